@@ -1,5 +1,5 @@
 /*
- * about.h - what the program is made of: --version, and doctor's line about DPDK.
+ * about.h - the releases and features in the program: --version, and doctor's line about DPDK.
  */
 #ifndef CLOCKOO_ABOUT_H
 #define CLOCKOO_ABOUT_H
@@ -8,10 +8,11 @@
 
 #include <stdio.h>
 
-/* The first line is "clockoo RELEASE": tools for memcached read no further. */
+/* Prints the releases of --version. The first line is "clockoo RELEASE": tools for memcached read
+ * only that. */
 void about_print(FILE *out);
 
-/* A warning if DPDK's release gets no fixes any more at now_s, seconds since 1970. */
+/* Adds a warning if DPDK's release gets no more fixes at now_s, seconds since 1970. */
 void about_advise(struct advice_list *list, int64_t now_s);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * access.c - lists of networks become a table, on the heap: a list may be longer than the one that
- * was there at start.
+ * access.c - lists of networks become a table, on the heap: a reload may bring a longer list
+ * than the start had.
  */
 #include "access.h"
 #include "config/net_list.h"

@@ -1,9 +1,9 @@
 /*
- * access.h - who is let in: the lists of network.allow and network.deny, read at start and by a
- * reload, and handed to the cores as one table.
+ * access.h - networks whose clients are accepted: the lists of network.allow and network.deny,
+ * read at start and by a reload, and given to the cores as one table.
  *
- * Owner:  a look is the caller's until access_free or access_change; the lists lie on the heap, one
- *         more of them while cores go over to it.
+ * Owner:  a look is the caller's until access_free or access_change; the lists lie on the heap,
+ *         two of them while cores change from one to the next.
  * Thread: access_begin by main, before any core turns; the others by the control thread.
  * Errors: struct error; what the cores use is then unchanged.
  */
@@ -16,9 +16,9 @@
 
 /* The lists that a configuration names. */
 struct access_look {
-	const struct access_list *list; /* NULL: everybody is let in */
+	const struct access_list *list; /* NULL: every client is accepted */
 	struct access_net *nets;
-	uint32_t count, allowed; /* networks; of them of network.allow */
+	uint32_t count, allowed; /* networks, and those among them of network.allow */
 	void *memory;            /* of the list */
 };
 
@@ -36,11 +36,13 @@ void access_look_free(struct access_look *look);
 void access_look_words(const struct access_look *look, char words[ACCESS_WORDS_BYTES]);
 
 bool access_begin(struct access *a, const struct config *cfg, struct error *err);
-/* Takes the look; false: it is what is used, and is freed. */
+/* Takes the look. False if it equals the one in use; it is then freed. */
 bool access_change(struct access *a, struct access_look *look);
-/* Hands over what waits, if the cores are ready for it, and frees what they use no longer. */
+/* Gives the pending table to the cores if they are ready for it, and frees the one that no core
+ * uses any more. */
 void access_apply(struct access *a, struct serve_shared *shared);
-/* True if all cores use it; connections of sources that it does not let in are closed by then. */
+/* True if all cores use the last look; by then connections from sources that it denies are closed.
+ */
 bool access_is_applied(const struct access *a);
 void access_end(struct access *a);
 

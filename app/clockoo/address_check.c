@@ -1,6 +1,6 @@
 /*
- * address_check.c - our addresses asked for, before the first core turns: the loop over a device's
- * ports around lib/net's probe.
+ * address_check.c - probes for our addresses before the first core turns: a loop over the
+ * device's ports around lib/net's probe.
  */
 #include "address_check.h"
 #include "control.h"
@@ -40,7 +40,7 @@ probe_of(struct nic *nic, const struct config *cfg, const struct net_config *net
 	return p;
 }
 
-/* The key that names it. */
+/* Returns the option that names the address. */
 static const char *
 option_of(const struct addr_probe *p)
 {

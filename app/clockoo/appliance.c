@@ -5,6 +5,7 @@
 #include "appliance.h"
 #include "address_check.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "capture_service.h"
 #include "control.h"
 #include "dpdk/eal.h"
@@ -29,11 +30,11 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* The version that clients get: its first number is memcached's. libmemcached takes a major version
- * of 0 for no version at all, and others ask for one that has meta commands. */
+/* The version that clients get begins with memcached's number. libmemcached takes a major version
+ * of 0 for none, and other clients require one that has meta commands. */
 #define WIRE_VERSION "1.6.45-clockoo-" CLOCKOO_VERSION
 
-/* The names of its servers are looked up from now on. */
+/* Reads the fleet of a front, and waits for the first lookups of its servers' names. */
 static bool
 front_prepare(struct appliance *a, struct error *err)
 {
@@ -53,7 +54,7 @@ front_prepare(struct appliance *a, struct error *err)
 	return true;
 }
 
-/* Everything that can be refused without asking DPDK. */
+/* Makes all checks that need no DPDK. */
 static bool
 prepare(struct appliance *a, struct error *err)
 {
@@ -86,8 +87,8 @@ prepare(struct appliance *a, struct error *err)
 	       kept_open(&a->kept, a, err);
 }
 
-/* The program, its libraries and DPDK, as the kernel counts them while nothing else of ours is
- * there but frames and rings. */
+/* Returns the resident memory of the program, its libraries and DPDK. Measured while frames and
+ * rings are the only other memory of the process. */
 static uint64_t
 program_bytes(const struct appliance *a)
 {
@@ -98,7 +99,7 @@ program_bytes(const struct appliance *a)
 	return resident > ours ? resident - ours : 0;
 }
 
-/* Rows of a program without TLS are 0, and there. */
+/* Without TLS its rows are still shown, as 0. */
 static const struct counter_name no_tls_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
 static const struct counter no_tls[TLS_COUNTER_COUNT];
 
@@ -147,7 +148,7 @@ register_counters(struct appliance *a, uint32_t core)
 						handover_counters(a->nic.handover, core)}));
 }
 
-/* A core's shards are those that it looks after. */
+/* Registers a core's counters of the tier: its own, and those of the shards that it maintains. */
 static void
 register_flash(struct appliance *a, uint32_t core)
 {
@@ -172,22 +173,13 @@ register_flash(struct appliance *a, uint32_t core)
 							     t->c.shards[i].counters}));
 }
 
-static int64_t
-wall_clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* The same moment for all cores: a second begins for all of them at once. */
+/* The moment at which all cores started, so that a second begins for all of them at once. */
 struct start {
 	uint64_t ns;
 	int64_t unix_ns;
 };
 
-/* Of worker.c's turns. */
+/* Returns the clock that times the stages of a turn; arg is the clock of worker.c's turns. */
 static uint64_t
 turn_clock_ns(const void *arg)
 {
@@ -257,7 +249,8 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 		register_flash(a, i);
 }
 
-/* A kept store's clock goes on, so its second STORE_CLOCK_START lies before this process. */
+/* Returns the start of the store's clock. The clock of a kept store continues, so its second
+ * STORE_CLOCK_START lies before this process. */
 static struct start
 start_of(struct appliance *a)
 {
@@ -265,7 +258,8 @@ start_of(struct appliance *a)
 	const uint64_t ahead_ns = kept_ns != 0 ? kept_ns : tier_start_ahead_ns(&a->flash.from);
 
 	a->begun_ns = tsc_clock_ns(&a->nic.clock);
-	a->wall = (struct wall_watch){a->begun_ns - ahead_ns, wall_clock_ns() - (int64_t)ahead_ns};
+	a->wall = (struct wall_watch){a->begun_ns - ahead_ns,
+				      (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)ahead_ns};
 	a->start_ns = a->wall.start_ns;
 	return (struct start){a->start_ns, a->wall.unix_ns};
 }
@@ -327,7 +321,7 @@ print_memory(const struct appliance *a)
 		(unsigned long long)(z->pool_bytes >> 20));
 }
 
-/* What runs before anything is built. */
+/* Undoes what a start that fails early has opened. */
 static void
 stop_early(struct appliance *a)
 {

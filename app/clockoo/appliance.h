@@ -36,20 +36,20 @@ struct fleet;
 struct http_server;
 struct neigh_table;
 
-#define FRONT_REFUSAL_BYTES 640u /* a name of a host, cores, and what is said of them */
+#define FRONT_REFUSAL_BYTES 640u /* a host's name, cores, and the reason */
 
 struct worker {
 	uint32_t number;
 	struct core *core;
-	const struct port_dpdk *port; /* of core */
+	const struct port_dpdk *port; /* the core's port */
 	const struct tsc_clock *clock;
 	const atomic_bool *stop;
 	bool yield;
-	bool adaptive;        /* an idle core waits */
-	bool forwards_frames; /* frames of other cores come and go by its queue */
+	bool adaptive;        /* the core waits when it is idle */
+	bool forwards_frames; /* its queue carries frames of other cores */
 };
 
-/* The bytes of each part, computed before anything is taken. */
+/* The bytes of each part, computed before any memory is taken. */
 struct sizes {
 	struct stack_config stack; /* of one core */
 	struct serve_config serve;
@@ -58,45 +58,45 @@ struct sizes {
 	uint32_t frames;             /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
 		pmtu_reports_bytes, front_cores_bytes,
-		front_bytes;            /* serve's with a front's; 0: there is none */
-	size_t block_bytes;             /* all of them together, but for: */
+		front_bytes;            /* serve's with a front; 0: this is no front */
+	size_t block_bytes;             /* the sum of the above, without what follows */
 	struct second_tier_sizes flash; /* in block_bytes, too */
-	size_t file_bytes;              /* of --memory-file, which has the items then; 0: none */
+	size_t file_bytes;              /* of --memory-file, which then has the items; 0: none */
 	uint64_t pool_bytes;
-	uint64_t program_bytes; /* measured, once DPDK runs */
+	uint64_t program_bytes; /* measured once DPDK runs */
 };
 
 struct appliance {
 	int argc;
-	char *const *argv;                  /* to be read again, with the file */
-	struct config_source source;        /* of config */
+	char *const *argv;                  /* for a reload, which reads them and the file again */
+	struct config_source source;        /* the source of config */
 	char config_path[USERS_PATH_BYTES]; /* source.file, absolute; empty = none */
-	struct config asked;                /* as read, but for what a reload changed */
-	struct config config;               /* with what the planner chose */
+	struct config asked;                /* as read, with the changes of reloads */
+	struct config config;               /* as asked, with the planner's choices */
 	struct nic nic;
 	struct sizes sizes;
 	struct huge_block block;
 	struct kept kept;
 	struct saved saved;
 	struct second_tier flash;
-	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START; */
-	uint64_t begun_ns; /* this process's */
+	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START */
+	uint64_t begun_ns; /* on nic.clock: when this process began */
 	struct wall_watch wall;
 	struct store *store;
 	struct serve_shared *shared;
-	int http_fd;              /* telemetry.http listens; -1: it does not */
+	int http_fd;              /* listening socket of telemetry.http; -1: none */
 	struct http_server *http; /* NULL: none */
 	struct counter http_counters[HTTP_COUNTER_COUNT];
-	struct tls_cores *tls;                   /* NULL: none */
-	struct capture_service *capture;         /* NULL: no memory for it */
-	struct fleet *fleet;                     /* NULL: this is no front */
-	bool front_refused;                      /* the program stops for: */
+	struct tls_cores *tls;           /* NULL: none */
+	struct capture_service *capture; /* NULL: there was no memory for it */
+	struct fleet *fleet;             /* NULL: not a front */
+	bool front_refused;              /* the program stops, for the reason in front_refusal */
 	char front_refusal[FRONT_REFUSAL_BYTES]; /* front_cores.h; empty = none */
 	struct neigh_table *neigh;
 	struct core *cores;
 	struct worker workers[CORES_MAX];
 	struct telemetry telemetry;
-	cpu_set_t all_cpus; /* of the process, before EAL pinned the main thread */
+	cpu_set_t all_cpus; /* CPUs of the process before EAL pinned the main thread */
 	struct users users;
 	struct access access;
 	struct privileges privileges;
@@ -107,9 +107,9 @@ struct appliance {
 	atomic_bool stop;
 };
 
-/* config is filled; everything else is made here. On false nothing is left running. */
+/* Builds everything that config asks for; config is filled. On false nothing is left running. */
 bool appliance_start(struct appliance *a, struct error *err);
-/* Until a signal; prints the ready line first. */
+/* Prints the ready line and serves until a signal. */
 bool appliance_run(struct appliance *a, struct error *err);
 void appliance_stop(struct appliance *a);
 

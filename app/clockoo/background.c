@@ -19,9 +19,9 @@
 #define LOG_SOCKET     "/dev/log"
 #define LOG_LINE_BYTES 2048u
 #define LOG_TIME_BYTES 32u
-#define LOG_TRIES      2u /* the second by a new connection */
+#define LOG_TRIES      2u /* the second one on a new connection */
 
-/* The second process closes its end without a word only by ending. */
+/* Waits for the second process. Without a message, its end of the pipe closes only when it ends. */
 static int
 wait_for_child(pid_t pid, int fd)
 {
@@ -70,8 +70,8 @@ log_connect(void)
 	return fd;
 }
 
-/* As syslog(3), which would wait for a daemon that does not read: what that has no room for is
- * lost. One that was started anew is found again. */
+/* Sends a line to the system log. Unlike syslog(3) it does not wait for a daemon that does not
+ * read: a line that does not fit is lost. A restarted daemon is found again. */
 static void
 log_send(struct background *b, const char *line, int len)
 {
@@ -96,7 +96,7 @@ log_send(struct background *b, const char *line, int len)
 	}
 }
 
-/* A whole line at a time; our name is put in front there. */
+/* Sends each line to the log, without the program's name in front: log_send() adds it. */
 static ssize_t
 write_to_syslog(void *background, const char *text, size_t len)
 {
@@ -118,7 +118,7 @@ write_to_syslog(void *background, const char *text, size_t len)
 	return (ssize_t)len;
 }
 
-/* From here on the messages go to the system log. */
+/* Sends all further messages to the system log. */
 static void
 redirect_stderr_to_syslog(struct background *b)
 {
@@ -141,7 +141,7 @@ background_ready(struct background *b, const struct config *cfg)
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (!cfg->coredumps && chdir("/") != 0)
 		perror("clockoo: -d: cannot change the directory to /");
-	/* As memcached does: with -v the messages stay on the terminal. */
+	/* With -v the messages stay on the terminal, as in memcached. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && cfg->verbosity == 0; fd++)
 		dup2(null_fd, fd);
 	close(null_fd);

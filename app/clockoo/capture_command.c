@@ -1,9 +1,12 @@
 /*
- * capture_command.c - the words of `clockoo capture`, the file, and what the appliance sends.
+ * capture_command.c - `clockoo capture`: its options, the file, and the messages of the
+ * appliance.
  */
 #include "capture_command.h"
 #include "capture_filter.h"
 #include "name_claim.h"
+
+#include "base/time_units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +23,7 @@
 	"[--size BYTES] [--file-prefix NAME] [--config FILE]"
 #define FILE_MODE      0600
 #define KILLED         130
-#define ANSWER_WAIT_MS 10000 /* for each message: an appliance looks at its rings in time */
-#define NS_PER_S       1e9
+#define ANSWER_WAIT_MS 10000 /* for each message; the appliance reads its rings more often */
 
 struct words {
 	const char *file, *prefix, *config;
@@ -32,8 +34,8 @@ struct words {
 struct session {
 	const struct words *words;
 	int socket, file, signals;
-	bool own_file; /* made here, and no pipe */
-	bool asked;    /* the end was asked for */
+	bool own_file; /* the file was made here and is no pipe */
+	bool asked;    /* the end was requested */
 	uint64_t written;
 	struct capture_summary sum;
 	uint8_t message[CAPTURE_MESSAGE_BYTES];
@@ -75,7 +77,7 @@ filter_add(struct words *w, const char *word, struct error *err)
 			      sizeof w->filter - 1);
 }
 
-/* One that takes a number; *number is where it goes. False: it is another word. */
+/* True if the option takes a number; *number is where it is stored. */
 static bool
 is_number_option(const char *word, uint64_t limits[2], uint32_t *which)
 {
@@ -116,7 +118,7 @@ number_set(struct capture_request *r, uint32_t which, uint64_t number)
 	}
 }
 
-/* An option and its value; false: *err is set. */
+/* Reads an option and its value. False with *err set if they are wrong. */
 static bool
 option_take(struct words *w, const char *name, const char *value, struct error *err)
 {
@@ -169,7 +171,7 @@ words_read(struct words *w, int argc, char **argv, struct error *err)
 	return w->filter[0] == '\0' || capture_filter_compile(&w->request, w->filter, err);
 }
 
-/* Of the appliance whose configuration file this is, unless it is named. */
+/* Takes the file prefix from the configuration file, unless one is given. */
 static bool
 prefix_find(struct words *w, char prefix[CONFIG_NAME_BYTES], const char *default_config,
 	    struct error *err)
@@ -241,7 +243,7 @@ socket_open(struct session *s, const char *prefix, struct error *err)
 			 prefix, strerror(errno));
 }
 
-/* What is not whole is taken off again. */
+/* Writes blocks to the file. A block that was written in part is cut off again. */
 static bool
 file_write(struct session *s, size_t bytes, struct error *err)
 {
@@ -269,7 +271,8 @@ file_write(struct session *s, size_t bytes, struct error *err)
 
 /* ---- what the appliance says ---- */
 
-/* Whoever has the socket's name may be another program, and this goes to a terminal. */
+/* Sets *err to the appliance's line. Another program may have the socket's name, so bytes that
+ * could control a terminal become question marks. */
 static bool
 refused(const struct session *s, size_t bytes, struct error *err)
 {
@@ -303,7 +306,8 @@ message_take(struct session *s, size_t bytes, bool *over, struct error *err)
 	}
 }
 
-/* The first signal asks for the end, and what was captured comes; the second one ends this. */
+/* Requests the end at the first signal, so that captured frames still arrive. The second signal
+ * ends the command. */
 static void
 signal_take(struct session *s)
 {
@@ -320,7 +324,7 @@ signal_take(struct session *s)
 static bool
 messages_take(struct session *s, struct error *err)
 {
-	/* A capture without frames says nothing until it is over. */
+	/* A capture without frames sends no message until it ends. */
 	const int64_t wait_ms = (int64_t)s->words->request.seconds * 1000 + ANSWER_WAIT_MS;
 	bool over = false;
 
@@ -336,7 +340,7 @@ messages_take(struct session *s, struct error *err)
 		if (n < 0 || files[0].revents == 0)
 			continue;
 		got = recv(s->socket, s->message, sizeof s->message, 0);
-		if (got < 0 && errno == ECONNRESET) /* told once, before what was said last */
+		if (got < 0 && errno == ECONNRESET) /* reported once, ahead of the last message */
 			got = recv(s->socket, s->message, sizeof s->message, 0);
 		if (got <= 0)
 			return error_set(err, "capture: the appliance has ended it: %s",
@@ -373,11 +377,11 @@ capture(struct session *s, const char *prefix, struct error *err)
 	if (s->signals < 0)
 		return error_set(err, "capture: signalfd: %s", strerror(errno));
 	if (send(s->socket, r, capture_request_bytes(r->insn_count), MSG_NOSIGNAL) < 0 &&
-	    errno != EPIPE) /* it was refused: the reason is there */
+	    errno != EPIPE) /* a refusal: its reason can be read */
 		return error_set(err, "capture: %s", strerror(errno));
 	if (!messages_take(s, err))
 		return false;
-	/* What a disk says late. */
+	/* close() reports errors that the disk has delayed. */
 	return !s->own_file || close(dup(s->file)) == 0 ||
 	       error_set(err, "capture: %s: %s", s->words->file, strerror(errno));
 }

@@ -2,13 +2,13 @@
  * capture_command.h - `clockoo capture`: asks a running appliance for frames, and writes the file.
  *
  * Thread: main.
- * Errors: one line on stderr; 64 for words that are wrong, 1 for all else. What was begun of a file
- *         when something failed stays as far as it is whole; a file with nothing in it is removed.
+ * Errors: one line on stderr; exit status 64 for wrong options, 1 for other faults. After a
+ *         failure the file keeps its whole blocks; an empty file is removed.
  */
 #ifndef CLOCKOO_CAPTURE_COMMAND_H
 #define CLOCKOO_CAPTURE_COMMAND_H
 
-/* The words behind `capture`. Returns the exit status. */
+/* Runs the command; argv begins after `capture`. Returns the exit status. */
 int capture_command(int argc, char **argv, const char *default_config);
 
 #endif

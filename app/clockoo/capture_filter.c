@@ -73,8 +73,8 @@ goes_forward(const struct capture_insn *insns, uint32_t count)
 	return true;
 }
 
-/* By way of pcap_setfilter of a file without frames: DPDK has a bpf_validate of its own, which is
- * another. */
+/* Checks the program by pcap_setfilter() on a file without frames. A direct call of bpf_validate()
+ * would find DPDK's function of that name. */
 static bool
 libpcap_takes(const struct capture_insn *insns, uint32_t count)
 {
@@ -114,7 +114,7 @@ capture_filter_match(const void *filter, const uint8_t *data, uint32_t len)
 {
 	const struct capture_request *r = filter;
 	const struct bpf_program program = {
-		.bf_len = r->insn_count, /* libpcap 1.11 takes nothing from an empty program */
+		.bf_len = r->insn_count, /* libpcap 1.11 accepts no frame with an empty program */
 		.bf_insns = (struct bpf_insn *)(void *)(uintptr_t)r->insns,
 	};
 	const struct pcap_pkthdr header = {.caplen = len, .len = len};

@@ -1,9 +1,11 @@
 /*
- * capture_service.c - who may capture; its rings; what is in them in order of time, sent.
+ * capture_service.c - checks who may capture, makes the rings, and sends their frames in order of
+ * time.
  */
 #include "capture_service.h"
 #include "capture_filter.h"
 #include "name_claim.h"
+#include "base/time_units.h"
 #include "pkt/capture.h"
 #include "pkt/filled_cksum.h"
 #include "pkt/pcapng.h"
@@ -14,22 +16,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
-
 enum state {
 	IDLE,
-	ASKED, /* a client is there; its request is to come */
+	ASKED, /* a client is connected; its request has not arrived */
 	RUNS,
 	ENDS, /* cores were asked to leave */
-	LEFT, /* they have; what is in the rings, then the end, is to be sent */
-	LOST, /* the client is gone; cores have yet to leave */
+	LEFT, /* the cores have left; the rings' frames and the end remain to be sent */
+	LOST, /* the client has disconnected; the cores have yet to leave */
 };
 
 struct capture_service {
 	struct appliance *a;
 	int listener, client;
 	enum state state;
-	uint64_t due_ns; /* by which this state ends */
+	uint64_t due_ns; /* when this state times out */
 	uid_t starter;
 	struct capture_request request;
 	struct capture_rule rule;
@@ -39,9 +39,9 @@ struct capture_service {
 	uint64_t begun_ns; /* on the cores' clock */
 	uint64_t frames, bytes, ended_ns;
 	enum capture_reason reason;
-	bool full; /* no frame is sent any more: --count or --size */
+	bool full; /* no further frame is sent: --count or --size is reached */
 	bool summed;
-	size_t used; /* of the message */
+	size_t used; /* bytes of the message */
 	uint8_t message[CAPTURE_MESSAGE_BYTES];
 };
 
@@ -110,10 +110,10 @@ client_close(struct capture_service *s)
 	s->client = -1;
 }
 
-/* What it has sent is read first: the kernel tells the peer of a socket that is closed before that,
- * and not the line. */
+/* Refuses the client. Its request is read first: on a close before that the kernel reports an error
+ * to the client, which then misses the line. */
 static void
-refuse(int fd, const char *words)
+capture_refuse(int fd, const char *words)
 {
 	char line[ERROR_BYTES], byte;
 
@@ -124,7 +124,7 @@ refuse(int fd, const char *words)
 	send(fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Frames are all that clients and this server say to each other, passwords too. */
+/* True if the peer may capture. Frames contain all traffic of clients, passwords included. */
 static bool
 is_let_in(const struct capture_service *s, int fd)
 {
@@ -135,7 +135,7 @@ is_let_in(const struct capture_service *s, int fd)
 	       (who.uid == 0 || who.uid == s->starter);
 }
 
-/* As much as the kernel gives. */
+/* Asks for the largest send buffer that the kernel gives. */
 static void
 send_room_make(int fd)
 {
@@ -154,11 +154,13 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 		if (fd < 0)
 			return;
 		if (!is_let_in(s, fd)) {
-			refuse(fd, "only root and the user who started the appliance may capture");
+			capture_refuse(
+				fd, "only root and the user who started the appliance may capture");
 		} else if (s->state == LOST) {
-			refuse(fd, "a core has yet to leave the last capture; try again");
+			capture_refuse(fd, "a core has yet to leave the last capture; try again");
 		} else if (s->state != IDLE) {
-			refuse(fd, "another capture is running; wait for its end, or end it");
+			capture_refuse(fd,
+				       "another capture is running; wait for its end, or end it");
 		} else {
 			send_room_make(fd);
 			s->client = fd;
@@ -173,7 +175,7 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 /* ---- begin and end ---- */
 
 static uint64_t
-clock_ns(const void *clock)
+cores_ns(const void *clock)
 {
 	return tsc_clock_ns(clock);
 }
@@ -188,7 +190,7 @@ ring_bytes(uint32_t rings)
 	return bytes;
 }
 
-/* Touched here: a core would wait for each page. */
+/* Makes the rings. capture_create touches their pages here: a core would wait for each one. */
 static bool
 rings_take(struct capture_service *s)
 {
@@ -241,7 +243,7 @@ capture_start(struct capture_service *s, const char **words)
 	s->rule = (struct capture_rule){.match = r->insn_count != 0 ? capture_filter_match : NULL,
 					.filter = r,
 					.snap = r->snap,
-					.now_ns = clock_ns,
+					.now_ns = cores_ns,
 					.clock = &s->a->nic.clock};
 	*words = "there is no memory for its rings";
 	if (!rings_take(s))
@@ -272,7 +274,7 @@ request_read(struct capture_service *s, uint64_t now_ns)
 		return;
 	}
 	if (got > 0)
-		refuse(s->client, words);
+		capture_refuse(s->client, words);
 	client_close(s);
 	s->state = IDLE;
 }
@@ -317,7 +319,7 @@ rings_give_back(struct capture_service *s)
 
 /* ---- frames ---- */
 
-/* Of all rings; NULL: none has one that old. */
+/* Returns the ring with the oldest frame before `before`, NULL if there is none. */
 static struct capture *
 oldest(const struct capture_service *s, uint64_t until_ns)
 {
@@ -334,7 +336,7 @@ oldest(const struct capture_service *s, uint64_t until_ns)
 	return found;
 }
 
-/* False: the message is full, or nothing more is to be sent. */
+/* Adds a frame to the message. False if the message is full or no further frame is to be sent. */
 static bool
 frame_put(struct capture_service *s, struct capture *ring)
 {
@@ -366,7 +368,7 @@ frame_put(struct capture_service *s, struct capture *ring)
 	return true;
 }
 
-/* False: there are more, for the next message. */
+/* Fills the message with frames. False if more remain for the next message. */
 static bool
 frames_put(struct capture_service *s)
 {
@@ -380,14 +382,14 @@ frames_put(struct capture_service *s)
 	return true;
 }
 
-/* Has the client, which is there, only not taken it yet? */
+/* True if the client is connected but has not yet taken the message. */
 static bool
 is_to_wait(void)
 {
 	return errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
 }
 
-/* False: the client has not taken it, or is gone. */
+/* Sends the message. False if the client has not taken it, or has disconnected. */
 static bool
 message_send(struct capture_service *s, uint64_t now_ns)
 {
@@ -428,7 +430,7 @@ stats_put(struct capture_service *s)
 	s->summed = true;
 }
 
-/* False: the client has not taken it yet. */
+/* Sends the summary. False if the client has not taken it yet. */
 static bool
 summary_send(const struct capture_service *s)
 {
@@ -443,7 +445,7 @@ summary_send(const struct capture_service *s)
 	       !is_to_wait();
 }
 
-/* What is left, behind it the statistics. True: all of it is sent. */
+/* Sends the remaining frames, then the statistics. True once all are sent. */
 static bool
 last_send(struct capture_service *s, uint64_t now_ns)
 {
@@ -459,7 +461,7 @@ last_send(struct capture_service *s, uint64_t now_ns)
 	return false;
 }
 
-/* Its side is shut, or it says what nobody asked for. */
+/* True if the client wants the end: its side is shut down, or it has sent an unexpected message. */
 static bool
 client_wants_the_end(const struct capture_service *s)
 {
@@ -469,7 +471,7 @@ client_wants_the_end(const struct capture_service *s)
 	return got >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-/* True: there may be more in the rings. */
+/* Sends what the rings have. True if they may have more. */
 static bool
 frames_send(struct capture_service *s, uint64_t now_ns)
 {
@@ -542,7 +544,7 @@ capture_service_run(struct capture_service *s, uint64_t now_ns)
 	return captured_run(s, now_ns);
 }
 
-/* What cores still write to stays. */
+/* Ends the capture and sends what it can. The rings stay, since cores may still write to them. */
 void
 capture_service_stop(struct capture_service *s)
 {

@@ -4,12 +4,12 @@
  *
  * Shape:  one capture at a time. The control thread polls and calls capture_service_run(), which
  *         never waits; the client writes the file, with its own rights and on its own time.
- * Owner:  rings are taken for a capture and given back once every core has left it.
+ * Owner:  the rings exist for one capture, and are freed once every core has left it.
  * Thread: the control thread, but start and destroy.
- * Errors: to the client, one line. A socket that cannot be had is a warning at start.
- * Bounds: CAPTURE_MEMORY of rings; a client says what it wants within CAPTURE_ASK_NS, and gets the
- *         last of it within CAPTURE_LAST_NS; frames that a client does not read in time are dropped
- *         and counted, by the cores.
+ * Errors: one line to the client. If the socket cannot be bound, the start prints a warning.
+ * Bounds: CAPTURE_MEMORY of rings; a client sends its request within CAPTURE_ASK_NS and reads
+ *         the last message within CAPTURE_LAST_NS; the cores drop and count frames that the
+ *         client does not read in time.
  */
 #ifndef CLOCKOO_CAPTURE_SERVICE_H
 #define CLOCKOO_CAPTURE_SERVICE_H
@@ -22,28 +22,28 @@
 #define CAPTURE_RING_LARGE  (16u << 20)
 #define CAPTURE_ASK_NS      1000000000ull
 #define CAPTURE_LAST_NS     5000000000ull
-#define CAPTURE_POLL_NS     1000000  /* how often rings are looked at */
-#define CAPTURE_HORIZON_NS  2000000u /* what is younger waits: another core's may be older */
+#define CAPTURE_POLL_NS     1000000  /* how often the rings are read */
+#define CAPTURE_HORIZON_NS  2000000u /* younger frames wait: an older one may arrive */
 #define CAPTURE_POLLS       2u
-#define CAPTURE_MESSAGES    8u /* sent at a time */
-#define CAPTURE_ACCEPTS_MAX 4u /* accepted at a time */
+#define CAPTURE_MESSAGES    8u /* messages sent in one call */
+#define CAPTURE_ACCEPTS_MAX 4u /* clients accepted in one call */
 #define CAPTURE_SEND_BYTES  (4u << 20)
-#define CAPTURE_LAST_TURNS  64u /* of sending, when the process stops */
+#define CAPTURE_LAST_TURNS  64u /* attempts to send when the process stops */
 
 struct capture_service;
 
-/* NULL: there is none. Before rights are given up: root's socket is what a client of root expects.
- */
+/* Opens the socket, before privileges are dropped: a client of root expects a socket of root. NULL
+ * if it cannot be opened. */
 struct capture_service *capture_service_start(struct appliance *a);
-/* At most CAPTURE_POLLS; returns how many. */
+/* Fills in the files to poll, CAPTURE_POLLS at most. Returns their number. */
 uint32_t capture_service_polls(const struct capture_service *s, struct pollfd *to);
-/* How long the control thread may wait, at most left_ns. */
+/* Returns how long the control thread may wait, left_ns at most. */
 int64_t capture_service_wait_ns(const struct capture_service *s, int64_t left_ns);
-/* What there is to do, once. True: there is more. */
+/* Does the pending work once. True if more remains. */
 bool capture_service_run(struct capture_service *s, uint64_t now_ns);
-/* Cores may still turn. */
+/* Ends the capture while cores may still turn. */
 void capture_service_stop(struct capture_service *s);
-/* They do not. */
+/* Frees the service when no core turns any more. */
 void capture_service_destroy(struct capture_service *s);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * capture_wire.h - what `clockoo capture` and a running appliance say to each other.
+ * capture_wire.h - messages between `clockoo capture` and a running appliance.
  *
- * Over an abstract Unix socket of messages, named by the appliance's --file-prefix (unix(7)): gone
- * with the process, and there without a folder to write to. One request, then what the server says:
- * a byte of enum capture_word, and what belongs to it. A client that shuts its side down wants the
- * end.
+ * They pass over an abstract Unix socket of messages, named by the appliance's --file-prefix
+ * (unix(7)). It ends with the process and needs no folder to write to. The client sends one
+ * request, then the server sends messages: a byte of enum capture_word and its contents. A
+ * client shuts its side down to ask for the end.
  *
  * Units:  seconds, bytes of the file, bytes of a frame.
  * Errors: a request that is not of this shape is refused in one line.
@@ -21,12 +21,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define CAPTURE_MAGIC         0x636c6b32u /* changes with struct capture_request */
+#define CAPTURE_MAGIC         0x636c6b32u /* differs for each form of struct capture_request */
 #define CAPTURE_MESSAGE_BYTES (64u << 10)
 #define CAPTURE_INSNS_MAX     512u
 #define CAPTURE_FILTER_BYTES  256u
 #define CAPTURE_SECONDS_MAX   86400u
-#define CAPTURE_SECONDS       60u /* if nothing else is said */
+#define CAPTURE_SECONDS       60u /* by default */
 #define CAPTURE_SIZE_MIN      4096u
 #define CAPTURE_SIZE_MAX      (1ull << 40)
 #define CAPTURE_SIZE          (100ull << 20)
@@ -43,11 +43,11 @@ struct capture_insn {
 struct capture_request {
 	uint32_t magic;
 	uint32_t snap, seconds;
-	uint32_t insn_count;                          /* 0: every frame is wanted */
-	uint64_t count;                               /* 0: any number */
-	uint64_t size;                                /* of the file */
-	char filter[CAPTURE_FILTER_BYTES];            /* its text, for the file; ends in a zero */
-	struct capture_insn insns[CAPTURE_INSNS_MAX]; /* insn_count of them are sent */
+	uint32_t insn_count;               /* 0: every frame matches */
+	uint64_t count;                    /* frames; 0: no limit */
+	uint64_t size;                     /* of the file */
+	char filter[CAPTURE_FILTER_BYTES]; /* the filter's text, for the file; NUL-terminated */
+	struct capture_insn insns[CAPTURE_INSNS_MAX]; /* only insn_count of them are sent */
 };
 
 enum capture_word {
@@ -77,8 +77,8 @@ capture_request_bytes(uint32_t insn_count)
 	return offsetof(struct capture_request, insns) + insn_count * sizeof(struct capture_insn);
 }
 
-/* True if the first `bytes` of r are a request within all limits. Its instructions are still to be
- * judged (capture_filter.h). */
+/* True if the first `bytes` of r are a request within all limits. capture_filter.h checks its
+ * instructions. */
 static inline bool
 capture_request_is_good(const struct capture_request *r, size_t bytes)
 {
@@ -90,13 +90,13 @@ capture_request_is_good(const struct capture_request *r, size_t bytes)
 	       r->size <= CAPTURE_SIZE_MAX && memchr(r->filter, 0, sizeof r->filter) != NULL;
 }
 
-/* Returns its length. */
+/* Fills in the socket's address. Returns its length. */
 static inline socklen_t
 capture_address(struct sockaddr_un *to, const char *file_prefix)
 {
 	static const char begin[] = "clockoo/", end[] = "/capture";
 	const size_t len = strnlen(file_prefix, CONFIG_NAME_BYTES);
-	char *at = to->sun_path + 1; /* behind a zero: abstract */
+	char *at = to->sun_path + 1; /* the name follows a zero byte: it is abstract */
 
 	static_assert(sizeof begin + CONFIG_NAME_BYTES + sizeof end <= sizeof to->sun_path,
 		      "a prefix of any length has an address");

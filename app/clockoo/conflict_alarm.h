@@ -1,5 +1,6 @@
 /*
- * conflict_alarm.h - says that another host uses one of our addresses: which, and whose MAC it is.
+ * conflict_alarm.h - warns that another host uses one of our addresses, with the address and the
+ * host's MAC.
  *
  * Units:  ns of any clock that does not go back.
  * Thread: the control thread.
@@ -14,11 +15,12 @@
 #define CONFLICT_LINE_BYTES 256u
 
 struct conflict_alarm {
-	uint64_t said;    /* the number in its last line */
-	uint64_t line_ns; /* of that; 0: none */
+	uint64_t said;    /* the count in the last line */
+	uint64_t line_ns; /* time of that line; 0: none */
 };
 
-/* False: nothing is due. ip: our addresses, by number; now_ns is not 0. */
+/* Fills in a line if one is due, else returns false. ip: our addresses, by number; now_ns is not 0.
+ */
 bool conflict_alarm_check(struct conflict_alarm *alarm, const struct neigh_conflicts *seen,
 			  const struct ip_addr ip[NEIGH_OURS], uint64_t now_ns,
 			  char line[CONFLICT_LINE_BYTES]);

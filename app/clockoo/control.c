@@ -4,6 +4,7 @@
  */
 #include "control.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "capture_service.h"
 #include "fleet.h"
 #include "conflict_alarm.h"
@@ -30,11 +31,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S      1000000000ll
-#define US_PER_S      1000000ull
 #define FD_PATH_BYTES 32u
-#define TICK_NS       (NS_PER_S / 10) /* how soon a client's shutdown is seen */
-#define TICKS_S       10u             /* in a second */
+#define TICK_NS       ((int64_t)NS_PER_S / 10) /* the delay after which a client's shutdown is seen */
+#define TICKS_S       10u                      /* ticks in a second */
 
 /* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the files again. */
 static sigset_t
@@ -55,12 +54,13 @@ control_block_signals(void)
 {
 	sigset_t set = our_signals();
 
-	sigaddset(&set, SIGPIPE); /* a reader of --live that goes away must not stop a cache */
+	sigaddset(&set, SIGPIPE); /* a reader of --live that disconnects must not stop a cache */
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* A pipe or terminal is opened anew, since others write to the same open file and expect to wait. A
- * socket cannot be: it is set, and is a service manager's, ours alone. */
+/* Makes output non-blocking. A pipe or terminal is opened again, since other processes share its
+ * open file and expect it to block. A socket is set directly: it is a service manager's, and this
+ * process alone writes to it. */
 static void
 unblock(int fd)
 {
@@ -102,10 +102,7 @@ control_stop_is_pending(void)
 static int64_t
 monotonic_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
+	return (int64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t
@@ -114,7 +111,7 @@ control_now_ns(void)
 	return (uint64_t)monotonic_ns();
 }
 
-/* A signal that is there; 0: none. */
+/* Returns a pending signal, 0 if there is none. */
 static int
 signal_take(void)
 {
@@ -124,11 +121,11 @@ signal_take(void)
 	return sigtimedwait(&set, NULL, &none);
 }
 
-/* Waits for a signal, a request of HTTP or capture, or left_ns. */
+/* Waits for a signal, for a request of HTTP or capture, or for left_ns. */
 static void
 wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
 {
-	const struct timespec t = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+	const struct timespec t = {left_ns / (int64_t)NS_PER_S, left_ns % (int64_t)NS_PER_S};
 	struct pollfd files[2 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
 						  {http_fd(a->http), POLLIN, 0}};
 
@@ -144,7 +141,7 @@ answer(struct appliance *a)
 	return capture_service_run(a->capture, control_now_ns()) || http;
 }
 
-/* The signal that came before due_ns, or 0. Meanwhile others are answered. */
+/* Returns the signal that arrived before due_ns, or 0. Requests are answered meanwhile. */
 static int
 wait_for_signal(struct appliance *a, int signals, int64_t due_ns)
 {
@@ -169,7 +166,8 @@ microseconds(struct timeval t)
 	return (uint64_t)t.tv_sec * US_PER_S + (uint64_t)t.tv_usec;
 }
 
-/* Behind a link that was down there may be another switch, which knows nothing of us. */
+/* Announces our addresses after the link was down: it may now lead to another switch, which does
+ * not know them. */
 static void
 watch_link(struct appliance *a, bool *was_up)
 {
@@ -289,18 +287,16 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 static void
 watch_wall_clock(struct appliance *a)
 {
-	struct timespec t;
 	struct wall_reading r = {.before_ns = tsc_clock_ns(&a->nic.clock)};
 	int64_t step_ns;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	r.unix_ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+	r.unix_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	r.after_ns = tsc_clock_ns(&a->nic.clock);
 	if (!wall_watch_look(&a->wall, &r, &step_ns))
 		return;
 	for (uint32_t i = 0; i < a->config.cores; i++)
 		core_wall_set_mt(&a->cores[i], a->wall.unix_ns);
-	if (step_ns >= NS_PER_S || step_ns <= -NS_PER_S)
+	if (step_ns >= (int64_t)NS_PER_S || step_ns <= -(int64_t)NS_PER_S)
 		fprintf(stderr,
 			"clockoo: the wall clock was set %.3f s %s: expiry times that clients give "
 			"as dates follow it\n",
@@ -328,8 +324,8 @@ refresh_certs(struct appliance *a, uint32_t *asked)
 	tls_cores_reload(a->tls, &a->config);
 }
 
-/* A reload ends when the cores have its users and networks: some may not have seen the last ones
- * yet. */
+/* Ends a reload once the cores have its users and networks. Some cores may not have seen the
+ * previous ones yet. */
 static void
 apply_users_and_networks(struct appliance *a, bool *reloading)
 {

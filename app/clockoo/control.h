@@ -1,6 +1,6 @@
 /*
- * control.h - the thread that is not a core: waits for signals and for what clients ask of the
- * program, reads the users' file again, watches the link, prints --live lines.
+ * control.h - the thread that is not a core: waits for signals and for requests that clients
+ * make of the program, reads the users' file again, watches the link, prints --live lines.
  *
  * Shape:  SIGINT, SIGTERM, SIGUSR1 and SIGHUP are blocked in every thread and taken here one at a
  *         time, so there is no signal handler and nothing it could interrupt.
@@ -15,17 +15,17 @@
 #include <pthread.h>
 
 void control_block_signals(void);
-/* stdout and stderr: from here on what their reader does not take is lost, and nothing waits for
- * it: a full pipe, a stopped terminal. Files are as before. */
+/* Makes stdout and stderr drop what their reader does not take (a full pipe, a stopped terminal),
+ * so that no thread waits for it. Output to files is unchanged. */
 void control_unblock_output(void);
-/* Has a stop been asked for that the control thread, not yet there, could not take? */
+/* True if a stop was requested before the control thread ran. */
 bool control_stop_is_pending(void);
-/* A thread of ours inherits the main thread's CPU, where a core never lets go: to the control
- * thread's. */
+/* Moves the calling thread to the control thread's CPU. A new thread inherits the main thread's
+ * CPU, which a core never yields. */
 void control_pin(const struct appliance *a);
 /* Moves another thread to the control thread's CPU. */
 void control_pin_thread(pthread_t thread, const struct appliance *a);
-/* CLOCK_MONOTONIC. */
+/* Returns CLOCK_MONOTONIC. */
 uint64_t control_now_ns(void);
 bool control_start(pthread_t *thread, struct appliance *a, struct error *err);
 

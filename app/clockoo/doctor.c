@@ -70,8 +70,8 @@ check_user_port(struct dry_run *p, const struct config *cfg)
 			   err.text);
 }
 
-/* What else a start would refuse: a missing interface or file of users. Neither is known of another
- * machine. */
+/* Checks the other reasons why a start would fail: a missing interface or file of users. Skipped
+ * for another machine. */
 static void
 check_port(struct dry_run *p, const struct config *cfg)
 {
@@ -100,7 +100,7 @@ check_port(struct dry_run *p, const struct config *cfg)
 	}
 }
 
-/* Warns of a stranger that holds the name of this address. */
+/* Warns of an untrusted process that holds the name of this address. */
 static void
 check_claim(struct dry_run *p, const struct name_holder *holder)
 {
@@ -116,7 +116,8 @@ check_claim(struct dry_run *p, const struct name_holder *holder)
 	advice_fix(a, "end process %ld; a start does not heed it", (long)holder->pid);
 }
 
-/* Does its memory lie where it should? Only of a process of this machine, if there is one. */
+/* Checks where the memory of the running process lies. Skipped for another machine and without a
+ * process. */
 static void
 check_running(struct dry_run *p, const struct config *cfg)
 {
@@ -138,7 +139,7 @@ check_running(struct dry_run *p, const struct config *cfg)
 		dry_run_look_at(p, cfg, pid);
 }
 
-/* What the next start would find in --memory-file. */
+/* Reports what the next start would do with --memory-file. */
 static void
 check_memory_file(struct dry_run *p, const struct config *cfg)
 {
@@ -174,7 +175,7 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 			"%s", warnings[i].fix);
 }
 
-/* Could a stop save, and what would the next start load? */
+/* Reports whether a stop could save, and what the next start would load. */
 static void
 check_memory_save(struct dry_run *p, const struct config *cfg)
 {
@@ -198,7 +199,7 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 		advice_add(&p->advice, ADVICE_OK, "memory save", "%s", words);
 }
 
-/* Whose requests are served, and what anybody among them may do. */
+/* Reports which sources are served, and what their clients may do without a password. */
 static void
 check_let_in(struct dry_run *p, const struct config *cfg)
 {
@@ -239,7 +240,7 @@ check_users(struct dry_run *p, const struct config *cfg)
 			   "chmod o= %s", file);
 }
 
-/* Clients that look at the dates refuse the service. */
+/* Reports certificates whose dates make clients refuse the service. */
 static void
 check_certificates(struct dry_run *p, const struct config *cfg)
 {
@@ -250,7 +251,8 @@ check_certificates(struct dry_run *p, const struct config *cfg)
 			   "renew it, then a reload (SIGHUP) or refresh_certs takes it");
 }
 
-/* Where another process listens it is this service, as a rule. */
+/* Reports who listens at the address of telemetry.http: another process there is usually this
+ * service. */
 static void
 check_http(struct dry_run *p, const struct config *cfg)
 {
@@ -303,8 +305,9 @@ cpu_count(const struct config *cfg)
 	return cpus;
 }
 
-/* Where more is asked than there is, the rest of the machine can be judged all the same: for as
- * many workers as it has CPUs for, or one. Then *err says what was too much, else it is empty. */
+/* Makes the dry run. If the configuration asks for more workers than the machine has CPUs, the run
+ * uses as many as there are, or one, so that the rest can be judged; *err then says what was too
+ * much, and is empty otherwise. */
 static bool
 dry_run_with_fallback(struct dry_run *p, struct config *cfg, struct error *err)
 {

@@ -29,7 +29,7 @@ view_of(const char *text)
 	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
 }
 
-/* Digits, and as many as a number of 64 bits surely has. */
+/* Reads a decimal number. False if v has other bytes or exceeds 64 bits. */
 static bool
 number_of(struct view v, uint64_t *to)
 {

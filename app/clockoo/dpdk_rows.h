@@ -2,8 +2,8 @@
  * dpdk_rows.h - telemetry.dpdk: each reply of `stats` as a command of DPDK's telemetry.
  *
  * /clockoo/net has the rows of `stats net`, with the same names; numbers are numbers. In a reply
- * with rows of cores, classes or servers, 3_NAME is row 3:NAME, and /clockoo/cores,3 has the rows
- * of core 3 alone. /clockoo/counters,1 has the rows after the first DPDK_ROWS_PART,
+ * with rows of cores, classes or servers, 3_NAME is row 3:NAME, and /clockoo/cores,3 has only
+ * the rows of core 3. /clockoo/counters,1 has the rows after the first DPDK_ROWS_PART,
  * /clockoo/counters,2 those after them. `left_out` counts the rows that did not fit.
  *
  * Thread: begin and end by main; EAL's threads answer.
@@ -16,9 +16,9 @@
 
 #define DPDK_ROWS_PART 200u
 
-/* Nothing if it is not asked for. */
+/* Registers the commands, if the configuration asks for them. */
 bool dpdk_rows_begin(const struct appliance *a, struct error *err);
-/* Before what is shown is taken down. */
+/* Removes the commands. Called before the memory that they read is freed. */
 void dpdk_rows_end(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * drop_alarm.c - which reason for a drop is due to be said.
+ * drop_alarm.c - chooses the reason for drops that is due to be reported.
  */
 #include "drop_alarm.h"
 

@@ -1,9 +1,9 @@
 /*
- * drop_alarm.h - says what is dropped or refused for a reason that an operator can mend: one line a
+ * drop_alarm.h - reports drops and refusals whose reason an operator can mend: one line a
  * minute, with the number and the cure.
  *
- * A reason is due when it has grown by its least number since it was last said. Of several that are
- * due the one is said that was said longest ago.
+ * A reason is due when its count has grown by its least number since it was last reported. If
+ * several are due, the one reported longest ago is next.
  *
  * Shape:  DROP_REASONS, a row each: the least number, counters by symbol, words, cure.
  * Units:  ns of any clock that does not go back.
@@ -18,12 +18,13 @@
 #define DROP_ALARM_NS    60000000000ull
 #define DROP_SYMBOLS_MAX 6u
 
-/* What the port counts, by names as if they were counters'. */
+/* Counters of the port, named as if they were a module's. */
 struct drop_nic {
 	uint64_t missed, no_buffer;
 };
 
-/* Of checksums one may be a bad cable's; a client that gets no answer sends its SYN again. */
+/* The reasons. A few wrong checksums may come from a bad cable; a client without an answer sends
+ * its SYN again. */
 #define DROP_REASONS(X)                                                                            \
 	X(CHECKSUMS, 2, "frames dropped, their TCP or UDP checksum is wrong",                      \
 	  "if the client is at the other end of a veth or tap: ethtool -K IFACE tx off, there",    \
@@ -58,9 +59,9 @@ struct drop_nic {
 enum drop_reason { DROP_REASONS(DROP_SYMBOL) DROP_REASON_COUNT };
 
 struct drop_alarm {
-	uint64_t said[DROP_REASON_COUNT];    /* the count in its last line */
+	uint64_t said[DROP_REASON_COUNT];    /* the count when it was last reported */
 	uint64_t said_ns[DROP_REASON_COUNT]; /* 0: never */
-	uint64_t line_ns;                    /* of the last line; 0: none */
+	uint64_t line_ns;                    /* time of the last line; 0: none */
 };
 
 struct drop_line {
@@ -68,7 +69,7 @@ struct drop_line {
 	const char *words, *cure;
 };
 
-/* False: nothing is due. now_ns is not 0. */
+/* Returns the reason that is due, false if none is. now_ns is not 0. */
 bool drop_alarm_check(struct drop_alarm *alarm, const struct telemetry *t,
 		      const struct drop_nic *nic, uint64_t now_ns, struct drop_line *line);
 

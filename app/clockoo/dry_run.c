@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* On the machine we are on, what we may use; of another one, everything. */
+/* Places the workers: on this machine on CPUs that the process may use, on another one on any. */
 static bool
 place_workers(struct dry_run *p, struct config *cfg, struct error *err)
 {
@@ -27,7 +27,7 @@ place_workers(struct dry_run *p, struct config *cfg, struct error *err)
 	return machine_place(&p->machine, cfg, &host.cpus, err);
 }
 
-/* Beside the block, where memory that outlives the process lies in hugepages. */
+/* Returns the hugepage bytes beside the block that files need: those that outlive the process. */
 static uint64_t
 file_bytes_needed(const struct dry_run *p, const struct config *cfg)
 {

@@ -20,11 +20,11 @@ struct dry_run {
 	struct sizes sizes;
 	struct advice_list advice;
 	struct access_look access;
-	struct front_look *front; /* NULL: there is none */
+	struct front_look *front; /* NULL: not a front */
 };
 
 bool dry_run_make(struct dry_run *p, struct config *cfg, struct error *err);
-/* Adds the advice on a process that runs as cfg says. */
+/* Adds the advice on a process that runs with this configuration. */
 void dry_run_look_at(struct dry_run *p, const struct config *cfg, uint32_t pid);
 void dry_run_close(struct dry_run *p);
 

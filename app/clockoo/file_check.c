@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The machine's CPUs that are switched on; --sysfs names another machine's. Its NUMA nodes are
- * those of cfg. */
+/* Reads the CPUs that are online, of this machine or of the one that --sysfs names. Its NUMA nodes
+ * are those of cfg. */
 static bool
 read_cpus(struct cpu_list *cpus, const struct config *cfg, struct error *err)
 {
@@ -68,8 +68,8 @@ file_check(const struct config *cfg, struct error *err)
 	       steer_plan_make(&plan, cfg, &profile, &expected, err);
 }
 
-/* The user who checks need not be the user of the service: existence is enough where that one
- * alone may read. */
+/* Checks the file of users. A file that only the service's user may read passes unread, since the
+ * user who checks may be another one. */
 static bool
 check_users_file(const struct config *cfg, struct error *err)
 {

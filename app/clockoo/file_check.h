@@ -14,12 +14,13 @@
 
 bool file_check(const struct config *cfg, struct error *err);
 
-/* Does a correct file name all that its profile needs, and does the file of users exist? If not, it
- * is not ready, but not wrong: the command line may name the one, and the other may be made later.
- */
+/* True if the file names all that its profile needs and the file of users exists. Otherwise a start
+ * is not ready, but the file is not wrong: options may add the one, and the other may be made
+ * later. */
 bool file_check_complete(const struct config *cfg, struct error *err);
 
-/* Is its NIC there, and bound to a driver for user space? If not, it is not ready either. */
+/* True if the NIC exists and is bound to a driver for user space. Otherwise a start is not ready.
+ */
 bool file_check_nic(const struct config *cfg, struct error *err);
 
 #endif

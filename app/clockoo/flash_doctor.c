@@ -20,9 +20,9 @@
 #define XFS_MAGIC   0x58465342
 #define QUEUE_BYTES 160u
 
-/* Of the kernel's queue before the disk; empty: it is not known. */
+/* The kernel's queue in front of the disk; empty: unknown. */
 struct queue {
-	char at[96]; /* its folder */
+	char at[96]; /* folder of the queue */
 	char scheduler[QUEUE_BYTES], write_cache[QUEUE_BYTES], rotational[QUEUE_BYTES];
 };
 
@@ -46,7 +46,7 @@ static void
 read_queue(struct queue *q, dev_t device)
 {
 	snprintf(q->at, sizeof q->at, "/sys/dev/block/%u:%u/queue", major(device), minor(device));
-	if (access(q->at, R_OK) != 0) /* a partition's disk has it */
+	if (access(q->at, R_OK) != 0) /* for a partition its disk has the queue */
 		snprintf(q->at, sizeof q->at, "/sys/dev/block/%u:%u/../queue", major(device),
 			 minor(device));
 	read_word(q, "scheduler", q->scheduler);
@@ -179,7 +179,7 @@ flash_doctor(struct advice_list *list, const struct config *cfg)
 	strcpy(path, cfg->flash.device);
 	if (stat(path, &st) == 0)
 		judge_alignment(list, path);
-	else if (stat(dirname(path), &st) != 0) /* where it will be made */
+	else if (stat(dirname(path), &st) != 0) /* the folder in which it will be made */
 		return;
 	if (!S_ISBLK(st.st_mode))
 		judge_file_system(list, path);

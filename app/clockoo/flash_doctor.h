@@ -1,7 +1,8 @@
 /*
- * flash_doctor.h - what the device of --flash-device is, and what makes it slow or forgetful.
+ * flash_doctor.h - reports on the device of --flash-device: its kind, and what makes it slow or
+ * loses data.
  *
- * Shape:  some entries behind the others.
+ * Shape:  the entries follow doctor's others.
  * Thread: main.
  * Errors: what cannot be read is unknown.
  */

@@ -1,6 +1,6 @@
 /*
- * flash_look.c - a file or block device for the second tier: is it there, is it large enough, may
- * it be written over?
+ * flash_look.c - checks the file or block device of the second tier: it exists, is large enough,
+ * and may be overwritten.
  */
 #include "flash_look.h"
 #include "flash/flash_plan.h"
@@ -21,7 +21,7 @@
 #define MB_SHIFT   20
 #define STAT_BLOCK 512u
 #define DAY_S      (24.0 * 3600)
-/* A process that ends lets go of its lock first, and of the device a moment later. */
+/* A process that ends releases its lock first and the device a moment later. */
 #define BUSY_TRIES    20u
 #define BUSY_PAUSE_NS 50000000
 
@@ -173,8 +173,8 @@ check_size(const struct config *cfg, int fd, struct error *err)
 	       has_room(cfg, &fs, wanted(cfg) - there, err);
 }
 
-/* Refuses a device that is mounted or part of another one. A lock of another process of ours is
- * reported by the start. */
+/* Refuses a block device that is mounted or part of another one. The start itself reports a lock of
+ * another process of ours. */
 static bool
 check_free(const struct config *cfg, int fd, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * flash_look.h - the device that --flash-device names, looked at before anything is started.
+ * flash_look.h - checks the device that --flash-device names, before anything is started.
  *
  * Units:  bytes.
  * Thread: main.
@@ -15,13 +15,14 @@
 /* Returns the bytes of the device that the tier has or would have; 0 without a tier. */
 bool flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err);
 
-/* True if a start could use the device: it can be opened, has room, and holds nobody else's data.
- * True also for another machine's device, and for one that only the service's user may open. */
+/* True if a start could use the device: it can be opened, has room, and holds no other data than a
+ * tier's. True also for another machine's device, and for one that only the service's user may
+ * open. */
 bool flash_look_check(const struct config *cfg, struct error *err);
 
 #define FLASH_LOOK_BYTES 200u
-/* "2048 MB, layout log, room for 8000000 items of 256 bytes; --flash-budget is 4.2 drive writes a
- * day, a turnover in 0.238 days" */
+/* Writes the tier's size as an operator reads it: "2048 MB, layout log, room for 8000000 items of
+ * 256 bytes; --flash-budget is 4.2 drive writes a day, a turnover in 0.238 days". */
 void flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK_BYTES]);
 
 #endif

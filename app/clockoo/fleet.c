@@ -1,6 +1,6 @@
 /*
- * fleet.c - the fleet's states: a first one from the configuration, later ones from what cores and
- * lookups find out, and from reloads.
+ * fleet.c - the fleet's states: the first from the configuration, later ones from findings of
+ * cores and lookups, and from reloads.
  */
 #include "fleet.h"
 #include "front/front_servers.h"
@@ -15,7 +15,7 @@
 
 static_assert(LINE_BYTES >= FRONT_SLOTS_ALIGN, "what is shared begins with a line");
 
-/* NULL: no memory. */
+/* Allocates a line-aligned block. NULL without memory. */
 static void *
 make(size_t bytes)
 {
@@ -39,7 +39,7 @@ make_exchange(struct fleet *f, const struct front_config *config, uint32_t cores
 	return true;
 }
 
-/* As many copies as are planned. */
+/* Allocates the copies that are planned. */
 static bool
 make_shared(struct fleet *f)
 {
@@ -71,7 +71,7 @@ static const char *const failures[] = {
 	[FRONT_FAILURE_BROKEN] = "its answers are not those of a memcached",
 };
 
-/* Names that another host has taken over are looked up again now. The lock is held. */
+/* Makes the thread look the names up at once: their hosts may have moved. The lock is held. */
 static void
 look_up_again(struct fleet *f)
 {
@@ -117,7 +117,7 @@ hosts_set(struct fleet *f, const struct front_config *config)
 
 static void reload_refused(void *arg, const struct front_host *host);
 
-/* NULL: no memory. */
+/* Allocates a fleet. NULL without memory. */
 static struct fleet *
 make_fleet(struct front_look *look, uint32_t cores)
 {
@@ -202,7 +202,7 @@ all_have_addresses(const struct front_names *names)
 	return true;
 }
 
-/* A name that was in the former list keeps what is known of it. */
+/* Keeps the findings for a name that was in the former list. */
 static void
 names_take(struct fleet *f)
 {
@@ -271,7 +271,7 @@ has_server_down(const struct fleet *f)
 	return false;
 }
 
-/* Until there is another list; or, after a pause, until a server fails or it is time. */
+/* Waits until the list changes or, after a pause, until a server fails or the next round is due. */
 static void
 wait_for_next(struct fleet *f, bool all_found)
 {
@@ -330,7 +330,8 @@ fleet_start(struct fleet *f, struct error *err)
 	return true;
 }
 
-/* No core runs yet, so none has a request open that was sent to a former address. */
+/* Publishes the addresses before any core runs, when no core has an open request to a former
+ * address. */
 static void
 publish_addresses(struct fleet *f)
 {
@@ -358,7 +359,7 @@ fleet_wait(struct fleet *f, uint32_t seconds)
 
 /* ---- the control thread ---- */
 
-/* The lock is held. */
+/* Reports a refused reload: the former servers stay. The lock is held. */
 static void
 reload_refused(void *arg, const struct front_host *host)
 {
@@ -400,7 +401,7 @@ fleet_tick(struct fleet *f, uint64_t now_ns)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* Keeps everything but the servers, which alone change without a restart. */
+/* Takes over everything but the servers, which alone change without a restart. */
 static void
 keep_the_rest(struct front_config *config, const struct front_config *now)
 {

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* Connections of all cores that may be opened at once. */
+/* Returns the connections that all cores together may be opening at once. */
 static uint32_t
 opens_max(const struct config *cfg, const struct front_settings *front)
 {
@@ -67,7 +67,7 @@ front_cores_check(struct appliance *a, uint64_t now_ns)
 	    !front_ports_unreached_mt(ports, &which))
 		return true;
 	host = a->fleet->control.place[which.server].host;
-	if (host == NULL) /* it has left meanwhile */
+	if (host == NULL) /* the server has left meanwhile */
 		return true;
 	front_ports_words(&which, words);
 	snprintf(a->front_refusal, sizeof a->front_refusal,

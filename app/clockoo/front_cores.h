@@ -1,13 +1,14 @@
 /*
- * front_cores.h - a front on several cores: replies of its servers come to the core that asked.
+ * front_cores.h - a front on several cores: replies of its servers reach the core that sent the
+ * request.
  *
- * Shape:  two tables of all cores: connections that are being opened (tcp/pending_connects.h), and
- *         what has been learned of local ports (front/front_ports.h). Where the plan tells to which
- *         core a reply comes, front_cores_core_of() asks it.
+ * Shape:  two tables that all cores share: connections being opened (tcp/pending_connects.h),
+ *         and the core that each local port leads to (front/front_ports.h). Where the plan
+ *         determines the core of a reply, front_cores_core_of() asks it.
  * Owner:  the tables lie in the appliance's block. With one core, or no front, there are none.
  * Thread: create by main. core_of by any core. check by the control thread.
- * Errors: a server whose replies do not reach all cores: soon after the start it is refused, later
- *         it is a line on stderr.
+ * Errors: a server whose replies do not reach all cores. Soon after the start it stops the
+ *         program; later it is a line on stderr.
  */
 #ifndef CLOCKOO_FRONT_CORES_H
 #define CLOCKOO_FRONT_CORES_H
@@ -19,13 +20,14 @@
 size_t front_cores_bytes(const struct config *cfg, const struct front_settings *front);
 void front_cores_create(struct appliance *a, struct region *region);
 
-/* arg: struct nic, once it has started. */
+/* Returns the core that the plan steers a path's replies to. arg: a struct nic that has started. */
 uint32_t front_cores_core_of(const void *arg, const struct front_path *path);
 
-/* Each second. False: the program is to stop, a->front_refusal says why. */
+/* Checks the servers, once a second. False if the program must stop; a->front_refusal has the
+ * reason. */
 bool front_cores_check(struct appliance *a, uint64_t now_ns);
 
-/* How replies find the core that asks, for --plan: those over IPv4. */
+/* Returns for --plan how replies over IPv4 reach the core that sent the request. */
 const char *front_cores_words(const struct steer_plan *plan, uint32_t cores);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* True if the server is this front itself, which would ask itself for ever. A name is not known
- * yet. */
+/* True if the server is this front itself, which would send requests to itself for ever. Unknown
+ * for a name. */
 static bool
 is_own(const struct front_host *host, const struct config *cfg)
 {
@@ -31,8 +31,8 @@ none_is_own(const struct front_servers *servers, const char *option, const struc
 	return true;
 }
 
-/* True if no frame of ours could ever reach the server: the stack has no loopback, and no gateway
- * where one is needed. *why: a phrase. Port user reaches whatever its host does. */
+/* True if no frame of ours could ever reach the server: the stack has no loopback, and may lack a
+ * gateway that is needed. *why: a phrase. Port user reaches everything that its host does. */
 static bool
 is_out_of_reach(const struct front_host *host, const struct config *cfg, const char **why)
 {
@@ -76,8 +76,8 @@ same_host(const struct front_host *a, const struct front_host *b)
 	return strcasecmp(a->host, b->host) == 0;
 }
 
-/* Returns the first of the servers, below count, that has the host's address and port; count: none.
- */
+/* Returns the first server below count that has the host's address and port, or count if there is
+ * none. */
 static uint32_t
 find_host(const struct front_servers *servers, uint32_t count, const struct front_host *host)
 {
@@ -87,7 +87,7 @@ find_host(const struct front_servers *servers, uint32_t count, const struct fron
 	return count;
 }
 
-/* Refuses a server that is named twice: it would be flushed, probed and left out as two. */
+/* Refuses a server that is named twice: it would be flushed, probed and taken out as two. */
 static bool
 all_differ(const struct front_config *config, struct error *err)
 {

@@ -5,18 +5,19 @@
 #include "page_html.h"
 #include "stat_rows.h"
 
+#include "base/time_units.h"
+
 #include <errno.h>
 #include <string.h>
 
-#define NS_PER_MS        1000000ull
-#define BODY_BY_TEXT     12u /* bytes of metrics by bytes of rows: names, types and words */
+#define BODY_BY_TEXT     12u /* bytes of metrics for each byte of rows, with names, types and help */
 #define OPENMETRICS_TYPE "application/openmetrics-text"
 
 struct http_answers {
 	struct stat_rows rows;
 	uint8_t *body[HTTP_REPLY + 1];
 	size_t body_room, len[HTTP_REPLY + 1];
-	bool have[HTTP_REPLY + 1]; /* made of these rows */
+	bool have[HTTP_REPLY + 1]; /* the body was made from the present rows */
 };
 
 /* ---- memory ---- */

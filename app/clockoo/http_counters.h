@@ -1,5 +1,5 @@
 /*
- * http_counters.h - what telemetry.http counts.
+ * http_counters.h - counters of telemetry.http.
  *
  * Thread: written by the control thread.
  */

@@ -1,5 +1,5 @@
 /*
- * http_listen.c - the listening socket of telemetry.http: made, judged, removed.
+ * http_listen.c - the listening socket of telemetry.http: opened, checked, removed.
  */
 #include "http_listen.h"
 
@@ -61,7 +61,7 @@ cure_of(int error, const struct config_http *http)
 	}
 }
 
-/* Removes the socket file of a process that was killed. */
+/* Removes the socket file that a killed process left. */
 static bool
 path_clear(const union any_address *address, socklen_t len)
 {

@@ -11,18 +11,19 @@
 
 #define HTTP_BACKLOG 16
 
-/* *fd: -1 if none is asked for. Does not wait, and is closed by exec. */
+/* Opens the socket, which does not block and is closed by exec. *fd is -1 if the configuration
+ * names none. */
 bool http_listen(int *fd, const struct config_http *http, struct error *err);
 void http_unlisten(int fd, const struct config_http *http);
 
 enum http_place {
 	HTTP_PLACE_FREE,
-	HTTP_PLACE_TAKEN, /* another process listens there: perhaps ours */
-	HTTP_PLACE_BAD,   /* *err says why */
+	HTTP_PLACE_TAKEN, /* another process listens there, perhaps this service */
+	HTTP_PLACE_BAD,   /* *err has the reason */
 };
-/* True if a start could listen; leaves nothing behind. */
+/* Checks whether a start could listen; leaves nothing behind. */
 enum http_place http_place_look(const struct config_http *http, struct error *err);
-/* True if other machines can reach it. */
+/* True if other machines can reach the address. */
 bool http_place_is_open(const struct config_http *http);
 
 #endif

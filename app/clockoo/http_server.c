@@ -1,11 +1,12 @@
 /*
- * http_server.c - telemetry.http by libmicrohttpd: connections and their time, requests and their
- * answers.
+ * http_server.c - telemetry.http by libmicrohttpd: connections and their time limits, requests
+ * and their answers.
  */
 #include "http_server.h"
 #include "http_listen.h"
 
 #include "base/budget.h"
+#include "base/time_units.h"
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -13,18 +14,17 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define NS_PER_S  1000000000ull
 #define URL_BYTES 128u
-/* Of the page: nothing from elsewhere, nothing to elsewhere. */
+/* The page's policy: it loads nothing from other hosts and sends nothing to them. */
 #define PAGE_POLICY                                                                                \
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "  \
 	"'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 struct http_conn {
 	int fd;           /* -1: free */
-	uint64_t from_ns; /* opened, or last request answered */
+	uint64_t from_ns; /* when it was opened, or its last request answered */
 	uint64_t due_ns;
-	bool ended; /* by us; the library has yet to see it */
+	bool ended; /* closed by us; the library has not seen it yet */
 	struct budget_place place;
 };
 
@@ -32,13 +32,13 @@ struct http_server {
 	struct MHD_Daemon *daemon;
 	struct http_answers *answers;
 	int fd;
-	bool local; /* only this machine reaches it */
+	bool local; /* only this machine can connect */
 	uint64_t now_ns;
 	struct http_conn conns[HTTP_CONNS_MAX];
 	struct budget places; /* HTTP_CONNS_KEPT */
-	void *cells;          /* of it */
+	void *cells;          /* memory of places */
 	struct counter *counters;
-	/* The last response of a kind, which the library counts references to. */
+	/* The last response of each kind. The library counts references to it. */
 	struct MHD_Response *response[HTTP_NOT_FOUND + 1];
 	uint64_t made[HTTP_NOT_FOUND + 1];
 };
@@ -61,8 +61,8 @@ conn_end(struct http_server *s, struct http_conn *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Returns the connection that yields its place: the one that has waited longest, of a source that
- * has more than its part if there is one. */
+/* Returns the connection that yields its place: the longest waiting one of a source that has more
+ * than its share, or of all if no source has. */
 static struct http_conn *
 conn_loser(struct http_server *s)
 {
@@ -114,8 +114,8 @@ peer_of(struct MHD_Connection *connection)
 	return ip;
 }
 
-/* Takes a place. The connection joins before the loser is chosen, or a source that holds all places
- * would not have more than its part. */
+/* Takes a place. The connection joins before the loser is chosen; otherwise a source that holds all
+ * places would not have more than its share. */
 static void
 place_take(struct http_server *s, struct http_conn *c, const struct ip_addr *ip)
 {
@@ -203,9 +203,9 @@ response_of(const char *type, size_t len, const void *bytes, enum MHD_ResponseMe
 	return r;
 }
 
-/* A no ends the connection: what follows its head is not read. */
+/* Refuses a request and ends the connection, so that a body is not read. */
 static enum MHD_Result
-refuse(struct MHD_Connection *connection, unsigned status)
+http_refuse(struct MHD_Connection *connection, unsigned status)
 {
 	static const char words[] = "GET and HEAD only, without a body; where only this machine is "
 				    "served, by localhost or an address\n";
@@ -223,7 +223,8 @@ refuse(struct MHD_Connection *connection, unsigned status)
 	return done;
 }
 
-/* The same bytes are one response, however many read them and however slowly. */
+/* Returns the response for an answer. Equal bytes share one response, however many clients read it.
+ */
 static struct MHD_Response *
 response_for(struct http_server *s, const struct http_answer *answer)
 {
@@ -240,8 +241,9 @@ response_for(struct http_server *s, const struct http_answer *answer)
 	return *kept;
 }
 
-/* A page of elsewhere whose name was made to mean this machine (DNS rebinding) names itself here.
- * Where others may come from, names are whatever the operator has given. */
+/* True if the Host header is acceptable. A page of another site whose name was made to resolve to
+ * this machine (DNS rebinding) sends its own name. Where other machines may connect, any name is
+ * accepted. */
 static bool
 host_is_right(const struct http_server *s, const char *host)
 {
@@ -267,7 +269,7 @@ has_body(struct MHD_Connection *connection)
 					   MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
 }
 
-/* 0: it is answered. */
+/* Returns the status of a refused request, 0 if the request may be answered. */
 static unsigned
 status_of_no(const struct http_server *s, struct MHD_Connection *connection, const char *url,
 	     const char *method)
@@ -284,7 +286,7 @@ status_of_no(const struct http_server *s, struct MHD_Connection *connection, con
 		       : MHD_HTTP_FORBIDDEN;
 }
 
-/* Called once when the head is there, and again when nothing follows it. */
+/* Handles a request. Called once when the head has arrived, and again when no body follows. */
 static enum MHD_Result
 on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
 	   const char *version, const char *upload, size_t *upload_bytes, void **request)
@@ -296,7 +298,7 @@ on_request(void *arg, struct MHD_Connection *connection, const char *url, const 
 
 	(void)version, (void)upload, (void)upload_bytes;
 	if (no != 0)
-		return refuse(connection, no);
+		return http_refuse(connection, no);
 	if (*request == NULL) {
 		*request = s; /* the head was seen */
 		return MHD_YES;
@@ -394,7 +396,7 @@ http_stop(struct http_server *s)
 	if (s == NULL)
 		return;
 	if (s->daemon != NULL) {
-		/* It would close the listening socket, which is not its own. */
+		/* Keeps the library from closing the listening socket, which it does not own. */
 		MHD_quiesce_daemon(s->daemon);
 		MHD_stop_daemon(s->daemon);
 	}

@@ -1,7 +1,9 @@
 /*
- * kept.c - opens the file, judges what lies there, keeps its page while the cache serves.
+ * kept.c - opens the memory file, judges its contents, and updates its page while the cache
+ * serves.
  */
 #include "kept.h"
+#include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "appliance.h"
 #include "control.h"
@@ -13,20 +15,10 @@
 #include <unistd.h>
 
 #define MB_SHIFT        20
-#define NS_PER_S        1000000000ull
 #define CLOCK_MARGIN_NS 10000000u
 /* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
 #define ALONE_SHARES  8u
-#define CORES_LOOK_NS (2 * NS_PER_S) /* as a manager's time: they are looked at each second */
-
-static uint64_t
-clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
+#define CORES_LOOK_NS (2 * NS_PER_S) /* a manager's time limit: cores are checked each second */
 
 static uint64_t
 boot_clock(void *arg)
@@ -130,7 +122,7 @@ kept_open(struct kept *k, const struct appliance *a, struct error *err)
 	if (memory_file_open(&k->file, &wanted, err) && map(k, a, err)) {
 		k->had = k->file.before_bytes != 0 || !k->file.fresh;
 		judge(k, &a->config);
-		/* Allocation has changed the file, and this start may fail. */
+		/* The allocation changed the file, and this start may still fail. */
 		if (k->words[0] == '\0')
 			note_change(k);
 		if (renew_after_crashes(k, a, err))
@@ -149,7 +141,7 @@ say_empty(struct kept *k, const char *why)
 	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, why);
 }
 
-/* The store has zeroed the page. */
+/* Begins the page of a new file, which the store has zeroed. */
 static void
 begin_page(struct kept *k)
 {
@@ -162,12 +154,12 @@ begin_page(struct kept *k)
 }
 
 enum opening_end {
-	OPENING_GOES_ON, /* or came to its own end */
-	OPENING_STOPPED, /* a stop was asked for */
+	OPENING_GOES_ON, /* opening continues, or has ended by itself */
+	OPENING_STOPPED, /* a stop was requested */
 	OPENING_TOO_LATE,
 };
 
-/* The opening on all lcores. The first one looks around. */
+/* The opening of the image on all lcores. The first lcore watches for a stop. */
 struct opening_run {
 	struct kept *kept;
 	const struct appliance *a;
@@ -244,8 +236,8 @@ say_wrong_checksums(struct opening_run *run)
 			"checksums): repairing\n");
 }
 
-/* The present phase on all lcores: lcores_run returns when all have done their share. An lcore that
- * cannot be launched leaves its share to the others. */
+/* Runs the present phase on all lcores. lcores_run returns when all have done their share; the
+ * share of an lcore that cannot be launched falls to the others. */
 static void
 do_phase(struct opening_run *run, void *const *args)
 {
@@ -319,7 +311,7 @@ open_store(struct kept *k, struct region *region, const struct appliance *a, str
 {
 	const struct store_config *cfg = &a->sizes.store;
 	const uint64_t begun_ns = clock_ns(CLOCK_BOOTTIME);
-	/* Never behind what the process before it saw: its clock and boot time part a little. */
+	/* Never behind what the previous process saw: its clock and boot time differ a little. */
 	const uint64_t ahead_ns = k->gap.store_ns + CLOCK_MARGIN_NS;
 	const uint64_t store_ns = ahead_ns + (begun_ns - k->judged_ns);
 	struct opening_run run = {.kept = k, .a = a};
@@ -329,7 +321,7 @@ open_store(struct kept *k, struct region *region, const struct appliance *a, str
 	k->started = true;
 	run.open = store_open(region, k->file.base, cfg, (uint32_t)(store_ns / NS_PER_S));
 	store_open_report_mt(run.open, &r);
-	run.said_ns = r.kind == STORE_IMAGE_CLEAN ? begun_ns : 0; /* a repair is said at once */
+	run.said_ns = r.kind == STORE_IMAGE_CLEAN ? begun_ns : 0; /* a repair is reported at once */
 	if (open_in_phases(&run) == STORE_OPEN_DONE) {
 		k->ahead_ns = ahead_ns - STORE_CLOCK_START * NS_PER_S;
 		say_kept(k, run.open, clock_ns(CLOCK_BOOTTIME) - begun_ns);
@@ -349,7 +341,7 @@ kept_make_store(struct kept *k, struct region *region, const struct appliance *a
 	struct store_image_look look;
 	struct store *store;
 
-	/* DPDK's start is gap, too. */
+	/* The time that DPDK took to start belongs to the gap. */
 	if (k->words[0] == '\0')
 		judge(k, &a->config);
 	store_image_look(k->file.base, cfg, &look);
@@ -380,7 +372,8 @@ kept_ahead_ns(const struct kept *k)
 
 /* ---- in service ---- */
 
-/* No beat where the clocks could not be read at one moment: the one before stays the last. */
+/* Writes a heartbeat. Skipped if the clocks could not be read at one moment: the last one then
+ * stays. */
 static void
 beat(struct kept *k)
 {

@@ -3,10 +3,10 @@
  * that leaves it.
  *
  * Shape:  opened, locked and mapped before DPDK starts, so that a refusal comes early; becomes
- *         the store's when all else is there; then a heartbeat from the control thread.
+ *         the store's when all other parts exist; then the control thread writes a heartbeat.
  * Owner:  struct appliance; without --memory-file nothing here does anything.
  * Thread: main, but kept_tick: the control thread.
- * Errors: struct error; why nothing is kept is one line on stderr.
+ * Errors: struct error. If nothing is kept, one line on stderr says why.
  */
 #ifndef CLOCKOO_KEPT_H
 #define CLOCKOO_KEPT_H
@@ -22,42 +22,42 @@ struct appliance;
 struct kept {
 	bool used;
 	struct memory_file file;
-	bool had;                 /* it was there before this start */
-	struct memory_page *page; /* in it */
-	struct gap gap;           /* of what lay there */
-	char words[KEPT_WORDS];   /* why it starts empty; else empty */
-	uint64_t judged_ns;       /* on boot time: when gap was taken */
+	bool had;                 /* the file existed before this start */
+	struct memory_page *page; /* in the file */
+	struct gap gap;           /* the gap since the file's last service */
+	char words[KEPT_WORDS];   /* the reason why it starts empty; otherwise empty */
+	uint64_t judged_ns;       /* when gap was taken, on boot time */
 	uint64_t ahead_ns;        /* see kept_ahead_ns; 0: the store is empty */
 	struct serve_restart restart;
-	bool flushed; /* a flush came due while it was down */
+	bool flushed; /* a flush came due while the cache was down */
 	bool started; /* this start counts as an attempt */
 	const struct tsc_clock *clock;
-	uint64_t start_ns; /* on that clock: the store's second STORE_CLOCK_START */
-	uint64_t ready_ns; /* on boot time; 0: forgiven already */
+	uint64_t start_ns; /* on the cores' clock: the store's second STORE_CLOCK_START */
+	uint64_t ready_ns; /* when service began, on boot time; 0: earlier crashes are forgiven */
 	struct beat beat;
-	struct watchdog cores; /* do they all turn? */
+	struct watchdog cores; /* checks that all cores turn */
 };
 
-/* Before DPDK: lock, mapping, judgement, memory. */
+/* Locks, maps and judges the file. Called before DPDK starts. */
 bool kept_open(struct kept *k, const struct appliance *a, struct error *err);
-/* The store in the file: what lies there, if it may be kept, opened on all lcores; else an empty
- * one. Says which in one line. NULL: a stop was asked for amid a repair, which the next start does
- * again. */
+/* Returns the store in the file, opened on all lcores: with its items if they may be kept, else
+ * empty. Prints one line that says which. NULL if a stop was requested during a repair, which the
+ * next start repeats. */
 struct store *kept_make_store(struct kept *k, struct region *region, const struct appliance *a,
 			      struct error *err);
 /* Returns how far the store's clock is ahead of that of a process that has just begun. */
 uint64_t kept_ahead_ns(const struct kept *k);
-/* The clocks as they stand now, once in service; with --memory-file or without. */
+/* Reads the present clocks, in service. Works with and without --memory-file. */
 bool kept_read_clocks(struct kept *k, struct beat *b);
-/* In service from now on: the first heartbeat; crashes count. */
+/* Begins service: writes the first heartbeat; from now on a crash counts. */
 void kept_ready(struct kept *k, const struct appliance *a);
-/* Each tick of the control thread. */
+/* Called at each tick of the control thread. */
 void kept_tick(struct kept *k, const struct telemetry *t);
-/* The cores have ended: the last heartbeat; from here on it is gap. */
+/* Writes the last heartbeat when the cores have ended: the gap begins. */
 void kept_end_service(struct kept *k);
 /* Called when all threads have ended by themselves and no reply holds an item. */
 void kept_stop(struct kept *k, struct store *store);
-/* Gives the file up, after a stop or a start that failed: that is no crash. */
+/* Closes the file after a stop or a failed start, neither of which counts as a crash. */
 void kept_close(struct kept *k);
 
 #endif

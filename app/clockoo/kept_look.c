@@ -2,6 +2,7 @@
  * kept_look.c - reads a file of --memory-file without changing it, and the two commands on it.
  */
 #include "kept_look.h"
+#include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "privileges.h"
 #include "sizes.h"
@@ -21,17 +22,7 @@
 #include <unistd.h>
 
 #define MB_SHIFT   20
-#define NS_PER_S   1000000000ull
 #define STAT_BLOCK 512u /* of st_blocks */
-
-static uint64_t
-clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 void
 kept_now(struct gap_now *now)
@@ -48,7 +39,7 @@ kept_now(struct gap_now *now)
 	fclose(file);
 }
 
-/* A shared lock for a moment: a start that meets it tries again. */
+/* Takes a shared lock for a moment. A start that meets it tries again. */
 static bool
 is_in_use(int fd)
 {
@@ -207,7 +198,7 @@ print_one(const struct config *cfg, const char *path, FILE *out)
 
 	kept_look(&look, cfg, path, bytes);
 	if (look.pid == 0 && strcmp(path, cfg->memory_file) != 0)
-		return; /* another program's */
+		return; /* files of other programs are skipped */
 	fprintf(out, "%s: %llu MB, %llu of them in memory: %s%s\n", path,
 		(unsigned long long)look.bytes >> MB_SHIFT,
 		(unsigned long long)look.allocated >> MB_SHIFT,

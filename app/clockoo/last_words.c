@@ -46,10 +46,10 @@ static const char *const stage_names[STAGE_COUNT + 1] = {
 #define STAGE_NAME(stage) #stage,
 	CORE_STAGES(STAGE_NAME) "between two turns"};
 
-/* A handler is given nothing of its program's. */
+/* A signal handler has no argument of its own, so its inputs are static. */
 static _Atomic(struct memory_page *)
-	crash_page;                          /* NULL: no crash counts, or one has been counted */
-static atomic_flag begun = ATOMIC_FLAG_INIT; /* words: those of another thread's crash */
+	crash_page;                          /* NULL: crashes are not counted, or this one was */
+static atomic_flag begun = ATOMIC_FLAG_INIT; /* set by the first thread that crashes */
 static const int *log_socket;
 static struct module modules[MODULES_MAX];
 static uint32_t module_count;
@@ -57,7 +57,7 @@ static _Thread_local uint8_t stack[STACK_BYTES];
 static _Thread_local struct {
 	const char *name;
 	uint32_t number;
-	const struct core *core; /* NULL: it turns none */
+	const struct core *core; /* NULL: this thread turns no core */
 	const struct tsc_clock *clock;
 } mine;
 
@@ -99,8 +99,8 @@ line_begin(struct line *l)
 	}
 }
 
-/* Sends a line without waiting: if the reader has no room the line is lost, or the process would
- * not end. */
+/* Sends a line without waiting: if the reader has no room the line is lost, so the process still
+ * ends. */
 static void
 line_end(struct line *l)
 {
@@ -108,11 +108,11 @@ line_end(struct line *l)
 		(void)!send(*log_socket, l->text, l->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		return;
 	}
-	l->text[l->len++] = '\n'; /* put() leaves a byte */
+	l->text[l->len++] = '\n'; /* put() leaves a byte for it */
 	(void)!write(STDERR_FILENO, l->text, l->len);
 }
 
-/* ---- what is told ---- */
+/* ---- the report ---- */
 
 static const char *
 signal_name(int number)
@@ -151,7 +151,7 @@ tell_signal(struct line *l, const siginfo_t *info)
 	line_end(l);
 }
 
-/* By commands, each of them counted. */
+/* Reports the requests in the pass as commands with a count each. */
 static void
 tell_requests(struct line *l, const struct serve *serve)
 {
@@ -213,7 +213,7 @@ module_of(uintptr_t at)
 	return NULL;
 }
 
-/* Return addresses: addr2line names the call if it is asked for the byte before. */
+/* Reports return addresses. They are reduced by one byte, so that addr2line names the call. */
 static void
 tell_backtrace(struct line *l)
 {
@@ -258,8 +258,8 @@ default_and_unblocked(int number)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* The signal's action is the default again (SA_RESETHAND). A signal from another process is raised
- * anew, as it would not repeat by itself. */
+/* Reports the crash. Then the signal's default action, which SA_RESETHAND has restored, ends the
+ * process. A signal sent by another process is raised again, as it would not recur by itself. */
 static void
 tell_and_die(int number, siginfo_t *info, void *context)
 {
@@ -279,7 +279,7 @@ tell_and_die(int number, siginfo_t *info, void *context)
 	raise(number);
 }
 
-/* ---- what is set up ---- */
+/* ---- set-up ---- */
 
 static int
 module_add(struct dl_phdr_info *info, size_t size, void *arg)
@@ -299,7 +299,7 @@ module_add(struct dl_phdr_info *info, size_t size, void *arg)
 		if (p->p_type == PT_LOAD && m->base + p->p_vaddr + p->p_memsz > m->end)
 			m->end = m->base + p->p_vaddr + p->p_memsz;
 	}
-	/* The program comes first, and without a name. */
+	/* The program comes first in the list, without a name. */
 	strncpy(m->name, name[0] != '\0' || module_count != 0 ? name : "clockoo",
 		sizeof m->name - 1);
 	module_count++;

@@ -4,13 +4,14 @@
 #include "fleet.h"
 #include "live.h"
 
+#include "base/time_units.h"
+
 #include <stdio.h>
 
 #define LINE_BYTES  1024u
 #define SHARE_BYTES 8u
-#define NS_PER_S    1e9
 
-/* Which counters make up a figure. */
+/* The counters that make up each figure. */
 static const struct {
 	enum live_figure figure;
 	const char *symbol;
@@ -82,7 +83,7 @@ live_init(struct live *live, const struct appliance *a)
 	*live = (struct live){.last_ns = tsc_clock_ns(&a->nic.clock)};
 }
 
-/* " | front key/s 81000 busiest 1.08 servers 4 of 4": by the mean of all servers */
+/* Writes " | front key/s 81000 busiest 1.08 servers 4 of 4"; the mean is over all servers. */
 static int
 front_print(const struct live *live, const struct appliance *a, double seconds, char *to,
 	    size_t room)
@@ -94,7 +95,7 @@ front_print(const struct live *live, const struct appliance *a, double seconds, 
 			load->by_mean % 1000 / 10, load->live, a->fleet->hosts.count);
 }
 
-/* " | memory 61.0% flash 36.2% of gets, reads/s 8123, 12 MB/s written" */
+/* Writes " | memory 61.0% flash 36.2% of gets, reads/s 8123, 12 MB/s written". */
 static int
 flash_print(const uint64_t per_s[LIVE_FIGURES], char *to, size_t room)
 {
@@ -110,8 +111,8 @@ flash_print(const uint64_t per_s[LIVE_FIGURES], char *to, size_t room)
 				20);
 }
 
-/* Copies of shared mode end together: without the most of some lines the figures would follow the
- * clock and not the load. */
+/* Reads the store's usage. A front's copies of shared mode expire together, so their figures are
+ * the most of some lines; otherwise they would follow the clock instead of the load. */
 static void
 usage_read(struct live *live, const struct appliance *a, struct store_usage *use)
 {

@@ -1,7 +1,7 @@
 /*
  * live.h - one line of figures a second.
  *
- * Shape:  struct live holds the last second's counts; a line is what happened since.
+ * Shape:  struct live holds the last second's counts; a line shows the change since.
  * Thread: the control thread.
  */
 #ifndef CLOCKOO_LIVE_H
@@ -16,9 +16,9 @@ enum live_figure {
 	LIVE_OTHER,
 	LIVE_HITS, /* of both tiers */
 	LIVE_MISSES,
-	LIVE_TOLD,      /* gets answered by the second one */
-	LIVE_READS,     /* of its device */
-	LIVE_WRITTEN,   /* segments; */
+	LIVE_TOLD,      /* gets answered by the second tier */
+	LIVE_READS,     /* of the second tier's device */
+	LIVE_WRITTEN,   /* segments */
 	LIVE_CONVERTED, /* pages of columns */
 	LIVE_FIGURES
 };
@@ -27,11 +27,11 @@ struct live {
 	uint64_t last[LIVE_FIGURES];
 	uint64_t last_ns;
 	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX];
-	struct front_load front;              /* of the last second, if this is a front */
+	struct front_load front;              /* of the last second; unused without a front */
 	struct recent_most items, item_bytes; /* of a front's copies */
 };
 
-/* Keys and writes that clients have asked for. */
+/* Returns the keys and writes that clients have requested. */
 uint64_t live_requests(const struct appliance *a);
 void live_init(struct live *live, const struct appliance *a);
 void live_print(struct live *live, const struct appliance *a);

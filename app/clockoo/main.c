@@ -32,22 +32,23 @@
 #define NOT_READY 1
 
 static int
-refuse(const struct appliance *a, struct error *err)
+start_refused(const struct appliance *a, struct error *err)
 {
 	config_error_locate(&a->source, err);
 	fprintf(stderr, "clockoo: %s\n", err->text);
 	return (int)err->code;
 }
 
-/* Refuses as refuse() does, with the exit code of an error that the next start would meet again. */
+/* Refuses as start_refused() does, with the exit code of an error that the next start would meet
+ * again. */
 static int
 refuse_permanently(const struct appliance *a, struct error *err)
 {
 	config_error_permanent(&a->source, err);
-	return refuse(a, err);
+	return start_refused(a, err);
 }
 
-/* memcached's -r. A no of the kernel is a warning, as there. */
+/* Raises the limit of core files, as memcached's -r. If the kernel refuses, it is a warning. */
 static void
 raise_core_limit(const struct config *c)
 {
@@ -62,8 +63,8 @@ raise_core_limit(const struct config *c)
 			"clockoo: warning: --enable-coredumps: cannot raise the core file limit\n");
 }
 
-/* memcached's -k, a no is a warning too. Called after all allocations: with MCL_FUTURE a later
- * allocation could fail at the limit, in any library. */
+/* Locks memory, as memcached's -k; a refusal is a warning too. Called after all allocations: with
+ * MCL_FUTURE a later allocation in any library could fail at the limit. */
 static void
 lock_memory(const struct config *c)
 {
@@ -87,11 +88,11 @@ serve_until_stopped(struct appliance *a)
 	struct error err;
 
 	if (!appliance_start(a, &err))
-		return refuse(a, &err);
+		return start_refused(a, &err);
 	lock_memory(&a->config);
 	if (!pid_file_write(&a->pid_file, a->config.pid_file, &err) ||
 	    !privileges_drop(&a->privileges, &a->config, &err) || !appliance_run(a, &err)) {
-		refuse(a, &err);
+		start_refused(a, &err);
 		pid_file_remove(&a->pid_file);
 		appliance_stop(a);
 		return (int)err.code;
@@ -110,13 +111,13 @@ run(struct appliance *a)
 	if (a->source.file[0] != '\0' &&
 	    !paths_make_absolute(a->config_path, sizeof a->config_path, a->source.file)) {
 		error_set(&err, "--config: cannot determine the current directory");
-		return refuse(a, &err);
+		return start_refused(a, &err);
 	}
 	if (!users_begin(&a->users, &a->config, &err) ||
 	    !access_begin(&a->access, &a->config, &err))
 		return refuse_permanently(a, &err);
 	if (!privileges_lookup(&a->privileges, a->config.user, &err))
-		return refuse(a, &err);
+		return start_refused(a, &err);
 	config_warn(&a->config, stderr);
 	a->background.ready_fd = a->background.log_fd = -1;
 	if (a->config.daemon && !background_begin(&a->background, &status))
@@ -149,8 +150,7 @@ say_not_ready(const struct appliance *a, struct error *err)
 	return false;
 }
 
-/* --check and the commands on --memory-file are about what a start would find. False: it would
- * fail. */
+/* Prints what a start would do with --memory-file, for --check. False if a start would fail. */
 static bool
 say_what_is_kept(const struct appliance *a)
 {
@@ -275,7 +275,7 @@ arena(struct appliance *a, const char *what)
 		status = (error_set_code(&err, ERROR_USAGE, "arena \"%s\": expected list or remove",
 					 what),
 			  -1);
-	return status >= 0 ? status : refuse(a, &err);
+	return status >= 0 ? status : start_refused(a, &err);
 }
 
 static int
@@ -285,7 +285,7 @@ plan(struct appliance *a)
 	bool starts;
 
 	if (!plan_print(&a->config, stdout, &starts, &err))
-		return refuse(a, &err);
+		return start_refused(a, &err);
 	return starts ? 0 : NOT_READY;
 }
 
@@ -295,7 +295,7 @@ doctor(struct appliance *a)
 	struct error err;
 	const int status = doctor_print(&a->config, &a->source, stdout, &err);
 
-	return status >= 0 ? status : (refuse(a, &err), DOCTOR_FAILED);
+	return status >= 0 ? status : (start_refused(a, &err), DOCTOR_FAILED);
 }
 
 int
@@ -306,7 +306,7 @@ main(int argc, char **argv)
 	const bool is_arena = argc > 1 && strcmp(argv[1], "arena") == 0;
 	const bool has_word = is_arena && argc > 2 && argv[2][0] != '-';
 	const char *const what = has_word ? argv[2] : "";
-	/* Words before the options. */
+	/* Words that precede the options. */
 	const int words = is_doctor ? 1 : is_arena ? 1 + has_word : 0;
 	struct error err;
 
@@ -331,7 +331,8 @@ main(int argc, char **argv)
 		     "It runs on DPDK, which is under the same licence.");
 		return 0;
 	case CONFIG_ERROR:
-		return is_doctor ? (refuse(&a, &err), DOCTOR_FAILED) : refuse(&a, &err);
+		return is_doctor ? (start_refused(&a, &err), DOCTOR_FAILED)
+				 : start_refused(&a, &err);
 	case CONFIG_RUN:
 		a.asked = a.config;
 		break;

@@ -1,6 +1,6 @@
 /*
- * man_pages.c - writes the manual pages when the program is built, out of the tables that --help
- * and the configuration file are read by: what a page says of an option is what the option does.
+ * man_pages.c - writes the manual pages when the program is built, from the tables that --help
+ * and the configuration file use, so a page describes each option as the program reads it.
  *
  *     man_pages clockoo.8 | clockoo.yaml.5
  */

@@ -3,16 +3,18 @@
  */
 #include "notify.h"
 
+#include "base/time_units.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define NS_PER_US   1000u
 #define LINES_BYTES 64u
 
-/* A variable meant for another process is as good as none (sd_watchdog_enabled(3)). */
+/* Returns the manager's time limit, 0 if there is none or it is meant for another process
+ * (sd_watchdog_enabled(3)). */
 static uint64_t
 watchdog_asked(void)
 {

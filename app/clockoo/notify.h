@@ -5,7 +5,7 @@
  *         variable nothing is sent.
  * Units:  watchdog_ns: how long the manager waits for a sign of life; 0 = it does not.
  * Thread: notify_begin by main after -d has forked; the rest from any thread.
- * Errors: none: a manager that does not listen stops no cache.
+ * Errors: none: the cache continues if the manager does not listen.
  */
 #ifndef CLOCKOO_NOTIFY_H
 #define CLOCKOO_NOTIFY_H
@@ -21,7 +21,7 @@ struct notify {
 	socklen_t to_bytes;
 };
 
-/* Extends a start that is under way: longer than from one line of progress to the next. */
+/* Extends a start in progress, by more than the time between two lines of progress. */
 #define NOTIFY_EXTEND "EXTEND_TIMEOUT_USEC=10000000"
 
 void notify_begin(struct notify *n);

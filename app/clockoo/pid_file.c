@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number in the file, if such a process lives. */
+/* Returns the number in the file if such a process lives, else 0. */
 static pid_t
 running_pid(int fd)
 {

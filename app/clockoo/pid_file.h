@@ -15,9 +15,9 @@ struct pid_file {
 	char path[2 * CONFIG_PATH_BYTES];
 };
 
-/* An empty name is no file. */
+/* Writes the file. An empty name means no file. */
 bool pid_file_write(struct pid_file *p, const char *name, struct error *err);
-/* The process that a file of that name names, if it lives; else 0. */
+/* Returns the process that the named file names if it lives, else 0. */
 uint32_t pid_file_read(const char *name);
 void pid_file_remove(struct pid_file *p);
 

@@ -152,7 +152,7 @@ print_queues(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "steering   %s\n", p->steer.words);
 }
 
-/* Rules of one kind follow each other: after a few of them the reader knows. */
+/* Prints the rules, only the first few of each kind. */
 static void
 print_rules(const struct steer_plan *plan, FILE *out)
 {
@@ -270,7 +270,7 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
 }
 
-/* As many as are planned, and what they bound. */
+/* Prints the number of copies that are planned, and their bound on the busiest server. */
 static void
 print_size(const struct front_plan *f, FILE *out)
 {
@@ -396,7 +396,7 @@ print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE 
 		flash_plan_has_columns(p) ? ", above 1016 bytes an item once" : "");
 }
 
-/* False: a start would refuse it. */
+/* Prints the tier's device. False if a start would refuse it. */
 static bool
 print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
 {
@@ -419,7 +419,7 @@ print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *
 	return starts;
 }
 
-/* False: a start would refuse it. */
+/* Prints the address of telemetry.http. False if a start would refuse it. */
 static bool
 print_http(const struct config_http *http, FILE *out)
 {

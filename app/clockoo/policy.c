@@ -1,5 +1,5 @@
 /*
- * policy.c - what serve allows, and the rows of `stats settings`, from the configuration.
+ * policy.c - fills serve's policy and the rows of `stats settings` from the configuration.
  */
 #include "policy.h"
 #include "proto/mc_req.h"
@@ -114,7 +114,7 @@ policy_change(struct appliance *a, const struct config *now)
 	struct config *const both[] = {&a->asked, &a->config};
 	struct serve_policy p;
 
-	/* From here on only the control thread reads these. */
+	/* From here on only the control thread reads these options. */
 	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
 		both[i]->no_flush = now->no_flush;
 		both[i]->no_dumps = now->no_dumps;

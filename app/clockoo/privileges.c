@@ -1,5 +1,5 @@
 /*
- * privileges.c - the user of -u: looked up first, taken on once NIC and memory are there.
+ * privileges.c - the user of -u: looked up first, changed to once NIC and memory are taken.
  */
 #include "privileges.h"
 

@@ -1,8 +1,8 @@
 /*
- * recent_most.h - the most of the last figures of a row: what rises and falls by a clock of its own
- * is shown by its heights.
+ * recent_most.h - the largest of the last figures of a series. A figure that rises and falls by
+ * a clock of its own is shown by its peaks.
  *
- * Shape:  plain data; zero is the begin.
+ * Shape:  plain data; all zero at the beginning.
  * Thread: one.
  * Bounds: RECENT_FIGURES.
  */
@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-/* A line a second, and copies that end together each 15/16 of a second (FRONT.md 4): so many lines
- * have met every moment between two ends. */
+/* A line comes once a second, and copies that expire together do so every 15/16 of a second
+ * (FRONT.md). This many lines meet every moment between two expiries. */
 #define RECENT_FIGURES 16u
 
 struct recent_most {
@@ -20,7 +20,7 @@ struct recent_most {
 	uint32_t next;
 };
 
-/* Adds a figure. Returns the most of the last RECENT_FIGURES. */
+/* Adds a figure. Returns the largest of the last RECENT_FIGURES. */
 static inline uint64_t
 recent_most_of(struct recent_most *r, uint64_t figure)
 {

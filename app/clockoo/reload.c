@@ -13,8 +13,8 @@
 
 struct report {
 	const char *file;
-	bool named;   /* any key */
-	bool servers; /* a fleet takes another list */
+	bool named;   /* some key was reported */
+	bool servers; /* the fleet takes another list */
 };
 
 static bool
@@ -46,7 +46,8 @@ merge_lines(struct config_source *all, const struct config_source *src)
 			all->line[i] = src->line[i];
 }
 
-/* A file of servers has lines that no key shows. */
+/* Gives the fleet another list of servers. The lines of a file of servers can change while no key
+ * does. */
 static void
 reload_servers(struct report *r, struct appliance *a, const struct config *now,
 	       struct front_look *look)
@@ -90,7 +91,7 @@ reload_access(struct report *r, struct appliance *a, struct access_look *look)
 static void
 reload_config(struct appliance *a)
 {
-	/* By its whole path: -d has left the directory. And it must still be there. */
+	/* The path is absolute, since -d has left the directory. The file must still exist. */
 	struct config_source src = {.again = a->config_path};
 	struct report report = {.file = src.file};
 	struct access_look access = {0};

@@ -1,11 +1,12 @@
 /*
- * saved.c - the saved file of this process, and the one of the process before it.
+ * saved.c - the saved file of this process, and that of the previous one.
  */
 #include "saved.h"
 #include "appliance.h"
 #include "control.h"
 #include "last_words.h"
 #include "paths.h"
+#include "base/time_units.h"
 #include "save/save_write.h"
 #include "serve/serve_policy.h"
 
@@ -17,12 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
 /* A grace period takes some turns of the cores. */
 #define END_TURN_NS   100000
 #define END_TURNS_MAX 10000u
 #define GB            (double)(1 << 30)
-#define EXTEND_US     "10000000" /* from one progress line to the next, and more */
+#define EXTEND_US     "10000000" /* more than the time between two lines of progress */
 #define LINE          "clockoo: memory.save: "
 
 static_assert(SAVE_COMPRESS_NO == SAVE_UNPACKED, "an option's place is a level");
@@ -51,11 +51,11 @@ saved_begin(struct saved *s, struct appliance *a, struct error *err)
 	s->used = a->config.memory_save[0] != '\0';
 	if (!s->used)
 		return true;
-	/* -d leaves the folder. */
+	/* A relative path must stay valid: -d changes the directory. */
 	if (!paths_make_absolute(path, sizeof path, a->config.memory_save))
 		return error_set(err, "--memory-save: cannot determine the current directory");
 	save_paths_set(&s->paths, path);
-	/* Before anything is removed: another process may be writing it. */
+	/* Locked before anything is removed: another process may be writing the file. */
 	if (!save_path_ok(path, err) ||
 	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
 		return false;
@@ -91,7 +91,7 @@ judge(struct saved *s, const struct appliance *a)
 		return false;
 	}
 	ahead_ns = (int64_t)(gap->store_ns - store_ns);
-	/* Rounded up, so that nothing lives longer. */
+	/* Rounded up, so that no item lives longer. */
 	s->shift_s = ahead_ns >= 0 ? (ahead_ns + (int64_t)NS_PER_S - 1) / (int64_t)NS_PER_S
 				   : ahead_ns / (int64_t)NS_PER_S;
 	if (s->look.head.flush_due_s == 0)
@@ -117,7 +117,7 @@ take(struct saved *s, struct appliance *a)
 		say_empty(s, err.text);
 		return;
 	}
-	/* Root's, where root brought it here; loaded by the user that this becomes. */
+	/* Root brought the file here; the user that this process becomes will load it. */
 	if (a->privileges.change &&
 	    lchown(s->paths.loading, a->privileges.uid, a->privileges.gid) != 0)
 		perror(LINE "cannot give it to its user");
@@ -130,7 +130,7 @@ take(struct saved *s, struct appliance *a)
 void
 saved_take(struct saved *s, struct appliance *a)
 {
-	/* An empty memory that was kept is newer, too. */
+	/* An empty memory file that was kept is newer, too. */
 	const bool kept = a->kept.used && strcmp(a->kept.restart.kind, "empty") != 0;
 
 	if (!s->used)
@@ -175,7 +175,7 @@ take_memory(size_t bytes)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	/* A transfer of a slot is one piece of memory then, not 256. */
+	/* A transfer of a slot then uses one piece of memory instead of 256. */
 	madvise(at, bytes, MADV_HUGEPAGE);
 	return at;
 }
@@ -231,14 +231,15 @@ begin_slot(struct loading *l, uint64_t slot)
 						     : SAVE_SLOT_BYTES);
 }
 
-/* A stop waits for the load, or would lose what has not come yet; a second signal does not. */
+/* True while the load continues. A stop waits for it, as items not loaded yet would be lost; a
+ * second signal ends it. */
 static bool
 goes_on(const struct loading *l)
 {
 	return !l->saved->loader.over && !(is_stopping(l) && control_stop_is_pending());
 }
 
-/* The store counts without this core while it waits for the disk. */
+/* Loads all slots. While this core waits for the disk, the store's grace periods exclude it. */
 static void
 load_slots(struct loading *l)
 {
@@ -371,7 +372,8 @@ struct stopping {
 	uint64_t items, begun_ns, said_ns;
 };
 
-/* Prints one line a second and extends the manager's time limit. False: a second signal came. */
+/* Prints one line a second and extends the manager's time limit. False if a second signal arrived.
+ */
 static bool
 go_on(void *arg, const struct save_told *told)
 {
@@ -446,7 +448,7 @@ saved_stop(struct saved *s, struct appliance *a)
 	munmap(memory, bytes);
 }
 
-/* ---- what would be ---- */
+/* ---- checks for a dry run ---- */
 
 bool
 saved_check(const struct config *cfg, struct error *err)
@@ -461,7 +463,7 @@ saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
 	struct save_look look;
 	struct gap_now now;
 	struct stat st;
-	/* Root asks on behalf of the service's user. */
+	/* Root checks on behalf of the service's user. */
 	const bool any = geteuid() == 0 && stat(cfg->memory_save, &st) == 0;
 
 	kept_now(&now);

@@ -2,15 +2,15 @@
  * saved.h - items that outlive a reboot (--memory-save): saved by a graceful stop, loaded by the
  * next start while it serves.
  *
- * Shape:  saved_begin looks at the file, as its seed must be the store's; saved_take gives it
- *         another name, so that it is loaded once; a thread of its own loads it. saved_stop writes
- *         the next one.
+ * Shape:  saved_begin reads the file's head, as its seed must become the store's; saved_take
+ *         gives it another name, so that it is loaded once; a thread of its own loads it.
+ *         saved_stop writes the next one.
  * Owner:  struct appliance; without --memory-save nothing here does anything.
  * Thread: main; the loader is the store's last core.
- * Errors: one line on stderr: a start without its items is a start. A FILE that another process
- *         has, or that is no file, refuses the start.
- * Bounds: SAVE_LIMIT_S for the writing; another signal ends it sooner. What is written then is
- *         kept.
+ * Errors: one line on stderr: a start without its items is a start. The start is refused if
+ *         another process has FILE, or if it is no file.
+ * Bounds: writing takes SAVE_LIMIT_S at most; another signal ends it sooner. The part that is
+ *         written by then is kept.
  */
 #ifndef CLOCKOO_SAVED_H
 #define CLOCKOO_SAVED_H
@@ -21,7 +21,7 @@
 #include <pthread.h>
 
 #define SAVE_LIMIT_S 900u
-/* A reboot takes longer than a shorter gap. */
+/* The least --keep-for: a reboot takes longer than a shorter gap. */
 #define SAVE_KEEP_FOR_MIN_S 300u
 
 struct appliance;
@@ -29,11 +29,11 @@ struct sizes;
 
 struct saved {
 	bool used;
-	bool loads; /* there is something to load */
+	bool loads; /* there is a file to load */
 	bool runs;  /* the thread must be joined */
 	bool served;
 	struct save_paths paths;
-	int lock_fd; /* until the process ends */
+	int lock_fd; /* held until the process ends */
 	struct save_look look;
 	int64_t shift_s; /* as in save_load.h */
 	pthread_t thread;
@@ -42,16 +42,19 @@ struct saved {
 	struct save_loader loader;
 };
 
-/* Before DPDK, once sizes are computed: the seed of what would be loaded becomes the store's. */
+/* Reads the head, once sizes are computed and before DPDK starts: the seed of a file that will be
+ * loaded becomes the store's. */
 bool saved_begin(struct saved *s, struct appliance *a, struct error *err);
-/* The store is there, and its clock, and no core turns. What memory.file has kept wins. */
+/* Decides on the load when the store and its clock exist and no core turns. Items kept by
+ * memory.file take precedence. */
 void saved_take(struct saved *s, struct appliance *a);
 /* Undoes saved_take() after a failed start: no client was served, so the next start loads the file.
  */
 void saved_give_back(struct saved *s);
 /* Called before the first request. */
 void saved_start(struct saved *s, struct appliance *a);
-/* The cores have ended, and with them the service: the gap begins. A load ends with its file. */
+/* Ends the load and its thread when the cores have ended and the gap begins. A load ends at the end
+ * of its file. */
 void saved_join(struct saved *s, struct appliance *a);
 /* Called when all threads have ended by themselves. */
 void saved_stop(struct saved *s, struct appliance *a);

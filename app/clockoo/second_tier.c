@@ -1,11 +1,12 @@
 /*
- * second_tier.c - the tier's parts in their order: device, shards, suppliers, thread; and
- * what a stop writes.
+ * second_tier.c - the tier's parts in order: device, shards, backends, thread; and the writing
+ * of a stop.
  */
 #include "second_tier.h"
 #include "appliance.h"
 #include "control.h"
 #include "last_words.h"
+#include "base/time_units.h"
 #include "flash/flash_recover.h"
 #include "flash_look.h"
 #include "store/store_saved.h"
@@ -21,15 +22,14 @@
 
 #define LINE             "clockoo: flash.device: "
 #define THREAD_NAME      "clockoo-flash"
-#define READS_SMALL      256u /* of a core, at a time */
+#define READS_SMALL      256u /* for each core, in flight at a time */
 #define READS_LARGE      8u
 #define PAUSE_MIN_NS     50000u /* of the thread, between two rounds without work */
 #define PAUSE_MAX_NS     5000000u
 #define RECOVER_PAUSE_NS 20000u
 #define LOCK_PAUSE_MS    50u
-#define NS_PER_S         1000000000ull
 #define MS_NS            1000000ull
-#define PARTS            12u /* of the tier's memory, each aligned */
+#define PARTS            12u /* parts of the tier's memory, each aligned */
 
 static_assert(CONFIG_FLASH_ITEM_MAX <= FLASH_VALUE_MAX, "a record lies in one segment");
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
@@ -84,7 +84,8 @@ second_tier_bytes(const struct second_tier_sizes *z)
 
 /* ---- the device ---- */
 
-/* flash_file_open has O_DIRECT: the page is aligned. */
+/* Writes the superblock from an aligned page, as flash_file_open() uses O_DIRECT. Returns 0 or
+ * -errno. */
 static int
 super_write(struct second_tier *t, bool clean)
 {
@@ -94,7 +95,7 @@ super_write(struct second_tier *t, bool clean)
 	t->super.counter++;
 	t->super.clean = clean;
 	offset = flash_super_write(page, &t->super);
-	errno = EIO; /* of a short write */
+	errno = EIO; /* a short write has no errno */
 	return pwrite(t->file.fd, page, sizeof page, (off_t)offset) == (ssize_t)sizeof page &&
 			       fdatasync(t->file.fd) == 0
 		       ? 0
@@ -113,7 +114,7 @@ super_read(struct second_tier *t)
 }
 
 static bool
-refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err)
+tier_refused(struct second_tier *t, const struct config *cfg, int e, struct error *err)
 {
 	const char *device = cfg->flash.device, *at = t->under.at;
 
@@ -130,7 +131,8 @@ refuse(struct second_tier *t, const struct config *cfg, int e, struct error *err
 			 at[0] != '\0' ? "what it lies on, " : "it", at);
 }
 
-/* One try. A block device is one process's by itself, and not what it lies on. */
+/* Opens and locks the device, once. The lock on a block device does not cover the devices below it,
+ * so those are locked too. */
 static int
 open_and_lock(struct second_tier *t, const struct config *cfg)
 {
@@ -148,7 +150,8 @@ open_and_lock(struct second_tier *t, const struct config *cfg)
 	return e;
 }
 
-/* A ring of a process that was killed keeps the file for a while, and its transfers with it. */
+/* Opens the device, with retries: a ring of a killed process keeps the file and its transfers for a
+ * while. */
 static int
 wait_for(struct second_tier *t, const struct config *cfg)
 {
@@ -185,7 +188,7 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 	if (e == 0)
 		e = super_read(t);
 	t->used = e == 0;
-	return t->used || refuse(t, cfg, e, err);
+	return t->used || tier_refused(t, cfg, e, err);
 }
 
 bool
@@ -193,7 +196,7 @@ second_tier_open_state(struct second_tier *t, struct appliance *a, struct error 
 {
 	if (!t->used)
 		return true;
-	/* What the store has in a file of its own decides later. */
+	/* A store in a file of its own decides later. */
 	if (t->from.had_super)
 		a->sizes.store.seed = t->from.super.layout.seed;
 	return tier_start_open(&t->from, a, err);
@@ -241,7 +244,7 @@ pause_briefly(void *store)
 	nanosleep(&t, NULL);
 }
 
-/* c: of the first one, without its number and place. */
+/* Makes the shards. c: that of the first one, without its number and place. */
 static bool
 shards_start(struct second_tier *t, const struct appliance *a, const struct flash_shard_config *c,
 	     const struct flash_recover_config *recover, uint64_t random)
@@ -440,7 +443,7 @@ second_tier_start(struct second_tier *t, struct appliance *a, struct error *err)
 		tier_start_none(a);
 		return true;
 	}
-	/* Into both copies: a bad page may not bring back an older CLEAN. */
+	/* Written to both copies: a bad page must not restore an older CLEAN. */
 	e = super_write(t, false);
 	e = e != 0 ? e : super_write(t, false);
 	if (e != 0)
@@ -465,7 +468,8 @@ second_tier_change(struct second_tier *t, const struct config_flash *now)
 
 /* ---- the stop ---- */
 
-/* Segments that are not on flash yet; or one that could not be written. */
+/* Returns the segments that are not on flash yet, and in *failed those that could not be written.
+ */
 static uint32_t
 count_buffers(const struct second_tier *t, bool *failed)
 {
@@ -482,7 +486,7 @@ count_buffers(const struct second_tier *t, bool *failed)
 	return left;
 }
 
-/* All that is in buffers is on flash then. */
+/* Writes all buffers to flash. True if all of it is there. */
 static bool
 write_all(struct second_tier *t)
 {

@@ -16,17 +16,19 @@
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
 #define PARTS         6u
-#define CHUNKS_CONN   4ull /* a likely connection */
-/* chunks a connection of a front: an eighth is for requests that wait for servers, and all may */
+#define CHUNKS_CONN   4ull /* for a typical connection */
+/* For each connection of a front: an eighth serves requests that wait for servers, and all
+ * connections may wait. */
 #define CHUNKS_WAITING     10ull
 #define CONNS_SPARE        32u   /* above -c, to send surplus clients an error */
-#define FRONT_ANSWERS_PART 16u   /* of the memory, for answers that clients have not read */
-#define CONNS_WHOLE        8192u /* up to here every core has slots for all of -c */
+#define FRONT_ANSWERS_PART 16u   /* part of the memory for answers that clients have not read */
+#define CONNS_WHOLE        8192u /* up to this -c every core has slots for all connections */
 
 static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
 	      "-m may be what there can be");
 
-/* Hashing does not share out connections evenly: a core may get twice its share. */
+/* Returns the connections of one core. Hashing does not share them out evenly: a core may get twice
+ * its share. */
 static uint32_t
 conns_likely(const struct config *cfg)
 {
@@ -35,15 +37,15 @@ conns_likely(const struct config *cfg)
 	return clamp(2ull * share, 1, cfg->conns_max);
 }
 
-/* Few hash less evenly than many, and their slots cost little: then -c holds on whichever cores
- * they are. */
+/* Returns the slots of one core. A few connections hash less evenly than many, and their slots cost
+ * little, so -c then holds on whichever cores they are. */
 static uint32_t
 conns_of_one_core(const struct config *cfg)
 {
 	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
 }
 
-/* The store's own tables need a minimum, however small -m is. */
+/* Returns the store's memory. Its own tables need a minimum, however small -m is. */
 static size_t
 store_memory(const struct config *cfg)
 {
@@ -108,21 +110,10 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 		PARTS * PAGE_BYTES;
 }
 
-void
-sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
-	      const struct sizes_asked *asked, const struct secrets *secrets)
+static struct net_config
+net_of(const struct config *cfg, const struct secrets *secrets)
 {
-	const struct front_config *front = asked->front;
-	const struct front_settings settings =
-		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
-	const uint32_t links = front_links_max(&settings);
-	/* A connection of TLS has two slots (lib/tls): its own, and one that requests are read of.
-	 */
-	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) : 0;
-	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + links + pipes;
-	const uint32_t busy = conns_likely(cfg);
-
-	z->stack.net = (struct net_config){
+	return (struct net_config){
 		.ipv4 = cfg->ipv4,
 		.prefix_len = cfg->prefix_len,
 		.gateway = cfg->gateway,
@@ -134,48 +125,80 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.vlan_priority = (uint8_t)cfg->vlan_priority,
 		.udp_port = (uint16_t)cfg->udp_port,
 		.udp_ports = cfg->udp_port_per_core ? (uint16_t)cfg->cores : 0,
-		.rx_frames_max = clamp(2ull * busy, RX_FRAMES_MIN, RX_FRAMES_MAX),
+		.rx_frames_max = clamp(2ull * conns_likely(cfg), RX_FRAMES_MIN, RX_FRAMES_MAX),
 		.seed = secrets->seed,
 	};
-	z->stack.tcp = (struct tcp_config){
+}
+
+/* own: connections that the core opens itself, and the second slots of TLS connections. */
+static struct tcp_config
+tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, uint32_t own,
+       uint32_t chunks_conn)
+{
+	struct tcp_config t = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
 		.other_port = (uint16_t)cfg->tls.plain_port,
 		.more_count = cfg->listeners.more_count,
 		.conns_max = conns,
-		.active_reserve = links + pipes,
+		.active_reserve = own,
 		.pipes = cfg->tls.on,
 		.conns_per_source = cfg->conns_per_source,
-		.chunks = clamp((front != NULL ? CHUNKS_WAITING : CHUNKS_CONN) * busy, CHUNKS_MIN,
-				CHUNKS_MAX),
+		.chunks = clamp(chunks_conn * conns_likely(cfg), CHUNKS_MIN, CHUNKS_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
 		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
 		.timestamps = !cfg->no_timestamps,
 		.syn_lines = SYN_HISTORY_LINES,
 		.secret = secrets->key,
 	};
+
 	static_assert(TCP_MORE_PORTS_MAX >= CONFIG_MORE_PORTS_MAX, "all ports have room");
 	for (uint32_t i = 0; i < cfg->listeners.more_count; i++)
-		z->stack.tcp.more_ports[i] = (uint16_t)cfg->listeners.more_ports[i];
-	z->serve = (struct serve_config){
-		.conns_max = conns,
-		.conns_spare = CONNS_SPARE,
-		.links_max = links + pipes,
-		.conn_requests_max = cfg->conn_requests_max,
-	};
-	z->store = (struct store_config){
+		t.more_ports[i] = (uint16_t)cfg->listeners.more_ports[i];
+	return t;
+}
+
+static struct store_config
+store_of(const struct config *cfg, const struct sizes_asked *asked, const struct secrets *secrets)
+{
+	return (struct store_config){
 		.memory_bytes = store_memory(cfg),
 		.limit_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
 		.value_max = cfg->item_max_bytes,
 		.seed = ~secrets->seed,
-		/* Clients of a cache that was kept before may have tokens of it yet. */
+		/* Clients of a cache that was kept may still have its cas numbers. */
 		.cas_start = cfg->memory_file[0] != '\0' || asked->flash_bytes != 0
 				     ? secrets->cas & STORE_CAS_START_MAX
 				     : 0,
 		.never_evict = cfg->no_evict,
-		.clock_only = cfg->eviction == EVICTION_CLOCK,
+		.eviction = cfg->eviction == EVICTION_CLOCK ? &eviction_clock : &eviction_2q,
 		.loads = cfg->memory_save[0] != '\0',
 	};
+}
+
+void
+sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
+	      const struct sizes_asked *asked, const struct secrets *secrets)
+{
+	const struct front_config *front = asked->front;
+	const struct front_settings settings =
+		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
+	/* A TLS connection has two slots (lib/tls): its own, and one that requests are read from.
+	 */
+	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) : 0;
+	const uint32_t own = front_links_max(&settings) + pipes;
+	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + own;
+
+	z->stack.net = net_of(cfg, secrets);
+	z->stack.tcp =
+		tcp_of(cfg, secrets, conns, own, front != NULL ? CHUNKS_WAITING : CHUNKS_CONN);
+	z->serve = (struct serve_config){
+		.conns_max = conns,
+		.conns_spare = CONNS_SPARE,
+		.links_max = own,
+		.conn_requests_max = cfg->conn_requests_max,
+	};
+	z->store = store_of(cfg, asked, secrets);
 	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
 	 * way to and from the device. */
 	z->frames = z->stack.net.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +

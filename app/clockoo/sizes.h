@@ -11,15 +11,15 @@
 
 struct front_config;
 
-/* From the system's random source, once a start. */
+/* Secrets from the system's random source, drawn once at each start. */
 struct secrets {
 	uint64_t seed;      /* of hash tables */
-	uint32_t cas;       /* where cas numbers begin in a file */
+	uint32_t cas;       /* first cas number of a store in a file */
 	struct prf_key key; /* of numbers that clients see */
 };
 
-/* Return bytes of all cores: of connections with their requests and send queues; of everything else
- * beside the store's memory. */
+/* Return bytes of all cores: sizes_connections for connections with their requests and send queues,
+ * the other for everything else except the store. */
 uint64_t sizes_connections(const struct sizes *z, const struct config *cfg);
 uint64_t sizes_tables(const struct sizes *z, const struct config *cfg);
 
@@ -28,8 +28,8 @@ size_t sizes_file_bytes(const struct config *cfg);
 
 /* Facts from outside of the configuration. */
 struct sizes_asked {
-	const struct front_config *front; /* NULL: there is none */
-	uint64_t flash_bytes;             /* of --flash-device; 0: there is none */
+	const struct front_config *front; /* NULL: not a front */
+	uint64_t flash_bytes;             /* size of --flash-device; 0: none */
 };
 
 void sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,

@@ -1,6 +1,6 @@
 /*
- * start_pages.c - gives back the pages of read-only segments, which are as in their files.
- * Relocated tables lie in other segments.
+ * start_pages.c - unmaps the pages of read-only segments, which equal their files. Relocated
+ * tables lie in other segments.
  */
 #include "start_pages.h"
 #include "base/bytes.h"

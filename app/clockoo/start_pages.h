@@ -1,11 +1,11 @@
 /*
- * start_pages.h - code and tables that only the start has used are mapped no longer.
+ * start_pages.h - unmaps code and tables that only the start has used.
  *
- * Drivers are probed and options read by megabytes of code that no turn comes to. What does run
- * after all is mapped again by a fault, as what runs for the first time is.
+ * Probing drivers and reading options takes megabytes of code that no turn runs. Code that does
+ * run later is mapped again by a page fault.
  *
  * Thread: the main thread, before the cores begin.
- * Errors: none. What the kernel keeps, as it does locked memory, stays.
+ * Errors: none. Pages that the kernel keeps, such as locked ones, stay.
  */
 #ifndef CLOCKOO_START_PAGES_H
 #define CLOCKOO_START_PAGES_H

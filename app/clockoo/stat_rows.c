@@ -1,20 +1,19 @@
 /*
- * stat_rows.c - rows of all replies of stats: of the cores', and of a supplier that cores would
- * ask.
+ * stat_rows.c - rows of all replies of stats: the cores' own, and those of a backend.
  */
 #include "stat_rows.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "fleet.h"
 #include "serve/serve_await.h"
 
 #include <sys/mman.h>
 #include <time.h>
 
-#define NS_PER_S      1000000000ull
 #define TEXT_A_CORE   (8u << 10)
 #define TEXT_A_SERVER (2u << 10)
 
-/* ---- rows of a supplier, for this thread ---- */
+/* ---- rows of a backend, for this thread ---- */
 
 /* Reads a row of `stats front` as core 0 would, without waiting for other fronts' copies to end. */
 static bool
@@ -27,7 +26,7 @@ fleet_row(void *arg, uint32_t n, struct serve_row *row)
 	return front_stats_row(&fleet->stats, &r->shown, n, row);
 }
 
-/* Never asked of: only its rows are. */
+/* Does nothing: this backend is asked for its rows only. */
 static void
 nothing_is_asked(void *arg, uint64_t now_ns)
 {

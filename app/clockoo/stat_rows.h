@@ -1,11 +1,11 @@
 /*
- * stat_rows.h - what all replies of `stats` say, read by a thread that is no core.
+ * stat_rows.h - rows of all replies of `stats`, read by a thread that is no core.
  *
- * Shape:  rows are read when they are asked for, at most once in STAT_ROWS_NS.
+ * Shape:  rows are read on request, at most once in STAT_ROWS_NS.
  * Owner:  rows point into a text of this struct, until they are read again.
  * Thread: one at a time.
- * Bounds: memory of its own, from what is served: STAT_TEXT_BYTES and more a core and a server,
- *         touched where something is written.
+ * Bounds: its memory follows from what is served: STAT_TEXT_BYTES, and more for each core and
+ *         server; only written pages are touched.
  */
 #ifndef CLOCKOO_STAT_ROWS_H
 #define CLOCKOO_STAT_ROWS_H
@@ -25,16 +25,16 @@ struct stat_rows {
 	struct metrics *metrics;
 	uint8_t *text;
 	size_t text_room;
-	uint64_t read_ns, read; /* when, and how often */
+	uint64_t read_ns, read; /* time of the last reading, and number of readings */
 	struct front_shown shown;
 };
 
-/* Zeroed bytes, or NULL. */
+/* Returns zeroed pages, or NULL. */
 void *stat_pages(size_t bytes);
 
-/* False: there is no memory. */
+/* Allocates the memory. False if there is none. */
 bool stat_rows_create(struct stat_rows *r, const struct appliance *a);
-/* True: they were read anew. */
+/* Reads the rows if they are old. True if they were read. */
 bool stat_rows_read(struct stat_rows *r, uint64_t now_ns);
 
 #endif

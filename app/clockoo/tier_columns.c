@@ -4,11 +4,12 @@
 #include "tier_columns.h"
 #include "control.h"
 
+#include "base/time_units.h"
+
 #include <stdio.h>
 #include <time.h>
 
 #define PAUSE_NS 50000u
-#define NS_PER_S 1000000000ull
 
 size_t
 tier_columns_bytes(const struct flash_plan *p)

@@ -18,19 +18,19 @@
 
 #define TIER_COLUMNS_LEAVE_S 10u
 
-/* 0: there are none. */
+/* Returns the bytes of memory; 0: there are no columns. */
 size_t tier_columns_bytes(const struct flash_plan *plan);
 
 /* Sets where a shard of all streams lies, and its sizes. */
 void tier_columns_shard(struct flash_shard_config *c, const struct flash_plan *plan,
 			uint32_t shard);
 
-/* Returns what makes columns of these shards, NULL if they have none. hash: the store's. */
+/* Returns the converter of these shards, NULL if they have no columns. hash: the store's. */
 struct flash_convert *tier_columns_create(const struct flash_plan *plan, struct region *region,
 					  struct flash_shard *shards, struct flash_device *device,
 					  uint64_t (*hash)(void *arg, struct view key), void *arg);
 
-/* Writes the rows to the device, but for a sync, and notes them in the superblock. No thread may
+/* Writes the rows to the device, without a sync, and records them in the superblock. No thread may
  * use the shards any more. */
 void tier_columns_leave(struct flash_shard *shards, uint32_t count, struct flash_device *device,
 			struct flash_super *super);

@@ -25,7 +25,7 @@ struct tier_io {
 	uint32_t count;
 	uint32_t rings_open;
 	struct flash_uring *rings;
-	struct flash_queue *queues; /* NULL: there are rings */
+	struct flash_queue *queues; /* NULL: rings are used */
 	struct flash_threads groups[GROUPS];
 	pthread_t helpers[HELPERS];
 	uint32_t helper_count;
@@ -119,7 +119,7 @@ helpers_join(struct tier_io *io)
 /* ---- both ---- */
 
 static bool
-refuse(int e, struct error *err)
+device_error(int e, struct error *err)
 {
 	return error_set(err,
 			 "--flash-io io_uring: the kernel refuses it: %s; " SEE
@@ -127,7 +127,7 @@ refuse(int e, struct error *err)
 			 strerror(-e));
 }
 
-/* The mapping has room for either kind. */
+/* Maps memory that has room for either kind. */
 static struct tier_io *
 map(uint32_t count)
 {
@@ -157,7 +157,7 @@ open_all(struct tier_io *io, const struct appliance *a, const struct flash_file 
 	if (asked != FLASH_IO_THREADS && e == 0)
 		return true;
 	if (asked == FLASH_IO_URING)
-		return refuse(e, err);
+		return device_error(e, err);
 	if (asked == FLASH_IO_AUTO)
 		fprintf(stderr,
 			"clockoo: flash.io: threads, since the kernel refuses io_uring (%s; " SEE
@@ -229,7 +229,7 @@ tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *
 	if (asked != FLASH_IO_THREADS && here)
 		look->refused = flash_uring_probe();
 	if (asked == FLASH_IO_URING)
-		return look->refused == 0 || refuse(look->refused, err);
+		return look->refused == 0 || device_error(look->refused, err);
 	if (asked == FLASH_IO_THREADS)
 		snprintf(look->words, sizeof look->words, THREADS_WORDS, TIER_IO_READERS,
 			 TIER_IO_WRITERS);

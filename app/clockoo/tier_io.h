@@ -19,10 +19,10 @@
 #include "flash/flash_threads.h"
 #include "flash/flash_uring.h"
 
-/* A reader waits for the disk with one read, so their number bounds the reads a second: of a
- * virtual disk 4 readers made 41,000, 8 made 61,000, 16 made 83,000 and 32 made 94,000, io_uring
- * 112,000, while more readers sleep deeper: a single read took 65, 71, 97 and 117 us. A second
- * writer has the next transfer of 2 MiB under way when one ends. */
+/* Number of readers. A reader waits for the disk with one read, so their number bounds the reads a
+ * second. On a virtual disk 4 readers made 41,000, 8 made 61,000, 16 made 83,000, 32 made 94,000
+ * and io_uring 112,000; but more readers sleep deeper, and a single read took 65, 71, 97 and 117
+ * us. With a second writer the next transfer of 2 MiB is in flight when one ends. */
 #define TIER_IO_READERS 16u
 #define TIER_IO_WRITERS 2u
 
@@ -30,33 +30,34 @@ struct appliance;
 struct config;
 struct tier_io;
 
-/* Memory of a device's transfers, at a multiple of FLASH_PAGE, and how many are under way at most.
- */
+/* Memory for a device's transfers, aligned to FLASH_PAGE, and the most of them in flight. */
 struct tier_io_part {
 	void *memory;
 	size_t bytes;
 	uint32_t depth;
 };
 
-/* Returns NULL and an error if there are none. parts: one a device. A line says why they are not
- * rings where they might have been. */
+/* Opens the devices. parts: one for each. Prints a line with the reason if rings could have been
+ * used but are not. NULL with *err set on failure. */
 struct tier_io *tier_io_open(const struct appliance *a, const struct flash_file *file,
 			     const struct tier_io_part *parts, uint32_t count, struct error *err);
 struct flash_device *tier_io_device(struct tier_io *io, uint32_t i);
-/* "io_uring" or "threads". */
+/* Returns "io_uring" or "threads". */
 const char *tier_io_name(const struct tier_io *io);
-/* "io_uring, O_DIRECT, registered buffers" and the like. */
+/* Returns words such as "io_uring, O_DIRECT, registered buffers". */
 const char *tier_io_words(const struct tier_io *io);
-/* Transfers that no helper has begun are never made. False: one hangs, and the file stays open. */
+/* Closes the devices. Transfers that no helper has begun are not made. False if one hangs: the file
+ * then stays open. */
 bool tier_io_close(struct tier_io *io);
 
 #define TIER_IO_LOOK_BYTES 120u
 struct tier_io_look {
-	int refused;                    /* why the kernel refuses io_uring, if it was asked; or 0 */
+	int refused; /* errno for which the kernel refuses io_uring; 0: it does not, or was not
+			asked */
 	char words[TIER_IO_LOOK_BYTES]; /* "threads: 16 read, 2 write (io_uring: ...)" */
 };
 
-/* Finds what a start would use. False: a start would refuse, for the reason in err. */
+/* Finds what a start would use. False if a start would refuse, for the reason in err. */
 bool tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *err);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * tier_start.c - judges what lies there by state, superblock and store, recovers shards, and keeps
- * the beat of what is left.
+ * tier_start.c - judges the tier's contents by state, superblock and store, recovers shards, and
+ * writes the heartbeat for the next start.
  */
 #include "tier_start.h"
 #include "appliance.h"
 #include "control.h"
 
+#include "base/time_units.h"
 #include "store/store_saved.h"
 
 #include <string.h>
@@ -13,22 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S        1000000000ull
 #define CLOCK_MARGIN_NS 10000000u
-#define SAY_AFTER_NS    (2 * NS_PER_S) /* of a recovery; then each second */
-#define CAS_NS          64u            /* no key gets a new version more often */
+#define SAY_AFTER_NS    (2 * NS_PER_S) /* when a recovery is first reported; then each second */
+#define CAS_NS          64u            /* the least time between two versions of a key */
 #define STAT_BLOCK      512u           /* of st_blocks */
-#define STATE_SUFFIX    ".flash"       /* behind memory.file, where flash.state names nothing */
+#define STATE_SUFFIX    ".flash"       /* appended to memory.file where flash.state is empty */
 #define LINE            "clockoo: flash.device: "
-
-static uint64_t
-boot_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 static const char *
 path_of(const struct config *cfg, char text[2 * CONFIG_PATH_BYTES])
@@ -86,9 +77,10 @@ tier_start_open(struct tier_start *s, const struct appliance *a, struct error *e
 	return flash_state_open(&s->state, &c, &now, err);
 }
 
-/* ---- is it kept? ---- */
+/* ---- whether it is kept ---- */
 
-/* By whom the store's items were served last. False: it begins empty, and had none. */
+/* Writes to *by the tier that the store's items were last served with. False if the store begins
+ * empty and had none. */
 static bool
 served_by(const struct tier_start *s, const struct appliance *a, struct flash_served *by)
 {
@@ -98,17 +90,17 @@ served_by(const struct tier_start *s, const struct appliance *a, struct flash_se
 					    a->kept.page->tier.incarnation};
 		return true;
 	}
-	/* The items of memory.file are not kept, and its last server is unknown: as if there were
-	 * none. */
+	/* The items of memory.file are not kept and their last process is unknown: treated as none.
+	 */
 	if (!a->saved.used || a->saved.look.found != SAVE_FOUND_WHOLE)
 		return a->kept.used && a->kept.had;
-	/* A stop writes the same reading into both. */
+	/* A stop writes the same reading of the clocks into both files. */
 	if (memcmp(&a->saved.look.head.beat, &s->super.beat, sizeof s->super.beat) == 0)
 		*by = (struct flash_served){s->super.layout.device, s->super.incarnation};
 	return true;
 }
 
-/* A flush that was due since holds for all of it. */
+/* Applies a flush that came due during the gap to the whole tier. */
 static void
 judge_flush(struct tier_start *s, const struct appliance *a, uint64_t due_s)
 {
@@ -120,7 +112,7 @@ judge_flush(struct tier_start *s, const struct appliance *a, uint64_t due_s)
 	strcpy(s->words, "a delayed flush_all came due while it was down");
 }
 
-/* DPDK's start is gap, too. */
+/* Judges the gap again: the time that DPDK took to start belongs to it. */
 static void
 judge_gap(struct tier_start *s, const struct appliance *a, const struct gap_now *now)
 {
@@ -163,7 +155,7 @@ tier_start_decide(struct tier_start *s, const struct appliance *a,
 uint64_t
 tier_start_ahead_ns(const struct tier_start *s)
 {
-	return s->ahead_ns != 0 ? s->ahead_ns + boot_ns() - s->judged_ns : 0;
+	return s->ahead_ns != 0 ? s->ahead_ns + clock_ns(CLOCK_BOOTTIME) - s->judged_ns : 0;
 }
 
 /* ---- shards ---- */
@@ -184,13 +176,13 @@ say_progress(const struct recovering *r, uint32_t done, uint32_t all)
 	notify_send(&r->a->notify, NOTIFY_EXTEND);
 }
 
-/* False ends the recovery: its time counts as gap, since no client is served. */
+/* Continues the recovery. False ends it when its time, which counts as gap, exceeds the limit. */
 static bool
 go_on(void *arg, uint32_t done, uint32_t all)
 {
 	const struct recovering *r = arg;
 	struct tier_start *s = r->s;
-	const uint64_t now_ns = boot_ns();
+	const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
 	struct gap gap = s->gap;
 
 	gap_judge_later(&gap, now_ns - s->judged_ns, r->a->config.keep_for_s);
@@ -206,7 +198,7 @@ go_on(void *arg, uint32_t done, uint32_t all)
 	return s->end == TIER_START_GOES_ON;
 }
 
-/* Nothing of what was left counts. */
+/* Discards everything that was left. */
 static void
 begin_again(struct tier_start *s)
 {
@@ -217,15 +209,12 @@ begin_again(struct tier_start *s)
 	flash_state_forget(&s->state);
 }
 
-/* Records are as they were, and the store has forgotten which numbers their keys had since. The
- * wall clock names one above all of them. */
+/* Sets a floor for cas numbers. Records are unchanged, but the store has forgotten the numbers that
+ * their keys had later; the wall clock gives one above all of them. */
 static void
 begin_above(struct store *st)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	store_floors_raise(st, ((uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec) / CAS_NS);
+	store_floors_raise(st, clock_ns(CLOCK_REALTIME) / CAS_NS);
 }
 
 static bool
@@ -272,7 +261,7 @@ tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_s
 	c->pages = s->state.pages + (size_t)i * FLASH_BUFFERS * FLASH_SEGMENT_BYTES;
 	flash_start_kept(s->start, &s->super, i, random, c->kept);
 	if (i == 0)
-		s->begun_ns = boot_ns();
+		s->begun_ns = clock_ns(CLOCK_BOOTTIME);
 	config.go_on = go_on;
 	config.go_on_arg = &r;
 	if (c->column.count != 0 && !find_rows(s, i, &c->column, &config)) {
@@ -304,10 +293,10 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 		snprintf(columns, sizeof columns, "; %llu items in columns",
 			 (unsigned long long)s->in_columns);
 	memset(s->state.intents, 0, sizeof *s->state.intents);
-	/* Floors of a saved file come later, and replace these. */
+	/* A saved file brings its floors later, and they replace these. */
 	if (s->start != FLASH_COLD && a->kept.ahead_ns == 0)
 		begin_above(a->store);
-	/* A store that was kept has it. */
+	/* A store that was kept has the flush already. */
 	if (due_s != 0 && a->kept.ahead_ns == 0)
 		store_flush(store_core_of(a->store, 0), (uint32_t)due_s);
 	if (s->start == FLASH_COLD)
@@ -318,7 +307,7 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 			a->config.flash.device,
 			s->start == FLASH_FROM_CLEAN ? "as it was left" : "after a kill",
 			(unsigned long long)s->found.puts, s->found.segments,
-			(double)(boot_ns() - s->begun_ns) / NS_PER_S, columns,
+			(double)(clock_ns(CLOCK_BOOTTIME) - s->begun_ns) / NS_PER_S, columns,
 			s->found.bad != 0 ? "; what is older than a bad segment is lost" : "");
 }
 

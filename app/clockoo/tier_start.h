@@ -1,12 +1,12 @@
 /*
- * tier_start.h - what the process before left of the second tier, whether it is kept, and what this
- * process leaves to the next one.
+ * tier_start.h - judges what the previous process left of the second tier, and writes what the
+ * next one will judge.
  *
- * Shape:  opened with the device; decided when the store is there, since a store that was served
+ * Shape:  opened with the device; decided when the store exists, since a store that was served
  *         without the tier is not kept with it; begun when the superblock is on the device.
  * Owner:  struct second_tier; its file (flash.state, or beside memory.file) has the buffers.
  * Thread: main; tier_start_tick: the control thread.
- * Errors: struct error: the file is another process's, or may not be believed.
+ * Errors: struct error: the file belongs to another process, or is not trusted.
  */
 #ifndef CLOCKOO_TIER_START_H
 #define CLOCKOO_TIER_START_H
@@ -18,8 +18,8 @@
 struct appliance;
 struct flash_plan;
 
-/* Of that file, in hugepages; 0: it has none. live: of this machine; of another one whatever is
- * named counts. needed: only what it has not got already. */
+/* Hugepage bytes of the tier's state file; 0: it has none. live: for this machine; for another one
+ * any named file counts. needed: only the bytes that it does not have yet. */
 struct tier_start_bytes {
 	uint64_t all, needed;
 };
@@ -28,42 +28,44 @@ struct tier_start_bytes tier_start_huge_bytes(const struct config *cfg,
 
 struct tier_start {
 	struct flash_state state;
-	struct flash_super super; /* of the process before, if there was one */
+	struct flash_super super; /* of the previous process, if there was one */
 	bool had_super;
 	struct gap gap;
-	uint64_t judged_ns; /* on boot time: when gap was taken */
+	uint64_t judged_ns; /* when gap was taken, on boot time */
 	enum flash_start start;
-	char words[FLASH_START_WORDS]; /* why it is cold */
-	uint64_t ahead_ns; /* of the store's clock, when gap was taken; 0: the store knows */
+	char words[FLASH_START_WORDS]; /* the reason why it is cold */
+	uint64_t ahead_ns; /* how far the store's clock is ahead, when gap was taken; 0: the store
+			      knows */
 	struct flash_recovered found;
-	uint64_t in_columns;        /* items found there */
-	uint64_t begun_ns, said_ns; /* on boot time: its recovery, and what it said of that */
+	uint64_t in_columns; /* items found in columns */
+	uint64_t begun_ns,
+		said_ns; /* on boot time: when recovery began, and when it was last reported */
 	enum tier_start_end { TIER_START_GOES_ON, TIER_START_STOPPED, TIER_START_TOO_LATE } end;
 	bool said_off;
 };
 
-/* With the superblock that was read. */
+/* Judges the superblock that was read. */
 bool tier_start_open(struct tier_start *s, const struct appliance *a, struct error *err);
-/* The store is there; layout is this process's. */
+/* Decides whether the tier is kept, when the store exists. layout is this process's. */
 void tier_start_decide(struct tier_start *s, const struct appliance *a,
 		       const struct flash_layout *layout);
-/* The shards, in their order; c is of this one, but for kept, intents, pages and the columns'
- * memory. False: a stop was requested, and the next start does it again; or it took longer than
- * the rest of the gap allows (TIER_START_TOO_LATE), and all shards are to be made again, cold; or
- * the device hangs. */
+/* Recovers or makes a shard; called in their order. c is for this shard, except kept, intents,
+ * pages and the columns' memory. False if a stop was requested, and the next start repeats the
+ * recovery; if it took longer than the rest of the gap allows (TIER_START_TOO_LATE), and all shards
+ * must be made again, cold; or if the device hangs. */
 bool tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_shard *shard,
 		      struct flash_shard_config *c, const struct flash_recover_config *recover,
 		      uint64_t random);
-/* Called when all shards are recovered. A flush that is due becomes the store's. */
+/* Called when all shards are recovered. Gives the store a flush that came due. */
 void tier_start_end(struct tier_start *s, const struct appliance *a);
 /* Returns how far the store's clock is ahead of that of a new process, by the tier's record. */
 uint64_t tier_start_ahead_ns(const struct tier_start *s);
 
 /* ---- in service ---- */
 
-/* This process's superblock is on the device. */
+/* Begins service: this process's superblock is on the device. */
 void tier_start_serve(struct tier_start *s, struct appliance *a, const struct flash_super *super);
-/* For a store that is served without a tier. */
+/* Records that the store is served without a tier. */
 void tier_start_none(struct appliance *a);
 void tier_start_tick(struct tier_start *s, struct appliance *a);
 /* Fills the superblock of a graceful stop. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SEEN_TRIES   100u /* for cores to have seen what is in use now, */
+#define SEEN_TRIES   100u /* attempts until all cores have seen the certificates in use */
 #define SEEN_WAIT_NS 10000000l
 
 struct tls_cores {
@@ -133,7 +133,7 @@ tls_heap_max(const struct config *cfg)
 
 	if (!cfg->tls.on)
 		return (struct tls_heap){0};
-	/* Who shakes hands is not let in yet, and no connection of conns_max. */
+	/* A connection in its handshake does not count in conns_max yet. */
 	h.handshakes = most < cfg->conns_max ? (uint32_t)most : cfg->conns_max;
 	h.all = (uint64_t)h.handshakes * h.handshake_bytes +
 		(uint64_t)cfg->conns_max * h.conn_bytes;

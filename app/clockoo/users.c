@@ -14,7 +14,7 @@ static_assert((int)AUTH_READ == MC_ROLE_READ && (int)AUTH_ADMIN == MC_ROLE_ADMIN
 static_assert(AUTH_USERS_MAX <= SERVE_USERS_MAX && AUTH_USER_BYTES <= SERVE_USER_BYTES,
 	      "serve takes whatever the file may hold");
 
-/* memcached's SASL build names the file in the environment. */
+/* Returns the file's name. memcached's SASL build takes it from the environment. */
 static const char *
 file_of(const struct config *cfg)
 {

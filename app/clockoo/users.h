@@ -1,8 +1,8 @@
 /*
  * users.h - the users of -Y: read at start, and again on SIGHUP.
  *
- * Shape:  the file's users are handed to serve as a whole; a file with an error changes
- *         nothing. With neither -Y nor -S there is no file and no authentication.
+ * Shape:  the file's users are given to serve as a whole; a file with an error changes nothing.
+ *         With neither -Y nor -S there is no file and no authentication.
  * Thread: users_begin by main, the others by the control thread.
  */
 #ifndef CLOCKOO_USERS_H
@@ -17,22 +17,22 @@
 struct users {
 	char path[USERS_PATH_BYTES]; /* absolute; empty = no authentication */
 	struct auth_users now;
-	bool pending; /* to be handed over: some core has not seen the last ones yet */
+	bool pending; /* users wait for a core that has not seen the previous ones yet */
 };
 
-/* Said at start, by --check and by doctor. */
+/* The warning of start, --check and doctor. */
 #define USERS_OPEN_FORMAT                                                                          \
 	"auth.file: %s: any user of this machine can read or change it: chmod o= it"
-/* file: the one that the configuration names, or NULL. */
+/* True if others can read the file. file: set to the configured one, or NULL. */
 bool users_file_is_open(const struct config *cfg, const char **file);
 
-/* A line on stderr, if others can read the file. */
+/* Reads the file, and warns on stderr if others can read it. */
 bool users_begin(struct users *u, const struct config *cfg, struct error *err);
 
-/* Read the file again; what is wrong with it becomes a line on stderr. */
+/* Reads the file again; a fault in it becomes a line on stderr. */
 void users_reload(struct users *u);
 
-/* Hand over what waits, if the cores are ready for it. */
+/* Gives pending users to the cores, if they are ready for them. */
 void users_apply(struct users *u, struct serve_shared *shared);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * wall_watch.c - what the wall clock says beside what it should say.
+ * wall_watch.c - compares the wall clock with its expected value.
  */
 #include "wall_watch.h"
 

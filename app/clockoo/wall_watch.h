@@ -1,9 +1,9 @@
 /*
- * wall_watch.h - finds that the wall clock was set while the program runs, and by how much.
+ * wall_watch.h - detects that the wall clock was set while the program runs, and by how much.
  *
- * Cores count time on a clock that never goes back. A client that gives an expiry time as a date
- * gives it by the wall clock, so a date is compared with that clock as it is now: one that was set
- * after the program began, by NTP's first answer for example, would be wrong for all its life.
+ * Cores count time on a clock that never goes back. A client's expiry date is by the wall clock,
+ * so it is compared with that clock as it is now. If NTP's first answer, for example, sets it
+ * after the program began, the difference taken at start would be wrong from then on.
  *
  * Shape:  plain data. Both clocks are read by the caller.
  * Units:  ns; the wall clock's since 1970.
@@ -21,16 +21,16 @@
 
 struct wall_watch {
 	uint64_t start_ns; /* on the caller's clock */
-	int64_t unix_ns;   /* the wall clock at start_ns, by what it said last */
+	int64_t unix_ns;   /* the wall clock at start_ns, as last corrected */
 };
 
-/* The wall clock between two readings of the caller's clock. */
+/* A reading of the wall clock between two of the caller's clock. */
 struct wall_reading {
 	uint64_t before_ns, after_ns;
 	int64_t unix_ns;
 };
 
-/* True: it was set by *step_ns since, and w->unix_ns follows. */
+/* True if the clock was set by *step_ns since the last call; w->unix_ns follows. */
 bool wall_watch_look(struct wall_watch *w, const struct wall_reading *r, int64_t *step_ns);
 
 #endif

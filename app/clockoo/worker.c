@@ -33,7 +33,7 @@ drain(const struct worker *w)
 	serve_drop_messages(core->serve);
 }
 
-/* When a turn is due even if no frame comes. */
+/* Returns when a turn is due even if no frame arrives. */
 static uint64_t
 next_timer(const struct core *core)
 {
@@ -43,7 +43,8 @@ next_timer(const struct core *core)
 	return stack_ns < serve_ns ? stack_ns : serve_ns;
 }
 
-/* The store counts without a core that waits for long; its next turn brings it back. */
+/* Sleeps. The store's grace periods exclude a core that waits for long; its next turn includes it
+ * again. */
 static void
 wait_for_frame(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 {
@@ -55,12 +56,13 @@ wait_for_frame(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 	core_waited(w->core, tsc_clock_ns(w->clock) - from_ns);
 }
 
-/* How long the core may wait; now_ns: when its turn began. */
+/* Returns how long the core may wait. now_ns: when its turn began. */
 static uint64_t
 wait_ns_of(const struct worker *w, const struct idle *idle, enum wait_kind kind, uint64_t now_ns)
 {
-	/* A connection that waits for memory, for example, is tried again in every turn: nothing
-	 * would wake the core. And other cores wait for what this one has retired. */
+	/* A connection that waits for memory, for example, is tried again in every turn, as no
+	 * event would wake the core. Also, other cores wait for this one to free what it has
+	 * retired. */
 	if (stack_has_work(w->core->stack) || store_has_retired(w->core->store))
 		return 0;
 	/* A backend's answer wakes no core, so a core with pending requests polls. */
@@ -69,7 +71,7 @@ wait_ns_of(const struct worker *w, const struct idle *idle, enum wait_kind kind,
 	return w->adaptive ? idle_wait_ns(idle, now_ns, next_timer(w->core)) : 0;
 }
 
-/* After a turn, which began at now_ns. */
+/* Waits after a turn that began at now_ns. */
 static void
 idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /*
- * worker.h - what one core does from start to stop.
+ * worker.h - the loop of one core, from start to stop.
  *
  * Thread: the lcore's own.
  * Bounds: DRAIN_NS from the stop flag to the return.
@@ -9,7 +9,7 @@
 
 #define DRAIN_NS 1000000000ull
 
-/* arg: struct worker. Returns 0 once drained. */
+/* Runs a core; arg is its struct worker. Returns 0 once drained. */
 int worker_run(void *arg);
 
 #endif

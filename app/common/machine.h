@@ -15,22 +15,22 @@
 struct machine {
 	struct tree tree;
 	struct topology topology;
-	struct pci_nic nic; /* of --port; not there if the port is no NIC */
+	struct pci_nic nic; /* of --port; absent if the port is no NIC */
 	int32_t nic_node;
 	struct placement placement;
 };
 
-/* where: "/", or what --sysfs names. On false nothing is left open. */
+/* Reads the machine. where: "/", or the folder of --sysfs. On false nothing is left open. */
 bool machine_read(struct machine *m, const struct config *cfg, const char *where,
 		  struct error *err);
 void machine_close(struct machine *m);
 
-/* Isolated CPUs (isolcpus=) are in no process's set, yet a process may ask for them: adds those
- * that this process may run on. */
+/* Adds isolated CPUs that this process may run on. Isolated CPUs (isolcpus=) are in no process's
+ * set, yet a process may ask for them. */
 void machine_add_isolated(const struct machine *m, struct cpu_list *cpus);
 
-/* CPUs of workers and control thread; chooses cfg->lcores if they are not set. usable: NULL for
- * every CPU. */
+/* Chooses the CPUs of workers and control thread, and cfg->lcores if they are not set. usable: NULL
+ * for every CPU. */
 bool machine_place(struct machine *m, struct config *cfg, const struct cpu_list *usable,
 		   struct error *err);
 

@@ -28,9 +28,9 @@ choose_cores(struct nic *nic, struct config *cfg, struct error *err)
 	return good;
 }
 
-/* EAL's words for the port. memif's driver takes no relative name for its socket, and -d leaves the
- * directory before vhost's removes its own. cfg keeps the name as written, for reload to compare.
- */
+/* Writes the port in EAL's form. The driver of memif takes no relative name for its socket, and
+ * vhost's removes its own after -d has left the directory. cfg keeps the name as written, for a
+ * reload to compare. */
 static bool
 eal_device_args(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],
 		struct error *err)
@@ -111,7 +111,7 @@ nic_check_resources(const struct nic *nic, const struct config *cfg, uint64_t bl
 	return host_check(&host, cfg, &nic->profile, bytes, err);
 }
 
-/* Between queues and cores, where the plan wants it. */
+/* Makes the rings between queues and cores, where the plan needs them. */
 static bool
 create_handover(struct nic *nic, const struct config *cfg, struct error *err)
 {
@@ -155,7 +155,7 @@ bring_up(struct nic *nic, const struct config *cfg, uint32_t frames, struct erro
 	       device_start(&nic->device, &req, err) && create_handover(nic, cfg, err);
 }
 
-/* The thread of port user, and its frames' way to the cores. */
+/* Starts the thread of port user, and the cable between it and the cores. */
 static bool
 start_user(struct nic *nic, struct error *err)
 {

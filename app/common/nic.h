@@ -30,47 +30,47 @@
 struct nic {
 	struct profile profile;
 	struct host host;
-	struct machine machine; /* read; its tree is closed */
+	struct machine machine; /* as read; its folder is closed */
 	struct steer_plan plan;
 	struct device device;
 	struct tsc_clock clock;
 	struct handover *handover; /* NULL: flows reach their core without it */
 	struct huge_block rings;   /* of handover */
-	struct user_net *user;     /* NULL: the port is another one than user */
-	struct cable cable;        /* between it and the cores */
-	int claim;                 /* nic_claim.h; this one's for as long as it runs */
-	int prefix;                /* name_claim.h; given up before the memory file */
+	struct user_net *user;     /* NULL: the port is not user */
+	struct cable cable;        /* between port user and the cores */
+	int claim;                 /* nic_claim.h; held while the process runs */
+	int prefix;                /* name_claim.h; released before the memory file */
 	bool removed_stale_socket; /* a socket that a crash left was removed */
 };
 
-/* Profile, host and plan; chooses cfg->lcores if they are not set. */
+/* Reads profile and host, and makes the plan. Chooses cfg->lcores if they are not set. */
 bool nic_prepare(struct nic *nic, struct config *cfg, struct error *err);
 
-/* The memory of the rings between cores, where the plan wants any. */
+/* Returns the memory of the rings between cores; 0 if the plan has none. */
 uint64_t nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg);
 
-/* The memory of the rings that the kernel makes for a port; 0: it makes none. */
+/* Returns the memory of the rings that the kernel makes for a port; 0 if it makes none. */
 uint64_t nic_kernel_ring_bytes(const struct profile *profile, const struct config *cfg,
 			       uint32_t queues);
 
-/* Both, of a started port. */
+/* Returns the memory of both kinds of rings of a started port. */
 uint64_t nic_all_ring_bytes(const struct nic *nic, const struct config *cfg);
 
-/* The memory of the frames that cores may hold: frames each. */
+/* Returns the memory of the frames of all cores. frames: for each core. */
 uint64_t nic_pool_bytes(const struct nic *nic, const struct config *cfg, uint32_t frames);
 
-/* Does the machine have all that is needed, with block_bytes of memory for the program? */
+/* True if the machine has all that a start needs, with block_bytes of memory for the program. */
 bool nic_check_resources(const struct nic *nic, const struct config *cfg, uint64_t block_bytes,
 			 uint32_t frames, struct error *err);
 
-/* DPDK, the port and the clock. */
+/* Starts DPDK, the port and the clock. */
 bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct error *err);
 void nic_stop(struct nic *nic);
 
-/* The port of one core: its queue's, or the one that hands frames over. */
+/* Returns the port of one core: that of its queue, or one that hands over frames. */
 struct port *nic_port(struct nic *nic, uint32_t core);
 
-/* One line for each way in which flows are steered otherwise than the operator may expect. */
+/* Prints one line for each way in which steering differs from what the operator may expect. */
 void nic_warn(const struct nic *nic, const char *program);
 
 #endif

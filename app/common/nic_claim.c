@@ -9,7 +9,7 @@
 
 #define NAME_BYTES (sizeof "clockoo/nic//" + CONFIG_NAME_BYTES + IP_ADDR_TEXT_MAX)
 
-/* What the operator calls the NIC; NULL: nothing that two could share. */
+/* Returns the operator's name of the NIC, NULL if two processes could not share the port. */
 static const char *
 nic_name(const struct config *cfg, const struct profile *profile)
 {
@@ -62,5 +62,5 @@ nic_claim(const struct config *cfg, const struct profile *profile, int *claim, s
 		snprintf(what, sizeof what, "%s on %s", address, nic);
 		name_claim_warn(stderr, &holder, what);
 	}
-	return true; /* a machine without such names has served before */
+	return true; /* a machine without such names serves without a claim */
 }

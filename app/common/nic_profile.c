@@ -19,8 +19,8 @@ load(struct profile *p, const struct config *cfg, const char *folder, const char
 	return profile_load(p, path, name, err) && profile_apply(p, cfg, err);
 }
 
-/* A machine that does not know the device has the generic profile: whether it is there is asked
- * elsewhere. */
+/* Finds the profile by the device's PCI ID: the generic one if the machine does not know the
+ * device. Another check reports a missing device. */
 static bool
 name_by_id(char name[CONFIG_NAME_BYTES], const struct config *cfg, const char *folder,
 	   struct error *err)

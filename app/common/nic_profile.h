@@ -15,7 +15,7 @@
 
 bool nic_profile(struct profile *p, const struct config *cfg, struct error *err);
 
-/* After DPDK has named the driver: replaces the generic profile by the one of that driver. */
+/* Replaces the generic profile by that of the driver, which DPDK has named. */
 bool nic_profile_of_driver(struct profile *p, const struct config *cfg, const char *driver,
 			   struct error *err);
 

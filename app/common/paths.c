@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From the program's directory: the source tree, when built in a directory of it (build/app,
- * build/tests/load); the install prefix. */
+/* Places relative to the program's directory: the source tree, when built in a folder of it
+ * (build/app, build/tests/load), and the install prefix. */
 static const char *const beside[] = {
 	"/../../drivers-config",
 	"/../../../drivers-config",

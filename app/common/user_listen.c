@@ -46,7 +46,7 @@ address_text(char text[TEXT_BYTES], const struct forward *f)
 }
 
 static bool
-refuse(const struct forward *f, int why, struct error *err)
+listen_refused(const struct forward *f, int why, struct error *err)
 {
 	const char *const fix =
 		why == EADDRINUSE
@@ -62,7 +62,7 @@ refuse(const struct forward *f, int why, struct error *err)
 			      address_text(text, f), fix);
 }
 
-/* Returns 0, or what the host says. */
+/* Makes libslirp listen at a socket of the host. Returns 0 or the host's errno. */
 static int
 forward(Slirp *slirp, const struct config *cfg, const struct forward *f)
 {
@@ -94,7 +94,7 @@ udp_is_single(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* Returns as forward(), which failed for *f then. */
+/* Listens for TCP at l; *f is what failed otherwise. Returns as forward() does. */
 static int
 listen_tcp(Slirp *slirp, const struct config *cfg, const struct config_listener *l,
 	   struct forward *f)
@@ -122,7 +122,8 @@ listen_udp(Slirp *slirp, const struct config *cfg, const struct config_listener 
 	return why;
 }
 
-/* A list for all addresses of both families is a container's default; its host may have one. */
+/* True if the host has no such address family and another listener remains. A container's default
+ * lists both families, and its host may have one. */
 static bool
 may_be_left_out(const struct config *cfg, const struct config_listener *l, int why,
 		const struct error *err)
@@ -151,7 +152,7 @@ user_listen(Slirp *slirp, const struct config *cfg, struct error *err)
 			why = listen_udp(slirp, cfg, l, &f);
 		if (why == 0)
 			continue;
-		refuse(&f, why, err);
+		listen_refused(&f, why, err);
 		if (!may_be_left_out(cfg, l, why, err))
 			return false;
 	}

@@ -6,6 +6,7 @@
 #include "user_listen.h"
 #include "user_reset.h"
 #include "base/counter.h"
+#include "base/time_units.h"
 #include "pkt/handover.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
@@ -31,12 +32,10 @@
 #define slirp_pollfds_fill slirp_pollfds_fill_socket
 #endif
 
-#define NS_PER_S        1000000000ull
-#define NS_PER_MS       1000000ull
-#define CATCH_UP_MS     1       /* how long sockets are left alone while a core has much to read */
-#define ROUNDS_MAX      64u     /* of CABLE_BURST frames a lane between two polls */
-#define CONFIG_VERSION  4u      /* of struct SlirpConfig: libslirp 4.7 */
-#define SPARE_FDS       64u     /* beside connections */
+#define CATCH_UP_MS     1   /* sockets are not read for this long while a core has much to read */
+#define ROUNDS_MAX      64u /* rounds between two polls, of CABLE_BURST frames a lane */
+#define CONFIG_VERSION  4u  /* of struct SlirpConfig: libslirp 4.7 */
+#define SPARE_FDS       64u /* beside connections */
 #define FRAGMENT_OFFSET 0x1fffu /* RFC 791 section 3.1 */
 
 /* Places in user_net.fds; libslirp's sockets follow. */
@@ -52,7 +51,7 @@ struct user_timer {
 struct user_net {
 	Slirp *slirp;
 	struct cable *cable;
-	struct handover_config owner; /* how a flow finds its core */
+	struct handover_config owner; /* finds the core of a flow */
 	cpu_set_t cpus;
 	pthread_t thread;
 	bool runs;
@@ -63,15 +62,6 @@ struct user_net {
 	uint32_t fd_count, fd_max;
 	struct pollfd *fds;
 };
-
-static uint64_t
-clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
 
 /* ---- frames to the cores ---- */
 
@@ -134,7 +124,7 @@ translate_loopback(uint8_t *frame, uint32_t len)
 		translate6((void *)ip);
 }
 
-/* libslirp's frame to us. */
+/* Passes a frame of libslirp to its core. */
 static ssize_t
 send_packet(const void *frame, size_t len, void *arg)
 {
@@ -177,7 +167,7 @@ static int64_t
 clock_get_ns(void *arg)
 {
 	(void)arg;
-	return (int64_t)clock_ns();
+	return (int64_t)clock_ns(CLOCK_MONOTONIC);
 }
 
 static void *
@@ -281,7 +271,8 @@ take_frame(void *arg, const uint8_t *data, uint32_t len)
 	struct user_reset_frames resets;
 
 	if (likely(u->resets.dead == 0) ||
-	    !user_reset_replaces(&u->resets, data, len, clock_ns() / NS_PER_MS, &resets)) {
+	    !user_reset_replaces(&u->resets, data, len, clock_ns(CLOCK_MONOTONIC) / NS_PER_MS,
+				 &resets)) {
 		slirp_input(u->slirp, data, (int)len);
 		return;
 	}
@@ -298,11 +289,11 @@ receive_frames(struct user_net *u)
 				break;
 }
 
-/* Fires what is due. Returns how long the next timer may wait, most_ms at most. */
+/* Fires the timers that are due. Returns how long the next one may wait, most_ms at most. */
 static uint32_t
 run_timers(struct user_net *u, uint32_t most_ms)
 {
-	const uint64_t now_ms = clock_ns() / NS_PER_MS;
+	const uint64_t now_ms = clock_ns(CLOCK_MONOTONIC) / NS_PER_MS;
 
 	for (uint32_t i = 0; i < SLIRP_TIMER_NUM; i++) {
 		struct user_timer *t = &u->timers[i];
@@ -331,11 +322,11 @@ poll_sockets(struct user_net *u)
 	n = poll(u->fds, u->fd_count, sleeps ? (int)ms : 0);
 	cable_thread_woke(u->cable);
 	if (n > 0 && u->fds[POLL_RESETS].revents != 0)
-		user_reset_collect(&u->resets, clock_ns() / NS_PER_MS);
+		user_reset_collect(&u->resets, clock_ns(CLOCK_MONOTONIC) / NS_PER_MS);
 	slirp_pollfds_poll(u->slirp, n < 0, get_events, u);
 }
 
-/* Sockets keep what their clients send until the cores have read what is on the way to them. */
+/* Waits while a core has much to read. Meanwhile the sockets keep their clients' bytes. */
 static void
 wait_for_cores(struct user_net *u)
 {
@@ -364,7 +355,7 @@ run(void *arg)
 
 /* ---- start and end ---- */
 
-/* Each connection has a descriptor. Returns how many there may be. */
+/* Raises the limit of descriptors, since each connection has one. Returns the limit. */
 static uint32_t
 raise_fd_limit(const struct config *cfg)
 {
@@ -444,7 +435,7 @@ set_backlog(int fd, int events, void *arg)
 	return 0;
 }
 
-/* libslirp listens with a backlog of 1; a second listen(2) changes it. */
+/* Enlarges the backlog. libslirp listens with a backlog of 1; a second listen(2) changes it. */
 static void
 raise_backlog(struct user_net *u, uint32_t backlog)
 {

@@ -55,7 +55,7 @@ client_address(struct user_client *c, const struct sockaddr_storage *from)
 	c->port = ntohs(v6->sin6_port);
 }
 
-/* Returns our port behind the host's. */
+/* Returns our port that the host's port leads to. */
 static uint16_t
 our_port(const struct config *cfg, const struct sockaddr_storage *at)
 {
@@ -80,7 +80,8 @@ is_stream(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
 }
 
-/* A socket that listens has no peer, and one that we connect has none yet. */
+/* Adds a connected socket. A listening socket has no peer, and one that we are connecting has none
+ * yet. */
 void
 user_reset_add(struct user_reset *r, int fd)
 {

@@ -2,8 +2,8 @@
  * user_reset.h - ends connections of port user that their clients have reset.
  *
  * libslirp learns of a reset from an error of read(2) or write(2). Where a write gets the error
- * while the appliance has unread bytes of the client, libslirp closes its receive window for good,
- * and no longer polls the socket: the connection, and all that it holds, would stay (4.7.0
+ * while the appliance has unread bytes of the client, libslirp closes its receive window for
+ * good, and no longer polls the socket: the connection and its memory would stay (4.7.0
  * src/socket.c, sowrite; src/slirp.c, slirp_pollfds_fill). So the sockets are watched here. Once
  * one has been dead for USER_RESET_GRACE_MS, the next segment of its connection from a core (a
  * probe of the closed window at the latest) is answered with a reset to both sides.
@@ -22,9 +22,9 @@
 
 #define USER_RESET_GRACE_MS 1000u /* an orderly end takes less */
 #define USER_RESET_EVENTS   64u
-#define USER_RESET_BYTES    128u /* of a frame: Ethernet, IP with options, TCP without */
+#define USER_RESET_BYTES    128u /* Ethernet, IP with options, TCP without */
 
-/* A client as a core sees it: where it is, and at which of our ports it is connected. */
+/* A client as a core sees it: its address, and our port that it is connected to. */
 struct user_client {
 	struct ip_addr ip;
 	uint16_t port, our_port; /* our_port 0: this is no accepted connection */
@@ -36,7 +36,7 @@ struct user_reset {
 	const struct config *cfg;
 	int epoll;
 	uint32_t fds;  /* entries of by_fd */
-	uint32_t dead; /* how many are */
+	uint32_t dead; /* number of dead ones */
 	/* The number of dead clients at each port. There can be thousands: libslirp keeps each
 	 * connection for ten seconds after its orderly end. */
 	uint32_t dead_at[UINT16_MAX + 1];

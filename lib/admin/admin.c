@@ -76,7 +76,7 @@ execute_verbosity(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-/* The connection ends unanswered, as memcached's does; the program sees the word. */
+/* Ends the connection without a reply, as memcached's shutdown does. The program polls the word. */
 static enum exec_status
 execute_shutdown(struct serve *sv, struct op *op)
 {
@@ -95,7 +95,8 @@ execute_shutdown(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* The program reads the files, which a turn cannot; it says in its log if they are wrong. */
+/* Asks the program to read the files again, which a turn cannot do. The program logs a line if they
+ * are wrong. */
 static enum exec_status
 execute_refresh_certs(struct serve *sv, struct op *op)
 {
@@ -134,7 +135,7 @@ execute_crawler_switch(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-/* What has expired is collected all the time, in slices; there is nothing to start. */
+/* Accepts the command and starts nothing: expired items are collected all the time, in slices. */
 static enum exec_status
 execute_crawl(struct serve *sv, struct op *op)
 {
@@ -148,8 +149,8 @@ execute_crawl(struct serve *sv, struct op *op)
 	return done(sv, op);
 }
 
-/* The rebalancer moves pages to the class that evicts soonest; a page that was moved by this
- * command it may move back. */
+/* Moves a page to a class. The rebalancer may move it back, since it gives pages to the class that
+ * evicts soonest. */
 static enum exec_status
 execute_reassign(struct serve *sv, struct op *op)
 {

@@ -1,9 +1,9 @@
 /*
  * admin.h - administration: statistics, lists, watchers, commands of one line.
  *
- * It hangs itself into the service, which calls it through a table (serve_admin.h).
+ * It attaches itself to the service, which calls it through a table (serve_admin.h).
  *
- * Owner:  the region's; it lives as long as the service.
+ * Owner:  the region owns the memory, which lives as long as the service.
  * Thread: created before any core turns.
  * Bounds: 230 KB a core, and 40 bytes a connection; 440 KB for all cores.
  */
@@ -13,51 +13,53 @@
 #include "serve/serve.h"
 #include "telemetry/telemetry.h"
 
-#define WATCHERS_MAX 20u  /* memcached's */
-#define PREFIXES_MAX 256u /* memcached's */
+#define WATCHERS_MAX 20u  /* as in memcached */
+#define PREFIXES_MAX 256u /* as in memcached */
 
-/* What all cores have in common, after serve_shared_create and before the services. */
+/* Create the state that all cores share: after serve_shared_create, before the services. */
 size_t admin_shared_bytes(void);
 void admin_shared_create(struct region *region, struct serve_shared *shared);
 
-/* Whose counters are shown; before any core turns. It outlives the services. */
+/* Sets the telemetry whose counters are shown. Called before any core turns; t outlives the
+ * services. */
 void admin_telemetry_set(struct serve_shared *shared, const struct telemetry *t);
 
-/* What only the port knows, for `stats net`: frames since start, and as of now. */
+/* Figures for `stats net` that only the port knows: frames since start, and the present state. */
 struct admin_nic {
 	uint64_t missed, no_buffer, rx_errors, tx_errors;
 	uint64_t frames_free;
 	bool link_up;
 };
-/* About once a second, by one thread. */
+/* Takes new figures of the port. Called about once a second, by one thread. */
 void admin_nic_set_mt(struct serve_shared *shared, const struct admin_nic *nic);
 
-/* The figures of `stats latency` as of now; about once a second, by one thread. */
+/* Computes the figures of `stats latency`. Called about once a second, by one thread. */
 void admin_latency_tick_mt(struct serve_shared *shared, uint64_t now_ns);
 
-/* The keys of `stats hotkeys` as of now, by the cores' clock; about once a second, by one thread.
- */
+/* Computes the keys of `stats hotkeys`, by the cores' clock. Called about once a second, by one
+ * thread. */
 void admin_hotkeys_tick_mt(struct serve_shared *shared, uint64_t now_ns);
-/* The same of the slow requests. */
+/* Computes the requests of `stats slow`. Called about once a second, by one thread. */
 void admin_slow_tick_mt(struct serve_shared *shared, uint64_t now_ns);
 
-/* The sources of `stats sources`; about once a second, by one thread. Each call looks at a part of
- * the connections; the list is of the last time that all were. */
+/* Computes the sources of `stats sources`. Called about once a second, by one thread. Each call
+ * visits a part of the connections; the published list is from the last complete pass. */
 void admin_sources_tick_mt(struct serve_shared *shared);
 
-/* All that `stats` and its tables show, as text, for one thread that is no core: `stats net` and an
- * end of line begin a reply, rows follow as a client gets them. supplier: whose rows they have,
- * fit to be called by that thread; NULL: none. Zeroed memory. */
+/* A snapshot writes all replies of `stats` as text, for one thread that is no core. A reply begins
+ * with its command and an end of line, for example `stats net`; its rows follow as a client gets
+ * them. supplier: the backend whose rows are included and which that thread may call, or NULL. The
+ * region's memory is zero. */
 struct admin_snapshot;
 struct serve_supplier;
 size_t admin_snapshot_bytes(void);
 struct admin_snapshot *admin_snapshot_create(struct region *region, struct serve_shared *shared,
 					     const struct serve_supplier *supplier);
-/* Bytes written; whole rows, as many as find room. */
+/* Writes whole rows, as many as fit. Returns the bytes written. */
 size_t admin_snapshot_write_mt(struct admin_snapshot *s, const struct serve_clock *clock,
 			       uint8_t *to, size_t room);
 
-/* Of one core, after serve_create and before its first turn. */
+/* Create the administration of one core: after serve_create, before its first turn. */
 size_t admin_bytes(const struct serve_config *cfg);
 void admin_create(struct region *region, struct serve *sv);
 

@@ -9,7 +9,7 @@
 #define SIZES_BATCH      64u
 #define SIZES_STALLED_NS 1000000000u
 
-/* A row of one class: "<before><class>:<name>". */
+/* Writes one row of a class, named "<before><class>:<name>". */
 static void
 class_row(struct out_buffer *buffer, const struct stream *st, const char *before, const char *name,
 	  uint64_t value)
@@ -32,8 +32,8 @@ class_row(struct out_buffer *buffer, const struct stream *st, const char *before
 						 memory_order_relaxed))
 #define COMMAND(which) shared_class_sum(sv->shared, st->at, which)
 
-/* CLOCK has no hot, warm and cold: all that is used is of one kind. What is forgotten next was
- * last used about as long ago as the hand last came by. */
+/* CLOCK has no hot, warm and cold items, so all are shown as cold. The items to be evicted next
+ * were last used about as long ago as the hand's last pass. */
 #define ITEMS_ROWS(X)                                                                              \
 	X(NUMBER, "number", u.items)                                                               \
 	X(UNSUPPORTED, "number_hot", 0)                                                            \
@@ -93,7 +93,7 @@ const uint32_t items_name_count = sizeof items_names / sizeof items_names[0];
 const struct stat_name slabs_names[] = {SLABS_ROWS(STAT_NAME)};
 const uint32_t slabs_name_count = sizeof slabs_names / sizeof slabs_names[0];
 
-/* The next class of which there is something, from st->at on; false: none. */
+/* Finds the next class that has items, or pages, from st->at on. False if there is none. */
 static bool
 class_find(const struct serve *sv, struct stream *st, bool pages, struct store_class_usage *u)
 {
@@ -109,7 +109,7 @@ class_find(const struct serve *sv, struct stream *st, bool pages, struct store_c
 	return false;
 }
 
-/* All rows of the class are written: on to the next. */
+/* Steps to the next class once all rows of this one are written. */
 static bool
 class_done(struct stream *st, uint32_t rows)
 {
@@ -135,7 +135,8 @@ items_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 
 const struct stream_kind items_stream = {items_step, ROW_MAX, MC_END};
 
-/* Behind the last class stand two rows for all of them; left has counted those shown. */
+/* Writes the two rows for all classes, after the last class. st->left has counted the classes
+ * shown. */
 static bool
 slabs_total(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
@@ -156,7 +157,7 @@ slabs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	struct store_class_usage u;
 	uint32_t n = 0;
 
-	/* Past the last class its rows are the total's. */
+	/* After the last class come the rows for all classes. */
 	if (st->totals || !class_find(sv, st, true, &u)) {
 		st->totals = true;
 		return slabs_total(sv, st, buffer);
@@ -181,7 +182,7 @@ size_cell(uint32_t bytes)
 	return SIZE_EXACT_MAX / 32 + 8 * (power - 17) + (bytes >> (power - 3) & 7);
 }
 
-/* The sizes a cell stands for end below this, as memcached names its buckets. */
+/* Returns the first size above a cell's sizes, by which memcached names its buckets. */
 static uint64_t
 cell_bytes(uint32_t cell)
 {
@@ -218,8 +219,9 @@ sizes_show(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->at < SIZE_CELLS;
 }
 
-/* There is one count a core. True: it is this request's, or its owner has not gone on for
- * SIZES_STALLED_NS, and yields it. What this turn has read from is left alone. */
+/* Takes the core's only count of sizes for this request. False if another request has it and made
+ * progress within SIZES_STALLED_NS; a request without progress yields it and its connection ends. A
+ * connection that was read in this turn keeps the count. */
 static bool
 sizes_own(struct serve *sv, struct stream *st)
 {
@@ -242,7 +244,7 @@ sizes_own(struct serve *sv, struct stream *st)
 	return true;
 }
 
-/* All items are walked, then what was counted is shown. A second request waits for the first. */
+/* Counts all items, a slice a step, then shows the counts. A second request waits for the first. */
 static bool
 sizes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

@@ -5,7 +5,8 @@
  */
 #include "admin_internal.h"
 
-/* As memcached's file descriptors: numbers that tell connections apart, and no more. */
+/* These numbers stand in for memcached's file descriptors: they distinguish connections, no more.
+ */
 #define NUMBER_TCP    1u
 #define NUMBER_UDP    2u
 #define NUMBER_PLAIN  3u
@@ -39,7 +40,7 @@ conn_row(struct out_buffer *buffer, const struct stream *st, uint32_t number, co
 	row_text(buffer, st, text, value);
 }
 
-/* peer NULL: no connection. */
+/* Writes the connection to its snapshot. peer NULL: the slot has no connection. */
 static void
 snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 {
@@ -95,7 +96,7 @@ conn_is_active(struct serve *sv, const struct session *ss)
 	atomic_store_explicit(&snapshot_of(sv, ss)->active_s, ss->active_s, memory_order_relaxed);
 }
 
-/* Port of a listener's number; 0: there is no such listener. */
+/* Returns the port of the numbered listener, 0 if there is no such listener. */
 static uint16_t
 listener_port(const struct serve_info *info, uint32_t number)
 {
@@ -132,7 +133,7 @@ conn_unlisted(struct serve *sv, const struct session *ss)
 	snapshot_write(snapshot_of(sv, ss), NULL);
 }
 
-/* "tcp:10.99.0.1:11211", "tcp6:[2001:db8::1]:11211" */
+/* Writes the address as "tcp:10.99.0.1:11211" or "tcp6:[2001:db8::1]:11211". */
 static void
 conn_address(struct out_buffer *buffer, const struct stream *st, uint32_t number, const char *name,
 	     const struct ip_addr *ip, uint16_t port)
@@ -158,7 +159,7 @@ conn_seconds(struct out_buffer *buffer, const struct stream *st, uint32_t number
 		 (struct view){digits, (uint32_t)(end - digits)});
 }
 
-/* Rows n and those behind it; port 0: there is none. */
+/* Writes the rows of a listener, from row *n on. port 0: there is no such listener. */
 static void
 listener_rows(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t *n,
 	      uint32_t number, uint16_t port)
@@ -188,7 +189,8 @@ ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	return st->row < n;
 }
 
-/* The rows of the connection on a snapshot, which may be another one by the next buffer. */
+/* Writes the rows of the connection in a snapshot. By the next buffer the slot may have another
+ * connection. */
 static bool
 snapshot_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 	      const struct conn_snapshot *snapshot, uint32_t number)
@@ -215,7 +217,8 @@ snapshot_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 	return st->row < n;
 }
 
-/* st->at is the core plus 1, 0 the ports; st->sub the slot. */
+/* Writes the next listener or connection. st->at is the core plus 1, or 0 for the listeners;
+ * st->sub is the slot. */
 static bool
 snapshots_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

@@ -21,7 +21,7 @@ struct counter_place {
 	uint32_t module, counter;
 };
 
-/* False: there are not so many. */
+/* Finds counter n of a kind. False if there are fewer. */
 static bool
 counter_find(const struct telemetry *t, enum telemetry_kind kind, uint32_t n,
 	     struct counter_place *place)
@@ -40,7 +40,7 @@ counter_find(const struct telemetry *t, enum telemetry_kind kind, uint32_t n,
 	return false;
 }
 
-/* "tcp_retransmits", "3:core_busy_ns" */
+/* Writes the name of a counter's row: "tcp_retransmits", or "3:core_busy_ns" for one core. */
 static void
 name_put(char text[ROW_NAME_MAX + 1], const char *symbol, uint32_t core)
 {
@@ -57,7 +57,8 @@ name_put(char text[ROW_NAME_MAX + 1], const char *symbol, uint32_t core)
 							     : symbol[i];
 }
 
-/* The next ones from st->sub on, of one core or of all; false: these were all. */
+/* Writes the next counters from st->sub on, of one core or summed over all. False after the last.
+ */
 static bool
 counters_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 	      enum telemetry_kind kind, uint32_t core)

@@ -1,16 +1,16 @@
 /*
- * admin_dump.c - lists of keys: stats cachedump, lru_crawler metadump and mgdump. A dump walks the
- * index in slices, as its reader takes them, and holds no item between them. It lists a key once
- * that is there all the time (store/introspect.h).
+ * admin_dump.c - lists of keys: stats cachedump, lru_crawler metadump and mgdump. A dump walks
+ * the index in slices, as its reader takes them, and holds no item between them. A key that
+ * stays resident during the whole dump is listed exactly once (store/introspect.h).
  */
 #include "admin_internal.h"
 
 #define DUMP_BATCH 16u
-/* memcached has classes 0 to 63, and its tools ask for no others: the last one that they ask for
- * lists what lies in all behind it. */
+/* memcached has classes 0 to 63, and its tools request no others. The last of these lists all items
+ * of class 63 and above. */
 #define CACHEDUMP_LAST 63u
 
-/* What a front has are copies, and no list of its servers' keys. */
+/* True for a front, which has copies of items and no list of its servers' keys. */
 bool
 admin_dumps_off(const struct serve *sv)
 {
@@ -23,7 +23,8 @@ expiry_unix(const struct serve *sv, const struct item *it)
 	return (int64_t)item_expiry_s(it) - sv->clock.now_s + sv->clock.unix_s;
 }
 
-/* As many items as have certainly room. */
+/* Reads the next items of the walk, no more than the buffer certainly has room for. Returns their
+ * number. */
 static uint32_t
 walk(struct serve *sv, struct stream *st, const struct out_buffer *buffer, uint32_t class,
      const struct item **items)
@@ -78,7 +79,7 @@ cachedump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 		if (last && store_class_of(sv->store, items[i]) < CACHEDUMP_LAST)
 			continue;
 		st->left--;
-		/* A key of any bytes would break the line. */
+		/* A key that is not text would break the line. */
 		if (mc_key_is_text(item_key(items[i])))
 			cachedump_row(sv, buffer, items[i]);
 	}
@@ -95,7 +96,7 @@ execute_cachedump(struct serve *sv, struct op *op)
 		.kind = &cachedump_stream,
 		.at = (uint32_t) class,
 		.left = limit == 0 ? UINT32_MAX : (uint32_t)limit,
-		/* There is no class 0, and to the store 0 means all of them. */
+		/* No item is in class 0, and to the store 0 means all classes. */
 		.rows_done = class == 0 || class > CACHEDUMP_LAST,
 	};
 
@@ -127,7 +128,7 @@ dump_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 	const struct item *items[DUMP_BATCH];
 	const uint32_t n = walk(sv, st, buffer, STORE_ALL_CLASSES, items);
 
-	/* OK stands in front, so that a client knows a dump from an error. */
+	/* OK comes first, so that a client can distinguish a dump from an error. */
 	if (st->row == 0) {
 		out_put_view(buffer, mc_reply_line[MC_OK_LINE]);
 		st->row = 1;

@@ -1,6 +1,6 @@
 /*
- * admin_front_stats.c - stats front, stats extstore, and a tier's rows of stats: what the supplier
- * of this core shows, a row a step.
+ * admin_front_stats.c - stats front, stats extstore, and a tier's rows of stats: the rows of
+ * this core's backend, one a step.
  */
 #include "admin_internal.h"
 
@@ -8,7 +8,7 @@
 
 static_assert(SERVE_ROW_TEXT_MAX <= ROW_VALUE_MAX, "a text fits a row");
 
-/* "3:keys", "busiest_server" */
+/* Writes the name of a row: "3:keys" of server 3, or "busiest_server" of all. */
 static void
 name_of(const struct serve_row *row, char text[ROW_NAME_MAX + 1])
 {

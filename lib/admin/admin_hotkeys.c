@@ -16,7 +16,7 @@ struct hotkeys {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
-	/* The ticking thread's. */
+	/* Used by the ticking thread only. */
 	struct hot_list list;
 	const struct hot_keys *cores[STORE_CORES_MAX];
 	struct hot_candidate scratch[HOT_CANDIDATES];
@@ -73,7 +73,7 @@ const uint32_t hotkeys_big_count = sizeof hotkeys_big_names / sizeof hotkeys_big
 	memcpy(end, field, sizeof(field));                                                         \
 	PUT_##kind(name, value)
 
-/* "1:rate", "big_1:size" */
+/* Writes the name of a row: "1:rate" of a hot key, "big_1:size" of a large one. */
 static char *
 name_begin(char *name, const char *group, uint32_t n)
 {
@@ -102,7 +102,8 @@ big_rows(const struct stream *st, struct out_buffer *buffer, const struct hot_ke
 	BIG_ROWS(PUT)
 }
 
-/* A key a step, with its rows: first the hot ones, which st->row numbers, then the big ones. */
+/* Writes the rows of one key a step: the hot keys first, numbered by st->row, then the large ones.
+ */
 static bool
 hotkeys_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
@@ -126,7 +127,8 @@ const struct stream_kind hotkeys_stream = {hotkeys_step, ROW_KEY_BYTES + 3 * ROW
 
 /* ---- the command ---- */
 
-/* Keys are what -X hides, and what a forged source may not ask for. */
+/* Refuses lists of keys with -X, and over UDP, where the source may be forged. True if refused; the
+ * request is then answered. */
 bool
 hotkeys_refused(struct serve *sv, struct op *op)
 {

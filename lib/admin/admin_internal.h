@@ -1,14 +1,14 @@
 /*
- * admin_internal.h - administration: what a core and all cores keep for it, and the internal
+ * admin_internal.h - the state of administration, for each core and for all, and its internal
  * interfaces.
  *
- * Private to lib/admin. One file a concern: admin.c the table that the service calls, the commands
- * of one line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c admin_dump.c long
- * replies; admin_front_stats.c rows of a supplier; admin_counters.c all else that is counted;
- * admin_latency.c how long requests were here; admin_hotkeys.c which keys are asked for most;
- * admin_sources.c who has most connections; admin_slow.c which requests were here longest;
- * admin_rows.c parts of rows; admin_sums.c sums over all cores; admin_observe.c events;
- * admin_watch.c watchers.
+ * Private to lib/admin. One file a concern: admin.c the table that the service calls, the
+ * commands of one line; admin_stats.c admin_class_stats.c admin_conns.c admin_prefix.c
+ * admin_dump.c long replies; admin_front_stats.c rows of a backend; admin_counters.c all other
+ * counters; admin_latency.c residence times of requests; admin_hotkeys.c the keys requested
+ * most; admin_sources.c the sources with the most connections; admin_slow.c the requests with
+ * the longest residence; admin_rows.c parts of rows; admin_sums.c sums over all cores;
+ * admin_observe.c events; admin_watch.c watchers.
  *
  * Thread: struct admin is its core's, but for its atomics and its ring; struct admin_shared is
  *         set at start, but for its atomics.
@@ -26,20 +26,20 @@
 #include "serve/serve_shared.h"
 #include "store/introspect.h"
 
-#define VERBOSITY_MAX    2u  /* memcached's */
-#define SNAPSHOTS_A_STEP 64u /* slots of connections looked at in one step of a stream */
-#define WORK_SNAPSHOT    20u /* ns, about: of one such slot */
+#define VERBOSITY_MAX    2u  /* as in memcached */
+#define SNAPSHOTS_A_STEP 64u /* connection slots visited in one step of a stream */
+#define WORK_SNAPSHOT    20u /* ns, about: one such slot */
 
 /* ---- one connection, as other cores may see it ---- */
 
-/* Written by its core, read by any. The address is read by conn_snapshot_read; every other field
- * stands for itself and is relaxed. */
+/* A connection as its core publishes it; any core may read it. The address is read by
+ * conn_snapshot_read; every other field is independent and relaxed. */
 struct conn_snapshot {
-	_Atomic uint64_t ip[2];    /* the peer's */
+	_Atomic uint64_t ip[2];    /* address of the peer */
 	_Atomic uint64_t peer_id;  /* generation << 32 | listener << 24 | local << 16 | port; 0: no
 				    * connection */
-	uint32_t generation;       /* of its core's: how many connections it has had */
-	_Atomic uint32_t active_s; /* store's second of its last bytes */
+	uint32_t generation;       /* connections that this core has had so far */
+	_Atomic uint32_t active_s; /* the store's second in which bytes last arrived */
 	_Atomic uint32_t watching;
 };
 
@@ -47,7 +47,7 @@ struct snapshot_peer {
 	struct ip_addr ip;
 	uint16_t port;
 	uint8_t local;    /* enum local */
-	uint8_t listener; /* number of the port that it came to, in stats conns */
+	uint8_t listener; /* number, in stats conns, of the port by which it came */
 };
 
 /* ---- counts by key prefix ---- */
@@ -61,12 +61,12 @@ struct prefix {
 	struct counter counts[PREFIX_COUNTS];
 };
 
-/* Prefixes are added and never taken away, so that other cores may read those below count, and
- * those that a slot names. */
+/* Prefixes are added and never removed, so other cores may read those below count, and those that a
+ * slot names. */
 struct prefixes {
 	_Atomic uint32_t count;
-	/* admin_shared.prefix_clears when the counts were last set to 0. Until it is the number
-	 * there, the counts are those from before a reset. */
+	/* The value of admin_shared.prefix_clears when the counts were last set to 0. Until both
+	 * are equal the counts are from before a reset. */
 	_Atomic uint32_t cleared;
 	_Atomic uint16_t slots[2 * PREFIXES_MAX]; /* index plus 1, by hash; 0: free */
 	struct prefix prefix[PREFIXES_MAX];
@@ -74,7 +74,7 @@ struct prefixes {
 
 /* ---- counts by slab class ---- */
 
-/* What `stats reset` found. Counters never decrease (admin_sums.c). */
+/* Values of the counters at the last `stats reset`. Counters never decrease (admin_sums.c). */
 struct class_base {
 	_Atomic uint64_t commands[CLASS_COUNTS];
 	_Atomic uint64_t store[STORE_CLASS_COUNTER_COUNT];
@@ -89,24 +89,24 @@ struct class_base {
 /* ---- one core ---- */
 
 struct watcher {
-	_Atomic uint32_t streams; /* enum mc_stream; 0: free. Any core reads it: relaxed */
-	/* The rest belongs to the core whose connection watches. */
+	_Atomic uint32_t streams; /* enum mc_stream; 0: free. Read by any core: relaxed */
+	/* All further fields belong to the core of the watching connection. */
 	struct session *session;
 	struct budget_place place;
-	uint64_t progress_ns; /* when its peer last had read all that it may be sent */
-	uint64_t skipped;     /* not yet told */
+	uint64_t progress_ns; /* when its peer had last read all that was sent */
+	uint64_t skipped;     /* events skipped and not yet reported */
 	uint64_t cursor[STORE_CORES_MAX];
 };
 
 struct admin {
 	bool detail;              /* prefixes are counted */
-	uint32_t streams;         /* enum mc_stream: what some watcher wants */
-	uint32_t watching;        /* the watchers that are used: a bit each */
+	uint32_t streams;         /* enum mc_stream: the streams that some watcher has asked for */
+	uint32_t watching;        /* a bit for each watcher in use */
 	struct watcher *watchers; /* WATCHERS_MAX */
 	struct budget watcher_places;
-	struct session *sizes_owner;     /* whose count `sizes` is; NULL: none's */
-	uint64_t sizes_ns;               /* when it last went on */
-	uint32_t *sizes;                 /* SIZE_CELLS */
+	struct session *sizes_owner; /* the session whose count is in `sizes`; NULL: it is free */
+	uint64_t sizes_ns;           /* when that session last made progress */
+	uint32_t *sizes;             /* SIZE_CELLS */
 	struct conn_snapshot *snapshots; /* conns_max */
 	struct prefixes *prefixes;
 	struct event_ring *ring;
@@ -115,14 +115,13 @@ struct admin {
 /* ---- all cores ---- */
 
 struct admin_shared {
-	/* Relaxed: nothing is read through them. */
+	/* Relaxed: no other memory is read through them. */
 	_Atomic bool crawler_off;
 	_Atomic uint32_t prefix_clears;
 	_Atomic uint64_t crawls;
 
-	/* Written by `stats reset` on any core, read by stats on any core: relaxed, since a
-	 * reader that sees one base new and the next one old shows what a reset a moment
-	 * earlier or later would have shown. */
+	/* Written by `stats reset` on any core, read by stats on any core. Relaxed: a reader that
+	 * sees one old and one new base shows the result of a reset a moment earlier or later. */
 	_Atomic uint64_t serve_base[SERVE_COUNTER_COUNT];
 	_Atomic uint64_t store_base[STORE_COUNTER_COUNT];
 	_Atomic uint64_t stack_base[STACK_COUNTER_COUNT];
@@ -134,15 +133,15 @@ struct admin_shared {
 	struct {
 		_Atomic uint64_t missed, no_buffer, rx_errors, tx_errors, frames_free;
 		_Atomic uint32_t link_up;
-	} nic; /* struct admin_nic: relaxed, each word for itself */
+	} nic; /* struct admin_nic: each word is independent and relaxed */
 
 	struct latency *latency;
 	struct hotkeys *hotkeys;
 	struct sources *sources;
 	struct slow *slow;
 
-	_Atomic uint32_t streams; /* of all watchers */
-	_Atomic uint64_t gid;     /* of the last event */
+	_Atomic uint32_t streams; /* streams of all watchers */
+	_Atomic uint64_t gid;     /* number of the last event */
 };
 
 /* ---- commands ---- */
@@ -160,11 +159,12 @@ extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_
 	front_stream, extstore_stream, net_stream, stack_stream, cores_stream, counters_stream,
 	latency_stream, hotkeys_stream, sources_stream, slow_stream, stats_stream, settings_stream;
 
-/* The supplier's rows of stats, which is at row first behind all others. */
+/* Writes the backend's rows of stats, which follow all others from row first on. */
 bool supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 			 uint32_t first);
 
-/* stats detail on or off: done, st->rows_done; dump: begin st. False: refused, and answered. */
+/* Executes `stats detail`. on, off: sets st->rows_done. dump: begins st. False: refused and
+ * answered. */
 bool detail_switch(struct serve *sv, struct op *op, struct stream *st);
 
 /* ---- connections (admin_conns.c) ---- */
@@ -172,9 +172,10 @@ bool detail_switch(struct serve *sv, struct op *op, struct stream *st);
 void conn_listed(struct serve *sv, const struct session *ss);
 void conn_unlisted(struct serve *sv, const struct session *ss);
 void conn_is_active(struct serve *sv, const struct session *ss);
-/* As `stats conns` and watchers number it; 0: none. */
+/* Returns the session's number in `stats conns` and for watchers; 0: it has none. */
 uint32_t session_number(const struct serve *sv, const struct session *ss);
-/* False: there is no connection, or another one came just now. */
+/* Reads the peer of a connection. False: the slot has none, or was taken by another one meanwhile.
+ */
 bool conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *peer);
 
 /* ---- events (admin_observe.c) ---- */
@@ -184,24 +185,25 @@ enum event_kind { EVENT_GET, EVENT_STORE, EVENT_EVICTION, EVENT_DELETED, EVENT_C
 bool observes(const struct serve *sv, enum mc_stream stream);
 void observed_request(struct serve *sv, const struct op *op);
 void observed_get(struct serve *sv, const struct op *op, const struct item *it);
-/* memcached looks the key up for nearly every command, and its watchers see that. */
+/* Records a lookup. memcached looks the key up for nearly every command, and its watchers see that.
+ */
 void observed_lookup(struct serve *sv, const struct op *op, const struct item *it);
 void observed_write(struct serve *sv, const struct op *op, uint64_t hash);
 void observed_store(struct serve *sv, const struct op *op, enum store_result r,
 		    const struct item *it);
 void observed_delete(struct serve *sv, const struct op *op, const struct item *it);
 void observed_conn(struct serve *sv, const struct session *ss, bool opened);
-/* store_evicted_fn; arg is the service. */
+/* Records an eviction. This is a store_evicted_fn; arg is the service. */
 void observed_eviction(void *arg, const struct item *it);
 void prefix_count(struct serve *sv, struct view key, enum prefix_count which);
-/* Sets this core's counts to 0 if there was a reset since it did so last. */
+/* Sets this core's counts to 0 if there was a reset since the last call. */
 void prefixes_clear(struct serve *sv);
 
 /* ---- watchers (admin_watch.c) ---- */
 
 void watchers_turn(struct serve *sv);
 void watcher_remove(struct serve *sv, struct session *ss);
-/* A watcher was added or removed on some core. */
+/* Makes this core see that a watcher was added or removed on some core. */
 void streams_refresh(struct serve *sv);
 uint32_t watchers_count(const struct serve_shared *sh);
 
@@ -229,12 +231,12 @@ names_keys(const struct stream_kind *kind)
 {
 	return kind == &hotkeys_stream || kind == &slow_stream;
 }
-/* Of what names keys. Answered, if so. */
+/* True if a command that lists keys is refused; it is then answered. */
 bool hotkeys_refused(struct serve *sv, struct op *op);
 
 /* ---- sums over all cores (admin_sums.c) ---- */
 
-/* How long busy turns took, us; 0 where there was none. */
+/* Lengths of busy turns, us; 0 where there was none. */
 struct turn_figures {
 	uint64_t p50, p99, p9999, longest;
 };

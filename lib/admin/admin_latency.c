@@ -1,7 +1,7 @@
 /*
- * admin_latency.c - stats latency: percentiles of how long requests were here (serve/residence.h),
- * over all cores, since start and for the last minute. The program's control thread computes them
- * once a second; cores only read what it has written.
+ * admin_latency.c - stats latency: percentiles of the residence times of requests
+ * (serve/residence.h), over all cores, since start and for the last minute. The program's
+ * control thread computes them once a second; cores only read what it has written.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -27,14 +27,14 @@ struct latency_cells {
 };
 
 struct latency {
-	/* Relaxed: each for itself. */
+	/* Relaxed: each figure is independent. */
 	struct {
 		_Atomic uint64_t count, ns[FIGURE_COUNT];
 	} figures[RESIDENCE_ROWS][SPAN_COUNT];
 
-	/* The ticking thread's. */
-	uint64_t snapshot_ns; /* the last one's time */
-	uint32_t snapshots;   /* so far */
+	/* Used by the ticking thread only. */
+	uint64_t snapshot_ns; /* time of the last snapshot */
+	uint32_t snapshots;   /* snapshots taken so far */
 	struct latency_cells now, past[SNAPSHOTS];
 };
 
@@ -83,7 +83,7 @@ longest_ns(const struct serve_shared *sh, uint32_t row)
 	return longest;
 }
 
-/* before: NULL: since start. */
+/* Publishes the figures of the counts since `before`; NULL: since start. */
 static void
 figures_compute(struct latency *l, uint32_t row, enum latency_span span, const uint64_t *before,
 		uint64_t max_ns)
@@ -107,7 +107,8 @@ figures_compute(struct latency *l, uint32_t row, enum latency_span span, const u
 	}
 }
 
-/* What a process counts in its first minute is all of the last minute. */
+/* Returns the counts from which the last minute begins: NULL, the start, in a process's first
+ * minute. */
 static const struct latency_cells *
 minute_ago(const struct latency *l)
 {

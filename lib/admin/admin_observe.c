@@ -60,7 +60,7 @@ observed_get(struct serve *sv, const struct op *op, const struct item *it)
 	observed_lookup(sv, op, it);
 }
 
-/* Only watchers pay for the lookup. */
+/* Records a lookup for watchers only: no other request pays for it. */
 void
 observed_write(struct serve *sv, const struct op *op, uint64_t hash)
 {
@@ -87,7 +87,7 @@ result_name(enum store_result r)
 	}
 }
 
-/* What memcached's log calls it: the operation, not the word that asked for it. */
+/* Names as in memcached's log: of the operation, not of the command that requested it. */
 static const char *const mode_names[] = {
 	[STORE_SET] = "set",       [STORE_ADD] = "add",         [STORE_REPLACE] = "replace",
 	[STORE_APPEND] = "append", [STORE_PREPEND] = "prepend", [STORE_CAS] = "cas",
@@ -99,7 +99,7 @@ observed_store(struct serve *sv, const struct op *op, enum store_result r, const
 	struct event e;
 	uint32_t expiry_s;
 
-	/* Counts and md store nothing that their client sent. */
+	/* Counters and md have no body from the client. */
 	if (sv->admin->detail && (op->req.flags & MC_HAS_BODY) != 0)
 		prefix_count(sv, op->req.key, PREFIX_SET);
 	if (!observes(sv, MC_STREAM_MUTATIONS))
@@ -169,7 +169,7 @@ observed_conn(struct serve *sv, const struct session *ss, bool opened)
 	event_log(sv, &e, (struct view){NULL, 0});
 }
 
-/* The line as it came; a retrieval line as far as its first key. */
+/* Records the command line as received; of a retrieval, the part up to its first key. */
 void
 observed_request(struct serve *sv, const struct op *op)
 {
@@ -190,7 +190,7 @@ observed_request(struct serve *sv, const struct op *op)
 	event_log(sv, &e, (struct view){raw.data, e.size});
 }
 
-/* Called under the store's locks: it writes the event and nothing else. */
+/* Records an eviction. Called under the store's locks, so it only writes the event. */
 void
 observed_eviction(void *arg, const struct item *it)
 {

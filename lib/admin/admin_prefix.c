@@ -21,13 +21,14 @@ prefix_is(const struct prefix *p, struct view prefix, uint64_t hash)
 	return p->hash == hash && view_equal(prefix_view(p), prefix);
 }
 
-/* NULL: not there; then *slot is free, where it belongs. Own core, or any. */
+/* Finds a prefix in the table of any core. NULL if it is absent; *slot is then the free slot where
+ * it belongs. */
 static struct prefix *
 prefix_find(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t *slot)
 {
 	uint32_t i;
 
-	/* Half of the slots are free, so this ends. */
+	/* Half of the slots are always free, so the search ends. */
 	for (*slot = (uint32_t)hash % SLOTS;; *slot = (*slot + 1) % SLOTS) {
 		/* Acquire: pairs with the release in prefix_make; the name comes with its slot. */
 		i = atomic_load_explicit(&table->slots[*slot], memory_order_acquire);
@@ -38,7 +39,7 @@ prefix_find(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t 
 	}
 }
 
-/* NULL: no room. */
+/* Adds a prefix to this core's table. NULL if the table is full. */
 static struct prefix *
 prefix_make(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t slot)
 {
@@ -56,7 +57,7 @@ prefix_make(struct prefixes *table, struct view prefix, uint64_t hash, uint32_t 
 	return p;
 }
 
-/* The store's hash: its seed is secret, so no client can fill one slot's neighbours. */
+/* The hash is the store's: its seed is secret, so no client can fill the neighbours of one slot. */
 void
 prefix_count(struct serve *sv, struct view key, enum prefix_count which)
 {
@@ -106,7 +107,7 @@ prefixes_clear(struct serve *sv)
 
 /* ---- stats detail dump ---- */
 
-/* Prefix i of a core; NULL: it has no more. */
+/* Returns prefix i of a core, NULL if there are fewer. */
 static const struct prefix *
 prefix_at(const struct serve *sv, uint32_t i)
 {
@@ -117,7 +118,7 @@ prefix_at(const struct serve *sv, uint32_t i)
 	return &sv->admin->prefixes->prefix[i];
 }
 
-/* What a core has counted of this one; NULL: nothing, ever. */
+/* Returns the counts of this prefix on a core, NULL if that core has none. */
 static const struct prefix *
 prefix_on(const struct serve_shared *sh, uint32_t core, const struct prefix *p)
 {
@@ -128,7 +129,7 @@ prefix_on(const struct serve_shared *sh, uint32_t core, const struct prefix *p)
 	return prefix_find(sh->serves[core]->admin->prefixes, prefix_view(p), p->hash, &slot);
 }
 
-/* Has a core before this one the prefix, too? Then its row has been written. */
+/* True if a lower-numbered core has the prefix too, so its row has been written. */
 static bool
 prefix_shown(const struct serve_shared *sh, struct stream *st, const struct prefix *p)
 {
@@ -170,7 +171,7 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 		const struct prefix *p = prefix_on(sh, i, of);
 
 		st->work += WORK_PREFIX;
-		/* A core clears its counts in its next turn; they are none from the reset on. */
+		/* A core clears its counts in its next turn. They count as 0 from the reset on. */
 		if (p != NULL && !prefixes_are_cleared(sh, sh->serves[i]->admin->prefixes))
 			continue;
 		for (uint32_t k = 0; p != NULL && k < PREFIX_COUNTS; k++)
@@ -178,9 +179,9 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 	}
 	for (uint32_t k = 0; k < PREFIX_COUNTS; k++)
 		all += sum[k];
-	if (all == 0) /* cleared, and not seen since */
+	if (all == 0) /* cleared, and not used since */
 		return;
-	/* Of a binary key it may be any bytes, which would break the line. */
+	/* A binary key may contain any byte, which would break the line. */
 	if (prefix.len != 0 && !mc_key_is_text(prefix))
 		return;
 	prefix_line(&line, prefix, sum);
@@ -190,11 +191,12 @@ prefix_row(const struct serve_shared *sh, struct stream *st, struct out_buffer *
 		buffer->at = mc_put_line_end(buffer->at);
 		return;
 	}
-	/* memcached puts all lines into one packet; a packet each needs no room for all. */
+	/* memcached puts all lines into one packet. One packet for each line needs less room. */
 	buffer->at = mc_put_bin_stat(buffer->at, st->echo, name, text);
 }
 
-/* st->at is the core, st->row the prefix. One a step, whether there is something to show or not. */
+/* Visits one prefix a step, with or without a row to show. st->at is the core, st->row the prefix.
+ */
 static bool
 prefixes_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
@@ -226,7 +228,7 @@ detail_switch(struct serve *sv, struct op *op, struct stream *st)
 	}
 	if (op->req.admin.option == MC_OPTION_DUMP)
 		return true;
-	/* Each core sees it in its next turn; this one at once. */
+	/* The other cores see the change in their next turn. */
 	sv->admin->detail = op->req.admin.option == MC_OPTION_ON;
 	sv->observed = sv->admin->detail || sv->admin->streams != 0;
 	atomic_store_explicit(&sv->shared->detail, sv->admin->detail, memory_order_relaxed);

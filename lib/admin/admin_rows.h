@@ -4,8 +4,8 @@
  * Private to lib/admin.
  *
  * Thread: core-local.
- * Bounds: ROW_MAX bytes of a row of numbers, DUMP_ROW_MAX of a key with what is known of it. The
- *         caller has looked for the room.
+ * Bounds: ROW_MAX bytes of a row of numbers, DUMP_ROW_MAX of a key with its metadata. The caller
+ *         has checked that they fit.
  */
 #ifndef CLOCKOO_ADMIN_ROWS_H
 #define CLOCKOO_ADMIN_ROWS_H
@@ -16,7 +16,7 @@
 #define ROW_VALUE_MAX 160u
 #define ROW_MAX       (MC_BIN_HEAD_BYTES + 5u + ROW_NAME_MAX + 1u + ROW_VALUE_MAX + 2u)
 #define DUMP_ROW_MAX  MC_ITEM_INFO_LINE_MAX
-#define ROW_KEY_BYTES (3 * MC_KEY_MAX) /* of a row of a key, beside ROW_MAX */
+#define ROW_KEY_BYTES (3 * MC_KEY_MAX) /* key of a row, beside ROW_MAX */
 
 static inline void
 out_put_view(struct out_buffer *buffer, struct view v)
@@ -24,7 +24,7 @@ out_put_view(struct out_buffer *buffer, struct view v)
 	buffer->at = mc_put_view(buffer->at, v);
 }
 
-/* text is a constant of ours. */
+/* Puts a constant text. */
 #define out_put_text(buffer, text)                                                                 \
 	out_put_view(buffer, (struct view){(const uint8_t *)(text), sizeof(text) - 1})
 
@@ -42,7 +42,7 @@ out_put_signed(struct out_buffer *buffer, int64_t n)
 	out_put_number(buffer, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
-/* Microseconds as getrusage has them: 1.000042. */
+/* Puts microseconds as seconds, in the form of getrusage: 1.000042. */
 void out_put_seconds(struct out_buffer *buffer, uint64_t us);
 void out_put_thousandths(struct out_buffer *buffer, uint64_t n); /* 1042: 1.042 */
 void out_put_ip(struct out_buffer *buffer, const struct ip_addr *ip);
@@ -57,10 +57,11 @@ void row_number(struct out_buffer *buffer, const struct stream *st, const char *
 void row_thousandths(struct out_buffer *buffer, const struct stream *st, const char *name,
 		     uint64_t n);
 
-/* A key of any bytes, as watchers show it; there is room for ROW_MAX + ROW_KEY_BYTES. */
+/* Writes a row whose value is a key of any bytes, escaped as for watchers. The buffer has ROW_MAX +
+ * ROW_KEY_BYTES. */
 void row_key(struct out_buffer *buffer, const struct stream *st, const char *name, struct view key);
 
-/* Is it the turn of the row numbered *n, and is there room for it? Steps *n, and *at if so. */
+/* True if row *n is due and fits. Steps *n, and *at if it is due. */
 static inline bool
 row_due(const struct out_buffer *buffer, uint32_t *at, uint32_t *n)
 {

@@ -1,10 +1,12 @@
 /*
- * admin_slow.c - stats slow: the requests of all cores that were here longest, and why
- * (serve/slow_log.h). The program's control thread joins the cores' lists once a second; cores only
- * read what it has written.
+ * admin_slow.c - stats slow: the requests of all cores with the longest residence, and the
+ * reason (serve/slow_log.h). The program's control thread joins the cores' lists once a second;
+ * cores only read what it has written.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
+
+#include "base/time_units.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -12,13 +14,12 @@
 #define LIST_WORDS   (sizeof(struct slow_list) / 8)
 #define SLOW_ROW_MAX (MC_BIN_HEAD_BYTES + 5u + 16u + 1u + 64u + 2u) /* of all but the key */
 #define WORK_READ    500u /* ns, about: an entry that is read */
-#define NS_PER_S     1000000000u
 
 struct slow {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
-	/* The ticking thread's. */
+	/* Used by the ticking thread only. */
 	struct slow_list list;
 };
 
@@ -71,7 +72,7 @@ put_word(struct out_buffer *buffer, const struct stream *st, const char *name, c
 	row_text(buffer, st, name, (struct view){(const uint8_t *)word, (uint32_t)strlen(word)});
 }
 
-/* As --live and the journal write it, in small letters; "-": it was not timed. */
+/* Writes the stage in small letters, as --live and the journal do; "-" if it was not timed. */
 static void
 put_stage(struct out_buffer *buffer, const struct stream *st, const char *name, uint8_t stage)
 {
@@ -84,7 +85,7 @@ put_stage(struct out_buffer *buffer, const struct stream *st, const char *name, 
 	put_word(buffer, st, name, word);
 }
 
-/* "10.99.0.2:4711", "[2001:db8::1]:4711"; "-": all who asked in that turn. */
+/* Writes the peer as "10.99.0.2:4711" or "[2001:db8::1]:4711"; "-" for all peers of a turn. */
 static void
 put_peer(struct out_buffer *buffer, const struct stream *st, const char *name,
 	 const struct slow_request *r)
@@ -130,7 +131,7 @@ slow_rows(const struct stream *st, struct out_buffer *buffer, const struct slow_
 	SLOW_ROWS(PUT)
 }
 
-/* A request a step, with its rows. */
+/* Writes the rows of one request a step. */
 static bool
 slow_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

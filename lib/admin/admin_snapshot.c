@@ -1,6 +1,6 @@
 /*
  * admin_snapshot.c - all replies of stats at once, for a thread that is no core: the same steps
- * that answer a client, with a service of which only what all cores have in common is set.
+ * that answer a client, on a service in which only the fields that all cores share are set.
  */
 #include "admin_internal.h"
 
@@ -43,7 +43,7 @@ admin_snapshot_create(struct region *region, struct serve_shared *shared,
 	return s;
 }
 
-/* Whole rows; false: there is no room for another one. */
+/* Writes the rows of reply n, whole ones only. False if no further row fits. */
 static bool
 reply_write(struct admin_snapshot *s, uint32_t n, struct out_buffer *to)
 {
@@ -54,7 +54,7 @@ reply_write(struct admin_snapshot *s, uint32_t n, struct out_buffer *to)
 	if (out_room(to) < ROW_MAX)
 		return false;
 	if (names_keys(st.kind) && s->view.shared->policy.no_dumps)
-		return true; /* nobody is told keys */
+		return true; /* lists of keys are refused */
 	out_put_view(to, command);
 	for (uint32_t i = 0; i < STEPS_MAX && out_room(to) >= st.kind->row_max; i++)
 		if (!st.kind->step(&s->view, &st, to))

@@ -1,7 +1,7 @@
 /*
- * admin_sources.c - stats sources: who has most connections. The program's control thread walks the
- * cores' snapshots of connections, a part of them a second, and joins those of one source; cores
- * only read what it has written.
+ * admin_sources.c - stats sources: the sources with the most connections. The program's control
+ * thread walks the cores' snapshots of connections, a part of them a second, and joins those of
+ * one source; cores only read what it has written.
  *
  * A source is an IPv4 address, the /64 of an IPv6 one, or one of the link, as for
  * --conns-per-source. With more sources than cells the rarest of a set gives its cell and its count
@@ -18,14 +18,14 @@
 #define SOURCE_SETS    128u
 #define SOURCE_WAYS    8u
 #define SOURCES_LISTED 10u
-#define SLOTS_A_TICK   65536u /* looked at, about a millisecond */
+#define SLOTS_A_TICK   65536u /* slots visited a tick, about a millisecond */
 #define WORK_READ      100u   /* ns, about: a source that is read */
 
 struct source {
 	struct ip_addr ip;
 	uint32_t conns; /* 0: free */
 	uint32_t error;
-	uint32_t active_s; /* of the last of them */
+	uint32_t active_s; /* second in which one of them was last active */
 	uint32_t prefix_len;
 };
 #define SOURCE_WORDS (sizeof(struct source) / 8)
@@ -36,8 +36,8 @@ struct sources {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t version;
 	_Atomic uint64_t words[LIST_WORDS];
 
-	/* The ticking thread's. */
-	uint32_t core, slot; /* where the walk is */
+	/* Used by the ticking thread only. */
+	uint32_t core, slot; /* position of the walk */
 	struct source cells[SOURCE_SETS][SOURCE_WAYS];
 	struct source list[SOURCES_LISTED];
 };
@@ -57,7 +57,8 @@ sources_create(struct region *region, struct serve_shared *shared)
 
 /* ---- the walk ---- */
 
-/* fe80::/10: a host of the link has few, and anybody else none. */
+/* True for an address of fe80::/10. A host on the link has few of them, and no other host has any.
+ */
 static bool
 is_of_the_link(const struct ip_addr *ip)
 {
@@ -95,7 +96,7 @@ source_add(struct sources *all, const struct ip_addr *ip, uint32_t active_s)
 	*to = (struct source){s.ip, to->conns + 1, to->conns, active_s, s.prefix_len};
 }
 
-/* The order of the list: stable, so that it does not flicker. */
+/* Orders the list. Equal counts are ordered too, so that the list does not flicker. */
 static bool
 stands_before(const struct source *a, const struct source *b)
 {
@@ -196,7 +197,7 @@ source_rows(const struct stream *st, struct out_buffer *buffer, const struct sou
 	SOURCE_ROWS(PUT)
 }
 
-/* A source a step, with its rows. */
+/* Writes the rows of one source a step. */
 static bool
 sources_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {

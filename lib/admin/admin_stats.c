@@ -1,19 +1,19 @@
 /*
  * admin_stats.c - stats and stats settings, summed over all cores. Every name of memcached's is
- * there; those of mechanisms that do not exist here count nothing (STATS.md). A row of our own goes
- * before lru_bumps_dropped, the last one but for those of a second tier. stats stays below 4096
+ * there; those of mechanisms that do not exist here count nothing (STATS.md). A new row goes
+ * before lru_bumps_dropped, after which only a second tier's rows follow. stats stays below 4096
  * bytes: collectd reads no more.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
 
-/* What the rows are computed from: read once a buffer. */
+/* Inputs of the rows, read once for each buffer. */
 struct stats_view {
 	const struct serve *sv;
 	const struct serve_shared *sh;
 	struct store_usage store;
 	struct stack_usage stack;
-	struct turn_figures turns; /* read with their first row of a step */
+	struct turn_figures turns; /* read with the first of their rows in a step */
 	bool turns_read;
 };
 
@@ -45,7 +45,7 @@ power_of(uint64_t n)
 	return n == 0 ? 0 : 63u - (uint32_t)__builtin_clzll(n);
 }
 
-/* All that was set aside, and the program: what memory_resident should be. */
+/* Returns all memory that was set aside, plus the program: what memory_resident should be. */
 static uint64_t
 memory_sum(const struct stats_view *v)
 {
@@ -72,7 +72,8 @@ row_seconds(struct out_buffer *buffer, const struct stream *st, const char *name
 #define TURNS(which) shared_turn_sum(v.sh, which)
 #define WORD(word)   atomic_load_explicit(&v.sh->word, memory_order_relaxed)
 
-/* The store's clock may be older than the process: it goes on where the one before it ended. */
+/* Returns the uptime. The store's clock may be older than the process, as it continues that of the
+ * one before it. */
 static uint64_t
 up_s(const struct serve *sv)
 {
@@ -90,11 +91,12 @@ restart_kind(const struct serve_shared *sh)
 	return sh->info.restart.kind != NULL ? sh->info.restart.kind : "private";
 }
 
-/* A front's items are copies: when one is over a server is asked, and nothing is missed yet. */
+/* Shows 0 on a front. Its items are copies: when one expires a server is asked, so nothing is
+ * missed yet. */
 #define OWN(number) (sv->writes_wait ? 0 : (number))
 
-/* In memcached's order, which some people read by eye: X(kind, name, value). UNSUPPORTED and NONE
- * are names that tools expect, for mechanisms that do not exist here. */
+/* The rows of stats, in memcached's order, which some people read by eye: X(kind, name, value).
+ * UNSUPPORTED and NONE are names that tools expect, for mechanisms that do not exist here. */
 #define STATS_ROWS(X)                                                                              \
 	X(NUMBER, "pid", v.sh->info.pid)                                                           \
 	X(NUMBER, "uptime", up_s(sv))                                                              \
@@ -270,7 +272,7 @@ static const char *const tls_versions[] = {"tlsv1.0", "tlsv1.1", "tlsv1.2", "tls
 	X(TEXT, "proxy_enabled", "no")                                                             \
 	X(NUMBER, "client_flags_size", sizeof(uint32_t))
 
-/* Text of the operator's is cut where a row ends. */
+/* Returns an operator's text, cut to fit a row. */
 static struct view
 row_view(const char *text)
 {
@@ -364,8 +366,8 @@ stream_of(uint8_t verb)
 	}
 }
 
-/* Sizes are counted item by item, and a fleet may be long: too much to be done at once for a
- * datagram. */
+/* Begins a reply of many rows. Over UDP, counts by size and the lists of a fleet are refused: they
+ * are too much work for one datagram. */
 static enum exec_status
 stats_start(struct serve *sv, struct op *op, const struct stream *st)
 {
@@ -394,14 +396,14 @@ reset(struct serve *sv)
 	const struct serve_supplier *supplier = serve_supplier_of(sv);
 
 	shared_reset(sv->shared);
-	/* What stands behind the reset in this turn is counted. */
+	/* Requests that follow the reset in this turn are counted. */
 	prefixes_clear(sv);
 	if (supplier != NULL && supplier->reset != NULL)
 		supplier->reset(supplier->arg);
 }
 
-/* One packet a row and an empty one behind them; what text answers with a line of its own is the
- * empty one alone. */
+/* Answers with one packet a row and an empty one at the end. Where text has a line of its own
+ * instead of rows, the reply is the empty packet alone. */
 enum exec_status
 execute_bin_stat(struct serve *sv, struct op *op)
 {

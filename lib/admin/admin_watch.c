@@ -1,7 +1,8 @@
 /*
  * admin_watch.c - watch: the core of a watcher's connection reads the rings of all cores, oldest
- * event first, WATCH_EVENTS_A_TURN in a turn, and writes lines as there is room. A watcher that is
- * too slow is told how many it missed; no core waits. A core has WATCHERS_MAX places (BUDGET.md).
+ * event first, WATCH_EVENTS_A_TURN in a turn, and writes lines as they fit. A watcher that is
+ * too slow gets a line with the number of events it missed; no core waits. A core has
+ * WATCHERS_MAX places (BUDGET.md).
  */
 #include "admin_internal.h"
 
@@ -33,11 +34,11 @@ put_field(struct out_buffer *buffer, const char *name, int64_t value)
 	out_put_signed(buffer, value);
 }
 
-/* Lines of items: their fields stand in one order, and each kind has some of them. */
+/* Fields of the lines about items. Their order is fixed, and each kind of line has some of them. */
 enum item_field { FIELD_COMMAND = 1, FIELD_TTL = 2, FIELD_IDLE = 4, FIELD_CONN = 8 };
 
 static const struct item_line {
-	const char *type, *status; /* status NULL: it has none */
+	const char *type, *status; /* status NULL: the line has none */
 	uint32_t fields;
 } item_lines[] = {
 	[EVENT_GET] = {"type=item_get key=", " status=", FIELD_CONN},
@@ -86,7 +87,7 @@ put_conn(struct out_buffer *buffer, const struct event *e)
 	put_field(buffer, " cfd=", e->conn);
 }
 
-/* A client's line may hold any byte: those that would break this one are shown as in a URI. */
+/* Puts a client's line. Bytes that would break this line are escaped as in a URI. */
 static void
 put_line(struct out_buffer *buffer, const struct event *e)
 {
@@ -136,9 +137,9 @@ watchers_count(const struct serve_shared *sh)
 	return n;
 }
 
-/* The streams of all watchers. Two watchers that come and go at the same time may leave too many
- * here until the next one does: that costs events without a reader. Too few cannot stay: each
- * watcher adds its own again in every turn (watchers_turn). */
+/* Sums the streams of all watchers. Two watchers that come and go at once may leave too many
+ * streams here until the next change: that costs events without a reader. Too few cannot stay,
+ * since each watcher adds its own in every turn (watchers_turn). */
 static void
 streams_sum(struct serve_shared *sh)
 {
@@ -249,7 +250,7 @@ watcher_remove(struct serve *sv, struct session *ss)
 	}
 }
 
-/* The core whose next event is the oldest; false: none has any. */
+/* Finds the core whose next event is the oldest. False if none has an event. */
 static bool
 oldest_ring(const struct serve_shared *sh, struct watcher *w, uint32_t *core)
 {
@@ -330,7 +331,7 @@ watchers_turn(struct serve *sv)
 	}
 }
 
-/* A watcher was added or removed on some core. */
+/* Makes this core see that a watcher was added or removed on some core. */
 void
 streams_refresh(struct serve *sv)
 {

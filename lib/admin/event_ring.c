@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* For tests that must see a broken ring caught: a reader that does not look a second time, and one
- * that takes its time in the middle of an event. */
+/* Faults for tests, which must see a broken ring caught: a reader that does not check the number a
+ * second time, and one that pauses in the middle of an event. */
 #ifndef EVENT_RING_MUTANT
 #define EVENT_RING_MUTANT 0
 #endif
@@ -55,7 +55,7 @@ event_head(const struct event_ring *ring)
 	return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
-/* The first `bytes` of event n; false: it is gone. */
+/* Copies the first `bytes` of event n. False if it was overwritten. */
 static bool
 slot_copy(const struct event_ring *ring, uint64_t n, struct event *out, uint32_t bytes)
 {
@@ -80,8 +80,8 @@ slot_copy(const struct event_ring *ring, uint64_t n, struct event *out, uint32_t
 	return true;
 }
 
-/* Step over what is gone, and over half of what is there: what comes next would be gone as well by
- * the time it is read. False: nothing is there yet. */
+/* Skips the events that were overwritten, and half of the ring: the oldest ones would be
+ * overwritten before they are read. False if there is no event yet. */
 static bool
 cursor_catch_up(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped)
 {
@@ -97,7 +97,8 @@ cursor_catch_up(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipp
 	return true;
 }
 
-/* Bounded: a writer that overwrites what we look at must put EVENT_SLOTS events a step. */
+/* Reads the event at *cursor. Bounded: to overwrite each event tried, the writer must put
+ * EVENT_SLOTS events a step. */
 static bool
 cursor_read(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, struct event *out,
 	    uint32_t bytes)

@@ -1,10 +1,12 @@
 /*
- * event_ring.h - events of one core, for watchers on any core: lossy, without waiting.
+ * event_ring.h - events of one core, for watchers on any core. The ring is lossy and never
+ * waits.
  *
- * Shape:  a ring of EVENT_SLOTS events. The writer overwrites the oldest; a reader keeps a cursor
- *         and learns how many events it missed. Each slot carries the number of the event in it,
- *         so that a reader can tell a slot that was overwritten while it looked (a sequence lock,
- *         H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012).
+ * Shape:  a ring of EVENT_SLOTS events. The writer overwrites the oldest; a reader keeps a
+ *         cursor and learns how many events it missed. Each slot carries the number of the event
+ *         in it, so that a reader detects a slot that was overwritten while it was read (a
+ *         sequence lock, H.-J. Boehm, "Can seqlocks get along with programming language memory
+ *         models?", 2012).
  * Owner:  the ring owns its events; readers copy.
  * Thread: event_put by the ring's core; event_read, event_gid by any.
  * Bounds: EVENT_TEXT_MAX bytes of key or of a command; longer ones are cut.
@@ -23,9 +25,9 @@
 #define EVENT_TEXT_MAX 256u
 
 struct event {
-	uint64_t gid;   /* order over all cores */
+	uint64_t gid;   /* orders events of all cores */
 	uint64_t at_us; /* wall clock */
-	uint32_t kind;  /* the reader's; so are all below */
+	uint32_t kind;  /* kind and the fields below are for the reader */
 	uint32_t stream;
 	const char *status, *command; /* constant text */
 	int64_t ttl_s;
@@ -54,14 +56,14 @@ struct event_ring {
 
 void event_put(struct event_ring *ring, const struct event *e);
 
-/* Where a reader begins that wants what comes from now on. */
+/* Returns the cursor of a reader that wants the events from now on. */
 uint64_t event_head(const struct event_ring *ring);
 
-/* The gid of the event at *cursor; false: there is none yet. Events that are gone are stepped
- * over and counted. */
+/* Returns the gid of the event at *cursor. False if there is none yet. Overwritten events are
+ * skipped and counted in *skipped. */
 bool event_gid(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped, uint64_t *gid);
 
-/* Copy the event at *cursor and step on. The same otherwise. */
+/* Copies the event at *cursor and steps on. False and *skipped are as for event_gid. */
 bool event_read(const struct event_ring *ring, uint64_t *cursor, uint64_t *skipped,
 		struct event *out);
 

@@ -15,7 +15,7 @@ struct stat_name {
 			     or none */
 };
 
-/* From a row of such a table: X(kind, name, value). */
+/* Reads a row of such a table: X(kind, name, value). */
 #define STAT_IS_UNSUPPORTED          true
 #define STAT_IS_NONE                 true
 #define STAT_IS_NUMBER               false
@@ -25,19 +25,19 @@ struct stat_name {
 #define STAT_NAME(kind, name, value) {name, STAT_IS_##kind},
 
 extern const struct stat_name stats_names[], settings_names[], items_names[], slabs_names[];
-/* Of stats net and stack, what is no counter. */
+/* Names in stats net and stack that are not counters. */
 extern const char *const net_gauge_names[], *const stack_gauge_names[];
 extern const uint32_t net_gauge_count, stack_gauge_count;
-/* Of stats latency: each of the first has all of the second. */
+/* Names in stats latency: each row has all of the figures. */
 extern const char *const latency_row_names[], *const latency_figure_names[];
 extern const uint32_t latency_row_count, latency_figure_count;
-/* Of stats slow: each request has them. */
+/* Names in stats slow: each request has all of them. */
 extern const char *const slow_names[];
 extern const uint32_t slow_name_count;
-/* Of stats hotkeys: each key asked for most has the first, each large one the second. */
+/* Names in stats hotkeys: of each hot key, and of each large one. */
 extern const char *const hotkeys_hot_names[], *const hotkeys_big_names[];
 extern const uint32_t hotkeys_hot_count, hotkeys_big_count;
-/* Of stats sources: each source. */
+/* Names in stats sources: each source has all of them. */
 extern const char *const source_stat_names[];
 extern const uint32_t source_stat_count;
 extern const uint32_t stats_name_count, settings_name_count, items_name_count, slabs_name_count;

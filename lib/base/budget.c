@@ -1,6 +1,6 @@
 /*
- * budget.c - who holds while a pool is short: holders counted by address, addresses by prefix, in
- * cells found by hash.
+ * budget.c - counts the holders of a short pool by address, and addresses by prefix, in cells found
+ * by hash.
  */
 #include "budget.h"
 
@@ -31,6 +31,7 @@ budget_create(struct budget *b, struct region *region, uint32_t total, uint32_t 
 		.left = total,
 		.reserve = reserve,
 		.low = reserve + (total - reserve) / BUDGET_SHORT_PART,
+		.enough = reserve + 2 * ((total - reserve) / BUDGET_SHORT_PART),
 		.seed = seed,
 		.addresses = cells,
 		.networks = cells + BUDGET_CELLS,
@@ -42,11 +43,11 @@ budget_count_always(struct budget *b)
 {
 	b->is_short = true;
 	b->shortage = 1;
-	b->low = UINT32_MAX;
+	b->low = b->enough = UINT32_MAX;
 }
 
-/* The cell of these bytes: its own, or one that counts nothing; if there is neither, another one's.
- */
+/* Returns the cell of these bytes: their own, or an empty one, or else one that is shared with
+ * another source. */
 static uint16_t
 cell_find(const struct budget *b, struct budget_cell *cells, const uint8_t *bytes, uint32_t len)
 {
@@ -69,7 +70,7 @@ cell_find(const struct budget *b, struct budget_cell *cells, const uint8_t *byte
 	return (uint16_t)(free - cells);
 }
 
-/* The cell of the address; a new one knows that of its prefix. */
+/* Returns the cell of the address. A new cell stores that of its prefix. */
 static uint16_t
 source_find(const struct budget *b, const struct ip_addr *ip)
 {

@@ -23,32 +23,33 @@
 #include "ip_addr.h"
 #include "region.h"
 
-#define BUDGET_CELLS  1024u /* of addresses, and as many of prefixes */
+#define BUDGET_CELLS  1024u /* cells of addresses, and as many of prefixes */
 #define BUDGET_PROBES 8u
 /* A shortage begins with this part of the common units left, and ends with twice as many. */
 #define BUDGET_SHORT_PART 4u
 
 /* A holder's part in a shortage. */
 struct budget_place {
-	uint32_t shortage; /* that it has joined; 0: none */
+	uint32_t shortage; /* the shortage it has joined; 0: none */
 	uint16_t source;   /* cell of its address */
 };
 
-/* An address, or a prefix, and how many holders, or addresses, it has. */
+/* An address and the number of its holders, or a prefix and the number of its addresses. */
 struct budget_cell {
-	uint32_t shortage; /* of which it counts */
+	uint32_t shortage; /* the shortage it counts in */
 	uint32_t tag;
 	uint32_t count;
-	uint16_t network; /* of an address: the cell of its prefix */
+	uint16_t network; /* for an address: the cell of its prefix */
 };
 
 struct budget {
 	uint32_t total, left;
 	uint32_t reserve;
-	uint32_t low;      /* with fewer left it is short */
-	uint32_t shortage; /* number of this one, or of the last; from 1, wraps */
+	uint32_t low;      /* with fewer units left the pool is short */
+	uint32_t enough;   /* with so many units left the shortage ends */
+	uint32_t shortage; /* number of this shortage, or of the last; from 1, wraps */
 	bool is_short;
-	uint32_t prefixes, holders; /* joined to this shortage */
+	uint32_t prefixes, holders; /* that have joined this shortage */
 	uint64_t seed;
 	struct budget_cell *addresses, *networks;
 };
@@ -58,10 +59,11 @@ size_t budget_bytes(void);
 void budget_create(struct budget *b, struct region *region, uint32_t total, uint32_t reserve,
 		   uint64_t seed);
 
-/* Holders are counted from now on, short or not: of a pool whose units are taken rarely. */
+/* Counts holders from now on, even while the pool is not short: for a pool whose units are taken
+ * rarely. */
 void budget_count_always(struct budget *b);
 
-/* Begins or ends a shortage, once a turn. */
+/* Begins or ends a shortage. Call once a turn. */
 static inline void
 budget_look(struct budget *b)
 {
@@ -71,7 +73,7 @@ budget_look(struct budget *b)
 		b->is_short = true;
 		b->shortage += b->shortage == UINT32_MAX ? 2 : 1;
 		b->prefixes = b->holders = 0;
-	} else if (b->left >= 2 * b->low - b->reserve) {
+	} else if (b->left >= b->enough) {
 		b->is_short = false;
 	}
 }
@@ -94,14 +96,14 @@ budget_has_joined(const struct budget *b, const struct budget_place *p)
 	return p->shortage == b->shortage && b->is_short;
 }
 
-/* The holder counts from now on; again is harmless. While the pool is short. */
+/* Counts the holder from now on; a second call is harmless. Call while the pool is short. */
 void budget_join(struct budget *b, struct budget_place *p, const struct ip_addr *ip);
-/* The holder counts no more: it holds nothing, or ends. Harmless if it has not joined. */
+/* Stops counting the holder, which holds nothing or ends. Harmless if it has not joined. */
 void budget_leave(struct budget *b, struct budget_place *p);
-/* Units that a holder which has joined may hold; 1 at least. */
+/* Returns how many units a holder that has joined may hold; at least 1. */
 uint32_t budget_share(const struct budget *b, const struct budget_place *p);
 
-/* True if the holders of its address have more than the address's part, each holding one unit. */
+/* True if the address has more holders than its part, even at one unit each. */
 bool budget_source_is_over(const struct budget *b, const struct budget_place *p);
 
 bool budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_addr *ip,

@@ -1,5 +1,5 @@
 /*
- * bytes.h - views of bytes, and numbers as they stand on a wire.
+ * bytes.h - views of bytes, and numbers in the byte order of the network.
  *
  * A big-endian field is a struct type, so a forgotten swap does not compile.
  * Loads and stores work at any alignment.

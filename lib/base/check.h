@@ -1,5 +1,5 @@
 /*
- * check.h - what must hold, at compile time and at run time.
+ * check.h - assertions at compile time and at run time.
  *
  * ensure() is for invariants of our own code and stays in release builds. It never depends on
  * bytes from the network: bad input is a result and a counter.
@@ -15,8 +15,10 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* For the loops over a batch: gcc takes what they call for each key, linked as a whole program, for
- * too large to be inlined, which costs a tenth (measured: gcc 12). NOT_FLAT: of it, what is rare.
+/*
+ * For the loops over a batch. gcc considers the functions they call for each key, linked as a whole
+ * program, too large to inline, which costs a tenth (measured: gcc 12). NOT_FLAT excludes the rare
+ * parts.
  */
 #define FLAT     __attribute__((flatten))
 #define NOT_FLAT __attribute__((noinline))
@@ -27,7 +29,7 @@
 			ensure_failed(__FILE__, __LINE__, #cond);                                  \
 	} while (0)
 
-/* Print one line to stderr and abort. */
+/* Prints one line to stderr and aborts. */
 _Noreturn void ensure_failed(const char *file, int line, const char *cond);
 
 #endif

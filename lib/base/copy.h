@@ -1,5 +1,5 @@
 /*
- * copy.h - copies of lengths that are known only when they happen, and mostly short.
+ * copy.h - copies of short lengths that are known only at run time.
  *
  * Thread: pure functions.
  * Bounds: touches exactly len bytes on either side: words overlap instead of reaching past the end.
@@ -26,7 +26,7 @@ copy_below_16(uint8_t *to, const uint8_t *from, uint32_t len)
 		store_u32(to, head);
 		store_u32(to + len - 4, tail);
 	} else if (len != 0) {
-		/* One to three: the first, the middle, the last. */
+		/* With one to three bytes these are the first, the middle and the last. */
 		to[0] = from[0];
 		to[len / 2] = from[len / 2];
 		to[len - 1] = from[len - 1];

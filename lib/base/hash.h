@@ -4,10 +4,10 @@
  * The seed is passed in, so that a client cannot aim at a bucket and a test can
  * replay a run. Source: xxHash 0.8 (header only, inlined).
  *
- * Keys of up to 16 bytes, most of what caches are asked for, are hashed where the caller stands:
- * some 25 instructions, and a call with its choice among all lengths costs as many again. That
- * takes a function by its name in xxHash, which hides it from none and has kept it since 0.8.0;
- * tests/unit/base holds it to the public one.
+ * Keys of up to 16 bytes, which most keys of caches are, are hashed inline in some 25 instructions;
+ * a call that selects among all lengths would cost as many again. Inlining needs an internal
+ * function of xxHash, whose name is unchanged since 0.8.0; tests/unit/base compares it with the
+ * public one.
  *
  * Thread: pure functions.
  */
@@ -38,8 +38,8 @@ hash_bytes(const void *data, size_t len, uint64_t seed)
 	return XXH3_len_0to16_64b(data, len, XXH3_kSecret, seed);
 }
 
-/* The same for one word, in a few instructions: Evensen's rrmxmx, the mixer that XXH3 has for short
- * input, keyed in the same way. */
+/* Hashes one word in a few instructions: Evensen's rrmxmx, the mixer that XXH3 has for short input,
+ * keyed in the same way. */
 static inline uint64_t
 hash_word(uint64_t v, uint64_t seed)
 {

@@ -1,8 +1,8 @@
 /*
- * ip_addr.h - an IPv6 address, or an IPv4 address in the shape of one (RFC 4291 2.5.5.2).
+ * ip_addr.h - an IPv6 address, or an IPv4 address mapped into one (RFC 4291 2.5.5.2).
  *
- * One type for both families: 16 bytes as they stand on a wire; 1.2.3.4 is ::ffff:1.2.3.4. An
- * address of that prefix never stands in an IPv6 header here, so the shape tells the family.
+ * One type for both families: 16 bytes in network order; 1.2.3.4 is ::ffff:1.2.3.4. IPv6 headers
+ * with an address of that prefix are dropped, so the prefix identifies the family.
  *
  * Units:  prefix lengths in bits of the 128: an IPv4 prefix of 24 is 120 (IP_ADDR_V4_BITS more).
  * Thread: pure functions.
@@ -14,7 +14,7 @@
 
 #define IP_ADDR_BYTES    16u
 #define IP_ADDR_BITS     128u
-#define IP_ADDR_V4_BITS  96u /* of the prefix that makes it one of IPv4 */
+#define IP_ADDR_V4_BITS  96u /* length of the prefix that marks an IPv4 address */
 #define IP_ADDR_TEXT_MAX 39u /* eight groups of four and what stands between */
 
 struct ip_addr {
@@ -24,8 +24,8 @@ struct ip_addr {
 /* Bytes 8 to 11 of an IPv4 address, as the machine loads them; 0 to 7 are zero. */
 #define IP_ADDR_V4_MARK 0xffff0000u
 
-/* In place, by words: a struct that is put together elsewhere and copied whole waits for its parts
- * to be stored. */
+/* Writes the address in place, by words: a struct that is built elsewhere and copied whole waits
+ * for the stores of its parts. */
 static inline void
 ip_addr_set_v4(struct ip_addr *a, uint32_t ip)
 {
@@ -50,7 +50,7 @@ ip_addr_is_v4(const struct ip_addr *a)
 	return load_u64(a->b) == 0 && load_u32(a->b + 8) == IP_ADDR_V4_MARK;
 }
 
-/* The IPv4 address, in host order; of one that is none, its last 32 bits. */
+/* Returns the IPv4 address in host order; for an IPv6 address, its last 32 bits. */
 static inline uint32_t
 ip_addr_v4_get(const struct ip_addr *a)
 {
@@ -63,18 +63,18 @@ ip_addr_equal(const struct ip_addr *a, const struct ip_addr *b)
 	return ((load_u64(a->b) ^ load_u64(b->b)) | (load_u64(a->b + 8) ^ load_u64(b->b + 8))) == 0;
 }
 
-/* ::, the unspecified address. */
+/* True for ::, the unspecified address. */
 static inline bool
 ip_addr_is_zero(const struct ip_addr *a)
 {
 	return (load_u64(a->b) | load_u64(a->b + 8)) == 0;
 }
 
-/* Are the first `bits` of both the same? At most IP_ADDR_BITS. */
+/* True if the first `bits` bits of both are equal. bits <= IP_ADDR_BITS. */
 bool ip_addr_same_prefix(const struct ip_addr *a, const struct ip_addr *b, uint32_t bits);
 
-/* "1.2.3.4" or "2001:db8::1" (RFC 5952), at most IP_ADDR_TEXT_MAX characters and no zero byte.
- * Returns the end. */
+/* Writes "1.2.3.4" or "2001:db8::1" (RFC 5952), at most IP_ADDR_TEXT_MAX characters and no zero
+ * byte. Returns the end. */
 char *ip_addr_text(char *at, const struct ip_addr *a);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * list.h - doubly linked list with the links inside the objects.
+ * list.h - a doubly linked list with the links inside the objects.
  *
  * Shape:  a ring through a head; an unlinked node points at itself.
  * Owner:  the list owns nothing.
@@ -53,7 +53,7 @@ list_unlink(struct list *node)
 	list_init(node);
 }
 
-/* The first node, unlinked; NULL when the list is empty. */
+/* Returns the first node, unlinked; NULL when the list is empty. */
 static inline struct list *
 list_pop_front(struct list *head)
 {
@@ -65,7 +65,7 @@ list_pop_front(struct list *head)
 	return node;
 }
 
-/* The nodes from the first one to last go to the end of another list. */
+/* Moves the nodes from the first one to last to the end of another list. */
 static inline void
 list_move_front(struct list *from, struct list *last, struct list *to)
 {

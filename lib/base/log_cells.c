@@ -1,5 +1,5 @@
 /*
- * log_cells.c - where cells lie, and percentiles.
+ * log_cells.c - the bounds of cells, and percentiles.
  */
 #include "log_cells.h"
 
@@ -28,7 +28,7 @@ log_cells_percentile_ns(const uint64_t cells[LOG_CELLS], uint64_t longest_ns, ui
 
 	for (uint32_t i = 0; i < LOG_CELLS; i++)
 		all += cells[i];
-	/* Cut in two, so that no product overflows. */
+	/* The product is split in two, so that it does not overflow. */
 	beyond = all / MILLION * (MILLION - of_million) +
 		 all % MILLION * (MILLION - of_million) / MILLION;
 	for (uint32_t i = 0; i < LOG_CELLS && all != 0; i++) {

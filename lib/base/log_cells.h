@@ -1,9 +1,9 @@
 /*
  * log_cells.h - times in cells whose width grows with the time: a log-linear histogram.
  *
- * Cells are 32 ns wide up to 1,024 ns, and sixteenths of powers of two above that; the last one has
- * no end. A time is told as the middle of its cell: from 512 ns on it is wrong by 1/32 of itself at
- * most, below that by 16 ns.
+ * Cells are 32 ns wide up to 1,024 ns, and sixteenths of powers of two above that; the last cell
+ * has no end. A time is reported as the middle of its cell. The error is at most 1/32 of a time
+ * from 512 ns on, and 16 ns below that.
  *
  * Shape:  cells are counters, or their sums.
  * Units:  ns; parts of a million.
@@ -36,11 +36,11 @@ log_cell_of(uint64_t ns)
 	return cell < LOG_CELLS ? cell : LOG_CELLS - 1;
 }
 
-/* Where a cell begins; LOG_CELLS: where the last one would end. */
+/* Returns where a cell begins; for LOG_CELLS, where the last cell would end. */
 uint64_t log_cell_begin_ns(uint32_t cell);
 
-/* At least such a part of the times in these cells was no longer, as its cell tells; 0: there are
- * none. longest_ns: none was longer; UINT64_MAX: unknown. */
+/* Returns a time that at least of_million / 10^6 of the times in these cells do not exceed, to the
+ * precision of a cell; 0: there are none. longest_ns: the longest time; UINT64_MAX: unknown. */
 uint64_t log_cells_percentile_ns(const uint64_t cells[LOG_CELLS], uint64_t longest_ns,
 				 uint32_t of_million);
 

@@ -1,13 +1,13 @@
 /*
- * prefetch.h - ask memory for a cache line and go on.
+ * prefetch.h - requests a cache line without waiting for it.
  *
- * Not __builtin_prefetch: gcc takes a function that does nothing else for one without
- * effect, and drops the call before it is inlined (measured: gcc 12, -O3).
+ * __builtin_prefetch is not used: gcc considers a function that does nothing else free of effects,
+ * and drops the call before it is inlined (measured: gcc 12, -O3).
  *
- * Into the second cache, not the first: a core waits for some 24 lines on their way to its first
- * cache, for two or three times as many to its second (measured on AMD EPYC 9004, 1 GiB of random
- * lines: 10.4 ns a line however many are asked for, against 4.3 ns with 96 on their way). What it
- * costs, a dozen cycles when the line is read, other work covers.
+ * Lines go into the second-level cache, not the first. A core can have some 24 lines under way to
+ * its first cache, and two or three times as many to its second (measured on AMD EPYC 9004, 1 GiB
+ * of random lines: 10.4 ns a line however many are requested, against 4.3 ns with 96 under way).
+ * The cost, a dozen cycles when the line is read, is hidden by other work.
  *
  * Thread: any. An address that is not mapped does no harm.
  */
@@ -20,14 +20,14 @@ prefetch(const void *p)
 	__asm__ volatile("prefetcht1 %0" : : "m"(*(const char *)p));
 }
 
-/* The same of a line that is used next, and may be near already: into the first cache. */
+/* Prefetches a line that is used next, and may be near already, into the first cache. */
 static inline void
 prefetch_next(const void *p)
 {
 	__asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)p));
 }
 
-/* The same of a line that is written soon: no other core has it then. */
+/* Prefetches a line that is written soon: other cores lose their copies. */
 static inline void
 prefetch_to_write(const void *p)
 {

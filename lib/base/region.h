@@ -1,7 +1,7 @@
 /*
  * region.h - memory set aside at start, handed out once, never given back.
  *
- * Every module says how many bytes it wants (its *_bytes function) and takes them
+ * Every module states how many bytes it needs (its *_bytes function) and takes them
  * from a region the caller owns: hugepages in the appliance, the heap in a test.
  * Nothing allocates after start.
  *
@@ -26,7 +26,7 @@ struct region {
 	uint8_t *base;
 	size_t size;
 	size_t used;
-	bool zeroed; /* every byte is, and has not been touched: a new mapping */
+	bool zeroed; /* every byte is zero and untouched: a new mapping */
 };
 
 static inline size_t
@@ -35,7 +35,7 @@ align_up(size_t n, size_t align)
 	return (n + align - 1) & ~(align - 1);
 }
 
-/* Zeroed bytes. The address is aligned to align. */
+/* Returns zeroed bytes at an address aligned to align. */
 static inline void *
 region_take(struct region *r, size_t bytes, size_t align)
 {

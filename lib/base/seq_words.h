@@ -2,12 +2,12 @@
  * seq_words.h - words that one thread writes and others copy whole, without a lock: a sequence
  * lock.
  *
- * The version is odd while the words are written. A reader copies them between two looks at the
- * version, and has them whole if both were the same even number.
+ * The version is odd while the words are written. A reader loads the version before and after it
+ * copies the words; the copy is consistent if both loads gave the same even number.
  *
  * Shape:  a version and words, all zero at start; copies are of bytes in multiples of 8.
- * Thread: written by one; read by any, who never hold the writer up.
- * Bounds: SEQ_READS tries of a reader; false if all met a writer.
+ * Thread: written by one thread; read by any, which never delays the writer.
+ * Bounds: SEQ_READS tries of a reader; false if a writer interfered with every try.
  * Source: H.-J. Boehm, "Can seqlocks get along with programming language memory models?", 2012.
  */
 #ifndef CLOCKOO_SEQ_WORDS_H
@@ -21,7 +21,7 @@
 
 #define SEQ_READS 8u
 
-/* For its test: what is left out, and how long a copy is held open. */
+/* For the test: the step that is left out, and how long a copy is held open. */
 #ifndef SEQ_MUTANT
 #define SEQ_MUTANT 0
 #endif
@@ -36,8 +36,8 @@ seq_words_write(_Atomic uint64_t *version, _Atomic uint64_t *words, const void *
 
 	if (SEQ_MUTANT != 1)
 		atomic_store_explicit(version, v + 1, memory_order_relaxed);
-	/* Pairs with the acquire fence in seq_words_read: who reads any of these words sees the odd
-	 * version, or a later one. */
+	/* Pairs with the acquire fence in seq_words_read: a reader of any of these words sees the
+	 * odd version, or a later one. */
 	atomic_thread_fence(memory_order_release);
 	for (size_t i = 0; i < bytes; i += 8) {
 		uint64_t word;
@@ -50,7 +50,8 @@ seq_words_write(_Atomic uint64_t *version, _Atomic uint64_t *words, const void *
 	atomic_store_explicit(version, v + 2, memory_order_release);
 }
 
-/* `bytes` from word `first` on. False: they change all the time, and `to` is not whole. */
+/* Copies `bytes` bytes from word `first` on. False: the words changed during every try, and `to` is
+ * incomplete. */
 static inline bool
 seq_words_read(const _Atomic uint64_t *version, const _Atomic uint64_t *words, size_t first,
 	       void *to, size_t bytes)

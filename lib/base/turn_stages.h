@@ -1,5 +1,5 @@
 /*
- * turn_stages.h - the stages of a core's turn, in their order (lib/core says what each does).
+ * turn_stages.h - the stages of a core's turn, in their order (lib/core documents them).
  */
 #ifndef CLOCKOO_TURN_STAGES_H
 #define CLOCKOO_TURN_STAGES_H

@@ -1,9 +1,9 @@
 /*
- * turn_times.c - long turns, and percentiles.
+ * turn_times.c - records long turns, and computes percentiles.
  */
 #include "turn_times.h"
 
-#define QUARTERS_FROM 16u /* power of two of the first quarter, ns */
+#define QUARTERS_FROM 16u /* power of two of the first quarter, in ns */
 
 static_assert(TURN_LINEAR_CELLS << TURN_CELL_SHIFT == 1u << QUARTERS_FROM, "no gap");
 static_assert((uint64_t)TURN_SHORT_CELLS << TURN_CELL_SHIFT < TURN_LONG_NS, "long turns are seen");
@@ -74,7 +74,7 @@ turn_percentile_us(const uint64_t cells[TURN_CELLS], uint64_t longest_ns, uint32
 		const uint64_t end_ns = turn_cell_end_ns(i);
 
 		so_far += cells[i];
-		/* Cut in two, so that no product overflows. */
+		/* The product is split in two, so that it does not overflow. */
 		if (so_far >= all - all / 10000 * (10000 - of_10000) -
 				      all % 10000 * (10000 - of_10000) / 10000)
 			return ((longest_ns != 0 && longest_ns < end_ns ? longest_ns : end_ns) +

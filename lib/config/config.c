@@ -92,6 +92,23 @@ user_address6(uint8_t last)
 	return (struct ip_addr){{[0] = CONFIG_USER_PREFIX6, [IP_ADDR_BYTES - 1] = last}};
 }
 
+/* True if no rule looks at the address of a client. Over port user all clients have libslirp's, so
+ * a list would let all in or none, and a limit would be one for all together. */
+static bool
+user_sees_no_source(const struct config *cfg, struct error *err)
+{
+	const char *option = cfg->allow[0] != '\0'        ? "allow"
+			     : cfg->deny[0] != '\0'       ? "deny"
+			     : cfg->conns_per_source != 0 ? "conns-per-source"
+							  : NULL;
+
+	return option == NULL ||
+	       error_set(err,
+			 "--%s: over port user all clients have one address; leave it out, and "
+			 "let the host's firewall decide",
+			 option);
+}
+
 /* Fills in the addresses of port user, which only libslirp knows. Clients connect to the host's
  * sockets instead. */
 static bool
@@ -110,6 +127,8 @@ finish_user(struct config *cfg, struct error *err)
 								: "gateway6");
 	if (cfg->vlan != 0)
 		return error_set(err, "--vlan: port user has no wire to tag; leave it out");
+	if (!user_sees_no_source(cfg, err))
+		return false;
 	cfg->ipv4 = CONFIG_USER_ADDRESS;
 	cfg->prefix_len = 24;
 	cfg->gateway = CONFIG_USER_HOST;

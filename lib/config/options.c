@@ -411,7 +411,7 @@ set_word_of_arg(uint32_t *field, const struct option_row *row, const char *value
 }
 
 static bool
-refuse(const struct option_row *row, struct error *err)
+option_error(const struct option_row *row, struct error *err)
 {
 	return error_set(err, "%s%s: %s", row->letter != 0 ? "--" : "-o ", row->name, row->help);
 }
@@ -422,7 +422,7 @@ static bool
 set_refused(struct config *cfg, const struct option_row *row, struct error *err)
 {
 	if (!cfg->converting)
-		return refuse(row, err);
+		return option_error(row, err);
 	option_mark(cfg, row);
 	return true;
 }

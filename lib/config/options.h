@@ -195,18 +195,16 @@ bool option_set_net_list(char list[CONFIG_SERVERS_BYTES], const struct option_ro
 bool option_set_gateway(struct config *cfg, const char *value, struct error *err);
 bool option_set_address6(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);
-/* port_values.c */
+/* option_values.c */
 bool option_set_port(struct config *cfg, const char *value, struct error *err);
 bool option_set_profile(struct config *cfg, const char *value, struct error *err);
 bool option_set_offloads(uint32_t *field, const char *value, struct error *err);
-/* fleet_values.c */
 bool option_set_time(uint32_t *ms, const struct option_row *row, const char *value,
 		     struct error *err);
 bool option_set_items(uint32_t *items, const char *value, struct error *err);
 bool option_set_servers(char servers[CONFIG_SERVERS_BYTES], const struct option_row *row,
 			const char *value, struct error *err);
 const char *const *option_fleet_choices(enum option_kind kind);
-/* flash_values.c */
 bool option_set_flash(struct config *cfg, const struct option_row *row, const char *value,
 		      struct error *err);
 /* Drops the addresses of earlier -l. The command line calls it so that its own -l replace the

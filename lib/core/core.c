@@ -5,6 +5,8 @@
 #include "core.h"
 #include "idle.h"
 
+#include "base/time_units.h"
+
 #define CORE_STAGE_CYCLES_NAME(stage) {"CORE_CYCLES_" #stage, "of the turns timed, cycles in it"},
 #define CORE_STAGE_LONG_NAME(stage)                                                                \
 	{"CORE_LONG_" #stage, "of the long turns timed, those in which it took longest"},
@@ -12,8 +14,6 @@ const struct counter_name core_counter_names[CORE_COUNTER_COUNT] = {CORE_COUNTER
 	COUNTER_NAME) CORE_STAGES(CORE_STAGE_CYCLES_NAME) CORE_STAGES(CORE_STAGE_LONG_NAME)};
 
 static_assert(STACK_PAUSE_NS > IDLE_WAIT_MAX_NS, "a wait is no pause");
-
-#define NS_PER_S 1000000000ull
 
 /* Records the stage. Only a crash handler in the same thread reads it, so stores in order
  * suffice. */

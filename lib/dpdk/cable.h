@@ -31,7 +31,7 @@
 
 struct rte_ring;
 
-/* One side's announcement that it sleeps, and the eventfd(2) that wakes it. */
+/* The announcement of one side that it sleeps, and the eventfd(2) that wakes it. */
 struct cable_sleeper {
 	_Alignas(CACHE_LINE_BYTES) atomic_bool asleep;
 	int fd;

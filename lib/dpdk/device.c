@@ -165,7 +165,7 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 static uint32_t
 pool_frames(const struct profile *p, uint32_t frames)
 {
-	/* One core's cache may keep 1.5 times its size aside; see rte_mempool.h. */
+	/* The cache of a core may keep 1.5 times its size aside; see rte_mempool.h. */
 	return p->rx_ring + p->tx_ring + frames + POOL_CACHE + POOL_CACHE / 2;
 }
 

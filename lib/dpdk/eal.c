@@ -153,7 +153,7 @@ stderr_capture_end(struct stderr_capture *q, char *line, size_t size)
 }
 
 static bool
-refuse(const char *message, struct error *err)
+eal_error(const char *message, struct error *err)
 {
 	return error_set(err, "EAL initialization failed: %s (%s); -vv shows the full log",
 			 message[0] != '\0' ? message : "no reason given", rte_strerror(rte_errno));
@@ -194,7 +194,7 @@ eal_start(struct eal_args *args, bool verbose, struct error *err)
 		rte_log_set_global_level(RTE_LOG_EMERG);
 	stderr_capture_end(&stderr_capture, message, sizeof message);
 	if (rc < 0)
-		return refuse(message, err);
+		return eal_error(message, err);
 	/* A virtual device that cannot start does not fail rte_eal_init: this line may be the
 	 * only trace. device_find notices that there is no port. */
 	if (message[0] != '\0')

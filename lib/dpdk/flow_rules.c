@@ -12,7 +12,7 @@
 #define ITEMS_MAX   4u /* Ethernet, IP, transport, end */
 #define ACTIONS_MAX 3u /* queue, mark, end */
 
-/* One rule in DPDK's form; items and actions point to the rest. */
+/* A rule in DPDK's form; items and actions point to the rest. */
 struct rte_rule {
 	struct rte_flow_item items[ITEMS_MAX];
 	struct rte_flow_action actions[ACTIONS_MAX];

@@ -65,15 +65,3 @@ port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns)
 	else if (kind != WAIT_MONITOR || !monitor(p, ns))
 		sleep_ns(ns);
 }
-
-const char *
-wait_kind_text(enum wait_kind kind)
-{
-	static const char *const texts[] = {
-		[WAIT_MONITOR] = "watches the next descriptor",
-		[WAIT_EVENT] = "is woken by each frame",
-		[WAIT_SLEEP] = "sleeps for short times",
-	};
-
-	return texts[kind];
-}

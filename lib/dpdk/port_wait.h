@@ -30,6 +30,4 @@ enum wait_kind port_wait_begin(const struct port_dpdk *p);
 /* Waits until a frame may have arrived, ns at most. */
 void port_wait(const struct port_dpdk *p, enum wait_kind kind, uint64_t ns);
 
-const char *wait_kind_text(enum wait_kind kind);
-
 #endif

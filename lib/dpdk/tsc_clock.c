@@ -4,6 +4,8 @@
  */
 #include "tsc_clock.h"
 
+#include "base/time_units.h"
+
 #include <stdbool.h>
 #include <time.h>
 
@@ -14,19 +16,9 @@
 #define TICK_SHIFT   32
 #define OUTLIER_PART 500u /* a rate is an outlier if it is off by more than one part in this */
 
-/* Reads the clock that NTP disciplines. Until the first corrections, the rate is wrong by the
- * slew at the moment of the start. */
-static uint64_t
-monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 /* Reads both clocks at one moment: of several tries, the one with the least time between its
- * reads. */
+ * reads. The kernel's is the one that NTP disciplines. Until the first corrections, the rate is
+ * wrong by the slew at the moment of the start. */
 static struct tsc_sample
 sample(void)
 {
@@ -35,7 +27,7 @@ sample(void)
 
 	for (uint32_t i = 0; i < SAMPLES; i++) {
 		const uint64_t before = rte_rdtsc_precise();
-		const uint64_t now_ns = monotonic_ns();
+		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 		const uint64_t gap = rte_rdtsc_precise() - before;
 
 		if (gap < best) {
@@ -220,7 +212,7 @@ tsc_clock_correct_at(struct tsc_clock *clock, struct tsc_sample now)
 		return;
 	next.tsc =
 		now.tsc + (uint64_t)(((unsigned __int128)TSC_CLOCK_LEAD_NS << TICK_SHIFT) / rate);
-	/* One more, since both values are rounded down: the clock never goes back. */
+	/* 1 is added since both values are rounded down: the clock never runs backwards. */
 	next.ns = line_ns(&l, next.tsc) + 1;
 	next.rate_before = l.rate;
 	next.rate = slewed(rate, (int64_t)(line_ns(&l, now.tsc) - now.ns));

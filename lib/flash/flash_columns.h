@@ -89,9 +89,9 @@ struct filter_shape flash_column_shape(uint32_t buckets);
 
 size_t flash_columns_bytes(uint32_t buckets);
 void flash_columns_init(struct flash_columns *columns, struct region *region, uint32_t buckets);
-/* As flash_columns_init, over memory that a process has left, at a multiple of CACHE_LINE_BYTES.
- * A bucket that it was writing becomes empty. An erasure may be half done; no client was told
- * that it is. */
+/* Initialises as flash_columns_init does, over memory that a process has left, at a multiple of
+ * CACHE_LINE_BYTES. A bucket that it was writing becomes empty. An erasure may be half done; no
+ * client received an answer that it is. */
 void flash_columns_attach(struct flash_columns *columns, uint8_t *memory, uint32_t buckets);
 
 /* ---- lookups ---- */

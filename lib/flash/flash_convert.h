@@ -1,6 +1,5 @@
 /*
- * flash_convert.h - converts a shard's log into a column (HashStore and conversion, FLASH.md 4
- * and 5).
+ * flash_convert.h - converts a shard's log into a column (FLASH.md, "The life of an item").
  *
  * The tier's thread lists the live items in the oldest segments of a full log, gives each item
  * one of its two buckets, and writes the records in the order of the buckets, in passes over the

@@ -73,7 +73,8 @@ struct flash_device_ops {
 	uint32_t (*poll)(struct flash_device *device, struct flash_result *results, uint32_t count);
 };
 
-/* The first member of every implementation's own struct. Immutable after it is opened. */
+/* A device of transfers; the first member of every implementation's own struct. Immutable after it
+ * is opened. */
 struct flash_device {
 	const struct flash_device_ops *ops;
 	uint64_t bytes; /* a multiple of FLASH_PAGE */

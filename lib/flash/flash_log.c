@@ -189,7 +189,7 @@ flash_log_open(struct flash_log *log)
 	atomic_store_explicit(&log->buffer[i].state, FLASH_OPEN, memory_order_relaxed);
 	atomic_fetch_and_explicit(&log->lost[slot / 64], ~(1ull << slot % 64),
 				  memory_order_relaxed);
-	/* What is kept comes first: a restart finds no more than is there now. */
+	/* The kept copy is written first: a restart finds no more than is reachable now. */
 	atomic_store_explicit(&log->kept->sequence[i], sequence, memory_order_seq_cst);
 	atomic_store_explicit(&log->kept->head, sequence, memory_order_release);
 	protocol_gap();

@@ -4,13 +4,13 @@
  * Shape:  segment s lies in slot s % segments. The newest `live` of them count; the other slots are
  *         being emptied of entries, to be written next. A buffer is free, open (records are added),
  *         closed (until its copies are made), being written, and written or failed until its shard
- *         lets it go. A record's head is there, and of kind VOID, before its page says so, and its
- *         kind is written last: whoever looks at the buffers' bytes at any instant, also after the
+ *         frees it. A record's head, of kind VOID, is written before its page counts it, and its
+ *         kind is written last: a reader of the buffers' bytes at any instant, also after the
  *         process was killed, finds whole records only.
  * Units:  position: sequence and page, in their order. location: slot, page and pages of a record,
  *         1..2^31 - 1. offset: in the payloads from page 1 on.
  * Owner:  struct flash_kept and the pages of buffers: memory that outlives the process, zero first.
- * Thread: flash_log_live, _pin, _offset and what looks: any. flash_log_write and _wrote: the tier's
+ * Thread: flash_log_live, _pin, _offset and lookups: any. flash_log_write and _wrote: the tier's
  *         thread. flash_log_fill: between _reserve and _release without a lock. All else under the
  *         shard's lock.
  * Errors: false: there is no room now.
@@ -30,16 +30,16 @@
 #define FLASH_TOMBS_SHARE    16u /* of a segment: where only tombstones go while no buffer is free */
 #define FLASH_POSITION(s, p) ((s)*FLASH_SEGMENT_PAGES + (p))
 #define FLASH_DROP_OLDER     (1ull << 63) /* in a DROP's number: and all segments before it */
-#define FLASH_DROP_ENTRIES   (1ull << 62) /* its entries alone: what else it says holds */
+#define FLASH_DROP_ENTRIES   (1ull << 62) /* entries only: the segment's tombstones still hold */
 #define FLASH_MARK_OFF       UINT64_MAX   /* all is dead, for good */
 
-/* What a restart after a kill needs beside the buffers' pages. */
+/* The state that a restart after a kill needs beside the buffers' pages. */
 struct flash_kept {
 	_Atomic uint64_t head;  /* the newest segment */
-	_Atomic uint64_t first; /* what is older was forgotten whole */
+	_Atomic uint64_t first; /* all older segments were forgotten */
 	_Atomic uint64_t
 		sequence[FLASH_BUFFERS]; /* in this buffer, not on flash for certain; 0: none */
-	_Atomic uint32_t unjournaled;    /* something was forgotten that the log does not say */
+	_Atomic uint32_t unjournaled;    /* an erasure is missing in the log */
 };
 
 enum flash_buffer_state {
@@ -55,13 +55,13 @@ struct flash_buffer {
 	uint8_t *pages;
 	_Atomic uint32_t state;
 	_Atomic uint32_t copies;  /* records reserved and not settled */
-	_Atomic uint32_t readers; /* that copy from it */
+	_Atomic uint32_t readers; /* lookups that copy from the buffer */
 	/* Pages of which an entry was erased: they get no entry more (flash_shard.h). */
 	uint64_t spent[FLASH_SEGMENT_PAGES / 64];
 };
 
 struct flash_log_config {
-	struct flash_segment_id id; /* but for its sequence */
+	struct flash_segment_id id; /* its sequence is unused */
 	uint64_t offset;            /* on the device, of slot 0 */
 	uint32_t segments, segment_pages;
 	uint32_t live;
@@ -74,11 +74,12 @@ struct flash_log {
 	uint32_t open;                               /* buffer; FLASH_BUFFERS: none */
 	uint32_t at;                                 /* offset of the next record */
 	_Atomic uint64_t head;                       /* as in kept */
-	_Atomic uint64_t mark;                       /* position: what lies before is dead */
-	_Atomic uint64_t lost[FLASH_SLOTS_MAX / 64]; /* slots whose segment is */
+	_Atomic uint64_t mark;                       /* position: all records before it are dead */
+	_Atomic uint64_t lost[FLASH_SLOTS_MAX / 64]; /* slots whose segment is lost */
 };
 
-/* pages: FLASH_BUFFERS x segment_pages of them. Nothing is open; head is kept's. */
+/* Makes a log without an open segment, whose head is that of kept. pages: FLASH_BUFFERS x
+ * segment_pages of them. */
 void flash_log_init(struct flash_log *log, const struct flash_log_config *config,
 		    struct flash_kept *kept, uint8_t *pages);
 
@@ -146,9 +147,9 @@ flash_record_pages(uint32_t value_max)
 	return pages <= FLASH_LOCATION_EXACT ? pages : pages + FLASH_LOCATION_STEP - 1;
 }
 
-/* The segment of a location if it counts, and its page is not before the mark; else 0. */
+/* Returns the segment of a location if it counts, and its page is not before the mark; else 0. */
 uint64_t flash_log_live(const struct flash_log *log, uint32_t location);
-/* Does this segment count still? */
+/* True if this segment still counts. */
 bool flash_log_has(const struct flash_log *log, uint64_t sequence);
 
 /* ---- records ---- */
@@ -167,53 +168,55 @@ flash_log_capacity(const struct flash_log *log)
 	return (log->c.segment_pages - 1) * FLASH_PAYLOAD_BYTES;
 }
 
-/* Do so many bytes want the next segment? */
+/* True if a record of this many bytes needs the next segment. */
 bool flash_log_wants_segment(const struct flash_log *log, uint32_t bytes);
-/* Closes the open segment, and opens the next, whose slot has no entries: the shard's to know.
+/* Closes the open segment, and opens the next, whose slot has no entries, as the shard ensures.
  * False: no buffer is free. */
 bool flash_log_open(struct flash_log *log);
-/* The open segment gets no record more. */
+/* Closes the open segment to further records. */
 void flash_log_close(struct flash_log *log);
 
-/* Room for a record, VOID until it is settled; its value is to be filled in. */
+/* Reserves room for a record, VOID until it is settled; the caller fills in its value. */
 bool flash_log_reserve(struct flash_log *log, const struct flash_record *record,
 		       struct flash_reserved *reserved);
 void flash_log_fill(struct flash_log *log, const struct flash_reserved *reserved, uint32_t at,
 		    const void *bytes, uint32_t len);
-/* May it become an entry? Its expiry and status are those given then. */
+/* True if the record may become an entry. Its expiry and status are those given at the
+ * reservation. */
 bool flash_log_may_settle(const struct flash_log *log, const struct flash_reserved *reserved,
 			  uint32_t expiry_s);
 void flash_log_settle(struct flash_log *log, const struct flash_reserved *reserved, uint8_t status,
 		      uint32_t expiry_s);
-/* After it was settled, or instead. Without the lock, too. */
+/* Releases the room, after it was settled or instead. Also without the lock. */
 void flash_log_release(struct flash_log *log, const struct flash_reserved *reserved);
 
-/* A tombstone, flush or drop. */
+/* Journals a tombstone, a flush or a drop. */
 bool flash_log_journal(struct flash_log *log, enum flash_kind kind, uint64_t number);
-/* The next record begins on a page of its own. */
+/* Makes the next record begin on a new page. */
 void flash_log_turn_page(struct flash_log *log);
-/* Where the next record would begin. */
+/* Returns the position at which the next record would begin. */
 uint64_t flash_log_position(const struct flash_log *log);
-/* No record that begins on this page becomes an entry any more, if it is in a buffer. */
+/* Prevents records that begin on this page from becoming entries, if it is in a buffer. */
 void flash_log_spend(struct flash_log *log, uint32_t location);
 
 /* ---- reads ---- */
 
-/* The buffer of this segment, which keeps it until flash_log_unpin; FLASH_BUFFERS: it is on flash.
- */
+/* Returns the buffer of this segment, which keeps it until flash_log_unpin; FLASH_BUFFERS: the
+ * segment is on flash. */
 uint32_t flash_log_pin(struct flash_log *log, uint64_t sequence);
 void flash_log_unpin(struct flash_log *log, uint32_t buffer);
 uint64_t flash_log_offset(const struct flash_log *log, uint32_t location);
 
 /* ---- writes: the tier's thread ---- */
 
-/* A closed segment whose copies are made is completed, and to be written; its tag is the buffer. */
+/* Completes a closed segment whose copies are made, for the caller to write; its tag is the buffer.
+ */
 bool flash_log_write(struct flash_log *log, struct flash_io *io);
 void flash_log_wrote(struct flash_log *log, uint32_t buffer, int32_t error);
 
 /* ---- ends of writes: under the lock ---- */
 
-/* Lets go of a buffer whose segment is on flash, or lost. */
+/* Frees a buffer whose segment is on flash, or lost. */
 void flash_log_free(struct flash_log *log, uint32_t buffer);
 void flash_log_lose(struct flash_log *log, uint64_t sequence);
 

@@ -110,7 +110,8 @@ take_back(struct recovery *r, uint32_t i)
 }
 
 /* Waits until no transfer is in progress, at most FLASH_RECOVER_WAITS times, so that the next user
- * of the device gets none of their results. Sets told.hangs if some are still in progress. */
+ * of the device gets none of their results. Sets the result's hangs if some are still in
+ * progress. */
 static void
 stop(struct recovery *r)
 {

@@ -3,7 +3,7 @@
  */
 #include "flash_rows.h"
 
-#include <isa-l/crc.h>
+#include "base/crc32c.h"
 
 #define SUM_THERE  (1ull << 32) /* a sum is never 0 */
 #define NUMBER_MAX (1ull << 40) /* above any number that counting reaches */
@@ -80,7 +80,7 @@ sum_of(const struct flash_column_config *c)
 	uint32_t crc = ~0u;
 
 	for (size_t at = 0; at < bytes; at += piece_of(bytes, at))
-		crc = crc32_iscsi(c->memory + at, (int)piece_of(bytes, at), crc);
+		crc = crc32c(c->memory + at, piece_of(bytes, at), crc);
 	return crc | SUM_THERE;
 }
 

@@ -3,7 +3,8 @@
  */
 #include "flash_segment.h"
 
-#include <isa-l/crc.h>
+#include "base/crc32c.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -25,13 +26,6 @@ enum head_bits {
 #define CAS_HERE_BITS 24u
 #define CAS_BYTES_MAX 5u
 
-/* Returns a CRC32C. ISA-L declares the bytes as writable, but only reads them. */
-static uint32_t
-crc_of(const void *bytes, size_t len, uint32_t crc)
-{
-	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)len, crc);
-}
-
 /* ---- pages ---- */
 
 static uint32_t
@@ -39,8 +33,8 @@ page_crc(const uint8_t *page, uint64_t sequence)
 {
 	const size_t skip = sizeof(uint32_t);
 
-	return crc_of(page + skip, FLASH_PAGE_BYTES - skip,
-		      crc_of(&sequence, sizeof sequence, ~0u));
+	return crc32c(page + skip, FLASH_PAGE_BYTES - skip,
+		      crc32c(&sequence, sizeof sequence, ~0u));
 }
 
 void
@@ -268,7 +262,8 @@ flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t ex
 				  offset + FLASH_RECORD_HEAD + cas_bytes(head) +
 					  (bit(head, FLAGS_SHIFT) ? 4u : 0),
 				  &expiry_s, sizeof expiry_s);
-	/* One byte, so that it is of either kind whenever the process ends. */
+	/* The kind is one byte, so that it is the old or the new one at any instant the process may
+	 * end. */
 	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT) |
 				       bit(head, LONG_SHIFT) << (LONG_SHIFT - KIND_SHIFT));
 
@@ -366,7 +361,7 @@ next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_reco
 
 	if (w->next == 0 && !first_from(p, 0, &offset))
 		return FLASH_BAD;
-	/* The rest of a page that is not full is no record. */
+	/* The rest of a page that is not full has no record. */
 	if (offset < end && page_ends(p, offset) &&
 	    !first_from(p, offset / FLASH_PAYLOAD_BYTES + 1, &offset))
 		return FLASH_BAD;

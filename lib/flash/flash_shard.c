@@ -1,5 +1,5 @@
 /*
- * flash_shard.c - what changes a shard: entries made, erased, claimed; flushes; lost segments.
+ * flash_shard.c - changes of a shard: entries made, erased, claimed; flushes; lost segments.
  */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
@@ -9,7 +9,7 @@ const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT] = {
 
 /* ---- the sweep ---- */
 
-/* What flash_log_live asks, without a division an entry. */
+/* The fields that flash_log_live reads, for a check without a division for each entry. */
 struct live_range {
 	const struct flash_log *log;
 	uint64_t head, mark;
@@ -34,7 +34,8 @@ is_dead(const void *arg, uint32_t location)
 	       FLASH_POSITION(r->head - back, flash_location_page(location)) < r->mark;
 }
 
-/* A pass is worth it, or ends: its segments' entries are gone. */
+/* Begins a pass if it is worth it, makes one slice of it, and ends it: then its segments have no
+ * entries. */
 static void
 sweep(struct flash_shard *s)
 {
@@ -62,8 +63,8 @@ written(const struct flash_log *log)
 	return log->head * flash_log_capacity(log) + log->at;
 }
 
-/* Slices of a turn: a pass ends before so much is written as an eighth of the spare segments, or
- * half of one. Turns alone do not say how fast that is: those of a busy core are few. */
+/* Returns the slices of this turn: a pass ends before an eighth of the spare segments, or half of
+ * one, is written. A number for each turn would not do: the turns of a busy core are few. */
 static uint32_t
 slices_due(struct flash_shard *s)
 {
@@ -94,13 +95,14 @@ is_next_clean(const struct flash_shard *s)
 	return s->log.head + 1 <= s->clean + s->log.c.segments;
 }
 
-/* Room for so many bytes, in another segment if need be. */
+/* Makes room for this many bytes, in the next segment if need be. */
 static void
 make_room(struct flash_shard *s, uint32_t bytes)
 {
 	if (!flash_log_wants_segment(&s->log, bytes) || !is_next_clean(s))
 		return;
-	/* What is dropped by it is so for looks that have begun, too. */
+	/* Opening a segment drops the oldest one, also for lookups that have begun: they see the
+	 * step. */
 	if (!flash_log_open(&s->log))
 		return;
 	flash_index_step(&s->index);
@@ -129,7 +131,7 @@ flash_shard_mark(struct flash_shard *s, uint64_t mark)
 	flash_index_step(&s->index);
 }
 
-/* Everything that is there is dead: first in the log, then for looks. */
+/* Ends all records of the shard: first in the log, then for lookups. */
 void
 flash_shard_kill_all(struct flash_shard *s)
 {
@@ -144,8 +146,9 @@ flash_shard_kill_all(struct flash_shard *s)
 	flash_shard_mark(s, mark);
 }
 
-/* F: whoever has the lock, and knows of a flush that the shard does not. A generation's number
- * wraps in half of its range, and the store does a flush when the one before is here. */
+/* F: journals a flush that the shard has not seen yet; under the lock. A generation's number wraps
+ * after half of its range, and the store begins a flush only after the one before has arrived
+ * here. */
 static void
 catch_up(struct flash_shard *s, uint32_t generation)
 {
@@ -166,8 +169,8 @@ flash_shard_flushed(struct flash_shard *s, uint32_t generation)
 
 /* ---- erasures ---- */
 
-/* All that match: a tombstone, then their pages are spent, then they are gone. What columns have is
- * kept as it is, and needs none. */
+/* Erases all entries that match: journals a tombstone, then spends their pages, then removes them.
+ * Columns are kept in memory and need no tombstone. */
 static void
 forget(struct flash_shard *s, uint64_t hash, bool journal)
 {
@@ -199,7 +202,8 @@ flash_shard_forget(struct flash_shard *s, uint64_t hash)
 	forget(s, hash, true);
 }
 
-/* Entries that match, and are not dead; or FLASH_COLUMNS_TORN. The caller looks beside moves. */
+/* Lists the live entries that match, and returns their number; or FLASH_COLUMNS_TORN. The caller
+ * checks that nothing moved meanwhile. */
 static uint32_t
 look(const struct flash_shard *s, uint64_t hash, struct flash_candidate *at)
 {
@@ -240,7 +244,7 @@ flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *p)
 		flash_columns_fetch_digits(&s->columns, &p->columns, &p->seen);
 }
 
-/* Is there anything to look at, dead entries included? */
+/* True if an entry or a fingerprint matches, dead entries included. */
 static bool
 matches(const struct flash_shard *s, const struct flash_shard_place *p)
 {
@@ -361,7 +365,7 @@ flash_shard_claim(struct flash_shard *s, uint32_t core, uint64_t hash, uint32_t 
 void
 flash_shard_claimed(struct flash_shard *s, uint64_t hash)
 {
-	/* Looks that saw neither the store's copy nor this one look again. */
+	/* Lookups that saw neither the store's copy nor this one begin again. */
 	flash_index_step(&s->index);
 	forget(s, hash, false);
 	spin_unlock(&s->lock);
@@ -376,7 +380,7 @@ flash_shard_make_place(struct flash_shard *s, const struct flash_record *record,
 	const uint32_t most = FLASH_HEAD_BYTES_MAX + record->value_len;
 	bool there = false;
 
-	/* The first try may end on a spent page, the last one of its segment. */
+	/* The first try may end on a spent page, the last page of its segment. */
 	for (uint32_t tries = 0; tries < 2 && !there; tries++) {
 		if (most <= flash_log_capacity(&s->log))
 			make_room(s, most);
@@ -429,7 +433,7 @@ flash_shard_put_nothing(struct flash_shard *s)
 
 /* ---- ends of writes ---- */
 
-/* W: what shadows is written again, before the segment counts for nothing. */
+/* W: writes tombstones, flushes and drops again, before their segment ceases to count. */
 static void
 lose(struct flash_shard *s, uint32_t buffer)
 {

@@ -1,17 +1,17 @@
 /*
- * flash_shard.h - one shard of the tier: which keys it has, and that no copy of it is stale.
+ * flash_shard.h - one shard of the tier: the keys it has, none of them with a stale copy.
  *
- * A key is in the store or here, never in both (FLASH.md, section 5, whose letters name the rules).
+ * A key is in the store or in the tier, never in both (FLASH.md, whose letters name the rules).
  *
- * Shape:  an index over a log, and columns, if it has any: what was in the log, by its hash. An
+ * Shape:  an index over a log, and perhaps columns: records that left the log, by their hash. An
  *         entry of the index leads to a page and the record of its key that begins there; a
  *         fingerprint of a column to the pages of its bucket. A page of which an entry was erased
  *         gets no entry more: so an entry that was seen, erased and is seen again is the same only
  *         if its record is.
  * Units:  hash: of the key by the index's seed. generation: the store's, of flush. core: below
  *         FLASH_CORES_MAX.
- * Owner:  the caller: memory for buckets and buffers, and what is kept over a restart.
- * Thread: looks and reads: any, without a lock. flash_log_write and _wrote: the tier's thread. All
+ * Owner:  the caller: memory for buckets and buffers, and the state kept over a restart.
+ * Thread: lookups and reads: any, without a lock. flash_log_write, _wrote: the tier's thread. All
  *         else: a core; those that say so under the key's lock in the store, which is always taken
  *         before the shard's.
  * Errors: results; nothing is refused that forgets.
@@ -35,12 +35,12 @@
 #define FLASH_BAD_MAX      8u  /* segments whose read errors are counted */
 
 #ifndef STORE_GAPS
-#define FLASH_BAD_ERRORS 3u /* and so many are enough */
+#define FLASH_BAD_ERRORS 3u /* errors that end a segment */
 #else
 #define FLASH_BAD_ERRORS 1u
 #endif
 
-/* Name, and what happened. Changed under the shard's lock. */
+/* Counters of a shard, changed under its lock: name, description. */
 #define FLASH_COUNTERS(X)                                                                          \
 	X(FLASH_PUTS, "entries made")                                                              \
 	X(FLASH_REFUSED_INDEX, "evicted without a copy: no room in the index")                     \
@@ -63,8 +63,8 @@
 enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
 extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
 
-/* Of all shards, kept as flash_kept is: keys that may be in the store and here if the process is
- * killed now, one a core. */
+/* One key for each core and all shards, kept as flash_kept is: the key may be in the store and in
+ * the tier if the process is killed now. */
 struct flash_intents {
 	_Atomic uint64_t hash[FLASH_CORES_MAX];
 };
@@ -76,11 +76,11 @@ struct flash_bad {
 
 /* Column n of a shard lies in place n % count, in memory and on the device. */
 struct flash_column_config {
-	uint8_t *memory; /* flash_columns_bytes(buckets), as the process before left it, if */
-	bool is_kept;    /* it did */
-	uint32_t count, buckets; /* count 0: there are none, and the log is all */
-	uint32_t pages;          /* of a column on the device, where */
-	uint64_t offset;         /* the first one begins */
+	uint8_t *memory;         /* flash_columns_bytes(buckets) */
+	bool is_kept;            /* the memory is as the process before left it */
+	uint32_t count, buckets; /* count 0: the shard has a log only */
+	uint32_t pages;          /* of a column on the device */
+	uint64_t offset;         /* of the first column on the device */
 };
 
 struct flash_shard {
@@ -88,12 +88,12 @@ struct flash_shard {
 	struct flash_index index;
 	struct flash_log log;
 	struct flash_intents *intents;
-	uint32_t generation; /* of flush, that the log knows of */
-	/* The sweep: entries of segments up to clean are gone; a pass under way will say so of
+	uint32_t generation; /* of the last flush that the log has */
+	/* The sweep: segments up to clean have no entries; a pass under way clears those up to
 	 * pass. */
 	uint64_t clean, pass;
 	uint32_t next;         /* bucket of the pass; bucket_count: none is under way */
-	bool died;             /* entries have, other than by age */
+	bool died;             /* entries died other than by age */
 	uint64_t written;      /* bytes of the log at the last turn */
 	_Atomic bool is_short; /* the tier's last reservation found no room */
 	struct flash_bad bad[FLASH_BAD_MAX];
@@ -103,7 +103,7 @@ struct flash_shard {
 	_Atomic uint64_t building; /* number of the column that is made; 0: none */
 	_Atomic uint32_t is_column_due;
 	uint32_t erasable; /* columns that looks see, and the one that is made once it is put */
-	struct counter counters[FLASH_COUNTERS_COUNT]; /* whoever has the lock writes */
+	struct counter counters[FLASH_COUNTERS_COUNT]; /* written under the lock */
 };
 
 struct flash_shard_config {
@@ -117,16 +117,18 @@ struct flash_shard_config {
 	struct flash_column_config column;
 };
 
-/* Empty; a segment is open. What was kept is overwritten (flash_recover.h reads it first). */
+/* Makes an empty shard with an open segment. Overwrites the kept state (flash_recover.h reads it
+ * first). */
 void flash_shard_init(struct flash_shard *s, const struct flash_shard_config *config);
 
-/* ---- looks (L) ---- */
+/* ---- lookups (L) ---- */
 
 #define FLASH_IN_COLUMN    (1ull << 63)
 #define FLASH_LOOK_MATCHES (FLASH_INDEX_MATCHES + FLASH_COLUMN_MATCHES)
 
-/* Of the log: a segment and a location there. Of a column: its number and FLASH_IN_COLUMN, the page
- * and, in the lowest bit, whether it is two; its bucket, and the slots that match. */
+/* A candidate of a lookup. In the log: a segment and a location there. In a column: its number and
+ * FLASH_IN_COLUMN; the page and, in the lowest bit, whether there are two; its bucket, and the
+ * slots that match. */
 struct flash_candidate {
 	uint64_t sequence;
 	uint32_t location; /* and FLASH_USED */
@@ -146,9 +148,9 @@ flash_candidate_pages(const struct flash_candidate *at)
 	return flash_is_in_column(at) ? 1 + (at->location & 1) : flash_location_pages(at->location);
 }
 
-/* Where it is read from. */
+/* Returns the offset on the device at which the candidate is read. */
 uint64_t flash_candidate_offset(const struct flash_shard *s, const struct flash_candidate *at);
-/* Sets its used bit, if it is still there. Returns whether it was set before. */
+/* Sets the candidate's used bit, if it still exists. Returns whether it was set before. */
 bool flash_candidate_use(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at);
 
 struct flash_look {
@@ -158,48 +160,48 @@ struct flash_look {
 	struct flash_candidate at[FLASH_LOOK_MATCHES];
 };
 
-/* Zero at first. Between begin and end the caller looks at the store; what it finds there is the
- * answer, but end is called. True: a miss of the store and of all candidates is final. False: begin
- * again. */
+/* Begin and end a lookup, which is zero at first. Between the two the caller looks the key up in
+ * the store; an item found there is the answer, and end is called all the same. True: a miss of the
+ * store and of all candidates is final. False: begin again. */
 void flash_look_begin(struct flash_shard *s, struct flash_look *look);
 bool flash_look_end(struct flash_shard *s, struct flash_look *look, uint64_t hash);
 
-/* Where a hash is looked for. */
+/* The lines that a lookup of a hash reads. */
 struct flash_shard_place {
 	struct place index;
-	/* Of a shard that has some. */
+	/* Used by a shard with columns. */
 	struct filter_place columns;
 	struct flash_columns_seen seen;
 };
-/* What a look reads first comes into the cache meanwhile; once it is here, what it reads next. Both
- * come before flash_shard_lacks, at any time. */
+/* Prefetch the lines that a lookup reads first, and then those that it reads next, once the first
+ * have arrived. Both come before flash_shard_lacks, at any time. */
 void flash_shard_fetch(const struct flash_shard *s, uint64_t hash, struct flash_shard_place *place);
 void flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *place);
 
-/* A look without candidates: true: nothing matches, and a miss of the store is final that was seen
- * after moves were flash_index_moves(). False: it takes a look. */
+/* True if nothing matches and nothing moved since moves was flash_index_moves(): a miss of the
+ * store seen after that is final. False: a full lookup must decide. */
 bool flash_shard_lacks(const struct flash_shard *s, uint32_t moves,
 		       const struct flash_shard_place *place);
 
-/* A look for one of several keys that only asks whether it is worth a closer one. */
+/* True if the tier may have the key, for a caller that then makes a full lookup. */
 bool flash_may_have(struct flash_shard *s, uint64_t hash);
 
 /* ---- reads (V) ---- */
 
 enum flash_verdict {
 	FLASH_FOUND,
-	FLASH_OTHER,      /* another key's */
-	FLASH_AGAIN,      /* its segment is gone: look again */
+	FLASH_OTHER,      /* the record of another key */
+	FLASH_AGAIN,      /* its segment has left the log: look again */
 	FLASH_UNREADABLE, /* a miss, once the key is erased (E) */
 };
 
 struct flash_found {
-	struct flash_record record; /* its key: flash_walk's */
+	struct flash_record record; /* its key lies in walk */
 	struct flash_walk walk;     /* value_at: the value, in the payloads that were read */
 };
 
-/* The candidate's pages, if they are in memory still; else they are to be read from flash, at
- * flash_candidate_offset. */
+/* Copies the candidate's pages if they are still in memory. False: the caller reads them from
+ * flash, at flash_candidate_offset. */
 bool flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8_t *pages);
 enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_candidate *at,
 				    const uint8_t *pages, bool was_buffer, struct view key,
@@ -207,23 +209,24 @@ enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_ca
 
 /* ---- changes ---- */
 
-/* The store has no slot of the key, under its lock: no entry matches it any more, nor will one that
- * recovers (S, N, E). */
+/* Erases all entries that match a key without a slot in the store, under the key's lock, also for a
+ * later recovery (S, N, E). */
 void flash_shard_erase(struct flash_shard *s, uint64_t hash);
-/* The same, where its place was fetched, and more of it, before: however long. */
+/* Erases as flash_shard_erase, with a place that was fetched, and fetched more of, at any time
+ * before. */
 void flash_shard_erase_at(struct flash_shard *s, uint64_t hash, const struct flash_shard_place *p);
 
-/* Under the key's lock, without a slot in the store: is this still the key's entry, of this
- * generation? True: the shard's lock is held; the copy is published, or deleted, and
- * flash_shard_claimed called (P, X). */
+/* True if, under the key's lock and without a slot in the store, this is still the key's entry, of
+ * this generation. Then the shard's lock is held; the caller publishes or deletes the copy, and
+ * calls flash_shard_claimed (P, X). */
 bool flash_shard_claim(struct flash_shard *s, uint32_t core, uint64_t hash, uint32_t generation,
 		       const struct flash_candidate *at);
 void flash_shard_claimed(struct flash_shard *s, uint64_t hash);
 
-/* The eviction of an item: room for its record, without a lock of the store; flash_log_fill; then
- * under the key's lock, while it is there and alive, an entry, before its slot
- * is emptied. False: it is evicted as without a tier. After true, or instead of it, the room is
- * released by flash_log_release. */
+/* Evict an item into the tier: flash_shard_reserve makes room for its record, without a lock of the
+ * store; flash_log_fill copies it; flash_shard_put makes the entry, under the key's lock, while the
+ * item is alive and before its slot is emptied. False: the item is evicted as without a tier. After
+ * flash_shard_put, or instead of it, flash_log_release releases the room. */
 bool flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
 			 struct flash_reserved *reserved);
 bool flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash,
@@ -231,10 +234,10 @@ bool flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash,
 /* Counts a record that is not entered because its item changed. */
 void flash_shard_put_nothing(struct flash_shard *s);
 
-/* A flush has begun this generation in the store (F). */
+/* Journals that a flush has begun this generation in the store (F). */
 void flash_shard_flushed(struct flash_shard *s, uint32_t generation);
 
-/* Ends of writes (W), a slice of the sweep. */
+/* Handles the ends of writes (W), and sweeps a slice. */
 void flash_shard_turn(struct flash_shard *s);
 
 #endif

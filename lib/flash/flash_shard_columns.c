@@ -287,7 +287,7 @@ bool
 flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 		      const struct flash_record *record, const uint8_t *value)
 {
-	/* Its entry is unused, and the item has been fetched. */
+	/* The new entry's used bit is clear, so the record says that the item was fetched. */
 	const uint8_t status = record->status | ITEM_FETCHED >> ITEM_STATUS_SHIFT;
 	struct flash_reserved r;
 

@@ -5,6 +5,7 @@
 #include "flash_state.h"
 
 #include "base/hash.h"
+#include "base/time_units.h"
 
 #include "store/store_image.h"
 
@@ -18,7 +19,6 @@
 #define HEAD_AT  (PAGE_AT + MEMORY_PAGE_BYTES)
 #define PAGES_AT 65536u
 #define HEAD_MAX (1ull << 48) /* above any sequence that counting reaches */
-#define NS_PER_S 1000000000ull
 #define SUM_SEED 0x6574617473ull
 
 /* The head of the file. valid: the sum of the fields before it; zero: nothing is kept. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* It is a page as segments have them: its sum covers this sequence and number. */
+/* The superblock is a page as segments have them: its sum covers this sequence and number. */
 #define SUPER_SEQUENCE 0x31726570757366ull /* "fsuper1" */
 #define COPIES         2u
 #define RANDOM_HEAD    (1ull << 40) /* above any sequence that counting reaches */

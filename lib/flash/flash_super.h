@@ -66,7 +66,7 @@ enum flash_start {
 	FLASH_COLD,       /* the present content is invalid */
 };
 
-/* The identity at the beginning of flash.state. Zero: there is none. */
+/* The identity at the beginning of flash.state; all zero in a new file. */
 struct flash_state_id {
 	uint64_t incarnation;
 	struct flash_layout layout;

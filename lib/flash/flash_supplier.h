@@ -1,12 +1,14 @@
 /*
- * flash_supplier.h - what one core's store lacks, from the tier: the supplier of serve_await.h.
+ * flash_supplier.h - answers one core's requests for absent keys from the tier: the supplier of
+ * serve_await.h.
  *
- * An ask is looked up, its candidates are read one after the other, and the record of its key is
- * told, or becomes an item of the store (FLASH.md, sections 5 and 7, whose letters name the rules).
+ * A request is looked up, its candidates are read one after the other, and the record of its key
+ * answers it, or becomes an item of the store (FLASH.md, whose letters name the rules).
  *
  * Shape:  a retrieval is answered by the record alone, from a fill; where it is promoted, that fill
- *         becomes the item when it is released. What brings is promoted at once, and then the store
- *         answers; so does a mg of a record that is stale or won, or whose key came in base64.
+ *         becomes the item when it is released. A write's key is promoted at once, and then the
+ *         store answers; so it is for a mg of a record that is stale or won, or whose key came in
+ *         base64.
  * Units:  ns of the clock of serve_turn(); seconds of the store's clock.
  * Owner:  the caller: the tier, the device and the memory of reads, which outlive the core's turns.
  *         A read that is not wanted any more keeps its memory until the device ends it.
@@ -35,7 +37,7 @@ struct flash_ask;
 
 struct flash_read {
 	uint8_t *pages;
-	struct flash_ask *ask;   /* NULL: nobody wants it any more */
+	struct flash_ask *ask;   /* NULL: no request wants it any more */
 	struct flash_read *next; /* free */
 	bool large;
 	uint64_t begun_ns; /* 0: it is not under way */

@@ -3,9 +3,9 @@
  */
 #include "flash_tier.h"
 
-#define RESULTS  16u /* of the device at once */
-#define NS_PER_S 1000000000ull
-#define US_PER_S 1000000ull /* budget * a second of them fits */
+#include "base/time_units.h"
+
+#define RESULTS 16u /* of the device at once */
 
 const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT] = {
 	FLASH_OFFER_COUNTERS(COUNTER_NAME)};
@@ -21,7 +21,7 @@ count(struct flash_tier_core *c, enum flash_offer_counter what)
 
 /* ---- evictions ---- */
 
-/* Relaxed, as what is admitted: they may be those of a moment ago. */
+/* Returns the budget. Relaxed, as for the admission: the value may be the one of a moment ago. */
 static uint64_t
 budget_of(const struct flash_tier *t)
 {
@@ -53,7 +53,7 @@ spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 	const int64_t len = (int64_t)r->head + value_len;
 	const bool twice = t->c.convert != NULL && len <= FLASH_COLUMN_RECORD_MAX;
 
-	/* What becomes a column's is written again. */
+	/* A record of the small stream is written a second time, into a column. */
 	if (budget_of(t) != 0)
 		atomic_fetch_sub_explicit(&t->tokens, twice ? 2 * len : len, memory_order_relaxed);
 }
@@ -65,13 +65,13 @@ has_turns(const struct flash_tier *t, uint32_t core)
 	return core < t->c.cores;
 }
 
-/* Returns how many of len bytes may be copied now. */
+/* Returns how many of the len bytes that are left of a value may be copied now. */
 static uint32_t
 copy_most(const struct flash_tier *t, const struct flash_tier_core *c, uint32_t core, uint32_t len)
 {
-	const uint32_t left = c->copied < c->copy_max ? c->copy_max - c->copied : 0;
-
-	return has_turns(t, core) && len > FLASH_COPY_WHOLE && left < len ? left : len;
+	if (!has_turns(t, core) || len <= FLASH_COPY_PIECE || c->copy_room >= len)
+		return len;
+	return c->copy_room >= FLASH_COPY_PIECE ? (uint32_t)c->copy_room : 0;
 }
 
 static bool
@@ -90,21 +90,22 @@ copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
 
 		flash_log_fill(&c->shard->log, &c->reserved, c->value_at, run.data, n);
 		c->value_at += n;
-		c->copied += n;
+		c->copy_room -= n;
 	}
 	return c->value_at == len;
 }
 
 /* ---- packing ---- */
 
-/* A loader beside the cores has none. */
+/* Returns the core's packer; NULL for the core that loads a file. */
 static struct flash_packer *
 packer_of(const struct flash_tier *t, uint32_t core)
 {
 	return t->c.packers != NULL && core < t->c.cores ? &t->c.packers[core] : NULL;
 }
 
-/* The item's value into the packer of its core. Returns what it has there; 0: it goes as it is. */
+/* Packs the item's value in the core's packer. Returns the packed bytes; 0: the value is stored
+ * unpacked. */
 static uint32_t
 pack(struct flash_packer *p, struct flash_tier_core *c, const struct store_core *sc,
      const struct item *it, uint32_t len)
@@ -186,7 +187,7 @@ offer_of(struct flash_tier *t, uint32_t core, const struct store_core *sc, const
 
 	if (!is_admitted(t, c, it, hash))
 		return 0;
-	if (has_turns(t, core) && c->copied >= c->copy_max)
+	if (has_turns(t, core) && c->copy_room <= 0)
 		return STORE_OFFER_LATER;
 	packer = packer_of(t, core);
 	packed = packer != NULL ? pack(packer, c, sc, it, value_len) : 0;
@@ -322,7 +323,7 @@ flash_tier_lacks(const struct flash_tier *t, const struct flash_tier_moves *move
 	return true;
 }
 
-/* First lines of all, then what they lead to. */
+/* Prefetches the first lines of all places, then the lines that these lead to. */
 void
 flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t count,
 		 struct flash_tier_place *places)
@@ -341,25 +342,23 @@ flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t co
 			flash_shard_fetch_more(places[k].shard[i], &places[k].of[i]);
 }
 
-bool
-flash_tier_may_have(struct flash_tier *t, uint64_t hash)
-{
-	for (uint32_t i = 0; i < t->c.streams; i++)
-		if (flash_may_have(flash_tier_shard(t, hash, i), hash))
-			return true;
-	return false;
-}
-
 /* ---- turns ---- */
 
-static uint32_t
-copy_max(uint64_t turn_ns, uint32_t waiting)
+/* Returns the bytes that may be copied in this turn, of which had are left from earlier ones. */
+static int64_t
+copy_room(int64_t had, uint64_t turn_ns, uint32_t waiting)
 {
-	const uint64_t least = FLASH_COPY_LEAST + (uint64_t)waiting * FLASH_COPY_WAITING;
-	const uint64_t bytes = turn_ns / FLASH_COPY_BYTE_NS;
-	const uint64_t max = bytes > least ? bytes : least;
+	const uint64_t by_time =
+		turn_ns < FLASH_COPY_TURN * (uint64_t)FLASH_COPY_NS / FLASH_COPY_BYTES
+			? turn_ns * FLASH_COPY_BYTES / FLASH_COPY_NS
+			: FLASH_COPY_TURN;
+	const uint64_t flood = waiting > STORE_LEAVING_MAX / 2
+				       ? FLASH_COPY_FLOOD + (uint64_t)waiting * FLASH_COPY_WAITING
+				       : 0;
+	const int64_t earned = (int64_t)(by_time > flood ? by_time : flood);
+	const int64_t most = earned > FLASH_COPY_PIECE ? earned : FLASH_COPY_PIECE;
 
-	return max < FLASH_COPY_TURN ? (uint32_t)max : FLASH_COPY_TURN;
+	return had + earned < most ? had + earned : most;
 }
 
 void
@@ -369,8 +368,8 @@ flash_tier_turn(struct flash_tier *t, uint32_t core, uint64_t now_ns, uint32_t w
 	const uint32_t owned =
 		core < t->c.shard_count ? (t->c.shard_count - core - 1) / t->c.cores + 1 : 0;
 
-	c->copied = c->packed = 0;
-	c->copy_max = copy_max(now_ns - c->now_ns, waiting);
+	c->packed = 0;
+	c->copy_room = copy_room(c->copy_room, now_ns - c->now_ns, waiting);
 	c->now_ns = now_ns;
 	for (uint32_t i = 0; i < FLASH_SHARDS_TURN && i < owned; i++) {
 		struct flash_shard *s;
@@ -407,7 +406,7 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 	t->of_stream = n / t->c.streams;
 	t->tokens = (int64_t)t->c.budget;
 	for (uint32_t i = 0; i < t->c.cores; i++)
-		t->core[i].copy_max = FLASH_COPY_LEAST;
+		t->core[i].copy_room = FLASH_COPY_PIECE;
 	flash_tier_change_mt(t, t->c.admit_all, t->c.budget);
 	t->hooks = (struct store_tier){.arg = t,
 				       .evicting = evicting,

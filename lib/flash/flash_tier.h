@@ -2,19 +2,18 @@
  * flash_tier.h - the tier of one store: its shards behind the store's hooks, and its thread's work.
  *
  * Shape:  a key is of one shard of each stream: hash % (shards / streams). Where there are two, the
- *         first has what may become a column's, the second what is larger. What a hand evicts is
- *         reserved and copied without a lock of the store, and becomes an entry under the key's
- *         (FLASH.md, section 4). What a turn has no room for waits in memory until it has.
+ *         first has records that may move to a column, the second the larger ones. An evicted item
+ *         is reserved and copied without a lock of the store, and becomes an entry under the key's
+ *         lock (FLASH.md, "The life of an item"). An item beyond the turn's budget waits in memory.
  * Units:  bytes.
  * Owner:  the caller: shards, initialised or recovered, and the tier, which outlive the store's
  *         last call.
  * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
  * Errors: none: what is not admitted is evicted as without a tier, and counted.
- * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and FLASH_COPY_WHOLE more at most,
+ * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and FLASH_COPY_PIECE more at most,
  *         FLASH_PACK_TURN packed, and what was begun below that; a larger value takes several
- *         turns. FLASH_SHARDS_TURN shards are looked after a core and turn. A set waits
- *         FLASH_PATIENCE_NS for a device that accepts no segment. What is not written of the budget
- *         is kept for a second.
+ *         turns. A core visits FLASH_SHARDS_TURN shards a turn. A set waits FLASH_PATIENCE_NS for a
+ *         device that accepts no segment. The unused budget is kept for a second.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
@@ -28,17 +27,20 @@
 #include "base/region.h"
 #include "store/tier.h"
 
-/* Bytes of values that a core copies in a turn. A little always; a byte for so many ns of the turn
- * before, which is a tenth of it at most; more where many items wait, since sets wait for them. */
-#define FLASH_COPY_LEAST   (16u << 10)
-#define FLASH_COPY_BYTE_NS 8u
-#define FLASH_COPY_WAITING 512u /* for each item that waits */
+/* Copying takes a tenth of a core's time: a core earns FLASH_COPY_BYTES for each FLASH_COPY_NS of
+ * its turns, and keeps those of one turn, or one piece. If more than half of its ring waits, sets
+ * evict faster than that: a turn then copies FLASH_COPY_FLOOD, and FLASH_COPY_WAITING more for each
+ * item that waits. */
+#define FLASH_COPY_BYTES   2u
+#define FLASH_COPY_NS      5u
+#define FLASH_COPY_PIECE   2048u /* a value up to that is copied at once */
+#define FLASH_COPY_FLOOD   (16u << 10)
+#define FLASH_COPY_WAITING 512u
 #define FLASH_COPY_TURN    (256u << 10)
-#define FLASH_COPY_WHOLE   4096u        /* a value up to that is copied at once */
 #define FLASH_PATIENCE_NS  250000000ull /* of a set, for a device that accepts no segment */
 #define FLASH_SHARDS_TURN  4u
 
-/* Name, and what happened: a core's. */
+/* Per-core counters of the offers made to the tier: name, description. */
 #define FLASH_OFFER_COUNTERS(X)                                                                    \
 	X(FLASH_OFFERED, "items that a hand evicted alive")                                        \
 	X(FLASH_ADMITTED_BYTES, "of those that became entries, bytes of keys and values")          \
@@ -53,7 +55,7 @@
 enum flash_offer_counter { FLASH_OFFER_COUNTERS(COUNTER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
 extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT];
 
-/* The same of what it asked for. */
+/* Per-core counters of the requests to the tier: name, description. */
 #define FLASH_ASK_COUNTERS(X)                                                                      \
 	X(FLASH_ASKED, "keys asked for")                                                           \
 	X(FLASH_ASK_READS, "reads of flash")                                                       \
@@ -81,7 +83,7 @@ extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUN
 
 struct flash_told;
 
-/* What one core is about. */
+/* Per-core state of the tier: the open offer, this turn's budgets, and counters. */
 struct flash_tier_core {
 	struct flash_shard *shard; /* of the open offer */
 	uint64_t hash;
@@ -90,10 +92,9 @@ struct flash_tier_core {
 	uint64_t now_ns;         /* of this turn */
 	uint32_t bytes;          /* of its key and value */
 	uint32_t value_at;       /* bytes of its value that are copied */
-	uint32_t copied;         /* in this turn, */
-	uint32_t copy_max;       /* of so many bytes */
-	uint32_t packed;         /* likewise, of what was to be packed */
-	uint32_t next;           /* shard to be looked after */
+	int64_t copy_room;       /* bytes that may be copied now; below 0: a debt */
+	uint32_t packed;         /* bytes of values given to the packer in this turn */
+	uint32_t next;           /* shard that the next turn visits */
 	struct flash_told *told; /* by its supplier; NULL: nothing is */
 	struct counter counters[FLASH_OFFER_COUNTERS_COUNT];
 	struct counter asks[FLASH_ASK_COUNTERS_COUNT]; /* of its supplier */
@@ -106,12 +107,12 @@ struct flash_tier_config {
 	uint32_t cores;
 	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
 	_Atomic uint64_t *flush_due;   /* outlives the process (flash_state.h); may be NULL */
-	bool admit_all;                /* also what nobody has asked for */
-	struct flash_ghosts ghosts;    /* else what comes back has been asked for, too */
+	bool admit_all;                /* admit items that no client has read, too */
+	struct flash_ghosts ghosts;    /* otherwise admit a key at its second eviction, too */
 	uint64_t budget;               /* bytes of records a second; 0: any number */
 	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
 	struct flash_packer *packers;  /* cores of them; NULL: values lie as they are */
-	const char *io;                /* a word of stats: what makes transfers; NULL: memory */
+	const char *io;                /* the maker of transfers, as stats names it; NULL: memory */
 };
 
 struct flash_tier {
@@ -126,7 +127,7 @@ struct flash_tier {
 	 * 0: no set waits, or no shard is short. */
 	_Atomic uint64_t short_since_ns;
 	struct flash_tier_core core[FLASH_CORES_MAX];
-	struct { /* what `stats reset` found */
+	struct { /* the counters at the last `stats reset` */
 		_Atomic uint64_t offer[FLASH_OFFER_COUNTERS_COUNT];
 		_Atomic uint64_t ask[FLASH_ASK_COUNTERS_COUNT];
 		_Atomic uint64_t shard[FLASH_COUNTERS_COUNT];
@@ -135,7 +136,7 @@ struct flash_tier {
 };
 
 void flash_tier_init(struct flash_tier *tier, const struct flash_tier_config *config);
-/* What is admitted from now on. From any thread. */
+/* Changes admission and budget from now on. From any thread. */
 void flash_tier_change_mt(struct flash_tier *tier, bool admit_all, uint64_t budget);
 
 static inline struct flash_shard *
@@ -151,8 +152,8 @@ struct flash_tier_look {
 };
 void flash_tier_look_begin(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
 bool flash_tier_look_end(struct flash_tier *tier, struct flash_tier_look *look, uint64_t hash);
-/* Where a hash is looked for, in all streams. What looks for some hashes read comes into the cache
- * meanwhile. */
+/* The lines that a lookup of a hash reads, in all streams; flash_tier_fetch prefetches those of
+ * several hashes. */
 struct flash_tier_place {
 	uint64_t hash;
 	const struct flash_shard *shard[FLASH_STREAMS];
@@ -161,7 +162,7 @@ struct flash_tier_place {
 void flash_tier_fetch(const struct flash_tier *tier, const uint64_t *hashes, uint32_t count,
 		      struct flash_tier_place *places);
 
-/* What a pass has missed: its gets will be looked for, and its sets erased. */
+/* The keys that a pass has missed: its gets will look them up, and its sets erase them. */
 struct flash_told {
 	uint32_t count, next; /* most often the next one is asked for */
 	struct flash_tier_place places[FLASH_TOLD_MAX];
@@ -185,12 +186,16 @@ struct flash_tier_moves flash_tier_moves(const struct flash_tier *tier,
 					 const struct flash_tier_place *place);
 bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_moves *moves,
 		      const struct flash_tier_place *place);
-/* flash_may_have of any of them. */
-bool flash_tier_may_have(struct flash_tier *tier, uint64_t hash);
 
-/* Once a turn of the core: visits some of the shards that it owns, and sets the bytes that may be
- * copied in this turn. waiting: store_evictions_wait(). */
+/* Once a turn of the core: visits some of the shards that it owns, and adds to the bytes that may
+ * be copied. waiting: store_evictions_wait(). */
 void flash_tier_turn(struct flash_tier *tier, uint32_t core, uint64_t now_ns, uint32_t waiting);
+
+static inline bool
+flash_tier_may_copy(const struct flash_tier *tier, uint32_t core)
+{
+	return tier->core[core].copy_room > 0;
+}
 
 /* ---- the tier's thread ---- */
 
@@ -204,10 +209,10 @@ struct flash_writer {
 	uint64_t begun_ns[FLASH_BUFFERS * FLASH_SHARDS_MAX]; /* of a transfer's tag; 0: none */
 };
 
-/* Writes what is closed, and hears of what was written. Never waits. False: there was nothing.
- * now_ns: above 0. */
+/* Writes closed segments, and handles the ends of writes. Never waits. False: there was nothing to
+ * do. now_ns: above 0. */
 bool flash_writer_work(struct flash_writer *writer, uint64_t now_ns);
-/* So much time has passed: the budget grows. */
+/* Adds the budget of this time. */
 void flash_tier_earn(struct flash_tier *tier, uint64_t ns);
 
 #endif

@@ -155,8 +155,8 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 	serve_value_end(f->serve, ask->lane, own.value_len);
 }
 
-/* Queues a delete of the key to its server, ahead of whatever this client sends next on the same
- * lane. */
+/* Queues a delete of the key to its server, ahead of this client's later requests on the same lane.
+ */
 static void
 drop(void *arg, struct view name, uint64_t hash)
 {

@@ -27,7 +27,8 @@
 
 /* The present address of a server; or that of another front, which receives datagrams there. */
 struct front_address {
-	struct ip_addr ip; /* zero: the name is not resolved yet */
+	struct ip_addr ip; /* Parses servers as front_servers_load() does, from bytes in memory;
+			      file is only a name for errors. */
 	uint16_t port;
 };
 

@@ -4,13 +4,12 @@
 #include "front_control.h"
 
 #include "base/check.h"
+#include "base/time_units.h"
 #include "front_names.h"
 #include "front_servers.h"
 
 #include <string.h>
 
-#define NS_PER_S  1000000000ull
-#define NS_PER_MS 1000000ull
 #define ROOM_MORE 8u
 
 /* ---- places ---- */

@@ -27,8 +27,8 @@
  * Errors: front_control_reload: struct error; nothing has changed then.
  * Bounds: a step visits every place, and builds at most two rings.
  *
- * Known limit: a write that a stand-in executes long after its core has given it up lives from then
- * on for gutter_ttl. A server that refuses flush_all does not come back.
+ * Known limit: a write that a stand-in executes long after its core has given it up lives from
+ * then on for gutter_ttl. A server that refuses flush_all does not return.
  */
 #ifndef CLOCKOO_FRONT_CONTROL_H
 #define CLOCKOO_FRONT_CONTROL_H
@@ -89,7 +89,7 @@ struct front_control {
 uint32_t front_control_room(const struct front_config *config);
 
 /* Publishes the first state: all servers in use, with the addresses given as text. The caller has
- * zeroed *c, except tell, refused and arg. */
+ * zeroed *c, apart from tell, refused and arg. */
 void front_control_init(struct front_control *c, struct front_exchange *exchange,
 			const struct front_config *config);
 

@@ -273,7 +273,7 @@ is_kept(const struct front_copies *c, const struct front_wanted *wanted)
 				       : store_peek(c->store, wanted->key, wanted->hash) != NULL;
 }
 
-/* Stores a hold in place of whatever the key has. */
+/* Stores a hold in place of the key's present item, if there is one. */
 static bool
 put_hold(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold)
 {

@@ -98,7 +98,7 @@ struct front_exchange {
 	struct front_state state[2];
 };
 
-/* Returns the bytes for so many places. */
+/* Returns the bytes of an exchange with room for that number of places. */
 size_t front_exchange_bytes(uint32_t room);
 
 void front_exchange_init(struct front_exchange *x, uint32_t cores, uint32_t room);

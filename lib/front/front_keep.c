@@ -5,10 +5,11 @@
 #include "front_keep.h"
 #include "front_peers.h"
 
+#include "base/time_units.h"
+
 #define DELAY_MAX_S  2592000 /* a larger delay or expiry is a date */
 #define DELAY_EDGE_S 2u      /* clocks tick at different moments */
 #define COPY_SPARE   16u     /* a part of a copy's life, in shared mode */
-#define NS_PER_S     1000000000ull
 #define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
 
 /* Flags of mg that a copy can answer, with those that only describe the reply. c needs a copy

@@ -7,6 +7,7 @@
 #include "front_names.h"
 #include "front_servers.h"
 #include "front_slots.h"
+#include "base/time_units.h"
 #include "serve/serve_await.h"
 
 #include <arpa/inet.h>
@@ -14,8 +15,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#define NS_PER_MS 1000000ull
-#define MS_PER_S  1000u
+#define MS_PER_S 1000u
 
 static_assert(CONFIG_FRONT_FNV1A_64 == FRONT_HASH_FNV1A_64, "the rows of options name the hashes");
 static_assert(CONFIG_FRONT_CONNECTIONS_MAX == FRONT_CONNECTIONS_MAX, "likewise");

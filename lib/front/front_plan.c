@@ -6,13 +6,13 @@
 #include "front_slots.h"
 
 #include "base/check.h"
+#include "base/time_units.h"
 
 #include <stdio.h>
 
 #define KEYS_MIN    60000u
 #define KEYS_SERVER 1000u /* enough that chance adds little */
 #define KEY_BYTES   24u
-#define NS_PER_S    1e9
 #define UNEVEN      1.1 /* the hash is uneven if keys exceed the points by this factor */
 #define EVEN_HASHES "murmur, one_at_a_time or md5; of a running fleet they move the keys"
 

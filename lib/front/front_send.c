@@ -83,7 +83,7 @@ request_add(struct front_lane *l, struct front_request *r, struct front_key *key
 	key_sent(l, r, key);
 }
 
-/* True if the key's TTL is needed, since its value is to be kept. */
+/* True if the reply must contain the key's TTL, since its value will be kept. */
 static bool
 asks_ttl(const struct front_lane *l, const struct front_key *key)
 {

@@ -25,7 +25,7 @@ struct place {
 };
 
 static bool __attribute__((format(printf, 3, 4)))
-refuse(struct error *err, const struct place *at, const char *format, ...)
+server_error(struct error *err, const struct place *at, const char *format, ...)
 {
 	char words[WORDS_BYTES];
 	va_list args;
@@ -102,16 +102,17 @@ static bool
 read_host(struct front_host *to, struct view host, const struct place *at, struct error *err)
 {
 	if (host.len != 0 && host.data[0] == '/')
-		return refuse(err, at, "Unix domain sockets are not supported; expected host:port");
+		return server_error(err, at,
+				    "Unix domain sockets are not supported; expected host:port");
 	if (host.len != 0 && host.data[0] == '[')
-		return refuse(err, at,
-			      "an IPv6 address stands without brackets, as in nutcracker: "
-			      "2001:db8::1:11211:1");
+		return server_error(err, at,
+				    "an IPv6 address stands without brackets, as in nutcracker: "
+				    "2001:db8::1:11211:1");
 	if (!is_host(host))
-		return refuse(err, at, "expected " ENTRY_FORM);
+		return server_error(err, at, "expected " ENTRY_FORM);
 	if (host.len >= sizeof to->host)
-		return refuse(err, at, "a host of %u bytes; at most %zu", host.len,
-			      sizeof to->host - 1);
+		return server_error(err, at, "a host of %u bytes; at most %zu", host.len,
+				    sizeof to->host - 1);
 	memcpy(to->host, host.data, host.len);
 	to->host[host.len] = '\0';
 	return true;
@@ -132,8 +133,9 @@ read_name(struct front_server *to, struct view name, const struct front_host *ho
 	else
 		len = snprintf(to->name, sizeof to->name, "%s:%u", host->host, host->port);
 	return len < (int)sizeof to->name ||
-	       refuse(err, at, "a name of %d bytes; at most %zu: give a shorter one behind it", len,
-		      sizeof to->name - 1);
+	       server_error(err, at,
+			    "a name of %d bytes; at most %zu: give a shorter one behind it", len,
+			    sizeof to->name - 1);
 }
 
 static bool
@@ -146,24 +148,25 @@ read_entry(struct front_server *server, struct front_host *host, const struct pl
 	if (cut_last(&rest, ' ', &name)) {
 		rest = trimmed(rest);
 		if (!is_name(name))
-			return refuse(err, at,
-				      "a name that is no plain word; expected " ENTRY_FORM);
+			return server_error(err, at,
+					    "a name that is no plain word; expected " ENTRY_FORM);
 	}
 	if (!cut_last(&rest, ':', &weight) || !cut_last(&rest, ':', &port))
-		return refuse(err, at, "expected " ENTRY_FORM);
+		return server_error(err, at, "expected " ENTRY_FORM);
 	if (!read_host(host, rest, at, err))
 		return false;
 	if (!read_number(port, UINT16_MAX, &number) || number == 0)
-		return refuse(err, at, "port \"%.*s\": expected a number from 1 to %u",
-			      (int)(port.len < SHOWN ? port.len : SHOWN), (const char *)port.data,
-			      UINT16_MAX);
+		return server_error(err, at, "port \"%.*s\": expected a number from 1 to %u",
+				    (int)(port.len < SHOWN ? port.len : SHOWN),
+				    (const char *)port.data, UINT16_MAX);
 	host->port = (uint16_t)number;
 	if (!read_number(weight, FRONT_WEIGHT_MAX, &server->weight))
-		return refuse(err, at, "weight \"%.*s\": expected a number from 1 to %u",
-			      (int)(weight.len < SHOWN ? weight.len : SHOWN),
-			      (const char *)weight.data, FRONT_WEIGHT_MAX);
+		return server_error(err, at, "weight \"%.*s\": expected a number from 1 to %u",
+				    (int)(weight.len < SHOWN ? weight.len : SHOWN),
+				    (const char *)weight.data, FRONT_WEIGHT_MAX);
 	if (server->weight == 0)
-		return refuse(err, at, "weight 0: no key would be there; leave the server out");
+		return server_error(err, at,
+				    "weight 0: no key would be there; leave the server out");
 	return read_name(server, name, host, at, err);
 }
 
@@ -175,14 +178,14 @@ add_entry(struct front_servers *servers, const struct place *at, struct error *e
 	struct front_host host;
 
 	if (n == FRONT_SERVERS_MAX)
-		return refuse(err, at, "more than %u servers", FRONT_SERVERS_MAX);
+		return server_error(err, at, "more than %u servers", FRONT_SERVERS_MAX);
 	if (!read_entry(&server, &host, at, err))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		if (strcmp(servers->server[i].name, server.name) == 0)
-			return refuse(err, at,
-				      "the second server of the name %s; give each another",
-				      server.name);
+			return server_error(err, at,
+					    "the second server of the name %s; give each another",
+					    server.name);
 	servers->server[n] = server;
 	servers->host[n] = host;
 	servers->count++;

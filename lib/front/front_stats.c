@@ -4,10 +4,10 @@
 #include "front_stats.h"
 
 #include "base/check.h"
+#include "base/time_units.h"
 
 #define WORK_SUM 10u    /* of summing one count of one core, in ns */
 #define WORK_TOP 10000u /* of making a list of keys, in ns */
-#define US_PER_S 1000000ull
 
 void
 front_stats_attach(struct front_stats *stats, struct front_server_counts *counts,
@@ -267,8 +267,6 @@ fates_of_all(const struct front_stats *stats)
 }
 
 #define PEERS(which) front_stats_peers_mt(stats, FRONT_PEER_##which)
-
-#define NS_PER_MS 1000000u
 
 #define FLEET_ROWS(X)                                                                              \
 	X(TEXT, "mode", shown->copy_ns != 0 ? "shared" : "sole", 0)                                \

@@ -3,11 +3,11 @@
  */
 #include "keep_gap.h"
 
+#include "base/time_units.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define NS_PER_S 1e9
 
 /* Returns now - then of two clocks that count to less than 2^63. */
 static int64_t
@@ -17,7 +17,7 @@ difference(uint64_t now_ns, uint64_t then_ns)
 }
 
 static void __attribute__((format(printf, 3, 4)))
-refuse(struct gap *gap, enum gap_verdict verdict, const char *words, ...)
+gap_refuse(struct gap *gap, enum gap_verdict verdict, const char *words, ...)
 {
 	va_list args;
 
@@ -39,8 +39,8 @@ static void
 judge_length(struct gap *gap, uint32_t keep_for_s)
 {
 	if (keep_for_s != KEEP_FOR_ALWAYS && gap->away_ns > keep_for_s * 1000000000ull)
-		refuse(gap, GAP_TOO_LONG, "it has not served for %.1f s, memory.keep_for is %u",
-		       (double)gap->away_ns / NS_PER_S, keep_for_s);
+		gap_refuse(gap, GAP_TOO_LONG, "it has not served for %.1f s, memory.keep_for is %u",
+			   (double)gap->away_ns / NS_PER_S, keep_for_s);
 }
 
 static void
@@ -51,13 +51,13 @@ judge_clocks(struct gap *gap, const struct beat *b, const struct gap_now *now, u
 	const int64_t stepped = by_wall - by_boot;
 
 	if (by_boot < 0) {
-		refuse(gap, GAP_BACKWARD, "its last heartbeat is %.0f s in the future",
-		       -(double)by_boot / NS_PER_S);
+		gap_refuse(gap, GAP_BACKWARD, "its last heartbeat is %.0f s in the future",
+			   -(double)by_boot / NS_PER_S);
 		return;
 	}
 	if (stepped > GAP_STEP_NS || stepped < -GAP_STEP_NS) {
-		refuse(gap, GAP_STEPPED, "the wall clock moved by %+.0f s while it was down",
-		       (double)stepped / NS_PER_S);
+		gap_refuse(gap, GAP_STEPPED, "the wall clock moved by %+.0f s while it was down",
+			   (double)stepped / NS_PER_S);
 		return;
 	}
 	gap->away_ns = (uint64_t)(by_boot > by_wall ? by_boot : by_wall) +
@@ -80,9 +80,10 @@ judge_wall_clock(struct gap *gap, const struct beat *b, const struct gap_now *no
 	const int64_t by_wall = difference(now->wall_ns, b->wall_ns);
 
 	if (by_wall < 0) {
-		refuse(gap, GAP_BACKWARD,
-		       "it last served %.0f s in the future; is the clock set before the start?",
-		       -(double)by_wall / NS_PER_S);
+		gap_refuse(
+			gap, GAP_BACKWARD,
+			"it last served %.0f s in the future; is the clock set before the start?",
+			-(double)by_wall / NS_PER_S);
 		return;
 	}
 	gap->away_ns = (uint64_t)by_wall + (b->boot_ns - b->served_boot_ns);
@@ -96,9 +97,9 @@ gap_judge_saved(struct gap *gap, const struct beat *last, const char *boot_id,
 {
 	memset(gap, 0, sizeof *gap);
 	if (keep_for_s == KEEP_FOR_NEVER)
-		refuse(gap, GAP_NEVER, "memory.keep_for is never");
+		gap_refuse(gap, GAP_NEVER, "memory.keep_for is never");
 	else if (!is_sound(last))
-		refuse(gap, GAP_DAMAGED, "its clocks are damaged");
+		gap_refuse(gap, GAP_DAMAGED, "its clocks are damaged");
 	else if (strncmp(boot_id, now->boot_id, BOOT_ID_BYTES) == 0)
 		judge_clocks(gap, last, now, keep_for_s);
 	else
@@ -113,13 +114,13 @@ gap_judge(struct gap *gap, const struct heartbeat *last, const char *boot_id,
 
 	memset(gap, 0, sizeof *gap);
 	if (keep_for_s == KEEP_FOR_NEVER)
-		refuse(gap, GAP_NEVER, "memory.keep_for is never");
+		gap_refuse(gap, GAP_NEVER, "memory.keep_for is never");
 	else if (!heartbeat_last(last, &b))
-		refuse(gap, GAP_UNSERVED, "it has never served");
+		gap_refuse(gap, GAP_UNSERVED, "it has never served");
 	else if (strncmp(boot_id, now->boot_id, BOOT_ID_BYTES) != 0)
-		refuse(gap, GAP_REBOOTED, "the machine has been started since");
+		gap_refuse(gap, GAP_REBOOTED, "the machine has been started since");
 	else if (!is_sound(&b))
-		refuse(gap, GAP_DAMAGED, "its heartbeat is damaged");
+		gap_refuse(gap, GAP_DAMAGED, "its heartbeat is damaged");
 	else
 		judge_clocks(gap, &b, now, keep_for_s);
 }

@@ -3,6 +3,7 @@
  */
 #include "memory_file.h"
 #include "base/region.h"
+#include "base/time_units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +19,10 @@
 #include <unistd.h>
 
 #define RETRY_MS    50u
-#define NS_PER_MS   1000000
 #define MODE        0600
 #define HUGE_REMEDY "reserve more (clockoo doctor says how many)"
 #define OPTION      "%s: %s: " /* arguments: struct memory_file's option and path */
-#define NS_PER_S    1000000000ull
-#define STAT_BLOCK  512u /* unit of st_blocks */
+#define STAT_BLOCK  512u       /* unit of st_blocks */
 #define HUGE_BYTES  ((size_t)2 << 20)
 #define SMALL_BYTES 4096
 #ifndef MADV_COLLAPSE

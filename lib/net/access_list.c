@@ -1,9 +1,8 @@
 /*
- * access_list.c - networks that are allowed and denied become a table, and an address is looked up
- * in it.
+ * access_list.c - makes a table of allowed and denied networks, and looks up addresses in it.
  *
- * Networks are entered in their order, so one that lies within another comes after it and writes
- * over a part of what that one wrote: the longest prefix stays.
+ * Networks are entered in their order, so a network within another follows it and overwrites a part
+ * of its entries: the longest prefix remains.
  */
 #include "access_list.h"
 
@@ -44,7 +43,7 @@ access_nets_same(const struct access_net *nets, uint32_t count)
 	return count;
 }
 
-/* IPv4 networks longer than `bits` that begin another one of that length. */
+/* Returns how many IPv4 networks longer than `bits` begin another network of that length. */
 static uint32_t
 count_longer(const struct access_net *nets, uint32_t count, uint32_t bits)
 {
@@ -110,14 +109,14 @@ words_fill(struct table *t, uint32_t at, uint32_t n, uint32_t value)
 		t->words[at + i] = value;
 }
 
-/* The root of an address by its first two bytes, as they are loaded from the wire. */
+/* Returns the root of an address by its first two bytes, as they are loaded from the wire. */
 static uint32_t *
 root_of(struct table *t, uint32_t first)
 {
 	return &t->words[ACCESS_ROOTS + (first >> 8 | (first & 0xff) << 8)];
 }
 
-/* A row of its own. */
+/* Returns the row of an address, and gives it a row of its own first if it shares one. */
 static uint32_t
 row_of(struct table *t, uint32_t ip)
 {
@@ -166,7 +165,7 @@ enter_v4(struct table *t, uint32_t ip, uint32_t len, bool deny)
 	}
 }
 
-/* As source_valid() in classify.c, whose check a core leaves out that has a table. */
+/* Denies the martians of source_valid() in classify.c: a core with a table skips that check. */
 static void
 deny_martians(struct table *t)
 {
@@ -199,7 +198,7 @@ start_of(const struct ip_addr *ip)
 				     __builtin_bswap64(load_u64(ip->b + 8))};
 }
 
-/* The first address behind a network; false: it has the last one. */
+/* Computes the first address after a network; false: the network has the last one. */
 static bool
 start_behind(const struct access_net *net, struct access_start *behind)
 {
@@ -222,7 +221,8 @@ struct ranges {
 	bool denies_first;
 };
 
-/* From there on: unless it is so already. What began at the same address began nothing. */
+/* Begins a range at an address, unless the state is the same already. A range that began at the
+ * same address is replaced. */
 static void
 range_begin(struct ranges *r, struct access_start at, bool deny)
 {
@@ -233,7 +233,7 @@ range_begin(struct ranges *r, struct access_start at, bool deny)
 		r->starts[r->count++] = at;
 }
 
-/* Networks around the one that is entered, the widest first. */
+/* The networks around the one that is entered, the widest first. */
 struct nest {
 	const struct access_net *net[IP_ADDR_BITS + 1];
 	uint32_t depth;

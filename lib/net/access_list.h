@@ -1,16 +1,16 @@
 /*
- * access_list.h - which sources are let in: networks that are allowed and denied, as one table.
+ * access_list.h - a table of the networks whose sources are allowed or denied.
  *
- * The network with the longest prefix that has an address decides. An address in none of them is
- * allowed, but denied as soon as any network, of either family, is allowed. Sources that no host
- * can have (RFC 1122 section 3.2.1.3) are denied, whatever the networks say.
+ * The longest prefix that contains an address decides. An address in no network is allowed, unless
+ * any network, of either family, is allowed: then it is denied. Sources that no host can have
+ * (RFC 1122 section 3.2.1.3) are always denied.
  *
  * Shape:  IPv4: two loads, by bits 31-16 and 15-8, and a third by 7-0 where a network is longer
  *         than /24. IPv6: the starts of ranges in order; every other range is denied.
  * Owner:  the caller of access_list_make keeps the region; nothing changes afterwards.
- * Thread: made by one; then read by any.
+ * Thread: made by one thread, then read by any.
  * Errors: none: the networks are sorted, and no two are the same.
- * Bounds: ACCESS_NETS_MAX networks; access_list_bytes() for what they are.
+ * Bounds: ACCESS_NETS_MAX networks; access_list_bytes() of memory.
  */
 #ifndef CLOCKOO_ACCESS_LIST_H
 #define CLOCKOO_ACCESS_LIST_H
@@ -21,19 +21,21 @@
 #define ACCESS_NETS_MAX 65536u
 
 struct access_net {
-	struct ip_addr ip;  /* no bit behind the prefix is set */
-	uint8_t prefix_len; /* of the 128 bits, as in ip_addr.h */
+	struct ip_addr ip;  /* no bit after the prefix is set */
+	uint8_t prefix_len; /* in bits of the 128, as in ip_addr.h */
 	bool allow;
 };
 
-/* In host order. */
+/* The start of a range of IPv6 addresses, in host order. */
 struct access_start {
 	uint64_t high, low;
 };
 
-/* Words: a row of 256 for addresses that are all allowed, one for all denied, the roots, then rows
- * and bits. A root is where its row is. In a row 0 is allowed, 1 denied, and more where the bits of
- * its 256 addresses are: set is denied. */
+/*
+ * Words: a row of 256 for addresses that are all allowed, a row for all denied, the roots, then
+ * rows and bits. A root is the index of its row. An entry of a row is 0 (allowed), 1 (denied), or
+ * the index of bits for its 256 addresses, where a set bit means denied.
+ */
 #define ACCESS_ROW_WORDS   256u
 #define ACCESS_BITS_WORDS  8u
 #define ACCESS_ALLOWED_ROW 0u
@@ -45,22 +47,22 @@ struct access_list {
 	const uint32_t *words;
 	const struct access_start *starts;
 	uint32_t start_count;
-	bool denies_first; /* IPv6 addresses below starts[0] */
-	uint32_t count;    /* of networks */
+	bool denies_first; /* IPv6 addresses below starts[0] are denied */
+	uint32_t count;    /* number of networks */
 	size_t bytes;
 };
 
-/* By address, then by length: a network stands before those within it. */
+/* Sorts by address, then by length, so a network precedes those within it. */
 void access_nets_sort(struct access_net *nets, uint32_t count);
-/* The first pair of neighbours that are the same network: index of the second; count: none. */
+/* Returns the index of the second of two equal neighbours, the first such pair; count: none. */
 uint32_t access_nets_same(const struct access_net *nets, uint32_t count);
 
-/* Of sorted networks, no two the same. */
+/* The networks are sorted and no two are equal. */
 size_t access_list_bytes(const struct access_net *nets, uint32_t count);
 const struct access_list *access_list_make(struct region *region, const struct access_net *nets,
 					   uint32_t count);
 
-/* What a /24 network's row says of an address on the wire; 0: allowed. */
+/* Returns the entry of a /24 network for an address on the wire; 0: allowed. */
 static inline uint32_t
 access_row_entry(const uint32_t *words, const uint8_t ip[4])
 {

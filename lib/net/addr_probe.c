@@ -1,5 +1,5 @@
 /*
- * addr_probe.c - questions for our own addresses, and who answers them: before the first is used.
+ * addr_probe.c - probes for our own addresses before the first is used, and their answers.
  */
 #include "addr_probe.h"
 #include "base/hash.h"
@@ -18,7 +18,7 @@ arp_probe_emit(uint8_t *frame, const uint8_t mac[6], uint32_t ip)
 {
 	static const uint8_t broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	struct arp arp = {.op = ARP_REQUEST,
-			  .target_ip = ip}; /* from address 0: nobody learns it */
+			  .target_ip = ip}; /* sent from address 0, which no cache learns */
 
 	memcpy(arp.sender_mac, mac, ETH_MAC_BYTES);
 	eth_emit(frame, broadcast, mac, ETH_TYPE_ARP);
@@ -26,8 +26,8 @@ arp_probe_emit(uint8_t *frame, const uint8_t mac[6], uint32_t ip)
 	return ETH_HEADER_BYTES + ARP_PACKET_BYTES;
 }
 
-/* RFC 4862 section 5.4.2; without an option, since it comes from no address (RFC 4861 section 4.3).
- */
+/* RFC 4862 section 5.4.2. There is no option, because the message has no source address (RFC 4861
+ * section 4.3). */
 static uint32_t
 nd_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
 {
@@ -75,7 +75,8 @@ taken(struct addr_probe *p, const struct ip_addr *ip, const uint8_t mac[6])
 	memcpy(p->taken_by, mac, sizeof p->taken_by);
 }
 
-/* RFC 5227 section 2.1.1: a packet from the address, or another's probe for it. */
+/* RFC 5227 section 2.1.1: a conflict is a packet from the address, or another host's probe for
+ * it. */
 static void
 hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len)
 {
@@ -90,8 +91,8 @@ hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len)
 	taken(p, &ip, arp.sender_mac);
 }
 
-/* RFC 4862 sections 5.4.3 and 5.4.4: an advertisement of the address, or another's probe for it. A
- * solicitation from an address is for who has it. */
+/* RFC 4862 sections 5.4.3 and 5.4.4: a conflict is an advertisement of the address, or another
+ * host's probe for it. A solicitation from a valid address only looks for the owner. */
 static void
 hear_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, const uint8_t from[6])
 {
@@ -156,7 +157,7 @@ addr_probe_listen(struct addr_probe *p, struct port *port)
 	}
 }
 
-/* False: the port has no frame, or does not take it. */
+/* Sends a probe. False: the port has no frame, or does not take it. */
 static bool
 ask(const struct addr_probe *p, const struct ip_addr *ip)
 {
@@ -165,7 +166,7 @@ ask(const struct addr_probe *p, const struct ip_addr *ip)
 	p->port->ops->alloc(p->port, &b, 1);
 	if (b.count == 0)
 		return false;
-	if (p->vlan != 0) /* the tag goes in front of it */
+	if (p->vlan != 0) /* room for the tag in front */
 		b.data[0] += ETH_TAG_BYTES;
 	b.len[0] = addr_probe_emit(b.data[0], p->port->mac, ip);
 	if (p->vlan != 0) {
@@ -178,7 +179,7 @@ ask(const struct addr_probe *p, const struct ip_addr *ip)
 	return false;
 }
 
-/* The rest of a round. What the port refuses is asked in the next call. */
+/* Sends the remaining probes of a round. A probe that the port refuses is sent in the next call. */
 static bool
 ask_all(struct addr_probe *p)
 {
@@ -194,7 +195,7 @@ ask_all(struct addr_probe *p)
 	return true;
 }
 
-/* Two hosts that start at once do not ask at once. */
+/* Returns a random time, so that two hosts that start together do not probe at the same moment. */
 static uint64_t
 random_ns(const struct addr_probe *p, uint64_t span_ns)
 {

@@ -1,17 +1,17 @@
 /*
- * addr_probe.h - are our addresses free? Asked before the first of them is used: ARP probes (RFC
- * 5227 section 2.1) and duplicate address detection (RFC 4862 section 5.4).
+ * addr_probe.h - checks that our addresses are free before the first of them is used: ARP probes
+ * (RFC 5227 section 2.1) and duplicate address detection (RFC 4862 section 5.4).
  *
- * Three questions of each address, sent from nobody's address; then silence for a while. Whoever
- * answers, or asks the same for himself, has the address. What comes meanwhile is looked at for
- * that and dropped: nothing is served. Frames with our own MAC are our own, or a predecessor's.
+ * Each address is probed three times, from the unspecified address; then the probe waits for a
+ * while. A host that answers, or probes the same address, has it. Frames received meanwhile are
+ * only checked for that and dropped. Frames with our own MAC are our own, or a predecessor's.
  *
- * Shape:  one probe for all ports of a device: the first sends, all are listened to.
+ * Shape:  one probe for all ports of a device: the first port sends, all ports receive.
  * Units:  ns on the caller's clock.
- * Owner:  frames received are given back at once; no frame is kept.
+ * Owner:  received frames are given back at once; no frame is kept.
  * Thread: one, before the cores run.
- * Bounds: PROBE_COUNT questions of each address; PROBE_BURSTS_MAX bursts a port and call; whoever
- *         keeps the port from sending ends it after PROBE_SEND_NS.
+ * Bounds: PROBE_COUNT probes of each address; PROBE_BURSTS_MAX bursts from each port in a call; a
+ *         port that sends nothing ends the probe after PROBE_SEND_NS.
  */
 #ifndef CLOCKOO_ADDR_PROBE_H
 #define CLOCKOO_ADDR_PROBE_H
@@ -30,15 +30,16 @@
 #define PROBE_FRAME_BYTES 78u
 
 struct probe_pace {
-	uint64_t wait_max_ns; /* before the first question, at random: PROBE_WAIT */
-	uint64_t min_ns;      /* between two, at random: PROBE_MIN */
+	uint64_t wait_max_ns; /* random wait before the first probe: PROBE_WAIT */
+	uint64_t min_ns;      /* random time between two probes: PROBE_MIN */
 	uint64_t max_ns;      /* PROBE_MAX */
-	uint64_t silence_ns;  /* after the last: ANNOUNCE_WAIT, and RFC 4861's RetransTimer */
+	/* Silence after the last: ANNOUNCE_WAIT, and RFC 4861's RetransTimer. */
+	uint64_t silence_ns;
 };
 
-/* RFC 5227 section 1.1: 4 to 7 seconds. For links whose switches forward late. */
+/* RFC 5227 section 1.1: 4 to 7 seconds, for links whose switches start to forward late. */
 extern const struct probe_pace probe_pace_long;
-/* A twentieth of that; a neighbour on a wire answers within a millisecond. */
+/* A twentieth of the RFC's times; a neighbour on a wire answers within a millisecond. */
 extern const struct probe_pace probe_pace_short;
 
 enum addr_state {
@@ -50,29 +51,29 @@ enum addr_state {
 
 struct addr_probe {
 	struct port *port;
-	struct ip_addr ip[PROBE_ADDRESSES]; /* zero: none */
+	struct ip_addr ip[PROBE_ADDRESSES]; /* zero: unused */
 	uint16_t vlan, tag;                 /* vlan 0: none */
 	const struct probe_pace *pace;
 	uint64_t seed;
 	enum addr_state state;
-	uint32_t sent;     /* rounds of questions */
-	uint32_t sent_now; /* addresses of this round that were asked for */
+	uint32_t sent;     /* rounds of probes sent */
+	uint32_t sent_now; /* addresses probed in this round */
 	uint64_t due_ns, given_up_ns;
-	struct ip_addr taken; /* ADDR_TAKEN: which */
-	uint8_t taken_by[6];  /* and whose */
+	struct ip_addr taken; /* with ADDR_TAKEN: the address */
+	uint8_t taken_by[6];  /* with ADDR_TAKEN: the MAC that has it */
 };
 
-/* Fills in the times; port, ip, vlan, tag, pace and seed are the caller's. */
+/* Initializes the times. The caller sets port, ip, vlan, tag, pace and seed. */
 void addr_probe_begin(struct addr_probe *p, uint64_t now_ns);
 
-/* All that the port has received. */
+/* Checks and drops every frame that the port has received. */
 void addr_probe_listen(struct addr_probe *p, struct port *port);
 
-/* Asks what is due. link_up: where it is not, the wait begins anew. */
+/* Sends the probes that are due. While link_up is false the wait starts again. */
 enum addr_state addr_probe_tick(struct addr_probe *p, bool link_up, uint64_t now_ns);
 
-/* Write a question at frame; the frame's length. Also asked by a core, of its own addresses, once a
- * link is back. */
+/* Writes a probe at frame and returns its length. A core also probes its own addresses with it when
+ * a link comes up again. */
 uint32_t addr_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip);
 
 #endif

@@ -10,7 +10,7 @@
 
 static const uint8_t mac_broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/* Requests ip; for our own address this is an announcement. */
+/* Requests ip. For our own address this is an announcement. */
 bool
 arp_send_request(struct net *net, const struct ip_addr *ip)
 {
@@ -66,7 +66,7 @@ arp_send_reply(struct net *net, uint32_t rx_index, const struct arp *request)
 	net_count(net, ARP_REPLIES_SENT);
 }
 
-/* The reason to drop the packet; ARP_LEARNED: it is valid. */
+/* Returns ARP_LEARNED if the packet is valid, or the reason to drop it. */
 static enum net_counter
 check_arp(const struct net *net, struct arp *arp, const uint8_t *p, uint32_t len)
 {

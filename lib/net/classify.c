@@ -19,7 +19,7 @@
 #define CLASSIFY_KEEP NET_COUNTER_COUNT
 #define CLASSIFY_IPV4 (NET_COUNTER_COUNT + 1)
 
-/* Frames whose first lines are fetched ahead of the one looked at. */
+/* Distance in frames at which the first lines are prefetched. */
 #define CLASSIFY_PREFETCH 6u
 
 static inline struct ip_dest
@@ -37,8 +37,8 @@ l4_cksum_good(const struct net *net, const struct l3_info *l3, const uint8_t *p,
 	return inet_sum_good(inet_sum(ip_pseudo_sum(net, back, l3->l4_len), p, l3->l4_len));
 }
 
-/* Fast path of check_udp(): would it keep the datagram, with the checksum verified by the port? The
- * slow path finds the reason to drop. */
+/* True if check_udp() would keep the datagram and the port has verified its checksum. Otherwise the
+ * slow path finds the reason to drop it. */
 static inline bool
 udp_is_fast_path(const struct fast_match *match, const uint8_t *p, uint16_t l4_len,
 		 uint32_t ol_flags)
@@ -114,7 +114,7 @@ keep_other(struct classified *in, uint32_t i, enum other_kind kind)
 	return CLASSIFY_KEEP;
 }
 
-/* UDP and echo requests are reassembled: TCP peers have path MTU discovery. */
+/* UDP and echo requests are reassembled. TCP is not: its peers have path MTU discovery. */
 static enum net_counter
 check_fragment(const struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
 {
@@ -154,7 +154,7 @@ ip_cksum_good(uint32_t ol_flags, const uint8_t *p, uint32_t header_len)
 	return ipv4_cksum_good(p, header_len);
 }
 
-/* A parsed header: checksum, destination, source. */
+/* Checks a parsed header: checksum, destination, source. */
 static inline enum net_counter
 check_header4(const struct net *net, const struct ipv4_packet *ip, const uint8_t *p,
 	      uint32_t ol_flags)
@@ -242,8 +242,8 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 	return check_next4(net, in, i, ip.protocol);
 }
 
-/* RFC 4291 sections 2.5.2, 2.5.3 and 2.7. A mapped address would be taken for IPv4. The source of a
- * duplicate address probe is :: (RFC 4862 section 5.4.2). */
+/* RFC 4291 sections 2.5.2, 2.5.3 and 2.7. A mapped address would be mistaken for IPv4. The source
+ * of a duplicate address probe is :: (RFC 4862 section 5.4.2). */
 static bool
 source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next)
 {
@@ -271,8 +271,8 @@ is_our_group(const struct net *net, const struct ip_addr *dst)
 	return false;
 }
 
-/* Which of our addresses dst is, or LOCAL_COUNT. ICMPv6 may come to a group of ours, and is
- * answered from the link-local address. */
+/* Returns which of our addresses dst is, or LOCAL_COUNT. ICMPv6 may also be addressed to a group of
+ * ours, and is answered from the link-local address. */
 static uint8_t
 local6(const struct net *net, const struct ip_addr *dst, uint8_t next)
 {
@@ -339,7 +339,7 @@ check_ipv6(struct net *net, struct classified *in, uint32_t i)
 	return fragment ? check_fragment(net, in, i, ip.next) : check_next6(net, in, i, ip.next);
 }
 
-/* Frames to a multicast group of ours. Broadcast is accepted for ARP only. */
+/* True for frames to a multicast group of ours. Broadcast is accepted for ARP only. */
 static bool
 multicast_frame_is_ours(const struct eth_header *eth, uint16_t type)
 {
@@ -375,7 +375,8 @@ eth_source_valid(const struct net *net, const struct eth_header *eth)
 	return !eth_mac_is_group(eth->src) && !eth_mac_equal(eth->src, net->port->mac);
 }
 
-/* Frames with a tag, to a group, or of another type than IPv4. CLASSIFY_IPV4: IPv4 behind a tag. */
+/* Checks frames with a tag, to a group, or of another type than IPv4. CLASSIFY_IPV4: IPv4 behind a
+ * tag. */
 static __attribute__((noinline)) int
 check_other(struct net *net, struct classified *in, uint32_t i)
 {
@@ -407,7 +408,7 @@ check_other(struct net *net, struct classified *in, uint32_t i)
 	return keep_other(in, i, OTHER_ARP);
 }
 
-/* The slow path: layer by layer, with the reason to drop. */
+/* The slow path checks layer by layer and finds the reason to drop. */
 static __attribute__((noinline)) enum net_counter
 classify_slow(struct net *net, struct classified *in, uint32_t i)
 {
@@ -433,7 +434,8 @@ classify_slow(struct net *net, struct classified *in, uint32_t i)
 /* First bytes of martian source addresses, as in source_valid(). */
 static const bool martian_net[256] = {[0] = true, [127] = true, [224 ... 255] = true};
 
-/* The table has the martians, too. Of denied sources the slow path drops what is not TCP. */
+/* True if the source needs no check by the slow path. The table includes the martians. For denied
+ * sources the slow path drops everything but TCP. */
 static inline __attribute__((always_inline)) bool
 source_is_fast(const uint32_t *access, const uint8_t src[4])
 {
@@ -446,9 +448,9 @@ source_is_fast(const uint32_t *access, const uint8_t src[4])
 }
 
 /*
- * Would classify_slow() accept the Ethernet header and an IPv4 header without options? Both are
- * compared under a mask, word by word in memory order. Reading beyond a short frame is safe: its
- * memory is longer than the headers (port.h).
+ * True if classify_slow() would accept the Ethernet header and an IPv4 header without options. Both
+ * are compared under a mask, word by word in memory order. Reading beyond a short frame is safe:
+ * its memory is longer than the headers (port.h).
  */
 static inline __attribute__((always_inline)) bool
 is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags,
@@ -498,7 +500,8 @@ check_frame(struct net *net, struct classified *in, uint32_t i, const uint32_t *
 	return check_next4(net, in, i, h->protocol);
 }
 
-/* A request is often longer than one line; the frame's start is aligned to one. */
+/* Prefetches two lines, since a request is often longer than one. The frame's start is aligned to a
+ * line. */
 static inline void
 fetch(const struct burst *rx, uint32_t i, uint32_t count)
 {
@@ -508,8 +511,8 @@ fetch(const struct burst *rx, uint32_t i, uint32_t count)
 	prefetch(rx->data[i] + CACHE_LINE_BYTES);
 }
 
-/* access: of the list of networks, or NULL. Made twice, so that a core without one has no
- * instruction for it a frame. */
+/* access: the table of networks, or NULL. Instantiated twice, so that a core without a table
+ * executes no instruction for it. */
 static inline __attribute__((always_inline)) void
 classify_all(struct net *net, struct classified *in, const uint32_t *access)
 {

@@ -12,9 +12,9 @@
 #include "wire/ipv6_wire.h"
 #include "wire/tcp_wire.h"
 
-#define QUOTED_BYTES 8u /* of TCP: its ports and the sequence number */
+#define QUOTED_BYTES 8u /* of TCP: the ports and the sequence number */
 
-/* The quoted packet. */
+/* The quoted packet of an error. */
 struct quote {
 	struct ip_addr src, dst;
 	uint8_t protocol;
@@ -51,8 +51,8 @@ add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu)
 	return ICMP_TOO_BIG;
 }
 
-/* RFC 792: the IP header and at least 8 bytes of its payload. The total length is that of the
- * packet as it was sent, so only the header's length is compared with the bytes that are here. */
+/* RFC 792 quotes the IP header and at least 8 bytes of its payload. The total length is that of the
+ * original packet, so only the header's length is compared with the bytes received. */
 static bool
 quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 {
@@ -87,7 +87,7 @@ icmp_error(struct net *net, const uint8_t *p, uint32_t len)
 	return add_pmtu_report(net, &q, be16_get(h->seq));
 }
 
-/* We send no extension headers: a quote with one is not of our packet. */
+/* We send no extension headers, so a quote with one is not of our packet. */
 static bool
 quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len)
 {

@@ -14,7 +14,8 @@
 #include "wire/ipv6_wire.h"
 #include "wire/udp_wire.h"
 
-/* Errors come from routers, whose addresses no list of clients has; echo requests do not. */
+/* Echo requests are subject to the access list. Errors are not: they come from routers, whose
+ * addresses no list of clients has. */
 static enum net_counter
 check_echo(struct net *net, const struct ip_addr *src, uint32_t packet_len)
 {
@@ -27,7 +28,7 @@ check_echo(struct net *net, const struct ip_addr *src, uint32_t packet_len)
 		       : DROP_ICMP_RATE_LIMIT;
 }
 
-/* The counter of what is done with the message. */
+/* Handles a message and returns the counter to count. */
 static enum net_counter
 check_icmp(struct net *net, const struct ip_addr *src, const uint8_t *p, uint32_t len)
 {
@@ -140,7 +141,7 @@ icmp6_input(struct net *net, uint32_t rx_index)
 
 /* ---- echo requests in fragments ---- */
 
-/* Turns a whole request into its reply. Returns ICMP_ECHO_REPLIES, or why it is dropped. */
+/* Turns a complete request into its reply. Returns ICMP_ECHO_REPLIES, or the reason to drop it. */
 static enum net_counter
 echo_reply_make(const struct net *net, const struct reassembled *echo, struct ip_dest back)
 {
@@ -164,7 +165,7 @@ echo_reply_make(const struct net *net, const struct reassembled *echo, struct ip
 	return ICMP_ECHO_REPLIES;
 }
 
-/* Every frame of the reply counts for the limits, so that a long request gains nothing. */
+/* Every frame of the reply counts for the limits, so a long request gains nothing. */
 static bool
 echo_fragments_allowed(struct net *net, uint32_t frames)
 {
@@ -174,7 +175,7 @@ echo_fragments_allowed(struct net *net, uint32_t frames)
 	       rate_limit_take(&net->echo_limit, net->now_ns, frames, ECHO_REPLIES_MAX);
 }
 
-/* The reply goes in pieces of this link's size, to where the last fragment came from. */
+/* Sends the reply in fragments of this link's size to the MAC the last fragment came from. */
 static enum net_counter
 echo_answer(struct net *net, uint32_t rx_index, const struct reassembled *echo)
 {

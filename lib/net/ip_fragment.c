@@ -15,7 +15,7 @@ ip_fragment_bytes(const struct net *net, uint8_t local)
 	return (net->port->mtu - headers) & ~7u;
 }
 
-/* The header sum of ipv4_finish is of packets that may not be fragmented. */
+/* The header sum of ipv4_finish is for packets that may not be fragmented. */
 static void
 fragment4_finish(struct net *net, uint8_t *l4, const struct ip_fragment *piece)
 {

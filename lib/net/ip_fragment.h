@@ -10,19 +10,19 @@
 
 #include "net_core.h"
 
-/* A piece of a datagram. All of one have the same id; at is a multiple of 8, and so is len if more
- * follow. */
+/* A fragment. All fragments of a datagram have the same id. at is a multiple of 8, and so is len if
+ * more follow. */
 struct ip_fragment {
 	const uint8_t *data;
 	uint32_t id, at, len;
 	bool more;
 };
 
-/* Sends a piece in a fresh frame, whose checksum of L4 is in its bytes. A whole datagram over IPv6
- * has no fragment header. False: no slot or no frame. */
+/* Sends a fragment in a fresh frame; the L4 checksum is already in its bytes. A datagram in one
+ * piece over IPv6 has no fragment header. False: no slot or no frame. */
 bool ip_send_fragment(struct net *net, const uint8_t mac[6], struct ip_dest dest,
 		      const struct ip_fragment *piece);
-/* Returns the most bytes of a piece that others follow. */
+/* Returns the most bytes in a fragment that others follow. */
 uint32_t ip_fragment_bytes(const struct net *net, uint8_t local);
 
 #endif

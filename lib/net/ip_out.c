@@ -12,8 +12,8 @@
 static_assert((int)IPV4_UDP == (int)IPV6_UDP && (int)IPV4_TCP == (int)IPV6_TCP,
 	      "one number for both families");
 
-/* Length and checksum of an IPv4 header without options. The sum starts from the template's
- * (ip_sum) and not from the bytes just written, which would wait for the stores. */
+/* Fills in length and checksum of an IPv4 header without options. The sum starts from the
+ * template's (ip_sum) and not from the bytes just written, which would wait for the stores. */
 static inline void
 ipv4_finish(const struct net *net, struct ipv4_header *h, uint16_t total_len)
 {
@@ -55,7 +55,7 @@ l4_ol_flags(const struct net *net, uint8_t protocol)
 	}
 }
 
-/* The L4 checksum from the pseudo header's sum, in software or by the port. */
+/* Finishes the L4 checksum from the pseudo header's sum, in software or by the port. */
 static void
 l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint32_t ol_flags,
 	  bool is_udp)
@@ -66,8 +66,8 @@ l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint
 	if (ol_flags != 0) {
 		cksum = inet_sum_field(pseudo);
 	} else {
-		/* All ones for zero is UDP's rule (RFC 768). To all others both zeros are equal,
-		 * but all ones is no complement of a sum (RFC 1624), and Wireshark says so. */
+		/* Only UDP replaces zero by all ones (RFC 768). For other protocols both are equal,
+		 * but all ones is no complement of a sum (RFC 1624), and Wireshark reports it. */
 		cksum = inet_cksum(inet_sum(pseudo, l4, l4_len));
 		if (is_udp && load_u16(cksum.b) == 0)
 			cksum = be16_of(0xffff);
@@ -131,7 +131,7 @@ ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len, uint
 	if (unlikely(from.l4_offset != L4_AT)) {
 		if (from.local != LOCAL_V4)
 			return ip6_reply_in_place(net, from, l4_len, protocol);
-		/* The reply has no options: the payload moves up. */
+		/* The reply has no options, so the payload moves up. */
 		memmove(frame + L4_AT, frame + from.l4_offset, l4_len);
 	}
 	memcpy(eth->dst, eth->src, sizeof eth->dst);

@@ -40,7 +40,7 @@ nd_write(const struct net *net, uint8_t *frame, const struct nd_dest *dest, stru
 	memcpy(p + ICMP6_CKSUM_OFFSET, &cksum, sizeof cksum);
 }
 
-/* In a fresh frame, to a group. */
+/* Sends a message in a fresh frame to a group. */
 static bool
 nd_send(struct net *net, uint8_t local, const struct ip_addr *group, struct nd *nd)
 {
@@ -56,7 +56,7 @@ nd_send(struct net *net, uint8_t local, const struct ip_addr *group, struct nd *
 	return true;
 }
 
-/* RFC 4861 section 7.2.2; for stale entries too. */
+/* RFC 4861 section 7.2.2, also for stale entries. */
 bool
 nd_send_solicit(struct net *net, const struct ip_addr *ip)
 {
@@ -80,7 +80,7 @@ nd_send_unsolicited(struct net *net, uint8_t local)
 	return nd_send(net, local, &all, &nd);
 }
 
-/* The local address that is the target; LOCAL_COUNT: none. */
+/* Returns the local address that is the target; LOCAL_COUNT: none. */
 static uint8_t
 target_local(const struct net *net, const struct ip_addr *target)
 {
@@ -90,7 +90,8 @@ target_local(const struct net *net, const struct ip_addr *target)
 	return LOCAL_COUNT;
 }
 
-/* In the solicitation's frame: to the sender, or to all nodes if it has no address yet. */
+/* Answers in the solicitation's frame: to the sender, or to all nodes if the sender has no address
+ * yet. */
 static void
 nd_send_advert(struct net *net, uint32_t rx_index, const struct nd *asked)
 {
@@ -120,7 +121,7 @@ header_of(const struct net *net, uint32_t rx_index)
 	return (const struct ipv6_header *)(net->in->rx.data[rx_index] + ETH_HEADER_BYTES);
 }
 
-/* RFC 4861 section 7.2.3. ND_ADVERTS_SENT: an advertisement is due. */
+/* RFC 4861 section 7.2.3. Returns ND_ADVERTS_SENT if an advertisement is due. */
 static enum net_counter
 process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
 {
@@ -129,7 +130,7 @@ process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
 	if (target_local(net, &nd->target) == LOCAL_COUNT)
 		return DROP_ND_TARGET;
 	if (ip_addr_is_zero(src)) {
-		/* Section 7.1.1: a duplicate address probe. */
+		/* Section 7.1.1: the checks of a duplicate address probe. */
 		if (nd->has_mac || !ipv6_is_group(&header_of(net, rx_index)->dst))
 			return DROP_ND_FORMAT;
 		net_count(net, ND_CONFLICT);
@@ -142,8 +143,8 @@ process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
 		       : ND_ADVERTS_SENT;
 }
 
-/* RFC 4861 section 7.2.5. Without OVERRIDE another MAC than the known one is ignored; without
- * SOLICITED the known one is not confirmed. */
+/* RFC 4861 section 7.2.5. Without OVERRIDE a MAC that differs from the known one is ignored;
+ * without SOLICITED the known one is not confirmed. */
 static enum net_counter
 process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd)
 {

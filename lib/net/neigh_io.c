@@ -29,7 +29,7 @@ on_link6(const struct net *net, const struct ip_addr *ip)
 		ip_addr_same_prefix(ip, &net->cfg.ipv6, net->cfg.prefix6_len));
 }
 
-/* The next hop of dst; zero: no route. */
+/* Returns the next hop of dst; zero: no route. */
 static const struct ip_addr *
 next_hop(const struct net *net, const struct ip_addr *dst)
 {
@@ -57,7 +57,7 @@ local_addr_select(const struct net *net, const struct ip_addr *dst)
 										   : LOCAL_GLOBAL6;
 }
 
-/* A limit for each group of stations: with one for all, a flood of requests would use up the
+/* A limit for each group of stations. With a single limit, a flood of requests would use up the
  * replies of honest stations, which then could not reach us. */
 bool
 neigh_rate_limited(struct net *net, const uint8_t mac[6])
@@ -89,7 +89,7 @@ next_hop_mac(struct net *net, const struct ip_addr *dst, const uint8_t fallback[
 
 	memcpy(mac, fallback, ETH_MAC_BYTES);
 	if (ip_addr_is_zero(hop))
-		return; /* no route: fallback */
+		return; /* no route: the fallback is used */
 	if (likely(neigh_lookup_mt(net->neigh, hop, net->now_ns, mac) == NEIGH_REACHABLE))
 		return;
 	solicit(net, hop);
@@ -114,8 +114,11 @@ next_hop_reachable(const struct net *net, const struct ip_addr *dst, uint8_t mac
 	       neigh_reachable_mt(net->neigh, hop, net->now_ns, mac, until_ns);
 }
 
-/* RFC 5227 section 2.4 (c), for a host that has to keep its address; RFC 4862 section 5.4.4 leaves
- * it open. Whoever believed the other learns ours again. */
+/*
+ * Announces our address again. RFC 5227 section 2.4 (c) has this for a host that must keep its
+ * address; RFC 4862 section 5.4.4 leaves it open. Neighbours that believed the other host learn our
+ * MAC again.
+ */
 void
 neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6])
 {
@@ -127,8 +130,8 @@ neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6])
 		net_count(net, ADDRESS_DEFENDED);
 }
 
-/* Behind a link that was down may be a network in which others have our addresses: whoever does
- * answers, and is a conflict. */
+/* Probes our addresses again after the link was down: it may lead to another network, where others
+ * have them. The owner answers, which is a conflict. */
 static void
 probe_again(struct net *net)
 {
@@ -152,8 +155,11 @@ announce(struct net *net)
 			net_count(net, ND_SOLICITS_SENT);
 }
 
-/* RFC 5227 section 2.3, RFC 4861 section 7.2.6: neighbours may have another MAC for our address,
- * and switches another port. Repeated, since announcements are not acknowledged. */
+/*
+ * RFC 5227 section 2.3, RFC 4861 section 7.2.6: announces our addresses, for which neighbours may
+ * have another MAC and switches another port. Repeated, since announcements are not
+ * acknowledged.
+ */
 void
 neigh_tick(struct net *net)
 {

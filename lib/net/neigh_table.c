@@ -10,34 +10,34 @@
 
 #define MAC_BITS 48u
 
-/* Fields are atomics because readers look while a writer writes; the set's version says whether
- * what they saw belongs together. */
+/* Fields are atomics because readers read while a writer writes. The set's version shows whether
+ * the values belong together. */
 struct neigh_entry {
-	_Atomic uint64_t mac;          /* first byte lowest; 0: asked for, not answered */
-	_Atomic uint64_t confirmed_ns; /* when mac was last heard */
+	_Atomic uint64_t mac;          /* first byte lowest; 0: solicited and not answered */
+	_Atomic uint64_t confirmed_ns; /* when mac was last confirmed */
 	_Atomic uint64_t solicited_ns; /* 0: never */
 	_Atomic uint64_t ip[2];        /* both 0: free */
 };
 
 struct neigh_set {
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t version; /* odd: being written */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t version; /* odd while it is written */
 	struct neigh_entry way[NEIGH_WAYS];
 };
 static_assert(sizeof(struct neigh_set) == 3 * CACHE_LINE_BYTES, "sets do not share lines");
 
 struct neigh_table {
 	_Atomic uint32_t generation;
-	_Atomic uint32_t announce_round; /* how often our addresses were to be told */
-	_Atomic uint32_t announce_taken; /* the last round that a core took on */
-	/* Conflicts are rare, or an attack: a line that nobody else reads. */
+	_Atomic uint32_t announce_round; /* number of the current round of announcements */
+	_Atomic uint32_t announce_taken; /* last round that a core has taken */
+	/* Conflicts are rare, or an attack, so they have a line that no lookup reads. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t defended_ns[NEIGH_OURS]; /* 0: never */
 	_Atomic uint64_t conflicts;
-	_Atomic uint64_t conflict_last; /* a MAC, and above it the number of the address */
+	_Atomic uint64_t conflict_last; /* a MAC, and the number of our address above it */
 	struct neigh_set set[NEIGH_SETS];
 };
 static_assert(NEIGH_SETS == 256, "the set is a byte");
 
-/* What a reader takes out of an entry. */
+/* The values that a reader copies from an entry. */
 struct neigh_copy {
 	uint64_t mac, confirmed_ns, solicited_ns;
 };
@@ -45,7 +45,8 @@ struct neigh_copy {
 #define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
-/* Cores read the clock one by one, so another's "now" may be a little ahead of ours. */
+/* Cores read the clock at different moments, so another core's "now" may be a little ahead of
+ * ours. */
 static uint64_t
 age(uint64_t since_ns, uint64_t now_ns)
 {
@@ -67,8 +68,8 @@ mac_pack(const uint8_t mac[6])
 static struct neigh_set *
 set_of(struct neigh_table *t, const struct ip_addr *ip)
 {
-	/* A subnet of IPv4, hosts numbered by hand and cards of one vendor differ in these. What a
-	 * neighbour can aim at is the room of one set, and with it the MAC its frames come from. */
+	/* Addresses of an IPv4 subnet, hosts numbered by hand and cards of one vendor differ in
+	 * these bytes. A neighbour can aim at one set only, whose room its own MAC then uses. */
 	return &t->set[ip->b[13] ^ ip->b[14] ^ ip->b[15]];
 }
 
@@ -83,9 +84,11 @@ find(struct neigh_set *set, const struct ip_addr *ip)
 	return NULL;
 }
 
-/* Readers. The acquire load pairs with the release store in unlock: an even version shows the
- * entries as of that unlock. The fence pairs with the one in try_lock: a reader that saw any
- * later write sees the odd version too. */
+/*
+ * Copies an entry. The acquire load pairs with the release store in unlock: an even version shows
+ * the entries as of that unlock. The fence pairs with the one in try_lock: a reader that saw any
+ * later write sees the odd version too.
+ */
 static bool
 read_entry(const struct neigh_table *t, const struct ip_addr *ip, struct neigh_copy *copy)
 {
@@ -125,7 +128,7 @@ unlock(struct neigh_set *set)
 	atomic_store_explicit(&set->version, GET(set->version) + 1, memory_order_release);
 }
 
-/* How long an entry has been of no use; 0: it must stay. */
+/* Returns how long an entry has been of no use; 0: it must stay. */
 static uint64_t
 idle_for(const struct neigh_entry *e, uint64_t now_ns)
 {
@@ -140,7 +143,7 @@ idle_for(const struct neigh_entry *e, uint64_t now_ns)
 	return confirmed < NEIGH_REACHABLE_NS ? 0 : confirmed;
 }
 
-/* The entry that may be made over for another address: the one idle longest, if any. */
+/* Returns the entry to reuse for another address: the one of no use for longest, if any. */
 static struct neigh_entry *
 victim(struct neigh_set *set, uint64_t now_ns)
 {
@@ -158,7 +161,7 @@ victim(struct neigh_set *set, uint64_t now_ns)
 	return found;
 }
 
-/* Under the lock. NULL: all entries must stay. */
+/* Call under the lock. NULL: all entries must stay. */
 static struct neigh_entry *
 find_or_add(struct neigh_set *set, const struct ip_addr *ip, uint64_t now_ns)
 {
@@ -177,7 +180,7 @@ find_or_add(struct neigh_set *set, const struct ip_addr *ip, uint64_t now_ns)
 	return e;
 }
 
-/* Returns whether somebody may have been told another. */
+/* Returns true if a core may have been given another MAC before. */
 static bool
 confirm(struct neigh_entry *e, const uint8_t mac[6], uint64_t now_ns)
 {
@@ -188,7 +191,7 @@ confirm(struct neigh_entry *e, const uint8_t mac[6], uint64_t now_ns)
 	return was != 0 && was != is;
 }
 
-/* After the unlock that it speaks of: pairs with the acquire in neigh_generation_mt. */
+/* Call after the unlock of the change. Pairs with the acquire in neigh_generation_mt. */
 static void
 publish_change(struct neigh_table *t)
 {
@@ -242,8 +245,8 @@ neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64
 	return entry_state(&copy, now_ns, mac) == NEIGH_REACHABLE;
 }
 
-/* Pairs with the release in publish_change: who reads the number of a change finds it in the table.
- */
+/* Pairs with the release in publish_change: a core that reads the new generation finds the change
+ * in the table. */
 uint32_t
 neigh_generation_mt(const struct neigh_table *t)
 {
@@ -294,7 +297,7 @@ neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t n
 	struct neigh_entry *e;
 	bool due;
 
-	/* Most calls end here, without writing: every segment to a stale address asks. */
+	/* Most calls end here, without writing: every segment to a stale address makes one. */
 	if (read_entry(t, ip, &copy) && !solicit_due(copy.solicited_ns, now_ns))
 		return false;
 	if (!try_lock(set))
@@ -330,7 +333,8 @@ neigh_note_conflict_mt(struct neigh_table *t, uint32_t which, const uint8_t mac[
 {
 	ensure(which < NEIGH_OURS);
 	SET(t->conflict_last, mac_pack(mac) | (uint64_t)which << MAC_BITS);
-	/* Pairs with the load in neigh_conflicts_mt: who sees the number sees a MAC, too. */
+	/* Pairs with the load in neigh_conflicts_mt: a reader that sees the count sees a MAC
+	 * too. */
 	atomic_fetch_add_explicit(&t->conflicts, 1, memory_order_release);
 }
 

@@ -10,7 +10,7 @@
  * Units:  ns on the cores' common clock.
  * Thread: neigh_*_mt by any core. A reader retries a set that is being written NEIGH_TRIES_MAX
  *         times, then the address counts as unknown. A writer that finds the lock taken gives up.
- * Errors: none: what is unknown is solicited again.
+ * Errors: none: an unknown address is solicited again.
  * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one request an address in NEIGH_SOLICIT_NS. Reachable
  *         and incomplete entries are never replaced.
  */
@@ -26,19 +26,22 @@
 #define NEIGH_WAYS      4u
 #define NEIGH_TRIES_MAX 4u
 
-#define NEIGH_REACHABLE_NS (30ull * 1000000000)  /* RFC 4861's REACHABLE_TIME; ARP names none */
-#define NEIGH_EXPIRE_NS    (180ull * 1000000000) /* RFC 1122 2.3.2.1: out-of-date entries go */
-#define NEIGH_SOLICIT_NS   (1ull * 1000000000)   /* RFC 1122 2.3.2.1: 1 a second, a destination */
-#define NEIGH_DEFEND_NS    (10ull * 1000000000)  /* RFC 5227 section 1.1, DEFEND_INTERVAL */
-#define NEIGH_OURS         3u                    /* our addresses, by number */
-#define NEIGH_ROUND_FIRST  1u                    /* of announcements; later ones follow a link-up */
+#define NEIGH_REACHABLE_NS (30ull * 1000000000) /* RFC 4861's REACHABLE_TIME; ARP names none */
+/* RFC 1122 2.3.2.1: out-of-date entries are removed. */
+#define NEIGH_EXPIRE_NS (180ull * 1000000000)
+/* RFC 1122 2.3.2.1: one request a second for each destination. */
+#define NEIGH_SOLICIT_NS (1ull * 1000000000)
+#define NEIGH_DEFEND_NS  (10ull * 1000000000) /* RFC 5227 section 1.1, DEFEND_INTERVAL */
+#define NEIGH_OURS       3u                   /* number of our addresses */
+/* First round of announcements; each link-up begins another. */
+#define NEIGH_ROUND_FIRST 1u
 
 struct neigh_table;
 
 enum neigh_state {
 	NEIGH_UNKNOWN,
-	NEIGH_STALE,     /* mac is filled in; to be solicited */
-	NEIGH_REACHABLE, /* mac is filled in */
+	NEIGH_STALE,     /* mac is valid and should be solicited */
+	NEIGH_REACHABLE, /* mac is valid */
 };
 
 size_t neigh_table_bytes(void);
@@ -47,36 +50,40 @@ struct neigh_table *neigh_table_create(struct region *region);
 enum neigh_state neigh_lookup_mt(const struct neigh_table *t, const struct ip_addr *ip,
 				 uint64_t now_ns, uint8_t mac[6]);
 
-/* The same, true if it is reachable; and until when it is, if nothing changes. */
+/* True if the address is reachable. *until_ns: until when it is, if nothing changes. */
 bool neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
 			uint8_t mac[6], uint64_t *until_ns);
 
-/* Changes whenever an address gets another MAC. A result of neigh_reachable_mt() is valid until its
- * time while this stays what it was before that call. */
+/*
+ * Returns a number that changes whenever an address gets another MAC. A result of
+ * neigh_reachable_mt() is valid until its time while this number stays what it was before that
+ * call.
+ */
 uint32_t neigh_generation_mt(const struct neigh_table *t);
 
-/* RFC 826's merge, RFC 4861 section 7.2.5: refreshes an existing entry. False: none. */
+/* Refreshes an existing entry (RFC 826's merge, RFC 4861 section 7.2.5). False: there is none. */
 bool neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 		     uint64_t now_ns);
 
-/* Refreshes or adds. False: no room, or the set is locked. */
+/* Refreshes or adds an entry. False: no room, or the set is locked. */
 bool neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 		    uint64_t now_ns);
 
-/* True: the caller sends the request; no other core may for NEIGH_SOLICIT_NS. */
+/* True: the caller sends the request, and no other core may for NEIGH_SOLICIT_NS. */
 bool neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns);
 
-/* Begins a round of announcements, after link-up. A new table begins with one. */
+/* Begins a round of announcements after link-up. A new table begins with one. */
 void neigh_announce_mt(struct neigh_table *t);
 uint32_t neigh_announce_round_mt(const struct neigh_table *t);
-/* True for one core a round: the caller announces. */
+/* True for one core in each round: the caller announces. */
 bool neigh_may_announce_mt(struct neigh_table *t, uint32_t round);
 
-/* Our address number `which` is used by mac, too. */
+/* Records that mac uses our address number `which`, too. */
 void neigh_note_conflict_mt(struct neigh_table *t, uint32_t which, const uint8_t mac[6]);
-/* True: the caller defends that address; no other core may for NEIGH_DEFEND_NS. */
+/* True: the caller defends the address, and no other core may for NEIGH_DEFEND_NS. */
 bool neigh_may_defend_mt(struct neigh_table *t, uint32_t which, uint64_t now_ns);
-/* For operators: how often that was, and whose the last one was. False: never. */
+/* The number of conflicts, and the address and MAC of the last one, for operators. False: there was
+ * none. */
 struct neigh_conflicts {
 	uint64_t count;
 	uint32_t which;

@@ -1,5 +1,5 @@
 /*
- * net.c - one core's net: made at start; its part of each stage.
+ * net.c - creates one core's net, and runs its part of each stage.
  */
 #include "neigh_table.h"
 #include "net_core.h"
@@ -29,7 +29,8 @@ mask_of(uint32_t prefix_len)
 	return prefix_len == 0 ? 0 : 0xffffffffu << (32 - prefix_len);
 }
 
-/* The sum of the header ipv4_emit writes, without what differs from packet to packet. */
+/* Returns the sum of the header that ipv4_emit writes, without the fields that differ between
+ * packets. */
 static uint64_t
 header_template_sum(uint32_t our_ip)
 {

@@ -1,6 +1,6 @@
 /*
- * net.h - one core's net: Ethernet, neighbours, IPv4, IPv6, ICMP and UDP. Public: what all
- * rooms above name, and datagrams for the service.
+ * net.h - one core's net: Ethernet, neighbours, IPv4, IPv6, ICMP and UDP. Public: types for all
+ * rooms above, and datagrams for the service.
  *
  * lib/stack drives it, and lib/tcp sends through it (net_core.h); it knows neither.
  *
@@ -8,7 +8,7 @@
  * Units:  peers' addresses are struct ip_addr; our IPv4 address and all ports are in host order.
  * Owner:  payloads are valid until stack_release(), those of datagrams kept until the next one.
  * Thread: core-local.
- * Errors: false or NULL; what is dropped is counted by reason (NET_COUNTERS).
+ * Errors: false or NULL; drops are counted by reason (NET_COUNTERS).
  * Bounds: frames sent in a turn: TX_QUEUE_MAX. Datagrams kept over turns: UDP_BACKLOG_MAX.
  *         Received frames that connections hold: rx_frames_max.
  */
@@ -27,9 +27,9 @@
 /* Frames that a stack may own at once, besides cfg->rx_frames_max: its frame cache, its transmit
  * queue, and a burst. The port's pool is sized by it. */
 #define STACK_FRAMES_MAX (FRAME_CACHE_MAX + TX_QUEUE_MAX + BURST_MAX)
-/* Unread datagrams kept for later turns; with UDP a stack owns so many frames more. */
+/* Unread datagrams kept for later turns. With UDP a stack owns this many more frames. */
 #define UDP_BACKLOG_MAX 1024u
-#define UDP_SOURCES     1024u /* sources of datagrams are told apart by so many hashed cells */
+#define UDP_SOURCES     1024u /* hashed cells that distinguish the sources of datagrams */
 
 struct access_list;
 
@@ -37,21 +37,23 @@ struct net_config {
 	uint32_t ipv4;       /* our address */
 	uint32_t prefix_len; /* 0..32 */
 	uint32_t gateway;    /* 0 = none */
-	/* IPv6: the link-local address is made from the port's MAC; this is a second one. */
-	struct ip_addr ipv6;              /* zero = none */
-	bool ipv6_off;                    /* not even the link-local one: IPv6 frames are dropped */
-	uint32_t prefix6_len;             /* 0..128 */
-	struct ip_addr gateway6;          /* zero = none */
-	uint16_t vlan;                    /* 802.1Q tag on every frame, in and out; 0 = none */
-	uint8_t vlan_priority;            /* of what we send, 0..7 */
+	/* IPv6: the link-local address is made from the port's MAC; ipv6 is a second one. */
+	struct ip_addr ipv6; /* zero = none */
+	/* No IPv6 at all, not even link-local: IPv6 frames are dropped. */
+	bool ipv6_off;
+	uint32_t prefix6_len;    /* 0..128 */
+	struct ip_addr gateway6; /* zero = none */
+	/* 802.1Q tag on every frame received and sent; 0 = none. */
+	uint16_t vlan;
+	uint8_t vlan_priority;            /* of frames sent, 0..7 */
 	uint16_t udp_port;                /* 0 = off */
-	uint16_t udp_ports;               /* number of ports from udp_port on; 0 is one */
+	uint16_t udp_ports;               /* number of ports from udp_port on; 0 counts as one */
 	uint32_t rx_frames_max;           /* received frames that all connections may hold */
-	const struct access_list *access; /* who is let in; NULL: everybody */
-	uint64_t seed;                    /* of hashes: flows, stations, sources */
+	const struct access_list *access; /* sources that are allowed; NULL: all */
+	uint64_t seed;                    /* of hashes of flows, stations and sources */
 };
 
-/* Local addresses: a reply leaves from the one that the request was sent to. */
+/* Local addresses. A reply has the source address that the request was sent to. */
 enum local {
 	LOCAL_V4,
 	LOCAL_LINK6,
@@ -67,79 +69,86 @@ struct classified {
 	struct l3_info {
 		_Alignas(8) struct ip_addr src_ip; /* a row is 24 bytes */
 		uint16_t l4_offset;                /* bytes from the frame's start */
-		uint16_t l4_len; /* header and payload, from the IP total length */
-		uint8_t local;   /* enum local: the destination */
-		uint8_t kind;    /* of other[]: enum other_kind */
+		uint16_t l4_len;                   /* header and payload, by the IP total length */
+		uint8_t local;                     /* enum local: the destination */
+		uint8_t kind;                      /* of other[]: enum other_kind */
 	} l3[BURST_MAX];
 };
 
 /* ---- datagrams, for the service ---- */
 
-/* The handle that users hold: it begins with a struct net (net_core.h). */
+/* The handle that users keep. Its first member is a struct net (net_core.h). */
 struct stack;
 
-/* The sender of a datagram, and where the reply goes. */
+/* The sender of a datagram, to which the reply goes. */
 struct udp_peer {
 	uint8_t mac[6];
-	uint16_t our_port; /* destination of the request, source of the reply */
+	uint16_t our_port; /* destination port of the request, source port of the reply */
 	uint16_t port;
 	struct ip_addr ip;
-	uint8_t local; /* enum local: the same for the address */
+	uint8_t local; /* enum local: the destination of the request, the source of the reply */
 };
 
 struct datagram {
 	struct udp_peer from;
 	struct view payload;
-	/* Private to the stack: the frame it came in, or the last fragment's. */
+	/* Private to the stack: the frame of the datagram, or of its last fragment. */
 	struct frame *frame;
 	uint8_t *start;
 	uint16_t l4_offset; /* bytes from start */
-	uint16_t cell;      /* of its source, while it is kept */
+	uint16_t cell;      /* while it is kept: the cell of its source */
 	bool answered;
-	bool kept;         /* from an earlier turn: */
-	uint64_t since_ns; /* the one in which it was received */
+	bool kept;         /* kept from an earlier turn */
+	uint64_t since_ns; /* turn in which it was received */
 };
 
-/* The datagrams of this turn, oldest first: those kept, then those received. */
+/* Returns the datagrams of this turn, oldest first: those kept, then those received. */
 struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
-/* Keeps the datagrams from number `first` on for the next turn, bytes in place. The last call of a
- * turn counts; without one all are freed. Beyond a source's limit or UDP_BACKLOG_MAX the newest are
- * dropped. */
+/*
+ * Keeps the datagrams from number `first` on for the next turn, bytes in place. The last call of a
+ * turn counts; without a call all are freed. Beyond a source's limit or UDP_BACKLOG_MAX the newest
+ * are dropped.
+ */
 void stack_datagrams_defer(struct stack *s, uint32_t first);
-/* The source that a peer counts as: an IPv4 address, or the /64 of an IPv6 address, hashed; below
- * UDP_SOURCES. */
+/* Returns the source that a peer counts as, below UDP_SOURCES: a hash of an IPv4 address, or of the
+ * /64 of an IPv6 address. */
 uint32_t stack_udp_source(const struct stack *s, const struct udp_peer *from);
-/* At the end of the turn datagrams kept of waiting sources are passed over: up to BURST_MAX of
- * others' go to the front; of one source none overtakes another. first_stays: not the first one.
- * waiting: a bit for each source, the caller's; read until the next call. */
+/*
+ * At the end of the turn up to BURST_MAX kept datagrams move ahead of those whose sources wait.
+ * Datagrams of one source keep their order. first_stays: the first datagram is not moved. waiting:
+ * the caller's bitmap of sources, which is read until the next call.
+ */
 void stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool first_stays);
-/* Where an in-place reply is written (over the request), and its room. */
+/* Returns where an in-place reply is written (over the request), and its room. */
 uint8_t *udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room);
 /* Sends the request's frame back with payload_len bytes of payload. */
 void udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len);
-/* Resolves to->mac by route, and chooses to->local; ip and port are set. False: not known yet, and
- * solicited as far as the limits allow; try again. Call between stack_input() and stack_output().
+/*
+ * Resolves to->mac by route and chooses to->local; ip and port are set by the caller. False: not
+ * known yet, and solicited as far as the limits allow; try again. Call between stack_input() and
+ * stack_output().
  */
 bool udp_resolve(struct stack *s, struct udp_peer *to);
 /* Begins a datagram in a fresh frame, with room for *room bytes of payload; NULL: no room. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);
-void udp_commit(struct stack *s, uint32_t payload_len); /* the one begun last; 0 discards it */
+/* Sends the datagram begun last; 0 discards it. */
+void udp_commit(struct stack *s, uint32_t payload_len);
 
-/* Many datagrams from one port to one peer over IPv4: a header template. */
+/* A header template for many datagrams from one port to one peer over IPv4. */
 #define UDP_FLOW_HEADERS 42u
 struct udp_flow {
 	uint8_t headers[UDP_FLOW_HEADERS]; /* lengths and checksums are zero */
-	uint64_t ip_sum, udp_sum;          /* of the headers, of the pseudo header and ports */
+	/* Sums of the headers, and of the pseudo header and ports. */
+	uint64_t ip_sum, udp_sum;
 };
-/* to: resolved; from: one of our UDP ports. */
+/* to: a resolved peer. from: one of our UDP ports. */
 void udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
 		   struct udp_flow *flow);
-/* Datagrams that may be begun now. */
+/* Returns how many datagrams may be begun now. */
 uint32_t udp_flow_room(const struct stack *s);
-/* Where the next payload goes, with room for stack_datagram_max() bytes; not NULL while
+/* Returns where the next payload goes, with room for the longest datagram over IPv4. Not NULL while
  * udp_flow_room() is not 0. */
 uint8_t *udp_flow_begin(struct stack *s);
 void udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_len);
-uint32_t stack_datagram_max(const struct stack *s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * net_core.h - struct net, and what the transport above it calls (lib/tcp) and drives (lib/stack).
+ * net_core.h - struct net, and the functions for the transport above it (lib/tcp) and lib/stack.
  *
  * A net checks TCP's checksum and sorts its frames into tcp[], which are the transport's. Path MTU
  * reports that quote TCP are data in `pmtu_reports`, which the transport empties each turn.
@@ -27,7 +27,7 @@
 
 #include <emmintrin.h>
 
-/* Frames to send, oldest first: frame i is at burst[i / BURST_MAX], place i % BURST_MAX, so that
+/* Frames to send, oldest first. Frame i is at burst[i / BURST_MAX], place i % BURST_MAX, so that
  * the port gets whole bursts. Frames that the port refuses move to the front. */
 #define TX_QUEUE_BURSTS (TX_QUEUE_MAX / BURST_MAX)
 
@@ -36,9 +36,9 @@ struct tx_queue {
 	struct burst burst[TX_QUEUE_BURSTS];
 };
 
-/* Free frames for what is not answered in place. Refilled from the port to FRAME_CACHE_TARGET at
- * the start of a turn, from freed received frames to FRAME_CACHE_MAX at its end. A stack: the frame
- * put in last is most likely in the CPU's cache. */
+/* Free frames for replies not sent in place. Refilled from the port to FRAME_CACHE_TARGET at the
+ * start of a turn, from freed received frames to FRAME_CACHE_MAX at its end. A stack: the frame put
+ * in last is most likely in the CPU's cache. */
 #define FRAME_CACHE_TARGET TX_QUEUE_MAX
 
 struct frame_cache {
@@ -62,19 +62,19 @@ enum other_kind {
 #define NET_TRANSPORT_COUNTERS_MAX 128u
 
 struct neigh_table;
-struct reasm; /* reasm.h */
+struct reasm; /* see reasm.h */
 
 /* The headers of an expected frame, for one masked compare (classify.c); words in memory order. */
-#define FAST_HIGH_OFFSET 18u /* from behind IPv4's total length to the end of its header */
+#define FAST_HIGH_OFFSET 18u /* first byte after IPv4's total length */
 
 struct fast_match {
 	__m128i low, low_mask; /* Ethernet, and the IPv4 version and IHL */
 	__m128i high, high_mask;
-	uint64_t mac;           /* ours, in the low six bytes */
-	uint32_t ip;            /* ours */
-	uint32_t broadcast;     /* of our subnet; without one, our address */
-	uint32_t udp_port;      /* UINT32_MAX unless there is exactly one */
-	uint64_t out_8, out_16; /* headers sent, from byte 8 and from byte 16; no length */
+	uint64_t mac;           /* our MAC, in the low six bytes */
+	uint32_t ip;            /* our address */
+	uint32_t broadcast;     /* broadcast address of our subnet; without a subnet, our address */
+	uint32_t udp_port;      /* UINT32_MAX unless there is exactly one port */
+	uint64_t out_8, out_16; /* headers sent, from byte 8 and from byte 16, without length */
 	uint32_t len_min;       /* UINT32_MAX with VLAN tags: no fast path */
 };
 
@@ -82,79 +82,78 @@ struct net {
 	struct net_config cfg;
 	struct port *port;
 	struct neigh_table *neigh;
-	uint64_t now_ns;                  /* of this turn */
+	uint64_t now_ns;                  /* time of this turn */
 	uint32_t now_us;                  /* modulo 2^32, for the scoreboard */
 	uint32_t now_ms;                  /* modulo 2^32, for timestamps */
-	struct reasm *reasm, *echo_reasm; /* NULL without UDP; of echo requests */
-	const struct access_list *access; /* NULL: everybody is let in */
+	struct reasm *reasm, *echo_reasm; /* NULL without UDP; for UDP, and for echo requests */
+	const struct access_list *access; /* NULL: every source is allowed */
 
 	uint32_t netmask;
-	uint32_t ip_ol_flags;  /* FRAME_IP_CKSUM_FILL if the port does it, else 0 */
-	uint32_t udp_ol_flags; /* FRAME_L4_CKSUM_FILL, likewise */
-	uint32_t tcp_ol_flags; /* the same, with FRAME_L4_IS_TCP */
-	uint64_t ip_sum;       /* of our IPv4 header less protocol, length, destination */
-	/* Headers of our IPv4 datagrams from the source MAC on, less lengths, destination and
-	 * checksums; sum of the pseudo header less length and destination. */
+	uint32_t ip_ol_flags;  /* FRAME_IP_CKSUM_FILL if the port fills the checksum, else 0 */
+	uint32_t udp_ol_flags; /* FRAME_L4_CKSUM_FILL if the port fills the checksum, else 0 */
+	uint32_t tcp_ol_flags; /* udp_ol_flags, with FRAME_L4_IS_TCP */
+	uint64_t ip_sum;       /* sum of our IPv4 header without protocol, length, destination */
+	/* Headers of our IPv4 datagrams from the source MAC on, without lengths, destination and
+	 * checksums; sum of the pseudo header without length and destination. */
 	uint8_t udp4_template[UDP4_TEMPLATE_BYTES];
 	uint64_t udp4_pseudo_sum;
 	uint16_t udp_span;     /* number of our UDP ports */
 	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port */
 
 	struct ip_addr router4;         /* cfg.gateway; zero: none */
-	struct ip_addr ip[LOCAL_COUNT]; /* ours; zero: none */
+	struct ip_addr ip[LOCAL_COUNT]; /* our addresses; zero: none */
 	bool ipv6_enabled;              /* the MTU is at least IPv6's minimum */
-	uint16_t tag;                   /* of frames sent, if cfg.vlan is set */
+	uint16_t tag;                   /* tag of frames sent, if cfg.vlan is set */
 	uint32_t fast_ether_type;       /* IPv4; UINT32_MAX with VLAN tags */
 	struct fast_match fast;
 
-	uint32_t announce_round; /* the last round of announcements this core has seen */
-	uint32_t announces_left; /* of that round, if this core sends it */
-	uint64_t announce_at_ns; /* the next */
+	uint32_t announce_round; /* last round of announcements that this core has seen */
+	uint32_t announces_left; /* announcements left of that round, if this core sends them */
+	uint64_t announce_at_ns; /* time of the next announcement */
 	struct rate_limit echo_limit, echo_fragment_limit, neigh_limit[NEIGH_LIMITS];
-	struct classified *in;   /* of this turn */
-	bool rx_backlog;         /* this burst was full: the port may have more */
+	struct classified *in;   /* the frames of this turn */
+	bool rx_backlog;         /* the burst was full, so the port may have more frames */
 	uint32_t tx_credits;     /* received frames that may still be answered in place */
-	uint32_t datagram_first; /* index in datagrams[] of this turn's first */
+	uint32_t datagram_first; /* index in datagrams[] of this turn's first datagram */
 	uint32_t datagram_count;
-	uint32_t backlog_count;      /* of them, kept from earlier turns */
-	uint32_t datagrams_withheld; /* the last of them: not seen by the service this turn */
+	uint32_t backlog_count;      /* datagrams of this turn that were kept from earlier turns */
+	uint32_t datagrams_withheld; /* kept, and not shown to the service this turn: the last */
 	uint32_t datagrams_unread;   /* the last of those shown: deferred to the next turn */
 	uint16_t backlog_by_source[UDP_SOURCES]; /* kept, by backlog_cell() */
-	const uint64_t *sources_waiting;         /* the service's; NULL: it never told */
-	bool backlog_first_stays;                /* where the first one's source waits, too */
+	const uint64_t *sources_waiting;         /* the service's bitmap, or NULL */
+	bool backlog_first_stays;                /* the first datagram keeps its place */
 
-	/* The deferred-free list. to_free_max is every received frame this core can own, so there
-	 * is always room. */
+	/* The deferred-free list. to_free_max counts every received frame that this core can own,
+	 * so there is always room. */
 	uint32_t to_free_count, to_free_max;
 	struct frame **to_free;
 	uint8_t **to_free_start;
 
-	struct pmtu_inbox pmtu_reports; /* for the transport, which empties it each turn */
+	struct pmtu_inbox pmtu_reports; /* read and emptied by the transport each turn */
 	struct tx_queue out;
 	struct frame_cache frame_cache;
-	/* The backlog moves to the front only once it begins in the second half. */
+	/* The backlog is moved to the front only once it begins in the second half. */
 	struct datagram datagrams[2 * UDP_BACKLOG_MAX + BURST_MAX];
 	_Alignas(CACHE_LINE_BYTES) struct counter
 		counters[NET_COUNTER_COUNT + NET_TRANSPORT_COUNTERS_MAX];
 };
 
-/* The net of a handle, which begins with it. */
+/* Returns the net of a handle, which is its first member. */
 static inline struct net *
 stack_net(const struct stack *s)
 {
 	return (struct net *)(void *)s;
 }
 
-/* A server has one port, or one a core. A client of its own has several, so that RSS spreads the
- * replies. */
+/* True for our UDP ports. A server has one port, or one for each core. A client has several, so
+ * that RSS spreads the replies. */
 static inline bool
 udp_port_is_ours(const struct net *net, uint16_t port)
 {
 	return (uint16_t)(port - net->cfg.udp_port) < net->udp_span;
 }
 
-/* With a source port of ours, a spoofed datagram would make two caches answer each other forever.
- */
+/* True for a source port of ours: two caches would answer a spoofed datagram forever. */
 static inline bool
 udp_source_is_bad(const struct net *net, const struct udp *udp)
 {
@@ -169,7 +168,7 @@ net_count(struct net *net, enum net_counter which)
 
 /* ---- for the transport ---- */
 
-/* Is there a slot of the transmit queue and a frame for it? */
+/* True if the transmit queue has a slot, and there is a frame for it. */
 static inline bool
 tx_queue_has_room(const struct net *net)
 {
@@ -183,7 +182,7 @@ struct ip_dest {
 	uint8_t protocol;
 };
 
-/* Bytes of the IP header of packets from a local address. */
+/* Returns the bytes of the IP header of packets from a local address. */
 static inline uint32_t
 ip_header_bytes(uint8_t local)
 {
@@ -193,16 +192,16 @@ ip_header_bytes(uint8_t local)
 /* Begins an IP packet to mac in a fresh frame at the end of the transmit queue. Returns where its
  * L4 header goes; NULL: no slot or no frame. */
 uint8_t *ip_begin(struct net *net, const uint8_t mac[6], struct ip_dest dest);
-/* Finishes the packet: IP length and checksum, the L4 checksum over l4_len bytes in software or by
- * the port. cksum_at: offset of that field in the L4 header. Without a commit nothing is sent. */
+/* Finishes the packet: IP length and checksum, L4 checksum over l4_len bytes, in software or by the
+ * port. cksum_at: offset of that field in the L4 header. Without a commit nothing is sent. */
 void ip_commit(struct net *net, uint32_t l4_len, uint32_t cksum_at);
 
-/* The next hop's MAC (on-link or gateway); if it is not in the neighbour table, it is solicited and
- * fallback is returned: the MAC that the peer's frames come from. */
+/* Returns the MAC of the next hop (on-link or gateway). If it is not in the neighbour table, it is
+ * solicited, and fallback is returned: the MAC that the peer's frames come from. */
 void next_hop_mac(struct net *net, const struct ip_addr *dst_ip, const uint8_t fallback[6],
 		  uint8_t mac[6]);
 
-/* The next hop's MAC if the entry is reachable, and until when it is, provided the table's
+/* Returns the MAC of the next hop if it is reachable, and until when it is, provided the table's
  * generation stays (neigh_generation_mt). */
 bool next_hop_reachable(const struct net *net, const struct ip_addr *dst, uint8_t mac[6],
 			uint64_t *until_ns);
@@ -214,31 +213,31 @@ void frame_defer_free(struct net *net, struct frame *f, uint8_t *start);
 /* Source address selection: enum local (RFC 6724). */
 uint8_t local_addr_select(const struct net *net, const struct ip_addr *dst);
 
-/* A frame with all its headers: tx_queue_push() sends it (tx_queue.h). */
+/* Frames with all headers, which tx_queue_push() sends (tx_queue.h). */
 uint8_t *tx_queue_begin(struct net *net); /* a fresh frame; NULL: no slot or no frame */
 uint8_t *tx_queue_begun(struct net *net); /* the same frame again */
 
 /* ---- the stages, for lib/stack ---- */
 
 size_t net_bytes(const struct net_config *cfg);
-/* Fills *net, which is zero. */
+/* Initializes *net, which must be zero. */
 void net_create(struct net *net, struct region *region, const struct net_config *cfg,
 		struct port *port, struct neigh_table *neigh);
 uint32_t net_rx_budget(const struct net *net);
 void net_classify(struct net *net, struct classified *in);
-/* Owns the frames of in->other and in->udp. */
+/* Takes ownership of the frames of in->other and in->udp. */
 void net_input(struct net *net, const struct classified *in);
 void net_release(struct net *net);
 void net_tick(struct net *net);
 uint32_t net_tx(struct net *net);
-uint64_t neigh_next(const struct net *net); /* the next announcement; UINT64_MAX: none */
+uint64_t neigh_next(const struct net *net); /* time of the next announcement; UINT64_MAX: none */
 bool net_has_work(const struct net *net);
 
 /* ---- among its own files ---- */
 
 /* tx_queue.c */
-/* Free slots of the transmit queue for fresh frames: less transmit credits, at most the frame
- * cache. */
+/* Returns the free slots of the transmit queue for fresh frames: without those of transmit credits,
+ * at most the frame cache. */
 uint32_t tx_queue_room(const struct net *net);
 /* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
 void frames_release(struct net *net);
@@ -253,11 +252,11 @@ void rx_frame_drop(struct net *net, uint32_t rx_index);
 struct ip_request {
 	uint8_t *frame;
 	const struct ip_addr *src;
-	uint32_t l4_offset; /* in frame */
+	uint32_t l4_offset; /* offset in frame */
 	uint8_t local;
 };
 
-/* The sum of the pseudo header between a local address and dst; both directions have the same. */
+/* Returns the sum of the pseudo header between a local address and dst, in either direction. */
 static inline uint64_t
 ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 {
@@ -267,15 +266,16 @@ ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 	return inet_sum_pseudo6(net->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
 }
 
-/* ip_out.c: headers back to the sender, without options, in front of the l4_len bytes of L4, which
- * move up if there were options. Returns where they are. */
+/* ip_out.c: writes headers back to the sender, without options, in front of the l4_len bytes of L4,
+ * which move up if there were options. Returns where they are. */
 uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len,
 			   uint8_t protocol);
 
-bool route_uses(const struct net *net, const struct ip_addr *ip); /* on-link, or a gateway? */
+bool route_uses(const struct net *net, const struct ip_addr *ip); /* ip is on-link or a gateway */
 bool neigh_rate_limited(struct net *net, const uint8_t mac[6]);   /* replies to it are used up */
-void neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6]); /* mac uses it, too */
-/* Requests and announcements. False: no room. */
+/* Handles a packet of another station (mac) from our address. */
+void neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6]);
+/* Send requests and announcements. False: no room. */
 bool arp_send_request(struct net *net, const struct ip_addr *ip);
 bool nd_send_solicit(struct net *net, const struct ip_addr *ip);
 bool nd_send_unsolicited(struct net *net, uint8_t local);
@@ -284,7 +284,7 @@ bool nd_send_unsolicited(struct net *net, uint8_t local);
 enum net_counter icmp_error(struct net *net, const uint8_t *p, uint32_t len);
 enum net_counter icmp6_error(struct net *net, const uint8_t *p, uint32_t len);
 
-/* Input handlers. Each owns the frame: it is sent back or freed. */
+/* Input handlers. Each takes ownership of the frame, which is sent back or freed. */
 void arp_input(struct net *net, uint32_t rx_index);
 void icmp_input(struct net *net, uint32_t rx_index);
 void icmp6_input(struct net *net, uint32_t rx_index);

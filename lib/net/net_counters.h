@@ -1,7 +1,7 @@
 /*
- * net_counters.h - every reason for which the net drops or notes something.
+ * net_counters.h - the events that the net counts, with every reason to drop.
  *
- * One table; the enum and the names derive from it (counter.h).
+ * The enum and the names are made from one table (counter.h).
  */
 #ifndef CLOCKOO_NET_COUNTERS_H
 #define CLOCKOO_NET_COUNTERS_H

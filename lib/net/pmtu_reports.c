@@ -8,8 +8,8 @@
 
 #include <stdatomic.h>
 
-/* Words are atomics because readers look while a writer writes; the version says whether what they
- * saw belongs together. Of report n it is 2n + 1 while it is written and 2n + 2 from then on. */
+/* Words are atomics because readers read while a writer writes. The version shows whether the words
+ * belong together: for report n it is 2n + 1 while the report is written and 2n + 2 afterwards. */
 #define REPORT_WORDS 4u
 
 struct report_slot {
@@ -18,7 +18,7 @@ struct report_slot {
 };
 
 struct pmtu_reports {
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t count; /* reports ever begun */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t count; /* number of reports ever begun */
 	_Alignas(CACHE_LINE_BYTES) struct report_slot slot[PMTU_REPORTS];
 };
 
@@ -44,7 +44,7 @@ pmtu_reports_add_mt(struct pmtu_reports *pn, const struct pmtu_report *report)
 	struct report_slot *slot = &pn->slot[n % PMTU_REPORTS];
 	uint64_t version = GET(slot->version);
 
-	/* Another writer is in it, or a later one was. */
+	/* The slot is being written, or holds a later report. */
 	if (version & 1 || version > 2 * n ||
 	    !atomic_compare_exchange_strong_explicit(&slot->version, &version, 2 * n + 1,
 						     memory_order_acquire, memory_order_relaxed))
@@ -59,7 +59,7 @@ pmtu_reports_add_mt(struct pmtu_reports *pn, const struct pmtu_report *report)
 }
 
 /* The acquire load pairs with the release store at the end of pmtu_reports_add_mt, the fence with
- * the one at its beginning: who saw a word of a later report sees its version too. */
+ * the one at its beginning: a reader that saw a word of a later report sees its version too. */
 static bool
 read_slot(const struct report_slot *slot, uint64_t version, struct pmtu_report *report)
 {
@@ -94,7 +94,8 @@ pmtu_reports_next_mt(const struct pmtu_reports *pn, uint64_t *cursor, struct pmt
 		const uint64_t n = *cursor;
 		const struct report_slot *slot = &pn->slot[n % PMTU_REPORTS];
 
-		/* Being written: it is there next time. A report given up is passed by the next. */
+		/* The report is being written, and is read next time. The report after an abandoned
+		 * one is read instead of it. */
 		if (GET(slot->version) <= 2 * n + 1 && n + 1 == count)
 			return false;
 		++*cursor;

@@ -42,7 +42,7 @@ struct pmtu_reports *pmtu_reports_create(struct region *region);
 
 void pmtu_reports_add_mt(struct pmtu_reports *pn, const struct pmtu_report *report);
 
-/* The next report after *cursor, which advances; false: none. */
+/* Returns the next report after *cursor, which advances; false: none. */
 bool pmtu_reports_next_mt(const struct pmtu_reports *pn, uint64_t *cursor,
 			  struct pmtu_report *report);
 

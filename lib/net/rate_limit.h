@@ -1,5 +1,5 @@
 /*
- * rate_limit.h - rate limits of replies that anybody can cause.
+ * rate_limit.h - rate limits of replies that any host can cause.
  *
  * Thread: core-local.
  * Bounds: the constants.
@@ -18,14 +18,14 @@ struct rate_limit {
 
 #define RATE_LIMIT_NS           (10ull * 1000000)
 #define ECHO_REPLIES_MAX        200u /* in RATE_LIMIT_NS: RFC 4443 section 2.4 (f) */
-#define ECHO_FRAGMENTS_MAX      50u  /* of them, frames of replies that are fragments */
-#define NEIGH_REPLIES_MAX       10u  /* to neighbours, in RATE_LIMIT_NS... */
-#define NEIGH_LIMITS            256u /* ... for each of so many groups of stations */
+#define ECHO_FRAGMENTS_MAX      50u  /* part of these: frames of replies that are fragments */
+#define NEIGH_REPLIES_MAX       10u  /* in RATE_LIMIT_NS, to one group of neighbours */
+#define NEIGH_LIMITS            256u /* groups of stations */
 #define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
 #define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
-#define PMTU_REPORTS_SHARED_MAX 32u                 /* path MTU reports, in RATE_LIMIT_NS */
+#define PMTU_REPORTS_SHARED_MAX 32u                 /* path MTU reports shared in RATE_LIMIT_NS */
 
-/* True if n more may be sent: they are counted then. */
+/* True if n more replies may be sent, which are then counted. */
 static inline bool
 rate_limit_take(struct rate_limit *r, uint64_t now_ns, uint32_t n, uint32_t max)
 {
@@ -39,7 +39,7 @@ rate_limit_take(struct rate_limit *r, uint64_t now_ns, uint32_t n, uint32_t max)
 	return true;
 }
 
-/* Takes one. */
+/* True if one more reply may be sent, which is then counted. */
 static inline bool
 rate_limit_allow(struct rate_limit *r, uint64_t now_ns, uint32_t max)
 {

@@ -13,33 +13,33 @@
 #define UNIT_BYTES    8u
 #define UNITS         (REASM_BYTES / UNIT_BYTES)
 #define WORD_BITS     64u
-#define TOTAL_UNKNOWN 0u /* the last fragment has not come */
+#define TOTAL_UNKNOWN 0u /* the last fragment was not received yet */
 
 enum context_state {
 	CONTEXT_FREE,
 	CONTEXT_OPEN,
-	CONTEXT_DROPPED, /* kept, so that its later fragments open no new context */
+	CONTEXT_DROPPED, /* kept so that later fragments of the datagram open no new context */
 	CONTEXT_DELIVERED,
 };
 
 struct context {
 	struct ip_addr src;
 	uint32_t id;
-	uint8_t local;     /* enum local: which of our addresses, and with it the family */
+	uint8_t local;     /* enum local: the destination, and with it the family */
 	uint8_t state;     /* enum context_state */
-	uint16_t total;    /* bytes of the whole; TOTAL_UNKNOWN: not known yet */
-	uint16_t received; /* bytes that are here */
-	uint16_t reach;    /* where the furthest of them ends */
+	uint16_t total;    /* bytes of the whole datagram; TOTAL_UNKNOWN: not known yet */
+	uint16_t received; /* bytes received */
+	uint16_t reach;    /* end of the furthest fragment received */
 	uint32_t fragments;
 	uint64_t since_ns;
-	uint64_t have[UNITS / WORD_BITS]; /* a bit a unit */
+	uint64_t have[UNITS / WORD_BITS]; /* one bit for each unit of 8 bytes */
 	uint8_t bytes[REASM_BYTES];
 };
 
 struct reasm {
 	uint64_t swept_ns;
 	uint32_t sets;
-	uint32_t waiting; /* contexts open or dropped */
+	uint32_t waiting; /* contexts that are open or dropped */
 	uint32_t delivered_count;
 	struct context *delivered[REASM_SETS * REASM_WAYS];
 	struct context set[][REASM_WAYS];
@@ -49,7 +49,7 @@ struct reasm {
 struct fragment {
 	const struct ip_addr *src;
 	uint32_t id;
-	uint32_t at, len; /* in the datagram */
+	uint32_t at, len; /* position in the datagram */
 	bool more;        /* fragments come after this one */
 	uint8_t local;
 	const uint8_t *data;
@@ -77,7 +77,7 @@ reasm_create(struct region *region, uint32_t sets)
 	return r;
 }
 
-/* The headers of a fragment that classify.c has validated. */
+/* Reads the headers of a fragment that classify.c has validated. */
 static struct fragment
 fragment_of(const struct net *net, uint32_t rx_index)
 {
@@ -135,7 +135,7 @@ context_drop(struct net *net, struct context *c, enum net_counter reason)
 	c->state = CONTEXT_DROPPED;
 }
 
-/* A free context, else the oldest. NULL: the service reads them all. */
+/* Returns a free context, or else the oldest. NULL: the service is reading them all. */
 static struct context *
 victim(struct context *set)
 {
@@ -159,7 +159,7 @@ context_matches(const struct context *c, const struct fragment *p)
 	       c->local == p->local && ip_addr_equal(&c->src, p->src);
 }
 
-/* The context of a fragment, a new one if need be. */
+/* Returns the context of a fragment, a new one if necessary. */
 static struct context *
 find_or_open(struct net *net, struct reasm *r, const struct fragment *p)
 {
@@ -199,7 +199,7 @@ units_received(const struct context *c, uint32_t from, uint32_t units)
 	return here;
 }
 
-/* RFC 791: offsets count units of 8 bytes, so only the last fragment may end within one. Nothing
+/* RFC 791: offsets count units of 8 bytes, so only the last fragment may end within a unit. Nothing
  * ends beyond 64 KiB. */
 static bool
 fragment_valid(const struct fragment *p)
@@ -208,7 +208,8 @@ fragment_valid(const struct fragment *p)
 	       p->at + p->len <= UINT16_MAX;
 }
 
-/* Copies a fragment to its offset. False: not taken; the datagram may have been dropped. */
+/* Copies a fragment to its offset. False: it was not taken, and the datagram may have been
+ * dropped. */
 static bool
 fragment_insert(struct net *net, struct context *c, const struct fragment *p)
 {
@@ -224,10 +225,12 @@ fragment_insert(struct net *net, struct context *c, const struct fragment *p)
 	here = units_received(c, from, units);
 	if (here == units && memcmp(c->bytes + p->at, p->data, p->len) == 0 &&
 	    (p->more || end == c->total)) {
-		net_count(net, DROP_FRAG_DUPLICATE); /* the network did it: RFC 8200 section 4.5 */
+		/* Duplicated by the network: RFC 8200 section 4.5. */
+		net_count(net, DROP_FRAG_DUPLICATE);
 		return false;
 	}
-	/* RFC 5722, for both families: overlaps, or two different ends, drop the datagram. */
+	/* RFC 5722, applied to both families: overlaps, or two different ends, drop the
+	 * datagram. */
 	if (here != 0 || (c->total != TOTAL_UNKNOWN && (!p->more || end > c->total)) ||
 	    (!p->more && c->reach > end)) {
 		context_drop(net, c, DROP_FRAG_OVERLAP);
@@ -248,7 +251,7 @@ fragment_insert(struct net *net, struct context *c, const struct fragment *p)
 	return true;
 }
 
-/* The UDP checks of classify.c, for the complete datagram. UDP_RECEIVED: it is valid. */
+/* Makes the UDP checks of classify.c for the complete datagram. UDP_RECEIVED: it is valid. */
 static enum net_counter
 check_reassembled(const struct net *net, const struct context *c)
 {
@@ -274,7 +277,7 @@ check_reassembled(const struct net *net, const struct context *c)
 	return UDP_RECEIVED;
 }
 
-/* The whole datagram, until reasm_release(). NULL: it is dropped and counted. */
+/* Returns the complete datagram, valid until reasm_release(). NULL: it is dropped and counted. */
 static struct reassembled
 context_deliver(struct net *net, struct reasm *r, struct context *c)
 {
@@ -329,7 +332,7 @@ reasm_tick(struct reasm *r, struct net *net)
 	}
 }
 
-/* NULL: it was not fragmented. */
+/* Returns the context of a datagram; NULL: it was not fragmented. */
 static struct context *
 context_of(struct reasm *r, const struct datagram *d)
 {

@@ -21,27 +21,27 @@
 #define REASM_ECHO_SETS     1u
 #define REASM_WAYS          4u
 #define REASM_BYTES         16384u
-#define REASM_FRAGMENTS_MAX 32u /* of one datagram: REASM_BYTES over a path of 576 bytes */
-#define REASM_NS            (1500ull * 1000000) /* from the first fragment */
-#define REASM_SWEEP_NS      (100ull * 1000000)  /* between sweeps of expired contexts */
+#define REASM_FRAGMENTS_MAX 32u /* in one datagram: REASM_BYTES over a path of 576 bytes */
+#define REASM_NS            (1500ull * 1000000) /* lifetime from the first fragment */
+#define REASM_SWEEP_NS      (100ull * 1000000)  /* time between sweeps of expired contexts */
 
 size_t reasm_bytes(uint32_t sets);
 struct reasm *reasm_create(struct region *region, uint32_t sets);
 
 /* A complete datagram, from the header of its protocol on. */
 struct reassembled {
-	uint8_t *bytes; /* NULL: it is not complete, or was dropped and counted */
+	uint8_t *bytes; /* NULL: it is incomplete, or was dropped and counted */
 	uint32_t len, id;
 };
 
-/* Adds the fragment in received frame rx_index, whose bytes are copied. r is net->reasm, of UDP,
- * whose checks are done here; or net->echo_reasm. */
+/* Adds the fragment in received frame rx_index, whose bytes are copied. r is net->reasm for UDP,
+ * whose checks are made here, or net->echo_reasm. */
 struct reassembled reasm_insert(struct net *net, struct reasm *r, uint32_t rx_index);
 /* Drops contexts older than REASM_NS. */
 void reasm_tick(struct reasm *r, struct net *net);
 /* Frees delivered contexts, except those of the datagrams kept. */
 void reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count);
-/* Was the datagram reassembled? */
+/* True if the datagram was reassembled. */
 bool reasm_holds(struct reasm *r, const struct datagram *d);
 
 #endif

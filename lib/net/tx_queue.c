@@ -25,7 +25,8 @@ net_rx_budget(const struct net *net)
 	return slots < BURST_MAX ? slots : BURST_MAX;
 }
 
-/* Room in front of a fresh frame for the tag it gets on its way out; received ones had one. */
+/* Returns the room in front of a fresh frame for the tag that is added when it is sent. Received
+ * frames had one. */
 static uint32_t
 tag_room(const struct net *net)
 {
@@ -111,7 +112,8 @@ rx_frame_drop(struct net *net, uint32_t rx_index)
 	frame_defer_free(net, net->in->rx.frame[rx_index], net->in->rx.data[rx_index]);
 }
 
-/* The transmit queue again, without the first sent frames. Rare: the port's ring was full. */
+/* Moves the frames that were not sent to the front of the transmit queue. Rare: the port's ring was
+ * full. */
 static void
 tx_queue_compact(struct tx_queue *out, uint32_t sent)
 {
@@ -171,8 +173,8 @@ frame_defer_free(struct net *net, struct frame *f, uint8_t *start)
 	net->to_free_count = i + 1;
 }
 
-/* What was received goes out again without a round through the port's pool. Not where frames get
- * tags: one may have come without, and there is no room in front of it. */
+/* Reuses received frames for sending, without a round through the port's pool. Not with tags: a
+ * frame may have come without one and has no room for it in front. */
 static void
 frame_recycle(struct net *net)
 {

@@ -1,8 +1,6 @@
 /*
- * tx_queue.h - frames on their way out, for those who send one after the other: what tx_queue.c
- * does for all others.
- *
- * For tx_queue.c, udp_io.c, and the fast path of a transport.
+ * tx_queue.h - the inline part of the transmit queue, for tx_queue.c, udp_io.c and the fast path of
+ * a transport, which send many frames in a row.
  *
  * Thread: core-local.
  */
@@ -11,8 +9,8 @@
 
 #include "net_core.h"
 
-/* The tag goes in where frames leave, as it is taken out where they come in (classify.c): in
- * between, no frame has one. */
+/* Adds the tag to a frame that leaves. classify.c removes it from received frames, so no frame in
+ * between has one. */
 void tx_queue_put_tagged(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
 			 uint32_t ol_flags);
 
@@ -39,7 +37,7 @@ tx_queue_send(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
 		tx_queue_put(&net->out, frame, data, len, ol_flags);
 }
 
-/* The frame that was begun leaves. */
+/* Sends the frame that was begun. */
 static inline void
 tx_queue_push(struct net *net, uint32_t len, uint32_t ol_flags)
 {

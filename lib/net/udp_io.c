@@ -17,15 +17,15 @@
 #define L4_AT6         (ETH_HEADER_BYTES + IPV6_HEADER_BYTES)
 #define UDP_PAYLOAD_AT (L4_AT + UDP_HEADER_BYTES)
 
-#define TEMPLATE_AT ETH_MAC_BYTES /* of a frame: behind the destination MAC */
+#define TEMPLATE_AT ETH_MAC_BYTES /* offset in a frame: after the destination MAC */
 
-/* A source may hold at most UDP_BACKLOG_SHARE times the free places: four fifths of the backlog if
+/* A source may keep at most UDP_BACKLOG_SHARE times the free places: four fifths of the backlog if
  * it is alone (dynamic thresholds). */
 #define UDP_BACKLOG_SHARE 4u
-/* The last places are for sources of which nothing is kept. */
+/* The backlog's last places are reserved for sources that have no datagram in it. */
 #define UDP_BACKLOG_RESERVE BURST_MAX
-/* A reassembled datagram counts as so many: a source may keep a quarter of the contexts (reasm.h).
- */
+/* A reassembled datagram counts as this many, so a source may keep a quarter of the contexts
+ * (reasm.h). */
 #define UDP_BACKLOG_REASSEMBLED_WEIGHT 256u
 
 static_assert(TEMPLATE_AT + UDP4_TEMPLATE_BYTES == L4_AT + offsetof(struct udp_header, len),
@@ -68,9 +68,9 @@ datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const
 }
 
 /*
- * With a backlog: how many datagrams the service may read this turn. Each needs a transmit credit
- * for its reply in place; datagrams of this turn already have a credit. Half of the remaining slots
- * are for replies in fresh frames.
+ * Sets how many datagrams the service may read this turn when there is a backlog. Each needs a
+ * transmit credit for its reply in place; datagrams of this turn already have a credit. Half of the
+ * remaining slots are for replies in fresh frames.
  */
 static __attribute__((noinline)) void
 datagrams_expose(struct net *net)
@@ -90,7 +90,7 @@ datagrams_expose(struct net *net)
 void
 udp_input(struct net *net, const struct classified *in)
 {
-	/* Behind the backlog and reassembled datagrams. */
+	/* The position is after the backlog and the reassembled datagrams. */
 	struct datagram *d = &net->datagrams[net->datagram_first + net->datagram_count];
 
 	for (uint32_t n = 0; n < in->udp_count; n++) {
@@ -122,7 +122,7 @@ fragment_input(struct net *net, uint32_t rx_index)
 		      rx_index, udp, be16_get(((const struct udp_header *)udp)->len));
 }
 
-/* The cell of a source: an IPv4 address, or the /64 of an IPv6 address. */
+/* Returns the cell of a source: an IPv4 address, or the /64 of an IPv6 address. */
 static uint32_t
 backlog_cell(const struct net *net, const struct ip_addr *ip)
 {
@@ -132,7 +132,7 @@ backlog_cell(const struct net *net, const struct ip_addr *ip)
 	return (uint32_t)(hash_word(word, net->cfg.seed) % UDP_SOURCES);
 }
 
-/* What the datagram counts for its source. */
+/* Returns what the datagram counts for its source. */
 static uint32_t
 backlog_weight(const struct net *net, const struct datagram *d)
 {
@@ -140,7 +140,7 @@ backlog_weight(const struct net *net, const struct datagram *d)
 								: 1;
 }
 
-/* Is the source below its limit? Then a datagram of this turn is kept. */
+/* Keeps a datagram of this turn if its source is below its limit. False: it is not kept. */
 static bool
 backlog_add(struct net *net, struct datagram *d, uint32_t kept)
 {
@@ -166,7 +166,7 @@ source_waits(const struct net *net, const struct datagram *d)
 	return (net->sources_waiting[d->cell / 64] >> d->cell % 64 & 1) != 0;
 }
 
-/* Up to BURST_MAX datagrams of sources that do not wait go in front of those of sources that do. */
+/* Moves up to BURST_MAX datagrams of sources that do not wait ahead of those of sources that do. */
 static void
 backlog_pass_over(struct net *net)
 {
@@ -190,8 +190,8 @@ backlog_pass_over(struct net *net)
 	memcpy(d + first, ahead, count * sizeof ahead[0]);
 }
 
-/* Keeps the datagrams behind the first `read`, within the limits of backlog and sources. The first
- * is always kept: it may be partly answered. */
+/* Keeps the datagrams after the first `read`, within the limits of backlog and sources. The first
+ * is always kept, because it may be partly answered. */
 static __attribute__((noinline)) void
 backlog_update(struct net *net, uint32_t read)
 {
@@ -236,7 +236,7 @@ udp_release(struct net *net)
 			      net->datagram_count);
 }
 
-/* Largest payload of one datagram from a local address. */
+/* Returns the largest payload of one datagram from a local address. */
 static uint32_t
 datagram_max(const struct net *net, uint8_t local)
 {
@@ -289,7 +289,7 @@ udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 	return d->start + at;
 }
 
-/* The header at h, over payload_len bytes behind it. */
+/* Writes the header at h, over the payload_len bytes after it. */
 static inline void
 udp_finish(struct net *net, struct udp_header *h, const struct udp_peer *to, struct ip_dest dest,
 	   uint32_t payload_len)
@@ -321,7 +321,7 @@ udp6_reply_in_place(struct net *net, struct datagram *d, uint32_t payload_len)
 	tx_queue_send_rx_frame(net, d->frame, d->start, L4_AT6 + udp_len, net->udp_ol_flags);
 }
 
-/* Headers from the template, to the sender of the request in the frame. */
+/* Writes headers from the template, to the sender of the request in the frame. */
 static inline void
 udp4_headers(const struct net *net, const struct datagram *d, uint8_t *frame, uint16_t udp_len)
 {
@@ -339,7 +339,7 @@ udp4_headers(const struct net *net, const struct datagram *d, uint8_t *frame, ui
 		sum = inet_sum_be16(net->ip_sum + dst, IPV4_UDP);
 		ip->cksum = inet_cksum(inet_sum_be16(sum, IPV4_HEADER_BYTES + udp_len));
 	}
-	memcpy(&udp->src_port, ports.b, sizeof ports); /* both */
+	memcpy(&udp->src_port, ports.b, sizeof ports); /* both ports */
 	udp->len = be16_of(udp_len);
 	if (likely(net->udp_ol_flags != 0)) {
 		udp->cksum = inet_sum_field(inet_sum_be16(net->udp4_pseudo_sum + dst, udp_len));
@@ -363,7 +363,7 @@ udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 	if (unlikely(d->from.local != LOCAL_V4)) {
 		udp6_reply_in_place(net, d, payload_len);
 	} else {
-		/* The reply has no options: the payload moves up. */
+		/* The reply has no options, so the payload moves up. */
 		if (unlikely(at != L4_AT))
 			memmove(frame + L4_AT, frame + at, udp_len);
 		udp4_headers(net, d, frame, (uint16_t)udp_len);
@@ -395,7 +395,7 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 	p = ip_begin(net, to->mac, (struct ip_dest){&to->ip, to->local, IPV4_UDP});
 	if (p == NULL)
 		return NULL;
-	/* The length is known at commit. */
+	/* The length is filled in by udp_commit(). */
 	udp_emit(p, to->our_port, to->port, 0);
 	*room = datagram_max(net, to->local);
 	return p + UDP_HEADER_BYTES;

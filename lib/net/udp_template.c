@@ -24,7 +24,7 @@ udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
 	udp_emit(flow->headers + UDP_AT, from, to->port, 0);
 	flow->ip_sum = ipv4_header_sum(flow->headers + ETH_HEADER_BYTES);
 	flow->udp_sum = inet_sum_pseudo(net->cfg.ipv4, ip, IPV4_UDP, 0);
-	/* The offload sums the ports itself. */
+	/* With offload the port sums the UDP ports itself. */
 	if (net->udp_ol_flags == 0)
 		flow->udp_sum = inet_sum_be16(inet_sum_be16(flow->udp_sum, from), to->port);
 }
@@ -68,10 +68,4 @@ udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_l
 			inet_sum(inet_sum_be16(sum, udp_len), frame + PAYLOAD_AT, payload_len));
 	tx_queue_commit(net, PAYLOAD_AT + payload_len, net->ip_ol_flags | net->udp_ol_flags);
 	net_count(net, UDP_SENT);
-}
-
-uint32_t
-stack_datagram_max(const struct stack *s)
-{
-	return stack_net(s)->datagram_max;
 }

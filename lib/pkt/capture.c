@@ -29,7 +29,7 @@ struct capture {
 
 /* ---- the core ---- */
 
-/* True if the ring has room for so many bytes at `at`. */
+/* True if the ring has room for `bytes` bytes at `at`. */
 static inline bool
 ring_has_room(struct capture *c, uint64_t at, uint32_t bytes)
 {

@@ -120,7 +120,7 @@ put_section(uint8_t *to, const struct pcapng_about *about)
 static uint8_t *
 put_interface(uint8_t *to, const struct pcapng_about *about)
 {
-	/* The first byte names the filter's language; zero is pcap's. */
+	/* Byte 0 names the filter's language; zero is pcap's. */
 	char filter[PCAPNG_TEXT_MAX] = {0};
 	const uint8_t digits = NS_DIGITS;
 	uint8_t *at = put16s(block_begin(to, BLOCK_INTERFACE), LINKTYPE_ETHERNET, 0);

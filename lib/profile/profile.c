@@ -436,9 +436,3 @@ profile_apply(struct profile *p, const struct config *cfg, struct error *err)
 		p->offloads = cfg->offloads;
 	return true;
 }
-
-const char *
-spread_name(enum spread spread)
-{
-	return (uint32_t)spread < sizeof spreads / sizeof spreads[0] - 1 ? spreads[spread] : "?";
-}

@@ -126,6 +126,4 @@ bool profile_is_cable(const struct profile *p);
 /* True if the device is found on the PCI bus; otherwise it is a virtual device. */
 bool profile_is_pci(const struct profile *p);
 
-const char *spread_name(enum spread spread);
-
 #endif

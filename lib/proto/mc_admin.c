@@ -61,7 +61,7 @@ megabytes_read(struct mc_req *req, const struct mc_tokens *w)
 	req->admin.number[0] = megabytes;
 }
 
-/* ---- commands that may not be allowed: their error is answered only if they are ---- */
+/* ---- commands that may be disabled: their errors are answered only where they are enabled ---- */
 
 static void
 shutdown_read(struct mc_req *req, const struct mc_tokens *w)
@@ -125,7 +125,7 @@ streams_read(struct mc_req *req, const struct mc_tokens *w)
 
 	if (w->count == 1)
 		*streams = MC_STREAM_FETCHERS;
-	if (w->count > MC_TOKENS_KEPT) /* more than there are streams */
+	if (w->count > MC_TOKENS_KEPT) /* more words than there are streams */
 		req->error = MC_ERR_UNKNOWN;
 	for (uint32_t i = 1; i < w->count && i < MC_TOKENS_KEPT; i++) {
 		const uint32_t stream = stream_of(w->token[i]);
@@ -136,7 +136,7 @@ streams_read(struct mc_req *req, const struct mc_tokens *w)
 	}
 }
 
-/* "1,2,30": bits; false if one of them is no slab class. */
+/* Reads classes such as "1,2,30" into bits. False if one of them is no slab class. */
 static bool
 classes_parse(struct mc_admin *admin, struct view list)
 {
@@ -146,7 +146,7 @@ classes_parse(struct mc_admin *admin, struct view list)
 		const uint32_t skip = len + (comma != NULL);
 		uint32_t id;
 
-		/* An empty place between two commas is nothing. */
+		/* Two commas in a row enclose no class. */
 		if (len > 0) {
 			if (!mc_read_u32((struct view){list.data, len}, &id) || id == 0 ||
 			    id > MC_CLASS_MAX)
@@ -180,7 +180,7 @@ classes_read(struct mc_req *req, const struct mc_tokens *w)
 
 /* ---- memory ---- */
 
-/* slabs reassign <from>|-1 <to> */
+/* Reads slabs reassign <from>|-1 <to>. */
 static void
 reassign_read(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -231,7 +231,7 @@ automove_read(struct mc_req *req, const struct mc_tokens *w)
 	}
 }
 
-/* lru tune <hot> <warm> <hot factor> <warm factor> */
+/* Reads lru tune <hot> <warm> <hot factor> <warm factor>. */
 static void
 lru_tune_read(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -269,7 +269,7 @@ lru_ttl_read(struct mc_req *req, const struct mc_tokens *w)
 	req->admin.number[0] = ttl_s;
 }
 
-/* extstore free_memchunks <class> <n> */
+/* Reads extstore free_memchunks <class> <n>. */
 static void
 ext_chunks_read(struct mc_req *req, const struct mc_tokens *w)
 {

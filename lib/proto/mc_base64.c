@@ -33,7 +33,8 @@ mc_base64_decode(uint8_t *at, struct view text)
 uint8_t *
 mc_put_base64(uint8_t *at, struct view bytes)
 {
-	char text[MC_KEY_BASE64_MAX + 1]; /* closed by a zero, for which `at` may have no room */
+	char text[MC_KEY_BASE64_MAX +
+		  1]; /* libsodium ends it with a NUL, for which `at` may have no room */
 	const uint32_t len = (bytes.len + 2) / 3 * 4;
 
 	sodium_bin2base64(text, sizeof text, bytes.data, bytes.len, sodium_base64_VARIANT_ORIGINAL);
@@ -42,7 +43,7 @@ mc_put_base64(uint8_t *at, struct view bytes)
 }
 
 #define EACH_BYTE  0x0101010101010101ull
-#define FIRST_TEXT 0x21ull /* '!', the first that is text */
+#define FIRST_TEXT 0x21ull /* '!', the first text character */
 #define DELETE     0x7full
 
 /* True if all eight bytes are text: none is ' ' or below, none is 127. The expression sets the

@@ -17,11 +17,11 @@
 #define MC_KEY_DECODED_MAX (MC_KEY_MAX / 4 * 3)
 #define MC_KEY_BASE64_MAX  ((MC_KEY_MAX + 2) / 3 * 4)
 
-/* Bytes that text decodes to; 0 if it is no base64. */
+/* Returns the bytes that text decodes to, 0 if it is no base64. */
 uint32_t mc_base64_len(struct view text);
-/* Decode a text of which mc_base64_len said that it is base64; returns the byte after it. */
+/* Decodes a text that mc_base64_len accepted; returns the byte after the result. */
 uint8_t *mc_base64_decode(uint8_t *at, struct view text);
-/* A key of at most MC_KEY_MAX bytes; returns the byte after it. */
+/* Encodes a key of at most MC_KEY_MAX bytes; returns the byte after the result. */
 uint8_t *mc_put_base64(uint8_t *at, struct view bytes);
 
 /* True if the key can be part of a text line as it is. */

@@ -1,13 +1,13 @@
 /*
- * mc_binary.c - requests of the binary protocol. Lengths are checked as soon as the header is
- * there. A request with impossible lengths is answered and closes the connection; one with an
+ * mc_binary.c - requests of the binary protocol. Lengths are checked as soon as the header has
+ * arrived. A request with impossible lengths is answered and closes the connection; one with an
  * unknown opcode is skipped.
  */
 #include "mc_binary.h"
 
 #include "mc_command.h"
 
-#define BODY_LEN_MAX  (1u << 30) /* of memcached; more is a broken stream */
+#define BODY_LEN_MAX  (1u << 30) /* as in memcached; a longer body means a broken stream */
 #define MECHANISM_MAX 32u
 #define NO_CREATE     UINT32_MAX /* exptime of an incr or decr that must find its key */
 
@@ -31,7 +31,7 @@ be64_at(const uint8_t *p)
 	return __builtin_bswap64(load_u64(p));
 }
 
-/* The parts of a request, whose lengths have passed the header's checks. */
+/* The parts of a request whose lengths have passed the header's checks. */
 struct packet {
 	const uint8_t *extras;
 	uint32_t extras_len;
@@ -45,7 +45,7 @@ result(enum mc_status status, uint32_t used)
 	return (struct mc_result){status, used};
 }
 
-/* Answers with an error and closes: the begin of the next request is unknown. */
+/* Answers with an error and closes, since the start of the next request is unknown. */
 static struct mc_result
 error_and_close(struct mc_req *req, enum mc_error error)
 {
@@ -80,14 +80,14 @@ parts_fit(const struct opcode_syntax *s, uint32_t extras_len, uint32_t key_len, 
 	       part_fits(s->value, value_len);
 }
 
-/* The wire has 32 bits without a sign; a larger value is a date beyond 2038. */
+/* Returns an exptime. The wire has 32 bits without a sign; a larger value is a date beyond 2038. */
 static inline int32_t
 exptime_of(uint32_t wire)
 {
 	return wire > INT32_MAX ? INT32_MAX : (int32_t)wire;
 }
 
-/* incr and decr: <delta> <initial> <exptime> */
+/* Reads incr and decr: <delta> <initial> <exptime>. */
 static void
 arith_read(struct mc_req *req, const uint8_t *extras)
 {
@@ -102,7 +102,7 @@ arith_read(struct mc_req *req, const uint8_t *extras)
 	req->meta.vivify_exptime = exptime_of(exptime);
 }
 
-/* Which stats the key asks for: its words are those of a line of text. */
+/* Finds the stats that the key names, by the words of a text line. */
 static void
 stat_read(struct mc_req *req)
 {
@@ -114,7 +114,7 @@ stat_read(struct mc_req *req)
 	if (req->key.len == 0)
 		return;
 	w.count = 0;
-	/* A key may hold a line feed, a line may not. */
+	/* A key may contain a line feed, a line may not. */
 	if (memchr(req->key.data, '\n', req->key.len) == NULL)
 		mc_tokenize(&w, req->key.data, req->key.len);
 	admin->stats =
@@ -125,7 +125,7 @@ stat_read(struct mc_req *req)
 		admin->stats = MC_BAD;
 }
 
-/* The credentials are read as a whole; longer ones than MC_AUTH_MAX are no user's. */
+/* Reads the credentials as a whole. Longer ones than MC_AUTH_MAX match no user. */
 static struct mc_result
 sasl_read(struct mc_req *req, const uint8_t *p, const struct packet *pk, uint32_t len)
 {
@@ -174,7 +174,7 @@ fields_read(struct mc_req *req, const uint8_t *p, const struct packet *pk, uint3
 	return result(MC_OK, pk->front);
 }
 
-/* The lengths are true: read the rest once it is there. */
+/* Reads the rest of a request with valid lengths, once it has arrived. */
 static struct mc_result
 packet_read(struct mc_req *req, const uint8_t *p, uint32_t len, const struct mc_bin_head *head)
 {

@@ -20,7 +20,7 @@ struct mc_bin_head {
 	struct be16 key_len;
 	uint8_t extras_len;
 	uint8_t data_type;
-	struct be16 status;   /* of a request: vbucket */
+	struct be16 status;   /* in a request: vbucket */
 	struct be32 body_len; /* extras, key and value */
 	struct be32 opaque;
 	struct be64 cas;
@@ -31,7 +31,7 @@ static_assert(sizeof(struct mc_bin_head) == MC_BIN_HEAD_BYTES, "wire format");
 #define MC_BIN_STATUS_MAX     (MC_BIN_HEAD_BYTES + 64)
 #define MC_BIN_NUMBER_BYTES   (MC_BIN_HEAD_BYTES + 8)
 
-/* The fields that a response repeats, small enough to be kept while a value is incomplete. */
+/* The fields that a response repeats; small enough to keep while a value is incomplete. */
 struct mc_bin_echo {
 	uint8_t opcode;
 	struct be32 opaque;
@@ -43,29 +43,29 @@ mc_bin_echo(const struct mc_req *req)
 	return (struct mc_bin_echo){req->opcode, req->opaque};
 }
 
-/* GetK, GetKQ, GATK, GATKQ: hit and miss show the key. */
+/* True for GetK, GetKQ, GATK and GATKQ, whose hits and misses show the key. */
 bool mc_bin_shows_key(uint8_t opcode);
 
-/* The header alone: an empty success, or one in front of body_len bytes. */
+/* Writes a header: of an empty success, or of a response with body_len bytes. */
 uint8_t *mc_put_bin_head(uint8_t *at, struct mc_bin_echo echo, enum mc_bin_status status,
 			 uint32_t body_len, uint64_t cas);
-/* A status and its text. */
+/* Writes a status with its text. */
 uint8_t *mc_put_bin_status(uint8_t *at, struct mc_bin_echo echo, enum mc_bin_status status);
-/* A miss that shows its key. At most MC_BIN_HEAD_BYTES + MC_KEY_MAX. */
+/* Writes a miss that shows its key: at most MC_BIN_HEAD_BYTES + MC_KEY_MAX. */
 uint8_t *mc_put_bin_miss(uint8_t *at, struct mc_bin_echo echo, struct view key);
 
 struct mc_bin_value {
 	struct view key; /* len 0: not shown */
 	uint32_t client_flags;
-	uint32_t len; /* of the value that follows; touch: 0 */
+	uint32_t len; /* length of the value that follows; touch: 0 */
 	uint64_t cas;
 };
 
-/* Get, GAT, Touch: header, flags and key in front of the value. */
+/* Writes header, flags and key of Get, GAT or Touch, in front of the value. */
 uint8_t *mc_put_bin_value_head(uint8_t *at, struct mc_bin_echo echo, const struct mc_bin_value *v);
-/* Incr, decr. */
+/* Writes the result of incr or decr. */
 uint8_t *mc_put_bin_number(uint8_t *at, struct mc_bin_echo echo, uint64_t number, uint64_t cas);
-/* Version, SASL. At most MC_BIN_HEAD_BYTES + text.len. */
+/* Writes version or SASL: at most MC_BIN_HEAD_BYTES + text.len. */
 uint8_t *mc_put_bin_text(uint8_t *at, struct mc_bin_echo echo, struct view text);
 /* Writes one statistic, or their end if name and value are empty: at most MC_BIN_HEAD_BYTES +
  * name.len + value.len bytes. */

@@ -20,7 +20,7 @@ mc_bin_shows_key(uint8_t opcode)
 	}
 }
 
-/* The fields of a header that may be other than zero, beside the echo. */
+/* Fields of a header that may differ from zero, beside the echo. */
 struct parts {
 	enum mc_bin_status status;
 	uint32_t extras_len, key_len;

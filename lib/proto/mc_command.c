@@ -7,7 +7,7 @@
 #include "mc_number.h"
 #include "mc_tokens.h"
 
-#define DELETE_WORDS_MAX 4u /* of a line, without noreply */
+#define DELETE_WORDS_MAX 4u /* words of a line, without noreply */
 
 /* ---- verbs ---- */
 
@@ -16,7 +16,7 @@ struct packed_name {
 	uint64_t head, tail;
 };
 
-/* The first word of each command, packed: a row of the table takes a cache line. */
+/* First words of all commands, packed: a row of the table takes a cache line. */
 #define COMMAND_NAME(symbol, word, ...) {word},
 static const char command_names[MC_COMMAND_COUNT][MC_NAME_MAX + 1] = {MC_COMMANDS(COMMAND_NAME)};
 
@@ -26,8 +26,8 @@ same_name(const char *word, struct packed_name pair)
 	return load_u64(word) == pair.head && load_u64(word + 8) == pair.tail;
 }
 
-/* Up to eight bytes as a number: by two loads that may overlap, as bytes would have to wait for
- * each other. */
+/* Returns up to eight bytes as a number. It uses two loads that may overlap, since single bytes
+ * would depend on each other. */
 static inline uint64_t
 bytes_load(const uint8_t *p, uint32_t len)
 {
@@ -40,7 +40,7 @@ bytes_load(const uint8_t *p, uint32_t len)
 	return len != 0 ? p[0] : 0;
 }
 
-/* False: no word of the table. A byte 0 at its end would be lost. */
+/* Packs a word. False if no command has its length, or its last byte is 0, which would be lost. */
 static inline bool
 name_pack(struct view word, struct packed_name *pair)
 {
@@ -77,9 +77,9 @@ mc_verb_subcommand(enum mc_verb verb, struct view subcommand)
 	return MC_BAD;
 }
 
-/* ---- what each verb takes ---- */
+/* ---- arguments of each verb ---- */
 
-/* noreply counts as the last word of any command, even behind superfluous words. */
+/* Finds noreply, which is the last word of any command, even after superfluous words. */
 static void
 noreply_check(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -87,7 +87,7 @@ noreply_check(struct mc_req *req, const struct mc_tokens *w)
 		req->flags |= MC_NOREPLY;
 }
 
-/* The key is the second word of every command read here. */
+/* Reads the key, which is the second word of these commands. */
 static bool
 key_parse(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -103,7 +103,7 @@ mc_body_parse(struct mc_req *req, struct view word)
 {
 	int32_t bytes;
 
-	/* The length must leave room for the line end in 31 bits, as in memcached. */
+	/* The length and its line end must fit 31 bits, as in memcached. */
 	if (!mc_read_i32(word, &bytes) || bytes < 0 || bytes > INT32_MAX - 2)
 		return false;
 	req->flags |= MC_HAS_BODY;
@@ -112,12 +112,9 @@ mc_body_parse(struct mc_req *req, struct view word)
 	return true;
 }
 
-/*
- * <verb> <key> <flags> <exptime> <bytes> [<cas>] [noreply]
- *
- * Without a length the end of the body is unknown, so the body is read as commands and noreply is
- * ignored. With a length the body is swallowed, whatever else is wrong.
- */
+/* Reads <verb> <key> <flags> <exptime> <bytes> [<cas>] [noreply]. Without a length the end of the
+ * body is unknown, so the body is read as commands and noreply is ignored. With a length the body
+ * is skipped, even if another word is wrong. */
 static void
 storage_parse(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -149,7 +146,7 @@ delete_parse(struct mc_req *req, const struct mc_tokens *w)
 	key_parse(req, w);
 }
 
-/* incr|decr <key> <delta> and touch <key> <exptime>. */
+/* Reads incr|decr <key> <delta> and touch <key> <exptime>. */
 static void
 key_and_number_parse(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -168,7 +165,7 @@ key_and_number_parse(struct mc_req *req, const struct mc_tokens *w)
 	}
 }
 
-/* flush_all [<exptime>] [noreply] */
+/* Reads flush_all [<exptime>] [noreply]. */
 static void
 flush_all_parse(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -178,7 +175,7 @@ flush_all_parse(struct mc_req *req, const struct mc_tokens *w)
 		mc_bad(req, MC_ERR_EXPTIME);
 }
 
-/* A browser is not answered, or web pages could talk to a cache; memcached closes, too. */
+/* @@ */
 static bool
 unknown_parse(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -189,8 +186,8 @@ unknown_parse(struct mc_req *req, const struct mc_tokens *w)
 	return true;
 }
 
-/* Commands of two words; stats is one by itself, too. Its argument is kept, and it has always
- * answered, noreply or not. */
+/* Returns the command of two words; stats is also valid alone. The argument of stats is kept, and
+ * stats is always answered, with noreply or without. */
 static enum mc_verb
 subcommand_parse(struct mc_req *req, enum mc_verb verb, const struct mc_tokens *w)
 {

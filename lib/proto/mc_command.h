@@ -5,7 +5,7 @@
  * mc_meta_read.c and mc_admin.c.
  *
  * Thread: pure functions.
- * Errors: a line that is wrong becomes MC_BAD with the error to answer.
+ * Errors: a wrong line becomes MC_BAD with the error to answer.
  */
 #ifndef CLOCKOO_MC_COMMAND_H
 #define CLOCKOO_MC_COMMAND_H
@@ -19,21 +19,21 @@ enum mc_verb mc_verb_of(struct view word);
  * first word. */
 enum mc_verb mc_verb_subcommand(enum mc_verb verb, struct view subcommand);
 
-/* Read the line (its end cut off, at least one byte) of verb into *req, whose fields before the
- * union are zero. False: not worth an answer, close the connection. */
+/* Reads the arguments of verb's line (without its end, at least one byte) into *req, whose fields
+ * before the union are zero. False: close the connection without an answer. */
 bool mc_command_parse(struct mc_req *req, enum mc_verb verb, struct view line);
 
-/* The length of a body of text, with its flag; false if it is none. */
+/* Reads the length of a text body, and sets its flag. False if it is no length. */
 bool mc_body_parse(struct mc_req *req, struct view word);
 
-/* Meta commands (mc_meta_read.c). */
+/* Reads a meta command (mc_meta_read.c). */
 void mc_meta_read(struct mc_req *req, const struct mc_tokens *w);
 void mc_meta_body_read(struct mc_req *req, const struct mc_tokens *w);
 void mc_meta_debug_read(struct mc_req *req, const struct mc_tokens *w);
 
-/* Administrative commands (mc_admin.c). */
+/* Reads an administrative command (mc_admin.c). */
 void mc_admin_read(struct mc_req *req, const struct mc_tokens *w, enum mc_syntax syntax);
-/* on, off, dump; false: none of them. */
+/* Reads on, off or dump. False if it is none of them. */
 bool mc_detail_parse(struct mc_admin *admin, struct view word);
 
 #endif

@@ -30,7 +30,7 @@
 #define MC_STATUS_SYMBOL(symbol, code, text) symbol = code,
 enum mc_bin_status { MC_STATUSES(MC_STATUS_SYMBOL) };
 
-/* The text of a status; nothing for MC_STATUS_OK. */
+/* Returns the text of a status, empty for MC_STATUS_OK. */
 struct view mc_status_text(enum mc_bin_status status);
 
 /* clang-format off */
@@ -102,7 +102,7 @@ struct view mc_status_text(enum mc_bin_status status);
 #define MC_ERROR_SYMBOL(symbol, text, status) symbol,
 enum mc_error { MC_ERR_NONE, MC_ERRORS(MC_ERROR_SYMBOL) MC_ERR_COUNT };
 
-extern const struct view mc_error_line[MC_ERR_COUNT]; /* of MC_ERR_NONE: nothing */
+extern const struct view mc_error_line[MC_ERR_COUNT]; /* empty for MC_ERR_NONE */
 extern const uint8_t mc_error_status[MC_ERR_COUNT];   /* enum mc_bin_status */
 
 #endif

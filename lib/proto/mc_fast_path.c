@@ -1,5 +1,5 @@
-/* The set's. What is not just that, single spaces, plain digits and a line end that is there, is
- * the slow path's (mc_command.c). */
+/* mc_fast_path.c - the fast path of set. It takes lines with single spaces, plain digits and a line
+ * end that has arrived; all others are left to the slow path (mc_command.c). */
 #include "mc_fast_path.h"
 
 #define DIGITS_MAX     9u          /* any nine digits fit 31 bits */
@@ -9,13 +9,13 @@
 #define NOREPLY_BYTES  8u
 #define LINE_END_WORD  0x0a0du /* CR LF as the machine loads it */
 
-/* A line, or what is there of it. */
+/* A line, or the part of it that has arrived. */
 struct span {
 	const uint8_t *p;
 	uint32_t len;
 };
 
-/* A space and a number at `at`; returns where it ends, `at` if there is none. */
+/* Reads a space and a number at `at`. Returns where it ends, `at` if there is none. */
 static inline uint32_t
 number_field_parse(struct span line, uint32_t at, uint32_t *number)
 {
@@ -35,7 +35,7 @@ number_field_parse(struct span line, uint32_t at, uint32_t *number)
 	return end > at + 1 ? end : at;
 }
 
-/* The flags and the exptime, nearly always none. */
+/* Reads the flags and the exptime, nearly always 0 0. Returns where they end. */
 static inline uint32_t
 fields_parse(struct span line, uint32_t at, struct mc_req *req)
 {
@@ -56,7 +56,7 @@ noreply_is_at(struct span line, uint32_t at)
 	       memcmp(line.p + at, NOREPLY, NOREPLY_BYTES) == 0;
 }
 
-/* Behind the line end at `at`; `at` if there is none. */
+/* Returns the offset after the line end at `at`; `at` if there is none. */
 static inline uint32_t
 line_end_skip(struct span line, uint32_t at)
 {

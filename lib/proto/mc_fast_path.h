@@ -2,8 +2,8 @@
  * mc_fast_path.h - fast paths for most of the traffic of most caches: `get KEY`,
  * `get KEY KEY ...` and `set KEY FLAGS EXPTIME BYTES [noreply]`.
  *
- * They take the common case and leave all else, errors included, to mc_parse(), which gives the
- * same result for the same bytes.
+ * They take the common case and leave all others, errors included, to mc_parse(), which gives
+ * the same result for the same bytes.
  *
  * Thread: pure functions.
  * Bounds: reads nothing past len; a line is judged within its first MC_LINE_MAX bytes.
@@ -18,8 +18,8 @@
 #define MC_GET_PREFIX_BYTES 4u
 
 struct mc_get {
-	uint32_t key_len; /* the key stands in front of what was taken, or behind "get " */
-	bool last;        /* of its line */
+	uint32_t key_len; /* the key begins the bytes taken, or follows "get " */
+	bool last;        /* the last key of its line */
 };
 
 /* Returns the end of the word at p if that is within 32 bytes, else 0. Two loads of 16 bytes, which
@@ -47,10 +47,10 @@ mc_key_end(const uint8_t *p, uint32_t len)
 	if (likely(end != 0))
 		return end;
 	end = mc_token_end(p, 0, len);
-	return end < len && end <= MC_KEY_MAX + 1 ? end : 0; /* one more: its CR */
+	return end < len && end <= MC_KEY_MAX + 1 ? end : 0; /* one byte more: the key's CR */
 }
 
-/* Bit i: p[i] is a line feed, of the 16 bytes at p. */
+/* Returns the line feeds among the 16 bytes at p: bit i stands for p[i]. */
 static inline uint32_t
 mc_line_feeds(const uint8_t *p)
 {
@@ -59,14 +59,14 @@ mc_line_feeds(const uint8_t *p)
 	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
 }
 
-/* Take the key at p, in a line that is open, off the front of len bytes. Returns the bytes used;
- * 0: not for this path. */
+/* Takes the key at p, inside an open line, off the front of len bytes. Returns the bytes used; 0:
+ * not for this path. */
 static inline uint32_t
 mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 {
 	uint32_t end;
 
-	/* Spaces, line ends and other control characters are rare there. */
+	/* Spaces, line ends and other control characters are rare here. */
 	if (unlikely(len < 2 || p[0] <= ' '))
 		return 0;
 	end = mc_key_end(p, len);
@@ -77,13 +77,13 @@ mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 	if (get->last)
 		get->key_len -= p[end - 1] == '\r';
 	else if (unlikely(end + 1 == len || p[end + 1] <= ' '))
-		return 0; /* the next key says that this one is not the last */
+		return 0; /* the next key decides that this one is not the last */
 	return likely(get->key_len <= MC_KEY_MAX) ? end + 1 : 0;
 }
 
 #define MC_SCAN_BYTES 64u
 
-/* Whether the 64 bytes at p hold a space or a line feed; *feed: a line feed. */
+/* True if the 64 bytes at p contain a space or a line feed. *feed: they contain a line feed. */
 static inline bool
 mc_scan_block(const uint8_t *p, bool *feed)
 {
@@ -123,8 +123,8 @@ mc_line_fits(const uint8_t *p, uint32_t at, uint32_t len)
 	return at < window;
 }
 
-/* Parses "get " and its first key at the begin of a line, as mc_key_parse_fast() does a later
- * one. */
+/* Parses "get " and its first key at the start of a line, as mc_key_parse_fast() does a later one.
+ */
 static inline uint32_t
 mc_get_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 {
@@ -147,11 +147,11 @@ mc_set_begins(const uint8_t *p, uint32_t len)
 	return len >= MC_SET_PREFIX_BYTES && load_u32(p) == MC_SET_PREFIX;
 }
 
-/* Take the line of a set, which begins so, off the front of len bytes at p. Returns the bytes used;
- * 0: not for this path, and what *req holds is nothing. */
+/* Takes the line of a set, which begins with MC_SET_PREFIX, off the front of len bytes at p.
+ * Returns the bytes used; 0: not for this path, and *req is undefined. */
 uint32_t mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len);
 
-/* Clears a request before it is parsed, but for the union, which its reader fills. */
+/* Clears a request before it is parsed, except for the union, which its reader fills. */
 static inline void
 mc_req_clear(struct mc_req *req, const uint8_t *p)
 {

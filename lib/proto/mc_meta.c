@@ -88,7 +88,7 @@ mc_put_meta_value_head(uint8_t *at, uint32_t len, const struct mc_meta *meta,
 	return put_flags(mc_put_u64(at + 3, len), meta, item);
 }
 
-/* ---- what is known of an item ---- */
+/* ---- metadata of an item ---- */
 
 static uint8_t *
 put_i64(uint8_t *at, int64_t v)
@@ -100,7 +100,7 @@ put_i64(uint8_t *at, int64_t v)
 	return mc_put_u64(at, (uint64_t)v);
 }
 
-/* " exp=... la=... cas=... fetch=... cls=... size=..." */
+/* Writes " exp=... la=... cas=... fetch=... cls=... size=...". */
 static uint8_t *
 put_item_info(uint8_t *at, const struct mc_item_info *f)
 {
@@ -120,7 +120,7 @@ mc_put_debug(uint8_t *at, const struct mc_item_info *f)
 	return mc_put_line_end(put_item_info(at, f));
 }
 
-/* The end is a space and a bare line feed, as memcached's is: scripts match the space. */
+/* The line ends in a space and a bare line feed, as memcached's does: scripts match the space. */
 uint8_t *
 mc_put_metadump(uint8_t *at, const struct mc_item_info *f)
 {
@@ -136,7 +136,7 @@ mc_put_mgdump(uint8_t *at, const struct mc_item_info *f)
 	return mc_put_line_end(put_key(put_text(at, "mg "), f->key, f->base64));
 }
 
-/* RFC 3986, section 2.3: what needs no escape anywhere. */
+/* True for characters that need no escape anywhere (RFC 3986 section 2.3). */
 static inline bool
 is_unreserved(uint8_t c)
 {

@@ -1,5 +1,5 @@
 /*
- * mc_meta.h - meta commands: what their flags ask for, and how their replies are written.
+ * mc_meta.h - meta commands: the meaning of their flags, and how their replies are written.
  *
  * Shape:  struct mc_meta is a line's flags, judged and copied: it holds no view, so it may stay
  *         while a body comes in pieces. Flags are bits; the letters that stand in a reply are
@@ -22,29 +22,29 @@
 
 /* The letters, as bits: X(letter, name). */
 #define MC_META_LETTERS(X)                                                                         \
-	X('b', MC_FLAG_BASE64)      /* the key is sent as base64 */                                \
-	X('c', MC_FLAG_CAS)         /* return the cas */                                           \
-	X('f', MC_FLAG_CLIENT)      /* return client flags */                                      \
-	X('h', MC_FLAG_HIT)         /* return whether it was fetched before */                     \
-	X('k', MC_FLAG_KEY)         /* return the key */                                           \
-	X('l', MC_FLAG_IDLE)        /* return seconds since the last access */                     \
-	X('q', MC_FLAG_QUIET)       /* no reply where it says nothing new */                       \
-	X('s', MC_FLAG_SIZE)        /* return the value's length */                                \
-	X('t', MC_FLAG_TTL)         /* return seconds left, -1 for ever */                         \
-	X('u', MC_FLAG_NO_BUMP)     /* mg: do not count as a use */                                \
-	X('v', MC_FLAG_VALUE)       /* return the value */                                         \
-	X('x', MC_FLAG_DROP)        /* md: drop the value, keep the item */                        \
-	X('C', MC_FLAG_COMPARE)     /* only if the cas is this: req.cas; of ma, MA, MP 0 is any */ \
-	X('D', MC_FLAG_DELTA)       /* ma: req.delta */                                            \
-	X('E', MC_FLAG_NEW_CAS)     /* store this cas: new_cas */                                  \
+	X('b', MC_FLAG_BASE64)  /* the key is sent as base64 */                                    \
+	X('c', MC_FLAG_CAS)     /* return the cas */                                               \
+	X('f', MC_FLAG_CLIENT)  /* return client flags */                                          \
+	X('h', MC_FLAG_HIT)     /* return whether it was fetched before */                         \
+	X('k', MC_FLAG_KEY)     /* return the key */                                               \
+	X('l', MC_FLAG_IDLE)    /* return seconds since the last access */                         \
+	X('q', MC_FLAG_QUIET)   /* no reply that contains no news */                               \
+	X('s', MC_FLAG_SIZE)    /* return the value's length */                                    \
+	X('t', MC_FLAG_TTL)     /* return seconds left, -1 for ever */                             \
+	X('u', MC_FLAG_NO_BUMP) /* mg: do not count as a use */                                    \
+	X('v', MC_FLAG_VALUE)   /* return the value */                                             \
+	X('x', MC_FLAG_DROP)    /* md: drop the value, keep the item */                            \
+	X('C', MC_FLAG_COMPARE) /* only if the cas is this: req.cas; for ma, MA and MP 0 is any */ \
+	X('D', MC_FLAG_DELTA)   /* ma: req.delta */                                                \
+	X('E', MC_FLAG_NEW_CAS) /* store this cas: new_cas */                                      \
 	X('F', MC_FLAG_SET_CLIENT)  /* ms, md x: req.client_flags */                               \
 	X('I', MC_FLAG_INVALIDATE)  /* md: mark stale; ms: an older cas stores as stale */         \
 	X('J', MC_FLAG_INITIAL)     /* ma: initial */                                              \
-	X('L', MC_FLAG_PATH)        /* for proxies, not looked at */                               \
+	X('L', MC_FLAG_PATH)        /* for proxies; ignored */                                     \
 	X('M', MC_FLAG_MODE)        /* mode */                                                     \
 	X('N', MC_FLAG_VIVIFY)      /* create if absent, with this exptime: vivify_exptime */      \
 	X('O', MC_FLAG_OPAQUE)      /* return this: opaque */                                      \
-	X('P', MC_FLAG_PROXY)       /* for proxies, not looked at */                               \
+	X('P', MC_FLAG_PROXY)       /* for proxies; ignored */                                     \
 	X('R', MC_FLAG_RECACHE)     /* mg: the first one wins below recache_s seconds */           \
 	X('T', MC_FLAG_SET_EXPTIME) /* req.exptime */
 
@@ -53,20 +53,18 @@ enum { MC_META_LETTERS(MC_META_INDEX) MC_META_LETTER_COUNT };
 #define MC_META_BIT(letter, name) name = 1u << name##_INDEX,
 enum mc_meta_flag { MC_META_LETTERS(MC_META_BIT) };
 
-/* The letters are steps, taken in the order of the request. Where it makes a difference: */
-#define MC_FLAG_TTL_BEFORE_TOUCH (1u << 28) /* t stands before the T that sets what it shows */
-#define MC_FLAG_TTL_BEFORE_VIVIFY                                                                  \
-	(1u << 29) /* t stands before the N that sets it on a new item                             \
-		    */
-#define MC_FLAG_RECACHE_BEFORE_TOUCH                                                               \
-	(1u << 30)                            /* R stands before the T that sets what it looks at */
-#define MC_FLAG_VIVIFY_AFTER_TOUCH (1u << 31) /* N follows T: a new item has its exptime */
+/* Flags are executed in the order of the request. The bits below record the order where it matters.
+ */
+#define MC_FLAG_TTL_BEFORE_TOUCH     (1u << 28) /* t precedes T and shows the former time */
+#define MC_FLAG_TTL_BEFORE_VIVIFY    (1u << 29) /* t precedes N, which sets it on a new item */
+#define MC_FLAG_RECACHE_BEFORE_TOUCH (1u << 30) /* R precedes T and checks the former time */
+#define MC_FLAG_VIVIFY_AFTER_TOUCH   (1u << 31) /* N follows T: a new item has its exptime */
 #define MC_META_ORDER                                                                              \
 	(MC_FLAG_TTL_BEFORE_TOUCH | MC_FLAG_TTL_BEFORE_VIVIFY | MC_FLAG_RECACHE_BEFORE_TOUCH |     \
 	 MC_FLAG_VIVIFY_AFTER_TOUCH)
 static_assert(MC_META_LETTER_COUNT <= 28, "bits beside the letters");
 
-/* 0: no flag. */
+/* Returns the flag of a letter, 0 if it is none. */
 static inline uint32_t
 mc_meta_bit(uint8_t letter)
 {
@@ -80,13 +78,13 @@ mc_meta_bit(uint8_t letter)
 	}
 }
 
-/* Letters that stand in a reply. */
+/* Letters that may appear in a reply. */
 #define MC_META_RETURNED                                                                           \
 	(MC_FLAG_CAS | MC_FLAG_CLIENT | MC_FLAG_HIT | MC_FLAG_KEY | MC_FLAG_IDLE | MC_FLAG_SIZE |  \
 	 MC_FLAG_TTL | MC_FLAG_OPAQUE)
 #define MC_META_RETURNED_MAX 8u
-/* The returned flags of a reply without an item: mg and ma misses and every md; failures of ms show
- * cas and size besides. */
+/* Flags returned by a reply without an item: misses of mg and ma, and every md; failures of ms show
+ * cas and size too. */
 #define MC_META_ECHOED (MC_FLAG_KEY | MC_FLAG_OPAQUE)
 
 enum mc_mode {
@@ -105,7 +103,7 @@ struct mc_meta {
 	uint8_t mode;                        /* enum mc_mode, of ms and ma */
 	uint8_t opaque_len;                  /* 0: "O" alone */
 	uint8_t order_count;                 /* letters in order[] */
-	uint8_t order[MC_META_RETURNED_MAX]; /* what is returned, in the request's order */
+	uint8_t order[MC_META_RETURNED_MAX]; /* the letters to return, in the request's order */
 	uint8_t opaque[MC_OPAQUE_MAX];
 	int32_t vivify_exptime;
 	int32_t recache_s;
@@ -115,10 +113,10 @@ struct mc_meta {
 
 /* The fields of an item that a reply can show. A field is read only if its letter is shown. */
 struct mc_meta_item {
-	uint32_t shown; /* letters this reply may show, of MC_META_RETURNED */
+	uint32_t shown; /* letters that this reply may show, of MC_META_RETURNED */
 	bool base64;    /* the item's key is sent as base64 */
 	bool fetched;
-	bool sent, stale, won; /* Z, X, W: after the other flags, in this order */
+	bool sent, stale, won; /* Z, X, W: follow the other flags in this order */
 	struct view key;
 	uint32_t size;
 	uint32_t client_flags;
@@ -127,7 +125,7 @@ struct mc_meta_item {
 	uint64_t cas;
 };
 
-/* "VA <len>" and the longest of every flag. */
+/* Length of "VA <len>" with the longest form of every flag. */
 #define MC_META_LINE_MAX                                                                           \
 	(3 + 10 + 2 + MC_KEY_BASE64_MAX + 2 + 2 + MC_OPAQUE_MAX + 2 * (2 + MC_U64_DIGITS_MAX) +    \
 	 4 * (2 + 11) + 6 + 2)
@@ -142,39 +140,39 @@ struct mc_meta_item {
 #define MC_META_CODE_SYMBOL(symbol, word) symbol,
 enum mc_meta_code { MC_META_CODES(MC_META_CODE_SYMBOL) MC_META_CODE_COUNT };
 
-/* "<code> <flags>* CR LF" */
+/* Writes "<code> <flags>* CR LF". */
 uint8_t *mc_put_meta(uint8_t *at, enum mc_meta_code code, const struct mc_meta *meta,
 		     const struct mc_meta_item *item);
-/* "VA <len> <flags>* CR LF"; the value and a line end follow. */
+/* Writes "VA <len> <flags>* CR LF"; the value and a line end follow. */
 uint8_t *mc_put_meta_value_head(uint8_t *at, uint32_t len, const struct mc_meta *meta,
 				const struct mc_meta_item *item);
 
-/* ---- what is known of an item: me and the dumps ---- */
+/* ---- metadata of an item, for me and the dumps ---- */
 
 struct mc_item_info {
 	struct view key;
-	bool base64; /* see mc_meta_item */
+	bool base64; /* as in mc_meta_item */
 	bool fetched;
 	int64_t exptime; /* me: seconds left; a dump: the wall clock second; -1 never */
-	uint64_t access; /* me: seconds since the last; a dump: the wall clock second */
+	uint64_t access; /* me: seconds since the last access; a dump: its wall clock second */
 	uint64_t cas;
 	uint32_t slab_class;
-	uint32_t size; /* all of the item */
+	uint32_t size; /* of the whole item */
 	uint32_t client_flags;
 };
 
-/* Every byte of a key may need three. */
+/* Each byte of a key may take three. */
 #define MC_ITEM_INFO_LINE_MAX (3 * MC_KEY_MAX + 160)
 
-/* me: "ME <key> exp=... la=... cas=... fetch=yes|no cls=... size=..." */
+/* Writes "ME <key> exp=... la=... cas=... fetch=yes|no cls=... size=..." for me. */
 uint8_t *mc_put_debug(uint8_t *at, const struct mc_item_info *f);
-/* lru_crawler metadump: "key=<as in a URI> exp=... la=... cas=... fetch=... cls=... size=...
- * flags=... LF" */
+/* Writes "key=<as in a URI> exp=... la=... cas=... fetch=... cls=... size=... flags=... LF" for
+ * lru_crawler metadump. */
 uint8_t *mc_put_metadump(uint8_t *at, const struct mc_item_info *f);
-/* lru_crawler mgdump: "mg <key>" or "mg <base64> b" */
+/* Writes "mg <key>" or "mg <base64> b" for lru_crawler mgdump. */
 uint8_t *mc_put_mgdump(uint8_t *at, const struct mc_item_info *f);
-/* A key as metadump and watch show it: what a URI does not allow becomes %XX. At most three
- * bytes a byte. */
+/* Writes a key as metadump and watch show it: characters that a URI does not allow become %XX. At
+ * most three bytes for each byte. */
 uint8_t *mc_put_uri(uint8_t *at, struct view key);
 
 #endif

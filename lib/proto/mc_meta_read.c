@@ -41,7 +41,7 @@ ma_mode(uint8_t letter)
 	}
 }
 
-/* A letter outside A..z is not even a flag. */
+/* True if each token begins with a character that could be a flag: A to z, or a digit. */
 static bool
 tokens_are_flags(const struct mc_tokens *w, uint32_t first)
 {
@@ -54,7 +54,7 @@ tokens_are_flags(const struct mc_tokens *w, uint32_t first)
 	return true;
 }
 
-/* The number behind a letter. */
+/* Reads the number after a letter. */
 static enum mc_error
 flag_number_parse(struct mc_req *req, uint8_t letter, struct view number)
 {
@@ -147,10 +147,8 @@ later_error(enum mc_error before, enum mc_error now)
 	return now == MC_ERR_NONE || (gives_way && before != MC_ERR_NONE) ? before : now;
 }
 
-/*
- * Parses all flags from word[first] on. An unknown or repeated letter is the error that is
- * answered; of other errors the last one, as far as memcached gives each its own text.
- */
+/* Parses all flags from word[first] on. An unknown or repeated letter is the error to answer; of
+ * other errors the last one is, as far as memcached gives each its own text. */
 static enum mc_error
 flags_parse(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 {
@@ -183,7 +181,7 @@ mode_parse(struct mc_req *req, uint8_t (*mode_of)(uint8_t), enum mc_error wrong)
 	return m->mode != NO_MODE ? MC_ERR_NONE : wrong;
 }
 
-/* Errors found before the mode is looked at come first. */
+/* Errors found before the mode is read come first. */
 static enum mc_error
 line_validate(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 {
@@ -191,7 +189,7 @@ line_validate(struct mc_req *req, const struct mc_tokens *w, uint32_t first)
 	enum mc_error error, mode = MC_ERR_NONE;
 
 	error = flags_parse(req, w, first);
-	/* Comes before all others, but is rare: a line without an error has only letters. */
+	/* This error precedes all others, but is rare: a line without an error has only letters. */
 	if (unlikely(error != MC_ERR_NONE) && !tokens_are_flags(w, first))
 		return MC_ERR_FORMAT;
 	if (error != MC_ERR_NONE && error != MC_ERR_OPAQUE)
@@ -213,14 +211,14 @@ mc_meta_read(struct mc_req *req, const struct mc_tokens *w)
 	memset(&req->meta, 0, sizeof req->meta);
 	if (w->count >= 2) {
 		req->key = w->token[1];
-		req->delta = 1; /* of ma without D */
+		req->delta = 1; /* for ma without D */
 		error = line_validate(req, w, 2);
 	}
 	if (error != MC_ERR_NONE)
 		mc_bad(req, error);
 }
 
-/* ms <key> <bytes> <flag>* */
+/* Reads ms <key> <bytes> <flag>*. */
 void
 mc_meta_body_read(struct mc_req *req, const struct mc_tokens *w)
 {
@@ -237,7 +235,7 @@ mc_meta_body_read(struct mc_req *req, const struct mc_tokens *w)
 		mc_bad(req, error);
 }
 
-/* me <key> [b] */
+/* Reads me <key> [b]. */
 void
 mc_meta_debug_read(struct mc_req *req, const struct mc_tokens *w)
 {

@@ -84,7 +84,7 @@ mc_read_exptime(struct view word, int32_t *out)
 	return true;
 }
 
-/* At most nine digits in front of the point: no ratio has more. */
+/* Reads at most nine digits before the point: no ratio has more. */
 bool
 mc_read_thousandths(struct view word, int64_t *out)
 {
@@ -135,7 +135,8 @@ mc_put_u64(uint8_t *at, uint64_t v)
 	uint8_t *const end = at + digits_of(v);
 	uint8_t *p = end;
 
-	/* Two digits a division: half the divisions, and a table of 200 bytes stays cached. */
+	/* Each division gives two digits: half the divisions, and a table of 200 bytes stays
+	 * cached. */
 	for (; v >= 100; v /= 100) {
 		p -= 2;
 		memcpy(p, pairs + 2 * (v % 100), 2);

@@ -3,7 +3,7 @@
  *
  * Shape:  a number is a whole word: trailing bytes make it no number.
  * Thread: pure functions.
- * Errors: false for what is no number of that kind; *out is then untouched.
+ * Errors: false if the word is no number of that kind; *out is then unchanged.
  * Source: which sign and which range each field of a command takes, as observed on 1.6.45.
  */
 #ifndef CLOCKOO_MC_NUMBER_H
@@ -13,9 +13,9 @@
 
 #define MC_U64_DIGITS_MAX 20u
 
-/* Digits only: cas, delta. */
+/* Reads digits only: cas, delta. */
 bool mc_read_u64(struct view word, uint64_t *out);
-/* Digits only: verbosity. */
+/* Reads digits only: verbosity. */
 bool mc_read_u32(struct view word, uint32_t *out);
 /* Reads a number that may begin with '-': lengths, the exptime of touch, gat and flush_all. */
 bool mc_read_i32(struct view word, int32_t *out);
@@ -24,10 +24,11 @@ bool mc_read_flags(struct view word, uint32_t *out);
 /* Reads the exptime of a storage command: a sign is allowed, 64 bits are read and cut to 32. */
 bool mc_read_exptime(struct view word, int32_t *out);
 
-/* A sign, digits and a fraction; thousandths, what is behind them cut off: ratios and factors. */
+/* Reads a ratio or factor: a sign, digits and a fraction. The result is in thousandths, further
+ * digits cut off. */
 bool mc_read_thousandths(struct view word, int64_t *out);
 
-/* Write v at `at`; returns the byte after it. At most MC_U64_DIGITS_MAX bytes. */
+/* Writes v at `at`, at most MC_U64_DIGITS_MAX bytes. Returns the byte after it. */
 uint8_t *mc_put_u64(uint8_t *at, uint64_t v);
 
 #endif

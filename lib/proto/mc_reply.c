@@ -19,7 +19,7 @@ const struct view mc_error_line[MC_ERR_COUNT] = {[MC_ERR_NONE] = {(const uint8_t
 #define ERROR_STATUS(symbol, text, status) [symbol] = MC_STATUS_##status,
 const uint8_t mc_error_status[MC_ERR_COUNT] = {MC_ERRORS(ERROR_STATUS)};
 
-/* The first word of each reply that exists; a number is one by itself. */
+/* First words of all replies. A reply that is a number is checked separately. */
 static const struct reply_word {
 	uint8_t len;
 	char text[23];

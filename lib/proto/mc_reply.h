@@ -49,7 +49,7 @@ mc_put_line_end(uint8_t *at)
 	return at + 2;
 }
 
-/* Whole bytes of v; no line end is added. */
+/* Writes the bytes of v, without a line end. */
 static inline uint8_t *
 mc_put_view(uint8_t *at, struct view v)
 {
@@ -57,7 +57,7 @@ mc_put_view(uint8_t *at, struct view v)
 	return at + v.len;
 }
 
-/* The line in front of a value. cas NULL: get and gat do not show it. */
+/* Writes the line in front of a value. cas NULL: not shown, for get and gat. */
 static inline uint8_t *
 mc_put_value_head(uint8_t *at, struct view key, uint32_t flags, uint32_t value_len,
 		  const uint64_t *cas)
@@ -65,7 +65,7 @@ mc_put_value_head(uint8_t *at, struct view key, uint32_t flags, uint32_t value_l
 	memcpy(at, "VALUE ", 6);
 	at = mc_put_view(at + 6, key);
 	*at++ = ' ';
-	/* Nearly always 0, for which a call costs more than the digit. */
+	/* The flags are nearly always 0, for which a call would cost more than the digit. */
 	if (likely(flags < 10))
 		*at++ = (uint8_t)('0' + flags);
 	else

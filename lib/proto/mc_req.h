@@ -7,7 +7,7 @@
  * Shape:  key and text are views into the parsed bytes; nothing is copied but an opaque.
  * Units:  lengths in bytes; exptime as sent (see serve_expiry_s).
  * Thread: pure functions.
- * Errors: a request that is wrong is a request too: verb MC_BAD with the error to answer.
+ * Errors: a wrong request is a request too: verb MC_BAD with the error to answer.
  * Bounds: MC_LINE_MAX bytes of line, its end included (a retrieval line is unbounded; so are the
  *         spaces in front of its first key, and every other run of them is bounded by the same
  *         number), keys of 1..MC_KEY_MAX.
@@ -27,19 +27,19 @@
 #define MC_BODY_END 2u /* CR LF */
 
 enum mc_req_flag {
-	MC_NOREPLY = 1u << 0,     /* nothing is answered, errors included */
+	MC_NOREPLY = 1u << 0,     /* no answer, not even an error */
 	MC_FIRST = 1u << 1,       /* first key of a retrieval line */
-	MC_LAST = 1u << 2,        /* last key of it: END follows */
+	MC_LAST = 1u << 2,        /* last key of that line: END follows */
 	MC_HAS_BODY = 1u << 3,    /* body_len and body_end bytes follow */
-	MC_QUIET = 1u << 4,       /* meta q, binary Q: what says nothing new is not answered */
+	MC_QUIET = 1u << 4,       /* meta q, binary Q: no reply that contains no news */
 	MC_BINARY = 1u << 5,      /* answer in the binary protocol: opcode and opaque */
-	MC_CLOSE_AFTER = 1u << 6, /* answer, then close: what follows cannot be read */
+	MC_CLOSE_AFTER = 1u << 6, /* answer, then close: the bytes that follow cannot be read */
 	MC_KEY_BASE64 = 1u << 7,  /* key is base64; mc_base64_decode gives the key */
 };
 
 /* ---- administrative commands ---- */
 
-#define MC_CLASS_MAX 127u /* slab classes that can be named: 0..127 */
+#define MC_CLASS_MAX 127u /* highest slab class that a request can name */
 #define MC_AUTH_MAX  1024u
 
 /* The streams that a connection can watch: X(symbol, name). */
@@ -59,16 +59,16 @@ enum { MC_STREAMS(MC_STREAM_INDEX) MC_STREAM_COUNT };
 #define MC_STREAM_BIT(symbol, name) symbol = 1u << symbol##_INDEX,
 enum mc_stream { MC_STREAMS(MC_STREAM_BIT) };
 
-/* The word that chose among the forms of one command. */
+/* The word that selects among the forms of one command. */
 enum mc_option {
 	MC_OPTION_NONE,
 	MC_OPTION_ON, /* stats detail */
 	MC_OPTION_OFF,
 	MC_OPTION_DUMP,
 	MC_OPTION_GRACEFUL, /* shutdown */
-	MC_OPTION_CLASSES,  /* crawl and dumps: those in classes */
+	MC_OPTION_CLASSES,  /* crawl and dumps: items of these classes */
 	MC_OPTION_ALL,
-	MC_OPTION_HASH,      /* dumps: all, by walking the index */
+	MC_OPTION_HASH,      /* dumps: all items, by walking the index */
 	MC_OPTION_LEVEL,     /* automove: number[0] is 0, 1 or 2 */
 	MC_OPTION_RATIO,     /* number[0] thousandths */
 	MC_OPTION_FREERATIO, /* number[0] thousandths */
@@ -79,31 +79,31 @@ enum mc_option {
 
 struct mc_admin {
 	uint8_t option; /* enum mc_option */
-	uint8_t stats;  /* binary stat: enum mc_verb of the stats meant, MC_BAD if there is none */
-	/* verbosity: level; cache_memlimit: megabytes; sleep; tocrawl; cachedump: class, limit;
-	 * reassign: from (-1: any), to; temp_ttl */
+	uint8_t stats;  /* binary stat: enum mc_verb of its text command, MC_BAD if there is none */
+	/* Arguments. verbosity: level; cache_memlimit: megabytes; sleep; tocrawl; cachedump: class,
+	 * limit; reassign: from (-1: any), to; temp_ttl. */
 	int64_t number[2];
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits: crawl and dumps */
 	uint32_t streams;                          /* watch: enum mc_stream */
-	struct view text;                          /* SASL: what the client says */
+	struct view text;                          /* SASL: the client's message */
 };
 
 /* ---- a request ---- */
 
 struct mc_req {
-	uint8_t verb;       /* enum mc_verb */
-	uint8_t flags;      /* enum mc_req_flag */
-	uint8_t error;      /* enum mc_error, for MC_BAD. With MC_HAS_BODY: swallow the body. For
-			     * shutdown, watch, stats detail and cachedump too: answer it if the
-			     * command is allowed at all */
-	uint8_t body_end;   /* bytes behind a body: 2, CR LF; binary 0 */
+	uint8_t verb;  /* enum mc_verb */
+	uint8_t flags; /* enum mc_req_flag */
+	uint8_t error; /* enum mc_error, for MC_BAD. With MC_HAS_BODY the body is skipped. Also set
+			  for shutdown, watch, stats detail and cachedump: it is answered if the
+			  command is allowed at all */
+	uint8_t body_end;   /* bytes after a body: 2 for CR LF; binary 0 */
 	uint8_t opcode;     /* binary, as sent */
 	struct be32 opaque; /* binary: echoed */
 	struct view key;    /* stats: its argument */
 	uint32_t client_flags;
 	int32_t exptime;
 	uint32_t body_len; /* without its end */
-	uint64_t cas;      /* to compare with: cas; meta if MC_FLAG_COMPARE; binary if not 0 */
+	uint64_t cas; /* the cas to compare with: cas; meta with MC_FLAG_COMPARE; binary if not 0 */
 	uint64_t delta;
 	union {
 		/* Meta commands. Binary incr and decr: MC_FLAG_VIVIFY with vivify_exptime and
@@ -114,7 +114,7 @@ struct mc_req {
 };
 static_assert(sizeof(struct mc_req) <= 144, "a batch of operations stays in the cache");
 
-/* Turn *req into an error; its noreply flag stays. */
+/* Turns *req into an error; its noreply flag stays. */
 static inline void
 mc_bad(struct mc_req *req, enum mc_error error)
 {
@@ -123,10 +123,10 @@ mc_bad(struct mc_req *req, enum mc_error error)
 }
 
 enum mc_status {
-	MC_OK,    /* *req is complete; used bytes are done with (a body stands after them) */
-	MC_MORE,  /* no request yet. used 0: the same bytes and more are needed. used above 0:
-		   * so much of a line was skipped; go on with what stands after it */
-	MC_CLOSE, /* not worth an answer: close the connection */
+	MC_OK,    /* *req is complete, and `used` bytes are consumed; a body follows them */
+	MC_MORE,  /* no request yet. used 0: needs the same bytes and more. used above 0: skipped
+		     bytes of a line; continue after them */
+	MC_CLOSE, /* close the connection without an answer */
 };
 
 struct mc_result {
@@ -135,15 +135,15 @@ struct mc_result {
 };
 
 enum mc_protocol {
-	MC_PROTOCOL_UNKNOWN, /* decided by the first byte */
+	MC_PROTOCOL_UNKNOWN, /* the first byte decides */
 	MC_PROTOCOL_TEXT,
 	MC_PROTOCOL_BINARY,
 };
 
-/* Bytes to skip before anything else is read. */
+/* Bytes to skip before anything is parsed. */
 enum mc_swallow {
 	MC_SWALLOW_NOTHING,
-	MC_SWALLOW_LINE,   /* an overlong key broke this line: to its end */
+	MC_SWALLOW_LINE,   /* an overlong key broke this line: skip to its end */
 	MC_SWALLOW_SPACES, /* in front of the first key of a retrieval line */
 };
 
@@ -154,16 +154,12 @@ struct mc_parser {
 	uint8_t in_line;  /* between the keys of a retrieval line */
 	uint8_t swallow;  /* enum mc_swallow */
 	uint8_t protocol; /* enum mc_protocol; set before the first byte, it is not negotiated */
-	int32_t exptime;  /* of the open gat line */
+	int32_t exptime;  /* exptime of the open gat line */
 };
 
-/*
- * Take one request off the front of len bytes at p.
- *
- * What comes out depends on the bytes alone, never on where they were cut: a line is looked at
- * only once all of it is there, or MC_LINE_MAX bytes of it. So MC_MORE with used 0 is never the
- * answer to MC_LINE_MAX bytes or more.
- */
+/* Takes one request off the front of len bytes at p. The result depends on the bytes alone, never
+ * on where they were cut: a line is read once it has arrived whole, or MC_LINE_MAX bytes of it. So
+ * MC_MORE with used 0 is never returned for MC_LINE_MAX bytes or more. */
 struct mc_result mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p,
 			       uint32_t len);
 /* Parses as mc_text_parse() does, without fast paths; tests compare both. */
@@ -191,7 +187,7 @@ mc_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 	return mc_binary_parse(ps, req, p, len);
 }
 
-/* A binary stat is the command that its key names. */
+/* Returns the verb of a request; a binary stat is the command that its key names. */
 static inline uint8_t
 mc_req_command(const struct mc_req *req)
 {

@@ -1,12 +1,11 @@
 /*
- * mc_table.h - every command there is: one row each, text and binary.
+ * mc_table.h - every command, text and binary, in one row each.
  *
  * The verbs of mc_req.h, the parsers, the table in README.md and the help are made from these
  * rows; a test compares them.
  *
  * Shape:  MC_COMMANDS(X) X(symbol, word, subcommand or "", syntax, over UDP, role, arguments,
- *         help);
- *         a subcommand makes a command of its own, and stands in rows next to each other.
+ *         help); a subcommand makes a separate command; those of one word are in adjacent rows.
  *         MC_OPCODES(X) X(opcode, name, verb, quiet, extras, key, value).
  * Bounds: words of at most MC_NAME_MAX bytes.
  * Source: memcached doc/protocol.txt and doc/protocol-binary.xml; 1.6.45 as observed.
@@ -38,7 +37,7 @@ enum mc_syntax {
 	MC_SYNTAX_DETAIL,
 	MC_SYNTAX_CACHEDUMP,
 	MC_SYNTAX_STREAMS,
-	MC_SYNTAX_TWO_TOKENS, /* the two words and no more */
+	MC_SYNTAX_TWO_TOKENS, /* exactly these two words */
 	MC_SYNTAX_SLEEP,
 	MC_SYNTAX_COUNT,
 	MC_SYNTAX_CLASSES,
@@ -54,7 +53,7 @@ enum mc_syntax {
 };
 
 /* Whether a command is allowed over UDP, where a source can be forged. ADMIN: if the operator
- * allows it. A command that needs a connection is never. */
+ * allows it. NO includes commands that need a connection. */
 enum mc_udp { MC_UDP_NO, MC_UDP_ADMIN, MC_UDP_YES };
 
 /* The role that a command needs. */
@@ -132,7 +131,7 @@ enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 	X(MC_EXT_DROP_UNREAD, "extstore", "drop_unread", EXT_NUMBER, ADMIN, ADMIN, "0|1", "accepted, no effect") \
 	X(MC_REFRESH_CERTS, "refresh_certs", "", ANYTHING, ADMIN, ADMIN, "", "read the certificates again, as SIGHUP does")
 
-/* Bytes of extras; FLUSH takes 0 or 4. */
+/* extras are in bytes; FLUSH takes 0 or 4. */
 #define MC_OPCODES(X) \
 	X(0x00, "Get", MC_BIN_GET, false, 0, REQUIRED, NONE) \
 	X(0x01, "Set", MC_BIN_SET, false, 8, REQUIRED, OPTIONAL) \
@@ -175,7 +174,7 @@ enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 
 enum mc_verb {
 	MC_COMMANDS(MC_TABLE_SYMBOL) MC_COMMAND_COUNT,
-	/* Binary: those with a key to look up first. */
+	/* Binary verbs: first those with a key to look up. */
 	MC_BIN_GET = MC_COMMAND_COUNT,
 	MC_BIN_GAT,
 	MC_BIN_TOUCH,
@@ -191,9 +190,9 @@ enum mc_verb {
 	MC_BIN_FLUSH,
 	MC_BIN_NOOP,
 	MC_BIN_VERSION,
-	MC_BIN_STAT, /* admin.stats says which, key the words themselves */
+	MC_BIN_STAT, /* admin.stats is the command, key its words */
 	MC_BIN_SASL_LIST,
-	MC_BIN_SASL_AUTH, /* key is the mechanism, admin.text what it says */
+	MC_BIN_SASL_AUTH, /* key is the mechanism, admin.text its message */
 	MC_BIN_SASL_STEP,
 	MC_BAD, /* answer req.error */
 	MC_VERB_COUNT,
@@ -209,7 +208,7 @@ struct mc_command {
 	const char *help;
 };
 
-/* By verb. */
+/* Indexed by verb. */
 extern const struct mc_command mc_commands[MC_COMMAND_COUNT];
 
 enum mc_part { MC_PART_NONE, MC_PART_REQUIRED, MC_PART_OPTIONAL };
@@ -235,7 +234,8 @@ mc_verb_has_key(uint8_t verb)
 	return verb <= MC_ME || (verb >= MC_BIN_GET && verb <= MC_BIN_DECR);
 }
 
-/* Every binary one but flush may come in a datagram, and those that make sense on a connection. */
+/* Returns whether a binary command may arrive in a datagram: all but flush and those that need a
+ * connection. */
 static inline enum mc_udp
 mc_verb_over_udp(uint8_t verb)
 {

@@ -28,7 +28,7 @@ bad_line(struct mc_req *req, enum mc_error error, uint32_t used)
 	return result(MC_OK, used);
 }
 
-/* The line is broken and its end not known to be near: answer now, skip the rest as it comes. */
+/* Answers a broken line whose end may be far: the rest is skipped as it arrives. */
 static struct mc_result
 bad_open_line(struct mc_parser *ps, struct mc_req *req, enum mc_error error, uint32_t used)
 {
@@ -73,10 +73,8 @@ next_token(const uint8_t *p, uint32_t at, uint32_t len, bool *last)
 	return *last ? at + 2 : at;
 }
 
-/*
- * Emits the key at p, inside an open retrieval line. MC_MORE: these len bytes do not decide where
- * it ends, or whether it is the last one.
- */
+/* Emits the key at p, inside an open retrieval line. MC_MORE: these len bytes do not determine
+ * where it ends, or whether it is the last one. */
 static struct mc_result
 key_emit(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
@@ -105,7 +103,7 @@ key_emit(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 	return result(MC_OK, next);
 }
 
-/* Inside a retrieval line: only a run of spaces can use up MC_LINE_MAX bytes without a key. */
+/* Continues a retrieval line. Only a run of spaces can use up MC_LINE_MAX bytes without a key. */
 static struct mc_result
 line_continue(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
@@ -120,7 +118,7 @@ line_continue(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32
 	return r;
 }
 
-/* In front of the first key of a line too long to be judged as a whole: only spaces came so far. */
+/* Skips spaces in front of the first key of a line that is too long to be checked as a whole. */
 static struct mc_result
 first_key_find(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
@@ -160,10 +158,8 @@ keys_fit(const uint8_t *line, uint32_t at, uint32_t len)
 	return true;
 }
 
-/*
- * gat <exptime> <key>...: take the exptime. Returns the offset of the first key, len if there
- * is none.
- */
+/* Takes the exptime of gat <exptime> <key>... . Returns the offset of the first key, len if there
+ * is none. */
 static uint32_t
 gat_exptime(struct mc_parser *ps, const uint8_t *line, uint32_t at, uint32_t len,
 	    enum mc_error *error)
@@ -176,7 +172,7 @@ gat_exptime(struct mc_parser *ps, const uint8_t *line, uint32_t at, uint32_t len
 	return mc_spaces_end(line, end, len);
 }
 
-/* A retrieval line of len bytes and its end, all there. */
+/* Begins a retrieval line of len bytes that has arrived whole. */
 static struct mc_result
 line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t at, uint32_t used)
 {
@@ -197,8 +193,8 @@ line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t 
 	return result(r.status, at + r.used);
 }
 
-/* A retrieval line whose first MC_LINE_MAX bytes hold no end. The exptime of gat must lie there;
- * its first key may still be to come. */
+/* Begins a retrieval line whose first MC_LINE_MAX bytes contain no end. The exptime of gat must be
+ * among them; its first key may still arrive. */
 static struct mc_result
 long_line_begin(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t at)
 {
@@ -224,7 +220,7 @@ is_retrieval(enum mc_verb verb)
 	return verb <= MC_GATS;
 }
 
-/* No line end in len bytes, which are at most MC_LINE_MAX. */
+/* Handles len bytes, at most MC_LINE_MAX, without a line end. */
 static struct mc_result
 line_open(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {

@@ -25,7 +25,7 @@ struct mc_tokens {
 	struct view last;
 };
 
-/* Bit i: p[i] is a space or a line feed, of the 16 bytes at p. */
+/* Returns the spaces and line feeds among the 16 bytes at p: bit i stands for p[i]. */
 static inline uint32_t
 mc_token_ends(const uint8_t *p)
 {
@@ -36,7 +36,7 @@ mc_token_ends(const uint8_t *p)
 	return (uint32_t)_mm_movemask_epi8(ends);
 }
 
-/* Offset of the first space or line feed from at on; len if there is none. */
+/* Returns the offset of the first space or line feed from at on, len if there is none. */
 static inline uint32_t
 mc_token_end(const uint8_t *p, uint32_t at, uint32_t len)
 {
@@ -47,7 +47,7 @@ mc_token_end(const uint8_t *p, uint32_t at, uint32_t len)
 			return at + (uint32_t)__builtin_ctz(ends);
 	}
 	if (at < len && len >= 16) {
-		/* The rest is checked as the end of 16 bytes that overlap the last ones. */
+		/* Checks the remaining bytes as the end of 16 that overlap the previous ones. */
 		const uint32_t ends = mc_token_ends(p + len - 16) >> (at + 16 - len);
 
 		return ends != 0 ? at + (uint32_t)__builtin_ctz(ends) : len;
@@ -65,7 +65,7 @@ mc_spaces_end(const uint8_t *p, uint32_t at, uint32_t len)
 	return at;
 }
 
-/* At most to the first line feed. */
+/* Splits the line up to its end or its first line feed. */
 static inline void
 mc_tokenize(struct mc_tokens *w, const uint8_t *line, uint32_t len)
 {
@@ -75,7 +75,8 @@ mc_tokenize(struct mc_tokens *w, const uint8_t *line, uint32_t len)
 	while (at < len && line[at] != '\n') {
 		begin = at;
 		end = mc_token_end(line, at, len);
-		/* Field by field: copied as a whole, a token would wait for its two stores. */
+		/* Assigned field by field: a copy of the whole token would wait for its two stores.
+		 */
 		if (count < MC_TOKENS_KEPT) {
 			w->token[count].data = line + begin;
 			w->token[count].len = end - begin;

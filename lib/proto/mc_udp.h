@@ -3,7 +3,7 @@
  *
  * Thread: pure functions.
  * Source: memcached doc/protocol.txt, "UDP protocol". A request is one datagram; its sequence
- * number and reserved field are not looked at (as memcached does not).
+ * number and reserved field are ignored, as in memcached.
  */
 #ifndef CLOCKOO_MC_UDP_H
 #define CLOCKOO_MC_UDP_H
@@ -11,12 +11,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 
-#define MC_UDP_PAYLOAD_MAX 1400u /* of a reply datagram, the frame header included */
+#define MC_UDP_PAYLOAD_MAX 1400u /* bytes of a reply datagram, the frame header included */
 
 struct mc_udp_frame {
 	struct be16 id;
 	struct be16 sequence; /* 0..total-1 */
-	struct be16 total;    /* datagrams of this message */
+	struct be16 total;    /* number of datagrams of this message */
 	struct be16 reserved; /* 0 */
 };
 static_assert(sizeof(struct mc_udp_frame) == 8, "wire format");
@@ -29,8 +29,8 @@ static_assert(sizeof(struct mc_udp_frame) == 8, "wire format");
 
 enum mc_udp_status {
 	MC_UDP_OK,    /* *id and *text are set */
-	MC_UDP_SHORT, /* nothing behind the frame */
-	MC_UDP_MULTI, /* claims more than one datagram */
+	MC_UDP_SHORT, /* no byte follows the frame */
+	MC_UDP_MULTI, /* claims to have more than one datagram */
 };
 
 static inline enum mc_udp_status
@@ -48,7 +48,7 @@ mc_udp_parse(struct view datagram, uint16_t *id, struct view *text)
 	return MC_UDP_OK;
 }
 
-/* Datagrams for a message of len bytes; an empty message is one datagram. */
+/* Returns the datagrams for a message of len bytes; an empty message is one datagram. */
 static inline uint32_t
 mc_udp_datagrams(uint32_t len)
 {
@@ -59,7 +59,7 @@ mc_udp_datagrams(uint32_t len)
 static inline uint8_t *
 mc_udp_put(uint8_t *at, uint16_t id, uint16_t sequence, uint16_t total)
 {
-	/* As one word: field by field it would be put together in as many steps. */
+	/* Assembled as one word: field by field it would take as many steps. */
 	const uint64_t frame = (uint64_t)__builtin_bswap16(id) |
 			       (uint64_t)__builtin_bswap16(sequence) << 16 |
 			       (uint64_t)__builtin_bswap16(total) << 32;

@@ -3,6 +3,8 @@
  */
 #include "save_file.h"
 
+#include "base/time_units.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -17,7 +19,6 @@
 #define OPTION    "--memory-save: %s: "
 #define MB_SHIFT  20
 #define RETRY_MS  50u
-#define NS_PER_MS 1000000
 #define LOCK_MODE 0600
 
 void

@@ -2,20 +2,13 @@
  * save_format.c - converts blocks and records to bytes and back.
  */
 #include "save_format.h"
+#include "base/crc32c.h"
 #include "base/region.h"
 
-#include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <string.h>
 
 /* ---- blocks ---- */
-
-/* Returns a CRC32C. ISA-L declares the bytes as writable, but only reads them. */
-static uint32_t
-crc_of(const void *bytes, size_t len, uint32_t crc)
-{
-	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)len, crc);
-}
 
 static uint32_t
 block_crc(const struct save_block *b, const uint8_t *payload)
@@ -23,7 +16,7 @@ block_crc(const struct save_block *b, const uint8_t *payload)
 	struct save_block header = *b;
 
 	header.crc = 0;
-	return crc_of(payload, b->packed, crc_of(&header, sizeof header, ~0u));
+	return crc32c(payload, b->packed, crc32c(&header, sizeof header, ~0u));
 }
 
 uint32_t

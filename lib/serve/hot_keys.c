@@ -3,6 +3,8 @@
  */
 #include "hot_keys.h"
 
+#include "base/time_units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,6 @@
 
 #define AGES_MAX   31u /* halvings that leave nothing of a 32-bit count */
 #define READS_MAX  4u
-#define NS_PER_S   1e9
 #define SPAN_LEAST 1e6 /* ns: a rate of less time is none */
 
 /* ---- names ---- */
@@ -234,7 +235,8 @@ weight_of(const struct hot_keys *hot, uint64_t now_ns)
 	const double span =
 		(double)LOAD(hot->span_ns) + (now_ns > since_ns ? (double)(now_ns - since_ns) : 0);
 
-	return LOAD(hot->samples) == 0 || span < SPAN_LEAST ? 0 : HOT_EVERY * NS_PER_S / span;
+	return LOAD(hot->samples) == 0 || span < SPAN_LEAST ? 0
+							    : HOT_EVERY * (double)NS_PER_S / span;
 }
 
 static uint32_t

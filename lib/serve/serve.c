@@ -1,5 +1,5 @@
 /*
- * serve.c - the service of one core: connections that come and go, idle ones, turn and pass.
+ * serve.c - the service of one core: opening and closing of connections, idle ones, turn and pass.
  */
 #include "await_table.h"
 #include "serve_access.h"
@@ -9,9 +9,11 @@
 #include "serve_parse.h"
 #include "serve_slow.h"
 
+#include "base/time_units.h"
+
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
-/* A connection beyond -c is told so: silence would keep its client waiting. */
+/* Rejects a connection above the limit -c with an error line, so that its client does not wait. */
 static void
 reject(struct serve *sv, struct conn *c)
 {
@@ -25,7 +27,7 @@ reject(struct serve *sv, struct conn *c)
 	conn_close_detach(sv->stack, c);
 }
 
-/* -c of all cores, and the slots of this one. */
+/* Counts the connection for -c over all cores. False: no place there, or no slot on this core. */
 static bool
 admit(struct serve *sv)
 {
@@ -53,7 +55,7 @@ session_open(struct serve *sv, struct conn *c)
 		reject(sv, c);
 }
 
-/* Its session only keeps its place. */
+/* Opens a TLS wire, whose session only occupies its slot. */
 static void
 wire_open(struct serve *sv, struct conn *c)
 {
@@ -78,7 +80,7 @@ opened(void *arg, struct conn *c)
 	sv->links.opened(sv->links.arg, c);
 }
 
-/* Gives back all that the session owns. */
+/* Frees everything that the session owns. */
 static void
 session_release(struct serve *sv, struct session *ss)
 {
@@ -89,7 +91,8 @@ session_release(struct serve *sv, struct session *ss)
 	}
 	if (ss->read_buf != NULL)
 		read_buf_free(sv, ss);
-	/* Pieces already queued release nothing: the last one, which unpins, is not among them. */
+	/* Pieces that are already queued unpin nothing: only the last piece does, and is not
+	 * queued. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
 	if (unlikely(sv->awaits != NULL))
@@ -140,7 +143,7 @@ gone(void *arg, struct conn *c)
 }
 
 static void
-failed(void *arg, struct conn *c, enum conn_failure why)
+connect_failed(void *arg, struct conn *c, enum conn_failure why)
 {
 	struct serve *sv = arg;
 
@@ -161,7 +164,8 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	     struct stack *stack)
 {
 	struct serve *sv = region_take(region, sizeof *sv, CACHE_LINE_BYTES);
-	struct stack_user user = {.arg = sv, .opened = opened, .gone = gone, .failed = failed};
+	struct stack_user user = {
+		.arg = sv, .opened = opened, .gone = gone, .failed = connect_failed};
 
 	ensure(cfg->core < shared->cores && cfg->conn_requests_max > 0);
 	ensure(cfg->conns_spare + cfg->links_max < cfg->conns_max);
@@ -188,8 +192,8 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	return sv;
 }
 
-/* What the last turn did not get to stands in front, and the first of it may have been begun: the
- * cursor stands where it stood. */
+/* Starts a turn with the datagrams that earlier turns kept, then the new ones. The first may be
+ * parsed in part already, so the position within it stays. */
 static void
 datagrams_restart(struct serve *sv)
 {
@@ -201,9 +205,10 @@ datagrams_restart(struct serve *sv)
 	dc->has_kept = dc->count != 0 && dc->list[0].kept;
 }
 
-/* What is deferred takes a chunk that a reply was promised: with few left, nothing is parsed behind
- * what may have to wait. Nor while a set may have to wait for memory: all behind it would have to
- * fit its chunk. */
+/* Computes the limits on chunks for this turn. A deferred request takes the chunk that was
+ * reserved for its reply, so while few chunks are left nothing is parsed behind a request that
+ * may wait. The same holds while a set may wait for memory: all later requests would have to fit
+ * its chunk. */
 static void
 chunks_check(struct serve *sv)
 {
@@ -221,10 +226,9 @@ chunks_check(struct serve *sv)
 /* ---- idle connections ---- */
 
 #define IDLE_SLOTS_PER_TURN 64u
-#define NS_PER_S            1000000000ull
 
-/* As many slots as the time since the last look is worth: each about once a second, however many
- * there are and however often the core turns. */
+/* Returns the number of slots to check for the time since the last call. Each slot is checked
+ * about once a second, whatever their number and the rate of turns. */
 static uint32_t
 idle_due(struct serve *sv)
 {
@@ -252,7 +256,7 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		    ss->value.item != NULL || ss->stream.kind != NULL ||
 		    sv->clock.now_s - ss->active_s < timeout_s)
 			continue;
-		if (ss->active_s == 0) { /* it came before the first turn told the time */
+		if (ss->active_s == 0) { /* opened before the first turn set the clock */
 			session_active(sv, ss);
 			continue;
 		}
@@ -264,9 +268,10 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 
 /* ---- turn ---- */
 
-#define PINS_PUBLISH_NS 1000000u /* a line all cores read is written so often at most */
+/* The shortest time between two writes to a line that all cores read. */
+#define PINS_PUBLISH_NS 1000000u
 
-/* A core retires values that clients of any core pin. */
+/* Applies memory pressure while this core retires values that clients pin, on any core. */
 static void
 pins_check(struct serve *sv)
 {
@@ -278,7 +283,7 @@ pins_check(struct serve *sv)
 		published_ns = sv->clock.now_ns;
 		atomic_store_explicit(at_ns, published_ns, memory_order_relaxed);
 	}
-	/* Cores read the clock one by one: what another said may be ahead of us. */
+	/* Cores read the clock one by one: another core's time may be ahead of ours. */
 	if (unlikely(published_ns != 0) && sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS) {
 		stack_memory_pressure(sv->stack, part != 0 ? part : STORE_PINS_PART);
 		sv->pins_pressed_turn = sv->turn;
@@ -286,7 +291,7 @@ pins_check(struct serve *sv)
 	}
 }
 
-/* The last turn, too, if it was slow. */
+/* Records the turn that ended, also as slow if it was. */
 static inline void
 turn_record(struct serve *sv, uint64_t end_ns)
 {
@@ -320,7 +325,7 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 		messages_send(sv);
 }
 
-/* In turns, so that neither a flood of datagrams nor busy connections starve the other. */
+/* Alternates which of datagrams and connections come first, so that neither starves the other. */
 void
 serve_parse(struct serve *sv)
 {

@@ -1,21 +1,21 @@
 /*
  * serve.h - requests in, replies out: the only place where protocol meets storage.
  *
- * The core calls parse, prefetch, execute, in this order, until serve_has_work() says that nothing
- * is left or nothing fits.
+ * The core calls parse, prefetch and execute in this order, and repeats them while
+ * serve_has_work() returns true.
  *
  *   parse    bytes of ready connections and datagrams -> at most OPS_MAX operations
  *   prefetch hash every key, prefetch its buckets, then its items
  *   execute  run the operations in order; write replies
  *
- * Shape:  an operation is one parsed request (one key) and where its answer goes. A request of
- *         more than one datagram's reply is one message.
- * Owner:  a connection's session (open line, body being received) is indexed by conn_slot.
+ * Shape:  an operation is one parsed request (one key) and the destination of its reply. A reply
+ *         that needs more than one datagram is one message.
+ * Owner:  a connection's session (partial line, incomplete body) is indexed by conn_slot.
  * Thread: core-local. Counters are read by telemetry.
- * Errors: every bad request has its answer (mc_req.h); nothing reaches a log.
- * Bounds: OPS_MAX operations a pass, HITS_PER_TURN hits a turn beside them; conn_requests_max
- *         requests of one connection a turn (memcached's -R); UDP_MESSAGES_MAX replies of many
- *         datagrams waiting for room.
+ * Errors: every bad request has its reply (mc_req.h); nothing is logged.
+ * Bounds: OPS_MAX operations a pass, and beside them HITS_PER_TURN hits a turn; conn_requests_max
+ *         requests of one connection a turn (memcached's -R); UDP_MESSAGES_MAX replies of several
+ *         datagrams that wait for room.
  */
 #ifndef CLOCKOO_SERVE_H
 #define CLOCKOO_SERVE_H
@@ -26,18 +26,17 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* So many that the first prefetch has arrived before the last one is issued. */
+/* Large enough that the first prefetch has arrived before the last one is issued. */
 #define OPS_MAX 64u
-/* Passes of parse-prefetch-execute in one turn: what is left waits for the next one. With OPS_MAX
- * each they make no more answers than the transmit queue has places. */
+/* Passes of parse, prefetch and execute in one turn; remaining requests wait for the next turn.
+ * Together the passes make no more replies than the transmit queue has places. */
 #define PASSES_MAX       4u
 #define UDP_MESSAGES_MAX 512u
 #define UDP_MESSAGE_DATAGRAMS_MAX                                                                  \
-	4096u /* datagrams of one reply: no client receives more in a row                          \
-	       */
+	4096u /* datagrams of one reply: no client receives more in a row */
 
 struct serve;
-struct serve_shared; /* what `stats` needs of the whole appliance */
+struct serve_shared; /* state that `stats` needs of the whole appliance */
 
 #define SERVE_COUNTERS(X)                                                                          \
 	X(CMD_GET, "keys requested by get and gets")                                               \
@@ -45,19 +44,19 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CMD_FLUSH, "flush_all")                                                                  \
 	X(CMD_TOUCH, "keys requested by touch, gat and gats")                                      \
 	X(CMD_META, "meta commands")                                                               \
-	X(GET_HITS, "of CMD_GET, keys found")                                                      \
-	X(GET_MISSES, "of CMD_GET, keys not found")                                                \
-	X(DELETE_HITS, "deletes of a key that was there")                                          \
-	X(DELETE_MISSES, "deletes of a key that was not")                                          \
+	X(GET_HITS, "keys of CMD_GET that were found")                                             \
+	X(GET_MISSES, "keys of CMD_GET that were not found")                                       \
+	X(DELETE_HITS, "deletes of a key that existed")                                            \
+	X(DELETE_MISSES, "deletes of a key that did not exist")                                    \
 	X(INCR_HITS, "increments done")                                                            \
-	X(INCR_MISSES, "increments of a key that was not there")                                   \
+	X(INCR_MISSES, "increments of a key that did not exist")                                   \
 	X(DECR_HITS, "decrements done")                                                            \
-	X(DECR_MISSES, "decrements of a key that was not there")                                   \
+	X(DECR_MISSES, "decrements of a key that did not exist")                                   \
 	X(CAS_HITS, "cas stored")                                                                  \
-	X(CAS_MISSES, "cas of a key that was not there")                                           \
+	X(CAS_MISSES, "cas of a key that did not exist")                                           \
 	X(CAS_BADVAL, "cas refused: the item had changed")                                         \
-	X(TOUCH_HITS, "touches of a key that was there")                                           \
-	X(TOUCH_MISSES, "touches of a key that was not")                                           \
+	X(TOUCH_HITS, "touches of a key that existed")                                             \
+	X(TOUCH_MISSES, "touches of a key that did not exist")                                     \
 	X(STORE_TOO_LARGE_COUNT, "values refused for their size")                                  \
 	X(STORE_NO_MEMORY_COUNT, "values refused for lack of memory")                              \
 	X(REQ_TCP, "requests over TCP")                                                            \
@@ -67,11 +66,11 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(CONN_ENDED, "connections ended")                                                         \
 	X(CONN_REJECTED, "connections rejected: connection limit (-c)")                            \
 	X(CONN_YIELDS, "connections deferred: request limit of a turn (-R)")                       \
-	X(WORK_NS, "time such work takes, about: long replies, copies of large values")            \
-	X(WORK_WAITS, "connections put off because the turn's share of such work was done")        \
+	X(WORK_NS, "ns of long replies and copies of large values, estimated")                     \
+	X(WORK_WAITS, "connections delayed: the turn's share of WORK_NS was used up")              \
 	X(CONN_DEFERRED, "replies deferred: no room in the transmit queue")                        \
-	X(CONN_SLOW_BODY, "connections reset: a body too slow for the memory others wait for")     \
-	X(BEGUN_WAITS, "values not begun at once: others are being sent for which there is more")  \
+	X(CONN_SLOW_BODY, "connections reset: a slow body held memory that others wait for")       \
+	X(BEGUN_WAITS, "values that waited for the memory of incomplete values")                   \
 	X(CONN_SLOW_REQUEST, "connections reset: request stalled, no read buffer left")            \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI_DATAGRAM, "requests that claim more than one datagram")                   \
@@ -83,69 +82,70 @@ struct serve_shared; /* what `stats` needs of the whole appliance */
 	X(UDP_DROP_TOO_LONG, "replies not sent: more than UDP_MESSAGE_DATAGRAMS_MAX datagrams")    \
 	X(UDP_DROP_RATE_LIMIT, "replies not sent: rate limit of the source")                       \
 	X(UDP_DROP_AUTH, "datagrams dropped: authentication is required")                          \
-	X(AWAITS_EXPIRED, "asks of a supplier that had no answer in time")                         \
-	X(AWAITS_YIELDED, "answers of a supplier given up for others' memory, asked for again")    \
-	X(AWAITS_FAILED, "keys missed without an answer of the supplier")                          \
-	X(AWAITS_AGAIN, "asked for again: evicted before the request was executed")                \
+	X(AWAITS_EXPIRED, "requests to a backend that had no answer in time")                      \
+	X(AWAITS_YIELDED, "answers of a backend dropped to free memory, requested again")          \
+	X(AWAITS_FAILED, "keys missed without an answer of the backend")                           \
+	X(AWAITS_AGAIN, "keys requested again: evicted before their request was executed")         \
 	X(AUTH_CMDS, "authentication attempts")                                                    \
 	X(AUTH_ERRORS, "authentication failures")                                                  \
 	X(CONN_IDLE_KICKS, "connections closed: idle timeout")                                     \
 	X(EVENTS_LOGGED, "events logged for watchers")                                             \
 	X(EVENTS_SENT, "events sent to watchers")                                                  \
 	X(EVENTS_SKIPPED, "events skipped: watcher too slow")                                      \
-	X(ADMIN_YIELDED, "connections reset: others waited for their watch, or stats sizes")
+	X(ADMIN_YIELDED, "connections reset: others waited for their watch or stats sizes")
 
 enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
 struct serve_config {
-	uint32_t conns_max;         /* the stack's */
-	uint32_t conns_spare;       /* of them, to answer connections beyond -c */
-	uint32_t links_max;         /* of them, for a supplier's own (serve_link.h) */
+	uint32_t conns_max;   /* the same as the stack's */
+	uint32_t conns_spare; /* of conns_max, to reject connections beyond -c */
+	/* A part of conns_max, for connections that a backend opens (serve_link.h). */
+	uint32_t links_max;
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
-	uint32_t core;              /* index of this core, for its store_core */
+	uint32_t core;              /* index of this core, and of its store_core */
 };
 
-/* One clock read a turn; the wall clock is an offset from it, which changes where that clock is
- * set. */
+/* The times of one turn, from a single clock read. The wall clock is an offset from that clock;
+ * the offset changes when the wall clock is set. */
 struct serve_clock {
 	uint64_t now_ns;
-	int64_t unix_ns; /* wall clock of now */
-	int64_t unix_s;  /* its second, which begins when the store's does */
-	uint32_t now_s;  /* the store's clock */
+	int64_t unix_ns; /* wall clock */
+	/* Wall clock in seconds; a second begins when one of the store's clock does. */
+	int64_t unix_s;
+	uint32_t now_s; /* the store's clock */
 };
 
 size_t serve_shared_bytes(uint32_t cores);
 struct serve_shared *serve_shared_create(struct region *region, struct store *store, uint32_t cores,
 					 const char *version);
 
-/* What `stats` and `stats settings` say about the process; conns_max is obeyed, too. */
-/* Bytes of the process beside the store, as its parts were made; for `stats`. */
+/* Bytes of the process beside the store, by part, for `stats`. */
 struct serve_memory {
 	uint64_t frames;
-	uint64_t connections; /* and their requests */
-	uint64_t tables;      /* of cores, and of what they share */
-	uint64_t rings;       /* between cores, and the kernel's */
-	uint64_t program;     /* and libraries, with their heap */
+	uint64_t connections; /* connections and their requests */
+	uint64_t tables;      /* tables of the cores and their shared tables */
+	uint64_t rings;       /* rings between cores and to the kernel */
+	uint64_t program;     /* program and libraries with their heap */
 };
 
-/* What the start found in --memory-file. */
+/* The items that the start found in --memory-file, for `stats`. */
 struct serve_restart {
-	const char *kind;    /* NULL: there is no such file */
+	const char *kind;    /* NULL: no such file */
 	uint64_t kept, lost; /* items */
 	uint64_t us;
 };
 
 struct serve_info {
-	uint32_t earlier_s; /* of the store's clock: processes before this one */
+	uint32_t earlier_s; /* seconds of the store's clock that passed in earlier processes */
 	uint32_t pid;
-	uint32_t conns_max; /* -c, of all cores; 0 is any number */
+	uint32_t conns_max; /* -c, for all cores together; 0: unlimited */
 	uint32_t value_max;
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;
-	uint16_t plain_port; /* beside that of TLS; 0: none */
+	uint16_t plain_port; /* the port without TLS beside tcp_port; 0: none */
 	uint16_t udp_port;
 	uint16_t more_ports[TCP_MORE_PORTS_MAX]; /* TCP ports beside tcp_port; 0: none */
-	struct ip_addr ip[LOCAL_COUNT];          /* ours */
+	struct ip_addr ip[LOCAL_COUNT];          /* addresses of the appliance */
 	uint32_t verbosity;
 	struct serve_memory memory;
 	struct serve_restart restart;
@@ -154,15 +154,16 @@ struct serve_info {
 	bool tls;      /* -Z */
 	struct {
 		const char *chain_cert, *key, *ciphers, *ca_cert; /* NULL: not given */
-		uint32_t keyformat, verify_mode, min_version;     /* memcached's numbers */
+		uint32_t keyformat, verify_mode, min_version;     /* numbers as in memcached */
 	} ssl;
-	uint32_t steer_rules, steer_refused; /* that the NIC took, and those it did not */
-	/* Text outlives the service; NULL is none. */
-	const char *inter;     /* as given with -l */
+	uint32_t steer_rules, steer_refused; /* accepted by the NIC; refused by it */
+	/* The strings outlive the service; NULL: not given. */
+	const char *inter;     /* the text of -l */
 	const char *auth_file; /* -Y */
-	const char *steering;  /* how flows find their core */
+	const char *steering;  /* how flows reach their core */
 };
-/* All of it is known before any core turns. What is allowed: serve_policy.h. */
+/* Sets the properties of the process that `stats` and `stats settings` show, and the connection
+ * limit, before any core runs. Permissions: serve_policy.h. */
 void serve_shared_set_info(struct serve_shared *shared, const struct serve_info *info);
 
 size_t serve_bytes(const struct serve_config *cfg);
@@ -170,24 +171,26 @@ struct serve *serve_create(struct region *region, const struct serve_config *cfg
 			   struct serve_shared *shared, struct stack *stack);
 
 void serve_turn(struct serve *sv, const struct serve_clock *clock); /* before stage 5 */
-void serve_parse(struct serve *sv);                                 /* 5 */
-void serve_prefetch(struct serve *sv);                              /* 6 */
-void serve_execute(struct serve *sv);                               /* 7 */
-bool serve_has_work(const struct serve *sv); /* another pass may get something done */
+void serve_parse(struct serve *sv);                                 /* stage 5 */
+void serve_prefetch(struct serve *sv);                              /* stage 6 */
+void serve_execute(struct serve *sv);                               /* stage 7 */
+/* True if another pass may make progress in this turn. */
+bool serve_has_work(const struct serve *sv);
 
-/* Requests of the last pass, or of one that has not ended, which is read by a handler of a crash.
- */
+/* Returns the number of requests of the last or current pass. A crash handler may call this in
+ * the middle of a pass. */
 uint32_t serve_pass_requests(const struct serve *sv);
-/* The name of the command of one of them; of what is none, "". */
+/* Returns the command name of request i of that pass, or "" if the request is no command. */
 const char *serve_pass_request_name(const struct serve *sv, uint32_t i);
 
-/* For `stats`; once, before any core turns. They outlive the service. */
+/* Gives the service its core's turn times for `stats`; once, before any core runs. They outlive
+ * the service. */
 void serve_turn_times_set(struct serve *sv, const struct turn_times *times);
 
-/* At a stop, when no connection is left: messages over UDP that wait are not sent. No item is held
- * then. */
+/* Drops the UDP messages that wait to be sent, and unpins their items. Called at a stop when no
+ * connection is left. */
 void serve_drop_messages(struct serve *sv);
-const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT of them */
+const struct counter *serve_counters(const struct serve *sv); /* SERVE_COUNTER_COUNT elements */
 extern const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT];
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * serve_access.h - what the policy and the table of users allow: requests, replies over UDP.
+ * serve_access.h - what the policy and the table of users permit: requests, replies over UDP.
  *
  * Private to lib/serve: serve_policy.c, serve_auth.c.
  *
@@ -14,26 +14,28 @@
 
 size_t policy_bytes(void);
 void policy_create(struct serve *sv, struct region *region);
-/* In a core's first turn: the fields of the policy that do not change later. */
+/* Copies the fields of the policy that never change, in a core's first turn. */
 void policy_obey(struct serve *sv);
 
-/* Whether the policy lets a reply go out over UDP. asked and answer are bytes behind the frame
- * header, of a request and of all its datagrams. */
+/* True if the policy permits a reply over UDP. asked and answer are the bytes of the request and
+ * of all reply datagrams, without frame headers. */
 bool udp_reply_allowed(struct serve *sv, const struct udp_peer *to, uint32_t asked,
 		       uint32_t answer);
-/* Whether what is no request may be answered with an error. Always asked: a peer that takes our
- * error for something to answer, and answers with what we take for none, would go on for ever. */
+/* True if a datagram that is no request may be answered with an error. Every such error must
+ * pass this check: a peer that answers our error with another one would otherwise loop with us
+ * for ever. */
 bool udp_error_allowed(struct serve *sv, const struct udp_peer *to);
 
 /* ---- users (serve_auth.c) ---- */
 
-/* Turns the request of a connection without a user into an error, or OP_AUTH. line_len is of its
- * line. False: the connection is closed unanswered. */
+/* Replaces a request of a connection that is not authenticated, by an error or OP_AUTH, and one
+ * that the user's role does not permit, by an error. line_len: bytes of its line. False: close
+ * the connection without a reply. */
 bool auth_check(struct session *ss, struct mc_req *req, uint32_t line_len);
-/* Part of a token that comes in pieces; returns the bytes taken. */
+/* Appends part of a token that arrives in pieces; returns the bytes taken. */
 uint32_t auth_token_append(struct session *ss, struct view src);
 void auth_token_free(struct serve *sv, struct session *ss);
-/* Once a turn: the current table. */
+/* Switches to the current tables of users and sources; once a turn. */
 void users_refresh(struct serve *sv);
 
 enum exec_status execute_auth(struct serve *sv, struct op *op);

@@ -1,8 +1,8 @@
 /*
- * serve_admin.h - administration as the data path sees it: a table of functions.
+ * serve_admin.h - the interface of administration for the data path: a table of functions.
  *
- * Private to lib/serve and lib/admin. lib/admin includes this room and hangs its table into each
- * service (admin_create); this room calls it through the table.
+ * Private to lib/serve and lib/admin. lib/admin includes this room and attaches its table to each
+ * service (admin_create); this room calls administration only through the table.
  *
  * Owner:  items and views are valid in the call.
  * Thread: core-local.
@@ -13,29 +13,29 @@
 #include "serve_internal.h"
 
 struct serve_admin_ops {
-	/* Answers a command of administration: MC_STATS to MC_REFRESH_CERTS, MC_BIN_STAT. */
+	/* Executes an administrative command: MC_STATS to MC_REFRESH_CERTS, MC_BIN_STAT. */
 	enum exec_status (*execute)(struct serve *sv, struct op *op);
 	void (*turn)(struct serve *sv); /* once a turn, before requests are read */
 
 	void (*conn_opened)(struct serve *sv, const struct session *ss);
-	void (*conn_active)(struct serve *sv, const struct session *ss); /* once a second */
+	void (*conn_active)(struct serve *sv, const struct session *ss); /* at most once a second */
 	void (*conn_closed)(struct serve *sv, struct session *ss);
 
-	/* What happened, while serve.observed is set. */
+	/* Events for watchers; called while serve.observed is set. */
 	void (*request)(struct serve *sv, const struct op *op);
 	/* it NULL: a miss. */
 	void (*got)(struct serve *sv, const struct op *op, const struct item *it);
 	void (*looked_up)(struct serve *sv, const struct op *op, const struct item *it);
-	/* The same of a command that is about to store or to count. */
+	/* Reports the lookup of a command that will store or count. */
 	void (*writes)(struct serve *sv, const struct op *op, uint64_t hash);
 	/* it: the item as it was published; NULL: none was. */
 	void (*stored)(struct serve *sv, const struct op *op, enum store_result r,
 		       const struct item *it);
-	/* it NULL: nothing was deleted. */
+	/* it NULL: not found. */
 	void (*deleted)(struct serve *sv, const struct op *op, const struct item *it);
 };
 
-/* Something came on it, for the first time in this second. */
+/* Notes the first input of the connection in this second. */
 static inline void
 session_active(struct serve *sv, struct session *ss)
 {

@@ -1,19 +1,19 @@
 /*
- * serve_auth.c - authentication: the table of users, the check in front of every request. In text
- * the first command is `set <any key> <flags> <exptime> <bytes>` with "user password" as its body
- * (memcached doc/protocol.txt); in binary SASL PLAIN (RFC 4616). Tokens end at AUTH_TOKEN_MAX
- * bytes.
+ * serve_auth.c - authentication: the table of users, and the check of every request. In text the
+ * first command is `set <any key> <flags> <exptime> <bytes>` with "user password" as its body
+ * (memcached doc/protocol.txt); in binary it is SASL PLAIN (RFC 4616). A token has at most
+ * AUTH_TOKEN_MAX bytes.
  */
 #include "serve_access.h"
 #include "serve_execute.h"
 
-#define AUTH_TOKEN_MAX 16384u /* memcached's */
-#define AUTH_LINE_MIN  6u     /* memcached's: no set is shorter */
-#define ROLES_A_TURN   1024u  /* sessions whose role is looked at again in one turn */
+#define AUTH_TOKEN_MAX 16384u /* as in memcached */
+#define AUTH_LINE_MIN  6u     /* as in memcached: no set is shorter */
+#define ROLES_A_TURN   1024u  /* sessions whose role one turn refreshes */
 
 /* ---- the table ---- */
 
-/* Compares every byte, so that its time does not depend on how many are equal. */
+/* Compares all bytes, so that the time does not depend on how many are equal. */
 static bool
 bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 {
@@ -24,7 +24,7 @@ bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 	return differ != 0;
 }
 
-/* Returns the first such user, or NULL. */
+/* Returns the first user with this name and password, or NULL. */
 static const struct serve_user *
 users_match(const struct serve *sv, struct view name, struct view password)
 {
@@ -42,7 +42,8 @@ users_match(const struct serve *sv, struct view name, struct view password)
 	return found;
 }
 
-/* Some connections a turn. False: there are more, and the users are those of before until then. */
+/* Applies a new access list to some connections a turn. False: more remain; the old user table
+ * stays in use until all are done. */
 static bool
 access_refresh(struct serve *sv)
 {
@@ -54,7 +55,7 @@ access_refresh(struct serve *sv)
 	return sv->access_slot == 0;
 }
 
-/* The role of a user by its ID in the table in use; none if it is not there. */
+/* Returns the role of the user with this ID, or MC_ROLE_NONE if the current table lacks it. */
 static enum mc_role
 role_of(const struct serve *sv, uint32_t user)
 {
@@ -66,7 +67,8 @@ role_of(const struct serve *sv, uint32_t user)
 	return MC_ROLE_NONE;
 }
 
-/* A watcher asks for nothing more, so it is closed here. */
+/* Gives the session its user's current role. A watcher sends no requests that could be refused,
+ * so it is closed here. */
 static void
 role_refresh(struct serve *sv, struct session *ss)
 {
@@ -77,7 +79,7 @@ role_refresh(struct serve *sv, struct session *ss)
 		session_close(sv, ss);
 }
 
-/* Some sessions a turn: what their users may do since the table changed. */
+/* Refreshes the roles of some sessions a turn after the table has changed. */
 static void
 roles_refresh(struct serve *sv)
 {
@@ -89,12 +91,12 @@ roles_refresh(struct serve *sv)
 	}
 }
 
-/* Once a turn: the table that counts now. */
+/* Switches to the current table; once a turn. */
 void
 users_refresh(struct serve *sv)
 {
 	/* Acquire: pairs with the release in serve_users_replace_mt and serve_access_replace_mt;
-	 * the table comes with it. */
+	 * makes the table visible. */
 	const uint32_t turn =
 		atomic_load_explicit(&sv->shared->users_version, memory_order_acquire);
 
@@ -105,8 +107,8 @@ users_refresh(struct serve *sv)
 	sv->users_version = turn;
 	sv->role_slot = 0;
 	roles_refresh(sv);
-	/* Release: pairs with the acquire in users_grace_period_over; our looks into the other one
-	 * are over. */
+	/* Release: pairs with the acquire in users_grace_period_over; this core has stopped
+	 * reading the other table. */
 	atomic_store_explicit(&sv->shared->users_version_seen[sv->cfg.core], turn,
 			      memory_order_release);
 }
@@ -127,9 +129,9 @@ authenticate(struct serve *sv, struct session *ss, struct view name, struct view
 /* ---- text ---- */
 
 static void
-refuse(struct session *ss, struct mc_req *req, enum mc_error error)
+auth_refuse(struct session *ss, struct mc_req *req, enum mc_error error)
 {
-	/* One answer a line, however many keys it has, and noreply does not count. */
+	/* A line gets one reply, however many keys it has, even with noreply. */
 	if (ss->parser.in_line)
 		ss->parser = (struct mc_parser){.swallow = MC_SWALLOW_LINE,
 						.protocol = ss->parser.protocol};
@@ -144,9 +146,9 @@ auth_check_text(struct session *ss, struct mc_req *req, uint32_t line_len)
 	if (line_len < AUTH_LINE_MIN)
 		return false;
 	if (req->verb != MC_SET) {
-		refuse(ss, req, MC_ERR_UNAUTHENTICATED);
+		auth_refuse(ss, req, MC_ERR_UNAUTHENTICATED);
 	} else if (req->body_len > AUTH_TOKEN_MAX) {
-		refuse(ss, req, MC_ERR_AUTH_LONG);
+		auth_refuse(ss, req, MC_ERR_AUTH_LONG);
 	} else {
 		req->verb = OP_AUTH;
 		req->flags &= (uint8_t)~MC_NOREPLY;
@@ -165,14 +167,15 @@ auth_check_binary(struct mc_req *req)
 	req->flags = (uint8_t)((req->flags | MC_CLOSE_AFTER) & ~(MC_HAS_BODY | MC_QUIET));
 }
 
-/* What a user may not do is refused; the connection stays, and a body is read over. */
+/* Refuses a request that the user's role does not permit. The connection stays open, and a body
+ * is skipped. */
 static bool
 role_check(struct session *ss, struct mc_req *req)
 {
 	if (req->verb == MC_BAD || mc_req_role(req) <= ss->role)
 		return true;
 	if (ss->parser.in_line) {
-		refuse(ss, req, MC_ERR_ROLE);
+		auth_refuse(ss, req, MC_ERR_ROLE);
 		return true;
 	}
 	req->flags &= (uint8_t)~MC_QUIET;
@@ -191,7 +194,7 @@ auth_check(struct session *ss, struct mc_req *req, uint32_t line_len)
 	return true;
 }
 
-/* "user password": what stands before the first space, and all behind it. */
+/* Authenticates with "user password": the name ends at the first space. */
 static void
 token_verify(struct serve *sv, struct op *op, struct view token)
 {
@@ -217,13 +220,13 @@ execute_auth(struct serve *sv, struct op *op)
 	const uint32_t len = op->req.body_len;
 
 	if (op->body.data == NULL) {
-		ss->token = stack_chunk_get(sv->stack);
-		ss->token_len = 0;
+		ss->token.bytes = stack_chunk_get(sv->stack);
+		ss->token.len = 0;
 		ss->bad_end = false;
 		ss->body_left = (uint64_t)len + 2;
 		ss->body_end = 2;
-		ss->body = ss->token != NULL ? BODY_TOKEN : BODY_SWALLOW;
-		if (ss->token == NULL)
+		ss->body = ss->token.bytes != NULL ? BODY_TOKEN : BODY_SWALLOW;
+		if (ss->token.bytes == NULL)
 			reply_error(sv, op, MC_ERR_OUT_OF_MEMORY);
 	} else if (memcmp(op->body.data + len, "\r\n", 2) != 0) {
 		reply_error(sv, op, MC_ERR_AUTH_END);
@@ -233,13 +236,14 @@ execute_auth(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* What goes beyond a chunk is no user's token; it is read, and counts as wrong. */
+/* Stores the bytes of a token up to one chunk. A longer token is read to its end and does not
+ * match. */
 uint32_t
 auth_token_append(struct session *ss, struct view src)
 {
 	const uint64_t left = ss->body_left > 2 ? ss->body_left - 2 : 0;
 	const uint32_t n = src.len < left ? src.len : (uint32_t)left;
-	const uint32_t room = CHUNK_BYTES - ss->token_len;
+	const uint32_t room = CHUNK_BYTES - ss->token.len;
 	const uint32_t kept = n < room ? n : room;
 
 	if (left == 0) {
@@ -247,8 +251,8 @@ auth_token_append(struct session *ss, struct view src)
 			ss->bad_end = true;
 		return 1;
 	}
-	memcpy(ss->token + ss->token_len, src.data, kept);
-	ss->token_len += kept;
+	memcpy(ss->token.bytes + ss->token.len, src.data, kept);
+	ss->token.len += kept;
 	return n;
 }
 
@@ -260,7 +264,7 @@ execute_auth_end(struct serve *sv, struct op *op)
 	if (ss->bad_end)
 		reply_error(sv, op, MC_ERR_AUTH_END);
 	else
-		token_verify(sv, op, (struct view){ss->token, ss->token_len});
+		token_verify(sv, op, (struct view){ss->token.bytes, ss->token.len});
 	auth_token_free(sv, ss);
 	return EXEC_DONE;
 }
@@ -268,10 +272,10 @@ execute_auth_end(struct serve *sv, struct op *op)
 void
 auth_token_free(struct serve *sv, struct session *ss)
 {
-	if (ss->token == NULL)
+	if (ss->token.bytes == NULL)
 		return;
-	stack_chunk_put(sv->stack, ss->token);
-	ss->token = NULL;
+	stack_chunk_put(sv->stack, ss->token.bytes);
+	ss->token.bytes = NULL;
 }
 
 /* ---- SASL ---- */
@@ -285,7 +289,7 @@ is_plain(struct view mechanism)
 			  (struct view){(const uint8_t *)MECHANISM, sizeof MECHANISM - 1});
 }
 
-/* RFC 4616: [authzid] NUL authcid NUL passwd. The authzid is ignored. */
+/* The message is [authzid] NUL authcid NUL passwd (RFC 4616). The authzid is ignored. */
 static bool
 plain_verify(struct serve *sv, struct session *ss, struct view text)
 {

@@ -1,8 +1,7 @@
 /*
- * serve_begun.c - the share of memory of incomplete values: reserved, released, and two queues over
- * all cores of the values that wait for it. Tickets are numbers from one counter; each core
- * publishes the lowest of each queue, and only the first of a queue checks each turn whether it is
- * next.
+ * serve_begun.c - the fill quota: reservation, release, and three queues over all cores of the
+ * values that wait. Tickets are numbers of one counter. Each core publishes the lowest ticket of
+ * each of its queues, and only the first value of a queue checks each turn whether it may begin.
  */
 #include "serve_begun.h"
 
@@ -10,21 +9,24 @@
 
 #define NO_TICKET UINT64_MAX
 
-/* Proven: so much of the body, or half of it, is here so soon. Less than an initial window (RFC
- * 6928), and more than 43 KB/s, which fills_check() lets pass, brings in that time. */
+/* A value is proven if PROVEN_BYTES of its body, or half of it, arrive within PROVEN_NS. That is
+ * less than an initial window (RFC 6928), and more than arrives in that time at 43 KB/s, a rate
+ * that fills_check() accepts. */
 #define PROVEN_BYTES 8192u
 #define PROVEN_NS    100000000u
-#define PROVEN_PART  4u /* of the quota: slow values do not take it */
+#define PROVEN_PART  4u /* the part of the quota that slow values leave free */
 
-#define BESIDE_PART 2u /* of the quota: for short values, and as much for demoted ones */
-/* A value is short up to this part of the quota: of those that stand beside it there is room for
- * half as many, however large the others are. */
+/* The part of the quota that short values may take beside it; demoted values may take as much
+ * again. */
+#define BESIDE_PART 2u
+/* A value is short up to this part of the quota: half as many fit beside the quota, however
+ * large the other values are. */
 #define SHORT_PART  32u
 #define SHORT_LEAST 65536u
 
 /* A queue of proven values that has not been empty for SHORT_OPENS_NS lets short values begin
- * beside the quota for SHORT_OPEN_NS. It does not matter which value is first: peers that leave and
- * come again do not keep it closed. */
+ * beside the quota for SHORT_OPEN_NS. The first value of the queue may change meanwhile, so
+ * peers that leave and return do not reset that time. */
 #define SHORT_OPENS_NS 200000000u
 #define SHORT_OPEN_NS  10000000000u
 
@@ -34,7 +36,7 @@ quota_used(const struct serve *sv, uint32_t part)
 	return atomic_load_explicit(&sv->shared->quota_used[part], memory_order_relaxed);
 }
 
-/* Whether a queue for this part begins with a lower ticket, on any core. */
+/* True if the queue of this part has a lower ticket on any core. */
 static bool
 queued_before(const struct serve *sv, uint32_t part, uint64_t ticket)
 {
@@ -52,9 +54,9 @@ queued_before(const struct serve *sv, uint32_t part, uint64_t ticket)
 	return false;
 }
 
-/* Slow values leave a quarter to proven ones; these leave a half, while a slow one waits. The only
- * value of its part needs no more than the quota has left, and the only one of all not even that.
- */
+/* True if the quota has room for the value. Slow values leave a quarter to proven ones, and
+ * proven values leave half while a slow one waits. The only value of its part may use all that
+ * is left, and the only value at all exceeds even that. */
 static bool
 has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 {
@@ -67,7 +69,7 @@ has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 	return all == 0 || (all + bytes <= most && (own == 0 || own + bytes <= most - left));
 }
 
-/* Of what stands beside the quota. */
+/* True if the value fits into the memory beside the quota. */
 static bool
 fits_beside(const struct serve *sv, uint32_t account, uint64_t bytes)
 {
@@ -108,13 +110,13 @@ proven_part(const struct serve *sv, uint64_t bytes)
 								  : FILL_QUOTA_PROVEN;
 }
 
-/* What a value may begin on: FILL_QUOTA_ACCOUNTS: nothing yet. Each waits behind earlier ones of
- * its queue; slow values behind all that came before. */
+/* Returns the account on which the value may begin; FILL_QUOTA_ACCOUNTS: none yet. A value waits
+ * for the earlier ones of its queue; a slow value waits for all earlier ones. */
 static uint8_t
 account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 {
-	const uint64_t ticket = ss->ticket != 0 ? ss->ticket : NO_TICKET;
-	const uint8_t part = ss->quota_part,
+	const uint64_t ticket = ss->quota.ticket != 0 ? ss->quota.ticket : NO_TICKET;
+	const uint8_t part = ss->quota.part,
 		      quota = part == FILL_QUOTA_SLOW ? FILL_QUOTA_SLOW : FILL_QUOTA_PROVEN;
 
 	if (queued_before(sv, part, ticket) ||
@@ -129,15 +131,15 @@ account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 static void
 charge(struct serve *sv, struct session *ss, uint8_t account)
 {
-	ss->quota_used = account;
-	atomic_fetch_add_explicit(&sv->shared->quota_used[account], ss->quota_bytes,
+	ss->quota.account = account;
+	atomic_fetch_add_explicit(&sv->shared->quota_used[account], ss->quota.bytes,
 				  memory_order_relaxed);
 }
 
 static void
 discharge(struct serve *sv, const struct session *ss)
 {
-	atomic_fetch_sub_explicit(&sv->shared->quota_used[ss->quota_used], ss->quota_bytes,
+	atomic_fetch_sub_explicit(&sv->shared->quota_used[ss->quota.account], ss->quota.bytes,
 				  memory_order_relaxed);
 }
 
@@ -147,15 +149,15 @@ fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 	const uint64_t bytes = (uint64_t)req->body_len + req->body_end;
 	uint8_t account;
 
-	if (ss->ticket == 0)
-		ss->quota_part = is_proven(ss, bytes) ? proven_part(sv, bytes) : FILL_QUOTA_SLOW;
+	if (ss->quota.ticket == 0)
+		ss->quota.part = is_proven(ss, bytes) ? proven_part(sv, bytes) : FILL_QUOTA_SLOW;
 	account = account_of(sv, ss, bytes);
 	/* A value that is too large is refused now. */
 	if (account == FILL_QUOTA_ACCOUNTS && !body_is_received(ss, bytes) &&
 	    !store_too_large(sv->store, req->body_len))
 		return false;
-	ss->quota_bytes = bytes;
-	charge(sv, ss, account == FILL_QUOTA_ACCOUNTS ? ss->quota_part : account);
+	ss->quota.bytes = bytes;
+	charge(sv, ss, account == FILL_QUOTA_ACCOUNTS ? ss->quota.part : account);
 	return true;
 }
 
@@ -163,13 +165,13 @@ void
 fill_quota_return(struct serve *sv, struct session *ss)
 {
 	discharge(sv, ss);
-	ss->quota_bytes = 0;
+	ss->quota.bytes = 0;
 }
 
 bool
 fill_quota_demote(struct serve *sv, struct session *ss)
 {
-	if (!fits_beside(sv, FILL_QUOTA_DEMOTED, ss->quota_bytes))
+	if (!fits_beside(sv, FILL_QUOTA_DEMOTED, ss->quota.bytes))
 		return false;
 	discharge(sv, ss);
 	charge(sv, ss, FILL_QUOTA_DEMOTED);
@@ -186,10 +188,10 @@ fill_quota_is_wanted(const struct serve *sv)
 static struct list *
 queue_of(struct serve *sv, const struct session *ss)
 {
-	return &sv->quota_queue[ss->quota_part];
+	return &sv->quota_queue[ss->quota.part];
 }
 
-/* Publishes the ticket of the first of this core's queue for a part. */
+/* Publishes the lowest ticket of this core's queue for a part. */
 static void
 publish_first(struct serve *sv, uint32_t part)
 {
@@ -198,7 +200,7 @@ publish_first(struct serve *sv, uint32_t part)
 	uint64_t ticket = NO_TICKET;
 
 	if (queue->next != queue)
-		ticket = container_of(queue->next, struct session, quota_link)->ticket;
+		ticket = container_of(queue->next, struct session, quota_link)->quota.ticket;
 	if (ticket == before)
 		return;
 	if (before == NO_TICKET)
@@ -217,21 +219,21 @@ fill_quota_create(struct serve *sv)
 }
 
 static void
-queue_append(struct serve *sv, struct session *ss)
+quota_append(struct serve *sv, struct session *ss)
 {
-	ss->ticket =
+	ss->quota.ticket =
 		1 + atomic_fetch_add_explicit(&sv->shared->quota_tickets, 1, memory_order_relaxed);
 	list_push_back(queue_of(sv, ss), &ss->quota_link);
-	publish_first(sv, ss->quota_part);
+	publish_first(sv, ss->quota.part);
 }
 
 void
 fill_quota_enqueue(struct serve *sv, struct session *ss)
 {
-	if (ss->ticket != 0)
+	if (ss->quota.ticket != 0)
 		return;
-	ss->quota_ns = sv->clock.now_ns;
-	queue_append(sv, ss);
+	ss->quota.since_ns = sv->clock.now_ns;
+	quota_append(sv, ss);
 	atomic_fetch_add_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
 	serve_count(sv, BEGUN_WAITS);
 }
@@ -249,23 +251,25 @@ first_wake(struct serve *sv, uint32_t part)
 void
 fill_quota_dequeue(struct serve *sv, struct session *ss)
 {
-	if (ss->ticket == 0)
+	if (ss->quota.ticket == 0)
 		return;
 	list_unlink(&ss->quota_link);
-	ss->quota_asleep = false;
-	ss->ticket = 0;
+	ss->quota.asleep = false;
+	ss->quota.ticket = 0;
 	atomic_fetch_sub_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
-	publish_first(sv, ss->quota_part);
-	first_wake(sv, ss->quota_part);
+	publish_first(sv, ss->quota.part);
+	first_wake(sv, ss->quota.part);
 }
 
-/* Back to its place by its ticket. Bounded: each connection is in the queue at most once. */
+/* Puts the session back into its queue by its ticket. Bounded: the queue has each connection at
+ * most once. */
 static void
-queue_insert(struct serve *sv, struct session *ss)
+quota_insert(struct serve *sv, struct session *ss)
 {
 	struct list *queue = queue_of(sv, ss), *at = queue->next;
 
-	while (at != queue && container_of(at, struct session, quota_link)->ticket < ss->ticket)
+	while (at != queue &&
+	       container_of(at, struct session, quota_link)->quota.ticket < ss->quota.ticket)
 		at = at->next;
 	list_push_back(at, &ss->quota_link);
 }
@@ -276,28 +280,28 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 	const bool asleep =
 		conn_awaits_retransmission(ss->conn) && !body_is_received(ss, ss->body_left);
 
-	if (ss->ticket == 0 || asleep == ss->quota_asleep)
+	if (ss->quota.ticket == 0 || asleep == ss->quota.asleep)
 		return asleep;
-	ss->quota_asleep = asleep;
+	ss->quota.asleep = asleep;
 	if (asleep)
 		list_unlink(&ss->quota_link);
 	else
-		queue_insert(sv, ss);
-	publish_first(sv, ss->quota_part); /* the next turn wakes it */
+		quota_insert(sv, ss);
+	publish_first(sv, ss->quota.part); /* the next turn wakes the first value */
 	return asleep;
 }
 
 enum fill_quota_state
 fill_quota_state(struct serve *sv, struct session *ss)
 {
-	if (ss->ticket == 0 || body_is_received(ss, ss->body_left))
+	if (ss->quota.ticket == 0 || body_is_received(ss, ss->body_left))
 		return FILL_QUOTA_GO;
-	if (ss->quota_part == FILL_QUOTA_SLOW && is_proven(ss, ss->body_left) &&
-	    sv->clock.now_ns - ss->quota_ns < PROVEN_NS) {
+	if (ss->quota.part == FILL_QUOTA_SLOW && is_proven(ss, ss->body_left) &&
+	    sv->clock.now_ns - ss->quota.since_ns < PROVEN_NS) {
 		list_unlink(&ss->quota_link);
 		publish_first(sv, FILL_QUOTA_SLOW);
-		ss->quota_part = proven_part(sv, ss->body_left);
-		queue_append(sv, ss);
+		ss->quota.part = proven_part(sv, ss->body_left);
+		quota_append(sv, ss);
 	}
 	if (account_of(sv, ss, ss->body_left) != FILL_QUOTA_ACCOUNTS)
 		return FILL_QUOTA_GO;

@@ -1,7 +1,7 @@
 /*
- * serve_binary.c - operations of the binary protocol. Quiet commands leave out the expected reply:
- * a quiet get its miss, every other one its success. All else is sent, so a client that ends a
- * batch with a No-op has all replies.
+ * serve_binary.c - operations of the binary protocol. A quiet command omits the expected reply: a
+ * get that of a miss, every other command that of success. All other replies are sent, so a client
+ * that ends a batch with a No-op has received all replies by then.
  */
 #include "await_table.h"
 #include "serve_get.h"
@@ -13,7 +13,7 @@ quiet(const struct op *op)
 	return (op->req.flags & MC_QUIET) != 0;
 }
 
-/* Done, and nothing else to say. */
+/* Replies success without a value. */
 static void
 reply_done(struct serve *sv, struct op *op, uint64_t cas)
 {
@@ -133,7 +133,7 @@ execute_bin_get(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* A touch is answered with the item's flags, as if it were a get of no value. */
+/* A touch replies with the item's flags, like a get without a value. */
 static void
 reply_touched(struct serve *sv, struct op *op, uint32_t client_flags, uint64_t cas)
 {
@@ -331,7 +331,7 @@ execute_bin_arith(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* ---- the others ---- */
+/* ---- other commands ---- */
 
 enum exec_status
 execute_bin_noop(struct serve *sv, struct op *op)

@@ -1,7 +1,7 @@
 /*
- * serve_body.c - incomplete bodies. The item is begun when its line is executed, and bytes go from
- * frames straight into it, over any number of turns: the stated length and, in text, two bytes,
- * which are checked for CR LF at the end, as in memcached.
+ * serve_body.c - incomplete bodies. The item is begun when its line is executed. Bytes go from
+ * frames directly into it, over any number of turns. In text the two bytes after the stated length
+ * must be CR LF; this is checked at the end, as in memcached.
  */
 #include "serve_access.h"
 #include "serve_begun.h"
@@ -9,13 +9,14 @@
 #include "serve_hot.h"
 #include "serve_parse.h"
 
-#define FILL_WAIT_TURNS_MAX 4096u /* after this many turns a wait counts as memory pressure */
+/* After this many turns a wait counts as memory pressure. */
+#define FILL_WAIT_TURNS_MAX 4096u
 
-/* Turns of waiting after which windows become narrow; fewer are common. */
+/* After this many turns of waiting, receive windows become narrow; shorter waits are common. */
 #define WINDOWS_WAIT_TURNS 8u
 
-/* Turns a request waits for memory. Evicting all that a value of 128 MB needs takes some thousand.
- * The limit also covers a peer core that is stuck in an equally long turn. */
+/* The limit on a wait for memory. Evicting enough for a value of 128 MB takes some thousand
+ * turns. The limit also covers a peer core that is stuck in an equally long turn. */
 #define MEMORY_WAIT_TURNS_MAX (1u << 20)
 
 bool
@@ -29,7 +30,8 @@ session_wait(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* The store is evicting for it. The body stays unread, so the peer's window closes. */
+/* Makes the request wait while the store evicts for it. The body stays unread, so the peer's
+ * window closes. */
 static bool
 memory_wait(struct serve *sv, struct session *ss)
 {
@@ -63,7 +65,7 @@ op_wait_memory(struct serve *sv, struct op *op)
 	return true;
 }
 
-/* Within the share of memory of values that are begun, and when it is its turn. */
+/* Begins the value if the fill quota permits it now; else queues the session for the quota. */
 static enum store_result
 share_begin(struct serve *sv, struct op *op)
 {
@@ -95,7 +97,7 @@ body_begin(struct serve *sv, struct op *op)
 			return EXEC_RETRY;
 		}
 	}
-	if (unlikely((ss->memory_wait_turns | ss->ticket) != 0))
+	if (unlikely((ss->memory_wait_turns | ss->quota.ticket) != 0))
 		session_go_on(sv, ss);
 	ss->body_left = (uint64_t)req->body_len + req->body_end;
 	ss->body_end = req->body_end;
@@ -115,7 +117,8 @@ body_begin(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Take what is there of the value, or of the line end. */
+/* Appends the available bytes of the value, or checks one byte of the line end; returns the
+ * bytes used. */
 static uint32_t
 fill_append(struct serve *sv, struct session *ss, struct view src)
 {
@@ -132,8 +135,8 @@ fill_append(struct serve *sv, struct session *ss, struct view src)
 	return 1;
 }
 
-/* The rest of the body is here. A command that copies a value needs work budget first; without it
- * the rest stays unread. */
+/* True if the last bytes of the body may be read. A command that copies a value needs work
+ * budget first; without it they stay unread. */
 static bool
 fill_may_end(struct serve *sv, struct session *ss)
 {
@@ -157,7 +160,7 @@ body_receive(struct serve *sv, struct session *ss)
 
 		if (src.len == 0) {
 			conn_expect(ss->conn, ss->body_left);
-			return PARSE_CONTINUE; /* the next step sees whether the stream has ended */
+			return PARSE_CONTINUE; /* the next step checks for the end of the stream */
 		}
 		if (src.len >= ss->body_left && !may_end && !(may_end = fill_may_end(sv, ss)))
 			return PARSE_WAIT;
@@ -172,7 +175,7 @@ body_receive(struct serve *sv, struct session *ss)
 	}
 	conn_expect(ss->conn, 0);
 	if (unlikely(ss->body == BODY_TOKEN)) {
-		/* What comes behind it may be answered only if it is right. */
+		/* Later requests may be answered only if the token is valid. */
 		ss->body = BODY_NONE;
 		op_push(sv, ss, OP_AUTH_END);
 		return PARSE_NEXT_PASS;
@@ -189,7 +192,8 @@ execute_body_done(struct serve *sv, struct op *op)
 	struct session *ss = op->session;
 	uint8_t key[MC_KEY_MAX];
 
-	/* The request's own key went with its frame; the item may be gone before the reply. */
+	/* The key of the request was freed with its frame, and the item may be freed before the
+	 * reply. */
 	op->req = ss->filling_req;
 	op->req.key = (struct view){key, item_key(ss->fill.item).len};
 	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);

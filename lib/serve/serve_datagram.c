@@ -1,7 +1,7 @@
 /*
- * serve_datagram.c - datagrams to operations. Each is read from its first byte, and an incomplete
- * request in it is dropped and counted; each command has a message of its own as its reply.
- * Datagrams that a turn has no time for stay in the stack.
+ * serve_datagram.c - datagrams to operations. A request begins at the first byte of a datagram; an
+ * incomplete one is dropped and counted. Each command has a message of its own as its reply.
+ * Datagrams for which a turn has no time stay in the stack.
  */
 #include "await_kept.h"
 #include "serve_message.h"
@@ -37,7 +37,8 @@ datagram_open(struct serve *sv)
 	struct datagram_cursor *dc = &sv->datagrams;
 
 	if (unlikely(sv->auth)) {
-		/* A datagram's sender cannot be known. The program does not even start so. */
+		/* A datagram cannot authenticate its sender. The program refuses to start with
+		 * this combination. */
 		datagram_drop(sv, dc, UDP_DROP_AUTH);
 		return false;
 	}
@@ -58,7 +59,8 @@ datagram_open(struct serve *sv)
 	}
 }
 
-/* A retrieval line is given out key by key; were its end missing, that would show too late. */
+/* True if the rest contains the end of its line. A retrieval line becomes operations key by key,
+ * and a missing end would be found too late. */
 static bool
 line_is_whole(const struct datagram_cursor *dc, struct view rest)
 {
@@ -77,9 +79,10 @@ supplier_hears(struct serve *sv, const struct datagram_cursor *dc, struct view r
 	       supplier->hear(supplier->arg, &dc->list[dc->next].from, rest);
 }
 
-/* A command that is not allowed over UDP becomes an error. False: it is a reply. Answered with an
- * error, one forged datagram would have us and another server answer each other for ever; and what
- * stands behind it may be a value, and anything. */
+/* Replaces a command that is not permitted over UDP by an error. False: the datagram is dropped,
+ * because it is a reply or the backend has taken it. An error in answer to a reply would let one
+ * forged datagram make two servers answer each other for ever. The rest of a reply is dropped,
+ * too, since it may be a value with any content. */
 static bool
 op_check_udp(struct serve *sv, struct datagram_cursor *dc, struct op *op, struct view rest)
 {
@@ -127,8 +130,8 @@ op_from_datagram(struct serve *sv, struct datagram_cursor *dc, struct view rest,
 	datagram_read(dc, op_closes_conn(op) ? rest.len : used);
 }
 
-/* Inside a line only a run of spaces longer than MC_LINE_MAX gets here: its reply is begun, so
- * it must end. */
+/* Ends a retrieval line that contains a run of spaces longer than MC_LINE_MAX. Its reply has
+ * begun, so it must end. */
 static void
 line_abort(struct serve *sv, struct datagram_cursor *dc, struct view rest)
 {
@@ -168,7 +171,8 @@ next_waits(const struct serve *sv)
 	return messages_source_waits(sv, &sv->datagrams.list[sv->datagrams.next].from);
 }
 
-/* A line that is begun is answered, whoever's messages wait: it is a message, too. */
+/* True if the parser is inside a line. Such a line is finished, even if messages to its source
+ * wait, because its reply is one of them. */
 static inline bool
 cursor_in_line(const struct datagram_cursor *dc)
 {
@@ -181,7 +185,8 @@ datagrams_readable(const struct serve *sv)
 	return !messages_pending(sv) || cursor_in_line(&sv->datagrams) || !next_waits(sv);
 }
 
-/* Requests that a datagram may have: as many as lines, or as headers. */
+/* Returns the largest number of requests that the datagram may have, from its line ends or
+ * headers. */
 static uint32_t
 requests_most(const struct serve *sv, struct view payload)
 {
@@ -197,8 +202,8 @@ requests_most(const struct serve *sv, struct view payload)
 	return lines;
 }
 
-/* Datagrams from the next one on that a pass may take while messages wait: up to the first one
- * whose source has a message, or has more requests in them than its share. */
+/* Returns how many of the next datagrams a pass may take while messages wait. The count ends at
+ * the first datagram whose source has a message, or more requests than its share. */
 static uint32_t
 others_count(const struct serve *sv, uint32_t share)
 {
@@ -219,7 +224,7 @@ others_count(const struct serve *sv, uint32_t share)
 	return n;
 }
 
-/* The next datagram by itself: the line that is begun, and so many requests. */
+/* Parses the next datagram alone: the line that has begun, and then `requests` requests. */
 static void
 datagram_step_some(struct serve *sv, uint32_t requests)
 {
@@ -235,8 +240,8 @@ datagram_step_some(struct serve *sv, uint32_t requests)
 	}
 }
 
-/* While messages wait, the pass reads what others_count() says, or of one datagram the line that is
- * begun, and its source's share. */
+/* Limits this pass while messages wait: it reads what others_count() permits, or of one datagram
+ * the line that has begun and its source's share. */
 static __attribute__((noinline, cold)) void
 others_find(struct serve *sv)
 {
@@ -252,7 +257,7 @@ others_find(struct serve *sv)
 	dc->count = end;
 }
 
-/* ---- what has waited for a supplier ---- */
+/* ---- datagrams that have waited for a backend ---- */
 
 static void
 awaited_step(struct serve *sv, struct awaited_line *line)
@@ -269,11 +274,12 @@ awaited_step(struct serve *sv, struct awaited_line *line)
 		return;
 	op->before = before;
 	op->in_place = false;
-	if (at < line->counted) /* when it came */
+	if (at < line->counted) /* already counted when it arrived */
 		op->req.flags &= (uint8_t)~MC_FIRST;
 }
 
-/* Between two requests it waits for messages of its source, as others do. */
+/* True if the datagram may begin another request. Between two requests it waits for messages to
+ * its source, like others. */
 static bool
 awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
 {
@@ -281,7 +287,7 @@ awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
 	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
 }
 
-/* Its requests, up to where the pass is full. */
+/* Parses the datagram's requests until the pass is full. */
 static void
 awaited_line_parse(struct serve *sv, struct awaited_line *line)
 {
@@ -294,7 +300,7 @@ awaited_line_parse(struct serve *sv, struct awaited_line *line)
 		awaited_step(sv, line);
 }
 
-/* Is a message being composed for the first one? */
+/* True if the first datagram has a message under composition. */
 static bool
 awaited_line_is_open(const struct awaits *aw)
 {
@@ -302,18 +308,18 @@ awaited_line_is_open(const struct awaits *aw)
 	       container_of(aw->lines_ready.next, struct awaited_line, link)->cursor.parser.in_line;
 }
 
-/* False: one of them is not at its line's end. */
+/* Parses datagrams that have waited. False: one of them is inside a line. */
 static bool
 awaited_parse(struct serve *sv)
 {
 	struct awaits *aw = sv->awaits;
 
-	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass has */
+	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass of the turn has asked */
 	if (list_empty(&aw->lines_ready) && list_empty(&aw->answered_udp))
 		return true;
 	sv->read_bufs_in_use = true;
 	if (sv->datagrams.text.data != NULL && sv->datagrams.parser.in_line)
-		return true; /* a message is being composed */
+		return true; /* a message is under composition */
 	if (!awaited_line_is_open(aw))
 		awaited_writes_parse(sv);
 	for (uint32_t i = 0; i < AWAITED_LINES_MAX && sv->op_count < OPS_MAX; i++) {
@@ -349,14 +355,14 @@ datagrams_parse(struct serve *sv)
 		if (dc->text.data != NULL || datagram_open(sv))
 			datagram_step(sv, dc);
 	}
-	/* The pass ends within a line: what begins it is to be known once a later key is missed
-	 * (awaited_lines_pass_end), whatever this pass has met. */
+	/* The pass ends inside a line. If a later key of it is missed, awaited_lines_pass_end()
+	 * must know where the line began, whatever this pass has found. */
 	if (unlikely(sv->awaits != NULL) && cursor_in_line(dc))
 		sv->read_bufs_in_use = true;
 }
 
-/* The requests that are left of the datagram are one by themselves. No operation looks at those in
- * front any more. */
+/* Turns the rest of the datagram into a datagram of its own. No operation refers to the requests
+ * before it any more. */
 static void
 datagram_shorten(struct datagram_cursor *dc)
 {

@@ -1,7 +1,7 @@
 /*
- * serve_defer.c - replies that wait for room, in order. A large value goes on in a later pass,
- * before anything else of its connection; the requests behind it, whose frames will be gone, go
- * back as bytes into a read buffer (serve_parse.c admits no more than fit).
+ * serve_defer.c - replies that wait for room, in order. A large value continues in a later pass,
+ * before anything else of its connection. The frames of the requests behind it are freed by then,
+ * so their bytes go into a read buffer (serve_parse.c admits no more than fit).
  */
 #include "await_table.h"
 #include "serve_since.h"
@@ -30,7 +30,8 @@ value_end(struct serve *sv, struct session *ss)
 	conn_commit(sv->stack, ss->conn, (uint32_t)(value_tail_put(at, tail) - at));
 }
 
-/* Acknowledged in order: the last piece of a value lets go of all of it. */
+/* Queues the next piece of the value. Pieces are acknowledged in order, so the last one unpins
+ * the whole value. */
 static void
 piece_queue(struct serve *sv, struct session *ss)
 {
@@ -62,7 +63,7 @@ value_resume(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Behind the bytes that are there. */
+/* Appends the run to the scratch buffer that already has `bytes` bytes; returns the new length. */
 static uint32_t
 scratch_put(struct serve *sv, uint32_t bytes, struct view run)
 {
@@ -72,8 +73,8 @@ scratch_put(struct serve *sv, uint32_t bytes, struct view run)
 	return bytes + run.len;
 }
 
-/* The raw bytes of the connection's operations from ops[first] on, and then none of them. Most
- * stand one behind the other. */
+/* Collects the raw bytes of the connection's operations from ops[first] on and cancels these.
+ * Most of them are contiguous. */
 static uint32_t
 ops_unread(struct serve *sv, struct session *ss, uint32_t first)
 {
@@ -120,7 +121,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	bytes = ops_unread(sv, ss, first);
 
 	serve_count(sv, CONN_DEFERRED);
-	/* Whatever made it so is read again. */
+	/* The request that set these will be parsed again. */
 	ss->closing = false;
 	if (ss->body == BODY_WAIT)
 		ss->body = BODY_NONE;
@@ -131,7 +132,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	if (bytes == 0)
 		return;
 	if (ss->read_buf == NULL) {
-		/* What was promised to the first one deferred is free for all of them. */
+		/* The credit of the first deferred reply becomes the chunk for all of them. */
 		ss->read_buf = stack_chunk_get_credited(sv->stack);
 		sv->read_bufs_used++;
 	}

@@ -45,7 +45,7 @@ get_reply(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 	}
 	begin = reply_begin(
 		sv, op, MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_TAIL_MAX);
-	/* The item's key, not the request's: that one may lie where the reply is written. */
+	/* The item's key: that of the request may lie where the reply is written. */
 	at = mc_put_value_head(begin, item_key(it), item_flags(it), len, with_cas ? &cas : NULL);
 	at = value_copy(sv, at, it, len);
 	reply_end(sv, op, begin, value_tail_put(at, op_last(op) ? TAIL_END : TAIL_LINE));
@@ -107,7 +107,8 @@ copy_cas(const struct serve *sv, const struct op *op, const struct item *it)
 	return shows_cas(op) ? await_copy_cas(sv, it) : 0;
 }
 
-/* What the store has may be no copy, and may be another item at the next look. */
+/* Executes a retrieval with a backend that has copies in the store. The item found may be no
+ * copy, and the next lookup may find another item. */
 static enum exec_status
 get_supplied(struct serve *sv, struct op *op)
 {
@@ -122,7 +123,7 @@ get_supplied(struct serve *sv, struct op *op)
 	return get_told(sv, op, &(struct serve_answer){.item = it, .cas = copy_cas(sv, op, it)});
 }
 
-/* ---- the others ---- */
+/* ---- other verbs ---- */
 
 static enum exec_status
 execute_me(struct serve *sv, struct op *op)
@@ -130,7 +131,7 @@ execute_me(struct serve *sv, struct op *op)
 	return me_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
 }
 
-/* An end of the stream is no request. */
+/* The end of a stream is executed as a quit, but counts as no request. */
 static enum exec_status
 execute_quit(struct serve *sv, struct op *op)
 {
@@ -196,8 +197,9 @@ static enum exec_status (*const executors[OP_VERB_COUNT])(struct serve *sv, stru
 	[OP_ANSWERED] = execute_answered,
 };
 
-/* What depends on the version that is there: it is here, or nowhere. Writes that find none take
- * away what the supplier may have; these two only look. */
+/* Executes an operation that depends on the stored version, after the backend was asked to promote
+ * it. If the store still lacks the key, a write makes the backend drop its copy. mg and me do not
+ * write, so they drop it here, and use the item if the store has it by then. */
 static enum exec_status
 execute_here(struct serve *sv, struct op *op, const struct item *it)
 {
@@ -216,7 +218,7 @@ execute_brought(struct serve *sv, struct op *op)
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	enum exec_status a;
 
-	/* Its body is to come. */
+	/* The body is still to come. */
 	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
 		return executors[op->req.verb](sv, op);
 	if (it == NULL && await_bring(sv, op)) {
@@ -230,7 +232,7 @@ execute_brought(struct serve *sv, struct op *op)
 	return a;
 }
 
-/* The same of one whose body came in pieces. */
+/* Executes a command whose body arrived in pieces, after its key has been promoted. */
 static enum exec_status
 execute_body_brought(struct serve *sv, struct op *op)
 {
@@ -241,7 +243,8 @@ execute_body_brought(struct serve *sv, struct op *op)
 		op->req = ss->filling_req;
 		op->req.key = item_key(ss->fill.item);
 		op->hash = ss->fill.hash;
-		list_unlink(&ss->quota_link); /* it is complete, and keeps its part of the quota */
+		/* The body is complete, and keeps its part of the quota. */
+		list_unlink(&ss->quota_link);
 		if (store_peek(sv->store, op->req.key, op->hash) == NULL && await_bring(sv, op)) {
 			ss->body = BODY_FILLED;
 			return EXEC_RETRY;
@@ -262,7 +265,7 @@ execute_read_supplied(struct serve *sv, struct op *op)
 	return op->req.verb == MC_BIN_GET ? bin_get_supplied(sv, op) : get_supplied(sv, op);
 }
 
-/* A supplier is asked for what others are executed as. */
+/* Executes an operation with a backend: each kind of request has its own way to ask. */
 static __attribute__((noinline)) enum exec_status
 execute_supplied(struct serve *sv, struct op *op)
 {
@@ -288,20 +291,20 @@ execute_supplied(struct serve *sv, struct op *op)
 	return op->req.flags & MC_BINARY ? bin_get_awaited(sv, op) : get_awaited(sv, op);
 }
 
-/* What for? */
+/* Records what the session's next request waits for: window, memory or the backend. */
 static void
 op_waits(struct serve *sv, struct session *ss)
 {
 	ss->since_ns = session_since_ns(sv, ss);
 	ss->late_pass = sv->pass;
-	ss->waits_since_ns = ss->since_ns;
+	ss->wait.arrived_ns = ss->since_ns;
 	session_waits(sv, ss,
 		      ss->value.item != NULL       ? WAIT_WINDOW
 		      : ss->memory_wait_turns != 0 ? WAIT_MEMORY
 						   : WAIT_SUPPLIER);
 }
 
-/* A reply that has to wait, or the last one of its connection. */
+/* Closes the connection after its last request, or defers its operations if a reply must wait. */
 static void
 op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
 {
@@ -325,7 +328,8 @@ request_count(struct serve *sv, struct op *op)
 		sv->admin_ops->request(sv, op);
 }
 
-/* One that has waited for memory or an answer was counted when it came. */
+/* Executes the first operation of a session that waited. A request that waited for memory or an
+ * answer was counted when it arrived. */
 static __attribute__((noinline)) void
 op_retry(struct serve *sv, uint32_t i)
 {
@@ -333,7 +337,8 @@ op_retry(struct serve *sv, uint32_t i)
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
 	const bool counted = ss->memory_wait_turns != 0 || ss->await_counted;
-	const bool behind = session_kept(ss) != NULL; /* others; if it stays, it was not here */
+	/* True behind kept requests. If op stays unread it does not count as a request yet. */
+	const bool behind = session_kept(ss) != NULL;
 	enum exec_status a;
 
 	if (!counted && !behind)
@@ -350,7 +355,8 @@ op_retry(struct serve *sv, uint32_t i)
 		op_defer_or_close(sv, i, a);
 }
 
-/* Whether the connection has gone, or the replies before this one have filled its queue. */
+/* True if the connection is closed, or if earlier replies have filled its queue and this
+ * operation is deferred. */
 static __attribute__((noinline)) bool
 op_stops(struct serve *sv, uint32_t i)
 {
@@ -367,8 +373,8 @@ op_stops(struct serve *sv, uint32_t i)
 	return true;
 }
 
-/* What may have come before this turn, or be answered later, and any retrieval: all that is counted
- * of it beside the reply is known afterwards only. */
+/* Executes an operation that may have arrived before this turn or may be answered later, or any
+ * retrieval. How it counts is known only after its execution. */
 static __attribute__((noinline)) enum exec_status
 execute_recorded(struct serve *sv, struct op *op)
 {
@@ -436,7 +442,7 @@ op_execute(struct serve *sv, uint32_t i, bool slow)
 	}
 }
 
-/* Read buffers that were read to their end go back: an idle connection owns no chunk. */
+/* Frees read buffers that were read to their end, so an idle connection owns no chunk. */
 static void
 read_bufs_release(struct serve *sv)
 {
@@ -458,7 +464,8 @@ read_bufs_release(struct serve *sv)
 	sv->read_bufs_in_use = false;
 }
 
-/* An observer or a supplier has a part in gets, or some requests came before this turn. */
+/* Executes a pass in which watchers or a backend take part in gets, or some requests arrived
+ * before this turn. */
 static __attribute__((noinline)) void
 ops_execute_slow(struct serve *sv)
 {

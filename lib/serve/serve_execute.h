@@ -1,7 +1,8 @@
 /*
- * serve_execute.h - answers: one function a verb, and what those of several protocols share.
+ * serve_execute.h - executors, one function for each verb, and functions that several protocols
+ * share.
  *
- * Private to lib/serve. serve_execute.c has the table of verbs; an answer is called once for an
+ * Private to lib/serve. serve_execute.c has the table of verbs. An executor is called once for each
  * operation, in order, and replies through serve_internal.h.
  *
  * Thread: core-local.
@@ -24,18 +25,18 @@ enum exec_status execute_store(struct serve *sv, struct op *op);
 enum exec_status execute_flush_all(struct serve *sv, struct op *op);
 enum exec_status execute_set(struct serve *sv, struct op *op);
 enum store_mode store_mode_of(const struct mc_req *req);
-/* store_begin for a command that stores. */
+/* Calls store_begin() for a command that stores. */
 enum store_result storage_begin(struct serve *sv, struct op *op, struct fill *fill);
-/* Answer what it did not give room for. */
+/* Replies to a command whose value could not be begun. */
 void storage_refused(struct serve *sv, struct op *op, enum store_result r);
-/* The same of one whose body is here, if it cannot wait. */
+/* Makes a command with a complete body wait for memory, or refuses it if it cannot wait. */
 enum exec_status storage_not_begun(struct serve *sv, struct op *op, enum store_result r);
-/* Publish what is filled, and answer. whole: its value is here, so an append or prepend for whose
- * new version memory is still to come waits, and is begun again. */
+/* Publishes the filled value and replies. whole: the body came with its request, so an append or
+ * prepend that finds no memory for its new version waits, and is begun again. */
 enum exec_status storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole);
-/* What is filled does not end as it must. */
+/* Abandons a filled value whose body does not end in CR LF, and replies. */
 void storage_bad_end(struct serve *sv, struct op *op, struct fill *fill);
-/* The store's second at which a client's exptime ends; 0 never, 1 long ago. */
+/* Returns the second of the store's clock in which exptime ends; 0: never, 1: long past. */
 uint32_t serve_expiry_s(const struct serve_clock *clock, int32_t exptime);
 enum store_result touch_and_get(struct serve *sv, struct op *op, const struct item **it);
 static inline bool
@@ -43,12 +44,12 @@ touch_lacks_memory(enum store_result touched)
 {
 	return touched == STORE_NOT_YET || touched == STORE_NO_MEMORY;
 }
-/* The request waits, or is refused: the item is there, and is as it was. */
+/* Makes a touch that found no memory wait, or refuses it. The item is unchanged. */
 enum exec_status touch_without_memory(struct serve *sv, struct op *op, enum store_result touched);
-/* Answers flush_all, in whatever protocol it came. */
+/* Replies to flush_all in the protocol of the request. */
 void reply_flushed(struct serve *sv, struct op *op);
 
-/* The bytes of a value below ITEM_PIN_MIN_BYTES. */
+/* Copies a value of less than ITEM_PIN_MIN_BYTES. */
 static inline uint8_t *
 value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
 {
@@ -61,7 +62,7 @@ value_copy(struct serve *sv, uint8_t *at, const struct item *it, uint32_t len)
 	return at;
 }
 
-/* What the counters of `stats` say of every protocol's commands. */
+/* Counts a retrieval for `stats`, of any protocol. */
 static inline void
 count_get(struct serve *sv, bool touch, bool hit)
 {
@@ -89,18 +90,18 @@ count_arith(struct serve *sv, bool decr, bool hit)
 		serve_count(sv, hit ? INCR_HITS : INCR_MISSES);
 }
 
-/* ---- what a supplier does (serve_write.c) ---- */
+/* ---- requests that a backend executes (serve_write.c) ---- */
 
 enum exec_status execute_write(struct serve *sv, struct op *op);
-/* Its value was not all there with its line, and is now. */
+/* Executes a write whose value arrived after its line, and is now complete. */
 enum exec_status execute_filled_write(struct serve *sv, struct op *op);
 enum exec_status execute_answered(struct serve *sv, struct op *op);
-/* A retrieval behind requests that are kept. */
+/* Executes a retrieval that follows kept requests of its connection. */
 enum exec_status execute_read_behind(struct serve *sv, struct op *op);
-/* One that may be asked twice, where there is a supplier. */
+/* Executes a retrieval that may be asked for twice, with a backend. */
 enum exec_status execute_read_supplied(struct serve *sv, struct op *op);
 
-/* Tells the client the answer to its write: one function a verb, beside what executes it. */
+/* Completes a write: sends the backend's answer to the client. One function for each verb. */
 typedef enum exec_status teller(struct serve *sv, struct op *op, const struct serve_answer *answer);
 teller get_told, store_told, delete_told, arith_told, touch_told, flush_told;
 teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told, bin_arith_told;
@@ -116,13 +117,13 @@ enum exec_status execute_version(struct serve *sv, struct op *op);
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
-/* Of an item that was found, or NULL; a copy of the supplier's. */
+/* Executes mg on the item that was found, or NULL; copy: the item is a copy of a front. */
 enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it, bool copy);
 enum exec_status me_execute(struct serve *sv, struct op *op, const struct item *it);
-enum exec_status mg_supplied(struct serve *sv, struct op *op); /* the supplier is asked */
+enum exec_status mg_supplied(struct serve *sv, struct op *op); /* asks the backend */
 enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
-/* What came of an ms; made is NULL unless STORE_OK. */
+/* Replies to ms; made is NULL unless STORE_OK. */
 void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
 void meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer);
 
@@ -137,7 +138,7 @@ enum exec_status execute_bin_arith(struct serve *sv, struct op *op);
 enum exec_status execute_bin_noop(struct serve *sv, struct op *op);
 enum exec_status execute_bin_version(struct serve *sv, struct op *op);
 enum exec_status execute_bin_quit(struct serve *sv, struct op *op);
-/* What came of a set and its like; made is NULL unless STORE_OK. */
+/* Replies to a set, add, replace, append or prepend; made is NULL unless STORE_OK. */
 void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
 void binary_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer);
 void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);

@@ -1,7 +1,7 @@
 /*
- * serve_fast_path.c - fast path of plain gets, from bytes to replies in runs, and of plain sets by
- * datagram as far as operations. Credits, reservations, commits and counters are done once a run;
- * the slow path gives the same replies, one by one, and takes all else.
+ * serve_fast_path.c - the fast path of plain gets, from bytes to replies in runs, and of plain sets
+ * by datagram up to their operations. Credits, reservations, commits and counters are handled once
+ * a run. The slow path handles all other requests, and gives the same replies one by one.
  */
 #include "await_table.h"
 #include "serve_gets.h"
@@ -9,7 +9,7 @@
 
 /* ---- bytes of a connection to operations ---- */
 
-/* Prefetches the bucket, which arrives while the next requests are read. */
+/* Hashes the key and prefetches its bucket, which arrives while the next requests are parsed. */
 static inline void
 op_probe(struct serve *sv, struct op *op)
 {
@@ -28,7 +28,8 @@ op_put(struct serve *sv, struct op *op, struct view key, uint8_t flags, struct v
 	op_probe(sv, op);
 }
 
-/* Operations that a run may still make: of the credits it has, or for which it gets another. */
+/* Returns the operations that the run may make: with its credits, or with further ones if all
+ * are used. */
 static inline uint32_t
 credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t room)
 {
@@ -37,8 +38,8 @@ credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t ro
 	return credits;
 }
 
-/* A run stops where its next key might have to wait for a credit, a turn, a pass or a read buffer,
- * or belongs to another command. */
+/* Parses a run of gets. It stops where the next key might have to wait for a credit, turn, pass
+ * or read buffer, or belongs to another command. */
 FLAT uint32_t
 gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {
@@ -93,7 +94,7 @@ gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 
 /* ---- datagrams to operations ---- */
 
-/* A get alone in its datagram. */
+/* Parses a datagram that is a single get. */
 static inline bool
 datagram_get(struct serve *sv, struct view text, struct op *op)
 {
@@ -106,7 +107,7 @@ datagram_get(struct serve *sv, struct view text, struct op *op)
 	return true;
 }
 
-/* A set with its body, likewise. */
+/* Parses a datagram that is a single set with its body. */
 static inline bool
 datagram_set(struct serve *sv, struct view text, struct op *op)
 {
@@ -161,7 +162,7 @@ gets_fast_create(struct serve *sv)
 	}
 }
 
-/* The reply to one key, and what is counted of it. */
+/* Writes the reply to one key, and counts it. */
 static inline uint8_t *
 reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item *it,
 	  struct item_lengths bare, struct tally *tally)
@@ -178,7 +179,8 @@ reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item 
 	return flags & MC_LAST ? end_put(at) : at;
 }
 
-/* Operations up to op were answered: each holds one credit. */
+/* Commits the replies of the connection's operations before op, and returns unused credits: each
+ * operation holds one. */
 static inline void
 reply_writer_finish(struct serve *sv, const struct reply_writer *w, const struct op *op)
 {
@@ -190,7 +192,8 @@ reply_writer_finish(struct serve *sv, const struct reply_writer *w, const struct
 		conn_credit_return(sv->stack, credits - w->reserved);
 }
 
-/* In a pass some of whose requests came before this turn: those of one connection. */
+/* Records the residence of one connection's lines, in a pass with requests that arrived before
+ * this turn. */
 static void
 reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct op *op,
 		    const struct tally *tally)
@@ -208,7 +211,7 @@ reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct
 		lines_record(sv, true, n, misses);
 }
 
-/* To the next connection. False: it is gone, or not for this path. */
+/* Turns to the next connection. False: it is closed, or cannot use the fast path. */
 static inline bool
 reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *op,
 		    const struct tally *tally, bool late)
@@ -226,7 +229,7 @@ reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *o
 	return true;
 }
 
-/* False: the queue holds all it may, and further replies wait. */
+/* Reserves room for the next reply. False: the send queue is full, and further replies wait. */
 static inline bool
 reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 {
@@ -240,13 +243,14 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 			return false;
 	}
 	w->begin = w->at = conn_reserve_room(sv->stack, c, bytes, &room);
-	ensure(w->begin != NULL); /* conn_writable or conn_credit_take said so */
+	ensure(w->begin != NULL); /* promised by conn_writable or conn_credit_take */
 	w->end = w->begin + room;
 	w->reserved++;
 	return true;
 }
 
-/* late: requests of the pass may have come before this turn. */
+/* Executes a run of gets of any connections. late: the pass may have requests that arrived
+ * before this turn. */
 static inline uint32_t
 conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes, bool late)
 {
@@ -323,7 +327,7 @@ datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_by
 	struct tally tally = {0};
 	uint32_t keys;
 
-	/* Those kept from an earlier turn stand in front. */
+	/* Datagrams kept from an earlier turn come first. */
 	if (unlikely(sv->rate_limited) || (late && first->datagram->kept))
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
@@ -364,7 +368,7 @@ gets_execute_recorded(struct serve *sv, uint32_t first, uint32_t miss_bytes)
 				   : datagram_gets_execute(sv, op, miss_bytes, true);
 }
 
-/* Not within ops_execute_slow(), whose loop would leave it too few registers. */
+/* Kept out of ops_execute_slow(), whose loop would leave it too few registers. */
 static FLAT NOT_FLAT uint32_t
 gets_execute_prompt(struct serve *sv, uint32_t first)
 {

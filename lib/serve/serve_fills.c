@@ -1,20 +1,22 @@
 /*
- * serve_fills.c - values that are begun, while others find no memory: those that stall are given
- * up, and those whose peers leave them waiting no longer use the quota (serve_begun.h).
+ * serve_fills.c - begun values while others find no memory: a stalled one is reset, and one whose
+ * peer is slow leaves the quota (serve_begun.h).
  */
 #include "serve_begun.h"
 
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u
-#define FILL_PART               8u /* of it, each FILL_STALE_S: all of it in 24 seconds */
-#define FILL_SCAN_MAX           64u
+/* This part of the value is due in each FILL_STALE_S, so all of it in 24 seconds. */
+#define FILL_PART     8u
+#define FILL_SCAN_MAX 64u
 
-#define LOOK_NS      1000000u    /* between two looks at the clocks */
-#define IDLE_MOST_US 3600000000u /* counted: no more fits */
-#define LOOK_MOST_NS 10000000u   /* that one look counts: what is longer is the core's own pause */
+#define LOOK_NS      1000000u    /* between two checks of a value's clock */
+#define IDLE_MOST_US 3600000000u /* the clock stops here, so that it does not overflow */
+/* Counted by one check: a longer time is a pause of the core itself. */
+#define LOOK_MOST_NS 10000000u
 
-/* Time for which a peer may be idle: so long, and so long a byte. A value that is given up is
- * behind by more than TCP's shortest timeout. */
+/* The time for which a peer may be idle: free_us, and ns_per_byte for each byte received. A
+ * value is reset only for a lag above TCP's shortest timeout. */
 struct pace {
 	uint32_t free_us, ns_per_byte;
 };
@@ -31,12 +33,12 @@ fills_memory_pressure(struct serve *sv)
 void
 fill_quota_begin(struct serve *sv, struct session *ss)
 {
-	ss->quota_ns = sv->clock.now_ns;
-	ss->quota_idle_us = 0;
-	ss->progress.second = 0;
-	ss->quota_filled = 0;
-	ss->quota_here = (uint32_t)fill_received(ss);
-	ss->quota_starved = false;
+	ss->quota.since_ns = sv->clock.now_ns;
+	ss->quota.idle_us = 0;
+	ss->quota.progress.second = 0;
+	ss->quota.filled = 0;
+	ss->quota.present = (uint32_t)fill_received(ss);
+	ss->quota.starved = false;
 	list_push_back(&sv->fills, &ss->quota_link);
 }
 
@@ -55,9 +57,10 @@ give_up(struct serve *sv, struct session *ss)
 	conn_abort(sv->stack, ss->conn);
 }
 
-/* ---- stalled ones ---- */
+/* ---- stalled values ---- */
 
-/* The bytes it must have received: with less, a client could keep the rest for hours. */
+/* Returns the bytes that a value must receive in FILL_STALE_S. With a lower limit a client could
+ * keep the rest of the memory for hours. */
 static uint32_t
 fill_least(const struct fill *f)
 {
@@ -66,12 +69,12 @@ fill_least(const struct fill *f)
 	return part > FILL_PROGRESS_MIN_BYTES ? part : FILL_PROGRESS_MIN_BYTES;
 }
 
-/* Returns true if fewer than fill_least() bytes arrived in an interval of FILL_STALE_S seconds or
- * more; starts a new interval if enough arrived, or if none has begun under this pressure. */
+/* True if fewer than fill_least() bytes arrived in an interval of FILL_STALE_S seconds or more.
+ * Starts a new interval if enough arrived, or if none has begun under this pressure. */
 static bool
 fill_is_stalled(const struct serve *sv, struct session *ss)
 {
-	struct fill_progress *n = &ss->progress;
+	struct fill_progress *n = &ss->quota.progress;
 	const uint32_t now_s = sv->clock.now_s;
 
 	if (n->second >= sv->fills_pressure_since_s && n->second != 0) {
@@ -84,61 +87,62 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 	return false;
 }
 
-/* ---- slow ones ---- */
+/* ---- slow values ---- */
 
-/* Counts the time since the last look, if the peer could have sent more of the value in it: there
- * is more, it has a window, and none of its data was dropped since bytes came last. */
+/* Adds the time since the last check to the value's clock if its peer could have sent more: the
+ * value is incomplete, the window is open, and none of its data was dropped since the last bytes
+ * arrived. */
 static bool
 peer_is_idle(struct serve *sv, struct session *ss)
 {
-	const uint64_t ns = sv->clock.now_ns - ss->quota_ns;
+	const uint64_t ns = sv->clock.now_ns - ss->quota.since_ns;
 	bool idle;
 
-	ss->quota_starved = conn_awaits_retransmission(ss->conn) ||
-			    (ss->quota_starved && ss->fill.filled == ss->quota_filled);
-	idle = !ss->quota_starved && conn_window_is_open(ss->conn) &&
+	ss->quota.starved = conn_awaits_retransmission(ss->conn) ||
+			    (ss->quota.starved && ss->fill.filled == ss->quota.filled);
+	idle = !ss->quota.starved && conn_window_is_open(ss->conn) &&
 	       fill_received(ss) < ss->body_left;
-	if (idle && ss->quota_idle_us < IDLE_MOST_US)
-		ss->quota_idle_us += (uint32_t)(ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS) / 1000;
-	ss->quota_filled = ss->fill.filled;
-	ss->quota_ns = sv->clock.now_ns;
+	if (idle && ss->quota.idle_us < IDLE_MOST_US)
+		ss->quota.idle_us += (uint32_t)(ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS) / 1000;
+	ss->quota.filled = ss->fill.filled;
+	ss->quota.since_ns = sv->clock.now_ns;
 	return idle;
 }
 
-/* Bytes since it was begun. */
+/* Returns the bytes received since the value was begun. */
 static uint64_t
 gained(const struct session *ss)
 {
-	return ss->fill.filled > ss->quota_here ? ss->fill.filled - ss->quota_here : 0;
+	return ss->fill.filled > ss->quota.present ? ss->fill.filled - ss->quota.present : 0;
 }
 
 static bool
 is_slower_than(const struct session *ss, const struct pace *pace)
 {
-	return ss->quota_idle_us > pace->free_us + gained(ss) * pace->ns_per_byte / 1000;
+	return ss->quota.idle_us > pace->free_us + gained(ss) * pace->ns_per_byte / 1000;
 }
 
 static bool
 is_slower(const struct session *a, const struct session *b)
 {
-	return gained(a) * b->quota_idle_us < gained(b) * a->quota_idle_us;
+	return gained(a) * b->quota.idle_us < gained(b) * a->quota.idle_us;
 }
 
-/* What was found in one turn. */
-struct found {
+/* The findings of one turn's checks. */
+struct findings {
 	struct session *slowest;
-	bool no_room; /* for one that should be demoted */
+	bool no_room; /* no room beside the quota for a value to demote */
 };
 
-/* While a proven value waits: a value that its peer leaves waiting is demoted, or the slowest of
- * those is given up. */
+/* Checks a value while a proven one waits: demotes it if it is slow, or notes the slowest
+ * demoted one. */
 static void
-slow_look(struct serve *sv, struct session *ss, struct found *found)
+slow_check(struct serve *sv, struct session *ss, struct findings *found)
 {
 	const bool idle = peer_is_idle(sv, ss);
 
-	if (ss->quota_used != FILL_QUOTA_DEMOTED) {
-		if (ss->quota_used == FILL_QUOTA_SLOW || !is_slower_than(ss, &demoted) ||
+	if (ss->quota.account != FILL_QUOTA_DEMOTED) {
+		if (ss->quota.account == FILL_QUOTA_SLOW || !is_slower_than(ss, &demoted) ||
 		    fill_quota_demote(sv, ss))
 			return;
 		found->no_room = true;
@@ -148,14 +152,14 @@ slow_look(struct serve *sv, struct session *ss, struct found *found)
 		found->slowest = ss;
 }
 
-/* A begun value has its memory, whether or not its bytes come. At most one is given up in a turn:
- * under memory pressure the first one found that stalls, or the slowest one. */
+/* Checks begun values, which hold memory for all of their bytes. At most one value a turn is
+ * reset: the first one that stalls, or the slowest. */
 static __attribute__((noinline)) void
-fills_look(struct serve *sv)
+fills_scan(struct serve *sv)
 {
 	const struct list *const last = sv->fills.prev;
 	const bool wanted = fill_quota_is_wanted(sv);
-	struct found found = {NULL, false};
+	struct findings found = {NULL, false};
 
 	for (uint32_t i = 0; i < FILL_SCAN_MAX && !list_empty(&sv->fills); i++) {
 		struct list *const at = list_pop_front(&sv->fills);
@@ -166,8 +170,8 @@ fills_look(struct serve *sv)
 			give_up(sv, ss);
 			return;
 		}
-		if (wanted && sv->clock.now_ns - ss->quota_ns >= LOOK_NS)
-			slow_look(sv, ss, &found);
+		if (wanted && sv->clock.now_ns - ss->quota.since_ns >= LOOK_NS)
+			slow_check(sv, ss, &found);
 		if (at == last)
 			break;
 	}
@@ -181,5 +185,5 @@ fills_check(struct serve *sv)
 	if (likely(sv->fills_pressure_s == 0) ||
 	    sv->clock.now_s - sv->fills_pressure_s > 2 * FILL_STALE_S)
 		return;
-	fills_look(sv);
+	fills_scan(sv);
 }

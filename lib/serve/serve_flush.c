@@ -1,18 +1,17 @@
 /*
- * serve_flush.c - flush_all, in every protocol: a store that has no number for it yet is waited
- * for.
+ * serve_flush.c - flush_all in every protocol. It waits while the store has no free generation.
  */
 #include "serve_record.h"
 
-/* The deadline is the second before the one named, as in memcached: what is stored in that
- * second itself stays. */
+/* Flushes all items stored before the named second; items stored in that second stay, as in
+ * memcached. */
 static enum store_result
 flush_try(struct serve *sv, const struct op *op)
 {
 	const int32_t exptime = op->req.exptime;
 	const struct session *ss = op->session;
 
-	/* A flush by another client during the wait has the same effect. */
+	/* Another client's flush during the wait has the same effect. */
 	if (exptime <= 0 && ss != NULL && ss->memory_wait_turns != 0 &&
 	    ss->flushes != store_flushes(sv->store))
 		return STORE_OK;
@@ -20,7 +19,8 @@ flush_try(struct serve *sv, const struct op *op)
 			   exptime > 0 ? serve_expiry_s(&sv->clock, exptime) - 1 : sv->clock.now_s);
 }
 
-/* The store has no free generation number until it has reclaimed the items of earlier flushes. */
+/* Makes flush_all wait until the store has reclaimed the items of earlier flushes, which frees a
+ * generation number. */
 static bool
 flush_wait(struct serve *sv, struct session *ss)
 {
@@ -29,8 +29,8 @@ flush_wait(struct serve *sv, struct session *ss)
 	return session_wait(sv, ss);
 }
 
-/* With noreply the end of the connection is the answer: without one the client would believe its
- * items flushed. */
+/* Refuses flush_all. With noreply the connection is closed instead, because the client would
+ * believe its items flushed. */
 static void
 flush_refuse(struct serve *sv, struct op *op)
 {

@@ -1,5 +1,5 @@
 /*
- * serve_get.h - the look-up of a get that may touch, for text and binary.
+ * serve_get.h - the lookup of a get that may touch, for text and binary.
  *
  * Thread: core-local.
  */
@@ -8,8 +8,8 @@
 
 #include "serve_execute.h"
 
-/* Finds the item of a get, and touches it if asked; *it is NULL if it missed. False if there is no
- * memory for that: *status is the request's. */
+/* Finds the item of a get, and touches it if `touch`; *it is NULL for a miss. False: a touch
+ * found no memory, and *status is the status of the request. */
 static inline bool
 get_find(struct serve *sv, struct op *op, bool touch, const struct item **it,
 	 enum exec_status *status)

@@ -1,6 +1,6 @@
 /*
- * serve_gets.h - what the fast paths of plain gets share: whose bytes they may read, how a reply
- * is written, what is counted of a run.
+ * serve_gets.h - shared by the fast paths of plain gets: which connections may use them, how a
+ * reply is written, and the counters of a run.
  *
  * Private to serve_fast_path.c and serve_tell.c.
  *
@@ -28,7 +28,7 @@ gets_fast_allowed(const struct serve *sv, const struct session *ss)
 	return likely(!sv->auth) || ss->role != MC_ROLE_NONE;
 }
 
-/* Into a line, or out of it. */
+/* Moves the parser into a retrieval line, or out of it. Returns true if it is then inside. */
 static inline bool
 parser_move(struct mc_parser *ps, bool out)
 {
@@ -36,11 +36,11 @@ parser_move(struct mc_parser *ps, bool out)
 	return !out;
 }
 
-/* What goes around a value is written as words of eight bytes, of which fewer may count: what the
- * last one writes too much is room that was reserved. */
+/* The bytes around a value are written as words of eight bytes, of which fewer may be valid. The
+ * surplus bytes of the last word lie in reserved room. */
 #define WORD_BYTES    8u
 #define MISS_BYTES    WORD_BYTES
-#define FRAMING_BYTES (6u + 2 * WORD_BYTES) /* "VALUE ", flags and length, the tail */
+#define FRAMING_BYTES (6u + 2 * WORD_BYTES) /* "VALUE ", flags and length, the end */
 
 static inline uint8_t *
 end_put(uint8_t *at)
@@ -49,7 +49,7 @@ end_put(uint8_t *at)
 	return at + 5;
 }
 
-/* "VALUE key 0 length", the value, and what stands behind it. */
+/* Writes "VALUE key 0 length", the value, and its line end, or END if it is the last one. */
 static inline uint8_t *
 value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct item_lengths bare,
 	  bool last)
@@ -67,10 +67,10 @@ value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct ite
 	return at + (last ? 7 : 2);
 }
 
-/* Counters of a run, but for its keys. */
+/* Counts of a run of gets, without its keys. */
 struct tally {
 	uint32_t lines, misses;
-	uint32_t single_misses; /* of lines of one key */
+	uint32_t single_misses; /* misses of lines with one key */
 };
 
 static inline void
@@ -82,7 +82,8 @@ tally_end(struct serve *sv, const struct tally *t, uint32_t keys, enum serve_cou
 	counter_add(&sv->counters[lines], t->lines);
 }
 
-/* Bytes of the reply to one key, with room for what is written too much; 0: not for this path. */
+/* Returns the room for the reply to one key, surplus bytes included; 0: the fast path cannot
+ * send it. */
 static inline uint32_t
 reply_bytes(const struct item *it, struct item_lengths *bare, uint32_t miss_bytes)
 {
@@ -96,14 +97,13 @@ reply_bytes(const struct item *it, struct item_lengths *bare, uint32_t miss_byte
 		       : 0;
 }
 
-/* Where replies are written: to one connection after the other, as many a reservation as there is
- * room for. */
+/* Writes replies to one connection after the other, in as many reservations as their room needs. */
 struct reply_writer {
 	struct session *session;
 	uint8_t *begin, *at, *end;
-	const struct op *first; /* of this connection */
-	struct tally before;    /* in a pass that may be late: of the run, up to first */
-	uint32_t reserved;      /* times */
+	const struct op *first; /* the first operation of this connection */
+	struct tally before;    /* the counts up to `first`; only in a pass that may be late */
+	uint32_t reserved;      /* number of reservations */
 };
 
 #endif

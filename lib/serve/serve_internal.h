@@ -1,12 +1,12 @@
 /*
  * serve_internal.h - what the files of this room share: struct serve, operations, interfaces.
  *
- * Private to lib/serve and lib/admin. Administration reads all of struct serve and struct session,
- * replies as the verbs of this room do, and writes `observed`, `detail`, session.sched and
- * session.end; all else is written here only.
+ * Private to lib/serve and lib/admin. lib/admin reads all of struct serve and struct session and
+ * replies with the functions of this header. It writes only `observed`, `detail`, session.sched
+ * and session.end; every other field is written by lib/serve alone.
  *
  * Owner:  views in an operation point into received frames or a read buffer: valid in this pass.
- * Thread: core-local, but for struct serve_shared.
+ * Thread: core-local, except for struct serve_shared.
  */
 #ifndef CLOCKOO_SERVE_INTERNAL_H
 #define CLOCKOO_SERVE_INTERNAL_H
@@ -27,55 +27,57 @@
 #include "proto/mc_udp.h"
 #include "store/conditional.h"
 
-/* Verbs of operations that no request line names. */
+/* Verbs of operations that the service makes itself, beside those that the parser names. */
 enum op_verb {
-	OP_BODY_DONE = MC_VERB_COUNT, /* a body is complete */
-	OP_SKIP,                      /* deferred, or its connection is closed */
-	OP_AUTH,                      /* a set that names a user (serve_auth.c) */
-	OP_AUTH_END,                  /* its body is complete */
-	OP_ANSWERED,                  /* a kept request, by a supplier (await_table.h) */
+	OP_BODY_DONE = MC_VERB_COUNT, /* the body of a request has become complete */
+	/* A deferred operation, or one of a closed connection: nothing to execute. */
+	OP_SKIP,
+	OP_AUTH,     /* a set whose body is a name and password (serve_auth.c) */
+	OP_AUTH_END, /* the body of an OP_AUTH is complete */
+	OP_ANSWERED, /* the backend has answered a kept request (await_table.h) */
 	OP_VERB_COUNT,
 };
 
-/* The fields of plain gets stand together: two cache lines an operation. */
+/* The fields that a plain get uses come first: they fill two cache lines. */
 struct op {
-	struct session *session; /* NULL: from a datagram */
-	struct view raw;         /* the bytes it was parsed from, body included */
+	struct session *session; /* NULL: the request came in a datagram */
+	struct view raw;         /* the bytes that the operation was parsed from, body included */
 	struct probe probe;
-	struct mc_parser before; /* the parser in front of raw */
+	struct mc_parser before; /* the state of the parser before raw */
 	uint16_t udp_id;
-	bool in_place; /* the only request of its datagram: answered in the frame it came in */
-	bool probed;   /* store_probe() was called */
+	/* The only request of its datagram: its reply is written into the same frame. */
+	bool in_place;
+	bool probed;
 	uint64_t hash;
-	struct mc_req req;         /* req.verb: enum mc_verb or enum op_verb */
-	struct datagram *datagram; /* NULL: from a connection */
-	struct view body;          /* with its end; data NULL: not all there yet */
+	struct mc_req req;
+	struct datagram *datagram; /* NULL: the request came on a connection */
+	struct view body;          /* with its line end; data NULL: incomplete */
 };
 
 enum exec_status {
 	EXEC_DONE,
-	EXEC_PARTIAL, /* the rest is in session->value, or comes with OP_ANSWERED */
-	EXEC_RETRY,   /* nothing is done yet: read it again next turn */
-	EXEC_NONE,    /* there was nothing to do, nor to count */
+	EXEC_PARTIAL, /* the rest is in session->value, or follows with OP_ANSWERED */
+	EXEC_RETRY,   /* the operation had no effect: its bytes are read again in the next turn */
+	EXEC_NONE,    /* the operation is no request, and is not counted */
 };
 
 struct messages; /* serve_message.c */
 struct awaits;   /* await_table.h */
 
-/* Where the parsing of datagrams stands. */
+/* The position of the parser in the datagrams of this turn. */
 struct datagram_cursor {
-	struct datagram *list; /* of this turn */
+	struct datagram *list; /* the datagrams of this turn */
 	uint32_t count, next;
-	uint32_t withheld;  /* behind count: this pass does not read them */
-	bool has_kept;      /* some came before this turn */
-	uint32_t keep_from; /* as the stack was told: from here on it is for the next turn */
-	struct view text;   /* of list[next], behind the frame; data NULL: not yet looked at */
+	uint32_t withheld;  /* datagrams after count that this pass does not read */
+	bool has_kept;      /* some datagrams were kept from an earlier turn */
+	uint32_t keep_from; /* the first datagram that the stack keeps for the next turn */
+	struct view text;   /* list[next] without its UDP frame; data NULL: not opened yet */
 	uint32_t at;
 	uint16_t id;
 	struct mc_parser parser;
 };
 
-#define GET_LENGTHS 1000u /* values of so many bytes have a fast path */
+#define GET_LENGTHS 1000u /* value lengths below this have the fast path */
 
 struct serve {
 	struct serve_config cfg;
@@ -85,83 +87,99 @@ struct serve {
 	struct session *sessions;
 	struct serve_clock clock;
 	uint32_t turn, pass;
-	uint32_t pins_pressed_turn; /* in which values that clients pin last held much memory */
-	bool more;                  /* the pass left work for another one */
-	bool read_bufs_in_use;      /* operations of this pass may lie in a read buffer, or wait */
-	uint32_t admitted_count;    /* open connections, those one too many left out */
+	uint32_t pins_pressed_turn; /* the last turn in which pins held much memory */
+	bool more;
+	bool read_bufs_in_use; /* an operation may lie in a read buffer, or wait */
+	/* Open connections, without those rejected for the connection limit. */
+	uint32_t admitted_count;
 	uint32_t read_bufs_used, read_bufs_max;
-	uint32_t read_buf_scan_slot; /* of sessions: where the look for stale read buffers stands */
-	uint32_t read_buf_scan_turn; /* the turn of the last one */
+	uint32_t read_buf_scan_slot; /* the next search for stale read buffers starts here */
+	uint32_t read_buf_scan_turn; /* the turn of the last search */
 	union {
-		uint16_t few_behind; /* 0: requests are parsed behind others */
+		/* Nonzero if some requests end the parsing of their connection in a pass, so
+		 * that later requests need not be kept and parsed twice. */
+		uint16_t few_behind;
 		struct {
-			bool under_pressure;  /* of chunks or memory: none behind what may wait */
-			bool writes_wait : 1; /* for a supplier: none behind a write */
-			bool brings : 1;      /* some do: none behind one of these */
+			/* Chunks or memory are scarce: set behind any request that may wait. */
+			bool under_pressure;
+			bool writes_wait : 1; /* the backend executes writes: set behind a write */
+			/* The backend promotes keys: set behind a request that may wait for
+			 * that. */
+			bool brings : 1;
 		};
 	};
-	uint32_t fills_pressure_s;                 /* when a value last found no memory; 0: never */
-	uint32_t fills_pressure_since_s;           /* since when that has been so */
-	uint64_t quota_since_ns[FILL_QUOTA_PARTS]; /* since when they have not been empty */
-	uint64_t quota_short_until_ns;             /* short values may begin beside the quota */
-	struct list fills; /* sessions whose value is begun; those looked at last are at the end */
-	/* Sessions that wait for the fill quota, in order of tickets; by enum fill_quota_part. */
+	/* The second in which a value last found no memory; 0: never. */
+	uint32_t fills_pressure_s;
+	uint32_t fills_pressure_since_s;           /* the second in which that pressure began */
+	uint64_t quota_since_ns[FILL_QUOTA_PARTS]; /* when each queue became nonempty */
+	/* Until then short values may begin beside the quota. */
+	uint64_t quota_short_until_ns;
+	struct list fills; /* sessions with a begun value, the most recently checked ones last */
+	/* Sessions that wait for the fill quota, ordered by ticket; indexed by enum
+	 * fill_quota_part. */
 	struct list quota_queue[FILL_QUOTA_PARTS];
-	/* The tickets of the first ones. Written by this core, read by all. */
+	/* The lowest ticket in each queue. Written by this core, read by all. */
 	_Atomic uint64_t quota_first[FILL_QUOTA_PARTS];
 	struct session *requeue;
 
-	bool long_lines; /* the pass has plain gets of several keys */
-	bool unprobed;   /* some operation may not be on its way yet */
+	bool long_lines; /* the pass has plain gets with several keys */
+	bool unprobed;   /* an operation of this pass may lack its store_probe() */
 	uint32_t op_count;
 	struct op ops[OPS_MAX];
-	uint8_t keys[OPS_MAX][MC_KEY_DECODED_MAX]; /* of ops whose key came in base64 */
+	/* Decoded keys of operations whose key came in base64. */
+	uint8_t keys[OPS_MAX][MC_KEY_DECODED_MAX];
 
 	struct datagram_cursor datagrams;
 	struct messages *messages;
 	uint32_t message_count;
 	uint32_t message_chunks, message_chunks_max;
-	bool message_open;    /* one of them is being composed */
-	bool message_dropped; /* the one being composed has no memory: its bytes are dropped */
+	bool message_open; /* messages->open is being composed */
+	/* The message being composed ran out of memory: its bytes are discarded. */
+	bool message_dropped;
 
 	struct work work;
 
-	/* The policy as this core obeys it, from its first turn on (serve_policy.c). */
+	/* This core's copy of the policy, taken in its first turn (serve_policy.c). */
 	bool policy_seen, auth, rate_limited;
 	uint8_t protocol;
-	uint32_t users_version; /* which table of users this core looks in */
-	uint32_t role_slot; /* the next session to look at since the table changed; conns_max: none
-			     */
-	uint32_t request_bytes; /* bytes of the requests of the message being composed */
-	const struct turn_times *turn_times; /* of the core; NULL: not told */
-	const struct access_list *access;    /* who is let in, of this core's stack */
-	uint32_t access_slot; /* the next connection to look at since it changed; 0: none */
-	uint32_t idle_slot;   /* where the look for idle connections stands */
-	uint64_t idle_ns;     /* up to when it has been paid for */
+	uint32_t users_version; /* the version of the user table that this core uses */
+	/* The next session whose role is refreshed after a change of the user table; conns_max:
+	 * done. */
+	uint32_t role_slot;
+	uint32_t request_bytes; /* request bytes that the message being composed answers */
+	const struct turn_times *turn_times; /* of the core; NULL: not measured */
+	const struct access_list *access;    /* the sources that this core's stack lets in */
+	/* The next connection that is checked against a changed access list; 0: done. */
+	uint32_t access_slot;
+	uint32_t idle_slot; /* the next slot to check for an idle connection */
+	/* The idle check has covered the slots that are due up to this time. */
+	uint64_t idle_ns;
 	struct udp_rate_limit *rate_limit;
-	struct udp_rate_limit *error_limit; /* it counts errors where that counts bytes */
+	struct udp_rate_limit *error_limit; /* counts errors where rate_limit counts bytes */
 
 	const struct serve_admin_ops *admin_ops;
-	struct admin *admin; /* lib/admin's */
+	struct admin *admin; /* owned by lib/admin */
 	union {
 		uint8_t gets_are_slow; /* 0: plain gets take the fast path */
 		struct {
-			bool observed : 1; /* some watcher wants to know, or prefixes are counted */
-			bool supplied : 1; /* misses are not answered at once */
-			bool copies_wait : 1; /* nor are hits: the supplier is asked */
-			bool late : 1;        /* the pass has requests that came before this turn */
+			bool observed : 1;    /* a watcher sees requests, or prefixes are counted */
+			bool supplied : 1;    /* a backend is asked for missed keys */
+			bool copies_wait : 1; /* the backend judges copies, for plain gets too */
+			/* The pass has requests that arrived before this turn. */
+			bool late : 1;
 		};
 	};
 	struct store_class_map class_map;
-	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX */
+	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX elements */
 
-	struct awaits *awaits; /* NULL: no supplier is asked for what is missed */
+	struct awaits *awaits; /* NULL: no backend is attached */
 	struct serve_link_user links;
-	struct serve_tls *tls;                 /* NULL: connections are plain */
-	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" as eight bytes */
-	uint8_t get_length_bytes[GET_LENGTHS]; /* of them that count */
+	struct serve_tls *tls;                 /* NULL: no connection uses TLS */
+	uint64_t get_lengths[GET_LENGTHS];     /* " 0 LENGTH CR LF" in eight bytes */
+	uint8_t get_length_bytes[GET_LENGTHS]; /* how many of those bytes are valid */
 
-	uint8_t discard_buf[CONN_RESERVE_MAX]; /* where lost replies are composed */
+	/* Replies that have no room are composed here and discarded. */
+	uint8_t discard_buf[CONN_RESERVE_MAX];
 	uint8_t scratch[2 * CHUNK_BYTES];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SERVE_COUNTER_COUNT];
 	struct residence residence;
@@ -181,18 +199,20 @@ op_noreply(const struct op *op)
 	return (op->req.flags & MC_NOREPLY) != 0;
 }
 
-/* Properties of a verb that the stages before execution ask for, in one lookup. */
+/* Properties of a verb that the stages before execution test with one table lookup. */
 enum verb_trait {
-	VERB_LOOKUP = 1u << 0, /* looks a key up */
-	VERB_WRITES = 1u << 1, /* locks both buckets of the key, where a get most often needs one */
-	VERB_RETURNS_VALUE = 1u << 2, /* by a reply for which there may be no room */
-	VERB_CLOSES = 1u << 3,        /* nothing of its connection is read behind it */
-	/* Answered with any number of rows, or changes what its connection is: nothing stands
-	 * behind it in its pass. */
+	VERB_LOOKUP = 1u << 0, /* the operation looks up a key */
+	/* Locks both buckets of the key; a get usually needs only one of them. */
+	VERB_WRITES = 1u << 1,
+	VERB_RETURNS_VALUE = 1u << 2, /* the reply has a value, for which there may be no room */
+	VERB_CLOSES = 1u << 3,        /* no later request of the connection is read */
+	/* Has any number of rows, or changes the state of the connection, so it ends the
+	 * connection's part of the pass. */
 	VERB_ENDS_PASS = 1u << 4,
-	/* May need a share of the turn's work: copies a value (copy_admit), or moves a page. */
+	/* May need a share of the turn's work budget: it copies a value (copy_admit) or moves a
+	 * page. */
 	VERB_TAKES_WORK = 1u << 5,
-	VERB_BRINGS = 1u << 6, /* may wait for what a supplier brings (await_brings) */
+	VERB_BRINGS = 1u << 6, /* may wait until the backend has promoted its key (await_brings) */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 
@@ -216,60 +236,62 @@ op_last(const struct op *op)
 
 /* ---- sessions (serve_session.c) ---- */
 
-/* A connection on which requests come: counted, and told if it is one too many. */
+/* Opens the session of a connection that carries requests. A connection above the limit gets an
+ * error and is closed. */
 void session_open(struct serve *sv, struct conn *c);
-/* Visit it once more, in the next pass. */
+/* Visits the session again in the next pass. */
 void session_requeue(struct serve *sv, struct session *ss);
-/* Close it in order, behind what is queued; what is unread stays unread. The session is free when
- * it returns, however long the peer takes. */
+/* Closes the connection after its queued replies; unread bytes stay unread. The session is free
+ * on return, however long the peer takes. */
 void session_close(struct serve *sv, struct session *ss);
-/* A chunk as a read buffer; false: the stack has none to spare. */
+/* Takes a chunk of the stack as the session's read buffer. False: the stack has no spare chunk. */
 bool read_buf_alloc(struct serve *sv, struct session *ss);
 void read_buf_free(struct serve *sv, struct session *ss);
 
-/* ---- bodies that were not all there (serve_body.c) ---- */
+/* ---- bodies that arrive in several turns (serve_body.c) ---- */
 
-/* A value found no memory: from now on stalled fills are given up. */
+/* Records that a value found no memory: from now on stalled fills are given up. */
 void fills_memory_pressure(struct serve *sv);
 void fills_check(struct serve *sv);
-/* The store is not ready for the connection's request: its bytes go into a read buffer, to be read
- * again next turn. False: there is none. */
+/* Makes the session's request wait for the store: its bytes go into a read buffer and are parsed
+ * again in the next turn. False: no read buffer is free. */
 bool session_wait(struct serve *sv, struct session *ss);
-/* Ends that wait. */
+/* Ends the wait for memory, and the session's place in the queue for the fill quota. */
 void session_go_on(struct serve *sv, struct session *ss);
-/* The store is making room for this one, whose body is here: it is read again next turn. False: it
- * cannot wait. */
+/* Makes a request with a complete body wait while the store frees memory; it is parsed again in
+ * the next turn. False: it cannot wait. */
 bool op_wait_memory(struct serve *sv, struct op *op);
 enum exec_status body_begin(struct serve *sv, struct op *op);
 enum exec_status execute_body_done(struct serve *sv, struct op *op);
 
 /* ---- where replies go (serve_reply.c) ---- */
 
-/* Contiguous room for at most bytes; never NULL. reply_end() queues what was used of it. */
+/* Returns contiguous room for at most `bytes` bytes, never NULL. reply_end() queues the part
+ * that was written. */
 uint8_t *reply_begin(struct serve *sv, struct op *op, uint32_t bytes);
 void reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end);
-void reply_line(struct serve *sv, struct op *op, struct view line); /* unless noreply */
+void reply_line(struct serve *sv, struct op *op, struct view line); /* without effect if noreply */
 void reply_error(struct serve *sv, struct op *op, enum mc_error error);
-/* For a large value call reply_in_parts(), send the header as a separate reply, then call
- * reply_pinned(). */
+/* Marks a reply with a large value: the caller sends its header as a reply of its own, then
+ * calls reply_pinned(). */
 static inline void
 reply_in_parts(struct op *op)
 {
 	op->in_place = false;
 }
 
-/* A value of ITEM_PIN_MIN_BYTES or more, from where it lies. */
+/* Sends a value of ITEM_PIN_MIN_BYTES or more from the item's own memory. */
 enum exec_status reply_pinned(struct serve *sv, struct op *op, const struct item *it,
 			      enum value_tail tail);
 
 /* ---- replies that must wait (serve_defer.c) ---- */
 
-/* Queue the rest of session->value, as far as there is room; false: the session becomes ready when
- * there is more. */
+/* Queues the rest of session->value as far as there is room. False: more is left, and the
+ * session becomes ready when there is room. */
 bool value_resume(struct serve *sv, struct session *ss);
-/* Defer the connection's operations from ops[first] on: their bytes go into the read buffer. */
+/* Defers the connection's operations from ops[first] on: their bytes go into the read buffer. */
 void session_defer(struct serve *sv, struct session *ss, uint32_t first);
-/* Can this operation be deferred, and all behind it? */
+/* True if this operation and all later ones of its connection fit a read buffer. */
 bool defer_fits(const struct serve *sv, const struct op *op);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * serve_lines.h - how many lines of one key and of several end in a run of plain gets, and since
- * when they were here: counts for residence.h, once a run.
+ * serve_lines.h - counts the lines of one key and of several keys in a run of plain gets, once a
+ * run, for residence.h.
  *
  * Private to serve_gets.h.
  *
@@ -11,9 +11,9 @@
 
 #include "serve_since.h"
 
-/* Lines that end in a run, or a connection's part of it. */
+/* The number of lines that end in a run, or in one connection's part of it. */
 struct lines {
-	uint32_t singles; /* of one key */
+	uint32_t singles; /* lines of one key */
 	uint32_t others;
 };
 
@@ -29,8 +29,8 @@ lines_count(const struct op *op, const struct op *end)
 	return n;
 }
 
-/* The same of one connection's operations, of which so many begin a line: most often their ends
- * tell. */
+/* Returns lines_count() of one connection's operations, of which `begun` begin a line. The first
+ * and last operation usually suffice. */
 static inline struct lines
 conn_lines_count(const struct op *first, const struct op *end, uint32_t begun)
 {
@@ -58,7 +58,7 @@ lines_record(struct serve *sv, bool tcp, struct lines n, uint32_t single_misses)
 	residence_add(r, residence_row(tcp, REQUEST_MULTIGET), n.others);
 }
 
-/* The same of lines that came before this turn. */
+/* Records n lines that arrived before this turn. */
 static __attribute__((noinline)) void
 lines_record_late(struct serve *sv, const struct asker *who, uint64_t since_ns, struct lines n,
 		  uint32_t single_misses)

@@ -1,33 +1,34 @@
 /*
- * serve_message.c - UDP replies that need more than the frame of their request. A reply is a list
- * of parts in chunks: bytes, or a pinned value. Its datagrams state their number, which is known
- * when it is complete; then they are sent as the transmit queue has room: sources by turns, each
- * one's messages in order.
+ * serve_message.c - UDP replies that need more than the frame of their request. A message is a list
+ * of parts in chunks: bytes, or a pinned value. Each of its datagrams states their number, so none
+ * is sent before the message is complete. Messages are sent as the transmit queue has room: sources
+ * by turns, the messages of one source in order.
  */
 #include "serve_access.h"
 #include "serve_message.h"
 
 #include "store/introspect.h"
 
-#define VISIT_DATAGRAMS 16u /* of one message, until the next source has its turn */
-/* That a turn sends of all messages: others' replies wait behind no more, and one datagram. */
+#define VISIT_DATAGRAMS 16u /* datagrams of one message before the next source has its turn */
+/* Bytes of messages sent in one turn. Other replies wait behind no more than this and one
+ * datagram. */
 #define TURN_BYTES (64u * MC_UDP_PAYLOAD_MAX)
-/* Beyond its first one each, that a turn's messages take: then it reads no more datagrams. A pass
- * has 32 of values that are just not pinned. */
+/* Chunks that the messages of a turn may take beyond their first one; then the turn reads no
+ * further datagrams. A pass needs 32 for values that are just too small to be pinned. */
 #define TURN_CHUNKS 24u
 
-/* Of the free places a source may take an eighth in a pass, of the free chunks a message as many as
- * it leaves to others (dynamic thresholds). */
+/* In a pass one source may take an eighth of the free places. A message may take as many chunks
+ * as it leaves to others (dynamic thresholds). */
 #define PLACES_PART 8u
 #define SHARE_MIN   4u
 
-/* While pins of retired values hold much of the memory, all cores' messages together may pin an
- * eighth of the fill quota: a 32nd of the memory. */
+/* While pins of retired values hold much of the memory, the messages of all cores may pin an
+ * eighth of the fill quota, a 32nd of the memory. */
 #define PINS_PART 8u
-#define PINS_LOOK 16u /* messages in a turn */
+#define PINS_LOOK 16u /* messages checked in a turn */
 
 struct part {
-	const struct item *item; /* NULL: len bytes follow, padded to 8 */
+	const struct item *item; /* NULL: len bytes follow, padded to a multiple of 8 */
 	uint32_t len;
 	uint32_t next; /* offset of the next part */
 };
@@ -43,8 +44,9 @@ static_assert(sizeof(((struct message_chunk *)0)->parts) >= sizeof(struct part) 
 	      "any reservation fits a chunk");
 
 struct message {
-	struct list link;     /* the source's oldest: in turns; or unused */
-	struct message *next; /* of the same source; NULL: it is the last */
+	/* In messages.turns for the oldest message of a source; or in messages.unused. */
+	struct list link;
+	struct message *next; /* the next message to the same source; NULL: none */
 	uint32_t source;
 	struct udp_peer to;
 	uint16_t id;
@@ -53,21 +55,23 @@ struct message {
 	bool pins;
 	struct message_chunk *head, *tail;
 
-	uint32_t datagram_bytes; /* of a datagram; 0 until the first one is begun */
+	uint32_t datagram_bytes; /* payload of a datagram; 0 before the first one */
 	uint32_t total, sequence;
-	struct message_chunk *at; /* where the next datagram's bytes begin */
+	struct message_chunk *at; /* the position from which the next datagram is filled */
 	uint32_t at_part, at_used;
 };
 
 struct messages {
-	struct message *open;               /* being composed, while serve.message_open */
-	struct list turns;                  /* complete ones, the oldest of each source */
-	struct list unused;                 /* messages */
-	uint32_t visit;                     /* datagrams sent of the first one of turns */
-	uint64_t pinned;                    /* bytes of values, of all messages */
-	uint32_t turn, sent, chunks;        /* a turn of the core; bytes sent, chunks taken in it */
-	uint64_t waiting[UDP_SOURCES / 64]; /* a bit for each source that has complete ones */
-	struct message *last[UDP_SOURCES];  /* of such a source */
+	struct message *open; /* valid while serve.message_open */
+	struct list turns;    /* the oldest complete message of each source */
+	struct list unused;
+	/* Datagrams sent of the first message of turns, in this visit. */
+	uint32_t visit;
+	uint64_t pinned; /* bytes of the values pinned by all messages */
+	/* Bytes sent and chunks taken in that turn of the core. */
+	uint32_t turn, sent, chunks;
+	uint64_t waiting[UDP_SOURCES / 64]; /* a bit for each source with complete messages */
+	struct message *last[UDP_SOURCES];  /* the newest message to each such source */
 	struct message all[UDP_MESSAGES_MAX];
 };
 
@@ -157,7 +161,7 @@ message_discard(struct serve *sv)
 	sv->message_dropped = false;
 }
 
-/* The rest of this reply is composed and thrown away. */
+/* Drops the open message; the rest of the reply is composed and discarded. */
 static void
 message_drop(struct serve *sv)
 {
@@ -167,7 +171,7 @@ message_drop(struct serve *sv)
 }
 
 static void
-turn_look(struct messages *ms, uint32_t turn)
+turn_counts_reset(struct messages *ms, uint32_t turn)
 {
 	if (ms->turn == turn)
 		return;
@@ -183,13 +187,14 @@ messages_turn_is_full(const struct serve *sv)
 	return ms->turn == sv->turn && ms->chunks >= TURN_CHUNKS;
 }
 
-/* For m. NULL: none is free, or messages have their share: UDP sources can be forged, and
- * connections need chunks as well; or others wait, and m has as many as it leaves. */
+/* Takes a chunk for m. NULL: none is free, or messages hold their share of all chunks, or m
+ * would hold more than it leaves to others. UDP sources can be forged, and connections need
+ * chunks as well. */
 static struct message_chunk *
 chunk_alloc(struct serve *sv, struct message *m)
 {
-	const uint32_t used = sv->message_chunks,
-		       own = used != m->chunks ? m->chunks : 0; /* that count */
+	/* The chunks of m count twice while other messages hold chunks, too. */
+	const uint32_t used = sv->message_chunks, own = used != m->chunks ? m->chunks : 0;
 	struct message_chunk *chunk;
 
 	if (used + own >= sv->message_chunks_max)
@@ -200,7 +205,7 @@ chunk_alloc(struct serve *sv, struct message *m)
 		chunk->used = 0;
 		sv->message_chunks++;
 		m->chunks++;
-		turn_look(sv->messages, sv->turn);
+		turn_counts_reset(sv->messages, sv->turn);
 		sv->messages->chunks += m->chunks > 1;
 	}
 	return chunk;
@@ -218,7 +223,7 @@ message_open(struct serve *sv, const struct op *op)
 	sv->message_open = true;
 }
 
-/* A fresh part with room for bytes; NULL: the reply is lost. */
+/* Starts a part with room for `bytes` bytes. NULL: the reply is lost. */
 static struct part *
 part_begin(struct serve *sv, const struct op *op, uint32_t bytes)
 {
@@ -269,7 +274,8 @@ part_end(struct message *m, const struct item *it, uint32_t len, uint32_t inside
 	part->len = len;
 	part->next = chunk->used + (uint32_t)align_up(sizeof *part + inside, 8);
 	chunk->used = part->next;
-	/* Some large values are more than it can count: then it is too long all the same. */
+	/* The sum of several large values may exceed 32 bits; such a message is too long in any
+	 * case. */
 	m->len = len <= UINT32_MAX - m->len ? m->len + len : UINT32_MAX;
 }
 
@@ -305,7 +311,7 @@ message_value(struct serve *sv, const struct op *op, const struct item *it)
 	part_end(ms->open, it, len, 0);
 }
 
-/* Behind the others of its source. */
+/* Queues a complete message behind the others to its source. */
 static void
 message_enqueue(struct messages *ms, struct message *m)
 {
@@ -344,7 +350,7 @@ message_end(struct serve *sv)
 	message_enqueue(sv->messages, m);
 }
 
-/* The part's bytes from at_used on, as far as they lie side by side. */
+/* Returns the contiguous bytes of the part from offset `used` on. */
 static struct view
 part_bytes(struct serve *sv, const struct part *part, uint32_t used)
 {
@@ -381,7 +387,7 @@ message_copy(struct serve *sv, struct message *m, uint8_t *to, uint32_t len)
 	}
 }
 
-/* One datagram; false: the transmit queue is full, or the turn has sent its share. */
+/* Sends one datagram. False: the transmit queue is full, or the turn has sent its share. */
 static bool
 message_send_datagram(struct serve *sv, struct message *m)
 {
@@ -408,7 +414,7 @@ message_send_datagram(struct serve *sv, struct message *m)
 	return true;
 }
 
-/* The source's next one has its turn behind the other sources. */
+/* Frees a sent message; the next one to its source is queued behind the other sources. */
 static void
 message_sent(struct serve *sv, struct message *m)
 {
@@ -463,13 +469,13 @@ messages_drop(struct serve *sv)
 	ms->visit = 0;
 }
 
-/* Returns when nothing is left, nothing fits, or the turn has sent its share. */
+/* Sends messages until none is left, none fits, or the turn has sent its share. */
 void
 messages_send(struct serve *sv)
 {
 	struct messages *ms = sv->messages;
 
-	turn_look(ms, sv->turn);
+	turn_counts_reset(ms, sv->turn);
 	while (messages_pending(sv)) {
 		struct message *m = messages_first(ms);
 

@@ -1,11 +1,11 @@
 /*
- * serve_message.h - replies of many datagrams: one message a request.
+ * serve_message.h - UDP replies of several datagrams: one message for each request.
  *
- * Owner:  serve.messages; a message that waits holds pins of the items it is of.
+ * Owner:  serve.messages; a waiting message holds pins of the items it sends.
  *
- * Thread: the core's.
+ * Thread: core-local.
  *
- * Bounds: UDP_MESSAGE_DATAGRAMS_MAX a message.
+ * Bounds: UDP_MESSAGE_DATAGRAMS_MAX datagrams a message.
  */
 #ifndef CLOCKOO_SERVE_MESSAGE_H
 #define CLOCKOO_SERVE_MESSAGE_H
@@ -16,23 +16,26 @@ size_t messages_bytes(void);
 void messages_create(struct serve *sv, struct region *region);
 uint8_t *message_reserve(struct serve *sv, const struct op *op, uint32_t bytes);
 void message_commit(struct serve *sv, uint32_t bytes);
-/* head and tail are composed by the caller around it. */
+/* Appends the pinned value of the item. The caller appends the bytes before and after it. */
 void message_value(struct serve *sv, const struct op *op, const struct item *it);
-void message_end(struct serve *sv); /* complete; nothing happens if nothing was composed */
+/* Completes the open message and queues it; without effect if none is open. */
+void message_end(struct serve *sv);
 void message_discard(struct serve *sv);
 void messages_send(struct serve *sv);
-void messages_drop(struct serve *sv); /* all of them */
-/* Pins hold much of the memory: one of those that pin goes, if all of them pin more than their
- * share. */
+/* Drops all messages. */
+void messages_drop(struct serve *sv);
+/* Called while pins hold much of the memory: drops one message with pins if this core's messages
+ * pin more than their share. */
 void messages_memory_pressure(struct serve *sv);
 
-/* A complete one of this source waits for room: until it is sent none of its datagrams is read. */
+/* True if a complete message to this source waits for room. No datagram of the source is read
+ * until the message is sent. */
 bool messages_source_waits(const struct serve *sv, const struct udp_peer *from);
-/* While messages wait: requests of one source that a pass may take. */
+/* Returns the number of requests that a pass may take of one source while messages wait. */
 uint32_t messages_share(const struct serve *sv);
-/* The turn has composed its share: it reads no more datagrams. */
+/* True if messages have taken this turn's share of chunks: the turn reads no further datagrams. */
 bool messages_turn_is_full(const struct serve *sv);
-/* Datagrams of other sources go in front for the next turn. */
+/* Lets the next turn read datagrams of other sources before those of sources that wait. */
 void messages_pass_over(struct serve *sv);
 
 static inline bool

@@ -1,18 +1,20 @@
 /*
- * serve_meta.c - meta commands: their flags as operations of the store, and their replies. A stale
- * item, one about to expire (R) or one that a get has just made (N) is to be fetched anew by one
- * client: the store decides which one sees W; all others see Z.
+ * serve_meta.c - meta commands: their flags as operations of the store, and their replies. An item
+ * that is stale, about to expire (R) or just created by a get (N) is to be fetched by one client.
+ * The store chooses the client that gets W; all others get Z.
  */
 #include "await_table.h"
 #include "serve_record.h"
 
 #include "store/introspect.h"
 
-#define VIVIFY_TRIES_MAX 8u /* of a get that makes its item, against deletes of others */
+/* Attempts of a get to create its item while other clients delete it. */
+#define VIVIFY_TRIES_MAX 8u
 
 /* ---- replies ---- */
 
-/* As it came; but what only the binary protocol can store may break the line it is shown in. */
+/* True if the key is shown in base64. Other keys are shown as they came, but a key that only the
+ * binary protocol can store may break the line. */
 static bool
 shown_as_base64(const struct item *it)
 {
@@ -30,7 +32,8 @@ ttl_s(const struct serve *sv, uint32_t expiry_s)
 	return expiry_s > sv->clock.now_s ? (int32_t)(expiry_s - sv->clock.now_s) : 0;
 }
 
-/* A line without an item: the request's key and opaque. More may be in *shown. */
+/* Replies with a line without an item: the key and opaque of the request, and the fields in
+ * *shown. */
 static void
 reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_meta_item *shown)
 {
@@ -47,7 +50,7 @@ reply_code(struct serve *sv, struct op *op, enum mc_meta_code code, struct mc_me
 	}
 	at = reply_begin(sv, op, MC_META_LINE_MAX);
 	reply_end(sv, op, at, mc_put_meta(at, code, meta, shown));
-	shown->key = op->req.key; /* the copy ends here */
+	shown->key = op->req.key; /* `key` ends its life here */
 }
 
 static void
@@ -64,17 +67,18 @@ has_flag(const struct op *op, uint32_t flags)
 
 /* ---- mg ---- */
 
-/* What a get has found, or made. */
+/* The item that a get has found or created. */
 struct found {
 	const struct item *item;
 	bool created, fetched, recache, won;
-	enum store_result touched; /* of T: STORE_NO_MEMORY, STORE_NOT_YET: it keeps what it had */
+	/* The result of T: on STORE_NO_MEMORY or STORE_NOT_YET the expiry is unchanged. */
+	enum store_result touched;
 	uint32_t idle_s;
-	uint32_t ttl_expiry_s; /* what t shows */
+	uint32_t ttl_expiry_s; /* the expiry that t shows */
 	uint64_t cas;
 };
 
-/* The expiry that an item has when it is made: of N and T the later one holds. */
+/* Returns the expiry of a created item: that of the later of the flags N and T. */
 static uint32_t
 made_expiry_s(const struct serve *sv, const struct op *op)
 {
@@ -84,7 +88,8 @@ made_expiry_s(const struct serve *sv, const struct op *op)
 	return serve_expiry_s(&sv->clock, touch ? op->req.exptime : op->req.meta.vivify_exptime);
 }
 
-/* An empty item, for its maker to fill; or the one that another core made first. */
+/* Creates an empty item, which the client will fill, or finds the one that another core created
+ * first. */
 static void
 vivify(struct serve *sv, struct op *op, struct found *f)
 {
@@ -116,7 +121,8 @@ vivify(struct serve *sv, struct op *op, struct found *f)
 	}
 }
 
-/* Sets the expiry. The item may be gone meanwhile; without memory it keeps what it had. */
+/* Sets the expiry. Another core may have removed the item meanwhile; without memory the old
+ * expiry stays. */
 static void
 set_expiry(struct serve *sv, struct op *op, struct found *f)
 {
@@ -130,8 +136,8 @@ set_expiry(struct serve *sv, struct op *op, struct found *f)
 		f->item = it;
 }
 
-/* Returns the expiry that t shows of a new item. The letters stand for steps in the order of the
- * request: R and t see what T and N did only if those stand before them. */
+/* Returns the expiry that t shows of a created item. Flags act in the order of the request: R
+ * and t see the effect of T and N only if these precede them. */
 static uint32_t
 made_expiry_shown(const struct serve *sv, const struct op *op)
 {
@@ -154,7 +160,7 @@ must_recache(const struct serve *sv, const struct op *op, uint32_t before_s, uin
 	       expiry_s < serve_expiry_s(&sv->clock, op->req.meta.recache_s);
 }
 
-/* Flags that most gets do without. */
+/* Flags that most gets lack. */
 #define RARE_FLAGS                                                                                 \
 	(MC_FLAG_HIT | MC_FLAG_IDLE | MC_FLAG_TTL | MC_FLAG_SET_EXPTIME | MC_FLAG_RECACHE |        \
 	 MC_FLAG_VIVIFY)
@@ -193,7 +199,7 @@ find(struct serve *sv, struct op *op, struct found *f)
 		return;
 	if (likely(!has_flag(op, MC_FLAG_NO_BUMP)))
 		store_bump(sv->store, f->item);
-	f->cas = item_cas(f->item); /* before the marks */
+	f->cas = item_cas(f->item); /* read before store_win(), which changes it */
 	f->won = f->created ||
 		 ((f->recache || item_is_stale(f->item)) && store_win(sv->store, f->item));
 }
@@ -225,7 +231,7 @@ reply_found(struct serve *sv, struct op *op, const struct item *it, struct mc_me
 	const uint32_t len = shown.size;
 	uint8_t *begin, *at;
 
-	/* With the cas it asks about a client has the value already. */
+	/* A client that names the current cas has the value already. */
 	if (!has_flag(op, MC_FLAG_VALUE) ||
 	    (has_flag(op, MC_FLAG_COMPARE) && shown.cas == op->req.cas)) {
 		begin = reply_begin(sv, op, MC_META_LINE_MAX);
@@ -337,7 +343,7 @@ mg_supplied(struct serve *sv, struct op *op)
 /* ---- ms ---- */
 
 static inline __attribute__((always_inline)) void
-reply_stored(struct serve *sv, struct op *op, enum store_result r, uint32_t size, uint64_t cas)
+meta_reply_stored(struct serve *sv, struct op *op, enum store_result r, uint32_t size, uint64_t cas)
 {
 	struct mc_meta_item shown = {.shown = MC_FLAG_CAS | MC_FLAG_SIZE, .size = size, .cas = cas};
 
@@ -368,8 +374,8 @@ reply_stored(struct serve *sv, struct op *op, enum store_result r, uint32_t size
 void
 meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made)
 {
-	reply_stored(sv, op, r, made != NULL ? item_value_len(made) : op->req.body_len,
-		     made != NULL ? item_cas(made) : 0);
+	meta_reply_stored(sv, op, r, made != NULL ? item_value_len(made) : op->req.body_len,
+			  made != NULL ? item_cas(made) : 0);
 }
 
 void
@@ -377,13 +383,14 @@ meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answ
 {
 	const bool stored = answer->result == STORE_OK;
 
-	reply_stored(sv, op, (enum store_result)answer->result,
-		     stored ? answer->size : op->req.body_len, answer->cas);
+	meta_reply_stored(sv, op, (enum store_result)answer->result,
+			  stored ? answer->size : op->req.body_len, answer->cas);
 }
 
 /* ---- md ---- */
 
-/* A datagram that finds no share of the turn's work for a copy: a cache may forget. */
+/* True if the item may be marked stale, which copies it. A datagram without work budget deletes
+ * the item instead: a cache may forget. */
 static bool
 may_mark(struct serve *sv, const struct op *op)
 {
@@ -452,8 +459,8 @@ execute_md(struct serve *sv, struct op *op)
 /* ---- ma ---- */
 
 static inline __attribute__((always_inline)) void
-reply_number(struct serve *sv, struct op *op, uint64_t number, struct view key,
-	     struct mc_meta_item shown)
+meta_reply_number(struct serve *sv, struct op *op, uint64_t number, struct view key,
+		  struct mc_meta_item shown)
 {
 	uint8_t digits[MC_U64_DIGITS_MAX];
 	const uint32_t len = (uint32_t)(mc_put_u64(digits, number) - digits);
@@ -478,10 +485,10 @@ static void
 reply_total(struct serve *sv, struct op *op, const struct store_arith_result *total,
 	    uint32_t expiry_s)
 {
-	reply_number(sv, op, total->value, item_key(total->made),
-		     (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
-					   .ttl_s = ttl_s(sv, expiry_s),
-					   .cas = item_cas(total->made)});
+	meta_reply_number(sv, op, total->value, item_key(total->made),
+			  (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
+						.ttl_s = ttl_s(sv, expiry_s),
+						.cas = item_cas(total->made)});
 }
 
 enum exec_status
@@ -493,10 +500,10 @@ ma_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	switch (answer->result) {
 	case STORE_OK:
 		count_arith(sv, decr, true);
-		reply_number(sv, op, answer->number, op->req.key,
-			     (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
-						   .ttl_s = answer->ttl_s,
-						   .cas = answer->cas});
+		meta_reply_number(sv, op, answer->number, op->req.key,
+				  (struct mc_meta_item){.shown = MC_FLAG_CAS | MC_FLAG_TTL,
+							.ttl_s = answer->ttl_s,
+							.cas = answer->cas});
 		break;
 	case STORE_EXISTS:
 		reply_echo(sv, op, MC_META_EX);
@@ -512,7 +519,7 @@ ma_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	return EXEC_DONE;
 }
 
-/* What t shows where it stands before T. */
+/* Returns the expiry before a touch, which t shows if it precedes T. */
 static uint32_t
 expiry_before(struct serve *sv, const struct op *op)
 {
@@ -598,7 +605,7 @@ me_execute(struct serve *sv, struct op *op, const struct item *it)
 
 	serve_count(sv, CMD_META);
 	record_lookup(sv, op, it);
-	/* A front's may be what stands for a copy, or the knowledge that there is none. */
+	/* With a front the item may be a placeholder, or record that the server has none. */
 	if (it == NULL || (sv->writes_wait && await_copy(sv, &op->req, it) != SERVE_COPY_HERE)) {
 		reply_echo(sv, op, MC_META_EN);
 		return EXEC_DONE;

@@ -13,9 +13,9 @@
 #include "serve_stream.h"
 
 #define READ_BUF_STALE_S  3u
-#define READ_BUF_SCAN_MAX 256u /* sessions looked at by one that needs a read buffer */
+#define READ_BUF_SCAN_MAX 256u /* sessions checked when a read buffer is needed */
 
-/* An end in order, behind all earlier replies. */
+/* Closes the connection after all earlier replies. */
 static enum parse_step
 close_push(struct serve *sv, struct session *ss)
 {
@@ -24,7 +24,7 @@ close_push(struct serve *sv, struct session *ss)
 	return PARSE_WAIT;
 }
 
-/* The same, of a stream that cannot be read on. */
+/* Closes the connection because its stream cannot be parsed further. */
 static enum parse_step
 close_on_error(struct serve *sv, struct session *ss)
 {
@@ -32,9 +32,10 @@ close_on_error(struct serve *sv, struct session *ss)
 	return close_push(sv, ss);
 }
 
-/* Stale: for READ_BUF_STALE_S the rest of a line has not come, or the client has not read the reply
- * that deferred requests wait for. The chunk may then go to another connection. A request that
- * waits for store memory or a supplier is not stale: the server delays it, not the client. */
+/* True if the session has held its read buffer for READ_BUF_STALE_S without progress: the rest
+ * of a line has not arrived, or the client has not read the reply that deferred requests wait
+ * for. The chunk may then go to another connection. A request that waits for store memory or the
+ * backend is not stale: the server delays it, not the client. */
 static bool
 read_buf_is_stale(const struct serve *sv, const struct session *ss)
 {
@@ -42,7 +43,8 @@ read_buf_is_stale(const struct serve *sv, const struct session *ss)
 	       sv->clock.now_s - ss->read_buf_since_s >= READ_BUF_STALE_S;
 }
 
-/* The same of requests that are kept behind a value of which the client has read nothing since. */
+/* True if the session keeps requests behind a value of which the client has read nothing for
+ * READ_BUF_STALE_S. */
 static bool
 kept_are_stale(const struct serve *sv, const struct session *ss)
 {
@@ -50,8 +52,8 @@ kept_are_stale(const struct serve *sv, const struct session *ss)
 	       sv->clock.now_s - ss->active_s >= READ_BUF_STALE_S;
 }
 
-/* Resets the first stale connection found. One search a turn examines at most READ_BUF_SCAN_MAX
- * sessions, from where the last one ended. */
+/* Resets the first stale connection found. One search a turn checks at most READ_BUF_SCAN_MAX
+ * sessions, from where the last search ended. */
 static void
 stale_reset(struct serve *sv, bool (*is_stale)(const struct serve *sv, const struct session *ss))
 {
@@ -62,7 +64,7 @@ stale_reset(struct serve *sv, bool (*is_stale)(const struct serve *sv, const str
 		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
 
 		sv->read_buf_scan_slot = (sv->read_buf_scan_slot + 1) % sv->cfg.conns_max;
-		/* A session visited this turn may stand in a list of it, or have operations. */
+		/* A session visited this turn may be in a list of the turn, or have operations. */
 		if (other->turn == sv->turn || !is_stale(sv, other))
 			continue;
 		serve_count(sv, CONN_SLOW_REQUEST);
@@ -72,21 +74,19 @@ stale_reset(struct serve *sv, bool (*is_stale)(const struct serve *sv, const str
 	}
 }
 
-/* So that clients that never end their lines do not starve the others. */
 void
 read_buf_make_room(struct serve *sv)
 {
 	stale_reset(sv, read_buf_is_stale);
 }
 
-/* Nor do those that do not read keep all others from pipelines with writes. */
 void
 kept_make_room(struct serve *sv)
 {
 	stale_reset(sv, kept_are_stale);
 }
 
-/* Queued replies hold the chunks. `conn_writable(2)` asks the stack to wake this connection once
+/* Queued replies hold the chunks. conn_writable(2) asks the stack to wake this connection once
  * two are free. */
 static enum parse_step
 chunk_wait(struct serve *sv, struct session *ss)
@@ -95,7 +95,8 @@ chunk_wait(struct serve *sv, struct session *ss)
 	return conn_writable(sv->stack, ss->conn, 2) ? PARSE_NEXT_TURN : PARSE_WAIT;
 }
 
-/* How many of the bytes that come next belong to what is gathered, and whether it is then whole. */
+/* Returns how many of the next bytes belong to the gathered request; *whole: it is then
+ * complete. */
 static uint32_t
 gather_len(const struct session *ss, struct view next, uint32_t need, bool *whole)
 {
@@ -117,8 +118,8 @@ gather_len(const struct session *ss, struct view next, uint32_t need, bool *whol
 	return lf != NULL ? (uint32_t)(lf - next.data) + 1 : len;
 }
 
-/* Not while operations of this pass stand before it: their keys may lie in the read buffer, and
- * deferred together they must fit one. */
+/* The read buffer is left alone while the pass has operations of the connection. Their keys may
+ * lie in it, and if they are deferred all of them must fit it. */
 enum parse_step
 request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need)
 {
@@ -136,7 +137,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	} else {
 		if (unlikely(ss->awaits != NULL))
 			awaits_rebase(sv, ss, sv->op_count);
-		if (ss->read_buf_at > 0) /* others stood before it, and are read */
+		if (ss->read_buf_at > 0) /* earlier requests in the buffer are parsed */
 			ss->read_buf_since_s = sv->clock.now_s;
 		ss->read_buf_len -= ss->read_buf_at;
 		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
@@ -157,15 +158,13 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	}
 	if (ss->read_buf_len > had)
 		return PARSE_CONTINUE;
-	/* An end of the stream inside a line: no client waits for its answer, but maybe for those
-	 * to kept requests before it. */
+	/* The stream ends inside a line. No client waits for the reply to that line, but one may
+	 * wait for the replies to kept requests before it. */
 	return conn_eof(ss->conn) && session_kept(ss) == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
-/*
- * When a value has to wait, all behind it goes back into the read buffer, so together they must not
- * outgrow one.
- */
+/* True if the operation may be parsed. When a value has to wait, all later requests go back into
+ * the read buffer, so together they must fit it. */
 static bool
 fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 {
@@ -177,8 +176,9 @@ fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 	return true;
 }
 
-/* A request that copies a large value, or moves a page, needs work budget, or stays unread. For one
- * whose body comes in pieces this is checked at the end of the body (serve_body.c). */
+/* True if the request has work budget, in case it copies a large value or moves a page; else it
+ * stays unread. If its body is incomplete, this is checked at the end of the body
+ * (serve_body.c). */
 static __attribute__((noinline)) bool
 work_admitted(struct serve *sv, struct session *ss, const struct op *op)
 {
@@ -197,7 +197,7 @@ work_admitted(struct serve *sv, struct session *ss, const struct op *op)
 	return copy_admit(sv, ss, req, key, store_hash(sv->store, key));
 }
 
-/* PARSE_CONTINUE: the operation may follow those that this pass already has. */
+/* Returns PARSE_CONTINUE if the operation may follow those that this pass already has. */
 static inline enum parse_step
 op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t bytes)
 {
@@ -209,7 +209,8 @@ op_admit(struct serve *sv, struct session *ss, const struct op *op, uint32_t byt
 									: PARSE_CONTINUE;
 }
 
-/* Where few are parsed behind others: traits of those that may have to wait. */
+/* Returns the traits of requests that end the parsing of their connection while few_behind is
+ * set, because they may have to wait. */
 static inline uint8_t
 waiting_traits(const struct serve *sv)
 {
@@ -218,8 +219,8 @@ waiting_traits(const struct serve *sv)
 	return sv->writes_wait ? VERB_WRITES : VERB_BRINGS;
 }
 
-/* Whether the request can be taken with its body. While it may have to wait, only one that fits a
- * read buffer is taken whole; of a longer one only the line is taken. */
+/* True if the request is taken with its body. A request that may have to wait is taken whole
+ * only if it fits a read buffer; otherwise only its line is taken. */
 static inline bool
 body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
 {
@@ -229,14 +230,15 @@ body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used
 				(verb_traits[req->verb] & waiting_traits(sv)) == 0);
 }
 
-/* What stands behind a request that waits would be parsed again, and is to fit its buffer. */
+/* True if parsing must stop behind op: op may wait, and later requests would have to be kept and
+ * parsed twice. */
 static inline bool
 ends_pass(const struct serve *sv, const struct op *op)
 {
 	return (verb_traits[op->req.verb] & waiting_traits(sv)) != 0;
 }
 
-/* A request is parsed: take its body along if all of it is here. */
+/* Accepts a parsed request, with its body if that is complete. */
 static enum parse_step
 op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 {
@@ -290,8 +292,8 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	}
 	if (r.used == 0)
 		return request_gather(sv, ss, src.len, 0);
-	/* Deferral stores a contiguous run of bytes, so bytes are skipped only when this pass has
-	 * no operation of the connection. */
+	/* Deferral stores a contiguous run of bytes, so bytes are skipped only while this pass
+	 * has no operation of the connection. */
 	if (ss->pass_ops > 0) {
 		ss->parser = op->before;
 		return PARSE_NEXT_PASS;
@@ -300,7 +302,7 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	return PARSE_CONTINUE;
 }
 
-/* Nothing is parsed behind a value that is asked with. */
+/* Receives a body. Parsing stops behind a value that the backend will be asked with. */
 static enum parse_step
 body_step(struct serve *sv, struct session *ss)
 {
@@ -343,17 +345,18 @@ session_step(struct serve *sv, struct session *ss)
 		session_is_late(sv, ss, since_ns);
 	if (ss->body != BODY_NONE)
 		return body_step(sv, ss);
-	/* Bytes are skipped only when this pass has no operation of it: see line_parse. */
+	/* Bytes are skipped only while this pass has no operation of the connection: see
+	 * line_parse. */
 	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
 	if (gets_parse_fast(sv, ss, src) == 0)
 		return line_parse(sv, ss, src);
-	/* Nothing more is there: the next segment brings us back. */
+	/* All bytes are used: the next segment makes the connection ready. */
 	return session_peek(ss).len == 0 && !session_eof(ss) ? PARSE_WAIT : PARSE_CONTINUE;
 }
 
-/* A watcher's connection sends no more requests: its bytes are dropped, its end closes it. Bounded:
- * a connection holds so many received frames at most. */
+/* Discards the input of a watcher; the end of its stream closes it. Bounded: a connection holds
+ * a limited number of received frames. */
 static void
 watcher_parse(struct serve *sv, struct session *ss)
 {
@@ -365,7 +368,7 @@ watcher_parse(struct serve *sv, struct session *ss)
 		session_close(sv, ss);
 }
 
-/* False: the visit ends here. */
+/* Visits a session that is not SCHED_READY. False: the visit ends here. */
 static __attribute__((noinline)) bool
 sched_visit(struct serve *sv, struct session *ss)
 {
@@ -384,7 +387,7 @@ sched_visit(struct serve *sv, struct session *ss)
 	}
 }
 
-/* False: there is more of the value. */
+/* Queues more of a large value. False: part of it still waits. */
 static bool
 reply_value_resume(struct serve *sv, struct session *ss)
 {
@@ -392,16 +395,16 @@ reply_value_resume(struct serve *sv, struct session *ss)
 	struct asker who = {.session = ss};
 
 	session_waits(sv, ss, WAIT_WINDOW);
-	if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - ss->waits_since_ns)))
+	if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - ss->wait.arrived_ns)))
 		who.key = key_copied(key, ss->value.item);
 	if (!value_resume(sv, ss))
 		return false;
 	if (ss->value.tail != TAIL_LINE)
-		record_late(sv, &who, residence_row(true, REQUEST_GET_HIT), ss->waits_since_ns, 1);
+		record_late(sv, &who, residence_row(true, REQUEST_GET_HIT), ss->wait.arrived_ns, 1);
 	return true;
 }
 
-/* The rest of a reply goes before anything is read; false: there is more of it. */
+/* Continues a reply before any input is read. False: part of it still waits. */
 static bool
 reply_resume(struct serve *sv, struct session *ss)
 {
@@ -420,7 +423,8 @@ reply_resume(struct serve *sv, struct session *ss)
 	}
 }
 
-/* Whether its request must wait longer. Memory becomes free from turn to turn, not within one. */
+/* True if the session's request must wait longer. Memory becomes free from turn to turn, not
+ * within one. */
 static __attribute__((noinline)) bool
 still_waiting(struct serve *sv, struct session *ss)
 {
@@ -458,12 +462,14 @@ visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 	if (ss->read_buf == NULL)
 		return;
 	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len)
-		read_buf_free(sv, ss); /* skipped, or part of a body: no operation lies in it */
+		/* Bytes were skipped or belong to a body: no operation lies in the buffer. */
+		read_buf_free(sv, ss);
 	else
 		sv->read_bufs_in_use = true;
 }
 
-/* Bounded: every step but the last makes an operation, or uses up bytes that were there. */
+/* Visits a connection. Bounded: every step but the last creates an operation, or uses up bytes
+ * that were there. */
 static void
 conn_parse(struct serve *sv, struct session *ss)
 {
@@ -489,7 +495,7 @@ conn_parse(struct serve *sv, struct session *ss)
 			return;
 		ss->ahead = false;
 		ss->newer_since_ns = 0;
-		sv->read_bufs_in_use = true; /* what it got for its wait goes back */
+		sv->read_bufs_in_use = true; /* resources of the wait are freed after the pass */
 		if (session_keeps_open(ss)) {
 			visit_end(sv, ss, kept_behind_parse(sv, ss));
 			return;
@@ -512,7 +518,7 @@ conns_parse(struct serve *sv)
 	sv->requeue = NULL;
 	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL)
 		conn_parse(sv, &sv->sessions[conn_slot(c)]);
-	/* Only now: a connection put back at once would be popped at once. */
+	/* Done after the loop, which would pop a requeued connection again at once. */
 	for (ss = sv->requeue; ss != NULL; ss = ss->requeue_next)
 		conn_requeue(sv->stack, ss->conn);
 }

@@ -1,5 +1,5 @@
 /*
- * serve_parse.h - bytes to operations: how a connection's parsing goes on, and its steps.
+ * serve_parse.h - bytes to operations: the steps of parsing a connection.
  *
  * Private to lib/serve.
  *
@@ -10,42 +10,45 @@
 
 #include "serve_internal.h"
 
-/* How parsing a connection goes on. */
+/* The result of a step in parsing a connection. */
 enum parse_step {
 	PARSE_CONTINUE,
-	PARSE_NEXT_PASS, /* something is left that another pass can do */
-	PARSE_NEXT_TURN, /* its share of this turn is used up */
-	PARSE_WAIT,      /* for an event of the stack */
+	PARSE_NEXT_PASS, /* more can be parsed, in another pass */
+	PARSE_NEXT_TURN, /* the connection has used its share of this turn */
+	PARSE_WAIT,      /* nothing can be parsed before an event of the stack */
 };
 
 void conns_parse(struct serve *sv);
-/* All read buffers are taken: a connection that holds one too long is reset. */
+/* Resets a connection that has held a read buffer for too long; called when all of them are
+ * taken. */
 void read_buf_make_room(struct serve *sv);
-/* As many requests are kept as may be: a connection that keeps some behind what its client does not
- * read is. */
+/* Resets a connection whose client does not read the reply that its kept requests wait for;
+ * called when no more requests may be kept. */
 void kept_make_room(struct serve *sv);
 void datagrams_parse(struct serve *sv);
-/* What was not parsed stays for the next turn. */
+/* Keeps the unparsed datagrams in the stack for the next turn. */
 void datagrams_keep_rest(struct serve *sv);
-/* The next datagram, if there is one, waits neither for a message of its source nor for room. */
+/* True if the next datagram, if any, waits neither for a message to its source nor for room. */
 bool datagrams_readable(const struct serve *sv);
-/* The pass has been executed: messages are sent, and of whom they still wait is passed over. */
+/* Ends a pass with messages: sends them, and passes over datagrams of sources that still wait. */
 void datagrams_pass_over(struct serve *sv);
-/* Bytes of a body that was not all there with its line (serve_body.c). */
+/* Receives bytes of a body that was incomplete when its line was executed (serve_body.c). */
 enum parse_step body_receive(struct serve *sv, struct session *ss);
 
-/* ---- what a step is made of (serve_parse.c) ---- */
+/* ---- steps (serve_parse.c) ---- */
 
-/* The line, or the head of the packet, at the read position is cut, of which had bytes were seen.
- * It is gathered in a read buffer, to its end and no further, so that what follows is read from its
- * frame again. need: so many bytes instead, MC_LINE_MAX at most. */
+/* Gathers a request whose line or packet header is incomplete at the read position into a read
+ * buffer. It takes no bytes beyond its end, so later requests are read from their frames again.
+ * `had` bytes of it are known; `need`, if not 0, asks for that many bytes instead, MC_LINE_MAX
+ * at most. */
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
-/* Of all that a pass reads of a connection the first bytes count. */
+/* Records that the pass reads bytes of the session that arrived before this turn. The first call
+ * of a pass counts. */
 void session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns);
 
 /* ---- operations ---- */
 
-/* A fresh operation at the end of the batch; the caller has seen that there is room. */
+/* Returns a fresh operation after the last one; the caller has checked that there is room. */
 static inline struct op *
 op_append(struct serve *sv, struct session *ss)
 {
@@ -67,14 +70,14 @@ op_commit(struct serve *sv, struct session *ss)
 {
 	const struct op *op = &sv->ops[sv->op_count++];
 
-	/* As memcached counts for -R: a line of a hundred keys is one request. */
+	/* memcached counts requests for -R this way: a line of a hundred keys is one request. */
 	ss->served += op->req.verb > MC_GATS || op_last(op);
 	ss->pass_ops++;
 	ss->has_credit = false;
 }
 
-/* PARSE_CONTINUE: the pass, and the connection's share of the turn, have room for a request more.
- * Kept requests are told beyond that share. */
+/* Returns PARSE_CONTINUE if the pass and the connection's share of the turn have room for
+ * another request. Completed kept requests do not count in that share. */
 static inline enum parse_step
 request_room(const struct serve *sv, const struct session *ss)
 {
@@ -83,7 +86,7 @@ request_room(const struct serve *sv, const struct session *ss)
 	return ss->served >= sv->cfg.conn_requests_max ? PARSE_NEXT_TURN : PARSE_CONTINUE;
 }
 
-/* Has the stack room for one more reply? */
+/* True if the stack has room for another reply. */
 static inline bool
 session_credit(struct serve *sv, struct session *ss)
 {
@@ -91,7 +94,7 @@ session_credit(struct serve *sv, struct session *ss)
 	return ss->has_credit;
 }
 
-/* An operation of this connection without a line of its own. */
+/* Appends an operation that has no request line. */
 static inline void
 op_push(struct serve *sv, struct session *ss, uint8_t verb)
 {
@@ -104,19 +107,19 @@ op_push(struct serve *sv, struct session *ss, uint8_t verb)
 /* ---- the fast path of plain gets (serve_fast_path.c) ---- */
 
 void gets_fast_create(struct serve *sv);
-/* Operations from the unread bytes at src; 0: they are not for this path. What a step looks at
- * before it reads a line has been looked at. */
+/* Appends operations parsed from the unread bytes at src; returns their number, 0 if the fast
+ * path cannot take them. The caller has made the checks that precede every line. */
 uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* The datagrams that come next, as far as each is one get, or one set with its body. */
+/* Parses the next datagrams while each is a single get, or a single set with its body. */
 void datagrams_parse_fast(struct serve *sv);
-/* Answers those from ops[first] on that are for this path; returns how many. */
+/* Executes gets from ops[first] on until one needs another path; returns their number. */
 uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
-/* The same up to the first miss. */
+/* Like gets_execute_fast(), but stops at the first miss. */
 uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
-/* As the fast path, where some requests came before this turn. */
+/* Like gets_execute_fast(), for a pass with requests that arrived before this turn. */
 uint32_t gets_execute_late(struct serve *sv, uint32_t first);
-/* Plain gets that waited: as far as their answers are here they are told, in order, without being
- * parsed again. What is for another path stays. */
+/* Completes plain gets that have waited, in order and without parsing them again, until one has
+ * no answer yet or needs another path. */
 void gets_tell(struct serve *sv, struct session *ss);
 
 #endif

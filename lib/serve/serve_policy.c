@@ -1,6 +1,6 @@
 /*
- * serve_policy.c - what is allowed, as the program sets it and as each core obeys it; the words
- * between program and cores.
+ * serve_policy.c - the policy, as the program sets it and as each core follows it; messages between
+ * program and cores.
  */
 #include "serve_access.h"
 
@@ -27,7 +27,7 @@ serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *polic
 {
 	struct serve_policy *now = &sh->policy;
 
-	/* Each stands for itself, so a core may see some of them earlier than others. */
+	/* The fields are independent, so a core may see some of the new values before others. */
 	now->no_flush = policy->no_flush;
 	now->no_dumps = policy->no_dumps;
 	now->no_watch = policy->no_watch;
@@ -36,13 +36,13 @@ serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *polic
 	now->idle_timeout_s = policy->idle_timeout_s;
 }
 
-/* Has every core begun a turn since the table was changed last? */
+/* True if every core has begun a turn since the last change of the table. */
 static bool
 users_grace_period_over(const struct serve_shared *sh, uint32_t turn)
 {
 	for (uint32_t i = 0; i < sh->cores; i++)
-		/* Acquire: pairs with the release in users_refresh, so that a core's last look into
-		 * the other table comes before we write it. */
+		/* Acquire: pairs with the release in users_refresh, so that a core's last read
+		 * of the other table precedes our write to it. */
 		if (atomic_load_explicit(&sh->users_version_seen[i], memory_order_acquire) != turn)
 			return false;
 	return true;
@@ -55,7 +55,7 @@ is_same_user(const struct serve_user *a, const struct serve_user *b)
 	       memcmp(a->bytes, b->bytes, (size_t)a->name_len + a->password_len) == 0;
 }
 
-/* Returns the ID of the user in the table in use, or the next one. */
+/* Returns the ID of the same user in the current table, or a new ID. */
 static uint32_t
 user_id(struct serve_shared *sh, const struct serve_users *before, const struct serve_user *user)
 {
@@ -143,7 +143,7 @@ serve_verbosity_mt(const struct serve_shared *sh)
 	return atomic_load_explicit(&sh->verbosity, memory_order_relaxed);
 }
 
-/* ---- one core ---- */
+/* ---- the policy on one core ---- */
 
 static uint32_t
 per_core_share(uint32_t budget, uint32_t cores)
@@ -163,7 +163,7 @@ policy_obey(struct serve *sv)
 	sv->auth = p->auth;
 	sv->rate_limited = p->udp_rate_limit;
 	sv->protocol = p->protocol;
-	/* A source's datagrams may come to every core, by its ports. */
+	/* The datagrams of one source may reach every core, since its ports differ. */
 	g->bytes_per_s = per_core_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
 		udp_rate_limit_exempt(g, &p->networks[i].ip, p->networks[i].prefix_len);
@@ -185,10 +185,12 @@ policy_create(struct serve *sv, struct region *region)
 
 /* ---- UDP ---- */
 
-#define DATAGRAM_HEAD_V4_BYTES 28u /* IP and UDP; ours comes on top */
+/* IP and UDP headers, without the UDP frame header of memcached. */
+#define DATAGRAM_HEAD_V4_BYTES 28u
 #define DATAGRAM_HEAD_V6_BYTES 48u
 
-/* The store's hash: its seed is secret, so nobody can name sources that share another's cells. */
+/* True if the limit permits the reply. The hash is the store's: its seed is secret, so no client
+ * can construct sources that share another one's cells. */
 static bool
 limit_allows(struct serve *sv, struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 	     uint64_t answer)

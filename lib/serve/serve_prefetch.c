@@ -1,5 +1,5 @@
 /*
- * serve_prefetch.c - the traits of verbs; all primary buckets of a pass are prefetched, then all
+ * serve_prefetch.c - the traits of verbs, and prefetching: all primary buckets of a pass, then all
  * items.
  */
 #include "serve_internal.h"
@@ -10,7 +10,6 @@
 #define WRITES (VERB_LOOKUP | VERB_WRITES)
 #define CHANGE (WRITES | VERB_BRINGS)
 
-/* The others need no hash, and their answers no more room than was promised. */
 const uint8_t verb_classes[OP_VERB_COUNT] = {
 	[MC_GET... MC_GATS] = VERB_CLASS_GET,
 	[MC_MG] = VERB_CLASS_GET,
@@ -29,7 +28,7 @@ const uint8_t verb_traits[OP_VERB_COUNT] = {
 	[MC_ADD... MC_REPLACE] = CHANGE,
 	[MC_APPEND... MC_PREPEND] = CHANGE | VERB_TAKES_WORK,
 	[MC_CAS... MC_TOUCH] = CHANGE,
-	[MC_MG] = GETS, /* those that store are rare */
+	[MC_MG] = GETS, /* an mg that stores is rare */
 	[MC_MS... MC_MD] = CHANGE | VERB_TAKES_WORK,
 	[MC_MA] = CHANGE,
 	[MC_ME] = LOOKUP | VERB_BRINGS,
@@ -52,8 +51,8 @@ const uint8_t verb_traits[OP_VERB_COUNT] = {
 	[OP_AUTH] = VERB_ENDS_PASS,
 };
 
-/* The key itself, of which the request has the base64. The request's bytes stay as they are: they
- * may be read once more. */
+/* Decodes the key of operation i from base64. The request's bytes are not changed, since they
+ * may be parsed again. */
 static void
 key_decode(struct serve *sv, uint32_t i)
 {
@@ -71,7 +70,7 @@ prefetch_primary(struct serve *sv, struct op *op)
 	return store_probe_primary_to_write(sv->store, &op->probe);
 }
 
-/* Keys that the fast path has not probed. */
+/* Hashes and probes the keys that the fast path has not probed. */
 static void
 keys_probe(struct serve *sv)
 {
@@ -86,16 +85,13 @@ keys_probe(struct serve *sv)
 	}
 }
 
-/*
- * All primary buckets first, then all items or alternate buckets, then the items found there: when
- * the last was asked for, the first has arrived, so a burst waits for memory about three times, not
- * three times a key.
- */
+/* Prefetches all primary buckets first, then all items or alternate buckets, then the items
+ * found in these. When the last prefetch of a round is issued the first has arrived, so a burst
+ * waits for memory about three times, not three times a key. */
 FLAT void
 serve_prefetch(struct serve *sv)
 {
-	uint64_t open =
-		0; /* bit i: the key of ops[i] is to be looked for in its alternate bucket */
+	uint64_t open = 0; /* bit i: the key of ops[i] must be searched in its alternate bucket */
 
 	static_assert(OPS_MAX <= 64, "a bit for each");
 	if (sv->unprobed)

@@ -1,11 +1,11 @@
 /*
- * serve_record.h - what a request leaves behind besides its reply: counts by class and by prefix,
- * events for watchers, and how long it was here.
+ * serve_record.h - the records of a request beside its reply: counts by class and by prefix, events
+ * for watchers, and its time of residence.
  *
- * Private to lib/serve. The functions here are called by every answer, whatever its protocol; what
- * is done only for watchers stands behind one flag (serve.observed).
+ * Private to lib/serve. Every verb of every protocol calls these functions. Work that only watchers
+ * need is guarded by one flag (serve.observed).
  *
- * Owner:  items are looked at, and not kept.
+ * Owner:  items are borrowed for the call.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_SERVE_RECORD_H
@@ -21,7 +21,7 @@ class_count(struct serve *sv, const struct item *it, enum class_count which)
 	counter_add(&sv->classes[store_class_lookup(&sv->class_map, it)][which], 1);
 }
 
-/* Of any retrieval, gat and its like included; it NULL: a miss. */
+/* Records a retrieval, of any verb; it NULL: a miss. */
 static inline void
 record_get(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
@@ -34,8 +34,8 @@ record_get(struct serve *sv, const struct op *op, const struct item *it, bool to
 		sv->admin_ops->got(sv, op, it);
 }
 
-/* Counts a get whose item did not exist before, as the hit that its client sees. Watchers see the
- * miss. */
+/* Records a get that has created its item: counted as a hit, which the client sees. Watchers see
+ * a miss. */
 static inline void
 record_made(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
@@ -45,7 +45,7 @@ record_made(struct serve *sv, const struct op *op, const struct item *it, bool t
 		sv->admin_ops->got(sv, op, NULL);
 }
 
-/* The same of one that a supplier has answered, with an item of the store's or of its own. */
+/* Records a retrieval that a backend has answered; it: an item of the store or of the backend. */
 static inline void
 record_told(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
@@ -56,7 +56,7 @@ record_told(struct serve *sv, const struct op *op, const struct item *it, bool t
 		sv->admin_ops->got(sv, op, it);
 }
 
-/* Of a command that is no retrieval; it NULL: there was none. */
+/* Records the lookup of a command that is no retrieval; it NULL: not found. */
 static inline void
 record_lookup(struct serve *sv, const struct op *op, const struct item *it)
 {
@@ -64,8 +64,8 @@ record_lookup(struct serve *sv, const struct op *op, const struct item *it)
 		sv->admin_ops->looked_up(sv, op, it);
 }
 
-/* it: what was to be deleted, looked at before; another core may have deleted or stored
- * meanwhile: hit is what counts. */
+/* Records a delete. it: the item found before the delete, which another core may have replaced
+ * since; only `hit` counts. */
 static inline void
 record_delete(struct serve *sv, const struct op *op, const struct item *it, bool hit)
 {
@@ -76,7 +76,7 @@ record_delete(struct serve *sv, const struct op *op, const struct item *it, bool
 		sv->admin_ops->deleted(sv, op, hit ? it : NULL);
 }
 
-/* it: the new number; NULL: there was none. */
+/* Records an incr or decr; it: the item with the new number, NULL: not found. */
 static inline void
 record_arith(struct serve *sv, const struct item *it, bool decr)
 {
@@ -96,7 +96,7 @@ count_cas(struct serve *sv, enum store_result r)
 		serve_count(sv, CAS_MISSES);
 }
 
-/* A cas is counted by the class of the new value, which its old one nearly always had, too. */
+/* Records a cas under the class of its new value, nearly always that of the old one, too. */
 static inline void
 record_cas(struct serve *sv, uint32_t class, enum store_result r)
 {
@@ -107,7 +107,8 @@ record_cas(struct serve *sv, uint32_t class, enum store_result r)
 		counter_add(&sv->classes[class][CLASS_CAS_BADVAL], 1);
 }
 
-/* The same of one that stores or counts, before it does; only watchers pay for the look. */
+/* Records the lookup of a command that stores or counts, before it runs. The store is searched
+ * only if there are watchers. */
 static inline void
 record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 {
@@ -115,29 +116,31 @@ record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 		sv->admin_ops->writes(sv, op, hash);
 }
 
-/* ---- how long it was here (residence.h) ---- */
+/* ---- time of residence (residence.h) ---- */
 
-/* An operation before it is executed, and what tells afterwards how it was answered. */
+/* The state before an operation is executed, from which execution_end() sees how it was
+ * answered. */
 struct executed {
 	uint64_t since_ns;
-	uint64_t gets, misses; /* counts so far */
-	uint8_t class;         /* enum verb_class; NONE: no request ends here */
-	/* Of one that is slow: what it is read from may go with it. */
+	uint64_t gets, misses; /* the counters before execution */
+	uint8_t class;         /* VERB_CLASS_NONE: no request ends with this operation */
+	/* For a slow operation: its key and sender, copied because the request's bytes may be
+	 * freed by then. */
 	uint8_t key_len;
 	uint8_t key[MC_KEY_MAX];
-	uint16_t port; /* 0: of no datagram */
+	uint16_t port; /* 0: not a datagram */
 	struct ip_addr ip;
 };
 
-/* Its key, and who sent it, if that was a datagram (serve_slow.c). */
+/* Copies the key, and the sender of a datagram (serve_slow.c). */
 void executed_name(struct executed *e, const struct op *op);
-/* The session's first kept request: since when it was here, and what it is counted as. */
+/* Returns the arrival time of the session's first kept request, and its verb class. */
 uint64_t kept_since_ns(const struct session *ss);
 uint8_t kept_class(const struct session *ss);
 
-/* Of a retrieval: counts of all that were told, or of those that missed. */
+/* Returns the number of keys of retrievals that were answered, or that missed, so far. */
 static inline uint64_t
-gets_told(const struct serve *sv)
+gets_answered(const struct serve *sv)
 {
 	return counter_read(&sv->counters[CMD_GET]) + counter_read(&sv->counters[CMD_TOUCH]);
 }
@@ -148,7 +151,8 @@ gets_missed(const struct serve *sv)
 	return counter_read(&sv->counters[GET_MISSES]) + counter_read(&sv->counters[TOUCH_MISSES]);
 }
 
-/* The last key of a retrieval ends its request; so does a body that is here. */
+/* Notes the state before op is executed. A retrieval ends with its last key, a request with a
+ * body once the body is complete. */
 static inline struct executed
 execution_begin(const struct serve *sv, const struct op *op)
 {
@@ -166,7 +170,7 @@ execution_begin(const struct serve *sv, const struct op *op)
 	} else {
 		e.since_ns = session_since_ns(sv, ss);
 	}
-	e.gets = gets_told(sv);
+	e.gets = gets_answered(sv);
 	e.misses = gets_missed(sv);
 	if (e.class == VERB_CLASS_GET ? !op_last(op)
 				      : (op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
@@ -176,7 +180,8 @@ execution_begin(const struct serve *sv, const struct op *op)
 	return e;
 }
 
-/* It was answered, if it is no retrieval for which a supplier is asked. */
+/* Records the residence of op if it was answered. A retrieval that was not counted still waits
+ * for a backend. */
 static inline void
 execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 	      const struct executed *e)
@@ -184,7 +189,8 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 	enum request_kind kind = (enum request_kind)e->class;
 	uint32_t row;
 
-	if (e->class == VERB_CLASS_NONE || (e->class == VERB_CLASS_GET && gets_told(sv) == e->gets))
+	if (e->class == VERB_CLASS_NONE ||
+	    (e->class == VERB_CLASS_GET && gets_answered(sv) == e->gets))
 		return;
 	if (e->class == VERB_CLASS_GET)
 		kind = (op->req.flags & MC_FIRST) == 0 ? REQUEST_MULTIGET
@@ -198,7 +204,7 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 			    row, e->since_ns, 1);
 }
 
-/* it: the item as it was published; NULL: none was. */
+/* Records a store; it: the item as published, NULL: none was. */
 static inline void
 record_store(struct serve *sv, const struct op *op, enum store_result r, const struct item *it)
 {
@@ -206,7 +212,7 @@ record_store(struct serve *sv, const struct op *op, enum store_result r, const s
 		sv->admin_ops->stored(sv, op, r, it);
 }
 
-/* A count that was carried out: one that makes its number is a store. */
+/* Records a completed incr or decr; one that has created its number is a store. */
 static inline void
 record_total(struct serve *sv, const struct op *op, const struct store_arith_result *total,
 	     bool decr)

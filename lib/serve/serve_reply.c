@@ -1,13 +1,13 @@
 /*
- * serve_reply.c - where a reply goes: a connection's queue, the frame its request came in, or a
- * message of its own. The composer of a reply does not depend on it.
+ * serve_reply.c - the destination of a reply: a connection's queue, the frame of its request, or a
+ * message of its own. The code that composes a reply does not depend on the destination.
  */
 #include "serve_access.h"
 #include "serve_execute.h"
 #include "serve_hot.h"
 #include "serve_message.h"
 
-/* Over the request itself; NULL if the reply may not fit. */
+/* Returns room for the reply in the frame of its request; NULL if it may not fit. */
 static inline uint8_t *
 reply_room_in_place(struct serve *sv, struct op *op, uint32_t bytes)
 {
@@ -26,7 +26,7 @@ reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
 
 	if (op->session != NULL) {
 		at = conn_reserve(sv->stack, op->session->conn, bytes);
-		ensure(at != NULL); /* conn_writable said so */
+		ensure(at != NULL); /* promised by conn_writable */
 		return at;
 	}
 	if (op->in_place) {
@@ -79,7 +79,7 @@ void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
-	/* One that stands behind values ends their reply. */
+	/* The rate limit applies to an error alone. An error behind values ends their reply. */
 	if (op->session == NULL && op->req.verb == MC_BAD && !sv->message_open &&
 	    !udp_error_allowed(sv, &op->datagram->from))
 		return;

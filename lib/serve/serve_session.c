@@ -1,6 +1,5 @@
 /*
- * serve_session.c - what every file may ask of a connection's session: another visit, its end, a
- * read buffer.
+ * serve_session.c - functions on sessions for all files: another visit, closing, read buffers.
  */
 #include "serve_internal.h"
 
@@ -14,8 +13,8 @@ session_requeue(struct serve *sv, struct session *ss)
 void
 session_close(struct serve *sv, struct session *ss)
 {
-	/* Its pieces would lose their pin: whatever closes stands behind a value, or waits for it.
-	 */
+	/* A large value that is still queued would lose its pin. A closing request comes behind
+	 * the value, or waits for it. */
 	ensure(ss->value.item == NULL);
 	if (ss->conn != NULL)
 		conn_close_detach(sv->stack, ss->conn);

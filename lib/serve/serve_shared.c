@@ -1,5 +1,5 @@
 /*
- * serve_shared.c - what the services of all cores have in common: creation, and connections that
+ * serve_shared.c - state shared by the services of all cores: creation, and the connections that
  * count for -c.
  */
 #include "serve_internal.h"
@@ -30,7 +30,8 @@ serve_shared_set_info(struct serve_shared *sh, const struct serve_info *info)
 	atomic_store_explicit(&sh->verbosity, info->verbosity, memory_order_relaxed);
 }
 
-/* Adding first and looking then would refuse a connection for one that is refused itself. */
+/* Compares before it adds. With an unconditional increment a connection that is itself refused
+ * could make another core refuse one, too. */
 bool
 shared_conn_admit(struct serve_shared *sh)
 {

@@ -1,10 +1,10 @@
 /*
- * serve_shared.h - what the services of all cores have in common.
+ * serve_shared.h - state shared by the services of all cores.
  *
  * Private to lib/serve and lib/admin.
  *
  * Owner:  the caller of serve_shared_create; it outlives the services.
- * Thread: set at create, but for its atomics.
+ * Thread: set at create, except for its atomics.
  */
 #ifndef CLOCKOO_SERVE_SHARED_H
 #define CLOCKOO_SERVE_SHARED_H
@@ -13,7 +13,7 @@
 
 #include "proto/mc_req.h"
 
-/* Tries of one core against all others that open or close a connection at the same moment. */
+/* Attempts of a core against all others that open or close a connection at the same moment. */
 #define ADMIT_TRIES_MAX 1024u
 
 /* ---- counts by slab class ---- */
@@ -32,12 +32,12 @@ enum class_count {
 
 #define CLASSES_MAX (MC_CLASS_MAX + 1)
 
-/* Of the fill quota (serve_begun.h). */
+/* Accounts of the fill quota (serve_begun.h). */
 enum fill_quota_part {
 	FILL_QUOTA_SLOW,
 	FILL_QUOTA_PROVEN,
-	FILL_QUOTA_SHORT, /* and proven */
-	FILL_QUOTA_PARTS, /* with a queue each; what follows has none */
+	FILL_QUOTA_SHORT, /* proven and short */
+	FILL_QUOTA_PARTS, /* the parts above have a queue each, those below have none */
 	FILL_QUOTA_DEMOTED = FILL_QUOTA_PARTS,
 	FILL_QUOTA_ACCOUNTS,
 };
@@ -49,44 +49,44 @@ struct serve_shared {
 	uint32_t cores;
 	const char *version;
 	struct serve_info info;
-	/* One slot a core, set at create, before any core turns. */
+	/* The services of all cores, set at create, before any core runs. */
 	const struct serve *serves[STORE_CORES_MAX];
-	struct slow_log *slow[STORE_CORES_MAX]; /* of the same */
+	struct slow_log *slow[STORE_CORES_MAX]; /* the slow logs of `serves` */
 	struct serve_policy policy;
 
-	/* Table users_version % 2 is the one to use; the other may be written once every core has
-	 * seen that (serve_policy.c). */
+	/* Table users_version % 2 is current. The other one may be written once every core has
+	 * seen that version (serve_policy.c). */
 	struct serve_users users[2];
-	uint32_t user_ids; /* given out so far */
-	/* Who is let in; written while no core looks, as the other table of users. */
+	uint32_t user_ids; /* IDs given out so far */
+	/* The sources that are let in; written while no core reads it, under the same rule as
+	 * users. */
 	const struct access_list *access;
 	_Atomic uint32_t users_version;
 	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];
 
-	/* Words between program and commands: relaxed, nothing is read through them. */
+	/* Messages between program and commands. Relaxed: no other data is published by them. */
 	_Atomic uint32_t stop;        /* enum serve_stop */
-	_Atomic uint32_t certs_asked; /* how often refresh_certs was asked for */
+	_Atomic uint32_t certs_asked; /* number of refresh_certs so far */
 	_Atomic uint32_t verbosity;
 	_Atomic uint64_t user_us, system_us, resident_bytes;
 	_Atomic uint64_t loaded_items, loaded_lost, loaded_us; /* struct serve_load */
 	_Atomic uint32_t load_state;
 	_Atomic bool detail;
 
-	struct admin_shared *admin; /* lib/admin's */
-	/* Connections that are not one too many, of all cores; changed when one comes or goes.
-	 * Relaxed: it guards nothing but itself. */
+	struct admin_shared *admin; /* owned by lib/admin */
+	/* Connections of all cores that count for -c. Relaxed: the counter guards no other data. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t admitted;
-	/* When pinned values last filled some core's retire list, any core's clients pinning them;
-	 * ns. Relaxed: a hint. */
+	/* When pinned values last filled a core's retire list; their pins may belong to clients
+	 * of any core. In ns; relaxed: a hint. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
-	/* Of all cores (serve_begun.c): sessions that wait for a part of the fill quota. */
+	/* Sessions of all cores that wait for the fill quota (serve_begun.c). */
 	_Atomic uint32_t quota_waiting;
 	/* Bytes of the fill quota in use, by enum fill_quota_part; tickets given out so far. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used[FILL_QUOTA_ACCOUNTS];
 	_Atomic uint64_t quota_tickets;
 };
 
-/* One more connection, unless info.conns_max are there already (0: any number). */
+/* Counts one more connection. False: info.conns_max are counted already (0: unlimited). */
 bool shared_conn_admit(struct serve_shared *sh);
 void shared_conn_release(struct serve_shared *sh);
 

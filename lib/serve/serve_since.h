@@ -1,6 +1,6 @@
 /*
- * serve_since.h - since when a request is here, what it waits for, and what it is counted as
- * (residence.h).
+ * serve_since.h - the arrival time of a request, the reason of its wait, and its class for
+ * residence.h.
  *
  * Private to lib/serve.
  *
@@ -11,9 +11,9 @@
 
 #include "serve_slow.h"
 
-/* What a verb's requests are counted as, if they are no retrievals: enum request_kind. */
+/* Maps a verb to the class of its requests: enum request_kind, or one of these. */
 #define VERB_CLASS_GET  REQUEST_GET_HIT
-#define VERB_CLASS_SET  REQUEST_SET /* once its body is here */
+#define VERB_CLASS_SET  REQUEST_SET /* requests whose body is complete */
 #define VERB_CLASS_NONE REQUEST_KIND_COUNT
 extern const uint8_t verb_classes[OP_VERB_COUNT];
 static_assert(REQUEST_OTHER == 0, "a verb that has no class");
@@ -24,22 +24,23 @@ datagram_since_ns(const struct serve *sv, const struct datagram *d)
 	return d->kept ? d->since_ns : sv->clock.now_ns;
 }
 
-/* Since when the requests are here that this pass reads of the session. */
+/* Returns the arrival time of the oldest bytes that this pass reads of the session. */
 static inline uint64_t
 session_since_ns(const struct serve *sv, const struct session *ss)
 {
 	return ss->late_pass == sv->pass ? ss->since_ns : sv->clock.now_ns;
 }
 
-/* The session's request is not answered in this turn, for that reason. */
+/* Notes that the session's request is not answered in this turn, and the reason. */
 static inline void
 session_waits(const struct serve *sv, struct session *ss, enum request_wait reason)
 {
-	ss->waited = (uint8_t)reason;
-	ss->waited_ns = sv->clock.now_ns;
+	ss->wait.reason = (uint8_t)reason;
+	ss->wait.blocked_ns = sv->clock.now_ns;
 }
 
-/* n requests that came before this turn are answered: by kind, or by what they have waited for. */
+/* Records n requests that arrived before this turn and are answered now: by kind, or by the
+ * reason for which they waited. */
 static __attribute__((noinline, unused)) void
 record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64_t since_ns,
 	    uint32_t n)
@@ -47,8 +48,8 @@ record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64
 	const struct session *ss = who->session;
 	enum slow_reason reason = SLOW_LATER;
 
-	if (ss != NULL && since_ns <= ss->waited_ns)
-		reason = (enum slow_reason)ss->waited;
+	if (ss != NULL && since_ns <= ss->wait.blocked_ns)
+		reason = (enum slow_reason)ss->wait.reason;
 	else if (ss == NULL && sv->awaits != NULL)
 		reason = SLOW_SUPPLIER;
 	residence_late(&sv->residence,

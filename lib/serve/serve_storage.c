@@ -5,7 +5,7 @@
 #include "await_kept.h"
 #include "serve_record.h"
 
-#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a wall clock second */
+#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a second of the wall clock */
 
 uint32_t
 serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
@@ -83,7 +83,7 @@ store_mode_of(const struct mc_req *req)
 		return meta_mode(req);
 	case MC_BIN_SET:
 		return req->cas != 0 ? STORE_CAS : STORE_SET;
-	case MC_MA: /* of a number that was not there */
+	case MC_MA: /* the key had no number */
 	case MC_BIN_INCR:
 	case MC_BIN_DECR:
 		return STORE_ADD;
@@ -117,7 +117,7 @@ conditions_of(const struct mc_req *req)
 {
 	struct store_conditions conditions = {.mode = store_mode_of(req), .cas = req->cas};
 
-	/* A cas of 0 is no check, but for the verbs that always compare. */
+	/* A cas of 0 is no condition, except for verbs that always compare. */
 	if ((req->flags & MC_BINARY) || (req->verb == MC_MS && extends(conditions.mode)))
 		conditions.compare = req->cas != 0;
 	if (req->verb != MC_MS)
@@ -148,7 +148,7 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		store_begin(sv->store, fill, req->key, op->hash, req->body_len, req->client_flags,
 			    serve_expiry_s(&sv->clock, exptime));
 
-	/* One that extends may be begun again (storage_finish), and is counted at its end. */
+	/* An append or prepend may be begun again (storage_finish), so it is counted at its end. */
 	if (likely(r == STORE_OK) && likely(!extends(store_mode_of(req))))
 		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
 	if (unlikely(r == STORE_NO_MEMORY))
@@ -156,9 +156,8 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 	return r;
 }
 
-/* A set that cannot be done must not leave the old value behind: the client believes it gone. A
- * conditional one that found no memory has replaced nothing; too large, it is as memcached has it.
- */
+/* True if a refused set must delete the old value, which the client believes replaced. A
+ * conditional set without memory deletes nothing; one that is too large does as in memcached. */
 static bool
 replaces(const struct mc_req *req, bool large)
 {
@@ -216,7 +215,6 @@ text_stored(struct serve *sv, struct op *op, enum store_result r)
 	}
 }
 
-/* By the supplier. */
 enum exec_status
 store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
@@ -243,8 +241,8 @@ count_result(struct serve *sv, enum store_result r)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
 }
 
-/* Returns the result to answer. A value that has no room to grow stays as it was, and the part is
- * not stored, as if there had been no value. */
+/* Returns the result to reply for an append or prepend. A value that has no room to grow stays
+ * unchanged, and the reply is the same as if there had been no value. */
 static enum store_result
 extended(enum store_result r)
 {
@@ -297,7 +295,7 @@ storage_bad_end(struct serve *sv, struct op *op, struct fill *fill)
 	reply_error(sv, op, MC_ERR_CHUNK);
 }
 
-/* "STORED" and its line end as the machine loads them. */
+/* "STORED" and its line end in one load. */
 #define STORED_BYTES 8u
 
 static void
@@ -312,7 +310,7 @@ reply_stored(struct serve *sv, struct op *op)
 	reply_end(sv, op, at, at + STORED_BYTES);
 }
 
-/* A text set whose body is here: no conditions, one reply in nearly every case. */
+/* Executes a text set with a complete body: no conditions, and nearly always the same reply. */
 enum exec_status
 execute_set(struct serve *sv, struct op *op)
 {

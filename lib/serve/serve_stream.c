@@ -16,7 +16,7 @@ stream_end(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	st->kind = NULL;
 }
 
-/* A byte written is about a nanosecond. */
+/* Makes one step. Writing a byte is counted as a nanosecond of work. */
 static void
 step(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer *buffer)
 {
@@ -27,8 +27,8 @@ step(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer 
 	work_use(sv, ss, st->work + room - out_room(buffer));
 }
 
-/* Write what fits, and what there is work for; the stream's kind is NULL behind its end. ss:
- * NULL writes all of it. */
+/* Writes rows while there is room and work budget; ss NULL: without budget. The stream's kind is
+ * NULL once it has ended. */
 static void
 stream_fill(struct serve *sv, struct session *ss, struct stream *st, struct out_buffer *buffer)
 {
@@ -37,7 +37,7 @@ stream_fill(struct serve *sv, struct session *ss, struct stream *st, struct out_
 			stream_end(sv, st, buffer);
 			return;
 		}
-		if (ss != NULL && (st->later || !work_goes_on(sv, ss)))
+		if (ss != NULL && (st->later || !work_may_continue(sv, ss)))
 			return;
 		step(sv, ss, st, buffer);
 	}
@@ -57,7 +57,7 @@ stream_resume(struct serve *sv, struct session *ss)
 			work_wait_behind(sv, ss);
 			return STREAM_BLOCKED;
 		}
-		if (!(i == 0 ? work_may(sv, ss) : work_goes_on(sv, ss))) {
+		if (!(i == 0 ? work_may_begin(sv, ss) : work_may_continue(sv, ss))) {
 			work_wait(sv, ss);
 			return STREAM_BLOCKED;
 		}
@@ -75,7 +75,7 @@ stream_resume(struct serve *sv, struct session *ss)
 	return STREAM_MORE;
 }
 
-/* A datagram's reply is composed at once: what may be asked for over UDP is bounded. */
+/* Composes the whole reply to a datagram at once. Streams permitted over UDP are bounded. */
 static void
 stream_write_all(struct serve *sv, struct op *op, struct stream *st)
 {
@@ -95,13 +95,14 @@ stream_start(struct serve *sv, struct op *op, const struct stream *st)
 	struct stream copy = *st;
 
 	if (ss == NULL) {
-		if (work_may(sv, NULL))
+		if (work_may_begin(sv, NULL))
 			stream_write_all(sv, op, &copy);
 		else
 			serve_count(sv, UDP_DROP_NO_MEMORY);
 		return EXEC_DONE;
 	}
-	/* Nothing stands behind it in this pass (serve_parse.c), so what is promised is ours. */
+	/* Nothing follows in this pass (serve_parse.c), so the credit of this operation is still
+	 * free. */
 	ss->stream = copy;
 	ss->has_credit = true;
 	(void)stream_resume(sv, ss);

@@ -1,5 +1,5 @@
 /*
- * serve_text.c - what text says beside retrieving and storing: delete, incr, decr, touch, version.
+ * serve_text.c - text commands that neither retrieve nor store: delete, incr, decr, touch, version.
  */
 #include "serve_access.h"
 #include "serve_execute.h"

@@ -1,5 +1,5 @@
 /*
- * serve_tls.c - the sessions of pipes, for the room that deciphers what comes on their wires.
+ * serve_tls.c - the sessions of pipes, for the room that decrypts the bytes of their wires.
  */
 #include "serve_tls.h"
 
@@ -9,7 +9,9 @@
 struct hooks {
 	struct serve_tls tls;
 	const struct serve_admin_ops *below;
-	struct serve_admin_ops ops; /* those, but for the turn: others pay nothing for ours */
+	/* The operations of `below` with a turn() of our own, so that services without TLS pay
+	 * nothing. */
+	struct serve_admin_ops ops;
 };
 
 size_t
@@ -49,7 +51,8 @@ serve_tls_open(struct serve *sv, struct conn *wire)
 	return pipe;
 }
 
-/* Bytes that it has not read go to the front: of a line that began behind what it has read. */
+/* Moves unread bytes to the front of the read buffer. They belong to a line that began after the
+ * bytes already read. */
 static void
 read_buf_compact(struct serve *sv, struct session *ss)
 {

@@ -6,7 +6,8 @@
 #define WORK_SHARES     (1u << 30)
 #define QUEUE_LOOKS_MAX 256u
 
-/* The first request in a turn sets its budget, so that other turns pay nothing. */
+/* Returns the work state with this turn's budget. The first request of a turn sets the budget,
+ * so other turns pay nothing. */
 static struct work *
 work_now(struct serve *sv)
 {
@@ -30,21 +31,21 @@ work_create(struct serve *sv, struct region *region)
 	budget_count_always(&w->shares);
 }
 
-/* No more than its share: its clock is not ahead of that of all. */
+/* True if the connection has had at most its share: its clock is not ahead of the common one. */
 static bool
-has_had_few(const struct work *w, const struct session *ss)
+is_below_share(const struct work *w, const struct session *ss)
 {
-	return ss->work_clock <= w->clock;
+	return ss->work.clock <= w->clock;
 }
 
 bool
-work_goes_on(struct serve *sv, const struct session *ss)
+work_may_continue(struct serve *sv, const struct session *ss)
 {
 	const struct work *w = work_now(sv);
 
 	if (ss == NULL)
 		return w->left_udp > 0;
-	return w->left > (has_had_few(w, ss) ? 0 : WORK_RESERVE);
+	return w->left > (is_below_share(w, ss) ? 0 : WORK_RESERVE);
 }
 
 static void
@@ -54,35 +55,36 @@ share_join(struct serve *sv, struct session *ss)
 	uint16_t port;
 
 	conn_peer(ss->conn, &ip, &port);
-	budget_join(&sv->work.shares, &ss->work_place, &ip);
+	budget_join(&sv->work.shares, &ss->work.place, &ip);
 }
 
-/* While others wait: the connection has had so much. */
+/* Advances the connection's clock by work it had while others waited. */
 static void
 share_use(struct serve *sv, struct session *ss, uint32_t ns)
 {
 	struct work *w = &sv->work;
-	const bool joined = budget_has_joined(&w->shares, &ss->work_place);
+	const bool joined = budget_has_joined(&w->shares, &ss->work.place);
 
 	share_join(sv, ss);
-	if (ss->work_clock < w->clock)
-		ss->work_clock = w->clock;
-	ss->work_clock += (uint64_t)ns * (WORK_SHARES / budget_share(&w->shares, &ss->work_place));
+	if (ss->work.clock < w->clock)
+		ss->work.clock = w->clock;
+	ss->work.clock += (uint64_t)ns * (WORK_SHARES / budget_share(&w->shares, &ss->work.place));
 	if (!joined)
-		budget_leave(&w->shares, &ss->work_place);
+		budget_leave(&w->shares, &ss->work.place);
 }
 
 static bool
-is_first(const struct serve *sv, const struct session *ss)
+is_granted(const struct serve *sv, const struct session *ss)
 {
 	return sv->work.granted == ss && sv->work.granted_pass == sv->pass;
 }
 
 bool
-work_may(struct serve *sv, const struct session *ss)
+work_may_begin(struct serve *sv, const struct session *ss)
 {
-	return work_goes_on(sv, ss) && (ss == NULL || is_first(sv, ss) || sv->work.next == NULL ||
-					has_had_few(&sv->work, ss));
+	return work_may_continue(sv, ss) &&
+	       (ss == NULL || is_granted(sv, ss) || sv->work.next == NULL ||
+		is_below_share(&sv->work, ss));
 }
 
 void
@@ -100,33 +102,34 @@ work_use(struct serve *sv, struct session *ss, uint32_t ns)
 static struct session *
 session_at(struct list *at)
 {
-	return container_of(at, struct session, work_link);
+	return container_of(at, struct session, work.link);
 }
 
-/* In the order of clocks, the first one's being about that of all: from the front, or from the end.
- * Bounded: beyond QUEUE_LOOKS_MAX the order is not exact. */
+/* Inserts the session by its clock. The first session's clock is near the common clock, which
+ * decides whether the search starts from the front or the end. Bounded: beyond QUEUE_LOOKS_MAX
+ * the order is not exact. */
 static void
-queue_insert(struct work *w, struct session *ss)
+work_insert(struct work *w, struct session *ss)
 {
 	struct list *at = w->queue.next;
 
-	if (ss->work_clock <= w->clock) {
+	if (ss->work.clock <= w->clock) {
 		for (uint32_t i = 0; i < QUEUE_LOOKS_MAX && at != &w->queue &&
-				     session_at(at)->work_clock <= ss->work_clock;
+				     session_at(at)->work.clock <= ss->work.clock;
 		     i++)
 			at = at->next;
 	} else {
 		at = &w->queue;
 		for (uint32_t i = 0; i < QUEUE_LOOKS_MAX && at->prev != &w->queue &&
-				     session_at(at->prev)->work_clock > ss->work_clock;
+				     session_at(at->prev)->work.clock > ss->work.clock;
 		     i++)
 			at = at->prev;
 	}
-	list_push_back(at, &ss->work_link);
+	list_push_back(at, &ss->work.link);
 }
 
-/* Takes the first of the queue out as `next`, and makes it ready in the stack, behind all that are.
- */
+/* Takes the first session out of the queue as `next`, and makes it ready in the stack behind all
+ * others that are ready. */
 static void
 next_wake(struct serve *sv)
 {
@@ -136,13 +139,13 @@ next_wake(struct serve *sv)
 	if (w->next != NULL || (first = list_pop_front(&w->queue)) == NULL)
 		return;
 	w->next = session_at(first);
-	if (w->clock < w->next->work_clock)
-		w->clock = w->next->work_clock;
+	if (w->clock < w->next->work.clock)
+		w->clock = w->next->work.clock;
 	w->next->sched = SCHED_NEXT;
 	conn_requeue(sv->stack, w->next->conn);
 }
 
-/* `next` was not visited yet, so it goes back into the queue: another one may go first. */
+/* Puts an unvisited `next` back into the queue, so that another session may come first. */
 static void
 next_requeue(struct serve *sv)
 {
@@ -151,7 +154,7 @@ next_requeue(struct serve *sv)
 	if (w->next == NULL)
 		return;
 	w->next->sched = SCHED_QUEUED;
-	queue_insert(w, w->next);
+	work_insert(w, w->next);
 	w->next = NULL;
 }
 
@@ -163,12 +166,12 @@ work_wait(struct serve *sv, struct session *ss)
 	ensure(ss->sched == SCHED_READY);
 	serve_count(sv, WORK_WAITS);
 	ss->sched = SCHED_QUEUED;
-	ss->work_pass = sv->pass;
-	if (ss->work_clock < w->clock)
-		ss->work_clock = w->clock;
+	ss->work.pass = sv->pass;
+	if (ss->work.clock < w->clock)
+		ss->work.clock = w->clock;
 	share_join(sv, ss);
 	next_requeue(sv);
-	queue_insert(w, ss);
+	work_insert(w, ss);
 	next_wake(sv);
 }
 
@@ -177,12 +180,12 @@ work_wait_behind(struct serve *sv, struct session *ss)
 {
 	struct list *queue = &sv->work.queue;
 
-	if (!list_empty(queue) && ss->work_clock < session_at(queue->prev)->work_clock)
-		ss->work_clock = session_at(queue->prev)->work_clock;
+	if (!list_empty(queue) && ss->work.clock < session_at(queue->prev)->work.clock)
+		ss->work.clock = session_at(queue->prev)->work.clock;
 	work_wait(sv, ss);
 }
 
-/* A connection is visited once a pass: its operations are of one visit. */
+/* A connection is visited once a pass, so that its operations are of one visit. */
 bool
 work_visit(struct serve *sv, struct session *ss)
 {
@@ -190,17 +193,17 @@ work_visit(struct serve *sv, struct session *ss)
 
 	if (ss->sched == SCHED_QUEUED)
 		return false;
-	if (!work_goes_on(sv, ss) || ss->work_pass == sv->pass) {
-		sv->more |= work_goes_on(sv, ss);
-		/* The session may have been queued and taken out again since its last visit of this
-		 * pass. */
-		if (ss->work_again_pass != sv->pass)
+	if (!work_may_continue(sv, ss) || ss->work.pass == sv->pass) {
+		sv->more |= work_may_continue(sv, ss);
+		/* The session may have been queued and taken out again since its last visit of
+		 * this pass. */
+		if (ss->work.again_pass != sv->pass)
 			session_requeue(sv, ss);
-		ss->work_again_pass = sv->pass;
+		ss->work.again_pass = sv->pass;
 		return false;
 	}
 	ss->sched = SCHED_READY;
-	budget_leave(&w->shares, &ss->work_place);
+	budget_leave(&w->shares, &ss->work.place);
 	w->granted = ss;
 	w->granted_pass = sv->pass;
 	w->next = NULL;
@@ -213,9 +216,9 @@ work_forget(struct serve *sv, struct session *ss)
 {
 	struct work *w = &sv->work;
 
-	budget_leave(&w->shares, &ss->work_place);
+	budget_leave(&w->shares, &ss->work.place);
 	if (ss->sched == SCHED_QUEUED)
-		list_unlink(&ss->work_link);
+		list_unlink(&ss->work.link);
 	if (w->granted == ss)
 		w->granted = NULL;
 	if (w->next != ss)
@@ -227,7 +230,7 @@ work_forget(struct serve *sv, struct session *ss)
 bool
 work_admit(struct serve *sv, struct session *ss, uint32_t ns)
 {
-	const bool may = work_may(sv, ss);
+	const bool may = work_may_begin(sv, ss);
 
 	if (may)
 		work_use(sv, ss, ns);

@@ -1,5 +1,5 @@
 /*
- * session.h - what the service remembers of one connection between its turns.
+ * session.h - the state of one connection that the service keeps between turns.
  *
  * Private to lib/serve and lib/admin.
  *
@@ -19,27 +19,28 @@
 
 enum session_body {
 	BODY_NONE,
-	BODY_WAIT,    /* its line is an operation of this pass; answering it decides */
+	/* The request line is an operation of this pass, whose execution chooses the next state. */
+	BODY_WAIT,
 	BODY_FILL,    /* bytes go into the fill */
-	BODY_SWALLOW, /* bytes go nowhere */
-	BODY_TOKEN,   /* bytes go into the token: a name and a password */
-	BODY_FILLED,  /* the fill is complete, and waits to be asked with */
+	BODY_SWALLOW, /* bytes are discarded */
+	BODY_TOKEN,   /* bytes go into the token, a name and a password */
+	BODY_FILLED,  /* the fill is complete and waits for the backend */
 };
 
-/* Why a connection is closed, for watchers. */
+/* The reason for which a connection is closed, for watchers. */
 enum session_end {
-	SESSION_END_NORMAL, /* as the client wants it */
+	SESSION_END_NORMAL, /* requested by the client, or the end of its stream */
 	SESSION_END_ERROR,
 	SESSION_END_IDLE,
 	SESSION_END_SHUTDOWN,
 };
 
-/* What stands behind a value. */
+/* The bytes that follow a value in a reply. */
 enum value_tail {
-	TAIL_NONE, /* binary */
-	TAIL_LINE, /* a line end; more of the request follows */
-	TAIL_LAST, /* the same of a request that it ends */
-	TAIL_END,  /* and END: the last value of a retrieval line */
+	TAIL_NONE, /* nothing: binary protocol */
+	TAIL_LINE, /* a line end; the same request has further values */
+	TAIL_LAST, /* a line end; this value ends the reply */
+	TAIL_END,  /* a line end and END: the last value of a retrieval line */
 };
 
 #define VALUE_TAIL_MAX 7u
@@ -53,138 +54,181 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
 }
 
-/* A large value that is not all queued yet; what stands in front of it is. */
+/* The unsent rest of a large value; the reply up to it is queued. */
 struct value_rest {
-	const struct item *item; /* NULL: none */
+	const struct item *item; /* NULL: no rest */
 	uint32_t offset;
 	uint8_t tail; /* enum value_tail */
 };
 
 struct stream_kind; /* serve_stream.h */
 
-/* Where a reply stands that is written as room comes. */
+/* Position in a reply of many rows, which is written as room becomes free. */
 struct stream {
-	const struct stream_kind *kind; /* NULL: there is none */
+	const struct stream_kind *kind; /* NULL: no such reply */
 	bool binary;                    /* rows are packets of the binary protocol */
-	bool rows_done;                 /* all rows are written, the end is not */
-	bool totals;                    /* slabs: all classes are written */
-	bool later; /* a step: there is nothing to be done before the next turn */
+	bool rows_done;                 /* all rows are written; the end of the reply is not */
+	/* Stats slabs: all classes are written, the totals are not. */
+	bool totals;
+	bool later; /* set by a step that can do nothing more in this turn */
 	struct mc_bin_echo echo;
-	uint32_t row;     /* the next one; of classes and connections: of the one at `at` */
-	uint32_t at, sub; /* class; core and slot */
+	uint32_t row;     /* the next row, within the class or connection that `at` names */
+	uint32_t at, sub; /* class; or core and slot */
 	uint32_t left;    /* items that may still be listed */
-	uint32_t work;    /* a step: of this one, beyond what it writes (serve_work.h) */
+	/* Nanoseconds of work that a step reports beside the bytes it writes (serve_work.h). */
+	uint32_t work;
 	struct store_cursor cursor;
-	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* bits */
+	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* a bit for each class to list */
 };
 
-/* How a session is visited: as most are, or why not. */
+/* How the service visits the session when its connection becomes ready. */
 enum session_sched {
-	SCHED_READY,   /* whenever the stack has it ready */
-	SCHED_WATCHER, /* its connection watches: no requests are read any more */
-	SCHED_QUEUED,  /* it waits for its share of a turn's work (serve_work.h) */
-	SCHED_NEXT,    /* it was taken out of that queue as the next one */
-	SCHED_LINK,    /* a supplier's own: no requests come on it (serve_link.h) */
-	SCHED_WIRE,    /* of a pipe, on which they come (serve_tls.h) */
+	SCHED_READY,   /* requests are read */
+	SCHED_WATCHER, /* the connection watches: its input is discarded */
+	SCHED_QUEUED,  /* not visited: the session waits in the work queue (serve_work.h) */
+	SCHED_NEXT,    /* the first of the work queue: the next visit uses its share */
+	/* A connection that the backend opened: it carries no requests (serve_link.h). */
+	SCHED_LINK,
+	/* The encrypted side of a TLS connection; requests arrive on its pipe (serve_tls.h). */
+	SCHED_WIRE,
 };
 
-/* How far its fill was when it was last looked at for standing still (serve_body.c). */
+/* The progress of a fill at the last check for a stall (serve_fills.c). */
 struct fill_progress {
-	uint32_t second; /* 0: never */
+	uint32_t second; /* 0: not checked yet */
 	uint32_t filled;
+};
+
+/* The value of a session in the fill quota: while it waits for the quota, and from its begin on
+ * (serve_begun.h). */
+struct session_quota {
+	uint8_t part;      /* enum fill_quota_part: the queue in which it waits */
+	uint8_t account;   /* what it is charged to once it is begun */
+	bool asleep;       /* it waits outside the queue: fill_quota_sleeps() */
+	bool starved;      /* bytes of it were dropped, and none have arrived since */
+	uint32_t present;  /* bytes that had arrived when it was begun */
+	uint32_t filled;   /* bytes at the last check */
+	uint32_t idle_us;  /* time in which its peer could have sent more, and did not */
+	uint64_t bytes;    /* of the quota that it holds */
+	uint64_t ticket;   /* its number in the queue; 0: it does not wait */
+	uint64_t since_ns; /* the begin of its wait; once it is begun, the last check */
+	struct fill_progress progress;
+};
+
+/* The latest wait of a request of the session, for residence.h. */
+struct session_wait {
+	uint64_t arrived_ns; /* when the oldest unanswered request arrived */
+	uint64_t blocked_ns; /* the turn in which a request last waited */
+	uint8_t reason;      /* enum request_wait */
+};
+
+/* The session in the queue for the turn's work budget (serve_work.h). */
+struct session_work {
+	uint32_t pass;       /* in which it joined the queue */
+	uint32_t again_pass; /* in which it found no budget, and was queued for another visit */
+	uint64_t clock;      /* its virtual time */
+	struct budget_place place;
+	struct list link;
+};
+
+/* A token, a name and a password, that is being read; bytes: a chunk, NULL: none. */
+struct session_token {
+	uint8_t *bytes;
+	uint32_t len;
 };
 
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
-	uint8_t body;       /* enum session_body */
-	bool filling;       /* fill is begun, neither finished nor abandoned */
-	bool bad_end;       /* the body does not end in CR LF */
-	uint8_t body_end;   /* bytes of its end */
-	bool closing;       /* nothing more is read */
-	bool admitted;      /* not one too many */
-	uint8_t role;       /* enum mc_role of its user; NONE: it has named none */
-	uint8_t sched;      /* enum session_sched */
-	uint8_t end;        /* enum session_end */
-	uint8_t quota_part; /* enum fill_quota_part: where it waits... */
-	uint8_t quota_used; /* ... and what its begun value uses */
-	bool quota_starved; /* bytes of the value were dropped, and none have come since */
-	uint32_t user;      /* the ID of its user (struct serve_user); 0: it has named none */
-	uint32_t active_s;  /* the second in which something came last */
+	uint8_t body;      /* enum session_body */
+	bool filling;      /* the fill is begun, and neither finished nor abandoned */
+	bool bad_end;      /* the body does not end in CR LF */
+	uint8_t body_end;  /* bytes of the line end after the value */
+	bool closing;      /* no further input is read */
+	bool admitted;     /* the connection counts for the limit -c */
+	uint8_t role;      /* enum mc_role of the user; NONE: not authenticated */
+	uint8_t sched;     /* enum session_sched */
+	uint8_t end;       /* enum session_end */
+	uint32_t user;     /* ID of the user (struct serve_user); 0: not authenticated */
+	uint32_t active_s; /* the second in which the last bytes arrived */
 
-	uint32_t turn;           /* in which served was counted */
-	uint32_t served;         /* requests in that turn */
-	uint32_t pass_ops;       /* operations in this pass */
-	uint32_t late_pass;      /* that reads bytes of an earlier turn... */
-	uint64_t since_ns;       /* ... when the first of them were here (residence.h) */
-	uint64_t waits_since_ns; /* since when the request was here that is not answered... */
-	uint64_t waited_ns;      /* ... and the turn in which it last waited for... */
-	uint8_t waited;          /* ... enum request_wait */
+	uint32_t turn;      /* the turn for which `served` counts */
+	uint32_t served;    /* requests served in that turn */
+	uint32_t pass_ops;  /* operations of this pass */
+	uint32_t late_pass; /* the last pass that read bytes of an earlier turn */
+	/* When the oldest bytes that late_pass reads arrived (residence.h). */
+	uint64_t since_ns;
 	union {
-		uint32_t waits; /* 0: its next request waits for nothing of what follows */
+		uint32_t waits; /* 0: the next request waits for none of the following */
 		struct {
-			/* Turns its request has waited for the store; 0: it does not. */
+			/* Turns for which the request has waited for memory; 0: it does not
+			 * wait. */
 			uint32_t memory_wait_turns : 21;
-			uint32_t await_count : 8;   /* awaits it has */
-			uint32_t await_queued : 1;  /* it waits for a place for one... */
-			uint32_t await_granted : 1; /* ... has one... */
-			uint32_t await_refused : 1; /* ... or has waited too long */
+			uint32_t await_count : 8; /* pending requests of the session */
+			/* The session queues for a place in the table of pending requests. */
+			uint32_t await_queued : 1;
+			/* The session has such a place, for this turn. */
+			uint32_t await_granted : 1;
+			uint32_t await_refused : 1; /* the deadline has passed without a place */
 		};
 	};
-	uint32_t memory_wait_last_turn; /* the last of them */
-	uint32_t flushes;               /* store_flushes when its flush began to wait */
-	uint32_t deferrable_bytes;      /* of this pass, from the first that may have to wait */
-	bool has_credit;       /* the stack has room for the next operation's reply, this turn */
-	bool await_counted;    /* its next request was counted when it came */
-	bool ahead;            /* gets behind those that were asked for may be, too */
-	bool passes_on;        /* an answer may be told once more, before what the store has */
-	bool pipeline_stopped; /* nothing more is asked for before a kept request is told */
-	uint8_t reads_behind;  /* its last write, and kept */
-	uint32_t ahead_at;     /* where those begin: in the read buffer, or at its end... */
-	struct mc_parser ahead_parser; /* ... and what it is there */
-	uint64_t left_out;             /* a bit for some hashes each: of gets that wait unasked */
-	uint16_t await_lane;           /* where it waits for a place, or has one granted */
-	uint64_t await_since_ns;       /* since when it has waited for a place; 0: it does not */
-	struct await *awaits;          /* await_table.h */
+	uint32_t memory_wait_last_turn; /* the last turn in which it waited for memory */
+	uint32_t flushes;               /* store_flushes() when its flush_all began to wait */
+	/* Bytes of this pass from the first request on that may have to be deferred. */
+	uint32_t deferrable_bytes;
+	/* The stack has room in this turn for the reply to the next operation. */
+	bool has_credit;
+	bool await_counted; /* the next request was already counted when it arrived */
+	/* Later gets may be asked for before the pending ones are answered. */
+	bool ahead;
+	/* An answer of the backend may be given again for the same key, in place of a newer copy
+	 * in the store. */
+	bool passes_on;
+	bool pipeline_stopped; /* nothing more is asked for until a kept request is completed */
+	uint8_t reads_behind;  /* kept retrievals behind the last kept write */
+	/* Offset in the read buffer of the next get that may be asked for ahead. */
+	uint32_t ahead_at;
+	struct mc_parser ahead_parser; /* the parser's state at ahead_at */
+	/* A set of hashes, with one bit for several of them: gets that wait without having been
+	 * asked for. */
+	uint64_t left_out;
+	/* The lane in whose queue the session waits, or has a place. */
+	uint16_t await_lane;
+	/* Length of the value with which the request waits for a place of await_lane. */
+	uint32_t await_bytes;
+	uint64_t await_since_ns; /* when it began to wait for a place; 0: it does not wait */
+	/* Pending requests in the order of their bytes (await_table.h). */
+	struct await *awaits;
 
-	/* A chunk while a line is cut, or while requests were deferred: bytes read_buf_at to
-	 * read_buf_len stand before what conn_peek shows. */
+	/* A chunk that holds a partial line, or deferred requests. Its bytes read_buf_at to
+	 * read_buf_len are read before those of conn_peek(). */
 	uint8_t *read_buf;
 	uint32_t read_buf_at, read_buf_len;
-	uint32_t read_buf_since_s;  /* since when */
-	uint64_t read_buf_since_ns; /* since when its bytes were here... */
-	uint64_t newer_since_ns;    /* ... and those from newer_at on; 0: there are none */
+	uint32_t read_buf_since_s;  /* the second in which its oldest line began */
+	uint64_t read_buf_since_ns; /* when its bytes arrived */
+	/* When the bytes from newer_at on arrived; 0: all of them arrived at read_buf_since_ns. */
+	uint64_t newer_since_ns;
 	uint32_t newer_at;
 
-	/* Its end included; of a request that waits with its body unread, its line as well. */
+	/* Unread bytes of the body with its line end. For a request that waits with its body
+	 * unread, the line counts too. */
 	uint64_t body_left;
-	uint64_t quota_bytes; /* of the fill quota, held by its incomplete value (serve_begun.h) */
-	uint64_t ticket;      /* its number in the queue for the quota; 0: it does not wait */
-	uint64_t quota_ns;    /* since when it has waited, then when its value was looked at last */
-	uint32_t quota_idle_us; /* time in which its peer could have sent more of the value */
-	uint32_t quota_filled;  /* of the value, when it was looked at last */
-	uint32_t quota_here;    /* bytes of it that were here when it was begun */
-	bool quota_asleep;      /* it waits, but outside the queue: fill_quota_sleeps() */
-	/* In the queue while it waits and does not sleep, then in fills; or in the one for awaits.
-	 */
-	struct list quota_link;
-	struct mc_req filling_req; /* but for its key, a view */
-	struct fill_progress progress;
+	struct mc_req filling_req; /* the request of the fill; its key is not valid */
 	struct fill fill;
 	struct value_rest value;
 	struct stream stream;
-	uint8_t *token; /* a chunk while one is read */
-	uint32_t token_len;
-	uint32_t work_pass;       /* in which it went into the work queue */
-	uint32_t work_again_pass; /* in which it was visited too early, and is visited again */
-	uint64_t work_clock;      /* serve_work.h */
-	struct budget_place work_place;
-	uint32_t await_bytes;  /* of value, that it waits to ask with: await_lane */
-	struct list work_link; /* in that queue */
-	struct session *requeue_next;
+
+	struct session_quota quota;
+	/* Links a waiting session into its quota queue, a begun value into serve.fills, and a
+	 * session without a place into the queue of its lane. */
+	struct list quota_link;
+	struct session_wait wait;
+	struct session_work work;
+	struct session_token token;
+	struct session *requeue_next; /* serve.requeue */
 };
 
-/* Unread bytes: of the read buffer first. */
+/* Returns the unread bytes that are contiguous, those of the read buffer first. */
 static inline struct view
 session_peek(const struct session *ss)
 {
@@ -194,7 +238,7 @@ session_peek(const struct session *ss)
 	return conn_peek(ss->conn);
 }
 
-/* The same, and since when they were here (residence.h). */
+/* Returns session_peek(), and the time at which these bytes arrived (residence.h). */
 static inline struct view
 session_peek_since(const struct session *ss, uint64_t *since_ns)
 {

@@ -32,7 +32,7 @@ bool
 udp_rate_limit_spares(const struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 		      uint64_t answer)
 {
-	/* What is no longer than what was sent could be sent without us. */
+	/* Without us the source could itself send as many bytes. */
 	if (answer <= asked)
 		return true;
 	for (uint32_t i = 0; i < g->network_count; i++)
@@ -54,7 +54,7 @@ cell_of(struct sketch *s, uint32_t row, uint64_t hash)
 	return &s->cells[row][(uint32_t)(hash >> (32 * row)) & (SKETCH_CELLS - 1)];
 }
 
-/* Returns what the owner of the hash has got in this second, or more. */
+/* Returns the bytes that the owner of the hash has got in this second, or more. */
 static uint32_t
 sketch_used(struct sketch *s, uint64_t hash, uint32_t second)
 {
@@ -70,8 +70,8 @@ sketch_used(struct sketch *s, uint64_t hash, uint32_t second)
 	return used;
 }
 
-/* Conservative update (Estan and Varghese, SIGCOMM 2002): a cell that counts more than the source
- * can have got already is left alone. */
+/* Raises the cells to `used`. Conservative update (Estan and Varghese, SIGCOMM 2002): a cell
+ * that already counts more is left alone. */
 static void
 sketch_raise(struct sketch *s, uint64_t hash, uint32_t used)
 {

@@ -1,17 +1,17 @@
 /*
- * udp_rate_limit.h - bytes a second that may be sent to the source of a datagram.
+ * udp_rate_limit.h - the bytes a second that a UDP source may be sent beyond its own.
  *
- * The source of a datagram can be forged, so an answer longer than its request makes us a weapon
+ * The source of a datagram can be forged, so a reply longer than its request amplifies an attack
  * (US-CERT TA14-017A; memcached's UDP port was the largest known). Networks that cannot be forged
- * from outside are exempt; every other source has a budget of bytes a second beyond what it sent.
- * Who forges one source can forge thousands, so the network of a source has a budget, too, and all
- * sources together have one.
+ * from outside are exempt. Every other source has a budget of bytes a second beyond what it sent.
+ * An attacker who can forge one source can forge thousands, so the network of a source and all
+ * sources together have budgets, too.
  *
- * Shape:  a sketch for sources and one for networks: two rows of cells, a source in one cell of
- *         each (Cormode and Muthukrishnan, "An improved data stream summary: the count-min sketch",
- *         2005). A cell counts at least what its sources got, so no source ever gets more than the
- *         budget, however many there are; one that shares both cells with others gets less.
- * Units:  bytes of UDP payload, or whatever else there is a budget of; whole seconds.
+ * Shape:  a sketch for sources and one for networks: two rows of cells, each source in one cell of
+ *         each row (Cormode and Muthukrishnan, "An improved data stream summary: the count-min
+ *         sketch", 2005). A cell counts at least what its sources got, so no source exceeds its
+ *         budget, however many there are. A source that shares both cells with others gets less.
+ * Units:  bytes of UDP payload, or another unit of the caller's; whole seconds.
  * Thread: core-local.
  * Bounds: SKETCH_ROWS * SKETCH_CELLS cells a sketch, EXEMPT_NETWORKS_MAX exempt networks.
  */
@@ -25,7 +25,7 @@
 #define EXEMPT_NETWORKS_MAX 16u
 
 struct sketch_cell {
-	uint32_t second; /* of which bytes counts */
+	uint32_t second; /* the second for which `bytes` counts */
 	uint32_t bytes;
 };
 
@@ -33,12 +33,12 @@ struct sketch {
 	struct sketch_cell cells[SKETCH_ROWS][SKETCH_CELLS];
 };
 
-/* Budgets of the network of a source, and of all sources, as multiples of that of a source. */
+/* Budgets of a network and of all sources, as multiples of the budget of one source. */
 #define UDP_NETWORK_SHARES 4u
 #define UDP_TOTAL_SHARES   16u
 
 struct udp_rate_limit {
-	uint32_t bytes_per_s; /* of one source */
+	uint32_t bytes_per_s; /* for one source */
 	uint32_t network_count;
 	struct ip_addr ip[EXEMPT_NETWORKS_MAX];
 	uint32_t prefix_len[EXEMPT_NETWORKS_MAX];
@@ -46,24 +46,27 @@ struct udp_rate_limit {
 	struct sketch sources, networks;
 };
 
-/* Hashes of the source's udp_rate_limit_source and udp_rate_limit_network. */
+/* Hashes of the source's udp_rate_limit_source() and udp_rate_limit_network(). */
 struct udp_source {
 	uint64_t hash, network_hash;
 };
 
-/* An exempt network, prefix_len of 128 bits; those beyond EXEMPT_NETWORKS_MAX are not. */
+/* Exempts a network; prefix_len counts from 128 bits. Networks beyond EXEMPT_NETWORKS_MAX are
+ * ignored. */
 void udp_rate_limit_exempt(struct udp_rate_limit *g, const struct ip_addr *ip, uint32_t prefix_len);
 
-/* The part of an address that has one budget: of an IPv6 one its first 64 bits, since a host that
- * has one address of such a network can have all (RFC 7421 section 2). */
+/* Returns the part of an address that has one budget. For IPv6 these are the first 64 bits,
+ * since a host with one address of such a network can have all (RFC 7421 section 2). */
 struct view udp_rate_limit_source(const struct ip_addr *ip);
-/* The network of an address: a /24, or of IPv6 a /56, as sites are given them (RFC 6177). */
+/* Returns the network of an address: a /24, or for IPv6 a /56, the usual size of a site (RFC
+ * 6177). */
 struct view udp_rate_limit_network(const struct ip_addr *ip);
 
-/* True if a request of `asked` bytes from ip needs no budget to be answered with `answer` bytes. */
+/* True if a reply of `answer` bytes to a request of `asked` bytes from ip needs no budget. */
 bool udp_rate_limit_spares(const struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 			   uint64_t answer);
-/* True if the source may get so many bytes more than it sent. They are booked then. */
+/* Books `bytes` bytes that the source would get beyond what it sent. False: a budget is
+ * exceeded, and nothing is booked. */
 bool udp_rate_limit_book(struct udp_rate_limit *g, const struct udp_source *source, uint32_t second,
 			 uint64_t bytes);
 

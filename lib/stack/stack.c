@@ -1,5 +1,5 @@
 /*
- * stack.c - one core's stack, net and TCP: made at start, then driven stage by stage.
+ * stack.c - creates one core's net and TCP, and drives them stage by stage.
  */
 #include "stack.h"
 #include "tcp/tcp.h"

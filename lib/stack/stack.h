@@ -39,41 +39,44 @@ void stack_attach(struct stack *s, const struct stack_user *user);
 
 /* ---- pauses of the process ---- */
 
-/* Before stage 1 of a turn: the turn before began at begin_ns, and something kept the process from
- * this one until end_ns. The frames that waited meanwhile are not timed, and timers are put off.
- * Not needed for less than STACK_PAUSE_NS. */
+/*
+ * Call before stage 1 of a turn if something kept the process away until end_ns; the turn before
+ * began at begin_ns. Frames that waited meanwhile are not timed, and timers are postponed. Not
+ * needed for less than STACK_PAUSE_NS.
+ */
 void stack_paused(struct stack *s, uint64_t begin_ns, uint64_t end_ns);
 #define STACK_PAUSE_NS 10000000u
 
 /* ---- the stages, in order; called by core_turn only ---- */
 
-/* Frames that stage 1 may receive: as many as can be answered. Stage 1 must not ask for fewer,
- * since a turn that received this many counts as one with more frames waiting. */
+/* Returns how many frames stage 1 may receive: as many as can be answered. Stage 1 must not ask for
+ * fewer, since a turn that received this many counts as one with more frames waiting. */
 uint32_t stack_rx_budget(const struct stack *s);
-void stack_classify(struct stack *s, struct classified *in);               /* 2 */
-void stack_match(struct stack *s, struct classified *in);                  /* 3 */
-void stack_input(struct stack *s, struct classified *in, uint64_t now_ns); /* 4 */
-void stack_release(struct stack *s);                 /* end of 7: frees frames */
-void stack_tick(struct stack *s, uint64_t now_ns);   /* 8 */
-void stack_output(struct stack *s, uint64_t now_ns); /* 9 */
-/* 10: frames that the port refuses stay in the transmit queue. Returns frames sent. */
+void stack_classify(struct stack *s, struct classified *in);               /* stage 2 */
+void stack_match(struct stack *s, struct classified *in);                  /* stage 3 */
+void stack_input(struct stack *s, struct classified *in, uint64_t now_ns); /* stage 4 */
+void stack_release(struct stack *s);                 /* end of stage 7: frees frames */
+void stack_tick(struct stack *s, uint64_t now_ns);   /* stage 8 */
+void stack_output(struct stack *s, uint64_t now_ns); /* stage 9 */
+/* Stage 10. Frames that the port refuses stay in the transmit queue. Returns the frames sent. */
 uint32_t stack_tx(struct stack *s);
 
-/* When the next timer is due (ns); UINT64_MAX: none. For cores that sleep, and simulators. */
+/* Returns when the next timer is due (ns); UINT64_MAX: none. For cores that sleep, and
+ * simulators. */
 uint64_t stack_next_timer(const struct stack *s);
-/* After a turn: is there work without a frame or a timer? Requeued connections, datagrams kept, or
- * frames that the port refused. */
+/* True if there is work after a turn without a frame or a timer: requeued connections, datagrams
+ * kept, or frames that the port refused. */
 bool stack_has_work(const struct stack *s);
 
-/* Shutdown: refuses new connections and closes all others; true once none is left. */
+/* Refuses new connections and closes all others, for a shutdown; true once none is left. */
 bool stack_drain(struct stack *s, uint64_t now_ns);
-/* After that, when it has waited long enough: connections that are left are reset, as far as there
- * is room for their RSTs, and ended. */
+/* Resets the connections that stack_drain() has left, as far as there is room for their RSTs, and
+ * frees them all. */
 void stack_abort_all(struct stack *s, uint64_t now_ns);
 
 /* ---- telemetry ---- */
 
-const struct counter *stack_counters(const struct stack *s); /* STACK_COUNTER_COUNT of them */
+const struct counter *stack_counters(const struct stack *s); /* an array of STACK_COUNTER_COUNT */
 extern const struct counter_name stack_counter_names[STACK_COUNTER_COUNT];
 
 #endif

@@ -57,7 +57,7 @@ can_hash(const struct plan_args *t)
 
 /* Reports that the port cannot do what the operator requested by name. */
 static bool
-refuse(const struct plan_args *t, const char *mode, const char *why)
+steering_refused(const struct plan_args *t, const char *mode, const char *why)
 {
 	return error_set(t->err, "--steering: %s: port %s %s: use auto", mode, t->profile->name,
 			 why);
@@ -102,7 +102,7 @@ plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 			   rules_for_tcp(plan, &t->profile->flow);
 
 	if (director && !rules)
-		return refuse(t, "flow-director", "has no rules by bits of a port");
+		return steering_refused(t, "flow-director", "has no rules by bits of a port");
 	if (!rules)
 		plan->queues = named;
 	summary_add(plan, "%u queues, ", plan->queues);
@@ -171,9 +171,9 @@ plan_none(struct steer_plan *plan, const struct plan_args *t)
 static bool
 refuse_rss(const struct plan_args *t)
 {
-	return refuse(t, "rss",
-		      t->caps->reta_size > RETA_MAX ? "has too long a redirection table"
-						    : "cannot hash flows");
+	return steering_refused(t, "rss",
+				t->caps->reta_size > RETA_MAX ? "has too long a redirection table"
+							      : "cannot hash flows");
 }
 
 static bool
@@ -184,12 +184,12 @@ plan_as_configured(struct steer_plan *plan, const struct plan_args *t)
 		return can_hash(t) ? plan_hash(plan, t, false) : refuse_rss(t);
 	case STEERING_FLOW_DIRECTOR:
 		return can_hash(t) ? plan_hash(plan, t, true)
-				   : refuse(t, "flow-director", "has no flow rules");
+				   : steering_refused(t, "flow-director", "has no flow rules");
 	case STEERING_NONE:
 		return plan_none(plan, t);
 	case STEERING_SOFTWARE:
 		if (profile_is_cable(t->profile))
-			return refuse(t, "software", "spreads flows by itself");
+			return steering_refused(t, "software", "spreads flows by itself");
 		plan->handover = true;
 		return plan_auto(plan, t);
 	case STEERING_AUTO:

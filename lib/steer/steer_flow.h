@@ -24,7 +24,7 @@ struct steer_flow {
 	uint16_t peer_port, our_port;
 };
 
-/* Returns the core, for a plan of so many cores. STEER_CORE_UNKNOWN: a kernel, a peer, or a key
+/* Returns the core, for a plan of `cores` cores. STEER_CORE_UNKNOWN: a kernel, a peer, or a key
  * or table of the NIC's own decides. */
 uint32_t steer_core_of_flow(const struct steer_plan *plan, uint32_t cores,
 			    const struct steer_flow *flow);

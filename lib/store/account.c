@@ -165,8 +165,8 @@ account_flushed_out(struct store_core *sc, const struct weight *w, struct counte
 	counter_add(&c[CLASS_BYTES_FLUSHED], w->bytes);
 }
 
-/* As memcached does, tell apart what was reclaimed for memory and what the sweep found. What a
- * client deleted or replaced is neither. */
+/* Counts as memcached does: separately what was reclaimed for memory and what the sweep found. An
+ * item that a client deleted or replaced counts as neither. */
 static void
 account_dead(struct store_core *sc, const struct item *it, enum unlink_reason why, bool flushed,
 	     struct counter *c)
@@ -232,8 +232,8 @@ counter_set_base(const struct counter_set *b)
 	return counter_read(b->in) - counter_read(b->out) + counter_read(b->flushed);
 }
 
-/* The share of one core in what is flushed and still in the index; below 0 it wraps. noted: its
- * base is of the present generation; else all it has put in belongs to those before. */
+/* Returns one core's share of the flushed items still in the index; below 0 it wraps. noted: the
+ * core's base is of the present generation; otherwise all its items are of earlier ones. */
 static uint64_t
 counter_set_left(const struct counter_set *b, bool noted)
 {

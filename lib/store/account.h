@@ -14,9 +14,9 @@
 
 #include "store_state.h"
 
-/* Of all cores. */
+/* Sums one counter over all cores. */
 uint64_t store_sum(const struct store *st, enum store_counter what);
-/* in less out, of all cores; 0 if other cores count meanwhile and it would be below. */
+/* Returns in less out, summed over all cores; 0 if a count meanwhile would make it negative. */
 uint64_t store_balance(const struct store *st, enum store_counter in, enum store_counter out);
 
 /* Note this core's counters as those at the beginning of the generation. */
@@ -48,7 +48,7 @@ enum unlink_reason {
 
 /* An item enters the index, stored in this generation. */
 void account_in(struct store_core *sc, const struct item *it, uint32_t generation);
-/* The same for a simple one. */
+/* Counts a simple item that enters the index, as account_in does. */
 void account_in_simple(struct store_core *sc, uint32_t ref, const struct item *it,
 		       uint32_t generation);
 /* A simple item replaces a simple one that is alive; account_generation was called before. */
@@ -58,7 +58,8 @@ void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it
 void account_replaced(struct store_core *sc, const struct item *it);
 /* An item has moved from object to object. */
 void account_moved(struct store_core *sc, const struct item *from, const struct item *to);
-/* An item leaves, and can still be looked at. A dead one counts as dead, whatever the reason. */
+/* Counts an item that leaves the index; its memory is still readable. A dead item counts as dead
+ * for every reason. */
 void account_out(struct store_core *sc, const struct item *it, enum unlink_reason why);
 /* Simple items of a class that are evicted one after the other, and counted together. */
 struct departures {

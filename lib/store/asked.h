@@ -1,17 +1,17 @@
 /*
  * asked.h - which evicted keys are read again soon, and not stored.
  *
- * Ghosts (ghost.h) find what a set brings back. A value that is written once and read once some
- * time later is brought back by no set: its read misses, and nothing follows. So evictions of a
- * part of all keys are noted here, and every read that misses looks for its note. A set of that key
- * removes the note, since the ghost counts the return.
+ * Ghosts (ghost.h) find a key that a set stores again. A value that is written once and read once
+ * some time later is not stored again: its read misses, and nothing follows. So the evictions of a
+ * part of all keys are noted here, and every read that misses looks for its note. A set of the key
+ * removes the note, since the ghost counts that return.
  *
  * Shape:  groups of four entries of 64 bits, found by the hash; a new one pushes out the oldest.
  *         An entry counts once, so a client that polls a key moves nothing.
  * Owner:  the store's private memory; not kept over a restart.
  * Thread: any core, without a lock: entries are hints. A class's wait is under its lock.
  * Bounds: one key in 2^shift, so that 4,096 to 8,191 items of the class with most objects are
- *         noted; 32 bits of the hash tell keys apart. One group a call.
+ *         noted; 32 bits of the hash identify a key. One group a call.
  */
 #ifndef CLOCKOO_ASKED_H
 #define CLOCKOO_ASKED_H
@@ -45,16 +45,16 @@ struct asked_class {
 	_Atomic uint32_t out;     /* evictions, noted or not; it wraps */
 	_Atomic uint32_t objects; /* of the class */
 	uint32_t longest;         /* windows that the first trial waits; 0: nothing was asked for */
-	uint32_t wait, waited;    /* of the next trial; what is left of it */
+	uint32_t wait, waited;    /* windows that the next trial waits; those left */
 	uint32_t quiet;           /* windows since no trial waits */
 	uint32_t enough;          /* the step that probation had before it became shorter */
-	bool fell;                /* it has, since it was too short last */
+	bool fell;                /* probation became shorter since it was too short last */
 };
 
 struct asked {
 	_Atomic uint64_t entry[ASKED_GROUPS][ASKED_A_GROUP]; /* the latest first; 0: none */
 	_Atomic uint32_t mask;               /* bits of a hash that are 0 if its key is noted */
-	_Atomic uint32_t shift, shift_class; /* whose objects decide it */
+	_Atomic uint32_t shift, shift_class; /* the class whose objects decide the shift */
 	struct asked_class class[ASKED_CLASSES];
 };
 
@@ -219,8 +219,8 @@ asked_forget(struct asked_class *c)
 	}
 }
 
-/* Probation was too short at this step of it. If it had become shorter, returns the step that was
- * long enough, and the next trial waits longer. */
+/* Notes that probation was too short at this step, and returns the step to continue from: if
+ * probation had become shorter, the step that was long enough. The next trial waits longer then. */
 static inline uint32_t
 asked_rises(struct asked_class *c, uint32_t step)
 {
@@ -238,8 +238,8 @@ asked_rises(struct asked_class *c, uint32_t step)
 	return step;
 }
 
-/* True if probation may become shorter than at this step. The first trial waits longest; each one
- * after which nobody asks halves the wait. */
+/* True if probation may become shorter than at this step. The first trial waits longest; each trial
+ * that no read refutes halves the next wait. */
 static inline bool
 asked_lets_fall(struct asked_class *c, uint32_t step)
 {

@@ -72,9 +72,9 @@ bucket_match_scalar(const struct bucket *b, uint16_t tag)
 #define MATCH_IN_VECTORS true
 #endif
 
-/* The same for all ten tags at once. The second load covers tags 8 and 9 and what follows them; the
- * mask drops the rest. A vector load of a line that a writer is changing may see old and new tags
- * together; the version counter tells. */
+/* Returns bit i set if tag i matches, for all ten tags at once. The second load covers tags 8 and 9
+ * and the bytes behind them; the mask drops the latter. A vector load of a line that a writer is
+ * changing may see old and new tags together; the version counter reveals that. */
 static inline uint32_t
 bucket_match(const struct bucket *b, uint16_t tag)
 {
@@ -162,7 +162,7 @@ overflow_bits(uint16_t tag)
 	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
 }
 
-/* May an item with this tag be in its alternate bucket? By its primary bucket's version. */
+/* True if, by its primary bucket's version, an item with this tag may be in the alternate one. */
 static inline bool
 version_overflows(uint32_t version, uint16_t tag)
 {
@@ -215,7 +215,7 @@ bucket_locked(const struct bucket *b)
 /* An empty slot, or BUCKET_SLOTS. */
 uint32_t bucket_empty_slot(const struct bucket *b);
 
-/* All overflow and fresh bits, under the lock: a migration copies them to the new buckets. */
+/* Returns all overflow and fresh bits, under the lock, for a migration to copy. */
 static inline uint32_t
 bucket_overflows(const struct bucket *b)
 {
@@ -233,7 +233,7 @@ bucket_set_overflows(struct bucket *b, uint32_t overflows)
 			      memory_order_release);
 }
 
-/* Under the lock: fill a slot, or replace what it holds. */
+/* Fills a slot, or replaces its item, under the lock. */
 static inline void
 bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
 {

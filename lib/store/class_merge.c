@@ -10,11 +10,11 @@
  */
 #include "class_merge.h"
 
-/* A class is merged if its items take no more than this part of a page in the larger class; */
+/* A class is merged if its items take no more than this part of a page in the larger class, */
 #define MERGE_LIVE 2u
-/* if this part of a page of the larger class stays free, beyond what it holds back; */
+/* if this part of a page stays free in the larger class beyond its free objects kept ahead, */
 #define MERGE_SPARE 8u
-/* and once this part of all memory was evicted after it got its page: it may fill it. */
+/* and if this part of all memory was evicted since the class got its page, which it may fill. */
 #define MERGE_PARTS 2u
 
 static uint32_t
@@ -32,8 +32,8 @@ class_used(const struct slab_class *c)
 	return free < c->per_page ? c->per_page - free : 0;
 }
 
-/* May the class give its only page? Not that of chunks, or of parts of values in chunks: items that
- * have some do not move. */
+/* True if the class may give its only page. A class of chunks, or of parts of values in chunks, may
+ * not: items in chunks do not move. */
 static bool
 class_may_merge(const struct slab *sl, const struct slab_class *c)
 {
@@ -62,7 +62,7 @@ class_with_room(const struct slab *sl, uint32_t class)
 	return class;
 }
 
-/* All sizes up to those of a class that take objects of from take objects of to. */
+/* Sends all sizes up to up_to that took objects of class from to class to. */
 static void
 redirect(struct slab *sl, uint32_t up_to, uint32_t from, uint32_t to)
 {
@@ -81,7 +81,7 @@ class_merge(struct slab *sl)
 		if (into == i || !slab_evacuate_last(sl, i))
 			continue;
 		redirect(sl, i, i, into);
-		/* What moves there has had no time to be used. */
+		/* Objects that move into this class have had no time to be used. */
 		atomic_store_explicit(&sl->classes[into].spared_at, slab_age(sl),
 				      memory_order_relaxed);
 		atomic_store_explicit(&sl->merged, true, memory_order_relaxed);

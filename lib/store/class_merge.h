@@ -11,10 +11,10 @@
 
 #define HELD_BY_PARTS 8
 
-/* Does a page of the class hold parts of many values that are larger than it? They do not move: who
- * takes the page evicts all of these values, of which each has a chunk at least, and
- * HELD_BY_PARTS times the page's memory goes for it. A class that merely has some of them beside
- * its own items gives as others do. */
+/* True if a page of the class holds parts of many values that are larger than it. Such parts do not
+ * move: taking the page evicts all of these values, each of which has at least a chunk, so that
+ * HELD_BY_PARTS times the page's memory is lost. A class that has few of them beside its own items
+ * gives pages as others do. */
 static inline bool
 class_holds_values(const struct slab *sl, const struct slab_class *c)
 {
@@ -25,14 +25,14 @@ class_holds_values(const struct slab *sl, const struct slab_class *c)
 	       parts * SLAB_OBJECT_MAX >= HELD_BY_PARTS * (pages << sl->arena->page_shift);
 }
 
-/* Merge a class into a larger one with free objects for all of its items: its page is evacuated.
- * False: there is none. */
+/* Merges a class into a larger one with free objects for all of its items: its page is evacuated.
+ * False: no class can be merged. */
 bool class_merge(struct slab *sl);
-/* A class is to get a page: the class that the page is for. It is the same, or one that was merged
+/* Returns the class that gets a page meant for this class: the class itself, or one that was merged
  * into it and takes objects of its own again. */
 uint32_t class_split(struct store *st, uint32_t class);
-/* Are there free pages for classes that share some, beyond those to keep? They come without an
- * eviction, too, as by deletes or a flush. Relaxed: seen by the next step. */
+/* True if the pool has free pages, beyond those to keep, for classes that share a page. Pages
+ * become free without an eviction, too, by deletes or a flush. Relaxed: the next step sees it. */
 static inline bool
 class_unmerge_is_due(const struct slab *sl, uint32_t keep)
 {

@@ -1,10 +1,10 @@
 /*
- * conditional.h - writes that depend on the version that is there, and tokens: what the meta
- * commands and the binary protocol ask for.
+ * conditional.h - writes that depend on the version in the store, and tokens, for the meta commands
+ * and the binary protocol.
  *
  * An item can be stale: a client marked its value as out of date, and left it to be served. It can
- * be won: one reader was told to make a new value, and the others use this one meanwhile. store_win
- * chooses that reader: it is true for one caller a version, however many cores call it.
+ * be won: one reader was asked to make a new value, and the others use this one meanwhile.
+ * store_win chooses that reader: it is true for one caller a version, on any number of cores.
  *
  * Shape:  a condition that is zero does not apply. *made is the item as published, so its cas,
  *         length and expiry are those of this very write.
@@ -15,7 +15,7 @@
  *
  * Thread: as store.h.
  *
- * Errors: enum store_result. STORE_EXISTS: the version that is there has another cas.
+ * Errors: enum store_result. STORE_EXISTS: the version in the store has another cas.
  *
  * Bounds: VIVIFY_TRIES_MAX (write.c) tries to create a key that other cores delete; then
  *         STORE_NO_MEMORY.
@@ -25,24 +25,25 @@
 
 #include "store.h"
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
-/* store_get and store_get_probed without setting the reference bit; and store_peek does not count a
- * dead item it finds. */
+/* Return an item as store_get and store_get_probed do, without setting the reference bit. A dead
+ * item that store_peek finds is not counted. */
 const struct item *store_peek(struct store_core *sc, struct view key, uint64_t hash);
 const struct item *store_peek_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* A read by any other call than store_get and its kind has missed: the eviction learns from it
- * (asked.h). A second call for the same miss changes nothing. */
+/* Reports a miss of a read that no store_get made: the eviction policy learns from it (asked.h). A
+ * second call for the same miss changes nothing. */
 void store_read_missed(struct store_core *sc, uint64_t hash);
-/* Does the key's first bucket alone say that no slot has it? False: nothing is said. */
+/* True if the key's first bucket alone shows that no slot has the key. False decides nothing. */
 bool store_lacks(const struct store_core *sc, uint64_t hash);
 /* Set the reference bit of an item that was peeked at, as a get does. */
 void store_bump(struct store_core *sc, const struct item *it);
-/* Was this version ever read or touched? Called after a peek, since a get makes it true. */
+/* True if this version was ever read or touched. Call it after a peek, since a get makes it
+ * true. */
 bool store_is_fetched(const struct store_core *sc, const struct item *it);
-/* Seconds since the item was last used, as far as CLOCK knows: 0 if that was since the hand passed
- * its page; else the time since it passed, or, if that is shorter, since an item was last stored in
- * the page. So it is never longer than the item's age. */
+/* Returns the seconds since the item was last used, as far as CLOCK knows: 0 if that was after the
+ * hand passed its page; otherwise the time since the hand passed or, if shorter, since an item was
+ * last stored in the page. So it is never longer than the item's age. */
 uint32_t store_idle_s(const struct store_core *sc, const struct item *it);
 
 bool item_is_stale(const struct item *it);
@@ -57,59 +58,60 @@ bool store_win(struct store_core *sc, const struct item *it);
 
 struct store_conditions {
 	enum store_mode mode;
-	bool compare;        /* a version that is there must have .cas; STORE_CAS always compares */
+	bool compare;        /* a stored version must have .cas; STORE_CAS always compares */
 	bool set_cas;        /* the new version has .new_cas, not the next number; 0: the next */
 	bool stale_if_older; /* STORE_CAS: a .cas lower than the item's (not 0) stores the value as
 			      * stale, with the old version's expiry and token */
 	bool won;            /* publish as won: an empty item, whose client will store the value */
-	bool vivify;         /* APPEND, PREPEND: if there is nothing, store the value */
+	bool vivify;         /* APPEND, PREPEND: store the value if the key is absent */
 	bool binary_key;     /* the client wrote the key in base64 */
 	uint64_t cas;
 	uint64_t new_cas;
 };
 
-/* store_touch without counting as a use. */
+/* Changes the expiry as store_touch does, without counting as a use. */
 enum store_result store_expire_at(struct store_core *sc, struct view key, uint64_t hash,
 				  uint32_t expiry_s, const struct item **it);
 
-/* store_finish with conditions. *made is NULL unless STORE_OK. */
+/* Finishes as store_finish does, under conditions. *made is NULL unless STORE_OK. */
 enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_conditions *conditions,
 				    const struct item **made);
 
-/* The same for a caller that can wait, as store_try_finish. */
+/* Finishes as store_finish_with, for a caller that can wait, as store_try_finish. */
 enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
 					const struct store_conditions *conditions,
 					const struct item **made);
 
-/* A delete that compares; or that keeps the item as stale and not won, or without its value. */
+/* A conditional delete, or one that keeps the item as stale and not won, or without its value. */
 struct store_removal {
 	bool compare;    /* only if its cas is .cas */
 	bool mark_stale; /* keep it, as stale, not won, with the next cas */
 	bool drop_value; /* keep it, with no value, .client_flags, no expiry but a new one */
-	bool new_expiry; /* of what is kept: .expiry_s */
-	bool waits;      /* the caller can wait: NOT_YET where memory is to come */
-	bool set_cas;    /* of what is kept: .new_cas */
+	bool new_expiry; /* the kept item expires at .expiry_s */
+	bool waits;      /* the caller can wait: NOT_YET where memory will come */
+	bool set_cas;    /* the kept item has .new_cas */
 	uint32_t client_flags;
 	uint32_t expiry_s;
 	uint64_t cas;
 	uint64_t new_cas;
 };
 
-/* OK, NOT_FOUND or EXISTS. *left is what is kept; NULL: nothing, or there was no memory for it.
- * NOT_YET, NO_MEMORY: the item is as it was; the latter only of .drop_value. */
+/* Returns OK, NOT_FOUND or EXISTS. *left is the kept item; NULL if none was asked for, or there was
+ * no memory for it. NOT_YET, NO_MEMORY (only with .drop_value): the item is unchanged. */
 enum store_result store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 				    const struct store_removal *how, const struct item **left);
 
-/* incr and decr. */
+/* Arguments of incr and decr, which count as memcached's do: incr wraps at 2^64, decr stops at 0
+ * and pads the number with spaces. */
 struct store_arith_args {
 	uint64_t delta;
 	bool decr;
 	bool compare;    /* only if its cas is .cas */
 	bool set_cas;    /* the new version's is .new_cas */
-	bool new_expiry; /* .expiry_s, for a number that was there */
-	bool vivify;     /* nothing there: store .initial, to expire at .initial_expiry_s */
-	bool binary_key; /* of what is vivified */
+	bool new_expiry; /* an existing number then expires at .expiry_s */
+	bool vivify;     /* an absent key: store .initial, to expire at .initial_expiry_s */
+	bool binary_key; /* a vivified item's key was written in base64 */
 	uint32_t expiry_s;
 	uint32_t initial_expiry_s;
 	uint64_t initial;

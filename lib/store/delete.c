@@ -9,7 +9,7 @@
 #include "new_version.h"
 #include "unlink.h"
 
-/* how: NULL is an unconditional delete. */
+/* Deletes a key under its conditions; how NULL is an unconditional delete. */
 static enum store_result
 delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
@@ -106,7 +106,7 @@ store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 	if (how->mark_stale || how->drop_value) {
 		const enum store_result r = keep(sc, key, hash, how, left);
 
-		/* What is still to be loaded is out of date, too. */
+		/* A delete also outdates the key's item in the file that is being loaded. */
 		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET &&
 		    !(r == STORE_NOT_FOUND && sc->marks))
 			return r;

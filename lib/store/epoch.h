@@ -65,14 +65,14 @@ uint64_t epoch_advance(struct epoch *e);
 void epoch_offline(struct epoch *e, uint32_t core);
 void epoch_online(struct epoch *e, uint32_t core);
 
-/* Is memory unlinked in epoch then free, with oldest from epoch_advance? */
+/* True if memory unlinked in epoch then is free, with oldest from epoch_advance. */
 static inline bool
 epoch_passed(uint32_t then, uint64_t oldest)
 {
 	return (int32_t)((uint32_t)oldest - then) >= (int32_t)EPOCH_GRACE;
 }
 
-/* The same for the lower 31 bits of an epoch. */
+/* Does the test of epoch_passed with the lower 31 bits of an epoch. */
 static inline bool
 epoch_passed_31(uint32_t then, uint64_t oldest)
 {

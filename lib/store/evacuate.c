@@ -96,7 +96,8 @@ copy_item(const struct item *from, struct item *to)
 	       item_key_len(from) + item_value_len(from));
 }
 
-/* A copy begins as what the hand has passed; probation goes on. */
+/* Returns KEPT for a copy, as if the hand had passed it; an item on probation stays on
+ * probation. */
 static enum object_state
 state_of_copy(const struct store *st, const struct item *from)
 {
@@ -128,7 +129,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	return EVACUATE_RETIRED;
 }
 
-/* It is not where it was looked for: it was moved, or is gone. */
+/* Looks for an item that left the slot where it was seen: it was moved, or left the index. */
 static __attribute__((noinline)) enum evacuation
 replace_elsewhere(struct store_core *sc, const struct victim *v, struct item *it, struct item *copy)
 {
@@ -231,9 +232,9 @@ evict_object(struct store_core *sc, struct batch *b, const struct victim *v)
 	return EVACUATE_SKIPPED;
 }
 
-/* In a hurry, does a stuck item wait nevertheless? One in use does, if as many objects of its class
- * as are stuck come free within a grace period. Large ones do not: a value of a few pages waits for
- * theirs. */
+/* True if a stuck item waits even in a hurry: an item in use does, if as many objects of its class
+ * as are stuck come free within a grace period. Large ones do not wait: a value of a few pages
+ * waits for their memory. */
 static bool
 waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint32_t class)
 {
@@ -243,7 +244,7 @@ waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint
 	       slab_class_coming(c) > b->stuck;
 }
 
-/* What an object costs at most. */
+/* Returns the most work that evacuating an object can take. */
 static uint32_t
 cost_at_most(const struct slab *sl, uint32_t ref)
 {
@@ -280,9 +281,9 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 	}
 }
 
-/* Free objects for stuck items: the hand evicts others of the class, which come back after their
- * grace period. Sets may take those first, and evict none themselves: so they count as time
- * (slab_age), or no other class would be found to give. */
+/* Makes free objects for stuck items: the hand evicts others of the class, whose memory is free
+ * after their grace period. Sets may take those first, and evict none themselves: so these
+ * evictions count as time (slab_age), or no other class would be found to give. */
 static uint32_t
 make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 {
@@ -293,7 +294,7 @@ make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 	waiting = slab_class_coming(&sl->classes[class]);
 	if (waiting >= stuck)
 		return 0;
-	done = evict_by_hand(sc, class, stuck - waiting);
+	done = evict_chosen(sc, class, stuck - waiting);
 	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * sl->classes[class].size,
 				  memory_order_relaxed);
 	return done;

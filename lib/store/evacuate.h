@@ -8,8 +8,8 @@
 
 #include "store_state.h"
 
-/* Move or evict some of what lies on one page, until *work, which it adds to, is until
- * (store_limits.h), one object at least. False: nothing on it can leave now. */
+/* Moves or evicts objects of one page, one at least, and adds the work to *work, up to until
+ * (store_limits.h). False: nothing on the page can leave now. */
 bool evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry);
 
 #endif

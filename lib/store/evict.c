@@ -1,18 +1,23 @@
 /*
- * evict.c - the hands of a class name objects; their items are evicted, and leave ghosts.
- *
- * The hand of new objects comes first, and the CLOCK hand if that has not found enough.
+ * evict.c - evicts the items of the objects that the policy chooses; they leave ghosts.
  */
 #include "evict.h"
+#include "eviction.h"
 #include "expire.h"
 #include "item_access.h"
 #include "leaving.h"
 #include "unlink.h"
 
-/* Items evicted: from probation, and others. */
+/* Numbers of items evicted, by the kind of ghost that they leave. */
 struct evicted {
-	uint32_t young, kept;
+	uint32_t of_new, of_kept;
 };
+
+static uint32_t
+evicted_all(struct evicted e)
+{
+	return e.of_new + e.of_kept;
+}
 
 /* Offers the item, or continues with the open offer. False: the tier puts off the item, or the rest
  * of it. */
@@ -21,7 +26,8 @@ offer_copied(struct store_core *sc, const struct victim *v, uint64_t *offer)
 {
 	const struct store_tier *tier = sc->tier;
 	const struct item *it = item_at(sc->store, v->ref);
-	/* Of an item in chunks several are named, and the first has taken it out. */
+	/* A value in chunks is named once for each object; the first naming has taken the item
+	 * out. */
 	const bool is_out = slab_state(&sc->store->slab, v->ref) == OBJECT_OUT;
 
 	*offer = sc->leaving.offer;
@@ -81,23 +87,24 @@ static void
 count_evicted(struct store_core *sc, uint32_t class, struct evicted e)
 {
 	struct slab *sl = &sc->store->slab;
-	struct probation *pr = &sl->classes[class].probation;
+	struct evictions *counts = &sl->classes[class].evictions;
 
-	asked_add(&sl->asked->class[class].out, e.young + e.kept);
-	evictions_add(&pr->young, e.young);
-	evictions_add(&pr->kept, e.kept);
-	count(sc, STORE_EVICTED_NEW, e.young);
+	asked_add(&sl->asked->class[class].out, evicted_all(e));
+	evictions_add(&counts->of_new, e.of_new);
+	evictions_add(&counts->of_kept, e.of_kept);
+	count(sc, STORE_EVICTED_NEW, e.of_new);
 }
 
 static void
 count_for_memory(struct slab *sl, uint32_t class, struct evicted e)
 {
 	struct slab_class *c = &sl->classes[class];
-	const uint32_t done = e.young + e.kept;
+	const uint32_t done = evicted_all(e);
 
 	if (done != 0)
 		atomic_store_explicit(&c->evicted_at, slab_age(sl), memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->passed, e.young + PASSED_KEPT * e.kept, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->passed, e.of_new + PASSED_KEPT * e.of_kept,
+				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&sl->evicted_bytes, (uint64_t)done * c->size,
 				  memory_order_relaxed);
 }
@@ -118,24 +125,20 @@ evict_count_left(struct store_core *sc, uint32_t class, enum ghost ghost)
 	count_for_memory(sl, class, e);
 }
 
-/* Evict these objects' items; the first on_probation of them were on probation. Returns those that
- * were still in the index. */
+/* Evicts these objects' items; the first of_new of them were NEW. Returns how many were still in
+ * the index. */
 static struct evicted
 evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n,
-	      uint32_t on_probation)
+	      uint32_t of_new)
 {
 	struct evicted e = {0, 0};
 	struct victim victims[VICTIMS_MAX];
 	struct departures d = {.class = class};
 	const bool tiered = sc->tier != NULL;
-	struct asked *asked = sc->store->slab.asked;
-	/* A get that misses may find it in the second tier. */
-	const bool noted = sc->store->slab.probation && !tiered;
 	enum unlinked how;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const bool is_new = i < on_probation;
-		const enum ghost ghost = is_new ? GHOST_OF_NEW : GHOST_OF_KEPT;
+		const enum ghost ghost = i < of_new ? GHOST_OF_NEW : GHOST_OF_KEPT;
 		const uint32_t left = n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX;
 
 		if (i % VICTIMS_MAX == 0)
@@ -146,10 +149,12 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 			how = unlink_victim(sc, &victims[i % VICTIMS_MAX], false, ghost, &d);
 		if (how == UNLINKED_NOT || how == UNLINKED_LATER)
 			continue;
-		e.young += is_new;
-		e.kept += !is_new;
-		if (noted && unlikely(asked_notes(asked, victims[i % VICTIMS_MAX].hash)))
-			asked_note(asked, class, victims[i % VICTIMS_MAX].hash, !is_new);
+		e.of_new += ghost == GHOST_OF_NEW;
+		e.of_kept += ghost == GHOST_OF_KEPT;
+		/* With a tier a read that misses may still find the item. */
+		if (likely(!tiered))
+			eviction_evicted(&sc->store->slab, class, victims[i % VICTIMS_MAX].hash,
+					 ghost);
 	}
 	account_departures(sc, &d);
 	count_evicted(sc, class, e);
@@ -157,29 +162,22 @@ evict_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 }
 
 static struct evicted
-by_hand(struct store_core *sc, uint32_t class, uint32_t want)
+evict_by_policy(struct store_core *sc, uint32_t class, uint32_t want)
 {
 	struct slab *sl = &sc->store->slab;
 	const uint32_t most = leaving_space(sc) < EVICT_SLICE ? leaving_space(sc) : EVICT_SLICE;
 	const uint32_t max = want < most ? want : most;
-	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
+	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK], n, of_new;
 
 	item_apply_referenced(sc);
-
-	const uint32_t on_probation = slab_new_hand(sl, sc->magazines, class, refs, max);
-	uint32_t n = on_probation;
-
-	if (n < max)
-		n += slab_clock_hand(sl, sc->magazines, class, refs + n, max - n);
-	return evict_objects(sc, class, refs, n, on_probation);
+	n = sl->policy->choose(sl, sc->magazines, class, refs, max, &of_new);
+	return evict_objects(sc, class, refs, n, of_new);
 }
 
 uint32_t
-evict_by_hand(struct store_core *sc, uint32_t class, uint32_t want)
+evict_chosen(struct store_core *sc, uint32_t class, uint32_t want)
 {
-	const struct evicted e = by_hand(sc, class, want);
-
-	return e.young + e.kept;
+	return evicted_all(evict_by_policy(sc, class, want));
 }
 
 uint32_t
@@ -189,7 +187,7 @@ evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max)
 	struct evicted e = {0, 0};
 
 	if (dead < max)
-		e = by_hand(sc, class, max - dead);
+		e = evict_by_policy(sc, class, max - dead);
 	count_for_memory(&sc->store->slab, class, e);
-	return dead + e.young + e.kept;
+	return dead + evicted_all(e);
 }

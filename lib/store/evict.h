@@ -1,5 +1,5 @@
 /*
- * evict.h - items evicted by the hands of their class.
+ * evict.h - evicts items that the policy of their class chooses (eviction.h).
  *
  * Thread: the core named.
  */
@@ -8,9 +8,9 @@
 
 #include "unlink.h"
 
-/* Evict up to max items of a class, EVICT_SLICE at most. Returns how many. */
-uint32_t evict_by_hand(struct store_core *sc, uint32_t class, uint32_t max);
-/* The same for want of memory: the rebalancer counts these evictions. */
+/* Evicts up to max items of a class, EVICT_SLICE at most. Returns how many. */
+uint32_t evict_chosen(struct store_core *sc, uint32_t class, uint32_t max);
+/* Evicts as evict_chosen, for want of memory: the rebalancer counts these evictions. */
 uint32_t evict_for_memory(struct store_core *sc, uint32_t class, uint32_t max);
 
 /* Evicts as unlink_victim does, and offers the item to the tier first. UNLINKED_LATER: the item

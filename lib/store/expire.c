@@ -2,8 +2,8 @@
  * expire.c - a class that needs memory takes what has expired first.
  *
  * The hand of expiry passes EXPIRY_PACE objects for each that is wanted, and EXPIRY_WORTH more for
- * each that it finds expired. So it goes on while a sixteenth of what it passes has expired, and
- * costs next to nothing where nothing does.
+ * each that it finds expired. So it continues while a sixteenth of the objects passed has expired,
+ * and costs next to nothing where none has.
  */
 #include "expire.h"
 #include "item_access.h"
@@ -12,8 +12,8 @@
 /* Items ahead that are prefetched. */
 #define AHEAD 8u
 
-/* How many objects of the class an item leaves: of a value in chunks all of them do, not only the
- * one that was looked at. */
+/* Returns how many objects of the class an item frees: a value in chunks frees all of its objects,
+ * not only the one under the hand. */
 static uint32_t
 objects_left(const struct store *st, uint32_t class, const struct item *it)
 {
@@ -48,7 +48,7 @@ evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 	return done;
 }
 
-/* Those of some objects that have expired are evicted; when others will is noted. */
+/* Evicts those of the objects whose items have expired, and notes when the others expire. */
 static uint32_t
 expire_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
 {
@@ -108,7 +108,7 @@ expire_idle(struct store_core *sc)
 	sc->idle_expiry = done < want ? 0 : sc->idle_expiry - want;
 }
 
-/* Such a part of all memory was evicted since. */
+/* Expiry is enough if no hand evicted while this part of all memory was evicted elsewhere. */
 #define ENOUGH_PARTS 16u
 
 bool

@@ -8,12 +8,12 @@
 
 #include "store_state.h"
 
-/* Evict up to so many expired items of a class, or a look's more. Returns how many left. */
+/* Evicts up to want expired items of a class, or one look more. Returns how many left. */
 uint32_t expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want);
 /* This turn's share of sc->idle_expiry. */
 void expire_idle(struct store_core *sc);
-/* Has a class of items that expire all it needs from them? Its hands have evicted nothing, and it
- * got no page, for some time. */
+/* True if expiry alone frees all that the class needs: for some time its hands have evicted
+ * nothing, and it got no page. */
 bool expiry_is_enough(const struct slab *sl, const struct slab_class *c);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * geometry.h - which buckets a key has while the index is resized, and how a resize goes on.
+ * geometry.h - the buckets of a key while the index is resized, and the progress of a resize.
  *
  * Shape:  buckets are migrated from the top when the index grows, from the bottom when it shrinks.
  *         A key has its old bucket until that is migrated, then the new one in its place; so it is

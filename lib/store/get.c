@@ -3,20 +3,15 @@
  *
  * A get from memory waits twice: for the primary bucket and for the item. If the tag is not in the
  * primary bucket, a clear overflow bit means a miss; a set one means a third wait, for the
- * alternate bucket. A batch takes these steps in groups of keys, each group a step behind the one
- * before, so that memory answers one group while others are worked on.
+ * alternate bucket. A caller with several keys takes each step for all of them before the next.
  */
 #include "account.h"
+#include "eviction.h"
 #include "item_access.h"
 
-/* Bytes of an item that are prefetched, in one cache line or two: header and key of 16 bytes; and,
- * if the value is read next, a value of 32 bytes. */
-#define HEAD_BYTES  24u
-#define WHOLE_BYTES 56u
-
-/* Keys of a group: memory answers the first while the last ones are asked for. */
-#define GROUP 32u
-#define STEPS 4u /* of a lookup, each with another group; a power of two */
+/* Bytes of an item that are prefetched, in one cache line or two: header, key of 16 bytes, and
+ * value of 32 bytes. */
+#define AHEAD_BYTES 56u
 
 uint64_t
 store_hash(const struct store_core *sc, struct view key)
@@ -37,7 +32,8 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	p->seq = place.seq;
 	p->tag = place.tag;
 	p->state = PROBE_PENDING;
-	/* During a resize ref holds the alternate bucket; else the tag tells it when needed. */
+	/* During a resize ref holds the alternate bucket; otherwise the tag yields it when
+	 * needed. */
 	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
 		p->ref = place.alternate;
 	prefetch(index_bucket(&st->ix, place.primary));
@@ -62,8 +58,7 @@ probe_alternate_bucket(const struct store *st, const struct probe *p)
 
 /* Note the item in the first of the slots whose tag matches. */
 static inline enum probe_state
-probe_note_candidate(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits,
-		     uint32_t ahead)
+probe_note_candidate(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits)
 {
 	const uint32_t slot = (uint32_t)__builtin_ctz(hits);
 	const uint32_t ref = bucket_ref(b, slot);
@@ -79,18 +74,19 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	p->slot = (uint8_t)slot;
 	p->ref = ref;
 	prefetch(it);
-	prefetch(it + ahead - 1);
+	prefetch(it + AHEAD_BYTES - 1);
 	return PROBE_CANDIDATE;
 }
 
-/* Is the geometry the one that the place was computed with? Else a miss does not count. */
+/* True if the geometry is still the one that the place was computed with. Otherwise a miss does not
+ * count. */
 static inline bool
 probe_is_current(const struct store *st, const struct probe *p)
 {
 	return likely(atomic_load_explicit(&st->ix.seq, memory_order_relaxed) == p->seq);
 }
 
-/* No slot of the primary bucket has the tag. Is that a miss? */
+/* True if the probe is a miss when no slot of the primary bucket has its tag. */
 static inline bool
 probe_ends_in_primary(const struct store *st, const struct probe *p, const struct bucket *primary,
 		      uint32_t version)
@@ -102,14 +98,14 @@ probe_ends_in_primary(const struct store *st, const struct probe *p, const struc
 }
 
 static inline enum probe_state
-probe_primary(const struct store *st, struct probe *p, uint32_t ahead)
+probe_primary(const struct store *st, struct probe *p)
 {
 	const struct bucket *primary = index_bucket(&st->ix, p->bucket);
 	const uint32_t version = version_open(primary);
 	const uint32_t hits = bucket_match(primary, p->tag);
 
 	if (hits != 0)
-		return probe_note_candidate(st, p, primary, hits, ahead);
+		return probe_note_candidate(st, p, primary, hits);
 	if (unlikely(p->state != PROBE_PENDING)) /* the step is taken a second time */
 		return (enum probe_state)p->state;
 	if (probe_ends_in_primary(st, p, primary, version)) {
@@ -137,9 +133,9 @@ probe_misses_still(const struct store *st, const struct probe *p)
 	return bucket_match(primary, p->tag) == 0 && probe_ends_in_primary(st, p, primary, version);
 }
 
-/* Both buckets are read, after both versions, as in index_find. */
+/* Reads both buckets, after both versions, as index_find does. */
 static inline void
-probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
+probe_alternate(const struct store *st, struct probe *p)
 {
 	if (p->state != PROBE_ALTERNATE)
 		return;
@@ -157,7 +153,7 @@ probe_alternate(const struct store *st, struct probe *p, uint32_t ahead)
 	if (alternate_hits != 0) {
 		const uint32_t other = p->ref;
 
-		if (likely(probe_note_candidate(st, p, alternate, alternate_hits, ahead) ==
+		if (likely(probe_note_candidate(st, p, alternate, alternate_hits) ==
 			   PROBE_CANDIDATE)) {
 			p->bucket = other;
 			p->tag |= TAG_DISPLACED;
@@ -187,8 +183,8 @@ find_at(struct store_core *sc, struct view key, struct place *place)
 	return ref;
 }
 
-/* Look the key up from the start. A candidate has replaced what the place is made of: then the key
- * is hashed again. */
+/* Looks the key up from the start. A candidate has overwritten the fields of the place: then the
+ * key is hashed again. */
 static uint32_t
 find(struct store_core *sc, const struct probe *p, struct view key)
 {
@@ -205,10 +201,7 @@ find(struct store_core *sc, const struct probe *p, struct view key)
 void
 store_read_missed(struct store_core *sc, uint64_t hash)
 {
-	struct slab *sl = &sc->store->slab;
-
-	if (sl->probation && asked_notes(sl->asked, hash))
-		asked_missed(sl->asked, hash);
+	eviction_missed(&sc->store->slab, hash);
 }
 
 static __attribute__((noinline)) const struct item *
@@ -253,9 +246,9 @@ get_item(struct store_core *sc, uint32_t ref, struct view key, uint32_t generati
 	return it;
 }
 
-/* Is the item still in its slot? Tag and reference tell, since a reference is reused in a later
- * turn only. A resize changes them, too: it clears the slot before a writer can use the key's new
- * bucket (migrate.c). */
+/* True if the item is still in its slot. Tag and reference suffice, since a reference is reused in
+ * a later turn only. A resize changes them, too: it clears the slot before a writer can use the
+ * key's new bucket (migrate.c). */
 static inline bool
 probe_is_valid(const struct store *st, const struct probe *p)
 {
@@ -264,8 +257,8 @@ probe_is_valid(const struct store *st, const struct probe *p)
 	return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;
 }
 
-/* The candidate if it has the key, else the item that a lookup finds. Out of line: few items have
- * optional fields, and the others come here once a reference stamp. */
+/* Returns the candidate if it has the key, else the item that a lookup finds. Out of line: few
+ * items have optional fields, and the others need it once a reference stamp. */
 static __attribute__((noinline)) const struct item *
 probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key,
 		   uint32_t generation)
@@ -275,8 +268,8 @@ probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key
 	return get_item(sc, same ? p->ref : find(sc, p, key), key, generation);
 }
 
-/* The same. One compare recognises most hits: a simple item of this flush generation, with the
- * present reference stamp and a key of this length. */
+/* Returns the item of a probe, or NULL. One compare recognises most hits: a simple item of this
+ * flush generation, with the present reference stamp and a key of this length. */
 static inline const struct item *
 probe_resolve(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
@@ -286,18 +279,6 @@ probe_resolve(const struct store_get_batch *batch, const struct probe *p, struct
 		   bytes_same(it->body, key.data, key.len)))
 		return it;
 	return probe_resolve_slow(batch->core, p, key, batch->generation);
-}
-
-/* The last step of store_get_many. This core wrote nothing since the first, so an item that was
- * there then is a valid answer: writes of other cores since then count as later. */
-static inline const struct item *
-probe_finish(const struct store_get_batch *batch, const struct probe *p, struct view key)
-{
-	if (p->state == PROBE_CANDIDATE)
-		return probe_resolve(batch, p, key);
-	return p->state == PROBE_MISS
-		       ? missed(batch->core, key)
-		       : get_item(batch->core, find(batch->core, p, key), key, batch->generation);
 }
 
 /* ---- the interface ---- */
@@ -311,7 +292,7 @@ store_probe(const struct store_core *sc, struct probe *p, struct view key)
 bool
 store_probe_primary(const struct store_core *sc, struct probe *p)
 {
-	return probe_primary(sc->store, p, WHOLE_BYTES) == PROBE_ALTERNATE;
+	return probe_primary(sc->store, p) == PROBE_ALTERNATE;
 }
 
 bool
@@ -332,7 +313,7 @@ store_probe_primary_to_write(const struct store_core *sc, struct probe *p)
 void
 store_probe_alternate(const struct store_core *sc, struct probe *p)
 {
-	probe_alternate(sc->store, p, WHOLE_BYTES);
+	probe_alternate(sc->store, p);
 }
 
 struct store_get_batch
@@ -423,73 +404,6 @@ bool
 store_is_fetched(const struct store_core *sc, const struct item *it)
 {
 	return (item_head(it) & ITEM_FETCHED) != 0;
-}
-
-/* ---- batches ---- */
-
-/* Keys of a batch that take their steps together. */
-struct key_group {
-	struct probe probes[GROUP];
-	const struct view *keys;
-	uint32_t count;
-	uint32_t alternates; /* bit i: key i is to be looked for in its alternate bucket */
-};
-
-static inline void
-group_start(const struct store *st, struct key_group *g, const struct view *keys, uint32_t count)
-{
-	g->keys = keys;
-	g->count = count < GROUP ? count : GROUP;
-	g->alternates = 0;
-	for (uint32_t i = 0; i < g->count; i++)
-		probe_start(st, &g->probes[i], keys[i]);
-}
-
-static inline void
-group_probe_primary(const struct store *st, struct key_group *g)
-{
-	for (uint32_t i = 0; i < g->count; i++)
-		if (probe_primary(st, &g->probes[i], HEAD_BYTES) == PROBE_ALTERNATE)
-			g->alternates |= 1u << i;
-}
-
-static inline void
-group_probe_alternate(const struct store *st, struct key_group *g)
-{
-	for (uint32_t left = g->alternates; left != 0; left &= left - 1)
-		probe_alternate(st, &g->probes[__builtin_ctz(left)], HEAD_BYTES);
-}
-
-static inline void
-group_finish(const struct store_get_batch *batch, const struct key_group *g,
-	     const struct item **items)
-{
-	for (uint32_t i = 0; i < g->count; i++)
-		items[i] = probe_finish(batch, &g->probes[i], g->keys[i]);
-}
-
-/* Flattened, or gcc does not inline the hash of a short key, and the batch takes a tenth longer. */
-__attribute__((flatten)) void
-store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
-	       const struct item **items)
-{
-	const struct store *st = sc->store;
-	const struct store_get_batch batch = store_get_batch_begin(sc);
-	const uint32_t groups = (count + GROUP - 1) / GROUP;
-	struct key_group group[STEPS];
-
-	/* In round n group n takes the first step, group n - 1 the second one, and so on. Below 0
-	 * the number wraps: there is no such group. */
-	for (uint32_t n = 0; n < groups + STEPS - 1; n++) {
-		if (n < groups)
-			group_start(st, &group[n % STEPS], keys + n * GROUP, count - n * GROUP);
-		if (n - 1 < groups)
-			group_probe_primary(st, &group[(n - 1) % STEPS]);
-		if (n - 2 < groups)
-			group_probe_alternate(st, &group[(n - 2) % STEPS]);
-		if (n - 3 < groups)
-			group_finish(&batch, &group[(n - 3) % STEPS], items + (n - 3) * GROUP);
-	}
 }
 
 struct view

@@ -5,9 +5,9 @@
  *
  * Shape:  groups of eight entries of 16 bits. An entry is 15 bits of the hash, and one that is set
  *         if the item was on probation; 0 is none. A new entry pushes out the oldest one of its
- *         group, so entries need no other ageing. A class uses so many groups that its ghosts are
- *         seven for eight objects, as far as there are groups: a key that comes back later than
- *         that was not evicted too early. Its hash names the one of them. Classes may share groups.
+ *         group, so entries need no other ageing. A class uses groups for seven ghosts to eight
+ *         objects, as far as there are groups: a key that returns later than that was not evicted
+ *         too early. Its hash chooses one of the class's groups. Classes may share groups.
  *
  * Owner:  the image (image.h). What it holds at first does not matter.
  *
@@ -45,8 +45,8 @@ struct ghost_range {
 
 enum ghost { GHOST_NONE, GHOST_OF_KEPT, GHOST_OF_NEW };
 
-/* Of a class of so many objects. A range changes seldom, and by a 16th: its ghosts are lost
- * then. */
+/* Returns the groups of a class with this number of objects. The range changes rarely, by a 16th at
+ * a time; the ghosts of the class are lost then. */
 static inline struct ghost_range
 ghosts_of_class(const struct ghosts *g, uint32_t class, uint32_t objects)
 {
@@ -99,8 +99,8 @@ ghost_add(struct ghost_group *group, uint64_t hash, enum ghost kind)
 	}
 }
 
-/* A bit in each entry of a word that is this one but for its kind, and perhaps in entries above
- * such a one, by a borrow. */
+/* Returns a bit in each entry of a word that equals this one except for its kind, and perhaps in
+ * entries above such a one, by a borrow. */
 static inline uint64_t
 ghosts_alike(uint64_t word, uint64_t entry)
 {
@@ -110,7 +110,7 @@ ghosts_alike(uint64_t word, uint64_t entry)
 	return (differs - each) & ~differs & each << (GHOST_BITS - 1);
 }
 
-/* Take out the key's ghost; the latest one if it has several. */
+/* Removes the key's ghost and returns its kind; the latest ghost if it has several. */
 static inline enum ghost
 ghost_take(struct ghost_group *group, uint64_t hash)
 {

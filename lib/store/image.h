@@ -35,7 +35,7 @@ struct image_header {
 
 enum image_state { IMAGE_DIRTY = 1, IMAGE_CLEAN };
 
-/* What is written at the end. */
+/* The part of the image that a stop writes last. */
 struct image_left {
 	_Atomic uint32_t state; /* enum image_state */
 	uint32_t reserved;
@@ -46,7 +46,7 @@ struct image_balance {
 	uint64_t items, bytes, flushed, flushed_bytes; /* in the index; of those, flushed */
 };
 
-/* What struct store and the cores knew. */
+/* The fields of struct store and of its cores that outlive the process. */
 struct image_record {
 	uint64_t seed, due_flush;
 	uint32_t generation, seq, bucket_count, new_count, first_seq;
@@ -80,8 +80,8 @@ image_left(void *image)
 	return (struct image_left *)(void *)((uint8_t *)image + IMAGE_STATE_AT);
 }
 
-/* All that an attach trusts is summed in pieces: tables, the states of pages that have a class, the
- * index. A page's states are summed as far as its class reads them; the page table is bound. */
+/* An attach trusts what is summed in pieces: the tables, the states of pages that have a class, and
+ * the index. A page's states are summed as far as its class reads them; the page table is bound. */
 #define IMAGE_PIECE_BYTES (1u << 20)
 uint64_t image_pieces(const struct store *st);
 /* The share of a piece in the sum of all. */

@@ -180,7 +180,7 @@ index_unlock(const struct index *ix, const struct place *p)
 	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 }
 
-/* The place without the alternate bucket, unless that is at hand. */
+/* Returns the place without the alternate bucket, unless the geometry has already yielded it. */
 static inline struct place
 primary_place(const struct index *ix, uint64_t hash)
 {
@@ -213,7 +213,7 @@ lock_primary(const struct index *ix, uint64_t hash)
 	return p;
 }
 
-/* One of the key's buckets, with its tag as it stands there. */
+/* Returns one of the key's buckets, with the key's tag as that bucket stores it. */
 static inline struct spot
 spot_in(const struct index *ix, const struct place *p, bool alternate)
 {
@@ -298,7 +298,7 @@ index_unlock_key(const struct index *ix, const struct key_lock *lock)
 uint32_t
 bucket_empty_slot(const struct bucket *b)
 {
-	/* Tag 0 is an empty slot or a tombstone; only the reference tells. */
+	/* Tag 0 is an empty slot or a tombstone; only the reference separates the two. */
 	for (uint32_t free = bucket_match(b, 0); free != 0; free &= free - 1) {
 		const uint32_t slot = (uint32_t)__builtin_ctz(free);
 

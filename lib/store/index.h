@@ -50,15 +50,15 @@ struct index {
 struct spot {
 	struct bucket *bucket; /* NULL: nowhere */
 	uint32_t slot;
-	uint16_t tag; /* as it stands there */
+	uint16_t tag; /* as the bucket stores it */
 };
 
-/* The index has the first pages of the arena; */
+/* Gives the index the first pages of the arena. */
 void index_bind(struct index *ix, const struct arena *arena);
-/* it begins with so many buckets in them, which are zero. */
+/* Begins with this many buckets, all zero. */
 void index_init(struct index *ix, uint32_t bucket_count, uint64_t seed);
 
-/* One more than the number of the last bucket that may hold an item. */
+/* Returns one more than the number of the last bucket that may hold an item. */
 uint32_t index_bucket_end(const struct index *ix);
 /* Number of buckets, after the resize if one is under way. */
 uint32_t index_bucket_target(const struct index *ix);
@@ -70,7 +70,7 @@ index_bucket_count(const struct index *ix)
 	return atomic_load_explicit(&ix->bucket_count, memory_order_acquire);
 }
 
-/* Does the resize under way make it larger? For the core that has the resize's lock. */
+/* True if the resize under way makes the index larger. For the core that has the resize's lock. */
 static inline bool
 index_grows(const struct index *ix)
 {
@@ -91,21 +91,21 @@ index_hash(const struct index *ix, struct view key)
 	return hash_bytes(key.data, key.len, ix->seed);
 }
 
-/* n spread evenly over 0..below-1, by a product instead of a division. */
+/* Spreads n evenly over 0..below-1, by a product instead of a division. */
 static inline uint32_t
 spread(uint32_t n, uint32_t below)
 {
 	return (uint32_t)((uint64_t)n * below >> 32);
 }
 
-/* A tag's share of all positions: those of a key's two buckets add up to it. */
+/* Returns the sum of the positions of a key's two buckets, which its tag decides. */
 static inline uint32_t
 tag_position(uint16_t tag)
 {
 	return (tag & ~(uint32_t)TAG_DISPLACED) * 0x9e3779b1u;
 }
 
-/* The alternate bucket of what lies in this one under this tag; its own inverse. */
+/* Returns the alternate bucket of an item in this bucket under this tag; its own inverse. */
 static inline uint32_t
 bucket_alternate(uint32_t bucket_count, uint32_t bucket, uint16_t tag)
 {
@@ -158,7 +158,7 @@ place_among(uint32_t bucket_count, uint64_t hash)
 	return p;
 }
 
-/* The same during a resize. */
+/* Computes a place as index_place does, during a resize. */
 struct place index_place_resizing(const struct index *ix, uint64_t hash);
 
 static inline struct place
@@ -281,13 +281,12 @@ void index_lock_key(const struct index *ix, struct view key, uint64_t hash, enum
 		    struct key_lock *lock);
 void index_unlock_key(const struct index *ix, const struct key_lock *lock);
 
-/* Under both locks: the slot of the key; */
+/* Return, under both locks, the slot of the key, the slot with this reference, and an empty slot,
+ * in the primary bucket if it has one. */
 struct spot index_spot_of_key(const struct index *ix, const struct place *p, struct view key);
-/* the slot with this reference; */
 struct spot index_spot_of_ref(const struct index *ix, const struct place *p, uint32_t ref);
-/* an empty slot, in the primary bucket if it has one. */
 struct spot index_spot_empty(const struct index *ix, const struct place *p);
-/* Under both locks: an item goes to an empty slot of its other bucket. */
+/* Moves an item to an empty slot of its other bucket, under both locks. */
 void bucket_move(struct bucket *from, uint32_t slot, struct bucket *to, uint32_t empty);
 /* Fill a slot: in the primary bucket under its lock, in the alternate bucket under both locks. */
 void index_put(const struct index *ix, const struct place *p, struct spot spot, uint32_t ref);

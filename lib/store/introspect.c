@@ -123,7 +123,7 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	/* The item may be the one that was stored last in its page. */
 	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
 
-	/* Its reference bit may not be set yet (item_set_reference_stamp). */
+	/* The reference bit of a stamped item may not be set yet (item_set_reference_stamp). */
 	if ((item_head(it) & ITEM_REFERENCE_STAMP) == slab_reference_stamp(sl) ||
 	    slab_is_referenced(sl, ref) || since_s > sc->now_s)
 		return 0;

@@ -35,9 +35,9 @@ struct store_cursor {
 	bool done;
 };
 
-/* The next items, at most max. cursor.done is the end, 0 items is not. A key that is there all the
- * time comes once, whatever others write, as long as no more than WALKS_MAX walks are under way and
- * this one does not pause for WALK_PAUSE_MAX_S (walks.h). The walk always ends; it sets no
+/* Returns the next items, at most max. cursor.done is the end, 0 items is not. A key that stays
+ * cached is shown once, independent of writes, as long as no more than WALKS_MAX walks are under
+ * way and this one does not pause for WALK_PAUSE_MAX_S (walks.h). The walk always ends; it sets no
  * reference bit. */
 uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
@@ -80,7 +80,7 @@ uint32_t store_class_count_mt(const struct store *store);
 /* 0: the item is not the store's. */
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
 
-/* The same in a few instructions, for a caller that needs it with every get. */
+/* Maps an item to its class in a few instructions, for a caller that needs it with every get. */
 struct store_class_map {
 	const uint8_t *items;   /* where the first page begins */
 	const uint8_t *classes; /* of the first page; each further one is stride bytes on */
@@ -90,14 +90,15 @@ struct store_class_map {
 
 void store_class_map(const struct store *store, struct store_class_map *map);
 
-/* Or does it lie elsewhere? */
+/* True if the item is one of the store's; false if it lies elsewhere, as an answer of the tier
+ * does. */
 static inline bool
 store_has_item(const struct store_class_map *map, const struct item *it)
 {
 	return (size_t)((const uint8_t *)it - map->items) < map->bytes;
 }
 
-/* Of the store's items. */
+/* Returns the class of an item of the store. */
 static inline uint32_t
 store_class_lookup(const struct store_class_map *map, const struct item *it)
 {
@@ -114,12 +115,12 @@ void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t no
 
 /* ---- memory ---- */
 
-/* Use no more than so many bytes of memory_bytes. Pages beyond are evacuated in the turns that
+/* Limits the store to this many bytes of memory_bytes. Pages beyond are evacuated in the turns that
  * follow, except those that every store needs: the reserve, the index and a few. False: less than
  * STORE_LIMIT_MIN, or more than memory_bytes. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
-/* Is a value of so many bytes too large under the present limit? */
+/* True if a value of this length is too large under the present limit. */
 bool store_too_large(const struct store_core *sc, uint32_t value_len);
 /* Memory that all values begun and not ended should take together, at most: a quarter of the
  * present limit, or one value of the largest size. */

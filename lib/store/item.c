@@ -2,6 +2,7 @@
  * item.c - the fields of an item, its value in chunks, its status and reference bits.
  */
 #include "item_access.h"
+#include "eviction.h"
 
 struct view
 item_key(const struct item *it)
@@ -106,7 +107,7 @@ item_take_ghost(struct store_core *sc, uint32_t class, struct ghost_group *ghost
 	struct slab_class *c = &sc->store->slab.classes[class];
 
 	atomic_fetch_add_explicit(&c->passed, PASSED_USED, memory_order_relaxed);
-	evictions_returned(ghost == GHOST_OF_NEW ? &c->probation.young : &c->probation.kept);
+	evictions_returned(ghost == GHOST_OF_NEW ? &c->evictions.of_new : &c->evictions.of_kept);
 	count(sc, STORE_GHOSTS_RETURNED, ghost == GHOST_OF_NEW);
 	return ghost;
 }
@@ -119,9 +120,11 @@ item_judge_newcomer(struct store_core *sc)
 	const uint32_t class = slab_class_of_ref(sl, n.ref);
 
 	sc->newcomer.ghosts = NULL;
-	if (unlikely(asked_notes(sl->asked, n.hash)))
-		asked_stored(sl->asked, n.hash);
-	if (unlikely(item_take_ghost(sc, class, n.ghosts, n.hash) == GHOST_OF_NEW))
+	eviction_stored(sl, n.hash);
+
+	const enum ghost ghost = item_take_ghost(sc, class, n.ghosts, n.hash);
+
+	if (unlikely(ghost != GHOST_NONE) && sl->policy->returned(ghost) == OBJECT_KEPT)
 		slab_end_probation(sl, n.ref);
 }
 
@@ -157,9 +160,9 @@ store_win(struct store_core *sc, const struct item *it)
 	return item_set_status_once((struct item *)it, ITEM_WON);
 }
 
-/* The right to win goes to the new version, so the old one is marked as won: a reader of it must
- * not win a second time. That reader is told that another has won, although none may have; the next
- * one wins. */
+/* Hands the right to win to the new version, and marks the old one as won: a reader of it must not
+ * win a second time. That reader sees that another has won, although none may have; the next one
+ * wins. */
 uint32_t
 item_hand_over(struct item *old, uint32_t inherit)
 {

@@ -48,15 +48,15 @@ enum item_form {
 	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: flush generation it was stored in */
 };
 
-/* In the first word, above the short value length: the reference stamp, which tells when the
- * reference bit was set last (slab_states.h; 0 is never). Above that: the status bits. */
+/* The first word has the reference stamp above the short value length: when the reference bit was
+ * set last (slab_states.h; 0 is never). The status bits lie above the stamp. */
 #define ITEM_REFERENCE_STAMP_SHIFT 18u
 #define ITEM_REFERENCE_STAMP_MAX   1023u
 #define ITEM_REFERENCE_STAMP       (ITEM_REFERENCE_STAMP_MAX << ITEM_REFERENCE_STAMP_SHIFT)
 #define ITEM_STATUS_SHIFT          28u
 enum item_status {
 	ITEM_FETCHED = 1u << 28,    /* read or touched since it was stored */
-	ITEM_WON = 1u << 29,        /* a reader was told to make a new value */
+	ITEM_WON = 1u << 29,        /* a reader was asked to make a new value */
 	ITEM_STALE = 1u << 30,      /* a client marked its value as out of date */
 	ITEM_BINARY_KEY = 1u << 31, /* the client wrote the key in base64 */
 	ITEM_STATUS_MASK = 0xfu << 28,

@@ -43,15 +43,14 @@ item_chunks(const struct item *it)
 /* Sum of their class sizes. */
 uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it, enum object_state state);
-/* Its expiry was written after it was in the index. */
+/* Notes the expiry of an item whose expiry was written after it was in the index. */
 void item_note_due(struct store *st, const struct item *it);
 void item_clear_live(struct store *st, struct item *it);
-/* Of a value in so many chunks: its first and its last object come (1) or go (-1) in the counts of
- * their classes. */
+/* Adds by (1 or -1) to the class counts of the first and the last object of a value in chunks. */
 void item_count_parts(struct store *st, const struct item *it, uint32_t chunks, int32_t by);
 /* Free an item that was never published, or whose grace period has passed. */
 void item_free(struct store_core *sc, struct item *it);
-/* The same for its first chunks only. */
+/* Frees the item, and only its first chunks. */
 void item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks);
 
 /* The class whose evictions decide on an item: of its chunks, if it has any. */
@@ -62,7 +61,7 @@ item_class(const struct store *st, const struct item *it)
 					       : slab_class_of_ref(&st->slab, item_ref(st, it));
 }
 
-/* Where its ghost is; NULL: no ghosts are kept. */
+/* Returns the group of ghosts for the item's key; NULL if no ghosts are kept. */
 static inline struct ghost_group *
 item_ghosts(const struct store *st, const struct item *it, uint64_t hash)
 {

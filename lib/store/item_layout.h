@@ -18,7 +18,7 @@
 #include <emmintrin.h>
 
 #define ITEM_UNCHUNKED_MAX SLAB_OBJECT_MAX          /* bytes of an item that is not chunked */
-#define ITEM_CAS_MAX       ((1u << 24) - 1)         /* what the short cas holds */
+#define ITEM_CAS_MAX       ((1u << 24) - 1)         /* the largest short cas */
 #define ITEM_LEN_MAX       (ITEM_PIN_MIN_BYTES - 1) /* and the short length */
 #define ITEM_FORM_SHAPE    0x0fu
 #define ITEM_FLUSH_MASK    0x0fu
@@ -29,7 +29,8 @@ static_assert(ITEM_LEN_MAX << 8 < 1u << ITEM_REFERENCE_STAMP_SHIFT,
 #define ITEM_CHUNK_BYTES   SLAB_OBJECT_MAX
 #define ITEM_CHUNK_PAYLOAD (ITEM_CHUNK_BYTES - (uint32_t)sizeof(struct item_chunk))
 
-/* The low byte of marker tells a chunk from an item, which has its key length there, never 0. */
+/* The low byte of marker separates a chunk from an item, which has its key length there, never
+ * 0. */
 struct item_chunk {
 	_Atomic uint32_t marker; /* 0 */
 	uint32_t owner;          /* reference of the item */
@@ -62,7 +63,7 @@ item_status_bits(const struct item *it)
 	return item_head(it) >> ITEM_STATUS_SHIFT << ITEM_STATUS_SHIFT;
 }
 
-/* Of an unpublished item. A longer value length is in the long part. */
+/* Sets the head of an unpublished item. A longer value length is in the long part. */
 static inline void
 item_set_head(struct item *it, uint32_t status, uint32_t value_len, uint32_t key_len)
 {
@@ -115,7 +116,7 @@ bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 	if (len >= 4)
 		return ((load_u32(a) ^ load_u32(b)) |
 			(load_u32(a + len - 4) ^ load_u32(b + len - 4))) == 0;
-	/* One to three: the first, the middle, the last. */
+	/* One to three words remain: compare the first, the middle and the last. */
 	return a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1];
 }
 
@@ -125,8 +126,8 @@ item_has_key(const struct item *it, struct view key)
 	return item_key_len(it) == key.len && bytes_same(item_key_bytes(it), key.data, key.len);
 }
 
-/* Has the item a key of this length, no optional field, no chunks, this flush generation and this
- * reference stamp? */
+/* True if the item has a key of this length, no optional field, no chunks, this flush generation
+ * and this reference stamp. */
 static inline bool
 item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, uint32_t stamp)
 {
@@ -134,7 +135,7 @@ item_is_fast_hit(const struct item *it, uint32_t key_len, uint32_t generation, u
 		((it->cas_form ^ generation << ITEM_FLUSH_SHIFT) & 0xff)) == 0;
 }
 
-/* For items whose form has the field. */
+/* Returns the address of the field, of an item whose form has it. */
 static inline uint8_t *
 item_long_at(const struct item *it)
 {

@@ -23,7 +23,7 @@ item_is_simple(const struct item *it)
 	return (it->cas_form & fields) == 0;
 }
 
-/* Of a simple item. */
+/* Returns the lengths of a simple item. */
 static inline struct item_lengths
 item_simple_lengths(const struct item *it)
 {
@@ -40,7 +40,7 @@ item_simple_make(void *memory, struct item_lengths lengths)
 {
 	struct item *it = memory;
 
-	/* Relaxed: nobody else sees it. */
+	/* Relaxed: no other core sees the item yet. */
 	atomic_store_explicit(&it->head, lengths.value_len << 8 | lengths.key_len,
 			      memory_order_relaxed);
 	it->cas_form = 0;

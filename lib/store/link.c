@@ -7,6 +7,7 @@
  */
 #include "link.h"
 #include "account.h"
+#include "eviction.h"
 #include "item_access.h"
 #include "memory.h"
 #include "new_version.h"
@@ -23,8 +24,8 @@
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_ADD_FIELDS };
 
-/* Is the value to be stored as stale, since the version that is there is a later one? The client
- * read .cas with the version that its value was made from; a lower number is an earlier version. */
+/* True if the value is stored as stale, since a later version is cached. The client read .cas with
+ * the version that its value was made from; a lower number is an earlier version. */
 static bool
 stores_stale(const struct store_conditions *asked, const struct item *old)
 {
@@ -46,7 +47,7 @@ compare(struct link *link, const struct item *old)
 	return STORE_OK;
 }
 
-/* May the write go ahead over this version? old is NULL if none is alive. */
+/* Decides if the write may replace this version; old is NULL if none is alive. */
 static enum store_result
 judge(struct link *link, const struct item *old)
 {
@@ -64,7 +65,7 @@ judge(struct link *link, const struct item *old)
 	}
 }
 
-/* Was the item made from the version that is there? Or, if it is to be made now: can it be? */
+/* True if the new item was made from the version that is cached, or can be made from it now. */
 static bool
 still_fits(struct store_core *sc, struct link *link, const struct item *old)
 {
@@ -173,7 +174,7 @@ retire(struct store_core *sc, struct item *old, bool alive)
 	retire_list_add(sc, old);
 }
 
-/* What a write found under its key. */
+/* The result of a write's search for its key. */
 struct found {
 	struct spot spot; /* of the old version; without one, the empty slot to fill */
 	struct item *old; /* NULL: none */
@@ -205,7 +206,7 @@ find_slot(struct store_core *sc, struct link *link, const struct place *place, b
 	return force && !set_fields(sc, link, place->tag, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
 }
 
-/* The same, and the tier has no copy of the key from now on. */
+/* Takes an empty slot, as find_slot does; after it the tier has no copy of the key. */
 static enum step
 take_slot(struct store_core *sc, struct link *link, const struct place *place, bool force,
 	  struct found *found)
@@ -233,7 +234,7 @@ refuse(struct store_core *sc, const struct link *link, const struct found *found
 	return STEP_REFUSED;
 }
 
-/* Under the locks: is the item to be published, and where? */
+/* Decides, under the locks, if and where the item is published. */
 static enum step
 decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bool force,
        struct found *found)
@@ -252,7 +253,7 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 
 	const struct item *alive = found->alive ? found->old : NULL;
 
-	/* Where a slot has the key, be it of a dead version, the tier has none. */
+	/* A slot of the key, even with a dead version, means that the tier has no copy. */
 	if (unlikely(link->claim != NULL) && found->old != NULL) {
 		link->result = STORE_EXISTS;
 		return STEP_REFUSED;
@@ -273,28 +274,15 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 	return found->old != NULL ? STEP_DONE : take_slot(sc, link, &lock->place, force, found);
 }
 
-/* A new key is on probation, unless its ghost says that it was evicted from there too early. */
-static inline enum object_state
-state_without_ghost(const struct slab *sl, uint32_t class, uint64_t hash)
-{
-	const struct slab_class *c = &sl->classes[class];
-
-	if (likely(!probation_skips(slab_probation_step(c), hash)))
-		return OBJECT_NEW;
-	return slab_probation_is_asked(c) ? OBJECT_USED : OBJECT_KEPT;
-}
-
 static __attribute__((noinline)) enum object_state
 state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
 {
 	const struct store *st = sc->store;
 	const uint32_t class = item_class(st, it);
 
-	if (unlikely(asked_notes(st->slab.asked, hash)))
-		asked_stored(st->slab.asked, hash);
-	if (item_take_ghost(sc, class, item_ghosts(st, it, hash), hash) == GHOST_OF_NEW)
-		return OBJECT_KEPT;
-	return state_without_ghost(&st->slab, class, hash);
+	eviction_stored(&sc->store->slab, hash);
+	return eviction_insert(&st->slab, class, hash,
+			       item_take_ghost(sc, class, item_ghosts(st, it, hash), hash));
 }
 
 /* An update is a use of its key: a key that is read and then written stays as long as one that is
@@ -306,8 +294,6 @@ first_state(struct store_core *sc, const struct link *link, const struct found *
 
 	if (found->alive)
 		return OBJECT_USED;
-	if (!st->slab.probation)
-		return OBJECT_KEPT;
 	if (found->old == NULL)
 		return state_of_new(sc, link->item, link->hash);
 	return slab_state(&st->slab, item_ref(st, found->old)) == OBJECT_NEW ? OBJECT_NEW
@@ -375,20 +361,29 @@ replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lo
 	return true;
 }
 
-/* Its ghosts are asked for now, and looked at with the next one: their cache line is one of many,
- * and mostly another core has written it. */
+/* Prefetches the ghosts of a new item's key, if the policy has any; they are checked with the next
+ * new item. Their cache line is one of many, and mostly another core wrote it last. */
 static inline void
 note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64_t hash)
 {
 	struct ghost_group *ghosts = item_ghosts(sc->store, it, hash);
 
+	if (ghosts == NULL)
+		return;
 	prefetch(ghosts);
 	if (sc->newcomer.ghosts != NULL)
 		item_judge_newcomer(sc);
 	sc->newcomer = (struct newcomer){.ghosts = ghosts, .hash = hash, .ref = ref};
 }
 
-/* Under the locks: where there is none. */
+/* Out of line: a replacement, the commonest write, needs none of its registers. */
+static __attribute__((noinline)) enum object_state
+state_of_simple(const struct slab *sl, uint32_t ref, uint64_t hash)
+{
+	return eviction_insert(sl, slab_class_of_ref(sl, ref), hash, GHOST_NONE);
+}
+
+/* Inserts a simple item, under the locks, for a key without a slot. */
 static inline bool
 insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struct key_lock *lock)
 {
@@ -408,15 +403,10 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 		tier_shadow(sc, hash, generation, NULL);
 	it->cas_form = (uint32_t)(floor + 1) << 8 | (generation << ITEM_FLUSH_SHIFT & 0xff);
 	account_in_simple(sc, ref, it, generation);
-	slab_set_live(
-		&st->slab, ref,
-		st->slab.probation
-			? state_without_ghost(&st->slab, slab_class_of_ref(&st->slab, ref), hash)
-			: OBJECT_KEPT);
+	slab_set_live(&st->slab, ref, state_of_simple(&st->slab, ref, hash));
 	protocol_gap();
 	index_put(&st->ix, &lock->place, spot, ref);
-	if (st->slab.probation)
-		note_newcomer(sc, it, ref, hash);
+	note_newcomer(sc, it, ref, hash);
 	return true;
 }
 

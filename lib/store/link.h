@@ -20,21 +20,21 @@ struct link {
 	struct item *item;
 	uint64_t hash;
 	struct store_conditions conditions;
-	const struct store_claim *claim; /* of a tier's copy; NULL: it is a client's write */
-	struct rmw *rmw; /* how the item is made from an old version; NULL: it is not */
+	const struct store_claim *claim; /* of a tier's copy; NULL: the write is a client's */
+	struct rmw *rmw; /* how the item is made from an old version; NULL: from none */
 	uint32_t expect; /* with rmw: reference of the version that the item was made from, and that
 			  * it replaces; 0: it is made under the lock, from the version found */
-	uint32_t status; /* status bits of the item (enum item_status); */
-	uint32_t inherit; /* those that it takes from the old version; without rmw: ITEM_WON if the
+	uint32_t status; /* status bits of the item (enum item_status) */
+	uint32_t inherit; /* status bits taken from the old version; without rmw: ITEM_WON if the
 			   * item is stored as stale, else 0 */
-	uint32_t missing; /* optional fields that it must have and has not */
+	uint32_t missing; /* optional fields that the item must have and lacks */
 	enum store_result result;
 	uint32_t generation; /* flush generation by which the old version was alive or dead */
 };
 
 enum link_verdict link_item(struct store_core *sc, struct link *link);
-/* The same for an unconditional set of a simple item, in a third of the instructions. False: it is
- * another case, and nothing was done. */
+/* Publishes an unconditional set of a simple item, in a third of the instructions of link_item.
+ * False: the case is another one, and nothing was done. */
 bool link_simple(struct store_core *sc, struct item *it, uint64_t hash);
 
 /* Under the lock of a key without a slot: the tier forgets it, or its copy is claimed. False: it
@@ -49,7 +49,7 @@ tier_shadow(struct store_core *sc, uint64_t hash, uint32_t generation,
 	return true;
 }
 
-/* A lookup has missed: the tier forgets the key. False: it is there by now. */
+/* Makes the tier forget a key that a lookup missed. False: the key has been stored since. */
 bool tier_shadow_missed(struct store_core *sc, struct view key, uint64_t hash);
 
 /* ---- rmw.c ---- */

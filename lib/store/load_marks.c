@@ -4,9 +4,9 @@
 #include "load_marks.h"
 #include "store_saved.h"
 
-/* A bit of marks for so many bytes of memory, */
+/* Bytes of memory for each bit of marks. */
 #define BYTES_PER_MARK 16u
-/* but no more and no fewer than these. */
+/* Bounds of the number of marks, as powers of two. */
 #define MARKS_SHIFT_MIN 16u
 #define MARKS_SHIFT_MAX 26u
 
@@ -38,7 +38,8 @@ load_marks_bind(struct store *st, struct region *region, const struct store_conf
 static inline _Atomic uint64_t *
 mark_of(const struct store *st, uint64_t hash, uint64_t *bit)
 {
-	/* Not the bits that choose bucket and tag: keys of one bucket do not share marks. */
+	/* The bits that choose bucket and tag are not used: keys of one bucket do not share
+	 * marks. */
 	const uint64_t n = hash * 0x9e3779b97f4a7c15u >> st->marks.shift;
 
 	*bit = 1ull << n % 64;

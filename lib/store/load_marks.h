@@ -13,15 +13,16 @@
 
 void load_marks_bind(struct store *st, struct region *region, const struct store_config *cfg);
 
-/* Before the slot is cleared. A load that has ended takes no marks, and the core stops asking. */
+/* Mark a key before its slot is cleared. A load that has ended takes no marks, and the core stops
+ * asking. */
 void load_mark(struct store_core *sc, uint64_t hash);
 void load_mark_item(struct store_core *sc, const struct item *it);
-/* After a look at the slots, under the same lock. */
+/* True if a key is marked. Called after its slots were read, under the same lock. */
 bool load_is_marked(const struct store *st, uint64_t hash);
 void load_mark_prefetch(const struct store *st, uint64_t hash);
 
-/* Does the core ask for marks? Evictions that do, are watched, or told to a tier, are
- * done one by one. */
+/* Sets whether the core asks for marks. Evictions that are marked, watched, or reported to a tier
+ * are done one by one. */
 static inline void
 store_core_marks(struct store_core *sc, bool marks)
 {

@@ -26,7 +26,7 @@ struct stretch {
 struct magazine {
 	_Atomic uint32_t count;
 	uint32_t ref[MAGAZINE_MAX];
-	struct stretch clock_stretch, new_stretch; /* what is left of them */
+	struct stretch clock_stretch, new_stretch; /* the rest of each hand's stretch */
 	uint32_t refill; /* objects asked for when it was filled last; 0: it was emptied since */
 	uint32_t evicted_at; /* items linked in the class when this core last evicted there */
 };
@@ -44,8 +44,9 @@ magazine_set(struct magazine *m, uint32_t count)
 	atomic_store_explicit(&m->count, count, memory_order_relaxed);
 }
 
-/* How many objects fill it when it is empty, of a class with this batch: few at first, since each
- * free object names the next one, and the processor waits for the memory of one after the other. */
+/* Returns the number of objects that fill an empty magazine of a class with this batch: few at
+ * first, since each free object names the next one, and the processor waits for their memory one
+ * after the other. */
 static inline uint32_t
 magazine_refill(const struct magazine *m, uint32_t batch)
 {

@@ -27,8 +27,8 @@ stored_since(const struct store_core *sc, uint32_t class)
 	       sc->magazines[class].evicted_at;
 }
 
-/* Each core evicts as many as it stores, so that it stores into what it evicted itself: those
- * objects and their states are in its cache. Only where half of what is to be ahead is missing one
+/* Evicts as many as this core stores, so that it stores into what it evicted itself: those objects
+ * and their states are in its cache. Only where half of the objects wanted ahead are missing one
  * core evicts for all. */
 static void
 evict_ahead(struct store_core *sc, uint32_t class)
@@ -94,8 +94,8 @@ note_need(struct store_core *sc, struct slab_class *c, uint32_t want)
 	atomic_store_explicit(&c->need, need, memory_order_relaxed);
 }
 
-/* Another core has not turned for long: no more fills are begun, so that those begun can be
- * finished. */
+/* True if another core has not turned for long: no more fills are begun, so that pending ones can
+ * finish. */
 static bool
 retire_list_is_full(const struct store_core *sc)
 {
@@ -111,15 +111,15 @@ note_borrowed(struct store_core *sc, uint32_t class)
 	struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[class];
 
-	retire_list_publish(sc); /* what was evicted just now, too */
+	retire_list_publish(sc); /* counts the objects evicted just now, too */
 	if (slab_class_pages(c) > 1 &&
 	    atomic_load_explicit(&c->retired_count, memory_order_relaxed) != 0)
 		atomic_store_explicit(&sl->borrower, class + 1, memory_order_relaxed);
 }
 
-/* Where nothing is evicted, new items leave objects of each class to new versions of those that are
- * there, one to each core: a number counts on and an item can be marked in full memory, as their
- * old objects come back. */
+/* True if the class's last objects, one a core, are left to new versions. Where nothing is evicted
+ * a counter must still count and an item must still be marked in full memory; the old object of
+ * each is freed later. */
 static bool
 is_left_to_versions(struct store_core *sc, uint32_t class, uint32_t leave)
 {
@@ -276,8 +276,8 @@ hold_pages(struct store *st, uint32_t pages)
 	atomic_store_explicit(&st->held, epoch_now(&st->epoch) << 32 | pages, memory_order_relaxed);
 }
 
-/* Is there memory for all of a large value? Half of one would block others that wait. Where the
- * class of chunks has little, pages of other classes are evacuated for it. */
+/* True if there is memory for all of a large value; half of one would block others that wait. Where
+ * the class of chunks has little, pages of other classes are evacuated for it. */
 static bool
 chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
@@ -290,7 +290,7 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
-	/* Also for the last chunks, whose class evicts nothing by itself. */
+	/* The last chunks of a value count, too: their class evicts nothing by itself. */
 	note_need(sc, c, chunks > AHEAD_MIN ? chunks : AHEAD_MIN);
 	retire_list_publish(sc);
 	if (retire_list_is_full(sc))
@@ -318,7 +318,7 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	return chunks_are_free(sl, class, chunks);
 }
 
-/* Has any core retired or pinned objects, which will become free? */
+/* True if any core has retired or pinned objects, which will become free. */
 static bool
 something_returns(const struct store_core *sc)
 {

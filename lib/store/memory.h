@@ -13,7 +13,8 @@
 /* An item with its header, key and chunks, its value unwritten. */
 struct item *item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form);
 
-/* The same without optional fields, if this core's magazine has an object for it. */
+/* Makes an item without optional fields, if this core's magazine has an object for it; else
+ * NULL. */
 static inline struct item *
 item_new_fast(struct store_core *sc, struct view key, uint32_t value_len)
 {
@@ -37,12 +38,12 @@ item_new_fast(struct store_core *sc, struct view key, uint32_t value_len)
 	return it;
 }
 
-/* Evict ahead of need: once a turn in which this core retired something. */
+/* Evicts ahead of need, once in each turn in which this core retired something. */
 void memory_turn(struct store_core *sc);
-/* After item_new failed: will there be more memory in some turns? */
+/* True if, after item_new failed, some turns will bring more memory. */
 bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
-/* Chunks that all memory has but what is never theirs: the index, the reserve, a page or two
- * beside. */
+/* Returns the number of chunks that fit into all memory, less the index, the reserve and a page or
+ * two. */
 uint32_t memory_chunks_max(const struct store_core *sc);
 /* Bytes of the item's first object, as item_new takes it. */
 uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);

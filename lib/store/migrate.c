@@ -110,7 +110,7 @@ has_room(const struct target *t)
 	return t->planned < (uint32_t)__builtin_popcount(t->empty);
 }
 
-/* Where an item goes whose bucket is this one; NOWHERE: that has no slot. */
+/* Returns the target for an item whose bucket will be this one: STAYS, or NOWHERE if it is full. */
 static uint32_t
 way_to(const struct store *st, struct migration *m, uint32_t bucket)
 {
@@ -165,7 +165,8 @@ plan_slot(const struct store *st, struct migration *m, uint32_t slot, struct pla
 	const uint32_t ref = bucket_ref(index_bucket(&st->ix, m->bucket), slot);
 	struct slot_plan *sp = &m->slots[slot];
 
-	/* Another item came since the plan was begun: that is noticed under the locks. */
+	/* Another item took the slot since the plan was begun: the check under the locks notices
+	 * it. */
 	if (sp->to != NOWHERE || (sp->ref != 0 && sp->ref != ref))
 		return true;
 	*sp = choose(st, m, slot, ref, after);
@@ -199,7 +200,7 @@ plan_begin(struct migration *m)
 		m->slots[i] = (struct slot_plan){.to = NOWHERE};
 }
 
-/* What is empty now: a path has freed a slot; or the locks are held. */
+/* Searches again for empty slots, after a path has freed one or while the locks are held. */
 static void
 look_again(const struct store *st, struct migration *m)
 {
@@ -271,11 +272,11 @@ unlock_all(const struct store *st, const struct migration *m)
 		bucket_unlock(index_bucket(&st->ix, m->locks[i]));
 }
 
-/* Has the item in a slot replaced one of the same key since the plan was made? Then the plan holds
- * for it, too; else a key that is written all the time would spoil every plan. The old item is
- * readable until this core turns. An item that stays in this bucket must have kept its tag: during
- * a resize both buckets of a key may be this one, and the key may have been deleted and stored
- * again, no longer displaced. */
+/* True if the item in a slot replaced one of the same key since the plan was made. Then the plan
+ * holds for it, too; otherwise a key that is written all the time would spoil every plan. The old
+ * item is readable until this core turns. An item that stays in this bucket must have kept its tag:
+ * during a resize both buckets of a key may be this one, and the key may have been deleted and
+ * stored again, no longer displaced. */
 static bool
 is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 {
@@ -303,7 +304,7 @@ crosses_walk(const struct store *st, const struct migration *m, uint32_t slot)
 	       !walks_let_move(st, bucket_ref(b, slot));
 }
 
-/* Under the locks: does the bucket hold what the plan says, and are the slots still empty? */
+/* True, under the locks, if the bucket holds what the plan says and the slots are still empty. */
 static bool
 plan_holds(const struct store *st, struct migration *m)
 {
@@ -356,7 +357,7 @@ give_up(const struct store *st, struct migration *m)
 	}
 }
 
-/* Under the locks: drop what is flushed, and evict what has no slot. */
+/* Drops flushed items, and evicts items without a slot, under the locks. */
 static void
 drop_unplaced(struct store_core *sc, struct migration *m)
 {
@@ -479,7 +480,7 @@ migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
 	m.after = geometry_after(&sc->store->ix);
 	geometry_new_primaries(&sc->store->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
-		/* The next turn goes on with the slots that were freed. */
+		/* The next turn continues with the slots that were freed. */
 		if (!plan(sc, &m, until) && sc->store->resize.deferred < MIGRATE_DEFER_MAX) {
 			sc->store->resize.deferred++;
 			return DEFERRED;

@@ -35,15 +35,15 @@ struct rmw {
 	const struct item *made;  /* the version that was published */
 };
 
-/* May there be a new version of old, and how long is its value? */
+/* Decides if old may have a new version, and computes the length of its value. */
 enum store_result new_version_len(const struct store_core *sc, const struct rmw *rm,
 				  const struct item *old, uint32_t *len);
-/* Its optional fields. */
+/* Returns the optional fields of the new version. */
 uint32_t new_version_form(const struct rmw *rm, const struct item *old, uint32_t len);
 /* Write it into an item of that length and form. */
 void new_version_write(const struct store *st, struct rmw *rm, const struct item *old,
 		       struct item *it);
-/* The same into an item of any form. False: the new version does not fit its object. */
+/* Writes the new version into an item of any form. False: it does not fit the item's object. */
 bool new_version_rewrite(struct store_core *sc, struct rmw *rm, const struct item *old,
 			 struct item *it);
 

@@ -13,8 +13,8 @@ page_states(const struct slab *sl, uint32_t number)
 	return &sl->states[(size_t)number << sl->stride_shift];
 }
 
-/* One more than the last live object; 0: none. States beyond the last object become OUT, as far as
- * hands read. */
+/* Returns one more than the number of the last live object; 0 if none is live. States beyond the
+ * last object become OUT, as far as hands read. */
 static uint32_t
 live_end(const struct slab *sl, uint32_t number, const struct slab_class *c)
 {
@@ -77,8 +77,9 @@ not_after(_Atomic uint32_t *second, uint32_t now_s)
 		atomic_store_explicit(second, now_s, memory_order_relaxed);
 }
 
-/* All of a page but its class, its state and its times. Class and state are never anything else in
- * between: a start that is killed here leaves a page that the next one repairs as this one does. */
+/* Resets a page except its class, its state and its times. Class and state are valid at every
+ * instant: a start that is killed here leaves a page that the next start repairs in the same
+ * way. */
 static void
 reset_page(struct page *p, uint32_t now_s)
 {

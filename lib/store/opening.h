@@ -40,7 +40,7 @@ static_assert(sizeof(struct store_opening) <= STORE_OPENING_BYTES, "it has its p
 
 /* Count the live objects of these pages, and list their free ones. */
 void open_pages_share(struct store_opening *open, uint64_t share);
-/* All pages: lists and counts of classes and pool. */
+/* Links and counts all pages, by class and in the pool. */
 void open_pages_end(struct store_opening *open);
 
 /* ---- repair.c ---- */
@@ -50,7 +50,7 @@ void open_pages_end(struct store_opening *open);
 
 /* No object is live, and no page has anything that expires. Shares of OPEN_PAGES_SHARE pages. */
 void repair_clear_share(struct store_opening *open, uint64_t share);
-/* What these buckets reach is live; what is damaged or dead leaves them. */
+/* Marks what these buckets reach as live; damaged and dead items leave them. */
 void repair_walk_share(struct store_opening *open, uint64_t share);
 /* The locked buckets, which one thread repairs. STORE_IMAGE_SOUND, or why all of it is refused. */
 enum store_image_fault repair_walk_end(struct store_opening *open);

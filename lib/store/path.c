@@ -29,8 +29,9 @@ struct search {
 	struct node nodes[PATH_NODES_MAX];
 };
 
-/* The other bucket of the key of an item: during a resize the tag does not tell it. Returns the
- * bucket itself if the key has no other. The item stays readable until this core turns. */
+/* Returns the other bucket of an item's key, by hashing the key: during a resize the tag does not
+ * yield it. Returns the bucket itself if the key has no other. The item stays readable until this
+ * core turns. */
 static uint32_t
 alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t tag)
 {
@@ -46,7 +47,7 @@ alternate_by_key(const struct index *ix, uint32_t bucket, uint32_t ref, uint16_t
 	return p.primary == bucket ? p.alternate : bucket;
 }
 
-/* Where an item of a bucket can move: its other bucket; the bucket itself if there is none. Each
+/* A bucket that an item can move to: its other bucket, or the bucket itself if there is none. Each
  * tag is read once: a tag read a second time may be another item's, whose other bucket is not this
  * successor. */
 struct successor {
@@ -176,8 +177,8 @@ search(const struct store *st, struct search *s, const struct place *p)
 	return found;
 }
 
-/* Under both locks: are these two still the buckets of the item in the slot? Its tag, which has not
- * changed, says so, unless the index was resized since the search. */
+/* True, under both locks, if these two are still the buckets of the item in the slot. The unchanged
+ * tag proves it, unless the index was resized since the search. */
 static bool
 move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint32_t ref)
 {

@@ -16,7 +16,7 @@
 #define PINNED_VISITS 8u /* in a turn, and two more for each that was added in it */
 #define PINNED_LONG_S 2u /* seconds that an evacuation waits for pins */
 #define PINNED_BATCH  64u
-/* While pins hold so much of the memory, none is evicted or evacuated for large values. */
+/* While pins hold this part of the memory, nothing is evicted or evacuated for large values. */
 #define PINNED_MOST_PART 4u
 
 /* The list's link, in place of the cas. */

@@ -8,7 +8,7 @@
 
 #include "store_state.h"
 
-/* Does a pin keep the item's memory beyond its grace period? */
+/* True if a pin keeps the item's memory beyond its grace period. */
 static inline bool
 item_pinned(const struct item *it)
 {
@@ -20,8 +20,8 @@ item_pinned(const struct item *it)
 
 /* Take over an item from the retire list: past its grace period, and pinned. */
 void pinned_put(struct store_core *sc, struct item *it, uint32_t ref);
-/* Do pins hold so much that large values must wait for their end? Otherwise each of these would
- * evict what replies send, which frees nothing, and then all else. */
+/* True if pins hold so much that large values must wait for their end. Otherwise each of these
+ * would evict items that replies still send, which frees nothing, and then all others. */
 bool pinned_are_many(const struct store *st);
 /* Visit some pinned items; free those whose last pin has ended. */
 void pinned_turn(struct store_core *sc);

@@ -14,7 +14,8 @@ struct place {
 	uint16_t tag;
 };
 
-/* One key between the steps of a lookup (store.h, reading). Only the store reads the fields. */
+/* The state of one key between the steps of a lookup (store.h, reading). Only the store reads the
+ * fields. */
 struct probe {
 	uint32_t bucket; /* the primary bucket; of a candidate: the bucket it was seen in */
 	uint32_t ref;    /* the alternate bucket; of a candidate: its reference */
@@ -27,7 +28,7 @@ struct probe {
 enum probe_state {
 	PROBE_PENDING,   /* no bucket was read yet */
 	PROBE_CANDIDATE, /* an item has the tag: most likely that of the key */
-	PROBE_ALTERNATE, /* the alternate bucket is to be read */
+	PROBE_ALTERNATE, /* the alternate bucket must be read */
 	PROBE_MISS,      /* no item had the key when the buckets were read */
 	PROBE_RETRY,     /* a writer or a resize has interfered: the lookup starts again */
 };

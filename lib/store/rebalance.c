@@ -1,26 +1,13 @@
 /*
- * rebalance.c - which page moves from which class to which, and when.
+ * rebalance.c - chooses the pages that move between classes, and the time of each move.
  *
  * An item that is not used is evicted within a round of its class's hand. If all hands take equally
  * long for a round, items of all classes are evicted at the same age, as if they shared one CLOCK.
  * A hit of a small item takes less memory, so a hand's speed is what it passes by bytes, not by
  * objects. A page moves from the class with the slowest hand to the one with the fastest: the
  * further apart their speeds are, the sooner; below 3 : 2 not at all. A class with free objects to
- * spare gives first. One that is filling a page neither gives nor gets: its hand stands still
+ * spare gives first. A class that is filling a page neither gives nor gets: its hand stands still
  * meanwhile.
- *
- * A hand also has a speed by the size of its objects alone, as if all hands took equally long for a
- * round: of a page at most, and less where keys do not come back (guess_of). Else small classes, of
- * which hardly anything is evicted yet, give their pages when memory is full first, and keys that
- * come back later than ghosts live count for nothing. Two speeds are compared as they will be once
- * the page has moved: else a class with two pages and one with one would exchange it for ever.
- *
- * A hand's speed counts what is asked for:
- * - items evicted for want of memory, but not those evicted to empty a page: else a class that
- *   gives pages would look as if it needed some. One that the CLOCK hand evicts counts PASSED_KEPT
- *   times, one on probation once: keys asked for once get little memory;
- * - objects whose reference bit it clears, and keys that come back while their ghost is there. Each
- *   counts PASSED_USED times: so a class of hot items that is never written keeps its pages.
  *
  * Time is measured in bytes evicted for want of memory (slab_age): without such evictions no page
  * moves.
@@ -29,45 +16,27 @@
 #include "class_merge.h"
 #include "evacuate.h"
 #include "expire.h"
+#include "hand_speed.h"
 
-#define FIXED_SHIFT      26u
-#define PAGE_PARTS_SHIFT 4u
-/* Count and time of a speed are halved once the hand has passed so much for each live object, or so
- * many times all memory was evicted. Shorter times would let chance move pages: small objects live
- * long. */
-#define SPEED_PASSED (4 * PASSED_KEPT)
-#define SPEED_ROUNDS 4u
-/* What a hand is taken to pass for each object of a page while all memory is evicted once, besides
- * what it does pass in this time. A larger class shows by itself what it passes. */
-#define GUESS 64u
-/* It is less where less than one of so many evicted keys comes back while its ghost is there; */
-#define GUESS_BACK 16u
-/* as far as more than so many were evicted; */
-#define GUESS_FEW 64u
-/* nothing for a class that was idle while so much of all memory was evicted; */
-#define GUESS_PARTS 1u
-/* and nothing before such a part of it was evicted since the hand is counted: where pins stop
- * evictions pages are spared while hardly any time passes, and a guess of much time and few objects
- * would make the classes whose pages are spared look slow. */
-#define GUESS_AFTER 4u
-/* That is looked at each time a 16th of all memory was evicted. A class that got a page since then
- * gives none, and one that allocated nothing gets none. */
+/* The idle test is made each time a 16th of all memory was evicted. A class that got a page since
+ * then gives none, and one that allocated nothing gets none. */
 #define SPEED_PARTS 16u
 /* A class is dead if it allocated nothing while a fourth of all memory was evicted, nor was a page
  * of it spared, since it was in use: what is on a last page has no other to move to. */
 #define DEAD_PARTS 4u
-/* A class is idle if it allocated nothing while so much of all memory was evicted. */
+/* A class is idle if it allocated nothing while this part of all memory was evicted. */
 #define IDLE_PARTS 64u
-/* A class with slack gives a page once so much was evicted since the last one moved. Sooner, it
- * gives what its next sets would fill. */
+/* Evictions (slab_age) between two pages that a class with slack gives. A page given sooner would
+ * be one that its next sets fill. */
 #define SLACK_BETWEEN (4 * AGE_PAGE)
-/* What is evicted between two pages that a class of large objects gives for the reserve. What goes
- * with its own page counts: it gives the next one, too, unless some of that moved or was free. */
+/* Evictions between two pages that a class of large objects gives for the reserve. Items evicted
+ * with its own page count: the class gives the next page, too, unless some of them moved or were
+ * free. */
 #define BORROWED_BETWEEN AGE_PAGE
 /* Donors tried for one page. */
 #define DONORS_TRIED 8u
 
-/* At this ratio of speeds a page moves, if so much was evicted since the last one did. */
+/* The evictions between two moves of pages, by the ratio of the speeds of the two hands. */
 static const struct {
 	uint32_t fast, slow; /* fast : slow */
 	uint32_t between;    /* in units of slab_age */
@@ -102,81 +71,7 @@ pages_coming(const struct slab *sl)
 	return slab_coming(sl) + slab_pool(sl);
 }
 
-/* Objects that the class has in use. At least a page: a class that gave most of its pages has few,
- * or none. */
-static uint32_t
-class_live(const struct slab_class *c)
-{
-	const uint32_t owned = c->per_page * slab_class_pages(c);
-	const uint32_t waiting = slab_class_waiting(c) + slab_class_pinned(c);
-
-	return owned > waiting + c->per_page ? owned - waiting : c->per_page;
-}
-
-/* For how long its hand has been counted, in slab_age. */
-static uint32_t
-class_span(const struct slab *sl, const struct slab_class *c)
-{
-	return slab_age(sl) - atomic_load_explicit(&c->passed_since, memory_order_relaxed);
-}
-
-/* Has the class neither allocated nor had a page spared while so much was evicted? */
-static bool
-class_is_idle(const struct slab *sl, const struct slab_class *c, uint32_t parts)
-{
-	return !slab_age_within(sl, atomic_load_explicit(&c->allocated_at, memory_order_relaxed),
-				parts) &&
-	       !slab_age_within(sl, atomic_load_explicit(&c->spared_at, memory_order_relaxed),
-				parts);
-}
-
-/* What is taken to have been passed, and the time for it. */
-struct guess {
-	uint64_t passed;
-	uint32_t span;
-};
-
-static struct guess
-guess_of(const struct slab *sl, const struct slab_class *c)
-{
-	const struct evictions *young = &c->probation.young, *kept = &c->probation.kept;
-	const uint64_t left = GUESS_FEW + atomic_load_explicit(&young->left, memory_order_relaxed) +
-			      atomic_load_explicit(&kept->left, memory_order_relaxed);
-	const uint64_t back =
-		GUESS_FEW +
-		GUESS_BACK * (atomic_load_explicit(&young->returned, memory_order_relaxed) +
-			      atomic_load_explicit(&kept->returned, memory_order_relaxed));
-	const uint64_t whole = sl->arena->page_count * AGE_PAGE;
-
-	if (class_span(sl, c) <= whole / GUESS_AFTER)
-		return (struct guess){.passed = 0, .span = 0};
-	return (struct guess){.passed = class_is_idle(sl, c, GUESS_PARTS)
-						? 0
-						: GUESS * (uint64_t)c->per_page *
-							  (back < left ? back : left) / left,
-			      .span = (uint32_t)(whole * c->per_page / class_live(c))};
-}
-
-/* What a class's hand passed, by time and by the memory of what is live; fixed point. */
-static uint64_t
-passed_by(const struct slab *sl, const struct slab_class *c, uint64_t passed, uint32_t span)
-{
-	const uint64_t bytes = (uint64_t)class_live(c) * c->size;
-	const uint64_t parts = (bytes << PAGE_PARTS_SHIFT >> sl->arena->page_shift) + 1;
-
-	passed += atomic_load_explicit(&c->passed, memory_order_relaxed);
-	return (passed << FIXED_SHIFT) / (class_span(sl, c) + span) / parts;
-}
-
-static uint64_t
-hand_speed(const struct slab *sl, const struct slab_class *c)
-{
-	const struct guess g = guess_of(sl, c);
-
-	return slab_class_pages(c) == 0 ? 0 : passed_by(sl, c, g.passed, g.span + 1);
-}
-
-/* Has the class grown so lately that its hand's speed says little? */
+/* True if the class has grown so lately that its hand's speed means little. */
 static bool
 class_is_growing(const struct slab *sl, const struct slab_class *c)
 {
@@ -198,7 +93,7 @@ class_slack(const struct slab *sl, const struct slab_class *c)
 	return free > need ? free - need : 0;
 }
 
-/* Has the class free objects that it does not need, as after it got a page? */
+/* True if the class has free objects that it does not need, as after it got a page. */
 static bool
 class_has_spare(const struct slab_class *c)
 {
@@ -213,8 +108,9 @@ class_allocates(const struct slab *sl, const struct slab_class *c)
 			       SPEED_PARTS);
 }
 
-/* Has it had such lately? Then its hand stood still, and says little. One that allocates nothing
- * fills nothing, and one that always has some to spare would never give. */
+/* True if the class had spare objects lately: its hand stood still then, and its speed means
+ * little. A class that allocates nothing fills nothing, and one that always has spare objects would
+ * never give. */
 static bool
 class_is_filling(const struct slab *sl, struct slab_class *c)
 {
@@ -233,8 +129,10 @@ donor_rank(const struct slab *sl, struct slab_class *c)
 {
 	if (class_slack(sl, c) != 0)
 		return DONOR_SLACK;
-	if (slab_class_pages(c) == 1 || class_holds_values(sl, c))
-		return class_is_idle(sl, c, DEAD_PARTS) ? DONOR_DEAD : DONOR_LAST;
+	if (class_holds_values(sl, c))
+		return DONOR_LAST;
+	if (slab_class_pages(c) == 1)
+		return hand_class_is_idle(sl, c, DEAD_PARTS) ? DONOR_DEAD : DONOR_LAST;
 	return class_is_growing(sl, c) || class_is_filling(sl, c) ? DONOR_GROWING : DONOR_SLOW;
 }
 
@@ -245,9 +143,9 @@ struct candidate {
 	uint32_t pages; /* 0: it is none */
 };
 
-/* Those with slack are worth less the more bytes of it they have, others the slower their hands;
- * last pages without a guess: where nothing is evicted the smallest class's, whose items have most
- * classes to move to. */
+/* Rates a class as a donor. A class with slack is worth less the more bytes of slack it has, others
+ * the slower their hands. Last pages are rated without a guess: where nothing is evicted the
+ * smallest class gives, whose items have most classes to move to. */
 static struct candidate
 candidate_of(const struct slab *sl, struct slab_class *c)
 {
@@ -259,7 +157,7 @@ candidate_of(const struct slab *sl, struct slab_class *c)
 	if (d.rank == DONOR_SLACK)
 		d.worth = UINT64_MAX - (uint64_t)class_slack(sl, c) * c->size;
 	else
-		d.worth = d.rank == DONOR_LAST ? passed_by(sl, c, 0, 1) : hand_speed(sl, c);
+		d.worth = d.rank == DONOR_LAST ? hand_speed_counted(sl, c) : hand_speed(sl, c);
 	return d;
 }
 
@@ -316,10 +214,11 @@ recipient_class(const struct slab *sl)
 	return need;
 }
 
-/* The class that took a page of the reserve gives one: that it ran out says when it stores, not
- * that its bytes are asked for more than others', which is what speeds are for. None while pages
- * wait for a fill: its pages may, too. Nor one of large objects each time: a class that takes the
- * place of others would empty its own pages only, and not grow (BORROWED_BETWEEN). */
+/* Takes a page from the class that took one of the reserve: running out shows when the class
+ * stores, not that its bytes are asked for more than others', which speeds measure. The class gives
+ * none while pages wait for a fill, as its own may. A class of large objects gives only now and
+ * then (BORROWED_BETWEEN): if it replaces other classes it would otherwise empty its own pages
+ * only, and not grow. */
 static bool
 borrower_gives(struct slab *sl)
 {
@@ -339,8 +238,8 @@ borrower_gives(struct slab *sl)
 	return true;
 }
 
-/* A class whose items have free objects in another one gives its page. Only one core merges, and
- * this one does not wait for it. */
+/* Takes the page of a class whose items have free objects in another class. Only one core merges,
+ * and this core does not wait for it. */
 static bool
 merged_class_gives(struct slab *sl)
 {
@@ -395,7 +294,7 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 	struct slab *sl = &sc->store->slab;
 	uint32_t *work = &sc->evacuated[why];
 
-	/* Who extended a value has given up. */
+	/* The writer that extended a value has given up. */
 	if (unlikely(atomic_load_explicit(&sl->extended, memory_order_relaxed) != 0) &&
 	    !store_is_extending(sc->store))
 		slab_extend(sl, 0);
@@ -453,24 +352,6 @@ rebalance_turn(struct store_core *sc)
 		count_stalled(sc);
 		if (!rebalance_is_stalled(sc))
 			rebalance_evacuate(sc, turn_evacuates_for(sl), sl->reserve);
-	}
-}
-
-/* Passes of long ago count less. */
-static void
-forget_half(struct slab *sl)
-{
-	const uint32_t most = SPEED_ROUNDS * sl->arena->page_count * AGE_PAGE;
-
-	for (uint32_t i = 0; i < sl->class_count; i++) {
-		struct slab_class *c = &sl->classes[i];
-		const uint32_t n = atomic_load_explicit(&c->passed, memory_order_relaxed);
-		const uint32_t span = class_span(sl, c);
-
-		if (n < SPEED_PASSED * class_live(c) && span < most)
-			continue;
-		atomic_fetch_sub_explicit(&c->passed, n - n / 2, memory_order_relaxed);
-		atomic_fetch_add_explicit(&c->passed_since, (span + 1) / 2, memory_order_relaxed);
 	}
 }
 
@@ -549,8 +430,8 @@ grant_page(struct store *st)
 		sl->moving--;
 }
 
-/* What has expired in a class that allocates nothing: its own need would not find it. Its pages go
- * to other classes then. */
+/* Evicts expired items of a class that allocates nothing: its own need would never find them. Its
+ * pages then go to other classes. */
 static void
 look_for_idle(struct store_core *sc)
 {
@@ -580,7 +461,7 @@ rebalance_step(struct store_core *sc)
 
 	if (sc->store->never_evict || (slab_is_settled(sl) && !unmerge) ||
 	    !spin_try(&sl->balance_lock))
-		return; /* nothing is to be done, or another core is at it */
+		return; /* there is nothing to do, or another core does it */
 
 	const uint32_t age = slab_age(sl);
 
@@ -590,7 +471,7 @@ rebalance_step(struct store_core *sc)
 		class_unmerge(sl);
 	if (!slab_age_within(sl, sl->halved_at, SPEED_PARTS)) {
 		sl->halved_at = age;
-		forget_half(sl);
+		hand_speeds_forget_half(sl);
 	}
 	if (age != sl->checked_at) {
 		sl->checked_at = age;

@@ -8,21 +8,22 @@
 
 #include "store_state.h"
 
-/* Every turn: pages past their grace period go to the pool; if the reserve is not whole, a slice of
- * evacuation. */
+/* Moves pages past their grace period to the pool; if the reserve is not whole, evacuates a slice.
+ * Called every turn. */
 void rebalance_turn(struct store_core *sc);
-/* Evacuate until so many pages are in the pool or coming, or this turn's evacuations of the kind
- * have done their work. But in a turn and for the index they are in a hurry: items that should move
- * and find no free object are evicted. */
+/* Evacuates until this many pages are in the pool or on their way, or this turn's evacuations of
+ * the kind have done their work. Evacuations but in a turn and for the index are in a hurry: items
+ * that should move and find no free object are evicted. */
 void rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t pages);
-/* Some turns: a page from the class with the slowest hand to the one with the fastest. */
+/* Moves a page from the class with the slowest hand to the one with the fastest. Called in some
+ * turns. */
 void rebalance_step(struct store_core *sc);
-/* Pages that stay in the pool: the reserve, and what a large value waits for. */
+/* Returns how many pages stay in the pool: the reserve, and those that a large value waits for. */
 uint32_t rebalance_pool_keep(const struct store *st);
-/* Has the pool no page for a class that owns some? */
+/* True if the pool has no page for a class that owns some. */
 bool rebalance_pool_is_low(const struct store *st);
 
-/* Has a core not turned for so long that pages are no longer evacuated? */
+/* True if a core has not turned for so long that pages are no longer evacuated. */
 static inline bool
 rebalance_is_stalled(const struct store_core *sc)
 {

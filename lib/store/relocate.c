@@ -16,7 +16,7 @@
 #include "sweep.h"
 #include "walk.h"
 
-/* Is the geometry still the one that the pass began with? */
+/* True if the geometry is still the one that the pass began with. */
 static bool
 pass_is_current(const struct store *st)
 {

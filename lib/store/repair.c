@@ -13,14 +13,14 @@
 #include "opening.h"
 #include "unlink.h"
 
-/* Damaged items: so many, and one in so many of all, are one machine's bad luck. */
+/* Up to LOST_FEW damaged items, or one in LOST_PART of all, pass for one machine's bad luck. */
 #define LOST_FEW  16u
 #define LOST_PART 10000u
-/* The floor of a damaged item rises by so much, since its cas is not known. */
+/* The floor of a damaged item rises by this number, since its cas is not known. */
 #define LOST_CAS 65536u
 /* Items on their way into the cache, each with its state; a power of two. */
 #define WALK_AHEAD 64u
-/* So much of an item is prefetched: its head, and most keys. */
+/* Bytes of an item that are prefetched: its head, and most keys. */
 #define WALK_HEAD 48u
 /* Buckets prefetched before that. */
 #define WALK_BUCKETS 8u
@@ -30,7 +30,7 @@ enum verdict { ITEM_GOOD, ITEM_DEAD, ITEM_BAD };
 /* Chunks of a page. */
 #define CHUNKS_A_PAGE_MAX ((1u << SLAB_PAGE_SHIFT_MAX) / SLAB_OBJECT_MAX)
 
-/* What one share counts. */
+/* Counts of one share. */
 struct tallies {
 	uint64_t lost;
 	struct image_balance all, classes[SLAB_CLASSES_MAX];
@@ -44,14 +44,14 @@ struct object {
 	_Atomic uint64_t *word; /* this word */
 };
 
-/* What a slot names. */
+/* The object that a slot names. */
 struct found {
 	uint32_t bucket, ref;
 	uint16_t slot, tag;
 	struct object object;
 };
 
-/* Is it an object of a class's page? */
+/* Returns the object of a class's page that ref names, if it is one. */
 static inline struct object
 object_of(const struct store_opening *open, uint32_t ref)
 {
@@ -98,7 +98,7 @@ clear_live(struct object o)
 				  memory_order_relaxed);
 }
 
-/* Used in the last round of the hand, as far as its stamp tells. */
+/* Returns USED if the item's stamp shows a use in the last round of the hand. */
 static inline enum object_state
 state_by_stamp(const struct store_opening *open, const struct item *it)
 {
@@ -118,7 +118,7 @@ value_len(const struct item *it)
 							      : item_head(it) >> 8 & ITEM_LEN_MAX;
 }
 
-/* Do its lengths keep within its object? */
+/* True if the item's lengths keep within its object. */
 static inline bool
 lengths_are_sound(const struct item *it, uint32_t size)
 {
@@ -162,7 +162,7 @@ chunk_is_sound(const struct store_opening *open, const struct item *it, uint32_t
 	return atomic_load_explicit(&c->marker, memory_order_relaxed) == 0 && c->owner == ref;
 }
 
-/* Its chunks become live. False: one of them is no such object, or is live already; nothing is
+/* Makes the item's chunks live. False: one of them is no chunk, or is live already; nothing is
  * changed then. */
 static bool
 take_chunks(const struct store_opening *open, const struct item *it, uint32_t ref,
@@ -181,7 +181,7 @@ take_chunks(const struct store_opening *open, const struct item *it, uint32_t re
 	return false;
 }
 
-/* The same of the item and its chunks. */
+/* Makes the item and its chunks live, as take_chunks. */
 static inline bool
 take_objects(const struct store_opening *open, const struct item *it, const struct found *f)
 {
@@ -265,7 +265,7 @@ slots_with_refs(const struct bucket *b)
 }
 static_assert(BUCKET_SLOTS == 10, "the vectors above are of slots 0 to 3, 4 to 7 and 6 to 9");
 
-/* Bit i is set if slot i is to be judged. Tombstones, and slots that were cut off, are emptied. */
+/* Returns a bit for each slot to judge. Tombstones, and slots that were cut off, are emptied. */
 static inline uint32_t
 slots_of(struct bucket *b)
 {
@@ -329,7 +329,7 @@ add_tallies(struct store_opening *open, const struct tallies *t)
 struct walk {
 	struct store_opening *open;
 	struct tallies t;
-	uint64_t found, repaired; /* so many of the share */
+	uint64_t found, repaired; /* items of the share */
 	struct found ahead[WALK_AHEAD];
 };
 
@@ -383,8 +383,8 @@ repair_walk_share(struct store_opening *open, uint64_t share)
 	add_tallies(open, &w.t);
 }
 
-/* In a locked bucket: the slots that are displaced, or the others. What is in neither of its
- * buckets, or live already, is the other half of a move. */
+/* Repairs the displaced slots of a locked bucket, or the others. An item in neither of its buckets,
+ * or live already, is the other half of a move. */
 static void
 repair_locked(struct store_opening *open, uint32_t number, uint16_t displaced, struct tallies *t)
 {
@@ -464,8 +464,8 @@ object_is_live(struct object o)
 	       OBJECT_OUT;
 }
 
-/* Is this chunk the first of a value? Nothing in it is trusted: an image that was left is opened
- * without a look at its items. */
+/* Counts a value whose first chunk this object is. Nothing in it is trusted: an image that was left
+ * cleanly is opened without reading its items. */
 static void
 count_value(struct store_opening *open, uint32_t ref)
 {

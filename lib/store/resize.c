@@ -69,7 +69,8 @@ share(uint64_t n, uint32_t of_64)
 
 /* ---- what is needed ---- */
 
-/* Buckets for so many items at a fill of AIM_64THS; a multiple of the step. */
+/* Returns the number of buckets for this many items at a fill of AIM_64THS; a multiple of the
+ * step. */
 static uint64_t
 buckets_for(const struct store *st, uint64_t items)
 {
@@ -101,8 +102,9 @@ items_to_come(const struct store *st, uint64_t items)
 	return pool <= st->slab.reserve ? UINT64_MAX : all > items ? all - items : 0;
 }
 
-/* Do the objects that classes have leave the index room, if all become items? More come only as
- * pages move. Those that the reserve has lent, and that are emptied for it, will be no class's. */
+/* True if the index has room for all objects of the classes, if all become items. More objects
+ * appear only as pages move. Objects that the reserve has lent, and that are emptied for it, will
+ * be no class's. */
 static bool
 all_objects_find_slots(const struct store *st, uint64_t room)
 {
@@ -250,7 +252,7 @@ work_for_item(const struct store *st)
 	return items < room ? left / (room - items) + 1 : MIGRATE_BUCKET_MOST;
 }
 
-/* Work of migration for so many items more. */
+/* Returns the work of migration for this many more items. */
 static uint32_t
 work_for(const struct store_core *sc, uint64_t more)
 {
@@ -266,7 +268,7 @@ work_for(const struct store_core *sc, uint64_t more)
 	return (uint32_t)(work > least ? work : least);
 }
 
-/* What a turn, or a set without a slot, does for so many items more. */
+/* Does the work of a turn, or of a set without a slot, for this many more items. */
 static void
 go_on(struct store_core *sc, uint64_t more)
 {
@@ -372,8 +374,8 @@ grow_late(const struct store *st, uint64_t items)
 
 	if (items + more <= full)
 		return now;
-	/* Memory is full: a page of index takes a page of items. Items of pages that are emptied
-	 * have slots still, so what there is counts, too. */
+	/* Memory is full: a page of index takes a page of items. Items on pages being emptied still
+	 * have slots, so the present items count, too. */
 	if (!small && !st->never_evict && come == UINT64_MAX && items <= full &&
 	    all_objects_find_slots(st, full))
 		return now;
@@ -382,8 +384,8 @@ grow_late(const struct store *st, uint64_t items)
 	return fit > least ? fit : least;
 }
 
-/* The number of buckets when memory is full: smaller only after evictions, which tell that memory
- * is wanted, and with room for the items that come before the shrink ends. */
+/* Returns the number of buckets when memory is full: smaller only after evictions, which show that
+ * memory is wanted, and with room for the items that arrive before the shrink ends. */
 static uint64_t
 shrink(struct store *st, uint64_t items)
 {
@@ -437,9 +439,10 @@ sample_items(struct resize *rs, uint64_t items)
 	rs->samples++;
 }
 
-/* Items that this core has put in and taken out, and searches for their slots. A core that has done
- * nothing since it last looked leaves the lock alone: cores that only read would take its line from
- * each other for nothing. Whoever changes the number of items looks. */
+/* Returns the number of items that this core has put in and taken out, and searches for their
+ * slots. A core that has done nothing since its last check leaves the lock alone: cores that only
+ * read would take its line from each other for nothing. A core that changes the number of items
+ * does check. */
 static uint64_t
 done_so_far(const struct store_core *sc)
 {

@@ -14,20 +14,21 @@
 void resize_init(struct store *st, const struct store_plan *plan);
 /* Begin a resize. False: it has that size, is being resized, or there is no memory for it. */
 bool resize_begin(struct store_core *sc, uint32_t bucket_count);
-/* Begin one for so many items to come, as far as there are pages to spare. False: there is none to
- * begin. */
+/* Begins a resize for this many items to come, as far as pages can be spared. False: none was
+ * begun. */
 bool resize_for(struct store_core *sc, uint64_t items);
 /* Every turn: slices of a resize under way. */
 void resize_turn(struct store_core *sc);
-/* The same for a set that finds no slot. False: there is none, or another core is at it. */
+/* Works on a resize for a set that finds no slot. False: none is under way, or another core has
+ * it. */
 bool resize_more(struct store_core *sc);
 /* Some turns: begin a resize if the index is too small or too large for its items. */
 void resize_consider(struct store_core *sc);
 
 /* ---- migrate.c ---- */
 
-/* Empty some old buckets, under the resize's lock: so much work (resize_limits.h). False: none is
- * left. */
+/* Empties old buckets, under the resize's lock, for this much work (resize_limits.h). False: none
+ * is left. */
 bool migrate(struct store_core *sc, uint32_t most);
 
 #endif

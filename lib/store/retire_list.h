@@ -16,10 +16,10 @@ retire_list_used(const struct retire_list *list)
 	return list->tail - list->head;
 }
 
-/* The same after a reclaim. */
+/* Makes space for items by a reclaim. False: there is none after it. */
 bool retire_list_make_space(struct store_core *sc, uint32_t items);
 
-/* Is there space for so many items, if need be after a reclaim? */
+/* True if there is space for this many items, if need be after a reclaim. */
 static inline bool
 retire_list_has_space(struct store_core *sc, uint32_t items)
 {
@@ -28,7 +28,7 @@ retire_list_has_space(struct store_core *sc, uint32_t items)
 }
 
 void retire_list_add(struct store_core *sc, struct item *it);
-/* The same for one without chunks and pins. */
+/* Adds an item without chunks and pins. */
 void retire_list_add_plain(struct store_core *sc, uint32_t ref);
 /* Free the items whose grace period is over, RETIRE_LIST_SLICE at most. */
 void retire_list_reclaim(struct store_core *sc);

@@ -33,8 +33,8 @@ find_alive(struct store_core *sc, const struct rmw *rm)
 	return it;
 }
 
-/* False: memory never has room for the new version beside the old one and what is added. True: no
- * hand evicts the old one while memory is made. */
+/* True if memory can hold the new version beside the old one and the added value; then no hand
+ * evicts the old version while memory is made. */
 static bool
 memory_holds_both(struct store_core *sc, const struct rmw *rm, const struct item *old, uint32_t len)
 {
@@ -52,7 +52,7 @@ memory_holds_both(struct store_core *sc, const struct rmw *rm, const struct item
 	return true;
 }
 
-/* One try. LINK_CHANGED: another is needed. */
+/* Makes one try. LINK_CHANGED: another try is needed. */
 static enum link_verdict
 try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 {
@@ -72,7 +72,7 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 		link->result = STORE_NO_MEMORY;
 		return LINK_REFUSED;
 	}
-	/* An append is one more value: what memory has for it, a set would have. */
+	/* An append is one more value: it may take only the memory that a set could take. */
 	sc->makes_version = rm->more == NULL;
 	link->item = item_new(sc, rm->key, len, form);
 	sc->makes_version = false;

@@ -5,8 +5,9 @@
  * serves classes with pages, under its own.
  */
 #include "slab_pages.h"
+#include "eviction.h"
 
-#define LOOKS_MAX    8u    /* pages compared when one is to be evacuated */
+#define LOOKS_MAX    8u    /* pages compared to choose one to evacuate */
 #define LOOKS_ENOUGH 8192u /* their objects: pages of many small ones differ little */
 #define PASSED_PAGES 256u  /* pages with a pinned object that are skipped then, at most */
 
@@ -17,9 +18,9 @@ slab_bytes_per_page(uint32_t page_shift, uint32_t shift)
 	       slab_state_words(page_shift, shift) * sizeof(uint64_t);
 }
 
-/* Small objects have room for more than two batches: with several cores a grace period ends for two
- * bursts at once now and then. What finds no room goes to its page, and others come, in no cache.
- */
+/* Returns the capacity of a magazine. Small objects have room for more than two batches: with
+ * several cores a grace period now and then ends for two bursts at once. Objects without room
+ * return to their page, and later allocations take others, which are in no cache. */
 static uint32_t
 magazine_keep(uint32_t batch, uint32_t size)
 {
@@ -95,6 +96,7 @@ slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena 
 {
 	sl->arena = arena;
 	sl->reserve = reserve;
+	sl->policy = &eviction_clock;
 	sl->stride = slab_state_words(arena->page_shift, arena->shift);
 	sl->stride_shift = (uint32_t)__builtin_ctz(sl->stride);
 	sl->page_shift = arena->page_shift - arena->shift;

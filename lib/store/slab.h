@@ -35,9 +35,11 @@
 #define OBJECTS_PER_LOOK     (OBJECTS_PER_WORD * WORDS_PER_LOOK)
 
 /* The number of an object in its page is its offset, in granules, times the class's reciprocal,
- * shifted down by so much. That is exact for offsets below 2^21 and sizes up to 2^16, since the
+ * shifted down by this. That is exact for offsets below 2^21 and sizes up to 2^16, since the
  * reciprocal's error is below size / 2^40 (Granlund and Montgomery 1994). */
 #define RECIPROCAL_SHIFT 40u
+
+#define POLICY_WORDS 4u
 
 enum page_state { PAGE_POOL, PAGE_CLASS, PAGE_EVACUATING, PAGE_INDEX };
 
@@ -72,23 +74,23 @@ struct slab_class {
 	uint16_t batch, keep; /* of a magazine: moved at once; held at most. 0: it has none */
 	_Atomic uint32_t page_count;
 	uint64_t reciprocal;
-	_Atomic uint32_t probation_step;     /* under the lock */
+	_Atomic uint32_t probation_step;     /* of 2q; under the lock */
 	_Atomic uint32_t due_s;              /* no item expires before; UINT32_MAX: none does */
 	_Atomic uint32_t passed_since;       /* the count of passed began then, in slab_age */
 	_Atomic uint32_t grown_at;           /* slab_age of the last page it got */
 	_Atomic uint32_t filled_at;          /* slab_age when it last had objects to spare */
 	_Atomic uint32_t spared_at;          /* slab_age when a page of it was spared (slab.c) */
-	_Atomic uint32_t recall;             /* stepped when a page of it is to be evacuated */
+	_Atomic uint32_t recall;             /* stepped when a page is chosen for evacuation */
 	_Atomic uint32_t next_hand_passed_s; /* hand_passed_s of the page the hand comes to next */
 
 	/* Under the lock: pages and hands. */
 	_Alignas(CACHE_LINE_BYTES) struct spin lock;
 	struct list pages; /* the first is the one under the hand */
 	struct list has_free;
-	struct list new_pages;        /* the same pages for the hand of new objects */
+	struct list new_pages;        /* all pages, in the order of the hand of new objects */
 	uint32_t hand_word, new_word; /* where the next stretches begin */
 
-	/* What comes and goes, counted together by a core that evicts. */
+	/* Counts of objects that arrive and leave, written together by a core that evicts. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t retired_count; /* within their grace period */
 	_Atomic uint32_t free_count;   /* in its pages, not in magazines; under the lock */
 	_Atomic uint32_t pinned_count; /* past their grace period, and still pinned */
@@ -98,16 +100,22 @@ struct slab_class {
 	_Atomic uint32_t taken, taken_epoch; /* and in the present one, which began then */
 	_Atomic uint32_t allocated_at;       /* slab_age of the last allocation */
 	_Atomic int32_t due_credit; /* objects that the hand of expiry may pass (expire.c) */
-	struct probation probation;
+	struct evictions evictions;
 
-	/* Under the lock: the hand of expiry. */
+	/* Under the lock: the hand of expiry, and the policy's own state. */
 	_Alignas(CACHE_LINE_BYTES) struct page *due_page; /* NULL: the first of new_pages */
 	_Atomic uint32_t due_pages;                       /* that it has to go in this round */
 	uint32_t due_word, stamp_looks; /* of this hand; of CLOCK's since it stepped the stamp */
 	_Atomic int32_t value_parts;    /* live: first and last objects of values in chunks */
 	_Atomic uint32_t leaving;       /* live: they are evicted once the tier has a copy */
+	union {
+		struct probation probation; /* of 2q */
+		uint32_t policy_word[POLICY_WORDS];
+	};
 };
 static_assert(sizeof(struct slab_class) == 4 * CACHE_LINE_BYTES, "a class is found by a shift");
+
+struct eviction_policy; /* eviction.h */
 
 struct slab {
 	const struct arena *arena;
@@ -119,9 +127,9 @@ struct slab {
 	uint32_t stride_shift, page_shift, page_mask;
 	_Atomic uint32_t reference_stamp; /* shifted as in an item's first word */
 	uint32_t class_count;
-	uint32_t reserve;    /* pages to keep in the pool for classes that have none */
-	bool probation;      /* new objects are on probation */
-	struct asked *asked; /* where they are */
+	uint32_t reserve; /* pages to keep in the pool for classes that have none */
+	const struct eviction_policy *policy;              /* slab_init's is eviction_clock */
+	struct asked *asked;                               /* a sample of keys, for the policy */
 	_Atomic uint8_t class_of[SLAB_OBJECT_MAX / 8 + 1]; /* or that one is merged into */
 	struct slab_class classes[SLAB_CLASSES_MAX];
 
@@ -147,7 +155,7 @@ struct slab {
 	_Alignas(CACHE_LINE_BYTES) struct spin balance_lock;
 	/* Under it: pages that move for balance; slab_age of what was done last. */
 	uint32_t moving, moved_at, halved_at, checked_at;
-	uint32_t idle_class; /* in whose pages expired items are looked for, if it is idle */
+	uint32_t idle_class; /* whose pages are searched for expired items, if it is idle */
 	_Atomic bool merged; /* some class takes another one's objects (class_merge.c) */
 	_Atomic uint64_t evicted_bytes, settled_at; /* ever; until when (slab_is_settled) */
 	/* Class that borrowed last (memory.c), and one; slab_age when one of large objects gave. */
@@ -162,11 +170,11 @@ slab_state_words(uint32_t page_shift, uint32_t shift)
 {
 	return (1u << page_shift) / slab_object_min(shift) / OBJECTS_PER_WORD;
 }
-/* Each size is made as large as the number of objects in a page allows. Returns how many they are,
+/* Makes each size as large as the number of objects in a page allows. Returns the number of sizes,
  * SLAB_CLASSES_MAX at most. */
 uint32_t slab_class_sizes(const struct arena *arena, uint32_t *sizes);
 
-/* Where the tables are. */
+/* The addresses of the tables. */
 struct slab_tables {
 	struct page *pages;
 	uint64_t *reciprocal;
@@ -175,7 +183,7 @@ struct slab_tables {
 /* No page is in a class, or in the pool, yet. */
 void slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena *arena,
 	       uint32_t reserve);
-/* All pages go to the pool, whatever the tables hold. */
+/* Moves all pages to the pool; the content of the tables is ignored. */
 void slab_fill_pool(struct slab *sl);
 
 /* Pages of the pool that a class may get. */
@@ -188,7 +196,7 @@ slab_pool(const struct slab *sl)
 	return pool > withheld ? pool - withheld : 0;
 }
 
-/* The first core to see a second writes it. */
+/* Notes a new second; the first core to see it writes it. */
 static inline void
 slab_tick(struct slab *sl, uint32_t now_s)
 {
@@ -196,7 +204,7 @@ slab_tick(struct slab *sl, uint32_t now_s)
 		atomic_store_explicit(&sl->now_s, now_s, memory_order_relaxed);
 }
 
-/* What hands pass is counted in these: an object evicted from probation is one. */
+/* Weights of what hands pass; an object evicted from probation counts one. */
 #define PASSED_KEPT 8u   /* evicted by the CLOCK hand */
 #define PASSED_USED 128u /* referenced; or evicted, and asked for again */
 
@@ -232,9 +240,9 @@ slab_class_coming(const struct slab_class *c)
 	return slab_class_waiting(c) + atomic_load_explicit(&c->leaving, memory_order_relaxed);
 }
 
-/* Objects a class keeps free or on retire lists: a 64th of what it owns. Where that is little, as
- * many as it took within a grace period lately, but no more than AHEAD_MIN, or than a 16th of what
- * it owns and two. */
+/* A class keeps a 64th of its objects free or on retire lists. Where that is little, it keeps as
+ * many as it took within a grace period lately, but no more than AHEAD_MIN, or than a 16th of its
+ * objects and two. */
 #define NEED_SHIFT  4u /* of the fraction of what is needed; and the part forgotten at a time */
 #define AHEAD_SHARE 64u
 #define AHEAD_MIN   48u /* of chunks: three values of the default size, two of them retired */
@@ -305,13 +313,14 @@ slab_free_fast(struct slab *sl, struct magazine *mags, const struct page *p, uin
 /* The page of this object is not chosen to be evacuated until another value is extended, or none.
  */
 void slab_note_extended(struct slab *sl, uint32_t ref);
-/* Another number, or 0: from now on no page is. */
+/* Starts the extension of the value with this number; 0: no page is kept for one any more. */
 void slab_extend(struct slab *sl, uint32_t number);
-/* No core keeps free objects at hand from now on: all find all. Before the first allocation. */
+/* Ends the use of magazines: every core then finds all free objects. Before the first allocation.
+ */
 void slab_use_no_magazines(struct slab *sl);
 /* Free what this core's magazine of a class holds of pages being evacuated. */
 void slab_answer_recall(struct slab *sl, struct magazine *mags, uint32_t class);
-/* Free everything that it holds, and return how many objects; all magazines. */
+/* Empties this core's magazine of a class, and returns how many objects it held; or all of them. */
 uint32_t slab_empty_magazine(struct slab *sl, struct magazine *mags, uint32_t class);
 void slab_empty_magazines(struct slab *sl, struct magazine *mags);
 

@@ -1,6 +1,5 @@
 /*
- * slab_pages.h - pages that move: the CLOCK hand over what lies in them, pages being evacuated,
- * pages for the index.
+ * slab_pages.h - pages that move: pages of the hands, pages being evacuated, pages for the index.
  *
  * Thread: any core; the class's lock comes before the pool's. The rest as slab.h.
  *
@@ -11,24 +10,25 @@
 
 #include "slab_states.h"
 
-/* The class whose objects the sizes of a class take; and from now on. */
+/* Returns the class whose objects the sizes of a class take. */
 static inline uint32_t
 slab_class_taken(const struct slab *sl, uint32_t class)
 {
 	return slab_class_for(sl, sl->classes[class].size);
 }
+/* Makes the sizes of a class take the objects of class from. */
 void slab_class_take(struct slab *sl, uint32_t class, uint32_t from);
 
-/* Is then, in slab_age, less than a parts-th of all memory evicted ago? */
+/* True if less than a parts-th of all memory was evicted since then, a slab_age. */
 static inline bool
 slab_age_within(const struct slab *sl, uint32_t then, uint32_t parts)
 {
 	return slab_age(sl) - then <= sl->arena->page_count * AGE_PAGE / parts;
 }
 
-/* Nothing is to be balanced until slab_age is another one. Every core looks before it takes the
- * lock: cores that only read would take its line from each other for nothing. Relaxed: one that
- * sees it late does a step too many, or leaves one to the next. */
+/* True if there is nothing to balance until slab_age changes. Every core checks before it takes the
+ * lock: cores that only read would take its line from each other for nothing. Relaxed: a core that
+ * sees the change late does a step too many, or leaves one to the next. */
 static inline bool
 slab_is_settled(const struct slab *sl)
 {
@@ -44,21 +44,16 @@ slab_settle(struct slab *sl, bool settled)
 			      memory_order_relaxed);
 }
 
-/* Under the class's lock: note when the hand passed the page; called before the page goes to the
+/* Notes, under the class's lock, when the hand passed the page; called before the page goes to the
  * end of the class's list. */
 void slab_page_hand_passed(struct slab *sl, struct slab_class *c, struct page *p);
 
-/* Under the class's lock: both hands will come to the page; or no longer. The caller of the latter
+/* Add a page to both hands' rounds, or remove it, under the class's lock. The caller of the latter
  * takes the page from the class's list. */
 void slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p);
 void slab_page_goes(struct slab_class *c, struct page *p);
 
-/* The next objects on probation under the hand of new objects: up to max, or fewer if the hand has
- * passed as many objects as its pace allows for max evictions. */
-uint32_t slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
-		       uint32_t max);
-
-/* How long probation is (probation.h). */
+/* Returns the step of the class's probation (probation.h). */
 static inline uint32_t
 slab_probation_step(const struct slab_class *c)
 {
@@ -73,12 +68,12 @@ slab_probation_is_asked(const struct slab_class *c)
 	       0;
 }
 
-/* One look of the hand of expiry: the live objects under it, if some page has something due by
- * now_s; *passed is what it passed, in objects and pages skipped. refs has room for
- * OBJECTS_PER_LOOK. */
+/* Makes one look of the hand of expiry: lists the live objects under it, if some page has something
+ * due by now_s. *passed is the number of objects passed, and of those in pages skipped. refs has
+ * room for OBJECTS_PER_LOOK. */
 uint32_t slab_due_hand(struct slab *sl, uint32_t class, uint32_t now_s, uint32_t *refs,
 		       uint32_t *passed);
-/* Has the hand of expiry a round to begin, or to end? */
+/* True if the hand of expiry has a round to begin, or to end. */
 static inline bool
 slab_class_is_due(const struct slab_class *c, uint32_t now_s)
 {
@@ -89,10 +84,6 @@ slab_class_is_due(const struct slab_class *c, uint32_t now_s)
 void slab_due_page_goes(struct slab_class *c, const struct page *p);
 /* The live objects of a word of a page's states. */
 uint32_t slab_list_live(const struct slab *sl, const struct page *p, uint32_t word, uint32_t *refs);
-
-/* The CLOCK hand clears reference bits, and returns up to max live objects whose bit was clear. */
-uint32_t slab_clock_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
-			 uint32_t max);
 
 #define MOVING_SHARE 64u
 
@@ -107,17 +98,18 @@ slab_moves_max(const struct slab *sl)
 /* Start to evacuate a page of a class: of those the hand comes to next, the one with least to move
  * or to evict. False: it has none, or each has a pinned object, or is being filled. */
 bool slab_evacuate_start(struct slab *sl, uint32_t class);
-/* The same of a class whose items have free objects elsewhere: no page is spared since it is in
- * use. */
+/* Starts to evacuate a page of a class whose items have free objects elsewhere: no page is spared
+ * for being in use. */
 bool slab_evacuate_last(struct slab *sl, uint32_t class);
-/* So many objects at most, that cost so much at most; one is taken at any cost. */
+/* Limits of one slice of an evacuation: objects, and their work. One object is taken at any
+ * cost. */
 struct evacuation_slice {
 	uint32_t objects, work;
 	uint32_t (*cost)(const struct slab *sl, uint32_t ref);
 };
-/* Live objects of the page whose turn it is to be emptied; after its last object the next page
- * follows. A caller that got some calls slab_evacuate_done afterwards. epoch is the present one: it
- * tells how long a page has waited for a fill. */
+/* Lists live objects of the page being emptied now; after its last object the next page follows. A
+ * caller that got some calls slab_evacuate_done afterwards. epoch is the present one: the page's
+ * wait for a fill is measured in epochs. */
 uint32_t slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slice *slice,
 			    uint32_t epoch);
 void slab_evacuate_done(struct slab *sl, uint32_t ref);
@@ -150,7 +142,7 @@ bool slab_grant(struct slab *sl, uint32_t class, uint32_t leave);
 /* Claim the next page for the index: from the pool at once, from a class once it is evacuated.
  * False: the arena has no more. */
 bool slab_index_claim(struct slab *sl);
-/* Has the page that was claimed come free for the index? */
+/* True if the page that was claimed is free for the index. */
 bool slab_index_claim_is_met(struct slab *sl, uint32_t page);
 /* The index has left all pages from this number on, in this epoch. */
 void slab_index_release(struct slab *sl, uint32_t pages, uint32_t epoch);
@@ -192,12 +184,13 @@ slab_pins_block(struct slab *sl)
 			      memory_order_relaxed);
 }
 
-/* Pages on their way to the pool; those of them that neither pins nor fills keep. */
+/* Returns the number of pages on their way to the pool. */
 uint32_t slab_evacuating_for_pool(const struct slab *sl);
+/* Returns the number of these pages that neither pins nor fills keep. */
 uint32_t slab_coming(const struct slab *sl);
-/* Under the pool's lock: a walk has passed all words of a page being evacuated. */
+/* Notes, under the pool's lock, that a walk has passed all words of a page being evacuated. */
 void slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch);
-/* Under the pool's lock: the page does not wait for a fill. */
+/* Notes, under the pool's lock, that the page does not wait for a fill. */
 void slab_page_waits_no_more(struct slab *sl, struct page *p);
 
 /* ---- between the files of the slab ---- */
@@ -208,8 +201,8 @@ slab_page_free(const struct page *p)
 	return p->free_count + (p->objects - p->fresh);
 }
 
-/* Under the class's lock, so without an atomic addition: the class has so many more free objects;
- * modulo 2^32. */
+/* Adds free objects to the class, modulo 2^32. Under the class's lock, so without an atomic
+ * addition. */
 static inline void
 slab_class_count_free(struct slab_class *c, uint32_t more)
 {
@@ -218,12 +211,12 @@ slab_class_count_free(struct slab_class *c, uint32_t more)
 	atomic_store_explicit(&c->free_count, now + more, memory_order_relaxed);
 }
 
-/* Under the class's and the pool's lock: the evacuation of a page begins. */
+/* Begins the evacuation of a page, under the class's and the pool's lock. */
 void slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p);
-/* Under the class's lock: if all objects are free the page leaves the class, at once or, if some
+/* Takes a page with only free objects from its class, under the class's lock: at once or, if some
  * are retired with it, after their grace period. */
 void slab_page_check(struct slab *sl, struct slab_class *c, struct page *p);
-/* Under the pool's lock: a free page goes to the index if that waits for it, else to the pool. */
+/* Gives a free page to the index if that waits for it, else to the pool, under the pool's lock. */
 void slab_page_release(struct slab *sl, struct page *p);
 
 #endif

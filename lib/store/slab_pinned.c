@@ -16,8 +16,8 @@
 #define STUCK_MIN   4u
 #define STUCK_SHARE 64u
 /* Pages that wait for fills and do not count as coming: up to a quarter of all, as much as values
- * that are begun may take. A page waits for a fill once it has had no live object for so many
- * epochs. */
+ * that are begun may take. A page waits for a fill once it has had no live object for
+ * WAITING_EPOCHS epochs. */
 #define WAITING_SHARE  4u
 #define WAITING_EPOCHS 8u
 
@@ -99,8 +99,8 @@ slab_page_walked(struct slab *sl, struct page *p, uint32_t epoch)
 	}
 }
 
-/* Under both locks: may the page go back to its class? Not if objects are retired with it, since
- * they are on no list; nor if a core is at work on it. */
+/* True, under both locks, if the page may return to its class. It may not if objects are retired
+ * with it, since they are on no list, nor if a core is at work on it. */
 static bool
 may_go_back(const struct slab *sl, const struct page *p)
 {

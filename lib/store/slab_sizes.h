@@ -17,10 +17,10 @@
 #define SLAB_PAGE_SHIFT_MIN 17u /* a small store has small pages, or it has too few of them */
 #define SLAB_PAGE_SHIFT_MAX 21u /* a hugepage */
 
-/* A class's objects are larger than those of the class before by 8 bytes, from SLAB_EIGHTHS on by
- * an eighth. With so many pages that each class can have some, they are larger by a 16th below
- * SLAB_COARSE: of log-uniform sizes up to 4 KB 3.4 % is lost to rounding, with eighths 6.3 %.
- * Larger objects are few in a page, and its rest would take what finer steps save. */
+/* Each class's objects are larger than those of the class before by 8 bytes, from SLAB_EIGHTHS on
+ * by an eighth. In a store with pages for each class they are larger by a 16th below SLAB_COARSE:
+ * of log-uniform sizes up to 4 KB 3.4 % is lost to rounding, with eighths 6.3 %. Larger objects are
+ * few in a page, and its rest would take what finer steps save. */
 #define SLAB_STEP_MIN   8u
 #define SLAB_EIGHTHS    128u
 #define SLAB_COARSE     4096u

@@ -17,7 +17,7 @@
  *
  * - Set by a get or a touch, in this core's next turn (item.c); by an update, and by a write that
  *   the living version refuses (link.c).
- * - Cleared by the CLOCK hand (clock_hand.c); on a page that is spared an evacuation (slab.c).
+ * - Cleared by the CLOCK hand (hand.c); on a page that is spared an evacuation (slab.c).
  * - Read by the hand; to choose the page to evacuate (slab.c), its items that move (evacuate.c),
  *   the neighbour to evict where two buckets are full (link.c); for figures (account.c,
  *   introspect.c).
@@ -26,13 +26,13 @@ enum object_state {
 	OBJECT_OUT = 0,  /* not in the index */
 	OBJECT_NEW = 1,  /* on probation: not used since it came */
 	OBJECT_KEPT = 2, /* not used since the CLOCK hand passed */
-	OBJECT_USED = 3, /* used since; a use sets both bits, whatever they were */
+	OBJECT_USED = 3, /* used since; a use sets both bits from any state */
 };
 
 #define STATE_BITS 2u
 #define STATES_LOW 0x5555555555555555ull /* the lower bit of each state in a word */
 
-/* The lower bits of the objects of a word that are in the index; USED; KEPT; NEW. */
+/* Return the lower bits of the objects of a word that are in the index; USED; KEPT; NEW. */
 static inline uint64_t
 states_in(uint64_t word)
 {
@@ -57,8 +57,7 @@ states_new(uint64_t word)
 	return word & ~(word >> 1) & STATES_LOW;
 }
 
-/* Words of states that hands read of a page of the class: whole cache lines, of those that a page
- * has. */
+/* Words of states that hands read in a page of the class, in whole cache lines. */
 #define STATE_LINE_WORDS (CACHE_LINE_BYTES / (uint32_t)sizeof(uint64_t))
 static inline uint32_t
 slab_class_state_words(const struct slab_class *c)
@@ -67,7 +66,8 @@ slab_class_state_words(const struct slab_class *c)
 				  STATE_LINE_WORDS);
 }
 
-/* Do the page's states mean objects? False too where its class is none, as in a damaged image. */
+/* True if the page's states mean objects. False if it has no class, or an invalid one as in a
+ * damaged image. */
 static inline bool
 slab_page_has_class(const struct slab *sl, const struct page *p)
 {
@@ -97,11 +97,11 @@ slab_state(const struct slab *sl, uint32_t ref)
 				   OBJECT_USED);
 }
 
-/* The object is put into the index, in this state; */
+/* Sets the state of an object that is put into the index. */
 void slab_set_live(struct slab *sl, uint32_t ref, enum object_state state);
-/* its item expires then; */
+/* Notes when the object's item expires. */
 void slab_note_due(struct slab *sl, uint32_t ref, uint32_t at_s);
-/* it is taken out. */
+/* Clears the state of an object that is taken out of the index. */
 static inline void
 slab_clear_live(struct slab *sl, uint32_t ref)
 {
@@ -115,7 +115,7 @@ slab_clear_live(struct slab *sl, uint32_t ref)
  * a hot word stays in all caches), the object is out, or the word kept changing. */
 bool slab_set_referenced(const struct slab *sl, uint32_t ref);
 
-/* An object on probation is so no longer. Nothing happens if it is not, or if the word kept
+/* Ends an object's probation. Nothing happens if it is not on probation, or if the word kept
  * changing. */
 void slab_end_probation(const struct slab *sl, uint32_t ref);
 
@@ -134,7 +134,7 @@ slab_prefetch_state(const struct slab *sl, uint32_t ref)
 }
 
 /*
- * The reference stamp saves a hit the look at the reference bit. Hands step the store's stamp
+ * The reference stamp saves a hit the read of the reference bit. Hands step the store's stamp
  * REFERENCE_STAMPS_A_ROUND times a round. A use that finds the store's stamp in the item does not
  * set the reference bit: it was set since the last step. Two errors are accepted:
  * - the hand clears the bit between two uses with the same stamp, so the second one is lost;

@@ -63,8 +63,8 @@ give_back_evacuated(struct store_core *sc)
 	}
 }
 
-/* What magazines hold of classes that are not asked for is memory that others lack: once a page is
- * recalled, all are emptied, some in each turn. */
+/* Empties the magazines, some in each turn, once a page is recalled: the objects that magazines
+ * hold of classes that are not asked for are memory that others lack. */
 static void
 answer_recall(struct store_core *sc)
 {

@@ -35,7 +35,7 @@
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
 #define STORE_LIMIT_MIN   (1u << 20)
-#define STORE_MEMORY_MAX  (1ull << 40) /* what references can name (arena.h) */
+#define STORE_MEMORY_MAX  (1ull << 40) /* the reach of references (arena.h) */
 #define STORE_CLOCK_START 2u           /* 1 is a second that is always past */
 /* Three quarters of the short cas numbers are left, which take no memory of their own. */
 #define STORE_CAS_START_MAX ((1u << 22) - 1)
@@ -43,16 +43,20 @@
 struct store;
 struct store_core;
 
+/* The policies that choose what is evicted (eviction.h). */
+struct eviction_policy;
+extern const struct eviction_policy eviction_2q, eviction_clock;
+
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, states, tables */
-	size_t limit_bytes;  /* of that to be used, until store_limit_mt changes it; 0: all */
+	size_t limit_bytes;  /* the part in use until store_limit_mt changes it; 0: all */
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
 	uint32_t cas_start; /* an empty store's cas numbers are above; up to STORE_CAS_START_MAX */
-	bool never_evict;   /* full memory refuses (memcached's -M) */
-	bool clock_only;    /* no probation of new items (2Q), no ghosts */
-	bool loads;         /* one of the cores loads a file (store_saved.h) */
+	const struct eviction_policy *eviction; /* NULL: eviction_2q */
+	bool never_evict;                       /* full memory refuses (memcached's -M) */
+	bool loads;                             /* one of the cores loads a file (store_saved.h) */
 };
 
 enum store_result {
@@ -134,8 +138,8 @@ bool store_has_retired(const struct store_core *sc);
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
-/* May a set soon answer STORE_NOT_YET, since a core has not turned for long, or the reserve is in
- * use? */
+/* True if a set may soon answer STORE_NOT_YET, since a core has not turned for long, or the reserve
+ * is in use. */
 bool store_is_low_on_memory(const struct store_core *sc);
 
 /* Pins of retired items hold an n-th of the memory or more (n rounded up, STORE_PINS_PART at most),
@@ -157,11 +161,12 @@ uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view k
  * needed.
  */
 bool store_probe_primary(const struct store_core *sc, struct probe *p);
-/* The same for a write: prefetches the alternate bucket also if the primary one is full. */
+/* Probes the primary bucket for a write: prefetches the alternate bucket also if the primary one is
+ * full. */
 bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
 /* Third: looks into the alternate bucket, if that is needed; prefetches the item. */
 void store_probe_alternate(const struct store_core *sc, struct probe *p);
-/* Was it missed by the steps so far? Nothing was there then; what came since is not looked for. */
+/* True if the steps so far have missed the key. It was absent then; a later write is not seen. */
 static inline bool
 store_probe_missed(const struct probe *p)
 {
@@ -169,8 +174,8 @@ store_probe_missed(const struct probe *p)
 }
 /* Last: the item as it is now, its reference bit set; NULL is a miss (absent, expired, flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* The same for a batch of gets with no other call of this core between them: state of the store
- * that every get needs is read once. Items that other cores store meanwhile may be found or not. */
+/* A batch of gets with no other call of this core between them: state of the store that every get
+ * needs is read once. Items that other cores store meanwhile may be found or not. */
 struct store_get_batch {
 	struct store_core *core;
 	const struct store *store;
@@ -180,11 +185,8 @@ struct store_get_batch store_get_batch_begin(struct store_core *sc);
 const struct item *store_get_in_batch(const struct store_get_batch *batch, const struct probe *p,
 				      struct view key);
 
-/* The same for one key. */
+/* Returns the item of one key in a single call; NULL if it is absent. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
-/* The same for any number. */
-void store_get_many(struct store_core *sc, const struct view *keys, uint32_t count,
-		    const struct item **items);
 
 struct view item_key(const struct item *it);
 uint32_t item_flags(const struct item *it);
@@ -207,25 +209,21 @@ enum store_result store_begin(struct store_core *sc, struct fill *f, struct view
 			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
 /* Append len bytes; never more than value_len in all. */
 void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len);
-/* Of an item that was begun with an expiry: another one. */
+/* Changes the expiry of an item that was begun with one. */
 void store_fill_expiry(struct fill *f, uint32_t expiry_s);
 /* Publish, once all bytes are there, according to mode; cas counts for STORE_CAS only. The fill
  * ends in every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
-/* The same for a caller that can wait. NOT_YET (APPEND and PREPEND only, whose new version needs
- * memory of its own): nothing was done; the fill is to be finished next turn, or abandoned. */
+/* Finishes a fill as store_finish, for a caller that can wait. NOT_YET (APPEND and PREPEND only,
+ * whose new version needs memory of its own): nothing was done; the caller finishes the fill next
+ * turn, or abandons it. */
 enum store_result store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 				   uint64_t cas);
 /* The fill ends. What this core has pinned of it stays until the last pin has ended. */
 void store_abandon(struct store_core *sc, struct fill *f);
 
 enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);
-
-/* Add delta to a decimal number or subtract it, as memcached's incr and decr do (wrap at 2^64,
- * floor at 0, space padding on decr). *value is the new number. */
-enum store_result store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta,
-			      bool decr, uint64_t *value);
 
 /* New expiry; *it is the item as it is now (for gat). OK, NOT_FOUND, or, where an item gets its
  * first expiry and has no field for it, NOT_YET or NO_MEMORY: it is as it was. */

@@ -6,9 +6,9 @@
 #include "resize.h"
 #include "store_saved.h"
 
-#include <isa-l/crc.h>
+#include "base/crc32c.h"
 
-/* What a store is told by its configuration. */
+/* Sets the fields that the configuration decides. */
 static void
 configure(struct store *st, const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -17,7 +17,7 @@ configure(struct store *st, const struct store_config *cfg, const struct store_p
 	st->never_evict = cfg->never_evict;
 	st->memory_bytes = cfg->memory_bytes;
 	atomic_init(&st->limit_bytes, cfg->memory_bytes);
-	st->slab.probation = plan->ghost_groups != 0;
+	st->slab.policy = store_policy(cfg);
 	st->resize.step = plan->bucket_step;
 }
 
@@ -65,7 +65,7 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 
 /* ---- an empty store ---- */
 
-/* Whatever was there is invalid from the first store on, and cannot become valid half-way. */
+/* Invalidates the image from the first store on; no later step can make it valid half-way. */
 static void
 image_invalidate(void *image)
 {
@@ -79,19 +79,12 @@ image_invalidate(void *image)
 		       sizeof header->magic);
 }
 
-/* CRC32C. ISA-L declares the bytes as writable, and writes none. */
-static uint32_t
-crc_of(const void *bytes, size_t len, uint32_t crc)
-{
-	return crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)len, crc);
-}
-
 static uint32_t
 header_crc(const struct image_header *h)
 {
 	const size_t from = offsetof(struct image_header, layout);
 
-	return crc_of((const uint8_t *)h + from, offsetof(struct image_header, crc) - from, 0);
+	return crc32c((const uint8_t *)h + from, offsetof(struct image_header, crc) - from, 0);
 }
 
 static uint32_t
@@ -101,7 +94,7 @@ classes_crc(uint32_t page_count, uint32_t page_shift, uint32_t shift)
 	uint32_t sizes[SLAB_CLASSES_MAX];
 	const uint32_t count = slab_class_sizes(&arena, sizes);
 
-	return crc_of(sizes, count * sizeof sizes[0], 0);
+	return crc32c(sizes, count * sizeof sizes[0], 0);
 }
 
 /* XXH3 hashes texts of different lengths in different ways: one of each. */
@@ -116,7 +109,7 @@ store_hashes_crc(void)
 	for (uint32_t len = 1; len <= ITEM_KEY_MAX; len++) {
 		const uint64_t hash = hash_bytes(text, len, STORE_IMAGE_MAGIC);
 
-		crc = crc_of(&hash, sizeof hash, crc);
+		crc = crc32c(&hash, sizeof hash, crc);
 	}
 	return crc;
 }
@@ -189,7 +182,7 @@ store_create(struct region *region, const struct store_config *cfg)
 
 /* ---- what lies there ---- */
 
-/* Figures that this code can go on with, whoever wrote them. */
+/* True if these figures are usable by this code, from any writer. */
 static bool
 geometry_is_sound(const struct image_header *h)
 {
@@ -306,14 +299,14 @@ parts_of(const struct store *st)
 			      st->arena.shift);
 }
 
-/* Of bytes that end at end. */
+/* Returns the sum of piece number piece, of bytes that end at end. */
 static uint32_t
 piece_crc(const uint8_t *start, size_t end, uint64_t piece)
 {
 	const size_t from = piece * (size_t)IMAGE_PIECE_BYTES;
 	const size_t len = end - from < IMAGE_PIECE_BYTES ? end - from : IMAGE_PIECE_BYTES;
 
-	return crc_of(start + from, len, 0);
+	return crc32c(start + from, len, 0);
 }
 
 static uint32_t
@@ -324,7 +317,7 @@ states_crc(const struct slab *sl, uint64_t piece)
 
 	for (uint64_t n = first; n < first + STATES_PAGES && n < sl->arena->page_count; n++)
 		if (slab_page_has_class(sl, &sl->pages[n]))
-			crc = crc_of((const void *)&sl->states[n << sl->stride_shift],
+			crc = crc32c((const void *)&sl->states[n << sl->stride_shift],
 				     slab_class_state_words(&sl->classes[sl->pages[n].class]) *
 					     sizeof sl->states[0],
 				     crc);

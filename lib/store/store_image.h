@@ -29,7 +29,7 @@
  *
  * Thread: one thread, but for functions that end in _mt.
  *
- * Errors: what cannot be kept is a verdict (enum store_image_fault), never a stop: whatever bytes
+ * Errors: what cannot be kept is a verdict (enum store_image_fault), never a stop: for any bytes
  *         the image has, nothing here reads or writes outside of it, and every loop ends.
  *
  * Bounds: memory as store_config's; repair gives up at STORE_IMAGE_LOCKED_MAX locked buckets.
@@ -41,11 +41,11 @@
 
 /* A change to anything that a successor reads takes a new number. */
 #define STORE_IMAGE_LAYOUT 6u
-/* Its first word, once it is whole: whose memory it is. It never changes. */
+/* The first word of a complete image, which says whose memory it is. It never changes. */
 #define STORE_IMAGE_MAGIC ((uint64_t)0x6f6f6b636f6c63) /* "clockoo" */
 /* The mapping starts at a multiple of this. */
 #define STORE_IMAGE_ALIGN 4096u
-/* All that store_image_look reads; enough for a check without a mapping. */
+/* The bytes that store_image_look reads; enough for a check without a mapping. */
 #define STORE_IMAGE_HEAD_BYTES 12288u
 /* The caller's page: heartbeats, attempts, identity of the file. The store never reads it, and
  * writes it once: store_create_in and store_open_cold zero it before the image becomes valid. A
@@ -81,11 +81,11 @@ struct store_image_look {
 	enum store_image_fault fault;
 	uint32_t layout;       /* the image's; 0: none */
 	uint64_t memory_bytes; /* of the whole image, by its header; 0: none */
-	uint64_t seed;         /* of its hash; the opened store goes on with it */
+	uint64_t seed;         /* of its hash; the opened store keeps it */
 };
 
 /* Look at an image, or at its first STORE_IMAGE_HEAD_BYTES. Of cfg only memory_bytes counts, which
- * must be the image's; limit, cores, value_max, never_evict and clock_only may differ from those
+ * must be the image's; limit, cores, value_max, never_evict and eviction may differ from those
  * that it was made with. Reads only. */
 void store_image_look(const void *head, const struct store_config *cfg,
 		      struct store_image_look *out);
@@ -102,9 +102,9 @@ store_image_app_page(void *image)
 /* Bytes of region that the store takes beside its image. */
 size_t store_private_bytes(const struct store_config *cfg);
 
-/* An empty store over a mapping of cfg->memory_bytes bytes, whatever it holds; what was there is
- * invalid from the first store on, so that a crash in here leaves STORE_IMAGE_NONE. The pages are
- * not touched, but for the index's first one. */
+/* Makes an empty store over a mapping of cfg->memory_bytes bytes; the old content is invalid from
+ * the first store on, so that a crash in here leaves STORE_IMAGE_NONE. The pages are not touched,
+ * except the index's first one. */
 struct store *store_create_in(struct region *region, void *image, const struct store_config *cfg);
 
 /* ---- opening what is there ---- */
@@ -163,9 +163,9 @@ struct store *store_open_cold(struct store_opening *open, uint64_t seed);
 
 /* ---- leaving it ---- */
 
-/* When all threads of the store have ended and no reply holds a pin: the image becomes CLEAN.
- * False: it stays DIRTY, since a core has not gone offline (store_offline), or a tombstone waits in
- * the index; the next start repairs it. Nothing but the mapping may be used afterwards. */
+/* Makes the image CLEAN, after all threads of the store have ended and no reply holds a pin. False:
+ * it stays DIRTY, since a core is not offline (store_offline), or a tombstone waits in the index;
+ * the next start repairs it. Nothing but the mapping may be used afterwards. */
 bool store_image_leave(struct store *store);
 
 #endif

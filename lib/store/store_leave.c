@@ -48,7 +48,7 @@ image_record_now(const struct store *st, struct image_record *out)
 			class_sum(st, i, CLASS_BYTES_UNLINKED), account_flushed_of(st, i));
 }
 
-/* Does the index hold what the states say, and nothing else? */
+/* True if the index holds exactly the objects that the states say. */
 static bool
 is_settled(const struct store *st)
 {

@@ -14,17 +14,17 @@
 /* Entries of a core's retire list, an item each; a power of two. While another core does not turn
  * the list is full after 12 ms of a million sets a second. */
 #define RETIRE_LIST_MAX (1u << 14)
-/* Retired items freed in one go, so that no turn takes long; a chunk counts for so many, since it
- * is freed under its class's lock. */
+/* Retired items freed in one go, so that no turn takes long; a chunk counts for RETIRE_LIST_CHUNK,
+ * since it is freed under its class's lock. */
 #define RETIRE_LIST_SLICE 256u
 #define RETIRE_LIST_CHUNK 2u
-/* An eviction leaves so many entries to all else. */
+/* Entries that an eviction leaves to all else. */
 #define RETIRE_LIST_LEFT_BY_EVICTION 256u
-/* A delete leaves so many to sets, since it can leave a tombstone instead. */
+/* Entries that a delete leaves to sets, since it can leave a tombstone instead. */
 #define RETIRE_LIST_LEFT_BY_DELETE (RETIRE_LIST_MAX / 8)
-/* The sweep leaves so many: it is not urgent, and a turn may be all sets. */
+/* Entries that the sweep leaves: it is not urgent, and a turn may be all sets. */
 #define RETIRE_LIST_LEFT_BY_SWEEP (RETIRE_LIST_MAX / 4)
-/* store_begin leaves so many to the store_finish of fills begun before. */
+/* Entries that store_begin leaves to the store_finish of fills begun before. */
 #define RETIRE_LIST_LEFT_BY_BEGIN (RETIRE_LIST_MAX / 4)
 
 /* ---- items ---- */
@@ -36,7 +36,7 @@
 /* CAS floors, by tag: a key whose cas needs 16 bytes more burdens only a thousandth of the keys. */
 #define FLOORS 1024u
 /* Larger numbers are chosen by clients. A floor follows them only as far as the store itself might
- * count from there: else one client would use up the numbers of all keys of its floor. */
+ * count from there: otherwise one client would use up the numbers of all keys of its floor. */
 #define FLOOR_MAX  (UINT64_MAX / 4)
 #define FLOOR_STEP (1ull << 32)
 #define FLOOR_END  (UINT64_MAX / 2) /* no floor of a store gets there */
@@ -45,7 +45,7 @@
 
 /* ---- flush generations ---- */
 
-/* Generations that may be in the index at once: the 4 bits of an item tell 16 apart. */
+/* Generations that may be in the index at once: the 4 bits of an item separate 16. */
 #define GENERATIONS_MAX 15u
 /* With fewer numbers left the sweep is urgent. */
 #define GENERATIONS_FEW 8u
@@ -69,17 +69,17 @@
 /* ---- expiry under pressure ---- */
 
 /* Objects that the hand of expiry passes for each object wanted, so that a round takes no longer
- * than half of the class's turnover; */
+ * than half of the class's turnover. */
 #define EXPIRY_PACE 4u
-/* and for each that it finds expired. */
+/* Objects that it passes besides for each that it finds expired. */
 #define EXPIRY_WORTH 32u
 /* Looks in one go, at 64 objects each or at all of a page; objects passed in one go. */
 #define EXPIRY_LOOKS_MAX   64u
 #define EXPIRY_OBJECTS_MAX 512u
 
-/* What has expired in a class that allocates nothing: evicted for one step of rebalance.c; */
+/* Expired items of a class that allocates nothing, evicted for one step of rebalance.c. */
 #define EXPIRY_IDLE 128u
-/* of it in one turn. */
+/* The part of EXPIRY_IDLE that one turn evicts. */
 #define EXPIRY_IDLE_TURN 32u
 
 /* ---- eviction and evacuation ---- */
@@ -88,22 +88,22 @@
 #define GHOST_PART 256u
 /* Objects evicted ahead of need by one refill of a magazine. */
 #define EVICT_SLICE 128u
-/* After so many in a turn a class that has half of what it holds back waits. */
+/* After this many evictions in a turn a class that has half of what it holds back waits. */
 #define EVICT_TURN 96u
-/* After so many any class does. */
+/* After this many every class waits. */
 #define EVICT_TURN_MOST 144u
-/* Work of evacuation in one turn, in items evicted, some 100 ns each: in store_turn; */
+/* Work of evacuation by store_turn in one turn, in items evicted, some 100 ns each. */
 #define EVACUATE_SLICE 112u
-/* the same while the index waits for pages and there are free ones, when sets evacuate none; */
+/* Work of store_turn while the index waits for pages and some are free: then sets evacuate none. */
 #define EVACUATE_FOR_INDEX 192u
-/* for sets that take memory while the reserve is short, together; */
+/* Work of all sets of a turn that take memory while the reserve is short. */
 #define EVACUATE_FOR_SETS 64u
-/* for large values that wait, together. */
+/* Work of a turn for large values that wait. */
 #define EVACUATE_FOR_LARGE 256u
-/* What an item that moves costs besides, and for so many bytes of it one more; */
+/* Additional work of an item that moves: a constant, and one for each EVACUATE_COPY_BYTES. */
 #define EVACUATE_RESCUE     3u
 #define EVACUATE_COPY_BYTES 1024u
-/* the choice of a page; a class that has none to give; a look at one. */
+/* Work of the choice of a page; of a class that has none to give; of a look at one. */
 #define EVACUATE_CHOICE 24u
 #define EVACUATE_NONE   6u
 #define EVACUATE_LOOK   2u

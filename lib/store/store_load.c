@@ -2,6 +2,7 @@
  * store_load.c - items of a file come into the index, where clients have not been there first.
  */
 #include "account.h"
+#include "eviction.h"
 #include "item_access.h"
 #include "load_marks.h"
 #include "memory.h"
@@ -92,7 +93,7 @@ form_of(const struct store *st, const struct store_saved_item *saved)
 /* Pages that a value's first object and its last chunk may take. */
 #define PAGES_BESIDE 2u
 
-/* Is there memory that no eviction makes? Then item_new makes none. */
+/* True if there is memory that needs no eviction: item_new then evicts nothing. */
 static bool
 has_room(struct store_core *sc, const struct store_saved_item *saved, uint32_t form)
 {
@@ -161,23 +162,20 @@ publish(struct store_core *sc, struct item *it, const struct place *place, struc
 	struct store *st = sc->store;
 	const uint32_t generation = st->marks.generation;
 	const uint32_t status = saved->bits >> STORE_SAVED_STATUS_SHIFT << ITEM_STATUS_SHIFT;
-	const uint32_t state = saved->bits & STORE_SAVED_STATE;
+	const enum object_state state = (enum object_state)(saved->bits & STORE_SAVED_STATE);
 
 	ensure(item_set_cas(it, saved->cas));
 	item_set_head(it, status & ITEM_STATUS_MASK, item_value_len(it), item_key_len(it));
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
-	item_set_live(st, it,
-		      state == OBJECT_OUT || (state == OBJECT_NEW && !st->slab.probation)
-			      ? OBJECT_KEPT
-			      : (enum object_state)state);
+	item_set_live(st, it, eviction_load(&st->slab, state));
 	protocol_gap();
 	index_put(&st->ix, place, spot, item_ref(st, it));
 }
 
 enum load_step { LOAD_DONE, LOAD_CROWDED };
 
-/* Under the lock: a client's key wins, be it there or gone. */
+/* Loads an item under the lock, unless a client has written or removed its key: the client wins. */
 static enum load_step
 load_once(struct store_core *sc, const struct key_lock *lock, struct item *it,
 	  const struct store_saved_item *saved, enum store_loaded *result)

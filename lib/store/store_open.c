@@ -44,7 +44,7 @@ record_of(const struct store_opening *open)
 	return (const struct image_record *)(const void *)(open->image + open->parts.record);
 }
 
-/* Is the record that of this struct store? Then all else in it is, too, by the sum. */
+/* True if the record is of this struct store; the sum then covers all else in it, too. */
 static bool
 record_matches(const struct store_opening *open)
 {
@@ -79,7 +79,7 @@ phase_begin(struct store_opening *open, enum store_open_phase phase, uint64_t sh
 }
 
 static void
-refuse(struct store_opening *open, enum store_image_fault fault)
+image_refuse(struct store_opening *open, enum store_image_fault fault)
 {
 	open->fault = fault;
 	phase_begin(open, STORE_OPEN_REFUSED, 0);
@@ -108,9 +108,9 @@ open_begin(struct store_opening *open)
 	const struct image_header *h = (const void *)open->image;
 
 	if (st->seed != h->seed || st->ix.seed != h->seed)
-		refuse(open, STORE_IMAGE_DAMAGED);
+		image_refuse(open, STORE_IMAGE_DAMAGED);
 	else if (!geometry_is_sound(st))
-		refuse(open, STORE_IMAGE_TANGLED);
+		image_refuse(open, STORE_IMAGE_TANGLED);
 	else
 		open->index_pages = index_pages(st);
 	if (open->fault != STORE_IMAGE_SOUND)
@@ -140,7 +140,7 @@ store_open(struct region *region, void *image, const struct store_config *cfg, u
 	atomic_store_explicit(&left->state, IMAGE_DIRTY, memory_order_seq_cst);
 	open->parts =
 		image_parts_of(cfg->memory_bytes, plan.page_count, plan.page_shift, plan.shift);
-	/* Of the process before: the stamps in items follow it. */
+	/* The stamp of the process before: the stamps in items continue it. */
 	open->reference_stamp =
 		slab_reference_stamp(&image_store(image)->slab) & ITEM_REFERENCE_STAMP;
 	open->store = image_bind(region, image, cfg, &plan);
@@ -186,7 +186,7 @@ set_counter(struct counter *c, uint64_t value)
 	atomic_store_explicit(&c->value, value, memory_order_relaxed);
 }
 
-/* What is in the index counts as linked by core 0, and what of it is flushed as flushed since. */
+/* Counts the items in the index as linked by core 0, and the flushed ones as flushed since. */
 static void
 count_kept(struct store_opening *open)
 {
@@ -216,7 +216,7 @@ count_kept(struct store_opening *open)
 			      memory_order_relaxed);
 }
 
-/* A resize under way goes on in the store's turns. */
+/* Continues a resize under way in the store's turns. */
 static void
 resume_resize(struct store_opening *open)
 {
@@ -293,14 +293,14 @@ check_end(struct store_opening *open)
 	phase_begin(open, STORE_OPEN_PAGES, page_shares(open));
 }
 
-/* The walk has dropped what was dead. */
+/* Ends the walk, which has dropped dead and damaged items. */
 static void
 walk_end(struct store_opening *open)
 {
 	const enum store_image_fault fault = repair_walk_end(open);
 
 	if (fault != STORE_IMAGE_SOUND) {
-		refuse(open, fault);
+		image_refuse(open, fault);
 		return;
 	}
 	open->record.oldest_generation = store_generation(open->store);
@@ -359,7 +359,7 @@ store_open_store(struct store_opening *open)
 struct store *
 store_open_cold(struct store_opening *open, uint64_t seed)
 {
-	/* It lies in the region that is taken anew. */
+	/* A copy: the original lies in the region that is taken anew. */
 	struct store_config cfg = open->cfg;
 	struct region region = open->region;
 	void *image = open->image;

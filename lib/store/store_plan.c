@@ -1,10 +1,11 @@
 /*
  * store_plan.c - what the memory is cut into, and how much of it there is.
  */
+#include "eviction.h"
 #include "image.h"
 #include "store_saved.h"
 
-/* Pages become larger, up to hugepages, as long as the store has so many. */
+/* Pages become larger, up to hugepages, as long as the store has this many. */
 #define PAGES_WANTED 256u
 /* For the alignment of all parts of the region. */
 #define SLACK_BYTES 1024u
@@ -44,13 +45,22 @@ reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 	return pages < plan->page_count / 4 ? pages : plan->page_count / 4;
 }
 
-/* Ghosts have what is left over of whole pages: half of what they are to have at least. */
+const struct eviction_policy *
+store_policy(const struct store_config *cfg)
+{
+	if (cfg->never_evict)
+		return &eviction_clock;
+	return cfg->eviction != NULL ? cfg->eviction : &eviction_2q;
+}
+
+/* Returns how many groups of ghosts fit into the memory left over of whole pages; at least half of
+ * their share. */
 static uint32_t
 ghost_groups(const struct store_config *cfg, size_t left_over)
 {
 	const size_t most = limit_of(cfg) / GHOST_PART;
 
-	if (cfg->never_evict || cfg->clock_only)
+	if (!store_policy(cfg)->has_ghosts)
 		return 0;
 	return (uint32_t)((left_over < most ? left_over : most) / sizeof(struct ghost_group));
 }

@@ -1,5 +1,5 @@
 /*
- * store_save.c - the live items of a store that nobody changes any more, page by page.
+ * store_save.c - reads the live items of a store that no thread changes any more, page by page.
  */
 #include "image.h"
 #include "item_access.h"
@@ -119,6 +119,6 @@ store_flush_due_s(const struct store *st)
 {
 	const uint64_t due = atomic_load_explicit(&st->due_flush, memory_order_relaxed);
 
-	/* It is void in another generation. */
+	/* A due flush is void in another generation. */
 	return due != 0 && due >> 32 == store_generation(st) ? (uint32_t)due : 0;
 }

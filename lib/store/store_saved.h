@@ -1,5 +1,5 @@
 /*
- * store_saved.h - live items leave the store for a file, and come back from one.
+ * store_saved.h - saves live items of the store to a file, and loads them from one.
  *
  * The file is not the store's business: it gives items one by one, and takes them one by one.
  *
@@ -17,9 +17,9 @@
  *     store_load_look(...); store_load_begin(...); store_fill(...); store_load_finish(...);
  *     store_load_end(store);
  *
- * What clients do meanwhile wins. A key that is in the index, its item alive or dead, is not
- * loaded. Nor is one that was removed, or whose removal a client asked for: those leave marks, a
- * bit by hash. A flush ends the load. Nothing is evicted for an item that is loaded.
+ * Writes of clients win over the file. A key that is in the index, its item alive or dead, is not
+ * loaded. Nor is a key that was removed, or whose removal a client asked for: removals leave marks,
+ * a bit by hash. A flush ends the load. Nothing is evicted for an item that is loaded.
  *
  * Shape:  a mark is set before its slot is cleared, and read after the slots were; both happen
  *         under the key's lock.
@@ -42,7 +42,7 @@
 
 #define STORE_SAVED_FLOORS 1024u
 
-/* What is kept of an item beside its fields: its status bits, and how CLOCK thinks of it. */
+/* The kept bits of an item beside its fields: its status, and its state under CLOCK. */
 enum store_saved_bits {
 	STORE_SAVED_STATE = 3u,        /* two bits of state */
 	STORE_SAVED_STATUS_SHIFT = 2u, /* four status bits */
@@ -69,7 +69,8 @@ void store_saved_floors(const struct store *store, const struct store_scan *scan
 uint64_t store_seed(const struct store *store);
 /* A flush that is still to come: its second; 0: none. */
 uint32_t store_flush_due_s(const struct store *store);
-/* Of hashes of texts of all lengths that a key may have: what floors mean to another build. */
+/* Returns a checksum of hashes of texts of all lengths that a key may have: the floors are valid
+ * only for a build with the same hash. */
 uint32_t store_hashes_crc(void);
 
 /* ---- loading ---- */
@@ -91,24 +92,24 @@ struct store_saved_item {
 
 /* Bytes of marks; part of store_private_bytes if config.loads. */
 size_t store_load_bytes(const struct store_config *cfg);
-/* Of an empty store with config.loads, before any core turns. flush_due_s: store_flush_due_s of
- * then, 0 or to come. */
+/* Prepares an empty store with config.loads, before any core turns. flush_due_s: the
+ * store_flush_due_s at the save, 0 or to come. */
 void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_FLOORS],
 			uint32_t flush_due_s);
-/* Every later number of a key that is not there is above cas, which is at most a quarter of all. */
+/* Raises all floors: later cas numbers of absent keys are above cas, at most a quarter of all. */
 void store_floors_raise(struct store *store, uint64_t cas);
-/* So many items are to come: the index grows now, while it is empty. Takes some turns. */
+/* Announces this many items to come: the index grows now, while it is empty. Takes some turns. */
 void store_load_expect(struct store_core *sc, uint64_t items);
-/* Sets its hash. What the other calls read for it comes into the cache meanwhile. */
+/* Sets the item's hash, and prefetches the memory that the other calls read for it. */
 void store_load_look(const struct store_core *sc, struct store_saved_item *saved);
-/* Memory for an item whose value follows (store_fill). The fill is the store's unless
+/* Takes memory for an item whose value follows (store_fill). The fill is the store's unless
  * STORE_LOADED. */
 enum store_loaded store_load_begin(struct store_core *sc, struct fill *f,
 				   const struct store_saved_item *saved);
-/* Publish it, once all bytes are there. The fill ends in every case. */
+/* Publishes the item, once it has all bytes. The fill ends in every case. */
 enum store_loaded store_load_finish(struct store_core *sc, struct fill *f,
 				    const struct store_saved_item *saved);
-/* Removals leave no marks from now on. */
+/* Ends the load: later removals leave no marks. */
 void store_load_end(struct store *store);
 
 #endif

@@ -42,18 +42,18 @@ struct pinned {
 	uint32_t added; /* since the last turn */
 };
 
-/* The sweep through all buckets that reclaims what is expired or flushed. */
+/* The sweep through all buckets that reclaims expired and flushed items. */
 struct sweep {
 	struct spin lock;
 	uint32_t bucket;          /* the next one */
 	uint32_t generation;      /* current when the sweep began */
 	uint32_t now_s;           /* the second that done counts in */
-	uint32_t done;            /* buckets looked at in it */
+	uint32_t done;            /* buckets swept in that second */
 	uint32_t slice;           /* buckets of a step: more where turns a second are few */
-	_Atomic uint32_t rests_s; /* the last second whose buckets are all looked at */
+	_Atomic uint32_t rests_s; /* the last second whose quota of buckets is swept */
 	uint32_t seq;             /* of the geometry when the sweep began */
-	bool first_pass_done;     /* the sweep before this one was the first pass of relocate.c; */
-	bool second_pass;         /* this one is the second */
+	bool first_pass_done;     /* the sweep before this one was the first pass of relocate.c */
+	bool second_pass;         /* this sweep is the second pass of relocate.c */
 };
 
 /* A resize to more buckets claims and clears pages first; then buckets are migrated. */
@@ -74,7 +74,7 @@ struct resize {
 	uint64_t evicted;       /* items ever evicted, when the index last was not too large */
 };
 
-/* What clients remove while a file is loaded (load_marks.h). */
+/* Marks of the keys that clients remove while a file is loaded (load_marks.h). */
 struct marks {
 	_Atomic uint64_t *words; /* NULL: nothing is ever loaded */
 	uint32_t shift;          /* of a hash, to the number of its bit */
@@ -83,8 +83,8 @@ struct marks {
 };
 
 struct store {
-	/* A successor keeps these, but for pointers and core_count (image.h); the rest is made
-	 * anew. */
+	/* A successor process keeps these fields, without pointers and core_count (image.h), and
+	 * makes the rest anew. */
 	struct index ix;
 	struct arena arena;
 	uint64_t seed;
@@ -95,8 +95,8 @@ struct store {
 	_Atomic uint32_t value_max; /* longest value under the present limit */
 	uint32_t value_most;        /* longest value without one */
 	bool never_evict;
-	/* Of a large item whose new version waits for memory: no hand evicts it. The epoch in which
-	 * it was asked for last: it ends a few later. */
+	/* The large item whose new version waits for memory: no hand evicts it. The epoch is that
+	 * of the last request for it; the wait ends a few epochs later. */
 	_Atomic uint64_t extended_hash, extended_epoch;
 	size_t memory_bytes;
 	_Atomic size_t limit_bytes;
@@ -131,8 +131,8 @@ static_assert(offsetof(struct index, seq) == 24 && offsetof(struct index, first_
 		      offsetof(struct store, value_max) == STORE_KEPT_BYTES,
 	      "a successor finds what it keeps; else it takes a new STORE_IMAGE_LAYOUT");
 
-/* A core's counters before its first change in a generation: what it had put into the index, less
- * what it had taken out that was not flushed. Below 0 they wrap: a core may take out what another
+/* A core's counters before its first change in a generation: the items it had put into the index,
+ * less those not flushed that it had taken out. Below 0 they wrap: a core may take out what another
  * has put in. */
 struct flush_base {
 	struct counter items, bytes;
@@ -141,7 +141,7 @@ struct flush_base {
 /* Each kind of evacuation has its own bound of work a turn (store_limits.h). */
 enum evacuation_for {
 	EVACUATION_FOR_TURN,  /* the reserve is not whole, or a page's evacuation has begun */
-	EVACUATION_FOR_INDEX, /* the same, and the index waits for pages while some are free */
+	EVACUATION_FOR_INDEX, /* as for a turn, and the index waits for pages, some of them free */
 	EVACUATION_FOR_SETS,  /* sets find no object while the reserve is short */
 	EVACUATION_FOR_LARGE, /* large values wait */
 	EVACUATIONS
@@ -177,12 +177,12 @@ struct store_core {
 	_Atomic uint32_t counted_generation; /* generation that flush_base is of (account.h) */
 	uint32_t recall;                     /* the last slab.recall that this core has answered */
 	uint32_t recall_begun;               /* the last one that it has begun to answer */
-	uint32_t recall_class, recall_classes; /* magazine emptied last; how many are to be */
+	uint32_t recall_class, recall_classes; /* magazine emptied last; number left to empty */
 	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
 	uint32_t evicted_ahead;                /* items evicted ahead of need, in this turn */
 	uint32_t crowded;                      /* work of this turn for sets without a slot */
 	uint64_t grown_for;  /* items for which a resize has done its work (resize.c); it wraps */
-	uint64_t considered; /* what it had done when it last considered one; it wraps */
+	uint64_t considered; /* done_so_far (resize.c) at its last check of the size; it wraps */
 	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
 						    not yet added to its retired_count */
 	uint32_t evacuated[EVACUATIONS];         /* work of this turn (store_limits.h) */
@@ -196,7 +196,7 @@ struct store_core {
 	bool online;
 	bool makes_version;        /* the object asked for is a new version's (memory.c) */
 	bool marks;                /* removals leave marks (load_marks.h) */
-	bool evicts_slowly;        /* an eviction is to be marked, watched, or told to the tier */
+	bool evicts_slowly;        /* an eviction must be marked, watched, or offered to the tier */
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;
 	const struct store_tier *tier; /* NULL: none */
@@ -204,7 +204,7 @@ struct store_core {
 	uint64_t spared;               /* hash of the key that this core does not evict; 0: none */
 	struct leaving leaving;        /* of a core with a tier */
 	struct magazine magazines[SLAB_CLASSES_MAX];
-	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the same of each class */
+	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the last recall answered, of each class */
 	struct retire_list retire_list;
 	struct pinned pinned;
 	struct walk_step walk_step; /* of this turn */

@@ -110,7 +110,7 @@ sweep_quota(const struct store *st)
 	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
 }
 
-/* At the end of a second: longer steps if they have not covered the quota, else shorter ones. */
+/* Doubles the step at the end of a second if the quota was not swept, else halves it. */
 static void
 sweep_next_second(struct store_core *sc)
 {
@@ -158,7 +158,7 @@ sweep_end(struct store *st)
 	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
 
-/* Sweep the next buckets, until they have cost so much work, or the retire list lacks space for all
+/* Sweeps the next buckets, until this much work is done, or the retire list lacks space for all
  * items of a few. Dead items then stay in their slots, which tombstones would occupy, too. */
 static void
 sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)

@@ -1,16 +1,17 @@
 /*
- * tier.h - what the store tells a second tier, and does for it (lib/flash/FLASH.md, section 5).
+ * tier.h - the calls between the store and a second tier (lib/flash/FLASH.md).
  *
- * A key is in the store or in the tier, never in both. The store says which item is evicted by a
- * hand or with its page, of which key a write finds no slot, and that a flush was done. What
- * sweeps, expiry, resizes and full buckets take out is forgotten: of that the tier hears nothing.
+ * A key is in the store or in the tier, never in both. The store reports to the tier each item that
+ * a hand evicts or that leaves with its page, each key that a write finds without a slot, and each
+ * flush. Items that sweeps, expiry, resizes and full buckets take out are forgotten: the tier gets
+ * no call for them.
  *
- * Shape:  a claim is the tier's say over one key, between two calls under the key's locks.
+ * Shape:  a claim is the tier's decision about one key, between two calls under the key's locks.
  *
- * Units:  generation: of flush; it wraps. Items of another one than the present are dead.
+ * Units:  generation: of flush; it wraps. Items of another generation than the present are dead.
  *
  * Owner:  the tier is the caller's, and outlives the store's last call; its table is not changed.
- *         An item is looked at in the call only.
+ *         An item is read in the call only.
  *
  * Thread: the core named. "Under the lock": of a bucket that every writer of the key needs; the
  *         function may take locks of the tier's, which are never held while the store is called,
@@ -42,24 +43,25 @@ struct store_tier {
 	 * item and calls again from store_evict_waiting(); the item may have left the index by
 	 * then. Only for values of ITEM_PIN_MIN_BYTES or more. */
 	bool (*copying)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it);
-	/* The end of an offer. Under the lock, with the item still in its slot, alive and of this
-	 * generation: in the tier from now on, with its expiry and status as they are now; unless
-	 * the tier has seen a later generation, or the item has another cas than when it was
-	 * offered. NULL, without a lock: the item is not the tier's.
-	 */
+	/* Ends an offer. Under the lock, with the item still in its slot, alive and of this
+	 * generation: the tier has it from now on, with its present expiry and status; unless the
+	 * tier has seen a later generation, or the item has another cas than when it was offered.
+	 * NULL, without a lock: the item is not the tier's. */
 	void (*evicted)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 			uint32_t generation);
 	/* Under the lock: no slot has the key. After the call the tier leads to no copy of it, nor
-	 * does one that recovers. Before a version is published; and before any write is told that
-	 * there is none. So who wants an effect on the tier's copy promotes it first. */
+	 * does one that recovers. Called before a version is published, and before a write answers
+	 * that the key is absent. So a caller that wants an effect on the tier's copy promotes it
+	 * first. */
 	void (*absent)(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation);
 	/* Under the lock of flushes: this generation has begun. */
 	void (*flushed)(void *arg, struct store_core *sc, uint32_t generation);
-	/* Under the same: one will be due at this second; 0: none will. May be NULL. */
+	/* Under the lock of flushes: a flush will be due at this second; 0: none will. May be
+	 * NULL. */
 	void (*due)(void *arg, uint32_t at_s);
 };
 
-/* Before any core turns, and once. Not of a store that never evicts. */
+/* Attaches the tier, once, before any core turns. The store must evict. */
 void store_tier_attach(struct store *store, const struct store_tier *tier);
 
 uint32_t store_core_number(const struct store_core *sc); /* below config.cores */
@@ -75,10 +77,11 @@ item_status(const struct item *it)
 
 struct store_claim {
 	void *arg;
-	/* Under the lock, if no slot has the key: is the copy that was read still the tier's, and
-	 * of this generation? True: end() follows, and the tier's locks may be held until then. */
+	/* Under the lock, if no slot has the key: true if the copy that was read is still the
+	 * tier's, and of this generation. Then end() follows, and the tier's locks may be held
+	 * until then. */
 	bool (*begin)(void *arg, struct store_core *sc, uint32_t generation);
-	/* Under the same lock: the copy is the store's, or nobody's; the tier forgets it. */
+	/* Under the same lock: the copy is the store's, or is dropped; the tier forgets it. */
 	void (*end)(void *arg, struct store_core *sc);
 };
 
@@ -88,26 +91,26 @@ struct store_promotion {
 	struct store_claim claim;
 };
 
-/* Publish a copy of the tier's: a fill with its flags, expiry and value. OK, and *made is the item;
+/* Publishes a copy of the tier: a fill with its flags, expiry and value. OK, and *made is the item;
  * STORE_EXISTS: a slot has the key; STORE_NOT_FOUND: it was not claimed; STORE_NO_MEMORY. The fill
  * ends in every case. */
 enum store_result store_promote(struct store_core *sc, struct fill *f,
 				const struct store_promotion *promotion, const struct item **made);
 
-/* Once a turn of a core with a tier: continues with the items that wait, until the tier puts one
- * off. */
+/* Continues with the items that wait, until the tier postpones one. Once a turn of a core with a
+ * tier. */
 void store_evict_waiting(struct store_core *sc);
 /* True if a set of any core waits for memory that items of any core have until they leave. */
 bool store_evictions_needed(const struct store_core *sc);
 /* Returns the number of this core's items that wait. The core's next turn comes soon if any do. */
 uint32_t store_evictions_wait(const struct store_core *sc);
 
-/* From now on this core's hands leave the item of this hash alone, if it has a tier: it is brought
- * for a write, which is not to evict it for its own memory. 0: none. */
+/* Makes this core's hands spare the item of this hash, if it has a tier: the item is promoted for a
+ * write, which must not evict it for its own memory. 0: none. */
 void store_spare(struct store_core *sc, uint64_t hash);
 
-/* Nothing of the key is left in the tier: a copy that was read is to be deleted, or could not be
- * read (claim NULL: absent() is called). OK; STORE_EXISTS: a slot has the key, and so the tier has
+/* Removes all of the key from the tier: the copy that was read is deleted, or could not be read
+ * (claim NULL: absent() is called). OK; STORE_EXISTS: a slot has the key, and so the tier has
  * nothing of it; STORE_NOT_FOUND: it was not claimed. */
 enum store_result store_shadow(struct store_core *sc, struct view key, uint64_t hash,
 			       const struct store_claim *claim);

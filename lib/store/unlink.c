@@ -197,7 +197,7 @@ unlink_counted(struct store_core *sc, struct spot spot, bool with_page, struct d
 	return unlink_how(sc, spot, with_page);
 }
 
-/* It is not where it was looked for: it was moved, or is gone. */
+/* Unlinks an item that left the slot where it was seen, if it was moved and not removed. */
 static __attribute__((noinline)) enum unlinked
 unlink_elsewhere(struct store_core *sc, const struct victim *v, bool with_page,
 		 struct departures *d)
@@ -272,7 +272,8 @@ unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enu
 	bucket_unlock(spot.bucket);
 	if (unlikely(spot.slot == BUCKET_SLOTS))
 		how = unlink_elsewhere(sc, v, with_page, d);
-	/* A dead item leaves no ghost: its key comes back since it was dead. */
+	/* A dead item leaves no ghost: its key returns because the item was dead, not because it
+	 * left early. */
 	if (how != UNLINKED_NOT && (simple || !item_dead(sc, item_at(st, v->ref))))
 		ghost_add(v->ghosts, v->hash, ghost);
 	return how;

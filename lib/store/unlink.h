@@ -38,7 +38,7 @@ struct victim {
 /* Victims looked for together, so that memory is waited for a few times, not a few times each. */
 #define VICTIMS_MAX 32u
 
-/* Where n objects lie, VICTIMS_MAX at most; prefetches the buckets. */
+/* Locates n objects, VICTIMS_MAX at most, and prefetches their buckets. */
 void unlink_look(const struct store *st, const uint32_t *refs, uint32_t n, struct victim *victims);
 /* Finds an item again that was looked for in an earlier turn. False: the index no longer has it. */
 bool unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct victim *victim);
@@ -53,7 +53,7 @@ store_has_tombstones(const struct store *st)
 	return atomic_load_explicit(&st->tombstones, memory_order_relaxed) != 0;
 }
 
-/* Under the lock: is the item in a slot flushed? It is looked at only if some may be. */
+/* True, under the lock, if the item in a slot is flushed. The item is read only if some may be. */
 static inline bool
 store_slot_is_flushed(const struct store *st, const struct bucket *b, uint32_t slot)
 {
@@ -65,8 +65,8 @@ store_slot_is_flushed(const struct store *st, const struct bucket *b, uint32_t s
 	       item_flushed(item_at(st, bucket_ref(b, slot)), generation);
 }
 
-/* Is there memory that only the sweep frees? That of tombstones; in a store that never evicts also
- * that of flushed items, since no hand evicts them. */
+/* True if some memory is freed by the sweep alone: that of tombstones, and in a store that never
+ * evicts that of flushed items, since no hand evicts them. */
 static inline bool
 store_awaits_sweep(const struct store *st)
 {

@@ -1,12 +1,12 @@
 /*
- * walk.c - all items, each once, some buckets at a time.
+ * walk.c - shows all items, each once, some buckets at a time.
  *
  * A walk goes through positions, not through buckets. A position is 32 bits, the part of the index
  * that lies before it. Each key has two: that of its primary bucket, which is its hash, and that of
- * its alternate bucket, which its hash and its tag add up to. They are those of the key for ever:
- * whatever the number of buckets is, the primary bucket is the one at its position, and the
- * alternate bucket is there or one or two buckets behind (index.h). An item is shown at the
- * position of the bucket that it is in.
+ * its alternate bucket, which its hash and its tag add up to. Both are fixed for the key: for any
+ * number of buckets the primary bucket is the one at its position, and the alternate bucket is
+ * there or one or two buckets behind (index.h). An item is shown at the position of the bucket that
+ * it is in.
  *
  * Why an item is shown once: it keeps its position while it stays in one of its buckets, in a
  * resize, too. It changes its position only where it moves to its other bucket, and that is refused
@@ -19,7 +19,8 @@
  * the positions in progress, and does not. A resize copies from an old bucket to a new one, under
  * the locks of both: the walk looks at the old ones first.
  *
- * What is shown is what a lookup of the key finds then, so no version that was replaced meanwhile.
+ * A walk shows the version that a lookup of the key finds then, so none that was replaced
+ * meanwhile.
  */
 #include "walk.h"
 

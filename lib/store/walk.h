@@ -24,8 +24,8 @@ walks_let_move(const struct store *st, uint32_t ref)
 bool walks_let_buckets_exchange(const struct store *st, uint32_t bucket_count, uint32_t a,
 				uint32_t b);
 
-/* The same of any item of two buckets, for a search, without a look at the item: false too where a
- * walk is near one of the buckets. */
+/* Decides as walks_let_move for any item of two buckets, for a search, without reading the item:
+ * false too where a walk is near one of the buckets. */
 static inline bool
 walks_let_exchange(const struct store *st, uint32_t bucket_count, uint32_t a, uint32_t b)
 {

@@ -1,14 +1,14 @@
 /*
- * walks.h - where walks over all items are, so that no item moves past one of them.
+ * walks.h - the positions of walks over all items, so that no item moves past one of them.
  *
  * Beside a walk that stands in the middle, half of the moves are refused. A new key that finds no
  * slot so evicts a neighbour, or is refused where nothing is evicted. With one walk that begins
  * when 98 % of the slots are taken, with two it is one key in 10,000 up to 94 %, with three one in
  * 500: so there are two places.
  *
- * Shape:  WALKS_MAX places. A walk that finds all of them taken goes on without one, and so does a
- *         walk that has lost its place because it paused for WALK_PAUSE_MAX_S: it may show an item
- *         twice, or miss one.
+ * Shape:  WALKS_MAX places. A walk that finds all of them taken continues without one, and so does
+ *         a walk that has lost its place because it paused for WALK_PAUSE_MAX_S: it may show an
+ *         item twice, or miss one.
  * Owner:  the store's private memory; zero is empty.
  * Thread: a place is written by the walk's core. All else: any core.
  * Bounds: WALKS_MAX places; walk.c has the rule that moves obey.

@@ -57,7 +57,7 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
 	if (unlikely(value_len > store_value_max(sc->store)))
 		return STORE_TOO_LARGE;
-	/* A key whose cas is long finds that out when it is linked (widen). */
+	/* A key that needs a long cas gets the field when it is linked (widen). */
 	if (likely((flags | expiry_s) == 0)) {
 		f->item = item_new_fast(sc, key, value_len);
 		if (likely(f->item != NULL))
@@ -171,7 +171,7 @@ finish_simple(struct store_core *sc, struct fill *f, const struct store_conditio
 	return true;
 }
 
-/* All others. */
+/* Finishes a fill in all other cases. */
 static __attribute__((noinline)) enum store_result
 finish(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
        const struct item **made)
@@ -234,16 +234,6 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	const struct item *made;
 
 	return store_finish_with(sc, f, &conditions, &made);
-}
-
-/* The result for a caller that cannot wait. */
-static enum store_result
-no_memory(struct store_core *sc, enum store_result r)
-{
-	if (r != STORE_NOT_YET)
-		return r;
-	count(sc, STORE_OUT_OF_MEMORY, 1);
-	return STORE_NO_MEMORY;
 }
 
 void
@@ -320,18 +310,6 @@ store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
 		result->value = args->initial;
 	}
 	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
-}
-
-enum store_result
-store_arith(struct store_core *sc, struct view key, uint64_t hash, uint64_t delta, bool decr,
-	    uint64_t *value)
-{
-	const struct store_arith_args args = {.delta = delta, .decr = decr};
-	struct store_arith_result result;
-	const enum store_result r = no_memory(sc, store_arith_with(sc, key, hash, &args, &result));
-
-	*value = result.value;
-	return r;
 }
 
 /* Write the expiry in place, under the bucket locks, so that a version made at the same time

@@ -21,7 +21,7 @@ struct conn;
 struct conn_sources;
 struct pending_connects;
 struct pmtu_reports;
-/* The handle that users hold: it begins with a struct tcp (tcp_core.h). */
+/* The handle that users keep. Its first member is a struct tcp (tcp_core.h). */
 struct stack;
 
 enum congestion {
@@ -33,26 +33,27 @@ enum congestion {
 
 struct tcp_config {
 	uint16_t port, other_port; /* 0 = off */
-	uint32_t more_count;       /* ports beside these */
+	uint32_t more_count;       /* listening ports beside these two */
 	uint16_t more_ports[TCP_MORE_PORTS_MAX];
 	uint32_t conns_max;
-	uint32_t active_reserve; /* of conns_max: slots that peers' connections leave free for ours
-				  */
-	bool pipes;              /* some of these are pipes (conn_pipe.h) */
+	uint32_t active_reserve; /* slots of conns_max that only our own active opens may take */
+	bool pipes;              /* some connections are pipes (conn_pipe.h) */
 	uint32_t chunks;         /* send chunks of this core */
 	enum congestion congestion;
 	uint64_t keepalive_idle_ns;
 	bool timestamps;                   /* RFC 7323, with peers that offer them */
 	uint32_t conns_per_source;         /* 0 = any number */
-	struct conn_sources *sources;      /* of all cores; NULL without a limit */
-	struct pmtu_reports *pmtu_reports; /* of all cores; NULL with one */
-	uint32_t core, cores;              /* this one's number, of so many; 0, 0 = the only one */
-	struct pending_connects *connects; /* of all cores; NULL with one */
-	uint32_t syn_lines;    /* of syn_history.h, a power of two; 0 = no SYN is deferred */
-	struct prf_key secret; /* sequence numbers, cookies, ports */
+	struct conn_sources *sources;      /* shared by all cores; NULL without a limit */
+	struct pmtu_reports *pmtu_reports; /* shared by all cores; NULL with one core */
+	/* This core's number, and the number of cores; 0, 0 = the only core. */
+	uint32_t core, cores;
+	struct pending_connects *connects; /* shared by all cores; NULL with one core */
+	/* Lines of the SYN history, a power of two; 0 = no SYN is deferred. */
+	uint32_t syn_lines;
+	struct prf_key secret; /* key of sequence numbers, cookies and ports */
 };
 
-/* Why an active open failed. */
+/* The reason for which an active open failed. */
 enum conn_failure {
 	CONNECT_REFUSED,     /* the peer reset it */
 	CONNECT_TIMED_OUT,   /* no answer */
@@ -65,7 +66,7 @@ struct stack_user {
 	void *arg;
 	void (*opened)(void *arg, struct conn *c); /* handshake complete */
 	void (*gone)(void *arg, struct conn *c);   /* c is invalid after this */
-	/* Instead of opened(), after conn_connect(). May be NULL if that is never called. */
+	/* Called instead of opened() after conn_connect(). NULL if the service never connects. */
 	void (*failed)(void *arg, struct conn *c, enum conn_failure why);
 };
 
@@ -92,109 +93,116 @@ struct ip_addr conn_local_ip(const struct stack *s, const struct conn *c);
 struct conn_target {
 	struct ip_addr ip;
 	uint16_t port;
-	uint16_t local_port; /* 0: an unpredictable one (RFC 6056)... */
-	/* ... of those that fit: replies to it come to this core, for example. NULL: all do. ours
-	 * is the local address. */
+	uint16_t local_port; /* 0: an unpredictable port is chosen (RFC 6056) */
+	/* True if replies to this local port come to this core, or the caller has another reason to
+	 * want it. ours is the local address. NULL: every port fits. */
 	bool (*port_fits)(const void *arg, const struct ip_addr *ours, uint16_t local_port);
 	const void *arg;
 };
 struct conn *conn_connect(struct stack *s, const struct conn_target *to);
-/* Before opened() or failed(): the other core that the reply to our SYN has come to, where it is
- * lost; CONN_CORE_NONE: none, as far as is known. */
+/* Returns the core that received the reply to our SYN and dropped it, before opened() or failed();
+ * CONN_CORE_NONE if none is known. */
 #define CONN_CORE_NONE UINT32_MAX
 uint32_t conn_reply_core(const struct stack *s, const struct conn *c);
 uint16_t conn_local_port(const struct conn *c);
 
-/* The contiguous bytes at the read position; len 0: none. */
+/* Returns the contiguous bytes at the read position; len 0: none. */
 struct view conn_peek(const struct conn *c);
-/* The same, and the turn in which the first of them was here with all before it (0: there are
- * none). Of what more than two turns brought into one frame, the middle is taken to have come
- * evenly. */
+/*
+ * Returns the same bytes as conn_peek(). *since_ns: the turn in which the first of them was
+ * received, with all data before it; 0 if there are none. Where more than two turns added to one
+ * frame, arrival is interpolated between the first and the last of them.
+ */
 struct view conn_peek_since(const struct conn *c, uint64_t *since_ns);
 /* Advances the read position by n <= conn_peek().len; the bytes stay valid until stack_release().
  */
 void conn_advance(struct stack *s, struct conn *c, uint32_t n);
-/* Bytes that wait there, all told. */
+/* Returns the number of bytes that the service has not read. */
 uint32_t conn_unread(const struct conn *c);
-/* The service reads so many bytes of this connection in the turn in which they come, until it says
- * otherwise (0): there are frames for them even while others, which wait, hold all they may. */
+/* The service promises to read the next `bytes` bytes in the turn in which they arrive. They get
+ * frames even while connections whose data is unread hold all they may. 0 ends the promise. */
 void conn_expect(struct conn *c, uint64_t bytes);
-/* A body of so many bytes waits unread for memory of the service; 0: it waits no longer. Until then
- * its peer is offered a narrow window, of a few frames if it is long. */
+/* A body of `bytes` bytes waits unread for memory of the service; 0: the wait is over. Until then
+ * the peer is offered a narrow window, and only a few frames if the body is long. */
 void conn_body_waits(struct conn *c, uint64_t bytes);
-/* Data was dropped for want of frames, and nothing in order has come since: the peer will be silent
- * until its retransmission timer fires. Then the connection becomes ready. */
+/* True if data was dropped for lack of frames and nothing in order was received since. The peer is
+ * silent until its retransmission timer fires; then the connection becomes ready. */
 bool conn_awaits_retransmission(const struct conn *c);
-/* The peer may send a full segment, as far as it was told, and more. */
+/* True if the advertised window leaves room for more than a full segment. */
 bool conn_window_is_open(const struct conn *c);
-/* Queued bytes that the peer has not acknowledged. */
+/* Returns how many queued bytes the peer has not acknowledged. */
 uint32_t conn_unacknowledged(const struct conn *c);
-bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN are here */
+bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN were received */
 bool conn_eof(const struct conn *c);       /* all bytes before the peer's FIN were read */
 
-/* Is there room for `replies` reservations of CONN_RESERVE_MAX bytes? If not, the connection
- * becomes ready again when there is. If so, they are credited until the end of the turn. */
+/*
+ * True if there is room for `replies` reservations of CONN_RESERVE_MAX bytes, which are then
+ * credited until the end of the turn. If false, the connection becomes ready again when there is
+ * room.
+ */
 bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
-/* The service was refused room to write, and there is none yet: the peer does not read, or not yet.
- */
+/* True if the service was refused room to write and there still is none, because the peer does not
+ * read. */
 bool conn_is_refused(const struct conn *c);
-/* Credits as many of `replies` as there is room for, and returns the number; 0 as conn_writable().
- */
+/* Credits as many of `replies` as there is room for, and returns the number. If it is 0, the
+ * connection becomes ready again when there is room. */
 uint32_t conn_credit_take(struct stack *s, struct conn *c, uint32_t replies);
-/* Does the send queue hold all it may? Then the connection becomes ready again when it holds less.
- */
+/* True if the send queue holds all it may. The connection becomes ready again when it holds
+ * less. */
 bool conn_is_full(struct stack *s, struct conn *c);
-/* Credits as many of `chunks` as are left, for nobody: until they are returned, or the turn ends,
- * nobody else has them. */
+/* Reserves as many of `chunks` as are left, for no connection in particular. No other connection
+ * gets them until they are returned or the turn ends. Returns the number. */
 uint32_t conn_credit_keep(struct stack *s, uint32_t chunks);
 /* Returns credits of this turn that are not needed. */
 void conn_credit_return(struct stack *s, uint32_t replies);
 /* Contiguous room at the end of the send queue; never NULL with a credit. */
 uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
-/* The same, with the size of the room, for several replies in one commit. */
+/* Like conn_reserve(). *room: the size of the room, so that one commit can cover several
+ * replies. */
 uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
-/* Is there room for a piece of a value, which conn_write_external queues? If not, the connection
- * becomes ready again when there is. */
+/* True if there is room for a piece of a value, which conn_write_external queues. If false, the
+ * connection becomes ready again when there is. */
 bool conn_piece_fits(struct stack *s, struct conn *c);
-/* The same, and a credit for what stands behind the value. */
+/* Like conn_piece_fits(), and credits one reply for what follows the value. */
 bool conn_piece_writable(struct stack *s, struct conn *c);
-/* The service holds memory for so many bytes of a value that are not queued yet: they count as
- * queued where it is asked what the connection holds. */
+/* The service holds memory for `bytes` bytes of a value that are not queued yet. They count as
+ * queued bytes of the connection in fairness and eviction. */
 void conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes);
-/* Queues an external buffer, which must stay valid until release(arg) is called: acknowledged, or
- * the connection is gone. False: no descriptor, nothing queued. */
+/* Queues an external buffer, which must stay valid until release(arg) is called: when its bytes are
+ * acknowledged or the connection is freed. False: no descriptor is left, and nothing is queued. */
 bool conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 			 void (*release)(const void *arg), const void *arg);
 
 void conn_close(struct stack *s, struct conn *c); /* FIN after the queued bytes */
-/* The same, without further callbacks: gone() is called before it returns. */
+/* Like conn_close(), without further callbacks: gone() is called before it returns. */
 void conn_close_detach(struct stack *s, struct conn *c);
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
-/* Requests wait unread for memory of the service. For ten seconds, no wide windows are advertised:
- * those that wait next must not be promised more frames than there are. */
+/* Requests wait unread for memory of the service. For ten seconds no wide windows are advertised,
+ * so that later requests are not promised more frames than there are. */
 void stack_requests_wait(struct stack *s);
-/* Memory pressure: the service needs what external buffers pin. For some seconds, connections that
- * do not acknowledge queued bytes are reset: those that get on by less than 1/part of them each two
- * seconds. */
+/* Memory pressure: the service needs what external buffers pin. For some seconds a connection is
+ * reset if it acknowledges less than 1/part of its queued bytes in two seconds. */
 void stack_memory_pressure(struct stack *s, uint32_t part);
 
-/* A chunk for the service itself: a partial request. */
+/* Chunks for the service itself, which keeps partial requests in them. */
 uint8_t *stack_chunk_get(struct stack *s); /* CHUNK_BYTES; NULL when none is free */
-/* The same for one credit; never NULL. */
+/* Takes a chunk for one credit; never NULL. */
 uint8_t *stack_chunk_get_credited(struct stack *s);
 void stack_chunk_put(struct stack *s, uint8_t *chunk);
-/* The same; it is a credit of this turn, for one reply to any connection. */
+/* Turns the chunk back into a credit of this turn, for one reply of any connection. */
 void stack_chunk_credit(struct stack *s, uint8_t *chunk);
 
 /* ---- who is let in ---- */
 
-/* From now on these sources (net/access_list.h; NULL: all) open connections, send datagrams and
- * are sent echoes. Call between stack_input() and stack_output(). */
+/* Sets the sources (net/access_list.h; NULL: all) that may open connections, send datagrams and get
+ * echo replies. Call between stack_input() and stack_output(). */
 void stack_access_set(struct stack *s, const struct access_list *list);
-/* Resets connections that were open before, of sources that are no longer let in: a number of
- * slots from `from` on. Our own active opens stay. Returns where to go on; 0: all were looked at.
+/*
+ * Resets open connections whose source is not allowed any more, except our own active opens.
+ * Examines ACCESS_SLOTS_MAX slots from `from` on. Returns the slot to continue at; 0: all were
+ * examined.
  */
 #define ACCESS_SLOTS_MAX 256u
 uint32_t stack_access_enforce(struct stack *s, uint32_t from);
@@ -203,11 +211,12 @@ uint32_t stack_access_enforce(struct stack *s, uint32_t from);
 
 struct stack_usage {
 	uint32_t conns, conns_max, chunks_used, chunks, rx_frames_held;
-	uint32_t conns_open; /* of peers, between opened() and gone() */
+	uint32_t conns_open; /* opened by peers; counted from opened() to gone() */
 };
 void stack_usage_mt(const struct stack *s, struct stack_usage *out);
 
-/* Connections in one state, as of now: from SYN-SENT on, in the order of the names. */
+/* Number of connections in each state at this moment, from SYN-SENT on, in the order of the
+ * names. */
 #define STACK_CONN_STATES 9u
 extern const char *const stack_conn_state_names[STACK_CONN_STATES];
 uint32_t stack_conns_in_state_mt(const struct stack *s, uint32_t state);

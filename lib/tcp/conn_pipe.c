@@ -12,14 +12,15 @@ conn_pipe_open(struct stack *s, struct conn *wire)
 	struct conn *pipe;
 
 	ensure(t->mates != NULL && pipe_mate(t, wire) == NULL);
-	if (t->draining) /* whose walk may have been at its slot already */
+	if (t->draining) /* the drain walk may have passed its slot already */
 		return NULL;
 	pipe = conn_open_pipe(t, wire);
 	if (pipe == NULL)
 		return NULL;
 	t->mates[pipe->slot] = wire->slot + 1;
 	t->mates[wire->slot] = pipe->slot + 1;
-	/* Off the fast path of output, to where a pipe is recognized (tcp_out.c). */
+	/* The flag keeps a pipe off the fast path of output; tcp_out.c recognizes it on the slow
+	 * path. */
 	pipe->flags |= CONN_PMTU_REDUCED;
 	pipe->snd_una = pipe->snd_nxt = pipe->snd_max = 0;
 	pipe->snd_wnd = PIPE_QUEUE_BYTES;
@@ -28,12 +29,6 @@ conn_pipe_open(struct stack *s, struct conn *wire)
 	pipe->mss = TCP_MSS_DEFAULT;
 	pipe->cwnd = 0;
 	return pipe;
-}
-
-struct conn *
-conn_pipe_mate(const struct stack *s, const struct conn *c)
-{
-	return pipe_mate(stack_tcp(s), c);
 }
 
 uint32_t

@@ -27,7 +27,7 @@ struct conn_sources {
 };
 
 struct source {
-	uint64_t tag; /* shifted to where it stands in a cell */
+	uint64_t tag; /* shifted to its position in a cell */
 	uint32_t line[2];
 };
 
@@ -86,8 +86,8 @@ cell_get(const struct conn_sources *cs, uint32_t place)
 	return atomic_load_explicit(&line->cell[place % LINE_CELLS], memory_order_relaxed);
 }
 
-/* The sum of the source's cells: two cores may each have made one. *free: its own cell, or a free
- * one. */
+/* Returns the sum of the source's cells; two cores may each have made one. *place: the source's own
+ * cell, or else a free one. */
 static uint64_t
 lookup(const struct conn_sources *cs, const struct source *src, uint32_t *place)
 {
@@ -149,7 +149,7 @@ conn_sources_add_mt(struct conn_sources *cs, const struct ip_addr *ip, uint32_t 
 			return SOURCES_FULL;
 		if (!cell_increment(cs, *place, src.tag))
 			continue;
-		/* Another core may have counted one in a second cell meanwhile. */
+		/* A second cell counts if another core made one for the source meanwhile. */
 		if (lookup(cs, &src, &again) <= cs->limit)
 			return SOURCES_ADDED;
 		conn_sources_remove_mt(cs, *place);

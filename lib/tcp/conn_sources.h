@@ -19,20 +19,20 @@
 #include "base/region.h"
 
 #define SOURCES_TRIES_MAX 64u
-#define SOURCES_NONE      UINT32_MAX /* not counted */
+#define SOURCES_NONE      UINT32_MAX /* the connection is not counted */
 
 struct conn_sources;
 
 enum sources_result { SOURCES_ADDED, SOURCES_OVER_LIMIT, SOURCES_FULL };
 
 size_t conn_sources_bytes(uint32_t conns);
-/* For conns connections of all cores; a source may have limit of them. */
+/* Makes a table for conns connections of all cores. A source may have at most limit of them. */
 struct conn_sources *conn_sources_create(struct region *region, uint32_t conns, uint32_t limit,
 					 uint64_t seed);
 
-/* Is the source at its limit? Reads two lines; for SYNs. */
+/* True if the source is at its limit. Reads two cache lines; called for SYNs. */
 bool conn_sources_at_limit_mt(const struct conn_sources *cs, const struct ip_addr *ip);
-/* Counts a connection; *place is for its removal. */
+/* Counts a connection. *place: what its removal needs. */
 enum sources_result conn_sources_add_mt(struct conn_sources *cs, const struct ip_addr *ip,
 					uint32_t *place);
 void conn_sources_remove_mt(struct conn_sources *cs, uint32_t place);

@@ -10,7 +10,7 @@
 
 #define LINE_CELLS     8u
 #define CELLS_PER_OPEN 4u
-#define CORE_MASK      0xffull /* 0: no core; else its number and one */
+#define CORE_MASK      0xffull /* 0: no core; else the core's number plus 1 */
 
 struct pending_line {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t cell[LINE_CELLS];
@@ -50,7 +50,7 @@ pending_connects_create(struct region *region, uint32_t most)
 	return p;
 }
 
-/* Never zero, which is a free cell. */
+/* Returns a tag that is never zero, since zero marks a free cell. */
 static uint64_t
 tag_of(uint64_t flow)
 {
@@ -63,7 +63,7 @@ line_of(const struct pending_connects *p, uint64_t flow)
 	return &p->lines[(flow >> 32) & p->line_mask];
 }
 
-/* NULL: it is not there. */
+/* Returns the flow's cell; NULL: the flow is not in the table. */
 static _Atomic uint64_t *
 cell_find(const struct pending_connects *p, uint64_t flow, uint64_t *cell)
 {
@@ -108,7 +108,8 @@ pending_connects_met_mt(struct pending_connects *p, uint64_t flow, uint32_t core
 	uint64_t cell;
 	_Atomic uint64_t *at = cell_find(p, flow, &cell);
 
-	/* It may be another's by now; the first core that was met stays. */
+	/* The compare-and-swap fails if the cell was reused for another flow, or if another core
+	 * wrote its number first. */
 	return at != NULL && (cell & CORE_MASK) == 0 &&
 	       atomic_compare_exchange_strong_explicit(at, &cell, cell | (core + 1),
 						       memory_order_relaxed, memory_order_relaxed);

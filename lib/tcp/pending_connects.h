@@ -1,15 +1,16 @@
 /*
- * pending_connects.h - the connections that all cores are opening: which core has met the reply?
+ * pending_connects.h - the connections that all cores are opening, and the core that received the
+ * reply to each.
  *
- * Where a kernel or a peer spreads flows, nobody knows beforehand to which core the replies to a
- * local port come. The core that opens a connection notes its flow here; another core that meets
- * the SYN-ACK, or the RST, finds it and writes its own number.
+ * If a kernel or a peer spreads flows, the core that will receive the replies to a local port is
+ * unknown beforehand. The core that opens a connection records its flow here. Another core that
+ * receives the SYN-ACK or the RST finds the flow and writes its own number.
  *
- * Shape:  a cell a flow: 56 bits of a keyed hash, and the core that has met the reply, if one has.
- *         A flow has one line of cells; if that is full, nothing is told of it.
+ * Shape:  a cell for each flow: 56 bits of a keyed hash, and the core that received the reply, if
+ *         one did. A flow has one line of cells; if that is full, the flow is not recorded.
  * Owner:  the caller; cells are those of the core that added them.
- * Thread: *_mt by any core: one atomic access a cell, no lock.
- * Errors: none; what is not told is as a reply that was lost.
+ * Thread: *_mt by any core: one atomic access for each cell, no lock.
+ * Errors: none; a flow that is not recorded behaves as if its reply was lost.
  * Bounds: eight cells a line, four for each connection that may be opened at once.
  */
 #ifndef CLOCKOO_PENDING_CONNECTS_H
@@ -24,18 +25,18 @@
 
 struct pending_connects;
 
-/* most: at once, of all cores. */
+/* most: connections of all cores that may be pending at once. */
 size_t pending_connects_bytes(uint32_t most);
 struct pending_connects *pending_connects_create(struct region *region, uint32_t most);
 
-/* flow: a keyed hash of it, 64 bits. */
+/* flow: a keyed hash of the flow, 64 bits. */
 void pending_connects_add_mt(struct pending_connects *p, uint64_t flow);
 void pending_connects_remove_mt(struct pending_connects *p, uint64_t flow);
 
-/* Its reply has come to this core, which did not open it. True: it is told; false: it is not
- * pending, or was told before. */
+/* Reports that this core has received the reply to another core's SYN. True: recorded; false: the
+ * flow is not pending, or a reply was recorded before. */
 bool pending_connects_met_mt(struct pending_connects *p, uint64_t flow, uint32_t core);
-/* The core of pending_connects_met_mt; PENDING_CORE_NONE: none so far. */
+/* Returns the core that received the reply; PENDING_CORE_NONE: none so far. */
 uint32_t pending_connects_core_mt(const struct pending_connects *p, uint64_t flow);
 
 #endif

@@ -43,7 +43,7 @@ chunk_take(struct sendq_pool *pool)
 uint8_t *
 sendq_chunk_get(struct sendq_pool *pool)
 {
-	/* What was credited to replies is not scratch. */
+	/* Chunks credited to replies are not given out as scratch. */
 	if (pool->chunks.left <= pool->credits_out)
 		return NULL;
 	return (uint8_t *)chunk_take(pool);
@@ -78,7 +78,7 @@ append(struct sendq *q, struct sendq_buf *p)
 	}
 }
 
-/* Where the next byte of an inline buffer goes, and how many more fit. */
+/* Returns the place of the next byte in an inline tail buffer. *room: how many bytes fit there. */
 static uint8_t *
 tail_room(const struct sendq *q, uint32_t *room)
 {
@@ -122,7 +122,7 @@ sendq_reserve(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 	return sendq_reserve_room(q, pool, bytes, &room);
 }
 
-/* Take the tail off again: a reservation of which nothing was used. */
+/* Removes an empty tail, the remains of a reservation of which nothing was used. */
 static void
 drop_empty_tail(struct sendq *q, struct sendq_pool *pool)
 {
@@ -154,7 +154,7 @@ sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 			drop_empty_tail(q, pool);
 		return;
 	}
-	/* A cursor that had sent all there was stands at the end of this very buffer. */
+	/* If everything was sent, the cursor is at the end of this buffer already. */
 	q->tail->len += bytes;
 	q->bytes += bytes;
 }
@@ -191,7 +191,8 @@ buf_free(struct sendq *q, struct sendq_pool *pool, struct sendq_buf *p)
 	q->pieces--;
 }
 
-/* The first bytes go away, perhaps with the buffer that the hint stands on. */
+/* Adjusts the retransmission hint when the first bytes are dropped, perhaps with the buffer it
+ * refers to. */
 static void
 hint_moves(struct sendq *q, uint32_t bytes)
 {
@@ -217,7 +218,8 @@ sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 		bytes -= n;
 		p->data += n;
 		p->len -= n;
-		/* A window probe that was taken lies behind the cursor: it moves along. */
+		/* A window probe may be acknowledged before the cursor has passed its byte; the
+		 * cursor follows. */
 		if (here)
 			q->cursor_used = q->cursor_used > n ? q->cursor_used - n : 0;
 		if (p->len > 0)
@@ -259,7 +261,7 @@ sendq_copy_next(struct sendq *q, uint8_t *to, uint32_t len)
 		q->cursor_used += n;
 		to += n;
 		len -= n;
-		/* Stay at the end of the last buffer: more may be committed to it. */
+		/* The cursor stays at the end of the last buffer, where more may be committed. */
 		if (q->cursor_used == p->len && p->next != NULL) {
 			q->cursor = p->next;
 			q->cursor_used = 0;

@@ -38,29 +38,30 @@ static_assert(sizeof(struct chunk) == CHUNK_BYTES, "chunks lie side by side");
 static_assert(CHUNK_BYTES - sizeof(struct sendq_buf) >= CONN_RESERVE_MAX, "a reservation fits");
 
 struct sendq_pool {
-	struct chunk *chunks_free; /* a stack: the chunk used last is most likely cached */
+	struct chunk *chunks_free; /* a stack: the chunk freed last is most likely cached */
 	struct sendq_buf *bufs_free;
-	struct budget chunks, pieces; /* as many pieces, which are external buffers, as chunks */
-	uint32_t credits_out;         /* of chunks left: credited this turn and not used */
+	struct budget chunks, pieces; /* there are as many pieces (external buffers) as chunks */
+	uint32_t credits_out;         /* chunks left that are credited in this turn and not used */
 };
 
 struct sendq {
 	struct sendq_buf *head, *tail;
-	struct sendq_buf *cursor; /* NULL: at the end */
-	uint32_t cursor_used;     /* bytes of the cursor's buffer before the cursor */
+	struct sendq_buf *cursor; /* NULL: everything is sent */
+	uint32_t cursor_used;     /* bytes before the cursor in its buffer */
 	uint32_t bytes;
-	struct sendq_buf *hint;  /* where the last retransmission began; NULL: nowhere */
+	struct sendq_buf *hint;  /* where the last retransmission began; NULL: no hint */
 	uint32_t hint_at;        /* offset of that buffer */
-	uint16_t chunks, pieces; /* that it holds */
+	uint16_t chunks, pieces; /* held by this queue */
 };
 
 size_t sendq_pool_bytes(uint32_t chunks);
-/* reserve: of the chunks, and of the pieces. */
+/* reserve: how many chunks, and how many pieces, are reserved (base/budget.h). */
 void sendq_pool_create(struct sendq_pool *pool, struct region *region, uint32_t chunks,
 		       uint32_t reserve, uint64_t seed);
 
-uint8_t *sendq_chunk_get(struct sendq_pool *pool);          /* CHUNK_BYTES of scratch */
-uint8_t *sendq_chunk_get_credited(struct sendq_pool *pool); /* one that was credited to a reply */
+uint8_t *sendq_chunk_get(struct sendq_pool *pool); /* CHUNK_BYTES of scratch memory */
+/* A chunk that was credited to a reply. */
+uint8_t *sendq_chunk_get_credited(struct sendq_pool *pool);
 static inline void
 sendq_chunk_put(struct sendq_pool *pool, uint8_t *bytes)
 {
@@ -70,7 +71,7 @@ sendq_chunk_put(struct sendq_pool *pool, uint8_t *bytes)
 	pool->chunks_free = chunk;
 	budget_give(&pool->chunks, 1);
 }
-/* The same, and credited again. */
+/* Returns a credited chunk to the pool; the credit is valid again. */
 static inline void
 sendq_chunk_credit(struct sendq_pool *pool, uint8_t *bytes)
 {
@@ -81,16 +82,16 @@ sendq_chunk_credit(struct sendq_pool *pool, uint8_t *bytes)
 void sendq_init(struct sendq *q);
 /* Contiguous room for bytes <= CONN_RESERVE_MAX at the end of the queue. */
 uint8_t *sendq_reserve(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
-/* The same, and how much there is. */
+/* Like sendq_reserve(). *room: the number of contiguous bytes. */
 uint8_t *sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes,
 			    uint32_t *room);
-/* The first bytes of the last reservation are queued, the rest is given back. */
+/* Queues the first bytes of the last reservation and returns the rest. */
 void sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
 bool sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf bytes);
 
 /* Drops the first bytes: acknowledged. */
 void sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
-/* The same, when all that is queued goes; fast for one chunk. */
+/* Drops all queued bytes; fast if they are in one chunk. */
 static inline void
 sendq_drop_all(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 {
@@ -109,7 +110,8 @@ sendq_drop_all(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 void sendq_clear(struct sendq *q, struct sendq_pool *pool);
 
 void sendq_copy_next(struct sendq *q, uint8_t *to, uint32_t len); /* moves the cursor */
-/* The same, up to the end of the queue; fast for one buffer. */
+/* Copies the bytes from the cursor to the end of the queue and moves the cursor; fast for one
+ * buffer. */
 static inline void
 sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 {
@@ -122,7 +124,7 @@ sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 	memcpy(to, p->data + q->cursor_used, len);
 	q->cursor_used += len;
 }
-/* Copies without moving the cursor. Rising offsets need no walk. */
+/* Copies without moving the cursor. Rising offsets need no walk from the start. */
 void sendq_copy_at(struct sendq *q, uint32_t offset, uint8_t *to, uint32_t len);
 
 #endif

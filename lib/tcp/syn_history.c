@@ -36,7 +36,7 @@ syn_seen_before(struct syn_history *m, uint64_t hash, uint64_t now_ns)
 			continue;
 		if (ago <= SYN_RETRY_MAX)
 			return ago >= SYN_RETRY_MIN;
-		line->entry[i] = tag_mark | step; /* expired */
+		line->entry[i] = tag_mark | step; /* the entry is expired */
 		return false;
 	}
 	line->entry[line->next] = tag_mark | step;

@@ -24,10 +24,11 @@
 
 #define SYN_LINE_ENTRIES    15u
 #define SYN_HISTORY_LINES   32768u        /* 2 MiB */
-#define SYN_HISTORY_SPAN_NS 1600000000ull /* ns: all entries may be written once in it */
+#define SYN_HISTORY_SPAN_NS 1600000000ull /* ns in which every entry may be written once */
 #define SYN_STEP_SHIFT      27u           /* 134 ms */
-#define SYN_RETRY_MIN       2u            /* steps: sooner, the network may have duplicated it */
-#define SYN_RETRY_MAX       64u           /* 8.6 s: the third retransmission with an RTO of 1 s */
+/* Steps; a SYN that comes earlier may be a duplicate of the network. */
+#define SYN_RETRY_MIN 2u
+#define SYN_RETRY_MAX 64u /* 8.6 s: the third retransmission with an RTO of 1 s */
 
 struct syn_line {
 	uint32_t next; /* the entry to be replaced */
@@ -40,13 +41,13 @@ struct syn_history {
 	uint32_t mask;
 };
 
-/* The limit of cookies sent for first SYNs (tcp_cookie.c). */
+/* The budget of cookies for first SYNs (tcp_cookie.c). */
 struct syn_budget {
 	uint64_t since_ns;      /* when the interval began */
-	uint64_t frames, turns; /* counters when it began */
-	uint32_t deferred;      /* in the interval */
-	uint32_t answers_max;   /* limit of answers in an interval... */
-	uint64_t hold_ns;       /* ... which does not grow before this time */
+	uint64_t frames, turns; /* counters at the start of the interval */
+	uint32_t deferred;      /* SYNs deferred in the interval */
+	uint32_t answers_max;   /* limit of answers in an interval */
+	uint64_t hold_ns;       /* answers_max does not grow before this time */
 	uint64_t answered_ns;   /* the limit is used up to this time */
 };
 
@@ -54,14 +55,14 @@ size_t syn_history_bytes(uint32_t lines);
 /* lines: a power of two. */
 void syn_history_create(struct syn_history *m, struct region *region, uint32_t lines);
 
-/* Entries that may be written in ns, so that earlier ones last a second. */
+/* Returns how many entries may be written in ns so that an entry lives for a second. */
 static inline uint32_t
 syn_history_budget(uint32_t lines, uint64_t ns)
 {
 	return (uint32_t)((uint64_t)lines * SYN_LINE_ENTRIES * ns / SYN_HISTORY_SPAN_NS);
 }
 
-/* Did a SYN of this hash come SYN_RETRY_MIN to SYN_RETRY_MAX steps ago? A hash that is not found is
+/* True if a SYN of this hash arrived SYN_RETRY_MIN to SYN_RETRY_MAX steps ago. An unknown hash is
  * recorded. */
 bool syn_seen_before(struct syn_history *m, uint64_t hash, uint64_t now_ns);
 

@@ -1,5 +1,5 @@
 /*
- * tcp.c - TCP of one core as a whole: its memory, made at start; stopping; what is in use.
+ * tcp.c - TCP of one core as a whole: its memory, taken at start; its stop; its usage.
  */
 #include "tcp_fast_path.h"
 
@@ -98,30 +98,28 @@ tcp_next_timer(const struct tcp *t)
 	const uint64_t timer = wheel_next(&t->wheel);
 	const uint64_t evict = evict_next(t);
 
-	/* Output that had no room continues in the next turn. */
+	/* Output that found no room continues in the next turn. */
 	if (!list_empty(&t->out))
 		return t->net.now_ns;
 	return timer < evict ? timer : evict;
 }
 
-/* Connections that the service has requeued. */
+/* True if the service has requeued a connection. */
 bool
 tcp_has_ready(const struct tcp *t)
 {
 	return !list_empty(&t->ready);
 }
 
-/* It is closed when all that its pipe holds was sent. */
+/* True for the wire of a pipe. The wire is closed when all data of its pipe is sent. */
 static bool
 pipe_is_wire(const struct tcp *t, const struct conn *c)
 {
 	return pipe_mate(t, c) != NULL && !pipe_is(t, c);
 }
 
-/*
- * The walk over all connections closes a slice a call; new ones are refused from the first
- * call on, so one walk is enough. TIME-WAIT needs nobody and does not keep us from stopping.
- */
+/* Closes the connections of a slice of slots in each call. New connections are refused from the
+ * first call on, so one walk is enough. Connections in TIME-WAIT do not delay the stop. */
 bool
 tcp_drain(struct stack *s)
 {
@@ -144,7 +142,7 @@ tcp_drain(struct stack *s)
 	return t->conns_count == t->time_wait_count;
 }
 
-/* In TIME-WAIT all that we sent is acknowledged. */
+/* In TIME-WAIT the peer has acknowledged all data. */
 void
 tcp_abort_all(struct stack *s)
 {
@@ -166,7 +164,7 @@ stack_access_set(struct stack *s, const struct access_list *list)
 	stack_tcp(s)->net.access = list;
 }
 
-/* A connection in TIME-WAIT is not reopened either (listen_reopen). */
+/* Also prevents a connection in TIME-WAIT from being reopened (listen_reopen). */
 static void
 enforce_on(struct tcp *t, struct conn *c)
 {

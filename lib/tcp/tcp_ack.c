@@ -4,9 +4,11 @@
 #include "tcp_ack.h"
 #include "tcp_options.h"
 
-/* The echoed timestamp tells which transmission was acknowledged (RFC 7323 section 4.1). But if
- * that ACK was lost, the peer repeats the echo for the retransmission, and the sample would include
- * our timeout. So the echo is ignored if the last transmission can have caused the ACK. */
+/*
+ * An echoed timestamp shows which transmission was acknowledged (RFC 7323 section 4.1). But if that
+ * ACK was lost, the peer repeats the echo for the retransmission, and the sample would include our
+ * timeout. So the echo is ignored if the last transmission can have caused the ACK.
+ */
 static void
 rtt_from_echo(const struct tcp *t, struct conn *c, const struct tcp_seg *seg,
 	      const struct ack_delivered *delivered)
@@ -40,12 +42,12 @@ syn_acked(struct tcp *t, struct conn *c, const struct arrival *a)
 		rtt_from_echo(t, c, seg, &(struct ack_delivered){0});
 	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
 	conn_established(t, c);
-	/* opened() may have aborted it at once. */
+	/* opened() may have aborted the connection. */
 	return c->state == CONN_CLOSED ? STEP_DONE : STEP_CONTINUE;
 }
 
-/* A duplicate ACK, RFC 5681 section 2: no data, no window update, data in flight. The reply to a
- * window probe looks the same and is none. */
+/* True for a duplicate ACK (RFC 5681 section 2): no data, no window update, data in flight. The
+ * reply to a window probe looks the same and is none. */
 static bool
 is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 {
@@ -54,13 +56,13 @@ is_dup_ack(const struct conn *c, const struct tcp_seg *seg)
 	       (uint32_t)seg->window << c->snd_wscale == c->snd_wnd;
 }
 
-/* After the scoreboard and the RTT are updated. */
+/* Call after the scoreboard and the RTT are updated. */
 static void
 ack_new_data(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	const uint32_t ack = seg->ack;
 	const uint32_t acked = ack - c->snd_una;
-	const bool with_fin = acked > c->tx.bytes; /* check_ack: at most snd_max */
+	const bool with_fin = acked > c->tx.bytes; /* check_ack() admits snd_max at most */
 
 	sendq_drop(&c->tx, &t->pool, with_fin ? c->tx.bytes : acked);
 	c->snd_una = ack;
@@ -107,8 +109,7 @@ ack_slow_path(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		snd_wnd_update(t, c, seg->seq, seg->ack, seg->window);
 }
 
-/* The effect of an ACK on data sent. Commonly a whole reply is acknowledged, and only its RTT is
- * new. */
+/* Applies an ACK to data sent. Usually a whole reply is acknowledged, and only its RTT is new. */
 static void
 data_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
@@ -123,7 +124,7 @@ data_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	ack_new_data(t, c, seg);
 }
 
-/* State change when our FIN is acknowledged. */
+/* Changes the state when our FIN is acknowledged. */
 static enum step
 fin_acked(struct tcp *t, struct conn *c)
 {
@@ -134,7 +135,7 @@ fin_acked(struct tcp *t, struct conn *c)
 	case CONN_CLOSING:
 		conn_time_wait(t, c);
 		return STEP_CONTINUE;
-	default: /* LAST-ACK: conn_fin_due() allows no other */
+	default: /* LAST-ACK: conn_fin_due() admits no other state */
 		tcp_count(t, TCP_CLOSED);
 		conn_free(t, c);
 		return STEP_DONE;
@@ -159,7 +160,7 @@ check_ack(struct tcp *t, struct conn *c, const struct arrival *a)
 		return STEP_DONE;
 	}
 	if (c->flags & CONN_PERSIST && !(c->flags & CONN_CLOSE))
-		c->tries = 0; /* a window may stay closed while the peer answers (3.8.6.1) */
+		c->tries = 0; /* the window may stay closed while the peer answers (3.8.6.1) */
 	fin = seq_after(seg->ack, c->snd_una) && conn_fin_due(c) && seg->ack == conn_tx_end(c) + 1;
 	data_acked(t, c, seg);
 	return fin ? fin_acked(t, c) : STEP_CONTINUE;

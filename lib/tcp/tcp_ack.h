@@ -1,7 +1,6 @@
 /*
- * tcp_ack.h - what every acknowledgment does, for tcp_ack.c, tcp_in.c and tcp_fast_path.c.
- *
- * Private to the three.
+ * tcp_ack.h - the effects of every acknowledgment. Private to tcp_ack.c, tcp_in.c and
+ * tcp_fast_path.c.
  *
  * Thread: core-local.
  */
@@ -10,7 +9,7 @@
 
 #include "tcp.h"
 
-/* Data sent once, at sent_us, is timed to the microsecond. */
+/* Takes an RTT sample, exact to the microsecond, from data sent once at sent_us. */
 static inline void
 rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 {
@@ -26,15 +25,15 @@ rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 	rtt_sample(c, us);
 }
 
-/* RFC 5961 section 5.2: neither of something never sent nor older than any window. */
+/* RFC 5961 section 5.2: true unless ack is for data never sent, or older than any window. */
 static inline bool
 ack_acceptable(const struct conn *c, uint32_t ack)
 {
 	return !seq_after(ack, c->snd_max) && !seq_before(ack, c->snd_una - c->snd_wnd_max);
 }
 
-/* What RFC 9293 section 3.10.7.4, fifth, calls SND.WND, SND.WL1 and SND.WL2; field: as it stands
- * in the segment. */
+/* Updates SND.WND, SND.WL1 and SND.WL2 of RFC 9293 section 3.10.7.4, fifth. field: the window field
+ * of the segment. */
 static inline void
 snd_wnd_update(struct tcp *t, struct conn *c, uint32_t seq, uint32_t ack, uint16_t field)
 {
@@ -53,8 +52,8 @@ snd_wnd_update(struct tcp *t, struct conn *c, uint32_t seq, uint32_t ack, uint16
 	c->snd_wl2 = ack;
 }
 
-/* Is the congestion window what keeps us from sending more? In slow start it is also when more than
- * half of it was used (RFC 7661 section 4.3 asks for no less). */
+/* True if the congestion window is what limits sending. In slow start that is also the case when
+ * more than half of it was used (RFC 7661 section 4.3 asks for no less). */
 static inline bool
 cwnd_is_limiting(const struct conn *c)
 {

@@ -129,7 +129,7 @@ conn_local_port(const struct conn *c)
 	return tcp_ports_dst(c->ports);
 }
 
-/* Do its share and the reserve leave the connection a chunk more? */
+/* True if the connection's share and the reserve leave it one more chunk. */
 static __attribute__((noinline)) bool
 chunk_may_be_taken(struct tcp *t, struct conn *c)
 {
@@ -137,8 +137,11 @@ chunk_may_be_taken(struct tcp *t, struct conn *c)
 			       c->tx.chunks, 1);
 }
 
-/* Beyond CONN_SENDQ_LEAST a queue holds no more than the peer's window takes: what waits for a
- * window need not wait in chunks; and no more than its share while chunks are short. */
+/*
+ * Beyond CONN_SENDQ_LEAST a queue holds no more than the peer's window takes, since data that waits
+ * for the window need not wait in chunks. While chunks are short it holds no more than its
+ * share.
+ */
 static inline bool
 sendq_is_full(struct tcp *t, struct conn *c)
 {
@@ -147,7 +150,7 @@ sendq_is_full(struct tcp *t, struct conn *c)
 		!chunk_may_be_taken(t, c));
 }
 
-/* Refused for want of chunks or pieces; ready again when there are some. */
+/* Blocks a connection that was refused chunks or pieces; it becomes ready when there are some. */
 static void
 conn_block(struct tcp *t, struct conn *c)
 {
@@ -290,7 +293,7 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 {
 	struct tcp *t = stack_tcp(s);
 
-	/* Nothing can be queued behind our FIN. */
+	/* Nothing can be queued after our FIN. */
 	if (c->flags & CONN_CLOSE)
 		bytes = 0;
 	sendq_commit(&c->tx, &t->pool, bytes);
@@ -321,7 +324,7 @@ conn_close(struct stack *s, struct conn *c)
 	if (c->flags & CONN_CLOSE)
 		return;
 	if (c->state == CONN_SYN_SENT || c->state == CONN_SYN_RCVD) {
-		conn_reset(t, c); /* opened() was not called */
+		conn_reset(t, c); /* opened() was not called yet */
 		return;
 	}
 	ensure(c->state == CONN_ESTABLISHED || c->state == CONN_CLOSE_WAIT);

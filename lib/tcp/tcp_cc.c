@@ -8,10 +8,11 @@
 #include "tcp.h"
 #include "tcp_cubic.h"
 
-/* RFC 3465 section 2.3 asks for L = 2. Peers whose NICs gather segments acknowledge ten and more at
- * once, as often as not, and as Linux does we count them; the limit is for freak ACKs. */
+/* RFC 3465 section 2.3 asks for L = 2. Peers whose NICs merge segments often acknowledge ten and
+ * more at once, and like Linux we count all of them. The limit is for absurd ACKs. */
 #define SLOW_START_SEGS 16u
-/* Without SACK after a timeout an ACK may be for data that came before: RFC 3465 section 2.3. */
+/* Without SACK, an ACK after a timeout may be for data that arrived before the timeout: RFC 3465
+ * section 2.3. */
 #define SLOW_START_SEGS_BLIND 1u
 #define CWND_MIN_SEGS         2u
 
@@ -38,7 +39,7 @@ reno_cong_avoid(struct conn *c, uint32_t bytes)
 	}
 }
 
-/* RFC 9438 section 4.2: congestion avoidance begins anew. */
+/* RFC 9438 section 4.2: begins a new epoch of congestion avoidance. */
 static void
 cubic_epoch_start(struct conn *c, uint32_t now_us)
 {
@@ -54,7 +55,8 @@ cubic_epoch_start(struct conn *c, uint32_t now_us)
 		g->prior = c->cwnd;
 }
 
-/* Whole bytes of bytes * more / cwnd; what is left of the division waits in *part. */
+/* Returns the whole bytes of bytes * more / cwnd. The remainder is kept in *part for the next
+ * call. */
 static uint32_t
 mul_div(uint32_t bytes, uint32_t more, uint32_t cwnd, uint32_t *part)
 {
@@ -64,8 +66,8 @@ mul_div(uint32_t bytes, uint32_t more, uint32_t cwnd, uint32_t *part)
 	return (uint32_t)(n / cwnd);
 }
 
-/* Section 4.3: with beta = 0.7 the window that Reno would have grows by 9/17 of an MSS a round
- * trip, and by a whole one from where the loss was. */
+/* RFC 9438 section 4.3: with beta = 0.7 the window that Reno would have grows by 9/17 of an MSS in
+ * a round trip, and by a whole MSS once it is as wide as at the last loss. */
 static void
 reno_estimate(struct conn *c, uint32_t bytes)
 {
@@ -83,7 +85,7 @@ cubic_cong_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
 
 	if (g->t_us == 0)
 		cubic_epoch_start(c, now_us);
-	/* Time in which nothing was asked of the window does not count: section 5.8. */
+	/* Time in which the window was not the limit does not count: section 5.8. */
 	g->t_us += min_u32(now_us - g->last_us, c->srtt_us);
 	g->last_us = now_us;
 	reno_estimate(c, bytes);
@@ -111,7 +113,8 @@ cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t now_us)
 	c->cwnd = min_u32(c->cwnd, CWND_MAX);
 }
 
-/* A loss, or what looks like one: ssthresh is what the network is thought to take. */
+/* Reduces the window after a loss, or what looks like one. ssthresh is what the network is thought
+ * to take. */
 void
 cc_on_loss(const struct tcp *t, struct conn *c)
 {
@@ -125,15 +128,15 @@ cc_on_loss(const struct tcp *t, struct conn *c)
 		c->ssthresh = max_u32((c->snd_nxt - c->snd_una) / 2, least);
 		return;
 	}
-	/* RFC 9438 sections 4.6 and 4.7: beta = 0.7, and room for others if the last loss was
-	 * further up. */
+	/* RFC 9438 sections 4.6 and 4.7: beta = 0.7. If the last loss was at a wider window, w_max
+	 * is lowered further to leave room for other flows. */
 	g->prior = c->cwnd;
 	g->w_max = c->cwnd < g->w_max ? c->cwnd / 20 * 17 : c->cwnd;
 	c->ssthresh = max_u32(c->cwnd / 10 * 7, least);
 }
 
-/* RFC 5681 section 4.1: after a silence nothing is known of the network but where the limit was
- * (RFC 7661 section 4.4). */
+/* RFC 5681 section 4.1: after an idle time nothing is known of the network except where the limit
+ * was (RFC 7661 section 4.4). */
 void
 cc_after_idle(struct conn *c)
 {

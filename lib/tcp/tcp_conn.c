@@ -7,7 +7,7 @@
 #include "conn_sources.h"
 #include "pending_connects.h"
 
-#define LEAVING_LOOKS 16u /* at the oldest, for one that is stalled */
+#define LEAVING_LOOKS 16u /* oldest connections examined for a stalled one */
 #define LEAVING_TRIES 2u  /* timeouts in a row */
 
 static bool
@@ -16,7 +16,7 @@ slot_is_free(const struct tcp *t)
 	return !list_empty(&t->free);
 }
 
-/* The same for a peer's connection: some are left for ours. */
+/* True if a slot is free for a peer's connection; active_reserve slots are left for our own. */
 static bool
 slot_is_free_for_peer(const struct tcp *t)
 {
@@ -24,7 +24,7 @@ slot_is_free_for_peer(const struct tcp *t)
 	       t->conns_count - t->active_count < t->cfg.conns_max - t->cfg.active_reserve;
 }
 
-/* A slot is free, or its connection has nothing left to deliver. */
+/* True if a slot is free, or its connection has nothing left to deliver. */
 static bool
 slot_available(const struct tcp *t)
 {
@@ -38,8 +38,8 @@ recycle(struct tcp *t, struct list *oldest, enum tcp_counter what)
 	conn_free(t, container_of(oldest, struct conn, state_list));
 }
 
-/* A free slot, else the oldest TIME-WAIT's, else the oldest FIN-WAIT-2's, whose peer has all we
- * sent. */
+/* Takes a free slot, or the oldest one in TIME-WAIT, or the oldest one in FIN-WAIT-2, whose peer
+ * has all data. */
 static struct conn *
 slot_take(struct tcp *t, bool (*is_free)(const struct tcp *t))
 {
@@ -52,7 +52,7 @@ slot_take(struct tcp *t, bool (*is_free)(const struct tcp *t))
 	return container_of(list_pop_front(&t->free), struct conn, state_list);
 }
 
-/* Resets the oldest connection that was closed and whose peer does not take the rest. */
+/* Resets the oldest closed connection whose peer does not accept the remaining data. */
 static void
 leaving_recycle(struct tcp *t)
 {
@@ -69,8 +69,8 @@ leaving_recycle(struct tcp *t)
 	}
 }
 
-/* The same for a SYN, else the oldest half-open's, else one whose peer does not read what is left.
- */
+/* Takes a slot for a SYN: as slot_take(), or else that of the oldest half-open connection, or else
+ * one whose peer does not read the remaining data. */
 static struct conn *
 slot_alloc(struct tcp *t)
 {
@@ -89,7 +89,7 @@ conn_half_open_full(const struct tcp *t)
 	return !slot_available(t) && !list_empty(&t->half_open);
 }
 
-/* All but its flow, and the lists it stands in. */
+/* Clears everything except the flow and the lists that the connection is in. */
 static void
 conn_clear(struct tcp *t, struct conn *c)
 {
@@ -101,7 +101,7 @@ conn_clear(struct tcp *t, struct conn *c)
 	c->main_at_ns = c->ack_at_ns = c->keepalive_at_ns = c->armed_ns = NEVER;
 	c->last_rx_ns = t->net.now_ns;
 	c->hop.until = 0;
-	c->challenged_us = t->net.now_us - CHALLENGE_US; /* never */
+	c->challenged_us = t->net.now_us - CHALLENGE_US; /* never sent */
 	c->ts_recent = c->ts_offset = 0;
 	c->rcv_mss = TCP_MSS_DEFAULT;
 	rcv_autotune_init(t, c);
@@ -121,7 +121,7 @@ conn_clear(struct tcp *t, struct conn *c)
 	t->conns_count++;
 }
 
-/* Initializes the connection, and adds it to the table and to no list. False: both buckets are
+/* Initializes the connection and adds it to the table, but to no list. False: both buckets are
  * full. */
 static bool
 conn_init(struct tcp *t, struct conn *c, struct flow flow)
@@ -200,7 +200,7 @@ conn_not_pending(struct tcp *t, const struct conn *c)
 		pending_connects_remove_mt(t->cfg.connects, flow_hash(t, flow_of_conn(c)));
 }
 
-/* Ours are not counted. */
+/* Counts connections that peers have opened; our own active opens are not counted. */
 static void
 conns_open_add(struct tcp *t, const struct conn *c, uint32_t n)
 {
@@ -210,8 +210,8 @@ conns_open_add(struct tcp *t, const struct conn *c, uint32_t n)
 		atomic_store_explicit(&t->conns_open, now + n, memory_order_relaxed);
 }
 
-/* A connection counts for its source until all data was delivered, also after close: or a source
- * that reads nothing could hold any number of slots. */
+/* A connection counts for its source until all data is delivered, also after close. Otherwise a
+ * source that reads nothing could hold any number of slots. */
 static void
 source_release(struct tcp *t, struct conn *c)
 {
@@ -225,7 +225,8 @@ source_release(struct tcp *t, struct conn *c)
 	*place = SOURCES_NONE;
 }
 
-/* Counts the connection for its source; false: at the limit. Active opens are not counted. */
+/* Counts the connection for its source; false: the source is at its limit. Active opens are not
+ * counted. */
 static bool
 source_acquire(struct tcp *t, struct conn *c)
 {
@@ -293,7 +294,8 @@ conn_free(struct tcp *t, struct conn *c)
 		t->time_wait_count--;
 	if (c->state == CONN_SYN_SENT)
 		conn_not_pending(t, c);
-	/* Out of every list and the table first: gone() may call the stack. */
+	/* The connection leaves every list and the table first, because gone() may call the
+	 * stack. */
 	list_unlink(&c->state_list);
 	list_unlink(&c->out);
 	wheel_disarm(&t->wheel, &c->timer);
@@ -315,7 +317,7 @@ conn_free(struct tcp *t, struct conn *c)
 void
 conn_reset(struct tcp *t, struct conn *c)
 {
-	/* RFC 9293 section 3.10.5: none in SYN-SENT. A pipe has no peer. */
+	/* RFC 9293 section 3.10.5: no RST in SYN-SENT. A pipe has no peer. */
 	if (c->state != CONN_SYN_SENT && !pipe_is(t, c))
 		out_reset(t, c);
 	conn_free(t, c);
@@ -331,7 +333,7 @@ conn_fail(struct tcp *t, struct conn *c, enum conn_failure why)
 		t->user.failed(t->user.arg, c, why);
 }
 
-/* Our FIN is acknowledged; the wait for the peer's is bounded. */
+/* Our FIN is acknowledged. The wait for the peer's FIN is bounded. */
 void
 conn_fin_wait_2(struct tcp *t, struct conn *c)
 {
@@ -365,7 +367,7 @@ conn_wake_writer(struct tcp *t, struct conn *c)
 	    (c->tx.bytes > c->snd_wnd ||
 	     c->tx.bytes > max_u32(CONN_SENDQ_BYTES / 2, conn_sendable_max(c))))
 		return;
-	if (!list_empty(&c->state_list)) /* the pool is what it waits for */
+	if (!list_empty(&c->state_list)) /* it is blocked, waiting for the pool */
 		return;
 	c->flags &= ~CONN_WANT_WRITE;
 	conn_make_ready(t, c);

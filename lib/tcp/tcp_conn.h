@@ -23,15 +23,15 @@
 #include "base/check.h"
 #include "base/list.h"
 
-/* Result of a step of 3.10.7.4: run the next one, or the segment (and perhaps the connection) is
- * done. */
+/* Result of a step of 3.10.7.4: run the next step, or stop because the segment (and perhaps the
+ * connection) is done. */
 enum step {
 	STEP_CONTINUE,
 	STEP_DONE,
 };
 
-/* In the order of the RFC's figure; states before ESTABLISHED are unknown to the service. LISTEN is
- * not a connection. */
+/* States in the order of the RFC's figure. The service does not know a connection before
+ * ESTABLISHED. LISTEN is not a state of a connection. */
 enum conn_state {
 	CONN_CLOSED,
 	CONN_SYN_SENT,
@@ -47,17 +47,19 @@ enum conn_state {
 };
 
 enum conn_flag {
-	CONN_OPENED = 1u << 0,        /* opened() was called, gone() was not */
-	CONN_WSCALE = 1u << 1,        /* both sides scale their windows */
-	CONN_ACK_NOW = 1u << 2,       /* an ACK goes out this turn */
-	CONN_ACK_DELAYED = 1u << 3,   /* data is unacknowledged: on a reply, or when ack_at comes */
-	CONN_SEND_SYN = 1u << 4,      /* SYN or SYN-ACK goes out this turn */
-	CONN_CLOSE = 1u << 5,         /* the service has closed: it reads and writes no more */
-	CONN_PEER_FIN = 1u << 6,      /* peer_fin_seq is known */
-	CONN_EOF = 1u << 7,           /* all before the peer's FIN was received */
-	CONN_WANT_WRITE = 1u << 8,    /* the service was refused room to write */
-	CONN_RECOVERY = 1u << 9,      /* fast recovery, until `recover` is acknowledged */
-	CONN_LOSS = 1u << 10,         /* the same after a timeout */
+	CONN_OPENED = 1u << 0,  /* opened() was called, and gone() was not */
+	CONN_WSCALE = 1u << 1,  /* both sides scale their windows */
+	CONN_ACK_NOW = 1u << 2, /* an ACK goes out this turn */
+	/* Received data is unacknowledged: ACK with a reply, or at ack_at. */
+	CONN_ACK_DELAYED = 1u << 3,
+	CONN_SEND_SYN = 1u << 4,   /* SYN or SYN-ACK goes out this turn */
+	CONN_CLOSE = 1u << 5,      /* the service has closed: it reads and writes no more */
+	CONN_PEER_FIN = 1u << 6,   /* peer_fin_seq is known */
+	CONN_EOF = 1u << 7,        /* everything before the peer's FIN was received */
+	CONN_WANT_WRITE = 1u << 8, /* the service was refused room to write */
+	CONN_RECOVERY = 1u << 9,   /* fast recovery, until `recover` is acknowledged */
+	/* Loss recovery after a timeout, until `recover` is acknowledged. */
+	CONN_LOSS = 1u << 10,
 	CONN_RTT_TIMED = 1u << 11,    /* our SYN was sent once, at rtt_at_us */
 	CONN_PERSIST = 1u << 12,      /* main_at_ns is the persist timer */
 	CONN_WINDOW_PROBE = 1u << 13, /* a window probe goes out this turn */
@@ -69,68 +71,69 @@ enum conn_flag {
 	CONN_PMTU_REDUCED =
 		1u << 19, /* path_mss is less than our MTU allows, until pmtu_raise_at_s */
 	CONN_PMTU_BLACK_HOLE =
-		1u << 20, /* the same because of timeouts, until something is acknowledged */
+		1u << 20,         /* reduced because of timeouts, until something is acknowledged */
 	CONN_DISORDER = 1u << 21, /* data in flight is SACKed, lost or retransmitted: tcp_loss.c */
 	CONN_CWND_LIMITED = 1u << 22,     /* cwnd held data back */
 	CONN_PTO = 1u << 23,              /* main_at_ns is for a loss probe */
 	CONN_REO = 1u << 24,              /* main_at_ns is the end of the reordering window */
 	CONN_TLP_DUE = 1u << 25,          /* a loss probe goes out this turn */
-	CONN_TLP = 1u << 26,              /* one is in flight, up to loss.tlp_end... */
-	CONN_TLP_RETRANS = 1u << 27,      /* ... and is a retransmission */
-	CONN_REO_SEEN = 1u << 28,         /* data came out of order without a loss */
+	CONN_TLP = 1u << 26,              /* a loss probe is in flight, up to loss.tlp_end */
+	CONN_TLP_RETRANS = 1u << 27,      /* that loss probe is a retransmission */
+	CONN_REO_SEEN = 1u << 28,         /* data was reordered without a loss */
 	CONN_UNDO = 1u << 29,             /* loss.undo_* is valid */
 	CONN_PEER_DELAYS_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
 	CONN_QUICKACK = 1u << 31,         /* quickack mode, since quickack_us */
 };
 
-/* Offered in our SYN; cleared unless the peer offers it too. */
+/* Options offered in our SYN; cleared unless the peer offers them too. */
 #define CONN_OFFERS (CONN_WSCALE | CONN_TS | CONN_SACK)
 
-/* Loss recovery, touched only in CONN_DISORDER. Names are the RFCs'. */
+/* Loss recovery, touched only in CONN_DISORDER. The names are those of the RFCs. */
 struct loss {
 	/* RFC 8985; with CONN_DISORDER */
-	uint32_t rack_xmit_us, rack_end; /* of the delivered data that was sent last */
+	uint32_t rack_xmit_us, rack_end; /* from the delivered data that was sent last */
 	uint32_t rack_rtt_us;
-	uint32_t rack_fack;   /* one past the highest delivered */
-	uint32_t dsack_round; /* with dsack_waits: no second DSACK counts before it is passed */
+	uint32_t rack_fack; /* one past the highest delivered byte */
+	/* With dsack_waits: no other D-SACK counts until this number is acknowledged. */
+	uint32_t dsack_round;
 	uint32_t tlp_end;
 	/* RFC 9937 */
 	uint32_t prr_delivered, prr_out, recover_fs;
-	/* before the reduction */
+	/* state before the reduction */
 	uint32_t undo_cwnd, undo_ssthresh, undo_w_max;
-	uint32_t undo_retrans; /* retransmissions since, not known to be spurious */
+	uint32_t undo_retrans; /* retransmissions since then that are not known to be spurious */
 	uint8_t reo_mult, reo_persist;
-	uint8_t tlp_spurious; /* spurious probes less useful ones */
+	uint8_t tlp_spurious; /* spurious probes minus useful ones */
 	bool dsack_waits;
 };
 
-/* RFC 9438, and the appropriate byte counting of RFC 3465. Bytes. */
+/* RFC 9438, and the appropriate byte counting of RFC 3465. All in bytes. */
 struct cc_state {
-	uint32_t w_max; /* where the last loss was, or a little below */
-	uint32_t prior; /* cwnd when it was seen */
-	uint32_t w_est; /* what Reno would have by now */
+	uint32_t w_max; /* window at the last loss, or a little below */
+	uint32_t prior; /* cwnd when the loss was detected */
+	uint32_t w_est; /* window that Reno would have by now */
 	uint32_t origin, k_ms;
-	uint32_t t_us;     /* time in this epoch in which cwnd was the limit; 0: it has not begun */
-	uint32_t last_us;  /* the ACK before */
-	uint32_t part;     /* acknowledged and not yet in cwnd... */
-	uint32_t est_part; /* ... nor in w_est */
+	uint32_t t_us;     /* time of this epoch in which cwnd was the limit; 0: it has not begun */
+	uint32_t last_us;  /* time of the previous ACK */
+	uint32_t part;     /* acknowledged bytes not yet counted in cwnd */
+	uint32_t est_part; /* acknowledged bytes not yet counted in w_est */
 };
 
-/* Delivered lengths (tcp_pmtu.c). Times in ticks of 2^PMTU_TICK_SHIFT ns. */
+/* Lengths delivered over the path (tcp_pmtu.c). Times in ticks of 2^PMTU_TICK_SHIFT ns. */
 struct pmtu_state {
-	uint32_t sample_end; /* of the sampled segment... */
-	uint16_t sample_len; /* ... its data; 0: none is sampled */
+	uint32_t sample_end; /* end of the sampled segment */
+	uint16_t sample_len; /* data bytes of the sampled segment; 0: none is sampled */
 	uint16_t sampled_tick;
-	uint16_t delivered_len; /* of the last sample delivered; 0: none */
+	uint16_t delivered_len; /* length of the last sample delivered; 0: none */
 	uint16_t delivered_tick;
-	uint16_t lost_len; /* with pmtu_reductions: the length lost */
-	uint16_t prev_mss; /* with CONN_PMTU_BLACK_HOLE: path_mss before */
+	uint16_t lost_len; /* with pmtu_reductions: the length that was lost */
+	uint16_t prev_mss; /* with CONN_PMTU_BLACK_HOLE: path_mss before the reduction */
 };
 
-/* The hop cache: the peer's next hop MAC, valid while the neighbour table's generation and the time
- * allow (conn_hop_valid). */
+/* The hop cache: the MAC of the next hop, valid until the neighbour table's generation or the time
+ * says otherwise (conn_hop_valid). */
 struct conn_hop {
-	uint64_t first; /* the first 8 bytes of a frame: its MAC, and 2 bytes of ours */
+	uint64_t first; /* first 8 bytes of a frame: the hop's MAC and 2 bytes of ours */
 	uint32_t generation;
 	uint32_t until; /* tick of 2^PMTU_TICK_SHIFT ns; 0: empty */
 };
@@ -144,7 +147,8 @@ struct conn_hop {
 struct conn {
 	/* flow, and receive state */
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
-	uint32_t ports;                /* the peer's and ours, as in its segments: tcp_ports() */
+	/* The peer's port and ours, as in its segments: tcp_ports(). */
+	uint32_t ports;
 	uint32_t slot : 24, local : 2; /* local: enum local */
 	uint32_t expected : 1;         /* conn_expect() */
 	uint32_t rx_dropped : 1;       /* conn_awaits_retransmission() */
@@ -166,26 +170,27 @@ struct conn {
 
 	struct sendq tx;
 	uint32_t cwnd, ssthresh;
-	uint16_t mss; /* of what we send */
+	uint16_t mss; /* of the segments we send */
 	uint8_t dup_acks;
-	uint8_t tries;       /* of the main timer without progress */
-	uint32_t min_rtt_us; /* RTT_UNKNOWN at first */
+	uint8_t tries;       /* main timer expiries in a row without progress */
+	uint32_t min_rtt_us; /* RTT_UNKNOWN until the first sample */
 
 	struct scoreboard scoreboard; /* covers [snd_una, snd_nxt) */
 	struct list
-		state_list; /* free, half open, blocked for memory, in FIN_WAIT_2 or TIME_WAIT */
+		/* In the list of free, half-open, blocked, FIN_WAIT_2 or TIME_WAIT connections. */
+		state_list;
 
-	/* deadlines; one wheel node stands for the nearest */
+	/* deadlines; one wheel node is armed for the nearest */
 	struct wheel_node timer;
-	/* One timer serves four states: data or a SYN in flight (with CONN_PTO or CONN_REO for
+	/* The main timer serves four states: data or a SYN in flight (with CONN_PTO or CONN_REO for
 	 * RACK-TLP), a closed window (CONN_PERSIST), FIN-WAIT-2, TIME-WAIT. */
 	uint64_t main_at_ns;
 	uint64_t ack_at_ns;
 	uint64_t keepalive_at_ns;
-	uint64_t armed_ns;   /* what the node is armed for; NEVER: it is not */
-	uint64_t last_rx_ns; /* the last acceptable segment */
+	uint64_t armed_ns;   /* deadline the node is armed for; NEVER: it is not armed */
+	uint64_t last_rx_ns; /* time of the last acceptable segment */
 	uint32_t ts_recent;  /* RFC 7323 section 4.3: the peer's clock as we echo it */
-	uint32_t ts_offset;  /* of ours */
+	uint32_t ts_offset;  /* offset of our timestamps */
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t snd_wnd_max;
 	struct conn_hop hop;
@@ -195,8 +200,9 @@ struct conn {
 	uint8_t peer_mac[6];
 	uint16_t rcv_mss; /* estimate of the peer's segment length */
 	uint16_t
-		pmtu_sample_tick; /* the tick in which a segment was sampled: one in each will do */
-	uint16_t near_limit;      /* of rcv_limit, less a segment: rx_window_near_limit() */
+		/* Tick in which a segment was sampled; one in each tick is enough. */
+		pmtu_sample_tick;
+	uint16_t near_limit; /* of rcv_limit, minus one segment: rx_window_near_limit() */
 
 	/* losses, attacks and changes of the path */
 	struct rx_seg *ooo_last;
@@ -206,17 +212,18 @@ struct conn {
 	uint32_t challenged_us;
 	uint32_t rcv_limit;       /* limit of our window: tcp_rcv_autotune.c */
 	uint32_t ooo_bytes;       /* in the out-of-order blocks */
-	uint32_t pmtu_raise_at_s; /* with CONN_PMTU_REDUCED: full length is tried again then */
+	uint32_t pmtu_raise_at_s; /* with CONN_PMTU_REDUCED: when full length is tried again */
 	uint32_t dsack_begin, dsack_end; /* with CONN_DSACK */
 	uint16_t ooo_clock;
-	uint16_t peer_mss;       /* the peer's MSS option */
-	uint16_t path_mss;       /* data and options that the path takes */
-	uint8_t pmtu_reductions; /* because of timeouts, since a segment as long as those got
-				    through */
-	uint8_t acks_due : 5; /* with CONN_QUICKACK: segments of this turn that ask for one each */
+	uint16_t peer_mss; /* MSS option of the peer */
+	uint16_t path_mss; /* bytes of data and options that the path takes */
+	/* Reductions after timeouts, since a segment as long as those was delivered. */
+	uint8_t pmtu_reductions;
+	/* With CONN_QUICKACK: segments of this turn that each ask for an ACK. */
+	uint8_t acks_due : 5;
 	uint8_t body_waits : 1; /* conn_body_waits() */
-	uint8_t uploads : 1; /* the body that waited or was expected last: over RX_WINDOW_BYTES */
-	uint8_t expects_more : 1; /* more than RX_WINDOW_BODY is to come */
+	uint8_t uploads : 1; /* the last body that waited or was expected is over RX_WINDOW_BYTES */
+	uint8_t expects_more : 1; /* more than RX_WINDOW_BODY of the body is still to arrive */
 
 	/* losses and growth */
 	uint32_t recover;
@@ -224,12 +231,14 @@ struct conn {
 	struct cc_state cc;
 	struct pmtu_state pmtu;
 
-	/* the first and the last segments */
+	/* first and last segments */
 	union {
-		uint32_t rtt_at_us; /* until it is open: when our SYN was sent */
-		uint32_t epoch_us;  /* then: since when data is counted (tcp_rcv_autotune.c)... */
+		uint32_t rtt_at_us; /* until the connection is open: when our SYN was sent */
+		/* Afterwards: start of the interval in which read data is counted
+		 * (tcp_rcv_autotune.c). */
+		uint32_t epoch_us;
 	};
-	uint32_t epoch_seq; /* ... and how far it was read then */
+	uint32_t epoch_seq; /* afterwards: the read position at epoch_us */
 	uint32_t iss;
 	uint32_t peer_fin_seq;
 };
@@ -241,21 +250,22 @@ static_assert(offsetof(struct conn, timer) == 4 * CACHE_LINE_BYTES, "timers: two
 static_assert(offsetof(struct conn, ooo_last) == 6 * CACHE_LINE_BYTES, "timers: two");
 static_assert(sizeof(struct conn) == 9 * CACHE_LINE_BYTES, "the last are for losses");
 
-/* One past the last queued byte: where our FIN stands, if we send one. */
+/* Returns the number one past the last queued byte. Our FIN has that number. */
 static inline uint32_t
 conn_tx_end(const struct conn *c)
 {
 	return c->snd_una + c->tx.bytes;
 }
 
-/* Bytes that may be on their way, or, of a pipe, wait in it. */
+/* Returns how many bytes may be in flight, or may wait in a pipe. */
 static inline uint32_t
 conn_sendable_max(const struct conn *c)
 {
 	return c->cwnd != 0 && c->cwnd < c->snd_wnd ? c->cwnd : c->snd_wnd;
 }
 
-/* Bytes on their way. Without SACK each duplicate ACK stands for a segment that arrived. */
+/* Returns the bytes in flight. Without SACK each duplicate ACK counts as one segment that
+ * arrived. */
 static inline uint32_t
 conn_pipe(const struct conn *c)
 {
@@ -266,14 +276,14 @@ conn_pipe(const struct conn *c)
 	return pipe - min_u32((uint32_t)c->dup_acks * c->mss, pipe);
 }
 
-/* States in which our FIN is still to be sent or acknowledged. */
+/* True in states in which our FIN is still to be sent or acknowledged. */
 static inline bool
 conn_fin_due(const struct conn *c)
 {
 	return 1u << c->state & (1u << CONN_FIN_WAIT_1 | 1u << CONN_CLOSING | 1u << CONN_LAST_ACK);
 }
 
-/* States in which the peer may still send data. */
+/* True in states in which the peer may still send data. */
 static inline bool
 conn_receives_data(const struct conn *c)
 {

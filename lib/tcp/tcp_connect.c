@@ -6,25 +6,26 @@
 #include "pending_connects.h"
 #include "tcp_options.h"
 
-/* RFC 6056 section 3.2: all but the well-known ones. */
+/* RFC 6056 section 3.2: all ports except the well-known ones. */
 #define PORT_MIN   1024u
 #define PORT_COUNT (65536u - PORT_MIN)
 
-/* A reply that another core meets acknowledges a number that we chose so long ago at most; clocks
- * of cores are those of their turns. */
+/* A reply that arrives at another core must acknowledge an ISN chosen within PENDING_AGE_NS. The
+ * lag allows for the difference between two cores' turn clocks. */
 #define PENDING_AGE_NS (2 * 1000000000ll)
 #define PENDING_LAG_NS 1000000000ll
 
 /*
- * RFC 6056 section 3.3.4, algorithm 4: an offset that only we know for each (address, port) of a
- * peer, and counters that few peers share: a port of one flow does not tell those of others, and
- * comes round again only after all others. With one counter for all, peers that are tried by turns
- * would each be tried from every second port. Returns 0 if all are in use.
+ * RFC 6056 section 3.3.4, algorithm 4: a secret offset for each (address, port) of a peer, and
+ * counters that few peers share. A port of one flow does not reveal those of others, and recurs
+ * only after all others were used. With a single counter, peers that are tried in turn would each
+ * use every second port only. Returns 0 if all ports are in use.
  */
 static uint16_t
 port_select(struct tcp *t, struct flow flow, const struct conn_target *to)
 {
-	/* Cores begin in different places: none takes a port that another one tries. */
+	/* Each core begins in another part of the range, so that no two cores try the same
+	 * ports. */
 	const uint32_t begin = t->cfg.cores > 1 ? PORT_COUNT / t->cfg.cores * t->cfg.core : 0;
 	const uint64_t hash = flow_port_offset(t, flow);
 	const uint32_t offset = (uint32_t)hash % PORT_COUNT + begin;
@@ -91,8 +92,8 @@ conn_reply_core(const struct stack *s, const struct conn *c)
 	return pending_connects_core_mt(t->cfg.connects, flow_hash(t, flow_of_conn(c)));
 }
 
-/* Its number is one that we have chosen lately (RFC 6528): who has not seen our SYN cannot make us
- * give up a port. */
+/* The reply must acknowledge an ISN that we chose recently (RFC 6528), so a peer that has not seen
+ * our SYN cannot make us give up a port. */
 bool
 connect_other_core(struct tcp *t, const struct arrival *a)
 {
@@ -142,7 +143,8 @@ connect_timeout(struct tcp *t, struct conn *c)
 	timer_back_off(t, c);
 }
 
-/* 3.10.7.3, fourth: the peer's SYN. The window we advertised stands on its number. */
+/* 3.10.7.3, fourth: the peer's SYN. The window we advertised is counted from its sequence
+ * number. */
 static void
 process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
 {
@@ -161,7 +163,7 @@ process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
 	process_syn_options(t, c, seg);
 }
 
-/* Data on a SYN-ACK is left for the peer to send again. */
+/* The peer retransmits data that came with its SYN-ACK. */
 static void
 open_complete(struct tcp *t, struct conn *c, uint32_t ack)
 {
@@ -175,7 +177,8 @@ open_complete(struct tcp *t, struct conn *c, uint32_t ack)
 	conn_established(t, c);
 }
 
-/* Our SYN has met the peer's (figure 8 of RFC 9293): now each waits for the other's ACK. */
+/* The SYNs of both sides have crossed (figure 8 of RFC 9293), and each side waits for the other's
+ * ACK. */
 static void
 open_simultaneous(struct tcp *t, struct conn *c)
 {
@@ -191,14 +194,14 @@ connect_input(struct tcp *t, struct conn *c, struct arrival *a)
 	const struct tcp_seg *seg = &a->seg;
 	const bool acks = (seg->flags & TCP_ACK) != 0;
 
-	/* First: an ACK of anything but our SYN is of another connection. */
+	/* First: an ACK of anything but our SYN belongs to another connection. */
 	if (acks && (seg->ack != c->iss + 1 || !syn_was_sent(c))) {
 		tcp_count(t, TCP_DROP_ACK_OF_SYN);
 		if (!(seg->flags & TCP_RST))
 			out_stateless_rst(t, a);
 		return;
 	}
-	/* Second: a RST counts only from who saw our SYN. */
+	/* Second: a RST counts only if its sender saw our SYN. */
 	if (seg->flags & TCP_RST) {
 		tcp_count(t, acks ? TCP_CONNECT_REFUSED : TCP_DROP_RST_BLIND);
 		if (acks)
@@ -216,11 +219,8 @@ connect_input(struct tcp *t, struct conn *c, struct arrival *a)
 		open_simultaneous(t, c);
 }
 
-/*
- * By the letter of 3.10.7.4 the peer's SYN-ACK lies before rcv_nxt and only makes us send an ACK;
- * but it acknowledges our SYN and repeats what we know, so it is as good as the ACK that would
- * follow.
- */
+/* By the letter of 3.10.7.4 the peer's SYN-ACK lies before rcv_nxt and only causes an ACK. But it
+ * acknowledges our SYN and repeats what is known, so it serves as the ACK that would follow. */
 void
 connect_simultaneous(struct tcp *t, struct conn *c, struct tcp_seg *seg)
 {

@@ -10,8 +10,8 @@
  *
  * Deferral: a core that keeps up answers every SYN. An overloaded core answers SYN_ANSWERS_MIN in
  * SYN_INTERVAL_NS, and of the others only retransmissions (syn_history.h), so that a real client is
- * served a second later. What the SYN history cannot hold is answered at once: recording it would
- * cost as much and serve nobody.
+ * served a second later. A SYN for which the SYN history has no room is answered at once: recording
+ * it would cost as much and help no client.
  *
  * Bounds: the only state is when the last cookie was sent; after COOKIE_LIFE_NS no cookie is
  *         accepted. In SYN_INTERVAL_NS at most syn_history_budget() entries are written.
@@ -21,25 +21,25 @@
 
 #include "base/hash.h"
 
-#define COOKIE_SHIFT   36u /* of a time step: 69 s */
-#define COOKIE_STEPS   2u  /* the current step and the one before */
+#define COOKIE_SHIFT   36u /* length of a time step: 69 s */
+#define COOKIE_STEPS   2u  /* the current step and the previous one are accepted */
 #define COOKIE_LIFE_NS ((uint64_t)COOKIE_STEPS << COOKIE_SHIFT)
-#define COOKIE_BITS    3u /* which MSS */
+#define COOKIE_BITS    3u /* index of the MSS */
 
-/* Answers to first SYNs in an interval: at least 20,000 a second under any load, at most what a
- * link can deliver. The interval is short so that the minimum does not come in bursts. */
+/* Limits of answers to first SYNs in an interval: at least 20,000 a second under any load, at most
+ * what a link can deliver. The interval is short so that the minimum is not sent in bursts. */
 #define SYN_INTERVAL_NS 1000000ull
 #define SYN_ANSWERS_MIN 20u
 #define SYN_ANSWERS_MAX (1u << 16)
-#define SYN_UNUSED_NS   (10 * NS_PER_MS) /* a turn, or a sleep, is seldom longer */
-/* After an overload the core stays at the minimum for so long, since each attempt at more delays
- * established connections. */
+#define SYN_UNUSED_NS   (10 * NS_PER_MS) /* a turn or a sleep is seldom longer */
+/* For this long after an overload the core stays at the minimum, since each attempt to answer more
+ * delays established connections. */
 #define SYN_HOLD_NS 4000000000ull
 /* Mean frames a turn below which the core keeps up with its port. Bursts grow as 1 / (1 - load): at
  * 2 million frames a second to 4 at a load of 85 %, to 64 at 99 %. */
 #define BURST_LIGHT_LOAD 4u
 
-/* In our timestamp: the peer's window scale, and SACK. */
+/* Low bits of our timestamp: the peer's window scale, and SACK. */
 #define COOKIE_SCALE    0xfu
 #define COOKIE_NO_SCALE 0xfu /* RFC 7323 section 2.3: no scale is above 14 */
 #define COOKIE_SACK     0x10u
@@ -76,8 +76,8 @@ choose_mss(const struct tcp_options *opt)
 	return choice;
 }
 
-/* The timestamp that the connection would send, with the peer's options in its low bits; never
- * ahead of the clock, or later timestamps would be older. */
+/* Writes the timestamp that the connection would send, with the peer's options in its low bits. It
+ * is never ahead of the clock, because later timestamps would then be older. */
 static void
 cookie_timestamp_encode(const struct tcp *t, const struct arrival *a, struct tcp_options *opt)
 {
@@ -94,7 +94,7 @@ cookie_timestamp_encode(const struct tcp *t, const struct arrival *a, struct tcp
 	opt->wscale = RX_WSCALE;
 }
 
-/* The options of the peer's SYN, from its echo of our timestamp. */
+/* Restores the options of the peer's SYN from its echo of our timestamp. */
 static void
 cookie_timestamp_decode(const struct arrival *a, struct tcp_options *syn)
 {
@@ -110,7 +110,7 @@ cookie_timestamp_decode(const struct arrival *a, struct tcp_options *syn)
 		syn->seen |= TCP_HAS_SACK_PERMITTED;
 }
 
-/* Did turns of this interval take more frames than a core that keeps up does? */
+/* True if turns of this interval took more frames than those of a core that keeps up. */
 static bool
 is_overloaded(const struct tcp *t, const struct syn_budget *r)
 {
@@ -142,8 +142,8 @@ syn_budget_renew(struct tcp *t, struct syn_budget *r)
 	r->deferred = 0;
 }
 
-/* May one more be answered? Answers are spread evenly; the SYNs of a long turn come in one burst,
- * so up to SYN_UNUSED_NS without answers count. */
+/* True if one more first SYN may be answered. Answers are spread evenly. A long turn has its SYNs
+ * in one burst, so up to SYN_UNUSED_NS without answers are carried over. */
 static bool
 syn_answer_now(const struct tcp *t, struct syn_budget *r)
 {
@@ -211,7 +211,7 @@ is_cookie(const struct tcp *t, const struct arrival *a, uint32_t number)
 	return match;
 }
 
-/* The state of SYN-RECEIVED as it would be had the SYN been kept. */
+/* Restores the state of SYN-RECEIVED as if the SYN had been kept. */
 static void
 cookie_restore(const struct tcp *t, struct conn *c, const struct arrival *a)
 {
@@ -260,8 +260,8 @@ cookie_open(struct tcp *t, const struct arrival *a)
 	return c;
 }
 
-/* A SYN outside the half-open connection's window: its peer has restarted, or the half-open one is
- * spoofed. A SYN inside the window goes to tcp_in.c. */
+/* True for a SYN outside the half-open connection's window: the peer has restarted, or the
+ * half-open connection is spoofed. tcp_in.c handles a SYN inside the window. */
 static bool
 is_another_syn(const struct tcp *t, const struct conn *half_open, const struct tcp_seg *seg)
 {

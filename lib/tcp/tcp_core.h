@@ -12,8 +12,9 @@
 #include "syn_history.h"
 #include "tcp_conn.h"
 
-#define RSTS_PER_LIMIT         10u /* in RATE_LIMIT_NS: answers to segments of no connection... */
-#define RST_LIMITS             32u /* ... from a 32nd of all sources: 32,000 a second in all */
+/* Answers in RATE_LIMIT_NS to segments of no connection, for one group of sources. */
+#define RSTS_PER_LIMIT         10u
+#define RST_LIMITS             32u /* groups of sources, so 32,000 answers a second in all */
 #define RCV_AUTOTUNE_CONNS_MAX 64u /* connections whose window is wider than RX_WINDOW_BYTES */
 #define BUCKET_FLOWS           8u
 #define PORT_COUNTERS          64u
@@ -26,48 +27,55 @@ struct flow_bucket {
 static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a line");
 
 struct rcv_autotune {
-	uint64_t waiting_until_ns; /* no more than RX_WINDOW_WAITING is advertised; 0: ever */
-	uint64_t bytes, bytes_max; /* beyond RX_WINDOW_BYTES, of all connections */
-	uint32_t taken_us;         /* when others were last shrunk */
+	uint64_t waiting_until_ns; /* end of the limit RX_WINDOW_WAITING; 0: no limit */
+	uint64_t bytes, bytes_max; /* window beyond RX_WINDOW_BYTES, sum of all connections */
+	uint32_t taken_us;         /* when connections were last shrunk in favour of others */
 	uint32_t count;
-	uint32_t slot[RCV_AUTOTUNE_CONNS_MAX]; /* those connections, unordered */
+	uint32_t slot[RCV_AUTOTUNE_CONNS_MAX]; /* slots of those connections, in no order */
 };
 
-/* A connection's part in the shortages of each pool (base/budget.h). */
+/* A connection's membership in the shortages of each pool (base/budget.h). */
 struct conn_places {
 	struct budget_place chunks, pieces, frames;
 	uint32_t behind; /* conn_holds_behind() */
 };
 
-/* The progress that a connection must make (tcp_evict.c). */
+/* Connections that were lent frames in this turn (tcp_rx.c). */
+struct rx_lent {
+	uint32_t count;
+	uint32_t slot[BURST_MAX];
+};
+
+/* The progress that a connection must make while memory is short (tcp_evict.c). */
 struct stall {
 	uint32_t recorded_us;
-	uint32_t sent;           /* snd_una then */
-	uint32_t held, held_end; /* what it had queued when first recorded, and the end of that */
+	uint32_t sent;           /* snd_una when recorded */
+	uint32_t held, held_end; /* bytes queued when first recorded, and their end */
 	uint32_t received_goal;
-	uint16_t shortage; /* in which it was recorded; 0: never */
-	uint8_t kinds;     /* of enum evict_kind: what was held */
+	uint16_t shortage; /* shortage in which it was recorded; 0: never */
+	uint8_t kinds;     /* of enum evict_kind: the scarce memory that it held */
 };
 
 struct evict {
-	struct stall *stalls; /* of each slot */
-	uint64_t since_ns;    /* this shortage; 0: there is none */
-	uint64_t pressure_ns; /* when the service last was short of what queues hold */
-	uint64_t evicted_ns;  /* the last one */
-	uint32_t part;        /* of what is held, each EVICT_STALL_US, says that report */
-	uint32_t slot;        /* next to be scanned */
-	uint16_t shortage;    /* number of this shortage, from 1; wraps */
-	bool sendq_short, frames_short, pressure; /* what is short */
+	struct stall *stalls; /* one for each slot */
+	uint64_t since_ns;    /* start of this shortage; 0: there is none */
+	uint64_t pressure_ns; /* last report of the service that it needs what queues hold */
+	uint64_t evicted_ns;  /* when a connection was last evicted */
+	/* Required progress in EVICT_STALL_US is 1/part of what is held, from that report. */
+	uint32_t part;
+	uint32_t slot;                            /* slot to be scanned next */
+	uint16_t shortage;                        /* number of this shortage, from 1; wraps */
+	bool sendq_short, frames_short, pressure; /* memory that is short */
 };
 
-/* The last pause of the process: times of two successive turns. */
+/* The process was paused between these two turns, most recently. */
 struct pause {
 	uint64_t begin_ns, ns;
-	uint64_t turns; /* tcp->turns then */
+	uint64_t turns; /* tcp->turns at the end of the pause */
 };
 
-/* The flags in mask that a connection must have for the fast path (tcp_fast_path.c). FAST_PATH_OFF
- * is never met. */
+/* A connection takes the fast path if its flags under mask equal the rule (tcp_fast_path.c). No
+ * connection meets FAST_PATH_OFF. */
 struct fast_path_rule {
 	uint32_t mask, want;
 };
@@ -75,56 +83,60 @@ struct fast_path_rule {
 #define FAST_PATH_OFF ((struct fast_path_rule){.mask = 0, .want = 1})
 
 struct tcp {
-	struct net net; /* below: frames, addresses, time, counters */
+	struct net net; /* the layer below: frames, addresses, time, counters */
 	struct tcp_config cfg;
 	struct stack_user user;
 	struct conn *conns;
-	struct conn *matched[BURST_MAX]; /* by frame: the likely connection; NULL: none */
+	struct conn *matched[BURST_MAX]; /* the likely connection of each frame; NULL: none */
 	struct fast_path_rule fast_path_in, fast_path_out;
-	uint32_t neigh_generation; /* in the neighbour table, as of this turn's output... */
-	uint32_t hop_tick;         /* ... and its time: struct conn_hop */
-	uint32_t hop_cache_off;    /* 0; all ones, in tests: no hop is cached */
+	/* Generation of the neighbour table at the start of this turn's output. */
+	uint32_t neigh_generation;
+	uint32_t hop_tick;      /* time of this turn's output, in ticks of struct conn_hop */
+	uint32_t hop_cache_off; /* normally 0; all ones in tests: no hop is cached */
 	struct flow_bucket *buckets;
 	uint32_t bucket_mask;
 	uint32_t half_open_count, half_open_max, time_wait_count;
-	uint32_t active_count; /* connections of conn_connect(): their local ports are any */
+	uint32_t active_count; /* connections of conn_connect(), which may have any local port */
 	uint32_t port_next[PORT_COUNTERS]; /* RFC 6056 section 3.3.4 */
-	uint32_t *mates; /* of each slot: the other half's, plus 1 (conn_pipe.h); NULL without */
-	uint32_t *source_cell; /* of each slot, in cfg.sources; NULL without */
-	uint64_t cookie_ns;    /* when the last cookie went out; 0: never */
-	uint64_t turns;        /* of tcp_input */
+	/* For each slot: the other half's slot plus 1 (conn_pipe.h); NULL without pipes. */
+	uint32_t *mates;
+	uint32_t *source_cell; /* for each slot: its cell in cfg.sources; NULL without a limit */
+	uint64_t cookie_ns;    /* when the last cookie was sent; 0: never */
+	uint64_t turns;        /* calls of tcp_input */
 	struct pause pause;
 	struct syn_budget syn_budget;
-	struct syn_history syns; /* cfg.syn_lines: deferred SYNs */
+	struct syn_history syns; /* deferred SYNs, in cfg.syn_lines lines */
 
 	struct list ready, out, blocked;
-	struct list out_later; /* of out, for the next turn */
+	struct list out_later; /* connections that join `out` in the next turn */
 	struct list free, half_open, fin_wait /* FIN-WAIT-2 */, time_wait; /* oldest first */
-	struct list leaving; /* closed, and not all of it acknowledged: oldest first */
+	struct list leaving; /* closed by the service, with unacknowledged data; oldest first */
 
-	struct list ooo_list;   /* connections with out-of-order data, the longest without progress
-				   first */
+	/* Connections with out-of-order data; the longest without progress is first. */
+	struct list ooo_list;
 	struct rx_seg *rx_free; /* nodes without a frame */
-	struct budget frames;   /* those nodes, and as many frames of the port */
+	struct budget frames;   /* receive nodes, and as many frames of the port */
 	uint32_t rx_ooo_frames; /* frames that hold out-of-order data */
+	struct rx_lent lent;
 	struct sendq_pool pool;
-	struct conn_places *places; /* of each slot */
+	struct conn_places *places; /* one for each slot */
 	struct rcv_autotune rcv_autotune;
 	struct evict evict;
 	struct scoreboard_pool scoreboard_pool;
 
 	struct rate_limit resets[RST_LIMITS], pmtu_limit;
-	uint64_t pmtu_cursor;      /* in cfg.pmtu_reports */
-	uint32_t rx_backlog_turns; /* in succession, up to RX_BACKLOG_TURNS */
+	uint64_t pmtu_cursor;      /* position in cfg.pmtu_reports */
+	uint32_t rx_backlog_turns; /* full bursts in succession, up to RX_BACKLOG_TURNS */
 	bool draining;
-	uint32_t drain_slot; /* where the walk over all connections stands */
+	uint32_t drain_slot; /* position of the walk over all connections */
 
-	/* stack_usage_mt reads these from other threads: this turn's figures, relaxed */
+	/* figures of this turn for stack_usage_mt, which other threads call; relaxed */
 	_Atomic uint32_t conns_used, chunks_used, frames_held;
-	_Atomic uint32_t conns_open; /* the same, but as it is now: those the service knows */
-	_Atomic uint32_t in_state[CONN_STATE_COUNT]; /* likewise; CLOSED wraps: it counts no slots
-							that were never used */
-	uint32_t conns_count;                        /* slots not free */
+	_Atomic uint32_t conns_open; /* connections that the service knows at this moment */
+	/* Connections in each state at this moment. CLOSED wraps: slots never used are not
+	 * counted. */
+	_Atomic uint32_t in_state[CONN_STATE_COUNT];
+	uint32_t conns_count; /* slots not free */
 	struct wheel wheel;
 };
 
@@ -164,7 +176,7 @@ conn_state_set(struct tcp *t, struct conn *c, enum conn_state state)
 	c->state = state;
 }
 
-/* The TCP of a handle, which begins with it. */
+/* Returns the TCP of a handle, which is its first member. */
 static inline struct tcp *
 stack_tcp(const struct stack *s)
 {
@@ -173,7 +185,7 @@ stack_tcp(const struct stack *s)
 
 /* ---- pipes (conn_pipe.h) ---- */
 
-/* The other half of a pipe or its wire; NULL: there is none. */
+/* Returns the other half of a pipe or its wire; NULL: there is none. */
 static inline struct conn *
 pipe_mate(const struct tcp *t, const struct conn *c)
 {
@@ -188,7 +200,7 @@ pipe_is(const struct tcp *t, const struct conn *c)
 	return pipe_mate(t, c) != NULL && (c->flags & CONN_ACTIVE) != 0;
 }
 
-/* One half ends: the other has no mate any more. */
+/* Separates a pipe and its wire when one of them ends. */
 static inline void
 pipe_part(struct tcp *t, const struct conn *c)
 {

@@ -1,7 +1,7 @@
 /*
- * tcp_counters.h - every reason for which TCP drops or notes something.
+ * tcp_counters.h - the events that TCP counts, with every reason to drop.
  *
- * One table, whose numbers continue those of the net: both count in one array (net_core.h).
+ * The numbers continue those of the net: both count in one array (net_core.h).
  */
 #ifndef CLOCKOO_TCP_COUNTERS_H
 #define CLOCKOO_TCP_COUNTERS_H

@@ -3,13 +3,13 @@
  */
 #include "tcp_cubic.h"
 
-/* C = 2 / 5. */
+/* C = 2 / 5 */
 #define C_TIMES 2
 #define C_PARTS 5
 /* ms cubed in a second cubed */
 #define MS3_PER_S3 1000000000ll
 
-/* Bit by bit from the top; 2^21 cubed is 2^63. */
+/* Computes the root bit by bit from the top; 2^21 cubed is 2^63. */
 uint32_t
 cubic_root(uint64_t n)
 {
@@ -18,7 +18,7 @@ cubic_root(uint64_t n)
 	for (int bit = 21; bit >= 0; bit--) {
 		const uint64_t more = root | 1ull << bit;
 
-		/* more < 2^22, so the square fits; the cube is compared without being made. */
+		/* more < 2^22, so the square fits. The cube itself is not computed. */
 		if (more * more <= n / more)
 			root = more;
 	}
@@ -30,7 +30,7 @@ cubic_k_ms(uint32_t bytes, uint32_t mss)
 {
 	const uint64_t parts = (uint64_t)bytes * C_PARTS * (MS3_PER_S3 / C_TIMES / 64);
 
-	/* 64 is 4 cubed, taken out so that nothing overflows. */
+	/* 64 is 4 cubed; it is taken out so that nothing overflows. */
 	return 4 * cubic_root(parts / mss);
 }
 

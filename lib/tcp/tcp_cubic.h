@@ -13,13 +13,13 @@
 
 #define CUBIC_MS_MAX 80000u
 
-/* The largest r with r * r * r <= n. */
+/* Returns the largest r with r * r * r <= n. */
 uint32_t cubic_root(uint64_t n);
 
-/* K: how long it takes to climb by so many bytes. */
+/* K: the time in which the window climbs by `bytes` bytes. */
 uint32_t cubic_k_ms(uint32_t bytes, uint32_t mss);
 
-/* W_cubic(t): from origin, at time t after the epoch began; at least 0. */
+/* W_cubic(t): the window at time t after the epoch began at origin; at least 0. */
 uint32_t cubic_window(uint32_t origin, uint32_t mss, uint32_t t_ms, uint32_t k_ms);
 
 #endif

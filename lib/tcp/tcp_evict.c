@@ -5,31 +5,36 @@
  * Without pressure a peer may keep its window closed as long as it likes (RFC 9293
  * section 3.8.6.1). Pressure begins when chunks, buffer descriptors or received frames run short,
  * or the service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
- * examined. The progress of one that holds what is short is recorded; EVICT_STALL_US later it must
- * have advanced by 1/EVICT_PART of what it holds and by one segment, or by all it had, of each
- * resource that is short; by a larger part if the service says so. One that holds more than its
- * share of a pool that is short (base/budget.h) has EVICT_OVER_US. Of the stalled connections of a
- * turn the one that holds most is reset. No segment pays for this.
+ * examined. The progress of a connection that holds a short resource is recorded. EVICT_STALL_US
+ * later it must have advanced, in each short resource, by 1/EVICT_PART of what it holds and by one
+ * segment, or by all it had; by a larger part if the service says so. A connection that holds more
+ * than its share of a short pool (base/budget.h) has EVICT_OVER_US. Of the stalled connections of a
+ * turn the one that holds most is reset. Segments pay nothing for this.
  *
- * Our own connections are left alone: their user watches over them.
+ * Our own connections are never reset: their user supervises them.
  *
  * Slow reader: does not acknowledge queued bytes. Its requests then wait in received frames; where
  * those are short, requests read are its progress, too. Slow writer: leaves a hole open.
  */
 #include "tcp.h"
 
-#define EVICT_SCAN_SLOTS 64u /* slots a turn */
+#define EVICT_SCAN_SLOTS 64u /* slots examined in a turn */
 #define EVICT_STALL_US   2000000u
-#define EVICT_OVER_US    250000u /* the same, of one that holds more than its share */
-#define EVICT_PART       16u /* of what is held, each EVICT_STALL_US: all of it in half a minute */
-#define EVICT_PACE_NS    (10 * NS_PER_MS) /* a core that could sleep turns this often meanwhile */
-#define EVICT_OBSERVE_NS (2000ull * EVICT_STALL_US) /* after a report of the service */
-/* By then the service has seen the memory that a reset freed. */
+#define EVICT_OVER_US    250000u /* the same for a connection that holds more than its share */
+/* A connection may hold 1/part more than its share: a share shrinks when others join. */
+#define EVICT_SLACK_PART 2u
+/* 1/part of what is held in EVICT_STALL_US: all of it in half a minute. */
+#define EVICT_PART 16u
+/* While scanning, a core that could sleep turns this often. */
+#define EVICT_PACE_NS (10 * NS_PER_MS)
+/* Time of observation after a report of the service. */
+#define EVICT_OBSERVE_NS (2000ull * EVICT_STALL_US)
+/* Time after which the service has noticed the memory that a reset freed. */
 #define EVICT_PRESSURE_NS (20 * NS_PER_MS)
 
 enum evict_kind {
 	EVICT_SLOW_READER = 1u << 0,    /* queued bytes */
-	EVICT_BLOCKED_READER = 1u << 1, /* requests behind them */
+	EVICT_BLOCKED_READER = 1u << 1, /* requests that wait behind them */
 	EVICT_SLOW_WRITER = 1u << 2     /* out-of-order data */
 };
 
@@ -42,7 +47,7 @@ evict_create(struct tcp *t, struct region *region)
 	t->places = region_take(region, t->cfg.conns_max * sizeof *t->places, CACHE_LINE_BYTES);
 }
 
-/* The kinds of scarce memory that the connection holds. */
+/* Returns the kinds of scarce memory that the connection holds. */
 static uint32_t
 evict_kinds(const struct evict *e, const struct conn *c)
 {
@@ -59,21 +64,21 @@ evict_kinds(const struct evict *e, const struct conn *c)
 	return c->rx.ooo_frames > 0 ? kinds | EVICT_SLOW_WRITER : kinds;
 }
 
-/* Bytes that its peer has to read before it holds nothing. */
+/* Returns the bytes that the peer has to read before the connection holds nothing. */
 static uint32_t
 to_be_read(const struct tcp *t, const struct conn *c)
 {
 	return c->tx.bytes + t->places[c->slot].behind;
 }
 
-/* Frames weigh what they can hold: memory is what is short. */
+/* Returns the memory that a connection holds. Frames count with what they can hold. */
 static uint32_t
 weight(const struct tcp *t, const struct conn *c)
 {
 	return to_be_read(t, c) + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
 }
 
-/* The part of what it held that a reader must have read. */
+/* Returns which part (1/n) of what it held a reader must have read. */
 static uint32_t
 part_to_read(const struct tcp *t)
 {
@@ -82,10 +87,12 @@ part_to_read(const struct tcp *t)
 	return e->pressure_ns == t->net.now_ns ? e->part : EVICT_PART;
 }
 
-/* How far it must have got since it was recorded. Less than a part of what is held would not do: a
- * peer that acknowledges one segment at a time could hold the rest for hours. The part is of what
- * it held at first: of what is left it would become less and less, and the end would hold the
- * memory of all. */
+/*
+ * Returns the number up to which the peer must have acknowledged since the record was made. The
+ * goal is a part of what was held: a peer that acknowledges one segment at a time could otherwise
+ * hold the rest for hours. It is a part of what was held at first: a part of the remainder would
+ * shrink with it, and the last bytes would hold the memory of all.
+ */
 static uint32_t
 sent_goal(const struct tcp *t, const struct conn *c, const struct stall *st)
 {
@@ -119,7 +126,7 @@ stall_record(const struct tcp *t, const struct conn *c, uint32_t kinds, struct s
 	};
 }
 
-/* In which of these kinds has it missed its goal? */
+/* Returns the kinds, of those given, in which the connection has missed its goal. */
 static uint32_t
 stalled_in(const struct tcp *t, const struct conn *c, const struct stall *st, uint32_t kinds)
 {
@@ -134,19 +141,23 @@ stalled_in(const struct tcp *t, const struct conn *c, const struct stall *st, ui
 	return stalled & kinds;
 }
 
-/* It counts among those who hold from now on. */
+/* Adds the connection to the holders that share a short pool. True if it holds more than its
+ * share. */
 static bool
 is_over(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
 {
+	uint32_t share;
+
 	if (!b->is_short || held == 0) {
 		budget_leave(b, p);
 		return false;
 	}
 	budget_join(b, p, &c->peer_ip);
-	return held > budget_share(b, p);
+	share = budget_share(b, p);
+	return held > share + share / EVICT_SLACK_PART + 1;
 }
 
-/* Holds it more of something scarce than its share? */
+/* True if the connection holds more than its share of a pool that is short. */
 static bool
 holds_too_much(struct tcp *t, const struct conn *c)
 {
@@ -158,7 +169,7 @@ holds_too_much(struct tcp *t, const struct conn *c)
 	return chunks || pieces || frames;
 }
 
-/* May one that holds too much be judged before EVICT_STALL_US? */
+/* True if a connection that holds too much may be judged before EVICT_STALL_US. */
 static bool
 has_had_time(const struct tcp *t, const struct conn *c, const struct stall *st)
 {
@@ -167,8 +178,8 @@ has_had_time(const struct tcp *t, const struct conn *c, const struct stall *st)
 	return t->net.now_us - st->recorded_us >= EVICT_OVER_US + round_trips_us;
 }
 
-/* The kinds in which it has made too little progress in EVICT_STALL_US. If it has made enough, its
- * progress is recorded again. */
+/* Returns the kinds in which the connection made too little progress in EVICT_STALL_US. If it made
+ * enough, its progress is recorded again. */
 static uint32_t
 stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds, bool over)
 {
@@ -184,7 +195,7 @@ stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds, bool over
 	}
 	if (t->net.now_us - st->recorded_us < EVICT_STALL_US)
 		return over && has_had_time(t, c, st) ? stalled_in(t, c, st, st->kinds & kinds) : 0;
-	/* Requests in frames within its share are no reason. */
+	/* Requests in frames within the connection's share are no reason to reset it. */
 	stalled = stalled_in(t, c, st, st->kinds & kinds);
 	if (!over)
 		stalled &= ~(uint32_t)EVICT_BLOCKED_READER;

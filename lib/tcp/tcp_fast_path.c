@@ -57,8 +57,8 @@ struct fast_seg {
 	struct view payload;
 };
 
-/* Does the segment belong to c, with only ACK and PSH set, timestamps as negotiated and not old, at
- * rcv_nxt and inside the window? */
+/* True if the segment belongs to c, has only ACK and PSH set and the negotiated timestamps, which
+ * are not old, begins at rcv_nxt and lies inside the window. */
 static inline __attribute__((always_inline)) bool
 is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, bool timestamps,
 	struct fast_seg *seg)
@@ -87,7 +87,7 @@ is_next(const struct conn *c, const struct l3_info *l3, const uint8_t *p, bool t
 	return seg->seq == c->rcv_nxt && seg->payload.len <= c->rcv_edge - c->rcv_nxt;
 }
 
-/* ack covers all data in flight, which is one range that was sent once. */
+/* True if ack covers all data in flight and that is one range sent once. */
 static inline bool
 is_all_acked(const struct conn *c, uint32_t ack)
 {
@@ -124,7 +124,7 @@ fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 		     c->rx.ooo_blocks != NULL || t->frames.left == 0))
 		return false;
 	timestamps = c->flags & CONN_TS;
-	/* Two instances: the header length is a constant in each. */
+	/* Two instances, so that the header length is a constant in each. */
 	if (likely(timestamps) ? !is_next(c, l3, p + l3->l4_offset, true, &seg)
 			       : !is_next(c, l3, p + l3->l4_offset, false, &seg))
 		return false;
@@ -262,7 +262,7 @@ fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg 
 	return true;
 }
 
-/* The queued data fits into one segment and all windows, and nothing is in flight. */
+/* True if the queued data fits into one segment and all windows, and nothing is in flight. */
 static inline bool
 is_one_segment_reply(const struct tcp *t, const struct conn *c)
 {
@@ -272,7 +272,7 @@ is_one_segment_reply(const struct tcp *t, const struct conn *c)
 	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
 	       c->local == LOCAL_V4 && c->rx.ooo_blocks == NULL && c->snd_una == c->snd_max &&
 	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd &&
-	       /* RFC 5681 section 4.1: after an idle RTO, cwnd has to shrink first. */
+	       /* RFC 5681 section 4.1: after an RTO of idle time cwnd has to shrink first. */
 	       (c->cwnd <= INITIAL_CWND_SEGS * c->mss ||
 		t->net.now_us - c->scoreboard.first.sent_us <= c->rto_us);
 }

@@ -10,7 +10,7 @@
 
 #include "tcp.h"
 
-/* A segment to send: its place in the stream, and what it carries. */
+/* A segment to send: its sequence number, and what it carries. */
 struct out_seg {
 	uint32_t seq, len;
 	uint8_t flags;
@@ -20,19 +20,19 @@ struct out_seg {
 void fast_path_init(struct tcp *t);
 /* Handles received frame i; false: it does not qualify, and nothing has changed. */
 bool fast_path_input(struct tcp *t, const struct classified *in, uint32_t i);
-/* At the beginning of a turn's output. */
+/* Call at the beginning of a turn's output. */
 void fast_path_output_begin(struct tcp *t);
 /* Sends all that the connection has queued as one segment; false: it does not qualify. The transmit
  * queue has room for one frame. */
 bool fast_path_output(struct tcp *t, struct conn *c);
-/* Is the cached MAC c->hop valid, or could it be resolved? Call between fast_path_output_begin()
- * and the end of output. */
+/* True if the cached MAC c->hop is valid or could be resolved. Call between
+ * fast_path_output_begin() and the end of output. */
 bool conn_hop_valid(struct tcp *t, struct conn *c);
 /* Queues a segment over IPv4 without options other than timestamps; first as in struct conn_hop.
  * False: no room. */
 bool fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what);
 
-/* The first 8 bytes of a frame to that MAC. */
+/* Returns the first 8 bytes of a frame to that MAC. */
 static inline uint64_t
 hop_header(const struct tcp *t, const uint8_t mac[6])
 {
@@ -40,8 +40,11 @@ hop_header(const struct tcp *t, const uint8_t mac[6])
 	       (uint64_t)load_u16(t->net.port->mac) << 48;
 }
 
-/* The window field of a segment; the advertised right edge and the ACK state are updated. Rounded
- * up: rounding a scaled window down would move the right edge back (RFC 9293 section 3.8.6). */
+/*
+ * Returns the window field of a segment and updates the advertised right edge and the ACK state.
+ * Rounded up, because rounding a scaled window down would move the right edge back (RFC 9293
+ * section 3.8.6).
+ */
 static inline uint16_t
 advertise_window(struct tcp *t, struct conn *c, uint8_t flags)
 {

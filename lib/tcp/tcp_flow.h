@@ -1,11 +1,11 @@
 /*
- * tcp_flow.h - what tells connections apart, and the interface of tcp_table.c.
+ * tcp_flow.h - the identity of a connection, and the interface of tcp_table.c.
  *
  * Private to tcp_*.c, which include it by tcp.h.
  *
  * Shape:  a flow is the peer's (address, port), and which of our addresses and ports it talks to.
- * Units:  ports in host order, but for tcp_ports(): two as they stand in a segment.
- * Owner:  ip points at the address of whoever asks.
+ * Units:  ports in host order, except for tcp_ports(): two ports as they are in a segment.
+ * Owner:  ip points at an address of the caller.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_TCP_FLOW_H
@@ -33,7 +33,7 @@ tcp_ports_dst(uint32_t ports)
 }
 
 struct flow {
-	const struct ip_addr *ip; /* the peer's */
+	const struct ip_addr *ip; /* the peer's address */
 	uint16_t port;
 	uint16_t local_port;
 	uint8_t local; /* enum local */
@@ -57,16 +57,16 @@ struct conn *flow_find(const struct tcp *t, struct flow flow);
 bool flow_add(struct tcp *t, struct conn *c); /* false: both buckets are full */
 void flow_remove(struct tcp *t, struct conn *c);
 uint32_t flow_iss(const struct tcp *t, struct flow flow); /* RFC 6528 */
-/* The same in two steps: a number that only we know, and what becomes of it now. */
-#define FLOW_ISS_SHIFT 12 /* a step each 4096 ns */
+/* flow_iss() in two steps: a secret hash of the flow, and the ISN made of it at this time. */
+#define FLOW_ISS_SHIFT 12 /* a step every 4096 ns */
 uint64_t flow_hash(const struct tcp *t, struct flow flow);
 uint32_t flow_iss_of_hash(const struct tcp *t, uint64_t hash);
 uint32_t flow_ts_offset(const struct tcp *t, struct flow flow); /* RFC 7323 section 7.1 */
-/* Everything of a flow in a row, for what is keyed. */
+/* Writes everything that identifies a flow as words, the input of keyed hashes. */
 #define FLOW_KEY_WORDS 6u
 void flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow);
-/* The same for all local ports and known to nobody outside: where the search for one begins, and
- * which counter it goes on by. */
+/* Returns a secret hash of the flow without its local port. It determines where the search for a
+ * local port begins, and which counter it advances. */
 uint64_t flow_port_offset(const struct tcp *t, struct flow flow);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define PAWS_IDLE_NS (24ull * 24 * 3600 * 1000 * NS_PER_MS) /* RFC 7323 section 5.5 */
 
-/* Room in sequence space: a SYN and a FIN count one each. */
+/* Returns the room in sequence space. A SYN and a FIN count one each. */
 static uint32_t
 seq_len(const struct tcp_seg *seg)
 {
@@ -16,9 +16,9 @@ seq_len(const struct tcp_seg *seg)
 }
 
 /*
- * The acceptability table of 3.10.7.4, first. Two cases are wider: a segment that begins at
- * rcv_nxt is looked at even if the window is shut (its ACK counts, the data is cut off later),
- * and an empty one may stand on the right edge, where a peer that filled our window sends from.
+ * The acceptability table of 3.10.7.4, first. Two cases are wider. A segment that begins at rcv_nxt
+ * is processed even if the window is closed: its ACK counts, and the data is trimmed later. An
+ * empty segment may be at the right edge, from where a peer that filled our window sends.
  */
 static bool
 seq_acceptable(const struct conn *c, const struct tcp_seg *seg)
@@ -34,8 +34,8 @@ seq_acceptable(const struct conn *c, const struct tcp_seg *seg)
 	return begin < window || (window > 0 && begin + len - 1 < window);
 }
 
-/* A retransmission of the SYN that opened the connection. With data it overlaps the window, and
- * 3.10.7.4, fourth, read literally, would end the connection. */
+/* True for a retransmission of the SYN that opened the connection. With data it overlaps the
+ * window, and 3.10.7.4, fourth, read literally, would end the connection. */
 static bool
 is_repeated_syn(const struct conn *c, const struct tcp_seg *seg)
 {
@@ -43,10 +43,10 @@ is_repeated_syn(const struct conn *c, const struct tcp_seg *seg)
 }
 
 /*
- * RFC 7323 section 4.3 (2). Repeated data is old, so later steps never see it. Its timestamp must
- * still be echoed: the echo of an earlier transmission is an RTT that includes the peer's timeouts,
- * and its RTO grows to seconds. Data older than a window is not in flight. A blind segment is as
- * hard to place in that window as in ours (RFC 5961 section 5).
+ * RFC 7323 section 4.3 (2) for repeated data, which is old, so later steps never see it. Its
+ * timestamp must still be echoed: the echo of an earlier transmission is an RTT that includes the
+ * peer's timeouts, and the peer's RTO would grow to seconds. Data older than a window is not in
+ * flight. A blind segment is as hard to place in that window as in ours (RFC 5961 section 5).
  */
 static void
 ts_recent_on_repeat(struct conn *c, const struct tcp_seg *seg)
@@ -74,12 +74,12 @@ check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		return STEP_DONE;
 	}
 	if (c->state == CONN_TIME_WAIT && seg->flags & TCP_FIN)
-		timer_main(t, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restart the 2 MSL time */
+		timer_main(t, c, TIME_WAIT_NS); /* 3.10.7.4, eighth: restarts the 2 MSL time */
 	if (seq_before(seg->seq, c->rcv_nxt))
 		dsack_record(c, seg->seq,
 			     seg->seq + min_u32(c->rcv_nxt - seg->seq, seg->payload.len));
-	/* Data sent again means our ACK was lost. An empty segment may be part of an ACK loop
-	 * between two peers: those answers are rate-limited. */
+	/* Repeated data means that our ACK was lost. An empty segment may be part of an ACK loop
+	 * between two peers, so the answers to those are rate-limited. */
 	if (seq_len(seg) == 0) {
 		out_challenge(t, c);
 		return STEP_DONE;
@@ -90,7 +90,7 @@ check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	return STEP_DONE;
 }
 
-/* RFC 5961 section 3.2: a RST counts only at rcv_nxt; elsewhere in the window it may be a guess. */
+/* RFC 5961 section 3.2: a RST counts only at rcv_nxt. Elsewhere in the window it may be a guess. */
 static enum step
 check_rst(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
@@ -118,7 +118,7 @@ check_syn(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	if (!(seg->flags & TCP_SYN))
 		return STEP_CONTINUE;
 	if (c->state == CONN_SYN_RCVD && !(c->flags & CONN_ACTIVE)) {
-		/* 3.10.7.4, fourth: opened by the peer, so back to LISTEN. */
+		/* 3.10.7.4, fourth: a connection that the peer opened returns to LISTEN. */
 		tcp_count(t, TCP_HALF_OPEN_SYN);
 		conn_free(t, c);
 		return STEP_DONE;
@@ -128,7 +128,7 @@ check_syn(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	return STEP_DONE;
 }
 
-/* Cut off what we have already and what is beyond the window. */
+/* Trims data that was received before, and data beyond the window. */
 static void
 trim(struct conn *c, struct tcp_seg *seg)
 {
@@ -146,7 +146,7 @@ trim(struct conn *c, struct tcp_seg *seg)
 		const uint32_t beyond = seg->seq + payload->len - c->rcv_edge;
 
 		payload->len -= min_u32(beyond, payload->len);
-		seg->flags &= ~TCP_FIN; /* it stands beyond as well */
+		seg->flags &= ~TCP_FIN; /* the FIN is beyond the window as well */
 	}
 }
 
@@ -184,7 +184,7 @@ process_data(struct tcp *t, struct conn *c, struct arrival *a)
 		return STEP_CONTINUE;
 	trim(c, seg);
 	if (seg->payload.len == 0) {
-		/* A window probe, or data sent again. */
+		/* A window probe, or repeated data. */
 		tcp_count(t, TCP_DROP_DATA_DUPLICATE);
 		conn_ack_now(t, c);
 		return STEP_CONTINUE;
@@ -224,7 +224,8 @@ process_fin(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	}
 }
 
-/* Nothing was heard for so long that the peer's clock may have wrapped (section 5.5). */
+/* True if the connection was silent for so long that the peer's clock may have wrapped (section
+ * 5.5). */
 static bool
 ts_recent_is_stale(const struct tcp *t, const struct conn *c)
 {
@@ -232,10 +233,10 @@ ts_recent_is_stale(const struct tcp *t, const struct conn *c)
 }
 
 /*
- * PAWS, RFC 7323 section 5.3 R1. The ACK it asks for is rate-limited, as are all replies to
- * possibly forged segments. A segment without the option is taken, as Linux takes it. Section 3.2
+ * PAWS, RFC 7323 section 5.3 R1. The ACK that it asks for is rate-limited, as are all replies to
+ * possibly forged segments. A segment without the option is accepted, as Linux does. Section 3.2
  * says to drop it, but some middleboxes remove the option from some segments, and a connection
- * whose segments are dropped stands still.
+ * whose segments are dropped would stall.
  */
 static enum step
 check_timestamps(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
@@ -284,7 +285,8 @@ conn_input(struct tcp *t, struct conn *c, struct arrival *a)
 	process_fin(t, c, seg);
 }
 
-/* Earlier segments of this burst may have opened, closed or replaced what match found. */
+/* Returns the segment's connection at this point. Earlier segments of the burst may have opened,
+ * closed or replaced the one that tcp_match found. */
 static struct conn *
 conn_current(const struct tcp *t, struct conn *matched, const struct arrival *a)
 {
@@ -326,7 +328,7 @@ segment_arrives(struct tcp *t, const struct classified *in, uint32_t i)
 		frame_defer_free(&t->net, a.frame, a.start);
 }
 
-/* Not inlined into the turn, so that the fast path is inlined here. */
+/* tcp_input() is not inlined into the turn, so that the fast path is inlined here. */
 __attribute__((noinline)) void
 tcp_input(struct tcp *t, const struct classified *in)
 {

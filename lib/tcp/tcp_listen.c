@@ -8,8 +8,11 @@
 #include "conn_sources.h"
 #include "net/access_list.h"
 
-/* 3.10.7.2, third: a SYN opens a connection. Data on it is left for the peer to send again. Our
- * numbers lie above those of an old connection of the flow, if there was one: after, else NULL. */
+/*
+ * 3.10.7.2, third: a SYN opens a connection. The peer retransmits data that came with it. after:
+ * snd_nxt of an old connection of the flow, above which our numbers must lie; NULL: there was
+ * none.
+ */
 static void
 open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
 {
@@ -23,8 +26,8 @@ open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
 		out_stateless_rst(t, a);
 		return;
 	}
-	/* The number of a cookie may lie below the old ones. The slot of the old connection is
-	 * free, and its peer was proved once. */
+	/* An old connection's flow gets no cookie, whose number could lie below the old ones. Its
+	 * slot is free, and its peer was proved once. */
 	if (after == NULL && conn_half_open_full(t)) {
 		if (!syn_defer(t, a))
 			cookie_answer(t, a);
@@ -51,7 +54,7 @@ open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
 	conn_schedule_output(t, c);
 }
 
-/* 3.10.7.2, first to third; the counter of the reason not to listen, or TCP_SYNS. */
+/* 3.10.7.2, first to third. Returns TCP_SYNS, or the counter of the reason not to listen. */
 static enum tcp_counter
 check_listen(const struct tcp *t, const struct tcp_seg *seg)
 {
@@ -66,7 +69,7 @@ check_listen(const struct tcp *t, const struct tcp_seg *seg)
 	return t->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
 }
 
-/* Silence: a source that is not let in learns nothing, and a false one is sent nothing. */
+/* Denied sources get no answer: they learn nothing, and a spoofed source is sent nothing. */
 static bool
 source_denied(struct tcp *t, const struct arrival *a)
 {
@@ -107,10 +110,8 @@ listen_input(struct tcp *t, struct arrival *a)
 	return NULL;
 }
 
-/*
- * RFC 9293 section 3.6.1 (MAY-2), RFC 6191: a SYN that is newer than all the old connection
- * received is of a new one. Our numbers must lie above the old ones as well.
- */
+/* RFC 9293 section 3.6.1 (MAY-2), RFC 6191: a SYN newer than everything the old connection received
+ * opens a new one. Our numbers must lie above the old ones as well. */
 bool
 listen_reopen(struct tcp *t, struct conn *old, struct arrival *a)
 {

@@ -12,7 +12,7 @@ in_recovery(const struct conn *c)
 	return c->flags & (CONN_RECOVERY | CONN_LOSS);
 }
 
-/* RFC 3522, RFC 4015: the state to restore if the reduction was spurious. */
+/* RFC 3522, RFC 4015: saves the state to restore if the reduction was spurious. */
 static void
 undo_save(struct conn *c)
 {
@@ -39,7 +39,7 @@ undo_restore(struct conn *c)
 	c->dup_acks = 0;
 }
 
-/* RFC 9937: data delivered by the first ACK of a recovery counts. */
+/* RFC 9937: the data delivered by the first ACK of a recovery counts. */
 static void
 recovery_begin(struct tcp *t, struct conn *c, const struct ack_delivered *delivered)
 {
@@ -55,7 +55,7 @@ recovery_begin(struct tcp *t, struct conn *c, const struct ack_delivered *delive
 	tcp_count(t, TCP_FAST_RECOVERIES);
 }
 
-/* RFC 9937: how much may be sent for what was delivered. */
+/* RFC 9937: computes how much may be sent for the data delivered. */
 static void
 prr(struct conn *c, uint32_t delivered, bool safe)
 {
@@ -77,7 +77,7 @@ prr(struct conn *c, uint32_t delivered, bool safe)
 		if (count > c->ssthresh - pipe)
 			count = c->ssthresh - pipe;
 	}
-	/* The first segment of a recovery is sent in any case. */
+	/* A recovery always sends its first segment. */
 	if (l->prr_out == 0 && count < c->mss)
 		count = c->mss;
 	c->cwnd = pipe + (count > 0 ? (uint32_t)count : 0);
@@ -104,7 +104,7 @@ undo_by_dsack(struct tcp *t, struct conn *c, const struct sack_info *info)
 
 	if (!info->dsack || !(c->flags & CONN_UNDO) || l->undo_retrans == 0)
 		return;
-	/* The last D-SACK comes after recovery has ended, but not long after. */
+	/* A D-SACK arrives soon after recovery has ended, or not at all. */
 	if (seq_after(c->snd_una, c->recover + l->undo_cwnd)) {
 		c->flags &= ~CONN_UNDO;
 		return;
@@ -115,8 +115,8 @@ undo_by_dsack(struct tcp *t, struct conn *c, const struct sack_info *info)
 	undo_restore(c);
 }
 
-/* RFC 5682 section 3, by SACK: data marked lost by the first timeout and not retransmitted is
- * delivered: the timeout was spurious. */
+/* RFC 5682 section 3, by SACK: if data that the first timeout marked lost is delivered without a
+ * retransmission, the timeout was spurious. */
 static void
 undo_spurious_timeout(struct tcp *t, struct conn *c, const struct ack_delivered *delivered)
 {
@@ -129,7 +129,8 @@ undo_spurious_timeout(struct tcp *t, struct conn *c, const struct ack_delivered 
 	undo_restore(c);
 }
 
-/* Without SACK: duplicate and partial ACKs (RFC 6582 section 3.2). Returns the bytes found lost. */
+/* Detects loss without SACK, by duplicate and partial ACKs (RFC 6582 section 3.2). Returns the
+ * bytes found lost. */
 static uint32_t
 reno_detect(struct tcp *t, struct conn *c, const struct sack_info *info, uint32_t acked)
 {
@@ -145,8 +146,7 @@ reno_detect(struct tcp *t, struct conn *c, const struct sack_info *info, uint32_
 
 		c->dup_acks = partial ? (uint8_t)(c->dup_acks - min_u32(segs, c->dup_acks)) : 0;
 	}
-	/* Step 2: not again for data of the last recovery, nor for duplicates of retransmissions.
-	 */
+	/* Step 2: data of the last recovery and duplicates of retransmissions begin no recovery. */
 	if (!partial && (c->flags & CONN_RECOVERY || c->dup_acks != DUP_ACK_THRESHOLD ||
 			 !info->dup || !seq_after(c->snd_una, c->recover)))
 		return 0;
@@ -204,7 +204,7 @@ loss_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, struct loss
 	if (delivered->newest)
 		c->min_rtt_us = min_u32(c->min_rtt_us,
 					max_u32(delivered->now_us - delivered->newest_us, 1));
-	/* A duplicate of data sent once was made by the network, and is no sign of reordering. */
+	/* A duplicate of data sent once was made by the network and is no sign of reordering. */
 	a->info.dsack = a->info.dsack && c->loss.undo_retrans > 0;
 	if (tlp_acked(t, c, seg, &a->info) && !in_recovery(c)) {
 		cc_on_loss(t, c);
@@ -224,13 +224,13 @@ loss_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, struct loss
 		cc_on_ack(t, c, delivered->bytes, delivered->now_us);
 	scoreboard_merge(&c->scoreboard, &t->scoreboard_pool);
 	leave_disorder(c);
-	/* The timer was armed in disorder: now a loss probe may replace it. */
+	/* The timer was armed in disorder. Now a loss probe may replace it. */
 	if (!(c->flags & CONN_DISORDER) && a->acked > 0 && c->snd_nxt != c->snd_una)
 		timer_flight(t, c);
 	conn_schedule_output(t, c);
 }
 
-/* The reordering window has expired (RFC 8985 section 6.2, end). */
+/* Handles the end of the reordering window (RFC 8985 section 6.2, end). */
 void
 loss_reordered(struct tcp *t, struct conn *c)
 {
@@ -248,7 +248,7 @@ loss_reordered(struct tcp *t, struct conn *c)
 }
 
 /* RFC 2018 section 8: if the first unacknowledged range is SACKed, the peer has reneged. Reneging
- * further up shows when that range becomes the first. */
+ * on later data shows when that range becomes the first. */
 static bool
 reneged(const struct conn *c)
 {

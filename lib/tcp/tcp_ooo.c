@@ -23,14 +23,15 @@ ooo_block_end(const struct rx_seg *blk)
 	return blk->block_last->seq + blk->block_last->len;
 }
 
-/* The first node of the next block; NULL: this is the last. */
+/* Returns the first node of the next block; NULL: blk is the last. */
 static struct rx_seg *
 ooo_block_next(const struct rx_seg *blk)
 {
 	return blk->block_last->next;
 }
 
-/* A hole has opened or was filled: the connection is stale last of all. */
+/* Records progress when a hole was opened or filled: the connection becomes the last in
+ * ooo_list. */
 static void
 ooo_progressed(struct tcp *t, struct conn *c)
 {
@@ -71,7 +72,7 @@ ooo_clear(struct tcp *t, struct conn *c)
 	list_unlink(&c->ooo_list);
 }
 
-/* The block before blk, which is not the first. */
+/* Returns the block before blk, which is not the first. */
 static struct rx_seg *
 ooo_block_before(const struct conn *c, const struct rx_seg *blk)
 {
@@ -133,7 +134,8 @@ ooo_drop_last(struct tcp *t, struct conn *c)
 void
 dsack_record(struct conn *c, uint32_t begin, uint32_t end)
 {
-	/* RFC 2883 section 4: one D-SACK a segment. The first since the last ACK is reported. */
+	/* RFC 2883 section 4: one D-SACK in a segment. The first duplicate since the last ACK is
+	 * reported. */
 	if ((c->flags & (CONN_SACK | CONN_DSACK)) != CONN_SACK || begin == end)
 		return;
 	c->flags |= CONN_DSACK;
@@ -151,9 +153,9 @@ trim_front(struct tcp_seg *seg, uint32_t n)
 }
 
 /*
- * Frees the blocks from *at on that the segment covers whole, and trims the segment's end where it
- * overlaps the next one. *at becomes the first block behind the segment. Returns the number of
- * nodes freed.
+ * Frees the blocks from *at on that the segment covers completely, and trims the segment's end
+ * where it overlaps the next one. *at becomes the first block after the segment. Returns the number
+ * of nodes freed.
  */
 static uint32_t
 ooo_absorb(struct tcp *t, struct conn *c, struct tcp_seg *seg, struct rx_seg **at)
@@ -217,7 +219,7 @@ ooo_move_in_order(struct tcp *t, struct conn *c)
 	ooo_progressed(t, c);
 }
 
-/* Two blocks are adjacent now: the right one's nodes become the left one's. */
+/* Joins two adjacent blocks: the right one's nodes become the left one's. */
 static void
 ooo_merge(struct conn *c, struct rx_seg *left, const struct rx_seg *right)
 {
@@ -255,7 +257,7 @@ ooo_link(struct tcp *t, struct conn *c, struct rx_seg *node, struct rx_seg *left
 		ooo_merge(c, node, right);
 }
 
-/* The data continues block left and fits into its last frame: copied there. */
+/* Copies the data into the last frame of block left, which it continues, if it fits there. */
 static bool
 ooo_extend(const struct tcp *t, struct conn *c, struct rx_seg *left, struct rx_seg *right,
 	   const struct tcp_seg *seg)
@@ -272,7 +274,8 @@ ooo_extend(const struct tcp *t, struct conn *c, struct rx_seg *left, struct rx_s
 	return true;
 }
 
-/* The connection without progress for longest that holds more than its share; NULL: none. */
+/* Returns the connection that holds more than its share and was without progress for longest; NULL:
+ * none. */
 static struct conn *
 ooo_greedy(struct tcp *t)
 {
@@ -287,8 +290,10 @@ ooo_greedy(struct tcp *t)
 	return NULL;
 }
 
-/* True if one more frame may hold out-of-order data. While frames are short, a connection takes up
- * to its share; where others have taken that, one that holds more than its own share yields some.
+/*
+ * True if one more frame may hold out-of-order data. While frames are short, a connection takes up
+ * to its share. If others have taken that, a connection that holds more than its own share yields
+ * some.
  */
 static bool
 ooo_has_room(struct tcp *t, struct conn *c)
@@ -299,7 +304,8 @@ ooo_has_room(struct tcp *t, struct conn *c)
 
 	if (budget_may_take(&t->frames, place, &c->peer_ip, held, 1))
 		return true;
-	/* The service reads on, and frees them soon. */
+	/* The service reads the data in the turn in which it is in order, and its frames are free
+	 * soon. */
 	if (c->expected && t->frames.left > t->frames.reserve / 2)
 		return true;
 	if (rx_is_over(t, c, held))
@@ -311,8 +317,8 @@ ooo_has_room(struct tcp *t, struct conn *c)
 	return budget_may_take(&t->frames, place, &c->peer_ip, held, 1);
 }
 
-/* Each ACK and each segment walks the blocks, so their number is bounded. Data adjacent to a block
- * adds none. */
+/* True if no new block may begin: each ACK and each segment walks the blocks, so their number is
+ * bounded. Data adjacent to a block adds none. */
 static bool
 ooo_blocks_full(const struct conn *c, const struct tcp_seg *seg, const struct rx_seg *left,
 		const struct rx_seg *right)
@@ -328,7 +334,7 @@ ooo_blocks_full(const struct conn *c, const struct tcp_seg *seg, const struct rx
 	return count >= OOO_BLOCKS_MAX;
 }
 
-/* The last block that begins at or before seq; NULL: none. */
+/* Returns the last block that begins at or before seq; NULL: none. */
 static struct rx_seg *
 ooo_block_left_of(const struct conn *c, uint32_t seq)
 {
@@ -352,7 +358,7 @@ ooo_insert(struct tcp *t, struct conn *c, struct arrival *a)
 	struct rx_seg *behind = right;
 	uint32_t freed;
 
-	conn_ack_now(t, c); /* duplicate ACK, RFC 5681 section 4.2 */
+	conn_ack_now(t, c); /* a duplicate ACK, RFC 5681 section 4.2 */
 	quickack_enter(t, c);
 	c->ooo_clock++;
 	if (left != NULL && seq_before(seg->seq, ooo_block_end(left))) {
@@ -397,7 +403,7 @@ block_of(uint32_t begin, uint32_t end)
 	return (struct tcp_sack_block){be32_of(begin), be32_of(end)};
 }
 
-/* The blocks updated last, the latest first (RFC 2018 section 4). */
+/* Writes the blocks updated last, the latest first (RFC 2018 section 4). Returns their number. */
 static uint32_t
 most_recent(const struct conn *c, const struct rx_seg **to, uint32_t max)
 {
@@ -419,7 +425,7 @@ most_recent(const struct conn *c, const struct rx_seg **to, uint32_t max)
 	return count;
 }
 
-/* The D-SACK range, if all of it is still held: a range discarded in this turn must not be
+/* Takes the D-SACK range if all of it is still held. A range discarded in this turn must not be
  * reported, or the peer would not retransmit it. */
 static bool
 dsack_take(struct conn *c, struct tcp_sack_block *to)

@@ -1,17 +1,17 @@
 /*
- * tcp_options.c - what two ends agree on in their SYNs, and what later segments carry of it:
+ * tcp_options.c - the options that two ends agree on in their SYNs and use in later segments:
  * timestamps (RFC 7323), SACK blocks (RFC 2018), the size of segments (RFC 9293 section 3.7.1).
  *
  * Our timestamp clock ticks every millisecond (RFC 7323 section 5.4 wants 1 ms to 1 s) from an
- * offset of the flow's own, so that it tells nobody how long we have been up and how many we
- * are (section 7.1), and a flow that comes again goes on where it was.
+ * offset of the flow's own. So it does not reveal our uptime or how many hosts share an address
+ * (section 7.1), and a flow that is opened again continues its clock.
  */
 #include "tcp_options.h"
 
 #include "tcp.h"
 
-/* RFC 9293 section 3.7.1: what the peer and the path take, less what each segment's options do.
- * SACK blocks are not counted: they go where there is room (put_sack). */
+/* RFC 9293 section 3.7.1: the MSS is what the peer and the path take, minus the options of each
+ * segment. SACK blocks are not subtracted: they are sent where there is room (put_sack). */
 void
 mss_update(struct conn *c)
 {
@@ -52,8 +52,11 @@ process_syn_options(const struct tcp *t, struct conn *c, const struct tcp_seg *s
 
 /* ---- sent ---- */
 
-/* Options count in the peer's MSS too (RFC 9293 MUST-16): behind a tunnel that lowers it nothing
- * longer gets through. A full segment leaves no room: then an ACK of its own tells. */
+/*
+ * Adds SACK blocks where there is room. Options count in the peer's MSS (RFC 9293 MUST-16), because
+ * a tunnel that lowers it lets nothing longer pass. A full segment has no room, and an ACK of its
+ * own carries the blocks.
+ */
 static void
 put_sack(struct conn *c, struct tcp_seg *seg, uint32_t len, struct tcp_sack_block *blocks)
 {
@@ -99,9 +102,10 @@ put_uncommon_options(const struct tcp *t, struct conn *c, struct tcp_seg *seg, u
 /* ---- received ---- */
 
 /*
- * Section 4.3 (2): the echo is of the segment that our next ACK answers, and not of a later one:
- * so a delayed ACK's wait is part of what the peer measures. An older one has not come this far.
- * After check_ack, so that a segment whose acknowledgment is made up does not set the clock.
+ * RFC 7323 section 4.3 (2): echoes the timestamp of the segment that the next ACK answers, not of a
+ * later one, so that the peer's RTT includes the wait of a delayed ACK. Older timestamps were
+ * dropped before. Called after check_ack, so that a segment with a forged acknowledgment does not
+ * set the clock.
  */
 void
 ts_recent_update(struct conn *c, const struct tcp_seg *seg)
@@ -110,10 +114,8 @@ ts_recent_update(struct conn *c, const struct tcp_seg *seg)
 		c->ts_recent = seg->opt.ts_value;
 }
 
-/*
- * RFC 6191 section 2. Timestamps decide where both have them; a peer that has begun to send them
- * is another; else, and where they are equal, sequence numbers do (RFC 9293 MAY-2).
- */
+/* RFC 6191 section 2: timestamps decide if both connections have them. A peer that starts to send
+ * them is a new one. Otherwise, and if they are equal, sequence numbers decide (RFC 9293 MAY-2). */
 bool
 syn_is_newer(const struct conn *old, const struct tcp_seg *syn)
 {
@@ -126,8 +128,8 @@ syn_is_newer(const struct conn *old, const struct tcp_seg *syn)
 	return seq_after(syn->seq, old->rcv_nxt);
 }
 
-/* Section 4.1. In whole milliseconds, so never less than one; 0: it does not say. What is longer
- * than any timeout is not an echo of ours. */
+/* RFC 7323 section 4.1: returns the RTT, in whole milliseconds and at least one; 0: unknown. A time
+ * longer than any timeout is not an echo of ours. */
 uint64_t
 rtt_from_tsecr_ns(const struct tcp *t, const struct conn *c, const struct tcp_seg *seg)
 {

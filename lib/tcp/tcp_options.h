@@ -12,9 +12,9 @@
 
 #include "wire/tcp_wire.h"
 
-/* What our SYN offers (CONN_OFFERS, as configured). */
+/* Selects the options of our SYN (CONN_OFFERS, as configured). */
 void offer_syn_options(const struct tcp *t, struct conn *c);
-/* What the peer's SYN offers; what it does not offer back is off. */
+/* Switches off each option that the peer's SYN does not offer too. */
 void process_syn_options(const struct tcp *t, struct conn *c, const struct tcp_seg *seg);
 void mss_update(struct conn *c);
 /* RFC 7323 section 5.4: a clock of 1 ms, from an offset of the flow's own (section 7.1). */
@@ -30,10 +30,10 @@ ts_now(const struct tcp *t, const struct conn *c)
 	return ts_clock(t) + c->ts_offset;
 }
 
-/* What few segments carry: a SYN's options, SACK blocks. */
+/* Adds the options that few segments carry: those of a SYN, and SACK blocks. */
 void put_uncommon_options(const struct tcp *t, struct conn *c, struct tcp_seg *seg, uint32_t len,
 			  struct tcp_sack_block *blocks);
-/* The options of a segment with that much data; room for its SACK blocks is at blocks. */
+/* Adds the options of a segment with len bytes of data. blocks: room for its SACK blocks. */
 static inline void
 put_options(const struct tcp *t, struct conn *c, struct tcp_seg *seg, uint32_t len,
 	    struct tcp_sack_block *blocks)
@@ -46,17 +46,17 @@ put_options(const struct tcp *t, struct conn *c, struct tcp_seg *seg, uint32_t l
 	if (unlikely(seg->flags & TCP_SYN || c->rx.ooo_blocks != NULL || c->flags & CONN_DSACK))
 		put_uncommon_options(t, c, seg, len, blocks);
 }
-/* Of every segment. */
+/* Returns the bytes of options in every segment. */
 static inline uint32_t
 conn_option_bytes(const struct conn *c)
 {
 	return c->flags & CONN_TS ? TCP_TIMESTAMPS_BYTES : 0;
 }
-/* Section 4.3 (2), for an acceptable segment. */
+/* RFC 7323 section 4.3 (2), for an acceptable segment. */
 void ts_recent_update(struct conn *c, const struct tcp_seg *seg);
-/* Is this SYN newer than all that the old connection received (RFC 6191 section 2)? */
+/* True if the SYN is newer than everything the old connection received (RFC 6191 section 2). */
 bool syn_is_newer(const struct conn *old, const struct tcp_seg *syn);
-/* What the echo of a segment that acknowledges something says; 0: nothing. */
+/* Returns the RTT that the echo of a segment shows, if it acknowledges something; 0: unknown. */
 uint64_t rtt_from_tsecr_ns(const struct tcp *t, const struct conn *c, const struct tcp_seg *seg);
 
 #endif

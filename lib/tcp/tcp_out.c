@@ -9,7 +9,7 @@
 
 #define SENT_SPREAD 32u /* scoreboard ranges in an RTT of continuous sending */
 
-/* The slow path: IPv6, or options other than timestamps. */
+/* Sends a segment over IPv6, or with options other than timestamps. */
 static bool
 send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
@@ -56,9 +56,9 @@ send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg
 }
 
 /*
- * Bytes that may be sent at snd_nxt. A segment that the window cuts short waits for the window,
- * unless nothing is in flight and it is half of the largest window seen (RFC 9293
- * section 3.8.6.2.1, without Nagle: the last bytes never wait).
+ * Returns how many bytes may be sent at snd_nxt. A segment that the window truncates waits for the
+ * window, unless nothing is in flight and it is half of the largest window seen (RFC 9293 section
+ * 3.8.6.2.1, without Nagle: the last bytes never wait).
  */
 static uint32_t
 sendable(const struct conn *c)
@@ -77,7 +77,7 @@ sendable(const struct conn *c)
 	return len;
 }
 
-/* The next segment at snd_nxt; false: nothing may be sent there now. */
+/* Fills in the next segment at snd_nxt; false: nothing may be sent there now. */
 static bool
 next_segment(const struct conn *c, struct out_seg *what)
 {
@@ -105,7 +105,7 @@ record_sent(struct tcp *t, struct conn *c, const struct out_seg *what)
 		.flags = seq_before(what->seq, c->snd_max) ? RANGE_UNTIMED : 0,
 	};
 
-	/* Times closer than the reordering window can resolve share a range. */
+	/* Data sent at times closer than the reordering window can resolve shares a range. */
 	if (!scoreboard_add(&c->scoreboard, &t->scoreboard_pool, range, c->srtt_us / SENT_SPREAD))
 		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
 	if (c->flags & CONN_RECOVERY)
@@ -115,7 +115,7 @@ record_sent(struct tcp *t, struct conn *c, const struct out_seg *what)
 		c->snd_max = end;
 }
 
-/* In SYN-SENT the SYN alone: there is nothing to acknowledge, and rcv_nxt is 0. */
+/* In SYN-SENT the SYN carries no ACK: there is nothing to acknowledge, and rcv_nxt is 0. */
 static bool
 send_syn(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
@@ -126,7 +126,7 @@ send_syn(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	if (!send_segment(t, c, mac, what))
 		return false;
 	if (c->snd_max == c->iss) {
-		c->tries = 0; /* of resolving the next hop */
+		c->tries = 0; /* tries of resolving the next hop */
 		c->flags |= CONN_RTT_TIMED;
 		c->rtt_at_us = t->net.now_us;
 	} else {
@@ -140,7 +140,7 @@ send_syn(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* Retransmits [begin, end); the FIN is behind the data. */
+/* Retransmits [begin, end). The FIN follows the data. */
 static bool
 send_retransmission(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t begin,
 		    uint32_t end)
@@ -164,7 +164,7 @@ send_retransmission(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_
 	return true;
 }
 
-/* The end of a full segment from there; the FIN takes no room. */
+/* Returns the end of a full segment that starts at begin. The FIN takes no room. */
 static uint32_t
 segment_end(const struct conn *c, uint32_t begin, uint32_t end)
 {
@@ -173,8 +173,8 @@ segment_end(const struct conn *c, uint32_t begin, uint32_t end)
 	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
 }
 
-/* Lost ranges before new data (RFC 6675 section 5, NextSeg), within both windows: the peer may have
- * closed its own meanwhile. */
+/* Returns the first lost range, which is sent before new data (RFC 6675 section 5, NextSeg), within
+ * both windows: the peer may have closed its window meanwhile. */
 static bool
 next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
 {
@@ -193,7 +193,8 @@ next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
 	return pipe == 0 || *end - *begin <= c->cwnd - pipe;
 }
 
-/* RFC 8985 section 7.3: new data if the window allows, else the last segment again. */
+/* RFC 8985 section 7.3: probes with new data if the window allows it, or else with the last
+ * segment. */
 static bool
 send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
@@ -225,8 +226,8 @@ send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* The peer chooses the MSS, and a segment costs the same work whatever its length: of short ones a
- * visit sends fewer. */
+/* Returns how many segments a visit may send. A segment of any length costs the same work,
+ * and the peer chooses the MSS, so fewer short ones are sent. */
 static uint32_t
 segs_per_visit(const struct conn *c)
 {
@@ -245,10 +246,8 @@ retransmit_lost(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/*
- * A window probe: what fits into the window, at least one byte (RFC 9293 section 3.8.6.1). snd_nxt
- * stays: the byte is sent again in its segment when the window opens.
- */
+/* Sends a window probe: as many bytes as fit into the window, at least one (RFC 9293 section
+ * 3.8.6.1). snd_nxt stays, so the byte is sent again in its segment when the window opens. */
 static bool
 send_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
@@ -264,7 +263,7 @@ send_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 		return false;
 	}
 	c->scoreboard.first.flags |=
-		RANGE_UNTIMED; /* if there is a range: its ACK may be the probe's */
+		RANGE_UNTIMED; /* an ACK of the first range may be the probe's */
 	if (seq_after(what.seq + what.len, c->snd_max))
 		c->snd_max = what.seq + what.len;
 	tcp_count(t, TCP_WINDOW_PROBES);
@@ -280,10 +279,10 @@ send_empty(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t seq)
 }
 
 /*
- * The sequence number of an empty segment: snd_max; with a lower number the peer treats the segment
- * as old and ignores its ACK. After a timeout snd_nxt is below it, and two peers that both
- * retransmit would ignore each other forever. At most the window's end: a probe may have been
- * beyond it.
+ * Returns the sequence number of an empty segment: snd_max. With a lower number the peer would
+ * treat the segment as old and ignore its ACK. After a timeout snd_nxt is lower, and two peers that
+ * both retransmit would ignore each other forever. The window's end is the limit, since a probe may
+ * have been beyond it.
  */
 static uint32_t
 empty_seq(const struct conn *c)
@@ -293,7 +292,7 @@ empty_seq(const struct conn *c)
 	return seq_after(c->snd_max, edge) ? edge : c->snd_max;
 }
 
-/* SYN, probes and loss probes, which flags request, before new data. */
+/* Sends SYN, probes and loss probes, which flags request, before new data. */
 static bool
 send_flagged(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
@@ -312,8 +311,8 @@ send_flagged(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* Data in flight needs the retransmission timer; data that the window holds back, the persist
- * timer. */
+/* Arms the retransmission timer for data in flight, or the persist timer for data that the window
+ * holds back. */
 static void
 arm_timer(struct tcp *t, struct conn *c)
 {
@@ -333,7 +332,7 @@ arm_timer(struct tcp *t, struct conn *c)
 	}
 }
 
-/* Does cwnd hold back data that the peer's window allows? */
+/* True if cwnd holds back data that the peer's window allows. */
 static bool
 cwnd_is_full(const struct conn *c)
 {
@@ -355,8 +354,8 @@ has_unsent(const struct conn *c)
 	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
 }
 
-/* A one-segment reply with nothing in flight that the fast path does not handle, usually over IPv6.
- * It avoids the general loop below. */
+/* True for a one-segment reply with nothing in flight that the fast path does not handle, usually
+ * over IPv6. Such a reply avoids the general loop below. */
 static bool
 fits_one_segment(const struct conn *c)
 {
@@ -380,7 +379,7 @@ send_one_segment(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* Lost ranges, then new data. False: the transmit queue is full; *more: visit again. */
+/* Sends lost ranges, then new data. False: the transmit queue is full. *more: visit again. */
 static bool
 send_data(struct tcp *t, struct conn *c, const uint8_t mac[6], bool *more)
 {
@@ -410,8 +409,8 @@ send_data(struct tcp *t, struct conn *c, const uint8_t mac[6], bool *more)
 	return true;
 }
 
-/* The address of a half-open connection's peer is unproved: the reply goes to the MAC the SYN came
- * from, and nothing is solicited. */
+/* The address of a half-open connection's peer is unproved. So the reply goes to the MAC the SYN
+ * came from, and nothing is solicited. */
 static void
 dst_mac_select(struct tcp *t, const struct conn *c, uint8_t mac[6])
 {
@@ -422,8 +421,9 @@ dst_mac_select(struct tcp *t, const struct conn *c, uint8_t mac[6])
 }
 
 /*
- * More ACKs for a burst in quickack mode: one more for in-order data; for out-of-order data without
- * SACK as many as the peer must count (RFC 5681 section 3.2). Never more than segments received.
+ * Sends more ACKs for a burst in quickack mode: one more for in-order data; for out-of-order data
+ * without SACK as many as the peer must count (RFC 5681 section 3.2). Never more than segments
+ * received.
  */
 static bool
 send_more_acks(struct tcp *t, struct conn *c, const uint8_t mac[6])
@@ -443,8 +443,8 @@ send_more_acks(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return true;
 }
 
-/* A peer in SYN-SENT has sent nothing, so there is no fallback MAC: the SYN waits for resolution.
- */
+/* True if the next hop's MAC is known. A peer in SYN-SENT has sent nothing, so there is no fallback
+ * MAC, and the SYN waits for resolution. */
 static bool
 syn_mac_known(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
@@ -457,7 +457,7 @@ syn_mac_known(struct tcp *t, struct conn *c, const uint8_t mac[6])
 	return false;
 }
 
-/* False: there is no path. What a pipe holds goes to its wire. */
+/* False for a pipe, which has no path; its wire becomes ready and takes its data. */
 static __attribute__((noinline)) bool
 path_check(struct tcp *t, struct conn *c)
 {
@@ -469,7 +469,7 @@ path_check(struct tcp *t, struct conn *c)
 	return true;
 }
 
-/* Returns whether more is left to send. */
+/* Returns true if more is left to send. */
 static bool
 conn_output(struct tcp *t, struct conn *c)
 {
@@ -486,7 +486,7 @@ conn_output(struct tcp *t, struct conn *c)
 	if (unlikely(c->flags & (CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE)) && !path_check(t, c))
 		return false;
 	fits = send_flagged(t, c, mac) && send_data(t, c, mac, &more);
-	/* With unread data no reply is near: the ACK goes out at once. */
+	/* While data is unread no reply is near, so the ACK is sent at once. */
 	if (fits &&
 	    (c->flags & CONN_ACK_NOW || (c->flags & CONN_ACK_DELAYED && c->rx.head != NULL)))
 		fits = send_empty(t, c, mac, empty_seq(c));
@@ -500,8 +500,8 @@ conn_output(struct tcp *t, struct conn *c)
 	return !fits || more;
 }
 
-/* A connection with more to send goes behind all others; one with a small MSS waits for the next
- * turn. Not inlined: the loop of tcp_output() keeps its registers. */
+/* Puts a connection with more to send behind all others. One with a small MSS waits for the next
+ * turn. Not inlined, so that the loop of tcp_output() keeps its registers. */
 static __attribute__((noinline)) void
 visit_again(struct tcp *t, struct conn *c)
 {
@@ -545,17 +545,15 @@ tcp_output(struct tcp *t)
 			      memory_order_relaxed);
 }
 
-/*
- * RFC 5961 section 3.2: a peer accepts a RST at its rcv_nxt only. A peer that does not answer, or
- * whose window is closed, has its rcv_nxt at its last ACK.
- */
+/* RFC 5961 section 3.2: a peer accepts a RST at its rcv_nxt only. If a peer does not answer, or its
+ * window is closed, its rcv_nxt is its last ACK. */
 static uint32_t
 reset_seq(const struct conn *c)
 {
 	return c->tries > 0 || c->flags & CONN_PERSIST ? c->snd_una : empty_seq(c);
 }
 
-/* Sent at once, not from the list: the connection is freed next. */
+/* Sends a RST at once, not from the list, because the connection is freed next. */
 void
 out_reset(struct tcp *t, struct conn *c)
 {
@@ -567,7 +565,8 @@ out_reset(struct tcp *t, struct conn *c)
 		tcp_count(t, TCP_TX_RESETS);
 }
 
-/* The rate limit is the connection's: a common one is a side channel (CVE-2016-5696). */
+/* The rate limit belongs to the connection: a limit common to all is a side channel
+ * (CVE-2016-5696). */
 void
 out_challenge(struct tcp *t, struct conn *c)
 {

@@ -29,7 +29,7 @@
 #define MTU_FLOOR_V6        1280u /* RFC 8200 section 5: minimum link MTU */
 #define PMTU_LIFE_S         600u
 #define BLACK_HOLE_MSS      1024u /* RFC 4821 section 7.2 */
-#define BLACK_HOLE_TIMEOUTS 2u    /* in a row, for each step */
+#define BLACK_HOLE_TIMEOUTS 2u    /* timeouts in a row for each step */
 #define BLACK_HOLE_TRIALS   7u
 #define PROVEN_TICKS        30u
 
@@ -57,7 +57,7 @@ mss_floor(const struct conn *c)
 	return (is_v4(c) ? MTU_FLOOR_V4 : MTU_FLOOR_V6) - header_bytes(c);
 }
 
-/* RFC 1191 section 7: old routers report 0. The next lower MTU in use. */
+/* RFC 1191 section 7: returns the next lower MTU in use. Old routers report 0. */
 static uint32_t
 plateau_below(uint32_t mtu)
 {
@@ -78,7 +78,7 @@ mss_lower(struct tcp *t, struct conn *c, uint32_t path_mss, uint32_t life_s)
 	mss_update(c);
 }
 
-/* cwnd is at least one segment, or nothing would be sent. */
+/* Restores the length of segments. cwnd is at least one segment, or nothing would be sent. */
 static void
 mss_restore(const struct tcp *t, struct conn *c, uint32_t path_mss)
 {
@@ -130,7 +130,8 @@ conn_of_report(const struct tcp *t, const struct pmtu_report *report)
 					  report->local});
 }
 
-/* The connection may be another core's: a NIC hashes the router's address, not the peer's. */
+/* Shares a report with the other cores: the connection may be another core's, because a NIC hashes
+ * the router's address and not the peer's. */
 static void
 share_report(struct tcp *t, const struct pmtu_report *report)
 {
@@ -188,7 +189,7 @@ black_hole_life_s(const struct conn *c)
 	return lives_s[min_u32(again, sizeof lives_s / sizeof lives_s[0] - 1)];
 }
 
-/* Is the sampled segment acknowledged? */
+/* Records the sample as delivered if it is acknowledged. */
 static void
 pmtu_sample_check(struct conn *c)
 {
@@ -224,7 +225,8 @@ pmtu_sample(const struct tcp *t, struct conn *c, uint32_t end, uint32_t len)
 	l->sampled_tick = c->pmtu_sample_tick = pmtu_tick(t);
 }
 
-/* Not confirmed: the length before, and CONN_PMTU_REDUCED with its time, are restored. */
+/* True if the reduction is not confirmed. At its end the length before, and CONN_PMTU_REDUCED with
+ * its time, are restored. */
 static bool
 in_trial(const struct conn *c)
 {
@@ -256,7 +258,7 @@ black_hole_reduce(struct tcp *t, struct conn *c, uint32_t path_mss)
 	if (len + conn_option_bytes(c) <= path_mss || c->scoreboard.sacked >= len)
 		return;
 	pmtu_sample_check(c);
-	c->pmtu.sample_len = 0; /* the sampled data is segmented anew */
+	c->pmtu.sample_len = 0; /* the sampled data will be segmented anew */
 	if (!(c->flags & CONN_PMTU_BLACK_HOLE))
 		black_hole_enter(t, c, len);
 	if (in_trial(c)) {
@@ -267,7 +269,7 @@ black_hole_reduce(struct tcp *t, struct conn *c, uint32_t path_mss)
 	}
 }
 
-/* Data sent since the reduction is acknowledged: a trial ends, or the lifetime begins. */
+/* Handles an ACK of data sent since the reduction: a trial ends, or the lifetime begins. */
 static void
 black_hole_data_acked(struct tcp *t, struct conn *c)
 {

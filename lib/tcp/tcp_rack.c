@@ -7,7 +7,7 @@
  */
 #include "tcp.h"
 
-#define REO_PERSIST  16u /* recoveries without a D-SACK until the window is reset */
+#define REO_PERSIST  16u /* recoveries without a D-SACK until the reordering window is reset */
 #define REO_MULT_MAX 100u
 
 void
@@ -22,8 +22,9 @@ conn_enter_disorder(struct conn *c)
 	l->rack_end = l->rack_fack = c->snd_una;
 	l->rack_rtt_us = c->srtt_us;
 	if (l->dsack_round - c->snd_una > c->snd_nxt - c->snd_una)
-		l->dsack_waits = false; /* passed long ago */
-	/* Old enough to appear ahead of snd_max after wraparound (RFC 6582 section 3.2). */
+		l->dsack_waits = false; /* the round was passed long ago */
+	/* The number is so old that it appears ahead of snd_max after wraparound (RFC 6582 section
+	 * 3.2). */
 	if (seq_after(c->recover, c->snd_nxt)) {
 		c->recover = c->snd_una - 1;
 		c->flags &= ~CONN_UNDO;
@@ -36,7 +37,7 @@ rack_update(struct conn *c, const struct ack_delivered *delivered)
 {
 	struct loss *l = &c->loss;
 
-	/* From before a long idle time: the 32-bit clock has wrapped. */
+	/* The time is from before a long idle time: the 32-bit clock has wrapped. */
 	if (seq_after(l->rack_xmit_us, delivered->now_us))
 		l->rack_xmit_us = c->scoreboard.first.sent_us - 1;
 	if (delivered->once && seq_before(delivered->low_once, l->rack_fack))
@@ -54,7 +55,7 @@ rack_update(struct conn *c, const struct ack_delivered *delivered)
 	}
 }
 
-/* Step 4: a D-SACK shows reordering: the window grows. */
+/* RFC 8985 section 6.2, step 4: a D-SACK shows reordering, so the window grows. */
 static void
 reo_wnd_adapt(struct conn *c, bool dsack)
 {
@@ -92,7 +93,7 @@ reo_wnd_us(const struct conn *c)
 	return min_u32(c->loss.reo_mult * quarter, c->srtt_us);
 }
 
-/* Step 5. Returns the bytes found lost. */
+/* RFC 8985 section 6.2, step 5. Returns the bytes found lost. */
 uint32_t
 rack_detect(struct tcp *t, struct conn *c)
 {
@@ -121,7 +122,8 @@ rack_acked(struct tcp *t, struct conn *c, const struct ack_delivered *delivered,
 	return rack_detect(t, c);
 }
 
-/* Section 6.3: a timeout marks the first segment and all whose RTT and window have passed. */
+/* Section 6.3: a timeout marks the first segment, and every segment whose RTT and reordering window
+ * have passed. */
 void
 rack_timeout(struct tcp *t, struct conn *c)
 {
@@ -138,7 +140,8 @@ rack_timeout(struct tcp *t, struct conn *c)
 		tcp_count(t, TCP_SCOREBOARD_NO_NODE);
 }
 
-/* Section 7.3. tcp_out.c sends it: new data if there is any and the window allows. */
+/* Section 7.3: requests a loss probe. tcp_out.c sends new data if there is any and the window
+ * allows it. */
 void
 tlp_fires(struct tcp *t, struct conn *c)
 {
@@ -156,8 +159,8 @@ tlp_sent(struct tcp *t, struct conn *c, bool retransmit)
 	tcp_count(t, TCP_LOSS_PROBES);
 }
 
-/* A spurious probe means a delayed ACK or a lost one. Only if spurious ones prevail do later probes
- * wait longer. */
+/* A spurious probe means that an ACK was delayed or lost. Later probes wait longer only if spurious
+ * ones prevail. */
 static void
 tlp_account(struct tcp *t, struct conn *c, bool spurious)
 {
@@ -170,7 +173,7 @@ tlp_account(struct tcp *t, struct conn *c, bool spurious)
 		c->flags |= CONN_PEER_DELAYS_ACKS;
 }
 
-/* Section 7.4.2. Returns whether the probe repaired a loss. */
+/* Section 7.4.2. True if the probe repaired a loss. */
 bool
 tlp_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, const struct sack_info *info)
 {

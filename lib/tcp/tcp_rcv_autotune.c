@@ -23,9 +23,9 @@
  */
 #include "tcp.h"
 
-#define RCV_AUTOTUNE_SHARE     4u       /* of what is left, for one */
-#define RCV_AUTOTUNE_STEP      32768u   /* less is not worth a place */
-#define RCV_AUTOTUNE_IDLE_US   1000000u /* without a window's worth in a round trip */
+#define RCV_AUTOTUNE_SHARE     4u       /* a connection gets 1/share of what is left */
+#define RCV_AUTOTUNE_STEP      32768u   /* a smaller growth is not worth a place */
+#define RCV_AUTOTUNE_IDLE_US   1000000u /* time without a window's worth of data in a round trip */
 #define RCV_AUTOTUNE_SHRINK_US 1000u
 
 static void
@@ -34,7 +34,7 @@ rcv_limit_write(const struct tcp *t, struct conn *c, uint32_t limit)
 	const uint32_t full = mss_ours(t, (uint8_t)c->local);
 
 	c->rcv_limit = limit;
-	/* Rounded down: what is advertised anew is wider by a segment at least. */
+	/* Rounded down, so that the newly advertised window is wider by at least a segment. */
 	c->near_limit = (uint16_t)((limit - full) >> NEAR_LIMIT_SHIFT);
 }
 
@@ -49,7 +49,8 @@ slot_remove(struct rcv_autotune *w, uint32_t slot)
 	w->slot[i] = w->slot[--w->count];
 }
 
-/* At least RX_WINDOW_BYTES; a place is there if it is the first time that it is more. */
+/* Sets the limit, at least RX_WINDOW_BYTES. The caller has made sure that a place is free for a
+ * first wide limit. */
 static void
 rcv_limit_set(struct tcp *t, struct conn *c, uint32_t limit)
 {
@@ -86,7 +87,7 @@ rcv_autotune_reset(struct tcp *t, struct conn *c)
 	rcv_limit_set(t, c, RX_WINDOW_BYTES);
 }
 
-/* Too little is left for one that could use it. */
+/* Shrinks other connections when too little is left for one that could use a wider window. */
 static void
 rcv_autotune_shrink_others(struct tcp *t, const struct conn *asker)
 {
@@ -131,13 +132,13 @@ rcv_autotune_grow(struct tcp *t, struct conn *c, uint32_t want)
 		rcv_autotune_shrink_others(t, c);
 }
 
-/* Of what was read since the epoch began, the share of a round trip. */
+/* Returns the part of the data read since the epoch began that was read in a round trip. */
 static uint32_t
 read_per_rtt(const struct conn *c, uint32_t us)
 {
 	const uint32_t bytes = rx_read_to(c) - c->epoch_seq;
 
-	/* Up to two it may be one that took longer. */
+	/* An interval of up to two round trips may be one that took longer. */
 	return us / 2 < c->min_rtt_us ? bytes : (uint32_t)((uint64_t)bytes * c->min_rtt_us / us);
 }
 

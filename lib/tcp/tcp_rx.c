@@ -2,12 +2,17 @@
  * tcp_rx.c - the receive queue: in-order data in the frames it came in (tcp_ooo.c: out-of-order
  * data), delayed ACKs, and the advertised window.
  *
- * Limits of what is held: bytes by the window, and frames of all connections, so that the port's
- * pool never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
- * also stay unread, while its request waits or its replies have no room. So beyond a few frames a
- * connection holds no more than it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
- * and one frame for each connection is reserved for those that hold none; a burst of this turn may
- * take half of these.
+ * The window limits bytes. The frames of all connections are limited too, so that the port's pool
+ * never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
+ * also stay unread, while its request waits or its replies have no room. Replies without room are
+ * the peer's fault: while frames are short, requests behind them have their connection's share of
+ * the budget. A request that waits for the service has frames by dynamic thresholds: beyond a few
+ * frames a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
+ *
+ * One frame for each connection is reserved for those that hold none. Data that is read in the turn
+ * in which it comes borrows these frames. When the turn ends, frames that are still held go back:
+ * their data is dropped before it is acknowledged. So peers that do not read leave frames to
+ * everybody else.
  */
 #include "tcp.h"
 
@@ -25,6 +30,7 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 	budget_create(&t->frames, region, frames,
 		      max_u32(frames / RX_SMALL_HOLDER_PART, rx_reserve(t)), t->net.cfg.seed);
 	t->frames.low = t->frames.reserve + frames / RX_SHORT_PART;
+	t->frames.enough = frames - (frames - t->frames.reserve) / RX_ENOUGH_PART;
 }
 
 uint32_t
@@ -59,8 +65,8 @@ rx_node_take(struct tcp *t, struct arrival *a)
 	return node;
 }
 
-/* Writable bytes after the node's data (port.h). A removed VLAN tag may have moved the start, so
- * its size is subtracted. A frame longer than our MTU may end beyond that: 0 bytes. */
+/* Returns the writable bytes after the node's data (port.h). A removed VLAN tag may have moved the
+ * start, so its size is subtracted. A frame longer than our MTU may end beyond that: 0 bytes. */
 static uint32_t
 tailroom(const struct tcp *t, const struct rx_seg *node)
 {
@@ -80,7 +86,7 @@ rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload
 	return true;
 }
 
-/* The last len bytes of a node in order came in this turn. */
+/* Records that the last len bytes of an in-order node were received in this turn. */
 static void
 node_stamp(const struct tcp *t, struct rx_seg *node, uint32_t len)
 {
@@ -160,9 +166,11 @@ schedule_ack(struct tcp *t, struct conn *c, bool had_ooo)
 	conn_schedule_output(t, c);
 }
 
-/* The delayed ACK timer fired. The peer may now send shorter segments, so the data may have been
- * two full ones. rcv_mss falls to half of that data, so that the next two are acknowledged at once.
- * A longer segment raises it again. */
+/*
+ * The delayed ACK timer fired. If the peer now sends shorter segments, the data was perhaps two
+ * full ones. So rcv_mss falls to half of that data, and the next two such segments are acknowledged
+ * at once. A longer segment raises it again.
+ */
 void
 rx_delayed_ack_sent(struct conn *c)
 {
@@ -171,8 +179,8 @@ rx_delayed_ack_sent(struct conn *c)
 	c->rcv_mss = (uint16_t)max_u32(min_u32(c->rcv_mss, half), TCP_MSS_DEFAULT);
 }
 
-/* Free frames reserved for connections that hold few. Out-of-order data may use them, since it is
- * evicted first. */
+/* Returns the free frames reserved for connections that hold few. Out-of-order data may use them,
+ * since it is evicted first. */
 static inline uint32_t
 reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 {
@@ -182,9 +190,10 @@ reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 }
 
 /*
- * Of data that is not read yet a connection holds a few frames, and no more than it leaves to
- * others (dynamic thresholds, A. Choudhury and E. Hahne, 1998): connections at their limit compete
- * with each other, not with connections whose data is read.
+ * True if the connection may hold one more frame of unread data. It may hold a few in any case, and
+ * beyond that no more than it leaves to others (dynamic thresholds, A. Choudhury and E. Hahne,
+ * 1998): connections at their limit compete with each other, not with connections whose data is
+ * read.
  */
 static inline bool
 within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32_t kept)
@@ -194,8 +203,8 @@ within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32
 	return t->frames.left > reserve + (held > RX_FRAMES_GUARANTEED ? held + kept : 0);
 }
 
-/* In-order data takes the place of out-of-order data: of its own connection, then of the one that
- * has been without progress the longest. */
+/* Makes room for in-order data by dropping out-of-order data: the connection's own first, then that
+ * of the connection that was without progress for longest. */
 static __attribute__((noinline)) bool
 rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 {
@@ -215,31 +224,31 @@ rx_prune(struct tcp *t, struct conn *c, uint32_t reserve, uint32_t kept)
 	return false;
 }
 
-/* The service reads on, and gives the frame back in this turn: it holds no more than came in it. */
+/* True if the connection may borrow frames of the reserve until the turn ends (rx_lent_return): all
+ * its unread data came since the last ACK, or the service reads on. */
 static inline bool
-reads_on(const struct conn *c)
+is_lent(const struct conn *c)
 {
-	return c->expected && c->rx.frames < BURST_MAX;
+	return (c->expected || c->rx.bytes <= c->rcv_nxt - c->last_ack_sent) &&
+	       c->rx.frames < BURST_MAX;
 }
 
-/* Frames that in-order data leaves to connections that hold none. */
+/* Returns the frames that in-order data leaves to connections that hold none. */
 static inline uint32_t
 reserve_for(const struct tcp *t, const struct conn *c)
 {
-	/* All unread data is unacknowledged, so it arrived in this turn, or has waited no longer
-	 * than a delayed ACK; it may still be read in this turn. */
-	const bool fresh = c->rx.bytes <= c->rcv_nxt - c->last_ack_sent;
-	/* Data that comes again; not while it waits for the peer to take earlier replies. */
+	/* Retransmitted data gets more room, unless the connection waits for its peer to read
+	 * earlier replies. */
 	const bool again = c->rx_dropped && !(c->flags & CONN_WANT_WRITE);
 
 	if (c->rx.frames == 0)
 		return 0;
-	if (unlikely(reads_on(c)))
+	if (is_lent(c))
 		return min_u32(BURST_MAX, rx_reserve(t) / 2);
-	return fresh || again ? rx_reserve(t) / 2 : rx_reserve(t);
+	return again ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
-/* True if frames are short and the connection, which waits for its peer to read, has its share of
+/* True if frames are short and a connection that waits for its peer to read has its share of
  * them. */
 static inline bool
 has_its_share(struct tcp *t, struct conn *c)
@@ -249,22 +258,36 @@ has_its_share(struct tcp *t, struct conn *c)
 				1);
 }
 
+static __attribute__((noinline)) void
+lent_note(struct tcp *t, const struct conn *c)
+{
+	struct rx_lent *lent = &t->lent;
+
+	if (lent->count < BURST_MAX && (lent->count == 0 || lent->slot[lent->count - 1] != c->slot))
+		lent->slot[lent->count++] = c->slot;
+}
+
 /* True if one more frame may hold in-order data. */
 static inline bool
 rx_has_room(struct tcp *t, struct conn *c)
 {
 	const uint32_t reserve = reserve_for(t, c);
-	const uint32_t kept = reads_on(c) ? 0 : reserved_for_small_holders(t, reserve);
+	const uint32_t kept = is_lent(c) ? 0 : reserved_for_small_holders(t, reserve);
 
 	if (has_its_share(t, c)) {
 		tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
 		return false;
 	}
+	if (unlikely(t->frames.is_short) && is_lent(c))
+		lent_note(t, c);
 	return likely(within_share(t, c, reserve, kept)) || rx_prune(t, c, reserve, kept);
 }
 
-/* The next data of the peer finds no frame. It comes again after the peer's timeout, and then the
- * service is told, whether or not there is a frame: what it can do now may free some. */
+/*
+ * The peer's next data found no frame and is dropped; the peer retransmits it after a timeout. The
+ * service is notified when the retransmission arrives, even if there is no frame again, because it
+ * may be able to free some.
+ */
 static __attribute__((noinline)) void
 drop_in_order(struct tcp *t, struct conn *c)
 {
@@ -273,8 +296,8 @@ drop_in_order(struct tcp *t, struct conn *c)
 		conn_make_ready(t, c);
 }
 
-/* Without SACK the peer counts duplicate ACKs; this data has advanced the ACK number, so the count
- * starts again. */
+/* Counts in-order data in quickack mode. Without SACK the peer counts duplicate ACKs; this data has
+ * advanced the ACK number, so that count starts again. */
 static __attribute__((noinline)) void
 quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
 {
@@ -286,9 +309,71 @@ quickack_in_order(const struct tcp *t, struct conn *c, bool had_ooo)
 		c->acks_due = 1;
 }
 
+/* Drops unread data beyond the first `keep` frames, as far as it is unacknowledged. */
+static void
+drop_unacknowledged(struct tcp *t, struct conn *c, uint32_t keep)
+{
+	struct rxq *q = &c->rx;
+	struct rx_seg *last = q->head, *next;
+
+	while (--keep > 0 && last->next != NULL)
+		last = last->next;
+	while (last->next != NULL && seq_before(last->next->seq, c->last_ack_sent))
+		last = last->next;
+	if (last->next == NULL)
+		return;
+	c->rcv_nxt = last->next->seq;
+	for (struct rx_seg *node = last->next; node != NULL; node = next) {
+		next = node->next;
+		q->frames--;
+		q->bytes -= node->len;
+		node_free(t, node);
+		tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
+	}
+	last->next = NULL;
+	q->tail = last;
+	drop_in_order(t, c);
+	conn_ack_now(t, c);
+}
+
+/* Returns the frames of unread data, at least one, that the connection keeps after this turn. */
+static uint32_t
+frames_kept(struct tcp *t, struct conn *c)
+{
+	struct budget_place *place = &t->places[c->slot].frames;
+	const bool is_refused = (c->flags & CONN_WANT_WRITE) != 0;
+	const uint32_t held = c->rx.frames, reserve = rx_reserve(t) / (is_refused ? 1 : 2);
+
+	if (!t->frames.is_short)
+		return held;
+	if (t->frames.left <= reserve)
+		return held - min_u32(held - 1, reserve + 1 - t->frames.left);
+	if (!is_refused)
+		return held;
+	budget_join(&t->frames, place, &c->peer_ip);
+	return budget_share(&t->frames, place);
+}
+
+void
+rx_lent_return(struct tcp *t)
+{
+	for (uint32_t i = 0; i < t->lent.count; i++) {
+		struct conn *c = &t->conns[t->lent.slot[i]];
+		uint32_t keep;
+
+		if (!conn_receives_data(c) || c->rx.frames < 2)
+			continue;
+		keep = frames_kept(t, c);
+		if (c->rx.frames > keep)
+			drop_unacknowledged(t, c, keep);
+	}
+	t->lent.count = 0;
+}
+
 /*
- * Data that finds room behind what waits unread is copied there: so what a peer makes us hold
- * does not grow with the number of its segments. What the service looks at stays where it is.
+ * Queues in-order data. Data that fits behind unread data is copied into its frame, so the memory a
+ * peer can occupy does not grow with the number of its segments. Bytes that the service may refer
+ * to do not move.
  */
 static bool
 enqueue_in_order(struct tcp *t, struct conn *c, struct arrival *a)
@@ -363,9 +448,12 @@ rx_clear(struct tcp *t, struct conn *c)
 	rcv_autotune_reset(t, c);
 }
 
-/* Frames of the common pool for the window. A connection without unread data returns its frames in
- * the turn they arrive; it gets half of what is left. One with unread data gets half of what
- * within_share() admits, because others are offered the same frames. */
+/*
+ * Returns the frames of the common pool that the window may promise. A connection without unread
+ * data returns its frames in the turn they arrive; it gets half of what is left. A connection with
+ * unread data gets half of what within_share() admits, because others are offered the same
+ * frames.
+ */
 static uint32_t
 common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 {
@@ -381,8 +469,8 @@ common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 	return most > held ? min_u32(most - held, left / 2) : 0;
 }
 
-/* Bytes that frames can be had for. Out-of-order data already has frames and lies inside the
- * window, so it is added. */
+/* Returns the bytes for which there are frames. Out-of-order data already has frames and lies
+ * inside the window, so it is added. */
 static uint32_t
 window_of_frames(const struct tcp *t, const struct conn *c)
 {
@@ -403,9 +491,9 @@ stack_requests_wait(struct stack *s)
 }
 
 /*
- * While requests wait, n of them that hold what they were offered hold RX_UNREAD_PART * n / (n +
- * RX_WAITING_SHARE) of the frames: each is offered a part of what the others have left. The rest is
- * for data that is read in its turn.
+ * Returns the window while requests wait for memory. If n of them hold what they were offered, they
+ * hold RX_UNREAD_PART * n / (n + RX_WAITING_SHARE) of the frames, because each is offered a part of
+ * what the others have left. The rest is for data that is read in its turn.
  */
 static __attribute__((noinline)) uint32_t
 window_while_waiting(const struct tcp *t, const struct conn *c)
@@ -416,18 +504,35 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 	const uint32_t of_upload = min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART);
 	const uint32_t offered = c->uploads ? of_upload : max_u32(share, RX_WAITING_FRAMES);
 
-	/* The end of the body lies beyond it, so none of it is left over. */
+	/* The end of the body is beyond this window, so the peer fills it with full segments. */
 	if (c->expects_more)
 		return RX_WINDOW_BODY;
 	return min_u32(offered * mss_ours(t, c->local), RX_WINDOW_WAITING);
 }
 
+/* Returns the window of a connection whose peer does not read replies. Requests behind these need
+ * few frames: n such connections are offered n / (n + RX_WAITING_SHARE) of 1/RX_UNREAD_PART of the
+ * frames. */
+static __attribute__((noinline)) uint32_t
+window_while_refused(const struct tcp *t, const struct conn *c)
+{
+	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
+	const uint32_t held = frames - t->frames.left;
+	const uint32_t share = (most - min_u32(held, most)) / RX_WAITING_SHARE;
+
+	return max_u32(share, RX_REFUSED_FRAMES) * mss_ours(t, c->local);
+}
+
 static inline uint32_t
 window_limit(const struct tcp *t, const struct conn *c)
 {
+	uint32_t limit = c->rcv_limit;
+
+	if (unlikely(c->flags & CONN_WANT_WRITE))
+		limit = min_u32(limit, window_while_refused(t, c));
 	if (likely(t->net.now_ns >= t->rcv_autotune.waiting_until_ns && !c->body_waits))
-		return c->rcv_limit;
-	return min_u32(c->rcv_limit, window_while_waiting(t, c));
+		return limit;
+	return min_u32(limit, window_while_waiting(t, c));
 }
 
 uint32_t
@@ -439,7 +544,8 @@ rx_window(const struct tcp *t, const struct conn *c)
 	const uint32_t bytes = limit - min_u32(c->rx.bytes, limit);
 	uint32_t room;
 
-	/* By a segment at least, as in rx_window_near_limit(), and never back. */
+	/* The window grows by at least a segment, as in rx_window_near_limit(), and never
+	 * shrinks. */
 	if ((int32_t)(bytes - advertised) < full)
 		return advertised;
 	room = min_u32(bytes, window_of_frames(t, c));
@@ -454,8 +560,8 @@ rx_window_now(struct tcp *t, struct conn *c)
 	return rx_window(t, c);
 }
 
-/* A peer that waits for the window must hear that it is open again: when it is twice as wide as
- * advertised, and by two segments. */
+/* Advertises a window that has opened, because a peer may wait for it: when it is twice as wide as
+ * advertised, and wider by two segments. */
 static void
 window_update(struct tcp *t, struct conn *c)
 {

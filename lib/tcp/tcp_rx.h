@@ -17,42 +17,51 @@ struct arrival;
 
 #define RX_HEADERS_MAX (18u + 40u + TCP_HEADER_MAX) /* Ethernet with a tag, IPv6, TCP */
 
-#define RCV_AUTOTUNE_BYTES_PER_FRAME 3072u /* budget of all limits, for each frame of the pool */
-#define RCV_AUTOTUNE_GAIN            4u    /* limit / bytes read in an RTT */
-#define NEAR_LIMIT_SHIFT             6u    /* of conn.near_limit: 64 bytes */
+/* Budget of all window limits, for each frame of the pool. */
+#define RCV_AUTOTUNE_BYTES_PER_FRAME 3072u
+#define RCV_AUTOTUNE_GAIN            4u /* limit / bytes read in an RTT */
+#define NEAR_LIMIT_SHIFT             6u /* unit of conn.near_limit: 64 bytes */
 
-/* While requests wait for memory of the service, and hold this part of the frames. */
-#define RX_WAITING_PART      16u
-#define RX_WINDOW_WAITING    65536u              /* the window then, at most... */
-#define RX_WINDOW_WAITING_NS (10000 * NS_PER_MS) /* ... and so long after the last of them */
-#define RX_WINDOW_BODY       32768u /* inside a body that is read, of which more is to come */
-#define RX_UNREAD_PART       2u     /* of the frames: what all windows together are worth then */
-#define RX_WAITING_SHARE     16u    /* of what is left of it, one connection gets such a part */
-#define RX_WAITING_FRAMES    16u    /* at least: a value of 20 KB then need not wait */
-#define RX_UPLOAD_FRAMES     8u     /* at least, where long values come... */
-#define RX_UPLOAD_PART       64u    /* ... but no more than such a part of the frames */
+/* Limits while requests wait for memory of the service and hold 1/RX_WAITING_PART of the frames. */
+#define RX_WAITING_PART   16u
+#define RX_WINDOW_WAITING 65536u /* bytes: the widest window then */
+/* How long the limits last after the last such request. */
+#define RX_WINDOW_WAITING_NS (10000 * NS_PER_MS)
+#define RX_WINDOW_BODY       32768u /* bytes: the window inside a body that is being read */
+/* 1/part of the frames is what all windows together may promise. */
+#define RX_UNREAD_PART   2u
+#define RX_WAITING_SHARE 16u /* one connection gets 1/share of what is left of that */
+/* Frames a connection gets at least: a value of 20 KB need not wait. */
+#define RX_WAITING_FRAMES 16u
+/* Frames a connection gets at least while its peer does not read replies. */
+#define RX_REFUSED_FRAMES 2u
+#define RX_UPLOAD_FRAMES  8u  /* frames at least for an upload of a long value */
+#define RX_UPLOAD_PART    64u /* but no more than 1/part of the frames */
 
 /* ---- tcp_rx.c: receive queue, advertised window ---- */
 
 void rx_pool_create(struct tcp *t, struct region *region, uint32_t frames);
-/* Queues in-order or out-of-order data; false: no room, nothing kept. */
+/* Queues in-order or out-of-order data; false: no room, and nothing is kept. */
 bool rx_enqueue(struct tcp *t, struct conn *c, struct arrival *a);
-/* The same for data at rcv_nxt when both queues are empty and a node is free. */
+/* Queues data at rcv_nxt when both queues are empty and a node is free. */
 void rx_enqueue_first(struct tcp *t, struct conn *c, struct frame *frame, uint8_t *start,
 		      struct view payload);
 void rx_clear(struct tcp *t, struct conn *c);
+/* Takes lent frames back, once a turn, after the service has read. While frames are short, a
+ * connection keeps its share of what it was lent; other unread data is dropped unacknowledged. */
+void rx_lent_return(struct tcp *t);
 void rx_read(struct tcp *t, struct conn *c, uint32_t n);
-/* The delayed ACK timer fired. */
+/* Adjusts the estimate of the peer's segment length; called when the delayed ACK timer fires. */
 void rx_delayed_ack_sent(struct conn *c);
-/* The window to advertise to the peer, unscaled; never takes back what was advertised (RFC
- * 9293 3.8.6). */
+/* Returns the window to advertise to the peer, unscaled. The right edge never moves back (RFC 9293
+ * 3.8.6). */
 uint32_t rx_window(const struct tcp *t, const struct conn *c);
 
-/* The same, after a measurement for autotuning. */
+/* Measures for autotuning first, then returns the window. */
 uint32_t rx_window_now(struct tcp *t, struct conn *c);
 
-/* Is the window advertised within a full segment of rcv_limit? Silly window avoidance, RFC 9293
- * section 3.8.6.2.2: the edge moves by at least that, or not at all. */
+/* True if the advertised window is within a full segment of rcv_limit. Silly window avoidance, RFC
+ * 9293 section 3.8.6.2.2: the edge moves by at least that, or not at all. */
 static inline bool
 rx_window_near_limit(const struct conn *c)
 {
@@ -60,9 +69,9 @@ rx_window_near_limit(const struct conn *c)
 }
 
 /*
- * Quickack mode: after out-of-order or duplicate data the peer's cwnd is small, and if the only ACK
- * of a burst is lost it times out. So for QUICKACK_US segments are counted, and a burst of several
- * gets more than one ACK (RFC 5681 section 4.2).
+ * Quickack mode. After out-of-order or duplicate data the peer's cwnd is small, and the peer times
+ * out if the only ACK of a burst is lost. So for QUICKACK_US segments are counted, and a burst of
+ * several gets more than one ACK (RFC 5681 section 4.2).
  */
 static inline void
 quickack_count(struct conn *c)
@@ -78,15 +87,15 @@ quickack_enter(const struct tcp *t, struct conn *c)
 	quickack_count(c);
 }
 
-/* For tcp_ooo.c: */
+/* Nodes, used by tcp_ooo.c too. */
 struct rx_seg *rx_node_take(struct tcp *t, struct arrival *a);
 void rx_node_free(struct tcp *t, struct rx_seg *node);
 /* Appends the data to the node's frame; false: no room there. */
 bool rx_coalesce(const struct tcp *t, struct rx_seg *node, const struct view *payload);
-/* The turn in which the node's next byte was here, if later turns added to it (last_at not 0). */
+/* Returns the turn in which the node's next byte was received, for a node to which later turns
+ * added data (last_at is not 0). */
 uint64_t rx_later_since_ns(const struct rx_seg *node);
-/* True if a connection with so many frames holds more than its share, or all of it, while frames
- * are short. */
+/* True if frames are short and a connection with `held` frames has its share of them or more. */
 static inline bool
 rx_is_over(struct tcp *t, const struct conn *c, uint32_t held)
 {
@@ -98,28 +107,27 @@ rx_is_over(struct tcp *t, const struct conn *c, uint32_t held)
 	return held >= budget_share(&t->frames, place);
 }
 
-/* Nodes reserved for connections without unread data. */
+/* Returns how many nodes are reserved for connections without unread data. */
 uint32_t rx_reserve(const struct tcp *t);
 
 /* ---- tcp_rcv_autotune.c: limit of the window ---- */
 
 void rcv_autotune_init(struct tcp *t, struct conn *c);
 void rcv_autotune_start(const struct tcp *t, struct conn *c);
-/* Back to RX_WINDOW_BYTES. */
+/* Sets the limit back to RX_WINDOW_BYTES. */
 void rcv_autotune_reset(struct tcp *t, struct conn *c);
-/* A new edge is about to be advertised: has the peer filled what it was advertised before? If
- * rcv_autotune_is_due().
- */
+/* Checks if the peer has filled the window advertised before. Call if rcv_autotune_is_due(), before
+ * a new edge is advertised. */
 void rcv_autotune_measure(struct tcp *t, struct conn *c);
 
-/* Up to where the service has read; unread data does not widen the window. */
+/* Returns the position up to which the service has read; unread data does not widen the window. */
 static inline uint32_t
 rx_read_to(const struct conn *c)
 {
 	return c->rcv_nxt - c->rx.bytes;
 }
 
-/* Has enough been read to widen the window, or is there a widened one to take back? */
+/* True if enough was read to widen the window, or the window is wide and may be taken back. */
 static inline bool
 rcv_autotune_is_due(const struct conn *c)
 {
@@ -130,14 +138,14 @@ rcv_autotune_is_due(const struct conn *c)
 /* ---- tcp_ooo.c: out-of-order queue, SACK blocks ---- */
 
 bool ooo_insert(struct tcp *t, struct conn *c, struct arrival *a);
-/* Removes what overlaps data that begins at rcv_nxt. */
+/* Removes held data that overlaps data at rcv_nxt. */
 void ooo_trim(struct tcp *t, struct conn *c, struct tcp_seg *seg);
-/* After rcv_nxt has moved: the first block may be in order now. */
+/* Call after rcv_nxt has moved: the first block may be in order now. */
 void ooo_move_in_order(struct tcp *t, struct conn *c);
-/* Drops the last node: out-of-order data can be retransmitted. */
+/* Drops the last node. The peer can retransmit out-of-order data. */
 void ooo_drop_last(struct tcp *t, struct conn *c);
 void ooo_clear(struct tcp *t, struct conn *c);
-/* These bytes are duplicates (RFC 2883). */
+/* Records that these bytes are duplicates (RFC 2883). */
 void dsack_record(struct conn *c, uint32_t begin, uint32_t end);
 /* Writes at most max blocks (RFC 2018 section 4). Returns their number. */
 uint32_t sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max);

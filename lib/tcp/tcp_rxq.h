@@ -13,35 +13,36 @@
 
 #include "base/check.h"
 
-/* Received data, in the frame it came in. An out-of-order block is a chain of nodes without a gap;
- * its first node knows the last. */
+/* Received data in the frame it came in. An out-of-order block is a chain of nodes without a gap;
+ * its first node points to the last. */
 struct rx_seg {
 	struct rx_seg *next;
 	struct frame *frame;
-	uint8_t *start;      /* of the frame */
-	const uint8_t *data; /* of the data */
+	uint8_t *start;      /* start of the frame */
+	const uint8_t *data; /* start of the data */
 	uint32_t seq, len;
 	union {
-		struct { /* of an out-of-order block's first node */
+		struct { /* for the first node of an out-of-order block */
 			uint16_t block_frames;
-			uint16_t block_updated; /* conn.ooo_clock of its last data */
+			uint16_t block_updated; /* conn.ooo_clock of the block's last data */
 			struct rx_seg *block_last;
 		};
-		/* Of a node in order: what later turns added to its data (bytes from start on), and
-		 * how long after since_ns. */
+		/* For a node in order: what later turns added to its data. Positions are bytes from
+		 * start, times are relative to since_ns. */
 		struct {
-			uint32_t later_at, last_at; /* first and last turn; 0: none */
+			/* Positions of the first and of the last of these turns; 0: none. */
+			uint32_t later_at, last_at;
 			uint32_t later_ns, last_ns;
 		};
 	};
-	uint64_t since_ns; /* when its first data was here, with all before it */
+	uint64_t since_ns; /* turn in which its first data was received, with all data before it */
 };
 static_assert(sizeof(struct rx_seg) == CACHE_LINE_BYTES, "a node is one cache line");
 
 struct rxq {
-	struct rx_seg *head, *tail; /* in order, unread */
-	struct rx_seg *ooo_blocks;  /* after holes: sorted by seq, gaps between them */
-	uint32_t bytes;             /* in order, unread */
+	struct rx_seg *head, *tail; /* in order and unread */
+	struct rx_seg *ooo_blocks;  /* after holes: sorted by seq, with gaps between them */
+	uint32_t bytes;             /* in order and unread */
 	uint16_t frames, ooo_frames;
 };
 

@@ -8,7 +8,8 @@ struct block {
 	uint32_t begin, end;
 };
 
-/* RFC 2883 section 4: the first block lies below the acknowledgment, or inside the second. */
+/* RFC 2883 section 4: true if the first block lies below the acknowledgment or inside the second
+ * block. */
 static bool
 is_dsack(const struct conn *c, const struct block *first, const struct block *second)
 {
@@ -26,7 +27,7 @@ dsack_valid(const struct conn *c, const struct block *b)
 	       !seq_before(b->begin, c->snd_una - c->snd_wnd_max - c->mss);
 }
 
-/* Insert in order of sequence: one walk over the scoreboard a block, from low to high. */
+/* Inserts a block in order of sequence, so that one walk over the scoreboard serves all blocks. */
 static void
 insert(struct block *sorted, uint32_t count, struct block b)
 {
@@ -70,7 +71,7 @@ sack_process(struct tcp *t, struct conn *c, const struct tcp_options *opt, struc
 		struct block b = block_read(&opt->sack[i]);
 
 		if (!seq_after(b.end, c->snd_una))
-			continue; /* older than its ACK, or reordered: known */
+			continue; /* older than its ACK, or reordered: nothing new */
 		if (!seq_after(b.end, b.begin) || seq_after(b.end, c->snd_nxt)) {
 			tcp_count(t, TCP_SACK_INVALID);
 			continue;

@@ -51,7 +51,7 @@ node_free(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range 
 	b->count--;
 }
 
-/* The range after this one goes away; its bytes are accounted for elsewhere. */
+/* Removes the range after this one. Its bytes are accounted for elsewhere. */
 static void
 remove_next(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range *range)
 {
@@ -77,7 +77,7 @@ scoreboard_clear(struct scoreboard *b, struct scoreboard_pool *pool)
 	scoreboard_init(b);
 }
 
-/* Take the flags away again, and out of the sums. */
+/* Clears the flags, and subtracts the range from their sums. */
 static void
 unflag(struct scoreboard *b, struct sent_range *range, uint8_t flags)
 {
@@ -113,7 +113,8 @@ scoreboard_add(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_r
 	}
 	node = node_take(b, pool);
 	if (node == NULL) {
-		/* The youngest time for all of it: nothing is marked lost too early. */
+		/* The youngest time stands for all bytes, so that nothing is marked lost too
+		 * early. */
 		unflag(b, tail, RANGE_SACKED | RANGE_LOST);
 		tail->flags |= RANGE_UNTIMED;
 		tail->end = range.end;
@@ -127,13 +128,14 @@ scoreboard_add(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_r
 	return true;
 }
 
-/* [begin, end) of a range was delivered. */
+/* Records that [begin, end) of a range was delivered. */
 static void
 record_delivered(struct ack_delivered *delivered, const struct sent_range *range, uint32_t begin,
 		 uint32_t end)
 {
 	const bool once = !(range->flags & (RANGE_RETRANS | RANGE_UNTIMED | RANGE_LOST));
-	/* RFC 8985 section 6.2, step 2: an ACK that comes too soon is for the first sending. */
+	/* RFC 8985 section 6.2, step 2: an ACK that arrives too soon is for the first
+	 * transmission. */
 	const bool sure = !(range->flags & RANGE_UNTIMED) &&
 			  (!(range->flags & RANGE_RETRANS) ||
 			   delivered->now_us - range->sent_us >= delivered->min_rtt_us);
@@ -189,7 +191,7 @@ scoreboard_ack(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t ack,
 	}
 }
 
-/* Cut a range in two at a number inside it; the first part stays where it is. */
+/* Splits a range at a number inside it. The first part stays in place. */
 static bool
 split(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range *range, uint32_t at)
 {
@@ -215,11 +217,11 @@ scoreboard_sack(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t beg
 	for (; range != NULL && seq_before(range->begin, end); range = range->next) {
 		if (!seq_after(range->end, begin) || range->flags & RANGE_SACKED)
 			continue;
-		/* A part that cannot be cut off stays not SACKed: it is sent again at worst. */
+		/* A part that cannot be split off stays not SACKed and is at worst sent again. */
 		if (seq_before(range->begin, begin)) {
 			if (!split(b, pool, range, begin))
 				whole = false;
-			continue; /* the rest is next */
+			continue; /* the rest is examined next */
 		}
 		if (seq_after(range->end, end) && !split(b, pool, range, end))
 			return false;
@@ -232,7 +234,7 @@ scoreboard_sack(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t beg
 	return whole;
 }
 
-/* RACK_sent_after: was the delivered range sent after this one? */
+/* RACK_sent_after: true if the delivered range was sent after this one. */
 static bool
 rule_covers(const struct rack_rule *rule, const struct sent_range *range)
 {
@@ -270,7 +272,7 @@ scoreboard_mark_first(struct scoreboard *b, struct scoreboard_pool *pool, uint32
 	if (b->count == 0 || range->flags & RANGE_LOST)
 		return true;
 	if (range_len(range) > bytes && !split(b, pool, range, range->begin + bytes)) {
-		flag_lost(b, range); /* more than needed goes out again */
+		flag_lost(b, range); /* more than necessary is sent again */
 		return false;
 	}
 	unflag(b, range, RANGE_SACKED);
@@ -318,7 +320,8 @@ scoreboard_lost(const struct scoreboard *b)
 	return range;
 }
 
-/* Can these neighbours be one range? What is SACKed or waits to be sent again needs no time. */
+/* True if these neighbours can be one range. SACKed data, and data that waits to be sent again,
+ * needs no time. */
 static bool
 same_state(const struct sent_range *a, const struct sent_range *z)
 {
@@ -349,7 +352,8 @@ scoreboard_merge(struct scoreboard *b, struct scoreboard_pool *pool)
 	}
 }
 
-/* What went out a moment ago ends where this begins: move the border. */
+/* Moves the border to the range before, if that was sent just now and ends where this range
+ * begins. */
 static bool
 join_before(struct sent_range *before, struct sent_range *range, uint32_t end, uint32_t now_us)
 {
@@ -383,8 +387,8 @@ scoreboard_retransmitted(struct scoreboard *b, struct scoreboard_pool *pool, uin
 	}
 	if (exact && range->end != end)
 		exact = split(b, pool, range, end);
-	/* Without a node the whole range counts as sent again: what was not is found by the next
-	 * timeout. */
+	/* Without a node the whole range counts as sent again; the next timeout finds the part that
+	 * was not. */
 	unflag(b, range, RANGE_LOST | RANGE_SACKED);
 	range->flags = (uint8_t)(RANGE_RETRANS | (exact ? 0 : RANGE_UNTIMED));
 	range->sent_us = now_us;

@@ -26,13 +26,13 @@ enum range_flag {
 	RANGE_SACKED = 1u << 0,
 	RANGE_LOST = 1u << 1,    /* marked lost, and not retransmitted since */
 	RANGE_RETRANS = 1u << 2, /* retransmitted: no RTT sample (Karn) */
-	RANGE_UNTIMED = 1u << 3, /* sent_us is not the time of every byte */
+	RANGE_UNTIMED = 1u << 3, /* sent_us does not hold for every byte */
 };
 
 struct sent_range {
 	struct sent_range *next;
 	uint32_t begin, end;
-	uint32_t sent_us; /* of the last transmission */
+	uint32_t sent_us; /* time of the last transmission */
 	uint8_t flags;    /* enum range_flag */
 };
 
@@ -42,35 +42,36 @@ struct scoreboard_pool {
 };
 
 struct scoreboard {
-	struct sent_range first; /* with count 0 only sent_us counts: when the last byte was sent */
+	/* With count 0 only sent_us is valid: when the last byte was sent. */
+	struct sent_range first;
 	struct sent_range *tail;
 	uint32_t sacked,
-		lost; /* bytes of ranges with that flag; a range has one of the two at most */
+		lost; /* bytes of ranges with that flag; a range has at most one of the two */
 	uint32_t count;
 };
 
-/* What one acknowledgment delivered: given now_us and min_rtt_us, filled by scoreboard_ack,
- * scoreboard_sack. */
+/* The data that one acknowledgment delivered. The caller sets now_us and min_rtt_us; scoreboard_ack
+ * and scoreboard_sack fill in the rest. */
 struct ack_delivered {
 	uint32_t now_us, min_rtt_us;
 	uint32_t bytes;      /* newly delivered */
-	uint32_t sacked;     /* of them, by SACK */
-	uint32_t high_end;   /* the end of the highest range of them; with bytes > 0 */
-	uint32_t oldest_us;  /* sending time of the first that was sent once: an RTT sample... */
-	uint32_t newest_us;  /* ... and of the one sent last, RFC 8985 section 6.2 step 2, ... */
-	uint32_t newest_end; /* ... with its end */
-	uint32_t low_once;   /* the end of the lowest that was sent once */
+	uint32_t sacked;     /* part of bytes that was SACKed */
+	uint32_t high_end;   /* with bytes > 0: end of the highest delivered range */
+	uint32_t oldest_us;  /* when the first range that was sent once was sent: an RTT sample */
+	uint32_t newest_us;  /* when the range sent last was sent, RFC 8985 section 6.2 step 2 */
+	uint32_t newest_end; /* end of the range sent last */
+	uint32_t low_once;   /* end of the lowest range that was sent once */
 	bool timed;          /* oldest_us is valid */
-	bool mixed;          /* some was retransmitted: the peer may have waited for it */
+	bool mixed;          /* some data was retransmitted: the peer may have waited for it */
 	bool newest;         /* newest_us, newest_end are valid */
 	bool once;           /* low_once is valid */
 	bool lost_came;      /* data marked lost and not retransmitted was delivered */
 };
 
-/* Which data counts as lost: RFC 8985 section 6.2, step 5. */
+/* The rule by which data counts as lost: RFC 8985 section 6.2, step 5. */
 struct rack_rule {
 	uint32_t now_us;
-	uint32_t xmit_us, end_seq; /* of the delivered range that was sent last */
+	uint32_t xmit_us, end_seq; /* from the delivered range that was sent last */
 	uint32_t wait_us;          /* RACK.rtt and the reordering window */
 };
 
@@ -80,33 +81,33 @@ void scoreboard_pool_create(struct scoreboard_pool *pool, struct region *region,
 void scoreboard_init(struct scoreboard *b);
 void scoreboard_clear(struct scoreboard *b, struct scoreboard_pool *pool);
 
-/* Adds [begin, end), sent for the first time at the end. Within spread_us it joins the last range.
- */
+/* Adds [begin, end), sent for the first time, at the end. Data sent within spread_us of the last
+ * range joins it. */
 bool scoreboard_add(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range range,
 		    uint32_t spread_us);
-/* All before ack was delivered. */
+/* Removes all data before ack, which was delivered. */
 void scoreboard_ack(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t ack,
 		    struct ack_delivered *delivered);
 
-/* [begin, end), inside the scoreboard, was SACKed. */
+/* Marks [begin, end), inside the scoreboard, as SACKed. */
 bool scoreboard_sack(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t begin,
 		     uint32_t end, struct ack_delivered *delivered);
 
-/* Marks what the rule finds lost; *marked: bytes. Returns the time until more may be (us); 0: none.
- */
+/* Marks the data that the rule finds lost; *marked: its bytes. Returns the time until more may be
+ * lost (us); 0: none. */
 uint32_t scoreboard_mark_lost(struct scoreboard *b, const struct rack_rule *rule, uint32_t *marked);
-/* Marks the first bytes, without SACK (RFC 6582). */
+/* Marks the first bytes as lost, without SACK (RFC 6582). */
 bool scoreboard_mark_first(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t bytes);
-/* Marks all that is not SACKed, and as retransmitted: it will be segmented anew. */
+/* Marks everything that is not SACKed as lost and retransmitted: it will be segmented anew. */
 void scoreboard_mark_all(struct scoreboard *b);
-/* Undo: nothing is lost. */
+/* Undoes the marks: nothing is lost. */
 void scoreboard_unmark(struct scoreboard *b);
-/* RFC 2018 section 8: the peer has reneged. */
+/* Forgets all SACKs, because the peer has reneged (RFC 2018 section 8). */
 void scoreboard_forget_sacks(struct scoreboard *b);
 
-/* The first lost range; NULL: none. */
+/* Returns the first lost range; NULL: none. */
 const struct sent_range *scoreboard_lost(const struct scoreboard *b);
-/* [begin, end), at an end of one range, was retransmitted. */
+/* Records the retransmission of [begin, end), which lies at an end of one range. */
 bool scoreboard_retransmitted(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t begin,
 			      uint32_t end, uint32_t now_us);
 /* Merges equal neighbours. */
@@ -124,7 +125,7 @@ scoreboard_add_first(struct scoreboard *b, uint32_t begin, uint32_t end, uint32_
 	b->count = 1;
 }
 
-/* Does ack cover all data, which is one range sent once? */
+/* True if ack covers all data and that is one range sent once. The scoreboard is empty then. */
 static inline bool
 scoreboard_ack_all(struct scoreboard *b, uint32_t ack)
 {
@@ -134,7 +135,7 @@ scoreboard_ack_all(struct scoreboard *b, uint32_t ack)
 	return true;
 }
 
-/* RFC 6675 section 4, SetPipe: the bytes in flight. */
+/* RFC 6675 section 4, SetPipe: returns the bytes in flight. */
 static inline uint32_t
 scoreboard_pipe(const struct scoreboard *b, uint32_t covered)
 {

@@ -1,17 +1,19 @@
 /*
- * tcp_stateless.c - replies to segments of no connection: resets, and what tcp_cookie.c answers
- * SYNs with.
+ * tcp_stateless.c - replies to segments of no connection: resets, and the SYN-ACKs of tcp_cookie.c.
  */
 #include "tcp.h"
 
 #include "base/hash.h"
 
-/* Enough for restarted peers, too few for reflection. */
+/* The limit is enough for restarted peers and too low for reflection. */
 static bool
 reset_rate_limited(struct tcp *t, const struct ip_addr *src)
 {
-	/* By groups of sources: with one limit a spoofer could infer from its own replies whether
-	 * another source has a connection (CVE-2016-5696), and a flood would use up all replies. */
+	/*
+	 * A limit for each group of sources. With a single limit a spoofer could infer from its own
+	 * replies whether another source has a connection (CVE-2016-5696), and a flood would use up
+	 * all replies.
+	 */
 	const uint32_t len = ip_addr_is_v4(src) ? IP_ADDR_BYTES : IP_ADDR_BYTES / 2;
 	const uint64_t h = hash_bytes(src->b, len, t->net.cfg.seed);
 

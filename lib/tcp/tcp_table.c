@@ -1,11 +1,10 @@
 /*
- * tcp_table.c - which connection does a segment belong to?
+ * tcp_table.c - finds the connection that a segment belongs to.
  *
  * A flow is the peer's (address, port), and which of our addresses and ports it talks to. Each has
  * two buckets of eight and goes into the emptier one: with buckets at most half full on average an
  * overflow is practically impossible (Azar et al., "Balanced allocations", STOC 1994), and a
- * look-up reads two lines at most, whatever the peers do. The hash is seeded, so nobody can aim at
- * a bucket.
+ * look-up reads at most two lines. The hash is seeded, so a peer cannot aim at a bucket.
  */
 #include "tcp.h"
 
@@ -24,7 +23,7 @@ hash_flow4(const struct ip_addr *ip, uint32_t ports, uint64_t seed)
 	return hash_word((uint64_t)load_u32(ip->b + 12) << 32 | ports, seed);
 }
 
-/* A peer that talks to two of our addresses from one port has two flows in the same buckets. */
+/* A peer that uses one port to talk to two of our addresses has two flows in the same buckets. */
 static uint64_t
 hash_flow(struct flow f, uint64_t seed)
 {
@@ -54,7 +53,7 @@ bucket_pair(const struct tcp *t, struct flow f)
 	return pair_of(t, hash_flow(f, t->net.cfg.seed));
 }
 
-/* Bit i: place i of the bucket is taken, by a flow of this tag; free places have none. */
+/* Bit i is set if place i of the bucket holds a flow of this tag. Free places match no tag. */
 static uint32_t
 bucket_match(const struct flow_bucket *b, uint32_t tag)
 {
@@ -143,10 +142,8 @@ flow_key(uint32_t key[FLOW_KEY_WORDS], struct flow flow)
 	key[5] = flow.local;
 }
 
-/*
- * RFC 6528: ISN = M + F(flow, secret). M ticks every 4096 ns, so a flow that comes again
- * starts above where it left off; F keeps one flow's numbers from telling another's.
- */
+/* RFC 6528: ISN = M + F(flow, secret). M ticks every 4096 ns, so a flow that is opened again starts
+ * above its last number. F keeps the numbers of one flow from revealing those of another. */
 uint32_t
 flow_iss(const struct tcp *t, struct flow flow)
 {
@@ -168,8 +165,8 @@ flow_hash(const struct tcp *t, struct flow flow)
 	return prf_bytes(key, sizeof key, &t->cfg.secret);
 }
 
-/* The same for a flow that comes again, so that its clock does not go back (RFC 6191). Of the
- * function's 64 bits these are the ones that no sequence number shows. */
+/* A flow that is opened again has the same offset, so its clock does not go back (RFC 6191). The
+ * bits of the hash used here are those that no sequence number reveals. */
 uint32_t
 flow_ts_offset(const struct tcp *t, struct flow flow)
 {
@@ -183,7 +180,7 @@ flow_port_offset(const struct tcp *t, struct flow flow)
 	return flow_hash(t, flow);
 }
 
-/* What is most likely the flow's connection: nobody has looked at it yet. */
+/* Returns the connection that probably is the flow's. Its own memory is not read yet. */
 static struct conn *
 pair_predict(const struct tcp *t, const struct bucket_pair *pair)
 {
@@ -197,7 +194,7 @@ pair_predict(const struct tcp *t, const struct bucket_pair *pair)
 	return same == 0 ? NULL : &t->conns[b->slot_plus_1[__builtin_ctz(same)] - 1];
 }
 
-/* What a segment that comes and its answer touch. */
+/* Prefetches the lines that a segment and its reply touch. */
 static void
 conn_fetch(const struct conn *c)
 {
@@ -220,9 +217,9 @@ segment_hash(const struct tcp *t, const struct l3_info *l3, uint32_t ports)
 }
 
 /*
- * Stage 3, in two passes so that the cache misses overlap: first every segment's buckets, then
- * the connections. Those are not looked at here, so that nothing waits for them: who takes the
- * segment sees whether the tag was right (conn_current).
+ * Stage 3, in two passes so that cache misses overlap: first the buckets of every segment, then the
+ * connections. Connections are not read here, so that nothing waits for their lines; conn_current()
+ * verifies later that the tag was right.
  */
 void
 tcp_match(struct tcp *t, const struct classified *in)

@@ -4,7 +4,8 @@
  */
 #include "tcp.h"
 
-/* A half-open table that is mostly full is mostly spoofed: handshakes get less time. */
+/* Returns the tries of a handshake. A half-open table that is mostly full is mostly spoofed, so
+ * handshakes get less time. */
 static uint32_t
 syn_retries(const struct tcp *t)
 {
@@ -28,8 +29,8 @@ syn_timeout(struct tcp *t, struct conn *c)
 	timer_back_off(t, c);
 }
 
-/* Not the last word yet: a loss probe is due (RFC 8985 section 7), or the reordering window over.
- */
+/* Handles a timer that is not the retransmission timer: a loss probe is due (RFC 8985 section 7),
+ * or the reordering window has expired. */
 static bool
 probe_or_reo_timeout(struct tcp *t, struct conn *c)
 {
@@ -95,7 +96,7 @@ keepalive_timeout(struct tcp *t, struct conn *c)
 	const uint64_t quiet_ns = t->net.now_ns - c->last_rx_ns;
 
 	if (c->main_at_ns != NEVER) {
-		/* The main timer waits for the peer too, and gives up earlier. */
+		/* The main timer waits for the peer too, and expires first. */
 		c->keepalive_at_ns = t->net.now_ns + t->cfg.keepalive_idle_ns;
 		return;
 	}
@@ -113,7 +114,8 @@ keepalive_timeout(struct tcp *t, struct conn *c)
 	c->keepalive_at_ns = t->net.now_ns + KEEPALIVE_INTERVAL_NS;
 }
 
-/* A pause of the process was no chance to hear the peer: a deadline in it moves by its length. */
+/* Postpones a deadline that lies in a pause of the process by the pause's length, because the peer
+ * could not be received during it. */
 static bool
 put_off(const struct tcp *t, struct conn *c)
 {
@@ -143,9 +145,11 @@ timer_fires(struct tcp *t, struct conn *c)
 		timer_sync(t, c);
 }
 
-/* After a pause of ours many timers are due, and the ACKs that they wait for may lie in the NIC's
- * ring behind more than one burst. Until a burst was not full, or as many frames were taken as a
- * ring holds, nothing is given up for lost. */
+/*
+ * True if ACKs may still be queued. After a pause of ours many timers are due, and the ACKs that
+ * they wait for may be in the NIC's ring behind more than one burst. Until a burst was not full, or
+ * as many frames were taken as a ring holds, no data is considered lost.
+ */
 static bool
 acks_may_be_queued(struct tcp *t)
 {
@@ -179,6 +183,8 @@ void
 tcp_tick(struct tcp *t)
 {
 	pmtu_reports_poll(t);
+	if (unlikely(t->lent.count != 0))
+		rx_lent_return(t);
 	if (likely(!acks_may_be_queued(t)))
 		fire_due(t);
 	evict_tick(t);

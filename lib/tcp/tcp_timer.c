@@ -26,8 +26,11 @@ timer_sync(struct tcp *t, struct conn *c)
 	wheel_arm(&t->wheel, &c->timer, at);
 }
 
-/* What waited in the port's ring is read in the turns after the pause, the first of them and each
- * that follows a full burst. What the turn before sent may have left after the pause. */
+/*
+ * Segments that waited in the port's ring during a pause are read in the turn after it and in each
+ * turn that follows a full burst. Data sent in the turn before the pause may have left the process
+ * after it.
+ */
 bool
 rtt_long_valid(const struct tcp *t, uint32_t sent_us)
 {

@@ -4,8 +4,8 @@
  * Private to tcp_*.c, which include it by tcp.h.
  *
  * Shape:  a connection has three deadlines and one node on the wheel. Putting a deadline off only
- *         writes it; the node fires at the old time and finds what is next. What is written here is
- *         what each segment does.
+ *         writes it; the node fires at the old time and is armed for the next deadline. The inline
+ *         functions are the part that each segment runs.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_TCP_TIMER_H
@@ -13,12 +13,13 @@
 
 #include "tcp_core.h"
 
-/* After any deadline came nearer. */
+/* Call after any deadline has come nearer. */
 void timer_sync(struct tcp *t, struct conn *c);
-/* RFC 6298 section 5.5: the main timer again, twice as long each time. */
+/* RFC 6298 section 5.5: arms the main timer again, twice as long each time. */
 void timer_back_off(struct tcp *t, struct conn *c);
 
-/* The node stands for the nearest of the others already, so it is armed for no later than them. */
+/* The node is already armed for the nearest other deadline, so it never needs a later time than
+ * those. */
 static inline void
 timer_main(struct tcp *t, struct conn *c, uint64_t in_ns)
 {
@@ -34,9 +35,11 @@ timer_main_off(struct conn *c)
 	c->flags &= ~(CONN_PERSIST | CONN_PTO | CONN_REO);
 }
 
-/* RFC 8985 section 7.2: how long until the peer is asked whether it has the last of it. Trouble is
- * RACK's and the retransmission timer's; before the first round trip is known there is nothing to
- * go by. */
+/*
+ * RFC 8985 section 7.2: returns the time until a loss probe asks the peer for the last data. With
+ * losses, RACK and the retransmission timer decide. Before the first round trip is measured there
+ * is no probe.
+ */
 static inline uint32_t
 flight_us(const struct conn *c, bool *probe)
 {
@@ -52,13 +55,14 @@ flight_us(const struct conn *c, bool *probe)
 	return *probe ? us : c->rto_us;
 }
 
-/* Is a sample of more than RTT_LONG_US valid, of data sent at sent_us? Not if it includes a pause
- * of the process. */
+/* True if an RTT sample above RTT_LONG_US, of data sent at sent_us, is valid: it does not include a
+ * pause of the process. */
 bool rtt_long_valid(const struct tcp *t, uint32_t sent_us);
-/* What rtt_measure() does for more than RTT_LONG_US. */
+/* Takes the samples of rtt_measure() that are above RTT_LONG_US. */
 void rtt_measure_long(const struct tcp *t, struct conn *c, uint32_t sent_us);
 
-/* Data is on its way: the loss probe's timer if one is due, else the retransmission timer. */
+/* Arms a timer for data in flight: the loss probe's if one is due, or else the retransmission
+ * timer. */
 static inline void
 timer_flight(struct tcp *t, struct conn *c)
 {
@@ -86,7 +90,7 @@ rtt_sample(struct conn *c, uint32_t rtt)
 		srtt += rtt / 8 - srtt / 8;
 	}
 	srtt += srtt == 0;
-	/* The least is for how long a peer may delay its ACK, and that comes on top of the way. */
+	/* The minimum covers a peer's delayed ACK, which comes on top of the round trip. */
 	rto = srtt + (unlikely(4 * var > RTO_MIN_US) ? 4 * var : RTO_MIN_US);
 	c->srtt_us = srtt;
 	c->rttvar_us = var;

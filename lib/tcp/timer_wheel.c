@@ -8,7 +8,8 @@
 
 #define SLOT_MASK (WHEEL_SLOTS - 1)
 
-/* The furthest a node may be hung away; beyond, a slot would be taken for one a turn nearer. */
+/* The longest time a node may be armed for. Beyond it, its slot would also be that of an earlier
+ * time. */
 #define SPAN_TICKS (1ull << (WHEEL_BITS * WHEEL_LEVELS))
 
 void
@@ -76,8 +77,8 @@ wheel_arm(struct wheel *w, struct wheel_node *n, uint64_t at_ns)
 	wheel_insert(w, n);
 }
 
-/* The tick at which this level's next used slot has its turn. The slot under the hand was
- * emptied when the hand came there, so a node in it belongs to the next round. */
+/* Returns the tick at which this level's next used slot is due. The slot under the hand was emptied
+ * when the hand arrived, so a node in it belongs to the next round. */
 static uint64_t
 level_next(const struct wheel *w, uint32_t level)
 {
@@ -105,7 +106,7 @@ next_tick(const struct wheel *w)
 	return next;
 }
 
-/* All of a slot behind what is due already, in one step however many there are. */
+/* Appends a whole slot to the due list in one step, however many nodes it has. */
 static void
 splice_due(struct wheel *w, struct list *slot)
 {
@@ -118,7 +119,7 @@ splice_due(struct wheel *w, struct list *slot)
 	list_init(slot);
 }
 
-/* Put the hand on tick and take down every slot whose turn is there. */
+/* Moves the hand to tick, and empties every slot that is due on the way. */
 static void
 wheel_advance(struct wheel *w, uint64_t tick)
 {

@@ -28,7 +28,7 @@
 struct wheel_node {
 	struct list link;
 	uint64_t at_tick;
-	uint8_t level, slot; /* its slot; level WHEEL_LEVELS: in the due list */
+	uint8_t level, slot; /* its slot; level WHEEL_LEVELS: it is in the due list */
 };
 
 struct wheel {
@@ -42,15 +42,15 @@ void wheel_init(struct wheel *w);
 void wheel_node_init(struct wheel_node *n);
 bool wheel_armed(const struct wheel_node *n);
 
-/* Arm, or arm anew. Never fires before at_ns. */
+/* Arms a node, again if it is armed already. It never fires before at_ns. */
 void wheel_arm(struct wheel *w, struct wheel_node *n, uint64_t at_ns);
 void wheel_disarm(struct wheel *w, struct wheel_node *n);
 
-/* The next due node, unarmed; NULL if none is due or *budget is used up. Every node looked at
- * takes one from *budget. */
+/* Returns the next due node, unarmed; NULL if none is due or *budget is used up. Every node
+ * examined takes one from *budget. */
 struct wheel_node *wheel_pop(struct wheel *w, uint64_t now_ns, uint32_t *budget);
 
-/* When the wheel wants to be popped next (ns): no later than the earliest deadline's tick. */
+/* Returns when to call wheel_pop next (ns): no later than the tick of the earliest deadline. */
 uint64_t wheel_next(const struct wheel *w);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * tls_conns.c - wires and their pipes: ciphered bytes of the one are requests of the other, and
- * replies of the other ciphered bytes of the one.
+ * tls_conns.c - wires and their pipes. Ciphered bytes that arrive on a wire become requests in
+ * its pipe; replies in the pipe become ciphered bytes on the wire.
  */
 #include "base/check.h"
 #include "tls_hello.h"
@@ -9,7 +9,7 @@
 const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
 
 #define EXPIRED_A_TURN 8u
-#define WIRES_PART     8u /* of the chunks: for them alone */
+#define WIRES_PART     8u /* chunks reserved for wires, as a part of all */
 
 /* ---- the wire ---- */
 
@@ -40,7 +40,8 @@ tls_io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits)
 
 /* ---- turns ---- */
 
-/* Wires are looked at when a turn begins: then no operation stands on what their pipes hold. */
+/* Puts the wire in the list for the next turn. Wires are visited when a turn begins, when no
+ * operation refers to what their pipes hold. */
 static void
 look_next_turn(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -48,7 +49,7 @@ look_next_turn(struct tls_conns *tc, struct tls_conn *t)
 		list_push_back(&tc->due, &t->due);
 }
 
-/* The same, while it is looked at; the core does not wait. */
+/* Asks for another visit during a visit: the core does not sleep meanwhile. */
 static void
 look_again(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -70,7 +71,7 @@ tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t)
 		budget_give(&tc->places, 1);
 }
 
-/* Gives back all but the wire. */
+/* Frees everything but the wire. */
 static void
 conn_release(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -102,7 +103,7 @@ tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t)
 	tls_finish(tc, t);
 }
 
-/* It has made progress, or begins. */
+/* Puts the connection at the end of its list: its handshake begins, or has made progress. */
 static void
 conn_leaves(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -114,7 +115,7 @@ conn_leaves(struct tls_conns *tc, struct tls_conn *t)
 
 /* ---- replies ---- */
 
-/* Records of what the service has written; false: the connection is over. */
+/* Turns the service's replies into records. False if the connection has ended. */
 static bool
 replies_send(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -151,7 +152,7 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 
 /* ---- requests ---- */
 
-/* One call: what the wire has next is deciphered into the session's read buffer. */
+/* Deciphers the wire's next bytes into the session's read buffer, in one call of OpenSSL. */
 static enum tls_status
 piece_read(struct tls_conns *tc, struct tls_conn *t, uint8_t *to, uint32_t room, uint32_t *bytes)
 {
@@ -176,7 +177,7 @@ has_input(const struct tls_conn *t)
 	return conn_peek(t->wire).len > 0 || tls_has_read_ahead(t->stream);
 }
 
-/* The stream is over: what the service has been sent is answered first. */
+/* Ends the stream. The requests that the service already has are answered first. */
 static void
 input_ends(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -186,7 +187,7 @@ input_ends(struct tls_conns *tc, struct tls_conn *t)
 	conn_pipe_end(tc->stack, t->pipe);
 }
 
-/* A read buffer takes none of the chunks that wires have. */
+/* Returns the chunks that a read buffer may take: none of those reserved for wires. */
 static uint32_t
 room_of(struct tls_conns *tc, const struct tls_conn *t, uint8_t **at)
 {
@@ -197,7 +198,7 @@ room_of(struct tls_conns *tc, const struct tls_conn *t, uint8_t **at)
 	return room;
 }
 
-/* Other keys were asked for in the last piece. */
+/* True if the peer requested a TLS key update in the last record. */
 static bool
 has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -211,7 +212,8 @@ has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
 	return true;
 }
 
-/* Bounded: each piece uses up bytes that were there. False: the connection is over. */
+/* Reads requests from the wire. Bounded: each piece consumes bytes that had arrived. False if the
+ * connection has ended. */
 static bool
 requests_read(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -280,14 +282,15 @@ wire_gone(void *arg, struct conn *wire)
 	struct tls_conns *tc = arg;
 	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
 
-	/* tls_finish() has been here. */
+	/* tls_finish() has already run. */
 	if (t->wire == NULL)
 		return;
 	conn_release(tc, t);
 	t->wire = NULL;
 }
 
-/* What came before this turn's look has been seen in it. */
+/* Schedules a visit of a wire that has events. Events from before this turn's visit were seen by
+ * it. */
 static void
 wire_ready(void *arg, struct conn *wire)
 {
@@ -300,7 +303,7 @@ wire_ready(void *arg, struct conn *wire)
 	serve_tls_again(tc->serve, wire);
 }
 
-/* Or all that there will be of it. */
+/* True if the hello is complete, or no more of it will arrive. */
 static bool
 hello_is_here(const struct conn *wire)
 {
@@ -328,8 +331,8 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 		requests_read(tc, t);
 }
 
-/* Bounded: those that wanted it before; what is left when several had other keys is looked at in
- * the next turn. */
+/* Visits the wires that are due. Bounded: only those that were due before. After several key
+ * updates the others wait for the next turn. */
 static void
 wires_look(struct tls_conns *tc)
 {
@@ -345,8 +348,8 @@ wires_look(struct tls_conns *tc)
 	}
 }
 
-/* However many wait, one is looked at, and the core does not wait. Those with a stream and those
- * without take turns. */
+/* Makes one handshake step, however many wait; the core does not sleep meanwhile. Connections with
+ * and without a stream alternate. */
 static void
 steps_look(struct tls_conns *tc)
 {
@@ -364,7 +367,8 @@ steps_look(struct tls_conns *tc)
 		conn_requeue(tc->stack, container_of(node, struct tls_conn, due)->wire);
 }
 
-/* The pipe's session is over. If the pipe is too, the wire goes when it is looked at next. */
+/* Ends the wire of a pipe whose session has ended. If the pipe is closed too, the wire is freed at
+ * its next visit. */
 static void
 pipe_ended(void *arg, struct conn *pipe)
 {
@@ -383,8 +387,8 @@ pipe_ended(void *arg, struct conn *pipe)
 	look_next_turn(tc, t);
 }
 
-/* Whoever is in a list for too long: amid a handshake, or with an end that its peer does not read,
- * whose place -c does not count any more. */
+/* Closes connections that were in a list for too long: in a handshake, or with a last reply that
+ * the peer does not read. -c no longer counts the latter. */
 static void
 expire(struct tls_conns *tc, const struct list *from, uint64_t most_ns, enum tls_counter which)
 {
@@ -423,7 +427,8 @@ turn(void *arg, uint64_t now_ns)
 	expire(tc, &tc->leaving, TLS_UNREAD_NS, TLS_UNREAD);
 	steps_look(tc);
 	wires_look(tc);
-	/* What pipes hold leaves by chunks of wires: with all of them in pipes, nothing would. */
+	/* Replies in pipes leave through chunks of wires. If pipes had all chunks, none could
+	 * leave. */
 	conn_credit_keep(tc->stack, tc->kept);
 }
 

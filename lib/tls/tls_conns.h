@@ -7,10 +7,10 @@
  * Units:  ns on the core's clock.
  * Owner:  streams and their memory are OpenSSL's; the table is taken from the region.
  * Thread: core-local, but for tls_shared_*.
- * Errors: what a peer does wrong closes its connection and is counted (TLS_COUNTERS).
- * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake has
- *         TLS_HANDSHAKE_NS, and as long before its hello is here. Connections: as many as the
- *         service lets in.
+ * Errors: a peer's fault closes its connection and is counted (TLS_COUNTERS).
+ * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake
+ *         may take TLS_HANDSHAKE_NS, and its hello may take as long to arrive. Connections: as
+ *         many as the service lets in.
  */
 #ifndef CLOCKOO_TLS_CONNS_H
 #define CLOCKOO_TLS_CONNS_H
@@ -25,12 +25,12 @@
 /* A handshake that was answered so long ago yields its place at once. While all are younger, all
  * places of a core change hands no faster than in this time, the oldest first. */
 #define TLS_PLACE_NS  250000000ull
-#define TLS_UNREAD_NS 10000000000ull /* its session is over, and its peer reads nothing */
+#define TLS_UNREAD_NS 10000000000ull /* for the last reply to be read by the peer */
 
-/* Other keys cost as much as a tenth of a handshake. */
-#define TLS_REKEYS_A_TURN 4u         /* of a core, and one of a connection */
-#define TLS_REKEY_BYTES   (1u << 20) /* a connection reads between two of them, */
-#define TLS_REKEYS_EARLY  4u         /* but for so many in its life */
+/* A key update costs as much as a tenth of a handshake. */
+#define TLS_REKEYS_A_TURN 4u         /* of a core; a connection has one at most */
+#define TLS_REKEY_BYTES   (1u << 20) /* bytes that a connection reads between two updates */
+#define TLS_REKEYS_EARLY  4u         /* updates of a connection that are exempt from it */
 
 #define TLS_COUNTERS(X)                                                                            \
 	X(TLS_HANDSHAKES, "TLS handshakes completed")                                              \
@@ -52,7 +52,7 @@ extern const struct counter_name tls_counter_names[TLS_COUNTER_COUNT];
 
 #define TLS_CORES_MAX 128u
 
-/* The context of all cores, and its successor. */
+/* The context that all cores use, and its successor. */
 struct tls_shared {
 	struct tls_context *context[2]; /* version % 2 is in use */
 	_Atomic uint32_t version;
@@ -62,24 +62,24 @@ struct tls_shared {
 
 struct tls_conns_config {
 	uint32_t core;
-	uint32_t conns_max;      /* the stack's */
-	uint16_t plain_port;     /* the stack's other one; 0: none */
+	uint32_t conns_max;      /* of the stack */
+	uint16_t plain_port;     /* the stack's port without TLS; 0: none */
 	uint32_t handshakes_max; /* 0: TLS_HANDSHAKES_MAX */
 	uint64_t seed;
 	struct tls_shared *shared;
 };
 
 size_t tls_conns_bytes(const struct tls_conns_config *cfg);
-/* Attaches itself to the service. */
+/* Creates one core's TLS connections and attaches them to the service. */
 struct tls_conns *tls_conns_create(struct region *region, const struct tls_conns_config *cfg,
 				   struct serve *serve, struct stack *stack);
 const struct counter *tls_counters(const struct tls_conns *tc); /* TLS_COUNTER_COUNT of them */
 
 void tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t cores);
-/* From each core's next turn on, handshakes use this one. False: some core has not yet seen the
- * last one; the caller keeps it then. */
+/* Makes handshakes use the next context, from each core's next turn on. False if some core has not
+ * yet seen the previous one; the caller then keeps next. */
 bool tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next);
-/* When no core turns any more. */
+/* Frees the contexts. Called when no core turns any more. */
 void tls_shared_end(struct tls_shared *sh);
 
 #endif

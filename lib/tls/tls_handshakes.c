@@ -120,7 +120,7 @@ place_take(struct tls_conns *tc, struct tls_conn *t)
 	list_push_back(&tc->unproven, &t->handshake);
 }
 
-/* A place among those that shake hands, and a stream. */
+/* Takes a place among the handshakes, and opens a stream. */
 static bool
 stream_begin(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -135,7 +135,7 @@ stream_begin(struct tls_conns *tc, struct tls_conn *t)
 	return true;
 }
 
-/* It has been answered, so the peer can go on. */
+/* Notes that the peer was answered and can continue its handshake. */
 static void
 handshake_progressed(struct tls_conns *tc, struct tls_conn *t)
 {

@@ -70,7 +70,7 @@ tls_hello_is_whole(struct view begin, uint32_t here)
 	if (begin.len > 0 && begin.data[0] != TLS_RECORD_HANDSHAKE)
 		return true;
 	if (begin.len < TLS_RECORD_HEADER)
-		return here >= TLS_RECORD_HEADER; /* a header in two frames */
+		return here >= TLS_RECORD_HEADER; /* a header may lie in two frames */
 	record = (uint32_t)begin.data[3] << 8 | begin.data[4];
 	return record > TLS_HELLO_MAX || here >= TLS_RECORD_HEADER + record;
 }

@@ -1,19 +1,19 @@
 /*
- * tls_hello.h - how long a hello claims to be, seen before OpenSSL has its bytes: that takes memory
- * for all that a peer claims, 128 KB, before any of it is here.
+ * tls_hello.h - the claimed length of a hello, checked before OpenSSL has its bytes. OpenSSL
+ * allocates what a peer claims, up to 128 KB, before the bytes have arrived.
  *
  * Shape:  every byte of a handshake passes tls_hello_passes, in order, in pieces of any size.
  * Owner:  the stream's.
  * Thread: that of the stream.
- * Errors: false: the hello is longer than TLS_HELLO_MAX. Anything else that is wrong is OpenSSL's.
+ * Errors: false if the hello is longer than TLS_HELLO_MAX. OpenSSL finds all other faults.
  */
 #ifndef CLOCKOO_TLS_HELLO_H
 #define CLOCKOO_TLS_HELLO_H
 
 #include "base/bytes.h"
 
-/* With its header it fits the buffer that OpenSSL has for any message. Hellos have some hundred
- * bytes, 2 KB where they bring keys that quantum computers cannot find, and a ticket's more. */
+/* With its header a hello of this length fits the buffer that OpenSSL has for any message. Hellos
+ * have some hundred bytes, 2 KB with post-quantum keys, and a ticket's length more. */
 #define TLS_HELLO_MAX (16384u - TLS_MESSAGE_HEADER)
 
 #define TLS_RECORD_HEADER  5u
@@ -22,19 +22,19 @@
 #define TLS_RECORD_HANDSHAKE 22u
 
 struct tls_hello {
-	uint32_t record_left, message_left; /* bytes; 0: a header is next */
+	uint32_t record_left, message_left; /* bytes not yet seen; 0: a header is next */
 	uint8_t header[TLS_RECORD_HEADER], message[TLS_MESSAGE_HEADER];
-	uint8_t header_len, message_len; /* of these, what is here */
-	bool is_handshake;               /* the record */
+	uint8_t header_len, message_len; /* bytes of each header seen so far */
+	bool is_handshake;               /* the record is one of the handshake */
 	bool any;                        /* a message has begun */
 };
 
-/* again: a hello may come behind the first one, as TLS 1.3 has it. Else what follows may be
- * ciphered, and is not looked at. */
+/* Checks further bytes. again: a second hello may follow the first, as in TLS 1.3. Otherwise later
+ * messages may be ciphered and are not checked. */
 bool tls_hello_passes(struct tls_hello *h, const uint8_t *bytes, uint32_t len, bool again);
 
-/* Is the record that a stream begins with here, or known not to be a hello of ours? begin: the
- * first of the bytes that are here. */
+/* True if the first record of a stream has arrived whole, or cannot be a hello. begin: its first
+ * bytes; here: the number of bytes that have arrived. */
 bool tls_hello_is_whole(struct view begin, uint32_t here);
 
 #endif

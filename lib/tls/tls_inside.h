@@ -1,10 +1,10 @@
 /*
- * tls_inside.h - what the files of a core's TLS connections share.
+ * tls_inside.h - definitions shared by the files of a core's TLS connections.
  *
  * Shape:  a connection is in `waiting` until its hello is whole and its first step begins. Then it
  *         has a place: it is in `unproven` until it has been answered, in `handshakes` until its
  *         handshake is complete. A connection that has yielded its place is in `waiting` again, for
- *         its end. `due` is in the list of those that the next turn looks at, or in `begins` or
+ *         its end. `due` is in the list of those that the next turn visits, or in `begins` or
  *         `steps` while the connection waits for a step.
  * Thread: core-local.
  */
@@ -15,53 +15,54 @@
 #include "base/list.h"
 #include "tls_conns.h"
 
-#define OUT_PIECES      10u /* of CONN_RESERVE_MAX, that a call may fill: a record, and more */
+#define OUT_PIECES      10u /* units of CONN_RESERVE_MAX that one call may fill: more than a record */
 #define OUT_BYTES       (OUT_PIECES * CONN_RESERVE_MAX)
-#define PIECES_READ_MAX 64u /* frames and records looked at in a visit */
+#define PIECES_READ_MAX 64u /* frames and records read in one visit */
 
 static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
 
 struct tls_conn {
-	struct conn *wire, *pipe;  /* NULL: there is none; the pipe is open after the handshake */
-	struct tls_stream *stream; /* NULL: nothing has come yet */
-	uint64_t since_ns;         /* it is in that list: */
-	uint64_t answered_ns;      /* its handshake, last; 0: not yet */
-	struct list handshake;     /* in waiting, unproven or handshakes; or in leaving */
-	struct budget_place place; /* joined from a whole hello until the handshake is complete */
-	struct list due;           /* to be looked at in the next turn; or in steps */
-	uint64_t looked;           /* the turn in which it was last */
+	struct conn *wire, *pipe;  /* NULL: none. The pipe opens after the handshake */
+	struct tls_stream *stream; /* NULL: no step was made yet */
+	uint64_t since_ns;         /* when it entered the list that `handshake` is in */
+	uint64_t answered_ns;      /* when its handshake was last answered; 0: not yet */
+	struct list handshake;     /* in waiting, unproven, handshakes or leaving */
+	struct budget_place place; /* from a whole hello until the handshake is complete */
+	struct list due;           /* in the list for the next turn, or in begins or steps */
+	uint64_t looked;           /* number of the turn of the last visit */
 	uint32_t rekeys, rekeys_early;
-	uint64_t read, rekeyed_at; /* bytes of requests; that many at the last key update */
-	bool ended;                /* nothing more comes */
+	uint64_t read, rekeyed_at; /* bytes of requests so far, and at the last key update */
+	bool ended;                /* no further bytes will arrive */
 	bool deferred;             /* it waits for a step, in begins or steps */
-	bool yielded;              /* another one has its place; it ends when its peer speaks */
-	bool leaving;              /* its session is over, what it wrote is not sent */
+	bool yielded;              /* its place was taken; it ends when its peer speaks */
+	bool leaving;              /* its session has ended, and its last bytes are not sent yet */
 };
 
 struct tls_conns {
 	struct tls_conns_config cfg;
 	struct serve *serve;
 	struct stack *stack;
-	struct tls_conn *of_slot;         /* of wires, by their slots */
-	uint32_t *wire_of;                /* of pipes: the wire's slot, plus 1 */
+	struct tls_conn *of_slot;         /* the connection of each slot of a wire */
+	uint32_t *wire_of;                /* for each slot of a pipe: the wire's slot plus 1 */
 	struct list waiting;              /* the oldest first */
 	struct list unproven, handshakes; /* the longest without progress first */
 	struct budget places;
 	uint64_t taken_ns;   /* when a place was last taken */
 	struct list leaving; /* the longest without progress first */
 	struct list due;
-	struct list begins; /* that wait for a first step: the newest first */
-	struct list steps;  /* that wait for a further one: the oldest first */
+	struct list begins; /* waiting for a first step: the newest first */
+	struct list steps;  /* waiting for a further step: the oldest first */
 	uint64_t turns;
-	uint32_t kept; /* chunks */
+	uint32_t kept; /* chunks reserved for wires */
 	struct tls_context *context;
 	uint64_t now_ns;
-	uint64_t step_ns, step_ends_ns; /* of the last step of a handshake; 0: it is not known */
-	uint64_t step_requests;         /* served until then */
-	bool stepped;                   /* in this turn */
-	bool begun_last;                /* of those that waited for a step */
-	uint32_t rekeys;                /* of this turn */
-	struct tls_io io;               /* of the call that is made */
+	uint64_t step_ns,
+		step_ends_ns;   /* length and end of the last step of a handshake; 0: unknown */
+	uint64_t step_requests; /* requests served up to then */
+	bool stepped;           /* a step was made in this turn */
+	bool begun_last;        /* the last step was one of begins */
+	uint32_t rekeys;        /* in this turn */
+	struct tls_io io;       /* arguments of the current call */
 	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
 };
@@ -72,15 +73,16 @@ tls_count(struct tls_conns *tc, enum tls_counter which)
 	counter_add(&tc->counters[which], 1);
 }
 
-/* The next call may write so much; 0: the wire is visited again when there is room. */
+/* Prepares io for the next call. Returns the bytes that it may write; 0: the wire is visited again
+ * when there is room. */
 uint32_t tls_io_begin(struct tls_conns *tc, struct conn *wire, uint32_t *credits);
-/* What was written is queued. */
+/* Queues the bytes that the call wrote. */
 void tls_io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits);
 
-/* In order, behind what is queued: an alert, or the last reply. */
+/* Ends the wire in order, after the bytes that are queued: an alert, or the last reply. */
 void tls_finish(struct tls_conns *tc, struct tls_conn *t);
 void tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t);
-/* It is in no list of handshakes any more. */
+/* Removes the connection from the lists of handshakes. */
 void tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t);
 
 /* True if a place is free, or one may be taken away now. */
@@ -88,9 +90,10 @@ bool tls_place_is_to_be_had(const struct tls_conns *tc);
 /* Returns the connection of `begins` that is next: the newest whose source has no more than its
  * part, else the newest. begins is not empty. */
 struct list *tls_begin_next(const struct tls_conns *tc);
-/* One step a turn; and where requests are served meanwhile, for half of the time at most. */
+/* True if this turn may make a step: one at most, and half of the time at most while requests are
+ * served. */
 bool tls_step_is_allowed(const struct tls_conns *tc);
-/* Its step, or a place among those that wait for one. False: the connection is over. */
+/* Makes a step of the handshake, or queues it for one. False if the connection has ended. */
 bool tls_handshake_go_on(struct tls_conns *tc, struct tls_conn *t);
 
 #endif

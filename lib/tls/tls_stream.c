@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Before 3.2 there was no such compression. */
+/* Releases before 3.2 have no such compression. */
 #ifndef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
 #define SSL_OP_NO_RX_CERTIFICATE_COMPRESSION 0
 #endif
@@ -24,7 +24,7 @@ static const uint8_t session_context[] = "clockoo";
 struct tls_context {
 	SSL_CTX *ctx;
 	BIO_METHOD *method;
-	_Atomic uint32_t users; /* streams, and whoever loaded it */
+	_Atomic uint32_t users; /* its streams, and the caller that loaded it */
 };
 
 struct tls_stream {
@@ -33,14 +33,14 @@ struct tls_stream {
 	struct tls_io *io;
 	struct tls_hello hello;
 	bool is_open;        /* its handshake is complete */
-	bool hello_too_long; /* tls_hello.h; OpenSSL has not seen it, and sends no alert */
+	bool hello_too_long; /* tls_hello.h: OpenSSL did not see it, and sends no alert */
 	uint32_t rekeys;
 };
 
 /* ---- memory ---- */
 
-/* The most heap of a stream, measured (tests/sim/test_tls_memory.c). From 3.2 on each direction has
- * a record layer of its own, and from 3.5 on a stream keeps the peer's ML-KEM key. */
+/* The most heap of a stream, as measured (tests/sim/test_tls_memory.c). From 3.2 on each direction
+ * has its own record layer, and from 3.5 on a stream keeps the peer's ML-KEM key. */
 static const struct {
 	unsigned long since; /* the release, as OpenSSL_version_num() has it */
 	uint32_t stream, handshake;
@@ -141,7 +141,7 @@ io_method(void)
 /* ---- contexts ---- */
 
 static bool
-refuse(char why[TLS_WHY_BYTES], const char *option, const char *value, const char *words)
+tls_option_error(char why[TLS_WHY_BYTES], const char *option, const char *value, const char *words)
 {
 	const unsigned long code = ERR_get_error();
 	const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
@@ -160,16 +160,17 @@ certificates_load(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	const int format = s->keyformat == SSL_FILETYPE_ASN1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
 
 	if (SSL_CTX_use_certificate_chain_file(ctx, s->chain_cert) != 1)
-		return refuse(why, "ssl_chain_cert", s->chain_cert,
-			      "cannot be read as a chain of PEM certificates");
+		return tls_option_error(why, "ssl_chain_cert", s->chain_cert,
+					"cannot be read as a chain of PEM certificates");
 	if (SSL_CTX_use_PrivateKey_file(ctx, key, format) != 1)
-		return refuse(why, "ssl_key", key, "is no private key of ssl_chain_cert");
+		return tls_option_error(why, "ssl_key", key, "is no private key of ssl_chain_cert");
 	if (SSL_CTX_check_private_key(ctx) != 1)
-		return refuse(why, "ssl_key", key, "does not belong to ssl_chain_cert");
+		return tls_option_error(why, "ssl_key", key, "does not belong to ssl_chain_cert");
 	if (s->ca_cert == NULL)
 		return true;
 	if (SSL_CTX_load_verify_locations(ctx, s->ca_cert, NULL) != 1)
-		return refuse(why, "ssl_ca_cert", s->ca_cert, "cannot be read as PEM certificates");
+		return tls_option_error(why, "ssl_ca_cert", s->ca_cert,
+					"cannot be read as PEM certificates");
 	SSL_CTX_set_client_CA_list(ctx, SSL_load_client_CA_file(s->ca_cert));
 	return true;
 }
@@ -186,20 +187,21 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	SSL_CTX_set_min_proto_version(ctx, versions[s->min_version & 3]);
 	SSL_CTX_set_verify(ctx, modes[s->verify_mode & 3], NULL);
 	SSL_CTX_set_session_id_context(ctx, session_context, sizeof session_context - 1);
-	/* Sessions live in tickets, at the client. */
+	/* Sessions are stored in tickets, at the client. */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
 					 SSL_OP_CIPHER_SERVER_PREFERENCE |
-					 /* 700 bytes of a peer would become 64 KB. */
+					 /* Compressed, 700 bytes of a peer would become 64 KB. */
 					 SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* A call that reads ends with the first record that is none of the application's: of a
-	 * frame full of key updates each takes some 30 us. */
+	/* A call that reads ends with the first record that is not application data. In a frame
+	 * full of key updates each takes some 30 us. */
 	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_max_early_data(ctx, 0);
 	SSL_CTX_set_max_cert_list(ctx, TLS_PEER_CHAIN_MAX);
 	if (s->ciphers != NULL && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
-		return refuse(why, "ssl_ciphers", s->ciphers, "names no cipher that there is");
+		return tls_option_error(why, "ssl_ciphers", s->ciphers,
+					"names no cipher that there is");
 	return certificates_load(ctx, s, why);
 }
 
@@ -219,7 +221,7 @@ tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES])
 			return context;
 	}
 	if (why[0] == '\0')
-		refuse(why, "TLS", NULL, "no memory");
+		tls_option_error(why, "TLS", NULL, "no memory");
 	tls_context_free(context);
 	return NULL;
 }
@@ -236,7 +238,8 @@ tls_context_free(struct tls_context *context)
 
 /* ---- dates ---- */
 
-/* The words of a date that matters at now_s; false: none does. who: which certificate. */
+/* Writes the words of a date that is past or near at now_s. False if it is neither. who: the
+ * certificate that it belongs to. */
 static bool
 date_words(const X509 *cert, int64_t now_s, const char *who, char words[TLS_WHY_BYTES])
 {
@@ -305,7 +308,7 @@ tls_stream_free(struct tls_stream *stream)
 	OPENSSL_free(stream);
 }
 
-/* What an earlier call of this thread has left would be taken for the next one's
+/* Clears the thread's error queue: an error of an earlier call would be taken for the next one's
  * (SSL_get_error(3)). */
 static void
 errors_forget(void)
@@ -331,7 +334,7 @@ status_of(const SSL *ssl, int result)
 	}
 }
 
-/* Of the peer's messages, and ours. */
+/* Notes key updates in the messages of the peer and of ours. */
 static void
 on_message(int is_ours, int version, int type, const void *bytes, size_t len, SSL *ssl, void *arg)
 {
@@ -341,7 +344,7 @@ on_message(int is_ours, int version, int type, const void *bytes, size_t len, SS
 	stream->rekeys += !is_ours && type == SSL3_RT_HANDSHAKE;
 }
 
-/* The alert of a hello that is too long, as OpenSSL's of any message that is: fatal,
+/* Writes the alert for a hello that is too long, as OpenSSL does for any such message: fatal,
  * illegal_parameter. Nothing is ciphered before a hello. */
 static void
 alert_put(struct tls_io *io)
@@ -372,7 +375,7 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 	}
 	if (stream->hello_too_long)
 		alert_put(stream->io);
-	/* An end inside of a handshake is none. */
+	/* An end in the middle of a handshake is a failure. */
 	return status == TLS_ENDED ? TLS_FAILED : status;
 }
 
@@ -397,7 +400,7 @@ tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes)
 	ensure(bytes > 0 && bytes <= TLS_STEP_MAX);
 	errors_forget();
 	status = status_of(stream->ssl, SSL_write_ex(stream->ssl, from, bytes, &n));
-	/* There was room for all of it. */
+	/* The buffer had room for all of it. */
 	return status == TLS_DONE && n == bytes ? TLS_DONE : TLS_FAILED;
 }
 

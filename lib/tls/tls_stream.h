@@ -3,10 +3,10 @@
  *
  * Shape:  a context has certificates and settings; a stream is one connection of a peer. A call
  *         reads ciphered bytes from io.in, as far as it needs them, and puts others behind
- *         io.out_len, as far as io.out_max allows: no more is ever held back than one record.
+ *         io.out_len, as far as io.out_max allows: at most one record is held back.
  * Owner:  a stream keeps its context alive. io belongs to the caller, and is set before each call.
  * Thread: a context may be used by several threads, a stream by one at a time.
- * Errors: whatever the peer sends is a status; only a context tells why in words.
+ * Errors: a peer's faults are a status; only the loading of a context gives a reason in words.
  * Bounds: OpenSSL takes at most tls_stream_bytes() of heap for a stream inside a record, and
  *         tls_handshake_bytes() while it shakes hands. TLS_STEP_MAX bytes a write.
  */
@@ -17,17 +17,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TLS_STEP_MAX    16384u /* a record */
-#define TLS_RECORD_MORE 512u   /* that a write may take beside its bytes */
+#define TLS_STEP_MAX    16384u /* bytes of a record */
+#define TLS_RECORD_MORE 512u   /* bytes that a write may add to those of its caller */
 #define TLS_WHY_BYTES   320u
 #define TLS_ENDS_SOON_S (14 * 86400)
 
-#define TLS_PEER_CHAIN_MAX 65536u /* that a peer may claim of its certificates */
+#define TLS_PEER_CHAIN_MAX 65536u /* length of certificates that a peer may claim */
 
 struct tls_context;
 struct tls_stream;
 
-/* As memcached's ssl_*. NULL: not given. */
+/* Settings, as memcached's ssl_*. NULL: not given. */
 struct tls_settings {
 	const char *chain_cert, *key, *ciphers, *ca_cert;
 	uint32_t keyformat;   /* 1: PEM, 2: DER, as OpenSSL numbers them */
@@ -40,7 +40,8 @@ struct tls_settings {
 uint32_t tls_stream_bytes(void);
 uint32_t tls_handshake_bytes(uint32_t verify_mode);
 
-/* Reads the files. NULL: why says what is wrong, on one line that begins with the option. */
+/* Loads certificates and keys. NULL on failure; why then says the reason, on one line that begins
+ * with the option. */
 struct tls_context *tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES]);
 /* True if a certificate of the chain is not valid at now_s (Unix time), or ends within
  * TLS_ENDS_SOON_S; words then says which and when, on one line. */
@@ -56,27 +57,30 @@ struct tls_io {
 
 enum tls_status {
 	TLS_DONE,
-	TLS_WAITS,  /* for bytes, or for room */
+	TLS_WAITS,  /* it needs further bytes, or room */
 	TLS_ENDED,  /* the peer has said that it sends no more */
-	TLS_FAILED, /* what it sent is wrong: an alert may be in io.out; nothing else may be asked
-		     */
+	TLS_FAILED, /* the peer's bytes are wrong; an alert may be in io.out, and no further call is
+		       allowed */
 };
 
-/* NULL: no memory. */
+/* Returns a new stream, NULL without memory. */
 struct tls_stream *tls_stream_open(struct tls_context *context, struct tls_io *io);
 void tls_stream_free(struct tls_stream *stream);
 
-/* Until TLS_DONE; resumed: without certificates, by a ticket. */
+/* Continues the handshake; called until TLS_DONE. *resumed: it used a ticket instead of
+ * certificates. */
 enum tls_status tls_handshake(struct tls_stream *stream, bool *resumed);
 enum tls_status tls_read(struct tls_stream *stream, uint8_t *to, uint32_t bytes_max,
 			 uint32_t *bytes);
-/* At most TLS_STEP_MAX, and room for them and TLS_RECORD_MORE. Not TLS_WAITS. */
+/* Writes a record. bytes: at most TLS_STEP_MAX; io.out has room for them and TLS_RECORD_MORE. Never
+ * returns TLS_WAITS. */
 enum tls_status tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes);
-/* Tells the peer that no more comes. */
+/* Writes the alert that ends the stream. */
 void tls_end(struct tls_stream *stream);
-/* Bytes of a record that were deciphered, and not read. */
+/* True if a record was deciphered of which bytes remain to be read. */
 bool tls_has_read_ahead(const struct tls_stream *stream);
-/* How often the peer has asked for other keys since the handshake: one at most in a tls_read(). */
+/* Returns the number of key updates by the peer since the handshake: one tls_read() adds at most
+ * one. */
 uint32_t tls_rekeys(const struct tls_stream *stream);
 
 #endif

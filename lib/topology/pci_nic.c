@@ -8,8 +8,7 @@
 #include <string.h>
 
 #define PCI_DIR           "sys/bus/pci/devices"
-#define CLASS_NETWORK     0x02u /* PCI Code and ID Assignment, base class */
-#define SHORT_ADDRESS_LEN 7u    /* 03:00.0 */
+#define SHORT_ADDRESS_LEN 7u /* 03:00.0 */
 #define VENDOR_MELLANOX   0x15b3u
 
 static bool
@@ -120,39 +119,6 @@ pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address)
 	nic->pcie_width = number_of(tree, nic->address, "current_link_width");
 	nic->pcie_width_max = number_of(tree, nic->address, "max_link_width");
 	read_iface(nic, tree);
-}
-
-struct listing {
-	const struct tree *tree;
-	struct pci_nic *nics;
-	uint32_t count;
-};
-
-static bool
-list_one(void *arg, const char *address)
-{
-	struct listing *l = arg;
-
-	if (number_of(l->tree, address, "class") >> 16 != CLASS_NETWORK)
-		return true;
-	pci_nic_read(&l->nics[l->count++], l->tree, address);
-	return l->count < PCI_NICS_MAX;
-}
-
-static int
-by_address(const void *a, const void *b)
-{
-	return strcmp(((const struct pci_nic *)a)->address, ((const struct pci_nic *)b)->address);
-}
-
-uint32_t
-pci_nic_list(struct pci_nic nics[PCI_NICS_MAX], const struct tree *tree)
-{
-	struct listing l = {tree, nics, 0};
-
-	tree_names(tree, PCI_DIR, list_one, &l);
-	qsort(nics, l.count, sizeof *nics, by_address);
-	return l.count;
 }
 
 bool

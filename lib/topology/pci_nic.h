@@ -4,14 +4,12 @@
  * Shape:  plain data, read once from a tree. A text is empty if the machine reports nothing. Link
  *         and firmware are known only while a driver of the kernel owns the NIC.
  * Thread: one, at start.
- * Bounds: PCI_NICS_MAX NICs listed; the rest are left out.
  */
 #ifndef CLOCKOO_PCI_NIC_H
 #define CLOCKOO_PCI_NIC_H
 
 #include "topology.h"
 
-#define PCI_NICS_MAX      64u
 #define PCI_ADDRESS_BYTES 16u /* 0000:03:00.0 */
 
 enum link_state { LINK_UNKNOWN, LINK_DOWN, LINK_UP };
@@ -34,9 +32,6 @@ struct pci_nic {
 
 /* Reads the NIC of that address, given with or without its domain. */
 void pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address);
-
-/* Lists all network controllers by address. Returns their number. */
-uint32_t pci_nic_list(struct pci_nic nics[PCI_NICS_MAX], const struct tree *tree);
 
 /* True if the NIC is bound to a driver for user space. */
 bool pci_nic_is_bound(const struct pci_nic *nic);

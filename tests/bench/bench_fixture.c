@@ -8,6 +8,8 @@
 
 #include "store/store_image.h"
 
+#include "../support/sorted.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,18 +41,10 @@ bench_cycles(void)
 	return __rdtscp(&cpu);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void
 bench_sort(double *v, uint32_t n)
 {
-	qsort(v, n, sizeof *v, by_size);
+	sort_doubles(v, n);
 }
 
 uint32_t

@@ -43,8 +43,8 @@ extern const uint8_t bench_server_mac[6], bench_client_mac[6];
  * privately if file is NULL. */
 void bench_fixture_create(struct bench_fixture *b, uint32_t keys, const char *file);
 
-/* The same in steps, in the caller's region: the state that cores share, with memory_mib for items,
- * then a core over another port. */
+/* Create a bench in steps, in the caller's region: the state that cores share, with memory_mib for
+ * items, then a core over another port. */
 size_t bench_shared_bytes(uint32_t memory_mib, uint32_t cores);
 void bench_shared_make(struct bench_shared *s, uint32_t memory_mib, uint32_t cores,
 		       struct region *r);

@@ -23,6 +23,8 @@
 #include "wire/ipv4_wire.h"
 #include "wire/udp_wire.h"
 
+#include "../support/sorted.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,14 +215,6 @@ run_once(struct bench *b)
 	return (double)histogram_quantile(&b->turns, 0.5) / b->opt.burst;
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double
 number(const char *text, double least, double most)
 {
@@ -281,7 +275,7 @@ main(int argc, char **argv)
 	run_once(&b);
 	for (uint32_t i = 0; i < b.opt.runs; i++)
 		runs[i] = run_once(&b);
-	qsort(runs, b.opt.runs, sizeof runs[0], by_size);
+	sort_doubles(runs, b.opt.runs);
 	printf("UDP, %u-byte keys, %u-byte values, %u keys, %g %% sets, bursts of %u\n"
 	       "cycles per request: %.1f (least %.1f, most %.1f of %u runs)\n",
 	       KEY_BYTES, VALUE_BYTES, b.opt.keys, b.opt.sets, b.opt.burst, runs[b.opt.runs / 2],

@@ -11,12 +11,13 @@
 #include "bench_pair.h"
 #include "shown_cells.h"
 
+#include "base/time_units.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define NS_PER_US   1e3
 #define STEPS_MAX   (1u << 26)
 #define CALIBRATE_S 0.02
 
@@ -27,7 +28,7 @@ struct options {
 };
 
 static void
-refuse(const char *words)
+operate_refuse(const char *words)
 {
 	fprintf(stderr, "bench_operate: %s\n", words);
 	exit(1);
@@ -53,7 +54,8 @@ options_of(int argc, char **argv)
 			exit(1);
 	}
 	if (optind + 2 != argc)
-		refuse("expected a part and its argument; the head of bench_operate.c lists them");
+		operate_refuse(
+			"expected a part and its argument; the head of bench_operate.c lists them");
 	opt.part = argv[optind];
 	opt.kind = kind_by_name(argv[optind + 1]);
 	if (opt.kind == NULL)
@@ -127,7 +129,7 @@ main(int argc, char **argv)
 	const struct options opt = options_of(argc, argv);
 
 	if (strcmp(opt.part, "latency") != 0)
-		refuse("no such part");
+		operate_refuse("no such part");
 	latency(&opt);
 	return 0;
 }

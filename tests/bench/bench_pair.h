@@ -34,7 +34,7 @@ struct bench_pair {
 			       appliance's turns, and stands still while the generator works */
 };
 
-/* How turns of the appliance are measured. */
+/* The measurement of the appliance's turns. */
 struct turn_timing {
 	void (*hook)(void);        /* called before and after each turn, or NULL */
 	struct stage_clock *clock; /* NULL: without stages */

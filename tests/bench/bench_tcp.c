@@ -14,6 +14,8 @@
 
 #include "base/check.h"
 
+#include "../support/sorted.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <x86intrin.h>
@@ -129,14 +131,6 @@ burst(struct bench *b, uint8_t flags, uint32_t len)
 	return cycles;
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void
 opened(void *arg, struct conn *c)
 {
@@ -172,7 +166,7 @@ main(int argc, char **argv)
 		cycles[r] /= (uint64_t)turns * CONNS;
 	}
 	ensure(b.answered == (runs * turns + 1) * CONNS);
-	qsort(cycles, runs, sizeof *cycles, by_size);
+	sort_u64(cycles, runs);
 	printf("TCP request through the stack: %llu cycles (least %llu, most %llu of %u runs)\n",
 	       (unsigned long long)cycles[runs / 2], (unsigned long long)cycles[0],
 	       (unsigned long long)cycles[runs - 1], runs);

@@ -4,9 +4,9 @@
  *
  *   hot_zipf [--runs N] [--requests N] [--keys N]
  *
- * A run is a stream of so many requests of a key each, with exponent 1 and 2 million requests a
- * second by its own clock, in passes of 32. Only requests that are samples are drawn: the others
- * change nothing.
+ * A run is a stream of --requests requests of one key each, with exponent 1 and 2 million
+ * requests a second by its own clock, in passes of 32. Only sampled requests are drawn: the
+ * others change nothing.
  */
 #include "base/region.h"
 #include "load/zipf.h"

@@ -24,8 +24,8 @@ MEMORY_MB = 768
 HUGEPAGES = 160  # of 2 MB
 CPUS = 2
 NICE = 5         # at 10, a guest beside three tests at a time had a fifteenth of a CPU
-# What costs time in an emulated machine and buys nothing there. The clock is the HPET's: a TSC that is
-# calibrated while the emulator is preempted runs up to twice as fast as time.
+# These words switch off features that cost time in an emulated machine and help nothing there. The clock is the HPET's:
+# a TSC that is calibrated while the emulator is preempted runs up to twice as fast as time.
 KERNEL_WORDS = ("console=ttyS0 panic=-1 quiet mitigations=off nokaslr tsc=reliable clocksource=hpet "
                 f"cryptomgr.notests no_timer_check intel_iommu=on hugepages={HUGEPAGES}")
 DONE = re.compile(rb"(?:^|\n)@@ (\d+)\r?\n")

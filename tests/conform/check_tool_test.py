@@ -5,7 +5,9 @@ Goal: every rule fails on a tree that breaks it, names the file, and no rule fai
 Method: a small tree in a temporary folder; one change a case; the rule that must speak.
 """
 
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -70,7 +72,7 @@ CLEAN = {
     "lib/dpdk/eal.c": OPENING + "#include <rte_eal.h>\n#include <wire/if.h>\n",
 }
 
-# What is changed, what tools/check must say about it.
+# A change of the clean tree, and the words with which tools/check must refuse it.
 VIOLATIONS = [
     ("a room that includes upwards",
      {"lib/base/bytes.c": OPENING + '#include "wire/frame.h"\n'},
@@ -139,6 +141,24 @@ VIOLATIONS = [
      "lib/wire/frame2.c: does not open with a comment"),
     ("a program's .c file that does not say what it does", {"app/main.c": "int frame2;\n"},
      "app/main.c: does not open with a comment"),
+    ("a comment that is a question", {"lib/wire/frame2.h": "/*\n * Is the\n * frame whole?\n */\nint whole;\n"},
+     "lib/wire/frame2.h:1: a question"),
+    ("a question before a sentence", {"lib/wire/frame2.h": "int n; /* whole? Then 1. */\n"},
+     "lib/wire/frame2.h:1: a question"),
+    ("a comment that runs on", {"lib/wire/frame2.h": "int n; /* frames and ... */\nint m; /* ... bytes */\n"},
+     "lib/wire/frame2.h:1: a comment that runs on"),
+    ("the rest of a comment that runs on", {"lib/wire/frame2.h": "int m; /* ... bytes */\n"},
+     "lib/wire/frame2.h:1: a comment that runs on"),
+    *((f"a comment that opens with {word}", {"lib/wire/frame2.h": f"/* {word} sent it. */\nint n;\n"},
+       "lib/wire/frame2.h:1: opens without its subject") for word in ("Of", "What", "Who", "Whose", "Those")),
+    ("a script's comment without a subject", {"tools/verb": "#!/bin/sh\n# Whose it is.\nexit 0\n"},
+     "tools/verb:2: opens without its subject"),
+    ("a question in Python", {"tests/unit/one_test.py": "n = 0\n# Is it\n# there?\nn = 1\n"},
+     "tests/unit/one_test.py:2: a question"),
+    ("a document of many lines", {"lib/wire/notes.md": "line\n" * 251},
+     "lib/wire/notes.md: 251 lines, the limit is 250"),
+    ("a document of wide lines", {"lib/wire/notes.md": f"text\n{'x' * 111}\n"},
+     "lib/wire/notes.md:2: 111 columns, the limit is 110"),
     ("a header of a higher layer",
      {**LAYERED, "lib/wire/frame.c": OPENING + '#include "frame.h"\n#include "seg.h"\n'},
      "lib/wire/frame.c:3: includes seg.h of a higher layer"),
@@ -164,10 +184,15 @@ VIOLATIONS = [
      {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg")
       .replace("end of layers", "end")}, "the block of layers has no end"),
 ]
-# What looks like a breach and is none.
+# Changes that resemble a breach and are none.
 FINE = [
     ("a longer word", {"lib/wire/frame2.h": f"int un{BANNED}ed;\n"}),
     ("a room in layers", LAYERED),
+    ("a layer on two lines", {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg.c\n  seg.h")}),
+    ("a question mark in a word", {"lib/wire/frame2.h": "int n; /* becomes ?. http://h/?q | cas:24? | n */\n"}),
+    ("a question in a string", {"lib/wire/frame2.h": 'static const char text[] = "/* whose? */";\n'}),
+    ("a document at its limits, with a wide table and code",
+     {"lib/wire/notes.md": "line\n" * 245 + f"{'x' * 110}\n| {'x' * 200} |\n    {'x' * 200}\n```\n{'x' * 200}\n"}),
     ("a pool with a bound of its own", pool_page("size", "frames")),
     ("a bound of a pool", {**pool_page("`CONNS_MAX`", "conns"), "app/clockoo/conns.h": "#define CONNS_MAX 4\n"}),
     ("a header below and its .c file above",
@@ -192,6 +217,32 @@ def run_on(changes):
     return done.returncode, done.stdout + done.stderr
 
 
+def run_on_commits(subject):
+    """The output about a repository whose last commit has this subject."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in CLEAN.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        git = ["git", "-C", folder, "-c", "user.name=n", "-c", "user.email=n@localhost", "-c", "commit.gpgsign=false"]
+        subprocess.run([*git, "init", "-q"], check=True)
+        for year, words in ((2001, f"an old subject {'x' * 90}."), (2003, subject)):
+            subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", words], check=True,
+                           env={**os.environ, "GIT_COMMITTER_DATE": f"{year}-01-01T00:00:00Z"})
+        done = subprocess.run([sys.executable, "-B", str(CHECK), "--root", folder, "--commits-since", "2002-01-01T00:00:00Z"],
+                              capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def commit_cases():
+    for words, subject, must_say in (("a long subject", "x" * 66, "a subject of 66 characters, the limit is 65"),
+                                     ("a subject with a full stop", "wire: add a frame.", "ends without a full stop")):
+        status, output = run_on_commits(subject)
+        yield f"{words} is caught", status == 1 and must_say in output, output
+    status, output = run_on_commits("x" * 65)
+    yield "a short subject passes", status == 0, output
+
+
 def main():
     failed = 0
     status, output = run_on({})
@@ -203,6 +254,7 @@ def main():
         status, output = run_on(changes)
         caught = status == 1 and must_say in output and output.count("\nnot ok") <= 1
         cases.append((f"{words} is caught", caught, output))
+    cases += commit_cases() if shutil.which("git") else ()
     for words, good, output in cases:
         print(f"{'ok' if good else 'not ok'} - {words}")
         if not good:

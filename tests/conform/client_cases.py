@@ -230,7 +230,7 @@ def memcached_tool_shows_what_there_is():
     expect_true("\r\n" + "v" * 100 in output or "\n" + "v" * 100 in output, "the value is not dumped")
 
 
-# What prometheus' memcached_exporter reads of an answer.
+# Rows that prometheus' memcached_exporter needs in an answer.
 NEEDED = ("cmd_set", "cas_misses", "cas_hits", "cas_badval")
 NUMBERS = """uptime time bytes limit_maxbytes curr_items total_items bytes_read bytes_written
     curr_connections total_connections rejected_connections conn_yields listen_disabled_num evictions

@@ -16,7 +16,7 @@ FAMILY = socket.AF_INET6 if ":" in HOST else socket.AF_INET
 PORT = int(os.environ.get("CLOCKOO_PORT", "11211"))
 UDP_PORT = int(os.environ.get("CLOCKOO_UDP_PORT", "11211"))
 
-# Of an appliance with -Z: by what its certificate is verified.
+# The certificate by which an appliance with -Z is verified.
 TLS_CA = os.environ.get("CLOCKOO_TLS_CA")
 
 # The appliance is a front before one of Debian's memcached (run_conform --front): what it cannot do is said where it is

@@ -54,7 +54,7 @@ UNSEEN, BOUND, MLX, DISK, NOGROUP = ("0000:40:00.0", "0000:41:00.0", "0000:42:00
 CROWD, NEIGHBOUR = "0000:45:00.0", "0000:45:00.1"
 LONE = "0000:46:00.0"
 
-# What is asked, exit status, what it must say, what devbind must have been called with.
+# The arguments, exit status, required output, and the arguments that devbind must have been called with.
 CASES = [
     (["bind", AT["free0"]], 0, "bound to vfio-pci", f"-b vfio-pci {AT['free0']}"),
     (["bind", AT["free0"][5:]], 0, "bound to vfio-pci", f"-b vfio-pci {AT['free0']}"),

@@ -30,7 +30,7 @@ WAIT_S = 60
 SMALL = ["--server-args", "-m 8 -c 64"]
 
 
-# Of that second, and behind the bar in all.
+# The figures before the bar are of the last second, those after it are totals.
 USER_PORT = r"( \| port user, .*)?$"
 LIVE_LINE = re.compile(r"get/s (?P<get>\d+) set/s (?P<set>\d+) other/s \d+ hit (?P<hit>-|[\d.]+%) busy \d+% "
                        r"\| items (?P<items>\d+) memory [\d.]+ of \d+ MB missed \d+" + USER_PORT)

@@ -325,7 +325,7 @@ TOO_LARGE = b"SERVER_ERROR object too large for cache\r\n"
 
 
 def a_value_of_1_mib_survives_a_round_trip():
-    # What an item of 1 MiB leaves to the value, beside its header and key: see the surface.
+    # An item of 1 MiB has this room for its value, beside its header and key: see the surface.
     for size in (1_000_000, 1024 * 1024 - 1024, 1_048_510):
         value = _large_value(size)
         with Tcp() as c:

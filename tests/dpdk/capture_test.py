@@ -136,7 +136,7 @@ class Wireshark(unittest.TestCase):
         self.assertGreater(len(frames), 480)
         self.assertEqual({tuple(frame[3:5]) for frame in frames}, {("0x00000001", "10.99.0.2"), ("0x00000002", SERVER_IP)})
         self.assertTrue(all(frame[1] == frame[2] and frame[5:9] == ["0", "1", "1", "memif"] for frame in frames))
-        # Those at the edges apart, an answer to each request (by its number), and none without one.
+        # Apart from requests at the edges, each request has an answer (by its number), and no answer lacks its request.
         asked = [frame[9][:4] for frame in frames if frame[4] != SERVER_IP]
         answered = [frame[9][:4] for frame in frames if frame[4] == SERVER_IP]
         self.assertTrue(set(asked[:-60]) <= set(answered))

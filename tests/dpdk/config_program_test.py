@@ -27,7 +27,7 @@ MEANT_FOR = {
     "vdev-demo.yaml": None,
 }
 
-# What the machine lacks yet.
+# Refusals for things that the machine does not have yet.
 STILL = {
     "cloud-vm.yaml": ":8: port.nic: 0000:00:03.0 is bound to virtio-pci, not to a user-space driver: "
                      "tools/nic bind 0000:00:03.0",
@@ -35,7 +35,7 @@ STILL = {
                          "the NICs",
 }
 
-# What systemd's unit is told not to try again.
+# The exit status after which systemd's unit does not restart.
 WRONG_FILE = 78
 NOT_READY = 1  # of --check: the file is right, and a start would fail
 

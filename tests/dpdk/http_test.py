@@ -192,7 +192,7 @@ class Names(unittest.TestCase):
         if LOAD is None:
             gone = [row for row in gone if row.split()[1] not in OF_ITEMS]
         self.assertEqual(gone, [])
-        # What is of no part is there whatever the machine and the port.
+        # Rows that belong to no part are shown on every machine and port.
         common = set.intersection(*filter(None, found.values()))
         self.assertGreater(len(common), 450)
 

@@ -25,7 +25,7 @@ COMMON = ["--no-huge", "--yield"]
 # Two cores, on one CPU, so that it runs anywhere.
 CPU = min(os.sched_getaffinity(0))
 TWO = ["--lcores", f"0@{CPU},1@{CPU}"]
-# What the generator says to meet the appliance on this port.
+# The generator's port that connects to the appliance's port.
 OTHER_SIDE = {"vhost": "virtio_user", "memif": "memif"}
 
 REFUSED = [

@@ -72,7 +72,7 @@ class CoreFileTest(unittest.TestCase):
             for words in ((), ("--memory-file", f"{folder}/items")):
                 process = started(*words)
                 try:
-                    # What is below a page at either end of the store stays in.
+                    # Parts of a page at either end of the store stay in the core file.
                     self.assertGreater(left_out_mb(process.pid), MEMORY_MB - 1, words)
                 finally:
                     process.terminate()

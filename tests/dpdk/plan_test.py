@@ -61,7 +61,7 @@ GOLDEN = [
                                                      "-t", "6"], 2),
 ]
 
-# What is asked of the paper's machine, exit status, what the one line on stderr must say.
+# Options for the paper's machine, the exit status, and the one line on stderr.
 MISTAKES = [
     (["--plan", "--port", "0000:04:00.0", "-t", "33"], 1, "-t: 33 cores requested, 32 CPUs available"),
     (["--plan", "--port", "0000:04:00.0", "--lcores", "0@40"], 1, "--lcores: there is no CPU 40"),
@@ -272,7 +272,7 @@ def check_tls(clockoo):
             plain = run(clockoo, machine, ["--plan", *ask, "-c", "3000"])[1]
             for conns, verify, handshakes in ((3000, 0, 1024), (3000, 2, 1024), (100, 0, 100)):
                 got, out, err = run(clockoo, machine, ["--plan", *ask, *tls, "-c", str(conns), "-o", f"ssl_verify_mode={verify},ssl_ca_cert={pem.name}.crt"])
-                # What OpenSSL takes depends on its release; tests/sim/test_tls_memory.c measures it.
+                # OpenSSL's memory depends on its release; tests/sim/test_tls_memory.c measures it.
                 words = re.search(r"heap at most: (\d+) KB a connection amid a record, (\d+) KB amid a handshake, of which there are (\d+) at a time", out)
                 record, each, at_once = map(int, words.groups()) if words else (0, 0, 0)
                 most = -(-(handshakes * each + conns * record) // 1024)

@@ -4,14 +4,13 @@
  * our own; a correction each second, and a reading each millisecond that is compared with the one
  * before. One reading of the machine's own clocks.
  */
+#include "base/time_units.h"
 #include "dpdk/tsc_clock.h"
 #include "support/test.h"
 
 #include <pthread.h>
 #include <time.h>
 
-#define NS_PER_S  1000000000ull
-#define NS_PER_MS 1000000ull
 #define TSC_BEGIN (1ull << 62) /* large; the value does not matter */
 #define NS_BEGIN  (77 * NS_PER_S)
 
@@ -170,15 +169,6 @@ another_rate_is_believed_when_it_is_measured_twice(void **state)
 
 #define NEAR_NS (10 * NS_PER_MS)
 
-static uint64_t
-monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 /* CLOCK_MONOTONIC_RAW drifts from CLOCK_MONOTONIC by seconds a day, and dates of expiry would
  * drift with it. On a machine whose two clocks agree so far, the test finds nothing. */
 static void
@@ -189,9 +179,9 @@ it_is_the_clock_that_ntp_disciplines(void **state)
 
 	tsc_clock_begin(&clock);
 	tsc_clock_finish(&clock);
-	before = monotonic_ns();
+	before = clock_ns(CLOCK_MONOTONIC);
 	ns = tsc_clock_ns(&clock);
-	after = monotonic_ns();
+	after = clock_ns(CLOCK_MONOTONIC);
 	check(ns >= before - NEAR_NS);
 	check(ns <= after + NEAR_NS);
 }

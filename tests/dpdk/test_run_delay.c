@@ -1,7 +1,7 @@
 /*
- * How long a thread waited for its CPU. Goal: a wait is reported once, and a check is due after a
- * long turn and at intervals. Method: another thread spins on the same CPU until this one has
- * waited; due times by a fake clock.
+ * The time that a thread waited for its CPU. Goal: a wait is reported once, and a check is due
+ * after a long turn and at intervals. Method: another thread spins on the same CPU until this
+ * one has waited; due times by a fake clock.
  */
 #include "support/test.h"
 #include "dpdk/run_delay.h"

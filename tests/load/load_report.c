@@ -3,8 +3,7 @@
  */
 #include "load_report.h"
 
-#define NS_PER_S  1e9
-#define NS_PER_US 1e3
+#include "base/time_units.h"
 
 void
 load_result_clear(struct load_result *into)

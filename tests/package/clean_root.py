@@ -14,7 +14,7 @@ import apt_source
 from apt_source import Missing
 
 MAKE_S, RUN_S = 900, 300
-# What every Debian that boots has, and debootstrap's smallest one lacks.
+# Packages that every Debian that boots has, and debootstrap's smallest one lacks.
 MACHINE = ["udev"]
 # No service starts because a package was installed here.
 POLICY = "#!/bin/sh\nexit 101\n"

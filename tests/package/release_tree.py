@@ -15,7 +15,7 @@ import clean_root
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = "clockoo"  # the folder of the copy, below /
 MAKE_S = 900
-# What a container of Debian has beside the smallest one, to ask its archive at all.
+# Packages beside the smallest Debian that its archive needs to be reached.
 BESIDE = "ca-certificates"
 # The folder is a mount point, as / of a machine is: tools make what lies below it private.
 ENTER = "mount --rbind \"$0\" \"$0\"\n" + clean_root.ENTER

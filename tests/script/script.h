@@ -36,7 +36,7 @@ enum script_verb {
 	DO_PAUSE,    /* our process is paused: frames of the peer wait in the port's ring */
 	DO_RESUME,   /* it resumes, until the ring is empty */
 	DO_OPENED,   /* opened() was called this often in all */
-	DO_GONE,     /* gone() was called this often in all */
+	DO_GONE,     /* the total number of calls of gone() */
 	DO_FAILED,   /* failed() was called this often in all */
 	DO_EOF,      /* conn_eof() */
 	DO_READABLE, /* conn_peek() shows this many bytes */

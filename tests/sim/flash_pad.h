@@ -1,9 +1,9 @@
 /*
- * flash_pad.h - logs of shards go on without entries, so that what was evicted is read from flash,
- * and leave room for what is evicted next.
+ * flash_pad.h - advances the logs of flash shards without entries, so that evicted items are read
+ * from flash, and later evictions find room.
  *
  * Thread: one.
- * Bounds: a record a shard and call, where a buffer is free.
+ * Bounds: one record for each shard and call, where a buffer is free.
  */
 #ifndef CLOCKOO_FLASH_PAD_H
 #define CLOCKOO_FLASH_PAD_H

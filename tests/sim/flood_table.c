@@ -1,11 +1,12 @@
 /*
- * Floods of SYNs against one core, as a table: what its new and its old clients keep. Virtual time:
- * the same figures on every machine.
+ * A table of SYN floods against one core: the service that new and old clients still get. In
+ * virtual time, so the figures are the same on every machine.
  *
- *	flood_table [--quick]
+ * flood_table [--quick]
  *
  * Ends with one line of JSON: new_served_4s, the share of new clients answered within 4 s, by SYNs
- *a second, and the 99th percentile of the old ones' answers by what it is without a flood.
+ * per second; and old_p99_vs_quiet, the 99th percentile of the old clients' answers relative to
+ * that without a flood.
  */
 #include "sim_flood.h"
 

@@ -1,31 +1,32 @@
 /*
- * Throughput against loss, as a table: our stack talks to itself over a cable of 1 Gbit/s that
- * loses frames each way, with a queue of 20 ms before it. Virtual time: the same figures on
- * every machine.
+ * A table of throughput against loss: our stack talks to itself over a cable of 1 Gbit/s that loses
+ * frames in each direction, behind a queue of 20 ms. In virtual time, so the figures are the same
+ * on every machine.
  *
- *	loss_table [--quick] [--json FILE] [--seeds N]
+ * loss_table [--quick] [--json FILE] [--seeds N]
  *
  * bulk:  one connection, the server sends 10 MB; MB (10^6 bytes) a second from the client's SYN
  *        to the last byte.
  * reply: one connection, 2,000 requests of 50 bytes, each after the reply to the last, replies of
  *        1,000 bytes; replies a second, and the slowest of a hundred (ms).
  *
- * A cell is the mean over the seeds; a run that does not end in LIMIT_NS, or that TCP
- * gives up, counts with what it moved by then.
+ * A cell is the mean over the seeds. A run that does not end in LIMIT_NS, or that TCP gives up,
+ * counts with what it moved by then.
  *
  * Exit: 1 if a byte was wrong, or a connection was reset for anything but RETRIES_MAX timeouts.
  */
 #include "sim_pair.h"
 
 #include "base/check.h"
+#include "base/time_units.h"
+#include "support/sorted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_A_SECOND   1000000000ull
-#define LIMIT_NS      (1000 * NS_A_SECOND)
+#define LIMIT_NS      (1000 * NS_PER_S)
 #define LINK_RATE     125000000ull /* bytes a second */
 #define LINK_QUEUE_NS 20000000ull
 #define REQUEST_BYTES 50u
@@ -41,17 +42,17 @@ struct size {
 	uint32_t bulk_bytes, requests, seeds;
 };
 
-/* One connection and what is to come over it. */
+/* The state of one connection and its planned transfer. */
 struct talk {
 	struct sim_pair *pair;
 	struct conn *conn[2];
 	uint64_t ask_bytes, answer_bytes; /* of one request and one reply */
-	uint32_t requests;                /* 0: the server sends answer_bytes unasked */
+	uint32_t requests;                /* 0: the server sends answer_bytes without a request */
 	uint64_t sent[2], got[2];
 	uint64_t asked_ns, began_ns;
-	uint32_t waits; /* replies that came, and how long each took */
+	uint32_t waits; /* replies received, and the time of each */
 	uint64_t wait_ns[REQUESTS_MAX];
-	uint64_t holes; /* black holes seen, where there are none */
+	uint64_t holes; /* black holes detected, although there are none */
 	bool opened[2], wrong, given_up;
 };
 
@@ -110,7 +111,7 @@ read_all(struct talk *t, uint32_t side)
 	}
 }
 
-/* Bytes that may stand in the stream of this side by now. */
+/* Returns how many bytes this side may have sent by now. */
 static uint64_t
 due(const struct talk *t, uint32_t side)
 {
@@ -148,7 +149,7 @@ serve(void *arg)
 	struct talk *t = e->talk;
 
 	while (stack_pop_ready(t->pair->side[e->side]->stack) != NULL)
-		continue; /* there is one connection, and it is looked at */
+		continue; /* the only connection is checked below */
 	if (t->conn[e->side] == NULL)
 		return;
 	read_all(t, e->side);
@@ -194,7 +195,7 @@ pair_of(uint32_t permille, uint64_t rtt_us, uint64_t seed)
 	return sim_pair_create(cfg, &faults, seed);
 }
 
-/* A connection is gone: one side must have sent without an answer for as long as it may. */
+/* Checks a connection that has ended: one side must have timed out. */
 static void
 judge_end(struct talk *t)
 {
@@ -207,7 +208,7 @@ judge_end(struct talk *t)
 	t->wrong |= timeouts == 0;
 }
 
-/* Returns ns from the SYN to the end. */
+/* Returns the time from the SYN to the end, in ns. */
 static uint64_t
 talk_run(struct talk *t, uint32_t permille, uint64_t rtt_us, uint64_t seed)
 {
@@ -234,14 +235,6 @@ talk_run(struct talk *t, uint32_t permille, uint64_t rtt_us, uint64_t seed)
 	return took;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static bool
 fill_cell(struct cell *cell, const struct size *size, uint32_t permille, uint64_t rtt_us)
 {
@@ -266,7 +259,7 @@ fill_cell(struct cell *cell, const struct size *size, uint32_t permille, uint64_
 		cell->given_up += t.given_up;
 		cell->holes += t.holes;
 		cell->replies_s += t.waits / took / size->seeds;
-		qsort(t.wait_ns, t.waits, sizeof *t.wait_ns, by_value);
+		sort_u64(t.wait_ns, t.waits);
 		cell->slow_ms += t.waits == 0 ? 0
 					      : (double)t.wait_ns[t.waits - 1 - t.waits / 100] /
 							1e6 / size->seeds;

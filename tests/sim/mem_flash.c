@@ -1,5 +1,5 @@
 /*
- * mem_flash.c - pages twice: as they are, and as they are for certain.
+ * mem_flash.c - a device in memory that holds each page twice: as it is, and as it is synced.
  */
 #include "mem_flash.h"
 
@@ -27,7 +27,7 @@ drawn_below(struct mem_flash *m, uint64_t n)
 
 /* ---- media ---- */
 
-/* Some sectors of it, all, or none. */
+/* Copies some sectors of the written page, all, or none. */
 static void
 tear(struct mem_flash *m, uint8_t *page, const uint8_t *written)
 {
@@ -48,7 +48,8 @@ keep(struct mem_flash *m, uint64_t page)
 	m->changed[page] = 0;
 }
 
-/* What a sync under way covers is kept before it is written over: at most as early as it may be. */
+/* Syncs the page before it is overwritten if a pending sync covers it: no earlier moment is
+ * needed. */
 static void
 keep_if_covered(struct mem_flash *m, uint64_t page)
 {
@@ -152,7 +153,7 @@ do_write(struct mem_flash *m, const struct mem_flash_transfer *t)
 		write_page(m, (t->io.offset + at) / FLASH_PAGE, t->io.data + at, t->error != 0);
 }
 
-/* The transfer does what it does, and leaves. */
+/* Carries out the transfer and removes it. */
 static int32_t
 end(struct mem_flash *m, uint32_t i)
 {
@@ -170,7 +171,7 @@ end(struct mem_flash *m, uint32_t i)
 	return t.error;
 }
 
-/* Of those whose time has come, the one that ended first; under_way: none. */
+/* Returns the transfer that ended first, among those whose time has come; under_way: none. */
 static uint32_t
 first_ended(const struct mem_flash *m)
 {
@@ -196,7 +197,7 @@ mem_poll(struct flash_device *device, struct flash_result *results, uint32_t cou
 	return n;
 }
 
-/* ---- the test's side ---- */
+/* ---- interface ---- */
 
 static const struct flash_device_ops mem_ops = {.submit = mem_submit, .poll = mem_poll};
 
@@ -255,7 +256,8 @@ mem_flash_release(struct mem_flash *m)
 void
 mem_flash_cut(struct mem_flash *m)
 {
-	/* A write under way may have done anything to its pages, in any order of the writes. */
+	/* A pending write may have changed its pages in any way, and in any order with other
+	 * writes. */
 	while (m->under_way != 0) {
 		const uint32_t i = (uint32_t)drawn_below(m, m->under_way);
 

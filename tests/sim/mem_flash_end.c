@@ -1,5 +1,5 @@
 /*
- * mem_flash_end.c - a tag says whose transfer it is; whoever polls keeps the others' results.
+ * mem_flash_end.c - a tag names the end that owns a transfer; a poll queues the results of others.
  */
 #include "mem_flash_end.h"
 

@@ -1,8 +1,8 @@
 /*
- * mem_flash_end.h - one device in memory (mem_flash.h) that several submit to, each of whom hears
- * of its own transfers alone.
+ * mem_flash_end.h - several users of one device in memory (mem_flash.h); each of them polls only
+ * its own transfers.
  *
- * Owner:  the caller: the media, and the array of ends, whose places are their numbers.
+ * Owner:  the caller owns the media and the array of ends. An end's index is its number.
  * Thread: one.
  * Bounds: tags below 2^48.
  */

@@ -41,8 +41,8 @@ mem_rx(struct port *port, struct burst *b, uint32_t count)
 	}
 }
 
-/* What the hardware would fill in: the IPv4 header's sum, and the segment's over the pseudo
- * header's, which stands in the field already. */
+/* Fills the checksums that hardware would: that of the IPv4 header, and that of the segment, whose
+ * field already holds the pseudo header's sum. */
 static void
 fill_cksums(uint8_t *data, uint32_t ol_flags)
 {
@@ -60,7 +60,7 @@ fill_cksums(uint8_t *data, uint32_t ol_flags)
 	}
 }
 
-/* A tag does not count in the MTU (IEEE 802.3 clause 3.2.7). */
+/* Returns the length of a VLAN tag, which does not count in the MTU (IEEE 802.3 clause 3.2.7). */
 static uint32_t
 tag_bytes(const uint8_t *frame)
 {

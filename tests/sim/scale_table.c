@@ -1,7 +1,7 @@
 /*
- * What a connection costs, for the README: bytes of memory, and instructions of a request.
+ * The cost of a connection, for the README: bytes of memory, and instructions of a request.
  *
- *   scale_table CONNS         opens them, has 4096 chosen at random ask once, says what it used
+ *   scale_table CONNS         opens that many, sends one request on 4096 random ones
  *
  * The instructions are counted from outside:
  *
@@ -28,7 +28,7 @@ counted_turn(struct crowd *w)
 	crowd_turn(w);
 }
 
-/* What one connection more takes, of tables that grow with it. */
+/* Prints the memory that tables need for each further connection. */
 static void
 say_bytes(void)
 {

@@ -1,9 +1,10 @@
 /*
- * Clients of a core that serves: which connection is whose.
+ * sim_client.c - maps connections to the clients of a serving core.
  */
 #include "sim_client.h"
 
 #include "base/check.h"
+#include "support/sorted.h"
 
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ on_gone(void *arg, struct conn *c)
 		cs->user.gone(cs->user.arg, cl);
 }
 
-/* The core has refused it. */
+/* The core has refused the connection. */
 static void
 on_failed(void *arg, struct conn *c, enum conn_failure why)
 {
@@ -81,18 +82,10 @@ sim_waits_add(struct sim_waits *w, uint64_t ns)
 	w->ns[w->count++] = ns;
 }
 
-static int
-by_length(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 uint64_t
 sim_waits_percentile(struct sim_waits *w, uint32_t percent)
 {
 	ensure(w->count > 0 && percent <= 100);
-	qsort(w->ns, w->count, sizeof *w->ns, by_length);
+	sort_u64(w->ns, w->count);
 	return w->ns[w->count - 1 - (uint64_t)w->count * (100 - percent) / 100];
 }

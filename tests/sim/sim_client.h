@@ -1,11 +1,11 @@
 /*
- * sim_client.h - the clients of a core that serves (sim_service.h), each with one connection at a
- * time, and how long they waited for answers.
+ * sim_client.h - the clients of a serving core (sim_service.h), each with one connection at a time,
+ * and the times for which they waited.
  *
- * Shape:  a test's own struct of a client has a struct sim_client as member, and gets from that to
- *         itself with container_of.
+ * Shape:  a test's own client struct has a struct sim_client as member, and finds itself from that
+ *         with container_of.
  * Units:  ns on the virtual clock.
- * Owner:  the caller's structs; a client stays where it is until the service is destroyed.
+ * Owner:  the caller's structs; a client does not move until the service is destroyed.
  * Thread: one.
  * Bounds: SIM_CLIENTS_MAX clients, SIM_CLIENT_SLOTS connections, SIM_WAITS_MAX waits; more stop the
  *         process.
@@ -21,18 +21,17 @@
 #define SIM_WAITS_MAX    200000u
 
 struct sim_client {
-	struct conn *conn; /* NULL: it has none */
+	struct conn *conn; /* NULL: not connected */
 	bool open;         /* the handshake is complete */
 	bool gone;         /* the core has ended the connection */
 };
 
 struct sim_clients_user {
 	void *arg;
-	/* Each turn of the clients, for each that is open, in the order of their first connections.
-	 */
+	/* Called in each turn for each open client, in the order of their first connections. */
 	void (*turn)(void *arg, struct sim_client *cl);
-	void (*opened)(void *arg, struct sim_client *cl); /* these may be NULL */
-	void (*gone)(void *arg, struct sim_client *cl);
+	void (*opened)(void *arg, struct sim_client *cl); /* may be NULL */
+	void (*gone)(void *arg, struct sim_client *cl);   /* may be NULL */
 };
 
 struct sim_clients {
@@ -42,11 +41,11 @@ struct sim_clients {
 	uint32_t count;
 };
 
-/* Creates the service, too. */
+/* Creates the clients and the service. */
 void sim_clients_create(struct sim_clients *cs, struct sim_service *s,
 			const struct sim_service_options *options,
 			const struct sim_clients_user *user);
-/* Opens a connection for a client: its first, or the next after one that has gone. */
+/* Opens the client's first connection, or the next one after the core has ended it. */
 void sim_client_connect(struct sim_clients *cs, struct sim_client *cl);
 
 struct sim_waits {
@@ -55,7 +54,7 @@ struct sim_waits {
 };
 
 void sim_waits_add(struct sim_waits *w, uint64_t ns);
-/* The one that so many of a hundred do not exceed. Sorts them. */
+/* Returns the wait that `percent` of a hundred do not exceed. Sorts the waits. */
 uint64_t sim_waits_percentile(struct sim_waits *w, uint32_t percent);
 
 #endif

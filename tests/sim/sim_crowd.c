@@ -9,7 +9,7 @@
 
 #define ASKS        "mn\r\n"
 #define ANSWER      "MN\r\n"
-#define CLIENT_MAC0 0x20u /* last byte of the first client's */
+#define CLIENT_MAC0 0x20u /* last byte of the first client's MAC */
 
 static void
 on_opened(void *arg, struct conn *c)
@@ -93,7 +93,8 @@ crowd_create(uint32_t conns)
 	w->conns = conns;
 	w->turn = crowd_turn;
 	o.stack.tcp.conns_max = conns;
-	o.stack.tcp.chunks = 16384; /* a reply has one until it is acknowledged, 40 ms later */
+	/* A reply holds a chunk until it is acknowledged, 40 ms later. */
+	o.stack.tcp.chunks = 16384;
 	o.stack.net.rx_frames_max = 4096;
 	o.stack.tcp.keepalive_idle_ns = 0;
 	o.frames = 8192;
@@ -114,7 +115,7 @@ crowd_destroy(struct crowd *w)
 	free(w);
 }
 
-/* All that one port sent arrives at once; what finds no room waits where it is. */
+/* Delivers all frames that one port sent; a frame that finds no room stays with its sender. */
 static void
 deliver_frames(struct crowd *w, struct mem_port *from)
 {

@@ -1,5 +1,5 @@
 /*
- * Model servers: memcached's retrievals, version and mn, as a front asks them.
+ * sim_fleet.c - model servers: memcached's retrievals, version and mn, as a front uses them.
  */
 #include "sim_fleet.h"
 
@@ -22,7 +22,7 @@ sim_fleet_destroy(struct sim_fleet *fleet)
 		free(fleet->conn[i].out);
 }
 
-/* ---- what a key has ---- */
+/* ---- values ---- */
 
 static uint32_t
 number_of(struct view key)
@@ -103,7 +103,7 @@ say_text(struct fleet_conn *fc, const char *text)
 
 /* ---- requests ---- */
 
-/* The next word of *line; len 0: none. */
+/* Returns the next word of *line, with len 0 at its end. */
 static struct view
 word(struct view *line)
 {
@@ -204,7 +204,7 @@ meta_get(struct fleet_conn *fc, struct view line)
 	say_text(fc, "\r\n");
 }
 
-/* A request of keys, as the server is told to answer. False: the connection is gone. */
+/* Answers a request with keys in the server's mode. False: the connection is closed. */
 static bool
 answer(struct sim_fleet *fleet, struct fleet_conn *fc, struct view verb, struct view line)
 {
@@ -296,7 +296,7 @@ read_all(struct sim_fleet *fleet, struct fleet_conn *fc)
 	}
 }
 
-/* False: the connection is gone. */
+/* Executes all complete requests. False: the connection is closed. */
 static bool
 execute_all(struct sim_fleet *fleet, struct fleet_conn *fc)
 {

@@ -1,14 +1,14 @@
 /*
- * sim_fleet.h - two memcached servers of a few lines on one stack: what it accepts over IPv4 is the
- * first's, over IPv6 the second's. They fail as they are told.
+ * sim_fleet.h - two minimal memcached servers on one stack: connections over IPv4 belong to the
+ * first, connections over IPv6 to the second. They fail as the test chooses.
  *
- * Shape:  what a key has is told by the key: its first letter, and a number behind it.
+ * Shape:  a key determines its value: by its first letter, and a number after that.
  *
  *           s  a value, or a miss for every fifth number; over 1 KiB for some
  *           b  a value of 100 KiB and more
  *
- *         The value begins with the server's number, so a key that another server is asked for is
- *         seen.
+ *         The value begins with the server's number, so a key asked of the wrong server is
+ *         detected.
  *
  * Owner:  the caller's struct; its stack calls sim_fleet_opened, sim_fleet_gone and
  *         sim_fleet_turn.
@@ -24,26 +24,27 @@
 #define FLEET_SERVERS 2u
 #define FLEET_CONNS   64u
 #define FLEET_BYTES   65536u
-#define FLEET_OUT     (128u << 20) /* untouched, it takes no memory */
+#define FLEET_OUT     (128u << 20) /* untouched memory costs nothing */
 
 enum fleet_mode {
 	FLEET_OK,
-	FLEET_SILENT, /* reads and answers nothing but probes */
+	FLEET_SILENT, /* reads requests, and answers only probes */
 	FLEET_DEAF,   /* reads nothing */
-	FLEET_RESETS, /* when a key is asked */
+	FLEET_RESETS, /* resets the connection of a request */
 	FLEET_CLOSES,
-	FLEET_REFUSES, /* every connection, and resets those that are there */
-	FLEET_REPEATS, /* each answer */
-	FLEET_SAYS,    /* `says` to every request of a key */
+	FLEET_REFUSES, /* refuses every connection, and resets open ones */
+	FLEET_REPEATS, /* sends each answer twice */
+	FLEET_SAYS,    /* sends `says` in answer to every request with a key */
 };
 
 struct fleet_server {
 	enum fleet_mode mode;
 	bool meta;
 	const char *says;
-	bool lists_former; /* a connection that is not there, of the front's address */
-	uint32_t piece;    /* bytes sent a turn; 0: any number */
-	uint32_t rests;    /* turns between two pieces */
+	/* Lists a connection that does not exist, from the front's address. */
+	bool lists_former;
+	uint32_t piece; /* bytes sent a turn; 0: unlimited */
+	uint32_t rests; /* turns between two pieces */
 	uint64_t asked, requests, opened;
 };
 
@@ -68,7 +69,7 @@ void sim_fleet_opened(struct sim_fleet *fleet, struct conn *c);
 void sim_fleet_gone(struct sim_fleet *fleet, const struct conn *c);
 void sim_fleet_turn(struct sim_fleet *fleet);
 
-/* The value of a key on a server; returns its length, or -1 for none. */
+/* Writes the server's value of a key; returns its length, or -1 for a miss. */
 int sim_fleet_value(uint32_t server, struct view key, char *value);
 #define FLEET_VALUE_MAX (200u << 10)
 uint64_t sim_fleet_cas(struct view key);

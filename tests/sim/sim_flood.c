@@ -6,25 +6,26 @@
 
 #include "base/check.h"
 #include "stack/stack.h"
+#include "support/sorted.h"
 #include "tcp/syn_history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* As in test_fairness.c. */
+/* The costs are those of test_fairness.c. */
 #define TURN_NS    500u
 #define FRAME_NS   90u
 #define REQUEST_NS 190u
 
 #define MS         1000000ull
-#define WAY_NS     25000u     /* between a client and the core */
-#define WARM_NS    (10 * MS)  /* with the old clients alone */
-#define FULL_NS    (100 * MS) /* with the flood, before new clients come */
-#define REPEAT_NS  (200 * MS) /* of a request */
+#define WAY_NS     25000u     /* one-way delay between a client and the core */
+#define WARM_NS    (10 * MS)  /* duration before the flood */
+#define FULL_NS    (100 * MS) /* duration of the flood before new clients connect */
+#define REPEAT_NS  (200 * MS) /* a request is repeated after this time */
 #define FRAMES     8192u
-#define WAYS_MAX   (1u << 16) /* segments on their way, each direction: a power of two */
+#define WAYS_MAX   (1u << 16) /* segments in flight in each direction; a power of two */
 #define FLOOD_NET  0x0b000000u
-#define DST_IP_AT  30u /* in the frame */
+#define DST_IP_AT  30u /* offset in the frame */
 #define PORT_FIRST 2000u
 #define ASK        "get none\r\n"
 #define ASK_BYTES  (sizeof ASK - 1)
@@ -40,12 +41,12 @@ enum client_state {
 struct client {
 	enum client_state state;
 	bool old;
-	uint32_t seq, ack; /* what it sends next, what it expects */
+	uint32_t seq, ack; /* the sequence numbers to send next and to expect next */
 	uint32_t repeats;
 	uint64_t since_ns, again_ns;
 };
 
-/* A segment on its way to a client or to the core. */
+/* A segment in flight to a client or to the core. */
 struct on_way {
 	uint64_t at_ns;
 	uint32_t client;
@@ -64,7 +65,7 @@ struct flood_run {
 	struct sim_rng rng;
 	struct way to_core, to_client;
 	struct client clients[FLOOD_CLIENTS_MAX];
-	uint64_t begin_ns, fed; /* the flood's begin; UINT64_MAX: not yet */
+	uint64_t begin_ns, fed; /* UINT64_MAX: the flood has not begun */
 	uint32_t news_done;
 	uint64_t *old_ns, *new_ns;
 	struct sim_flood_result result;
@@ -147,7 +148,7 @@ answered(struct flood_run *f, uint32_t i)
 }
 
 static void
-client_hears(struct flood_run *f, uint32_t i, const struct tcp_seg *seg)
+client_receives(struct flood_run *f, uint32_t i, const struct tcp_seg *seg)
 {
 	struct client *c = &f->clients[i];
 
@@ -163,7 +164,7 @@ client_hears(struct flood_run *f, uint32_t i, const struct tcp_seg *seg)
 	}
 }
 
-/* Clients come, and repeat what was not answered in time. */
+/* Connects clients, repeats requests that were not answered in time, and delivers answers. */
 static void
 clients_turn(struct flood_run *f)
 {
@@ -183,7 +184,7 @@ clients_turn(struct flood_run *f)
 		if (w->at_ns > now(f))
 			break;
 		f->to_client.head++;
-		client_hears(f, w->client, &w->seg);
+		client_receives(f, w->client, &w->seg);
 	}
 }
 
@@ -235,7 +236,7 @@ hand_to_core(struct flood_run *f)
 	}
 }
 
-/* What the core sent to clients is on its way to them; the flood's sources do not exist. */
+/* Puts segments from the core to clients in flight, and drops those to the flood's sources. */
 static void
 take_from_core(struct flood_run *f)
 {
@@ -310,18 +311,10 @@ build(struct flood_run *f)
 	}
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t
 percentile(uint64_t *values, uint32_t count, uint32_t percent)
 {
-	qsort(values, count, sizeof *values, by_size);
+	sort_u64(values, count);
 	return count == 0 ? 0 : values[(uint64_t)count * percent / 100];
 }
 

@@ -1,13 +1,12 @@
 /*
- * sim_flood.h - one whole core, its clients, and SYNs of sources that do not exist.
+ * sim_flood.h - a whole core with clients, under a flood of SYNs from sources that do not exist.
  *
- * Shape:  old clients are connected before the flood begins and ask again as soon as they are
- *         answered; new ones come one after the other during it, and each leaves with its first
- *         answer. A client repeats its SYN as kernels do, after 1 and 3 s.
- * Units:  ns on a virtual clock, which moves by what a turn did: so much for the turn, for each
- *         frame and for each request.
+ * Shape:  old clients connect before the flood and send a request whenever they are answered. New
+ *         clients connect one after the other during the flood, and each leaves with its first
+ *         answer. A client repeats its SYN after 1 and 3 s, as kernels do.
+ * Units:  ns on a virtual clock, which advances by the cost of each turn, frame and request.
  * Thread: one.
- * Bounds: FLOOD_CLIENTS_MAX clients, FLOOD_SAMPLES_MAX answers to the old ones.
+ * Bounds: FLOOD_CLIENTS_MAX clients, FLOOD_SAMPLES_MAX answers to the old clients.
  */
 #ifndef CLOCKOO_SIM_FLOOD_H
 #define CLOCKOO_SIM_FLOOD_H
@@ -16,15 +15,15 @@
 
 #define FLOOD_CLIENTS_MAX 512u
 #define FLOOD_SAMPLES_MAX (1u << 20)
-#define FLOOD_SERVED_NS   4000000000ull /* who waits longer has gone elsewhere */
-#define FLOOD_SENT_NS     90u           /* a frame out of a NIC's ring, as test_fairness.c has it */
+#define FLOOD_SERVED_NS   4000000000ull /* a client that waits longer has given up */
+#define FLOOD_SENT_NS     90u           /* the cost of sending a frame, as in test_fairness.c */
 
 struct sim_flood_plan {
 	uint32_t syns_s; /* 0: no flood */
 	uint32_t olds, news;
-	uint64_t news_ns;  /* in which the new ones come */
-	uint64_t least_ns; /* it lasts that long, though all are served */
-	uint64_t sent_ns;  /* price of a frame sent */
+	uint64_t news_ns;  /* the time over which the new clients connect */
+	uint64_t least_ns; /* the run lasts at least this long */
+	uint64_t sent_ns;  /* cost of a sent frame */
 	uint64_t seed;
 };
 
@@ -32,9 +31,9 @@ struct sim_flood_result {
 	uint64_t syns, lost;  /* lost: the port's ring was full */
 	uint32_t news_served; /* within FLOOD_SERVED_NS */
 	uint64_t new_median_ns, old_median_ns, old_p99_ns;
-	uint32_t old_answers;       /* while the flood came */
-	uint64_t ns;                /* that it lasted */
-	uint64_t cookies, deferred; /* what the core counted */
+	uint32_t old_answers;       /* during the flood */
+	uint64_t ns;                /* duration of the run */
+	uint64_t cookies, deferred; /* counters of the core */
 };
 
 struct sim_flood_result sim_flood_run(const struct sim_flood_plan *plan);

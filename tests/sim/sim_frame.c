@@ -9,7 +9,7 @@
 
 #define ICMP_UNREACHABLE     3u
 #define ICMP_NEEDS_FRAGMENTS 4u
-#define ICMP_QUOTE_BYTES     8u /* of the packet behind its IP header (RFC 792) */
+#define ICMP_QUOTE_BYTES     8u /* bytes quoted of the packet behind its IP header (RFC 792) */
 
 struct ip_addr
 sim_ip6(uint32_t ip)
@@ -132,7 +132,7 @@ too_big_v6(uint8_t *frame, const uint8_t *packet, uint32_t len, uint16_t mtu)
 
 	if (len < quoted)
 		return 0;
-	memcpy(ip, packet, IPV6_HEADER_BYTES); /* the router speaks for the addressee */
+	memcpy(ip, packet, IPV6_HEADER_BYTES); /* the router sends in the name of the addressee */
 	ip->payload_len = be16_of((uint16_t)icmp_len);
 	ip->next = IPV6_ICMP;
 	ip->src = ((const struct ipv6_header *)(const void *)packet)->dst;
@@ -170,7 +170,7 @@ enum frame_kind {
 	FRAME_BROKEN,
 };
 
-/* Where TCP begins and how long it is. */
+/* Parses the IP header, and sets the position and length of the TCP segment. */
 static enum frame_kind
 read_ipv4(struct sim_segment *seg, const uint8_t **at, uint32_t *len)
 {
@@ -219,7 +219,8 @@ read_frame(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
 		kind = read_ipv6(seg, &at, &len);
 	if (kind != FRAME_SEGMENT)
 		return kind;
-	/* All ones is no complement of a sum, though receivers take it for zero (RFC 1624). */
+	/* A checksum of all ones is never computed, though receivers treat it like zero (RFC
+	 * 1624). */
 	if (len < TCP_HEADER_BYTES || load_u16(at + TCP_CKSUM_OFFSET) == 0xffff)
 		return FRAME_BROKEN;
 	if (!inet_sum_good(segment_sum(seg, at, len)) ||

@@ -1,5 +1,5 @@
 /*
- * sim_front.c - a fleet's state is made and published, as the control thread does it; stations.
+ * sim_front.c - creates and publishes a fleet's state, as the control thread does; stations.
  */
 #include "sim_front.h"
 

@@ -7,10 +7,11 @@
 
 #include <stdlib.h>
 
-#define FRAMES     4096u
-#define CONNS_MAX  64u
-#define DEPTH_MAX  64u
-#define TIMEOUT_NS 20000000000ull /* over TCP: the stack's own patience, and more */
+#define FRAMES    4096u
+#define CONNS_MAX 64u
+#define DEPTH_MAX 64u
+/* Over TCP the generator waits longer than the stack itself does. */
+#define TIMEOUT_NS 20000000000ull
 #define UDP_WAIT   20000000ull
 
 static const uint8_t load_mac[6] = {2, 0, 0, 0, 0, 2};

@@ -1,10 +1,11 @@
 /*
- * sim_load.h - the load generator and the appliance at two ends of a cable in memory, in one
+ * sim_load.h - the load generator and the appliance at the two ends of a cable in memory, in one
  * process and under one virtual clock.
  *
- * Shape:  one core each; sim_load_execute gives an order and turns both until it is done.
- * Units:  ns on the virtual clock; a step of it is a turn of each.
- * Owner:  sim_load_destroy gives everything back.
+ * Shape:  one core each. sim_load_execute gives the generator an order, and runs both sides until
+ *         the order is done.
+ * Units:  ns on the virtual clock; a step is one turn of each side.
+ * Owner:  sim_load_destroy frees everything.
  * Thread: one.
  */
 #ifndef CLOCKOO_SIM_LOAD_H
@@ -29,14 +30,15 @@ struct sim_load {
 	uint64_t step_ns;
 };
 
-/* workload is initialised here; conns and depth bound what orders may ask for. */
+/* Initializes the workload and creates both sides; orders are limited to CONNS_MAX connections and
+ * DEPTH_MAX requests in flight. */
 struct sim_load *sim_load_create(struct workload *w, enum load_transport transport,
 				 const struct sim_faults *faults, uint64_t seed);
 void sim_load_destroy(struct sim_load *sl);
 
-/* One step of the clock. */
+/* Advances the clock by a step and runs a turn of both sides. */
 void sim_load_turn(struct sim_load *sl);
-/* False: it was not done within limit_ns. */
+/* Executes the order. False: it was not done within limit_ns. */
 bool sim_load_execute(struct sim_load *sl, const struct load_command *order, uint64_t limit_ns);
 uint64_t sim_load_count(const struct sim_load *sl, enum load_counter which);
 

@@ -1,5 +1,5 @@
 /*
- * The model: a request is executed once it is all here.
+ * sim_memcached.c - the model server: a request is executed once all of its bytes have arrived.
  */
 #include "sim_memcached.h"
 
@@ -59,7 +59,7 @@ me(struct sim_memcached *s, const char *key, char *reply)
 		sprintf(reply, "ME %s exp=%d la=0 cas=1 fetch=no cls=1 size=61\r\n", key, s->exp);
 }
 
-/* Of v, f, c, t and O what it asks for. */
+/* Answers mg with those of the flags v, f, c, t and O that it has. */
 static void
 mg(struct sim_memcached *s, char *line, char *reply)
 {
@@ -84,7 +84,7 @@ mg(struct sim_memcached *s, char *line, char *reply)
 	sprintf(reply, "\r\n%s\r\n", value);
 }
 
-/* What tells who it is; ERROR to all else. */
+/* Answers version and mn, and ERROR to everything else. */
 static const char *
 told(const struct sim_memcached *s, const char *line)
 {
@@ -93,7 +93,7 @@ told(const struct sim_memcached *s, const char *line)
 	return strcmp(line, "mn") == 0 && s->version != NULL ? "MN\r\n" : "ERROR\r\n";
 }
 
-/* NULL: it is stored. */
+/* Returns the reply of a store that is refused; NULL: it is stored. */
 static const char *
 refusal(char verb, const char *value, uint64_t is, uint64_t expected)
 {
@@ -106,7 +106,7 @@ refusal(char verb, const char *value, uint64_t is, uint64_t expected)
 	return there ? "EXISTS\r\n" : "NOT_FOUND\r\n";
 }
 
-/* Bytes of the whole request; 0: it is not all here. */
+/* Executes a store; returns the bytes of the whole request, or 0 if it is incomplete. */
 static uint32_t
 store(struct sim_memcached *s, const struct sim_said *said, char *line, uint32_t len, char *reply)
 {
@@ -163,7 +163,7 @@ list(struct sim_memcached *s, char *reply)
 	strcpy(reply, s->lists == SIM_LISTS_NONSENSE ? "VALUE\r\n" : "END\r\n");
 }
 
-/* Bytes of the first request; 0: it is not all here. */
+/* Executes the first request; returns its bytes, or 0 if it is incomplete. */
 static uint32_t
 execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 {
@@ -189,7 +189,7 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 	} else if (strcmp(line, "stats conns") == 0 && s->lists != SIM_LISTS_NOT) {
 		list(s, reply);
 	} else if (strncmp(line, "flush_all ", 10) == 0) {
-		if (strcmp(line + 10, "0") == 0) /* a later one takes what is stored by then */
+		if (strcmp(line + 10, "0") == 0) /* a delayed flush is not modelled */
 			memset(s->value, 0, sizeof s->value);
 		strcpy(reply, "OK\r\n");
 	} else if (strncmp(line, "me ", 3) == 0 && s->version != NULL) {
@@ -214,17 +214,17 @@ take(struct sim_memcached *s, struct sim_said *said, char *reply)
 	return len > 0;
 }
 
-/* ---- its connection ---- */
+/* ---- the connection ---- */
 
 void
 sim_memcached_opened(struct sim_memcached *s, struct conn *c)
 {
-	struct conn *before = s->conn; /* its end was lost on the way */
+	struct conn *before = s->conn; /* the end of this connection was lost on the way */
 	struct ip_addr ip;
 	uint16_t port;
 
 	conn_peer(c, &ip, &port);
-	if (port == SIM_FORMER_PORT) { /* which is listed, and not there */
+	if (port == SIM_FORMER_PORT) { /* a listed connection that does not exist */
 		conn_abort(s->stack, c);
 		return;
 	}
@@ -256,7 +256,7 @@ sim_memcached_gone(struct sim_memcached *s, const struct conn *c)
 	s->left_port = s->port;
 }
 
-/* A value has no spaces. */
+/* Counts the unread sets; values have no spaces. */
 static void
 sets_count(struct sim_memcached *s)
 {
@@ -323,6 +323,6 @@ sim_memcached_late(struct sim_memcached *s)
 {
 	char reply[REPLY_MAX];
 
-	if (!take(s, &s->left, reply)) /* what is incomplete never is */
+	if (!take(s, &s->left, reply)) /* an incomplete request is never completed */
 		s->left.len = 0;
 }

@@ -1,14 +1,14 @@
 /*
- * sim_memcached.h - a memcached of a few keys that knows text get, gets, set, add, cas, delete and
- * flush_all, with a version also me and mg, if it is told to stats conns, and waits when it is told
- * to.
+ * sim_memcached.h - a model memcached with three keys. It knows text get, gets, set, add, cas,
+ * delete and flush_all; with a version also me and mg; on demand also stats conns. On demand it
+ * delays its answers.
  *
- * Shape:  keys "key0" to "key2". What a connection has left unread when it ends may be executed
- *         later, as a server may, which lists it until then: sim_memcached_late(). What it has
- *         executed it may answer later.
+ * Shape:  keys "key0" to "key2". Requests that a connection leaves unread at its end may be
+ *         executed later, as by a real server, which lists the connection until then:
+ *         sim_memcached_late(). The answer to an executed request may be sent later.
  * Owner:  the caller's struct; its stack calls sim_memcached_opened, _gone and _turn.
  * Thread: one.
- * Errors: another request stops the process.
+ * Errors: any other request stops the process.
  * Bounds: one connection at a time; SIM_MEMCACHED_SAID unread bytes.
  */
 #ifndef CLOCKOO_SIM_MEMCACHED_H
@@ -29,35 +29,42 @@ struct sim_said {
 struct sim_memcached {
 	struct stack *stack;
 	struct conn *conn;
-	uint16_t port, left_port; /* of its peer; of what is left, and listed with it */
-	/* Its answer to `stats conns`. */
+	uint16_t port, left_port; /* of the peer; of the ended connection in `left` */
+	/* The server's answer to `stats conns`. */
 	enum { SIM_LISTS_NOT, SIM_LISTS, SIM_LISTS_OTHERS, SIM_LISTS_NONSENSE } lists;
-	bool keeps_former;   /* a connection whose end was lost on the way, */
-	struct conn *former; /* as sockets do, and lists it */
+	/* Keeps and lists a connection whose end was lost on the way, like a real socket. */
+	bool keeps_former;
+	struct conn *former;
 	uint16_t former_port;
-	bool lists_former;           /* port SIM_FORMER_PORT of its peer's address too */
-	uint32_t listed;             /* times */
-	bool waits;                  /* answers nothing */
-	bool mute;                   /* executes, and keeps its replies */
-	void (*executed)(void *arg); /* a request; may be NULL */
+	/* Lists port SIM_FORMER_PORT of its peer's address, too. */
+	bool lists_former;
+	uint32_t listed; /* number of times that it listed connections */
+	bool waits;      /* answers nothing */
+	bool mute;       /* executes requests, and keeps the replies */
+	/* Called after each executed request; may be NULL. */
+	void (*executed)(void *arg);
 	void *arg;
-	uint32_t gets;                                       /* keys asked for */
-	uint32_t sets;                                       /* executed */
-	uint32_t sets_most;                                  /* that were here at once */
-	const char *version;                                 /* its line; NULL: no me */
-	int32_t exp;                                         /* what me says of all keys */
-	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: none */
+	uint32_t gets; /* keys requested */
+	uint32_t sets; /* sets executed */
+	/* The most sets that were unread at once. */
+	uint32_t sets_most;
+	/* Reply to `version`; NULL: no me and mg. */
+	const char *version;
+	/* The exp that me shows for every key. */
+	int32_t exp;
+	char value[SIM_MEMCACHED_KEYS][SIM_MEMCACHED_VALUE]; /* empty: a miss */
 	uint64_t cas[SIM_MEMCACHED_KEYS];
-	struct sim_said said, left; /* of the connection, and of the one before it */
+	/* Unread bytes of the connection, and of the one before it. */
+	struct sim_said said, left;
 	struct sim_said replies;
 };
 
 void sim_memcached_opened(struct sim_memcached *s, struct conn *c);
 void sim_memcached_gone(struct sim_memcached *s, const struct conn *c);
 void sim_memcached_turn(struct sim_memcached *s);
-/* Another process: it has nothing, no connection, and numbers from 1 on. */
+/* Restarts the server: no items, no connection, cas numbers from 1 on. */
 void sim_memcached_restart(struct sim_memcached *s);
-/* The first of what is left. */
+/* Executes the first request of `left`. */
 void sim_memcached_late(struct sim_memcached *s);
 
 #endif

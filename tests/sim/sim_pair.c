@@ -65,7 +65,7 @@ nobody_failed(void *arg, struct conn *c, enum conn_failure why)
 {
 }
 
-/* A connection begun and let go of: ARP has its answer when what matters begins. */
+/* Opens a connection and aborts it, so that both sides have resolved the other's MAC. */
 static void
 find_each_other(struct sim_pair *p)
 {

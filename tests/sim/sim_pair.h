@@ -1,11 +1,11 @@
 /*
- * sim_pair.h - two stacks on one cable under one virtual clock: a client that opens, a server.
+ * sim_pair.h - two stacks on one cable under one virtual clock: a client, which opens connections,
+ * and a server.
  *
  * Units:  ns on the virtual clock.
- * Owner:  sim_pair_destroy gives everything back.
+ * Owner:  sim_pair_destroy frees everything.
  * Thread: one.
- * Bounds: none of time: sim_pair_run ends when the clock stands at its end, or when its judge
- *         says so.
+ * Bounds: sim_pair_run ends when the clock reaches its limit, or when `done` returns true.
  */
 #ifndef CLOCKOO_SIM_PAIR_H
 #define CLOCKOO_SIM_PAIR_H
@@ -26,16 +26,16 @@ struct sim_pair {
 	uint64_t now_ns;
 };
 
-/* The sides know each other's MAC when it returns; faults begin then. cfg[side] is completed with
- * addresses, and a port for the server alone. */
+/* Creates both sides; each knows the other's MAC on return, and only then faults begin. The
+ * configurations get addresses, and the server's a port. */
 struct sim_pair *sim_pair_create(const struct stack_config cfg[2], const struct sim_faults *faults,
 				 uint64_t seed);
 void sim_pair_destroy(struct sim_pair *p);
 
-/* Until the clock is at until_ns or done(arg) is true; NULL: the clock alone. */
+/* Runs until the clock is at until_ns or done(arg) is true; done NULL: until the clock is there. */
 void sim_pair_run(struct sim_pair *p, uint64_t until_ns, bool (*done)(void *arg), void *arg);
 
-/* The client opens a connection to the server. NULL: refused. */
+/* Opens a connection from the client to the server. NULL: refused. */
 struct conn *sim_pair_connect(struct sim_pair *p);
 
 #endif

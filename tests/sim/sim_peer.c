@@ -56,7 +56,7 @@ sim_peer_open(struct sim_peers *ps, uint32_t ip, uint16_t port, uint32_t out_cap
 		.in_cap = in_cap,
 		.iss = (uint32_t)sim_random(&ps->rng),
 	};
-	return p; /* timer_ns 0: due at once */
+	return p; /* timer_ns is 0: due at once */
 }
 
 void
@@ -75,7 +75,7 @@ window_left(const struct sim_peer *p)
 	return left < p->window ? left : p->window;
 }
 
-/* Stream offset 0 is sequence number iss + 1. */
+/* Sends a segment. Stream offset 0 is sequence number iss + 1. */
 static bool
 send_at(struct sim_peers *ps, struct sim_peer *p, uint8_t flags, uint32_t offset, uint32_t len)
 {
@@ -143,11 +143,11 @@ process_ack(struct sim_peer *p, const struct tcp_seg *seg, uint64_t now_ns)
 	const uint32_t acked = seg->ack - (p->iss + 1);
 
 	if (acked > p->snd_max)
-		return; /* old, or nonsense */
+		return; /* an old or invalid acknowledgment */
 	p->rwnd = (uint32_t)seg->window << p->rwnd_shift;
 	if (acked <= p->snd_una) {
 		if (p->snd_nxt == p->snd_una)
-			p->tries = 0; /* an answer to a window probe */
+			p->tries = 0; /* the answer to a window probe */
 		return;
 	}
 	p->snd_una = acked;
@@ -157,7 +157,7 @@ process_ack(struct sim_peer *p, const struct tcp_seg *seg, uint64_t now_ns)
 	p->timer_ns = p->snd_una == p->snd_max ? OFF : now_ns + PEER_RTO_NS;
 }
 
-/* What is new of text that begins at this offset, as far as there is room. */
+/* Stores the new part of a text that begins at this offset, as far as there is room. */
 static void
 keep_bytes(struct sim_peer *p, uint32_t at, struct view text)
 {
@@ -182,12 +182,14 @@ peer_take_data(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *s
 		p->fin_at = at + seg->payload.len;
 	}
 	if (seg->payload.len > 0 || seg->flags & (TCP_FIN | TCP_SYN)) {
-		if (at != p->in_len) /* a duplicate ACK for each: that is how losses show */
+		/* Out of order: a duplicate ACK for each segment, by which the sender detects a
+		 * loss. */
+		if (at != p->in_len)
 			send_at(ps, p, TCP_ACK, p->snd_nxt, 0);
 		else
 			p->ack_due = true;
 	}
-	/* The last of them is never set. */
+	/* The last element of `have` is never set. */
 	p->in_len =
 		(uint32_t)((uint8_t *)memchr(p->have + p->in_len, 0, p->in_cap + 1 - p->in_len) -
 			   p->have);
@@ -212,7 +214,8 @@ peer_input(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *seg, 
 		p->ack_due = true;
 		return;
 	}
-	/* Empty and not where we are: a keepalive, or a peer that lost us. */
+	/* An empty segment out of sequence is a keepalive, or comes from a peer with another
+	 * state. */
 	if (seg->payload.len == 0 && seg->seq != p->irs + 1 + p->in_len + p->fin_taken)
 		p->ack_due = true;
 	process_ack(p, seg, now_ns);
@@ -242,7 +245,7 @@ peer_timeout(struct sim_peers *ps, struct sim_peer *p, uint64_t now_ns)
 	}
 }
 
-/* Text and FIN at snd_nxt; false: nothing more may go now. */
+/* Sends data and FIN at snd_nxt. False: nothing more may be sent now. */
 static bool
 send_next(struct sim_peers *ps, struct sim_peer *p)
 {

@@ -1,14 +1,14 @@
 /*
- * sim_peer.h - bare TCP clients behind one port: they open, send bytes cut anywhere, read,
- * acknowledge, close and reset. Enough of TCP to be a fair partner, simple enough to be trusted:
- * go-back-N, one timer, a fixed congestion window.
+ * sim_peer.h - minimal TCP clients behind one port: they open, send segments of any length, read,
+ * acknowledge, close and reset. They follow TCP well enough to test against, and are simple enough
+ * to be trusted: go-back-N, one timer, a fixed congestion window.
  *
  * Shape:  struct sim_peers is one station with a port and a MAC; each peer is one connection
  *         with a stream out and a stream in.
  * Units:  ns on the virtual clock; stream offsets and windows in bytes.
- * Owner:  a peer's buffers are its own; the port is the caller's.
+ * Owner:  a peer owns its buffers; the port is the caller's.
  * Thread: one.
- * Errors: enum peer_state says how a connection ended.
+ * Errors: enum peer_state tells how a connection ended.
  * Bounds: PEERS_MAX peers; PEER_TRIES timeouts in a row.
  */
 #ifndef CLOCKOO_SIM_PEER_H
@@ -19,7 +19,7 @@
 
 #define PEERS_MAX      64u
 #define PEER_TRIES     12u
-#define PEER_FLIGHT    24000u /* bytes sent and not acknowledged */
+#define PEER_FLIGHT    24000u /* unacknowledged bytes */
 #define PEER_RTO_NS    250000000ull
 #define PEER_TURN_SEGS 16u
 
@@ -27,10 +27,11 @@ enum peer_state {
 	PEER_UNUSED,
 	PEER_SYN_SENT,
 	PEER_OPEN,
-	PEER_DONE,    /* both FINs acknowledged; goes on answering */
-	PEER_RESET,   /* by the other side */
-	PEER_GAVE_UP, /* no answer */
-	PEER_LEFT,    /* we sent a RST */
+	/* Both FINs are acknowledged; the peer still answers. */
+	PEER_DONE,
+	PEER_RESET,   /* reset by the other side */
+	PEER_GAVE_UP, /* timeouts without an answer */
+	PEER_LEFT,    /* reset by the peer itself */
 };
 
 struct sim_peer {
@@ -38,14 +39,14 @@ struct sim_peer {
 	uint32_t ip;
 	uint16_t port, server_port;
 	uint16_t mss;
-	bool cut;   /* segments of any length up to the MSS */
+	bool cut;   /* send segments of any length up to the MSS */
 	bool close; /* FIN after the last byte of out */
 	bool fin_sent, fin_taken;
-	uint32_t window; /* that we tell at most; may be changed at any time */
+	uint32_t window; /* the largest window to advertise; may change at any time */
 	uint8_t *out, *in;
-	uint32_t out_len, out_cap; /* bytes to send in all; may grow */
+	uint32_t out_len, out_cap; /* bytes to send in all; out_len may grow */
 	uint32_t in_len, in_cap;   /* bytes received in order */
-	uint8_t *have;             /* in[i] was received, in order or not */
+	uint8_t *have;             /* true if in[i] was received, in order or not */
 
 	uint32_t iss, irs;
 	uint32_t snd_una, snd_nxt, snd_max; /* offsets: 0 is the first byte of out */
@@ -61,8 +62,9 @@ struct sim_peers {
 	struct mem_port *port;
 	uint8_t server_mac[6];
 	uint32_t server_ip;
-	uint16_t server_port; /* of those that open from now on */
-	bool noisy; /* frames may be broken on the way; else a broken one stops the process */
+	uint16_t server_port; /* of connections opened from now on */
+	/* Frames may be corrupted on the way; otherwise a corrupt one stops the process. */
+	bool noisy;
 	struct sim_rng rng;
 	uint32_t count;
 	struct sim_peer peer[PEERS_MAX];
@@ -71,15 +73,15 @@ struct sim_peers {
 struct sim_peers *sim_peers_create(struct mem_port *port, uint64_t seed);
 void sim_peers_destroy(struct sim_peers *ps);
 
-/* A new connection: a SYN at the next turn. Buffers of out_cap and in_cap bytes. */
+/* Opens a connection, with a SYN in the next turn, and buffers of out_cap and in_cap bytes. */
 struct sim_peer *sim_peer_open(struct sim_peers *ps, uint32_t ip, uint16_t port, uint32_t out_cap,
 			       uint32_t in_cap);
-/* Append to the stream out. */
+/* Appends to the outgoing stream. */
 void sim_peer_send(struct sim_peer *p, const void *bytes, uint32_t len);
-/* RST, and no more. */
+/* Resets the connection. */
 void sim_peer_leave(struct sim_peers *ps, struct sim_peer *p);
 
-/* Receive what arrived at the port, let timers fire, send what may be sent. */
+/* Receives what arrived at the port, fires timers, and sends what may be sent. */
 void sim_peers_turn(struct sim_peers *ps, uint64_t now_ns);
 uint64_t sim_peers_next(const struct sim_peers *ps); /* earliest timer; UINT64_MAX: none */
 

@@ -1,6 +1,6 @@
 /*
- * sim_rng.h - the one source of chance in a simulation: splitmix64, seeded (Steele, Lea, Flood,
- * OOPSLA 2014).
+ * sim_rng.h - the only source of random numbers in a simulation: splitmix64, seeded (Steele, Lea,
+ * Flood, OOPSLA 2014).
  *
  * Thread: one stream, one thread.
  */
@@ -24,7 +24,7 @@ sim_random(struct sim_rng *r)
 	return z ^ z >> 31;
 }
 
-/* 0 .. n-1; 0 if n is 0. */
+/* Returns a number from 0 to n - 1; 0 if n is 0. */
 static inline uint32_t
 sim_below(struct sim_rng *r, uint32_t n)
 {

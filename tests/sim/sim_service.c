@@ -1,6 +1,6 @@
 /*
- * A core that serves and the stack of its clients, joined by a cable: set up, turned and counted
- * for the tests that watch one core under many clients.
+ * sim_service.c - sets up and runs a serving core and the stack of its clients, joined by a cable,
+ * and reads their counters.
  */
 #include "sim_service.h"
 #include "sim_frame.h"

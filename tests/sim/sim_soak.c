@@ -1,11 +1,11 @@
 /*
- * Play many seeds of soak.h.
+ * sim_soak.c - plays many seeds of soak.h.
  *
- *	sim_soak [--seeds A:B] [--twice]
+ * sim_soak [--seeds A:B] [--twice]
  *
- * --twice  each seed is played two times, and every frame must be the same
+ * --twice  plays each seed twice, and compares every frame
  *
- * A seed that fails is named; `sim_soak --seeds N:N` plays it again. Exit: 1 if one failed.
+ * Names each seed that fails; `sim_soak --seeds N:N` plays it again. Exit: 1 if a seed failed.
  */
 #include "soak.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define BUSY_NS    1000u /* between turns that have more to do */
+#define BUSY_NS    1000u /* between turns while work is left */
 #define BUSY_TURNS 20000u
 
 const uint8_t sim_mac[6] = {2, 0, 0, 0, 0, 1};
@@ -93,7 +93,7 @@ sim_stack_run(struct sim_stack *ss, uint64_t until_ns)
 			ss->now_ns = next < until_ns ? next : until_ns;
 			busy = 0;
 		} else {
-			/* It has more to do right now; or a port that nobody empties refuses it. */
+			/* The stack has more work now, or a full port that is not emptied. */
 			ss->now_ns += busy++ < BUSY_TURNS ? BUSY_NS : until_ns - ss->now_ns;
 		}
 		sim_stack_turn(ss);

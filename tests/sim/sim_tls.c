@@ -199,7 +199,7 @@ client_say(struct world *w, struct client *cl, const void *bytes, uint32_t len)
 }
 
 void
-client_hear(struct world *w, struct client *cl, uint32_t len)
+client_receive(struct world *w, struct client *cl, uint32_t len)
 {
 	for (uint32_t i = 0; i < STEPS && cl->got_len < len && !cl->ended; i++) {
 		world_turn(w);

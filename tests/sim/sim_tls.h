@@ -1,12 +1,12 @@
 /*
- * sim_tls.h - a core with TLS at the end of a cable, and OpenSSL's client over memory at the other.
+ * sim_tls.h - a core with TLS at one end of a cable, and OpenSSL's client in memory at the other.
  *
  * Units:  turns of 5 us.
- * Owner:  world_destroy gives back what world_create made, certificates in /tmp with it;
- *         client_close what client_open did.
+ * Owner:  world_destroy frees what world_create made, including certificates in /tmp;
+ *         client_close frees what client_open made.
  * Thread: one.
- * Errors: what fails ends the running test.
- * Bounds: PEER_BYTES of a client, each way.
+ * Errors: a failure ends the running test.
+ * Bounds: PEER_BYTES of a client in each direction.
  */
 #ifndef CLOCKOO_SIM_TLS_H
 #define CLOCKOO_SIM_TLS_H
@@ -27,7 +27,8 @@ struct files {
 	char cert[64], key[64];
 };
 
-/* A certificate that signs itself, from an hour ago and for so many days; or for 30. */
+/* Writes a self-signed certificate, valid from an hour ago for that many days; files_make: for 30
+ * days. */
 void files_make_days(struct files *f, const char *name, long serial, long days);
 void files_make(struct files *f, const char *name, long serial);
 void files_remove(const struct files *f);
@@ -45,12 +46,12 @@ struct world {
 	struct tls_conns *conns;
 };
 
-/* chunks, handshakes: 0 for as many as there are by default. */
+/* Creates the core; chunks, handshakes: 0 for the default number. */
 void world_create_of(struct world *w, uint32_t verify_mode, uint32_t chunks, uint32_t handshakes);
 void world_create(struct world *w, uint32_t verify_mode);
 void world_turn(struct world *w);
 uint64_t counted(const struct world *w, enum tls_counter which);
-/* Nothing of a connection is left; TIME-WAIT apart, which is over then. */
+/* Checks that no connection holds anything, after the end of TIME-WAIT. */
 void all_is_given_back(struct world *w);
 void world_destroy(struct world *w);
 
@@ -61,7 +62,7 @@ struct client {
 	SSL *ssl;
 	BIO *in, *out;
 	struct sim_peer *peer;
-	uint32_t taken; /* of what the peer has received */
+	uint32_t taken; /* bytes taken from the peer's received stream */
 	char *got;
 	uint32_t got_len;
 	bool ended; /* by close_notify */
@@ -69,11 +70,11 @@ struct client {
 
 void client_open(struct world *w, struct client *cl, uint16_t port, int version);
 void client_close(struct client *cl);
-/* What OpenSSL has for the wire goes there, and what came goes to it. */
+/* Moves bytes between OpenSSL and the peer, in both directions. */
 void client_turn(struct client *cl);
-/* Behind its handshake. */
+/* Completes the handshake if necessary, and sends the bytes. */
 void client_say(struct world *w, struct client *cl, const void *bytes, uint32_t len);
-/* Until so many bytes are here, or the stream has ended. */
-void client_hear(struct world *w, struct client *cl, uint32_t len);
+/* Runs until len bytes have arrived, or the stream has ended. */
+void client_receive(struct world *w, struct client *cl, uint32_t len);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "wire/eth_wire.h"
 #include "wire/inet_cksum.h"
 #include "wire/ipv4_wire.h"
@@ -13,8 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_A_SECOND 1000000000ull
 
 struct sim_wire *
 sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults *faults,
@@ -57,7 +56,7 @@ swap(struct sim_wire *w, uint32_t i, uint32_t k)
 	w->heap[k] = f;
 }
 
-/* Put the flight at the end of the heap in its place. */
+/* Moves the last flight of the heap to its place. */
 static void
 heap_rise(struct sim_wire *w)
 {
@@ -66,7 +65,7 @@ heap_rise(struct sim_wire *w)
 		swap(w, i, (i - 1) / 2);
 }
 
-/* Take the earliest out: it stands behind the heap then. */
+/* Removes the earliest flight from the heap; its pointer is then just behind the heap. */
 static struct sim_flight *
 heap_take(struct sim_wire *w)
 {
@@ -105,10 +104,11 @@ fly(struct sim_wire *w, struct mem_port *to, const uint8_t *bytes, uint32_t len,
 	return f;
 }
 
-/* ---- what happens on the way ---- */
+/* ---- faults ---- */
 
-/* One byte of the IP packet. The Ethernet header and ARP are left alone: what a cable does to a
- * frame its check sequence finds; IP packets are broken in routers, where it is made anew. */
+/* Changes one byte of the IP packet, never of the Ethernet header or of ARP. A corrupted frame
+ * on a cable is found by the frame check sequence; a router that corrupts a packet computes a
+ * new one. */
 static void
 corrupt(struct sim_wire *w, struct sim_flight *f)
 {
@@ -142,7 +142,7 @@ too_big(struct sim_wire *w, struct mem_port *from, const uint8_t *bytes, uint32_
 	return true;
 }
 
-/* When the last byte of a frame has left; false: it finds the queue full. */
+/* Computes when the last byte of a frame has been sent. False: the queue is full. */
 static bool
 leave(struct sim_wire *w, uint64_t *free_ns, uint32_t len, uint64_t now_ns)
 {
@@ -156,7 +156,7 @@ leave(struct sim_wire *w, uint64_t *free_ns, uint32_t len, uint64_t now_ns)
 		w->counts.queue_full++;
 		return false;
 	}
-	*free_ns += len * NS_A_SECOND / f->rate;
+	*free_ns += len * NS_PER_S / f->rate;
 	return true;
 }
 
@@ -203,7 +203,7 @@ take_sent(struct sim_wire *w, uint32_t end, uint64_t now_ns)
 	}
 }
 
-/* A checksum whose sum covers an address that is now another one (RFC 1624). */
+/* Updates a checksum for a changed address (RFC 1624). */
 static struct be16
 cksum_moved(struct be16 cksum, struct be32 from, struct be32 to)
 {
@@ -212,7 +212,7 @@ cksum_moved(struct be16 cksum, struct be32 from, struct be32 to)
 	return inet_cksum(sum + load_u32(to.b));
 }
 
-/* The address of end[0] in a TCP segment, either way. */
+/* Translates the address of end[0] in a TCP segment, in either direction. */
 static void
 translate(const struct sim_wire *w, struct sim_flight *f)
 {

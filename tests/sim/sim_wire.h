@@ -1,9 +1,9 @@
 /*
- * sim_wire.h - a cable between two ports in memory that loses, doubles, delays, reorders and
- * corrupts, has a rate and a queue, and may lead over a router with a smaller MTU.
+ * sim_wire.h - a cable between two ports in memory. It loses, duplicates, delays, reorders and
+ * corrupts frames, has a rate and a queue, and may lead over a router with a smaller MTU.
  *
- * Shape:  frames in flight in a heap, earliest first, those of one instant in the order they were
- *         sent; what one port sent the other receives.
+ * Shape:  a heap of frames in flight, the earliest first, those of one instant in the order of
+ *         sending; each port receives what the other one sent.
  * Units:  ns on the virtual clock; chances in permille; MTU in bytes of IP packet.
  * Owner:  frames in flight are copies; both ports belong to the caller.
  * Thread: one.
@@ -21,23 +21,23 @@
 struct sim_faults {
 	uint32_t lose, twice, late; /* permille */
 	uint64_t delay_ns;          /* of every frame */
-	uint64_t jitter_ns;         /* at most that much more for a late one: it is overtaken */
-	uint32_t corrupt;           /* permille: one byte of the IP packet is another */
-	uint64_t rate;              /* bytes a second, each way; 0: any */
-	uint64_t queue_ns;          /* with a rate: who would wait longer is lost */
+	uint64_t jitter_ns;         /* largest extra delay of a late frame, which others overtake */
+	uint32_t corrupt;           /* permille: one byte of the IP packet is changed */
+	uint64_t rate;              /* bytes a second in each direction; 0: unlimited */
+	uint64_t queue_ns;          /* with a rate: a frame that would wait longer is lost */
 };
 
-/* A router on the way; mtu 0: none. Packets that are longer do not pass it. */
+/* A router on the path; longer packets do not pass it. mtu 0: none. */
 struct sim_router {
 	uint32_t mtu;
-	bool silent; /* it does not say so: a black hole */
+	bool silent; /* no ICMP report: a black hole */
 };
 
-/* A router with address translation: to end[1] the connection of an IPv4 port of end[0] comes from
- * the address that address_of returns. */
+/* A router with address translation: end[1] sees the connection of a port of end[0] with the source
+ * address that address_of returns. */
 struct sim_nat {
 	uint32_t inside;                                  /* the address of end[0] */
-	uint32_t (*address_of)(void *arg, uint16_t port); /* NULL: there is none */
+	uint32_t (*address_of)(void *arg, uint16_t port); /* NULL: no translation */
 	void *arg;
 };
 
@@ -59,10 +59,12 @@ struct sim_wire {
 	struct sim_nat nat;
 	struct sim_rng rng;
 	struct sim_wire_counts counts;
-	uint64_t free_ns[2]; /* when what the end sent has left, by the rate */
-	uint64_t hash;       /* over all that was sent, and when: the same seed, the same run */
+	uint64_t free_ns[2]; /* when the last frame of each end has been sent, by the rate */
+	/* Hash of all sent frames and their times: the same seed gives the same hash. */
+	uint64_t hash;
 	uint32_t count;
-	struct sim_flight *heap[WIRE_FLIGHTS]; /* the first count: in flight; the others: unused */
+	/* The first `count` are in flight, the others unused. */
+	struct sim_flight *heap[WIRE_FLIGHTS];
 	struct sim_flight *flights;
 };
 
@@ -70,10 +72,10 @@ struct sim_wire *sim_wire_create(struct mem_port *a, struct mem_port *b,
 				 const struct sim_faults *faults, uint64_t seed);
 void sim_wire_destroy(struct sim_wire *w);
 
-/* Take what both ports sent; hand over what has arrived. */
+/* Takes the frames that both ports sent, and delivers those whose time has come. */
 void sim_wire_turn(struct sim_wire *w, uint64_t now_ns);
 
-/* When the next frame arrives; UINT64_MAX: none is in flight. */
+/* Returns when the next frame arrives; UINT64_MAX: none is in flight. */
 uint64_t sim_wire_next(const struct sim_wire *w);
 
 #endif

@@ -27,7 +27,8 @@ client_of(struct world *w, const struct conn *c)
 	return NULL;
 }
 
-/* Connections are alike before they are opened: the first client without one has it. */
+/* Connections cannot be distinguished before they are opened: the first client without one gets
+ * it. */
 static void
 on_opened(void *arg, struct conn *c)
 {
@@ -118,7 +119,7 @@ clients_serve(void *arg)
 	struct world *w = arg;
 
 	while (stack_pop_ready(w->stack->stack) != NULL)
-		continue; /* all are visited */
+		continue; /* all connections are visited below */
 	for (uint32_t i = 0; i < w->clients; i++) {
 		struct client *cl = &w->client[i];
 
@@ -175,7 +176,7 @@ peer_clients_create(struct world *w)
 		cl->peer = sim_peer_open(w->peers, CLIENT_IP + i, (uint16_t)(30000 + i),
 					 talk->ask_len, talk->want_len);
 		sim_peer_send(cl->peer, talk->ask, talk->ask_len);
-		cl->peer->close = sim_chance(&w->rng, 500); /* else when it has all */
+		cl->peer->close = sim_chance(&w->rng, 500); /* else when all has been received */
 		cl->peer->cut = sim_chance(&w->rng, 200);
 		if (sim_chance(&w->rng, 300))
 			cl->peer->mss = (uint16_t)(100 + sim_below(&w->rng, 1360));
@@ -221,7 +222,8 @@ draw_router(struct world *w)
 					      : UINT64_MAX;
 }
 
-/* sim_peer knows neither IPv6 nor tags, and its segments are as long as they are. */
+/* Draws the network. sim_peer knows neither IPv6 nor tags, and does not reduce its segments for an
+ * MTU. */
 static void
 draw_network(struct world *w)
 {
@@ -255,7 +257,7 @@ draw_faults(struct sim_rng *r)
 		return (struct sim_faults){
 			.delay_ns = 5000 + sim_below(r, 5000000),
 			.rate = sim_chance(r, 500) ? 10000000 + sim_below(r, 115000000) : 0,
-			.queue_ns = NS_A_SECOND,
+			.queue_ns = NS_PER_S,
 		};
 	return (struct sim_faults){
 		.lose = sim_chance(r, 700) ? sim_below(r, sim_chance(r, 300) ? 201 : 60) : 0,
@@ -343,7 +345,7 @@ clients_next(const struct world *w)
 	return next;
 }
 
-/* Everybody has a turn, then the clock moves to what happens next. */
+/* Runs a turn of all parts, then advances the clock to the next event. */
 static void
 step(struct world *w)
 {

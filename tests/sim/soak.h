@@ -1,13 +1,14 @@
 /*
- * soak.h - one seeded life of a whole core and its memcached clients over a bad network.
+ * soak.h - one seeded run of a whole core and its memcached clients over a bad network.
  *
- * Everything is drawn from the seed: how many clients and what they ask, whether they are our own
- * stack (opening actively) or sim_peer's few lines of TCP, what the network does to frames, how
- * large the pools are. Then it is judged: each reply stream is the expected one to the byte, or
- * its connection ended for a reason that a counter names; in the end nobody holds anything.
+ * The seed determines everything: the number of clients and their requests, whether the clients
+ * are our own stack (opening actively) or sim_peer's minimal TCP, the faults of the network, and
+ * the sizes of the pools. The run passes if each reply stream is the expected one to the byte, or
+ * its connection ended for a reason that a counter names, and in the end neither side holds a
+ * connection, chunk or frame.
  *
  * Thread: one.
- * Errors: false, and words in result->error; the same seed plays the same way again.
+ * Errors: false, with a text in result->error; the same seed gives the same run.
  * Bounds: SOAK_END_NS of virtual time.
  */
 #ifndef CLOCKOO_SOAK_H
@@ -19,14 +20,14 @@
 
 struct soak_result {
 	uint32_t clients;
-	uint32_t whole; /* of those: all of the expected stream, closed in order */
-	uint32_t left;  /* aborted on purpose */
-	bool clean;     /* nothing befell any frame, so nothing was sent twice */
-	uint64_t bytes; /* of replies, checked */
+	uint32_t whole; /* clients that received the whole expected stream and closed in order */
+	uint32_t left;  /* clients that aborted on purpose */
+	bool clean;     /* the network left every frame alone, and nothing was retransmitted */
+	uint64_t bytes; /* of replies, compared */
 	uint64_t virtual_ns;
 	struct sim_wire_counts wire;
-	uint64_t hash;        /* over all frames and when they were sent */
-	uint64_t cksum_drops; /* frames that a checksum or a length gave away */
+	uint64_t hash;        /* over all frames with their sending times */
+	uint64_t cksum_drops; /* frames that a checksum or length check rejected */
 	char error[200];
 };
 

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SILENT_NS   (3000 * NS_A_SECOND) /* after so long without an answer nothing is held */
-#define SILENT_STEP (10 * NS_A_SECOND)
+#define SILENT_NS   (3000 * NS_PER_S) /* after this silence nothing may be held */
+#define SILENT_STEP (10 * NS_PER_S)
 
 void
 soak_wrong(struct world *w, const char *what, uint64_t client)
@@ -17,7 +17,7 @@ soak_wrong(struct world *w, const char *what, uint64_t client)
 			 (double)(w->server->now_ns - SIM_START) / 1e9, what);
 }
 
-/* Why a connection may end before its streams have. */
+/* Counters of the reasons for which a connection may end before its streams. */
 static const uint32_t reasons[] = {
 	TCP_TIMEOUT,
 	TCP_TIMEOUT_SYN,
@@ -30,14 +30,14 @@ static const uint32_t reasons[] = {
 	TCP_EVICTED_SLOW_WRITER,
 };
 
-/* Text that we threw away ourselves for want of room. */
+/* Counters of data that a stack dropped for want of room. */
 static const uint32_t no_room[] = {
 	TCP_DROP_RX_FRAMES_MAX,
 	TCP_DROP_OOO_FULL,
 	TCP_DROP_OOO_PRUNED,
 };
 
-/* Frames that arrived and were not what was sent. */
+/* Counters of frames that arrived changed. */
 static const uint32_t broken[] = {
 	DROP_IP_TRUNCATED, DROP_IP_VERSION,     DROP_IP_HEADER,    DROP_IP_CKSUM,
 	DROP_FRAG_TCP,     DROP_FRAG_PROTOCOL,  DROP_FRAG_UDP_OFF, FRAG_RECEIVED,
@@ -80,8 +80,8 @@ judge_clients(struct world *w)
 		soak_wrong(w, "a frame was broken that nobody broke", 0);
 }
 
-/* What has a whole path and all the room it needs is sent once, but for loss probes: where a queue
- * grows, an ACK may be later than any round trip before (RFC 8985 section 7.2). */
+/* Checks that on a clean path with enough room nothing is retransmitted, except for loss probes:
+ * while a queue grows, an ACK may be later than any earlier round trip (RFC 8985 section 7.2). */
 static void
 judge_clean(struct world *w)
 {

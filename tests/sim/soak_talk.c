@@ -51,7 +51,7 @@ static void __attribute__((format(printf, 2, 3))) want(struct maker *m, const ch
 	va_end(args);
 }
 
-/* The value's bytes and the end of its line. */
+/* Appends the value's bytes and the end of its line. */
 static void
 fill(const struct maker *m, uint32_t key, uint8_t *to, uint32_t *at)
 {
@@ -152,7 +152,7 @@ make_request(struct maker *m)
 void
 soak_talk_make(struct soak_talk *talk, struct sim_rng *rng, uint32_t client, uint32_t bytes)
 {
-	/* One request may ask for all values at once. */
+	/* A single request may ask for all values. */
 	const uint32_t room = bytes + TALK_KEYS * (TALK_VALUE_MAX + LINE_BYTES);
 	struct maker m = {.talk = talk, .rng = rng, .client = client};
 

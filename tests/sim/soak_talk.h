@@ -1,11 +1,11 @@
 /*
- * soak_talk.h - what a memcached client asks, and the exact bytes it must be answered with.
+ * soak_talk.h - the requests of a memcached client, and the exact bytes of the expected replies.
  *
- * Shape:  requests in text and meta on keys of the client's own, so that nobody else changes what
- *         they answer; values of all sizes, told apart by client, key and version.
- * Owner:  soak_talk_free gives both buffers back.
+ * Shape:  requests in text and meta on the client's own keys, so that no other client changes their
+ *         answers; values of all sizes, with bytes that depend on client, key and version.
+ * Owner:  soak_talk_free frees both buffers.
  * Thread: pure functions over the rng.
- * Bounds: about `bytes` each way, and at most TALK_VALUE_MAX beyond.
+ * Bounds: about `bytes` each way, exceeded by at most TALK_VALUE_MAX.
  */
 #ifndef CLOCKOO_SOAK_TALK_H
 #define CLOCKOO_SOAK_TALK_H

@@ -1,5 +1,5 @@
 /*
- * soak_world.h - one life of soak.h while it is lived; what soak.c and soak_judge.c share.
+ * soak_world.h - the state of a run of soak.h, shared by soak.c and soak_judge.c.
  *
  * Units:  ns on the server's clock.
  * Thread: one.
@@ -13,25 +13,26 @@
 #include "sim_peer.h"
 #include "soak_talk.h"
 
+#include "base/time_units.h"
+
 #define CLIENTS_MAX 6u
 #define TURN_NS     2000u
-#define NS_A_SECOND 1000000000ull
 
 struct client {
 	struct soak_talk talk;
-	struct sim_peer *peer; /* sim_peer's */
-	struct conn *conn;     /* our stack's, from opened() to gone() */
+	struct sim_peer *peer; /* NULL: a client of our own stack */
+	struct conn *conn;     /* NULL before opened() and after gone() */
 	uint32_t asked, got;
-	bool begun, whole, ended, left; /* left: it aborted */
-	uint64_t deaf_until_ns;         /* it does not read until then */
+	bool begun, whole, ended, left; /* left: the client aborted */
+	uint64_t deaf_until_ns;         /* the client does not read until then */
 };
 
 struct world {
 	uint64_t seed;
 	struct sim_rng rng;
 	struct sim_cores *server;
-	struct sim_stack *stack; /* of the clients; NULL: they are sim_peer's */
-	struct mem_port *cable;  /* of sim_peer's */
+	struct sim_stack *stack; /* the clients' stack; NULL: the clients are sim_peer's */
+	struct mem_port *cable;  /* the port of sim_peer's clients */
 	struct sim_peers *peers;
 	struct sim_wire *wire;
 	struct client client[CLIENTS_MAX];
@@ -39,10 +40,12 @@ struct world {
 	bool ours; /* the clients are our own stack */
 	bool ipv6;
 	uint16_t vlan;
-	bool deaf;                /* clients stop reading for a while now and then */
-	uint32_t leave;           /* permille: clients abort, at each look at what came */
-	bool quiet;               /* nothing will ever happen again */
-	struct sim_router narrow; /* the path becomes so at narrow_ns, and whole again at wide_ns */
+	/* Clients stop reading for a while, at random. */
+	bool deaf;
+	uint32_t leave; /* permille: chance of a client to abort at each turn */
+	bool quiet;     /* no event is left */
+	/* The path becomes narrow at narrow_ns, and is normal again at wide_ns. */
+	struct sim_router narrow;
 	uint64_t narrow_ns, wide_ns;
 	struct soak_result *result;
 };
@@ -55,11 +58,11 @@ sooner(uint64_t a, uint64_t b)
 
 /* ---- soak_judge.c ---- */
 
-/* What is wrong first goes into the result. */
+/* Records the first error in the result. */
 void soak_wrong(struct world *w, const char *what, uint64_t client);
-/* When all have ended: streams, reasons, frames. */
+/* Checks streams, reasons and frames when all clients have ended. */
 void soak_judge(struct world *w);
-/* The cable is cut: every timer has its say, gives up in the end, and nothing is held. */
+/* Cuts the cable: all timers fire and give up, and neither side may hold anything. */
 void soak_fall_silent(struct world *w);
 
 #endif

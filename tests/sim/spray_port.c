@@ -12,7 +12,7 @@ of(struct port *port)
 	return (struct spray_port *)(void *)port;
 }
 
-/* All that is on the wire, each to some queue. */
+/* Distributes all frames on the wire among the queues. */
 static void
 scatter(struct spray *s)
 {
@@ -43,13 +43,14 @@ spray_rx(struct port *port, struct burst *b, uint32_t count)
 {
 	struct spray_port *p = of(port);
 
-	ensure(p < p->spray->ports + p->spray->queues); /* the others have no queue to read */
+	ensure(p < p->spray->ports + p->spray->queues); /* the other ports have no receive queue */
 	scatter(p->spray);
 	for (b->count = 0; b->count < count && p->rx.head != p->rx.tail; b->count++) {
 		const uint32_t at = p->rx.head++ & RING_MASK;
 
 		b->frame[b->count] = p->rx.frame[at];
-		b->data[b->count] = (uint8_t *)p->rx.frame[at]; /* as mem_port has it */
+		/* A frame of mem_port begins with its bytes. */
+		b->data[b->count] = (uint8_t *)p->rx.frame[at];
 		b->len[b->count] = p->rx.len[at];
 		b->ol_flags[b->count] = p->rx.ol_flags[at];
 	}

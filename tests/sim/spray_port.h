@@ -1,12 +1,12 @@
 /*
- * spray_port.h - a NIC of several queues that puts frames where it likes.
+ * spray_port.h - a NIC of several queues that distributes frames at random.
  *
- * Shape:  queues over one mem_port, which is the wire and the pool of all; each frame received goes
- *         to a queue drawn from the seed, or all to queue 0. Behind the last queue there are ports
- *         that only allocate and drop.
+ * Shape:  queues over one mem_port, which is their wire and pool. Each received frame goes to a
+ *         queue drawn from the seed, or always to queue 0. Ports beyond the last queue can only
+ *         allocate and drop.
  * Owner:  the caller keeps the struct and the mem_port alive.
  * Thread: one.
- * Bounds: SPRAY_PORTS_MAX ports; MEM_RING frames a queue: more is a frame lost.
+ * Bounds: SPRAY_PORTS_MAX ports; MEM_RING frames a queue, further frames are lost.
  */
 #ifndef CLOCKOO_SPRAY_PORT_H
 #define CLOCKOO_SPRAY_PORT_H
@@ -22,7 +22,7 @@ struct spray {
 	uint32_t queues;
 	bool evenly;
 	struct spray_port {
-		struct port port; /* first */
+		struct port port; /* first member */
 		struct spray *spray;
 		struct mem_ring rx;
 	} ports[SPRAY_PORTS_MAX];

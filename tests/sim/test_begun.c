@@ -1,29 +1,29 @@
 /*
- * Values that are begun and come slowly. Goal: what is begun takes its share of memory and no more,
- * however slowly it is sent, and who sends steadily gets his value stored.
- * Method: a whole core, and a stack as its clients, on a perfect cable.
+ * Begun values that arrive slowly. Goal: begun values take their share of memory and no more,
+ * however slowly they are sent, and a client that sends steadily gets its value stored.
+ * Method: a whole core, and a stack as its clients, on a lossless cable.
  */
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS   128u
-#define SECOND_NS 1000000000ull
-#define STEP_NS   100000u /* between two turns, at most */
-#define LARGE     1000000u
+#define CLIENTS 128u
+#define STEP_NS 100000u /* at most, between two turns */
+#define LARGE   1000000u
 
-/* One that sets values, one after the other: as fast as it can, or some bytes each tick. */
+/* A client that sets one value after the other, as fast as possible or some bytes each tick. */
 struct client {
 	struct sim_client base;
 	bool busy;
-	uint32_t left;    /* bytes of its value still to be sent, their end included */
-	uint32_t allowed; /* of them, now */
+	uint32_t left;    /* bytes of the value still to send, line end included */
+	uint32_t allowed; /* bytes of it that may be sent now */
 	uint32_t stored;
 	uint64_t asked_ns, slowest_ns;
-	struct sim_waits *waits; /* NULL: not kept */
+	struct sim_waits *waits; /* NULL: not recorded */
 	char answer[32];
 	uint32_t answer_len;
 };
@@ -132,7 +132,7 @@ usage(const struct world *w)
 	return use;
 }
 
-/* Fill the store with small items. */
+/* Fills the store with small items. */
 static void
 fill(struct world *w)
 {
@@ -142,14 +142,14 @@ fill(struct world *w)
 		snprintf(name, sizeof name, "fill%u", i);
 		if (i % 32 == 0)
 			run(w, 2000);
-		sim_service_set(&w->sim, name, 900); /* or there is no room for the moment */
+		sim_service_set(&w->sim, name, 900); /* fails if there is no room at the moment */
 	}
 }
 
-/* Sixty begin a megabyte each into a store of 16, and send a segment each two seconds; a good one
- * sets 20 KB now and then, another a megabyte at 100 KB a second. */
+/* Sixty clients begin a megabyte each in a store of 16 MB, and send a segment every two seconds. A
+ * good client sets 20 KB from time to time, another one a megabyte at 100 KB a second. */
 static void
-what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
+crawling_values_take_no_more_than_their_share(void **state)
 {
 	struct world *w = world_create(16);
 	struct client *good, *steady, *bad;
@@ -170,7 +170,7 @@ what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
 			bad[i].allowed += tick % 20 == 0 ? 1460 : 0;
 		if (!good->busy)
 			begin(w, good, 20000, UINT32_MAX);
-		run(w, SECOND_NS / 10);
+		run(w, NS_PER_S / 10);
 		least = usage(w).item_bytes < least ? usage(w).item_bytes : least;
 	}
 	print_message("items %.1f MB before, %.1f at least; %u reset, 20 KB within %.1f ms, 1 MB "
@@ -187,9 +187,9 @@ what_is_begun_and_crawls_takes_its_share_and_no_more(void **state)
 	world_destroy(w);
 }
 
-/* Three fit: nobody waits, and nobody hurries them. */
+/* Three values fit, so none waits, and none is reset for being slow. */
 static void
-who_is_alone_may_be_as_slow_as_he_likes(void **state)
+a_lone_slow_value_is_not_reset(void **state)
 {
 	struct world *w = world_create(16);
 	struct client *slow = join(w, 3);
@@ -199,7 +199,7 @@ who_is_alone_may_be_as_slow_as_he_likes(void **state)
 	for (uint32_t s = 0; s < 100; s++) {
 		for (uint32_t i = 0; i < 3; i++)
 			slow[i].allowed += s < 60 ? 1000 : 50000;
-		run(w, SECOND_NS);
+		run(w, NS_PER_S);
 	}
 	for (uint32_t i = 0; i < 3; i++)
 		check_eq(slow[i].stored, 1);
@@ -209,15 +209,17 @@ who_is_alone_may_be_as_slow_as_he_likes(void **state)
 
 /* ---- slow sets of many beside those of others ---- */
 
-/* What the many send, all of them in the same volume. */
+/* The sets of the slow clients; all variants have the same volume. */
 struct drip {
 	uint32_t clients, len, bytes_per_tick;
-	uint32_t burst; /* the first bytes of each set, at once; 0: as the others */
-	uint32_t ticks; /* between two of their sends, each of so many ticks' bytes; 0: 1 */
+	/* Bytes of each set that are sent at once; 0: no burst. */
+	uint32_t burst;
+	/* Ticks between two sends, each of the bytes of that many ticks; 0: 1. */
+	uint32_t ticks;
 };
 
 #define TICK_NS   2000000u
-#define ASK_TICKS 5u /* a client that is not busy begins its next set */
+#define ASK_TICKS 5u /* an idle client begins its next set */
 
 static void
 rejoin(struct world *w, struct client *cl)
@@ -226,7 +228,7 @@ rejoin(struct world *w, struct client *cl)
 	sim_client_connect(&w->clients, &cl->base);
 }
 
-/* Those that are reset come back at once. */
+/* Runs a tick of the slow clients; a client that was reset connects again at once. */
 static void
 drip_on(struct world *w, const struct drip *drip, struct client *many)
 {
@@ -245,10 +247,10 @@ drip_on(struct world *w, const struct drip *drip, struct client *many)
 	}
 }
 
-/* What others got beside them. */
+/* The service that other clients got. */
 struct beside {
 	uint64_t p99_ns;       /* of sets of 60 KB */
-	uint32_t large_stored; /* a megabyte, set by another one as fast */
+	uint32_t large_stored; /* sets of a megabyte by another fast client */
 	uint64_t large_slowest_ns;
 	uint32_t resets;
 };
@@ -291,7 +293,7 @@ beside(const struct drip *drip, uint32_t memory_mb)
 	return r;
 }
 
-/* The same volume in short sets is the control. */
+/* Returns beside() after a check against a control: the same volume in short sets. */
 static struct beside
 beside_as_without(const struct drip *drip, uint32_t memory_mb)
 {
@@ -305,9 +307,10 @@ beside_as_without(const struct drip *drip, uint32_t memory_mb)
 	return r;
 }
 
-/* 46 KB/s, which the rule for stalled values lets pass for a megabyte, and a byte a tick. */
+/* Slow means 46 KB/s, which the rule for stalled values accepts for a megabyte, or a byte a
+ * tick. */
 static void
-who_sends_slowly_does_not_hold_up_others(void **state)
+slow_values_do_not_delay_others(void **state)
 {
 	static const struct drip slow[] = {
 		{20, LARGE, 92, 0, 0}, {60, LARGE, 92, 0, 0},  {100, LARGE, 1, 0, 0},
@@ -317,15 +320,15 @@ who_sends_slowly_does_not_hold_up_others(void **state)
 	for (uint32_t i = 0; i < sizeof slow / sizeof slow[0]; i++) {
 		const struct beside r = beside_as_without(&slow[i], 16);
 
-		check(r.large_stored >= 250 && r.large_slowest_ns < 3 * SECOND_NS / 10);
+		check(r.large_stored >= 250 && r.large_slowest_ns < 3 * NS_PER_S / 10);
 	}
 }
 
-/* Those whose first bytes come at once, so that they are proven: sixteen of them take all of the
- * quota of 64 MB, sixty of 64 KB that of 16 MB. Some send just enough not to be demoted, or not to
- * be reset, steadily or in bursts. */
+/* These clients send their first bytes at once, so their values are proven. Sixteen of them take
+ * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some send just enough not to be demoted,
+ * or not to be reset, steadily or in bursts. */
 static void
-who_begins_fast_and_goes_on_slowly_does_not_hold_up_others(void **state)
+values_that_begin_fast_and_slow_down_do_not_delay_others(void **state)
 {
 	static const struct {
 		struct drip drip;
@@ -349,10 +352,10 @@ who_begins_fast_and_goes_on_slowly_does_not_hold_up_others(void **state)
 	}
 }
 
-/* Of 8 MB, with slow sets of less than a quarter of the quota, of which one ends each second: a
- * proven value that does not fit beside them waits in front of those that come later. */
+/* The store has 8 MB. Slow sets of less than a quarter of the quota end once a second. A proven
+ * value that does not fit beside them is begun before later slow ones. */
 static void
-slow_ones_do_not_pass_who_needs_much(void **state)
+slow_values_do_not_overtake_a_large_one(void **state)
 {
 	struct drip slow = {1, 250000, 92, 0, 0};
 	struct world *w = world_create(8);
@@ -377,11 +380,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_begun_and_crawls_takes_its_share_and_no_more),
-		cmocka_unit_test(who_is_alone_may_be_as_slow_as_he_likes),
-		cmocka_unit_test(who_sends_slowly_does_not_hold_up_others),
-		cmocka_unit_test(who_begins_fast_and_goes_on_slowly_does_not_hold_up_others),
-		cmocka_unit_test(slow_ones_do_not_pass_who_needs_much),
+		cmocka_unit_test(crawling_values_take_no_more_than_their_share),
+		cmocka_unit_test(a_lone_slow_value_is_not_reset),
+		cmocka_unit_test(slow_values_do_not_delay_others),
+		cmocka_unit_test(values_that_begin_fast_and_slow_down_do_not_delay_others),
+		cmocka_unit_test(slow_values_do_not_overtake_a_large_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

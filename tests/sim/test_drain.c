@@ -1,9 +1,10 @@
 /*
- * A stop with clients that read nothing. Goal: they are reset, and no reply holds an item any more;
- * whoever reads is closed in peace before. Method: a whole core, a stack as its clients, and the
- * pin counts of all items in the store.
+ * A stop with clients that do not read. Goal: they are reset, and no reply pins an item any more;
+ * a client that reads is closed in order before that. Method: a whole core, a stack as its clients,
+ * and the pin counts of all items in the store.
  */
 #include "sim_service.h"
+#include "base/time_units.h"
 #include "store/item_layout.h"
 
 #include "support/test.h"
@@ -13,7 +14,6 @@
 #define CLIENTS     8u
 #define ITEMS       16u
 #define VALUE_BYTES 60000u
-#define SECOND_NS   1000000000ull
 #define STEP_NS     200000u
 
 struct world {
@@ -91,11 +91,11 @@ begin(struct world *w)
 	}
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		check_ptr(sim_service_connect(&w->sim));
-	sim_service_run(&w->sim, SECOND_NS / 2, STEP_NS);
+	sim_service_run(&w->sim, NS_PER_S / 2, STEP_NS);
 	check_eq(w->opened, CLIENTS);
 }
 
-/* As worker.c: true once nothing is left by itself. */
+/* Drains as worker.c does; true once nothing is left. */
 static bool
 drain(struct world *w)
 {
@@ -104,7 +104,7 @@ drain(struct world *w)
 
 	for (uint32_t i = 0; i < 1000 && !empty; i++) {
 		empty = stack_drain(stack, w->sim.sc->now_ns);
-		sim_service_run(&w->sim, SECOND_NS / 1000, STEP_NS);
+		sim_service_run(&w->sim, NS_PER_S / 1000, STEP_NS);
 	}
 	return empty;
 }
@@ -123,14 +123,14 @@ replies_that_nobody_reads_hold_no_item_after_the_stop(void **state)
 	check_eq(pins(&w), 0);
 	check(stack_drain(stack, w.sim.sc->now_ns));
 	check(sim_service_stack_count(&w.sim, TCP_ABORTED) >= CLIENTS);
-	w.reads = true; /* the resets have come */
-	sim_service_run(&w.sim, SECOND_NS / 10, STEP_NS);
+	w.reads = true; /* the resets have arrived */
+	sim_service_run(&w.sim, NS_PER_S / 10, STEP_NS);
 	check_eq(w.gone, CLIENTS);
 	sim_service_destroy(&w.sim);
 }
 
 static void
-whoever_reads_gets_all_of_it_and_is_not_reset(void **state)
+a_client_that_reads_gets_its_whole_reply_and_is_not_reset(void **state)
 {
 	struct world w = {.reads = true};
 
@@ -147,7 +147,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replies_that_nobody_reads_hold_no_item_after_the_stop),
-		cmocka_unit_test(whoever_reads_gets_all_of_it_and_is_not_reset),
+		cmocka_unit_test(a_client_that_reads_gets_its_whole_reply_and_is_not_reset),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,31 +1,31 @@
 /*
- * Who does not read, and who does not fill a hole. Goal: while memory is short they are reset, and
- * nobody else is; good clients beside a thousand of them lose nothing; while memory is ample they
- * may stay; and what one of them asks for is never held in chunks or frames. Method: a whole core,
- * and a stack as its clients, on a perfect cable; for holes segments by hand.
+ * Clients that do not read, and clients that do not fill a hole. Goal: while memory is short they
+ * are reset, and no others are; good clients beside a thousand of them lose nothing; while memory
+ * is ample they may stay; and their requested values are never held in chunks or frames. Method: a
+ * whole core, and a stack as its clients, on a lossless cable; for holes hand-made segments.
  */
 #include "sim_frame.h"
 #include "sim_service.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS   1024u
-#define BAD       rounds(1000u, 300u) /* the same, in a tenth of the time */
-#define CHUNKS    rounds(4096u, 1200u)
-#define GOOD      10u
-#define SECOND_NS 1000000000ull
-#define STEP_NS   200000u /* between two turns, at most */
+#define CLIENTS 1024u
+#define BAD     rounds(1000u, 300u) /* the second number takes a tenth of the time */
+#define CHUNKS  rounds(4096u, 1200u)
+#define GOOD    10u
+#define STEP_NS 200000u /* at most, between two turns */
 
 enum role { ROLE_NONE, ROLE_GOOD, ROLE_BAD, ROLE_SLOW };
 
 struct client {
 	struct conn *conn;
 	enum role role;
-	uint32_t asked, answered; /* requests, of a good one */
-	uint32_t got;             /* bytes of the answer that comes */
+	uint32_t asked, answered; /* requests of a good client */
+	uint32_t got;             /* bytes of the current answer */
 };
 
 struct world {
@@ -151,7 +151,7 @@ join(struct world *w, enum role role, uint32_t count)
 	run(w, 20000000);
 }
 
-/* Store a value by way of a connection of its own. */
+/* Stores a value over a connection of its own. */
 static void
 store(struct world *w, const char *key, uint32_t len)
 {
@@ -188,7 +188,7 @@ answers(const struct world *w)
 	return sum;
 }
 
-/* value_bytes decides what runs short: chunks below 1024, pieces and pins from there on. */
+/* value_bytes chooses the scarce resource: chunks below 1024, pieces and pins from there on. */
 static void
 good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 {
@@ -204,7 +204,7 @@ good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 	w->times = times;
 	join(w, ROLE_BAD, BAD);
 	check_eq(w->opened, GOOD + BAD);
-	run(w, 5 * SECOND_NS);
+	run(w, 5 * NS_PER_S);
 	check_eq(w->gone_good, 0);
 	check(sim_service_stack_count(&w->sim, TCP_MEMORY_PRESSURE) > 0);
 	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) > 0);
@@ -215,7 +215,7 @@ good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 		 GOOD + BAD - sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER));
 	before = answers(w);
 	w->slowest_ns = 0;
-	run(w, 2 * SECOND_NS);
+	run(w, 2 * NS_PER_S);
 	print_message("%u bad ones reset; slowest answer %.3f ms, %u answers a second\n",
 		      w->gone_bad, (double)w->slowest_ns / 1e6, (answers(w) - before) / 2);
 	check(w->slowest_ns < 20000000);
@@ -237,7 +237,7 @@ good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing(void *
 }
 
 static void
-while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
+while_memory_is_ample_no_client_is_reset_for_not_reading(void **state)
 {
 	struct world *w = world_create(4096, 64);
 
@@ -247,17 +247,17 @@ while_memory_is_ample_nobody_is_reset_for_not_reading(void **state)
 	w->bad_asks = "get big\r\n";
 	w->times = 300;
 	join(w, ROLE_BAD, 3);
-	run(w, 60 * SECOND_NS);
+	run(w, 60 * NS_PER_S);
 	check_eq(w->gone_bad, 0);
 	check_eq(sim_service_stack_count(&w->sim, TCP_MEMORY_PRESSURE), 0);
 	check(sim_service_stack_count(&w->sim, TCP_WINDOW_PROBES) > 0);
 	world_destroy(w);
 }
 
-/* Values that are asked for, not read, and stored anew: the old ones keep their memory until they
- * are let go of. There are chunks and pieces enough. */
+/* Values are requested, not read, and stored anew: the old ones keep their memory until they are
+ * unpinned. There are enough chunks and pieces. */
 static void
-values_pinned_by_who_does_not_read_do_not_take_the_memory(void **state)
+values_pinned_by_clients_that_do_not_read_do_not_take_the_memory(void **state)
 {
 	struct world *w = world_create(16384, 64);
 	static char asks[1100];
@@ -268,18 +268,18 @@ values_pinned_by_who_does_not_read_do_not_take_the_memory(void **state)
 	store(w, "small", 5);
 	join(w, ROLE_GOOD, 1);
 	w->bad_asks = asks;
-	w->times = 12; /* what a first window takes */
+	w->times = 12; /* the size of an initial window */
 	join(w, ROLE_BAD, 240);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		for (uint32_t k = 12; k < 50 && w->client[i].role == ROLE_BAD; k++)
 			say(w, w->client[i].conn, asks, (uint32_t)strlen(asks));
-	run(w, SECOND_NS);
+	run(w, NS_PER_S);
 	check_eq(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER), 0);
-	run(w, 5 * SECOND_NS);
+	run(w, 5 * NS_PER_S);
 	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) > 0);
 	print_message("%u of 240 reset\n",
 		      (uint32_t)sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER));
-	/* No more than it takes: what is left may stay. */
+	/* Only as many as necessary are reset; the others may stay. */
 	check(sim_service_stack_count(&w->sim, TCP_EVICTED_SLOW_READER) < 240);
 	check_eq(w->gone_good, 0);
 	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
@@ -288,14 +288,14 @@ values_pinned_by_who_does_not_read_do_not_take_the_memory(void **state)
 
 #define LARGE     60000u
 #define SLOW      60u
-#define SET_TURNS 200u /* a set that waits so long is refused */
+#define SET_TURNS 200u /* a set that waits longer is refused */
 
 struct sets {
-	uint32_t refused, longest; /* turns */
+	uint32_t refused, longest; /* in turns */
 	uint64_t slowest_ns;       /* answer to a good client meanwhile */
 };
 
-/* Values of new keys into the core's store, one a turn. */
+/* Stores values of new keys directly, one a turn. */
 static struct sets
 set_large(struct world *w, uint32_t first, uint32_t count)
 {
@@ -319,10 +319,10 @@ set_large(struct world *w, uint32_t first, uint32_t count)
 	return sets;
 }
 
-/* Sixty ask for a value of their own and do not read it: more than the class of such values keeps
- * ahead. They may stay, since they hold little, and are in nobody's way. */
+/* Sixty clients request a value of their own and do not read it: more than the class of such values
+ * keeps in reserve. They may stay, since they hold little. */
 static void
-sixty_who_do_not_read_hold_up_nobody_s_sets(void **state)
+sixty_clients_that_do_not_read_delay_no_sets(void **state)
 {
 	struct world *w = world_create(4096, 64);
 	struct sets before, with;
@@ -351,8 +351,8 @@ sixty_who_do_not_read_hold_up_nobody_s_sets(void **state)
 	world_destroy(w);
 }
 
-/* A value that is begun has its memory. More of them than there is memory for, none of them sent:
- * in the end whoever sends a value finds room for it. */
+/* A begun value holds all of its memory. The clients begin more values than fit, and send none. In
+ * the end a client that sends its value finds room. */
 static void
 values_begun_and_not_sent_do_not_keep_the_memory(void **state)
 {
@@ -371,15 +371,15 @@ values_begun_and_not_sent_do_not_keep_the_memory(void **state)
 	join(w, ROLE_BAD, 40);
 	for (uint32_t s = 0; s < 6; s++) {
 		check_eq(w->gone_slow, 0);
-		/* It gets on. */
+		/* The slow client makes progress. */
 		for (uint32_t i = 0; i < 5 && conn_writable(w->sim.ss->stack, slow, 1); i++)
 			say(w, slow, bytes, sizeof bytes);
-		run(w, SECOND_NS);
+		run(w, NS_PER_S);
 	}
 	check_eq(w->gone_slow, 0);
 	check(sim_service_count(&w->sim, CONN_SLOW_BODY) > 0);
-	/* All of them have had their turn to send theirs. */
-	run(w, 40 * SECOND_NS);
+	/* All other begun values have been reset by now. */
+	run(w, 40 * NS_PER_S);
 	store(w, "late", 900000);
 	check_eq(w->gone_good, 0);
 	world_destroy(w);
@@ -394,13 +394,13 @@ while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes(void **state)
 	w->bad_asks = "set lazy 0 0 1000000\r\nx";
 	w->times = 1;
 	join(w, ROLE_BAD, 10);
-	run(w, 10 * SECOND_NS);
+	run(w, 10 * NS_PER_S);
 	check_eq(sim_service_count(&w->sim, CONN_SLOW_BODY), 0);
 	check_eq(w->gone_bad, 0);
 	world_destroy(w);
 }
 
-/* A hundred times a megabyte, asked for at once and hardly read. */
+/* A client requests a megabyte a hundred times at once and hardly reads. */
 static void
 a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **state)
 {
@@ -432,7 +432,8 @@ a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **stat
 	}
 	print_message("at most %u chunks of %u and %u frames held\n", most, use.chunks, frames);
 	check(most <= CONN_SENDQ_BYTES / CHUNK_BYTES);
-	check(frames <= FRAME_CACHE_MAX + BURST_MAX); /* the frame cache and what is on its way */
+	/* Beside the frame cache only frames in flight are held. */
+	check(frames <= FRAME_CACHE_MAX + BURST_MAX);
 	check_eq(w->gone_bad, 0);
 	world_destroy(w);
 }
@@ -440,6 +441,7 @@ a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **stat
 /* ---- the stack alone ---- */
 
 #define HOLERS 40u
+#define GREEDY 8u
 
 struct raw {
 	struct sim_stack *ss;
@@ -553,9 +555,9 @@ a_connection_with_a_stale_hole_is_reset_when_frames_run_short(void **state)
 			feed(r, i, TCP_ACK, 10 + 2000 * k, 1000);
 	check(sim_stack_count(r->ss, TCP_MEMORY_PRESSURE) > 0);
 	drain_sent(r, 0, NULL);
-	/* One fills a little of its hole in time; it does not count as standing still. */
+	/* A connection fills a little of its hole in time, so it does not count as stalled. */
 	for (uint32_t second = 0; second < 6; second++) {
-		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS);
+		sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S);
 		feed(r, good, TCP_ACK | TCP_PSH, 0, 100);
 		r->peer_next[good] += 100;
 		conn_advance(r->ss->stack, r->last, 100);
@@ -564,11 +566,11 @@ a_connection_with_a_stale_hole_is_reset_when_frames_run_short(void **state)
 	check(sim_stack_count(r->ss, TCP_EVICTED_SLOW_WRITER) > 0);
 	check_eq(sim_stack_count(r->ss, TCP_EVICTED_SLOW_READER), 0);
 	check_eq(r->gone, sim_stack_count(r->ss, TCP_EVICTED_SLOW_WRITER));
-	check(r->gone < HOLERS); /* no more than was needed */
+	check(r->gone < HOLERS); /* no more than necessary */
 	raw_destroy(r);
 }
 
-/* As serve does it: in each turn in which it is short. */
+/* Applies memory pressure in each turn, as the service does. */
 static void
 press(void *arg)
 {
@@ -596,8 +598,8 @@ under_memory_pressure_stalled_connections_are_reset_and_others_not(void **state)
 	r->ss->serve = press;
 	r->ss->arg = s;
 	for (uint32_t i = 0; i < 45; i++) {
-		sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
-		/* 40 bytes at a time: it is slow, and gets on. */
+		sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S / 10);
+		/* This peer acknowledges 40 bytes at a time: it is slow, but makes progress. */
 		r->our_next[1] += 40;
 		feed(r, 1, TCP_ACK, 0, 0);
 		drain_sent(r, 0, NULL);
@@ -619,11 +621,11 @@ queue(struct raw *r, struct conn *c, uint32_t times)
 	}
 }
 
-/* A tenth of a second, in which some of what was sent is acknowledged. */
+/* Runs a tenth of a second, in which some of the sent bytes are acknowledged. */
 static void
 crawl(struct raw *r, uint32_t conns, uint32_t bytes)
 {
-	sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+	sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S / 10);
 	for (uint32_t i = 0; i < conns; i++) {
 		r->our_next[i] += bytes;
 		feed(r, i, TCP_ACK, 0, 0);
@@ -631,9 +633,10 @@ crawl(struct raw *r, uint32_t conns, uint32_t bytes)
 	drain_sent(r, 0, NULL);
 }
 
-/* A peer that acknowledges a segment now and then moves, and would hold the rest for hours. */
+/* A peer that acknowledges a segment from time to time makes progress, and could hold the rest for
+ * hours. */
 static void
-who_reads_in_crumbs_is_reset_for_what_it_holds(void **state)
+a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds(void **state)
 {
 	struct raw *r = raw_create();
 	struct conn *kept;
@@ -653,9 +656,10 @@ who_reads_in_crumbs_is_reset_for_what_it_holds(void **state)
 	raw_destroy(r);
 }
 
-/* The same part of what is left, each time, would let the end of a large value hold all of it. */
+/* If the rule asked for a constant fraction of the remaining bytes, the end of a large value could
+ * hold all of it. */
 static void
-who_reads_less_and_less_is_reset(void **state)
+a_client_that_reads_less_and_less_is_reset(void **state)
 {
 	struct raw *r = raw_create();
 	uint32_t left = 12 * 1900, tenths = 0;
@@ -682,7 +686,7 @@ press_hard(void *arg)
 	stack_memory_pressure(arg, 4);
 }
 
-/* Two read an eighth of what they hold in two seconds, and half of it. */
+/* Two peers read, in two seconds, an eighth and a half of the bytes they hold. */
 static void
 the_more_is_held_the_faster_a_reader_must_be(void **state)
 {
@@ -698,7 +702,7 @@ the_more_is_held_the_faster_a_reader_must_be(void **state)
 		r->ss->serve = hard ? press_hard : press;
 		r->ss->arg = r->ss->stack;
 		for (uint32_t i = 0; i < 35; i++) {
-			sim_stack_run(r->ss, r->ss->now_ns + SECOND_NS / 10);
+			sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S / 10);
 			for (uint32_t k = 0; k < 2; k++) {
 				r->our_next[k] += per_tenth[k];
 				feed(r, k, TCP_ACK, 0, 0);
@@ -711,7 +715,8 @@ the_more_is_held_the_faster_a_reader_must_be(void **state)
 	}
 }
 
-/* Requests in frames, which wait for room to answer. */
+/* Puts requests into frames, where they wait for room to answer. GREEDY connections hold more than
+ * their share. */
 static void
 requests_wait(struct raw *r, uint32_t chunks)
 {
@@ -719,8 +724,8 @@ requests_wait(struct raw *r, uint32_t chunks)
 		raw_open(r, i);
 		queue(r, r->last, chunks);
 	}
-	for (uint32_t k = 0; k < 10; k++)
-		for (uint32_t i = 0; i < HOLERS; i++) {
+	for (uint32_t k = 0; k < 48; k++)
+		for (uint32_t i = 0; i < (k < 2 ? HOLERS : GREEDY); i++) {
 			feed(r, i, TCP_ACK | TCP_PSH, 0, 1400);
 			r->peer_next[i] += 1400;
 		}
@@ -728,8 +733,8 @@ requests_wait(struct raw *r, uint32_t chunks)
 	check(sim_stack_count(r->ss, TCP_MEMORY_PRESSURE) > 0);
 }
 
-/* Readers whose requests wait in frames acknowledge so many bytes a turn: some are reset, as slow
- * readers, and not all. */
+/* Readers whose requests wait in frames acknowledge `bytes` bytes a turn: some of them are reset as
+ * slow readers, but not all. */
 static void
 some_are_reset(struct raw *r, uint32_t bytes)
 {
@@ -741,9 +746,9 @@ some_are_reset(struct raw *r, uint32_t bytes)
 	raw_destroy(r);
 }
 
-/* The same where requests wait in frames: what was acknowledged brings them no further. */
+/* Requests wait in frames: acknowledging queued bytes does not help to answer them. */
 static void
-who_reads_in_crumbs_keeps_no_frames(void **state)
+a_client_that_reads_crumbs_keeps_no_frames(void **state)
 {
 	struct raw *r = raw_create();
 
@@ -751,9 +756,9 @@ who_reads_in_crumbs_keeps_no_frames(void **state)
 	some_are_reset(r, 40);
 }
 
-/* Nor if queued bytes are short as well, and it acknowledges enough of these. */
+/* Queued bytes are scarce, too, and the peer acknowledges enough of these. */
 static void
-who_reads_in_time_and_asks_for_more_keeps_no_frames(void **state)
+a_client_that_reads_in_time_and_asks_for_more_keeps_no_frames(void **state)
 {
 	struct raw *r = raw_create();
 
@@ -763,7 +768,7 @@ who_reads_in_time_and_asks_for_more_keeps_no_frames(void **state)
 	some_are_reset(r, 100);
 }
 
-/* Segments of one turn. Those that find no frame come again at the next call. */
+/* Sends segments of one turn; those that find no frame are sent again by the next call. */
 static void
 send_burst(struct raw *r, uint32_t i, uint32_t segments)
 {
@@ -790,8 +795,8 @@ send_burst(struct raw *r, uint32_t i, uint32_t segments)
 		r->peer_next[i] = seg.tcp.ack;
 }
 
-/* Many hold all frames that they can get, by bursts of so many segments. A request of three, in one
- * turn, is received whole. */
+/* Many peers hold all frames that they can get, in bursts of `burst` segments. A request of three
+ * segments in one turn is received whole. */
 static void
 requests_have_frames_beside(uint32_t burst)
 {
@@ -806,7 +811,7 @@ requests_have_frames_beside(uint32_t burst)
 	raw_open(r, HOLERS);
 	for (uint32_t k = 0; k < 64; k++)
 		for (uint32_t i = 0; i < HOLERS; i++) {
-			/* Refused, the service asks for room again in each turn. */
+			/* A service that was refused asks for room again in each turn. */
 			check(!conn_writable(r->ss->stack, readers[i], UINT32_MAX));
 			send_burst(r, i, burst);
 		}
@@ -817,13 +822,14 @@ requests_have_frames_beside(uint32_t burst)
 }
 
 static void
-requests_have_frames_beside_readers_who_repeat_what_was_dropped(void **state)
+requests_have_frames_beside_readers_that_repeat_dropped_segments(void **state)
 {
 	requests_have_frames_beside(1);
 	requests_have_frames_beside(10);
 }
 
-/* Whether one was enough is seen a while later: in between nobody else goes. */
+/* After a reset the stack waits a while before it judges whether one was enough; no other
+ * connection is reset meanwhile. */
 static void
 under_memory_pressure_one_connection_is_reset_at_a_time(void **state)
 {
@@ -841,7 +847,7 @@ under_memory_pressure_one_connection_is_reset_at_a_time(void **state)
 	for (uint32_t ms = 0; ms < 5000; ms++) {
 		const uint32_t before = r->gone;
 
-		for (uint32_t i = 0; i < 30; i++) { /* in one millisecond */
+		for (uint32_t i = 0; i < 30; i++) { /* within one millisecond */
 			r->ss->now_ns += 1000000 / 30;
 			sim_stack_turn(r->ss);
 		}
@@ -862,21 +868,21 @@ main(void)
 			good_clients_beside_a_thousand_who_do_not_read_chunks_lose_nothing),
 		cmocka_unit_test(
 			good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing),
-		cmocka_unit_test(values_pinned_by_who_does_not_read_do_not_take_the_memory),
-		cmocka_unit_test(sixty_who_do_not_read_hold_up_nobody_s_sets),
+		cmocka_unit_test(values_pinned_by_clients_that_do_not_read_do_not_take_the_memory),
+		cmocka_unit_test(sixty_clients_that_do_not_read_delay_no_sets),
 		cmocka_unit_test(values_begun_and_not_sent_do_not_keep_the_memory),
 		cmocka_unit_test(while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes),
-		cmocka_unit_test(while_memory_is_ample_nobody_is_reset_for_not_reading),
+		cmocka_unit_test(while_memory_is_ample_no_client_is_reset_for_not_reading),
 		cmocka_unit_test(
 			a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames),
 		cmocka_unit_test(a_connection_with_a_stale_hole_is_reset_when_frames_run_short),
 		cmocka_unit_test(under_memory_pressure_one_connection_is_reset_at_a_time),
-		cmocka_unit_test(who_reads_in_crumbs_is_reset_for_what_it_holds),
-		cmocka_unit_test(who_reads_less_and_less_is_reset),
+		cmocka_unit_test(a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds),
+		cmocka_unit_test(a_client_that_reads_less_and_less_is_reset),
 		cmocka_unit_test(the_more_is_held_the_faster_a_reader_must_be),
-		cmocka_unit_test(who_reads_in_crumbs_keeps_no_frames),
-		cmocka_unit_test(who_reads_in_time_and_asks_for_more_keeps_no_frames),
-		cmocka_unit_test(requests_have_frames_beside_readers_who_repeat_what_was_dropped),
+		cmocka_unit_test(a_client_that_reads_crumbs_keeps_no_frames),
+		cmocka_unit_test(a_client_that_reads_in_time_and_asks_for_more_keeps_no_frames),
+		cmocka_unit_test(requests_have_frames_beside_readers_that_repeat_dropped_segments),
 		cmocka_unit_test(
 			under_memory_pressure_stalled_connections_are_reset_and_others_not),
 	};

@@ -1,14 +1,14 @@
 /*
- * The fast path of expected frames and segments. Goal: whether it is open or closed, the same
- * happens: every frame sent is the same and leaves at the same time, and every counter is the same.
- * Method: two stacks talk over a wire with faults, by a seed: requests and replies of all lengths,
- * readers that leave some, connections that end and come again, silences longer than what the
- * neighbour table knows for sure, neighbours that change their MAC. Each seed is played with the
- * fast paths open on both sides, on one, and on none; the wire's hash and the counters are
- * compared.
+ * The fast path of expected frames and segments. Goal: with and without it the same happens: every
+ * frame sent is the same and is sent at the same time, and every counter is the same. Method: two
+ * stacks talk over a wire with faults, by a seed: requests and replies of all lengths, readers that
+ * leave some bytes, connections that end and are opened again, silences longer than neighbour
+ * entries are valid, neighbours that change their MAC. Each seed is played with the fast paths of
+ * both sides, of one, and of none; the wire's hash and the counters are compared.
  */
 #include "sim_pair.h"
 
+#include "base/time_units.h"
 #include "net/neigh_table.h"
 #include "tcp/tcp.h"
 #include "support/test.h"
@@ -16,14 +16,13 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#define MAPPED_BYTES (32 << 20) /* the most that malloc takes for it */
+#define MAPPED_BYTES (32 << 20) /* the limit of malloc for this value */
 #define KEPT_BYTES   (1 << 30)
 #define CONNS        6u
 #define SEEDS        48u
 #define STEPS        220u
 #define STEP_NS      3000000u
 #define SILENCE_S    40u
-#define SECOND_NS    1000000000ull
 #define SHORT        400u /* most texts are shorter */
 #define LONG         9000u
 #define BULK         200000u
@@ -34,10 +33,10 @@ struct talk {
 	struct conn *conn[CONNS]; /* the client's */
 	uint64_t read_bytes, opened, failed;
 	bool bulk;
-	uint32_t leave; /* permille: a reader leaves some */
+	uint32_t leave; /* permille: chance that a reader leaves some bytes */
 };
 
-/* What one play came to. */
+/* The results of one run. */
 struct played {
 	uint64_t hash, frames, read_bytes, opened, failed;
 	uint64_t counts[2][STACK_COUNTER_COUNT];
@@ -55,7 +54,7 @@ disable_fast_paths(struct stack *s)
 
 	t->fast_path_in = t->fast_path_out = FAST_PATH_OFF;
 	t->hop_cache_off = UINT32_MAX;
-	t->net.fast.len_min = t->net.fast.udp_port = UINT32_MAX; /* classify.c */
+	t->net.fast.len_min = t->net.fast.udp_port = UINT32_MAX; /* see classify.c */
 }
 
 static uint32_t
@@ -89,7 +88,7 @@ read_some(struct talk *t, struct stack *s, struct conn *c)
 	while (text.len > 0) {
 		if (sim_chance(&t->rng, t->leave)) {
 			conn_advance(s, c, sim_below(&t->rng, text.len));
-			return; /* the rest with what comes next */
+			return; /* the rest is read with later bytes */
 		}
 		t->read_bytes += text.len;
 		conn_advance(s, c, text.len);
@@ -159,7 +158,7 @@ some_config(struct sim_rng *rng, uint64_t seed)
 
 	cfg.tcp.timestamps = sim_chance(rng, 700);
 	cfg.tcp.congestion = sim_chance(rng, 500) ? CC_CUBIC : CC_NEWRENO;
-	cfg.tcp.keepalive_idle_ns = SECOND_NS * (1 + sim_below(rng, 30));
+	cfg.tcp.keepalive_idle_ns = NS_PER_S * (1 + sim_below(rng, 30));
 	if (sim_chance(rng, 200))
 		cfg.net.rx_frames_max = 24;
 	if (sim_chance(rng, 200))
@@ -167,7 +166,7 @@ some_config(struct sim_rng *rng, uint64_t seed)
 	return cfg;
 }
 
-/* One thing that the client, or the world, does. */
+/* Carries out one random action of the client or the network. */
 static void
 act(struct talk *t)
 {
@@ -213,7 +212,7 @@ play(uint64_t seed, bool client_open, bool server_open, struct played *p)
 	}
 	for (uint32_t i = 0; i < STEPS; i++) {
 		const uint64_t silence_ns =
-			sim_chance(&t.rng, 5) ? sim_below(&t.rng, SILENCE_S) * SECOND_NS : 0;
+			sim_chance(&t.rng, 5) ? sim_below(&t.rng, SILENCE_S) * NS_PER_S : 0;
 
 		act(&t);
 		sim_pair_run(t.pair, t.pair->now_ns + sim_below(&t.rng, STEP_NS) + silence_ns + 1,
@@ -264,7 +263,7 @@ the_fast_path_does_the_same_as_the_slow_one(void **state)
 		for (uint32_t k = 0; k < STACK_COUNTER_COUNT; k++)
 			all.counts[0][k] += closed.counts[0][k] + closed.counts[1][k];
 	}
-	/* It was a real talk: with losses, ends, old neighbours, closed windows. */
+	/* The runs had losses, ends, old neighbour entries and closed windows. */
 	check(all.frames > SEEDS * 400 && all.opened > SEEDS * CONNS);
 	check(all.counts[0][TCP_RETRANSMITS] > SEEDS && all.counts[0][TCP_KEEPALIVES] > 0);
 	check(all.counts[0][TCP_FAST_RECOVERIES] > 0 && all.counts[0][TCP_ACKS_DELAYED] > SEEDS);
@@ -280,10 +279,11 @@ main(int argc, char **argv)
 	};
 	static struct played a, b;
 
-	/* Hundreds of worlds are made and given back: their memory stays ours in between. */
+	/* Hundreds of worlds are created and freed; malloc keeps their memory meanwhile. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-	/* For more seeds than a test has time for: FIRST LAST. */
+	/* With two arguments, FIRST and LAST, the program plays more seeds than a test has time
+	 * for. */
 	if (argc == 3) {
 		for (uint64_t seed = strtoull(argv[1], NULL, 0); seed <= strtoull(argv[2], NULL, 0);
 		     seed++) {

@@ -1,10 +1,10 @@
 /*
- * A flood of SYNs from sources that do not exist. Goal: whatever its rate, new clients are served
- * and the 99th percentile of the old ones' answers is at most 1.5 times what it is without; a core
- * that falls behind gives it no more answers than the rate limit allows, and a peer that repeats
- * its SYN after a second is served. Method: a whole core with its clients on a virtual clock that
- * moves by what a turn did (sim_flood.h), behind a NIC and behind a port on which sending is
- * expensive; and SYNs into one stack, a full burst a turn, one of which is meant.
+ * A flood of SYNs from sources that do not exist. Goal: at any rate new clients are served, and the
+ * 99th percentile of the old clients' answers is at most 1.5 times that without the flood. A core
+ * that falls behind sends the flood no more answers than the rate limit allows, and serves a peer
+ * that repeats its SYN after a second. Method: a whole core with its clients on a virtual clock
+ * that advances by the cost of each turn (sim_flood.h), behind a NIC, and behind a port on which
+ * sending is expensive; and SYNs into one stack, a full burst a turn, one of them of a real peer.
  */
 #include "sim_flood.h"
 #include "sim_frame.h"
@@ -23,7 +23,8 @@
 #define PEER_IP     0x0a000063u
 #define PEER_PORT   40000u
 #define PEER_ISS    77u
-/* Beside the rate limit of each 10 ms: half-open connections, answered anew when they time out. */
+/* Half-open connections are answered again when they time out, in addition to the rate limit of
+ * each 10 ms. */
 #define ANSWERS_MAX   (FLOOD_STEPS / 100 * 200 + 2000)
 #define ANSWERS_LEAST (FLOOD_STEPS / 100 * 180)
 
@@ -31,7 +32,7 @@ struct flood {
 	struct sim_stack *ss;
 	struct sim_rng rng;
 	uint32_t answers, to_peer;
-	struct tcp_seg syn_ack; /* the last to the peer */
+	struct tcp_seg syn_ack; /* the last one sent to the peer */
 };
 
 static void
@@ -113,7 +114,7 @@ flood_create(uint32_t syn_lines)
 }
 
 static void
-a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **state)
+a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn(void **state)
 {
 	struct flood f = flood_create(32768);
 	struct tcp_seg ack = {.src_port = PEER_PORT, .dst_port = SIM_PORT, .window = 1024};
@@ -121,7 +122,8 @@ a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **stat
 	for (uint32_t i = 0; i < FLOOD_STEPS; i++) {
 		flood_feed(&f);
 		if (i == FIRST_STEP || i == FIRST_STEP + AGAIN_STEPS) {
-			/* Behind the flood of its turn: the rate limit is gone. */
+			/* The SYN is behind the flood of its turn, which has used up the rate
+			 * limit. */
 			feed_syn(&f, PEER_IP, PEER_PORT, PEER_ISS);
 			check_eq(f.to_peer, 0);
 		}
@@ -140,9 +142,9 @@ a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn(void **stat
 	sim_stack_destroy(f.ss);
 }
 
-/* 10,000 a second, none of which completes. */
+/* 10,000 SYNs a second, none of which completes a handshake. */
 static void
-what_the_budget_allows_is_answered_at_once(void **state)
+syns_within_the_budget_are_answered_at_once(void **state)
 {
 	struct flood f = flood_create(1024);
 
@@ -157,10 +159,10 @@ what_the_budget_allows_is_answered_at_once(void **state)
 	sim_stack_destroy(f.ss);
 }
 
-#define TURNS   2u /* more than a burst may wait */
+#define TURNS   2u /* more turns than a burst may wait */
 #define SYNS_MS rounds(20000ull, 5000ull)
 
-/* SYNs of SYNS_MS at one stack that comes back after so long. */
+/* Feeds SYNs for SYNS_MS to one stack whose turns take turn_ns. */
 static void
 check_none_deferred(uint64_t turn_ns, uint32_t rate)
 {
@@ -180,9 +182,9 @@ check_none_deferred(uint64_t turn_ns, uint32_t rate)
 	sim_stack_destroy(f.ss);
 }
 
-/* By a core whose turns are long, or that sleeps, or has others on its CPU, they come together. */
+/* A core whose turns are long, or that sleeps, or shares its CPU, gets many SYNs together. */
 static void
-what_the_rate_limit_allows_is_answered_however_long_a_turn_takes(void **state)
+syns_within_the_rate_limit_are_answered_however_long_a_turn_takes(void **state)
 {
 	static const uint64_t turn_us[] = {60, 350, 999, 1000, 1300, 1900, 2000, 2500, 10000};
 
@@ -191,7 +193,7 @@ what_the_rate_limit_allows_is_answered_however_long_a_turn_takes(void **state)
 			check_none_deferred(turn_us[i] * 1000, rate);
 }
 
-/* An af_packet port: a system call and the receiver's kernel for each frame. */
+/* An af_packet port: each frame costs a system call and the receiver's kernel. */
 #define SLOW_SENT_NS 1500u
 #define NEWS         100u
 
@@ -237,7 +239,8 @@ new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again(void 
 	}
 }
 
-/* Its old clients alone keep it busy: it puts off as many as it can remember, and no more. */
+/* The old clients alone keep the core busy: it defers as many SYNs as it can remember, and no
+ * more. */
 static void
 a_core_with_no_time_left_serves_new_clients_at_their_second_syn(void **state)
 {
@@ -256,9 +259,9 @@ main(void)
 		cmocka_unit_test(
 			new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again),
 		cmocka_unit_test(
-			a_flood_is_not_answered_and_who_means_it_is_served_at_the_second_syn),
-		cmocka_unit_test(what_the_budget_allows_is_answered_at_once),
-		cmocka_unit_test(what_the_rate_limit_allows_is_answered_however_long_a_turn_takes),
+			a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn),
+		cmocka_unit_test(syns_within_the_budget_are_answered_at_once),
+		cmocka_unit_test(syns_within_the_rate_limit_are_answered_however_long_a_turn_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,13 @@
 /*
  * A flood of flushes. Goal: twenty peers that pipeline sets and flush_all slow others down no more
  * than twenty that pipeline sets and mn; no set is refused; and no turn does more of the walk than
- * it may. Method: a whole core, and a stack as all of its clients, on a perfect cable; a clock that
- * moves by what a turn did: so much for the turn, for each frame, for each request, and for each
- * bucket and item of the walk. What others wait is told in turns of the core, too.
+ * it may. Method: a whole core, and a stack as all of its clients, on a lossless cable; a clock
+ * that advances by the cost of each turn, frame and request, and of each bucket and item of the
+ * walk. The waiting times of others are also given in turns of the core.
  */
 #include "sim_service.h"
 
+#include "support/sorted.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -16,12 +17,12 @@
 #define VICTIMS     3u
 #define CLIENTS     (ATTACKERS + VICTIMS)
 #define SAMPLES     rounds(900u, 600u)
-#define WARM        60u /* that do not count */
+#define WARM        60u /* not counted */
 #define LARGE       20000u
 #define BLOCK_MAX   16384u
 #define SMALL       600u
 #define BLOCK_SETS  16u
-#define QUEUE_BYTES (1u << 18) /* that an attacker keeps queued */
+#define QUEUE_BYTES (1u << 18) /* requests that an attacker keeps queued */
 #define STEPS_MAX   2000000u
 #define CLIENT_RUNS 16u /* turns of the clients between two of the core */
 
@@ -30,20 +31,23 @@
 #define REQUEST_NS 190u
 #define WALK_NS    300u
 #define CABLE_NS   20000u
-#define WALK_MAX   192u     /* a turn's work: 128, a slice of nearly empty buckets, and a tidy's */
-#define NAP_NS     20000u   /* after a turn that moved nothing (lib/dpdk/lcore_run.c) */
-#define PAUSE_NS   1000000u /* of a victim, between an answer and its next question */
+/* The work of a turn: 128, a slice of nearly empty buckets, and that of a tidy. */
+#define WALK_MAX 192u
+/* After a turn without traffic (lib/dpdk/lcore_run.c). */
+#define NAP_NS 20000u
+/* A victim waits this long between an answer and its next request. */
+#define PAUSE_NS 1000000u
 
 struct client {
 	struct conn *conn;
 	bool victim;
-	uint32_t at;      /* in the attackers' block */
-	uint32_t left;    /* of what is being asked, not yet queued */
+	uint32_t at;      /* position in the attackers' block */
+	uint32_t left;    /* bytes of the request that are not queued yet */
 	uint32_t got;     /* bytes of the answer */
 	uint32_t round;   /* of a victim */
-	bool miss;        /* it was flushed meanwhile */
-	bool waits;       /* for an answer */
-	uint64_t next_ns; /* when it asks again */
+	bool miss;        /* the item was flushed meanwhile */
+	bool waits;       /* an answer is pending */
+	uint64_t next_ns; /* when it sends its next request */
 	uint64_t asked_ns, asked_turn;
 };
 
@@ -59,7 +63,7 @@ struct world {
 	char block[BLOCK_MAX];
 	uint32_t block_len;
 	char ask[LARGE + 128];
-	uint32_t ask_len, answers; /* in all */
+	uint32_t ask_len, answers; /* of all clients */
 	uint64_t turns, walk_most;
 	uint32_t samples;
 	struct spread took;
@@ -82,7 +86,7 @@ frames(const struct world *w)
 	       sim_service_stack_count(&w->sim, TX_FRAMES);
 }
 
-/* What the core has done so far, in ns of its time. */
+/* Returns the cost of the core's work so far, in ns. */
 static uint64_t
 worked_ns(const struct world *w)
 {
@@ -107,7 +111,7 @@ on_gone(void *arg, struct conn *c)
 	fail_msg("a connection was ended");
 }
 
-/* Queue up to `most` bytes of a text that repeats itself, from *at on. */
+/* Queues up to `most` bytes of a repeating text, from *at on. */
 static uint32_t
 say(struct world *w, struct client *cl, const char *text, uint32_t len, uint32_t most)
 {
@@ -139,7 +143,8 @@ ask(struct world *w, struct client *cl)
 	cl->left = w->ask_len - say(w, cl, w->ask, w->ask_len, w->ask_len);
 }
 
-/* Byte at of a victim's answer: STORED, and then the value, or END if it was flushed meanwhile. */
+/* Checks the next byte of a victim's answer: STORED, and then the value, or END if it was flushed
+ * meanwhile. */
 static void
 judge(struct client *cl, uint8_t byte)
 {
@@ -189,7 +194,7 @@ listen_to(struct world *w, struct client *cl)
 	}
 }
 
-/* As a client's thread does it: what has come is read, what there is room for is written. */
+/* Reads all input and writes as much as there is room for, like a client's thread. */
 static void
 serve(void *arg)
 {
@@ -240,7 +245,7 @@ world_create(const char *command)
 
 	check_ptr(w);
 	write_texts(w, command);
-	o.cores.stack.tcp.conns_max = 1056; /* as `-c 1024` has it (app/sizes.c) */
+	o.cores.stack.tcp.conns_max = 1056; /* as with `-c 1024` (app/sizes.c) */
 	o.cores.stack.net.rx_frames_max = 2048;
 	o.cores.conn_requests_max = 20;
 	o.cores.frames = 2048 + STACK_FRAMES_MAX + 1024;
@@ -261,7 +266,7 @@ world_destroy(struct world *w)
 	free(w);
 }
 
-/* A turn of the core, and as many of the clients as they have frames for. */
+/* Runs a turn of the core, and as many of the clients as they have frames for. */
 static void
 step(struct world *w)
 {
@@ -285,14 +290,6 @@ step(struct world *w)
 	sim_wire_turn(w->sim.wire, now_ns);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static struct result
 beside(const char *command)
 {
@@ -303,8 +300,8 @@ beside(const char *command)
 		step(w);
 	check_eq(w->samples, SAMPLES);
 	check_eq(sim_service_count(&w->sim, STORE_NO_MEMORY_COUNT), 0);
-	qsort(w->took.ns, SAMPLES, sizeof w->took.ns[0], by_size);
-	qsort(w->took.turns, SAMPLES, sizeof w->took.turns[0], by_size);
+	sort_u64(w->took.ns, SAMPLES);
+	sort_u64(w->took.turns, SAMPLES);
 	r = (struct result){
 		.p99_ns = w->took.ns[SAMPLES * 99 / 100],
 		.p99_turns = w->took.turns[SAMPLES * 99 / 100],

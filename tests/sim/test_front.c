@@ -1,9 +1,9 @@
 /*
- * A front before two model servers. Goal: every client hears what its keys' server has, in the
- * order of its requests, however replies are cut and requests mixed; a server that is silent, gone
- * or lies costs answers of its own keys only, as misses, and no wrong byte; in the end nothing is
- * held. Method: a whole core with a front, clients and servers on one stack, a cable; what a key
- * has is computed from the key (sim_fleet.h). A failing seed is named.
+ * A front before two model servers. Goal: every client receives the values of its keys' servers, in
+ * the order of its requests, however replies are cut and requests mixed. A server that is silent,
+ * down or wrong costs only answers of its own keys, which become misses, and no byte is wrong; in
+ * the end nothing is held. Method: a whole core with a front, clients and servers on one stack, a
+ * cable; a key determines its value (sim_fleet.h). A failing seed is named.
  */
 #include "sim_fleet.h"
 #include "sim_front.h"
@@ -11,6 +11,7 @@
 #include "sim_service.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -24,7 +25,6 @@
 #define ITEMS_MAX  4096u
 #define STEP_NS    100000u
 #define MS         1000000ull
-#define SECOND_NS  (1000 * MS)
 #define TIMEOUT_NS (50 * MS)
 #define RETRY_NS   (400 * MS)
 #define CONNECT_NS (30 * MS)
@@ -33,11 +33,12 @@
 #define OURS6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
 #define SERVERS6   "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
 
-/* What is to be heard: text, or instead[] if its server may fail. */
-struct heard {
+/* An expected reply: a text, or instead[] if the server may fail. */
+struct expected {
 	uint32_t at, len;
 	bool may_fail;
-	bool error;    /* or it is told that it failed */
+	/* The reply may also be an error. */
+	bool error;
 	uint32_t line; /* the number of the request line */
 	char instead[40];
 };
@@ -46,13 +47,13 @@ struct client {
 	struct conn *conn;
 	bool open, gone;
 	struct sim_rng rng;
-	uint32_t asked, requests; /* made; to be made */
+	uint32_t asked, requests; /* made so far; to be made */
 	uint32_t out_len, out_at, want_len, in_len, judged;
 	uint32_t items, item;
-	uint32_t told;    /* values of servers that may fail */
-	uint32_t refused; /* lines that ended with their server's refusal */
+	uint32_t told;    /* values received of servers that may fail */
+	uint32_t refused; /* lines that ended with the refusal of their server */
 	char *out, *want, *in;
-	struct heard list[ITEMS_MAX];
+	struct expected list[ITEMS_MAX];
 };
 
 struct world {
@@ -64,11 +65,11 @@ struct world {
 	struct region memory;
 	bool may_fail[FLEET_SERVERS];
 	bool meta, gats;
-	uint32_t big; /* key_draw() */
+	uint32_t big; /* see key_draw() */
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	uint32_t mutes;
-	bool is_mute[SLOTS]; /* of a peer that asks and does not read */
+	bool is_mute[SLOTS]; /* a peer that sends requests and does not read */
 };
 
 /* ---- clients ---- */
@@ -81,7 +82,7 @@ put(char *to, uint32_t *len, const void *bytes, uint32_t n)
 	*len += n;
 }
 
-/* One in so many is of 100 KiB and more; 0: none. */
+/* Draws a key; one in `big` keys has a value of 100 KiB and more, 0: none. */
 static uint32_t
 key_draw(struct sim_rng *rng, uint32_t big, char *key)
 {
@@ -90,13 +91,13 @@ key_draw(struct sim_rng *rng, uint32_t big, char *key)
 	return (uint32_t)sprintf(key, "%c%u", is_big ? 'b' : 's', sim_below(rng, 1000));
 }
 
-static struct heard *
-heard_begin(struct world *w, struct client *cl, struct view key, const char *instead)
+static struct expected *
+expect_begin(struct world *w, struct client *cl, struct view key, const char *instead)
 {
-	struct heard *it = &cl->list[cl->items++];
+	struct expected *it = &cl->list[cl->items++];
 
 	check(cl->items < ITEMS_MAX);
-	*it = (struct heard){
+	*it = (struct expected){
 		.at = cl->want_len,
 		.line = cl->asked,
 		.may_fail = key.len > 0 && w->may_fail[sim_front_server(w->servers, key)],
@@ -106,7 +107,7 @@ heard_begin(struct world *w, struct client *cl, struct view key, const char *ins
 }
 
 static void
-heard_end(struct client *cl, struct heard *it)
+expect_end(struct client *cl, struct expected *it)
 {
 	it->len = cl->want_len - it->at;
 }
@@ -114,21 +115,21 @@ heard_end(struct client *cl, struct heard *it)
 static void
 want_text(struct world *w, struct client *cl, const char *text)
 {
-	struct heard *it = heard_begin(w, cl, (struct view){NULL, 0}, "");
+	struct expected *it = expect_begin(w, cl, (struct view){NULL, 0}, "");
 
 	put(cl->want, &cl->want_len, text, (uint32_t)strlen(text));
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
-/* The server of the key may fail, and then it is the other one. */
+/* Expects either text, since the server of the key may fail. */
 static void
 want_either(struct world *w, struct client *cl, struct view key, const char *text,
 	    const char *instead)
 {
-	struct heard *it = heard_begin(w, cl, key, instead);
+	struct expected *it = expect_begin(w, cl, key, instead);
 
 	put(cl->want, &cl->want_len, text, (uint32_t)strlen(text));
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
 static void
@@ -136,13 +137,13 @@ want_value(struct world *w, struct client *cl, struct view key, bool cas)
 {
 	static char value[FLEET_VALUE_MAX];
 	const int len = sim_fleet_value(sim_front_server(w->servers, key), key, value);
-	struct heard *it;
+	struct expected *it;
 	char head[300];
 	int n;
 
 	if (len < 0)
 		return;
-	it = heard_begin(w, cl, key, "");
+	it = expect_begin(w, cl, key, "");
 	n = snprintf(head, sizeof head, "VALUE %.*s %u %d", (int)key.len, key.data,
 		     sim_fleet_flags(key), len);
 	if (cas)
@@ -152,7 +153,7 @@ want_value(struct world *w, struct client *cl, struct view key, bool cas)
 	put(cl->want, &cl->want_len, "\r\n", 2);
 	put(cl->want, &cl->want_len, value, (uint32_t)len);
 	put(cl->want, &cl->want_len, "\r\n", 2);
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
 static void
@@ -188,7 +189,7 @@ ask_meta(struct world *w, struct client *cl)
 	const struct view k = {(uint8_t *)key, key_draw(&cl->rng, w->big, key)};
 	const int len = sim_fleet_value(sim_front_server(w->servers, k), k, value);
 	const uint32_t number = (uint32_t)strtoul(key + 1, NULL, 10);
-	struct heard *it;
+	struct expected *it;
 	int n;
 
 	n = snprintf(line, sizeof line, "mg %.*s%s s c k f%s O7\r\n", (int)k.len, key,
@@ -203,7 +204,7 @@ ask_meta(struct world *w, struct client *cl)
 		cl->list[cl->items - 1].error = writes;
 		return;
 	}
-	it = heard_begin(w, cl, k, miss);
+	it = expect_begin(w, cl, k, miss);
 	it->error = writes;
 	n = shows ? snprintf(head, sizeof head, "VA %d", len) : snprintf(head, sizeof head, "HD");
 	n += snprintf(head + n, sizeof head - (size_t)n, " s%d c%llu k%.*s f%u", len,
@@ -218,7 +219,7 @@ ask_meta(struct world *w, struct client *cl)
 		put(cl->want, &cl->want_len, value, (uint32_t)len);
 		put(cl->want, &cl->want_len, "\r\n", 2);
 	}
-	heard_end(cl, it);
+	expect_end(cl, it);
 }
 
 static void
@@ -231,7 +232,7 @@ ask(struct world *w, struct client *cl)
 	cl->asked++;
 }
 
-/* 1: it is all here, or its alternative; 0: not all yet; -1: something else. */
+/* Compares the input with a text. 1: complete; 0: incomplete; -1: different. */
 static int
 compare(struct client *cl, const char *text, uint32_t len)
 {
@@ -245,7 +246,8 @@ compare(struct client *cl, const char *text, uint32_t len)
 	return 1;
 }
 
-/* A line of the failing server's keys may end with a refusal at any place. Returns as compare(). */
+/* Checks for a refusal, which may end a line at any key of the failing server. Returns as
+ * compare(). */
 static int
 refused(struct client *cl)
 {
@@ -264,7 +266,7 @@ static void
 judge(struct client *cl, bool may_be_refused)
 {
 	while (cl->item < cl->items) {
-		const struct heard *it = &cl->list[cl->item];
+		const struct expected *it = &cl->list[cl->item];
 		int c = cl->judged < cl->in_len ? compare(cl, cl->want + it->at, it->len) : 0;
 
 		cl->told += c == 1 && it->may_fail;
@@ -277,7 +279,7 @@ judge(struct client *cl, bool may_be_refused)
 		if (c == 0)
 			return;
 		if (c < 0)
-			fail_msg("wanted \"%.80s\", heard \"%.80s\"", cl->want + it->at,
+			fail_msg("wanted \"%.80s\", received \"%.80s\"", cl->want + it->at,
 				 cl->in + cl->judged);
 		cl->item++;
 	}
@@ -316,7 +318,7 @@ client_clear(struct client *cl)
 
 /* ---- peers that do not read ---- */
 
-/* Gets of values of 100 KiB and more, of both servers. */
+/* Sends gets of values of 100 KiB and more, of both servers. */
 static void
 mute_ask(struct world *w, struct conn *c)
 {
@@ -423,7 +425,7 @@ world_create_of(bool meta, uint64_t timeout_ns, uint64_t answer_bytes_max)
 	o.cores.stack.tcp.active_reserve = 6;
 	o.clients.tcp.conns_max = SLOTS;
 	o.clients.tcp.port = SIM_PORT;
-	/* What some leave unread takes none from others. */
+	/* Unread data of one client takes no frames of others. */
 	o.clients.net.rx_frames_max = 16384;
 	o.client_frames = 20000;
 	memcpy(o.cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
@@ -490,7 +492,7 @@ clients_open(struct world *w, uint64_t seed)
 	}
 }
 
-/* New requests, until all have heard all. */
+/* Sends new requests until all clients have received all replies. */
 static void
 clients_talk(struct world *w, uint32_t requests, uint64_t limit_ns)
 {
@@ -504,7 +506,7 @@ clients_talk(struct world *w, uint32_t requests, uint64_t limit_ns)
 	}
 	while (done < CLIENTS) {
 		if (w->sim.ss->now_ns >= end_ns)
-			fail_msg("not all have heard all");
+			fail_msg("not all have expected all");
 		run(w, MS);
 		done = 0;
 		for (uint32_t i = 0; i < CLIENTS; i++)
@@ -525,7 +527,7 @@ of_server(const struct world *w, uint32_t server, enum front_server_count which)
 	return front_stats_sum_mt(&w->stats, server, which);
 }
 
-/* What is told of each server adds up to what is told of all. */
+/* Checks that the counters of the servers add up to those of the front. */
 static void
 check_counts(const struct world *w)
 {
@@ -559,7 +561,7 @@ check_nothing_held(struct world *w)
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		if (w->client[i].conn != NULL)
 			conn_close_detach(w->sim.ss->stack, w->client[i].conn);
-	run(w, 2 * SECOND_NS);
+	run(w, 2 * NS_PER_S);
 	check_eq(front_keys_open(w->front), 0);
 	check_eq(serve_awaits_open(core->serve), 0);
 	for (uint32_t i = 0; i < FLEET_SERVERS; i++)
@@ -574,7 +576,7 @@ check_nothing_held(struct world *w)
 /* ---- tests ---- */
 
 static void
-every_client_hears_what_the_servers_have(void **state)
+every_client_receives_the_values_of_the_servers(void **state)
 {
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct world *w = world_create(seed % 2 == 0, TIMEOUT_NS);
@@ -587,7 +589,7 @@ every_client_hears_what_the_servers_have(void **state)
 			check_eq(front_lane_info(w->front, i).meta, w->meta);
 		}
 		clients_open(w, seed);
-		clients_talk(w, 100, 10 * SECOND_NS);
+		clients_talk(w, 100, 10 * NS_PER_S);
 		check(count(w, FRONT_HITS) > 1000 && count(w, FRONT_MISSES) > 200);
 		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
 		check(front_stats_trip_us_mt(&w->stats, 0, 50) > 0);
@@ -598,7 +600,7 @@ every_client_hears_what_the_servers_have(void **state)
 }
 
 static void
-however_replies_are_cut(void **state)
+clients_receive_the_values_however_replies_are_cut(void **state)
 {
 	static const struct {
 		uint32_t pieces[FLEET_SERVERS];
@@ -606,13 +608,13 @@ however_replies_are_cut(void **state)
 	} rows[] = {{{1, 1}, 3}, {{1, 0}, 3}, {{3, 7}, 6}, {{100, 700}, 40}, {{0, 1461}, 40}};
 
 	for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
-		struct world *w = world_create(i % 2 == 0, 100 * SECOND_NS);
+		struct world *w = world_create(i % 2 == 0, 100 * NS_PER_S);
 
 		for (uint32_t k = 0; k < FLEET_SERVERS; k++)
 			w->fleet.server[k].piece = rows[i / 2].pieces[k];
 		clients_open(w, i);
 		w->sim.wire->faults.delay_ns = 1000;
-		clients_talk(w, rows[i / 2].requests, 100 * SECOND_NS);
+		clients_talk(w, rows[i / 2].requests, 100 * NS_PER_S);
 		check_eq(count(w, FRONT_CONNECTED), FLEET_SERVERS);
 		check_nothing_held(w);
 		world_destroy(w);
@@ -655,8 +657,9 @@ lines_refused(const struct world *w)
 	return n;
 }
 
-/* Its keys are missed, or have their value, or are refused where it answers with an error; those of
- * the other server have theirs, and are told as soon. Healed, it is used again. */
+/* Keys of the failing server are missed, have their value, or are refused if the server answers
+ * with an error. Keys of the other server have theirs, without delay. After its recovery the server
+ * is used again. */
 static void
 a_server_that_fails_costs_its_own_keys(void **state)
 {
@@ -665,11 +668,11 @@ a_server_that_fails_costs_its_own_keys(void **state)
 		struct fleet_server *bad = &w->fleet.server[1];
 
 		clients_open(w, i);
-		clients_talk(w, 10, SECOND_NS);
+		clients_talk(w, 10, NS_PER_S);
 		bad->mode = faults[i / 2].mode;
 		bad->says = faults[i / 2].says;
 		w->may_fail[1] = true;
-		clients_talk(w, 60, 20 * SECOND_NS);
+		clients_talk(w, 60, 20 * NS_PER_S);
 		if (count(w, FRONT_FAILED) + count(w, FRONT_SERVER_BROKEN) == 0)
 			fail_msg("%s: nothing failed", faults[i / 2].name);
 		if ((lines_refused(w) != 0) != (strstr(faults[i / 2].name, "an error") != NULL))
@@ -679,7 +682,7 @@ a_server_that_fails_costs_its_own_keys(void **state)
 		if (front_lane_info(w->front, 1).state != LANE_UP)
 			fail_msg("%s: not up again", faults[i / 2].name);
 		w->may_fail[1] = false;
-		clients_talk(w, 30, SECOND_NS);
+		clients_talk(w, 30, NS_PER_S);
 		check_nothing_held(w);
 		world_destroy(w);
 	}
@@ -722,7 +725,7 @@ clients_that_close_leave_nothing_behind(void **state)
 	}
 }
 
-/* Its name had no address when the front began, then has one, then another. */
+/* The server's name has no address when the front starts, then one, then another. */
 static void
 a_server_is_where_its_name_says(void **state)
 {
@@ -732,17 +735,17 @@ a_server_is_where_its_name_says(void **state)
 	struct front_address second = {.port = SIM_PORT};
 
 	memcpy(second.ip.b, SERVERS6, IP_ADDR_BYTES);
-	run(w, STEP_NS); /* the first state is seen */
+	run(w, STEP_NS); /* the front reads the first state */
 	sim_front_move(w->servers, 1, &nowhere);
 	run(w, 50 * MS);
 	check_eq(front_lane_info(w->front, 1).state, LANE_DOWN);
 	w->may_fail[1] = true;
 	clients_open(w, 1);
-	clients_talk(w, 20, 2 * SECOND_NS);
+	clients_talk(w, 20, 2 * NS_PER_S);
 	sim_front_move(w->servers, 1, &second);
 	run(w, 50 * MS);
 	w->may_fail[1] = false;
-	clients_talk(w, 20, SECOND_NS);
+	clients_talk(w, 20, NS_PER_S);
 	sim_front_move(w->servers, 1, &first);
 	run(w, 50 * MS);
 	check_eq(front_lane_info(w->front, 1).state, LANE_UP);
@@ -750,9 +753,10 @@ a_server_is_where_its_name_says(void **state)
 	world_destroy(w);
 }
 
-/* As servers do with what is idle. Nothing fails for it; but who ends at once has failed. */
+/* Servers close idle connections. Such an end fails no request; a connection that ends at once is a
+ * failure. */
 static void
-an_end_while_nothing_is_asked_is_no_failure(void **state)
+an_end_without_pending_requests_is_no_failure(void **state)
 {
 	for (uint64_t age_ms = 500; age_ms <= 2000; age_ms += 1500) {
 		struct world *w = world_create(true, TIMEOUT_NS);
@@ -767,7 +771,7 @@ an_end_while_nothing_is_asked_is_no_failure(void **state)
 		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
 			check_eq(front_lane_info(w->front, i).failures, age_ms < 1000);
 		clients_open(w, age_ms);
-		clients_talk(w, 10, SECOND_NS);
+		clients_talk(w, 10, NS_PER_S);
 		check_eq(count(w, FRONT_FAILED), 0);
 		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
 			check_eq(front_lane_info(w->front, i).failures, 0);
@@ -776,11 +780,11 @@ an_end_while_nothing_is_asked_is_no_failure(void **state)
 	}
 }
 
-/* Returns for how long clients have talked, beside peers that asked settle_ns before. */
+/* Returns how long the clients took, beside peers that sent their requests settle_ns before. */
 static uint64_t
 talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 {
-	struct world *w = world_create(false, SECOND_NS);
+	struct world *w = world_create(false, NS_PER_S);
 	uint64_t begin_ns, took_ns;
 
 	w->big = big;
@@ -793,7 +797,7 @@ talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 	run(w, settle_ns);
 	clients_open(w, 1);
 	begin_ns = w->sim.ss->now_ns;
-	clients_talk(w, 100, 10 * SECOND_NS);
+	clients_talk(w, 100, 10 * NS_PER_S);
 	took_ns = w->sim.ss->now_ns - begin_ns;
 	print_message("%u that do not read: %u ms\n", mutes, (uint32_t)(took_ns / MS));
 	check_eq(count(w, FRONT_SERVER_LATE), 0);
@@ -802,33 +806,33 @@ talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 	return took_ns;
 }
 
-/* Nor is anybody's connection to a server reset. Those that have just asked, all at once, are
+/* No connection to a server is reset, either. Peers that have just sent requests, all at once, are
  * answered first. */
 static void
-who_does_not_read_costs_others_no_answer(void **state)
+a_client_that_does_not_read_costs_others_no_answer(void **state)
 {
 	for (uint32_t big = 0; big <= 200; big += 200) {
 		const uint64_t alone_ns = talk_beside(0, big, 0);
 
 		for (uint32_t mutes = 5; mutes <= MUTES; mutes *= 2) {
 			talk_beside(mutes, big, 10 * MS);
-			check(talk_beside(mutes, big, 3 * SECOND_NS / 2) * 2 <= alone_ns * 3);
+			check(talk_beside(mutes, big, 3 * NS_PER_S / 2) * 2 <= alone_ns * 3);
 		}
 	}
 }
 
-/* Memory for a few of the values that eight clients ask for at once, behind each other on two
- * servers: answers that are here wait for earlier ones, which wait for their memory. */
+/* Memory suffices for a few of the values that eight clients request at once, pipelined to two
+ * servers. Answers that have arrived wait for earlier ones, which wait for memory. */
 static void
 no_value_is_missed_for_want_of_memory(void **state)
 {
 	for (uint64_t bytes = 256u << 10; bytes <= 2u << 20; bytes *= 2) {
-		struct world *w = world_create_of(false, SECOND_NS, bytes);
+		struct world *w = world_create_of(false, NS_PER_S, bytes);
 
 		w->big = 30;
 		run(w, 50 * MS);
 		clients_open(w, bytes);
-		clients_talk(w, 10, 20 * SECOND_NS);
+		clients_talk(w, 10, 20 * NS_PER_S);
 		check_eq(count(w, FRONT_SERVER_LATE), 0);
 		check_eq(count(w, FRONT_FAILED), 0);
 		check(counter_read(
@@ -838,18 +842,19 @@ no_value_is_missed_for_want_of_memory(void **state)
 	}
 }
 
-/* Long values of servers that take several timeouts for what eight clients ask at once. A server is
- * late that takes longer than slow ones may, or, at once, that sends a few bytes of an answer. */
+/* The servers take several timeouts for the long values that eight clients request at once. A
+ * server is late only if it takes longer than slow ones may, or, at once, if it sends few bytes of
+ * an answer. */
 static void
 a_slow_server_is_not_late(void **state)
 {
 	static const struct {
 		uint32_t piece, rests, requests; /* of each client */
-		uint64_t late_within_ns;         /* 0: it is not late */
+		uint64_t late_within_ns;         /* 0: the server is not late */
 	} rows[] = {
 		{200, 0, 5, 0},
 		{150, 0, 5, 0},
-		{35, 0, 10, 100 * SECOND_NS},
+		{35, 0, 10, 100 * NS_PER_S},
 		{1, 100, 3, 4 * TIMEOUT_NS},
 	};
 
@@ -866,7 +871,7 @@ a_slow_server_is_not_late(void **state)
 		}
 		clients_open(w, i);
 		clients_talk(w, rows[i].requests,
-			     is_late ? rows[i].late_within_ns : 100 * SECOND_NS);
+			     is_late ? rows[i].late_within_ns : 100 * NS_PER_S);
 		check_eq(count(w, FRONT_SERVER_LATE) != 0, is_late);
 		check_eq(count(w, FRONT_FAILED) != 0, is_late);
 		check(is_late || front_stats_trip_us_mt(&w->stats, 0, 99) > TIMEOUT_NS / 1000);
@@ -879,15 +884,15 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_client_hears_what_the_servers_have),
-		cmocka_unit_test(however_replies_are_cut),
+		cmocka_unit_test(every_client_receives_the_values_of_the_servers),
+		cmocka_unit_test(clients_receive_the_values_however_replies_are_cut),
 		cmocka_unit_test(a_server_that_fails_costs_its_own_keys),
 		cmocka_unit_test(clients_that_close_leave_nothing_behind),
 		cmocka_unit_test(a_server_is_where_its_name_says),
-		cmocka_unit_test(who_does_not_read_costs_others_no_answer),
+		cmocka_unit_test(a_client_that_does_not_read_costs_others_no_answer),
 		cmocka_unit_test(no_value_is_missed_for_want_of_memory),
 		cmocka_unit_test(a_slow_server_is_not_late),
-		cmocka_unit_test(an_end_while_nothing_is_asked_is_no_failure),
+		cmocka_unit_test(an_end_without_pending_requests_is_no_failure),
 	};
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);

@@ -1,25 +1,26 @@
 /*
- * A front before servers that fail, leave, come back and change. Goal: no client hears a value that
- * was stored before one that it knows to be stored, or deleted, whoever stood in for its server
- * meanwhile; a server that is away costs answers of its own keys only for as long as it takes to
- * leave. Method: whole cores on a hub, a front, its servers, a gutter; a server that is cut off
- * hears and says nothing, and has its values when it is back. The fleet's control is stepped as the
- * program does it. Clients have keys of their own and one request at a time; a write that failed
- * may be done or not, for ever. Every second run keeps copies. A failing seed is named; an argument
- * is the number of seeds.
+ * A front before servers that fail, leave, return and change. Goal: no client receives a value
+ * older than one whose store or delete it knows, whatever server stood in meanwhile; a server that
+ * fails costs answers of its own keys only until it is ejected. Method: whole cores on a hub: a
+ * front, its servers, a gutter. A server that is cut off neither sends nor receives, and has its
+ * values when it returns. The fleet's control is stepped as in the program. Clients have keys of
+ * their own and one request at a time; a failed write may take effect at any later time, or never.
+ * Every second run keeps copies. A failing seed is named; an argument is the number of seeds.
  */
 #include "sim_core.h"
 #include "sim_front.h"
 #include "sim_rng.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "front/front_control.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SERVERS    4u /* stations behind the front: a, b, and for some tests gutter or c, d */
+/* Stations behind the front: a, b, and for some tests the gutter or c, d. */
+#define SERVERS    4u
 #define FRONT      SERVERS
 #define CLIENT     (SERVERS + 1)
 #define STATIONS   (SERVERS + 2)
@@ -29,18 +30,17 @@
 #define STEP_NS    200000u
 #define TICK       25u /* steps between those of control */
 #define MS         1000000ull
-#define SECOND_NS  (1000 * MS)
 #define TIMEOUT_NS (40 * MS)
 #define RETRY_NS   (100 * MS)
 #define TTL_S      2
-#define QUIET_NS   (6 * SECOND_NS) /* longer than what stand-ins hold */
+#define QUIET_NS   (6 * NS_PER_S) /* longer than stand-ins keep items */
 #define FRAMES     4096u
 
-static uint64_t seeds = rounds(2, 1); /* or as the first argument says */
-/* Of what is created next: copies are kept, and a miss that is told is final until a write. */
+static uint64_t seeds = rounds(2, 1); /* or the first argument */
+/* The next front keeps copies; then a miss is final until a write. */
 static bool copies;
 
-enum fate { UNKNOWN, DONE, OVER }; /* OVER: a later one is done */
+enum fate { UNKNOWN, DONE, OVER }; /* OVER: a later write has taken effect */
 
 struct key {
 	uint32_t versions; /* 0: never written */
@@ -51,7 +51,7 @@ struct client {
 	struct conn *conn;
 	bool open, waits;
 	uint32_t number, in_len;
-	uint32_t verb, key; /* of what it waits for */
+	uint32_t verb, key; /* of the pending request */
 	char in[600];
 	struct key keys[KEYS];
 	uint32_t hits, misses, stored, errors;
@@ -74,7 +74,7 @@ struct world {
 	struct sim_rng rng;
 	uint64_t seed;
 	bool talks;
-	uint32_t left, back; /* servers, by what control tells */
+	uint32_t left, back; /* servers, as reported by control */
 };
 
 /* ---- clients ---- */
@@ -105,7 +105,8 @@ ask(struct world *w, struct client *cl)
 	cl->waits = true;
 }
 
-/* All before the last one is over; the last one too, if it is deleted. */
+/* Records that a write took effect: all earlier ones are over, and if it was a delete it is over,
+ * too. */
 static void
 done(struct key *k, uint32_t version)
 {
@@ -128,7 +129,7 @@ judge_value(struct world *w, struct client *cl, const char *value)
 			 (unsigned long long)w->seed, cl->number, cl->key, version, k->versions);
 }
 
-/* False: it is not all here. */
+/* Judges an answer. False: it is incomplete. */
 static bool
 judge(struct world *w, struct client *cl)
 {
@@ -311,7 +312,7 @@ run(struct world *w, uint64_t for_ns)
 		step(w);
 }
 
-/* servers of them, and as the gutter those behind. */
+/* Creates a front with that many servers, and the next ones as the gutter. */
 static struct world *
 world_create(uint32_t servers, uint32_t gutter, bool ejects)
 {
@@ -369,7 +370,7 @@ world_destroy(struct world *w)
 	free(w);
 }
 
-/* Until the server is this; asks meanwhile make it so. */
+/* Runs requests until the server has this health. */
 static void
 until(struct world *w, uint32_t server, enum front_health health)
 {
@@ -395,7 +396,7 @@ send_text(struct world *w, struct client *cl, const char *text)
 	conn_commit(w->client_stack->stack, cl->conn, n);
 }
 
-/* What client 0 hears. */
+/* Sends a text as client 0, and returns its answer. */
 static const char *
 says(struct world *w, const char *text)
 {
@@ -404,7 +405,7 @@ says(struct world *w, const char *text)
 	return w->client[0].in;
 }
 
-/* A key of the server, without stand-ins. */
+/* Returns a key of the server while no stand-in has it. */
 static const char *
 key_of(struct world *w, uint32_t server)
 {
@@ -429,7 +430,7 @@ key_of(struct world *w, uint32_t server)
 
 /* ---- one server, step by step ---- */
 
-/* It is asked until it has failed often enough. */
+/* Cuts the server off and sends requests until it has failed often enough. */
 static void
 cut_off(struct world *w, uint32_t server, enum front_health health)
 {
@@ -443,7 +444,7 @@ cut_off(struct world *w, uint32_t server, enum front_health health)
 }
 
 static void
-what_it_had_is_not_served_when_it_is_back(void **state)
+values_of_before_an_absence_are_not_served_after_it(void **state)
 {
 	for (uint32_t gutter = 0; gutter < 2; gutter++) {
 		struct world *w = world_create(2, gutter, true);
@@ -458,7 +459,7 @@ what_it_had_is_not_served_when_it_is_back(void **state)
 		until(w, 0, FRONT_HEALTH_LIVE);
 		SAYS(w, "END\r\n", "get %s\r\n", key);
 		SAYS(w, "STORED\r\n", "set %s 0 0 1\r\n3\r\n", key);
-		/* Its stand-in has the second value yet: until that is gone there are misses. */
+		/* The stand-in still has the second value: until that expires there are misses. */
 		cut_off(w, 0, FRONT_HEALTH_DOWN);
 		SAYS(w, "END\r\n", "get %s\r\n", key);
 		SAYS(w, NO_ANSWER, "set %s 0 0 1\r\n4\r\n", key);
@@ -474,9 +475,9 @@ what_it_had_is_not_served_when_it_is_back(void **state)
 	}
 }
 
-/* Whatever time it asks for, and none. */
+/* The time to live is the same whether the request asks for one or not. */
 static void
-what_a_stand_in_stores_lives_for_gutter_ttl(void **state)
+values_stored_by_a_stand_in_live_for_gutter_ttl(void **state)
 {
 	static const char *const writes[] = {
 		"set %s 0 0 1\r\n1\r\n", "set %s 0 1000 1\r\n1\r\n", "ms %s 1\r\n1\r\n",
@@ -495,7 +496,7 @@ what_a_stand_in_stores_lives_for_gutter_ttl(void **state)
 			      "HD t", 4) == 0);
 		if (i % 2 == 0)
 			SAYS(w, "TOUCHED\r\n", "touch %s 0\r\n", key);
-		run(w, (TTL_S + 1) * SECOND_NS);
+		run(w, (TTL_S + 1) * NS_PER_S);
 		SAYS(w, "EN\r\n", "mg %s\r\n", key);
 	}
 	world_destroy(w);
@@ -516,15 +517,15 @@ a_server_that_missed_a_flush_is_flushed_first(void **state)
 		until(w, 0, FRONT_HEALTH_LIVE);
 		SAYS(w, "END\r\n", "get %s\r\n", key);
 		SAYS(w, "STORED\r\n", "set %s 0 0 1\r\n2\r\n", key);
-		run(w, SECOND_NS);
+		run(w, NS_PER_S);
 		SAYS(w, "VA 1\r\n2\r\n", "mg %s v\r\n", key); /* once */
 		world_destroy(w);
 	}
 }
 
-/* The first one that notices is the flush itself: it is asked on a connection that seems good. */
+/* The flush itself is the first request to notice, since its connection seems good. */
 static void
-so_is_one_that_fails_amid_it(void **state)
+a_server_that_fails_during_a_flush_is_flushed_again(void **state)
 {
 	struct world *w = world_create(2, 0, false);
 	const char *key;
@@ -534,13 +535,13 @@ so_is_one_that_fails_amid_it(void **state)
 	w->cut[1] = true;
 	SAYS(w, NO_ANSWER, "flush_all\r\n");
 	w->cut[1] = false;
-	run(w, 2 * SECOND_NS);
+	run(w, 2 * NS_PER_S);
 	until(w, 1, FRONT_HEALTH_LIVE);
 	SAYS(w, "END\r\n", "get %s\r\n", key_of(w, 1));
 	world_destroy(w);
 }
 
-/* One whose server changes fails at once meanwhile, others are served. */
+/* A request for a key whose server changes fails at once meanwhile; others are served. */
 static void
 keys_move_when_no_request_for_them_is_open(void **state)
 {
@@ -549,7 +550,7 @@ keys_move_when_no_request_for_them_is_open(void **state)
 	struct error err;
 	char line[60];
 
-	servers_set(&w->config[1].servers, 1, 2); /* a goes, c comes */
+	servers_set(&w->config[1].servers, 1, 2); /* a is removed, c is added */
 	w->cut[0] = true;
 	snprintf(line, sizeof line, "delete %s\r\n", key_of(w, 0));
 	send_text(w, waits, line);
@@ -585,7 +586,7 @@ talk_begin(struct world *w, uint64_t seed)
 	w->talks = true;
 }
 
-/* All answers are there, and nothing is held. */
+/* Waits for all answers, and checks that nothing is held. */
 static void
 talk_end(struct world *w, uint32_t hits)
 {
@@ -607,9 +608,9 @@ talk_end(struct world *w, uint32_t hits)
 	world_destroy(w);
 }
 
-/* One or two at a time, for as long as it takes them to leave or not. */
+/* One or two servers at a time fail, for as long as it takes to eject them, or shorter. */
 static void
-no_value_is_old_while_servers_flap(void **state)
+no_value_is_stale_while_servers_flap(void **state)
 {
 	for (uint64_t i = 0; i < 2 * seeds; i++) {
 		struct world *w;
@@ -635,9 +636,9 @@ no_value_is_old_while_servers_flap(void **state)
 	}
 }
 
-/* Servers come and go while they are asked, and while one is cut off. */
+/* Servers are added and removed while requests are pending, and while one server is cut off. */
 static void
-no_value_is_old_after_a_reload(void **state)
+no_value_is_stale_after_a_reload(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct world *w;
@@ -669,13 +670,13 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_it_had_is_not_served_when_it_is_back),
-		cmocka_unit_test(what_a_stand_in_stores_lives_for_gutter_ttl),
+		cmocka_unit_test(values_of_before_an_absence_are_not_served_after_it),
+		cmocka_unit_test(values_stored_by_a_stand_in_live_for_gutter_ttl),
 		cmocka_unit_test(a_server_that_missed_a_flush_is_flushed_first),
-		cmocka_unit_test(so_is_one_that_fails_amid_it),
+		cmocka_unit_test(a_server_that_fails_during_a_flush_is_flushed_again),
 		cmocka_unit_test(keys_move_when_no_request_for_them_is_open),
-		cmocka_unit_test(no_value_is_old_while_servers_flap),
-		cmocka_unit_test(no_value_is_old_after_a_reload),
+		cmocka_unit_test(no_value_is_stale_while_servers_flap),
+		cmocka_unit_test(no_value_is_stale_after_a_reload),
 	};
 
 	if (argc > 1)

@@ -1,10 +1,9 @@
 /*
- * A front with copies before one server that waits when it is told to. Goal: however many ask for a
- * key at once, one get reaches the server, and of those who write it one set at a time; who asks
- * after a write that was under way hears what it
- * wrote; copies answer from then on, and not after a write, a miss, a flush, or when the front
- * begins. Method: a whole core with a front, a thousand clients and a server of a few lines on one
- * stack; the server counts what it is asked.
+ * A front with copies before one server that delays its answers on demand. Goal: however many
+ * clients request a key at once, one get reaches the server, and of their writes one set at a time.
+ * A get that is sent after a write has begun returns that write's value. Copies answer from then
+ * on, but not after a write, a miss or a flush, nor when the front starts. Method: a whole core
+ * with a front, a thousand clients and a model server on one stack; the server counts its requests.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"
@@ -18,22 +17,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS    1000u
-#define SLOTS      1100u
-#define HEARD_MAX  256u
-#define STEP_NS    100000u
-#define MS         1000000ull
-#define TIMEOUT_NS (200 * MS)
-#define TTL_S      2u
-#define COPY_NS    (500 * MS)
-#define OTHERS     "VALUE key0 0 6\r\nothers\r\nEND\r\n"
-#define QUIET_S    FRONT_QUIET_S
+#define CLIENTS      1000u
+#define SLOTS        1100u
+#define RECEIVED_MAX 256u
+#define STEP_NS      100000u
+#define MS           1000000ull
+#define TIMEOUT_NS   (200 * MS)
+#define TTL_S        2u
+#define COPY_NS      (500 * MS)
+#define OTHERS       "VALUE key0 0 6\r\nothers\r\nEND\r\n"
+#define QUIET_S      FRONT_QUIET_S
 
 struct client {
 	struct conn *conn;
 	bool open;
-	char heard[HEARD_MAX];
-	uint32_t heard_len;
+	char received[RECEIVED_MAX];
+	uint32_t received_len;
 };
 
 struct world {
@@ -92,9 +91,9 @@ turn(void *arg)
 
 		for (struct view v = cl->open ? conn_peek(cl->conn) : (struct view){NULL, 0};
 		     v.len > 0; v = conn_peek(cl->conn)) {
-			check(cl->heard_len + v.len < HEARD_MAX);
-			memcpy(cl->heard + cl->heard_len, v.data, v.len);
-			cl->heard_len += v.len;
+			check(cl->received_len + v.len < RECEIVED_MAX);
+			memcpy(cl->received + cl->received_len, v.data, v.len);
+			cl->received_len += v.len;
 			conn_advance(w->sim.ss->stack, cl->conn, v.len);
 		}
 	}
@@ -138,8 +137,8 @@ front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
-/* list: what its server knows of connections when the front begins. copy_ns: of shared mode, or 0.
- */
+/* Creates a world. list: what the server lists of connections when the front starts. copy_ns: life
+ * of a copy in shared mode, or 0. */
 static struct world *
 world_create_as(uint32_t clients, uint32_t quiet_s, uint64_t copy_ns,
 		const struct sim_memcached *list)
@@ -151,7 +150,7 @@ world_create_as(uint32_t clients, uint32_t quiet_s, uint64_t copy_ns,
 	check_ptr(w);
 	o.cores.stack.tcp.conns_max = SLOTS;
 	o.cores.stack.tcp.active_reserve = 3;
-	o.cores.stack.tcp.chunks = 16 * CLIENTS; /* an eighth of them is for who waits */
+	o.cores.stack.tcp.chunks = 16 * CLIENTS; /* clients that wait may use an eighth */
 	o.clients.tcp.conns_max = SLOTS;
 	o.clients.tcp.port = SIM_PORT;
 	sim_service_create(&w->sim, &o, &user, turn);
@@ -203,11 +202,11 @@ world_destroy(struct world *w)
 static void
 ask(struct world *w, uint32_t client, const char *request)
 {
-	w->client[client].heard_len = 0;
+	w->client[client].received_len = 0;
 	sim_service_say(&w->sim, w->client[client].conn, request, (uint32_t)strlen(request));
 }
 
-/* They ask at once, and have no answer yet. */
+/* Sends a get of each client at once; none is answered yet. */
 static void
 all_ask(struct world *w, uint32_t first, uint32_t end)
 {
@@ -217,13 +216,13 @@ all_ask(struct world *w, uint32_t first, uint32_t end)
 }
 
 static void
-heard(struct world *w, uint32_t client, const char *text)
+received(struct world *w, uint32_t client, const char *text)
 {
 	struct client *cl = &w->client[client];
 
-	cl->heard[cl->heard_len] = '\0';
-	check_str(cl->heard, text);
-	cl->heard_len = 0;
+	cl->received[cl->received_len] = '\0';
+	check_str(cl->received, text);
+	cl->received_len = 0;
 }
 
 #define FIRST  "VALUE key0 0 5\r\nfirst\r\nEND\r\n"
@@ -231,20 +230,20 @@ heard(struct world *w, uint32_t client, const char *text)
 #define MISS   "END\r\n"
 #define LATE   "set key0 0 0 6\r\nsecond\r\n"
 
-/* What one client hears, and how often the server was asked for it. */
+/* Checks what one client receives, and how often the server was asked for it. */
 static void
-one_hears(struct world *w, const char *request, const char *text, uint32_t gets)
+one_receives(struct world *w, const char *request, const char *text, uint32_t gets)
 {
 	const uint32_t before = w->server.gets;
 
 	ask(w, 0, request);
 	run(w, 10 * MS);
-	heard(w, 0, text);
+	received(w, 0, text);
 	check_eq(w->server.gets - before, gets);
 }
 
-/* A thousand have joined a flight, and copies have answered a thousand: of these and of those that
- * follow a few samples and their names are known. */
+/* Checks the counters: a thousand clients have joined a flight, and copies have answered a
+ * thousand. Of all these requests a few samples and their keys are recorded. */
 static void
 copies_are_counted(struct world *w)
 {
@@ -254,7 +253,7 @@ copies_are_counted(struct world *w)
 	for (uint32_t round = 0; round < 4; round++) {
 		all_ask(w, 0, CLIENTS);
 		for (uint32_t i = 0; i < CLIENTS; i++)
-			heard(w, i, FIRST);
+			received(w, i, FIRST);
 	}
 	spared = front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_SPARED);
 
@@ -278,17 +277,17 @@ a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
 	all_ask(w, 0, CLIENTS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
 	copies_are_counted(w);
 	world_destroy(w);
 }
 
-/* The server may yet do what an earlier process has sent it: nothing is kept. */
+/* The server may still execute requests of an earlier process, so nothing is kept. */
 static void
 nothing_is_kept_yet_and_a_get_is_shared(void **state)
 {
@@ -300,17 +299,17 @@ nothing_is_kept_yet_and_a_get_is_shared(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0 key1 key0 key0\r\n",
-		  "VALUE key0 0 5\r\nfirst\r\nVALUE key0 0 5\r\nfirst\r\n" FIRST, 2);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0 key1 key0 key0\r\n",
+		     "VALUE key0 0 5\r\nfirst\r\nVALUE key0 0 5\r\nfirst\r\n" FIRST, 2);
 	world_destroy(w);
 }
 
-/* Those who ask after the write has begun share the next flight. */
+/* Clients that request the key after the write has begun share the next flight. */
 static void
-who_asks_after_a_write_hears_of_it(void **state)
+a_get_after_a_write_returns_its_value(void **state)
 {
 	struct world *w = world_create(301, 0);
 
@@ -321,14 +320,14 @@ who_asks_after_a_write_hears_of_it(void **state)
 	all_ask(w, 100, 300);
 	w->server.waits = false;
 	run(w, 30 * MS);
-	heard(w, 300, "STORED\r\n");
+	received(w, 300, "STORED\r\n");
 	for (uint32_t i = 100; i < 300; i++)
-		heard(w, i, SECOND);
+		received(w, i, SECOND);
 	check(w->server.gets <= 2);
 	world_destroy(w);
 }
 
-/* A flight that fails takes those along who joined it, and no others. */
+/* A flight that fails also fails for those who joined it, and for no others. */
 static void
 the_next_flight_outlives_the_first(void **state)
 {
@@ -342,21 +341,21 @@ the_next_flight_outlives_the_first(void **state)
 	run(w, TIMEOUT_NS / 2 + 5 * MS);
 	w->server.waits = false;
 	run(w, 40 * MS);
-	heard(w, 100, "SERVER_ERROR no answer in time\r\n");
+	received(w, 100, "SERVER_ERROR no answer in time\r\n");
 	for (uint32_t i = 0; i < 50; i++)
-		heard(w, i, MISS);
+		received(w, i, MISS);
 	for (uint32_t i = 50; i < 100; i++)
-		heard(w, i, FIRST);
-	/* Nobody knows what has become of the set: nothing of the key is kept. */
+		received(w, i, FIRST);
+	/* The result of the set is unknown, so nothing of the key is kept. */
 	check_eq(counter_read(&front_counters(w->front)[FRONT_WRITES_LOST]), 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	world_destroy(w);
 }
 
-/* Half of those who share a flight close, the first one too. */
+/* Half of the clients that share a flight close, including the first one. */
 static void
-who_leaves_a_flight_leaves_the_others(void **state)
+a_client_that_leaves_a_flight_does_not_end_it(void **state)
 {
 	struct world *w = world_create(60, 0);
 
@@ -370,12 +369,12 @@ who_leaves_a_flight_leaves_the_others(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 1; i < 60; i += 2)
-		heard(w, i, FIRST);
+		received(w, i, FIRST);
 	check_eq(w->server.gets, 1);
 	world_destroy(w);
 }
 
-/* Each with its own value, flags, and verb. */
+/* Sends a set of each client with its own value, flags and verb. */
 static void
 all_write(struct world *w, uint32_t first, uint32_t end)
 {
@@ -393,10 +392,10 @@ all_write(struct world *w, uint32_t first, uint32_t end)
 static void
 it_is_stored(struct world *w, uint32_t client)
 {
-	heard(w, client, client % 3 != 2 ? "STORED\r\n" : "HD\r\n");
+	received(w, client, client % 3 != 2 ? "STORED\r\n" : "HD\r\n");
 }
 
-/* The first, and the last for all others. */
+/* The first value is sent, and the last one for all others. */
 static void
 a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 {
@@ -404,11 +403,11 @@ a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 	const char *last = w->server.value[0];
 	char text[80];
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.waits = true;
 	all_write(w, 0, CLIENTS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
-		heard(w, i, "");
+		received(w, i, "");
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
@@ -417,11 +416,12 @@ a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 	check_eq(w->server.sets, 2);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_COMBINED]), CLIENTS - 2);
 	sprintf(text, "VALUE key0 %lu 5\r\n%s\r\nEND\r\n", strtoul(last + 1, NULL, 10), last);
-	one_hears(w, "get key0\r\n", text, 0);
+	one_receives(w, "get key0\r\n", text, 0);
 	world_destroy(w);
 }
 
-/* One that is lost takes nobody along that came after it; who closes leaves the others' value. */
+/* A lost set does not fail the sets after it; a client that closes does not cancel the others'
+ * value. */
 static void
 the_next_set_outlives_the_first(void **state)
 {
@@ -438,7 +438,7 @@ the_next_set_outlives_the_first(void **state)
 	run(w, TIMEOUT_NS / 2 + 5 * MS);
 	w->server.waits = false;
 	run(w, 40 * MS);
-	heard(w, 0, "SERVER_ERROR no answer in time\r\n");
+	received(w, 0, "SERVER_ERROR no answer in time\r\n");
 	for (uint32_t i = 2; i < 51; i += 2)
 		it_is_stored(w, i);
 	check_eq(w->server.sets_most, 1);
@@ -447,72 +447,73 @@ the_next_set_outlives_the_first(void **state)
 }
 
 static void
-copies_go_when_they_are_wrong(void **state)
+wrong_copies_are_dropped(void **state)
 {
 	struct world *w = world_create(1, 0);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "delete key0\r\n", "DELETED\r\n", 0);
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "get key0\r\n", MISS, 0);
-	one_hears(w, "mg key0 v\r\n", "EN\r\n", 0);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "mg key0 v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
-	one_hears(w, "set key0 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 0);
-	one_hears(w, "ms key0 5 T100\r\nthird\r\n", "HD\r\n", 0);
-	one_hears(w, "get key0\r\n", "VALUE key0 0 5\r\nthird\r\nEND\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "delete key0\r\n", "DELETED\r\n", 0);
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "get key0\r\n", MISS, 0);
+	one_receives(w, "mg key0 v\r\n", "EN\r\n", 0);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "mg key0 v f\r\n", "VA 5 f0\r\nfirst\r\n", 0);
+	one_receives(w, "set key0 0 1000 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 0);
+	one_receives(w, "ms key0 5 T100\r\nthird\r\n", "HD\r\n", 0);
+	one_receives(w, "get key0\r\n", "VALUE key0 0 5\r\nthird\r\nEND\r\n", 0);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 4);
-	one_hears(w, "flush_all\r\n", "OK\r\n", 0);
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "get key0\r\n", MISS, 0);
+	one_receives(w, "flush_all\r\n", "OK\r\n", 0);
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "get key0\r\n", MISS, 0);
 	world_destroy(w);
 }
 
-/* A miss copy is no item, and copies are no list of keys. */
+/* A miss copy is no item, and the copies are no list of keys. */
 static void
-what_stands_for_nothing_is_not_shown(void **state)
+miss_copies_are_not_shown_as_items(void **state)
 {
 	struct world *w = world_create(1, 0);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	ask(w, 0, "me key0\r\n");
 	run(w, 10 * MS);
-	check(memcmp(w->client[0].heard, "ME key0 exp=", 12) == 0);
-	one_hears(w, "get key1\r\n", MISS, 1);
-	one_hears(w, "me key1\r\n", "EN\r\n", 0);
-	one_hears(w, "lru_crawler metadump all\r\n", "ERROR metadump not allowed\r\n", 0);
-	one_hears(w, "stats cachedump 1 10\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n", 0);
+	check(memcmp(w->client[0].received, "ME key0 exp=", 12) == 0);
+	one_receives(w, "get key1\r\n", MISS, 1);
+	one_receives(w, "me key1\r\n", "EN\r\n", 0);
+	one_receives(w, "lru_crawler metadump all\r\n", "ERROR metadump not allowed\r\n", 0);
+	one_receives(w, "stats cachedump 1 10\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n",
+		     0);
 	world_destroy(w);
 }
 
-/* Its client believes the value gone. One that compares leaves it. */
+/* The client believes the value replaced. A set that compares a cas deletes nothing. */
 static void
 a_set_that_is_too_large_deletes(void **state)
 {
 	struct world *w = world_create(3, 0);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	ask(w, 2, "add key0 0 0 900000000\r\n");
 	run(w, 10 * MS);
-	heard(w, 2, "SERVER_ERROR object too large for cache\r\n");
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	received(w, 2, "SERVER_ERROR object too large for cache\r\n");
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	ask(w, 1, "set key0 0 0 900000000\r\n");
 	run(w, 10 * MS);
-	heard(w, 1, "SERVER_ERROR object too large for cache\r\n");
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	received(w, 1, "SERVER_ERROR object too large for cache\r\n");
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
-/* A copy of a get does not know its cas, and one that does answers both; of both kinds one flight.
- */
+/* A copy made by get lacks its cas; one with a cas answers get and gets. Both verbs share a
+ * flight. */
 static void
 gets_have_copies_with_the_servers_cas(void **state)
 {
@@ -527,44 +528,44 @@ gets_have_copies_with_the_servers_cas(void **state)
 	w->server.waits = false;
 	run(w, 20 * MS);
 	for (uint32_t i = 0; i < 100; i++)
-		heard(w, i, i % 2 == 0 ? "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n" : FIRST);
+		received(w, i, i % 2 == 0 ? "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n" : FIRST);
 	check_eq(w->server.gets, 2);
-	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
-	one_hears(w, "delete key0\r\n", "DELETED\r\n", 0);
-	one_hears(w, "gets key0\r\n", MISS, 1);
-	one_hears(w, "gets key0\r\n", MISS, 0);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 8\r\nsecond\r\nEND\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "delete key0\r\n", "DELETED\r\n", 0);
+	one_receives(w, "gets key0\r\n", MISS, 1);
+	one_receives(w, "gets key0\r\n", MISS, 0);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
 	w->server.cas[0] = 1ull << 44; /* too large to be kept */
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 17592186044416\r\nfirst\r\nEND\r\n", 1);
 	world_destroy(w);
 }
 
-/* One that tells less goes, and what it told the next one tells, too. */
+/* A copy with less information is replaced, and its information stays in the new one. */
 static void
-a_copy_is_replaced_by_one_that_tells_more(void **state)
+a_copy_is_replaced_by_one_with_more_information(void **state)
 {
 	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
 	struct world *w = world_create_listing(1, 0, &mended);
 
 	w->server.cas[0] = 7;
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
-	one_hears(w, "mg key0 s v k\r\n", "VA 5 s5 kkey0\r\nfirst\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
-	one_hears(w, "mg key0 v c\r\n", "VA 5 c7\r\nfirst\r\n", 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
+	one_receives(w, "mg key0 s v k\r\n", "VA 5 s5 kkey0\r\nfirst\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "mg key0 v\r\n", "VA 5\r\nfirst\r\n", 1);
+	one_receives(w, "mg key0 v c\r\n", "VA 5 c7\r\nfirst\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 7\r\nfirst\r\nEND\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
-/* Another process, with another value of the same number. */
+/* Restarts the server as another process, with another value under the same cas number. */
 static void
 restart(struct world *w)
 {
@@ -575,62 +576,62 @@ restart(struct world *w)
 }
 
 static void
-a_copy_tells_no_cas_of_a_server_that_was_restarted(void **state)
+a_copy_has_no_cas_of_before_a_restart_of_its_server(void **state)
 {
 	struct world *w = world_create(1, 0);
 
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 0);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 0);
 	restart(w);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
-	one_hears(w, "cas key0 0 0 5 1\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "cas key0 0 0 5 1\r\nfirst\r\n", "EXISTS\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
+	one_receives(w, "cas key0 0 0 5 1\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "cas key0 0 0 5 1\r\nfirst\r\n", "EXISTS\r\n", 0);
 	world_destroy(w);
 }
 
-/* Beyond FRONT_OPENED_MAX connections are counted from 0 on. */
+/* Connections beyond FRONT_OPENED_MAX are numbered from 0 again. */
 static void
-the_first_connections_copies_are_not_the_last_ones(void **state)
+copies_of_the_first_connection_do_not_count_for_a_later_one(void **state)
 {
 	struct world *w = world_create(1, 0);
 
 	atomic_store(&w->shared.cells->opened, 0);
-	one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
+	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
 	atomic_store(&w->shared.cells->opened, FRONT_OPENED_MAX - 1);
 	restart(w);
 	check_eq(atomic_load(&w->shared.cells->opened), 0);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
-	one_hears(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
+	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
 	world_destroy(w);
 }
 
-/* At its server it ends ttl_s after its second, which may have been about to end. */
+/* At the server the item expires ttl_s after its second, which may have been about to end. */
 static void
-what_is_set_with_an_expiry_ends_here_first(void **state)
+a_copy_expires_before_the_item_at_its_server(void **state)
 {
 	struct world *w = world_create(1, 0);
 	const struct serve *serve = w->sim.sc->cores[0].core.serve;
 	char line[60];
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "set key0 0 3 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "set key0 0 3 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	run(w, 900 * MS);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	run(w, 1100 * MS);
-	one_hears(w, "get key0\r\n", SECOND, 1);
-	one_hears(w, "set key0 0 1 5\r\nfirst\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "set key0 0 -1 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "set key0 0 1 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "set key0 0 -1 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 1);
 	snprintf(line, sizeof line, "set key0 0 %lld 5\r\nfirst\r\n",
 		 (long long)serve_unix_s(serve) + 100);
-	one_hears(w, line, "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, line, "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 1);
 	world_destroy(w);
 }
@@ -640,11 +641,11 @@ nothing_is_kept_for_a_while(void **state)
 {
 	struct world *w = world_create(1, 2);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	run(w, 3000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
@@ -656,23 +657,24 @@ world_of(const char *version)
 	return world_create_listing(1, 0, &server);
 }
 
-/* What a server of this version says of its item, and whether its copy is there at once, and after
- * front.ttl. */
+/* Checks whether a copy answers at once, and after front.ttl, by what a server of this version
+ * reports of its item. */
 static void
 lives(const char *version, int32_t exp, bool at_once, bool later)
 {
 	struct world *w = world_of(version);
 
 	w->server.exp = exp;
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, at_once ? 0 : 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, at_once ? 0 : 1);
 	run(w, (TTL_S + 1) * 1000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, later ? 0 : 1);
+	one_receives(w, "get key0\r\n", FIRST, later ? 0 : 1);
 	check_eq(counter_read(&front_counters(w->front)[FRONT_SERVER_BROKEN]), 0);
 	world_destroy(w);
 }
 
-#define REVERSED "VERSION 1.6.18\r\n" /* its item with 1 s to live: -1, as one without expiry */
+/* Shows an item with 1 s to live as -1, as one without expiry. */
+#define REVERSED "VERSION 1.6.18\r\n"
 #define MENDED   "VERSION 1.6.45\r\n"
 
 static void
@@ -687,9 +689,9 @@ a_copy_does_not_outlive_its_item(void **state)
 	lives(MENDED, -1, true, true);
 }
 
-/* One that names a date, as one that names a delay. */
+/* A flush at a date, or after a delay. */
 static void
-nothing_is_kept_until_a_flush_of_later_is_over(void **state)
+nothing_is_kept_until_a_delayed_flush_is_over(void **state)
 {
 	struct world *w = world_create(1, 0);
 	const struct serve *serve = w->sim.sc->cores[0].core.serve;
@@ -699,13 +701,13 @@ nothing_is_kept_until_a_flush_of_later_is_over(void **state)
 		const long long from_s = date == 1 ? serve_unix_s(serve) : 0;
 
 		snprintf(line, sizeof line, "flush_all %lld\r\n", from_s + 1);
-		one_hears(w, line, "OK\r\n", 0);
-		one_hears(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, line, "OK\r\n", 0);
+		one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
 		run(w, 5000 * MS);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 0);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 0);
 	}
 	world_destroy(w);
 }
@@ -716,15 +718,16 @@ nothing_else_is_listed_and_copies_are_kept_at_once(void **state)
 	static const struct sim_memcached ours = {.lists = SIM_LISTS};
 	struct world *w = world_create_listing(1, QUIET_S, &ours);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "set key0 0 0 6\r\nsecond\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	check_eq(w->server.listed, 1);
 	world_destroy(w);
 }
 
-/* What an earlier process has sent is executed late: a copy would be older than that. */
+/* Requests of an earlier process may be executed late, and a copy would be older than their
+ * effect. */
 static void
 nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 {
@@ -732,52 +735,52 @@ nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 	struct world *w = world_create_listing(1, QUIET_S, &both);
 
 	run(w, 10000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.left.len = (uint32_t)strlen(LATE);
 	memcpy(w->server.left.bytes, LATE, sizeof LATE);
 	sim_memcached_late(&w->server);
-	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 1);
 	check(w->server.listed >= 10 && w->server.listed <= 20);
 	w->server.lists_former = false;
 	run(w, 1100 * MS);
-	one_hears(w, "get key0\r\n", SECOND, 1);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	world_destroy(w);
 }
 
-/* Nobody would reset it; its server keeps it. */
+/* Only the front can reset the connection; the server keeps it. */
 static void
-what_is_left_of_an_earlier_process_is_reset(void **state)
+a_connection_of_an_earlier_process_is_reset(void **state)
 {
 	static const struct sim_memcached both = {
 		.lists = SIM_LISTS, .lists_former = true, .keeps_former = true};
 	struct world *w = world_create_listing(1, QUIET_S, &both);
 
-	run(w, 10000 * MS); /* a list a second */
+	run(w, 10000 * MS); /* one list a second */
 	for (uint32_t listed = w->server.listed; w->server.listed == listed;)
 		run(w, MS);
 	w->server.waits = true;
 	ask(w, 0, "get key1\r\n");
 	run(w, 5 * MS);
 	w->sim.wire->faults.lose = 1000;
-	run(w, TIMEOUT_NS + 20 * MS); /* our RST is lost, and the next port is another one */
+	run(w, TIMEOUT_NS + 20 * MS); /* our RST is lost, and the next port differs */
 	w->server.said.len = 0;
 	w->server.waits = false;
 	w->sim.wire->faults.lose = 0;
 	run(w, 2000 * MS);
-	w->client[0].heard_len = 0;
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	w->client[0].received_len = 0;
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.lists_former = false;
 	run(w, 2000 * MS);
 	check(w->server.former_port != 0 && w->server.former == NULL);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	world_destroy(w);
 }
 
-/* Then a time must do. */
+/* Without a usable list the front waits for a fixed time. */
 static void
-a_list_that_says_nothing_is_asked_for_once(void **state)
+a_useless_list_is_asked_for_once(void **state)
 {
 	static const struct sim_memcached others = {.lists = SIM_LISTS_OTHERS},
 					  nonsense = {.lists = SIM_LISTS_NONSENSE};
@@ -787,40 +790,41 @@ a_list_that_says_nothing_is_asked_for_once(void **state)
 		struct world *w = world_create_listing(1, 3, list[i]);
 
 		run(w, 1500 * MS);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
 		check_eq(w->server.listed, 1);
 		run(w, 2500 * MS);
-		one_hears(w, "get key0\r\n", FIRST, 1);
-		one_hears(w, "get key0\r\n", FIRST, 0);
+		one_receives(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 0);
 		world_destroy(w);
 	}
 }
 
-/* A set whose connection has ended may be executed until its server does not list that any more. */
+/* A set whose connection has ended may be executed until the server no longer lists that
+ * connection. */
 static void
 a_lost_write_ends_copies_until_its_server_is_done(void **state)
 {
 	static const struct sim_memcached ours = {.lists = SIM_LISTS};
 	struct world *w = world_create_listing(1, QUIET_S, &ours);
 
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	w->server.waits = true;
 	ask(w, 0, LATE);
 	run(w, TIMEOUT_NS + 20 * MS);
-	heard(w, 0, "SERVER_ERROR no answer in time\r\n");
+	received(w, 0, "SERVER_ERROR no answer in time\r\n");
 	w->server.waits = false;
 	run(w, 1000 * MS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	check(w->server.listed > 3 && w->server.listed < 10);
 	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_UNKNOWN), 1);
 	sim_memcached_late(&w->server);
-	one_hears(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 1);
 	run(w, 2000 * MS);
 	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_SETTLED), 1);
-	one_hears(w, "get key0\r\n", SECOND, 1);
-	one_hears(w, "get key0\r\n", SECOND, 0);
+	one_receives(w, "get key0\r\n", SECOND, 1);
+	one_receives(w, "get key0\r\n", SECOND, 0);
 	world_destroy(w);
 }
 
@@ -832,44 +836,45 @@ world_shared(const char *version, int32_t exp)
 	return world_create_as(1, 0, COPY_NS, &server);
 }
 
-/* From when copies were last over on, they are what the server had since. */
+/* From the time at which copies were last discarded, new ones are what the server had since
+ * then. */
 static void
-copies_of_shared_mode_are_over_some_time(void **state)
+copies_in_shared_mode_expire(void **state)
 {
 	struct world *w = world_shared(NULL, 0);
 
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key1\r\n", MISS, 1);
-	one_hears(w, "set key2 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key1\r\n", MISS, 1);
+	one_receives(w, "set key2 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
 	for (uint32_t key = 0; key < SIM_MEMCACHED_KEYS; key++)
 		strcpy(w->server.value[key], "others");
-	one_hears(w, "get key0\r\n", FIRST, 0);
-	one_hears(w, "get key1\r\n", MISS, 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key1\r\n", MISS, 0);
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", OTHERS, 1);
-	one_hears(w, "get key1\r\n", "VALUE key1 0 6\r\nothers\r\nEND\r\n", 1);
-	one_hears(w, "get key2\r\n", "VALUE key2 0 6\r\nothers\r\nEND\r\n", 1);
+	one_receives(w, "get key0\r\n", OTHERS, 1);
+	one_receives(w, "get key1\r\n", "VALUE key1 0 6\r\nothers\r\nEND\r\n", 1);
+	one_receives(w, "get key2\r\n", "VALUE key2 0 6\r\nothers\r\nEND\r\n", 1);
 	world_destroy(w);
 }
 
-/* What is asked during a stall is not told what was there before it. */
+/* A get sent during a stall does not return a value from before the stall. */
 static void
 a_turn_may_stall_before_it_takes_its_frames(void **state)
 {
 	struct world *w = world_shared(NULL, 0);
 
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 1);
 	strcpy(w->server.value[0], "others");
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	w->stall_ns = COPY_NS;
-	one_hears(w, "get key0\r\n", OTHERS, 1);
+	one_receives(w, "get key0\r\n", OTHERS, 1);
 	world_destroy(w);
 }
 
-/* Of one that lives longer the copy is over sooner by itself, and is kept as of one without
- * expiry: plain gets of it take the fast path. */
+/* A copy that lives longer than its item may ends sooner anyway. Its copy is kept as one without
+ * expiry, so plain gets of it take the fast path. */
 static void
 only_an_expiry_that_is_soon_counts(void **state)
 {
@@ -884,7 +889,7 @@ only_an_expiry_that_is_soon_counts(void **state)
 		const struct view key = {.data = (const uint8_t *)"key0", .len = 4};
 		const struct item *copy;
 
-		one_hears(w, "get key0\r\n", FIRST, 1);
+		one_receives(w, "get key0\r\n", FIRST, 1);
 		copy = store_peek(store, key, store_hash(store, key));
 		check_eq(copy != NULL, cases[i].kept);
 		check_eq(copy != NULL && item_is_simple(copy), cases[i].simple);
@@ -892,7 +897,7 @@ only_an_expiry_that_is_soon_counts(void **state)
 	}
 }
 
-/* What it will bring may be as old as it is. */
+/* The value of an old flight may be as old as the flight. */
 static void
 in_shared_mode_an_old_flight_is_not_joined(void **state)
 {
@@ -910,14 +915,14 @@ in_shared_mode_an_old_flight_is_not_joined(void **state)
 	run(w, 10 * MS);
 	w->server.mute = false;
 	run(w, 10 * MS);
-	heard(w, 0, FIRST);
-	heard(w, 1, FIRST);
-	heard(w, 2, OTHERS);
+	received(w, 0, FIRST);
+	received(w, 1, FIRST);
+	received(w, 2, OTHERS);
 	check_eq(w->server.gets, 2);
 	world_destroy(w);
 }
 
-/* Each flush takes a number, which a sweep gives back. */
+/* Uses up the generation numbers: each flush takes one, which a sweep frees. */
 static void
 numbers_use_up(struct world *w)
 {
@@ -931,9 +936,9 @@ numbers_use_up(struct world *w)
 	} while (store_flush(store, 0) == STORE_OK);
 }
 
-/* Another core is amid a sweep, and stalls. */
+/* Another core stalls in the middle of a sweep. */
 static void
-no_copy_answers_before_older_ones_are_over(void **state)
+no_copy_answers_before_older_ones_have_ended(void **state)
 {
 	struct world *w = world_shared(NULL, 0);
 	struct store *store = w->sim.sc->cores[0].core.store->store;
@@ -942,24 +947,25 @@ no_copy_answers_before_older_ones_are_over(void **state)
 	run(w, COPY_NS);
 	spin_lock(&store->sweep.lock);
 	numbers_use_up(w);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	strcpy(w->server.value[0], "others");
 	check_eq(counter_read(waits), 0);
 	run(w, COPY_NS);
 	check(counter_read(waits) > 0);
 	for (uint32_t i = 0; i < 2; i++)
-		one_hears(w, "get key0\r\n", OTHERS, 1);
+		one_receives(w, "get key0\r\n", OTHERS, 1);
 	spin_unlock(&store->sweep.lock);
 	run(w, COPY_NS);
-	one_hears(w, "get key0\r\n", OTHERS, 1);
-	one_hears(w, "get key0\r\n", OTHERS, 0);
+	one_receives(w, "get key0\r\n", OTHERS, 1);
+	one_receives(w, "get key0\r\n", OTHERS, 0);
 	world_destroy(w);
 }
 
-/* The same, and a client flushes: the first waits, the second's client leaves. */
+/* The numbers are used up, and clients flush: the first one waits, the second one's client
+ * closes. */
 static void
-a_flush_waits_for_a_number(void **state)
+a_flush_waits_for_a_free_generation(void **state)
 {
 	static const struct sim_memcached server;
 	struct world *w = world_create_as(2, 0, 0, &server);
@@ -967,12 +973,12 @@ a_flush_waits_for_a_number(void **state)
 
 	spin_lock(&store->sweep.lock);
 	numbers_use_up(w);
-	one_hears(w, "get key0\r\n", FIRST, 1);
-	one_hears(w, "get key0\r\n", FIRST, 0);
+	one_receives(w, "get key0\r\n", FIRST, 1);
+	one_receives(w, "get key0\r\n", FIRST, 0);
 	ask(w, 0, "flush_all\r\n");
 	ask(w, 1, "flush_all\r\n");
 	run(w, TIMEOUT_NS / 2);
-	heard(w, 0, "");
+	received(w, 0, "");
 	check_eq(front_keys_open(w->front), 2);
 	conn_abort(w->sim.ss->stack, w->client[1].conn);
 	w->client[1].open = false;
@@ -980,9 +986,9 @@ a_flush_waits_for_a_number(void **state)
 	check_eq(front_keys_open(w->front), 1);
 	spin_unlock(&store->sweep.lock);
 	run(w, 10 * MS);
-	heard(w, 0, "OK\r\n");
-	one_hears(w, "get key0\r\n", MISS, 1);
-	one_hears(w, "get key0\r\n", MISS, 0);
+	received(w, 0, "OK\r\n");
+	one_receives(w, "get key0\r\n", MISS, 1);
+	one_receives(w, "get key0\r\n", MISS, 0);
 	check_eq(front_keys_open(w->front), 0);
 	world_destroy(w);
 }
@@ -993,9 +999,10 @@ front_count_of(const struct world *w, enum front_counter which)
 	return counter_read(&front_counters(w->front)[which]);
 }
 
-/* A get that was asked before, and is not sent yet, is not joined by who asks after the refusal. */
+/* A client that asks after the refusal does not join a get that was requested before and is not
+ * sent yet. */
 static void
-who_asks_after_a_refused_set_hears_no_former_value(void **state)
+a_get_after_a_refused_set_returns_no_former_value(void **state)
 {
 	struct world *w = world_create(3, 0);
 
@@ -1006,20 +1013,20 @@ who_asks_after_a_refused_set_hears_no_former_value(void **state)
 	run(w, 5 * MS);
 	ask(w, 1, "set key0 0 0 900000000\r\n");
 	run(w, 5 * MS);
-	heard(w, 1, "SERVER_ERROR object too large for cache\r\n");
+	received(w, 1, "SERVER_ERROR object too large for cache\r\n");
 	ask(w, 2, "get key0\r\n");
 	run(w, 5 * MS);
 	w->server.waits = false;
 	run(w, 100 * MS);
-	heard(w, 2, MISS);
-	one_hears(w, "get key0\r\n", MISS, 1);
+	received(w, 2, MISS);
+	one_receives(w, "get key0\r\n", MISS, 1);
 	check_eq(front_count_of(w, FRONT_DROPS), 1);
 	check_eq(front_count_of(w, FRONT_DROPS_FAILED), 0);
 	/* The delete is lost with its connection. */
 	w->server.waits = true;
 	ask(w, 2, "set key0 0 0 900000000\r\n");
 	run(w, 5 * MS);
-	heard(w, 2, "SERVER_ERROR object too large for cache\r\n");
+	received(w, 2, "SERVER_ERROR object too large for cache\r\n");
 	conn_abort(w->sim.ss->stack, w->server.conn);
 	run(w, 5 * MS);
 	check_eq(front_count_of(w, FRONT_DROPS), 2);
@@ -1035,37 +1042,37 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thousand_ask_for_a_cold_key_and_one_get_is_sent),
 		cmocka_unit_test(nothing_is_kept_yet_and_a_get_is_shared),
-		cmocka_unit_test(who_asks_after_a_write_hears_of_it),
+		cmocka_unit_test(a_get_after_a_write_returns_its_value),
 		cmocka_unit_test(the_next_flight_outlives_the_first),
-		cmocka_unit_test(who_leaves_a_flight_leaves_the_others),
+		cmocka_unit_test(a_client_that_leaves_a_flight_does_not_end_it),
 		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
 		cmocka_unit_test(the_next_set_outlives_the_first),
-		cmocka_unit_test(copies_go_when_they_are_wrong),
-		cmocka_unit_test(what_stands_for_nothing_is_not_shown),
+		cmocka_unit_test(wrong_copies_are_dropped),
+		cmocka_unit_test(miss_copies_are_not_shown_as_items),
 		cmocka_unit_test(a_set_that_is_too_large_deletes),
 		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
-		cmocka_unit_test(a_copy_is_replaced_by_one_that_tells_more),
-		cmocka_unit_test(a_copy_tells_no_cas_of_a_server_that_was_restarted),
-		cmocka_unit_test(the_first_connections_copies_are_not_the_last_ones),
-		cmocka_unit_test(what_is_set_with_an_expiry_ends_here_first),
+		cmocka_unit_test(a_copy_is_replaced_by_one_with_more_information),
+		cmocka_unit_test(a_copy_has_no_cas_of_before_a_restart_of_its_server),
+		cmocka_unit_test(copies_of_the_first_connection_do_not_count_for_a_later_one),
+		cmocka_unit_test(a_copy_expires_before_the_item_at_its_server),
 		cmocka_unit_test(nothing_is_kept_for_a_while),
 		cmocka_unit_test(a_copy_does_not_outlive_its_item),
-		cmocka_unit_test(nothing_is_kept_until_a_flush_of_later_is_over),
+		cmocka_unit_test(nothing_is_kept_until_a_delayed_flush_is_over),
 		cmocka_unit_test(nothing_else_is_listed_and_copies_are_kept_at_once),
 		cmocka_unit_test(nothing_is_kept_while_an_earlier_process_is_listed),
-		cmocka_unit_test(what_is_left_of_an_earlier_process_is_reset),
-		cmocka_unit_test(a_list_that_says_nothing_is_asked_for_once),
+		cmocka_unit_test(a_connection_of_an_earlier_process_is_reset),
+		cmocka_unit_test(a_useless_list_is_asked_for_once),
 		cmocka_unit_test(a_lost_write_ends_copies_until_its_server_is_done),
-		cmocka_unit_test(copies_of_shared_mode_are_over_some_time),
+		cmocka_unit_test(copies_in_shared_mode_expire),
 		cmocka_unit_test(a_turn_may_stall_before_it_takes_its_frames),
 		cmocka_unit_test(only_an_expiry_that_is_soon_counts),
 		cmocka_unit_test(in_shared_mode_an_old_flight_is_not_joined),
-		cmocka_unit_test(no_copy_answers_before_older_ones_are_over),
-		cmocka_unit_test(a_flush_waits_for_a_number),
-		cmocka_unit_test(who_asks_after_a_refused_set_hears_no_former_value),
+		cmocka_unit_test(no_copy_answers_before_older_ones_have_ended),
+		cmocka_unit_test(a_flush_waits_for_a_free_generation),
+		cmocka_unit_test(a_get_after_a_refused_set_returns_no_former_value),
 	};
 
 	if (argc > 1)
-		cmocka_set_test_filter(argv[1]); /* the one that must see a mutant */
+		cmocka_set_test_filter(argv[1]); /* the test that must detect a mutant */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /*
  * A front of several cores before two model servers. Goal: each core has connections of its own to
- * each server, and the replies come to the core that asked, whoever spreads the flows: a NIC with
- * our key and table, the cores themselves, or a kernel of which nobody knows how; flows that move
- * later cost their answers, and are learned anew; a server whose replies never reach a core is
- * named. Method: whole cores over one NIC, clients and servers on a stack behind it; the NIC's hash
- * is written here once more. A failing mode is named.
+ * each server, and replies reach the core that asked, whatever distributes the flows: a NIC with
+ * our key and table, the cores themselves, or a kernel with an unknown hash. Flows that move later
+ * cost their answers, and are learned again. A server whose replies never reach a core is named.
+ * Method: whole cores over one NIC, clients and servers on a stack behind it; the NIC's hash is
+ * implemented here once more. A failing mode is named.
  */
 #include "sim_core.h"
 #include "sim_fleet.h"
@@ -24,7 +24,7 @@
 #define CORES_MOST 4u
 #define CLIENTS    12u
 #define SLOTS      64u
-#define KEYS       6u /* of a line */
+#define KEYS       6u /* keys in a line */
 #define TEXT_MAX   ((KEYS + 1) * FLEET_VALUE_MAX)
 #define FRAMES     4096u
 #define STEP_NS    50000u
@@ -35,15 +35,15 @@
 #define ASK_BYTES  200u
 
 enum nic {
-	NIC_KERNEL, /* by a hash that nobody knows */
+	NIC_KERNEL, /* distributes by a hash unknown to the front */
 	NIC_RSS,
-	NIC_HANDOVER, /* one queue; the cores hand over */
+	NIC_HANDOVER, /* one queue; the cores hand frames over */
 };
 
 struct client {
 	struct conn *conn;
 	bool open;
-	uint32_t lines; /* to be asked yet */
+	uint32_t lines; /* lines still to send */
 	uint32_t want_len, in_len, misses;
 	char want[TEXT_MAX], in[TEXT_MAX];
 };
@@ -51,13 +51,14 @@ struct client {
 struct world {
 	enum nic nic;
 	uint32_t cores;
-	uint64_t seed;   /* of NIC_KERNEL's hash of what servers send */
-	uint32_t spread; /* replies of servers come to every spread-th core only */
-	uint32_t forge;  /* each SYN-ACK comes to the next core before, that much younger; 0: off */
+	uint64_t seed;   /* of NIC_KERNEL's hash for frames of servers */
+	uint32_t spread; /* replies of servers arrive only at every spread-th core */
+	/* The next core first gets a forged SYN-ACK with a number that much younger; 0: off. */
+	uint32_t forge;
 	struct steer_plan plan;
 	struct sim_cores *ours;
 	struct sim_stack *outside;
-	struct spray spray; /* NIC_HANDOVER */
+	struct spray spray; /* with NIC_HANDOVER */
 	struct mem_port *queue;
 	struct handover *handover;
 	struct sim_fleet fleet;
@@ -69,7 +70,7 @@ struct world {
 	struct sim_rng rng;
 	bool may_fail;
 	bool asks_one; /* all lines are of the same key */
-	bool big;      /* of 100 KiB and more, and there is memory for few of them */
+	bool big;      /* values of 100 KiB and more, with memory for few of them */
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 };
@@ -136,7 +137,7 @@ judge(const struct world *w, struct client *cl)
 		return;
 	cl->misses++;
 	if (!w->may_fail)
-		fail_msg("nic %d: wanted \"%.60s\", heard \"%.60s\"", (int)w->nic, cl->want,
+		fail_msg("nic %d: wanted \"%.60s\", received \"%.60s\"", (int)w->nic, cl->want,
 			 cl->in);
 }
 
@@ -208,7 +209,7 @@ get16(const uint8_t *p)
 	return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* Addresses and ports of a TCP segment, as they stand there; their length, or 0. */
+/* Copies addresses and ports of a TCP segment in wire order; returns their length, or 0. */
 static uint32_t
 tuple_of(uint8_t tuple[36], const uint8_t *frame)
 {
@@ -236,7 +237,7 @@ hash_of(const uint8_t *tuple, uint32_t len, uint64_t seed)
 	return (uint32_t)(h >> 40);
 }
 
-/* Seed and spread are those of frames that servers send. */
+/* Returns the queue of a frame. Seed and spread apply to frames of servers. */
 static uint32_t
 queue_of(const struct world *w, const uint8_t *frame)
 {
@@ -245,7 +246,7 @@ queue_of(const struct world *w, const uint8_t *frame)
 	const bool reply = len != 0 && get16(tuple + len - 4) == SIM_PORT;
 
 	if (len == 0)
-		return 0; /* neighbours */
+		return 0; /* neighbour discovery */
 	if (w->nic == NIC_RSS)
 		return w->plan.reta[toeplitz(w->plan.rss_key, tuple, len) % w->plan.reta_size];
 	if (!reply)
@@ -266,7 +267,7 @@ feed(struct mem_port *to, const uint8_t *bytes, uint32_t len)
 #define FLAGS_AT 13u
 #define SYN_ACK  0x12u
 
-/* By who has not seen our SYN. */
+/* Sends a forged copy of a SYN-ACK by a sender that has not seen our SYN. */
 static void
 forge(struct world *w, const uint8_t *frame, uint32_t len)
 {
@@ -378,7 +379,7 @@ settings_of(const struct world *w)
 		.conns_max = SLOTS,
 		.misses_on_failure = true,
 		.timeout_ns = w->big ? 1000 * MS : TIMEOUT_NS,
-		.connect_timeout_ns = 3 * TIMEOUT_NS, /* a neighbour is looked up */
+		.connect_timeout_ns = 3 * TIMEOUT_NS, /* long enough to resolve a neighbour */
 		.retry_timeout_ns = 5 * TIMEOUT_NS,
 		.failure_limit = 2,
 		.answer_bytes_max = w->big ? 512u << 10 : 4u << 20,
@@ -510,7 +511,7 @@ world_destroy(struct world *w)
 	free(w);
 }
 
-/* ---- what is seen ---- */
+/* ---- observations ---- */
 
 static uint64_t
 stacks_count(const struct world *w, uint32_t which)
@@ -555,7 +556,7 @@ clients_open(struct world *w)
 	run(w, 10 * MS);
 }
 
-/* Until all have heard all. */
+/* Runs until all clients have received all replies. */
 static uint32_t
 clients_talk(struct world *w, uint32_t lines)
 {
@@ -567,7 +568,7 @@ clients_talk(struct world *w, uint32_t lines)
 	}
 	for (uint32_t ms = 0; open > 0; ms++) {
 		if (ms == (w->big ? 60000 : 2000))
-			fail_msg("nic %d: not all have heard all", (int)w->nic);
+			fail_msg("nic %d: not all have received all", (int)w->nic);
 		run(w, MS);
 		open = misses = 0;
 		for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -591,7 +592,7 @@ every_core_has_asked(const struct world *w)
 static const enum nic nics[] = {NIC_KERNEL, NIC_RSS, NIC_HANDOVER};
 #define NICS (sizeof nics / sizeof nics[0])
 
-/* Where it is known to which core a port's replies come, no port is tried in vain. */
+/* If the core of a port's replies is known, no attempt fails. */
 static void
 replies_come_to_the_core_that_asked(void **state)
 {
@@ -618,7 +619,7 @@ replies_come_to_the_core_that_asked(void **state)
 	}
 }
 
-/* What another core has found saves tries: without, n cores would need n * n on average. */
+/* Ports that another core found save attempts: without them n cores would need n * n on average. */
 static void
 a_port_that_another_core_found_is_used(void **state)
 {
@@ -639,7 +640,7 @@ a_port_that_another_core_found_is_used(void **state)
 	check(lost > 0 && lost < 2 * lanes);
 }
 
-/* Half of the connections' frames come to another core from some moment on. */
+/* The frames of half of the connections arrive at another core from some time on. */
 static void
 a_connection_whose_frames_move_is_learned_anew(void **state)
 {
@@ -683,7 +684,7 @@ a_server_whose_replies_never_reach_a_core_is_named(void **state)
 	world_destroy(w);
 }
 
-/* Of 32 bits of our number nobody else knows more than its age of seconds. */
+/* An attacker knows at most the age in seconds of our 32-bit number. */
 static void
 a_forged_reply_costs_no_port(void **state)
 {
@@ -702,10 +703,10 @@ a_forged_reply_costs_no_port(void **state)
 	}
 }
 
-/* A port's reply is told once, by whoever meets it; what is not pending, or is not any more, is
- * not told. */
+/* The reply to a pending port is reported once, by the core that receives it; replies to other
+ * ports are not reported. */
 static void
-a_reply_is_told_while_it_is_waited_for(void **state)
+a_reply_is_reported_once_while_its_connect_is_pending(void **state)
 {
 	struct region region = {.size = pending_connects_bytes(2)};
 	struct pending_connects *p;
@@ -738,7 +739,7 @@ is_fenced(const struct world *w, uint32_t server)
 	return atomic_load(&w->servers->report[server].fenced);
 }
 
-/* Of both families; a server's connections are those of all cores. */
+/* Connections of both address families count; a server's connections are those of all cores. */
 static void
 connections_of_all_cores_are_ours(void **state)
 {
@@ -759,8 +760,8 @@ connections_of_all_cores_are_ours(void **state)
 	sim_front_shared_free(&shared);
 }
 
-/* Flights are a core's own: n cores ask for a cold key n times at most, and once it is here never.
- */
+/* Each core has flights of its own: n cores request a cold key at most n times, and never once it
+ * is resident. */
 static void
 a_cold_key_costs_each_core_one_get(void **state)
 {
@@ -795,7 +796,8 @@ no_core_misses_a_value_for_want_of_memory(void **state)
 		uint64_t yielded = 0;
 
 		for (uint32_t i = 0; i < FLEET_SERVERS; i++)
-			w->fleet.server[i].piece = 8192; /* what a core takes in a turn */
+			/* The amount that a core takes in a turn. */
+			w->fleet.server[i].piece = 8192;
 		run(w, 200 * MS);
 		clients_open(w);
 		check_eq(clients_talk(w, 10), 0);
@@ -814,7 +816,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reply_is_told_while_it_is_waited_for),
+		cmocka_unit_test(a_reply_is_reported_once_while_its_connect_is_pending),
 		cmocka_unit_test(replies_come_to_the_core_that_asked),
 		cmocka_unit_test(a_port_that_another_core_found_is_used),
 		cmocka_unit_test(a_connection_whose_frames_move_is_learned_anew),

@@ -1,14 +1,14 @@
 /*
- * Is a front with copies one cache, as each key's history tells? Goal: however requests overlap,
- * and whatever the server forgets, keeps waiting, or executes after its connection has ended, each
- * key's answers have an order (linear.h). Method: a whole core with a front, eight clients with a
- * pipeline each, a model server (sim_memcached.h) on the clients' stack. What is answered with an
- * error has happened at any later time, or never. A failing seed is named; arguments are the
+ * The histories of keys behind a front with copies. Goal: however requests overlap, and whatever
+ * the server forgets, delays, or executes after its connection has ended, the answers of each key
+ * are linearizable (linear.h). Method: a whole core with a front, eight clients with a pipeline
+ * each, a model server (sim_memcached.h) on the clients' stack. A request that is answered with an
+ * error takes effect at any later time, or never. A failing seed is named; arguments are the
  * number of seeds, and the name of one test.
  *
- * In shared mode another client writes to the server. Goal: what a get is told was there no longer
- * than a copy's life before it was asked, and no earlier than what this front has stored before.
- * Method: the server notes when it had which value, and answers late what it has executed.
+ * In shared mode another client writes to the server. Goal: the value that a get returns was at the
+ * server no earlier than a copy's life before the get, and no earlier than this front's last store.
+ * Method: the server records which value it had when, and delays replies to executed requests.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"
@@ -23,31 +23,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLIENTS    8u
-#define SLOTS      32u
-#define CALL_MAX   150u
-#define HEARD_MAX  128u
-#define STEP_NS    50000u
-#define MS         1000000ull
-#define TIMEOUT_NS (20 * MS)
-#define STEPS_MAX  200000u
-#define NEVER      (UINT64_MAX / 2)
-#define COPY_NS    (10 * MS)
-#define NOTES_MAX  4000u
+#define CLIENTS      8u
+#define SLOTS        32u
+#define CALL_MAX     150u
+#define RECEIVED_MAX 128u
+#define STEP_NS      50000u
+#define MS           1000000ull
+#define TIMEOUT_NS   (20 * MS)
+#define STEPS_MAX    200000u
+#define NEVER        (UINT64_MAX / 2)
+#define COPY_NS      (10 * MS)
+#define NOTES_MAX    4000u
 
-static uint64_t seeds = 20; /* or as the first argument says */
+static uint64_t seeds = 20; /* or the first argument */
 
 struct client {
 	struct conn *conn;
-	bool gone;           /* nobody knows what has become of its last write */
-	struct call *call;   /* whose answer comes next... */
-	struct call *behind; /* ... and then, if it is not NULL */
+	bool gone;           /* the result of its last write is unknown */
+	struct call *call;   /* the next call to be answered */
+	struct call *behind; /* the call after that; NULL: none */
 	uint32_t begun;
-	char heard[HEARD_MAX];
-	uint32_t heard_len;
+	char received[RECEIVED_MAX];
+	uint32_t received_len;
 };
 
-/* From ns on a key has a value at its server. */
+/* A key has this value at its server from ns on. */
 struct note {
 	uint64_t ns;
 	uint32_t key;
@@ -66,23 +66,26 @@ struct world {
 	struct sim_rng rng;
 	struct call call[CALL_MAX];
 	bool tells_nothing[CALL_MAX];
-	bool shows_cas[CALL_MAX];  /* a gets */
-	uint64_t cas_of[CALL_MAX]; /* of the value of this call, as was heard; 0: not yet */
+	bool shows_cas[CALL_MAX]; /* the call is a gets */
+	/* The cas received with this call's value; 0: none yet. */
+	uint64_t cas_of[CALL_MAX];
 	uint32_t calls;
 	uint64_t tick;
 	bool fails;
-	uint32_t reads; /* below this, of 100 calls; */
-	uint32_t sets;  /* and these */
-	uint32_t wait;  /* turns that the server waits yet */
+	/* A number drawn below 100 is a read if below `reads`, else a set if below `sets`. */
+	uint32_t reads;
+	uint32_t sets;
+	uint32_t wait; /* turns for which the server still waits */
 
-	/* shared mode */
-	uint64_t copy_ns; /* 0: it is not */
-	uint32_t mute;    /* turns that the server keeps its replies */
-	uint32_t foreign; /* writes of others */
+	/* Shared mode. */
+	uint64_t copy_ns; /* 0: not in shared mode */
+	uint32_t mute;    /* turns for which the server keeps its replies */
+	uint32_t foreign; /* writes of other clients */
 	uint64_t invoked_ns[CALL_MAX], returned_ns[CALL_MAX];
 	struct note note[NOTES_MAX];
 	uint32_t notes;
-	uint64_t oldest_ns; /* of what a get was told, when it was asked */
+	/* The largest age of a value that a get returned, at the time of the get. */
+	uint64_t oldest_ns;
 };
 
 /* ---- calls ---- */
@@ -108,7 +111,8 @@ call_say(struct world *w, struct client *cl, const struct call *c)
 	sim_service_say(&w->sim, cl->conn, text, (uint32_t)n);
 }
 
-/* The second of a pipeline has another key, so a key has as many calls at a time as without. */
+/* Begins a call. The second call of a pipeline has another key, so that a key has no more
+ * concurrent calls than without pipelines. */
 static void
 call_begin(struct world *w, struct client *cl)
 {
@@ -139,7 +143,7 @@ call_begin(struct world *w, struct client *cl)
 	call_say(w, cl, c);
 }
 
-/* A read that failed tells nothing; a write may happen as the last of all. */
+/* Ends a failed call: a read is dropped, and a write may take effect last of all. */
 static void
 call_failed(struct world *w, struct client *cl)
 {
@@ -154,7 +158,7 @@ call_failed(struct world *w, struct client *cl)
 	cl->gone = true;
 }
 
-/* Each value of a client's has one, and no other. */
+/* Checks that each value of a client has one cas, and no other value has that cas. */
 static void
 cas_check(struct world *w, const char *value, uint64_t cas)
 {
@@ -176,10 +180,11 @@ value_read(struct world *w, struct client *cl)
 	unsigned len;
 
 	if (w->shows_cas[c - w->call]) {
-		check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %llu %31s", key, &len, &cas, value), 4);
+		check_eq(sscanf(cl->received, "VALUE %7s 0 %u %llu %31s", key, &len, &cas, value),
+			 4);
 		cas_check(w, value, cas);
 	} else {
-		check_eq(sscanf(cl->heard, "VALUE %7s 0 %u %31s", key, &len, value), 3);
+		check_eq(sscanf(cl->received, "VALUE %7s 0 %u %31s", key, &len, value), 3);
 	}
 	check_eq(key[3] - '0', c->key);
 	check_eq(strlen(value), len);
@@ -193,33 +198,34 @@ ends_with(const struct client *cl, const char *text)
 {
 	const size_t len = strlen(text);
 
-	return cl->heard_len >= len && memcmp(cl->heard + cl->heard_len - len, text, len) == 0;
+	return cl->received_len >= len &&
+	       memcmp(cl->received + cl->received_len - len, text, len) == 0;
 }
 
 static void
-heard(struct world *w, struct client *cl)
+received(struct world *w, struct client *cl)
 {
 	struct call *c = cl->call;
-	const bool failed = strncmp(cl->heard, "SERVER_ERROR", 12) == 0;
+	const bool failed = strncmp(cl->received, "SERVER_ERROR", 12) == 0;
 
-	cl->heard[cl->heard_len] = '\0';
+	cl->received[cl->received_len] = '\0';
 	if (!ends_with(cl, c->kind == CALL_GET && !failed ? "END\r\n" : "\r\n"))
 		return;
 	c->returned = ++w->tick;
 	w->returned_ns[c - w->call] = w->sim.ss->now_ns;
 	if (failed)
 		call_failed(w, cl);
-	else if (strncmp(cl->heard, "VALUE", 5) == 0)
+	else if (strncmp(cl->received, "VALUE", 5) == 0)
 		value_read(w, cl);
 	else
-		c->result = strcmp(cl->heard, "NOT_STORED\r\n") == 0 ? STORE_NOT_STORED
-			    : strcmp(cl->heard, "NOT_FOUND\r\n") == 0 ||
-					    strcmp(cl->heard, "END\r\n") == 0
+		c->result = strcmp(cl->received, "NOT_STORED\r\n") == 0 ? STORE_NOT_STORED
+			    : strcmp(cl->received, "NOT_FOUND\r\n") == 0 ||
+					    strcmp(cl->received, "END\r\n") == 0
 				    ? STORE_NOT_FOUND
 				    : STORE_OK;
 	cl->call = cl->behind;
 	cl->behind = NULL;
-	cl->heard_len = 0;
+	cl->received_len = 0;
 }
 
 /* ---- the world ---- */
@@ -246,9 +252,9 @@ client_turn(struct world *w, struct client *cl)
 {
 	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
 		for (uint32_t i = 0; i < v.len; i++) {
-			check(cl->call != NULL && cl->heard_len + 1 < HEARD_MAX);
-			cl->heard[cl->heard_len++] = (char)v.data[i];
-			heard(w, cl);
+			check(cl->call != NULL && cl->received_len + 1 < RECEIVED_MAX);
+			cl->received[cl->received_len++] = (char)v.data[i];
+			received(w, cl);
 		}
 		conn_advance(w->sim.ss->stack, cl->conn, v.len);
 	}
@@ -260,7 +266,7 @@ client_turn(struct world *w, struct client *cl)
 		call_begin(w, cl);
 }
 
-/* What the server has that it had not. */
+/* Records changes of the server's values. */
 static void
 note_values(void *arg)
 {
@@ -280,7 +286,7 @@ note_values(void *arg)
 	}
 }
 
-/* Another client's. Replies are late for up to a copy's life. */
+/* Writes as another client. Replies are delayed for up to a copy's life. */
 static void
 others_turn(struct world *w)
 {
@@ -295,7 +301,7 @@ others_turn(struct world *w)
 	note_values(w);
 }
 
-/* Most waits are short. */
+/* Runs the server, whose waits are mostly short. */
 static void
 server_turn(struct world *w)
 {
@@ -370,7 +376,8 @@ world_create(uint64_t seed, uint64_t copy_ns)
 	o.cable.delay_ns = 10000;
 	w->rng.state = seed;
 	w->fails = seed % 2 == 0;
-	w->server.lists = seed % 4 == 0 ? SIM_LISTS : SIM_LISTS_NOT; /* fates may end */
+	/* The outcome of lost writes can become known. */
+	w->server.lists = seed % 4 == 0 ? SIM_LISTS : SIM_LISTS_NOT;
 	w->reads = seed % 3 == 0 ? 30 : 65;
 	w->sets = seed % 3 == 0 ? 65 : 85;
 	w->copy_ns = copy_ns;
@@ -434,7 +441,7 @@ run_all(struct world *w)
 }
 
 static void
-each_keys_answers_have_an_order(void **state)
+the_answers_of_each_key_are_linearizable(void **state)
 {
 	uint64_t kept = 0, joined = 0, combined = 0, lost = 0;
 
@@ -454,8 +461,8 @@ each_keys_answers_have_an_order(void **state)
 	check(kept > 0 && joined > 0 && combined > 0 && lost > 0);
 }
 
-/* What was there before is not told to this get: what is older than a copy's life, or what this
- * front has stored by then. */
+/* Returns the oldest time from which a get may return a value: a copy's life ago, or this front's
+ * last store. */
 static uint64_t
 oldest_allowed(const struct world *w, uint32_t get)
 {
@@ -474,14 +481,15 @@ oldest_allowed(const struct world *w, uint32_t get)
 	return from_ns;
 }
 
-/* Until when the server had at last what a get was told, before it was told; 0: never. */
+/* Returns until when the server last had the value that a get returned, before it returned; 0:
+ * never. */
 static uint64_t
 had_until(const struct world *w, uint32_t get)
 {
 	const struct call *c = &w->call[get];
 	char value[SIM_MEMCACHED_VALUE] = "";
 	uint64_t until_ns = 0;
-	bool has = true; /* nothing, at first */
+	bool has = true; /* empty at first */
 
 	if (c->result == STORE_OK)
 		snprintf(value, sizeof value, "%.*s", (int)c->told_len, c->told);
@@ -513,7 +521,7 @@ judge_age(struct world *w, uint32_t get, uint64_t seed)
 }
 
 static void
-nothing_is_told_that_is_older_than_a_copy_lives(void **state)
+no_get_returns_a_value_older_than_a_copys_life(void **state)
 {
 	uint64_t kept = 0, joined = 0, oldest_ns = 0;
 
@@ -538,8 +546,8 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_keys_answers_have_an_order),
-		cmocka_unit_test(nothing_is_told_that_is_older_than_a_copy_lives),
+		cmocka_unit_test(the_answers_of_each_key_are_linearizable),
+		cmocka_unit_test(no_get_returns_a_value_older_than_a_copys_life),
 	};
 
 	if (argc > 1)

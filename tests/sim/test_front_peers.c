@@ -1,39 +1,39 @@
 /*
- * Two fronts before one server that tell each other of writes. Goal: a write through one ends the
- * copy at the other, a datagram's way behind its answer, whatever kind of write, a flush too; what
- * is lost costs a copy's life and no more; nobody else is heard, and what is heard is not told on.
- * Method: three whole cores and a client on a hub that loses what a test says. One name in each
- * list is nobody's.
+ * Two fronts before one server that notify each other of writes. Goal: a write through one front,
+ * of any kind, or a flush, ends the copy at the other, one datagram's delay after its answer. A
+ * lost notification costs a copy's life and no more. Datagrams of other senders are ignored, and
+ * notifications are not forwarded. Method: three whole cores and a client on a hub that drops what
+ * a test chooses. One address in each list belongs to no station.
  */
 #include "sim_core.h"
 #include "sim_front.h"
 #include "sim_rng.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "proto/mc_udp.h"
 #include "support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STATIONS  4u
-#define CORES     3u
-#define STEP_NS   50000u
-#define MS        1000000ull
-#define SECOND_NS 1000000000ull
-#define LONG_NS   (100 * SECOND_NS) /* of copies */
-#define SHORT_NS  (400 * MS)
-#define FRAMES    1024u
-#define HEARD_MAX 512u
-#define NOBODY    9u
-#define FORGED    5000u /* a port */
+#define STATIONS     4u
+#define CORES        3u
+#define STEP_NS      50000u
+#define MS           1000000ull
+#define LONG_NS      (100 * NS_PER_S) /* life of a copy */
+#define SHORT_NS     (400 * MS)
+#define FRAMES       1024u
+#define RECEIVED_MAX 512u
+#define NOBODY       9u
+#define FORGED       5000u /* the port of a forged datagram */
 
 enum { ONE, OTHER, SERVER, CLIENT };
 
 struct talk {
 	struct conn *conn;
-	char heard[HEARD_MAX];
-	uint32_t heard_len;
+	char received[RECEIVED_MAX];
+	uint32_t received_len;
 };
 
 struct world {
@@ -46,7 +46,7 @@ struct world {
 	struct region memory[2];
 	struct talk talk[2]; /* with each front */
 	bool cut[STATIONS][STATIONS];
-	bool datagrams_lost; /* all between fronts */
+	bool datagrams_lost; /* all datagrams between fronts */
 	uint64_t now_ns;
 };
 
@@ -121,7 +121,7 @@ peer_add(struct front_settings *settings, uint32_t station)
 }
 
 static void
-front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_client)
+front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool receives_client)
 {
 	static const struct front_server name = {"server", 1};
 	const struct front_address address = {.ip = ip_addr_v4(sim_station_ip(SERVER)),
@@ -132,9 +132,9 @@ front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_clien
 		.connections = 1,
 		.conns_max = 64,
 		.misses_on_failure = true,
-		.timeout_ns = 20 * SECOND_NS,
-		.connect_timeout_ns = SECOND_NS,
-		.retry_timeout_ns = SECOND_NS,
+		.timeout_ns = 20 * NS_PER_S,
+		.connect_timeout_ns = NS_PER_S,
+		.retry_timeout_ns = NS_PER_S,
 		.ttl_s = 1,
 		.copy_ns = copy_ns,
 		.failure_limit = 2,
@@ -144,7 +144,7 @@ front_attach(struct world *w, uint32_t which, uint64_t copy_ns, bool hears_clien
 
 	peer_add(&settings, NOBODY);
 	peer_add(&settings, which == ONE ? OTHER : ONE);
-	if (hears_client)
+	if (receives_client)
 		peer_add(&settings, CLIENT);
 	region = zeroed_region(front_bytes(&settings));
 	settings.shared = w->shared[which] = sim_front_shared(FRONT_ITEMS_MEMORY);
@@ -182,16 +182,16 @@ client_turn(void *arg)
 
 		for (struct view v = t->conn != NULL ? conn_peek(t->conn) : (struct view){NULL, 0};
 		     v.len > 0; v = conn_peek(t->conn)) {
-			check(t->heard_len + v.len < HEARD_MAX);
-			memcpy(t->heard + t->heard_len, v.data, v.len);
-			t->heard_len += v.len;
+			check(t->received_len + v.len < RECEIVED_MAX);
+			memcpy(t->received + t->received_len, v.data, v.len);
+			t->received_len += v.len;
 			conn_advance(w->client->stack, t->conn, v.len);
 		}
 	}
 }
 
 static struct world *
-world_create(uint64_t copy_ns, bool hears_client)
+world_create(uint64_t copy_ns, bool receives_client)
 {
 	const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x30};
 	struct world *w = calloc(1, sizeof *w);
@@ -210,7 +210,7 @@ world_create(uint64_t copy_ns, bool hears_client)
 	w->port[CLIENT] = w->client->port;
 	w->now_ns = w->client->now_ns;
 	front_attach(w, ONE, copy_ns, false);
-	front_attach(w, OTHER, copy_ns, hears_client);
+	front_attach(w, OTHER, copy_ns, receives_client);
 	run(w, 100 * MS);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct conn_target to = {.ip = ip_addr_v4(sim_station_ip(i)),
@@ -244,7 +244,7 @@ world_destroy(struct world *w)
 	free(w);
 }
 
-/* ---- what is said ---- */
+/* ---- requests ---- */
 
 static uint64_t
 count(const struct world *w, uint32_t which, enum front_counter counter)
@@ -264,13 +264,13 @@ say(struct world *w, uint32_t which, const char *request)
 }
 
 static void
-heard(struct world *w, uint32_t which, const char *answer)
+received(struct world *w, uint32_t which, const char *answer)
 {
 	struct talk *t = &w->talk[which];
 
-	t->heard[t->heard_len] = '\0';
-	check_str(t->heard, answer);
-	t->heard_len = 0;
+	t->received[t->received_len] = '\0';
+	check_str(t->received, answer);
+	t->received_len = 0;
 }
 
 static void
@@ -278,10 +278,10 @@ ask(struct world *w, uint32_t which, const char *request, const char *answer)
 {
 	say(w, which, request);
 	run(w, 2 * MS);
-	heard(w, which, answer);
+	received(w, which, answer);
 }
 
-/* gets: how often the server is asked for it. */
+/* Checks a get through a front; gets: how often the server is asked. */
 static void
 get(struct world *w, uint32_t which, const char *answer, uint32_t gets)
 {
@@ -294,9 +294,10 @@ get(struct world *w, uint32_t which, const char *answer, uint32_t gets)
 #define SET(value) "set k 0 0 1\r\n" value "\r\n"
 #define IS(value)  "VALUE k 0 1\r\n" value "\r\nEND\r\n"
 #define STORED     "STORED\r\n"
-#define WORDS_NS   (15 * MS) /* the first ones wait for who is nobody */
+/* Notifications first wait for the address without a station. */
+#define WORDS_NS (15 * MS)
 
-/* Both have a copy. */
+/* Begins with a copy at both fronts. */
 static void
 begin(struct world *w)
 {
@@ -308,7 +309,7 @@ begin(struct world *w)
 	}
 }
 
-/* The client's stack sends it to the front that is OTHER. */
+/* Sends a datagram from the client's stack to the front OTHER. */
 static void
 say_datagram(struct world *w, const void *bytes, uint32_t len)
 {
@@ -350,23 +351,23 @@ a_write_at_one_ends_the_copy_at_the_other(void **state)
 		say(w, ONE, writes[i].request);
 		run(w, 2 * MS);
 		if (writes[i].answer != NULL)
-			heard(w, ONE, writes[i].answer);
-		w->talk[ONE].heard_len = 0;
+			received(w, ONE, writes[i].answer);
+		w->talk[ONE].received_len = 0;
 		get(w, OTHER, writes[i].then, 1);
 		get(w, OTHER, writes[i].then, 0);
 	}
 	check_eq(count(w, ONE, FRONT_PEERS_TOLD), 1 + sizeof writes / sizeof writes[0]);
 	check_eq(count(w, OTHER, FRONT_PEERS_HEARD), count(w, ONE, FRONT_PEERS_TOLD));
-	check(count(w, ONE, FRONT_PEERS_LOST) > 0); /* nobody is told */
+	check(count(w, ONE, FRONT_PEERS_LOST) > 0); /* for the address without a station */
 	check_eq(count(w, OTHER, FRONT_PEERS_TOLD), 0);
 	check_eq(count(w, ONE, FRONT_PEERS_HEARD), 0);
 	world_destroy(w);
 }
 
-/* A set that has not come to its server is told of by nobody: who asks meanwhile keeps what is
- * there until then. */
+/* A set that has not reached the server is not notified: the other front keeps its copy until
+ * then. */
 static void
-a_word_comes_behind_its_write(void **state)
+a_notification_follows_its_write(void **state)
 {
 	struct world *w = world_create(LONG_NS, false);
 
@@ -376,15 +377,16 @@ a_word_comes_behind_its_write(void **state)
 	run(w, 50 * MS);
 	ask(w, OTHER, "get k\r\n", IS("1"));
 	w->cut[ONE][SERVER] = false;
-	run(w, 4 * SECOND_NS); /* it is sent again */
-	heard(w, ONE, STORED);
+	run(w, 4 * NS_PER_S); /* the set is retransmitted */
+	received(w, ONE, STORED);
 	ask(w, OTHER, "get k\r\n", IS("2"));
 	world_destroy(w);
 }
 
-/* The other front has asked, and its answer, of before the write, comes behind the word. */
+/* The other front has asked, and its answer from before the write arrives after the
+ * notification. */
 static void
-what_is_under_way_is_not_kept(void **state)
+an_answer_in_flight_during_a_write_is_not_kept(void **state)
 {
 	struct world *w = world_create(LONG_NS, false);
 
@@ -395,14 +397,14 @@ what_is_under_way_is_not_kept(void **state)
 	run(w, 50 * MS);
 	ask(w, ONE, SET("2"), STORED);
 	w->cut[SERVER][OTHER] = false;
-	run(w, 4 * SECOND_NS);
-	heard(w, OTHER, IS("1"));
+	run(w, 4 * NS_PER_S);
+	received(w, OTHER, IS("1"));
 	ask(w, OTHER, "get k\r\n", IS("2"));
 	world_destroy(w);
 }
 
 static void
-what_is_lost_is_seen_when_copies_end(void **state)
+a_lost_notification_is_made_good_when_copies_end(void **state)
 {
 	struct world *w = world_create(SHORT_NS, false);
 
@@ -416,7 +418,7 @@ what_is_lost_is_seen_when_copies_end(void **state)
 }
 
 static void
-who_is_no_peer_is_not_heard(void **state)
+datagrams_of_other_senders_are_ignored(void **state)
 {
 	static const char word[] = "peer kk f\r\n";
 	struct world *w = world_create(LONG_NS, false);
@@ -429,7 +431,7 @@ who_is_no_peer_is_not_heard(void **state)
 	world_destroy(w);
 }
 
-/* One that is in the list says what it likes: copies go, and nothing else happens. */
+/* A peer in the list sends arbitrary words: copies are dropped, and nothing else happens. */
 static void
 a_peer_that_lies_takes_copies_away(void **state)
 {
@@ -452,16 +454,16 @@ a_peer_that_lies_takes_copies_away(void **state)
 	}
 	run(w, 2 * MS);
 	check(count(w, OTHER, FRONT_PEERS_HEARD) > 100);
-	check(count(w, OTHER, FRONT_PEERS_REFUSED) > 100); /* flushes, and nonsense */
+	check(count(w, OTHER, FRONT_PEERS_REFUSED) > 100); /* flushes, and invalid words */
 	ask(w, OTHER, "get k\r\n", IS("1"));
 	ask(w, ONE, SET("2"), STORED);
 	get(w, OTHER, IS("2"), 1);
 	world_destroy(w);
 }
 
-/* Beyond FRONT_PEER_WORDS_MAX a second. */
+/* More words than FRONT_PEER_WORDS_MAX a second. */
 static void
-words_are_bounded(void **state)
+notifications_are_rate_limited(void **state)
 {
 	struct world *w = world_create(LONG_NS, true);
 	char text[1400];
@@ -489,12 +491,12 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_at_one_ends_the_copy_at_the_other),
-		cmocka_unit_test(a_word_comes_behind_its_write),
-		cmocka_unit_test(what_is_under_way_is_not_kept),
-		cmocka_unit_test(what_is_lost_is_seen_when_copies_end),
-		cmocka_unit_test(who_is_no_peer_is_not_heard),
+		cmocka_unit_test(a_notification_follows_its_write),
+		cmocka_unit_test(an_answer_in_flight_during_a_write_is_not_kept),
+		cmocka_unit_test(a_lost_notification_is_made_good_when_copies_end),
+		cmocka_unit_test(datagrams_of_other_senders_are_ignored),
 		cmocka_unit_test(a_peer_that_lies_takes_copies_away),
-		cmocka_unit_test(words_are_bounded),
+		cmocka_unit_test(notifications_are_rate_limited),
 	};
 
 	if (argc > 1)

@@ -1,15 +1,16 @@
 /*
- * A front before one of our own servers is that server. Goal: what a client hears through it, of
- * any command that stores, changes or reads keys, is what it hears without it, byte for byte, cas
- * included. Method: three whole cores on a hub, a front, its server, and one without a front; a
- * client says the same random conversation to the first and the last. Two in three fronts keep
- * copies of all that is asked for. A failing seed is named; an argument is the number of seeds.
+ * A front before one of our own servers behaves as that server. Goal: the replies to any command
+ * that stores, changes or reads keys are the same through the front and without it, byte for byte,
+ * cas included. Method: three whole cores on a hub: a front, its server, and one without a front. A
+ * client sends the same random conversation to the first and the last. Two in three fronts keep
+ * copies of all requested keys. A failing seed is named; an argument is the number of seeds.
  */
 #include "sim_core.h"
 #include "sim_front.h"
 #include "sim_rng.h"
 #include "zeroed.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -18,13 +19,13 @@
 #define STATIONS  4u /* front, server, alone, client */
 #define STEP_NS   20000u
 #define STEPS_MAX 200000u
-#define QUIET     3000u /* steps without a byte end a conversation */
-#define TEXT_MAX  (8u << 20)
-#define SECOND_NS 1000000000ull
-#define FRAMES    4096u
-#define KEYS      8u
+/* This many steps without a byte end a conversation. */
+#define QUIET    3000u
+#define TEXT_MAX (8u << 20)
+#define FRAMES   4096u
+#define KEYS     8u
 
-static uint64_t seeds = 6; /* or as the first argument says */
+static uint64_t seeds = 6; /* or the first argument */
 
 enum { FRONT, SERVER, ALONE, CLIENT };
 
@@ -47,7 +48,7 @@ struct world {
 	uint32_t out_len;
 	char *out;
 	struct talk talk[2]; /* through the front, and without */
-	uint32_t quiet;      /* steps since a byte came */
+	uint32_t quiet;      /* steps since the last byte arrived */
 	bool text;           /* no meta commands */
 };
 
@@ -78,9 +79,9 @@ front_attach(struct world *w, enum front_speech speech)
 		.conns_max = 64,
 		.speech = speech,
 		.misses_on_failure = true,
-		.timeout_ns = SECOND_NS,
-		.connect_timeout_ns = SECOND_NS,
-		.retry_timeout_ns = SECOND_NS,
+		.timeout_ns = NS_PER_S,
+		.connect_timeout_ns = NS_PER_S,
+		.retry_timeout_ns = NS_PER_S,
 		.shared = w->shared,
 		.ttl_s = 1,
 		.failure_limit = 2,
@@ -388,7 +389,7 @@ say_text_requests(struct world *w, struct sim_rng *rng)
 	say_text(w, "mn\r\n");
 }
 
-/* What a server that knows no meta commands can be asked. */
+/* Draws requests for a server that knows no meta commands. */
 static void
 say_plain_requests(struct world *w, struct sim_rng *rng)
 {
@@ -457,7 +458,7 @@ say_binary_requests(struct world *w, struct sim_rng *rng)
 	say(w, noop, sizeof noop);
 }
 
-/* A part of what was heard, binary or not. */
+/* Prints a part of the received bytes, escaped if binary. */
 static void
 show(const struct talk *t, uint32_t from)
 {
@@ -470,7 +471,7 @@ show(const struct talk *t, uint32_t from)
 }
 
 static void
-hear_the_same(const struct world *w, uint64_t seed)
+receive_the_same(const struct world *w, uint64_t seed)
 {
 	const struct talk *a = &w->talk[0], *b = &w->talk[1];
 	uint32_t n = 0;
@@ -527,28 +528,28 @@ talk_both(uint64_t seed, enum front_speech speech,
 		check_ptr(w->talk[i].conn);
 	}
 	until_quiet(w);
-	hear_the_same(w, seed);
+	receive_the_same(w, seed);
 	check_eq(copies, counter_read(&front_counters(w->front)[FRONT_FILLS]) > 0);
 	nothing_is_held(w);
 	world_destroy(w);
 }
 
 static void
-a_text_client_hears_what_it_hears_without_a_front(void **state)
+text_replies_equal_those_without_a_front(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_PROBED, say_text_requests);
 }
 
 static void
-so_it_does_if_the_server_knows_text_alone(void **state)
+text_replies_equal_those_without_a_front_if_the_server_lacks_meta(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_TEXT, say_plain_requests);
 }
 
 static void
-a_binary_client_hears_what_it_hears_without_a_front(void **state)
+binary_replies_equal_those_without_a_front(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_PROBED, say_binary_requests);
@@ -558,9 +559,9 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_client_hears_what_it_hears_without_a_front),
-		cmocka_unit_test(so_it_does_if_the_server_knows_text_alone),
-		cmocka_unit_test(a_binary_client_hears_what_it_hears_without_a_front),
+		cmocka_unit_test(text_replies_equal_those_without_a_front),
+		cmocka_unit_test(text_replies_equal_those_without_a_front_if_the_server_lacks_meta),
+		cmocka_unit_test(binary_replies_equal_those_without_a_front),
 	};
 
 	if (argc > 1)

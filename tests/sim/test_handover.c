@@ -1,9 +1,9 @@
 /*
- * Hand-over between cores. Goal: cores that share the queues of a NIC which puts frames anywhere
- * serve streams as if each flow came to its own core: every byte right, no connection lost, every
- * core with its share, no frame leaked; and what does not fit a ring is dropped and counted.
- * Method: whole cores in memory over a NIC that sprays frames at random, or has one queue for all;
- * clients that set and get values in many segments and compare all they get.
+ * Handover between cores. Goal: cores that share the queues of a NIC which distributes frames at
+ * random serve streams as if each flow arrived at its own core: every byte right, no connection
+ * lost, every core with its share, no frame leaked; and frames that find a ring full are dropped
+ * and counted. Method: whole cores in memory over a NIC that sprays frames at random, or has one
+ * queue for all; clients that set and get values in many segments and compare all they get.
  */
 #include "sim_core.h"
 #include "spray_port.h"
@@ -37,7 +37,7 @@ static const struct {
 	{2, 1, false}, {4, 1, false}, {2, 2, true}, {4, 2, true}, {3, 3, true}, {8, 3, true},
 };
 
-/* One client connection: what it still has to send and to receive of its round. */
+/* A client connection, with the bytes still to send and to receive in its round. */
 struct talk {
 	struct conn *conn;
 	uint32_t round;
@@ -85,7 +85,7 @@ ask(struct stack *s, struct talk *t)
 }
 
 static void
-hear(struct stack *s, struct talk *t, struct conn *c)
+receive(struct stack *s, struct talk *t, struct conn *c)
 {
 	const struct view v = conn_peek(c);
 
@@ -116,7 +116,7 @@ serve_client(void *arg)
 
 		check(t != NULL);
 		while (conn_peek(c).len > 0)
-			hear(s, t, c);
+			receive(s, t, c);
 	}
 	for (uint32_t i = 0; i < CONNS; i++) {
 		struct talk *t = &w->talks[i];
@@ -260,7 +260,7 @@ handed(const struct world *w, enum handover_counter which)
 	return sum;
 }
 
-/* Connections of each core, and in all. */
+/* Checks that each core has connections, and their sum. */
 static void
 every_core_has_some(const struct world *w)
 {
@@ -313,7 +313,7 @@ put16(uint8_t *p, uint32_t v)
 
 #define SHORT 64u
 
-/* IPv4 without checksums, which nobody asks for here. */
+/* Writes an IPv4 frame without checksums, which are not checked here. */
 static void
 write_frame(uint8_t frame[SHORT], uint32_t type, uint8_t protocol, bool tagged, bool fragment,
 	    uint32_t ports)
@@ -364,11 +364,11 @@ udp_ports_of_cores_go_to_their_core(void **state)
 	check_eq(owner(&all, 0x0800, UDP, false, false, 40000u << 16 | 11215), 1);
 }
 
-#define IP6_AT 14u /* of the IPv6 header in a frame */
+#define IP6_AT 14u /* offset of the IPv6 header in a frame */
 #define L4_AT  (IP6_AT + 40 + 8)
 
-/* TCP behind one extension header of eight bytes: a fragment header with that offset field, or
- * destination options. */
+/* Writes TCP behind one extension header of eight bytes: a fragment header with that offset field,
+ * or destination options. */
 static void
 write_frame6(uint8_t frame[SHORT + 8], uint8_t extension, uint32_t offset, uint32_t ports)
 {
@@ -385,7 +385,7 @@ write_frame6(uint8_t frame[SHORT + 8], uint8_t extension, uint32_t offset, uint3
 	put16(frame + L4_AT + 2, ports);
 }
 
-/* Whichever core received it and whatever stands where ports would be. */
+/* The core depends neither on the receiving core nor on the bytes in place of ports. */
 static void
 fragments_of_a_datagram_go_one_way(void **state)
 {
@@ -431,7 +431,8 @@ a_whole_packet_goes_by_its_ports_behind_any_header(void **state)
 	check_eq(met, 0xf);
 }
 
-/* Before a segment of it has come: who opens a connection chooses its port by that. */
+/* The core is known before a segment of the connection has arrived, and its opener chooses the port
+ * by that. */
 static void
 the_core_of_a_connection_is_known_beforehand(void **state)
 {
@@ -455,7 +456,7 @@ the_core_of_a_connection_is_known_beforehand(void **state)
 }
 
 static void
-what_is_no_flow_stays_where_it_came(void **state)
+frames_of_no_flow_stay_at_their_core(void **state)
 {
 	const struct handover_config cfg = {.cores = 8, .queues = 2, .udp_first = 11211};
 	uint8_t frame[SHORT];
@@ -480,7 +481,8 @@ flows_are_shared_out_evenly(void **state)
 		check(share[c] > 850 && share[c] < 1150);
 }
 
-/* Core 1 never looks: its ring fills, the rest is dropped, and core 0 is served as before. */
+/* Core 1 never polls: its ring fills up, further frames are dropped, and core 0 is served as
+ * before. */
 static void
 a_full_ring_drops_and_hinders_nobody_else(void **state)
 {
@@ -533,7 +535,7 @@ main(void)
 		cmocka_unit_test(fragments_of_a_datagram_go_one_way),
 		cmocka_unit_test(a_whole_packet_goes_by_its_ports_behind_any_header),
 		cmocka_unit_test(the_core_of_a_connection_is_known_beforehand),
-		cmocka_unit_test(what_is_no_flow_stays_where_it_came),
+		cmocka_unit_test(frames_of_no_flow_stay_at_their_core),
 		cmocka_unit_test(flows_are_shared_out_evenly),
 		cmocka_unit_test(a_full_ring_drops_and_hinders_nobody_else),
 		cmocka_unit_test(streams_are_right_wherever_their_frames_land),

@@ -1,10 +1,11 @@
 /*
- * Many clients that upload large values at full speed. Goal: those who wait for memory leave frames
- * to those whose data is read: other clients are answered, and memory is used as well as by a few.
- * Method: a whole core, and a stack as all clients, on a cable of limited rate.
+ * Many clients that upload large values at full speed. Goal: clients that wait for memory leave
+ * frames to those whose data is read: other clients are answered, and memory is used as well as by
+ * few setters. Method: a whole core, and a stack as all clients, on a cable of limited rate.
  */
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -13,34 +14,34 @@
 #define SETTERS_MAX 300u
 #define OTHERS      10u
 #define CLIENTS     (SETTERS_MAX + OTHERS)
-#define SECOND_NS   1000000000ull
-#define STEP_NS     100000u /* between two turns, at most */
+#define STEP_NS     100000u /* at most, between two turns */
 #define SMALL       20000u
 
-/* Setters of large values work alone, then beside ten others. */
+/* Setters of large values run alone, then beside ten other clients. */
 struct mix {
-	uint32_t setters, large; /* of which sixteen may be begun */
+	/* Sixteen large values may be begun at once. */
+	uint32_t setters, large;
 	uint32_t memory_mb;
-	uint32_t frames; /* that the core may hold of what it received */
+	uint32_t frames; /* received frames that the core may hold */
 	uint64_t rate;   /* of the cable, bytes a second */
 	uint64_t alone_ns, beside_ns;
 };
 
-/* One that asks, and asks again when it is answered. */
+/* A client that sends its next request when it is answered. */
 struct client {
 	struct sim_client base;
 	bool large, busy;
 	uint32_t value_len, key, asked;
-	uint32_t left; /* bytes of its value still to be sent, their end included */
+	uint32_t left; /* bytes of the value still to send, line end included */
 	uint32_t answered;
 	uint64_t asked_ns, slowest_ns;
-	char end[8]; /* of what was read */
+	char end[8]; /* the last bytes read */
 };
 
-/* What was reached in a run. */
+/* The results of a run. */
 struct result {
-	uint32_t stored, answered; /* large values; requests of the others */
-	uint64_t slowest_ns;       /* of the others */
+	uint32_t stored, answered; /* large values; requests of other clients */
+	uint64_t slowest_ns;       /* of other clients */
 	uint32_t timeouts;         /* of all clients */
 };
 
@@ -51,7 +52,7 @@ struct world {
 	uint32_t count;
 };
 
-/* Large values are only set, others set and got in turn. */
+/* Sends the next request: a set of a large value, or sets and gets by turns. */
 static void
 ask(struct world *w, struct client *cl)
 {
@@ -146,7 +147,7 @@ work(const struct mix *mix)
 	o.cores.frames = mix->frames + 4096;
 	o.cores.memory_bytes = (size_t)mix->memory_mb << 20;
 	o.cable.rate = mix->rate;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	for (uint32_t i = 0; i < mix->setters; i++)
 		join(w, true, mix->large);
@@ -167,18 +168,18 @@ work(const struct mix *mix)
 	return r;
 }
 
-/* Of what was stored, all told; half of the others' requests are sets. */
+/* Returns the bytes stored; half of the other clients' requests are sets. */
 static uint64_t
 bytes_of(const struct result *r, const struct mix *mix)
 {
 	return (uint64_t)r->stored * mix->large + (uint64_t)r->answered / 2 * SMALL;
 }
 
-/* None of the sixteen setters waits. */
+/* With sixteen setters none waits. */
 static void
 sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
 {
-	const struct mix sixteen = {16, 250000, 16, 2048, 500000000, SECOND_NS / 2, SECOND_NS};
+	const struct mix sixteen = {16, 250000, 16, 2048, 500000000, NS_PER_S / 2, NS_PER_S};
 	struct mix sixty = sixteen;
 	struct result few, many;
 
@@ -190,18 +191,18 @@ sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
 	check(bytes_of(&many, &sixty) * 10 >= bytes_of(&few, &sixteen) * 8);
 }
 
-/* The program with `-c 1024`. The others' sets take no longer than they would if all clients shared
- * the cable by bytes. */
+/* The program with `-c 1024`. The others' sets take no longer than if all clients shared the cable
+ * by bytes. */
 static void
-three_hundred_who_begin_at_once_take_no_more_than_their_share(void **state)
+three_hundred_simultaneous_setters_take_no_more_than_their_share(void **state)
 {
-	const struct mix mix = {300, 1000000, 64, 5120, 1250000000, 0, SECOND_NS / 5};
-	const uint64_t share_ns = (mix.setters + OTHERS) * SMALL * SECOND_NS / mix.rate;
+	const struct mix mix = {300, 1000000, 64, 5120, 1250000000, 0, NS_PER_S / 5};
+	const uint64_t share_ns = (mix.setters + OTHERS) * SMALL * NS_PER_S / mix.rate;
 	const struct result r = work(&mix);
 
 	check(r.slowest_ns <= share_ns);
 	check_eq(r.timeouts, 0);
-	check(bytes_of(&r, &mix) * SECOND_NS >= mix.beside_ns * mix.rate / 10 * 7);
+	check(bytes_of(&r, &mix) * NS_PER_S >= mix.beside_ns * mix.rate / 10 * 7);
 }
 
 int
@@ -209,7 +210,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sixty_setters_stop_others_no_more_than_sixteen_do),
-		cmocka_unit_test(three_hundred_who_begin_at_once_take_no_more_than_their_share),
+		cmocka_unit_test(three_hundred_simultaneous_setters_take_no_more_than_their_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

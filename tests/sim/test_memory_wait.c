@@ -1,20 +1,20 @@
 /*
  * Honest clients that want more memory than there is. Goal: every request is answered, no
- * connection is reset, and the service never stands still.
- * Method: a whole core with 8 MB, forty clients of a stack of their own on a perfect cable, each of
- * which sends a batch of sets and gets and then reads the answers. One value in ten is long.
+ * connection is reset, and the service never stops answering.
+ * Method: a whole core with 8 MB, and forty clients with a stack of their own on a lossless cable.
+ * Each client sends a batch of sets and gets and then reads the answers. One value in ten is long.
  */
 #include "sim_rng.h"
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdlib.h>
 
 #define CLIENTS    64u
-#define SECOND_NS  1000000000ull
 #define MS_NS      1000000ull
-#define STEP_NS    100000u /* between two turns, at most */
+#define STEP_NS    100000u /* at most, between two turns */
 #define BATCH_MAX  12u
 #define KEYS       800u
 #define LONG_VALUE 300000u
@@ -28,8 +28,8 @@ struct client {
 	struct sim_client base;
 	struct request batch[BATCH_MAX];
 	uint32_t count;    /* requests of the batch */
-	uint32_t asked;    /* of them sent, or begun */
-	uint32_t answered; /* of them */
+	uint32_t asked;    /* requests of it sent, or begun */
+	uint32_t answered; /* requests of it answered */
 	uint32_t left;     /* bytes of the value being sent, line end included */
 	uint32_t skip;     /* bytes of an answer's value to be read, line end included */
 	char line[64];
@@ -37,15 +37,17 @@ struct client {
 	uint64_t asked_ns, slowest_ns;
 };
 
-/* What the clients do. */
+/* Parameters of the clients and the core. */
 struct mix {
 	uint32_t clients, memory_mb;
-	uint32_t frames;   /* that the core may hold of what it received; 0: the program's with -c
-			      1024 */
-	uint32_t pipeline; /* requests of a batch, at most */
-	uint32_t set_part; /* one request in so many is a set; 1: all */
-	uint64_t rate;     /* of the cable, bytes a second */
-	uint64_t pause_ns; /* the core does not turn for so long in each tenth of a second */
+	/* Received frames that the core may hold; 0: those of the program with -c 1024. */
+	uint32_t frames;
+	uint32_t pipeline; /* at most, requests of a batch */
+	/* One request in set_part is a set; 1: all. */
+	uint32_t set_part;
+	uint64_t rate; /* of the cable, bytes a second */
+	/* The core pauses for this long in each tenth of a second. */
+	uint64_t pause_ns;
 };
 
 struct world {
@@ -55,8 +57,9 @@ struct world {
 	struct client client[CLIENTS];
 	struct mix mix;
 	uint32_t answers, refused;
-	uint64_t answered_ns, still_ns; /* the latest answer; the longest time without any */
-	bool ending;                    /* no batch is begun any more */
+	/* The time of the latest answer, and the longest time without any. */
+	uint64_t answered_ns, still_ns;
+	bool ending; /* no further batch is begun */
 };
 
 /* ---- what a client asks ---- */
@@ -74,7 +77,7 @@ any_length(struct world *w)
 	}
 }
 
-/* One long value a batch at most. */
+/* Draws a batch with at most one long value. */
 static void
 batch_make(struct world *w, struct client *cl)
 {
@@ -219,7 +222,7 @@ world_create(const struct mix *mix, uint64_t seed)
 	o.cores.memory_bytes = (size_t)mix->memory_mb << 20;
 	o.clients.tcp.conns_max = CLIENTS;
 	o.cable.rate = mix->rate;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	o.pause_ns = mix->pause_ns;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	return w;
@@ -240,7 +243,7 @@ join(struct world *w)
 	w->answered_ns = w->sim.ss->now_ns;
 }
 
-/* They work for two seconds, then each ends its batch. */
+/* The clients run for two seconds, then each ends its batch. */
 static void
 all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns, uint64_t slowest_most_ns)
 {
@@ -249,9 +252,9 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns, uint64_
 	uint64_t slowest_ns = 0;
 
 	join(w);
-	sim_service_run(&w->sim, 2 * SECOND_NS, STEP_NS);
+	sim_service_run(&w->sim, 2 * NS_PER_S, STEP_NS);
 	w->ending = true;
-	sim_service_run(&w->sim, SECOND_NS, STEP_NS);
+	sim_service_run(&w->sim, NS_PER_S, STEP_NS);
 	for (uint32_t i = 0; i < mix->clients; i++) {
 		const struct client *cl = &w->client[i];
 
@@ -274,27 +277,27 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns, uint64_
 }
 
 static void
-forty_who_set_long_values_into_8_mb_get_on(void **state)
+forty_setters_of_long_values_in_8_mb_make_progress(void **state)
 {
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 1, .set_part = 1, .rate = 125000000};
 
-	all_get_on(&mix, 1, 50 * MS_NS, SECOND_NS);
+	all_get_on(&mix, 1, 50 * MS_NS, NS_PER_S);
 }
 
 static void
-forty_who_set_and_get_in_batches_get_on(void **state)
+forty_clients_with_batches_make_progress(void **state)
 {
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 12, .set_part = 3, .rate = 125000000};
 
-	all_get_on(&mix, 1, 50 * MS_NS, SECOND_NS);
+	all_get_on(&mix, 1, 50 * MS_NS, NS_PER_S);
 }
 
-/* What all of them may send comes at once, after each pause. With wide windows that is more than
- * there are frames, and what is dropped comes again after a timeout of 200 ms. */
+/* After each pause the data of all clients arrives at once. With wide windows that would be more
+ * than there are frames, and dropped data is retransmitted after a timeout of 200 ms. */
 static void
-a_core_that_pauses_loses_nobody(void **state)
+a_core_that_pauses_loses_no_connection(void **state)
 {
 	const struct mix mix = {.clients = 40,
 				.memory_mb = 8,
@@ -304,10 +307,11 @@ a_core_that_pauses_loses_nobody(void **state)
 				.pause_ns = 30 * MS_NS};
 
 	for (uint64_t seed = 2; seed <= 3; seed++)
-		all_get_on(&mix, seed, 100 * MS_NS, SECOND_NS);
+		all_get_on(&mix, seed, 100 * MS_NS, NS_PER_S);
 }
 
-/* An eighth of the frames: values that are begun have theirs, or those who wait take them all. */
+/* An eighth of the frames: begun values keep some of their own, or waiting requests would take
+ * all. */
 static void
 with_few_frames_all_are_answered(void **state)
 {
@@ -318,17 +322,17 @@ with_few_frames_all_are_answered(void **state)
 				.set_part = 3,
 				.rate = 125000000};
 
-	all_get_on(&mix, 1, 200 * MS_NS, 5 * SECOND_NS / 2);
-	all_get_on(&mix, 3, 200 * MS_NS, 5 * SECOND_NS / 2);
+	all_get_on(&mix, 1, 200 * MS_NS, 5 * NS_PER_S / 2);
+	all_get_on(&mix, 3, 200 * MS_NS, 5 * NS_PER_S / 2);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forty_who_set_long_values_into_8_mb_get_on),
-		cmocka_unit_test(forty_who_set_and_get_in_batches_get_on),
-		cmocka_unit_test(a_core_that_pauses_loses_nobody),
+		cmocka_unit_test(forty_setters_of_long_values_in_8_mb_make_progress),
+		cmocka_unit_test(forty_clients_with_batches_make_progress),
+		cmocka_unit_test(a_core_that_pauses_loses_no_connection),
 		cmocka_unit_test(with_few_frames_all_are_answered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

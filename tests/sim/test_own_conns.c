@@ -1,15 +1,15 @@
 /*
- * Connections that we open beside those of peers. Goal: they find slots however many peers come,
- * and keep them however short memory is. Method: two stacks on a cable; the one whose own
- * connections are looked at has few slots, or few chunks.
+ * Connections that we open beside those of peers. Goal: they find slots however many peers connect,
+ * and stay open however short memory is. Method: two stacks on a cable; the one under test has few
+ * slots, or few chunks.
  */
 #include "sim_pair.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
-#define SECOND_NS 1000000000ull
-#define CONNS     8u
-#define NOBODY    (SIM_PEERS + 77)
+#define CONNS  8u
+#define NOBODY (SIM_PEERS + 77)
 
 struct side {
 	uint32_t opened, gone, failed;
@@ -33,7 +33,7 @@ on_failed(void *arg, struct conn *c, enum conn_failure why)
 	((struct side *)arg)->failed++;
 }
 
-/* cfg is of the side that is looked at; the other has any number of slots and chunks. */
+/* Creates a pair; cfg is for the side under test, and the other one has ample slots and chunks. */
 static struct sim_pair *
 pair_create(const struct stack_config *cfg, enum sim_side which, struct side sides[2])
 {
@@ -60,7 +60,7 @@ open_own(struct sim_pair *p)
 	return conn_connect(p->side[SIM_SERVER]->stack, &to);
 }
 
-/* Three of eight slots are reserved; before: how many of ours are there when peers come. */
+/* Three of eight slots are reserved; before: our connections that exist before the peers'. */
 static void
 peers_leave_slots_for_our_own_connections(void **state)
 {
@@ -76,7 +76,7 @@ peers_leave_slots_for_our_own_connections(void **state)
 			check_ptr(open_own(p));
 		for (uint32_t i = 0; i < 2 * CONNS; i++)
 			check_ptr(sim_pair_connect(p));
-		sim_pair_run(p, p->now_ns + SECOND_NS, NULL, NULL);
+		sim_pair_run(p, p->now_ns + NS_PER_S, NULL, NULL);
 		check_eq(sides[SIM_SERVER].opened, 5);
 		for (uint32_t i = before; i < 3; i++)
 			check_ptr(open_own(p));
@@ -85,7 +85,7 @@ peers_leave_slots_for_our_own_connections(void **state)
 	}
 }
 
-/* Nothing is acknowledged: a peer's connection would be reset for that while chunks are short. */
+/* No data is acknowledged: a peer's connection would be reset for that while chunks are short. */
 static void
 memory_pressure_leaves_our_own_connections_alone(void **state)
 {
@@ -101,7 +101,7 @@ memory_pressure_leaves_our_own_connections_alone(void **state)
 	s = p->side[SIM_CLIENT]->stack;
 	for (uint32_t i = 0; i < CONNS; i++)
 		check_ptr(conns[i] = sim_pair_connect(p));
-	sim_pair_run(p, p->now_ns + SECOND_NS / 100, NULL, NULL);
+	sim_pair_run(p, p->now_ns + NS_PER_S / 100, NULL, NULL);
 	check_eq(sides[SIM_CLIENT].opened, CONNS);
 	p->wire->faults.lose = 1000;
 	for (uint32_t i = 0; i < CONNS; i++) {
@@ -110,7 +110,7 @@ memory_pressure_leaves_our_own_connections_alone(void **state)
 		conn_commit(s, conns[i], sizeof bytes);
 		check_eq(conn_unacknowledged(conns[i]), sizeof bytes);
 	}
-	sim_pair_run(p, p->now_ns + 20 * SECOND_NS, NULL, NULL);
+	sim_pair_run(p, p->now_ns + 20 * NS_PER_S, NULL, NULL);
 	check(sim_stack_count(p->side[SIM_CLIENT], TCP_MEMORY_PRESSURE) > 0);
 	check_eq(sides[SIM_CLIENT].gone, 0);
 	sim_pair_destroy(p);

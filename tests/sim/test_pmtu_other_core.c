@@ -1,8 +1,8 @@
 /*
- * A router's report that comes to another core than the connection's. Goal: the connection hears
- * of it, once; a report about nobody's connection changes nothing, and a flood of them costs the
- * other cores no more than the rate limit. Method: two stacks with one address, as two cores of one
- * NIC, that share their notes; the handshake goes to one and the report to the other.
+ * A router's report that arrives at another core than the connection's. Goal: the connection learns
+ * of it, once; a report without a connection changes nothing, and a flood of them costs the other
+ * cores no more than the rate limit. Method: two stacks with one address, like two cores of one
+ * NIC, that share their reports; the handshake goes to one and the report to the other.
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
@@ -25,7 +25,7 @@ struct cores {
 	struct region shared;
 	struct sim_stack *mine, *other;
 	struct conn *conn;
-	uint8_t frame[MEM_FRAME_BYTES]; /* the last text sent */
+	uint8_t frame[MEM_FRAME_BYTES]; /* the last data frame sent */
 	uint32_t frame_len;
 };
 
@@ -42,7 +42,8 @@ on_gone(void *arg, struct conn *c)
 {
 }
 
-/* The longest frame sent in this turn stays in w->frame; returns the SYN-ACK's number if any. */
+/* Runs a turn and keeps its longest sent frame in w->frame; returns the SYN-ACK's number, if
+ * any. */
 static uint32_t
 turn(struct cores *w, struct sim_stack *ss)
 {
@@ -132,7 +133,7 @@ report_to_other(struct cores *w)
 }
 
 static void
-a_report_that_comes_to_another_core_is_heard(void **state)
+a_report_to_another_core_reaches_its_connection(void **state)
 {
 	struct cores w = cores_create();
 
@@ -151,12 +152,13 @@ a_report_that_comes_to_another_core_is_heard(void **state)
 }
 
 static void
-a_report_about_nobodys_connection_changes_nothing(void **state)
+a_report_without_a_connection_changes_nothing(void **state)
 {
 	struct cores w = cores_create();
 
 	open_and_write(&w);
-	w.frame[14 + 19] ^= 1; /* another peer; the quoted header's checksum is not ours to judge */
+	/* Changes the peer; the quoted header's checksum is not verified. */
+	w.frame[14 + 19] ^= 1;
 	report_to_other(&w);
 	turn(&w, w.other);
 	check_eq(sim_stack_count(w.other, ICMP_PMTU_SHARED), 1);
@@ -190,8 +192,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_report_that_comes_to_another_core_is_heard),
-		cmocka_unit_test(a_report_about_nobodys_connection_changes_nothing),
+		cmocka_unit_test(a_report_to_another_core_reaches_its_connection),
+		cmocka_unit_test(a_report_without_a_connection_changes_nothing),
 		cmocka_unit_test(many_reports_are_rate_limited),
 	};
 

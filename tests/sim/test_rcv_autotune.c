@@ -1,10 +1,10 @@
 /*
- * How wide receive windows become. Goal: who fills his window in a round trip gets a wider one, and
- * so goes as fast as his path; what one or thousands hold leaves the others 128 KiB each, room for
- * their text, and a part of what is wider; nothing that was advertised is taken back; in the end
- * nothing is held. Method: a stack whose service reads at once, and peers that send what they are
- * advertised they may, a round trip of 10 ms after the other; every window advertised is compared
- * with the one before.
+ * The widths of receive windows. Goal: a peer that fills its window in a round trip gets a wider
+ * one, and so uses its whole path. Whatever one or thousands hold, the others have 128 KiB each,
+ * room for their data, and a part of the wider windows. An advertised window is never taken back;
+ * in the end nothing is held. Method: a stack whose service reads at once, and peers that send as
+ * much as they are advertised, in round trips of 10 ms; every advertised window is compared with
+ * the one before.
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
@@ -26,9 +26,10 @@
 #define FRAMES    4096u /* that connections may hold */
 
 struct peer {
-	uint32_t iss;         /* the stack's */
-	uint32_t next, acked; /* of ours; offsets from PEER_ISS */
-	uint32_t edge;        /* as advertised */
+	uint32_t iss; /* the stack's */
+	/* Sent by the peer; acknowledged. Offsets from PEER_ISS. */
+	uint32_t next, acked;
+	uint32_t edge; /* as advertised */
 	bool open;
 };
 
@@ -36,7 +37,7 @@ struct world {
 	struct sim_stack *ss;
 	struct peer peer[PEERS_MAX];
 	uint32_t gone;
-	bool waits; /* the service reads nothing: the requests that came wait for something */
+	bool waits; /* the service reads nothing: received requests wait */
 };
 
 static uint8_t text[FULL];
@@ -52,7 +53,7 @@ on_gone(void *arg, struct conn *c)
 	((struct world *)arg)->gone++;
 }
 
-/* The service reads all there is, as a cache does that copies values. */
+/* Reads all input, as a cache does that copies values. */
 static void
 serve(void *arg)
 {
@@ -93,7 +94,7 @@ tcp_of(const struct world *w)
 }
 
 static void
-hear(struct world *w, const struct sim_segment *seg)
+receive(struct world *w, const struct sim_segment *seg)
 {
 	struct peer *p = &w->peer[seg->tcp.dst_port - PORT_0];
 	const bool syn = seg->tcp.flags & TCP_SYN;
@@ -126,7 +127,7 @@ turn(struct world *w)
 	sim_stack_turn(w->ss);
 	while ((frame = mem_port_sent(w->ss->port, &len)) != NULL) {
 		if (sim_read_segment(&seg, frame, len))
-			hear(w, &seg);
+			receive(w, &seg);
 		mem_port_done(w->ss->port);
 	}
 }
@@ -153,7 +154,7 @@ feed(struct world *w, uint32_t i, uint8_t flags, uint32_t at, uint32_t len)
 	check(sim_feed_segment(w->ss->port, sim_mac, sim_peer_mac, &seg));
 }
 
-/* The clock goes to the end of the round trip that began then. */
+/* Advances the clock to the end of the round trip that began at began_ns. */
 static void
 round_ends(struct world *w, uint64_t began_ns)
 {
@@ -183,9 +184,7 @@ open_peers(struct world *w, uint32_t first, uint32_t count)
 	}
 }
 
-/* Full segments from `next` on, as far as the peer was advertised at the beginning, at most most
- * bytes.
- */
+/* Sends full segments from `next` on, as far as the window at the beginning and `most` permit. */
 static void
 send_window(struct world *w, uint32_t i, uint32_t most)
 {
@@ -203,7 +202,8 @@ send_window(struct world *w, uint32_t i, uint32_t most)
 	turn(w);
 }
 
-/* Round trips in which the peer sends all it may; returns bytes that arrived in the last. */
+/* Runs round trips in which the peer sends all it may; returns the bytes that arrived in the
+ * last. */
 static uint32_t
 upload(struct world *w, uint32_t i, uint32_t rounds)
 {
@@ -219,14 +219,13 @@ upload(struct world *w, uint32_t i, uint32_t rounds)
 	return w->peer[i].acked - before;
 }
 
-/* Everybody's FIN: nothing may be left behind. */
+/* Resets all peers: nothing may be left. */
 static void
 world_destroy(struct world *w)
 {
 	for (uint32_t i = 0; i < PEERS_MAX; i++)
 		if (w->peer[i].open) {
-			/* One of them is rcv_nxt, by whether an ACK is delayed or there is a hole.
-			 */
+			/* rcv_nxt is one of them, depending on a delayed ACK or a hole. */
 			feed(w, i, TCP_RST, w->peer[i].acked, 0);
 			feed(w, i, TCP_RST, w->peer[i].next, 0);
 			turn(w);
@@ -244,7 +243,7 @@ refused(const struct world *w)
 	return sim_stack_count(w->ss, TCP_DROP_RX_FRAMES_MAX);
 }
 
-/* A hole of one segment, and text behind it as far as the peer was advertised. */
+/* Leaves a hole of one segment, and sends data behind it to the end of the window. */
 static void
 leave_hole(struct world *w, uint32_t i)
 {
@@ -266,7 +265,7 @@ an_upload_fills_its_path_after_some_round_trips(void **state)
 }
 
 static void
-who_sends_less_than_a_window_gets_no_wider_one(void **state)
+a_peer_that_sends_less_than_its_window_gets_no_wider_one(void **state)
 {
 	struct world *w = world_create();
 
@@ -282,8 +281,8 @@ who_sends_less_than_a_window_gets_no_wider_one(void **state)
 	world_destroy(w);
 }
 
-/* A request that waits leaves what comes behind it unread: who fills one window in each round trip
- * then is advertised no wider one, or a few such would have all frames. */
+/* A waiting request leaves later data unread. A peer that fills one window in each round trip then
+ * gets no wider one, or a few such peers would hold all frames. */
 static void
 unread_data_does_not_widen_the_window(void **state)
 {
@@ -300,10 +299,10 @@ unread_data_does_not_widen_the_window(void **state)
 	world_destroy(w);
 }
 
-/* Requests of sixty wait, and their text with them, all that they were advertised they may send:
- * more than there are frames. Another one's burst finds room, before it is read. */
+/* The requests of sixty peers wait, with all data that their windows permit: more than there are
+ * frames. Another peer's burst finds room before it is read. */
 static void
-those_who_wait_leave_room_for_a_burst(void **state)
+waiting_requests_leave_room_for_a_burst(void **state)
 {
 	const uint32_t waiting = 60, victim = waiting;
 	struct world *w = world_create();
@@ -321,10 +320,9 @@ those_who_wait_leave_room_for_a_burst(void **state)
 	world_destroy(w);
 }
 
-/* The first of them have all that they may hold before the others come, and those take what is then
- * left to all. */
+/* The first peers have all that they may hold before the others arrive, and those take the rest. */
 static void
-those_who_wait_leave_room_for_a_burst_whoever_came_first(void **state)
+earlier_and_later_waiting_requests_leave_room_for_a_burst(void **state)
 {
 	const uint32_t waiting = 100, victim = waiting;
 	struct world *w = world_create();
@@ -343,7 +341,7 @@ those_who_wait_leave_room_for_a_burst_whoever_came_first(void **state)
 }
 
 static void
-who_stops_filling_a_wide_window_gives_it_back(void **state)
+a_peer_that_stops_filling_a_wide_window_loses_it(void **state)
 {
 	struct world *w = world_create();
 
@@ -361,8 +359,8 @@ who_stops_filling_a_wide_window_gives_it_back(void **state)
 	world_destroy(w);
 }
 
-/* Each fills its window; then it leaves a hole, and text behind that. Whoever sends in order
- * meanwhile, has all of it taken, and no less than the least window a round trip. */
+/* Each hostile peer fills its window, then leaves a hole and data behind it. A peer that sends in
+ * order meanwhile loses no data, and sends no less than the smallest window a round trip. */
 static void
 a_thousand_wide_windows_with_holes_take_nothing_from_others(void **state)
 {
@@ -394,9 +392,10 @@ a_thousand_wide_windows_with_holes_take_nothing_from_others(void **state)
 	world_destroy(w);
 }
 
-/* They go on sending and keep what they have; one more comes, and is wide as well. */
+/* The early peers continue to send and keep their windows; a late one gets a wide window as
+ * well. */
 static void
-who_comes_late_gets_a_part_of_what_others_have(void **state)
+a_late_peer_gets_a_part_of_the_windows_of_others(void **state)
 {
 	const uint32_t early = 40, late = early;
 	struct world *w = world_create();
@@ -418,7 +417,7 @@ who_comes_late_gets_a_part_of_what_others_have(void **state)
 }
 
 static void
-who_has_been_idle_leaves_his_to_who_asks(void **state)
+an_idle_peer_leaves_its_window_to_active_ones(void **state)
 {
 	const uint32_t early = 40, late = early;
 	struct world *w = world_create();
@@ -439,10 +438,10 @@ who_has_been_idle_leaves_his_to_who_asks(void **state)
 	world_destroy(w);
 }
 
-/* One that sends a little more than a quarter of the least window in each of its round trips wants
- * less than a step more: nothing is short, and nobody pays for it. */
+/* A peer that sends slightly more than a quarter of the smallest window in each round trip needs
+ * less than one more step: nothing is short, and no other window shrinks for it. */
 static void
-who_could_use_a_little_more_takes_nothing_while_there_is_enough(void **state)
+a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice(void **state)
 {
 	struct world *w = world_create();
 	uint64_t before;
@@ -461,8 +460,8 @@ who_could_use_a_little_more_takes_nothing_while_there_is_enough(void **state)
 	world_destroy(w);
 }
 
-/* Three that are as wide as can be hold all they may behind their holes; a fourth has its small
- * one. */
+/* Three peers with the widest windows hold all they may behind their holes; a fourth has its small
+ * hole. */
 static void
 a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
 {
@@ -476,7 +475,7 @@ a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		leave_hole(w, i);
 	check(FRAMES - tcp_of(w)->frames.left > 3 * OOO_BLOCKS_MAX);
-	/* Each took a frame of the reserve at most: its first. */
+	/* Each took at most one frame of the reserve, its first. */
 	check(tcp_of(w)->frames.left + 3 >= tcp_of(w)->frames.reserve);
 	before = sim_stack_count(w->ss, TCP_DROP_OOO_FULL);
 	w->peer[3].next += FULL;
@@ -488,8 +487,8 @@ a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
 	world_destroy(w);
 }
 
-/* While they hold frames behind holes, a wide window is not advertised anew: it falls to the least
- * as its peer uses it up. */
+/* While peers hold frames behind holes, a wide window is not renewed: it shrinks to the smallest as
+ * its peer uses it up. */
 static void
 wide_windows_shrink_while_frames_are_short(void **state)
 {
@@ -502,7 +501,7 @@ wide_windows_shrink_while_frames_are_short(void **state)
 	upload(w, 3, 8);
 	check(w->peer[3].edge - w->peer[3].acked > 4 * RX_WINDOW_BYTES);
 	for (uint32_t k = 0; k < 20; k++) {
-		/* Those whose text made room for in-order data send it again. */
+		/* Peers whose data made room for in-order data send it again. */
 		for (uint32_t i = 0; i < 3; i++) {
 			w->peer[i].next = w->peer[i].acked;
 			leave_hole(w, i);
@@ -515,7 +514,8 @@ wide_windows_shrink_while_frames_are_short(void **state)
 	world_destroy(w);
 }
 
-/* One byte in three, and a window for many: each segment and each ACK walks all ooo_blocks. */
+/* A peer sends one byte in three, with a window for many: each segment and each ACK walks all
+ * ooo_blocks. */
 static void
 a_wide_window_has_no_more_ooo_blocks_than_any(void **state)
 {
@@ -546,15 +546,16 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_upload_fills_its_path_after_some_round_trips),
-		cmocka_unit_test(who_sends_less_than_a_window_gets_no_wider_one),
+		cmocka_unit_test(a_peer_that_sends_less_than_its_window_gets_no_wider_one),
 		cmocka_unit_test(unread_data_does_not_widen_the_window),
-		cmocka_unit_test(those_who_wait_leave_room_for_a_burst),
-		cmocka_unit_test(those_who_wait_leave_room_for_a_burst_whoever_came_first),
-		cmocka_unit_test(who_stops_filling_a_wide_window_gives_it_back),
+		cmocka_unit_test(waiting_requests_leave_room_for_a_burst),
+		cmocka_unit_test(earlier_and_later_waiting_requests_leave_room_for_a_burst),
+		cmocka_unit_test(a_peer_that_stops_filling_a_wide_window_loses_it),
 		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
-		cmocka_unit_test(who_comes_late_gets_a_part_of_what_others_have),
-		cmocka_unit_test(who_has_been_idle_leaves_his_to_who_asks),
-		cmocka_unit_test(who_could_use_a_little_more_takes_nothing_while_there_is_enough),
+		cmocka_unit_test(a_late_peer_gets_a_part_of_the_windows_of_others),
+		cmocka_unit_test(an_idle_peer_leaves_its_window_to_active_ones),
+		cmocka_unit_test(
+			a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice),
 		cmocka_unit_test(a_few_with_holes_leave_room_for_the_holes_of_others),
 		cmocka_unit_test(wide_windows_shrink_while_frames_are_short),
 		cmocka_unit_test(a_wide_window_has_no_more_ooo_blocks_than_any),

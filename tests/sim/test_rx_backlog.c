@@ -1,7 +1,7 @@
 /*
- * A core that was away. Goal: when it comes back and timers are due whose ACKs wait in the port's
- * ring behind more than one burst, it reads them first; but not for ever, if the ring never gets
- * empty. Method: one step of the clock with a full ring, a turn at a time.
+ * A core that was descheduled. Goal: when it runs again, and timers are due whose ACKs wait in the
+ * port's ring behind more than one burst, it reads them first; but it does not do so for ever if
+ * the ring never becomes empty. Method: one step of the clock with a full ring, a turn at a time.
  */
 #include "sim_frame.h"
 #include "sim_stack.h"
@@ -15,9 +15,10 @@
 #define PEER_ISS 1000u
 #define TEXT     2920u
 #define WINDOW   10u /* segments: the initial window */
-#define CONNS    15u /* times WINDOW: they fill the transmit queue, but not all of it */
-#define FRAMES   4096u
-#define SECOND   (1000 * NS_PER_MS)
+/* Connections with a WINDOW each: they nearly fill the transmit queue. */
+#define CONNS  15u
+#define FRAMES 4096u
+#define SECOND (1000 * NS_PER_MS)
 
 struct away {
 	struct sim_stack *ss;
@@ -59,7 +60,7 @@ feed(struct away *a, uint32_t i, uint8_t flags, uint32_t ack)
 	check(sim_feed_segment(a->ss->port, sim_mac, sim_peer_mac, &seg));
 }
 
-/* Frames for somebody else. */
+/* Feeds frames for another station. */
 static void
 feed_strays(struct away *a, uint32_t count)
 {
@@ -153,7 +154,7 @@ repeats(const struct away *a)
 	       sim_stack_count(a->ss, TCP_TIMEOUTS_RETRANSMIT);
 }
 
-/* Turns until all that was fed is read. */
+/* Runs turns until all frames are read. */
 static void
 read_ring(struct away *a)
 {
@@ -168,7 +169,7 @@ static const struct pause {
 	uint64_t pause_ns;
 	uint32_t before; /* frames before the ACK */
 	bool acked;
-	bool again; /* something is sent again */
+	bool again; /* something is retransmitted */
 } pauses[] = {
 	{"shorter than any timer", 1 * NS_PER_MS, 3 * BURST_MAX, true, false},
 	{"a loss probe is due", 20 * NS_PER_MS, 3 * BURST_MAX, true, false},
@@ -199,7 +200,7 @@ acks_that_wait_in_the_ring_are_read_before_timers_fire(void **state)
 	}
 }
 
-/* What the port does not take narrows the burst: it is full with less than BURST_MAX. */
+/* Frames that the port refuses narrow the burst, so it counts as full with less than BURST_MAX. */
 static void
 a_burst_that_was_narrowed_is_full_as_well(void **state)
 {
@@ -223,7 +224,7 @@ a_burst_that_was_narrowed_is_full_as_well(void **state)
 	pause_end(a);
 }
 
-/* Frames come as fast as they are read, and none is the ACK. */
+/* Frames arrive as fast as they are read, and none is the ACK. */
 static void
 timers_fire_although_the_ring_never_gets_empty(void **state)
 {
@@ -242,7 +243,7 @@ timers_fire_although_the_ring_never_gets_empty(void **state)
 	feed_strays(a, BURST_MAX);
 	sim_stack_turn(a->ss);
 	check_eq(sim_stack_count(a->ss, TCP_LOSS_PROBES), 1);
-	/* And they go on doing so: the next is the retransmission timer's. */
+	/* Later timers fire, too: the next is the retransmission timer. */
 	a->ss->now_ns += SECOND;
 	feed_strays(a, BURST_MAX);
 	sim_stack_turn(a->ss);

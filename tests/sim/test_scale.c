@@ -1,8 +1,8 @@
 /*
  * A hundred thousand connections on one core. Goal: all of them open, at ten thousand a second, all
  * are answered, cost nothing while they are idle, close or are closed for idling, and leave nothing
- * behind. Method: stacks as clients of a whole core. How many instructions a request and a timer
- * take with few and with many connections is counted by tools (README); here only what must hold.
+ * behind. Method: stacks as clients of a whole core. The instructions of a request and a timer with
+ * few and with many connections are measured by tools (README); this test checks behaviour only.
  */
 #include "sim_crowd.h"
 
@@ -37,7 +37,7 @@ usage(const struct crowd *w)
 	return use;
 }
 
-/* Virtual time goes at the pace of A_SECOND. */
+/* Opens all connections; virtual time runs at the pace of A_SECOND. */
 static void
 open_all(struct crowd *w)
 {
@@ -124,7 +124,7 @@ a_hundred_thousand_that_idle_are_closed(void **state)
 	kicks = &serve_counters(w->sc->cores[0].core.serve)[CONN_IDLE_KICKS];
 	open_all(w);
 	ask_all(w);
-	/* They came and asked over some twenty seconds: none is due yet. */
+	/* The clients opened and asked within some twenty seconds: none is due yet. */
 	check_eq(counter_read(kicks), 0);
 	crowd_run(w, (IDLE_S + 10) * SECOND, MS / 2);
 	check_eq(counter_read(kicks), CONNS);

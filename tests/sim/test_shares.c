@@ -1,18 +1,19 @@
 /*
- * Peers that fill a pool: they do not read, read a byte a second, do not finish a request, or come
- * again and again. Goal: other clients' requests take at most half as long again at their p99 as
- * without these peers, none of them is refused, missed or reset, and no answer is wrong: what a
- * client stored it gets, and no value is a mixture of two.
- * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s;
- * the core is busy for what a turn did: so much for the turn, for each frame and each request. The
- * same run without these peers is the control. Each row of `crowds` is a cell of the matrix pool x
- * behaviour; the worst of each pool is a row of the matrix number of peers x sources, too. One peer
- * has one address, so that its other cells have no meaning. Without an argument the worst row of
- * each pool is tried; an argument is a pool, `all`, or `matrix`.
+ * Peers that fill a pool: they do not read, read a byte a second, do not finish a request, or
+ * reconnect again and again. Goal: the p99 of other clients' requests is at most half as long again
+ * as without them, none of them is refused, missed or reset, and no answer is wrong: a client
+ * gets what it stored, and no value is a mixture of two.
+ * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s.
+ * The core is busy for the cost of each turn, frame and request. The same run without these peers
+ * is the control. Each row of `crowds` is a cell of the matrix pool x behaviour; the worst row of
+ * each pool is also run as a matrix number of peers x sources. One peer has one address, so its
+ * other cells are skipped. Without an argument the worst row of each pool is run; an argument is a
+ * pool, `all`, or `matrix`.
  */
 #include "sim_rng.h"
 #include "sim_client.h"
 
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -21,8 +22,7 @@
 #define CLIENTS_MAX       1024u
 #define CLIENT_FRAMES_MAX 262144u
 #define MS_NS             1000000ull
-#define SECOND_NS         (1000 * MS_NS)
-#define STEP_NS           100000u /* between two turns, at most */
+#define STEP_NS           100000u /* at most, between two turns */
 #define LEAST_NS          2000u
 #define TICK_NS           (MS_NS / 5)
 #define HONEST            10u
@@ -31,12 +31,12 @@
 #define UPLOAD            100000u
 #define LARGE             900000u
 #define HUGE              60000000u
-#define QUEUE_BYTES       65536u       /* of requests that a reader keeps on their way */
+#define QUEUE_BYTES       65536u       /* of requests that a reader keeps in flight */
 #define AGAIN_NS          (50 * MS_NS) /* after a reset */
 #define MEMORY_MB         64u
 #define HONEST_IP         (SIM_PEERS + 1)
 
-/* The core's time. */
+/* Costs of the core. */
 #define TURN_NS    500u
 #define FRAME_NS   150u
 #define REQUEST_NS 200u
@@ -66,13 +66,13 @@ static const struct {
 };
 static const uint32_t size_bytes[SIZES] = {SMALL, MIDDLE, UPLOAD};
 
-/* What is read of an answer. */
+/* The part of an answer that was read. */
 struct answer {
 	char line[64];
 	uint32_t line_len;
-	uint32_t value_left; /* bytes of the value, and then of its line end */
+	uint32_t value_left; /* bytes of the value, then of its line end */
 	uint32_t values;
-	uint8_t letter; /* of the value: all its bytes are the same */
+	uint8_t letter; /* of the value, which consists of one letter */
 	bool first;
 };
 
@@ -81,7 +81,7 @@ struct client {
 	bool reader, waits;
 	uint32_t number;
 	enum kind kind;
-	uint8_t stored[SIZES]; /* the letter it stored last; 0: nothing */
+	uint8_t stored[SIZES]; /* the letter stored last; 0: none */
 	uint8_t sending;
 	uint32_t left;
 	struct answer answer;
@@ -90,7 +90,7 @@ struct client {
 	uint32_t times;
 };
 
-/* Where the readers are; the honest clients have one address. */
+/* The addresses of the readers; the honest clients have one address. */
 enum sources { SOURCES_SAME, SOURCES_NEAR, SOURCES_FAR, SOURCES };
 
 static const char *const sources_names[SOURCES] = {
@@ -99,15 +99,16 @@ static const char *const sources_names[SOURCES] = {
 	[SOURCES_FAR] = "as many prefixes",
 };
 
-/* What readers ask for, again and again. */
+/* Requests that readers send again and again. */
 struct crowd {
 	const char *pool, *name, *asks;
 	uint32_t count;
-	uint64_t rate;      /* bytes a second that each reads */
-	uint32_t times;     /* that each asks on a connection; 0: as long as there is room */
+	uint64_t rate;      /* bytes a second that each peer reads */
+	uint32_t times;     /* requests on a connection; 0: as many as there is room for */
 	uint32_t memory_mb; /* 0: MEMORY_MB */
-	uint64_t again_ns;  /* it aborts after so long, and comes again; 0: it stays */
-	bool worst;         /* of its pool */
+	/* The peer aborts after this time and connects again; 0: it stays. */
+	uint64_t again_ns;
+	bool worst; /* the worst of its pool */
 	enum sources sources;
 };
 
@@ -115,7 +116,7 @@ struct world {
 	struct sim_service sim;
 	struct sim_rng rng;
 	const struct crowd *crowd;
-	char block[CONN_RESERVE_MAX]; /* of their requests */
+	char block[CONN_RESERVE_MAX]; /* of the readers' requests */
 	uint32_t block_len;
 	struct sim_clients clients;
 	struct client client[CLIENTS_MAX];
@@ -210,7 +211,7 @@ ask(struct world *w, struct client *cl)
 		ask_set(w, cl);
 }
 
-/* A reader asks for as much as finds room. */
+/* Sends as many requests of a reader as there is room for. */
 static void
 ask_more(struct world *w, struct client *cl)
 {
@@ -250,9 +251,9 @@ answered(struct world *w, struct client *cl)
 		sim_waits_add(&w->kind[cl->kind], now_ns - cl->asked_ns);
 }
 
-/* A line is whole. */
+/* Handles a complete line. */
 static void
-heard_line(struct world *w, struct client *cl)
+line_received(struct world *w, struct client *cl)
 {
 	struct answer *a = &cl->answer;
 
@@ -269,9 +270,9 @@ heard_line(struct world *w, struct client *cl)
 	a->line_len = 0;
 }
 
-/* Part of a value, or its line end. */
+/* Handles part of a value, or its line end. */
 static uint32_t
-hear_value(struct client *cl, const uint8_t *data, uint32_t len)
+value_receive(struct client *cl, const uint8_t *data, uint32_t len)
 {
 	struct answer *a = &cl->answer;
 	const uint32_t n = len < a->value_left - 2 ? len : a->value_left - 2;
@@ -290,7 +291,7 @@ hear_value(struct client *cl, const uint8_t *data, uint32_t len)
 }
 
 static void
-hear(struct world *w, struct client *cl, const uint8_t *data, uint32_t len)
+receive(struct world *w, struct client *cl, const uint8_t *data, uint32_t len)
 {
 	struct answer *a = &cl->answer;
 
@@ -298,12 +299,12 @@ hear(struct world *w, struct client *cl, const uint8_t *data, uint32_t len)
 		uint32_t n = 1;
 
 		if (a->value_left > 0) {
-			n = hear_value(cl, data, len);
+			n = value_receive(cl, data, len);
 		} else {
 			check(a->line_len + 1 < sizeof a->line);
 			a->line[a->line_len++] = (char)data[0];
 			if (data[0] == '\n')
-				heard_line(w, cl);
+				line_received(w, cl);
 		}
 		data += n;
 		len -= n;
@@ -316,19 +317,19 @@ listen_to(struct world *w, struct client *cl)
 	uint64_t may = UINT64_MAX;
 
 	if (cl->reader)
-		may = (w->sim.ss->now_ns - cl->began_ns) * w->crowd->rate / SECOND_NS - cl->read;
+		may = (w->sim.ss->now_ns - cl->began_ns) * w->crowd->rate / NS_PER_S - cl->read;
 	for (struct view v = conn_peek(cl->base.conn); v.len > 0 && may > 0;
 	     v = conn_peek(cl->base.conn)) {
 		const uint32_t n = v.len < may ? v.len : (uint32_t)may;
 
-		hear(w, cl, v.data, n);
+		receive(w, cl, v.data, n);
 		conn_advance(w->sim.ss->stack, cl->base.conn, n);
 		may -= n;
 		cl->read += n;
 	}
 }
 
-/* Not all at once: that would fill the cable. */
+/* Spreads the reconnections, which together would fill the cable. */
 static uint64_t
 again_ns(const struct world *w, const struct client *cl)
 {
@@ -358,7 +359,7 @@ turn(void *arg, struct sim_client *base)
 
 /* ---- the world ---- */
 
-/* Peers have 250 addresses, or prefixes. */
+/* Returns the client's address; peers have 250 addresses, or prefixes. */
 static uint32_t
 address_of_client(const struct world *w, const struct client *cl)
 {
@@ -392,15 +393,15 @@ world_create(const struct crowd *crowd)
 		memcpy(w->block + w->block_len, crowd->asks, len);
 	o.cores.memory_bytes = (size_t)(crowd->memory_mb != 0 ? crowd->memory_mb : MEMORY_MB) << 20;
 	o.cores.value_max = crowd->memory_mb != 0 ? HUGE : 0;
-	/* As the program has it, with `-c 1024`. */
+	/* As in the program with `-c 1024`. */
 	o.cores.stack.tcp.conns_max = 1056;
 	o.cores.stack.net.rx_frames_max = 5120;
 	o.cores.frames = 5120 + STACK_FRAMES_MAX + 1024;
 	o.cores.conn_requests_max = 20;
 	o.cable.delay_ns = 20000;
 	o.cable.rate = 1250000000;
-	o.cable.queue_ns = SECOND_NS;
-	/* What readers leave unread takes none from others. */
+	o.cable.queue_ns = NS_PER_S;
+	/* Unread data of readers takes no frames of others. */
 	o.clients.net.rx_frames_max = CLIENT_FRAMES_MAX;
 	o.client_frames = CLIENT_FRAMES_MAX + 8192;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
@@ -423,7 +424,7 @@ worked_ns(const struct world *w)
 	       REQUEST_NS * sim_service_count(&w->sim, REQ_TCP);
 }
 
-/* A turn of the clients, and one of the core unless it is busy. */
+/* Runs a turn of the clients, and one of the core unless it is busy. */
 static void
 step(struct world *w)
 {
@@ -439,7 +440,7 @@ step(struct world *w)
 		s->sc->now_ns = now_ns;
 		sim_cores_turn(s->sc);
 		w->core_free_ns = now_ns + TURN_NS + worked_ns(w) - before_ns;
-		/* Idle, it turns when something comes. */
+		/* An idle core runs a turn when a frame arrives. */
 		if (worked_ns(w) != before_ns)
 			next_ns = w->core_free_ns;
 	} else {
@@ -523,7 +524,7 @@ result_of(struct world *w)
 	return r;
 }
 
-/* What readers ask for, besides others' values. */
+/* Stores the values that readers request beside those of others. */
 static void
 fill(struct world *w)
 {
@@ -542,11 +543,11 @@ honest_beside(const struct crowd *crowd)
 
 	fill(w);
 	join(w, false, HONEST);
-	run(w, SECOND_NS / 2);
+	run(w, NS_PER_S / 2);
 	join(w, true, crowd->count);
-	run(w, SECOND_NS / 10);
+	run(w, NS_PER_S / 10);
 	w->measures = true;
-	run(w, 5 * SECOND_NS);
+	run(w, 5 * NS_PER_S);
 	r = result_of(w);
 	world_destroy(w);
 	return r;
@@ -618,8 +619,7 @@ static const struct crowd crowds[] = {
 	{.pool = "frames", .name = "900 KB", .asks = "get l\r\n", .count = 60},
 };
 
-/* The rows that are asked for: those of a pool, "all", or "matrix"; NULL: the worst of each
- * pool. */
+/* The rows to run: those of a pool, "all", or "matrix"; NULL: the worst of each pool. */
 static const char *asked;
 
 static bool
@@ -648,7 +648,7 @@ check_cell(const struct crowd *crowd, const struct result *alone)
 	check_eq(beside.good_resets, 0);
 }
 
-/* The worst row of its pool, in other numbers and from other sources. */
+/* Runs the worst row of a pool with other numbers of peers and from other sources. */
 static uint32_t
 check_matrix(const struct crowd *worst, const struct result *alone)
 {
@@ -661,9 +661,9 @@ check_matrix(const struct crowd *worst, const struct result *alone)
 		cell.count = counts[i / SOURCES];
 		cell.sources = (enum sources)(i % SOURCES);
 		if (cell.count == worst->count && cell.sources == worst->sources)
-			continue; /* tried as a row */
+			continue; /* already run as a row */
 		if (cell.count == 1 && cell.sources != SOURCES_SAME)
-			continue; /* no meaning */
+			continue; /* one peer has one address */
 		check_cell(&cell, alone);
 		cells++;
 	}

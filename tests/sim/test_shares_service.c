@@ -1,18 +1,19 @@
 /*
- * Peers that fill a pool of the service: they begin values and lines that they do not finish, ask
- * for long replies without end, or take every place of a few. Goal: other clients' requests take
- * at most half as long again at their p99 as without these peers, and none of them is refused,
- * missed or reset. All have one address, so that no source tells them apart.
- * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s;
- * the core is busy for what a turn did: so much for the turn, for each frame and each request, and
- * what it counts for replies and copies. The same run without these peers is the control. Without
- * an argument the worst row of each pool is tried that is met; an argument is a pool, `all`, or
- * `all POOL`, of which BUDGET.md says which are not met.
+ * Peers that fill a pool of the service: they begin values and lines that they do not finish,
+ * request long replies without end, or take all of a few places. Goal: the p99 of other clients'
+ * requests is at most half as long again as without these peers, and none of them is refused,
+ * missed or reset. All have one address, so that no source distinguishes them.
+ * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s.
+ * The core is busy for the cost of each turn, frame and request, and for counted work of replies
+ * and copies. The same run without these peers is the control. Without an argument the worst row of
+ * each pool that meets its limit is run; an argument is a pool, `all`, or `all POOL`. BUDGET.md
+ * lists the rows that do not meet it.
  */
 #include "sim_client.h"
 #include "sim_rng.h"
 
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -21,8 +22,7 @@
 #define CLIENTS_MAX   1024u
 #define CLIENT_FRAMES 65536u
 #define MS_NS         1000000ull
-#define SECOND_NS     (1000 * MS_NS)
-#define STEP_NS       100000u /* between two turns, at most */
+#define STEP_NS       100000u /* at most, between two turns */
 #define LEAST_NS      2000u
 #define TICK_NS       (MS_NS / 5)
 #define HONEST        10u
@@ -32,20 +32,20 @@
 #define MEMORY_MB     64u
 #define AGAIN_NS      (50 * MS_NS) /* after a reset */
 #define LISTED_ITEMS  5000u
-#define CHUNKS        1400u /* a third more than connections, as `-c 100000` has */
-#define ASKED_MAX     4u    /* long replies that a peer has asked for at a time */
+#define CHUNKS        1400u /* a third more than connections, as with `-c 100000` */
+#define ASKED_MAX     4u    /* long replies that a peer requests at a time */
 
-/* The core's time. */
+/* Costs of the core. */
 #define TURN_NS    500u
 #define FRAME_NS   150u
 #define REQUEST_NS 200u
 
 enum kind {
 	KIND_GET_MIDDLE,
-	KIND_GET_CUT, /* in two segments */
+	KIND_GET_CUT, /* sent in two segments */
 	KIND_SET_MIDDLE,
 	KIND_SET_UPLOAD,
-	KIND_APPEND, /* to a value that is copied */
+	KIND_APPEND, /* to a value that is then copied */
 	KINDS
 };
 static const char *const kind_names[KINDS] = {"get 20 KB", "get in two parts", "set 20 KB",
@@ -56,25 +56,28 @@ struct client {
 	bool peer, waits;
 	uint32_t number;
 	enum kind kind;
-	uint32_t left;      /* bytes of its value that are to be sent, their end included */
-	uint64_t allowed;   /* of them, since began_ns */
-	uint32_t open_asks; /* long replies that it asked for and has not read */
-	char last[8];       /* what was read last */
+	uint32_t left;      /* bytes of the value still to send, line end included */
+	uint64_t allowed;   /* bytes of it that may be sent since began_ns */
+	uint32_t open_asks; /* long replies requested and not read */
+	char last[8];       /* the last bytes read */
 	uint64_t asked_ns, next_ns, began_ns;
-	bool cut; /* the second half of its request is to come */
+	bool cut; /* the second half of its request is still to be sent */
 };
 
-/* What peers do. */
+/* The behaviour of the peers. */
 struct crowd {
 	const char *pool, *name;
 	uint32_t count;
-	const char *says;  /* once */
-	uint32_t body;     /* of a value behind it: its bytes */
-	uint32_t first;    /* of them, at once */
-	uint32_t rate;     /* of them, each second behind those */
-	const char *asks;  /* again and again, as it reads the replies */
-	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
-	bool worst;        /* of its pool */
+	const char *says; /* sent once */
+	uint32_t body;    /* length of the value that follows */
+	uint32_t first;   /* bytes of it sent at once */
+	/* Bytes of it sent each second after those. */
+	uint32_t rate;
+	/* Sent again and again, as the replies are read. */
+	const char *asks;
+	/* The peer aborts after this time and connects again; 0: it stays. */
+	uint64_t again_ns;
+	bool worst; /* the worst of its pool */
 };
 
 struct world {
@@ -171,9 +174,9 @@ answered(struct world *w, struct client *cl)
 		sim_waits_add(&w->kind[cl->kind], now_ns - cl->asked_ns);
 }
 
-/* The answer to a get ends with END, any other one with its line. */
+/* Reads an answer: to a get it ends with END, to another request with its line. */
 static void
-hear(struct world *w, struct client *cl)
+receive(struct world *w, struct client *cl)
 {
 	const bool gets = cl->kind == KIND_GET_MIDDLE || cl->kind == KIND_GET_CUT;
 
@@ -192,7 +195,7 @@ static void
 turn_honest(struct world *w, struct client *cl)
 {
 	if (cl->waits)
-		hear(w, cl);
+		receive(w, cl);
 	if (cl->cut && w->sim.ss->now_ns >= cl->asked_ns + MS_NS / 10) {
 		cl->cut = false;
 		say(w, cl, "%u\r\n", 0);
@@ -207,9 +210,9 @@ turn_honest(struct world *w, struct client *cl)
 
 /* ---- peers ---- */
 
-/* Counts ends of replies that it asked for. */
+/* Counts the ends of requested replies. */
 static void
-peer_hear(struct world *w, struct client *cl)
+peer_receive(struct world *w, struct client *cl)
 {
 	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
 		for (uint32_t i = 0; i < v.len; i++) {
@@ -233,9 +236,9 @@ turn_peer(struct world *w, struct client *cl)
 		cl->next_ns = 0;
 		return;
 	}
-	peer_hear(w, cl);
+	peer_receive(w, cl);
 	if (crowd->body != 0 && cl->left > 2) {
-		const uint64_t may = crowd->first + age_ns * crowd->rate / SECOND_NS;
+		const uint64_t may = crowd->first + age_ns * crowd->rate / NS_PER_S;
 		const uint32_t sent = crowd->body + 2 - cl->left;
 
 		if (may > sent)
@@ -277,7 +280,7 @@ world_create(const struct crowd *crowd)
 	o.cores.conn_requests_max = 20;
 	o.cable.delay_ns = 20000;
 	o.cable.rate = 1250000000;
-	o.cable.queue_ns = SECOND_NS;
+	o.cable.queue_ns = NS_PER_S;
 	o.clients.net.rx_frames_max = CLIENT_FRAMES;
 	o.client_frames = CLIENT_FRAMES + 8192;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
@@ -300,7 +303,7 @@ worked_ns(const struct world *w)
 	       sim_service_count(&w->sim, WORK_NS);
 }
 
-/* A turn of the clients, and one of the core unless it is busy. */
+/* Runs a turn of the clients, and one of the core unless it is busy. */
 static void
 step(struct world *w)
 {
@@ -420,7 +423,7 @@ honest_beside(const struct crowd *crowd)
 }
 
 static const struct crowd crowds[] = {
-	/* Memory of values that are begun. */
+	/* Memory of begun values. */
 	{.pool = "fills",
 	 .name = "end after 8 KiB",
 	 .count = 60,
@@ -474,7 +477,7 @@ static const struct crowd crowds[] = {
 	 .says = "set b 0 0 100000\r\n",
 	 .body = UPLOAD,
 	 .first = 8192},
-	/* Read buffers of lines that are cut. */
+	/* Read buffers of partial lines. */
 	{.pool = "lines", .name = "end no line", .count = 60, .says = "get unfinished"},
 	{.pool = "lines",
 	 .name = "end no line",
@@ -508,7 +511,7 @@ static const struct crowd crowds[] = {
 	{.pool = "work", .name = "ask for classes", .count = 300, .asks = "stats items\r\n"},
 };
 
-/* The rows that are asked for: the worst of each pool, or of this one; "all", or "all POOL". */
+/* The rows to run: the worst of each pool, or those of this pool; "all", or "all POOL". */
 static const char *asked;
 
 static bool
@@ -545,14 +548,14 @@ peers_that_fill_a_pool_slow_nobody_by_more_than_half(void **state)
 	check(rows > 0);
 }
 
-/* ---- places of a few ---- */
+/* ---- pools of a few places ---- */
 
 struct few {
 	struct sim_service sim;
 	bool reads;
 	struct conn *conn[WATCHERS_MAX + 3];
 	uint32_t count, lost;
-	char heard[WATCHERS_MAX + 3][64]; /* the first bytes of each */
+	char received[WATCHERS_MAX + 3][64]; /* the first bytes received by each */
 };
 
 static void
@@ -586,8 +589,8 @@ few_turn(void *arg)
 
 		if (f->conn[i] == NULL || (v = conn_peek(f->conn[i])).len == 0)
 			continue;
-		if (f->heard[i][0] == 0)
-			memcpy(f->heard[i], v.data, v.len < 63 ? v.len : 63);
+		if (f->received[i][0] == 0)
+			memcpy(f->received[i], v.data, v.len < 63 ? v.len : 63);
 		else if (!f->reads)
 			continue;
 		conn_advance(f->sim.ss->stack, f->conn[i], v.len);
@@ -616,7 +619,7 @@ few_destroy(struct few *f)
 	free(f);
 }
 
-/* Its first line; other: of another source. */
+/* Opens a connection and returns the first line it receives; other: from another source. */
 static const char *
 few_ask(struct few *f, bool other, const char *line)
 {
@@ -626,7 +629,7 @@ few_ask(struct few *f, bool other, const char *line)
 	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
 	sim_service_say(&f->sim, f->conn[i], line, (uint32_t)strlen(line));
 	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
-	return f->heard[i];
+	return f->received[i];
 }
 
 static void
@@ -644,7 +647,7 @@ a_source_with_all_watches_yields_one_to_another(void **state)
 	few_destroy(f);
 }
 
-/* All of one source: those that read keep their places. */
+/* All watchers have one source: those that read keep their places. */
 static void
 a_watch_that_is_not_read_yields_its_place(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * Whole cores in memory. Goal: a client's bytes go through every stage of a turn and come back
- * as memcached's answers, what one core stored another finds, a pause of the process is no loss,
- * and a date of expiry is one of the wall clock as it is now. Method: two cores over one store, a
- * client on a perfect cable to each.
+ * Whole cores in memory. Goal: a client's bytes pass every stage of a turn and return as
+ * memcached's replies; one core finds what another stored; a pause of the process loses nothing;
+ * and a date of expiry refers to the current wall clock. Method: two cores over one store, a client
+ * on a lossless cable to each.
  */
 #include "sim_core.h"
 #include "sim_peer.h"
@@ -12,7 +12,7 @@
 
 #define STEPS 400u
 
-/* Talk to one core: everything in `say` is sent, the answer must be `want`. */
+/* Sends all of `say` to one core, and checks that the answer is `want`. */
 static void
 converse(struct sim_cores *sc, uint32_t core, uint16_t port, const char *say, const char *want)
 {
@@ -54,7 +54,7 @@ cores_share_one_store(void **state)
 	sim_cores_destroy(sc);
 }
 
-/* So many seconds later; the shared clock of expiry follows the next turn. */
+/* Advances the clock; the shared clock of expiry follows in the next turn. */
 static void
 seconds_pass(struct sim_cores *sc, uint32_t seconds)
 {
@@ -62,16 +62,17 @@ seconds_pass(struct sim_cores *sc, uint32_t seconds)
 	sim_cores_turn(sc);
 }
 
-/* A date is as far away as the wall clock says when the item is stored; what was stored before a
- * step keeps the time that it had. */
+/* The distance of a date is computed from the wall clock when the item is stored; earlier items
+ * keep their expiry when the clock is stepped. */
 static void
 a_date_of_expiry_follows_a_step_of_the_wall_clock(void **state)
 {
 	static const struct {
-		int32_t step_s;   /* before the second set of the same date */
-		const char *left; /* of which so many seconds are left then */
+		int32_t step_s;   /* between two sets of the same date */
+		const char *left; /* the reply of the second set's item, with the seconds left */
 		uint32_t last,
-			after; /* after so many seconds it is there; after so many more it is not */
+			/* The item exists after `last` seconds, and not `after` seconds later. */
+			after;
 	} rows[] = {{0, "HD t1000\r\n", 999, 2},
 		    {600, "HD t400\r\n", 399, 2},
 		    {-86400, "HD t87400\r\n", 87399, 2},
@@ -102,7 +103,7 @@ a_date_of_expiry_follows_a_step_of_the_wall_clock(void **state)
 	}
 }
 
-/* Small items until some were evicted. */
+/* Stores small items until some were evicted. */
 static void
 fill(struct sim_cores *sc)
 {
@@ -123,10 +124,10 @@ fill(struct sim_cores *sc)
 	}
 }
 
-/* No frame and no timer tells when there is memory for a set: only turns do, so a core must not
- * sleep between them. */
+/* No frame and no timer announces that memory is free for a set: only turns find it, so a core must
+ * not sleep between them. */
 static void
-whoever_waits_for_memory_is_work_until_it_comes(void **state)
+a_core_is_busy_while_a_request_waits_for_memory(void **state)
 {
 	enum { CLIENTS = 6 };
 	const struct sim_faults none = {.delay_ns = 5000};
@@ -168,7 +169,8 @@ whoever_waits_for_memory_is_work_until_it_comes(void **state)
 	sim_cores_destroy(sc);
 }
 
-/* One request; the core is stopped in the turn that answers it. Returns the bytes of the answer. */
+/* Sends one request and stops the core in the turn that answers. Returns the bytes of the
+ * answer. */
 static uint32_t
 ask_and_pause(struct sim_cores *sc, uint64_t pause_ns)
 {
@@ -221,7 +223,7 @@ an_answer_that_a_pause_delayed_is_not_sent_twice(void **state)
 	}
 }
 
-/* What a client of core 0 reads of its statistics. */
+/* Checks rows of the statistics that a client of core 0 reads. */
 static void
 stats_say(struct sim_cores *sc, const char *const rows[], uint32_t count)
 {
@@ -249,9 +251,9 @@ stats_say(struct sim_cores *sc, const char *const rows[], uint32_t count)
 	mem_port_destroy(cable);
 }
 
-/* All turns take 5 us but for the one that answers. */
+/* All turns take 5 us, except for the one that answers. */
 static void
-a_long_turn_is_counted_and_the_hosts_part_told(void **state)
+a_long_turn_is_counted_with_the_part_of_the_host(void **state)
 {
 	static const struct {
 		uint64_t turn_ns, host_ns;
@@ -287,8 +289,8 @@ a_long_turn_is_counted_and_the_hosts_part_told(void **state)
 	}
 }
 
-/* Cycles of a machine whose stage number long_stage takes long: it is asked before stage 1 and
- * after each one. */
+/* A cycle counter for a machine whose stage number long_stage takes long. It is read before stage 1
+ * and after each stage. */
 static uint32_t laps, long_stage;
 static uint64_t cycles_now;
 
@@ -306,7 +308,7 @@ core_count(const struct sim_cores *sc, uint32_t which)
 	return counter_read(&sc->cores[0].core.counters[which]);
 }
 
-/* A busy turn each, of so many ns. */
+/* Runs busy turns of ns nanoseconds each. */
 static void
 busy_turns(struct sim_cores *sc, uint32_t n, uint64_t ns)
 {
@@ -319,7 +321,7 @@ busy_turns(struct sim_cores *sc, uint32_t n, uint64_t ns)
 }
 
 static void
-some_turns_are_timed_and_all_behind_a_long_one(void **state)
+some_turns_are_timed_and_all_after_a_long_one(void **state)
 {
 	struct sim_cores_options options = sim_cores_defaults(5);
 	struct sim_cores *sc = sim_cores_create(&options);
@@ -332,7 +334,8 @@ some_turns_are_timed_and_all_behind_a_long_one(void **state)
 	check_eq(core_count(sc, CORE_CYCLES_INPUT), 11 * 100000);
 	check_eq(core_count(sc, CORE_CYCLES_TX), 11 * 10);
 	check_eq(core_count(sc, CORE_LONG_TIMED), 0);
-	busy_turns(sc, 3, 150000); /* the first is known when the second is under way */
+	/* The length of the first is known while the second runs. */
+	busy_turns(sc, 3, 150000);
 	busy_turns(sc, 10, 1000);
 	check_eq(core_count(sc, CORE_LONG_TIMED), 1);
 	check_eq(core_count(sc, CORE_LONG_INPUT), 1);
@@ -348,11 +351,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_that_a_pause_delayed_is_not_sent_twice),
-		cmocka_unit_test(a_long_turn_is_counted_and_the_hosts_part_told),
-		cmocka_unit_test(some_turns_are_timed_and_all_behind_a_long_one),
+		cmocka_unit_test(a_long_turn_is_counted_with_the_part_of_the_host),
+		cmocka_unit_test(some_turns_are_timed_and_all_after_a_long_one),
 		cmocka_unit_test(cores_share_one_store),
 		cmocka_unit_test(a_date_of_expiry_follows_a_step_of_the_wall_clock),
-		cmocka_unit_test(whoever_waits_for_memory_is_work_until_it_comes),
+		cmocka_unit_test(a_core_is_busy_while_a_request_waits_for_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /*
- * A core whose store evicts to flash. Goal: clients cannot tell it from one whose memory is large
- * enough, and what it loses is a miss for good (lib/flash/FLASH.md, sections 5 and 7). Method:
- * whole cores, the tier over a device in memory with a clock; items are evicted all the time.
- * Random conversations, cut anywhere, of keys of their own: their replies are, byte for byte, those
- * of a core without a tier that evicts nothing. No two keys match each other's entries, and nothing
- * is refused or dropped, else a cache may forget. Then single faults: reads that hang, fail, or
- * come when their segment is another one. An argument is the number of seeds.
+ * A core whose store evicts to flash. Goal: clients cannot distinguish it from one whose memory is
+ * large enough, and a lost item stays a miss (lib/flash/FLASH.md, sections 5 and 7). Method: whole
+ * cores, the tier over a device in memory with a clock; items are evicted all the time. The replies
+ * to random conversations, cut anywhere, with keys of each client's own, equal those of a core
+ * without a tier that evicts nothing, byte for byte. No two keys match each other's entries, and
+ * nothing is refused or dropped, since a cache may forget then. Further tests have single faults:
+ * reads that hang, fail, or end after their segment was reused. An argument is the number of seeds.
  */
 #include "flash_pad.h"
 #include "mem_flash_end.h"
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #define CLIENTS        4u
-#define KEYS           16u /* of a client's own */
+#define KEYS           16u /* of each client's own */
 #define REQUESTS       500u
 #define FRAMES         1024u
 #define MEMORY_BYTES   (16u << 20)
@@ -38,9 +38,9 @@
 #define SEGMENTS       96u /* of a shard: a talk does not fill them */
 #define SEGMENTS_FEW   8u
 #define VALUE_LARGE    9000u
-#define ITEM_MAX       55000u /* appends make them larger */
+#define ITEM_MAX       55000u /* appends make items larger */
 #define FILLER_BYTES   20000u
-#define READS_SMALL    12u /* so few that some wait */
+#define READS_SMALL    12u /* few enough that some wait */
 #define READS_LARGE    2u
 #define DEPTH          32u
 #define HELD_MAX       (1u << 17)
@@ -50,7 +50,7 @@
 #define LONG_NS        (20000 * MS)
 #define WAIT_NS        (4000 * MS)
 
-static uint64_t seeds = 3; /* or as the argument says */
+static uint64_t seeds = 3; /* or the argument */
 
 struct talker {
 	struct sim_client client;
@@ -63,12 +63,12 @@ struct world {
 	struct sim_clients clients;
 	struct sim_rng rng;
 	struct talker talker[CLIENTS];
-	bool whole; /* what clients say is not cut */
+	bool whole; /* conversations are not cut */
 	/* The tier. */
 	struct mem_flash media;
 	struct mem_flash_end ends[2]; /* the core's, the thread's */
 	struct flash_tier *tier;
-	struct flash_packer *packer; /* NULL: values lie as they are */
+	struct flash_packer *packer; /* NULL: values are not packed */
 	struct flash_supplier *supplier;
 	struct flash_writer writer;
 	struct flash_shard shard[SHARDS_MAX];
@@ -82,7 +82,8 @@ struct world {
 	void *memory;
 	uint64_t evicted;
 	uint32_t fillers;
-	bool evicts; /* all the time */
+	bool evicts;         /* items are evicted all the time */
+	bool copies_at_once; /* an evicted value is never sliced */
 };
 
 /* ---- clients ---- */
@@ -256,7 +257,7 @@ tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t s
 
 static void run(struct world *w, uint64_t for_ns);
 
-/* segments: 0 is a world without a tier. */
+/* Creates a world; segments 0: without a tier. */
 static struct world *
 begin_with(uint32_t segments, uint64_t deadline_ns, uint64_t seed, bool columns, bool packs)
 {
@@ -313,7 +314,7 @@ end(struct world *w)
 	free(w);
 }
 
-/* About max of each class, as the hands find them. */
+/* Evicts about max items of each class, in the order of the hands. */
 static uint32_t
 evict(struct world *w, uint32_t max)
 {
@@ -321,7 +322,7 @@ evict(struct world *w, uint32_t max)
 	uint32_t n = 0;
 
 	for (uint32_t class = 0; class < classes; class ++)
-		n += evict_by_hand(store_of(w), class, max);
+		n += evict_chosen(store_of(w), class, max);
 	w->evicted += n;
 	return n;
 }
@@ -333,6 +334,10 @@ run(struct world *w, uint64_t for_ns)
 
 	while (w->sim.ss->now_ns < until_ns) {
 		if (w->tier != NULL) {
+			/* The turn before seems long: nothing changes between two slices, which
+			 * would be forgotten. */
+			if (w->copies_at_once)
+				w->tier->core[0].now_ns = 0;
 			mem_flash_tick(&w->media, w->sim.ss->now_ns);
 			flash_writer_work(&w->writer, w->sim.ss->now_ns);
 		}
@@ -356,9 +361,9 @@ say(struct world *w, uint32_t client, const char *text)
 	run(w, MS);
 }
 
-/* The whole reply. */
+/* Waits for the complete reply. */
 static void
-hear(struct world *w, uint32_t client, const char *text)
+receive(struct world *w, uint32_t client, const char *text)
 {
 	struct talker *t = &w->talker[client];
 
@@ -372,7 +377,7 @@ static void
 ask(struct world *w, uint32_t client, const char *text, const char *reply)
 {
 	say(w, client, text);
-	hear(w, client, reply);
+	receive(w, client, reply);
 }
 
 static uint64_t
@@ -384,7 +389,7 @@ items(struct world *w)
 	return u.items;
 }
 
-/* As a set does that waits for memory. */
+/* Asks for memory as a waiting set does. */
 static void
 need_memory(struct world *w)
 {
@@ -393,7 +398,7 @@ need_memory(struct world *w)
 	atomic_store(&st->leaving_needed, epoch_now(&st->epoch));
 }
 
-/* A device that hangs is waited for, but not longer than FLASH_PATIENCE_NS. */
+/* Evicts all items. A hanging device is waited for, at most for FLASH_PATIENCE_NS. */
 static void
 evict_all(struct world *w)
 {
@@ -407,7 +412,7 @@ evict_all(struct world *w)
 	check_eq(items(w), 0);
 }
 
-/* So many segments of each shard are written. */
+/* Writes that many segments of each shard. */
 static void
 fill(struct world *w, uint32_t segments)
 {
@@ -427,7 +432,7 @@ fill(struct world *w, uint32_t segments)
 	}
 }
 
-/* What the store has is read from flash from now on. */
+/* Moves the store's items to flash, so that they are read from there. */
 static void
 to_flash(struct world *w)
 {
@@ -491,7 +496,7 @@ add_key(struct talk *t)
 	add(t, key);
 }
 
-/* A number now and then; else bytes that tell the version. */
+/* Adds a body: sometimes a number, else bytes that depend on the version. */
 static void
 add_body(struct talk *t, uint32_t len)
 {
@@ -639,7 +644,7 @@ add_request(struct talk *t)
 	}
 }
 
-/* Both worlds' clients say the same. */
+/* Draws the conversations of both worlds' clients, which are the same. */
 static void
 talks_make(struct world *w, struct world *large, uint64_t seed)
 {
@@ -668,6 +673,7 @@ talk(struct world *w)
 {
 	bool all = false;
 
+	w->copies_at_once = true;
 	for (uint64_t waited = 0; !all && waited < WAIT_NS; waited += MS) {
 		run(w, MS);
 		all = true;
@@ -772,7 +778,7 @@ conversations_are_those_of_a_core_with_enough_memory(void **state)
 	check(read > 40 * seeds && buffered > 40 * seeds && columns >= seeds / 2);
 }
 
-/* ---- single ones ---- */
+/* ---- single cases ---- */
 
 #define VALUE(n) "VALUE k 0 2\r\nv" n "\r\nEND\r\n"
 #define SET(n)   "set k 0 0 2\r\nv" n "\r\n"
@@ -820,7 +826,7 @@ a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
 }
 
 static void
-its_cas_and_who_won_it_travel_with_an_item(void **state)
+an_item_keeps_its_cas_and_its_winner_on_flash(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 8);
 
@@ -839,7 +845,7 @@ its_cas_and_who_won_it_travel_with_an_item(void **state)
 	end(w);
 }
 
-/* Whoever is told a miss is told it until a write. */
+/* Checks that a reported miss stays a miss until a write. */
 static void
 is_gone_for_good(struct world *w)
 {
@@ -864,13 +870,13 @@ a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
 	run(w, DEADLINE_NS - 10 * MS);
 	check_eq(w->talker[0].reply_len, 0);
 	run(w, 20 * MS);
-	hear(w, 0, "END\r\n");
+	receive(w, 0, "END\r\n");
 	is_gone_for_good(w);
 	end(w);
 }
 
 static void
-what_cannot_be_read_is_a_miss_for_good(void **state)
+a_value_that_cannot_be_read_is_a_miss_for_good(void **state)
 {
 	for (uint32_t wrong = 0; wrong < 2; wrong++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 4);
@@ -896,7 +902,7 @@ what_cannot_be_read_is_a_miss_for_good(void **state)
 #define APPENDED  "VALUE k 7 203\r\n" LINE_200 "end\r\nEND\r\n"
 
 static void
-a_packed_value_is_told_promoted_and_appended_to(void **state)
+a_packed_value_is_returned_promoted_and_appended_to(void **state)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 	const struct counter *core = w->tier->core[0].counters;
@@ -915,7 +921,7 @@ a_packed_value_is_told_promoted_and_appended_to(void **state)
 	end(w);
 }
 
-/* The first record of its shard's open buffer, whose packed value no packer made. */
+/* Damages the first record of its shard's open buffer: no packer produces such a value. */
 static void
 damage_first_value(struct world *w)
 {
@@ -932,7 +938,7 @@ damage_first_value(struct world *w)
 }
 
 static void
-what_cannot_be_unpacked_is_a_miss_for_good(void **state)
+a_value_that_cannot_be_unpacked_is_a_miss_for_good(void **state)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 
@@ -946,9 +952,9 @@ what_cannot_be_unpacked_is_a_miss_for_good(void **state)
 	end(w);
 }
 
-/* Whoever is beyond it is answered in the next turn. */
+/* A value beyond the limit is unpacked in the next turn. */
 static void
-a_turn_unpacks_so_much(void **state)
+a_turn_unpacks_a_limited_number_of_bytes(void **state)
 {
 	struct world *w = begin_with(SEGMENTS, LONG_NS, 17, false, true);
 	static char text[FLASH_PACK_MAX + 100];
@@ -969,16 +975,16 @@ a_turn_unpacks_so_much(void **state)
 		w->talker[0].len += (uint32_t)sprintf((char *)w->talker[0].bytes + w->talker[0].len,
 						      "mg v%u s\r\n", i);
 	for (uint64_t before = 0; counter_read(unpacked) < many;) {
-		sim_service_run(&w->sim, 1, STEP_NS); /* a turn */
+		sim_service_run(&w->sim, 1, STEP_NS); /* one turn */
 		check(counter_read(unpacked) - before <= FLASH_UNPACK_TURN / FLASH_PACK_MAX);
 		before = counter_read(unpacked);
 	}
 	end(w);
 }
 
-/* Whose memory others have begun to fill. */
+/* Other fills have taken the memory of the value. */
 static void
-what_waits_for_memory_is_unpacked_once(void **state)
+a_value_that_waits_for_memory_is_unpacked_once(void **state)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, LONG_NS, 18, false, true);
 	const struct counter *counters = w->supplier->counters;
@@ -997,12 +1003,12 @@ what_waits_for_memory_is_unpacked_once(void **state)
 	check_eq(counter_read(&counters[FLASH_ASK_NO_MEMORY]), 1);
 	while (n > 0)
 		store_abandon(store_of(w), &held[--n]);
-	hear(w, 0, VALUE_200);
+	receive(w, 0, VALUE_200);
 	check_eq(counter_read(&counters[FLASH_ASK_UNPACKED]), 1);
 	end(w);
 }
 
-/* The read ends when its pages are another segment's, and the key's copy lies elsewhere. */
+/* The read ends when its pages belong to another segment, and the key's copy lies elsewhere. */
 static void
 a_read_that_comes_too_late_is_made_again(void **state)
 {
@@ -1019,14 +1025,14 @@ a_read_that_comes_too_late_is_made_again(void **state)
 	evict_all(w);
 	check_eq(w->talker[0].reply_len, 0);
 	mem_flash_release(&w->media);
-	hear(w, 0, VALUE("3"));
+	receive(w, 0, VALUE("3"));
 	check(counter_read(&w->supplier->counters[FLASH_ASK_AGAIN]) != 0);
 	end(w);
 }
 
-/* A second hit, and what is to change it: their reads end after the key is gone. */
+/* A second hit and a write read the key; both reads end after the key was deleted. */
 static void
-what_was_deleted_while_it_was_read_does_not_come_back(void **state)
+a_key_deleted_during_its_read_stays_deleted(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 6);
 
@@ -1040,14 +1046,14 @@ what_was_deleted_while_it_was_read_does_not_come_back(void **state)
 	ask(w, 1, "delete k noreply\r\nmn\r\n", "MN\r\n");
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
-	hear(w, 0, VALUE("1"));
-	hear(w, 2, "NOT_STORED\r\n");
+	receive(w, 0, VALUE("1"));
+	receive(w, 2, "NOT_STORED\r\n");
 	ask(w, 1, "get k\r\n", "END\r\n");
 	check_eq(promoted(w), 0);
 	end(w);
 }
 
-/* As worker.c does it; true once nothing is left by itself. */
+/* Drains as worker.c does; true once nothing is left. */
 static bool
 drains(struct world *w, uint64_t for_ns)
 {
@@ -1078,16 +1084,17 @@ a_stop_waits_for_flash_as_long_as_a_get_does(void **state)
 		check_eq(drains(w, 2 * MS), false);
 		check_eq(drains(w, DEADLINE_NS - 10 * MS), !hangs);
 		check(drains(w, 50 * MS));
-		hear(w, 0, hangs ? "END\r\n" : VALUE("1"));
+		receive(w, 0, hangs ? "END\r\n" : VALUE("1"));
 		end(w);
 	}
 }
 
 /* ---- evictions that take several turns ---- */
 
-#define BURST       24u    /* values: more than turns, and buffers, have room for */
-#define BURST_BYTES 50000u /* of each */
-#define TURN_LEFT   10000u /* so much may be copied yet in this turn: the first one is sliced */
+#define BURST       24u    /* values: more than turns and buffers have room for */
+#define BURST_BYTES 50000u /* bytes of each */
+/* Bytes that may still be copied in this turn, so the first value is sliced. */
+#define TURN_LEFT 10000u
 
 static void
 burst_value(uint32_t n, char *to)
@@ -1114,11 +1121,11 @@ begin_burst(uint64_t seed)
 	return w;
 }
 
-/* All are named; a part of the first one is copied. */
+/* Names all values for eviction; part of the first one is copied. */
 static void
 evict_burst(struct world *w)
 {
-	w->tier->core[0].copied = w->tier->core[0].copy_max - TURN_LEFT;
+	w->tier->core[0].copy_room = TURN_LEFT;
 	evict(w, EVICT_SLICE);
 	check_eq(items(w), BURST);
 	check_eq(store_of(w)->leaving.count, BURST);
@@ -1140,9 +1147,38 @@ burst_is_found(struct world *w)
 	}
 }
 
-/* In the index all the time, and on flash once the last slice is. */
+/* A microsecond earns 400 bytes. A core keeps those of one turn, or of a piece, and a debt. */
 static void
-what_is_evicted_beyond_a_turns_share_is_found_on_flash(void **state)
+a_core_copies_for_a_tenth_of_its_time(void **state)
+{
+	static const struct {
+		int64_t had;
+		uint64_t turn_ns;
+		uint32_t waiting;
+		int64_t has;
+	} rows[] = {
+		{0, 1000, 0, 400},
+		{-1000, 1000, 0, -600},
+		{-600, 10000, 0, 3400},
+		{3400, 1000, 0, FLASH_COPY_PIECE},
+		{0, 1000000000, 0, FLASH_COPY_TURN},
+		{0, 1000, STORE_LEAVING_MAX / 2, 400},
+		{0, 1000, STORE_LEAVING_MAX / 2 + 1, FLASH_COPY_FLOOD + 129 * FLASH_COPY_WAITING},
+	};
+	struct world *w = begin(SEGMENTS, LONG_NS, 61);
+	struct flash_tier_core *c = &w->tier->core[0];
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		c->copy_room = rows[i].had;
+		flash_tier_turn(w->tier, 0, c->now_ns + rows[i].turn_ns, rows[i].waiting);
+		check_eq((uint64_t)c->copy_room, (uint64_t)rows[i].has);
+	}
+	end(w);
+}
+
+/* A sliced item stays in the index until its last slice is on flash. */
+static void
+items_evicted_beyond_a_turns_share_are_found_on_flash(void **state)
 {
 	struct world *w = begin_burst(39);
 
@@ -1159,7 +1195,7 @@ what_is_evicted_beyond_a_turns_share_is_found_on_flash(void **state)
 }
 
 static void
-a_device_that_takes_nothing_is_waited_for_so_long(void **state)
+a_device_that_accepts_nothing_is_waited_for_to_a_limit(void **state)
 {
 	struct world *w = begin_burst(40);
 	const struct counter *refused = &w->tier->core[0].counters[FLASH_REFUSED_DEVICE];
@@ -1184,7 +1220,7 @@ a_device_that_takes_nothing_is_waited_for_so_long(void **state)
 	check_eq(items(w), 0);
 	check_eq(counter_read(refused), left);
 	check_eq(counted(w, FLASH_PUTS), BURST - left);
-	/* What it takes again is not refused. */
+	/* Items that the tier takes again are not refused. */
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
 	run(w, MS);
@@ -1197,10 +1233,9 @@ a_device_that_takes_nothing_is_waited_for_so_long(void **state)
 	end(w);
 }
 
-/* Without memory for a new version a large value is marked where it lies, and has another number.
- */
+/* Without memory for a new version a large value is marked stale in place, and gets another cas. */
 static void
-what_is_marked_between_two_slices_is_not_found_with_its_old_number(void **state)
+an_item_marked_between_two_slices_is_not_found_with_its_old_cas(void **state)
 {
 	struct world *w = begin_burst(41);
 	const struct leaving *l = &store_of(w)->leaving;
@@ -1219,7 +1254,7 @@ what_is_marked_between_two_slices_is_not_found_with_its_old_number(void **state)
 	end(w);
 }
 
-/* More of them than there is memory for, of both sizes. */
+/* More reads than there is memory for, of both sizes. */
 static void
 reads_wait_for_memory_and_all_are_answered(void **state)
 {
@@ -1243,7 +1278,7 @@ reads_wait_for_memory_and_all_are_answered(void **state)
 	check_eq(w->supplier->under_way, READS_SMALL + READS_LARGE);
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
-	/* Who has waited is on its way in the turn in which the others have ended. */
+	/* Waiting reads are submitted in the turn in which others have ended. */
 	run(w, STEP_NS);
 	check(w->supplier->under_way >= READS_SMALL);
 	run(w, 50 * MS);
@@ -1254,7 +1289,7 @@ reads_wait_for_memory_and_all_are_answered(void **state)
 	end(w);
 }
 
-/* Of items of 20,000 bytes each. */
+/* Returns how many of `count` items of 20,000 bytes the tier accepts. */
 static uint64_t
 puts_of(struct world *w, uint32_t count)
 {
@@ -1273,7 +1308,7 @@ puts_of(struct world *w, uint32_t count)
 }
 
 static void
-the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
+the_budget_counts_written_bytes_and_is_kept_for_a_second(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1282,7 +1317,7 @@ the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
 	check_eq(puts_of(w, 2), 0);
 	flash_tier_earn(w->tier, 500 * MS);
 	check_eq(puts_of(w, 3), 1);
-	/* Somewhat more than earned was written, by the heads. */
+	/* Somewhat more than earned was written, because of the heads. */
 	flash_tier_earn(w->tier, 499 * MS);
 	check_eq(puts_of(w, 3), 1);
 	flash_tier_earn(w->tier, LONG_NS);
@@ -1292,7 +1327,7 @@ the_budget_is_what_is_written_and_is_kept_for_a_second(void **state)
 }
 
 static void
-what_is_admitted_can_be_changed(void **state)
+the_admission_policy_can_be_changed(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1306,7 +1341,7 @@ what_is_admitted_can_be_changed(void **state)
 }
 
 static void
-what_is_evicted_again_was_asked_for_in_between(void **state)
+an_item_evicted_again_was_requested_in_between(void **state)
 {
 	static _Atomic uint8_t tags[FLASH_GHOSTS_MIN];
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
@@ -1357,7 +1392,7 @@ unread(const struct world *w)
 	       counter_read(&w->supplier->counters[FLASH_ASK_READ_ERRORS]);
 }
 
-/* They lie in one segment of each shard. */
+/* The values lie in one segment of each shard. */
 static void
 a_segment_that_cannot_be_read_three_times_is_given_up(void **state)
 {
@@ -1392,8 +1427,8 @@ wait_long(struct world *w, uint64_t for_ns)
 	}
 }
 
-/* Memory serves on; what was on flash is a miss for good, whatever the device does by now; nothing
- * is written any more; the next start is cold. */
+/* Checks that the tier is off: memory still serves; items on flash are misses for good, whatever
+ * the device does now; nothing more is written; the next start is cold. */
 static void
 is_off(struct world *w, enum flash_off why)
 {
@@ -1419,7 +1454,7 @@ is_off(struct world *w, enum flash_off why)
 }
 
 static void
-a_device_that_is_gone_turns_the_tier_off(void **state)
+a_removed_device_turns_the_tier_off(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 10);
 
@@ -1431,11 +1466,11 @@ a_device_that_is_gone_turns_the_tier_off(void **state)
 }
 
 static void
-reads_that_all_fail_turn_it_off(void **state)
+reads_that_all_fail_turn_the_tier_off(void **state)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 11);
 
-	for (uint32_t i = 0; i < 4; i++) /* segments that are not given up by then */
+	for (uint32_t i = 0; i < 4; i++) /* further segments that are not given up by then */
 		many_to_flash(w);
 	w->supplier->ends.row = FLASH_ERRORS_ROW - 2;
 	w->media.faults.read_errors = ALL;
@@ -1447,7 +1482,7 @@ reads_that_all_fail_turn_it_off(void **state)
 }
 
 static void
-writes_that_fail_turn_it_off(void **state)
+writes_that_fail_turn_the_tier_off(void **state)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 12);
 
@@ -1467,7 +1502,7 @@ writes_that_fail_turn_it_off(void **state)
 }
 
 static void
-a_transfer_that_hangs_for_long_turns_it_off(void **state)
+a_transfer_that_hangs_for_long_turns_the_tier_off(void **state)
 {
 	for (uint32_t writes = 0; writes < 2; writes++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 13);
@@ -1509,7 +1544,7 @@ says(struct world *w, const char *command, const char *const *rows)
 #define ROWS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void
-statistics_tell_what_happened(void **state)
+statistics_count_the_events(void **state)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 14);
 
@@ -1543,30 +1578,30 @@ main(int argc, char **argv)
 		cmocka_unit_test(conversations_are_those_of_a_core_with_enough_memory),
 		cmocka_unit_test(the_second_hit_promotes_and_the_third_asks_nothing),
 		cmocka_unit_test(a_flush_and_an_expiry_hold_for_what_is_on_flash),
-		cmocka_unit_test(its_cas_and_who_won_it_travel_with_an_item),
+		cmocka_unit_test(an_item_keeps_its_cas_and_its_winner_on_flash),
 		cmocka_unit_test(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good),
-		cmocka_unit_test(what_cannot_be_read_is_a_miss_for_good),
-		cmocka_unit_test(a_packed_value_is_told_promoted_and_appended_to),
-		cmocka_unit_test(what_cannot_be_unpacked_is_a_miss_for_good),
-		cmocka_unit_test(a_turn_unpacks_so_much),
-		cmocka_unit_test(what_waits_for_memory_is_unpacked_once),
+		cmocka_unit_test(a_value_that_cannot_be_read_is_a_miss_for_good),
+		cmocka_unit_test(a_packed_value_is_returned_promoted_and_appended_to),
+		cmocka_unit_test(a_value_that_cannot_be_unpacked_is_a_miss_for_good),
+		cmocka_unit_test(a_turn_unpacks_a_limited_number_of_bytes),
+		cmocka_unit_test(a_value_that_waits_for_memory_is_unpacked_once),
 		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
-		cmocka_unit_test(what_was_deleted_while_it_was_read_does_not_come_back),
+		cmocka_unit_test(a_key_deleted_during_its_read_stays_deleted),
 		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
-		cmocka_unit_test(what_is_evicted_beyond_a_turns_share_is_found_on_flash),
-		cmocka_unit_test(a_device_that_takes_nothing_is_waited_for_so_long),
-		cmocka_unit_test(
-			what_is_marked_between_two_slices_is_not_found_with_its_old_number),
+		cmocka_unit_test(a_core_copies_for_a_tenth_of_its_time),
+		cmocka_unit_test(items_evicted_beyond_a_turns_share_are_found_on_flash),
+		cmocka_unit_test(a_device_that_accepts_nothing_is_waited_for_to_a_limit),
+		cmocka_unit_test(an_item_marked_between_two_slices_is_not_found_with_its_old_cas),
 		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
-		cmocka_unit_test(the_budget_is_what_is_written_and_is_kept_for_a_second),
-		cmocka_unit_test(what_is_admitted_can_be_changed),
-		cmocka_unit_test(what_is_evicted_again_was_asked_for_in_between),
+		cmocka_unit_test(the_budget_counts_written_bytes_and_is_kept_for_a_second),
+		cmocka_unit_test(the_admission_policy_can_be_changed),
+		cmocka_unit_test(an_item_evicted_again_was_requested_in_between),
 		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
-		cmocka_unit_test(a_device_that_is_gone_turns_the_tier_off),
-		cmocka_unit_test(reads_that_all_fail_turn_it_off),
-		cmocka_unit_test(writes_that_fail_turn_it_off),
-		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_it_off),
-		cmocka_unit_test(statistics_tell_what_happened),
+		cmocka_unit_test(a_removed_device_turns_the_tier_off),
+		cmocka_unit_test(reads_that_all_fail_turn_the_tier_off),
+		cmocka_unit_test(writes_that_fail_turn_the_tier_off),
+		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_the_tier_off),
+		cmocka_unit_test(statistics_count_the_events),
 	};
 
 	if (argc > 1)

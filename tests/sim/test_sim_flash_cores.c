@@ -1,12 +1,11 @@
 /*
  * Two cores whose one store evicts to flash, asked over UDP in text and in binary. Goal: a key is
- * one register wherever it lies, whichever core evicts it, reads it, promotes it or writes it.
- * Method: whole cores, a tier with two shards, of which each core looks after one, over a device in
- * memory with a clock. Clients have keys of their own and one request under way each, sent to
- * either core at random, while either evicts; each reply is the one that a model of the key gives,
- * byte for byte but for its cas. No two keys match each other's entries, and nothing is refused or
- * dropped, else a cache may forget. Then a stop while reads are under way. An argument is the
- * number of seeds.
+ * one register wherever it lies, whichever core evicts, reads, promotes or writes it. Method: whole
+ * cores, a tier with two shards, one for each core, over a device in memory with a clock. Each
+ * client has keys of its own and one request in flight, sent to either core at random, while either
+ * core evicts. Each reply equals that of a model of the key, byte for byte except for its cas. No
+ * two keys match each other's entries, and nothing is refused or dropped, since a cache may forget
+ * then. Another test stops the cores while reads are in flight. An argument is the number of seeds.
  */
 #include "flash_pad.h"
 #include "mem_flash_end.h"
@@ -28,12 +27,12 @@
 
 #define CORES         2u
 #define CLIENTS       6u
-#define KEYS          6u /* of a client's own */
+#define KEYS          6u /* of each client's own */
 #define REQUESTS      220u
 #define SHARDS        2u
 #define BUCKETS       512u
 #define SEGMENT_PAGES 16u
-#define ITEM_MAX      55000u /* what a segment holds is more */
+#define ITEM_MAX      55000u /* a segment holds more */
 #define SEGMENTS      96u    /* of a shard: they are not filled */
 #define READS_SMALL   12u
 #define READS_LARGE   2u
@@ -50,7 +49,7 @@
 
 static uint64_t seeds = 3;
 
-/* What is in a key. */
+/* The state of a key. */
 struct slot {
 	bool there;
 	uint32_t len;
@@ -73,14 +72,14 @@ struct world {
 	uint32_t turn, versions;
 	uint64_t evicted;
 	struct mem_flash media;
-	struct mem_flash_end ends[CORES + 1]; /* the last one's: the tier's thread */
+	struct mem_flash_end ends[CORES + 1]; /* the last one is for the tier's thread */
 	struct flash_tier *tier;
 	struct flash_supplier *supplier[CORES];
 	struct flash_writer writer;
 	struct flash_shard shard[SHARDS];
 	struct flash_kept kept[SHARDS];
 	struct flash_intents intents;
-	void *taken[8]; /* memory */
+	void *taken[8]; /* allocated memory */
 	uint32_t taken_count;
 };
 
@@ -189,7 +188,7 @@ end(struct world *w)
 	free(w);
 }
 
-/* ---- requests and what they are to be told ---- */
+/* ---- requests and their expected replies ---- */
 
 static void
 key_name(const struct world *w, const struct client *c, uint32_t key, char *name)
@@ -452,7 +451,7 @@ judge(struct world *w, struct client *c, uint8_t *text, uint32_t len)
 }
 
 static void
-hear(struct world *w, uint32_t core)
+receive(struct world *w, uint32_t core)
 {
 	struct mem_port *port = w->sc->cores[core].port;
 	const uint8_t *p;
@@ -485,7 +484,7 @@ evict(struct world *w, uint32_t core, uint32_t max)
 	const uint32_t classes = store_class_count_mt(w->sc->store);
 
 	for (uint32_t class = 0; class < classes; class ++)
-		w->evicted += evict_by_hand(store_core_of(w->sc->store, core), class, max);
+		w->evicted += evict_chosen(store_core_of(w->sc->store, core), class, max);
 }
 
 static void
@@ -497,7 +496,7 @@ turn(struct world *w)
 	flash_writer_work(&w->writer, w->sc->now_ns);
 	sim_cores_turn(w->sc);
 	for (uint32_t i = 0; i < CORES; i++)
-		hear(w, i);
+		receive(w, i);
 	evict(w, sim_below(&w->rng, CORES), sim_below(&w->rng, 3));
 }
 

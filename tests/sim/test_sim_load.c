@@ -1,8 +1,9 @@
 /*
  * The load generator against the appliance, in one process. Goal: over UDP and TCP, with loss and
- * without, every request is answered, lost or refused and counted as that; values come back right,
- * and one wrong byte in the server's memory is seen; an open loop counts latency from its schedule.
- * Method: a cable in memory, a virtual clock, and the store's own interface to spoil an item.
+ * without, every request is answered, lost or refused, and counted as such; values are verified,
+ * and one wrong byte in the server's memory is detected; an open loop measures latency from its
+ * schedule. Method: a cable in memory, a virtual clock, and the store's own interface to corrupt an
+ * item.
  */
 #include "sim_load.h"
 
@@ -109,7 +110,7 @@ every_request_is_accounted_for(void **unused)
 	}
 }
 
-/* The key's value in the store, with one byte flipped. */
+/* Flips one byte of the key's value in the store. */
 static void
 spoil(struct sim_load *sl, const struct workload *w, uint32_t key)
 {
@@ -153,7 +154,7 @@ a_wrong_byte_in_the_server_is_seen(void **unused)
 
 /* 100,000 a second for 50 ms. */
 static void
-an_open_loop_sends_what_its_schedule_says(void **unused)
+an_open_loop_follows_its_schedule(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct load_command fill = fill_order();
@@ -169,15 +170,15 @@ an_open_loop_sends_what_its_schedule_says(void **unused)
 		check_eq(counter_read(&r->measured[LOAD_UNSENT]), 0);
 		check(counter_read(&r->measured[LOAD_SENT]) >= 4999);
 		check(counter_read(&r->measured[LOAD_SENT]) <= 5001);
-		/* There and back, and a step or two of the clock. */
+		/* The round trip, and a step or two of the clock. */
 		check(histogram_quantile(&r->latency, 0.99) < 60000);
 		check(histogram_quantile(&r->latency, 0.5) >= 20000);
 		sim_load_destroy(sl);
 	}
 }
 
-/* A cable that takes 5 ms for a frame now and then, and one request at a time: those that wait for
- * it are late too, though each was answered at once when it was sent. */
+/* A cable that sometimes delays a frame by 5 ms, and one request at a time: the requests that wait
+ * for it count as late, though each is answered at once when it is sent. */
 static void
 a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
 {
@@ -192,12 +193,12 @@ a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
 	sl->wire->faults = (struct sim_faults){.delay_ns = 10000, .late = 5, .jitter_ns = 10 * MS};
 	check(sim_load_execute(sl, &run, S));
 	check(counter_read(&r->measured[LOAD_SENT]) > 500);
-	/* Five in a thousand frames are late; far more than one in a hundred requests are. */
+	/* Five in a thousand frames are late, but far more than one in a hundred requests. */
 	check(histogram_quantile(&r->latency, 0.90) > MS);
 	sim_load_destroy(sl);
 }
 
-/* Frames that come after their request was given up, and its slot has another one's. */
+/* Frames arrive after their request has timed out and its slot has another one. */
 static void
 a_late_answer_is_not_taken_for_the_next_requests(void **unused)
 {
@@ -219,7 +220,7 @@ a_late_answer_is_not_taken_for_the_next_requests(void **unused)
 }
 
 static void
-what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened(void **unused)
+requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened(void **unused)
 {
 	const struct load_command fill = fill_order();
 	struct load_command run = run_order(0);
@@ -232,7 +233,7 @@ what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened(void **unused)
 	load_core_command_mt(sl->core, &run);
 	for (uint32_t i = 0; i < 2000; i++)
 		sim_load_turn(sl);
-	sl->wire->faults.lose = 1000; /* for longer than a request may take */
+	sl->wire->faults.lose = 1000; /* for longer than the timeout of a request */
 	sl->step_ns = MS;
 	for (uint32_t i = 0; i < 25000; i++)
 		sim_load_turn(sl);
@@ -298,7 +299,7 @@ a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
 		check_eq(sim_load_count(sl, LOAD_ANSWERED), sim_load_count(sl, LOAD_SENT));
 		check_eq(sim_load_count(sl, LOAD_UNSENT), 0);
 		check(load_core_result(sl->core)->measured_ns < 20 * MS);
-		/* The next order is not. */
+		/* The next order is measured in full. */
 		run = run_order(0);
 		check(sim_load_execute(sl, &run, S));
 		check_eq(load_core_result(sl->core)->measured_ns, run.measure_ns);
@@ -307,7 +308,7 @@ a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
 }
 
 static void
-a_server_that_is_not_there_ends_the_run(void **unused)
+an_absent_server_ends_the_run(void **unused)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct sim_faults cut = {.delay_ns = 10000, .lose = 1000};
@@ -319,7 +320,7 @@ a_server_that_is_not_there_ends_the_run(void **unused)
 		sl->step_ns = 50000;
 		check(sim_load_execute(sl, &run, 60 * S));
 		check_eq(sim_load_count(sl, LOAD_ANSWERED), 0);
-		/* Connections that were never open are let go of like others, and once. */
+		/* Connections that never opened are closed like others, and once. */
 		for (uint32_t k = 0; k < 2; k++) {
 			check(sim_load_execute(sl, &rest, MS));
 			stack_usage_mt(sl->stack, &usage);
@@ -335,13 +336,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_request_is_accounted_for),
 		cmocka_unit_test(a_wrong_byte_in_the_server_is_seen),
-		cmocka_unit_test(an_open_loop_sends_what_its_schedule_says),
+		cmocka_unit_test(an_open_loop_follows_its_schedule),
 		cmocka_unit_test(a_stall_counts_for_every_request_that_was_due_in_it),
 		cmocka_unit_test(a_late_answer_is_not_taken_for_the_next_requests),
-		cmocka_unit_test(what_a_connection_takes_with_it_is_lost_and_a_new_one_is_opened),
+		cmocka_unit_test(requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened),
 		cmocka_unit_test(a_run_has_the_connections_it_asks_for),
 		cmocka_unit_test(a_run_that_is_cut_short_waits_for_what_it_sent),
-		cmocka_unit_test(a_server_that_is_not_there_ends_the_run),
+		cmocka_unit_test(an_absent_server_ends_the_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

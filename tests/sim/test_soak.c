@@ -1,8 +1,8 @@
 /*
  * Whole cores and their clients over a bad network (soak.h). Goal: every reply stream is the
- * expected one to the byte or its connection ends for a reason that is counted, in the end nobody
- * holds anything, and the same seed plays the same way to the byte. Method: a few hundred seeds;
- * sim_soak plays thousands, and one by its number.
+ * expected one to the byte, or its connection ends for a reason that is counted; in the end neither
+ * side holds anything; and the same seed gives the same run to the byte. Method: a few hundred
+ * seeds; sim_soak plays thousands, and one by its number.
  */
 #include "soak.h"
 
@@ -36,7 +36,7 @@ every_reply_stream_is_right_or_ends_for_a_reason(void **state)
 		all.too_big += r.wire.too_big;
 		all.told += r.wire.told;
 	}
-	/* Or the network was not that bad, or the reasons would be the rule. */
+	/* The network had all its faults, and yet most connections were complete. */
 	check(all.lost > 0 && all.twice > 0 && all.late > 0 && all.queue_full > 0);
 	check(all.too_big > all.told && all.told > 0);
 	check(all.corrupted > 0 && cksum_drops > 0);
@@ -57,7 +57,7 @@ the_same_seed_plays_the_same_way(void **state)
 		check(soak_play(seed, &two));
 		check(one.hash == two.hash);
 		check_eq(one.virtual_ns, two.virtual_ns);
-		check(one.hash != last); /* or the hash says nothing */
+		check(one.hash != last); /* else the hash would not depend on the run */
 		last = one.hash;
 	}
 }

@@ -1,9 +1,9 @@
 /*
- * Datagrams whose source is spoofed. Goal: each costs one answer, or as many as the rate limit of
- * errors allows, whoever it is said to be from and whatever that one answers; and a client that
- * asks meanwhile is answered every time. Method: a core in memory, and behind its port an echo, a
- * server that finds no request in anything, a babbler whose words nobody knows, and a client;
- * answers are counted over seconds of a virtual clock.
+ * Datagrams with a spoofed source. Goal: each costs one answer, or as many as the rate limit of
+ * errors allows, whatever the source is and whatever it answers; and a client that asks meanwhile
+ * is answered every time. Method: a core in memory; behind its port an echo, a server that finds no
+ * request in any datagram, a babbler with words unknown to every server, and a client. Answers are
+ * counted over seconds of a virtual clock.
  */
 #include "sim_core.h"
 
@@ -17,15 +17,15 @@
 #define STEP_NS    50000u
 #define SECONDS    3u
 #define STEPS      (SECONDS * 1000000000u / STEP_NS)
-#define CLIENT_OF  4u /* steps between two questions of the client */
+#define CLIENT_OF  4u /* steps between two requests of the client */
 #define SPOOFED    40u
 #define PAYLOAD_AT (ETH_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES)
 
-/* Who may be behind a source. */
+/* The kinds of station behind a source. */
 enum victim {
-	ECHO,    /* gives back what it gets */
-	SERVER,  /* answers ERROR, as memcached on another port does */
-	BABBLER, /* answers a word that is no request and no reply */
+	ECHO,    /* returns every datagram */
+	SERVER,  /* answers ERROR, like memcached on another port */
+	BABBLER, /* answers a word that is neither request nor reply */
 	RINGER,  /* answers with four such lines in one datagram */
 	CLIENT,
 	VICTIMS,
@@ -60,7 +60,7 @@ say(struct net *net, enum victim from, const char *text)
 	send(net, from, payload, MC_UDP_FRAME_BYTES + (uint32_t)strlen(text));
 }
 
-/* What the core sent arrives, and is answered by whoever it went to. */
+/* Delivers the frames that the core sent, and sends the answers of their destinations. */
 static void
 deliver(struct net *net)
 {
@@ -91,7 +91,8 @@ deliver(struct net *net)
 	}
 }
 
-/* Of all kinds, and a value that would be a request if it were read as one. */
+/* Sends a spoofed datagram: of any kind, or a value that would be a request if it were parsed as
+ * one. */
 static void
 forge(struct net *net, enum victim from)
 {
@@ -115,8 +116,8 @@ forge(struct net *net, enum victim from)
 static void
 spoofed_sources_get_no_more_than_the_rate_limit_and_others_all(void **state)
 {
-	/* Who is not answered answers no more: that is the end of it, within the first two seconds.
-	 */
+	/* A station without an answer sends no further one, so the exchange ends within the first
+	 * two seconds. */
 	const uint32_t errors_max = 2 * UDP_ERRORS_PER_SECOND;
 	struct sim_cores_options options = sim_cores_defaults(11);
 	struct net net = {0};
@@ -134,13 +135,13 @@ spoofed_sources_get_no_more_than_the_rate_limit_and_others_all(void **state)
 		net.sc->now_ns += STEP_NS;
 		sim_cores_turn(net.sc);
 		deliver(&net);
-		check(asked - net.answered[CLIENT] <= 1); /* it stands behind a burst at first */
+		check(asked - net.answered[CLIENT] <= 1); /* the first one is behind a burst */
 	}
 	check(net.answered[ECHO] > SPOOFED / 2 && net.answered[ECHO] <= SPOOFED);
 	check(net.answered[SERVER] > SPOOFED / 2 && net.answered[SERVER] <= SPOOFED);
 	check(net.answered[BABBLER] <= SPOOFED + errors_max);
 	check(net.answered[RINGER] <= SPOOFED + errors_max);
-	/* They do go on, within what is allowed: else the bound would bound nothing. */
+	/* The exchange did continue within the limit; otherwise the bound would prove nothing. */
 	check(net.answered[BABBLER] >= UDP_ERRORS_PER_SECOND);
 	check_eq(net.answered[CLIENT], asked);
 	sim_cores_destroy(net.sc);

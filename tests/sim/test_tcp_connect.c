@@ -1,13 +1,14 @@
 /*
- * Connections that we open. Goal: a stack is as good a client as a server: what it opens is told
- * as opened, or as failed and why; streams run both ways over a bad network; opens and closes from
- * both sides at once come to one connection, and in the end nothing is held. Method: two stacks
- * on one cable under one virtual clock; a failing seed is named and plays again the same way.
+ * Connections that we open. Goal: a stack is as good a client as a server: each connection it opens
+ * is reported as opened, or as failed with the reason; streams run both ways over a bad network;
+ * simultaneous opens and closes of both sides result in one connection; in the end nothing is held.
+ * Method: two stacks on one cable under one virtual clock; a failing seed is named and reproduces.
  */
 #include "sim_frame.h"
 #include "sim_rng.h"
 #include "sim_stack.h"
 #include "sim_wire.h"
+#include "base/time_units.h"
 #include "tcp/conn_sources.h"
 
 #include "support/test.h"
@@ -20,7 +21,6 @@
 #define FRAMES    1024u
 #define STEPS_MAX 200000u
 #define CLIENT_IP (SIM_PEERS + 1)
-#define SECOND_NS 1000000000ull
 
 struct stream {
 	struct conn *conn;
@@ -33,9 +33,10 @@ struct side {
 	struct sim_stack *ss;
 	struct stream stream[64]; /* by slot */
 	uint32_t opened, gone, failed;
-	uint32_t whole; /* streams of which all came before the end */
+	uint32_t whole; /* streams that were complete before the end */
 	enum conn_failure why;
-	bool early; /* closes when it has all of the peer's stream, before it sees its end */
+	/* Closes once it has all of the peer's stream, before it sees its end. */
+	bool early;
 };
 
 struct pair {
@@ -121,7 +122,7 @@ serve(void *arg)
 	struct side *side = arg;
 
 	while (stack_pop_ready(side->ss->stack) != NULL)
-		continue; /* all are visited */
+		continue; /* all are visited below */
 	for (uint32_t i = 0; i < 64; i++) {
 		struct stream *st = &side->stream[i];
 
@@ -254,7 +255,7 @@ streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
 		run(p, 1000000);
 		for (uint32_t i = 0; i < CONNS; i++)
 			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-		run(p, 300 * SECOND_NS);
+		run(p, 300 * NS_PER_S);
 		expect(p, p->client.opened == CONNS && p->server.opened == CONNS);
 		expect(p, p->client.failed == 0);
 		expect(p, p->server.whole == CONNS);
@@ -264,7 +265,8 @@ streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
 	}
 }
 
-/* Ports are each other's, so the SYNs cross; whatever is lost, it is one connection. */
+/* Each side connects to the other's port, so the SYNs cross. Even with losses one connection
+ * results. */
 static void
 opens_from_both_sides_at_once_are_one_connection(void **state)
 {
@@ -278,7 +280,7 @@ opens_from_both_sides_at_once_are_one_connection(void **state)
 		p->server.early = seed & 1;
 		check_ptr(connect_to(&p->client, SIM_IP, 7000, 8000));
 		check_ptr(connect_to(&p->server, CLIENT_IP, 8000, 7000));
-		run(p, 300 * SECOND_NS);
+		run(p, 300 * NS_PER_S);
 		crossed += sim_stack_count(p->client.ss, TCP_SIMULTANEOUS_OPEN) != 0 &&
 			   sim_stack_count(p->server.ss, TCP_SIMULTANEOUS_OPEN) != 0;
 		expect(p, p->client.opened == 1 && p->server.opened == 1);
@@ -299,7 +301,7 @@ closes_from_both_sides_at_once_end_in_order(void **state)
 
 	p->client.early = p->server.early = true;
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-	run(p, 30 * SECOND_NS);
+	run(p, 30 * NS_PER_S);
 	check_eq(p->client.gone, 1);
 	check_eq(p->server.gone, 1);
 	check_eq(sim_stack_count(p->client.ss, TCP_RESET_BY_PEER), 0);
@@ -316,7 +318,7 @@ a_port_nobody_serves_is_refused(void **state)
 	struct pair *p = pair_create(&none, 6);
 
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT + 1, 0));
-	run(p, SECOND_NS);
+	run(p, NS_PER_S);
 	check_eq(p->client.failed, 1);
 	check_eq(p->client.why, CONNECT_REFUSED);
 	check_eq(p->client.opened, 0);
@@ -330,15 +332,15 @@ a_peer_that_never_answers_is_given_up_after_three_minutes(void **state)
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 7);
 
-	/* The way there is found first. */
+	/* The neighbour is resolved first. */
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT + 1, 0));
-	run(p, SECOND_NS);
+	run(p, NS_PER_S);
 	p->client.failed = 0;
 	p->wire->faults.lose = 1000;
 	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-	run(p, 180 * SECOND_NS);
+	run(p, 180 * NS_PER_S);
 	check_eq(p->client.failed, 0);
-	run(p, 10 * SECOND_NS);
+	run(p, 10 * NS_PER_S);
 	check_eq(p->client.failed, 1);
 	check_eq(p->client.why, CONNECT_TIMED_OUT);
 	check_nothing_held(p, &p->client);
@@ -353,7 +355,7 @@ a_next_hop_that_does_not_exist_is_unreachable(void **state)
 
 	check_ptr(connect_to(&p->client, SIM_PEERS + 77, SIM_PORT, 0)); /* on the link */
 	check_ptr(connect_to(&p->client, 0x08080808, SIM_PORT, 0));     /* there is no gateway */
-	run(p, 10 * SECOND_NS);
+	run(p, 10 * NS_PER_S);
 	check_eq(p->client.failed, 2);
 	check_eq(p->client.why, CONNECT_UNREACHABLE);
 	check_eq(sim_stack_count(p->client.ss, TCP_CONNECT_UNREACHABLE), 2);
@@ -362,14 +364,14 @@ a_next_hop_that_does_not_exist_is_unreachable(void **state)
 }
 
 static void
-what_is_closed_before_it_opens_tells_nobody(void **state)
+a_connection_closed_before_it_opens_is_not_reported(void **state)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 9);
 
 	conn_close(p->client.ss->stack, connect_to(&p->client, SIM_IP, SIM_PORT, 0));
 	conn_abort(p->client.ss->stack, connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-	run(p, SECOND_NS);
+	run(p, NS_PER_S);
 	check_eq(p->client.opened + p->client.failed + p->client.gone, 0);
 	check_eq(p->server.opened, 0);
 	check_nothing_held(p, &p->client);
@@ -377,7 +379,7 @@ what_is_closed_before_it_opens_tells_nobody(void **state)
 }
 
 static void
-a_flow_is_opened_once_and_slots_run_out_in_words(void **state)
+a_flow_is_opened_once_and_missing_slots_are_reported(void **state)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 10);
@@ -393,7 +395,7 @@ a_flow_is_opened_once_and_slots_run_out_in_words(void **state)
 }
 
 static void
-a_stack_that_stops_fails_what_is_not_open(void **state)
+a_stack_that_stops_fails_connections_that_are_not_open(void **state)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 11);
@@ -407,7 +409,7 @@ a_stack_that_stops_fails_what_is_not_open(void **state)
 	pair_destroy(p);
 }
 
-/* Eight from one address where three are allowed; the others are told so by a RST. */
+/* Eight connections from one address where three are allowed; the others are refused with a RST. */
 static void
 a_source_with_its_share_of_connections_is_refused(void **state)
 {
@@ -432,10 +434,10 @@ a_source_with_its_share_of_connections_is_refused(void **state)
 	for (uint32_t round = 1; round <= 2; round++) {
 		for (uint32_t i = 0; i < CONNS; i++)
 			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-		run(p, 5 * SECOND_NS);
+		run(p, 5 * NS_PER_S);
 		check_eq(p->server.opened, 3 * round);
 		check_eq(sim_stack_count(p->server.ss, TCP_REFUSED_SOURCE), (CONNS - 3) * round);
-		/* The three have ended in order, and the next round finds room for three. */
+		/* The three have ended in order, and the next round has room for three. */
 		check_eq(p->server.gone, 3 * round);
 	}
 	check_nothing_held(p, &p->server);
@@ -443,7 +445,7 @@ a_source_with_its_share_of_connections_is_refused(void **state)
 	free(region.base);
 }
 
-/* Fill the server's half-open table with SYNs of nobody. */
+/* Fills the server's half-open table with SYNs of stations that do not exist. */
 static void
 flood(struct pair *p)
 {
@@ -464,7 +466,8 @@ flood(struct pair *p)
 	}
 }
 
-/* Through cookies, options and all: the client is one that minds if our clock goes back (PAWS). */
+/* The client checks timestamps (PAWS), so the cookies' options must be consistent with later
+ * ones. */
 static void
 streams_run_through_cookies(void **state)
 {
@@ -477,7 +480,7 @@ streams_run_through_cookies(void **state)
 		flood(p);
 		for (uint32_t i = 0; i < CONNS; i++)
 			check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
-		run(p, 90 * SECOND_NS);
+		run(p, 90 * NS_PER_S);
 		expect(p, sim_stack_count(p->server.ss, TCP_COOKIES_OPENED) == CONNS);
 		expect(p, p->client.opened == CONNS && p->server.whole == CONNS);
 		expect(p, sim_stack_count(p->client.ss, TCP_DROP_PAWS) == 0);
@@ -494,7 +497,7 @@ count_one(void *arg, struct conn *c)
 	++*(uint32_t *)arg;
 }
 
-/* A segment from a port of nobody's; returns the flags of the answer, and where it stands. */
+/* Sends a segment from an unused port; returns the flags of the answer, and its sequence number. */
 static uint8_t
 ask_from(struct sim_stack *ss, uint32_t ip, uint16_t port, uint8_t flags, struct tcp_seg at,
 	 uint32_t *seq)
@@ -529,9 +532,9 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* Of 32 sources one or two share its rate limit. */
+/* One or two of 32 sources share the attacker's rate limit. */
 static void
-who_floods_takes_few_others_resets(void **state)
+a_flooding_source_takes_resets_of_few_others(void **state)
 {
 	const struct stack_config cfg = sim_config(1);
 	struct sim_stack *ss = sim_stack_create(&cfg, FRAMES, 0);
@@ -548,7 +551,7 @@ who_floods_takes_few_others_resets(void **state)
 	sim_stack_destroy(ss);
 }
 
-/* The peer's SYN came twice: the first got a cookie, the second found a place in the table. */
+/* The peer's SYN arrived twice: the first got a cookie, the second found a place in the table. */
 static void
 a_cookie_counts_though_its_flow_is_half_open(void **state)
 {
@@ -585,12 +588,12 @@ main(void)
 		cmocka_unit_test(a_port_nobody_serves_is_refused),
 		cmocka_unit_test(a_peer_that_never_answers_is_given_up_after_three_minutes),
 		cmocka_unit_test(a_next_hop_that_does_not_exist_is_unreachable),
-		cmocka_unit_test(what_is_closed_before_it_opens_tells_nobody),
-		cmocka_unit_test(a_flow_is_opened_once_and_slots_run_out_in_words),
-		cmocka_unit_test(a_stack_that_stops_fails_what_is_not_open),
+		cmocka_unit_test(a_connection_closed_before_it_opens_is_not_reported),
+		cmocka_unit_test(a_flow_is_opened_once_and_missing_slots_are_reported),
+		cmocka_unit_test(a_stack_that_stops_fails_connections_that_are_not_open),
 		cmocka_unit_test(streams_run_through_cookies),
 		cmocka_unit_test(a_cookie_counts_though_its_flow_is_half_open),
-		cmocka_unit_test(who_floods_takes_few_others_resets),
+		cmocka_unit_test(a_flooding_source_takes_resets_of_few_others),
 		cmocka_unit_test(a_source_with_its_share_of_connections_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

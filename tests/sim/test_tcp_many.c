@@ -15,7 +15,7 @@
 #define ROUNDS 4u
 
 struct flow {
-	uint32_t ip, iss, ack; /* ack: what the stack sent so far, acknowledged */
+	uint32_t ip, iss, ack; /* ack: all data of the stack is acknowledged up to it */
 	uint16_t port;
 	bool open;
 };
@@ -45,7 +45,7 @@ on_gone(void *arg, struct conn *c)
 	w->gone++;
 }
 
-/* Send a segment and take the answer; false: there was none. */
+/* Sends a segment and takes the answer. False: there was none. */
 static bool
 talk(struct crowd *w, struct flow *f, uint8_t flags, uint32_t seq, struct sim_segment *answer)
 {
@@ -96,7 +96,7 @@ open_flow(struct crowd *w, struct flow *f, uint32_t round, uint32_t i)
 	check(!talk(w, f, TCP_ACK, 1, &answer));
 }
 
-/* Four bytes that only this flow sends come up on its connection. */
+/* Sends four bytes unique to this flow, which must arrive on its connection. */
 static void
 speak(struct crowd *w, struct flow *f)
 {
@@ -142,7 +142,7 @@ every_flow_has_its_own_bytes(void **unused)
 	}
 	check_eq(w->opened, w->gone);
 	check_eq(sim_stack_count(w->ss, TCP_REFUSED_TABLE), 0);
-	/* Every one of them is unknown now. */
+	/* All flows are unknown now. */
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		w->ss->now_ns += 2000000;
 		check(talk(w, &w->flow[i], TCP_ACK, 5, &answer));

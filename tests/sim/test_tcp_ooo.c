@@ -1,7 +1,7 @@
 /*
- * Text in any order. Goal: whatever pieces of a stream come in whatever order, overlapping, twice
- * or cut in two, the reader gets every byte once, the acknowledgment and the SACK blocks say
- * exactly what was received (RFC 2018 section 4, RFC 2883), and in the end no frame is held.
+ * Data in any order. Goal: whatever pieces of a stream arrive in whatever order, overlapping, twice
+ * or cut in two, the reader gets every byte once, the acknowledgment and the SACK blocks name
+ * exactly the received bytes (RFC 2018 section 4, RFC 2883), and in the end no frame is held.
  * Method: random pieces, each checked against a plain map of bytes received.
  */
 #include "sim_frame.h"
@@ -14,11 +14,12 @@
 
 #include <string.h>
 
-#define STREAM   60000u
-#define AHEAD    20000u /* pieces begin so far beyond what is acknowledged at most */
+#define STREAM 60000u
+/* The largest distance of a piece from the acknowledged bytes. */
+#define AHEAD    20000u
 #define PEER_ISS 0xffffc000u
 #define SEEDS    60u
-#define PIECES   4000u /* of one stream at most */
+#define PIECES   4000u /* at most, of one stream */
 #define PEER_IP  (SIM_PEERS + 9)
 
 struct span {
@@ -30,7 +31,7 @@ struct receiver {
 	struct sim_rng rng;
 	struct conn *conn;
 	uint32_t iss, read;
-	uint32_t acked; /* as the stack said last */
+	uint32_t acked; /* the stack's last acknowledgment */
 	uint16_t vlan;  /* 0: none */
 	uint8_t sent[MEM_FRAME_BYTES];
 	bool have[STREAM]; /* the model */
@@ -126,7 +127,7 @@ open_stream(struct receiver *r)
 	check(r->conn != NULL);
 }
 
-/* The run of received bytes around an offset that was received. */
+/* Returns the run of received bytes around a received offset. */
 static struct span
 run_around(const struct receiver *r, uint32_t at)
 {
@@ -156,7 +157,7 @@ block_at(const struct tcp_options *opt, uint32_t i)
 			     be32_get(opt->sack[i].end) - PEER_ISS - 1};
 }
 
-/* The ACK that a piece got. had: the piece, or some of it, was there before. */
+/* Checks the ACK of a piece. had: some of the piece was received before. */
 static void
 check_ack(const struct receiver *r, const struct sim_segment *seg, struct span last, bool had)
 {
@@ -284,7 +285,8 @@ stream(uint64_t seed)
 	const uint32_t never[] = {TCP_DROP_OOO_FULL, TCP_DROP_OOO_PRUNED, TCP_DROP_RX_FRAMES_MAX,
 				  TCP_OOO_EVICTED};
 
-	receive(r, (struct span){1, 2}); /* its ACK tells the window, wider than that of a SYN */
+	/* The ACK of this piece has a window wider than that of a SYN. */
+	receive(r, (struct span){1, 2});
 	for (uint32_t i = 0; i < PIECES && r->acked < STREAM; i++)
 		receive(r, choose(r));
 	while (r->acked < STREAM) {
@@ -303,13 +305,13 @@ stream(uint64_t seed)
 }
 
 static void
-what_is_acknowledged_and_read_is_what_was_received(void **state)
+acknowledged_and_read_bytes_are_those_received(void **state)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		stream(seed);
 }
 
-/* One byte in three: each is an out-of-order block of its own. The window has room for 20 times as
+/* The peer sends one byte in three, each an out-of-order block. The window has room for 20 times as
  * many. */
 static void
 ooo_blocks_are_bounded_and_leave_room_for_data_in_order(void **state)
@@ -334,10 +336,10 @@ ooo_blocks_are_bounded_and_leave_room_for_data_in_order(void **state)
 	sim_stack_destroy(r->ss);
 }
 
-/* Seven of twelve frames are held, and no more are to be had behind text that waits: what fills the
- * hole takes the place of the last piece, half of which has just come again. */
+/* Seven of twelve frames are held, and no more are available behind data that waits. The segment
+ * that fills the hole takes the place of the last piece, half of which has just arrived again. */
 static void
-what_was_dropped_is_not_reported_as_duplicate(void **state)
+a_dropped_segment_is_not_reported_as_duplicate(void **state)
 {
 	struct receiver *r = receiver_create_short(1, 0, 12);
 	struct sim_segment seg;
@@ -359,9 +361,9 @@ what_was_dropped_is_not_reported_as_duplicate(void **state)
 	sim_stack_destroy(r->ss);
 }
 
-/* The same, but the hole stays: nothing of the last piece is there. */
+/* The hole stays, and nothing of the dropped last piece is received. */
 static void
-what_was_dropped_is_not_reported_as_received(void **state)
+a_dropped_segment_is_not_reported_as_received(void **state)
 {
 	struct receiver *r = receiver_create_short(1, 0, 12);
 	struct sim_segment seg;
@@ -382,8 +384,8 @@ what_was_dropped_is_not_reported_as_received(void **state)
 	sim_stack_destroy(r->ss);
 }
 
-/* Headers leave 990 bytes behind a text of 1000, or four more that a tag may stand in. The last: a
- * frame as long as its memory, where nobody holds peers to our MTU. */
+/* Behind a text of 1000 bytes a frame has room for 990 bytes, or for four more in place of a tag.
+ * In the last row a frame fills its memory, because the peer is not held to our MTU. */
 static void
 coalesced_data_does_not_reach_past_the_frame(void **state)
 {
@@ -417,10 +419,10 @@ since_ns(const struct receiver *r)
 	return ns;
 }
 
-/* Three turns share a frame: the first bytes have the first turn, the last ones the last, what is
- * between them never the time before it. What was read is forgotten. */
+/* Three turns share a frame. The first bytes have the first turn's time, the last ones the last
+ * turn's, and the bytes between never one that is too early. Read bytes are forgotten. */
 static void
-a_frame_knows_when_its_bytes_came(void **state)
+a_frame_records_when_its_bytes_arrived(void **state)
 {
 	struct receiver *r = receiver_create(1, 0);
 	uint64_t turn[4];
@@ -448,7 +450,7 @@ a_frame_knows_when_its_bytes_came(void **state)
 	check_eq(since_ns(r), turn[2]);
 	read_some(r, 200);
 	check_eq(since_ns(r), turn[3]);
-	/* Behind a hole: all that follows is here when it is filled. */
+	/* Data behind a hole arrives, in this sense, when the hole is filled. */
 	read_some(r, STREAM);
 	feed(r, TCP_ACK, (struct span){1300, 1400});
 	feed(r, TCP_ACK, (struct span){1400, 1500});
@@ -466,11 +468,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_acknowledged_and_read_is_what_was_received),
-		cmocka_unit_test(what_was_dropped_is_not_reported_as_duplicate),
-		cmocka_unit_test(what_was_dropped_is_not_reported_as_received),
+		cmocka_unit_test(acknowledged_and_read_bytes_are_those_received),
+		cmocka_unit_test(a_dropped_segment_is_not_reported_as_duplicate),
+		cmocka_unit_test(a_dropped_segment_is_not_reported_as_received),
 		cmocka_unit_test(coalesced_data_does_not_reach_past_the_frame),
-		cmocka_unit_test(a_frame_knows_when_its_bytes_came),
+		cmocka_unit_test(a_frame_records_when_its_bytes_arrived),
 		cmocka_unit_test(ooo_blocks_are_bounded_and_leave_room_for_data_in_order),
 	};
 

@@ -1,9 +1,9 @@
 /*
- * Streams over a bad network. Goal: whatever is lost, doubled, delayed or cut, every stream
+ * Streams over a bad network. Goal: whatever is lost, duplicated, delayed or cut, every stream
  * arrives whole and in order, or its connection ends for a reason that is counted; and in the
  * end nothing is held: no connection, no chunk, no frame, no byte lent to the queue. Method:
- * seeded simulations of an echo service and several clients; a failing seed is named and plays
- * again the same way.
+ * seeded simulations of an echo service and several clients; a failing seed is named and
+ * reproduces.
  */
 #include "sim_peer.h"
 #include "sim_stack.h"
@@ -30,13 +30,13 @@ struct world {
 	struct sim_peers *peers;
 	struct conn *conn[64]; /* by slot */
 	uint32_t echoed[64];   /* bytes of that connection's stream */
-	uint32_t start[64];    /* where in the text that stream lies */
+	uint32_t start[64];    /* offset of the stream in the text */
 	uint32_t opened, gone, lent, released, aborted;
 	uint32_t abort_permille;
 	bool stalls;
 	uint64_t stalled_until_ns[CLIENTS_MAX];
 	bool busy;  /* the service has more to do at once */
-	bool quiet; /* nothing will ever happen: a peer may wait for a RST that was lost */
+	bool quiet; /* no event is left: a peer may wait for a lost RST */
 };
 
 #define expect(w, cond)                                                                            \
@@ -75,8 +75,8 @@ on_release(const void *arg)
 	w->released++;
 }
 
-/* The first two bytes of every stream say where in the text it goes on. Returns where bytes lie
- * there, or NULL for those two, which come one by one. */
+/* Returns the position of the bytes in the text. The first two bytes of every stream, which arrive
+ * one by one, name that position; for them it returns NULL. */
 static const uint8_t *
 in_text(struct world *w, struct conn *c, const uint8_t *bytes)
 {
@@ -88,7 +88,7 @@ in_text(struct world *w, struct conn *c, const uint8_t *bytes)
 	return NULL;
 }
 
-/* Echo n bytes, one of three ways. False: no room now. */
+/* Echoes n bytes in one of three ways. False: no room now. */
 static bool
 echo(struct world *w, struct conn *c, struct view v, uint32_t n)
 {
@@ -136,7 +136,7 @@ serve_one(struct world *w, struct conn *c)
 		if (w->echoed[conn_slot(c)] < 2)
 			n = 1;
 		if (!echo(w, c, v, n))
-			return; /* ready again when there is room */
+			return; /* the connection becomes ready when there is room */
 	}
 	if (conn_eof(c)) {
 		conn_close(s, c);
@@ -228,8 +228,8 @@ earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A client that stops reading for a while shuts its window, and may forget to say that it opened
- * it again. */
+/* Makes a client stop reading for a while. Its window closes, and it may not announce the
+ * reopening. */
 static void
 stall_someone(struct world *w)
 {
@@ -247,7 +247,7 @@ stall_someone(struct world *w)
 	p->ack_due = sim_chance(&w->rng, 500);
 }
 
-/* One step: everybody has a turn, then the clock moves to what happens next. */
+/* Runs a turn of all parts, then advances the clock to the next event. */
 static void
 world_step(struct world *w)
 {
@@ -279,7 +279,7 @@ reasons(const struct world *w)
 	       sim_stack_count(w->ss, TCP_EVICTED_SLOW_WRITER);
 }
 
-/* Returns how many streams came whole. */
+/* Returns how many streams arrived whole. */
 static uint32_t
 check_streams(struct world *w)
 {
@@ -302,7 +302,7 @@ check_nothing_held(struct world *w)
 {
 	struct stack_usage use;
 
-	/* Nobody answers any more: every timer has its say, and gives up in the end. */
+	/* No peer answers any more: every timer fires and gives up in the end. */
 	for (uint32_t i = 0; i < 200; i++) {
 		uint32_t len;
 
@@ -320,7 +320,7 @@ check_nothing_held(struct world *w)
 	expect(w, mem_port_held(w->ss->port) <= FRAME_CACHE_MAX); /* the frame cache */
 }
 
-/* What the network and the small pools are there to bring about. */
+/* Counters that the network and the small pools must provoke. */
 static const uint32_t provoked[] = {
 	TCP_RETRANSMITS,
 	TCP_FAST_RECOVERIES,
@@ -366,7 +366,7 @@ every_stream_arrives_whole_or_ends_for_a_reason(void **state)
 	for (uint32_t i = 0; i < PROVOKED_COUNT; i++)
 		if (counted[i] == 0)
 			fail_msg("%s: never", stack_counter_names[provoked[i]].symbol);
-	/* Or the reasons would be the rule. */
+	/* Most streams must be complete in spite of the reasons above. */
 	check(whole * 10 > streams * 9);
 	print_message("%u streams, %u whole\n", streams, whole);
 }

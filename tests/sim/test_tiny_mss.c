@@ -1,15 +1,16 @@
 /*
- * Peers with a small MSS. Goal: fifty that ask for values of 1 MB in short segments do not raise
- * the 99th percentile of ten honest clients above 1.5 times what fifty that ask for as much in
- * segments of 1460 bytes make of it; and where they ask for more than the core can send so, above
- * twice that. Method: one core in memory on a perfect cable, a clock that moves by what a turn did,
- * as in test_fairness.c, and by the bytes that it copied. The fifty ask one after the other.
+ * Peers with a small MSS. Goal: fifty peers that request values of 1 MB in short segments raise the
+ * 99th percentile of ten honest clients at most to 1.5 times that with segments of 1460 bytes; if
+ * they request more than the core can send, at most to twice that. Method: one core in memory on a
+ * lossless cable, a clock that advances by the cost of each turn, as in test_fairness.c, and of the
+ * copied bytes. The fifty send their requests one after the other.
  */
 #include "serve/serve.h"
 #include "sim_core.h"
 #include "sim_peer.h"
 #include "sim_wire.h"
 #include "stack/stack.h"
+#include "support/sorted.h"
 
 #include "support/test.h"
 
@@ -21,12 +22,12 @@
 #define BIG_HEADER  sizeof("VALUE big 0 1000000\r\n") - 1
 #define BIG_ANSWER  (BIG_BYTES + BIG_HEADER + sizeof("\r\nEND\r\n") - 1)
 #define RUN_NS      100000000u
-#define THINK_NS    200000u /* an honest one asks once in it */
+#define THINK_NS    200000u /* an honest client sends one request in this time */
 #define SAMPLES_MAX (HONEST * RUN_NS / THINK_NS)
 #define TURN_NS     500u
 #define REQUEST_NS  190u
 #define FRAME_NS    90u
-#define COPY_BYTES  16u /* a ns */
+#define COPY_BYTES  16u /* copied in a ns */
 #define ASK         "get none\r\n"
 #define ANSWER      "END\r\n"
 #define ASK_BIG     "get big\r\n"
@@ -39,7 +40,8 @@ struct honest {
 
 struct load {
 	uint16_t mss;
-	uint32_t window, period_ns; /* each greedy one asks once in it */
+	/* Each greedy peer sends one request in this time. */
+	uint32_t window, period_ns;
 };
 
 struct run {
@@ -63,7 +65,7 @@ stack_count(const struct run *r, uint32_t which)
 	return counter_read(&stack_counters(r->sc->cores[0].core.stack)[which]);
 }
 
-/* What the core has done so far, in ns of its time. */
+/* Returns the cost of the core's work so far, in ns. */
 static uint64_t
 worked_ns(const struct run *r)
 {
@@ -74,7 +76,7 @@ worked_ns(const struct run *r)
 	       REQUEST_NS * requests;
 }
 
-/* Of all answers. */
+/* Returns the bytes of all answers. */
 static uint64_t
 copied_bytes(const struct run *r)
 {
@@ -106,7 +108,7 @@ honest_look(struct run *r, struct honest *h)
 		ask(r, h);
 }
 
-/* The buffer is used again for the next answer. */
+/* Empties the buffer of a complete answer, and requests the next one. */
 static void
 greedy_look(struct run *r, uint32_t i)
 {
@@ -197,14 +199,6 @@ destroy(struct run *r)
 	free(r);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static uint64_t
 p99_ns(struct load load)
 {
@@ -219,11 +213,11 @@ p99_ns(struct load load)
 			honest_look(r, &r->honest[i]);
 		for (uint32_t i = 0; i < GREEDY; i++)
 			greedy_look(r, i);
-		sim_peers_turn(r->peers, r->sc->now_ns); /* what is asked is on its way at once */
+		sim_peers_turn(r->peers, r->sc->now_ns); /* new requests are sent at once */
 		step(r);
 	}
 	check(r->samples > SAMPLES_MAX / 2);
-	qsort(r->took_ns, r->samples, sizeof r->took_ns[0], by_size);
+	sort_u64(r->took_ns, r->samples);
 	result = r->took_ns[r->samples * 99 / 100];
 	print_message(
 		"MSS %u, window %u, each asks in %u us: p99 %llu ns; %u values in %llu frames\n",
@@ -233,7 +227,8 @@ p99_ns(struct load load)
 	return result;
 }
 
-/* most: in halves of what full segments make of it. */
+/* Compares short with full segments; most: the limit, in halves of the result with full
+ * segments. */
 static void
 with_short_segments(uint16_t mss, uint32_t window, uint32_t period_ns, uint32_t most)
 {

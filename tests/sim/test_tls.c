@@ -1,8 +1,7 @@
 /*
- * TLS on a whole core. Goal: requests come and replies go as records and as nothing else, whatever
- * their length; what a peer does wrong closes its connection and is counted; all is given back.
- * Method: a core, a perfect cable, and OpenSSL's client over memory at the other end. Certificates
- * are made here.
+ * TLS on a whole core. Goal: requests arrive and replies are sent only in records, of any length;
+ * an error of a peer closes its connection and is counted; all resources are freed. Method: a core,
+ * a lossless cable, and OpenSSL's client in memory at the other end. Certificates are made here.
  */
 #include "sim_tls.h"
 #include "tls/tls_hello.h"
@@ -28,12 +27,12 @@ requests_are_answered_in_records(void **state)
 		world_create(&w, 0);
 		client_open(&w, &cl, 2000, versions[i]);
 		client_say(&w, &cl, say, sizeof say - 1);
-		client_hear(&w, &cl, sizeof want - 1);
+		client_receive(&w, &cl, sizeof want - 1);
 		check_str(cl.got, want);
 		check_eq(SSL_version(cl.ssl), versions[i]);
 		check(memmem(cl.peer->in, cl.peer->in_len, "hello", 5) == NULL);
 		client_say(&w, &cl, "quit\r\n", 6);
-		client_hear(&w, &cl, UINT32_MAX);
+		client_receive(&w, &cl, UINT32_MAX);
 		check(cl.ended);
 		cl.peer->close = true;
 		check_eq(counted(&w, TLS_HANDSHAKES), 1);
@@ -69,7 +68,7 @@ values_of_any_length_come_back(void **state)
 		cl.got_len = 0;
 		client_say(&w, &cl, say, n);
 		head = (uint32_t)sprintf(say, "STORED\r\nVALUE v%u 0 %u\r\n", i, len);
-		client_hear(&w, &cl, head + len + 7);
+		client_receive(&w, &cl, head + len + 7);
 		check_eq(cl.got_len, head + len + 7);
 		check(memcmp(cl.got, say, head) == 0);
 		check(memcmp(cl.got + head, value, len) == 0);
@@ -78,7 +77,7 @@ values_of_any_length_come_back(void **state)
 	cl.peer->close = true;
 	for (uint32_t i = 0; i < 100; i++)
 		world_turn(&w);
-	check_eq(counted(&w, TLS_CUT), 1); /* it said no close_notify */
+	check_eq(counted(&w, TLS_CUT), 1); /* without close_notify */
 	all_is_given_back(&w);
 	client_close(&cl);
 	world_destroy(&w);
@@ -102,7 +101,7 @@ many_requests_in_one_record_are_answered_in_order(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, say, n);
-	client_hear(&w, &cl, m);
+	client_receive(&w, &cl, m);
 	check_eq(cl.got_len, m);
 	check(memcmp(cl.got, want, m) == 0);
 	client_close(&cl);
@@ -111,9 +110,9 @@ many_requests_in_one_record_are_answered_in_order(void **state)
 	free(want);
 }
 
-/* Nothing is answered that is not in a record, and each is counted once. */
+/* Bytes outside a record are not answered, and each such connection is counted once. */
 static void
-what_is_no_handshake_is_closed_and_counted(void **state)
+connections_without_a_handshake_are_closed_and_counted(void **state)
 {
 	static const struct {
 		const char *say;
@@ -122,11 +121,12 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 		{"get k\r\n", 7},
 		{"GET / HTTP/1.1\r\n\r\n", 18},
 		{"\x80\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0k", 25},
-		{"\x16\3\1\xff\xff\1\0", 7},                /* a record too long */
-		{"\x16\3\1\0\5\1\0\0\1\0", 10},             /* a hello too short */
-		{"\x15\3\1\0\2\2\50", 7},                   /* an alert */
-		{"\x17\3\3\0\5hello", 10},                  /* data before a handshake */
-		{"\x16\3\1\2\0\1\0\1\xfc\3\3zzzzzzzz", 19}, /* half a hello, and the end */
+		{"\x16\3\1\xff\xff\1\0", 7},    /* a record too long */
+		{"\x16\3\1\0\5\1\0\0\1\0", 10}, /* a hello too short */
+		{"\x15\3\1\0\2\2\50", 7},       /* an alert */
+		{"\x17\3\3\0\5hello", 10},      /* data before a handshake */
+		/* Half a hello, and the end of the stream. */
+		{"\x16\3\1\2\0\1\0\1\xfc\3\3zzzzzzzz", 19},
 	};
 
 	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -141,7 +141,7 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 			p->close = k > 100;
 		}
 		check_eq(counted(&w, TLS_HANDSHAKE_ERRORS), 1);
-		/* An alert is 7 bytes. */
+		/* An alert has 7 bytes. */
 		check(p->in_len == 0 || (p->in_len == 7 && p->in[0] == 0x15));
 		check_eq(counter_read(&serve_counters(w.sc->cores[0].core.serve)[CONN_OPENED]), 0);
 		all_is_given_back(&w);
@@ -149,8 +149,8 @@ what_is_no_handshake_is_closed_and_counted(void **state)
 	}
 }
 
-/* A hello of that length, in handshake records of at most that many bytes, into to. Returns its
- * bytes. */
+/* Writes a hello of `message` bytes, in handshake records of at most `record` bytes, to `to`.
+ * Returns its length. */
 static uint32_t
 hello_put(uint8_t *to, uint32_t message, uint32_t record)
 {
@@ -176,7 +176,7 @@ hello_put(uint8_t *to, uint32_t message, uint32_t record)
 	return at;
 }
 
-/* The last one is no hello, but as long as one may be: OpenSSL says so. */
+/* The last row is no hello, but has the longest permitted length: OpenSSL reports the error. */
 static void
 a_hello_of_any_length_is_answered_with_an_alert(void **state)
 {
@@ -226,14 +226,14 @@ file_append(const char *to, const char *from)
 	fclose(out);
 }
 
-/* A certificate of 30 days, and behind it one of 20 that may be its issuer's. */
+/* A certificate valid for 30 days, followed by one for 20 that may be its issuer's. */
 static void
 certificates_that_clients_refuse_are_named_with_their_date(void **state)
 {
 	static const struct {
 		long days; /* from now */
 		bool chain;
-		const char *words; /* NULL: nothing is to be said */
+		const char *words; /* NULL: no message is expected */
 	} rows[] = {
 		{0, false, NULL},
 		{15, false, NULL},
@@ -270,7 +270,7 @@ certificates_that_clients_refuse_are_named_with_their_date(void **state)
 	files_remove(&issuer);
 }
 
-/* Each port speaks one of both, and to the other answers nothing but an alert. */
+/* Each port speaks TLS or plain text, and answers the other with an alert only. */
 static void
 the_port_beside_is_in_the_clear(void **state)
 {
@@ -283,7 +283,7 @@ the_port_beside_is_in_the_clear(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, said, sizeof said - 1);
-	client_hear(&w, &cl, 8 + sizeof found - 1);
+	client_receive(&w, &cl, 8 + sizeof found - 1);
 	check_str(cl.got + 8, found);
 	w.peers->server_port = PLAIN_PORT;
 	plain = sim_peer_open(w.peers, SIM_PEERS + 1, 2001, 4096, 4096);
@@ -324,11 +324,11 @@ a_handshake_that_does_not_end_is_ended(void **state)
 	world_destroy(&w);
 }
 
-/* A record that says it has 512 bytes; one that is whole, and has a part of a hello. */
+/* A record header that announces 512 bytes; and a complete record with part of a hello. */
 static const char half_a_record[] = "\x16\3\1\2\0\1\0\1";
 static const char half_a_hello[] = "\x16\3\1\0\3\1\0\1";
 
-/* Turns until that many handshakes are complete; returns how many it took. */
+/* Runs turns until that many handshakes are complete; returns their number. */
 static uint32_t
 shake_hands(struct world *w, struct client *cl, uint32_t clients)
 {
@@ -348,8 +348,8 @@ shake_hands(struct world *w, struct client *cl, uint32_t clients)
 #define HALF 16u
 #define GOOD 10u
 
-/* Two places, and so many peers that send this and no more: how long others' handshakes take, in
- * turns. */
+/* With two places, and peers that send these bytes and no more: returns how many turns the
+ * handshakes of others take. */
 static uint32_t
 turns_beside(const char *bytes, uint32_t len, uint32_t peers, uint32_t yielded)
 {
@@ -373,7 +373,7 @@ turns_beside(const char *bytes, uint32_t len, uint32_t peers, uint32_t yielded)
 }
 
 static void
-who_does_not_finish_a_hello_delays_no_handshake(void **state)
+an_unfinished_hello_delays_no_handshake(void **state)
 {
 	const uint32_t alone = turns_beside(NULL, 0, 0, 0);
 
@@ -390,7 +390,7 @@ a_wrong_record_closes_and_is_counted(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	check_str(cl.got, "END\r\n");
 	sim_peer_send(cl.peer, "\x17\3\3\0\x20not a record that fits any key..", 37);
 	for (uint32_t i = 0; i < 300; i++) {
@@ -403,7 +403,7 @@ a_wrong_record_closes_and_is_counted(void **state)
 	world_destroy(&w);
 }
 
-/* Of so many gets of 16 KB, each with its end behind; the peer reads none of them. */
+/* Requests that many values of 16 KB; the peer reads none of them and ends its stream. */
 static void
 ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 {
@@ -412,7 +412,7 @@ ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 
 	client_open(w, &cl, port, TLS1_3_VERSION);
 	client_say(w, &cl, "get k\r\n", 7);
-	client_hear(w, &cl, 16000);
+	client_receive(w, &cl, 16000);
 	cl.peer->window = 0;
 	for (uint32_t i = 0; i < gets; i++)
 		strcat(say, "get k\r\n");
@@ -423,9 +423,9 @@ ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 	client_close(&cl);
 }
 
-/* -c counts sessions: wires whose session is over would fill the slots, and stay. */
+/* -c counts sessions: wires whose session has ended would fill the slots, and stay. */
 static void
-who_does_not_read_the_end_is_reset(void **state)
+a_peer_that_does_not_read_the_end_is_reset(void **state)
 {
 	enum { BYTES = 16000, GETS = 12 };
 	char *say = calloc(1, BYTES + 64);
@@ -440,7 +440,7 @@ who_does_not_read_the_end_is_reset(void **state)
 	strcat(say, "\r\n");
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, say, (uint32_t)strlen(say));
-	client_hear(&w, &cl, 8);
+	client_receive(&w, &cl, 8);
 	check_str(cl.got, "STORED\r\n");
 	for (uint32_t i = 1; i <= GETS; i++)
 		ask_and_read_nothing(&w, (uint16_t)(2000 + i), i);
@@ -451,7 +451,7 @@ who_does_not_read_the_end_is_reset(void **state)
 		world_turn(&w);
 	check(counted(&w, TLS_UNREAD) > 0);
 	client_say(&w, &cl, "mn\r\n", 4);
-	client_hear(&w, &cl, 12);
+	client_receive(&w, &cl, 12);
 	check_str(cl.got, "STORED\r\nMN\r\n");
 	client_close(&cl);
 	free(say);
@@ -465,7 +465,7 @@ client_rekey(struct client *cl)
 	check_eq(SSL_do_handshake(cl->ssl), 1);
 }
 
-/* The most in one of so many turns. */
+/* Returns the largest number of key updates in one of the turns. */
 static uint64_t
 rekeys_a_turn(struct world *w, struct client *cl, uint32_t clients, uint32_t turns)
 {
@@ -483,7 +483,7 @@ rekeys_a_turn(struct world *w, struct client *cl, uint32_t clients, uint32_t tur
 	return most;
 }
 
-/* A frame has room for fifty, of which each would take the core 30 us. */
+/* A frame has room for fifty updates, each of which would take the core 30 us. */
 static void
 key_updates_are_few_and_one_a_turn(void **state)
 {
@@ -493,7 +493,7 @@ key_updates_are_few_and_one_a_turn(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	for (uint32_t i = 0; i < TLS_REKEYS_EARLY; i++)
 		client_rekey(&cl);
 	client_say(&w, &cl, "get k\r\n", 7);
@@ -512,9 +512,9 @@ key_updates_are_few_and_one_a_turn(void **state)
 	world_destroy(&w);
 }
 
-/* Who moves much may have other keys as often as that asks for. */
+/* A peer that transfers much may update its keys in proportion. */
 static void
-key_updates_of_who_moves_much_are_no_fault(void **state)
+key_updates_in_proportion_to_data_are_no_fault(void **state)
 {
 	const uint32_t bytes = 1000000;
 	char *say = malloc(bytes + 64);
@@ -530,13 +530,13 @@ key_updates_of_who_moves_much_are_no_fault(void **state)
 		memset(say + head, 'x', bytes);
 		memcpy(say + head + bytes, "\r\n", 2);
 		client_say(&w, &cl, say, (uint32_t)head + bytes + 2);
-		client_hear(&w, &cl, 8 * (i + 1));
+		client_receive(&w, &cl, 8 * (i + 1));
 	}
 	check_str(cl.got, "STORED\r\nSTORED\r\n");
 	for (uint32_t i = 0; i < TLS_REKEYS_EARLY + 1; i++)
 		client_rekey(&cl);
 	client_say(&w, &cl, "mn\r\n", 4);
-	client_hear(&w, &cl, 20);
+	client_receive(&w, &cl, 20);
 	check_str(cl.got, "STORED\r\nSTORED\r\nMN\r\n");
 	check_eq(counted(&w, TLS_REKEYS_REFUSED), 0);
 	client_close(&cl);
@@ -555,7 +555,7 @@ key_updates_of_many_are_a_few_a_turn(void **state)
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		client_open(&w, &cl[i], (uint16_t)(2000 + i), TLS1_3_VERSION);
 		client_say(&w, &cl[i], "get k\r\n", 7);
-		client_hear(&w, &cl[i], 5);
+		client_receive(&w, &cl[i], 5);
 	}
 	for (uint32_t i = 0; i < CLIENTS; i++) {
 		client_rekey(&cl[i]);
@@ -571,7 +571,7 @@ key_updates_of_many_are_a_few_a_turn(void **state)
 }
 
 static void
-who_must_show_a_certificate_and_does_not_is_refused(void **state)
+a_client_without_a_required_certificate_is_refused(void **state)
 {
 	for (uint32_t shows = 0; shows < 2; shows++) {
 		struct client cl;
@@ -596,7 +596,7 @@ who_must_show_a_certificate_and_does_not_is_refused(void **state)
 	}
 }
 
-/* Their hellos come at once; a step of one is all that a turn takes. */
+/* All hellos arrive at once; a turn takes one step of one of them. */
 static void
 handshakes_are_taken_one_a_turn(void **state)
 {
@@ -619,7 +619,7 @@ handshakes_are_taken_one_a_turn(void **state)
 	}
 	check_eq(before, CLIENTS);
 	check_eq(most, 1);
-	/* Each waits for both of its steps, and is not looked at meanwhile. */
+	/* Each waits for both of its steps, and is not visited meanwhile. */
 	check(counted(&w, TLS_DEFERRED) >= CLIENTS - 1);
 	check(counted(&w, TLS_DEFERRED) <= 2 * CLIENTS);
 	for (uint32_t i = 0; i < CLIENTS; i++)
@@ -627,9 +627,10 @@ handshakes_are_taken_one_a_turn(void **state)
 	world_destroy(&w);
 }
 
-/* A hello byte by byte is a step a turn of one connection: a new one takes its own between them. */
+/* A hello that arrives byte by byte takes a step of one connection each turn; a new connection's
+ * steps come between them. */
 static void
-whoever_dribbles_does_not_hold_up_others(void **state)
+dribbled_hellos_do_not_delay_others(void **state)
 {
 	enum { DRIBBLERS = 30, TURNS = 400 };
 	static const uint8_t begin[] = {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3};
@@ -658,9 +659,9 @@ whoever_dribbles_does_not_hold_up_others(void **state)
 	world_destroy(&w);
 }
 
-/* OpenSSL has one queue of errors a thread, which is asked while a record is not whole. */
+/* OpenSSL has one error queue for each thread, which is read while a record is incomplete. */
 static void
-what_another_call_has_left_behind_is_no_error(void **state)
+an_error_left_by_another_call_is_no_error(void **state)
 {
 	char say[128] = "get ";
 	struct client cl;
@@ -671,7 +672,7 @@ what_another_call_has_left_behind_is_no_error(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	cl.peer->mss = 1;
 	client_say(&w, &cl, say, 106);
 	for (uint32_t i = 0; i < 100 && cl.got_len < 10; i++) {
@@ -686,8 +687,8 @@ what_another_call_has_left_behind_is_no_error(void **state)
 	world_destroy(&w);
 }
 
-/* One request; by that session's ticket, if it is not NULL. Returns the certificate's serial
- * number, and the session. */
+/* Sends one request, with the session's ticket if it is not NULL. Returns the serial number of the
+ * certificate, and the new session. */
 static long
 ask_once(struct world *w, uint16_t port, SSL_SESSION **session)
 {
@@ -700,12 +701,12 @@ ask_once(struct world *w, uint16_t port, SSL_SESSION **session)
 		SSL_set_session(cl.ssl, *session);
 	SSL_SESSION_free(*session);
 	client_say(w, &cl, "get k\r\n", 7);
-	client_hear(w, &cl, 5);
+	client_receive(w, &cl, 5);
 	check_str(cl.got, "END\r\n");
 	shown = SSL_get1_peer_certificate(cl.ssl);
 	serial = ASN1_INTEGER_get(X509_get0_serialNumber(shown));
 	X509_free(shown);
-	/* Sessions that were not ended may not be resumed. */
+	/* Only sessions that were shut down may be resumed. */
 	SSL_shutdown(cl.ssl);
 	client_turn(&cl);
 	*session = SSL_get1_session(cl.ssl);
@@ -717,7 +718,7 @@ ask_once(struct world *w, uint16_t port, SSL_SESSION **session)
 }
 
 static void
-tickets_resume_until_the_certificate_is_another(void **state)
+tickets_resume_until_the_certificate_changes(void **state)
 {
 	struct tls_settings settings = {.min_version = 2};
 	SSL_SESSION *session = NULL;
@@ -734,7 +735,7 @@ tickets_resume_until_the_certificate_is_another(void **state)
 	settings.chain_cert = other.cert;
 	settings.key = other.key;
 	check(tls_shared_replace_mt(&w.shared, tls_context_load(&settings, why)));
-	/* The core has not turned since. */
+	/* The core has run no turn since. */
 	check(!tls_shared_replace_mt(&w.shared, NULL));
 	check_eq(ask_once(&w, 2002, &session), 2);
 	check_eq(counted(&w, TLS_RESUMED), 1);
@@ -745,7 +746,7 @@ tickets_resume_until_the_certificate_is_another(void **state)
 }
 
 static void
-what_is_wrong_with_certificates_is_said_on_one_line(void **state)
+faults_of_certificates_are_reported_on_one_line(void **state)
 {
 	struct tls_settings settings = {.chain_cert = "/nowhere/cert.pem", .min_version = 2};
 	char why[TLS_WHY_BYTES];
@@ -779,23 +780,23 @@ main(int argc, char **argv)
 		cmocka_unit_test(requests_are_answered_in_records),
 		cmocka_unit_test(values_of_any_length_come_back),
 		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
-		cmocka_unit_test(what_is_no_handshake_is_closed_and_counted),
+		cmocka_unit_test(connections_without_a_handshake_are_closed_and_counted),
 		cmocka_unit_test(a_hello_of_any_length_is_answered_with_an_alert),
 		cmocka_unit_test(certificates_that_clients_refuse_are_named_with_their_date),
 		cmocka_unit_test(the_port_beside_is_in_the_clear),
 		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
-		cmocka_unit_test(who_does_not_finish_a_hello_delays_no_handshake),
+		cmocka_unit_test(an_unfinished_hello_delays_no_handshake),
 		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
-		cmocka_unit_test(who_does_not_read_the_end_is_reset),
+		cmocka_unit_test(a_peer_that_does_not_read_the_end_is_reset),
 		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
-		cmocka_unit_test(key_updates_of_who_moves_much_are_no_fault),
+		cmocka_unit_test(key_updates_in_proportion_to_data_are_no_fault),
 		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),
-		cmocka_unit_test(who_must_show_a_certificate_and_does_not_is_refused),
+		cmocka_unit_test(a_client_without_a_required_certificate_is_refused),
 		cmocka_unit_test(handshakes_are_taken_one_a_turn),
-		cmocka_unit_test(whoever_dribbles_does_not_hold_up_others),
-		cmocka_unit_test(what_another_call_has_left_behind_is_no_error),
-		cmocka_unit_test(tickets_resume_until_the_certificate_is_another),
-		cmocka_unit_test(what_is_wrong_with_certificates_is_said_on_one_line),
+		cmocka_unit_test(dribbled_hellos_do_not_delay_others),
+		cmocka_unit_test(an_error_left_by_another_call_is_no_error),
+		cmocka_unit_test(tickets_resume_until_the_certificate_changes),
+		cmocka_unit_test(faults_of_certificates_are_reported_on_one_line),
 	};
 
 	if (argc > 1)

@@ -1,8 +1,9 @@
 /*
- * Ends of TLS connections, and what waits meanwhile. Goal: replies go on whatever is scarce, as
- * long as their clients read; a connection ends, and a stop too, whatever state either side is in;
- * then all is given back. Method: the world of test_tls.c with few chunks; then clients with fates
- * at random: they talk, and reset, end, cut records, talk nonsense or do not read, at any time.
+ * Ends of TLS connections, and scarce resources meanwhile. Goal: replies continue whatever is
+ * scarce, as long as their clients read; a connection ends, and a stop completes, in whatever state
+ * either side is; then all resources are freed. Method: the world of test_tls.c with few chunks;
+ * then clients with random behaviour: they talk, reset, end, cut records, send nonsense or do not
+ * read, at any time.
  */
 #include "sim_tls.h"
 
@@ -12,9 +13,9 @@
 
 #include <stdlib.h>
 
-/* What is asked at once is more than there are chunks: wires always find some. */
+/* The replies requested at once need more chunks than there are: wires always find some. */
 static void
-replies_that_take_all_chunks_go_on(void **state)
+replies_that_take_all_chunks_continue(void **state)
 {
 	enum { CHUNKS = 64, CLIENTS = 24, GETS = 40, BYTES = 1500, REPLY = 18 + BYTES + 5 };
 	static char say[BYTES + 64];
@@ -30,7 +31,7 @@ replies_that_take_all_chunks_go_on(void **state)
 	memcpy(say + n + BYTES, "\r\n", 2);
 	for (uint16_t i = 0; i < CLIENTS; i++) {
 		client_say(&w, &cl[i], say, n + BYTES + 2);
-		client_hear(&w, &cl[i], 8);
+		client_receive(&w, &cl[i], 8);
 		cl[i].got_len = 0;
 	}
 	for (n = 0; n < GETS * 7; n += 7)
@@ -51,7 +52,7 @@ replies_that_take_all_chunks_go_on(void **state)
 	world_destroy(&w);
 }
 
-/* The last eighth of the chunks is for wires: no read buffer takes of it. */
+/* The last eighth of the chunks is for wires: read buffers do not use it. */
 static void
 requests_wait_while_only_wires_have_chunks(void **state)
 {
@@ -66,10 +67,10 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	stack = w.sc->cores[0].core.stack;
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	for (uint32_t i = 0; i < 50; i++)
 		world_turn(&w);
-	conn_credit_return(stack, CHUNKS); /* the turn is over */
+	conn_credit_return(stack, CHUNKS); /* as at the end of a turn */
 	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
 		check_ptr(taken[i] = stack_chunk_get(stack));
 	client_say(&w, &cl, "get k\r\n", 7);
@@ -79,16 +80,16 @@ requests_wait_while_only_wires_have_chunks(void **state)
 	check_eq(usage.chunks_used, CHUNKS - KEPT);
 	for (uint32_t i = 0; i < CHUNKS - KEPT; i++)
 		stack_chunk_put(stack, taken[i]);
-	client_hear(&w, &cl, 10);
+	client_receive(&w, &cl, 10);
 	check_str(cl.got, "END\r\nEND\r\n");
 	client_close(&cl);
 	world_destroy(&w);
 }
 
-/* Each second they end a line and begin another: none has been there for long, and whoever has no
+/* Each second the clients end a line and begin another. No line is old, so a client without a
  * buffer waits for them. */
 static void
-who_talks_all_the_time_is_not_slow(void **state)
+a_client_that_sends_all_the_time_is_not_stale(void **state)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1, SECONDS = 5 };
 	struct client cl[CLIENTS];
@@ -100,7 +101,7 @@ who_talks_all_the_time_is_not_slow(void **state)
 	for (uint16_t i = 0; i < CLIENTS; i++) {
 		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
 		client_say(&w, &cl[i], "get k\r\nge", i < CLIENTS - 1 ? 9 : 7);
-		client_hear(&w, &cl[i], 5);
+		client_receive(&w, &cl[i], 5);
 	}
 	for (uint32_t s = 0; s < SECONDS; s++) {
 		w.sc->now_ns += 1000000000;
@@ -117,16 +118,16 @@ who_talks_all_the_time_is_not_slow(void **state)
 		check_eq(cl[i].got_len, 5 * (SECONDS + 1));
 		client_say(&w, &cl[i], "t k\r\n", 5);
 	}
-	client_hear(&w, &cl[CLIENTS - 1], 10);
+	client_receive(&w, &cl[CLIENTS - 1], 10);
 	check_str(cl[CLIENTS - 1].got, "END\r\nEND\r\n");
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		client_close(&cl[i]);
 	world_destroy(&w);
 }
 
-/* Lines without an end hold all read buffers when it is cut: it ends all the same. */
+/* Unfinished lines hold all read buffers when the connection is cut: it ends all the same. */
 static void
-who_is_cut_while_there_is_no_buffer_ends(void **state)
+a_connection_cut_without_a_free_buffer_ends(void **state)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1 };
 	struct client cl[CLIENTS];
@@ -138,7 +139,7 @@ who_is_cut_while_there_is_no_buffer_ends(void **state)
 		client_open(&w, &cl[i], 2000 + i, TLS1_3_VERSION);
 		client_say(&w, &cl[i], i == CLIENTS - 1 ? "get k\r\n" : "get k",
 			   i == CLIENTS - 1 ? 7 : 5);
-		client_hear(&w, &cl[i], i == CLIENTS - 1 ? 5 : 0);
+		client_receive(&w, &cl[i], i == CLIENTS - 1 ? 5 : 0);
 		for (uint32_t k = 0; k < 10; k++)
 			world_turn(&w);
 	}
@@ -154,9 +155,9 @@ who_is_cut_while_there_is_no_buffer_ends(void **state)
 	world_destroy(&w);
 }
 
-/* Both stop at once: neither the pipe nor its wire keeps the core. */
+/* The pipe and its wire stop at once: neither keeps the core. */
 static void
-a_core_that_stops_sends_what_it_has_and_ends(void **state)
+a_core_that_stops_sends_its_replies_and_ends(void **state)
 {
 	bool empty = false;
 	struct client cl;
@@ -165,7 +166,7 @@ a_core_that_stops_sends_what_it_has_and_ends(void **state)
 	world_create(&w, 0);
 	client_open(&w, &cl, 2000, TLS1_3_VERSION);
 	client_say(&w, &cl, "get k\r\n", 7);
-	client_hear(&w, &cl, 5);
+	client_receive(&w, &cl, 5);
 	for (uint32_t i = 0; i < STEPS && !empty; i++) {
 		empty = stack_drain(w.sc->cores[0].core.stack, w.sc->now_ns);
 		world_turn(&w);
@@ -177,7 +178,7 @@ a_core_that_stops_sends_what_it_has_and_ends(void **state)
 	world_destroy(&w);
 }
 
-/* It stops before the handshake, in it, or behind it. */
+/* The core stops before, during or after the handshake. */
 static void
 a_core_that_stops_amid_handshakes_ends_in_order(void **state)
 {
@@ -201,7 +202,7 @@ a_core_that_stops_amid_handshakes_ends_in_order(void **state)
 	}
 }
 
-/* The walk that closes them may have passed their slots. */
+/* The walk that closes connections may have passed their slots. */
 static void
 a_stack_that_drains_opens_no_pipes(void **state)
 {
@@ -222,7 +223,8 @@ a_stack_that_drains_opens_no_pipes(void **state)
 
 /* ---- clients that end at any time, in any way ---- */
 
-static uint64_t seeds = rounds(12, 3); /* the program takes another number */
+/* The program accepts another number. */
+static uint64_t seeds = rounds(12, 3);
 
 enum fate { RESETS, CUTS, ENDS, TALKS_NONSENSE, CUTS_A_RECORD, DOES_NOT_READ, QUITS, STAYS, FATES };
 
@@ -314,7 +316,7 @@ lives_left(struct world *w, struct life *l, uint64_t seed)
 		sim_peer_leave(w->peers, l->cl.peer);
 }
 
-/* What its clients do not read in time is reset. */
+/* Stops the core: clients that do not read in time are reset. */
 static void
 core_stops(struct world *w, struct life *lives, uint32_t count)
 {
@@ -336,9 +338,9 @@ core_stops(struct world *w, struct life *lives, uint32_t count)
 	stack_abort_all(stack, w->sc->now_ns);
 }
 
-/* Frames are few, chunks too; certificates change. */
+/* Frames and chunks are few; certificates change. */
 static void
-whoever_ends_in_whatever_way_all_is_given_back(void **state)
+however_connections_end_all_resources_are_freed(void **state)
 {
 	enum { LIVES = 14, TURNS = 300 };
 	static struct life lives[LIVES];
@@ -389,14 +391,14 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replies_that_take_all_chunks_go_on),
+		cmocka_unit_test(replies_that_take_all_chunks_continue),
 		cmocka_unit_test(requests_wait_while_only_wires_have_chunks),
-		cmocka_unit_test(who_talks_all_the_time_is_not_slow),
-		cmocka_unit_test(who_is_cut_while_there_is_no_buffer_ends),
-		cmocka_unit_test(a_core_that_stops_sends_what_it_has_and_ends),
+		cmocka_unit_test(a_client_that_sends_all_the_time_is_not_stale),
+		cmocka_unit_test(a_connection_cut_without_a_free_buffer_ends),
+		cmocka_unit_test(a_core_that_stops_sends_its_replies_and_ends),
 		cmocka_unit_test(a_core_that_stops_amid_handshakes_ends_in_order),
 		cmocka_unit_test(a_stack_that_drains_opens_no_pipes),
-		cmocka_unit_test(whoever_ends_in_whatever_way_all_is_given_back),
+		cmocka_unit_test(however_connections_end_all_resources_are_freed),
 	};
 
 	if (argc > 1)

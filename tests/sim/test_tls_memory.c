@@ -1,8 +1,8 @@
 /*
- * What OpenSSL takes of the heap for peers that claim much. Goal: a stream takes no more than
- * --plan counts for it, whatever it is in the midst of; who claims more is refused before memory is
- * taken. Method: all of OpenSSL's memory is counted while the server's side is called. A hello's
- * headers are cut everywhere.
+ * Heap memory that OpenSSL takes for peers with large claims. Goal: a stream takes no more than
+ * --plan counts for it, in any state; a larger claim is refused before memory is taken. Method: all
+ * of OpenSSL's memory is counted during calls of the server's side. The headers of a hello are cut
+ * at every byte.
  */
 #include "sim_tls.h"
 
@@ -19,8 +19,9 @@
 #define APPLICATION  23u
 #define CERTIFICATE  11u
 #define CLIENT_HELLO 1u
-#define CHAIN_CERTS  150u /* of some 280 bytes: a chain shorter than TLS_PEER_CHAIN_MAX */
-#define CHAIN_END    1024u
+/* Each has some 280 bytes: a chain shorter than TLS_PEER_CHAIN_MAX. */
+#define CHAIN_CERTS 150u
+#define CHAIN_END   1024u
 
 /* ---- OpenSSL's memory ---- */
 
@@ -57,16 +58,16 @@ struct pair {
 	struct tls_stream *stream;
 	struct tls_io io;
 	SSL *client;
-	BIO *to, *from; /* the client, it */
+	BIO *to, *from; /* to the client; from it */
 	uint8_t out[65536];
-	size_t took; /* of the heap, the server's side */
+	size_t took; /* heap memory of the server's side */
 };
 
 static struct tls_context *context;
 static SSL_CTX *clients;
 
 static enum tls_status
-server_hears(struct pair *p, const uint8_t *bytes, uint32_t len)
+server_receives(struct pair *p, const uint8_t *bytes, uint32_t len)
 {
 	const size_t before = heap;
 	enum tls_status status;
@@ -103,9 +104,9 @@ pair_close(struct pair *p)
 	tls_stream_free(p->stream);
 }
 
-/* What the client has to say goes to the server, whose answer goes back if it hears. */
+/* Moves the client's bytes to the server, and its answer to the client if asked to. */
 static enum tls_status
-pair_turn(struct pair *p, bool hears)
+pair_turn(struct pair *p, bool receives)
 {
 	static uint8_t bytes[65536];
 	enum tls_status status;
@@ -114,13 +115,13 @@ pair_turn(struct pair *p, bool hears)
 	SSL_do_handshake(p->client);
 	n = BIO_read(p->from, bytes, sizeof bytes);
 	check(n > 0);
-	status = server_hears(p, bytes, (uint32_t)n);
-	if (hears)
+	status = server_receives(p, bytes, (uint32_t)n);
+	if (receives)
 		BIO_write(p->to, p->out, (int)p->io.out_len);
 	return status;
 }
 
-/* The beginning of a message that is claimed to be so long, in a record of so many bytes. */
+/* Writes the beginning of a message with a claimed length, in a record of `record` bytes. */
 static uint32_t
 claim(uint8_t *to, uint8_t type, uint32_t claimed, uint32_t record)
 {
@@ -139,7 +140,7 @@ claim(uint8_t *to, uint8_t type, uint32_t claimed, uint32_t record)
 	return TLS_RECORD_HEADER + record;
 }
 
-/* ---- what is taken ---- */
+/* ---- memory taken ---- */
 
 static struct files files;
 
@@ -156,7 +157,7 @@ begin(uint32_t verify_mode)
 	check_ptr(context);
 }
 
-/* Its hello is a byte short of the longest one. */
+/* The claimed length is that of the longest hello. */
 static void
 hello_claimed(struct pair *p)
 {
@@ -164,7 +165,7 @@ hello_claimed(struct pair *p)
 	const uint32_t n = claim(bytes, CLIENT_HELLO, TLS_HELLO_MAX, RECORD_MAX);
 
 	pair_open(p, TLS1_3_VERSION);
-	check_eq(server_hears(p, bytes, n - 1), TLS_WAITS);
+	check_eq(server_receives(p, bytes, n - 1), TLS_WAITS);
 }
 
 static void
@@ -182,8 +183,8 @@ certificate_claimed(struct pair *p)
 
 	pair_open(p, TLS1_2_VERSION);
 	check_eq(pair_turn(p, false), TLS_WAITS);
-	check_eq(server_hears(p, bytes, n), TLS_WAITS);
-	check_eq(server_hears(p, bytes, n - 1), TLS_WAITS);
+	check_eq(server_receives(p, bytes, n), TLS_WAITS);
+	check_eq(server_receives(p, bytes, n - 1), TLS_WAITS);
 }
 
 /* The answer is sent, and the client's next record has begun. */
@@ -193,10 +194,10 @@ answered_amid_a_record(struct pair *p)
 	static const uint8_t head[64] = {APPLICATION, 3, 3, RECORD_MAX >> 8, 0};
 
 	answered(p);
-	check_eq(server_hears(p, head, sizeof head), TLS_WAITS);
+	check_eq(server_receives(p, head, sizeof head), TLS_WAITS);
 }
 
-/* All but the end of the client's long chain is here. */
+/* All but the end of the client's long chain has arrived. */
 static void
 chain_sent(struct pair *p)
 {
@@ -208,10 +209,10 @@ chain_sent(struct pair *p)
 	n = BIO_read(p->from, bytes, sizeof bytes);
 	check(n > (int)TLS_PEER_CHAIN_MAX / 2 && n < (int)TLS_PEER_CHAIN_MAX);
 	for (int at = 0; at < n - (int)CHAIN_END; at += (int)RECORD_MAX)
-		check_eq(server_hears(p, bytes + at,
-				      (uint32_t)(n - (int)CHAIN_END - at < (int)RECORD_MAX
-							 ? n - (int)CHAIN_END - at
-							 : (int)RECORD_MAX)),
+		check_eq(server_receives(p, bytes + at,
+					 (uint32_t)(n - (int)CHAIN_END - at < (int)RECORD_MAX
+							    ? n - (int)CHAIN_END - at
+							    : (int)RECORD_MAX)),
 			 TLS_WAITS);
 }
 
@@ -269,7 +270,7 @@ a_stream_takes_no_more_than_is_planned(void **state)
 }
 
 static void
-who_claims_more_is_refused_and_takes_nothing(void **state)
+a_larger_claim_is_refused_and_takes_no_memory(void **state)
 {
 	static uint8_t bytes[TLS_RECORD_HEADER + RECORD_MAX];
 	static struct pair p;
@@ -280,8 +281,8 @@ who_claims_more_is_refused_and_takes_nothing(void **state)
 		n = claim(bytes, CLIENT_HELLO, TLS_HELLO_MAX + 1, RECORD_MAX);
 		pair_open(&p, TLS1_3_VERSION);
 		if (cut < 9)
-			check_eq(server_hears(&p, bytes, cut), TLS_WAITS);
-		check_eq(server_hears(&p, bytes + (cut < 9 ? cut : 0), n - (cut < 9 ? cut : 0)),
+			check_eq(server_receives(&p, bytes, cut), TLS_WAITS);
+		check_eq(server_receives(&p, bytes + (cut < 9 ? cut : 0), n - (cut < 9 ? cut : 0)),
 			 TLS_FAILED);
 		check(p.took <= tls_handshake_bytes(0));
 		pair_close(&p);
@@ -289,7 +290,7 @@ who_claims_more_is_refused_and_takes_nothing(void **state)
 	n = claim(bytes, CERTIFICATE, TLS_PEER_CHAIN_MAX + 1, RECORD_MAX);
 	pair_open(&p, TLS1_2_VERSION);
 	check_eq(pair_turn(&p, false), TLS_WAITS);
-	check_eq(server_hears(&p, bytes, n), TLS_FAILED);
+	check_eq(server_receives(&p, bytes, n), TLS_FAILED);
 	pair_close(&p);
 	tls_context_free(context);
 }
@@ -320,7 +321,7 @@ message_put(uint8_t *to, uint8_t record_type, uint8_t type, uint32_t len, uint32
 }
 
 static void
-a_hello_is_judged_by_what_it_claims_in_whatever_pieces_it_comes(void **state)
+a_hello_is_judged_by_its_claims_in_any_pieces(void **state)
 {
 	static const struct {
 		uint8_t record_type, type;
@@ -387,8 +388,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stream_takes_no_more_than_is_planned),
-		cmocka_unit_test(who_claims_more_is_refused_and_takes_nothing),
-		cmocka_unit_test(a_hello_is_judged_by_what_it_claims_in_whatever_pieces_it_comes),
+		cmocka_unit_test(a_larger_claim_is_refused_and_takes_no_memory),
+		cmocka_unit_test(a_hello_is_judged_by_its_claims_in_any_pieces),
 	};
 
 	check_eq(CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free), 1);

@@ -1,9 +1,9 @@
 /*
- * One source of datagrams that asks for more than a core can answer, or than its link can carry.
- * Goal: others, who ask little, are answered every time, behind no more than may wait; the source
- * itself gets what is left, its replies whole and in order. Method: a core in memory; each turn a
- * burst of gets of hundreds of keys or of a large value comes from the source, now and then one get
- * of a client's; what comes back is counted, in turns of the core.
+ * A source of datagrams that requests more than a core can answer, or than its link can carry.
+ * Goal: other clients with few requests are answered every time, behind no more than may wait; the
+ * source itself gets the rest, its replies whole and in order. Method: a core in memory; each turn
+ * the source sends a burst of gets of hundreds of keys or of a large value, and from time to time a
+ * client sends one get; the replies are counted, in turns of the core.
  */
 #include "sim_core.h"
 
@@ -39,7 +39,7 @@ struct net {
 	uint32_t worst; /* turns that an answer took */
 };
 
-/* False: the ring is full. */
+/* Feeds a datagram. False: the ring is full. */
 static bool
 say(struct net *net, uint32_t from, uint16_t id, const char *text)
 {
@@ -58,9 +58,9 @@ say(struct net *net, uint32_t from, uint16_t id, const char *text)
 	return true;
 }
 
-/* Datagrams of one reply follow each other. */
+/* Checks that the datagrams of one reply follow each other. */
 static void
-hear_hogs(struct net *net, struct mc_udp_frame frame)
+hogs_receive(struct net *net, struct mc_udp_frame frame)
 {
 	const uint32_t sequence = be16_get(frame.sequence);
 
@@ -88,7 +88,7 @@ listen(struct net *net)
 			continue;
 		memcpy(&frame, p + PAYLOAD_AT, sizeof frame);
 		if (be32_get(ip->dst) != SIM_PEERS + CLIENT) {
-			hear_hogs(net, frame);
+			hogs_receive(net, frame);
 			continue;
 		}
 		took = net->turn - net->asked_at[be16_get(frame.id)];
@@ -119,7 +119,7 @@ set_large(struct net *net)
 	check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
 }
 
-/* tx_limit: frames that leave in a turn. */
+/* tx_limit: frames sent in a turn. */
 static void
 run(struct net *net, uint32_t hogs, const char *many, uint32_t tx_limit)
 {
@@ -145,7 +145,7 @@ run(struct net *net, uint32_t hogs, const char *many, uint32_t tx_limit)
 }
 
 static void
-a_source_that_asks_too_much_keeps_nobody_else_from_his_answers(void **state)
+a_source_with_too_many_requests_costs_others_no_answer(void **state)
 {
 	for (uint32_t hogs = 1; hogs <= 8; hogs *= 8) {
 		struct net *net = calloc(1, sizeof *net);
@@ -164,9 +164,9 @@ a_source_that_asks_too_much_keeps_nobody_else_from_his_answers(void **state)
 	}
 }
 
-/* The link is full of the replies, and what is asked for is never all sent. */
+/* The link is full of replies, and the source always requests more than is sent. */
 static void
-a_source_whose_replies_fill_the_link_keeps_nobody_else_from_his(void **state)
+a_source_whose_replies_fill_the_link_costs_others_no_answer(void **state)
 {
 	static const uint32_t hogs_of[] = {1, 4, 8, 16, 63, 600};
 
@@ -223,7 +223,7 @@ set_value(struct net *net, char prefix, uint32_t key, uint32_t len)
 	return store_finish(sc, &f, STORE_SET, 0) == STORE_OK;
 }
 
-/* Sets that were stored at once. */
+/* Returns the number of sets that were stored at once. */
 static uint32_t
 stored_beside(const struct pins *p)
 {
@@ -258,8 +258,8 @@ stored_beside(const struct pins *p)
 	return stored;
 }
 
-/* Sources that ask for what is replaced before it is sent, by a link that is full: what they pin
- * leaves memory to sets of others: without it 514 of 1,000 and 963 found none. */
+/* Over a full link, sources request values that are replaced before they are sent. Their pins leave
+ * memory to the sets of others; without the limit 514 of 1,000 sets and 963 of 1,000 found none. */
 static void
 requests_for_large_values_leave_memory_to_sets(void **state)
 {
@@ -271,8 +271,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_source_that_asks_too_much_keeps_nobody_else_from_his_answers),
-		cmocka_unit_test(a_source_whose_replies_fill_the_link_keeps_nobody_else_from_his),
+		cmocka_unit_test(a_source_with_too_many_requests_costs_others_no_answer),
+		cmocka_unit_test(a_source_whose_replies_fill_the_link_costs_others_no_answer),
 		cmocka_unit_test(requests_for_large_values_leave_memory_to_sets),
 	};
 

@@ -1,11 +1,12 @@
 /*
- * zeroed.h - memory of a whole simulated machine: zeroed, touched only where it is used.
+ * zeroed.h - memory for a whole simulated machine: zeroed, and touched only where it is used.
  *
- * Owner:  the caller: zeroed_free.
+ * Owner:  the caller frees it with zeroed_free.
  * Errors: the test ends.
- * Reason: large blocks are in huge pages, which are a hundred times fewer faults. AddressSanitizer
- *         would mark every byte of a block that it gives, and keep it when it is freed: it gives
- *         none, for what is handed out of a block piece by piece has no marks anyway.
+ * Reason: large blocks lie in huge pages, which need a hundred times fewer page faults. With
+ *         AddressSanitizer they are mapped, too: the sanitizer would mark every byte of an
+ *         allocated block and keep the block after its end, although the pieces handed out of a
+ *         block have no marks in any case.
  */
 #ifndef CLOCKOO_ZEROED_H
 #define CLOCKOO_ZEROED_H
@@ -16,15 +17,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* glibc keeps smaller ones, and gives them again without a fault; with MALLOC_PERTURB_, as meson
- * runs tests, it writes all of each. */
+/* glibc reuses smaller blocks without page faults. With MALLOC_PERTURB_, as meson runs tests, it
+ * writes all bytes of each block. */
 #ifdef __SANITIZE_ADDRESS__
 #define ZEROED_MAPPED 1u
 #else
 #define ZEROED_MAPPED (1u << 20)
 #endif
 
-/* At a cache line. */
+/* Returns memory aligned to a cache line. */
 static inline void *
 zeroed_memory(size_t bytes)
 {
@@ -50,7 +51,7 @@ zeroed_free(void *at, size_t bytes)
 		ensure(munmap(at, bytes) == 0);
 }
 
-/* What is taken of it is touched where it is used, no sooner. */
+/* Returns a region whose memory is first touched where it is used. */
 static inline struct region
 zeroed_region(size_t bytes)
 {

@@ -1,6 +1,7 @@
 #include "asking.h"
 
 #include "gaps.h"
+#include "../support/store_calls.h"
 
 #define YIELD_OF 6u /* one write in this many */
 
@@ -88,7 +89,7 @@ call_ask(struct store_core *sc, struct call *c, struct view key, const struct it
 		return store_touch(sc, key, hash, c->expiry_s, it);
 	case CALL_INCR:
 	case CALL_DECR:
-		return store_arith(sc, key, hash, c->number, c->kind == CALL_DECR, &c->told_number);
+		return store_count(sc, key, hash, c->number, c->kind == CALL_DECR, &c->told_number);
 	case CALL_COUNT:
 		return ask_count(sc, c, key);
 	case CALL_DELETE:

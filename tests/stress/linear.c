@@ -220,9 +220,9 @@ by_return(const void *a, const void *b)
 	return x->returned < y->returned ? -1 : x->returned > y->returned;
 }
 
-/* True if these calls, all of which return after `since`, contain a lie whatever the key
- * was before. Since 0: the key was absent before. Calls under way at `since` may have
- * acted before it or not. */
+/* True if these calls, all of which return after `since`, contain a lie for every possible state of
+ * the key before. Since 0: the key was absent before. Calls in progress at `since` may have acted
+ * before it or not. */
 static bool
 still_lies(struct linear *l, const struct call *const *calls, uint32_t count, uint64_t since)
 {

@@ -76,7 +76,7 @@ bool
 path_free_slot("""
 
 MUTANTS = {
-    # Of the papers' baselines (tests/bench/papers): what was read is believed whatever has moved.
+    # The papers' baselines (tests/bench/papers): a value that was read is believed although it has moved.
     "PAPER_TABLE_UNVERSIONED": [
         ("table_cuckoo.c", "} while (!cuckoo_read_same(ix, place, version));", "} while (false);"),
     ],
@@ -333,9 +333,9 @@ MUTANTS = {
     "SPARED_BRIEFLY": [("slab.c", "	atomic_store_explicit(&c->spared_at, slab_age(sl), memory_order_relaxed);\n", "")],
     # In a hurry, what is in use is evicted with its page for want of a free object.
     "HURRIED_EVICTION": [("evacuate.c", "return slab_is_referenced(&st->slab, ref) &&", "return false &&")],
-    # What is new is never on probation.
-    "NO_PROBATION": [("link.c", "if (likely(!probation_skips(slab_probation_step(c), hash)))", "if (false)")],
-    # What leaves probation leaves no ghost.
+    # A new item is never on probation.
+    "NO_PROBATION": [("eviction_2q.c", "if (likely(!probation_skips(slab_probation_step(c), hash)))", "if (false)")],
+    # An item that leaves probation leaves no ghost.
     "NO_GHOSTS": [("unlink.c", "if (how != UNLINKED_NOT && (simple ||", "if (false && (simple ||")],
     # A group keeps its latest ghost only.
     "SHORT_GHOSTS": [("ghost.h", "now << GHOST_BITS | entry", "(i == 0 ? entry : 0)")],
@@ -352,7 +352,7 @@ MUTANTS = {
     # The front's admission (tests/unit/front, tests/bench/front). Whatever misses gets a slot.
     "FRONT_NO_ADMISSION": [("front_slots.c", "if (!is_free && count <= count_at(*state, slot))", "if (false)"),
                            ("front_slots.c", "return front_sketch_estimate", "return true || front_sketch_estimate")],
-    # What was once asked much stays for ever.
+    # A key that was once hot stays so for ever.
     "FRONT_NO_AGEING": [("front_slots.c", "if ((++state & STATE_SAMPLES) < FRONT_AGE)", "if (true)")],
     # Keys that have a slot are counted no more.
     "FRONT_HITS_UNCOUNTED": [("front_slots.c", "state = with_count(state, slot, count + 1);", "(void)0;")],
@@ -361,7 +361,7 @@ MUTANTS = {
                         "state = aged(set, with_count(state, slot, count + 1));")],
     # Not the one that is asked least is replaced.
     "FRONT_ANY_VICTIM": [("front_slots.c", "return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(counts), 1) - 1;", "return 0;")],
-    # What loses its slot begins anew.
+    # A key that loses its slot loses its count.
     "FRONT_FORGETS_LEFT": [("front_slots.c", "	front_sketch_raise(&set->sketch, bits_of(name), count_at(state, slot));", "")],
     # A key that has a slot takes another one.
     "FRONT_TWO_SLOTS": [("front_slots.c", "if (slot_of(set, name_of(hash)) == FRONT_SET_SLOTS)\n\t\tentry", "entry")],
@@ -402,7 +402,7 @@ MUTANTS = {
                       "	tier->copying(tier->arg, sc, *offer, it);\n	if (true)\n		return true;\n")],
     "TIER_UNPINNED": [("evict.c", "	if (sc->leaving.offer == 0)\n		store_pin(it);\n", ""),
                       ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "")],
-    # What the tier takes later is evicted without it; a core that rests keeps its offer.
+    # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.
     "TIER_LATER_FORGETS": [("evict.c", "	if (*offer == STORE_OFFER_LATER)\n		return false;\n",
                             "	if (*offer == STORE_OFFER_LATER) {\n		*offer = 0;\n		return true;\n	}\n")],
     "TIER_RESTS_OPEN": [("store.c", "	leaving_pause(sc);\n", "")],
@@ -508,7 +508,8 @@ MUTANTS = {
     "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
     "PEER_UNBOUNDED": [("front_peers.c", "p->heard == FRONT_PEER_WORDS_MAX || ", "")],
     "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
-    # Of a budget: its reserve is anybody's, or there is no share, of prefixes, of addresses; who leaves stays; places outlive their shortage.
+    # A budget gives its reserve to any source, or has no shares, of prefixes or of addresses; a source that leaves is
+    # still counted; places outlive their shortage.
     "BUDGET_NO_RESERVE": [("budget.c", "b->left >= b->reserve + n && held", "b->left >= n && held")],
     "BUDGET_NO_SHARE": [("budget.c", " && held + n <= budget_share(b, p);", ";")],
     "BUDGET_NO_PREFIX": [("budget.c", "(b->total - b->reserve) / b->prefixes;", "b->total - b->reserve;")],
@@ -517,15 +518,15 @@ MUTANTS = {
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
     # Answers that clients do not read keep their memory.
     "FRONT_NO_YIELD": [("front_read.c", "		if (!serve_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
-    # Who sends is late; is slow for ever; one byte makes it slow.
+    # A server that still sends is late; is slow for ever; one byte makes it slow.
     "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
     "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
     "FRONT_SLOW_BY_A_BYTE": [("front_read.c", "front_lane_moves(l, most - *bytes)", "front_lane_moves(l, (most - *bytes) * FRONT_MOVES_BYTES)")],
-    # Of a value all pieces are queued at once; who holds more than its share is judged as late as anybody.
+    # All pieces of a value are queued at once; a source above its share is judged as late as any other.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
     # Work has no shares; a value is short by its length alone; a source keeps all watches.
-    "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work_place));", "0;")],
+    "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work.place));", "0;")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
     # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
@@ -542,19 +543,19 @@ MUTANTS = {
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
     "ONE_MATCH": [("flash_index.c", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0; hits &= hits - 1) {\n\t\t\tbucket_clear", "for (uint32_t hits = bucket_match(b, p.tag); hits != 0 && erased == 0; hits = 0) {\n\t\t\tbucket_clear")],
     # A promotion is no step for looks; a claim looks for no entry, not at its segment's sequence, not at flushes.
-    "NO_STEP": [("flash_shard.c", "	/* Looks that saw neither the store's copy nor this one look again. */\n	flash_index_step(&s->index);\n", "")],
+    "NO_STEP": [("flash_shard.c", "	/* Lookups that saw neither the store's copy nor this one begin again. */\n	flash_index_step(&s->index);\n", "")],
     "NO_CLAIM": [("flash_shard.c", " &&\n		       flash_index_has(&s->index, hash, at->location);", ";")],
     "SHORT_TOKEN": [("flash_shard.c", "flash_log_live(&s->log, at->location) == at->sequence &&", "flash_log_live(&s->log, at->location) != 0 &&")],
     "PROMOTE_OVER_FLUSH": [("flash_shard.c", "	catch_up(s, generation);\n	if (s->generation == generation && is_there", "	if (is_there")],
     # A look counts if it found anything.
     "EARLY_LOOK": [("flash_shard.c", "	return flash_index_moves(&s->index) == l->moves;", "	return l->count != 0 || flash_index_moves(&s->index) == l->moves;")],
-    # What nothing matches is lacked, whatever came between.
+    # A key that matches no entry is absent, even if entries have moved meanwhile.
     "LACKED_AT_ONCE": [("flash_shard.c", "	return !matches(s, p) && flash_index_moves(&s->index) == moves;", "	return !matches(s, p);")],
     # A move along a path is no step.
     "PATH_UNSEEN": [("flash_index.c", "		flash_index_step(ix);\n", "")],
     # A segment that was lost has another key's record.
     "LOST_IS_OTHER": [("flash_read.c", ": FLASH_AGAIN;", ": FLASH_OTHER;")],
-    # What cannot be read is another key's.
+    # An unreadable record is taken for another key's.
     "MISS_KEEPS": [("flash_read.c", "? FLASH_UNREADABLE", "? FLASH_OTHER")],
     # A packed value is told as it lies; a stream that ends early, or tells more than was said, counts; a turn unpacks all that is there.
     # A copy that waits for the device waits for ever; it is whole with its first slice; a mark meanwhile is not seen.
@@ -565,7 +566,7 @@ MUTANTS = {
     "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
     "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
-    # What had no answer stays where it is.
+    # A record without an answer stays in its place.
     "MISSED_KEEPS": [("flash_supplier.c", "return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;", "return true;")],
     # A page gets entries although one of it was erased: of records reserved later, or before.
     "PAGE_REUSED": [("flash_log.c", "	if (is_spent(&log->buffer[log->open], 1 + log->at / FLASH_PAYLOAD_BYTES))\n		flash_log_turn_page(log);\n", ""), ("flash_log.c", " &&\n	       !is_spent(&log->buffer[r->buffer], flash_location_page(r->location));", ";")],
@@ -577,12 +578,12 @@ MUTANTS = {
     "PIN_UNCHECKED": [("flash_log.c", "		if (atomic_load_explicit(&log->kept->sequence[i], memory_order_seq_cst) == sequence)\n			return i;\n		flash_log_unpin(log, i);", "		return i;")],
     # A flush leaves the mark.
     "NO_MARK": [("flash_shard.c", "	atomic_store_explicit(&s->log.mark, mark, memory_order_release);\n", "	(void)mark;\n")],
-    # What is forgotten is not in the log, or after it is gone; nor is a flush, nor what a lost segment had.
+    # A forgotten key is not in the log, or only after it was lost; nor is a flush, nor are the keys of a lost segment.
     "NO_TOMB": [("flash_shard.c", "		flash_shard_journal(s, FLASH_TOMB, hash);\n", "")],
     "TOMB_LATE": [("flash_shard.c", "		flash_shard_journal(s, FLASH_TOMB, hash);\n", ""), ("flash_shard.c", "	flash_shard_count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n", "	flash_shard_count(s, FLASH_ERASED, flash_index_erase(&s->index, hash));\n	protocol_gap();\n	flash_shard_journal(s, FLASH_TOMB, hash);\n")],
     "FLUSH_SILENT": [("flash_shard.c", "	flash_shard_journal(s, FLASH_FLUSH, 0);\n", "")],
     "LOST_TOMBS": [("flash_shard.c", "			flash_shard_journal(s, record.kind, record.number);\n", "			continue;\n")],
-    # What could not be journaled is not said either.
+    # A change that could not be journaled is not recorded as such.
     "UNJOURNALED_SILENT": [("flash_shard.c", "	atomic_store_explicit(&s->log.kept->unjournaled, 1, memory_order_release); /* U */\n", "")],
     # A key on its way between store and tier is not said to be.
     "NO_INTENT": [("flash_shard.c", "	atomic_store_explicit(&s->intents->hash[core], hash, memory_order_release);\n", "")],

@@ -9,6 +9,7 @@
  * seed of FIRST or after it.
  */
 #include "store/conditional.h"
+#include "../support/store_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ update(struct run *r, struct view key, enum update how, uint64_t cas)
 		store(r, key, NUMBER, STORE_SET, 0);
 		break;
 	case INCR:
-		store_arith(r->core, key, hash, 1, false, &value);
+		store_count(r->core, key, hash, 1, false, &value);
 		break;
 	case APPEND:
 		store(r, key, "7", STORE_APPEND, 0);

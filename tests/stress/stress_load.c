@@ -1,9 +1,9 @@
 /*
- * A load beside threads that change the same keys. Goal: a thread finds what it has stored or
- * removed, whatever a load stores meanwhile; and no key has a number twice. Method: a store's
- * items are scanned into an array; then, round after round, one thread loads them into a fresh
- * store in random order, while three change keys of their own, with small and large memory in
- * turns. Each knows the right state of its keys.
+ * A load beside threads that change the same keys. Goal: a thread finds the state that it has
+ * stored or removed, although a load stores other keys meanwhile; and no key has a number twice.
+ * Method: a store's items are scanned into an array; then, round after round, one thread loads
+ * them into a fresh store in random order, while three change keys of their own, with small and
+ * large memory in turns. Each knows the right state of its keys.
  *
  * stress_load [caught]: with "caught" the store is a mutant, and must fail.
  */

@@ -13,6 +13,7 @@
  * are made, though not at the same times (seed 0 is the time of day). With "caught" the store is
  * a mutant, and the run passes only if it lied or stalled.
  */
+#include "eviction_sieve.h"
 #include "asking.h"
 #include "caught.h"
 #include "gaps.h"
@@ -20,6 +21,7 @@
 #include "store/resize.h"
 #include "store/store_plan.h"
 #include "store/introspect.h"
+#include "../support/store_calls.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -330,7 +332,7 @@ ask_many(struct worker *w)
 		keys[i] = name_of(w->round, calls[i].key, texts[i], sizeof texts[i]);
 	}
 	calls[0].invoked = next_tick(w->round);
-	store_get_many(w->core, keys, count, items);
+	store_gets(w->core, keys, count, items);
 	for (uint32_t i = 0; i < count; i++) {
 		calls[i].invoked = calls[0].invoked;
 		calls[i].result = items[i] != NULL ? STORE_OK : STORE_NOT_FOUND;
@@ -545,6 +547,11 @@ work(void *arg)
 
 /* ---- a round ---- */
 
+/* The policies of rounds, by the number of the round. */
+static const struct eviction_policy *const policies[6] = {&eviction_clock, &eviction_2q,
+							  &eviction_clock, &eviction_sieve,
+							  &eviction_clock, &eviction_2q};
+
 static void
 begin_round(struct round *r, const struct shape *shape, uint64_t seed, uint64_t number)
 {
@@ -552,7 +559,7 @@ begin_round(struct round *r, const struct shape *shape, uint64_t seed, uint64_t 
 					 .cores = shape->threads,
 					 .value_max = HISTORY_VALUE_MAX,
 					 .seed = seed + number,
-					 .clock_only = number % 2 == 0};
+					 .eviction = policies[number % 6]};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 

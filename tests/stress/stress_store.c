@@ -1,6 +1,6 @@
 /*
- * Many cores in one store. Goal: a get returns a miss or the last value written, whatever other
- * cores do meanwhile; no count is lost. Method: threads as cores, two that write and two that
+ * Many cores in one store. Goal: a get returns a miss or the last value written, beside any
+ * calls of other cores; no count is lost. Method: threads as cores, two that write and two that
  * read; every value has its key, its version and a sum, so that a reader can check it alone. The
  * run ends at the first lie, or after some seconds without one.
  *
@@ -17,9 +17,11 @@
  * With "caught" as last argument, the store is a mutant (mutants.py), and the run passes only
  * if a lie was seen, or the store found itself broken.
  */
+#include "eviction_sieve.h"
 #include "caught.h"
 #include "store/resize.h"
 #include "store/store_plan.h"
+#include "../support/store_calls.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -347,7 +349,7 @@ count_once(struct worker *w, const char *name, bool cas)
 
 	for (uint64_t op = 1; r != STORE_OK && running(w, op); op++) {
 		if (!cas) {
-			r = store_arith(w->core, k, hash, 1, false, &value);
+			r = store_count(w->core, k, hash, 1, false, &value);
 			if (r == STORE_NOT_FOUND) {
 				lie(w->run, "a counter is gone");
 				return;
@@ -442,14 +444,14 @@ static const uint32_t sizes[][2] = {[LOAD_MOVE] = {MOVE_BUCKETS, 2 * MOVE_BUCKET
 				    [LOAD_COUNT] = {INDEX_BUCKETS_MIN, 32}};
 
 static struct store *
-make_store(enum load load, bool resized, bool probation, void **memory)
+make_store(enum load load, bool resized, const struct eviction_policy *policy, void **memory)
 {
 	const struct store_config cfg = {.memory_bytes = STORE_MEMORY_MIN,
 					 .cores = THREADS,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = (uint64_t)time(NULL),
 					 .never_evict = load == LOAD_WALK,
-					 .clock_only = !probation};
+					 .eviction = policy};
 	struct store_plan plan = store_plan_of(&cfg);
 	struct region region = {.size = align_up(store_bytes(&cfg), 4096)};
 
@@ -551,7 +553,7 @@ main(int argc, char **argv)
 	struct run *run = calloc(1, sizeof *run);
 	const bool mutant = argc > 2 && strcmp(argv[argc - 1], "caught") == 0;
 	const bool resized = argc > 2 && strcmp(argv[2], "resized") == 0;
-	const bool probation = argc > 2 && strcmp(argv[2], "probation") == 0;
+	const struct eviction_policy *named = argc > 2 ? eviction_named(argv[2]) : NULL;
 	enum load load = LOAD_MOVE;
 	void *memory;
 
@@ -559,7 +561,7 @@ main(int argc, char **argv)
 		load++;
 	if (mutant)
 		crash_is_harm();
-	run->store = make_store(load, resized, probation, &memory);
+	run->store = make_store(load, resized, named != NULL ? named : &eviction_clock, &memory);
 	if (resized)
 		memcpy(run->sizes, sizes[load], sizeof run->sizes);
 	run_threads(run, load, mutant ? CAUGHT_MS : RUN_MS);

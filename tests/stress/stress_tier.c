@@ -3,7 +3,7 @@
  * cache.
  *
  * Goal:   however calls, evictions, promotions, flushes, lost segments and faults of the device
- *         overlap, no answer is a stale copy (lib/flash/FLASH.md, section 5).
+ *         overlap, no answer is a stale copy (lib/flash/FLASH.md).
  * Method: the product's shard, log and index on a device of memory, a model of the store's side,
  *         two cores and the tier's thread as fibres that change at any gap. Histories are judged
  *         by linear.h. A failing seed is printed.

@@ -6,6 +6,7 @@
  */
 #include "store/store_plan.h"
 #include "store/store_state.h"
+#include "../support/store_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ get(struct store_core *sc, enum variant variant, struct view key)
 		stress_gap();
 		return store_get_in_batch(&batch, &p, key);
 	default:
-		store_get_many(sc, &key, 1, &it);
+		store_gets(sc, &key, 1, &it);
 		return it;
 	}
 }

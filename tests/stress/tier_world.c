@@ -1,5 +1,5 @@
 /*
- * tier_world.c - the rules of the store's side (FLASH.md, section 5), as lib/store keeps them,
+ * tier_world.c - the rules of the store's side (FLASH.md), as lib/store keeps them,
  * over the product's shard.
  */
 #include "tier_world.h"

@@ -37,7 +37,8 @@ def refusing(errors, flags=()):
     libc = ctypes.CDLL(None, use_errno=True)
 
     def refuse(_keep=text):
-        # Who may administer its namespace needs no promise to gain no rights; a container's processes keep setuid.
+        # A process that may administer its namespace needs no promise to gain no rights; a container's processes keep
+        # setuid.
         if libc.prctl(PR_SET_SECCOMP, FILTER, program, 0, 0) == 0:
             return
         if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or libc.prctl(PR_SET_SECCOMP, FILTER, program, 0, 0) != 0:

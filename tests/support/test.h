@@ -26,7 +26,7 @@
 #define check_null(p)        assert_null(p)
 #define check_ptr(p)         assert_non_null(p)
 
-/* How often a test repeats itself: sanitized code takes several times as long. */
+/* Repetitions of a test, by the build: sanitized code takes several times as long. */
 #ifdef __SANITIZE_ADDRESS__
 #define rounds(all, sanitized) (sanitized)
 #else

@@ -17,7 +17,7 @@ from bench_figures import table
 from progress import Failed, Step
 
 FILE = build_tree.ROOT / "tests/bench/budget.json"
-# What one of them is: a request, or a key of a request.
+# The unit of each case, in requests or keys of a request.
 CASES = {"udp_get": 1, "udp_set": 1, "tcp_get": 1, "tcp_set": 1, "tcp_pipelined": 1,
          "tcp_multiget": 100}
 KEYS = 1000              # of counts: few, so that storing them is quick

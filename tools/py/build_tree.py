@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
 # A warning stops those who work on the tree, never those who build it to use it: another compiler warns of more.
 STRICT = "-Dwerror=true"
-# Of benches tests see only that they run.
+# Tests only check that benches run.
 TESTED = [*RELEASE, STRICT, "-Dwhole_benches=false"]
 COVERAGE = ["-Dbuildtype=debug", STRICT, "-Doptimization=1", "-Db_coverage=true",
             "-Dc_args=-fprofile-update=prefer-atomic"]
@@ -131,7 +131,7 @@ def build(folder, options=RELEASE, targets=(), words="building", bench=True, com
                     configure(folder, *missing)
             note.write_text(packages)
             if callable(targets):
-                # What meson last said may be of other sources.
+                # The warnings of the last run of meson may be about other sources.
                 _checked(f"setting up {folder.name}", ["ninja", "-C", str(folder), "build.ninja"])
                 targets = targets(folder)
             _checked(f"{words} {folder.name}", ["ninja", "-C", str(folder), *targets])

@@ -17,6 +17,7 @@ import contextlib
 import json
 import socket
 import ssl
+import struct
 import sys
 import threading
 import time
@@ -25,6 +26,7 @@ CLIENTS, GAP_S, HELLO_GAP_S = 8, 0.02, 0.1
 PATIENCE_S, LIMIT_S = 20.0, 60.0  # of one answer, and of all
 EVEN_CLIENTS, EVEN_DEPTH = 64, 8
 STREAM_BYTES = 4 << 20
+SENT_AGAIN_AT = 100  # of struct tcp_info: tcpi_total_retrans
 SWITCH_S = 0.0005  # between threads
 
 
@@ -69,6 +71,10 @@ class Client:
             raise Refused(b"another value")
         return True
 
+    def sent_again(self):
+        """Segments that the kernel has sent a second time."""
+        return struct.unpack_from("I", self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), SENT_AGAIN_AT)[0]
+
     def close(self):
         self.file.close()
         self.sock.close()
@@ -79,7 +85,7 @@ class Timed:
 
     def __init__(self, count, gap_s):
         self.each, self.gap_s, self.lock = max(1, count // CLIENTS), gap_s, threading.Lock()
-        self.times_s, self.missed, self.refused, self.words = [], 0, 0, set()
+        self.times_s, self.missed, self.refused, self.words, self.sent_again = [], 0, 0, set(), 0
 
     def run(self, make):
         """make: of a client's number, what asks once; it says whether the key was there."""
@@ -111,13 +117,14 @@ class Timed:
             due_s += self.gap_s
         with self.lock:
             self.times_s += times_s
+            self.sent_again += getattr(ask, "sent_again", lambda: 0)()
             self.missed += missed
             self.refused += refused
 
     def row(self):
         times = sorted(self.times_s)
         return {"part": "bystanders", "requests": len(times), "missed": self.missed, "refused": self.refused,
-                "words": sorted(self.words)[:4], "p50_ms": round(times[len(times) // 2] * 1e3, 3),
+                "sent_again": self.sent_again, "words": sorted(self.words)[:4], "p50_ms": round(times[len(times) // 2] * 1e3, 3),
                 "p99_ms": round(times[len(times) * 99 // 100] * 1e3, 3), "longest_ms": round(times[-1] * 1e3, 3)}
 
 
@@ -140,6 +147,7 @@ def requests(what, host, port, context, count, name):
             key, value = items[(n * CLIENTS + number) % len(items)]
             return client.get(key, value) if what == "get" else client.set(key, value) is None
 
+        ask.sent_again = client.sent_again
         return ask
 
     timed.run(make)

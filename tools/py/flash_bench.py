@@ -22,20 +22,21 @@ PROGRAM = "tests/bench/flash/flash_trial"
 STRESS = "tests/stress/stress_tier"
 FILTER = "tests/bench/filter/filter_trial"
 CONVERT = "tests/unit/flash/test_flash_convert"
-PARTS = ("bytes", "reads", "convert", "misses", "filter", "pack", "raw", "recover", "extstore", "hits", "kept", "busy", "kills", "sigkill")
-TARGETS = {"convert": CONVERT, "filter": FILTER, "kills": STRESS, "sigkill": "app/clockoo"}  # of a part; PROGRAM of the others
+PARTS = ("bytes", "reads", "convert", "misses", "filter", "pack", "raw", "recover", "extstore", "hits", "kept", "evicted", "busy", "kills", "sigkill")
+EVICTED = "tests/bench/flash/flash_evicted"
+TARGETS = {"convert": CONVERT, "filter": FILTER, "evicted": EVICTED, "kills": STRESS, "sigkill": "app/clockoo"}  # of a part; PROGRAM of the others
 
 # Gets, puts and conversions a second that the thesis has of its SSD (table 5.4, sections 5.4.2, 5.4.3).
 THESIS = {"gets": "44,900 to 46,800", "puts": "204,600", "conversions": "68,000", "of the device": "0.94 to 0.975"}
 MOST = {"log_dram_bytes_per_item": 6.6, "hash_dram_bytes_per_item": 2.0, "reads_per_hit": 1.01, "reads_per_miss": 0.01,
         "hash_reads_per_hit": 1.01, "hash_reads_per_miss": 0.01,
-        "hit_p99_busy_ratio": 1.10, "write_amplification_log": 1.05, "write_amplification_hash": 2.1, "filter_bits_per_item": 12.6,
+        "hit_p99_busy_ratio": 1.10, "evicted_p99_ratio": 1.10, "write_amplification_log": 1.05, "write_amplification_hash": 2.1, "filter_bits_per_item": 12.6,
         "filter_false_positives": 0.0019, "filter_sorted_false_positives": 0.0009, "wrong_values": 0, "resurrected": 0}
 LEAST = {"read_ratio_of_raw": 0.90, "misses_mops": 10, "recovery_ratio_of_raw": 0.8, "filter_occupancy": 0.95,
          "items_at_equal_dram": 5, "evicted_bytes_kept_4k": 0.99, "evicted_bytes_kept_64k": 0.99, "evicted_bytes_kept_1m": 0.99}
 OF_FULL = {"simulated_kills": 10_000, "kills_real": 200}  # not of --quick
 
-# Of each part: runs and options, quick and in full.
+# For each part the runs and options, quick and in full.
 RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "reads": ((1, ("--mib", 512, "--gets", 400_000)), (1, ("--mib", 1024, "--gets", 4_000_000))),
         "misses": ((3, ("--mib", 64, "--gets", 3_000_000)), (5, ("--mib", 128, "--gets", 20_000_000))),
@@ -43,6 +44,7 @@ RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "recover": ((1, ("--mib", 512, "--rounds", 3)), (1, ("--mib", 1100, "--rounds", 5))),
         "pack": ((3, ("--gets", 50_000)), (5, ("--gets", 400_000))),
         "kept": ((1, ("--mib", 32)), (1, ("--mib", 64))),
+        "evicted": ((1, ("--rounds", 5)), (3, ("--rounds", 15))),
         "busy": ((1, ("--mib", 256, "--rounds", 7)), (1, ("--mib", 1024, "--rounds", 25))),
         "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
 LOADS = ("--buckets", 1 << 15)
@@ -89,9 +91,9 @@ class Bench(Figures):
         self.folder, self.quick = folder, quick
         self.rows = {}
 
-    def program(self, part, *options):
+    def program(self, part, *options, program=PROGRAM):
         """Its rows; they are kept by part."""
-        command = [str(self.folder / PROGRAM), *map(str, options), part]
+        command = [str(self.folder / program), *map(str, options), *([part] if program == PROGRAM else [])]
         with Step(f"flash: {part}") as step, tempfile.TemporaryFile("w+") as out:
             with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
                                   errors="replace") as child:
@@ -266,6 +268,19 @@ def kept(bench):
         bench.keep(f"evicted_longest_wait_ms_{size}", [row["longest_wait_turns"] * KEPT_TURN_MS], 2)
 
 
+def evicted(bench):
+    """Turns of a core while evicted values are copied, by those of a core without a tier in the same round."""
+    times, options = RUNS["evicted"][0 if bench.quick else 1]
+    for size, words in SIZES.items():
+        rows = [row | {"round": (run, row["round"])} for run in range(times)
+                for row in bench.program("evicted", "--value", size, *options, program=EVICTED)]
+        both = pairs(rows, "tier", "none")
+        bench.keep(f"evicted_p99_ratio_{words}", [tier["p99_ns"] / none["p99_ns"] for tier, none in both])
+        bench.keep(f"evicted_p50_ratio_{words}", [tier["p50_ns"] / none["p50_ns"] for tier, none in both])
+        bench.keep(f"evicted_p99_none_us_{words}", [none["p99_ns"] / 1000 for _, none in both], 1)
+    bench.figures["evicted_p99_ratio"] = max(bench.figures[f"evicted_p99_ratio_{words}"] for words in SIZES.values())
+
+
 def busy(bench):
     both = pairs(bench.runs("busy"), "on", "off")
     bench.keep("hit_p99_busy_ratio", [on["p99_ns"] / off["p99_ns"] for on, off in both])
@@ -305,7 +320,7 @@ def count_lies(bench, found):
 
 
 MEASURES = {"bytes": memory, "reads": reads, "convert": convert, "misses": misses, "filter": filters, "pack": pack, "raw": raw, "recover": recover,
-            "extstore": extstore_memory, "hits": hits, "kept": kept, "busy": busy, "kills": kills,
+            "extstore": extstore_memory, "hits": hits, "kept": kept, "evicted": evicted, "busy": busy, "kills": kills,
             "sigkill": sigkills}
 
 

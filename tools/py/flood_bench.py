@@ -19,7 +19,7 @@ from links import PORT, Bed, checked, inside
 from progress import Failed, run_step
 
 ON_LINK, OFF_LINK = "10.99.0.0/24", "198.18.0.0/15"
-# name: kind, sources, does it reach the appliance's port?
+# name: kind, sources, whether it reaches the appliance's port
 PHASES = {"quiet": None, "elsewhere": ("syn", OFF_LINK, False), "stray": ("stray", OFF_LINK, True),
           "syn on-link": ("syn", ON_LINK, True), "syn off-link": ("syn", OFF_LINK, True)}
 SYNS = ("syn on-link", "syn off-link")

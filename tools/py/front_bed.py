@@ -40,9 +40,9 @@ PEER_SIDE = "10.99.9"
 OPEN_FILES = 8192
 CONNECTIONS_MAX = 2048
 SLOW_PORT = 11399
-# Of a history: the time between two faults, that of a server that is stopped or dead, of 100 frames.
+# For a history: the time between two faults, that of a stopped or dead server, and the frames lost of 100.
 CALM_S, STALL_S, DOWN_S, LOST_PERCENT = 1.5, 1.2, 0.3, 3
-# Of memcached's proxy: the ring that nutcracker has is not among its own; jump spreads as evenly.
+# For memcached's proxy: it lacks nutcracker's ring; jump spreads as evenly.
 LUA = """
 function mcp_config_pools()
     mcp.backend_read_timeout(5)

@@ -198,7 +198,7 @@ class FrontLoad(Figures):
                 if found:
                     self.keep(f"front_{form}{part}_server_cpu_vs_better", found)
             if all(cost.get((OWN, "kernel"), [0])):
-                # What a front whose own code costs nothing would have: the kernel's part of each request is left.
+                # The best possible front has no cost of its own: the kernel's part of each request is left.
                 self.keep(f"front_kernel_{part}_server_cpu_vs_better_best_possible", [
                     min(cost[who, "server"][i] for who in better) / us for i, us in enumerate(cost[OWN, "kernel"])])
             for what in ("servers", "fleet") if part == "cpu" and (OWN, "server") in cost else ():

@@ -32,7 +32,7 @@ OFFLOADS = [word for name in ("tx", "tso", "gso", "gro") for word in (name, "off
 MEMORY_MB = 512
 CONNS_MAX = 2048
 END_S = 10.0
-# What one run learned of a path (ssthresh, reordering) must not help or hinder the next.
+# Findings of one run about a path (ssthresh, reordering) must not help or hinder the next.
 FORGET = "net.ipv4.tcp_no_metrics_save=1"
 ALLOWED = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")

@@ -121,7 +121,7 @@ def _free_port(host):
         return s.getsockname()[1]
 
 
-# What a run needs of this machine beside packages; the flags of unshare decide whose rights it takes.
+# A run needs these abilities of the machine beside packages; the flags of unshare decide whose rights it takes.
 _PROBE = "mount -t tmpfs tmpfs /run && ip link add v0 type veth peer name v1"
 
 

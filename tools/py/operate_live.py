@@ -121,7 +121,8 @@ def scrape(bench):
                 child.terminate()
                 child.wait(READY_S)
     bench.figures.keep("scrape_ms", took)
-    # Of neighbours: what else has the CPUs for longer than a pair is in both, and for less, in few pairs.
+    # Robust against neighbours: those that have the CPUs for longer than a pair are in both halves, shorter ones in few
+    # pairs.
     ratio = bench.figures.keep("get_rate_ratio", [alone / scraped for alone, scraped in zip(costs[False], costs[True])])
     for kind, scraped in (("alone", False), ("scraped", True)):
         bench.figures.keep(f"get_ns_{kind}", costs[scraped], 1)

@@ -21,7 +21,7 @@ from progress import Failed, Step
 
 ROOT = build_tree.ROOT
 NAME = "clockoo"
-# Who builds it answers for it, as with Debian's own tools.
+# The maintainer is the builder, as with Debian's own tools.
 MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'Clockoo')} <{os.environ.get('DEBEMAIL', 'root@localhost')}>"
 # Where the build has them.
 PROGRAMS = ("app/clockoo", "tests/load/clockoo-load")
@@ -35,7 +35,7 @@ DATA = (("clockoo.service", "lib/systemd/system/clockoo.service"),
         ("clockoo-memory.service", "lib/systemd/system/clockoo-memory.service"),
         ("clockoo.sysusers", "usr/lib/sysusers.d/clockoo.conf"),
         ("clockoo.rules", "lib/udev/rules.d/60-clockoo.rules"))
-# What an operator reads, and its name in the package.
+# Documents for an operator, and their names in the package.
 DOCS = {"README.md": "README.md", "app/README.md": "options.md", "lib/proto/COMMANDS.md": "COMMANDS.md",
         "lib/admin/STATS.md": "STATS.md", "tests/load/README.md": "clockoo-load.md",
         "drivers-config/README.md": "drivers-config.md", "drivers-config/TUNING.md": "TUNING.md", "drivers-config/ACCESS.md": "ACCESS.md",

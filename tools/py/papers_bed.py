@@ -11,7 +11,7 @@ from progress import Failed
 from vs_bed import MEMORY_MB, PORT, VsBed
 
 KINDS = ("user", "system", "interrupts", "soft interrupts", "idle", "stolen")
-# Of a line of /proc/stat: user nice system idle iowait irq softirq steal
+# Columns of a line of /proc/stat: user nice system idle iowait irq softirq steal
 FIELDS = {"user": (0, 1), "system": (2,), "interrupts": (5,), "soft interrupts": (6,), "idle": (3, 4), "stolen": (7,)}
 
 

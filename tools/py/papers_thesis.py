@@ -16,7 +16,7 @@ from progress import Step
 
 PART = "thesis"
 WHO = {"none": "no cache", "front": "front"}
-# What of a chart's name is a figure's: those of front_charts and filter_charts.
+# The figure's number in a chart's name, as in front_charts and filter_charts.
 FRONT_FIGURES = {"2_4": "2.4", "2_5a": "2.5a", "2_5b": "2.5b", "2_7": "2.7", "2_8": "2.8", "2_9": "2.9", "2_10": "2.10"}
 FILTER_FIGURES = {"4_2a": "4.2a", "4_2b": "4.2b", "4_3": "4.3", "4_4": "4.4", "4_5": "4.5", "4_6a": "4.6a", "4_6b": "4.6b",
                   "4_7a": "4.7a", "4_7b": "4.7b", "4_8": "4.8", "4_9": "4.9"}

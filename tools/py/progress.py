@@ -104,7 +104,7 @@ def run_ninja(words, command):
             except BaseException:
                 child.terminate()
                 raise
-    # What ninja has written over is no line of its own.
+    # A line that ninja has overwritten is no separate line.
     lines = [line.rpartition("\r")[2] for line in ESCAPE.sub("", text).replace("\r\n", "\n").split("\n")]
     return child.returncode, lines[-LOG_TAIL_LINES:]
 

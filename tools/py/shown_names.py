@@ -32,7 +32,7 @@ SETUPS = {
 }
 OPTIONAL = ("a tap", "TLS")  # a machine may have no tap; a program, no OpenSSL
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=shown"]
-# What no appliance without servers, and without a tier that is being converted, has.
+# Names that only an appliance with servers, or with a tier that is being converted, has.
 NOT_HERE = re.compile(r"top_key_\d+|flash_convert_\w+")
 
 
@@ -141,6 +141,6 @@ def missing(found):
     """(how many rows of STATS.md could be shown, those that no setup shows)"""
     all_rows = set().union(*filter(None, found.values()))
     wanted = [(reply, name) for reply, names in sections().items() for name in names if not NOT_HERE.fullmatch(name)]
-    # Those of extstore that are rows of `stats` itself stand with the others in the document.
+    # Rows of extstore that are also rows of `stats` are listed with the latter in the document.
     return len(wanted), [f"{reply} {name}" for reply, name in wanted if (reply, name) not in all_rows
                          and not (reply == "stats extstore" and ("stats", name) in all_rows)]

@@ -389,11 +389,13 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
 ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
-# What mostly waits, for clients, a machine or a package's compiler: each row runs beside what comes after the release build.
+# Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
+# release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
 CLIENTS = "CLOCKOO_TEST_CLIENTS"  # there: a folder in which client libraries are installed
-# Of these a trained build is made. Its training and second compilation are 150 s of CPU in the 15 minutes that all parts may take.
+# Files that a trained build is made from. Its training and second compilation are 150 s of CPU in the 15 minutes that
+# all parts may take.
 TRAINS = ("meson.build", "meson_options.txt", "tools/package", "tools/py/trained_tree.py", "tools/py/build_tree.py",
           "tests/bench/bench_request.c", "tests/bench/meson.build")
 TIMES = re.compile(r"^\w+ +\d+ passed, .*\)$")

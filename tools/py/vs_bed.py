@@ -97,7 +97,7 @@ class VsBed(Bed):
         if len(self.cpus) < 2:
             raise Failed("server and client need a CPU each; this machine lets us have one")
         self.server_cpu, self.client_cpu = self.cpus[:2]
-        # Of programs that spin, a CPU a core.
+        # Programs that spin get a CPU for each core.
         self.server_cpus, self.client_cpus = [self.server_cpu], [self.client_cpu]
         self.build, self.peers = build, peers
         self.huge = True
@@ -214,7 +214,7 @@ class VsBed(Bed):
             except subprocess.TimeoutExpired:
                 raise Failed(f"{words}: {command[0]} did not end within {limit_s} s") from None
         if done.returncode != 0:
-            # What it lacked comes first: the command is long.
+            # The reason comes first, since the command is long.
             raise Failed(f"{words}: {(done.stderr or done.stdout).strip()[-600:]}\n"
                          f"  (status {done.returncode} of {' '.join(map(str, command))})")
         return done.stdout

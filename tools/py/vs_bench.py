@@ -157,7 +157,7 @@ class VsBench(Figures):
             rows = [self.wire(f"{name}, round {number + 1} of {self.rounds}", kind, *options)[kind]
                     for number in range(self.rounds)]
             self.keep(name, [row[counted] / size for row in rows])
-            # Of the core's busy time: where the client is what limits, this is still the core's own.
+            # The core's own busy time is meaningful even where the client is the limit.
             self.keep(f"{name.rpartition('_')[0]}_core_ns", [row["server_ns"] for row in rows])
             self.runs += [{"view": "more", "name": name, "round": number, "row": row}
                           for number, row in enumerate(rows)]

@@ -16,7 +16,7 @@
 #include "bloom_filters.h"
 
 #include "base/check.h"
-#include "filter/filter.h"
+#include "support/cuckoo_filter.h"
 
 #include <getopt.h>
 #include <stdio.h>

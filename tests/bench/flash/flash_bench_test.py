@@ -28,6 +28,9 @@ FAKE = """#!/bin/sh
 here=${0%/tests/*}
 echo "$*" >> "$here/asked"
 for part; do :; done
+case "$0" in
+*/flash_evicted) part=evicted ;;
+esac
 case "$part $*" in
 hits*--peer*) part=hits-peer ;;
 *--file*) part=$part-file ;;
@@ -68,6 +71,8 @@ ROWS = {
              for value, kept in ((4096, 1000), (65536, 995), (1 << 20, 990))],
     "busy": [{"who": who, "round": i, "p99_ns": both[turn], "puts": 100}
              for i, both in enumerate(((50, 55), (40, 44), (80, 100))) for turn, who in enumerate(("off", "on"))],
+    "evicted": [{"who": who, "round": i, "p99_ns": both[turn], "p50_ns": 5}
+                for i, both in enumerate(((100, 104), (90, 99), (80, 84))) for turn, who in enumerate(("none", "tier"))],
     "hits": [{"who": "used", "hits": 0.61}, {"who": "all", "hits": 0.82}],
     "hits-peer": [{"who": "extstore", "hits": 0.66}],
     "sized": [{"part": "sized", "filter": name, "bits_per_item": 12.5, "rate": rate}
@@ -129,7 +134,7 @@ class FlashBenchTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        for name, text in ((flash_bench.PROGRAM, FAKE), (flash_bench.FILTER, FAKE), (flash_bench.STRESS, STRESS),
+        for name, text in ((flash_bench.PROGRAM, FAKE), (flash_bench.FILTER, FAKE), (flash_bench.EVICTED, FAKE), (flash_bench.STRESS, STRESS),
                            (flash_bench.CONVERT, CONVERT)):
             program = self.folder / name
             program.parent.mkdir(parents=True, exist_ok=True)
@@ -163,7 +168,7 @@ class FlashBenchTest(unittest.TestCase):
                 "write_amplification_hash": 2.0844, "hash_reads_per_miss": 0.0075, "conversions_per_s": 1275716,
                 "hit_p99_busy_ratio": 1.1, "compress_json_400_share": 0.5, "compress_json_400_unpack_ns": 900, "misses_mops": 12.5, "misses_one_by_one_mops": 7.5, "filter_bits_per_item": 12.5, "filter_false_positives": 0.0018,
                 "filter_sorted_false_positives": 0.0008, "filter_occupancy": 0.955, "items_at_equal_dram": 8.0,
-                "recovery_cpu_ns_per_record": 74, "evicted_bytes_kept_64k": 0.995, "evicted_longest_wait_ms_1m": 0.2, "hits_all_64mib": 0.82, "hits_extstore_64mib": 0.66,
+                "recovery_cpu_ns_per_record": 74, "evicted_bytes_kept_64k": 0.995, "evicted_longest_wait_ms_1m": 0.2, "evicted_p99_ratio": 1.05, "evicted_p99_ratio_64k": 1.05, "hits_all_64mib": 0.82, "hits_extstore_64mib": 0.66,
                 "simulated_kills": 400, "wrong_values": 0, "resurrected": 0}
         self.assertEqual({name: figures[name] for name in want}, want)
         self.assertEqual([len(kept), kept[0].get("reads_per_hit"), kept[1]["reads_per_hit"]],

@@ -10,6 +10,7 @@
 #include "flash_rig.h"
 
 #include "../store/own_store.h"
+#include "../../support/sorted.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,14 +49,6 @@ be_busy(void *unused)
 	return NULL;
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Runs a turn's batches, and times each. */
 static void
 time_gets(struct own_store *o, uint64_t *ns, uint64_t *random)
@@ -76,7 +69,7 @@ time_gets(struct own_store *o, uint64_t *ns, uint64_t *random)
 			ensure(items[k] != NULL);
 		store_turn(sc, STORE_CLOCK_START);
 	}
-	qsort(ns, BLOCK, sizeof *ns, by_size);
+	sort_u64(ns, BLOCK);
 }
 
 static void

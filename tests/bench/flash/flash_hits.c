@@ -29,8 +29,9 @@
 #define PACE_US      1500u /* after a batch to memcached: its threads move items meanwhile */
 #define FILL_US      1000u
 #define CLASSES      64u
-#define FULL_SHARE   16u /* the store counts as full when one of FULL_SHARE sets evicted */
-#define STILL_ROUNDS 10u /* rounds without more items after which it counts as full */
+#define OPERATION_NS 1000u /* that the tier's clock counts */
+#define FULL_SHARE   16u   /* the store counts as full when one of FULL_SHARE sets evicted */
+#define STILL_ROUNDS 10u   /* rounds without more items after which it counts as full */
 
 struct draws {
 	struct zipf zipf;
@@ -153,7 +154,8 @@ turn(struct ours *o)
 	if (o->rig.device == NULL || o->own.operations % o->own.turn_every != 0)
 		return;
 	flash_writer_work(&o->rig.writer, bench_ns());
-	flash_tier_turn(&o->rig.tier, 0, 1, store_evictions_wait(o->sc));
+	flash_tier_turn(&o->rig.tier, 0, o->own.operations * OPERATION_NS,
+			store_evictions_wait(o->sc));
 	store_evict_waiting(o->sc);
 }
 

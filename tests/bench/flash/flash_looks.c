@@ -15,6 +15,7 @@
 #include "../store/own_store.h"
 
 #include "flash/flash_supplier.h"
+#include "support/cuckoo_filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,8 +200,8 @@ draw_hashes(uint64_t *random)
 		drawn[i] = hash_of(ABSENT + (bench_random(random) & (ABSENT - 1)));
 }
 
-/* Looks up the drawn keys as await_may_have() does for passes with OPS_MAX misses each; without
- * told, one by one. */
+/* Looks up the drawn keys as await_may_have() does, for passes with OPS_MAX misses each; told:
+ * after a prefetch of the pass. */
 static void
 look_drawn(const struct looks *l, bool told, struct looked *sum)
 {

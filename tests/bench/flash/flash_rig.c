@@ -442,7 +442,7 @@ go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struc
 	return true;
 }
 
-/* All gets of a call. Those that have ended are judged while others replace them. */
+/* The gets of one call. Ended ones are judged while others replace them. */
 struct gets {
 	struct get get[2 * FLASH_DEPTH_MAX];
 	uint32_t idle[2 * FLASH_DEPTH_MAX], idle_count;

@@ -19,6 +19,7 @@
 #include "sim/sim_rng.h"
 
 #include "base/check.h"
+#include "base/time_units.h"
 #include "load/zipf.h"
 
 #ifdef HAVE_CALLGRIND
@@ -289,26 +290,17 @@ world_make(struct world *w)
 		front_make(w);
 }
 
-static uint64_t
-cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 static void
 front_turn(struct world *w, bool counted)
 {
-	const uint64_t begin = cpu_ns();
+	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	if (counted)
 		CALLGRIND_TOGGLE_COLLECT;
 	sim_cores_turn(w->cores[FRONT]);
 	if (counted)
 		CALLGRIND_TOGGLE_COLLECT;
-	w->front_ns += cpu_ns() - begin;
+	w->front_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
 static void

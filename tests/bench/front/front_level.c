@@ -8,7 +8,7 @@
  * "none" has no cache, "formula" is equations 2.9 and 2.12. Keys are placed evenly (modula of
  * MD5), as in the thesis, except in the parts ketama and names.
  *
- *   front_level [--runs N] [--requests N] [--keys N] [--seed N] PART...
+ *   front_level [--runs N] [--requests N] [--keys N] [--seed N] PART [PART ...]
  */
 #include "level_run.h"
 

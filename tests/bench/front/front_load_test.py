@@ -72,7 +72,7 @@ class Bed:
         self.asked.append((kind, *map(str, options)))
         keys = 100 if kind == "multiget" else 1
         n = len(self.asked)
-        # Of four pairs one had no CPU, and one is an outlier.
+        # In four pairs, one had no CPU and one is an outlier.
         hits = [[[90 + n, 500], [100, 400]], [[0, 0], [100, 400]], [[91 + n, 500], [100, 450]], [[900, 50], [100, 400]]]
         return {"pairs": {"pairs": hits}, kind: {"requests_per_s": 2e6 / keys * n, "keys_per_s": 2e6 * n, "server_ns": 500.0 * keys,
                        "slice_best_tenth_per_s": 3e6 / keys, "server_busy": 0.9, "generator_busy": 0.8},
@@ -182,7 +182,7 @@ class FrontLoadTest(unittest.TestCase):
             bed = Bed()
             measure(bed, part)
             self.assertEqual(bed.started, copies, part)
-            # Of a cold key there is none; those who ask for it share a get.
+            # A cold key has no copy; the clients that request it share a get.
             self.assertEqual(bed.awaited, [one for one in copies if one != "0" and part != "cold"], part)
 
     def test_copies_are_awaited_until_no_get_reaches_a_server(self):

@@ -7,6 +7,8 @@
 #include "base/hash.h"
 #include "load/zipf.h"
 
+#include "../../support/sorted.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,19 +259,11 @@ level_perfect(const struct level_world *w, enum level_load load, uint32_t items,
 	return l;
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void
 level_nodes(const struct level_world *w, uint32_t keys, double *loads)
 {
 	memset(loads, 0, w->nservers * sizeof *loads);
 	for (uint32_t k = 0; k < keys; k++)
 		loads[w->server[k]] += (double)w->nservers / keys;
-	qsort(loads, w->nservers, sizeof *loads, compare_doubles);
+	sort_doubles(loads, w->nservers);
 }

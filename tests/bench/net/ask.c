@@ -15,6 +15,8 @@
 
 #include "cpu_time.h"
 
+#include "base/time_units.h"
+
 #include <arpa/inet.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -24,7 +26,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_MS       1000000ull
 #define CONNECTIONS_MAX 1024u
 #define EVENTS_MAX      256
 #define MS_MAX          3600000u
@@ -46,15 +47,6 @@ struct client {
 	struct histogram latency;
 	int epoll;
 };
-
-static uint64_t
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void
 fail(const char *words)
@@ -130,10 +122,10 @@ static void
 run(struct client *c, uint64_t end_ns)
 {
 	struct epoll_event events[EVENTS_MAX];
-	uint64_t swept_ns = 0, answered = UINT64_MAX, heard_ns = now();
+	uint64_t swept_ns = 0, answered = UINT64_MAX, heard_ns = clock_ns(CLOCK_MONOTONIC);
 
 	for (;;) {
-		const uint64_t now_ns = now();
+		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 		int n;
 
 		if (end_ns != 0 && now_ns >= end_ns)
@@ -153,7 +145,7 @@ run(struct client *c, uint64_t end_ns)
 		for (int i = 0; i < n; i++) {
 			struct ask_flow *f = events[i].data.ptr;
 
-			c->plan.heard_ns = now();
+			c->plan.heard_ns = clock_ns(CLOCK_MONOTONIC);
 			if (!ask_receive(f, &c->plan))
 				fail("a reply that is none, or the end of a connection");
 			send_more(c, f, c->plan.heard_ns);
@@ -182,7 +174,7 @@ static struct moment
 moment_now(const struct client *c)
 {
 	const struct moment m = {
-		.ns = now(),
+		.ns = clock_ns(CLOCK_MONOTONIC),
 		.answered = count(c, LOAD_ANSWERED),
 		.keys = count(c, LOAD_KEYS_ASKED),
 		.lost = count(c, LOAD_LOST),
@@ -220,11 +212,11 @@ measure(struct client *c)
 {
 	struct moment from, to;
 
-	run(c, now() + c->opt.warm_ms * NS_PER_MS);
+	run(c, clock_ns(CLOCK_MONOTONIC) + c->opt.warm_ms * NS_PER_MS);
 	histogram_clear(&c->latency);
 	c->plan.latency = &c->latency;
 	from = moment_now(c);
-	run(c, now() + c->opt.ms * NS_PER_MS);
+	run(c, clock_ns(CLOCK_MONOTONIC) + c->opt.ms * NS_PER_MS);
 	to = moment_now(c);
 	c->plan.latency = NULL;
 	c->plan.stopping = true;

@@ -128,7 +128,7 @@ class AskTest(unittest.TestCase):
             with self.subTest(handler=handler.__name__, args=args):
                 row = self.run_all(handler, None, *args)
                 self.assertGreater(row["requests"], 10)
-                # What is in flight at either end of the measured time is in one of the two counts only.
+                # A request in flight at either end of the measured time is in only one of the two counts.
                 self.assertLess(0, row["p50_us"])
                 self.assertLessEqual(row["p50_us"], row["p99_us"])
                 self.assertLess(0, row["mean_us"])

@@ -11,6 +11,7 @@
  *   bench_cores [--keys N] [--ms N] [--cpus A,B]
  */
 #include "../bench_pair.h"
+#include "base/time_units.h"
 
 #include <getopt.h>
 #include <pthread.h>
@@ -22,12 +23,18 @@
 #define CORES       2u
 #define BLOCK_STEPS 16u
 #define BLOCKS_MAX  262144u
-#define NS_PER_MS   1000000ull
-#define NS_PER_S    1000000000ull
 #define END_STEPS   1000000u
+
+/* A worker that is this many blocks ahead of a paused one waits for it. What it has set over stays
+ * in memory until the other core turns, 26 items a block; beyond RETIRE_LIST_MAX of them sets over
+ * UDP are refused. */
+#define AHEAD_BLOCKS 128u
+#define LEFT         UINT32_MAX
 
 struct worker {
 	struct bench_pair *pair;
+	const struct worker *other; /* the one that runs at the same time, or NULL */
+	_Atomic uint32_t progress;  /* blocks begun; LEFT: it turns no more */
 	uint32_t cpu, ms;
 	pthread_barrier_t *start;
 	uint32_t blocks;
@@ -40,15 +47,6 @@ fail(const char *words)
 {
 	fprintf(stderr, "bench_cores: %s\n", words);
 	exit(1);
-}
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 static void
@@ -65,10 +63,29 @@ take_block(struct worker *w)
 		w->cycles[w->blocks++] = (double)turn_timing.cycles / requests;
 }
 
+/* The kernel may take a thread's CPU for long where others want it. */
+static void
+wait_for_other(struct worker *w, uint32_t *seen, uint32_t *seen_at)
+{
+	uint32_t now;
+
+	w->progress++;
+	if (w->other == NULL)
+		return;
+	while ((now = w->other->progress) == *seen && now != LEFT &&
+	       w->progress - *seen_at > AHEAD_BLOCKS)
+		sched_yield();
+	if (now != *seen) {
+		*seen = now;
+		*seen_at = w->progress;
+	}
+}
+
 static void *
 work(void *arg)
 {
 	struct worker *w = arg;
+	uint32_t seen = 0, seen_at = 0;
 	struct turn_timing unseen = {0};
 	uint64_t end_ns;
 	cpu_set_t set;
@@ -80,15 +97,18 @@ work(void *arg)
 	w->blocks = 0;
 	bench_pair_command(w->pair, 0);
 	pthread_barrier_wait(w->start);
-	end_ns = now_ns() + w->ms * NS_PER_MS;
-	while (now_ns() < end_ns)
+	end_ns = clock_ns(CLOCK_MONOTONIC) + w->ms * NS_PER_MS;
+	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+		wait_for_other(w, &seen, &seen_at);
 		take_block(w);
+	}
 	load_core_cancel_mt(w->pair->core);
 	for (uint32_t i = 0; i < END_STEPS && !bench_pair_done(w->pair); i++)
 		bench_pair_step(w->pair, &unseen);
 	bench_pair_check(w->pair);
 	/* The core turns no more, so the other must not wait for it. */
 	store_offline(w->pair->fixture.sc);
+	w->progress = LEFT;
 	if (w->blocks == 0)
 		fail("no request was answered");
 	bench_sort(w->cycles, w->blocks);
@@ -108,9 +128,12 @@ together(struct worker *workers, uint32_t count)
 	pthread_barrier_init(&start, NULL, count);
 	for (uint32_t i = 0; i < count; i++) {
 		workers[i].start = &start;
+		workers[i].progress = 0;
+		workers[i].other = count == CORES ? &workers[1 - i] : NULL;
+	}
+	for (uint32_t i = 0; i < count; i++)
 		if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
 			fail("no thread");
-	}
 	for (uint32_t i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	for (uint32_t i = 0; i < count; i++)

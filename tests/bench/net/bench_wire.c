@@ -27,6 +27,8 @@
  */
 #include "wire_run.h"
 
+#include "base/time_units.h"
+
 #include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
@@ -38,8 +40,7 @@
 #define WARM_NEXT_NS 50000000ull  /* of the runs after the first one */
 #define WARM_OPEN_NS 2000000ull
 #define WARM_PAIR_NS 5000000ull /* after the other's turn */
-#define NS_PER_MS    1000000ull
-#define REQUESTS_MS  60000u /* for --requests, at most */
+#define REQUESTS_MS  60000u     /* for --requests, at most */
 #define RX_FRAMES    8192u
 #define ITEM_SPARE   2u /* times the memory of values and keys */
 
@@ -72,7 +73,7 @@ struct bench {
 };
 
 static void
-refuse(const char *words)
+bench_refuse(const char *words)
 {
 	fprintf(stderr, "bench_wire: %s\n", words);
 	exit(1);
@@ -85,7 +86,7 @@ choose_kind(struct bench *b, const char *name)
 		if (strcmp(kinds[i].name, name) == 0)
 			b->kind = &kinds[i];
 	if (b->kind == NULL)
-		refuse("expected udp_get, tcp_get, tcp_pipelined or multiget");
+		bench_refuse("expected udp_get, tcp_get, tcp_pipelined or multiget");
 	b->depth = b->kind->depth;
 	b->runs = 5;
 	b->ms = 400;
@@ -115,7 +116,7 @@ choose_cpus(struct bench *b)
 		if (CPU_ISSET(i, &set))
 			b->run[FRONT].cpus[found++] = i;
 	if (found < 2)
-		refuse("server and client need a CPU each; this machine lets us have one");
+		bench_refuse("server and client need a CPU each; this machine lets us have one");
 }
 
 static uint32_t
@@ -217,12 +218,13 @@ options_of(struct bench *b, int argc, char **argv)
 	optind = 2;
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
 		if (!parse_option(b, c))
-			refuse("a value is not one; the head of bench_wire.c lists the options");
+			bench_refuse(
+				"a value is not one; the head of bench_wire.c lists the options");
 	choose_cpus(b);
 	if (b->run[FRONT].fleet.servers != 0 && b->kind->transport != LOAD_TCP)
-		refuse("--front is for TCP");
+		bench_refuse("--front is for TCP");
 	if (b->pairs != 0 && b->run[FRONT].fleet.servers == 0)
-		refuse("--pairs are of a front (--front) and of a core that is none");
+		bench_refuse("--pairs are of a front (--front) and of a core that is none");
 	b->workload.depth_max = b->depth < 32 ? 32 : b->depth;
 	if (b->memory_mib == 0)
 		b->memory_mib = bench_fixture_mib(b->workload.keys) +

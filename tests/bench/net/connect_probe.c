@@ -10,6 +10,10 @@
  */
 #include "bench_load.h"
 
+#include "base/time_units.h"
+
+#include "../../support/sorted.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -21,7 +25,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NS_PER_MS   1000000ull
 #define MS_MAX      600000u
 #define CALLERS_MAX 1024u /* at a time; a connection that finds none free has failed */
 #define TIMES_MAX   65536u
@@ -150,14 +153,6 @@ run(struct connect_probe *k)
 	}
 }
 
-static int
-by_time(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
 options_of(struct connect_probe *k, int argc, char **argv)
 {
@@ -195,7 +190,7 @@ main(int argc, char **argv)
 
 	options_of(&k, argc, argv);
 	run(&k);
-	qsort(k.times_ns, k.answered, sizeof k.times_ns[0], by_time);
+	sort_u64(k.times_ns, k.answered);
 	printf("{\"part\": \"connect_probe\", \"tried\": %u, \"answered\": %u, \"failed\": %u, "
 	       "\"median_s\": %.4f, \"longest_s\": %.4f}\n",
 	       k.tried, k.answered, k.failed,

@@ -13,6 +13,10 @@
  *
  *   cpu_pair [A B]     prints {"distance_ns": ..., "shares": [..., ...]}, medians, in some ms
  */
+#include "base/time_units.h"
+
+#include "../../support/sorted.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -28,7 +32,6 @@
 #define ROUNDS     64u
 #define SIDE_BY    24u /* additions a round, of which six are independent */
 #define IN_A_ROW   8u
-#define NS_PER_S   1000000000u
 #define FAR_NS     100000.0
 #define LINE_BYTES 128u /* two lines: memory is fetched in pairs */
 
@@ -40,18 +43,10 @@ static struct {
 	double shares[2];
 } court;
 
-static int
-by_size(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double
 median(double *values)
 {
-	qsort(values, LOOKS, sizeof *values, by_size);
+	sort_doubles(values, LOOKS);
 	return values[LOOKS / 2];
 }
 
@@ -123,15 +118,6 @@ return_balls(void *arg)
 	return NULL;
 }
 
-static uint64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 static double
 distance_ns(void)
 {
@@ -139,14 +125,14 @@ distance_ns(void)
 	uint32_t ball = 0;
 
 	for (uint32_t i = 0; i < LOOKS; i++) {
-		const uint64_t from = now_ns();
+		const uint64_t from = clock_ns(CLOCK_MONOTONIC);
 
 		for (uint32_t n = 0; n < EXCHANGES; n++) {
 			atomic_store_explicit(&court.ball, ++ball, memory_order_relaxed);
 			while (atomic_load_explicit(&court.back, memory_order_relaxed) != ball)
 				;
 		}
-		looks[i] = (double)(now_ns() - from) / (2 * EXCHANGES);
+		looks[i] = (double)(clock_ns(CLOCK_MONOTONIC) - from) / (2 * EXCHANGES);
 		/* The two threads take turns on one CPU, or hardly run at all. */
 		if (looks[i] > FAR_NS)
 			return looks[i];

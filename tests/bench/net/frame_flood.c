@@ -16,6 +16,8 @@
 #include "bench_load.h"
 #include "packet_socket.h"
 
+#include "base/time_units.h"
+
 #include <arpa/inet.h>
 #include <getopt.h>
 #include <net/ethernet.h>
@@ -31,8 +33,6 @@
 #define TTL          64u
 #define WINDOW       64240u
 #define MS_MAX       600000u
-#define NS_PER_MS    1000000ull
-#define NS_PER_S     1000000000ull
 #define STEP_NS      (NS_PER_MS / 2) /* resolution of a given rate */
 #define PORT_MIN     1024u
 

@@ -13,6 +13,8 @@
 #include "impair_line.h"
 #include "packet_socket.h"
 
+#include "base/time_units.h"
+
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,7 +27,6 @@
 #define SIDES       2u
 #define IDLE_NS     100000000u
 #define ROUNDS_MAX  16u /* bursts of one direction before the other's turn */
-#define NS_PER_S    1000000000u
 #define DELAY_US    60000000u
 #define BUSY_TURNS  4u
 #define SIGNAL_POLL 2u /* index among the poll descriptors, after the sides */

@@ -32,7 +32,7 @@ struct echo {
 };
 
 static int
-refuse(const struct error *err)
+echo_refused(const struct error *err)
 {
 	fprintf(stderr, "port_echo: %s\n", err->text);
 	return 1;
@@ -104,13 +104,13 @@ main(int argc, char **argv)
 	struct error err;
 
 	if (!options_of(&e, argc, argv, &err) || !start(&e, &err))
-		return refuse(&err);
+		return echo_refused(&err);
 	if (e.serve) {
 		puts("port_echo ready: every frame goes back");
 		fflush(stdout);
 	}
 	if (!lcores_run(&e.config.lcores, work, args, &err))
-		return refuse(&err);
+		return echo_refused(&err);
 	nic_stop(&e.nic);
 	if (e.asker.answered == 0) {
 		fputs("port_echo: no frame came back\n", stderr);

@@ -20,6 +20,8 @@
 
 #include "bench_load.h"
 
+#include "base/time_units.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -30,7 +32,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define NS_PER_MS       1000000ull
 #define SWEEP_NS        (10 * NS_PER_MS)
 #define CONNECTIONS_MAX 4096u
 #define EVENTS_MAX      256

@@ -48,9 +48,8 @@ ring_room(struct wire_ring *r, uint32_t want)
 {
 	const uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
-	/* The other end's line is read only if the value last loaded from it shows too little
-	 * room. Pairs with the store in ring_took: slots that the reader has read may be
-	 * written. */
+	/* Reads the other end's line only if the value last loaded from it shows too little room.
+	 * Pairs with the store in ring_took: slots that the reader has read may be written. */
 	if (WIRE_RING - (tail - r->head_seen) < want)
 		r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
 	return WIRE_RING - (tail - r->head_seen);

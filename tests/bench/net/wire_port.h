@@ -26,7 +26,7 @@
 #define WIRE_RING        1024u  /* a power of two, as a NIC's ring */
 #define WIRE_FRAMES      16384u /* of an end */
 #define WIRE_FRAME_BYTES 2048u
-/* Not a power of two, so that heads of frames spread over all sets of the caches, as in
+/* This is no power of two, so that heads of frames spread over all sets of the caches, as in
  * mempools. */
 #define WIRE_FRAME_SPAN (WIRE_FRAME_BYTES + 320u)
 #define WIRE_HEADROOM   128u
@@ -39,7 +39,7 @@ struct wire_slot {
 };
 static_assert(sizeof(struct wire_slot) == 16, "four a cache line");
 
-/* One direction: written by one end, read by the other. */
+/* A ring for one direction: one end writes it, the other reads it. */
 struct wire_ring {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail; /* written by the writer */
 	uint32_t head_seen;

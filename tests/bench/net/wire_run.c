@@ -3,6 +3,8 @@
  */
 #include "wire_run.h"
 
+#include "base/time_units.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,6 @@
 #define REST_POLLS     120000u /* a minute */
 #define FILL_DEPTH     128u
 #define FILL_DEPTH_TCP 8u
-#define NS_PER_US      1e3
 #define SERVER         0
 #define CLIENT         1
 

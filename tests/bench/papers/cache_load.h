@@ -2,7 +2,7 @@
  * cache_load.h - the papers' load on caches: Zipf-distributed gets and some sets; a get that
  * misses may be followed by a set. Every value is compared.
  *
- * Shape:  a block is drawn before its clock starts: so many operations for each thread, in
+ * Shape:  a block is drawn before its clock starts: a number of operations for each thread, in
  *         batches of LOAD_BATCH: gets first, then the batch's sets, then sets of missed keys.
  * Owner:  load_open allocates, load_close frees; the caller owns caches.
  * Thread: one, which starts others (paper_crew.h).

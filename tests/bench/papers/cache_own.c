@@ -7,6 +7,7 @@
 #include "paper_item.h"
 
 #include "own_store.h"
+#include "../../support/store_calls.h"
 
 #include <stdlib.h>
 
@@ -99,7 +100,7 @@ get_many(void *cache, uint32_t thread, const struct bench_key *keys, uint32_t co
 	for (uint32_t i = 0; i < count; i++)
 		views[i] = own_key(&keys[i]);
 	turn(c, sc, thread);
-	store_get_many(sc, views, count, items);
+	store_gets(sc, views, count, items);
 	copy_values(c, sc, items, count, values, hit);
 }
 
@@ -134,7 +135,7 @@ told(const void *cache)
 	struct store_usage usage;
 
 	store_usage_mt(c->own.store, &usage);
-	/* All memory of the store, tables of its cores included; the index is part of it. */
+	/* The memory of the whole store: it includes the cores' tables and the index. */
 	return (struct cache_told){.items = usage.items,
 				   .item_bytes = c->own.bytes - usage.index_bytes,
 				   .index_bytes = usage.index_bytes};

@@ -1,8 +1,8 @@
 /*
  * lru_links.h - an exact LRU as in memcached: a doubly linked list through the items.
  *
- * Shape:  an item's two links lie so many bytes before its key (before); the struct has the
- *         list's ends.
+ * Shape:  an item's two links lie `before` bytes in front of its key; the struct has the list's
+ *         ends.
  * Thread: under the caller's lock, also for every get.
  */
 #ifndef CLOCKOO_LRU_LINKS_H

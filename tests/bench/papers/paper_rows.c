@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 
+#include "../../support/sorted.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,21 +99,13 @@ paper_rounds_add(struct paper_rounds *r, double value)
 	r->value[r->count++] = value;
 }
 
-static int
-by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static struct paper_rounds
 sorted(const struct paper_rounds *r)
 {
 	struct paper_rounds s = *r;
 
 	ensure(s.count > 0);
-	qsort(s.value, s.count, sizeof *s.value, by_value);
+	sort_doubles(s.value, s.count);
 	return s;
 }
 

@@ -8,6 +8,7 @@
 #include "paper_table.h"
 
 #include "own_store.h"
+#include "../../support/store_calls.h"
 
 #include <stdlib.h>
 
@@ -179,7 +180,7 @@ get_many(struct store_core *sc, const struct bench_key *keys, uint32_t count, ui
 	for (uint32_t i = 0; i < count; i++)
 		views[i] = own_key(&keys[i]);
 	store_turn(sc, STORE_CLOCK_START);
-	store_get_many(sc, views, count, items);
+	store_gets(sc, views, count, items);
 	for (uint32_t i = 0; i < count; i++)
 		found[i] = number_of(sc, items[i]);
 }

@@ -84,7 +84,7 @@ a_cache_tells_the_last_value_or_none(void **state)
 			else
 				hits += get(kinds[i], cache, key, version[key] * 1000000ull + key);
 		}
-		/* How much bags hold depends on when the machine runs their cleaner. */
+		/* The number of items in bags depends on when the machine runs their cleaner. */
 		check(hits > (kinds[i] == &cache_bags ? 0 : OPERATIONS / 10));
 		kinds[i]->destroy(cache);
 	}

@@ -4,12 +4,12 @@
  *
  * Wiggins, Langston, "Enhancing the Scalability of Memcached", 2012: a key goes into the newest
  * bag, a get only writes the newest bag's number on it, and a cleaner moves it there later. The
- * oldest key of the oldest bag leaves, whether a get has marked it since the last cleaning or not.
- * What a cleaner would put into the newest bag goes into the one before, as there.
+ * oldest key of the oldest bag leaves, even if a get has marked it since the last cleaning. As
+ * in the paper, the cleaner puts keys for the newest bag into the one before it.
  *
- * The paper's cleaner goes by the clock, and it says no sizes. Here, by bags_create: a bag is full
- * at bag_items keys, and the cleaner comes every so many uses; a bag with less than half of that is
- * merged into the next.
+ * The paper's cleaner runs by the clock, and the paper gives no sizes. Here, by bags_create: a bag
+ * is full at bag_items keys, and the cleaner runs after a fixed number of uses; a bag with less
+ * than half of that is merged into the next.
  *
  * Shape:  a list of keys a bag, oldest first; places from keys on are the bags' heads.
  * Owner:  bags_create allocates, bags_destroy frees: a bench's model, no part of the product.

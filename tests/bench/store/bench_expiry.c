@@ -121,7 +121,7 @@ run(const struct workload *w, enum timed timed)
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = 42,
-					 .clock_only = !w->probation};
+					 .eviction = w->probation ? &eviction_2q : &eviction_clock};
 	const uint32_t sets_a_second = w->items * w->share / 100 / TTL_S;
 	const uint32_t gets_a_second = sets_a_second * 100 / MISSES_IN_100;
 	const uint64_t gets = (uint64_t)w->rounds * w->items * 100 / MISSES_IN_100;

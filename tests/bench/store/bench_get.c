@@ -22,7 +22,7 @@
 #define INSERT_BATCH 4096u
 
 static const struct contender *const all[] = {
-	&contend_own,       &contend_own_many, &contend_rte_bulk, &contend_rte_single,
+	&contend_own,       &contend_rte_bulk, &contend_rte_single,
 #ifdef HAVE_URCU
 	&contend_urcu,
 #endif

@@ -60,22 +60,25 @@ bench_below(uint64_t *state, uint32_t n)
 }
 
 static inline uint64_t
-bench_ns(void)
+bench_clock_ns(clockid_t id)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(id, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t
+bench_ns(void)
+{
+	return bench_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Returns the CPU time of this thread alone. */
 static inline uint64_t
 bench_cpu_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Returns zeroed memory for a region, in transparent huge pages if the kernel has them. */

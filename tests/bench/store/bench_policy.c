@@ -16,6 +16,7 @@
  *   bench_policy --file TRACE (trace_file.h)
  *   either with [--write TRACE]: the operations, for others
  */
+#include "../../stress/eviction_sieve.h"
 #include "bags_model.h"
 #include "lru_model.h"
 #include "own_store.h"
@@ -41,7 +42,8 @@
 #define FILE_VALUE     200u /* if the memory can be that large */
 #define OBJECT_BYTES   300u
 #define FILE_ITEMS_MIN 1000u
-/* So few large objects are used up within a grace period of longer turns, which takes pages. */
+/* Turns of so few operations end grace periods early. Longer ones would use up large objects and
+ * take pages. */
 #define FILE_TURN_EVERY 8u
 
 struct traces {
@@ -164,14 +166,23 @@ say(const struct traces *t, const char *trace, const char *who, uint64_t misses,
 	fflush(stdout);
 }
 
+static const char *
+own_name(const struct eviction_policy *policy)
+{
+	static char name[32];
+
+	snprintf(name, sizeof name, "store, %s", policy->name);
+	return name;
+}
+
 static struct own_store
-own_up(const struct traces *t, bool probation)
+own_up(const struct traces *t, const struct eviction_policy *policy)
 {
 	const struct store_config cfg = {.memory_bytes = t->memory_kb << 10,
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = 42,
-					 .clock_only = !probation};
+					 .eviction = policy};
 	struct own_store o;
 
 	own_create_for(&o, &cfg);
@@ -208,7 +219,7 @@ own_items(const struct own_store *o)
 static uint32_t
 own_held(const struct traces *t)
 {
-	struct own_store o = own_up(t, true);
+	struct own_store o = own_up(t, &eviction_2q);
 
 	for (uint32_t i = 0; own_counted(&o, STORE_EVICTED) < 10000; i++)
 		own_use(t, &o, i, true);
@@ -221,9 +232,9 @@ own_held(const struct traces *t)
 
 /* Runs a trace on the store. Returns how many items the store holds at its end. */
 static uint32_t
-own(const struct traces *t, const char *trace, bool probation)
+own(const struct traces *t, const char *trace, const struct eviction_policy *policy)
 {
-	struct own_store o = own_up(t, probation);
+	struct own_store o = own_up(t, policy);
 	uint64_t misses = 0;
 
 	for (uint32_t i = 0; i < t->operations; i++) {
@@ -233,7 +244,7 @@ own(const struct traces *t, const char *trace, bool probation)
 
 	const uint32_t items = own_items(&o);
 
-	say(t, trace, probation ? "store, 2q" : "store, clock", misses, items);
+	say(t, trace, own_name(policy), misses, items);
 	own_destroy(&o);
 	return items;
 }
@@ -310,9 +321,9 @@ own_gets(struct own_store *o, uint32_t key)
 
 /* Returns the number of items at the first eviction. */
 static uint32_t
-held_first(const struct traces *t, bool probation)
+held_first(const struct traces *t, const struct eviction_policy *policy)
 {
-	struct own_store o = own_up(t, probation);
+	struct own_store o = own_up(t, policy);
 	uint32_t n = 0;
 
 	while (own_counted(&o, STORE_EVICTED) == 0)
@@ -333,10 +344,11 @@ say_lag(const struct traces *t, uint32_t percent, uint32_t held, const char *who
 }
 
 static void
-own_lag(const struct traces *t, uint32_t percent, uint32_t held, bool probation)
+own_lag(const struct traces *t, uint32_t percent, uint32_t held,
+	const struct eviction_policy *policy)
 {
 	const uint32_t lag = (uint32_t)((uint64_t)held * percent / 100);
-	struct own_store o = own_up(t, probation);
+	struct own_store o = own_up(t, policy);
 	uint64_t hits = 0, gets = 0;
 
 	for (uint32_t i = 0; i < held * LAG_ROUNDS; i++) {
@@ -349,7 +361,7 @@ own_lag(const struct traces *t, uint32_t percent, uint32_t held, bool probation)
 		hits += hit && i >= held * LAG_ROUNDS_BEFORE;
 		gets += i >= held * LAG_ROUNDS_BEFORE;
 	}
-	say_lag(t, percent, held, probation ? "store, 2q" : "store, clock", hits, gets);
+	say_lag(t, percent, held, own_name(policy), hits, gets);
 	own_destroy(&o);
 }
 
@@ -378,11 +390,12 @@ lru_lag(const struct traces *t, uint32_t percent, uint32_t held)
 static void
 run_lag(struct traces *t, uint32_t percent)
 {
-	const uint32_t held = held_first(t, true);
+	const uint32_t held = held_first(t, &eviction_2q);
 
 	t->turn_every = held < LAG_FEW ? FILE_TURN_EVERY : 0;
-	own_lag(t, percent, held, true);
-	own_lag(t, percent, held, false);
+	own_lag(t, percent, held, &eviction_2q);
+	own_lag(t, percent, held, &eviction_clock);
+	own_lag(t, percent, held, &eviction_sieve);
 	lru_lag(t, percent, held);
 }
 
@@ -459,9 +472,10 @@ write_trace(const struct traces *t, const char *path)
 static void
 run(struct traces *t, const char *trace)
 {
-	const uint32_t items = own(t, trace, true);
+	const uint32_t items = own(t, trace, &eviction_2q);
 
-	own(t, trace, false);
+	own(t, trace, &eviction_clock);
+	own(t, trace, &eviction_sieve);
 	lru(t, trace, items);
 	model(t, trace, "clock", POLICY_CLOCK, items);
 	model(t, trace, "sieve", POLICY_SIEVE, items);

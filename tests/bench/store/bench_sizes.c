@@ -241,7 +241,7 @@ own(const struct workload *w)
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
 					 .seed = 42,
-					 .clock_only = !w->probation};
+					 .eviction = w->probation ? &eviction_2q : &eviction_clock};
 	static struct own o;
 	struct cache c = {&o, own_look, own_set, own_sample};
 	const double pss_before = pss_mb(0);

@@ -1,12 +1,11 @@
-/* clockoo's store through store.h: key by key in the stages of lib/serve, or many in one call. */
+/* clockoo's store through store.h, in the stages of lib/serve. */
 #include "contender.h"
 
 #include "own_store.h"
 
 #include <string.h>
 
-#define BYTES_PER_ITEM 68u  /* a little more than an item costs, so that no item is evicted */
-#define MANY           128u /* keys in a call: a large burst */
+#define BYTES_PER_ITEM 68u /* a little more than an item costs, so that no item is evicted */
 #define SETTLE_S       190u /* a pass of the sweep that has begun, and two that renew overflow bits */
 #define SETTLE_TURNS   1000u /* in a second */
 
@@ -58,28 +57,13 @@ leave(uint32_t thread)
 	store_offline(store_core_of(own.store, thread));
 }
 
-typedef void get_way(struct store_core *sc, const struct bench_key *keys, uint32_t count,
-		     const struct item **items);
-
-static void
-get_many(struct store_core *sc, const struct bench_key *keys, uint32_t count,
-	 const struct item **items)
-{
-	struct view views[OWN_BATCH_MAX];
-
-	for (uint32_t i = 0; i < count; i++)
-		views[i] = own_key(&keys[i]);
-	store_get_many(sc, views, count, items);
-}
-
 static inline void
-lookup_part(struct store_core *sc, struct lookup_batch *l, uint32_t from, uint32_t count,
-	    get_way *get)
+lookup_part(struct store_core *sc, struct lookup_batch *l, uint32_t from, uint32_t count)
 {
 	const struct item *items[OWN_BATCH_MAX];
 
 	store_turn(sc, now_s);
-	get(sc, &l->keys[from], count, items);
+	own_get_batch(sc, &l->keys[from], count, items);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t word;
 
@@ -93,25 +77,13 @@ lookup_part(struct store_core *sc, struct lookup_batch *l, uint32_t from, uint32
 	}
 }
 
-static inline void
-lookup_all(uint32_t thread, struct lookup_batch *l, uint32_t depth, get_way *get)
+static void
+lookup(uint32_t thread, struct lookup_batch *l)
 {
 	struct store_core *sc = store_core_of(own.store, thread);
 
-	for (uint32_t at = 0; at < l->count; at += depth)
-		lookup_part(sc, l, at, l->count - at < depth ? l->count - at : depth, get);
-}
-
-static void
-lookup_in_stages(uint32_t thread, struct lookup_batch *l)
-{
-	lookup_all(thread, l, own_depth, own_get_batch);
-}
-
-static void
-lookup_many(uint32_t thread, struct lookup_batch *l)
-{
-	lookup_all(thread, l, MANY, get_many);
+	for (uint32_t at = 0; at < l->count; at += own_depth)
+		lookup_part(sc, l, at, l->count - at < own_depth ? l->count - at : own_depth);
 }
 
 const struct contender contend_own = {
@@ -121,13 +93,5 @@ const struct contender contend_own = {
 	.settle = settle,
 	.join = join,
 	.leave = leave,
-	.lookup = lookup_in_stages,
-};
-
-/* The same store, with many keys in one call. */
-const struct contender contend_own_many = {
-	.name = "clockoo many",
-	.join = join,
-	.leave = leave,
-	.lookup = lookup_many,
+	.lookup = lookup,
 };

@@ -39,8 +39,8 @@ create(struct bench_item *items, uint32_t count)
 	while (buckets < count)
 		buckets *= 2;
 	nodes = bench_map(count * sizeof *nodes);
-	/* One chunk: a bucket is then as near as with a mapping of its own, and the chunk comes
-	 * from the heap, which has huge pages. */
+	/* The table takes one chunk: a bucket is then as near as with a separate mapping, and the
+	 * chunk comes from the heap, which has huge pages. */
 	table = _cds_lfht_new(buckets, buckets, buckets, 0, &cds_lfht_mm_chunk, &urcu_qsbr_flavor,
 			      NULL);
 	if (table == NULL)

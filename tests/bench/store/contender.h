@@ -49,7 +49,7 @@ struct contender {
 	void (*lookup)(uint32_t thread, struct lookup_batch *l);
 };
 
-extern const struct contender contend_own, contend_own_many;
+extern const struct contender contend_own;
 extern const struct contender contend_rte_bulk, contend_rte_single;
 extern const struct contender contend_urcu;
 extern const struct contender contend_tbb, contend_boost, contend_libcuckoo;

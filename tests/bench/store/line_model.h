@@ -2,9 +2,9 @@
  * line_model.h - a model of the private caches of some cores, and of the cache lines that move
  * between them.
  *
- * Shape:  each core has a cache of so many sets with LINE_WAYS lines, least recently used out
- *         first; LINE_SETS_MAX make a second-level cache of 1 MiB. A line is in one core's cache
- *         or shared by several, and clean or written (MESI).
+ * Shape:  each core has a cache of the given number of sets with LINE_WAYS lines, least recently
+ *         used out first; LINE_SETS_MAX make a second-level cache of 1 MiB. A line is in one
+ *         core's cache or shared by several, and clean or written (MESI).
  *
  * Thread: one.
  *

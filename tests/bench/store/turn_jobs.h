@@ -34,7 +34,7 @@
 	X(sweep_slice, "sweep_slice", "buckets, in housekeeping")                                  \
 	X(evict_for_memory, "evict", "items ahead of need")                                        \
 	X(expire_for_memory, "expire", "expired items ahead of need")                              \
-	X(evict_by_hand, "places", "items for those of a page")                                    \
+	X(evict_chosen, "places", "items for those of a page")                                     \
 	X(rebalance_step, "step", "which page moves")                                              \
 	X(resize_consider, "consider", "how large the index is")                                   \
 	X(slab_index_claim, "claim", "a page for the index")

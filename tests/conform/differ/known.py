@@ -139,7 +139,7 @@ def name_of(request, theirs, ours):
     return None
 
 
-# What two right servers may number or time differently.
+# Values that two correct servers may number or time differently.
 SAME_ENOUGH = [
     # A number keeps the length it had in spaces, unless it is still being sent.
     (re.compile(rb"^(VALUE [^ ]+ \d+|VA) \d+((?: .*)?\r\n\d+) *\r$", re.M), rb"\1 #\2\r"),

@@ -1,12 +1,13 @@
 /*
- * What browsers, scrapers and others send to telemetry.http. Goal: whatever comes, and however it
- * is cut, is answered with a status or not at all; the next request is answered in full; no
- * connection is left. Method: the server over a socket of the kernel, its rows made here; the first
- * byte says where the input is cut.
+ * Input that browsers, scrapers and others send to telemetry.http. Goal: any bytes, cut
+ * anywhere, are answered with a status or not at all; the next request is answered in full; no
+ * connection is left. Method: the server over a socket of the kernel, its rows made here; the
+ * first byte says where the input is cut.
  */
 #include "http_server.h"
 #include "stat_rows.h"
 #include "base/check.h"
+#include "base/time_units.h"
 #include "fuzz_target.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 
 #define TURNS      8u
 #define ANSWER_MAX (1u << 20)
-#define SECOND_NS  1000000000ull
 
 /* ---- rows ---- */
 
@@ -55,7 +55,7 @@ stat_rows_read(struct stat_rows *r, uint64_t now_ns)
 
 static struct sockaddr_un name = {.sun_family = AF_UNIX};
 static struct http_server *server;
-static uint64_t now_ns = SECOND_NS;
+static uint64_t now_ns = NS_PER_S;
 static char answer[ANSWER_MAX];
 
 static void
@@ -120,7 +120,8 @@ check_status(const char *at)
 	ensure(is_known);
 }
 
-/* With one turn more than it may need: the whole of what is asked for is here. */
+/* Checks that a request is answered in full. It arrives whole, and one turn more is made than it
+ * may need. */
 static void
 next_is_answered(void)
 {

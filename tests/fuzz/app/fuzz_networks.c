@@ -1,8 +1,9 @@
 /*
- * Files of networks that are let in and kept out. Goal: whatever the bytes, a refusal is one line
- * that begins with the option; else the table says of each network's first and last address, and
- * of their neighbours, what the network with the longest prefix says. Method: the bytes as one file
- * or, cut at the first zero byte, as two; a loop over all networks as the model.
+ * Files of networks that are let in and kept out. Goal: for any bytes, a refusal is one line
+ * that begins with the option; otherwise the table decides for each network's first and last
+ * address, and for their neighbours, as the network with the longest prefix does. Method: the
+ * bytes as one file or, cut at the first zero byte, as two; a loop over all networks as the
+ * model.
  */
 #include "access.h"
 #include "fuzz_file.h"
@@ -42,7 +43,7 @@ model_allows(const struct access_look *look, const struct ip_addr *ip)
 	return longest != NULL ? longest->allow : look->allowed == 0;
 }
 
-/* Addresses that no host can have are denied, whatever the networks say. */
+/* True for addresses that no host can have: they are denied by any list. */
 static bool
 may_be_nobodys(const struct ip_addr *ip)
 {
@@ -59,7 +60,7 @@ check_address(const struct access_look *look, const struct ip_addr *ip)
 	ensure(allowed == wanted || (!allowed && may_be_nobodys(ip)));
 }
 
-/* The address beside: ip + step, whatever it carries over. */
+/* Returns the neighbouring address ip + step, with carry. */
 static struct ip_addr
 beside(struct ip_addr ip, int step)
 {

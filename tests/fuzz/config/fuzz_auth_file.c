@@ -1,5 +1,5 @@
 /*
- * Files of users that operators might write. Goal: whatever the bytes, a refusal is one line that
+ * Files of users that operators might write. Goal: for any bytes, a refusal is one line that
  * names file and line and has no word of the file in it, and changes nothing; each user that is
  * accepted has a name, a password and a role, and reads back the same when the role is written
  * behind it. Method: the bytes as a file; what was read is written as a file with all roles.

@@ -16,6 +16,7 @@
 #include "sim_peer.h"
 
 #include "base/check.h"
+#include "base/time_units.h"
 #include "proto/mc_udp.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
@@ -31,7 +32,6 @@
 #define UDP_JUDGE   0xffu   /* its number as a peer of the judge */
 #define UDP_JUDGED  0x8000u /* bit of the id of such requests; the rest is their number */
 #define PATIENCE_NS (1500 * NS_PER_S)
-#define NS_PER_S    1000000000ull
 
 struct client {
 	struct sim_peer *tcp;

@@ -11,7 +11,7 @@
  */
 #include "../fuzz_target.h"
 #include "base/check.h"
-#include "filter/filter.h"
+#include "support/cuckoo_filter.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /*
- * front.peers: the option, and the datagrams that peers and others send. Goal: a list of peers is
- * refused in one line, or each has an address and a port; a datagram's words end, and a key that a
- * peer names is not in the cache afterwards; nobody else changes anything, and nothing is left
- * open. Method: the bytes as the option's value, then as a datagram to a front on a core in memory,
- * whose copies are a few keys; the first byte says who sends it.
+ * front.peers: the option, and the datagrams that peers and others send. Goal: a list of peers
+ * is refused in one line, or each has an address and a port; a datagram's words end, and a key
+ * that a peer names is not in the cache afterwards; datagrams of other senders change nothing,
+ * and nothing is left open. Method: the bytes as the option's value, then as a datagram to a
+ * front on a core in memory, whose copies are a few keys; the first byte says who sends it.
  */
 #include "sim/sim_core.h"
 #include "sim/sim_front.h"
@@ -180,7 +180,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request = (struct view){data + 1, (uint32_t)size - 1};
 	(void)front_peers_hear(front, &from, request);
 	words_judge(request, is_peer);
-	/* A second on, so that the next datagram may be heard. */
+	/* Steps by a second, so that the next datagram is accepted. */
 	sim->now_ns += 1000 * MS;
 	sim_cores_turn(sim);
 	ensure(front_keys_open(front) == 0);

@@ -1,18 +1,17 @@
 /*
- * Memory files that no process of ours left. Goal: whatever a file has in it, its look and its page
- * give a verdict, an attach ends, and nothing outside of the file is touched; the store that comes
- * of it, or the empty one instead, takes sets and gives them back, and its pages add up. Method: an
- * image of some keys, left clean, is overwritten where the input says so; the header's sum is put
- * right in every other input, since a fuzzer would not find it.
+ * Memory files that no process of ours left. Goal: for any contents, the check of file and page
+ * gives a verdict, an attach ends, and no memory outside of the file is touched; the attached
+ * store, or the empty one instead, stores and returns values, and its pages add up. Method: an
+ * image of some keys, left clean, is overwritten where the input says so; the header's sum is
+ * put right in every other input, since a fuzzer would not find it.
  *
  * An overwrite: four bytes of where, one of how long, then the bytes.
  */
+#include "base/crc32c.h"
 #include "memfile/memory_page.h"
 #include "store/image.h"
 #include "stress/reopen.h"
 #include "fuzz_target.h"
-
-#include <isa-l/crc.h>
 
 #define MEMORY  (8u << 20)
 #define KEYS    300u
@@ -45,7 +44,7 @@ key_set(struct store_core *sc, uint32_t n, uint32_t value_len)
 	return false;
 }
 
-/* What all inputs begin with. */
+/* Returns the image that all inputs begin with. */
 static const uint8_t *
 left_image(void)
 {
@@ -94,7 +93,7 @@ header_seal(uint8_t *image)
 	struct image_header *h = (struct image_header *)(void *)image;
 	const size_t from = offsetof(struct image_header, layout);
 
-	h->crc = crc32_iscsi(image + from, (int)(offsetof(struct image_header, crc) - from), 0);
+	h->crc = crc32c(image + from, offsetof(struct image_header, crc) - from, 0);
 }
 
 static void

@@ -13,7 +13,7 @@
 #define EXIT_WRONG 2
 
 static int
-refuse(const struct error *err)
+load_refused(const struct error *err)
 {
 	fprintf(stderr, "clockoo-load: %s\n", err->text);
 	return 1;
@@ -28,15 +28,15 @@ measure(struct load_program *p)
 
 	load_coordinator_block_signals();
 	if (!load_program_start(p, &err))
-		return refuse(&err);
+		return load_refused(&err);
 	ran = load_program_run(p, &err);
 	load_output_counts(p);
 	if (!ran)
-		status = refuse(&err);
+		status = load_refused(&err);
 	else if (atomic_load(&p->interrupted))
 		status = 1;
 	if (!load_output_file(p, &late))
-		status = refuse(&late);
+		status = load_refused(&late);
 	if (p->report->wrong != 0)
 		status = EXIT_WRONG;
 	load_program_stop(p);
@@ -61,6 +61,6 @@ main(int argc, char **argv)
 	case CONFIG_RUN:
 		return measure(&p);
 	default:
-		return refuse(&err);
+		return load_refused(&err);
 	}
 }

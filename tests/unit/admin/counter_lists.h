@@ -70,10 +70,10 @@ static const struct counter_list counter_lists[] = {
 static const struct {
 	const char *command, *words;
 } counter_replies[] = {
-	[TELEMETRY_NET] = {"stats net", "The NIC, frames, and what was dropped below TCP and UDP"},
-	[TELEMETRY_STACK] = {"stats stack", "TCP"},
-	[TELEMETRY_CORES] = {"stats cores", "For each core, `<core>:` and"},
-	[TELEMETRY_COUNTERS] = {"stats counters", "All that is counted and shown nowhere else"},
+	[TELEMETRY_NET] = {"stats net", "The NIC, frames, and drops below TCP and UDP"},
+	[TELEMETRY_STACK] = {"stats stack", "TCP and TLS"},
+	[TELEMETRY_CORES] = {"stats cores", "For each core `<core>:` and the names below"},
+	[TELEMETRY_COUNTERS] = {"stats counters", "All other counters"},
 };
 
 /* Writes the row's name as clients see it: the symbol in small letters. */

@@ -249,7 +249,8 @@ counters_say(char *out)
 	int len = 0;
 
 	for (size_t k = 0; k < sizeof order / sizeof order[0]; k++) {
-		len += sprintf(out + len, "\n## %s\n\n%s. Since start, whatever `stats reset`.\n\n",
+		len += sprintf(out + len,
+			       "\n## %s\n\n%s. Since start; `stats reset` does not clear them.\n\n",
 			       counter_replies[order[k]].command, counter_replies[order[k]].words);
 		len += gauges_say(out + len, order[k]);
 		len += sprintf(out + len, "| name | what |\n|---|---|\n");
@@ -270,14 +271,14 @@ static void
 latency_say(char *out)
 {
 	int len = sprintf(out,
-			  "\n## stats latency\n\nHow long requests were here, from the turn that "
-			  "took their frame from the NIC to the end of the turn that\ngave "
-			  "their reply to it; us, over all cores, computed once a second. "
-			  "`waited_` are requests that were\nanswered in a later turn because "
-			  "of memory, the peer's window, or servers or flash. For each of\n\n");
+			  "\n## stats latency\n\nThe residence of requests: from the turn "
+			  "that took the frame from the NIC to the end of the turn\nthat "
+			  "gave the reply to it. In us, over all cores, computed once a second. "
+			  "`waited_` rows are requests\nthat waited for memory, for the client's "
+			  "window, or for a backend (servers or flash). For each of\n\n");
 
 	len += say_words(out + len, latency_row_names, latency_row_count);
-	len += sprintf(out + len, "\n\n`<row>:` and, since start and of the last minute,\n\n");
+	len += sprintf(out + len, "\n\n`<row>:` and, since start and in the last minute,\n\n");
 	len += say_words(out + len, latency_figure_names, latency_figure_count);
 	sprintf(out + len, "\n");
 }
@@ -286,16 +287,16 @@ static void
 hotkeys_say(char *out)
 {
 	int len = sprintf(out,
-			  "\n## stats hotkeys\n\nKeys asked for most lately, of all cores, as one "
-			  "of 128 operations tells: reads and writes, computed once a "
-			  "second. %u of\nthem, the most asked one first, `<n>:` and\n\n",
+			  "\n## stats hotkeys\n\nThe keys read and written most in the last "
+			  "half minute, on all cores. One of 128 operations is\nsampled; the "
+			  "list is computed once a second. %u keys in order, `<n>:` and\n\n",
 			  HOT_LISTED);
 
 	len += say_words(out + len, hotkeys_hot_names, hotkeys_hot_count);
 	len += sprintf(out + len,
-		       "\n\nwith operations a second, their share of all, and bytes of the value; "
-		       "and %u keys with the largest values\nthat were asked for or stored in the "
-		       "last ten minutes (of values of 1,024 bytes or more), `big_<n>:` and\n\n",
+		       "\n\nwith operations a second, the share of all operations and the bytes "
+		       "of the value. Then the %u keys\nwith the largest values (1,024 bytes or "
+		       "more) used in the last ten minutes, `big_<n>:` and\n\n",
 		       HOT_LISTED);
 	len += say_words(out + len, hotkeys_big_names, hotkeys_big_count);
 	sprintf(out + len, "\n");
@@ -305,30 +306,29 @@ static __attribute__((noinline)) void
 slow_say(char *out)
 {
 	int len = sprintf(out,
-			  "\n## stats slow\n\nThe %u requests of the last hour that were here "
-			  "longest, of all cores, of those that were here for more than %llu us: "
-			  "computed once\na second, the longest first, `<n>:` and\n\n",
+			  "\n## stats slow\n\nThe %u requests of the last hour with the "
+			  "longest residence above %llu us, on all cores, computed\nonce a "
+			  "second. In order, `<n>:` and\n\n",
 			  SLOW_LISTED, SLOW_MIN_NS / 1000);
 
 	len += say_words(out + len, slow_names, slow_name_count);
-	sprintf(out + len,
-		"\n\nreason is what a request waited for: memory, window (its client's) or "
-		"supplier "
-		"(servers or flash); later: it came with more than\na turn answers. One whose turn "
-		"was long stands for all `requests` of that turn, of which most were `request`: "
-		"turn, or "
-		"host where the\ncore had to wait for its CPU; stage is that turn's longest, if it "
-		"was timed (one turn in many is, and those behind a long one).\n");
+	sprintf(out + len, "\n\n`reason` is what the request waited for: memory, window (of its "
+			   "client), supplier (a backend: servers\nor flash), or later (more "
+			   "requests had come than a turn answers). With reason turn, or host if "
+			   "the core\nwaited for its CPU, the row stands for all `requests` of one "
+			   "long turn, most of which were `request`;\n`stage` is that turn's "
+			   "longest stage if it was timed: one turn in many is, and those after a "
+			   "long one.\n");
 }
 
 static const char *
 document(void)
 {
 	static char out[1u << 16];
-	int len = sprintf(out, "# What stats shows\n\n"
-			       "Names as memcached has them, in its order; a name of our own in "
-			       "`stats` stands before the\nlast, lru_bumps_dropped. Made from the "
-			       "tables of the program, and compared with them by a test.\n");
+	int len = sprintf(out, "# Rows of stats\n\n"
+			       "Names and order are memcached's. Rows of our own in `stats` come "
+			       "before its last one,\n`lru_bumps_dropped`. The program's tables "
+			       "make this page; a test compares them.\n");
 
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
 		len += sprintf(out + len, "\n## %s\n\n", lists[i].command);
@@ -339,28 +339,28 @@ document(void)
 		for (uint32_t k = 0; k < *lists[i].count; k++) {
 			if (!lists[i].names[k].unsupported)
 				continue;
-			len += sprintf(out + len, "\nThere for tools that look for them, always 0 "
-						  "or none:\n\n");
+			len += sprintf(out + len, "\nAlways 0 or none, for tools that expect the "
+						  "names:\n\n");
 			len += say_names(out + len, lists[i].names, *lists[i].count, true);
 			len += sprintf(out + len, "\n");
 			break;
 		}
 	}
 	len += sprintf(out + len,
-		       "\n## stats front\n\nOf a front (--front-servers): for each server, "
-		       "`<server>:` and\n\n");
+		       "\n## stats front\n\nWith --front-servers. For each server `<server>:` "
+		       "and\n\n");
 	len += say_words(out + len, front_stats_names, front_stats_name_count);
-	len += sprintf(out + len, "\n\nand of all of them\n\n");
+	len += sprintf(out + len, "\n\nfor all servers\n\n");
 	len += say_words(out + len, front_fleet_names, front_fleet_name_count);
-	len += sprintf(out + len, "\n\nand, without -X, keys that are asked for most, each with "
-				  "its part of all requests, as samples tell:\n\n");
+	len += sprintf(out + len, "\n\nand, without -X, the keys requested most, each with its "
+				  "share of all requests by samples:\n\n");
 	len += say_words(out + len, front_top_names, FRONT_TOP_SHOWN);
 	len += sprintf(out + len,
-		       "\n\n## stats extstore\n\nOf a second tier on flash (--flash-device), whose "
-		       "rows of `stats` stand behind its last:\n\n");
+		       "\n\n## stats extstore\n\nWith a second tier on flash (--flash-device). "
+		       "`stats` ends with\n\n");
 	len += say_words(out + len, flash_stat_names, flash_stat_count);
 	len += sprintf(out + len,
-		       "\n\nand of `stats extstore`, where a page is a segment of 2 MiB\n\n");
+		       "\n\nand `stats extstore` has these; a page is a segment of 2 MiB:\n\n");
 	len += say_words(out + len, flash_extstore_names, flash_extstore_count);
 	len += sprintf(out + len, "\n");
 	latency_say(out + len);
@@ -369,16 +369,12 @@ document(void)
 	len += (int)strlen(out + len);
 	slow_say(out + len);
 	len += (int)strlen(out + len);
-	len += sprintf(
-		out + len,
-		"\n## stats sources\n\nThe ten sources with most TCP connections, the first one "
-		"most, `<n>:` and\n\n");
+	len += sprintf(out + len, "\n## stats sources\n\nThe ten sources with the most TCP "
+				  "connections, in order, `<n>:` and\n\n");
 	len += say_words(out + len, source_stat_names, source_stat_count);
-	len += sprintf(
-		out + len,
-		"\n\nA source is an IPv4 address, the /64 of an IPv6 one, or an address of the "
-		"link. Of more than about a thousand sources\n`conns` is at most `error` too high. "
-		"Not over UDP.\n");
+	len += sprintf(out + len, "\n\nA source is an IPv4 address, the /64 of an IPv6 address, or "
+				  "a link-local address. With more than about\na thousand sources "
+				  "`conns` is at most `error` too high. Not over UDP.\n");
 	counters_say(out + len);
 	return out;
 }

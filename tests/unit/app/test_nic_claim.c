@@ -169,7 +169,7 @@ a_prefix_is_claimed_once_until_its_holder_is_gone(void **state)
 	close(claim);
 }
 
-/* What a function prints on stderr goes to a file, whose text is returned. */
+/* Returns the text that a function prints on stderr, which goes to a file meanwhile. */
 static const char *
 stderr_of(void (*act)(const struct config *), const struct config *cfg)
 {

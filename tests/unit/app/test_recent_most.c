@@ -1,7 +1,7 @@
 /*
- * The figure of a front's copies. Goal: a line a second shows the same while the load is the same,
- * whatever the life of copies is, and less soon after the load is less. Method: copies that grow to
- * a number and end together, looked at once a second.
+ * The figure of a front's copies. Goal: a line a second shows the same figure while the load is
+ * the same, for any lifetime of copies, and a smaller one soon after the load is smaller.
+ * Method: copies that grow to a number and end together, read once a second.
  */
 #include "recent_most.h"
 #include "support/test.h"

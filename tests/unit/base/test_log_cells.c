@@ -5,6 +5,7 @@
  */
 #include "support/test.h"
 #include "base/log_cells.h"
+#include "support/sorted.h"
 
 #include <stdlib.h>
 
@@ -47,14 +48,6 @@ a_time_is_told_within_a_thirty_second_part(void **state)
 	}
 }
 
-static int
-by_time(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
 percentiles_are_those_of_the_sorted_times(void **state)
 {
@@ -70,7 +63,7 @@ percentiles_are_those_of_the_sorted_times(void **state)
 			times[i] = (seed >> 33) >> (seed >> 20) % 30;
 			cells[log_cell_of(times[i])]++;
 		}
-		qsort(times, n, sizeof times[0], by_time);
+		sort_u64(times, n);
 		for (uint32_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
 			const uint64_t rank = ((uint64_t)n * parts[k] + 999999) / 1000000;
 

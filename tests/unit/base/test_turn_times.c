@@ -1,11 +1,12 @@
 /*
- * How long turns took. Goal: every length has its cell, cells follow each other without a gap, a
+ * Times of turns. Goal: every length has its cell, cells follow each other without a gap, a
  * percentile is never below the exact one and at most a cell above it, and a long turn counts as
  * the host's if it would not have been long without the wait. Method: every border of a cell;
  * drawn lengths beside the sorted list; a table of waits.
  */
 #include "support/test.h"
 #include "base/turn_times.h"
+#include "support/sorted.h"
 
 #include <stdlib.h>
 
@@ -54,14 +55,6 @@ every_length_has_its_cell(void **state)
 	check(turn_cell_end_ns(TURN_CELLS - 2) > 10000000);
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
 a_percentile_is_the_exact_one_or_less_than_a_cell_above(void **state)
 {
@@ -75,7 +68,7 @@ a_percentile_is_the_exact_one_or_less_than_a_cell_above(void **state)
 		sorted[i] = (random >> 40) >> (random >> 33 & 15); /* up to 16.8 ms */
 		turn_times_add(&t, sorted[i]);
 	}
-	qsort(sorted, TURNS, sizeof *sorted, compare);
+	sort_u64(sorted, TURNS);
 	read_cells(cells);
 	for (size_t i = 0; i < sizeof of_10000 / sizeof *of_10000; i++) {
 		const uint64_t ns = sorted[(uint64_t)TURNS * of_10000[i] / 10000 - 1];

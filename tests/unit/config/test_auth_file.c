@@ -82,7 +82,7 @@ a_user_has_the_role_that_stands_behind_its_password(void **state)
 		{"u:x:read:admin\n", "ux:read", AUTH_ADMIN},
 		{"u:pw:reader\n", "upw:reader", AUTH_ADMIN},
 		{A250 ":aaaa:write\n", A250 "aaaa", AUTH_WRITE},
-		/* A word that is nearly a role may end a password if a role stands behind it. */
+		/* A word that is nearly a role may end a password if a role follows it. */
 		{"u:x:Admin:read\n", "ux:Admin", AUTH_READ},
 		{"u:Admin\n", "uAdmin", AUTH_ADMIN},
 		{"u:pw:backend\n", "upw:backend", AUTH_ADMIN},

@@ -505,7 +505,7 @@ a_named_file_must_be_there_and_the_default_one_need_not(void **state)
 	check_str(f.text, "no/such.yaml: cannot read it: No such file or directory");
 }
 
-/* The last option with an action decides what happens with the file. */
+/* The last of several options with an action decides. */
 static void
 check_and_print_read_the_file_and_run_nothing(void **state)
 {

@@ -1,8 +1,8 @@
 /*
- * How long an idle core waits. Goal: a core does not wait while frames arrive, nor past the
- * stack's next timer, nor longer than its share of the silence or the bound of all waits; a core
- * that is silent for long does wait. Method: a table of silences and timers, and every silence up
- * to 10 ms.
+ * The wait of an idle core. Goal: a core does not wait while frames arrive, nor past the stack's
+ * next timer, nor longer than its share of the silence or the bound of all waits; a core that is
+ * silent for long does wait. Method: a table of silences and timers, and every silence up to 10
+ * ms.
  */
 #include "support/test.h"
 #include "core/idle.h"

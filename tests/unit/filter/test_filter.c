@@ -8,7 +8,7 @@
  *         items that must be found; counts with fixed seeds; memory that ends where it may be
  *         read.
  */
-#include "filter/filter.h"
+#include "support/cuckoo_filter.h"
 #include "filter/filter_codes.h"
 
 #include "base/hash.h"

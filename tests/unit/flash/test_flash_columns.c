@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "filter/filter_codes.h"
 #include "store/gap.h"
+#include "support/cuckoo_filter.h"
 #include "support/test.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * memory.
  *
  * Goal:   an evicted item is found with one read; a used item is kept when its column is dropped;
- *         the figures of FLASH.md, sections 2 and 3, hold: bytes of memory an item, of flash
+ *         the figures of FLASH.md hold: bytes of memory an item, of flash
  *         written for one, reads for a hit and for a miss, slots taken.
  * Method: a shard with 16 columns, with its thread and owner in turns; items of 16 and 200 bytes.
  *         A lookup runs at each gap of the owner's work, and a column is dropped at the gap of a

@@ -344,7 +344,8 @@ static void
 a_device_is_turned_off_when_it_is_enough(void **unused)
 {
 	static const struct {
-		const char *ends; /* each letter: ok, error, gone (g), or ten times ok (t) */
+		const char
+			*ends; /* a letter for each end: ok, error, gone (g), or ten times ok (t) */
 		bool writes;
 		enum flash_off off;
 	} rows[] = {

@@ -1,9 +1,9 @@
 /*
  * test_flash_threads.c - flash devices whose transfers helper threads make.
  *
- * Goal:   a transfer is made once, by one helper, and its end is polled once, whatever the kernel
- *         answers and however many helpers there are; no helper sleeps while a transfer waits; a
- *         stop begins no more transfers.
+ * Goal:   a transfer is made once, by one helper, and its end is polled once, for any answer of
+ *         the kernel and any number of helpers; no helper sleeps while a transfer waits; a stop
+ *         begins no more transfers.
  * Method: the kernel's calls are this test's: they answer as a table says, count, and wait where
  *         a test holds them. First without threads, a transfer at a time; then with helpers,
  *         whose ends are polled until they arrive, or for TRIES_MAX pauses. Mutants

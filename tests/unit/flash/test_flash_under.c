@@ -1,7 +1,7 @@
 /*
  * Two names of one flash file. Goal: a loop device, a part of one, or a device that
  * device-mapper made of it is refused while another process has the file behind it, and the file
- * while another has such a device, whatever the file is called; other files are free. Method: a
+ * while another has such a device, under any name of the file; other files are free. Method: a
  * sysfs made in a folder, files beside it, and locks of this process, which flock(2) takes for
  * another's if they are of another open().
  */

@@ -199,8 +199,8 @@ a_key_that_no_server_can_be_told_is_refused(void **state)
 	}
 }
 
-/* A stand-in's item expires soon, whatever the requested expiry; an
- * expired item stays expired. */
+/* A stand-in's item expires soon even if a late expiry was requested; an expired item stays
+ * expired. */
 static void
 what_a_stand_in_stores_ends_in_time(void **state)
 {

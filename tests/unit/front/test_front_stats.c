@@ -8,6 +8,7 @@
  *         whose parts are known.
  */
 #include "front/front_stats.h"
+#include "support/sorted.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -45,14 +46,6 @@ add(uint32_t core, uint32_t server, enum front_server_count which, uint32_t n)
 	counter_add(&counts[core][server].count[which], n);
 }
 
-static int
-compare(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
 percentiles_are_a_quarter_too_high_at_most(void **state)
 {
@@ -65,7 +58,7 @@ percentiles_are_a_quarter_too_high_at_most(void **state)
 			ns[i] = (uint64_t)random() % (1ull << power);
 			front_trip_add(&counts[i % 2][1], ns[i]);
 		}
-		qsort(ns, TRIPS, sizeof *ns, compare);
+		sort_u64(ns, TRIPS);
 		for (uint32_t i = 0; i < sizeof percents / sizeof *percents; i++) {
 			const double us = (double)ns[TRIPS * percents[i] / 100 - 1] / 1000;
 			const uint64_t told = front_stats_trip_us_mt(&stats, 1, percents[i]);

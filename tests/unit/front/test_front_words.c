@@ -1,7 +1,7 @@
 /*
  * test_front_words.c - messages between fronts about keys.
  *
- * Goal:   every key that is sent is received, whatever its bytes; a key is sent once in a
+ * Goal:   every key that is sent is received, with any bytes; a key is sent once in a
  *         datagram; a key that does not fit is refused; malformed text ends a request, and no key
  *         read from it is one that could not be sent.
  * Method: keys drawn at random, read back; requests written by hand, and cut at every byte.

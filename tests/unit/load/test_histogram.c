@@ -6,6 +6,7 @@
  */
 #include "load/histogram.h"
 #include "load/load_rng.h"
+#include "support/sorted.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -58,14 +59,6 @@ buckets_grow_with_values_and_none_is_beyond_the_last(void **unused)
 	check_eq(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void
 quantiles_are_those_of_the_sorted_values(void **unused)
 {
@@ -82,7 +75,7 @@ quantiles_are_those_of_the_sorted_values(void **unused)
 	}
 	histogram_merge(h, half[0]);
 	histogram_merge(h, half[1]);
-	qsort(values, VALUES, sizeof values[0], by_size);
+	sort_u64(values, VALUES);
 	for (uint32_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
 		const double rank = shares[i] * VALUES;
 		const uint32_t at = rank < 1 ? 0 : (uint32_t)(rank + 0.999999) - 1;

@@ -1,6 +1,6 @@
 /*
  * The gap of service that a cache may keep. Goal: a cache continues after a short gap and no
- * other; its clock continues without a step, whatever the wall clock does; a beat is whole, or
+ * other; its clock continues without a step, even if the wall clock is set; a beat is whole, or
  * there is none. Method: tables of heartbeats and of the time now; fake clocks; a writer that
  * ends within a beat.
  */

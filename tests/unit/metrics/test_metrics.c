@@ -1,6 +1,6 @@
 /*
- * Rows as metrics and as JSON. Goal: Prometheus reads the value of each row, whatever bytes it
- * has; a family's samples are adjacent and follow one type; nothing is written beyond its room.
+ * Rows as metrics and as JSON. Goal: Prometheus reads the value of each row, with any bytes in
+ * it; a family's samples are adjacent and follow one type; nothing is written beyond its room.
  * Method: texts of replies, and their metrics; every room from none to enough; bytes of all
  * kinds.
  */

@@ -12,7 +12,7 @@ import sys
 MUTANTS = {
     # network.deny is no matter to datagrams.
     "UDP_UNASKED": ("net/classify.c", "ip.protocol == IPV4_UDP && source_denied(net, &in->l3[i])", "false"),
-    # Of networks that begin alike the widest decides.
+    # The widest of several matching networks decides.
     "WIDEST_DECIDES": ("net/access_list.c", "(int)one->prefix_len - (int)other->prefix_len",
                        "(int)other->prefix_len - (int)one->prefix_len"),
     # A reload is for connections that are there, or for those to come.
@@ -23,7 +23,7 @@ MUTANTS = {
                            "req->verb == MC_BAD || (req->flags & MC_BINARY) != 0 || mc_req_role(req)"),
     # A predecessor's packets keep its successor from starting.
     "OWN_MAC_HAS_IT": ("net/addr_probe.c", "|| eth_mac_equal(mac, p->port->mac))", ")"),
-    # Who asks for the address while we do gets it, and so do we.
+    # Another host that probes for the address at the same time gets it, and so do we.
     "PROBE_UNHEARD": ("net/addr_probe.c", "arp.sender_ip == 0 && arp.op != ARP_REQUEST", "arp.sender_ip == 0"),
     # A packet against each packet.
     "DEFENDED_EACH_TIME": ("net/neigh_table.c", "age(last, now_ns) >= NEIGH_DEFEND_NS", "true"),

@@ -1,9 +1,9 @@
 /*
- * Echo requests in fragments. Goal: a ping that is longer than the link's MTU comes back whole, in
- * fragments of the link's size, in both families and whatever order its fragments arrive in; what
- * is no good request is dropped for its reason; long pings take a share of the echo replies and no
- * more, and no memory of clients' datagrams. Method: messages of known bytes cut by hand; replies
- * put together by hand.
+ * Echo requests in fragments. Goal: a ping that is longer than the link's MTU is answered whole,
+ * in fragments of the link's size, in both families and for any order of its fragments; a bad
+ * request is dropped for its reason; long pings take at most their share of the echo replies,
+ * and no memory of clients' datagrams. Method: messages of known bytes cut by hand; replies put
+ * together by hand.
  */
 #include "support/test.h"
 #include "net_frames6.h"

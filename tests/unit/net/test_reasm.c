@@ -1,7 +1,7 @@
 /*
- * Fragments. Goal: a datagram is put together whole in whatever order its fragments arrive, in
- * both families, and is answered; fragments that are invalid, overlap, are too long, too many or
- * too late are dropped, counted for their reason, and leave no byte of another datagram. Method:
+ * Fragments. Goal: a datagram is put together whole for any order of its fragments, in both
+ * families, and is answered; fragments that are invalid, overlap, are too long, too many or too
+ * late are dropped, counted for their reason, and leave no byte of another datagram. Method:
  * datagrams of known bytes cut by hand.
  */
 #include "support/test.h"

@@ -14,13 +14,13 @@ MUTANTS = {
     "ENDED_BEFORE": ("\tatomic_store_explicit(&c->ending, true, memory_order_relaxed);",
                      "\tatomic_store_explicit(&c->ending, true, memory_order_relaxed);\n"
                      "\tatomic_store_explicit(&c->ended, true, memory_order_release);"),
-    # What the reader has not read is written over.
+    # Records are overwritten before the reader has read them.
     "RING_WITHOUT_END": ("\treturn at + bytes - c->head_seen <= size;\n}", "\treturn true;\n}"),
     # A record is seen before it is written.
     "SEEN_FIRST": ("\tr = record_at(c, *at);\n\t*r = *like;",
                    "\tr = record_at(c, *at);\n\tr->bytes = bytes;\n"
                    "\tatomic_store_explicit(&c->tail, *at + bytes, memory_order_release);\n\t*r = *like;"),
-    # What the port refuses is there, and again when it is offered again.
+    # A frame that the port refuses is captured, and again when it is offered again.
     "REFUSED_TOO": ("frames_publish(c, &copies, sent);", "frames_publish(c, &copies, b->count);"),
     # The port's functions may have changed the frame.
     "COPIED_AFTER": ("\tframes_copy(c, b, CAPTURE_OUT, &copies);\n\tsent = c->below->tx(port, b);",

@@ -84,30 +84,20 @@ say_differences(struct text *t)
 	say_lines(t, ours);                                                                        \
 	say(t, " %s |\n", why);
 	DIFFERENCES(DIFFERENCE)
-	say(t, "\n"
-	       "- **Last use.** `l` of `mg` and `la=` of `me` and of dumps are never more than the "
-	       "seconds since "
-	       "the last use, and may be less by the time since the eviction hand was last there "
-	       "(`age` of "
-	       "`stats items`). While memory is not full the hand stands still, and an item that "
-	       "was read or "
-	       "overwritten says 0. memcached keeps the second of each item's last use; here an "
-	       "item has no "
-	       "4 bytes for it.\n"
-	       "- **Dumps.** Any number of `stats cachedump`, `metadump` and `mgdump` may run. "
-	       "What is there all the "
-	       "time is listed once, whatever others write. Only beside two others under way, or "
-	       "after its reader "
-	       "paused for a minute, a dump may miss one item in some thousands that are moved, "
-	       "or list it twice.\n"
+	say(t, "\n- **Last use.** `l` of `mg` and `la=` of `me` and of dumps may be less than the "
+	       "seconds since the last use,\n  by the time since the eviction hand was last at "
+	       "the item (`age` of `stats items`): an item has no 4 bytes\n  for the second of "
+	       "its last use. While memory is not full the hand stands still, and a used item "
+	       "says 0.\n"
+	       "- **Dumps.** Any number of `stats cachedump`, `metadump` and `mgdump` may run. An "
+	       "item that stays resident is\n  listed once. Beside two other dumps, or after its "
+	       "reader paused for a minute, a dump may miss one item in\n  some thousands that "
+	       "are moved, or list it twice.\n"
 	       "- **Classes.** memcached has 63 slab classes, here there may be more. `stats "
-	       "cachedump 63` lists "
-	       "what lies in class 63 and in all behind it, and those behind it list nothing: "
-	       "tools that ask "
-	       "for the classes of memcached see each item once.\n"
-	       "- **Errors.** A line with an error is answered at once; memcached waits for the "
-	       "data behind it. "
-	       "Of several errors in one line the same one is answered.\n"
+	       "cachedump 63` lists the items of\n  class 63 and above, and higher classes list "
+	       "none: tools that know memcached's classes see each item once.\n"
+	       "- **Errors.** A line with an error is answered at once; memcached waits for its "
+	       "data. Of several errors in one\n  line the same one is answered.\n"
 	       "- Administration over UDP and statistics: the decisions of lib/admin.\n");
 }
 
@@ -133,7 +123,7 @@ say_document(struct text *t)
 	say(t, "\nFlags of meta commands:");
 #define LETTER(letter, name) say(t, " %c", letter);
 	MC_META_LETTERS(LETTER)
-	say(t, ". Streams of `watch`:");
+	say(t, ".\nStreams of `watch`, by name:\n\n   ");
 #define STREAM(symbol, name) say(t, " %s", name);
 	MC_STREAMS(STREAM)
 	say(t,

@@ -6,6 +6,7 @@
  * at the end every key is checked. Some stores are so small that the clients' items are evicted
  * meanwhile.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "save_rig.h"
 
@@ -163,7 +164,7 @@ ask(struct store_core *sc, struct model *m, uint32_t now, bool flushes)
 		m->is[key] = GONE;
 		break;
 	case 240 ... 259: /* a number that was incremented is this client's */
-		if (store_arith(sc, k, hash, 1, false, &number) == STORE_OK) {
+		if (store_count(sc, k, hash, 1, false, &number) == STORE_OK) {
 			m->is[key] = CLIENTS;
 			it = store_get(sc, k, hash);
 			check(it != NULL && item_cas(it) > m->top[key]);

@@ -33,16 +33,16 @@ MUTANTS = {
     # The supplier hears of the end behind each pass; or waits for a pass that this turn does not have.
     "PASS_ENDS": ("serve_await_order.c", "if (!aw->asked_in_turn || more)", "if (!aw->asked_in_turn)"),
     "ENDS_LATER": ("serve_await_order.c", "sv->more && sv->pass - aw->turn_pass < PASSES_MAX;", "sv->more;"),
-    # What an earlier pass has asked for is over with a later one, which asks for nothing.
+    # The pending requests of an earlier pass end with a later pass that requests nothing.
     "PASS_FORGOTTEN": ("serve_datagram.c", "sv->read_bufs_in_use |= aw->asked_in_turn;", ";"),
     # A line that a pass ends, behind hits only, has lost its beginning when the next pass misses.
     "LINE_UNMARKED": ("serve_datagram.c", "unlikely(sv->awaits != NULL) && cursor_in_line(dc)", "false"),
-    # What was asked for in vain keeps its place.
+    # A pending request without a user keeps its place.
     "NO_SWEEP": ("serve_execute.c", "awaits_sweep(sv, ss);", "(void)0;"),
     # One pipeline asks for a key twice at once.
     "KEY_TWICE": ("serve_await_look.c", "struct await *same = waiting_for(&at->waited, ss, op->hash);",
                   "struct await *same = NULL;"),
-    # Of one line the second that names a key is told a copy, the third an older answer.
+    # Three gets of one key on one line: the second is answered by a copy, the third by an older answer.
     "COPY_BETWEEN": ("serve_await_order.c", "\tss->passes_on = true;\n", ""),
     # A get is asked for ahead of its turn behind one that had a copy when it was looked at; or no key like it is.
     "PASSED_ASKED": ("serve_await_look.c", "\twaited_add(&at->passed, hash);\n", ""),
@@ -53,20 +53,20 @@ MUTANTS = {
                    "!a->answer.failed"),
     # A copy answers a get that stands behind, or is, one that waits.
     "HIT_OVERTAKES": ("serve_tell.c", "(a != NULL && (a->is_kept || a->offset <= ss->read_buf_at))", "false"),
-    # What was asked for ahead of its turn says where later bytes begin.
+    # The position of later bytes is taken from a request that was made ahead of its turn.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
-    # What waits for a place in the read buffer moves, and where it begins does not.
+    # The bytes of a request that waits for a read buffer move, and the record of their begin does not.
     "AHEAD_UNMOVED": ("serve_await_order.c", "\tss->ahead_at -= base;\n", ""),
     "NO_SESSION_SHARE": ("serve_await_place.c",
                          "return ss->await_count < share_of(left);", "return true;"),
     "NO_SERVER_SHARE": ("serve_await_place.c", "return lane->open < places_left(aw);", "return places_left(aw) > 0;"),
-    # Who comes later takes the place of who waits.
+    # A later request takes the place granted to one that waits.
     "WAKE_WITHOUT_GRANT": ("serve_await_place.c", "ss->await_granted = true;\n\t\taw->granted++;\n\t\tlane->open++;",
                            ";"),
     "GRANT_KEPT": ("serve_await_order.c", "if (!ss->await_granted || session_credit(sv, ss))", "if (true)"),
     "STALE_WHILE_AWAITED": ("serve_parse.c", "ss->read_buf != NULL && (ss->waits == 0 || ss->value.item != NULL) &&",
                             "ss->read_buf != NULL &&"),
-    # What waits may take all read buffers.
+    # Waiting requests may take all read buffers.
     "NO_BUFFER_SHARE": ("serve_await_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
     # Answers that nobody reads keep their places.
     "KEPT_UNREAD": ("serve_await.c", "\t\t\tawait_drop(sv, a);", "\t\t\tready_push(sv, a);"),
@@ -78,10 +78,10 @@ MUTANTS = {
     # A write is executed again, as retrievals are.
     "ASKED_TWICE": ("serve_write.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_DONE;",
                     "op->session != NULL ? EXEC_RETRY : EXEC_DONE;"),
-    # What has an effect is asked before its turn.
+    # A request with an effect is made before its turn.
     "WRITE_AHEAD": ("serve_await_order.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
     "SWEPT_WRITE": ("serve_await_order.c", "while (session_kept(ss) == NULL && ss->awaits", "while (ss->awaits"),
-    # What stands behind a write goes back, and does not fit.
+    # Requests behind a write are put back, and do not fit.
     "BEHIND_WRITES": ("serve_parse.c", "sv->writes_wait ? VERB_WRITES : VERB_BRINGS", "sv->writes_wait ? 0 : VERB_BRINGS"),
     "BEHIND_BODY": ("serve_parse.c", "ss->pass_ops > 0\n\t\t       ? PARSE_NEXT_PASS", "ss->pass_ops > OPS_MAX\n\t\t       ? PARSE_NEXT_PASS"),
     "BEHIND_ANSWER": ("serve_await_order.c", "ss->deferrable_bytes = 1;", ";"),
@@ -110,7 +110,7 @@ MUTANTS = {
     "AMID_VALUE": ("serve_parse.c", "session_kept(ss) != NULL && !reply_resume(sv, ss)", "false"),
     "DRAIN_READS": ("serve_await_order.c", "	if (sv->awaits->draining)\n\t\treturn failed", "	if (false)\n\t\treturn failed"),
     "KEPT_ANSWER": ("serve_await.c", "\t\t\tawait_unask(sv, a);", "\t\t\tready_push(sv, a);"),
-    # Who does not read keeps all others from pipelines.
+    # A client that does not read keeps all others from pipelines.
     "KEPT_UNREAD_FOR_EVER": ("serve_pipeline.c", "		kept_make_room(sv);", "		;"),
     # Two requests of a pass are of one key, or are too many, or too large to go back.
     "PASS_UNSEEN": ("serve_pipeline.c", " && !pass_names(sv, op)", ""),
@@ -130,12 +130,14 @@ MUTANTS = {
     "COPY_ANSWERS": ("serve_await_write.c", "by->passes_copies(by->arg, req);", "false;"),
     "DRAIN_ASKS": ("serve_await_write.c", "if (sv->awaits->draining || ss->await_refused)", "if (ss->await_refused)"),
     "SILENT_FLUSH": ("serve_write.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),
-    # What was answered is asked for again; a body that waits for what is brought goes with its ask; an add is not
-    # for a copy that the supplier has; the supplier does not hear that a write wants it; a datagram's body is left out.
+    # An answered key is requested again; a body that waits for a promotion is freed with its request; an add is not
+    # refused for an item that the backend has; the backend is not told that a write wants the item; a datagram's body
+    # is left out.
     "BRING_TWICE": ("serve_await_order.c", "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;",
                     "	if (a != NULL && a->state == AWAIT_READY && !a->answer.failed)\n\t\ta = NULL;\n"
                     "	if (a == NULL && !await_may_have(sv, op->req.key, op->hash))\n\t\treturn false;"),
-    # What was evicted again before it is used is not asked for again, or without end, or a datagram's is not waited for.
+    # An item that is evicted again before its use is not requested again, or without end, or a datagram does not wait
+    # for it.
     "BRING_ONCE": ("serve_await_order.c", "if (a != NULL && a->state == AWAIT_READY && a->answer.here && ask_again(sv, op, a))\n\t\treturn true", "if (false)\n\t\treturn true"),
     "BRING_FOR_EVER": ("serve_await_order.c", "a->times >= AWAIT_TIMES_MAX || ", ""),
     "BODY_DROPPED": ("serve_await.c", "if (a->session->body == BODY_FILLED)", "if (false)"),
@@ -146,7 +148,7 @@ MUTANTS = {
     # In a datagram what stands behind a write, or behind a line that waits, does not wait.
     "REST_PASSES_WRITE": ("serve_await_write.c", "w->rest = awaited_rest_keep(sv, op);", "w->rest = NULL;"),
     "REST_PASSES_LINE": ("serve_await_udp.c", "	return parsed;\n", "	return op->raw.data + op->raw.len;\n"),
-    # Of a datagram, a later line has the answer of an earlier one; or is asked for although one in front was not.
+    # A later line of a datagram has the answer of an earlier one, or is requested although one before it was not.
     "LINE_TAKES_ANY": ("serve_await_udp.c", "if (a->hash == op->hash && a->offset == begin)", "if (a->hash == op->hash)"),
     # A datagram's write is answered, and nobody looks.
     "LOST_WRITE": ("serve_datagram.c", "\tawaited_writes_parse(sv);", "(void)0;"),

@@ -147,7 +147,7 @@ a_get_by_udp_that_misses_is_a_question(void **state)
 	is_taken(note, line);
 }
 
-/* Nobody who writes or deletes wanted to read. */
+/* Requests that write or delete do not read, so they count no key as asked for. */
 static void
 what_reads_nothing_is_no_question(void **state)
 {

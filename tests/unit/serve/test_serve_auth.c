@@ -217,7 +217,7 @@ user_tables_change_only_when_no_core_reads_them(void **state)
 	check(serve_users_replace_mt(rig->shared, &users));
 }
 
-/* One connection, whose user is changed between two requests. */
+/* The user of a connection is changed between two requests. */
 static void
 open_connections_have_the_role_of_the_table_now(void **state)
 {
@@ -231,7 +231,7 @@ open_connections_have_the_role_of_the_table_now(void **state)
 		{MC_ROLE_READ, "x", "delete k\r\n", DENIED},
 		{MC_ROLE_READ, "x", "get k\r\n", "VALUE k 0 1\r\nv\r\nEND\r\n"},
 		{MC_ROLE_NONE, "x", "get k\r\n", NO},
-		/* A user that comes back is asked for its password again. */
+		/* A user that was removed and returns must give its password again. */
 		{MC_ROLE_ADMIN, "x", "get k\r\n", NO},
 		{MC_ROLE_ADMIN, "x", "set u 0 0 3\r\nu x\r\nget k\r\n",
 		 "STORED\r\nVALUE k 0 1\r\nv\r\nEND\r\n"},

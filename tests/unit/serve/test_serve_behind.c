@@ -1,8 +1,8 @@
 /*
  * Retrievals behind writes that are pending. Goal: they are requested at once, completed in the
  * order of their requests, and never with an older value than one that their connection wrote or
- * read before; none of their state is lost or kept, whatever happens to the connection, its
- * client or the backend. Method: as test_serve_write.c; test_serve_order.c has them in random
+ * read before; none of their state is lost or kept after any end of the connection, its client
+ * or the backend. Method: as test_serve_write.c; test_serve_order.c has them in random
  * conversations.
  */
 #include "binary_talk.h"
@@ -15,8 +15,8 @@
 #define STORED "STORED\r\n"
 #define WRITE  "set l1 0 0 1\r\nx\r\n"
 
-/* Sends the text. `asked` requests reach the backend while it answers nothing;
- * later the reply is `told`. */
+/* Sends the text. While the backend answers nothing, `asked` requests reach it and no reply
+ * arrives; later the reply is `told`. */
 static void
 says_after(const char *text, uint32_t asked, const char *told)
 {
@@ -246,8 +246,8 @@ one_that_finds_no_place_waits_for_an_answer(void **state)
 	check(strncmp(rig_sent(c, NULL), STORED "VALUE s", 15) == 0);
 }
 
-/* The rest of the places is for retrievals: behind a value that is not read, kept requests would
- * hold them. */
+/* Other places are left to retrievals: behind a value that is not read, kept requests would take
+ * them all. */
 static void
 they_take_half_of_the_places(void **state)
 {

@@ -1,9 +1,9 @@
 /*
  * Reflected replies. A datagram's source can be forged: our answer then goes to an echo, or to
- * another server that answers it. Goal: a server's reply in any protocol is never answered,
- * whatever bytes follow it; malformed requests are answered up to a number each second and
- * source, and valid requests as before. Method: every line that a server can send; the answers to
- * a table of requests, sent back; errors on a clock that the test moves.
+ * another server that answers it. Goal: a server's reply in any protocol, with any bytes after
+ * it, is never answered; malformed requests are answered up to a number each second and source,
+ * and valid requests as before. Method: every line that a server can send; the answers to a
+ * table of requests, sent back; errors on a clock that the test moves.
  */
 #include "support/test.h"
 #include "one_rig.h"

@@ -1,9 +1,9 @@
 /*
- * Random input. Goal: whichever bytes clients send in any protocol, broken or not, and whatever
- * runs short meanwhile, no freed byte is read, and nothing is held once all clients have left.
- * Method: random conversations of text, meta, administrative words and packets, some of their
- * bytes corrupted, on several connections and in datagrams, cut anywhere; a stack that frees
- * every received byte at the end of its turn. The sanitized build checks the first half.
+ * Random input. Goal: for any bytes of clients, in any protocol, broken or not, and with any
+ * resource exhausted meanwhile, no freed byte is read, and no memory is held once all clients
+ * have left. Method: random conversations of text, meta, administrative words and packets, some
+ * of their bytes corrupted, on several connections and in datagrams, cut anywhere; a stack that
+ * frees every received byte at the end of its turn. The sanitized build checks the first half.
  */
 #include "binary_talk.h"
 #include "support/test.h"

@@ -235,7 +235,7 @@ a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
 	SAYS(c, "STORED\r\nSTORED\r\nVALUE l2 3 6\r\nabcdef\r\nEND\r\n");
 }
 
-/* The rest behind the write is no complete request. */
+/* The bytes after the write are no complete request. */
 static void
 a_client_that_ends_amid_a_request_hears_what_it_wrote(void **state)
 {

@@ -3,8 +3,10 @@
  * the answers of memcached 1.6. Method: one small store on one core; every rule is a row or a few
  * lines, with the answer beside it.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
+#include "store/hand.h"
 
 static struct rig rig;
 
@@ -231,7 +233,7 @@ write_each_way(struct tokens *t)
 
 	check_eq(set(rig.core, "k", "5"), STORE_OK);
 	is_new_token(t);
-	check_eq(store_arith(rig.core, KEY, 1, false, &number), STORE_OK);
+	check_eq(store_count(rig.core, KEY, 1, false, &number), STORE_OK);
 	is_new_token(t);
 	check_eq(write_full(&(struct store_conditions){.mode = STORE_APPEND}, "0", 0, 0, &left),
 		 STORE_OK);
@@ -360,7 +362,7 @@ status_bits_stay_with_the_same_value(void **state)
 			check_eq(store_touch(rig.core, KEY, 60, &it), STORE_OK);
 			break;
 		case 2:
-			check_eq(store_arith(rig.core, KEY, 1, false, &value), STORE_OK);
+			check_eq(store_count(rig.core, KEY, 1, false, &value), STORE_OK);
 			break;
 		case 3:
 			check_eq(write_on(&append, "0", &it), STORE_OK);
@@ -395,7 +397,7 @@ stale_bits_stay_with_the_same_value(void **state)
 	check_eq(store_delete_with(rig.core, KEY, &stale, &it), STORE_OK);
 	check_eq(store_touch(rig.core, KEY, 50, &it), STORE_OK);
 	check(item_is_stale(look()));
-	check_eq(store_arith(rig.core, KEY, 1, false, &value), STORE_OK);
+	check_eq(store_count(rig.core, KEY, 1, false, &value), STORE_OK);
 	check(item_is_stale(look()));
 	check_eq(put(rig.core, text("k"), text("0"), STORE_APPEND, 0), STORE_OK);
 	check(!item_is_stale(look()));
@@ -418,7 +420,7 @@ the_token_leaves_the_version_before(void **state)
 
 	check_eq(set(rig.core, "k", "10"), STORE_OK);
 	before = look();
-	check_eq(store_arith(rig.core, KEY, 1, false, &value), STORE_OK);
+	check_eq(store_count(rig.core, KEY, 1, false, &value), STORE_OK);
 	check(!store_win(rig.core, before));
 	check(store_win(rig.core, look()));
 }
@@ -730,8 +732,8 @@ that_an_item_was_fetched_outlives_the_clock_hand(void **state)
 	it = find(rig.core, "k");
 	item_apply_referenced(rig.core);
 	check(slab_is_referenced(sl, item_ref(rig.store, it)));
-	slab_clock_hand(sl, rig.core->magazines, slab_class_of_ref(sl, item_ref(rig.store, it)),
-			refs, 1);
+	hand_clock(sl, rig.core->magazines, slab_class_of_ref(sl, item_ref(rig.store, it)), false,
+		   refs, 1);
 	check(!slab_is_referenced(sl, item_ref(rig.store, it)));
 	check(store_is_fetched(rig.core, look()));
 }
@@ -756,7 +758,7 @@ an_item_is_idle_since_the_clock_hand_passed(void **state)
 	const uint32_t words = sl->classes[class].per_page / OBJECTS_PER_LOOK + 1;
 
 	for (uint32_t i = 0; i < words; i++)
-		slab_clock_hand(sl, rig.core->magazines, class, refs, 1);
+		hand_clock(sl, rig.core->magazines, class, false, refs, 1);
 	store_turn(rig.core, 140);
 	check_eq(store_idle_s(rig.core, look()), 10);
 }

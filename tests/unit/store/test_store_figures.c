@@ -5,6 +5,7 @@
  * two cores store, replace, count, delete, evict and flush at random.
  */
 #include "store_rig.h"
+#include "support/store_calls.h"
 #include "support/test.h"
 
 enum { BATCH = 64, KEYS = 6000 };
@@ -207,7 +208,7 @@ do_something(struct store_core *sc, struct dice *d)
 	else if (what < 850)
 		set(sc, key, "1");
 	else if (what < 900)
-		store_arith(sc, text(key), store_hash(sc, text(key)), 1, false, &value);
+		store_count(sc, text(key), store_hash(sc, text(key)), 1, false, &value);
 	else if (what < 950)
 		put(sc, text(key), text("more"), STORE_APPEND, 0);
 	else

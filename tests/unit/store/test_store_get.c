@@ -3,6 +3,7 @@
  * between the steps; keys are equal only if every byte is. Method: batches of every size around
  * the depth of the pipeline; every write, made after the last read of the buckets.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store/item_simple.h"
 #include "store_rig.h"
@@ -40,7 +41,7 @@ many_keys_are_found_as_one_by_one(void **state)
 	}
 	for (uint32_t count = 0; count <= KEYS; count += count < 70 ? 1 : 46) {
 		memset(items, 0xff, sizeof items);
-		store_get_many(rig.core, keys, count, items);
+		store_gets(rig.core, keys, count, items);
 		for (uint32_t i = 0; i < count; i++) {
 			assert_ptr_equal(items[i], find(rig.core, names[i]));
 			check_eq(items[i] != NULL, i % 3 != 0);
@@ -80,7 +81,7 @@ whatever_the_items_carry(void **state)
 				 STORE_OK);
 		turns(rig.core, 1);
 	}
-	store_get_many(rig.core, keys, KEYS, items);
+	store_gets(rig.core, keys, KEYS, items);
 	for (uint32_t i = 0; i < KEYS; i++) {
 		assert_ptr_equal(items[i], find(rig.core, names[i]));
 		check_eq(items[i] != NULL, i >= KEYS / 2 && i % FORMS > ABSENT);
@@ -104,7 +105,7 @@ a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
 		check(!slab_is_referenced(&rig.store->slab, item_ref(rig.store, it)));
 	}
 	step_stamp(rig.store);
-	store_get_many(rig.core, keys, 3, items);
+	store_gets(rig.core, keys, 3, items);
 	item_apply_referenced(rig.core);
 	for (uint32_t i = 0; i < 2; i++)
 		check(slab_is_referenced(&rig.store->slab, item_ref(rig.store, items[i])));
@@ -128,7 +129,7 @@ in_a_full_index_too(void **state)
 		check_eq(put(rig.core, keys[i], keys[i], STORE_SET, 0), STORE_OK);
 		turns(rig.core, i % 64 == 0);
 	}
-	store_get_many(rig.core, keys, FULL, items);
+	store_gets(rig.core, keys, FULL, items);
 	for (uint32_t i = 0; i < FULL; i++) {
 		assert_ptr_equal(items[i],
 				 store_get(rig.core, keys[i], store_hash(rig.core, keys[i])));

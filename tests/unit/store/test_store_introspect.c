@@ -3,6 +3,7 @@
  * holds, and so does the promise to evict nothing; every eviction is reported. Method: stores of
  * a few megabytes on one core, and sums that are known from the items put in.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
 
@@ -14,8 +15,8 @@ key_of(uint32_t n, char *to)
 	return (struct view){(const uint8_t *)to, (uint32_t)snprintf(to, 32, "key%u", n)};
 }
 
-/* Returns the value of key n: always the same one. The keys' values have many
- * lengths, so many classes. */
+/* Returns the value of key n, which never changes. The values have many lengths, so many classes.
+ */
 static struct view
 value_of(uint32_t n)
 {
@@ -194,7 +195,8 @@ a_walk_goes_along_with_a_resize(void **state)
 		for (uint32_t n = 0; n < KEYS; n++) {
 			const struct view key = key_of(n, text_of_key);
 
-			/* Where it shrinks, a few are evicted for want of room. */
+			/* The walk is compared with a lookup: where the index shrinks, a few items
+			 * are evicted for lack of room. */
 			if (store_peek(rig.core, key, store_hash(rig.core, key)) != NULL)
 				check_eq(seen[n], 1);
 			else
@@ -565,7 +567,7 @@ what_others_than_gets_find_dead_is_counted_too(void **state)
 	}
 	check_eq(set_full(rig.core, "k", "1", 0, 5), STORE_OK);
 	store_turn(rig.core, 6);
-	check_eq(store_arith(rig.core, key, hash, 1, false, &value), STORE_NOT_FOUND);
+	check_eq(store_count(rig.core, key, hash, 1, false, &value), STORE_NOT_FOUND);
 	check_eq(store_touch(rig.core, key, hash, 9, &it), STORE_NOT_FOUND);
 	check_eq(counted(rig.core, STORE_GOT_EXPIRED), 7);
 	check_null(store_peek(rig.core, key, hash));
@@ -586,10 +588,10 @@ a_value_that_nobody_stored_is_told_apart(void **state)
 	uint64_t value;
 
 	check_eq(set(rig.core, "n", "7"), STORE_OK);
-	check_eq(store_arith(rig.core, key, hash, 1, false, &value), STORE_OK);
+	check_eq(store_count(rig.core, key, hash, 1, false, &value), STORE_OK);
 	check_eq(store_touch(rig.core, key, hash, 1000, &it), STORE_OK);
 	check_eq(counted(rig.core, STORE_ITEMS_RENEWED), 2);
-	check_eq(store_arith(rig.core, key, hash, 90, false, &value), STORE_OK); /* longer */
+	check_eq(store_count(rig.core, key, hash, 90, false, &value), STORE_OK); /* longer */
 	check_eq(set(rig.core, "n", "77"), STORE_OK);
 	check_eq(counted(rig.core, STORE_ITEMS_RENEWED), 2);
 	check_eq(counted(rig.core, STORE_ITEMS_LINKED), 5);

@@ -7,6 +7,11 @@
 #include "support/test.h"
 #include "store_rig.h"
 
+#define HEADS_MIB   64u
+#define HEADS_SETS  4000u
+#define HEADS_SMALL 10000u
+#define HEADS_TURNS 40u
+
 static uint8_t pattern[STORE_VALUE_MAX + 1];
 
 static int
@@ -40,6 +45,15 @@ objects_out(struct rig *rig)
 		out += (uint64_t)sl->classes[i].page_count * sl->classes[i].per_page -
 		       sl->classes[i].free_count;
 	return out;
+}
+
+static uint64_t
+live_bytes(const struct rig *rig)
+{
+	struct store_usage usage;
+
+	store_usage_mt(rig->store, &usage);
+	return usage.item_bytes;
 }
 
 static void
@@ -394,6 +408,30 @@ pages_follow_the_sizes_that_come(void **state)
 	rig_down(&rig);
 }
 
+/* A class that holds the heads of all large values looks idle, since its objects come and go by the
+ * magazine. Its page must not be taken: all these values would be evicted at once. */
+static void
+the_page_of_the_heads_of_all_values_stays(void **state)
+{
+	struct rig rig = rig_up(HEADS_MIB, 1);
+	uint32_t waited;
+	char key[16];
+
+	for (uint32_t n = 0; n < HEADS_SMALL; n++) {
+		sprintf(key, "small%u", n);
+		check_eq(put(rig.core, text(key), value_of(32), STORE_SET, 0), STORE_OK);
+	}
+	for (uint32_t n = 0; n < HEADS_SETS; n++) {
+		sprintf(key, "value%u", n);
+		check_eq(put_waiting(rig.core, text(key), value_of(ITEM_CHUNK_BYTES), 100, &waited),
+			 STORE_OK);
+		turns(rig.core, HEADS_TURNS);
+		check(n * ITEM_CHUNK_BYTES < HEADS_MIB << 20 ||
+		      live_bytes(&rig) > (HEADS_MIB << 20) / 4 * 3);
+	}
+	rig_down(&rig);
+}
+
 static void
 every_object_is_freed(void **state)
 {
@@ -629,6 +667,7 @@ main(void)
 		cmocka_unit_test(large_and_small_values_take_turns_without_a_refusal),
 		cmocka_unit_test(the_largest_value_waits_and_comes_back_whole),
 		cmocka_unit_test(pages_follow_the_sizes_that_come),
+		cmocka_unit_test(the_page_of_the_heads_of_all_values_stays),
 		cmocka_unit_test(every_object_is_freed),
 		cmocka_unit_test(a_pinned_item_keeps_its_bytes_until_unpinned),
 		cmocka_unit_test(a_core_that_sleeps_holds_nobody_up),

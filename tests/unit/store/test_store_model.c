@@ -4,6 +4,7 @@
  * in a store too small for them; the model is an array. The seed is printed, and may be given as
  * first argument to repeat a run.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
 
@@ -202,7 +203,7 @@ step_arith(struct model *m, uint32_t key)
 
 	const bool is_number = model_number(k, &number);
 	const enum store_result r =
-		store_arith(m->rig.core, v, store_hash(m->rig.core, v), delta, decr, &value);
+		store_count(m->rig.core, v, store_hash(m->rig.core, v), delta, decr, &value);
 
 	/* Values of letters, or digits that another append joined, are not numbers. */
 	if (r == STORE_NO_MEMORY || r == STORE_NOT_FOUND)

@@ -14,7 +14,7 @@
 #define SETS_A_SECOND 4000u
 
 static uint8_t bytes[1 << 20];
-static bool clock_only;
+static const struct eviction_policy *eviction;
 static const struct item *pins[32768];
 static uint32_t pin_count;
 
@@ -23,21 +23,21 @@ rig_of(size_t mebibytes)
 {
 	struct store_config cfg = rig_config(mebibytes, 1, STORE_VALUE_MAX);
 
-	cfg.clock_only = clock_only;
+	cfg.eviction = eviction;
 	return rig_up_with(&cfg);
 }
 
 static int
 with_2q(void **state)
 {
-	clock_only = false;
+	eviction = &eviction_2q;
 	return 0;
 }
 
 static int
 with_clock(void **state)
 {
-	clock_only = true;
+	eviction = &eviction_clock;
 	return 0;
 }
 

@@ -149,8 +149,8 @@ a_value_in_chunks_comes_back_to_the_class_of_its_chunks(void **state)
 	turns(rig.core, 3);
 	check_eq(put(rig.core, KEY, value, STORE_SET, 0), STORE_OK);
 	turns(rig.core, 1);
-	check_eq(c[chunks].probation.young.returned, 1);
-	check_eq(c[head].probation.young.returned, 0);
+	check_eq(c[chunks].evictions.of_new.returned, 1);
+	check_eq(c[head].evictions.of_new.returned, 0);
 }
 
 /* An expired or flushed item that is evicted is no evidence that it was evicted too early. */
@@ -233,8 +233,23 @@ few_large_values_leave_probation(void **state)
 		check_eq(put(rig.core, text(key), (struct view){bytes, sizeof bytes}, STORE_SET, 0),
 			 STORE_OK);
 	}
-	check_eq(evict_by_hand(rig.core, class, 4), 4);
+	check_eq(evict_chosen(rig.core, class, 4), 4);
 	check_eq(counted(rig.core, STORE_EVICTED_NEW), 4);
+}
+
+/* An image that 2q left is opened by clock, whose hand must find objects that are still on
+ * probation. */
+static void
+clock_evicts_objects_that_2q_left_on_probation(void **state)
+{
+	static uint8_t bytes[60000];
+	const uint32_t class = slab_class_for(&rig.store->slab, sizeof bytes);
+
+	check_eq(put(rig.core, text("large"), (struct view){bytes, sizeof bytes}, STORE_SET, 0),
+		 STORE_OK);
+	rig.store->slab.policy = &eviction_clock;
+	check_eq(evict_chosen(rig.core, class, 4), 1);
+	check(find(rig.core, "large") == NULL);
 }
 
 static void
@@ -284,20 +299,20 @@ a_class_has_seven_ghosts_for_eight_objects_at_most(void **state)
 /* Returns the step after evictions of a class of 100,000 objects. Of a hundred evicted items,
  * new_back and kept_back return, by kind. */
 static uint32_t
-step_after(struct probation *p, uint32_t step, uint32_t windows, uint32_t new_back,
-	   uint32_t kept_back)
+step_after(struct probation *p, struct evictions *e, uint32_t step, uint32_t windows,
+	   uint32_t new_back, uint32_t kept_back)
 {
 	const uint32_t objects = 100000, window = objects / PROBATION_PARTS;
 	struct asked_class asked = {.wait = 0};
 
 	for (uint32_t i = 0; i < windows; i++) {
-		evictions_add(&p->young, window / 2);
-		evictions_add(&p->kept, window / 2);
+		evictions_add(&e->of_new, window / 2);
+		evictions_add(&e->of_kept, window / 2);
 		for (uint32_t n = 0; n < window / 200 * new_back; n++)
-			evictions_returned(&p->young);
+			evictions_returned(&e->of_new);
 		for (uint32_t n = 0; n < window / 200 * kept_back; n++)
-			evictions_returned(&p->kept);
-		step = probation_consider(p, &asked, step, objects);
+			evictions_returned(&e->of_kept);
+		step = probation_consider(p, e, &asked, step, objects);
 	}
 	return step;
 }
@@ -306,16 +321,17 @@ static void
 probation_follows_what_comes_back(void **state)
 {
 	struct probation p = {.due = 0};
+	struct evictions e = {.of_new = {0}};
 
-	check_eq(step_after(&p, 0, 100, 10, 20), 0);
+	check_eq(step_after(&p, &e, 0, 100, 10, 20), 0);
 	check_eq(probation_pace(0), 33);
 	for (uint64_t n = 0; n < 256; n++)
 		check(!probation_skips(0, n << 20));
-	check_eq(step_after(&p, 0, 100, 20, 5), PROBATION_STEPS);
+	check_eq(step_after(&p, &e, 0, 100, 20, 5), PROBATION_STEPS);
 	check_eq(probation_pace(PROBATION_STEPS), 5);
 	check(probation_skips(PROBATION_STEPS, 250ull << 20));
 	check(!probation_skips(PROBATION_STEPS, 251ull << 20));
-	check_eq(step_after(&p, PROBATION_STEPS, 200, 10, 20), 0);
+	check_eq(step_after(&p, &e, PROBATION_STEPS, 200, 10, 20), 0);
 }
 
 static void
@@ -323,7 +339,7 @@ clock_alone_has_neither_probation_nor_ghosts(void **state)
 {
 	struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 
-	cfg.clock_only = true;
+	cfg.eviction = &eviction_clock;
 
 	struct rig plain = rig_up_with(&cfg);
 
@@ -390,6 +406,7 @@ main(void)
 		TEST(a_late_use_brings_nothing_back),
 		TEST(probation_ends_before_the_clock_hand_comes),
 		TEST(few_large_values_leave_probation),
+		TEST(clock_evicts_objects_that_2q_left_on_probation),
 		cmocka_unit_test(ghosts_are_those_of_the_latest_eight),
 		cmocka_unit_test(a_class_has_seven_ghosts_for_eight_objects_at_most),
 		cmocka_unit_test(probation_follows_what_comes_back),

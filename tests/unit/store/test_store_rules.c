@@ -3,6 +3,7 @@
  * Method: one small store on one core; every rule is a row or a few lines, with the answer beside
  * it.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
 
@@ -80,7 +81,7 @@ a_dead_item_counts_as_absent(void **state)
 		if (i % 2 == 0)
 			store_flush(rig.core, 0);
 		check_null(find(rig.core, "k"));
-		check_eq(store_arith(rig.core, text("k"), store_hash(rig.core, text("k")), 1, false,
+		check_eq(store_count(rig.core, text("k"), store_hash(rig.core, text("k")), 1, false,
 				     &value),
 			 STORE_NOT_FOUND);
 		check_eq(store_touch(rig.core, text("k"), store_hash(rig.core, text("k")), 0, &it),
@@ -136,7 +137,7 @@ no_key_sees_a_version_twice(void **state)
 		if (i % 2 == 0 || find(rig.core, "k") == NULL)
 			check_eq(set(rig.core, "k", "7"), STORE_OK);
 		else
-			check_eq(store_arith(rig.core, text("k"), store_hash(rig.core, text("k")),
+			check_eq(store_count(rig.core, text("k"), store_hash(rig.core, text("k")),
 					     1, false, &value),
 				 STORE_OK);
 
@@ -159,7 +160,7 @@ a_version_may_outgrow_24_bits(void **state)
 	check_eq(set_full(rig.core, "k", "41", 77, 1000), STORE_OK);
 	for (uint64_t i = 1; i < 10; i++) {
 		check_eq(item_cas(find(rig.core, "k")), ITEM_CAS_MAX - 4 + i);
-		check_eq(store_arith(rig.core, text("k"), hash, 1, false, &value), STORE_OK);
+		check_eq(store_count(rig.core, text("k"), hash, 1, false, &value), STORE_OK);
 		check_eq(value, 41 + i);
 		check_eq(item_flags(find(rig.core, "k")), 77);
 		check_eq(item_expiry_s(find(rig.core, "k")), 1000);
@@ -203,7 +204,7 @@ a_number_goes_up_and_down_as_memcached_says(void **state)
 		uint64_t value = 0;
 
 		check_eq(set_full(rig.core, "n", rows[i].before, 5, 900), STORE_OK);
-		check_eq(store_arith(rig.core, text("n"), store_hash(rig.core, text("n")),
+		check_eq(store_count(rig.core, text("n"), store_hash(rig.core, text("n")),
 				     rows[i].delta, rows[i].decr, &value),
 			 rows[i].result);
 		check(holds(rig.core, "n", rows[i].after));
@@ -231,13 +232,13 @@ a_number_is_read_behind_spaces_and_zeros(void **state)
 			memset(before + spaces, '0', zeros);
 			memcpy(before + spaces + zeros, "41", 3);
 			check_eq(set(rig.core, "n", before), STORE_OK);
-			check_eq(store_arith(rig.core, text("n"), store_hash(rig.core, text("n")),
+			check_eq(store_count(rig.core, text("n"), store_hash(rig.core, text("n")),
 					     1, false, &value),
 				 STORE_OK);
 			check_eq(value, 42);
 			before[(spaces * 37 + zeros) % len] = spaces % 2 == 0 ? '\b' : '/';
 			check_eq(set(rig.core, "n", before), STORE_OK);
-			check_eq(store_arith(rig.core, text("n"), store_hash(rig.core, text("n")),
+			check_eq(store_count(rig.core, text("n"), store_hash(rig.core, text("n")),
 					     1, false, &value),
 				 STORE_NOT_A_NUMBER);
 		}

@@ -4,7 +4,7 @@
  * 16 bytes. Method: take all objects, mark the bytes taken, free them; every class in turn.
  */
 #include "support/test.h"
-#include "store/slab_pages.h"
+#include "store/hand.h"
 
 #include <stdlib.h>
 
@@ -161,7 +161,7 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 			slab_set_referenced(&y->slab, ref);
 	}
 	for (uint32_t page = 0; page < PAGES; page++) {
-		const uint32_t found = slab_clock_hand(&y->slab, y->magazines, class, refs, 1);
+		const uint32_t found = hand_clock(&y->slab, y->magazines, class, false, refs, 1);
 
 		for (uint32_t i = 0; i < found; i++) {
 			used += slab_is_referenced(&y->slab, refs[i]);
@@ -172,7 +172,7 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 	check(unused >= PAGES * y->slab.classes[class].per_page * 2 / 3);
 	check(unused < PAGES * y->slab.classes[class].per_page * 2 / 3 + PAGES);
 	/* In the second round their bits are cleared, so they are found. */
-	check_eq(slab_clock_hand(&y->slab, y->magazines, class, refs, 1),
+	check_eq(hand_clock(&y->slab, y->magazines, class, false, refs, 1),
 		 y->slab.classes[class].per_page);
 	slab_rig_down(y);
 }

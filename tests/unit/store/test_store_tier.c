@@ -4,6 +4,7 @@
  * checks in every call the locks and the slots; each possible event between an offer and its end
  * is made there; then random operations against a table of versions.
  */
+#include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
 
@@ -37,7 +38,7 @@ struct fake {
 	uint32_t open, offers, taken, ended, absents, claims, flushes, generation;
 	uint32_t laters;         /* offers that are put off */
 	uint32_t slices, sliced; /* of a long value; of the open offer, by now */
-	uint32_t random_of;      /* one offer of so many is put off, one value sliced; 0: none */
+	uint32_t random_of;      /* one offer of this many is put off, one value sliced; 0: none */
 	uint32_t order[KEYS];    /* in which they were taken */
 	uint64_t random;
 	enum meanwhile meanwhile;
@@ -187,7 +188,7 @@ copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
 
 	check(sc == t->rig.core);
 	check_eq(offer, t->open);
-	/* What is pinned is read as it was, also when its key has another version by now. */
+	/* A pinned item reads as it was, even if its key has another version by now. */
 	memcpy(&version, store_value_at(sc, it, 0).data, sizeof version);
 	check_eq(version, t->offered.version);
 	if (item_value_len(it) < ITEM_PIN_MIN_BYTES || ++t->sliced >= slices)
@@ -383,7 +384,7 @@ evict_all(struct fake *t)
 {
 	for (uint32_t i = 0; i < 4; i++) {
 		for (uint32_t class = 0; class < store_class_count_mt(t->rig.store); class ++)
-			evict_by_hand(t->rig.core, class, EVICT_SLICE);
+			evict_chosen(t->rig.core, class, EVICT_SLICE);
 		store_turn(t->rig.core, t->rig.core->now_s);
 	}
 }
@@ -423,7 +424,7 @@ static void
 evict_some(struct fake *t)
 {
 	for (uint32_t class = 0; class < store_class_count_mt(t->rig.store); class ++)
-		evict_by_hand(t->rig.core, class, EVICT_SLICE);
+		evict_chosen(t->rig.core, class, EVICT_SLICE);
 }
 
 static void
@@ -738,7 +739,7 @@ the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told(v
 			else if (what[i][0] == 'r')
 				check_eq(store_as(sc, i, 0, 8, STORE_REPLACE, 0), STORE_NOT_STORED);
 			else
-				check_eq(store_arith(sc, key, t.hashes[i], 1, false, &value),
+				check_eq(store_count(sc, key, t.hashes[i], 1, false, &value),
 					 STORE_NOT_FOUND);
 			check_eq(t.absents, what[i][2] != 'o');
 			check_eq(t.copies[i].here, what[i][2] == 'o');

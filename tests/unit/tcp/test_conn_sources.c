@@ -1,8 +1,8 @@
 /*
- * Connections per source. Goal: no source ever has more than its limit, whichever cores count and
- * in whatever order; no source uses another one's limit; a source without connections is
- * forgotten. Method: the table alone, filled to the last connection it is made for, and under two
- * threads.
+ * Connections per source. Goal: no source ever has more than its limit, for any cores that
+ * count, in any order; no source uses another one's limit; a source without connections is
+ * forgotten. Method: the table alone, filled to the last connection it is made for, and under
+ * two threads.
  */
 #include "tcp/conn_sources.h"
 

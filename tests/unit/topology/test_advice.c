@@ -500,7 +500,7 @@ files_of_the_running_machine_are_judged(void **state)
 	tree_close(&b.tree);
 }
 
-/* The same machine: sshd on 22 and memcached on 11211, neither of them -p's. */
+/* This machine has sshd on 22 and memcached on 11211, neither of which is -p's. */
 static void
 every_port_that_is_served_is_looked_at(void **state)
 {

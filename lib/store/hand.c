@@ -1,18 +1,12 @@
 /*
- * clock_hand.c - the CLOCK hand of a class, and the live objects of a page being evacuated.
+ * hand.c - hands over the states of a class's objects, and the live objects of a page being
+ * evacuated.
  *
- * CLOCK (Corbato 1968) over the states of objects: a look is at 64 of them. Each core has a
- * stretch of its own, a cache line of states, before it takes the next one: the states that it
- * changes, as it evicts and as it stores into what it evicted, are in no other core's stretch. The
- * hand only names
- * candidates: evict.c takes each out of the index under its bucket locks, if the index still holds
- * that very reference. A candidate was live in this core's turn, so it is readable until that ends.
+ * CLOCK's hand (Corbato 1968) runs over the states of objects instead of a list of them.
  */
-#include "slab_pages.h"
+#include "hand.h"
+#include "eviction.h"
 
-/* Looks of a hand while it has the lock. If the first half of them has found no object with a clear
- * reference bit, any live object is a candidate (slab_clock_hand). */
-#define HAND_LOOKS_MAX 512u
 /* Words of a stretch: a cache line of states. */
 #define STRETCH_WORDS (CACHE_LINE_BYTES / (uint32_t)sizeof(uint64_t))
 
@@ -22,8 +16,8 @@ state_word(const struct slab *sl, const struct page *p, uint32_t word)
 	return &sl->states[(size_t)(p - sl->pages) * sl->stride + word];
 }
 
-static uint64_t
-page_states(const struct slab *sl, const struct page *p, uint32_t word)
+uint64_t
+hand_states(const struct slab *sl, const struct page *p, uint32_t word)
 {
 	/* Acquire: pairs with the release in slab_set_live. */
 	return atomic_load_explicit(state_word(sl, p, word), memory_order_acquire);
@@ -35,9 +29,8 @@ page_words(const struct page *p)
 	return (p->objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
 }
 
-/* List the objects of a word whose lower state bits are set in bits. */
-static uint32_t
-list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t bits, uint32_t *refs)
+uint32_t
+hand_list(const struct slab *sl, const struct page *p, uint32_t word, uint64_t bits, uint32_t *refs)
 {
 	const size_t start = (size_t)(p - sl->pages) << sl->arena->page_shift;
 	const uint32_t size = sl->classes[p->class].size;
@@ -55,18 +48,18 @@ list_word(const struct slab *sl, const struct page *p, uint32_t word, uint64_t b
 uint32_t
 slab_list_live(const struct slab *sl, const struct page *p, uint32_t word, uint32_t *refs)
 {
-	return list_word(sl, p, word, states_in(page_states(sl, p, word)), refs);
+	return hand_list(sl, p, word, states_in(hand_states(sl, p, word)), refs);
 }
 
 /* Tries while objects of the word change; then its reference bits stay set for another round. */
 #define PASS_TRIES_MAX 4u
 
-/* Clear the reference bits of a word. Returns the states as they were. By compare-and-exchange: an
- * object that left the index, or came, since the word was read keeps its state. */
-static uint64_t
-pass_word(struct slab *sl, const struct page *p, uint32_t word)
+/* By compare-and-exchange: an object that left the index, or arrived, since the word was read keeps
+ * its state. */
+uint64_t
+hand_clear_used(struct slab *sl, const struct page *p, uint32_t word)
 {
-	uint64_t now = page_states(sl, p, word);
+	uint64_t now = hand_states(sl, p, word);
 
 	for (uint32_t tries = 0; tries < PASS_TRIES_MAX && states_used(now) != 0; tries++)
 		if (atomic_compare_exchange_weak_explicit(
@@ -114,9 +107,8 @@ stretch_begin(const struct slab *sl, struct stretch *s, const struct page *p, ui
 	return ended;
 }
 
-/* The page that this core's CLOCK hand is on; NULL: the class has none. */
-static struct page *
-clock_page(struct slab *sl, struct slab_class *c, struct stretch *s)
+struct page *
+hand_clock_page(struct slab *sl, struct slab_class *c, struct stretch *s)
 {
 	struct page *p = stretch_page(sl, c, s);
 
@@ -143,54 +135,47 @@ reference_stamp_step(struct slab *sl)
 			      memory_order_relaxed);
 }
 
-/* Looks of the hand in a round. */
-static uint64_t
-class_looks(const struct slab_class *c)
+uint64_t
+hand_round(const struct slab_class *c)
 {
 	const uint32_t page = (c->per_page + OBJECTS_PER_LOOK - 1) / OBJECTS_PER_LOOK;
 
 	return (uint64_t)page * slab_class_pages(c);
 }
 
-/* Under the class's lock: the hand has made so many looks. */
-static void
-hand_passed(struct slab *sl, struct slab_class *c, uint32_t looks)
+void
+hand_passed(struct slab *sl, struct slab_class *c, uint32_t looks, uint32_t used)
 {
+	if (used != 0)
+		atomic_fetch_add_explicit(&c->passed, PASSED_USED * used, memory_order_relaxed);
 	c->stamp_looks += looks;
-	if ((uint64_t)c->stamp_looks * REFERENCE_STAMPS_A_ROUND < class_looks(c))
+	if ((uint64_t)c->stamp_looks * REFERENCE_STAMPS_A_ROUND < hand_round(c))
 		return;
 	c->stamp_looks = 0;
 	reference_stamp_step(sl);
 }
 
-/* Looks of one call: a round at most, or objects whose bit was set would have no second chance. */
-static uint32_t
-looks_max(const struct slab_class *c)
+uint32_t
+hand_looks_max(const struct slab_class *c)
 {
-	return class_looks(c) < HAND_LOOKS_MAX ? (uint32_t)class_looks(c) : HAND_LOOKS_MAX;
+	return hand_round(c) < HAND_LOOKS_MAX ? (uint32_t)hand_round(c) : HAND_LOOKS_MAX;
 }
 
-/* One look: lists the live objects whose reference bit was clear, or all of them, and adds to *used
- * the others. */
-static uint32_t
-look_under_hand(struct slab *sl, const struct page *p, struct stretch *s, bool any, uint32_t *refs,
-		uint32_t *used)
+/* The objects of a word that hand_clock lists: those not USED, or if any all that are live. */
+static uint64_t
+victims(uint64_t states, bool takes_new, bool any)
 {
-	uint32_t count = 0;
+	const uint64_t unused = states_in(states) & ~states_used(states);
 
-	for (uint32_t i = 0; i < WORDS_PER_LOOK && s->word < s->end; i++, s->word++) {
-		const uint64_t states = pass_word(sl, p, s->word);
-
-		*used += (uint32_t)__builtin_popcountll(states_used(states));
-		count += list_word(sl, p, s->word, any ? states_in(states) : states_kept(states),
-				   refs + count);
-	}
-	return count;
+	return any ? states_in(states) : takes_new ? unused : states_kept(states);
 }
+
+/* Looks of a call that finds no victim before any live object is one. */
+#define ANY_AFTER (HAND_LOOKS_MAX / 2)
 
 uint32_t
-slab_clock_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs,
-		uint32_t max)
+hand_clock(struct slab *sl, struct magazine *mags, uint32_t class, bool takes_new, uint32_t *refs,
+	   uint32_t max)
 {
 	struct slab_class *c = &sl->classes[class];
 	struct stretch *s = &mags[class].clock_stretch;
@@ -198,24 +183,28 @@ slab_clock_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t
 
 	spin_lock(&c->lock);
 
-	const uint32_t looks = looks_max(c);
+	const uint32_t looks = hand_looks_max(c);
 
 	for (; look < looks && count < max; look++) {
-		const bool any = look > HAND_LOOKS_MAX / 2 && count == 0;
-		const struct page *p = clock_page(sl, c, s);
+		const bool any = look > ANY_AFTER && count == 0;
+		const struct page *p = hand_clock_page(sl, c, s);
 
 		if (p == NULL)
 			break;
-		count += look_under_hand(sl, p, s, any, refs + count, &used);
+		for (uint32_t i = 0; i < WORDS_PER_LOOK && s->word < s->end; i++, s->word++) {
+			const uint64_t states = hand_clear_used(sl, p, s->word);
+
+			used += (uint32_t)__builtin_popcountll(states_used(states));
+			count += hand_list(sl, p, s->word, victims(states, takes_new, any),
+					   refs + count);
+		}
 	}
-	hand_passed(sl, c, look);
+	hand_passed(sl, c, look, used);
 	spin_unlock(&c->lock);
-	if (used != 0)
-		atomic_fetch_add_explicit(&c->passed, PASSED_USED * used, memory_order_relaxed);
 	return count;
 }
 
-/* ---- the hand of new objects ---- */
+/* ---- the pages of both hands ---- */
 
 void
 slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p)
@@ -223,8 +212,8 @@ slab_page_comes(struct slab *sl, struct slab_class *c, struct page *p)
 	slab_page_hand_passed(sl, c, p);
 	list_push_back(&c->pages, &p->of_class);
 	list_push_back(&c->new_pages, &p->of_new);
-	/* The first round costs no evictions: the CLOCK hand would evict in its place. */
-	c->probation.credit += c->per_page;
+	if (sl->policy->grown != NULL)
+		sl->policy->grown(c);
 }
 
 void
@@ -238,9 +227,8 @@ slab_page_goes(struct slab_class *c, struct page *p)
 	list_unlink(&p->of_new);
 }
 
-/* The page that this core's hand of new objects is on; NULL: the class has none. */
-static struct page *
-new_page(const struct slab *sl, struct slab_class *c, struct stretch *s)
+struct page *
+hand_new_page(const struct slab *sl, struct slab_class *c, struct stretch *s)
 {
 	struct page *p = stretch_page(sl, c, s);
 
@@ -254,66 +242,7 @@ new_page(const struct slab *sl, struct slab_class *c, struct stretch *s)
 	return p;
 }
 
-/* Objects that a look from a word on passes. */
-static uint32_t
-look_objects(const struct page *p, uint32_t word)
-{
-	const uint32_t left = p->objects - word * OBJECTS_PER_WORD;
-
-	return left < OBJECTS_PER_LOOK ? left : OBJECTS_PER_LOOK;
-}
-
-/* One look: lists the objects on probation. A use has ended that of others. */
-static uint32_t
-look_at_new(const struct slab *sl, const struct page *p, struct stretch *s, uint32_t *refs)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < WORDS_PER_LOOK && s->word < s->end; i++, s->word++)
-		count += list_word(sl, p, s->word, states_new(page_states(sl, p, s->word)),
-				   refs + count);
-	return count;
-}
-
-/* Probation lasts a round of this hand, so the hand's pace is a number of objects passed for each
- * object evicted. The credit is of objects it may still pass: one round at most. */
-uint32_t
-slab_new_hand(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max)
-{
-	struct slab_class *c = &sl->classes[class];
-	struct stretch *s = &mags[class].new_stretch;
-	struct probation *pr = &c->probation;
-	uint32_t count = 0, looks = 0;
-
-	if (!sl->probation)
-		return 0;
-	spin_lock(&c->lock);
-
-	const uint32_t objects = c->per_page * slab_class_pages(c), was = slab_probation_step(c);
-	const uint32_t step = probation_consider(pr, &sl->asked->class[class], was, objects);
-	uint32_t kept_step = step;
-
-	asked_resize(sl->asked, class, objects);
-	if (sl->asked->class[class].longest != 0)
-		kept_step |= PROBATION_ASKED;
-	if (unlikely(kept_step != atomic_load_explicit(&c->probation_step, memory_order_relaxed)))
-		atomic_store_explicit(&c->probation_step, kept_step, memory_order_relaxed);
-	pr->credit += max * probation_pace(step);
-	if (pr->credit > objects)
-		pr->credit = objects;
-	for (; count < max && looks < HAND_LOOKS_MAX; looks++) {
-		const struct page *p = new_page(sl, c, s);
-
-		if (p == NULL || pr->credit < look_objects(p, s->word))
-			break;
-		pr->credit -= look_objects(p, s->word);
-		count += look_at_new(sl, p, s, refs + count);
-	}
-	spin_unlock(&c->lock);
-	return count;
-}
-
-/* ---- pages ---- */
+/* ---- a page being evacuated ---- */
 
 struct page_load
 slab_page_load(const struct slab *sl, const struct page *p)
@@ -321,7 +250,7 @@ slab_page_load(const struct slab *sl, const struct page *p)
 	struct page_load load = {0, 0};
 
 	for (uint32_t w = 0; w < page_words(p); w++) {
-		const uint64_t states = page_states(sl, p, w);
+		const uint64_t states = hand_states(sl, p, w);
 
 		load.live += (uint32_t)__builtin_popcountll(states_in(states));
 		load.used += (uint32_t)__builtin_popcountll(states_used(states));
@@ -333,7 +262,7 @@ void
 slab_page_clear_referenced(struct slab *sl, const struct page *p)
 {
 	for (uint32_t w = 0; w < page_words(p); w++)
-		pass_word(sl, p, w);
+		hand_clear_used(sl, p, w);
 	reference_stamp_step(sl);
 }
 
@@ -347,7 +276,7 @@ object_number(const struct slab *sl, const struct page *p, uint32_t ref)
 	return (uint32_t)(word - state_word(sl, p, 0)) * OBJECTS_PER_WORD + shift / STATE_BITS;
 }
 
-/* As many of these objects as cost so much together, one at least. */
+/* Returns how many of these objects fit into the slice together, one at least. */
 static uint32_t
 objects_for(const struct slab *sl, const uint32_t *refs, uint32_t count,
 	    const struct evacuation_slice *slice)
@@ -374,7 +303,7 @@ list_live_from(const struct slab *sl, const struct page *p, const struct evacuat
 
 	for (; w < words && found < slice->objects; w++, passed = 0)
 		found +=
-			list_word(sl, p, w, states_in(page_states(sl, p, w)) & UINT64_MAX << passed,
+			hand_list(sl, p, w, states_in(hand_states(sl, p, w)) & UINT64_MAX << passed,
 				  refs + found);
 	*count = objects_for(sl, refs, found, slice);
 	return *count == found ? w * OBJECTS_PER_WORD : object_number(sl, p, refs[*count]);
@@ -394,8 +323,8 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slic
 		p->evacuate_next = list_live_from(sl, p, slice, refs, &count);
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
-		/* All words are walked: objects that are left wait for readers, a fill, or free
-		 * objects elsewhere. The next page follows. */
+		/* All words are walked: the objects left wait for readers, a fill, or free objects
+		 * elsewhere. The next page follows. */
 		if (p->evacuate_next >= p->objects) {
 			p->evacuate_next = 0;
 			slab_page_walked(sl, p, epoch);

@@ -1,0 +1,290 @@
+/*
+ * flash_evicted.c - how long requests are in the core while evicted values are copied to flash.
+ *
+ *   flash_evicted [--value BYTES] [--rounds NUMBER] [--steps NUMBER]
+ *
+ * Two cores of the appliance take turns, one with a tier over a device in memory, one without. In
+ * both, TCP clients get small values, and new values of one size are stored at a rate, in pieces
+ * as large as a burst of frames; so both evict alike. A request is in the core for the turn that
+ * takes and answers it. Turns are measured by processor time of the thread, so other processes do
+ * not count. The device and the tier's thread work between turns.
+ */
+#include "../../sim/mem_flash_end.h"
+#include "../bench_pair.h"
+
+#include "flash/flash_supplier.h"
+#include "store/conditional.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KIND         "tcp_get" /* 50 connections */
+#define KEYS         10000u
+#define DEVICE_BYTES (512ull << 20)
+#define SEGMENTS     ((uint32_t)(DEVICE_BYTES / FLASH_SEGMENT_BYTES))
+#define SEGMENT_NS   10000000ull /* 200 MB a second */
+#define RATE_SHARE   2u          /* of it */
+#define PIECE_BYTES  (BURST_MAX * 1448u)
+#define DEPTH        8u
+#define READS        2u
+#define DEADLINE_NS  100000000ull
+#define STEP_NS      4000u          /* that a step of bench_pair takes */
+#define FILL_BYTES   (128ull << 20) /* twice the memory */
+#define FILL_STEPS   20000000u
+#define NO_END       (UINT64_MAX / 4)
+
+struct world {
+	struct bench_pair pair;
+	struct mem_flash media;
+	struct mem_flash_end ends[2]; /* the core's, the thread's */
+	struct flash_tier *tier;      /* NULL: none */
+	struct flash_shard *shard;
+	struct flash_kept kept;
+	struct flash_intents intents;
+	struct flash_writer writer;
+	struct fill fill; /* of the value that is being stored */
+	uint64_t number, due;
+	uint32_t len, at; /* at: bytes of it that are there; 0: it is not begun */
+};
+
+static struct world worlds[2];
+static struct {
+	struct world *w; /* of this turn */
+	uint64_t begun_ns, turns;
+	double *ns;
+	uint32_t most;
+} timed;
+static uint8_t piece[PIECE_BYTES];
+
+static uint64_t
+cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct store_core *
+store_of(const struct world *w)
+{
+	return w->pair.fixture.sc;
+}
+
+static void *
+pages(size_t bytes)
+{
+	bool huge;
+
+	return bench_region(bytes, &huge).base;
+}
+
+/* ---- the tier ---- */
+
+static void
+shard_create(struct world *w)
+{
+	const uint32_t buckets =
+		(uint32_t)align_up(DEVICE_BYTES / w->len / (BUCKET_SLOTS / 2) + 16, 2);
+
+	flash_shard_init(w->shard, &(struct flash_shard_config){
+					   .log = {.id = {.device = 1},
+						   .segments = SEGMENTS,
+						   .segment_pages = FLASH_SEGMENT_PAGES,
+						   .live = SEGMENTS - SEGMENTS / 16},
+					   .buckets = pages(buckets * sizeof(struct bucket)),
+					   .bucket_count = buckets,
+					   .kept = &w->kept,
+					   .intents = &w->intents,
+					   .pages = pages(FLASH_BUFFERS * FLASH_SEGMENT_BYTES)});
+}
+
+static void
+supplier_create(struct world *w)
+{
+	struct flash_supplier_config c = {.tier = w->tier,
+					  .serve = w->pair.fixture.serve,
+					  .store = store_of(w),
+					  .device = &w->ends[0].device,
+					  .reads_small = READS,
+					  .reads_large = READS,
+					  .item_max = FLASH_VALUE_MAX,
+					  .deadline_ns = DEADLINE_NS};
+	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
+	struct serve_supplier supplier;
+
+	region.base = pages(region.size);
+	c.pages = pages((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
+	supplier = flash_supplier_of(flash_supplier_create(&region, &c));
+	serve_supplier_attach(&region, c.serve, &supplier);
+}
+
+static void
+tier_create(struct world *w)
+{
+	w->shard = pages(sizeof *w->shard);
+	w->tier = pages(sizeof *w->tier);
+	mem_flash_open(&w->media, DEVICE_BYTES, 2 * DEPTH, 1);
+	w->media.faults.write_ns = SEGMENT_NS;
+	mem_flash_ends_open(w->ends, 2, &w->media, DEPTH);
+	shard_create(w);
+	flash_tier_init(w->tier, &(struct flash_tier_config){.shards = w->shard,
+							     .shard_count = 1,
+							     .cores = 1,
+							     .item_max = FLASH_VALUE_MAX,
+							     .admit_all = true});
+	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->ends[1].device};
+	store_tier_attach(w->pair.fixture.store, &w->tier->hooks);
+	supplier_create(w);
+}
+
+/* ---- turns ---- */
+
+/* Stores as much of a new value as one burst has. False: it waits for memory. */
+static bool
+store_piece(struct world *w)
+{
+	char name[32];
+	const struct view key = {
+		(const uint8_t *)name,
+		(uint32_t)snprintf(name, sizeof name, "new:%llu", (unsigned long long)w->number)};
+	const uint32_t left = w->len - w->at, n = left < PIECE_BYTES ? left : PIECE_BYTES;
+	struct store_core *sc = store_of(w);
+
+	if (w->at == 0 &&
+	    store_begin(sc, &w->fill, key, store_hash(sc, key), w->len, 0, 0) != STORE_OK)
+		return false;
+	store_fill(sc, &w->fill, piece, n);
+	w->at += n;
+	if (w->at == w->len) {
+		ensure(store_finish(sc, &w->fill, STORE_SET, 0) == STORE_OK);
+		w->at = 0;
+		w->number++;
+	}
+	return true;
+}
+
+/* Called before and after each turn. What is stored within it is a part of the turn. */
+static void
+hook(void)
+{
+	struct world *w = timed.w;
+	uint32_t stored = 0;
+
+	if (timed.begun_ns != 0) {
+		timed.ns[timed.turns++ % timed.most] = (double)(cpu_ns() - timed.begun_ns);
+		timed.begun_ns = 0;
+		return;
+	}
+	timed.begun_ns = cpu_ns();
+	while (w->due >= PIECE_BYTES && stored < PIECE_BYTES && store_piece(w)) {
+		const uint32_t n = w->len < PIECE_BYTES ? w->len : PIECE_BYTES;
+
+		w->due -= n;
+		stored += n;
+	}
+}
+
+static void
+step(struct world *w)
+{
+	struct turn_timing timing = {.hook = hook};
+	const uint64_t turns = timed.turns, before_ns = w->pair.now_ns;
+	uint64_t took_ns = 0;
+
+	timed.w = w;
+	bench_pair_step(&w->pair, &timing);
+	for (uint64_t i = turns; i < timed.turns; i++)
+		took_ns += (uint64_t)timed.ns[i % timed.most];
+	w->pair.now_ns = before_ns + (took_ns > STEP_NS ? took_ns : STEP_NS);
+	w->due += FLASH_SEGMENT_BYTES * (w->pair.now_ns - before_ns) / SEGMENT_NS / RATE_SHARE;
+	if (w->tier == NULL)
+		return;
+	mem_flash_tick(&w->media, w->pair.now_ns);
+	flash_writer_work(&w->writer, w->pair.now_ns);
+}
+
+static uint64_t
+evictions(const struct world *w)
+{
+	return counter_read(&store_counters(store_of(w))[STORE_EVICTED]);
+}
+
+static void
+world_create(struct world *w, bool with_tier, uint32_t len)
+{
+	w->len = len;
+	bench_pair_make(&w->pair, kind_by_name(KIND), KEYS, NULL);
+	if (with_tier)
+		tier_create(w);
+	bench_pair_command(&w->pair, NO_END);
+	for (uint32_t i = 0; i < FILL_STEPS && w->number * len < FILL_BYTES; i++)
+		step(w);
+	ensure(evictions(w) != 0);
+}
+
+/* ---- rounds ---- */
+
+static void
+run_round(struct world *w, uint32_t number, uint32_t steps)
+{
+	const uint64_t evicted = evictions(w);
+	uint32_t n;
+
+	timed.turns = 0;
+	for (uint32_t i = 0; i < steps; i++)
+		step(w);
+	n = timed.turns < timed.most ? (uint32_t)timed.turns : timed.most;
+	bench_sort(timed.ns, n);
+	bench_pair_check(&w->pair);
+	printf("{\"part\": \"evicted\", \"who\": \"%s\", \"value\": %u, \"round\": %u, "
+	       "\"p50_ns\": %.0f, \"p99_ns\": %.0f, \"p999_ns\": %.0f, \"evictions\": %llu, "
+	       "\"refused\": %llu}\n",
+	       w->tier != NULL ? "tier" : "none", w->len, number, timed.ns[n / 2],
+	       timed.ns[n * 99ull / 100], timed.ns[n * 999ull / 1000],
+	       (unsigned long long)(evictions(w) - evicted),
+	       (unsigned long long)(w->tier == NULL
+					    ? 0
+					    : counter_read(
+						      &w->tier->core[0]
+							       .counters[FLASH_REFUSED_DEVICE])));
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct option options[] = {{"value", required_argument, NULL, 'v'},
+						{"rounds", required_argument, NULL, 'r'},
+						{"steps", required_argument, NULL, 's'},
+						{0}};
+	uint32_t len = 65536, rounds = 15, steps = 3000;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (c) {
+		case 'v':
+			len = bench_option(argv[0], optarg, 1024, 1u << 20);
+			break;
+		case 'r':
+			rounds = bench_option(argv[0], optarg, 1, 1000);
+			break;
+		case 's':
+			steps = bench_option(argv[0], optarg, 100, 10000000);
+			break;
+		default:
+			return 2;
+		}
+	timed.most = 4 * steps;
+	timed.ns = calloc(timed.most, sizeof *timed.ns);
+	ensure(timed.ns != NULL);
+	for (uint32_t i = 0; i < 2; i++)
+		world_create(&worlds[i], i == 1, len);
+	for (uint32_t i = 0; i < rounds; i++) {
+		run_round(&worlds[i % 2], i, steps);
+		run_round(&worlds[1 - i % 2], i, steps);
+	}
+	return 0;
+}
