@@ -66,10 +66,9 @@ tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t)
 	if (list_empty(&t->handshake))
 		return;
 	list_unlink(&t->handshake);
-	if (t->stream == NULL || t->leaving)
-		return;
 	budget_leave(&tc->places, &t->place);
-	budget_give(&tc->places, 1);
+	if (t->stream != NULL && !t->leaving)
+		budget_give(&tc->places, 1);
 }
 
 /* Frees everything but the wire. */
@@ -223,6 +222,7 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 
 	if (t->ended || (!has_input(t) && !conn_eof(t->wire)))
 		return true;
+	conn_pipe_tell(t->pipe, t->wire);
 	room = room_of(tc, t, &at);
 	for (uint32_t i = 0; i < PIECES_READ_MAX && got < room && has_input(t); i++) {
 		const uint32_t before = conn_unread(t->wire);
@@ -251,8 +251,9 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	}
 	if (room > 0)
 		serve_tls_received(tc->serve, t->pipe, got);
-	/* Also when there was no room: nothing else would cause another visit. */
-	if (got > 0 || has_input(t))
+	/* A wire that was refused room to write is ready again when its peer has read. Otherwise
+	 * nothing would make the wire be looked at again, not even without room in the pipe. */
+	if (got > 0 || (has_input(t) && !conn_is_refused(t->wire)))
 		look_again(tc, t);
 	else if (conn_eof(t->wire)) {
 		tls_count(tc, TLS_CUT);
@@ -314,8 +315,8 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 {
 	t->looked = tc->turns;
 	if (!t->leaving && !list_empty(&t->handshake)) {
-		/* The peer closed before sending a byte; there is no one to send an alert to. */
-		if (t->stream == NULL && conn_eof(t->wire)) {
+		/* The peer closed before sending a byte, or speaks after its place was taken. */
+		if (t->stream == NULL && (conn_eof(t->wire) || t->yielded)) {
 			tls_handshake_failed(tc, t);
 			return;
 		}
@@ -352,19 +353,18 @@ wires_look(struct tls_conns *tc)
 static void
 steps_look(struct tls_conns *tc)
 {
-	struct list *from = &tc->steps;
+	const bool begins = !list_empty(&tc->begins) && tls_place_is_to_be_had(tc) &&
+			    (!tc->begun_last || list_empty(&tc->steps));
+	struct list *node = begins ? tls_begin_next(tc) : tc->steps.next;
 
-	if (!list_empty(&tc->begins) && (!tc->begun_last || list_empty(from)) &&
-	    tls_place_is_to_be_had(tc))
-		from = &tc->begins;
-	if (list_empty(from))
-		return;
-	if (tls_step_is_allowed(tc)) {
-		tc->begun_last = from == &tc->begins;
-		wire_look(tc, container_of(list_pop_front(from), struct tls_conn, due));
+	if (tls_step_is_allowed(tc) && node != &tc->steps) {
+		tc->begun_last = begins;
+		list_unlink(node);
+		wire_look(tc, container_of(node, struct tls_conn, due));
 	}
-	if (!list_empty(from))
-		conn_requeue(tc->stack, container_of(from->next, struct tls_conn, due)->wire);
+	node = !list_empty(&tc->steps) ? tc->steps.next : tc->begins.next;
+	if (node != &tc->begins)
+		conn_requeue(tc->stack, container_of(node, struct tls_conn, due)->wire);
 }
 
 /* Ends the wire of a pipe whose session has ended. If the pipe is closed too, the wire is freed at

@@ -22,9 +22,10 @@
 
 #define TLS_HANDSHAKES_MAX 512u
 #define TLS_HANDSHAKE_NS   10000000000ull
-/* A handshake without progress for this long yields its place to one that waits. */
-#define TLS_STALLED_NS 250000000ull
-#define TLS_UNREAD_NS  10000000000ull /* for the last reply to be read by the peer */
+/* A handshake that was answered so long ago yields its place at once. While all are younger, all
+ * places of a core change hands no faster than in this time, the oldest first. */
+#define TLS_PLACE_NS  250000000ull
+#define TLS_UNREAD_NS 10000000000ull /* for the last reply to be read by the peer */
 
 /* A key update costs as much as a tenth of a handshake. */
 #define TLS_REKEYS_A_TURN 4u         /* of a core; a connection has one at most */
@@ -36,13 +37,15 @@
 	X(TLS_RESUMED, "of them, by a session ticket")                                             \
 	X(TLS_HANDSHAKE_ERRORS, "TLS handshakes that failed")                                      \
 	X(TLS_HANDSHAKE_TIMEOUTS, "of them, those that took too long")                             \
-	X(TLS_HANDSHAKE_YIELDED, "of them, those that others needed the place of")                 \
+	X(TLS_HANDSHAKE_YIELDED, "TLS handshakes whose place another one took")                    \
 	X(TLS_PROTO_ERRORS, "TLS connections closed: a wrong record")                              \
 	X(TLS_REKEYS, "key updates of peers")                                                      \
 	X(TLS_REKEYS_REFUSED, "TLS connections closed: key updates in a row")                      \
 	X(TLS_CUT, "TLS connections closed by the peer without notice")                            \
 	X(TLS_UNREAD, "TLS connections reset: their end was not read")                             \
 	X(TLS_NO_ROOM, "TLS connections closed: no slot or memory")                                \
+	X(TLS_STEPS, "steps of handshakes")                                                        \
+	X(TLS_HELLOS, "of them, those that answered a hello")                                      \
 	X(TLS_DEFERRED, "steps of handshakes put off to a later turn")
 enum tls_counter { TLS_COUNTERS(COUNTER_SYMBOL) TLS_COUNTER_COUNT };
 extern const struct counter_name tls_counter_names[TLS_COUNTER_COUNT];

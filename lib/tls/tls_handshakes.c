@@ -19,77 +19,102 @@ tls_step_is_allowed(const struct tls_conns *tc)
 static void
 step_begins(struct tls_conns *tc)
 {
+	tls_count(tc, TLS_STEPS);
 	tc->stepped = true;
 	tc->step_ends_ns = 0;
 	tc->step_requests = serve_tls_requests(tc->serve);
 }
 
-/* Returns the first in the list whose source has more than its share of the places, NULL if none
- * has. */
-static struct tls_conn *
-line_over(const struct tls_conns *tc, const struct list *line)
-{
-	const struct list *at = line->next;
-
-	for (uint32_t i = 0; i < PLACE_LOOKS_MAX && at != line; i++, at = at->next) {
-		struct tls_conn *t = container_of(at, struct tls_conn, handshake);
-
-		if (budget_source_is_over(&tc->places, &t->place))
-			return t;
-	}
-	return NULL;
-}
-
-/* Returns the handshake that yields its place: one not answered yet, else one whose source has more
- * than its share, else the one without progress for longest, if that is at least TLS_STALLED_NS.
- * NULL if none does. */
-static struct tls_conn *
-place_loser(const struct tls_conns *tc)
-{
-	struct tls_conn *t = line_over(tc, &tc->unproven);
-
-	if (t != NULL)
-		return t;
-	if (!list_empty(&tc->unproven))
-		return container_of(tc->unproven.next, struct tls_conn, handshake);
-	t = line_over(tc, &tc->handshakes);
-	if (t != NULL)
-		return t;
-	t = container_of(tc->handshakes.next, struct tls_conn, handshake);
-	return tc->now_ns - t->progress_ns >= TLS_STALLED_NS ? t : NULL;
-}
-
-/* True if a place is free or a handshake would yield its own. */
+/* True if a handshake that was answered may lose its place now. */
 static bool
-place_free(struct tls_conns *tc)
+answered_may_yield(const struct tls_conns *tc)
 {
-	struct tls_conn *t;
+	const struct tls_conn *oldest =
+		container_of(tc->handshakes.next, struct tls_conn, handshake);
 
-	if (tc->places.left > 0)
-		return true;
-	t = place_loser(tc);
-	if (t == NULL)
-		return false;
-	tls_count(tc, TLS_HANDSHAKE_YIELDED);
-	tls_handshake_failed(tc, t);
-	return true;
+	return tc->now_ns >= tc->taken_ns + TLS_PLACE_NS / tc->cfg.handshakes_max ||
+	       tc->now_ns >= oldest->answered_ns + TLS_PLACE_NS;
 }
 
 bool
 tls_place_is_to_be_had(const struct tls_conns *tc)
 {
-	return tc->places.left > 0 || place_loser(tc) != NULL;
+	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);
+}
+
+struct list *
+tls_begin_next(const struct tls_conns *tc)
+{
+	struct list *at = tc->begins.next;
+
+	for (uint32_t i = 0; i < PLACE_LOOKS_MAX && at != &tc->begins; i++, at = at->next)
+		if (!budget_source_is_over(&tc->places,
+					   &container_of(at, struct tls_conn, due)->place))
+			return at;
+	return tc->begins.next;
+}
+
+/* Returns the connection of this line that loses its place first: one whose source has more than
+ * its part, else the first one. A connection that waits for a step of ours goes last. NULL: the
+ * line is empty. */
+static struct tls_conn *
+line_loser(const struct tls_conns *tc, const struct list *line)
+{
+	struct tls_conn *first = NULL;
+	const struct list *at = line->next;
+
+	for (uint32_t i = 0; i < PLACE_LOOKS_MAX && at != line; i++, at = at->next) {
+		struct tls_conn *t = container_of(at, struct tls_conn, handshake);
+
+		if (t->deferred)
+			continue;
+		if (budget_source_is_over(&tc->places, &t->place))
+			return t;
+		first = first != NULL ? first : t;
+	}
+	if (first == NULL && !list_empty(line))
+		return container_of(line->next, struct tls_conn, handshake);
+	return first;
+}
+
+/* Frees the stream. The connection stays until its peer speaks or TLS_HANDSHAKE_NS are over: a peer
+ * that is closed comes again, and costs a handshake more. */
+static void
+place_yield(struct tls_conns *tc, struct tls_conn *t)
+{
+	tls_count(tc, TLS_HANDSHAKE_YIELDED);
+	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {
+		tls_handshake_failed(tc, t);
+		return;
+	}
+	tls_handshake_leave(tc, t);
+	tls_stream_free(t->stream);
+	t->stream = NULL;
+	t->yielded = true;
+	t->since_ns = tc->now_ns;
+	list_push_back(&tc->waiting, &t->handshake);
+}
+
+/* Takes a place from a connection that has not been answered, else from the one that was answered
+ * longest ago. */
+static void
+place_free(struct tls_conns *tc)
+{
+	struct tls_conn *t;
+
+	if (tc->places.left > 0)
+		return;
+	t = line_loser(tc, &tc->unproven);
+	if (t == NULL)
+		t = line_loser(tc, &tc->handshakes);
+	place_yield(tc, t);
 }
 
 static void
 place_take(struct tls_conns *tc, struct tls_conn *t)
 {
-	struct ip_addr ip;
-	uint16_t port;
-
-	conn_peer(t->wire, &ip, &port);
 	budget_take(&tc->places, 1);
-	budget_join(&tc->places, &t->place, &ip);
+	tc->taken_ns = tc->now_ns;
 	t->since_ns = tc->now_ns;
 	list_unlink(&t->handshake);
 	list_push_back(&tc->unproven, &t->handshake);
@@ -99,8 +124,7 @@ place_take(struct tls_conns *tc, struct tls_conn *t)
 static bool
 stream_begin(struct tls_conns *tc, struct tls_conn *t)
 {
-	if (!place_free(tc))
-		return false;
+	place_free(tc);
 	t->stream = tls_stream_open(tc->context, &tc->io);
 	if (t->stream == NULL) {
 		tls_count(tc, TLS_NO_ROOM);
@@ -115,9 +139,11 @@ stream_begin(struct tls_conns *tc, struct tls_conn *t)
 static void
 handshake_progressed(struct tls_conns *tc, struct tls_conn *t)
 {
+	if (t->answered_ns == 0)
+		tls_count(tc, TLS_HELLOS);
+	t->answered_ns = tc->now_ns;
 	list_unlink(&t->handshake);
 	list_push_back(&tc->handshakes, &t->handshake);
-	t->progress_ns = tc->now_ns;
 }
 
 static enum tls_status
@@ -147,21 +173,44 @@ handshake_step(struct tls_conns *tc, struct tls_conn *t, bool *resumed)
 	return status;
 }
 
+/* Waits for a step. The newest begins first: under a flood the oldest have given up, or never meant
+ * to go on. */
+static void
+step_wait(struct tls_conns *tc, struct tls_conn *t)
+{
+	if (!t->deferred)
+		tls_count(tc, TLS_DEFERRED);
+	t->deferred = true;
+	if (t->stream != NULL)
+		list_push_back(&tc->steps, &t->due);
+	else
+		list_push_front(&tc->begins, &t->due);
+}
+
+/* The connection counts for its source from its whole hello on. */
+static void
+source_join(struct tls_conns *tc, struct tls_conn *t)
+{
+	struct ip_addr ip;
+	uint16_t port;
+
+	conn_peer(t->wire, &ip, &port);
+	budget_join(&tc->places, &t->place, &ip);
+}
+
 bool
 tls_handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
 {
 	enum tls_status status;
 	bool resumed;
 
-	if (!tls_step_is_allowed(tc) || (t->stream == NULL && !stream_begin(tc, t))) {
-		if (t->wire == NULL || list_empty(&t->handshake))
-			return false;
-		if (!t->deferred)
-			tls_count(tc, TLS_DEFERRED);
-		t->deferred = true;
-		list_push_back(t->stream != NULL ? &tc->steps : &tc->begins, &t->due);
+	source_join(tc, t);
+	if (!tls_step_is_allowed(tc) || (t->stream == NULL && !tls_place_is_to_be_had(tc))) {
+		step_wait(tc, t);
 		return true;
 	}
+	if (t->stream == NULL && !stream_begin(tc, t))
+		return false;
 	t->deferred = false;
 	step_begins(tc);
 	status = handshake_step(tc, t, &resumed);

@@ -1,10 +1,11 @@
 /*
  * tls_inside.h - definitions shared by the files of a core's TLS connections.
  *
- * Shape:  a connection is in `waiting` until its hello has arrived. Then it has a place: it is
- *         in `unproven` until it has been answered, in `handshakes` until its handshake is
- *         complete. Its `due` is in the list of those that the next turn visits, or in `begins`
- *         or `steps` while it waits for a step.
+ * Shape:  a connection is in `waiting` until its hello is whole and its first step begins. Then it
+ *         has a place: it is in `unproven` until it has been answered, in `handshakes` until its
+ *         handshake is complete. A connection that has yielded its place is in `waiting` again, for
+ *         its end. `due` is in the list of those that the next turn visits, or in `begins` or
+ *         `steps` while the connection waits for a step.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_TLS_INSIDE_H
@@ -22,17 +23,18 @@ static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
 
 struct tls_conn {
 	struct conn *wire, *pipe;  /* NULL: none. The pipe opens after the handshake */
-	struct tls_stream *stream; /* NULL: no byte has arrived yet */
+	struct tls_stream *stream; /* NULL: no step was made yet */
 	uint64_t since_ns;         /* when it entered the list that `handshake` is in */
-	uint64_t progress_ns;      /* when its handshake was last answered */
+	uint64_t answered_ns;      /* when its handshake was last answered; 0: not yet */
 	struct list handshake;     /* in waiting, unproven, handshakes or leaving */
-	struct budget_place place; /* from the stream's creation until the handshake is complete */
+	struct budget_place place; /* from a whole hello until the handshake is complete */
 	struct list due;           /* in the list for the next turn, or in begins or steps */
 	uint64_t looked;           /* number of the turn of the last visit */
 	uint32_t rekeys, rekeys_early;
 	uint64_t read, rekeyed_at; /* bytes of requests so far, and at the last key update */
 	bool ended;                /* no further bytes will arrive */
 	bool deferred;             /* it waits for a step, in begins or steps */
+	bool yielded;              /* its place was taken; it ends when its peer speaks */
 	bool leaving;              /* its session has ended, and its last bytes are not sent yet */
 };
 
@@ -45,9 +47,11 @@ struct tls_conns {
 	struct list waiting;              /* the oldest first */
 	struct list unproven, handshakes; /* the longest without progress first */
 	struct budget places;
+	uint64_t taken_ns;   /* when a place was last taken */
 	struct list leaving; /* the longest without progress first */
 	struct list due;
-	struct list begins, steps; /* waiting for a step: without a stream, and with one */
+	struct list begins; /* waiting for a first step: the newest first */
+	struct list steps;  /* waiting for a further step: the oldest first */
 	uint64_t turns;
 	uint32_t kept; /* chunks reserved for wires */
 	struct tls_context *context;
@@ -81,8 +85,11 @@ void tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t);
 /* Removes the connection from the lists of handshakes. */
 void tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t);
 
-/* True if a place is free or a handshake would yield its own. */
+/* True if a place is free, or one may be taken away now. */
 bool tls_place_is_to_be_had(const struct tls_conns *tc);
+/* Returns the connection of `begins` that is next: the newest whose source has no more than its
+ * part, else the newest. begins is not empty. */
+struct list *tls_begin_next(const struct tls_conns *tc);
 /* True if this turn may make a step: one at most, and half of the time at most while requests are
  * served. */
 bool tls_step_is_allowed(const struct tls_conns *tc);

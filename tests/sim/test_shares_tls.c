@@ -1,0 +1,690 @@
+/*
+ * Peers that fill a pool over TLS: they do not finish a handshake, come again and again, or do not
+ * read. Goal: other clients' handshakes and requests take at most half as long again at their p99
+ * as without these peers, and none is refused, missed or reset.
+ * Method: a whole core of the program's size with TLS, and a stack as its clients, on a cable of
+ * 10 Gbit/s. The core is busy for what a turn did: the turn, each frame and request, and each step
+ * of a handshake. The same run without these peers is the control. Each row of `crowds` is a cell;
+ * the worst of each pool is a row of the matrix number of peers x sources, too. Without an argument
+ * the worst row of each pool is tried that is met; an argument is a pool, `all`, or `matrix`.
+ * Known limit: 300 peers of pool `replies` slow sets of 20 KB, whose data finds no frame.
+ */
+#include "sim_client.h"
+#include "sim_rng.h"
+#include "sim_tls.h"
+#include "zeroed.h"
+
+#include "support/test.h"
+
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PARTIES_MAX 1024u
+#define FRAMES      65536u /* of the clients' port */
+#define MS_NS       1000000ull
+#define SECOND_NS   (1000 * MS_NS)
+#define GAP_NS      100000u /* between two turns, at most */
+#define LEAST_NS    2000u
+#define TICK_NS     (MS_NS / 5)
+#define HONEST      10u
+#define SMALL       1000u
+#define MIDDLE      20000u
+#define LARGE       900000u
+#define QUEUE_BYTES 16384u /* of requests that a peer keeps on their way */
+#define REQUESTS    6u     /* of a connection */
+#define PAUSE_NS    (20 * MS_NS)
+#define BEGIN_NS    (300 * MS_NS)
+#define JOINED_NS   (600 * MS_NS) /* hellos of all peers at once take the core so long */
+#define MEASURED_NS SECOND_NS
+#define HONEST_IP   (SIM_PEERS + 1)
+
+/* The core's time: measured for P-256 on a core of 3 GHz. */
+#define TURN_NS    500u
+#define FRAME_NS   150u
+#define REQUEST_NS 200u
+#define STEP_NS    20000u
+#define HELLO_NS   180000u /* beyond that of a step */
+#define FINISH_NS  40000u
+
+enum kind { KIND_HELLO, KIND_GET_SMALL, KIND_GET_MIDDLE, KIND_SET_MIDDLE, KINDS };
+
+static const char *const kind_names[KINDS] = {
+	[KIND_HELLO] = "connect and get", /* to the first answer */
+	[KIND_GET_SMALL] = "get 1 KB",
+	[KIND_GET_MIDDLE] = "get 20 KB",
+	[KIND_SET_MIDDLE] = "set 20 KB",
+};
+
+enum sources { SOURCES_SAME, SOURCES_NEAR, SOURCES_FAR, SOURCES };
+
+static const char *const sources_names[SOURCES] = {
+	[SOURCES_SAME] = "the others' address",
+	[SOURCES_NEAR] = "addresses of the others' /24",
+	[SOURCES_FAR] = "as many prefixes",
+};
+
+/* The bytes of a whole ClientHello that peers send, and what they do with it. */
+enum says { SAYS_NOTHING, SAYS_HALF_A_HELLO, SAYS_HALF_A_RECORD, SAYS_HELLO, SAYS_GARBAGE };
+
+struct crowd {
+	const char *pool, *name;
+	uint32_t count;
+	enum says says;    /* without a session */
+	const char *asks;  /* in a session, whose replies it does not read; NULL: it has none */
+	uint32_t times;    /* that each asks; 0: as long as there is room */
+	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
+	bool worst;        /* of its pool */
+	enum sources sources;
+};
+
+struct party {
+	struct sim_client base;
+	bool peer, waits; /* waits: its session has more to ask */
+	uint32_t number;
+	enum kind kind;
+	SSL *ssl;
+	BIO *in, *out;
+	uint32_t asked;       /* requests on this connection */
+	uint32_t got, wanted; /* bytes of the answer */
+	uint64_t asked_ns, next_ns, began_ns;
+};
+
+struct tls_world {
+	struct sim_service sim;
+	struct files files;
+	struct region region;
+	struct tls_shared shared;
+	struct tls_conns *conns;
+	SSL_CTX *ctx;
+	struct sim_rng rng;
+	const struct crowd *crowd;
+	struct sim_clients clients;
+	struct party party[PARTIES_MAX];
+	uint32_t count;
+	struct sim_waits kind[KINDS];
+	uint32_t resets, good_resets, wrong;
+	uint8_t hello[1024];
+	uint32_t hello_len;
+	uint64_t core_free_ns;
+	bool measures;
+	uint32_t address[UINT16_MAX + 1]; /* of the client at each port */
+};
+
+static char middle[MIDDLE + 64];
+
+/* ---- connections ---- */
+
+static void
+tls_begin(struct tls_world *w, struct party *p)
+{
+	p->ssl = SSL_new(w->ctx);
+	p->in = BIO_new(BIO_s_mem());
+	p->out = BIO_new(BIO_s_mem());
+	check(p->ssl != NULL && p->in != NULL && p->out != NULL);
+	SSL_set_bio(p->ssl, p->in, p->out);
+	SSL_set_connect_state(p->ssl);
+}
+
+static void
+say_raw(struct tls_world *w, const struct party *p)
+{
+	static const uint8_t part[] = {0x16, 3, 1, 0, 3, 1, 0, 1};
+	uint8_t bytes[1024];
+	uint32_t len = w->hello_len;
+
+	memcpy(bytes, w->hello, len);
+	if (w->crowd->says == SAYS_HALF_A_HELLO)
+		len--;
+	if (w->crowd->says == SAYS_HALF_A_RECORD) {
+		memcpy(bytes, part, sizeof part);
+		len = sizeof part;
+	}
+	if (w->crowd->says == SAYS_GARBAGE)
+		memset(bytes + 9, 'x', len - 9);
+	if (w->crowd->says != SAYS_NOTHING)
+		sim_service_say(&w->sim, p->base.conn, bytes, len);
+}
+
+static void
+on_opened(void *arg, struct sim_client *base)
+{
+	struct tls_world *w = arg;
+	struct party *p = container_of(base, struct party, base);
+
+	p->began_ns = w->sim.ss->now_ns;
+	p->asked = 0;
+	if (p->peer && w->crowd->asks == NULL)
+		say_raw(w, p);
+	else
+		tls_begin(w, p);
+}
+
+static void
+on_gone(void *arg, struct sim_client *base)
+{
+	struct tls_world *w = arg;
+	struct party *p = container_of(base, struct party, base);
+
+	w->good_resets += !p->peer && p->waits;
+	w->resets += p->peer;
+	SSL_free(p->ssl);
+	p->ssl = NULL;
+	p->waits = false;
+	p->next_ns = w->sim.ss->now_ns + PAUSE_NS;
+}
+
+/* Moves what OpenSSL has for the cable, and what came for OpenSSL. */
+static void
+tls_move(struct tls_world *w, struct party *p, bool reads)
+{
+	struct stack *s = w->sim.ss->stack;
+	uint8_t bytes[CONN_RESERVE_MAX];
+	int n;
+
+	for (struct view v = conn_peek(p->base.conn); reads && v.len > 0;
+	     v = conn_peek(p->base.conn)) {
+		BIO_write(p->in, v.data, (int)v.len);
+		conn_advance(s, p->base.conn, v.len);
+	}
+	if (!SSL_is_init_finished(p->ssl) && SSL_do_handshake(p->ssl) != 1)
+		ERR_clear_error();
+	while (conn_writable(s, p->base.conn, 1) && (n = BIO_read(p->out, bytes, sizeof bytes)) > 0)
+		sim_service_say(&w->sim, p->base.conn, bytes, (uint32_t)n);
+}
+
+/* ---- those that behave ---- */
+
+static void
+ask(struct tls_world *w, struct party *p)
+{
+	char line[64];
+	int len = 0;
+
+	p->kind = p->asked++ == 0 ? KIND_HELLO : (enum kind)(1 + sim_below(&w->rng, KINDS - 1));
+	p->got = 0;
+	if (p->kind != KIND_HELLO)
+		p->asked_ns = w->sim.ss->now_ns;
+	if (p->kind == KIND_SET_MIDDLE) {
+		p->wanted = sizeof "STORED\r\n" - 1;
+		check_eq(SSL_write(p->ssl, middle, (int)strlen(middle)), strlen(middle));
+		return;
+	}
+	len = snprintf(line, sizeof line, "get %s\r\n", p->kind == KIND_GET_MIDDLE ? "m" : "s");
+	p->wanted = p->kind == KIND_GET_MIDDLE
+			    ? sizeof "VALUE m 0 20000\r\n\r\nEND\r\n" - 1 + MIDDLE
+			    : sizeof "VALUE s 0 1000\r\n\r\nEND\r\n" - 1 + SMALL;
+	check_eq(SSL_write(p->ssl, line, len), len);
+}
+
+/* Reads of the answer; true: it is whole. */
+static bool
+heard(struct tls_world *w, struct party *p)
+{
+	char bytes[4096];
+	int n;
+
+	while (p->got < p->wanted && (n = SSL_read(p->ssl, bytes, sizeof bytes)) > 0) {
+		if (p->got == 0)
+			w->wrong += bytes[0] != (p->kind == KIND_SET_MIDDLE ? 'S' : 'V');
+		p->got += (uint32_t)n;
+	}
+	ERR_clear_error();
+	w->wrong += p->got > p->wanted;
+	return p->got >= p->wanted;
+}
+
+static void
+turn_honest(struct tls_world *w, struct party *p)
+{
+	const uint64_t now_ns = w->sim.ss->now_ns;
+
+	tls_move(w, p, true);
+	if (!SSL_is_init_finished(p->ssl))
+		return;
+	if (p->asked == 0 || (p->wanted == 0 && now_ns >= p->next_ns && p->asked < REQUESTS))
+		ask(w, p);
+	else if (p->wanted != 0 && heard(w, p)) {
+		p->wanted = 0;
+		p->next_ns = now_ns + MS_NS;
+		if (w->measures)
+			sim_waits_add(&w->kind[p->kind], now_ns - p->asked_ns);
+		if (p->asked == REQUESTS) {
+			p->waits = false;
+			SSL_shutdown(p->ssl);
+			tls_move(w, p, true);
+			conn_close(w->sim.ss->stack, p->base.conn);
+			p->base.open = false;
+			return;
+		}
+	}
+	tls_move(w, p, false);
+}
+
+/* ---- peers ---- */
+
+static void
+ask_more(struct tls_world *w, struct party *p)
+{
+	const uint32_t len = (uint32_t)strlen(w->crowd->asks);
+
+	for (uint32_t said = 0; said < QUEUE_BYTES; said += len) {
+		if (!conn_writable(w->sim.ss->stack, p->base.conn, 1) ||
+		    (w->crowd->times != 0 && p->asked == w->crowd->times))
+			break;
+		check_eq(SSL_write(p->ssl, w->crowd->asks, (int)len), len);
+		p->asked++;
+		tls_move(w, p, false);
+	}
+}
+
+static void
+turn_peer(struct tls_world *w, struct party *p)
+{
+	const uint64_t age_ns = w->sim.ss->now_ns - p->began_ns;
+
+	if (w->crowd->again_ns != 0 &&
+	    age_ns > w->crowd->again_ns * (100 + p->number * 7919 % 100) / 150) {
+		conn_abort(w->sim.ss->stack, p->base.conn);
+		p->next_ns = 0;
+		return;
+	}
+	for (struct view v = conn_peek(p->base.conn); p->ssl == NULL && v.len > 0;
+	     v = conn_peek(p->base.conn))
+		conn_advance(w->sim.ss->stack, p->base.conn, v.len);
+	if (p->ssl == NULL)
+		return;
+	tls_move(w, p, !SSL_is_init_finished(p->ssl));
+	if (SSL_is_init_finished(p->ssl))
+		ask_more(w, p);
+}
+
+static void
+turn(void *arg, struct sim_client *base)
+{
+	struct party *p = container_of(base, struct party, base);
+
+	if (conn_eof(p->base.conn) && conn_peek(p->base.conn).len == 0) {
+		conn_close(((struct tls_world *)arg)->sim.ss->stack, p->base.conn);
+		p->base.open = false;
+		return;
+	}
+	if (p->peer)
+		turn_peer(arg, p);
+	else
+		turn_honest(arg, p);
+}
+
+/* ---- the world ---- */
+
+static uint32_t
+address_of_party(const struct tls_world *w, const struct party *p)
+{
+	const uint32_t number = 2 + p->number % 250;
+
+	if (!p->peer || w->crowd->sources == SOURCES_SAME)
+		return HONEST_IP;
+	return w->crowd->sources == SOURCES_NEAR ? SIM_PEERS + number : SIM_PEERS + (number << 8);
+}
+
+static uint32_t
+address_of_port(void *arg, uint16_t port)
+{
+	return ((const struct tls_world *)arg)->address[port];
+}
+
+static void
+tls_attach(struct tls_world *w, const struct sim_service_options *o)
+{
+	struct tls_settings settings = {.min_version = 2};
+	struct tls_conns_config cfg = {.shared = &w->shared,
+				       .conns_max = o->cores.stack.tcp.conns_max};
+	char why[TLS_WHY_BYTES];
+
+	files_make(&w->files, "shares", 1);
+	settings.chain_cert = w->files.cert;
+	settings.key = w->files.key;
+	tls_shared_begin(&w->shared, tls_context_load(&settings, why), 1);
+	w->region = zeroed_region(tls_conns_bytes(&cfg) + 4096);
+	w->conns = tls_conns_create(&w->region, &cfg, w->sim.sc->cores[0].core.serve,
+				    w->sim.sc->cores[0].core.stack);
+	w->ctx = SSL_CTX_new(TLS_client_method());
+	check_ptr(w->ctx);
+}
+
+/* A hello that peers repeat. */
+static void
+hello_make(struct tls_world *w)
+{
+	struct party p = {0};
+
+	tls_begin(w, &p);
+	SSL_do_handshake(p.ssl);
+	ERR_clear_error();
+	w->hello_len = (uint32_t)BIO_read(p.out, w->hello, sizeof w->hello);
+	check(w->hello_len > 100 && w->hello_len < sizeof w->hello);
+	SSL_free(p.ssl);
+}
+
+static struct tls_world *
+world_of(const struct crowd *crowd)
+{
+	struct tls_world *w = calloc(1, sizeof *w);
+	struct sim_service_options o = sim_service_defaults();
+	const struct sim_clients_user user = {w, turn, on_opened, on_gone};
+
+	check_ptr(w);
+	w->rng.state = 1;
+	w->crowd = crowd;
+	o.cores.memory_bytes = 64u << 20;
+	/* As the program has it, with `-c 1024`. */
+	o.cores.stack.tcp.conns_max = 2112;
+	o.cores.stack.tcp.active_reserve = 1056;
+	o.cores.stack.tcp.pipes = true;
+	o.cores.stack.net.rx_frames_max = 5120;
+	o.cores.frames = 5120 + STACK_FRAMES_MAX + 1024;
+	o.cores.conn_requests_max = 20;
+	o.cable.delay_ns = 20000;
+	o.cable.rate = 1250000000;
+	o.cable.queue_ns = SECOND_NS;
+	o.clients.net.rx_frames_max = FRAMES;
+	o.client_frames = FRAMES + 8192;
+	sim_clients_create(&w->clients, &w->sim, &o, &user);
+	w->sim.wire->nat = (struct sim_nat){HONEST_IP, address_of_port, w};
+	tls_attach(w, &o);
+	hello_make(w);
+	return w;
+}
+
+static void
+world_free(struct tls_world *w)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		SSL_free(w->party[i].ssl);
+	stack_abort_all(w->sim.sc->cores[0].core.stack, w->sim.sc->now_ns);
+	sim_cores_turn(w->sim.sc);
+	tls_shared_end(&w->shared);
+	sim_service_destroy(&w->sim);
+	SSL_CTX_free(w->ctx);
+	zeroed_free(w->region.base, w->region.size);
+	files_remove(&w->files);
+	free(w);
+}
+
+static uint64_t
+tls_count_of(const struct tls_world *w, enum tls_counter which)
+{
+	return counter_read(&tls_counters(w->conns)[which]);
+}
+
+static uint64_t
+worked_ns(const struct tls_world *w)
+{
+	return FRAME_NS * (sim_service_stack_count(&w->sim, RX_FRAMES) +
+			   sim_service_stack_count(&w->sim, TX_FRAMES)) +
+	       REQUEST_NS * sim_service_count(&w->sim, REQ_TCP) +
+	       STEP_NS * tls_count_of(w, TLS_STEPS) + HELLO_NS * tls_count_of(w, TLS_HELLOS) +
+	       FINISH_NS * tls_count_of(w, TLS_HANDSHAKES);
+}
+
+/* A turn of the clients, and one of the core unless it is busy. */
+static void
+step(struct tls_world *w)
+{
+	struct sim_service *s = &w->sim;
+	const uint64_t now_ns = s->ss->now_ns;
+	uint64_t next_ns = now_ns + GAP_NS, at_ns;
+
+	sim_wire_turn(s->wire, now_ns);
+	sim_stack_turn(s->ss);
+	if (now_ns >= w->core_free_ns) {
+		const uint64_t before_ns = worked_ns(w);
+
+		s->sc->now_ns = now_ns;
+		sim_cores_turn(s->sc);
+		w->core_free_ns = now_ns + TURN_NS + worked_ns(w) - before_ns;
+		/* Wires are looked at in the turn behind. */
+		next_ns = w->core_free_ns;
+	} else {
+		next_ns = w->core_free_ns < next_ns ? w->core_free_ns : next_ns;
+	}
+	sim_wire_turn(s->wire, now_ns);
+	at_ns = sim_wire_next(s->wire);
+	next_ns = at_ns < next_ns ? at_ns : next_ns;
+	s->ss->now_ns = next_ns > now_ns + LEAST_NS ? next_ns : now_ns + LEAST_NS;
+}
+
+static void
+party_connect(struct tls_world *w, struct party *p)
+{
+	sim_client_connect(&w->clients, &p->base);
+	w->address[conn_local_port(p->base.conn)] = address_of_party(w, p);
+	p->asked_ns = w->sim.ss->now_ns;
+	p->waits = true;
+	p->wanted = 0;
+}
+
+static void
+run(struct tls_world *w, uint64_t for_ns)
+{
+	const uint64_t end_ns = w->sim.ss->now_ns + for_ns;
+	uint64_t tick_ns = 0;
+
+	for (; w->sim.ss->now_ns < end_ns; step(w)) {
+		if (w->sim.ss->now_ns < tick_ns)
+			continue;
+		tick_ns = w->sim.ss->now_ns + TICK_NS;
+		for (uint32_t i = 0; i < w->count; i++)
+			if (w->party[i].base.conn == NULL &&
+			    w->sim.ss->now_ns >= w->party[i].next_ns)
+				party_connect(w, &w->party[i]);
+	}
+}
+
+static void
+join(struct tls_world *w, bool peer, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++, w->count++)
+		w->party[w->count] = (struct party){.peer = peer, .number = w->count};
+}
+
+/* ---- results ---- */
+
+struct result {
+	uint32_t p99_us[KINDS];
+	uint32_t answers, resets, good_resets, wrong;
+};
+
+static uint32_t
+percentile_us(struct sim_waits *waits, uint32_t percent)
+{
+	return (uint32_t)(sim_waits_percentile(waits, percent) / 1000);
+}
+
+static struct result
+result_of(struct tls_world *w)
+{
+	struct result r = {.resets = w->resets, .good_resets = w->good_resets, .wrong = w->wrong};
+
+	print_message("%s: %u of %s %s: p50, p99, most of", w->crowd->pool, w->count - HONEST,
+		      sources_names[w->crowd->sources], w->crowd->name);
+	for (uint32_t i = 0; i < KINDS; i++) {
+		struct sim_waits *waits = &w->kind[i];
+
+		check(waits->count > 0);
+		r.p99_us[i] = percentile_us(waits, 99);
+		r.answers += waits->count;
+		print_message(" %s %u %u %u us,", kind_names[i], percentile_us(waits, 50),
+			      r.p99_us[i], percentile_us(waits, 100));
+	}
+	print_message(" %u answers, %u wrong, %u resets, %u of others; %u handshakes, %u steps, %u "
+		      "yielded\n",
+		      r.answers, r.wrong, w->resets, r.good_resets,
+		      (uint32_t)tls_count_of(w, TLS_HANDSHAKES),
+		      (uint32_t)tls_count_of(w, TLS_STEPS),
+		      (uint32_t)tls_count_of(w, TLS_HANDSHAKE_YIELDED));
+	return r;
+}
+
+/* Measured from so long after the peers have joined. */
+static struct result
+honest_beside_after(const struct crowd *crowd, uint64_t after_ns)
+{
+	struct tls_world *w = world_of(crowd);
+	struct result r;
+
+	check_eq(sim_service_set(&w->sim, "s", SMALL), STORE_OK);
+	check_eq(sim_service_set(&w->sim, "m", MIDDLE), STORE_OK);
+	check_eq(sim_service_set(&w->sim, "l", LARGE), STORE_OK);
+	join(w, false, HONEST);
+	run(w, BEGIN_NS);
+	join(w, true, crowd->count);
+	run(w, after_ns);
+	w->measures = true;
+	run(w, MEASURED_NS);
+	r = result_of(w);
+	world_free(w);
+	return r;
+}
+
+static struct result
+honest_beside(const struct crowd *crowd)
+{
+	return honest_beside_after(crowd, JOINED_NS);
+}
+
+static const struct crowd crowds[] = {
+	/* Places of handshakes, and the core's time for their steps. */
+	{.pool = "handshakes", .name = "end amid a hello", .count = 900, .says = SAYS_HALF_A_HELLO},
+	{.pool = "handshakes",
+	 .name = "end a record amid a hello",
+	 .count = 900,
+	 .says = SAYS_HALF_A_RECORD},
+	{.pool = "handshakes",
+	 .name = "end behind a hello",
+	 .count = 900,
+	 .says = SAYS_HELLO,
+	 .worst = true},
+	{.pool = "handshakes",
+	 .name = "end behind a hello, come again",
+	 .count = 300,
+	 .says = SAYS_HELLO,
+	 .again_ns = SECOND_NS},
+	{.pool = "handshakes", .name = "send garbage", .count = 900, .says = SAYS_GARBAGE},
+	{.pool = "handshakes", .name = "send nothing", .count = 900},
+	/* Chunks of pipes and wires. */
+	{.pool = "replies", .name = "do not read 1 KB", .count = 60, .asks = "get s\r\n"},
+	{.pool = "replies", .name = "do not read 1 KB", .count = 300, .asks = "get s\r\n"},
+	{.pool = "replies",
+	 .name = "do not read 900 KB",
+	 .count = 300,
+	 .asks = "get l\r\n",
+	 .times = 4},
+};
+
+/* The rows that are asked for: those of a pool, "all", or "matrix"; NULL: the worst of each
+ * pool. */
+static const char *asked;
+
+static bool
+is_asked_for(const char *what)
+{
+	return asked != NULL && strcmp(asked, what) == 0;
+}
+
+static bool
+is_asked(const struct crowd *c)
+{
+	if (asked == NULL || is_asked_for("matrix"))
+		return c->worst;
+	return is_asked_for("all") || is_asked_for(c->pool);
+}
+
+static void
+check_cell(const struct crowd *crowd, const struct result *alone)
+{
+	const struct result beside = honest_beside(crowd);
+
+	for (uint32_t k = 0; k < KINDS; k++)
+		check(beside.p99_us[k] * 2 <= alone->p99_us[k] * 3);
+	check(beside.answers * 20 >= alone->answers * 19);
+	check_eq(beside.wrong, 0);
+	check_eq(beside.good_resets, 0);
+}
+
+/* The worst row of its pool, in other numbers and from other sources. */
+static uint32_t
+check_matrix(const struct crowd *worst, const struct result *alone)
+{
+	static const uint32_t counts[] = {1, 5, 60, 300, 900};
+	uint32_t cells = 0;
+
+	for (uint32_t i = 0; i < sizeof counts / sizeof *counts * SOURCES; i++) {
+		struct crowd cell = *worst;
+
+		cell.count = counts[i / SOURCES];
+		cell.sources = (enum sources)(i % SOURCES);
+		if (cell.count == worst->count && cell.sources == worst->sources)
+			continue; /* tried as a row */
+		if (cell.count == 1 && cell.sources != SOURCES_SAME)
+			continue; /* no meaning */
+		check_cell(&cell, alone);
+		cells++;
+	}
+	return cells;
+}
+
+static void
+peers_of_tls_slow_nobody_by_more_than_half(void **state)
+{
+	const struct crowd none = {.pool = "control", .name = "do nothing"};
+	const struct result alone = honest_beside(&none);
+	uint32_t cells = 0;
+
+	for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
+		if (!is_asked(&crowds[i]))
+			continue;
+		check_cell(&crowds[i], &alone);
+		cells++;
+		if (crowds[i].worst && is_asked_for("matrix"))
+			cells += check_matrix(&crowds[i], &alone);
+	}
+	print_message("%u cells\n", cells);
+	check(cells > 0);
+}
+
+/* While the core answers the hellos of all peers at once, the newest goes first. Nobody is closed
+ * for want of a place, so nobody comes again. */
+static void
+a_burst_of_hellos_is_not_waited_for(void **state)
+{
+	const struct crowd none = {.pool = "control", .name = "do nothing"};
+	const struct crowd burst = {.pool = "handshakes",
+				    .name = "end behind a hello",
+				    .count = 900,
+				    .says = SAYS_HELLO};
+	const struct result alone = honest_beside_after(&none, 0);
+	const struct result beside = honest_beside_after(&burst, 0);
+
+	check(beside.p99_us[KIND_HELLO] <= alone.p99_us[KIND_HELLO] * 4);
+	check(beside.answers * 20 >= alone.answers * 19);
+	check_eq(beside.resets, 0);
+	check_eq(beside.good_resets, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(peers_of_tls_slow_nobody_by_more_than_half),
+		cmocka_unit_test(a_burst_of_hellos_is_not_waited_for),
+	};
+
+	snprintf(middle, sizeof middle, "set m 0 0 %u\r\n", MIDDLE);
+	memset(middle + strlen(middle), 'x', MIDDLE);
+	strcat(middle, "\r\n");
+	asked = argc > 1 ? argv[1] : NULL;
+	if (asked != NULL)
+		cmocka_set_test_filter(strncmp(asked, "a_", 2) == 0 ? asked : "peers_*");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
