@@ -1,14 +1,15 @@
 /*
- * front_compose.h - composes the request of an operation to a server: its form, and its line.
+ * front_compose.h - composes the request that an operation sends to a server: the form of command,
+ * and the line.
  *
- * Shape:  a query is a request without its key and value. The caller gathers plain gets of many
- *         keys; all others have a line of their own. A text client's request is sent as the same
- *         text command, if the key is text; all others are sent as meta commands.
+ * Shape:  a query is a request without its key and value. The caller combines plain gets into
+ *         one line of many keys; every other query has its own line. A text client's request is
+ *         sent as the same text command, if the key is text; all others are meta commands.
  * Thread: pure functions.
  * Errors: FRONT_FORM_NONE: a server with this protocol cannot execute the query.
  * Bounds: FRONT_QUERY_LINE_MAX bytes a line, its end included.
- * Source: memcached doc/protocol.txt; memcached.c, realtime(): the limit from which an exptime
- * is one of the wall clock.
+ * Source: memcached doc/protocol.txt; memcached.c, realtime(): the value above which an exptime
+ * is an absolute Unix time.
  */
 #ifndef CLOCKOO_FRONT_COMPOSE_H
 #define CLOCKOO_FRONT_COMPOSE_H
@@ -53,15 +54,15 @@ struct front_query {
 #define FRONT_QUERY_LINE_MAX (3u + MC_KEY_BASE64_MAX + 12u + 10 * 2 + 5 * 13 + 4 * 22 + 12 + 2)
 
 struct front_query front_query_of(const struct mc_req *req);
-/* True if the query is a set that stores independently of the present value, and whose answer
- * reveals nothing of the stored item. */
+/* True if the query is a set that does not depend on the current value and whose reply says
+ * nothing about the stored item. */
 bool front_query_is_plain_set(const struct front_query *q);
 /* Limits the expiry of a store or touch to most_s from now. unix_s: the wall clock's second. */
 void front_query_cut(struct front_query *q, int32_t most_s, int64_t unix_s);
-/* Returns the form for a server that supports meta commands, or only text. */
+/* Returns the form to send. meta: the server supports meta commands; otherwise only text. */
 enum front_form front_query_form(const struct front_query *q, struct view key, bool meta);
-/* Writes a line of its own, which FRONT_FORM_GET and FRONT_FORM_GETS have not. The opaque is a
- * meta line's: only its answer repeats it. */
+/* Writes the query's own line; not for FRONT_FORM_GET and FRONT_FORM_GETS, which the caller
+ * gathers. Only meta lines use opaque; their replies repeat it. */
 uint8_t *front_put_query(uint8_t *at, const struct front_query *q, enum front_form form,
 			 struct view key, uint32_t opaque);
 

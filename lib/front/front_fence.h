@@ -4,17 +4,19 @@
  *
  * Private to lib/front.
  *
- * Shape:  a lane requests the list of a server's connections. For the start one lane of one core
- *         does so, until the only connections from this address are those of this process. For
- *         lost writes (front_fates.h) the first lane of their core does so, until none of their
- *         connections is listed. A server that cannot list them is not asked again, nor one that
- *         ends the connection instead of answering: once at the start, FRONT_FENCE_CUTS times in
- *         a row for lost writes. Lists of a new address are no evidence about earlier writes.
- *         Connections of a killed process stay listed until they are reset: a SYN from such a
- *         port is answered with the expected sequence number, and this host answers that with a
- *         RST.
+ * Shape:  a lane requests the list of a server's connections. At the start one lane of one core
+ *         repeats this until the list shows no connections from this address but this process's
+ *         own. After a lost write (front_fates.h) the first lane of the core that lost it repeats
+ *         this until the connection that carried the write is no longer listed. A server that
+ *         cannot list connections is not asked again, nor is one that closes the connection
+ *         instead of answering: at the start one such close is enough, for lost writes
+ *         FRONT_FENCE_CUTS in a row. After a server's address changes, its lists prove nothing
+ *         about writes sent to the old one. Connections of a killed process stay listed until they
+ *         are reset. To reset one, the front sends a SYN from the same port: the server replies
+ *         with a challenge ACK, and this host answers that with a RST.
  * Units:  ns of the clock of serve_turn().
- * Owner:  a lane has one struct; the ports of all cores are in the server's report.
+ * Owner:  each lane owns one front_fence; the local ports of all cores' lanes are in the server's
+ *         shared report.
  * Thread: core-local; the report is shared.
  * Bounds: a list of any length, if it arrives within the lane's timeout.
  * Source: FRONT.md 3, "fate of a write unknown", "fence", "no fence"; RFC 5961 4.2, RFC
@@ -40,8 +42,8 @@ struct front_fence {
 	bool unable;          /* the server cannot list its connections */
 	uint32_t cuts;        /* connections that ended instead of an answer, in a row */
 	bool moved;           /* the server's address has changed since the front began */
-	uint16_t port;        /* of its connection, or of the last one */
-	uint32_t pass;        /* of the requested list */
+	uint16_t port;        /* local port of the lane's connection, else of its previous one */
+	uint32_t pass;        /* number of the list that was requested */
 	uint16_t hastened;    /* port of the last such connection */
 	struct conn *hastens; /* opened from the port of an earlier process; or NULL */
 	struct front_listing listing;
@@ -52,15 +54,15 @@ void front_fence_up(struct front_lane *l);
 void front_fence_down(struct front_lane *l);
 /* Call while the lane is down and its server has a new address. */
 void front_fence_moved(struct front_lane *l);
-/* Call when its connection has ended, with which writes may be lost. */
+/* Call when the lane's connection has ended and writes may have been lost with it. */
 void front_fence_lost(struct front_lane *l);
 /* Requests a list that is due. */
 void front_fence_ask(struct front_lane *l);
 void front_fence_row(struct front_lane *l, struct view name, struct view value);
 /* Handles the end of the list. False: the answer was an error. */
 void front_fence_answered(struct front_lane *l, bool listed);
-/* True if this link, which is open or has ended, served only to reset a port; it is freed
- * then. */
+/* Call when a link has opened or ended. True: it served only to reset a port, and has been
+ * freed. */
 bool front_fence_hastened(struct front_lane *l, struct conn *link, bool opened);
 
 #endif

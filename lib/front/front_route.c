@@ -1,6 +1,6 @@
 /*
- * front_route.c - applies the fleet's state to lanes once a turn, and chooses the lane of a
- * request.
+ * front_route.c - applies the fleet's state to lanes once a turn, and replaces the lane of a
+ * server that left.
  */
 #include "front_core.h"
 

@@ -11,7 +11,7 @@ flush_try(struct serve *sv, const struct op *op)
 	const int32_t exptime = op->req.exptime;
 	const struct session *ss = op->session;
 
-	/* Another client's flush during the wait has the same effect. */
+	/* If another client flushed during the wait, this flush has nothing left to do. */
 	if (exptime <= 0 && ss != NULL && ss->memory_wait_turns != 0 &&
 	    ss->flushes != store_flushes(sv->store))
 		return STORE_OK;

@@ -153,7 +153,8 @@ struct serve {
 	const struct serve_admin_ops *admin_ops;
 	struct admin *admin; /* owned by lib/admin */
 	union {
-		uint8_t gets_are_slow; /* 0: plain gets take the fast path */
+		uint8_t gets_are_slow; /* 0: plain gets take the fast path; not 0 while any bit
+					  below is set */
 		struct {
 			bool observed : 1; /* a watcher sees requests, or prefixes are counted */
 			/* The pass has requests that arrived before this turn. */

@@ -1,8 +1,8 @@
 /*
  * index_pages.c - pages for the index: the first ones of the arena, in order.
  *
- * Shape:  every page below index_pages is the index's, or goes to it once slab_page_release is
- *         called for it.
+ * Shape:  pages numbered below slab.index_pages belong to the index, or will once
+ *         slab_page_release() is called for them.
  *
  * Thread: slab_index_claim and slab_index_release under the resize's lock, which comes before all
  *         others.
@@ -15,7 +15,8 @@ page_state(const struct page *p)
 	return atomic_load_explicit(&p->state, memory_order_relaxed);
 }
 
-/* Under the pool's lock. True: the page belongs to a class, and must be evacuated. */
+/* Claims the page for the index as far as its state allows. Call under the pool's lock. True: a
+ * class still owns the page, and the caller must evacuate it. */
 static bool
 claim_by_state(struct slab *sl, struct page *p)
 {
@@ -66,7 +67,8 @@ slab_index_claim(struct slab *sl)
 	if (n == sl->arena->page_count)
 		return false;
 	spin_lock(&sl->pool_lock);
-	/* First, under the lock: from here on slab_page_release gives the page to the index. */
+	/* Raise index_pages first, under the lock: from now on slab_page_release() gives this page
+	 * to the index. */
 	atomic_store_explicit(&sl->index_pages, n + 1, memory_order_relaxed);
 	in_class = claim_by_state(sl, p);
 	class = p->class;

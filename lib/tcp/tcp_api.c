@@ -1,5 +1,5 @@
 /*
- * tcp_api.c - byte streams as the service sees them (stack.h).
+ * tcp_api.c - byte streams as the service sees them (conn.h).
  */
 #include "tcp.h"
 

@@ -1,9 +1,10 @@
 #!/usr/bin/python3 -B
-"""tools/bench sla finds its knees by name, around the appliance and clockoo-load.
+"""Tests that `tools/bench sla` reports each knee under its name; appliance and clockoo-load are faked.
 
-Goal: a setting is measured once, by an appliance that was started for it; what does not fit the
-machine is left out and said; figures, table and plots carry what the sweeps found.
-Method: a bed that answers with knees made up here, and notes what it was asked.
+Goal: a setting is measured once, by an appliance that was started for it; a setting that does
+not fit the machine is skipped, and the output says so; figures, table and plots show the results
+of the sweeps.
+Method: a fake test bed that returns invented knees and logs each call.
 """
 
 import contextlib

@@ -2,16 +2,16 @@
  * bag_list.h - Intel's bag LRU: singly linked bags of items, from the oldest to the newest, and a
  * cleaner thread.
  *
- * Shape:  an item is in one bag's list; its residence is the number of the bag in which it was
- *         last used. A get writes the residence and takes no lock. A set appends to the newest
- *         bag by compare and swap. The cleaner opens bags, moves items to the bag of their
- *         residence and removes those that were replaced. An eviction takes the oldest bag's
- *         first item.
+ * Shape:  an item is in one bag's list; its residence is the number of the bag that was newest
+ *         when the item was last used, and the cleaner moves it there later. A get writes the
+ *         residence and takes no lock. A set appends to the newest bag by compare and swap. The
+ *         cleaner opens bags, moves items to the bag of their residence and removes those that
+ *         were replaced. An eviction takes the oldest bag's first item.
  * Owner:  bag_list_create allocates, bag_list_destroy frees; the caller owns items.
- * Thread: bag_use, bag_append: any thread; bag_append takes the thread's number. bag_evict: any,
- *         one at a time by the eviction lock. The cleaner has its own thread.
- * Bounds: CREW_MAX threads. An eviction examines at most BAG_LOOKS items for one that no thread
- *         reads.
+ * Thread: bag_use, bag_append: any thread; bag_append is passed the caller's number. The
+ *         eviction lock admits one bag_evict at a time. The cleaner has its own thread.
+ * Bounds: CREW_MAX threads. To find an item that no thread is reading, an eviction examines at
+ *         most BAG_LOOKS items.
  */
 #ifndef CLOCKOO_BAG_LIST_H
 #define CLOCKOO_BAG_LIST_H
@@ -30,10 +30,10 @@
 
 typedef _Atomic(struct paper_item *) bag_link;
 
-/* Fields of an item for the bags, at a fixed distance before its key. */
+/* The bag list's own fields of an item, bag_list.before bytes in front of its key. */
 struct bag_fields {
 	_Atomic uint32_t state;
-	_Atomic uint32_t used; /* time of the last use; as in the paper, otherwise unused */
+	_Atomic uint32_t used; /* time of the last use; written as in the paper, never read */
 	bag_link next;
 	_Atomic uint64_t residence;
 };
@@ -46,7 +46,7 @@ struct bag {
 	struct spin_word lock; /* protects its items, except those being appended */
 };
 
-/* Odd while its thread appends. */
+/* turns is odd while the thread is appending. */
 struct bag_appender {
 	_Atomic uint64_t turns;
 } __attribute__((aligned(CACHE_LINE_BYTES)));
@@ -112,9 +112,9 @@ bag_use(const struct bag_list *l, struct paper_item *it)
 
 void bag_append(struct bag_list *l, uint32_t thread, struct paper_item *it);
 
-/* Returns an item that no thread reads, removed from its bag and DYING: one that the cleaner had
- * removed, or the oldest. NULL: there is none. The caller removes it from its index, unless it is
- * REPLACED. */
+/* Takes an item that no thread is reading: one that the cleaner has already removed, else the
+ * oldest. It is then out of its bag and marked DYING. NULL: there is none. The caller removes it
+ * from its index, unless it is REPLACED. */
 struct paper_item *bag_evict(struct bag_list *l);
 
 #endif

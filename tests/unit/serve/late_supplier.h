@@ -20,7 +20,7 @@
  *
  * Thread: one.
  *
- * Errors: a broken promise of serve_await.h fails the running test: a ticket used twice, an answer
+ * Errors: a broken promise of backend.h fails the running test: a ticket used twice, an answer
  *         to a request that was not made, an item not released, or released twice, memory of
  *         values that is not returned.
  */

@@ -2,7 +2,7 @@
  * The ends of awaited operations. Goal: each request to the backend has one end, in every state
  * of its connection, the backend and the table; the number of pending requests is bounded, and
  * they take turns. Method: a table of few places (FEW_AWAITS) and a backend that is held up; each
- * test is a case of the table of ends in serve_await.h. test_serve_order.c compares whole
+ * test is a case of the table of ends in backend.h. test_serve_order.c compares whole
  * conversations.
  */
 #include "few_awaits.h"
