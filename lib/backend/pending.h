@@ -154,8 +154,8 @@ awaits_find(struct await *first, uint64_t hash)
 		first = first->next;
 	return first;
 }
-/* Keeps a retrieval of session ss, for which await_has_place(). asks: it is asked for now, else
- * at its turn. */
+/* Keeps a retrieval of session ss. asks: it is asked for now, else at its turn. There must be a
+ * place (await_has_place()). */
 void await_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
 		bool asks);
 /* Keeps a write and asks for it. ss NULL: a datagram's. */
