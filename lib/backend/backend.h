@@ -100,7 +100,7 @@
 #define AWAITED_LINE_TIMEOUTS 4u /* after this many timeouts no more of a datagram is asked for */
 #define AWAIT_TIMES_MAX       4u
 
-/* What a backend is asked for: a key that the store lacks, or a write. */
+/* A request to a backend: a key that the store lacks, or a write. */
 struct serve_ask {
 	uint64_t ticket;
 	uint64_t hash;

@@ -77,7 +77,7 @@ struct kept_request {
 };
 static_assert(sizeof(struct kept_request) <= CHUNK_BYTES, "lies in a chunk");
 
-/* The rest of a datagram, copied: from the line of retrieval that waits, or from behind the
+/* The copied rest of a datagram, from the line of retrieval that waits, or from behind the
  * write that waits. */
 struct awaited_line {
 	struct list link;              /* in no list while it waits */
@@ -286,8 +286,8 @@ void awaited_line_again(struct serve *sv, struct op *op);
 void awaited_line_fail(struct serve *sv, struct op *op);
 /* True if the datagram of op has waited for so long that no more of it is asked for. */
 bool awaited_line_is_late(struct serve *sv, const struct op *op);
-/* Frees the datagram's answers in front of a write that is about to be asked for. Nothing
- * behind the write is asked for yet. */
+/* Frees the datagram's answers before a write is asked for. No later request is asked for
+ * yet. */
 void awaited_line_give_up(struct serve *sv, const struct op *op);
 /* Keeps what follows a write in its datagram until awaited_rest_go_on(). NULL: nothing. */
 struct awaited_line *awaited_rest_keep(struct serve *sv, struct op *op);

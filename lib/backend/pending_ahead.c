@@ -374,7 +374,7 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	} while (n != 0);
 }
 
-/* ---- plain gets whose answers are here ---- */
+/* ---- plain gets whose answers have arrived ---- */
 
 /* Returns an upper bound of the reply's bytes; 0 for a value that this path does not send. */
 static inline uint32_t

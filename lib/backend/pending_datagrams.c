@@ -378,7 +378,7 @@ awaited_line_again(struct serve *sv, struct op *op)
 	line_again(sv, line_of(sv, op), op);
 }
 
-/* ---- a write, and what is behind it ---- */
+/* ---- a write, and what follows it ---- */
 
 void
 awaited_line_give_up(struct serve *sv, const struct op *op)
@@ -450,7 +450,7 @@ awaited_line_fail(struct serve *sv, struct op *op)
 	list_push_back(&sv->awaits->lines_executed, &line->link);
 }
 
-/* ---- operations of what has waited ---- */
+/* ---- operations of datagrams that have waited ---- */
 
 static void
 awaited_step(struct serve *sv, struct awaited_line *line)

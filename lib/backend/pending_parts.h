@@ -112,7 +112,7 @@ struct await *await_written(struct serve *sv, struct op *op, uint8_t key[static 
 void awaited_writes_parse(struct serve *sv);
 void awaited_writes_drop(struct serve *sv);
 
-/* ---- retrievals behind requests that are kept ---- */
+/* ---- retrievals behind kept requests ---- */
 
 /* Keeps the retrieval op behind its session's kept requests. asks: it is asked for now, else at
  * its turn. There must be a place (await_has_place()). */
@@ -120,8 +120,7 @@ void await_keep_read(struct serve *sv, struct op *op, bool asks);
 /* Makes op the first kept request, a retrieval, and copies its key. Its chunk becomes the room
  * of its reply. */
 struct await *await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
-/* Ends the turn of a kept retrieval. told: it was answered, and a is freed; else it is kept
- * again. */
+/* Frees a, whose kept retrieval op is completed, or with told false keeps it again. */
 void await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_ns, bool told);
 
 /* ---- behind kept requests (pending_execute.c) ---- */
