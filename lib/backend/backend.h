@@ -97,7 +97,7 @@
 #define AWAITS_SESSION_PART   (AWAITS_MAX / 256 + (AWAITS_MAX < 256 ? 2 : 0)) /* of the free */
 #define AWAITS_ENDED_PER_TURN 256u
 #define AWAIT_LANES_MAX       1024u
-#define AWAITED_LINE_TIMEOUTS 4u /* after this many timeouts no more of a datagram is asked for */
+#define AWAITED_LINE_TIMEOUTS 4u /* after this many no more of a datagram is asked for */
 #define AWAIT_TIMES_MAX       4u
 
 /* A request to a backend: a key that the store lacks, or a write. */

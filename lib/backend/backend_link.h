@@ -1,13 +1,13 @@
 /*
  * backend_link.h - links: connections that a backend opens to its servers.
  *
- * A link has a slot and a session as every connection has, but the session only keeps its place:
- * no request is read from it, it is not listed, not counted for -c, and never closed as idle. Its
- * user reads and writes it (tcp/conn.h).
+ * A link has a slot and a session as every connection has, but the session only keeps its
+ * place: no request is read from it, it is not listed, not counted for -c, and never closed as
+ * idle. Its user reads and writes it (tcp/conn.h).
  *
- * Shape:  opened() or failed() follows serve_link_open(), and gone() follows opened(), unless the
- *         link was aborted before. ready(): the stack has popped it as readable, at its end, or
- *         writable again; a user that looks in serve_supplier.poll() anyway may ignore that.
+ * Shape:  opened() or failed() follows serve_link_open(), and gone() follows opened(), unless
+ *         the link was aborted before. ready(): the stack has popped it as readable, at its
+ *         end, or writable again; a user that checks its links in poll() may ignore ready().
  *
  * Owner:  the link is the user's until failed(), gone(), or the return of serve_link_abort().
  *

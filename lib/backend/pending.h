@@ -45,7 +45,7 @@ struct await {
 	uint64_t ticket, hash;
 	struct session *session; /* NULL: a datagram's */
 	struct await *next;      /* in its owner's list, or in the free list */
-	uint32_t offset;         /* of its request in the read buffer, or of its datagram's line */
+	uint32_t offset;         /* of its request in the read buffer; of its datagram's line */
 	uint16_t lane;
 	uint16_t bytes; /* length of a plain get; 0: any other request */
 	uint16_t more;  /* bytes to the last get of its line that takes this answer too */
@@ -86,7 +86,7 @@ struct awaited_line {
 	uint8_t *bytes;                /* a chunk */
 	uint32_t len;
 	uint32_t begin;        /* offset of the line that waits, or waited last */
-	uint32_t line_at, cut; /* offsets: of the line being read, of the one a pass left open */
+	uint32_t line_at, cut; /* of the line being read; of the one a pass left open */
 	uint32_t counted;      /* lines that begin before this offset are counted as requests */
 	uint32_t open;         /* pending keys of the line that waits */
 	uint32_t tries;
@@ -118,7 +118,7 @@ struct awaits {
 	struct list answered, answered_udp; /* kept requests, answered or not asked for */
 	struct list lanes_waiting;
 	struct list lines_free, lines_executed;
-	struct list lines_ready;   /* the first one is being read if a pass left its line open */
+	struct list lines_ready;   /* the first one is being read if its line was left open */
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
 	struct await_lane lanes[AWAIT_LANES_MAX];
 	uint32_t ahead_left, hits_left;  /* of this turn's limits */

@@ -82,10 +82,10 @@ await_lacks(struct serve *sv, const struct op *op)
 /* The state of a search for operations that are asked for ahead. */
 struct look {
 	const struct op *first;
-	struct await **link;          /* the link behind the pending requests in front of offset */
+	struct await **link;          /* the link behind pending requests in front of offset */
 	uint32_t offset;              /* of the next operation in the read buffer */
 	uint32_t line;                /* where the line of that operation begins, or later */
-	struct waited waited, passed; /* keys that are pending; keys checked and not asked for */
+	struct waited waited, passed; /* pending keys; keys checked and not asked for */
 	bool skips; /* pass over keys that an earlier get waits for without having asked */
 };
 
