@@ -1,6 +1,6 @@
 /*
- * backend.c - a backend is attached to a service, which calls this room through one table;
- * and opens links.
+ * backend.c - attaches a backend to a service, which calls this room through one table of
+ * functions; opens links.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
@@ -66,7 +66,7 @@ mode_of(const struct serve_supplier *supplier)
 	return supplier->write != NULL ? BACKEND_WRITES : BACKEND_READS;
 }
 
-/* Traits of verbs that may be answered later, besides retrievals. */
+/* Returns the trait of verbs, besides retrievals, that a backend may answer later. */
 static uint8_t
 later_traits(enum serve_backend_mode mode)
 {

@@ -1,66 +1,74 @@
 /*
- * backend.h - operations that are answered later: a supplier is asked what the store lacks, and
- * told what clients write.
+ * backend.h - requests that a backend answers in a later turn: retrievals of keys that the
+ * store lacks, and writes if the backend executes them.
  *
- * A front has what it lacks from a server, a flash from its disk. Without a supplier nothing here
- * is called, and a retrieval that finds nothing is a miss at once.
+ * A backend (struct serve_supplier) is a front, which asks servers, or the flash tier, which
+ * reads a device. Without a backend no function of this room is called, and a retrieval that
+ * finds nothing in the store is a miss at once.
  *
- * Each turn:  poll() before requests are read; ask() for every key that is missed, and write() for
- *             every write, while requests are executed; passes_end() once behind all of them.
- * Each ask ends once: with serve_answer() while its ticket is wanted, or with forget().
+ * Each turn:  poll() runs before requests are read. While requests are executed, ask() is
+ *             called for every missed key and write() for every write. passes_end() is called
+ *             once, after all of them.
+ * Each ask ends exactly once: by serve_answer() while its ticket is wanted, or by forget().
  *
- * Shape:  a ticket names one ask, and never another one. Operations of a connection are executed in
- *         their order, and answered so. Retrievals of one pass that stand behind one that waits are
- *         asked for ahead, as far as they may be asked twice: get, gets, mg without N, R, T and E,
- *         binary gets; not a key for which this connection waits already: in the same line of text
- *         it has the same answer.
- *         Writes, if the supplier has write(): all commands that store, delete, incr and decr,
- *         touch, gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary twins, noreply
- *         and quiet ones too. None of them is executed on the store: what that is to do with its
- *         copy of the key, write() does. Each is asked once, at its turn, when all before it of its
- *         connection is answered, but for those of one other key (not gat, mg and flush_all), and
- *         retrievals of one key: AWAIT_KEPT_MAX of both are asked for one behind the other. Such a
- *         retrieval is asked for at its turn if its key is waited for, or has a copy that answers
- *         it. Nothing else behind a write is executed before its answer, and all are told in order.
- *         Of a datagram's line of gat all keys are asked for at once, each once.
- *         If it brings instead (a second tier): a write that depends on the version that is there,
- *         of a key that the store lacks and may_have() says it may have, is asked for as a
- *         retrieval is, at its turn and once. Its answer says no more than that the store has it
- *         now, or nobody. Then the write is executed on the store, whatever came of the ask. What
- *         the store has evicted again by then is asked for again, AWAIT_TIMES_MAX times in all.
+ * Shape:  a ticket names one pending request and is never used again. The requests of a
+ *         connection are executed and completed in their order.
+ *         Retrievals behind a pending one, in the same pass, are asked for ahead of their turn
+ *         if they may be executed twice: get, gets, mg without N, R, T and E, binary gets. A
+ *         key for which the connection already waits is not asked for ahead; in the same line
+ *         of text it has the same answer.
+ *         Writes, if the backend has write(), are all commands that store, delete, incr and
+ *         decr, touch, gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary
+ *         twins, noreply and quiet ones too. The store executes none of them: write() also
+ *         updates the store's copy of the key. Each write is asked for once, at its turn, when
+ *         all earlier requests of its connection are completed. A pipeline is the exception:
+ *         writes of different keys (not gat, mg and flush_all) and retrievals of one key are
+ *         asked for one behind the other, AWAIT_KEPT_MAX of both. Such a retrieval is asked for
+ *         at its turn only if its key is pending already, or has a copy that answers it.
+ *         Nothing else behind a write is executed before the write's answer, and all are
+ *         completed in order.
+ *         All keys of a datagram's line of gat are asked for at once, each once.
+ *         Promotion, if the backend brings (a second tier), serves a write that depends on the
+ *         stored version of a key, which the store lacks and may_have() says the backend may
+ *         have. The key is asked for at the write's turn, and once. The answer says only that
+ *         the store has the key now, or that nobody has it. Then the store executes the write,
+ *         whatever the answer was. A key that the store has evicted again by then is asked for
+ *         again, AWAIT_TIMES_MAX times in all.
  *
  * Units:  ns of the clock of serve_turn().
  *
- * Owner:  views in an ask are valid in the call. The item of an answer stays the supplier's: it is
- *         not changed until release(), and it is reachable beyond that only as far as it is pinned
+ * Owner:  views in an ask are valid during the call. The item of an answer stays the backend's:
+ *         it does not change until release(). After that only pinned parts of it stay reachable
  *         (store_abandon() keeps what is pinned of a fill).
- *         A write's value belongs to the supplier from write() on: it is published or abandoned by
- *         it, whatever becomes of the ask, and then serve_value_end() is called.
+ *         A write's value belongs to the backend from write() on. The backend publishes or
+ *         abandons it, whatever becomes of the request, and then calls serve_value_end().
  *
  * Thread: core-local, all of it.
  *
- * Errors: an ask without an answer after timeout_ns is forgotten, and has failed, unless its lane
- *         is slow and not late (is_coming()): its key is told as a miss, or as an error which ends
- *         a line of text (misses_on_failure). So has one that finds no place for timeout_ns, comes
- *         in a drain, or finds no buffer for its request. A datagram that finds no place is
- *         dropped. An answer that its connection has no room for within timeout_ns is released,
- *         and its key is asked for once more; so is one whose memory the supplier needs
- *         (serve_answer_yield()). A write that fails is always told as an error; if it was asked,
- *         nobody knows whether it is done. flush_all with noreply then ends its connection. The
- *         answer to a write has its room from write() on. One that is refused for its size or its
- *         memory is not asked.
+ * Errors: a request without an answer after timeout_ns is forgotten and has failed, unless its
+ *         lane is slow but still delivers (is_coming()). Its key is answered by a miss, or by
+ *         an error that ends a line of text (misses_on_failure). A request fails in the same
+ *         way if it finds no place for timeout_ns, arrives in a drain, or finds no buffer for
+ *         its bytes. A datagram that finds no place is dropped. An answer that its connection
+ *         has no room for within timeout_ns is released, and its key is asked for once more. So
+ *         is an answer whose memory the backend needs (serve_answer_yield()).
+ *         A failed write is always answered by an error. If it was asked for, it may or may not
+ *         have been done. A failed flush_all with noreply ends its connection. The reply to a
+ *         write has its room from write() on. A write that is refused for its size or for
+ *         memory is not asked for.
  *
- * Bounds: AWAITS_MAX asks a core. A connection has AWAITS_SESSION_MAX, and less while few are free;
- *         the last AWAITS_FIRST_ONLY are for connections that have none. A lane, which is a server
- *         or a disk, has as many as are free. Datagrams have AWAITS_UDP_MAX, in AWAITED_LINES_MAX
- *         requests of at most CHUNK_BYTES. AWAITS_ENDED_PER_TURN end by their deadline in a turn;
- *         poll() answers a few hundred at most, and HITS_PER_TURN hits are told between gets that
- *         have waited.
- *         A connection has AWAIT_KEPT_MAX writes, and retrievals behind them. They hold an eighth
- *         of the chunks at most; behind others of their connection none is asked for while they
- *         hold a sixteenth, or AWAITS_KEPT_PLACES: who does not read keeps them. Values that
- *         were asked with, and have not ended, take half as much memory as the fill quota, divided
- *         among the cores (any one value may, alone); a lane as much of it as is free.
+ * Bounds: AWAITS_MAX pending requests per core. A connection has AWAITS_SESSION_MAX, and less
+ *         while few are free; the last AWAITS_FIRST_ONLY are for connections that have none. A
+ *         lane, which is a server or a disk, has as many as are free. Datagrams have
+ *         AWAITS_UDP_MAX, in AWAITED_LINES_MAX requests of at most CHUNK_BYTES. In a turn
+ *         AWAITS_ENDED_PER_TURN end by their deadline, poll() answers a few hundred at most,
+ *         and HITS_PER_TURN hits are completed between gets that have waited.
+ *         A connection has AWAIT_KEPT_MAX writes, and retrievals behind them. Such kept
+ *         requests hold an eighth of the chunks at most. While they hold a sixteenth of the
+ *         chunks, or AWAITS_KEPT_PLACES places, none is asked for behind others of its
+ *         connection: a client that does not read does not free its own. Values of writes that
+ *         have not ended take at most half as much memory as the fill quota, divided among the
+ *         cores (any one value may, alone). A lane takes at most what is free of that.
  */
 #ifndef CLOCKOO_BACKEND_H
 #define CLOCKOO_BACKEND_H
@@ -89,86 +97,90 @@
 #define AWAITS_SESSION_PART   (AWAITS_MAX / 256 + (AWAITS_MAX < 256 ? 2 : 0)) /* of the free */
 #define AWAITS_ENDED_PER_TURN 256u
 #define AWAIT_LANES_MAX       1024u
-#define AWAITED_LINE_TIMEOUTS 4u /* after so many a datagram's requests are not asked any more */
+#define AWAITED_LINE_TIMEOUTS 4u /* after this many no more of a datagram is asked for */
 #define AWAIT_TIMES_MAX       4u
 
-/* A key that is missed, or a write. */
+/* A request to a backend: a key that the store lacks, or a write. */
 struct serve_ask {
 	uint64_t ticket;
 	uint64_t hash;
-	struct view key;          /* decoded; flush_all: no bytes, and hash is 0 */
+	struct view key;          /* decoded; flush_all: empty, and hash is 0 */
 	const struct mc_req *req; /* verb and arguments; its key may be base64 */
 	uint32_t lane;
-	bool bring; /* to be in the store before the answer, which has no item */
+	bool bring; /* promote the key into the store; the answer has no item */
 };
 
-/* The kind of item that the store has under a key, for a retrieval that may be answered by a
- * copy. */
+/* How the store's item of a key may answer a retrieval. */
 enum serve_copy {
-	SERVE_COPY_NONE, /* nothing for it: it is asked for */
-	SERVE_COPY_HERE, /* its answer */
-	SERVE_COPY_MISS, /* the knowledge that there is none: it is told a miss */
+	SERVE_COPY_NONE, /* no copy that may answer: the backend is asked */
+	SERVE_COPY_HERE, /* a copy, which is the answer */
+	SERVE_COPY_MISS, /* a miss copy: the answer is a miss */
 };
 
 struct serve_supplier {
 	void *arg;
 	uint64_t timeout_ns;    /* above 0 */
 	uint32_t lanes;         /* 1..AWAIT_LANES_MAX */
-	bool misses_on_failure; /* a get that failed is told as a miss */
-	bool brings;            /* without write() */
-	/* False: a key that the store was seen to lack is in neither at an instant since, and a
-	 * miss is told now. May be NULL: true. */
+	bool misses_on_failure; /* a failed get is answered as a miss */
+	bool brings;            /* promotes keys that writes depend on; excludes write() */
+	/* Returns false if the key, which the store was seen to lack, was neither in the store
+	 * nor in the backend at some instant since: the answer is a miss. May be NULL: true. */
 	bool (*may_have)(void *arg, struct view key, uint64_t hash);
-	/* Keys that the store was seen to lack, before may_have() of the first of them in a pass:
-	 * what their looks read is on its way. A hint; OPS_MAX at most. May be NULL. */
+	/* Prefetches what may_have() reads for count keys that the store was seen to lack,
+	 * OPS_MAX at most. A hint, given before the first may_have() of a pass. May be NULL. */
 	void (*prefetch)(void *arg, const uint64_t *hashes, uint32_t count);
-	/* It was not asked, or has not answered, and a miss is to be told, or a write to be
-	 * executed: it has nothing of the key any more. False: the store has it. May be NULL. */
+	/* Makes the backend forget a key before a miss is answered, or a write executed,
+	 * although the backend was not asked or has not answered. Returns false if the store
+	 * has the key now. May be NULL. */
 	bool (*missed)(void *arg, struct view key, uint64_t hash);
-	/* Which lane a key takes. May be NULL with one. */
+	/* Returns the lane of a key. May be NULL if there is one lane. */
 	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
-	/* Does not answer: poll() does. */
+	/* Starts a retrieval or a promotion. The answer comes from poll(), never from ask()
+	 * itself. */
 	void (*ask)(void *arg, const struct serve_ask *ask);
-	/* The same for a write. value: filled, its expiry and flags those of the request; NULL: the
-	 * command has none. NULL instead of a function: writes are the store's. */
+	/* Like ask(), for a write. value: complete, with the expiry and flags of the request;
+	 * NULL: the command has none. A NULL function means that the store executes writes. */
 	void (*write)(void *arg, const struct serve_ask *ask, const struct fill *value);
-	/* A set of this key is refused before it is asked, so what there is goes. Nobody hears of
-	 * it. May be NULL with write(). */
+	/* Deletes a key whose set was refused before write() was called, so that no old version
+	 * stays. No answer follows. May be NULL, with write() too. */
 	void (*drop)(void *arg, struct view key, uint64_t hash);
-	/* True if this retrieval, which is no plain get of text, is asked for even if there is a
-	 * copy. Decided by the request alone. May be NULL. */
+	/* True if this retrieval, which is no plain get of text, must be asked for even if the
+	 * store has a copy. Decided by the request alone. May be NULL: false. */
 	bool (*passes_copies)(void *arg, const struct mc_req *req);
-	/* Returns whether the item in the store is a copy, for get and mg. Decided by the item
-	 * alone. NULL: every item is one. */
+	/* Returns how the store's item may answer a get or mg. Decided by the item alone. May
+	 * be NULL: every item is a copy that answers. */
 	enum serve_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
-	/* The cas of a copy that is here; NULL: the item's. */
+	/* Returns the cas that clients see of a copy. May be NULL: the item's. */
 	uint64_t (*copy_cas)(void *arg, const struct item *item);
-	/* Keys that are answered by copies: of n, the index of the next one that is to be counted,
-	 * or n; and that key. Both may be NULL. */
+	/* Choose which keys answered by copies are sampled: next_sample() returns the index of
+	 * the next one among n keys, or n for none, and sample() receives that key. Both may be
+	 * NULL. */
 	uint32_t (*next_sample)(void *arg, uint32_t n);
 	void (*sample)(void *arg, const struct view *key, uint64_t hash);
-	void (*passes_end)(void *arg); /* may be NULL */
+	/* Called when this turn's passes have made all their requests. May be NULL. */
+	void (*passes_end)(void *arg);
+	/* Begins a turn: answers arrive by serve_answer(). */
 	void (*poll)(void *arg, uint64_t now_ns);
-	/* No answer is wanted any more; serve_answer() would be false. */
+	/* Drops a pending request: serve_answer() would return false for it from now on. */
 	void (*forget)(void *arg, uint64_t ticket);
-	/* The item of a taken answer is not used any more. */
+	/* Ends the use of an accepted answer's item. */
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
-	/* An ask of this lane has waited for timeout_ns: true if what the lane owes is on its way,
-	 * and it waits as long again. May be NULL: false. */
+	/* Called when a request of this lane has waited for timeout_ns. True if the lane's
+	 * answers are on their way: the request waits as long again. May be NULL: false. */
 	bool (*is_coming)(void *arg, uint32_t lane);
-	uint64_t (*next_ns)(void *arg); /* when poll() has something to do; may be NULL */
+	uint64_t (*next_ns)(void *arg); /* when poll() has work next; may be NULL */
 };
 
 size_t serve_awaits_bytes(void);
-/* Once, before the core turns. The supplier's functions are copied. */
+/* Attaches a backend, once, before the core's first turn. The struct is copied. */
 void serve_supplier_attach(struct region *region, struct serve *sv,
 			   const struct serve_supplier *supplier);
 
-/* NULL: there is none. */
+/* Returns the attached backend, or NULL. */
 const struct serve_supplier *serve_supplier_of(const struct serve *sv);
 
-/* The slot of a ticket. No two tickets of one core that are open, or whose items are not
- * released, have the same. */
+/* Returns the slot of a ticket. Two tickets of one core never share a slot while each is
+ * pending or has an item to release. */
 #define AWAIT_SLOT_BITS 16u
 static inline uint32_t
 serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
@@ -176,36 +188,38 @@ serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
 	return (uint32_t)(ticket & ((1u << AWAIT_SLOT_BITS) - 1));
 }
 
-/* The store's second of this turn: expiries count from it. */
+/* Returns the store's second of this turn, from which expiries count. */
 uint32_t serve_now_s(const struct serve *sv);
-/* The wall clock's second of this turn. */
+/* Returns the wall clock's second of this turn. */
 int64_t serve_unix_s(const struct serve *sv);
 
-/* A hint: this ticket is answered next but for a few. */
+/* Prefetches the pending request of a ticket that is answered soon. A hint. */
 void serve_answer_prefetch(const struct serve *sv, uint64_t ticket);
-/* In poll(). False: nobody waits for it any more, and no release() follows. */
+/* Answers a pending request; called in poll(). Returns false if the request is no longer
+ * pending: no release() follows. */
 bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);
 
-/* In poll(): the supplier needs memory. An answer that is not told yet is released, and is asked
- * for again at its turn: first one that has waited longest for a client that does not read, else
- * one that stands behind others of its connection. False: there is none. */
+/* Releases an answer that is not sent yet, because the backend needs memory; called in poll().
+ * The key is asked for again at its turn. Large answers go first: one whose client does not
+ * read, else one behind others of its connection. Returns false if there is none. */
 bool serve_answer_yield(struct serve *sv);
 
-/* In poll(), from now on: copy() decides of plain gets, too, which else are answered at once by
- * what the store has. */
+/* Sets whether copy() decides for plain gets too, from now on; called in poll(). If it does
+ * not, the store's item answers a plain get at once. */
 void serve_copies_wait(struct serve *sv, bool wait);
 
-/* The value of a write to this lane is published or abandoned. */
+/* Ends the charge for the value of a write to this lane: it is published or abandoned. */
 void serve_value_end(struct serve *sv, uint32_t lane, uint32_t value_len);
 
-/* When a turn is due for asks and their deadlines; UINT64_MAX: none. */
+/* Returns when a turn is due for the backend or for a deadline; UINT64_MAX: none. */
 uint64_t serve_next_timer(const struct serve *sv);
 
-/* Before connections are closed at a stop, before each turn: from now on every ask fails at once.
- * hurry: so do those that are open. True: none waits, and what was answered has had a turn. */
+/* Drains pending requests before a stop closes connections; called before each turn. New
+ * requests fail at once, and with hurry so do pending ones. True if no request is pending, and
+ * what was answered has had a turn. */
 bool serve_awaits_drain(struct serve *sv, bool hurry);
 
-/* Asks, and places that are granted. */
+/* Returns the number of pending requests and of granted places. */
 uint32_t serve_awaits_open(const struct serve *sv);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * backend_link.h - links: connections that a supplier opens to its servers.
+ * backend_link.h - links: connections that a backend opens to its servers.
  *
- * A link has a slot and a session as every connection has, but the session only keeps its place:
- * no request is read from it, it is not listed, not counted for -c, and never closed as idle. Its
- * user reads and writes it (tcp/conn.h).
+ * A link has a slot and a session as every connection has, but the session only keeps its
+ * place: no request is read from it, it is not listed, not counted for -c, and never closed as
+ * idle. Its user reads and writes it (tcp/conn.h).
  *
- * Shape:  opened() or failed() follows serve_link_open(), and gone() follows opened(), unless the
- *         link was aborted before. ready(): the stack has popped it as readable, at its end, or
- *         writable again; a user that looks in serve_supplier.poll() anyway may ignore that.
+ * Shape:  opened() or failed() follows serve_link_open(), and gone() follows opened(), unless
+ *         the link was aborted before. ready(): the stack has popped it as readable, at its
+ *         end, or writable again; a user that checks its links in poll() may ignore ready().
  *
  * Owner:  the link is the user's until failed(), gone(), or the return of serve_link_abort().
  *
@@ -22,12 +22,12 @@
 
 #include "serve/serve_backend.h"
 
-/* Once, before the core turns. The functions are copied. */
+/* Attaches the user of links, once, before the core's first turn. The struct is copied. */
 void serve_links_attach(struct serve *sv, const struct serve_link_user *user);
 
-/* NULL: refused, and counted by the stack. */
+/* Opens a link. Returns NULL if the stack refused, which it has counted. */
 struct conn *serve_link_open(struct serve *sv, const struct conn_target *to);
-/* RST; none of the functions is called for it any more. */
+/* Resets a link. No function of the user is called for the link any more. */
 void serve_link_abort(struct serve *sv, struct conn *link);
 
 #endif

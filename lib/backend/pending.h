@@ -1,18 +1,20 @@
 /*
- * pending.h - asks that are open, as the service sees them (backend.h says what they are).
+ * pending.h - pending requests, as the service sees them (backend.h: what a backend is asked).
  *
- * Private to lib/backend. An await belongs to a connection's session, to a line of a datagram, or
- * to a write of a datagram. The request of a retrieval goes back as bytes into a read buffer, or
- * into a chunk of its own, and is executed again when the answer is here: the await is found by
- * where its request stands in there. A write is kept as it was parsed, in a chunk, and never
- * executed again: its answer is an operation of its own (OP_KEPT_WRITE). So is a retrieval of a key
- * that stands behind kept requests of its connection: that operation executes it, at its turn.
+ * Private to lib/backend. A pending request (struct await) belongs to a connection's session,
+ * to a line of a datagram, or to a write of a datagram. A retrieval goes back as bytes into a
+ * read buffer, or into a chunk of its own, and is executed again when its answer has arrived:
+ * the pending request is found by the offset of those bytes. A write is kept in a chunk as it
+ * was parsed, and is never executed again: its answer is an operation of its own
+ * (OP_KEPT_WRITE). A retrieval of one key behind kept requests of its connection is kept as
+ * well; OP_KEPT_GET executes it at its turn.
  *
- * Shape:  a session's awaits are a list in the order of its bytes: session.awaits of retrievals
- *         that are not kept, or session.kept. Behind kept requests session.read_buf begins.
+ * Shape:  a session lists its pending requests in the order of its bytes: retrievals that are
+ *         not kept in session.awaits, kept requests in session.kept. session.read_buf begins
+ *         behind the kept requests.
  *         Ticket: generation << AWAIT_SLOT_BITS | slot.
  *
- * Owner:  an await is free, or its session's, or its line's; a datagram's write is the table's.
+ * Owner:  an await is free, its session's, or its line's; a datagram's write is the table's.
  *
  * Thread: core-local.
  *
@@ -25,7 +27,7 @@
 
 #include "serve/serve_internal.h"
 
-/* Flags by which a mg changes what is there. */
+/* Flags that make mg change the stored item. */
 #define MG_EFFECTS (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
 static_assert(AWAITS_MAX <= 1u << AWAIT_SLOT_BITS, "a slot has its bits");
 
@@ -33,107 +35,108 @@ enum await_state {
 	AWAIT_FREE,
 	AWAIT_ASKED,
 	AWAIT_READY,   /* answered; its request is not executed yet */
-	AWAIT_UNASKED, /* kept, of a retrieval; asked for at its turn, if there is no copy then */
+	AWAIT_UNASKED, /* a kept retrieval, asked for at its turn if there is no copy then */
 };
 
 struct await {
-	/* In awaits.asked; answered, of a line in none, else in another one. */
+	/* In awaits.asked until it is answered, then in ready, answered or answered_udp. That
+	 * of a line is in no list once it is answered. */
 	_Alignas(CACHE_LINE_BYTES) struct list due;
 	uint64_t ticket, hash;
-	struct session *session; /* NULL: of a datagram */
-	struct await *next;      /* its owner's; a free one's: the next free one */
-	uint32_t offset;         /* of its request, in the read buffer; of its line */
+	struct session *session; /* NULL: a datagram's */
+	struct await *next;      /* in its owner's list, or in the free list */
+	uint32_t offset;         /* of its request in the read buffer; of its datagram's line */
 	uint16_t lane;
-	uint16_t bytes;              /* of a plain get; 0: of anything else */
-	uint16_t more;               /* to the last one of its line that names the key, too */
-	uint8_t state;               /* enum await_state */
-	uint8_t times;               /* that it was asked for */
-	bool begins_line, ends_line; /* of a plain get */
-	bool passed_on;              /* its request is answered, and others of its line are not */
-	bool is_kept;                /* its request is; else that is executed again */
+	uint16_t bytes; /* length of a plain get; 0: any other request */
+	uint16_t more;  /* bytes to the last get of its line that takes this answer too */
+	uint8_t state;  /* enum await_state */
+	uint8_t times;  /* times it was asked for */
+	bool begins_line, ends_line; /* a plain get is the first, or last, of its line */
+	bool passed_on; /* its request is answered; later ones of its line take it too */
+	bool is_kept;   /* its request is kept; else its bytes are executed again */
 	uint64_t deadline_ns;
 	union {
-		struct awaited_line *line; /* NULL: of a session */
-		struct kept_request *kept; /* NULL: it is executed now */
+		struct awaited_line *line; /* NULL: a session's */
+		struct kept_request *kept; /* NULL: it is being executed */
 	};
 	struct serve_answer answer;
 };
 static_assert(sizeof(struct await) == 2 * CACHE_LINE_BYTES, "thousands of them stay near a core");
 
-/* A write that was asked, or a retrieval behind requests that are kept. Lies in a chunk: of a
- * session that of its reply, which so has its room. */
+/* A write that was asked for, or a retrieval behind kept requests, as it was parsed. Lies in a
+ * chunk. A session's lies in the chunk of its own reply, so the reply has its room. */
 struct kept_request {
 	struct await *await;
 	struct mc_req req;        /* its key is key[] */
-	struct datagram datagram; /* only who sent it */
+	struct datagram datagram; /* only its sender and its arrival */
 	bool reads;               /* a retrieval */
 	uint16_t udp_id;
-	uint32_t bytes;            /* of the datagram's request */
-	struct awaited_line *rest; /* behind it in its datagram; NULL: nothing */
+	uint32_t bytes;            /* length of a datagram's request */
+	struct awaited_line *rest; /* what follows it in its datagram, or NULL */
 	uint8_t key[MC_KEY_MAX];
 };
 static_assert(sizeof(struct kept_request) <= CHUNK_BYTES, "lies in a chunk");
 
-/* The rest of a datagram: from a line of retrieval on that waits, or behind a write that waits. */
+/* The copied rest of a datagram, from the line of retrieval that waits, or from behind the
+ * write that waits. */
 struct awaited_line {
-	struct list link;              /* in none while it waits */
-	struct datagram datagram;      /* only who sent it */
+	struct list link;              /* in no list while it waits */
+	struct datagram datagram;      /* only its sender and its arrival */
 	struct datagram_cursor cursor; /* over its bytes */
 	uint8_t *bytes;                /* a chunk */
 	uint32_t len;
-	uint32_t begin;        /* of the line that waits, or has waited last */
-	uint32_t line_at, cut; /* of the line that is read; of one left open by a pass */
-	uint32_t counted;      /* lines that begin in front of it were, as requests */
-	uint32_t open;         /* awaits of the line that waits: not ready */
+	uint32_t begin;        /* offset of the line that waits, or waited last */
+	uint32_t line_at, cut; /* of the line being read; of the one a pass left open */
+	uint32_t counted;      /* lines that begin before this offset are counted as requests */
+	uint32_t open;         /* pending keys of the line that waits */
 	uint32_t tries;
 	uint64_t since_ns;
 	uint8_t protocol;
-	struct await *awaits; /* of that line, and of some behind it */
+	struct await *awaits; /* of the line that waits, and of some behind it */
 };
 
-#define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for at a time */
+#define AHEAD_GETS_MAX      64u  /* gets of a connection asked for at a time */
 #define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn, besides operations */
 
 struct await_lane {
-	uint32_t open;       /* asked, or granted */
-	uint64_t values;     /* bytes of values: asked with and not ended, or granted */
+	uint32_t open;       /* pending requests and granted places */
+	uint64_t values;     /* bytes of written values that have not ended, or are granted */
 	struct list waiting; /* sessions without a place, by quota_link */
-	struct list link;    /* in lanes_waiting while there are some */
+	struct list link;    /* in lanes_waiting while sessions wait */
 };
 
 struct awaits {
 	struct serve_supplier supplier;
 	bool asked_in_turn, draining;
-	uint32_t turn_pass;       /* the pass in front of this turn's first one */
-	uint32_t prefetched_pass; /* of which the supplier was told what is missed */
+	uint32_t turn_pass;       /* the last pass before this turn */
+	uint32_t prefetched_pass; /* the pass whose missed keys were last prefetched */
 	uint32_t free_count, granted, udp_count;
-	uint32_t kept_count; /* requests, each in a chunk */
-	uint64_t values;     /* of all lanes */
+	uint32_t kept_count; /* kept requests, each in a chunk */
+	uint64_t values;     /* bytes, of all lanes */
 	struct await *free;
-	struct list asked, ready;           /* soonest deadline first; ready: no writes */
-	struct list answered, answered_udp; /* kept, and not told; or not asked for */
+	struct list asked, ready;           /* soonest deadline first; ready has no writes */
+	struct list answered, answered_udp; /* kept requests, answered or not asked for */
 	struct list lanes_waiting;
 	struct list lines_free, lines_executed;
-	struct list lines_ready;   /* first the one that is read, if a pass left its line open */
+	struct list lines_ready;   /* the first one is being read if its line was left open */
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
 	struct await_lane lanes[AWAIT_LANES_MAX];
-	uint32_t ahead_left, hits_left;  /* in this turn */
-	struct op ahead[AHEAD_GETS_MAX]; /* those that are asked for now */
+	uint32_t ahead_left, hits_left;  /* of this turn's limits */
+	struct op ahead[AHEAD_GETS_MAX]; /* gets that are being asked for */
 	struct await table[AWAITS_MAX];
 	struct awaited_line lines[AWAITED_LINES_MAX];
 };
 
 /* ---- the table (pending_table.c) ---- */
 
-/* Begin of a turn: answers, deadlines. */
+/* Begins a turn: takes answers, ends what is past its deadline, grants places. */
 void awaits_turn(struct serve *sv);
-/* Asks for the key of op, whose hash is known. NULL: there is no place. Of session ss, or of line.
- */
+/* Asks for a key, for session ss or for a line of a datagram. NULL: there is no place. */
 struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
 			const struct mc_req *req, struct view key, uint64_t hash);
-/* Asks once more for a key whose answer has no item, or now for a key that was not asked for. */
+/* Asks again for a pending request whose answer has no item, or for the first time. */
 void await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key);
-/* True if who has waited for timeout_ns for an answer of this lane, or for a place, waits on. */
+/* True if a request that has waited for timeout_ns for this lane waits on. */
 static inline bool
 await_lane_is_coming(const struct awaits *aw, uint32_t lane)
 {
@@ -141,9 +144,9 @@ await_lane_is_coming(const struct awaits *aw, uint32_t lane)
 	       aw->supplier.is_coming(aw->supplier.arg, lane);
 }
 
-/* Returns the await of this list for the key, or NULL. A key that is waited for is asked for
- * once more only at its turn, unless it is in the same line, so that a connection never reads an
- * older value after a newer one. */
+/* Returns the pending request of this list for the key, or NULL. A pending key of another line
+ * is asked for again only at its turn, so that a connection never reads an older value after a
+ * newer one. */
 static inline struct await *
 awaits_find(struct await *first, uint64_t hash)
 {
@@ -151,24 +154,25 @@ awaits_find(struct await *first, uint64_t hash)
 		first = first->next;
 	return first;
 }
-/* A kept retrieval of session ss. There is a place: await_has_place(). asks: now, else at its turn.
- */
+/* Keeps a retrieval of session ss. asks: it is asked for now, else at its turn. There must be a
+ * place (await_has_place()). */
 void await_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
 		bool asks);
-/* The same of a write of session ss, or of a datagram, which is asked now. */
+/* Keeps a write and asks for it. ss NULL: a datagram's. */
 void await_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
 		     uint64_t hash, const struct fill *value);
-/* True if there is a place for a write with so many bytes of value. */
+/* True if there is a place for a request, and room for value_len bytes of its value. */
 bool await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
 		     uint32_t value_len);
-/* Its owner does not list it any more. */
+/* Frees a pending request that its owner has taken out of its list. */
 void await_free(struct serve *sv, struct await *a);
-/* The session has no place yet, nor one for so many bytes: to the end of its lane's queue. */
+/* Puts the session at the end of the queue of the key's lane: it waits for a place and for
+ * value_len bytes. */
 void await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
 		 uint32_t value_len);
-/* It cannot use the place that it is granted: to the end of the queue. */
+/* Takes back the place of a session that cannot use it, and queues the session again. */
 void await_postpone(struct serve *sv, struct session *ss);
-/* It leaves the queue, or does not need its place. */
+/* Takes the session out of the queue, and takes back its granted place. */
 void await_unqueue(struct serve *sv, struct session *ss);
 
 /* Returns how the store's item may answer a retrieval; item NULL: the store has none. */
@@ -176,25 +180,24 @@ enum serve_copy await_copy(const struct serve *sv, const struct mc_req *req,
 			   const struct item *item);
 /* Returns the cas of a copy in the store. */
 uint64_t await_copy_cas(const struct serve *sv, const struct item *item);
-/* n operations from first on were answered by copies. */
+/* Samples the keys of n operations from first on, which copies answered. */
 void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
-/* A get that was no operation was. */
+/* Samples the key of a get that a copy answered without becoming an operation. */
 void await_copy_used(struct serve *sv, const struct view *key, uint64_t hash);
 
 /* ---- connections (pending_order.c) ---- */
 
 enum await_status {
-	AWAIT_ANSWERED, /* *answer is what the supplier says; await_end() follows */
-	AWAIT_FAILED,   /* it says nothing, and an error is to be told */
+	AWAIT_ANSWERED, /* *answer is the backend's; await_end() follows */
+	AWAIT_FAILED,   /* the reply is an error: await_fail() follows */
 	AWAIT_LATER,    /* await_later() follows */
 };
 
-/* A retrieval has found nothing in the store. */
+/* Takes the answer of a retrieval that the store cannot answer, or asks for it. */
 enum await_status await_read(struct serve *sv, struct op *op, struct serve_answer *answer);
-/* The reply to op is composed. */
+/* Ends the pending request of op, whose reply is composed. */
 void await_end(struct serve *sv, struct op *op);
-/* Tells that op has failed, or the error of its answer; what follows of its line is not answered.
- */
+/* Replies that op has failed, or its answer's error. The rest of its line is not answered. */
 void await_fail(struct serve *sv, struct op *op, const struct serve_answer *answer);
 
 static inline enum exec_status
@@ -209,85 +212,84 @@ bool await_may_defer(const struct serve *sv, const struct session *ss);
 
 /* True for a retrieval without an effect, which may be asked for before its turn. */
 bool await_reads(const struct mc_req *req);
-/* False: a key that the store was seen to lack is nowhere. The first one of a pass tells the
- * supplier of all that it has missed; in serve_prefetch() hits would pay for that. */
+/* False if a key that the store was seen to lack is not in the backend either. The first call
+ * of a pass prefetches for all its misses; in serve_prefetch() hits would pay for that. */
 bool await_may_have(const struct serve *sv, struct view key, uint64_t hash);
-/* A key that op has missed is about to be set, of which the supplier forgets what it has. */
+/* Prefetches what the backend has of this pass's missed keys before op sets one of them, which
+ * makes the backend forget its version. */
 void await_sets(const struct serve *sv, const struct op *op);
-/* True if this request has an effect on the stored version, or shows what only the store knows. */
+/* True if this request changes the stored version, or shows what only the store knows. */
 bool await_brings(const struct mc_req *req);
-/* Asks for such a request's key, which the store lacks. True if the request waits: await_later()
- * follows, or for a body the session is BODY_FILLED. */
+/* Asks for the key of such a request, which the store lacks. True if the request waits:
+ * await_later() follows, or for a body the session is BODY_FILLED. */
 bool await_bring(struct serve *sv, struct op *op);
-/* A miss is to be told, though the supplier may have the key: it has nothing from now on. NULL, or
- * what the store has by then. */
+/* Makes the backend forget a key whose miss is the answer. Returns what the store has by then,
+ * or NULL. */
 const struct item *await_missed(struct serve *sv, const struct op *op);
 
 /* True if an earlier part of the same line has returned an answer for this key. The same answer
- * is returned again, even if a copy has come and gone since. */
+ * is returned again, even if a copy has been stored and evicted since. */
 bool await_is_told(struct serve *sv, const struct op *op);
 
-/* Operations from ops[first] on go back into the read buffer. */
+/* Moves the offsets of pending requests when operations from ops[first] on go back. */
 void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
-/* Whether the session's next request waits. If not, nothing behind one that does is parsed; and
- * the answer to its write is an operation now. */
+/* True if the session's next request waits. Otherwise nothing behind a pending request is
+ * parsed, and completed kept requests become operations. */
 bool awaits_wait(struct serve *sv, struct session *ss);
-/* The session's operations of this pass are executed; what stands behind them may be asked for. */
+/* Ends the session's part of a pass: frees what was used, and may ask for what follows. */
 void awaits_sweep(struct serve *sv, struct session *ss);
-/* The answer has not been used for long: it is to be asked for again. */
+/* Drops an answer that was not used in time. Its key is asked for again at its turn. */
 void await_drop(struct serve *sv, struct await *a);
-/* The first of the session's awaits has been told. */
+/* Ends the session's first pending request, whose answer is in the reply. */
 void awaits_pop(struct serve *sv, struct session *ss);
-/* None of the session's asks is wanted. */
+/* Drops the session's pending requests that are not kept. */
 void awaits_give_up(struct serve *sv, struct session *ss);
-/* The session ends. */
+/* Drops all requests and places of a session that ends. */
 void awaits_forget(struct serve *sv, struct session *ss);
-/* Ends a pass. Behind the last pass of a turn the backend hears that its requests are complete. */
+/* Ends a pass. After a turn's last pass the backend's passes_end() is called. */
 void awaits_pass_end(struct serve *sv);
 
-/* Operations that will stand one behind the other, from offset on in the read buffer, behind all
- * that wait. How many: what stands behind them has found no place. */
+/* Asks for operations that follow each other from offset on in the read buffer, behind all that
+ * wait. Returns how many are done; the next one has found no place. */
 uint32_t awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
 			 uint32_t offset);
 
 /* ---- gets that are no operations yet (pending_ahead.c) ---- */
 
-/* True if gets behind the operations of the pass, all of which are asked for, may be asked for
- * too. */
+/* True if gets behind this pass's operations may be asked for, once all of those are. */
 bool session_is_ahead(const struct session *ss);
 /* Asks for further gets that the connection of a session that is ahead has received. */
 void gets_ask_ahead(struct serve *sv, struct session *ss);
-/* Plain gets that waited (pending_ahead.c): as far as their answers are here they are told, in
- * order, without being parsed again. What is for another path stays. */
+/* Completes plain gets from their bytes, in order, as far as their answers have arrived. Stops
+ * at the first request that must be parsed. */
 void gets_tell(struct serve *sv, struct session *ss);
 
 /* ---- writes (pending_kept.c) ---- */
 
-/* True if this request is asked of the backend at its turn, and once. */
+/* True if the backend executes this request: it is asked for once, at its turn. */
 bool await_is_write(const struct serve *sv, const struct mc_req *req);
-/* True if this request is asked for whatever the store has. */
+/* True if this request is asked for even if the store has a copy. */
 bool await_passes_copies(const struct serve *sv, const struct mc_req *req);
 
 /* ---- datagrams (pending_datagrams.c) ---- */
 
-/* Keeps the line of op, and asks for all its keys that are missed. */
+/* Keeps the line of op, and asks for all its missed keys. */
 void awaited_line_keep(struct serve *sv, struct op *op);
 void awaited_lines_pass_end(struct serve *sv);
 void awaited_lines_drop(struct serve *sv);
-/* Operations of what is answered. False: one of the lines is not at its end. */
+/* Makes operations of what is answered. False if a line is left open. */
 bool awaited_lines_parse(struct serve *sv);
 struct await *awaited_line_find(struct serve *sv, const struct op *op);
-/* The line of op is executed from its beginning, once one of its keys is answered again. */
+/* Has the line of op executed from its beginning once one of its keys is answered again. */
 void awaited_line_again(struct serve *sv, struct op *op);
-/* Nothing more of the line of op is answered. */
+/* Ends the reply to the line of op; the rest of the line is skipped. */
 void awaited_line_fail(struct serve *sv, struct op *op);
-/* True if the datagram of op has waited for so long that nothing more of it is asked for. */
+/* True if the datagram of op has waited for so long that no more of it is asked for. */
 bool awaited_line_is_late(struct serve *sv, const struct op *op);
-/* A write is about to be asked: what was told before it is released first. Nothing behind it was
- * asked for. */
+/* Frees the datagram's answers before a write is asked for. No later request is asked for
+ * yet. */
 void awaited_line_give_up(struct serve *sv, const struct op *op);
-/* A write is asked: what stands behind it in its datagram waits for awaited_rest_go_on(). NULL:
- * nothing. */
+/* Keeps what follows a write in its datagram until awaited_rest_go_on(). NULL: nothing. */
 struct awaited_line *awaited_rest_keep(struct serve *sv, struct op *op);
 void awaited_rest_go_on(struct serve *sv, struct awaited_line *rest);
 

@@ -1,7 +1,7 @@
 /*
- * pending_ahead.c - requests behind one that waits are asked for ahead of their turn, plain gets
- * even before they are parsed as operations; and plain gets whose answers have arrived are
- * completed from their bytes in the read buffer.
+ * pending_ahead.c - asks for requests behind a pending one ahead of their turn, plain gets even
+ * before they become operations; completes plain gets whose answers have arrived from their
+ * bytes in the read buffer.
  */
 #include "pending_parts.h"
 
@@ -45,7 +45,7 @@ await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offs
 	return true;
 }
 
-/* A bit for some hashes each: what has none is not waited for. */
+/* A filter over the hashes of keys: a key whose bit is clear is not in it. */
 struct waited {
 	uint64_t bits[WAITED_WORDS];
 };
@@ -68,8 +68,8 @@ waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 	return waited_has(w, hash) ? awaits_find(ss->awaits, hash) : NULL;
 }
 
-/* Where writes wait too, a miss that its bucket has shown may be of earlier in this pass: the
- * connection has written nothing since. */
+/* A miss that the buckets showed earlier in this pass still holds where the backend executes
+ * writes: the connection has written nothing since. */
 bool
 await_lacks(struct serve *sv, const struct op *op)
 {
@@ -79,17 +79,18 @@ await_lacks(struct serve *sv, const struct op *op)
 	       await_may_have(sv, op->req.key, op->hash);
 }
 
-/* Where operations are asked for ahead. */
+/* The state of a search for operations that are asked for ahead. */
 struct look {
 	const struct op *first;
-	struct await **link;          /* where what stands in front is listed */
-	uint32_t offset;              /* of the next one */
-	uint32_t line;                /* where its line begins, or later */
-	struct waited waited, passed; /* passed: looked at, and not asked for */
-	bool skips; /* those of keys that an earlier get waits for, and has not asked for */
+	struct await **link;          /* the link behind pending requests in front of offset */
+	uint32_t offset;              /* of the next operation in the read buffer */
+	uint32_t line;                /* where the line of that operation begins, or later */
+	struct waited waited, passed; /* pending keys; keys checked and not asked for */
+	bool skips; /* pass over keys that an earlier get waits for without having asked */
 };
 
-/* at->offset is set. */
+/* Begins a search behind the pending requests in front of at->offset, which the caller has
+ * set. */
 static void
 look_begin(struct look *at, struct session *ss, const struct op *first)
 {
@@ -112,8 +113,9 @@ look_pass(struct look *at, struct session *ss, uint64_t hash)
 	waited_add(&at->passed, hash);
 }
 
-/* True if an earlier get of this key is answered at its turn only. Its copy may have gone by
- * then, or may not answer this one: asked for now, this one would return an older value. */
+/* True if an earlier get of this key is answered only at its turn. Its copy may be evicted by
+ * then, or may not answer this get. Asked for now, this get could return an older value than
+ * the earlier one. */
 static bool
 is_passed(const struct look *at, const struct op *op)
 {
@@ -127,7 +129,7 @@ is_passed(const struct look *at, const struct op *op)
 	return false;
 }
 
-/* Asks for what is lacked and not waited for. False: there is no place. */
+/* Asks for the key of op if it is missed and not yet pending. False if there is no place. */
 static bool
 look_ask(struct serve *sv, struct op *op, struct look *at)
 {
@@ -165,7 +167,8 @@ gets_follow(const struct serve *sv, const struct session *ss, const struct op *o
 	return true;
 }
 
-/* Stops at the first operation that is not asked for ahead: its effect may be on keys behind it. */
+/* Stops at the first operation that is not asked for ahead: it may change keys of the
+ * operations behind it. */
 FLAT bool
 awaits_ask_ahead(struct serve *sv, struct op *op)
 {
@@ -211,9 +214,10 @@ awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n
 /* ---- plain gets that are no operations yet ---- */
 
 #define AHEAD_ROOM_MIN   512u /* bytes */
-#define AHEAD_SHARE_PART 4u   /* of a session's places: so many are asked for at least */
+#define AHEAD_SHARE_PART 4u   /* of a share; with fewer places free no search is made */
 
-/* True if the bytes behind the gets that were asked for are another get, or key. */
+/* True if the bytes behind the gets that were asked for can be another get, or another key of a
+ * line. */
 bool
 session_is_ahead(const struct session *ss)
 {
@@ -224,8 +228,9 @@ session_is_ahead(const struct session *ss)
 	       (!ps->in_line || ps->verb == MC_GET);
 }
 
-/* In the read buffer are plain gets as a whole, of lines that were judged when they came. What
- * stands behind the last key of all is not there, so that one is taken for what it was. */
+/* Parses a plain get of the read buffer and returns its length, or 0. All gets there are
+ * complete, and their lines were validated when they arrived. The byte behind the buffer's last
+ * key is not there, so that key is taken as it is. */
 static uint32_t
 deferred_parse(const uint8_t *p, uint32_t left, bool in_line, struct mc_get *get)
 {
@@ -246,7 +251,8 @@ deferred_parse(const uint8_t *p, uint32_t left, bool in_line, struct mc_get *get
 		       : 0;
 }
 
-/* At most so many gets that are here as a whole; their buckets are on their way. */
+/* Parses at most this many complete gets into aw->ahead and probes their primary buckets.
+ * Returns the number of gets. */
 static uint32_t
 ahead_parse(struct serve *sv, struct session *ss, struct view src, bool deferred, uint32_t most)
 {
@@ -291,8 +297,8 @@ ahead_prefetch(struct serve *sv, uint32_t n)
 		store_probe_alternate(sv->store, &ops[__builtin_ctzll(open)].probe);
 }
 
-/* Room for bytes behind the others. Those go to the begin of the buffer when little is left: all of
- * the session's awaits are written then. */
+/* Returns the room for more bytes in the read buffer. When little is left the bytes are moved
+ * to its begin, which writes every pending request of the session. */
 static uint32_t
 buffer_room(struct serve *sv, struct session *ss)
 {
@@ -305,8 +311,8 @@ buffer_room(struct serve *sv, struct session *ss)
 	return MC_LINE_MAX - ss->read_buf_len;
 }
 
-/* Asks for gets of the read buffer first, then of one segment; at most so many. Returns how many
- * were asked for. */
+/* Asks for at most this many gets of the read buffer, or of one segment once the buffer has no
+ * more. Returns how many are done. */
 static uint32_t
 segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 {
@@ -347,8 +353,9 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 	return n;
 }
 
-/* Bounded: each step uses up bytes. What has no place stays where it is; a few are not worth a look
- * at all that the session waits for, and more places will be free. */
+/* Bounded: each step uses up bytes. Gets without a place stay where they are. With few free
+ * places no search is made: it reads all the session's pending requests, and more places will
+ * be free. */
 void
 gets_ask_ahead(struct serve *sv, struct session *ss)
 {
@@ -367,9 +374,9 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	} while (n != 0);
 }
 
-/* ---- plain gets whose answers are here ---- */
+/* ---- plain gets whose answers have arrived ---- */
 
-/* 0: not for this path. */
+/* Returns an upper bound of the reply's bytes; 0 for a value that this path does not send. */
 static inline uint32_t
 answer_bytes(const struct item *it)
 {
@@ -412,7 +419,7 @@ answer_prefetch(const struct await *next)
 	prefetch_next((const uint8_t *)it - CACHE_LINE_BYTES);
 }
 
-/* Its turn has come, and its answer. */
+/* True if this get is next in order and its answer can be sent. */
 static inline bool
 may_tell(const struct serve *sv, const struct session *ss, const struct await *a)
 {
@@ -421,7 +428,7 @@ may_tell(const struct serve *sv, const struct session *ss, const struct await *a
 	       a->answer.error == MC_ERR_NONE && ss->served < sv->cfg.conn_requests_max;
 }
 
-/* False: there is no room for so many bytes now. */
+/* Reserves room for this many bytes of replies. False if there is none now. */
 static inline bool
 answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 {
@@ -441,19 +448,19 @@ answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 	return true;
 }
 
-/* A visit's. */
+/* State of one visit to a session: replies so far, and what they count as. */
 struct telling {
 	struct reply_writer w;
 	struct tally tally;
 	struct lines ended;
 	uint32_t keys;
-	bool in_line; /* what comes next, of a line that was begun */
+	bool in_line; /* the next get continues a line that has begun */
 	bool slow;
-	struct view key; /* of the last value, if it was slow */
+	struct view key; /* of the last value, if the visit is a slow one */
 	uint8_t *slow_key;
 };
 
-/* Records that the get in so many bytes of the read buffer is completed. */
+/* Records that the next get of the read buffer, of this many bytes, is completed. */
 static inline void
 told(struct telling *t, struct session *ss, const struct item *it, uint32_t bytes, bool first,
      bool last)
@@ -472,7 +479,8 @@ told(struct telling *t, struct session *ss, const struct item *it, uint32_t byte
 	ss->await_counted = false;
 }
 
-/* False: it is not here, or not for this path. */
+/* Completes the next get if its answer has arrived. False if it has not, or needs another
+ * path. */
 static inline bool
 answer_tell(struct serve *sv, struct session *ss, struct telling *t)
 {
@@ -494,9 +502,10 @@ answer_tell(struct serve *sv, struct session *ss, struct telling *t)
 	return true;
 }
 
-/* The next request of the read buffer, if nothing was asked for it, as far as the buffer was looked
- * at: what lies behind that is asked for first. One for which a place was granted or refused is
- * executed, which gives the place back. */
+/* Returns the bytes from the next request of the read buffer on, if that one is not pending, up
+ * to where the search ahead has come: bytes behind that are asked for first. Returns nothing
+ * while a place is granted or refused: the request is executed then, which gives the place
+ * back. */
 static inline struct view
 unasked(const struct session *ss)
 {
@@ -510,8 +519,8 @@ unasked(const struct session *ss)
 	return (struct view){ss->read_buf + ss->read_buf_at, end - ss->read_buf_at};
 }
 
-/* A get between those that waited, that the store answers at its turn, as in a run of hits. False:
- * it does not, or it is another request. */
+/* Completes a get between pending ones from the store, as in a run of hits. False if the store
+ * lacks the key, or the request is no such get. */
 static inline bool
 hit_tell(struct serve *sv, struct session *ss, struct telling *t)
 {

@@ -1,10 +1,11 @@
 /*
- * pending_datagrams.c - datagrams whose requests wait for a supplier.
+ * pending_datagrams.c - datagrams whose requests wait for a backend.
  *
- * What waits, and all behind it in its datagram, is copied, and executed in its order as answers
- * come: a message left open would stop all datagrams. A line of retrieval is executed again when
- * the last of its keys that are missed is known; what lines of retrieval behind it lack is asked
- * for with them. Datagrams have no order among each other.
+ * A request that waits is copied with everything behind it in its datagram, and executed in
+ * that order as answers arrive: a message left open would stop all datagrams. A line of
+ * retrieval is executed again when the last of its missed keys is answered; the missed keys of
+ * lines of retrieval behind it are asked for with them. Datagrams have no order among each
+ * other.
  */
 #include "pending_parts.h"
 
@@ -12,7 +13,7 @@
 #include "serve/serve_parse.h"
 #include "serve/serve_since.h"
 
-#define LINE_TRIES_MAX 4u /* times that a key found at first may be gone at last */
+#define LINE_TRIES_MAX 4u /* times that a line may lose a key that it had found */
 
 static void
 awaits_free_before(struct serve *sv, struct awaited_line *line, uint32_t offset)
@@ -40,7 +41,7 @@ line_free(struct serve *sv, struct awaited_line *line)
 	list_push_back(&sv->awaits->lines_free, &line->link);
 }
 
-/* The next request that is read is the one at this offset. */
+/* Makes the request at this offset the next one that is parsed. */
 static void
 line_go_to(struct awaited_line *line, uint32_t offset)
 {
@@ -52,7 +53,8 @@ line_go_to(struct awaited_line *line, uint32_t offset)
 						.parser.protocol = line->protocol};
 }
 
-/* Copies text of the datagram of op into a chunk. NULL: there is no place for so many bytes. */
+/* Copies text of the datagram of op into a chunk. Returns NULL if there is no place, or text is
+ * longer than a chunk. */
 static struct awaited_line *
 line_alloc(struct serve *sv, const struct op *op, struct view text)
 {
@@ -105,7 +107,7 @@ same_datagram(const struct op *a, const struct op *b)
 	return a->session == NULL && b->session == NULL && a->datagram == b->datagram;
 }
 
-/* As far as this pass has it. */
+/* Returns the first operation of the line of op in this pass. */
 static const struct op *
 line_first(const struct serve *sv, const struct op *op)
 {
@@ -114,7 +116,7 @@ line_first(const struct serve *sv, const struct op *op)
 	return op;
 }
 
-/* Where the line of op begins. */
+/* Returns the offset at which the line of op begins. */
 static uint32_t
 line_offset(const struct serve *sv, const struct awaited_line *line, const struct op *op)
 {
@@ -131,7 +133,7 @@ op_skip(struct op *op)
 	op->in_place = true;
 }
 
-/* Skips the operations of the line behind op in this pass. True: the line ends there. */
+/* Skips the operations of this pass behind op in its line. True if the line ends with them. */
 static bool
 line_skip(struct serve *sv, struct op *op)
 {
@@ -145,7 +147,8 @@ line_skip(struct serve *sv, struct op *op)
 	return whole;
 }
 
-/* The same of the datagram. Where what was parsed of it ends is returned. */
+/* Skips the operations of this pass behind op in its datagram. Returns the end of their
+ * bytes. */
 static const uint8_t *
 datagram_skip(struct serve *sv, struct op *op)
 {
@@ -168,7 +171,7 @@ cursor_leave(struct datagram_cursor *dc)
 	dc->parser = (struct mc_parser){0};
 }
 
-/* The cursor stands inside the line: it goes to the line's end. */
+/* Moves the cursor from inside a line to the line's end. */
 static void
 cursor_leave_line(struct datagram_cursor *dc)
 {
@@ -181,7 +184,7 @@ cursor_leave_line(struct datagram_cursor *dc)
 		cursor_leave(dc);
 }
 
-/* No message ends with op, and none is begun. */
+/* Discards the message that op was composed into. */
 static void
 reply_discard(struct serve *sv, struct op *op)
 {
@@ -190,7 +193,7 @@ reply_discard(struct serve *sv, struct op *op)
 	sv->request_bytes = 0;
 }
 
-/* As much as a chunk has room for; of text, whole lines. */
+/* Cuts what does not fit a chunk; text is cut at the end of a line. */
 static struct view
 text_cut(struct serve *sv, const struct op *op, struct view text)
 {
@@ -203,8 +206,8 @@ text_cut(struct serve *sv, const struct op *op, struct view text)
 	return text;
 }
 
-/* Takes the datagram of op, from this byte on, out of the pass. The byte is in front of op or
- * behind it. NULL: nothing is left, or there is no place. */
+/* Takes the datagram of op out of the pass, from this byte on, which lies before or behind op.
+ * Returns NULL if nothing is left, or there is no place. */
 static struct awaited_line *
 rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 {
@@ -228,13 +231,13 @@ rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 
 /* ---- asking ---- */
 
-/* A look over lines of retrieval, from the one that waits on. */
+/* The state of a search over lines of retrieval, from the one that waits on. */
 struct line_look {
-	uint32_t begin;    /* of the line */
-	uint64_t left_out; /* hashes of keys that a line has not asked for: later ones neither */
+	uint32_t begin;    /* of the line being searched */
+	uint64_t left_out; /* hashes of keys that a line left out; later lines do so, too */
 };
 
-/* False: there is no place. */
+/* Asks for a key if it is missed and not yet pending. False if there is no place. */
 static bool
 key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req,
 	struct line_look *look)
@@ -274,7 +277,7 @@ body_bytes(const struct mc_req *req)
 	return req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
 }
 
-/* Its turn has come: it is asked for; or it may be asked for before. */
+/* True if a request may be asked for: at its turn, or ahead of it. */
 static bool
 may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 {
@@ -284,8 +287,8 @@ may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 	       sv->backend_mode == BACKEND_PROMOTES;
 }
 
-/* Asks for the keys that the waiting line lacks, and for those of lines of retrieval behind it.
- * Bounded: each step uses up bytes. False: there is no place for the first one's. */
+/* Asks for the missed keys of the waiting line, and of lines of retrieval behind it. Bounded:
+ * each step uses up bytes. False if the waiting line has found no place for one of its keys. */
 static bool
 keys_ask(struct serve *sv, struct awaited_line *line)
 {
@@ -311,14 +314,15 @@ keys_ask(struct serve *sv, struct awaited_line *line)
 	line->open = 0;
 	for (const struct await *a = line->awaits; a != NULL; a = a->next)
 		line->open += a->offset == line->begin && a->state == AWAIT_ASKED;
-	if (line->open == 0) { /* by now nothing is missed that the supplier may have */
+	if (line->open == 0) { /* no missed key is left that the backend may have */
 		list_push_back(&sv->awaits->lines_ready, &line->link);
 		sv->more = true;
 	}
 	return true;
 }
 
-/* Its turn has come, and an answer lacks; or a key that was there when it was asked for is gone. */
+/* Lets the line wait again, at its turn: it has not asked for one of its keys, or a key that it
+ * had found has been evicted since. */
 static void
 line_again(struct serve *sv, struct awaited_line *line, struct op *op)
 {
@@ -374,7 +378,7 @@ awaited_line_again(struct serve *sv, struct op *op)
 	line_again(sv, line_of(sv, op), op);
 }
 
-/* ---- a write, and what is behind it ---- */
+/* ---- a write, and what follows it ---- */
 
 void
 awaited_line_give_up(struct serve *sv, const struct op *op)
@@ -394,7 +398,7 @@ awaited_rest_keep(struct serve *sv, struct op *op)
 	if (line == NULL)
 		return rest_take(sv, op, behind);
 	if (behind == line->bytes + line->len)
-		return NULL; /* it ends with this pass */
+		return NULL; /* nothing follows op */
 	datagram_skip(sv, op);
 	list_unlink(&line->link);
 	list_init(&line->link);
@@ -429,7 +433,7 @@ awaited_line_find(struct serve *sv, const struct op *op)
 	return a;
 }
 
-/* The operations of the line that are parsed are skipped. */
+/* Skips the line's parsed operations, then the rest of its bytes. */
 void
 awaited_line_fail(struct serve *sv, struct op *op)
 {
@@ -446,7 +450,7 @@ awaited_line_fail(struct serve *sv, struct op *op)
 	list_push_back(&sv->awaits->lines_executed, &line->link);
 }
 
-/* ---- operations of what has waited ---- */
+/* ---- operations of datagrams that have waited ---- */
 
 static void
 awaited_step(struct serve *sv, struct awaited_line *line)
@@ -463,11 +467,12 @@ awaited_step(struct serve *sv, struct awaited_line *line)
 		return;
 	op->before = before;
 	op->in_place = false;
-	if (at < line->counted) /* when it came */
+	if (at < line->counted) /* counted when the datagram arrived */
 		op->req.flags &= (uint8_t)~MC_FIRST;
 }
 
-/* Between two requests it waits for messages of its source, as others do. */
+/* True if a request may begin: like other datagrams, it waits for pending messages to its
+ * source. */
 static bool
 awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
 {
@@ -475,7 +480,7 @@ awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
 	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
 }
 
-/* Its requests, up to where the pass is full. */
+/* Parses the requests of a datagram until the pass is full. */
 static void
 awaited_line_parse(struct serve *sv, struct awaited_line *line)
 {
@@ -488,7 +493,7 @@ awaited_line_parse(struct serve *sv, struct awaited_line *line)
 		awaited_step(sv, line);
 }
 
-/* True if the first datagram has a message under composition. */
+/* True if the first datagram's message is still being composed. */
 static bool
 awaited_line_is_open(const struct awaits *aw)
 {
@@ -501,7 +506,7 @@ awaited_lines_parse(struct serve *sv)
 {
 	struct awaits *aw = sv->awaits;
 
-	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass has */
+	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass may have asked */
 	if (list_empty(&aw->lines_ready) && list_empty(&aw->answered_udp))
 		return true;
 	sv->read_bufs_in_use = true;
@@ -535,7 +540,8 @@ awaited_lines_pass_end(struct serve *sv)
 		line_free(sv, container_of(link, struct awaited_line, link));
 	if (dc->text.data == NULL || !dc->parser.in_line)
 		return;
-	/* Its operations are the last of this pass, or it was begun in an earlier one. */
+	/* The open line's operations are the last of this pass, or its first one was in an
+	 * earlier pass. */
 	for (uint32_t i = sv->op_count; i-- > 0;) {
 		const struct op *op = &sv->ops[i];
 

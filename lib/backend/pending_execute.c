@@ -1,6 +1,6 @@
 /*
- * pending_execute.c - what is parsed and executed where a backend is attached: requests behind kept
- * ones, and operations, by their verbs' own code or by asking the backend.
+ * pending_execute.c - parsing and execution where a backend is attached: requests behind kept
+ * ones, and all operations, by the code of their verb or by asking the backend.
  */
 #include "pending_parts.h"
 
@@ -10,12 +10,12 @@
 
 /* ---- requests behind kept ones ---- */
 
-/* Retrievals behind one write. Of more the next ones wait until all are told: then many more are
- * asked for at a time, ahead of their turn (pending_ahead.c). */
+/* Retrievals that are kept behind one write. Further ones wait until all of these are
+ * completed; then many more are asked for at a time, ahead of their turn (pending_ahead.c). */
 #define READS_BEHIND_MAX AWAIT_KEPT_MAX
 
-/* True if an earlier operation of this pass names the key. That one is kept as soon as it is
- * executed. */
+/* True if an earlier operation of this pass names the key. That operation is kept as soon as it
+ * is executed. */
 static bool
 pass_names(const struct serve *sv, const struct op *op)
 {
@@ -26,8 +26,9 @@ pass_names(const struct serve *sv, const struct op *op)
 	return false;
 }
 
-/* A write that may need a share of the turn's work would keep those in front of it from being told.
- * A role that may write the first one may write these, and read, too. */
+/* True if op may be kept behind the session's kept requests. A write that may need a share of
+ * the turn's work may not: it would delay the replies of those before it. No role is checked:
+ * one that may write may read, too. */
 static bool
 may_follow(struct serve *sv, const struct session *ss, struct op *op)
 {
@@ -45,14 +46,16 @@ may_follow(struct serve *sv, const struct session *ss, struct op *op)
 	       awaits_find(ss->kept, op->hash) == NULL && !pass_names(sv, op);
 }
 
-/* An answer in this pass may be what it waits for; else one makes the session ready. */
+/* Ends parsing before a request that must wait. An answer in this pass may let it go on;
+ * otherwise the next answer makes the session ready. */
 static enum parse_step
 put_off(const struct session *ss)
 {
 	return ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT;
 }
 
-/* All of it is here, and all of its pass that may have to go back fits a read buffer. */
+/* Accepts a complete request, unless what this pass may have to put back would no longer fit a
+ * read buffer. */
 static enum parse_step
 behind_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t used)
 {
@@ -71,8 +74,9 @@ behind_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t us
 	return PARSE_CONTINUE;
 }
 
-/* Its line has used bytes of src. A body is gathered behind it, so that it can be executed again;
- * one with a bad end, or larger than a read buffer, waits. */
+/* Accepts a request whose line has used this many bytes of src, once its body is complete,
+ * so that it can be executed again. A request with a bad end, or larger than a read buffer,
+ * waits. */
 static enum parse_step
 behind_take(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 {
@@ -123,7 +127,7 @@ behind_step(struct serve *sv, struct session *ss)
 	return behind_parse(sv, ss, src);
 }
 
-/* Bounded: a step that does not end it uses up bytes that were there. */
+/* Bounded: each step that does not end the loop uses up bytes. */
 enum parse_step
 kept_behind_parse(struct serve *sv, struct session *ss)
 {
@@ -195,7 +199,7 @@ read_awaited(struct serve *sv, struct op *op)
 	return status;
 }
 
-/* The store has a copy, or the knowledge that there is no key. */
+/* Completes a retrieval with the store's copy; it NULL: a miss copy. */
 static enum exec_status
 read_copied(struct serve *sv, struct op *op, const struct item *it)
 {
@@ -239,7 +243,7 @@ await_hits_execute(struct serve *sv, uint32_t first)
 	return hits;
 }
 
-/* A copy, or the knowledge that there is no key, is no item for `me`. */
+/* Executes `me`, which shows a copy that answers and nothing else. */
 static enum exec_status
 me_copied(struct serve *sv, struct op *op)
 {
@@ -248,7 +252,7 @@ me_copied(struct serve *sv, struct op *op)
 	return me_execute(sv, op, await_copy(sv, &op->req, it) == SERVE_COPY_HERE ? it : NULL);
 }
 
-/* ---- what is to be in the store first ---- */
+/* ---- promotion ---- */
 
 bool
 await_brings(const struct mc_req *req)
@@ -266,9 +270,9 @@ await_brings(const struct mc_req *req)
 	}
 }
 
-/* Executes an operation that depends on the stored version, after the backend was asked to
- * promote its key. If the store still lacks the key, a write makes the backend drop it; mg and
- * me only look, so they drop it here. */
+/* Executes an operation that depends on the stored version, once the backend was asked to
+ * promote its key. If the store still lacks the key, a write makes the backend forget it; mg
+ * and me only read, so await_missed() does. */
 static enum exec_status
 execute_here(struct serve *sv, struct op *op, const struct item *it)
 {
@@ -287,7 +291,7 @@ execute_brought(struct serve *sv, struct op *op)
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	enum exec_status a;
 
-	/* Its body is to come. */
+	/* The body has not arrived yet; execute_body_brought() follows when it has. */
 	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
 		return verb_execute(sv, op);
 	if (it == NULL && await_bring(sv, op)) {
@@ -301,7 +305,7 @@ execute_brought(struct serve *sv, struct op *op)
 	return a;
 }
 
-/* The same of one whose body came in pieces. */
+/* Like execute_brought(), for an operation whose body arrived in pieces. */
 static enum exec_status
 execute_body_brought(struct serve *sv, struct op *op)
 {
@@ -327,7 +331,7 @@ execute_body_brought(struct serve *sv, struct op *op)
 
 /* ---- any operation ---- */
 
-/* A get that touches is the store's, but for a key that it lacks. */
+/* Executes a get that touches: the store does, unless it lacks the key. */
 static enum exec_status
 touch_execute(struct serve *sv, struct op *op)
 {

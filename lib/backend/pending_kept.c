@@ -1,6 +1,7 @@
 /*
- * pending_kept.c - requests that are kept until they are completed: writes that a backend does, and
- * retrievals behind them. When each may be asked for, what is kept of it, and its answer.
+ * pending_kept.c - requests that are kept until they are completed: writes that a backend
+ * executes, and retrievals behind them. When each may be asked for, what is kept of it, and its
+ * answer.
  */
 #include "pending_parts.h"
 
@@ -36,7 +37,7 @@ await_passes_copies(const struct serve *sv, const struct mc_req *req)
 	       by->passes_copies(by->arg, req);
 }
 
-/* ---- behind others ---- */
+/* ---- pipelines ---- */
 
 bool
 await_is_keyed_read(const struct mc_req *req)
@@ -70,7 +71,8 @@ await_is_keyed_write(const struct mc_req *req)
 	}
 }
 
-/* Others' first writes find a chunk, and others' retrievals a place. */
+/* True if keeping one more leaves chunks for other sessions' first writes and places for their
+ * retrievals. */
 bool
 kept_have_room(const struct serve *sv)
 {
@@ -78,7 +80,8 @@ kept_have_room(const struct serve *sv)
 	       sv->awaits->kept_count < AWAITS_KEPT_PLACES;
 }
 
-/* One that cannot be asked goes back into a read buffer. */
+/* True if a session may keep one more request. The session must be able to get a read buffer,
+ * to which a request that cannot be asked for goes back. */
 bool
 session_may_pipeline(const struct serve *sv, const struct session *ss)
 {
@@ -91,7 +94,7 @@ session_may_pipeline(const struct serve *sv, const struct session *ss)
 
 /* ---- asking ---- */
 
-/* A body that came in pieces has no bytes to go back. */
+/* True if op has bytes that can go back; a body that arrived in pieces has none. */
 static bool
 has_bytes(const struct op *op)
 {
@@ -144,7 +147,7 @@ await_write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 	await_queue(sv, op->session, op->req.key, op->hash, value_len);
 }
 
-/* Keeps a request in a chunk: for a connection, in the one that was promised to its reply. */
+/* Keeps a request in a chunk: for a connection, in the one that is the credit of its reply. */
 static struct kept_request *
 request_keep(struct serve *sv, const struct op *op)
 {
@@ -179,7 +182,7 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 	struct kept_request *w;
 
 	if (ss != NULL)
-		awaits_give_up(sv, ss); /* of what is executed: nothing behind it was asked */
+		awaits_give_up(sv, ss); /* used; nothing behind op was asked for */
 	else if (ss == NULL)
 		awaited_line_give_up(sv, op);
 	if (ss != NULL)
@@ -216,7 +219,7 @@ await_drop_key(struct serve *sv, struct view key, uint64_t hash)
 
 /* ---- answers ---- */
 
-/* Makes op what was kept. */
+/* Makes op the kept request of a, with its key in key[]. */
 static void
 op_restore(struct op *op, const struct await *a, uint8_t key[static MC_KEY_MAX])
 {
@@ -228,7 +231,7 @@ op_restore(struct op *op, const struct await *a, uint8_t key[static MC_KEY_MAX])
 	op->hash = a->hash;
 }
 
-/* The chunk is its reply's. */
+/* Returns the kept request's chunk as the credit of its reply. */
 static void
 kept_let_go(struct serve *sv, struct await *a)
 {
@@ -255,7 +258,7 @@ await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_
 	if (told) {
 		ss->kept = a->next;
 		ss->pipeline_stopped = false;
-		a->is_kept = false; /* its chunk is the reply's */
+		a->is_kept = false; /* its chunk is the credit of the reply */
 		await_free(sv, a);
 		return;
 	}
@@ -278,7 +281,7 @@ await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	if (ss == NULL) {
 		if (a->kept->rest != NULL)
 			awaited_rest_go_on(sv, a->kept->rest);
-		return a; /* its reply goes to who is named in the chunk */
+		return a; /* its reply goes to the sender named in the chunk */
 	}
 	ss->kept = a->next;
 	a->next = NULL;
@@ -287,7 +290,7 @@ await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	kept_let_go(sv, a);
 	a->session = NULL;
 	a->is_kept = false;
-	sv->awaits->udp_count++; /* as which it is freed */
+	sv->awaits->udp_count++; /* await_free() counts it as a datagram's */
 	return a;
 }
 
@@ -326,7 +329,7 @@ awaited_writes_drop(struct serve *sv)
 	}
 }
 
-/* ---- as their clients see them ---- */
+/* ---- failures of writes ---- */
 
 static const struct serve_answer not_answered = {.failed = true};
 
@@ -336,8 +339,8 @@ is_flush(const struct op *op)
 	return op->req.verb == MC_FLUSH_ALL || op->req.verb == MC_BIN_FLUSH;
 }
 
-/* Without a reply the end of the connection is the answer: the client would believe its items
- * flushed. */
+/* Replies that a write has failed. A flush without a reply ends its connection instead: its
+ * client would believe that its items are flushed. */
 static void
 write_fail(struct serve *sv, struct op *op, const struct serve_answer *answer)
 {
@@ -350,7 +353,7 @@ write_fail(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	session_close(sv, ss);
 }
 
-/* ---- asking ---- */
+/* ---- executing writes ---- */
 
 static bool
 has_value(const struct op *op)
@@ -361,7 +364,8 @@ has_value(const struct op *op)
 	       (verb >= MC_BIN_SET && verb <= MC_BIN_PREPEND);
 }
 
-/* A wait for memory ends: the place comes first. */
+/* Queues a write for a place. A wait for memory ends: a write gets its place before its
+ * memory. */
 static enum exec_status
 write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 {
@@ -383,7 +387,8 @@ write_ask(struct serve *sv, struct op *op, struct fill *value)
 	return op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;
 }
 
-/* Its body is not all here: it is begun, or skipped. */
+/* Begins the value of a write whose body is incomplete, or skips the body if the write has
+ * failed. */
 static enum exec_status
 value_begin(struct serve *sv, struct op *op, enum await_turn turn)
 {
@@ -413,8 +418,9 @@ value_ask(struct serve *sv, struct op *op)
 	return write_ask(sv, op, &fill);
 }
 
-/* Behind kept requests nothing is told: what cannot be asked now is executed again when the first
- * of them is over. It is whole, and ends as it must (pending_execute.c). */
+/* Asks for a write behind kept requests. Nothing can be replied there: a write that cannot be
+ * asked for is executed again once the first kept request is completed. Its body is complete
+ * and ends as it must (pending_execute.c). */
 static enum exec_status
 write_ask_behind(struct serve *sv, struct op *op, bool value)
 {
@@ -430,10 +436,11 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 		store_fill(sv->store, &fill, op->body.data, len);
 	await_write(sv, op, value ? &fill : NULL);
 	session_waits(sv, op->session, WAIT_SUPPLIER);
-	return EXEC_NONE; /* what stands behind it may be asked for, too */
+	return EXEC_NONE; /* requests behind it may be asked for, too */
 }
 
-/* If its key is waited for, no copy may come in between: its turn decides. */
+/* Keeps a retrieval behind kept requests. If its key is pending already, the retrieval is asked
+ * for only at its turn: it may not overtake the earlier request. */
 enum exec_status
 execute_read_behind(struct serve *sv, struct op *op)
 {
@@ -476,7 +483,7 @@ execute_write(struct serve *sv, struct op *op)
 	return value ? value_ask(sv, op) : write_ask(sv, op, NULL);
 }
 
-/* The value is no one's any more. */
+/* Replies with an error to a write whose value is complete, and abandons the value. */
 static enum exec_status
 filled_refuse(struct serve *sv, struct op *op, enum mc_error error)
 {
@@ -516,9 +523,10 @@ execute_filled_write(struct serve *sv, struct op *op)
 	return write_ask(sv, op, &ss->fill);
 }
 
-/* ---- telling ---- */
+/* ---- completing kept requests ---- */
 
-/* Its answer may be here, or a copy; or it is asked for now. */
+/* Executes a kept retrieval at its turn: with its answer, with a copy, or by asking for it
+ * now. */
 enum exec_status
 execute_kept_read(struct serve *sv, struct op *op)
 {
@@ -535,7 +543,7 @@ execute_kept_read(struct serve *sv, struct op *op)
 	await_read_end(sv, op, a, since_ns, status != EXEC_RETRY);
 	if (status == EXEC_DONE)
 		return status;
-	ss->since_ns = since_ns; /* of what is told later */
+	ss->since_ns = since_ns; /* arrival of the request that is completed later */
 	ss->late_pass = sv->pass;
 	return status;
 }

@@ -1,14 +1,14 @@
 /*
- * pending_order.c - connections whose retrievals wait for a supplier, in order.
+ * pending_order.c - connections whose retrievals wait for a backend, in order.
  *
- * The request that waits, and all behind it, go back as bytes into the read buffer. They are parsed
- * and executed again as far as their answers are here: so every operation is executed in its place,
- * and only what is asked for is asked ahead.
+ * A request that waits goes back into the read buffer as bytes, and so do all requests behind
+ * it. They are parsed and executed again as far as their answers have arrived. So every
+ * operation is executed at its turn, and only the asking is done ahead.
  */
 #include "pending_parts.h"
 #include "serve/serve_since.h"
 
-#define MISSED_TRIES_MAX 8u /* an item that comes and goes meanwhile */
+#define MISSED_TRIES_MAX 8u /* attempts while others store and evict the key */
 
 bool
 await_reads(const struct mc_req *req)
@@ -25,7 +25,8 @@ await_reads(const struct mc_req *req)
 	}
 }
 
-/* Its own, or one of the same line that has answered another one. */
+/* Returns the pending request at this offset, or one of the same line that has answered an
+ * earlier get of this key. NULL: there is none. */
 static struct await *
 await_at(struct session *ss, uint32_t offset, uint64_t hash)
 {
@@ -74,15 +75,15 @@ await_of(struct serve *sv, const struct op *op)
 {
 	if (op->session == NULL)
 		return awaited_line_find(sv, op);
-	if (op->raw.data == NULL) /* a kept one, or that of a body: nothing else is asked for */
+	if (op->raw.data == NULL) /* kept, or a body's: the first one listed is its own */
 		return op->session->kept != NULL ? op->session->kept : op->session->awaits;
 	return op->session->awaits != NULL
 		       ? await_at(op->session, op_offset(op->session, op), op->hash)
 		       : NULL;
 }
 
-/* The store had it, and has evicted it again. False: there is no more of it, or it was asked for
- * often enough. */
+/* Asks again for a key that was promoted and evicted again. False if the backend has it no
+ * more, or it was asked for AWAIT_TIMES_MAX times. */
 static bool
 ask_again(struct serve *sv, struct op *op, struct await *a)
 {
@@ -96,12 +97,12 @@ ask_again(struct serve *sv, struct op *op, struct await *a)
 		return true;
 	}
 	if (op->raw.data == NULL)
-		a->offset = op_offset(op->session, op); /* of a body: before what goes back now */
+		a->offset = op_offset(op->session, op); /* before what goes back */
 	op->session->await_counted = op->raw.data != NULL && (op->req.flags & MC_FIRST) != 0;
 	return true;
 }
 
-/* It has not been asked for yet. */
+/* Asks for a retrieval of a session, and for others behind it, or queues the session. */
 static enum await_status
 session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer)
 {
@@ -124,7 +125,7 @@ session_wait_answer(struct serve *sv, struct op *op, struct serve_answer *answer
 	return AWAIT_LATER;
 }
 
-/* It is kept, and its turn has come. */
+/* Asks for a kept retrieval at its turn. */
 static enum await_status
 unasked_read(struct serve *sv, struct op *op, struct await *a, struct serve_answer *answer)
 {
@@ -166,9 +167,9 @@ await_read(struct serve *sv, struct op *op, struct serve_answer *answer)
 	return AWAIT_LATER;
 }
 
-/* ---- what is to be in the store first ---- */
+/* ---- promotion ---- */
 
-/* False: there is no place, and it is executed without. */
+/* Asks for a promotion, or queues the session. False: op is executed without it. */
 static bool
 session_bring(struct serve *sv, struct op *op)
 {
@@ -224,7 +225,8 @@ session_await_end(struct serve *sv, struct session *ss, struct await **link)
 	await_free(sv, a);
 }
 
-/* Others are told its answer, too: it stands where the last of them does. */
+/* Passes an answer on to later gets of its line: the pending request moves to the offset of the
+ * last of them. */
 static void
 pass_on(struct session *ss, struct await **link)
 {
@@ -235,13 +237,14 @@ pass_on(struct session *ss, struct await **link)
 	a->more = 0;
 	ss->passed_on += !a->passed_on;
 	a->passed_on = true;
-	a->bytes = 0; /* theirs are others */
+	a->bytes = 0; /* the later gets have other lengths */
 	link = await_link_from(link, a->offset);
 	a->next = *link;
 	*link = a;
 }
 
-/* Its request is answered. */
+/* Ends a pending request whose request is answered, unless later gets of its line take the
+ * answer too. */
 static void
 session_await_used(struct serve *sv, struct session *ss, struct await **link)
 {
@@ -288,15 +291,15 @@ await_end(struct serve *sv, struct op *op)
 	uint32_t offset;
 
 	if (ss == NULL || ss->awaits == NULL)
-		return; /* a line's awaits end with it, a kept request's elsewhere */
+		return; /* a line's end with the line, a kept one in await_read_end() */
 	offset = op_offset(ss, op);
 	link = await_link_at(ss, offset);
 	if (*link != NULL && (*link)->offset == offset)
 		session_await_used(sv, ss, link);
 }
 
-/* The rest of a retrieval line is skipped, which no operation shows: what was asked ahead is given
- * up, for later lines, too. */
+/* Skips the rest of a retrieval line. Skipping is no operation, so requests asked for ahead
+ * could not be matched: all are dropped, those of later lines, too. */
 static void
 line_skip(struct serve *sv, struct op *op)
 {
@@ -309,7 +312,7 @@ line_skip(struct serve *sv, struct op *op)
 	conn_requeue(sv->stack, ss->conn);
 }
 
-/* Its end is not executed, by which others are counted. */
+/* Counts a line whose last key is not executed; other lines are counted when theirs is. */
 static void
 line_count(struct serve *sv, const struct op *op)
 {
@@ -355,7 +358,7 @@ awaits_rebase(struct serve *sv, struct session *ss, uint32_t first)
 	ss->newer_at -= base < ss->newer_at ? base : ss->newer_at;
 }
 
-/* Where the first request stands whose answer is not here. */
+/* Returns the first pending request without an answer, or NULL. */
 static const struct await *
 first_open(const struct session *ss)
 {
@@ -366,8 +369,8 @@ first_open(const struct session *ss)
 	return a;
 }
 
-/* Only retrievals stand before a request that has been asked for: what may be deferred of this
- * pass ends where it begins (serve_parse.c). */
+/* True if the session's next request waits. Only retrievals stand before a pending request:
+ * what this pass may defer ends where it begins (serve_parse.c). */
 static bool
 retrievals_wait(struct session *ss)
 {
@@ -393,7 +396,7 @@ place_is_no_use(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Kept requests as far as they are answered, or may be without an ask. */
+/* Makes operations of kept requests, up to the first one that is still to be answered. */
 static void
 answers_push(struct serve *sv, struct session *ss)
 {
@@ -428,11 +431,11 @@ awaits_wait(struct serve *sv, struct session *ss)
 	} else {
 		answers_push(sv, ss);
 	}
-	ss->deferrable_bytes = 1; /* from here on: what is behind it may go back */
+	ss->deferrable_bytes = 1; /* from here on: bytes behind it may go back */
 	return false;
 }
 
-/* Awaits of what is executed were not needed: a copy had come meanwhile. */
+/* Pending requests of executed operations were not needed: a copy had been stored meanwhile. */
 void
 awaits_sweep(struct serve *sv, struct session *ss)
 {
@@ -459,7 +462,7 @@ await_drop(struct serve *sv, struct await *a)
 	while (*link != NULL && *link != a)
 		link = &(*link)->next;
 	ensure(*link == a);
-	/* If it was the last one, what follows lies elsewhere in the buffer. */
+	/* If it was the last one, the bytes that follow lie elsewhere in the buffer. */
 	a->session->ahead = false;
 	session_leave_out(a->session, a->hash);
 	session_await_end(sv, a->session, link);
@@ -468,7 +471,7 @@ await_drop(struct serve *sv, struct await *a)
 void
 awaits_forget(struct serve *sv, struct session *ss)
 {
-	await_unqueue(sv, ss); /* first: it is not to be granted its own place */
+	await_unqueue(sv, ss); /* first, so that the session is not granted its own place */
 	awaits_give_up(sv, ss);
 	while (ss->kept != NULL)
 		session_await_end(sv, ss, &ss->kept);

@@ -1,6 +1,6 @@
 /*
- * pending_places.c - places for asks and the memory of their values: shares, the queues of those
- * that wait for one.
+ * pending_places.c - shares of the places for pending requests and of the memory for their
+ * values; the queues of sessions that wait for a place.
  */
 #include "pending_parts.h"
 
@@ -25,14 +25,15 @@ await_lane_of(struct awaits *aw, struct view key, uint64_t hash)
 	return &aw->lanes[lane];
 }
 
-/* A lane has as many as are free, so that one that stalls leaves half. */
+/* True if the lane may take one more. A lane has at most as many places as are free, so one
+ * that stalls leaves half. */
 static bool
 lane_has_place(const struct awaits *aw, const struct await_lane *lane)
 {
 	return lane->open < places_left(aw);
 }
 
-/* Returns the share of a session, with so many left beyond those that are for first ones only. */
+/* Returns the share of a session. left: free places, more than AWAITS_FIRST_ONLY. */
 static uint32_t
 share_of(uint32_t left)
 {
@@ -50,7 +51,8 @@ await_places(const struct awaits *aw, const struct session *ss, uint32_t *share)
 	return *share > ss->await_count ? *share - ss->await_count : 0;
 }
 
-/* The first await of a session comes before others' further ones. */
+/* True if there is a place for a request. The last places are for sessions without a pending
+ * request. */
 static bool
 has_place(const struct awaits *aw, const struct session *ss, const struct await_lane *lane)
 {
@@ -88,7 +90,7 @@ serve_value_end(struct serve *sv, uint32_t lane, uint32_t value_len)
 	values_remove(sv->awaits, &sv->awaits->lanes[lane], value_len);
 }
 
-/* As with places: a lane that stalls leaves half. */
+/* True if a value of this many bytes fits. As with places, a lane that stalls leaves half. */
 static bool
 values_fit(const struct serve *sv, const struct await_lane *lane, uint32_t bytes)
 {
@@ -105,7 +107,8 @@ grant_is_for(const struct awaits *aw, const struct session *ss, const struct awa
 	return ss != NULL && ss->await_granted && &aw->lanes[ss->await_lane] == lane;
 }
 
-/* Values take their turn: else small ones would keep a large one waiting. */
+/* A value does not pass others that wait in its lane: small ones would keep a large one
+ * waiting. */
 bool
 await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
 		uint32_t value_len)
@@ -156,7 +159,7 @@ await_place_take(struct awaits *aw, struct session *ss, struct await_lane *lane)
 	return a;
 }
 
-/* ---- queues for places, one a lane ---- */
+/* ---- queues for places, one per lane ---- */
 
 static void
 queue_enter(struct awaits *aw, struct session *ss)
@@ -175,7 +178,7 @@ await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash
 {
 	struct awaits *aw = sv->awaits;
 
-	if (ss->await_granted) /* its key takes another lane now */
+	if (ss->await_granted) /* its key has another lane now */
 		grant_return(aw, ss);
 	if (ss->await_since_ns == 0)
 		ss->await_since_ns = sv->clock.now_ns;
@@ -202,9 +205,9 @@ queue_leave(struct awaits *aw, struct session *ss)
 		list_unlink(&lane->link);
 }
 
-/* The first one has failed if it has waited as long as for an answer. Else it is granted a place,
- * kept until its request is executed: woken without it, it would lose it to whom is parsed before.
- * False: it waits on. */
+/* Ends the wait of the first session in a lane's queue: it fails after timeout_ns, or is
+ * granted a place. The place is reserved until its request is executed: without that, a session
+ * that is parsed earlier would take it. False if the session waits on. */
 static bool
 first_leaves(struct serve *sv, struct await_lane *lane)
 {
@@ -227,7 +230,7 @@ first_leaves(struct serve *sv, struct await_lane *lane)
 	return true;
 }
 
-/* Lanes take turns. */
+/* Serves the first session of each waiting lane in turn. */
 void
 await_queues_look(struct serve *sv)
 {

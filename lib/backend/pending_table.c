@@ -1,5 +1,5 @@
 /*
- * pending_table.c - the table of asks: who is asked, answers, deadlines.
+ * pending_table.c - the table of pending requests: asking, answers, deadlines.
  */
 #include "pending_parts.h"
 
@@ -32,7 +32,7 @@ asked_begin(struct serve *sv, struct await *a, struct serve_ask *ask)
 	ask->lane = a->lane;
 }
 
-/* Not asked yet. NULL: there is no place. */
+/* Begins a pending request that is not asked for yet. Returns NULL if there is no place. */
 static struct await *
 await_begin(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
 {
@@ -91,7 +91,8 @@ await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, str
 	by->ask(by->arg, &ask);
 }
 
-/* Behind the session's others: AWAIT_KEPT_MAX at most. */
+/* Begins a kept request behind the session's others, of which there are AWAIT_KEPT_MAX at
+ * most. */
 static struct await *
 kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash)
 {
@@ -124,7 +125,7 @@ await_ask_write(struct serve *sv, struct session *ss, struct kept_request *kept,
 	aw->supplier.write(aw->supplier.arg, &ask, value);
 }
 
-/* It has no answer, nor is one on its way. */
+/* Makes a kept retrieval one that is not asked for and has no answer. */
 static void
 unasked_begin(struct awaits *aw, struct await *a)
 {
@@ -306,7 +307,7 @@ await_may_have(const struct serve *sv, struct view key, uint64_t hash)
 	return by->may_have(by->arg, key, hash);
 }
 
-/* One alone has nothing to be told together with. */
+/* A pass of one operation has nothing to prefetch together. */
 void
 await_sets(const struct serve *sv, const struct op *op)
 {
@@ -359,7 +360,7 @@ deadlines_check(struct serve *sv, uint64_t now_ns)
 	}
 }
 
-/* Its answer has not been used for long: it is asked for again at its turn. */
+/* Drops the unused answer of a kept retrieval, which is asked for again at its turn. */
 static void
 await_unask(struct serve *sv, struct await *a)
 {
@@ -370,8 +371,8 @@ await_unask(struct serve *sv, struct await *a)
 	unasked_begin(aw, a);
 }
 
-/* Takes places and answers from sessions whose clients do not read. A value in pieces keeps its
- * place, which alone says that it waits. */
+/* Drops answers that sessions have not used for timeout_ns because their clients do not read.
+ * The request for a value in pieces stays: it alone shows that the session waits. */
 static void
 unused_check(struct serve *sv)
 {
@@ -392,8 +393,8 @@ unused_check(struct serve *sv)
 	}
 }
 
-/* True if the answer may be given up. The one for a value in pieces says that it waits; a kept
- * request is asked for once. */
+/* True if the answer may be dropped. That for a value in pieces may not: it alone shows that
+ * the session waits. Nor may a kept one. */
 static bool
 may_yield(const struct await *a)
 {
@@ -406,7 +407,8 @@ session_is_unread(const struct session *ss)
 	return ss->value.item != NULL || conn_is_refused(ss->conn);
 }
 
-/* Which answer goes first, from 1; 0: none. Short ones are many, and free little. */
+/* Returns the rank of an answer to be dropped, 1 first; 0: it stays. Short answers are last:
+ * they are many and free little. */
 static uint32_t
 yield_rank(const struct await *a)
 {
@@ -475,7 +477,8 @@ serve_next_timer(const struct serve *sv)
 	return due < next ? due : next;
 }
 
-/* True if some answered request stands behind no value that its client has yet to read. */
+/* True if some answered request can be completed: no value that its client has yet to read is
+ * in front of it. */
 static bool
 some_are_told_next(const struct awaits *aw)
 {

@@ -18,21 +18,21 @@
 struct op;
 struct session;
 
-/* What a backend does for the service: each mode does more than the one before it. */
+/* How much a backend does for the service: each mode does more than the one before it. */
 enum serve_backend_mode {
-	BACKEND_NONE,     /* there is none: a key that the store lacks is a miss */
+	BACKEND_NONE,     /* no backend: a key that the store lacks is a miss */
 	BACKEND_PROMOTES, /* a second tier: answers retrievals, and promotes keys that other
 			   * requests depend on into the store */
 	BACKEND_READS,    /* answers retrievals; the store executes all else */
-	BACKEND_WRITES,   /* executes all writes, too; what the store has are copies */
-	BACKEND_DECIDES,  /* says of each copy whether it may answer, of plain gets, too */
+	BACKEND_WRITES,   /* executes all writes, too; the store's items are copies */
+	BACKEND_DECIDES,  /* decides for each copy whether it may answer, a plain get, too */
 };
 
-/* What a backend says of a key, or of a write. */
+/* A backend's answer for a key, or for a write. */
 struct serve_answer {
-	bool failed;             /* nothing is known, and of a write not whether it is done */
-	bool here;               /* promoted: the store has the key, as an item of its own */
-	uint8_t error;           /* enum mc_error: the reply, whatever else is here */
+	bool failed;             /* no answer; a write may or may not have been done */
+	bool here;               /* promoted: the store has an item of its own for the key */
+	uint8_t error;           /* enum mc_error: the reply, whatever the other fields say */
 	uint8_t result;          /* of a write that returns no value: enum store_result */
 	bool won, stale, sent;   /* mg: W, X, Z */
 	bool fetched;            /* mg: h */
@@ -54,33 +54,34 @@ struct serve_backend_ops {
 	/* Makes operations of datagrams whose answers have arrived. False: no other datagram is
 	 * parsed in this pass, whose last operations leave a line open. */
 	bool (*datagrams_parse)(struct serve *sv);
-	/* Executes the run of plain gets from operation first on, up to the first miss. Returns how
-	 * many. */
+	/* Executes the run of plain gets from operation first on, up to the first miss. Returns
+	 * the number of gets executed. */
 	uint32_t (*hits_execute)(struct serve *sv, uint32_t first);
 	/* Executes any operation: by its verb's own code, or by asking the backend. */
 	enum exec_status (*execute)(struct serve *sv, struct op *op);
-	/* A set is refused for its size or its memory: the backend's version of the key goes. */
+	/* Has the backend delete a key whose set is refused for its size or for memory. */
 	void (*set_refused)(struct serve *sv, const struct op *op);
 	/* The session's operations from first on go back into its read buffer, whose bytes move to
 	 * its begin. Called for a session with pending requests. */
 	void (*bytes_move)(struct serve *sv, struct session *ss, uint32_t first);
-	/* The operations of a session that waits are executed, as far as this pass has them. */
+	/* Ends a pass for a session that waits: its operations in this pass are executed. */
 	void (*session_swept)(struct serve *sv, struct session *ss);
-	/* The pass is executed. */
+	/* Ends a pass: all its operations are executed. */
 	void (*pass_end)(struct serve *sv);
 	/* Drops the requests of a session that ends; ss NULL: those of all datagrams. */
 	void (*forget)(struct serve *sv, struct session *ss);
 };
 
-/* Who uses links (backend/backend_link.h): connections that a backend opens to its servers. */
+/* The user of links (backend/backend_link.h): connections that a backend opens to its
+ * servers. */
 struct serve_link_user {
 	void *arg;
 	void (*opened)(void *arg, struct conn *link);
 	void (*gone)(void *arg, struct conn *link);
 	void (*failed)(void *arg, struct conn *link, enum conn_failure why);
 	void (*ready)(void *arg, struct conn *link);
-	/* A datagram's request that is no command, up to the datagram's end. True: it is one of the
-	 * user's own, and nothing is replied. May be NULL. */
+	/* Offers a datagram's request that is no command, up to the datagram's end. True: it is
+	 * one of the user's own, and nothing is replied. May be NULL. */
 	bool (*received)(void *arg, const struct udp_peer *from, struct view request);
 };
 

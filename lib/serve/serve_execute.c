@@ -326,7 +326,7 @@ read_bufs_release(struct serve *sv)
 	sv->read_bufs_in_use = false;
 }
 
-/* How many plain gets are answered from operation i on, as a run. */
+/* Executes the run of plain gets from operation i on. Returns the number of gets executed. */
 static inline uint32_t
 gets_execute_slow(struct serve *sv, uint32_t i)
 {

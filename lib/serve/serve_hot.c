@@ -1,9 +1,10 @@
 /*
- * serve_hot.c - which operations of a pass are samples for hot keys, and large values (hot_keys.h).
+ * serve_hot.c - which operations of a pass are samples for hot keys, and large values
+ * (hot_keys.h).
  */
 #include "serve_hot.h"
 
-/* What has waited was one when it came. */
+/* True if op may be a sample. A request that waited was one already when it arrived. */
 static bool
 is_sampled(const struct op *op)
 {
@@ -13,7 +14,7 @@ is_sampled(const struct op *op)
 	       (ss == NULL || (ss->memory_wait_turns == 0 && !ss->await_counted));
 }
 
-/* Of what it stores, or of what is there. */
+/* Returns the size of the value that op stores, or of the stored value; 0: there is none. */
 static uint32_t
 value_size(struct serve *sv, const struct op *op)
 {

@@ -349,7 +349,7 @@ session_step(struct serve *sv, struct session *ss)
 		return PARSE_NEXT_PASS;
 	if (gets_parse_fast(sv, ss, src) == 0)
 		return line_parse(sv, ss, src);
-	/* All bytes are used: the next segment makes the connection ready. */
+	/* When all bytes are used, the next segment makes the connection ready. */
 	return session_peek(ss).len == 0 && !session_eof(ss) ? PARSE_WAIT : PARSE_CONTINUE;
 }
 

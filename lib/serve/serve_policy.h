@@ -28,7 +28,7 @@ struct serve_network {
 	uint32_t prefix_len; /* of 128 bits, as in ip_addr.h */
 };
 
-/* All zero is memcached without options. */
+/* Server policy. All zero is memcached without options. */
 struct serve_policy {
 	uint8_t protocol;      /* -B: enum mc_protocol; 0: the first byte of a stream decides */
 	atomic_bool no_flush;  /* -F: flush_all is refused */

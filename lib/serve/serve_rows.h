@@ -13,7 +13,7 @@ enum serve_row_kind {
 	SERVE_ROW_NUMBER,
 	SERVE_ROW_THOUSANDTHS,
 	SERVE_ROW_TEXT,
-	SERVE_ROW_KEY, /* a text that names a key: with -X it is not shown */
+	SERVE_ROW_KEY, /* a text that names a key; not shown with -X */
 };
 
 #define SERVE_ROW_OF_ALL   UINT32_MAX
@@ -21,20 +21,21 @@ enum serve_row_kind {
 
 struct serve_row {
 	const char *name; /* a constant, 32 bytes at most */
-	uint32_t of;      /* index of its owner, which stands before the name */
+	uint32_t of;      /* index of its owner, shown before the name */
 	enum serve_row_kind kind;
 	uint64_t number;
 	const char *text; /* SERVE_ROW_TEXT_MAX bytes at most */
-	uint32_t work;    /* ns that making the row took, about */
+	uint32_t work;    /* approximate ns that making the row took */
 };
 
-/* Makes row n. False: there is none. */
+/* Makes row n. False if there is none. */
 typedef bool serve_row_fn(void *arg, uint32_t n, struct serve_row *row);
 
 struct serve_rows {
 	void *arg;
-	/* The backend's: BACKEND_PROMOTES has its rows in `stats extstore`, others in `stats
-	 * front`. With BACKEND_WRITES and above the store's own hits and misses are shown as 0. */
+	/* The backend's mode. BACKEND_PROMOTES has its rows in `stats extstore`, others in
+	 * `stats front`. With BACKEND_WRITES and above the store's own hits and misses are
+	 * shown as 0. */
 	enum serve_backend_mode mode;
 	serve_row_fn *row;        /* NULL: no table is shown */
 	serve_row_fn *stat;       /* rows at the end of `stats`; may be NULL */

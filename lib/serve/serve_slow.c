@@ -1,5 +1,5 @@
 /*
- * serve_slow.c - what is put down of a request or a turn that was slow.
+ * serve_slow.c - what the slow log records of a request or a turn.
  */
 #include "serve_record.h"
 
@@ -49,7 +49,7 @@ slow_late(struct serve *sv, const struct asker *who, uint32_t row, enum slow_rea
 	slow_log_put(&sv->slow, &r, true);
 }
 
-/* Was the CPU somebody else's for what made it slow? */
+/* True if the time that the host took the CPU away accounts for all of ns above SLOW_MIN_NS. */
 static bool
 is_the_hosts(const struct serve *sv, uint64_t ns)
 {
