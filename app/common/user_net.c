@@ -252,14 +252,23 @@ add_poll(int fd, int events, void *arg)
 	return (int)u->fd_count++;
 }
 
+/* poll() reports errors and hang-ups unasked, and libslirp (4.7) then reads the socket. Without
+ * room for bytes an assertion ends the process: so a socket that is not to be read has no such
+ * event. Its next write fails. */
 static int
 get_events(int index, void *arg)
 {
 	const struct user_net *u = arg;
 	int events = 0;
+	short found;
 
-	for (uint32_t i = 0; index >= 0 && i < EVENT_PAIRS; i++)
-		if (u->fds[index].revents & event_pairs[i].poll)
+	if (index < 0)
+		return 0;
+	found = u->fds[index].revents;
+	if ((u->fds[index].events & POLLIN) == 0)
+		found &= POLLOUT;
+	for (uint32_t i = 0; i < EVENT_PAIRS; i++)
+		if (found & event_pairs[i].poll)
 			events |= event_pairs[i].slirp;
 	return events;
 }

@@ -26,7 +26,7 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 WAIT_S = 30
 REFUSED = 71  # EX_OSERR
-CROWD, RUSH, CORES, LAZY = 900, 1000, 4, 20
+CROWD, RUSH, CORES, LAZY, RESETS, RESET_ROUNDS = 900, 1000, 4, 20, 400, 8
 LARGE = 1_000_000
 IDLE_S = 2.0
 IDLE_TURNS_PER_S = 400  # a core that polls makes a million
@@ -394,11 +394,47 @@ class Clients(unittest.TestCase):
             for s in lazy:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 s.close()
-            end = time.monotonic() + WAIT_S
-            while (left := int(stats(self.host, self.port, b"")["curr_connections"])) > 1 and time.monotonic() < end:
-                time.sleep(0.1)
-            self.assertEqual(left, 1, "connections, of which one asks")
+            self.await_connections(1)
             self.assertIsNone(a.process.poll())
+
+    def await_connections(self, count):
+        """One of them is the one that asks."""
+        end = time.monotonic() + WAIT_S
+        while (left := int(stats(self.host, self.port, b"")["curr_connections"])) > count and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertEqual(left, count, "connections")
+
+    def test_clients_that_reset_with_full_buffers_end_nothing(self):
+        """A ring of libslirp's that was read in parts fills to the last byte: it then has no room when the reset comes.
+        libslirp reads it all the same, and its assertion ended the process in each of these runs."""
+        request = (b"get" + b" v" * 100 + b"\r\n") * 2000
+        draw = random.Random(RESETS)
+        with self.appliance() as a:
+            with self.connect() as s:
+                ask(s, b"set v 0 0 100\r\n%s\r\n" % (b"v" * 100), b"STORED\r\n")
+            for _ in range(RESET_ROUNDS):
+                with contextlib.ExitStack() as undo:
+                    lazy = [undo.enter_context(self.connect()) for _ in range(RESETS)]
+                    for s in lazy:
+                        s.setblocking(False)
+                        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    for _ in range(4 * RESETS):
+                        s = draw.choice(lazy)
+                        with contextlib.suppress(OSError):
+                            s.recv(draw.randint(1, 9000))
+                        with contextlib.suppress(OSError):
+                            s.send(request[:draw.randint(1, 60000)])
+                    for s in lazy:
+                        self.fill_now(s, request)
+                self.await_connections(1)
+            self.assertIsNone(a.process.poll())
+
+    @staticmethod
+    def fill_now(sock, request):
+        with contextlib.suppress(OSError):
+            while True:
+                sock.send(request)
 
     def test_client_at_the_port_of_one_that_left_is_served(self):
         """libslirp keeps the connection of the first for seconds."""
