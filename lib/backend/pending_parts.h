@@ -120,7 +120,8 @@ void await_keep_read(struct serve *sv, struct op *op, bool asks);
 /* Makes op the first kept request, a retrieval, and copies its key. Its chunk becomes the room
  * of its reply. */
 struct await *await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
-/* Frees a, whose kept retrieval op is completed, or with told false keeps it again. */
+/* Ends the turn of a kept retrieval. told: its reply is composed, and a is freed; else op is kept
+ * again. */
 void await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_ns, bool told);
 
 /* ---- behind kept requests (pending_execute.c) ---- */

@@ -59,13 +59,12 @@ struct stall {
 struct evict {
 	struct stall *stalls; /* one for each slot */
 	uint64_t since_ns;    /* start of this shortage; 0: there is none */
-	uint64_t pressure_ns; /* last report of the service that it needs what queues hold */
+	uint64_t pressure_ns; /* last report of the service in EVICT_OBSERVE_NS; else 0 */
 	uint64_t evicted_ns;  /* when a connection was last evicted */
 	/* Required progress in EVICT_STALL_US is 1/part of what is held, from that report. */
 	uint32_t part;
 	uint32_t slot;     /* slot to be scanned next */
 	uint16_t shortage; /* number of this shortage, from 1; wraps */
-	bool pressure;     /* the service lacks memory */
 };
 
 /* The process was paused between these two turns, most recently. */

@@ -61,7 +61,7 @@ evict_kinds(const struct tcp *t, const struct conn *c)
 
 	if (c->state < CONN_ESTABLISHED || c->state == CONN_TIME_WAIT || c->flags & CONN_ACTIVE)
 		return 0;
-	if ((sendq_is_short(t) || t->evict.pressure) && c->tx.bytes > 0)
+	if ((sendq_is_short(t) || t->evict.pressure_ns != 0) && c->tx.bytes > 0)
 		kinds = EVICT_SLOW_READER;
 	if (!t->frames.is_short)
 		return kinds;
@@ -261,8 +261,9 @@ evict_short(struct tcp *t)
 	budget_look(&t->frames);
 	/* After a report of the service, connections are observed for EVICT_OBSERVE_NS; otherwise
 	 * none is observed long enough to count as stalled. */
-	e->pressure = e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns < EVICT_OBSERVE_NS;
-	if (!sendq_is_short(t) && !t->frames.is_short && !e->pressure) {
+	if (e->pressure_ns != 0 && t->net.now_ns - e->pressure_ns >= EVICT_OBSERVE_NS)
+		e->pressure_ns = 0;
+	if (!sendq_is_short(t) && !t->frames.is_short && e->pressure_ns == 0) {
 		e->since_ns = 0;
 		return;
 	}
