@@ -10,24 +10,24 @@
 #ifndef CLOCKOO_APPLIANCE_H
 #define CLOCKOO_APPLIANCE_H
 
-#include "access.h"
-#include "background.h"
+#include "access/access.h"
+#include "process/background.h"
 #include "config/config.h"
 #include "core/core.h"
 #include "dpdk/huge_block.h"
 #include "front/front.h"
-#include "http_counters.h"
-#include "http_listen.h"
-#include "kept.h"
-#include "privileges.h"
-#include "saved.h"
-#include "second_tier.h"
+#include "monitor/http_counters.h"
+#include "monitor/http_listen.h"
+#include "keep/kept.h"
+#include "process/privileges.h"
+#include "keep/saved.h"
+#include "tier/second_tier.h"
 #include "nic.h"
-#include "notify.h"
-#include "pid_file.h"
+#include "process/notify.h"
+#include "process/pid_file.h"
 #include "telemetry/telemetry.h"
-#include "users.h"
-#include "wall_watch.h"
+#include "access/users.h"
+#include "process/wall_watch.h"
 
 #include <sched.h>
 

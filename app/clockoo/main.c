@@ -5,18 +5,18 @@
  *         1 for all else; --check and --plan say on stdout why a start would fail,
  *         and end with 1. On stdout: the ready line and --live lines.
  */
-#include "about.h"
+#include "doctor/about.h"
 #include "appliance.h"
-#include "capture_command.h"
-#include "file_check.h"
-#include "flash_look.h"
-#include "front_look.h"
-#include "http_server.h"
-#include "kept_look.h"
-#include "last_words.h"
+#include "capture/capture_command.h"
+#include "doctor/file_check.h"
+#include "tier/flash_look.h"
+#include "fleet/front_look.h"
+#include "monitor/http_server.h"
+#include "keep/kept_look.h"
+#include "process/last_words.h"
 #include "paths.h"
-#include "plan_print.h"
-#include "tier_io.h"
+#include "doctor/plan_print.h"
+#include "tier/tier_io.h"
 
 #include <stdio.h>
 #include <string.h>

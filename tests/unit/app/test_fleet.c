@@ -8,7 +8,7 @@
  *         system's.
  */
 #include "config/config.h"
-#include "fleet.h"
+#include "fleet/fleet.h"
 #include "support/test.h"
 
 #include <unistd.h>

@@ -3,8 +3,8 @@
  */
 #include "saved.h"
 #include "appliance.h"
-#include "control.h"
-#include "last_words.h"
+#include "control/control.h"
+#include "process/last_words.h"
 #include "paths.h"
 #include "base/time_units.h"
 #include "save/save_write.h"

@@ -5,13 +5,13 @@
 #include "sizes.h"
 #include "admin/admin.h"
 #include "front/front_control.h"
-#include "front_cores.h"
+#include "fleet/front_cores.h"
 #include "tcp/conn_sources.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
 #include "tcp/syn_history.h"
 #include "stack_sizes.h"
-#include "tls_cores.h"
+#include "access/tls_cores.h"
 
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u

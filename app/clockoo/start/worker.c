@@ -3,7 +3,7 @@
  */
 #include "worker.h"
 #include "appliance.h"
-#include "last_words.h"
+#include "process/last_words.h"
 #include "core/idle.h"
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"

@@ -3,8 +3,8 @@
  */
 #include "tier_io.h"
 #include "appliance.h"
-#include "control.h"
-#include "last_words.h"
+#include "control/control.h"
+#include "process/last_words.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "kept_look.h"
 #include "base/time_units.h"
 #include "flash/flash_state.h"
-#include "privileges.h"
-#include "sizes.h"
+#include "process/privileges.h"
+#include "start/sizes.h"
 
 #include <dirent.h>
 #include <errno.h>

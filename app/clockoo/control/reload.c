@@ -4,9 +4,9 @@
  */
 #include "reload.h"
 #include "control.h"
-#include "fleet.h"
-#include "policy.h"
-#include "tls_cores.h"
+#include "fleet/fleet.h"
+#include "start/policy.h"
+#include "access/tls_cores.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "stat_rows.h"
 #include "admin/admin.h"
 #include "base/time_units.h"
-#include "fleet.h"
+#include "fleet/fleet.h"
 #include "serve/serve_rows.h"
 
 #include <sys/mman.h>

@@ -15,7 +15,7 @@
 #include "kept_look.h"
 #include "memfile/memory_file.h"
 #include "serve/serve.h"
-#include "watchdog.h"
+#include "process/watchdog.h"
 
 struct appliance;
 

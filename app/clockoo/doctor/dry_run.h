@@ -10,7 +10,7 @@
 #define CLOCKOO_DRY_RUN_H
 
 #include "appliance.h"
-#include "front_look.h"
+#include "fleet/front_look.h"
 #include "topology/advice.h"
 
 struct dry_run {

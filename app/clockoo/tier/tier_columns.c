@@ -2,7 +2,7 @@
  * tier_columns.c - sizes of shards with columns; the memory of a conversion; rows at a stop.
  */
 #include "tier_columns.h"
-#include "control.h"
+#include "control/control.h"
 
 #include "base/time_units.h"
 

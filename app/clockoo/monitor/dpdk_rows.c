@@ -2,7 +2,7 @@
  * dpdk_rows.c - rows of replies, picked by a parameter, for DPDK's telemetry.
  */
 #include "dpdk_rows.h"
-#include "control.h"
+#include "control/control.h"
 #include "dpdk/dpdk_telemetry.h"
 #include "stat_rows.h"
 

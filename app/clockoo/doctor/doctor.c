@@ -7,14 +7,14 @@
 #include "user_net.h"
 #include "dry_run.h"
 #include "flash_doctor.h"
-#include "http_server.h"
-#include "http_listen.h"
-#include "kept_look.h"
+#include "monitor/http_server.h"
+#include "monitor/http_listen.h"
+#include "keep/kept_look.h"
 #include "memfile/memory_file.h"
-#include "saved.h"
-#include "tls_cores.h"
+#include "keep/saved.h"
+#include "access/tls_cores.h"
 #include "nic_claim.h"
-#include "pid_file.h"
+#include "process/pid_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

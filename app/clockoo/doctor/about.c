@@ -3,7 +3,7 @@
  */
 #include "about.h"
 #include "dpdk/dpdk_support.h"
-#include "tls_cores.h"
+#include "access/tls_cores.h"
 #include "version.h"
 
 #define SUBJECT "DPDK"

@@ -6,8 +6,8 @@
 #include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "appliance.h"
-#include "control.h"
-#include "last_words.h"
+#include "control/control.h"
+#include "process/last_words.h"
 #include "dpdk/lcore_run.h"
 
 #include <string.h>

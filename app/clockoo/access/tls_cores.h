@@ -12,7 +12,7 @@
 #define CLOCKOO_TLS_CORES_H
 
 #include "config/config.h"
-#include "sizes.h"
+#include "start/sizes.h"
 
 struct appliance;
 struct serve;

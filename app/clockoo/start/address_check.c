@@ -3,7 +3,7 @@
  * device's ports around lib/net's probe.
  */
 #include "address_check.h"
-#include "control.h"
+#include "control/control.h"
 #include "net/addr_probe.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"

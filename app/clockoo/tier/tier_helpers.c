@@ -3,7 +3,7 @@
  */
 #include "tier_helpers.h"
 #include "appliance.h"
-#include "last_words.h"
+#include "process/last_words.h"
 
 #include <sys/mman.h>
 #include <time.h>

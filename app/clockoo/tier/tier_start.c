@@ -4,7 +4,7 @@
  */
 #include "tier_start.h"
 #include "appliance.h"
-#include "control.h"
+#include "control/control.h"
 
 #include "base/time_units.h"
 #include "store/store_saved.h"

@@ -4,8 +4,8 @@
 #include "flash_doctor.h"
 #include "flash/flash_device.h"
 #include "flash/flash_state.h"
-#include "flash_look.h"
-#include "tier_io.h"
+#include "tier/flash_look.h"
+#include "tier/tier_io.h"
 
 #include <fcntl.h>
 #include <libgen.h>

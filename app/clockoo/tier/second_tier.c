@@ -4,8 +4,8 @@
  */
 #include "second_tier.h"
 #include "appliance.h"
-#include "control.h"
-#include "last_words.h"
+#include "control/control.h"
+#include "process/last_words.h"
 #include "base/time_units.h"
 #include "flash/flash_recover.h"
 #include "flash_look.h"

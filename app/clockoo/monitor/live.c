@@ -1,7 +1,7 @@
 /*
  * live.c - the line of --live: differences of counters over the last second, and totals.
  */
-#include "fleet.h"
+#include "fleet/fleet.h"
 #include "live.h"
 
 #include "base/time_units.h"

@@ -4,11 +4,11 @@
  */
 #include "dry_run.h"
 #include "firmware.h"
-#include "flash_look.h"
+#include "tier/flash_look.h"
 #include "nic_profile.h"
 #include "paths.h"
-#include "sizes.h"
-#include "tls_cores.h"
+#include "start/sizes.h"
+#include "access/tls_cores.h"
 
 #include <string.h>
 #include <unistd.h>

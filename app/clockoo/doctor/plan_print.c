@@ -2,15 +2,15 @@
  * plan_print.c - --plan: a dry run as text.
  */
 #include "plan_print.h"
-#include "http_server.h"
-#include "tls_cores.h"
+#include "monitor/http_server.h"
+#include "access/tls_cores.h"
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
 #include "dry_run.h"
-#include "flash_look.h"
-#include "front_cores.h"
-#include "sizes.h"
-#include "tier_io.h"
+#include "tier/flash_look.h"
+#include "fleet/front_cores.h"
+#include "start/sizes.h"
+#include "tier/tier_io.h"
 
 #include <stdlib.h>
 #include <string.h>
