@@ -9,7 +9,7 @@
  */
 #include "config/config.h"
 #include "fleet/fleet.h"
-#include "support/test.h"
+#include "support/localhost.h"
 
 #include <unistd.h>
 
@@ -177,6 +177,7 @@ the_thread_finds_what_the_hosts_file_has(void **state)
 	struct error err;
 	int i = 0;
 
+	need_localhost();
 	turn(f);
 	check(fleet_start(f, &err));
 	while (ip_of(f, 0) != 0x7f000001 && ++i < TRIES) {
@@ -264,6 +265,7 @@ start_has_the_addresses_of_names(void **state)
 	struct fleet *f = begin("localhost:11211:1");
 	struct error err;
 
+	need_localhost();
 	check(fleet_start(f, &err));
 	fleet_wait(f, TRIES);
 	check_eq(ip_of(f, 0), 0x7f000001);
