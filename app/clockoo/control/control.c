@@ -10,6 +10,7 @@
 #include "monitor/conflict_alarm.h"
 #include "monitor/drop_alarm.h"
 #include "process/last_words.h"
+#include "process/signals.h"
 #include "fleet/front_cores.h"
 #include "monitor/http_server.h"
 #include "monitor/live.h"
@@ -21,101 +22,28 @@
 #include "process/watchdog.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FD_PATH_BYTES 32u
-#define TICK_NS       ((int64_t)NS_PER_S / 10) /* the delay after which a client's shutdown is seen */
-#define TICKS_S       10u                      /* ticks in a second */
+#define TICK_NS ((int64_t)NS_PER_S / 10) /* the delay after which a client's shutdown is seen */
+#define TICKS_S 10u                      /* ticks in a second */
 
-/* TERM and INT stop; so does USR1, memcached's graceful stop; HUP reads the files again. */
-static sigset_t
-our_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGHUP);
-	return set;
-}
-
-void
-control_block_signals(void)
-{
-	sigset_t set = our_signals();
-
-	sigaddset(&set, SIGPIPE); /* a reader of --live that disconnects must not stop a cache */
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
-/* Makes output non-blocking. A pipe or terminal is opened again, since other processes share its
- * open file and expect it to block. A socket is set directly: it is a service manager's, and this
- * process alone writes to it. */
-static void
-unblock(int fd)
-{
-	char path[FD_PATH_BYTES];
-	struct stat st;
-	int own;
-
-	if (fstat(fd, &st) != 0)
-		return;
-	if (S_ISSOCK(st.st_mode))
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
-		return;
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (own < 0)
-		return;
-	dup2(own, fd);
-	close(own);
-}
-
-void
-control_unblock_output(void)
-{
-	unblock(STDOUT_FILENO);
-	unblock(STDERR_FILENO);
-}
-
-bool
-control_stop_is_pending(void)
-{
-	sigset_t pending;
-
-	sigpending(&pending);
-	return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-	       sigismember(&pending, SIGUSR1) == 1;
-}
-
-static int64_t
+static uint64_t
 monotonic_ns(void)
 {
-	return (int64_t)clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t
-control_now_ns(void)
-{
-	return (uint64_t)monotonic_ns();
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Returns a pending signal, 0 if there is none. */
 static int
 signal_take(void)
 {
-	const sigset_t set = our_signals();
+	const sigset_t set = signals_taken();
 	const struct timespec none = {0};
 
 	return sigtimedwait(&set, NULL, &none);
@@ -136,9 +64,9 @@ wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
 static bool
 answer(struct appliance *a)
 {
-	const bool http = http_run(a->http, control_now_ns());
+	const bool http = http_run(a->http, monotonic_ns());
 
-	return capture_service_run(a->capture, control_now_ns()) || http;
+	return capture_service_run(a->capture, monotonic_ns()) || http;
 }
 
 /* Returns the signal that arrived before due_ns, or 0. Requests are answered meanwhile. */
@@ -148,7 +76,7 @@ wait_for_signal(struct appliance *a, int signals, int64_t due_ns)
 	bool more = answer(a);
 	int64_t left_ns;
 
-	while ((left_ns = due_ns - monotonic_ns()) > 0) {
+	while ((left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
 		int number;
 
 		wait_for_any(a, signals, more ? 0 : capture_service_wait_ns(a->capture, left_ns));
@@ -189,7 +117,7 @@ say_drops(struct appliance *a, struct drop_alarm *alarm)
 
 	device_losses(&a->nic.device, &losses);
 	if (drop_alarm_check(alarm, &a->telemetry,
-			     &(struct drop_nic){losses.missed, losses.no_buffer}, control_now_ns(),
+			     &(struct drop_nic){losses.missed, losses.no_buffer}, monotonic_ns(),
 			     &line))
 		fprintf(stderr, "clockoo: %llu %s: %s\n", (unsigned long long)line.count,
 			line.words, line.cure);
@@ -226,7 +154,7 @@ say_conflicts(const struct appliance *a, struct conflict_alarm *alarm)
 	struct neigh_conflicts seen;
 
 	if (neigh_conflicts_mt(a->neigh, &seen) &&
-	    conflict_alarm_check(alarm, &seen, ip, control_now_ns(), line))
+	    conflict_alarm_check(alarm, &seen, ip, monotonic_ns(), line))
 		fprintf(stderr, "clockoo: %s\n", line);
 }
 
@@ -245,9 +173,9 @@ each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	tell_nic(a);
-	admin_latency_tick_mt(a->shared, control_now_ns());
-	admin_hotkeys_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
-	admin_slow_tick_mt(a->shared, tsc_clock_ns(&a->nic.clock));
+	admin_latency_tick_mt(a->shared, monotonic_ns());
+	admin_hotkeys_tick_mt(a->shared, process_now_ns(&a->process));
+	admin_slow_tick_mt(a->shared, process_now_ns(&a->process));
 	admin_sources_tick_mt(a->shared);
 	say_drops(a, &alarms->drops);
 	say_conflicts(a, &alarms->conflicts);
@@ -266,11 +194,11 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 {
 	uint32_t core = 0;
 
-	switch (watchdog_check(w, &a->telemetry, (uint64_t)monotonic_ns(), &core)) {
+	switch (watchdog_check(w, &a->telemetry, monotonic_ns(), &core)) {
 	case WATCHDOG_NOT_DUE:
 		break;
 	case WATCHDOG_ALIVE:
-		notify_send(&a->notify, "WATCHDOG=1");
+		notify_send(&a->process.notify, "WATCHDOG=1");
 		break;
 	case WATCHDOG_STUCK:
 		fprintf(stderr,
@@ -287,11 +215,11 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
 static void
 watch_wall_clock(struct appliance *a)
 {
-	struct wall_reading r = {.before_ns = tsc_clock_ns(&a->nic.clock)};
+	struct wall_reading r = {.before_ns = process_now_ns(&a->process)};
 	int64_t step_ns;
 
 	r.unix_ns = (int64_t)clock_ns(CLOCK_REALTIME);
-	r.after_ns = tsc_clock_ns(&a->nic.clock);
+	r.after_ns = process_now_ns(&a->process);
 	if (!wall_watch_look(&a->wall, &r, &step_ns))
 		return;
 	for (uint32_t i = 0; i < a->config.cores; i++)
@@ -307,7 +235,7 @@ watch_wall_clock(struct appliance *a)
 static void
 reload(struct appliance *a, bool *reloading)
 {
-	notify_reloading(&a->notify, (uint64_t)monotonic_ns());
+	notify_reloading(&a->process.notify, monotonic_ns());
 	reload_all(a);
 	*reloading = true;
 }
@@ -332,7 +260,7 @@ apply_users_and_networks(struct appliance *a, bool *reloading)
 	users_apply(&a->users, a->shared);
 	access_apply(&a->access, a->shared);
 	if (*reloading && !a->users.pending && access_is_applied(&a->access)) {
-		notify_send(&a->notify, "READY=1");
+		notify_send(&a->process.notify, "READY=1");
 		*reloading = false;
 	}
 }
@@ -344,25 +272,6 @@ is_stop_requested(const struct appliance *a, int signal_number)
 	       serve_stop_requested_mt(a->shared) != SERVE_RUN;
 }
 
-void
-control_pin(const struct appliance *a)
-{
-	control_pin_thread(pthread_self(), a);
-}
-
-void
-control_pin_thread(pthread_t thread, const struct appliance *a)
-{
-	const uint32_t cpu = a->nic.machine.placement.control_cpu;
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	if (cpu != CPU_NONE)
-		CPU_SET(cpu, &one);
-	if (cpu == CPU_NONE || pthread_setaffinity_np(thread, sizeof one, &one) != 0)
-		pthread_setaffinity_np(thread, sizeof a->all_cpus, &a->all_cpus);
-}
-
 static void *
 control_run(void *arg)
 {
@@ -370,16 +279,16 @@ control_run(void *arg)
 	struct alarms alarms = {0};
 	struct live live;
 	struct watchdog watchdog;
-	int64_t due_ns = monotonic_ns();
+	int64_t due_ns = (int64_t)monotonic_ns();
 	uint32_t ticks = 0, certs_asked = 0;
-	const sigset_t set = our_signals();
+	const sigset_t set = signals_taken();
 	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	bool reloading = false, link_up = true;
 
 	last_words_thread("the control thread");
-	control_pin(a);
+	process_pin(&a->process);
 	live_init(&live, a);
-	watchdog_begin(&watchdog, a->notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
+	watchdog_begin(&watchdog, a->process.notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
 	for (;;) {
 		const int number = wait_for_signal(a, signals, due_ns + TICK_NS);
 
@@ -396,11 +305,11 @@ control_run(void *arg)
 		kept_tick(&a->kept, &a->telemetry);
 		second_tier_tick(&a->flash, a);
 		if (a->fleet != NULL)
-			fleet_tick(a->fleet, control_now_ns());
+			fleet_tick(a->fleet, monotonic_ns());
 		if (++ticks % TICKS_S == 0) {
 			tsc_clock_correct(&a->nic.clock);
 			each_second(a, &live, &alarms);
-			if (!front_cores_check(a, tsc_clock_ns(&a->nic.clock)))
+			if (!front_cores_check(a, process_now_ns(&a->process)))
 				break;
 			watch_link(a, &link_up);
 		}
@@ -409,8 +318,8 @@ control_run(void *arg)
 	capture_service_stop(a->capture);
 	if (signals >= 0)
 		close(signals);
-	notify_send(&a->notify, "STOPPING=1");
-	atomic_store_explicit(&a->stop, true, memory_order_relaxed); /* read in worker.c */
+	notify_send(&a->process.notify, "STOPPING=1");
+	process_stop(&a->process);
 	return NULL;
 }
 

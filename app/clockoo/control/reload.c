@@ -3,7 +3,7 @@
  * or reported.
  */
 #include "reload.h"
-#include "control.h"
+#include "base/time_units.h"
 #include "fleet/fleet.h"
 #include "start/policy.h"
 #include "access/tls_cores.h"
@@ -60,7 +60,7 @@ reload_servers(struct report *r, struct appliance *a, const struct config *now,
 		return;
 	}
 	r->named = true;
-	if (!fleet_reload(a->fleet, look, control_now_ns(), &err)) {
+	if (!fleet_reload(a->fleet, look, clock_ns(CLOCK_MONOTONIC), &err)) {
 		fprintf(stderr, "clockoo: reload: %s: %s; the servers are those of before\n",
 			r->file, err.text);
 		front_look_free(look);

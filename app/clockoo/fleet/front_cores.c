@@ -58,7 +58,7 @@ bool
 front_cores_check(struct appliance *a, uint64_t now_ns)
 {
 	const struct front_ports *ports = a->sizes.front.ports;
-	const bool starts = now_ns - a->begun_ns < FRONT_CORES_START_NS;
+	const bool starts = now_ns - a->process.begun_ns < FRONT_CORES_START_NS;
 	char words[FRONT_UNREACHED_BYTES];
 	struct front_unreached which;
 	const struct front_host *host;

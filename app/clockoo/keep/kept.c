@@ -6,8 +6,8 @@
 #include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "appliance.h"
-#include "control/control.h"
 #include "process/last_words.h"
+#include "process/signals.h"
 #include "dpdk/lcore_run.h"
 
 #include <string.h>
@@ -52,7 +52,8 @@ wanted_of(const struct appliance *a)
 		.magic = STORE_IMAGE_MAGIC,
 		.other_magic = FLASH_STATE_MAGIC,
 		.renews_damaged = true,
-		.other_uid = a->privileges.change ? a->privileges.uid : MEMORY_FILE_NO_UID,
+		.other_uid = a->process.privileges.change ? a->process.privileges.uid
+							  : MEMORY_FILE_NO_UID,
 		.wait_ms = MEMORY_FILE_WAIT_MS,
 	};
 }
@@ -184,7 +185,7 @@ say_progress(struct opening_run *run, const struct store_open_report *r)
 	fprintf(stderr, "clockoo: memory.file: %s: %s, %.0f %%\n",
 		r->kind == STORE_IMAGE_CLEAN ? "attaching" : "repairing", steps[r->phase],
 		r->total != 0 ? 100.0 * (double)r->done / (double)r->total : 100.0);
-	notify_send(&run->a->notify, NOTIFY_EXTEND);
+	notify_send(&run->a->process.notify, NOTIFY_EXTEND);
 }
 
 /* Checks, while no client is served, whether the gap has grown too long or a stop was requested. */
@@ -202,7 +203,7 @@ look_around(struct opening_run *run)
 	if (gap.verdict != GAP_KEEP) {
 		strcpy(k->words, gap.words);
 		atomic_store(&run->end, OPENING_TOO_LATE);
-	} else if (r.kind == STORE_IMAGE_DIRTY && control_stop_is_pending())
+	} else if (r.kind == STORE_IMAGE_DIRTY && signals_stop_is_pending())
 		atomic_store(&run->end, OPENING_STOPPED);
 	else if (now_ns - run->said_ns >= NS_PER_S) {
 		run->said_ns = now_ns;
@@ -388,7 +389,7 @@ void
 kept_ready(struct kept *k, const struct appliance *a)
 {
 	k->clock = &a->nic.clock;
-	k->start_ns = a->start_ns;
+	k->start_ns = a->process.start_ns;
 	if (!k->used)
 		return;
 	k->ready_ns = k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);

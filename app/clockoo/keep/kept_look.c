@@ -5,7 +5,6 @@
 #include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "process/privileges.h"
-#include "start/sizes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +22,20 @@
 
 #define MB_SHIFT   20
 #define STAT_BLOCK 512u /* of st_blocks */
+
+size_t
+kept_store_bytes(const struct config *cfg)
+{
+	const size_t bytes = (size_t)config_reserved_mb(cfg) << 20;
+
+	return bytes > STORE_MEMORY_MIN ? bytes : STORE_MEMORY_MIN;
+}
+
+size_t
+kept_file_bytes(const struct config *cfg)
+{
+	return cfg->memory_file[0] != '\0' ? kept_store_bytes(cfg) : 0;
+}
 
 void
 kept_now(struct gap_now *now)
@@ -139,7 +152,7 @@ kept_look(struct kept_look *look, const struct config *cfg, const char *path, ui
 void
 kept_look_at_configured(struct kept_look *look, const struct config *cfg)
 {
-	kept_look(look, cfg, cfg->memory_file, sizes_file_bytes(cfg));
+	kept_look(look, cfg, cfg->memory_file, kept_file_bytes(cfg));
 }
 
 uint32_t
@@ -169,7 +182,7 @@ kept_place_warnings(const struct config *cfg, struct memory_warning out[MEMORY_P
 uint64_t
 kept_huge_bytes_needed(const struct config *cfg)
 {
-	const uint64_t bytes = sizes_file_bytes(cfg);
+	const uint64_t bytes = kept_file_bytes(cfg);
 	struct kept_look look;
 	struct error err;
 	bool huge;
@@ -193,7 +206,7 @@ is_named(const struct config *cfg, struct error *err)
 static void
 print_one(const struct config *cfg, const char *path, FILE *out)
 {
-	const uint64_t bytes = strcmp(path, cfg->memory_file) == 0 ? sizes_file_bytes(cfg) : 0;
+	const uint64_t bytes = strcmp(path, cfg->memory_file) == 0 ? kept_file_bytes(cfg) : 0;
 	struct kept_look look;
 
 	kept_look(&look, cfg, path, bytes);

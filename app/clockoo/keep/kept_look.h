@@ -38,6 +38,11 @@ struct kept_look {
 	char words[KEPT_WORDS];
 };
 
+/* Returns the store's memory. Its own tables need a minimum, however small -m is. */
+size_t kept_store_bytes(const struct config *cfg);
+/* Returns the size of --memory-file, 0 without one. */
+size_t kept_file_bytes(const struct config *cfg);
+
 void kept_now(struct gap_now *now);
 
 /* Judges a file. bytes: the size that a start would give it, or 0 for any. */

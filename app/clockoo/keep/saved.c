@@ -3,8 +3,8 @@
  */
 #include "saved.h"
 #include "appliance.h"
-#include "control/control.h"
 #include "process/last_words.h"
+#include "process/signals.h"
 #include "paths.h"
 #include "base/time_units.h"
 #include "save/save_write.h"
@@ -27,24 +27,12 @@
 
 static_assert(SAVE_COMPRESS_NO == SAVE_UNPACKED, "an option's place is a level");
 
-static uint64_t
-now_ns(const struct appliance *a)
-{
-	return tsc_clock_ns(&a->nic.clock);
-}
-
-static uint32_t
-store_now_s(const struct appliance *a)
-{
-	return STORE_CLOCK_START + (uint32_t)((now_ns(a) - a->start_ns) / NS_PER_S);
-}
-
 /* ---- before the first request ---- */
 
 bool
 saved_begin(struct saved *s, struct appliance *a, struct error *err)
 {
-	const uid_t uid = a->privileges.change ? a->privileges.uid : SAVE_NO_UID;
+	const uid_t uid = a->process.privileges.change ? a->process.privileges.uid : SAVE_NO_UID;
 	char path[CONFIG_PATH_BYTES];
 	struct gap_now now;
 
@@ -79,7 +67,8 @@ say_empty(const struct saved *s, const char *why)
 static bool
 judge(struct saved *s, const struct appliance *a)
 {
-	const uint64_t store_ns = STORE_CLOCK_START * NS_PER_S + now_ns(a) - a->start_ns;
+	const uint64_t store_ns =
+		STORE_CLOCK_START * NS_PER_S + process_now_ns(&a->process) - a->process.start_ns;
 	struct gap *gap = &s->look.gap;
 	struct gap_now now;
 	int64_t ahead_ns;
@@ -118,8 +107,8 @@ take(struct saved *s, struct appliance *a)
 		return;
 	}
 	/* Root brought the file here; the user that this process becomes will load it. */
-	if (a->privileges.change &&
-	    lchown(s->paths.loading, a->privileges.uid, a->privileges.gid) != 0)
+	if (a->process.privileges.change &&
+	    lchown(s->paths.loading, a->process.privileges.uid, a->process.privileges.gid) != 0)
 		perror(LINE "cannot give it to its user");
 	store_load_prepare(a->store, s->look.floors,
 			   due_s != 0 ? (uint32_t)(due_s - s->shift_s) : 0);
@@ -194,30 +183,31 @@ tell(const struct loading *l, uint32_t state)
 {
 	const struct saved *s = l->saved;
 
-	serve_load_set_mt(l->a->shared, &(struct serve_load){
-						.state = state,
-						.items = s->loader.count.items,
-						.lost = state == SERVE_LOADED ? lost(s) : 0,
-						.us = (now_ns(l->a) - l->begun_ns) / 1000,
-					});
+	serve_load_set_mt(l->a->shared,
+			  &(struct serve_load){
+				  .state = state,
+				  .items = s->loader.count.items,
+				  .lost = state == SERVE_LOADED ? lost(s) : 0,
+				  .us = (process_now_ns(&l->a->process) - l->begun_ns) / 1000,
+			  });
 }
 
 static bool
 is_stopping(const struct loading *l)
 {
-	return atomic_load_explicit(&l->a->stop, memory_order_relaxed);
+	return process_is_stopping(&l->a->process);
 }
 
 static void
 say_progress(struct loading *l, uint64_t slot)
 {
 	tell(l, SERVE_LOADING);
-	if (now_ns(l->a) - l->said_ns < NS_PER_S)
+	if (process_now_ns(&l->a->process) - l->said_ns < NS_PER_S)
 		return;
-	l->said_ns = now_ns(l->a);
+	l->said_ns = process_now_ns(&l->a->process);
 	fprintf(stderr, LINE "loading, %.0f %%\n", 100.0 * (double)slot / (double)l->slots);
 	if (is_stopping(l))
-		notify_send(&l->a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+		notify_send(&l->a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 }
 
 static void
@@ -236,7 +226,7 @@ begin_slot(struct loading *l, uint64_t slot)
 static bool
 goes_on(const struct loading *l)
 {
-	return !l->saved->loader.over && !(is_stopping(l) && control_stop_is_pending());
+	return !l->saved->loader.over && !(is_stopping(l) && signals_stop_is_pending());
 }
 
 /* Loads all slots. While this core waits for the disk, the store's grace periods exclude it. */
@@ -252,10 +242,10 @@ load_slots(struct loading *l)
 
 		store_offline(loader->core);
 		got = save_io_wait(&l->io, slot);
-		store_turn(loader->core, store_now_s(l->a));
+		store_turn(loader->core, process_store_s(&l->a->process));
 		if (got > 0)
 			save_load_slot(loader, slot, save_io_buffer(&l->io, slot), (size_t)got,
-				       store_now_s(l->a));
+				       process_store_s(&l->a->process));
 		else
 			loader->count.damaged++;
 		begin_slot(l, slot + SAVE_IO_DEPTH);
@@ -267,7 +257,7 @@ static void
 say_loaded(const struct loading *l)
 {
 	const struct save_loaded *c = &l->saved->loader.count;
-	const double s = (double)(now_ns(l->a) - l->begun_ns) / NS_PER_S;
+	const double s = (double)(process_now_ns(&l->a->process) - l->begun_ns) / NS_PER_S;
 
 	fprintf(stderr, LINE "loaded %llu items, %.1f GB in %.2f s (%s); %llu lost",
 		(unsigned long long)c->items, (double)c->value_bytes / GB, s, save_io_words(&l->io),
@@ -289,7 +279,7 @@ leave(const struct loading *l)
 	struct save_loader *loader = &l->saved->loader;
 	uint32_t turns = 0;
 
-	while (!save_load_leave(loader, store_now_s(l->a)) && ++turns < END_TURNS_MAX)
+	while (!save_load_leave(loader, process_store_s(&l->a->process)) && ++turns < END_TURNS_MAX)
 		nanosleep(&pause, NULL);
 	store_offline(loader->core);
 }
@@ -307,7 +297,7 @@ load(struct loading *l, void *memory)
 	l->slots = (s->look.bytes + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
 	save_load_begin(&s->loader, store_core_of(l->a->store, l->a->config.cores), s->look.file,
 			s->shift_s);
-	store_turn(s->loader.core, store_now_s(l->a));
+	store_turn(s->loader.core, process_store_s(&l->a->process));
 	store_load_expect(s->loader.core, s->look.head.items);
 	load_slots(l);
 	save_load_end(&s->loader);
@@ -320,12 +310,14 @@ static void *
 load_run(void *arg)
 {
 	struct appliance *a = arg;
-	struct loading l = {
-		.saved = &a->saved, .a = a, .begun_ns = now_ns(a), .said_ns = now_ns(a)};
+	struct loading l = {.saved = &a->saved,
+			    .a = a,
+			    .begun_ns = process_now_ns(&a->process),
+			    .said_ns = process_now_ns(&a->process)};
 	void *memory = take_memory(SAVE_IO_BYTES);
 
 	last_words_thread("the loader of memory.save");
-	control_pin(a);
+	process_pin(&a->process);
 	if (memory != NULL) {
 		load(&l, memory);
 		munmap(memory, SAVE_IO_BYTES);
@@ -378,22 +370,24 @@ static bool
 go_on(void *arg, const struct save_told *told)
 {
 	struct stopping *st = arg;
-	const uint64_t now = now_ns(st->a);
+	const uint64_t now = process_now_ns(&st->a->process);
 
 	if (now - st->said_ns >= NS_PER_S) {
 		st->said_ns = now;
 		fprintf(stderr, LINE "saving, %.0f %%\n",
 			100.0 * (double)told->items / (double)(st->items + 1));
-		notify_send(&st->a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+		notify_send(&st->a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 	}
-	return now - st->begun_ns < SAVE_LIMIT_S * NS_PER_S && !control_stop_is_pending();
+	return now - st->begun_ns < SAVE_LIMIT_S * NS_PER_S && !signals_stop_is_pending();
 }
 
 static bool
 write_file(const struct saved *s, struct appliance *a, void *memory, struct save_told *told,
 	   struct error *err)
 {
-	struct stopping st = {.a = a, .begun_ns = now_ns(a), .said_ns = now_ns(a)};
+	struct stopping st = {.a = a,
+			      .begun_ns = process_now_ns(&a->process),
+			      .said_ns = process_now_ns(&a->process)};
 	struct save_ask ask = {
 		.store = a->store,
 		.path = s->paths.part,
@@ -416,14 +410,14 @@ write_file(const struct saved *s, struct appliance *a, void *memory, struct save
 		return error_set(err, "%s: the clocks cannot be read at one moment", s->paths.file);
 	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
 		return error_set(err, "no random numbers from the kernel");
-	notify_send(&a->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	notify_send(&a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 	return save_write(&ask, told, err) && save_publish(&s->paths, err);
 }
 
 void
 saved_stop(struct saved *s, struct appliance *a)
 {
-	const uint64_t begun_ns = now_ns(a);
+	const uint64_t begun_ns = process_now_ns(&a->process);
 	const size_t bytes = save_write_bytes();
 	struct save_told told;
 	struct error err;
@@ -439,7 +433,7 @@ saved_stop(struct saved *s, struct appliance *a)
 	if (write_file(s, a, memory, &told, &err)) {
 		fprintf(stderr, LINE "saved %llu items, %.1f GB in %.2f s (%s)%s\n",
 			(unsigned long long)told.items, (double)told.value_bytes / GB,
-			(double)(now_ns(a) - begun_ns) / NS_PER_S, told.how,
+			(double)(process_now_ns(&a->process) - begun_ns) / NS_PER_S, told.how,
 			told.finished ? "" : "; there was no time for the others");
 	} else {
 		fprintf(stderr, LINE "not saved: %s\n", err.text);

@@ -2,7 +2,7 @@
  * dpdk_rows.c - rows of replies, picked by a parameter, for DPDK's telemetry.
  */
 #include "dpdk_rows.h"
-#include "control/control.h"
+#include "base/time_units.h"
 #include "dpdk/dpdk_telemetry.h"
 #include "stat_rows.h"
 
@@ -88,7 +88,7 @@ answer(void *arg, const char *name, const char *parameter, struct dpdk_reply *to
 	const struct metrics_reply *reply;
 	uint64_t part = 0, left_out = 0;
 
-	stat_rows_read(rows, control_now_ns());
+	stat_rows_read(rows, clock_ns(CLOCK_MONOTONIC));
 	reply = reply_of(rows->metrics, name);
 	if (reply == NULL || (picked.len != 0 && !number_of(picked, &part)))
 		return false;
@@ -116,7 +116,7 @@ dpdk_rows_begin(const struct appliance *a, struct error *err)
 	rows = stat_pages(sizeof *rows);
 	if (rows == NULL || !stat_rows_create(rows, a))
 		return error_set(err, "--telemetry-dpdk: no memory: %s", strerror(errno));
-	stat_rows_read(rows, control_now_ns());
+	stat_rows_read(rows, clock_ns(CLOCK_MONOTONIC));
 	dpdk_telemetry_set(answer, rows);
 	for (uint32_t i = 0; i < rows->metrics->reply_count; i++) {
 		char name[METRICS_NAME_MAX];

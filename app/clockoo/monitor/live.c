@@ -80,7 +80,7 @@ share_of(char text[SHARE_BYTES], uint64_t part, uint64_t whole)
 void
 live_init(struct live *live, const struct appliance *a)
 {
-	*live = (struct live){.last_ns = tsc_clock_ns(&a->nic.clock)};
+	*live = (struct live){.last_ns = process_now_ns(&a->process)};
 }
 
 /* Writes " | front key/s 81000 busiest 1.08 servers 4 of 4"; the mean is over all servers. */
@@ -126,7 +126,7 @@ usage_read(struct live *live, const struct appliance *a, struct store_usage *use
 void
 live_print(struct live *live, const struct appliance *a)
 {
-	const uint64_t now_ns = tsc_clock_ns(&a->nic.clock);
+	const uint64_t now_ns = process_now_ns(&a->process);
 	const double seconds = (double)(now_ns - live->last_ns) / NS_PER_S;
 	uint64_t now[LIVE_FIGURES], per_s[LIVE_FIGURES];
 	struct store_usage use;

@@ -74,9 +74,8 @@ bool
 stat_rows_read(struct stat_rows *r, uint64_t now_ns)
 {
 	const struct appliance *a = r->a;
-	const uint64_t up_s = (tsc_clock_ns(&a->nic.clock) - a->start_ns) / NS_PER_S;
 	const struct serve_clock clock = {.unix_s = time(NULL),
-					  .now_s = STORE_CLOCK_START + (uint32_t)up_s};
+					  .now_s = process_store_s(&a->process)};
 	size_t len;
 
 	if (r->read != 0 && now_ns - r->read_ns < STAT_ROWS_NS)

@@ -3,7 +3,7 @@
  * device's ports around lib/net's probe.
  */
 #include "address_check.h"
-#include "control/control.h"
+#include "process/signals.h"
 #include "net/addr_probe.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"
@@ -77,7 +77,7 @@ address_check(struct nic *nic, const struct config *cfg, const struct net_config
 	if (!address_check_is_on(cfg, &nic->profile))
 		return true;
 	addr_probe_begin(&p, tsc_clock_ns(&nic->clock));
-	while (state == ADDR_ASKED && !control_stop_is_pending()) {
+	while (state == ADDR_ASKED && !signals_stop_is_pending()) {
 		for (uint32_t i = 0; i < cfg->cores; i++)
 			addr_probe_listen(&p, nic_port(nic, i));
 		state = addr_probe_tick(&p, device_link_up_mt(&nic->device),

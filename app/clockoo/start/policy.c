@@ -32,7 +32,7 @@ describe(struct appliance *a)
 	*ip_addr_text(a->inter, &ip) = '\0';
 	struct serve_info info = {
 		.pid = (uint32_t)getpid(),
-		.earlier_s = (uint32_t)((a->begun_ns - a->start_ns) / 1000000000u),
+		.earlier_s = (uint32_t)((a->process.begun_ns - a->process.start_ns) / 1000000000u),
 		.conns_max = c->conns_max,
 		.tls = c->tls.on,
 		.ssl = {.chain_cert = given(c->tls.chain_cert),

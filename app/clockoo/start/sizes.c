@@ -45,21 +45,6 @@ conns_of_one_core(const struct config *cfg)
 	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
 }
 
-/* Returns the store's memory. Its own tables need a minimum, however small -m is. */
-static size_t
-store_memory(const struct config *cfg)
-{
-	const size_t bytes = (size_t)config_reserved_mb(cfg) << 20;
-
-	return bytes > STORE_MEMORY_MIN ? bytes : STORE_MEMORY_MIN;
-}
-
-size_t
-sizes_file_bytes(const struct config *cfg)
-{
-	return cfg->memory_file[0] != '\0' ? store_memory(cfg) : 0;
-}
-
 /* Returns the settings of one core's front; its routes to servers follow from the fleet later. */
 static struct front_settings
 front_of(const struct config *cfg, const struct front_config *front)
@@ -82,7 +67,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.quiet_s = front->shared ? 0 : FRONT_QUIET_S,
 		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
 		.peers = front->peers,
-		.answer_bytes_max = store_memory(cfg) / FRONT_ANSWERS_PART / cfg->cores,
+		.answer_bytes_max = kept_store_bytes(cfg) / FRONT_ANSWERS_PART / cfg->cores,
 	};
 }
 
@@ -90,7 +75,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 static void
 bytes_compute(struct sizes *z, const struct config *cfg)
 {
-	z->file_bytes = sizes_file_bytes(cfg);
+	z->file_bytes = kept_file_bytes(cfg);
 	z->store_bytes =
 		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
@@ -161,7 +146,7 @@ static struct store_config
 store_of(const struct config *cfg, const struct sizes_asked *asked, const struct secrets *secrets)
 {
 	return (struct store_config){
-		.memory_bytes = store_memory(cfg),
+		.memory_bytes = kept_store_bytes(cfg),
 		.limit_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
 		.value_max = cfg->item_max_bytes,

@@ -23,9 +23,6 @@ struct secrets {
 uint64_t sizes_connections(const struct sizes *z, const struct config *cfg);
 uint64_t sizes_tables(const struct sizes *z, const struct config *cfg);
 
-/* Returns the size of --memory-file, 0 without one. */
-size_t sizes_file_bytes(const struct config *cfg);
-
 /* Facts from outside of the configuration. */
 struct sizes_asked {
 	const struct front_config *front; /* NULL: not a front */

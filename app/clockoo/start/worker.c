@@ -18,7 +18,7 @@ static void
 drain(const struct worker *w)
 {
 	struct core *core = w->core;
-	uint64_t now_ns = tsc_clock_ns(w->clock);
+	uint64_t now_ns = process_now_ns(w->process);
 	const uint64_t hurry_ns = now_ns + DRAIN_NS / 2, deadline_ns = now_ns + DRAIN_NS;
 	bool empty;
 
@@ -26,7 +26,7 @@ drain(const struct worker *w)
 		empty = serve_awaits_drain(core->serve, now_ns >= hurry_ns) &&
 			stack_drain(core->stack, now_ns);
 		core_turn(core, now_ns);
-		now_ns = tsc_clock_ns(w->clock);
+		now_ns = process_now_ns(w->process);
 	} while ((!empty || w->forwards_frames) && now_ns < deadline_ns);
 	stack_abort_all(core->stack, now_ns);
 	core_turn(core, now_ns); /* the resets go out */
@@ -48,12 +48,12 @@ next_timer(const struct core *core)
 static void
 wait_for_frame(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 {
-	const uint64_t from_ns = tsc_clock_ns(w->clock);
+	const uint64_t from_ns = process_now_ns(w->process);
 
 	if (wait_ns >= IDLE_OFFLINE_NS)
 		store_offline(w->core->store);
 	port_wait(w->port, kind, wait_ns);
-	core_waited(w->core, tsc_clock_ns(w->clock) - from_ns);
+	core_waited(w->core, process_now_ns(w->process) - from_ns);
 }
 
 /* Returns how long the core may wait. now_ns: when its turn began. */
@@ -94,14 +94,13 @@ worker_run(void *arg)
 	struct worker *w = arg;
 	const enum wait_kind kind = w->adaptive ? port_wait_begin(w->port) : WAIT_SLEEP;
 	struct core *core = w->core;
-	struct idle idle = {.since_ns = tsc_clock_ns(w->clock)};
+	struct idle idle = {.since_ns = process_now_ns(w->process)};
 	struct run_delay delay;
 
-	last_words_core(w->number, core, w->clock);
+	last_words_core(w->number, core, w->process->clock);
 	run_delay_begin(&delay, idle.since_ns);
-	/* Pairs with the store in control.c; the flag carries no data, so relaxed is enough. */
-	while (!atomic_load_explicit(w->stop, memory_order_relaxed)) {
-		const uint64_t now_ns = tsc_clock_ns(w->clock);
+	while (!process_is_stopping(w->process)) {
+		const uint64_t now_ns = process_now_ns(w->process);
 
 		if (unlikely(run_delay_is_due(&delay, now_ns, core->last_ns)))
 			core_host_waited(core, run_delay_since_ns(&delay, now_ns));

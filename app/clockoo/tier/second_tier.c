@@ -4,7 +4,6 @@
  */
 #include "second_tier.h"
 #include "appliance.h"
-#include "control/control.h"
 #include "process/last_words.h"
 #include "base/time_units.h"
 #include "flash/flash_recover.h"
@@ -418,15 +417,15 @@ work(void *arg)
 {
 	struct appliance *a = arg;
 	struct second_tier *t = &a->flash;
-	uint64_t before_ns = control_now_ns();
+	uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
 	uint32_t pause_ns = PAUSE_MIN_NS;
 
 	last_words_thread("the writer of flash");
-	control_pin(a);
+	process_pin(&a->process);
 	/* Pairs with the store in end_thread, which carries no data. */
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
-		const bool did = flash_writer_work(&t->writer, control_now_ns());
-		const uint64_t now_ns = control_now_ns();
+		const bool did = flash_writer_work(&t->writer, clock_ns(CLOCK_MONOTONIC));
+		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 		flash_tier_earn(t->tier, now_ns - before_ns);
 		before_ns = now_ns;
@@ -495,15 +494,15 @@ count_buffers(const struct second_tier *t, bool *failed)
 static bool
 write_all(struct second_tier *t)
 {
-	const uint64_t end_ns = control_now_ns() + SECOND_TIER_LEAVE_S * NS_PER_S;
+	const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + SECOND_TIER_LEAVE_S * NS_PER_S;
 	bool failed = false, whole = true;
 
 	for (uint32_t i = 0; i < t->tier->c.shard_count; i++)
 		flash_log_close(&t->shards[i].log);
 	while (count_buffers(t, &failed) != 0) {
-		if (control_now_ns() >= end_ns)
+		if (clock_ns(CLOCK_MONOTONIC) >= end_ns)
 			return false;
-		if (!flash_writer_work(&t->writer, control_now_ns()))
+		if (!flash_writer_work(&t->writer, clock_ns(CLOCK_MONOTONIC)))
 			pause_for(PAUSE_MIN_NS);
 	}
 	for (uint32_t i = 0; i < t->tier->c.shard_count && !failed; i++)

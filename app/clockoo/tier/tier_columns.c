@@ -2,7 +2,6 @@
  * tier_columns.c - sizes of shards with columns; the memory of a conversion; rows at a stop.
  */
 #include "tier_columns.h"
-#include "control/control.h"
 
 #include "base/time_units.h"
 
@@ -71,7 +70,7 @@ wait_until(void *end_ns)
 	const struct timespec t = {.tv_nsec = PAUSE_NS};
 
 	nanosleep(&t, NULL);
-	return control_now_ns() < *(const uint64_t *)end_ns;
+	return clock_ns(CLOCK_MONOTONIC) < *(const uint64_t *)end_ns;
 }
 
 void
@@ -81,7 +80,7 @@ tier_columns_leave(struct flash_shard *shards, uint32_t count, struct flash_devi
 	bool whole = true;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t end_ns = control_now_ns() + TIER_COLUMNS_LEAVE_S * NS_PER_S;
+		uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + TIER_COLUMNS_LEAVE_S * NS_PER_S;
 		const struct flash_rows_io io = {device, wait_until, &end_ns};
 
 		if (shards[i].column.count == 0)

@@ -30,7 +30,7 @@ help(void *arg)
 struct flash_workers *
 tier_helpers_start(struct tier_helpers *h, const struct appliance *a)
 {
-	const uint32_t cpus = (uint32_t)CPU_COUNT(&a->all_cpus);
+	const uint32_t cpus = (uint32_t)CPU_COUNT(&a->process.all_cpus);
 	const uint32_t wanted = cpus <= TIER_HELPERS_MAX ? cpus - 1 : TIER_HELPERS_MAX;
 
 	h->count = 0;
@@ -46,7 +46,7 @@ tier_helpers_start(struct tier_helpers *h, const struct appliance *a)
 
 		if (pthread_create(t, NULL, help, &h->workers) != 0)
 			break;
-		pthread_setaffinity_np(*t, sizeof a->all_cpus, &a->all_cpus);
+		pthread_setaffinity_np(*t, sizeof a->process.all_cpus, &a->process.all_cpus);
 		pthread_setname_np(*t, THREAD_NAME);
 	}
 	return &h->workers;

@@ -3,7 +3,6 @@
  */
 #include "tier_io.h"
 #include "appliance.h"
-#include "control/control.h"
 #include "process/last_words.h"
 
 #include <errno.h>
@@ -82,7 +81,7 @@ helper_start(struct tier_io *io, const struct appliance *a, struct flash_threads
 	if (e != 0)
 		return false;
 	pthread_setname_np(*t, THREAD_NAME);
-	control_pin_thread(*t, a);
+	process_pin_thread(&a->process, *t);
 	io->helper_count++;
 	return true;
 }

@@ -4,7 +4,7 @@
  */
 #include "tier_start.h"
 #include "appliance.h"
-#include "control/control.h"
+#include "process/signals.h"
 
 #include "base/time_units.h"
 #include "store/store_saved.h"
@@ -66,8 +66,9 @@ tier_start_open(struct tier_start *s, const struct appliance *a, struct error *e
 					     .shards = a->sizes.flash.plan.shards,
 					     .segment_pages = FLASH_SEGMENT_PAGES,
 					     .rows_bytes = a->sizes.flash.rows,
-					     .other_uid = a->privileges.change ? a->privileges.uid
-									       : MEMORY_FILE_NO_UID,
+					     .other_uid = a->process.privileges.change
+								  ? a->process.privileges.uid
+								  : MEMORY_FILE_NO_UID,
 					     .wait_ms = MEMORY_FILE_WAIT_MS,
 					     .keep_for_s = a->config.keep_for_s,
 					     .pid = (uint32_t)getpid()};
@@ -173,7 +174,7 @@ say_progress(const struct recovering *r, uint32_t done, uint32_t all)
 
 	fprintf(stderr, LINE "%s: recovering, %.0f %%\n", r->a->config.flash.device,
 		100.0 * (r->shard + part) / r->shards);
-	notify_send(&r->a->notify, NOTIFY_EXTEND);
+	notify_send(&r->a->process.notify, NOTIFY_EXTEND);
 }
 
 /* Continues the recovery. False ends it when its time, which counts as gap, exceeds the limit. */
@@ -189,7 +190,7 @@ go_on(void *arg, uint32_t done, uint32_t all)
 	if (gap.verdict != GAP_KEEP) {
 		strcpy(s->words, gap.words);
 		s->end = TIER_START_TOO_LATE;
-	} else if (control_stop_is_pending())
+	} else if (signals_stop_is_pending())
 		s->end = TIER_START_STOPPED;
 	else if (now_ns - s->begun_ns > SAY_AFTER_NS && now_ns - s->said_ns > NS_PER_S) {
 		s->said_ns = now_ns;
