@@ -23,7 +23,7 @@ drain(const struct worker *w)
 	bool empty;
 
 	do {
-		empty = serve_awaits_drain(core->serve, now_ns >= hurry_ns) &&
+		empty = backend_drain(core->serve, now_ns >= hurry_ns) &&
 			stack_drain(core->stack, now_ns);
 		core_turn(core, now_ns);
 		now_ns = process_now_ns(w->process);
@@ -38,7 +38,7 @@ static uint64_t
 next_timer(const struct core *core)
 {
 	const uint64_t stack_ns = stack_next_timer(core->stack);
-	const uint64_t serve_ns = serve_next_timer(core->serve);
+	const uint64_t serve_ns = backend_next_timer(core->serve);
 
 	return stack_ns < serve_ns ? stack_ns : serve_ns;
 }
@@ -66,7 +66,7 @@ wait_ns_of(const struct worker *w, const struct idle *idle, enum wait_kind kind,
 	if (stack_has_work(w->core->stack) || store_has_retired(w->core->store))
 		return 0;
 	/* A backend's answer wakes no core, so a core with pending requests polls. */
-	if (kind == WAIT_EVENT && serve_next_timer(w->core->serve) == UINT64_MAX)
+	if (kind == WAIT_EVENT && backend_next_timer(w->core->serve) == UINT64_MAX)
 		return idle_event_wait_ns(now_ns, next_timer(w->core));
 	return w->adaptive ? idle_wait_ns(idle, now_ns, next_timer(w->core)) : 0;
 }

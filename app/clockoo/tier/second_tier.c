@@ -38,20 +38,20 @@ static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX + FLASH_CONVERT_TRANSFERS <= FLAS
 
 /* ---- sizes ---- */
 
-static struct flash_supplier_config
-supplier_config(const struct config *cfg)
+static struct flash_backend_config
+backend_config(const struct config *cfg)
 {
-	return (struct flash_supplier_config){.reads_small = READS_SMALL,
-					      .reads_large = READS_LARGE,
-					      .item_max = cfg->flash.item_max_bytes};
+	return (struct flash_backend_config){.reads_small = READS_SMALL,
+					     .reads_large = READS_LARGE,
+					     .item_max = cfg->flash.item_max_bytes};
 }
 
 static size_t
 read_bytes_of_core(const struct config *cfg)
 {
-	const struct flash_supplier_config c = supplier_config(cfg);
+	const struct flash_backend_config c = backend_config(cfg);
 
-	return (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES;
+	return (size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES;
 }
 
 void
@@ -65,7 +65,7 @@ second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_
 	z->buffers = flash_plan_buffer_bytes(&z->plan);
 	z->rows = flash_plan_rows_bytes(&z->plan);
 	z->convert = tier_columns_bytes(&z->plan);
-	z->asks = cfg->cores * (flash_supplier_bytes() + serve_awaits_bytes());
+	z->asks = cfg->cores * (flash_backend_bytes() + backend_bytes());
 	z->reads = cfg->cores * read_bytes_of_core(cfg);
 	z->packers = cfg->flash.compress ? cfg->cores * sizeof(struct flash_packer) : 0;
 	z->ghosts = cfg->flash.admit == FLASH_ADMIT_ALL ? 0 : flash_ghosts_count(z->plan.items);
@@ -382,9 +382,9 @@ void
 second_tier_attach(struct second_tier *t, struct region *region, const struct appliance *a,
 		   uint32_t core, struct serve *serve)
 {
-	struct flash_supplier_config c = supplier_config(&a->config);
-	struct flash_supplier *asked;
-	struct serve_supplier supplier;
+	struct flash_backend_config c = backend_config(&a->config);
+	struct flash_backend *asked;
+	struct backend backend;
 	struct serve_rows rows;
 
 	if (!t->used)
@@ -395,10 +395,10 @@ second_tier_attach(struct second_tier *t, struct region *region, const struct ap
 	c.device = tier_io_device(t->io, 1 + core);
 	c.pages = t->reads + core * read_bytes_of_core(&a->config);
 	c.deadline_ns = a->config.flash.deadline_ms * MS_NS;
-	asked = flash_supplier_create(region, &c);
-	supplier = flash_supplier_of(asked);
-	serve_supplier_attach(region, serve, &supplier);
-	rows = flash_supplier_rows(asked);
+	asked = flash_backend_create(region, &c);
+	backend = flash_backend_of(asked);
+	backend_attach(region, serve, &backend);
+	rows = flash_backend_rows(asked);
 	serve_rows_attach(serve, &rows);
 }
 

@@ -5,7 +5,7 @@
  * Shape:  opened and locked before DPDK starts; made when the store exists; its thread writes
  *         from the first request on, until no core and no loader evicts any more.
  * Owner:  struct appliance; without --flash-device nothing here does anything.
- * Thread: main. The tier's thread has the writer and its device; a core has its supplier and its
+ * Thread: main. The tier's thread has the writer and its device; a core has its backend and its
  *         device.
  * Errors: struct error. A stop that cannot write everything prints a line, and leaves the
  *         superblock DIRTY.
@@ -15,7 +15,7 @@
 #define CLOCKOO_SECOND_TIER_H
 
 #include "flash/flash_plan.h"
-#include "flash/flash_supplier.h"
+#include "flash/flash_backend.h"
 #include "flash/flash_under.h"
 #include "tier_columns.h"
 #include "tier_io.h"

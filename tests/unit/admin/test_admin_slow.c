@@ -8,7 +8,7 @@
 #include "admin/admin.h"
 #include "serve/serve_policy.h"
 #include "observe/slow_log.h"
-#include "unit/serve/late_supplier.h"
+#include "unit/backend/late_backend.h"
 #include "unit/serve/one_rig.h"
 
 #define US 1000ull
@@ -227,7 +227,7 @@ one_that_waits_for_the_window_says_so(void **state)
 }
 
 static void
-one_that_waits_for_a_supplier_says_so(void **state)
+one_that_waits_for_a_backend_says_so(void **state)
 {
 	struct late *late = late_create(&(struct late_config){.seed = 1});
 	struct conn *c;
@@ -257,7 +257,7 @@ one_that_waits_for_a_supplier_says_so(void **state)
 
 /* The bytes of these requests are already freed when their answers arrive. */
 static void
-a_write_that_a_supplier_did_has_its_key(void **state)
+a_write_that_a_backend_did_has_its_key(void **state)
 {
 	struct late *late = late_create(&(struct late_config){.seed = 1, .writes = true});
 	struct conn *c, *pieces;
@@ -311,8 +311,8 @@ main(void)
 		TEST(the_hosts_turn_and_its_stage_are_told),
 		TEST(a_late_request_is_there_with_key_and_peer),
 		TEST(one_that_waits_for_the_window_says_so),
-		cmocka_unit_test(one_that_waits_for_a_supplier_says_so),
-		cmocka_unit_test(a_write_that_a_supplier_did_has_its_key),
+		cmocka_unit_test(one_that_waits_for_a_backend_says_so),
+		cmocka_unit_test(a_write_that_a_backend_did_has_its_key),
 		TEST(who_may_see_no_keys_may_not_ask),
 	};
 

@@ -2,10 +2,10 @@
  * Retrievals behind writes that are pending. Goal: they are requested at once, completed in the
  * order of their requests, and never with an older value than one that their connection wrote or
  * read before; none of their state is lost or kept after any end of the connection, its client
- * or the backend. Method: as test_serve_write.c; test_serve_order.c has them in random
+ * or the backend. Method: as test_pending_writes.c; test_pending_order.c has them in random
  * conversations.
  */
-#include "binary_talk.h"
+#include "unit/serve/binary_talk.h"
 #include "few_writes.h"
 #include "backend/pending.h"
 #include "serve/serve_internal.h"
@@ -45,7 +45,7 @@ they_are_asked_for_at_once_and_told_in_order(void **state)
 		   "HD ks6\r\n");
 	says_after("set l1 0 0 1 noreply\r\nx\r\nmg s5 q\r\nmg s1 s\r\n", 3, "HD s31\r\n");
 	says_after(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\n", 3, STORED S1 "END\r\n" STORED);
-	says_after(WRITE "get s5\r\nget s10\r\nget s15\r\nget s20\r\n", AWAIT_KEPT_MAX,
+	says_after(WRITE "get s5\r\nget s10\r\nget s15\r\nget s20\r\n", PENDING_KEPT_MAX,
 		   STORED "END\r\nEND\r\nEND\r\nEND\r\n");
 	check_eq(rig_count(rig, REQ_TCP), 17);
 	check_eq(rig_count(rig, CMD_GET), 11);
@@ -117,7 +117,7 @@ all_of_a_segment_goes_its_way(void **state)
 static void
 one_pass_keeps_no_more_than_a_connection_may(void **state)
 {
-	says_after(WRITE "get s1\r\nget s5\r\nget s10\r\nget s15\r\n", AWAIT_KEPT_MAX,
+	says_after(WRITE "get s1\r\nget s5\r\nget s10\r\nget s15\r\n", PENDING_KEPT_MAX,
 		   STORED S1 "END\r\nEND\r\nEND\r\nEND\r\n");
 }
 
@@ -215,12 +215,12 @@ in_a_drain_none_is_asked_for(void **state)
 	late_hold(late, true);
 	c = say(WRITE "get s1\r\nget l1\r\n");
 	turns(4);
-	check(!serve_awaits_drain(rig->serve, false));
+	check(!backend_drain(rig->serve, false));
 	late_hold(late, false);
 	turns(8);
 	check_eq(late_asked(late), 2);
 	SAYS(c, STORED S1 "END\r\n" NO_ANSWER);
-	check(serve_awaits_drain(rig->serve, false));
+	check(backend_drain(rig->serve, false));
 }
 
 static void
@@ -254,10 +254,10 @@ they_take_half_of_the_places(void **state)
 	uint64_t asked;
 
 	late_hold(late, true);
-	for (uint32_t i = 0; i < AWAITS_KEPT_PLACES / AWAIT_KEPT_MAX; i++)
+	for (uint32_t i = 0; i < PENDING_KEPT_PLACES / PENDING_KEPT_MAX; i++)
 		say(WRITE "get s1\r\nget s5\r\n");
 	turns(2);
-	check_eq(OPEN, AWAITS_KEPT_PLACES);
+	check_eq(OPEN, PENDING_KEPT_PLACES);
 	asked = late_asked(late);
 	say(WRITE "get s1\r\n");
 	turns(2);
@@ -355,11 +355,11 @@ who_does_not_read_does_not_hold_up_a_drain_in_a_hurry(void **state)
 	struct conn *c = say_large();
 
 	turns(2 * TIMEOUT_TURNS);
-	check(!serve_awaits_drain(rig->serve, false));
+	check(!backend_drain(rig->serve, false));
 	turns(1);
-	serve_awaits_drain(rig->serve, true);
+	backend_drain(rig->serve, true);
 	turns(1);
-	check(serve_awaits_drain(rig->serve, true));
+	check(backend_drain(rig->serve, true));
 	rig_lose(rig, c);
 }
 
@@ -389,7 +389,7 @@ who_does_not_read_leaves_pipelines_to_others(void **state)
 	rig_receive_text(rig, c, WRITE "get l3\r\nget l3\r\nget l3\r\nget s1\r\n");
 	turns(12);
 	late_hold(late, true);
-	rig->serve->awaits->kept_count += AWAITS_KEPT_PLACES;
+	rig->serve->pending->kept_count += PENDING_KEPT_PLACES;
 	other = say("set l2 0 0 1\r\nx\r\n");
 	turns(2);
 	rig_receive_text(rig, other, "get s5\r\n");
@@ -401,7 +401,7 @@ who_does_not_read_leaves_pipelines_to_others(void **state)
 	check(rig_aborted(c));
 	check(!rig_aborted(other));
 	check_eq(rig_count(rig, CONN_SLOW_REQUEST), 1);
-	rig->serve->awaits->kept_count -= AWAITS_KEPT_PLACES;
+	rig->serve->pending->kept_count -= PENDING_KEPT_PLACES;
 	late_hold(late, false);
 	turns(8);
 	SAYS(other, STORED "END\r\nEND\r\n");

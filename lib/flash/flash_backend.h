@@ -1,5 +1,5 @@
 /*
- * flash_supplier.h - answers one core's requests for absent keys from the tier: the supplier of
+ * flash_backend.h - answers one core's requests for absent keys from the tier: the backend of
  * backend.h.
  *
  * A request is looked up, its candidates are read one after the other, and the record of its key
@@ -18,10 +18,10 @@
  * Bounds: reads_small and reads_large at a time, of which others wait; an ask has FLASH_READS_MAX
  *         reads and FLASH_CANDIDATES_MAX candidates, beyond which its key is erased, as it is where
  *         a candidate is longer than item_max, which an earlier start had larger; a turn has
- *         AWAITS_ENDED_PER_TURN asks, fewer where their values are packed (flash_pack.h).
+ *         PENDING_ENDED_PER_TURN asks, fewer where their values are packed (flash_pack.h).
  */
-#ifndef CLOCKOO_FLASH_SUPPLIER_H
-#define CLOCKOO_FLASH_SUPPLIER_H
+#ifndef CLOCKOO_FLASH_BACKEND_H
+#define CLOCKOO_FLASH_BACKEND_H
 
 #include "flash_tier.h"
 
@@ -43,26 +43,26 @@ struct flash_read {
 	uint64_t begun_ns; /* 0: it is not under way */
 };
 
-struct flash_supplier_config {
+struct flash_backend_config {
 	struct flash_tier *tier;
 	struct serve *serve;
 	struct store_core *store;
 	struct flash_device *device; /* depth: all reads */
-	/* flash_supplier_pages() of them at a multiple of FLASH_PAGE, the device's. */
+	/* flash_backend_pages() of them at a multiple of FLASH_PAGE, the device's. */
 	uint8_t *pages;
 	uint32_t reads_small, reads_large; /* 1 of each, together FLASH_DEPTH_MAX at most */
 	uint32_t item_max;                 /* bytes of a value that is read; above 0 */
 	uint64_t deadline_ns;
 };
 
-struct flash_supplier {
-	struct flash_supplier_config c;
+struct flash_backend {
+	struct flash_backend_config c;
 	uint32_t core;
 	uint8_t *scratch; /* of a record in a buffer */
 	struct flash_ask *asks;
-	struct flash_told told;      /* what a pass has missed */
-	struct list asked, runnable; /* since the last pass; that poll() looks at */
-	struct list waiting[2];      /* for memory of a read: small, large */
+	struct flash_prefetched prefetched; /* what a pass has missed */
+	struct list asked, runnable;        /* since the last pass; that poll() looks at */
+	struct list waiting[2];             /* for memory of a read: small, large */
 	uint32_t runnable_count;
 	struct flash_read reads[FLASH_DEPTH_MAX];
 	struct flash_read *free[2]; /* small, large */
@@ -76,14 +76,14 @@ struct flash_supplier {
 	uint32_t unpacked; /* in this turn, of FLASH_UNPACK_TURN */
 };
 
-size_t flash_supplier_bytes(void);
-uint32_t flash_supplier_pages(const struct flash_supplier_config *config);
-struct flash_supplier *flash_supplier_create(struct region *region,
-					     const struct flash_supplier_config *config);
+size_t flash_backend_bytes(void);
+uint32_t flash_backend_pages(const struct flash_backend_config *config);
+struct flash_backend *flash_backend_create(struct region *region,
+					   const struct flash_backend_config *config);
 
-/* For serve_supplier_attach. */
-struct serve_supplier flash_supplier_of(struct flash_supplier *supplier);
+/* For backend_attach. */
+struct backend flash_backend_of(struct flash_backend *backend);
 /* For serve_rows_attach. */
-struct serve_rows flash_supplier_rows(struct flash_supplier *supplier);
+struct serve_rows flash_backend_rows(struct flash_backend *backend);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The ends of awaited writes. Goal: a write is requested once or never, its client gets the
+ * The ends of pending writes. Goal: a write is requested once or never, its client gets the
  * result as far as that is known, and its value's memory is freed, in every state of its
- * connection, its backend and the table. Method: as test_serve_await.c; the results of a backend
+ * connection, its backend and the table. Method: as test_pending_reads.c; the results of a backend
  * are a table of lines and replies.
  */
 #include "few_writes.h"
@@ -30,7 +30,7 @@ say_set(struct conn *c, const char *key, uint32_t len, const char *behind, uint3
 
 /* ---- results ---- */
 
-/* The backend's answer follows from the key's number: late_supplier.c, pretend(). */
+/* The backend's answer follows from the key's number: late_backend.c, pretend(). */
 static const struct {
 	const char *says, *reply;
 } results[] = {
@@ -141,7 +141,7 @@ writes_of_other_keys_are_asked_one_behind_the_other(void **state)
 
 	late_hold(late, true);
 	turns(5);
-	check_eq(late_asked(late), AWAIT_KEPT_MAX);
+	check_eq(late_asked(late), PENDING_KEPT_MAX);
 	SAYS(c, "");
 	late_hold(late, false);
 	turns(12);
@@ -780,7 +780,7 @@ in_a_drain_no_write_is_asked(void **state)
 	say_set(large, "l2", 9000, "mn\r\n", 100);
 	late_hold(late, true);
 	turns(2);
-	check(!serve_awaits_drain(rig->serve, false));
+	check(!backend_drain(rig->serve, false));
 	b = say("delete l1\r\nversion\r\n");
 	say_set(large, "", 0, "", 0);
 	turns(2);
@@ -789,7 +789,7 @@ in_a_drain_no_write_is_asked(void **state)
 	late_hold(late, false);
 	turns(4);
 	SAYS(a, "STORED\r\n" NO_ANSWER);
-	check(serve_awaits_drain(rig->serve, false));
+	check(backend_drain(rig->serve, false));
 	check_eq(late_written(late, 1), 1);
 }
 
@@ -802,12 +802,12 @@ a_hurried_drain_ends_what_is_asked(void **state)
 	rig_datagram_text(rig, 7, "delete l3\r\n");
 	late_hold(late, true);
 	turns(2);
-	check(!serve_awaits_drain(rig->serve, true));
+	check(!backend_drain(rig->serve, true));
 	rig_receive_text(rig, body, "bb\r\n");
 	turns(1);
 	SAYS(c, NO_ANSWER);
 	SAYS(body, NO_ANSWER);
-	check(serve_awaits_drain(rig->serve, true));
+	check(backend_drain(rig->serve, true));
 	check_eq(OPEN, 0);
 	check_eq(late_written(late, 2), 0);
 }
@@ -854,11 +854,11 @@ a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped(void **sta
 	const struct fake_sent *sent;
 
 	late_hold(late, true);
-	for (uint16_t i = 0; i < 3 * AWAITS_UDP_MAX; i++)
+	for (uint16_t i = 0; i < 3 * PENDING_UDP_MAX; i++)
 		rig_datagram_text(rig, i, "set d1 0 0 1\r\nx\r\n");
 	turns(2);
-	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY) + late_asked(late), 3 * AWAITS_UDP_MAX);
-	check(late_asked(late) > 0 && late_asked(late) <= AWAITS_UDP_MAX);
+	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY) + late_asked(late), 3 * PENDING_UDP_MAX);
+	check(late_asked(late) > 0 && late_asked(late) <= PENDING_UDP_MAX);
 	turns(TIMEOUT_TURNS);
 	check_eq(rig_datagrams_sent(rig, &sent), late_asked(late));
 	check_eq(sent_is(0, 0, NO_ANSWER), late_asked(late));

@@ -1,18 +1,18 @@
 /*
- * few_awaits.h - shared by tests of the ends of awaited operations: a rig with a table of few
- * places (FEW_AWAITS), whose backend can be held up.
+ * few_pending.h - shared by tests of the ends of pending requests: a rig with a table of few
+ * places (FEW_PENDING), whose backend can be held up.
  *
  * Shape:  begin() is called by a test's setup, stop() is its teardown: no request to the backend
  *         may be left.
  */
-#ifndef CLOCKOO_FEW_AWAITS_H
-#define CLOCKOO_FEW_AWAITS_H
+#ifndef CLOCKOO_FEW_PENDING_H
+#define CLOCKOO_FEW_PENDING_H
 
-#include "late_supplier.h"
+#include "late_backend.h"
 #include "support/test.h"
 
 #define TIMEOUT_TURNS (LATE_TIMEOUT_NS / LATE_TURN_NS)
-#define OPEN          (serve_awaits_open(late_rig(late)->serve))
+#define OPEN          (backend_pending(late_rig(late)->serve))
 
 static struct late *late;
 static struct rig *rig;
@@ -91,7 +91,7 @@ fill_lane(uint32_t lane)
 		say(line_of('d', lane, 12, 100 * i));
 		turns(1);
 	}
-	check_eq(OPEN, AWAITS_MAX / 2);
+	check_eq(OPEN, PENDING_MAX / 2);
 }
 
 #endif

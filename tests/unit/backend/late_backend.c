@@ -1,4 +1,4 @@
-#include "late_supplier.h"
+#include "late_backend.h"
 
 #include "support/test.h"
 #include "backend/pending.h"
@@ -26,10 +26,10 @@ struct ask {
 	char key[16];
 	uint32_t key_len;
 	struct fill fill; /* of an item that it answers with */
-	bool write, valued, bring;
+	bool write, valued, promote;
 	uint8_t verb;
 	struct fill value; /* the value of the request */
-	struct serve_answer said;
+	struct backend_answer said;
 };
 
 /* An item on the flash. */
@@ -52,7 +52,7 @@ struct late {
 	uint64_t values;
 	uint8_t written[LATE_NUMBERS];
 	struct store_tier tier;
-	uint64_t brought, read;
+	uint64_t promotions, read;
 	uint32_t unended; /* asked in this turn, before passes_end() */
 	bool ended;
 	struct copy copies[COPIES_MAX];
@@ -183,11 +183,11 @@ key_with_l(char text[static 16], uint32_t number)
 static bool
 is_to_stay(const struct late *late, uint64_t hash)
 {
-	const struct awaits *aw = late->rig->serve->awaits;
+	const struct pending_table *pt = late->rig->serve->pending;
 
-	for (uint32_t i = 0; i < AWAITS_MAX && !late->cfg.thrashes; i++)
-		if (aw->table[i].state == AWAIT_READY && aw->table[i].hash == hash &&
-		    aw->table[i].times == AWAIT_TIMES_MAX)
+	for (uint32_t i = 0; i < PENDING_MAX && !late->cfg.thrashes; i++)
+		if (pt->table[i].state == PENDING_READY && pt->table[i].hash == hash &&
+		    pt->table[i].times == PENDING_TIMES_MAX)
 			return true;
 	return false;
 }
@@ -269,7 +269,7 @@ copy_promote(struct late *late, struct copy *c, struct fill *f)
 
 	check_eq(store_promote(late->rig->core, f, &promotion, &made), STORE_OK);
 	check(c->value == NULL);
-	late->brought++;
+	late->promotions++;
 }
 
 static void
@@ -323,7 +323,7 @@ flash_is_here(struct late *late, struct ask *a)
 	const struct view key = {(const uint8_t *)a->key, a->key_len};
 	struct copy *c = copy_of(late, store_hash(sc, key));
 
-	if (!a->bring)
+	if (!a->promote)
 		return c != NULL;
 	if (c != NULL)
 		copy_bring(late, c);
@@ -406,7 +406,7 @@ find(struct late *late, uint64_t ticket)
 }
 
 static struct ask *
-ask_new(struct late *late, const struct serve_ask *q)
+ask_new(struct late *late, const struct backend_ask *q)
 {
 	struct ask *a = late->asks;
 
@@ -431,13 +431,13 @@ ask_new(struct late *late, const struct serve_ask *q)
 }
 
 static void
-ask(void *arg, const struct serve_ask *q)
+ask(void *arg, const struct backend_ask *q)
 {
 	struct late *late = arg;
 	struct ask *a = ask_new(late, q);
 
-	check(!q->bring || late->cfg.flash);
-	a->bring = q->bring;
+	check(!q->promote || late->cfg.flash);
+	a->promote = q->promote;
 }
 
 static bool
@@ -455,7 +455,7 @@ returns_value(const struct ask *a)
 }
 
 static void
-serve_store(struct late *late, struct ask *a, const struct serve_ask *q)
+serve_store(struct late *late, struct ask *a, const struct backend_ask *q)
 {
 	struct store_core *sc = late->server->core;
 	const struct mc_req *req = q->req;
@@ -479,7 +479,7 @@ serve_store(struct late *late, struct ask *a, const struct serve_ask *q)
 }
 
 static void
-serve_count_up(struct late *late, struct ask *a, const struct serve_ask *q)
+serve_count_up(struct late *late, struct ask *a, const struct backend_ask *q)
 {
 	const struct mc_req *req = q->req;
 	const bool meta = req->verb == MC_MA, text = req->verb == MC_INCR || req->verb == MC_DECR;
@@ -501,7 +501,7 @@ serve_count_up(struct late *late, struct ask *a, const struct serve_ask *q)
 }
 
 static void
-serve_delete(struct late *late, struct ask *a, const struct serve_ask *q)
+serve_delete(struct late *late, struct ask *a, const struct backend_ask *q)
 {
 	const struct store_removal how = {.compare = q->req->cas != 0, .cas = q->req->cas};
 	const struct item *left;
@@ -510,7 +510,7 @@ serve_delete(struct late *late, struct ask *a, const struct serve_ask *q)
 }
 
 static void
-serve_touch(struct late *late, struct ask *a, const struct serve_ask *q)
+serve_touch(struct late *late, struct ask *a, const struct backend_ask *q)
 {
 	const struct item *it = NULL;
 
@@ -521,7 +521,7 @@ serve_touch(struct late *late, struct ask *a, const struct serve_ask *q)
 
 /* Writes as a server does; both stores use the same hash. */
 static void
-serve_write(struct late *late, struct ask *a, const struct serve_ask *q)
+serve_write(struct late *late, struct ask *a, const struct backend_ask *q)
 {
 	check_eq(store_hash(late->server->core, q->key), q->hash);
 	if (a->valued)
@@ -543,17 +543,17 @@ pretend(struct late *late, struct ask *a)
 					  STORE_NOT_A_NUMBER};
 	const uint32_t n = number_of(a);
 
-	a->said = (struct serve_answer){.result = results[n % sizeof results],
-					.number = 1000003ull * n,
-					.cas = 7,
-					.ttl_s = (int32_t)n - 1,
-					.size = n,
-					.client_flags = n,
-					.error = n % 11 == 10 ? MC_ERR_TOO_LARGE : MC_ERR_NONE};
+	a->said = (struct backend_answer){.result = results[n % sizeof results],
+					  .number = 1000003ull * n,
+					  .cas = 7,
+					  .ttl_s = (int32_t)n - 1,
+					  .size = n,
+					  .client_flags = n,
+					  .error = n % 11 == 10 ? MC_ERR_TOO_LARGE : MC_ERR_NONE};
 }
 
 static void
-write_ask(void *arg, const struct serve_ask *q, const struct fill *value)
+write_ask(void *arg, const struct backend_ask *q, const struct fill *value)
 {
 	struct late *late = arg;
 	struct ask *a = ask_new(late, q);
@@ -595,8 +595,8 @@ write_end(struct late *late, struct ask *a, bool wanted)
 		store_finish_with(sc, &a->value, &as_is, &(const struct item *){NULL});
 	else
 		store_abandon(sc, &a->value);
-	serve_value_end(late->rig->serve, (uint32_t)(a->value.hash % LATE_LANES),
-			a->value.value_len);
+	backend_value_end(late->rig->serve, (uint32_t)(a->value.hash % LATE_LANES),
+			  a->value.value_len);
 	late->values--;
 }
 
@@ -609,7 +609,7 @@ is_here(struct late *late, struct ask *a)
 		return false;
 	if (a->key[0] == 'l' && late->cfg.flash)
 		return flash_is_here(late, a);
-	if (a->bring)
+	if (a->promote)
 		return false;
 	if (a->key[0] == 'l')
 		return written_item(late, a) != NULL;
@@ -621,7 +621,7 @@ answer(struct late *late, struct ask *a)
 {
 	const bool here = is_here(late, a);
 	const bool wanted = a->state == ASK_OPEN;
-	struct serve_answer said = a->said;
+	struct backend_answer said = a->said;
 
 	late->answered++;
 	if (here) {
@@ -633,9 +633,9 @@ answer(struct late *late, struct ask *a)
 		said.cas = cas_of(a);
 	if (a->write)
 		write_end(late, a, wanted);
-	check_eq(serve_answer(late->rig->serve, a->ticket, &said), wanted);
+	check_eq(backend_answer(late->rig->serve, a->ticket, &said), wanted);
 	/* The second answer must be refused. */
-	check(!serve_answer(late->rig->serve, a->ticket, &said));
+	check(!backend_answer(late->rig->serve, a->ticket, &said));
 	late->stale += !wanted;
 	if (said.here && (late->cfg.thrashes || below(late, 3) == 0))
 		late_evict(late, number_of(a));
@@ -708,7 +708,7 @@ struct late *
 late_create(const struct late_config *cfg)
 {
 	struct late *late = calloc(1, sizeof *late);
-	const struct serve_supplier supplier = {
+	const struct backend backend = {
 		.arg = late,
 		.timeout_ns = LATE_TIMEOUT_NS,
 		.lanes = LATE_LANES,
@@ -721,11 +721,11 @@ late_create(const struct late_config *cfg)
 		.release = release,
 		.write = cfg->writes ? write_ask : NULL,
 		.passes_copies = cfg->writes ? passes_copies : NULL,
-		.brings = cfg->flash,
+		.promotes = cfg->flash,
 		.may_have = cfg->flash ? may_have : NULL,
 		.missed = cfg->flash ? missed : NULL,
 	};
-	struct region region = {.size = serve_awaits_bytes() + CACHE_LINE_BYTES};
+	struct region region = {.size = backend_bytes() + CACHE_LINE_BYTES};
 
 	late->cfg = *cfg;
 	late->rng = cfg->seed;
@@ -742,7 +742,7 @@ late_create(const struct late_config *cfg)
 	if (cfg->flash)
 		store_tier_attach(late->rig->store, &late->tier);
 	late->memory = region.base = calloc(1, region.size);
-	serve_supplier_attach(&region, late->rig->serve, &supplier);
+	backend_attach(&region, late->rig->serve, &backend);
 	return late;
 }
 
@@ -757,18 +757,18 @@ late_pace(struct late *late, uint32_t delay_max, uint32_t copies_of_ten)
 static void
 quotas_check(const struct late *late)
 {
-	const struct awaits *aw = late->rig->serve->awaits;
+	const struct pending_table *pt = late->rig->serve->pending;
 
 	for (uint32_t i = 0; i < FILL_QUOTA_ACCOUNTS; i++)
 		check_eq(atomic_load(&late->rig->shared->quota_used[i]), 0);
-	if (aw == NULL)
+	if (pt == NULL)
 		return;
-	check_eq(aw->values, 0);
-	check_eq(aw->kept_count, 0);
-	check_eq(aw->udp_count, 0);
-	check_eq(aw->free_count, AWAITS_MAX);
+	check_eq(pt->values, 0);
+	check_eq(pt->kept_count, 0);
+	check_eq(pt->udp_count, 0);
+	check_eq(pt->free_count, PENDING_MAX);
 	for (uint32_t i = 0; i < LATE_LANES; i++)
-		check(aw->lanes[i].values == 0 && aw->lanes[i].open == 0);
+		check(pt->lanes[i].values == 0 && pt->lanes[i].open == 0);
 }
 
 static uint64_t
@@ -806,7 +806,7 @@ late_destroy(struct late *late)
 {
 	for (uint32_t i = 0; i < ASKS_MAX; i++)
 		check(late->asks[i].state == ASK_NONE);
-	check_eq(serve_awaits_open(late->rig->serve), 0);
+	check_eq(backend_pending(late->rig->serve), 0);
 	check_eq(late->values, 0);
 	quotas_check(late);
 	objects_check(late);
@@ -870,9 +870,9 @@ late_forget(struct late *late, uint32_t number)
 }
 
 uint64_t
-late_brought(const struct late *late)
+late_promotions(const struct late *late)
 {
-	return late->brought;
+	return late->promotions;
 }
 
 uint64_t

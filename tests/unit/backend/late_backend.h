@@ -1,5 +1,5 @@
 /*
- * late_supplier.h - a backend for tests that answers late, in any order, or never.
+ * late_backend.h - a backend for tests that answers late, in any order, or never.
  *
  * Shape:  the key's first letter decides how the backend answers, the key's number what it has.
  *
@@ -24,10 +24,10 @@
  *         to a request that was not made, an item not released, or released twice, memory of
  *         values that is not returned.
  */
-#ifndef CLOCKOO_LATE_SUPPLIER_H
-#define CLOCKOO_LATE_SUPPLIER_H
+#ifndef CLOCKOO_LATE_BACKEND_H
+#define CLOCKOO_LATE_BACKEND_H
 
-#include "fake_stack.h"
+#include "unit/serve/fake_stack.h"
 #include "backend/backend.h"
 
 #define LATE_TURN_NS    1000000u
@@ -70,9 +70,9 @@ void late_forget(struct late *late, uint32_t number);
 void late_put(struct late *late, uint32_t number);
 /* Moves the store's item of this key with an l to the flash, if there is one. */
 void late_evict(struct late *late, uint32_t number);
-uint64_t late_brought(const struct late *late); /* promotions, ever */
-uint64_t late_read(const struct late *late);    /* gets that were answered by a copy */
-uint64_t late_values(const struct late *late);  /* values that it has and has not ended */
-uint64_t late_stale(const struct late *late);   /* answers after the end of their request */
+uint64_t late_promotions(const struct late *late); /* promotions, ever */
+uint64_t late_read(const struct late *late);       /* gets that were answered by a copy */
+uint64_t late_values(const struct late *late);     /* values that it has and has not ended */
+uint64_t late_stale(const struct late *late);      /* answers after the end of their request */
 
 #endif

@@ -1,25 +1,25 @@
 /*
- * Order of awaited operations. Goal: a client's replies depend neither on when the backend
+ * Order of pending requests. Goal: a client's replies depend neither on when the backend
  * answers, nor in which order, nor on other connections. Method: random conversations, in text
  * and meta commands, in binary packets and in datagrams; of keys that the backend has, lacks,
  * fails on or never answers, and of keys of the local store. For the reference, each request is
  * sent alone, to a backend that answers at once. Then several connections run at a time, cut
  * anywhere, with late answers, with values that are kept as copies and copies that are evicted;
- * connections that are lost amid awaits leave their slot to the next one, while the backend's
- * answers still arrive. Writes of a conversation's own keys are done by the backend, or by the
- * store: each is requested exactly once. Or the backend is a second tier, to which items are
+ * connections that are lost amid pending requests leave their slot to the next one, while the
+ * backend's answers still arrive. Writes of a conversation's own keys are done by the backend, or
+ * by the store: each is requested exactly once. Or the backend is a second tier, to which items are
  * evicted at any time. The reference of a conversation with only keys of its own is a service
  * without a backend.
  */
-#include "binary_talk.h"
-#include "late_supplier.h"
+#include "unit/serve/binary_talk.h"
+#include "late_backend.h"
 #include "serve/serve_internal.h"
 #include "support/test.h"
 #include "proto/mc_udp.h"
 
 #include <stdlib.h>
 
-#ifdef FEW_AWAITS
+#ifdef FEW_PENDING
 /* Places are few, so requests wait for them. A pending request must not fail:
  * all are answered in time. */
 #define SUPPLIED    "sssssf"
@@ -426,7 +426,7 @@ settle(struct late *late, struct conn *c)
 		late_turn(late);
 		if (c != NULL)
 			rig_acked(late_rig(late), c);
-		if (serve_awaits_open(late_rig(late)->serve) != 0)
+		if (backend_pending(late_rig(late)->serve) != 0)
 			idle = 0;
 	}
 }
@@ -849,7 +849,7 @@ run(struct late *late, struct late *reference, uint64_t seed)
 	}
 	letters_judge(late, reference);
 	check_eq(rig_chunks_used(late_rig(late)), 0);
-	check_eq(serve_awaits_open(late_rig(late)->serve), 0);
+	check_eq(backend_pending(late_rig(late)->serve), 0);
 	check_eq(late_values(late), 0);
 	check(flash || !losses || late_stale(late) > stale);
 	/* Only requests of lost connections, or counted ones that were dropped, may have none. */
@@ -857,15 +857,15 @@ run(struct late *late, struct late *reference, uint64_t seed)
 }
 
 static void
-runs(bool misses_on_failure, bool supplier_writes, bool supplier_brings)
+runs(bool misses_on_failure, bool backend_writes, bool backend_brings)
 {
 	const struct late_config cfg = {.misses_on_failure = misses_on_failure,
-					.writes = supplier_writes,
-					.flash = supplier_brings};
+					.writes = backend_writes,
+					.flash = backend_brings};
 	struct late *reference = late_create(&cfg), *late = late_create(&cfg);
 
-	writes = supplier_writes;
-	flash = supplier_brings;
+	writes = backend_writes;
+	flash = backend_brings;
 	plain = late_create(&(struct late_config){.plain = true});
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		late_pace(late, seed % 4 == 0 ? 2 : DELAY, seed % 3 == 0 ? 5 : 0);
@@ -874,9 +874,9 @@ runs(bool misses_on_failure, bool supplier_writes, bool supplier_brings)
 	for (uint32_t i = 0; i < 2 * LATE_TIMEOUT_NS / LATE_TURN_NS; i++)
 		late_turn(reference);
 	if (flash) {
-		printf("brought %u, read %u\n", (uint32_t)late_brought(late),
+		printf("brought %u, read %u\n", (uint32_t)late_promotions(late),
 		       (uint32_t)late_read(late));
-		check(late_brought(late) > 10 * seeds && late_read(late) > 2 * seeds);
+		check(late_promotions(late) > 10 * seeds && late_read(late) > 2 * seeds);
 	}
 	late_destroy(late);
 	late_destroy(reference);
@@ -884,7 +884,7 @@ runs(bool misses_on_failure, bool supplier_writes, bool supplier_brings)
 }
 
 static void
-replies_do_not_depend_on_when_the_supplier_answers(void **state)
+replies_do_not_depend_on_when_the_backend_answers(void **state)
 {
 	letters = calloc(DATAGRAMS, sizeof *letters);
 	all_lost = 0;
@@ -894,7 +894,7 @@ replies_do_not_depend_on_when_the_supplier_answers(void **state)
 		runs(false, false, false);
 	}
 	runs(true, false, true);
-#ifndef FEW_AWAITS
+#ifndef FEW_PENDING
 	check(all_lost < 3 * seeds * DATAGRAMS / 100);
 #endif
 	free(letters);
@@ -911,11 +911,11 @@ an_item_that_was_evicted_is_shown_by_me(void **state)
 
 	late_put(late, 1);
 	late_evict(late, 1);
-	check_eq(late_brought(late), 0);
+	check_eq(late_promotions(late), 0);
 	rig_receive(late_rig(late), c, "me l1\r\nme l2\r\n", 14);
 	settle(late, c);
 	sent = rig_sent(c, &len);
-	check_eq(late_brought(late), 1);
+	check_eq(late_promotions(late), 1);
 	check_bytes(sent, "ME l1 exp=-1 ", 13);
 	check(len > 17);
 	check_bytes(sent + len - 4, "EN\r\n", 4);
@@ -939,8 +939,8 @@ what_is_always_evicted_again_is_asked_for_some_times(void **state)
 	rig_receive(late_rig(late), c, "incr l1 1\r\nget l1\r\n", 19);
 	settle(late, c);
 	sent = rig_sent(c, &len);
-	check_eq(late_brought(late), AWAIT_TIMES_MAX);
-	check_eq(rig_count(late_rig(late), AWAITS_AGAIN), AWAIT_TIMES_MAX - 1);
+	check_eq(late_promotions(late), PENDING_TIMES_MAX);
+	check_eq(rig_count(late_rig(late), AWAITS_AGAIN), PENDING_TIMES_MAX - 1);
 	check_eq(len, 16);
 	check_bytes(sent, "NOT_FOUND\r\nEND\r\n", 16);
 	rig_lose(late_rig(late), c);
@@ -970,7 +970,7 @@ a_value_that_came_in_pieces_waits_for_who_does_not_read(void **state)
 	late_hold(late, false);
 	for (uint32_t i = 0; i < 3 * LATE_TIMEOUT_NS / LATE_TURN_NS; i++)
 		late_turn(late);
-	check_eq(late_brought(late), 1);
+	check_eq(late_promotions(late), 1);
 	rig_set_chunks(rig, 4096);
 	rig_acked(rig, c);
 	rig_receive(rig, c, "get l1\r\n", 8);
@@ -1010,7 +1010,7 @@ a_datagram_reads_no_copy_of_before_its_write(void **state)
 	late_destroy(late);
 }
 
-#ifndef FEW_AWAITS
+#ifndef FEW_PENDING
 /* Returns the turns until this many gets that miss are answered, behind the request `first`. */
 static uint32_t
 turns_for_gets(const char *first, const char *told, uint32_t gets)
@@ -1053,10 +1053,10 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_value_that_came_in_pieces_waits_for_who_does_not_read),
 		cmocka_unit_test(what_is_always_evicted_again_is_asked_for_some_times),
 		cmocka_unit_test(a_datagram_reads_no_copy_of_before_its_write),
-#ifndef FEW_AWAITS
+#ifndef FEW_PENDING
 		cmocka_unit_test(one_write_in_front_costs_many_gets_no_more_than_a_few_turns),
 #endif
-		cmocka_unit_test(replies_do_not_depend_on_when_the_supplier_answers),
+		cmocka_unit_test(replies_do_not_depend_on_when_the_backend_answers),
 		cmocka_unit_test(an_item_that_was_evicted_is_shown_by_me),
 	};
 

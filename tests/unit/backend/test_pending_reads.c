@@ -1,11 +1,11 @@
 /*
- * The ends of awaited operations. Goal: each request to the backend has one end, in every state
+ * The ends of pending requests. Goal: each request to the backend has one end, in every state
  * of its connection, the backend and the table; the number of pending requests is bounded, and
- * they take turns. Method: a table of few places (FEW_AWAITS) and a backend that is held up; each
- * test is a case of the table of ends in backend.h. test_serve_order.c compares whole
+ * they take turns. Method: a table of few places (FEW_PENDING) and a backend that is held up; each
+ * test is a case of the table of ends in backend.h. test_pending_order.c compares whole
  * conversations.
  */
-#include "few_awaits.h"
+#include "few_pending.h"
 #include "backend/pending.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ what_is_not_answered_in_time_has_failed(void **state)
 		    *meta = say("mg d2 v\r\nmn\r\n");
 
 	turns(2);
-	check_eq(serve_next_timer(rig->serve), (uint64_t)(1 + TIMEOUT_TURNS) * LATE_TURN_NS);
+	check_eq(backend_next_timer(rig->serve), (uint64_t)(1 + TIMEOUT_TURNS) * LATE_TURN_NS);
 	turns(TIMEOUT_TURNS - 2);
 	SAYS(text, "");
 	turns(4);
@@ -66,7 +66,7 @@ what_is_not_answered_in_time_has_failed(void **state)
 }
 
 static void
-it_is_a_miss_if_the_supplier_wants_that(void **state)
+it_is_a_miss_if_the_backend_wants_that(void **state)
 {
 	struct conn *c = say("get s1 d1 s1\r\nmg d2 v\r\ngat 0 d3\r\nversion\r\n");
 
@@ -108,7 +108,7 @@ one_that_ends_is_answered_and_closed(void **state)
 /* In the turn's second pass no request is pending; late_turn() checks that the
  * backend still sees the end. */
 static void
-a_supplier_hears_of_the_end_behind_a_pass_without_asks(void **state)
+a_backend_hears_of_the_end_behind_a_pass_without_asks(void **state)
 {
 	char hits[16 * 8] = "";
 
@@ -130,7 +130,7 @@ a_connection_has_a_share(void **state)
 	late_hold(late, true);
 	say("get s1 s2 s3 s4 s6 s7 s8 s9 s11 s12 s13 s14 s16 s17 s18 s19\r\n");
 	turns(3);
-	check_eq(OPEN, AWAITS_SESSION_MAX);
+	check_eq(OPEN, PENDING_SESSION_MAX);
 }
 
 /* Requests of the same pass take the places of those that are completed. */
@@ -141,7 +141,7 @@ what_finds_no_place_is_asked_for_when_others_are_told(void **state)
 
 	turns(5);
 	check(strstr(rig_sent(c, NULL), "VALUE s16 ") != NULL);
-	check_eq(OPEN, AWAITS_SESSION_MAX);
+	check_eq(OPEN, PENDING_SESSION_MAX);
 	turns(8 * TIMEOUT_TURNS);
 	check_eq(OPEN, 0);
 }
@@ -194,12 +194,12 @@ a_place_that_a_body_in_pieces_needs_no_more_goes_back(void **state)
 	turns(1);
 	rig_receive_text(rig, c, "y\r\n");
 	turns(2);
-	check_eq(OPEN, AWAITS_MAX / 2);
+	check_eq(OPEN, PENDING_MAX / 2);
 	late_put(late, 1);
 	SAYS(c, "");
 	turns(TIMEOUT_TURNS + 2);
 	SAYS(c, "NOT_STORED\r\n");
-	check_eq(late_brought(late), 0);
+	check_eq(late_promotions(late), 0);
 	turns(2 * TIMEOUT_TURNS);
 	check_eq(OPEN, 0);
 }
@@ -334,7 +334,7 @@ in_a_drain_nothing_new_is_asked(void **state)
 
 	late_hold(late, true);
 	turns(2);
-	check(!serve_awaits_drain(rig->serve, false));
+	check(!backend_drain(rig->serve, false));
 	b = say("get s1\r\nversion\r\n");
 	turns(2);
 	SAYS(b, NO_ANSWER "VERSION 9.8.7\r\n");
@@ -342,7 +342,7 @@ in_a_drain_nothing_new_is_asked(void **state)
 	late_hold(late, false);
 	turns(3);
 	SAYS(a, S1 "END\r\n");
-	check(serve_awaits_drain(rig->serve, false));
+	check(backend_drain(rig->serve, false));
 }
 
 static void
@@ -356,16 +356,16 @@ a_hurried_drain_ends_what_is_open(void **state)
 	late_hold(late, true);
 	rig_lose_slot(rig, 0); /* the pending one has its place */
 	rig_datagram_text(rig, 7, "get d9\r\n");
-	check(!serve_awaits_drain(rig->serve, false));
+	check(!backend_drain(rig->serve, false));
 	c = say("get s1\r\n");
 	turns(2);
 	SAYS(full, NO_ANSWER);
 	SAYS(c, NO_ANSWER);
-	check(!serve_awaits_drain(rig->serve, true));
+	check(!backend_drain(rig->serve, true));
 	turns(1);
-	check(serve_awaits_drain(rig->serve, true));
+	check(backend_drain(rig->serve, true));
 	turns(3);
-	check(serve_awaits_drain(rig->serve, true));
+	check(backend_drain(rig->serve, true));
 	check_eq(OPEN, 0);
 }
 
@@ -386,11 +386,11 @@ a_datagram_is_answered_when_all_its_keys_are_known(void **state)
 	check_bytes(sent[1].bytes + 8, S1 S1 "END\r\n", sent[1].len - 8);
 	/* A line beyond the number of places is dropped, and counted. */
 	late_hold(late, true);
-	for (uint32_t i = 0; i <= AWAITED_LINES_MAX; i++)
+	for (uint32_t i = 0; i <= PENDING_LINES_MAX; i++)
 		rig_datagram_text(rig, (uint16_t)(20 + i), "get s1\r\n");
 	turns(2);
 	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
-	check_eq(rig_count(rig, REQ_UDP), 2 + AWAITED_LINES_MAX + 1);
+	check_eq(rig_count(rig, REQ_UDP), 2 + PENDING_LINES_MAX + 1);
 }
 
 static void
@@ -474,7 +474,7 @@ nor_if_it_goes_while_a_pass_is_looked_at(void **state)
 	say("get v1\r\n");
 	turns(4);
 	late_pace(late, 0, 0);
-	rig->serve->awaits->supplier.may_have = copy_goes_meanwhile;
+	rig->serve->pending->backend.may_have = copy_goes_meanwhile;
 	c = say("get d1\r\nget v1\r\nget s1\r\nget v1\r\n");
 	turns(2);
 	check_eq(OPEN, 2); /* d1, and s1, which is answered: v1 is requested at its turn */
@@ -659,8 +659,8 @@ what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **st
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\n");
 
 	turns(1);
-	rig->serve->awaits->supplier.prefetch = hear_missed;
-	rig->serve->awaits->supplier.may_have = was_heard;
+	rig->serve->pending->backend.prefetch = hear_missed;
+	rig->serve->pending->backend.may_have = was_heard;
 	memset(&heard, 0, sizeof heard);
 	say("get l l\r\nmg l v\r\n");
 	turns(2);
@@ -689,7 +689,7 @@ what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
 	struct conn *c = say("set l1 0 0 1 noreply\r\nx\r\n");
 
 	turns(1);
-	rig->serve->awaits->supplier.prefetch = hear_missed;
+	rig->serve->pending->backend.prefetch = hear_missed;
 	memset(&heard, 0, sizeof heard);
 	rig_receive_text(rig, c, "set l2 0 0 1 noreply\r\nx\r\n");
 	turns(1);
@@ -741,7 +741,7 @@ name_elsewhere(char name[3], char letter, uint32_t lane, const char *other)
 static void
 what_was_dropped_leaves_nothing_ahead(void **state)
 {
-	struct awaits *aw = rig->serve->awaits;
+	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
 	char all[64], first[3], last[3], said[32];
 	struct conn *c;
@@ -760,12 +760,12 @@ what_was_dropped_leaves_nothing_ahead(void **state)
 	late_hold(late, false);
 	check_eq(OPEN, 0);
 	put_here("s1");
-	aw->lanes[lane].open += AWAITS_MAX;
+	pt->lanes[lane].open += PENDING_MAX;
 	turns(1);
 	sprintf(all, "get %s\r\nget l\r\nget %s\r\n", first, last);
 	rig_receive_text(rig, c, all);
 	turns(3);
-	aw->lanes[lane].open -= AWAITS_MAX;
+	pt->lanes[lane].open -= PENDING_MAX;
 	turns(TIMEOUT_TURNS * 3);
 	sprintf(said, "VALUE %s ", first);
 	check_ptr(strstr(rig_sent(c, NULL), said));
@@ -780,7 +780,7 @@ what_was_dropped_leaves_nothing_ahead(void **state)
 static void
 what_was_dropped_is_not_beyond_the_buffer(void **state)
 {
-	struct awaits *aw = rig->serve->awaits;
+	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
 	char key[LONG_KEY + 1], hits[9 * (LONG_KEY + 6) + 1] = "", all[sizeof hits + 32];
 	char many[64 * 2 + 6] = "get", first[3], last[3];
@@ -811,7 +811,7 @@ what_was_dropped_is_not_beyond_the_buffer(void **state)
 	rig->clock.now_ns += LATE_TIMEOUT_NS;
 	late_hold(late, false);
 	put_here("s1");
-	aw->lanes[lane].open += AWAITS_MAX;
+	pt->lanes[lane].open += PENDING_MAX;
 	turns(1);
 	check_eq(OPEN, 0);
 	sprintf(all, "get %s\r\n%sget %s\r\n", first, hits, last);
@@ -819,7 +819,7 @@ what_was_dropped_is_not_beyond_the_buffer(void **state)
 	turns(1);
 	rig_receive_text(rig, c, hits);
 	turns(6);
-	aw->lanes[lane].open -= AWAITS_MAX;
+	pt->lanes[lane].open -= PENDING_MAX;
 	turns(TIMEOUT_TURNS * 3);
 	check_eq(OPEN, 0);
 }
@@ -835,7 +835,7 @@ say_to_one_that_stalls(uint32_t *places)
 	c = say("get s1\r\nget s1\r\nget s2\r\n");
 	turns(1);
 	*places = lane_at("s1");
-	rig->serve->awaits->lanes[*places].open += AWAITS_MAX;
+	rig->serve->pending->lanes[*places].open += PENDING_MAX;
 	late_hold(late, false);
 	turns(3);
 	return c;
@@ -850,11 +850,11 @@ a_place_that_a_copy_makes_needless_goes_back(void **state)
 	struct conn *c = say_to_one_that_stalls(&lane);
 
 	put_here("s1");
-	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	rig->serve->pending->lanes[lane].open -= PENDING_MAX;
 	turns(30);
 	check_ptr(strstr(rig_sent(c, NULL), "VALUE s2 "));
 	check_eq(OPEN, 0);
-	check_eq(rig->serve->awaits->granted, 0);
+	check_eq(rig->serve->pending->granted, 0);
 }
 
 /* The request waited for a place too long, but a copy arrived: the next
@@ -865,12 +865,12 @@ a_refusal_that_a_copy_makes_needless_is_forgotten(void **state)
 	uint32_t lane;
 	struct conn *c = say_to_one_that_stalls(&lane);
 
-	for (uint32_t k = 0; k < AWAITS_MAX; k++) /* as if s2 was answered two turns later */
-		if (rig->serve->awaits->table[k].state == AWAIT_READY)
-			rig->serve->awaits->table[k].deadline_ns += 2 * LATE_TURN_NS;
+	for (uint32_t k = 0; k < PENDING_MAX; k++) /* as if s2 was answered two turns later */
+		if (rig->serve->pending->table[k].state == PENDING_READY)
+			rig->serve->pending->table[k].deadline_ns += 2 * LATE_TURN_NS;
 	put_here("s1");
 	turns(TIMEOUT_TURNS + 5);
-	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	rig->serve->pending->lanes[lane].open -= PENDING_MAX;
 	turns(30);
 	rig_receive_text(rig, c, "get s3\r\n");
 	turns(6);
@@ -888,14 +888,14 @@ who_waits_for_a_place_again_waits_anew(void **state)
 	size_t len;
 
 	put_here("s1");
-	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	rig->serve->pending->lanes[lane].open -= PENDING_MAX;
 	turns(2 * TIMEOUT_TURNS);
 	store_delete(rig->core, key, store_hash(rig->core, key));
 	len = strlen(rig_sent(c, NULL));
-	rig->serve->awaits->lanes[lane].open += AWAITS_MAX;
+	rig->serve->pending->lanes[lane].open += PENDING_MAX;
 	rig_receive_text(rig, c, "get s1\r\n");
 	turns(3);
-	rig->serve->awaits->lanes[lane].open -= AWAITS_MAX;
+	rig->serve->pending->lanes[lane].open -= PENDING_MAX;
 	check_eq(strlen(rig_sent(c, NULL)), len);
 	turns(6);
 	check_ptr(strstr(rig_sent(c, NULL) + len, "VALUE s1 "));
@@ -1009,7 +1009,7 @@ lines_told(uint32_t *most)
 	for (uint32_t i = 0; i < 20; i++) {
 		turns(1);
 
-		const uint32_t told = HITS_PER_TURN - rig->serve->awaits->hits_left;
+		const uint32_t told = HITS_PER_TURN - rig->serve->pending->hits_left;
 
 		sum += told;
 		*most = told > *most ? told : *most;
@@ -1025,7 +1025,7 @@ no_copy_is_told_while_copies_wait(void **state)
 
 	put_here("l");
 	check(lines_told(&most) > 0);
-	serve_copies_wait(rig->serve, true);
+	backend_copies_wait(rig->serve, true);
 	check_eq(lines_told(&most), 0);
 }
 
@@ -1062,11 +1062,11 @@ main(void)
 		TEST(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing),
 		cmocka_unit_test_setup_teardown(what_a_pass_sets_and_has_missed_is_told_at_once,
 						start_with_flash, stop),
-		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_supplier_wants_that,
+		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_backend_wants_that,
 						start_with_misses, stop),
 		TEST(what_belongs_to_a_lost_connection_is_given_up),
 		TEST(one_that_ends_is_answered_and_closed),
-		TEST(a_supplier_hears_of_the_end_behind_a_pass_without_asks),
+		TEST(a_backend_hears_of_the_end_behind_a_pass_without_asks),
 		TEST(a_connection_has_a_share),
 		TEST(what_finds_no_place_is_asked_for_when_others_are_told),
 		TEST(a_lane_that_stalls_leaves_places_for_others),

@@ -1,10 +1,10 @@
 /*
- * few_writes.h - setups of tests whose backend also writes: few_awaits.h.
+ * few_writes.h - setups of tests whose backend also writes: few_pending.h.
  */
 #ifndef CLOCKOO_FEW_WRITES_H
 #define CLOCKOO_FEW_WRITES_H
 
-#include "few_awaits.h"
+#include "few_pending.h"
 
 static int
 start(void **state)
