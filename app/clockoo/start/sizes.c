@@ -9,6 +9,8 @@
 #include "tcp/conn_sources.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
+#include "store/eviction.h"
+#include "store/store_image.h"
 #include "tcp/syn_history.h"
 #include "stack_sizes.h"
 #include "access/tls_cores.h"
