@@ -24,8 +24,7 @@ static const struct {
 	{8 * S_NS, 40, 0, DATE_NS},
 };
 
-static void
-a_step_is_told_once_and_by_its_length(void **state)
+TEST(a_step_is_told_once_and_by_its_length)
 {
 	struct wall_watch w = {.start_ns = 5 * S_NS, .unix_ns = DATE_NS};
 
@@ -44,14 +43,4 @@ a_step_is_told_once_and_by_its_length(void **state)
 			check_eq(w.unix_ns, DATE_NS + readings[i].set_ns);
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_step_is_told_once_and_by_its_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
