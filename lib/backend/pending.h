@@ -15,7 +15,7 @@
  *         Ticket: generation << PENDING_SLOT_BITS | slot.
  *
  * Owner:  a pending request is free, its session's, or its line's; a datagram's write is the
- * table's.
+ *         table's.
  *
  * Thread: core-local.
  *
