@@ -540,6 +540,8 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
+    # A wire whose bytes are read over several turns borrows no frames of the reserve.
+    "TLS_NOT_LENT": [("tls_conns.c", "conn_pipe_tell(t->pipe, t->wire, room > 0);", "conn_pipe_tell(t->pipe, t->wire, room > UINT32_MAX - 1);")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
