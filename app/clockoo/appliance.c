@@ -22,7 +22,7 @@
 #include "net/neigh_table.h"
 #include "tcp/conn_sources.h"
 #include "net/pmtu_reports.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 #include "version.h"
 #include "worker.h"
 #include "start_pages.h"
