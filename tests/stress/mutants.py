@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""mutants.py MUTANT STORE OUT... - the store's files, one rule of its protocol broken.
+"""mutants.py MUTANT FOLDER OUT... - the files of a room, or of any room of FOLDER, one rule broken.
 
 Each mutant is a list of edits (file, text, replacement). A text must be in its file exactly once, or
 the build fails: a mutant follows the code it breaks. OUT are the files to write, FOLDER/MUTANT_FILE
@@ -642,10 +642,17 @@ MUTANTS = {
 }
 
 
-def main(mutant, store, outs):
+def find_file(folder, name):
+    found = [path for path in (pathlib.Path(folder, name), *pathlib.Path(folder).glob(f"*/{name}")) if path.is_file()]
+    if len(found) != 1:
+        sys.exit(f"{folder} has {len(found)} files {name}, not one")
+    return found[0]
+
+
+def main(mutant, folder, outs):
     texts = {}
     for name, old, new in MUTANTS[mutant]:
-        text = texts.get(name) or pathlib.Path(store, name).read_text()
+        text = texts.get(name) or find_file(folder, name).read_text()
         if text.count(old) != 1:
             sys.exit(f"{mutant}: {name} has this {text.count(old)} times, not once:\n{old}")
         texts[name] = text.replace(old, new)
