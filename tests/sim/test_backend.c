@@ -81,7 +81,7 @@ SETUP(start)
 TEARDOWN(stop)
 {
 	sim_service_run(&w->sim, 2 * (uint64_t)TIMEOUT_NS, STEP_NS);
-	check_eq(serve_awaits_open(w->backend.serve), 0);
+	check_eq(backend_pending(w->backend.serve), 0);
 	check_eq(w->backend.lent, 0);
 	sim_service_destroy(&w->sim);
 	fake_backend_destroy(&w->backend);

@@ -599,7 +599,7 @@ talk_end(struct world *w, uint32_t hits)
 	check((counter_read(&front_counters(w->front)[FRONT_EXCHANGED]) > hits) ==
 	      (w->shared.cells != NULL));
 	check_eq(front_keys_open(w->front), 0);
-	check_eq(serve_awaits_open(w->cores[FRONT]->cores[0].core.serve), 0);
+	check_eq(backend_pending(w->cores[FRONT]->cores[0].core.serve), 0);
 	world_destroy(w);
 }
 

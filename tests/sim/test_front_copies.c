@@ -191,7 +191,7 @@ world_destroy(struct world *w)
 	w->server.waits = false;
 	run(w, 2 * TIMEOUT_NS);
 	check_eq(front_keys_open(w->front), 0);
-	check_eq(serve_awaits_open(core->serve), 0);
+	check_eq(backend_pending(core->serve), 0);
 	sim_service_destroy(&w->sim);
 	sim_front_fleet_free(w->fleet);
 	sim_front_shared_free(&w->shared);

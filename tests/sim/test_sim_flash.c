@@ -12,7 +12,7 @@
 #include "sim_client.h"
 #include "sim_rng.h"
 
-#include "flash/flash_supplier.h"
+#include "flash/flash_backend.h"
 #include "backend/pending.h"
 #include "store/evict.h"
 #include "store/introspect.h"
@@ -69,7 +69,7 @@ struct world {
 	struct mem_flash_end ends[2]; /* the core's, the thread's */
 	struct flash_tier *tier;
 	struct flash_packer *packer; /* NULL: values are not packed */
-	struct flash_supplier *supplier;
+	struct flash_backend *backend;
 	struct flash_writer writer;
 	struct flash_shard shard[SHARDS_MAX];
 	struct flash_kept kept[SHARDS_MAX];
@@ -207,26 +207,26 @@ shards_create(struct world *w, uint32_t segments)
 }
 
 static void
-supplier_create(struct world *w, uint64_t deadline_ns)
+backend_create(struct world *w, uint64_t deadline_ns)
 {
-	struct flash_supplier_config c = {.tier = w->tier,
-					  .serve = w->sim.sc->cores[0].core.serve,
-					  .store = store_of(w),
-					  .device = &w->ends[0].device,
-					  .reads_small = READS_SMALL,
-					  .reads_large = READS_LARGE,
-					  .item_max = ITEM_MAX,
-					  .deadline_ns = deadline_ns};
-	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
-	struct serve_supplier supplier;
+	struct flash_backend_config c = {.tier = w->tier,
+					 .serve = w->sim.sc->cores[0].core.serve,
+					 .store = store_of(w),
+					 .device = &w->ends[0].device,
+					 .reads_small = READS_SMALL,
+					 .reads_large = READS_LARGE,
+					 .item_max = ITEM_MAX,
+					 .deadline_ns = deadline_ns};
+	struct region region = {.size = flash_backend_bytes() + backend_bytes()};
+	struct backend backend;
 	struct serve_rows rows;
 
 	w->memory = region.base = calloc(1, region.size);
-	w->read_pages = c.pages = aligned((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
-	w->supplier = flash_supplier_create(&region, &c);
-	supplier = flash_supplier_of(w->supplier);
-	serve_supplier_attach(&region, c.serve, &supplier);
-	rows = flash_supplier_rows(w->supplier);
+	w->read_pages = c.pages = aligned((size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES);
+	w->backend = flash_backend_create(&region, &c);
+	backend = flash_backend_of(w->backend);
+	backend_attach(&region, c.serve, &backend);
+	rows = flash_backend_rows(w->backend);
 	serve_rows_attach(c.serve, &rows);
 }
 
@@ -255,7 +255,7 @@ tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t s
 	flash_tier_init(w->tier, &c);
 	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->ends[1].device};
 	store_tier_attach(w->sim.sc->store, &w->tier->hooks);
-	supplier_create(w, deadline_ns);
+	backend_create(w, deadline_ns);
 }
 
 static void run(struct world *w, uint64_t for_ns);
@@ -446,13 +446,13 @@ to_flash(struct world *w)
 static uint64_t
 told(const struct world *w)
 {
-	return counter_read(&w->supplier->counters[FLASH_ASK_TOLD]);
+	return counter_read(&w->backend->counters[FLASH_ASK_TOLD]);
 }
 
 static uint64_t
 promoted(const struct world *w)
 {
-	return counter_read(&w->supplier->counters[FLASH_ASK_PROMOTED]);
+	return counter_read(&w->backend->counters[FLASH_ASK_PROMOTED]);
 }
 
 static uint64_t
@@ -719,7 +719,7 @@ nothing_was_dropped(const struct world *w)
 	check_eq(counted(w, FLASH_REFUSED_CHANGED), 0);
 	check_eq(counter_read(&c->counters[FLASH_REFUSED_LARGE]), 0);
 	check_eq(counter_read(&c->counters[FLASH_REFUSED_DEVICE]), 0);
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_ERROR]), 0);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_ERROR]), 0);
 	check_eq(counted(w, FLASH_SEGMENTS_LEFT), 0);
 	check_eq(counted(w, FLASH_COLUMNS_GONE), 0);
 	check_eq(counter_read(&w->convert.counters[FLASH_CONVERT_LOST]), 0);
@@ -762,12 +762,12 @@ TEST(conversations_are_those_of_a_core_with_enough_memory)
 		judge(w, large, seed);
 		all_told += told(w);
 		all_promoted += promoted(w);
-		read += counter_read(&w->supplier->counters[FLASH_ASK_READS]);
-		buffered += counter_read(&w->supplier->counters[FLASH_ASK_BUFFERED]);
+		read += counter_read(&w->backend->counters[FLASH_ASK_READS]);
+		buffered += counter_read(&w->backend->counters[FLASH_ASK_BUFFERED]);
 		evicted += w->evicted;
 		columns += counted(w, FLASH_COLUMNS_MADE);
-		unpacked += counter_read(&w->supplier->counters[FLASH_ASK_UNPACKED]);
-		check_eq(counter_read(&w->supplier->counters[FLASH_ASK_BAD_PACKED]), 0);
+		unpacked += counter_read(&w->backend->counters[FLASH_ASK_UNPACKED]);
+		check_eq(counter_read(&w->backend->counters[FLASH_ASK_BAD_PACKED]), 0);
 		end(w);
 		end(large);
 	}
@@ -803,8 +803,8 @@ TEST(the_second_hit_promotes_and_the_third_asks_nothing)
 	check_eq(told(w), 3);
 	ask(w, 0, "get none\r\n", "END\r\n");
 	ask(w, 0, "me none\r\n", "EN\r\n");
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASKED]), 3);
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_LATE]), 0);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASKED]), 3);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_LATE]), 0);
 	end(w);
 }
 
@@ -908,7 +908,7 @@ TEST(a_packed_value_is_returned_promoted_and_appended_to)
 	check_eq(counter_read(&core[FLASH_PACKED]), 1);
 	check(counter_read(&core[FLASH_PACKED_SAVED]) > 100);
 	ask(w, 0, "get k\r\n", VALUE_200);
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_UNPACKED]), 1);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_UNPACKED]), 1);
 	ask(w, 0, "get k\r\n", VALUE_200);
 	check_eq(promoted(w), 1);
 	to_flash(w);
@@ -942,7 +942,7 @@ TEST(a_value_that_cannot_be_unpacked_is_a_miss_for_good)
 	damage_first_value(w);
 	fill(w, 3);
 	ask(w, 0, "get k\r\n", "END\r\n");
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_BAD_PACKED]), 1);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_BAD_PACKED]), 1);
 	is_gone_for_good(w);
 	end(w);
 }
@@ -953,7 +953,7 @@ TEST(a_turn_unpacks_a_limited_number_of_bytes)
 	struct world *w = begin_with(SEGMENTS, LONG_NS, 17, false, true);
 	static char text[FLASH_PACK_MAX + 100];
 	const uint32_t many = 3 * FLASH_UNPACK_TURN / FLASH_PACK_MAX;
-	const struct counter *unpacked = &w->supplier->counters[FLASH_ASK_UNPACKED];
+	const struct counter *unpacked = &w->backend->counters[FLASH_ASK_UNPACKED];
 
 	for (uint32_t i = 0; i < many; i++) {
 		const int head = sprintf(text, "set v%u 0 0 %u\r\n", i, FLASH_PACK_MAX);
@@ -980,7 +980,7 @@ TEST(a_turn_unpacks_a_limited_number_of_bytes)
 TEST(a_value_that_waits_for_memory_is_unpacked_once)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, LONG_NS, 18, false, true);
-	const struct counter *counters = w->supplier->counters;
+	const struct counter *counters = w->backend->counters;
 	static struct fill held[HELD_MAX];
 	const struct view key = {(const uint8_t *)"held", 4};
 	const uint64_t hash = store_hash(store_of(w), key);
@@ -1010,7 +1010,7 @@ TEST(a_read_that_comes_too_late_is_made_again)
 	to_flash(w);
 	w->media.faults.hangs = ALL;
 	say(w, 0, "get k\r\n");
-	check_eq(w->supplier->under_way, 1);
+	check_eq(w->backend->under_way, 1);
 	w->media.faults.hangs = 0;
 	fill(w, SEGMENTS_FEW + 2);
 	ask(w, 1, SET("3"), "STORED\r\n");
@@ -1018,7 +1018,7 @@ TEST(a_read_that_comes_too_late_is_made_again)
 	check_eq(w->talker[0].reply_len, 0);
 	mem_flash_release(&w->media);
 	receive(w, 0, VALUE("3"));
-	check(counter_read(&w->supplier->counters[FLASH_ASK_AGAIN]) != 0);
+	check(counter_read(&w->backend->counters[FLASH_ASK_AGAIN]) != 0);
 	end(w);
 }
 
@@ -1033,7 +1033,7 @@ TEST(a_key_deleted_during_its_read_stays_deleted)
 	w->media.faults.hangs = ALL;
 	say(w, 0, "get k\r\n");
 	say(w, 2, "append k 0 0 1\r\nx\r\n");
-	check_eq(w->supplier->under_way, 2);
+	check_eq(w->backend->under_way, 2);
 	ask(w, 1, "delete k noreply\r\nmn\r\n", "MN\r\n");
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
@@ -1053,7 +1053,7 @@ drains(struct world *w, uint64_t for_ns)
 	bool empty = false;
 
 	while (!empty && w->sim.ss->now_ns < until_ns) {
-		empty = serve_awaits_drain(core->serve, false) &&
+		empty = backend_drain(core->serve, false) &&
 			stack_drain(core->stack, w->sim.ss->now_ns);
 		run(w, MS);
 	}
@@ -1070,7 +1070,7 @@ TEST(a_stop_waits_for_flash_as_long_as_a_get_does)
 		w->media.faults.hangs = hangs ? ALL : 0;
 		w->media.faults.read_ns = 5 * MS;
 		say(w, 0, "get k\r\n");
-		check_eq(w->supplier->under_way, 1);
+		check_eq(w->backend->under_way, 1);
 		check_eq(drains(w, 2 * MS), false);
 		check_eq(drains(w, DEADLINE_NS - 10 * MS), !hangs);
 		check(drains(w, 50 * MS));
@@ -1260,17 +1260,17 @@ TEST(reads_wait_for_memory_and_all_are_answered)
 	w->talker[0].fed = w->talker[0].reply_len = 0;
 	w->whole = true;
 	run(w, 10 * MS);
-	check_eq(w->supplier->under_way, READS_SMALL + READS_LARGE);
+	check_eq(w->backend->under_way, READS_SMALL + READS_LARGE);
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
 	/* Waiting reads are submitted in the turn in which others have ended. */
 	run(w, STEP_NS);
-	check(w->supplier->under_way >= READS_SMALL);
+	check(w->backend->under_way >= READS_SMALL);
 	run(w, 50 * MS);
 	w->talker[0].reply[w->talker[0].reply_len] = 0;
 	check_null(strstr((char *)w->talker[0].reply, "EN"));
 	check_eq(told(w), 3 * READS_SMALL);
-	check_eq(w->supplier->under_way, 0);
+	check_eq(w->backend->under_way, 0);
 	end(w);
 }
 
@@ -1370,8 +1370,8 @@ many_to_flash(struct world *w)
 static uint64_t
 unread(const struct world *w)
 {
-	return counter_read(&w->supplier->counters[FLASH_ASK_BAD_PAGES]) +
-	       counter_read(&w->supplier->counters[FLASH_ASK_READ_ERRORS]);
+	return counter_read(&w->backend->counters[FLASH_ASK_BAD_PAGES]) +
+	       counter_read(&w->backend->counters[FLASH_ASK_READ_ERRORS]);
 }
 
 /* The values lie in one segment of each shard. */
@@ -1451,7 +1451,7 @@ TEST(reads_that_all_fail_turn_the_tier_off)
 
 	for (uint32_t i = 0; i < 4; i++) /* further segments that are not given up by then */
 		many_to_flash(w);
-	w->supplier->ends.row = FLASH_ERRORS_ROW - 2;
+	w->backend->ends.row = FLASH_ERRORS_ROW - 2;
 	w->media.faults.read_errors = ALL;
 	ask(w, 0, "get n5\r\n", "END\r\n");
 	check_eq(flash_health_off(&w->tier->health), FLASH_ON);

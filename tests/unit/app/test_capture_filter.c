@@ -6,7 +6,7 @@
  */
 #include "support/test.h"
 #include "support/guard.h"
-#include "clockoo/capture_filter.h"
+#include "capture/capture_filter.h"
 
 #include <pcap/bpf.h>
 #include <stdlib.h>

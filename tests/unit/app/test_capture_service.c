@@ -5,8 +5,8 @@
  * socket that reads late.
  */
 #include "support/test.h"
-#include "clockoo/capture_service.h"
-#include "clockoo/capture_wire.h"
+#include "capture/capture_service.h"
+#include "capture/capture_wire.h"
 #include "pkt/capture.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * and a clock moved by hand.
  */
 #include "support/test.h"
-#include "conflict_alarm.h"
+#include "monitor/conflict_alarm.h"
 
 #include <string.h>
 

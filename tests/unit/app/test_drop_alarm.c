@@ -5,8 +5,8 @@
  * exists. Method: two cores' counters, and a clock, moved by hand.
  */
 #include "support/test.h"
-#include "drop_alarm.h"
-#include "http_counters.h"
+#include "monitor/drop_alarm.h"
+#include "monitor/http_counters.h"
 
 #include "net/net_counters.h"
 #include "serve/serve.h"

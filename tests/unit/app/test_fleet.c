@@ -8,8 +8,8 @@
  *         system's.
  */
 #include "config/config.h"
-#include "fleet.h"
-#include "support/test.h"
+#include "fleet/fleet.h"
+#include "support/localhost.h"
 
 #include <unistd.h>
 
@@ -172,6 +172,7 @@ TEST(the_thread_finds_what_the_hosts_file_has)
 	struct error err;
 	int i = 0;
 
+	need_localhost();
 	turn(f);
 	check(fleet_start(f, &err));
 	while (ip_of(f, 0) != 0x7f000001 && ++i < TRIES) {
@@ -256,6 +257,7 @@ TEST(start_has_the_addresses_of_names)
 	struct fleet *f = begin("localhost:11211:1");
 	struct error err;
 
+	need_localhost();
 	check(fleet_start(f, &err));
 	fleet_wait(f, TRIES);
 	check_eq(ip_of(f, 0), 0x7f000001);

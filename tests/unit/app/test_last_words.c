@@ -6,7 +6,7 @@
  * room.
  */
 #include "support/test.h"
-#include "last_words.h"
+#include "process/last_words.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * the same, for any lifetime of copies, and a smaller one soon after the load is smaller.
  * Method: copies that grow to a number and end together, read once a second.
  */
-#include "recent_most.h"
+#include "monitor/recent_most.h"
 #include "support/test.h"
 
 #define MS     1000u

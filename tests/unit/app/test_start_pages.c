@@ -6,7 +6,7 @@
  * Method: a table of a megabyte is read; the kernel reports how much of it is resident before and
  *         after (smaps), where it may be asked.
  */
-#include "start_pages.h"
+#include "process/start_pages.h"
 #include "support/test.h"
 
 #include <stdbool.h>

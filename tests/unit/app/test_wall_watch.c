@@ -4,7 +4,7 @@
  * gives is compared with the clock as it is. Method: readings made by hand.
  */
 #include "support/test.h"
-#include "wall_watch.h"
+#include "process/wall_watch.h"
 
 #define S_NS    1000000000ll
 #define DATE_NS (1700000000 * S_NS)

@@ -4,7 +4,7 @@
  * Method: two cores' counters, moved by hand, and a clock of our own.
  */
 #include "support/test.h"
-#include "watchdog.h"
+#include "process/watchdog.h"
 
 #define WAITS_NS     20000000000ull
 #define HEARTBEAT_NS (WAITS_NS / 2)

@@ -158,7 +158,7 @@ pump(struct rig *r)
 	while (r->device.device.ops->poll(&r->device.device, &ended, 1) == 1) {
 		check_eq(ended.error, 0);
 		if ((ended.tag & FLASH_CONVERT_TAG) != 0)
-			flash_convert_heard(&r->convert, ended.tag, ended.error);
+			flash_convert_ended(&r->convert, ended.tag, ended.error);
 		else
 			flash_log_wrote(&r->shard.log, (uint32_t)ended.tag, ended.error);
 	}

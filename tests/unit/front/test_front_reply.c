@@ -334,7 +334,7 @@ TEST(versions_whose_me_can_be_told_are_known)
 
 		snprintf(line, sizeof line, "VERSION %s\r\n", known[i]);
 		read_one(&r, &asked, line);
-		check(r.tells_ttl);
+		check(r.reports_ttl);
 	}
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
 		struct front_asked asked = ask(FRONT_ASK_VERSION);
@@ -342,7 +342,7 @@ TEST(versions_whose_me_can_be_told_are_known)
 		snprintf(line, sizeof line, "VERSION %s\r\n", others[i]);
 		read_one(&r, &asked, line);
 		check_eq(r.kind, FRONT_REPLY_STATUS);
-		check(!r.tells_ttl);
+		check(!r.reports_ttl);
 	}
 }
 

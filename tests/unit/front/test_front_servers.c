@@ -220,9 +220,14 @@ TEST(a_file_is_read_whole_or_not_at_all)
 	check(front_servers_load(&servers, path, &err));
 	write_file(text, FRONT_FILE_BYTES + 1);
 	check(!front_servers_load(&servers, path, &err));
-	check_ptr(strstr(err.text, "more than 131072 bytes"));
+	check_ptr(strstr(err.text, " has more than 131072 bytes"));
+	write_file("\xef\xbb\xbf"
+		   "b:1:1 y\n",
+		   11);
+	check(front_servers_load(&servers, path, &err));
+	check_str(servers.server[0].name, "y");
 	check(!front_servers_load(&servers, ".", &err));
-	check_str(err.text, "--front-servers: .: not a regular file");
+	check_str(err.text, "--front-servers: . is not a regular file");
 	unlink(path);
 	check(!front_servers_load(&servers, path, &err));
 	check_ptr(strstr(err.text, "No such file"));

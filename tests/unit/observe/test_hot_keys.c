@@ -49,8 +49,8 @@ sample(uint32_t core, uint32_t n, uint32_t size)
 
 	sprintf(key, "key %u", n);
 	if (i != HOT_NONE)
-		hot_keys_tell(cores[core], i,
-			      (struct view){(const uint8_t *)key, (uint32_t)strlen(key)}, size);
+		hot_keys_record(cores[core], i,
+				(struct view){(const uint8_t *)key, (uint32_t)strlen(key)}, size);
 }
 
 static void
@@ -142,7 +142,7 @@ TEST(a_key_of_any_bytes_is_kept_whole)
 			const uint32_t i = hot_keys_count(cores[0], hash_of(len), now_ns);
 
 			if (i != HOT_NONE)
-				hot_keys_tell(cores[0], i, (struct view){key, len}, 7);
+				hot_keys_record(cores[0], i, (struct view){key, len}, 7);
 		}
 		now_ns += S;
 		look();
@@ -162,8 +162,8 @@ TEST(a_new_key_has_no_name_of_an_old_one)
 			const uint32_t i = hot_keys_count(cores[0], hash + k, now_ns);
 
 			if (i != HOT_NONE && k < HOT_WAYS)
-				hot_keys_tell(cores[0], i, (struct view){(const uint8_t *)"old", 3},
-					      1);
+				hot_keys_record(cores[0], i,
+						(struct view){(const uint8_t *)"old", 3}, 1);
 		}
 	now_ns += S;
 	look();
