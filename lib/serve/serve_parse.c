@@ -112,7 +112,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	default:
 		break;
 	}
-	if (unlikely(ss->awaits != NULL))
+	if (unlikely(ss->pending != NULL))
 		sv->backend_ops->bytes_move(sv, ss, sv->op_count);
 	read_buf_compact(sv, ss);
 	while (!whole && ss->read_buf_len < MC_LINE_MAX) {
