@@ -116,10 +116,10 @@ session_end(struct serve *sv, struct session *ss)
 static void
 link_end(struct serve *sv, struct session *ss, struct conn *c)
 {
-	const bool told = !ss->closing;
+	const bool was_open = !ss->closing;
 
 	*ss = (struct session){0};
-	if (told)
+	if (was_open)
 		sv->links.gone(sv->links.arg, c);
 }
 

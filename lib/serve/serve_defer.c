@@ -116,7 +116,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	const uint32_t rest = ss->read_buf_len - ss->read_buf_at;
 	uint32_t bytes;
 
-	if (unlikely(ss->awaits != NULL))
+	if (unlikely(ss->pending != NULL))
 		sv->backend_ops->bytes_move(sv, ss, first);
 	bytes = ops_unread(sv, ss, first);
 

@@ -56,8 +56,8 @@ struct op {
 	struct view body;          /* with its line end; data NULL: incomplete */
 };
 
-struct messages; /* serve_message.c */
-struct awaits;   /* backend/pending.h */
+struct messages;      /* serve_message.c */
+struct pending_table; /* backend/pending.h */
 
 /* The position of the parser in the datagrams of this turn. */
 struct datagram_cursor {
@@ -166,7 +166,7 @@ struct serve {
 	struct counter (*classes)[CLASS_COUNTS]; /* CLASSES_MAX elements */
 
 	const struct serve_backend_ops *backend_ops; /* NULL: BACKEND_NONE */
-	struct awaits *awaits;
+	struct pending_table *pending;
 	struct serve_link_user links;
 	struct serve_rows rows;
 	struct serve_tls *tls;                 /* NULL: no connection uses TLS */
@@ -207,7 +207,7 @@ enum verb_trait {
 	/* May need a share of the turn's work budget: it copies a value (copy_admit) or moves a
 	 * page. */
 	VERB_TAKES_WORK = 1u << 5,
-	VERB_BRINGS = 1u << 6, /* may wait until the backend has promoted its key */
+	VERB_PROMOTES = 1u << 6, /* may wait until the backend has promoted its key */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 

@@ -134,7 +134,7 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 		if (!read_buf_alloc(sv, ss))
 			return chunk_wait(sv, ss);
 	} else {
-		if (unlikely(ss->awaits != NULL))
+		if (unlikely(ss->pending != NULL))
 			sv->backend_ops->bytes_move(sv, ss, sv->op_count);
 		if (ss->read_buf_at > 0) /* earlier requests in the buffer are parsed */
 			ss->read_buf_since_s = sv->clock.now_s;

@@ -25,10 +25,10 @@
 
 #include "ghost.h"
 #include "slab_states.h"
-#include "store.h"
+#include "base/check.h"
 
 /*
- * The policies (store.h declares them):
+ * The policies:
  *
  * eviction_clock: CLOCK as MemC3 has it. A new object is KEPT. One hand goes round the class; it
  * makes USED objects KEPT and evicts the others. So an object lives a round after its last use, or
@@ -69,6 +69,8 @@ struct eviction_policy {
 	void (*missed)(struct slab *sl, uint64_t hash);
 	void (*stored)(struct slab *sl, uint64_t hash);
 };
+
+extern const struct eviction_policy eviction_2q, eviction_clock;
 
 /* ---- events ---- */
 

@@ -128,10 +128,9 @@ hand_clock_page(struct slab *sl, struct slab_class *c, struct stretch *s)
 static void
 reference_stamp_step(struct slab *sl)
 {
-	const uint32_t now = slab_reference_stamp(sl) >> ITEM_REFERENCE_STAMP_SHIFT;
+	const uint32_t now = slab_reference_stamp(sl) >> SLAB_STAMP_SHIFT;
 
-	atomic_store_explicit(&sl->reference_stamp,
-			      (now % ITEM_REFERENCE_STAMP_MAX + 1) << ITEM_REFERENCE_STAMP_SHIFT,
+	atomic_store_explicit(&sl->reference_stamp, (now % SLAB_STAMP_MAX + 1) << SLAB_STAMP_SHIFT,
 			      memory_order_relaxed);
 }
 

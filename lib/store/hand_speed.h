@@ -8,7 +8,6 @@
 #define CLOCKOO_HAND_SPEED_H
 
 #include "slab_pages.h"
-#include "store_state.h"
 
 /* Returns the speed of a class's hand, with what it is taken to pass besides; 0: it has no page. */
 uint64_t hand_speed(const struct slab *sl, const struct slab_class *c);

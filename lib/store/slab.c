@@ -108,7 +108,7 @@ slab_init(struct slab *sl, const struct slab_tables *tables, const struct arena 
 	list_init(&sl->pool);
 	list_init(&sl->evacuating);
 	list_init(&sl->evacuated);
-	atomic_init(&sl->reference_stamp, 1u << ITEM_REFERENCE_STAMP_SHIFT);
+	atomic_init(&sl->reference_stamp, 1u << SLAB_STAMP_SHIFT);
 }
 
 void

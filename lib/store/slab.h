@@ -19,7 +19,6 @@
 #define CLOCKOO_SLAB_H
 
 #include "arena.h"
-#include "item.h"
 #include "magazine.h"
 #include "probation.h"
 #include "slab_sizes.h"

@@ -141,6 +141,8 @@ slab_prefetch_state(const struct slab *sl, uint32_t ref)
  * - all 1023 stamps came round since the last use, so the next one is lost.
  */
 #define REFERENCE_STAMPS_A_ROUND 16u
+#define SLAB_STAMP_SHIFT         18u /* as in an item's first word (item.h) */
+#define SLAB_STAMP_MAX           1023u
 
 static inline uint32_t
 slab_reference_stamp(const struct slab *sl)

@@ -144,7 +144,7 @@ image_create(struct region *region, void *image, const struct store_config *cfg,
 	st = image_bind(region, image, cfg, plan);
 	st->seed = cfg->seed;
 	slab_fill_pool(&st->slab);
-	resize_init(st, plan);
+	resize_init(st, plan->bucket_count, plan->bucket_step);
 	memset(arena_page(&st->arena, 0), 0, (size_t)st->resize.next_page << plan->page_shift);
 	index_init(&st->ix, plan->bucket_count, cfg->seed);
 	for (uint32_t i = 0; i < FLOORS; i++)

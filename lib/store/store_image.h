@@ -99,6 +99,10 @@ store_image_app_page(void *image)
 
 /* ---- an empty store ---- */
 
+/* Bytes of region that the store takes: memory_bytes, and some for each core (README.md). */
+size_t store_bytes(const struct store_config *cfg);
+struct store *store_create(struct region *region, const struct store_config *cfg);
+
 /* Bytes of region that the store takes beside its image. */
 size_t store_private_bytes(const struct store_config *cfg);
 

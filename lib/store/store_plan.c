@@ -3,7 +3,7 @@
  */
 #include "eviction.h"
 #include "image.h"
-#include "store_saved.h"
+#include "load_marks.h"
 
 /* Pages become larger, up to hugepages, as long as the store has this many. */
 #define PAGES_WANTED 256u
@@ -127,7 +127,7 @@ size_t
 store_private_bytes(const struct store_config *cfg)
 {
 	return sizeof(struct asked) + cfg->cores * sizeof(struct store_core) +
-	       epoch_bytes(cfg->cores) + store_load_bytes(cfg) + STORE_OPENING_BYTES + SLACK_BYTES;
+	       epoch_bytes(cfg->cores) + load_marks_bytes(cfg) + STORE_OPENING_BYTES + SLACK_BYTES;
 }
 
 size_t

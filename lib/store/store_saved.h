@@ -90,8 +90,6 @@ struct store_saved_item {
 	uint32_t bits; /* enum store_saved_bits */
 };
 
-/* Bytes of marks; part of store_private_bytes if config.loads. */
-size_t store_load_bytes(const struct store_config *cfg);
 /* Prepares an empty store with config.loads, before any core turns. flush_due_s: the
  * store_flush_due_s at the save, 0 or to come. */
 void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_FLOORS],

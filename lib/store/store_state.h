@@ -213,6 +213,10 @@ struct store_core {
 	struct flush_base flush_base, class_flush_base[SLAB_CLASSES_MAX];
 };
 
+static_assert(SLAB_STAMP_SHIFT == ITEM_REFERENCE_STAMP_SHIFT &&
+		      SLAB_STAMP_MAX == ITEM_REFERENCE_STAMP_MAX,
+	      "items have the stamp of the slab");
+
 static inline uint32_t
 store_value_max(const struct store *st)
 {

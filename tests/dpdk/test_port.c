@@ -412,28 +412,28 @@ the_clock_keeps_the_kernels_time(void **state)
 	check(took < kernel + kernel / 1000 + 2000000);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, every_frame_was_freed)
+#define TEST_CASE(name) cmocka_unit_test_teardown(name, every_frame_was_freed)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(fresh_frames_are_empty_and_wholly_writable),
-		TEST(a_frame_sent_is_received_in_order_with_its_bytes),
-		TEST(rx_gives_no_more_than_was_asked_for),
-		TEST(a_frame_that_begins_elsewhere_is_sent_from_there),
-		TEST(what_a_full_port_refuses_still_belongs_to_the_core),
-		TEST(frames_take_the_memory_that_the_plan_says),
-		TEST(an_empty_pool_is_a_short_count_and_counted),
-		TEST(a_chained_frame_is_dropped_and_counted),
-		TEST(a_frame_without_room_to_write_is_dropped_and_counted),
-		TEST(the_drivers_flags_become_marks),
-		TEST(marks_become_the_drivers_flags_and_lengths),
-		TEST(both_families_with_and_without_a_tag_have_their_lengths),
-		TEST(a_tag_taken_out_on_the_way_is_put_back),
-		TEST(a_stump_that_lost_a_tag_is_no_frame_and_counted),
-		TEST(every_core_runs_its_work_once),
-		TEST(the_clock_keeps_the_kernels_time),
+		TEST_CASE(fresh_frames_are_empty_and_wholly_writable),
+		TEST_CASE(a_frame_sent_is_received_in_order_with_its_bytes),
+		TEST_CASE(rx_gives_no_more_than_was_asked_for),
+		TEST_CASE(a_frame_that_begins_elsewhere_is_sent_from_there),
+		TEST_CASE(what_a_full_port_refuses_still_belongs_to_the_core),
+		TEST_CASE(frames_take_the_memory_that_the_plan_says),
+		TEST_CASE(an_empty_pool_is_a_short_count_and_counted),
+		TEST_CASE(a_chained_frame_is_dropped_and_counted),
+		TEST_CASE(a_frame_without_room_to_write_is_dropped_and_counted),
+		TEST_CASE(the_drivers_flags_become_marks),
+		TEST_CASE(marks_become_the_drivers_flags_and_lengths),
+		TEST_CASE(both_families_with_and_without_a_tag_have_their_lengths),
+		TEST_CASE(a_tag_taken_out_on_the_way_is_put_back),
+		TEST_CASE(a_stump_that_lost_a_tag_is_no_frame_and_counted),
+		TEST_CASE(every_core_runs_its_work_once),
+		TEST_CASE(the_clock_keeps_the_kernels_time),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

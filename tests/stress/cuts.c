@@ -15,6 +15,7 @@
 #include "cut_catch.h"
 #include "cut_run.h"
 #include "store/account.h"
+#include "store/store_image.h"
 #include "store/store_plan.h"
 
 #include <stdio.h>

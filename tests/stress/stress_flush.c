@@ -11,6 +11,7 @@
 #include "caught.h"
 #include "store/account.h"
 #include "store/resize.h"
+#include "store/store_image.h"
 #include "store/store_plan.h"
 
 #include <pthread.h>

@@ -11,6 +11,7 @@
  * or the store found itself broken.
  */
 #include "caught.h"
+#include "store/store_image.h"
 #include "store/store_plan.h"
 #include "store/store_state.h"
 

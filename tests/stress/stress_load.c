@@ -10,6 +10,7 @@
 #include "caught.h"
 #include "gaps.h"
 #include "store/conditional.h"
+#include "store/store_image.h"
 #include "store/store_saved.h"
 
 #include <pthread.h>

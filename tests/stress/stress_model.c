@@ -22,6 +22,7 @@
 #include "store/store_plan.h"
 #include "store/introspect.h"
 #include "../support/store_calls.h"
+#include "store/store_image.h"
 
 #include <pthread.h>
 #include <sched.h>

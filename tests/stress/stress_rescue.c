@@ -8,6 +8,7 @@
  */
 #include "caught.h"
 #include "gaps.h"
+#include "store/store_image.h"
 #include "store/store_plan.h"
 #include "store/store_state.h"
 

@@ -7,6 +7,7 @@
  */
 #include "store/account.h"
 #include "store/resize.h"
+#include "store/store_image.h"
 #include "store/store_plan.h"
 
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "store/store_plan.h"
 #include "store/store_state.h"
 #include "../support/store_calls.h"
+#include "store/store_image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "bench_load.h"
 
 #include "store/rebalance.h"
+#include "store/store_image.h"
 #include "store/store_plan.h"
 
 #include <sched.h>
