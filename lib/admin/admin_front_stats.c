@@ -77,7 +77,7 @@ extstore_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 }
 
 bool
-supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t first)
+backend_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer, uint32_t first)
 {
 	while (out_room(buffer) >= ROW_MAX)
 		if (!row_step(sv, st, buffer, sv->rows.stat, first))

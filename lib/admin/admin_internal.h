@@ -160,8 +160,8 @@ extern const struct stream_kind items_stream, slabs_stream, sizes_stream, conns_
 	latency_stream, hotkeys_stream, sources_stream, slow_stream, stats_stream, settings_stream;
 
 /* Writes the backend's rows of stats, which follow all others from row first on. */
-bool supplier_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
-			 uint32_t first);
+bool backend_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
+			uint32_t first);
 
 /* Executes `stats detail`. on, off: sets st->rows_done. dump: begins st. False: refused and
  * answered. */

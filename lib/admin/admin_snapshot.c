@@ -9,7 +9,7 @@
 #define STEPS_MAX 1000000u /* of one reply: none is near it */
 
 struct admin_snapshot {
-	struct serve view; /* shared, clock, supplier */
+	struct serve view; /* shared, clock, backend */
 };
 
 static const struct {

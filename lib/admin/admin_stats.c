@@ -302,7 +302,7 @@ stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 
 	stats_view_read(&v, sv, st);
 	STATS_ROWS(ROW)
-	return st->row < n || supplier_stats_step(sv, st, buffer, n);
+	return st->row < n || backend_stats_step(sv, st, buffer, n);
 }
 
 static bool

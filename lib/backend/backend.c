@@ -16,14 +16,14 @@ session_resume(struct serve *sv, struct session *ss)
 		ss->read_buf_since_ns = ss->newer_since_ns;
 		ss->newer_since_ns = 0;
 	}
-	gets_tell(sv, ss);
+	gets_complete(sv, ss);
 	if (ss->ahead)
 		gets_ask_ahead(sv, ss);
-	if (awaits_wait(sv, ss))
+	if (pending_wait(sv, ss))
 		return false;
 	if (!session_keeps_open(ss))
 		return true;
-	sv->read_bufs_in_use = true; /* the pass ends with awaits_sweep() */
+	sv->read_bufs_in_use = true; /* the pass ends with pending_sweep() */
 	session_visit_end(sv, ss, kept_behind_parse(sv, ss));
 	return false;
 }
@@ -31,39 +31,39 @@ session_resume(struct serve *sv, struct session *ss)
 static void
 set_refused(struct serve *sv, const struct op *op)
 {
-	await_drop_key(sv, op->req.key, op->hash);
+	pending_drop_key(sv, op->req.key, op->hash);
 }
 
 static void
 forget(struct serve *sv, struct session *ss)
 {
 	if (ss != NULL)
-		awaits_forget(sv, ss);
+		pending_forget(sv, ss);
 	else
-		awaited_lines_drop(sv);
+		pending_lines_drop(sv);
 }
 
 static const struct serve_backend_ops ops = {
-	.turn = awaits_turn,
+	.turn = pending_turn,
 	.resume = session_resume,
-	.datagrams_parse = awaited_lines_parse,
-	.hits_execute = await_hits_execute,
-	.execute = await_execute,
+	.datagrams_parse = pending_lines_parse,
+	.hits_execute = pending_hits_execute,
+	.execute = pending_execute,
 	.set_refused = set_refused,
-	.bytes_move = awaits_rebase,
-	.session_swept = awaits_sweep,
-	.pass_end = awaits_pass_end,
+	.bytes_move = pending_rebase,
+	.session_swept = pending_sweep,
+	.pass_end = pending_pass_end,
 	.forget = forget,
 };
 
 /* ---- attaching ---- */
 
 static enum serve_backend_mode
-mode_of(const struct serve_supplier *supplier)
+mode_of(const struct backend *backend)
 {
-	if (supplier->brings)
+	if (backend->promotes)
 		return BACKEND_PROMOTES;
-	return supplier->write != NULL ? BACKEND_WRITES : BACKEND_READS;
+	return backend->write != NULL ? BACKEND_WRITES : BACKEND_READS;
 }
 
 /* Returns the trait of verbs, besides retrievals, that a backend may answer later. */
@@ -71,62 +71,61 @@ static uint8_t
 later_traits(enum serve_backend_mode mode)
 {
 	if (mode == BACKEND_PROMOTES)
-		return VERB_BRINGS;
+		return VERB_PROMOTES;
 	return mode >= BACKEND_WRITES ? VERB_WRITES : 0;
 }
 
 size_t
-serve_awaits_bytes(void)
+backend_bytes(void)
 {
-	return sizeof(struct awaits) + CACHE_LINE_BYTES;
+	return sizeof(struct pending_table) + CACHE_LINE_BYTES;
 }
 
 void
-serve_supplier_attach(struct region *region, struct serve *sv,
-		      const struct serve_supplier *supplier)
+backend_attach(struct region *region, struct serve *sv, const struct backend *backend)
 {
-	struct awaits *aw = region_take(region, sizeof *aw, CACHE_LINE_BYTES);
+	struct pending_table *pt = region_take(region, sizeof *pt, CACHE_LINE_BYTES);
 
-	ensure(!supplier->brings || supplier->write == NULL);
-	ensure(supplier->timeout_ns > 0 && supplier->lanes > 0 &&
-	       supplier->lanes <= AWAIT_LANES_MAX &&
-	       (supplier->lane != NULL || supplier->lanes == 1));
-	memset(aw, 0, sizeof *aw);
-	aw->supplier = *supplier;
-	list_init(&aw->asked);
-	list_init(&aw->ready);
-	list_init(&aw->answered);
-	list_init(&aw->answered_udp);
-	list_init(&aw->lanes_waiting);
-	for (uint32_t i = 0; i < AWAIT_LANES_MAX; i++) {
-		list_init(&aw->lanes[i].waiting);
-		list_init(&aw->lanes[i].link);
+	ensure(!backend->promotes || backend->write == NULL);
+	ensure(backend->timeout_ns > 0 && backend->lanes > 0 &&
+	       backend->lanes <= BACKEND_LANES_MAX &&
+	       (backend->lane != NULL || backend->lanes == 1));
+	memset(pt, 0, sizeof *pt);
+	pt->backend = *backend;
+	list_init(&pt->asked);
+	list_init(&pt->ready);
+	list_init(&pt->answered);
+	list_init(&pt->answered_udp);
+	list_init(&pt->lanes_waiting);
+	for (uint32_t i = 0; i < BACKEND_LANES_MAX; i++) {
+		list_init(&pt->lanes[i].waiting);
+		list_init(&pt->lanes[i].link);
 	}
-	list_init(&aw->lines_free);
-	list_init(&aw->lines_ready);
-	list_init(&aw->lines_executed);
-	for (uint32_t i = AWAITS_MAX; i-- > 0;) {
-		aw->table[i].ticket = i;
-		aw->table[i].next = aw->free;
-		aw->free = &aw->table[i];
+	list_init(&pt->lines_free);
+	list_init(&pt->lines_ready);
+	list_init(&pt->lines_executed);
+	for (uint32_t i = PENDING_MAX; i-- > 0;) {
+		pt->table[i].ticket = i;
+		pt->table[i].next = pt->free;
+		pt->free = &pt->table[i];
 	}
-	aw->free_count = AWAITS_MAX;
-	for (uint32_t i = 0; i < AWAITED_LINES_MAX; i++)
-		list_push_back(&aw->lines_free, &aw->lines[i].link);
-	sv->awaits = aw;
+	pt->free_count = PENDING_MAX;
+	for (uint32_t i = 0; i < PENDING_LINES_MAX; i++)
+		list_push_back(&pt->lines_free, &pt->lines[i].link);
+	sv->pending = pt;
 	sv->backend_ops = &ops;
-	sv->backend_mode = mode_of(supplier);
+	sv->backend_mode = mode_of(backend);
 	sv->later_traits = later_traits((enum serve_backend_mode)sv->backend_mode);
 }
 
-const struct serve_supplier *
-serve_supplier_of(const struct serve *sv)
+const struct backend *
+backend_of(const struct serve *sv)
 {
-	return sv->awaits != NULL ? &sv->awaits->supplier : NULL;
+	return sv->pending != NULL ? &sv->pending->backend : NULL;
 }
 
 void
-serve_copies_wait(struct serve *sv, bool wait)
+backend_copies_wait(struct serve *sv, bool wait)
 {
 	ensure(sv->backend_mode >= BACKEND_WRITES);
 	sv->backend_mode = wait ? BACKEND_DECIDES : BACKEND_WRITES;

@@ -2,14 +2,14 @@
  * backend.h - requests that a backend answers in a later turn: retrievals of keys that the
  * store lacks, and writes if the backend executes them.
  *
- * A backend (struct serve_supplier) is a front, which asks servers, or the flash tier, which
+ * A backend (struct backend) is a front, which asks servers, or the flash tier, which
  * reads a device. Without a backend no function of this room is called, and a retrieval that
  * finds nothing in the store is a miss at once.
  *
  * Each turn:  poll() runs before requests are read. While requests are executed, ask() is
  *             called for every missed key and write() for every write. passes_end() is called
  *             once, after all of them.
- * Each ask ends exactly once: by serve_answer() while its ticket is wanted, or by forget().
+ * Each ask ends exactly once: by backend_answer() while its ticket is wanted, or by forget().
  *
  * Shape:  a ticket names one pending request and is never used again. The requests of a
  *         connection are executed and completed in their order.
@@ -23,7 +23,7 @@
  *         updates the store's copy of the key. Each write is asked for once, at its turn, when
  *         all earlier requests of its connection are completed. A pipeline is the exception:
  *         writes of different keys (not gat, mg and flush_all) and retrievals of one key are
- *         asked for one behind the other, AWAIT_KEPT_MAX of both. Such a retrieval is asked for
+ *         asked for one behind the other, PENDING_KEPT_MAX of both. Such a retrieval is asked for
  *         at its turn only if its key is pending already, or has a copy that answers it.
  *         Nothing else behind a write is executed before the write's answer, and all are
  *         completed in order.
@@ -33,7 +33,7 @@
  *         have. The key is asked for at the write's turn, and once. The answer says only that
  *         the store has the key now, or that nobody has it. Then the store executes the write,
  *         whatever the answer was. A key that the store has evicted again by then is asked for
- *         again, AWAIT_TIMES_MAX times in all.
+ *         again, PENDING_TIMES_MAX times in all.
  *
  * Units:  ns of the clock of serve_turn().
  *
@@ -41,7 +41,7 @@
  *         it does not change until release(). After that only pinned parts of it stay reachable
  *         (store_abandon() keeps what is pinned of a fill).
  *         A write's value belongs to the backend from write() on. The backend publishes or
- *         abandons it, whatever becomes of the request, and then calls serve_value_end().
+ *         abandons it, whatever becomes of the request, and then calls backend_value_end().
  *
  * Thread: core-local, all of it.
  *
@@ -51,21 +51,21 @@
  *         way if it finds no place for timeout_ns, arrives in a drain, or finds no buffer for
  *         its bytes. A datagram that finds no place is dropped. An answer that its connection
  *         has no room for within timeout_ns is released, and its key is asked for once more. So
- *         is an answer whose memory the backend needs (serve_answer_yield()).
+ *         is an answer whose memory the backend needs (backend_answer_yield()).
  *         A failed write is always answered by an error. If it was asked for, it may or may not
  *         have been done. A failed flush_all with noreply ends its connection. The reply to a
  *         write has its room from write() on. A write that is refused for its size or for
  *         memory is not asked for.
  *
- * Bounds: AWAITS_MAX pending requests per core. A connection has AWAITS_SESSION_MAX, and less
- *         while few are free; the last AWAITS_FIRST_ONLY are for connections that have none. A
+ * Bounds: PENDING_MAX pending requests per core. A connection has PENDING_SESSION_MAX, and less
+ *         while few are free; the last PENDING_FIRST_ONLY are for connections that have none. A
  *         lane, which is a server or a disk, has as many as are free. Datagrams have
- *         AWAITS_UDP_MAX, in AWAITED_LINES_MAX requests of at most CHUNK_BYTES. In a turn
- *         AWAITS_ENDED_PER_TURN end by their deadline, poll() answers a few hundred at most,
+ *         PENDING_UDP_MAX, in PENDING_LINES_MAX requests of at most CHUNK_BYTES. In a turn
+ *         PENDING_ENDED_PER_TURN end by their deadline, poll() answers a few hundred at most,
  *         and HITS_PER_TURN hits are completed between gets that have waited.
- *         A connection has AWAIT_KEPT_MAX writes, and retrievals behind them. Such kept
+ *         A connection has PENDING_KEPT_MAX writes, and retrievals behind them. Such kept
  *         requests hold an eighth of the chunks at most. While they hold a sixteenth of the
- *         chunks, or AWAITS_KEPT_PLACES places, none is asked for behind others of its
+ *         chunks, or PENDING_KEPT_PLACES places, none is asked for behind others of its
  *         connection: a client that does not read does not free its own. Values of writes that
  *         have not ended take at most half as much memory as the fill quota, divided among the
  *         cores (any one value may, alone). A lane takes at most what is free of that.
@@ -76,53 +76,53 @@
 #include "proto/mc_req.h"
 #include "serve/serve_backend.h"
 
-#ifndef FEW_AWAITS
-#define AWAITS_MAX         4096u
-#define AWAITS_SESSION_MAX 128u
-#define AWAITS_FIRST_ONLY  1024u
-#define AWAITS_UDP_MAX     1536u
-#define AWAITED_LINES_MAX  64u
-#define HITS_PER_TURN      512u
-#define AWAIT_KEPT_MAX     32u
+#ifndef FEW_PENDING
+#define PENDING_MAX         4096u
+#define PENDING_SESSION_MAX 128u
+#define PENDING_FIRST_ONLY  1024u
+#define PENDING_UDP_MAX     1536u
+#define PENDING_LINES_MAX   64u
+#define HITS_PER_TURN       512u
+#define PENDING_KEPT_MAX    32u
 #else /* a table that tests fill */
-#define AWAITS_MAX         24u
-#define AWAITS_SESSION_MAX 6u
-#define AWAITS_FIRST_ONLY  6u
-#define AWAITS_UDP_MAX     6u
-#define AWAITED_LINES_MAX  3u
-#define HITS_PER_TURN      100u
-#define AWAIT_KEPT_MAX     3u
+#define PENDING_MAX         24u
+#define PENDING_SESSION_MAX 6u
+#define PENDING_FIRST_ONLY  6u
+#define PENDING_UDP_MAX     6u
+#define PENDING_LINES_MAX   3u
+#define HITS_PER_TURN       100u
+#define PENDING_KEPT_MAX    3u
 #endif
-#define AWAITS_KEPT_PLACES    ((AWAITS_MAX - AWAITS_FIRST_ONLY) / 2)
-#define AWAITS_SESSION_PART   (AWAITS_MAX / 256 + (AWAITS_MAX < 256 ? 2 : 0)) /* of the free */
-#define AWAITS_ENDED_PER_TURN 256u
-#define AWAIT_LANES_MAX       1024u
-#define AWAITED_LINE_TIMEOUTS 4u /* after this many no more of a datagram is asked for */
-#define AWAIT_TIMES_MAX       4u
+#define PENDING_KEPT_PLACES    ((PENDING_MAX - PENDING_FIRST_ONLY) / 2)
+#define PENDING_SESSION_PART   (PENDING_MAX / 256 + (PENDING_MAX < 256 ? 2 : 0)) /* of the free */
+#define PENDING_ENDED_PER_TURN 256u
+#define BACKEND_LANES_MAX      1024u
+#define PENDING_LINE_TIMEOUTS  4u /* after this many no more of a datagram is asked for */
+#define PENDING_TIMES_MAX      4u
 
 /* A request to a backend: a key that the store lacks, or a write. */
-struct serve_ask {
+struct backend_ask {
 	uint64_t ticket;
 	uint64_t hash;
 	struct view key;          /* decoded; flush_all: empty, and hash is 0 */
 	const struct mc_req *req; /* verb and arguments; its key may be base64 */
 	uint32_t lane;
-	bool bring; /* promote the key into the store; the answer has no item */
+	bool promote; /* promote the key into the store; the answer has no item */
 };
 
 /* How the store's item of a key may answer a retrieval. */
-enum serve_copy {
-	SERVE_COPY_NONE, /* no copy that may answer: the backend is asked */
-	SERVE_COPY_HERE, /* a copy, which is the answer */
-	SERVE_COPY_MISS, /* a miss copy: the answer is a miss */
+enum backend_copy {
+	BACKEND_COPY_NONE, /* no copy that may answer: the backend is asked */
+	BACKEND_COPY_HERE, /* a copy, which is the answer */
+	BACKEND_COPY_MISS, /* a miss copy: the answer is a miss */
 };
 
-struct serve_supplier {
+struct backend {
 	void *arg;
 	uint64_t timeout_ns;    /* above 0 */
-	uint32_t lanes;         /* 1..AWAIT_LANES_MAX */
+	uint32_t lanes;         /* 1..BACKEND_LANES_MAX */
 	bool misses_on_failure; /* a failed get is answered as a miss */
-	bool brings;            /* promotes keys that writes depend on; excludes write() */
+	bool promotes;          /* promotes keys that writes depend on; excludes write() */
 	/* Returns false if the key, which the store was seen to lack, was neither in the store
 	 * nor in the backend at some instant since: the answer is a miss. May be NULL: true. */
 	bool (*may_have)(void *arg, struct view key, uint64_t hash);
@@ -137,10 +137,10 @@ struct serve_supplier {
 	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
 	/* Starts a retrieval or a promotion. The answer comes from poll(), never from ask()
 	 * itself. */
-	void (*ask)(void *arg, const struct serve_ask *ask);
+	void (*ask)(void *arg, const struct backend_ask *ask);
 	/* Like ask(), for a write. value: complete, with the expiry and flags of the request;
 	 * NULL: the command has none. A NULL function means that the store executes writes. */
-	void (*write)(void *arg, const struct serve_ask *ask, const struct fill *value);
+	void (*write)(void *arg, const struct backend_ask *ask, const struct fill *value);
 	/* Deletes a key whose set was refused before write() was called, so that no old version
 	 * stays. No answer follows. May be NULL, with write() too. */
 	void (*drop)(void *arg, struct view key, uint64_t hash);
@@ -149,7 +149,7 @@ struct serve_supplier {
 	bool (*passes_copies)(void *arg, const struct mc_req *req);
 	/* Returns how the store's item may answer a get or mg. Decided by the item alone. May
 	 * be NULL: every item is a copy that answers. */
-	enum serve_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
+	enum backend_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
 	/* Returns the cas that clients see of a copy. May be NULL: the item's. */
 	uint64_t (*copy_cas)(void *arg, const struct item *item);
 	/* Choose which keys answered by copies are sampled: next_sample() returns the index of
@@ -159,9 +159,9 @@ struct serve_supplier {
 	void (*sample)(void *arg, const struct view *key, uint64_t hash);
 	/* Called when this turn's passes have made all their requests. May be NULL. */
 	void (*passes_end)(void *arg);
-	/* Begins a turn: answers arrive by serve_answer(). */
+	/* Begins a turn: answers arrive by backend_answer(). */
 	void (*poll)(void *arg, uint64_t now_ns);
-	/* Drops a pending request: serve_answer() would return false for it from now on. */
+	/* Drops a pending request: backend_answer() would return false for it from now on. */
 	void (*forget)(void *arg, uint64_t ticket);
 	/* Ends the use of an accepted answer's item. */
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
@@ -171,21 +171,20 @@ struct serve_supplier {
 	uint64_t (*next_ns)(void *arg); /* when poll() has work next; may be NULL */
 };
 
-size_t serve_awaits_bytes(void);
+size_t backend_bytes(void);
 /* Attaches a backend, once, before the core's first turn. The struct is copied. */
-void serve_supplier_attach(struct region *region, struct serve *sv,
-			   const struct serve_supplier *supplier);
+void backend_attach(struct region *region, struct serve *sv, const struct backend *backend);
 
 /* Returns the attached backend, or NULL. */
-const struct serve_supplier *serve_supplier_of(const struct serve *sv);
+const struct backend *backend_of(const struct serve *sv);
 
 /* Returns the slot of a ticket. Two tickets of one core never share a slot while each is
  * pending or has an item to release. */
-#define AWAIT_SLOT_BITS 16u
+#define PENDING_SLOT_BITS 16u
 static inline uint32_t
-serve_ticket_slot(uint64_t ticket) /* below AWAITS_MAX */
+backend_ticket_slot(uint64_t ticket) /* below PENDING_MAX */
 {
-	return (uint32_t)(ticket & ((1u << AWAIT_SLOT_BITS) - 1));
+	return (uint32_t)(ticket & ((1u << PENDING_SLOT_BITS) - 1));
 }
 
 /* Returns the store's second of this turn, from which expiries count. */
@@ -194,32 +193,32 @@ uint32_t serve_now_s(const struct serve *sv);
 int64_t serve_unix_s(const struct serve *sv);
 
 /* Prefetches the pending request of a ticket that is answered soon. A hint. */
-void serve_answer_prefetch(const struct serve *sv, uint64_t ticket);
+void backend_answer_prefetch(const struct serve *sv, uint64_t ticket);
 /* Answers a pending request; called in poll(). Returns false if the request is no longer
  * pending: no release() follows. */
-bool serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer);
+bool backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answer *answer);
 
 /* Releases an answer that is not sent yet, because the backend needs memory; called in poll().
  * The key is asked for again at its turn. Large answers go first: one whose client does not
  * read, else one behind others of its connection. Returns false if there is none. */
-bool serve_answer_yield(struct serve *sv);
+bool backend_answer_yield(struct serve *sv);
 
 /* Sets whether copy() decides for plain gets too, from now on; called in poll(). If it does
  * not, the store's item answers a plain get at once. */
-void serve_copies_wait(struct serve *sv, bool wait);
+void backend_copies_wait(struct serve *sv, bool wait);
 
 /* Ends the charge for the value of a write to this lane: it is published or abandoned. */
-void serve_value_end(struct serve *sv, uint32_t lane, uint32_t value_len);
+void backend_value_end(struct serve *sv, uint32_t lane, uint32_t value_len);
 
 /* Returns when a turn is due for the backend or for a deadline; UINT64_MAX: none. */
-uint64_t serve_next_timer(const struct serve *sv);
+uint64_t backend_next_timer(const struct serve *sv);
 
 /* Drains pending requests before a stop closes connections; called before each turn. New
  * requests fail at once, and with hurry so do pending ones. True if no request is pending, and
  * what was answered has had a turn. */
-bool serve_awaits_drain(struct serve *sv, bool hurry);
+bool backend_drain(struct serve *sv, bool hurry);
 
 /* Returns the number of pending requests and of granted places. */
-uint32_t serve_awaits_open(const struct serve *sv);
+uint32_t backend_pending(const struct serve *sv);
 
 #endif

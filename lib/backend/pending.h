@@ -1,7 +1,7 @@
 /*
  * pending.h - pending requests, as the service sees them (backend.h: what a backend is asked).
  *
- * Private to lib/backend. A pending request (struct await) belongs to a connection's session,
+ * Private to lib/backend. A pending request (struct pending) belongs to a connection's session,
  * to a line of a datagram, or to a write of a datagram. A retrieval goes back as bytes into a
  * read buffer, or into a chunk of its own, and is executed again when its answer has arrived:
  * the pending request is found by the offset of those bytes. A write is kept in a chunk as it
@@ -10,11 +10,12 @@
  * well; OP_KEPT_GET executes it at its turn.
  *
  * Shape:  a session lists its pending requests in the order of its bytes: retrievals that are
- *         not kept in session.awaits, kept requests in session.kept. session.read_buf begins
+ *         not kept in session.pending, kept requests in session.kept. session.read_buf begins
  *         behind the kept requests.
- *         Ticket: generation << AWAIT_SLOT_BITS | slot.
+ *         Ticket: generation << PENDING_SLOT_BITS | slot.
  *
- * Owner:  an await is free, its session's, or its line's; a datagram's write is the table's.
+ * Owner:  a pending request is free, its session's, or its line's; a datagram's write is the
+ *         table's.
  *
  * Thread: core-local.
  *
@@ -29,57 +30,57 @@
 
 /* Flags that make mg change the stored item. */
 #define MG_EFFECTS (MC_FLAG_VIVIFY | MC_FLAG_RECACHE | MC_FLAG_SET_EXPTIME | MC_FLAG_NEW_CAS)
-static_assert(AWAITS_MAX <= 1u << AWAIT_SLOT_BITS, "a slot has its bits");
+static_assert(PENDING_MAX <= 1u << PENDING_SLOT_BITS, "a slot has its bits");
 
-enum await_state {
-	AWAIT_FREE,
-	AWAIT_ASKED,
-	AWAIT_READY,   /* answered; its request is not executed yet */
-	AWAIT_UNASKED, /* a kept retrieval, asked for at its turn if there is no copy then */
+enum pending_state {
+	PENDING_FREE,
+	PENDING_ASKED,
+	PENDING_READY,   /* answered; its request is not executed yet */
+	PENDING_UNASKED, /* a kept retrieval, asked for at its turn if there is no copy then */
 };
 
-struct await {
-	/* In awaits.asked until it is answered, then in ready, answered or answered_udp. That
-	 * of a line is in no list once it is answered. */
+struct pending {
+	/* In pending_table.asked until it is answered, then in ready, answered or answered_udp.
+	 * That of a line is in no list once it is answered. */
 	_Alignas(CACHE_LINE_BYTES) struct list due;
 	uint64_t ticket, hash;
 	struct session *session; /* NULL: a datagram's */
-	struct await *next;      /* in its owner's list, or in the free list */
+	struct pending *next;    /* in its owner's list, or in the free list */
 	uint32_t offset;         /* of its request in the read buffer; of its datagram's line */
 	uint16_t lane;
 	uint16_t bytes; /* length of a plain get; 0: any other request */
 	uint16_t more;  /* bytes to the last get of its line that takes this answer too */
-	uint8_t state;  /* enum await_state */
+	uint8_t state;  /* enum pending_state */
 	uint8_t times;  /* times it was asked for */
 	bool begins_line, ends_line; /* a plain get is the first, or last, of its line */
 	bool passed_on; /* its request is answered; later ones of its line take it too */
 	bool is_kept;   /* its request is kept; else its bytes are executed again */
 	uint64_t deadline_ns;
 	union {
-		struct awaited_line *line; /* NULL: a session's */
+		struct pending_line *line; /* NULL: a session's */
 		struct kept_request *kept; /* NULL: it is being executed */
 	};
-	struct serve_answer answer;
+	struct backend_answer answer;
 };
-static_assert(sizeof(struct await) == 2 * CACHE_LINE_BYTES, "thousands of them stay near a core");
+static_assert(sizeof(struct pending) == 2 * CACHE_LINE_BYTES, "thousands of them stay near a core");
 
 /* A write that was asked for, or a retrieval behind kept requests, as it was parsed. Lies in a
  * chunk. A session's lies in the chunk of its own reply, so the reply has its room. */
 struct kept_request {
-	struct await *await;
+	struct pending *pending;
 	struct mc_req req;        /* its key is key[] */
 	struct datagram datagram; /* only its sender and its arrival */
 	bool reads;               /* a retrieval */
 	uint16_t udp_id;
 	uint32_t bytes;            /* length of a datagram's request */
-	struct awaited_line *rest; /* what follows it in its datagram, or NULL */
+	struct pending_line *rest; /* what follows it in its datagram, or NULL */
 	uint8_t key[MC_KEY_MAX];
 };
 static_assert(sizeof(struct kept_request) <= CHUNK_BYTES, "lies in a chunk");
 
 /* The copied rest of a datagram, from the line of retrieval that waits, or from behind the
  * write that waits. */
-struct awaited_line {
+struct pending_line {
 	struct list link;              /* in no list while it waits */
 	struct datagram datagram;      /* only its sender and its arrival */
 	struct datagram_cursor cursor; /* over its bytes */
@@ -92,167 +93,168 @@ struct awaited_line {
 	uint32_t tries;
 	uint64_t since_ns;
 	uint8_t protocol;
-	struct await *awaits; /* of the line that waits, and of some behind it */
+	struct pending *pending; /* of the line that waits, and of some behind it */
 };
 
 #define AHEAD_GETS_MAX      64u  /* gets of a connection asked for at a time */
 #define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn, besides operations */
 
-struct await_lane {
+struct pending_lane {
 	uint32_t open;       /* pending requests and granted places */
 	uint64_t values;     /* bytes of written values that have not ended, or are granted */
 	struct list waiting; /* sessions without a place, by quota_link */
 	struct list link;    /* in lanes_waiting while sessions wait */
 };
 
-struct awaits {
-	struct serve_supplier supplier;
+struct pending_table {
+	struct backend backend;
 	bool asked_in_turn, draining;
 	uint32_t turn_pass;       /* the last pass before this turn */
 	uint32_t prefetched_pass; /* the pass whose missed keys were last prefetched */
 	uint32_t free_count, granted, udp_count;
 	uint32_t kept_count; /* kept requests, each in a chunk */
 	uint64_t values;     /* bytes, of all lanes */
-	struct await *free;
+	struct pending *free;
 	struct list asked, ready;           /* soonest deadline first; ready has no writes */
 	struct list answered, answered_udp; /* kept requests, answered or not asked for */
 	struct list lanes_waiting;
 	struct list lines_free, lines_executed;
 	struct list lines_ready;   /* the first one is being read if its line was left open */
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
-	struct await_lane lanes[AWAIT_LANES_MAX];
+	struct pending_lane lanes[BACKEND_LANES_MAX];
 	uint32_t ahead_left, hits_left;  /* of this turn's limits */
 	struct op ahead[AHEAD_GETS_MAX]; /* gets that are being asked for */
-	struct await table[AWAITS_MAX];
-	struct awaited_line lines[AWAITED_LINES_MAX];
+	struct pending table[PENDING_MAX];
+	struct pending_line lines[PENDING_LINES_MAX];
 };
 
 /* ---- the table (pending_table.c) ---- */
 
 /* Begins a turn: takes answers, ends what is past its deadline, grants places. */
-void awaits_turn(struct serve *sv);
+void pending_turn(struct serve *sv);
 /* Asks for a key, for session ss or for a line of a datagram. NULL: there is no place. */
-struct await *await_ask(struct serve *sv, struct session *ss, struct awaited_line *line,
-			const struct mc_req *req, struct view key, uint64_t hash);
+struct pending *pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
+			    const struct mc_req *req, struct view key, uint64_t hash);
 /* Asks again for a pending request whose answer has no item, or for the first time. */
-void await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key);
+void pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
+		       struct view key);
 /* True if a request that has waited for timeout_ns for this lane waits on. */
 static inline bool
-await_lane_is_coming(const struct awaits *aw, uint32_t lane)
+pending_lane_is_coming(const struct pending_table *pt, uint32_t lane)
 {
-	return !aw->draining && aw->supplier.is_coming != NULL &&
-	       aw->supplier.is_coming(aw->supplier.arg, lane);
+	return !pt->draining && pt->backend.is_coming != NULL &&
+	       pt->backend.is_coming(pt->backend.arg, lane);
 }
 
 /* Returns the pending request of this list for the key, or NULL. A pending key of another line
  * is asked for again only at its turn, so that a connection never reads an older value after a
  * newer one. */
-static inline struct await *
-awaits_find(struct await *first, uint64_t hash)
+static inline struct pending *
+pending_find(struct pending *first, uint64_t hash)
 {
 	while (first != NULL && first->hash != hash)
 		first = first->next;
 	return first;
 }
 /* Keeps a retrieval of session ss. asks: it is asked for now, else at its turn. There must be a
- * place (await_has_place()). */
-void await_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
-		bool asks);
+ * place (pending_has_place()). */
+void pending_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
+		  bool asks);
 /* Keeps a write and asks for it. ss NULL: a datagram's. */
-void await_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
-		     uint64_t hash, const struct fill *value);
+void pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
+		       uint64_t hash, const struct fill *value);
 /* True if there is a place for a request, and room for value_len bytes of its value. */
-bool await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
-		     uint32_t value_len);
+bool pending_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
+		       uint32_t value_len);
 /* Frees a pending request that its owner has taken out of its list. */
-void await_free(struct serve *sv, struct await *a);
+void pending_free(struct serve *sv, struct pending *a);
 /* Puts the session at the end of the queue of the key's lane: it waits for a place and for
  * value_len bytes. */
-void await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
-		 uint32_t value_len);
+void pending_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
+		   uint32_t value_len);
 /* Takes back the place of a session that cannot use it, and queues the session again. */
-void await_postpone(struct serve *sv, struct session *ss);
+void pending_postpone(struct serve *sv, struct session *ss);
 /* Takes the session out of the queue, and takes back its granted place. */
-void await_unqueue(struct serve *sv, struct session *ss);
+void pending_unqueue(struct serve *sv, struct session *ss);
 
 /* Returns how the store's item may answer a retrieval; item NULL: the store has none. */
-enum serve_copy await_copy(const struct serve *sv, const struct mc_req *req,
-			   const struct item *item);
+enum backend_copy pending_copy(const struct serve *sv, const struct mc_req *req,
+			       const struct item *item);
 /* Returns the cas of a copy in the store. */
-uint64_t await_copy_cas(const struct serve *sv, const struct item *item);
+uint64_t pending_copy_cas(const struct serve *sv, const struct item *item);
 /* Samples the keys of n operations from first on, which copies answered. */
-void await_copies_used(struct serve *sv, const struct op *first, uint32_t n);
+void pending_copies_used(struct serve *sv, const struct op *first, uint32_t n);
 /* Samples the key of a get that a copy answered without becoming an operation. */
-void await_copy_used(struct serve *sv, const struct view *key, uint64_t hash);
+void pending_copy_used(struct serve *sv, const struct view *key, uint64_t hash);
 
 /* ---- connections (pending_order.c) ---- */
 
-enum await_status {
-	AWAIT_ANSWERED, /* *answer is the backend's; await_end() follows */
-	AWAIT_FAILED,   /* the reply is an error: await_fail() follows */
-	AWAIT_LATER,    /* await_later() follows */
+enum pending_status {
+	PENDING_ANSWERED, /* *answer is the backend's; pending_end() follows */
+	PENDING_FAILED,   /* the reply is an error: pending_fail() follows */
+	PENDING_LATER,    /* pending_later() follows */
 };
 
 /* Takes the answer of a retrieval that the store cannot answer, or asks for it. */
-enum await_status await_read(struct serve *sv, struct op *op, struct serve_answer *answer);
+enum pending_status pending_read(struct serve *sv, struct op *op, struct backend_answer *answer);
 /* Ends the pending request of op, whose reply is composed. */
-void await_end(struct serve *sv, struct op *op);
+void pending_end(struct serve *sv, struct op *op);
 /* Replies that op has failed, or its answer's error. The rest of its line is not answered. */
-void await_fail(struct serve *sv, struct op *op, const struct serve_answer *answer);
+void pending_fail(struct serve *sv, struct op *op, const struct backend_answer *answer);
 
 static inline enum exec_status
-await_later(const struct op *op)
+pending_later(const struct op *op)
 {
 	return op->session != NULL ? EXEC_RETRY : EXEC_LATER;
 }
 
 /* True if the session may get a read buffer for a request that waits. Requests that wait take
  * half of the buffers at most, because partial lines need the others. */
-bool await_may_defer(const struct serve *sv, const struct session *ss);
+bool pending_may_defer(const struct serve *sv, const struct session *ss);
 
 /* True for a retrieval without an effect, which may be asked for before its turn. */
-bool await_reads(const struct mc_req *req);
+bool pending_reads(const struct mc_req *req);
 /* False if a key that the store was seen to lack is not in the backend either. The first call
  * of a pass prefetches for all its misses; in serve_prefetch() hits would pay for that. */
-bool await_may_have(const struct serve *sv, struct view key, uint64_t hash);
+bool pending_may_have(const struct serve *sv, struct view key, uint64_t hash);
 /* Prefetches what the backend has of this pass's missed keys before op sets one of them, which
  * makes the backend forget its version. */
-void await_sets(const struct serve *sv, const struct op *op);
+void pending_sets(const struct serve *sv, const struct op *op);
 /* True if this request changes the stored version, or shows what only the store knows. */
-bool await_brings(const struct mc_req *req);
+bool pending_promotes(const struct mc_req *req);
 /* Asks for the key of such a request, which the store lacks. True if the request waits:
- * await_later() follows, or for a body the session is BODY_FILLED. */
-bool await_bring(struct serve *sv, struct op *op);
+ * pending_later() follows, or for a body the session is BODY_FILLED. */
+bool pending_promote(struct serve *sv, struct op *op);
 /* Makes the backend forget a key whose miss is the answer. Returns what the store has by then,
  * or NULL. */
-const struct item *await_missed(struct serve *sv, const struct op *op);
+const struct item *pending_missed(struct serve *sv, const struct op *op);
 
 /* True if an earlier part of the same line has returned an answer for this key. The same answer
  * is returned again, even if a copy has been stored and evicted since. */
-bool await_is_told(struct serve *sv, const struct op *op);
+bool line_has_answered(struct serve *sv, const struct op *op);
 
 /* Moves the offsets of pending requests when operations from ops[first] on go back. */
-void awaits_rebase(struct serve *sv, struct session *ss, uint32_t first);
+void pending_rebase(struct serve *sv, struct session *ss, uint32_t first);
 /* True if the session's next request waits. Otherwise nothing behind a pending request is
  * parsed, and completed kept requests become operations. */
-bool awaits_wait(struct serve *sv, struct session *ss);
+bool pending_wait(struct serve *sv, struct session *ss);
 /* Ends the session's part of a pass: frees what was used, and may ask for what follows. */
-void awaits_sweep(struct serve *sv, struct session *ss);
+void pending_sweep(struct serve *sv, struct session *ss);
 /* Drops an answer that was not used in time. Its key is asked for again at its turn. */
-void await_drop(struct serve *sv, struct await *a);
+void pending_drop(struct serve *sv, struct pending *a);
 /* Ends the session's first pending request, whose answer is in the reply. */
-void awaits_pop(struct serve *sv, struct session *ss);
+void pending_pop(struct serve *sv, struct session *ss);
 /* Drops the session's pending requests that are not kept. */
-void awaits_give_up(struct serve *sv, struct session *ss);
+void pending_give_up(struct serve *sv, struct session *ss);
 /* Drops all requests and places of a session that ends. */
-void awaits_forget(struct serve *sv, struct session *ss);
+void pending_forget(struct serve *sv, struct session *ss);
 /* Ends a pass. After a turn's last pass the backend's passes_end() is called. */
-void awaits_pass_end(struct serve *sv);
+void pending_pass_end(struct serve *sv);
 
 /* Asks for operations that follow each other from offset on in the read buffer, behind all that
  * wait. Returns how many are done; the next one has found no place. */
-uint32_t awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
-			 uint32_t offset);
+uint32_t pending_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
+			  uint32_t offset);
 
 /* ---- gets that are no operations yet (pending_ahead.c) ---- */
 
@@ -262,35 +264,35 @@ bool session_is_ahead(const struct session *ss);
 void gets_ask_ahead(struct serve *sv, struct session *ss);
 /* Completes plain gets from their bytes, in order, as far as their answers have arrived. Stops
  * at the first request that must be parsed. */
-void gets_tell(struct serve *sv, struct session *ss);
+void gets_complete(struct serve *sv, struct session *ss);
 
 /* ---- writes (pending_kept.c) ---- */
 
 /* True if the backend executes this request: it is asked for once, at its turn. */
-bool await_is_write(const struct serve *sv, const struct mc_req *req);
+bool pending_is_write(const struct serve *sv, const struct mc_req *req);
 /* True if this request is asked for even if the store has a copy. */
-bool await_passes_copies(const struct serve *sv, const struct mc_req *req);
+bool pending_passes_copies(const struct serve *sv, const struct mc_req *req);
 
 /* ---- datagrams (pending_datagrams.c) ---- */
 
 /* Keeps the line of op, and asks for all its missed keys. */
-void awaited_line_keep(struct serve *sv, struct op *op);
-void awaited_lines_pass_end(struct serve *sv);
-void awaited_lines_drop(struct serve *sv);
+void pending_line_keep(struct serve *sv, struct op *op);
+void pending_lines_pass_end(struct serve *sv);
+void pending_lines_drop(struct serve *sv);
 /* Makes operations of what is answered. False if a line is left open. */
-bool awaited_lines_parse(struct serve *sv);
-struct await *awaited_line_find(struct serve *sv, const struct op *op);
+bool pending_lines_parse(struct serve *sv);
+struct pending *pending_line_find(struct serve *sv, const struct op *op);
 /* Has the line of op executed from its beginning once one of its keys is answered again. */
-void awaited_line_again(struct serve *sv, struct op *op);
+void pending_line_again(struct serve *sv, struct op *op);
 /* Ends the reply to the line of op; the rest of the line is skipped. */
-void awaited_line_fail(struct serve *sv, struct op *op);
+void pending_line_fail(struct serve *sv, struct op *op);
 /* True if the datagram of op has waited for so long that no more of it is asked for. */
-bool awaited_line_is_late(struct serve *sv, const struct op *op);
+bool pending_line_is_late(struct serve *sv, const struct op *op);
 /* Frees the datagram's answers before a write is asked for. No later request is asked for
  * yet. */
-void awaited_line_give_up(struct serve *sv, const struct op *op);
-/* Keeps what follows a write in its datagram until awaited_rest_go_on(). NULL: nothing. */
-struct awaited_line *awaited_rest_keep(struct serve *sv, struct op *op);
-void awaited_rest_go_on(struct serve *sv, struct awaited_line *rest);
+void pending_line_give_up(struct serve *sv, const struct op *op);
+/* Keeps what follows a write in its datagram until pending_rest_go_on(). NULL: nothing. */
+struct pending_line *pending_rest_keep(struct serve *sv, struct op *op);
+void pending_rest_go_on(struct serve *sv, struct pending_line *rest);
 
 #endif

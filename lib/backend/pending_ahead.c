@@ -17,7 +17,7 @@
 #define WAITED_WORDS 32u
 
 /* Returns the bytes of a get as clients write it, which is completed without parsing it again
- * (gets_tell()); 0 for anything else. */
+ * (gets_complete()); 0 for anything else. */
 static uint16_t
 plain_get_bytes(const struct op *op)
 {
@@ -29,9 +29,9 @@ plain_get_bytes(const struct op *op)
 }
 
 bool
-await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offset)
+pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset)
 {
-	struct await *a = await_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
+	struct pending *a = pending_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
 
 	if (a == NULL)
 		return false;
@@ -62,27 +62,27 @@ waited_has(const struct waited *w, uint64_t hash)
 	return (w->bits[hash / WORD_BITS % WAITED_WORDS] >> hash % WORD_BITS & 1) != 0;
 }
 
-static struct await *
+static struct pending *
 waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 {
-	return waited_has(w, hash) ? awaits_find(ss->awaits, hash) : NULL;
+	return waited_has(w, hash) ? pending_find(ss->pending, hash) : NULL;
 }
 
 /* A miss that the buckets showed earlier in this pass still holds where the backend executes
  * writes: the connection has written nothing since. */
 bool
-await_lacks(struct serve *sv, const struct op *op)
+pending_lacks(struct serve *sv, const struct op *op)
 {
 	return ((sv->backend_mode >= BACKEND_WRITES && store_probe_missed(&op->probe)) ||
-		await_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
-			SERVE_COPY_NONE) &&
-	       await_may_have(sv, op->req.key, op->hash);
+		pending_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
+			BACKEND_COPY_NONE) &&
+	       pending_may_have(sv, op->req.key, op->hash);
 }
 
 /* The state of a search for operations that are asked for ahead. */
 struct look {
 	const struct op *first;
-	struct await **link;          /* the link behind pending requests in front of offset */
+	struct pending **link;        /* the link behind pending requests in front of offset */
 	uint32_t offset;              /* of the next operation in the read buffer */
 	uint32_t line;                /* where the line of that operation begins, or later */
 	struct waited waited, passed; /* pending keys; keys checked and not asked for */
@@ -98,8 +98,8 @@ look_begin(struct look *at, struct session *ss, const struct op *first)
 	memset(&at->passed, 0, sizeof at->passed);
 	at->first = first;
 	at->skips = false;
-	at->link = &ss->awaits;
-	for (struct await *a = ss->awaits; a != NULL; a = a->next) {
+	at->link = &ss->pending;
+	for (struct pending *a = ss->pending; a != NULL; a = a->next) {
 		waited_add(&at->waited, a->hash);
 		if (a->offset < at->offset)
 			at->link = &a->next;
@@ -134,18 +134,18 @@ static bool
 look_ask(struct serve *sv, struct op *op, struct look *at)
 {
 	struct session *ss = op->session;
-	struct await *same = waiting_for(&at->waited, ss, op->hash);
+	struct pending *same = waiting_for(&at->waited, ss, op->hash);
 	const uint32_t offset = at->offset;
 
-	at->link = await_link_from(at->link, offset);
+	at->link = pending_link_from(at->link, offset);
 	if (same != NULL) {
 		if (same->offset >= at->line && same->offset < offset)
 			same->more = (uint16_t)(offset - same->offset);
 		else
 			session_leave_out(ss, op->hash); /* while it waits, for all behind it */
 	} else if ((*at->link == NULL || (*at->link)->offset != offset) && !is_passed(at, op) &&
-		   await_lacks(sv, op)) {
-		if (!await_ask_at(sv, op, at->link, offset))
+		   pending_lacks(sv, op)) {
+		if (!pending_ask_at(sv, op, at->link, offset))
 			return false;
 		waited_add(&at->waited, op->hash);
 	} else {
@@ -170,7 +170,7 @@ gets_follow(const struct serve *sv, const struct session *ss, const struct op *o
 /* Stops at the first operation that is not asked for ahead: it may change keys of the
  * operations behind it. */
 FLAT bool
-awaits_ask_ahead(struct serve *sv, struct op *op)
+pending_ask_ahead(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len;
@@ -185,7 +185,7 @@ awaits_ask_ahead(struct serve *sv, struct op *op)
 	for (struct op *next = op + 1; next < end; next++) {
 		if (next->session != ss)
 			continue;
-		if (!await_reads(&next->req))
+		if (!pending_reads(&next->req))
 			return false;
 		ss->ahead_at = at.offset;
 		ss->ahead_parser = next->before;
@@ -198,7 +198,7 @@ awaits_ask_ahead(struct serve *sv, struct op *op)
 }
 
 FLAT uint32_t
-awaits_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
+pending_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
 {
 	struct look at;
 	uint32_t asked = 0;
@@ -256,14 +256,14 @@ deferred_parse(const uint8_t *p, uint32_t left, bool in_line, struct mc_get *get
 static uint32_t
 ahead_parse(struct serve *sv, struct session *ss, struct view src, bool deferred, uint32_t most)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 	bool in_line = ss->ahead_parser.in_line;
 	uint32_t n = 0, at = 0;
 
 	for (; at < src.len && n < most; n++) {
 		const uint8_t *p = src.data + at;
 		const uint32_t left = src.len - at, prefix = in_line ? 0 : MC_GET_PREFIX_BYTES;
-		struct op *op = &aw->ahead[n];
+		struct op *op = &pt->ahead[n];
 		struct mc_get get;
 		const uint32_t used = deferred  ? deferred_parse(p, left, in_line, &get)
 				      : in_line ? mc_key_parse_fast(p, left, &get)
@@ -287,7 +287,7 @@ ahead_parse(struct serve *sv, struct session *ss, struct view src, bool deferred
 static void
 ahead_prefetch(struct serve *sv, uint32_t n)
 {
-	struct op *ops = sv->awaits->ahead;
+	struct op *ops = sv->pending->ahead;
 	uint64_t open = 0;
 
 	static_assert(AHEAD_GETS_MAX <= 64, "a bit for each");
@@ -303,7 +303,7 @@ static uint32_t
 buffer_room(struct serve *sv, struct session *ss)
 {
 	if (ss->read_buf_at > 0 && MC_LINE_MAX - ss->read_buf_len < AHEAD_ROOM_MIN) {
-		awaits_rebase(sv, ss, sv->op_count);
+		pending_rebase(sv, ss, sv->op_count);
 		ss->read_buf_len -= ss->read_buf_at;
 		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
 		ss->read_buf_at = 0;
@@ -317,7 +317,7 @@ static uint32_t
 segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 {
 	const bool deferred = ss->ahead_at < ss->read_buf_len;
-	struct op *ops = sv->awaits->ahead;
+	struct op *ops = sv->pending->ahead;
 	struct view src;
 	uint32_t bytes, n, room;
 	uint64_t since_ns;
@@ -332,9 +332,9 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 		src.len = src.len < room ? src.len : room;
 	}
 	n = ahead_parse(sv, ss, src, deferred, most < AHEAD_GETS_MAX ? most : AHEAD_GETS_MAX);
-	sv->awaits->ahead_left -= n;
+	sv->pending->ahead_left -= n;
 	ahead_prefetch(sv, n);
-	n = awaits_ask_more(sv, ss, ops, n, ss->ahead_at);
+	n = pending_ask_more(sv, ss, ops, n, ss->ahead_at);
 	if (n == 0)
 		return 0;
 	bytes = (uint32_t)(ops[n - 1].raw.data + ops[n - 1].raw.len - src.data);
@@ -359,17 +359,17 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 void
 gets_ask_ahead(struct serve *sv, struct session *ss)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 	uint32_t left, share, n;
 
 	if (ss->read_buf == NULL || sv->under_pressure || sv->backend_mode == BACKEND_PROMOTES ||
-	    aw->draining || ss->ahead_at > ss->read_buf_len)
+	    pt->draining || ss->ahead_at > ss->read_buf_len)
 		return;
-	left = await_places(aw, ss, &share);
+	left = pending_places(pt, ss, &share);
 	if (left < share / AHEAD_SHARE_PART)
 		return;
 	do {
-		n = segment_ask_ahead(sv, ss, left < aw->ahead_left ? left : aw->ahead_left);
+		n = segment_ask_ahead(sv, ss, left < pt->ahead_left ? left : pt->ahead_left);
 		left -= n;
 	} while (n != 0);
 }
@@ -409,7 +409,7 @@ answer_put(struct serve *sv, uint8_t *at, const struct item *it, bool last)
 /* Prefetches the next answer's item and the line in front of it, which is read when it is
  * released: thousands of pending answers are no longer in the first cache. */
 static inline void
-answer_prefetch(const struct await *next)
+answer_prefetch(const struct pending *next)
 {
 	const struct item *it = next != NULL ? next->answer.item : NULL;
 
@@ -421,9 +421,9 @@ answer_prefetch(const struct await *next)
 
 /* True if this get is next in order and its answer can be sent. */
 static inline bool
-may_tell(const struct serve *sv, const struct session *ss, const struct await *a)
+may_complete(const struct serve *sv, const struct session *ss, const struct pending *a)
 {
-	return a != NULL && a->bytes != 0 && a->state == AWAIT_READY &&
+	return a != NULL && a->bytes != 0 && a->state == PENDING_READY &&
 	       a->offset == ss->read_buf_at && !a->answer.failed &&
 	       a->answer.error == MC_ERR_NONE && ss->served < sv->cfg.conn_requests_max;
 }
@@ -449,7 +449,7 @@ answers_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 }
 
 /* State of one visit to a session: replies so far, and what they count as. */
-struct telling {
+struct completing {
 	struct reply_writer w;
 	struct tally tally;
 	struct lines ended;
@@ -462,8 +462,8 @@ struct telling {
 
 /* Records that the next get of the read buffer, of this many bytes, is completed. */
 static inline void
-told(struct telling *t, struct session *ss, const struct item *it, uint32_t bytes, bool first,
-     bool last)
+get_ends(struct completing *t, struct session *ss, const struct item *it, uint32_t bytes,
+	 bool first, bool last)
 {
 	if (it != NULL && unlikely(t->slow))
 		t->key = key_copied(t->slow_key, it);
@@ -471,24 +471,24 @@ told(struct telling *t, struct session *ss, const struct item *it, uint32_t byte
 	ss->served += last;
 	t->keys++;
 	t->tally.misses += it == NULL;
-	t->tally.lines += first && !ss->await_counted;
+	t->tally.lines += first && !ss->pending_counted;
 	t->tally.single_misses += last && first && it == NULL;
 	t->ended.singles += last && first;
 	t->ended.others += last && !first;
 	t->in_line = !last;
-	ss->await_counted = false;
+	ss->pending_counted = false;
 }
 
 /* Completes the next get if its answer has arrived. False if it has not, or needs another
  * path. */
 static inline bool
-answer_tell(struct serve *sv, struct session *ss, struct telling *t)
+answer_complete(struct serve *sv, struct session *ss, struct completing *t)
 {
-	const struct await *a = ss->awaits;
+	const struct pending *a = ss->pending;
 	const struct item *it;
 	uint32_t bytes;
 
-	if (!may_tell(sv, ss, a))
+	if (!may_complete(sv, ss, a))
 		return false;
 	it = a->answer.item;
 	answer_prefetch(a->next);
@@ -497,8 +497,8 @@ answer_tell(struct serve *sv, struct session *ss, struct telling *t)
 	    (bytes > (size_t)(t->w.end - t->w.at) && !answers_reserve(sv, &t->w, bytes)))
 		return false;
 	t->w.at = answer_put(sv, t->w.at, it, a->ends_line);
-	told(t, ss, it, a->bytes, a->begins_line, a->ends_line);
-	awaits_pop(sv, ss);
+	get_ends(t, ss, it, a->bytes, a->begins_line, a->ends_line);
+	pending_pop(sv, ss);
 	return true;
 }
 
@@ -511,10 +511,10 @@ unasked(const struct session *ss)
 {
 	const uint32_t end =
 		ss->ahead && ss->ahead_at < ss->read_buf_len ? ss->ahead_at : ss->read_buf_len;
-	const struct await *a = ss->awaits;
+	const struct pending *a = ss->pending;
 
-	if (ss->read_buf_at >= end || ss->passed_on != 0 || ss->await_granted ||
-	    ss->await_refused || (a != NULL && a->offset <= ss->read_buf_at))
+	if (ss->read_buf_at >= end || ss->passed_on != 0 || ss->place_granted ||
+	    ss->place_refused || (a != NULL && a->offset <= ss->read_buf_at))
 		return (struct view){NULL, 0};
 	return (struct view){ss->read_buf + ss->read_buf_at, end - ss->read_buf_at};
 }
@@ -522,7 +522,7 @@ unasked(const struct session *ss)
 /* Completes a get between pending ones from the store, as in a run of hits. False if the store
  * lacks the key, or the request is no such get. */
 static inline bool
-hit_tell(struct serve *sv, struct session *ss, struct telling *t)
+hit_complete(struct serve *sv, struct session *ss, struct completing *t)
 {
 	const struct view next = unasked(ss);
 	const bool first = !t->in_line;
@@ -535,7 +535,7 @@ hit_tell(struct serve *sv, struct session *ss, struct telling *t)
 	uint32_t used, bytes;
 	uint64_t hash;
 
-	if (next.len == 0 || ss->served >= sv->cfg.conn_requests_max || sv->awaits->hits_left == 0)
+	if (next.len == 0 || ss->served >= sv->cfg.conn_requests_max || sv->pending->hits_left == 0)
 		return false;
 	used = first ? mc_get_parse_fast(next.data, next.len, &get)
 		     : mc_key_parse_fast(next.data, next.len, &get);
@@ -552,44 +552,44 @@ hit_tell(struct serve *sv, struct session *ss, struct telling *t)
 		return false;
 	t->w.at = value_put(sv, t->w.at, it, bare, get.last);
 	class_count(sv, it, CLASS_GET_HITS);
-	await_copy_used(sv, &key, hash);
-	sv->awaits->hits_left--;
+	pending_copy_used(sv, &key, hash);
+	sv->pending->hits_left--;
 	hit_sample(sv, key, hash, bare.value_len);
-	told(t, ss, it, used, first, get.last);
+	get_ends(t, ss, it, used, first, get.last);
 	return true;
 }
 
 static inline void
-answers_tell(struct serve *sv, struct session *ss)
+answers_complete(struct serve *sv, struct session *ss)
 {
 	const bool hits = gets_fast_allowed(sv, ss) && sv->backend_mode != BACKEND_DECIDES;
 	uint8_t slow_key[MC_KEY_MAX];
-	struct telling t = {
+	struct completing t = {
 		.w = {.session = ss},
 		.in_line = ss->parser.in_line,
 		.slow = slow_log_wants(&sv->slow, sv->clock.now_ns - ss->read_buf_since_ns),
 		.key = {slow_key, 0},
 		.slow_key = slow_key};
 
-	while (answer_tell(sv, ss, &t) || (hits && hit_tell(sv, ss, &t)))
+	while (answer_complete(sv, ss, &t) || (hits && hit_complete(sv, ss, &t)))
 		;
 	if (t.w.begin != NULL)
 		conn_commit(sv->stack, ss->conn, (uint32_t)(t.w.at - t.w.begin));
 	if (t.keys == 0)
 		return;
 	tally_end(sv, &t.tally, t.keys, REQ_TCP);
-	session_waits(sv, ss, WAIT_SUPPLIER);
+	session_waits(sv, ss, WAIT_BACKEND);
 	lines_record_late(sv, &(struct asker){.session = ss, .key = t.key}, ss->read_buf_since_ns,
 			  t.ended, t.tally.single_misses);
 	parser_move(&ss->parser, !t.in_line);
 }
 
 FLAT void
-gets_tell(struct serve *sv, struct session *ss)
+gets_complete(struct serve *sv, struct session *ss)
 {
-	if (ss->awaits == NULL || ss->read_buf == NULL || ss->await_queued ||
+	if (ss->pending == NULL || ss->read_buf == NULL || ss->place_queued ||
 	    ss->body != BODY_NONE || ss->parser.swallow || ss->value.item != NULL ||
 	    ss->stream.kind != NULL || sv->observed || sv->backend_mode == BACKEND_PROMOTES)
 		return;
-	answers_tell(sv, ss);
+	answers_complete(sv, ss);
 }

@@ -16,34 +16,34 @@
 #define LINE_TRIES_MAX 4u /* times that a line may lose a key that it had found */
 
 static void
-awaits_free_before(struct serve *sv, struct awaited_line *line, uint32_t offset)
+pending_free_before(struct serve *sv, struct pending_line *line, uint32_t offset)
 {
-	struct await **link = &line->awaits;
+	struct pending **link = &line->pending;
 
 	while (*link != NULL) {
-		struct await *a = *link;
+		struct pending *a = *link;
 
 		if (a->offset >= offset) {
 			link = &a->next;
 			continue;
 		}
 		*link = a->next;
-		await_free(sv, a);
+		pending_free(sv, a);
 	}
 }
 
 static void
-line_free(struct serve *sv, struct awaited_line *line)
+line_free(struct serve *sv, struct pending_line *line)
 {
-	awaits_free_before(sv, line, UINT32_MAX);
+	pending_free_before(sv, line, UINT32_MAX);
 	stack_chunk_put(sv->stack, line->bytes);
 	line->bytes = NULL;
-	list_push_back(&sv->awaits->lines_free, &line->link);
+	list_push_back(&sv->pending->lines_free, &line->link);
 }
 
 /* Makes the request at this offset the next one that is parsed. */
 static void
-line_go_to(struct awaited_line *line, uint32_t offset)
+line_go_to(struct pending_line *line, uint32_t offset)
 {
 	line->cursor = (struct datagram_cursor){.list = &line->datagram,
 						.count = 1,
@@ -55,18 +55,18 @@ line_go_to(struct awaited_line *line, uint32_t offset)
 
 /* Copies text of the datagram of op into a chunk. Returns NULL if there is no place, or text is
  * longer than a chunk. */
-static struct awaited_line *
+static struct pending_line *
 line_alloc(struct serve *sv, const struct op *op, struct view text)
 {
-	struct awaits *aw = sv->awaits;
-	struct awaited_line *line;
+	struct pending_table *pt = sv->pending;
+	struct pending_line *line;
 	uint8_t *chunk;
 
-	if (text.len > CHUNK_BYTES || list_empty(&aw->lines_free) ||
+	if (text.len > CHUNK_BYTES || list_empty(&pt->lines_free) ||
 	    (chunk = stack_chunk_get(sv->stack)) == NULL)
 		return NULL;
-	line = container_of(list_pop_front(&aw->lines_free), struct awaited_line, link);
-	*line = (struct awaited_line){.bytes = chunk,
+	line = container_of(list_pop_front(&pt->lines_free), struct pending_line, link);
+	*line = (struct pending_line){.bytes = chunk,
 				      .len = text.len,
 				      .datagram = {.from = op->datagram->from,
 						   .kept = true,
@@ -81,22 +81,22 @@ line_alloc(struct serve *sv, const struct op *op, struct view text)
 	return line;
 }
 
-static struct awaited_line *
+static struct pending_line *
 line_of(struct serve *sv, const struct op *op)
 {
-	struct awaits *aw = sv->awaits;
-	const uintptr_t at = (uintptr_t)op->datagram - (uintptr_t)aw->lines;
+	struct pending_table *pt = sv->pending;
+	const uintptr_t at = (uintptr_t)op->datagram - (uintptr_t)pt->lines;
 
-	return at < sizeof aw->lines ? &aw->lines[at / sizeof aw->lines[0]] : NULL;
+	return at < sizeof pt->lines ? &pt->lines[at / sizeof pt->lines[0]] : NULL;
 }
 
 bool
-awaited_line_is_late(struct serve *sv, const struct op *op)
+pending_line_is_late(struct serve *sv, const struct op *op)
 {
-	const struct awaited_line *line = line_of(sv, op);
+	const struct pending_line *line = line_of(sv, op);
 
 	return line != NULL && sv->clock.now_ns - line->since_ns >=
-				       AWAITED_LINE_TIMEOUTS * sv->awaits->supplier.timeout_ns;
+				       PENDING_LINE_TIMEOUTS * sv->pending->backend.timeout_ns;
 }
 
 /* ---- the line of an operation ---- */
@@ -118,7 +118,7 @@ line_first(const struct serve *sv, const struct op *op)
 
 /* Returns the offset at which the line of op begins. */
 static uint32_t
-line_offset(const struct serve *sv, const struct awaited_line *line, const struct op *op)
+line_offset(const struct serve *sv, const struct pending_line *line, const struct op *op)
 {
 	while (op->before.in_line && op > sv->ops && same_datagram(op - 1, op))
 		op--;
@@ -208,12 +208,12 @@ text_cut(struct serve *sv, const struct op *op, struct view text)
 
 /* Takes the datagram of op out of the pass, from this byte on, which lies before or behind op.
  * Returns NULL if nothing is left, or there is no place. */
-static struct awaited_line *
+static struct pending_line *
 rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 {
 	struct datagram_cursor *dc = &sv->datagrams;
 	const uint8_t *end = datagram_skip(sv, op);
-	struct awaited_line *line;
+	struct pending_line *line;
 	struct view text;
 
 	if (dc->text.data != NULL && op->datagram == &dc->list[dc->next]) {
@@ -239,12 +239,12 @@ struct line_look {
 
 /* Asks for a key if it is missed and not yet pending. False if there is no place. */
 static bool
-key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req,
+key_ask(struct serve *sv, struct pending_line *line, const struct mc_req *req,
 	struct line_look *look)
 {
 	uint8_t bytes[MC_KEY_DECODED_MAX];
 	struct view key = req->key;
-	struct await *a;
+	struct pending *a;
 	uint64_t hash, bit;
 
 	if (req->flags & MC_KEY_BASE64) {
@@ -253,21 +253,21 @@ key_ask(struct serve *sv, struct awaited_line *line, const struct mc_req *req,
 	}
 	hash = store_hash(sv->store, key);
 	bit = 1ull << hash % 64;
-	a = awaits_find(line->awaits, hash);
+	a = pending_find(line->pending, hash);
 	if (a != NULL && a->offset == look->begin)
 		return true;
 	if (a != NULL || (look->begin != line->begin && (look->left_out & bit) != 0) ||
-	    await_copy(sv, req, store_peek(sv->store, key, hash)) != SERVE_COPY_NONE ||
-	    !await_may_have(sv, key, hash)) {
+	    pending_copy(sv, req, store_peek(sv->store, key, hash)) != BACKEND_COPY_NONE ||
+	    !pending_may_have(sv, key, hash)) {
 		look->left_out |= bit;
 		return true;
 	}
-	a = await_ask(sv, NULL, line, req, key, hash);
+	a = pending_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)
 		return false;
 	a->offset = look->begin;
-	a->next = line->awaits;
-	line->awaits = a;
+	a->next = line->pending;
+	line->pending = a;
 	return true;
 }
 
@@ -282,7 +282,7 @@ static bool
 may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 {
 	if (ahead)
-		return await_reads(req);
+		return pending_reads(req);
 	return (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 ||
 	       sv->backend_mode == BACKEND_PROMOTES;
 }
@@ -290,7 +290,7 @@ may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 /* Asks for the missed keys of the waiting line, and of lines of retrieval behind it. Bounded:
  * each step uses up bytes. False if the waiting line has found no place for one of its keys. */
 static bool
-keys_ask(struct serve *sv, struct awaited_line *line)
+keys_ask(struct serve *sv, struct pending_line *line)
 {
 	struct mc_parser parser = {.protocol = line->protocol};
 	struct line_look look = {.begin = line->begin};
@@ -312,10 +312,10 @@ keys_ask(struct serve *sv, struct awaited_line *line)
 		at += r.used + body_bytes(&req);
 	}
 	line->open = 0;
-	for (const struct await *a = line->awaits; a != NULL; a = a->next)
-		line->open += a->offset == line->begin && a->state == AWAIT_ASKED;
+	for (const struct pending *a = line->pending; a != NULL; a = a->next)
+		line->open += a->offset == line->begin && a->state == PENDING_ASKED;
 	if (line->open == 0) { /* no missed key is left that the backend may have */
-		list_push_back(&sv->awaits->lines_ready, &line->link);
+		list_push_back(&sv->pending->lines_ready, &line->link);
 		sv->more = true;
 	}
 	return true;
@@ -324,7 +324,7 @@ keys_ask(struct serve *sv, struct awaited_line *line)
 /* Lets the line wait again, at its turn: it has not asked for one of its keys, or a key that it
  * had found has been evicted since. */
 static void
-line_again(struct serve *sv, struct awaited_line *line, struct op *op)
+line_again(struct serve *sv, struct pending_line *line, struct op *op)
 {
 	const uint32_t begin = line_offset(sv, line, op);
 
@@ -335,12 +335,12 @@ line_again(struct serve *sv, struct awaited_line *line, struct op *op)
 	line->tries = begin == line->begin ? line->tries + 1 : 0;
 	line->begin = begin;
 	line->counted = begin + 1;
-	awaits_free_before(sv, line, begin);
+	pending_free_before(sv, line, begin);
 	line_go_to(line, begin);
 	if (line->tries < LINE_TRIES_MAX && keys_ask(sv, line))
 		return;
 	serve_count(sv, UDP_DROP_NO_MEMORY);
-	list_push_back(&sv->awaits->lines_executed, &line->link);
+	list_push_back(&sv->pending->lines_executed, &line->link);
 }
 
 static void
@@ -348,8 +348,8 @@ line_begin(struct serve *sv, struct op *op)
 {
 	const struct op *first = line_first(sv, op);
 	const uint8_t *begin =
-		first->req.flags & MC_FIRST ? first->raw.data : sv->awaits->line_start;
-	struct awaited_line *line = rest_take(sv, op, begin);
+		first->req.flags & MC_FIRST ? first->raw.data : sv->pending->line_start;
+	struct pending_line *line = rest_take(sv, op, begin);
 
 	reply_discard(sv, op);
 	if (line == NULL)
@@ -362,9 +362,9 @@ line_begin(struct serve *sv, struct op *op)
 }
 
 void
-awaited_line_keep(struct serve *sv, struct op *op)
+pending_line_keep(struct serve *sv, struct op *op)
 {
-	struct awaited_line *again = line_of(sv, op);
+	struct pending_line *again = line_of(sv, op);
 
 	if (again != NULL)
 		line_again(sv, again, op);
@@ -373,7 +373,7 @@ awaited_line_keep(struct serve *sv, struct op *op)
 }
 
 void
-awaited_line_again(struct serve *sv, struct op *op)
+pending_line_again(struct serve *sv, struct op *op)
 {
 	line_again(sv, line_of(sv, op), op);
 }
@@ -381,19 +381,19 @@ awaited_line_again(struct serve *sv, struct op *op)
 /* ---- a write, and what follows it ---- */
 
 void
-awaited_line_give_up(struct serve *sv, const struct op *op)
+pending_line_give_up(struct serve *sv, const struct op *op)
 {
-	struct awaited_line *line = line_of(sv, op);
+	struct pending_line *line = line_of(sv, op);
 
 	if (line != NULL)
-		awaits_free_before(sv, line, UINT32_MAX);
+		pending_free_before(sv, line, UINT32_MAX);
 }
 
-struct awaited_line *
-awaited_rest_keep(struct serve *sv, struct op *op)
+struct pending_line *
+pending_rest_keep(struct serve *sv, struct op *op)
 {
 	const uint8_t *behind = op->raw.data + op->raw.len;
-	struct awaited_line *line = line_of(sv, op);
+	struct pending_line *line = line_of(sv, op);
 
 	if (line == NULL)
 		return rest_take(sv, op, behind);
@@ -409,25 +409,25 @@ awaited_rest_keep(struct serve *sv, struct op *op)
 }
 
 void
-awaited_rest_go_on(struct serve *sv, struct awaited_line *rest)
+pending_rest_go_on(struct serve *sv, struct pending_line *rest)
 {
-	list_push_back(&sv->awaits->lines_ready, &rest->link);
+	list_push_back(&sv->pending->lines_ready, &rest->link);
 	sv->more = true;
 }
 
 /* ---- executing it again ---- */
 
-struct await *
-awaited_line_find(struct serve *sv, const struct op *op)
+struct pending *
+pending_line_find(struct serve *sv, const struct op *op)
 {
-	struct awaited_line *line = line_of(sv, op);
-	struct await *a;
+	struct pending_line *line = line_of(sv, op);
+	struct pending *a;
 	uint32_t begin;
 
-	if (line == NULL || line->awaits == NULL)
+	if (line == NULL || line->pending == NULL)
 		return NULL;
 	begin = line_offset(sv, line, op);
-	for (a = line->awaits; a != NULL; a = a->next)
+	for (a = line->pending; a != NULL; a = a->next)
 		if (a->hash == op->hash && a->offset == begin)
 			break;
 	return a;
@@ -435,9 +435,9 @@ awaited_line_find(struct serve *sv, const struct op *op)
 
 /* Skips the line's parsed operations, then the rest of its bytes. */
 void
-awaited_line_fail(struct serve *sv, struct op *op)
+pending_line_fail(struct serve *sv, struct op *op)
 {
-	struct awaited_line *line = line_of(sv, op);
+	struct pending_line *line = line_of(sv, op);
 	const bool whole = line_skip(sv, op);
 
 	op->req.flags |= MC_LAST; /* its message ends here */
@@ -447,13 +447,13 @@ awaited_line_fail(struct serve *sv, struct op *op)
 	if (line == NULL || line->cursor.next == 0)
 		return;
 	list_unlink(&line->link);
-	list_push_back(&sv->awaits->lines_executed, &line->link);
+	list_push_back(&sv->pending->lines_executed, &line->link);
 }
 
 /* ---- operations of datagrams that have waited ---- */
 
 static void
-awaited_step(struct serve *sv, struct awaited_line *line)
+line_step(struct serve *sv, struct pending_line *line)
 {
 	struct datagram_cursor *dc = &line->cursor;
 	const struct mc_parser before = dc->parser;
@@ -474,7 +474,7 @@ awaited_step(struct serve *sv, struct awaited_line *line)
 /* True if a request may begin: like other datagrams, it waits for pending messages to its
  * source. */
 static bool
-awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
+line_may_begin(const struct serve *sv, const struct pending_line *line)
 {
 	return !messages_turn_is_full(sv) &&
 	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
@@ -482,62 +482,62 @@ awaited_may_begin(const struct serve *sv, const struct awaited_line *line)
 
 /* Parses the requests of a datagram until the pass is full. */
 static void
-awaited_line_parse(struct serve *sv, struct awaited_line *line)
+pending_line_parse(struct serve *sv, struct pending_line *line)
 {
 	struct datagram_cursor *dc = &line->cursor;
 
 	if (dc->parser.in_line)
 		line->cut = line->line_at;
 	while (sv->op_count < OPS_MAX && dc->next == 0 &&
-	       (cursor_in_line(dc) || awaited_may_begin(sv, line)))
-		awaited_step(sv, line);
+	       (cursor_in_line(dc) || line_may_begin(sv, line)))
+		line_step(sv, line);
 }
 
 /* True if the first datagram's message is still being composed. */
 static bool
-awaited_line_is_open(const struct awaits *aw)
+pending_line_is_open(const struct pending_table *pt)
 {
-	return !list_empty(&aw->lines_ready) &&
-	       container_of(aw->lines_ready.next, struct awaited_line, link)->cursor.parser.in_line;
+	return !list_empty(&pt->lines_ready) &&
+	       container_of(pt->lines_ready.next, struct pending_line, link)->cursor.parser.in_line;
 }
 
 bool
-awaited_lines_parse(struct serve *sv)
+pending_lines_parse(struct serve *sv)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	sv->read_bufs_in_use |= aw->asked_in_turn; /* an earlier pass may have asked */
-	if (list_empty(&aw->lines_ready) && list_empty(&aw->answered_udp))
+	sv->read_bufs_in_use |= pt->asked_in_turn; /* an earlier pass may have asked */
+	if (list_empty(&pt->lines_ready) && list_empty(&pt->answered_udp))
 		return true;
 	sv->read_bufs_in_use = true;
 	if (sv->datagrams.text.data != NULL && sv->datagrams.parser.in_line)
 		return true; /* a message is being composed */
-	if (!awaited_line_is_open(aw))
-		awaited_writes_parse(sv);
-	for (uint32_t i = 0; i < AWAITED_LINES_MAX && sv->op_count < OPS_MAX; i++) {
-		struct awaited_line *line;
+	if (!pending_line_is_open(pt))
+		pending_writes_parse(sv);
+	for (uint32_t i = 0; i < PENDING_LINES_MAX && sv->op_count < OPS_MAX; i++) {
+		struct pending_line *line;
 
-		if (list_empty(&aw->lines_ready))
+		if (list_empty(&pt->lines_ready))
 			break;
-		line = container_of(aw->lines_ready.next, struct awaited_line, link);
-		awaited_line_parse(sv, line);
+		line = container_of(pt->lines_ready.next, struct pending_line, link);
+		pending_line_parse(sv, line);
 		if (cursor_in_line(&line->cursor))
 			break;
 		list_unlink(&line->link);
-		list_push_back(line->cursor.next != 0 ? &aw->lines_executed : &aw->lines_ready,
+		list_push_back(line->cursor.next != 0 ? &pt->lines_executed : &pt->lines_ready,
 			       &line->link);
 	}
-	return !awaited_line_is_open(aw);
+	return !pending_line_is_open(pt);
 }
 
 void
-awaited_lines_pass_end(struct serve *sv)
+pending_lines_pass_end(struct serve *sv)
 {
 	const struct datagram_cursor *dc = &sv->datagrams;
 	struct list *link;
 
-	while ((link = list_pop_front(&sv->awaits->lines_executed)) != NULL)
-		line_free(sv, container_of(link, struct awaited_line, link));
+	while ((link = list_pop_front(&sv->pending->lines_executed)) != NULL)
+		line_free(sv, container_of(link, struct pending_line, link));
 	if (dc->text.data == NULL || !dc->parser.in_line)
 		return;
 	/* The open line's operations are the last of this pass, or its first one was in an
@@ -547,19 +547,19 @@ awaited_lines_pass_end(struct serve *sv)
 
 		if (op->session == NULL && op->datagram == &dc->list[dc->next] &&
 		    (op->req.flags & MC_FIRST)) {
-			sv->awaits->line_start = op->raw.data;
+			sv->pending->line_start = op->raw.data;
 			break;
 		}
 	}
 }
 
 void
-awaited_lines_drop(struct serve *sv)
+pending_lines_drop(struct serve *sv)
 {
-	for (uint32_t i = 0; i < AWAITED_LINES_MAX; i++)
-		if (sv->awaits->lines[i].bytes != NULL) {
-			list_unlink(&sv->awaits->lines[i].link);
-			line_free(sv, &sv->awaits->lines[i]);
+	for (uint32_t i = 0; i < PENDING_LINES_MAX; i++)
+		if (sv->pending->lines[i].bytes != NULL) {
+			list_unlink(&sv->pending->lines[i].link);
+			line_free(sv, &sv->pending->lines[i]);
 		}
-	awaited_writes_drop(sv);
+	pending_writes_drop(sv);
 }

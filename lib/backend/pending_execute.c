@@ -12,7 +12,7 @@
 
 /* Retrievals that are kept behind one write. Further ones wait until all of these are
  * completed; then many more are asked for at a time, ahead of their turn (pending_ahead.c). */
-#define READS_BEHIND_MAX AWAIT_KEPT_MAX
+#define READS_BEHIND_MAX PENDING_KEPT_MAX
 
 /* True if an earlier operation of this pass names the key. That operation is kept as soon as it
  * is executed. */
@@ -32,18 +32,18 @@ pass_names(const struct serve *sv, const struct op *op)
 static bool
 may_follow(struct serve *sv, const struct session *ss, struct op *op)
 {
-	if (!session_may_pipeline(sv, ss) || ss->await_count + ss->pass_ops >= AWAIT_KEPT_MAX)
+	if (!session_may_pipeline(sv, ss) || ss->pending_count + ss->pass_ops >= PENDING_KEPT_MAX)
 		return false;
 	if (!kept_have_room(sv)) {
 		kept_make_room(sv);
 		return false;
 	}
 	op->hash = store_hash(sv->store, op->req.key);
-	if (await_is_keyed_read(&op->req))
+	if (pending_is_keyed_read(&op->req))
 		return ss->reads_behind < READS_BEHIND_MAX;
-	return await_is_keyed_write(&op->req) &&
+	return pending_is_keyed_write(&op->req) &&
 	       !(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req)) &&
-	       awaits_find(ss->kept, op->hash) == NULL && !pass_names(sv, op);
+	       pending_find(ss->kept, op->hash) == NULL && !pass_names(sv, op);
 }
 
 /* Ends parsing before a request that must wait. An answer in this pass may let it go on;
@@ -141,29 +141,29 @@ kept_behind_parse(struct serve *sv, struct session *ss)
 
 /* ---- replies ---- */
 
-static teller *const tellers[MC_VERB_COUNT] = {
-	[MC_GET... MC_GATS] = get_told,
-	[MC_SET... MC_CAS] = store_told,
-	[MC_DELETE] = delete_told,
-	[MC_INCR... MC_DECR] = arith_told,
-	[MC_TOUCH] = touch_told,
-	[MC_MG] = mg_told,
-	[MC_MS] = store_told,
-	[MC_MD] = md_told,
-	[MC_MA] = ma_told,
-	[MC_FLUSH_ALL] = flush_told,
-	[MC_BIN_GET... MC_BIN_GAT] = bin_get_told,
-	[MC_BIN_TOUCH] = bin_touch_told,
-	[MC_BIN_SET... MC_BIN_PREPEND] = store_told,
-	[MC_BIN_DELETE] = bin_delete_told,
-	[MC_BIN_INCR... MC_BIN_DECR] = bin_arith_told,
-	[MC_BIN_FLUSH] = flush_told,
+static completer *const completers[MC_VERB_COUNT] = {
+	[MC_GET... MC_GATS] = get_completed,
+	[MC_SET... MC_CAS] = store_completed,
+	[MC_DELETE] = delete_completed,
+	[MC_INCR... MC_DECR] = arith_completed,
+	[MC_TOUCH] = touch_completed,
+	[MC_MG] = mg_completed,
+	[MC_MS] = store_completed,
+	[MC_MD] = md_completed,
+	[MC_MA] = ma_completed,
+	[MC_FLUSH_ALL] = flush_completed,
+	[MC_BIN_GET... MC_BIN_GAT] = bin_get_completed,
+	[MC_BIN_TOUCH] = bin_touch_completed,
+	[MC_BIN_SET... MC_BIN_PREPEND] = store_completed,
+	[MC_BIN_DELETE] = bin_delete_completed,
+	[MC_BIN_INCR... MC_BIN_DECR] = bin_arith_completed,
+	[MC_BIN_FLUSH] = flush_completed,
 };
 
 enum exec_status
-await_tell(struct serve *sv, struct op *op, const struct serve_answer *answer)
+pending_complete(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
-	return tellers[op->req.verb](sv, op, answer);
+	return completers[op->req.verb](sv, op, answer);
 }
 
 /* ---- retrievals ---- */
@@ -177,25 +177,25 @@ touches(const struct op *op)
 }
 
 static __attribute__((noinline)) enum exec_status
-read_awaited(struct serve *sv, struct op *op)
+read_pending(struct serve *sv, struct op *op)
 {
-	struct serve_answer answer;
+	struct backend_answer answer;
 	enum exec_status status;
 
-	switch (await_read(sv, op, &answer)) {
-	case AWAIT_LATER:
-		return await_later(op);
-	case AWAIT_FAILED:
+	switch (pending_read(sv, op, &answer)) {
+	case PENDING_LATER:
+		return pending_later(op);
+	case PENDING_FAILED:
 		if (op->req.verb == MC_MG)
 			serve_count(sv, CMD_META);
 		record_get(sv, op, NULL, touches(op));
-		await_fail(sv, op, &answer);
+		pending_fail(sv, op, &answer);
 		return EXEC_DONE;
 	default:
 		break;
 	}
-	status = await_tell(sv, op, &answer);
-	await_end(sv, op);
+	status = pending_complete(sv, op, &answer);
+	pending_end(sv, op);
 	return status;
 }
 
@@ -206,32 +206,32 @@ read_copied(struct serve *sv, struct op *op, const struct item *it)
 	uint64_t cas = 0;
 
 	if (it != NULL && op->req.verb != MC_GET)
-		cas = await_copy_cas(sv, it);
-	await_copies_used(sv, op, 1);
+		cas = pending_copy_cas(sv, it);
+	pending_copies_used(sv, op, 1);
 	if (op->req.verb == MC_MG)
 		return mg_execute(sv, op, it, sv->backend_mode >= BACKEND_WRITES ? &cas : NULL);
-	return await_tell(sv, op, &(struct serve_answer){.item = it, .cas = cas});
+	return pending_complete(sv, op, &(struct backend_answer){.item = it, .cas = cas});
 }
 
 /* Executes a retrieval. The item found may be no copy, and the next lookup may find another
  * item. */
 enum exec_status
-await_execute_read(struct serve *sv, struct op *op)
+pending_execute_read(struct serve *sv, struct op *op)
 {
 	const struct item *it = op->req.verb == MC_MG
 					? store_peek_probed(sv->store, &op->probe, op->req.key)
 					: store_get_probed(sv->store, &op->probe, op->req.key);
-	const enum serve_copy copy = await_copy(sv, &op->req, it);
+	const enum backend_copy copy = pending_copy(sv, &op->req, it);
 
-	if (copy == SERVE_COPY_NONE)
-		return read_awaited(sv, op);
-	if (op->req.verb <= MC_GETS && unlikely(await_is_told(sv, op)))
-		return read_awaited(sv, op);
-	return read_copied(sv, op, copy == SERVE_COPY_HERE ? it : NULL);
+	if (copy == BACKEND_COPY_NONE)
+		return read_pending(sv, op);
+	if (op->req.verb <= MC_GETS && unlikely(line_has_answered(sv, op)))
+		return read_pending(sv, op);
+	return read_copied(sv, op, copy == BACKEND_COPY_HERE ? it : NULL);
 }
 
 uint32_t
-await_hits_execute(struct serve *sv, uint32_t first)
+pending_hits_execute(struct serve *sv, uint32_t first)
 {
 	uint32_t hits;
 
@@ -239,7 +239,7 @@ await_hits_execute(struct serve *sv, uint32_t first)
 		return 0;
 	hits = gets_execute_hits(sv, first);
 	if (hits != 0)
-		await_copies_used(sv, &sv->ops[first], hits);
+		pending_copies_used(sv, &sv->ops[first], hits);
 	return hits;
 }
 
@@ -249,13 +249,13 @@ me_copied(struct serve *sv, struct op *op)
 {
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 
-	return me_execute(sv, op, await_copy(sv, &op->req, it) == SERVE_COPY_HERE ? it : NULL);
+	return me_execute(sv, op, pending_copy(sv, &op->req, it) == BACKEND_COPY_HERE ? it : NULL);
 }
 
 /* ---- promotion ---- */
 
 bool
-await_brings(const struct mc_req *req)
+pending_promotes(const struct mc_req *req)
 {
 	switch (req->verb) {
 	case MC_BIN_SET:
@@ -266,13 +266,13 @@ await_brings(const struct mc_req *req)
 	case MC_MG:
 		return (req->meta.flags & MG_EFFECTS) != 0;
 	default:
-		return (verb_traits[req->verb] & VERB_BRINGS) != 0;
+		return (verb_traits[req->verb] & VERB_PROMOTES) != 0;
 	}
 }
 
 /* Executes an operation that depends on the stored version, once the backend was asked to
  * promote its key. If the store still lacks the key, a write makes the backend forget it; mg
- * and me only read, so await_missed() does. */
+ * and me only read, so pending_missed() does. */
 static enum exec_status
 execute_here(struct serve *sv, struct op *op, const struct item *it)
 {
@@ -281,23 +281,23 @@ execute_here(struct serve *sv, struct op *op, const struct item *it)
 	if (it == NULL)
 		it = store_peek(sv->store, op->req.key, op->hash);
 	if (it == NULL)
-		it = await_missed(sv, op);
+		it = pending_missed(sv, op);
 	return op->req.verb == MC_MG ? mg_execute(sv, op, it, NULL) : me_execute(sv, op, it);
 }
 
 static enum exec_status
-execute_brought(struct serve *sv, struct op *op)
+execute_promoted(struct serve *sv, struct op *op)
 {
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	enum exec_status a;
 
-	/* The body has not arrived yet; execute_body_brought() follows when it has. */
+	/* The body has not arrived yet; execute_body_promoted() follows when it has. */
 	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
 		return verb_execute(sv, op);
-	if (it == NULL && await_bring(sv, op)) {
+	if (it == NULL && pending_promote(sv, op)) {
 		if (op->session != NULL && op->session->memory_wait_turns != 0)
 			session_go_on(sv, op->session);
-		return await_later(op);
+		return pending_later(op);
 	}
 	store_spare(sv->store, op->hash);
 	a = execute_here(sv, op, it);
@@ -305,24 +305,25 @@ execute_brought(struct serve *sv, struct op *op)
 	return a;
 }
 
-/* Like execute_brought(), for an operation whose body arrived in pieces. */
+/* Like execute_promoted(), for an operation whose body arrived in pieces. */
 static enum exec_status
-execute_body_brought(struct serve *sv, struct op *op)
+execute_body_promoted(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	enum exec_status a;
 
-	if (!ss->bad_end && await_brings(&ss->filling_req)) {
+	if (!ss->bad_end && pending_promotes(&ss->filling_req)) {
 		op->req = ss->filling_req;
 		op->req.key = item_key(ss->fill.item);
 		op->hash = ss->fill.hash;
 		list_unlink(&ss->quota_link); /* it is complete, and keeps its part of the quota */
-		if (store_peek(sv->store, op->req.key, op->hash) == NULL && await_bring(sv, op)) {
+		if (store_peek(sv->store, op->req.key, op->hash) == NULL &&
+		    pending_promote(sv, op)) {
 			ss->body = BODY_FILLED;
 			return EXEC_RETRY;
 		}
 	}
-	awaits_give_up(sv, ss);
+	pending_give_up(sv, ss);
 	store_spare(sv->store, ss->fill.hash);
 	a = execute_body_done(sv, op);
 	store_spare(sv->store, 0);
@@ -335,7 +336,7 @@ execute_body_brought(struct serve *sv, struct op *op)
 static enum exec_status
 touch_execute(struct serve *sv, struct op *op)
 {
-	return store_peek_probed(sv->store, &op->probe, op->req.key) == NULL ? read_awaited(sv, op)
+	return store_peek_probed(sv->store, &op->probe, op->req.key) == NULL ? read_pending(sv, op)
 									     : verb_execute(sv, op);
 }
 
@@ -344,14 +345,14 @@ body_execute(struct serve *sv, struct op *op)
 {
 	if (sv->backend_mode >= BACKEND_WRITES)
 		return execute_filled_write(sv, op);
-	return sv->backend_mode == BACKEND_PROMOTES ? execute_body_brought(sv, op)
+	return sv->backend_mode == BACKEND_PROMOTES ? execute_body_promoted(sv, op)
 						    : verb_execute(sv, op);
 }
 
 __attribute__((noinline)) enum exec_status
-await_execute(struct serve *sv, struct op *op)
+pending_execute(struct serve *sv, struct op *op)
 {
-	const bool write = await_is_write(sv, &op->req),
+	const bool write = pending_is_write(sv, &op->req),
 		   writes = sv->backend_mode >= BACKEND_WRITES;
 	const uint8_t verb = op->req.verb;
 
@@ -359,19 +360,19 @@ await_execute(struct serve *sv, struct op *op)
 		return verb == OP_KEPT_GET ? execute_kept_read(sv, op) : execute_kept_write(sv, op);
 	if (verb == OP_BODY_DONE)
 		return body_execute(sv, op);
-	if (sv->backend_mode == BACKEND_PROMOTES && await_brings(&op->req))
-		return execute_brought(sv, op);
+	if (sv->backend_mode == BACKEND_PROMOTES && pending_promotes(&op->req))
+		return execute_promoted(sv, op);
 	if (write && (op->session != NULL || !op_is(op, VERB_RETURNS_VALUE)))
 		return execute_write(sv, op);
 	if (verb <= MC_GETS || verb == MC_MG || verb == MC_BIN_GET)
 		return writes && op->session != NULL && op->session->kept != NULL
 			       ? execute_read_behind(sv, op)
-			       : await_execute_read(sv, op);
+			       : pending_execute_read(sv, op);
 	if (writes && verb == MC_ME)
 		return me_copied(sv, op);
-	if (write || await_passes_copies(sv, &op->req))
-		return read_awaited(sv, op);
+	if (write || pending_passes_copies(sv, &op->req))
+		return read_pending(sv, op);
 	if (op_is(op, VERB_WRITES))
-		await_sets(sv, op);
+		pending_sets(sv, op);
 	return op_is(op, VERB_RETURNS_VALUE) ? touch_execute(sv, op) : verb_execute(sv, op);
 }

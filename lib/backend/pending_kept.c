@@ -19,19 +19,19 @@ has_effect(const struct mc_req *req)
 }
 
 bool
-await_is_write(const struct serve *sv, const struct mc_req *req)
+pending_is_write(const struct serve *sv, const struct mc_req *req)
 {
 	return req->verb != MC_GET && sv->backend_mode >= BACKEND_WRITES && has_effect(req);
 }
 
 bool
-await_passes_copies(const struct serve *sv, const struct mc_req *req)
+pending_passes_copies(const struct serve *sv, const struct mc_req *req)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct backend *by = &sv->pending->backend;
 
 	if (req->verb == MC_GET)
 		return false;
-	if (await_is_write(sv, req))
+	if (pending_is_write(sv, req))
 		return true;
 	return by->passes_copies != NULL && (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 &&
 	       by->passes_copies(by->arg, req);
@@ -40,16 +40,16 @@ await_passes_copies(const struct serve *sv, const struct mc_req *req)
 /* ---- pipelines ---- */
 
 bool
-await_is_keyed_read(const struct mc_req *req)
+pending_is_keyed_read(const struct mc_req *req)
 {
 	const uint8_t whole = MC_FIRST | MC_LAST;
 
-	return await_reads(req) && (req->flags & whole) == whole &&
+	return pending_reads(req) && (req->flags & whole) == whole &&
 	       (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER)) == 0;
 }
 
 bool
-await_is_keyed_write(const struct mc_req *req)
+pending_is_keyed_write(const struct mc_req *req)
 {
 	if (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER))
 		return false;
@@ -76,8 +76,8 @@ await_is_keyed_write(const struct mc_req *req)
 bool
 kept_have_room(const struct serve *sv)
 {
-	return sv->awaits->kept_count < sv->read_bufs_max / 4 &&
-	       sv->awaits->kept_count < AWAITS_KEPT_PLACES;
+	return sv->pending->kept_count < sv->read_bufs_max / 4 &&
+	       sv->pending->kept_count < PENDING_KEPT_PLACES;
 }
 
 /* True if a session may keep one more request. The session must be able to get a read buffer,
@@ -87,9 +87,9 @@ session_may_pipeline(const struct serve *sv, const struct session *ss)
 {
 	const struct kept_request *first = ss->kept->kept;
 
-	return !ss->pipeline_stopped && !sv->awaits->draining && await_may_defer(sv, ss) &&
-	       ss->await_count < AWAIT_KEPT_MAX &&
-	       (first->reads || await_is_keyed_write(&first->req));
+	return !ss->pipeline_stopped && !sv->pending->draining && pending_may_defer(sv, ss) &&
+	       ss->pending_count < PENDING_KEPT_MAX &&
+	       (first->reads || pending_is_keyed_write(&first->req));
 }
 
 /* ---- asking ---- */
@@ -101,50 +101,50 @@ has_bytes(const struct op *op)
 	return op->raw.len > 0;
 }
 
-static enum await_turn
+static enum write_turn
 session_turn(struct serve *sv, const struct op *op, uint32_t value_len)
 {
 	const struct session *ss = op->session;
 
-	if (sv->awaits->draining || ss->await_refused)
-		return AWAIT_NEVER;
-	if (await_has_place(sv, ss, op->req.key, op->hash, value_len))
-		return AWAIT_NOW;
-	return has_bytes(op) && !await_may_defer(sv, ss) ? AWAIT_NEVER : AWAIT_QUEUE;
+	if (sv->pending->draining || ss->place_refused)
+		return PENDING_NEVER;
+	if (pending_has_place(sv, ss, op->req.key, op->hash, value_len))
+		return PENDING_NOW;
+	return has_bytes(op) && !pending_may_defer(sv, ss) ? PENDING_NEVER : PENDING_QUEUE;
 }
 
-static enum await_turn
+static enum write_turn
 datagram_turn(struct serve *sv, const struct op *op, uint32_t value_len)
 {
-	if (sv->awaits->draining || awaited_line_is_late(sv, op))
-		return AWAIT_NEVER;
-	if (await_has_place(sv, NULL, op->req.key, op->hash, value_len))
-		return AWAIT_NOW;
+	if (sv->pending->draining || pending_line_is_late(sv, op))
+		return PENDING_NEVER;
+	if (pending_has_place(sv, NULL, op->req.key, op->hash, value_len))
+		return PENDING_NOW;
 	serve_count(sv, UDP_DROP_NO_MEMORY);
-	return AWAIT_QUEUE;
+	return PENDING_QUEUE;
 }
 
-enum await_turn
-await_write_turn(struct serve *sv, struct op *op, uint32_t value_len)
+enum write_turn
+pending_write_turn(struct serve *sv, struct op *op, uint32_t value_len)
 {
 	struct session *ss = op->session;
-	const enum await_turn turn =
+	const enum write_turn turn =
 		ss != NULL ? session_turn(sv, op, value_len) : datagram_turn(sv, op, value_len);
 
-	if (turn == AWAIT_NEVER)
+	if (turn == PENDING_NEVER)
 		serve_count(sv, AWAITS_FAILED);
-	if (ss == NULL || turn == AWAIT_QUEUE)
+	if (ss == NULL || turn == PENDING_QUEUE)
 		return turn;
-	ss->await_since_ns = 0;
-	ss->await_refused = false;
+	ss->place_since_ns = 0;
+	ss->place_refused = false;
 	return turn;
 }
 
 void
-await_write_queue(struct serve *sv, struct op *op, uint32_t value_len)
+pending_write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 {
-	op->session->await_counted = has_bytes(op) && (op->req.flags & MC_FIRST) != 0;
-	await_queue(sv, op->session, op->req.key, op->hash, value_len);
+	op->session->pending_counted = has_bytes(op) && (op->req.flags & MC_FIRST) != 0;
+	pending_queue(sv, op->session, op->req.key, op->hash, value_len);
 }
 
 /* Keeps a request in a chunk: for a connection, in the one that is the credit of its reply. */
@@ -159,7 +159,7 @@ request_keep(struct serve *sv, const struct op *op)
 		return NULL;
 	w->req = op->req;
 	w->req.key.data = w->key;
-	w->reads = await_reads(&op->req);
+	w->reads = pending_reads(&op->req);
 	if (op->req.key.len != 0)
 		memcpy(w->key, op->req.key.data, op->req.key.len);
 	w->datagram = (struct datagram){.kept = true};
@@ -176,15 +176,15 @@ request_keep(struct serve *sv, const struct op *op)
 }
 
 bool
-await_write(struct serve *sv, struct op *op, const struct fill *value)
+pending_write(struct serve *sv, struct op *op, const struct fill *value)
 {
 	struct session *ss = op->session;
 	struct kept_request *w;
 
 	if (ss != NULL)
-		awaits_give_up(sv, ss); /* used; nothing behind op was asked for */
+		pending_give_up(sv, ss); /* used; nothing behind op was asked for */
 	else if (ss == NULL)
-		awaited_line_give_up(sv, op);
+		pending_line_give_up(sv, op);
 	if (ss != NULL)
 		ss->reads_behind = 0;
 	w = request_keep(sv, op);
@@ -192,28 +192,28 @@ await_write(struct serve *sv, struct op *op, const struct fill *value)
 		serve_count(sv, UDP_DROP_NO_MEMORY);
 		return false;
 	}
-	await_ask_write(sv, ss, w, op->hash, value);
+	pending_ask_write(sv, ss, w, op->hash, value);
 	if (ss == NULL)
-		w->rest = awaited_rest_keep(sv, op);
+		w->rest = pending_rest_keep(sv, op);
 	return true;
 }
 
 void
-await_keep_read(struct serve *sv, struct op *op, bool asks)
+pending_keep_read(struct serve *sv, struct op *op, bool asks)
 {
 	op->session->reads_behind++;
-	await_keep(sv, op->session, request_keep(sv, op), op->hash, asks);
+	pending_keep(sv, op->session, request_keep(sv, op), op->hash, asks);
 }
 
 void
-await_drop_key(struct serve *sv, struct view key, uint64_t hash)
+pending_drop_key(struct serve *sv, struct view key, uint64_t hash)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	if (aw->supplier.drop == NULL)
+	if (pt->backend.drop == NULL)
 		return;
-	aw->supplier.drop(aw->supplier.arg, key, hash);
-	aw->asked_in_turn = true;
+	pt->backend.drop(pt->backend.arg, key, hash);
+	pt->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
 }
 
@@ -221,7 +221,7 @@ await_drop_key(struct serve *sv, struct view key, uint64_t hash)
 
 /* Makes op the kept request of a, with its key in key[]. */
 static void
-op_restore(struct op *op, const struct await *a, uint8_t key[static MC_KEY_MAX])
+op_restore(struct op *op, const struct pending *a, uint8_t key[static MC_KEY_MAX])
 {
 	const struct kept_request *kept = a->kept;
 
@@ -233,17 +233,17 @@ op_restore(struct op *op, const struct await *a, uint8_t key[static MC_KEY_MAX])
 
 /* Returns the kept request's chunk as the credit of its reply. */
 static void
-kept_let_go(struct serve *sv, struct await *a)
+kept_let_go(struct serve *sv, struct pending *a)
 {
 	stack_chunk_credit(sv->stack, (uint8_t *)a->kept);
 	a->kept = NULL;
-	sv->awaits->kept_count--;
+	sv->pending->kept_count--;
 }
 
-struct await *
-await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
+struct pending *
+pending_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 {
-	struct await *a = op->session->kept;
+	struct pending *a = op->session->kept;
 
 	op_restore(op, a, key);
 	kept_let_go(sv, a);
@@ -251,57 +251,58 @@ await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]
 }
 
 void
-await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_ns, bool told)
+pending_read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t since_ns,
+		 bool completed)
 {
 	struct session *ss = op->session;
 
-	if (told) {
+	if (completed) {
 		ss->kept = a->next;
 		ss->pipeline_stopped = false;
 		a->is_kept = false; /* its chunk is the credit of the reply */
-		await_free(sv, a);
+		pending_free(sv, a);
 		return;
 	}
 	a->kept = request_keep(sv, op);
-	a->kept->await = a;
+	a->kept->pending = a;
 	a->kept->datagram.since_ns = since_ns;
-	sv->awaits->kept_count++;
+	sv->pending->kept_count++;
 }
 
-struct await *
-await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
+struct pending *
+pending_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 {
 	struct session *ss = op->session;
-	struct await *a =
+	struct pending *a =
 		ss != NULL ? ss->kept
-			   : container_of(op->datagram, struct kept_request, datagram)->await;
+			   : container_of(op->datagram, struct kept_request, datagram)->pending;
 
 	op_restore(op, a, key);
 	list_unlink(&a->due);
 	if (ss == NULL) {
 		if (a->kept->rest != NULL)
-			awaited_rest_go_on(sv, a->kept->rest);
+			pending_rest_go_on(sv, a->kept->rest);
 		return a; /* its reply goes to the sender named in the chunk */
 	}
 	ss->kept = a->next;
 	a->next = NULL;
-	ss->await_count--;
+	ss->pending_count--;
 	ss->pipeline_stopped = false;
 	kept_let_go(sv, a);
 	a->session = NULL;
 	a->is_kept = false;
-	sv->awaits->udp_count++; /* await_free() counts it as a datagram's */
+	sv->pending->udp_count++; /* pending_free() counts it as a datagram's */
 	return a;
 }
 
 void
-awaited_writes_parse(struct serve *sv)
+pending_writes_parse(struct serve *sv)
 {
 	struct list *link;
 
 	while (sv->op_count < OPS_MAX &&
-	       (link = list_pop_front(&sv->awaits->answered_udp)) != NULL) {
-		struct kept_request *w = container_of(link, struct await, due)->kept;
+	       (link = list_pop_front(&sv->pending->answered_udp)) != NULL) {
+		struct kept_request *w = container_of(link, struct pending, due)->kept;
 		struct op *op = &sv->ops[sv->op_count++];
 
 		op->session = NULL;
@@ -314,24 +315,24 @@ awaited_writes_parse(struct serve *sv)
 		op->req =
 			(struct mc_req){.verb = OP_KEPT_WRITE, .flags = MC_LAST, .key = w->req.key};
 	}
-	if (!list_empty(&sv->awaits->answered_udp))
+	if (!list_empty(&sv->pending->answered_udp))
 		sv->more = true;
 }
 
 void
-awaited_writes_drop(struct serve *sv)
+pending_writes_drop(struct serve *sv)
 {
-	for (uint32_t i = 0; i < AWAITS_MAX; i++) {
-		struct await *a = &sv->awaits->table[i];
+	for (uint32_t i = 0; i < PENDING_MAX; i++) {
+		struct pending *a = &sv->pending->table[i];
 
-		if (a->state != AWAIT_FREE && a->session == NULL && a->is_kept)
-			await_free(sv, a);
+		if (a->state != PENDING_FREE && a->session == NULL && a->is_kept)
+			pending_free(sv, a);
 	}
 }
 
 /* ---- failures of writes ---- */
 
-static const struct serve_answer not_answered = {.failed = true};
+static const struct backend_answer not_answered = {.failed = true};
 
 static bool
 is_flush(const struct op *op)
@@ -342,11 +343,11 @@ is_flush(const struct op *op)
 /* Replies that a write has failed. A flush without a reply ends its connection instead: its
  * client would believe that its items are flushed. */
 static void
-write_fail(struct serve *sv, struct op *op, const struct serve_answer *answer)
+write_fail(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	struct session *ss = op->session;
 
-	await_fail(sv, op, answer);
+	pending_fail(sv, op, answer);
 	if (ss == NULL || !is_flush(op) || !op_noreply(op))
 		return;
 	ss->end = SESSION_END_ERROR;
@@ -375,14 +376,14 @@ write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 		return EXEC_LATER;
 	if (ss->memory_wait_turns != 0)
 		session_go_on(sv, ss);
-	await_write_queue(sv, op, value_len);
+	pending_write_queue(sv, op, value_len);
 	return EXEC_RETRY;
 }
 
 static enum exec_status
 write_ask(struct serve *sv, struct op *op, struct fill *value)
 {
-	if (!await_write(sv, op, value) && value != NULL)
+	if (!pending_write(sv, op, value) && value != NULL)
 		store_abandon(sv->store, value);
 	return op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;
 }
@@ -390,9 +391,9 @@ write_ask(struct serve *sv, struct op *op, struct fill *value)
 /* Begins the value of a write whose body is incomplete, or skips the body if the write has
  * failed. */
 static enum exec_status
-value_begin(struct serve *sv, struct op *op, enum await_turn turn)
+value_begin(struct serve *sv, struct op *op, enum write_turn turn)
 {
-	if (turn == AWAIT_NOW)
+	if (turn == PENDING_NOW)
 		return body_begin(sv, op);
 	mc_bad(&op->req, MC_ERR_NO_ANSWER);
 	body_begin(sv, op);
@@ -427,15 +428,15 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 	const uint32_t len = value ? op->req.body_len : 0;
 	struct fill fill;
 
-	if (!await_has_place(sv, op->session, op->req.key, op->hash, len) ||
+	if (!pending_has_place(sv, op->session, op->req.key, op->hash, len) ||
 	    (value && storage_begin(sv, op, &fill) != STORE_OK)) {
 		op->session->pipeline_stopped = true;
 		return EXEC_RETRY;
 	}
 	if (value)
 		store_fill(sv->store, &fill, op->body.data, len);
-	await_write(sv, op, value ? &fill : NULL);
-	session_waits(sv, op->session, WAIT_SUPPLIER);
+	pending_write(sv, op, value ? &fill : NULL);
+	session_waits(sv, op->session, WAIT_BACKEND);
 	return EXEC_NONE; /* requests behind it may be asked for, too */
 }
 
@@ -446,12 +447,13 @@ execute_read_behind(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
-	if (!await_has_place(sv, ss, op->req.key, op->hash, 0)) {
+	if (!pending_has_place(sv, ss, op->req.key, op->hash, 0)) {
 		ss->pipeline_stopped = true;
 		return EXEC_RETRY;
 	}
-	await_keep_read(sv, op, awaits_find(ss->kept, op->hash) == NULL && await_lacks(sv, op));
-	session_waits(sv, ss, WAIT_SUPPLIER);
+	pending_keep_read(sv, op,
+			  pending_find(ss->kept, op->hash) == NULL && pending_lacks(sv, op));
+	session_waits(sv, ss, WAIT_BACKEND);
 	return EXEC_NONE;
 }
 
@@ -459,7 +461,7 @@ enum exec_status
 execute_write(struct serve *sv, struct op *op)
 {
 	const bool value = has_value(op);
-	enum await_turn turn;
+	enum write_turn turn;
 
 	if (op->session != NULL && op->session->kept != NULL)
 		return write_ask_behind(sv, op, value);
@@ -471,12 +473,12 @@ execute_write(struct serve *sv, struct op *op)
 			return EXEC_DONE;
 		}
 	}
-	turn = await_write_turn(sv, op, value ? op->req.body_len : 0);
-	if (turn == AWAIT_QUEUE)
+	turn = pending_write_turn(sv, op, value ? op->req.body_len : 0);
+	if (turn == PENDING_QUEUE)
 		return write_queue(sv, op, value ? op->req.body_len : 0);
 	if (value && op->body.data == NULL)
 		return value_begin(sv, op, turn);
-	if (turn == AWAIT_NEVER) {
+	if (turn == PENDING_NEVER) {
 		write_fail(sv, op, &not_answered);
 		return EXEC_DONE;
 	}
@@ -508,12 +510,12 @@ execute_filled_write(struct serve *sv, struct op *op)
 	list_unlink(&ss->quota_link); /* it is complete, and keeps its part of the quota */
 	if (ss->bad_end)
 		return filled_refuse(sv, op, MC_ERR_CHUNK);
-	switch (await_write_turn(sv, op, ss->fill.value_len)) {
-	case AWAIT_QUEUE:
-		await_write_queue(sv, op, ss->fill.value_len);
+	switch (pending_write_turn(sv, op, ss->fill.value_len)) {
+	case PENDING_QUEUE:
+		pending_write_queue(sv, op, ss->fill.value_len);
 		ss->body = BODY_FILLED;
 		return EXEC_RETRY;
-	case AWAIT_NEVER:
+	case PENDING_NEVER:
 		return filled_refuse(sv, op, MC_ERR_NO_ANSWER);
 	default:
 		break;
@@ -533,14 +535,14 @@ execute_kept_read(struct serve *sv, struct op *op)
 	struct session *ss = op->session;
 	const uint64_t since_ns = op->datagram->since_ns;
 	uint8_t key[MC_KEY_MAX];
-	struct await *a = await_read_begin(sv, op, key);
+	struct pending *a = pending_read_begin(sv, op, key);
 	enum exec_status status;
 
 	op->hash = store_probe(sv->store, &op->probe, op->req.key);
 	if (store_probe_primary(sv->store, &op->probe))
 		store_probe_alternate(sv->store, &op->probe);
-	status = await_execute_read(sv, op);
-	await_read_end(sv, op, a, since_ns, status != EXEC_RETRY);
+	status = pending_execute_read(sv, op);
+	pending_read_end(sv, op, a, since_ns, status != EXEC_RETRY);
 	if (status == EXEC_DONE)
 		return status;
 	ss->since_ns = since_ns; /* arrival of the request that is completed later */
@@ -552,8 +554,8 @@ enum exec_status
 execute_kept_write(struct serve *sv, struct op *op)
 {
 	uint8_t key[MC_KEY_MAX];
-	struct await *a = await_written(sv, op, key);
-	const struct serve_answer answer = a->answer;
+	struct pending *a = pending_written(sv, op, key);
+	const struct backend_answer answer = a->answer;
 	/* A line of gat ends with its last key. */
 	const bool ends = op->req.verb < MC_GAT || op->req.verb > MC_GATS || op_last(op);
 	enum exec_status status = EXEC_DONE;
@@ -563,7 +565,7 @@ execute_kept_write(struct serve *sv, struct op *op)
 	if (answer.failed || answer.error != MC_ERR_NONE)
 		write_fail(sv, op, &answer);
 	else
-		status = await_tell(sv, op, &answer);
-	await_free(sv, a);
+		status = pending_complete(sv, op, &answer);
+	pending_free(sv, a);
 	return status == EXEC_DONE && !ends ? EXEC_NONE : status;
 }

@@ -14,7 +14,7 @@
  * Shape:  a session's pending requests are a list in the order of its bytes; offsets are in its
  *         read buffer.
  * Thread: core-local.
- * Bounds: AWAIT_KEPT_MAX kept requests of a connection; chunks: backend.h.
+ * Bounds: PENDING_KEPT_MAX kept requests of a connection; chunks: backend.h.
  */
 #ifndef CLOCKOO_PENDING_PARTS_H
 #define CLOCKOO_PENDING_PARTS_H
@@ -25,18 +25,19 @@
 
 /* ---- places (pending_places.c) ---- */
 
-struct await_lane *await_lane_of(struct awaits *aw, struct view key, uint64_t hash);
+struct pending_lane *pending_lane_of(struct pending_table *pt, struct view key, uint64_t hash);
 /* Returns a place for a request of session ss, or of a datagram if ss is NULL. Returns NULL if
  * there is none. */
-struct await *await_place_take(struct awaits *aw, struct session *ss, struct await_lane *lane);
+struct pending *pending_place_take(struct pending_table *pt, struct session *ss,
+				   struct pending_lane *lane);
 /* Returns about how many more places the session may take, and in *share its share of them. A
  * lane may have fewer. */
-uint32_t await_places(const struct awaits *aw, const struct session *ss, uint32_t *share);
-/* Charges the bytes of a value to its lane, until serve_value_end(). */
-void await_values_add(struct awaits *aw, struct await_lane *lane, uint32_t bytes);
+uint32_t pending_places(const struct pending_table *pt, const struct session *ss, uint32_t *share);
+/* Charges the bytes of a value to its lane, until backend_value_end(). */
+void pending_values_add(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes);
 /* Begins a turn: the first session in the queue of a lane is granted a place, or fails if it
  * has waited too long. */
-void await_queues_look(struct serve *sv);
+void pending_queues_look(struct serve *sv);
 
 /* ---- where requests stand in the read buffer (pending_order.c, pending_ahead.c) ---- */
 
@@ -55,27 +56,27 @@ op_offset(const struct session *ss, const struct op *op)
 }
 
 /* Returns the link to the first pending request at or behind this offset. */
-static inline struct await **
-await_link_from(struct await **link, uint32_t offset)
+static inline struct pending **
+pending_link_from(struct pending **link, uint32_t offset)
 {
 	while (*link != NULL && (*link)->offset < offset)
 		link = &(*link)->next;
 	return link;
 }
 
-static inline struct await **
-await_link_at(struct session *ss, uint32_t offset)
+static inline struct pending **
+pending_link_at(struct session *ss, uint32_t offset)
 {
-	return await_link_from(&ss->awaits, offset);
+	return pending_link_from(&ss->pending, offset);
 }
 
 /* True if the key of op must be asked for: neither a copy nor a known miss answers it. */
-bool await_lacks(struct serve *sv, const struct op *op);
+bool pending_lacks(struct serve *sv, const struct op *op);
 /* Asks for op and inserts its pending request at *link. False if there is no place. */
-bool await_ask_at(struct serve *sv, struct op *op, struct await **link, uint32_t offset);
+bool pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset);
 /* Asks for the operations of this pass behind op, which waits, as far as there are places. True
  * if gets behind the pass may be asked for ahead of their turn, too. */
-bool awaits_ask_ahead(struct serve *sv, struct op *op);
+bool pending_ask_ahead(struct serve *sv, struct op *op);
 
 /* Notes that a get of a key with this hash waits for its turn and is not asked for. */
 static inline void
@@ -92,37 +93,38 @@ session_left_out(const struct session *ss, uint64_t hash)
 
 /* ---- writes ---- */
 
-enum await_turn {
-	AWAIT_NOW,   /* await_write() may follow */
-	AWAIT_QUEUE, /* no place: await_write_queue(), await_later(); a datagram is dropped */
-	AWAIT_NEVER, /* it has failed, and is not asked for */
+enum write_turn {
+	PENDING_NOW,   /* pending_write() may follow */
+	PENDING_QUEUE, /* no place: pending_write_queue(), pending_later(); a datagram is dropped */
+	PENDING_NEVER, /* it has failed, and is not asked for */
 };
-enum await_turn await_write_turn(struct serve *sv, struct op *op, uint32_t value_len);
+enum write_turn pending_write_turn(struct serve *sv, struct op *op, uint32_t value_len);
 /* Queues the session of op for a place. The session is in no other queue. */
-void await_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
+void pending_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
 /* Keeps the write op and asks for it. False if a datagram's write is dropped because there is
  * no chunk: the value is still the caller's. */
-bool await_write(struct serve *sv, struct op *op, const struct fill *value);
+bool pending_write(struct serve *sv, struct op *op, const struct fill *value);
 /* Has the backend delete a key whose set is refused. */
-void await_drop_key(struct serve *sv, struct view key, uint64_t hash);
+void pending_drop_key(struct serve *sv, struct view key, uint64_t hash);
 /* Makes op the write that was asked for, and copies its key. Returns the pending request, which
- * no list has any more: its answer's item may be used until await_free(). */
-struct await *await_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
+ * no list has any more: its answer's item may be used until pending_free(). */
+struct pending *pending_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
 /* Makes operations of the datagrams' writes that are answered. */
-void awaited_writes_parse(struct serve *sv);
-void awaited_writes_drop(struct serve *sv);
+void pending_writes_parse(struct serve *sv);
+void pending_writes_drop(struct serve *sv);
 
 /* ---- retrievals behind kept requests ---- */
 
 /* Keeps the retrieval op behind its session's kept requests. asks: it is asked for now, else at
- * its turn. There must be a place (await_has_place()). */
-void await_keep_read(struct serve *sv, struct op *op, bool asks);
+ * its turn. There must be a place (pending_has_place()). */
+void pending_keep_read(struct serve *sv, struct op *op, bool asks);
 /* Makes op the first kept request, a retrieval, and copies its key. Its chunk becomes the room
  * of its reply. */
-struct await *await_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
+struct pending *pending_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
 /* Ends the turn of a kept retrieval. told: its reply is composed, and a is freed; else op is kept
  * again. */
-void await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t since_ns, bool told);
+void pending_read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t since_ns,
+		      bool completed);
 
 /* ---- behind kept requests (pending_execute.c) ---- */
 
@@ -130,15 +132,15 @@ void await_read_end(struct serve *sv, struct op *op, struct await *a, uint64_t s
 static inline bool
 session_keeps_open(const struct session *ss)
 {
-	const struct await *a = ss->kept;
+	const struct pending *a = ss->kept;
 
-	return a != NULL && (a->state != AWAIT_READY || a->next != NULL);
+	return a != NULL && (a->state != PENDING_READY || a->next != NULL);
 }
 
 /* True if the request may stand in a pipeline with writes: it has one key, and a write's answer
  * has no value. */
-bool await_is_keyed_write(const struct mc_req *req);
-bool await_is_keyed_read(const struct mc_req *req);
+bool pending_is_keyed_write(const struct mc_req *req);
+bool pending_is_keyed_read(const struct mc_req *req);
 /* True if more requests may be kept behind others of their connection (pending_kept.c). */
 bool kept_have_room(const struct serve *sv);
 /* True if a session that has kept requests may keep one more. */
@@ -148,12 +150,13 @@ enum parse_step kept_behind_parse(struct serve *sv, struct session *ss);
 
 /* ---- execution (pending_execute.c) ---- */
 
-uint32_t await_hits_execute(struct serve *sv, uint32_t first);
-enum exec_status await_execute(struct serve *sv, struct op *op);
+uint32_t pending_hits_execute(struct serve *sv, uint32_t first);
+enum exec_status pending_execute(struct serve *sv, struct op *op);
 /* Executes a retrieval that may be asked for twice. */
-enum exec_status await_execute_read(struct serve *sv, struct op *op);
+enum exec_status pending_execute_read(struct serve *sv, struct op *op);
 /* Composes the reply to op from the backend's answer, by its verb. */
-enum exec_status await_tell(struct serve *sv, struct op *op, const struct serve_answer *answer);
+enum exec_status pending_complete(struct serve *sv, struct op *op,
+				  const struct backend_answer *answer);
 
 /* ---- writes, as their clients see them (pending_kept.c) ---- */
 

@@ -10,91 +10,91 @@
 #define QUEUE_LOOK_MAX 64u /* sessions whose wait for a place may end in a turn */
 
 static uint32_t
-places_left(const struct awaits *aw)
+places_left(const struct pending_table *pt)
 {
-	return aw->free_count - aw->granted;
+	return pt->free_count - pt->granted;
 }
 
-struct await_lane *
-await_lane_of(struct awaits *aw, struct view key, uint64_t hash)
+struct pending_lane *
+pending_lane_of(struct pending_table *pt, struct view key, uint64_t hash)
 {
-	const struct serve_supplier *by = &aw->supplier;
+	const struct backend *by = &pt->backend;
 	const uint32_t lane = by->lane != NULL ? by->lane(by->arg, key, hash) : 0;
 
 	ensure(lane < by->lanes);
-	return &aw->lanes[lane];
+	return &pt->lanes[lane];
 }
 
 /* True if the lane may take one more. A lane has at most as many places as are free, so one
  * that stalls leaves half. */
 static bool
-lane_has_place(const struct awaits *aw, const struct await_lane *lane)
+lane_has_place(const struct pending_table *pt, const struct pending_lane *lane)
 {
-	return lane->open < places_left(aw);
+	return lane->open < places_left(pt);
 }
 
-/* Returns the share of a session. left: free places, more than AWAITS_FIRST_ONLY. */
+/* Returns the share of a session. left: free places, more than PENDING_FIRST_ONLY. */
 static uint32_t
 share_of(uint32_t left)
 {
-	const uint32_t share = (left - AWAITS_FIRST_ONLY) / AWAITS_SESSION_PART;
+	const uint32_t share = (left - PENDING_FIRST_ONLY) / PENDING_SESSION_PART;
 
-	return share < AWAITS_SESSION_MAX ? share : AWAITS_SESSION_MAX;
+	return share < PENDING_SESSION_MAX ? share : PENDING_SESSION_MAX;
 }
 
 uint32_t
-await_places(const struct awaits *aw, const struct session *ss, uint32_t *share)
+pending_places(const struct pending_table *pt, const struct session *ss, uint32_t *share)
 {
-	const uint32_t left = places_left(aw);
+	const uint32_t left = places_left(pt);
 
-	*share = left > AWAITS_FIRST_ONLY ? share_of(left) : 0;
-	return *share > ss->await_count ? *share - ss->await_count : 0;
+	*share = left > PENDING_FIRST_ONLY ? share_of(left) : 0;
+	return *share > ss->pending_count ? *share - ss->pending_count : 0;
 }
 
 /* True if there is a place for a request. The last places are for sessions without a pending
  * request. */
 static bool
-has_place(const struct awaits *aw, const struct session *ss, const struct await_lane *lane)
+has_place(const struct pending_table *pt, const struct session *ss, const struct pending_lane *lane)
 {
-	const uint32_t left = places_left(aw);
+	const uint32_t left = places_left(pt);
 
-	if (!lane_has_place(aw, lane))
+	if (!lane_has_place(pt, lane))
 		return false;
-	if (ss != NULL && ss->await_count == 0)
+	if (ss != NULL && ss->pending_count == 0)
 		return true;
-	if (left <= AWAITS_FIRST_ONLY)
+	if (left <= PENDING_FIRST_ONLY)
 		return false;
 	if (ss == NULL)
-		return aw->udp_count < AWAITS_UDP_MAX;
-	return ss->await_count < share_of(left);
+		return pt->udp_count < PENDING_UDP_MAX;
+	return ss->pending_count < share_of(left);
 }
 
 void
-await_values_add(struct awaits *aw, struct await_lane *lane, uint32_t bytes)
+pending_values_add(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes)
 {
 	lane->values += bytes;
-	aw->values += bytes;
+	pt->values += bytes;
 }
 
 static void
-values_remove(struct awaits *aw, struct await_lane *lane, uint32_t bytes)
+values_remove(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes)
 {
 	ensure(lane->values >= bytes);
 	lane->values -= bytes;
-	aw->values -= bytes;
+	pt->values -= bytes;
 }
 
 void
-serve_value_end(struct serve *sv, uint32_t lane, uint32_t value_len)
+backend_value_end(struct serve *sv, uint32_t lane, uint32_t value_len)
 {
-	values_remove(sv->awaits, &sv->awaits->lanes[lane], value_len);
+	values_remove(sv->pending, &sv->pending->lanes[lane], value_len);
 }
 
 /* True if a value of this many bytes fits. As with places, a lane that stalls leaves half. */
 static bool
-values_fit(const struct serve *sv, const struct await_lane *lane, uint32_t bytes)
+values_fit(const struct serve *sv, const struct pending_lane *lane, uint32_t bytes)
 {
-	const uint64_t used = sv->awaits->values,
+	const uint64_t used = sv->pending->values,
 		       most = store_begun_max(sv->store) / VALUES_PART / sv->shared->cores,
 		       left = used < most ? most - used : 0;
 
@@ -102,105 +102,106 @@ values_fit(const struct serve *sv, const struct await_lane *lane, uint32_t bytes
 }
 
 static bool
-grant_is_for(const struct awaits *aw, const struct session *ss, const struct await_lane *lane)
+grant_is_for(const struct pending_table *pt, const struct session *ss,
+	     const struct pending_lane *lane)
 {
-	return ss != NULL && ss->await_granted && &aw->lanes[ss->await_lane] == lane;
+	return ss != NULL && ss->place_granted && &pt->lanes[ss->place_lane] == lane;
 }
 
 /* A value does not pass others that wait in its lane: small ones would keep a large one
  * waiting. */
 bool
-await_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
-		uint32_t value_len)
+pending_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
+		  uint32_t value_len)
 {
-	const struct awaits *aw = sv->awaits;
-	const struct await_lane *lane = await_lane_of(sv->awaits, key, hash);
+	const struct pending_table *pt = sv->pending;
+	const struct pending_lane *lane = pending_lane_of(sv->pending, key, hash);
 
-	if (aw->kept_count >= sv->read_bufs_max / 2)
+	if (pt->kept_count >= sv->read_bufs_max / 2)
 		return false;
-	if (grant_is_for(aw, ss, lane))
+	if (grant_is_for(pt, ss, lane))
 		return true;
 	if (value_len > 0 && !list_empty(&lane->waiting))
 		return false;
-	return has_place(aw, ss, lane) && values_fit(sv, lane, value_len);
+	return has_place(pt, ss, lane) && values_fit(sv, lane, value_len);
 }
 
 static void
-grant_return(struct awaits *aw, struct session *ss)
+grant_return(struct pending_table *pt, struct session *ss)
 {
-	struct await_lane *lane = &aw->lanes[ss->await_lane];
+	struct pending_lane *lane = &pt->lanes[ss->place_lane];
 
-	ss->await_granted = false;
-	aw->granted--;
+	ss->place_granted = false;
+	pt->granted--;
 	lane->open--;
-	values_remove(aw, lane, ss->await_bytes);
+	values_remove(pt, lane, ss->place_bytes);
 }
 
-struct await *
-await_place_take(struct awaits *aw, struct session *ss, struct await_lane *lane)
+struct pending *
+pending_place_take(struct pending_table *pt, struct session *ss, struct pending_lane *lane)
 {
-	const bool here = grant_is_for(aw, ss, lane);
-	struct await *a;
+	const bool here = grant_is_for(pt, ss, lane);
+	struct pending *a;
 
-	if (ss != NULL && ss->await_granted)
-		grant_return(aw, ss);
-	if (!here && !has_place(aw, ss, lane))
+	if (ss != NULL && ss->place_granted)
+		grant_return(pt, ss);
+	if (!here && !has_place(pt, ss, lane))
 		return NULL;
-	a = aw->free;
-	aw->free = a->next;
-	aw->free_count--;
+	a = pt->free;
+	pt->free = a->next;
+	pt->free_count--;
 	lane->open++;
 	if (ss == NULL) {
-		aw->udp_count++;
+		pt->udp_count++;
 		return a;
 	}
-	ss->await_count++;
-	ss->await_since_ns = 0;
+	ss->pending_count++;
+	ss->place_since_ns = 0;
 	return a;
 }
 
 /* ---- queues for places, one per lane ---- */
 
 static void
-queue_enter(struct awaits *aw, struct session *ss)
+queue_enter(struct pending_table *pt, struct session *ss)
 {
-	struct await_lane *lane = &aw->lanes[ss->await_lane];
+	struct pending_lane *lane = &pt->lanes[ss->place_lane];
 
-	ss->await_queued = true;
+	ss->place_queued = true;
 	if (list_empty(&lane->waiting))
-		list_push_back(&aw->lanes_waiting, &lane->link);
+		list_push_back(&pt->lanes_waiting, &lane->link);
 	list_push_back(&lane->waiting, &ss->quota_link);
 }
 
 void
-await_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
-	    uint32_t value_len)
+pending_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
+	      uint32_t value_len)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	if (ss->await_granted) /* its key has another lane now */
-		grant_return(aw, ss);
-	if (ss->await_since_ns == 0)
-		ss->await_since_ns = sv->clock.now_ns;
-	ss->await_bytes = value_len;
-	ss->await_lane = (uint16_t)(await_lane_of(aw, key, hash) - aw->lanes);
-	queue_enter(aw, ss);
+	if (ss->place_granted) /* its key has another lane now */
+		grant_return(pt, ss);
+	if (ss->place_since_ns == 0)
+		ss->place_since_ns = sv->clock.now_ns;
+	ss->place_bytes = value_len;
+	ss->place_lane = (uint16_t)(pending_lane_of(pt, key, hash) - pt->lanes);
+	queue_enter(pt, ss);
 }
 
 void
-await_postpone(struct serve *sv, struct session *ss)
+pending_postpone(struct serve *sv, struct session *ss)
 {
-	grant_return(sv->awaits, ss);
-	queue_enter(sv->awaits, ss);
+	grant_return(sv->pending, ss);
+	queue_enter(sv->pending, ss);
 }
 
 static void
-queue_leave(struct awaits *aw, struct session *ss)
+queue_leave(struct pending_table *pt, struct session *ss)
 {
-	struct await_lane *lane = &aw->lanes[ss->await_lane];
+	struct pending_lane *lane = &pt->lanes[ss->place_lane];
 
 	list_unlink(&ss->quota_link);
-	ss->await_queued = false;
+	ss->place_queued = false;
 	if (list_empty(&lane->waiting))
 		list_unlink(&lane->link);
 }
@@ -209,50 +210,50 @@ queue_leave(struct awaits *aw, struct session *ss)
  * granted a place. The place is reserved until its request is executed: without that, a session
  * that is parsed earlier would take it. False if the session waits on. */
 static bool
-first_leaves(struct serve *sv, struct await_lane *lane)
+first_leaves(struct serve *sv, struct pending_lane *lane)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 	struct session *ss = container_of(lane->waiting.next, struct session, quota_link);
-	const bool late = sv->clock.now_ns - ss->await_since_ns >= aw->supplier.timeout_ns;
+	const bool late = sv->clock.now_ns - ss->place_since_ns >= pt->backend.timeout_ns;
 
-	if (aw->draining || (late && !await_lane_is_coming(aw, ss->await_lane))) {
-		ss->await_refused = true;
-	} else if (lane_has_place(aw, lane) && values_fit(sv, lane, ss->await_bytes)) {
-		ss->await_granted = true;
-		aw->granted++;
+	if (pt->draining || (late && !pending_lane_is_coming(pt, ss->place_lane))) {
+		ss->place_refused = true;
+	} else if (lane_has_place(pt, lane) && values_fit(sv, lane, ss->place_bytes)) {
+		ss->place_granted = true;
+		pt->granted++;
 		lane->open++;
-		await_values_add(aw, lane, ss->await_bytes);
+		pending_values_add(pt, lane, ss->place_bytes);
 	} else {
 		return false;
 	}
-	queue_leave(aw, ss);
+	queue_leave(pt, ss);
 	conn_requeue(sv->stack, ss->conn);
 	return true;
 }
 
 /* Serves the first session of each waiting lane in turn. */
 void
-await_queues_look(struct serve *sv)
+pending_queues_look(struct serve *sv)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	for (uint32_t i = 0; i < QUEUE_LOOK_MAX && !list_empty(&aw->lanes_waiting); i++) {
-		struct await_lane *lane =
-			container_of(aw->lanes_waiting.next, struct await_lane, link);
+	for (uint32_t i = 0; i < QUEUE_LOOK_MAX && !list_empty(&pt->lanes_waiting); i++) {
+		struct pending_lane *lane =
+			container_of(pt->lanes_waiting.next, struct pending_lane, link);
 
 		first_leaves(sv, lane);
 		if (list_empty(&lane->waiting))
 			continue;
 		list_unlink(&lane->link);
-		list_push_back(&aw->lanes_waiting, &lane->link);
+		list_push_back(&pt->lanes_waiting, &lane->link);
 	}
 }
 
 void
-await_unqueue(struct serve *sv, struct session *ss)
+pending_unqueue(struct serve *sv, struct session *ss)
 {
-	if (ss->await_queued)
-		queue_leave(sv->awaits, ss);
-	if (ss->await_granted)
-		grant_return(sv->awaits, ss);
+	if (ss->place_queued)
+		queue_leave(sv->pending, ss);
+	if (ss->place_granted)
+		grant_return(sv->pending, ss);
 }

@@ -8,37 +8,37 @@
 #define YIELD_LOOKS_MAX 256u
 
 uint32_t
-serve_awaits_open(const struct serve *sv)
+backend_pending(const struct serve *sv)
 {
-	const struct awaits *aw = sv->awaits;
+	const struct pending_table *pt = sv->pending;
 
-	return aw != NULL ? AWAITS_MAX - aw->free_count + aw->granted : 0;
+	return pt != NULL ? PENDING_MAX - pt->free_count + pt->granted : 0;
 }
 
 /* ---- asking ---- */
 
 static void
-asked_begin(struct serve *sv, struct await *a, struct serve_ask *ask)
+asked_begin(struct serve *sv, struct pending *a, struct backend_ask *ask)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	a->state = AWAIT_ASKED;
+	a->state = PENDING_ASKED;
 	a->times++;
-	a->deadline_ns = sv->clock.now_ns + aw->supplier.timeout_ns;
-	list_push_back(&aw->asked, &a->due);
-	aw->asked_in_turn = true;
+	a->deadline_ns = sv->clock.now_ns + pt->backend.timeout_ns;
+	list_push_back(&pt->asked, &a->due);
+	pt->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
 	ask->ticket = a->ticket;
 	ask->lane = a->lane;
 }
 
 /* Begins a pending request that is not asked for yet. Returns NULL if there is no place. */
-static struct await *
-await_begin(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
+static struct pending *
+pending_begin(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
 {
-	struct awaits *aw = sv->awaits;
-	struct await_lane *lane = await_lane_of(aw, key, hash);
-	struct await *a = await_place_take(aw, ss, lane);
+	struct pending_table *pt = sv->pending;
+	struct pending_lane *lane = pending_lane_of(pt, key, hash);
+	struct pending *a = pending_place_take(pt, ss, lane);
 
 	if (a == NULL)
 		return NULL;
@@ -49,26 +49,27 @@ await_begin(struct serve *sv, struct session *ss, struct view key, uint64_t hash
 	a->bytes = 0;
 	a->times = 0;
 	a->hash = hash;
-	a->lane = (uint16_t)(lane - aw->lanes);
+	a->lane = (uint16_t)(lane - pt->lanes);
 	return a;
 }
 
-struct await *
-await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const struct mc_req *req,
-	  struct view key, uint64_t hash)
+struct pending *
+pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
+	    const struct mc_req *req, struct view key, uint64_t hash)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
-	struct serve_ask ask = {.hash = hash,
-				.key = key,
-				.req = req,
-				.bring = sv->backend_mode == BACKEND_PROMOTES && !await_reads(req)};
-	struct await *a = await_begin(sv, ss, key, hash);
+	const struct backend *by = &sv->pending->backend;
+	struct backend_ask ask = {.hash = hash,
+				  .key = key,
+				  .req = req,
+				  .promote = sv->backend_mode == BACKEND_PROMOTES &&
+					     !pending_reads(req)};
+	struct pending *a = pending_begin(sv, ss, key, hash);
 
 	if (a == NULL)
 		return NULL;
 	a->line = line;
 	asked_begin(sv, a, &ask);
-	if (unlikely(await_is_write(sv, req)))
+	if (unlikely(pending_is_write(sv, req)))
 		by->write(by->arg, &ask, NULL);
 	else
 		by->ask(by->arg, &ask);
@@ -76,33 +77,33 @@ await_ask(struct serve *sv, struct session *ss, struct awaited_line *line, const
 }
 
 void
-await_ask_again(struct serve *sv, struct await *a, const struct mc_req *req, struct view key)
+pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req, struct view key)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
-	struct await_lane *lane = await_lane_of(sv->awaits, key, a->hash);
-	struct serve_ask ask = {a->ticket, a->hash, key, req, a->lane, !await_reads(req)};
+	const struct backend *by = &sv->pending->backend;
+	struct pending_lane *lane = pending_lane_of(sv->pending, key, a->hash);
+	struct backend_ask ask = {a->ticket, a->hash, key, req, a->lane, !pending_reads(req)};
 
-	ensure(a->state != AWAIT_ASKED && a->answer.item == NULL);
+	ensure(a->state != PENDING_ASKED && a->answer.item == NULL);
 	list_unlink(&a->due);
-	a->ticket += 1ull << AWAIT_SLOT_BITS;
-	a->lane = (uint16_t)(lane - sv->awaits->lanes); /* the key may have moved */
+	a->ticket += 1ull << PENDING_SLOT_BITS;
+	a->lane = (uint16_t)(lane - sv->pending->lanes); /* the key may have moved */
 	lane->open++;
 	asked_begin(sv, a, &ask);
 	by->ask(by->arg, &ask);
 }
 
-/* Begins a kept request behind the session's others, of which there are AWAIT_KEPT_MAX at
+/* Begins a kept request behind the session's others, of which there are PENDING_KEPT_MAX at
  * most. */
-static struct await *
+static struct pending *
 kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash)
 {
-	struct await *a = await_begin(sv, ss, kept->req.key, hash), **link;
+	struct pending *a = pending_begin(sv, ss, kept->req.key, hash), **link;
 
 	ensure(a != NULL);
 	a->kept = kept;
 	a->is_kept = true;
-	kept->await = a;
-	sv->awaits->kept_count++;
+	kept->pending = a;
+	sv->pending->kept_count++;
 	if (ss == NULL)
 		return a;
 	for (link = &ss->kept; *link != NULL; link = &(*link)->next)
@@ -112,111 +113,111 @@ kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint
 }
 
 void
-await_ask_write(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
-		const struct fill *value)
+pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
+		  const struct fill *value)
 {
-	struct awaits *aw = sv->awaits;
-	struct serve_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
-	struct await *a = kept_begin(sv, ss, kept, hash);
+	struct pending_table *pt = sv->pending;
+	struct backend_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
+	struct pending *a = kept_begin(sv, ss, kept, hash);
 
 	if (value != NULL)
-		await_values_add(aw, &aw->lanes[a->lane], value->value_len);
+		pending_values_add(pt, &pt->lanes[a->lane], value->value_len);
 	asked_begin(sv, a, &ask);
-	aw->supplier.write(aw->supplier.arg, &ask, value);
+	pt->backend.write(pt->backend.arg, &ask, value);
 }
 
 /* Makes a kept retrieval one that is not asked for and has no answer. */
 static void
-unasked_begin(struct awaits *aw, struct await *a)
+unasked_begin(struct pending_table *pt, struct pending *a)
 {
-	a->state = AWAIT_UNASKED;
+	a->state = PENDING_UNASKED;
 	a->answer.item = NULL;
-	list_push_back(&aw->answered, &a->due);
+	list_push_back(&pt->answered, &a->due);
 }
 
 void
-await_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
-	   bool asks)
+pending_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
+	     bool asks)
 {
-	struct awaits *aw = sv->awaits;
-	struct serve_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
-	struct await *a = kept_begin(sv, ss, kept, hash);
+	struct pending_table *pt = sv->pending;
+	struct backend_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
+	struct pending *a = kept_begin(sv, ss, kept, hash);
 
 	if (asks) {
 		asked_begin(sv, a, &ask);
-		aw->supplier.ask(aw->supplier.arg, &ask);
+		pt->backend.ask(pt->backend.arg, &ask);
 		return;
 	}
-	aw->lanes[a->lane].open--;
-	unasked_begin(aw, a);
+	pt->lanes[a->lane].open--;
+	unasked_begin(pt, a);
 }
 
 static void
-asked_end(struct awaits *aw, struct await *a)
+asked_end(struct pending_table *pt, struct pending *a)
 {
 	list_unlink(&a->due);
-	aw->lanes[a->lane].open--;
+	pt->lanes[a->lane].open--;
 }
 
 void
-await_free(struct serve *sv, struct await *a)
+pending_free(struct serve *sv, struct pending *a)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	if (a->state == AWAIT_ASKED) {
-		asked_end(aw, a);
-		aw->supplier.forget(aw->supplier.arg, a->ticket);
+	if (a->state == PENDING_ASKED) {
+		asked_end(pt, a);
+		pt->backend.forget(pt->backend.arg, a->ticket);
 	} else {
 		list_unlink(&a->due);
 		if (a->answer.item != NULL)
-			aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
+			pt->backend.release(pt->backend.arg, a->ticket, a->answer.item);
 	}
 	if (a->is_kept) {
 		stack_chunk_put(sv->stack, (uint8_t *)a->kept);
-		aw->kept_count--;
+		pt->kept_count--;
 	}
 	if (a->session != NULL)
-		a->session->await_count--;
+		a->session->pending_count--;
 	else
-		aw->udp_count--;
-	a->state = AWAIT_FREE;
-	a->ticket += 1ull << AWAIT_SLOT_BITS;
-	a->next = aw->free;
-	aw->free = a;
-	aw->free_count++;
+		pt->udp_count--;
+	a->state = PENDING_FREE;
+	a->ticket += 1ull << PENDING_SLOT_BITS;
+	a->next = pt->free;
+	pt->free = a;
+	pt->free_count++;
 }
 
 /* ---- answers ---- */
 
 static void
-ready_push(struct serve *sv, struct await *a)
+ready_push(struct serve *sv, struct pending *a)
 {
-	a->deadline_ns = sv->clock.now_ns + sv->awaits->supplier.timeout_ns;
-	list_push_back(&sv->awaits->ready, &a->due);
+	a->deadline_ns = sv->clock.now_ns + sv->pending->backend.timeout_ns;
+	list_push_back(&sv->pending->ready, &a->due);
 }
 
 static void
-make_ready(struct serve *sv, struct await *a, const struct serve_answer *answer)
+make_ready(struct serve *sv, struct pending *a, const struct backend_answer *answer)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	asked_end(aw, a);
-	a->state = AWAIT_READY;
+	asked_end(pt, a);
+	a->state = PENDING_READY;
 	a->answer = *answer;
 	if (a->is_kept) {
 		if (a->kept->reads)
 			ready_push(sv, a);
 		else
-			list_push_back(a->session != NULL ? &aw->answered : &aw->answered_udp,
+			list_push_back(a->session != NULL ? &pt->answered : &pt->answered_udp,
 				       &a->due);
 		if (a->session != NULL)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (a->line == NULL) {
 		ready_push(sv, a);
-		if (a->session->awaits == a)
+		if (a->session->pending == a)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (a->offset == a->line->begin && a->line->open > 0 && --a->line->open == 0) {
-		list_push_back(&aw->lines_ready, &a->line->link);
+		list_push_back(&pt->lines_ready, &a->line->link);
 	}
 }
 
@@ -233,45 +234,45 @@ serve_unix_s(const struct serve *sv)
 }
 
 void
-serve_answer_prefetch(const struct serve *sv, uint64_t ticket)
+backend_answer_prefetch(const struct serve *sv, uint64_t ticket)
 {
-	const uint32_t slot = serve_ticket_slot(ticket);
+	const uint32_t slot = backend_ticket_slot(ticket);
 
-	if (slot >= AWAITS_MAX)
+	if (slot >= PENDING_MAX)
 		return;
-	prefetch_next(&sv->awaits->table[slot]);
-	prefetch_next(&sv->awaits->table[slot].answer);
+	prefetch_next(&sv->pending->table[slot]);
+	prefetch_next(&sv->pending->table[slot].answer);
 }
 
 bool
-serve_answer(struct serve *sv, uint64_t ticket, const struct serve_answer *answer)
+backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answer *answer)
 {
-	const uint32_t slot = serve_ticket_slot(ticket);
-	struct await *a;
+	const uint32_t slot = backend_ticket_slot(ticket);
+	struct pending *a;
 
-	if (slot >= AWAITS_MAX)
+	if (slot >= PENDING_MAX)
 		return false;
-	a = &sv->awaits->table[slot];
-	if (a->ticket != ticket || a->state != AWAIT_ASKED)
+	a = &sv->pending->table[slot];
+	if (a->ticket != ticket || a->state != PENDING_ASKED)
 		return false;
 	make_ready(sv, a, answer);
 	return true;
 }
 
-enum serve_copy
-await_copy(const struct serve *sv, const struct mc_req *req, const struct item *item)
+enum backend_copy
+pending_copy(const struct serve *sv, const struct mc_req *req, const struct item *item)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct backend *by = &sv->pending->backend;
 
-	if (item == NULL || await_passes_copies(sv, req))
-		return SERVE_COPY_NONE;
-	return by->copy != NULL ? by->copy(by->arg, req, item) : SERVE_COPY_HERE;
+	if (item == NULL || pending_passes_copies(sv, req))
+		return BACKEND_COPY_NONE;
+	return by->copy != NULL ? by->copy(by->arg, req, item) : BACKEND_COPY_HERE;
 }
 
 uint64_t
-await_copy_cas(const struct serve *sv, const struct item *item)
+pending_copy_cas(const struct serve *sv, const struct item *item)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct backend *by = &sv->pending->backend;
 
 	return by->copy_cas != NULL ? by->copy_cas(by->arg, item) : item_cas(item);
 }
@@ -279,11 +280,11 @@ await_copy_cas(const struct serve *sv, const struct item *item)
 static void
 missed_prefetch(const struct serve *sv)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct backend *by = &sv->pending->backend;
 	uint64_t hashes[OPS_MAX];
 	uint32_t count = 0;
 
-	sv->awaits->prefetched_pass = sv->pass;
+	sv->pending->prefetched_pass = sv->pass;
 	if (by->prefetch == NULL)
 		return;
 	for (uint32_t i = 0; i < sv->op_count; i++) {
@@ -296,30 +297,30 @@ missed_prefetch(const struct serve *sv)
 }
 
 bool
-await_may_have(const struct serve *sv, struct view key, uint64_t hash)
+pending_may_have(const struct serve *sv, struct view key, uint64_t hash)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct backend *by = &sv->pending->backend;
 
 	if (by->may_have == NULL)
 		return true;
-	if (unlikely(sv->awaits->prefetched_pass != sv->pass))
+	if (unlikely(sv->pending->prefetched_pass != sv->pass))
 		missed_prefetch(sv);
 	return by->may_have(by->arg, key, hash);
 }
 
 /* A pass of one operation has nothing to prefetch together. */
 void
-await_sets(const struct serve *sv, const struct op *op)
+pending_sets(const struct serve *sv, const struct op *op)
 {
 	if (sv->op_count > 1 && store_probe_missed(&op->probe) &&
-	    sv->awaits->prefetched_pass != sv->pass)
+	    sv->pending->prefetched_pass != sv->pass)
 		missed_prefetch(sv);
 }
 
 void
-await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
+pending_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct backend *by = &sv->pending->backend;
 
 	if (by->next_sample == NULL)
 		return;
@@ -329,9 +330,9 @@ await_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 }
 
 void
-await_copy_used(struct serve *sv, const struct view *key, uint64_t hash)
+pending_copy_used(struct serve *sv, const struct view *key, uint64_t hash)
 {
-	const struct serve_supplier *by = &sv->awaits->supplier;
+	const struct backend *by = &sv->pending->backend;
 
 	if (by->next_sample != NULL && by->next_sample(by->arg, 1) == 0)
 		by->sample(by->arg, key, hash);
@@ -340,35 +341,35 @@ await_copy_used(struct serve *sv, const struct view *key, uint64_t hash)
 static void
 deadlines_check(struct serve *sv, uint64_t now_ns)
 {
-	static const struct serve_answer failed = {.failed = true};
-	struct awaits *aw = sv->awaits;
+	static const struct backend_answer failed = {.failed = true};
+	struct pending_table *pt = sv->pending;
 
-	for (uint32_t i = 0; i < AWAITS_ENDED_PER_TURN && !list_empty(&aw->asked); i++) {
-		struct await *a = container_of(aw->asked.next, struct await, due);
+	for (uint32_t i = 0; i < PENDING_ENDED_PER_TURN && !list_empty(&pt->asked); i++) {
+		struct pending *a = container_of(pt->asked.next, struct pending, due);
 
 		if (a->deadline_ns > now_ns)
 			return;
-		if (await_lane_is_coming(aw, a->lane)) {
+		if (pending_lane_is_coming(pt, a->lane)) {
 			list_unlink(&a->due);
-			a->deadline_ns = now_ns + aw->supplier.timeout_ns;
-			list_push_back(&aw->asked, &a->due);
+			a->deadline_ns = now_ns + pt->backend.timeout_ns;
+			list_push_back(&pt->asked, &a->due);
 			continue;
 		}
 		serve_count(sv, AWAITS_EXPIRED);
-		aw->supplier.forget(aw->supplier.arg, a->ticket);
+		pt->backend.forget(pt->backend.arg, a->ticket);
 		make_ready(sv, a, &failed);
 	}
 }
 
 /* Drops the unused answer of a kept retrieval, which is asked for again at its turn. */
 static void
-await_unask(struct serve *sv, struct await *a)
+pending_unask(struct serve *sv, struct pending *a)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
 	if (a->answer.item != NULL)
-		aw->supplier.release(aw->supplier.arg, a->ticket, a->answer.item);
-	unasked_begin(aw, a);
+		pt->backend.release(pt->backend.arg, a->ticket, a->answer.item);
+	unasked_begin(pt, a);
 }
 
 /* Drops answers that sessions have not used for timeout_ns because their clients do not read.
@@ -376,10 +377,10 @@ await_unask(struct serve *sv, struct await *a)
 static void
 unused_check(struct serve *sv)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	for (uint32_t i = 0; i < AWAITS_ENDED_PER_TURN && !list_empty(&aw->ready); i++) {
-		struct await *a = container_of(aw->ready.next, struct await, due);
+	for (uint32_t i = 0; i < PENDING_ENDED_PER_TURN && !list_empty(&pt->ready); i++) {
+		struct pending *a = container_of(pt->ready.next, struct pending, due);
 
 		if (a->deadline_ns > sv->clock.now_ns)
 			return;
@@ -387,16 +388,16 @@ unused_check(struct serve *sv)
 		if (a->session->body == BODY_FILLED)
 			ready_push(sv, a);
 		else if (a->is_kept)
-			await_unask(sv, a);
+			pending_unask(sv, a);
 		else
-			await_drop(sv, a);
+			pending_drop(sv, a);
 	}
 }
 
 /* True if the answer may be dropped. That for a value in pieces may not: it alone shows that
  * the session waits. Nor may a kept one. */
 static bool
-may_yield(const struct await *a)
+may_yield(const struct pending *a)
 {
 	return a->answer.item != NULL && !a->is_kept && a->session->body != BODY_FILLED;
 }
@@ -410,9 +411,9 @@ session_is_unread(const struct session *ss)
 /* Returns the rank of an answer to be dropped, 1 first; 0: it stays. Short answers are last:
  * they are many and free little. */
 static uint32_t
-yield_rank(const struct await *a)
+yield_rank(const struct pending *a)
 {
-	const bool unread = session_is_unread(a->session), behind = a->session->awaits != a;
+	const bool unread = session_is_unread(a->session), behind = a->session->pending != a;
 
 	if (!may_yield(a) || !(unread || behind))
 		return 0;
@@ -422,16 +423,16 @@ yield_rank(const struct await *a)
 }
 
 bool
-serve_answer_yield(struct serve *sv)
+backend_answer_yield(struct serve *sv)
 {
-	struct awaits *aw = sv->awaits;
-	const struct list *at = aw->ready.next;
-	struct await *found = NULL;
+	struct pending_table *pt = sv->pending;
+	const struct list *at = pt->ready.next;
+	struct pending *found = NULL;
 	uint32_t least = UINT32_MAX;
 
-	for (uint32_t i = 0; i < YIELD_LOOKS_MAX && at != &aw->ready && least > 1;
+	for (uint32_t i = 0; i < YIELD_LOOKS_MAX && at != &pt->ready && least > 1;
 	     i++, at = at->next) {
-		struct await *a = container_of(at, struct await, due);
+		struct pending *a = container_of(at, struct pending, due);
 		const uint32_t rank = yield_rank(a);
 
 		if (rank == 0 || rank >= least)
@@ -443,65 +444,65 @@ serve_answer_yield(struct serve *sv)
 		return false;
 	serve_count(sv, AWAITS_YIELDED);
 	list_unlink(&found->due);
-	await_drop(sv, found);
+	pending_drop(sv, found);
 	return true;
 }
 
 void
-awaits_turn(struct serve *sv)
+pending_turn(struct serve *sv)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 
-	aw->ahead_left = AHEAD_GETS_PER_TURN;
-	aw->hits_left = HITS_PER_TURN;
-	aw->turn_pass = sv->pass;
-	aw->supplier.poll(aw->supplier.arg, sv->clock.now_ns);
+	pt->ahead_left = AHEAD_GETS_PER_TURN;
+	pt->hits_left = HITS_PER_TURN;
+	pt->turn_pass = sv->pass;
+	pt->backend.poll(pt->backend.arg, sv->clock.now_ns);
 	deadlines_check(sv, sv->clock.now_ns);
 	unused_check(sv);
-	await_queues_look(sv);
+	pending_queues_look(sv);
 }
 
 uint64_t
-serve_next_timer(const struct serve *sv)
+backend_next_timer(const struct serve *sv)
 {
-	const struct awaits *aw = sv->awaits;
+	const struct pending_table *pt = sv->pending;
 	uint64_t next = UINT64_MAX, due;
 
-	if (aw == NULL)
+	if (pt == NULL)
 		return next;
-	if (aw->supplier.next_ns != NULL)
-		next = aw->supplier.next_ns(aw->supplier.arg);
-	if (list_empty(&aw->asked))
+	if (pt->backend.next_ns != NULL)
+		next = pt->backend.next_ns(pt->backend.arg);
+	if (list_empty(&pt->asked))
 		return next;
-	due = container_of(aw->asked.next, struct await, due)->deadline_ns;
+	due = container_of(pt->asked.next, struct pending, due)->deadline_ns;
 	return due < next ? due : next;
 }
 
 /* True if some answered request can be completed: no value that its client has yet to read is
  * in front of it. */
 static bool
-some_are_told_next(const struct awaits *aw)
+some_complete_next(const struct pending_table *pt)
 {
-	for (const struct list *at = aw->answered.next; at != &aw->answered; at = at->next)
-		if (container_of(at, struct await, due)->session->value.item == NULL)
+	for (const struct list *at = pt->answered.next; at != &pt->answered; at = at->next)
+		if (container_of(at, struct pending, due)->session->value.item == NULL)
 			return true;
 	return false;
 }
 
 bool
-serve_awaits_drain(struct serve *sv, bool hurry)
+backend_drain(struct serve *sv, bool hurry)
 {
-	struct awaits *aw = sv->awaits;
+	struct pending_table *pt = sv->pending;
 	bool none;
 
-	if (aw == NULL)
+	if (pt == NULL)
 		return true;
-	none = list_empty(&aw->asked) && list_empty(&aw->lanes_waiting) &&
-	       list_empty(&aw->answered_udp) &&
-	       (hurry ? !some_are_told_next(aw)
-		      : list_empty(&aw->answered) && list_empty(&aw->ready) &&
-				list_empty(&aw->lines_ready));
-	aw->draining = true;
+	none = list_empty(&pt->asked) && list_empty(&pt->lanes_waiting) &&
+	       list_empty(&pt->answered_udp) &&
+	       (hurry ? !some_complete_next(pt)
+		      : list_empty(&pt->answered) && list_empty(&pt->ready) &&
+				list_empty(&pt->lines_ready));
+	pt->draining = true;
 	if (hurry)
 		deadlines_check(sv, UINT64_MAX);
 	return none;

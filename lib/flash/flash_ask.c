@@ -13,7 +13,7 @@
 #define STORE_ONLY (ITEM_STALE | ITEM_WON | ITEM_BINARY_KEY)
 
 static void
-count(struct flash_supplier *s, enum flash_ask_counter what)
+count(struct flash_backend *s, enum flash_ask_counter what)
 {
 	counter_add(&s->counters[what], 1);
 }
@@ -25,7 +25,7 @@ key_of(const struct flash_ask *a)
 }
 
 static void
-make_runnable(struct flash_supplier *s, struct flash_ask *a)
+make_runnable(struct flash_backend *s, struct flash_ask *a)
 {
 	list_push_back(&s->runnable, &a->link);
 	a->is_runnable = true;
@@ -33,7 +33,7 @@ make_runnable(struct flash_supplier *s, struct flash_ask *a)
 }
 
 void
-flash_ask_stop(struct flash_supplier *s, struct flash_ask *a)
+flash_ask_stop(struct flash_backend *s, struct flash_ask *a)
 {
 	s->runnable_count -= a->is_runnable;
 	a->is_runnable = false;
@@ -43,7 +43,7 @@ flash_ask_stop(struct flash_supplier *s, struct flash_ask *a)
 /* ---- memory of reads ---- */
 
 static struct flash_read *
-read_take(struct flash_supplier *s, struct flash_ask *a, uint32_t pages)
+read_take(struct flash_backend *s, struct flash_ask *a, uint32_t pages)
 {
 	const bool large = pages > FLASH_SMALL_PAGES;
 	struct flash_read *r = s->free[large];
@@ -57,7 +57,7 @@ read_take(struct flash_supplier *s, struct flash_ask *a, uint32_t pages)
 }
 
 void
-flash_read_put(struct flash_supplier *s, struct flash_read *r)
+flash_read_put(struct flash_backend *s, struct flash_read *r)
 {
 	if (r->ask != NULL)
 		r->ask->read = NULL;
@@ -74,7 +74,7 @@ pages_of(const struct flash_ask *a)
 
 /* Begins a read. False: all memory is in use. */
 static bool
-read_begin(struct flash_supplier *s, struct flash_ask *a)
+read_begin(struct flash_backend *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
 	const uint32_t pages = pages_of(a);
@@ -99,14 +99,14 @@ read_begin(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static void
-read_begin_or_wait(struct flash_supplier *s, struct flash_ask *a)
+read_begin_or_wait(struct flash_backend *s, struct flash_ask *a)
 {
 	if (!read_begin(s, a))
 		list_push_back(&s->waiting[pages_of(a) > FLASH_SMALL_PAGES], &a->link);
 }
 
 void
-flash_reads_begin(struct flash_supplier *s)
+flash_reads_begin(struct flash_backend *s)
 {
 	for (uint32_t large = 0; large < 2; large++)
 		while (s->free[large] != NULL && !list_empty(&s->waiting[large]))
@@ -115,7 +115,7 @@ flash_reads_begin(struct flash_supplier *s)
 }
 
 void
-flash_reads_submit(struct flash_supplier *s)
+flash_reads_submit(struct flash_backend *s)
 {
 	struct flash_device *d = s->c.device;
 	const uint32_t taken = s->io_count != 0 ? d->ops->submit(d, s->ios, s->io_count) : 0;
@@ -125,7 +125,7 @@ flash_reads_submit(struct flash_supplier *s)
 }
 
 void
-flash_reads_hear(struct flash_supplier *s)
+flash_reads_poll(struct flash_backend *s)
 {
 	struct flash_device *d = s->c.device;
 	struct flash_result results[RESULTS];
@@ -153,7 +153,7 @@ flash_reads_hear(struct flash_supplier *s)
 
 /* Frees a request. A read in progress ends by itself. */
 void
-flash_ask_free(struct flash_supplier *s, struct flash_ask *a)
+flash_ask_free(struct flash_backend *s, struct flash_ask *a)
 {
 	if (a->state == ASK_UNDER_WAY) {
 		a->read->ask = NULL;
@@ -166,11 +166,11 @@ flash_ask_free(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static void
-answer(struct flash_supplier *s, struct flash_ask *a, bool here)
+answer(struct flash_backend *s, struct flash_ask *a, bool here)
 {
-	const struct serve_answer said = {.failed = here && !a->bring, .here = here};
+	const struct backend_answer said = {.failed = here && !a->promote, .here = here};
 
-	serve_answer(s->c.serve, a->ticket, &said);
+	backend_answer(s->c.serve, a->ticket, &said);
 	flash_ask_free(s, a);
 }
 
@@ -178,14 +178,14 @@ answer(struct flash_supplier *s, struct flash_ask *a, bool here)
  * request is executed, the key is requested again; finally the request fails, and the miss
  * becomes final. */
 static void
-store_has_it(struct flash_supplier *s, struct flash_ask *a)
+store_has_it(struct flash_backend *s, struct flash_ask *a)
 {
 	answer(s, a, true);
 }
 
 /* Erases the key, and completes the request as failed (E). */
 static void
-give_up(struct flash_supplier *s, struct flash_ask *a)
+give_up(struct flash_backend *s, struct flash_ask *a)
 {
 	if (store_shadow(s->c.store, key_of(a), a->hash, NULL) == STORE_EXISTS) {
 		store_has_it(s, a);
@@ -196,7 +196,7 @@ give_up(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static void
-unreadable(struct flash_supplier *s, struct flash_ask *a)
+unreadable(struct flash_backend *s, struct flash_ask *a)
 {
 	flash_shard_unreadable(a->shards[a->at], &a->candidates[a->at]);
 	give_up(s, a);
@@ -254,7 +254,7 @@ value_len(const uint8_t *pages, const struct flash_found *found, uint32_t *len)
 
 /* Unpacks a record into the unpacker's value. */
 static bool
-unpack(struct flash_supplier *s, const uint8_t *pages, const struct flash_found *found)
+unpack(struct flash_backend *s, const uint8_t *pages, const struct flash_found *found)
 {
 	const uint32_t packed = found->record.value_len;
 	uint32_t len;
@@ -270,8 +270,7 @@ unpack(struct flash_supplier *s, const uint8_t *pages, const struct flash_found 
 /* Begins the fill of a value of len bytes. Returns OK, NOT_YET, or another result of
  * store_begin. */
 static enum store_result
-copy_begin(struct flash_supplier *s, struct flash_ask *a, const struct flash_record *r,
-	   uint32_t len)
+copy_begin(struct flash_backend *s, struct flash_ask *a, const struct flash_record *r, uint32_t len)
 {
 	const enum store_result result =
 		store_begin(s->c.store, &a->fill, key_of(a), a->hash, len, r->flags, r->expiry_s);
@@ -281,7 +280,7 @@ copy_begin(struct flash_supplier *s, struct flash_ask *a, const struct flash_rec
 
 /* Copies a record into the fill. False: its value cannot be unpacked, and the fill has ended. */
 static bool
-copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
+copy_record(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	    const struct flash_found *found, uint32_t len)
 {
 	const struct flash_record *r = &found->record;
@@ -304,7 +303,7 @@ copy_record(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 
 /* Ends the fill of a promoted record (P). */
 enum store_result
-flash_ask_promote(struct flash_supplier *s, struct flash_ask *a)
+flash_ask_promote(struct flash_backend *s, struct flash_ask *a)
 {
 	const struct item *made;
 	const enum store_result result = store_promote(s->c.store, &a->fill, &a->promotion, &made);
@@ -322,7 +321,7 @@ enum step {
 };
 
 static enum step
-no_memory(struct flash_supplier *s, struct flash_ask *a)
+no_memory(struct flash_backend *s, struct flash_ask *a)
 {
 	if (!a->waited)
 		count(s, FLASH_ASK_NO_MEMORY);
@@ -331,7 +330,7 @@ no_memory(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static enum step
-look_again(struct flash_supplier *s, struct flash_ask *a)
+look_again(struct flash_backend *s, struct flash_ask *a)
 {
 	count(s, FLASH_ASK_AGAIN);
 	if (a->read != NULL)
@@ -344,7 +343,7 @@ look_again(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static enum step
-bring(struct flash_supplier *s, struct flash_ask *a)
+promote(struct flash_backend *s, struct flash_ask *a)
 {
 	switch (flash_ask_promote(s, a)) {
 	case STORE_OK:
@@ -359,18 +358,18 @@ bring(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static enum step
-tell(struct flash_supplier *s, struct flash_ask *a)
+complete(struct flash_backend *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
 	const bool used = a->uses && flash_candidate_use(a->shards[a->at], a->hash, at);
-	const struct serve_answer said = {.item = a->fill.item,
-					  .cas = a->promotion.cas,
-					  .fetched = (a->promotion.status & ITEM_FETCHED) != 0};
+	const struct backend_answer said = {.item = a->fill.item,
+					    .cas = a->promotion.cas,
+					    .fetched = (a->promotion.status & ITEM_FETCHED) != 0};
 
 	a->is_promoted = used && a->promotes;
 	if (a->uses)
 		a->promotion.status |= ITEM_FETCHED;
-	if (!serve_answer(s->c.serve, a->ticket, &said)) {
+	if (!backend_answer(s->c.serve, a->ticket, &said)) {
 		store_abandon(s->c.store, &a->fill);
 		flash_ask_free(s, a);
 		return STEP_ENDED;
@@ -378,12 +377,12 @@ tell(struct flash_supplier *s, struct flash_ask *a)
 	count(s, FLASH_ASK_TOLD);
 	if (a->read != NULL)
 		flash_read_put(s, a->read);
-	a->state = ASK_TOLD;
+	a->state = ASK_COMPLETED;
 	return STEP_ENDED;
 }
 
 static enum step
-bad_packed(struct flash_supplier *s, struct flash_ask *a)
+bad_packed(struct flash_backend *s, struct flash_ask *a)
 {
 	count(s, FLASH_ASK_BAD_PACKED);
 	unreadable(s, a);
@@ -391,7 +390,7 @@ bad_packed(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static enum step
-found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
+found_it(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	 const struct flash_found *found)
 {
 	const uint32_t expiry_s = found->record.expiry_s;
@@ -416,9 +415,9 @@ found_it(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages,
 	}
 	if (!copy_record(s, a, pages, found, len))
 		return bad_packed(s, a);
-	if (a->bring || (a->is_meta && (a->promotion.status & STORE_ONLY) != 0))
-		return bring(s, a);
-	return tell(s, a);
+	if (a->promote || (a->is_meta && (a->promotion.status & STORE_ONLY) != 0))
+		return promote(s, a);
+	return complete(s, a);
 }
 
 /* ---- looks and reads ---- */
@@ -439,7 +438,7 @@ add_candidate(struct flash_ask *a, struct flash_shard *shard, const struct flash
 
 /* Looks the key up (L). False: the store has the key. */
 static bool
-look(struct flash_supplier *s, struct flash_ask *a)
+look(struct flash_backend *s, struct flash_ask *a)
 {
 	struct flash_tier *tier = s->c.tier;
 	struct flash_tier_look l;
@@ -462,7 +461,7 @@ look(struct flash_supplier *s, struct flash_ask *a)
 
 /* Judges the read pages (V). */
 static enum step
-judge(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages, bool was_buffer)
+judge(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages, bool was_buffer)
 {
 	struct flash_found found;
 
@@ -489,7 +488,7 @@ judge(struct flash_supplier *s, struct flash_ask *a, const uint8_t *pages, bool 
 }
 
 static enum step
-run_look(struct flash_supplier *s, struct flash_ask *a)
+run_look(struct flash_backend *s, struct flash_ask *a)
 {
 	if (look(s, a))
 		return STEP_ON;
@@ -499,7 +498,7 @@ run_look(struct flash_supplier *s, struct flash_ask *a)
 
 /* Completes a request for which no candidate was the key's. */
 static enum step
-run_out(struct flash_supplier *s, struct flash_ask *a)
+run_out(struct flash_backend *s, struct flash_ask *a)
 {
 	if (a->more) {
 		give_up(s, a);
@@ -511,13 +510,13 @@ run_out(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static bool
-is_too_long(const struct flash_supplier *s, const struct flash_ask *a)
+is_too_long(const struct flash_backend *s, const struct flash_ask *a)
 {
 	return pages_of(a) > flash_record_pages(s->c.item_max);
 }
 
 static enum step
-run_reads(struct flash_supplier *s, struct flash_ask *a)
+run_reads(struct flash_backend *s, struct flash_ask *a)
 {
 	if (a->at == a->count)
 		return run_out(s, a);
@@ -538,7 +537,7 @@ run_reads(struct flash_supplier *s, struct flash_ask *a)
 }
 
 static enum step
-run_read(struct flash_supplier *s, struct flash_ask *a)
+run_read(struct flash_backend *s, struct flash_ask *a)
 {
 	if (a->error == 0)
 		return judge(s, a, a->read->pages, false);
@@ -548,7 +547,7 @@ run_read(struct flash_supplier *s, struct flash_ask *a)
 }
 
 void
-flash_ask_run(struct flash_supplier *s, struct flash_ask *a)
+flash_ask_run(struct flash_backend *s, struct flash_ask *a)
 {
 	enum step step = STEP_ON;
 
@@ -579,7 +578,7 @@ is_on_flash(const struct flash_ask *a)
 }
 
 void
-flash_ask_begin(struct flash_supplier *s, struct flash_ask *a)
+flash_ask_begin(struct flash_backend *s, struct flash_ask *a)
 {
 	if (!look(s, a)) {
 		a->state = ASK_LOOKS;

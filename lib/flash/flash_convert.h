@@ -125,7 +125,7 @@ void flash_convert_init(struct flash_convert *convert, struct region *region,
 /* Does some work. False: there was none. */
 bool flash_convert_work(struct flash_convert *convert);
 /* Handles the end of a transfer with FLASH_CONVERT_TAG. */
-void flash_convert_heard(struct flash_convert *convert, uint64_t tag, int32_t error);
+void flash_convert_ended(struct flash_convert *convert, uint64_t tag, int32_t error);
 
 /* Does this shard's part in a turn. */
 void flash_convert_turn(struct flash_convert *convert, struct flash_shard *shard);

@@ -53,7 +53,7 @@ submit(struct flash_convert *c, uint64_t n, struct flash_io io)
 }
 
 void
-flash_convert_heard(struct flash_convert *c, uint64_t tag, int32_t error)
+flash_convert_ended(struct flash_convert *c, uint64_t tag, int32_t error)
 {
 	const uint32_t i = tag % WRITE_TAG;
 

@@ -130,11 +130,11 @@ flash_location_page(uint32_t location)
 static inline uint32_t
 flash_location_pages(uint32_t location)
 {
-	const uint32_t told = (location & 0xff) + 1, page = flash_location_page(location);
-	uint32_t pages = told;
+	const uint32_t pages_least = (location & 0xff) + 1, page = flash_location_page(location);
+	uint32_t pages = pages_least;
 
-	if (told > FLASH_LOCATION_EXACT)
-		pages += (told - FLASH_LOCATION_EXACT) * (FLASH_LOCATION_STEP - 1);
+	if (pages_least > FLASH_LOCATION_EXACT)
+		pages += (pages_least - FLASH_LOCATION_EXACT) * (FLASH_LOCATION_STEP - 1);
 	return pages < FLASH_SEGMENT_PAGES - page ? pages : FLASH_SEGMENT_PAGES - page;
 }
 

@@ -13,7 +13,7 @@
 struct recovery {
 	struct flash_shard *s;
 	const struct flash_recover_config *c;
-	struct flash_recovered told;
+	struct flash_recovered found;
 	bool done[FLASH_RECOVER_DEPTH_MAX];
 	int32_t error[FLASH_RECOVER_DEPTH_MAX];
 	uint64_t sequence[FLASH_RECOVER_DEPTH_MAX];
@@ -44,10 +44,10 @@ goes_on(struct recovery *r)
 {
 	const struct flash_recover_config *c = r->c;
 
-	r->told.stopped =
-		r->told.stopped ||
-		(c->go_on != NULL && !c->go_on(c->go_on_arg, r->told.segments, r->segments));
-	return !r->told.stopped;
+	r->found.stopped =
+		r->found.stopped ||
+		(c->go_on != NULL && !c->go_on(c->go_on_arg, r->found.segments, r->segments));
+	return !r->found.stopped;
 }
 
 static uint8_t *
@@ -58,7 +58,7 @@ memory_of(const struct recovery *r, uint32_t i)
 
 /* Handles an end, if there is one. */
 static bool
-hear(struct recovery *r)
+ends_take(struct recovery *r)
 {
 	struct flash_result ended;
 
@@ -83,7 +83,7 @@ hear(struct recovery *r)
 static bool
 poll(struct recovery *r)
 {
-	while (!hear(r)) {
+	while (!ends_take(r)) {
 		if (!goes_on(r))
 			return false;
 		r->c->wait(r->c->arg);
@@ -125,7 +125,7 @@ stop(struct recovery *r)
 		else
 			r->c->wait(r->c->arg);
 	}
-	r->told.hangs = r->transfers != 0;
+	r->found.hangs = r->transfers != 0;
 }
 
 /* Writes the closed buffers to flash. False: one failed. */
@@ -194,10 +194,10 @@ insert(struct recovery *r, uint64_t hash, uint32_t location)
 static void
 redo_put(struct recovery *r, const struct flash_change *c)
 {
-	r->told.puts++;
+	r->found.puts++;
 	if (insert(r, c->hash, c->location))
 		return;
-	r->told.unindexed++;
+	r->found.unindexed++;
 	flash_shard_forget(r->s, c->hash);
 }
 
@@ -299,7 +299,7 @@ redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 static void
 share(struct recovery *r)
 {
-	while (r->c->workers != NULL && r->transfers != 0 && hear(r))
+	while (r->c->workers != NULL && r->transfers != 0 && ends_take(r))
 		continue;
 }
 
@@ -320,13 +320,13 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 		const uint32_t slot = flash_slot(&r->s->log, sequence);
 		const uint8_t *bytes = end_read(r, sequence);
 
-		if (r->told.stopped)
+		if (r->found.stopped)
 			return;
 		share(r);
-		r->told.segments++;
+		r->found.segments++;
 		if (redo_segment(r, bytes, sequence))
 			continue;
-		r->told.bad++;
+		r->found.bad++;
 		r->bad[slot / 64] |= 1ull << slot % 64;
 	}
 }
@@ -396,7 +396,7 @@ recover(struct recovery *r, struct flash_kept *kept)
 	s->clean = first - 1;
 	r->segments = (uint32_t)(last + 1 - first);
 	redo_all(r, first, last);
-	if (r->told.stopped)
+	if (r->found.stopped)
 		return;
 	forget_bad(r, first, last);
 	forget_intents(r);
@@ -424,11 +424,11 @@ flash_shard_recover(struct flash_shard *s, const struct flash_shard_config *conf
 		flash_kept_forget(kept);
 		flash_shard_init(s, config);
 	}
-	if (!r.told.stopped)
+	if (!r.found.stopped)
 		recover(&r, kept);
-	if (r.told.stopped)
+	if (r.found.stopped)
 		stop(&r);
-	return r.told;
+	return r.found;
 }
 
 bool

@@ -245,8 +245,9 @@ static void
 absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
 {
 	struct flash_tier *t = arg;
-	struct flash_told *told = t->core[store_core_number(sc)].told;
-	const struct flash_tier_place *p = told != NULL ? flash_told_find(told, hash) : NULL;
+	struct flash_prefetched *prefetched = t->core[store_core_number(sc)].prefetched;
+	const struct flash_tier_place *p =
+		prefetched != NULL ? flash_prefetched_find(prefetched, hash) : NULL;
 
 	(void)generation;
 	/* A neighbour that is erased in one stream is journaled there. */
@@ -430,14 +431,14 @@ submit(struct flash_writer *w, const struct flash_io *io)
 }
 
 static uint32_t
-hear(struct flash_writer *w)
+ends_take(struct flash_writer *w)
 {
 	struct flash_result r[RESULTS];
 	const uint32_t n = w->device->ops->poll(w->device, r, RESULTS);
 
 	for (uint32_t i = 0; i < n; i++) {
 		if ((r[i].tag & FLASH_CONVERT_TAG) != 0) {
-			flash_convert_heard(w->tier->c.convert, r[i].tag, r[i].error);
+			flash_convert_ended(w->tier->c.convert, r[i].tag, r[i].error);
 			continue;
 		}
 		w->begun_ns[r[i].tag] = 0;
@@ -469,7 +470,7 @@ flash_writer_work(struct flash_writer *w, uint64_t now_ns)
 	bool did;
 
 	w->now_ns = now_ns;
-	did = hear(w) != 0;
+	did = ends_take(w) != 0;
 	look_at_oldest(w);
 	/* Nothing is under way by now, or it is the device's for ever. */
 	if (flash_health_off(&w->tier->health) != FLASH_ON)

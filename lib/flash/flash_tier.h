@@ -79,25 +79,25 @@ extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_
 enum flash_ask_counter { FLASH_ASK_COUNTERS(COUNTER_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
 extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT];
 
-#define FLASH_TOLD_MAX 64u /* keys of a pass */
+#define FLASH_PREFETCHED_MAX 64u /* keys of a pass */
 
-struct flash_told;
+struct flash_prefetched;
 
 /* Per-core state of the tier: the open offer, this turn's budgets, and counters. */
 struct flash_tier_core {
 	struct flash_shard *shard; /* of the open offer */
 	uint64_t hash;
 	struct flash_reserved reserved;
-	uint64_t cas;            /* of the item when it was offered */
-	uint64_t now_ns;         /* of this turn */
-	uint32_t bytes;          /* of its key and value */
-	uint32_t value_at;       /* bytes of its value that are copied */
-	int64_t copy_room;       /* bytes that may be copied now; below 0: a debt */
-	uint32_t packed;         /* bytes of values given to the packer in this turn */
-	uint32_t next;           /* shard that the next turn visits */
-	struct flash_told *told; /* by its supplier; NULL: nothing is */
+	uint64_t cas;                        /* of the item when it was offered */
+	uint64_t now_ns;                     /* of this turn */
+	uint32_t bytes;                      /* of its key and value */
+	uint32_t value_at;                   /* bytes of its value that are copied */
+	int64_t copy_room;                   /* bytes that may be copied now; below 0: a debt */
+	uint32_t packed;                     /* bytes of values given to the packer in this turn */
+	uint32_t next;                       /* shard that the next turn visits */
+	struct flash_prefetched *prefetched; /* by its backend; NULL: nothing is */
 	struct counter counters[FLASH_OFFER_COUNTERS_COUNT];
-	struct counter asks[FLASH_ASK_COUNTERS_COUNT]; /* of its supplier */
+	struct counter asks[FLASH_ASK_COUNTERS_COUNT]; /* of its backend */
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 struct flash_tier_config {
@@ -163,17 +163,17 @@ void flash_tier_fetch(const struct flash_tier *tier, const uint64_t *hashes, uin
 		      struct flash_tier_place *places);
 
 /* The keys that a pass has missed: its gets will look them up, and its sets erase them. */
-struct flash_told {
+struct flash_prefetched {
 	uint32_t count, next; /* most often the next one is asked for */
-	struct flash_tier_place places[FLASH_TOLD_MAX];
+	struct flash_tier_place places[FLASH_PREFETCHED_MAX];
 };
 static inline const struct flash_tier_place *
-flash_told_find(struct flash_told *told, uint64_t hash)
+flash_prefetched_find(struct flash_prefetched *prefetched, uint64_t hash)
 {
-	for (uint32_t i = told->next; i < told->count; i++)
-		if (told->places[i].hash == hash) {
-			told->next = i + 1;
-			return &told->places[i];
+	for (uint32_t i = prefetched->next; i < prefetched->count; i++)
+		if (prefetched->places[i].hash == hash) {
+			prefetched->next = i + 1;
+			return &prefetched->places[i];
 		}
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * front.c - the supplier: chooses the lane of a key, makes requests, and does a turn's work.
+ * front.c - the backend: chooses the lane of a key, makes requests, and does a turn's work.
  */
 #include "front_keep.h"
 #include "front_peers.h"
@@ -21,7 +21,7 @@ lane_of(void *arg, struct view key, uint64_t hash)
 
 /* Takes a key for a request; NULL: the request is refused. */
 static struct front_key *
-key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
+key_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
 {
 	struct front_key *key =
 		l == NULL || front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
@@ -40,7 +40,7 @@ key_take(struct front *f, struct front_lane *l, const struct serve_ask *ask)
 }
 
 static FLAT void
-ask(void *arg, const struct serve_ask *ask)
+ask(void *arg, const struct backend_ask *ask)
 {
 	struct front *f = arg;
 	struct front_lane *l = front_route(f, ask);
@@ -50,7 +50,7 @@ ask(void *arg, const struct serve_ask *ask)
 		return;
 	key = key_take(f, l, ask);
 	if (key == NULL) {
-		front_ticket_tell(f, ask->ticket, true);
+		front_ticket_complete(f, ask->ticket, true);
 		return;
 	}
 	front_keep_asked(f, key);
@@ -62,7 +62,7 @@ ask(void *arg, const struct serve_ask *ask)
  * otherwise. */
 static void
 flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
-	   const struct serve_ask *ask)
+	   const struct backend_ask *ask)
 {
 	const bool in_use = l->condition == FRONT_PLACE_IN_USE;
 	struct front_key *part;
@@ -87,16 +87,16 @@ static void
 flush_parts(struct front *f, struct front_key *whole)
 {
 	const struct mc_req req = {.verb = whole->query.verb, .exptime = whole->query.exptime};
-	const struct serve_ask ask = {.ticket = whole->ticket,
-				      .hash = whole->hash,
-				      .key = front_key_view(whole),
-				      .req = &req,
-				      .lane = whole->asked_lane};
+	const struct backend_ask ask = {.ticket = whole->ticket,
+					.hash = whole->hash,
+					.key = front_key_view(whole),
+					.req = &req,
+					.lane = whole->asked_lane};
 
 	whole->parts = 1; /* that of this function */
 	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections)
 		flush_part(f, &f->lanes[i], whole, &ask);
-	f->by_slot[serve_ticket_slot(whole->ticket)] = whole;
+	f->by_slot[backend_ticket_slot(whole->ticket)] = whole;
 	front_part_end(f, whole);
 }
 
@@ -116,12 +116,12 @@ flushes_look(struct front *f)
 }
 
 static void
-flush(struct front *f, const struct serve_ask *ask)
+flush(struct front *f, const struct backend_ask *ask)
 {
 	struct front_key *whole = front_key_take(f, &f->lanes[ask->lane], ask);
 
 	if (whole == NULL) {
-		front_ticket_tell(f, ask->ticket, true);
+		front_ticket_complete(f, ask->ticket, true);
 		return;
 	}
 	front_keep_flush(f, whole);
@@ -130,7 +130,7 @@ flush(struct front *f, const struct serve_ask *ask)
 }
 
 static void
-write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
+write_ask(void *arg, const struct backend_ask *ask, const struct fill *value)
 {
 	struct front *f = arg;
 	struct fill own = value != NULL ? *value : (struct fill){0};
@@ -148,11 +148,11 @@ write_ask(void *arg, const struct serve_ask *ask, const struct fill *value)
 			front_write_queue(f, key);
 		return;
 	}
-	front_ticket_tell(f, ask->ticket, true);
+	front_ticket_complete(f, ask->ticket, true);
 	if (value == NULL)
 		return;
 	store_abandon(f->store, &own);
-	serve_value_end(f->serve, ask->lane, own.value_len);
+	backend_value_end(f->serve, ask->lane, own.value_len);
 }
 
 /* Queues a delete of the key to its server, ahead of this client's later requests on the same lane.
@@ -162,11 +162,11 @@ drop(void *arg, struct view name, uint64_t hash)
 {
 	static const struct mc_req req = {.verb = MC_BIN_DELETE};
 	struct front *f = arg;
-	const struct serve_ask ask = {.ticket = FRONT_TICKET_NONE,
-				      .hash = hash,
-				      .key = name,
-				      .req = &req,
-				      .lane = lane_of(f, name, hash)};
+	const struct backend_ask ask = {.ticket = FRONT_TICKET_NONE,
+					.hash = hash,
+					.key = name,
+					.req = &req,
+					.lane = lane_of(f, name, hash)};
 	struct front_key *key = key_take(f, front_route(f, &ask), &ask);
 
 	front_count(f, FRONT_DROPS);
@@ -212,12 +212,12 @@ static void
 forget(void *arg, uint64_t ticket)
 {
 	struct front *f = arg;
-	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
+	struct front_key *key = f->by_slot[backend_ticket_slot(ticket)];
 
 	if (key == NULL || key->ticket != ticket)
 		return;
 	key->wanted = false;
-	f->by_slot[serve_ticket_slot(ticket)] = NULL;
+	f->by_slot[backend_ticket_slot(ticket)] = NULL;
 	/* A sent key waits for its reply, a flush for its parts; and other requests may have
 	 * joined. */
 	if (!key->sent && key->parts == 0 && list_empty(&key->joined))
@@ -236,7 +236,7 @@ static FLAT void
 release(void *arg, uint64_t ticket, const struct item *item)
 {
 	struct front *f = arg;
-	struct front_key *key = f->by_slot[serve_ticket_slot(ticket)];
+	struct front_key *key = f->by_slot[backend_ticket_slot(ticket)];
 
 	ensure(key != NULL && key->ticket == ticket);
 	ensure((key->used_more && key->owner != NULL ? key->owner : key)->answer == item);
@@ -310,7 +310,7 @@ static inline void
 landed_look(struct front *f)
 {
 	if (!list_empty(&f->landed))
-		front_flight_tell(f);
+		front_flight_complete(f);
 }
 
 static void
@@ -329,8 +329,8 @@ poll(void *arg, uint64_t turn_ns)
 	front_keep_turn(f);
 	if (unlikely(!list_empty(&f->flushes)))
 		flushes_look(f);
-	if (unlikely(f->told_head != f->told_tail))
-		front_tell(f);
+	if (unlikely(f->completed_head != f->completed_tail))
+		front_complete(f);
 	landed_look(f);
 	f->more = false;
 	if (f->look_count != 0)
@@ -349,7 +349,7 @@ next_ns(void *arg)
 {
 	const struct front *f = arg;
 	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
-			 !list_empty(&f->flushes) || f->told_head != f->told_tail;
+			 !list_empty(&f->flushes) || f->completed_head != f->completed_tail;
 
 	const uint64_t peers_ns = front_peers_next_ns(f);
 
@@ -445,7 +445,7 @@ front_bytes(const struct front_settings *settings)
 	       settings->conns_max * sizeof(uint32_t) +
 	       settings->servers *
 		       (sizeof(struct front_address) + sizeof(struct front_server_counts)) +
-	       front_peers_bytes(settings) + serve_awaits_bytes() + 6 * CACHE_LINE_BYTES;
+	       front_peers_bytes(settings) + backend_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -465,7 +465,7 @@ pools_create(struct front *f)
 static void
 attach(struct front *f, struct region *region)
 {
-	struct serve_supplier supplier = {
+	struct backend backend = {
 		.arg = f,
 		.timeout_ns = f->cfg.timeout_ns,
 		.lanes = f->lane_count,
@@ -489,11 +489,11 @@ attach(struct front *f, struct region *region)
 		.gone = on_gone,
 		.failed = on_failed,
 		.ready = on_ready,
-		.received = f->peers != NULL ? front_peers_hear : NULL,
+		.received = f->peers != NULL ? front_peers_receive : NULL,
 	};
 
-	front_keep_supply(&supplier);
-	serve_supplier_attach(region, f->serve, &supplier);
+	front_keep_supply(&backend);
+	backend_attach(region, f->serve, &backend);
 	serve_rows_attach(f->serve, &rows);
 	serve_links_attach(f->serve, &user);
 }
@@ -505,7 +505,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	struct front *f = region_take(region, sizeof *f, CACHE_LINE_BYTES);
 
 	ensure(settings->servers > 0 && settings->connections > 0 &&
-	       lanes_of(settings) <= AWAIT_LANES_MAX && settings->failure_limit > 0);
+	       lanes_of(settings) <= BACKEND_LANES_MAX && settings->failure_limit > 0);
 	f->cfg = *settings;
 	f->serve = sv;
 	f->stack = stack;

@@ -1,7 +1,7 @@
 /*
  * front.h - a front: requests what one core's service lacks from a fleet of memcached servers.
  *
- * Shape:  a supplier of retrievals (backend.h). A core has its own connections to each server,
+ * Shape:  a backend of retrievals (backend.h). A core has its own connections to each server,
  *         all of them pipelined; a key always uses the same one of them, which is its lane.
  *         Retrievals are sent one by one, or gathered into `get k1 .. k64`. The store has copies of
  *         the most requested keys (front_copy.h), which answer get, gets, binary get, and mg that
@@ -35,8 +35,8 @@
 #include "front_stats.h"
 #include "backend/backend.h"
 
-#define FRONT_KEYS              (2 * AWAITS_MAX)
-#define FRONT_REQUESTS          AWAITS_MAX
+#define FRONT_KEYS              (2 * PENDING_MAX)
+#define FRONT_REQUESTS          PENDING_MAX
 #define FRONT_LANE_REQUESTS_MAX 1024u
 #define FRONT_LOOKS             64u
 #define FRONT_ANSWERS_PER_TURN  512u
@@ -121,7 +121,7 @@ struct front_settings {
 	const void *core_of_arg;
 	struct front_peers_list peers; /* shared mode: notified of writes, and accepted */
 	uint32_t servers;              /* places of the fleet */
-	uint32_t connections; /* of this core to each; servers * connections <= AWAIT_LANES_MAX */
+	uint32_t connections; /* of this core to each; servers * connections <= BACKEND_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */
 	enum front_speech speech;
 	bool misses_on_failure;

@@ -21,7 +21,7 @@
 
 #define FRONT_CONNECTIONS_MAX  16u /* of a core to a server */
 #define FRONT_GUTTER_TTL_MAX_S 3600u
-#define FRONT_LANES_MAX        1024u /* of a core to all servers: AWAIT_LANES_MAX of room serve */
+#define FRONT_LANES_MAX        1024u /* of a core to all servers: BACKEND_LANES_MAX of room serve */
 
 #define FRONT_PEERS_MAX 32u
 

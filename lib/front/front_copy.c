@@ -56,7 +56,7 @@ front_copy_has_cas(const struct item *item)
 }
 
 bool
-front_copy_tells_cas(const struct front_copies *c, const struct item *item)
+front_copy_shows_cas(const struct front_copies *c, const struct item *item)
 {
 	const uint32_t opened = front_cells_opened_mt(c->shared.cells);
 
@@ -129,38 +129,38 @@ has_slot(const struct front_copies *c, uint64_t hash)
 }
 
 static uint32_t
-told_by(const struct front_copies *c, const struct item *value)
+shown_by(const struct front_copies *c, const struct item *value)
 {
-	return (front_copy_tells_cas(c, value) ? FRONT_TELLS_CAS : 0) |
-	       (front_copy_kind(value) == FRONT_COPY_WHOLE ? FRONT_TELLS_WHOLE : 0);
+	return (front_copy_shows_cas(c, value) ? FRONT_SHOWS_CAS : 0) |
+	       (front_copy_kind(value) == FRONT_COPY_WHOLE ? FRONT_SHOWS_WHOLE : 0);
 }
 
 /* Returns the conditions for a placeholder: no item exists, or it is a copy that reports less. */
 static struct store_conditions
 place_conditions(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-		 uint32_t *tells)
+		 uint32_t *shows)
 {
 	const struct item *copy =
-		*tells != 0 ? store_peek(c->store, wanted->key, wanted->hash) : NULL;
+		*shows != 0 ? store_peek(c->store, wanted->key, wanted->hash) : NULL;
 	struct store_conditions where = {.mode = STORE_ADD, .set_cas = true, .new_cas = hold};
-	uint32_t told;
+	uint32_t shown;
 
 	if (copy == NULL || front_copy_kind(copy) < FRONT_COPY_VALUE)
 		return where;
-	told = told_by(c, copy);
-	if ((*tells & ~told) == 0)
+	shown = shown_by(c, copy);
+	if ((*shows & ~shown) == 0)
 		return where;
-	*tells |= told;
+	*shows |= shown;
 	where.mode = STORE_CAS;
 	where.cas = item_cas(copy);
 	return where;
 }
 
 uint64_t
-front_copy_place(struct front_copies *c, const struct front_wanted *wanted, uint32_t *tells)
+front_copy_place(struct front_copies *c, const struct front_wanted *wanted, uint32_t *shows)
 {
 	const uint64_t hold = ++c->last_hold;
-	const struct store_conditions where = place_conditions(c, wanted, hold, tells);
+	const struct store_conditions where = place_conditions(c, wanted, hold, shows);
 
 	if (!is_wanted(c, wanted->hash) || !put_empty(c, wanted, &where))
 		return 0;
@@ -183,7 +183,7 @@ value_copy(struct front_copies *c, struct fill *fill, const struct item *value)
 }
 
 static uint64_t
-number_of(const struct front_brought *b)
+number_of(const struct front_received *b)
 {
 	const bool whole = b->kind == FRONT_COPY_WHOLE;
 
@@ -197,7 +197,7 @@ number_of(const struct front_brought *b)
  * released. */
 static bool
 put_value(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-	  const struct front_brought *b)
+	  const struct front_received *b)
 {
 	const struct store_conditions own = {
 		.mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)};
@@ -217,9 +217,9 @@ put_value(struct front_copies *c, const struct front_wanted *wanted, uint64_t ho
 
 void
 front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-		   const struct front_brought *brought)
+		   const struct front_received *received)
 {
-	if (!put_value(c, wanted, hold, brought))
+	if (!put_value(c, wanted, hold, received))
 		front_copy_drop(c, wanted, hold);
 }
 

@@ -68,7 +68,7 @@ front_copies_kept(const struct front_copies *c)
 enum front_copy_kind front_copy_kind(const struct item *item);
 /* For a value: is its cas known, may it be reported, and its number. */
 bool front_copy_has_cas(const struct item *item);
-bool front_copy_tells_cas(const struct front_copies *c, const struct item *item);
+bool front_copy_shows_cas(const struct front_copies *c, const struct item *item);
 uint64_t front_copy_cas(const struct item *item);
 
 /* Call before the first write on a new connection, or to a server that keys have moved to. */
@@ -83,7 +83,7 @@ struct front_wanted {
 /* ---- reads ---- */
 
 /* An answer to keep until expiry_s. */
-struct front_brought {
+struct front_received {
 	const struct item *value;
 	uint32_t expiry_s;
 	enum front_copy_kind kind; /* of a value */
@@ -93,15 +93,15 @@ struct front_brought {
 };
 
 /* Bits for the facts that a copy reports besides value and flags. */
-enum { FRONT_TELLS_CAS = 1u << 0, FRONT_TELLS_WHOLE = 1u << 1 };
+enum { FRONT_SHOWS_CAS = 1u << 0, FRONT_SHOWS_WHOLE = 1u << 1 };
 
 /* Prepares a fill, before a key is requested that has no copy, or none that reports enough.
  * Returns the fill's hold; 0: there is none. *tells: what the new copy must report; on return
  * also what the replaced copy reported. */
 uint64_t front_copy_place(struct front_copies *c, const struct front_wanted *wanted,
-			  uint32_t *tells);
+			  uint32_t *shows);
 void front_copy_publish(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold,
-			const struct front_brought *brought);
+			const struct front_received *received);
 /* Records a server's miss before any client gets it. hold: 0, or that of the fill, which ends. */
 void front_copy_miss(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);
 void front_copy_drop(struct front_copies *c, const struct front_wanted *wanted, uint64_t hold);

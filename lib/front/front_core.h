@@ -33,7 +33,7 @@
 #define FRONT_FLIGHT_BUCKETS 4096u
 
 /* A ticket that the next poll() completes. */
-struct front_told {
+struct front_completed {
 	uint64_t ticket;
 	bool failed; /* failed, else done */
 };
@@ -47,7 +47,7 @@ struct front {
 	struct list landed;      /* keys with an answer that is not completed */
 	struct list flushes;     /* that wait for the store's flush */
 	uint64_t now_ns, due_ns; /* due_ns: the soonest due time of the lanes */
-	uint32_t told_head, told_tail;
+	uint32_t completed_head, completed_tail;
 	uint32_t look_count;           /* lanes in looks */
 	uint32_t answers;              /* given in this turn */
 	uint32_t resets;               /* the last reset of stats that was obeyed */
@@ -78,9 +78,9 @@ struct front {
 	uint32_t keys_left, requests_left; /* free entries of each */
 	uint64_t answer_bytes;             /* bytes of fills */
 	struct front_lane *lanes;
-	uint32_t *lane_of_slot;                    /* lane plus 1; 0: none */
-	struct front_key *by_slot[AWAITS_MAX + 1]; /* the last entry's ticket has no client */
-	struct front_told told[FRONT_KEYS];        /* a ring */
+	uint32_t *lane_of_slot;                       /* lane plus 1; 0: none */
+	struct front_key *by_slot[PENDING_MAX + 1];   /* the last entry's ticket has no client */
+	struct front_completed completed[FRONT_KEYS]; /* a ring */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[FRONT_COUNTER_COUNT];
 	struct front_stats own_stats; /* used without settings.stats */
 	struct front_server_counts *counts;
@@ -103,10 +103,10 @@ front_count(struct front *f, enum front_counter which)
 /* Applies the fleet's state, once a turn. */
 void front_fleet_look(struct front *f);
 /* Returns the lane for a request; NULL: the key is refused. */
-struct front_lane *front_route(struct front *f, const struct serve_ask *ask);
+struct front_lane *front_route(struct front *f, const struct backend_ask *ask);
 /* Limits the expiry of what is written to a server that stands in for another. */
 void front_query_stand_in(struct front *f, struct front_key *key);
-#define FRONT_TICKET_NONE AWAITS_MAX /* of a delete without a client */
+#define FRONT_TICKET_NONE PENDING_MAX /* of a delete without a client */
 /* Counts a key of this lane that has failed, sent or not. */
 static inline void
 front_key_failed(struct front *f, struct front_lane *l)
@@ -119,7 +119,7 @@ front_key_failed(struct front *f, struct front_lane *l)
 
 /* Takes a free key; NULL: none is free. */
 struct front_key *front_key_take(struct front *f, struct front_lane *lane,
-				 const struct serve_ask *ask);
+				 const struct backend_ask *ask);
 /* Frees a key, which must be in no list; its fill ends. */
 void front_key_free(struct front *f, struct front_key *key);
 /* Queues a key to be sent. */
@@ -131,12 +131,12 @@ void front_key_value_end(struct front *f, struct front_key *key);
 /* Releases a key whose client has its answer, or does not want it. */
 void front_key_release(struct front *f, struct front_key *key);
 /* Completes a key with its answer, in poll(). Without a client, or an item, the key ends. */
-void front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer);
-/* front_key_fail has the next poll() report a failure, front_ticket_tell a ticket's result. */
+void front_key_answer(struct front *f, struct front_key *key, const struct backend_answer *answer);
+/* front_key_fail has the next poll() report a failure, front_ticket_complete a ticket's result. */
 void front_key_fail(struct front *f, struct front_key *key);
-void front_ticket_tell(struct front *f, uint64_t ticket, bool failed);
+void front_ticket_complete(struct front *f, uint64_t ticket, bool failed);
 /* Completes tickets, in poll(). */
-void front_tell(struct front *f);
+void front_complete(struct front *f);
 /* Ends a part of this flush. */
 void front_part_end(struct front *f, struct front_key *whole);
 

@@ -99,7 +99,7 @@ may_join(struct front *f, const struct front_key *flight)
 }
 
 NOT_FLAT bool
-front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask)
+front_flight_join(struct front *f, struct front_lane *l, const struct backend_ask *ask)
 {
 	const struct front_wanted wanted = {.key = ask->key, .hash = ask->hash};
 	const enum flight kind = kind_of_read(f, ask->req->verb);
@@ -196,7 +196,7 @@ front_flight_end(struct front *f, struct front_key *key)
 }
 
 void
-front_flight_land(struct front *f, struct front_key *key, const struct serve_answer *answer)
+front_flight_land(struct front *f, struct front_key *key, const struct backend_answer *answer)
 {
 	front_flight_end(f, key);
 	key->failed = answer->failed;
@@ -222,20 +222,20 @@ front_flight_fail(struct front *f, struct front_key *key)
 }
 
 void
-front_flight_tell(struct front *f)
+front_flight_complete(struct front *f)
 {
 	while (!list_empty(&f->landed) && front_may_answer(f)) {
 		struct front_key *key = container_of(f->landed.next, struct front_key, link);
 		const struct front_key *owner = key->owner;
-		const struct serve_answer answer = {.failed = owner->failed,
-						    .error = owner->error,
-						    .result = owner->result,
-						    .cas = owner->cas,
-						    .item = owner->answer};
+		const struct backend_answer answer = {.failed = owner->failed,
+						      .error = owner->error,
+						      .result = owner->result,
+						      .cas = owner->cas,
+						      .item = owner->answer};
 
 		list_unlink(&key->link);
 		f->answers++;
-		if (!serve_answer(f->serve, key->ticket, &answer) || answer.item == NULL)
+		if (!backend_answer(f->serve, key->ticket, &answer) || answer.item == NULL)
 			front_key_release(f, key);
 	}
 }

@@ -32,34 +32,34 @@ passes_copies(void *arg, const struct mc_req *req)
 }
 
 static bool
-tells_cas(const struct mc_req *req)
+shows_cas(const struct mc_req *req)
 {
 	if (req->verb == MC_MG)
 		return (req->meta.flags & MC_FLAG_CAS) != 0;
 	return req->verb == MC_GETS || req->verb == MC_BIN_GET;
 }
 
-static enum serve_copy
+static enum backend_copy
 copy_for(void *arg, const struct mc_req *req, const struct item *item)
 {
 	const struct front *f = arg;
 
 	if (f->copies_wait)
-		return SERVE_COPY_NONE;
+		return BACKEND_COPY_NONE;
 	switch (front_copy_kind(item)) {
 	case FRONT_COPY_MISS:
-		return SERVE_COPY_MISS;
+		return BACKEND_COPY_MISS;
 	case FRONT_COPY_HOLD:
-		return SERVE_COPY_NONE;
+		return BACKEND_COPY_NONE;
 	case FRONT_COPY_VALUE: /* only mg reports that an item is stale */
 		if (req->verb == MC_MG)
-			return SERVE_COPY_NONE;
+			return BACKEND_COPY_NONE;
 		break;
 	default:
 		break;
 	}
-	return tells_cas(req) && !front_copy_tells_cas(&f->copies, item) ? SERVE_COPY_NONE
-									 : SERVE_COPY_HERE;
+	return shows_cas(req) && !front_copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE
+									 : BACKEND_COPY_HERE;
 }
 
 static uint64_t
@@ -114,17 +114,17 @@ sample(void *arg, const struct view *key, uint64_t hash)
 }
 
 void
-front_keep_supply(struct serve_supplier *supplier)
+front_keep_supply(struct backend *backend)
 {
-	const struct front *f = supplier->arg;
+	const struct front *f = backend->arg;
 
 	if (!front_copies_kept(&f->copies))
 		return;
-	supplier->passes_copies = passes_copies;
-	supplier->copy = copy_for;
-	supplier->copy_cas = cas_of;
-	supplier->next_sample = next_sample;
-	supplier->sample = sample;
+	backend->passes_copies = passes_copies;
+	backend->copy = copy_for;
+	backend->copy_cas = cas_of;
+	backend->next_sample = next_sample;
+	backend->sample = sample;
 }
 
 /* ---- retrievals ---- */
@@ -153,16 +153,16 @@ void
 front_keep_place(struct front *f, struct front_key *key)
 {
 	const struct front_wanted wanted = front_key_wanted(key);
-	uint32_t tells = (key->query.cas ? FRONT_TELLS_CAS : 0) |
-			 (key->query.verb == MC_MG ? FRONT_TELLS_WHOLE : 0);
+	uint32_t shows = (key->query.cas ? FRONT_SHOWS_CAS : 0) |
+			 (key->query.verb == MC_MG ? FRONT_SHOWS_WHOLE : 0);
 
 	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
 		return;
 	key->opened = front_cells_opened_mt(f->copies.shared.cells);
-	key->hold = front_copy_place(&f->copies, &wanted, &tells);
+	key->hold = front_copy_place(&f->copies, &wanted, &shows);
 	if (key->hold == 0)
 		return;
-	key->query.cas = (tells & FRONT_TELLS_CAS) != 0;
+	key->query.cas = (shows & FRONT_SHOWS_CAS) != 0;
 	front_count(f, FRONT_FILLS);
 	front_server_add(key->lane->counts, FRONT_SERVER_FILLS);
 }
@@ -206,7 +206,7 @@ front_keep_value(struct front_lane *l, struct front_key *key)
 	const struct front_wanted wanted = front_key_wanted(key);
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
 	struct front *f = l->front;
-	struct front_brought brought = {
+	struct front_received received = {
 		.value = key->answer,
 		.kind = meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE,
 		.has_cas = meta ? (l->reply.meta & FRONT_META_CAS) != 0 : l->asked.wants_cas,
@@ -216,10 +216,10 @@ front_keep_value(struct front_lane *l, struct front_key *key)
 
 	if (unlikely(!front_may_keep(l)))
 		front_copy_unsure(&f->copies, &wanted);
-	if (key->hold == 0 || key->answer == NULL || !expiry_of(l, &brought.expiry_s) ||
+	if (key->hold == 0 || key->answer == NULL || !expiry_of(l, &received.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
-	front_copy_publish(&f->copies, &wanted, key->hold, &brought);
+	front_copy_publish(&f->copies, &wanted, key->hold, &received);
 	key->hold = 0;
 }
 
@@ -312,7 +312,7 @@ flush_over(struct front *f, const struct front_key *whole)
 {
 	front_flush_end_mt(f->copies.shared.cells);
 	if (whole->query.exptime <= 0)
-		front_peers_tell_all(f);
+		front_peers_notify_all(f);
 }
 
 void
@@ -330,7 +330,7 @@ front_keep_end(struct front *f, struct front_key *key)
 		return;
 	key->holds_cell = false;
 	if (key->sent)
-		front_peers_tell(f, key);
+		front_peers_notify(f, key);
 	/* In shared mode any value may change at any time, so one more lost write does not
 	 * matter. */
 	if (!key->sent || key->fate_known || front_is_shared(f)) {
@@ -400,7 +400,7 @@ renew(struct front *f)
 	const bool wait = !front_copies_renew(&f->copies, f->now_ns, life_ns);
 
 	if (unlikely(wait != f->copies_wait))
-		serve_copies_wait(f->serve, wait);
+		backend_copies_wait(f->serve, wait);
 	f->copies_wait = wait;
 	if (wait)
 		front_count(f, FRONT_COPIES_WAITED);

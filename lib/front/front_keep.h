@@ -17,7 +17,7 @@
 /* ---- flights (front_flight.c) ---- */
 
 /* Joins a flight of the requested key on this lane. False: the request must be queued. */
-bool front_flight_join(struct front *f, struct front_lane *l, const struct serve_ask *ask);
+bool front_flight_join(struct front *f, struct front_lane *l, const struct backend_ask *ask);
 /* Makes a set, which has its value, follow a set of this key in progress, or merges it with the
  * one that follows. False: the request must be queued. */
 bool front_flight_wait(struct front *f, struct front_key *key);
@@ -26,9 +26,9 @@ void front_flight_begin(struct front *f, struct front_key *key);
 void front_flight_sent(struct front *f, struct front_key *key);
 /* Ends a flight: it is not joined any more, and the next one is queued. */
 void front_flight_end(struct front *f, struct front_key *key);
-/* Takes the answer of a flight. Its joiners are completed by front_flight_tell(), in poll(). */
-void front_flight_land(struct front *f, struct front_key *key, const struct serve_answer *answer);
-void front_flight_tell(struct front *f);
+/* Takes the answer of a flight. Its joiners are completed by front_flight_complete(), in poll(). */
+void front_flight_land(struct front *f, struct front_key *key, const struct backend_answer *answer);
+void front_flight_complete(struct front *f);
 /* Closes the key's unsent flights: later requests do not join them. */
 void front_flights_close(struct front *f, struct front_wanted wanted);
 /* Fails a flight and all requests that joined it. */
@@ -46,7 +46,7 @@ front_may_keep(const struct front_lane *l)
 }
 
 /* Sets the service's hooks for copies. */
-void front_keep_supply(struct serve_supplier *supplier);
+void front_keep_supply(struct backend *backend);
 /* Counts a retrieval of the key. */
 void front_keep_asked(struct front *f, struct front_key *key);
 /* Places the placeholder of a queued retrieval. */

@@ -8,7 +8,7 @@
 static uint32_t
 slot_of(uint64_t ticket)
 {
-	return serve_ticket_slot(ticket);
+	return backend_ticket_slot(ticket);
 }
 
 /* Clears the first fields, and the others if they were used. */
@@ -28,7 +28,7 @@ key_clear(struct front_key *key, bool uses_more)
 /* Takes a free request for a lane. A lane may have at most as many as are still free, so that a
  * stalled one leaves half. */
 struct front_key *
-front_key_take(struct front *f, struct front_lane *lane, const struct serve_ask *ask)
+front_key_take(struct front *f, struct front_lane *lane, const struct backend_ask *ask)
 {
 	struct front_key *key;
 
@@ -68,7 +68,7 @@ fill_end(struct front *f, struct front_key *key)
 	const uint32_t len = key->fill.value_len;
 
 	if (key->writes)
-		serve_value_end(f->serve, key->asked_lane, len);
+		backend_value_end(f->serve, key->asked_lane, len);
 	else if (key->fill.item != NULL)
 		f->answer_bytes -= len;
 	store_abandon(f->store, &key->fill);
@@ -89,7 +89,7 @@ front_part_end(struct front *f, struct front_key *whole)
 	if (--whole->parts > 0)
 		return;
 	if (whole->wanted)
-		front_ticket_tell(f, whole->ticket, whole->missed);
+		front_ticket_complete(f, whole->ticket, whole->missed);
 	front_key_free(f, whole);
 }
 
@@ -187,7 +187,7 @@ key_failed(struct front *f, const struct front_key *key)
 
 /* Ends, on the answer, what only requests other than plain gets have. */
 static NOT_FLAT void
-more_answered(struct front *f, struct front_key *key, const struct serve_answer *answer)
+more_answered(struct front *f, struct front_key *key, const struct backend_answer *answer)
 {
 	key->fate_known = !answer->failed;
 	if (key->reads && !answer->failed && answer->error == MC_ERR_NONE && answer->item == NULL)
@@ -203,7 +203,7 @@ more_answered(struct front *f, struct front_key *key, const struct serve_answer 
 }
 
 void
-front_key_answer(struct front *f, struct front_key *key, const struct serve_answer *answer)
+front_key_answer(struct front *f, struct front_key *key, const struct backend_answer *answer)
 {
 	list_unlink(&key->link);
 	key_close(f, key);
@@ -215,17 +215,17 @@ front_key_answer(struct front *f, struct front_key *key, const struct serve_answ
 		key_failed(f, key);
 	else
 		front_count(f, answer->item != NULL ? FRONT_HITS : FRONT_MISSES);
-	if (!key->wanted || !serve_answer(f->serve, key->ticket, answer) || answer->item == NULL)
+	if (!key->wanted || !backend_answer(f->serve, key->ticket, answer) || answer->item == NULL)
 		front_key_release(f, key);
 }
 
 void
-front_ticket_tell(struct front *f, uint64_t ticket, bool failed)
+front_ticket_complete(struct front *f, uint64_t ticket, bool failed)
 {
 	/* If the ring is full, the deadline of the ticket reports it. */
-	if (f->told_tail - f->told_head < FRONT_KEYS)
-		f->told[f->told_tail++ % FRONT_KEYS] =
-			(struct front_told){.ticket = ticket, .failed = failed};
+	if (f->completed_tail - f->completed_head < FRONT_KEYS)
+		f->completed[f->completed_tail++ % FRONT_KEYS] =
+			(struct front_completed){.ticket = ticket, .failed = failed};
 }
 
 void
@@ -237,19 +237,21 @@ front_key_fail(struct front *f, struct front_key *key)
 		front_report_owe_mt(key->lane->report);
 		key->whole->missed = true;
 	} else if (key->wanted) {
-		front_ticket_tell(f, key->ticket, true);
+		front_ticket_complete(f, key->ticket, true);
 	}
 	front_key_free(f, key);
 }
 
 void
-front_tell(struct front *f)
+front_complete(struct front *f)
 {
-	while (f->told_head != f->told_tail && front_may_answer(f)) {
-		const struct front_told *told = &f->told[f->told_head++ % FRONT_KEYS];
-		const struct serve_answer answer = {.failed = told->failed, .result = STORE_OK};
+	while (f->completed_head != f->completed_tail && front_may_answer(f)) {
+		const struct front_completed *completed =
+			&f->completed[f->completed_head++ % FRONT_KEYS];
+		const struct backend_answer answer = {.failed = completed->failed,
+						      .result = STORE_OK};
 
-		serve_answer(f->serve, told->ticket, &answer);
+		backend_answer(f->serve, completed->ticket, &answer);
 		f->answers++;
 	}
 }

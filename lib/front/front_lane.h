@@ -74,7 +74,7 @@ struct front_lane {
 	uint64_t pause_max_ns;
 	uint32_t failures; /* consecutive ones */
 	bool meta;
-	bool tells_ttl;            /* of its server's version, as in front_reply.h */
+	bool reports_ttl;          /* of its server's version, as in front_reply.h */
 	struct front_key *sending; /* whose value is not yet completely queued; NULL: none */
 	uint32_t sending_at;
 	uint64_t written;

@@ -17,8 +17,8 @@ struct front_peers {
 	uint32_t count;
 	uint32_t next;       /* the peer that the oldest datagram goes to next */
 	uint32_t head, tail; /* of the ring of datagrams; the last one may take more words */
-	uint32_t heard_s;    /* the second that the next two count in */
-	uint32_t heard, flushes;
+	uint32_t received_s; /* the second that the next two count in */
+	uint32_t received, flushes;
 	struct peer peer[FRONT_PEERS_MAX];
 	struct front_words datagram[FRONT_PEER_DATAGRAMS];
 };
@@ -95,7 +95,7 @@ datagram_open(struct front_peers *p)
 }
 
 void
-front_peers_tell(struct front *f, const struct front_key *key)
+front_peers_notify(struct front *f, const struct front_key *key)
 {
 	const struct view name = front_key_view(key);
 	struct front_words *words;
@@ -114,7 +114,7 @@ front_peers_tell(struct front *f, const struct front_key *key)
 }
 
 void
-front_peers_tell_all(struct front *f)
+front_peers_notify_all(struct front *f)
 {
 	struct front_words *words;
 
@@ -225,18 +225,18 @@ is_peer(const struct front_peers *p, const struct ip_addr *ip)
 
 /* True unless the limit of words in a second is reached. */
 static bool
-may_hear(struct front *f, bool all)
+may_receive(struct front *f, bool all)
 {
 	struct front_peers *p = f->peers;
 	const uint32_t now_s = serve_now_s(f->serve);
 
-	if (p->heard_s != now_s) {
-		p->heard_s = now_s;
-		p->heard = p->flushes = 0;
+	if (p->received_s != now_s) {
+		p->received_s = now_s;
+		p->received = p->flushes = 0;
 	}
-	if (p->heard == FRONT_PEER_WORDS_MAX || (all && p->flushes == FRONT_PEER_FLUSHES))
+	if (p->received == FRONT_PEER_WORDS_MAX || (all && p->flushes == FRONT_PEER_FLUSHES))
 		return false;
-	p->heard++;
+	p->received++;
 	p->flushes += all;
 	return true;
 }
@@ -244,7 +244,7 @@ may_hear(struct front *f, bool all)
 /* Applies a received key: later requests join nothing older, a fill in progress is not kept, and
  * a copy is removed. */
 static void
-hear_key(struct front *f, struct view name)
+key_receive(struct front *f, struct view name)
 {
 	const uint64_t hash = store_hash(f->store, name);
 	const struct front_wanted wanted = {.key = name, .hash = hash};
@@ -258,7 +258,7 @@ hear_key(struct front *f, struct view name)
 }
 
 static bool
-hear_all(struct front *f)
+flush_receive(struct front *f)
 {
 	bool done;
 
@@ -269,7 +269,7 @@ hear_all(struct front *f)
 }
 
 bool
-front_peers_hear(void *arg, const struct udp_peer *from, struct view request)
+front_peers_receive(void *arg, const struct udp_peer *from, struct view request)
 {
 	uint8_t room[MC_KEY_DECODED_MAX];
 	struct front *f = arg;
@@ -285,12 +285,12 @@ front_peers_hear(void *arg, const struct udp_peer *from, struct view request)
 	while ((word = front_words_next(&rest, &key, room)) != FRONT_WORD_END) {
 		const bool all = word == FRONT_WORD_ALL;
 
-		if (!may_hear(f, all) || (all && !hear_all(f))) {
+		if (!may_receive(f, all) || (all && !flush_receive(f))) {
 			peers_count(f, FRONT_PEER_REFUSED);
 			continue;
 		}
 		if (!all)
-			hear_key(f, key);
+			key_receive(f, key);
 		peers_count(f, FRONT_PEER_HEARD);
 	}
 	if (rest.len != 0)

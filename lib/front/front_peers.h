@@ -34,14 +34,14 @@ struct front_peers *front_peers_create(struct region *region,
 				       const struct front_settings *settings);
 
 /* Announces a write that has ended with any result. */
-void front_peers_tell(struct front *f, const struct front_key *key);
-void front_peers_tell_all(struct front *f);
+void front_peers_notify(struct front *f, const struct front_key *key);
+void front_peers_notify_all(struct front *f);
 /* Sends pending datagrams; called in poll(), after all that ends writes. */
 void front_peers_send(struct front *f);
 /* Returns when there is more to send; or FRONT_NEVER. */
 uint64_t front_peers_next_ns(const struct front *f);
 
 /* Handles a request of a peer, which gets no reply. False: it is not such a request. */
-bool front_peers_hear(void *arg, const struct udp_peer *from, struct view request);
+bool front_peers_receive(void *arg, const struct udp_peer *from, struct view request);
 
 #endif

@@ -59,7 +59,7 @@ request_done(struct front_lane *l)
 static enum read_step
 request_answered(struct front_lane *l, enum mc_error error)
 {
-	const struct serve_answer answer = {.error = (uint8_t)error};
+	const struct backend_answer answer = {.error = (uint8_t)error};
 
 	for (uint32_t i = 0; i < l->asked.nkeys; i++)
 		if (l->keys[i] != NULL)
@@ -107,7 +107,7 @@ ttl_answered(struct front_lane *l, int32_t ttl_s)
 {
 	struct front_request *r = front_lane_first(l);
 
-	r->ttl_s = ttl_s == -1 && !l->tells_ttl ? FRONT_TTL_UNKNOWN : ttl_s;
+	r->ttl_s = ttl_s == -1 && !l->reports_ttl ? FRONT_TTL_UNKNOWN : ttl_s;
 	r->asks_ttl = false;
 	front_read_begin(l);
 	return READ_ON;
@@ -115,7 +115,7 @@ ttl_answered(struct front_lane *l, int32_t ttl_s)
 
 /* Answers a request of one key. */
 static enum read_step
-key_answered(struct front_lane *l, const struct serve_answer *answer)
+key_answered(struct front_lane *l, const struct backend_answer *answer)
 {
 	front_lane_good(l);
 	front_key_answer(l->front, l->keys[0], answer);
@@ -123,10 +123,10 @@ key_answered(struct front_lane *l, const struct serve_answer *answer)
 	return READ_ON;
 }
 
-static struct serve_answer
+static struct backend_answer
 answer_of(const struct front_reply *r)
 {
-	return (struct serve_answer){
+	return (struct backend_answer){
 		.cas = r->cas,
 		.won = (r->meta & FRONT_META_WIN) != 0,
 		.stale = (r->meta & FRONT_META_STALE) != 0,
@@ -176,7 +176,7 @@ fill_begin_yielding(struct front_lane *l, struct front_key *key)
 	enum store_result r = fill_begin(l, key);
 
 	for (uint32_t i = 0; i < FRONT_YIELDS_MAX && r == STORE_NOT_YET; i++) {
-		if (!serve_answer_yield(l->front->serve))
+		if (!backend_answer_yield(l->front->serve))
 			return r;
 		r = fill_begin(l, key);
 	}
@@ -225,7 +225,7 @@ static enum read_step
 value_answered(struct front_lane *l)
 {
 	struct front_key *key = l->keys[l->reply.key];
-	struct serve_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = answer_of(&l->reply);
 
 	key->answer = key->fill.item;
 	answer.item = key->answer;
@@ -256,7 +256,7 @@ short_answered(struct front_lane *l, struct front_key *key, const struct front_v
 {
 	struct item *item = item_simple_make(
 		key->item, (struct item_lengths){.key_len = key->len, .value_len = v->value_len});
-	const struct serve_answer answer = {.item = item};
+	const struct backend_answer answer = {.item = item};
 
 	bytes_copy(item->body + key->len, value, v->value_len);
 	key->answer = item;
@@ -279,7 +279,7 @@ key_prefetch(const struct front_lane *l, uint32_t i)
 	if (key == NULL)
 		return;
 	prefetch_next(key->item);
-	serve_answer_prefetch(l->front->serve, key->ticket);
+	backend_answer_prefetch(l->front->serve, key->ticket);
 }
 
 /* Reads consecutive values as step() would. False: step() must read the first one. */
@@ -327,7 +327,7 @@ static enum read_step
 number_answered(struct front_lane *l)
 {
 	const struct view digits = {.data = l->line, .len = l->line_len};
-	struct serve_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = answer_of(&l->reply);
 
 	l->line_len = 0;
 	if (!mc_read_u64(digits, &answer.number))
@@ -401,11 +401,11 @@ result_of(enum front_status status)
 static enum read_step
 status_read(struct front_lane *l, const struct front_reply *r)
 {
-	struct serve_answer answer = answer_of(r);
+	struct backend_answer answer = answer_of(r);
 
 	switch (l->asked.ask) {
 	case FRONT_ASK_VERSION:
-		l->tells_ttl = r->tells_ttl;
+		l->reports_ttl = r->reports_ttl;
 		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
 	case FRONT_ASK_MN:
 		return probe_answered(l, true);
@@ -443,7 +443,7 @@ is_retrieval(enum front_ask ask)
 static enum read_step
 error_read(struct front_lane *l, const struct front_reply *r)
 {
-	const struct serve_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
+	const struct backend_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
 
 	if (l->asked.ask == FRONT_ASK_VERSION ||
 	    (l->asked.ask == FRONT_ASK_FLUSH && l->state == LANE_PROBING))
@@ -464,7 +464,7 @@ error_read(struct front_lane *l, const struct front_reply *r)
 static enum read_step
 number_read(struct front_lane *l, const struct front_reply *r)
 {
-	const struct serve_answer answer = answer_of(r);
+	const struct backend_answer answer = answer_of(r);
 
 	return key_answered(l, &answer);
 }

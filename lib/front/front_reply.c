@@ -110,7 +110,7 @@ read_text_value(struct front_reply *r, struct front_asked *asked, const struct w
  * reversed: one second is -1, as is no expiry. Builds without their history have version
  * UNKNOWN. */
 static bool
-tells_ttl(struct view version)
+reports_ttl(struct view version)
 {
 	uint32_t n = 0;
 
@@ -367,7 +367,7 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 		return;
 	if (asked->ask == FRONT_ASK_VERSION && begins_with(line, "VERSION ")) {
 		r->text = (struct view){.data = line.data + 8, .len = line.len - 8};
-		r->tells_ttl = tells_ttl(r->text);
+		r->reports_ttl = reports_ttl(r->text);
 		set_status(r, FRONT_VERSION);
 		return;
 	}

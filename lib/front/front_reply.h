@@ -118,7 +118,7 @@ struct front_reply {
 	uint64_t number;
 	struct view text; /* FRONT_VERSION: the version; for a row: its value */
 	struct view name; /* of a row */
-	bool tells_ttl;   /* FRONT_VERSION: -1 of `me` means no expiry there, never a second */
+	bool reports_ttl; /* FRONT_VERSION: -1 of `me` means no expiry there, never a second */
 };
 
 /* A complete value of `get`. */

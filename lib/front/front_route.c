@@ -50,7 +50,7 @@ front_fleet_look(struct front *f)
 }
 
 static NOT_FLAT struct front_lane *
-route_special(struct front *f, const struct serve_ask *ask)
+route_special(struct front *f, const struct backend_ask *ask)
 {
 	const struct front_state *s = f->state;
 	struct front_lane *home = &f->lanes[ask->lane];
@@ -69,7 +69,7 @@ route_special(struct front *f, const struct serve_ask *ask)
 }
 
 struct front_lane *
-front_route(struct front *f, const struct serve_ask *ask)
+front_route(struct front *f, const struct backend_ask *ask)
 {
 	return likely(!f->state->special) ? &f->lanes[ask->lane] : route_special(f, ask);
 }

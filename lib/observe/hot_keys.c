@@ -149,7 +149,7 @@ hot_keys_count(struct hot_keys *hot, uint64_t hash, uint64_t now_ns)
 }
 
 void
-hot_keys_tell(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size)
+hot_keys_record(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size)
 {
 	if (size != 0)
 		STORE(hot->sizes[i], size);

@@ -89,11 +89,11 @@ hot_keys_next(struct hot_keys *hot)
 
 void hot_keys_begin(struct hot_keys *hot, uint32_t seed);
 
-/* A sample. The number of a key whose name, or size, is to be told by hot_keys_tell; most often
+/* A sample. The number of a key whose name, or size, is to be told by hot_keys_record; most often
  * HOT_NONE. */
 uint32_t hot_keys_count(struct hot_keys *hot, uint64_t hash, uint64_t now_ns);
 /* size: of its value; 0: not known. */
-void hot_keys_tell(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size);
+void hot_keys_record(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size);
 /* A whole value of so many bytes was asked for, or stored. */
 void hot_keys_big(struct hot_keys *hot, struct view key, uint64_t hash, uint32_t size,
 		  uint64_t now_ns);

@@ -7,7 +7,7 @@
  * into one cell each. What came in an earlier turn is late: it stands in a list until then.
  *
  * Late requests that waited, and did not just not get their turn, are told apart by what for:
- * memory of the store, room for their reply while the peer's window is full, or a supplier (servers
+ * memory of the store, room for their reply while the peer's window is full, or a backend (servers
  * or flash).
  *
  * Shape:  a row of cells (log_cells.h) for each kind over UDP, then over TCP, then for each wait.
@@ -38,7 +38,7 @@
 #define REQUEST_WAITS(X)                                                                           \
 	X(WAIT_MEMORY, "memory")                                                                   \
 	X(WAIT_WINDOW, "window")                                                                   \
-	X(WAIT_SUPPLIER, "supplier")
+	X(WAIT_BACKEND, "supplier")
 
 #define REQUEST_SYMBOL(symbol, name) symbol,
 enum request_kind { REQUEST_KINDS(REQUEST_SYMBOL) REQUEST_KIND_COUNT };

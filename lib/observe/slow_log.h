@@ -34,7 +34,7 @@
 #define SLOW_REASONS(X)                                                                            \
 	X(SLOW_MEMORY, "memory")                                                                   \
 	X(SLOW_WINDOW, "window")                                                                   \
-	X(SLOW_SUPPLIER, "supplier")                                                               \
+	X(SLOW_BACKEND, "supplier")                                                                \
 	X(SLOW_LATER, "later")                                                                     \
 	X(SLOW_TURN, "turn")                                                                       \
 	X(SLOW_HOST, "host")

@@ -29,7 +29,7 @@ enum serve_backend_mode {
 };
 
 /* A backend's answer for a key, or for a write. */
-struct serve_answer {
+struct backend_answer {
 	bool failed;             /* no answer; a write may or may not have been done */
 	bool here;               /* promoted: the store has an item of its own for the key */
 	uint8_t error;           /* enum mc_error: the reply, whatever the other fields say */

@@ -71,9 +71,9 @@ bin_get_found(struct serve *sv, struct op *op, const struct item *it, uint64_t c
 }
 
 enum exec_status
-bin_get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+bin_get_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
-	record_told(sv, op, answer->item, op->req.verb == MC_BIN_GAT);
+	record_completed(sv, op, answer->item, op->req.verb == MC_BIN_GAT);
 	if (answer->item != NULL)
 		return bin_get_found(sv, op, answer->item, answer->cas);
 	reply_miss(sv, op);
@@ -123,7 +123,7 @@ execute_bin_touch(struct serve *sv, struct op *op)
 }
 
 enum exec_status
-bin_touch_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+bin_touch_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool hit = answer->result == STORE_OK;
 
@@ -168,7 +168,7 @@ binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct
 }
 
 void
-binary_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+binary_store_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	if (answer->result == STORE_OK)
 		reply_done(sv, op, answer->cas);
@@ -201,7 +201,7 @@ execute_bin_delete(struct serve *sv, struct op *op)
 }
 
 enum exec_status
-bin_delete_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+bin_delete_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	if (answer->result == STORE_EXISTS) {
 		reply_status(sv, op, MC_STATUS_EXISTS);
@@ -227,7 +227,7 @@ reply_sum(struct serve *sv, struct op *op, uint64_t value, uint64_t cas)
 }
 
 enum exec_status
-bin_arith_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+bin_arith_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool decr = op->req.verb == MC_BIN_DECR;
 

@@ -4,6 +4,7 @@
  * so their bytes go into a read buffer (serve_parse.c admits no more than fit).
  */
 #include "serve_internal.h"
+#include "serve_read_buf.h"
 #include "serve_since.h"
 
 static void
@@ -116,7 +117,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	const uint32_t rest = ss->read_buf_len - ss->read_buf_at;
 	uint32_t bytes;
 
-	if (unlikely(ss->awaits != NULL))
+	if (unlikely(ss->pending != NULL))
 		sv->backend_ops->bytes_move(sv, ss, first);
 	bytes = ops_unread(sv, ss, first);
 
@@ -131,12 +132,11 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	ensure(bytes <= CHUNK_BYTES);
 	if (bytes == 0)
 		return;
-	if (ss->read_buf == NULL) {
-		/* The credit of the first deferred reply becomes the chunk for all of them. */
-		ss->read_buf = stack_chunk_get_credited(sv->stack);
-		sv->read_bufs_used++;
-	}
-	ss->read_buf_since_s = sv->clock.now_s;
+	/* The credit of the first deferred reply becomes the chunk for all of them. */
+	if (ss->read_buf == NULL)
+		read_buf_take_credited(sv, ss);
+	else if (ss->waits == 0)
+		read_buf_leave(sv, ss);
 	ss->read_buf_since_ns = session_since_ns(sv, ss);
 	ss->newer_since_ns = 0;
 	memcpy(ss->read_buf, sv->scratch, bytes);

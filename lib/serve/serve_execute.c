@@ -6,6 +6,7 @@
 #include "serve_hot.h"
 #include "serve_message.h"
 #include "serve_parse.h"
+#include "serve_read_buf.h"
 #include "serve_record.h"
 
 /* ---- retrieval ---- */
@@ -50,11 +51,11 @@ get_reply(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 }
 
 __attribute__((noinline)) enum exec_status
-get_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+get_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	if (answer->item == NULL)
 		return get_missed(sv, op, op->req.verb >= MC_GAT);
-	record_told(sv, op, answer->item, op->req.verb >= MC_GAT);
+	record_completed(sv, op, answer->item, op->req.verb >= MC_GAT);
 	return get_reply(sv, op, answer->item, answer->cas);
 }
 
@@ -172,7 +173,7 @@ op_waits(struct serve *sv, struct session *ss)
 	session_waits(sv, ss,
 		      ss->value.item != NULL       ? WAIT_WINDOW
 		      : ss->memory_wait_turns != 0 ? WAIT_MEMORY
-						   : WAIT_SUPPLIER);
+						   : WAIT_BACKEND);
 }
 
 /* Closes the connection after its last request, or defers its operations if a reply must wait. */
@@ -207,14 +208,14 @@ op_retry(struct serve *sv, uint32_t i)
 	struct op *op = &sv->ops[i];
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
-	const bool counted = ss->memory_wait_turns != 0 || ss->await_counted;
+	const bool counted = ss->memory_wait_turns != 0 || ss->pending_counted;
 	/* True behind kept requests. If op stays unread it does not count as a request yet. */
 	const bool behind = ss->kept != NULL;
 	enum exec_status a;
 
 	if (!counted && !behind)
 		request_count(sv, op);
-	ss->await_counted = false;
+	ss->pending_counted = false;
 	a = op_run(sv, op);
 	if (a == EXEC_DONE)
 		execution_end(sv, op, ss, &e);

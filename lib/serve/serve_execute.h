@@ -95,9 +95,12 @@ enum exec_status verb_execute(struct serve *sv, struct op *op);
 /* ---- what a backend has answered (serve_backend.h) ---- */
 
 /* Completes a request: sends the backend's answer to the client. One function for each verb. */
-typedef enum exec_status teller(struct serve *sv, struct op *op, const struct serve_answer *answer);
-teller get_told, store_told, delete_told, arith_told, touch_told, flush_told;
-teller mg_told, md_told, ma_told, bin_get_told, bin_touch_told, bin_delete_told, bin_arith_told;
+typedef enum exec_status completer(struct serve *sv, struct op *op,
+				   const struct backend_answer *answer);
+completer get_completed, store_completed, delete_completed, arith_completed, touch_completed,
+	flush_completed;
+completer mg_completed, md_completed, ma_completed, bin_get_completed, bin_touch_completed,
+	bin_delete_completed, bin_arith_completed;
 
 /* ---- commands of text that neither retrieve nor store (serve_text.c) ---- */
 
@@ -118,7 +121,7 @@ enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
 /* Replies to ms; made is NULL unless STORE_OK. */
 void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
-void meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer);
+void meta_store_completed(struct serve *sv, struct op *op, const struct backend_answer *answer);
 
 /* ---- the binary protocol (serve_binary.c) ---- */
 
@@ -131,7 +134,7 @@ enum exec_status execute_bin_version(struct serve *sv, struct op *op);
 enum exec_status execute_bin_quit(struct serve *sv, struct op *op);
 /* Replies to a set, add, replace, append or prepend; made is NULL unless STORE_OK. */
 void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
-void binary_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer);
+void binary_store_completed(struct serve *sv, struct op *op, const struct backend_answer *answer);
 void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);
 
 #endif

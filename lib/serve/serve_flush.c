@@ -64,7 +64,7 @@ execute_flush_all(struct serve *sv, struct op *op)
 }
 
 enum exec_status
-flush_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+flush_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	reply_flushed(sv, op);
 	return EXEC_DONE;

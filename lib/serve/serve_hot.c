@@ -11,7 +11,7 @@ is_sampled(const struct op *op)
 	const struct session *ss = op->session;
 
 	return op_is(op, VERB_LOOKUP) && op->req.key.len != 0 &&
-	       (ss == NULL || (ss->memory_wait_turns == 0 && !ss->await_counted));
+	       (ss == NULL || (ss->memory_wait_turns == 0 && !ss->pending_counted));
 }
 
 /* Returns the size of the value that op stores, or of the stored value; 0: there is none. */
@@ -32,7 +32,7 @@ sample(struct serve *sv, const struct op *op)
 	const uint32_t i = hot_keys_count(&sv->hot, op->hash, sv->clock.now_ns);
 
 	if (i != HOT_NONE)
-		hot_keys_tell(&sv->hot, i, op->req.key, value_size(sv, op));
+		hot_keys_record(&sv->hot, i, op->req.key, value_size(sv, op));
 }
 
 __attribute__((noinline)) void
@@ -52,7 +52,7 @@ hit_sampled(struct serve *sv, struct view key, uint64_t hash, uint32_t size)
 	const uint32_t i = hot_keys_count(&sv->hot, hash, sv->clock.now_ns);
 
 	if (i != HOT_NONE)
-		hot_keys_tell(&sv->hot, i, key, size);
+		hot_keys_record(&sv->hot, i, key, size);
 	sv->hot.left = hot_keys_next(&sv->hot);
 }
 

@@ -260,7 +260,7 @@ mg_missed(struct serve *sv, struct op *op)
 }
 
 static enum exec_status
-mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
+mg_answered(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const struct found f = {.item = answer->item,
 				.fetched = answer->fetched,
@@ -276,10 +276,10 @@ mg_answered(struct serve *sv, struct op *op, const struct serve_answer *answer)
 }
 
 enum exec_status
-mg_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+mg_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	serve_count(sv, CMD_META);
-	record_told(sv, op, answer->item, has_flag(op, MC_FLAG_SET_EXPTIME));
+	record_completed(sv, op, answer->item, has_flag(op, MC_FLAG_SET_EXPTIME));
 	return answer->item != NULL ? mg_answered(sv, op, answer) : mg_missed(sv, op);
 }
 
@@ -349,7 +349,7 @@ meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct i
 }
 
 void
-meta_store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+meta_store_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool stored = answer->result == STORE_OK;
 
@@ -379,7 +379,7 @@ reply_deleted(struct serve *sv, struct op *op, enum store_result r)
 }
 
 enum exec_status
-md_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+md_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool hit = answer->result == STORE_OK;
 
@@ -462,7 +462,7 @@ reply_total(struct serve *sv, struct op *op, const struct store_arith_result *to
 }
 
 enum exec_status
-ma_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+ma_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool decr = op->req.meta.mode == MC_MODE_DECR;
 

@@ -8,7 +8,7 @@
 #define GETS   (VERB_LOOKUP | VERB_RETURNS_VALUE)
 #define LOOKUP VERB_LOOKUP
 #define WRITES (VERB_LOOKUP | VERB_WRITES)
-#define CHANGE (WRITES | VERB_BRINGS)
+#define CHANGE (WRITES | VERB_PROMOTES)
 
 const uint8_t verb_classes[OP_VERB_COUNT] = {
 	[MC_GET... MC_GATS] = VERB_CLASS_GET,
@@ -32,7 +32,7 @@ const uint8_t verb_traits[OP_VERB_COUNT] = {
 	[MC_MG] = GETS, /* an mg that stores is rare */
 	[MC_MS... MC_MD] = CHANGE | VERB_TAKES_WORK,
 	[MC_MA] = CHANGE,
-	[MC_ME] = LOOKUP | VERB_BRINGS,
+	[MC_ME] = LOOKUP | VERB_PROMOTES,
 	[MC_FLUSH_ALL] = VERB_ENDS_PASS, /* it may have to wait */
 	[MC_QUIT] = VERB_CLOSES,
 	[MC_BIN_GET] = GETS,

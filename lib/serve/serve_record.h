@@ -47,7 +47,7 @@ record_made(struct serve *sv, const struct op *op, const struct item *it, bool t
 
 /* Records a retrieval that a backend has answered; it: an item of the store or of the backend. */
 static inline void
-record_told(struct serve *sv, const struct op *op, const struct item *it, bool touch)
+record_completed(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
 	count_get(sv, touch, it != NULL);
 	if (it != NULL && store_has_item(&sv->class_map, it))

@@ -51,7 +51,7 @@ record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64
 	if (ss != NULL && since_ns <= ss->wait.blocked_ns)
 		reason = (enum slow_reason)ss->wait.reason;
 	else if (ss == NULL && sv->backend_mode != BACKEND_NONE)
-		reason = SLOW_SUPPLIER;
+		reason = SLOW_BACKEND;
 	residence_late(&sv->residence,
 		       reason == SLOW_LATER ? kind_row : RESIDENCE_KIND_ROWS + (uint32_t)reason,
 		       since_ns, sv->clock.now_ns, n);

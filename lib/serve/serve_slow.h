@@ -11,7 +11,7 @@
 #include "serve_internal.h"
 
 static_assert((int)SLOW_MEMORY == WAIT_MEMORY && (int)SLOW_WINDOW == WAIT_WINDOW &&
-		      (int)SLOW_SUPPLIER == WAIT_SUPPLIER,
+		      (int)SLOW_BACKEND == WAIT_BACKEND,
 	      "what a request waits for is a reason");
 
 /* The client of a slow request: a session, or the address of a datagram's sender. key may be

@@ -199,7 +199,7 @@ text_stored(struct serve *sv, struct op *op, enum store_result r)
 }
 
 enum exec_status
-store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+store_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const enum store_result r = (enum store_result)answer->result;
 
@@ -207,9 +207,9 @@ store_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
 	if (store_mode_of(&op->req) == STORE_CAS)
 		count_cas(sv, r);
 	if (op->req.verb == MC_MS)
-		meta_store_told(sv, op, answer);
+		meta_store_completed(sv, op, answer);
 	else if (op->req.flags & MC_BINARY)
-		binary_store_told(sv, op, answer);
+		binary_store_completed(sv, op, answer);
 	else
 		text_stored(sv, op, r);
 	return EXEC_DONE;

@@ -19,7 +19,7 @@ execute_delete(struct serve *sv, struct op *op)
 }
 
 enum exec_status
-delete_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+delete_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool hit = answer->result == STORE_OK;
 
@@ -71,7 +71,7 @@ execute_arith(struct serve *sv, struct op *op)
 }
 
 enum exec_status
-arith_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+arith_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool hit = answer->result == STORE_OK;
 
@@ -101,7 +101,7 @@ execute_touch(struct serve *sv, struct op *op)
 }
 
 enum exec_status
-touch_told(struct serve *sv, struct op *op, const struct serve_answer *answer)
+touch_completed(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
 	const bool hit = answer->result == STORE_OK;
 

@@ -137,6 +137,10 @@ struct session_token {
 	uint32_t len;
 };
 
+/* The limit on a wait for memory. Evicting enough for a value of 128 MB takes some thousand
+ * turns. The limit also covers a peer core that is stuck in an equally long turn. */
+#define MEMORY_WAIT_TURNS_MAX (1u << 20)
+
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
@@ -164,12 +168,12 @@ struct session {
 			/* Turns for which the request has waited for memory; 0: it does not
 			 * wait. */
 			uint32_t memory_wait_turns : 21;
-			uint32_t await_count : 8; /* pending requests of the session */
+			uint32_t pending_count : 8; /* pending requests of the session */
 			/* The session queues for a place in the table of pending requests. */
-			uint32_t await_queued : 1;
+			uint32_t place_queued : 1;
 			/* The session has such a place, for this turn. */
-			uint32_t await_granted : 1;
-			uint32_t await_refused : 1; /* the deadline has passed without a place */
+			uint32_t place_granted : 1;
+			uint32_t place_refused : 1; /* the deadline has passed without a place */
 		};
 	};
 	uint32_t memory_wait_last_turn; /* the last turn in which it waited for memory */
@@ -178,7 +182,7 @@ struct session {
 	uint32_t deferrable_bytes;
 	/* The stack has room in this turn for the reply to the next operation. */
 	bool has_credit;
-	bool await_counted; /* the next request was already counted when it arrived */
+	bool pending_counted; /* the next request was already counted when it arrived */
 	/* Later gets may be asked for before the pending ones are answered. */
 	bool ahead;
 	bool pipeline_stopped; /* nothing more is asked for until a kept request is completed */
@@ -192,19 +196,20 @@ struct session {
 	 * asked for. */
 	uint64_t left_out;
 	/* The lane in whose queue the session waits, or has a place. */
-	uint16_t await_lane;
-	/* Length of the value with which the request waits for a place of await_lane. */
-	uint32_t await_bytes;
-	uint64_t await_since_ns; /* when it began to wait for a place; 0: it does not wait */
+	uint16_t place_lane;
+	/* Length of the value with which the request waits for a place of place_lane. */
+	uint32_t place_bytes;
+	uint64_t place_since_ns; /* when it began to wait for a place; 0: it does not wait */
 	/* Pending requests in the order of their bytes: retrievals that are executed again, or kept
 	 * requests. One of the two lists is empty (backend/pending.h). */
-	struct await *awaits, *kept;
+	struct pending *pending, *kept;
 
 	/* A chunk that holds a partial line, or deferred requests. Its bytes read_buf_at to
 	 * read_buf_len are read before those of conn_peek(). */
 	uint8_t *read_buf;
 	uint32_t read_buf_at, read_buf_len;
-	uint32_t read_buf_since_s;  /* the second in which its oldest line began */
+	struct budget_place read_buf_place;
+	struct list read_buf_link;  /* in serve.read_bufs while the session has a place */
 	uint64_t read_buf_since_ns; /* when its bytes arrived */
 	/* When the bytes from newer_at on arrived; 0: all of them arrived at read_buf_since_ns. */
 	uint64_t newer_since_ns;

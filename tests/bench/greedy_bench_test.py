@@ -14,15 +14,16 @@ import socketserver
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import types
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parents[2] / "tools/py"
-sys.path.insert(0, str(HERE))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = ROOT / "tools/py"
+sys.path[:0] = [str(HERE), str(ROOT / "tests/support")]
 
 import greedy_bench  # noqa: E402
+import local_server  # noqa: E402
 import progress  # noqa: E402
 
 STALL_S, WAIT_S = 0.5, 30.0
@@ -123,13 +124,10 @@ class Cache(socketserver.StreamRequestHandler):
             self.wfile.write(b"VALUE %s 0 %d\r\n%s\r\nEND\r\n" % (key, len(value), value))
 
 
-class Server(socketserver.ThreadingTCPServer):
-    daemon_threads, allow_reuse_address, request_queue_size = True, True, 128
-
+class Server(local_server.LocalServer):
     def __init__(self, fault=""):
-        super().__init__(("127.0.0.1", 0), Cache)
         self.fault, self.gets, self.opened, self.values = fault, 0, 0, {}
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        super().__init__(Cache)
 
 
 def bystanders(server, what, *words):

@@ -71,8 +71,8 @@ run(const struct options *opt, struct hot_keys *hot, uint32_t seed)
 		now_ns = at * NS_A_REQUEST;
 		i = hot_keys_count(hot, hash_of(rank), now_ns);
 		if (i != HOT_NONE)
-			hot_keys_tell(hot, i, (struct view){(const uint8_t *)&rank, sizeof rank},
-				      1);
+			hot_keys_record(hot, i, (struct view){(const uint8_t *)&rank, sizeof rank},
+					1);
 	}
 	hot_keys_list(cores, 1, scratch, now_ns, &list);
 	return in_order(&list);

@@ -98,6 +98,8 @@ VIOLATIONS = [
     ("a room that is not in the table", {"lib/extra/extra.h": "int extra;\n"}, "room extra is in"),
     ("a circle of rooms", {"lib/README.md": TABLE.format(base="wire")}, "circle of rooms"),
     ("unfinished work", {"lib/wire/frame2.c": f"/* {UNFINISHED}: later */\n"}, UNFINISHED),
+    ("a thread that may outlive its test", {"tests/unit/one_test.py": "t = Thread(target=f, daemon=Tr" "ue)\n"},
+     "a test joins its threads"),
     ("C that is not formatted", {"lib/wire/frame2.h": "int   x ;\n"}, "not formatted"),
     ("a word the glossary refuses, in a comment", {"lib/wire/frame2.h": f"/* in {BANNED} */\n"},
      f"lib/wire/frame2.h:1: {BANNED}"),

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static struct fake_request *
-request_new(struct fake_backend *b, const struct serve_ask *ask)
+request_new(struct fake_backend *b, const struct backend_ask *ask)
 {
 	struct fake_request *r = &b->requests[b->count++];
 
@@ -30,14 +30,14 @@ request_of(struct fake_backend *b, uint64_t ticket)
 }
 
 static void
-on_ask(void *arg, const struct serve_ask *ask)
+on_ask(void *arg, const struct backend_ask *ask)
 {
 	request_new(arg, ask);
 }
 
 /* Keeps the value's bytes; the fill itself is not published. */
 static void
-on_write(void *arg, const struct serve_ask *ask, const struct fill *value)
+on_write(void *arg, const struct backend_ask *ask, const struct fill *value)
 {
 	struct fake_backend *b = arg;
 	struct fake_request *r = request_new(b, ask);
@@ -48,7 +48,7 @@ on_write(void *arg, const struct serve_ask *ask, const struct fill *value)
 	r->is_set = true;
 	memcpy(r->value, bytes.data, bytes.len);
 	store_abandon(b->store, &own);
-	serve_value_end(b->serve, ask->lane, bytes.len);
+	backend_value_end(b->serve, ask->lane, bytes.len);
 }
 
 /* NULL: a miss. */
@@ -75,7 +75,7 @@ item_make(struct fake_backend *b, struct fake_request *r, const char *value)
 static void
 answer(struct fake_backend *b, struct fake_request *r)
 {
-	struct serve_answer says = {.result = STORE_OK};
+	struct backend_answer says = {.result = STORE_OK};
 	const char *value = r->is_set ? NULL : value_of(b, r);
 
 	if (value != NULL) {
@@ -83,7 +83,7 @@ answer(struct fake_backend *b, struct fake_request *r)
 		says.item = r->fill.item;
 	}
 	r->answered = true;
-	ensure(serve_answer(b->serve, r->ticket, &says) == !r->forgotten);
+	ensure(backend_answer(b->serve, r->ticket, &says) == !r->forgotten);
 	b->lent += value != NULL && !r->forgotten;
 	if (r->forgotten && value != NULL)
 		store_abandon(b->store, &r->fill);
@@ -118,20 +118,20 @@ void
 fake_backend_create(struct fake_backend *b, struct serve *sv, struct store_core *store,
 		    uint64_t timeout_ns)
 {
-	const struct serve_supplier table = {.arg = b,
-					     .timeout_ns = timeout_ns,
-					     .lanes = 1,
-					     .ask = on_ask,
-					     .write = on_write,
-					     .poll = on_poll,
-					     .forget = on_forget,
-					     .release = on_release};
-	struct region region = {.size = serve_awaits_bytes()};
+	const struct backend table = {.arg = b,
+				      .timeout_ns = timeout_ns,
+				      .lanes = 1,
+				      .ask = on_ask,
+				      .write = on_write,
+				      .poll = on_poll,
+				      .forget = on_forget,
+				      .release = on_release};
+	struct region region = {.size = backend_bytes()};
 
 	*b = (struct fake_backend){.serve = sv, .store = store};
 	b->memory = region.base = calloc(1, region.size);
 	ensure(region.base != NULL);
-	serve_supplier_attach(&region, sv, &table);
+	backend_attach(&region, sv, &table);
 }
 
 void

@@ -12,7 +12,7 @@
 #include "sim_client.h"
 #include "sim_rng.h"
 
-#include "flash/flash_supplier.h"
+#include "flash/flash_backend.h"
 #include "backend/pending.h"
 #include "store/evict.h"
 #include "store/introspect.h"
@@ -69,7 +69,7 @@ struct world {
 	struct mem_flash_end ends[2]; /* the core's, the thread's */
 	struct flash_tier *tier;
 	struct flash_packer *packer; /* NULL: values are not packed */
-	struct flash_supplier *supplier;
+	struct flash_backend *backend;
 	struct flash_writer writer;
 	struct flash_shard shard[SHARDS_MAX];
 	struct flash_kept kept[SHARDS_MAX];
@@ -207,26 +207,26 @@ shards_create(struct world *w, uint32_t segments)
 }
 
 static void
-supplier_create(struct world *w, uint64_t deadline_ns)
+backend_create(struct world *w, uint64_t deadline_ns)
 {
-	struct flash_supplier_config c = {.tier = w->tier,
-					  .serve = w->sim.sc->cores[0].core.serve,
-					  .store = store_of(w),
-					  .device = &w->ends[0].device,
-					  .reads_small = READS_SMALL,
-					  .reads_large = READS_LARGE,
-					  .item_max = ITEM_MAX,
-					  .deadline_ns = deadline_ns};
-	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
-	struct serve_supplier supplier;
+	struct flash_backend_config c = {.tier = w->tier,
+					 .serve = w->sim.sc->cores[0].core.serve,
+					 .store = store_of(w),
+					 .device = &w->ends[0].device,
+					 .reads_small = READS_SMALL,
+					 .reads_large = READS_LARGE,
+					 .item_max = ITEM_MAX,
+					 .deadline_ns = deadline_ns};
+	struct region region = {.size = flash_backend_bytes() + backend_bytes()};
+	struct backend backend;
 	struct serve_rows rows;
 
 	w->memory = region.base = calloc(1, region.size);
-	w->read_pages = c.pages = aligned((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
-	w->supplier = flash_supplier_create(&region, &c);
-	supplier = flash_supplier_of(w->supplier);
-	serve_supplier_attach(&region, c.serve, &supplier);
-	rows = flash_supplier_rows(w->supplier);
+	w->read_pages = c.pages = aligned((size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES);
+	w->backend = flash_backend_create(&region, &c);
+	backend = flash_backend_of(w->backend);
+	backend_attach(&region, c.serve, &backend);
+	rows = flash_backend_rows(w->backend);
 	serve_rows_attach(c.serve, &rows);
 }
 
@@ -255,7 +255,7 @@ tier_create(struct world *w, uint32_t segments, uint64_t deadline_ns, uint64_t s
 	flash_tier_init(w->tier, &c);
 	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->ends[1].device};
 	store_tier_attach(w->sim.sc->store, &w->tier->hooks);
-	supplier_create(w, deadline_ns);
+	backend_create(w, deadline_ns);
 }
 
 static void run(struct world *w, uint64_t for_ns);
@@ -446,13 +446,13 @@ to_flash(struct world *w)
 static uint64_t
 told(const struct world *w)
 {
-	return counter_read(&w->supplier->counters[FLASH_ASK_TOLD]);
+	return counter_read(&w->backend->counters[FLASH_ASK_TOLD]);
 }
 
 static uint64_t
 promoted(const struct world *w)
 {
-	return counter_read(&w->supplier->counters[FLASH_ASK_PROMOTED]);
+	return counter_read(&w->backend->counters[FLASH_ASK_PROMOTED]);
 }
 
 static uint64_t
@@ -719,7 +719,7 @@ nothing_was_dropped(const struct world *w)
 	check_eq(counted(w, FLASH_REFUSED_CHANGED), 0);
 	check_eq(counter_read(&c->counters[FLASH_REFUSED_LARGE]), 0);
 	check_eq(counter_read(&c->counters[FLASH_REFUSED_DEVICE]), 0);
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_ERROR]), 0);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_ERROR]), 0);
 	check_eq(counted(w, FLASH_SEGMENTS_LEFT), 0);
 	check_eq(counted(w, FLASH_COLUMNS_GONE), 0);
 	check_eq(counter_read(&w->convert.counters[FLASH_CONVERT_LOST]), 0);
@@ -744,8 +744,7 @@ judge(const struct world *w, const struct world *large, uint64_t seed)
 	}
 }
 
-static void
-conversations_are_those_of_a_core_with_enough_memory(void **state)
+TEST(conversations_are_those_of_a_core_with_enough_memory)
 {
 	uint64_t all_told = 0, all_promoted = 0, read = 0, buffered = 0, evicted = 0, columns = 0;
 	uint64_t unpacked = 0;
@@ -763,12 +762,12 @@ conversations_are_those_of_a_core_with_enough_memory(void **state)
 		judge(w, large, seed);
 		all_told += told(w);
 		all_promoted += promoted(w);
-		read += counter_read(&w->supplier->counters[FLASH_ASK_READS]);
-		buffered += counter_read(&w->supplier->counters[FLASH_ASK_BUFFERED]);
+		read += counter_read(&w->backend->counters[FLASH_ASK_READS]);
+		buffered += counter_read(&w->backend->counters[FLASH_ASK_BUFFERED]);
 		evicted += w->evicted;
 		columns += counted(w, FLASH_COLUMNS_MADE);
-		unpacked += counter_read(&w->supplier->counters[FLASH_ASK_UNPACKED]);
-		check_eq(counter_read(&w->supplier->counters[FLASH_ASK_BAD_PACKED]), 0);
+		unpacked += counter_read(&w->backend->counters[FLASH_ASK_UNPACKED]);
+		check_eq(counter_read(&w->backend->counters[FLASH_ASK_BAD_PACKED]), 0);
 		end(w);
 		end(large);
 	}
@@ -787,8 +786,7 @@ conversations_are_those_of_a_core_with_enough_memory(void **state)
 #define SET(n)   "set k 0 0 2\r\nv" n "\r\n"
 #define ALL      1000000u
 
-static void
-the_second_hit_promotes_and_the_third_asks_nothing(void **state)
+TEST(the_second_hit_promotes_and_the_third_asks_nothing)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 1);
 
@@ -805,13 +803,12 @@ the_second_hit_promotes_and_the_third_asks_nothing(void **state)
 	check_eq(told(w), 3);
 	ask(w, 0, "get none\r\n", "END\r\n");
 	ask(w, 0, "me none\r\n", "EN\r\n");
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASKED]), 3);
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_LATE]), 0);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASKED]), 3);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_LATE]), 0);
 	end(w);
 }
 
-static void
-a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
+TEST(a_flush_and_an_expiry_hold_for_what_is_on_flash)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 2);
 
@@ -828,8 +825,7 @@ a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
 	end(w);
 }
 
-static void
-an_item_keeps_its_cas_and_its_winner_on_flash(void **state)
+TEST(an_item_keeps_its_cas_and_its_winner_on_flash)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 8);
 
@@ -861,8 +857,7 @@ is_gone_for_good(struct world *w)
 	ask(w, 1, "get k\r\n", VALUE("2"));
 }
 
-static void
-a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
+TEST(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 3);
 
@@ -878,8 +873,7 @@ a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
 	end(w);
 }
 
-static void
-a_value_that_cannot_be_read_is_a_miss_for_good(void **state)
+TEST(a_value_that_cannot_be_read_is_a_miss_for_good)
 {
 	for (uint32_t wrong = 0; wrong < 2; wrong++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 4);
@@ -904,8 +898,7 @@ a_value_that_cannot_be_read_is_a_miss_for_good(void **state)
 #define VALUE_200 "VALUE k 7 200\r\n" LINE_200 "\r\nEND\r\n"
 #define APPENDED  "VALUE k 7 203\r\n" LINE_200 "end\r\nEND\r\n"
 
-static void
-a_packed_value_is_returned_promoted_and_appended_to(void **state)
+TEST(a_packed_value_is_returned_promoted_and_appended_to)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 	const struct counter *core = w->tier->core[0].counters;
@@ -915,7 +908,7 @@ a_packed_value_is_returned_promoted_and_appended_to(void **state)
 	check_eq(counter_read(&core[FLASH_PACKED]), 1);
 	check(counter_read(&core[FLASH_PACKED_SAVED]) > 100);
 	ask(w, 0, "get k\r\n", VALUE_200);
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_UNPACKED]), 1);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_UNPACKED]), 1);
 	ask(w, 0, "get k\r\n", VALUE_200);
 	check_eq(promoted(w), 1);
 	to_flash(w);
@@ -940,8 +933,7 @@ damage_first_value(struct world *w)
 	}
 }
 
-static void
-a_value_that_cannot_be_unpacked_is_a_miss_for_good(void **state)
+TEST(a_value_that_cannot_be_unpacked_is_a_miss_for_good)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 
@@ -950,19 +942,18 @@ a_value_that_cannot_be_unpacked_is_a_miss_for_good(void **state)
 	damage_first_value(w);
 	fill(w, 3);
 	ask(w, 0, "get k\r\n", "END\r\n");
-	check_eq(counter_read(&w->supplier->counters[FLASH_ASK_BAD_PACKED]), 1);
+	check_eq(counter_read(&w->backend->counters[FLASH_ASK_BAD_PACKED]), 1);
 	is_gone_for_good(w);
 	end(w);
 }
 
 /* A value beyond the limit is unpacked in the next turn. */
-static void
-a_turn_unpacks_a_limited_number_of_bytes(void **state)
+TEST(a_turn_unpacks_a_limited_number_of_bytes)
 {
 	struct world *w = begin_with(SEGMENTS, LONG_NS, 17, false, true);
 	static char text[FLASH_PACK_MAX + 100];
 	const uint32_t many = 3 * FLASH_UNPACK_TURN / FLASH_PACK_MAX;
-	const struct counter *unpacked = &w->supplier->counters[FLASH_ASK_UNPACKED];
+	const struct counter *unpacked = &w->backend->counters[FLASH_ASK_UNPACKED];
 
 	for (uint32_t i = 0; i < many; i++) {
 		const int head = sprintf(text, "set v%u 0 0 %u\r\n", i, FLASH_PACK_MAX);
@@ -986,11 +977,10 @@ a_turn_unpacks_a_limited_number_of_bytes(void **state)
 }
 
 /* Other fills have taken the memory of the value. */
-static void
-a_value_that_waits_for_memory_is_unpacked_once(void **state)
+TEST(a_value_that_waits_for_memory_is_unpacked_once)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, LONG_NS, 18, false, true);
-	const struct counter *counters = w->supplier->counters;
+	const struct counter *counters = w->backend->counters;
 	static struct fill held[HELD_MAX];
 	const struct view key = {(const uint8_t *)"held", 4};
 	const uint64_t hash = store_hash(store_of(w), key);
@@ -1012,8 +1002,7 @@ a_value_that_waits_for_memory_is_unpacked_once(void **state)
 }
 
 /* The read ends when its pages belong to another segment, and the key's copy lies elsewhere. */
-static void
-a_read_that_comes_too_late_is_made_again(void **state)
+TEST(a_read_that_comes_too_late_is_made_again)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 5);
 
@@ -1021,7 +1010,7 @@ a_read_that_comes_too_late_is_made_again(void **state)
 	to_flash(w);
 	w->media.faults.hangs = ALL;
 	say(w, 0, "get k\r\n");
-	check_eq(w->supplier->under_way, 1);
+	check_eq(w->backend->under_way, 1);
 	w->media.faults.hangs = 0;
 	fill(w, SEGMENTS_FEW + 2);
 	ask(w, 1, SET("3"), "STORED\r\n");
@@ -1029,13 +1018,12 @@ a_read_that_comes_too_late_is_made_again(void **state)
 	check_eq(w->talker[0].reply_len, 0);
 	mem_flash_release(&w->media);
 	receive(w, 0, VALUE("3"));
-	check(counter_read(&w->supplier->counters[FLASH_ASK_AGAIN]) != 0);
+	check(counter_read(&w->backend->counters[FLASH_ASK_AGAIN]) != 0);
 	end(w);
 }
 
 /* A second hit and a write read the key; both reads end after the key was deleted. */
-static void
-a_key_deleted_during_its_read_stays_deleted(void **state)
+TEST(a_key_deleted_during_its_read_stays_deleted)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 6);
 
@@ -1045,7 +1033,7 @@ a_key_deleted_during_its_read_stays_deleted(void **state)
 	w->media.faults.hangs = ALL;
 	say(w, 0, "get k\r\n");
 	say(w, 2, "append k 0 0 1\r\nx\r\n");
-	check_eq(w->supplier->under_way, 2);
+	check_eq(w->backend->under_way, 2);
 	ask(w, 1, "delete k noreply\r\nmn\r\n", "MN\r\n");
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
@@ -1065,15 +1053,14 @@ drains(struct world *w, uint64_t for_ns)
 	bool empty = false;
 
 	while (!empty && w->sim.ss->now_ns < until_ns) {
-		empty = serve_awaits_drain(core->serve, false) &&
+		empty = backend_drain(core->serve, false) &&
 			stack_drain(core->stack, w->sim.ss->now_ns);
 		run(w, MS);
 	}
 	return empty;
 }
 
-static void
-a_stop_waits_for_flash_as_long_as_a_get_does(void **state)
+TEST(a_stop_waits_for_flash_as_long_as_a_get_does)
 {
 	for (uint32_t hangs = 0; hangs < 2; hangs++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 15);
@@ -1083,7 +1070,7 @@ a_stop_waits_for_flash_as_long_as_a_get_does(void **state)
 		w->media.faults.hangs = hangs ? ALL : 0;
 		w->media.faults.read_ns = 5 * MS;
 		say(w, 0, "get k\r\n");
-		check_eq(w->supplier->under_way, 1);
+		check_eq(w->backend->under_way, 1);
 		check_eq(drains(w, 2 * MS), false);
 		check_eq(drains(w, DEADLINE_NS - 10 * MS), !hangs);
 		check(drains(w, 50 * MS));
@@ -1151,8 +1138,7 @@ burst_is_found(struct world *w)
 }
 
 /* A microsecond earns 400 bytes. A core keeps those of one turn, or of a piece, and a debt. */
-static void
-a_core_copies_for_a_tenth_of_its_time(void **state)
+TEST(a_core_copies_for_a_tenth_of_its_time)
 {
 	static const struct {
 		int64_t had;
@@ -1180,8 +1166,7 @@ a_core_copies_for_a_tenth_of_its_time(void **state)
 }
 
 /* A sliced item stays in the index until its last slice is on flash. */
-static void
-items_evicted_beyond_a_turns_share_are_found_on_flash(void **state)
+TEST(items_evicted_beyond_a_turns_share_are_found_on_flash)
 {
 	struct world *w = begin_burst(39);
 
@@ -1197,8 +1182,7 @@ items_evicted_beyond_a_turns_share_are_found_on_flash(void **state)
 	end(w);
 }
 
-static void
-a_device_that_accepts_nothing_is_waited_for_to_a_limit(void **state)
+TEST(a_device_that_accepts_nothing_is_waited_for_to_a_limit)
 {
 	struct world *w = begin_burst(40);
 	const struct counter *refused = &w->tier->core[0].counters[FLASH_REFUSED_DEVICE];
@@ -1237,8 +1221,7 @@ a_device_that_accepts_nothing_is_waited_for_to_a_limit(void **state)
 }
 
 /* Without memory for a new version a large value is marked stale in place, and gets another cas. */
-static void
-an_item_marked_between_two_slices_is_not_found_with_its_old_cas(void **state)
+TEST(an_item_marked_between_two_slices_is_not_found_with_its_old_cas)
 {
 	struct world *w = begin_burst(41);
 	const struct leaving *l = &store_of(w)->leaving;
@@ -1258,8 +1241,7 @@ an_item_marked_between_two_slices_is_not_found_with_its_old_cas(void **state)
 }
 
 /* More reads than there is memory for, of both sizes. */
-static void
-reads_wait_for_memory_and_all_are_answered(void **state)
+TEST(reads_wait_for_memory_and_all_are_answered)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 7);
 	char text[32];
@@ -1278,17 +1260,17 @@ reads_wait_for_memory_and_all_are_answered(void **state)
 	w->talker[0].fed = w->talker[0].reply_len = 0;
 	w->whole = true;
 	run(w, 10 * MS);
-	check_eq(w->supplier->under_way, READS_SMALL + READS_LARGE);
+	check_eq(w->backend->under_way, READS_SMALL + READS_LARGE);
 	w->media.faults.hangs = 0;
 	mem_flash_release(&w->media);
 	/* Waiting reads are submitted in the turn in which others have ended. */
 	run(w, STEP_NS);
-	check(w->supplier->under_way >= READS_SMALL);
+	check(w->backend->under_way >= READS_SMALL);
 	run(w, 50 * MS);
 	w->talker[0].reply[w->talker[0].reply_len] = 0;
 	check_null(strstr((char *)w->talker[0].reply, "EN"));
 	check_eq(told(w), 3 * READS_SMALL);
-	check_eq(w->supplier->under_way, 0);
+	check_eq(w->backend->under_way, 0);
 	end(w);
 }
 
@@ -1310,8 +1292,7 @@ puts_of(struct world *w, uint32_t count)
 	return counted(w, FLASH_PUTS) - before;
 }
 
-static void
-the_budget_counts_written_bytes_and_is_kept_for_a_second(void **state)
+TEST(the_budget_counts_written_bytes_and_is_kept_for_a_second)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1329,8 +1310,7 @@ the_budget_counts_written_bytes_and_is_kept_for_a_second(void **state)
 	end(w);
 }
 
-static void
-the_admission_policy_can_be_changed(void **state)
+TEST(the_admission_policy_can_be_changed)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1343,8 +1323,7 @@ the_admission_policy_can_be_changed(void **state)
 	end(w);
 }
 
-static void
-an_item_evicted_again_was_requested_in_between(void **state)
+TEST(an_item_evicted_again_was_requested_in_between)
 {
 	static _Atomic uint8_t tags[FLASH_GHOSTS_MIN];
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
@@ -1391,13 +1370,12 @@ many_to_flash(struct world *w)
 static uint64_t
 unread(const struct world *w)
 {
-	return counter_read(&w->supplier->counters[FLASH_ASK_BAD_PAGES]) +
-	       counter_read(&w->supplier->counters[FLASH_ASK_READ_ERRORS]);
+	return counter_read(&w->backend->counters[FLASH_ASK_BAD_PAGES]) +
+	       counter_read(&w->backend->counters[FLASH_ASK_READ_ERRORS]);
 }
 
 /* The values lie in one segment of each shard. */
-static void
-a_segment_that_cannot_be_read_three_times_is_given_up(void **state)
+TEST(a_segment_that_cannot_be_read_three_times_is_given_up)
 {
 	for (uint32_t wrong = 0; wrong < 2; wrong++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
@@ -1456,8 +1434,7 @@ is_off(struct world *w, enum flash_off why)
 		check_eq(w->kept[i].unjournaled, 1);
 }
 
-static void
-a_removed_device_turns_the_tier_off(void **state)
+TEST(a_removed_device_turns_the_tier_off)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 10);
 
@@ -1468,14 +1445,13 @@ a_removed_device_turns_the_tier_off(void **state)
 	end(w);
 }
 
-static void
-reads_that_all_fail_turn_the_tier_off(void **state)
+TEST(reads_that_all_fail_turn_the_tier_off)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 11);
 
 	for (uint32_t i = 0; i < 4; i++) /* further segments that are not given up by then */
 		many_to_flash(w);
-	w->supplier->ends.row = FLASH_ERRORS_ROW - 2;
+	w->backend->ends.row = FLASH_ERRORS_ROW - 2;
 	w->media.faults.read_errors = ALL;
 	ask(w, 0, "get n5\r\n", "END\r\n");
 	check_eq(flash_health_off(&w->tier->health), FLASH_ON);
@@ -1484,8 +1460,7 @@ reads_that_all_fail_turn_the_tier_off(void **state)
 	end(w);
 }
 
-static void
-writes_that_fail_turn_the_tier_off(void **state)
+TEST(writes_that_fail_turn_the_tier_off)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 12);
 
@@ -1504,8 +1479,7 @@ writes_that_fail_turn_the_tier_off(void **state)
 	end(w);
 }
 
-static void
-a_transfer_that_hangs_for_long_turns_the_tier_off(void **state)
+TEST(a_transfer_that_hangs_for_long_turns_the_tier_off)
 {
 	for (uint32_t writes = 0; writes < 2; writes++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 13);
@@ -1546,8 +1520,7 @@ says(struct world *w, const char *command, const char *const *rows)
 
 #define ROWS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void
-statistics_count_the_events(void **state)
+TEST(statistics_count_the_events)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 14);
 
@@ -1577,39 +1550,9 @@ statistics_count_the_events(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(conversations_are_those_of_a_core_with_enough_memory),
-		cmocka_unit_test(the_second_hit_promotes_and_the_third_asks_nothing),
-		cmocka_unit_test(a_flush_and_an_expiry_hold_for_what_is_on_flash),
-		cmocka_unit_test(an_item_keeps_its_cas_and_its_winner_on_flash),
-		cmocka_unit_test(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good),
-		cmocka_unit_test(a_value_that_cannot_be_read_is_a_miss_for_good),
-		cmocka_unit_test(a_packed_value_is_returned_promoted_and_appended_to),
-		cmocka_unit_test(a_value_that_cannot_be_unpacked_is_a_miss_for_good),
-		cmocka_unit_test(a_turn_unpacks_a_limited_number_of_bytes),
-		cmocka_unit_test(a_value_that_waits_for_memory_is_unpacked_once),
-		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
-		cmocka_unit_test(a_key_deleted_during_its_read_stays_deleted),
-		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
-		cmocka_unit_test(a_core_copies_for_a_tenth_of_its_time),
-		cmocka_unit_test(items_evicted_beyond_a_turns_share_are_found_on_flash),
-		cmocka_unit_test(a_device_that_accepts_nothing_is_waited_for_to_a_limit),
-		cmocka_unit_test(an_item_marked_between_two_slices_is_not_found_with_its_old_cas),
-		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
-		cmocka_unit_test(the_budget_counts_written_bytes_and_is_kept_for_a_second),
-		cmocka_unit_test(the_admission_policy_can_be_changed),
-		cmocka_unit_test(an_item_evicted_again_was_requested_in_between),
-		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
-		cmocka_unit_test(a_removed_device_turns_the_tier_off),
-		cmocka_unit_test(reads_that_all_fail_turn_the_tier_off),
-		cmocka_unit_test(writes_that_fail_turn_the_tier_off),
-		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_the_tier_off),
-		cmocka_unit_test(statistics_count_the_events),
-	};
-
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
 	if (argc > 2)
 		cmocka_set_test_filter(argv[2]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include "mem_flash_end.h"
 #include "sim_core.h"
 
-#include "flash/flash_supplier.h"
+#include "flash/flash_backend.h"
 #include "proto/mc_binary.h"
 #include "proto/mc_udp.h"
 #include "backend/pending.h"
@@ -74,7 +74,7 @@ struct world {
 	struct mem_flash media;
 	struct mem_flash_end ends[CORES + 1]; /* the last one is for the tier's thread */
 	struct flash_tier *tier;
-	struct flash_supplier *supplier[CORES];
+	struct flash_backend *backend[CORES];
 	struct flash_writer writer;
 	struct flash_shard shard[SHARDS];
 	struct flash_kept kept[SHARDS];
@@ -123,26 +123,26 @@ shards_create(struct world *w)
 }
 
 static void
-supplier_create(struct world *w, uint32_t core)
+backend_create(struct world *w, uint32_t core)
 {
-	struct flash_supplier_config c = {.tier = w->tier,
-					  .serve = w->sc->cores[core].core.serve,
-					  .store = store_core_of(w->sc->store, core),
-					  .device = &w->ends[core].device,
-					  .reads_small = READS_SMALL,
-					  .reads_large = READS_LARGE,
-					  .item_max = ITEM_MAX,
-					  .deadline_ns = DEADLINE_NS};
-	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
-	struct serve_supplier supplier;
+	struct flash_backend_config c = {.tier = w->tier,
+					 .serve = w->sc->cores[core].core.serve,
+					 .store = store_core_of(w->sc->store, core),
+					 .device = &w->ends[core].device,
+					 .reads_small = READS_SMALL,
+					 .reads_large = READS_LARGE,
+					 .item_max = ITEM_MAX,
+					 .deadline_ns = DEADLINE_NS};
+	struct region region = {.size = flash_backend_bytes() + backend_bytes()};
+	struct backend backend;
 	struct serve_rows rows;
 
 	region.base = take(w, region.size);
-	c.pages = take(w, (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
-	w->supplier[core] = flash_supplier_create(&region, &c);
-	supplier = flash_supplier_of(w->supplier[core]);
-	serve_supplier_attach(&region, c.serve, &supplier);
-	rows = flash_supplier_rows(w->supplier[core]);
+	c.pages = take(w, (size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES);
+	w->backend[core] = flash_backend_create(&region, &c);
+	backend = flash_backend_of(w->backend[core]);
+	backend_attach(&region, c.serve, &backend);
+	rows = flash_backend_rows(w->backend[core]);
 	serve_rows_attach(c.serve, &rows);
 }
 
@@ -175,7 +175,7 @@ begin(uint64_t seed)
 	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->ends[CORES].device};
 	store_tier_attach(w->sc->store, &w->tier->hooks);
 	for (uint32_t i = 0; i < CORES; i++)
-		supplier_create(w, i);
+		backend_create(w, i);
 	for (uint32_t i = 0; i < CLIENTS; i++)
 		w->client[i].binary = i % 2 == 1;
 	return w;
@@ -526,7 +526,7 @@ ask_all(struct world *w)
 static uint64_t
 asks(const struct world *w, uint32_t core, enum flash_ask_counter which)
 {
-	return counter_read(&w->supplier[core]->counters[which]);
+	return counter_read(&w->backend[core]->counters[which]);
 }
 
 static uint64_t
@@ -543,8 +543,7 @@ refused(const struct world *w)
 	return n;
 }
 
-static void
-two_cores_have_one_value_of_a_key(void **state)
+TEST(two_cores_have_one_value_of_a_key)
 {
 	uint64_t told[CORES] = {0}, promoted[CORES] = {0}, read[CORES] = {0};
 
@@ -576,11 +575,7 @@ two_cores_have_one_value_of_a_key(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_cores_have_one_value_of_a_key),
-	};
-
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

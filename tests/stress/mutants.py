@@ -487,7 +487,7 @@ MUTANTS = {
     "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
-    "GETS_ANY_COPY": [("front_keep.c", "tells_cas(req) && !front_copy_tells_cas(&f->copies, item) ? SERVE_COPY_NONE", "false ? SERVE_COPY_NONE")],
+    "GETS_ANY_COPY": [("front_keep.c", "shows_cas(req) && !front_copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE", "false ? BACKEND_COPY_NONE")],
     # A copy tells the cas of a process that its server is not any more.
     "GETS_OF_FORMER": [("front_copy.c", "(item_cas(item) >> OPENED_SHIFT & FRONT_OPENED_MAX) == opened", "true")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
@@ -496,17 +496,17 @@ MUTANTS = {
     "AGE_OF_COPIES": [("front_copy.c", "	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))", "	if (true)")],
     "AGE_FROM_ANSWER": [("front_copy.c", ".mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
     "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
-    "AGE_UNWAITED": [("front_keep.c", "		serve_copies_wait(f->serve, wait);", "		(void)0;")],
+    "AGE_UNWAITED": [("front_keep.c", "		backend_copies_wait(f->serve, wait);", "		(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
     # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
     # anybody, and without end; waits for who is nobody.
-    "PEER_SENT_EARLY": [("front_keep.c", "	return key->holds_cell;\n", "	if (key->holds_cell)\n\t\tfront_peers_tell(f, key);\n	return key->holds_cell;\n"),
-                        ("front_keep.c", "	if (key->sent)\n\t\tfront_peers_tell(f, key);\n", "")],
+    "PEER_SENT_EARLY": [("front_keep.c", "	return key->holds_cell;\n", "	if (key->holds_cell)\n\t\tfront_peers_notify(f, key);\n	return key->holds_cell;\n"),
+                        ("front_keep.c", "	if (key->sent)\n\t\tfront_peers_notify(f, key);\n", "")],
     "PEER_KEEPS_FILL": [("front_peers.c", "	uint64_t hold = 0;\n", "	uint64_t hold = 0;\n	const struct item *there = store_peek(f->store, name, hash);\n\n	if (there == NULL || front_copy_kind(there) == FRONT_COPY_HOLD)\n\t\treturn;\n")],
-    "PEER_PASSES_ON": [("front_peers.c", "			hear_key(f, key);\n", "			hear_key(f, key), front_words_add(datagram_begin(f->peers), key, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
+    "PEER_PASSES_ON": [("front_peers.c", "			key_receive(f, key);\n", "			key_receive(f, key), front_words_add(datagram_begin(f->peers), key, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
     "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
-    "PEER_UNBOUNDED": [("front_peers.c", "p->heard == FRONT_PEER_WORDS_MAX || ", "")],
+    "PEER_UNBOUNDED": [("front_peers.c", "p->received == FRONT_PEER_WORDS_MAX || ", "")],
     "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
     # A budget gives its reserve to any source, or has no shares, of prefixes or of addresses; a source that leaves is
     # still counted; places outlive their shortage.
@@ -517,7 +517,7 @@ MUTANTS = {
     "BUDGET_STAYS": [("budget.c", "		b->holders--;\n	}\n", "		b->holders--;\n		address->count++;\n	}\n")],
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
     # Answers that clients do not read keep their memory.
-    "FRONT_NO_YIELD": [("front_read.c", "		if (!serve_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
+    "FRONT_NO_YIELD": [("front_read.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A server that still sends is late; is slow for ever; one byte makes it slow.
     "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
     "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
@@ -525,9 +525,10 @@ MUTANTS = {
     # All pieces of a value are queued at once; a source above its share is judged as late as any other.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
-    # Work has no shares; a value is short by its length alone; a source keeps all watches.
+    # Work has no shares; a value is short by its length alone; no read buffer is yielded; a source keeps all watches.
     "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work.place));", "0;")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
+    "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	loser = place_loser(sv);", "	loser = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
     # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
     "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&"),
@@ -540,6 +541,8 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
+    # A wire whose bytes are read over several turns borrows no frames of the reserve.
+    "TLS_NOT_LENT": [("tls_conns.c", "conn_pipe_tell(t->pipe, t->wire, room > 0);", "conn_pipe_tell(t->pipe, t->wire, room > UINT32_MAX - 1);")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
@@ -567,9 +570,9 @@ MUTANTS = {
     "MARK_UNSEEN": [("flash_tier.c", "if (it != NULL && item_cas(it) != c->cas)", "if (false)")],
     "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
-    "UNPACKED_AT_ONCE": [("flash_supplier.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
+    "UNPACKED_AT_ONCE": [("flash_backend.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],
     # A record without an answer stays in its place.
-    "MISSED_KEEPS": [("flash_supplier.c", "return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;", "return true;")],
+    "MISSED_KEEPS": [("flash_backend.c", "return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;", "return true;")],
     # A page gets entries although one of it was erased: of records reserved later, or before.
     "PAGE_REUSED": [("flash_log.c", "	if (is_spent(&log->buffer[log->open], 1 + log->at / FLASH_PAYLOAD_BYTES))\n		flash_log_turn_page(log);\n", ""), ("flash_log.c", " &&\n	       !is_spent(&log->buffer[r->buffer], flash_location_page(r->location));", ";")],
     "PAGE_SPENT_LATE": [("flash_log.c", " &&\n	       !is_spent(&log->buffer[r->buffer], flash_location_page(r->location));", ";")],
@@ -591,7 +594,7 @@ MUTANTS = {
     "NO_INTENT": [("flash_shard.c", "	atomic_store_explicit(&s->intents->hash[core], hash, memory_order_release);\n", "")],
     # A restart leaves a page out, or a record, and says so to nobody.
     "PAGE_SKIPPED": [("flash_recover.c", "		r->bad[slot / 64] |= 1ull << slot % 64;\n", "")],
-    "FORGETS_SILENTLY": [("flash_recover.c", "	r->told.unindexed++;\n	flash_shard_forget(r->s, c->hash);\n", "	r->told.unindexed++;\n")],
+    "FORGETS_SILENTLY": [("flash_recover.c", "	r->found.unindexed++;\n	flash_shard_forget(r->s, c->hash);\n", "	r->found.unindexed++;\n")],
     # Threads beside a recovery: a list is taken while it is made; its end is not waited for; nobody reads what is beyond it.
     "LIST_UNFINISHED": [("flash_workers.c", "memory_order_acquire) == FLASH_JOB_DONE;", "memory_order_acquire) >= FLASH_JOB_TAKEN;")],
     "SEGMENT_STILL_READ": [("flash_workers.c", "FLASH_JOB_TAKEN)\n		return false;", "FLASH_JOB_TAKEN)\n		return true;")],

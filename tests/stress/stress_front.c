@@ -164,7 +164,7 @@ join(struct request *r, struct call *asker)
 static void
 flight_begin(struct request *r)
 {
-	uint32_t tells = r->alone ? FRONT_TELLS_CAS : 0;
+	uint32_t tells = r->alone ? FRONT_SHOWS_CAS : 0;
 
 	r->held = false;
 	r->hold = w.sure ? front_copy_place(&w.copies[r->core], &w.key[r->key], &tells) : 0;
@@ -230,10 +230,10 @@ read_answered(struct request *r)
 					       r->flags, 0) == STORE_OK) {
 		store_fill(copies->store, &value, r->value, r->len);
 		front_copy_publish(copies, key, r->hold,
-				   &(struct front_brought){.value = value.item,
-							   .kind = FRONT_COPY_VALUE,
-							   .has_cas = r->alone,
-							   .cas = w.tick});
+				   &(struct front_received){.value = value.item,
+							    .kind = FRONT_COPY_VALUE,
+							    .has_cas = r->alone,
+							    .cas = w.tick});
 		store_abandon(copies->store, &value);
 	} else if (r->hold != 0) {
 		front_copy_drop(copies, key, r->hold);

@@ -69,7 +69,7 @@ tier_poll(void)
 	mem_flash_tick(&w.device, ++w.now_ns);
 	while (w.device.device.ops->poll(&w.device.device, &r, 1) == 1) {
 		if ((r.tag & FLASH_CONVERT_TAG) != 0) {
-			flash_convert_heard(&w.convert, r.tag, r.error);
+			flash_convert_ended(&w.convert, r.tag, r.error);
 			continue;
 		}
 		if ((r.tag & WRITE_TAG) != 0) {

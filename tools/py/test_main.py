@@ -128,7 +128,7 @@ def told_again(folder, test):
     lines = (test.get("stdout", "") + test.get("stderr", "")).splitlines()
     wrong = [line for line in lines[:-TOLD_AGAIN_LINES] if WRONG.search(line)]
     lines = wrong[:TOLD_AGAIN_WRONG] + lines[-TOLD_AGAIN_LINES:]
-    head = f"{folder.name}: {test['name']}: {test['result']} after {test['duration']:.1f} s"
+    head = f"{folder.name}: {test['name']}: {test['result']} with status {test['returncode']} after {test['duration']:.1f} s"
     return "\n".join([head, *(f"    {line}" for line in lines)])
 
 

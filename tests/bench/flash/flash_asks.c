@@ -1,5 +1,5 @@
 /*
- * flash_asks.c - makes gets through the product's supplier, whose reads, judgements and answers
+ * flash_asks.c - makes gets through the product's backend, whose reads, judgements and answers
  * are the product's, without connections. Each client makes the next get once it is answered.
  * There are more clients than reads at a time, so that some wait.
  */
@@ -7,7 +7,7 @@
 
 #include "../store/own_store.h"
 
-#include "flash/flash_supplier.h"
+#include "flash/flash_backend.h"
 #include "backend/pending.h"
 
 #include <stdlib.h>
@@ -28,33 +28,33 @@ static struct {
 	struct own_store own;
 	struct store_core *sc;
 	struct serve *sv;
-	struct flash_supplier *supplier;
+	struct flash_backend *backend;
 	struct client client[CLIENTS_MAX];
 	uint32_t idle[CLIENTS_MAX], idle_count;
 	uint64_t items, left, random;
 } asks;
 
-static struct flash_supplier_config
-supplier_config(struct flash_rig *rig)
+static struct flash_backend_config
+backend_config(struct flash_rig *rig)
 {
-	return (struct flash_supplier_config){.tier = &rig->tier,
-					      .serve = asks.sv,
-					      .store = asks.sc,
-					      .device = rig->device,
-					      .pages = rig->reads,
-					      .reads_small = rig->c.depth,
-					      .reads_large = 1,
-					      .item_max = FLASH_RIG_VALUE_MAX,
-					      .deadline_ns = 1ull << 40};
+	return (struct flash_backend_config){.tier = &rig->tier,
+					     .serve = asks.sv,
+					     .store = asks.sc,
+					     .device = rig->device,
+					     .pages = rig->reads,
+					     .reads_small = rig->c.depth,
+					     .reads_large = 1,
+					     .item_max = FLASH_RIG_VALUE_MAX,
+					     .deadline_ns = 1ull << 40};
 }
 
 size_t
 flash_asks_read_bytes(uint32_t depth)
 {
-	const struct flash_supplier_config c = {
+	const struct flash_backend_config c = {
 		.reads_small = depth, .reads_large = 1, .item_max = FLASH_RIG_VALUE_MAX};
 
-	return (size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES;
+	return (size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES;
 }
 
 void
@@ -64,8 +64,8 @@ flash_asks_open(struct flash_rig *rig, uint64_t items)
 				       .cores = 1,
 				       .value_max = STORE_VALUE_MAX,
 				       .seed = RIG_SEED};
-	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
-	struct serve_supplier supplier;
+	struct region region = {.size = flash_backend_bytes() + backend_bytes()};
+	struct backend backend;
 
 	asks.rig = rig;
 	asks.items = items;
@@ -75,11 +75,11 @@ flash_asks_open(struct flash_rig *rig, uint64_t items)
 	asks.sv->store = asks.sc;
 	region.base = bench_map(region.size);
 
-	const struct flash_supplier_config c = supplier_config(rig);
+	const struct flash_backend_config c = backend_config(rig);
 
-	asks.supplier = flash_supplier_create(&region, &c);
-	supplier = flash_supplier_of(asks.supplier);
-	serve_supplier_attach(&region, asks.sv, &supplier);
+	asks.backend = flash_backend_create(&region, &c);
+	backend = flash_backend_of(asks.backend);
+	backend_attach(&region, asks.sv, &backend);
 	asks.idle_count = SHARE * rig->c.depth;
 	ensure(asks.idle_count <= CLIENTS_MAX);
 	for (uint32_t i = 0; i < asks.idle_count; i++)
@@ -92,14 +92,14 @@ ask(struct client *c, struct view key, uint64_t hash)
 	const struct mc_req req = {
 		.verb = MC_MG, .meta = {.flags = MC_FLAG_VALUE | MC_FLAG_NO_BUMP}, .key = key};
 
-	ensure(await_ask(asks.sv, &c->session, NULL, &req, key, hash) != NULL);
+	ensure(pending_ask(asks.sv, &c->session, NULL, &req, key, hash) != NULL);
 }
 
 /* Runs a pass: announces its misses, checks them and requests them. False: there are none. */
 static bool
 pass(void)
 {
-	const struct serve_supplier *by = serve_supplier_of(asks.sv);
+	const struct backend *by = backend_of(asks.sv);
 	struct bench_key keys[OPS_MAX];
 	uint64_t hashes[OPS_MAX];
 	uint32_t count = asks.idle_count < OPS_MAX ? asks.idle_count : OPS_MAX;
@@ -126,17 +126,17 @@ pass(void)
 static uint64_t
 hear(void)
 {
-	struct awaits *aw = asks.sv->awaits;
+	struct pending_table *pt = asks.sv->pending;
 	uint64_t heard = 0;
 
-	for (; !list_empty(&aw->ready); heard++) {
-		struct await *a = container_of(aw->ready.next, struct await, due);
+	for (; !list_empty(&pt->ready); heard++) {
+		struct pending *a = container_of(pt->ready.next, struct pending, due);
 		struct client *c = container_of(a->session, struct client, session);
 		const struct item *it = a->answer.item;
 
 		ensure(it != NULL && item_value_len(it) == asks.rig->c.value_bytes);
 		ensure(flash_rig_is_value(asks.rig, c->n, store_value_at(asks.sc, it, 0).data));
-		await_free(asks.sv, a);
+		pending_free(asks.sv, a);
 		asks.idle[asks.idle_count++] = (uint32_t)(c - asks.client);
 	}
 	return heard;
@@ -146,7 +146,7 @@ hear(void)
 static void
 rest(void)
 {
-	const struct flash_supplier *s = asks.supplier;
+	const struct flash_backend *s = asks.backend;
 	const uint32_t at_once = flash_rig_at_once(asks.rig);
 
 	if (s->runnable_count == 0 && s->under_way != 0)
@@ -156,7 +156,7 @@ rest(void)
 void
 flash_asks_run(uint64_t count, uint64_t seed)
 {
-	const struct serve_supplier *by = serve_supplier_of(asks.sv);
+	const struct backend *by = backend_of(asks.sv);
 	uint64_t heard = 0;
 
 	asks.left = count;

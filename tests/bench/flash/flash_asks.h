@@ -1,5 +1,5 @@
 /*
- * flash_asks.h - gets of random items through the product's supplier, over the shard of a rig.
+ * flash_asks.h - gets of random items through the product's backend, over the shard of a rig.
  *
  * Owner:  one rig at a time; nothing is freed.
  * Thread: one.

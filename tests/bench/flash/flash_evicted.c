@@ -12,7 +12,7 @@
 #include "../../sim/mem_flash_end.h"
 #include "../bench_pair.h"
 
-#include "flash/flash_supplier.h"
+#include "flash/flash_backend.h"
 #include "store/conditional.h"
 
 #include <getopt.h>
@@ -103,23 +103,23 @@ shard_create(struct world *w)
 }
 
 static void
-supplier_create(struct world *w)
+backend_create(struct world *w)
 {
-	struct flash_supplier_config c = {.tier = w->tier,
-					  .serve = w->pair.fixture.serve,
-					  .store = store_of(w),
-					  .device = &w->ends[0].device,
-					  .reads_small = READS,
-					  .reads_large = READS,
-					  .item_max = FLASH_VALUE_MAX,
-					  .deadline_ns = DEADLINE_NS};
-	struct region region = {.size = flash_supplier_bytes() + serve_awaits_bytes()};
-	struct serve_supplier supplier;
+	struct flash_backend_config c = {.tier = w->tier,
+					 .serve = w->pair.fixture.serve,
+					 .store = store_of(w),
+					 .device = &w->ends[0].device,
+					 .reads_small = READS,
+					 .reads_large = READS,
+					 .item_max = FLASH_VALUE_MAX,
+					 .deadline_ns = DEADLINE_NS};
+	struct region region = {.size = flash_backend_bytes() + backend_bytes()};
+	struct backend backend;
 
 	region.base = pages(region.size);
-	c.pages = pages((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
-	supplier = flash_supplier_of(flash_supplier_create(&region, &c));
-	serve_supplier_attach(&region, c.serve, &supplier);
+	c.pages = pages((size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES);
+	backend = flash_backend_of(flash_backend_create(&region, &c));
+	backend_attach(&region, c.serve, &backend);
 }
 
 static void
@@ -138,7 +138,7 @@ tier_create(struct world *w)
 							     .admit_all = true});
 	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->ends[1].device};
 	store_tier_attach(w->pair.fixture.store, &w->tier->hooks);
-	supplier_create(w);
+	backend_create(w);
 }
 
 /* ---- turns ---- */

@@ -1,6 +1,6 @@
 /*
  * flash_looks.c - looks up absent keys as the product does: the misses of a pass are announced to
- * its supplier, which then answers for which of them it may have an item. There are two streams,
+ * its backend, which then answers for which of them it may have an item. There are two streams,
  * as with layout hash: 16 full columns and the index of a full log; and the index of large items,
  * which is empty at first, as all items of the bench are small, and then full, too. All are
  * larger than the caches.
@@ -14,7 +14,7 @@
 
 #include "../store/own_store.h"
 
-#include "flash/flash_supplier.h"
+#include "flash/flash_backend.h"
 #include "support/cuckoo_filter.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ struct looks {
 	struct flash_kept kept[FLASH_STREAMS];
 	struct flash_intents intents;
 	struct ram_device ram;
-	struct serve_supplier supplier;
+	struct backend backend;
 	uint64_t items, index_items;
 	size_t column_bytes, index_bytes;
 };
@@ -134,21 +134,21 @@ open_shard(struct looks *l, uint32_t stream, uint64_t items, uint32_t column_buc
 }
 
 static void
-open_supplier(struct looks *l)
+open_backend(struct looks *l)
 {
-	struct flash_supplier_config c = {.tier = &l->tier,
-					  .store = store_core_of(l->own.store, 0),
-					  .device = &l->ram.device,
-					  .reads_small = 1,
-					  .reads_large = 1,
-					  .item_max = VALUE_BYTES,
-					  .deadline_ns = 1};
-	struct region region = {.size = flash_supplier_bytes()};
+	struct flash_backend_config c = {.tier = &l->tier,
+					 .store = store_core_of(l->own.store, 0),
+					 .device = &l->ram.device,
+					 .reads_small = 1,
+					 .reads_large = 1,
+					 .item_max = VALUE_BYTES,
+					 .deadline_ns = 1};
+	struct region region = {.size = flash_backend_bytes()};
 
 	region.base = bench_map(region.size);
-	c.pages = bench_map((size_t)flash_supplier_pages(&c) * FLASH_PAGE_BYTES);
+	c.pages = bench_map((size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES);
 	ram_device_open(&l->ram, FLASH_SEGMENT_BYTES, 2);
-	l->supplier = flash_supplier_of(flash_supplier_create(&region, &c));
+	l->backend = flash_backend_of(flash_backend_create(&region, &c));
 }
 
 static void
@@ -187,7 +187,7 @@ open_looks(struct looks *l, uint64_t column_bytes)
 	fill_index(l, &l->shards[0], ABSENT / 2, items / LOG_SHARE);
 	flash_tier_init(&l->tier, &t);
 	fill_store(l);
-	open_supplier(l);
+	open_backend(l);
 }
 
 /* ---- lookups ---- */
@@ -200,13 +200,13 @@ draw_hashes(uint64_t *random)
 		drawn[i] = hash_of(ABSENT + (bench_random(random) & (ABSENT - 1)));
 }
 
-/* Looks up the drawn keys as await_may_have() does, for passes with OPS_MAX misses each; told:
+/* Looks up the drawn keys as pending_may_have() does, for passes with OPS_MAX misses each; told:
  * after a prefetch of the pass. */
 static void
 look_drawn(const struct looks *l, bool told, struct looked *sum)
 {
 	static const struct bench_key absent = {{1, 2}};
-	const struct serve_supplier *by = &l->supplier;
+	const struct backend *by = &l->backend;
 	const uint64_t from = bench_cpu_ns();
 
 	for (const uint64_t *pass = drawn; pass < drawn + DRAWN; pass += OPS_MAX) {
@@ -223,7 +223,7 @@ look_drawn(const struct looks *l, bool told, struct looked *sum)
 static void
 erase_drawn(struct looks *l, bool told, struct looked *sum)
 {
-	const struct serve_supplier *by = &l->supplier;
+	const struct backend *by = &l->backend;
 	const struct store_tier *hooks = &l->tier.hooks;
 	struct store_core *sc = store_core_of(l->own.store, 0);
 	const uint64_t from = bench_cpu_ns();

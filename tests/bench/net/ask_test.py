@@ -7,11 +7,16 @@ goes on, and says whose CPU was used. Method: a small cache in this file, on loo
 
 import json
 import os
+import pathlib
 import socketserver
 import subprocess
 import sys
 import threading
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+
+import local_server  # noqa: E402
 
 ASK = sys.argv[1]
 KEYS = 200
@@ -83,11 +88,18 @@ class Udp(socketserver.BaseRequestHandler):
             socket.sendto(datagram[:2] + b"\0\0\0\1\0\0" + answer, self.client_address)
 
 
+class Server(local_server.LocalServer):
+    def __init__(self, handler, store):
+        self.store = store
+        super().__init__(handler)
+
+
 def server(handler, store):
-    kind = socketserver.UDPServer if handler is Udp else socketserver.ThreadingTCPServer
-    made = kind(("127.0.0.1", 0), handler)
-    made.daemon_threads, made.store = True, store
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    if handler is not Udp:
+        return Server(handler, store)
+    made = socketserver.UDPServer(("127.0.0.1", 0), handler)
+    made.store = store
+    local_server.serve_until_the_end(made)
     return made
 
 

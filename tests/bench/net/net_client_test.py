@@ -8,14 +8,18 @@ Usage: net_client_test.py TALK PROBE
 """
 
 import json
+import pathlib
 import socketserver
 import struct
 import socket
 import subprocess
 import sys
-import threading
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+
+import local_server  # noqa: E402
 
 TALK, PROBE = sys.argv[1:3]
 STALL_S = 0.4
@@ -56,13 +60,10 @@ class Cache(socketserver.StreamRequestHandler):
             self.wfile.write(b"VALUE %s 0 %d\r\n%s\r\nEND\r\n" % (words[1], len(value), value))
 
 
-class Server(socketserver.ThreadingTCPServer):
-    daemon_threads, allow_reuse_address, request_queue_size = True, True, 128
-
+class Server(local_server.LocalServer):
     def __init__(self, fault=None, fault_at=0):
-        super().__init__(("127.0.0.1", 0), Cache)
         self.fault, self.fault_at, self.asked, self.values = fault, fault_at, 0, {}
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        super().__init__(Cache)
 
 
 def ask(program, server, *args):

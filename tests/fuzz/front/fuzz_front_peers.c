@@ -178,7 +178,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	from = (struct udp_peer){.ip = ip_addr_v4(sim_station_ip(is_peer ? PEER : PEER + 1)),
 				 .port = SIM_PORT};
 	request = (struct view){data + 1, (uint32_t)size - 1};
-	(void)front_peers_hear(front, &from, request);
+	(void)front_peers_receive(front, &from, request);
 	words_judge(request, is_peer);
 	/* Steps by a second, so that the next datagram is accepted. */
 	sim->now_ns += 1000 * MS;

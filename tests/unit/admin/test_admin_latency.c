@@ -11,7 +11,7 @@
 #include "base/log_cells.h"
 #include "proto/mc_binary.h"
 #include "serve/serve_policy.h"
-#include "unit/serve/late_supplier.h"
+#include "unit/backend/late_backend.h"
 #include "unit/serve/one_rig.h"
 
 #include <stdlib.h>
@@ -244,7 +244,7 @@ late_answers(struct late *late)
 }
 
 static void
-requests_that_wait_for_a_supplier_are_apart(void **state)
+requests_that_wait_for_a_backend_are_apart(void **state)
 {
 	struct late *late = late_begin((struct late_config){.seed = 1});
 	struct conn *c = rig_open(rig);
@@ -278,14 +278,14 @@ a_datagram_whose_key_is_asked_for_again_is_counted_once(void **state)
 	rig_datagram_text(rig, 1, "incr l1 1\r\n");
 	late_answers(late);
 	stats = latency();
-	check_eq(rig_count(rig, AWAITS_AGAIN), AWAIT_TIMES_MAX - 1);
+	check_eq(rig_count(rig, AWAITS_AGAIN), PENDING_TIMES_MAX - 1);
 	check(figure(stats, "udp_other", "count") == 0);
 	check(figure(stats, "waited_supplier", "count") == 1);
 	late_destroy(late);
 }
 
 static void
-writes_that_a_supplier_does_are_counted_when_they_are_told(void **state)
+writes_that_a_backend_does_are_counted_when_they_are_told(void **state)
 {
 	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
 	struct conn *c = rig_open(rig);
@@ -389,7 +389,7 @@ static const struct request awaited[] = {
 };
 
 static void
-what_a_supplier_is_asked_for_is_counted_once(void **state)
+what_a_backend_is_asked_for_is_counted_once(void **state)
 {
 	static const struct late_config configs[] = {
 		{.seed = 1, .writes = true},
@@ -543,22 +543,22 @@ hot_and_big_keys_are_named(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_are_told_apart),
 		cmocka_unit_test(the_time_is_that_of_the_turn),
-		TEST(what_is_left_for_later_turns_is_late),
-		TEST(kept_datagrams_are_late),
-		TEST(requests_that_wait_for_the_peers_window_are_apart),
-		cmocka_unit_test(requests_that_wait_for_a_supplier_are_apart),
+		TEST_CASE(what_is_left_for_later_turns_is_late),
+		TEST_CASE(kept_datagrams_are_late),
+		TEST_CASE(requests_that_wait_for_the_peers_window_are_apart),
+		cmocka_unit_test(requests_that_wait_for_a_backend_are_apart),
 		cmocka_unit_test(a_datagram_whose_key_is_asked_for_again_is_counted_once),
-		cmocka_unit_test(writes_that_a_supplier_does_are_counted_when_they_are_told),
+		cmocka_unit_test(writes_that_a_backend_does_are_counted_when_they_are_told),
 		cmocka_unit_test(large_values_that_wait_are_counted_once),
-		cmocka_unit_test(what_a_supplier_is_asked_for_is_counted_once),
+		cmocka_unit_test(what_a_backend_is_asked_for_is_counted_once),
 		cmocka_unit_test(a_write_is_here_from_when_it_came),
 		cmocka_unit_test(each_write_of_a_pipeline_is_here_from_when_it_came),
-		TEST(the_last_minute_forgets),
-		TEST(hot_and_big_keys_are_named),
+		TEST_CASE(the_last_minute_forgets),
+		TEST_CASE(hot_and_big_keys_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,444 @@
+/*
+ * Retrievals behind writes that are pending. Goal: they are requested at once, completed in the
+ * order of their requests, and never with an older value than one that their connection wrote or
+ * read before; none of their state is lost or kept after any end of the connection, its client
+ * or the backend. Method: as test_pending_writes.c; test_pending_order.c has them in random
+ * conversations.
+ */
+#include "unit/serve/binary_talk.h"
+#include "few_writes.h"
+#include "backend/pending.h"
+#include "serve/serve_internal.h"
+#include "serve/serve_shared.h"
+#include "store/introspect.h"
+
+#define STORED "STORED\r\n"
+#define WRITE  "set l1 0 0 1\r\nx\r\n"
+
+/* Sends the text. While the backend answers nothing, `asked` requests reach it and no reply
+ * arrives; later the reply is `told`. */
+static void
+says_after(const char *text, uint32_t asked, const char *told)
+{
+	const uint64_t before = late_asked(late);
+	struct conn *c;
+
+	late_hold(late, true);
+	c = say(text);
+	turns(4);
+	check_eq(late_asked(late) - before, asked);
+	SAYS(c, "");
+	late_hold(late, false);
+	turns(8);
+	SAYS(c, told);
+	rig_lose(rig, c);
+}
+
+/* ---- order ---- */
+
+static void
+they_are_asked_for_at_once_and_told_in_order(void **state)
+{
+	says_after(WRITE "get s1\r\nget s5\r\n", 3, STORED S1 "END\r\nEND\r\n");
+	says_after("delete s0\r\ngets s1\r\nmg s6 k\r\n", 3,
+		   "DELETED\r\nVALUE s1 1 31 1001\r\nbipwdkryfmtahovcjqxelszgnubipwd\r\nEND\r\n"
+		   "HD ks6\r\n");
+	says_after("set l1 0 0 1 noreply\r\nx\r\nmg s5 q\r\nmg s1 s\r\n", 3, "HD s31\r\n");
+	says_after(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\n", 3, STORED S1 "END\r\n" STORED);
+	says_after(WRITE "get s5\r\nget s10\r\nget s15\r\nget s20\r\n", PENDING_KEPT_MAX,
+		   STORED "END\r\nEND\r\nEND\r\nEND\r\n");
+	check_eq(rig_count(rig, REQ_TCP), 17);
+	check_eq(rig_count(rig, CMD_GET), 11);
+	check_eq(rig_count(rig, GET_MISSES), 6);
+}
+
+static void
+so_are_those_of_the_binary_protocol(void **state)
+{
+	static const struct packet asks[] = {{.op = DELETE, .key = "s0"},
+					     {.op = GETQ, .key = "s5"},
+					     {.op = GETK, .key = "s1"},
+					     LAST};
+	static const struct packet replies[] = {{.op = DELETE, .to = 0},
+						{.op = GETK,
+						 .to = 2,
+						 EXTRAS("\0\0\0\1"),
+						 .key = "s1",
+						 .value = "bipwdkryfmtahovcjqxelszgnubipwd",
+						 .cas = SOME},
+						LAST};
+	struct conn *c = rig_open(rig);
+	uint8_t bytes[256];
+	struct view sent;
+
+	late_hold(late, true);
+	rig_receive(rig, c, bytes, packets_put(bytes, asks));
+	turns(4);
+	check_eq(late_asked(late), 3);
+	late_hold(late, false);
+	turns(8);
+	sent.data = (const uint8_t *)rig_sent(c, &sent.len);
+	packets_match(sent, replies);
+}
+
+static void
+one_of_a_key_that_waits_is_asked_for_at_its_turn(void **state)
+{
+	says_after(WRITE "get l1\r\nget l1\r\n", 1,
+		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
+	check_eq(late_asked(late), 3);
+	says_after("set l2 0 0 1\r\nx\r\nget l1\r\nget l1\r\n", 2,
+		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
+}
+
+static void
+a_write_of_a_key_that_is_read_waits(void **state)
+{
+	says_after(WRITE, 1, STORED);
+	says_after("set l2 0 0 1\r\nx\r\nget l1\r\nset l1 0 0 1\r\ny\r\nget l1\r\n", 2,
+		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\n" STORED "VALUE l1 0 1\r\ny\r\nEND\r\n");
+}
+
+/* Requests are kept in one pass, and over several; a line of several keys is not kept. */
+static void
+all_of_a_segment_goes_its_way(void **state)
+{
+	struct conn *c =
+		say(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\nget l1\r\nget l2 s1\r\n"
+			  "set l1 0 0 1\r\nz\r\nget s5\r\nget l1\r\ndelete l2\r\nget l2\r\n");
+
+	turns(30);
+	SAYS(c, STORED S1 "END\r\n" STORED "VALUE l1 0 1\r\nx\r\nEND\r\n"
+			  "VALUE l2 0 1\r\ny\r\n" S1 "END\r\n" STORED "END\r\n"
+			  "VALUE l1 0 1\r\nz\r\nEND\r\nDELETED\r\nEND\r\n");
+	check_eq(rig_count(rig, REQ_TCP), 10);
+}
+
+static void
+one_pass_keeps_no_more_than_a_connection_may(void **state)
+{
+	says_after(WRITE "get s1\r\nget s5\r\nget s10\r\nget s15\r\n", PENDING_KEPT_MAX,
+		   STORED S1 "END\r\nEND\r\nEND\r\nEND\r\n");
+}
+
+/* ---- copies ---- */
+
+static void
+a_copy_answers_at_its_turn(void **state)
+{
+	says_after("get s1\r\n", 1, S1 "END\r\n");
+	says_after(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\n", 2, STORED S1 "END\r\n" STORED);
+	check_eq(late_asked(late), 3);
+}
+
+static void
+one_whose_copy_goes_meanwhile_is_asked_for_then(void **state)
+{
+	const struct view key = {(const uint8_t *)"s1", 2};
+	struct conn *c;
+
+	says_after("get s1\r\n", 1, S1 "END\r\n");
+	late_hold(late, true);
+	c = say(WRITE "get s1\r\nget s5\r\n");
+	turns(4);
+	check_eq(late_asked(late), 3);
+	store_delete(rig->core, key, store_hash(rig->core, key));
+	late_hold(late, false);
+	turns(10);
+	check_eq(late_asked(late), 4);
+	SAYS(c, STORED S1 "END\r\nEND\r\n");
+}
+
+/* The key has moved: the backend does not ask the lane that the key had before. */
+static void
+one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is(void **state)
+{
+	const struct view key = {(const uint8_t *)"s1", 2};
+	struct conn *c;
+
+	says_after("get s1\r\n", 1, S1 "END\r\n");
+	late_hold(late, true);
+	c = say("delete s0\r\nget s1\r\n");
+	turns(4);
+	store_delete(rig->core, key, store_hash(rig->core, key));
+	late_move_keys(late);
+	late_hold(late, false);
+	turns(10);
+	SAYS(c, "DELETED\r\n" S1 "END\r\n");
+}
+
+/* ---- failures ---- */
+
+static void
+one_that_fails_is_told_so_at_its_turn(void **state)
+{
+	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED NO_ANSWER S1 "END\r\n");
+}
+
+static void
+or_as_a_miss(void **state)
+{
+	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED "END\r\n" S1 "END\r\n");
+}
+
+static void
+one_without_answer_fails_in_time(void **state)
+{
+	struct conn *c = say(WRITE "get d1\r\nget s1\r\n");
+
+	turns(TIMEOUT_TURNS / 2);
+	SAYS(c, STORED);
+	turns(TIMEOUT_TURNS);
+	SAYS(c, STORED NO_ANSWER S1 "END\r\n");
+}
+
+static void
+a_lost_connection_forgets_them(void **state)
+{
+	struct conn *c;
+
+	late_hold(late, true);
+	c = say(WRITE "get s1\r\nget l1\r\n");
+	turns(4);
+	check_eq(OPEN, 3);
+	rig_lose(rig, c);
+	turns(1);
+	check_eq(OPEN, 0);
+	check_eq(rig_chunks_used(rig), 0);
+}
+
+static void
+in_a_drain_none_is_asked_for(void **state)
+{
+	struct conn *c;
+
+	late_hold(late, true);
+	c = say(WRITE "get s1\r\nget l1\r\n");
+	turns(4);
+	check(!backend_drain(rig->serve, false));
+	late_hold(late, false);
+	turns(8);
+	check_eq(late_asked(late), 2);
+	SAYS(c, STORED S1 "END\r\n" NO_ANSWER);
+	check(backend_drain(rig->serve, false));
+}
+
+static void
+one_that_finds_no_place_waits_for_an_answer(void **state)
+{
+	const char *line;
+	uint64_t asked, deferred;
+	struct conn *c;
+
+	fill_lane(0);
+	late_hold(late, true);
+	c = say(WRITE);
+	turns(2);
+	asked = late_asked(late);
+	deferred = rig_count(rig, CONN_DEFERRED);
+	line = line_of('s', 0, 1, 0);
+	rig_receive_text(rig, c, line);
+	turns(10);
+	check_eq(late_asked(late), asked);
+	check(rig_count(rig, CONN_DEFERRED) - deferred <= 2);
+	late_hold(late, false);
+	turns(TIMEOUT_TURNS + 20);
+	check(strncmp(rig_sent(c, NULL), STORED "VALUE s", 15) == 0);
+}
+
+/* Other places are left to retrievals: behind a value that is not read, kept requests would take
+ * them all. */
+static void
+they_take_half_of_the_places(void **state)
+{
+	uint64_t asked;
+
+	late_hold(late, true);
+	for (uint32_t i = 0; i < PENDING_KEPT_PLACES / PENDING_KEPT_MAX; i++)
+		say(WRITE "get s1\r\nget s5\r\n");
+	turns(2);
+	check_eq(OPEN, PENDING_KEPT_PLACES);
+	asked = late_asked(late);
+	say(WRITE "get s1\r\n");
+	turns(2);
+	check_eq(late_asked(late), asked + 1);
+}
+
+static uint32_t
+set_put(char *at, uint32_t number, uint32_t len)
+{
+	const uint32_t head = (uint32_t)sprintf(at, "set l%u 0 0 %u\r\n", number, len);
+
+	memset(at + head, 'b', len);
+	memcpy(at + head + len, "\r\n", 2);
+	return head + len + 2;
+}
+
+/* The keys are of one lane, which has no place. */
+static void
+what_goes_back_of_one_pass_fits(void **state)
+{
+	char text[4096], key[16];
+	uint32_t bytes = 0, number = 2;
+	struct conn *c;
+
+	fill_lane(0);
+	late_hold(late, true);
+	c = say("delete s0\r\n");
+	turns(2);
+	for (uint32_t n = 0; n < 2; number++) {
+		const struct view v = {(const uint8_t *)key, (uint32_t)sprintf(key, "l%u", number)};
+
+		if (store_hash(rig->core, v) % LATE_LANES != 0)
+			continue;
+		bytes += set_put(text + bytes, number, 1500);
+		n++;
+	}
+	rig_receive(rig, c, text, bytes);
+	turns(4);
+	late_hold(late, false);
+	turns(2 * TIMEOUT_TURNS);
+	SAYS(c, "DELETED\r\n" STORED STORED);
+}
+
+/* ---- clients that read slowly ---- */
+
+#define LARGE_BYTES 5000u
+
+/* Returns a connection that gets a large value behind a write, with no room for a byte of it, and
+ * another value behind that. */
+static struct conn *
+say_large(void)
+{
+	static char text[LARGE_BYTES + 64];
+	struct conn *c = rig_open(rig);
+
+	rig_receive(rig, c, text, set_put(text, 3, LARGE_BYTES));
+	turns(4);
+	SAYS(c, STORED);
+	rig_forget_sent(c);
+	rig_set_pieces(rig, 0);
+	rig_receive_text(rig, c, WRITE "get l3\r\nget s1\r\n");
+	turns(6);
+	SAYS(c, STORED "VALUE l3 0 5000\r\n");
+	return c;
+}
+
+static void
+large_is_told(struct conn *c)
+{
+	const char *sent;
+
+	rig_set_pieces(rig, 1024);
+	rig_acked(rig, c);
+	turns(10);
+	sent = rig_sent(c, NULL) + strlen(STORED "VALUE l3 0 5000\r\n");
+	check_eq(strspn(sent, "b"), LARGE_BYTES);
+	check_str(sent + LARGE_BYTES, "\r\nEND\r\n" S1 "END\r\n");
+}
+
+static void
+nothing_is_told_amid_a_large_value(void **state)
+{
+	struct conn *c = say_large();
+
+	turns(10);
+	check_eq(late_asked(late), 4);
+	large_is_told(c);
+	check_eq(late_asked(late), 4);
+}
+
+/* A stop must be able to close other connections in order. */
+static void
+who_does_not_read_does_not_hold_up_a_drain_in_a_hurry(void **state)
+{
+	struct conn *c = say_large();
+
+	turns(2 * TIMEOUT_TURNS);
+	check(!backend_drain(rig->serve, false));
+	turns(1);
+	backend_drain(rig->serve, true);
+	turns(1);
+	check(backend_drain(rig->serve, true));
+	rig_lose(rig, c);
+}
+
+static void
+an_answer_that_is_not_read_is_dropped_and_asked_for_again(void **state)
+{
+	struct conn *c = say_large();
+
+	turns(2 * TIMEOUT_TURNS);
+	check_eq(late_asked(late), 4);
+	large_is_told(c);
+	check_eq(late_asked(late), 5);
+}
+
+/* The connection keeps too many places for other connections' requests to be kept. */
+static void
+who_does_not_read_leaves_pipelines_to_others(void **state)
+{
+	static char text[CONN_SENDQ_BYTES];
+	const uint32_t bytes = set_put(text, 3, CONN_SENDQ_BYTES - 1000);
+	struct conn *c = rig_open(rig), *other;
+
+	for (uint32_t at = 0; at < bytes; at += 4000) {
+		rig_receive(rig, c, text + at, bytes - at < 4000 ? bytes - at : 4000);
+		turns(1);
+	}
+	rig_receive_text(rig, c, WRITE "get l3\r\nget l3\r\nget l3\r\nget s1\r\n");
+	turns(12);
+	late_hold(late, true);
+	rig->serve->pending->kept_count += PENDING_KEPT_PLACES;
+	other = say("set l2 0 0 1\r\nx\r\n");
+	turns(2);
+	rig_receive_text(rig, other, "get s5\r\n");
+	turns(2);
+	check(!rig_aborted(c));
+	rig->clock.now_s += 5;
+	rig_receive_text(rig, other, "get s5\r\n");
+	turns(2);
+	check(rig_aborted(c));
+	check(!rig_aborted(other));
+	check_eq(rig_count(rig, CONN_SLOW_REQUEST), 1);
+	rig->serve->pending->kept_count -= PENDING_KEPT_PLACES;
+	late_hold(late, false);
+	turns(8);
+	SAYS(other, STORED "END\r\nEND\r\n");
+}
+
+#define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_CASE(they_are_asked_for_at_once_and_told_in_order),
+		TEST_CASE(so_are_those_of_the_binary_protocol),
+		TEST_CASE(one_of_a_key_that_waits_is_asked_for_at_its_turn),
+		TEST_CASE(a_write_of_a_key_that_is_read_waits),
+		TEST_CASE(all_of_a_segment_goes_its_way),
+		TEST_CASE(one_pass_keeps_no_more_than_a_connection_may),
+		cmocka_unit_test_setup_teardown(a_copy_answers_at_its_turn, start_with_copies,
+						stop),
+		cmocka_unit_test_setup_teardown(one_whose_copy_goes_meanwhile_is_asked_for_then,
+						start_with_copies, stop),
+		cmocka_unit_test_setup_teardown(
+			one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is,
+			start_with_copies, stop),
+		TEST_CASE(one_that_fails_is_told_so_at_its_turn),
+		cmocka_unit_test_setup_teardown(or_as_a_miss, start_with_misses, stop),
+		TEST_CASE(one_without_answer_fails_in_time),
+		TEST_CASE(a_lost_connection_forgets_them),
+		TEST_CASE(in_a_drain_none_is_asked_for),
+		TEST_CASE(one_that_finds_no_place_waits_for_an_answer),
+		TEST_CASE(they_take_half_of_the_places),
+		TEST_CASE(what_goes_back_of_one_pass_fits),
+		TEST_CASE(nothing_is_told_amid_a_large_value),
+		TEST_CASE(who_does_not_read_leaves_pipelines_to_others),
+		TEST_CASE(who_does_not_read_does_not_hold_up_a_drain_in_a_hurry),
+		TEST_CASE(an_answer_that_is_not_read_is_dropped_and_asked_for_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
