@@ -3,28 +3,30 @@
  * reverse.
  */
 #include "appliance.h"
-#include "address_check.h"
+#include "process/signals.h"
+#include "start/address_check.h"
 #include "admin/admin.h"
 #include "base/time_units.h"
-#include "capture_service.h"
-#include "control.h"
+#include "capture/capture_service.h"
+#include "control/control.h"
 #include "dpdk/eal.h"
-#include "dpdk_rows.h"
+#include "monitor/dpdk_rows.h"
 #include "dpdk/lcore_run.h"
-#include "fleet.h"
-#include "front_cores.h"
-#include "http_server.h"
+#include "fleet/fleet.h"
+#include "fleet/front_cores.h"
+#include "monitor/http_server.h"
 #include "tls/tls_conns.h"
-#include "tls_cores.h"
-#include "policy.h"
+#include "access/tls_cores.h"
+#include "start/policy.h"
 #include "serve/serve_policy.h"
-#include "sizes.h"
+#include "start/sizes.h"
 #include "net/neigh_table.h"
 #include "tcp/conn_sources.h"
 #include "net/pmtu_reports.h"
+#include "image/store_image.h"
 #include "version.h"
-#include "worker.h"
-#include "start_pages.h"
+#include "start/worker.h"
+#include "process/start_pages.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -231,13 +233,12 @@ build_core(struct appliance *a, uint32_t i, struct region *region, const struct 
 	core_init(&a->cores[i], port, stack, serve, store_core_of(a->store, i), start->ns,
 		  start->unix_ns);
 	core_cycles_set(&a->cores[i], tsc_cycles);
-	a->cores[i].last_ns = a->begun_ns;
+	a->cores[i].last_ns = a->process.begun_ns;
 	a->workers[i] = (struct worker){
 		.number = i,
 		.core = &a->cores[i],
 		.port = &a->nic.device.ports[i],
-		.clock = &a->nic.clock,
-		.stop = &a->stop,
+		.process = &a->process,
 		.yield = a->config.yield,
 		/* No queue wakes a core whose frames arrive at another core. */
 		.adaptive = (a->config.poll == POLL_ADAPTIVE && a->nic.handover == NULL) ||
@@ -257,11 +258,11 @@ start_of(struct appliance *a)
 	const uint64_t kept_ns = kept_ahead_ns(&a->kept);
 	const uint64_t ahead_ns = kept_ns != 0 ? kept_ns : tier_start_ahead_ns(&a->flash.from);
 
-	a->begun_ns = tsc_clock_ns(&a->nic.clock);
-	a->wall = (struct wall_watch){a->begun_ns - ahead_ns,
+	a->process.begun_ns = process_now_ns(&a->process);
+	a->wall = (struct wall_watch){a->process.begun_ns - ahead_ns,
 				      (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)ahead_ns};
-	a->start_ns = a->wall.start_ns;
-	return (struct start){a->start_ns, a->wall.unix_ns};
+	a->process.start_ns = a->wall.start_ns;
+	return (struct start){a->process.start_ns, a->wall.unix_ns};
 }
 
 static bool
@@ -336,9 +337,9 @@ appliance_start(struct appliance *a, struct error *err)
 	err->text[0] = '\0';
 	a->flash.file.fd = -1;
 	a->http_fd = -1;
-	control_block_signals();
-	control_unblock_output();
-	sched_getaffinity(0, sizeof a->all_cpus, &a->all_cpus);
+	signals_block();
+	signals_unblock_output();
+	sched_getaffinity(0, sizeof a->process.all_cpus, &a->process.all_cpus);
 	if (!prepare(a, err)) {
 		http_unlisten(a->http_fd, &a->config.http);
 		second_tier_close(&a->flash);
@@ -350,6 +351,8 @@ appliance_start(struct appliance *a, struct error *err)
 		kept_close(&a->kept);
 		return false;
 	}
+	a->process.clock = &a->nic.clock;
+	a->process.control_cpu = a->nic.machine.placement.control_cpu;
 	a->sizes.program_bytes = program_bytes(a);
 	if (!address_check(&a->nic, &a->config, &a->sizes.stack.net, err)) {
 		second_tier_close(&a->flash);
@@ -453,7 +456,7 @@ appliance_run(struct appliance *a, struct error *err)
 	start_pages_give_back();
 	print_ready(a);
 	background_ready(&a->background, &a->config);
-	notify_send(&a->notify, "READY=1");
+	notify_send(&a->process.notify, "READY=1");
 	if (!lcores_run(&a->config.lcores, worker_run, args, err))
 		return false;
 	pthread_join(control, NULL);

@@ -3,33 +3,29 @@
  *
  * Shape:  one struct, made in main, passed by pointer; the modules' own state lies in block.
  * Owner:  main, from appliance_start to appliance_stop.
- * Thread: built by the main thread. Afterwards core i belongs to lcore i, stop is written by the
- *         control thread, the rest is read only.
+ * Thread: built by the main thread. Afterwards core i belongs to lcore i; the rest is read only.
  * Errors: struct error; main prints its one line and exits with 1.
  */
 #ifndef CLOCKOO_APPLIANCE_H
 #define CLOCKOO_APPLIANCE_H
 
-#include "access.h"
-#include "background.h"
+#include "access/access.h"
+#include "process/background.h"
 #include "config/config.h"
 #include "core/core.h"
 #include "dpdk/huge_block.h"
 #include "front/front.h"
-#include "http_counters.h"
-#include "http_listen.h"
-#include "kept.h"
-#include "privileges.h"
-#include "saved.h"
-#include "second_tier.h"
+#include "monitor/http_counters.h"
+#include "monitor/http_listen.h"
+#include "keep/kept.h"
+#include "process/process.h"
+#include "keep/saved.h"
+#include "tier/second_tier.h"
 #include "nic.h"
-#include "notify.h"
-#include "pid_file.h"
+#include "process/pid_file.h"
 #include "telemetry/telemetry.h"
-#include "users.h"
-#include "wall_watch.h"
-
-#include <sched.h>
+#include "access/users.h"
+#include "process/wall_watch.h"
 
 struct capture_service;
 struct fleet;
@@ -42,8 +38,7 @@ struct worker {
 	uint32_t number;
 	struct core *core;
 	const struct port_dpdk *port; /* the core's port */
-	const struct tsc_clock *clock;
-	const atomic_bool *stop;
+	const struct process *process;
 	bool yield;
 	bool adaptive;        /* the core waits when it is idle */
 	bool forwards_frames; /* its queue carries frames of other cores */
@@ -73,14 +68,13 @@ struct appliance {
 	char config_path[USERS_PATH_BYTES]; /* source.file, absolute; empty = none */
 	struct config asked;                /* as read, with the changes of reloads */
 	struct config config;               /* as asked, with the planner's choices */
+	struct process process;
 	struct nic nic;
 	struct sizes sizes;
 	struct huge_block block;
 	struct kept kept;
 	struct saved saved;
 	struct second_tier flash;
-	uint64_t start_ns; /* on nic.clock: the store's second STORE_CLOCK_START */
-	uint64_t begun_ns; /* on nic.clock: when this process began */
 	struct wall_watch wall;
 	struct store *store;
 	struct serve_shared *shared;
@@ -96,15 +90,11 @@ struct appliance {
 	struct core *cores;
 	struct worker workers[CORES_MAX];
 	struct telemetry telemetry;
-	cpu_set_t all_cpus; /* CPUs of the process before EAL pinned the main thread */
 	struct users users;
 	struct access access;
-	struct privileges privileges;
 	struct background background;
-	struct notify notify;
 	struct pid_file pid_file;
 	char inter[IP_ADDR_TEXT_MAX + 1]; /* our address, for `stats settings` */
-	atomic_bool stop;
 };
 
 /* Builds everything that config asks for; config is filled. On false nothing is left running. */

@@ -5,18 +5,18 @@
  *         1 for all else; --check and --plan say on stdout why a start would fail,
  *         and end with 1. On stdout: the ready line and --live lines.
  */
-#include "about.h"
+#include "doctor/about.h"
 #include "appliance.h"
-#include "capture_command.h"
-#include "file_check.h"
-#include "flash_look.h"
-#include "front_look.h"
-#include "http_server.h"
-#include "kept_look.h"
-#include "last_words.h"
+#include "capture/capture_command.h"
+#include "doctor/file_check.h"
+#include "tier/flash_look.h"
+#include "fleet/front_look.h"
+#include "monitor/http_server.h"
+#include "keep/kept_look.h"
+#include "process/last_words.h"
 #include "paths.h"
-#include "plan_print.h"
-#include "tier_io.h"
+#include "doctor/plan_print.h"
+#include "tier/tier_io.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ serve_until_stopped(struct appliance *a)
 		return start_refused(a, &err);
 	lock_memory(&a->config);
 	if (!pid_file_write(&a->pid_file, a->config.pid_file, &err) ||
-	    !privileges_drop(&a->privileges, &a->config, &err) || !appliance_run(a, &err)) {
+	    !privileges_drop(&a->process.privileges, &a->config, &err) || !appliance_run(a, &err)) {
 		start_refused(a, &err);
 		pid_file_remove(&a->pid_file);
 		appliance_stop(a);
@@ -116,7 +116,7 @@ run(struct appliance *a)
 	if (!users_begin(&a->users, &a->config, &err) ||
 	    !access_begin(&a->access, &a->config, &err))
 		return refuse_permanently(a, &err);
-	if (!privileges_lookup(&a->privileges, a->config.user, &err))
+	if (!privileges_lookup(&a->process.privileges, a->config.user, &err))
 		return start_refused(a, &err);
 	config_warn(&a->config, stderr);
 	a->background.ready_fd = a->background.log_fd = -1;
@@ -125,9 +125,9 @@ run(struct appliance *a)
 	last_words_begin(&a->background.log_fd);
 	last_words_thread("the start or the end");
 	raise_core_limit(&a->config);
-	notify_begin(&a->notify);
+	notify_begin(&a->process.notify);
 	status = serve_until_stopped(a);
-	notify_end(&a->notify);
+	notify_end(&a->process.notify);
 	return status;
 }
 

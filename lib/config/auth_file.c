@@ -2,53 +2,18 @@
  * auth_file.c - reads the users of -Y, as memcached does.
  */
 #include "auth_file.h"
-#include "bom.h"
 #include "nearest.h"
+#include "text_file.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-/* room for all lines, and one byte more by which a file that is too long is recognised */
-#define TEXT_BYTES (BOM_BYTES + AUTH_USERS_MAX * (AUTH_LINE_BYTES + AUTH_ROLE_BYTES) + 1)
 
 /* A role, one letter more, and blanks between: longer fields are passwords. */
 #define ROLE_LOOK_BYTES 16u
 #define NEAR_ROLE(role)                                                                            \
 	"its last field is nearly the role " role "; write :" role                                 \
 	", or :read, :write or :admin behind a password that ends so"
-
-/* Reads the file. Returns its length, or -1. A pipe or a device is refused: it could block the
- * reader for ever. */
-static ssize_t
-read_text(char text[TEXT_BYTES], const char *path, struct error *err)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	size_t used = 0;
-	ssize_t n = -1;
-
-	if (fd < 0) {
-		error_set(err, "--auth-file: cannot read %s: %s", path, strerror(errno));
-		return -1;
-	}
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		error_set(err, "--auth-file: %s is not a regular file", path);
-		return -1;
-	}
-	while (used < TEXT_BYTES && (n = read(fd, text + used, TEXT_BYTES - used)) > 0)
-		used += (size_t)n;
-	close(fd);
-	if (n < 0) {
-		error_set(err, "--auth-file: cannot read %s: %s", path, strerror(errno));
-		return -1;
-	}
-	return (ssize_t)used;
-}
 
 bool
 auth_file_is_open(const char *path)
@@ -161,11 +126,11 @@ read_line(struct auth_user *user, const char *line, size_t len)
 bool
 auth_file_load(struct auth_users *users, const char *path, struct error *err)
 {
-	char text[TEXT_BYTES];
-	const ssize_t len = read_text(text, path, err);
+	char text[AUTH_FILE_BYTES + 1];
+	const ssize_t len = text_file_read(text, AUTH_FILE_BYTES, "--auth-file: ", path, err);
 	struct auth_users read = {0};
 
-	for (ssize_t at = len > 0 ? (ssize_t)bom_bytes(text, (size_t)len) : 0; at < len;) {
+	for (ssize_t at = 0; at < len;) {
 		const char *line = text + at;
 		const char *end = memchr(line, '\n', (size_t)(len - at));
 		const size_t line_len = end != NULL ? (size_t)(end - line) : (size_t)(len - at);

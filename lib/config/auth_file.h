@@ -12,7 +12,8 @@
  * Shape:  plain data; a name and its password lie in bytes, one after the other.
  * Thread: any; reads a file, no heap.
  * Errors: struct error names file and line, and never a word of the line. users is then unchanged.
- * Bounds: AUTH_USERS_MAX lines of AUTH_LINE_BYTES with their line end, as memcached's.
+ * Bounds: a file of AUTH_FILE_BYTES; AUTH_USERS_MAX lines of AUTH_LINE_BYTES with their line end,
+ *         as memcached's.
  */
 #ifndef CLOCKOO_AUTH_FILE_H
 #define CLOCKOO_AUTH_FILE_H
@@ -21,6 +22,7 @@
 
 #include <stdint.h>
 
+#define AUTH_FILE_BYTES (64u << 10)
 #define AUTH_USERS_MAX  8u
 #define AUTH_LINE_BYTES 256u
 #define AUTH_ROLE_BYTES 6u                    /* what the longest role adds to a line */

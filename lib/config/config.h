@@ -29,7 +29,7 @@
 #define CONFIG_ROWS_MAX   256u  /* rows of both option tables */
 #define CONFIG_MTU6_MIN   1280u /* RFC 8200 section 5 */
 
-#define CONFIG_MEMORY_MAX_MB    1048576u /* app/clockoo/sizes.c asserts it */
+#define CONFIG_MEMORY_MAX_MB    1048576u /* app/clockoo/start/sizes.c asserts it */
 #define CONFIG_NODES_MAX        8u
 #define CONFIG_NUMA_END         16u /* nodes that --numa can name */
 #define CONFIG_NUMA_NIC         0u

@@ -2,17 +2,15 @@
  * net_list.c - reads lists of networks, word by word.
  */
 #include "net_list.h"
-#include "bom.h"
 #include "options.h"
+#include "text_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define WORD_BYTES (IP_ADDR_TEXT_MAX + 5) /* with /128 and a zero byte; shown in errors */
+#define WORD_BYTES   (IP_ADDR_TEXT_MAX + 5) /* with /128 and a zero byte; shown in errors */
+#define OPTION_BYTES 32u                    /* of "--OPTION: " */
 
 static const char separators[] = " \t\r\n,#";
 
@@ -112,56 +110,21 @@ net_list_read(struct net_list *list, const char *option, const char *where, cons
 	return true;
 }
 
-/* Returns the whole file, which the caller frees; or NULL. */
-static char *
-read_file(const char *option, const char *path, size_t *len, struct error *err)
-{
-	/* A pipe or a device could block the reader for ever. */
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char *text = malloc(NET_LIST_FILE_BYTES + 1);
-	struct stat st;
-	ssize_t n = -1;
-	bool ok = false;
-
-	*len = 0;
-	if (text == NULL)
-		error_set(err, "--%s: no memory to read %s", option, path);
-	else if (fd < 0 || fstat(fd, &st) != 0)
-		error_set(err, "--%s: cannot read %s: %s", option, path, strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		error_set(err, "--%s: %s is not a regular file", option, path);
-	else
-		ok = true;
-	while (ok && *len <= NET_LIST_FILE_BYTES &&
-	       (n = read(fd, text + *len, NET_LIST_FILE_BYTES + 1 - *len)) > 0)
-		*len += (size_t)n;
-	if (ok && n < 0)
-		ok = error_set(err, "--%s: cannot read %s: %s", option, path, strerror(errno));
-	if (ok && *len > NET_LIST_FILE_BYTES)
-		ok = error_set(err, "--%s: %s has more than %u bytes", option, path,
-			       NET_LIST_FILE_BYTES);
-	if (fd >= 0)
-		close(fd);
-	if (ok)
-		return text;
-	free(text);
-	return NULL;
-}
-
 bool
 net_list_load(struct net_list *list, const char *option, const char *value, struct error *err)
 {
-	size_t len, mark;
-	char *text;
+	char before[OPTION_BYTES], *text;
+	ssize_t len;
 	bool ok;
 
 	if (value[0] != '/')
 		return net_list_read(list, option, NULL, value, strlen(value), err);
-	text = read_file(option, value, &len, err);
+	snprintf(before, sizeof before, "--%s: ", option);
+	text = malloc(NET_LIST_FILE_BYTES + 1);
 	if (text == NULL)
-		return false;
-	mark = bom_bytes(text, len);
-	ok = net_list_read(list, option, value, text + mark, len - mark, err);
+		return error_set(err, "%sno memory to read %s", before, value);
+	len = text_file_read(text, NET_LIST_FILE_BYTES, before, value, err);
+	ok = len >= 0 && net_list_read(list, option, value, text, (size_t)len, err);
 	free(text);
 	return ok;
 }

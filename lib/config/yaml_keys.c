@@ -3,14 +3,11 @@
  * configuration may not contain.
  */
 #include "yaml_keys.h"
+#include "text_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <yaml.h>
 
 struct walk {
@@ -297,44 +294,13 @@ yaml_keys_of_text(const char *file, const char *text, size_t len, const struct y
 	return ok;
 }
 
-/* Reads the file. Returns its length, or -1. A length of YAML_FILE_BYTES + 1 means that it is too
- * long. */
-static ssize_t
-read_all(const char *file, char text[YAML_FILE_BYTES + 1], struct error *err)
-{
-	/* A pipe or a device could block the reader for ever. */
-	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	size_t used = 0;
-	ssize_t n = -1;
-
-	if (fd < 0) {
-		error_set(err, "%s: cannot read it: %s", file, strerror(errno));
-		return -1;
-	}
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		error_set(err, "%s: not a regular file", file);
-		return -1;
-	}
-	while (used < YAML_FILE_BYTES + 1 &&
-	       (n = read(fd, text + used, YAML_FILE_BYTES + 1 - used)) > 0)
-		used += (size_t)n;
-	if (n < 0)
-		error_set(err, "%s: cannot read it: %s", file, strerror(errno));
-	close(fd);
-	return n < 0 ? -1 : (ssize_t)used;
-}
-
 bool
 yaml_keys_of_file(const char *file, const struct yaml_visitor *v, struct error *err)
 {
 	char text[YAML_FILE_BYTES + 1];
-	const ssize_t len = read_all(file, text, err);
+	const ssize_t len = text_file_read(text, YAML_FILE_BYTES, "", file, err);
 
 	if (len < 0)
 		return false;
-	if (len > (ssize_t)YAML_FILE_BYTES)
-		return error_set(err, "%s: more than %u bytes", file, YAML_FILE_BYTES);
 	return yaml_keys_of_text(file, text, (size_t)len, v, err);
 }

@@ -3,14 +3,11 @@
  * what nutcracker refuses or misinterprets.
  */
 #include "front_servers.h"
+#include "config/text_file.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define DEFAULT_PORT 11211u
 #define ENTRY_FORM   "host:port:weight and maybe a name, such as 10.0.0.1:11211:1 a"
@@ -251,44 +248,14 @@ front_servers_read_lines(struct front_servers *servers, const char *file, struct
 	return servers->count != 0 || error_set(err, "--front-servers: %s: no server in it", file);
 }
 
-/* Reads a file. Returns its length, or -1. A pipe or a device is refused: it could block the
- * reader for ever. */
-static ssize_t
-read_file(char *text, size_t size, const char *file, struct error *err)
-{
-	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	size_t used = 0;
-	ssize_t n = -1;
-
-	if (fd < 0) {
-		error_set(err, "--front-servers: %s: %s", file, strerror(errno));
-		return -1;
-	}
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		error_set(err, "--front-servers: %s: not a regular file", file);
-		return -1;
-	}
-	while (used < size && (n = read(fd, text + used, size - used)) > 0)
-		used += (size_t)n;
-	if (n < 0)
-		error_set(err, "--front-servers: %s: %s", file, strerror(errno));
-	close(fd);
-	return n < 0 ? -1 : (ssize_t)used;
-}
-
 bool
 front_servers_load(struct front_servers *servers, const char *file, struct error *err)
 {
 	char text[FRONT_FILE_BYTES + 1];
-	const ssize_t len = read_file(text, sizeof text, file, err);
+	const ssize_t len = text_file_read(text, FRONT_FILE_BYTES, "--front-servers: ", file, err);
 
 	if (len < 0)
 		return false;
-	if (len > (ssize_t)FRONT_FILE_BYTES)
-		return error_set(err, "--front-servers: %s: more than %u bytes", file,
-				 FRONT_FILE_BYTES);
 	return front_servers_read_lines(
 		servers, file, (struct view){.data = (const uint8_t *)text, .len = (uint32_t)len},
 		err);

@@ -2,7 +2,6 @@
  * load_marks.c - a bit by hash for each key that must not be loaded any more.
  */
 #include "load_marks.h"
-#include "store_saved.h"
 
 /* Bytes of memory for each bit of marks. */
 #define BYTES_PER_MARK 16u
@@ -21,7 +20,7 @@ marks_shift(const struct store_config *cfg)
 }
 
 size_t
-store_load_bytes(const struct store_config *cfg)
+load_marks_bytes(const struct store_config *cfg)
 {
 	return cfg->loads ? ((size_t)1 << marks_shift(cfg)) / 8 : 0;
 }
@@ -31,7 +30,7 @@ load_marks_bind(struct store *st, struct region *region, const struct store_conf
 {
 	if (!cfg->loads)
 		return;
-	st->marks.words = region_take(region, store_load_bytes(cfg), CACHE_LINE_BYTES);
+	st->marks.words = region_take(region, load_marks_bytes(cfg), CACHE_LINE_BYTES);
 	st->marks.shift = 64 - marks_shift(cfg);
 }
 

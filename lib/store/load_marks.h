@@ -11,6 +11,8 @@
 
 #include "store_state.h"
 
+/* Bytes of marks, beside the image; 0 without config.loads. */
+size_t load_marks_bytes(const struct store_config *cfg);
 void load_marks_bind(struct store *st, struct region *region, const struct store_config *cfg);
 
 /* Mark a key before its slot is cleared. A load that has ended takes no marks, and the core stops

@@ -13,9 +13,9 @@
  */
 #include "resize.h"
 #include "account.h"
-#include "geometry.h"
 #include "rebalance.h"
-#include "resize_limits.h"
+#include "index/geometry.h"
+#include "index/resize_limits.h"
 
 static uint32_t
 pages_for(const struct store *st, uint64_t bucket_count)
@@ -45,13 +45,13 @@ set_phase(struct store *st, enum resize_phase to)
 }
 
 void
-resize_init(struct store *st, const struct store_plan *plan)
+resize_init(struct store *st, uint32_t bucket_count, uint32_t step)
 {
-	const uint32_t pages = pages_for(st, plan->bucket_count);
+	const uint32_t pages = pages_for(st, bucket_count);
 
 	for (uint32_t i = 0; i < pages; i++)
 		ensure(slab_index_claim(&st->slab));
-	st->resize.step = plan->bucket_step;
+	st->resize.step = step;
 	st->resize.next_page = pages;
 }
 

@@ -8,10 +8,11 @@
 #ifndef CLOCKOO_RESIZE_H
 #define CLOCKOO_RESIZE_H
 
-#include "store_plan.h"
 #include "store_state.h"
 
-void resize_init(struct store *st, const struct store_plan *plan);
+/* Claims pages for this many buckets; the number of buckets then changes by multiples of step; 0:
+ * never. */
+void resize_init(struct store *st, uint32_t bucket_count, uint32_t step);
 /* Begin a resize. False: it has that size, is being resized, or there is no memory for it. */
 bool resize_begin(struct store_core *sc, uint32_t bucket_count);
 /* Begins a resize for this many items to come, as far as pages can be spared. False: none was

@@ -25,11 +25,11 @@
 #ifndef CLOCKOO_STORE_H
 #define CLOCKOO_STORE_H
 
-#include "item.h"
-#include "place.h"
 #include "base/bytes.h"
 #include "base/counter.h"
 #include "base/region.h"
+#include "index/item.h"
+#include "index/place.h"
 
 #define STORE_CORES_MAX   64u        /* and one that loads */
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
@@ -43,9 +43,7 @@
 struct store;
 struct store_core;
 
-/* The policies that choose what is evicted (eviction.h). */
-struct eviction_policy;
-extern const struct eviction_policy eviction_2q, eviction_clock;
+struct eviction_policy; /* chooses what is evicted (eviction.h) */
 
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, states, tables */
@@ -117,9 +115,6 @@ struct fill {
 
 /* ---- start ---- */
 
-/* Bytes of region that the store takes: memory_bytes, and some for each core (README.md). */
-size_t store_bytes(const struct store_config *cfg);
-struct store *store_create(struct region *region, const struct store_config *cfg);
 struct store_core *store_core_of(struct store *store, uint32_t core);
 
 /* ---- once a turn ---- */

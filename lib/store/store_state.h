@@ -11,17 +11,17 @@
 #ifndef CLOCKOO_STORE_STATE_H
 #define CLOCKOO_STORE_STATE_H
 
-#include "epoch.h"
-#include "ghost.h"
-#include "index.h"
-#include "item_layout.h"
-#include "slab_pages.h"
 #include "introspect.h"
 #include "conditional.h"
 #include "store_limits.h"
 #include "tier.h"
 #include "walks.h"
 #include "base/hash.h"
+#include "index/epoch.h"
+#include "index/index.h"
+#include "index/item_layout.h"
+#include "slab/ghost.h"
+#include "slab/slab_pages.h"
 
 struct retired_item {
 	uint32_t ref;
@@ -212,6 +212,10 @@ struct store_core {
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
 	struct flush_base flush_base, class_flush_base[SLAB_CLASSES_MAX];
 };
+
+static_assert(SLAB_STAMP_SHIFT == ITEM_REFERENCE_STAMP_SHIFT &&
+		      SLAB_STAMP_MAX == ITEM_REFERENCE_STAMP_MAX,
+	      "items have the stamp of the slab");
 
 static inline uint32_t
 store_value_max(const struct store *st)

@@ -6,7 +6,7 @@
 #include "admin/admin.h"
 #include "net/neigh_table.h"
 
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include "../support/sorted.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-/* The sizes of app/clockoo/sizes.c for one core. */
+/* The sizes of app/clockoo/start/sizes.c for one core. */
 #define CHUNKS          4096u
 #define RX_FRAMES       1024u
 #define CONN_REQUESTS   20u
@@ -115,7 +115,7 @@ bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
 	       admin_shared_bytes() + (64u << 10);
 }
 
-/* Maps a file as app/clockoo/kept.c maps a memory.file. */
+/* Maps a file as app/clockoo/keep/kept.c maps a memory.file. */
 static void *
 map_file(const char *path, size_t bytes)
 {

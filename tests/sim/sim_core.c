@@ -3,6 +3,7 @@
 
 #include "admin/admin.h"
 #include "net/neigh_table.h"
+#include "image/store_image.h"
 
 #include <stdlib.h>
 

@@ -64,8 +64,7 @@ run(void)
 	sim_service_run(&w->sim, RTT_NS, STEP_NS);
 }
 
-static int
-start(void **state)
+SETUP(start)
 {
 	struct sim_service_options o = sim_service_defaults();
 	const struct stack_user user = {NULL, on_opened, on_gone, NULL};
@@ -76,12 +75,10 @@ start(void **state)
 			    store_core_of(w->sim.sc->store, 0), TIMEOUT_NS);
 	w->client = sim_service_connect(&w->sim);
 	run();
-	return 0;
 }
 
 /* No request is left, and every item was released. */
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	sim_service_run(&w->sim, 2 * (uint64_t)TIMEOUT_NS, STEP_NS);
 	check_eq(backend_pending(w->backend.serve), 0);
@@ -89,7 +86,6 @@ stop(void **state)
 	sim_service_destroy(&w->sim);
 	fake_backend_destroy(&w->backend);
 	free(w);
-	return 0;
 }
 
 static void
@@ -117,8 +113,7 @@ check_heard(const char *text)
 	w->heard_len = 0;
 }
 
-static void
-a_get_is_answered_when_its_backend_has_answered(void **state)
+TEST(a_get_is_answered_when_its_backend_has_answered)
 {
 	say("get a\r\n");
 	check_eq(w->backend.count, 1);
@@ -130,8 +125,7 @@ a_get_is_answered_when_its_backend_has_answered(void **state)
 	check_heard("END\r\n");
 }
 
-static void
-a_set_is_done_by_the_backend_and_read_again(void **state)
+TEST(a_set_is_done_by_the_backend_and_read_again)
 {
 	say("set k 0 0 3\r\nnew\r\n");
 	check_heard("");
@@ -142,8 +136,7 @@ a_set_is_done_by_the_backend_and_read_again(void **state)
 	check_heard("VALUE k 0 3\r\nnew\r\nEND\r\n");
 }
 
-static void
-a_multi_get_waits_for_all_of_its_keys(void **state)
+TEST(a_multi_get_waits_for_all_of_its_keys)
 {
 	say("get a -b c\r\n");
 	check_eq(w->backend.count, 3);
@@ -153,8 +146,7 @@ a_multi_get_waits_for_all_of_its_keys(void **state)
 	check_heard("VALUE a 0 1\r\na\r\nVALUE c 0 1\r\nc\r\nEND\r\n");
 }
 
-static void
-answers_out_of_order_leave_in_the_order_of_requests(void **state)
+TEST(answers_out_of_order_leave_in_the_order_of_requests)
 {
 	say("set k 0 0 1\r\n1\r\nset l 0 0 1\r\n2\r\nget m\r\n");
 	check_eq(w->backend.count, 3);
@@ -166,8 +158,7 @@ answers_out_of_order_leave_in_the_order_of_requests(void **state)
 	check_heard("STORED\r\nVALUE m 0 1\r\nm\r\nEND\r\n");
 }
 
-static void
-a_request_that_is_never_answered_fails_at_its_deadline(void **state)
+TEST(a_request_that_is_never_answered_fails_at_its_deadline)
 {
 	say("get a\r\nset k 0 0 1\r\n1\r\n");
 	sim_service_run(&w->sim, 3 * (uint64_t)TIMEOUT_NS, STEP_NS);
@@ -180,8 +171,7 @@ a_request_that_is_never_answered_fails_at_its_deadline(void **state)
 	check_heard("END\r\n");
 }
 
-static void
-a_connection_that_ends_gives_up_its_requests(void **state)
+TEST(a_connection_that_ends_gives_up_its_requests)
 {
 	say("get a\r\n");
 	conn_abort(w->sim.ss->stack, w->client);
@@ -236,8 +226,7 @@ check_datagram(uint16_t id, const char *text)
 	mem_port_done(port);
 }
 
-static void
-datagrams_are_answered_as_their_answers_arrive(void **state)
+TEST(datagrams_are_answered_as_their_answers_arrive)
 {
 	core_turns(RTT_NS);
 	datagram(1, "get a -b\r\n");
@@ -257,24 +246,4 @@ datagrams_are_answered_as_their_answers_arrive(void **state)
 	core_turns(2 * (uint64_t)TIMEOUT_NS);
 	check_datagram(3, "SERVER_ERROR no answer in time\r\n");
 	w->sim.ss->now_ns = w->sim.sc->now_ns;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int
-main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_get_is_answered_when_its_backend_has_answered),
-		TEST(a_set_is_done_by_the_backend_and_read_again),
-		TEST(a_multi_get_waits_for_all_of_its_keys),
-		TEST(answers_out_of_order_leave_in_the_order_of_requests),
-		TEST(a_request_that_is_never_answered_fails_at_its_deadline),
-		TEST(a_connection_that_ends_gives_up_its_requests),
-		TEST(datagrams_are_answered_as_their_answers_arrive),
-	};
-
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

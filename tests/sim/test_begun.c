@@ -148,8 +148,7 @@ fill(struct world *w)
 
 /* Sixty clients begin a megabyte each in a store of 16 MB, and send a segment every two seconds. A
  * good client sets 20 KB from time to time, another one a megabyte at 100 KB a second. */
-static void
-crawling_values_take_no_more_than_their_share(void **state)
+TEST(crawling_values_take_no_more_than_their_share)
 {
 	struct world *w = world_create(16);
 	struct client *good, *steady, *bad;
@@ -188,8 +187,7 @@ crawling_values_take_no_more_than_their_share(void **state)
 }
 
 /* Three values fit, so none waits, and none is reset for being slow. */
-static void
-a_lone_slow_value_is_not_reset(void **state)
+TEST(a_lone_slow_value_is_not_reset)
 {
 	struct world *w = world_create(16);
 	struct client *slow = join(w, 3);
@@ -309,8 +307,7 @@ beside_as_without(const struct drip *drip, uint32_t memory_mb)
 
 /* Slow means 46 KB/s, which the rule for stalled values accepts for a megabyte, or a byte a
  * tick. */
-static void
-slow_values_do_not_delay_others(void **state)
+TEST(slow_values_do_not_delay_others)
 {
 	static const struct drip slow[] = {
 		{20, LARGE, 92, 0, 0}, {60, LARGE, 92, 0, 0},  {100, LARGE, 1, 0, 0},
@@ -327,8 +324,7 @@ slow_values_do_not_delay_others(void **state)
 /* These clients send their first bytes at once, so their values are proven. Sixteen of them take
  * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some send just enough not to be demoted,
  * or not to be reset, steadily or in bursts. */
-static void
-values_that_begin_fast_and_slow_down_do_not_delay_others(void **state)
+TEST(values_that_begin_fast_and_slow_down_do_not_delay_others)
 {
 	static const struct {
 		struct drip drip;
@@ -354,8 +350,7 @@ values_that_begin_fast_and_slow_down_do_not_delay_others(void **state)
 
 /* The store has 8 MB. Slow sets of less than a quarter of the quota end once a second. A proven
  * value that does not fit beside them is begun before later slow ones. */
-static void
-slow_values_do_not_overtake_a_large_one(void **state)
+TEST(slow_values_do_not_overtake_a_large_one)
 {
 	struct drip slow = {1, 250000, 92, 0, 0};
 	struct world *w = world_create(8);
@@ -374,17 +369,4 @@ slow_values_do_not_overtake_a_large_one(void **state)
 	print_message("1 MB %u within %.2f s\n", large->stored, (double)large->slowest_ns / 1e9);
 	check(!large->base.gone && large->stored == 1);
 	world_destroy(w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crawling_values_take_no_more_than_their_share),
-		cmocka_unit_test(a_lone_slow_value_is_not_reset),
-		cmocka_unit_test(slow_values_do_not_delay_others),
-		cmocka_unit_test(values_that_begin_fast_and_slow_down_do_not_delay_others),
-		cmocka_unit_test(slow_values_do_not_overtake_a_large_one),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

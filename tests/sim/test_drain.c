@@ -5,7 +5,7 @@
  */
 #include "sim_service.h"
 #include "base/time_units.h"
-#include "store/item_layout.h"
+#include "index/item_layout.h"
 
 #include "support/test.h"
 
@@ -109,8 +109,7 @@ drain(struct world *w)
 	return empty;
 }
 
-static void
-replies_that_nobody_reads_hold_no_item_after_the_stop(void **state)
+TEST(replies_that_nobody_reads_hold_no_item_after_the_stop)
 {
 	struct world w = {.reads = false};
 	struct stack *stack;
@@ -129,8 +128,7 @@ replies_that_nobody_reads_hold_no_item_after_the_stop(void **state)
 	sim_service_destroy(&w.sim);
 }
 
-static void
-a_client_that_reads_gets_its_whole_reply_and_is_not_reset(void **state)
+TEST(a_client_that_reads_gets_its_whole_reply_and_is_not_reset)
 {
 	struct world w = {.reads = true};
 
@@ -140,14 +138,4 @@ a_client_that_reads_gets_its_whole_reply_and_is_not_reset(void **state)
 	stack_abort_all(w.sim.sc->cores[0].core.stack, w.sim.sc->now_ns);
 	check_eq(sim_service_stack_count(&w.sim, TCP_ABORTED), 0);
 	sim_service_destroy(&w.sim);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replies_that_nobody_reads_hold_no_item_after_the_stop),
-		cmocka_unit_test(a_client_that_reads_gets_its_whole_reply_and_is_not_reset),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,20 +224,17 @@ good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 	world_destroy(w);
 }
 
-static void
-good_clients_beside_a_thousand_who_do_not_read_chunks_lose_nothing(void **state)
+TEST(good_clients_beside_a_thousand_who_do_not_read_chunks_lose_nothing)
 {
 	good_clients_lose_nothing(900, 300);
 }
 
-static void
-good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing(void **state)
+TEST(good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing)
 {
 	good_clients_lose_nothing(8192, 100);
 }
 
-static void
-while_memory_is_ample_no_client_is_reset_for_not_reading(void **state)
+TEST(while_memory_is_ample_no_client_is_reset_for_not_reading)
 {
 	struct world *w = world_create(4096, 64);
 
@@ -256,8 +253,7 @@ while_memory_is_ample_no_client_is_reset_for_not_reading(void **state)
 
 /* Values are requested, not read, and stored anew: the old ones keep their memory until they are
  * unpinned. There are enough chunks and pieces. */
-static void
-values_pinned_by_clients_that_do_not_read_do_not_take_the_memory(void **state)
+TEST(values_pinned_by_clients_that_do_not_read_do_not_take_the_memory)
 {
 	struct world *w = world_create(16384, 64);
 	static char asks[1100];
@@ -321,8 +317,7 @@ set_large(struct world *w, uint32_t first, uint32_t count)
 
 /* Sixty clients request a value of their own and do not read it: more than the class of such values
  * keeps in reserve. They may stay, since they hold little. */
-static void
-sixty_clients_that_do_not_read_delay_no_sets(void **state)
+TEST(sixty_clients_that_do_not_read_delay_no_sets)
 {
 	struct world *w = world_create(4096, 64);
 	struct sets before, with;
@@ -353,8 +348,7 @@ sixty_clients_that_do_not_read_delay_no_sets(void **state)
 
 /* A begun value holds all of its memory. The clients begin more values than fit, and send none. In
  * the end a client that sends its value finds room. */
-static void
-values_begun_and_not_sent_do_not_keep_the_memory(void **state)
+TEST(values_begun_and_not_sent_do_not_keep_the_memory)
 {
 	struct world *w = world_create(4096, 16);
 	static const uint8_t bytes[1000];
@@ -385,8 +379,7 @@ values_begun_and_not_sent_do_not_keep_the_memory(void **state)
 	world_destroy(w);
 }
 
-static void
-while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes(void **state)
+TEST(while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes)
 {
 	struct world *w = world_create(4096, 64);
 
@@ -401,8 +394,7 @@ while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes(void **state)
 }
 
 /* A client requests a megabyte a hundred times at once and hardly reads. */
-static void
-a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames(void **state)
+TEST(a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames)
 {
 	struct world *w = world_create(4096, 64);
 	struct stack_usage use;
@@ -542,8 +534,7 @@ raw_destroy(struct raw *r)
 	free(r);
 }
 
-static void
-a_connection_with_a_stale_hole_is_reset_when_frames_run_short(void **state)
+TEST(a_connection_with_a_stale_hole_is_reset_when_frames_run_short)
 {
 	struct raw *r = raw_create();
 	const uint32_t good = HOLERS;
@@ -577,8 +568,7 @@ press(void *arg)
 	stack_memory_pressure(arg, 16);
 }
 
-static void
-under_memory_pressure_stalled_connections_are_reset_and_others_not(void **state)
+TEST(under_memory_pressure_stalled_connections_are_reset_and_others_not)
 {
 	struct raw *r = raw_create();
 	struct conn *still, *moves;
@@ -635,8 +625,7 @@ crawl(struct raw *r, uint32_t conns, uint32_t bytes)
 
 /* A peer that acknowledges a segment from time to time makes progress, and could hold the rest for
  * hours. */
-static void
-a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds(void **state)
+TEST(a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds)
 {
 	struct raw *r = raw_create();
 	struct conn *kept;
@@ -658,8 +647,7 @@ a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds(void **state)
 
 /* If the rule asked for a constant fraction of the remaining bytes, the end of a large value could
  * hold all of it. */
-static void
-a_client_that_reads_less_and_less_is_reset(void **state)
+TEST(a_client_that_reads_less_and_less_is_reset)
 {
 	struct raw *r = raw_create();
 	uint32_t left = 12 * 1900, tenths = 0;
@@ -687,8 +675,7 @@ press_hard(void *arg)
 }
 
 /* Two peers read, in two seconds, an eighth and a half of the bytes they hold. */
-static void
-the_more_is_held_the_faster_a_reader_must_be(void **state)
+TEST(the_more_is_held_the_faster_a_reader_must_be)
 {
 	static const uint32_t per_tenth[2] = {12 * 1900 / 160, 12 * 1900 / 40};
 
@@ -747,8 +734,7 @@ some_are_reset(struct raw *r, uint32_t bytes)
 }
 
 /* Requests wait in frames: acknowledging queued bytes does not help to answer them. */
-static void
-a_client_that_reads_crumbs_keeps_no_frames(void **state)
+TEST(a_client_that_reads_crumbs_keeps_no_frames)
 {
 	struct raw *r = raw_create();
 
@@ -757,8 +743,7 @@ a_client_that_reads_crumbs_keeps_no_frames(void **state)
 }
 
 /* Queued bytes are scarce, too, and the peer acknowledges enough of these. */
-static void
-a_client_that_reads_in_time_and_asks_for_more_keeps_no_frames(void **state)
+TEST(a_client_that_reads_in_time_and_asks_for_more_keeps_no_frames)
 {
 	struct raw *r = raw_create();
 
@@ -821,8 +806,7 @@ requests_have_frames_beside(uint32_t burst)
 	raw_destroy(r);
 }
 
-static void
-requests_have_frames_beside_readers_that_repeat_dropped_segments(void **state)
+TEST(requests_have_frames_beside_readers_that_repeat_dropped_segments)
 {
 	requests_have_frames_beside(1);
 	requests_have_frames_beside(10);
@@ -830,8 +814,7 @@ requests_have_frames_beside_readers_that_repeat_dropped_segments(void **state)
 
 /* After a reset the stack waits a while before it judges whether one was enough; no other
  * connection is reset meanwhile. */
-static void
-under_memory_pressure_one_connection_is_reset_at_a_time(void **state)
+TEST(under_memory_pressure_one_connection_is_reset_at_a_time)
 {
 	struct raw *r = raw_create();
 	struct stack *s = r->ss->stack;
@@ -858,33 +841,4 @@ under_memory_pressure_one_connection_is_reset_at_a_time(void **state)
 	}
 	check_eq(r->gone, 10);
 	raw_destroy(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			good_clients_beside_a_thousand_who_do_not_read_chunks_lose_nothing),
-		cmocka_unit_test(
-			good_clients_beside_a_thousand_who_do_not_read_pinned_values_lose_nothing),
-		cmocka_unit_test(values_pinned_by_clients_that_do_not_read_do_not_take_the_memory),
-		cmocka_unit_test(sixty_clients_that_do_not_read_delay_no_sets),
-		cmocka_unit_test(values_begun_and_not_sent_do_not_keep_the_memory),
-		cmocka_unit_test(while_memory_is_ample_a_value_may_be_sent_as_slowly_as_one_likes),
-		cmocka_unit_test(while_memory_is_ample_no_client_is_reset_for_not_reading),
-		cmocka_unit_test(
-			a_hundred_megabytes_for_a_slow_client_hold_neither_chunks_nor_frames),
-		cmocka_unit_test(a_connection_with_a_stale_hole_is_reset_when_frames_run_short),
-		cmocka_unit_test(under_memory_pressure_one_connection_is_reset_at_a_time),
-		cmocka_unit_test(a_client_that_reads_crumbs_is_reset_for_the_bytes_it_holds),
-		cmocka_unit_test(a_client_that_reads_less_and_less_is_reset),
-		cmocka_unit_test(the_more_is_held_the_faster_a_reader_must_be),
-		cmocka_unit_test(a_client_that_reads_crumbs_keeps_no_frames),
-		cmocka_unit_test(a_client_that_reads_in_time_and_asks_for_more_keeps_no_frames),
-		cmocka_unit_test(requests_have_frames_beside_readers_that_repeat_dropped_segments),
-		cmocka_unit_test(
-			under_memory_pressure_stalled_connections_are_reset_and_others_not),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,8 +149,7 @@ p99_ns(uint32_t requests_max, bool greedy)
 	return result;
 }
 
-static void
-one_greedy_client_does_not_slow_fifty_polite_ones_by_more_than_half(void **state)
+TEST(one_greedy_client_does_not_slow_fifty_polite_ones_by_more_than_half)
 {
 	const uint64_t alone = p99_ns(20, false), beside = p99_ns(20, true);
 
@@ -159,23 +158,11 @@ one_greedy_client_does_not_slow_fifty_polite_ones_by_more_than_half(void **state
 	check(beside * 2 <= alone * 3);
 }
 
-static void
-without_a_request_limit_one_greedy_client_slows_polite_ones(void **state)
+TEST(without_a_request_limit_one_greedy_client_slows_polite_ones)
 {
 	const uint64_t alone = p99_ns(65535, false), beside = p99_ns(65535, true);
 
 	print_message("p99 alone %llu ns, beside a greedy client without -R %llu ns\n",
 		      (unsigned long long)alone, (unsigned long long)beside);
 	check(beside * 2 > alone * 3);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			one_greedy_client_does_not_slow_fifty_polite_ones_by_more_than_half),
-		cmocka_unit_test(without_a_request_limit_one_greedy_client_slows_polite_ones),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,8 +246,7 @@ check_same(uint64_t seed, const struct played *a, const struct played *b)
 	check_eq(a->failed, b->failed);
 }
 
-static void
-the_fast_path_does_the_same_as_the_slow_one(void **state)
+TEST(the_fast_path_does_the_same_as_the_slow_one)
 {
 	static struct played closed, open[3], all;
 
@@ -274,9 +273,6 @@ the_fast_path_does_the_same_as_the_slow_one(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_fast_path_does_the_same_as_the_slow_one),
-	};
 	static struct played a, b;
 
 	/* Hundreds of worlds are created and freed; malloc keeps their memory meanwhile. */
@@ -294,5 +290,5 @@ main(int argc, char **argv)
 		}
 		return 0;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -113,8 +113,7 @@ flood_create(uint32_t syn_lines)
 	return f;
 }
 
-static void
-a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn(void **state)
+TEST(a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn)
 {
 	struct flood f = flood_create(32768);
 	struct tcp_seg ack = {.src_port = PEER_PORT, .dst_port = SIM_PORT, .window = 1024};
@@ -143,8 +142,7 @@ a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn(void **state
 }
 
 /* 10,000 SYNs a second, none of which completes a handshake. */
-static void
-syns_within_the_budget_are_answered_at_once(void **state)
+TEST(syns_within_the_budget_are_answered_at_once)
 {
 	struct flood f = flood_create(1024);
 
@@ -183,8 +181,7 @@ check_none_deferred(uint64_t turn_ns, uint32_t rate)
 }
 
 /* A core whose turns are long, or that sleeps, or shares its CPU, gets many SYNs together. */
-static void
-syns_within_the_rate_limit_are_answered_however_long_a_turn_takes(void **state)
+TEST(syns_within_the_rate_limit_are_answered_however_long_a_turn_takes)
 {
 	static const uint64_t turn_us[] = {60, 350, 999, 1000, 1300, 1900, 2000, 2500, 10000};
 
@@ -219,8 +216,7 @@ crowd(uint32_t syns_s, uint32_t olds, uint64_t sent_ns)
 	return r;
 }
 
-static void
-new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again(void **state)
+TEST(new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again)
 {
 	static const struct {
 		uint32_t syns_s;
@@ -241,28 +237,11 @@ new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again(void 
 
 /* The old clients alone keep the core busy: it defers as many SYNs as it can remember, and no
  * more. */
-static void
-a_core_with_no_time_left_serves_new_clients_at_their_second_syn(void **state)
+TEST(a_core_with_no_time_left_serves_new_clients_at_their_second_syn)
 {
 	const struct sim_flood_result flood = crowd(1000000, 160, FLOOD_SENT_NS);
 
 	check(flood.deferred > 0);
 	check(flood.cookies > flood.deferred);
 	check(flood.news_served * 100 >= NEWS * 99);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_core_with_no_time_left_serves_new_clients_at_their_second_syn),
-		cmocka_unit_test(
-			new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again),
-		cmocka_unit_test(
-			a_flood_is_not_answered_and_a_real_peer_is_served_at_its_second_syn),
-		cmocka_unit_test(syns_within_the_budget_are_answered_at_once),
-		cmocka_unit_test(syns_within_the_rate_limit_are_answered_however_long_a_turn_takes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

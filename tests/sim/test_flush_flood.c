@@ -322,8 +322,7 @@ beside(const char *command)
 	return r;
 }
 
-static void
-a_flood_of_flushes_slows_nobody_by_more_than_half(void **state)
+TEST(a_flood_of_flushes_slows_nobody_by_more_than_half)
 {
 	const struct result mn = beside("mn"), flush = beside("flush_all");
 
@@ -331,13 +330,4 @@ a_flood_of_flushes_slows_nobody_by_more_than_half(void **state)
 	check(flush.walk_most <= WALK_MAX);
 	check(flush.p99_turns * 2 <= mn.p99_turns * 3);
 	check(flush.p99_ns * 2 <= mn.p99_ns * 3);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_flood_of_flushes_slows_nobody_by_more_than_half),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -575,8 +575,7 @@ check_nothing_held(struct world *w)
 
 /* ---- tests ---- */
 
-static void
-every_client_receives_the_values_of_the_servers(void **state)
+TEST(every_client_receives_the_values_of_the_servers)
 {
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct world *w = world_create(seed % 2 == 0, TIMEOUT_NS);
@@ -599,8 +598,7 @@ every_client_receives_the_values_of_the_servers(void **state)
 	}
 }
 
-static void
-clients_receive_the_values_however_replies_are_cut(void **state)
+TEST(clients_receive_the_values_however_replies_are_cut)
 {
 	static const struct {
 		uint32_t pieces[FLEET_SERVERS];
@@ -660,8 +658,7 @@ lines_refused(const struct world *w)
 /* Keys of the failing server are missed, have their value, or are refused if the server answers
  * with an error. Keys of the other server have theirs, without delay. After its recovery the server
  * is used again. */
-static void
-a_server_that_fails_costs_its_own_keys(void **state)
+TEST(a_server_that_fails_costs_its_own_keys)
 {
 	for (size_t i = 0; i < 2 * sizeof faults / sizeof *faults; i++) {
 		struct world *w = world_create(i % 2 == 0, TIMEOUT_NS);
@@ -689,8 +686,7 @@ a_server_that_fails_costs_its_own_keys(void **state)
 }
 
 /* Half of the clients close in the middle of their conversations, again and again. */
-static void
-clients_that_close_leave_nothing_behind(void **state)
+TEST(clients_that_close_leave_nothing_behind)
 {
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct world *w = world_create(seed % 2 == 0, TIMEOUT_NS);
@@ -726,8 +722,7 @@ clients_that_close_leave_nothing_behind(void **state)
 }
 
 /* The server's name has no address when the front starts, then one, then another. */
-static void
-a_server_is_where_its_name_says(void **state)
+TEST(a_server_is_where_its_name_says)
 {
 	const struct front_address nowhere = {.port = SIM_PORT};
 	const struct front_address first = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
@@ -755,8 +750,7 @@ a_server_is_where_its_name_says(void **state)
 
 /* Servers close idle connections. Such an end fails no request; a connection that ends at once is a
  * failure. */
-static void
-an_end_without_pending_requests_is_no_failure(void **state)
+TEST(an_end_without_pending_requests_is_no_failure)
 {
 	for (uint64_t age_ms = 500; age_ms <= 2000; age_ms += 1500) {
 		struct world *w = world_create(true, TIMEOUT_NS);
@@ -808,8 +802,7 @@ talk_beside(uint32_t mutes, uint32_t big, uint64_t settle_ns)
 
 /* No connection to a server is reset, either. Peers that have just sent requests, all at once, are
  * answered first. */
-static void
-a_client_that_does_not_read_costs_others_no_answer(void **state)
+TEST(a_client_that_does_not_read_costs_others_no_answer)
 {
 	for (uint32_t big = 0; big <= 200; big += 200) {
 		const uint64_t alone_ns = talk_beside(0, big, 0);
@@ -823,8 +816,7 @@ a_client_that_does_not_read_costs_others_no_answer(void **state)
 
 /* Memory suffices for a few of the values that eight clients request at once, pipelined to two
  * servers. Answers that have arrived wait for earlier ones, which wait for memory. */
-static void
-no_value_is_missed_for_want_of_memory(void **state)
+TEST(no_value_is_missed_for_want_of_memory)
 {
 	for (uint64_t bytes = 256u << 10; bytes <= 2u << 20; bytes *= 2) {
 		struct world *w = world_create_of(false, NS_PER_S, bytes);
@@ -845,8 +837,7 @@ no_value_is_missed_for_want_of_memory(void **state)
 /* The servers take several timeouts for the long values that eight clients request at once. A
  * server is late only if it takes longer than slow ones may, or, at once, if it sends few bytes of
  * an answer. */
-static void
-a_slow_server_is_not_late(void **state)
+TEST(a_slow_server_is_not_late)
 {
 	static const struct {
 		uint32_t piece, rests, requests; /* of each client */
@@ -878,23 +869,4 @@ a_slow_server_is_not_late(void **state)
 		check_nothing_held(w);
 		world_destroy(w);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_client_receives_the_values_of_the_servers),
-		cmocka_unit_test(clients_receive_the_values_however_replies_are_cut),
-		cmocka_unit_test(a_server_that_fails_costs_its_own_keys),
-		cmocka_unit_test(clients_that_close_leave_nothing_behind),
-		cmocka_unit_test(a_server_is_where_its_name_says),
-		cmocka_unit_test(a_client_that_does_not_read_costs_others_no_answer),
-		cmocka_unit_test(no_value_is_missed_for_want_of_memory),
-		cmocka_unit_test(a_slow_server_is_not_late),
-		cmocka_unit_test(an_end_without_pending_requests_is_no_failure),
-	};
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

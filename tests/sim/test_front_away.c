@@ -443,8 +443,7 @@ cut_off(struct world *w, uint32_t server, enum front_health health)
 	until(w, server, health);
 }
 
-static void
-values_of_before_an_absence_are_not_served_after_it(void **state)
+TEST(values_of_before_an_absence_are_not_served_after_it)
 {
 	for (uint32_t gutter = 0; gutter < 2; gutter++) {
 		struct world *w = world_create(2, gutter, true);
@@ -476,8 +475,7 @@ values_of_before_an_absence_are_not_served_after_it(void **state)
 }
 
 /* The time to live is the same whether the request asks for one or not. */
-static void
-values_stored_by_a_stand_in_live_for_gutter_ttl(void **state)
+TEST(values_stored_by_a_stand_in_live_for_gutter_ttl)
 {
 	static const char *const writes[] = {
 		"set %s 0 0 1\r\n1\r\n", "set %s 0 1000 1\r\n1\r\n", "ms %s 1\r\n1\r\n",
@@ -502,8 +500,7 @@ values_stored_by_a_stand_in_live_for_gutter_ttl(void **state)
 	world_destroy(w);
 }
 
-static void
-a_server_that_missed_a_flush_is_flushed_first(void **state)
+TEST(a_server_that_missed_a_flush_is_flushed_first)
 {
 	for (uint32_t ejects = 0; ejects < 2; ejects++) {
 		struct world *w = world_create(2, 1, ejects);
@@ -524,8 +521,7 @@ a_server_that_missed_a_flush_is_flushed_first(void **state)
 }
 
 /* The flush itself is the first request to notice, since its connection seems good. */
-static void
-a_server_that_fails_during_a_flush_is_flushed_again(void **state)
+TEST(a_server_that_fails_during_a_flush_is_flushed_again)
 {
 	struct world *w = world_create(2, 0, false);
 	const char *key;
@@ -542,8 +538,7 @@ a_server_that_fails_during_a_flush_is_flushed_again(void **state)
 }
 
 /* A request for a key whose server changes fails at once meanwhile; others are served. */
-static void
-keys_move_when_no_request_for_them_is_open(void **state)
+TEST(keys_move_when_no_request_for_them_is_open)
 {
 	struct world *w = world_create(2, 0, false);
 	struct client *waits = &w->client[1], *asks = &w->client[0];
@@ -609,8 +604,7 @@ talk_end(struct world *w, uint32_t hits)
 }
 
 /* One or two servers at a time fail, for as long as it takes to eject them, or shorter. */
-static void
-no_value_is_stale_while_servers_flap(void **state)
+TEST(no_value_is_stale_while_servers_flap)
 {
 	for (uint64_t i = 0; i < 2 * seeds; i++) {
 		struct world *w;
@@ -637,8 +631,7 @@ no_value_is_stale_while_servers_flap(void **state)
 }
 
 /* Servers are added and removed while requests are pending, and while one server is cut off. */
-static void
-no_value_is_stale_after_a_reload(void **state)
+TEST(no_value_is_stale_after_a_reload)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct world *w;
@@ -669,17 +662,7 @@ no_value_is_stale_after_a_reload(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_of_before_an_absence_are_not_served_after_it),
-		cmocka_unit_test(values_stored_by_a_stand_in_live_for_gutter_ttl),
-		cmocka_unit_test(a_server_that_missed_a_flush_is_flushed_first),
-		cmocka_unit_test(a_server_that_fails_during_a_flush_is_flushed_again),
-		cmocka_unit_test(keys_move_when_no_request_for_them_is_open),
-		cmocka_unit_test(no_value_is_stale_while_servers_flap),
-		cmocka_unit_test(no_value_is_stale_after_a_reload),
-	};
-
 	if (argc > 1)
 		seeds = strtoul(argv[1], NULL, 10);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "sim_service.h"
 #include "zeroed.h"
 
-#include "store/item_simple.h"
+#include "index/item_simple.h"
 #include "store/store_state.h"
 #include "support/test.h"
 
@@ -267,8 +267,7 @@ copies_are_counted(struct world *w)
 
 /* ---- tests ---- */
 
-static void
-a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
+TEST(a_thousand_ask_for_a_cold_key_and_one_get_is_sent)
 {
 	struct world *w = world_create(CLIENTS, 0);
 
@@ -288,8 +287,7 @@ a_thousand_ask_for_a_cold_key_and_one_get_is_sent(void **state)
 }
 
 /* The server may still execute requests of an earlier process, so nothing is kept. */
-static void
-nothing_is_kept_yet_and_a_get_is_shared(void **state)
+TEST(nothing_is_kept_yet_and_a_get_is_shared)
 {
 	struct world *w = world_create(CLIENTS, QUIET_S);
 
@@ -308,8 +306,7 @@ nothing_is_kept_yet_and_a_get_is_shared(void **state)
 }
 
 /* Clients that request the key after the write has begun share the next flight. */
-static void
-a_get_after_a_write_returns_its_value(void **state)
+TEST(a_get_after_a_write_returns_its_value)
 {
 	struct world *w = world_create(301, 0);
 
@@ -328,8 +325,7 @@ a_get_after_a_write_returns_its_value(void **state)
 }
 
 /* A flight that fails also fails for those who joined it, and for no others. */
-static void
-the_next_flight_outlives_the_first(void **state)
+TEST(the_next_flight_outlives_the_first)
 {
 	struct world *w = world_create(101, 0);
 
@@ -354,8 +350,7 @@ the_next_flight_outlives_the_first(void **state)
 }
 
 /* Half of the clients that share a flight close, including the first one. */
-static void
-a_client_that_leaves_a_flight_does_not_end_it(void **state)
+TEST(a_client_that_leaves_a_flight_does_not_end_it)
 {
 	struct world *w = world_create(60, 0);
 
@@ -396,8 +391,7 @@ it_is_stored(struct world *w, uint32_t client)
 }
 
 /* The first value is sent, and the last one for all others. */
-static void
-a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
+TEST(a_thousand_write_a_key_and_one_set_is_sent_at_a_time)
 {
 	struct world *w = world_create(CLIENTS, 0);
 	const char *last = w->server.value[0];
@@ -422,8 +416,7 @@ a_thousand_write_a_key_and_one_set_is_sent_at_a_time(void **state)
 
 /* A lost set does not fail the sets after it; a client that closes does not cancel the others'
  * value. */
-static void
-the_next_set_outlives_the_first(void **state)
+TEST(the_next_set_outlives_the_first)
 {
 	struct world *w = world_create(51, 0);
 
@@ -446,8 +439,7 @@ the_next_set_outlives_the_first(void **state)
 	world_destroy(w);
 }
 
-static void
-wrong_copies_are_dropped(void **state)
+TEST(wrong_copies_are_dropped)
 {
 	struct world *w = world_create(1, 0);
 
@@ -475,8 +467,7 @@ wrong_copies_are_dropped(void **state)
 }
 
 /* A miss copy is no item, and the copies are no list of keys. */
-static void
-miss_copies_are_not_shown_as_items(void **state)
+TEST(miss_copies_are_not_shown_as_items)
 {
 	struct world *w = world_create(1, 0);
 
@@ -493,8 +484,7 @@ miss_copies_are_not_shown_as_items(void **state)
 }
 
 /* The client believes the value replaced. A set that compares a cas deletes nothing. */
-static void
-a_set_that_is_too_large_deletes(void **state)
+TEST(a_set_that_is_too_large_deletes)
 {
 	struct world *w = world_create(3, 0);
 
@@ -514,8 +504,7 @@ a_set_that_is_too_large_deletes(void **state)
 
 /* A copy made by get lacks its cas; one with a cas answers get and gets. Both verbs share a
  * flight. */
-static void
-gets_have_copies_with_the_servers_cas(void **state)
+TEST(gets_have_copies_with_the_servers_cas)
 {
 	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
 	struct world *w = world_create_listing(100, 0, &mended);
@@ -546,8 +535,7 @@ gets_have_copies_with_the_servers_cas(void **state)
 }
 
 /* A copy with less information is replaced, and its information stays in the new one. */
-static void
-a_copy_is_replaced_by_one_with_more_information(void **state)
+TEST(a_copy_is_replaced_by_one_with_more_information)
 {
 	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
 	struct world *w = world_create_listing(1, 0, &mended);
@@ -575,8 +563,7 @@ restart(struct world *w)
 	run(w, 2 * TIMEOUT_NS);
 }
 
-static void
-a_copy_has_no_cas_of_before_a_restart_of_its_server(void **state)
+TEST(a_copy_has_no_cas_of_before_a_restart_of_its_server)
 {
 	struct world *w = world_create(1, 0);
 
@@ -593,8 +580,7 @@ a_copy_has_no_cas_of_before_a_restart_of_its_server(void **state)
 }
 
 /* Connections beyond FRONT_OPENED_MAX are numbered from 0 again. */
-static void
-copies_of_the_first_connection_do_not_count_for_a_later_one(void **state)
+TEST(copies_of_the_first_connection_do_not_count_for_a_later_one)
 {
 	struct world *w = world_create(1, 0);
 
@@ -610,8 +596,7 @@ copies_of_the_first_connection_do_not_count_for_a_later_one(void **state)
 }
 
 /* At the server the item expires ttl_s after its second, which may have been about to end. */
-static void
-a_copy_expires_before_the_item_at_its_server(void **state)
+TEST(a_copy_expires_before_the_item_at_its_server)
 {
 	struct world *w = world_create(1, 0);
 	const struct serve *serve = w->sim.sc->cores[0].core.serve;
@@ -636,8 +621,7 @@ a_copy_expires_before_the_item_at_its_server(void **state)
 	world_destroy(w);
 }
 
-static void
-nothing_is_kept_for_a_while(void **state)
+TEST(nothing_is_kept_for_a_while)
 {
 	struct world *w = world_create(1, 2);
 
@@ -677,8 +661,7 @@ lives(const char *version, int32_t exp, bool at_once, bool later)
 #define REVERSED "VERSION 1.6.18\r\n"
 #define MENDED   "VERSION 1.6.45\r\n"
 
-static void
-a_copy_does_not_outlive_its_item(void **state)
+TEST(a_copy_does_not_outlive_its_item)
 {
 	lives(REVERSED, -100, true, true);
 	lives(REVERSED, -3, true, false);
@@ -690,8 +673,7 @@ a_copy_does_not_outlive_its_item(void **state)
 }
 
 /* A flush at a date, or after a delay. */
-static void
-nothing_is_kept_until_a_delayed_flush_is_over(void **state)
+TEST(nothing_is_kept_until_a_delayed_flush_is_over)
 {
 	struct world *w = world_create(1, 0);
 	const struct serve *serve = w->sim.sc->cores[0].core.serve;
@@ -712,8 +694,7 @@ nothing_is_kept_until_a_delayed_flush_is_over(void **state)
 	world_destroy(w);
 }
 
-static void
-nothing_else_is_listed_and_copies_are_kept_at_once(void **state)
+TEST(nothing_else_is_listed_and_copies_are_kept_at_once)
 {
 	static const struct sim_memcached ours = {.lists = SIM_LISTS};
 	struct world *w = world_create_listing(1, QUIET_S, &ours);
@@ -728,8 +709,7 @@ nothing_else_is_listed_and_copies_are_kept_at_once(void **state)
 
 /* Requests of an earlier process may be executed late, and a copy would be older than their
  * effect. */
-static void
-nothing_is_kept_while_an_earlier_process_is_listed(void **state)
+TEST(nothing_is_kept_while_an_earlier_process_is_listed)
 {
 	static const struct sim_memcached both = {.lists = SIM_LISTS, .lists_former = true};
 	struct world *w = world_create_listing(1, QUIET_S, &both);
@@ -749,8 +729,7 @@ nothing_is_kept_while_an_earlier_process_is_listed(void **state)
 }
 
 /* Only the front can reset the connection; the server keeps it. */
-static void
-a_connection_of_an_earlier_process_is_reset(void **state)
+TEST(a_connection_of_an_earlier_process_is_reset)
 {
 	static const struct sim_memcached both = {
 		.lists = SIM_LISTS, .lists_former = true, .keeps_former = true};
@@ -779,8 +758,7 @@ a_connection_of_an_earlier_process_is_reset(void **state)
 }
 
 /* Without a usable list the front waits for a fixed time. */
-static void
-a_useless_list_is_asked_for_once(void **state)
+TEST(a_useless_list_is_asked_for_once)
 {
 	static const struct sim_memcached others = {.lists = SIM_LISTS_OTHERS},
 					  nonsense = {.lists = SIM_LISTS_NONSENSE};
@@ -802,8 +780,7 @@ a_useless_list_is_asked_for_once(void **state)
 
 /* A set whose connection has ended may be executed until the server no longer lists that
  * connection. */
-static void
-a_lost_write_ends_copies_until_its_server_is_done(void **state)
+TEST(a_lost_write_ends_copies_until_its_server_is_done)
 {
 	static const struct sim_memcached ours = {.lists = SIM_LISTS};
 	struct world *w = world_create_listing(1, QUIET_S, &ours);
@@ -838,8 +815,7 @@ world_shared(const char *version, int32_t exp)
 
 /* From the time at which copies were last discarded, new ones are what the server had since
  * then. */
-static void
-copies_in_shared_mode_expire(void **state)
+TEST(copies_in_shared_mode_expire)
 {
 	struct world *w = world_shared(NULL, 0);
 
@@ -859,8 +835,7 @@ copies_in_shared_mode_expire(void **state)
 }
 
 /* A get sent during a stall does not return a value from before the stall. */
-static void
-a_turn_may_stall_before_it_takes_its_frames(void **state)
+TEST(a_turn_may_stall_before_it_takes_its_frames)
 {
 	struct world *w = world_shared(NULL, 0);
 
@@ -875,8 +850,7 @@ a_turn_may_stall_before_it_takes_its_frames(void **state)
 
 /* A copy that lives longer than its item may ends sooner anyway. Its copy is kept as one without
  * expiry, so plain gets of it take the fast path. */
-static void
-only_an_expiry_that_is_soon_counts(void **state)
+TEST(only_an_expiry_that_is_soon_counts)
 {
 	static const struct {
 		int32_t exp;
@@ -898,8 +872,7 @@ only_an_expiry_that_is_soon_counts(void **state)
 }
 
 /* The value of an old flight may be as old as the flight. */
-static void
-in_shared_mode_an_old_flight_is_not_joined(void **state)
+TEST(in_shared_mode_an_old_flight_is_not_joined)
 {
 	static const struct sim_memcached server;
 	struct world *w = world_create_as(3, 0, TIMEOUT_NS / 2, &server);
@@ -937,8 +910,7 @@ numbers_use_up(struct world *w)
 }
 
 /* Another core stalls in the middle of a sweep. */
-static void
-no_copy_answers_before_older_ones_have_ended(void **state)
+TEST(no_copy_answers_before_older_ones_have_ended)
 {
 	struct world *w = world_shared(NULL, 0);
 	struct store *store = w->sim.sc->cores[0].core.store->store;
@@ -964,8 +936,7 @@ no_copy_answers_before_older_ones_have_ended(void **state)
 
 /* The numbers are used up, and clients flush: the first one waits, the second one's client
  * closes. */
-static void
-a_flush_waits_for_a_free_generation(void **state)
+TEST(a_flush_waits_for_a_free_generation)
 {
 	static const struct sim_memcached server;
 	struct world *w = world_create_as(2, 0, 0, &server);
@@ -1001,8 +972,7 @@ front_count_of(const struct world *w, enum front_counter which)
 
 /* A client that asks after the refusal does not join a get that was requested before and is not
  * sent yet. */
-static void
-a_get_after_a_refused_set_returns_no_former_value(void **state)
+TEST(a_get_after_a_refused_set_returns_no_former_value)
 {
 	struct world *w = world_create(3, 0);
 
@@ -1034,45 +1004,4 @@ a_get_after_a_refused_set_returns_no_former_value(void **state)
 	w->server.waits = false;
 	run(w, 100 * MS);
 	world_destroy(w);
-}
-
-int
-main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thousand_ask_for_a_cold_key_and_one_get_is_sent),
-		cmocka_unit_test(nothing_is_kept_yet_and_a_get_is_shared),
-		cmocka_unit_test(a_get_after_a_write_returns_its_value),
-		cmocka_unit_test(the_next_flight_outlives_the_first),
-		cmocka_unit_test(a_client_that_leaves_a_flight_does_not_end_it),
-		cmocka_unit_test(a_thousand_write_a_key_and_one_set_is_sent_at_a_time),
-		cmocka_unit_test(the_next_set_outlives_the_first),
-		cmocka_unit_test(wrong_copies_are_dropped),
-		cmocka_unit_test(miss_copies_are_not_shown_as_items),
-		cmocka_unit_test(a_set_that_is_too_large_deletes),
-		cmocka_unit_test(gets_have_copies_with_the_servers_cas),
-		cmocka_unit_test(a_copy_is_replaced_by_one_with_more_information),
-		cmocka_unit_test(a_copy_has_no_cas_of_before_a_restart_of_its_server),
-		cmocka_unit_test(copies_of_the_first_connection_do_not_count_for_a_later_one),
-		cmocka_unit_test(a_copy_expires_before_the_item_at_its_server),
-		cmocka_unit_test(nothing_is_kept_for_a_while),
-		cmocka_unit_test(a_copy_does_not_outlive_its_item),
-		cmocka_unit_test(nothing_is_kept_until_a_delayed_flush_is_over),
-		cmocka_unit_test(nothing_else_is_listed_and_copies_are_kept_at_once),
-		cmocka_unit_test(nothing_is_kept_while_an_earlier_process_is_listed),
-		cmocka_unit_test(a_connection_of_an_earlier_process_is_reset),
-		cmocka_unit_test(a_useless_list_is_asked_for_once),
-		cmocka_unit_test(a_lost_write_ends_copies_until_its_server_is_done),
-		cmocka_unit_test(copies_in_shared_mode_expire),
-		cmocka_unit_test(a_turn_may_stall_before_it_takes_its_frames),
-		cmocka_unit_test(only_an_expiry_that_is_soon_counts),
-		cmocka_unit_test(in_shared_mode_an_old_flight_is_not_joined),
-		cmocka_unit_test(no_copy_answers_before_older_ones_have_ended),
-		cmocka_unit_test(a_flush_waits_for_a_free_generation),
-		cmocka_unit_test(a_get_after_a_refused_set_returns_no_former_value),
-	};
-
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]); /* the test that must detect a mutant */
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -593,8 +593,7 @@ static const enum nic nics[] = {NIC_KERNEL, NIC_RSS, NIC_HANDOVER};
 #define NICS (sizeof nics / sizeof nics[0])
 
 /* If the core of a port's replies is known, no attempt fails. */
-static void
-replies_come_to_the_core_that_asked(void **state)
+TEST(replies_come_to_the_core_that_asked)
 {
 	for (uint32_t n = 0; n < NICS * (CORES_MOST - 1); n++) {
 		struct world *w = world_create(nics[n % NICS], 2 + n / NICS);
@@ -620,8 +619,7 @@ replies_come_to_the_core_that_asked(void **state)
 }
 
 /* Ports that another core found save attempts: without them n cores would need n * n on average. */
-static void
-a_port_that_another_core_found_is_used(void **state)
+TEST(a_port_that_another_core_found_is_used)
 {
 	uint64_t lost = 0, lanes = 0;
 
@@ -641,8 +639,7 @@ a_port_that_another_core_found_is_used(void **state)
 }
 
 /* The frames of half of the connections arrive at another core from some time on. */
-static void
-a_connection_whose_frames_move_is_learned_anew(void **state)
+TEST(a_connection_whose_frames_move_is_learned_anew)
 {
 	struct world *w = world_create(NIC_KERNEL, 2);
 	uint32_t misses = 0;
@@ -662,8 +659,7 @@ a_connection_whose_frames_move_is_learned_anew(void **state)
 	world_destroy(w);
 }
 
-static void
-a_server_whose_replies_never_reach_a_core_is_named(void **state)
+TEST(a_server_whose_replies_never_reach_a_core_is_named)
 {
 	struct world *w = world_create(NIC_KERNEL, 4);
 	char words[FRONT_UNREACHED_BYTES];
@@ -685,8 +681,7 @@ a_server_whose_replies_never_reach_a_core_is_named(void **state)
 }
 
 /* An attacker knows at most the age in seconds of our 32-bit number. */
-static void
-a_forged_reply_costs_no_port(void **state)
+TEST(a_forged_reply_costs_no_port)
 {
 	static const uint32_t younger[] = {1u << 20, 0u - (1u << 20), 1u << 31};
 
@@ -705,8 +700,7 @@ a_forged_reply_costs_no_port(void **state)
 
 /* The reply to a pending port is reported once, by the core that receives it; replies to other
  * ports are not reported. */
-static void
-a_reply_is_reported_once_while_its_connect_is_pending(void **state)
+TEST(a_reply_is_reported_once_while_its_connect_is_pending)
 {
 	struct region region = {.size = pending_connects_bytes(2)};
 	struct pending_connects *p;
@@ -740,8 +734,7 @@ is_fenced(const struct world *w, uint32_t server)
 }
 
 /* Connections of both address families count; a server's connections are those of all cores. */
-static void
-connections_of_all_cores_are_ours(void **state)
+TEST(connections_of_all_cores_are_ours)
 {
 	struct front_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
 	struct world *w = world_create_keeping(NIC_RSS, 3, shared);
@@ -762,8 +755,7 @@ connections_of_all_cores_are_ours(void **state)
 
 /* Each core has flights of its own: n cores request a cold key at most n times, and never once it
  * is resident. */
-static void
-a_cold_key_costs_each_core_one_get(void **state)
+TEST(a_cold_key_costs_each_core_one_get)
 {
 	for (uint32_t cores = 2; cores <= CORES_MOST; cores++) {
 		struct front_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
@@ -787,8 +779,7 @@ a_cold_key_costs_each_core_one_get(void **state)
 
 /* The answers of all cores share the memory of one store. The servers have all values, so no get
  * may miss. */
-static void
-no_core_misses_a_value_for_want_of_memory(void **state)
+TEST(no_core_misses_a_value_for_want_of_memory)
 {
 	for (uint32_t cores = 2; cores <= CORES_MOST; cores += 2) {
 		struct world *w =
@@ -810,21 +801,4 @@ no_core_misses_a_value_for_want_of_memory(void **state)
 		check(yielded > 0);
 		world_destroy(w);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reply_is_reported_once_while_its_connect_is_pending),
-		cmocka_unit_test(replies_come_to_the_core_that_asked),
-		cmocka_unit_test(a_port_that_another_core_found_is_used),
-		cmocka_unit_test(a_connection_whose_frames_move_is_learned_anew),
-		cmocka_unit_test(a_forged_reply_costs_no_port),
-		cmocka_unit_test(a_server_whose_replies_never_reach_a_core_is_named),
-		cmocka_unit_test(connections_of_all_cores_are_ours),
-		cmocka_unit_test(a_cold_key_costs_each_core_one_get),
-		cmocka_unit_test(no_core_misses_a_value_for_want_of_memory),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

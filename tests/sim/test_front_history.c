@@ -440,8 +440,7 @@ run_all(struct world *w)
 	}
 }
 
-static void
-the_answers_of_each_key_are_linearizable(void **state)
+TEST(the_answers_of_each_key_are_linearizable)
 {
 	uint64_t kept = 0, joined = 0, combined = 0, lost = 0;
 
@@ -520,8 +519,7 @@ judge_age(struct world *w, uint32_t get, uint64_t seed)
 		w->oldest_ns = asked_ns - until_ns;
 }
 
-static void
-no_get_returns_a_value_older_than_a_copys_life(void **state)
+TEST(no_get_returns_a_value_older_than_a_copys_life)
 {
 	uint64_t kept = 0, joined = 0, oldest_ns = 0;
 
@@ -545,14 +543,9 @@ no_get_returns_a_value_older_than_a_copys_life(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_answers_of_each_key_are_linearizable),
-		cmocka_unit_test(no_get_returns_a_value_older_than_a_copys_life),
-	};
-
 	if (argc > 1)
 		seeds = strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		cmocka_set_test_filter(argv[2]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

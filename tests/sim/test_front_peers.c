@@ -330,8 +330,7 @@ say_datagram(struct world *w, const void *bytes, uint32_t len)
 
 /* ---- tests ---- */
 
-static void
-a_write_at_one_ends_the_copy_at_the_other(void **state)
+TEST(a_write_at_one_ends_the_copy_at_the_other)
 {
 	static const struct {
 		const char *request, *answer, *then;
@@ -366,8 +365,7 @@ a_write_at_one_ends_the_copy_at_the_other(void **state)
 
 /* A set that has not reached the server is not notified: the other front keeps its copy until
  * then. */
-static void
-a_notification_follows_its_write(void **state)
+TEST(a_notification_follows_its_write)
 {
 	struct world *w = world_create(LONG_NS, false);
 
@@ -385,8 +383,7 @@ a_notification_follows_its_write(void **state)
 
 /* The other front has asked, and its answer from before the write arrives after the
  * notification. */
-static void
-an_answer_in_flight_during_a_write_is_not_kept(void **state)
+TEST(an_answer_in_flight_during_a_write_is_not_kept)
 {
 	struct world *w = world_create(LONG_NS, false);
 
@@ -403,8 +400,7 @@ an_answer_in_flight_during_a_write_is_not_kept(void **state)
 	world_destroy(w);
 }
 
-static void
-a_lost_notification_is_made_good_when_copies_end(void **state)
+TEST(a_lost_notification_is_made_good_when_copies_end)
 {
 	struct world *w = world_create(SHORT_NS, false);
 
@@ -417,8 +413,7 @@ a_lost_notification_is_made_good_when_copies_end(void **state)
 	world_destroy(w);
 }
 
-static void
-datagrams_of_other_senders_are_ignored(void **state)
+TEST(datagrams_of_other_senders_are_ignored)
 {
 	static const char word[] = "peer kk f\r\n";
 	struct world *w = world_create(LONG_NS, false);
@@ -432,8 +427,7 @@ datagrams_of_other_senders_are_ignored(void **state)
 }
 
 /* A peer in the list sends arbitrary words: copies are dropped, and nothing else happens. */
-static void
-a_peer_that_lies_takes_copies_away(void **state)
+TEST(a_peer_that_lies_takes_copies_away)
 {
 	static const char *const words[] = {" kk", " bazA=", " f", " k",   " x",   " bk", "\r\n",
 					    " ",   "\r",     "  ", " kno", " b=%", "\n"};
@@ -462,8 +456,7 @@ a_peer_that_lies_takes_copies_away(void **state)
 }
 
 /* More words than FRONT_PEER_WORDS_MAX a second. */
-static void
-notifications_are_rate_limited(void **state)
+TEST(notifications_are_rate_limited)
 {
 	struct world *w = world_create(LONG_NS, true);
 	char text[1400];
@@ -484,22 +477,4 @@ notifications_are_rate_limited(void **state)
 	ask(w, ONE, SET("2"), STORED);
 	get(w, OTHER, IS("2"), 1);
 	world_destroy(w);
-}
-
-int
-main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_write_at_one_ends_the_copy_at_the_other),
-		cmocka_unit_test(a_notification_follows_its_write),
-		cmocka_unit_test(an_answer_in_flight_during_a_write_is_not_kept),
-		cmocka_unit_test(a_lost_notification_is_made_good_when_copies_end),
-		cmocka_unit_test(datagrams_of_other_senders_are_ignored),
-		cmocka_unit_test(a_peer_that_lies_takes_copies_away),
-		cmocka_unit_test(notifications_are_rate_limited),
-	};
-
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -534,22 +534,19 @@ talk_both(uint64_t seed, enum front_speech speech,
 	world_destroy(w);
 }
 
-static void
-text_replies_equal_those_without_a_front(void **state)
+TEST(text_replies_equal_those_without_a_front)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_PROBED, say_text_requests);
 }
 
-static void
-text_replies_equal_those_without_a_front_if_the_server_lacks_meta(void **state)
+TEST(text_replies_equal_those_without_a_front_if_the_server_lacks_meta)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_TEXT, say_plain_requests);
 }
 
-static void
-binary_replies_equal_those_without_a_front(void **state)
+TEST(binary_replies_equal_those_without_a_front)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		talk_both(seed, FRONT_SPEECH_PROBED, say_binary_requests);
@@ -558,13 +555,7 @@ binary_replies_equal_those_without_a_front(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_replies_equal_those_without_a_front),
-		cmocka_unit_test(text_replies_equal_those_without_a_front_if_the_server_lacks_meta),
-		cmocka_unit_test(binary_replies_equal_those_without_a_front),
-	};
-
 	if (argc > 1)
 		seeds = strtoul(argv[1], NULL, 10);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -276,8 +276,7 @@ every_core_has_some(const struct world *w)
 	check_eq(sum, CONNS);
 }
 
-static void
-streams_are_right_wherever_their_frames_land(void **state)
+TEST(streams_are_right_wherever_their_frames_land)
 {
 	for (uint32_t n = 0; n < sizeof nics / sizeof nics[0]; n++) {
 		struct world *w = create(nics[n].cores, nics[n].queues, nics[n].spray);
@@ -346,8 +345,7 @@ owner(const struct handover_config *cfg, uint32_t type, uint8_t protocol, bool t
 	return handover_owner(cfg, frame, SHORT, 1);
 }
 
-static void
-udp_ports_of_cores_go_to_their_core(void **state)
+TEST(udp_ports_of_cores_go_to_their_core)
 {
 	const struct handover_config few = {.cores = 4, .queues = 1, .udp_first = 11211};
 	const struct handover_config all = {.cores = 4, .queues = 4, .udp_first = 11211};
@@ -386,8 +384,7 @@ write_frame6(uint8_t frame[SHORT + 8], uint8_t extension, uint32_t offset, uint3
 }
 
 /* The core depends neither on the receiving core nor on the bytes in place of ports. */
-static void
-fragments_of_a_datagram_go_one_way(void **state)
+TEST(fragments_of_a_datagram_go_one_way)
 {
 	const struct handover_config cfg = {.cores = 4, .queues = 4, .udp_first = 11211};
 	uint8_t frame[SHORT + 8];
@@ -408,8 +405,7 @@ fragments_of_a_datagram_go_one_way(void **state)
 }
 
 /* A packet in one fragment (RFC 6946) and one with options are whole: their ports count. */
-static void
-a_whole_packet_goes_by_its_ports_behind_any_header(void **state)
+TEST(a_whole_packet_goes_by_its_ports_behind_any_header)
 {
 	const struct handover_config cfg = {.cores = 4, .queues = 4};
 	uint8_t plain[SHORT + 8], atomic[SHORT + 8], options[SHORT + 8];
@@ -433,8 +429,7 @@ a_whole_packet_goes_by_its_ports_behind_any_header(void **state)
 
 /* The core is known before a segment of the connection has arrived, and its opener chooses the port
  * by that. */
-static void
-the_core_of_a_connection_is_known_beforehand(void **state)
+TEST(the_core_of_a_connection_is_known_beforehand)
 {
 	const struct handover_config cfg = {.cores = 7, .queues = 2};
 	struct handover_tcp v4 = {ip_addr_v4(0x0a000002), ip_addr_v4(0x0a000001), 11211, 0};
@@ -455,8 +450,7 @@ the_core_of_a_connection_is_known_beforehand(void **state)
 	}
 }
 
-static void
-frames_of_no_flow_stay_at_their_core(void **state)
+TEST(frames_of_no_flow_stay_at_their_core)
 {
 	const struct handover_config cfg = {.cores = 8, .queues = 2, .udp_first = 11211};
 	uint8_t frame[SHORT];
@@ -469,8 +463,7 @@ frames_of_no_flow_stay_at_their_core(void **state)
 		check_eq(handover_owner(&cfg, frame, len, 1), 1);
 }
 
-static void
-flows_are_shared_out_evenly(void **state)
+TEST(flows_are_shared_out_evenly)
 {
 	const struct handover_config cfg = {.cores = 6, .queues = 1};
 	uint32_t share[6] = {0};
@@ -483,8 +476,7 @@ flows_are_shared_out_evenly(void **state)
 
 /* Core 1 never polls: its ring fills up, further frames are dropped, and core 0 is served as
  * before. */
-static void
-a_full_ring_drops_and_hinders_nobody_else(void **state)
+TEST(a_full_ring_drops_and_hinders_nobody_else)
 {
 	const struct handover_config cfg = {.cores = 2, .queues = 1, .udp_first = 11211};
 	const uint32_t sent = HANDOVER_RING + 100;
@@ -525,21 +517,4 @@ a_full_ring_drops_and_hinders_nobody_else(void **state)
 	check_eq(mem_port_held(w->wire), 0);
 	free(region.base);
 	destroy(w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(udp_ports_of_cores_go_to_their_core),
-		cmocka_unit_test(fragments_of_a_datagram_go_one_way),
-		cmocka_unit_test(a_whole_packet_goes_by_its_ports_behind_any_header),
-		cmocka_unit_test(the_core_of_a_connection_is_known_beforehand),
-		cmocka_unit_test(frames_of_no_flow_stay_at_their_core),
-		cmocka_unit_test(flows_are_shared_out_evenly),
-		cmocka_unit_test(a_full_ring_drops_and_hinders_nobody_else),
-		cmocka_unit_test(streams_are_right_wherever_their_frames_land),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

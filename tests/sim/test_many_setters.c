@@ -176,8 +176,7 @@ bytes_of(const struct result *r, const struct mix *mix)
 }
 
 /* With sixteen setters none waits. */
-static void
-sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
+TEST(sixty_setters_stop_others_no_more_than_sixteen_do)
 {
 	const struct mix sixteen = {16, 250000, 16, 2048, 500000000, NS_PER_S / 2, NS_PER_S};
 	struct mix sixty = sixteen;
@@ -193,8 +192,7 @@ sixty_setters_stop_others_no_more_than_sixteen_do(void **state)
 
 /* The program with `-c 1024`. The others' sets take no longer than if all clients shared the cable
  * by bytes. */
-static void
-three_hundred_simultaneous_setters_take_no_more_than_their_share(void **state)
+TEST(three_hundred_simultaneous_setters_take_no_more_than_their_share)
 {
 	const struct mix mix = {300, 1000000, 64, 5120, 1250000000, 0, NS_PER_S / 5};
 	const uint64_t share_ns = (mix.setters + OTHERS) * SMALL * NS_PER_S / mix.rate;
@@ -203,14 +201,4 @@ three_hundred_simultaneous_setters_take_no_more_than_their_share(void **state)
 	check(r.slowest_ns <= share_ns);
 	check_eq(r.timeouts, 0);
 	check(bytes_of(&r, &mix) * NS_PER_S >= mix.beside_ns * mix.rate / 10 * 7);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sixty_setters_stop_others_no_more_than_sixteen_do),
-		cmocka_unit_test(three_hundred_simultaneous_setters_take_no_more_than_their_share),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

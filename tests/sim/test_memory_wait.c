@@ -276,8 +276,7 @@ all_get_on(const struct mix *mix, uint64_t seed, uint64_t still_most_ns, uint64_
 	world_destroy(w);
 }
 
-static void
-forty_setters_of_long_values_in_8_mb_make_progress(void **state)
+TEST(forty_setters_of_long_values_in_8_mb_make_progress)
 {
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 1, .set_part = 1, .rate = 125000000};
@@ -285,8 +284,7 @@ forty_setters_of_long_values_in_8_mb_make_progress(void **state)
 	all_get_on(&mix, 1, 50 * MS_NS, NS_PER_S);
 }
 
-static void
-forty_clients_with_batches_make_progress(void **state)
+TEST(forty_clients_with_batches_make_progress)
 {
 	const struct mix mix = {
 		.clients = 40, .memory_mb = 8, .pipeline = 12, .set_part = 3, .rate = 125000000};
@@ -296,8 +294,7 @@ forty_clients_with_batches_make_progress(void **state)
 
 /* After each pause the data of all clients arrives at once. With wide windows that would be more
  * than there are frames, and dropped data is retransmitted after a timeout of 200 ms. */
-static void
-a_core_that_pauses_loses_no_connection(void **state)
+TEST(a_core_that_pauses_loses_no_connection)
 {
 	const struct mix mix = {.clients = 40,
 				.memory_mb = 8,
@@ -312,8 +309,7 @@ a_core_that_pauses_loses_no_connection(void **state)
 
 /* An eighth of the frames: begun values keep some of their own, or waiting requests would take
  * all. */
-static void
-with_few_frames_all_are_answered(void **state)
+TEST(with_few_frames_all_are_answered)
 {
 	const struct mix mix = {.clients = 40,
 				.memory_mb = 8,
@@ -324,16 +320,4 @@ with_few_frames_all_are_answered(void **state)
 
 	all_get_on(&mix, 1, 200 * MS_NS, 5 * NS_PER_S / 2);
 	all_get_on(&mix, 3, 200 * MS_NS, 5 * NS_PER_S / 2);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(forty_setters_of_long_values_in_8_mb_make_progress),
-		cmocka_unit_test(forty_clients_with_batches_make_progress),
-		cmocka_unit_test(a_core_that_pauses_loses_no_connection),
-		cmocka_unit_test(with_few_frames_all_are_answered),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,7 @@ open_own(struct sim_pair *p)
 }
 
 /* Three of eight slots are reserved; before: our connections that exist before the peers'. */
-static void
-peers_leave_slots_for_our_own_connections(void **state)
+TEST(peers_leave_slots_for_our_own_connections)
 {
 	for (uint32_t before = 0; before <= 3; before++) {
 		struct stack_config cfg = sim_config(4);
@@ -86,8 +85,7 @@ peers_leave_slots_for_our_own_connections(void **state)
 }
 
 /* No data is acknowledged: a peer's connection would be reset for that while chunks are short. */
-static void
-memory_pressure_leaves_our_own_connections_alone(void **state)
+TEST(memory_pressure_leaves_our_own_connections_alone)
 {
 	static const uint8_t bytes[CONN_RESERVE_MAX];
 	struct stack_config cfg = sim_config(4);
@@ -114,14 +112,4 @@ memory_pressure_leaves_our_own_connections_alone(void **state)
 	check(sim_stack_count(p->side[SIM_CLIENT], TCP_MEMORY_PRESSURE) > 0);
 	check_eq(sides[SIM_CLIENT].gone, 0);
 	sim_pair_destroy(p);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peers_leave_slots_for_our_own_connections),
-		cmocka_unit_test(memory_pressure_leaves_our_own_connections_alone),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,8 +298,7 @@ honest_beside(uint32_t crowd, uint64_t rate)
 	return r;
 }
 
-static void
-a_crowd_of_slow_readers_pins_no_more_than_its_share(void **state)
+TEST(a_crowd_of_slow_readers_pins_no_more_than_its_share)
 {
 	static const uint64_t rates[] = {34000, 40000, 300000};
 	const struct result alone = honest_beside(0, 0);
@@ -314,13 +313,4 @@ a_crowd_of_slow_readers_pins_no_more_than_its_share(void **state)
 		check(beside.good_done >= 3);
 		check(beside.evicted > 0 || rates[i] > 250000);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_crowd_of_slow_readers_pins_no_more_than_its_share),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

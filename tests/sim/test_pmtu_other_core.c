@@ -132,8 +132,7 @@ report_to_other(struct cores *w)
 	memcpy(mem_port_feed(w->other->port, len, 0), report, len);
 }
 
-static void
-a_report_to_another_core_reaches_its_connection(void **state)
+TEST(a_report_to_another_core_reaches_its_connection)
 {
 	struct cores w = cores_create();
 
@@ -151,8 +150,7 @@ a_report_to_another_core_reaches_its_connection(void **state)
 	cores_destroy(&w);
 }
 
-static void
-a_report_without_a_connection_changes_nothing(void **state)
+TEST(a_report_without_a_connection_changes_nothing)
 {
 	struct cores w = cores_create();
 
@@ -168,8 +166,7 @@ a_report_without_a_connection_changes_nothing(void **state)
 	cores_destroy(&w);
 }
 
-static void
-many_reports_are_rate_limited(void **state)
+TEST(many_reports_are_rate_limited)
 {
 	struct cores w = cores_create();
 	uint8_t text[MEM_FRAME_BYTES];
@@ -186,16 +183,4 @@ many_reports_are_rate_limited(void **state)
 	check_eq(sim_stack_count(w.other, ICMP_PMTU_SHARED), ANSWERS_LEFT);
 	check_eq(sim_stack_count(w.other, ICMP_STRAY), REPORTS - ANSWERS_LEFT);
 	cores_destroy(&w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_report_to_another_core_reaches_its_connection),
-		cmocka_unit_test(a_report_without_a_connection_changes_nothing),
-		cmocka_unit_test(many_reports_are_rate_limited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,8 +251,7 @@ leave_hole(struct world *w, uint32_t i)
 	send_window(w, i, RX_WINDOW_MAX);
 }
 
-static void
-an_upload_fills_its_path_after_some_round_trips(void **state)
+TEST(an_upload_fills_its_path_after_some_round_trips)
 {
 	struct world *w = world_create();
 	uint32_t last;
@@ -264,8 +263,7 @@ an_upload_fills_its_path_after_some_round_trips(void **state)
 	world_destroy(w);
 }
 
-static void
-a_peer_that_sends_less_than_its_window_gets_no_wider_one(void **state)
+TEST(a_peer_that_sends_less_than_its_window_gets_no_wider_one)
 {
 	struct world *w = world_create();
 
@@ -283,8 +281,7 @@ a_peer_that_sends_less_than_its_window_gets_no_wider_one(void **state)
 
 /* A waiting request leaves later data unread. A peer that fills one window in each round trip then
  * gets no wider one, or a few such peers would hold all frames. */
-static void
-unread_data_does_not_widen_the_window(void **state)
+TEST(unread_data_does_not_widen_the_window)
 {
 	struct world *w = world_create();
 
@@ -301,8 +298,7 @@ unread_data_does_not_widen_the_window(void **state)
 
 /* The requests of sixty peers wait, with all data that their windows permit: more than there are
  * frames. Another peer's burst finds room before it is read. */
-static void
-waiting_requests_leave_room_for_a_burst(void **state)
+TEST(waiting_requests_leave_room_for_a_burst)
 {
 	const uint32_t waiting = 60, victim = waiting;
 	struct world *w = world_create();
@@ -321,8 +317,7 @@ waiting_requests_leave_room_for_a_burst(void **state)
 }
 
 /* The first peers have all that they may hold before the others arrive, and those take the rest. */
-static void
-earlier_and_later_waiting_requests_leave_room_for_a_burst(void **state)
+TEST(earlier_and_later_waiting_requests_leave_room_for_a_burst)
 {
 	const uint32_t waiting = 100, victim = waiting;
 	struct world *w = world_create();
@@ -340,8 +335,7 @@ earlier_and_later_waiting_requests_leave_room_for_a_burst(void **state)
 	world_destroy(w);
 }
 
-static void
-a_peer_that_stops_filling_a_wide_window_loses_it(void **state)
+TEST(a_peer_that_stops_filling_a_wide_window_loses_it)
 {
 	struct world *w = world_create();
 
@@ -361,8 +355,7 @@ a_peer_that_stops_filling_a_wide_window_loses_it(void **state)
 
 /* Each hostile peer fills its window, then leaves a hole and data behind it. A peer that sends in
  * order meanwhile loses no data, and sends no less than the smallest window a round trip. */
-static void
-a_thousand_wide_windows_with_holes_take_nothing_from_others(void **state)
+TEST(a_thousand_wide_windows_with_holes_take_nothing_from_others)
 {
 	const uint32_t hostile = 1000, victim = hostile;
 	struct world *w = world_create();
@@ -394,8 +387,7 @@ a_thousand_wide_windows_with_holes_take_nothing_from_others(void **state)
 
 /* The early peers continue to send and keep their windows; a late one gets a wide window as
  * well. */
-static void
-a_late_peer_gets_a_part_of_the_windows_of_others(void **state)
+TEST(a_late_peer_gets_a_part_of_the_windows_of_others)
 {
 	const uint32_t early = 40, late = early;
 	struct world *w = world_create();
@@ -416,8 +408,7 @@ a_late_peer_gets_a_part_of_the_windows_of_others(void **state)
 	world_destroy(w);
 }
 
-static void
-an_idle_peer_leaves_its_window_to_active_ones(void **state)
+TEST(an_idle_peer_leaves_its_window_to_active_ones)
 {
 	const uint32_t early = 40, late = early;
 	struct world *w = world_create();
@@ -440,8 +431,7 @@ an_idle_peer_leaves_its_window_to_active_ones(void **state)
 
 /* A peer that sends slightly more than a quarter of the smallest window in each round trip needs
  * less than one more step: nothing is short, and no other window shrinks for it. */
-static void
-a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice(void **state)
+TEST(a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice)
 {
 	struct world *w = world_create();
 	uint64_t before;
@@ -462,8 +452,7 @@ a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice(void **stat
 
 /* Three peers with the widest windows hold all they may behind their holes; a fourth has its small
  * hole. */
-static void
-a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
+TEST(a_few_with_holes_leave_room_for_the_holes_of_others)
 {
 	struct world *w = world_create();
 	uint64_t before;
@@ -489,8 +478,7 @@ a_few_with_holes_leave_room_for_the_holes_of_others(void **state)
 
 /* While peers hold frames behind holes, a wide window is not renewed: it shrinks to the smallest as
  * its peer uses it up. */
-static void
-wide_windows_shrink_while_frames_are_short(void **state)
+TEST(wide_windows_shrink_while_frames_are_short)
 {
 	struct world *w = world_create();
 
@@ -516,8 +504,7 @@ wide_windows_shrink_while_frames_are_short(void **state)
 
 /* A peer sends one byte in three, with a window for many: each segment and each ACK walks all
  * ooo_blocks. */
-static void
-a_wide_window_has_no_more_ooo_blocks_than_any(void **state)
+TEST(a_wide_window_has_no_more_ooo_blocks_than_any)
 {
 	struct world *w = world_create();
 	const struct conn *c = NULL;
@@ -539,27 +526,4 @@ a_wide_window_has_no_more_ooo_blocks_than_any(void **state)
 		ooo_blocks++;
 	check_eq(ooo_blocks, OOO_BLOCKS_MAX);
 	world_destroy(w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_upload_fills_its_path_after_some_round_trips),
-		cmocka_unit_test(a_peer_that_sends_less_than_its_window_gets_no_wider_one),
-		cmocka_unit_test(unread_data_does_not_widen_the_window),
-		cmocka_unit_test(waiting_requests_leave_room_for_a_burst),
-		cmocka_unit_test(earlier_and_later_waiting_requests_leave_room_for_a_burst),
-		cmocka_unit_test(a_peer_that_stops_filling_a_wide_window_loses_it),
-		cmocka_unit_test(a_thousand_wide_windows_with_holes_take_nothing_from_others),
-		cmocka_unit_test(a_late_peer_gets_a_part_of_the_windows_of_others),
-		cmocka_unit_test(an_idle_peer_leaves_its_window_to_active_ones),
-		cmocka_unit_test(
-			a_peer_that_needs_little_more_shrinks_no_window_while_frames_suffice),
-		cmocka_unit_test(a_few_with_holes_leave_room_for_the_holes_of_others),
-		cmocka_unit_test(wide_windows_shrink_while_frames_are_short),
-		cmocka_unit_test(a_wide_window_has_no_more_ooo_blocks_than_any),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

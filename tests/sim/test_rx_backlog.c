@@ -179,8 +179,7 @@ static const struct pause {
 	{"no ACK is there", 20 * NS_PER_MS, 3 * BURST_MAX, false, true},
 };
 
-static void
-acks_that_wait_in_the_ring_are_read_before_timers_fire(void **state)
+TEST(acks_that_wait_in_the_ring_are_read_before_timers_fire)
 {
 	for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
 		const struct pause *p = &pauses[i];
@@ -201,8 +200,7 @@ acks_that_wait_in_the_ring_are_read_before_timers_fire(void **state)
 }
 
 /* Frames that the port refuses narrow the burst, so it counts as full with less than BURST_MAX. */
-static void
-a_burst_that_was_narrowed_is_full_as_well(void **state)
+TEST(a_burst_that_was_narrowed_is_full_as_well)
 {
 	struct away *a = pause_begin(CONNS);
 	uint32_t room;
@@ -225,8 +223,7 @@ a_burst_that_was_narrowed_is_full_as_well(void **state)
 }
 
 /* Frames arrive as fast as they are read, and none is the ACK. */
-static void
-timers_fire_although_the_ring_never_gets_empty(void **state)
+TEST(timers_fire_although_the_ring_never_gets_empty)
 {
 	struct away *a = pause_begin(1);
 
@@ -249,16 +246,4 @@ timers_fire_although_the_ring_never_gets_empty(void **state)
 	sim_stack_turn(a->ss);
 	check_eq(sim_stack_count(a->ss, TCP_TIMEOUTS_RETRANSMIT), 1);
 	pause_end(a);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(acks_that_wait_in_the_ring_are_read_before_timers_fire),
-		cmocka_unit_test(a_burst_that_was_narrowed_is_full_as_well),
-		cmocka_unit_test(timers_fire_although_the_ring_never_gets_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

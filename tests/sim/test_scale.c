@@ -86,8 +86,7 @@ nothing_is_left(struct crowd *w)
 	check_eq(crowd_count(w, TCP_ABORTED) + crowd_count(w, TCP_TIMEOUT), 0);
 }
 
-static void
-a_hundred_thousand_open_are_answered_and_close(void **state)
+TEST(a_hundred_thousand_open_are_answered_and_close)
 {
 	struct crowd *w = crowd_create(CONNS);
 	double began;
@@ -113,8 +112,7 @@ a_hundred_thousand_open_are_answered_and_close(void **state)
 	crowd_destroy(w);
 }
 
-static void
-a_hundred_thousand_that_idle_are_closed(void **state)
+TEST(a_hundred_thousand_that_idle_are_closed)
 {
 	struct crowd *w = crowd_create(CONNS);
 	const struct serve_policy policy = {.idle_timeout_s = IDLE_S};
@@ -132,14 +130,4 @@ a_hundred_thousand_that_idle_are_closed(void **state)
 	crowd_run(w, 3 * SECOND, MS);
 	nothing_is_left(w);
 	crowd_destroy(w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hundred_thousand_open_are_answered_and_close),
-		cmocka_unit_test(a_hundred_thousand_that_idle_are_closed),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

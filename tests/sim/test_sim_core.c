@@ -37,8 +37,7 @@ converse(struct sim_cores *sc, uint32_t core, uint16_t port, const char *say, co
 	mem_port_destroy(cable);
 }
 
-static void
-cores_share_one_store(void **state)
+TEST(cores_share_one_store)
 {
 	struct sim_cores_options options = sim_cores_defaults(5);
 	struct sim_cores *sc;
@@ -64,8 +63,7 @@ seconds_pass(struct sim_cores *sc, uint32_t seconds)
 
 /* The distance of a date is computed from the wall clock when the item is stored; earlier items
  * keep their expiry when the clock is stepped. */
-static void
-a_date_of_expiry_follows_a_step_of_the_wall_clock(void **state)
+TEST(a_date_of_expiry_follows_a_step_of_the_wall_clock)
 {
 	static const struct {
 		int32_t step_s;   /* between two sets of the same date */
@@ -126,8 +124,7 @@ fill(struct sim_cores *sc)
 
 /* No frame and no timer announces that memory is free for a set: only turns find it, so a core must
  * not sleep between them. */
-static void
-a_core_is_busy_while_a_request_waits_for_memory(void **state)
+TEST(a_core_is_busy_while_a_request_waits_for_memory)
 {
 	enum { CLIENTS = 6 };
 	const struct sim_faults none = {.delay_ns = 5000};
@@ -203,8 +200,7 @@ ask_and_pause(struct sim_cores *sc, uint64_t pause_ns)
 	return got;
 }
 
-static void
-an_answer_that_a_pause_delayed_is_not_sent_twice(void **state)
+TEST(an_answer_that_a_pause_delayed_is_not_sent_twice)
 {
 	static const struct {
 		uint64_t pause_ns, counted;
@@ -252,8 +248,7 @@ stats_say(struct sim_cores *sc, const char *const rows[], uint32_t count)
 }
 
 /* All turns take 5 us, except for the one that answers. */
-static void
-a_long_turn_is_counted_with_the_part_of_the_host(void **state)
+TEST(a_long_turn_is_counted_with_the_part_of_the_host)
 {
 	static const struct {
 		uint64_t turn_ns, host_ns;
@@ -320,8 +315,7 @@ busy_turns(struct sim_cores *sc, uint32_t n, uint64_t ns)
 	}
 }
 
-static void
-some_turns_are_timed_and_all_after_a_long_one(void **state)
+TEST(some_turns_are_timed_and_all_after_a_long_one)
 {
 	struct sim_cores_options options = sim_cores_defaults(5);
 	struct sim_cores *sc = sim_cores_create(&options);
@@ -344,18 +338,4 @@ some_turns_are_timed_and_all_after_a_long_one(void **state)
 	check(core_count(sc, CORE_TURNS_TIMED) >= 10 + TIMED_AFTER_LONG);
 	check(core_count(sc, CORE_TURNS_TIMED) <= 10 + TIMED_AFTER_LONG + 40);
 	sim_cores_destroy(sc);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_answer_that_a_pause_delayed_is_not_sent_twice),
-		cmocka_unit_test(a_long_turn_is_counted_with_the_part_of_the_host),
-		cmocka_unit_test(some_turns_are_timed_and_all_after_a_long_one),
-		cmocka_unit_test(cores_share_one_store),
-		cmocka_unit_test(a_date_of_expiry_follows_a_step_of_the_wall_clock),
-		cmocka_unit_test(a_core_is_busy_while_a_request_waits_for_memory),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

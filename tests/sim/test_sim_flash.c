@@ -744,8 +744,7 @@ judge(const struct world *w, const struct world *large, uint64_t seed)
 	}
 }
 
-static void
-conversations_are_those_of_a_core_with_enough_memory(void **state)
+TEST(conversations_are_those_of_a_core_with_enough_memory)
 {
 	uint64_t all_told = 0, all_promoted = 0, read = 0, buffered = 0, evicted = 0, columns = 0;
 	uint64_t unpacked = 0;
@@ -787,8 +786,7 @@ conversations_are_those_of_a_core_with_enough_memory(void **state)
 #define SET(n)   "set k 0 0 2\r\nv" n "\r\n"
 #define ALL      1000000u
 
-static void
-the_second_hit_promotes_and_the_third_asks_nothing(void **state)
+TEST(the_second_hit_promotes_and_the_third_asks_nothing)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 1);
 
@@ -810,8 +808,7 @@ the_second_hit_promotes_and_the_third_asks_nothing(void **state)
 	end(w);
 }
 
-static void
-a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
+TEST(a_flush_and_an_expiry_hold_for_what_is_on_flash)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 2);
 
@@ -828,8 +825,7 @@ a_flush_and_an_expiry_hold_for_what_is_on_flash(void **state)
 	end(w);
 }
 
-static void
-an_item_keeps_its_cas_and_its_winner_on_flash(void **state)
+TEST(an_item_keeps_its_cas_and_its_winner_on_flash)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 8);
 
@@ -861,8 +857,7 @@ is_gone_for_good(struct world *w)
 	ask(w, 1, "get k\r\n", VALUE("2"));
 }
 
-static void
-a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
+TEST(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 3);
 
@@ -878,8 +873,7 @@ a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good(void **state)
 	end(w);
 }
 
-static void
-a_value_that_cannot_be_read_is_a_miss_for_good(void **state)
+TEST(a_value_that_cannot_be_read_is_a_miss_for_good)
 {
 	for (uint32_t wrong = 0; wrong < 2; wrong++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 4);
@@ -904,8 +898,7 @@ a_value_that_cannot_be_read_is_a_miss_for_good(void **state)
 #define VALUE_200 "VALUE k 7 200\r\n" LINE_200 "\r\nEND\r\n"
 #define APPENDED  "VALUE k 7 203\r\n" LINE_200 "end\r\nEND\r\n"
 
-static void
-a_packed_value_is_returned_promoted_and_appended_to(void **state)
+TEST(a_packed_value_is_returned_promoted_and_appended_to)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 	const struct counter *core = w->tier->core[0].counters;
@@ -940,8 +933,7 @@ damage_first_value(struct world *w)
 	}
 }
 
-static void
-a_value_that_cannot_be_unpacked_is_a_miss_for_good(void **state)
+TEST(a_value_that_cannot_be_unpacked_is_a_miss_for_good)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, DEADLINE_NS, 16, false, true);
 
@@ -956,8 +948,7 @@ a_value_that_cannot_be_unpacked_is_a_miss_for_good(void **state)
 }
 
 /* A value beyond the limit is unpacked in the next turn. */
-static void
-a_turn_unpacks_a_limited_number_of_bytes(void **state)
+TEST(a_turn_unpacks_a_limited_number_of_bytes)
 {
 	struct world *w = begin_with(SEGMENTS, LONG_NS, 17, false, true);
 	static char text[FLASH_PACK_MAX + 100];
@@ -986,8 +977,7 @@ a_turn_unpacks_a_limited_number_of_bytes(void **state)
 }
 
 /* Other fills have taken the memory of the value. */
-static void
-a_value_that_waits_for_memory_is_unpacked_once(void **state)
+TEST(a_value_that_waits_for_memory_is_unpacked_once)
 {
 	struct world *w = begin_with(SEGMENTS_FEW, LONG_NS, 18, false, true);
 	const struct counter *counters = w->backend->counters;
@@ -1012,8 +1002,7 @@ a_value_that_waits_for_memory_is_unpacked_once(void **state)
 }
 
 /* The read ends when its pages belong to another segment, and the key's copy lies elsewhere. */
-static void
-a_read_that_comes_too_late_is_made_again(void **state)
+TEST(a_read_that_comes_too_late_is_made_again)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 5);
 
@@ -1034,8 +1023,7 @@ a_read_that_comes_too_late_is_made_again(void **state)
 }
 
 /* A second hit and a write read the key; both reads end after the key was deleted. */
-static void
-a_key_deleted_during_its_read_stays_deleted(void **state)
+TEST(a_key_deleted_during_its_read_stays_deleted)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 6);
 
@@ -1072,8 +1060,7 @@ drains(struct world *w, uint64_t for_ns)
 	return empty;
 }
 
-static void
-a_stop_waits_for_flash_as_long_as_a_get_does(void **state)
+TEST(a_stop_waits_for_flash_as_long_as_a_get_does)
 {
 	for (uint32_t hangs = 0; hangs < 2; hangs++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 15);
@@ -1151,8 +1138,7 @@ burst_is_found(struct world *w)
 }
 
 /* A microsecond earns 400 bytes. A core keeps those of one turn, or of a piece, and a debt. */
-static void
-a_core_copies_for_a_tenth_of_its_time(void **state)
+TEST(a_core_copies_for_a_tenth_of_its_time)
 {
 	static const struct {
 		int64_t had;
@@ -1180,8 +1166,7 @@ a_core_copies_for_a_tenth_of_its_time(void **state)
 }
 
 /* A sliced item stays in the index until its last slice is on flash. */
-static void
-items_evicted_beyond_a_turns_share_are_found_on_flash(void **state)
+TEST(items_evicted_beyond_a_turns_share_are_found_on_flash)
 {
 	struct world *w = begin_burst(39);
 
@@ -1197,8 +1182,7 @@ items_evicted_beyond_a_turns_share_are_found_on_flash(void **state)
 	end(w);
 }
 
-static void
-a_device_that_accepts_nothing_is_waited_for_to_a_limit(void **state)
+TEST(a_device_that_accepts_nothing_is_waited_for_to_a_limit)
 {
 	struct world *w = begin_burst(40);
 	const struct counter *refused = &w->tier->core[0].counters[FLASH_REFUSED_DEVICE];
@@ -1237,8 +1221,7 @@ a_device_that_accepts_nothing_is_waited_for_to_a_limit(void **state)
 }
 
 /* Without memory for a new version a large value is marked stale in place, and gets another cas. */
-static void
-an_item_marked_between_two_slices_is_not_found_with_its_old_cas(void **state)
+TEST(an_item_marked_between_two_slices_is_not_found_with_its_old_cas)
 {
 	struct world *w = begin_burst(41);
 	const struct leaving *l = &store_of(w)->leaving;
@@ -1258,8 +1241,7 @@ an_item_marked_between_two_slices_is_not_found_with_its_old_cas(void **state)
 }
 
 /* More reads than there is memory for, of both sizes. */
-static void
-reads_wait_for_memory_and_all_are_answered(void **state)
+TEST(reads_wait_for_memory_and_all_are_answered)
 {
 	struct world *w = begin(SEGMENTS_FEW, LONG_NS, 7);
 	char text[32];
@@ -1310,8 +1292,7 @@ puts_of(struct world *w, uint32_t count)
 	return counted(w, FLASH_PUTS) - before;
 }
 
-static void
-the_budget_counts_written_bytes_and_is_kept_for_a_second(void **state)
+TEST(the_budget_counts_written_bytes_and_is_kept_for_a_second)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1329,8 +1310,7 @@ the_budget_counts_written_bytes_and_is_kept_for_a_second(void **state)
 	end(w);
 }
 
-static void
-the_admission_policy_can_be_changed(void **state)
+TEST(the_admission_policy_can_be_changed)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
 
@@ -1343,8 +1323,7 @@ the_admission_policy_can_be_changed(void **state)
 	end(w);
 }
 
-static void
-an_item_evicted_again_was_requested_in_between(void **state)
+TEST(an_item_evicted_again_was_requested_in_between)
 {
 	static _Atomic uint8_t tags[FLASH_GHOSTS_MIN];
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
@@ -1396,8 +1375,7 @@ unread(const struct world *w)
 }
 
 /* The values lie in one segment of each shard. */
-static void
-a_segment_that_cannot_be_read_three_times_is_given_up(void **state)
+TEST(a_segment_that_cannot_be_read_three_times_is_given_up)
 {
 	for (uint32_t wrong = 0; wrong < 2; wrong++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 9);
@@ -1456,8 +1434,7 @@ is_off(struct world *w, enum flash_off why)
 		check_eq(w->kept[i].unjournaled, 1);
 }
 
-static void
-a_removed_device_turns_the_tier_off(void **state)
+TEST(a_removed_device_turns_the_tier_off)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 10);
 
@@ -1468,8 +1445,7 @@ a_removed_device_turns_the_tier_off(void **state)
 	end(w);
 }
 
-static void
-reads_that_all_fail_turn_the_tier_off(void **state)
+TEST(reads_that_all_fail_turn_the_tier_off)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 11);
 
@@ -1484,8 +1460,7 @@ reads_that_all_fail_turn_the_tier_off(void **state)
 	end(w);
 }
 
-static void
-writes_that_fail_turn_the_tier_off(void **state)
+TEST(writes_that_fail_turn_the_tier_off)
 {
 	struct world *w = begin(SEGMENTS, DEADLINE_NS, 12);
 
@@ -1504,8 +1479,7 @@ writes_that_fail_turn_the_tier_off(void **state)
 	end(w);
 }
 
-static void
-a_transfer_that_hangs_for_long_turns_the_tier_off(void **state)
+TEST(a_transfer_that_hangs_for_long_turns_the_tier_off)
 {
 	for (uint32_t writes = 0; writes < 2; writes++) {
 		struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 13);
@@ -1546,8 +1520,7 @@ says(struct world *w, const char *command, const char *const *rows)
 
 #define ROWS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void
-statistics_count_the_events(void **state)
+TEST(statistics_count_the_events)
 {
 	struct world *w = begin(SEGMENTS_FEW, DEADLINE_NS, 14);
 
@@ -1577,39 +1550,9 @@ statistics_count_the_events(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(conversations_are_those_of_a_core_with_enough_memory),
-		cmocka_unit_test(the_second_hit_promotes_and_the_third_asks_nothing),
-		cmocka_unit_test(a_flush_and_an_expiry_hold_for_what_is_on_flash),
-		cmocka_unit_test(an_item_keeps_its_cas_and_its_winner_on_flash),
-		cmocka_unit_test(a_read_that_hangs_is_a_miss_at_the_deadline_and_for_good),
-		cmocka_unit_test(a_value_that_cannot_be_read_is_a_miss_for_good),
-		cmocka_unit_test(a_packed_value_is_returned_promoted_and_appended_to),
-		cmocka_unit_test(a_value_that_cannot_be_unpacked_is_a_miss_for_good),
-		cmocka_unit_test(a_turn_unpacks_a_limited_number_of_bytes),
-		cmocka_unit_test(a_value_that_waits_for_memory_is_unpacked_once),
-		cmocka_unit_test(a_read_that_comes_too_late_is_made_again),
-		cmocka_unit_test(a_key_deleted_during_its_read_stays_deleted),
-		cmocka_unit_test(a_stop_waits_for_flash_as_long_as_a_get_does),
-		cmocka_unit_test(a_core_copies_for_a_tenth_of_its_time),
-		cmocka_unit_test(items_evicted_beyond_a_turns_share_are_found_on_flash),
-		cmocka_unit_test(a_device_that_accepts_nothing_is_waited_for_to_a_limit),
-		cmocka_unit_test(an_item_marked_between_two_slices_is_not_found_with_its_old_cas),
-		cmocka_unit_test(reads_wait_for_memory_and_all_are_answered),
-		cmocka_unit_test(the_budget_counts_written_bytes_and_is_kept_for_a_second),
-		cmocka_unit_test(the_admission_policy_can_be_changed),
-		cmocka_unit_test(an_item_evicted_again_was_requested_in_between),
-		cmocka_unit_test(a_segment_that_cannot_be_read_three_times_is_given_up),
-		cmocka_unit_test(a_removed_device_turns_the_tier_off),
-		cmocka_unit_test(reads_that_all_fail_turn_the_tier_off),
-		cmocka_unit_test(writes_that_fail_turn_the_tier_off),
-		cmocka_unit_test(a_transfer_that_hangs_for_long_turns_the_tier_off),
-		cmocka_unit_test(statistics_count_the_events),
-	};
-
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
 	if (argc > 2)
 		cmocka_set_test_filter(argv[2]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

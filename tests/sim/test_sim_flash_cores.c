@@ -543,8 +543,7 @@ refused(const struct world *w)
 	return n;
 }
 
-static void
-two_cores_have_one_value_of_a_key(void **state)
+TEST(two_cores_have_one_value_of_a_key)
 {
 	uint64_t told[CORES] = {0}, promoted[CORES] = {0}, read[CORES] = {0};
 
@@ -576,11 +575,7 @@ two_cores_have_one_value_of_a_key(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_cores_have_one_value_of_a_key),
-	};
-
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -71,8 +71,7 @@ static const struct row {
 	{LOAD_TCP, LOAD_TEXT, 1, 300, 2, 20, 0.05}, {LOAD_TCP, LOAD_TEXT, 9000, 30000, 1, 0, 0},
 };
 
-static void
-every_request_is_accounted_for(void **unused)
+TEST(every_request_is_accounted_for)
 {
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct row *row = &rows[i];
@@ -130,8 +129,7 @@ spoil(struct sim_load *sl, const struct workload *w, uint32_t key)
 	check_eq(store_finish(sc, &f, STORE_SET, 0), STORE_OK);
 }
 
-static void
-a_wrong_byte_in_the_server_is_seen(void **unused)
+TEST(a_wrong_byte_in_the_server_is_seen)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct load_command fill = fill_order(), run = run_order(0);
@@ -153,8 +151,7 @@ a_wrong_byte_in_the_server_is_seen(void **unused)
 }
 
 /* 100,000 a second for 50 ms. */
-static void
-an_open_loop_follows_its_schedule(void **unused)
+TEST(an_open_loop_follows_its_schedule)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct load_command fill = fill_order();
@@ -179,8 +176,7 @@ an_open_loop_follows_its_schedule(void **unused)
 
 /* A cable that sometimes delays a frame by 5 ms, and one request at a time: the requests that wait
  * for it count as late, though each is answered at once when it is sent. */
-static void
-a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
+TEST(a_stall_counts_for_every_request_that_was_due_in_it)
 {
 	const struct load_command fill = fill_order();
 	struct load_command run = run_order(20000);
@@ -199,8 +195,7 @@ a_stall_counts_for_every_request_that_was_due_in_it(void **unused)
 }
 
 /* Frames arrive after their request has timed out and its slot has another one. */
-static void
-a_late_answer_is_not_taken_for_the_next_requests(void **unused)
+TEST(a_late_answer_is_not_taken_for_the_next_requests)
 {
 	const struct load_command fill = fill_order();
 	struct load_command run = run_order(0);
@@ -219,8 +214,7 @@ a_late_answer_is_not_taken_for_the_next_requests(void **unused)
 	sim_load_destroy(sl);
 }
 
-static void
-requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened(void **unused)
+TEST(requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened)
 {
 	const struct load_command fill = fill_order();
 	struct load_command run = run_order(0);
@@ -252,8 +246,7 @@ requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened(void **unused)
 	sim_load_destroy(sl);
 }
 
-static void
-a_run_has_the_connections_it_asks_for(void **unused)
+TEST(a_run_has_the_connections_it_asks_for)
 {
 	static const uint32_t conns[] = {8, 2, 40, 1};
 	const struct load_command fill = fill_order();
@@ -276,8 +269,7 @@ a_run_has_the_connections_it_asks_for(void **unused)
 	sim_load_destroy(sl);
 }
 
-static void
-a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
+TEST(a_run_that_is_cut_short_waits_for_what_it_sent)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct load_command fill = fill_order();
@@ -307,8 +299,7 @@ a_run_that_is_cut_short_waits_for_what_it_sent(void **unused)
 	}
 }
 
-static void
-an_absent_server_ends_the_run(void **unused)
+TEST(an_absent_server_ends_the_run)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct sim_faults cut = {.delay_ns = 10000, .lose = 1000};
@@ -328,21 +319,4 @@ an_absent_server_ends_the_run(void **unused)
 		}
 		sim_load_destroy(sl);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_request_is_accounted_for),
-		cmocka_unit_test(a_wrong_byte_in_the_server_is_seen),
-		cmocka_unit_test(an_open_loop_follows_its_schedule),
-		cmocka_unit_test(a_stall_counts_for_every_request_that_was_due_in_it),
-		cmocka_unit_test(a_late_answer_is_not_taken_for_the_next_requests),
-		cmocka_unit_test(requests_of_an_ended_connection_are_lost_and_a_new_one_is_opened),
-		cmocka_unit_test(a_run_has_the_connections_it_asks_for),
-		cmocka_unit_test(a_run_that_is_cut_short_waits_for_what_it_sent),
-		cmocka_unit_test(an_absent_server_ends_the_run),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

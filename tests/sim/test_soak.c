@@ -11,8 +11,7 @@
 #define SEEDS       200u
 #define SEEDS_TWICE rounds(20u, 5u)
 
-static void
-every_reply_stream_is_right_or_ends_for_a_reason(void **state)
+TEST(every_reply_stream_is_right_or_ends_for_a_reason)
 {
 	struct sim_wire_counts all = {0};
 	uint32_t clients = 0, whole = 0, left = 0, clean = 0;
@@ -45,8 +44,7 @@ every_reply_stream_is_right_or_ends_for_a_reason(void **state)
 	print_message("%u connections, %u whole\n", clients, whole);
 }
 
-static void
-the_same_seed_plays_the_same_way(void **state)
+TEST(the_same_seed_plays_the_same_way)
 {
 	uint64_t last = 0;
 
@@ -60,14 +58,4 @@ the_same_seed_plays_the_same_way(void **state)
 		check(one.hash != last); /* else the hash would not depend on the run */
 		last = one.hash;
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_reply_stream_is_right_or_ends_for_a_reason),
-		cmocka_unit_test(the_same_seed_plays_the_same_way),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,8 +113,7 @@ forge(struct net *net, enum victim from)
 		say(net, from, requests[i % (sizeof requests / sizeof requests[0])]);
 }
 
-static void
-spoofed_sources_get_no_more_than_the_rate_limit_and_others_all(void **state)
+TEST(spoofed_sources_get_no_more_than_the_rate_limit_and_others_all)
 {
 	/* A station without an answer sends no further one, so the exchange ends within the first
 	 * two seconds. */
@@ -145,14 +144,4 @@ spoofed_sources_get_no_more_than_the_rate_limit_and_others_all(void **state)
 	check(net.answered[BABBLER] >= UDP_ERRORS_PER_SECOND);
 	check_eq(net.answered[CLIENT], asked);
 	sim_cores_destroy(net.sc);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spoofed_sources_get_no_more_than_the_rate_limit_and_others_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,8 +244,7 @@ bad_network(uint64_t seed)
 	};
 }
 
-static void
-streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
+TEST(streams_run_both_ways_and_nothing_is_held_in_the_end)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		const struct sim_faults faults = bad_network(seed);
@@ -267,8 +266,7 @@ streams_run_both_ways_and_nothing_is_held_in_the_end(void **state)
 
 /* Each side connects to the other's port, so the SYNs cross. Even with losses one connection
  * results. */
-static void
-opens_from_both_sides_at_once_are_one_connection(void **state)
+TEST(opens_from_both_sides_at_once_are_one_connection)
 {
 	uint64_t crossed = 0;
 
@@ -293,8 +291,7 @@ opens_from_both_sides_at_once_are_one_connection(void **state)
 	check(crossed > SEEDS / 4);
 }
 
-static void
-closes_from_both_sides_at_once_end_in_order(void **state)
+TEST(closes_from_both_sides_at_once_end_in_order)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 5);
@@ -311,8 +308,7 @@ closes_from_both_sides_at_once_end_in_order(void **state)
 	pair_destroy(p);
 }
 
-static void
-a_port_nobody_serves_is_refused(void **state)
+TEST(a_port_nobody_serves_is_refused)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 6);
@@ -326,8 +322,7 @@ a_port_nobody_serves_is_refused(void **state)
 	pair_destroy(p);
 }
 
-static void
-a_peer_that_never_answers_is_given_up_after_three_minutes(void **state)
+TEST(a_peer_that_never_answers_is_given_up_after_three_minutes)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 7);
@@ -347,8 +342,7 @@ a_peer_that_never_answers_is_given_up_after_three_minutes(void **state)
 	pair_destroy(p);
 }
 
-static void
-a_next_hop_that_does_not_exist_is_unreachable(void **state)
+TEST(a_next_hop_that_does_not_exist_is_unreachable)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 8);
@@ -363,8 +357,7 @@ a_next_hop_that_does_not_exist_is_unreachable(void **state)
 	pair_destroy(p);
 }
 
-static void
-a_connection_closed_before_it_opens_is_not_reported(void **state)
+TEST(a_connection_closed_before_it_opens_is_not_reported)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 9);
@@ -378,8 +371,7 @@ a_connection_closed_before_it_opens_is_not_reported(void **state)
 	pair_destroy(p);
 }
 
-static void
-a_flow_is_opened_once_and_missing_slots_are_reported(void **state)
+TEST(a_flow_is_opened_once_and_missing_slots_are_reported)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 10);
@@ -394,8 +386,7 @@ a_flow_is_opened_once_and_missing_slots_are_reported(void **state)
 	pair_destroy(p);
 }
 
-static void
-a_stack_that_stops_fails_connections_that_are_not_open(void **state)
+TEST(a_stack_that_stops_fails_connections_that_are_not_open)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 11);
@@ -410,8 +401,7 @@ a_stack_that_stops_fails_connections_that_are_not_open(void **state)
 }
 
 /* Eight connections from one address where three are allowed; the others are refused with a RST. */
-static void
-a_source_with_its_share_of_connections_is_refused(void **state)
+TEST(a_source_with_its_share_of_connections_is_refused)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
 	struct pair *p = pair_create(&none, 12);
@@ -468,8 +458,7 @@ flood(struct pair *p)
 
 /* The client checks timestamps (PAWS), so the cookies' options must be consistent with later
  * ones. */
-static void
-streams_run_through_cookies(void **state)
+TEST(streams_run_through_cookies)
 {
 	for (uint64_t seed = 1; seed <= 8; seed++) {
 		const struct sim_faults none = {.delay_ns = 100000};
@@ -533,8 +522,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 }
 
 /* One or two of 32 sources share the attacker's rate limit. */
-static void
-a_flooding_source_takes_resets_of_few_others(void **state)
+TEST(a_flooding_source_takes_resets_of_few_others)
 {
 	const struct stack_config cfg = sim_config(1);
 	struct sim_stack *ss = sim_stack_create(&cfg, FRAMES, 0);
@@ -552,8 +540,7 @@ a_flooding_source_takes_resets_of_few_others(void **state)
 }
 
 /* The peer's SYN arrived twice: the first got a cookie, the second found a place in the table. */
-static void
-a_cookie_counts_though_its_flow_is_half_open(void **state)
+TEST(a_cookie_counts_though_its_flow_is_half_open)
 {
 	uint32_t opened = 0, cookie = 0, second = 0, seq;
 	const struct stack_user user = {.arg = &opened, .opened = count_one, .gone = count_one};
@@ -576,25 +563,4 @@ a_cookie_counts_though_its_flow_is_half_open(void **state)
 	check_eq(opened, 1);
 	check_eq(sim_stack_count(ss, TCP_COOKIES_OPENED), 1);
 	sim_stack_destroy(ss);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(streams_run_both_ways_and_nothing_is_held_in_the_end),
-		cmocka_unit_test(opens_from_both_sides_at_once_are_one_connection),
-		cmocka_unit_test(closes_from_both_sides_at_once_end_in_order),
-		cmocka_unit_test(a_port_nobody_serves_is_refused),
-		cmocka_unit_test(a_peer_that_never_answers_is_given_up_after_three_minutes),
-		cmocka_unit_test(a_next_hop_that_does_not_exist_is_unreachable),
-		cmocka_unit_test(a_connection_closed_before_it_opens_is_not_reported),
-		cmocka_unit_test(a_flow_is_opened_once_and_missing_slots_are_reported),
-		cmocka_unit_test(a_stack_that_stops_fails_connections_that_are_not_open),
-		cmocka_unit_test(streams_run_through_cookies),
-		cmocka_unit_test(a_cookie_counts_though_its_flow_is_half_open),
-		cmocka_unit_test(a_flooding_source_takes_resets_of_few_others),
-		cmocka_unit_test(a_source_with_its_share_of_connections_is_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,8 +112,7 @@ speak(struct crowd *w, struct flow *f)
 	check_null(stack_pop_ready(w->ss->stack));
 }
 
-static void
-every_flow_has_its_own_bytes(void **unused)
+TEST(every_flow_has_its_own_bytes)
 {
 	struct crowd *w = calloc(1, sizeof *w);
 	struct stack_config cfg = sim_config(3);
@@ -150,13 +149,4 @@ every_flow_has_its_own_bytes(void **unused)
 	}
 	sim_stack_destroy(w->ss);
 	free(w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_flow_has_its_own_bytes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

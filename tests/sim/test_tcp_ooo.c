@@ -304,8 +304,7 @@ stream(uint64_t seed)
 	sim_stack_destroy(r->ss);
 }
 
-static void
-acknowledged_and_read_bytes_are_those_received(void **state)
+TEST(acknowledged_and_read_bytes_are_those_received)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		stream(seed);
@@ -313,8 +312,7 @@ acknowledged_and_read_bytes_are_those_received(void **state)
 
 /* The peer sends one byte in three, each an out-of-order block. The window has room for 20 times as
  * many. */
-static void
-ooo_blocks_are_bounded_and_leave_room_for_data_in_order(void **state)
+TEST(ooo_blocks_are_bounded_and_leave_room_for_data_in_order)
 {
 	struct receiver *r = receiver_create(1, 0);
 	struct sim_segment seg;
@@ -338,8 +336,7 @@ ooo_blocks_are_bounded_and_leave_room_for_data_in_order(void **state)
 
 /* Seven of twelve frames are held, and no more are available behind data that waits. The segment
  * that fills the hole takes the place of the last piece, half of which has just arrived again. */
-static void
-a_dropped_segment_is_not_reported_as_duplicate(void **state)
+TEST(a_dropped_segment_is_not_reported_as_duplicate)
 {
 	struct receiver *r = receiver_create_short(1, 0, 12);
 	struct sim_segment seg;
@@ -362,8 +359,7 @@ a_dropped_segment_is_not_reported_as_duplicate(void **state)
 }
 
 /* The hole stays, and nothing of the dropped last piece is received. */
-static void
-a_dropped_segment_is_not_reported_as_received(void **state)
+TEST(a_dropped_segment_is_not_reported_as_received)
 {
 	struct receiver *r = receiver_create_short(1, 0, 12);
 	struct sim_segment seg;
@@ -386,8 +382,7 @@ a_dropped_segment_is_not_reported_as_received(void **state)
 
 /* Behind a text of 1000 bytes a frame has room for 990 bytes, or for four more in place of a tag.
  * In the last row a frame fills its memory, because the peer is not held to our MTU. */
-static void
-coalesced_data_does_not_reach_past_the_frame(void **state)
+TEST(coalesced_data_does_not_reach_past_the_frame)
 {
 	static const struct {
 		uint16_t vlan;
@@ -421,8 +416,7 @@ since_ns(const struct receiver *r)
 
 /* Three turns share a frame. The first bytes have the first turn's time, the last ones the last
  * turn's, and the bytes between never one that is too early. Read bytes are forgotten. */
-static void
-a_frame_records_when_its_bytes_arrived(void **state)
+TEST(a_frame_records_when_its_bytes_arrived)
 {
 	struct receiver *r = receiver_create(1, 0);
 	uint64_t turn[4];
@@ -462,19 +456,4 @@ a_frame_records_when_its_bytes_arrived(void **state)
 	read_some(r, STREAM);
 	stack_release(r->ss->stack);
 	sim_stack_destroy(r->ss);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(acknowledged_and_read_bytes_are_those_received),
-		cmocka_unit_test(a_dropped_segment_is_not_reported_as_duplicate),
-		cmocka_unit_test(a_dropped_segment_is_not_reported_as_received),
-		cmocka_unit_test(coalesced_data_does_not_reach_past_the_frame),
-		cmocka_unit_test(a_frame_records_when_its_bytes_arrived),
-		cmocka_unit_test(ooo_blocks_are_bounded_and_leave_room_for_data_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -355,8 +355,7 @@ play(uint64_t seed, uint32_t *streams, uint64_t counted[PROVOKED_COUNT])
 	return whole;
 }
 
-static void
-every_stream_arrives_whole_or_ends_for_a_reason(void **state)
+TEST(every_stream_arrives_whole_or_ends_for_a_reason)
 {
 	uint64_t counted[PROVOKED_COUNT] = {0};
 	uint32_t streams = 0, whole = 0;
@@ -374,11 +373,7 @@ every_stream_arrives_whole_or_ends_for_a_reason(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_stream_arrives_whole_or_ends_for_a_reason),
-	};
-
 	for (uint32_t i = 0; i < sizeof text; i++)
 		text[i] = (uint8_t)(i * 2654435761u >> 13);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -238,36 +238,19 @@ with_short_segments(uint16_t mss, uint32_t window, uint32_t period_ns, uint32_t 
 	check(p99_ns(tiny) * 2 <= p99_ns(full) * most);
 }
 
-static void
-fast_readers_of_short_segments_do_not_slow_others_by_more_than_half(void **state)
+TEST(fast_readers_of_short_segments_do_not_slow_others_by_more_than_half)
 {
 	with_short_segments(64, UINT16_MAX, 50000000, 3);
 	with_short_segments(256, UINT16_MAX, 50000000, 3);
 	with_short_segments(536, UINT16_MAX, 50000000, 3);
 }
 
-static void
-slow_readers_of_short_segments_do_not_slow_others_by_more_than_half(void **state)
+TEST(slow_readers_of_short_segments_do_not_slow_others_by_more_than_half)
 {
 	with_short_segments(64, 8192, 50000000, 3);
 }
 
-static void
-short_segments_that_overload_the_core_do_not_slow_others_to_more_than_twice(void **state)
+TEST(short_segments_that_overload_the_core_do_not_slow_others_to_more_than_twice)
 {
 	with_short_segments(64, UINT16_MAX, 12500000, 4);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			fast_readers_of_short_segments_do_not_slow_others_by_more_than_half),
-		cmocka_unit_test(
-			slow_readers_of_short_segments_do_not_slow_others_by_more_than_half),
-		cmocka_unit_test(
-			short_segments_that_overload_the_core_do_not_slow_others_to_more_than_twice),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

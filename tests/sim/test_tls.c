@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static void
-requests_are_answered_in_records(void **state)
+TEST(requests_are_answered_in_records)
 {
 	static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 	static const char say[] = "set k 7 0 5\r\nhello\r\nget k\r\nget none k\r\n",
@@ -44,8 +43,7 @@ requests_are_answered_in_records(void **state)
 	}
 }
 
-static void
-values_of_any_length_come_back(void **state)
+TEST(values_of_any_length_come_back)
 {
 	static const uint32_t lengths[] = {1, 1900, 2048, 16384, 100000, 1000000};
 	char *value = malloc(PEER_BYTES / 2), *say = malloc(PEER_BYTES / 2);
@@ -85,8 +83,7 @@ values_of_any_length_come_back(void **state)
 	free(say);
 }
 
-static void
-many_requests_in_one_record_are_answered_in_order(void **state)
+TEST(many_requests_in_one_record_are_answered_in_order)
 {
 	char *say = malloc(1u << 20), *want = malloc(1u << 20);
 	uint32_t n = 0, m = 0;
@@ -111,8 +108,7 @@ many_requests_in_one_record_are_answered_in_order(void **state)
 }
 
 /* Bytes outside a record are not answered, and each such connection is counted once. */
-static void
-connections_without_a_handshake_are_closed_and_counted(void **state)
+TEST(connections_without_a_handshake_are_closed_and_counted)
 {
 	static const struct {
 		const char *say;
@@ -177,8 +173,7 @@ hello_put(uint8_t *to, uint32_t message, uint32_t record)
 }
 
 /* The last row is no hello, but has the longest permitted length: OpenSSL reports the error. */
-static void
-a_hello_of_any_length_is_answered_with_an_alert(void **state)
+TEST(a_hello_of_any_length_is_answered_with_an_alert)
 {
 	static const struct {
 		uint32_t message, record;
@@ -227,8 +222,7 @@ file_append(const char *to, const char *from)
 }
 
 /* A certificate valid for 30 days, followed by one for 20 that may be its issuer's. */
-static void
-certificates_that_clients_refuse_are_named_with_their_date(void **state)
+TEST(certificates_that_clients_refuse_are_named_with_their_date)
 {
 	static const struct {
 		long days; /* from now */
@@ -271,8 +265,7 @@ certificates_that_clients_refuse_are_named_with_their_date(void **state)
 }
 
 /* Each port speaks TLS or plain text, and answers the other with an alert only. */
-static void
-the_port_beside_is_in_the_clear(void **state)
+TEST(the_port_beside_is_in_the_clear)
 {
 	static const char said[] = "set k 7 0 5\r\nhello\r\nget k\r\n", asked[] = "get k\r\n",
 			  found[] = "VALUE k 7 5\r\nhello\r\nEND\r\n";
@@ -303,8 +296,7 @@ the_port_beside_is_in_the_clear(void **state)
 	world_destroy(&w);
 }
 
-static void
-a_handshake_that_does_not_end_is_ended(void **state)
+TEST(a_handshake_that_does_not_end_is_ended)
 {
 	struct sim_peer *p;
 	struct world w;
@@ -372,8 +364,7 @@ turns_beside(const char *bytes, uint32_t len, uint32_t peers, uint32_t yielded)
 	return turns;
 }
 
-static void
-an_unfinished_hello_delays_no_handshake(void **state)
+TEST(an_unfinished_hello_delays_no_handshake)
 {
 	const uint32_t alone = turns_beside(NULL, 0, 0, 0);
 
@@ -381,8 +372,7 @@ an_unfinished_hello_delays_no_handshake(void **state)
 	check(turns_beside(half_a_hello, sizeof half_a_hello - 1, HALF, HALF) * 2 <= alone * 3);
 }
 
-static void
-a_wrong_record_closes_and_is_counted(void **state)
+TEST(a_wrong_record_closes_and_is_counted)
 {
 	struct client cl;
 	struct world w;
@@ -424,8 +414,7 @@ ask_and_read_nothing(struct world *w, uint16_t port, uint32_t gets)
 }
 
 /* -c counts sessions: wires whose session has ended would fill the slots, and stay. */
-static void
-a_peer_that_does_not_read_the_end_is_reset(void **state)
+TEST(a_peer_that_does_not_read_the_end_is_reset)
 {
 	enum { BYTES = 16000, GETS = 12 };
 	char *say = calloc(1, BYTES + 64);
@@ -484,8 +473,7 @@ rekeys_a_turn(struct world *w, struct client *cl, uint32_t clients, uint32_t tur
 }
 
 /* A frame has room for fifty updates, each of which would take the core 30 us. */
-static void
-key_updates_are_few_and_one_a_turn(void **state)
+TEST(key_updates_are_few_and_one_a_turn)
 {
 	struct client cl;
 	struct world w;
@@ -513,8 +501,7 @@ key_updates_are_few_and_one_a_turn(void **state)
 }
 
 /* A peer that transfers much may update its keys in proportion. */
-static void
-key_updates_in_proportion_to_data_are_no_fault(void **state)
+TEST(key_updates_in_proportion_to_data_are_no_fault)
 {
 	const uint32_t bytes = 1000000;
 	char *say = malloc(bytes + 64);
@@ -544,8 +531,7 @@ key_updates_in_proportion_to_data_are_no_fault(void **state)
 	world_destroy(&w);
 }
 
-static void
-key_updates_of_many_are_a_few_a_turn(void **state)
+TEST(key_updates_of_many_are_a_few_a_turn)
 {
 	enum { CLIENTS = 12 };
 	struct client cl[CLIENTS];
@@ -570,8 +556,7 @@ key_updates_of_many_are_a_few_a_turn(void **state)
 	world_destroy(&w);
 }
 
-static void
-a_client_without_a_required_certificate_is_refused(void **state)
+TEST(a_client_without_a_required_certificate_is_refused)
 {
 	for (uint32_t shows = 0; shows < 2; shows++) {
 		struct client cl;
@@ -597,8 +582,7 @@ a_client_without_a_required_certificate_is_refused(void **state)
 }
 
 /* All hellos arrive at once; a turn takes one step of one of them. */
-static void
-handshakes_are_taken_one_a_turn(void **state)
+TEST(handshakes_are_taken_one_a_turn)
 {
 	enum { CLIENTS = 24 };
 	struct client cl[CLIENTS];
@@ -629,8 +613,7 @@ handshakes_are_taken_one_a_turn(void **state)
 
 /* A hello that arrives byte by byte takes a step of one connection each turn; a new connection's
  * steps come between them. */
-static void
-dribbled_hellos_do_not_delay_others(void **state)
+TEST(dribbled_hellos_do_not_delay_others)
 {
 	enum { DRIBBLERS = 30, TURNS = 400 };
 	static const uint8_t begin[] = {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3};
@@ -660,8 +643,7 @@ dribbled_hellos_do_not_delay_others(void **state)
 }
 
 /* OpenSSL has one error queue for each thread, which is read while a record is incomplete. */
-static void
-an_error_left_by_another_call_is_no_error(void **state)
+TEST(an_error_left_by_another_call_is_no_error)
 {
 	char say[128] = "get ";
 	struct client cl;
@@ -717,8 +699,7 @@ ask_once(struct world *w, uint16_t port, SSL_SESSION **session)
 	return serial;
 }
 
-static void
-tickets_resume_until_the_certificate_changes(void **state)
+TEST(tickets_resume_until_the_certificate_changes)
 {
 	struct tls_settings settings = {.min_version = 2};
 	SSL_SESSION *session = NULL;
@@ -745,8 +726,7 @@ tickets_resume_until_the_certificate_changes(void **state)
 	files_remove(&other);
 }
 
-static void
-faults_of_certificates_are_reported_on_one_line(void **state)
+TEST(faults_of_certificates_are_reported_on_one_line)
 {
 	struct tls_settings settings = {.chain_cert = "/nowhere/cert.pem", .min_version = 2};
 	char why[TLS_WHY_BYTES];
@@ -771,35 +751,4 @@ faults_of_certificates_are_reported_on_one_line(void **state)
 	check(strchr(why, '\n') == NULL);
 	files_remove(&one);
 	files_remove(&other);
-}
-
-int
-main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_are_answered_in_records),
-		cmocka_unit_test(values_of_any_length_come_back),
-		cmocka_unit_test(many_requests_in_one_record_are_answered_in_order),
-		cmocka_unit_test(connections_without_a_handshake_are_closed_and_counted),
-		cmocka_unit_test(a_hello_of_any_length_is_answered_with_an_alert),
-		cmocka_unit_test(certificates_that_clients_refuse_are_named_with_their_date),
-		cmocka_unit_test(the_port_beside_is_in_the_clear),
-		cmocka_unit_test(a_handshake_that_does_not_end_is_ended),
-		cmocka_unit_test(an_unfinished_hello_delays_no_handshake),
-		cmocka_unit_test(a_wrong_record_closes_and_is_counted),
-		cmocka_unit_test(a_peer_that_does_not_read_the_end_is_reset),
-		cmocka_unit_test(key_updates_are_few_and_one_a_turn),
-		cmocka_unit_test(key_updates_in_proportion_to_data_are_no_fault),
-		cmocka_unit_test(key_updates_of_many_are_a_few_a_turn),
-		cmocka_unit_test(a_client_without_a_required_certificate_is_refused),
-		cmocka_unit_test(handshakes_are_taken_one_a_turn),
-		cmocka_unit_test(dribbled_hellos_do_not_delay_others),
-		cmocka_unit_test(an_error_left_by_another_call_is_no_error),
-		cmocka_unit_test(tickets_resume_until_the_certificate_changes),
-		cmocka_unit_test(faults_of_certificates_are_reported_on_one_line),
-	};
-
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 
 /* The replies requested at once need more chunks than there are: wires always find some. */
-static void
-replies_that_take_all_chunks_continue(void **state)
+TEST(replies_that_take_all_chunks_continue)
 {
 	enum { CHUNKS = 64, CLIENTS = 24, GETS = 40, BYTES = 1500, REPLY = 18 + BYTES + 5 };
 	static char say[BYTES + 64];
@@ -53,8 +52,7 @@ replies_that_take_all_chunks_continue(void **state)
 }
 
 /* The last eighth of the chunks is for wires: read buffers do not use it. */
-static void
-requests_wait_while_only_wires_have_chunks(void **state)
+TEST(requests_wait_while_only_wires_have_chunks)
 {
 	enum { CHUNKS = 64, KEPT = CHUNKS / 8 };
 	uint8_t *taken[CHUNKS - KEPT];
@@ -88,8 +86,7 @@ requests_wait_while_only_wires_have_chunks(void **state)
 
 /* Each second the clients end a line and begin another. No line is old, so a client without a
  * buffer waits for them. */
-static void
-a_client_that_sends_all_the_time_is_not_stale(void **state)
+TEST(a_client_that_sends_all_the_time_is_not_stale)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1, SECONDS = 5 };
 	struct client cl[CLIENTS];
@@ -126,8 +123,7 @@ a_client_that_sends_all_the_time_is_not_stale(void **state)
 }
 
 /* Unfinished lines hold all read buffers when the connection is cut: it ends all the same. */
-static void
-a_connection_cut_without_a_free_buffer_ends(void **state)
+TEST(a_connection_cut_without_a_free_buffer_ends)
 {
 	enum { CHUNKS = 64, CLIENTS = CHUNKS / 4 + 1 };
 	struct client cl[CLIENTS];
@@ -156,8 +152,7 @@ a_connection_cut_without_a_free_buffer_ends(void **state)
 }
 
 /* The pipe and its wire stop at once: neither keeps the core. */
-static void
-a_core_that_stops_sends_its_replies_and_ends(void **state)
+TEST(a_core_that_stops_sends_its_replies_and_ends)
 {
 	bool empty = false;
 	struct client cl;
@@ -179,8 +174,7 @@ a_core_that_stops_sends_its_replies_and_ends(void **state)
 }
 
 /* The core stops before, during or after the handshake. */
-static void
-a_core_that_stops_amid_handshakes_ends_in_order(void **state)
+TEST(a_core_that_stops_amid_handshakes_ends_in_order)
 {
 	for (uint32_t when = 0; when < 60; when++) {
 		bool empty = false;
@@ -203,8 +197,7 @@ a_core_that_stops_amid_handshakes_ends_in_order(void **state)
 }
 
 /* The walk that closes connections may have passed their slots. */
-static void
-a_stack_that_drains_opens_no_pipes(void **state)
+TEST(a_stack_that_drains_opens_no_pipes)
 {
 	struct sim_peer *p;
 	struct stack *stack;
@@ -339,8 +332,7 @@ core_stops(struct world *w, struct life *lives, uint32_t count)
 }
 
 /* Frames and chunks are few; certificates change. */
-static void
-however_connections_end_all_resources_are_freed(void **state)
+TEST(however_connections_end_all_resources_are_freed)
 {
 	enum { LIVES = 14, TURNS = 300 };
 	static struct life lives[LIVES];
@@ -390,18 +382,7 @@ however_connections_end_all_resources_are_freed(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replies_that_take_all_chunks_continue),
-		cmocka_unit_test(requests_wait_while_only_wires_have_chunks),
-		cmocka_unit_test(a_client_that_sends_all_the_time_is_not_stale),
-		cmocka_unit_test(a_connection_cut_without_a_free_buffer_ends),
-		cmocka_unit_test(a_core_that_stops_sends_its_replies_and_ends),
-		cmocka_unit_test(a_core_that_stops_amid_handshakes_ends_in_order),
-		cmocka_unit_test(a_stack_that_drains_opens_no_pipes),
-		cmocka_unit_test(however_connections_end_all_resources_are_freed),
-	};
-
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

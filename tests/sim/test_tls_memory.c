@@ -233,8 +233,7 @@ amid_a_record(struct pair *p)
 	p->took += heap - before;
 }
 
-static void
-a_stream_takes_no_more_than_is_planned(void **state)
+TEST(a_stream_takes_no_more_than_is_planned)
 {
 	static const struct {
 		void (*state)(struct pair *p);
@@ -269,8 +268,7 @@ a_stream_takes_no_more_than_is_planned(void **state)
 	}
 }
 
-static void
-a_larger_claim_is_refused_and_takes_no_memory(void **state)
+TEST(a_larger_claim_is_refused_and_takes_no_memory)
 {
 	static uint8_t bytes[TLS_RECORD_HEADER + RECORD_MAX];
 	static struct pair p;
@@ -320,8 +318,7 @@ message_put(uint8_t *to, uint8_t record_type, uint8_t type, uint32_t len, uint32
 	return at;
 }
 
-static void
-a_hello_is_judged_by_its_claims_in_any_pieces(void **state)
+TEST(a_hello_is_judged_by_its_claims_in_any_pieces)
 {
 	static const struct {
 		uint8_t record_type, type;
@@ -358,8 +355,8 @@ a_hello_is_judged_by_its_claims_in_any_pieces(void **state)
 		}
 }
 
-static int
-make_files(void **state)
+static void
+make_files(void)
 {
 	files_make(&files, "memory", 1);
 	clients = SSL_CTX_new(TLS_client_method());
@@ -372,26 +369,18 @@ make_files(void **state)
 		X509_up_ref(x);
 		check_eq(SSL_CTX_add_extra_chain_cert(clients, x), 1);
 	}
-	return 0;
 }
 
-static int
-remove_files(void **state)
+static void
+remove_files(void)
 {
 	SSL_CTX_free(clients);
 	files_remove(&files);
-	return 0;
 }
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stream_takes_no_more_than_is_planned),
-		cmocka_unit_test(a_larger_claim_is_refused_and_takes_no_memory),
-		cmocka_unit_test(a_hello_is_judged_by_its_claims_in_any_pieces),
-	};
-
 	check_eq(CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free), 1);
-	return cmocka_run_group_tests(tests, make_files, remove_files);
+	return tests_run(make_files, remove_files);
 }

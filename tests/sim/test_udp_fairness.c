@@ -144,8 +144,7 @@ run(struct net *net, uint32_t hogs, const char *many, uint32_t tx_limit)
 	sim_cores_destroy(net->sc);
 }
 
-static void
-a_source_with_too_many_requests_costs_others_no_answer(void **state)
+TEST(a_source_with_too_many_requests_costs_others_no_answer)
 {
 	for (uint32_t hogs = 1; hogs <= 8; hogs *= 8) {
 		struct net *net = calloc(1, sizeof *net);
@@ -165,8 +164,7 @@ a_source_with_too_many_requests_costs_others_no_answer(void **state)
 }
 
 /* The link is full of replies, and the source always requests more than is sent. */
-static void
-a_source_whose_replies_fill_the_link_costs_others_no_answer(void **state)
+TEST(a_source_whose_replies_fill_the_link_costs_others_no_answer)
 {
 	static const uint32_t hogs_of[] = {1, 4, 8, 16, 63, 600};
 
@@ -260,21 +258,8 @@ stored_beside(const struct pins *p)
 
 /* Over a full link, sources request values that are replaced before they are sent. Their pins leave
  * memory to the sets of others; without the limit 514 of 1,000 sets and 963 of 1,000 found none. */
-static void
-requests_for_large_values_leave_memory_to_sets(void **state)
+TEST(requests_for_large_values_leave_memory_to_sets)
 {
 	check_eq(stored_beside(&(struct pins){16, 300000, 53, 64}), PIN_TURNS / PIN_EVERY);
 	check(stored_beside(&(struct pins){64, 1000000, 67, 32}) >= PIN_TURNS / PIN_EVERY * 9 / 10);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_source_with_too_many_requests_costs_others_no_answer),
-		cmocka_unit_test(a_source_whose_replies_fill_the_link_costs_others_no_answer),
-		cmocka_unit_test(requests_for_large_values_leave_memory_to_sets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

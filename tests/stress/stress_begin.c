@@ -11,6 +11,7 @@
 #include "caught.h"
 #include "gaps.h"
 #include "store/conditional.h"
+#include "image/store_image.h"
 
 #include <pthread.h>
 #include <sched.h>

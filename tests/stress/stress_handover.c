@@ -41,8 +41,7 @@ write_all(void *arg)
 	return NULL;
 }
 
-static void
-frames_arrive_once_in_order_and_whole(void **state)
+TEST(frames_arrive_once_in_order_and_whole)
 {
 	uint32_t expected = 1;
 	pthread_t writer;
@@ -65,14 +64,4 @@ frames_arrive_once_in_order_and_whole(void **state)
 	pthread_join(writer, NULL);
 	b.count = 0;
 	check_eq(frame_ring_peek(&ring, &b, BURST_MAX), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_arrive_once_in_order_and_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,8 +317,7 @@ count_calls(const struct call *calls)
 	return n;
 }
 
-static void
-every_history_written_by_hand_is_judged_right(void **state)
+TEST(every_history_written_by_hand_is_judged_right)
 {
 	struct linear *l = linear_new();
 
@@ -428,8 +427,7 @@ judge(struct linear *l, const struct maker *m, const struct call **calls, const 
 	return linear_walk(l, calls, MADE_CALLS, liar);
 }
 
-static void
-what_the_model_did_is_true_and_one_bent_answer_is_a_lie_told_shortly(void **state)
+TEST(what_the_model_did_is_true_and_one_bent_answer_is_a_lie_told_shortly)
 {
 	struct linear *l = linear_new();
 	struct maker *m = test_calloc(1, sizeof *m);
@@ -461,8 +459,7 @@ what_the_model_did_is_true_and_one_bent_answer_is_a_lie_told_shortly(void **stat
 	linear_free(l);
 }
 
-static void
-more_than_can_be_kept_in_mind_is_let_pass_and_counted(void **state)
+TEST(more_than_can_be_kept_in_mind_is_let_pass_and_counted)
 {
 	struct linear *l = linear_new();
 	struct call made[8 * 8];
@@ -482,17 +479,4 @@ more_than_can_be_kept_in_mind_is_let_pass_and_counted(void **state)
 	check_eq(linear_walk(l, calls, 64, &liar), LINEAR_TRUE);
 	check(linear_given_up(l) != 0);
 	linear_free(l);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_history_written_by_hand_is_judged_right),
-		cmocka_unit_test(
-			what_the_model_did_is_true_and_one_bent_answer_is_a_lie_told_shortly),
-		cmocka_unit_test(more_than_can_be_kept_in_mind_is_let_pass_and_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

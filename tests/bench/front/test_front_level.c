@@ -40,8 +40,7 @@ simulate(uint32_t n, enum level_cache cache, enum level_load load, double by_c)
 	return l;
 }
 
-static void
-an_adversary_finds_no_x_above_the_bound(void **state)
+TEST(an_adversary_finds_no_x_above_the_bound)
 {
 	static const uint32_t n[] = {10, 30, 85};
 	static const double by_c[] = {1.1, 3, 20};
@@ -51,8 +50,7 @@ an_adversary_finds_no_x_above_the_bound(void **state)
 }
 
 /* CLOCK alone must break the bound, or this test would prove nothing. */
-static void
-a_scan_finds_none_either(void **state)
+TEST(a_scan_finds_none_either)
 {
 	static const double by_c[] = {1.02, 1.3, 3};
 
@@ -63,8 +61,7 @@ a_scan_finds_none_either(void **state)
 }
 
 /* Has 302,200 keys; without admission by frequency 0.59 of the requests are hits. */
-static void
-what_is_asked_most_is_kept(void **state)
+TEST(what_is_asked_most_is_kept)
 {
 	const struct level_loads l = simulate(85, LEVEL_FRONT, LEVEL_ZIPF101, 100);
 
@@ -73,8 +70,7 @@ what_is_asked_most_is_kept(void **state)
 }
 
 /* The x keys change every 100 c requests. */
-static void
-what_was_asked_long_ago_is_not(void **state)
+TEST(what_was_asked_long_ago_is_not)
 {
 	const struct level_fleet fleet = even(30);
 	const uint32_t c = front_slots_items(1.0 / 30);
@@ -94,8 +90,7 @@ what_was_asked_long_ago_is_not(void **state)
 	check(l.hits >= 0.40);
 }
 
-static void
-the_same_seed_gives_the_same_figures(void **state)
+TEST(the_same_seed_gives_the_same_figures)
 {
 	const struct level_loads a = simulate(10, LEVEL_FRONT, LEVEL_ZIPF101, 20),
 				 b = simulate(10, LEVEL_FRONT, LEVEL_ZIPF101, 20);
@@ -104,8 +99,7 @@ the_same_seed_gives_the_same_figures(void **state)
 }
 
 /* Each key counts once for its server; the cached ones do not. */
-static void
-a_perfect_cache_is_computed_right(void **state)
+TEST(a_perfect_cache_is_computed_right)
 {
 	const struct level_fleet fleet = even(10);
 	struct level_world w;
@@ -122,19 +116,4 @@ a_perfect_cache_is_computed_right(void **state)
 	check(fabs(level_perfect(&w, LEVEL_UNIFORM, 0, 1000).busiest - loads[9]) < 1e-9);
 	check(level_perfect(&w, LEVEL_UNIFORM, 1000, 1000).busiest == 0);
 	level_close(&w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_adversary_finds_no_x_above_the_bound),
-		cmocka_unit_test(a_scan_finds_none_either),
-		cmocka_unit_test(what_is_asked_most_is_kept),
-		cmocka_unit_test(what_was_asked_long_ago_is_not),
-		cmocka_unit_test(the_same_seed_gives_the_same_figures),
-		cmocka_unit_test(a_perfect_cache_is_computed_right),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

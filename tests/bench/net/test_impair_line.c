@@ -102,21 +102,18 @@ check_near(uint64_t got, uint64_t want)
 	check(got * 10 <= want * 11);
 }
 
-static void
-a_good_link_changes_nothing(void **state)
+TEST(a_good_link_changes_nothing)
 {
 	const struct impairment how = {.delay_ns = 7 * STEP_NS};
 	struct line_counts counts;
 	const struct seen seen = pass(&how, 1, 0x0800, &counts);
 
-	(void)state;
 	check_eq(how_many(&seen, 1), FRAMES);
 	check_eq(seen.order_broken + seen.spoiled + seen.early, 0);
 	check_eq(counts.out, FRAMES);
 }
 
-static void
-each_fault_comes_as_often_as_asked(void **state)
+TEST(each_fault_comes_as_often_as_asked)
 {
 	const struct impairment lose = {.lose = CHANCE_ONE / 10},
 				twice = {.twice = CHANCE_ONE / 10};
@@ -125,7 +122,6 @@ each_fault_comes_as_often_as_asked(void **state)
 	struct line_counts counts;
 	struct seen seen;
 
-	(void)state;
 	seen = pass(&lose, 1, 0x0800, &counts);
 	check_near(how_many(&seen, 0), FRAMES / 10);
 	check_eq(how_many(&seen, 0), counts.lost);
@@ -143,40 +139,34 @@ each_fault_comes_as_often_as_asked(void **state)
 	check_near(seen.spoiled, counts.spoiled * 46 / 50);
 }
 
-static void
-a_seed_has_one_fate_and_another_another(void **state)
+TEST(a_seed_has_one_fate_and_another_another)
 {
 	const struct impairment how = {
 		.lose = CHANCE_ONE / 10, .late = CHANCE_ONE / 100, .late_ns = 5 * STEP_NS};
 	struct line_counts counts;
 	const uint64_t first = pass(&how, 1, 0x0800, &counts).hash;
 
-	(void)state;
 	check_eq(pass(&how, 1, 0x0800, &counts).hash, first);
 	check_ne(pass(&how, 2, 0x0800, &counts).hash, first);
 }
 
-static void
-what_is_not_ip_is_left_alone(void **state)
+TEST(what_is_not_ip_is_left_alone)
 {
 	const struct impairment how = {.lose = CHANCE_ONE, .spoil = CHANCE_ONE};
 	struct line_counts counts;
 	struct seen seen = pass(&how, 1, 0x0806, &counts);
 
-	(void)state;
 	check_eq(how_many(&seen, 1), FRAMES);
 	seen = pass(&how, 1, 0x86dd, &counts);
 	check_eq(how_many(&seen, 0), FRAMES);
 }
 
-static void
-a_full_line_takes_no_more_and_too_many_late_are_counted(void **state)
+TEST(a_full_line_takes_no_more_and_too_many_late_are_counted)
 {
 	const struct impairment slow = {.delay_ns = UINT32_MAX};
 	const struct impairment late = {.late = CHANCE_ONE, .late_ns = UINT32_MAX};
 	static struct line line;
 
-	(void)state;
 	line_create(&line, &slow, 1);
 	for (uint32_t i = 0; i < LINE_SLOTS; i++) {
 		check(line_room(&line) > 0);
@@ -192,14 +182,12 @@ a_full_line_takes_no_more_and_too_many_late_are_counted(void **state)
 	line_destroy(&line);
 }
 
-static void
-a_value_checks_in_any_pieces_and_shows_every_wrong_byte(void **state)
+TEST(a_value_checks_in_any_pieces_and_shows_every_wrong_byte)
 {
 	static const uint32_t cuts[] = {1, 3, 7, 8, 9, 64, 4095, 4096, 4097};
 	static uint8_t value[10000];
 	const uint64_t seed = value_seed(7, 3);
 
-	(void)state;
 	value_write(seed, 0, value, sizeof value);
 	for (uint32_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++)
 		for (uint32_t at = 0; at < sizeof value; at += cuts[c]) {
@@ -217,19 +205,4 @@ a_value_checks_in_any_pieces_and_shows_every_wrong_byte(void **state)
 	check(value_wrong(value_seed(7, 4), 0, value, sizeof value) > sizeof value * 98 / 100);
 	check(value_wrong(value_seed(8, 3), 0, value, sizeof value) > sizeof value * 98 / 100);
 	check(value_wrong(seed, 8, value, sizeof value) > sizeof value * 98 / 100);
-}
-
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_good_link_changes_nothing),
-		cmocka_unit_test(each_fault_comes_as_often_as_asked),
-		cmocka_unit_test(a_seed_has_one_fate_and_another_another),
-		cmocka_unit_test(what_is_not_ip_is_left_alone),
-		cmocka_unit_test(a_full_line_takes_no_more_and_too_many_late_are_counted),
-		cmocka_unit_test(a_value_checks_in_any_pieces_and_shows_every_wrong_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,7 @@ small_memory(const struct cache_kind *kind)
 	return kind == &cache_own || kind == &cache_own_many ? MEMORY : KEYS * 112 / 3;
 }
 
-static void
-a_cache_tells_the_last_value_or_none(void **state)
+TEST(a_cache_tells_the_last_value_or_none)
 {
 	for (uint32_t i = 0; i < KINDS; i++) {
 		void *cache = cache_of(kinds[i], small_memory(kinds[i]));
@@ -90,8 +89,7 @@ a_cache_tells_the_last_value_or_none(void **state)
 	}
 }
 
-static void
-a_cache_larger_than_its_keys_forgets_none(void **state)
+TEST(a_cache_larger_than_its_keys_forgets_none)
 {
 	for (uint32_t i = 0; i < KINDS; i++) {
 		void *cache = cache_of(kinds[i], MEMORY);
@@ -106,8 +104,7 @@ a_cache_larger_than_its_keys_forgets_none(void **state)
 }
 
 /* Ten items fit into 112 * 10 bytes and the like. */
-static void
-lru_drops_what_was_used_longest_ago(void **state)
+TEST(lru_drops_what_was_used_longest_ago)
 {
 	static const struct {
 		const struct cache_kind *kind;
@@ -130,8 +127,7 @@ lru_drops_what_was_used_longest_ago(void **state)
 
 /* The hand passes 0, which was used, clears its bit and takes 1; then 2; at last 0, which was not
  * used again. */
-static void
-clock_passes_what_was_used_once(void **state)
+TEST(clock_passes_what_was_used_once)
 {
 	static const struct {
 		const struct cache_kind *kind;
@@ -156,8 +152,7 @@ clock_passes_what_was_used_once(void **state)
 }
 
 /* load_run compares every value; a wrong one ends the test. */
-static void
-readers_beside_writers_see_no_wrong_value(void **state)
+TEST(readers_beside_writers_see_no_wrong_value)
 {
 	for (uint32_t i = 0; i < KINDS; i++) {
 		void *cache = cache_of(kinds[i], small_memory(kinds[i]));
@@ -175,18 +170,4 @@ readers_beside_writers_see_no_wrong_value(void **state)
 		load_close(&load);
 		kinds[i]->destroy(cache);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cache_tells_the_last_value_or_none),
-		cmocka_unit_test(a_cache_larger_than_its_keys_forgets_none),
-		cmocka_unit_test(lru_drops_what_was_used_longest_ago),
-		cmocka_unit_test(clock_passes_what_was_used_once),
-		cmocka_unit_test(readers_beside_writers_see_no_wrong_value),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "support/test.h"
 
 #include "base/check.h"
-#include "store/gap.h"
+#include "base/gap.h"
 
 #define SLOTS  256u
 #define STABLE 210u
@@ -39,8 +39,7 @@ put_some(void)
 		table_cuckoo_tagged.set(gap.subject, 0, STABLE + i);
 }
 
-static void
-a_key_that_moves_between_two_looks_is_found(void **state)
+TEST(a_key_that_moves_between_two_looks_is_found)
 {
 	const struct table_need need = {.keys = SLOTS, .in_table = SLOTS, .slots = SLOTS};
 	uint64_t random = 1;
@@ -81,8 +80,7 @@ set_others(void)
 		set(gap.next++);
 }
 
-static void
-an_item_that_leaves_under_a_reader_is_missed_or_right(void **state)
+TEST(an_item_that_leaves_under_a_reader_is_missed_or_right)
 {
 	static const struct {
 		const struct cache_kind *kind;
@@ -109,15 +107,4 @@ an_item_that_leaves_under_a_reader_is_missed_or_right(void **state)
 		gap.left = 0;
 		gap.kind->destroy(gap.subject);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_key_that_moves_between_two_looks_is_found),
-		cmocka_unit_test(an_item_that_leaves_under_a_reader_is_missed_or_right),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

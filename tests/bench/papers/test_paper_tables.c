@@ -51,8 +51,7 @@ check_lookups(uint32_t t, void *table, const bool *there)
 	}
 }
 
-static void
-tables_hold_what_was_put_into_them_and_not_removed(void **state)
+TEST(tables_hold_what_was_put_into_them_and_not_removed)
 {
 	for (uint32_t t = 0; t < TABLES; t++) {
 		void *table = tables[t].kind->create(&need);
@@ -73,8 +72,7 @@ tables_hold_what_was_put_into_them_and_not_removed(void **state)
 	}
 }
 
-static void
-a_cuckoo_table_is_filled_beyond_nine_tenths_and_loses_nothing(void **state)
+TEST(a_cuckoo_table_is_filled_beyond_nine_tenths_and_loses_nothing)
 {
 	static const struct table_kind *const kinds[] = {&table_cuckoo_one, &table_cuckoo_two,
 							 &table_cuckoo_three, &table_cuckoo_plain};
@@ -151,8 +149,7 @@ race_work(void *arg, uint32_t thread)
 	atomic_store(&r->done, true);
 }
 
-static void
-a_lookup_finds_what_is_there_while_a_writer_moves_it(void **state)
+TEST(a_lookup_finds_what_is_there_while_a_writer_moves_it)
 {
 	static const struct {
 		const struct table_kind *kind;
@@ -174,16 +171,4 @@ a_lookup_finds_what_is_there_while_a_writer_moves_it(void **state)
 		check_eq(r.wrong, 0);
 		r.kind->destroy(r.table);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_hold_what_was_put_into_them_and_not_removed),
-		cmocka_unit_test(a_cuckoo_table_is_filled_beyond_nine_tenths_and_loses_nothing),
-		cmocka_unit_test(a_lookup_finds_what_is_there_while_a_writer_moves_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
  *   bench_expiry [--memory MB] [--share PERCENT] [--rounds N] [--probation] [--value BYTES]
  */
 #include "own_store.h"
+#include "slab/eviction.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -23,6 +23,7 @@
 #include "memcached_peer.h"
 #include "memory_shares.h"
 #include "own_store.h"
+#include "slab/eviction.h"
 
 #include <getopt.h>
 #include <math.h>

@@ -21,8 +21,7 @@
 #define DRAWS    2000000u
 #define THETA    0.99
 
-static void
-lru_holds_the_keys_used_last_and_no_other(void **state)
+TEST(lru_holds_the_keys_used_last_and_no_other)
 {
 	uint32_t recent[CAPACITY];
 	uint32_t count = 0;
@@ -50,8 +49,7 @@ lru_holds_the_keys_used_last_and_no_other(void **state)
 
 /* Traces for twelve places, of which S3-FIFO has one for new keys. A letter is a use of a key; a
  * capital letter must hit. */
-static void
-policies_hold_what_their_papers_say(void **state)
+TEST(policies_hold_what_their_papers_say)
 {
 	static const struct {
 		enum policy policy;
@@ -87,8 +85,7 @@ policies_hold_what_their_papers_say(void **state)
 	}
 }
 
-static void
-policies_agree_on_a_round_that_fits(void **state)
+TEST(policies_agree_on_a_round_that_fits)
 {
 	for (uint32_t policy = POLICY_CLOCK; policy <= POLICY_S3FIFO; policy++) {
 		struct policy_model m;
@@ -103,8 +100,7 @@ policies_agree_on_a_round_that_fits(void **state)
 }
 
 /* Bags of one key, cleaned after each use, are an exact LRU. */
-static void
-bags_that_are_always_cleaned_are_lru(void **state)
+TEST(bags_that_are_always_cleaned_are_lru)
 {
 	uint64_t random = 3;
 	struct lru l;
@@ -124,8 +120,7 @@ bags_that_are_always_cleaned_are_lru(void **state)
 
 /* Twelve places in bags of four. A use counts only through the cleaner: without it the order is
  * first in, first out. */
-static void
-a_use_of_a_bags_key_counts_once_the_cleaner_has_come(void **state)
+TEST(a_use_of_a_bags_key_counts_once_the_cleaner_has_come)
 {
 	for (uint32_t every = 13; every <= 1000; every += 987) {
 		struct bags b;
@@ -142,8 +137,7 @@ a_use_of_a_bags_key_counts_once_the_cleaner_has_come(void **state)
 }
 
 /* Keys used often stay while keys used once pass; new keys that are used often are admitted. */
-static void
-wtinylfu_lets_in_what_is_asked_for_more(void **state)
+TEST(wtinylfu_lets_in_what_is_asked_for_more)
 {
 	uint32_t hits = 0, again = 0;
 	struct tinylfu t;
@@ -163,8 +157,7 @@ wtinylfu_lets_in_what_is_asked_for_more(void **state)
 	tinylfu_destroy(&t);
 }
 
-static void
-bags_and_wtinylfu_miss_each_key_of_a_round_that_fits_once(void **state)
+TEST(bags_and_wtinylfu_miss_each_key_of_a_round_that_fits_once)
 {
 	uint32_t misses = 0, misses_bags = 0;
 	struct tinylfu t;
@@ -190,8 +183,7 @@ read_cut(const char *path, off_t bytes, struct trace_file *t)
 	return trace_file_read(path, t);
 }
 
-static void
-a_trace_that_is_written_is_read(void **state)
+TEST(a_trace_that_is_written_is_read)
 {
 	static uint32_t keys[] = {7, 4000000000u, 7, 9, 0};
 	static const uint32_t ranks[] = {1, 3, 1, 2, 0};
@@ -216,8 +208,7 @@ a_trace_that_is_written_is_read(void **state)
 	check(!trace_file_write("/", &t));
 }
 
-static void
-zipf_draws_every_rank_as_often_as_the_law_says(void **state)
+TEST(zipf_draws_every_rank_as_often_as_the_law_says)
 {
 	static uint32_t drawn[RANKS];
 	uint64_t random = 2;
@@ -242,8 +233,7 @@ zipf_draws_every_rank_as_often_as_the_law_says(void **state)
 	}
 }
 
-static void
-a_long_zipf_tail_is_summed_as_if_term_by_term(void **state)
+TEST(a_long_zipf_tail_is_summed_as_if_term_by_term)
 {
 	const uint32_t many = 3u << 20; /* three times the terms that are summed exactly */
 	struct zipf z;
@@ -255,8 +245,7 @@ a_long_zipf_tail_is_summed_as_if_term_by_term(void **state)
 	check(fabs(z.zeta - sum) < 1e-10 * sum);
 }
 
-static void
-keys_of_different_numbers_differ(void **state)
+TEST(keys_of_different_numbers_differ)
 {
 	const struct bench_key zero = bench_key_of(0);
 
@@ -265,24 +254,4 @@ keys_of_different_numbers_differ(void **state)
 
 		check(k.word[1] != zero.word[1]);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lru_holds_the_keys_used_last_and_no_other),
-		cmocka_unit_test(policies_hold_what_their_papers_say),
-		cmocka_unit_test(policies_agree_on_a_round_that_fits),
-		cmocka_unit_test(bags_that_are_always_cleaned_are_lru),
-		cmocka_unit_test(a_use_of_a_bags_key_counts_once_the_cleaner_has_come),
-		cmocka_unit_test(wtinylfu_lets_in_what_is_asked_for_more),
-		cmocka_unit_test(bags_and_wtinylfu_miss_each_key_of_a_round_that_fits_once),
-		cmocka_unit_test(a_trace_that_is_written_is_read),
-		cmocka_unit_test(zipf_draws_every_rank_as_often_as_the_law_says),
-		cmocka_unit_test(a_long_zipf_tail_is_summed_as_if_term_by_term),
-		cmocka_unit_test(keys_of_different_numbers_differ),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  * bytes as a request, as they are and with the words that a fuzzer would not find put right; each
  * accepted filter is run over frames in blocks of exactly their size.
  */
-#include "clockoo/capture_filter.h"
+#include "capture/capture_filter.h"
 #include "base/check.h"
 #include "fuzz_target.h"
 

@@ -4,8 +4,8 @@
  * connection is left. Method: the server over a socket of the kernel, its rows made here; the
  * first byte says where the input is cut.
  */
-#include "http_server.h"
-#include "stat_rows.h"
+#include "monitor/http_server.h"
+#include "monitor/stat_rows.h"
 #include "base/check.h"
 #include "base/time_units.h"
 #include "fuzz_target.h"

@@ -5,7 +5,7 @@
  * bytes as one file or, cut at the first zero byte, as two; a loop over all networks as the
  * model.
  */
-#include "access.h"
+#include "access/access.h"
 #include "fuzz_file.h"
 #include "fuzz_target.h"
 

@@ -11,7 +11,7 @@
 #define CLOCKOO_COUNTER_LISTS_H
 
 #include "base/turn_times.h"
-#include "clockoo/http_counters.h"
+#include "monitor/http_counters.h"
 #include "core/core.h"
 #include "dpdk/port_dpdk.h"
 #include "flash/flash_convert.h"

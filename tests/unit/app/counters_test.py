@@ -25,7 +25,7 @@ def lists():
 
 class Counters(unittest.TestCase):
     def test_the_program_registers_each_list(self):
-        program = "".join((ROOT / "app/clockoo" / name).read_text() for name in ("appliance.c", "tls_cores.c"))
+        program = "".join((ROOT / "app/clockoo" / name).read_text() for name in ("appliance.c", "access/tls_cores.c"))
         for name in lists():
             with self.subTest(name):
                 if name not in ELSEWHERE:
@@ -44,8 +44,8 @@ class Counters(unittest.TestCase):
                              set(lists()))
 
     def test_the_page_counts_what_the_alarm_says(self):
-        rows = (ROOT / "app/clockoo/drop_alarm.h").read_text().partition("#define DROP_REASONS")[2].partition("#define DROP_SYMBOL")[0]
-        page = re.search(r"const DROP = /(.*)/;", (ROOT / "app/clockoo/page.html").read_text()).group(1)
+        rows = (ROOT / "app/clockoo/monitor/drop_alarm.h").read_text().partition("#define DROP_REASONS")[2].partition("#define DROP_SYMBOL")[0]
+        page = re.search(r"const DROP = /(.*)/;", (ROOT / "app/clockoo/monitor/page.html").read_text()).group(1)
         symbols = re.findall(r'"([A-Z0-9_]+)"', rows)
         self.assertGreater(len(symbols), 10)
         for symbol in symbols:

@@ -6,7 +6,7 @@
  */
 #include "support/test.h"
 #include "support/guard.h"
-#include "clockoo/capture_filter.h"
+#include "capture/capture_filter.h"
 
 #include <pcap/bpf.h>
 #include <stdlib.h>
@@ -28,8 +28,7 @@ matches(const char *text, const uint8_t *frame, uint32_t len)
 	return capture_filter_match(&r, at_page_end(frame, len), len);
 }
 
-static void
-a_text_means_what_the_manual_says(void **state)
+TEST(a_text_means_what_the_manual_says)
 {
 	static const struct {
 		const char *text;
@@ -53,8 +52,7 @@ a_text_means_what_the_manual_says(void **state)
 		check(!matches("udp dst port 11211", udp, len));
 }
 
-static void
-what_means_nothing_is_refused_in_one_line(void **state)
+TEST(what_means_nothing_is_refused_in_one_line)
 {
 	static const char *const texts[] = {
 		"tpc",      "port 70000", "udp and",         "net 10.0.0.0/40",
@@ -91,8 +89,7 @@ what_means_nothing_is_refused_in_one_line(void **state)
 		BPF_JMP | BPF_JEQ | BPF_K, t, f, 1                                                 \
 	}
 
-static void
-a_program_that_may_not_end_is_none(void **state)
+TEST(a_program_that_may_not_end_is_none)
 {
 	static const struct {
 		struct capture_insn insns[4];
@@ -130,8 +127,7 @@ next(uint64_t *seed)
 	return (uint32_t)(*seed >> 33);
 }
 
-static void
-random_programs_end_and_read_no_further(void **state)
+TEST(random_programs_end_and_read_no_further)
 {
 	static const uint16_t codes[] = {BPF_LD | BPF_W | BPF_ABS,
 					 BPF_LD | BPF_H | BPF_ABS,
@@ -175,17 +171,4 @@ random_programs_end_and_read_no_further(void **state)
 			capture_filter_match(&r, at_page_end(udp, len), len);
 	}
 	check(valid > 1000);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_means_what_the_manual_says),
-		cmocka_unit_test(what_means_nothing_is_refused_in_one_line),
-		cmocka_unit_test(a_program_that_may_not_end_is_none),
-		cmocka_unit_test(random_programs_end_and_read_no_further),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
  * socket that reads late.
  */
 #include "support/test.h"
-#include "clockoo/capture_service.h"
-#include "clockoo/capture_wire.h"
+#include "capture/capture_service.h"
+#include "capture/capture_wire.h"
 #include "pkt/capture.h"
 
 #include <stdlib.h>
@@ -156,8 +156,7 @@ client_reads(struct rig *r)
 
 /* There are more frames than the socket takes: at the end of the capture the rest waits in a full
  * message and in the ring. */
-static void
-a_client_that_reads_late_gets_all_that_was_not_dropped(void **state)
+TEST(a_client_that_reads_late_gets_all_that_was_not_dropped)
 {
 	struct rig r;
 
@@ -185,8 +184,7 @@ a_client_that_reads_late_gets_all_that_was_not_dropped(void **state)
 
 /* ---- clients ---- */
 
-static void
-what_is_no_request_is_refused(void **state)
+TEST(what_is_no_request_is_refused)
 {
 	struct capture_request bad[5];
 	size_t bytes[5];
@@ -219,8 +217,7 @@ what_is_no_request_is_refused(void **state)
 
 /* The client leaves before its request, before the first frame, with frames in the ring, and
  * while the capture ends. */
-static void
-a_client_that_goes_makes_room_for_the_next_one(void **state)
+TEST(a_client_that_goes_makes_room_for_the_next_one)
 {
 	struct port *port;
 	struct rig r;
@@ -258,16 +255,4 @@ a_client_that_goes_makes_room_for_the_next_one(void **state)
 	check_eq(recv(r.client, &word, 1, 0), 1);
 	check_eq(word, CAPTURE_BEGUN);
 	rig_end(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_client_that_reads_late_gets_all_that_was_not_dropped),
-		cmocka_unit_test(what_is_no_request_is_refused),
-		cmocka_unit_test(a_client_that_goes_makes_room_for_the_next_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  * and a clock moved by hand.
  */
 #include "support/test.h"
-#include "conflict_alarm.h"
+#include "monitor/conflict_alarm.h"
 
 #include <string.h>
 
@@ -16,8 +16,7 @@ static const struct ip_addr ours[NEIGH_OURS] = {
 	{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}},
 };
 
-static void
-it_says_which_address_and_whose_mac(void **state)
+TEST(it_says_which_address_and_whose_mac)
 {
 	static const char *const texts[] = {"10.99.0.1 is used by 02:00:00:00:0a:ff, too (7 ",
 					    "fe80::1 is used by", "2001:db8::1 is used by"};
@@ -34,8 +33,7 @@ it_says_which_address_and_whose_mac(void **state)
 	}
 }
 
-static void
-a_flood_is_a_line_a_minute_and_an_end_is_silence(void **state)
+TEST(a_flood_is_a_line_a_minute_and_an_end_is_silence)
 {
 	struct neigh_conflicts seen = {0, 0, {2, 0, 0, 0, 0, 9}};
 	struct conflict_alarm alarm = {0};
@@ -52,15 +50,4 @@ a_flood_is_a_line_a_minute_and_an_end_is_silence(void **state)
 	for (uint32_t s = 662; s <= 1200; s++)
 		lines += conflict_alarm_check(&alarm, &seen, ours, s * S, line);
 	check_eq(lines, 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_says_which_address_and_whose_mac),
-		cmocka_unit_test(a_flood_is_a_line_a_minute_and_an_end_is_silence),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

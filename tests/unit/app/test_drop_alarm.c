@@ -5,8 +5,8 @@
  * exists. Method: two cores' counters, and a clock, moved by hand.
  */
 #include "support/test.h"
-#include "drop_alarm.h"
-#include "http_counters.h"
+#include "monitor/drop_alarm.h"
+#include "monitor/http_counters.h"
 
 #include "net/net_counters.h"
 #include "serve/serve.h"
@@ -37,14 +37,12 @@ struct fixture {
 
 static struct fixture b;
 
-static int
-start(void **state)
+SETUP(start)
 {
 	b = (struct fixture){.now_ns = S};
 	for (uint32_t i = 0; i < CORES; i++)
 		telemetry_add(&b.telemetry,
 			      &(struct telemetry_set){i, NAMES, names, b.counters[i]});
-	return 0;
 }
 
 /* Moves the clock by a second and returns the number that is reported, or 0. */
@@ -56,8 +54,7 @@ second(void)
 										   : 0;
 }
 
-static void
-it_is_said_at_once_and_then_once_a_minute(void **state)
+TEST(it_is_said_at_once_and_then_once_a_minute)
 {
 	uint32_t lines = 0;
 
@@ -76,8 +73,7 @@ it_is_said_at_once_and_then_once_a_minute(void **state)
 	check_eq(b.line.count, 600000002);
 }
 
-static void
-what_no_longer_grows_is_not_said_again(void **state)
+TEST(what_no_longer_grows_is_not_said_again)
 {
 	counter_add(&b.counters[0][1], 5);
 	check_eq(second(), 5);
@@ -89,8 +85,7 @@ what_no_longer_grows_is_not_said_again(void **state)
 	check_eq(second(), 7);
 }
 
-static void
-no_reason_hides_another(void **state)
+TEST(no_reason_hides_another)
 {
 	uint32_t of[3] = {0};
 
@@ -110,8 +105,7 @@ no_reason_hides_another(void **state)
 }
 
 /* The device's counts may restart from zero. */
-static void
-a_count_that_falls_is_not_said(void **state)
+TEST(a_count_that_falls_is_not_said)
 {
 	b.nic.missed = 1000;
 	check_eq(second(), 1000);
@@ -128,8 +122,7 @@ exists(const char *symbol)
 		HTTP_COUNTERS(IS) false;
 }
 
-static void
-every_counter_exists(void **state)
+TEST(every_counter_exists)
 {
 #define ALL(symbol, least, words, cure, ...) {__VA_ARGS__},
 	static const char *const symbols[][DROP_SYMBOLS_MAX] = {DROP_REASONS(ALL)};
@@ -138,19 +131,4 @@ every_counter_exists(void **state)
 		for (uint32_t s = 0; s < DROP_SYMBOLS_MAX && symbols[i][s] != NULL; s++)
 			if (!exists(symbols[i][s]))
 				fail_msg("no counter is called %s", symbols[i][s]);
-}
-
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, start)
-	const struct CMUnitTest tests[] = {
-		TEST(it_is_said_at_once_and_then_once_a_minute),
-		TEST(what_no_longer_grows_is_not_said_again),
-		TEST(no_reason_hides_another),
-		TEST(a_count_that_falls_is_not_said),
-		TEST(every_counter_exists),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@
  *         system's.
  */
 #include "config/config.h"
-#include "fleet.h"
-#include "support/test.h"
+#include "fleet/fleet.h"
+#include "support/localhost.h"
 
 #include <unistd.h>
 
@@ -93,8 +93,7 @@ ip_of(struct fleet *f, uint32_t server)
 	return ip_addr_v4_get(&turn(f)->address[server].ip);
 }
 
-static void
-without_servers_there_is_no_fleet(void **state)
+TEST(without_servers_there_is_no_fleet)
 {
 	struct fleet none, *f = &none;
 	struct config cfg;
@@ -108,8 +107,7 @@ without_servers_there_is_no_fleet(void **state)
 	check_null(f);
 }
 
-static void
-addresses_as_text_are_there_from_the_start(void **state)
+TEST(addresses_as_text_are_there_from_the_start)
 {
 	struct fleet *f = begin("10.0.0.7:11211:1,name:7:1,10.0.0.8:8:1");
 	const struct front_state *s = turn(f);
@@ -123,8 +121,7 @@ addresses_as_text_are_there_from_the_start(void **state)
 	check_eq(s->ring->nservers, 3);
 }
 
-static void
-names_are_published_when_they_change_and_only_then(void **state)
+TEST(names_are_published_when_they_change_and_only_then)
 {
 	struct fleet *f = begin("10.0.0.7:11211:1,a:7:1,b:7:1");
 	struct world w = {.ip = 0};
@@ -158,8 +155,7 @@ names_are_published_when_they_change_and_only_then(void **state)
 	check_eq(w.asked, 12);
 }
 
-static void
-addresses_alone_need_no_thread(void **state)
+TEST(addresses_alone_need_no_thread)
 {
 	struct fleet *f = begin("10.0.0.7:11211:1");
 	struct world w = {.ip = 1};
@@ -170,13 +166,13 @@ addresses_alone_need_no_thread(void **state)
 	check_eq(turn(f)->generation, 1);
 }
 
-static void
-the_thread_finds_what_the_hosts_file_has(void **state)
+TEST(the_thread_finds_what_the_hosts_file_has)
 {
 	struct fleet *f = begin("localhost:11211:1");
 	struct error err;
 	int i = 0;
 
+	need_localhost();
 	turn(f);
 	check(fleet_start(f, &err));
 	while (ip_of(f, 0) != 0x7f000001 && ++i < TRIES) {
@@ -202,8 +198,7 @@ look(const char *servers)
 }
 
 /* The names of another list are looked up at once; known addresses stay. */
-static void
-a_reload_is_another_list(void **state)
+TEST(a_reload_is_another_list)
 {
 	struct fleet *f = begin("10.0.0.7:11211:1,a:7:1");
 	struct world w = {.ip = 0x01020304};
@@ -234,8 +229,7 @@ a_reload_is_another_list(void **state)
 }
 
 /* The name is wrong, and the servers of before stay. */
-static void
-refused_reload_leaves_the_fleet_as_it_was(void **state)
+TEST(refused_reload_leaves_the_fleet_as_it_was)
 {
 	struct fleet *f = begin("10.0.0.7:11211:1");
 	struct front_look *next = look("10.0.0.8:11211:1,nowhere:11211:1");
@@ -258,20 +252,19 @@ refused_reload_leaves_the_fleet_as_it_was(void **state)
 	check(f->look == next);
 }
 
-static void
-start_has_the_addresses_of_names(void **state)
+TEST(start_has_the_addresses_of_names)
 {
 	struct fleet *f = begin("localhost:11211:1");
 	struct error err;
 
+	need_localhost();
 	check(fleet_start(f, &err));
 	fleet_wait(f, TRIES);
 	check_eq(ip_of(f, 0), 0x7f000001);
 }
 
 /* The lookup comes far sooner than FLEET_LOOKUP_S. */
-static void
-name_of_a_failed_server_is_looked_up_at_once(void **state)
+TEST(name_of_a_failed_server_is_looked_up_at_once)
 {
 	struct fleet *f = begin("localhost:11211:1");
 	struct error err;
@@ -291,22 +284,4 @@ name_of_a_failed_server_is_looked_up_at_once(void **state)
 		pthread_mutex_unlock(&f->lock);
 	}
 	check(passes >= 2);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_servers_there_is_no_fleet),
-		cmocka_unit_test(addresses_as_text_are_there_from_the_start),
-		cmocka_unit_test(names_are_published_when_they_change_and_only_then),
-		cmocka_unit_test(addresses_alone_need_no_thread),
-		cmocka_unit_test(the_thread_finds_what_the_hosts_file_has),
-		cmocka_unit_test(a_reload_is_another_list),
-		cmocka_unit_test(refused_reload_leaves_the_fleet_as_it_was),
-		cmocka_unit_test(start_has_the_addresses_of_names),
-		cmocka_unit_test(name_of_a_failed_server_is_looked_up_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

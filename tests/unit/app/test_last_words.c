@@ -6,7 +6,7 @@
  * room.
  */
 #include "support/test.h"
-#include "last_words.h"
+#include "process/last_words.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -116,8 +116,7 @@ has(const char *text, const char *words)
 		fail_msg("\"%s\" is not in:\n%s", words, text);
 }
 
-static void
-a_core_tells_stage_requests_turns_and_backtrace(void **state)
+TEST(a_core_tells_stage_requests_turns_and_backtrace)
 {
 	static char text[TEXT_BYTES];
 
@@ -134,8 +133,7 @@ a_core_tells_stage_requests_turns_and_backtrace(void **state)
 	has(text, "in/out: 10:0/0\n");
 }
 
-static void
-another_thread_tells_its_name(void **state)
+TEST(another_thread_tells_its_name)
 {
 	static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 	static char text[TEXT_BYTES];
@@ -148,8 +146,7 @@ another_thread_tells_its_name(void **state)
 	}
 }
 
-static void
-a_crash_of_what_is_told_is_an_end(void **state)
+TEST(a_crash_of_what_is_told_is_an_end)
 {
 	static char text[TEXT_BYTES];
 
@@ -161,8 +158,7 @@ a_crash_of_what_is_told_is_an_end(void **state)
 	check(strstr(text, "signal 11") == NULL);
 }
 
-static void
-the_system_log_gets_lines_of_its_own(void **state)
+TEST(the_system_log_gets_lines_of_its_own)
 {
 	static char text[TEXT_BYTES];
 
@@ -170,17 +166,4 @@ the_system_log_gets_lines_of_its_own(void **state)
 	check_eq(end_of(SIGSEGV, true, text), SIGSEGV);
 	check(strncmp(text, "<26>clockoo[", 12) == 0);
 	has(text, "]: crash: signal 11 (SIGSEGV) at address 0x10, in core 3, TX\n<26>clockoo[");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_core_tells_stage_requests_turns_and_backtrace),
-		cmocka_unit_test(another_thread_tells_its_name),
-		cmocka_unit_test(a_crash_of_what_is_told_is_an_end),
-		cmocka_unit_test(the_system_log_gets_lines_of_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,8 +83,7 @@ kill_child(pid_t pid)
 	check_eq(waitpid(pid, NULL, 0), pid);
 }
 
-static void
-a_second_process_is_refused_by_name_until_the_first_is_gone(void **state)
+TEST(a_second_process_is_refused_by_name_until_the_first_is_gone)
 {
 	const struct config cfg = config_of("v", ADDRESS);
 	const pid_t first = child_with(&cfg);
@@ -103,8 +102,7 @@ a_second_process_is_refused_by_name_until_the_first_is_gone(void **state)
 	close(claim);
 }
 
-static void
-another_address_or_nic_is_free(void **state)
+TEST(another_address_or_nic_is_free)
 {
 	const struct config cfg = config_of("v", ADDRESS), nic = config_of("w", ADDRESS),
 			    address = config_of("v", ADDRESS + 1);
@@ -119,8 +117,7 @@ another_address_or_nic_is_free(void **state)
 	kill_child(first);
 }
 
-static void
-a_port_of_ones_own_is_not_claimed(void **state)
+TEST(a_port_of_ones_own_is_not_claimed)
 {
 	const struct profile ring = {.device = "net_null0"};
 	const struct config cfg = config_of("v", ADDRESS);
@@ -133,8 +130,7 @@ a_port_of_ones_own_is_not_claimed(void **state)
 	kill_child(first);
 }
 
-static void
-an_interface_of_that_name_in_another_namespace_is_another_nic(void **state)
+TEST(an_interface_of_that_name_in_another_namespace_is_another_nic)
 {
 	const struct config cfg = config_of("v", ADDRESS);
 	const pid_t first = child_with(&cfg);
@@ -150,8 +146,7 @@ an_interface_of_that_name_in_another_namespace_is_another_nic(void **state)
 	kill_child(first);
 }
 
-static void
-a_prefix_is_claimed_once_until_its_holder_is_gone(void **state)
+TEST(a_prefix_is_claimed_once_until_its_holder_is_gone)
 {
 	const struct config cfg = config_of("p", ADDRESS);
 	const pid_t first = child_with(&cfg);
@@ -202,8 +197,7 @@ start_beside(const struct config *cfg)
 	check_eq(prefix, NAME_CLAIM_NONE);
 }
 
-static void
-a_stranger_keeps_nobody_from_starting_and_is_named(void **state)
+TEST(a_stranger_keeps_nobody_from_starting_and_is_named)
 {
 	const struct config cfg = config_of("s", ADDRESS);
 	char words[64];
@@ -235,8 +229,7 @@ start_once(const struct config *cfg)
 }
 
 /* A stranger that takes no connection cannot hide who holds the name. */
-static void
-a_holder_that_does_not_listen_is_a_stranger(void **state)
+TEST(a_holder_that_does_not_listen_is_a_stranger)
 {
 	const struct config cfg = config_of("q", ADDRESS);
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -249,21 +242,4 @@ a_holder_that_does_not_listen_is_a_stranger(void **state)
 		 0);
 	check_ptr(strstr(stderr_of(start_once, &cfg), "another process holds the name"));
 	close(fd);
-}
-
-int
-main(void)
-{
-	/* The test at the end leaves the namespace of the others. */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_second_process_is_refused_by_name_until_the_first_is_gone),
-		cmocka_unit_test(another_address_or_nic_is_free),
-		cmocka_unit_test(a_port_of_ones_own_is_not_claimed),
-		cmocka_unit_test(a_prefix_is_claimed_once_until_its_holder_is_gone),
-		cmocka_unit_test(a_stranger_keeps_nobody_from_starting_and_is_named),
-		cmocka_unit_test(a_holder_that_does_not_listen_is_a_stranger),
-		cmocka_unit_test(an_interface_of_that_name_in_another_namespace_is_another_nic),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

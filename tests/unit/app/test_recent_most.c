@@ -3,7 +3,7 @@
  * the same, for any lifetime of copies, and a smaller one soon after the load is smaller.
  * Method: copies that grow to a number and end together, read once a second.
  */
-#include "recent_most.h"
+#include "monitor/recent_most.h"
 #include "support/test.h"
 
 #define MS     1000u
@@ -22,8 +22,7 @@ copies_at(uint64_t at_ms, uint64_t ttl_ms, uint64_t keys)
 	return grown < keys ? grown : keys;
 }
 
-static void
-what_ends_together_is_shown_by_its_most(void **state)
+TEST(what_ends_together_is_shown_by_its_most)
 {
 	static const uint64_t lives_ms[] = {100, 500, 1000, 2000, 5000};
 
@@ -46,14 +45,4 @@ what_ends_together_is_shown_by_its_most(void **state)
 		/* The figure as it is falls below that. */
 		check(least_seen * 2 < COPIES);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_ends_together_is_shown_by_its_most),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

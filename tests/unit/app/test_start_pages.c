@@ -6,7 +6,7 @@
  * Method: a table of a megabyte is read; the kernel reports how much of it is resident before and
  *         after (smaps), where it may be asked.
  */
-#include "start_pages.h"
+#include "process/start_pages.h"
 #include "support/test.h"
 
 #include <stdbool.h>
@@ -55,8 +55,7 @@ resident_kb(void)
 	return kb;
 }
 
-static void
-what_was_read_once_is_resident_no_longer(void **state)
+TEST(what_was_read_once_is_resident_no_longer)
 {
 	const uint32_t kb = sizeof table / 1024;
 
@@ -70,14 +69,4 @@ what_was_read_once_is_resident_no_longer(void **state)
 	check_str(relocated[0], "one");
 	check_str(relocated[1], "two");
 	check_eq(written, 2);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_read_once_is_resident_no_longer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  * gives is compared with the clock as it is. Method: readings made by hand.
  */
 #include "support/test.h"
-#include "wall_watch.h"
+#include "process/wall_watch.h"
 
 #define S_NS    1000000000ll
 #define DATE_NS (1700000000 * S_NS)
@@ -24,8 +24,7 @@ static const struct {
 	{8 * S_NS, 40, 0, DATE_NS},
 };
 
-static void
-a_step_is_told_once_and_by_its_length(void **state)
+TEST(a_step_is_told_once_and_by_its_length)
 {
 	struct wall_watch w = {.start_ns = 5 * S_NS, .unix_ns = DATE_NS};
 
@@ -44,14 +43,4 @@ a_step_is_told_once_and_by_its_length(void **state)
 			check_eq(w.unix_ns, DATE_NS + readings[i].set_ns);
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_step_is_told_once_and_by_its_length),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
  * Method: two cores' counters, moved by hand, and a clock of our own.
  */
 #include "support/test.h"
-#include "watchdog.h"
+#include "process/watchdog.h"
 
 #define WAITS_NS     20000000000ull
 #define HEARTBEAT_NS (WAITS_NS / 2)
@@ -39,8 +39,7 @@ static const struct {
 	{1, WATCHDOG_ALIVE, 0}, {3, WATCHDOG_ALIVE, 0},
 };
 
-static void
-life_is_seen_only_while_every_core_turns(void **state)
+TEST(life_is_seen_only_while_every_core_turns)
 {
 	struct fixture b;
 
@@ -57,8 +56,7 @@ life_is_seen_only_while_every_core_turns(void **state)
 	}
 }
 
-static void
-a_beat_is_due_twice_in_the_time_the_manager_waits(void **state)
+TEST(a_beat_is_due_twice_in_the_time_the_manager_waits)
 {
 	struct fixture b;
 	uint32_t core, seen = 0;
@@ -72,24 +70,11 @@ a_beat_is_due_twice_in_the_time_the_manager_waits(void **state)
 	check_eq(seen, 19);
 }
 
-static void
-where_nobody_waits_no_beat_is_due(void **state)
+TEST(where_nobody_waits_no_beat_is_due)
 {
 	struct fixture b;
 	uint32_t core;
 
 	make(&b, 0);
 	check_eq(watchdog_check(&b.watchdog, &b.telemetry, UINT64_MAX, &core), WATCHDOG_NOT_DUE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(life_is_seen_only_while_every_core_turns),
-		cmocka_unit_test(a_beat_is_due_twice_in_the_time_the_manager_waits),
-		cmocka_unit_test(where_nobody_waits_no_beat_is_due),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,7 @@
 #include "base/list.h"
 #include "base/region.h"
 
-static void
-a_big_endian_field_holds_its_bytes_in_wire_order(void **state)
+TEST(a_big_endian_field_holds_its_bytes_in_wire_order)
 {
 	const uint8_t wire[15] = {0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
 	struct be16 a;
@@ -33,8 +32,7 @@ a_big_endian_field_holds_its_bytes_in_wire_order(void **state)
 	check_bytes(&c, wire + 7, 8);
 }
 
-static void
-a_list_keeps_its_order_and_forgives_a_second_unlink(void **state)
+TEST(a_list_keeps_its_order_and_forgives_a_second_unlink)
 {
 	struct list head, n[3];
 
@@ -48,8 +46,7 @@ a_list_keeps_its_order_and_forgives_a_second_unlink(void **state)
 	check_null(list_pop_front(&head));
 }
 
-static void
-a_region_hands_out_aligned_zeroed_bytes(void **state)
+TEST(a_region_hands_out_aligned_zeroed_bytes)
 {
 	uint8_t bytes[512];
 	struct region r = {.base = bytes, .size = sizeof bytes};
@@ -64,8 +61,7 @@ a_region_hands_out_aligned_zeroed_bytes(void **state)
 		check_eq(p[i], 0);
 }
 
-static void
-a_hash_of_any_length_is_the_public_one(void **state)
+TEST(a_hash_of_any_length_is_the_public_one)
 {
 	uint8_t bytes[300];
 
@@ -75,15 +71,13 @@ a_hash_of_any_length_is_the_public_one(void **state)
 		check(hash_bytes(bytes, len, 12345) == XXH3_64bits_withSeed(bytes, len, 12345));
 }
 
-static void
-a_hash_depends_on_its_seed(void **state)
+TEST(a_hash_depends_on_its_seed)
 {
 	check(hash_bytes("key", 3, 1) == hash_bytes("key", 3, 1));
 	check(hash_bytes("key", 3, 1) != hash_bytes("key", 3, 2));
 }
 
-static void
-a_counter_adds_up(void **state)
+TEST(a_counter_adds_up)
 {
 	struct counter c = {0};
 
@@ -94,8 +88,7 @@ a_counter_adds_up(void **state)
 
 /* Room around the copy reveals writes past its end; an unreadable page
  * reveals reads past its end. */
-static void
-a_short_copy_touches_its_bytes_alone(void **state)
+TEST(a_short_copy_touches_its_bytes_alone)
 {
 	enum { MOST = 2 * COPY_INLINE_MAX, MARGIN = 16 };
 	uint8_t from[MOST], to[MARGIN + MOST + MARGIN], expect[sizeof to];
@@ -109,20 +102,4 @@ a_short_copy_touches_its_bytes_alone(void **state)
 		bytes_copy(to + MARGIN, at_page_end(from, len), len);
 		check_bytes(to, expect, sizeof to);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_big_endian_field_holds_its_bytes_in_wire_order),
-		cmocka_unit_test(a_list_keeps_its_order_and_forgives_a_second_unlink),
-		cmocka_unit_test(a_region_hands_out_aligned_zeroed_bytes),
-		cmocka_unit_test(a_hash_of_any_length_is_the_public_one),
-		cmocka_unit_test(a_hash_depends_on_its_seed),
-		cmocka_unit_test(a_counter_adds_up),
-		cmocka_unit_test(a_short_copy_touches_its_bytes_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,7 @@ take_all(struct budget_place *p, const struct ip_addr *ip, uint32_t held)
 	return held;
 }
 
-static void
-alone_one_takes_all_but_the_reserve(void **state)
+TEST(alone_one_takes_all_but_the_reserve)
 {
 	const struct ip_addr ip = address(1, 1);
 	struct budget_place p = {0};
@@ -61,8 +60,7 @@ alone_one_takes_all_but_the_reserve(void **state)
 	end();
 }
 
-static void
-a_share_binds_only_while_the_pool_is_short(void **state)
+TEST(a_share_binds_only_while_the_pool_is_short)
 {
 	const struct ip_addr ip = address(1, 1), others = address(2, 1);
 	struct budget_place p = {0}, q = {0};
@@ -83,8 +81,7 @@ a_share_binds_only_while_the_pool_is_short(void **state)
 	end();
 }
 
-static void
-the_reserve_is_for_who_holds_nothing(void **state)
+TEST(the_reserve_is_for_who_holds_nothing)
 {
 	const struct ip_addr ip = address(1, 1);
 	struct budget_place p = {0}, q[RESERVE] = {0};
@@ -102,8 +99,7 @@ the_reserve_is_for_who_holds_nothing(void **state)
 }
 
 /* Ninety-nine holders of one address, nine other addresses of its /24, and one of another /24. */
-static void
-shares_are_equal_by_prefix_then_address_then_holder(void **state)
+TEST(shares_are_equal_by_prefix_then_address_then_holder)
 {
 	struct budget_place crowd[99] = {0}, near[9] = {0}, far = {0};
 	const struct ip_addr one = address(1, 1), there = address(2, 1);
@@ -125,8 +121,7 @@ shares_are_equal_by_prefix_then_address_then_holder(void **state)
 }
 
 /* Each place holds one unit; their source is checked after each. */
-static void
-a_source_is_over_when_it_has_more_than_its_part(void **state)
+TEST(a_source_is_over_when_it_has_more_than_its_part)
 {
 	struct budget_place crowd[900] = {0}, other = {0};
 	const struct ip_addr one = address(1, 1), there = address(2, 1);
@@ -150,8 +145,7 @@ a_source_is_over_when_it_has_more_than_its_part(void **state)
 	end();
 }
 
-static void
-a_56_is_a_prefix_and_a_64_an_address(void **state)
+TEST(a_56_is_a_prefix_and_a_64_an_address)
 {
 	struct ip_addr a = {{0x20, 1, 0xd, 0xb8, 0, 0, 1, 1, 1}}, same_64 = a, same_56 = a,
 		       other = a;
@@ -204,8 +198,7 @@ model_share(const struct model *all, const struct model *of)
 	return share > 0 ? share : 1;
 }
 
-static void
-any_order_of_joins_and_leaves_counts_right(void **state)
+TEST(any_order_of_joins_and_leaves_counts_right)
 {
 	static struct model m[HOLDERS];
 	uint64_t x = 88172645463325252ull;
@@ -249,8 +242,7 @@ any_order_of_joins_and_leaves_counts_right(void **state)
 }
 
 /* More sources than cells: some share a cell, and none is refused or counted for ever. */
-static void
-more_sources_than_cells_are_counted(void **state)
+TEST(more_sources_than_cells_are_counted)
 {
 	static struct budget_place p[4 * BUDGET_CELLS];
 
@@ -271,20 +263,4 @@ more_sources_than_cells_are_counted(void **state)
 	for (uint32_t i = 0; i < BUDGET_CELLS; i++)
 		check(b.addresses[i].count == 0 && b.networks[i].count == 0);
 	end();
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(alone_one_takes_all_but_the_reserve),
-		cmocka_unit_test(a_share_binds_only_while_the_pool_is_short),
-		cmocka_unit_test(the_reserve_is_for_who_holds_nothing),
-		cmocka_unit_test(shares_are_equal_by_prefix_then_address_then_holder),
-		cmocka_unit_test(a_source_is_over_when_it_has_more_than_its_part),
-		cmocka_unit_test(a_56_is_a_prefix_and_a_64_an_address),
-		cmocka_unit_test(any_order_of_joins_and_leaves_counts_right),
-		cmocka_unit_test(more_sources_than_cells_are_counted),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

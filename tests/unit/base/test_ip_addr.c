@@ -30,8 +30,7 @@ static const struct text_row text_rows[] = {
 	{"\0\0\0\0\0\0\0\1\0\0\xff\xff\1\2\3\4", "::1:0:ffff:102:304"},
 };
 
-static void
-an_address_has_the_text_of_its_row(void **state)
+TEST(an_address_has_the_text_of_its_row)
 {
 	for (uint32_t i = 0; i < sizeof text_rows / sizeof text_rows[0]; i++) {
 		char text[IP_ADDR_TEXT_MAX + 2];
@@ -45,8 +44,7 @@ an_address_has_the_text_of_its_row(void **state)
 	}
 }
 
-static void
-an_ipv4_address_comes_back_out(void **state)
+TEST(an_ipv4_address_comes_back_out)
 {
 	const struct ip_addr a = ip_addr_v4(0x0a630001);
 	struct ip_addr b = a;
@@ -66,8 +64,7 @@ an_ipv4_address_comes_back_out(void **state)
 	check(ip_addr_is_zero(&b));
 }
 
-static void
-a_prefix_ends_at_its_bit(void **state)
+TEST(a_prefix_ends_at_its_bit)
 {
 	struct ip_addr a, b;
 
@@ -79,16 +76,4 @@ a_prefix_ends_at_its_bit(void **state)
 		check(!ip_addr_same_prefix(&a, &b, bit + 1));
 	}
 	check(ip_addr_same_prefix(&a, &a, IP_ADDR_BITS));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_address_has_the_text_of_its_row),
-		cmocka_unit_test(an_ipv4_address_comes_back_out),
-		cmocka_unit_test(a_prefix_ends_at_its_bit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,7 @@
 
 #include <stdlib.h>
 
-static void
-cells_stand_edge_to_edge(void **state)
+TEST(cells_stand_edge_to_edge)
 {
 	for (uint32_t i = 0; i < LOG_CELLS; i++) {
 		const uint64_t begin = log_cell_begin_ns(i), end = log_cell_begin_ns(i + 1);
@@ -33,8 +32,7 @@ told(uint64_t ns)
 	return log_cells_percentile_ns(cells, UINT64_MAX, 500000);
 }
 
-static void
-a_time_is_told_within_a_thirty_second_part(void **state)
+TEST(a_time_is_told_within_a_thirty_second_part)
 {
 	for (uint32_t i = 0; i < LOG_CELLS - 1; i++) {
 		const uint64_t edges[] = {log_cell_begin_ns(i), log_cell_begin_ns(i + 1) - 1};
@@ -48,8 +46,7 @@ a_time_is_told_within_a_thirty_second_part(void **state)
 	}
 }
 
-static void
-percentiles_are_those_of_the_sorted_times(void **state)
+TEST(percentiles_are_those_of_the_sorted_times)
 {
 	static const uint32_t parts[] = {500000, 900000, 990000, 999000, 999900, 1000000};
 	static uint64_t times[20001];
@@ -73,8 +70,7 @@ percentiles_are_those_of_the_sorted_times(void **state)
 	}
 }
 
-static void
-nothing_is_above_the_longest_and_of_nothing_is_nothing(void **state)
+TEST(nothing_is_above_the_longest_and_of_nothing_is_nothing)
 {
 	uint64_t cells[LOG_CELLS] = {0};
 
@@ -85,17 +81,4 @@ nothing_is_above_the_longest_and_of_nothing_is_nothing(void **state)
 	cells[log_cell_of(5000)] = UINT64_MAX / 4;
 	check_eq(log_cells_percentile_ns(cells, UINT64_MAX, 500000), told(1050));
 	check_eq(log_cells_percentile_ns(cells, UINT64_MAX, 500010), told(5000));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cells_stand_edge_to_edge),
-		cmocka_unit_test(a_time_is_told_within_a_thirty_second_part),
-		cmocka_unit_test(percentiles_are_those_of_the_sorted_times),
-		cmocka_unit_test(nothing_is_above_the_longest_and_of_nothing_is_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,7 @@ put(uint64_t n)
 	seq_words_write(&version, words, all, sizeof all);
 }
 
-static void
-a_reader_amid_a_writing_is_refused(void **state)
+TEST(a_reader_amid_a_writing_is_refused)
 {
 	for (uint64_t n = 1; n <= 100; n++)
 		put(n);
@@ -52,8 +51,7 @@ a_reader_amid_a_writing_is_refused(void **state)
 	check_eq(torn, 0);
 }
 
-static void
-what_is_written_is_read_from_any_word_on(void **state)
+TEST(what_is_written_is_read_from_any_word_on)
 {
 	uint64_t copy[2] = {0};
 
@@ -62,15 +60,4 @@ what_is_written_is_read_from_any_word_on(void **state)
 	check_eq(copy[0], 7);
 	check_eq(copy[1], 7);
 	check_eq(version % 2, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reader_amid_a_writing_is_refused),
-		cmocka_unit_test(what_is_written_is_read_from_any_word_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

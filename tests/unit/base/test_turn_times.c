@@ -36,8 +36,7 @@ cell_is(uint64_t ns, uint32_t cell)
 		check_eq(counter_read(&t.cells[i]), i == cell);
 }
 
-static void
-every_length_has_its_cell(void **state)
+TEST(every_length_has_its_cell)
 {
 	uint64_t begin_ns = 0;
 
@@ -55,8 +54,7 @@ every_length_has_its_cell(void **state)
 	check(turn_cell_end_ns(TURN_CELLS - 2) > 10000000);
 }
 
-static void
-a_percentile_is_the_exact_one_or_less_than_a_cell_above(void **state)
+TEST(a_percentile_is_the_exact_one_or_less_than_a_cell_above)
 {
 	static const uint32_t of_10000[] = {1, 5000, 9900, 9999, 10000};
 	static uint64_t sorted[TURNS];
@@ -84,8 +82,7 @@ a_percentile_is_the_exact_one_or_less_than_a_cell_above(void **state)
 }
 
 /* In 10,000 turns one may be above the percentile, two may not. */
-static void
-the_last_percentile_leaves_out_one_turn_in_ten_thousand(void **state)
+TEST(the_last_percentile_leaves_out_one_turn_in_ten_thousand)
 {
 	uint64_t cells[TURN_CELLS] = {[0] = 9999, [TURN_LINEAR_CELLS] = 1};
 
@@ -97,8 +94,7 @@ the_last_percentile_leaves_out_one_turn_in_ten_thousand(void **state)
 	check_eq(turn_percentile_us(cells, 70000, 9999), 1);
 }
 
-static void
-without_turns_all_is_zero(void **state)
+TEST(without_turns_all_is_zero)
 {
 	static const uint64_t cells[TURN_CELLS];
 
@@ -106,8 +102,7 @@ without_turns_all_is_zero(void **state)
 	check_eq(turn_percentile_us(cells, 70000, 10000), 0);
 }
 
-static void
-a_wait_is_the_host_s_where_it_made_the_turn_too_long(void **state)
+TEST(a_wait_is_the_host_s_where_it_made_the_turn_too_long)
 {
 	static const struct {
 		uint64_t ns, host_ns, over_50, over_100, host, counted_host_ns;
@@ -131,18 +126,4 @@ a_wait_is_the_host_s_where_it_made_the_turn_too_long(void **state)
 		check_eq(counted(TURNS_OVER_100US_HOST), rows[i].host);
 		check_eq(counted(TURNS_HOST_NS), rows[i].counted_host_ns);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length_has_its_cell),
-		cmocka_unit_test(a_percentile_is_the_exact_one_or_less_than_a_cell_above),
-		cmocka_unit_test(the_last_percentile_leaves_out_one_turn_in_ten_thousand),
-		cmocka_unit_test(without_turns_all_is_zero),
-		cmocka_unit_test(a_wait_is_the_host_s_where_it_made_the_turn_too_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,8 +45,7 @@ static const struct {
 	{FILE_OF("user:pass\n\xef\xbb\xbfu:p\n"), 2, "\xef\xbb\xbfup", 4},
 };
 
-static void
-a_good_file_gives_its_users_byte_for_byte(void **state)
+TEST(a_good_file_gives_its_users_byte_for_byte)
 {
 	for (uint32_t i = 0; i < sizeof good / sizeof good[0]; i++) {
 		const size_t len = strlen(good[i].last);
@@ -66,8 +65,7 @@ a_good_file_gives_its_users_byte_for_byte(void **state)
 }
 
 /* The role follows the password. The password may have colons, or be the word of a role. */
-static void
-a_user_has_the_role_that_stands_behind_its_password(void **state)
+TEST(a_user_has_the_role_that_stands_behind_its_password)
 {
 	const struct {
 		const char *text, *bytes;
@@ -102,8 +100,7 @@ a_user_has_the_role_that_stands_behind_its_password(void **state)
 	}
 }
 
-static void
-a_last_field_that_is_nearly_a_role_is_refused(void **state)
+TEST(a_last_field_that_is_nearly_a_role_is_refused)
 {
 	const struct {
 		const char *text, *role;
@@ -131,8 +128,7 @@ a_last_field_that_is_nearly_a_role_is_refused(void **state)
 	}
 }
 
-static void
-a_file_that_others_can_read_is_told_from_one_that_they_cannot(void **state)
+TEST(a_file_that_others_can_read_is_told_from_one_that_they_cannot)
 {
 	put("u:pw\n", 5);
 	check_eq(chmod(path, 0640), 0);
@@ -164,8 +160,7 @@ static const struct {
 	 "line 9: more than 8 users"},
 };
 
-static void
-a_bad_file_is_refused_by_line_and_changes_nothing(void **state)
+TEST(a_bad_file_is_refused_by_line_and_changes_nothing)
 {
 	for (uint32_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct auth_users users, before;
@@ -181,8 +176,7 @@ a_bad_file_is_refused_by_line_and_changes_nothing(void **state)
 	}
 }
 
-static void
-what_is_no_ordinary_file_is_refused(void **state)
+TEST(what_is_no_ordinary_file_is_refused)
 {
 	struct auth_users users;
 	struct error err;
@@ -201,21 +195,13 @@ what_is_no_ordinary_file_is_refused(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_good_file_gives_its_users_byte_for_byte),
-		cmocka_unit_test(a_bad_file_is_refused_by_line_and_changes_nothing),
-		cmocka_unit_test(a_user_has_the_role_that_stands_behind_its_password),
-		cmocka_unit_test(a_last_field_that_is_nearly_a_role_is_refused),
-		cmocka_unit_test(a_file_that_others_can_read_is_told_from_one_that_they_cannot),
-		cmocka_unit_test(what_is_no_ordinary_file_is_refused),
-	};
 	const int fd = mkstemp(path);
 	int failed;
 
 	if (fd < 0)
 		return 2;
 	close(fd);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = tests_run(NULL, NULL);
 	unlink(path);
 	return failed;
 }

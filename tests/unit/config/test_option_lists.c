@@ -11,8 +11,7 @@
 #define FROM       "<!-- options: made from lib/config/option_rows.c -->\n"
 #define TO         "<!-- end of options -->"
 
-static void
-the_readme_lists_the_options_as_the_parser_knows_them(void **state)
+TEST(the_readme_lists_the_options_as_the_parser_knows_them)
 {
 	static char readme[TEXT_BYTES], made[TEXT_BYTES];
 	FILE *in = fopen(APP_README, "r"), *out = fmemopen(made, sizeof made, "w");
@@ -33,8 +32,7 @@ the_readme_lists_the_options_as_the_parser_knows_them(void **state)
 	check_str(from, made);
 }
 
-static void
-no_name_and_no_letter_stands_twice(void **state)
+TEST(no_name_and_no_letter_stands_twice)
 {
 	for (uint32_t i = 0; i < option_row_count; i++) {
 		for (uint32_t j = 0; j < i; j++) {
@@ -54,8 +52,7 @@ no_name_and_no_letter_stands_twice(void **state)
 }
 
 /* The letters of memcached 1.6's command line. */
-static void
-every_letter_of_memcacheds_is_known(void **state)
+TEST(every_letter_of_memcacheds_is_known)
 {
 	const char *letters = "aApsUcCkRmMPfnLtDbBIShiVvdreuoYlFXWZN";
 
@@ -72,15 +69,9 @@ every_letter_of_memcacheds_is_known(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_readme_lists_the_options_as_the_parser_knows_them),
-		cmocka_unit_test(no_name_and_no_letter_stands_twice),
-		cmocka_unit_test(every_letter_of_memcacheds_is_known),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "--print") == 0) {
 		config_readme(stdout);
 		return 0;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

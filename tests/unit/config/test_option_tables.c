@@ -50,8 +50,7 @@ static const struct {
 	{"word", "", {0}, "--word: \"\": expected one|two|three"},
 };
 
-static void
-a_program_s_own_table_fills_its_own_struct(void **state)
+TEST(a_program_s_own_table_fills_its_own_struct)
 {
 	for (uint32_t i = 0; i < sizeof values / sizeof values[0]; i++) {
 		const struct option_row *row =
@@ -101,8 +100,7 @@ print_title(FILE *out)
 	config_man_title(out, "name", "8", "1.2", "does it");
 }
 
-static void
-a_table_is_printed_for_a_page_and_for_help(void **state)
+TEST(a_table_is_printed_for_a_page_and_for_help)
 {
 	const char *help;
 
@@ -128,8 +126,7 @@ page_has(const char *page, const char *before, const char *name)
 	return strstr(page, want) != NULL;
 }
 
-static void
-the_pages_name_every_option_and_every_key(void **state)
+TEST(the_pages_name_every_option_and_every_key)
 {
 	const char *page = printed(config_man_options);
 
@@ -163,8 +160,7 @@ note(void *arg, const char *option, const char *key, const char *value)
 	snprintf(d->line, sizeof d->line, "%s %s %s", option, key, value);
 }
 
-static void
-configurations_differ_in_the_keys_that_a_file_set(void **state)
+TEST(configurations_differ_in_the_keys_that_a_file_set)
 {
 	static struct config was, now;
 	struct config_source none = {0}, file = {0};
@@ -200,8 +196,7 @@ many(const char *form, uint32_t count)
 	return text;
 }
 
-static void
-a_list_that_is_too_long_is_refused_in_one_line(void **state)
+TEST(a_list_that_is_too_long_is_refused_in_one_line)
 {
 	static const struct {
 		const char *option, *form;
@@ -225,17 +220,4 @@ a_list_that_is_too_long_is_refused_in_one_line(void **state)
 		check_ptr(strstr(err.text, lists[i].line));
 		check_null(strchr(err.text, '\n'));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_program_s_own_table_fills_its_own_struct),
-		cmocka_unit_test(a_table_is_printed_for_a_page_and_for_help),
-		cmocka_unit_test(the_pages_name_every_option_and_every_key),
-		cmocka_unit_test(configurations_differ_in_the_keys_that_a_file_set),
-		cmocka_unit_test(a_list_that_is_too_long_is_refused_in_one_line),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

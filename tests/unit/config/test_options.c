@@ -21,8 +21,7 @@ parse(struct config *cfg, const char *const *words, struct error *f)
 	return config_parse(cfg, &src, argc, argv, f);
 }
 
-static void
-without_options_the_defaults_are_memcacheds(void **state)
+TEST(without_options_the_defaults_are_memcacheds)
 {
 	const char *const words[] = {NULL};
 	struct config cfg;
@@ -206,8 +205,7 @@ static const struct {
 	{{"--flash-device", "/f", "--flash-deadline", "1s"}, NUMBER(flash.deadline_ms), 1000},
 };
 
-static void
-a_number_reaches_its_field(void **state)
+TEST(a_number_reaches_its_field)
 {
 	for (uint32_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
 		struct config cfg;
@@ -457,8 +455,7 @@ static const struct {
 	{{"--vdev-args", "a\nb", "-\x1b"}, "-?: unknown option"},
 };
 
-static void
-a_wrong_word_is_refused_with_one_line_that_names_it(void **state)
+TEST(a_wrong_word_is_refused_with_one_line_that_names_it)
 {
 	for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
 		struct config cfg;
@@ -481,8 +478,7 @@ static const struct {
 	{"af:1f.7", "pci", "af:1f.7"},
 };
 
-static void
-a_port_is_a_profile_or_a_pci_address(void **state)
+TEST(a_port_is_a_profile_or_a_pci_address)
 {
 	for (uint32_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
 		const char *const words[] = {"--port", ports[i].word, NULL};
@@ -517,8 +513,7 @@ static const struct {
 	{{"--flash-device", "/f", "--flash-compress"}, FLAG(flash.compress)},
 };
 
-static void
-a_flag_is_off_until_said(void **state)
+TEST(a_flag_is_off_until_said)
 {
 	const char *const none[] = {NULL};
 	struct config cfg;
@@ -555,8 +550,7 @@ static const struct {
 	{{"-s", "path"}, ERROR_USAGE},
 };
 
-static void
-a_refusal_has_memcacheds_exit_code(void **state)
+TEST(a_refusal_has_memcacheds_exit_code)
 {
 	for (uint32_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
 		struct config cfg;
@@ -591,8 +585,7 @@ static const struct {
 	{{"-m", "64", "-c", "1024"}, NULL},
 };
 
-static void
-an_ignored_option_gets_one_warning(void **state)
+TEST(an_ignored_option_gets_one_warning)
 {
 	for (uint32_t i = 0; i < sizeof idle / sizeof idle[0]; i++) {
 		char text[1024] = {0};
@@ -617,8 +610,7 @@ an_ignored_option_gets_one_warning(void **state)
 	}
 }
 
-static void
-cores_that_share_a_cpu_let_each_other_run(void **state)
+TEST(cores_that_share_a_cpu_let_each_other_run)
 {
 	const char *const apart[] = {"--lcores", "0@0,1@1", NULL};
 	const char *const together[] = {"--lcores", "0@1,5@1", NULL};
@@ -633,8 +625,7 @@ cores_that_share_a_cpu_let_each_other_run(void **state)
 	check_eq(cfg.lcores.at[1].cpu, 1);
 }
 
-static void
-help_and_version_win_over_what_follows(void **state)
+TEST(help_and_version_win_over_what_follows)
 {
 	const char *const help[] = {"-h", "-m", "bad", NULL};
 	const char *const version[] = {"--version", "--bad", NULL};
@@ -647,8 +638,7 @@ help_and_version_win_over_what_follows(void **state)
 	check_eq(parse(&cfg, license, &f), CONFIG_LICENSE);
 }
 
-static void
-a_name_and_a_value_from_anywhere_go_by_the_same_table(void **state)
+TEST(a_name_and_a_value_from_anywhere_go_by_the_same_table)
 {
 	struct config cfg;
 	struct error f;
@@ -668,8 +658,7 @@ a_name_and_a_value_from_anywhere_go_by_the_same_table(void **state)
 	check_str(f.text, "nonsense: unknown option");
 }
 
-static void
-help_names_every_option_on_a_line_of_its_own(void **state)
+TEST(help_names_every_option_on_a_line_of_its_own)
 {
 	char text[16384] = {0};
 	FILE *out = fmemopen(text, sizeof text, "w");
@@ -694,8 +683,7 @@ static const struct {
 	{{32, true}, 2, true},   {{1, true}, 0, false},
 };
 
-static void
-cores_get_a_cpu_each_or_none_at_all(void **state)
+TEST(cores_get_a_cpu_each_or_none_at_all)
 {
 	for (uint32_t i = 0; i < sizeof spreads / sizeof spreads[0]; i++) {
 		struct cpu_list cpus = {.count = spreads[i].cpus};
@@ -711,8 +699,7 @@ cores_get_a_cpu_each_or_none_at_all(void **state)
 	}
 }
 
-static void
-a_core_on_a_cpu_that_is_not_there_is_refused(void **state)
+TEST(a_core_on_a_cpu_that_is_not_there_is_refused)
 {
 	const struct cpu_list cpus = {2, {0, 3}};
 	struct lcore_set set;
@@ -723,26 +710,4 @@ a_core_on_a_cpu_that_is_not_there_is_refused(void **state)
 	check(lcores_parse(&set, "0@0,1@2", &f));
 	check(!lcores_exist(&set, &cpus, &f));
 	check_ptr(strstr(f.text, "no CPU 2 for core 1; this process may use CPUs 0 3"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_options_the_defaults_are_memcacheds),
-		cmocka_unit_test(a_number_reaches_its_field),
-		cmocka_unit_test(a_wrong_word_is_refused_with_one_line_that_names_it),
-		cmocka_unit_test(a_port_is_a_profile_or_a_pci_address),
-		cmocka_unit_test(a_flag_is_off_until_said),
-		cmocka_unit_test(a_refusal_has_memcacheds_exit_code),
-		cmocka_unit_test(an_ignored_option_gets_one_warning),
-		cmocka_unit_test(cores_that_share_a_cpu_let_each_other_run),
-		cmocka_unit_test(help_and_version_win_over_what_follows),
-		cmocka_unit_test(a_name_and_a_value_from_anywhere_go_by_the_same_table),
-		cmocka_unit_test(help_names_every_option_on_a_line_of_its_own),
-		cmocka_unit_test(cores_get_a_cpu_each_or_none_at_all),
-		cmocka_unit_test(a_core_on_a_cpu_that_is_not_there_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

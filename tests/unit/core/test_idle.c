@@ -30,8 +30,7 @@ static const struct {
 	{1000 * MS, 0, 0},
 };
 
-static void
-a_core_waits_for_its_share_of_the_quiet_time_and_no_timer_waits(void **state)
+TEST(a_core_waits_for_its_share_of_the_quiet_time_and_no_timer_waits)
 {
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct idle idle = {.since_ns = NOW - rows[i].quiet_ns};
@@ -41,8 +40,7 @@ a_core_waits_for_its_share_of_the_quiet_time_and_no_timer_waits(void **state)
 }
 
 /* A time of 0 means at once: the stack has never ticked. */
-static void
-a_timer_of_the_past_is_not_slept_over(void **state)
+TEST(a_timer_of_the_past_is_not_slept_over)
 {
 	const struct idle idle = {.since_ns = 0};
 
@@ -50,8 +48,7 @@ a_timer_of_the_past_is_not_slept_over(void **state)
 	check_eq(idle_wait_ns(&idle, NOW, NOW - MS), 0);
 }
 
-static void
-a_frame_ends_the_quiet_time(void **state)
+TEST(a_frame_ends_the_quiet_time)
 {
 	struct idle idle = {.since_ns = 0};
 
@@ -62,8 +59,7 @@ a_frame_ends_the_quiet_time(void **state)
 	check(idle_wait_ns(&idle, NOW + IDLE_SPIN_NS, NEVER) != 0);
 }
 
-static void
-no_core_waits_longer_than_a_share_of_the_quiet_time(void **state)
+TEST(no_core_waits_longer_than_a_share_of_the_quiet_time)
 {
 	const struct idle idle = {.since_ns = NOW};
 	uint64_t last = 0;
@@ -77,17 +73,4 @@ no_core_waits_longer_than_a_share_of_the_quiet_time(void **state)
 		last = wait;
 	}
 	check_eq(last, IDLE_WAIT_MAX_NS);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_core_waits_for_its_share_of_the_quiet_time_and_no_timer_waits),
-		cmocka_unit_test(a_timer_of_the_past_is_not_slept_over),
-		cmocka_unit_test(a_frame_ends_the_quiet_time),
-		cmocka_unit_test(no_core_waits_longer_than_a_share_of_the_quiet_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

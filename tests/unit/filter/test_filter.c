@@ -80,8 +80,7 @@ measured_rate(const struct filter *f)
 	return found / (double)ABSENT;
 }
 
-static void
-a_full_filter_has_all_and_is_as_full_and_as_wrong_as_the_papers(void **state)
+TEST(a_full_filter_has_all_and_is_as_full_and_as_wrong_as_the_papers)
 {
 	for (size_t s = 0; s < SHAPES_ALL; s++) {
 		const struct filter_shape *shape = &shapes[s];
@@ -111,8 +110,7 @@ is_empty(const struct filter *f)
 	return f->count == 0;
 }
 
-static void
-an_insert_that_is_refused_leaves_all_that_was_there(void **state)
+TEST(an_insert_that_is_refused_leaves_all_that_was_there)
 {
 	for (size_t s = 0; s < SHAPES; s += SHAPE_STEP) {
 		struct filter *f = filter_of(&shapes[s]);
@@ -134,8 +132,7 @@ an_insert_that_is_refused_leaves_all_that_was_there(void **state)
 	}
 }
 
-static void
-what_is_deleted_leaves_an_empty_filter(void **state)
+TEST(what_is_deleted_leaves_an_empty_filter)
 {
 	for (size_t s = 0; s < SHAPES; s += SHAPE_STEP) {
 		struct filter *f = filter_of(&shapes[s]);
@@ -154,8 +151,7 @@ what_is_deleted_leaves_an_empty_filter(void **state)
 #define MODEL_OPS  rounds(30000u, 8000u)
 
 /* Items of equal hash, full tables and empty ones: the load rises and falls. */
-static void
-whatever_is_inserted_and_deleted_what_must_be_there_is(void **state)
+TEST(whatever_is_inserted_and_deleted_what_must_be_there_is)
 {
 	static const struct filter_shape small[] = {
 		{16, 2, 7, false},  {100, 4, 7, false}, {100, 4, 12, false}, {100, 4, 8, true},
@@ -195,8 +191,7 @@ whatever_is_inserted_and_deleted_what_must_be_there_is(void **state)
 	}
 }
 
-static void
-many_at_once_are_as_one_by_one(void **state)
+TEST(many_at_once_are_as_one_by_one)
 {
 	for (size_t s = 0; s < SHAPES; s += SHAPE_STEP) {
 		struct filter *f = filter_of(&shapes[s]);
@@ -216,8 +211,7 @@ many_at_once_are_as_one_by_one(void **state)
 	}
 }
 
-static void
-a_copy_of_its_bytes_is_the_same_filter(void **state)
+TEST(a_copy_of_its_bytes_is_the_same_filter)
 {
 	const struct filter_shape *shape = &shapes[5];
 	struct filter *f = filter_of(shape), *copy = malloc(filter_bytes(shape));
@@ -231,8 +225,7 @@ a_copy_of_its_bytes_is_the_same_filter(void **state)
 }
 
 /* Only filter_bytes() are touched: the last bucket lies before an unreadable page. */
-static void
-nothing_behind_its_bytes_is_touched(void **state)
+TEST(nothing_behind_its_bytes_is_touched)
 {
 	for (size_t s = 0; s < SHAPES; s += SHAPE_STEP) {
 		const struct filter_shape shape = {17 + (uint32_t)s, shapes[s].slots,
@@ -249,8 +242,7 @@ nothing_behind_its_bytes_is_touched(void **state)
 	}
 }
 
-static void
-a_shape_has_room_for_its_items_and_keeps_its_rate(void **state)
+TEST(a_shape_has_room_for_its_items_and_keeps_its_rate)
 {
 	static const struct {
 		struct filter_want want;
@@ -288,8 +280,7 @@ a_shape_has_room_for_its_items_and_keeps_its_rate(void **state)
 	}
 }
 
-static void
-what_no_filter_can_do_is_refused(void **state)
+TEST(what_no_filter_can_do_is_refused)
 {
 	struct filter_shape shape;
 
@@ -300,8 +291,7 @@ what_no_filter_can_do_is_refused(void **state)
 	check_eq(shape.buckets, FILTER_BUCKETS_MIN);
 }
 
-static void
-ascending_digits_have_a_code_each(void **state)
+TEST(ascending_digits_have_a_code_each)
 {
 	uint32_t above = 0;
 
@@ -328,23 +318,4 @@ ascending_digits_have_a_code_each(void **state)
 		for (uint32_t i = 0; i < FILTER_QUAD; i++)
 			check(found[i] < FILTER_DIGITS);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_filter_has_all_and_is_as_full_and_as_wrong_as_the_papers),
-		cmocka_unit_test(an_insert_that_is_refused_leaves_all_that_was_there),
-		cmocka_unit_test(what_is_deleted_leaves_an_empty_filter),
-		cmocka_unit_test(whatever_is_inserted_and_deleted_what_must_be_there_is),
-		cmocka_unit_test(many_at_once_are_as_one_by_one),
-		cmocka_unit_test(a_copy_of_its_bytes_is_the_same_filter),
-		cmocka_unit_test(nothing_behind_its_bytes_is_touched),
-		cmocka_unit_test(a_shape_has_room_for_its_items_and_keeps_its_rate),
-		cmocka_unit_test(what_no_filter_can_do_is_refused),
-		cmocka_unit_test(ascending_digits_have_a_code_each),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

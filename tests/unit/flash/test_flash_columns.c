@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "filter/filter_codes.h"
-#include "store/gap.h"
+#include "base/gap.h"
 #include "support/cuckoo_filter.h"
 #include "support/test.h"
 
@@ -120,8 +120,7 @@ filters_with(const struct rig *r, uint64_t hash, uint32_t of)
 	return columns & of;
 }
 
-static void
-a_look_finds_what_each_visible_filter_would(void **state)
+TEST(a_look_finds_what_each_visible_filter_would)
 {
 	static const uint32_t visible[] = {ALL, 0, 1, 0x8000, 0x5a5a};
 	struct rig r;
@@ -140,8 +139,7 @@ a_look_finds_what_each_visible_filter_would(void **state)
 	rig_down(&r);
 }
 
-static void
-an_absent_key_is_found_in_seven_of_a_thousand_looks(void **state)
+TEST(an_absent_key_is_found_in_seven_of_a_thousand_looks)
 {
 	struct rig r;
 	uint32_t found = 0;
@@ -204,8 +202,7 @@ use(struct rig *r, uint32_t column, uint64_t hash)
 }
 
 /* Columns are erased both while they are visible and while they are not. */
-static void
-an_erasure_takes_all_that_match_in_its_columns_and_nothing_else(void **state)
+TEST(an_erasure_takes_all_that_match_in_its_columns_and_nothing_else)
 {
 	static bool here[FLASH_COLUMNS][FEW * FLASH_COLUMN_SLOTS],
 		used[FLASH_COLUMNS][FEW * FLASH_COLUMN_SLOTS];
@@ -250,8 +247,7 @@ an_erasure_takes_all_that_match_in_its_columns_and_nothing_else(void **state)
 	rig_down(&r);
 }
 
-static void
-a_bucket_begins_behind_the_borders_before_it(void **state)
+TEST(a_bucket_begins_behind_the_borders_before_it)
 {
 	static const uint32_t none[FLASH_COLUMN_SLOTS];
 	struct rig r = {.items = 0};
@@ -348,8 +344,7 @@ stress_gap(void)
 	}
 }
 
-static void
-a_look_within_an_erasure_is_torn_and_not_a_miss(void **state)
+TEST(a_look_within_an_erasure_is_torn_and_not_a_miss)
 {
 	struct rig r;
 	uint32_t sequence;
@@ -369,8 +364,7 @@ a_look_within_an_erasure_is_torn_and_not_a_miss(void **state)
 	rig_down(&r);
 }
 
-static void
-a_kill_within_an_erasure_leaves_only_what_was_there(void **state)
+TEST(a_kill_within_an_erasure_leaves_only_what_was_there)
 {
 	struct rig r;
 
@@ -390,8 +384,7 @@ a_kill_within_an_erasure_leaves_only_what_was_there(void **state)
 }
 
 /* The rows seen of a hash are valid until a column is shown: they have no row of that column. */
-static void
-rows_that_were_seen_answer_until_a_column_is_shown(void **state)
+TEST(rows_that_were_seen_answer_until_a_column_is_shown)
 {
 	struct rig r;
 	uint32_t lacked = 0;
@@ -420,29 +413,11 @@ rows_that_were_seen_answer_until_a_column_is_shown(void **state)
 	rig_down(&r);
 }
 
-static void
-an_item_of_full_columns_has_less_than_two_bytes(void **state)
+TEST(an_item_of_full_columns_has_less_than_two_bytes)
 {
 	const uint32_t buckets = 1u << 20;
 	const double items = buckets * FLASH_COLUMN_SLOTS * FLASH_COLUMNS * 0.955;
 
 	printf("bytes an item: %.4f\n", (double)flash_columns_bytes(buckets) / items);
 	check((double)flash_columns_bytes(buckets) / items < 1.875);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_look_finds_what_each_visible_filter_would),
-		cmocka_unit_test(an_absent_key_is_found_in_seven_of_a_thousand_looks),
-		cmocka_unit_test(an_erasure_takes_all_that_match_in_its_columns_and_nothing_else),
-		cmocka_unit_test(a_bucket_begins_behind_the_borders_before_it),
-		cmocka_unit_test(a_look_within_an_erasure_is_torn_and_not_a_miss),
-		cmocka_unit_test(a_kill_within_an_erasure_leaves_only_what_was_there),
-		cmocka_unit_test(rows_that_were_seen_answer_until_a_column_is_shown),
-		cmocka_unit_test(an_item_of_full_columns_has_less_than_two_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 #include "../../sim/mem_flash.h"
 #include "base/hash.h"
-#include "store/gap.h"
+#include "base/gap.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -304,8 +304,7 @@ fill(struct rig *r, uint64_t n, uint64_t columns)
 	return n;
 }
 
-static void
-what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says(void **state)
+TEST(what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says)
 {
 	struct rig r;
 	struct looked hits = {0}, misses = {0};
@@ -348,8 +347,7 @@ what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says(void *
 	rig_down(&r);
 }
 
-static void
-what_was_used_comes_back_when_its_column_goes(void **state)
+TEST(what_was_used_comes_back_when_its_column_goes)
 {
 	const uint32_t columns = 3;
 	struct looked used = {0}, again = {0}, others = {0};
@@ -374,8 +372,7 @@ what_was_used_comes_back_when_its_column_goes(void **state)
 	rig_down(&r);
 }
 
-static void
-what_a_column_has_can_be_erased_and_claimed(void **state)
+TEST(what_a_column_has_can_be_erased_and_claimed)
 {
 	struct looked l = {0};
 	struct rig r;
@@ -410,8 +407,7 @@ stack_clear(void)
 
 /* An erasure must not trust rows that it has not compared, not even where the memory for them
  * holds the columns' sequence and no match. */
-static void
-what_is_erased_is_looked_for_in_rows_of_now(void **state)
+TEST(what_is_erased_is_looked_for_in_rows_of_now)
 {
 	struct looked l = {0};
 	struct rig r;
@@ -431,8 +427,7 @@ what_is_erased_is_looked_for_in_rows_of_now(void **state)
 	rig_down(&r);
 }
 
-static void
-what_was_erased_of_a_column_is_not_claimed(void **state)
+TEST(what_was_erased_of_a_column_is_not_claimed)
 {
 	struct rig r;
 
@@ -453,8 +448,7 @@ what_was_erased_of_a_column_is_not_claimed(void **state)
 	rig_down(&r);
 }
 
-static void
-a_flush_ends_the_column_that_is_made(void **state)
+TEST(a_flush_ends_the_column_that_is_made)
 {
 	struct looked l = {0};
 	struct rig r;
@@ -472,8 +466,7 @@ a_flush_ends_the_column_that_is_made(void **state)
 	rig_down(&r);
 }
 
-static void
-a_look_beside_a_conversion_finds_what_is_converted(void **state)
+TEST(a_look_beside_a_conversion_finds_what_is_converted)
 {
 	struct rig r;
 
@@ -492,8 +485,7 @@ a_look_beside_a_conversion_finds_what_is_converted(void **state)
 	rig_down(&r);
 }
 
-static void
-a_look_beside_which_a_column_goes_finds_what_came_back_or_begins_again(void **state)
+TEST(a_look_beside_which_a_column_goes_finds_what_came_back_or_begins_again)
 {
 	struct looked used = {0}, now = {0};
 	uint64_t begun_again = 0;
@@ -530,20 +522,7 @@ a_look_beside_which_a_column_goes_finds_what_came_back_or_begins_again(void **st
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_was_evicted_is_found_at_one_read_and_at_the_bytes_that_the_page_says),
-		cmocka_unit_test(what_was_used_comes_back_when_its_column_goes),
-		cmocka_unit_test(what_a_column_has_can_be_erased_and_claimed),
-		cmocka_unit_test(what_is_erased_is_looked_for_in_rows_of_now),
-		cmocka_unit_test(what_was_erased_of_a_column_is_not_claimed),
-		cmocka_unit_test(a_flush_ends_the_column_that_is_made),
-		cmocka_unit_test(a_look_beside_a_conversion_finds_what_is_converted),
-		cmocka_unit_test(
-			a_look_beside_which_a_column_goes_finds_what_came_back_or_begins_again),
-	};
-
 	if (argc > 1)
 		scale = 1u << 14;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

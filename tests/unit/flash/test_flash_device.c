@@ -314,8 +314,7 @@ land(struct flight *f, const struct flash_result *result)
 	f->count--;
 }
 
-static void
-what_was_written_is_read_and_every_transfer_ends_once(void **state)
+TEST(what_was_written_is_read_and_every_transfer_ends_once)
 {
 	for (enum kind which = MEMORY_DEVICE; which < KINDS; which++) {
 		struct rig *r = rig_of(which);
@@ -349,8 +348,7 @@ what_was_written_is_read_and_every_transfer_ends_once(void **state)
 	}
 }
 
-static void
-no_more_than_its_depth_is_taken(void **state)
+TEST(no_more_than_its_depth_is_taken)
 {
 	for (enum kind which = MEMORY_DEVICE; which < KINDS; which++) {
 		struct rig *r = rig_of(which);
@@ -386,8 +384,7 @@ no_more_than_its_depth_is_taken(void **state)
 
 /* ---- memory: time, faults, loss of power ---- */
 
-static void
-a_transfer_ends_at_its_time_and_is_done_then(void **state)
+TEST(a_transfer_ends_at_its_time_and_is_done_then)
 {
 	struct rig *r = rig_open_memory(1);
 	const struct flash_io write = {1, 0, place(r, 0), FLASH_PAGE, FLASH_WRITE},
@@ -411,8 +408,7 @@ a_transfer_ends_at_its_time_and_is_done_then(void **state)
 	rig_close(r);
 }
 
-static void
-errors_are_results(void **state)
+TEST(errors_are_results)
 {
 	struct rig *r = rig_open_memory(2);
 	uint32_t torn = 0;
@@ -440,8 +436,7 @@ errors_are_results(void **state)
 	rig_close(r);
 }
 
-static void
-what_hangs_holds_its_place_alone(void **state)
+TEST(what_hangs_holds_its_place_alone)
 {
 	struct rig *r = rig_open_memory(3);
 	const struct flash_io io = {99, 0, place(r, 7), FLASH_PAGE, FLASH_READ};
@@ -463,8 +458,7 @@ what_hangs_holds_its_place_alone(void **state)
 
 /* Page 0 has version 1 and is synced. Version 2 follows with a sync that has not ended, and
  * perhaps version 3. */
-static void
-loss_of_power_leaves_what_was_synced_and_of_the_rest_anything(void **state)
+TEST(loss_of_power_leaves_what_was_synced_and_of_the_rest_anything)
 {
 	uint32_t seen[4] = {0}, torn = 0, uncovered = 0;
 
@@ -512,8 +506,7 @@ loss_of_power_leaves_what_was_synced_and_of_the_rest_anything(void **state)
 
 /* ---- on a file ---- */
 
-static void
-a_file_that_ends_too_early_is_an_error_of_the_transfer(void **state)
+TEST(a_file_that_ends_too_early_is_an_error_of_the_transfer)
 {
 	for (enum kind kind = ON_A_FILE; kind < KINDS; kind++) {
 		struct rig *r = rig_open_file(kind);
@@ -528,8 +521,7 @@ a_file_that_ends_too_early_is_an_error_of_the_transfer(void **state)
 	}
 }
 
-static void
-a_short_transfer_goes_on_with_its_rest(void **state)
+TEST(a_short_transfer_goes_on_with_its_rest)
 {
 	for (enum kind kind = ON_A_FILE; kind < KINDS; kind++) {
 		struct rig *r = rig_open_file(kind);
@@ -551,8 +543,7 @@ a_short_transfer_goes_on_with_its_rest(void **state)
 	}
 }
 
-static void
-what_the_kernel_refuses_for_a_while_is_tried_again(void **state)
+TEST(what_the_kernel_refuses_for_a_while_is_tried_again)
 {
 	static const struct {
 		enum kind kind;
@@ -576,8 +567,7 @@ what_the_kernel_refuses_for_a_while_is_tried_again(void **state)
 	}
 }
 
-static void
-a_broken_ring_ends_all_that_comes_with_an_error(void **state)
+TEST(a_broken_ring_ends_all_that_comes_with_an_error)
 {
 	struct rig *r = rig_open_file(URING);
 	struct flash_io io = {1, 0, NULL, FLASH_PAGE, FLASH_READ};
@@ -594,8 +584,7 @@ a_broken_ring_ends_all_that_comes_with_an_error(void **state)
 	rig_close(r);
 }
 
-static void
-a_file_is_made_and_grown_and_never_shrunk(void **state)
+TEST(a_file_is_made_and_grown_and_never_shrunk)
 {
 	static const struct {
 		uint64_t has, want, bytes;
@@ -629,24 +618,4 @@ a_file_is_made_and_grown_and_never_shrunk(void **state)
 	unlink(path);
 	check_eq(flash_file_open(&file, "no/such/file", 0), -ENOENT);
 	check_eq(flash_file_open(&file, "/dev/null", 4096), -EINVAL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_written_is_read_and_every_transfer_ends_once),
-		cmocka_unit_test(no_more_than_its_depth_is_taken),
-		cmocka_unit_test(a_transfer_ends_at_its_time_and_is_done_then),
-		cmocka_unit_test(errors_are_results),
-		cmocka_unit_test(what_hangs_holds_its_place_alone),
-		cmocka_unit_test(loss_of_power_leaves_what_was_synced_and_of_the_rest_anything),
-		cmocka_unit_test(a_file_that_ends_too_early_is_an_error_of_the_transfer),
-		cmocka_unit_test(a_short_transfer_goes_on_with_its_rest),
-		cmocka_unit_test(what_the_kernel_refuses_for_a_while_is_tried_again),
-		cmocka_unit_test(a_broken_ring_ends_all_that_comes_with_an_error),
-		cmocka_unit_test(a_file_is_made_and_grown_and_never_shrunk),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,16 +29,14 @@ known(uint32_t keys)
 	return n;
 }
 
-static void
-a_key_is_known_as_long_as_the_table_is(void **state)
+TEST(a_key_is_known_as_long_as_the_table_is)
 {
 	check(known(COUNT / 8) >= COUNT / 8 * 85 / 100);
 	check(known(COUNT) >= COUNT * 30 / 100 && known(COUNT) <= COUNT * 45 / 100);
 	check(known(8 * COUNT) <= 8 * COUNT / 100);
 }
 
-static void
-a_key_that_was_not_seen_is_hardly_ever_known(void **state)
+TEST(a_key_that_was_not_seen_is_hardly_ever_known)
 {
 	uint32_t n = 0;
 
@@ -50,8 +48,7 @@ a_key_that_was_not_seen_is_hardly_ever_known(void **state)
 }
 
 /* Also keys whose byte is 0, the table's initial value, are not known at first. */
-static void
-what_is_seen_first_is_not_known(void **state)
+TEST(what_is_seen_first_is_not_known)
 {
 	for (uint64_t i = 0; i < 256; i++) {
 		memset(tags, 0, sizeof tags);
@@ -60,8 +57,7 @@ what_is_seen_first_is_not_known(void **state)
 	}
 }
 
-static void
-there_is_one_for_each_item_or_for_every_second(void **state)
+TEST(there_is_one_for_each_item_or_for_every_second)
 {
 	check_eq(flash_ghosts_count(0), FLASH_GHOSTS_MIN);
 	for (uint64_t items = FLASH_GHOSTS_MIN; items < 1ull << 40; items = items * 3 / 2) {
@@ -69,17 +65,4 @@ there_is_one_for_each_item_or_for_every_second(void **state)
 
 		check((n & (n - 1)) == 0 && n <= items && n * 2 > items);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_key_is_known_as_long_as_the_table_is),
-		cmocka_unit_test(a_key_that_was_not_seen_is_hardly_ever_known),
-		cmocka_unit_test(what_is_seen_first_is_not_known),
-		cmocka_unit_test(there_is_one_for_each_item_or_for_every_second),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

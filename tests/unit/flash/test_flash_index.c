@@ -81,8 +81,7 @@ erase(struct flash_index *ix, uint64_t hash)
 	found_are_those_of_the_list(ix, hash);
 }
 
-static void
-looks_find_all_and_erasures_take_all(void **unused)
+TEST(looks_find_all_and_erasures_take_all)
 {
 	struct flash_index ix = {.buckets = few, .bucket_count = FEW};
 	uint32_t location = 0, full = 0, moved;
@@ -108,8 +107,7 @@ looks_find_all_and_erasures_take_all(void **unused)
 	check(moved > 1000);
 }
 
-static void
-the_used_bit_is_a_hint_of_its_entry(void **unused)
+TEST(the_used_bit_is_a_hint_of_its_entry)
 {
 	struct flash_index ix = {.buckets = few, .bucket_count = FEW};
 	const uint64_t hash = some_hash();
@@ -135,8 +133,7 @@ is_odd(const void *arg, uint32_t location)
 	return (location & 1) != 0;
 }
 
-static void
-a_sweep_takes_the_dead_and_leaves_the_others(void **unused)
+TEST(a_sweep_takes_the_dead_and_leaves_the_others)
 {
 	struct flash_index ix = {.buckets = few, .bucket_count = FEW};
 	uint32_t found[FLASH_INDEX_MATCHES];
@@ -154,8 +151,7 @@ a_sweep_takes_the_dead_and_leaves_the_others(void **unused)
 		check_eq(flash_index_look(&ix, hashes[i], found), i & 1);
 }
 
-static void
-it_is_99_of_100_full_before_an_insert_fails(void **unused)
+TEST(it_is_99_of_100_full_before_an_insert_fails)
 {
 	struct flash_index ix = {.buckets = many, .bucket_count = MANY};
 	uint32_t n = 0, unmoved = 0;
@@ -168,17 +164,4 @@ it_is_99_of_100_full_before_an_insert_fails(void **unused)
 	check(n >= MANY * BUCKET_SLOTS * 0.99);
 	for (uint32_t i = 0; i < n; i++)
 		check(flash_index_has(&ix, hash_word(i, 1), i + 1));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(looks_find_all_and_erasures_take_all),
-		cmocka_unit_test(the_used_bit_is_a_hint_of_its_entry),
-		cmocka_unit_test(a_sweep_takes_the_dead_and_leaves_the_others),
-		cmocka_unit_test(it_is_99_of_100_full_before_an_insert_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

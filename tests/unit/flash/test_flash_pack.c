@@ -65,8 +65,7 @@ check_value(uint32_t len)
 	check_eq(memcmp(out.unpacker.value, value, len), 0);
 }
 
-static void
-what_is_packed_is_shorter_and_comes_back(void **state)
+TEST(what_is_packed_is_shorter_and_comes_back)
 {
 	for (uint32_t len = FLASH_PACK_MIN; len <= FLASH_PACK_MAX; len += 1 + len / 40) {
 		const uint32_t bytes = pack(len, 3);
@@ -77,8 +76,7 @@ what_is_packed_is_shorter_and_comes_back(void **state)
 	}
 }
 
-static void
-what_gains_too_little_is_not_packed(void **state)
+TEST(what_gains_too_little_is_not_packed)
 {
 	for (uint32_t len = FLASH_PACK_MIN; len <= FLASH_PACK_MAX; len += 97)
 		check_eq(pack(len, 256), 0);
@@ -103,8 +101,7 @@ check_is_none_or_as_long_as_it_says(uint32_t bytes)
 		check_eq(out.unpacker.value[i], 0xa5);
 }
 
-static void
-a_damaged_one_is_none_or_as_long_as_it_says(void **state)
+TEST(a_damaged_one_is_none_or_as_long_as_it_says)
 {
 	const uint32_t bytes = pack(700, 3);
 
@@ -116,8 +113,7 @@ a_damaged_one_is_none_or_as_long_as_it_says(void **state)
 	check_eq(unpack(bytes), 700);
 }
 
-static void
-one_that_is_cut_or_longer_is_none(void **state)
+TEST(one_that_is_cut_or_longer_is_none)
 {
 	const uint32_t bytes = pack(700, 3);
 
@@ -128,8 +124,7 @@ one_that_is_cut_or_longer_is_none(void **state)
 	check_eq(unpack(FLASH_PACK_MAX + 1), 0);
 }
 
-static void
-one_that_says_another_length_is_none(void **state)
+TEST(one_that_says_another_length_is_none)
 {
 	const uint32_t bytes = pack(700, 3);
 
@@ -139,18 +134,4 @@ one_that_says_another_length_is_none(void **state)
 		memcpy(packed, &length, sizeof length);
 		check_eq(unpack(bytes), says == 700 ? 700 : 0);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_packed_is_shorter_and_comes_back),
-		cmocka_unit_test(what_gains_too_little_is_not_packed),
-		cmocka_unit_test(a_damaged_one_is_none_or_as_long_as_it_says),
-		cmocka_unit_test(one_that_is_cut_or_longer_is_none),
-		cmocka_unit_test(one_that_says_another_length_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,7 @@ start(uint32_t bucket_count)
 	return start_by(&how, bucket_count);
 }
 
-static int
-setup(void **unused)
+SETUP(setup)
 {
 	if (device.now != NULL)
 		mem_flash_close(&device);
@@ -77,7 +76,6 @@ setup(void **unused)
 	memset(&kept, 0, sizeof kept);
 	memset(pages, 0, sizeof pages);
 	start(LARGE);
-	return 0;
 }
 
 /* Puts a record. A full segment is written when another one is needed. */
@@ -120,8 +118,7 @@ has(uint32_t n)
 	return l.count != 0;
 }
 
-static void
-what_left_is_found_whole(void **unused)
+TEST(what_left_is_found_whole)
 {
 	for (uint32_t n = 0; n < KEYS; n++)
 		put(n, 20);
@@ -142,8 +139,7 @@ what_left_is_found_whole(void **unused)
 		check_eq(has(n), n != 3);
 }
 
-static void
-what_was_forgotten_whole_does_not_come_back(void **unused)
+TEST(what_was_forgotten_whole_does_not_come_back)
 {
 	for (uint32_t n = 0; n < KEYS; n++)
 		put(n, 20);
@@ -155,8 +151,7 @@ what_was_forgotten_whole_does_not_come_back(void **unused)
 	check(!has(0));
 }
 
-static void
-a_buffer_that_cannot_be_written_makes_it_cold(void **unused)
+TEST(a_buffer_that_cannot_be_written_makes_it_cold)
 {
 	put(1, 20);
 	device.faults.write_errors = 1000000;
@@ -182,8 +177,7 @@ lose_segment(void)
 }
 
 /* Half of the records are dead by the log, and the restart has no room for all of the others. */
-static void
-what_the_index_has_no_room_for_does_not_come_back(void **unused)
+TEST(what_the_index_has_no_room_for_does_not_come_back)
 {
 	bool there[KEYS];
 	uint32_t gone = 0;
@@ -225,8 +219,7 @@ count_down(void *left, uint32_t done, uint32_t all)
 }
 
 /* A recovery may stop at any moment: the next one finds what is kept. */
-static void
-a_recovery_that_is_stopped_can_be_done_again(void **unused)
+TEST(a_recovery_that_is_stopped_can_be_done_again)
 {
 	struct flash_recover_config stops = how;
 	struct flash_recovered r = {.stopped = true};
@@ -237,7 +230,7 @@ a_recovery_that_is_stopped_can_be_done_again(void **unused)
 	for (; r.stopped; stopped++) {
 		uint32_t left = stopped;
 
-		setup(NULL);
+		setup();
 		for (uint32_t n = 0; n < KEYS; n++)
 			put(n, 100);
 		flash_shard_erase(&shard, hash_of_number(3));
@@ -253,8 +246,7 @@ a_recovery_that_is_stopped_can_be_done_again(void **unused)
 	check(stopped > 5);
 }
 
-static void
-a_recovery_of_a_device_that_hangs_can_be_stopped(void **unused)
+TEST(a_recovery_of_a_device_that_hangs_can_be_stopped)
 {
 	struct flash_recover_config stops = how;
 	uint32_t left = 50;
@@ -271,8 +263,7 @@ a_recovery_of_a_device_that_hangs_can_be_stopped(void **unused)
 	device.faults.hangs = 0;
 }
 
-static void
-a_bad_segment_takes_those_before_it_for_good(void **unused)
+TEST(a_bad_segment_takes_those_before_it_for_good)
 {
 	uint8_t *byte;
 
@@ -313,11 +304,10 @@ give_up_segment_of(uint32_t n)
 	check_eq(counter_read(&shard.counters[FLASH_SEGMENTS_GIVEN_UP]), 1);
 }
 
-static void
-what_a_segment_given_up_shadowed_stays_gone(void **unused)
+TEST(what_a_segment_given_up_shadowed_stays_gone)
 {
 	for (uint32_t readable = 0; readable < 2; readable++) {
-		setup(NULL);
+		setup();
 		put(0, 20);
 		put(1, 20);
 		start(LARGE);
@@ -340,8 +330,7 @@ what_a_segment_given_up_shadowed_stays_gone(void **unused)
 	}
 }
 
-static void
-a_device_is_turned_off_when_it_is_enough(void **unused)
+TEST(a_device_is_turned_off_when_it_is_enough, no_setup)
 {
 	static const struct {
 		const char
@@ -399,8 +388,7 @@ write_super(const struct flash_super *super, bool syncs)
 	return ended.error;
 }
 
-static void
-a_torn_superblock_is_the_one_before(void **unused)
+TEST(a_torn_superblock_is_the_one_before)
 {
 	struct flash_super s = {.clean = 1, .layout = {.device = 5}}, found;
 	uint32_t old = 0;
@@ -456,8 +444,7 @@ check_kept(enum flash_start start, const struct flash_super *super)
 		check(k.first == k.head + 1 && k.head > 1000);
 }
 
-static void
-a_start_is_warm_only_if_it_may_be(void **unused)
+TEST(a_start_is_warm_only_if_it_may_be, no_setup)
 {
 	const struct flash_layout mine = {.device = 1,
 					  .seed = 2,
@@ -527,8 +514,7 @@ a_start_is_warm_only_if_it_may_be(void **unused)
 
 #define GB (1ull << 30)
 
-static void
-a_device_of_any_size_is_divided(void **unused)
+TEST(a_device_of_any_size_is_divided, no_setup)
 {
 	static const struct {
 		uint64_t bytes;
@@ -570,21 +556,7 @@ a_device_of_any_size_is_divided(void **unused)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_left_is_found_whole, setup),
-		cmocka_unit_test_setup(what_was_forgotten_whole_does_not_come_back, setup),
-		cmocka_unit_test_setup(a_buffer_that_cannot_be_written_makes_it_cold, setup),
-		cmocka_unit_test_setup(what_the_index_has_no_room_for_does_not_come_back, setup),
-		cmocka_unit_test_setup(a_recovery_that_is_stopped_can_be_done_again, setup),
-		cmocka_unit_test_setup(a_recovery_of_a_device_that_hangs_can_be_stopped, setup),
-		cmocka_unit_test_setup(a_bad_segment_takes_those_before_it_for_good, setup),
-		cmocka_unit_test_setup(what_a_segment_given_up_shadowed_stays_gone, setup),
-		cmocka_unit_test(a_device_is_turned_off_when_it_is_enough),
-		cmocka_unit_test_setup(a_torn_superblock_is_the_one_before, setup),
-		cmocka_unit_test(a_start_is_warm_only_if_it_may_be),
-		cmocka_unit_test(a_device_of_any_size_is_divided),
-	};
-	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	const int failed = tests_run(NULL, NULL);
 
 	mem_flash_close(&device);
 	return failed;

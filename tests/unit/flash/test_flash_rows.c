@@ -68,8 +68,7 @@ put_all(void)
 	flash_columns_show(&columns, (1u << COUNT) - 2);
 }
 
-static int
-setup(void **unused)
+SETUP(setup)
 {
 	const size_t bytes = flash_rows_bytes(BUCKETS);
 
@@ -86,15 +85,12 @@ setup(void **unused)
 	super = (struct flash_super){0};
 	tries = 0;
 	ends_at = UINT32_MAX;
-	return 0;
 }
 
-static int
-teardown(void **unused)
+TEARDOWN(teardown)
 {
 	free(column.memory);
 	mem_flash_close(&device);
-	return 0;
 }
 
 static uint8_t *
@@ -107,8 +103,7 @@ copy_of(void)
 	return copy;
 }
 
-static void
-what_a_stop_wrote_is_there_at_the_next_start(void **unused)
+TEST(what_a_stop_wrote_is_there_at_the_next_start)
 {
 	uint8_t *was = copy_of();
 
@@ -123,8 +118,7 @@ what_a_stop_wrote_is_there_at_the_next_start(void **unused)
 	free(was);
 }
 
-static void
-rows_that_are_not_whole_are_empty_columns(void **unused)
+TEST(rows_that_are_not_whole_are_empty_columns)
 {
 	enum { COLD, FLIP, NO_SUM, WRITE_ERROR, READ_ERROR, HANG, OTHER_SHARD, WAYS };
 
@@ -154,8 +148,7 @@ rows_that_are_not_whole_are_empty_columns(void **unused)
 }
 
 /* The caller must know whether the device may still write into the memory of the columns. */
-static void
-a_read_that_hangs_ends_the_start(void **unused)
+TEST(a_read_that_hangs_ends_the_start)
 {
 	super.shard[SHARD].rows = flash_rows_write(&column, &io);
 	device.faults.hangs = 1000000;
@@ -181,8 +174,7 @@ a_read_that_hangs_ends_the_start(void **unused)
 	check(column.is_kept);
 }
 
-static void
-what_a_killed_process_left_is_kept_if_a_process_may_have(void **unused)
+TEST(what_a_killed_process_left_is_kept_if_a_process_may_have)
 {
 	enum { RIGHT, NO_SUCH, PLACE, NEWER, LONG, MANY, HIDDEN, WAYS };
 
@@ -204,8 +196,7 @@ what_a_killed_process_left_is_kept_if_a_process_may_have(void **unused)
 	check_eq(device.reads, 0);
 }
 
-static void
-another_shape_is_a_cold_start(void **unused)
+TEST(another_shape_is_a_cold_start, no_setup)
 {
 	static const size_t fields[] = {offsetof(struct flash_layout, columns),
 					offsetof(struct flash_layout, column_buckets),
@@ -255,8 +246,7 @@ check_places(const struct flash_plan *p, uint64_t bytes)
 	check(end <= bytes && end > bytes - bytes / 40 - 20 * FLASH_SEGMENT_BYTES);
 }
 
-static void
-a_device_of_any_size_has_columns(void **unused)
+TEST(a_device_of_any_size_has_columns, no_setup)
 {
 	static const struct {
 		uint64_t bytes;
@@ -290,8 +280,7 @@ a_device_of_any_size_has_columns(void **unused)
 		}
 }
 
-static void
-its_memory_is_what_the_page_says(void **unused)
+TEST(its_memory_is_what_the_page_says, no_setup)
 {
 	struct config_flash c = {.layout = FLASH_LAYOUT_AUTO, .large = 25, .item_size = 256};
 	struct flash_plan p;
@@ -317,23 +306,4 @@ its_memory_is_what_the_page_says(void **unused)
 		      (double)p.items <
 	      2.3);
 	check(flash_plan_convert_bytes(&p) + flash_plan_transfer_bytes(&p) < 128ull << 20);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_a_stop_wrote_is_there_at_the_next_start, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(rows_that_are_not_whole_are_empty_columns, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_read_that_hangs_ends_the_start, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			what_a_killed_process_left_is_kept_if_a_process_may_have, setup, teardown),
-		cmocka_unit_test(another_shape_is_a_cold_start),
-		cmocka_unit_test(a_device_of_any_size_has_columns),
-		cmocka_unit_test(its_memory_is_what_the_page_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,10 +144,8 @@ walk(uint32_t from, uint32_t to)
 	check_eq(flash_walk_next(&p, &w, &r), FLASH_END);
 }
 
-static void
-records_come_back_from_any_page_on(void **unused)
+TEST(records_come_back_from_any_page_on)
 {
-	(void)unused;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		fill(seed);
 		for (uint32_t from = 0; from < PAGES; from++)
@@ -157,14 +155,12 @@ records_come_back_from_any_page_on(void **unused)
 }
 
 /* A value's length has 18 bits in the head, and a byte more where it needs it. */
-static void
-lengths_beyond_the_head_come_back(void **unused)
+TEST(lengths_beyond_the_head_come_back)
 {
 	static const uint32_t lens[] = {(1u << 18) - 1, 1u << 18, (1u << 18) + 1, 1u << 20,
 					FLASH_VALUE_MAX};
 	static uint8_t segment[FLASH_SEGMENT_BYTES];
 
-	(void)unused;
 	for (uint32_t i = 0; i < sizeof lens / sizeof *lens; i++) {
 		const struct flash_record want = {.kind = FLASH_VOID,
 						  .value_len = lens[i],
@@ -202,12 +198,10 @@ first_of(struct view key, uint32_t start)
 	return i;
 }
 
-static void
-none_of_a_key_is_passed_over(void **unused)
+TEST(none_of_a_key_is_passed_over)
 {
 	uint32_t passed = 0;
 
-	(void)unused;
 	fill(11);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint32_t from = begins[i] / FLASH_PAYLOAD_BYTES;
@@ -231,12 +225,10 @@ none_of_a_key_is_passed_over(void **unused)
 	check(passed > count / 2);
 }
 
-static void
-an_altered_byte_makes_it_no_page(void **unused)
+TEST(an_altered_byte_makes_it_no_page)
 {
 	struct flash_page h;
 
-	(void)unused;
 	fill(7);
 	for (uint32_t i = 0; i < FLASH_PAGE_BYTES; i++) {
 		pages[i] ^= (uint8_t)(1u << i % 8);
@@ -246,8 +238,7 @@ an_altered_byte_makes_it_no_page(void **unused)
 	check(flash_page_read(pages, SEQUENCE, FIRST, &h));
 }
 
-static void
-a_page_counts_at_its_place_only(void **unused)
+TEST(a_page_counts_at_its_place_only)
 {
 	/* The third row has the same 32 bits of sequence in its header. */
 	static const struct {
@@ -257,16 +248,13 @@ a_page_counts_at_its_place_only(void **unused)
 		{SEQUENCE, FIRST + 1}, {SEQUENCE + 1, FIRST}, {SEQUENCE + (1ull << 32), FIRST}};
 	struct flash_page h;
 
-	(void)unused;
 	fill(7);
 	for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
 		check(!flash_page_read(pages, others[i].sequence, others[i].number, &h));
 }
 
-static void
-nothing_behind_a_bad_page_is_known(void **unused)
+TEST(nothing_behind_a_bad_page_is_known)
 {
-	(void)unused;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		struct flash_pages p = {
 			.bytes = pages, .count = PAGES, .first = FIRST, .sequence = SEQUENCE};
@@ -288,8 +276,7 @@ nothing_behind_a_bad_page_is_known(void **unused)
 	}
 }
 
-static void
-a_head_that_lies_is_no_record(void **unused)
+TEST(a_head_that_lies_is_no_record)
 {
 	/* Lies, in order: a key of 251 bytes; none; an unknown kind; a long value
 	 * that is short; 6 bytes of cas; a flush with a key. */
@@ -300,7 +287,6 @@ a_head_that_lies_is_no_record(void **unused)
 	struct flash_record r = {.kind = FLASH_PUT, .key = {key_bytes, 20}, .flags = 1u << 8};
 	const uint32_t len = flash_record_write(bytes, &r);
 
-	(void)unused;
 	check_eq(flash_record_read(bytes, len, &r), len);
 	for (uint32_t cut = 0; cut < len; cut++)
 		check_eq(flash_record_read(bytes, cut, &r), 0);
@@ -310,13 +296,11 @@ a_head_that_lies_is_no_record(void **unused)
 	}
 }
 
-static void
-a_header_says_whose_the_segment_is(void **unused)
+TEST(a_header_says_whose_the_segment_is)
 {
 	const struct flash_segment_id id = {1, 2, SEQUENCE, 4, 1};
 	struct flash_segment_id got;
 
-	(void)unused;
 	flash_header_seal(pages, &id);
 	check(flash_header_read(pages, &got));
 	check_bytes(&got, &id, sizeof id);
@@ -324,21 +308,4 @@ a_header_says_whose_the_segment_is(void **unused)
 	check(!flash_header_read(pages, &got));
 	fill(1);
 	check(!flash_header_read(pages, &got));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_come_back_from_any_page_on),
-		cmocka_unit_test(lengths_beyond_the_head_come_back),
-		cmocka_unit_test(none_of_a_key_is_passed_over),
-		cmocka_unit_test(an_altered_byte_makes_it_no_page),
-		cmocka_unit_test(a_page_counts_at_its_place_only),
-		cmocka_unit_test(nothing_behind_a_bad_page_is_known),
-		cmocka_unit_test(a_head_that_lies_is_no_record),
-		cmocka_unit_test(a_header_says_whose_the_segment_is),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

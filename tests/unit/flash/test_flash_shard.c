@@ -58,11 +58,9 @@ begin(struct bucket *of, uint32_t count)
 	flash_shard_init(&shard, &c);
 }
 
-static int
-setup(void **unused)
+SETUP(setup)
 {
 	begin(buckets, BUCKETS);
-	return 0;
 }
 
 static bool
@@ -104,10 +102,8 @@ roll(int32_t error)
 }
 
 /* A read has all pages of a record, few more, and none of another segment. */
-static void
-a_location_tells_enough_pages(void **unused)
+TEST(a_location_tells_enough_pages, no_setup)
 {
-	(void)unused;
 	for (uint32_t page = 1; page < FLASH_SEGMENT_PAGES; page++)
 		for (uint32_t touched = 1; touched <= FLASH_SEGMENT_PAGES - page; touched++) {
 			const uint32_t at = flash_location(FLASH_SLOTS_MAX - 1, page, touched);
@@ -121,8 +117,7 @@ a_location_tells_enough_pages(void **unused)
 		}
 }
 
-static void
-however_few_the_turns_the_log_goes_round(void **unused)
+TEST(however_few_the_turns_the_log_goes_round)
 {
 	static struct bucket many[MANY];
 
@@ -135,8 +130,7 @@ however_few_the_turns_the_log_goes_round(void **unused)
 	check_eq(counter_read(&shard.counters[FLASH_UNJOURNALED]), 0);
 }
 
-static void
-a_lost_segment_is_looked_for_again(void **unused)
+TEST(a_lost_segment_is_looked_for_again)
 {
 	struct flash_found found;
 	struct flash_look l;
@@ -159,8 +153,7 @@ a_lost_segment_is_looked_for_again(void **unused)
 	check_eq(l.count, 0);
 }
 
-static void
-what_cannot_be_read_is_no_other_key(void **unused)
+TEST(what_cannot_be_read_is_no_other_key)
 {
 	struct flash_found found;
 	struct flash_look l;
@@ -173,8 +166,7 @@ what_cannot_be_read_is_no_other_key(void **unused)
 		 FLASH_UNREADABLE);
 }
 
-static void
-a_claim_is_of_its_segment_not_of_its_slot(void **unused)
+TEST(a_claim_is_of_its_segment_not_of_its_slot)
 {
 	struct flash_look l;
 
@@ -205,8 +197,7 @@ roll_on(void)
 	roll(0);
 }
 
-static void
-a_pin_is_of_a_buffer_that_has_the_segment_still(void **unused)
+TEST(a_pin_is_of_a_buffer_that_has_the_segment_still)
 {
 	struct flash_look l;
 
@@ -218,8 +209,7 @@ a_pin_is_of_a_buffer_that_has_the_segment_still(void **unused)
 	check_null(in_gap);
 }
 
-static void
-a_buffer_that_is_read_is_not_used_again(void **unused)
+TEST(a_buffer_that_is_read_is_not_used_again)
 {
 	const uint64_t sequence = shard.log.head + 1;
 	uint32_t buffer;
@@ -245,8 +235,7 @@ promote(void)
 
 /* The lookup reads the neighbour's entry. The key is then promoted, and its own entry is no
  * longer found. */
-static void
-a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour(void **unused)
+TEST(a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour)
 {
 	struct flash_look l;
 
@@ -289,8 +278,7 @@ lacks(void)
 	return flash_shard_lacks(&shard, flash_index_moves(&shard.index), &place);
 }
 
-static void
-what_is_promoted_meanwhile_is_not_lacked(void **unused)
+TEST(what_is_promoted_meanwhile_is_not_lacked)
 {
 	struct flash_look l;
 
@@ -318,8 +306,7 @@ crowd_in(void)
 		flash_index_insert(&shard.index, hash_word(++crowd, 3), 1);
 }
 
-static void
-a_look_beside_a_move_does_not_count(void **unused)
+TEST(a_look_beside_a_move_does_not_count)
 {
 	uint32_t hidden = 0;
 
@@ -347,34 +334,11 @@ a_look_beside_a_move_does_not_count(void **unused)
 }
 
 /* An entry was erased from the segment's last page while another buffer is free. */
-static void
-a_spent_last_page_is_followed_by_the_next_segment(void **unused)
+TEST(a_spent_last_page_is_followed_by_the_next_segment)
 {
 	check(put(NEIGHBOUR, HASH, FLASH_PAYLOAD_BYTES));
 	check(put(KEY, ~HASH, 10));
 	flash_shard_erase(&shard, ~HASH);
 	check(put(KEY, ~HASH, 10));
 	check_eq(shard.log.head, 2);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_location_tells_enough_pages),
-		cmocka_unit_test_setup(however_few_the_turns_the_log_goes_round, setup),
-		cmocka_unit_test_setup(a_lost_segment_is_looked_for_again, setup),
-		cmocka_unit_test_setup(what_cannot_be_read_is_no_other_key, setup),
-		cmocka_unit_test_setup(a_claim_is_of_its_segment_not_of_its_slot, setup),
-		cmocka_unit_test_setup(a_pin_is_of_a_buffer_that_has_the_segment_still, setup),
-		cmocka_unit_test_setup(a_buffer_that_is_read_is_not_used_again, setup),
-		cmocka_unit_test_setup(
-			a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour,
-			setup),
-		cmocka_unit_test_setup(what_is_promoted_meanwhile_is_not_lacked, setup),
-		cmocka_unit_test_setup(a_look_beside_a_move_does_not_count, setup),
-		cmocka_unit_test_setup(a_spent_last_page_is_followed_by_the_next_segment, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

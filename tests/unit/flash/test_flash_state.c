@@ -8,7 +8,7 @@
 #include "flash/flash_recover.h"
 #include "flash/flash_state.h"
 #include "sim/mem_flash.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 #include "support/test.h"
 
 #include <fcntl.h>
@@ -40,26 +40,23 @@ static const struct flash_state_id mine = {
 	.incarnation = 7,
 	.layout = {.device = 1, .seed = 2, .shards = SHARDS, .segments = SEGMENTS}};
 
-static int
-make_folder(void **unused)
+static void
+make_folder(void)
 {
 	snprintf(folder, sizeof folder, TMPFS "/clockoo-test-XXXXXX");
 	check_ptr(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/state", folder);
-	return 0;
 }
 
-static int
-remove_folder(void **unused)
+static void
+remove_folder(void)
 {
-	return rmdir(folder);
+	check_eq(rmdir(folder), 0);
 }
 
-static int
-remove_file(void **unused)
+TEARDOWN(remove_file)
 {
 	unlink(path);
-	return 0;
 }
 
 static struct flash_state_config
@@ -109,8 +106,7 @@ leave_killed(void)
 	flash_state_close(&s);
 }
 
-static void
-a_killed_process_leaves_all_of_it(void **unused)
+TEST(a_killed_process_leaves_all_of_it)
 {
 	struct flash_state s;
 
@@ -135,8 +131,7 @@ a_killed_process_leaves_all_of_it(void **unused)
 }
 
 /* A start that is refused or stopped counts as no crash. */
-static void
-a_start_that_ends_by_itself_keeps_it(void **unused)
+TEST(a_start_that_ends_by_itself_keeps_it)
 {
 	struct flash_state s;
 
@@ -149,8 +144,7 @@ a_start_that_ends_by_itself_keeps_it(void **unused)
 	}
 }
 
-static void
-a_flush_to_come_is_told_until_it_was_due(void **unused)
+TEST(a_flush_to_come_is_told_until_it_was_due)
 {
 	const struct beat later = {BOOT, 5 * BOOT, 156 * S, BOOT};
 	struct flash_state s;
@@ -240,8 +234,7 @@ nothing(void)
 {
 }
 
-static void
-what_may_not_be_believed_is_not_kept(void **unused)
+TEST(what_may_not_be_believed_is_not_kept)
 {
 	static const struct {
 		void (*happens)(void);
@@ -279,8 +272,7 @@ what_may_not_be_believed_is_not_kept(void **unused)
 	}
 }
 
-static void
-an_altered_byte_of_its_head_is_seen(void **unused)
+TEST(an_altered_byte_of_its_head_is_seen)
 {
 	const uint32_t bytes = sizeof(struct flash_state_id) + 16;
 
@@ -314,8 +306,7 @@ check_refused(const char *words)
 		fail_msg("%s", err.text);
 }
 
-static void
-what_others_have_or_may_open_is_refused(void **unused)
+TEST(what_others_have_or_may_open_is_refused)
 {
 	struct flash_state s;
 
@@ -333,8 +324,7 @@ what_others_have_or_may_open_is_refused(void **unused)
 	check_refused("not a memory file of clockoo's");
 }
 
-static void
-without_a_path_it_is_memory(void **unused)
+TEST(without_a_path_it_is_memory, no_setup)
 {
 	struct flash_state_config c = config();
 	struct flash_state s;
@@ -423,8 +413,7 @@ fill_and_kill(void)
 	flash_state_close(&s);
 }
 
-static void
-records_of_buffers_are_there_again(void **unused)
+TEST(records_of_buffers_are_there_again)
 {
 	struct flash_shard shard;
 	struct flash_state s;
@@ -439,8 +428,7 @@ records_of_buffers_are_there_again(void **unused)
 }
 
 /* Buffers with any word of a page's head altered are forgotten. */
-static void
-buffers_that_no_process_left_are_forgotten(void **unused)
+TEST(buffers_that_no_process_left_are_forgotten)
 {
 	static const uint16_t words[] = {0xfff0, FLASH_PAYLOAD_BYTES + 1, 0x1001};
 
@@ -467,17 +455,5 @@ buffers_that_no_process_left_are_forgotten(void **unused)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_killed_process_leaves_all_of_it, remove_file),
-		cmocka_unit_test_teardown(a_start_that_ends_by_itself_keeps_it, remove_file),
-		cmocka_unit_test_teardown(a_flush_to_come_is_told_until_it_was_due, remove_file),
-		cmocka_unit_test_teardown(what_may_not_be_believed_is_not_kept, remove_file),
-		cmocka_unit_test_teardown(an_altered_byte_of_its_head_is_seen, remove_file),
-		cmocka_unit_test_teardown(what_others_have_or_may_open_is_refused, remove_file),
-		cmocka_unit_test(without_a_path_it_is_memory),
-		cmocka_unit_test_teardown(records_of_buffers_are_there_again, remove_file),
-		cmocka_unit_test_teardown(buffers_that_no_process_left_are_forgotten, remove_file),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return tests_run(make_folder, remove_folder);
 }

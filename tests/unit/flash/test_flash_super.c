@@ -23,8 +23,7 @@ leave_super(void)
 	}
 }
 
-static void
-what_is_somebody_elses_is_not_taken(void **unused)
+TEST(what_is_somebody_elses_is_not_taken)
 {
 	memset(begin, 0, sizeof begin);
 	check(flash_super_may_take(begin, 0));
@@ -49,8 +48,7 @@ struct written {
 	uint32_t len, zeroed; /* zeros before the bytes, from the device's begin */
 };
 
-static void
-what_others_wrote_over_a_tier_is_not_taken(void **unused)
+TEST(what_others_wrote_over_a_tier_is_not_taken)
 {
 	static const struct {
 		const char *who;
@@ -82,8 +80,7 @@ what_others_wrote_over_a_tier_is_not_taken(void **unused)
 }
 
 /* A power loss amid the write of a copy leaves old sectors and new ones. */
-static void
-a_tier_whose_superblock_was_torn_is_taken(void **unused)
+TEST(a_tier_whose_superblock_was_torn_is_taken)
 {
 	static uint8_t next[FLASH_SUPER_BYTES];
 	struct flash_super super = {.counter = 5, .layout = {.device = 5, .shards = 64}};
@@ -99,16 +96,4 @@ a_tier_whose_superblock_was_torn_is_taken(void **unused)
 	begin[0] ^= 1; /* the other copy is broken, too */
 	begin[FLASH_SUPER_BYTES] ^= 1;
 	check(!flash_super_may_take(begin, sizeof begin));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_somebody_elses_is_not_taken),
-		cmocka_unit_test(what_others_wrote_over_a_tier_is_not_taken),
-		cmocka_unit_test(a_tier_whose_superblock_was_torn_is_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

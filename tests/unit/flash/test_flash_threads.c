@@ -184,8 +184,7 @@ work(struct rig *r)
 
 /* ---- without threads ---- */
 
-static void
-what_the_kernel_answers_is_the_transfers_end(void **state)
+TEST(what_the_kernel_answers_is_the_transfers_end)
 {
 	static const struct {
 		int64_t answers[ANSWERS];
@@ -238,8 +237,7 @@ what_the_kernel_answers_is_the_transfers_end(void **state)
 	rig_close(r);
 }
 
-static void
-the_rest_of_a_short_transfer_is_asked_for_where_it_is(void **state)
+TEST(the_rest_of_a_short_transfer_is_asked_for_where_it_is)
 {
 	struct rig *r = rig_open(2, 0);
 
@@ -260,8 +258,7 @@ the_rest_of_a_short_transfer_is_asked_for_where_it_is(void **state)
 }
 
 /* The positions of a ring wrap several times. */
-static void
-a_full_ring_takes_no_more_and_all_of_it_is_made(void **state)
+TEST(a_full_ring_takes_no_more_and_all_of_it_is_made)
 {
 	struct rig *r = rig_open(FLASH_DEPTH_MAX, 0);
 	struct flash_result results[FLASH_DEPTH_MAX];
@@ -288,8 +285,7 @@ a_full_ring_takes_no_more_and_all_of_it_is_made(void **state)
 	rig_close(r);
 }
 
-static void
-queues_are_served_in_turn(void **state)
+TEST(queues_are_served_in_turn)
 {
 	struct rig *r = rig_open(DEPTH, 0);
 	uint32_t at = 0;
@@ -310,8 +306,7 @@ queues_are_served_in_turn(void **state)
 }
 
 /* A wake is a system call and a step of the word that helpers sleep on. */
-static void
-a_submit_wakes_only_if_a_helper_sleeps(void **state)
+TEST(a_submit_wakes_only_if_a_helper_sleeps)
 {
 	struct rig *r = rig_open(DEPTH, 0);
 
@@ -351,8 +346,7 @@ land(struct rig *r, uint32_t q, const struct flash_result *result)
 	r->under_way[q][result->tag] = false;
 }
 
-static void
-every_transfer_is_made_once_and_ends_once(void **state)
+TEST(every_transfer_is_made_once_and_ends_once)
 {
 	struct rig *r = rig_open(DEPTH, HELPERS);
 	struct sim_rng rng = {1};
@@ -382,8 +376,7 @@ every_transfer_is_made_once_and_ends_once(void **state)
 }
 
 /* The next transfer is submitted when the helper that made the last falls asleep, or sleeps. */
-static void
-no_helper_sleeps_while_a_transfer_waits(void **state)
+TEST(no_helper_sleeps_while_a_transfer_waits)
 {
 	struct rig *r = rig_open(DEPTH, 1);
 
@@ -401,8 +394,7 @@ no_helper_sleeps_while_a_transfer_waits(void **state)
 	rig_close(r);
 }
 
-static void
-a_transfer_that_hangs_holds_one_helper_and_its_slot(void **state)
+TEST(a_transfer_that_hangs_holds_one_helper_and_its_slot)
 {
 	struct rig *r = rig_open(2, 2);
 	struct flash_result result;
@@ -422,8 +414,7 @@ a_transfer_that_hangs_holds_one_helper_and_its_slot(void **state)
 	rig_close(r);
 }
 
-static void
-a_stop_begins_nothing_more(void **state)
+TEST(a_stop_begins_nothing_more)
 {
 	struct rig *r = rig_open(DEPTH, 1);
 	struct flash_result results[DEPTH];
@@ -440,22 +431,4 @@ a_stop_begins_nothing_more(void **state)
 	for (uint32_t tag = 1; tag < 5; tag++)
 		check_eq(atomic_load(calls_of(data_of(r, 0, tag))), 0);
 	rig_close(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_kernel_answers_is_the_transfers_end),
-		cmocka_unit_test(the_rest_of_a_short_transfer_is_asked_for_where_it_is),
-		cmocka_unit_test(a_full_ring_takes_no_more_and_all_of_it_is_made),
-		cmocka_unit_test(queues_are_served_in_turn),
-		cmocka_unit_test(a_submit_wakes_only_if_a_helper_sleeps),
-		cmocka_unit_test(every_transfer_is_made_once_and_ends_once),
-		cmocka_unit_test(no_helper_sleeps_while_a_transfer_waits),
-		cmocka_unit_test(a_transfer_that_hangs_holds_one_helper_and_its_slot),
-		cmocka_unit_test(a_stop_begins_nothing_more),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,8 @@ loop_set(uint32_t number, const char *file)
 
 /* Makes a sysfs of six devices: 7:0 and 7:1 are loop devices, 259:0 is a part of the first, 253:0
  * is made of that part alone, 253:1 of 253:0, and 8:0 is a disk. */
-static int
-start(void **state)
+static void
+start(void)
 {
 	check_ptr(mkdtemp(root));
 	shell("mkdir -p dev/block block devices/loop0/loop0p1 devices/loop1 devices/sda "
@@ -75,14 +75,12 @@ start(void **state)
 	      "ln -s ../../devices/dm-0 dev/block/253:0 && ln -s ../../devices/dm-1 "
 	      "dev/block/253:1 && "
 	      "echo x > file && echo x > other && ln file hard && ln -s file soft");
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
 	shell("rm -r * && rmdir $PWD");
-	return 0;
 }
 
 static const struct {
@@ -101,8 +99,7 @@ file_open(const char *name)
 	return fd;
 }
 
-static void
-a_device_over_a_file_in_use_is_refused_under_every_name(void **state)
+TEST(a_device_over_a_file_in_use_is_refused_under_every_name)
 {
 	const int fd = file_open("file");
 	struct flash_under u, second;
@@ -130,8 +127,7 @@ a_device_over_a_file_in_use_is_refused_under_every_name(void **state)
 	close(fd);
 }
 
-static void
-a_file_under_a_loop_device_is_refused_by_the_devices_name(void **state)
+TEST(a_file_under_a_loop_device_is_refused_by_the_devices_name)
 {
 	struct flash_under u;
 
@@ -149,8 +145,7 @@ a_file_under_a_loop_device_is_refused_by_the_devices_name(void **state)
 	}
 }
 
-static void
-two_loop_devices_over_one_file_are_refused(void **state)
+TEST(two_loop_devices_over_one_file_are_refused)
 {
 	struct flash_under u;
 
@@ -166,8 +161,7 @@ two_loop_devices_over_one_file_are_refused(void **state)
 	loop_set(1, NULL);
 }
 
-static void
-what_cannot_be_opened_is_named_and_not_locked(void **state)
+TEST(what_cannot_be_opened_is_named_and_not_locked)
 {
 	struct flash_under u;
 
@@ -178,8 +172,7 @@ what_cannot_be_opened_is_named_and_not_locked(void **state)
 	loop_set(0, NULL);
 }
 
-static void
-other_devices_lie_on_nothing(void **state)
+TEST(other_devices_lie_on_nothing)
 {
 	static const unsigned minors[] = {0, 1, 99};
 	struct flash_under u;
@@ -195,13 +188,5 @@ other_devices_lie_on_nothing(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_device_over_a_file_in_use_is_refused_under_every_name),
-		cmocka_unit_test(a_file_under_a_loop_device_is_refused_by_the_devices_name),
-		cmocka_unit_test(two_loop_devices_over_one_file_are_refused),
-		cmocka_unit_test(what_cannot_be_opened_is_named_and_not_locked),
-		cmocka_unit_test(other_devices_lie_on_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
+	return tests_run(start, stop);
 }

@@ -282,8 +282,7 @@ random_log(void)
 	leave(left);
 }
 
-static void
-helpers_change_nothing_of_what_is_found(void **unused)
+TEST(helpers_change_nothing_of_what_is_found)
 {
 	uint32_t bad = 0, unindexed = 0, many = 0;
 
@@ -302,8 +301,7 @@ helpers_change_nothing_of_what_is_found(void **unused)
 	check(many > LOGS / 3);
 }
 
-static void
-what_a_list_has_no_room_for_is_done_again_too(void **unused)
+TEST(what_a_list_has_no_room_for_is_done_again_too)
 {
 	uint32_t n = 0;
 
@@ -327,8 +325,7 @@ goes_on(void *arg, uint32_t done, uint32_t all)
 	return false;
 }
 
-static void
-a_recovery_that_is_stopped_leaves_nobody_reading(void **unused)
+TEST(a_recovery_that_is_stopped_leaves_nobody_reading)
 {
 	uint32_t amid = 0, n = 0;
 
@@ -352,11 +349,6 @@ a_recovery_that_is_stopped_leaves_nobody_reading(void **unused)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(helpers_change_nothing_of_what_is_found),
-		cmocka_unit_test(what_a_list_has_no_room_for_is_done_again_too),
-		cmocka_unit_test(a_recovery_that_is_stopped_leaves_nobody_reading),
-	};
 	int failed;
 
 	now = aligned_alloc(FLASH_PAGE_BYTES, sizeof *now);
@@ -364,7 +356,7 @@ main(void)
 	alone = aligned_alloc(FLASH_PAGE_BYTES, sizeof *alone);
 	changes = malloc(FLASH_JOBS_BYTES);
 	memory = aligned_alloc(FLASH_PAGE_BYTES, (size_t)DEPTH * MANY_PAGES * FLASH_PAGE_BYTES);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = tests_run(NULL, NULL);
 	mem_flash_close(&device);
 	free(memory);
 	free(changes);

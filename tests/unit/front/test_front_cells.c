@@ -19,22 +19,18 @@
 static struct front_cells *cells;
 static struct front_fates fates;
 
-static int
-cells_make(void **state)
+SETUP(cells_make)
 {
 	cells = aligned_alloc(64, sizeof *cells);
 	check_ptr(cells);
 	memset(cells, 0xff, sizeof *cells);
 	front_cells_init(cells);
 	memset(&fates, 0, sizeof fates);
-	return 0;
 }
 
-static int
-cells_free(void **state)
+TEARDOWN(cells_free)
 {
 	free(cells);
-	return 0;
 }
 
 static bool
@@ -57,8 +53,7 @@ begin(uint64_t hash)
 	return own.clean;
 }
 
-static void
-a_key_has_a_writer_until_its_end(void **state)
+TEST(a_key_has_a_writer_until_its_end)
 {
 	check(is_clean(HASH));
 	begin(HASH);
@@ -71,8 +66,7 @@ a_key_has_a_writer_until_its_end(void **state)
 	check(is_clean(HASH));
 }
 
-static void
-writers_of_two_keys_are_everybodys(void **state)
+TEST(writers_of_two_keys_are_everybodys)
 {
 	begin(HASH);
 	begin(OTHER);
@@ -88,8 +82,7 @@ writers_of_two_keys_are_everybodys(void **state)
 	check(is_clean(HASH) && !is_clean(OTHER));
 }
 
-static void
-what_was_seen_stands_until_the_next_write(void **state)
+TEST(what_was_seen_stands_until_the_next_write)
 {
 	struct front_seen seen = front_cell_load_mt(cells, HASH);
 
@@ -108,8 +101,7 @@ what_was_seen_stands_until_the_next_write(void **state)
 	check(!front_cell_stands_mt(cells, HASH, &seen));
 }
 
-static void
-a_write_is_alone_or_not(void **state)
+TEST(a_write_is_alone_or_not)
 {
 	check(begin(HASH));
 	check(!begin(HASH) && !begin(TWIN));
@@ -122,8 +114,7 @@ a_write_is_alone_or_not(void **state)
 	check(begin(HASH));
 }
 
-static void
-a_write_is_alone_until_another_begins(void **state)
+TEST(a_write_is_alone_until_another_begins)
 {
 	struct front_seen own, flushed;
 
@@ -139,8 +130,7 @@ a_write_is_alone_until_another_begins(void **state)
 	check(!front_write_is_alone_mt(cells, ELSE, &flushed));
 }
 
-static void
-a_flush_is_every_keys(void **state)
+TEST(a_flush_is_every_keys)
 {
 	const struct front_seen before = front_cell_load_mt(cells, HASH);
 	struct front_seen seen;
@@ -159,8 +149,7 @@ a_flush_is_every_keys(void **state)
 	check(!front_cell_stands_mt(cells, HASH, &before));
 }
 
-static void
-a_fate_that_nobody_knows_is_a_writer_for_ever(void **state)
+TEST(a_fate_that_nobody_knows_is_a_writer_for_ever)
 {
 	begin(HASH);
 	begin(HASH);
@@ -173,8 +162,7 @@ a_fate_that_nobody_knows_is_a_writer_for_ever(void **state)
 	check(!is_clean(HASH));
 }
 
-static void
-writers_have_a_bound(void **state)
+TEST(writers_have_a_bound)
 {
 	struct front_seen own;
 
@@ -210,8 +198,7 @@ list(uint32_t server, uint16_t port)
 	return front_fates_end(&fates, cells, pass, server);
 }
 
-static void
-a_list_without_its_connection_ends_a_fate(void **state)
+TEST(a_list_without_its_connection_ends_a_fate)
 {
 	check(!front_fates_has(&fates, SERVER));
 	check_eq(lose(SERVER, PORT, HASH), FRONT_FATE_NOTED);
@@ -227,8 +214,7 @@ a_list_without_its_connection_ends_a_fate(void **state)
 }
 
 /* A list under way ends no fate that was added after its begin: the list may be older. */
-static void
-a_list_says_nothing_of_what_is_lost_later(void **state)
+TEST(a_list_says_nothing_of_what_is_lost_later)
 {
 	uint32_t pass;
 
@@ -242,8 +228,7 @@ a_list_says_nothing_of_what_is_lost_later(void **state)
 }
 
 /* A cell becomes clean when all of its lost connections have ended. */
-static void
-a_cell_waits_for_each_of_its_connections(void **state)
+TEST(a_cell_waits_for_each_of_its_connections)
 {
 	lose(SERVER, PORT, HASH);
 	check_eq(lose(SERVER, PORT + 1, HASH), FRONT_FATE_NOTED);
@@ -255,8 +240,7 @@ a_cell_waits_for_each_of_its_connections(void **state)
 	check(is_clean(HASH));
 }
 
-static void
-a_key_that_is_lost_often_takes_one_place(void **state)
+TEST(a_key_that_is_lost_often_takes_one_place)
 {
 	check_eq(lose(SERVER, PORT, HASH), FRONT_FATE_NOTED);
 	for (uint32_t i = 0; i < 2 * FRONT_FATES; i++)
@@ -265,8 +249,7 @@ a_key_that_is_lost_often_takes_one_place(void **state)
 	check(is_clean(HASH) && is_clean(OTHER));
 }
 
-static void
-what_finds_no_place_is_unknown_for_good(void **state)
+TEST(what_finds_no_place_is_unknown_for_good)
 {
 	static enum front_fate fate[2 * FRONT_FATES];
 	uint32_t noted = 0;
@@ -286,8 +269,7 @@ what_finds_no_place_is_unknown_for_good(void **state)
 	check_eq(list(SERVER, 0), FRONT_FATES_CONNS);
 }
 
-static void
-who_has_moved_tells_nothing(void **state)
+TEST(who_has_moved_tells_nothing)
 {
 	lose(SERVER, PORT, HASH);
 	lose(SERVER + 1, PORT, ELSE);
@@ -299,8 +281,7 @@ who_has_moved_tells_nothing(void **state)
 }
 
 /* Only one core at a time may renew the copies; another core changes nothing. */
-static void
-copies_are_fresh_once_one_core_has_ended_them(void **state)
+TEST(copies_are_fresh_once_one_core_has_ended_them)
 {
 	check(front_cells_fresh_mt(cells, 99, 100));
 	check(!front_cells_fresh_mt(cells, 100, 100));
@@ -314,40 +295,4 @@ copies_are_fresh_once_one_core_has_ended_them(void **state)
 	/* The turn of this core began earlier. */
 	check(front_cells_fresh_mt(cells, 50, 100) && front_cells_fresh_mt(cells, 199, 100));
 	check(!front_cells_fresh_mt(cells, 200, 100));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_key_has_a_writer_until_its_end, cells_make,
-						cells_free),
-		cmocka_unit_test_setup_teardown(writers_of_two_keys_are_everybodys, cells_make,
-						cells_free),
-		cmocka_unit_test_setup_teardown(what_was_seen_stands_until_the_next_write,
-						cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(a_write_is_alone_or_not, cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(a_write_is_alone_until_another_begins, cells_make,
-						cells_free),
-		cmocka_unit_test_setup_teardown(a_flush_is_every_keys, cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(a_fate_that_nobody_knows_is_a_writer_for_ever,
-						cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(writers_have_a_bound, cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(a_list_without_its_connection_ends_a_fate,
-						cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(a_list_says_nothing_of_what_is_lost_later,
-						cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(a_cell_waits_for_each_of_its_connections,
-						cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(a_key_that_is_lost_often_takes_one_place,
-						cells_make, cells_free),
-		cmocka_unit_test_setup_teardown(what_finds_no_place_is_unknown_for_good, cells_make,
-						cells_free),
-		cmocka_unit_test_setup_teardown(who_has_moved_tells_nothing, cells_make,
-						cells_free),
-		cmocka_unit_test_setup_teardown(copies_are_fresh_once_one_core_has_ended_them,
-						cells_make, cells_free),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,8 +120,7 @@ asked_is(const struct mc_req *req, const char *name, bool meta, const char *want
 		fail_msg("%s: \"%.*s\", not \"%s\"", name, (int)len, line, want);
 }
 
-static void
-each_request_is_one_line_that_means_the_same(void **state)
+TEST(each_request_is_one_line_that_means_the_same)
 {
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct mc_req req = parsed(rows[i].request);
@@ -132,8 +131,7 @@ each_request_is_one_line_that_means_the_same(void **state)
 }
 
 /* Requests of the binary protocol, by their fields. */
-static void
-binary_requests_are_asked_with_their_cas(void **state)
+TEST(binary_requests_are_asked_with_their_cas)
 {
 	static const struct {
 		struct mc_req req;
@@ -177,8 +175,7 @@ binary_requests_are_asked_with_their_cas(void **state)
 }
 
 /* A key of 250 bytes fits no line in base64; 186 bytes do. */
-static void
-a_key_that_no_server_can_be_told_is_refused(void **state)
+TEST(a_key_that_no_server_can_be_told_is_refused)
 {
 	uint8_t bytes[MC_KEY_MAX];
 	const struct mc_req req = {.verb = MC_BIN_GET};
@@ -201,8 +198,7 @@ a_key_that_no_server_can_be_told_is_refused(void **state)
 
 /* A stand-in's item expires soon even if a late expiry was requested; an expired item stays
  * expired. */
-static void
-what_a_stand_in_stores_ends_in_time(void **state)
+TEST(what_a_stand_in_stores_ends_in_time)
 {
 	static const int32_t unix_s = 1900000000;
 	static const struct {
@@ -239,8 +235,7 @@ what_a_stand_in_stores_ends_in_time(void **state)
 }
 
 /* The line has every number at its longest. */
-static void
-the_longest_line_fits(void **state)
+TEST(the_longest_line_fits)
 {
 	uint8_t key[MC_KEY_DECODED_MAX], line[FRONT_QUERY_LINE_MAX + 64];
 	struct mc_req req = {.exptime = INT32_MIN,
@@ -269,8 +264,7 @@ the_longest_line_fits(void **state)
 	}
 }
 
-static void
-a_key_is_text_wherever_it_stands(void **state)
+TEST(a_key_is_text_wherever_it_stands)
 {
 	static const uint8_t bytes[] = {0, ' ', '!', 126, 127, 128, 255};
 	struct front_key key;
@@ -286,18 +280,4 @@ a_key_is_text_wherever_it_stands(void **state)
 		check_eq(front_key_is_text(&key), mc_key_is_text(front_key_view(&key)));
 		key.bytes[len] = '\n';
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_request_is_one_line_that_means_the_same),
-		cmocka_unit_test(binary_requests_are_asked_with_their_cas),
-		cmocka_unit_test(a_key_that_no_server_can_be_told_is_refused),
-		cmocka_unit_test(what_a_stand_in_stores_ends_in_time),
-		cmocka_unit_test(the_longest_line_fits),
-		cmocka_unit_test(a_key_is_text_wherever_it_stands),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,8 +178,7 @@ health(struct world *w, uint32_t server)
 	return w->control.place[server].health;
 }
 
-static void
-a_fleet_begins_in_use(void **state)
+TEST(a_fleet_begins_in_use)
 {
 	struct world *w = world_create(3, 2, true);
 	const struct front_state *s = state_of(w);
@@ -197,8 +196,7 @@ a_fleet_begins_in_use(void **state)
 	world_destroy(w);
 }
 
-static void
-two_failures_make_it_down_and_a_probe_brings_it_back(void **state)
+TEST(two_failures_make_it_down_and_a_probe_brings_it_back)
 {
 	struct world *w = world_create(3, 0, false);
 
@@ -230,8 +228,7 @@ two_failures_make_it_down_and_a_probe_brings_it_back(void **state)
 }
 
 /* Requests that were in flight at a failure belong to the same incident. */
-static void
-one_incident_is_one_failure(void **state)
+TEST(one_incident_is_one_failure)
 {
 	struct world *w = world_create(2, 0, false);
 	struct front_report *r = &w->x->report[0];
@@ -247,8 +244,7 @@ one_incident_is_one_failure(void **state)
 }
 
 /* The server's requests end before another server gets its keys. */
-static void
-it_leaves_when_all_cores_have_settled_that(void **state)
+TEST(it_leaves_when_all_cores_have_settled_that)
 {
 	for (uint32_t gutter = 0; gutter <= 2; gutter += 2) {
 		struct world *w = world_create(3, gutter, true);
@@ -273,8 +269,7 @@ it_leaves_when_all_cores_have_settled_that(void **state)
 	}
 }
 
-static void
-it_returns_flushed_and_in_two_phases(void **state)
+TEST(it_returns_flushed_and_in_two_phases)
 {
 	for (uint32_t gutter = 0; gutter <= 2; gutter += 2) {
 		struct world *w = world_create(3, gutter, true);
@@ -305,8 +300,7 @@ it_returns_flushed_and_in_two_phases(void **state)
 }
 
 /* In shared mode a returning server owes no flush: others have used it meanwhile. */
-static void
-in_shared_mode_it_returns_with_what_it_has(void **state)
+TEST(in_shared_mode_it_returns_with_what_it_has)
 {
 	struct world *w = world_create(3, 0, true);
 
@@ -322,8 +316,7 @@ in_shared_mode_it_returns_with_what_it_has(void **state)
 }
 
 /* Stand-ins hold values of the server's earlier absence for gutter_ttl. */
-static void
-it_does_not_leave_again_within_gutter_ttl(void **state)
+TEST(it_does_not_leave_again_within_gutter_ttl)
 {
 	for (uint32_t gutter = 0; gutter <= 2; gutter += 2) {
 		struct world *w = world_create(3, gutter, true);
@@ -347,8 +340,7 @@ it_does_not_leave_again_within_gutter_ttl(void **state)
 }
 
 /* Without a gutter, a second absence moves keys that were moved already. */
-static void
-stand_ins_change_no_sooner_than_gutter_ttl(void **state)
+TEST(stand_ins_change_no_sooner_than_gutter_ttl)
 {
 	struct world *w = world_create(4, 0, true);
 
@@ -379,8 +371,7 @@ stand_ins_change_no_sooner_than_gutter_ttl(void **state)
 	world_destroy(w);
 }
 
-static void
-one_that_nobody_stands_in_for_stays(void **state)
+TEST(one_that_nobody_stands_in_for_stays)
 {
 	struct world *w = world_create(2, 0, true);
 
@@ -412,8 +403,7 @@ one_that_nobody_stands_in_for_stays(void **state)
 	world_destroy(w);
 }
 
-static void
-one_that_owes_a_flush_is_not_used(void **state)
+TEST(one_that_owes_a_flush_is_not_used)
 {
 	struct world *w = world_create(2, 0, false);
 
@@ -433,8 +423,7 @@ one_that_owes_a_flush_is_not_used(void **state)
 	world_destroy(w);
 }
 
-static void
-another_address_waits_for_the_requests_of_the_former(void **state)
+TEST(another_address_waits_for_the_requests_of_the_former)
 {
 	for (uint32_t flushes = 0; flushes < 2; flushes++) {
 		struct world *w = world_create(2, 0, false);
@@ -466,8 +455,7 @@ reload(struct world *w)
 	check(front_control_reload(&w->control, &w->config[1], w->now_ns, &err));
 }
 
-static void
-a_reload_moves_keys_in_two_phases(void **state)
+TEST(a_reload_moves_keys_in_two_phases)
 {
 	struct world *w = world_create(3, 0, false);
 	struct front_servers *next = &w->config[1].servers;
@@ -499,8 +487,7 @@ a_reload_moves_keys_in_two_phases(void **state)
 	world_destroy(w);
 }
 
-static void
-a_reload_may_flush_who_gains_keys(void **state)
+TEST(a_reload_may_flush_who_gains_keys)
 {
 	struct world *w = world_create(3, 0, false);
 
@@ -518,8 +505,7 @@ a_reload_may_flush_who_gains_keys(void **state)
 }
 
 /* A refused reload changes nothing, not even in part. */
-static void
-a_reload_that_cannot_be_changes_nothing(void **state)
+TEST(a_reload_that_cannot_be_changes_nothing)
 {
 	struct world *w = world_create(3, 0, false);
 	struct error err;
@@ -539,8 +525,7 @@ a_reload_that_cannot_be_changes_nothing(void **state)
 
 /* The keys of the absent server are refused until the new fleet's stand-ins hold no
  * values of the old one. */
-static void
-a_reload_while_a_server_is_away(void **state)
+TEST(a_reload_while_a_server_is_away)
 {
 	struct world *w = world_create(3, 1, true);
 
@@ -563,8 +548,7 @@ a_reload_while_a_server_is_away(void **state)
 	world_destroy(w);
 }
 
-static void
-a_reload_waits_for_addresses(void **state)
+TEST(a_reload_waits_for_addresses)
 {
 	struct world *w = world_create(2, 0, false);
 	const struct ip_addr ip = ip_addr_v4(0x0a000099);
@@ -587,8 +571,7 @@ note_refused(void *arg, const struct front_host *host)
 	strcpy(arg, host->host);
 }
 
-static void
-reload_without_an_address_is_refused(void **state)
+TEST(reload_without_an_address_is_refused)
 {
 	struct world *w = world_create(2, 0, false);
 	const struct ip_addr ip = ip_addr_v4(0x0a000099);
@@ -619,8 +602,7 @@ reload_without_an_address_is_refused(void **state)
 }
 
 /* A server of the present fleet that never had an address does not keep others from joining. */
-static void
-reload_beside_a_nameless_server_goes_on(void **state)
+TEST(reload_beside_a_nameless_server_goes_on)
 {
 	struct world *w = world_create(2, 0, false);
 
@@ -632,31 +614,4 @@ reload_beside_a_nameless_server_goes_on(void **state)
 	steps(w);
 	check_eq(state_of(w)->count, 3);
 	world_destroy(w);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fleet_begins_in_use),
-		cmocka_unit_test(two_failures_make_it_down_and_a_probe_brings_it_back),
-		cmocka_unit_test(one_incident_is_one_failure),
-		cmocka_unit_test(it_leaves_when_all_cores_have_settled_that),
-		cmocka_unit_test(it_returns_flushed_and_in_two_phases),
-		cmocka_unit_test(in_shared_mode_it_returns_with_what_it_has),
-		cmocka_unit_test(it_does_not_leave_again_within_gutter_ttl),
-		cmocka_unit_test(stand_ins_change_no_sooner_than_gutter_ttl),
-		cmocka_unit_test(one_that_nobody_stands_in_for_stays),
-		cmocka_unit_test(one_that_owes_a_flush_is_not_used),
-		cmocka_unit_test(another_address_waits_for_the_requests_of_the_former),
-		cmocka_unit_test(a_reload_moves_keys_in_two_phases),
-		cmocka_unit_test(a_reload_may_flush_who_gains_keys),
-		cmocka_unit_test(a_reload_that_cannot_be_changes_nothing),
-		cmocka_unit_test(a_reload_while_a_server_is_away),
-		cmocka_unit_test(a_reload_waits_for_addresses),
-		cmocka_unit_test(reload_without_an_address_is_refused),
-		cmocka_unit_test(reload_beside_a_nameless_server_goes_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,8 +58,7 @@ all_turn(struct front_exchange *x)
 		turn(x, i);
 }
 
-static void
-the_first_state_has_no_servers(void **state)
+TEST(the_first_state_has_no_servers)
 {
 	struct front_exchange *x = new_exchange();
 
@@ -68,8 +67,7 @@ the_first_state_has_no_servers(void **state)
 	free(x);
 }
 
-static void
-a_draft_is_not_seen_before_it_is_published(void **state)
+TEST(a_draft_is_not_seen_before_it_is_published)
 {
 	struct front_exchange *x = new_exchange();
 	struct front_state *draft = front_exchange_draft(x);
@@ -83,8 +81,7 @@ a_draft_is_not_seen_before_it_is_published(void **state)
 	free(x);
 }
 
-static void
-there_is_no_draft_until_every_core_has_settled(void **state)
+TEST(there_is_no_draft_until_every_core_has_settled)
 {
 	struct front_exchange *x = new_exchange();
 
@@ -106,8 +103,7 @@ there_is_no_draft_until_every_core_has_settled(void **state)
 }
 
 /* A draft that is requested twice starts again from the current state. */
-static void
-a_draft_begins_as_the_current_state(void **state)
+TEST(a_draft_begins_as_the_current_state)
 {
 	const struct front_server servers[] = {{"a", 1}, {"b", 2}};
 	const struct front_fleet fleet = {
@@ -174,8 +170,7 @@ run_core(void *arg)
 	return NULL;
 }
 
-static void
-cores_see_whole_states_in_order(void **state)
+TEST(cores_see_whole_states_in_order)
 {
 	struct front_exchange *x = new_exchange();
 	atomic_bool stop = false;
@@ -207,18 +202,4 @@ cores_see_whole_states_in_order(void **state)
 	}
 	check_eq(torn, 0);
 	free(x);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_state_has_no_servers),
-		cmocka_unit_test(a_draft_is_not_seen_before_it_is_published),
-		cmocka_unit_test(there_is_no_draft_until_every_core_has_settled),
-		cmocka_unit_test(a_draft_begins_as_the_current_state),
-		cmocka_unit_test(cores_see_whole_states_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

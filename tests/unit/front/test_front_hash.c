@@ -67,8 +67,7 @@ key_of(uint8_t bytes[250], int i)
 	return (struct view){.data = bytes, .len = 250};
 }
 
-static void
-hashes_are_nutcrackers(void **state)
+TEST(hashes_are_nutcrackers)
 {
 	uint8_t bytes[250];
 
@@ -81,14 +80,12 @@ hashes_are_nutcrackers(void **state)
 	}
 }
 
-static void
-every_hash_has_a_known_value(void **state)
+TEST(every_hash_has_a_known_value)
 {
 	check_eq(sizeof known / sizeof known[0], FRONT_HASHES_COUNT);
 }
 
-static void
-other_names_are_none(void **state)
+TEST(other_names_are_none)
 {
 	enum front_hash hash;
 
@@ -98,8 +95,7 @@ other_names_are_none(void **state)
 }
 
 /* MD5 of "a" (RFC 1321, A.5): 0cc175b9 c0f1b6a8 31c399e2 69772661. */
-static void
-points_are_the_digests_words(void **state)
+TEST(points_are_the_digests_words)
 {
 	uint32_t points[4];
 
@@ -108,17 +104,4 @@ points_are_the_digests_words(void **state)
 	check_eq(points[1], 0xa8b6f1c0);
 	check_eq(points[2], 0xe299c331);
 	check_eq(points[3], 0x61267769);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_are_nutcrackers),
-		cmocka_unit_test(every_hash_has_a_known_value),
-		cmocka_unit_test(other_names_are_none),
-		cmocka_unit_test(points_are_the_digests_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,7 @@ static const struct {
 	{true, FRONT_LISTING_UNABLE, {OWN}},
 };
 
-static void
-who_is_listed_is_known_or_told(void **state)
+TEST(who_is_listed_is_known_or_told)
 {
 	static const struct ip_addr v6 = {{0xfd, [15] = 1}};
 	const struct ip_addr v4 = ip_addr_v4(0x0a630001);
@@ -63,12 +62,4 @@ who_is_listed_is_known_or_told(void **state)
 			print_error("list %zu\n", i);
 		check_eq(front_listing_end(&l), lists[i].end);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(who_is_listed_is_known_or_told)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
  */
 #include "front/front_names.h"
 #include "front/front_servers.h"
-#include "support/test.h"
+#include "support/localhost.h"
 
 #define RECORDS_MAX 4u
 
@@ -63,8 +63,7 @@ ip_of(uint32_t server)
 	return ip_addr_v4_get(&names.name[server].ip);
 }
 
-static void
-an_address_is_never_looked_up(void **state)
+TEST(an_address_is_never_looked_up)
 {
 	struct table t = {0};
 	struct front_step step;
@@ -81,8 +80,7 @@ an_address_is_never_looked_up(void **state)
 	check_eq(t.asked, 0);
 }
 
-static void
-names_have_their_turns(void **state)
+TEST(names_have_their_turns)
 {
 	struct table t = {.record = {{"a", FRONT_LOOKUP_FOUND, 1, {1}},
 				     {"b", FRONT_LOOKUP_FOUND, 1, {2}},
@@ -102,8 +100,7 @@ names_have_their_turns(void **state)
 	check_eq(t.asked, 9);
 }
 
-static void
-an_address_stays_while_the_name_has_it(void **state)
+TEST(an_address_stays_while_the_name_has_it)
 {
 	static const struct {
 		enum front_lookup result;
@@ -140,8 +137,7 @@ an_address_stays_while_the_name_has_it(void **state)
 
 #define LABEL_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static void
-the_system_knows_its_hosts_and_says_what_it_does_not(void **state)
+TEST(the_system_knows_its_hosts_and_says_what_it_does_not)
 {
 	static const struct {
 		const char *host;
@@ -155,6 +151,7 @@ the_system_knows_its_hosts_and_says_what_it_does_not(void **state)
 	};
 	bool ipv6 = false;
 
+	need_localhost();
 	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct front_answers answers = {0};
 
@@ -165,30 +162,16 @@ the_system_knows_its_hosts_and_says_what_it_does_not(void **state)
 	}
 }
 
-static void
-ipv6_counts_where_it_is_asked_for(void **state)
+TEST(ipv6_counts_where_it_is_asked_for)
 {
 	struct front_answers answers = {0};
 	bool ipv6 = true;
 
+	need_localhost();
 	check_eq(front_lookup_system(&ipv6, "2001:db8::1", &answers), FRONT_LOOKUP_FOUND);
 	check_eq(answers.count, 1);
 	check_eq(answers.ip[0].b[0], 0x20);
 	answers.count = 0;
 	check_eq(front_lookup_system(&ipv6, "localhost", &answers), FRONT_LOOKUP_FOUND);
 	check_eq(ip_addr_v4_get(&answers.ip[0]), 0x7f000001);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_address_is_never_looked_up),
-		cmocka_unit_test(names_have_their_turns),
-		cmocka_unit_test(an_address_stays_while_the_name_has_it),
-		cmocka_unit_test(the_system_knows_its_hosts_and_says_what_it_does_not),
-		cmocka_unit_test(ipv6_counts_where_it_is_asked_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

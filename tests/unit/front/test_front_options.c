@@ -43,8 +43,7 @@ read_options(void)
 		fail_msg("%s", err.text);
 }
 
-static void
-defaults_are_nutcrackers(void **state)
+TEST(defaults_are_nutcrackers)
 {
 	begin("a:11211:1");
 	read_options();
@@ -67,8 +66,7 @@ defaults_are_nutcrackers(void **state)
 	check_eq(front.gutter_ttl_s, 10);
 }
 
-static void
-every_hash_and_distribution_has_its_name(void **state)
+TEST(every_hash_and_distribution_has_its_name)
 {
 	const char *const *words = option_choices(OPTION_FRONT_HASH);
 	uint32_t n = 0;
@@ -89,8 +87,7 @@ every_hash_and_distribution_has_its_name(void **state)
 	check_eq(n, FRONT_JUMP + 1);
 }
 
-static void
-words_and_times_reach_their_fields(void **state)
+TEST(words_and_times_reach_their_fields)
 {
 	struct front_fleet fleet;
 
@@ -147,8 +144,7 @@ words_and_times_reach_their_fields(void **state)
 	check_eq(front.protocol, FRONT_PROTOCOL_META);
 }
 
-static void
-servers_come_from_a_file_by_its_path(void **state)
+TEST(servers_come_from_a_file_by_its_path)
 {
 	char path[] = "/tmp/front_options_XXXXXX";
 	const int fd = mkstemp(path);
@@ -184,8 +180,7 @@ refused_peers(const char *peers)
 	return err.text;
 }
 
-static void
-peers_have_addresses(void **state)
+TEST(peers_have_addresses)
 {
 	static const char *const wrong[] = {"10.0.0.2",   "10.0.0.2:",      "10.0.0.2:0",
 					    "b:11211",    "10.0.0.2:65536", ":11211",
@@ -216,8 +211,7 @@ peers_have_addresses(void **state)
 	check_ptr(strstr(err.text, "--front-items 0"));
 }
 
-static void
-a_worker_has_a_bound_of_connections(void **state)
+TEST(a_worker_has_a_bound_of_connections)
 {
 	char list[1024] = "";
 	struct error err;
@@ -234,19 +228,4 @@ a_worker_has_a_bound_of_connections(void **state)
 	check_str(err.text,
 		  "--front-server-connections: 16 to each of 65 servers: 1040 of a worker; at "
 		  "most 1024");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_are_nutcrackers),
-		cmocka_unit_test(every_hash_and_distribution_has_its_name),
-		cmocka_unit_test(words_and_times_reach_their_fields),
-		cmocka_unit_test(servers_come_from_a_file_by_its_path),
-		cmocka_unit_test(peers_have_addresses),
-		cmocka_unit_test(a_worker_has_a_bound_of_connections),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

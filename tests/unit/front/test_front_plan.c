@@ -61,8 +61,7 @@ is_near(double a, double b, double part)
 }
 
 /* The shares and n' follow from keys that MD5 spreads. */
-static void
-shares_are_those_of_keys(void **state)
+TEST(shares_are_those_of_keys)
 {
 	static const char *const fleets[] = {
 		"a:1:1",
@@ -107,8 +106,7 @@ shares_are_those_of_keys(void **state)
 }
 
 /* c = 8 n' ln n' + 1, at least 64 and at most 65,536. */
-static void
-items_are_the_formula_s_within_limits(void **state)
+TEST(items_are_the_formula_s_within_limits)
 {
 	static const struct {
 		const char *fleet;
@@ -142,8 +140,7 @@ items_are_the_formula_s_within_limits(void **state)
 	}
 }
 
-static void
-equal_servers_have_the_documents_figures(void **state)
+TEST(equal_servers_have_the_documents_figures)
 {
 	static const struct {
 		uint32_t n;
@@ -166,8 +163,7 @@ equal_servers_have_the_documents_figures(void **state)
 	}
 }
 
-static void
-items_are_as_configured(void **state)
+TEST(items_are_as_configured)
 {
 	struct front_plan plan;
 
@@ -187,8 +183,7 @@ items_are_as_configured(void **state)
 	check(plan.items == FRONT_ITEMS_MEMORY && plan.slots == 0 && plan.bound == 0.0);
 }
 
-static void
-the_largest_fleet_has_a_plan(void **state)
+TEST(the_largest_fleet_has_a_plan)
 {
 	struct front_plan plan;
 	uint32_t len = 0;
@@ -206,8 +201,7 @@ the_largest_fleet_has_a_plan(void **state)
 	free(list);
 }
 
-static void
-what_cannot_work_is_refused(void **state)
+TEST(what_cannot_work_is_refused)
 {
 	struct front_ring *ring = malloc(front_ring_bytes(2));
 	struct front_plan plan;
@@ -233,8 +227,7 @@ warnings_of(struct front_warning w[FRONT_WARNINGS_MAX])
 }
 
 /* tests/bench/front: fnv1a_64 1.52 of the mean in another form, the other three 1.21 to 1.24. */
-static void
-an_uneven_hash_is_a_warning_and_an_even_one_is_none(void **state)
+TEST(an_uneven_hash_is_a_warning_and_an_even_one_is_none)
 {
 	static const enum front_hash even[] = {FRONT_HASH_MD5, FRONT_HASH_MURMUR,
 					       FRONT_HASH_ONE_AT_A_TIME};
@@ -263,8 +256,7 @@ an_uneven_hash_is_a_warning_and_an_even_one_is_none(void **state)
 	check_eq(warnings_of(w), 0);
 }
 
-static void
-crc32_on_ketama_gives_all_keys_to_one(void **state)
+TEST(crc32_on_ketama_gives_all_keys_to_one)
 {
 	struct front_warning w[FRONT_WARNINGS_MAX];
 
@@ -279,8 +271,7 @@ crc32_on_ketama_gives_all_keys_to_one(void **state)
 	check_eq(warnings_of(w), 0);
 }
 
-static void
-a_weight_without_a_point_is_a_warning(void **state)
+TEST(a_weight_without_a_point_is_a_warning)
 {
 	struct front_warning w[FRONT_WARNINGS_MAX];
 	struct front_plan plan;
@@ -303,8 +294,7 @@ a_weight_without_a_point_is_a_warning(void **state)
 	check_eq(warnings_of(w), FRONT_WARNINGS_MAX - 1);
 }
 
-static void
-memory_that_is_too_little_for_the_copies_is_a_warning(void **state)
+TEST(memory_that_is_too_little_for_the_copies_is_a_warning)
 {
 	struct front_warning w[FRONT_WARNINGS_MAX];
 	struct front_plan plan;
@@ -323,8 +313,7 @@ memory_that_is_too_little_for_the_copies_is_a_warning(void **state)
 	check_eq(front_plan_warnings(&plan, &config, w), 0);
 }
 
-static void
-how_old_copies_get_is_said(void **state)
+TEST(how_old_copies_get_is_said)
 {
 	char words[FRONT_AGE_BYTES];
 	struct front_plan plan;
@@ -341,24 +330,4 @@ how_old_copies_get_is_said(void **state)
 	plan.items = 0;
 	front_plan_age(&plan, &config, words);
 	check_ptr(strstr(words, "no copies"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_are_those_of_keys),
-		cmocka_unit_test(items_are_the_formula_s_within_limits),
-		cmocka_unit_test(equal_servers_have_the_documents_figures),
-		cmocka_unit_test(items_are_as_configured),
-		cmocka_unit_test(the_largest_fleet_has_a_plan),
-		cmocka_unit_test(what_cannot_work_is_refused),
-		cmocka_unit_test(an_uneven_hash_is_a_warning_and_an_even_one_is_none),
-		cmocka_unit_test(crc32_on_ketama_gives_all_keys_to_one),
-		cmocka_unit_test(a_weight_without_a_point_is_a_warning),
-		cmocka_unit_test(memory_that_is_too_little_for_the_copies_is_a_warning),
-		cmocka_unit_test(how_old_copies_get_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,8 +167,7 @@ asked_in(size_t i)
 	return asked;
 }
 
-static void
-a_line_is_what_it_says(void **state)
+TEST(a_line_is_what_it_says)
 {
 	for (size_t i = 0; i < CASES; i++) {
 		struct front_asked asked = asked_in(i);
@@ -188,8 +187,7 @@ a_line_is_what_it_says(void **state)
 
 /* A line that is cut anywhere is incomplete and changes no state. The cut line ends where
  * readable memory does. */
-static void
-a_cut_line_waits(void **state)
+TEST(a_cut_line_waits)
 {
 	for (size_t i = 0; i < CASES; i++) {
 		for (size_t cut = 0; cut < strlen(cases[i].line); cut++) {
@@ -207,8 +205,7 @@ a_cut_line_waits(void **state)
 }
 
 /* A line answers one kind of request only, except errors and words that several kinds share. */
-static void
-a_line_answers_no_other_question(void **state)
+TEST(a_line_answers_no_other_question)
 {
 	static const char *const shared[] = {"END", "NOT_FOUND", "EN\r", "HD",
 					     "NS",  "EX ",       "NF",   "VA "};
@@ -237,8 +234,7 @@ read_one(struct front_reply *r, struct front_asked *asked, const char *line)
 	front_reply_read(r, asked, view_of(line));
 }
 
-static void
-a_key_has_one_value_in_any_order(void **state)
+TEST(a_key_has_one_value_in_any_order)
 {
 	struct front_asked asked = ask(FRONT_ASK_GET);
 	struct front_reply r;
@@ -252,8 +248,7 @@ a_key_has_one_value_in_any_order(void **state)
 }
 
 /* A key that is requested twice has two values. */
-static void
-a_key_asked_twice_has_two_values(void **state)
+TEST(a_key_asked_twice_has_two_values)
 {
 	const struct view twice[] = {keys[0], keys[1], keys[0]};
 	struct front_asked asked = ask(FRONT_ASK_GET);
@@ -268,8 +263,7 @@ a_key_asked_twice_has_two_values(void **state)
 	check_eq(r.kind, FRONT_REPLY_BROKEN);
 }
 
-static void
-an_answer_before_its_question_is_broken(void **state)
+TEST(an_answer_before_its_question_is_broken)
 {
 	struct front_asked asked = ask(FRONT_ASK_STORE);
 	struct front_reply r;
@@ -281,8 +275,7 @@ an_answer_before_its_question_is_broken(void **state)
 	check_eq(r.kind, FRONT_REPLY_BROKEN);
 }
 
-static void
-a_line_without_end_is_broken(void **state)
+TEST(a_line_without_end_is_broken)
 {
 	static uint8_t line[FRONT_REPLY_LINE_MAX + 2];
 	struct front_asked asked = ask(FRONT_ASK_VERSION);
@@ -301,8 +294,7 @@ a_line_without_end_is_broken(void **state)
 }
 
 /* Lines of memcached 1.6.18, and of 1.6.45 with the other sign. */
-static void
-what_is_left_to_live_is_read_of_either_sign(void **state)
+TEST(what_is_left_to_live_is_read_of_either_sign)
 {
 	static const struct {
 		const char *line;
@@ -327,8 +319,7 @@ what_is_left_to_live_is_read_of_either_sign(void **state)
 	}
 }
 
-static void
-versions_whose_me_can_be_told_are_known(void **state)
+TEST(versions_whose_me_can_be_told_are_known)
 {
 	static const char *const known[] = {"1.6.24", "1.6.45", "1.6.45-clockoo-0.1", "1.6.100",
 					    "1.6.24_3_gabc"};
@@ -355,8 +346,7 @@ versions_whose_me_can_be_told_are_known(void **state)
 	}
 }
 
-static void
-numbers_of_a_meta_reply_are_read(void **state)
+TEST(numbers_of_a_meta_reply_are_read)
 {
 	struct front_asked asked = ask(FRONT_ASK_MG);
 	struct front_reply r;
@@ -379,8 +369,7 @@ is_text(struct view v, const char *text)
 	return view_equal(v, view_of(text));
 }
 
-static void
-a_row_has_a_name_and_what_is_left(void **state)
+TEST(a_row_has_a_name_and_what_is_left)
 {
 	struct front_asked asked = ask(FRONT_ASK_STATS);
 	struct front_reply r;
@@ -395,8 +384,7 @@ a_row_has_a_name_and_what_is_left(void **state)
 	check(is_text(r.name, "inter") && r.text.len == 0);
 }
 
-static void
-a_whole_value_of_the_expected_key_is_read_at_once(void **state)
+TEST(a_whole_value_of_the_expected_key_is_read_at_once)
 {
 	static const struct {
 		const char *bytes;
@@ -433,8 +421,7 @@ a_whole_value_of_the_expected_key_is_read_at_once(void **state)
 	}
 }
 
-static void
-a_length_is_what_its_digits_say(void **state)
+TEST(a_length_is_what_its_digits_say)
 {
 	static const char *const flags[] = {"0", "00", "7", "65535"};
 	static const struct view names[] = {{(const uint8_t *)"k", 1}};
@@ -462,8 +449,7 @@ a_length_is_what_its_digits_say(void **state)
 	}
 }
 
-static void
-a_value_ends_with_its_line(void **state)
+TEST(a_value_ends_with_its_line)
 {
 	check(front_value_end(view_of("")));
 	check(front_value_end(view_of("\r")));
@@ -472,27 +458,4 @@ a_value_ends_with_its_line(void **state)
 	check(!front_value_end(view_of("\n")));
 	check(!front_value_end(view_of("\rE")));
 	check(!front_value_end(view_of("EN")));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_is_what_it_says),
-		cmocka_unit_test(a_cut_line_waits),
-		cmocka_unit_test(a_line_answers_no_other_question),
-		cmocka_unit_test(a_key_has_one_value_in_any_order),
-		cmocka_unit_test(a_key_asked_twice_has_two_values),
-		cmocka_unit_test(an_answer_before_its_question_is_broken),
-		cmocka_unit_test(a_line_without_end_is_broken),
-		cmocka_unit_test(what_is_left_to_live_is_read_of_either_sign),
-		cmocka_unit_test(versions_whose_me_can_be_told_are_known),
-		cmocka_unit_test(numbers_of_a_meta_reply_are_read),
-		cmocka_unit_test(a_row_has_a_name_and_what_is_left),
-		cmocka_unit_test(a_whole_value_of_the_expected_key_is_read_at_once),
-		cmocka_unit_test(a_length_is_what_its_digits_say),
-		cmocka_unit_test(a_value_ends_with_its_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,7 @@ count_places(const struct front_ring *ring, uint32_t n[SERVERS])
 		n[place(ring, k)]++;
 }
 
-static void
-keys_go_to_live_servers_only(void **state)
+TEST(keys_go_to_live_servers_only)
 {
 	const bool live[SERVERS] = {true, false, true, false, true};
 	uint32_t n[SERVERS];
@@ -80,8 +79,7 @@ keys_go_to_live_servers_only(void **state)
 }
 
 /* The two ring distributions ensure it; modula cannot. */
-static void
-a_server_that_leaves_moves_its_own_keys_only(void **state)
+TEST(a_server_that_leaves_moves_its_own_keys_only)
 {
 	const bool live[SERVERS] = {true, true, true, false, true};
 
@@ -98,8 +96,7 @@ a_server_that_leaves_moves_its_own_keys_only(void **state)
 	}
 }
 
-static void
-without_a_live_server_there_is_no_ring(void **state)
+TEST(without_a_live_server_there_is_no_ring)
 {
 	const bool live[SERVERS] = {false};
 
@@ -113,8 +110,7 @@ without_a_live_server_there_is_no_ring(void **state)
 }
 
 /* A weight of 1 in a million gets 1 millionth of 160 points: none. */
-static void
-a_small_weight_has_no_point(void **state)
+TEST(a_small_weight_has_no_point)
 {
 	const struct front_server servers[] = {{"a", FRONT_WEIGHT_MAX}, {"b", 1}};
 	const struct front_fleet fleet = {
@@ -132,8 +128,7 @@ a_small_weight_has_no_point(void **state)
 }
 
 /* A weight of 1 in 25 gets a 25th of five times 160 points: exactly 32, but 28 in floats. */
-static void
-weights_are_rounded_as_floats(void **state)
+TEST(weights_are_rounded_as_floats)
 {
 	const struct front_server servers[] = {{"a", 1}, {"b", 6}, {"c", 6}, {"d", 6}, {"e", 6}};
 	const struct front_fleet fleet = {
@@ -148,8 +143,7 @@ weights_are_rounded_as_floats(void **state)
 }
 
 /* With jump, the keys that move when a server joins all move to that server. */
-static void
-jump_moves_keys_to_a_new_server_only(void **state)
+TEST(jump_moves_keys_to_a_new_server_only)
 {
 	struct front_fleet fleet = fleet_with(FRONT_JUMP);
 	struct front_ring *five, *four;
@@ -170,8 +164,7 @@ jump_moves_keys_to_a_new_server_only(void **state)
 	free(five);
 }
 
-static void
-shares_are_those_of_the_keys(void **state)
+TEST(shares_are_those_of_the_keys)
 {
 	uint32_t n[SERVERS];
 
@@ -193,8 +186,7 @@ shares_are_those_of_the_keys(void **state)
 }
 
 /* The order is nutcracker's: a, b, 10.0.0.1, 10.0.0.2, 10.0.0.11:11212; modula shows it. */
-static void
-names_are_ordered_by_length_then_bytes(void **state)
+TEST(names_are_ordered_by_length_then_bytes)
 {
 	const uint32_t order[SERVERS] = {4, 3, 2, 0, 1};
 	struct front_fleet fleet = fleet_with(FRONT_MODULA);
@@ -209,8 +201,7 @@ names_are_ordered_by_length_then_bytes(void **state)
 	free(ring);
 }
 
-static void
-a_tag_is_what_is_hashed(void **state)
+TEST(a_tag_is_what_is_hashed)
 {
 	static const struct {
 		const char *key, *as;
@@ -238,8 +229,7 @@ a_tag_is_what_is_hashed(void **state)
 }
 
 /* libmemcached's namespace prefix is skipped. A key that is only the prefix is hashed whole. */
-static void
-a_key_s_beginning_may_be_skipped(void **state)
+TEST(a_key_s_beginning_may_be_skipped)
 {
 	static const struct {
 		const char *key, *as;
@@ -263,8 +253,7 @@ a_key_s_beginning_may_be_skipped(void **state)
 
 /* The most that rounding may add stays within the ring's memory: ensure() ends
  * a run that exceeds it. */
-static void
-points_fit_any_weights(void **state)
+TEST(points_fit_any_weights)
 {
 	struct front_server servers[64];
 	struct front_fleet fleet = {.distribution = FRONT_KETAMA, .servers = servers};
@@ -284,8 +273,7 @@ points_fit_any_weights(void **state)
 
 /* In two fleets of up to eight servers, every server that gets another one's key is among the
  * gains. With ketama and consistent no other server is, if keys of every stretch were tried. */
-static void
-who_gets_keys_of_others_has_gained(void **state)
+TEST(who_gets_keys_of_others_has_gained)
 {
 	static const enum front_distribution ways[] = {FRONT_KETAMA, FRONT_CONSISTENT,
 						       FRONT_MODULA};
@@ -330,25 +318,4 @@ who_gets_keys_of_others_has_gained(void **state)
 	}
 	free(rings[0]);
 	free(rings[1]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_go_to_live_servers_only),
-		cmocka_unit_test(a_server_that_leaves_moves_its_own_keys_only),
-		cmocka_unit_test(without_a_live_server_there_is_no_ring),
-		cmocka_unit_test(a_small_weight_has_no_point),
-		cmocka_unit_test(weights_are_rounded_as_floats),
-		cmocka_unit_test(jump_moves_keys_to_a_new_server_only),
-		cmocka_unit_test(shares_are_those_of_the_keys),
-		cmocka_unit_test(names_are_ordered_by_length_then_bytes),
-		cmocka_unit_test(a_tag_is_what_is_hashed),
-		cmocka_unit_test(a_key_s_beginning_may_be_skipped),
-		cmocka_unit_test(points_fit_any_weights),
-		cmocka_unit_test(who_gets_keys_of_others_has_gained),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,8 +67,7 @@ slots_of(const struct front_slots *slots, uint64_t hash)
 }
 
 /* In each row 40 keys share 32 counters. */
-static void
-an_estimate_is_never_below_the_count(void **state)
+TEST(an_estimate_is_never_below_the_count)
 {
 	struct front_sketch sketch = {{0}};
 	uint32_t counts[40] = {0}, above = 0;
@@ -91,8 +90,7 @@ an_estimate_is_never_below_the_count(void **state)
 	check(above <= 4);
 }
 
-static void
-halving_halves_every_counter(void **state)
+TEST(halving_halves_every_counter)
 {
 	struct front_sketch sketch;
 
@@ -103,8 +101,7 @@ halving_halves_every_counter(void **state)
 		check(sketch.words[i] == 0x7766554433221100ull);
 }
 
-static void
-the_one_that_is_asked_less_is_replaced(void **state)
+TEST(the_one_that_is_asked_less_is_replaced)
 {
 	struct front_slots *slots = full_set(3);
 	uint64_t left = 0;
@@ -123,8 +120,7 @@ the_one_that_is_asked_less_is_replaced(void **state)
 }
 
 /* Key 1 left with 3 counts: one more puts it above the keys that stayed. */
-static void
-what_left_is_remembered(void **state)
+TEST(what_left_is_remembered)
 {
 	struct front_slots *slots = full_set(3);
 	uint64_t left = 0;
@@ -136,8 +132,7 @@ what_left_is_remembered(void **state)
 	free(slots);
 }
 
-static void
-a_slot_changes_hands_in_enter_only(void **state)
+TEST(a_slot_changes_hands_in_enter_only)
 {
 	struct front_slots *slots = full_set(1);
 
@@ -150,8 +145,7 @@ a_slot_changes_hands_in_enter_only(void **state)
 	free(slots);
 }
 
-static void
-a_key_has_one_slot_and_keeps_it_without_comparison(void **state)
+TEST(a_key_has_one_slot_and_keeps_it_without_comparison)
 {
 	struct front_slots *slots = full_set(0);
 	uint64_t left;
@@ -165,8 +159,7 @@ a_key_has_one_slot_and_keeps_it_without_comparison(void **state)
 
 /* Requests for keys that have slots do not age the counts, nor do those for
  * keys that lost theirs. */
-static void
-only_keys_without_a_slot_age_the_others(void **state)
+TEST(only_keys_without_a_slot_age_the_others)
 {
 	struct front_slots *slots = full_set(8);
 
@@ -182,8 +175,7 @@ only_keys_without_a_slot_age_the_others(void **state)
 	free(slots);
 }
 
-static void
-who_finds_the_lock_held_changes_nothing(void **state)
+TEST(who_finds_the_lock_held_changes_nothing)
 {
 	struct front_slots *slots = full_set(1);
 	struct front_set before;
@@ -202,8 +194,7 @@ who_finds_the_lock_held_changes_nothing(void **state)
 }
 
 /* A hash of 0 is a key like any other, and free slots belong to no key. */
-static void
-a_free_slot_is_no_keys(void **state)
+TEST(a_free_slot_is_no_keys)
 {
 	struct front_slots *slots = slots_for(ITEMS);
 	uint64_t left;
@@ -216,8 +207,7 @@ a_free_slot_is_no_keys(void **state)
 }
 
 /* The figures of the thesis, 2.3.2: k = 8; eq. 2.12 at alpha 2: 1.21, for any n. */
-static void
-items_are_those_of_the_thesis(void **state)
+TEST(items_are_those_of_the_thesis)
 {
 	static const struct {
 		uint32_t servers, items;
@@ -244,8 +234,7 @@ items_are_those_of_the_thesis(void **state)
 
 /* Hashes use all sets and none beyond the memory: the sanitizer and the
  * last set's bytes guard it. */
-static void
-hashes_fall_on_all_sets(void **state)
+TEST(hashes_fall_on_all_sets)
 {
 	struct front_slots *slots = slots_for(FRONT_ITEMS_MIN);
 	uint64_t left;
@@ -264,8 +253,7 @@ hashes_fall_on_all_sets(void **state)
 
 /* The distance of samples is 1..15, 8 on average. The samples do not depend
  * on the size of passes. */
-static void
-samples_do_not_depend_on_passes(void **state)
+TEST(samples_do_not_depend_on_passes)
 {
 	static bool is_sample[SAMPLES];
 	struct front_sampler s;
@@ -287,25 +275,4 @@ samples_do_not_depend_on_passes(void **state)
 			check(is_sample[from + i]);
 	}
 	check_eq(samples, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_estimate_is_never_below_the_count),
-		cmocka_unit_test(halving_halves_every_counter),
-		cmocka_unit_test(the_one_that_is_asked_less_is_replaced),
-		cmocka_unit_test(what_left_is_remembered),
-		cmocka_unit_test(a_slot_changes_hands_in_enter_only),
-		cmocka_unit_test(a_key_has_one_slot_and_keeps_it_without_comparison),
-		cmocka_unit_test(only_keys_without_a_slot_age_the_others),
-		cmocka_unit_test(who_finds_the_lock_held_changes_nothing),
-		cmocka_unit_test(a_free_slot_is_no_keys),
-		cmocka_unit_test(items_are_those_of_the_thesis),
-		cmocka_unit_test(hashes_fall_on_all_sets),
-		cmocka_unit_test(samples_do_not_depend_on_passes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,9 @@
 #define SERVERS 3u
 #define TRIPS   2000u
 
+/* servers of one weight */
+static const double due[SERVERS] = {1.0 / 3, 1.0 / 3, 1.0 / 3};
+
 #define FATES_ROW 8u /* rows of the whole fleet */
 
 static struct front_server_counts counts[2][SERVERS];
@@ -25,8 +28,7 @@ static struct front_state names;
 static struct front_exchange exchange;
 static struct front_shown shown;
 
-static int
-start(void **state)
+SETUP(start)
 {
 	memset(counts, 0, sizeof counts);
 	memset(peers, 0, sizeof peers);
@@ -37,7 +39,6 @@ start(void **state)
 	names.count = SERVERS;
 	for (uint32_t i = 0; i < SERVERS; i++)
 		snprintf(names.server[i].name, FRONT_NAME_BYTES, "server%u", i);
-	return 0;
 }
 
 static void
@@ -46,14 +47,13 @@ add(uint32_t core, uint32_t server, enum front_server_count which, uint32_t n)
 	counter_add(&counts[core][server].count[which], n);
 }
 
-static void
-percentiles_are_a_quarter_too_high_at_most(void **state)
+TEST(percentiles_are_a_quarter_too_high_at_most)
 {
 	static uint64_t ns[TRIPS];
 	static const uint32_t percents[] = {1, 50, 90, 99, 100};
 
 	for (uint32_t power = 9; power <= 31; power++) {
-		start(state);
+		start();
 		for (uint32_t i = 0; i < TRIPS; i++) {
 			ns[i] = (uint64_t)random() % (1ull << power);
 			front_trip_add(&counts[i % 2][1], ns[i]);
@@ -71,16 +71,14 @@ percentiles_are_a_quarter_too_high_at_most(void **state)
 	}
 }
 
-static void
-what_takes_longer_is_told_as_two_seconds(void **state)
+TEST(what_takes_longer_is_told_as_two_seconds)
 {
 	front_trip_add(&counts[0][0], UINT64_MAX);
 	front_trip_add(&counts[0][0], 3000000000ull);
 	check_eq(front_stats_trip_us_mt(&stats, 0, 50), (1u << 31) / 1000 + 1);
 }
 
-static void
-a_reset_forgets_all_but_what_is_open(void **state)
+TEST(a_reset_forgets_all_but_what_is_open)
 {
 	add(0, 1, FRONT_SERVER_TAKEN, 10);
 	add(0, 1, FRONT_SERVER_FREED, 7);
@@ -112,26 +110,25 @@ a_reset_forgets_all_but_what_is_open(void **state)
 	check_eq(front_stats_peers_mt(&stats, FRONT_PEER_LOST), 0);
 }
 
-static void
-the_busiest_is_told_of_the_last_look_and_of_all(void **state)
+TEST(the_busiest_is_told_of_the_last_look_and_of_all)
 {
 	static struct front_looker looker;
 	struct front_load load;
 
-	front_stats_look(&stats, &looker, 0, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 0, 1, due, &load);
 	check_eq(load.by_mean, 0);
 	add(0, 0, FRONT_SERVER_KEYS, 100);
 	add(1, 2, FRONT_SERVER_KEYS, 200);
 	add(0, 2, FRONT_SERVER_OPENED, 1);
 	add(1, 2, FRONT_SERVER_OPENED, 1);
 	add(1, 0, FRONT_SERVER_OPENED, 1);
-	front_stats_look(&stats, &looker, 300, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 300, 1, due, &load);
 	check_eq(load.keys, 300);
 	check_eq(load.busiest, 2);
 	check_eq(load.by_mean, 2000);
 	check_eq(load.live, 1);
 	add(0, 1, FRONT_SERVER_KEYS, 100);
-	front_stats_look(&stats, &looker, 500, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 500, 1, due, &load);
 	check_eq(load.keys, 100);
 	check_eq(load.busiest, 1);
 	check_eq(load.by_mean, 1500); /* of 200: copies answered keys, too */
@@ -141,12 +138,43 @@ the_busiest_is_told_of_the_last_look_and_of_all(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		front_counts_reset(counts[i], &peers[i], SERVERS);
 	add(0, 0, FRONT_SERVER_KEYS, 4);
-	front_stats_look(&stats, &looker, 512, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 512, 1, due, &load);
 	check_eq(load.keys, 4);
 	check_eq(load.busiest, 0);
 	check_eq(load.by_mean, 1000); /* of the 12 */
 	check_eq(atomic_load(&stats.by_mean),
 		 3000); /* counts before the look that saw the reset are left out */
+}
+
+/* Two servers of one weight and one of twice that, in places of their own, and a gutter. */
+TEST(the_busiest_is_the_one_with_the_most_keys_for_its_weight)
+{
+	static struct front_config config = {
+		.distribution = FRONT_KETAMA,
+		.servers = {.count = 3, .server = {{.weight = 1}, {.weight = 1}, {.weight = 2}}},
+		.gutter = {.count = 1}};
+	static struct front_control control = {
+		.seats_now = 1,
+		.seats = {[1] = {.config = &config, .server = {5, 1, 2}, .gutter = {4}}}};
+	static struct front_looker looker;
+	double shares[FRONT_SERVERS_MAX];
+	struct front_load load;
+
+	front_stats_due(&control, shares);
+	check(shares[5] == 0.25 && shares[1] == 0.25 && shares[2] == 0.5);
+	check(shares[4] == 1.0 / 3 && shares[0] == 0 && shares[3] == 0);
+	shares[0] = 0.25;
+	add(0, 0, FRONT_SERVER_KEYS, 100);
+	add(0, 1, FRONT_SERVER_KEYS, 110);
+	add(0, 2, FRONT_SERVER_KEYS, 190);
+	front_stats_look(&stats, &looker, 0, 1, shares, &load);
+	check_eq(load.busiest, 1);
+	check_eq(load.by_mean, 1100);
+	check_eq(atomic_load(&stats.busiest), 1);
+	check_eq(atomic_load(&stats.by_mean), 1100);
+	config.distribution = FRONT_CONSISTENT; /* it ignores weights */
+	front_stats_due(&control, shares);
+	check(shares[5] == shares[2]);
 }
 
 static struct serve_row
@@ -158,8 +186,7 @@ row_at(uint32_t n)
 	return row;
 }
 
-static void
-each_row_is_there_once(void **state)
+TEST(each_row_is_there_once)
 {
 	static const struct row {
 		const char *text;
@@ -197,7 +224,7 @@ each_row_is_there_once(void **state)
 		else
 			check_eq(row.number, rows[which].number);
 	}
-	front_stats_look(&stats, &looker, 0, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 0, 1, due, &load);
 	for (uint32_t n = 0; n < front_fleet_name_count; n++) {
 		row = row_at(SERVERS * front_stats_name_count + n);
 		check_str(row.name, front_fleet_names[n]);
@@ -216,8 +243,7 @@ each_row_is_there_once(void **state)
 	check(!front_stats_row(&stats, &shown, UINT32_MAX, &row));
 }
 
-static void
-one_that_is_not_in_use_says_so(void **state)
+TEST(one_that_is_not_in_use_says_so)
 {
 	static const char *const words[] = {[FRONT_PLACE_IN_USE] = "up",
 					    [FRONT_PLACE_REFUSED] = "down",
@@ -235,8 +261,7 @@ one_that_is_not_in_use_says_so(void **state)
 
 /* ---- copies, and keys by name ---- */
 
-static void
-one_says_whether_its_answers_are_kept(void **state)
+TEST(one_says_whether_its_answers_are_kept)
 {
 	const uint32_t at = front_stats_name_count - 6;
 
@@ -287,8 +312,7 @@ is_part(uint32_t n, uint32_t least, uint32_t most, const char *key)
 		fail_msg("key %u is \"%s\"", n, text);
 }
 
-static void
-what_is_asked_most_is_named(void **state)
+TEST(what_is_asked_most_is_named)
 {
 	for (uint32_t round = 0; round < 100; round++) {
 		ask_others(5);
@@ -310,8 +334,7 @@ what_is_asked_most_is_named(void **state)
 	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
 }
 
-static void
-a_long_name_is_cut(void **state)
+TEST(a_long_name_is_cut)
 {
 	char name[MC_KEY_MAX + 1];
 
@@ -320,7 +343,7 @@ a_long_name_is_cut(void **state)
 	ask(name, 1);
 	check_eq(strlen(row_at(top_at(0)).text), FRONT_TOP_TEXT - 2);
 	check_str(row_at(top_at(0)).text + FRONT_TOP_TEXT - 6, "x...");
-	start(state);
+	start();
 	memset(name, '\n', MC_KEY_MAX);
 	ask(name, 1);
 	check_eq(strlen(row_at(top_at(0)).text), 6 + 3 * 50 + 3);
@@ -328,30 +351,10 @@ a_long_name_is_cut(void **state)
 }
 
 /* Counts are halved from time to time, so a key that is no longer requested leaves. */
-static void
-what_was_asked_once_is_forgotten(void **state)
+TEST(what_was_asked_once_is_forgotten)
 {
 	ask("old", FRONT_TOP_AGE - 1);
 	ask("new", 13 * FRONT_TOP_AGE);
 	is_part(0, 999, 999, "new");
 	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
-}
-
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup(f, start)
-	const struct CMUnitTest tests[] = {
-		TEST(percentiles_are_a_quarter_too_high_at_most),
-		TEST(what_takes_longer_is_told_as_two_seconds),
-		TEST(a_reset_forgets_all_but_what_is_open),
-		TEST(the_busiest_is_told_of_the_last_look_and_of_all),
-		TEST(each_row_is_there_once),
-		TEST(one_that_is_not_in_use_says_so),
-		TEST(one_says_whether_its_answers_are_kept),
-		TEST(what_is_asked_most_is_named),
-		TEST(a_long_name_is_cut),
-		TEST(what_was_asked_once_is_forgotten),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,7 @@ request_of(struct view payload)
 	return (struct view){payload.data + MC_UDP_FRAME_BYTES, payload.len - MC_UDP_FRAME_BYTES};
 }
 
-static void
-what_is_told_is_heard(void **state)
+TEST(what_is_told_is_heard)
 {
 	static uint8_t bytes[KEYS][MC_KEY_MAX];
 	static struct front_words words;
@@ -67,8 +66,7 @@ what_is_told_is_heard(void **state)
 	}
 }
 
-static void
-a_key_is_told_once_in_a_datagram(void **state)
+TEST(a_key_is_told_once_in_a_datagram)
 {
 	static struct front_words words;
 	struct view end;
@@ -86,8 +84,7 @@ a_key_is_told_once_in_a_datagram(void **state)
 	check_eq(request_of(front_words_end(&words)).len, strlen("peer kk\r\n"));
 }
 
-static void
-what_no_word_holds_is_not_told(void **state)
+TEST(what_no_word_holds_is_not_told)
 {
 	static struct front_words words;
 	uint8_t key[MC_KEY_MAX] = {0};
@@ -135,8 +132,7 @@ words_heard(struct view *rest)
 	return n;
 }
 
-static void
-nonsense_ends_a_request(void **state)
+TEST(nonsense_ends_a_request)
 {
 	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
 		const struct view all = view_of(requests[i].request);
@@ -153,17 +149,4 @@ nonsense_ends_a_request(void **state)
 			if (front_words_begin((struct view){all.data, len}, &rest))
 				words_heard(&rest);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_told_is_heard),
-		cmocka_unit_test(a_key_is_told_once_in_a_datagram),
-		cmocka_unit_test(what_no_word_holds_is_not_told),
-		cmocka_unit_test(nonsense_ends_a_request),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,7 @@ made(void)
 	return h;
 }
 
-static void
-a_value_comes_back_within_a_part_in_a_thousand(void **unused)
+TEST(a_value_comes_back_within_a_part_in_a_thousand)
 {
 	struct histogram *h = made();
 
@@ -43,8 +42,7 @@ a_value_comes_back_within_a_part_in_a_thousand(void **unused)
 	free(h);
 }
 
-static void
-buckets_grow_with_values_and_none_is_beyond_the_last(void **unused)
+TEST(buckets_grow_with_values_and_none_is_beyond_the_last)
 {
 	uint32_t before = 0;
 
@@ -59,8 +57,7 @@ buckets_grow_with_values_and_none_is_beyond_the_last(void **unused)
 	check_eq(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
 }
 
-static void
-quantiles_are_those_of_the_sorted_values(void **unused)
+TEST(quantiles_are_those_of_the_sorted_values)
 {
 	static const double shares[] = {0, 0.01, 0.5, 0.9, 0.99, 0.999, 1};
 	static uint64_t values[VALUES];
@@ -95,24 +92,11 @@ quantiles_are_those_of_the_sorted_values(void **unused)
 	free(half[1]);
 }
 
-static void
-an_empty_one_answers_zero(void **unused)
+TEST(an_empty_one_answers_zero)
 {
 	struct histogram *h = made();
 
 	check_eq(histogram_quantile(h, 0.99), 0);
 	check(histogram_mean(h) == 0);
 	free(h);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_value_comes_back_within_a_part_in_a_thousand),
-		cmocka_unit_test(buckets_grow_with_values_and_none_is_beyond_the_last),
-		cmocka_unit_test(quantiles_are_those_of_the_sorted_values),
-		cmocka_unit_test(an_empty_one_answers_zero),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,8 +34,7 @@ is(const uint8_t *at, uint32_t key, uint32_t len, uint32_t piece)
 	return good;
 }
 
-static void
-a_value_is_itself_however_it_is_cut(void **unused)
+TEST(a_value_is_itself_however_it_is_cut)
 {
 	uint8_t value[VALUE_MAX], again[VALUE_MAX];
 
@@ -56,8 +55,7 @@ a_value_is_itself_however_it_is_cut(void **unused)
 	}
 }
 
-static void
-a_flipped_bit_is_seen(void **unused)
+TEST(a_flipped_bit_is_seen)
 {
 	uint8_t value[VALUE_MAX];
 
@@ -74,8 +72,7 @@ a_flipped_bit_is_seen(void **unused)
 	}
 }
 
-static void
-a_value_of_another_key_length_or_place_is_seen(void **unused)
+TEST(a_value_of_another_key_length_or_place_is_seen)
 {
 	uint8_t value[VALUE_MAX];
 
@@ -93,8 +90,7 @@ a_value_of_another_key_length_or_place_is_seen(void **unused)
 	}
 }
 
-static void
-keys_differ_and_are_found_again(void **unused)
+TEST(keys_differ_and_are_found_again)
 {
 	static const uint32_t numbers[] = {0, 1, 2, 15, 16, 255, 1u << 20, 0x7fffffff};
 	uint8_t a[ITEM_KEY_ROOM], b[ITEM_KEY_ROOM];
@@ -114,16 +110,4 @@ keys_differ_and_are_found_again(void **unused)
 			check(!item_key_is(a, numbers[i], len));
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_value_is_itself_however_it_is_cut),
-		cmocka_unit_test(a_flipped_bit_is_seen),
-		cmocka_unit_test(a_value_of_another_key_length_or_place_is_seen),
-		cmocka_unit_test(keys_differ_and_are_found_again),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,7 @@ cell_of_rank(uint32_t rank)
 	return rank < CELLS - 1 ? rank : CELLS - 1;
 }
 
-static void
-zipf_follows_its_law(void **unused)
+TEST(zipf_follows_its_law)
 {
 	static const struct {
 		uint32_t n;
@@ -71,8 +70,7 @@ zipf_follows_its_law(void **unused)
 	}
 }
 
-static void
-one_key_is_always_drawn(void **unused)
+TEST(one_key_is_always_drawn)
 {
 	static const enum key_distribution_kind kinds[] = {KEYS_UNIFORM, KEYS_ZIPF, KEYS_HOT};
 
@@ -90,8 +88,7 @@ one_key_is_always_drawn(void **unused)
 	}
 }
 
-static void
-uniform_keys_are_alike(void **unused)
+TEST(uniform_keys_are_alike)
 {
 	struct key_distribution dist = {.kind = KEYS_UNIFORM, .n = 5000};
 	double chance[CELLS];
@@ -106,8 +103,7 @@ uniform_keys_are_alike(void **unused)
 	check(chi_square(seen, chance) < CHI_SQUARE_MAX);
 }
 
-static void
-a_hot_set_gets_its_share_and_no_two_ranks_are_one_key(void **unused)
+TEST(a_hot_set_gets_its_share_and_no_two_ranks_are_one_key)
 {
 	struct key_distribution dist = {
 		.kind = KEYS_HOT, .n = 1000, .hot_requests = 0.9, .hot_keys = 0.1};
@@ -129,8 +125,7 @@ a_hot_set_gets_its_share_and_no_two_ranks_are_one_key(void **unused)
 	check(fabs(hot - 0.9 * DRAWS) < 5 * sqrt(DRAWS));
 }
 
-static void
-etc_sizes_have_the_papers_means(void **unused)
+TEST(etc_sizes_have_the_papers_means)
 {
 	static struct size_distribution dist;
 	/* The table's mean of values below 15, and 15 + sigma / (1 - k) for the tail. */
@@ -161,8 +156,7 @@ etc_sizes_have_the_papers_means(void **unused)
 	check(dist.least >= 8 && dist.most <= 250);
 }
 
-static void
-usr_and_uniform_sizes_are_what_they_say(void **unused)
+TEST(usr_and_uniform_sizes_are_what_they_say)
 {
 	static struct size_distribution dist;
 
@@ -180,8 +174,7 @@ usr_and_uniform_sizes_are_what_they_say(void **unused)
 	check(dist.least == 32 && dist.most == 32 && dist.mean == 32);
 }
 
-static void
-arrivals_come_at_the_rate_asked_for(void **unused)
+TEST(arrivals_come_at_the_rate_asked_for)
 {
 	static const enum arrivals kinds[] = {ARRIVALS_CONSTANT, ARRIVALS_POISSON};
 	const uint64_t start_ns = 5000000000ull;
@@ -214,8 +207,7 @@ arrivals_come_at_the_rate_asked_for(void **unused)
 	}
 }
 
-static void
-requests_that_were_not_sent_are_counted(void **unused)
+TEST(requests_that_were_not_sent_are_counted)
 {
 	struct schedule s;
 
@@ -226,20 +218,4 @@ requests_that_were_not_sent_are_counted(void **unused)
 		schedule_pop(&s);
 	check_eq(schedule_unsent(&s, 1000000), 400);
 	check_eq(schedule_unsent(&s, 1000), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(zipf_follows_its_law),
-		cmocka_unit_test(one_key_is_always_drawn),
-		cmocka_unit_test(uniform_keys_are_alike),
-		cmocka_unit_test(a_hot_set_gets_its_share_and_no_two_ranks_are_one_key),
-		cmocka_unit_test(etc_sizes_have_the_papers_means),
-		cmocka_unit_test(usr_and_uniform_sizes_are_what_they_say),
-		cmocka_unit_test(arrivals_come_at_the_rate_asked_for),
-		cmocka_unit_test(requests_that_were_not_sent_are_counted),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,7 @@
 #define FROM  50000.0
 #define CLOSE 1.03
 
-static void
-the_knee_is_found_from_either_side(void **unused)
+TEST(the_knee_is_found_from_either_side)
 {
 	static const double capacity[] = {5, 777, 49999, 50000, 51000, 1e6, 8.8e6, 1e9};
 
@@ -29,8 +28,7 @@ the_knee_is_found_from_either_side(void **unused)
 	}
 }
 
-static void
-an_slo_that_no_rate_meets_ends_the_search(void **unused)
+TEST(an_slo_that_no_rate_meets_ends_the_search)
 {
 	struct knee k;
 	double rate;
@@ -42,8 +40,7 @@ an_slo_that_no_rate_meets_ends_the_search(void **unused)
 	check(k.runs < 20);
 }
 
-static void
-figures_are_those_of_the_result(void **unused)
+TEST(figures_are_those_of_the_result)
 {
 	static struct load_result one, all;
 	struct load_point p = {.conns = 3, .depth = 2};
@@ -77,15 +74,4 @@ figures_are_those_of_the_result(void **unused)
 	check_ptr(strstr(text, "\"requests_per_s\": 400.0"));
 	check_ptr(strstr(text, "\"answered\": 200"));
 	check_ptr(strstr(text, "\"wrong_value\": 2"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_knee_is_found_from_either_side),
-		cmocka_unit_test(an_slo_that_no_rate_meets_ends_the_search),
-		cmocka_unit_test(figures_are_those_of_the_result),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

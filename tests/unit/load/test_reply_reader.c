@@ -79,8 +79,7 @@ feed(struct rig *rig, const uint8_t *at, uint32_t len, uint32_t *used)
 	return reply_read(&rig->reader, &rig->w, &rig->req, &sink, (struct view){at, len}, used);
 }
 
-static void
-every_cut_gives_the_same_counts(void **unused)
+TEST(every_cut_gives_the_same_counts)
 {
 	static const uint32_t lengths[] = {0, 2, 32, 300};
 
@@ -107,8 +106,7 @@ every_cut_gives_the_same_counts(void **unused)
 	}
 }
 
-static void
-a_flipped_bit_is_counted_or_breaks_the_reply(void **unused)
+TEST(a_flipped_bit_is_counted_or_breaks_the_reply)
 {
 	for (uint32_t k = 0; k < 2; k++) {
 		const enum load_protocol protocol = k == 0 ? LOAD_TEXT : LOAD_META;
@@ -135,8 +133,7 @@ a_flipped_bit_is_counted_or_breaks_the_reply(void **unused)
 
 /* The common reply, value and end in one piece, has a path of its own: every byte is checked
  * there, too. */
-static void
-the_one_value_of_a_get_is_held_against_every_byte(void **unused)
+TEST(the_one_value_of_a_get_is_held_against_every_byte)
 {
 	static const uint32_t lengths[] = {8, 13, 32, 100, 999};
 
@@ -171,8 +168,7 @@ the_one_value_of_a_get_is_held_against_every_byte(void **unused)
 	}
 }
 
-static void
-the_first_wrong_value_is_remembered(void **unused)
+TEST(the_first_wrong_value_is_remembered)
 {
 	uint8_t reply[ROOM];
 	uint32_t len, used;
@@ -213,8 +209,7 @@ static const struct {
 	{LOAD_GET, LOAD_META, "VA 2\r\nab\r\n", REPLY_MALFORMED, LOAD_SENT},
 };
 
-static void
-each_answer_has_its_count(void **unused)
+TEST(each_answer_has_its_count)
 {
 	for (uint32_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
 		struct rig rig;
@@ -234,8 +229,7 @@ each_answer_has_its_count(void **unused)
 	}
 }
 
-static void
-a_line_longer_than_any_reply_ends_it(void **unused)
+TEST(a_line_longer_than_any_reply_ends_it)
 {
 	uint8_t reply[REPLY_LINE_MAX + 1];
 	uint32_t used;
@@ -247,8 +241,7 @@ a_line_longer_than_any_reply_ends_it(void **unused)
 	check_eq(feed(&rig, reply, 1, &used), REPLY_MALFORMED);
 }
 
-static void
-requests_are_what_the_protocol_says(void **unused)
+TEST(requests_are_what_the_protocol_says)
 {
 	uint8_t at[ROOM];
 	struct rig rig;
@@ -279,8 +272,7 @@ requests_are_what_the_protocol_says(void **unused)
 	check_bytes(at + 3 + 16, " k v\r\nmg IAAAAAAA", 17);
 }
 
-static void
-operations_come_in_their_shares(void **unused)
+TEST(operations_come_in_their_shares)
 {
 	uint32_t seen[3] = {0}, draws = 100000;
 	struct load_rng rng = {5};
@@ -298,20 +290,4 @@ operations_come_in_their_shares(void **unused)
 	check(seen[LOAD_SET] > 29000 && seen[LOAD_SET] < 31000);
 	check(seen[LOAD_DELETE] > 4500 && seen[LOAD_DELETE] < 5500);
 	check_eq(seen[0] + seen[1] + seen[2], draws);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_cut_gives_the_same_counts),
-		cmocka_unit_test(a_flipped_bit_is_counted_or_breaks_the_reply),
-		cmocka_unit_test(the_one_value_of_a_get_is_held_against_every_byte),
-		cmocka_unit_test(the_first_wrong_value_is_remembered),
-		cmocka_unit_test(each_answer_has_its_count),
-		cmocka_unit_test(a_line_longer_than_any_reply_ends_it),
-		cmocka_unit_test(requests_are_what_the_protocol_says),
-		cmocka_unit_test(operations_come_in_their_shares),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,7 @@ now_of(int64_t boot_s, int64_t wall_s)
 	return now;
 }
 
-static void
-only_a_short_gap_is_kept(void **state)
+TEST(only_a_short_gap_is_kept)
 {
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct gap_now now = now_of(rows[i].boot_s, rows[i].wall_s);
@@ -82,8 +81,7 @@ only_a_short_gap_is_kept(void **state)
 }
 
 /* A repair takes time in which no request is served. */
-static void
-a_gap_that_was_kept_grows_while_it_is_repaired(void **state)
+TEST(a_gap_that_was_kept_grows_while_it_is_repaired)
 {
 	static const struct {
 		uint64_t later_ms;
@@ -111,8 +109,7 @@ a_gap_that_was_kept_grows_while_it_is_repaired(void **state)
 	}
 }
 
-static void
-a_file_that_others_changed_is_known(void **state)
+TEST(a_file_that_others_changed_is_known)
 {
 	static const struct {
 		uint64_t looked_ns, changed_ns;
@@ -134,8 +131,7 @@ a_file_that_others_changed_is_known(void **state)
 	}
 }
 
-static void
-what_no_process_wrote_is_not_kept(void **state)
+TEST(what_no_process_wrote_is_not_kept)
 {
 	static const struct beat beats[] = {
 		{BOOT, WALL, GAP_CLOCK_END_NS, BOOT}, {BOOT, WALL, UINT64_MAX, BOOT},
@@ -157,8 +153,7 @@ what_no_process_wrote_is_not_kept(void **state)
 }
 
 /* A beat that was cut after n words is not seen: the one before it is. */
-static void
-a_cut_beat_is_not_seen(void **state)
+TEST(a_cut_beat_is_not_seen)
 {
 	const struct beat beats[] = {
 		{1, 11, 21, 1}, {2, 12, 22, 2}, {3, 13, 23, 3}, {4, 14, 24, 4}};
@@ -215,8 +210,7 @@ fake_store(void *arg)
 	return store;
 }
 
-static void
-torn_clocks_are_read_again_eight_times_at_most(void **state)
+TEST(torn_clocks_are_read_again_eight_times_at_most)
 {
 	for (uint32_t slow = 0; slow <= BEAT_TRIES_MAX + 1; slow++) {
 		struct fake f = {.boot_ns = BOOT, .slow_until = slow};
@@ -232,8 +226,7 @@ torn_clocks_are_read_again_eight_times_at_most(void **state)
 
 /* An attempt counts until the start is ready; a crash in service counts. memory_page_forgive()
  * clears the count. */
-static void
-starts_and_crashes_are_counted(void **state)
+TEST(starts_and_crashes_are_counted)
 {
 	static const struct file_id id = {1, 2};
 	struct memory_page p;
@@ -259,19 +252,4 @@ starts_and_crashes_are_counted(void **state)
 	check_eq(p.signal, 11);
 	memory_page_forgive(&p);
 	check_eq(p.attempts, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_a_short_gap_is_kept),
-		cmocka_unit_test(a_gap_that_was_kept_grows_while_it_is_repaired),
-		cmocka_unit_test(a_file_that_others_changed_is_known),
-		cmocka_unit_test(what_no_process_wrote_is_not_kept),
-		cmocka_unit_test(a_cut_beat_is_not_seen),
-		cmocka_unit_test(torn_clocks_are_read_again_eight_times_at_most),
-		cmocka_unit_test(starts_and_crashes_are_counted),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,29 +24,23 @@
 static char folder[64];
 static char path[96];
 
-static int
-make_folder(void **state)
+static void
+make_folder(void)
 {
 	snprintf(folder, sizeof folder, TMPFS "/clockoo-test-XXXXXX");
-	if (mkdtemp(folder) == NULL) {
-		printf("no folder on %s: %s\n", TMPFS, strerror(errno));
-		return -1;
-	}
+	check_ptr(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/memory", folder);
-	return 0;
 }
 
-static int
-remove_folder(void **state)
+static void
+remove_folder(void)
 {
-	return rmdir(folder);
+	check_eq(rmdir(folder), 0);
 }
 
-static int
-remove_file(void **state)
+TEARDOWN(remove_file)
 {
 	unlink(path);
-	return 0;
 }
 
 static struct memory_file_wanted
@@ -94,8 +88,7 @@ check_refused(const char *why)
 	check_refused_of(BYTES, why);
 }
 
-static void
-what_is_written_outlives_the_process(void **state)
+TEST(what_is_written_outlives_the_process)
 {
 	struct memory_file f;
 	struct stat st;
@@ -118,8 +111,7 @@ what_is_written_outlives_the_process(void **state)
 	memory_file_close(&f);
 }
 
-static void
-another_size_or_a_renewed_file_is_empty(void **state)
+TEST(another_size_or_a_renewed_file_is_empty)
 {
 	const struct memory_file_wanted w = wanted(BYTES);
 	struct memory_file f;
@@ -148,8 +140,7 @@ another_size_or_a_renewed_file_is_empty(void **state)
 	memory_file_close(&f);
 }
 
-static void
-a_size_that_does_not_fit_empties_nothing(void **state)
+TEST(a_size_that_does_not_fit_empties_nothing)
 {
 	struct memory_file f;
 
@@ -190,8 +181,7 @@ start_holder(void)
 	return child;
 }
 
-static void
-the_second_process_learns_who_has_it(void **state)
+TEST(the_second_process_learns_who_has_it)
 {
 	const pid_t child = start_holder();
 
@@ -206,8 +196,7 @@ the_second_process_learns_who_has_it(void **state)
 }
 
 /* A restart begins before the old process has ended. */
-static void
-the_second_process_waits_for_the_first_to_end(void **state)
+TEST(the_second_process_waits_for_the_first_to_end)
 {
 	struct memory_file_wanted w = wanted(BYTES);
 	const pid_t child = start_holder();
@@ -229,8 +218,7 @@ the_second_process_waits_for_the_first_to_end(void **state)
 }
 
 /* The holder's file has lost its name: the next process makes and locks another file. */
-static void
-a_removed_file_does_not_keep_its_name(void **state)
+TEST(a_removed_file_does_not_keep_its_name)
 {
 	const pid_t child = start_holder();
 	struct memory_file f;
@@ -244,8 +232,7 @@ a_removed_file_does_not_keep_its_name(void **state)
 }
 
 /* A child made by fork has neither the mapping nor, after exec, the descriptor. */
-static void
-a_child_does_not_keep_the_file(void **state)
+TEST(a_child_does_not_keep_the_file)
 {
 	struct memory_file f;
 	pid_t child;
@@ -277,8 +264,7 @@ make(const char *name, mode_t mode)
 	close(fd);
 }
 
-static void
-what_is_someone_elses_is_left_alone(void **state)
+TEST(what_is_someone_elses_is_left_alone)
 {
 	char text[2 * 4096 + 1] = "", back[sizeof text];
 	int fd;
@@ -296,8 +282,7 @@ what_is_someone_elses_is_left_alone(void **state)
 
 /* A file of another option is left alone; the first word names the option.
  * Its instance has ended. */
-static void
-what_another_option_keeps_is_left_alone(void **state)
+TEST(what_another_option_keeps_is_left_alone)
 {
 	static const struct {
 		uint64_t first, page;
@@ -333,8 +318,7 @@ what_another_option_keeps_is_left_alone(void **state)
 
 /* A file that was cut, or has other first bytes, is renamed and kept as it was; a new one takes
  * its place. */
-static void
-a_damaged_file_is_put_aside(void **state)
+TEST(a_damaged_file_is_put_aside)
 {
 	static const struct {
 		size_t len;
@@ -377,8 +361,7 @@ a_damaged_file_is_put_aside(void **state)
 	}
 }
 
-static void
-what_others_may_write_is_refused(void **state)
+TEST(what_others_may_write_is_refused)
 {
 	char other[96];
 
@@ -407,8 +390,7 @@ what_others_may_write_is_refused(void **state)
 }
 
 /* The file may belong to the user that root becomes, and belongs to it afterwards. */
-static void
-the_user_to_become_owns_it(void **state)
+TEST(the_user_to_become_owns_it)
 {
 	struct memory_file_wanted w = wanted(BYTES);
 	struct memory_file f;
@@ -428,8 +410,7 @@ the_user_to_become_owns_it(void **state)
 	}
 }
 
-static void
-a_disk_is_refused_before_anything_is_made(void **state)
+TEST(a_disk_is_refused_before_anything_is_made)
 {
 	struct memory_file_wanted w = wanted(BYTES);
 	struct memory_file f;
@@ -483,8 +464,7 @@ kernel_has_huge_pages(void)
 
 /* With huge pages a successor maps the file in a few steps, and a get uses as few TLB entries as
  * in private memory. */
-static void
-a_new_file_on_a_tmpfs_lies_in_huge_pages(void **state)
+TEST(a_new_file_on_a_tmpfs_lies_in_huge_pages)
 {
 	const uint32_t bytes = (9u << 20) + 4096;
 	struct memory_file f;
@@ -515,22 +495,5 @@ a_new_file_on_a_tmpfs_lies_in_huge_pages(void **state)
 int
 main(void)
 {
-#define CASE(f) cmocka_unit_test_teardown(f, remove_file)
-	const struct CMUnitTest tests[] = {
-		CASE(what_is_written_outlives_the_process),
-		CASE(another_size_or_a_renewed_file_is_empty),
-		CASE(a_size_that_does_not_fit_empties_nothing),
-		CASE(the_second_process_learns_who_has_it),
-		CASE(the_second_process_waits_for_the_first_to_end),
-		CASE(a_removed_file_does_not_keep_its_name),
-		CASE(a_child_does_not_keep_the_file),
-		CASE(what_is_someone_elses_is_left_alone),
-		CASE(what_another_option_keeps_is_left_alone),
-		CASE(a_damaged_file_is_put_aside),
-		CASE(what_others_may_write_is_refused),
-		CASE(the_user_to_become_owns_it),
-		CASE(a_disk_is_refused_before_anything_is_made),
-		CASE(a_new_file_on_a_tmpfs_lies_in_huge_pages),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return tests_run(make_folder, remove_folder);
 }

@@ -5,8 +5,7 @@
 #include "memfile/memory_place.h"
 #include "support/test.h"
 
-static void
-each_place_has_its_warnings(void **state)
+TEST(each_place_has_its_warnings)
 {
 	static const struct {
 		struct memory_place place;
@@ -42,8 +41,7 @@ each_place_has_its_warnings(void **state)
 	}
 }
 
-static void
-swap_is_known_by_its_second_line(void **state)
+TEST(swap_is_known_by_its_second_line)
 {
 	static const struct {
 		const char *text;
@@ -63,14 +61,4 @@ swap_is_known_by_its_second_line(void **state)
 		check_eq(memory_place_swaps(file), rows[i].swaps);
 		fclose(file);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_place_has_its_warnings),
-		cmocka_unit_test(swap_is_known_by_its_second_line),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,18 +12,15 @@
 
 static struct metrics *m;
 
-static int
-setup(void **state)
+SETUP(setup)
 {
 	m = calloc(1, sizeof *m);
-	return m == NULL;
+	check_ptr(m);
 }
 
-static int
-teardown(void **state)
+TEARDOWN(teardown)
 {
 	free(m);
-	return 0;
 }
 
 static struct view
@@ -59,8 +56,7 @@ has(const char *text, const char *part)
 		fail_msg("no\n%s\nin\n%s", part, text);
 }
 
-static void
-a_row_is_a_metric_by_rule(void **state)
+TEST(a_row_is_a_metric_by_rule)
 {
 	static const char *const cases[][2] = {
 		{"stats\r\nSTAT cmd_get 7\r\n",
@@ -90,8 +86,7 @@ a_row_is_a_metric_by_rule(void **state)
 		has(exposed(cases[i][0], METRICS_PROMETHEUS), cases[i][1]);
 }
 
-static void
-counters_of_the_rooms_have_their_words(void **state)
+TEST(counters_of_the_rooms_have_their_words)
 {
 	static const struct counter_name names[] = {{"TCP_SYNS", "opened by a SYN"},
 						    {"TURNS_MAX_NS", "longest"}};
@@ -111,8 +106,7 @@ counters_of_the_rooms_have_their_words(void **state)
 		 "clockoo_cores_turns_max_seconds{core=\"1\"} 0.000000020\n");
 }
 
-static void
-samples_of_a_family_stand_together(void **state)
+TEST(samples_of_a_family_stand_together)
 {
 	const char *out =
 		exposed("stats slabs\r\nSTAT 1:chunk_size 64\r\nSTAT 1:get_hits 5\r\n"
@@ -126,8 +120,7 @@ samples_of_a_family_stand_together(void **state)
 	has(out, "\nclockoo_slabs_active_slabs 2\n");
 }
 
-static void
-sets_are_told_without_cas_as_the_exporter_does(void **state)
+TEST(sets_are_told_without_cas_as_the_exporter_does)
 {
 	const char *out = exposed("stats\r\nSTAT cmd_set 10\r\nSTAT cas_hits 3\r\n"
 				  "STAT cas_misses 1\r\nSTAT cas_badval 2\r\n",
@@ -137,8 +130,7 @@ sets_are_told_without_cas_as_the_exporter_does(void **state)
 	has(out, "clockoo_cmd_set_total 10\n");
 }
 
-static void
-openmetrics_names_families_without_total(void **state)
+TEST(openmetrics_names_families_without_total)
 {
 	const char *out = exposed("stats\r\nSTAT cmd_get 7\r\n", METRICS_OPENMETRICS);
 
@@ -147,8 +139,7 @@ openmetrics_names_families_without_total(void **state)
 	check_null(strstr(exposed("stats\r\n", METRICS_PROMETHEUS), "EOF"));
 }
 
-static void
-values_are_escaped(void **state)
+TEST(values_are_escaped)
 {
 	static const char rows[] = "stats hotkeys\r\nSTAT 1:key a\"b\\c\td\xc3\xa9 1\r\n";
 
@@ -158,8 +149,7 @@ values_are_escaped(void **state)
 			      "\"a\\\"b\\\\c\\u0009d\\u00c3\\u00a9 1\"}}}\n");
 }
 
-static void
-sources_have_a_rank_and_their_connections_are_a_level(void **state)
+TEST(sources_have_a_rank_and_their_connections_are_a_level)
 {
 	const char *out =
 		exposed("stats sources\r\nSTAT 1:source 2001:db8::/64\r\nSTAT 1:conns 7\r\n"
@@ -171,16 +161,14 @@ sources_have_a_rank_and_their_connections_are_a_level(void **state)
 	has(out, "# TYPE clockoo_sources_error gauge\nclockoo_sources_error{rank=\"1\"} 0\n");
 }
 
-static void
-names_are_made_of_letters(void **state)
+TEST(names_are_made_of_letters)
 {
 	has(exposed("stats\r\nSTAT a-b{c}\"d 1\r\n", METRICS_PROMETHEUS),
 	    "# HELP clockoo_a_b_c__d stats a-b{c}\\\"d\n# TYPE clockoo_a_b_c__d gauge\n"
 	    "clockoo_a_b_c__d 1\n");
 }
 
-static void
-json_has_an_object_for_each_reply_and_index(void **state)
+TEST(json_has_an_object_for_each_reply_and_index)
 {
 	check_str(json("stats\r\nSTAT pid 7\r\nSTAT version 1.6.45\r\nSTAT zero 007\r\n"
 		       "stats slabs\r\nSTAT 1:chunk_size 64\r\nSTAT 1:x 0.5\r\nSTAT 2:chunk_size "
@@ -190,8 +178,7 @@ json_has_an_object_for_each_reply_and_index(void **state)
 		  "\"active_slabs\":2},\"front\":{}}\n");
 }
 
-static void
-one_reply_is_found_by_its_name(void **state)
+TEST(one_reply_is_found_by_its_name)
 {
 	uint8_t out[64];
 	size_t len;
@@ -203,8 +190,7 @@ one_reply_is_found_by_its_name(void **state)
 	check_eq(metrics_write_reply(m, view_of_text("none"), out, sizeof out), 0);
 }
 
-static void
-nothing_is_written_beyond_its_room(void **state)
+TEST(nothing_is_written_beyond_its_room)
 {
 	static const char rows[] = "stats\r\nSTAT cmd_get 7\r\nSTAT version 1.6\r\nstats slabs\r\n"
 				   "STAT 1:chunk_size 64\r\nSTAT 2:chunk_size 80\r\n";
@@ -228,8 +214,7 @@ nothing_is_written_beyond_its_room(void **state)
 }
 
 /* Lines of arbitrary bytes: the output must stay in its room and have whole lines. */
-static void
-any_bytes_are_taken(void **state)
+TEST(any_bytes_are_taken)
 {
 	static const char pieces[][24] = {"stats",  "stats net\r\n", "STAT ", ":",  " ", "\r\n",
 					  "\n",     "STAT a 1\r\n",  "\"",    "\\", "0", "1.5",
@@ -253,26 +238,4 @@ any_bytes_are_taken(void **state)
 			check(out[i] == '\n' || (out[i] >= ' ' && out[i] < 0x7f));
 		metrics_write_json(m, 1, out, sizeof out);
 	}
-}
-
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_row_is_a_metric_by_rule),
-		TEST(counters_of_the_rooms_have_their_words),
-		TEST(samples_of_a_family_stand_together),
-		TEST(sets_are_told_without_cas_as_the_exporter_does),
-		TEST(openmetrics_names_families_without_total),
-		TEST(values_are_escaped),
-		TEST(sources_have_a_rank_and_their_connections_are_a_level),
-		TEST(names_are_made_of_letters),
-		TEST(json_has_an_object_for_each_reply_and_index),
-		TEST(one_reply_is_found_by_its_name),
-		TEST(nothing_is_written_beyond_its_room),
-		TEST(any_bytes_are_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,8 +141,7 @@ check_same(const struct access_list *list, struct ip_addr ip)
 		 (unsigned long long)seed);
 }
 
-static void
-the_table_says_what_a_search_for_the_longest_prefix_says(void **state)
+TEST(the_table_says_what_a_search_for_the_longest_prefix_says)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		const struct access_list *list;
@@ -178,8 +177,7 @@ net_of(const char *text, bool allow)
 	return n;
 }
 
-static void
-the_most_networks_there_may_be_fit_the_bytes_that_are_told(void **state)
+TEST(the_most_networks_there_may_be_fit_the_bytes_that_are_told)
 {
 	struct access_net *many = calloc(ACCESS_NETS_MAX, sizeof *many);
 	struct region region = {0};
@@ -335,8 +333,7 @@ check_frame(struct rig *r, const struct frame_of *f, bool let_in, uint16_t vlan,
 		check_eq(rig_lent(r), 0);
 }
 
-static void
-what_is_not_let_in_is_dropped_on_every_path(void **state)
+TEST(what_is_not_let_in_is_dropped_on_every_path)
 {
 	/* Frames have a tag or none, and checksums that the port has verified or not. */
 	for (uint32_t i = 0; i < 4 * (sizeof lists / sizeof lists[0]); i++) {
@@ -365,8 +362,7 @@ what_is_not_let_in_is_dropped_on_every_path(void **state)
 	}
 }
 
-static void
-without_ipv6_nothing_of_it_is_answered_or_announced(void **state)
+TEST(without_ipv6_nothing_of_it_is_answered_or_announced)
 {
 	const struct rig_options options = {.udp_port = UDP_PORT, .ipv6_off = true};
 
@@ -383,17 +379,4 @@ without_ipv6_nothing_of_it_is_answered_or_announced(void **state)
 		check_eq(counter_read(&stack_counters(r->stack)[ND_SOLICITS_SENT]), 0);
 		rig_free(r);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_table_says_what_a_search_for_the_longest_prefix_says),
-		cmocka_unit_test(the_most_networks_there_may_be_fit_the_bytes_that_are_told),
-		cmocka_unit_test(what_is_not_let_in_is_dropped_on_every_path),
-		cmocka_unit_test(without_ipv6_nothing_of_it_is_answered_or_announced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,8 +126,7 @@ check_pace(const struct probe_pace *pace)
 	end(&a);
 }
 
-static void
-each_address_is_asked_for_three_times_and_is_free_after_a_silence(void **state)
+TEST(each_address_is_asked_for_three_times_and_is_free_after_a_silence)
 {
 	check_pace(&probe_pace_short);
 	check_pace(&probe_pace_long);
@@ -194,8 +193,7 @@ check_taken(const uint8_t *frame, uint32_t len, const struct ip_addr *ip, const 
 	check_eq(after(frame, len - 4, VLAN, &p), ADDR_ASKED);
 }
 
-static void
-who_has_the_address_is_found(void **state)
+TEST(who_has_the_address_is_found)
 {
 	const struct ip_addr v4 = ip_addr_v4(OUR_IP), link = addr(our_link6), six = addr(our_ip6);
 	uint8_t p[NET_FRAME_BYTES];
@@ -206,8 +204,7 @@ who_has_the_address_is_found(void **state)
 	check_taken(p, an_advert(p, our_link6, other_mac), &link, other_mac);
 }
 
-static void
-who_asks_for_it_too_has_it_as_well(void **state)
+TEST(who_asks_for_it_too_has_it_as_well)
 {
 	const struct ip_addr v4 = ip_addr_v4(OUR_IP), six = addr(our_ip6);
 	uint8_t p[NET_FRAME_BYTES];
@@ -216,8 +213,7 @@ who_asks_for_it_too_has_it_as_well(void **state)
 	check_taken(p, another_nd_probe(p, our_ip6), &six, peer_mac);
 }
 
-static void
-others_and_we_ourselves_have_not(void **state)
+TEST(others_and_we_ourselves_have_not)
 {
 	uint8_t p[NET_FRAME_BYTES];
 	struct addr_probe probe;
@@ -250,8 +246,7 @@ others_and_we_ourselves_have_not(void **state)
 		check_eq(after(p, short_len, 0, &probe), ADDR_ASKED);
 }
 
-static void
-a_probe_on_a_vlan_is_tagged(void **state)
+TEST(a_probe_on_a_vlan_is_tagged)
 {
 	struct asked a = begin(&probe_pace_short, VLAN);
 
@@ -263,8 +258,7 @@ a_probe_on_a_vlan_is_tagged(void **state)
 	end(&a);
 }
 
-static void
-a_port_that_sends_nothing_does_not_hold_the_start_for_ever(void **state)
+TEST(a_port_that_sends_nothing_does_not_hold_the_start_for_ever)
 {
 	struct asked a = begin(&probe_pace_short, 0);
 	const uint64_t begun_ns = a.now_ns;
@@ -284,8 +278,7 @@ a_port_that_sends_nothing_does_not_hold_the_start_for_ever(void **state)
 	end(&a);
 }
 
-static void
-a_link_that_comes_late_is_probed(void **state)
+TEST(a_link_that_comes_late_is_probed)
 {
 	struct asked a = begin(&probe_pace_short, 0);
 
@@ -349,15 +342,13 @@ check_defended(bool v6)
 	rig_free(r);
 }
 
-static void
-an_address_is_defended_once_in_ten_seconds(void **state)
+TEST(an_address_is_defended_once_in_ten_seconds)
 {
 	check_defended(false);
 	check_defended(true);
 }
 
-static void
-after_a_link_up_others_are_asked_once(void **state)
+TEST(after_a_link_up_others_are_asked_once)
 {
 	const struct rig_options options = {0};
 	struct rig *r = rig_new(&options);
@@ -376,22 +367,4 @@ after_a_link_up_others_are_asked_once(void **state)
 		rig_turn(r, NULL);
 	check_eq(rig_count(r, ADDRESS_PROBES), 3);
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_address_is_asked_for_three_times_and_is_free_after_a_silence),
-		cmocka_unit_test(who_has_the_address_is_found),
-		cmocka_unit_test(who_asks_for_it_too_has_it_as_well),
-		cmocka_unit_test(others_and_we_ourselves_have_not),
-		cmocka_unit_test(a_probe_on_a_vlan_is_tagged),
-		cmocka_unit_test(a_port_that_sends_nothing_does_not_hold_the_start_for_ever),
-		cmocka_unit_test(a_link_that_comes_late_is_probed),
-		cmocka_unit_test(an_address_is_defended_once_in_ten_seconds),
-		cmocka_unit_test(after_a_link_up_others_are_asked_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

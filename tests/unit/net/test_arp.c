@@ -68,8 +68,7 @@ check_asked(const struct rig *r, uint32_t ip)
 	check_eq(get32(p + AT_ARP_TARGET_IP), ip);
 }
 
-static void
-a_request_for_us_is_answered_and_its_sender_learned(void **state)
+TEST(a_request_for_us_is_answered_and_its_sender_learned)
 {
 	struct rig *r = rig_with_gateway(0);
 	const uint8_t *p = r->np->sent[0].bytes;
@@ -91,8 +90,7 @@ a_request_for_us_is_answered_and_its_sender_learned(void **state)
 }
 
 /* A flood of one station's requests, then of many: a station that asks once is answered. */
-static void
-a_flood_of_questions_leaves_others_theirs(void **state)
+TEST(a_flood_of_questions_leaves_others_theirs)
 {
 	struct rig *r = rig_with_gateway(0);
 	uint8_t mac[6] = {2, 0, 0, 0, 0, 0};
@@ -114,8 +112,7 @@ a_flood_of_questions_leaves_others_theirs(void **state)
 	rig_free(r);
 }
 
-static void
-requests_and_replies_for_others_are_not_answered(void **state)
+TEST(requests_and_replies_for_others_are_not_answered)
 {
 	struct rig *r = rig_with_gateway(0);
 
@@ -128,8 +125,7 @@ requests_and_replies_for_others_are_not_answered(void **state)
 	rig_free(r);
 }
 
-static void
-nothing_is_planted_unasked_but_what_is_there_is_merged(void **state)
+TEST(nothing_is_planted_unasked_but_what_is_there_is_merged)
 {
 	struct rig *r = rig_with_gateway(0);
 
@@ -145,8 +141,7 @@ nothing_is_planted_unasked_but_what_is_there_is_merged(void **state)
 	rig_free(r);
 }
 
-static void
-a_probe_is_answered_and_not_learned(void **state)
+TEST(a_probe_is_answered_and_not_learned)
 {
 	struct rig *r = rig_with_gateway(0);
 
@@ -161,8 +156,7 @@ a_probe_is_answered_and_not_learned(void **state)
 	rig_free(r);
 }
 
-static void
-another_station_with_our_address_is_counted_and_changes_nothing(void **state)
+TEST(another_station_with_our_address_is_counted_and_changes_nothing)
 {
 	struct rig *r = rig_with_gateway(0);
 
@@ -174,8 +168,7 @@ another_station_with_our_address_is_counted_and_changes_nothing(void **state)
 	rig_free(r);
 }
 
-static void
-while_asking_the_way_back_is_used(void **state)
+TEST(while_asking_the_way_back_is_used)
 {
 	struct rig *r = rig_with_gateway(0);
 
@@ -189,8 +182,7 @@ while_asking_the_way_back_is_used(void **state)
 	rig_free(r);
 }
 
-static void
-far_addresses_go_to_the_gateway(void **state)
+TEST(far_addresses_go_to_the_gateway)
 {
 	struct rig *r = rig_with_gateway(GATEWAY_IP);
 
@@ -204,8 +196,7 @@ far_addresses_go_to_the_gateway(void **state)
 	rig_free(r);
 }
 
-static void
-without_a_gateway_far_addresses_go_back_the_way_they_came(void **state)
+TEST(without_a_gateway_far_addresses_go_back_the_way_they_came)
 {
 	struct rig *r = rig_with_gateway(0);
 
@@ -214,8 +205,7 @@ without_a_gateway_far_addresses_go_back_the_way_they_came(void **state)
 	rig_free(r);
 }
 
-static void
-a_stale_address_is_used_and_asked_for_until_it_is_forgotten(void **state)
+TEST(a_stale_address_is_used_and_asked_for_until_it_is_forgotten)
 {
 	struct rig *r = rig_with_gateway(0);
 
@@ -238,8 +228,7 @@ a_stale_address_is_used_and_asked_for_until_it_is_forgotten(void **state)
 }
 
 /* The addresses of a flood of spoofed neighbours never answer. */
-static void
-questions_are_bounded_by_the_table(void **state)
+TEST(questions_are_bounded_by_the_table)
 {
 	const struct rig_options options = {0};
 	struct rig *r = rig_new(&options);
@@ -276,8 +265,7 @@ announced(struct rig *r, uint64_t until_ns)
 	return count;
 }
 
-static void
-we_are_announced_again_and_anew_when_the_link_was_down(void **state)
+TEST(we_are_announced_again_and_anew_when_the_link_was_down)
 {
 	const struct rig_options options = {0};
 	struct rig *r = rig_new(&options);
@@ -296,8 +284,7 @@ we_are_announced_again_and_anew_when_the_link_was_down(void **state)
 	rig_free(r);
 }
 
-static void
-the_first_tick_announces_us_once_for_all_cores(void **state)
+TEST(the_first_tick_announces_us_once_for_all_cores)
 {
 	const struct rig_options options = {0};
 	struct rig *r = rig_new(&options); /* sent[] has the frame of its first turn */
@@ -310,26 +297,4 @@ the_first_tick_announces_us_once_for_all_cores(void **state)
 	check_eq(r->np->sent_count, 0);
 	check(!neigh_may_announce_mt(r->neigh, neigh_announce_round_mt(r->neigh)));
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_for_us_is_answered_and_its_sender_learned),
-		cmocka_unit_test(requests_and_replies_for_others_are_not_answered),
-		cmocka_unit_test(a_flood_of_questions_leaves_others_theirs),
-		cmocka_unit_test(nothing_is_planted_unasked_but_what_is_there_is_merged),
-		cmocka_unit_test(a_probe_is_answered_and_not_learned),
-		cmocka_unit_test(another_station_with_our_address_is_counted_and_changes_nothing),
-		cmocka_unit_test(while_asking_the_way_back_is_used),
-		cmocka_unit_test(far_addresses_go_to_the_gateway),
-		cmocka_unit_test(without_a_gateway_far_addresses_go_back_the_way_they_came),
-		cmocka_unit_test(a_stale_address_is_used_and_asked_for_until_it_is_forgotten),
-		cmocka_unit_test(questions_are_bounded_by_the_table),
-		cmocka_unit_test(we_are_announced_again_and_anew_when_the_link_was_down),
-		cmocka_unit_test(the_first_tick_announces_us_once_for_all_cores),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

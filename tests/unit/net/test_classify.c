@@ -337,8 +337,7 @@ check_row(struct rig *r, const struct row *row)
 	check_eq(rig_lent(r), lent);
 }
 
-static void
-a_frame_is_counted_for_the_one_reason_of_its_row(void **state)
+TEST(a_frame_is_counted_for_the_one_reason_of_its_row)
 {
 	const struct rig_options options = {.udp_port = UDP_PORT};
 	struct rig *r = rig_new(&options);
@@ -351,8 +350,7 @@ a_frame_is_counted_for_the_one_reason_of_its_row(void **state)
 
 /* With no checksum left to sum, frames of all kinds may take the path of
  * plain ones (classify.c). */
-static void
-what_a_port_vouches_for_is_counted_for_the_same_reasons(void **state)
+TEST(what_a_port_vouches_for_is_counted_for_the_same_reasons)
 {
 	const struct rig_options options = {.udp_port = UDP_PORT};
 	struct rig *r = rig_new(&options);
@@ -406,8 +404,7 @@ random_frame(uint64_t *rng, uint8_t *p)
 	return len;
 }
 
-static void
-the_fast_path_classifies_as_the_slow_one(void **state)
+TEST(the_fast_path_classifies_as_the_slow_one)
 {
 	const struct rig_options options = {.udp_port = UDP_PORT};
 	struct rig *r[2] = {rig_new(&options), rig_new(&options)};
@@ -454,8 +451,7 @@ has_a_test_of_its_own(uint32_t c)
 	       (c >= ND_ADVERTS_SENT && c <= ICMP_ERRORS);
 }
 
-static void
-every_drop_has_a_row(void **state)
+TEST(every_drop_has_a_row)
 {
 	for (uint32_t c = DROP_ETH_TRUNCATED; c <= DROP_ARP_SENDER; c++) {
 		bool found = has_a_test_of_its_own(c);
@@ -468,8 +464,7 @@ every_drop_has_a_row(void **state)
 	}
 }
 
-static void
-without_a_udp_port_no_datagram_passes(void **state)
+TEST(without_a_udp_port_no_datagram_passes)
 {
 	const struct rig_options options = {.udp_port = 0};
 	const uint16_t ports[] = {0, UDP_PORT};
@@ -490,8 +485,7 @@ without_a_udp_port_no_datagram_passes(void **state)
 }
 
 /* A burst of all kinds: each frame is put on its list, in order of arrival. */
-static void
-a_mixed_burst_is_sorted_in_order(void **state)
+TEST(a_mixed_burst_is_sorted_in_order)
 {
 	const enum base order[] = {UDP, TCP, ARP, UDP, ECHO, TCP, UDP_OPTIONS};
 	const struct rig_options options = {.udp_port = UDP_PORT};
@@ -521,19 +515,4 @@ a_mixed_burst_is_sorted_in_order(void **state)
 	check_eq(r->in.l3[6].l4_offset, AT_L4 + 8);
 	check_eq(r->in.l3[1].l4_len, 25);
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frame_is_counted_for_the_one_reason_of_its_row),
-		cmocka_unit_test(what_a_port_vouches_for_is_counted_for_the_same_reasons),
-		cmocka_unit_test(the_fast_path_classifies_as_the_slow_one),
-		cmocka_unit_test(every_drop_has_a_row),
-		cmocka_unit_test(without_a_udp_port_no_datagram_passes),
-		cmocka_unit_test(a_mixed_burst_is_sorted_in_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

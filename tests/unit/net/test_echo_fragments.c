@@ -141,8 +141,7 @@ rig_here(uint32_t caps)
 	return r;
 }
 
-static void
-a_long_ping_comes_back_whole_in_fragments(void **state)
+TEST(a_long_ping_comes_back_whole_in_fragments)
 {
 	static const uint32_t lens[] = {1453, 1473, 2952, 2953, 5000, REASM_BYTES - HEAD};
 	static const uint32_t caps[] = {0, PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM};
@@ -172,8 +171,7 @@ a_long_ping_comes_back_whole_in_fragments(void **state)
 	}
 }
 
-static void
-what_fits_one_frame_comes_back_in_one(void **state)
+TEST(what_fits_one_frame_comes_back_in_one)
 {
 	for (uint32_t v6 = 0; v6 < 2; v6++) {
 		struct rig *r = rig_here(0);
@@ -187,8 +185,7 @@ what_fits_one_frame_comes_back_in_one(void **state)
 	}
 }
 
-static void
-what_is_no_good_request_is_dropped_for_its_reason(void **state)
+TEST(what_is_no_good_request_is_dropped_for_its_reason)
 {
 	static const struct {
 		uint32_t at;
@@ -219,8 +216,7 @@ what_is_no_good_request_is_dropped_for_its_reason(void **state)
 	}
 }
 
-static void
-one_longer_than_a_context_is_dropped(void **state)
+TEST(one_longer_than_a_context_is_dropped)
 {
 	struct rig *r = rig_here(0);
 
@@ -232,8 +228,7 @@ one_longer_than_a_context_is_dropped(void **state)
 }
 
 /* Long pings in one interval: a reply of 12 frames each. */
-static void
-long_pings_have_a_share_of_the_replies(void **state)
+TEST(long_pings_have_a_share_of_the_replies)
 {
 	const uint32_t frames = (REASM_BYTES + 1479) / 1480, served = ECHO_FRAGMENTS_MAX / frames;
 	struct rig *r = rig_here(0);
@@ -254,8 +249,7 @@ long_pings_have_a_share_of_the_replies(void **state)
 }
 
 /* Pings that never become whole, between the fragments of a datagram. */
-static void
-pings_take_no_memory_of_datagrams(void **state)
+TEST(pings_take_no_memory_of_datagrams)
 {
 	struct rig *r = rig_here(0);
 	static uint8_t frame[AT_L4 + MESSAGE], payload[2000];
@@ -269,19 +263,4 @@ pings_take_no_memory_of_datagrams(void **state)
 	piece_put(r, false, 17, ID, 1448, 8 + sizeof payload - 1448, false);
 	check_eq(rig_count(r, UDP_RECEIVED), 1);
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_long_ping_comes_back_whole_in_fragments),
-		cmocka_unit_test(what_fits_one_frame_comes_back_in_one),
-		cmocka_unit_test(what_is_no_good_request_is_dropped_for_its_reason),
-		cmocka_unit_test(one_longer_than_a_context_is_dropped),
-		cmocka_unit_test(long_pings_have_a_share_of_the_replies),
-		cmocka_unit_test(pings_take_no_memory_of_datagrams),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

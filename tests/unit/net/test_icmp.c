@@ -43,8 +43,7 @@ check_echo(struct rig *r, uint32_t len, uint32_t options)
 	check(frame_good(reply->bytes, reply->len));
 }
 
-static void
-an_echo_of_any_length_comes_back_whole(void **state)
+TEST(an_echo_of_any_length_comes_back_whole)
 {
 	const uint32_t caps[] = {0, PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM | PORT_TX_TCP_CKSUM};
 
@@ -61,8 +60,7 @@ an_echo_of_any_length_comes_back_whole(void **state)
 	}
 }
 
-static void
-an_echo_behind_ip_options_comes_back_without_them(void **state)
+TEST(an_echo_behind_ip_options_comes_back_without_them)
 {
 	const struct rig_options options = {0};
 	struct rig *r = rig_new(&options);
@@ -73,8 +71,7 @@ an_echo_behind_ip_options_comes_back_without_them(void **state)
 	rig_free(r);
 }
 
-static void
-an_echo_longer_than_our_mtu_is_dropped(void **state)
+TEST(an_echo_longer_than_our_mtu_is_dropped)
 {
 	const struct rig_options options = {0};
 	struct rig *r = rig_new(&options);
@@ -85,16 +82,4 @@ an_echo_longer_than_our_mtu_is_dropped(void **state)
 	check_eq(r->np->sent_count, 0);
 	check_eq(rig_count(r, DROP_ICMP_SIZE), 1);
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_echo_of_any_length_comes_back_whole),
-		cmocka_unit_test(an_echo_behind_ip_options_comes_back_without_them),
-		cmocka_unit_test(an_echo_longer_than_our_mtu_is_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

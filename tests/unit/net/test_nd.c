@@ -110,8 +110,7 @@ check_asked(const struct rig *r, const uint8_t target[16], const uint8_t from[16
 	check_bytes(p + AT6_ND_OPTION, "\1\1\2\0\0\0\0\1", 8);
 }
 
-static void
-who_asks_for_us_is_answered_and_known(void **state)
+TEST(who_asks_for_us_is_answered_and_known)
 {
 	const uint8_t *ours[] = {our_link6, our_ip6};
 	const uint8_t *peers[] = {peer_link6, peer_ip6};
@@ -128,8 +127,7 @@ who_asks_for_us_is_answered_and_known(void **state)
 	}
 }
 
-static void
-a_probe_for_our_address_is_told_to_all_that_it_is_taken(void **state)
+TEST(a_probe_for_our_address_is_told_to_all_that_it_is_taken)
 {
 	static const uint8_t nobody[16];
 	struct rig *r = rig_new(&plain);
@@ -145,8 +143,7 @@ a_probe_for_our_address_is_told_to_all_that_it_is_taken(void **state)
 	rig_free(r);
 }
 
-static void
-nobody_is_known_unasked(void **state)
+TEST(nobody_is_known_unasked)
 {
 	struct rig *r = rig_new(&plain);
 
@@ -161,8 +158,7 @@ nobody_is_known_unasked(void **state)
 
 /* RFC 6980 section 5: a fragmented packet is ignored, even one that is a
  * whole packet (RFC 6946). */
-static void
-what_comes_in_a_fragment_is_not_believed(void **state)
+TEST(what_comes_in_a_fragment_is_not_believed)
 {
 	static const uint8_t fragment[8] = {58}, options[2][8] = {{44, 0, 1, 4}, {58, 0, 1, 4}};
 	struct rig *r = rig_new(&plain);
@@ -182,8 +178,7 @@ what_comes_in_a_fragment_is_not_believed(void **state)
 	rig_free(r);
 }
 
-static void
-a_question_goes_to_the_targets_group_once_a_second(void **state)
+TEST(a_question_goes_to_the_targets_group_once_a_second)
 {
 	const struct {
 		const uint8_t *dst, *hop, *from;
@@ -210,8 +205,7 @@ a_question_goes_to_the_targets_group_once_a_second(void **state)
 	}
 }
 
-static void
-a_known_neighbour_moves_only_by_override(void **state)
+TEST(a_known_neighbour_moves_only_by_override)
 {
 	struct rig *r = rig_new(&plain);
 
@@ -231,8 +225,7 @@ a_known_neighbour_moves_only_by_override(void **state)
 	rig_free(r);
 }
 
-static void
-solicitations_are_answered_up_to_a_rate_limit(void **state)
+TEST(solicitations_are_answered_up_to_a_rate_limit)
 {
 	struct rig *r = rig_new(&plain);
 
@@ -246,8 +239,7 @@ solicitations_are_answered_up_to_a_rate_limit(void **state)
 	rig_free(r);
 }
 
-static void
-both_addresses_are_announced_at_start(void **state)
+TEST(both_addresses_are_announced_at_start)
 {
 	struct net_port *np = net_port_new(our_mac, 0);
 	struct rig_options options = plain;
@@ -268,8 +260,7 @@ both_addresses_are_announced_at_start(void **state)
 	net_port_free(np);
 }
 
-static void
-an_echo_of_any_length_comes_back_from_the_address_it_went_to(void **state)
+TEST(an_echo_of_any_length_comes_back_from_the_address_it_went_to)
 {
 	static const uint8_t chain[] = {58, 0, 1, 4, 0, 0, 0, 0};
 	uint8_t payload[NET_MTU], p[NET_FRAME_BYTES];
@@ -303,8 +294,7 @@ an_echo_of_any_length_comes_back_from_the_address_it_went_to(void **state)
 	rig_free(r);
 }
 
-static void
-an_echo_to_all_nodes_is_answered_from_the_link(void **state)
+TEST(an_echo_to_all_nodes_is_answered_from_the_link)
 {
 	struct rig *r = rig_new(&plain);
 	uint8_t p[NET_FRAME_BYTES];
@@ -322,8 +312,7 @@ an_echo_to_all_nodes_is_answered_from_the_link(void **state)
 	rig_free(r);
 }
 
-static void
-echoes_are_answered_up_to_a_rate_limit(void **state)
+TEST(echoes_are_answered_up_to_a_rate_limit)
 {
 	struct rig *r = rig_new(&plain);
 	uint8_t p[NET_FRAME_BYTES];
@@ -380,8 +369,7 @@ check_answer(struct rig *r, const uint8_t *p, uint32_t len, const uint8_t *ours)
 		check_eq(sent[62 + k], (uint8_t)(k * 5 + 1));
 }
 
-static void
-a_datagram_is_answered_from_the_address_it_went_to(void **state)
+TEST(a_datagram_is_answered_from_the_address_it_went_to)
 {
 	static const uint8_t chain[] = {17, 0, 1, 4, 0, 0, 0, 0};
 	const uint32_t caps[] = {0, PORT_TX_IP_CKSUM | PORT_TX_UDP_CKSUM | PORT_TX_TCP_CKSUM};
@@ -408,8 +396,7 @@ a_datagram_is_answered_from_the_address_it_went_to(void **state)
 
 /* The form in which we store IPv4 addresses is refused as an IPv6 source: it would pass for an
  * IPv4 one (RFC 4942 2.2). */
-static void
-nobody_speaks_from_a_mapped_address(void **state)
+TEST(nobody_speaks_from_a_mapped_address)
 {
 	static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 10, 99, 0, 2};
 	static const uint8_t loopback[16] = {[15] = 1}, nobody[16];
@@ -429,8 +416,7 @@ nobody_speaks_from_a_mapped_address(void **state)
 	rig_free(r);
 }
 
-static void
-a_vlan_hears_its_own_and_tags_what_it_says(void **state)
+TEST(a_vlan_hears_its_own_and_tags_what_it_says)
 {
 	const struct rig_options options = {.udp_port = UDP_PORT, .vlan = 7};
 	struct rig *r = rig_new(&options);
@@ -472,8 +458,7 @@ a_vlan_hears_its_own_and_tags_what_it_says(void **state)
 	rig_free(r);
 }
 
-static void
-a_priority_tag_is_taken_out_and_not_returned(void **state)
+TEST(a_priority_tag_is_taken_out_and_not_returned)
 {
 	struct rig *r = rig_new(&plain);
 	uint8_t p[NET_FRAME_BYTES];
@@ -483,28 +468,4 @@ a_priority_tag_is_taken_out_and_not_returned(void **state)
 	answer_bytes = NET_MTU - 48;
 	check_answer(r, p, len, our_ip6);
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_asks_for_us_is_answered_and_known),
-		cmocka_unit_test(a_probe_for_our_address_is_told_to_all_that_it_is_taken),
-		cmocka_unit_test(nobody_is_known_unasked),
-		cmocka_unit_test(what_comes_in_a_fragment_is_not_believed),
-		cmocka_unit_test(a_question_goes_to_the_targets_group_once_a_second),
-		cmocka_unit_test(a_known_neighbour_moves_only_by_override),
-		cmocka_unit_test(solicitations_are_answered_up_to_a_rate_limit),
-		cmocka_unit_test(both_addresses_are_announced_at_start),
-		cmocka_unit_test(an_echo_of_any_length_comes_back_from_the_address_it_went_to),
-		cmocka_unit_test(an_echo_to_all_nodes_is_answered_from_the_link),
-		cmocka_unit_test(echoes_are_answered_up_to_a_rate_limit),
-		cmocka_unit_test(a_datagram_is_answered_from_the_address_it_went_to),
-		cmocka_unit_test(nobody_speaks_from_a_mapped_address),
-		cmocka_unit_test(a_vlan_hears_its_own_and_tags_what_it_says),
-		cmocka_unit_test(a_priority_tag_is_taken_out_and_not_returned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,7 @@ check_entry(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_
 		check_bytes(got, mac, 6);
 }
 
-static void
-an_entry_ages_from_reachable_over_stale_to_forgotten(void **state)
+TEST(an_entry_ages_from_reachable_over_stale_to_forgotten)
 {
 	struct neigh_table *t = table_new();
 
@@ -80,8 +79,7 @@ an_entry_ages_from_reachable_over_stale_to_forgotten(void **state)
 	free(memory);
 }
 
-static void
-an_update_makes_no_entry_but_answers_a_question(void **state)
+TEST(an_update_makes_no_entry_but_answers_a_question)
 {
 	struct neigh_table *t = table_new();
 
@@ -95,8 +93,7 @@ an_update_makes_no_entry_but_answers_a_question(void **state)
 	free(memory);
 }
 
-static void
-a_question_is_asked_once_a_second(void **state)
+TEST(a_question_is_asked_once_a_second)
 {
 	/* The clock may start at zero. */
 	const uint64_t starts[] = {0, 1, NOW};
@@ -115,8 +112,7 @@ a_question_is_asked_once_a_second(void **state)
 	}
 }
 
-static void
-a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not(void **state)
+TEST(a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not)
 {
 	struct neigh_table *t = table_new();
 	const struct ip_addr *late = in_set(NEIGH_WAYS);
@@ -140,8 +136,7 @@ a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not(void **state)
 	free(memory);
 }
 
-static void
-unanswered_questions_make_room_only_after_a_second(void **state)
+TEST(unanswered_questions_make_room_only_after_a_second)
 {
 	struct neigh_table *t = table_new();
 	const struct ip_addr *late = in_set(NEIGH_WAYS);
@@ -155,8 +150,7 @@ unanswered_questions_make_room_only_after_a_second(void **state)
 	free(memory);
 }
 
-static void
-only_one_core_announces(void **state)
+TEST(only_one_core_announces)
 {
 	struct neigh_table *t = table_new();
 
@@ -205,8 +199,7 @@ write_all_the_time(void *arg)
 	return NULL;
 }
 
-static void
-no_reader_sees_one_address_with_anothers_mac(void **state)
+TEST(no_reader_sees_one_address_with_anothers_mac)
 {
 	struct race race = {.table = table_new()};
 	pthread_t writer;
@@ -234,20 +227,4 @@ no_reader_sees_one_address_with_anothers_mac(void **state)
 	check_eq(seen, LOOKS);
 	check_eq(wrong, 0);
 	free(memory);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_entry_ages_from_reachable_over_stale_to_forgotten),
-		cmocka_unit_test(an_update_makes_no_entry_but_answers_a_question),
-		cmocka_unit_test(a_question_is_asked_once_a_second),
-		cmocka_unit_test(a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not),
-		cmocka_unit_test(unanswered_questions_make_room_only_after_a_second),
-		cmocka_unit_test(only_one_core_announces),
-		cmocka_unit_test(no_reader_sees_one_address_with_anothers_mac),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

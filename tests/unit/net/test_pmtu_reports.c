@@ -67,8 +67,7 @@ add(struct pmtu_reports *pn, uint32_t n)
 	pmtu_reports_add_mt(pn, &note);
 }
 
-static void
-every_reader_sees_every_report_once_and_in_order(void **state)
+TEST(every_reader_sees_every_report_once_and_in_order)
 {
 	struct pmtu_reports *pn = reports_new();
 	uint64_t cursor[2] = {0};
@@ -88,8 +87,7 @@ every_reader_sees_every_report_once_and_in_order(void **state)
 	reports_free();
 }
 
-static void
-a_reader_far_behind_misses_the_oldest(void **state)
+TEST(a_reader_far_behind_misses_the_oldest)
 {
 	struct pmtu_reports *pn = reports_new();
 	const uint32_t last = 5 * PMTU_REPORTS + 3;
@@ -123,8 +121,7 @@ writer(void *arg)
 	return NULL;
 }
 
-static void
-no_report_is_torn(void **state)
+TEST(no_report_is_torn)
 {
 	struct race race = {.pn = reports_new()};
 	pthread_t thread[WRITERS];
@@ -147,16 +144,4 @@ no_report_is_torn(void **state)
 	for (uint32_t i = 0; i < WRITERS; i++)
 		pthread_join(thread[i], NULL);
 	reports_free();
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_reader_sees_every_report_once_and_in_order),
-		cmocka_unit_test(a_reader_far_behind_misses_the_oldest),
-		cmocka_unit_test(no_report_is_torn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

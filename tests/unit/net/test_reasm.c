@@ -124,8 +124,7 @@ check_whole(const struct rig *r)
 }
 
 /* Pieces arrive in every order of three, in both families and several lengths. */
-static void
-a_datagram_comes_out_whole_in_any_order(void **state)
+TEST(a_datagram_comes_out_whole_in_any_order)
 {
 	static const uint8_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -158,8 +157,7 @@ a_datagram_comes_out_whole_in_any_order(void **state)
 	}
 }
 
-static void
-the_largest_is_reassembled_from_the_most_fragments(void **state)
+TEST(the_largest_is_reassembled_from_the_most_fragments)
 {
 	for (uint32_t v6 = 0; v6 < 2; v6++) {
 		struct rig *r = rig_here();
@@ -183,8 +181,7 @@ keep_all(struct rig *r)
 
 /* A datagram that the service keeps stays whole while more fragments arrive than the contexts
  * have room for. */
-static void
-one_that_is_kept_stays_whole_until_it_is_read(void **state)
+TEST(one_that_is_kept_stays_whole_until_it_is_read)
 {
 	for (uint32_t v6 = 0; v6 < 2; v6++) {
 		struct rig *r = rig_here();
@@ -220,8 +217,7 @@ one_that_is_kept_stays_whole_until_it_is_read(void **state)
 
 /* A source completes as many datagrams as there is memory for, and the service reads none.
  * Datagrams of another source are still put together, except a few whose place is taken. */
-static void
-what_waits_of_one_source_leaves_memory_for_another(void **state)
+TEST(what_waits_of_one_source_leaves_memory_for_another)
 {
 	const uint32_t others = 12;
 	struct rig *r = rig_here();
@@ -286,8 +282,7 @@ static const struct row rows[] = {
 	{"late", {{0, 512, true}, {504, 504, false}, {512, 8, true}}, 3, 0, DROP_FRAG_LATE},
 };
 
-static void
-what_cannot_be_is_given_up_for_the_reason_of_its_row(void **state)
+TEST(what_cannot_be_is_given_up_for_the_reason_of_its_row)
 {
 	for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
 		const struct row *row = &rows[i / 2];
@@ -314,8 +309,7 @@ what_cannot_be_is_given_up_for_the_reason_of_its_row(void **state)
 	}
 }
 
-static void
-too_many_fragments_are_dropped(void **state)
+TEST(too_many_fragments_are_dropped)
 {
 	struct rig *r = rig_here();
 
@@ -326,8 +320,7 @@ too_many_fragments_are_dropped(void **state)
 	rig_free(r);
 }
 
-static void
-what_is_late_begins_anew_and_is_counted(void **state)
+TEST(what_is_late_begins_anew_and_is_counted)
 {
 	struct rig *r = rig_here();
 
@@ -346,8 +339,7 @@ what_is_late_begins_anew_and_is_counted(void **state)
 	rig_free(r);
 }
 
-static void
-the_oldest_makes_room_and_the_newest_comes_out_whole(void **state)
+TEST(the_oldest_makes_room_and_the_newest_comes_out_whole)
 {
 	struct rig *r = rig_here();
 	const uint32_t begun = 4 * REASM_SETS * REASM_WAYS;
@@ -363,8 +355,7 @@ the_oldest_makes_room_and_the_newest_comes_out_whole(void **state)
 	rig_free(r);
 }
 
-static void
-one_after_the_other_comes_out_whole(void **state)
+TEST(one_after_the_other_comes_out_whole)
 {
 	struct rig *r = rig_here();
 
@@ -378,8 +369,7 @@ one_after_the_other_comes_out_whole(void **state)
 	rig_free(r);
 }
 
-static void
-two_senders_with_one_number_are_kept_apart(void **state)
+TEST(two_senders_with_one_number_are_kept_apart)
 {
 	struct rig *r = rig_here();
 	uint8_t p[NET_FRAME_BYTES];
@@ -404,8 +394,7 @@ two_senders_with_one_number_are_kept_apart(void **state)
 	rig_free(r);
 }
 
-static void
-the_whole_is_checked_as_any_datagram(void **state)
+TEST(the_whole_is_checked_as_any_datagram)
 {
 	const struct {
 		uint32_t at;
@@ -433,8 +422,7 @@ the_whole_is_checked_as_any_datagram(void **state)
 	}
 }
 
-static void
-without_udp_there_is_nothing_to_put_together(void **state)
+TEST(without_udp_there_is_nothing_to_put_together)
 {
 	const struct rig_options options = {.udp_port = 0};
 	struct rig *r = rig_new(&options);
@@ -443,25 +431,4 @@ without_udp_there_is_nothing_to_put_together(void **state)
 	put(r, false, (struct cut){0, 512, true, 5});
 	check_eq(rig_count(r, DROP_FRAG_UDP_OFF), 1);
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_datagram_comes_out_whole_in_any_order),
-		cmocka_unit_test(the_largest_is_reassembled_from_the_most_fragments),
-		cmocka_unit_test(one_that_is_kept_stays_whole_until_it_is_read),
-		cmocka_unit_test(what_waits_of_one_source_leaves_memory_for_another),
-		cmocka_unit_test(what_cannot_be_is_given_up_for_the_reason_of_its_row),
-		cmocka_unit_test(too_many_fragments_are_dropped),
-		cmocka_unit_test(what_is_late_begins_anew_and_is_counted),
-		cmocka_unit_test(the_oldest_makes_room_and_the_newest_comes_out_whole),
-		cmocka_unit_test(one_after_the_other_comes_out_whole),
-		cmocka_unit_test(two_senders_with_one_number_are_kept_apart),
-		cmocka_unit_test(the_whole_is_checked_as_any_datagram),
-		cmocka_unit_test(without_udp_there_is_nothing_to_put_together),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

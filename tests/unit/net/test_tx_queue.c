@@ -39,8 +39,7 @@ send_numbered(struct rig *r, uint32_t first, uint32_t count)
 	return count;
 }
 
-static void
-frames_leave_in_order_and_once_whatever_the_port_refuses(void **state)
+TEST(frames_leave_in_order_and_once_whatever_the_port_refuses)
 {
 	const uint32_t limits[] = {1, 3, 63, 64, 0, 10, UINT32_MAX};
 	struct rig *r = rig_here();
@@ -62,8 +61,7 @@ frames_leave_in_order_and_once_whatever_the_port_refuses(void **state)
 }
 
 /* A core must not sleep while frames are queued. */
-static void
-frames_that_the_port_refused_are_work(void **state)
+TEST(frames_that_the_port_refused_are_work)
 {
 	struct rig *r = rig_here();
 
@@ -78,8 +76,7 @@ frames_that_the_port_refused_are_work(void **state)
 	rig_free(r);
 }
 
-static void
-what_waits_narrows_what_is_taken_in(void **state)
+TEST(what_waits_narrows_what_is_taken_in)
 {
 	struct rig *r = rig_here();
 	uint32_t last = BURST_MAX;
@@ -113,8 +110,7 @@ what_waits_narrows_what_is_taken_in(void **state)
 	rig_free(r);
 }
 
-static void
-a_port_without_empty_frames_stops_fresh_packets_not_answers(void **state)
+TEST(a_port_without_empty_frames_stops_fresh_packets_not_answers)
 {
 	struct rig *r = rig_here();
 	uint8_t p[NET_FRAME_BYTES];
@@ -139,8 +135,7 @@ a_port_without_empty_frames_stops_fresh_packets_not_answers(void **state)
 	rig_free(r);
 }
 
-static void
-a_stack_never_owns_more_frames_than_it_says(void **state)
+TEST(a_stack_never_owns_more_frames_than_it_says)
 {
 	struct rig *r = rig_here();
 	uint8_t p[NET_FRAME_BYTES];
@@ -155,18 +150,4 @@ a_stack_never_owns_more_frames_than_it_says(void **state)
 		check(net_port_lent(r->np) <= STACK_FRAMES_MAX);
 	}
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_leave_in_order_and_once_whatever_the_port_refuses),
-		cmocka_unit_test(frames_that_the_port_refused_are_work),
-		cmocka_unit_test(what_waits_narrows_what_is_taken_in),
-		cmocka_unit_test(a_port_without_empty_frames_stops_fresh_packets_not_answers),
-		cmocka_unit_test(a_stack_never_owns_more_frames_than_it_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,8 +151,7 @@ check_answer(const struct net_sent *sent, uint32_t payload_len)
 	check(frame_good(sent->bytes, sent->len));
 }
 
-static void
-a_request_reaches_the_service_as_sent(void **state)
+TEST(a_request_reaches_the_service_as_sent)
 {
 	struct rig *r = rig_with(0);
 
@@ -170,8 +169,7 @@ a_request_reaches_the_service_as_sent(void **state)
 	rig_free(r);
 }
 
-static void
-an_answer_of_any_length_leaves_in_its_requests_frame(void **state)
+TEST(an_answer_of_any_length_leaves_in_its_requests_frame)
 {
 	const uint32_t caps[] = {0, PORT_TX_IP_CKSUM, PORT_TX_UDP_CKSUM, OFFLOADS};
 
@@ -196,8 +194,7 @@ an_answer_of_any_length_leaves_in_its_requests_frame(void **state)
 	}
 }
 
-static void
-an_answer_behind_ip_options_moves_up(void **state)
+TEST(an_answer_behind_ip_options_moves_up)
 {
 	struct rig *r = rig_with(0);
 
@@ -233,8 +230,7 @@ check_every_sum(uint32_t caps, void (*serve)(struct rig *r))
 	rig_free(r);
 }
 
-static void
-no_answer_goes_out_without_a_checksum(void **state)
+TEST(no_answer_goes_out_without_a_checksum)
 {
 	check_every_sum(0, answer_here);
 	check_every_sum(OFFLOADS, answer_here);
@@ -242,8 +238,7 @@ no_answer_goes_out_without_a_checksum(void **state)
 	check_every_sum(OFFLOADS, answer_each_fresh);
 }
 
-static void
-fresh_datagrams_go_where_the_peer_is(void **state)
+TEST(fresh_datagrams_go_where_the_peer_is)
 {
 	const uint32_t caps[] = {0, OFFLOADS};
 
@@ -263,8 +258,7 @@ fresh_datagrams_go_where_the_peer_is(void **state)
 	}
 }
 
-static void
-a_datagram_taken_back_is_not_sent(void **state)
+TEST(a_datagram_taken_back_is_not_sent)
 {
 	struct rig *r = rig_with(0);
 	uint32_t room, lent;
@@ -280,8 +274,7 @@ a_datagram_taken_back_is_not_sent(void **state)
 	rig_free(r);
 }
 
-static void
-unanswered_requests_are_given_back(void **state)
+TEST(unanswered_requests_are_given_back)
 {
 	struct rig *r = rig_with(0);
 	uint32_t lent, count;
@@ -299,8 +292,7 @@ unanswered_requests_are_given_back(void **state)
 }
 
 /* The service sends all it can before it answers in place: each request still has its slot. */
-static void
-fresh_datagrams_leave_room_for_every_answer_in_place(void **state)
+TEST(fresh_datagrams_leave_room_for_every_answer_in_place)
 {
 	struct rig *r = rig_with(0);
 
@@ -332,8 +324,7 @@ send_both_ways(struct rig *r)
 	udp_flow_commit(r->stack, &flow, service.answer_len);
 }
 
-static void
-a_flows_datagrams_are_those_of_udp_begin(void **state)
+TEST(a_flows_datagrams_are_those_of_udp_begin)
 {
 	const uint32_t caps[] = {0, OFFLOADS}, lengths[] = {1, 2, 33, 500, PAYLOAD_MAX};
 
@@ -351,8 +342,7 @@ a_flows_datagrams_are_those_of_udp_begin(void **state)
 	}
 }
 
-static void
-who_asks_from_many_ports_hears_on_all_of_them_and_no_others(void **state)
+TEST(who_asks_from_many_ports_hears_on_all_of_them_and_no_others)
 {
 	static const struct {
 		uint16_t udp_ports, port;
@@ -391,8 +381,7 @@ put_to(struct rig *r, uint16_t from, uint16_t to)
 	check(net_port_put(r->np, p, len, 0));
 }
 
-static void
-an_answer_comes_from_the_port_that_was_asked(void **state)
+TEST(an_answer_comes_from_the_port_that_was_asked)
 {
 	const uint32_t caps[] = {0, OFFLOADS};
 	void (*const ways[])(struct rig * r) = {answer_here, answer_each_fresh};
@@ -416,8 +405,7 @@ an_answer_comes_from_the_port_that_was_asked(void **state)
 }
 
 /* Two caches that a forger makes answer each other would never stop. */
-static void
-a_port_of_the_service_is_no_source(void **state)
+TEST(a_port_of_the_service_is_no_source)
 {
 	for (uint16_t from = UDP_PORT - 1; from <= UDP_PORT + 4; from++) {
 		for (uint16_t to = UDP_PORT; to < UDP_PORT + 4; to++) {
@@ -433,25 +421,4 @@ a_port_of_the_service_is_no_source(void **state)
 			rig_free(r);
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_reaches_the_service_as_sent),
-		cmocka_unit_test(an_answer_of_any_length_leaves_in_its_requests_frame),
-		cmocka_unit_test(an_answer_behind_ip_options_moves_up),
-		cmocka_unit_test(no_answer_goes_out_without_a_checksum),
-		cmocka_unit_test(fresh_datagrams_go_where_the_peer_is),
-		cmocka_unit_test(a_datagram_taken_back_is_not_sent),
-		cmocka_unit_test(unanswered_requests_are_given_back),
-		cmocka_unit_test(a_flows_datagrams_are_those_of_udp_begin),
-		cmocka_unit_test(who_asks_from_many_ports_hears_on_all_of_them_and_no_others),
-		cmocka_unit_test(an_answer_comes_from_the_port_that_was_asked),
-		cmocka_unit_test(a_port_of_the_service_is_no_source),
-		cmocka_unit_test(fresh_datagrams_leave_room_for_every_answer_in_place),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

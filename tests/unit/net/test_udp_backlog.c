@@ -106,8 +106,7 @@ check_sent(struct rig *r)
 	return count;
 }
 
-static void
-what_is_kept_comes_again_in_order_and_is_answered(void **state)
+TEST(what_is_kept_comes_again_in_order_and_is_answered)
 {
 	static const struct {
 		uint32_t burst, a_turn, fresh;
@@ -145,8 +144,7 @@ what_is_kept_comes_again_in_order_and_is_answered(void **state)
 }
 
 /* A service that reads faster than datagrams arrive catches up: more are shown than arrive. */
-static void
-a_backlog_gets_shorter_while_bursts_come_full(void **state)
+TEST(a_backlog_gets_shorter_while_bursts_come_full)
 {
 	struct rig *r = rig_here();
 
@@ -166,8 +164,7 @@ a_backlog_gets_shorter_while_bursts_come_full(void **state)
 	rig_free(r);
 }
 
-static void
-beyond_the_bound_the_youngest_are_dropped_and_counted(void **state)
+TEST(beyond_the_bound_the_youngest_are_dropped_and_counted)
 {
 	struct rig *r = rig_here();
 	const uint32_t lent = rig_lent(r);
@@ -194,8 +191,7 @@ beyond_the_bound_the_youngest_are_dropped_and_counted(void **state)
 
 /* The backlog of one source leaves room for another's, and is no longer
  * counted once it is read. */
-static void
-a_source_that_fills_the_backlog_leaves_room_for_another(void **state)
+TEST(a_source_that_fills_the_backlog_leaves_room_for_another)
 {
 	struct rig *r = rig_here();
 	uint8_t p[NET_FRAME_BYTES], payload[30] = {0};
@@ -233,8 +229,7 @@ a_source_that_fills_the_backlog_leaves_room_for_another(void **state)
 
 /* With a port that takes few frames a turn all datagrams are answered, and no answer finds the
  * transmit queue full. */
-static void
-a_slow_port_slows_all_down_and_stops_nothing(void **state)
+TEST(a_slow_port_slows_all_down_and_stops_nothing)
 {
 	for (uint32_t fresh = 0; fresh < 3; fresh++) {
 		struct rig *r = rig_here();
@@ -259,8 +254,7 @@ a_slow_port_slows_all_down_and_stops_nothing(void **state)
 }
 
 /* The service defers nothing: received datagrams are given back as usual. */
-static void
-without_a_word_nothing_is_kept(void **state)
+TEST(without_a_word_nothing_is_kept)
 {
 	struct rig *r = rig_here();
 	const uint32_t lent = rig_lent(r);
@@ -314,8 +308,7 @@ wait_bit(struct rig *r, const struct ip_addr *ip)
 
 /* Two of three datagrams are from the first source. While it waits, the other source's datagrams
  * move ahead; each source's stay in order. No datagram is lost or stays counted. */
-static void
-those_of_waiting_sources_are_passed_over(void **state)
+TEST(those_of_waiting_sources_are_passed_over)
 {
 	struct rig *r = rig_here();
 	const uint32_t lent = rig_lent(r);
@@ -359,20 +352,4 @@ those_of_waiting_sources_are_passed_over(void **state)
 	check_eq(rig_lent(r), lent);
 	check(!stack_has_work(r->stack));
 	rig_free(r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_kept_comes_again_in_order_and_is_answered),
-		cmocka_unit_test(a_backlog_gets_shorter_while_bursts_come_full),
-		cmocka_unit_test(beyond_the_bound_the_youngest_are_dropped_and_counted),
-		cmocka_unit_test(a_source_that_fills_the_backlog_leaves_room_for_another),
-		cmocka_unit_test(a_slow_port_slows_all_down_and_stops_nothing),
-		cmocka_unit_test(without_a_word_nothing_is_kept),
-		cmocka_unit_test(those_of_waiting_sources_are_passed_over),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

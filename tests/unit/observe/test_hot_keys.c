@@ -17,8 +17,7 @@ static struct hot_candidate scratch[HOT_CANDIDATES];
 static struct hot_list list;
 static uint64_t now_ns;
 
-static int
-start(void **state)
+SETUP(start)
 {
 	now_ns = 5 * S;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -26,15 +25,12 @@ start(void **state)
 		memset(cores[i], 0, sizeof *cores[i]);
 		hot_keys_begin(cores[i], i + 1);
 	}
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	free(cores[0]);
 	free(cores[1]);
-	return 0;
 }
 
 static uint64_t
@@ -71,8 +67,7 @@ check_key(const struct hot_key *key, const char *text)
 }
 
 /* Key n is requested 64 - 3 n times a round, among 5,000 keys that are rarely requested. */
-static void
-the_most_asked_keys_are_named_in_order(void **state)
+TEST(the_most_asked_keys_are_named_in_order)
 {
 	uint32_t cold = 1000;
 
@@ -101,8 +96,7 @@ the_most_asked_keys_are_named_in_order(void **state)
 	check(list.key[0].share_milli >= 40 && list.key[0].share_milli <= 43);
 }
 
-static void
-what_is_no_longer_asked_for_fades(void **state)
+TEST(what_is_no_longer_asked_for_fades)
 {
 	for (uint32_t i = 0; i < 1000; i++)
 		sample(0, 1, 1);
@@ -121,8 +115,7 @@ what_is_no_longer_asked_for_fades(void **state)
 	check_key(&list.key[0], "key 3");
 }
 
-static void
-a_rate_falls_while_nobody_asks(void **state)
+TEST(a_rate_falls_while_nobody_asks)
 {
 	for (uint32_t i = 0; i < 1000; i++)
 		sample(0, 1, 1);
@@ -136,16 +129,15 @@ a_rate_falls_while_nobody_asks(void **state)
 	check_eq(list.key[0].share_milli, 1000);
 }
 
-static void
-a_key_of_any_bytes_is_kept_whole(void **state)
+TEST(a_key_of_any_bytes_is_kept_whole)
 {
 	uint8_t key[MC_KEY_MAX];
 
 	for (uint32_t i = 0; i < MC_KEY_MAX; i++)
 		key[i] = (uint8_t)(i + 250);
 	for (uint32_t len = 1; len <= MC_KEY_MAX; len++) {
-		stop(NULL);
-		start(NULL);
+		stop();
+		start();
 		for (uint32_t k = 0; k < 2; k++) {
 			const uint32_t i = hot_keys_count(cores[0], hash_of(len), now_ns);
 
@@ -161,8 +153,7 @@ a_key_of_any_bytes_is_kept_whole(void **state)
 }
 
 /* A new key has taken the old key's place: no name is shown before its own is known. */
-static void
-a_new_key_has_no_name_of_an_old_one(void **state)
+TEST(a_new_key_has_no_name_of_an_old_one)
 {
 	const uint64_t hash = hash_of(1) & ~0xffffffffull;
 
@@ -186,8 +177,7 @@ big(uint32_t core, const char *key, uint32_t size)
 		     hash_of((uint64_t)atoi(key + 3)), size, now_ns);
 }
 
-static void
-the_largest_values_are_named(void **state)
+TEST(the_largest_values_are_named)
 {
 	char key[16], first[16];
 
@@ -217,8 +207,7 @@ the_largest_values_are_named(void **state)
 }
 
 /* Over many passes one of HOT_EVERY operations is a sample. */
-static void
-so_many_are_samples(void **state)
+TEST(so_many_are_samples)
 {
 	uint64_t all = 0;
 
@@ -229,21 +218,4 @@ so_many_are_samples(void **state)
 		all += 1 + next;
 	}
 	check(all > 100000ull * HOT_EVERY * 99 / 100 && all < 100000ull * HOT_EVERY * 101 / 100);
-}
-
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST(the_most_asked_keys_are_named_in_order),
-		TEST(what_is_no_longer_asked_for_fades),
-		TEST(a_rate_falls_while_nobody_asks),
-		TEST(a_key_of_any_bytes_is_kept_whole),
-		TEST(a_new_key_has_no_name_of_an_old_one),
-		TEST(the_largest_values_are_named),
-		TEST(so_many_are_samples),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,8 +190,7 @@ rig_end(struct rig *r)
 
 /* ---- copied frames ---- */
 
-static void
-both_directions_are_there_in_order(void **state)
+TEST(both_directions_are_there_in_order)
 {
 	struct rig r;
 
@@ -212,8 +211,7 @@ both_directions_are_there_in_order(void **state)
 	rig_end(&r);
 }
 
-static void
-what_the_port_refuses_is_there_once_it_is_taken(void **state)
+TEST(what_the_port_refuses_is_there_once_it_is_taken)
 {
 	struct rig r;
 
@@ -232,8 +230,7 @@ what_the_port_refuses_is_there_once_it_is_taken(void **state)
 	rig_end(&r);
 }
 
-static void
-frames_are_cut_and_filtered(void **state)
+TEST(frames_are_cut_and_filtered)
 {
 	const uint64_t even = 0;
 	struct rig r;
@@ -251,8 +248,7 @@ frames_are_cut_and_filtered(void **state)
 	rig_end(&r);
 }
 
-static void
-memory_is_given_and_taken_by_the_ports_own_functions(void **state)
+TEST(memory_is_given_and_taken_by_the_ports_own_functions)
 {
 	struct rig r;
 	struct burst b;
@@ -270,8 +266,7 @@ memory_is_given_and_taken_by_the_ports_own_functions(void **state)
 
 /* ---- the ring ---- */
 
-static void
-a_full_ring_drops_and_counts_and_goes_on(void **state)
+TEST(a_full_ring_drops_and_counts_and_goes_on)
 {
 	struct rig r;
 	uint64_t there = 0;
@@ -291,8 +286,7 @@ a_full_ring_drops_and_counts_and_goes_on(void **state)
 	rig_end(&r);
 }
 
-static void
-records_are_right_wherever_the_ring_ends(void **state)
+TEST(records_are_right_wherever_the_ring_ends)
 {
 	struct rig r;
 	uint64_t next = 0;
@@ -313,8 +307,7 @@ records_are_right_wherever_the_ring_ends(void **state)
 
 /* ---- the end ---- */
 
-static void
-the_core_ends_it_and_another_may_begin(void **state)
+TEST(the_core_ends_it_and_another_may_begin)
 {
 	struct rig r;
 	uint32_t calls;
@@ -394,8 +387,7 @@ expect_one_after_the_other(struct capture *c, uint32_t count)
 }
 
 /* The memory of a capture that has ended can be neither written nor read. */
-static void
-captures_come_and_go_while_the_core_turns(void **state)
+TEST(captures_come_and_go_while_the_core_turns)
 {
 	const size_t bytes = align_up(capture_bytes(CAPTURE_RING_MIN), 4096);
 	struct rig r;
@@ -467,8 +459,7 @@ is_right(const uint8_t *p, bool six, bool tcp, bool tagged, uint32_t len)
 	       (six || inet_sum_good(inet_sum(0, ip, 20)));
 }
 
-static void
-checksums_of_a_copy_are_those_on_the_wire(void **state)
+TEST(checksums_of_a_copy_are_those_on_the_wire)
 {
 	for (uint32_t i = 0; i < 8; i++) {
 		const bool six = i & 1, tcp = i & 2, tagged = i & 4;
@@ -495,24 +486,4 @@ checksums_of_a_copy_are_those_on_the_wire(void **state)
 			}
 		}
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_directions_are_there_in_order),
-		cmocka_unit_test(what_the_port_refuses_is_there_once_it_is_taken),
-		cmocka_unit_test(frames_are_cut_and_filtered),
-		cmocka_unit_test(memory_is_given_and_taken_by_the_ports_own_functions),
-		cmocka_unit_test(a_full_ring_drops_and_counts_and_goes_on),
-		cmocka_unit_test(records_are_right_wherever_the_ring_ends),
-		cmocka_unit_test(the_core_ends_it_and_another_may_begin),
-		cmocka_unit_test(captures_come_and_go_while_the_core_turns),
-		cmocka_unit_test(checksums_of_a_copy_are_those_on_the_wire),
-	};
-
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

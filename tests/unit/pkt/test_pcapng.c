@@ -58,8 +58,7 @@ expect_block(const uint8_t *at, uint32_t type, size_t room)
 	return at + bytes;
 }
 
-static void
-the_head_is_a_section_and_an_interface(void **state)
+TEST(the_head_is_a_section_and_an_interface)
 {
 	const struct pcapng_about about = {"clockoo 1", "ixgbe", "udp port 1", mac, 96};
 	uint8_t to[PCAPNG_HEAD_BYTES];
@@ -79,8 +78,7 @@ the_head_is_a_section_and_an_interface(void **state)
 	expect_option(interface, 16, 11, "\0udp port 1", 11);
 }
 
-static void
-a_head_of_the_longest_texts_fits(void **state)
+TEST(a_head_of_the_longest_texts_fits)
 {
 	char text[PCAPNG_TEXT_MAX * 2 + 1];
 	const struct pcapng_about about = {text, text, text, mac, 96};
@@ -92,8 +90,7 @@ a_head_of_the_longest_texts_fits(void **state)
 	check_eq(pcapng_head(to, sizeof to - 1, &about), 0);
 }
 
-static void
-a_frame_has_its_time_direction_and_queue(void **state)
+TEST(a_frame_has_its_time_direction_and_queue)
 {
 	static const uint8_t frame[] = "0123456789abcdef";
 	uint8_t to[256], *data;
@@ -117,8 +114,7 @@ a_frame_has_its_time_direction_and_queue(void **state)
 	}
 }
 
-static void
-the_end_says_what_was_dropped(void **state)
+TEST(the_end_says_what_was_dropped)
 {
 	const struct pcapng_stats stats = {5, 0x123456789abcdef0u, 1000, 17};
 	uint8_t to[PCAPNG_STATS_BYTES];
@@ -131,8 +127,7 @@ the_end_says_what_was_dropped(void **state)
 	expect_option(to, 20, 6, &stats.received, 8);
 }
 
-static void
-nothing_is_written_beyond_the_room(void **state)
+TEST(nothing_is_written_beyond_the_room)
 {
 	static const uint8_t frame[300], blank[400];
 	const struct pcapng_frame f = {.kept = 300, .len = 300, .data = frame};
@@ -146,18 +141,4 @@ nothing_is_written_beyond_the_room(void **state)
 		check_eq(framed != 0, room >= PCAPNG_FRAME_BYTES + 300);
 		check_eq(pcapng_stats(to, room, &stats) != 0, room >= PCAPNG_STATS_BYTES);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_head_is_a_section_and_an_interface),
-		cmocka_unit_test(a_head_of_the_longest_texts_fits),
-		cmocka_unit_test(a_frame_has_its_time_direction_and_queue),
-		cmocka_unit_test(the_end_says_what_was_dropped),
-		cmocka_unit_test(nothing_is_written_beyond_the_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,7 @@ static const char *const names[] = {
 	"null",      "pci",    "ring", "tap",  "user", "vhost", "virtio", "virtio_user",  "vmxnet3",
 };
 
-static void
-every_profile_of_ours_loads(void **state)
+TEST(every_profile_of_ours_loads)
 {
 	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		char path[512];
@@ -142,8 +141,7 @@ static const struct {
 
 /* A port is shared if other hosts may be on its network: then addresses are probed before use.
  * For the other ports a probe would only delay every start. */
-static void
-others_can_be_there_but_for_ports_of_tests_and_sockets(void **state)
+TEST(others_can_be_there_but_for_ports_of_tests_and_sockets)
 {
 	static const char *const alone[] = {"memif", "memif_client", "null",       "ring",
 					    "user",  "vhost",        "virtio_user"};
@@ -165,8 +163,7 @@ others_can_be_there_but_for_ports_of_tests_and_sockets(void **state)
 	check_eq(found, sizeof alone / sizeof alone[0]);
 }
 
-static void
-a_damaged_profile_is_refused_by_file_and_key(void **state)
+TEST(a_damaged_profile_is_refused_by_file_and_key)
 {
 	struct profile p;
 	struct error err;
@@ -182,8 +179,7 @@ a_damaged_profile_is_refused_by_file_and_key(void **state)
 	}
 }
 
-static void
-a_profile_says_what_its_file_says(void **state)
+TEST(a_profile_says_what_its_file_says)
 {
 	struct profile p;
 	struct error err;
@@ -221,8 +217,7 @@ static const struct {
 	{"mtu", "1501", "--mtu: 1501: port x takes at most 1500"},
 };
 
-static void
-the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can(void **state)
+TEST(the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can)
 {
 	for (uint32_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++) {
 		struct profile p;
@@ -263,8 +258,7 @@ static const struct {
 	{"net_ena", "ena"},     {"net_e1000_em", "pci"},
 };
 
-static void
-a_nic_is_known_by_its_pci_id_and_by_its_driver(void **state)
+TEST(a_nic_is_known_by_its_pci_id_and_by_its_driver)
 {
 	char name[CONFIG_NAME_BYTES];
 	struct error err;
@@ -291,8 +285,7 @@ claims(const struct profile *p, struct pci_id id)
 	return false;
 }
 
-static void
-no_two_profiles_claim_one_nic(void **state)
+TEST(no_two_profiles_claim_one_nic)
 {
 	static struct profile all[sizeof names / sizeof names[0]];
 	const uint32_t count = sizeof names / sizeof names[0];
@@ -316,8 +309,7 @@ no_two_profiles_claim_one_nic(void **state)
 }
 
 /* The list of names above has every profile of the directory. */
-static void
-the_list_of_profiles_is_whole(void **state)
+TEST(the_list_of_profiles_is_whole)
 {
 	DIR *dir = opendir(PROFILE_DIR);
 	uint32_t count = 0;
@@ -329,8 +321,7 @@ the_list_of_profiles_is_whole(void **state)
 	check_eq(count, sizeof names / sizeof names[0]);
 }
 
-static void
-a_missing_profile_is_refused_by_name(void **state)
+TEST(a_missing_profile_is_refused_by_name)
 {
 	struct profile p;
 	struct error err;
@@ -354,8 +345,7 @@ static const struct {
 	{"{pci}", "", "", "--port x: needs the NIC's PCI address: --port 0000:03:00.0"},
 };
 
-static void
-a_device_is_the_template_with_its_placeholders_filled(void **state)
+TEST(a_device_is_the_template_with_its_placeholders_filled)
 {
 	for (uint32_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
 		struct profile p = {.name = "x"};
@@ -375,8 +365,7 @@ a_device_is_the_template_with_its_placeholders_filled(void **state)
 	}
 }
 
-static void
-the_kernels_rings_are_as_large_as_the_device_says(void **state)
+TEST(the_kernels_rings_are_as_large_as_the_device_says)
 {
 	static const struct {
 		const char *device;
@@ -396,8 +385,7 @@ the_kernels_rings_are_as_large_as_the_device_says(void **state)
 	}
 }
 
-static void
-a_device_too_long_for_eal_is_refused(void **state)
+TEST(a_device_too_long_for_eal_is_refused)
 {
 	struct profile p = {.name = "x"};
 	struct config cfg;
@@ -409,25 +397,4 @@ a_device_too_long_for_eal_is_refused(void **state)
 	check(profile_device(&p, &cfg, 1, device, &err));
 	strcpy(cfg.vdev_args, "b");
 	check(!profile_device(&p, &cfg, 1, device, &err));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_profile_of_ours_loads),
-		cmocka_unit_test(others_can_be_there_but_for_ports_of_tests_and_sockets),
-		cmocka_unit_test(a_damaged_profile_is_refused_by_file_and_key),
-		cmocka_unit_test(a_profile_says_what_its_file_says),
-		cmocka_unit_test(the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can),
-		cmocka_unit_test(a_nic_is_known_by_its_pci_id_and_by_its_driver),
-		cmocka_unit_test(no_two_profiles_claim_one_nic),
-		cmocka_unit_test(the_list_of_profiles_is_whole),
-		cmocka_unit_test(a_missing_profile_is_refused_by_name),
-		cmocka_unit_test(a_device_is_the_template_with_its_placeholders_filled),
-		cmocka_unit_test(the_kernels_rings_are_as_large_as_the_device_says),
-		cmocka_unit_test(a_device_too_long_for_eal_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

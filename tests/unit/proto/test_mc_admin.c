@@ -5,8 +5,7 @@
  */
 #include "request_rows.h"
 
-static void
-stats_is_a_command_for_each_second_word(void **state)
+TEST(stats_is_a_command_for_each_second_word)
 {
 	const struct row rows[] = {
 		{"stats\r\n", "stats\n"},
@@ -48,8 +47,7 @@ stats_is_a_command_for_each_second_word(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-watch_takes_any_number_of_streams(void **state)
+TEST(watch_takes_any_number_of_streams)
 {
 	const struct row rows[] = {
 		{"watch\r\n", "watch streams=1\n"},
@@ -80,8 +78,7 @@ watch_takes_any_number_of_streams(void **state)
 		"watch streams=40 unknown\n");
 }
 
-static void
-shutdown_and_memory_limits_are_read(void **state)
+TEST(shutdown_and_memory_limits_are_read)
 {
 	const struct row rows[] = {
 		{"shutdown\r\n", "shutdown\n"},
@@ -104,8 +101,7 @@ shutdown_and_memory_limits_are_read(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-the_crawler_words_are_read(void **state)
+TEST(the_crawler_words_are_read)
 {
 	const struct row rows[] = {
 		{"lru_crawler\r\n", "bad unknown\n"},
@@ -142,8 +138,7 @@ the_crawler_words_are_read(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-the_slab_and_lru_words_are_read(void **state)
+TEST(the_slab_and_lru_words_are_read)
 {
 	const struct row rows[] = {
 		{"slabs\r\n", "bad unknown\n"},
@@ -198,8 +193,7 @@ the_slab_and_lru_words_are_read(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-what_a_build_does_not_have_is_an_unknown_command(void **state)
+TEST(what_a_build_does_not_have_is_an_unknown_command)
 {
 	const struct row rows[] = {
 		{"extstore no_such_word 10\r\n", "bad unknown\n"},
@@ -208,19 +202,4 @@ what_a_build_does_not_have_is_an_unknown_command(void **state)
 	};
 
 	ROWS_HOLD(rows);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stats_is_a_command_for_each_second_word),
-		cmocka_unit_test(watch_takes_any_number_of_streams),
-		cmocka_unit_test(shutdown_and_memory_limits_are_read),
-		cmocka_unit_test(the_crawler_words_are_read),
-		cmocka_unit_test(the_slab_and_lru_words_are_read),
-		cmocka_unit_test(what_a_build_does_not_have_is_an_unknown_command),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,7 @@ random_next(uint64_t *state)
 	return *state;
 }
 
-static void
-base64_is_that_of_the_rfc(void **state)
+TEST(base64_is_that_of_the_rfc)
 {
 	const char *rows[][2] = {
 		{"", ""},
@@ -47,8 +46,7 @@ base64_is_that_of_the_rfc(void **state)
 	}
 }
 
-static void
-base64_of_any_key_is_read_back(void **state)
+TEST(base64_of_any_key_is_read_back)
 {
 	uint64_t seed = 1;
 
@@ -67,8 +65,7 @@ base64_of_any_key_is_read_back(void **state)
 }
 
 /* Every text of four letters is either invalid or the only text of its bytes. */
-static void
-no_two_texts_mean_the_same_key(void **state)
+TEST(no_two_texts_mean_the_same_key)
 {
 	static const char letters[] = "ABgZz09+/=-\0 ";
 	const uint32_t n = sizeof letters - 1;
@@ -92,8 +89,7 @@ no_two_texts_mean_the_same_key(void **state)
 	check(valid > 6000); /* nine letters of the alphabet, four places */
 }
 
-static void
-a_key_with_a_space_or_a_control_byte_is_no_text(void **state)
+TEST(a_key_with_a_space_or_a_control_byte_is_no_text)
 {
 	check(mc_key_is_text(view_of("foo:bar")));
 	check(mc_key_is_text(view_of("\xc3\xa4")));
@@ -101,17 +97,4 @@ a_key_with_a_space_or_a_control_byte_is_no_text(void **state)
 	check(!mc_key_is_text(view_of("a\nb")));
 	check(!mc_key_is_text(view_of("a\x7f")));
 	check(!mc_key_is_text((struct view){(const uint8_t *)"a\0", 2}));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(base64_is_that_of_the_rfc),
-		cmocka_unit_test(base64_of_any_key_is_read_back),
-		cmocka_unit_test(no_two_texts_mean_the_same_key),
-		cmocka_unit_test(a_key_with_a_space_or_a_control_byte_is_no_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

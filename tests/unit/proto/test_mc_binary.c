@@ -23,8 +23,7 @@ requests_of_packet(const struct packet *p)
 #define ARITH_EXTRAS "\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\5\0\0\0\x3c"
 #define NO_CREATE    "\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\5\xff\xff\xff\xff"
 
-static void
-every_opcode_is_read(void **state)
+TEST(every_opcode_is_read)
 {
 	const struct {
 		struct packet p;
@@ -95,8 +94,7 @@ every_opcode_is_read(void **state)
 		check(seen[mc_opcodes[i].opcode]);
 }
 
-static void
-an_exptime_that_does_not_fit_a_sign_is_far_away(void **state)
+TEST(an_exptime_that_does_not_fit_a_sign_is_far_away)
 {
 	const struct packet set = P(0x01, 8, 1, 0, .extras = "\0\0\0\0\xff\xff\xff\xff");
 	const struct packet touch = P(0x1c, 4, 1, 0, .extras = "\x80\0\0\0");
@@ -105,8 +103,7 @@ an_exptime_that_does_not_fit_a_sign_is_far_away(void **state)
 	check_ptr(strstr(requests_of_packet(&touch), "exptime=2147483647"));
 }
 
-static void
-stat_reads_its_key_as_a_line_of_text(void **state)
+TEST(stat_reads_its_key_as_a_line_of_text)
 {
 	const struct {
 		const char *key, *request;
@@ -135,8 +132,7 @@ stat_reads_its_key_as_a_line_of_text(void **state)
 	}
 }
 
-static void
-lengths_that_do_not_fit_the_opcode_end_the_connection(void **state)
+TEST(lengths_that_do_not_fit_the_opcode_end_the_connection)
 {
 	const struct packet rows[] = {
 		P(0x00, 0, 0, 0), /* no key */
@@ -160,8 +156,7 @@ lengths_that_do_not_fit_the_opcode_end_the_connection(void **state)
 	}
 }
 
-static void
-lengths_that_contradict_each_other_end_the_connection(void **state)
+TEST(lengths_that_contradict_each_other_end_the_connection)
 {
 	const struct packet over = P(0x01, 8, 10, 0, .body_len = 17);
 	const struct packet huge = P(0x01, 8, 1, 0, .body_len = (1u << 30) + 1);
@@ -172,8 +167,7 @@ lengths_that_contradict_each_other_end_the_connection(void **state)
 	check_ptr(strstr(requests_of_packet(&fits), "body=1073741815\n"));
 }
 
-static void
-an_unknown_opcode_is_skipped_with_its_body(void **state)
+TEST(an_unknown_opcode_is_skipped_with_its_body)
 {
 	for (uint32_t opcode = 0; opcode < 256; opcode++) {
 		const struct packet unknown = P((uint8_t)opcode, 3, 4, 5);
@@ -195,8 +189,7 @@ an_unknown_opcode_is_skipped_with_its_body(void **state)
 	}
 }
 
-static void
-credentials_too_long_are_skipped(void **state)
+TEST(credentials_too_long_are_skipped)
 {
 	const struct packet noop = P(0x0a, 0, 0, 0);
 	const struct packet fits = P(0x21, 0, 5, 1024, .key = "PLAIN");
@@ -214,8 +207,7 @@ credentials_too_long_are_skipped(void **state)
 		  "bad opcode=21 opaque=00000000 format body=3\nnoop opcode=0a opaque=00000000\n");
 }
 
-static void
-the_first_byte_of_a_stream_chooses_its_protocol_for_good(void **state)
+TEST(the_first_byte_of_a_stream_chooses_its_protocol_for_good)
 {
 	const struct packet noop = P(0x0a, 0, 0, 0), version = P(0x0b, 0, 0, 0);
 	uint8_t *at = put_packet(stream, &noop);
@@ -228,8 +220,7 @@ the_first_byte_of_a_stream_chooses_its_protocol_for_good(void **state)
 	check_str(requests_of(stream, 30), "mn\nbad unknown\n");
 }
 
-static void
-a_cut_packet_asks_for_what_it_needs_and_no_more(void **state)
+TEST(a_cut_packet_asks_for_what_it_needs_and_no_more)
 {
 	const struct {
 		struct packet p;
@@ -253,22 +244,4 @@ a_cut_packet_asks_for_what_it_needs_and_no_more(void **state)
 		}
 		check_eq(mc_binary_need(stream, 24), rows[i].need);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_opcode_is_read),
-		cmocka_unit_test(an_exptime_that_does_not_fit_a_sign_is_far_away),
-		cmocka_unit_test(stat_reads_its_key_as_a_line_of_text),
-		cmocka_unit_test(lengths_that_do_not_fit_the_opcode_end_the_connection),
-		cmocka_unit_test(lengths_that_contradict_each_other_end_the_connection),
-		cmocka_unit_test(an_unknown_opcode_is_skipped_with_its_body),
-		cmocka_unit_test(credentials_too_long_are_skipped),
-		cmocka_unit_test(the_first_byte_of_a_stream_chooses_its_protocol_for_good),
-		cmocka_unit_test(a_cut_packet_asks_for_what_it_needs_and_no_more),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,8 +54,7 @@ some_item(void)
 	};
 }
 
-static void
-a_meta_reply_shows_what_was_asked_for_in_that_order(void **state)
+TEST(a_meta_reply_shows_what_was_asked_for_in_that_order)
 {
 	const struct {
 		const char *request, *reply;
@@ -80,8 +79,7 @@ a_meta_reply_shows_what_was_asked_for_in_that_order(void **state)
 	}
 }
 
-static void
-a_meta_reply_shows_only_what_there_is(void **state)
+TEST(a_meta_reply_shows_only_what_there_is)
 {
 	const struct mc_req req = request_of("mg foo s t k c O5\r\n");
 	struct mc_meta_item item = some_item();
@@ -99,8 +97,7 @@ a_meta_reply_shows_only_what_there_is(void **state)
 	check_str((char *)text, "NS\r\n");
 }
 
-static void
-the_marks_stand_behind_the_flags(void **state)
+TEST(the_marks_stand_behind_the_flags)
 {
 	const struct mc_req req = request_of("mg foo t\r\n");
 	struct mc_meta_item item = some_item();
@@ -117,8 +114,7 @@ the_marks_stand_behind_the_flags(void **state)
 	check_str((char *)text, "VA 0 t-1 Z X\r\n");
 }
 
-static void
-a_binary_key_is_shown_as_base64(void **state)
+TEST(a_binary_key_is_shown_as_base64)
 {
 	const struct mc_req req = request_of("mg Zm9v b k s\r\n");
 	struct mc_meta_item item = some_item();
@@ -129,8 +125,7 @@ a_binary_key_is_shown_as_base64(void **state)
 	check_str((char *)text, "HD kZm9v b s10\r\n");
 }
 
-static void
-the_longest_meta_line_fits_its_bound(void **state)
+TEST(the_longest_meta_line_fits_its_bound)
 {
 	struct mc_req req = request_of("mg foo c f h k l s t O1234567890123456789012345678901\r\n");
 	uint8_t key[MC_KEY_MAX];
@@ -156,8 +151,7 @@ the_longest_meta_line_fits_its_bound(void **state)
 	check_eq(req.meta.order_count, MC_META_RETURNED_MAX);
 }
 
-static void
-every_flag_has_a_letter_of_its_own(void **state)
+TEST(every_flag_has_a_letter_of_its_own)
 {
 	uint32_t seen = 0, count = 0;
 
@@ -173,8 +167,7 @@ every_flag_has_a_letter_of_its_own(void **state)
 
 /* ---- dumps ---- */
 
-static void
-what_is_known_of_an_item_is_written_as_memcached_writes_it(void **state)
+TEST(what_is_known_of_an_item_is_written_as_memcached_writes_it)
 {
 	const struct mc_item_info f = {
 		.key = view_of("a/b c%"),
@@ -211,8 +204,7 @@ what_is_known_of_an_item_is_written_as_memcached_writes_it(void **state)
 }
 
 /* RFC 3986, section 2.3, lists the unreserved bytes. */
-static void
-a_uri_shows_unreserved_bytes_as_they_are_and_all_others_in_hex(void **state)
+TEST(a_uri_shows_unreserved_bytes_as_they_are_and_all_others_in_hex)
 {
 	static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 					 "0123456789-._~";
@@ -228,8 +220,7 @@ a_uri_shows_unreserved_bytes_as_they_are_and_all_others_in_hex(void **state)
 	}
 }
 
-static void
-the_longest_line_of_a_dump_fits_its_bound(void **state)
+TEST(the_longest_line_of_a_dump_fits_its_bound)
 {
 	uint8_t key[MC_KEY_MAX];
 	const struct mc_item_info f = {
@@ -252,8 +243,7 @@ the_longest_line_of_a_dump_fits_its_bound(void **state)
 
 static const struct mc_bin_echo echo = {.opcode = 0x0c, .opaque = {{0xde, 0xad, 0xbe, 0xef}}};
 
-static void
-a_value_stands_behind_header_flags_and_key(void **state)
+TEST(a_value_stands_behind_header_flags_and_key)
 {
 	static const uint8_t want[] = {
 		0x81, 0x0c, 0, 3, 4, 0, 0, 0, 0, 0, 0, 12, 0xde, 0xad, 0xbe, 0xef,
@@ -267,8 +257,7 @@ a_value_stands_behind_header_flags_and_key(void **state)
 	check_bytes(bytes, want, sizeof want);
 }
 
-static void
-every_status_has_its_code_and_text(void **state)
+TEST(every_status_has_its_code_and_text)
 {
 	const struct {
 		enum mc_bin_status status;
@@ -302,8 +291,7 @@ every_status_has_its_code_and_text(void **state)
 	}
 }
 
-static void
-numbers_texts_misses_and_statistics_have_their_lengths(void **state)
+TEST(numbers_texts_misses_and_statistics_have_their_lengths)
 {
 	uint8_t bytes[128];
 
@@ -323,8 +311,7 @@ numbers_texts_misses_and_statistics_have_their_lengths(void **state)
 	check_eq(bytes[23], 7);
 }
 
-static void
-four_opcodes_show_the_key(void **state)
+TEST(four_opcodes_show_the_key)
 {
 	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++)
 		check_eq(mc_bin_shows_key(mc_opcodes[i].opcode),
@@ -333,8 +320,7 @@ four_opcodes_show_the_key(void **state)
 }
 
 /* Requests of either protocol, written from random fields, are read as those fields. */
-static void
-a_written_meta_line_is_read_as_it_was_meant(void **state)
+TEST(a_written_meta_line_is_read_as_it_was_meant)
 {
 	static const char letters[] = "cfhklqstuvxIPL";
 	uint64_t seed = 7;
@@ -361,27 +347,4 @@ a_written_meta_line_is_read_as_it_was_meant(void **state)
 		check_eq(req.exptime, exptime);
 		check_eq(req.meta.order_count, __builtin_popcount(flags & MC_META_RETURNED));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_meta_reply_shows_what_was_asked_for_in_that_order),
-		cmocka_unit_test(a_meta_reply_shows_only_what_there_is),
-		cmocka_unit_test(the_marks_stand_behind_the_flags),
-		cmocka_unit_test(a_binary_key_is_shown_as_base64),
-		cmocka_unit_test(the_longest_meta_line_fits_its_bound),
-		cmocka_unit_test(every_flag_has_a_letter_of_its_own),
-		cmocka_unit_test(what_is_known_of_an_item_is_written_as_memcached_writes_it),
-		cmocka_unit_test(a_uri_shows_unreserved_bytes_as_they_are_and_all_others_in_hex),
-		cmocka_unit_test(the_longest_line_of_a_dump_fits_its_bound),
-		cmocka_unit_test(a_value_stands_behind_header_flags_and_key),
-		cmocka_unit_test(every_status_has_its_code_and_text),
-		cmocka_unit_test(numbers_texts_misses_and_statistics_have_their_lengths),
-		cmocka_unit_test(four_opcodes_show_the_key),
-		cmocka_unit_test(a_written_meta_line_is_read_as_it_was_meant),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,32 +94,28 @@ pairs(const struct view *streams, uint32_t count)
 		}
 }
 
-static void
-a_line_of_every_command_is_the_same_wherever_it_is_cut(void **state)
+TEST(a_line_of_every_command_is_the_same_wherever_it_is_cut)
 {
 	struct view streams[EVERY_TEXT_MAX];
 
 	alone(streams, every_text(streams));
 }
 
-static void
-a_packet_of_every_opcode_is_the_same_wherever_it_is_cut(void **state)
+TEST(a_packet_of_every_opcode_is_the_same_wherever_it_is_cut)
 {
 	struct view streams[EVERY_BINARY_MAX];
 
 	alone(streams, every_binary(streams));
 }
 
-static void
-lines_joined_with_any_neighbour_are_what_they_are_alone(void **state)
+TEST(lines_joined_with_any_neighbour_are_what_they_are_alone)
 {
 	struct view streams[EVERY_TEXT_MAX];
 
 	pairs(streams, every_text(streams));
 }
 
-static void
-packets_joined_with_any_neighbour_are_what_they_are_alone(void **state)
+TEST(packets_joined_with_any_neighbour_are_what_they_are_alone)
 {
 	struct view streams[EVERY_BINARY_MAX];
 
@@ -154,8 +150,7 @@ conversation(const struct view *streams, uint32_t count, unsigned seed)
 	}
 }
 
-static void
-conversations_of_all_commands_are_the_same_in_any_pieces(void **state)
+TEST(conversations_of_all_commands_are_the_same_in_any_pieces)
 {
 	struct view text[EVERY_TEXT_MAX], binary[EVERY_BINARY_MAX];
 	const uint32_t texts = every_text(text), packets = every_binary(binary);
@@ -166,8 +161,7 @@ conversations_of_all_commands_are_the_same_in_any_pieces(void **state)
 	}
 }
 
-static void
-the_streams_hold_every_command_and_every_opcode(void **state)
+TEST(the_streams_hold_every_command_and_every_opcode)
 {
 	struct view streams[EVERY_TEXT_MAX];
 	bool seen[MC_VERB_COUNT] = {false}, opcodes[256] = {false};
@@ -187,19 +181,4 @@ the_streams_hold_every_command_and_every_opcode(void **state)
 		opcodes[streams[i].data[1]] = true;
 	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++)
 		check(opcodes[mc_opcodes[i].opcode]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_streams_hold_every_command_and_every_opcode),
-		cmocka_unit_test(a_line_of_every_command_is_the_same_wherever_it_is_cut),
-		cmocka_unit_test(a_packet_of_every_opcode_is_the_same_wherever_it_is_cut),
-		cmocka_unit_test(lines_joined_with_any_neighbour_are_what_they_are_alone),
-		cmocka_unit_test(packets_joined_with_any_neighbour_are_what_they_are_alone),
-		cmocka_unit_test(conversations_of_all_commands_are_the_same_in_any_pieces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,8 +32,7 @@ struct row {
 	uint32_t taken; /* requests */
 };
 
-static void
-simple_requests_are_taken_and_others_are_not(void **state)
+TEST(simple_requests_are_taken_and_others_are_not)
 {
 	static const struct row rows[] = {
 		{"get a\r\n", 1},
@@ -88,8 +87,7 @@ simple_requests_are_taken_and_others_are_not(void **state)
 }
 
 /* Keys of every length up to two too many, alone and between others. */
-static void
-keys_of_every_length_are_told_apart(void **state)
+TEST(keys_of_every_length_are_told_apart)
 {
 	for (uint32_t len = 1; len <= MC_KEY_MAX + 2; len++) {
 		char text[1200], key[MC_KEY_MAX + 3];
@@ -130,8 +128,7 @@ line_make(uint8_t *line)
 	return len;
 }
 
-static void
-what_the_fast_path_parses_is_what_the_slow_path_parses(void **state)
+TEST(what_the_fast_path_parses_is_what_the_slow_path_parses)
 {
 	static uint8_t line[LINE_BYTES];
 	uint32_t taken = 0;
@@ -143,16 +140,4 @@ what_the_fast_path_parses_is_what_the_slow_path_parses(void **state)
 			taken += paths_agree(at_page_end(line, cut), cut);
 	}
 	check(taken > LINES / 2);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(simple_requests_are_taken_and_others_are_not),
-		cmocka_unit_test(keys_of_every_length_are_told_apart),
-		cmocka_unit_test(what_the_fast_path_parses_is_what_the_slow_path_parses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,7 @@
  */
 #include "request_rows.h"
 
-static void
-a_meta_command_is_its_key_and_its_flags(void **state)
+TEST(a_meta_command_is_its_key_and_its_flags)
 {
 	const struct row rows[] = {
 		{"mg foo\r\n", "mg foo []\n"},
@@ -35,8 +34,7 @@ a_meta_command_is_its_key_and_its_flags(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-flags_that_mean_nothing_to_a_command_are_taken(void **state)
+TEST(flags_that_mean_nothing_to_a_command_are_taken)
 {
 	const struct row rows[] = {
 		{"mg foo D3 J4 F5 I x E6 MZ\r\n", "mg foo [xDEFIJM] new-cas=6 flags=5\n"},
@@ -47,8 +45,7 @@ flags_that_mean_nothing_to_a_command_are_taken(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-a_ttl_shown_before_it_is_set_is_the_old_one(void **state)
+TEST(a_ttl_shown_before_it_is_set_is_the_old_one)
 {
 	const struct row rows[] = {
 		{"mg foo t T5\r\n", "mg foo [tT] ttl-before-touch order=t exptime=5\n"},
@@ -64,8 +61,7 @@ a_ttl_shown_before_it_is_set_is_the_old_one(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-every_mode_is_read_where_it_has_a_meaning(void **state)
+TEST(every_mode_is_read_where_it_has_a_meaning)
 {
 	const struct row rows[] = {
 		{"ms k 0 ME\r\n\r\n", "ms k [M] mode=add body=0\n"},
@@ -87,8 +83,7 @@ every_mode_is_read_where_it_has_a_meaning(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-a_base64_key_is_decoded_and_a_wrong_one_refused(void **state)
+TEST(a_base64_key_is_decoded_and_a_wrong_one_refused)
 {
 	const struct row rows[] = {
 		{"mg Zm9v b k\r\n", "mg foo base64 [bk] order=k\n"},
@@ -110,8 +105,7 @@ a_base64_key_is_decoded_and_a_wrong_one_refused(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-every_wrong_flag_has_its_error(void **state)
+TEST(every_wrong_flag_has_its_error)
 {
 	const struct row rows[] = {
 		{"mg foo s s\r\n", "bad duplicate\n"},
@@ -155,8 +149,7 @@ every_wrong_flag_has_its_error(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-a_line_with_too_few_words_is_a_format_error(void **state)
+TEST(a_line_with_too_few_words_is_a_format_error)
 {
 	const struct row rows[] = {
 		{"mg\r\n", "bad format\n"},
@@ -172,8 +165,7 @@ a_line_with_too_few_words_is_a_format_error(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-a_bad_length_of_ms_leaves_the_body_to_be_read_as_commands(void **state)
+TEST(a_bad_length_of_ms_leaves_the_body_to_be_read_as_commands)
 {
 	const struct row rows[] = {
 		{"ms foo S2\r\nmn\r\n", "bad format\nmn\n"},
@@ -187,8 +179,7 @@ a_bad_length_of_ms_leaves_the_body_to_be_read_as_commands(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-an_opaque_of_32_bytes_with_its_letter_is_taken_and_one_more_refused(void **state)
+TEST(an_opaque_of_32_bytes_with_its_letter_is_taken_and_one_more_refused)
 {
 	const char *const fits[] = {"mg k O%s\r\n", "md k O%s\r\n", "ma k O%s\r\n"};
 
@@ -210,8 +201,7 @@ an_opaque_of_32_bytes_with_its_letter_is_taken_and_one_more_refused(void **state
 	}));
 }
 
-static void
-twenty_words_are_read_and_one_more_is_too_many(void **state)
+TEST(twenty_words_are_read_and_one_more_is_too_many)
 {
 	ROWS_HOLD(((struct row[]){
 		{"mg k v f h t l c s k O1 P L q u b C1 N1 R1 T1\r\n", "bad base64 quiet\n"},
@@ -227,8 +217,7 @@ twenty_words_are_read_and_one_more_is_too_many(void **state)
 	}));
 }
 
-static void
-a_key_of_250_bytes_as_sent_is_read_and_one_of_251_refused(void **state)
+TEST(a_key_of_250_bytes_as_sent_is_read_and_one_of_251_refused)
 {
 	const char *const formats[] = {"mg %s\r\n", "md %s\r\n", "me %s\r\n"};
 
@@ -242,25 +231,4 @@ a_key_of_250_bytes_as_sent_is_read_and_one_of_251_refused(void **state)
 	/* 248 letters of base64 are the longest that fit: 186 bytes. */
 	check_ptr(strstr(requests_of(text_of("mg %s b\r\n", run_of('A', 248)), 248 + 7), "base64"));
 	check_str(requests_of(text_of("mg %s b\r\n", run_of('A', 252)), 252 + 7), "bad format\n");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_meta_command_is_its_key_and_its_flags),
-		cmocka_unit_test(flags_that_mean_nothing_to_a_command_are_taken),
-		cmocka_unit_test(a_ttl_shown_before_it_is_set_is_the_old_one),
-		cmocka_unit_test(every_mode_is_read_where_it_has_a_meaning),
-		cmocka_unit_test(a_base64_key_is_decoded_and_a_wrong_one_refused),
-		cmocka_unit_test(every_wrong_flag_has_its_error),
-		cmocka_unit_test(a_line_with_too_few_words_is_a_format_error),
-		cmocka_unit_test(a_bad_length_of_ms_leaves_the_body_to_be_read_as_commands),
-		cmocka_unit_test(
-			an_opaque_of_32_bytes_with_its_letter_is_taken_and_one_more_refused),
-		cmocka_unit_test(twenty_words_are_read_and_one_more_is_too_many),
-		cmocka_unit_test(a_key_of_250_bytes_as_sent_is_read_and_one_of_251_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

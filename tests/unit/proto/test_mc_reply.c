@@ -22,8 +22,7 @@ number_is_written(uint64_t v)
 	check_bytes(room, want, (size_t)len);
 }
 
-static void
-a_number_is_written_in_its_own_digits_and_no_more(void **state)
+TEST(a_number_is_written_in_its_own_digits_and_no_more)
 {
 	uint64_t power = 1;
 
@@ -37,8 +36,7 @@ a_number_is_written_in_its_own_digits_and_no_more(void **state)
 	number_is_written(UINT64_MAX);
 }
 
-static void
-a_value_line_shows_key_flags_length_and_cas(void **state)
+TEST(a_value_line_shows_key_flags_length_and_cas)
 {
 	const struct view key = {(const uint8_t *)"some:key", 8};
 	const uint64_t cas = 1234567890123ull;
@@ -50,8 +48,7 @@ a_value_line_shows_key_flags_length_and_cas(void **state)
 	check_str((char *)line, "VALUE some:key 0 0 1234567890123\r\n");
 }
 
-static void
-the_longest_value_line_fits_its_bound(void **state)
+TEST(the_longest_value_line_fits_its_bound)
 {
 	uint8_t text[MC_KEY_MAX], line[MC_VALUE_HEAD_MAX];
 	const struct view key = {text, MC_KEY_MAX};
@@ -62,8 +59,7 @@ the_longest_value_line_fits_its_bound(void **state)
 		 MC_VALUE_HEAD_MAX);
 }
 
-static void
-every_fixed_line_ends_and_fits_its_bound(void **state)
+TEST(every_fixed_line_ends_and_fits_its_bound)
 {
 	for (uint32_t i = 0; i < MC_REPLY_COUNT; i++) {
 		const struct view line = mc_reply_line[i];
@@ -144,8 +140,7 @@ static const struct {
 	{MC_ERR_AUTH_LONG, "CLIENT_ERROR auth token too long\r\n"},
 };
 
-static void
-every_error_has_its_text(void **state)
+TEST(every_error_has_its_text)
 {
 	check_eq(sizeof error_rows / sizeof error_rows[0], MC_ERR_COUNT - 1);
 	for (size_t i = 0; i < sizeof error_rows / sizeof error_rows[0]; i++) {
@@ -156,8 +151,7 @@ every_error_has_its_text(void **state)
 	}
 }
 
-static void
-a_udp_frame_is_eight_bytes_in_wire_order(void **state)
+TEST(a_udp_frame_is_eight_bytes_in_wire_order)
 {
 	const uint8_t want[8] = {0x12, 0x34, 0, 1, 0x0a, 0x0b, 0, 0};
 	uint8_t frame[8];
@@ -166,8 +160,7 @@ a_udp_frame_is_eight_bytes_in_wire_order(void **state)
 	check_bytes(frame, want, 8);
 }
 
-static void
-a_datagram_is_a_request_only_if_it_is_one_of_one_and_not_empty(void **state)
+TEST(a_datagram_is_a_request_only_if_it_is_one_of_one_and_not_empty)
 {
 	const struct {
 		const char *bytes;
@@ -198,8 +191,7 @@ a_datagram_is_a_request_only_if_it_is_one_of_one_and_not_empty(void **state)
 	}
 }
 
-static void
-a_message_takes_as_many_datagrams_as_it_needs(void **state)
+TEST(a_message_takes_as_many_datagrams_as_it_needs)
 {
 	check_eq(MC_UDP_DATAGRAM_DATA_MAX, 1392);
 	check_eq(mc_udp_datagrams(0), 1);
@@ -208,21 +200,4 @@ a_message_takes_as_many_datagrams_as_it_needs(void **state)
 	check_eq(mc_udp_datagrams(1393), 2);
 	check_eq(mc_udp_datagrams(2784), 2);
 	check_eq(mc_udp_datagrams(2785), 3);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_number_is_written_in_its_own_digits_and_no_more),
-		cmocka_unit_test(a_value_line_shows_key_flags_length_and_cas),
-		cmocka_unit_test(the_longest_value_line_fits_its_bound),
-		cmocka_unit_test(every_fixed_line_ends_and_fits_its_bound),
-		cmocka_unit_test(every_error_has_its_text),
-		cmocka_unit_test(a_udp_frame_is_eight_bytes_in_wire_order),
-		cmocka_unit_test(a_datagram_is_a_request_only_if_it_is_one_of_one_and_not_empty),
-		cmocka_unit_test(a_message_takes_as_many_datagrams_as_it_needs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,7 @@ static const char *const lines[] = {
 	"b\r\n",
 };
 
-static void
-a_cut_line_asks_for_more(void **state)
+TEST(a_cut_line_asks_for_more)
 {
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
 		const uint32_t len = (uint32_t)strlen(lines[i]);
@@ -56,8 +55,7 @@ a_cut_line_asks_for_more(void **state)
 	}
 }
 
-static void
-a_whole_line_is_used_to_its_end(void **state)
+TEST(a_whole_line_is_used_to_its_end)
 {
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
 		const uint32_t len = (uint32_t)strlen(lines[i]);
@@ -90,8 +88,7 @@ static const char conversation[] = "set a 1 0 5\r\nhello\r\nget a b\r\n\r\nset b
 				   "set c 0 0 -1\r\nversion\r\ngets a\r\nmn\r\n gets b\r\ncas a 0 "
 				   "0 2 77 noreply\r\nxy\r\nincr n 5\r\ndelete a\r\nquit\r\n";
 
-static void
-a_conversation_is_the_same_wherever_it_is_cut(void **state)
+TEST(a_conversation_is_the_same_wherever_it_is_cut)
 {
 	const uint8_t *stream = (const uint8_t *)conversation;
 	const uint32_t len = sizeof conversation - 1;
@@ -131,8 +128,7 @@ long_line(uint8_t *stream)
 	return at + 14;
 }
 
-static void
-spaces_in_front_of_a_key_are_the_same_wherever_they_are_cut(void **state)
+TEST(spaces_in_front_of_a_key_are_the_same_wherever_they_are_cut)
 {
 	static uint8_t stream[2400];
 	const uint32_t len = sizeof stream;
@@ -152,8 +148,7 @@ spaces_in_front_of_a_key_are_the_same_wherever_they_are_cut(void **state)
 	}
 }
 
-static void
-a_long_retrieval_line_is_the_same_wherever_it_is_cut(void **state)
+TEST(a_long_retrieval_line_is_the_same_wherever_it_is_cut)
 {
 	static uint8_t stream[4096];
 	const uint32_t len = long_line(stream);
@@ -171,18 +166,4 @@ a_long_retrieval_line_is_the_same_wherever_it_is_cut(void **state)
 	for (uint32_t arrived = 1; arrived <= len; arrived++)
 		trace_arrived(&pieces, stream, arrived);
 	same_trace();
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cut_line_asks_for_more),
-		cmocka_unit_test(a_whole_line_is_used_to_its_end),
-		cmocka_unit_test(a_conversation_is_the_same_wherever_it_is_cut),
-		cmocka_unit_test(a_long_retrieval_line_is_the_same_wherever_it_is_cut),
-		cmocka_unit_test(spaces_in_front_of_a_key_are_the_same_wherever_they_are_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,8 +141,7 @@ say_document(struct text *t)
 	say_differences(t);
 }
 
-static void
-the_document_says_what_the_table_says(void **state)
+TEST(the_document_says_what_the_table_says)
 {
 	static struct text want;
 	static char have[DOCUMENT_BYTES];
@@ -212,8 +211,7 @@ arguments_of(enum mc_syntax syntax)
 	}
 }
 
-static void
-the_words_of_every_row_lead_to_it(void **state)
+TEST(the_words_of_every_row_lead_to_it)
 {
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++) {
 		const struct mc_command *c = &mc_commands[i];
@@ -232,8 +230,7 @@ the_words_of_every_row_lead_to_it(void **state)
 	}
 }
 
-static void
-no_two_rows_have_the_same_words(void **state)
+TEST(no_two_rows_have_the_same_words)
 {
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++)
 		for (uint32_t j = 0; j < i; j++)
@@ -245,8 +242,7 @@ no_two_rows_have_the_same_words(void **state)
 }
 
 /* Rows with the same first word must be adjacent, where the parser searches. */
-static void
-rows_of_one_word_are_neighbours(void **state)
+TEST(rows_of_one_word_are_neighbours)
 {
 	for (uint32_t i = 1; i < MC_COMMAND_COUNT; i++)
 		for (uint32_t j = 0; j + 1 < i; j++)
@@ -254,8 +250,7 @@ rows_of_one_word_are_neighbours(void **state)
 				check_str(mc_commands[i - 1].name, mc_commands[i].name);
 }
 
-static void
-what_an_operator_does_is_refused_over_udp(void **state)
+TEST(what_an_operator_does_is_refused_over_udp)
 {
 	static const char *const refused[] = {"watch", "shutdown", "verbosity",   "cache_memlimit",
 					      "slabs", "lru",      "lru_crawler", "flush_all"};
@@ -276,8 +271,7 @@ what_an_operator_does_is_refused_over_udp(void **state)
 	check_eq(mc_verb_over_udp(MC_BAD), MC_UDP_YES); /* its error is answered */
 }
 
-static void
-a_binary_stat_is_refused_over_udp_as_its_text_is(void **state)
+TEST(a_binary_stat_is_refused_over_udp_as_its_text_is)
 {
 	struct mc_req req = {.verb = MC_BIN_STAT};
 
@@ -295,15 +289,6 @@ a_binary_stat_is_refused_over_udp_as_its_text_is(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_document_says_what_the_table_says),
-		cmocka_unit_test(the_words_of_every_row_lead_to_it),
-		cmocka_unit_test(no_two_rows_have_the_same_words),
-		cmocka_unit_test(rows_of_one_word_are_neighbours),
-		cmocka_unit_test(what_an_operator_does_is_refused_over_udp),
-		cmocka_unit_test(a_binary_stat_is_refused_over_udp_as_its_text_is),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "--print") == 0) {
 		static struct text document;
 
@@ -312,5 +297,5 @@ main(int argc, char **argv)
 		return 0;
 	}
 	document_path = argc == 2 ? argv[1] : "lib/proto/COMMANDS.md";
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

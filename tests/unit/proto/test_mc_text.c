@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-static void
-every_classic_command_is_read(void **state)
+TEST(every_classic_command_is_read)
 {
 	const struct row rows[] = {
 		{"get a\r\n", "get a\n"},
@@ -42,8 +41,7 @@ every_classic_command_is_read(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-a_retrieval_line_is_one_request_a_key(void **state)
+TEST(a_retrieval_line_is_one_request_a_key)
 {
 	const struct row rows[] = {
 		{"get a b\r\n", "get a more\nget b next\n"},
@@ -61,8 +59,7 @@ a_retrieval_line_is_one_request_a_key(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-a_key_may_hold_any_byte_but_space_and_line_feed(void **state)
+TEST(a_key_may_hold_any_byte_but_space_and_line_feed)
 {
 	check_str(requests_of("get a\0b\r\n", 9), "get a\\00b\n");
 	check_str(requests_of("delete \xff\x01\r\n", 11), "delete \\ff\\01\n");
@@ -72,8 +69,7 @@ a_key_may_hold_any_byte_but_space_and_line_feed(void **state)
 	check_str(requests_of("stats settings\0\r\n", 17), "bad unknown\n");
 }
 
-static void
-a_line_with_too_few_words_is_a_format_error_even_with_noreply(void **state)
+TEST(a_line_with_too_few_words_is_a_format_error_even_with_noreply)
 {
 	const char *lines[] = {
 		"\r\n",
@@ -103,8 +99,7 @@ a_line_with_too_few_words_is_a_format_error_even_with_noreply(void **state)
 	check_str(requests_of("verbosity noreply\r\n", 19), "bad format noreply\n");
 }
 
-static void
-a_bad_length_leaves_the_body_to_be_read_as_commands(void **state)
+TEST(a_bad_length_leaves_the_body_to_be_read_as_commands)
 {
 	const struct row rows[] = {
 		{"set a 0 0 -1\r\nversion\r\n", "bad format\nversion\n"},
@@ -120,8 +115,7 @@ a_bad_length_leaves_the_body_to_be_read_as_commands(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-any_other_error_of_a_storage_line_swallows_the_body(void **state)
+TEST(any_other_error_of_a_storage_line_swallows_the_body)
 {
 	const struct row rows[] = {
 		{"set a -1 0 3\r\nabc\r\nversion\r\n", "bad format body=3\nversion\n"},
@@ -142,8 +136,7 @@ any_other_error_of_a_storage_line_swallows_the_body(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-numbers_are_cut_or_refused_as_memcached_does(void **state)
+TEST(numbers_are_cut_or_refused_as_memcached_does)
 {
 	const struct row rows[] = {
 		{"set a 4294967296 0 0\r\n\r\n", "set a flags=0 exptime=0 body=0\n"},
@@ -177,8 +170,7 @@ numbers_are_cut_or_refused_as_memcached_does(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-noreply_counts_as_the_last_word_of_any_command_but_a_meta_one(void **state)
+TEST(noreply_counts_as_the_last_word_of_any_command_but_a_meta_one)
 {
 	const struct row rows[] = {
 		{"set a 0 0 1 noreply\r\nx\r\n", "set a flags=0 exptime=0 body=1 noreply\n"},
@@ -200,8 +192,7 @@ noreply_counts_as_the_last_word_of_any_command_but_a_meta_one(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-delete_ignores_words_behind_the_key(void **state)
+TEST(delete_ignores_words_behind_the_key)
 {
 	const struct row rows[] = {
 		{"delete a 10\r\n", "delete a\n"},
@@ -216,8 +207,7 @@ delete_ignores_words_behind_the_key(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-an_unknown_command_is_an_error_unless_a_browser_sent_it(void **state)
+TEST(an_unknown_command_is_an_error_unless_a_browser_sent_it)
 {
 	const struct row rows[] = {
 		{"bogus\r\n", "bad unknown\n"},
@@ -236,8 +226,7 @@ an_unknown_command_is_an_error_unless_a_browser_sent_it(void **state)
 	ROWS_HOLD(rows);
 }
 
-static void
-a_key_of_250_bytes_is_read_and_one_of_251_is_an_error(void **state)
+TEST(a_key_of_250_bytes_is_read_and_one_of_251_is_an_error)
 {
 	const char *const formats[] = {"get %s\r\n",     "gets %s\n",     "gat 1 %s\r\n",
 				       "delete %s\r\n",  "incr %s 1\r\n", "touch %s 1\r\n",
@@ -268,8 +257,7 @@ long_get(char *stream, uint32_t len, uint32_t key_len)
 	return at;
 }
 
-static void
-a_retrieval_line_has_no_bound(void **state)
+TEST(a_retrieval_line_has_no_bound)
 {
 	const uint32_t len = 20000 * 11 + 3;
 	char *stream = malloc(len + 2);
@@ -299,8 +287,7 @@ long_line_with_key(uint32_t key_len)
 	return requests_of(stream, at + 15);
 }
 
-static void
-an_over_long_key_in_a_line_longer_than_the_buffer_is_an_error_behind_the_values(void **state)
+TEST(an_over_long_key_in_a_line_longer_than_the_buffer_is_an_error_behind_the_values)
 {
 	const uint32_t over[] = {251, 252, 300};
 
@@ -313,8 +300,7 @@ an_over_long_key_in_a_line_longer_than_the_buffer_is_an_error_behind_the_values(
 	check_ptr(strstr(long_line_with_key(250), "get y next more\nget z next\nversion\n"));
 }
 
-static void
-a_bad_exptime_in_a_line_longer_than_the_buffer_skips_to_its_end(void **state)
+TEST(a_bad_exptime_in_a_line_longer_than_the_buffer_skips_to_its_end)
 {
 	static char stream[4096];
 	uint32_t at = long_get(stream, 2100, 99);
@@ -324,8 +310,7 @@ a_bad_exptime_in_a_line_longer_than_the_buffer_skips_to_its_end(void **state)
 	check_str(requests_of(stream, at + 11), "bad exptime\nversion\n");
 }
 
-static void
-a_line_that_never_ends_closes_the_connection(void **state)
+TEST(a_line_that_never_ends_closes_the_connection)
 {
 	const char *starts[] = {"set k 0 0 5 ", "x", "gat ", "  get a"};
 
@@ -342,8 +327,7 @@ a_line_that_never_ends_closes_the_connection(void **state)
 
 /* The window of MC_LINE_MAX bytes may end anywhere in the spaces; an invalid key
  * behind them is an error. */
-static void
-spaces_in_front_of_a_first_key_never_end_a_connection(void **state)
+TEST(spaces_in_front_of_a_first_key_never_end_a_connection)
 {
 	static const struct {
 		const char *verb, *rest, *requests;
@@ -378,8 +362,7 @@ spaces_in_front_of_a_first_key_never_end_a_connection(void **state)
 }
 
 /* The parser cannot know whether the key is the last one. */
-static void
-spaces_behind_a_key_close_the_connection(void **state)
+TEST(spaces_behind_a_key_close_the_connection)
 {
 	static char stream[2 * MC_LINE_MAX];
 
@@ -392,8 +375,7 @@ spaces_behind_a_key_close_the_connection(void **state)
 	check_str(requests_of(stream, 6 + MC_LINE_MAX), "get a more\nclose\n");
 }
 
-static void
-a_line_of_the_largest_size_is_read(void **state)
+TEST(a_line_of_the_largest_size_is_read)
 {
 	static char stream[MC_LINE_MAX];
 
@@ -401,32 +383,4 @@ a_line_of_the_largest_size_is_read(void **state)
 	memcpy(stream, "touch a 5", 9);
 	stream[MC_LINE_MAX - 1] = '\n';
 	check_str(requests_of(stream, MC_LINE_MAX), "touch a exptime=5\n");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_classic_command_is_read),
-		cmocka_unit_test(a_retrieval_line_is_one_request_a_key),
-		cmocka_unit_test(a_key_may_hold_any_byte_but_space_and_line_feed),
-		cmocka_unit_test(a_line_with_too_few_words_is_a_format_error_even_with_noreply),
-		cmocka_unit_test(a_bad_length_leaves_the_body_to_be_read_as_commands),
-		cmocka_unit_test(any_other_error_of_a_storage_line_swallows_the_body),
-		cmocka_unit_test(numbers_are_cut_or_refused_as_memcached_does),
-		cmocka_unit_test(noreply_counts_as_the_last_word_of_any_command_but_a_meta_one),
-		cmocka_unit_test(delete_ignores_words_behind_the_key),
-		cmocka_unit_test(an_unknown_command_is_an_error_unless_a_browser_sent_it),
-		cmocka_unit_test(a_key_of_250_bytes_is_read_and_one_of_251_is_an_error),
-		cmocka_unit_test(a_retrieval_line_has_no_bound),
-		cmocka_unit_test(
-			an_over_long_key_in_a_line_longer_than_the_buffer_is_an_error_behind_the_values),
-		cmocka_unit_test(a_bad_exptime_in_a_line_longer_than_the_buffer_skips_to_its_end),
-		cmocka_unit_test(a_line_that_never_ends_closes_the_connection),
-		cmocka_unit_test(spaces_in_front_of_a_first_key_never_end_a_connection),
-		cmocka_unit_test(spaces_behind_a_key_close_the_connection),
-		cmocka_unit_test(a_line_of_the_largest_size_is_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,8 +238,7 @@ play(uint32_t round, const struct bytes *b, const uint64_t top[KEYS], uint32_t m
 	rig_down(&rig);
 }
 
-static void
-clients_win_over_a_load(void **arg)
+TEST(clients_win_over_a_load)
 {
 	static uint64_t top[KEYS];
 	struct bytes b;
@@ -253,8 +252,7 @@ clients_win_over_a_load(void **arg)
 }
 
 /* A flush has its effect even if nothing was stored before it and nothing loaded. */
-static void
-a_flush_before_the_first_item_ends_the_load(void **arg)
+TEST(a_flush_before_the_first_item_ends_the_load)
 {
 	static uint64_t top[KEYS];
 	struct rig rig = load_rig_up(32);
@@ -273,8 +271,7 @@ a_flush_before_the_first_item_ends_the_load(void **arg)
 }
 
 /* After the load removals are as fast as before it. */
-static void
-marks_end_with_the_load(void **arg)
+TEST(marks_end_with_the_load)
 {
 	static uint64_t top[KEYS];
 	struct rig rig = load_rig_up(32);
@@ -292,8 +289,7 @@ marks_end_with_the_load(void **arg)
 
 /* The loader's core leaves last: pages that hold its retired items could never be evacuated
  * otherwise. */
-static void
-the_loaders_core_leaves_when_it_has_freed_what_it_retired(void **arg)
+TEST(the_loaders_core_leaves_when_it_has_freed_what_it_retired)
 {
 	static uint64_t top[KEYS];
 	struct rig rig = load_rig_up(32);
@@ -314,17 +310,4 @@ the_loaders_core_leaves_when_it_has_freed_what_it_retired(void **arg)
 	check(!store_has_retired(l.core) && !l.core->online);
 	free(b.at);
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clients_win_over_a_load),
-		cmocka_unit_test(a_flush_before_the_first_item_ends_the_load),
-		cmocka_unit_test(marks_end_with_the_load),
-		cmocka_unit_test(the_loaders_core_leaves_when_it_has_freed_what_it_retired),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,8 +135,7 @@ turn_bits_everywhere(const struct bytes *b, size_t step)
 	check(kept > tries * (KEYS / 4)); /* other blocks are loaded */
 }
 
-static void
-a_file_that_is_cut_or_altered_costs_items_and_never_lies(void **state)
+TEST(a_file_that_is_cut_or_altered_costs_items_and_never_lies)
 {
 	static const struct {
 		uint32_t level, random, cut_step, flip_step;
@@ -155,8 +154,7 @@ a_file_that_is_cut_or_altered_costs_items_and_never_lies(void **state)
 
 /* ---- blocks in wrong places ---- */
 
-static void
-blocks_that_are_torn_doubled_or_exchanged_never_lie(void **state)
+TEST(blocks_that_are_torn_doubled_or_exchanged_never_lie)
 {
 	struct bytes b;
 
@@ -179,8 +177,7 @@ blocks_that_are_torn_doubled_or_exchanged_never_lie(void **state)
 
 /* With blocks zeroed in between, a value may not be made of the first blocks of one and the last
  * of another of the same length. */
-static void
-a_value_is_not_made_of_two(void **state)
+TEST(a_value_is_not_made_of_two)
 {
 	size_t starts[64];
 	uint32_t count = 0;
@@ -205,8 +202,7 @@ a_value_is_not_made_of_two(void **state)
 }
 
 /* An older file's bytes remain where the new file was not written. */
-static void
-blocks_of_another_file_are_not_loaded(void **state)
+TEST(blocks_of_another_file_are_not_loaded)
 {
 	struct rig rig = load_rig_up(8);
 	struct save_loader l;
@@ -236,8 +232,7 @@ next_random(uint64_t *s)
 }
 
 /* Only the file's owner can write such bytes, but they must not end the process. */
-static void
-lies_under_right_sums_end_nothing(void **state)
+TEST(lies_under_right_sums_end_nothing)
 {
 	uint64_t random = 1;
 
@@ -270,18 +265,4 @@ lies_under_right_sums_end_nothing(void **state)
 		}
 		free(b.at);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_that_is_cut_or_altered_costs_items_and_never_lies),
-		cmocka_unit_test(blocks_that_are_torn_doubled_or_exchanged_never_lie),
-		cmocka_unit_test(a_value_is_not_made_of_two),
-		cmocka_unit_test(blocks_of_another_file_are_not_loaded),
-		cmocka_unit_test(lies_under_right_sums_end_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,7 @@ look(const struct gap_now *now, uint32_t keep_for_s, struct save_look *look)
 	return look->found;
 }
 
-static void
-the_gap_is_judged_by_the_clocks_that_know_it(void **state)
+TEST(the_gap_is_judged_by_the_clocks_that_know_it)
 {
 	static const struct {
 		const char *boot_id;
@@ -81,8 +80,7 @@ the_gap_is_judged_by_the_clocks_that_know_it(void **state)
 	}
 }
 
-static void
-what_is_no_saved_cache_is_told_apart(void **state)
+TEST(what_is_no_saved_cache_is_told_apart)
 {
 	const struct beat beat = {100 * S, 1000 * S, 30 * S, 100 * S};
 	const struct gap_now now = {101 * S, 1001 * S, "b1"};
@@ -110,8 +108,7 @@ what_is_no_saved_cache_is_told_apart(void **state)
 	save_forget(paths.loading);
 }
 
-static void
-it_is_taken_once(void **state)
+TEST(it_is_taken_once)
 {
 	const struct beat beat = {100 * S, 1000 * S, 30 * S, 100 * S};
 	const struct gap_now now = {101 * S, 1001 * S, "b1"};
@@ -131,8 +128,7 @@ it_is_taken_once(void **state)
 	save_forget(paths.refused);
 }
 
-static void
-one_process_has_it(void **state)
+TEST(one_process_has_it)
 {
 	struct save_paths nowhere;
 	struct error err;
@@ -154,8 +150,7 @@ one_process_has_it(void **state)
 	check_eq(first, -1);
 }
 
-static void
-a_place_that_cannot_take_it_is_named(void **state)
+TEST(a_place_that_cannot_take_it_is_named)
 {
 	char path[SAVE_PATH_BYTES];
 	struct error err;
@@ -169,34 +164,25 @@ a_place_that_cannot_take_it_is_named(void **state)
 	check_ptr(strstr(err.text, "cannot write"));
 }
 
-static int
-begin(void **state)
+static void
+begin(void)
 {
 	char path[SAVE_PATH_BYTES];
 
 	check_ptr(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/saved", folder);
 	save_paths_set(&paths, path);
-	return 0;
 }
 
-static int
-end(void **state)
+static void
+end(void)
 {
 	save_forget(paths.file);
-	return rmdir(folder);
+	check_eq(rmdir(folder), 0);
 }
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_gap_is_judged_by_the_clocks_that_know_it),
-		cmocka_unit_test(what_is_no_saved_cache_is_told_apart),
-		cmocka_unit_test(it_is_taken_once),
-		cmocka_unit_test(one_process_has_it),
-		cmocka_unit_test(a_place_that_cannot_take_it_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
+	return tests_run(begin, end);
 }

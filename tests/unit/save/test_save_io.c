@@ -59,8 +59,7 @@ close_file(struct file *f)
 	free(f->memory);
 }
 
-static void
-what_is_refused_for_a_while_is_asked_again(void **state)
+TEST(what_is_refused_for_a_while_is_asked_again)
 {
 	static const int errors[] = {EAGAIN, EBUSY, EINTR};
 
@@ -84,8 +83,7 @@ what_is_refused_for_a_while_is_asked_again(void **state)
 	}
 }
 
-static void
-what_is_refused_for_good_is_an_error_once(void **state)
+TEST(what_is_refused_for_good_is_an_error_once)
 {
 	struct file f;
 
@@ -104,15 +102,4 @@ what_is_refused_for_good_is_an_error_once(void **state)
 	check_eq(save_io_wait(&f.io, SAVE_IO_DEPTH + 3), -EIO);
 	check_eq(refusal.calls, 0);
 	close_file(&f);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_refused_for_a_while_is_asked_again),
-		cmocka_unit_test(what_is_refused_for_good_is_an_error_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

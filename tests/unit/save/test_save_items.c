@@ -114,8 +114,7 @@ comes_back(const struct saving *how, struct bytes *b)
 	rig_down(&to);
 }
 
-static void
-what_is_saved_comes_back(void **state)
+TEST(what_is_saved_comes_back)
 {
 	struct bytes plain, by_hand;
 
@@ -127,8 +126,7 @@ what_is_saved_comes_back(void **state)
 	free(by_hand.at);
 }
 
-static void
-packed_items_come_back_and_take_less(void **state)
+TEST(packed_items_come_back_and_take_less)
 {
 	struct bytes plain, packed;
 
@@ -145,8 +143,7 @@ packed_items_come_back_and_take_less(void **state)
 
 static const struct saving plainly = {SAVE_UNPACKED, .uring = true};
 
-static void
-what_is_dead_does_not_come_back(void **state)
+TEST(what_is_dead_does_not_come_back)
 {
 	struct rig from = rig_up(16, 1), to = load_rig_up(16);
 	struct save_loader l;
@@ -176,8 +173,7 @@ what_is_dead_does_not_come_back(void **state)
 	rig_down(&to);
 }
 
-static void
-a_flush_that_is_due_later_comes_when_it_is_due(void **state)
+TEST(a_flush_that_is_due_later_comes_when_it_is_due)
 {
 	struct rig from = rig_up(16, 1), to = load_rig_up(16);
 	struct save_loader l;
@@ -209,8 +205,7 @@ cas_of(struct store_core *sc, const char *key)
 
 /* The keys are loaded, stored before their load, removed before the save,
  * or expired at the save. */
-static void
-no_key_sees_a_number_twice(void **state)
+TEST(no_key_sees_a_number_twice)
 {
 	static const char *const keys[] = {"loaded", "stored", "removed", "expired"};
 	struct rig from = rig_up(16, 1), to = load_rig_up(16);
@@ -248,8 +243,7 @@ no_key_sees_a_number_twice(void **state)
 }
 
 /* Fields that distinguish versions are kept: the win and stale marks, and chosen numbers. */
-static void
-status_and_long_numbers_come_back(void **state)
+TEST(status_and_long_numbers_come_back)
 {
 	const struct store_conditions chosen = {
 		.set_cas = true, .new_cas = UINT64_MAX - 5, .binary_key = true};
@@ -284,8 +278,7 @@ status_and_long_numbers_come_back(void **state)
 /* ---- shortage of room or time ---- */
 
 /* A load evicts nothing: items that clients have stored stay. */
-static void
-a_store_that_is_too_small_loads_a_part_and_evicts_nothing(void **state)
+TEST(a_store_that_is_too_small_loads_a_part_and_evicts_nothing)
 {
 	struct rig from = rig_up(64, 1), to = load_rig_up(8);
 	struct save_loader l;
@@ -315,8 +308,7 @@ no_more(void *arg, const struct save_told *told)
 }
 
 /* The file of a save that ran out of time has the items written until then, and all numbers. */
-static void
-a_save_that_is_cut_short_is_good_for_what_it_has(void **state)
+TEST(a_save_that_is_cut_short_is_good_for_what_it_has)
 {
 	struct rig from = rig_up(128, 1), to = load_rig_up(128);
 	struct save_loader l;
@@ -342,21 +334,4 @@ a_save_that_is_cut_short_is_good_for_what_it_has(void **state)
 	free(b.at);
 	rig_down(&from);
 	rig_down(&to);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_saved_comes_back),
-		cmocka_unit_test(packed_items_come_back_and_take_less),
-		cmocka_unit_test(what_is_dead_does_not_come_back),
-		cmocka_unit_test(a_flush_that_is_due_later_comes_when_it_is_due),
-		cmocka_unit_test(no_key_sees_a_number_twice),
-		cmocka_unit_test(status_and_long_numbers_come_back),
-		cmocka_unit_test(a_store_that_is_too_small_loads_a_part_and_evicts_nothing),
-		cmocka_unit_test(a_save_that_is_cut_short_is_good_for_what_it_has),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,8 +330,7 @@ make(uint32_t i, struct steer_plan *plan, struct error *err)
 	return steer_plan_make(plan, &cfg, &p, &golden[i].caps, err);
 }
 
-static void
-a_plan_says_what_it_chose_or_what_was_not_possible(void **state)
+TEST(a_plan_says_what_it_chose_or_what_was_not_possible)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
@@ -349,8 +348,7 @@ a_plan_says_what_it_chose_or_what_was_not_possible(void **state)
 	}
 }
 
-static void
-rss_is_asked_for_only_where_the_nic_shall_hash(void **state)
+TEST(rss_is_asked_for_only_where_the_nic_shall_hash)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
@@ -365,8 +363,7 @@ rss_is_asked_for_only_where_the_nic_shall_hash(void **state)
 
 /* The rules of one port do not overlap, each names an existing queue, and all match the same bits
  * if the NIC has one mask. */
-static void
-rules_fit_the_nic_and_never_contradict_each_other(void **state)
+TEST(rules_fit_the_nic_and_never_contradict_each_other)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		const struct flow_limits *limits = golden[i].flow;
@@ -412,8 +409,7 @@ queue_of_port(const struct steer_plan *plan, uint32_t port)
 }
 
 /* Linux gives a client that connects even ports while there are any. */
-static void
-rules_for_tcp_share_out_the_even_ports_of_clients(void **state)
+TEST(rules_for_tcp_share_out_the_even_ports_of_clients)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		uint32_t share[CORES_MAX] = {0};
@@ -431,8 +427,7 @@ rules_for_tcp_share_out_the_even_ports_of_clients(void **state)
 	}
 }
 
-static void
-the_table_gives_every_queue_its_share(void **state)
+TEST(the_table_gives_every_queue_its_share)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		uint32_t share[CORES_MAX] = {0};
@@ -493,8 +488,7 @@ static const uint8_t published_key[] = {
 	0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 };
 
-static void
-the_hash_of_these_tests_is_the_published_one(void **state)
+TEST(the_hash_of_these_tests_is_the_published_one)
 {
 	for (uint32_t v = 0; v < sizeof vectors / sizeof vectors[0]; v++) {
 		check_eq(toeplitz(published_key, vectors[v].input, 12), vectors[v].with_ports);
@@ -515,8 +509,7 @@ exchange(uint8_t *a, uint8_t *b, uint32_t len)
 
 /* With a symmetric hash, a router's error that quotes our own segment reaches
  * the core that sent it. */
-static void
-both_directions_of_a_flow_hash_alike(void **state)
+TEST(both_directions_of_a_flow_hash_alike)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		struct steer_plan plan;
@@ -570,8 +563,7 @@ static const uint8_t vector6[36] = {
 	0x25, 0x01, 0x02, 0x00, 0x00, 0x03, 0,    0,    0, 0, 0, 0, 0, 1, 0x0a, 0xea, 0x06, 0xe6};
 #define HASH6 0x40207d3du
 
-static void
-a_flow_goes_by_the_published_hash(void **state)
+TEST(a_flow_goes_by_the_published_hash)
 {
 	const struct steer_flow f6 = flow_of(vector6, true);
 	struct steer_plan plan = {.queues = RETA_MAX,
@@ -592,8 +584,7 @@ a_flow_goes_by_the_published_hash(void **state)
 }
 
 /* A flow that the plan does not determine has an unknown core. */
-static void
-a_flow_has_the_core_of_the_plan_or_an_unknown_one(void **state)
+TEST(a_flow_has_the_core_of_the_plan_or_an_unknown_one)
 {
 	uint32_t known = 0, unknown = 0;
 
@@ -635,8 +626,7 @@ a_flow_has_the_core_of_the_plan_or_an_unknown_one(void **state)
 }
 
 /* Each core has a source port within a short search, however many queues share the table. */
-static void
-every_core_has_ports_that_bring_replies_to_it(void **state)
+TEST(every_core_has_ports_that_bring_replies_to_it)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {
 		const uint32_t cores = golden[i].cores;
@@ -665,8 +655,7 @@ every_core_has_ports_that_bring_replies_to_it(void **state)
 
 /* A client's connections differ in their even ports only, and so must
  * the low bits of the hash. */
-static void
-the_key_spreads_one_client_evenly(void **state)
+TEST(the_key_spreads_one_client_evenly)
 {
 	uint8_t input[12] = {10, 0, 0, 2, 10, 0, 0, 1, 0, 0, 0x2b, 0xcb};
 	const uint32_t flows = 4096, queues = 16;
@@ -687,8 +676,7 @@ the_key_spreads_one_client_evenly(void **state)
 		check(share[q] > flows / queues * 3 / 4 && share[q] < flows / queues * 5 / 4);
 }
 
-static void
-the_largest_caps_are_enough_for_a_plan(void **state)
+TEST(the_largest_caps_are_enough_for_a_plan)
 {
 	for (enum spread s = SPREAD_NONE; s <= SPREAD_PEER; s++) {
 		const struct profile p = {.name = "x", .spread = s, .queues_max = 4};
@@ -707,8 +695,7 @@ the_largest_caps_are_enough_for_a_plan(void **state)
 	}
 }
 
-static void
-fewer_queues_than_the_port_has_are_a_choice_and_no_fallback(void **state)
+TEST(fewer_queues_than_the_port_has_are_a_choice_and_no_fallback)
 {
 	const struct profile p = {.name = "x", .spread = SPREAD_RSS, .queues_max = 64};
 	struct port_caps promise;
@@ -724,26 +711,4 @@ fewer_queues_than_the_port_has_are_a_choice_and_no_fallback(void **state)
 	check_eq(plan.queues, 2);
 	check(plan.handover && !plan.fallback);
 	check_str(steer_mode(&plan), "software");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_plan_says_what_it_chose_or_what_was_not_possible),
-		cmocka_unit_test(rss_is_asked_for_only_where_the_nic_shall_hash),
-		cmocka_unit_test(rules_fit_the_nic_and_never_contradict_each_other),
-		cmocka_unit_test(rules_for_tcp_share_out_the_even_ports_of_clients),
-		cmocka_unit_test(the_table_gives_every_queue_its_share),
-		cmocka_unit_test(the_hash_of_these_tests_is_the_published_one),
-		cmocka_unit_test(both_directions_of_a_flow_hash_alike),
-		cmocka_unit_test(a_flow_goes_by_the_published_hash),
-		cmocka_unit_test(a_flow_has_the_core_of_the_plan_or_an_unknown_one),
-		cmocka_unit_test(every_core_has_ports_that_bring_replies_to_it),
-		cmocka_unit_test(the_key_spreads_one_client_evenly),
-		cmocka_unit_test(the_largest_caps_are_enough_for_a_plan),
-		cmocka_unit_test(fewer_queues_than_the_port_has_are_a_choice_and_no_fallback),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

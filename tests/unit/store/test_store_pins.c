@@ -5,6 +5,7 @@
  * some of them pinned, one thread; the wait of a set is counted in turns. With 2Q pinned items
  * were used, and mostly stay; so the same runs under CLOCK alone, which evicts them.
  */
+#include "slab/eviction.h"
 #include "support/test.h"
 #include "store_rig.h"
 

@@ -33,8 +33,7 @@ v4(uint32_t n)
 	return ip_addr_v4(0x0a000000 + n);
 }
 
-static void
-a_source_has_its_share_and_not_one_more(void **state)
+TEST(a_source_has_its_share_and_not_one_more)
 {
 	struct conn_sources *cs = create(100, LIMIT);
 	const struct ip_addr one = v4(1), other = v4(2);
@@ -54,8 +53,7 @@ a_source_has_its_share_and_not_one_more(void **state)
 	free(region.base);
 }
 
-static void
-a_network_of_64_bits_is_one_source(void **state)
+TEST(a_network_of_64_bits_is_one_source)
 {
 	static const struct {
 		uint8_t byte;
@@ -76,8 +74,7 @@ a_network_of_64_bits_is_one_source(void **state)
 }
 
 /* Link-local neighbours share the first 64 bits, which are no customer's network. */
-static void
-a_link_local_address_is_one_source(void **state)
+TEST(a_link_local_address_is_one_source)
 {
 	struct conn_sources *cs = create(100, 1);
 	const struct ip_addr ip = {{0xfe, 0x80, [15] = 1}}, near = {{0xfe, 0x80, [15] = 2}};
@@ -90,8 +87,7 @@ a_link_local_address_is_one_source(void **state)
 }
 
 /* There are as many sources as connections; then all leave, and others arrive. */
-static void
-every_connection_finds_a_place(void **state)
+TEST(every_connection_finds_a_place)
 {
 	enum { CONNS = 20000 };
 	struct conn_sources *cs = create(CONNS, 1);
@@ -132,8 +128,7 @@ core(void *arg)
 	return arg;
 }
 
-static void
-no_core_lets_one_too_many_in_while_another_counts(void **state)
+TEST(no_core_lets_one_too_many_in_while_another_counts)
 {
 	pthread_t thread[2];
 	uint32_t place;
@@ -160,18 +155,4 @@ no_core_lets_one_too_many_in_while_another_counts(void **state)
 		check_eq(conn_sources_add_mt(shared, &ip, &place), SOURCES_OVER_LIMIT);
 	}
 	free(region.base);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_source_has_its_share_and_not_one_more),
-		cmocka_unit_test(a_network_of_64_bits_is_one_source),
-		cmocka_unit_test(a_link_local_address_is_one_source),
-		cmocka_unit_test(every_connection_finds_a_place),
-		cmocka_unit_test(no_core_lets_one_too_many_in_while_another_counts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,7 @@ in_line_0(uint64_t n)
 	return (n + 1) << 41;
 }
 
-static void
-only_what_comes_again_in_its_time_is_known(void **state)
+TEST(only_what_comes_again_in_its_time_is_known)
 {
 	static const struct {
 		uint64_t steps;
@@ -55,8 +54,7 @@ only_what_comes_again_in_its_time_is_known(void **state)
 	}
 }
 
-static void
-one_that_comes_too_late_is_noted_anew(void **state)
+TEST(one_that_comes_too_late_is_noted_anew)
 {
 	const uint64_t late = START + (SYN_RETRY_MAX + 1) * STEP_NS;
 	struct region region = {0};
@@ -68,8 +66,7 @@ one_that_comes_too_late_is_noted_anew(void **state)
 	free(region.base);
 }
 
-static void
-what_comes_again_too_soon_is_known_later(void **state)
+TEST(what_comes_again_too_soon_is_known_later)
 {
 	struct region region = {0};
 	struct syn_history m = fresh(&region, 1);
@@ -81,8 +78,7 @@ what_comes_again_too_soon_is_known_later(void **state)
 	free(region.base);
 }
 
-static void
-a_line_forgets_its_oldest_first(void **state)
+TEST(a_line_forgets_its_oldest_first)
 {
 	const uint64_t again = START + 8 * STEP_NS;
 	struct region region = {0};
@@ -98,8 +94,7 @@ a_line_forgets_its_oldest_first(void **state)
 
 /* As many SYNs as may be recorded arrive in a second; every thousandth is
  * sent again a second later. */
-static void
-its_share_leaves_room_for_a_second(void **state)
+TEST(its_share_leaves_room_for_a_second)
 {
 	const uint32_t every = 1000;
 	const uint32_t rate = syn_history_budget(SYN_HISTORY_LINES, 1000000000);
@@ -121,18 +116,4 @@ its_share_leaves_room_for_a_second(void **state)
 	check_eq(false_known, 0);
 	check(known * 100 >= rate / every * 90);
 	free(region.base);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_what_comes_again_in_its_time_is_known),
-		cmocka_unit_test(one_that_comes_too_late_is_noted_anew),
-		cmocka_unit_test(what_comes_again_too_soon_is_known_later),
-		cmocka_unit_test(a_line_forgets_its_oldest_first),
-		cmocka_unit_test(its_share_leaves_room_for_a_second),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,8 +29,7 @@ below(uint32_t n)
 	return (uint32_t)(random_bits() % n);
 }
 
-static void
-the_root_is_the_largest_whose_cube_fits(void **unused)
+TEST(the_root_is_the_largest_whose_cube_fits)
 {
 	check_eq(cubic_root(0), 0);
 	check_eq(cubic_root(7), 1);
@@ -46,8 +45,7 @@ the_root_is_the_largest_whose_cube_fits(void **unused)
 }
 
 /* Section 4.2, figure 2: K is the cube root of (W_max - cwnd_epoch) / C. */
-static void
-k_is_the_time_of_the_climb(void **unused)
+TEST(k_is_the_time_of_the_climb)
 {
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		const uint32_t bytes = below(WINDOW_MAX), mss = 64 + below(8897);
@@ -59,8 +57,7 @@ k_is_the_time_of_the_climb(void **unused)
 }
 
 /* The window of section 4.2, figure 1. */
-static void
-the_window_is_on_the_curve(void **unused)
+TEST(the_window_is_on_the_curve)
 {
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		const uint32_t mss = 64 + below(8897), origin = mss + below(WINDOW_MAX);
@@ -73,8 +70,7 @@ the_window_is_on_the_curve(void **unused)
 	}
 }
 
-static void
-after_k_the_window_is_where_the_loss_was(void **unused)
+TEST(after_k_the_window_is_where_the_loss_was)
 {
 	for (uint32_t i = 0; i < 1000; i++) {
 		const uint32_t mss = 536 + below(8000), w_max = 100 * mss + below(WINDOW_MAX);
@@ -89,24 +85,9 @@ after_k_the_window_is_where_the_loss_was(void **unused)
 }
 
 /* Times longer than any epoch neither overflow nor shrink the window. */
-static void
-far_times_stay_in_bounds(void **unused)
+TEST(far_times_stay_in_bounds)
 {
 	check_eq(cubic_window(1000, 9000, UINT32_MAX, 0), 1843201000);
 	check_eq(cubic_window(1000, 9000, 0, UINT32_MAX), 0);
 	check_eq(cubic_window(UINT32_MAX, 16384, UINT32_MAX, 0), UINT32_MAX);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_root_is_the_largest_whose_cube_fits),
-		cmocka_unit_test(k_is_the_time_of_the_climb),
-		cmocka_unit_test(the_window_is_on_the_curve),
-		cmocka_unit_test(after_k_the_window_is_where_the_loss_was),
-		cmocka_unit_test(far_times_stay_in_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

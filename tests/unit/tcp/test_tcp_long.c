@@ -7,8 +7,7 @@
 
 #include "support/test.h"
 
-static void
-an_old_recovery_holds_nothing_back(void **unused)
+TEST(an_old_recovery_holds_nothing_back)
 {
 	static const struct {
 		uint32_t since; /* bytes acknowledged since the last recovery ended */
@@ -28,14 +27,4 @@ an_old_recovery_holds_nothing_back(void **unused)
 		check(c.flags & CONN_DISORDER);
 		check_eq(!seq_after(c.snd_una, c.recover), rows[i].holds);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_old_recovery_holds_nothing_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

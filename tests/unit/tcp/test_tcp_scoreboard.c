@@ -285,8 +285,7 @@ step(struct board *b)
 	compare(b);
 }
 
-static void
-each_byte_is_what_happened_to_it(void **unused)
+TEST(each_byte_is_what_happened_to_it)
 {
 	struct board b;
 
@@ -297,8 +296,7 @@ each_byte_is_what_happened_to_it(void **unused)
 	board_destroy(&b);
 }
 
-static void
-without_nodes_nothing_counts_as_delivered(void **unused)
+TEST(without_nodes_nothing_counts_as_delivered)
 {
 	struct board b;
 
@@ -310,8 +308,7 @@ without_nodes_nothing_counts_as_delivered(void **unused)
 }
 
 /* Bytes that are sent at once and share their state need no node. */
-static void
-a_window_sent_at_once_is_one_range(void **unused)
+TEST(a_window_sent_at_once_is_one_range)
 {
 	struct board b;
 	struct ack_delivered delivered = {0};
@@ -336,8 +333,7 @@ a_window_sent_at_once_is_one_range(void **unused)
 
 /* RFC 8985 section 6.2, RACK_sent_after: of two ranges sent at one time, the one with the higher
  * end is later. */
-static void
-equal_times_are_told_apart_by_sequence(void **unused)
+TEST(equal_times_are_told_apart_by_sequence)
 {
 	struct board b;
 	struct ack_delivered delivered = {.now_us = 200};
@@ -365,8 +361,7 @@ equal_times_are_told_apart_by_sequence(void **unused)
 
 /* Karn: a range that was sent twice gives no round trip. RACK uses such an ACK only if the second
  * transmission can have caused it. */
-static void
-what_was_sent_twice_is_not_timed(void **unused)
+TEST(what_was_sent_twice_is_not_timed)
 {
 	struct board b;
 	struct ack_delivered soon = {.now_us = 205, .min_rtt_us = 10};
@@ -384,18 +379,4 @@ what_was_sent_twice_is_not_timed(void **unused)
 	check(!late.timed && late.newest && !late.once);
 	check_eq(late.newest_us, 200);
 	board_destroy(&b);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_byte_is_what_happened_to_it),
-		cmocka_unit_test(without_nodes_nothing_counts_as_delivered),
-		cmocka_unit_test(a_window_sent_at_once_is_one_range),
-		cmocka_unit_test(equal_times_are_told_apart_by_sequence),
-		cmocka_unit_test(what_was_sent_twice_is_not_timed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

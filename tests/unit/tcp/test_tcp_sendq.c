@@ -109,8 +109,7 @@ step(struct sendq *q, struct sendq_pool *pool, struct model *m)
 	check_eq(q->bytes, m->queued - m->acked);
 }
 
-static void
-bytes_come_out_as_they_went_in(void **unused)
+TEST(bytes_come_out_as_they_went_in)
 {
 	struct sendq_pool pool;
 	struct region r = region_for(&pool);
@@ -131,8 +130,7 @@ bytes_come_out_as_they_went_in(void **unused)
 	free(r.base);
 }
 
-static void
-an_empty_commit_gives_the_chunk_back(void **unused)
+TEST(an_empty_commit_gives_the_chunk_back)
 {
 	struct sendq_pool pool;
 	struct region r = region_for(&pool);
@@ -154,8 +152,7 @@ an_empty_commit_gives_the_chunk_back(void **unused)
 	free(r.base);
 }
 
-static void
-scratch_never_takes_credited_chunks(void **unused)
+TEST(scratch_never_takes_credited_chunks)
 {
 	struct sendq_pool pool;
 	struct region r = region_for(&pool);
@@ -185,15 +182,4 @@ scratch_never_takes_credited_chunks(void **unused)
 		sendq_chunk_put(&pool, scratch[--n]);
 	check_eq(pool.chunks.left, CHUNKS);
 	free(r.base);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_come_out_as_they_went_in),
-		cmocka_unit_test(an_empty_commit_gives_the_chunk_back),
-		cmocka_unit_test(scratch_never_takes_credited_chunks),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,8 +60,7 @@ pop_all(struct wheel *w, uint64_t now)
 	}
 }
 
-static void
-timers_fire_once_and_on_time(void **unused)
+TEST(timers_fire_once_and_on_time)
 {
 	static struct wheel w;
 	static struct timer t[NODES];
@@ -96,8 +95,7 @@ timers_fire_once_and_on_time(void **unused)
 	}
 }
 
-static void
-a_pop_looks_at_no_more_than_its_budget(void **unused)
+TEST(a_pop_looks_at_no_more_than_its_budget)
 {
 	static struct wheel w;
 	static struct timer t[NODES];
@@ -118,8 +116,7 @@ a_pop_looks_at_no_more_than_its_budget(void **unused)
 	check(wheel_next(&w) == WHEEL_NEVER);
 }
 
-static void
-a_wheel_without_timers_asks_for_nothing(void **unused)
+TEST(a_wheel_without_timers_asks_for_nothing)
 {
 	static struct wheel w;
 	static struct timer t[NODES];
@@ -130,15 +127,4 @@ a_wheel_without_timers_asks_for_nothing(void **unused)
 	for (uint32_t i = 0; i < NODES; i++)
 		wheel_disarm(&w, &t[i].node);
 	check(wheel_next(&w) == WHEEL_NEVER);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(timers_fire_once_and_on_time),
-		cmocka_unit_test(a_wheel_without_timers_asks_for_nothing),
-		cmocka_unit_test(a_pop_looks_at_no_more_than_its_budget),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

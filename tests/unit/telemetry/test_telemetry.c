@@ -23,15 +23,12 @@ two_modules_on_two_cores(void)
 	return t;
 }
 
-static int
-clear(void **state)
+SETUP(clear)
 {
 	memset(counts, 0, sizeof counts);
-	return 0;
 }
 
-static void
-a_sum_is_of_one_core_or_of_all(void **state)
+TEST(a_sum_is_of_one_core_or_of_all)
 {
 	const struct telemetry t = two_modules_on_two_cores();
 
@@ -43,8 +40,7 @@ a_sum_is_of_one_core_or_of_all(void **state)
 	check_eq(telemetry_sum(&t, "APPLES", TELEMETRY_ALL_CORES), 0);
 }
 
-static void
-an_unknown_name_is_not_a_zero(void **state)
+TEST(an_unknown_name_is_not_a_zero)
 {
 	const struct telemetry t = two_modules_on_two_cores();
 
@@ -68,8 +64,7 @@ note(void *arg, const struct counter_name *name, uint64_t value)
 	return l->count < l->stop_after;
 }
 
-static void
-a_listing_names_each_counter_once_and_no_zeros(void **state)
+TEST(a_listing_names_each_counter_once_and_no_zeros)
 {
 	const struct telemetry t = two_modules_on_two_cores();
 	struct listing all = {.stop_after = 99}, one = {.stop_after = 1};
@@ -84,8 +79,7 @@ a_listing_names_each_counter_once_and_no_zeros(void **state)
 	check_eq(one.count, 1);
 }
 
-static void
-a_full_table_says_so(void **state)
+TEST(a_full_table_says_so)
 {
 	static struct counter many[TELEMETRY_SETS_MAX + 1];
 	struct telemetry t = {0};
@@ -96,26 +90,11 @@ a_full_table_says_so(void **state)
 }
 
 /* Counters that are registered twice would be summed twice. */
-static void
-counters_are_registered_once(void **state)
+TEST(counters_are_registered_once)
 {
 	struct telemetry t = {0};
 	const struct telemetry_set set = {0, 1, tools, &counts[0][2]};
 
 	check(telemetry_add(&t, &set));
 	check(!telemetry_add(&t, &set));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_sum_is_of_one_core_or_of_all, clear),
-		cmocka_unit_test_setup(an_unknown_name_is_not_a_zero, clear),
-		cmocka_unit_test_setup(a_listing_names_each_counter_once_and_no_zeros, clear),
-		cmocka_unit_test_setup(a_full_table_says_so, clear),
-		cmocka_unit_test_setup(counters_are_registered_once, clear),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -390,8 +390,7 @@ run_rules(struct fixture *b, struct advice_list *list)
 	advice_start(list, &b->c);
 }
 
-static void
-each_rule_reports_its_own_finding(void **state)
+TEST(each_rule_reports_its_own_finding)
 {
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct advice *found = NULL;
@@ -423,8 +422,7 @@ each_rule_reports_its_own_finding(void **state)
 
 /* 120 pages exist and 20 of them are in use: reserving only the missing ones
  * would shrink the pool. */
-static void
-what_to_reserve_is_the_new_total_of_the_pool(void **state)
+TEST(what_to_reserve_is_the_new_total_of_the_pool)
 {
 	struct advice_reservation all;
 	struct fixture b;
@@ -444,8 +442,7 @@ what_to_reserve_is_the_new_total_of_the_pool(void **state)
 	tree_close(&b.tree);
 }
 
-static void
-the_worst_of_a_list_is_its_grade(void **state)
+TEST(the_worst_of_a_list_is_its_grade)
 {
 	struct advice_list list = {0};
 
@@ -468,8 +465,7 @@ named(const struct advice_list *list, const char *subject)
 }
 
 /* The record's machine has a memcached on 11211, sshd on 22, and 8 MB to lock. */
-static void
-files_of_the_running_machine_are_judged(void **state)
+TEST(files_of_the_running_machine_are_judged)
 {
 	struct advice_list list;
 	struct fixture b;
@@ -501,8 +497,7 @@ files_of_the_running_machine_are_judged(void **state)
 }
 
 /* This machine has sshd on 22 and memcached on 11211, neither of which is -p's. */
-static void
-every_port_that_is_served_is_looked_at(void **state)
+TEST(every_port_that_is_served_is_looked_at)
 {
 	struct advice_list list;
 	struct fixture b;
@@ -525,8 +520,7 @@ every_port_that_is_served_is_looked_at(void **state)
 }
 
 /* A machine of which nothing is known but a datagram socket on 11213. */
-static void
-every_core_that_has_a_port_of_its_own_is_looked_at(void **state)
+TEST(every_core_that_has_a_port_of_its_own_is_looked_at)
 {
 	static const char line[] = "  1: 00000000:2BCD 00000000:0000 07\n";
 	char root[] = "/tmp/test_advice_XXXXXX", path[96];
@@ -557,19 +551,4 @@ every_core_that_has_a_port_of_its_own_is_looked_at(void **state)
 	tree_close(&b.tree);
 	snprintf(path, sizeof path, "rm -r %s", root);
 	check_eq(system(path), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_rule_reports_its_own_finding),
-		cmocka_unit_test(what_to_reserve_is_the_new_total_of_the_pool),
-		cmocka_unit_test(the_worst_of_a_list_is_its_grade),
-		cmocka_unit_test(files_of_the_running_machine_are_judged),
-		cmocka_unit_test(every_port_that_is_served_is_looked_at),
-		cmocka_unit_test(every_core_that_has_a_port_of_its_own_is_looked_at),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,8 +53,8 @@ make_folders(const char *path)
 	}
 }
 
-static int
-make_both(void **state)
+static void
+make_both(void)
 {
 	char path[256];
 	FILE *file;
@@ -76,11 +76,10 @@ make_both(void **state)
 		fputs(files[i].text, file);
 		fclose(file);
 	}
-	return 0;
 }
 
-static int
-remove_both(void **state)
+static void
+remove_both(void)
 {
 	char path[256];
 
@@ -94,7 +93,7 @@ remove_both(void **state)
 		}
 	}
 	unlink(text_path);
-	return rmdir(base);
+	check_eq(rmdir(base), 0);
 }
 
 static void
@@ -107,8 +106,7 @@ open_at(struct tree *t, uint32_t which)
 	check(!tree_is_live(t));
 }
 
-static void
-text_and_folder_give_the_same_lines(void **state)
+TEST(text_and_folder_give_the_same_lines)
 {
 	for (uint32_t which = 0; which < 2; which++) {
 		char line[TREE_LINE_BYTES];
@@ -131,8 +129,7 @@ text_and_folder_give_the_same_lines(void **state)
 	}
 }
 
-static void
-text_and_folder_give_the_same_numbers_links_and_folders(void **state)
+TEST(text_and_folder_give_the_same_numbers_links_and_folders)
 {
 	for (uint32_t which = 0; which < 2; which++) {
 		char name[TREE_PATH_BYTES];
@@ -173,8 +170,7 @@ note(void *arg, const char *name)
 	return true;
 }
 
-static void
-text_and_folder_name_the_same_children(void **state)
+TEST(text_and_folder_name_the_same_children)
 {
 	static const struct {
 		const char *folder;
@@ -202,8 +198,7 @@ text_and_folder_name_the_same_children(void **state)
 	}
 }
 
-static void
-what_is_no_machine_is_refused(void **state)
+TEST(what_is_no_machine_is_refused)
 {
 	char path[128];
 	struct tree t;
@@ -217,8 +212,7 @@ what_is_no_machine_is_refused(void **state)
 	check_ptr(strstr(err.text, "nothing of sys/devices/system/cpu"));
 }
 
-static void
-lists_are_read_entry_by_entry(void **state)
+TEST(lists_are_read_entry_by_entry)
 {
 	static const struct {
 		const char *list;
@@ -246,8 +240,7 @@ lists_are_read_entry_by_entry(void **state)
 	}
 }
 
-static void
-a_set_is_written_as_the_kernel_would(void **state)
+TEST(a_set_is_written_as_the_kernel_would)
 {
 	const bool has[12] = {true,  true, true, false, true,  false,
 			      false, true, true, false, false, true};
@@ -264,14 +257,5 @@ a_set_is_written_as_the_kernel_would(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_and_folder_give_the_same_lines),
-		cmocka_unit_test(text_and_folder_give_the_same_numbers_links_and_folders),
-		cmocka_unit_test(text_and_folder_name_the_same_children),
-		cmocka_unit_test(what_is_no_machine_is_refused),
-		cmocka_unit_test(lists_are_read_entry_by_entry),
-		cmocka_unit_test(a_set_is_written_as_the_kernel_would),
-	};
-
-	return cmocka_run_group_tests(tests, make_both, remove_both);
+	return tests_run(make_both, remove_both);
 }

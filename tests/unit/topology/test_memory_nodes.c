@@ -32,8 +32,7 @@ config_with(const char *name, const char *value)
 	return cfg;
 }
 
-static void
-shares_follow_from_the_options(void **state)
+TEST(shares_follow_from_the_options)
 {
 	static const struct {
 		const char *option, *value;
@@ -55,8 +54,7 @@ shares_follow_from_the_options(void **state)
 	}
 }
 
-static void
-a_node_without_memory_is_refused_and_the_others_are_named(void **state)
+TEST(a_node_without_memory_is_refused_and_the_others_are_named)
 {
 	struct topology t = two_nodes();
 	struct config cfg = config_with("numa", "1-2");
@@ -95,8 +93,7 @@ tree_of(const char *text)
 	return (struct tree){.text = text, .text_len = strlen(text)};
 }
 
-static void
-numa_maps_are_counted_in_kb_where_a_policy_governs(void **state)
+TEST(numa_maps_are_counted_in_kb_where_a_policy_governs)
 {
 	const struct tree tree = tree_of(maps);
 	struct memory_nodes m;
@@ -113,8 +110,7 @@ numa_maps_are_counted_in_kb_where_a_policy_governs(void **state)
 	check(!m.readable);
 }
 
-static void
-what_lies_elsewhere_is_said_with_its_cure(void **state)
+TEST(what_lies_elsewhere_is_said_with_its_cure)
 {
 	static const struct {
 		const char *numa;
@@ -157,16 +153,4 @@ what_lies_elsewhere_is_said_with_its_cure(void **state)
 		    strstr(list.at[0].fix, rows[i].fix) == NULL)
 			fail_msg("row %u: %s -> %s", i, list.at[0].words, list.at[0].fix);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_follow_from_the_options),
-		cmocka_unit_test(a_node_without_memory_is_refused_and_the_others_are_named),
-		cmocka_unit_test(numa_maps_are_counted_in_kb_where_a_policy_governs),
-		cmocka_unit_test(what_lies_elsewhere_is_said_with_its_cure),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

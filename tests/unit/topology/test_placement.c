@@ -75,8 +75,7 @@ plan(struct placement *l, uint32_t i)
 		fail_msg("row %u: %s", i, err.text);
 }
 
-static void
-workers_and_control_get_the_cpus_of_the_table(void **state)
+TEST(workers_and_control_get_the_cpus_of_the_table)
 {
 	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		char cpus[256] = "";
@@ -98,8 +97,7 @@ workers_and_control_get_the_cpus_of_the_table(void **state)
 	}
 }
 
-static void
-no_cpu_is_given_twice_and_none_that_may_not_be_used(void **state)
+TEST(no_cpu_is_given_twice_and_none_that_may_not_be_used)
 {
 	static const struct cpu_list usable = {5, {0, 2, 9, 16, 18}};
 	const struct placement_request req = {
@@ -120,8 +118,7 @@ no_cpu_is_given_twice_and_none_that_may_not_be_used(void **state)
 	check_eq(l.control_cpu, 9);
 }
 
-static void
-too_many_cores_are_refused_with_their_number(void **state)
+TEST(too_many_cores_are_refused_with_their_number)
 {
 	const struct placement_request req = {
 		.cores = 33, .control_cpu = CPU_NONE, .nic_node = NODE_UNKNOWN};
@@ -140,8 +137,7 @@ too_many_cores_are_refused_with_their_number(void **state)
 }
 
 /* Every CPU has one core, the best first, before any has two. */
-static void
-more_cores_than_cpus_take_turns_where_that_is_meant(void **state)
+TEST(more_cores_than_cpus_take_turns_where_that_is_meant)
 {
 	static const struct cpu_list usable = {3, {2, 9, 16}};
 	const struct placement_request req = {.cores = 8,
@@ -166,17 +162,4 @@ more_cores_than_cpus_take_turns_where_that_is_meant(void **state)
 	}
 	check_eq(l.sharing, 8);
 	check_eq(l.control_cpu, CPU_NONE);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(workers_and_control_get_the_cpus_of_the_table),
-		cmocka_unit_test(no_cpu_is_given_twice_and_none_that_may_not_be_used),
-		cmocka_unit_test(too_many_cores_are_refused_with_their_number),
-		cmocka_unit_test(more_cores_than_cpus_take_turns_where_that_is_meant),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,8 +36,7 @@ read_machine(struct topology *t, const char *name)
 	tree_close(&tree);
 }
 
-static void
-a_machine_has_the_shape_that_lscpu_prints(void **state)
+TEST(a_machine_has_the_shape_that_lscpu_prints)
 {
 	for (uint32_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		struct topology t;
@@ -75,8 +74,7 @@ static const struct {
 	{"vm", 1, 0, 0, 0, 0, false, false, ""},
 };
 
-static void
-a_cpu_knows_its_core_socket_and_node(void **state)
+TEST(a_cpu_knows_its_core_socket_and_node)
 {
 	for (uint32_t i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
 		const struct topology_cpu *c;
@@ -95,8 +93,7 @@ a_cpu_knows_its_core_socket_and_node(void **state)
 	}
 }
 
-static void
-a_node_knows_its_memory_and_its_pages(void **state)
+TEST(a_node_knows_its_memory_and_its_pages)
 {
 	struct topology t;
 
@@ -141,8 +138,7 @@ static const struct {
 	 LINK_DOWN, 0, 0, 0, "", false, false},
 };
 
-static void
-a_nic_is_known_by_its_address(void **state)
+TEST(a_nic_is_known_by_its_address)
 {
 	for (uint32_t i = 0; i < sizeof nics / sizeof nics[0]; i++) {
 		struct pci_nic n;
@@ -169,8 +165,7 @@ a_nic_is_known_by_its_address(void **state)
 	}
 }
 
-static void
-an_address_without_a_device_is_not_there(void **state)
+TEST(an_address_without_a_device_is_not_there)
 {
 	struct pci_nic nic;
 	struct tree tree;
@@ -181,18 +176,4 @@ an_address_without_a_device_is_not_there(void **state)
 	pci_nic_read(&nic, &tree, "0000:99:00.0");
 	check(!nic.there);
 	tree_close(&tree);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_machine_has_the_shape_that_lscpu_prints),
-		cmocka_unit_test(a_cpu_knows_its_core_socket_and_node),
-		cmocka_unit_test(a_node_knows_its_memory_and_its_pages),
-		cmocka_unit_test(a_nic_is_known_by_its_address),
-		cmocka_unit_test(an_address_without_a_device_is_not_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

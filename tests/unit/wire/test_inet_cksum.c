@@ -40,8 +40,7 @@ fill(uint8_t *p, uint32_t len)
 	}
 }
 
-static void
-the_rfc_example_sums_to_ddf2(void **state)
+TEST(the_rfc_example_sums_to_ddf2)
 {
 	/* RFC 1071 section 3 */
 	const uint8_t bytes[] = {0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7};
@@ -50,8 +49,7 @@ the_rfc_example_sums_to_ddf2(void **state)
 	check_eq(fast(bytes, sizeof bytes), (uint16_t)~0xddf2);
 }
 
-static void
-a_sum_is_the_same_at_any_alignment_and_length(void **state)
+TEST(a_sum_is_the_same_at_any_alignment_and_length)
 {
 	uint8_t bytes[ALIGNMENTS + LENGTHS];
 
@@ -61,8 +59,7 @@ a_sum_is_the_same_at_any_alignment_and_length(void **state)
 			check_eq(fast(bytes + at, len), by_definition(bytes + at, len));
 }
 
-static void
-carries_are_not_lost_in_a_long_run_of_ones(void **state)
+TEST(carries_are_not_lost_in_a_long_run_of_ones)
 {
 	static uint8_t ones[65536];
 
@@ -71,8 +68,7 @@ carries_are_not_lost_in_a_long_run_of_ones(void **state)
 		check_eq(fast(ones, len), by_definition(ones, len));
 }
 
-static void
-nothing_past_the_end_is_read(void **state)
+TEST(nothing_past_the_end_is_read)
 {
 	uint8_t bytes[64];
 
@@ -81,8 +77,7 @@ nothing_past_the_end_is_read(void **state)
 		check_eq(fast(at_page_end(bytes, len), len), by_definition(bytes, len));
 }
 
-static void
-even_pieces_add_up_to_the_whole(void **state)
+TEST(even_pieces_add_up_to_the_whole)
 {
 	uint8_t bytes[101];
 
@@ -94,8 +89,7 @@ even_pieces_add_up_to_the_whole(void **state)
 	}
 }
 
-static void
-a_pseudo_header_sums_as_its_bytes_do(void **state)
+TEST(a_pseudo_header_sums_as_its_bytes_do)
 {
 	/* source, destination, zero, protocol, length: RFC 768 */
 	const uint8_t bytes[] = {192, 0, 2, 1, 198, 51, 100, 254, 0, 17, 0x12, 0x34};
@@ -104,8 +98,7 @@ a_pseudo_header_sums_as_its_bytes_do(void **state)
 	check_eq(be16_get(inet_cksum(sum)), by_definition(bytes, sizeof bytes));
 }
 
-static void
-a_packet_with_its_checksum_is_good_and_with_one_bit_changed_is_not(void **state)
+TEST(a_packet_with_its_checksum_is_good_and_with_one_bit_changed_is_not)
 {
 	uint8_t bytes[40];
 	struct be16 cksum;
@@ -122,8 +115,7 @@ a_packet_with_its_checksum_is_good_and_with_one_bit_changed_is_not(void **state)
 	}
 }
 
-static void
-an_update_equals_a_new_checksum_for_every_change_of_a_field(void **state)
+TEST(an_update_equals_a_new_checksum_for_every_change_of_a_field)
 {
 	/* RFC 1624 section 4: here equation 2 gives the wrong zero. */
 	check_eq(be16_get(inet_cksum_update(be16_of(0xdd2f), be16_of(0x5555), be16_of(0x3285))),
@@ -140,22 +132,4 @@ an_update_equals_a_new_checksum_for_every_change_of_a_field(void **state)
 		check_eq(be16_get(inet_cksum_update(cksum, was, is)),
 			 by_definition(bytes, sizeof bytes));
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_rfc_example_sums_to_ddf2),
-		cmocka_unit_test(a_sum_is_the_same_at_any_alignment_and_length),
-		cmocka_unit_test(carries_are_not_lost_in_a_long_run_of_ones),
-		cmocka_unit_test(nothing_past_the_end_is_read),
-		cmocka_unit_test(even_pieces_add_up_to_the_whole),
-		cmocka_unit_test(a_pseudo_header_sums_as_its_bytes_do),
-		cmocka_unit_test(
-			a_packet_with_its_checksum_is_good_and_with_one_bit_changed_is_not),
-		cmocka_unit_test(an_update_equals_a_new_checksum_for_every_change_of_a_field),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

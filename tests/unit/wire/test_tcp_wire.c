@@ -31,8 +31,7 @@ segment(uint8_t *p, const uint8_t *options, uint32_t len)
 	return TCP_HEADER_BYTES + padded + 3;
 }
 
-static void
-a_plain_header_arrives_as_sent(void **state)
+TEST(a_plain_header_arrives_as_sent)
 {
 	uint8_t bytes[SEG_MAX];
 	const uint32_t len = segment(bytes, (const uint8_t *)"", 0);
@@ -51,8 +50,7 @@ a_plain_header_arrives_as_sent(void **state)
 	check_bytes(seg.payload.data, "pay", 3);
 }
 
-static void
-every_data_offset_has_its_verdict(void **state)
+TEST(every_data_offset_has_its_verdict)
 {
 	uint8_t bytes[SEG_MAX];
 
@@ -186,8 +184,7 @@ static const struct option_row {
 	{"good, then zero", {2, 4, 5, 0xb4, 0x1c, 0}, 6, TCP_WIRE_BAD_OPTIONS, {0}},
 };
 
-static void
-an_option_list_has_the_verdict_and_values_of_its_row(void **state)
+TEST(an_option_list_has_the_verdict_and_values_of_its_row)
 {
 	for (size_t i = 0; i < sizeof option_rows / sizeof option_rows[0]; i++) {
 		const struct option_row *row = &option_rows[i];
@@ -216,8 +213,7 @@ an_option_list_has_the_verdict_and_values_of_its_row(void **state)
 	}
 }
 
-static void
-a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read(void **state)
+TEST(a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read)
 {
 	for (size_t i = 0; i < sizeof option_rows / sizeof option_rows[0]; i++) {
 		uint8_t bytes[SEG_MAX];
@@ -235,8 +231,7 @@ a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read(void **state)
 
 /* Two bytes decide how an option loop moves: all pairs are tried, at each place
  * of a full option area. */
-static void
-no_pair_of_option_bytes_leads_past_the_end(void **state)
+TEST(no_pair_of_option_bytes_leads_past_the_end)
 {
 	uint8_t options[TCP_OPTIONS_MAX];
 
@@ -322,8 +317,7 @@ check_options(const struct tcp_options *got, const struct emit_row *row)
 		check_bytes(got->sack, row->opt.sack, row->sack_count * sizeof *got->sack);
 }
 
-static void
-what_is_emitted_parses_to_the_same(void **state)
+TEST(what_is_emitted_parses_to_the_same)
 {
 	for (size_t i = 0; i < sizeof emit_rows / sizeof emit_rows[0]; i++) {
 		const struct emit_row *row = &emit_rows[i];
@@ -354,19 +348,4 @@ what_is_emitted_parses_to_the_same(void **state)
 		check_eq(bytes[TCP_CKSUM_OFFSET] | bytes[TCP_CKSUM_OFFSET + 1], 0);
 		check_eq(bytes[18] | bytes[19], 0);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_plain_header_arrives_as_sent),
-		cmocka_unit_test(every_data_offset_has_its_verdict),
-		cmocka_unit_test(an_option_list_has_the_verdict_and_values_of_its_row),
-		cmocka_unit_test(a_cut_header_is_a_verdict_and_nothing_past_the_cut_is_read),
-		cmocka_unit_test(no_pair_of_option_bytes_leads_past_the_end),
-		cmocka_unit_test(what_is_emitted_parses_to_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

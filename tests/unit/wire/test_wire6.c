@@ -56,8 +56,7 @@ static const struct change changes[] = {
 	{"another header behind the fragment", 64, {60}, 1, 80, IPV6_WIRE_EXT_HEADERS},
 };
 
-static void
-an_ipv6_packet_has_the_verdict_of_its_row(void **state)
+TEST(an_ipv6_packet_has_the_verdict_of_its_row)
 {
 	for (size_t i = 0; i < ROWS(changes); i++) {
 		uint8_t bytes[sizeof packet];
@@ -78,8 +77,7 @@ an_ipv6_packet_has_the_verdict_of_its_row(void **state)
 	}
 }
 
-static void
-a_cut_ipv6_packet_is_cut(void **state)
+TEST(a_cut_ipv6_packet_is_cut)
 {
 	for (uint32_t len = 0; len < sizeof packet; len++) {
 		struct ipv6_packet ip;
@@ -89,8 +87,7 @@ a_cut_ipv6_packet_is_cut(void **state)
 }
 
 /* The packet ends at every byte while the lengths in it are random. */
-static void
-a_chain_that_ends_early_is_never_read_past_its_end(void **state)
+TEST(a_chain_that_ends_early_is_never_read_past_its_end)
 {
 	for (uint32_t end = 0; end < 40; end++) {
 		for (uint32_t salt = 0; salt < 2000; salt++) {
@@ -107,8 +104,7 @@ a_chain_that_ends_early_is_never_read_past_its_end(void **state)
 	}
 }
 
-static void
-a_chain_longer_than_its_bounds_is_refused(void **state)
+TEST(a_chain_longer_than_its_bounds_is_refused)
 {
 	static uint8_t bytes[40 + 2048];
 	struct ipv6_packet ip;
@@ -139,8 +135,7 @@ a_chain_longer_than_its_bounds_is_refused(void **state)
 	}
 }
 
-static void
-an_emitted_ipv6_header_parses_to_the_same(void **state)
+TEST(an_emitted_ipv6_header_parses_to_the_same)
 {
 	struct ip_addr src, dst;
 	struct ipv6_packet ip;
@@ -160,8 +155,7 @@ an_emitted_ipv6_header_parses_to_the_same(void **state)
 }
 
 /* The sum by hand: the two addresses, the next header and the length, in 16-bit words. */
-static void
-the_pseudo_header_is_summed(void **state)
+TEST(the_pseudo_header_is_summed)
 {
 	const uint32_t want = 2u * (0x2001 + 0x0db8) + 2 + 1 + 17 + 8;
 
@@ -169,8 +163,7 @@ the_pseudo_header_is_summed(void **state)
 		 __builtin_bswap16((uint16_t)(want + (want >> 16))));
 }
 
-static void
-addresses_are_made_from_a_mac_and_groups_from_addresses(void **state)
+TEST(addresses_are_made_from_a_mac_and_groups_from_addresses)
 {
 	const uint8_t mac[6] = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
 	const struct ip_addr link = ipv6_link_local(mac), group = ipv6_solicited_node(&link);
@@ -191,8 +184,7 @@ static const uint8_t question[40] = {
 	135, [8] = 0xfe, 0x80, [23] = 1, 14, 1, [32] = 1, 1, 2, 0, 0, 0, 0, 2,
 };
 
-static void
-a_neighbour_message_has_the_verdict_of_its_row(void **state)
+TEST(a_neighbour_message_has_the_verdict_of_its_row)
 {
 	static const struct {
 		const char *what;
@@ -238,8 +230,7 @@ a_neighbour_message_has_the_verdict_of_its_row(void **state)
 	}
 }
 
-static void
-an_emitted_neighbour_message_parses_to_the_same(void **state)
+TEST(an_emitted_neighbour_message_parses_to_the_same)
 {
 	for (uint8_t type = ICMP6_NEIGH_SOLICIT; type <= ICMP6_NEIGH_ADVERT; type++) {
 		struct nd nd = {.type = type, .flags = ND_OVERRIDE, .mac = {2, 0, 0, 0, 0, 9}}, got;
@@ -258,8 +249,7 @@ an_emitted_neighbour_message_parses_to_the_same(void **state)
 	}
 }
 
-static void
-a_tag_comes_out_as_it_went_in(void **state)
+TEST(a_tag_comes_out_as_it_went_in)
 {
 	uint8_t frame[4 + 20] = {0}, *p = frame + 4;
 
@@ -271,23 +261,4 @@ a_tag_comes_out_as_it_went_in(void **state)
 	p = eth_vlan_strip(p);
 	check(p == frame + 4);
 	check_bytes(p, "\1\2\3\4\5\6\7\x8\x9\xa\xb\xc\x86\xdd\x60\0\0\0\0\0", 20);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_ipv6_packet_has_the_verdict_of_its_row),
-		cmocka_unit_test(a_cut_ipv6_packet_is_cut),
-		cmocka_unit_test(a_chain_that_ends_early_is_never_read_past_its_end),
-		cmocka_unit_test(a_chain_longer_than_its_bounds_is_refused),
-		cmocka_unit_test(an_emitted_ipv6_header_parses_to_the_same),
-		cmocka_unit_test(the_pseudo_header_is_summed),
-		cmocka_unit_test(addresses_are_made_from_a_mac_and_groups_from_addresses),
-		cmocka_unit_test(a_neighbour_message_has_the_verdict_of_its_row),
-		cmocka_unit_test(an_emitted_neighbour_message_parses_to_the_same),
-		cmocka_unit_test(a_tag_comes_out_as_it_went_in),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,455 @@
+/*
+ * kept.c - opens the memory file, judges its contents, and updates its page while the cache
+ * serves.
+ */
+#include "kept.h"
+#include "base/time_units.h"
+#include "flash/flash_state.h"
+#include "appliance.h"
+#include "process/last_words.h"
+#include "process/signals.h"
+#include "dpdk/lcore_run.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MB_SHIFT        20
+#define CLOCK_MARGIN_NS 10000000u
+/* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
+#define ALONE_SHARES  8u
+#define CORES_LOOK_NS (2 * NS_PER_S) /* a manager's time limit: cores are checked each second */
+
+static uint64_t
+boot_clock(void *arg)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
+static uint64_t
+wall_clock(void *arg)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+static uint64_t
+store_clock(void *arg)
+{
+	const struct kept *k = arg;
+
+	return STORE_CLOCK_START * NS_PER_S + tsc_clock_ns(k->clock) - k->start_ns;
+}
+
+static struct memory_file_wanted
+wanted_of(const struct appliance *a)
+{
+	return (struct memory_file_wanted){
+		.option = MEMORY_OPTION,
+		.size_option = "-m",
+		.path = a->config.memory_file,
+		.bytes = a->sizes.file_bytes,
+		.page_at = STORE_IMAGE_APP_AT,
+		.magic = STORE_IMAGE_MAGIC,
+		.other_magic = FLASH_STATE_MAGIC,
+		.renews_damaged = true,
+		.other_uid = a->process.privileges.change ? a->process.privileges.uid
+							  : MEMORY_FILE_NO_UID,
+		.wait_ms = MEMORY_FILE_WAIT_MS,
+	};
+}
+
+static bool
+map(struct kept *k, const struct appliance *a, struct error *err)
+{
+	struct huge_block block;
+
+	if (!memory_file_map(&k->file, err))
+		return false;
+	block = (struct huge_block){.base = k->file.base, .bytes = k->file.bytes};
+	k->page = store_image_app_page(k->file.base);
+	return huge_block_place(&block, &a->config, k->file.page_bytes,
+				(int)a->nic.machine.placement.node, err) &&
+	       memory_file_populate(&k->file, err);
+}
+
+/* Takes a new file after CRASHES_MAX crashes: a bad page of memory may be the cause, and it stays
+ * with the old file. */
+static bool
+renew_after_crashes(struct kept *k, const struct appliance *a, struct error *err)
+{
+	const struct memory_file_wanted wanted = wanted_of(a);
+
+	if (!memory_page_is_set(k->page) || k->page->attempts < CRASHES_MAX)
+		return true;
+	memory_file_unmap(&k->file);
+	return memory_file_renew(&k->file, &wanted, err) && map(k, a, err);
+}
+
+/* Notes the file's time of change: all changes so far are this process's. */
+static void
+note_change(struct kept *k)
+{
+	k->file.changed_ns = k->page->changed_ns = memory_file_changed_ns(&k->file);
+}
+
+static void
+judge(struct kept *k, const struct config *cfg)
+{
+	const struct memory_page_file file = {k->file.id, k->file.changed_ns};
+	struct gap_now now;
+
+	if (k->file.damaged != NULL)
+		snprintf(k->words, sizeof k->words, "%s", k->file.damaged);
+	else if (k->file.before_bytes != 0)
+		snprintf(k->words, sizeof k->words, "it had %zu MB, and %zu are configured",
+			 k->file.before_bytes >> MB_SHIFT, k->file.bytes >> MB_SHIFT);
+	else if (k->file.fresh)
+		strcpy(k->words, "it is new");
+	else {
+		kept_now(&now);
+		memory_page_is_whole(k->page, &file, &now, cfg->keep_for_s, &k->gap, k->words);
+	}
+	k->judged_ns = clock_ns(CLOCK_BOOTTIME);
+}
+
+bool
+kept_open(struct kept *k, const struct appliance *a, struct error *err)
+{
+	const struct memory_file_wanted wanted = wanted_of(a);
+
+	k->used = a->config.memory_file[0] != '\0';
+	if (!k->used)
+		return true;
+	if (memory_file_open(&k->file, &wanted, err) && map(k, a, err)) {
+		k->had = k->file.before_bytes != 0 || !k->file.fresh;
+		judge(k, &a->config);
+		/* The allocation changed the file, and this start may still fail. */
+		if (k->words[0] == '\0')
+			note_change(k);
+		if (renew_after_crashes(k, a, err))
+			return true;
+	}
+	kept_close(k);
+	return false;
+}
+
+/* ---- the store ---- */
+
+static void
+say_empty(struct kept *k, const char *why)
+{
+	k->restart.kind = "empty";
+	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, why);
+}
+
+/* Begins the page of a new file, which the store has zeroed. */
+static void
+begin_page(struct kept *k)
+{
+	struct gap_now now;
+
+	kept_now(&now);
+	memory_page_begin(k->page, k->file.id, now.boot_id, (uint32_t)getpid());
+	k->started = true;
+	note_change(k);
+}
+
+enum opening_end {
+	OPENING_GOES_ON, /* opening continues, or has ended by itself */
+	OPENING_STOPPED, /* a stop was requested */
+	OPENING_TOO_LATE,
+};
+
+/* The opening of the image on all lcores. The first lcore watches for a stop. */
+struct opening_run {
+	struct kept *kept;
+	const struct appliance *a;
+	struct store_opening *open;
+	_Atomic enum opening_end end; /* written by the first lcore */
+	uint64_t said_ns;
+	bool said_wrong;
+};
+
+struct opener {
+	struct opening_run *run;
+	bool looks;
+};
+
+static void
+say_progress(struct opening_run *run, const struct store_open_report *r)
+{
+	static const char *const steps[] = {"checksums", "states", "index", "pages"};
+
+	if (r->phase > STORE_OPEN_PAGES)
+		return;
+	fprintf(stderr, "clockoo: memory.file: %s: %s, %.0f %%\n",
+		r->kind == STORE_IMAGE_CLEAN ? "attaching" : "repairing", steps[r->phase],
+		r->total != 0 ? 100.0 * (double)r->done / (double)r->total : 100.0);
+	notify_send(&run->a->process.notify, NOTIFY_EXTEND);
+}
+
+/* Checks, while no client is served, whether the gap has grown too long or a stop was requested. */
+static void
+look_around(struct opening_run *run)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+	struct kept *k = run->kept;
+	struct gap gap = k->gap;
+	struct store_open_report r;
+
+	note_change(k);
+	store_open_report_mt(run->open, &r);
+	gap_judge_later(&gap, now_ns - k->judged_ns, run->a->config.keep_for_s);
+	if (gap.verdict != GAP_KEEP) {
+		strcpy(k->words, gap.words);
+		atomic_store(&run->end, OPENING_TOO_LATE);
+	} else if (r.kind == STORE_IMAGE_DIRTY && signals_stop_is_pending())
+		atomic_store(&run->end, OPENING_STOPPED);
+	else if (now_ns - run->said_ns >= NS_PER_S) {
+		run->said_ns = now_ns;
+		say_progress(run, &r);
+	}
+}
+
+static int
+open_on_lcore(void *arg)
+{
+	const struct opener *o = arg;
+	struct opening_run *run = o->run;
+
+	do
+		if (o->looks)
+			look_around(run);
+	while (atomic_load(&run->end) == OPENING_GOES_ON && store_open_step_mt(run->open));
+	return 0;
+}
+
+static void
+say_wrong_checksums(struct opening_run *run)
+{
+	struct store_open_report r;
+
+	store_open_report_mt(run->open, &r);
+	if (!r.checksums_wrong || run->said_wrong)
+		return;
+	run->said_wrong = true;
+	fprintf(stderr, "clockoo: memory.file: tables or index are not as they were left (wrong "
+			"checksums): repairing\n");
+}
+
+/* Runs the present phase on all lcores. lcores_run returns when all have done their share; the
+ * share of an lcore that cannot be launched falls to the others. */
+static void
+do_phase(struct opening_run *run, void *const *args)
+{
+	struct store_open_report r;
+	struct error err;
+
+	store_open_report_mt(run->open, &r);
+	if ((r.kind == STORE_IMAGE_CLEAN && r.total <= ALONE_SHARES) ||
+	    !lcores_run(&run->a->config.lcores, open_on_lcore, args, &err))
+		open_on_lcore(args[0]);
+}
+
+static enum store_open_phase
+open_in_phases(struct opening_run *run)
+{
+	struct opener each[CORES_MAX];
+	void *args[CORES_MAX];
+	enum store_open_phase phase;
+
+	for (uint32_t i = 0; i < run->a->config.cores; i++) {
+		each[i] = (struct opener){run, i == 0};
+		args[i] = &each[i];
+	}
+	do {
+		do_phase(run, args);
+		if (atomic_load(&run->end) != OPENING_GOES_ON)
+			return STORE_OPEN_REFUSED;
+		phase = store_open_next(run->open);
+		say_wrong_checksums(run);
+	} while (!store_open_has_ended(phase));
+	return phase;
+}
+
+static void
+say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
+{
+	struct store_open_report r;
+
+	store_open_report_mt(open, &r);
+	k->restart = (struct serve_restart){
+		.kind = r.kind == STORE_IMAGE_CLEAN ? "attached" : "repaired",
+		.kept = r.items,
+		.lost = r.lost,
+		.us = took_ns / 1000,
+	};
+	fprintf(stderr, "clockoo: %skept %llu items, %.1f GB in %.2f s; %llu lost\n",
+		r.kind == STORE_IMAGE_CLEAN ? "" : "repaired: ", (unsigned long long)r.items,
+		(double)r.item_bytes / (1 << 30), (double)took_ns / NS_PER_S,
+		(unsigned long long)r.lost);
+	k->flushed = r.flushed;
+	if (r.flushed)
+		fprintf(stderr, "clockoo: memory.file: a delayed flush_all came due while it was "
+				"down: nothing is kept\n");
+}
+
+static struct store *
+start_empty(struct kept *k, struct store_opening *open, const struct store_config *cfg)
+{
+	struct store_open_report r;
+	struct store *store;
+
+	store_open_report_mt(open, &r);
+	say_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(r.fault));
+	store = store_open_cold(open, cfg->seed);
+	begin_page(k);
+	return store;
+}
+
+static struct store *
+open_store(struct kept *k, struct region *region, const struct appliance *a, struct error *err)
+{
+	const struct store_config *cfg = &a->sizes.store;
+	const uint64_t begun_ns = clock_ns(CLOCK_BOOTTIME);
+	/* Never behind what the previous process saw: its clock and boot time differ a little. */
+	const uint64_t ahead_ns = k->gap.store_ns + CLOCK_MARGIN_NS;
+	const uint64_t store_ns = ahead_ns + (begun_ns - k->judged_ns);
+	struct opening_run run = {.kept = k, .a = a};
+	struct store_open_report r;
+
+	memory_page_attempt(k->page, (uint32_t)getpid());
+	k->started = true;
+	run.open = store_open(region, k->file.base, cfg, (uint32_t)(store_ns / NS_PER_S));
+	store_open_report_mt(run.open, &r);
+	run.said_ns = r.kind == STORE_IMAGE_CLEAN ? begun_ns : 0; /* a repair is reported at once */
+	if (open_in_phases(&run) == STORE_OPEN_DONE) {
+		k->ahead_ns = ahead_ns - STORE_CLOCK_START * NS_PER_S;
+		say_kept(k, run.open, clock_ns(CLOCK_BOOTTIME) - begun_ns);
+		return store_open_store(run.open);
+	}
+	if (atomic_load(&run.end) != OPENING_STOPPED)
+		return start_empty(k, run.open, cfg);
+	error_set_code(err, ERROR_STOPPED,
+		       "memory.file: stopped amid its repair; the next start does it again");
+	return NULL;
+}
+
+struct store *
+kept_make_store(struct kept *k, struct region *region, const struct appliance *a, struct error *err)
+{
+	const struct store_config *cfg = &a->sizes.store;
+	struct store_image_look look;
+	struct store *store;
+
+	/* The time that DPDK took to start belongs to the gap. */
+	if (k->words[0] == '\0')
+		judge(k, &a->config);
+	store_image_look(k->file.base, cfg, &look);
+	if (k->words[0] == '\0' && look.kind != STORE_IMAGE_EMPTY)
+		return open_store(k, region, a, err);
+	say_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(look.fault));
+	store = store_create_in(region, k->file.base, cfg);
+	begin_page(k);
+	return store;
+}
+
+bool
+kept_read_clocks(struct kept *k, struct beat *b)
+{
+	const struct clocks clocks = {boot_clock, wall_clock, store_clock, k};
+
+	if (!beat_read_clocks(b, &clocks))
+		return false;
+	b->served_boot_ns = b->boot_ns;
+	return true;
+}
+
+uint64_t
+kept_ahead_ns(const struct kept *k)
+{
+	return k->ahead_ns != 0 ? k->ahead_ns + clock_ns(CLOCK_BOOTTIME) - k->judged_ns : 0;
+}
+
+/* ---- in service ---- */
+
+/* Writes a heartbeat. Skipped if the clocks could not be read at one moment: the last one then
+ * stays. */
+static void
+beat(struct kept *k)
+{
+	const struct clocks clocks = {boot_clock, wall_clock, store_clock, k};
+
+	note_change(k);
+	if (beat_read_clocks(&k->beat, &clocks))
+		heartbeat_write(&k->page->heartbeat, &k->beat);
+}
+
+void
+kept_ready(struct kept *k, const struct appliance *a)
+{
+	k->clock = &a->nic.clock;
+	k->start_ns = a->process.start_ns;
+	if (!k->used)
+		return;
+	k->ready_ns = k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);
+	watchdog_begin(&k->cores, CORES_LOOK_NS, a->config.cores, k->ready_ns);
+	beat(k);
+	memory_page_ready(k->page);
+	k->started = false;
+	last_words_count_in(k->page);
+}
+
+void
+kept_tick(struct kept *k, const struct telemetry *t)
+{
+	uint32_t core;
+	uint64_t now_ns;
+
+	if (!k->used)
+		return;
+	now_ns = clock_ns(CLOCK_BOOTTIME);
+	/* A stuck core loses clients' invalidations while this thread continues. */
+	if (watchdog_check(&k->cores, t, now_ns, &core) == WATCHDOG_ALIVE)
+		k->beat.served_boot_ns = now_ns;
+	beat(k);
+	memory_file_populate_more(&k->file);
+	if (k->ready_ns != 0 && now_ns - k->ready_ns > CRASHES_FORGIVEN_NS) {
+		memory_page_forgive(k->page);
+		k->ready_ns = 0;
+	}
+}
+
+void
+kept_end_service(struct kept *k)
+{
+	if (!k->used)
+		return;
+	k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);
+	beat(k);
+}
+
+void
+kept_stop(struct kept *k, struct store *store)
+{
+	if (!k->used)
+		return;
+	memory_page_forgive(k->page);
+	last_words_stop_counting();
+	/* If the image is not left clean, the next start repairs it. */
+	store_image_leave(store);
+	note_change(k);
+}
+
+void
+kept_close(struct kept *k)
+{
+	if (!k->used)
+		return;
+	if (k->started) {
+		memory_page_ready(k->page);
+		note_change(k);
+	}
+	memory_file_close(&k->file);
+	*k = (struct kept){.used = false};
+}

@@ -1,0 +1,472 @@
+/*
+ * saved.c - the saved file of this process, and that of the previous one.
+ */
+#include "saved.h"
+#include "appliance.h"
+#include "process/last_words.h"
+#include "process/signals.h"
+#include "paths.h"
+#include "base/time_units.h"
+#include "save/save_write.h"
+#include "serve/serve_policy.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A grace period takes some turns of the cores. */
+#define END_TURN_NS   100000
+#define END_TURNS_MAX 10000u
+#define GB            (double)(1 << 30)
+#define EXTEND_US     "10000000" /* more than the time between two lines of progress */
+#define LINE          "clockoo: memory.save: "
+
+static_assert(SAVE_COMPRESS_NO == SAVE_UNPACKED, "an option's place is a level");
+
+/* ---- before the first request ---- */
+
+bool
+saved_begin(struct saved *s, struct appliance *a, struct error *err)
+{
+	const uid_t uid = a->process.privileges.change ? a->process.privileges.uid : SAVE_NO_UID;
+	char path[CONFIG_PATH_BYTES];
+	struct gap_now now;
+
+	s->used = a->config.memory_save[0] != '\0';
+	if (!s->used)
+		return true;
+	/* A relative path must stay valid: -d changes the directory. */
+	if (!paths_make_absolute(path, sizeof path, a->config.memory_save))
+		return error_set(err, "--memory-save: cannot determine the current directory");
+	save_paths_set(&s->paths, path);
+	/* Locked before anything is removed: another process may be writing the file. */
+	if (!save_path_ok(path, err) ||
+	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
+		return false;
+	/* Removes a file that a stop did not finish, and one whose load was cut off. */
+	save_forget(s->paths.part);
+	save_forget(s->paths.loading);
+	kept_now(&now);
+	save_look_at(&s->look, s->paths.file, &now, a->config.keep_for_s, uid);
+	if (s->look.found == SAVE_FOUND_WHOLE)
+		a->sizes.store.seed = s->look.head.seed;
+	return true;
+}
+
+static void
+say_empty(const struct saved *s, const char *why)
+{
+	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
+}
+
+/* Judges the gap again after the rest of the start, and notes how far the file's clock is ahead. */
+static bool
+judge(struct saved *s, const struct appliance *a)
+{
+	const uint64_t store_ns =
+		STORE_CLOCK_START * NS_PER_S + process_now_ns(&a->process) - a->process.start_ns;
+	struct gap *gap = &s->look.gap;
+	struct gap_now now;
+	int64_t ahead_ns;
+
+	kept_now(&now);
+	gap_judge_saved(gap, &s->look.head.beat, s->look.head.boot_id, &now, a->config.keep_for_s);
+	if (gap->verdict != GAP_KEEP) {
+		say_empty(s, gap->words);
+		return false;
+	}
+	ahead_ns = (int64_t)(gap->store_ns - store_ns);
+	/* Rounded up, so that no item lives longer. */
+	s->shift_s = ahead_ns >= 0 ? (ahead_ns + (int64_t)NS_PER_S - 1) / (int64_t)NS_PER_S
+				   : ahead_ns / (int64_t)NS_PER_S;
+	if (s->look.head.flush_due_s == 0)
+		return true;
+	if (s->look.head.flush_due_s - s->shift_s <= STORE_CLOCK_START) {
+		say_empty(s, "a flush was due while it was down");
+		return false;
+	}
+	return true;
+}
+
+static void
+take(struct saved *s, struct appliance *a)
+{
+	const uint32_t due_s = s->look.head.flush_due_s;
+	struct error err;
+
+	if (!judge(s, a)) {
+		save_forget(s->paths.file);
+		return;
+	}
+	if (!save_take(&s->paths, &err)) {
+		say_empty(s, err.text);
+		return;
+	}
+	/* Root brought the file here; the user that this process becomes will load it. */
+	if (a->process.privileges.change &&
+	    lchown(s->paths.loading, a->process.privileges.uid, a->process.privileges.gid) != 0)
+		perror(LINE "cannot give it to its user");
+	store_load_prepare(a->store, s->look.floors,
+			   due_s != 0 ? (uint32_t)(due_s - s->shift_s) : 0);
+	s->loads = true;
+	serve_load_set_mt(a->shared, &(struct serve_load){.state = SERVE_LOADING});
+}
+
+void
+saved_take(struct saved *s, struct appliance *a)
+{
+	/* An empty memory file that was kept is newer, too. */
+	const bool kept = a->kept.used && strcmp(a->kept.restart.kind, "empty") != 0;
+
+	if (!s->used)
+		return;
+	switch (s->look.found) {
+	case SAVE_FOUND_NONE:
+		if (!kept)
+			say_empty(s, "it is not there; a graceful stop writes it");
+		break;
+	case SAVE_FOUND_WHOLE:
+		if (!kept) {
+			take(s, a);
+			break;
+		}
+		say_empty(s, "memory.file is newer");
+		save_forget(s->paths.file);
+		break;
+	case SAVE_FOUND_OLD:
+		say_empty(s, s->look.words);
+		save_forget(s->paths.file);
+		break;
+	case SAVE_FOUND_OTHER:
+		say_empty(s, s->look.words);
+		save_refuse(&s->paths);
+		break;
+	}
+}
+
+/* ---- the load ---- */
+
+struct loading {
+	struct saved *saved;
+	struct appliance *a;
+	struct save_io io;
+	uint64_t slots, begun_ns, said_ns;
+};
+
+static void *
+take_memory(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	/* A transfer of a slot then uses one piece of memory instead of 256. */
+	madvise(at, bytes, MADV_HUGEPAGE);
+	return at;
+}
+
+static uint64_t
+lost(const struct saved *s)
+{
+	const struct save_loaded *c = &s->loader.count;
+	const uint64_t known = c->items + c->newer + c->expired;
+
+	return s->look.head.items > known ? s->look.head.items - known : 0;
+}
+
+static void
+tell(const struct loading *l, uint32_t state)
+{
+	const struct saved *s = l->saved;
+
+	serve_load_set_mt(l->a->shared,
+			  &(struct serve_load){
+				  .state = state,
+				  .items = s->loader.count.items,
+				  .lost = state == SERVE_LOADED ? lost(s) : 0,
+				  .us = (process_now_ns(&l->a->process) - l->begun_ns) / 1000,
+			  });
+}
+
+static bool
+is_stopping(const struct loading *l)
+{
+	return process_is_stopping(&l->a->process);
+}
+
+static void
+say_progress(struct loading *l, uint64_t slot)
+{
+	tell(l, SERVE_LOADING);
+	if (process_now_ns(&l->a->process) - l->said_ns < NS_PER_S)
+		return;
+	l->said_ns = process_now_ns(&l->a->process);
+	fprintf(stderr, LINE "loading, %.0f %%\n", 100.0 * (double)slot / (double)l->slots);
+	if (is_stopping(l))
+		notify_send(&l->a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+}
+
+static void
+begin_slot(struct loading *l, uint64_t slot)
+{
+	const uint64_t left = l->saved->look.bytes - slot * SAVE_SLOT_BYTES;
+
+	if (slot < l->slots)
+		save_io_begin(&l->io, slot,
+			      left < SAVE_SLOT_BYTES ? (uint32_t)align_up(left, SAVE_ALIGN)
+						     : SAVE_SLOT_BYTES);
+}
+
+/* True while the load continues. A stop waits for it, as items not loaded yet would be lost; a
+ * second signal ends it. */
+static bool
+goes_on(const struct loading *l)
+{
+	return !l->saved->loader.over && !(is_stopping(l) && signals_stop_is_pending());
+}
+
+/* Loads all slots. While this core waits for the disk, the store's grace periods exclude it. */
+static void
+load_slots(struct loading *l)
+{
+	struct save_loader *loader = &l->saved->loader;
+
+	for (uint64_t slot = 0; slot < SAVE_IO_DEPTH; slot++)
+		begin_slot(l, slot);
+	for (uint64_t slot = 0; slot < l->slots && goes_on(l); slot++) {
+		int32_t got;
+
+		store_offline(loader->core);
+		got = save_io_wait(&l->io, slot);
+		store_turn(loader->core, process_store_s(&l->a->process));
+		if (got > 0)
+			save_load_slot(loader, slot, save_io_buffer(&l->io, slot), (size_t)got,
+				       process_store_s(&l->a->process));
+		else
+			loader->count.damaged++;
+		begin_slot(l, slot + SAVE_IO_DEPTH);
+		say_progress(l, slot + 1);
+	}
+}
+
+static void
+say_loaded(const struct loading *l)
+{
+	const struct save_loaded *c = &l->saved->loader.count;
+	const double s = (double)(process_now_ns(&l->a->process) - l->begun_ns) / NS_PER_S;
+
+	fprintf(stderr, LINE "loaded %llu items, %.1f GB in %.2f s (%s); %llu lost",
+		(unsigned long long)c->items, (double)c->value_bytes / GB, s, save_io_words(&l->io),
+		(unsigned long long)lost(l->saved));
+	if (c->newer + c->expired != 0)
+		fprintf(stderr, "; %llu changed by clients, %llu expired",
+			(unsigned long long)c->newer, (unsigned long long)c->expired);
+	if (c->damaged != 0)
+		fprintf(stderr, "; %llu places damaged", (unsigned long long)c->damaged);
+	if (c->no_room != 0)
+		fprintf(stderr, "; no room for %llu", (unsigned long long)c->no_room);
+	fprintf(stderr, "%s\n", l->saved->loader.over ? "; a flush ended it" : "");
+}
+
+static void
+leave(const struct loading *l)
+{
+	const struct timespec pause = {.tv_nsec = END_TURN_NS};
+	struct save_loader *loader = &l->saved->loader;
+	uint32_t turns = 0;
+
+	while (!save_load_leave(loader, process_store_s(&l->a->process)) && ++turns < END_TURNS_MAX)
+		nanosleep(&pause, NULL);
+	store_offline(loader->core);
+}
+
+static void
+load(struct loading *l, void *memory)
+{
+	struct saved *s = l->saved;
+	const int e = save_io_open(&l->io, s->paths.loading, O_RDONLY, true, memory);
+
+	if (e != 0) {
+		say_empty(s, strerror(-e));
+		return;
+	}
+	l->slots = (s->look.bytes + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
+	save_load_begin(&s->loader, store_core_of(l->a->store, l->a->config.cores), s->look.file,
+			s->shift_s);
+	store_turn(s->loader.core, process_store_s(&l->a->process));
+	store_load_expect(s->loader.core, s->look.head.items);
+	load_slots(l);
+	save_load_end(&s->loader);
+	leave(l);
+	save_io_close(&l->io);
+	say_loaded(l);
+}
+
+static void *
+load_run(void *arg)
+{
+	struct appliance *a = arg;
+	struct loading l = {.saved = &a->saved,
+			    .a = a,
+			    .begun_ns = process_now_ns(&a->process),
+			    .said_ns = process_now_ns(&a->process)};
+	void *memory = take_memory(SAVE_IO_BYTES);
+
+	last_words_thread("the loader of memory.save");
+	process_pin(&a->process);
+	if (memory != NULL) {
+		load(&l, memory);
+		munmap(memory, SAVE_IO_BYTES);
+	} else {
+		say_empty(l.saved, "no memory for it");
+	}
+	store_load_end(a->store);
+	save_forget(l.saved->paths.loading);
+	tell(&l, SERVE_LOADED);
+	return NULL;
+}
+
+void
+saved_give_back(struct saved *s)
+{
+	if (s->loads && !s->served && rename(s->paths.loading, s->paths.file) != 0)
+		perror(LINE "cannot give it back");
+}
+
+void
+saved_start(struct saved *s, struct appliance *a)
+{
+	s->served = true;
+	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, a) == 0;
+	if (s->loads && !s->runs) {
+		say_empty(s, "no thread for it");
+		store_load_end(a->store);
+	}
+}
+
+void
+saved_join(struct saved *s, struct appliance *a)
+{
+	s->clocks_read = s->used && kept_read_clocks(&a->kept, &s->beat);
+	if (s->runs)
+		pthread_join(s->thread, NULL);
+	s->runs = false;
+}
+
+/* ---- the stop ---- */
+
+struct stopping {
+	const struct appliance *a;
+	uint64_t items, begun_ns, said_ns;
+};
+
+/* Prints one line a second and extends the manager's time limit. False if a second signal arrived.
+ */
+static bool
+go_on(void *arg, const struct save_told *told)
+{
+	struct stopping *st = arg;
+	const uint64_t now = process_now_ns(&st->a->process);
+
+	if (now - st->said_ns >= NS_PER_S) {
+		st->said_ns = now;
+		fprintf(stderr, LINE "saving, %.0f %%\n",
+			100.0 * (double)told->items / (double)(st->items + 1));
+		notify_send(&st->a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	}
+	return now - st->begun_ns < SAVE_LIMIT_S * NS_PER_S && !signals_stop_is_pending();
+}
+
+static bool
+write_file(const struct saved *s, struct appliance *a, void *memory, struct save_told *told,
+	   struct error *err)
+{
+	struct stopping st = {.a = a,
+			      .begun_ns = process_now_ns(&a->process),
+			      .said_ns = process_now_ns(&a->process)};
+	struct save_ask ask = {
+		.store = a->store,
+		.path = s->paths.part,
+		.level = a->config.save_compress,
+		.uring = true,
+		.memory = memory,
+		.go_on = go_on,
+		.arg = &st,
+		.beat = s->beat,
+		.now_s = (uint32_t)(s->beat.store_ns / NS_PER_S),
+	};
+	struct store_usage usage;
+	struct gap_now now;
+
+	store_usage_mt(a->store, &usage);
+	st.items = usage.items;
+	kept_now(&now);
+	ask.boot_id = now.boot_id;
+	if (!s->clocks_read)
+		return error_set(err, "%s: the clocks cannot be read at one moment", s->paths.file);
+	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
+		return error_set(err, "no random numbers from the kernel");
+	notify_send(&a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	return save_write(&ask, told, err) && save_publish(&s->paths, err);
+}
+
+void
+saved_stop(struct saved *s, struct appliance *a)
+{
+	const uint64_t begun_ns = process_now_ns(&a->process);
+	const size_t bytes = save_write_bytes();
+	struct save_told told;
+	struct error err;
+	void *memory;
+
+	if (!s->used)
+		return;
+	memory = take_memory(bytes);
+	if (memory == NULL) {
+		fprintf(stderr, LINE "%s: not saved: no memory for it\n", s->paths.file);
+		return;
+	}
+	if (write_file(s, a, memory, &told, &err)) {
+		fprintf(stderr, LINE "saved %llu items, %.1f GB in %.2f s (%s)%s\n",
+			(unsigned long long)told.items, (double)told.value_bytes / GB,
+			(double)(process_now_ns(&a->process) - begun_ns) / NS_PER_S, told.how,
+			told.finished ? "" : "; there was no time for the others");
+	} else {
+		fprintf(stderr, LINE "not saved: %s\n", err.text);
+		save_forget(s->paths.part);
+	}
+	munmap(memory, bytes);
+}
+
+/* ---- checks for a dry run ---- */
+
+bool
+saved_check(const struct config *cfg, struct error *err)
+{
+	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
+	       save_place_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
+}
+
+void
+saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
+{
+	struct save_look look;
+	struct gap_now now;
+	struct stat st;
+	/* Root checks on behalf of the service's user. */
+	const bool any = geteuid() == 0 && stat(cfg->memory_save, &st) == 0;
+
+	kept_now(&now);
+	save_look_at(&look, cfg->memory_save, &now, cfg->keep_for_s, any ? st.st_uid : SAVE_NO_UID);
+	if (look.found == SAVE_FOUND_NONE)
+		snprintf(words, SAVE_WORDS_BYTES, "not there yet");
+	else if (look.found == SAVE_FOUND_WHOLE)
+		snprintf(words, SAVE_WORDS_BYTES, "%llu items would be loaded",
+			 (unsigned long long)look.head.items);
+	else
+		snprintf(words, SAVE_WORDS_BYTES, "would not be loaded: %.200s", look.words);
+}

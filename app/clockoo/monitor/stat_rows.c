@@ -1,0 +1,88 @@
+/*
+ * stat_rows.c - rows of all replies of stats: the cores' own, and those of a backend.
+ */
+#include "stat_rows.h"
+#include "admin/admin.h"
+#include "base/time_units.h"
+#include "fleet/fleet.h"
+#include "serve/serve_rows.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#define TEXT_A_CORE   (8u << 10)
+#define TEXT_A_SERVER (2u << 10)
+
+/* ---- rows of a backend, for this thread ---- */
+
+/* Reads a row of `stats front` as core 0 would, without waiting for other fronts' copies to end. */
+static bool
+fleet_row(void *arg, uint32_t n, struct serve_row *row)
+{
+	struct stat_rows *r = arg;
+	struct fleet *fleet = r->a->fleet;
+
+	r->shown.names = front_exchange_turn_mt(fleet->exchange);
+	return front_stats_row(&fleet->stats, &r->shown, n, row);
+}
+
+/* Returns the rows of core 0's backend; of a fleet, those that this thread may read. */
+static struct serve_rows
+rows_of(struct stat_rows *r)
+{
+	const struct appliance *a = r->a;
+
+	if (a->fleet == NULL)
+		return serve_rows_of(a->cores[0].serve);
+	r->shown = (struct front_shown){.exchange = a->fleet->exchange,
+					.links = a->sizes.front.connections,
+					.copies = a->fleet->shared.cells != NULL,
+					.copy_ns = a->sizes.front.copy_ns};
+	return (struct serve_rows){.arg = r, .mode = BACKEND_WRITES, .row = fleet_row};
+}
+
+void *
+stat_pages(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p != MAP_FAILED ? p : NULL;
+}
+
+bool
+stat_rows_create(struct stat_rows *r, const struct appliance *a)
+{
+	struct serve_rows rows;
+	struct region region = {.size = admin_snapshot_bytes()};
+
+	r->a = a;
+	r->text_room = STAT_TEXT_BYTES + (size_t)a->config.cores * TEXT_A_CORE +
+		       (a->fleet != NULL ? (size_t)a->sizes.front.servers * TEXT_A_SERVER : 0);
+	r->metrics = stat_pages(sizeof *r->metrics);
+	r->text = stat_pages(r->text_room);
+	region.base = stat_pages(region.size);
+	if (r->metrics == NULL || r->text == NULL || region.base == NULL)
+		return false;
+	r->metrics->telemetry = &a->telemetry;
+	rows = rows_of(r);
+	r->snapshot = admin_snapshot_create(&region, a->shared, &rows);
+	return true;
+}
+
+bool
+stat_rows_read(struct stat_rows *r, uint64_t now_ns)
+{
+	const struct appliance *a = r->a;
+	const struct serve_clock clock = {.unix_s = time(NULL),
+					  .now_s = process_store_s(&a->process)};
+	size_t len;
+
+	if (r->read != 0 && now_ns - r->read_ns < STAT_ROWS_NS)
+		return false;
+	len = admin_snapshot_write_mt(r->snapshot, &clock, r->text, r->text_room);
+	metrics_read(r->metrics, (struct view){r->text, (uint32_t)len});
+	r->read_ns = now_ns;
+	r->read++;
+	return true;
+}

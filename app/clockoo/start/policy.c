@@ -1,0 +1,149 @@
+/*
+ * policy.c - fills serve's policy and the rows of `stats settings` from the configuration.
+ */
+#include "policy.h"
+#include "proto/mc_req.h"
+#include "sizes.h"
+#include "serve/serve_policy.h"
+#include "wire/ipv6_wire.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static_assert(CONFIG_NETS_MAX <= SERVE_NETWORKS_MAX, "serve takes whatever --udp-allow may name");
+
+static const char *
+given(const char *text)
+{
+	return text[0] != '\0' ? text : NULL;
+}
+
+/* Fills what `stats` shows of this process and its settings. */
+static void
+describe(struct appliance *a)
+{
+	const struct config *c = &a->config;
+	const struct ip_addr ip = ip_addr_v4(c->ipv4);
+	struct ip_addr link6 = {.b = {0}};
+
+	if (config_has_ipv6(c))
+		link6 = ipv6_link_local(a->nic.device.ports[0].port.mac);
+
+	*ip_addr_text(a->inter, &ip) = '\0';
+	struct serve_info info = {
+		.pid = (uint32_t)getpid(),
+		.earlier_s = (uint32_t)((a->process.begun_ns - a->process.start_ns) / 1000000000u),
+		.conns_max = c->conns_max,
+		.tls = c->tls.on,
+		.ssl = {.chain_cert = given(c->tls.chain_cert),
+			.key = given(c->tls.key[0] != '\0' ? c->tls.key : c->tls.chain_cert),
+			.ciphers = given(c->tls.ciphers),
+			.ca_cert = given(c->tls.ca_cert),
+			.keyformat = c->tls.keyformat,
+			.verify_mode = c->tls.verify_mode,
+			.min_version = c->tls.min_version},
+		.value_max = a->sizes.store.value_max,
+		.requests_max = c->conn_requests_max,
+		.tcp_port = (uint16_t)c->tcp_port,
+		.plain_port = (uint16_t)c->tls.plain_port,
+		.udp_port = (uint16_t)c->udp_port,
+		.ip = {[LOCAL_V4] = ip, [LOCAL_LINK6] = link6, [LOCAL_GLOBAL6] = c->ipv6},
+		.verbosity = c->verbosity,
+		.memory = {.frames = a->sizes.pool_bytes,
+			   .connections = sizes_connections(&a->sizes, c),
+			   .tables = sizes_tables(&a->sizes, c),
+			   .rings = nic_all_ring_bytes(&a->nic, c),
+			   .program = a->sizes.program_bytes},
+		.restart = a->kept.restart,
+		.no_evict = c->no_evict,
+		.inter = a->inter,
+		.steering = steer_mode(&a->nic.plan),
+		.steer_rules = a->nic.device.rules.made,
+		.steer_refused = a->nic.device.rules.refused,
+		.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
+	};
+	memcpy(info.more_ports, a->sizes.stack.tcp.more_ports, sizeof info.more_ports);
+	serve_shared_set_info(a->shared, &info);
+}
+
+/* Returns the part of the policy that the configuration decides; a start fills in the rest. */
+static struct serve_policy
+policy_of(const struct config *c)
+{
+	static const uint8_t protocols[] = {
+		[PROTOCOL_AUTO] = MC_PROTOCOL_UNKNOWN,
+		[PROTOCOL_ASCII] = MC_PROTOCOL_TEXT,
+		[PROTOCOL_BINARY] = MC_PROTOCOL_BINARY,
+	};
+
+	return (struct serve_policy){
+		.protocol = protocols[c->protocol],
+		.no_flush = c->no_flush,
+		.no_dumps = c->no_dumps,
+		.no_watch = c->no_watch,
+		.shutdown = c->shutdown,
+		.udp_admin = c->udp_admin,
+		.detail = c->detail,
+		.track_sizes = c->track_sizes,
+		.prefix_delimiter = c->prefix_delimiter,
+		.idle_timeout_s = c->idle_timeout_s,
+		.udp_rate_limit = true,
+		.udp_bytes_per_s = c->udp_budget,
+		.network_count = c->udp_allow_count,
+	};
+}
+
+void
+policy_set(struct appliance *a)
+{
+	const struct config *c = &a->config;
+	struct serve_policy p = policy_of(c);
+
+	p.auth = a->users.path[0] != '\0';
+	for (uint32_t i = 0; i < c->udp_allow_count; i++)
+		p.networks[i] =
+			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
+	describe(a);
+	serve_shared_set_policy(a->shared, &p);
+	users_apply(&a->users, a->shared);
+}
+
+void
+policy_change(struct appliance *a, const struct config *now)
+{
+	struct config *const both[] = {&a->asked, &a->config};
+	struct serve_policy p;
+
+	/* From here on only the control thread reads these options. */
+	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
+		both[i]->no_flush = now->no_flush;
+		both[i]->no_dumps = now->no_dumps;
+		both[i]->no_watch = now->no_watch;
+		both[i]->shutdown = now->shutdown;
+		both[i]->udp_admin = now->udp_admin;
+		both[i]->idle_timeout_s = now->idle_timeout_s;
+		both[i]->flash.admit = now->flash.admit;
+		both[i]->flash.budget_mb = now->flash.budget_mb;
+		memcpy(both[i]->allow, now->allow, sizeof now->allow);
+		memcpy(both[i]->deny, now->deny, sizeof now->deny);
+	}
+	second_tier_change(&a->flash, &a->config.flash);
+	p = policy_of(&a->config);
+	serve_policy_update_mt(a->shared, &p);
+}
+
+bool
+policy_may_change(const char *option)
+{
+	static const char *const names[] = {
+		"disable-flush-all", "disable-dumping", "disable-watch",
+		"enable-shutdown",   "idle_timeout",    "flash-admit",
+		"flash-budget",      "allow",           "deny",
+		"udp-admin",
+	};
+
+	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
+}

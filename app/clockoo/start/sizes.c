@@ -1,0 +1,210 @@
+/*
+ * sizes.c - how many frames, chunks, connections and bytes each module gets, from the
+ * configuration.
+ */
+#include "sizes.h"
+#include "admin/admin.h"
+#include "front/front_control.h"
+#include "fleet/front_cores.h"
+#include "tcp/conn_sources.h"
+#include "net/neigh_table.h"
+#include "net/pmtu_reports.h"
+#include "slab/eviction.h"
+#include "image/store_image.h"
+#include "tcp/syn_history.h"
+#include "stack_sizes.h"
+#include "access/tls_cores.h"
+
+#define RX_FRAMES_MIN 5120u /* 12 MB */
+#define RX_FRAMES_MAX 16384u
+#define PARTS         6u
+#define CHUNKS_CONN   4ull /* for a typical connection */
+/* For each connection of a front: an eighth serves requests that wait for servers, and all
+ * connections may wait. */
+#define CHUNKS_WAITING     10ull
+#define CONNS_SPARE        32u   /* above -c, to send surplus clients an error */
+#define FRONT_ANSWERS_PART 16u   /* part of the memory for answers that clients have not read */
+#define CONNS_WHOLE        8192u /* up to this -c every core has slots for all connections */
+
+static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
+	      "-m may be what there can be");
+
+/* Returns the connections of one core. Hashing does not share them out evenly: a core may get twice
+ * its share. */
+static uint32_t
+conns_likely(const struct config *cfg)
+{
+	const uint32_t share = (cfg->conns_max + cfg->cores - 1) / cfg->cores;
+
+	return clamp(2ull * share, 1, cfg->conns_max);
+}
+
+/* Returns the slots of one core. A few connections hash less evenly than many, and their slots cost
+ * little, so -c then holds on whichever cores they are. */
+static uint32_t
+conns_of_one_core(const struct config *cfg)
+{
+	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
+}
+
+/* Returns the settings of one core's front; its routes to servers follow from the fleet later. */
+static struct front_settings
+front_of(const struct config *cfg, const struct front_config *front)
+{
+	static const enum front_speech speech[] = {[FRONT_PROTOCOL_AUTO] = FRONT_SPEECH_PROBED,
+						   [FRONT_PROTOCOL_TEXT] = FRONT_SPEECH_TEXT,
+						   [FRONT_PROTOCOL_META] = FRONT_SPEECH_META};
+
+	return (struct front_settings){
+		.servers = front_control_room(front),
+		.connections = front->server_connections,
+		.speech = speech[front->protocol],
+		.misses_on_failure = front->misses_on_failure,
+		.timeout_ns = front->timeout_ns,
+		.connect_timeout_ns = front->connect_timeout_ns,
+		.retry_timeout_ns = front->server_retry_timeout_ns,
+		.failure_limit = front->server_failure_limit,
+		.ttl_s = (uint32_t)(front->ttl_ns / 1000000000),
+		.copy_ns = front->shared ? front->ttl_ns : 0,
+		.quiet_s = front->shared ? 0 : FRONT_QUIET_S,
+		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
+		.peers = front->peers,
+		.answer_bytes_max = kept_store_bytes(cfg) / FRONT_ANSWERS_PART / cfg->cores,
+	};
+}
+
+/* Computes the bytes of the modules whose settings are known. */
+static void
+bytes_compute(struct sizes *z, const struct config *cfg)
+{
+	z->file_bytes = kept_file_bytes(cfg);
+	z->store_bytes =
+		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
+	z->stack_bytes = stack_bytes(&z->stack);
+	z->front_bytes = z->front.servers != 0 ? front_bytes(&z->front) : 0;
+	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve) + z->front_bytes +
+			 tls_core_bytes(cfg, z->serve.conns_max);
+	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
+	z->neigh_bytes = neigh_table_bytes();
+	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
+	z->front_cores_bytes = front_cores_bytes(cfg, &z->front);
+	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
+	z->block_bytes =
+		z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
+		z->pmtu_reports_bytes + z->front_cores_bytes + second_tier_bytes(&z->flash) +
+		cfg->cores *
+			(sizeof(struct core) + z->stack_bytes + z->serve_bytes + 2 * PAGE_BYTES) +
+		PARTS * PAGE_BYTES;
+}
+
+static struct net_config
+net_of(const struct config *cfg, const struct secrets *secrets)
+{
+	return (struct net_config){
+		.ipv4 = cfg->ipv4,
+		.prefix_len = cfg->prefix_len,
+		.gateway = cfg->gateway,
+		.ipv6 = cfg->ipv6,
+		.ipv6_off = !config_has_ipv6(cfg),
+		.prefix6_len = cfg->prefix6_len,
+		.gateway6 = cfg->gateway6,
+		.vlan = (uint16_t)cfg->vlan,
+		.vlan_priority = (uint8_t)cfg->vlan_priority,
+		.udp_port = (uint16_t)cfg->udp_port,
+		.udp_ports = cfg->udp_port_per_core ? (uint16_t)cfg->cores : 0,
+		.rx_frames_max = clamp(2ull * conns_likely(cfg), RX_FRAMES_MIN, RX_FRAMES_MAX),
+		.seed = secrets->seed,
+	};
+}
+
+/* own: connections that the core opens itself, and the second slots of TLS connections. */
+static struct tcp_config
+tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, uint32_t own,
+       uint32_t chunks_conn)
+{
+	struct tcp_config t = (struct tcp_config){
+		.port = (uint16_t)cfg->tcp_port,
+		.other_port = (uint16_t)cfg->tls.plain_port,
+		.more_count = cfg->listeners.more_count,
+		.conns_max = conns,
+		.active_reserve = own,
+		.pipes = cfg->tls.on,
+		.conns_per_source = cfg->conns_per_source,
+		.chunks = clamp(chunks_conn * conns_likely(cfg), CHUNKS_MIN, CHUNKS_MAX),
+		.keepalive_idle_ns = KEEPALIVE_NS,
+		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
+		.timestamps = !cfg->no_timestamps,
+		.syn_lines = SYN_HISTORY_LINES,
+		.secret = secrets->key,
+	};
+
+	static_assert(TCP_MORE_PORTS_MAX >= CONFIG_MORE_PORTS_MAX, "all ports have room");
+	for (uint32_t i = 0; i < cfg->listeners.more_count; i++)
+		t.more_ports[i] = (uint16_t)cfg->listeners.more_ports[i];
+	return t;
+}
+
+static struct store_config
+store_of(const struct config *cfg, const struct sizes_asked *asked, const struct secrets *secrets)
+{
+	return (struct store_config){
+		.memory_bytes = kept_store_bytes(cfg),
+		.limit_bytes = (size_t)cfg->memory_mb << 20,
+		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
+		.value_max = cfg->item_max_bytes,
+		.seed = ~secrets->seed,
+		/* Clients of a cache that was kept may still have its cas numbers. */
+		.cas_start = cfg->memory_file[0] != '\0' || asked->flash_bytes != 0
+				     ? secrets->cas & STORE_CAS_START_MAX
+				     : 0,
+		.never_evict = cfg->no_evict,
+		.eviction = cfg->eviction == EVICTION_CLOCK ? &eviction_clock : &eviction_2q,
+		.loads = cfg->memory_save[0] != '\0',
+	};
+}
+
+void
+sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *profile,
+	      const struct sizes_asked *asked, const struct secrets *secrets)
+{
+	const struct front_config *front = asked->front;
+	const struct front_settings settings =
+		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
+	/* A TLS connection has two slots (lib/tls): its own, and one that requests are read from.
+	 */
+	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) : 0;
+	const uint32_t own = front_links_max(&settings) + pipes;
+	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + own;
+
+	z->stack.net = net_of(cfg, secrets);
+	z->stack.tcp =
+		tcp_of(cfg, secrets, conns, own, front != NULL ? CHUNKS_WAITING : CHUNKS_CONN);
+	z->serve = (struct serve_config){
+		.conns_max = conns,
+		.conns_spare = CONNS_SPARE,
+		.links_max = own,
+		.conn_requests_max = cfg->conn_requests_max,
+	};
+	z->store = store_of(cfg, asked, secrets);
+	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
+	 * way to and from the device. */
+	z->frames = z->stack.net.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
+		    STACK_FRAMES_MAX + 2 * BURST_MAX;
+	z->front = settings;
+	z->front.conns_max = conns;
+	second_tier_sizes(&z->flash, cfg, asked->flash_bytes);
+	bytes_compute(z, cfg);
+	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
+}
+
+uint64_t
+sizes_connections(const struct sizes *z, const struct config *cfg)
+{
+	return cfg->cores * (uint64_t)(z->stack_bytes + z->serve_bytes);
+}
+
+uint64_t
+sizes_tables(const struct sizes *z, const struct config *cfg)
+{
+	return z->block_bytes + z->file_bytes - z->store.memory_bytes - sizes_connections(z, cfg);
+}

@@ -1,0 +1,64 @@
+/*
+ * tier_helpers.c - threads beside a recovery, and their lists.
+ */
+#include "tier_helpers.h"
+#include "appliance.h"
+#include "process/last_words.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#define THREAD_NAME "clockoo-recover"
+#define PAUSE_NS    20000u
+
+static void
+pause_briefly(void *arg)
+{
+	const struct timespec t = {.tv_nsec = PAUSE_NS};
+
+	nanosleep(&t, NULL);
+}
+
+static void *
+help(void *arg)
+{
+	last_words_thread("a reader of flash");
+	flash_workers_help(arg, pause_briefly, NULL);
+	return NULL;
+}
+
+struct flash_workers *
+tier_helpers_start(struct tier_helpers *h, const struct appliance *a)
+{
+	const uint32_t cpus = (uint32_t)CPU_COUNT(&a->process.all_cpus);
+	const uint32_t wanted = cpus <= TIER_HELPERS_MAX ? cpus - 1 : TIER_HELPERS_MAX;
+
+	h->count = 0;
+	if (wanted == 0)
+		return NULL;
+	h->changes = mmap(NULL, FLASH_JOBS_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (h->changes == MAP_FAILED)
+		return NULL;
+	flash_workers_init(&h->workers, h->changes);
+	for (; h->count < wanted; h->count++) {
+		pthread_t *t = &h->threads[h->count];
+
+		if (pthread_create(t, NULL, help, &h->workers) != 0)
+			break;
+		pthread_setaffinity_np(*t, sizeof a->process.all_cpus, &a->process.all_cpus);
+		pthread_setname_np(*t, THREAD_NAME);
+	}
+	return &h->workers;
+}
+
+void
+tier_helpers_stop(struct tier_helpers *h)
+{
+	if (h->changes == NULL || h->changes == MAP_FAILED)
+		return;
+	flash_workers_end(&h->workers);
+	for (uint32_t i = 0; i < h->count; i++)
+		pthread_join(h->threads[i], NULL);
+	munmap(h->changes, FLASH_JOBS_BYTES);
+}

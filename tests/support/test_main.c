@@ -1,0 +1,11 @@
+/* test_main.c - the main of test programs that have none. PROGRAM [PATTERN]: the tests to run, with
+ * * and ?. */
+#include "test.h"
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return tests_run(NULL, NULL);
+}
