@@ -496,7 +496,7 @@ MUTANTS = {
     "AGE_OF_COPIES": [("front_copy.c", "	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))", "	if (true)")],
     "AGE_FROM_ANSWER": [("front_copy.c", ".mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
     "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
-    "AGE_UNWAITED": [("front_keep.c", "		backend_copies_wait(f->serve, wait);", "		(void)0;")],
+    "AGE_UNWAITED": [("front_keep.c", "	backend_copies_bypass(f->serve, !renewed);", "		(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
     # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
@@ -662,7 +662,6 @@ def main(mutant, folder, outs):
         sys.exit(f"{mutant} edits {sorted(texts)}, and is built from {sorted(files)}")
     for name, out in files.items():
         pathlib.Path(out).write_text(texts[name])
-
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -479,7 +479,7 @@ nor_if_it_goes_while_a_pass_is_looked_at(void **state)
 	say("get v1\r\n");
 	turns(4);
 	late_pace(late, 0, 0);
-	rig->serve->pending->backend.may_have = copy_goes_meanwhile;
+	rig->serve->pending->backend.tier.may_have = copy_goes_meanwhile;
 	c = say("get d1\r\nget v1\r\nget s1\r\nget v1\r\n");
 	turns(2);
 	check_eq(OPEN, 2); /* d1, and s1, which is answered: v1 is requested at its turn */
@@ -664,8 +664,8 @@ what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **st
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\n");
 
 	turns(1);
-	rig->serve->pending->backend.prefetch = hear_missed;
-	rig->serve->pending->backend.may_have = was_heard;
+	rig->serve->pending->backend.tier.prefetch = hear_missed;
+	rig->serve->pending->backend.tier.may_have = was_heard;
 	memset(&heard, 0, sizeof heard);
 	say("get l l\r\nmg l v\r\n");
 	turns(2);
@@ -694,7 +694,7 @@ what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
 	struct conn *c = say("set l1 0 0 1 noreply\r\nx\r\n");
 
 	turns(1);
-	rig->serve->pending->backend.prefetch = hear_missed;
+	rig->serve->pending->backend.tier.prefetch = hear_missed;
 	memset(&heard, 0, sizeof heard);
 	rig_receive_text(rig, c, "set l2 0 0 1 noreply\r\nx\r\n");
 	turns(1);
@@ -1024,13 +1024,13 @@ lines_told(uint32_t *most)
 }
 
 static void
-no_copy_is_told_while_copies_wait(void **state)
+no_copy_answers_while_they_are_bypassed(void **state)
 {
 	uint32_t most;
 
 	put_here("l");
 	check(lines_told(&most) > 0);
-	backend_copies_wait(rig->serve, true);
+	backend_copies_bypass(rig->serve, true);
 	check_eq(lines_told(&most), 0);
 }
 
@@ -1057,7 +1057,7 @@ main(void)
 		TEST_CASE(a_line_tells_no_copy_of_what_it_has_told),
 		TEST_CASE(hits_between_those_that_wait_are_bounded_a_turn),
 		TEST_CASE(hits_between_those_that_wait_are_sampled),
-		cmocka_unit_test_setup_teardown(no_copy_is_told_while_copies_wait,
+		cmocka_unit_test_setup_teardown(no_copy_answers_while_they_are_bypassed,
 						start_with_writes, stop),
 		TEST_CASE(hits_told_count_as_requests_of_their_connection),
 		TEST_CASE(what_was_dropped_leaves_nothing_ahead),
