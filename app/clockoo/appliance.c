@@ -16,7 +16,7 @@
 #include "start/core_build.h"
 #include "start/policy.h"
 #include "start/ready_line.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 #include "tcp/conn_sources.h"
 #include "version.h"
 

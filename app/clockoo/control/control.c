@@ -160,6 +160,16 @@ struct alarms {
 };
 
 static void
+fleet_count(struct control *c, struct live *live)
+{
+	double due[FRONT_SERVERS_MAX];
+
+	front_stats_due(&c->fleet->control, due);
+	front_stats_look(&c->fleet->stats, &c->fleet->looker, live_requests(live),
+			 c->front->connections, due, &live->front);
+}
+
+static void
 each_second(struct control *c, struct live *live, struct alarms *alarms)
 {
 	struct rusage use;
@@ -175,9 +185,7 @@ each_second(struct control *c, struct live *live, struct alarms *alarms)
 	say_drops(c, &alarms->drops);
 	say_conflicts(c, &alarms->conflicts);
 	if (c->fleet != NULL)
-		front_stats_look(&c->fleet->stats, &c->fleet->looker, live_requests(live),
-				 c->front->connections, c->fleet->look->config.servers.count,
-				 &live->front);
+		fleet_count(c, live);
 	if (c->settings->config.live)
 		live_print(live);
 }

@@ -13,8 +13,8 @@
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
 #include "stack_sizes.h"
-#include "store/eviction.h"
-#include "store/store_image.h"
+#include "slab/eviction.h"
+#include "image/store_image.h"
 #include "tcp/conn_sources.h"
 #include "tcp/syn_history.h"
 

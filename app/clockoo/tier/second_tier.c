@@ -8,7 +8,7 @@
 #include "flash_look.h"
 #include "process/last_words.h"
 #include "serve/serve_rows.h"
-#include "store/store_saved.h"
+#include "image/store_saved.h"
 #include "tier_helpers.h"
 
 #include <errno.h>

@@ -522,27 +522,27 @@ without_chunks_replies_wait_for_them(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(a_value_of_any_size_comes_back),
-		TEST(a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along),
-		TEST(a_part_that_makes_a_value_too_large_is_not_stored),
-		TEST(a_large_value_stays_as_it_was_until_it_is_acknowledged),
-		TEST(an_acknowledged_value_is_let_go),
-		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
-		TEST(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
-		TEST(a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end),
-		TEST(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
-		TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
-		TEST(what_a_lost_connection_held_in_the_store_is_free_again),
-		TEST(a_large_set_waits_for_memory_and_loses_nothing),
-		TEST(a_large_set_that_waits_may_be_cut_off),
-		TEST(a_cut_line_that_nobody_ends_makes_room_for_another_after_seconds),
-		TEST(a_cut_line_that_is_ended_in_time_lets_the_next_one_in),
-		TEST(a_long_broken_line_read_to_its_end_holds_no_chunk),
-		TEST(an_end_of_stream_behind_a_waiting_value_waits_too),
-		TEST(requests_behind_a_waiting_value_find_a_place_when_chunks_run_out),
-		TEST(without_chunks_replies_wait_for_them),
+		TEST_CASE(a_value_of_any_size_comes_back),
+		TEST_CASE(a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along),
+		TEST_CASE(a_part_that_makes_a_value_too_large_is_not_stored),
+		TEST_CASE(a_large_value_stays_as_it_was_until_it_is_acknowledged),
+		TEST_CASE(an_acknowledged_value_is_let_go),
+		TEST_CASE(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
+		TEST_CASE(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
+		TEST_CASE(a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end),
+		TEST_CASE(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
+		TEST_CASE(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
+		TEST_CASE(what_a_lost_connection_held_in_the_store_is_free_again),
+		TEST_CASE(a_large_set_waits_for_memory_and_loses_nothing),
+		TEST_CASE(a_large_set_that_waits_may_be_cut_off),
+		TEST_CASE(a_cut_line_that_nobody_ends_makes_room_for_another_after_seconds),
+		TEST_CASE(a_cut_line_that_is_ended_in_time_lets_the_next_one_in),
+		TEST_CASE(a_long_broken_line_read_to_its_end_holds_no_chunk),
+		TEST_CASE(an_end_of_stream_behind_a_waiting_value_waits_too),
+		TEST_CASE(requests_behind_a_waiting_value_find_a_place_when_chunks_run_out),
+		TEST_CASE(without_chunks_replies_wait_for_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
