@@ -168,6 +168,8 @@ say_what_is_kept(const struct appliance *a)
 		char words[SAVE_WORDS_BYTES];
 
 		ready = saved_check(&a->settings.config, &err) || say_not_ready(a, &err);
+		if (ready && !saved_has_room(&a->settings.config, &err))
+			printf("%s\n", err.text);
 		saved_words(&a->settings.config, words);
 		printf("memory.save: %s: %s\n", a->settings.config.memory_save, words);
 		if (a->settings.config.keep_for_s < SAVE_KEEP_FOR_MIN_S)

@@ -34,6 +34,7 @@ saved_begin(struct saved *s, const struct saved_needs *of, struct error *err)
 	const struct privileges *id = &of->process->privileges;
 	const uid_t uid = id->change ? id->uid : SAVE_NO_UID;
 	char path[CONFIG_PATH_BYTES];
+	struct error little;
 	struct gap_now now;
 
 	s->of = *of;
@@ -45,7 +46,7 @@ saved_begin(struct saved *s, const struct saved_needs *of, struct error *err)
 		return error_set(err, "--memory-save: cannot determine the current directory");
 	save_paths_set(&s->paths, path);
 	/* Locked before anything is removed: another process may be writing the file. */
-	if (!save_path_ok(path, err) ||
+	if (!save_place_ok(path, err) ||
 	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
 		return false;
 	/* Removes a file that a stop did not finish, and one whose load was cut off. */
@@ -53,6 +54,8 @@ saved_begin(struct saved *s, const struct saved_needs *of, struct error *err)
 	save_forget(s->paths.loading);
 	kept_now(&now);
 	save_look_at(&s->look, s->paths.file, &now, of->config->keep_for_s, uid);
+	if (!save_room_ok(path, (uint64_t)of->config->memory_mb << 20, &little))
+		fprintf(stderr, "clockoo: %s: a stop may not save\n", little.text);
 	return true;
 }
 
@@ -456,7 +459,14 @@ bool
 saved_check(const struct config *cfg, struct error *err)
 {
 	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
-	       save_place_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
+	       save_place_ok(cfg->memory_save, err);
+}
+
+bool
+saved_has_room(const struct config *cfg, struct error *err)
+{
+	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
+	       save_room_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
 }
 
 void

@@ -67,8 +67,10 @@ void saved_join(struct saved *s);
 /* Called when all threads have ended by themselves. */
 void saved_stop(struct saved *s);
 
-/* For --check and doctor: true if a stop could write the file. */
+/* For --check and doctor: true if a start would accept the file's place; true if a stop would find
+ * room there. */
 bool saved_check(const struct config *cfg, struct error *err);
+bool saved_has_room(const struct config *cfg, struct error *err);
 void saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES]);
 
 #endif
