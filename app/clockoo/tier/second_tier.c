@@ -27,7 +27,6 @@
 #define PAUSE_MAX_NS     5000000u
 #define RECOVER_PAUSE_NS 20000u
 #define LOCK_PAUSE_MS    50u
-#define MS_NS            1000000ull
 #define PARTS            12u /* parts of the tier's memory, each aligned */
 
 static_assert(CONFIG_FLASH_ITEM_MAX <= FLASH_VALUE_MAX, "a record lies in one segment");
@@ -154,7 +153,7 @@ open_and_lock(struct second_tier *t, const struct config *cfg)
 static int
 wait_for(struct second_tier *t, const struct config *cfg)
 {
-	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * MS_NS};
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * NS_PER_MS};
 	uint32_t waited_ms = 0;
 	int e;
 
@@ -394,7 +393,7 @@ second_tier_attach(struct second_tier *t, struct region *region, const struct ap
 	c.store = store_core_of(a->store, core);
 	c.device = tier_io_device(t->io, 1 + core);
 	c.pages = t->reads + core * read_bytes_of_core(&a->config);
-	c.deadline_ns = a->config.flash.deadline_ms * MS_NS;
+	c.deadline_ns = a->config.flash.deadline_ms * NS_PER_MS;
 	asked = flash_backend_create(region, &c);
 	backend = flash_backend_of(asked);
 	backend_attach(region, serve, &backend);
