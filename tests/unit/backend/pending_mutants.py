@@ -1,15 +1,12 @@
 #!/usr/bin/python3 -B
-"""pending_mutants.py MUTANT SERVE OUT - a file of lib/serve, one rule of pending requests broken.
-pending_mutants.py --caught PROGRAM [ARG] - PROGRAM, built with it, must fail.
-
-A text must be in its file exactly once, or the build fails: a mutant follows the code it breaks.
-"""
+"""A file of lib/backend or lib/serve with one rule of pending requests broken (tests/support/one_edit.py)."""
 
 import pathlib
-import subprocess
 import sys
 
-FAILURE = "Failure!"  # cmocka's word for a check that failed
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+
+from one_edit import main
 
 MUTANTS = {
     # An answer goes to whoever is next in its slot.
@@ -158,27 +155,5 @@ MUTANTS = {
     "SILENT_WRITE": ("pending_table.c", "if (a->session != NULL)\n\t\t\tconn_requeue", "if (false)\n\t\t\tconn_requeue"),
 }
 
-def write(mutant, serve, out):
-    name, old, new = MUTANTS[mutant]
-    text = pathlib.Path(serve, name).read_text()
-    if text.count(old) != 1:
-        sys.exit(f"{mutant}: {name} has this {text.count(old)} times, not once:\n{old}")
-    pathlib.Path(out).write_text(text.replace(old, new))
-
-def caught(command):
-    """One failure is enough: the program's other tests do not run."""
-    said = []
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace") as program:
-        for line in program.stdout:
-            said.append(line)
-            if FAILURE in line:
-                program.kill()
-                break
-    print("".join(said)[-600:])
-    return program.returncode != 0
-
 if __name__ == "__main__":
-    if sys.argv[1] == "--caught":
-        sys.exit(0 if caught(sys.argv[2:]) else "the mutant was not caught")
-    write(*sys.argv[1:])
+    main(MUTANTS, sys.argv[1:])
