@@ -45,9 +45,8 @@ struct shares {
 	uint32_t keys[FRONT_SERVERS_MAX];
 };
 
-/* Computes the shares by weight. consistent ignores weights. */
-static void
-find_due(struct shares *shares, const struct front_config *config)
+void
+front_plan_due(const struct front_config *config, double *due)
 {
 	const struct front_servers *s = &config->servers;
 	const bool equal = config->distribution == FRONT_CONSISTENT;
@@ -56,7 +55,7 @@ find_due(struct shares *shares, const struct front_config *config)
 	for (uint32_t i = 0; i < s->count; i++)
 		weights += equal ? 1 : s->server[i].weight;
 	for (uint32_t i = 0; i < s->count; i++)
-		shares->due[i] = (equal ? 1 : s->server[i].weight) / (double)weights;
+		due[i] = (equal ? 1 : s->server[i].weight) / (double)weights;
 }
 
 static void
@@ -156,7 +155,7 @@ front_plan_make(struct front_plan *plan, struct front_ring *ring, const struct f
 	if (!check_together(config, err))
 		return false;
 	ensure(front_ring_build(ring, &fleet, NULL)); /* the heaviest server has a point */
-	find_due(&shares, config);
+	front_plan_due(config, shares.due);
 	front_ring_shares(ring, shares.points);
 	measure_points(plan, config, &shares);
 	measure_sequence(plan, ring, &shares);

@@ -44,6 +44,9 @@ struct front_plan {
 bool front_plan_make(struct front_plan *plan, struct front_ring *ring,
 		     const struct front_config *config, struct error *err);
 
+/* Computes each server's share of the keys by weight, 0..1. consistent ignores weights. */
+void front_plan_due(const struct front_config *config, double *due);
+
 /* Describes the age limit of copies, or when they are right. */
 #define FRONT_AGE_BYTES 160u
 void front_plan_age(const struct front_plan *plan, const struct front_config *config,

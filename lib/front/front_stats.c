@@ -5,6 +5,9 @@
 
 #include "base/check.h"
 #include "base/time_units.h"
+#include "front_plan.h"
+
+#include <string.h>
 
 #define WORK_SUM 10u    /* of summing one count of one core, in ns */
 #define WORK_TOP 10000u /* of making a list of keys, in ns */
@@ -132,14 +135,27 @@ links_of(const struct front_stats *stats, uint32_t server)
 	return open_of(stats, server, FRONT_SERVER_OPENED, FRONT_SERVER_ENDED);
 }
 
-/* Returns the busiest server's load in thousandths of the mean. If clients' requests are not
- * counted, the mean is that of the servers' requests. */
+/* The server with the most keys for its share. */
+struct most {
+	uint32_t server;
+	double keys; /* if all servers had as many for their share */
+};
+
+static void
+most_add(struct most *most, uint32_t server, uint64_t keys, double due)
+{
+	if (due > 0 && (double)keys / due > most->keys)
+		*most = (struct most){server, (double)keys / due};
+}
+
+/* Returns the busiest server's load in thousandths of its share. If clients' requests are not
+ * counted, the share is that of the servers' requests. */
 static uint32_t
-thousandths(uint64_t most, uint64_t sent, uint64_t wanted, uint32_t servers)
+thousandths(const struct most *most, uint64_t sent, uint64_t wanted)
 {
 	const uint64_t all = wanted > sent ? wanted : sent;
 
-	return all == 0 ? 0 : (uint32_t)((double)most * servers * 1000 / (double)all + 0.5);
+	return all == 0 ? 0 : (uint32_t)(most->keys * 1000 / (double)all + 0.5);
 }
 
 static void
@@ -170,11 +186,26 @@ sums_look(struct front_stats *stats)
 }
 
 void
-front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
-		 uint32_t links, uint32_t servers, struct front_load *load)
+front_stats_due(const struct front_control *c, double due[FRONT_SERVERS_MAX])
 {
-	uint64_t all = 0, most = 0, most_new = 0;
-	uint32_t busiest = 0;
+	const struct front_seats *seats = &c->seats[c->seats_now];
+	const uint32_t servers = seats->config->servers.count;
+	double of_server[FRONT_SERVERS_MAX];
+
+	memset(due, 0, FRONT_SERVERS_MAX * sizeof *due);
+	front_plan_due(seats->config, of_server);
+	for (uint32_t i = 0; i < servers; i++)
+		due[seats->server[i]] = of_server[i];
+	for (uint32_t i = 0; i < seats->config->gutter.count; i++)
+		due[seats->gutter[i]] = 1.0 / servers;
+}
+
+void
+front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
+		 uint32_t links, const double *due, struct front_load *load)
+{
+	struct most most = {0}, most_new = {0};
+	uint64_t all = 0;
 
 	reset_look(stats, looker, wanted);
 	sums_look(stats);
@@ -188,16 +219,15 @@ front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_
 		all += now;
 		load->keys += since;
 		load->live += links_of(stats, i) >= (uint64_t)links * stats->cores;
-		if (now > most)
-			most = now, busiest = i;
-		if (since > most_new)
-			most_new = since, load->busiest = i;
+		most_add(&most, i, now, due[i]);
+		most_add(&most_new, i, since, due[i]);
 	}
-	load->by_mean = thousandths(most_new, load->keys, wanted - looker->wanted, servers);
+	load->busiest = most_new.server;
+	load->by_mean = thousandths(&most_new, load->keys, wanted - looker->wanted);
 	looker->wanted = wanted;
-	atomic_store_explicit(&stats->busiest, busiest, memory_order_relaxed);
+	atomic_store_explicit(&stats->busiest, most.server, memory_order_relaxed);
 	atomic_store_explicit(&stats->by_mean,
-			      thousandths(most, all, wanted - looker->wanted_before, servers),
+			      thousandths(&most, all, wanted - looker->wanted_before),
 			      memory_order_relaxed);
 }
 

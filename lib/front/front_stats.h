@@ -24,6 +24,7 @@
 #ifndef CLOCKOO_FRONT_STATS_H
 #define CLOCKOO_FRONT_STATS_H
 
+#include "front_control.h"
 #include "front_fleet.h"
 #include "front_slots.h"
 #include "front_top.h"
@@ -129,8 +130,8 @@ uint64_t front_stats_peers_mt(const struct front_stats *stats, enum front_peer_c
 uint64_t front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server, uint32_t percent);
 
 struct front_load {
-	uint32_t busiest; /* index of the server */
-	uint32_t by_mean; /* thousandths; 0: no request */
+	uint32_t busiest; /* index of the server with the most keys for its weight */
+	uint32_t by_mean; /* its keys by those due to it, in thousandths; 0: no request */
 	uint32_t live;    /* servers with all of their connections */
 	uint64_t keys;    /* sent to all servers */
 };
@@ -142,12 +143,15 @@ struct front_looker {
 	uint64_t keys[FRONT_SERVERS_MAX];
 };
 
+/* Computes each place's share of evenly requested keys, 0..1, by weight. The mean share stands for
+ * a place of the gutter, and 0 for a vacant one. */
+void front_stats_due(const struct front_control *c, double due[FRONT_SERVERS_MAX]);
+
 /* Computes the load; called once a second. *load is that since the last look; the rows busiest
  * are those since the last reset. wanted: keys and writes that clients have requested so far.
- * links: connections of a core to a server. servers: without the gutter's, which the mean
- * excludes. */
+ * links: connections of a core to a server. due: each place's share of the keys, 0..1. */
 void front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_t wanted,
-		      uint32_t links, uint32_t servers, struct front_load *load);
+		      uint32_t links, const double *due, struct front_load *load);
 
 /* Facts for the rows that counts do not contain. */
 struct front_shown {

@@ -2,7 +2,7 @@
  * item.c - the fields of an item, its value in chunks, its status and reference bits.
  */
 #include "item_access.h"
-#include "eviction.h"
+#include "slab/eviction.h"
 
 struct view
 item_key(const struct item *it)

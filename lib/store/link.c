@@ -7,15 +7,15 @@
  */
 #include "link.h"
 #include "account.h"
-#include "eviction.h"
 #include "item_access.h"
 #include "memory.h"
 #include "new_version.h"
 #include "path.h"
 #include "resize.h"
-#include "resize_limits.h"
 #include "retire_list.h"
 #include "unlink.h"
+#include "index/resize_limits.h"
+#include "slab/eviction.h"
 
 /* Attempts for one item, each after a cuckoo path; the last evicts a neighbour. */
 #define LINK_PATHS_MAX 8u

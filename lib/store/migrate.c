@@ -16,13 +16,13 @@
  * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item
  * without a slot is evicted; in a store that never evicts its bucket waits.
  */
-#include "geometry.h"
 #include "path.h"
 #include "resize.h"
-#include "resize_limits.h"
 #include "retire_list.h"
 #include "unlink.h"
 #include "walk.h"
+#include "index/geometry.h"
+#include "index/resize_limits.h"
 
 #define DEFERRED       UINT32_MAX
 #define TARGETS_MAX    (2 * BUCKET_SLOTS) /* both buckets of each item */

@@ -7,9 +7,9 @@
  * least one of its buckets at every moment.
  */
 #include "path.h"
-#include "resize_limits.h"
 #include "unlink.h"
 #include "walk.h"
+#include "index/resize_limits.h"
 
 #define PATH_SEARCHES_MAX 4u /* a path may be broken by other writers before it is run */
 

@@ -13,9 +13,9 @@
  */
 #include "resize.h"
 #include "account.h"
-#include "geometry.h"
 #include "rebalance.h"
-#include "resize_limits.h"
+#include "index/geometry.h"
+#include "index/resize_limits.h"
 
 static uint32_t
 pages_for(const struct store *st, uint64_t bucket_count)

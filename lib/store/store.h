@@ -25,11 +25,11 @@
 #ifndef CLOCKOO_STORE_H
 #define CLOCKOO_STORE_H
 
-#include "item.h"
-#include "place.h"
 #include "base/bytes.h"
 #include "base/counter.h"
 #include "base/region.h"
+#include "index/item.h"
+#include "index/place.h"
 
 #define STORE_CORES_MAX   64u        /* and one that loads */
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */

@@ -11,17 +11,17 @@
 #ifndef CLOCKOO_STORE_STATE_H
 #define CLOCKOO_STORE_STATE_H
 
-#include "epoch.h"
-#include "ghost.h"
-#include "index.h"
-#include "item_layout.h"
-#include "slab_pages.h"
 #include "introspect.h"
 #include "conditional.h"
 #include "store_limits.h"
 #include "tier.h"
 #include "walks.h"
 #include "base/hash.h"
+#include "index/epoch.h"
+#include "index/index.h"
+#include "index/item_layout.h"
+#include "slab/ghost.h"
+#include "slab/slab_pages.h"
 
 struct retired_item {
 	uint32_t ref;

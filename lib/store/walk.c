@@ -24,7 +24,7 @@
  */
 #include "walk.h"
 
-#include "geometry.h"
+#include "index/geometry.h"
 
 /* Estimated times. Items come from memory; the walk's buckets are adjacent, so they are in the
  * cache. */

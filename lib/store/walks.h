@@ -16,9 +16,9 @@
 #ifndef CLOCKOO_WALKS_H
 #define CLOCKOO_WALKS_H
 
-#include "index.h"
 #include "introspect.h"
-#include "resize_limits.h"
+#include "index/index.h"
+#include "index/resize_limits.h"
 
 #define WALKS_MAX           2u
 #define WALK_PAUSE_MAX_S    60u

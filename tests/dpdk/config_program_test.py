@@ -61,7 +61,7 @@ REFUSED = [
     ("front:\n  servers: a:1:1 " + 76 * "x" + "\n", None, "a name of 76 bytes; at most 75"),
     ("front:\n  servers: [a:1:1, b:1:2]\n  distribution: jump\n", None,
      "f.yaml:3: front.distribution: jump, and server a:1 has weight 1, b:1 has 2; it knows equal weights only"),
-    ("front:\n  servers: /no/such\n", None, "f.yaml:2: front.servers: /no/such: No such file"),
+    ("front:\n  servers: /no/such\n", None, "f.yaml:2: front.servers: cannot read /no/such: No such file"),
 ]
 
 

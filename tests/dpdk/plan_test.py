@@ -68,7 +68,7 @@ MISTAKES = [
     (["--plan", "--port", "0000:04:00.0", "--numa", "1,2"], 1,
      "--numa: there is no node 2; nodes with memory: 0-1"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "/no/such"], 1,
-     "--front-servers: /no/such: No such file or directory"),
+     "--front-servers: cannot read /no/such: No such file or directory"),
     (["--plan", "--port", "0000:04:00.0", "--address", "10.0.1.9/24", "--front-servers", "10.0.1.8:11211:1,10.0.1.9:11211:1"],
      1, "--front-servers: 10.0.1.9:11211 is the front itself"),
     (["--plan", "--port", "0000:04:00.0", *NETWORK, "--front-servers", "10.0.0.1:1:1,10.1.0.1:1:1"], 1,

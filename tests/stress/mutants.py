@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""mutants.py MUTANT STORE OUT... - the store's files, one rule of its protocol broken.
+"""mutants.py MUTANT FOLDER OUT... - the files of a room, or of any room of FOLDER, one rule broken.
 
 Each mutant is a list of edits (file, text, replacement). A text must be in its file exactly once, or
 the build fails: a mutant follows the code it breaks. OUT are the files to write, FOLDER/MUTANT_FILE
@@ -525,9 +525,10 @@ MUTANTS = {
     # All pieces of a value are queued at once; a source above its share is judged as late as any other.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
-    # Work has no shares; a value is short by its length alone; a source keeps all watches.
+    # Work has no shares; a value is short by its length alone; no read buffer is yielded; a source keeps all watches.
     "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work.place));", "0;")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
+    "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	loser = place_loser(sv);", "	loser = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
     # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
     "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&"),
@@ -540,6 +541,8 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
+    # A wire whose bytes are read over several turns borrows no frames of the reserve.
+    "TLS_NOT_LENT": [("tls_conns.c", "conn_pipe_tell(t->pipe, t->wire, room > 0);", "conn_pipe_tell(t->pipe, t->wire, room > UINT32_MAX - 1);")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
@@ -640,10 +643,17 @@ MUTANTS = {
 }
 
 
-def main(mutant, store, outs):
+def find_file(folder, name):
+    found = [path for path in (pathlib.Path(folder, name), *pathlib.Path(folder).glob(f"*/{name}")) if path.is_file()]
+    if len(found) != 1:
+        sys.exit(f"{folder} has {len(found)} files {name}, not one")
+    return found[0]
+
+
+def main(mutant, folder, outs):
     texts = {}
     for name, old, new in MUTANTS[mutant]:
-        text = texts.get(name) or pathlib.Path(store, name).read_text()
+        text = texts.get(name) or find_file(folder, name).read_text()
         if text.count(old) != 1:
             sys.exit(f"{mutant}: {name} has this {text.count(old)} times, not once:\n{old}")
         texts[name] = text.replace(old, new)

@@ -19,10 +19,10 @@
 #include "gaps.h"
 #include "linear.h"
 #include "store/resize.h"
-#include "store/store_plan.h"
+#include "image/store_plan.h"
 #include "store/introspect.h"
 #include "../support/store_calls.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -20,9 +20,9 @@
 #include "eviction_sieve.h"
 #include "caught.h"
 #include "store/resize.h"
-#include "store/store_plan.h"
+#include "image/store_plan.h"
 #include "../support/store_calls.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <pthread.h>
 #include <sched.h>

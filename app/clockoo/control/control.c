@@ -165,6 +165,16 @@ struct alarms {
 };
 
 static void
+fleet_count(struct appliance *a, struct live *live)
+{
+	double due[FRONT_SERVERS_MAX];
+
+	front_stats_due(&a->fleet->control, due);
+	front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
+			 a->sizes.front.connections, due, &live->front);
+}
+
+static void
 each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 {
 	struct rusage use;
@@ -180,9 +190,7 @@ each_second(struct appliance *a, struct live *live, struct alarms *alarms)
 	say_drops(a, &alarms->drops);
 	say_conflicts(a, &alarms->conflicts);
 	if (a->fleet != NULL)
-		front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
-				 a->sizes.front.connections, a->fleet->look->config.servers.count,
-				 &live->front);
+		fleet_count(a, live);
 	if (a->config.live)
 		live_print(live, a);
 }

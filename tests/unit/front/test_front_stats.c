@@ -16,6 +16,9 @@
 #define SERVERS 3u
 #define TRIPS   2000u
 
+/* servers of one weight */
+static const double due[SERVERS] = {1.0 / 3, 1.0 / 3, 1.0 / 3};
+
 #define FATES_ROW 8u /* rows of the whole fleet */
 
 static struct front_server_counts counts[2][SERVERS];
@@ -112,20 +115,20 @@ TEST(the_busiest_is_told_of_the_last_look_and_of_all)
 	static struct front_looker looker;
 	struct front_load load;
 
-	front_stats_look(&stats, &looker, 0, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 0, 1, due, &load);
 	check_eq(load.by_mean, 0);
 	add(0, 0, FRONT_SERVER_KEYS, 100);
 	add(1, 2, FRONT_SERVER_KEYS, 200);
 	add(0, 2, FRONT_SERVER_OPENED, 1);
 	add(1, 2, FRONT_SERVER_OPENED, 1);
 	add(1, 0, FRONT_SERVER_OPENED, 1);
-	front_stats_look(&stats, &looker, 300, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 300, 1, due, &load);
 	check_eq(load.keys, 300);
 	check_eq(load.busiest, 2);
 	check_eq(load.by_mean, 2000);
 	check_eq(load.live, 1);
 	add(0, 1, FRONT_SERVER_KEYS, 100);
-	front_stats_look(&stats, &looker, 500, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 500, 1, due, &load);
 	check_eq(load.keys, 100);
 	check_eq(load.busiest, 1);
 	check_eq(load.by_mean, 1500); /* of 200: copies answered keys, too */
@@ -135,12 +138,43 @@ TEST(the_busiest_is_told_of_the_last_look_and_of_all)
 	for (uint32_t i = 0; i < 2; i++)
 		front_counts_reset(counts[i], &peers[i], SERVERS);
 	add(0, 0, FRONT_SERVER_KEYS, 4);
-	front_stats_look(&stats, &looker, 512, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 512, 1, due, &load);
 	check_eq(load.keys, 4);
 	check_eq(load.busiest, 0);
 	check_eq(load.by_mean, 1000); /* of the 12 */
 	check_eq(atomic_load(&stats.by_mean),
 		 3000); /* counts before the look that saw the reset are left out */
+}
+
+/* Two servers of one weight and one of twice that, in places of their own, and a gutter. */
+TEST(the_busiest_is_the_one_with_the_most_keys_for_its_weight)
+{
+	static struct front_config config = {
+		.distribution = FRONT_KETAMA,
+		.servers = {.count = 3, .server = {{.weight = 1}, {.weight = 1}, {.weight = 2}}},
+		.gutter = {.count = 1}};
+	static struct front_control control = {
+		.seats_now = 1,
+		.seats = {[1] = {.config = &config, .server = {5, 1, 2}, .gutter = {4}}}};
+	static struct front_looker looker;
+	double shares[FRONT_SERVERS_MAX];
+	struct front_load load;
+
+	front_stats_due(&control, shares);
+	check(shares[5] == 0.25 && shares[1] == 0.25 && shares[2] == 0.5);
+	check(shares[4] == 1.0 / 3 && shares[0] == 0 && shares[3] == 0);
+	shares[0] = 0.25;
+	add(0, 0, FRONT_SERVER_KEYS, 100);
+	add(0, 1, FRONT_SERVER_KEYS, 110);
+	add(0, 2, FRONT_SERVER_KEYS, 190);
+	front_stats_look(&stats, &looker, 0, 1, shares, &load);
+	check_eq(load.busiest, 1);
+	check_eq(load.by_mean, 1100);
+	check_eq(atomic_load(&stats.busiest), 1);
+	check_eq(atomic_load(&stats.by_mean), 1100);
+	config.distribution = FRONT_CONSISTENT; /* it ignores weights */
+	front_stats_due(&control, shares);
+	check(shares[5] == shares[2]);
 }
 
 static struct serve_row
@@ -190,7 +224,7 @@ TEST(each_row_is_there_once)
 		else
 			check_eq(row.number, rows[which].number);
 	}
-	front_stats_look(&stats, &looker, 0, 1, SERVERS, &load);
+	front_stats_look(&stats, &looker, 0, 1, due, &load);
 	for (uint32_t n = 0; n < front_fleet_name_count; n++) {
 		row = row_at(SERVERS * front_stats_name_count + n);
 		check_str(row.name, front_fleet_names[n]);

@@ -11,7 +11,7 @@
 #include "serve/serve_policy.h"
 #include "proto/mc_req.h"
 #include "proto/mc_udp.h"
-#include "store/item_layout.h"
+#include "index/item_layout.h"
 
 /* Returns all messages sent so far, put together again, with " | " between them. Fails if a frame
  * is wrong, or a piece is missing or out of order. */

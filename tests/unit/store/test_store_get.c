@@ -5,7 +5,7 @@
  */
 #include "support/store_calls.h"
 #include "support/test.h"
-#include "store/item_simple.h"
+#include "index/item_simple.h"
 #include "store_rig.h"
 
 #define KEYS 300u

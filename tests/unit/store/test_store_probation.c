@@ -8,7 +8,7 @@
 #include "store_rig.h"
 #include "support/test.h"
 #include "store/evict.h"
-#include "store/eviction.h"
+#include "slab/eviction.h"
 #include "store/item_access.h"
 #include "store/unlink.h"
 

@@ -37,7 +37,7 @@
 #ifndef CLOCKOO_STORE_IMAGE_H
 #define CLOCKOO_STORE_IMAGE_H
 
-#include "store.h"
+#include "store/store.h"
 
 /* A change to anything that a successor reads takes a new number. */
 #define STORE_IMAGE_LAYOUT 6u

@@ -4,8 +4,8 @@
  * field; move all bytes elsewhere, overwrite the old ones, and find every item again.
  */
 #include "support/test.h"
-#include "store_rig.h"
-#include "store/image.h"
+#include "../store/store_rig.h"
+#include "image/image.h"
 
 #include <sys/mman.h>
 

@@ -1,8 +1,8 @@
 /*
  * store_leave.c - what a store's threads knew is written down, and its image becomes CLEAN.
  */
-#include "account.h"
 #include "image.h"
+#include "store/account.h"
 
 static struct image_balance
 balance_of(uint64_t items, uint64_t gone, uint64_t bytes, uint64_t bytes_gone, struct tally flushed)

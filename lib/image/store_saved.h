@@ -36,7 +36,7 @@
 #ifndef CLOCKOO_STORE_SAVED_H
 #define CLOCKOO_STORE_SAVED_H
 
-#include "store.h"
+#include "store/store.h"
 
 /* ---- saving ---- */
 

@@ -14,7 +14,7 @@
 
 #include "store_image.h"
 #include "store_plan.h"
-#include "store_state.h"
+#include "store/store_state.h"
 
 /* Set aside, so that a new field changes no offset. */
 #define IMAGE_STORE_BYTES  40960u

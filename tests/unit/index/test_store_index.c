@@ -5,7 +5,7 @@
  * overflow bit. Method: random buckets; a real table filled with the smallest items.
  */
 #include "support/test.h"
-#include "store_rig.h"
+#include "../store/store_rig.h"
 #include "store/path.h"
 
 #define SEED 20261121u

@@ -4,7 +4,7 @@
  * 16 bytes. Method: take all objects, mark the bytes taken, free them; every class in turn.
  */
 #include "support/test.h"
-#include "store/hand.h"
+#include "slab/hand.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /*
  * store_plan.c - what the memory is cut into, and how much of it there is.
  */
-#include "eviction.h"
 #include "image.h"
-#include "load_marks.h"
+#include "slab/eviction.h"
+#include "store/load_marks.h"
 
 /* Pages become larger, up to hugepages, as long as the store has this many. */
 #define PAGES_WANTED 256u

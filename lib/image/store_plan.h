@@ -6,7 +6,7 @@
 #ifndef CLOCKOO_STORE_PLAN_H
 #define CLOCKOO_STORE_PLAN_H
 
-#include "store.h"
+#include "store/store.h"
 
 struct store_plan {
 	uint32_t shift;                  /* of a reference (arena.h) */

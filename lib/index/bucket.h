@@ -11,8 +11,8 @@
 #ifndef CLOCKOO_BUCKET_H
 #define CLOCKOO_BUCKET_H
 
-#include "gap.h"
-#include "spin.h"
+#include "base/gap.h"
+#include "base/spin.h"
 
 #include "base/check.h"
 

@@ -2,10 +2,10 @@
  * store_save.c - reads the live items of a store that no thread changes any more, page by page.
  */
 #include "image.h"
-#include "item_access.h"
-#include "slab_pages.h"
 #include "store_saved.h"
-#include "unlink.h"
+#include "slab/slab_pages.h"
+#include "store/item_access.h"
+#include "store/unlink.h"
 
 static_assert(STORE_SAVED_FLOORS == FLOORS, "a floor for each");
 static_assert((uint32_t)OBJECT_USED <= STORE_SAVED_STATE &&

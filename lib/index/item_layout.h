@@ -10,10 +10,10 @@
 #ifndef CLOCKOO_ITEM_LAYOUT_H
 #define CLOCKOO_ITEM_LAYOUT_H
 
-#include "arena.h"
 #include "item.h"
-#include "slab_sizes.h"
 #include "base/copy.h"
+#include "slab/arena.h"
+#include "slab/slab_sizes.h"
 
 #include <emmintrin.h>
 

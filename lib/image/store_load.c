@@ -1,17 +1,17 @@
 /*
  * store_load.c - items of a file come into the index, where clients have not been there first.
  */
-#include "account.h"
-#include "eviction.h"
-#include "item_access.h"
-#include "load_marks.h"
-#include "memory.h"
-#include "path.h"
-#include "rebalance.h"
-#include "resize.h"
-#include "retire_list.h"
 #include "store_saved.h"
-#include "unlink.h"
+#include "slab/eviction.h"
+#include "store/account.h"
+#include "store/item_access.h"
+#include "store/load_marks.h"
+#include "store/memory.h"
+#include "store/path.h"
+#include "store/rebalance.h"
+#include "store/resize.h"
+#include "store/retire_list.h"
+#include "store/unlink.h"
 
 /* Attempts for one item, each after a cuckoo path or a step of the index's growth. */
 #define LOAD_PATHS_MAX 64u

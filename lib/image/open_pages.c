@@ -5,7 +5,7 @@
  * free, wherever it was: on a retire list, in a magazine, in a fill.
  */
 #include "opening.h"
-#include "slab_pages.h"
+#include "slab/slab_pages.h"
 
 static _Atomic uint64_t *
 page_states(const struct slab *sl, uint32_t number)

@@ -2,9 +2,9 @@
  * store_image.c - an image is begun empty, bound to this process, and looked at.
  */
 #include "image.h"
-#include "load_marks.h"
-#include "resize.h"
 #include "store_saved.h"
+#include "store/load_marks.h"
+#include "store/resize.h"
 
 #include "base/crc32c.h"
 

@@ -22,9 +22,9 @@
 #include "magazine.h"
 #include "probation.h"
 #include "slab_sizes.h"
-#include "spin.h"
 #include "base/bytes.h"
 #include "base/list.h"
+#include "base/spin.h"
 
 #include <stdbool.h>
 

@@ -1,10 +1,10 @@
 /*
  * store_open.c - an image is opened: what its header and its index say is kept, the rest made anew.
  */
-#include "geometry.h"
 #include "opening.h"
-#include "resize.h"
-#include "sweep.h"
+#include "index/geometry.h"
+#include "store/resize.h"
+#include "store/sweep.h"
 
 /* ---- figures that this code can go on with ---- */
 

@@ -19,11 +19,11 @@
 #ifndef CLOCKOO_INDEX_H
 #define CLOCKOO_INDEX_H
 
-#include "arena.h"
 #include "bucket.h"
 #include "item_layout.h"
-#include "gap.h"
 #include "place.h"
+#include "base/gap.h"
+#include "slab/arena.h"
 
 #include "base/hash.h"
 

@@ -6,7 +6,7 @@
  * single bits are turned.
  */
 #include "support/test.h"
-#include "store_rig.h"
+#include "../store/store_rig.h"
 #include "stress/reopen.h"
 
 #define KEYS   4000u

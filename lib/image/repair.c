@@ -9,9 +9,9 @@
  * Until the pages are made anew this only clears slots and pins, sets overflow bits, and raises
  * floors, each of which is right by itself: it may end anywhere, and run again.
  */
-#include "item_access.h"
 #include "opening.h"
-#include "unlink.h"
+#include "store/item_access.h"
+#include "store/unlink.h"
 
 /* Up to LOST_FEW damaged items, or one in LOST_PART of all, pass for one machine's bad luck. */
 #define LOST_FEW  16u
