@@ -37,7 +37,7 @@ says_after(const char *text, uint32_t asked, const char *told)
 /* ---- order ---- */
 
 static void
-they_are_asked_for_at_once_and_told_in_order(void **state)
+reads_behind_a_write_are_asked_at_once_and_answered_in_order(void **state)
 {
 	says_after(WRITE "get s1\r\nget s5\r\n", 3, STORED S1 "END\r\nEND\r\n");
 	says_after("delete s0\r\ngets s1\r\nmg s6 k\r\n", 3,
@@ -53,7 +53,7 @@ they_are_asked_for_at_once_and_told_in_order(void **state)
 }
 
 static void
-so_are_those_of_the_binary_protocol(void **state)
+binary_reads_behind_a_write_are_answered_in_order(void **state)
 {
 	static const struct packet asks[] = {{.op = DELETE, .key = "s0"},
 					     {.op = GETQ, .key = "s5"},
@@ -82,7 +82,7 @@ so_are_those_of_the_binary_protocol(void **state)
 }
 
 static void
-one_of_a_key_that_waits_is_asked_for_at_its_turn(void **state)
+a_read_of_a_pending_key_is_asked_for_at_its_turn(void **state)
 {
 	says_after(WRITE "get l1\r\nget l1\r\n", 1,
 		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
@@ -92,7 +92,7 @@ one_of_a_key_that_waits_is_asked_for_at_its_turn(void **state)
 }
 
 static void
-a_write_of_a_key_that_is_read_waits(void **state)
+a_write_of_a_key_with_a_pending_read_waits(void **state)
 {
 	says_after(WRITE, 1, STORED);
 	says_after("set l2 0 0 1\r\nx\r\nget l1\r\nset l1 0 0 1\r\ny\r\nget l1\r\n", 2,
@@ -101,7 +101,7 @@ a_write_of_a_key_that_is_read_waits(void **state)
 
 /* Requests are kept in one pass, and over several; a line of several keys is not kept. */
 static void
-all_of_a_segment_goes_its_way(void **state)
+requests_of_one_segment_are_all_answered(void **state)
 {
 	struct conn *c =
 		say(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\nget l1\r\nget l2 s1\r\n"
@@ -115,7 +115,7 @@ all_of_a_segment_goes_its_way(void **state)
 }
 
 static void
-one_pass_keeps_no_more_than_a_connection_may(void **state)
+a_pass_keeps_no_more_requests_than_a_connection_may_have(void **state)
 {
 	says_after(WRITE "get s1\r\nget s5\r\nget s10\r\nget s15\r\n", PENDING_KEPT_MAX,
 		   STORED S1 "END\r\nEND\r\nEND\r\nEND\r\n");
@@ -124,7 +124,7 @@ one_pass_keeps_no_more_than_a_connection_may(void **state)
 /* ---- copies ---- */
 
 static void
-a_copy_answers_at_its_turn(void **state)
+a_copy_answers_a_kept_read_at_its_turn(void **state)
 {
 	says_after("get s1\r\n", 1, S1 "END\r\n");
 	says_after(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\n", 2, STORED S1 "END\r\n" STORED);
@@ -132,7 +132,7 @@ a_copy_answers_at_its_turn(void **state)
 }
 
 static void
-one_whose_copy_goes_meanwhile_is_asked_for_then(void **state)
+a_kept_read_whose_copy_is_evicted_is_asked_for_at_its_turn(void **state)
 {
 	const struct view key = {(const uint8_t *)"s1", 2};
 	struct conn *c;
@@ -170,19 +170,19 @@ one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is(void **state)
 /* ---- failures ---- */
 
 static void
-one_that_fails_is_told_so_at_its_turn(void **state)
+a_kept_read_that_fails_is_an_error_at_its_turn(void **state)
 {
 	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED NO_ANSWER S1 "END\r\n");
 }
 
 static void
-or_as_a_miss(void **state)
+a_kept_read_that_fails_is_a_miss_if_the_backend_says_so(void **state)
 {
 	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED "END\r\n" S1 "END\r\n");
 }
 
 static void
-one_without_answer_fails_in_time(void **state)
+a_kept_read_without_answer_fails_at_its_deadline(void **state)
 {
 	struct conn *c = say(WRITE "get d1\r\nget s1\r\n");
 
@@ -193,7 +193,7 @@ one_without_answer_fails_in_time(void **state)
 }
 
 static void
-a_lost_connection_forgets_them(void **state)
+a_lost_connection_forgets_its_kept_reads(void **state)
 {
 	struct conn *c;
 
@@ -208,7 +208,7 @@ a_lost_connection_forgets_them(void **state)
 }
 
 static void
-in_a_drain_none_is_asked_for(void **state)
+a_drain_asks_for_no_kept_read(void **state)
 {
 	struct conn *c;
 
@@ -224,7 +224,7 @@ in_a_drain_none_is_asked_for(void **state)
 }
 
 static void
-one_that_finds_no_place_waits_for_an_answer(void **state)
+a_kept_read_without_a_place_waits_for_an_answer(void **state)
 {
 	const char *line;
 	uint64_t asked, deferred;
@@ -249,7 +249,7 @@ one_that_finds_no_place_waits_for_an_answer(void **state)
 /* Other places are left to retrievals: behind a value that is not read, kept requests would take
  * them all. */
 static void
-they_take_half_of_the_places(void **state)
+kept_reads_take_half_of_the_places(void **state)
 {
 	uint64_t asked;
 
@@ -276,7 +276,7 @@ set_put(char *at, uint32_t number, uint32_t len)
 
 /* The keys are of one lane, which has no place. */
 static void
-what_goes_back_of_one_pass_fits(void **state)
+requests_that_go_back_fit_a_read_buffer(void **state)
 {
 	char text[4096], key[16];
 	uint32_t bytes = 0, number = 2;
@@ -338,7 +338,7 @@ large_is_told(struct conn *c)
 }
 
 static void
-nothing_is_told_amid_a_large_value(void **state)
+no_answer_is_sent_amid_a_large_value(void **state)
 {
 	struct conn *c = say_large();
 
@@ -350,7 +350,7 @@ nothing_is_told_amid_a_large_value(void **state)
 
 /* A stop must be able to close other connections in order. */
 static void
-who_does_not_read_does_not_hold_up_a_drain_in_a_hurry(void **state)
+a_client_that_does_not_read_delays_no_hurried_drain(void **state)
 {
 	struct conn *c = say_large();
 
@@ -376,7 +376,7 @@ an_answer_that_is_not_read_is_dropped_and_asked_for_again(void **state)
 
 /* The connection keeps too many places for other connections' requests to be kept. */
 static void
-who_does_not_read_leaves_pipelines_to_others(void **state)
+a_client_that_does_not_read_leaves_pipelines_to_others(void **state)
 {
 	static char text[CONN_SENDQ_BYTES];
 	const uint32_t bytes = set_put(text, 3, CONN_SENDQ_BYTES - 1000);
@@ -413,30 +413,33 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_CASE(they_are_asked_for_at_once_and_told_in_order),
-		TEST_CASE(so_are_those_of_the_binary_protocol),
-		TEST_CASE(one_of_a_key_that_waits_is_asked_for_at_its_turn),
-		TEST_CASE(a_write_of_a_key_that_is_read_waits),
-		TEST_CASE(all_of_a_segment_goes_its_way),
-		TEST_CASE(one_pass_keeps_no_more_than_a_connection_may),
-		cmocka_unit_test_setup_teardown(a_copy_answers_at_its_turn, start_with_copies,
-						stop),
-		cmocka_unit_test_setup_teardown(one_whose_copy_goes_meanwhile_is_asked_for_then,
+		TEST_CASE(reads_behind_a_write_are_asked_at_once_and_answered_in_order),
+		TEST_CASE(binary_reads_behind_a_write_are_answered_in_order),
+		TEST_CASE(a_read_of_a_pending_key_is_asked_for_at_its_turn),
+		TEST_CASE(a_write_of_a_key_with_a_pending_read_waits),
+		TEST_CASE(requests_of_one_segment_are_all_answered),
+		TEST_CASE(a_pass_keeps_no_more_requests_than_a_connection_may_have),
+		cmocka_unit_test_setup_teardown(a_copy_answers_a_kept_read_at_its_turn,
 						start_with_copies, stop),
+		cmocka_unit_test_setup_teardown(
+			a_kept_read_whose_copy_is_evicted_is_asked_for_at_its_turn,
+			start_with_copies, stop),
 		cmocka_unit_test_setup_teardown(
 			one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is,
 			start_with_copies, stop),
-		TEST_CASE(one_that_fails_is_told_so_at_its_turn),
-		cmocka_unit_test_setup_teardown(or_as_a_miss, start_with_misses, stop),
-		TEST_CASE(one_without_answer_fails_in_time),
-		TEST_CASE(a_lost_connection_forgets_them),
-		TEST_CASE(in_a_drain_none_is_asked_for),
-		TEST_CASE(one_that_finds_no_place_waits_for_an_answer),
-		TEST_CASE(they_take_half_of_the_places),
-		TEST_CASE(what_goes_back_of_one_pass_fits),
-		TEST_CASE(nothing_is_told_amid_a_large_value),
-		TEST_CASE(who_does_not_read_leaves_pipelines_to_others),
-		TEST_CASE(who_does_not_read_does_not_hold_up_a_drain_in_a_hurry),
+		TEST_CASE(a_kept_read_that_fails_is_an_error_at_its_turn),
+		cmocka_unit_test_setup_teardown(
+			a_kept_read_that_fails_is_a_miss_if_the_backend_says_so, start_with_misses,
+			stop),
+		TEST_CASE(a_kept_read_without_answer_fails_at_its_deadline),
+		TEST_CASE(a_lost_connection_forgets_its_kept_reads),
+		TEST_CASE(a_drain_asks_for_no_kept_read),
+		TEST_CASE(a_kept_read_without_a_place_waits_for_an_answer),
+		TEST_CASE(kept_reads_take_half_of_the_places),
+		TEST_CASE(requests_that_go_back_fit_a_read_buffer),
+		TEST_CASE(no_answer_is_sent_amid_a_large_value),
+		TEST_CASE(a_client_that_does_not_read_leaves_pipelines_to_others),
+		TEST_CASE(a_client_that_does_not_read_delays_no_hurried_drain),
 		TEST_CASE(an_answer_that_is_not_read_is_dropped_and_asked_for_again),
 	};
 

@@ -926,7 +926,7 @@ an_item_that_was_evicted_is_shown_by_me(void **state)
 
 /* The write is executed at last, on a miss: the backend has no copy either. */
 static void
-what_is_always_evicted_again_is_asked_for_some_times(void **state)
+a_key_that_is_always_evicted_is_asked_for_a_few_times(void **state)
 {
 	struct late *late = late_create(
 		&(struct late_config){.flash = true, .thrashes = true, .misses_on_failure = true});
@@ -950,7 +950,7 @@ what_is_always_evicted_again_is_asked_for_some_times(void **state)
 
 /* The client does not read for longer than an answer is kept. */
 static void
-a_value_that_came_in_pieces_waits_for_who_does_not_read(void **state)
+a_value_in_pieces_waits_for_a_client_that_does_not_read(void **state)
 {
 	struct late *late = late_create(&(struct late_config){.flash = true});
 	struct rig *rig = late_rig(late);
@@ -1050,8 +1050,8 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_value_that_came_in_pieces_waits_for_who_does_not_read),
-		cmocka_unit_test(what_is_always_evicted_again_is_asked_for_some_times),
+		cmocka_unit_test(a_value_in_pieces_waits_for_a_client_that_does_not_read),
+		cmocka_unit_test(a_key_that_is_always_evicted_is_asked_for_a_few_times),
 		cmocka_unit_test(a_datagram_reads_no_copy_of_before_its_write),
 #ifndef FEW_PENDING
 		cmocka_unit_test(one_write_in_front_costs_many_gets_no_more_than_a_few_turns),

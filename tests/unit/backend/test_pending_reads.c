@@ -35,7 +35,7 @@ start_with_flash(void **state)
 }
 
 static void
-what_is_here_is_sent_at_once_and_the_end_last(void **state)
+keys_that_have_arrived_are_sent_at_once_and_the_end_last(void **state)
 {
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\nget l s1 l\r\nget l\r\n");
 
@@ -49,7 +49,7 @@ what_is_here_is_sent_at_once_and_the_end_last(void **state)
 }
 
 static void
-what_is_not_answered_in_time_has_failed(void **state)
+a_key_without_answer_fails_at_its_deadline(void **state)
 {
 	struct conn *text = say("get d1\r\nget s1 d1 s1\r\nversion\r\n"),
 		    *meta = say("mg d2 v\r\nmn\r\n");
@@ -66,7 +66,7 @@ what_is_not_answered_in_time_has_failed(void **state)
 }
 
 static void
-it_is_a_miss_if_the_backend_wants_that(void **state)
+a_failed_key_is_a_miss_if_the_backend_says_so(void **state)
 {
 	struct conn *c = say("get s1 d1 s1\r\nmg d2 v\r\ngat 0 d3\r\nversion\r\n");
 
@@ -75,7 +75,7 @@ it_is_a_miss_if_the_backend_wants_that(void **state)
 }
 
 static void
-what_belongs_to_a_lost_connection_is_given_up(void **state)
+a_lost_connection_drops_its_pending_requests(void **state)
 {
 	struct conn *c = say("get d1 d2 d3\r\n");
 
@@ -91,7 +91,7 @@ what_belongs_to_a_lost_connection_is_given_up(void **state)
 }
 
 static void
-one_that_ends_is_answered_and_closed(void **state)
+a_connection_that_ends_is_answered_and_closed(void **state)
 {
 	struct conn *c = say("get s1\r\nget s5\r\n");
 
@@ -108,7 +108,7 @@ one_that_ends_is_answered_and_closed(void **state)
 /* In the turn's second pass no request is pending; late_turn() checks that the
  * backend still sees the end. */
 static void
-a_backend_hears_of_the_end_behind_a_pass_without_asks(void **state)
+send_follows_a_pass_that_asked_for_nothing_more(void **state)
 {
 	char hits[16 * 8] = "";
 
@@ -135,7 +135,7 @@ a_connection_has_a_share(void **state)
 
 /* Requests of the same pass take the places of those that are completed. */
 static void
-what_finds_no_place_is_asked_for_when_others_are_told(void **state)
+a_key_without_a_place_is_asked_for_when_others_are_answered(void **state)
 {
 	struct conn *c = say("get s1 s6 s11 s16 d1 d2 d3\r\nget d4\r\nget d5 d6 d7\r\n");
 
@@ -167,7 +167,7 @@ a_lane_that_stalls_leaves_places_for_others(void **state)
 }
 
 static void
-who_finds_no_place_waits_for_one(void **state)
+a_session_without_a_place_waits_for_one(void **state)
 {
 	struct conn *c;
 
@@ -206,7 +206,7 @@ a_place_that_a_body_in_pieces_needs_no_more_goes_back(void **state)
 
 /* The client does not read, so there is no room for its replies. */
 static void
-who_does_not_read_keeps_no_places(void **state)
+a_client_that_does_not_read_keeps_no_places(void **state)
 {
 	struct conn *c = say("get s1 s2\r\n");
 
@@ -226,7 +226,7 @@ who_does_not_read_keeps_no_places(void **state)
 }
 
 static void
-nor_is_it_granted_any(void **state)
+a_client_that_does_not_read_is_granted_no_place(void **state)
 {
 	struct conn *c;
 
@@ -244,7 +244,7 @@ nor_is_it_granted_any(void **state)
 
 /* Read buffers are a quarter of the chunks, and half of them may wait for answers. */
 static void
-what_waits_leaves_read_buffers_to_others(void **state)
+pending_requests_leave_read_buffers_to_others(void **state)
 {
 	struct conn *c;
 
@@ -262,7 +262,7 @@ what_waits_leaves_read_buffers_to_others(void **state)
 }
 
 static void
-who_waits_for_an_answer_is_not_reset_as_stale(void **state)
+a_session_that_waits_for_an_answer_is_not_stale(void **state)
 {
 	struct conn *c, *cut;
 
@@ -328,7 +328,7 @@ a_line_asks_for_a_key_once(void **state)
 }
 
 static void
-in_a_drain_nothing_new_is_asked(void **state)
+a_drain_asks_for_no_key(void **state)
 {
 	struct conn *a = say("get s1\r\n"), *b;
 
@@ -346,7 +346,7 @@ in_a_drain_nothing_new_is_asked(void **state)
 }
 
 static void
-a_hurried_drain_ends_what_is_open(void **state)
+a_hurried_drain_ends_pending_requests(void **state)
 {
 	struct conn *full, *c;
 
@@ -418,7 +418,7 @@ told_of(struct conn *c, long *told, uint32_t most)
 /* The second get of v1 is not sent early, since the first one is pending. The third arrives when
  * the first is completed, and is sent. */
 static void
-a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked(void **state)
+a_get_asked_ahead_is_no_newer_than_one_not_asked_yet(void **state)
 {
 	struct conn *c = say("get v1\r\nget d1\r\nget v1\r\n");
 	long told[3];
@@ -433,7 +433,7 @@ a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked(void **state)
 
 /* The first get finds a copy when it arrives, and the copy is then deleted. */
 static void
-a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went(void **state)
+a_get_asked_ahead_is_no_newer_than_one_whose_copy_went(void **state)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	struct conn *c;
@@ -465,7 +465,7 @@ copy_goes_meanwhile(void *arg, struct view key, uint64_t hash)
 }
 
 static void
-nor_if_it_goes_while_a_pass_is_looked_at(void **state)
+a_copy_that_goes_during_a_search_makes_no_later_get_newer(void **state)
 {
 	long told[2];
 	struct conn *c;
@@ -511,7 +511,7 @@ a_copy_in_front_holds_up_no_other_key(void **state)
 
 /* The second v1 waits for room behind the long value s3, the third behind s17. */
 static void
-a_line_tells_a_key_once_more_as_it_was_told(void **state)
+a_line_that_repeats_a_key_repeats_its_answer(void **state)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	const uint64_t hash = store_hash(rig->core, key);
@@ -588,7 +588,7 @@ a_line_of_two_passes_is_answered_whole(void **state)
 }
 
 static void
-what_lines_behind_it_lack_is_asked_for_with_a_line(void **state)
+keys_of_later_lines_are_asked_for_with_a_line(void **state)
 {
 	const uint64_t asked = late_asked(late);
 
@@ -654,7 +654,7 @@ was_heard(void *arg, struct view key, uint64_t hash)
 }
 
 static void
-what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **state)
+misses_of_a_pass_are_prefetched_together_and_hits_are_not(void **state)
 {
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\n");
 
@@ -684,7 +684,7 @@ what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **st
 /* Misses of sets in a pass are prefetched together. A single set's is not, nor are those of keys
  * with an item. */
 static void
-what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
+missed_keys_that_a_pass_sets_are_prefetched_together(void **state)
 {
 	struct conn *c = say("set l1 0 0 1 noreply\r\nx\r\n");
 
@@ -739,7 +739,7 @@ name_elsewhere(char name[3], char letter, uint32_t lane, const char *other)
  * next requests are elsewhere in its buffer, and the next miss finds no place. Gets behind it
  * must be requested by their present place. */
 static void
-what_was_dropped_leaves_nothing_ahead(void **state)
+a_dropped_answer_ends_the_search_ahead(void **state)
 {
 	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
@@ -778,7 +778,7 @@ what_was_dropped_leaves_nothing_ahead(void **state)
 
 /* Long hits are between the gets, so that the former read-ahead place is beyond the buffer. */
 static void
-what_was_dropped_is_not_beyond_the_buffer(void **state)
+a_dropped_answer_leaves_no_offset_beyond_the_buffer(void **state)
 {
 	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
@@ -880,7 +880,7 @@ a_refusal_that_a_copy_makes_needless_is_forgotten(void **state)
 
 /* The wait for an earlier place does not count when the connection waits for another one. */
 static void
-who_waits_for_a_place_again_waits_anew(void **state)
+a_second_wait_for_a_place_has_its_own_deadline(void **state)
 {
 	const struct view key = {(const uint8_t *)"s1", 2};
 	uint32_t lane;
@@ -904,7 +904,7 @@ who_waits_for_a_place_again_waits_anew(void **state)
 /* A line never returns a newer value of a key than it has returned before, even if a copy arrives
  * meanwhile. */
 static void
-a_line_tells_no_copy_of_what_it_has_told(void **state)
+a_line_repeats_its_answer_although_a_copy_is_newer(void **state)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	const uint64_t hash = store_hash(rig->core, key);
@@ -1030,7 +1030,7 @@ no_copy_answers_while_they_are_bypassed(void **state)
 }
 
 static void
-hits_told_count_as_requests_of_their_connection(void **state)
+hits_between_pending_gets_count_as_requests(void **state)
 {
 	uint32_t most;
 
@@ -1048,49 +1048,50 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST_CASE(a_place_that_a_copy_makes_needless_goes_back),
 		TEST_CASE(a_refusal_that_a_copy_makes_needless_is_forgotten),
-		TEST_CASE(who_waits_for_a_place_again_waits_anew),
-		TEST_CASE(a_line_tells_no_copy_of_what_it_has_told),
+		TEST_CASE(a_second_wait_for_a_place_has_its_own_deadline),
+		TEST_CASE(a_line_repeats_its_answer_although_a_copy_is_newer),
 		TEST_CASE(hits_between_those_that_wait_are_bounded_a_turn),
 		TEST_CASE(hits_between_those_that_wait_are_sampled),
 		cmocka_unit_test_setup_teardown(no_copy_answers_while_they_are_bypassed,
 						start_with_writes, stop),
-		TEST_CASE(hits_told_count_as_requests_of_their_connection),
-		TEST_CASE(what_was_dropped_leaves_nothing_ahead),
-		TEST_CASE(what_was_dropped_is_not_beyond_the_buffer),
-		TEST_CASE(what_is_here_is_sent_at_once_and_the_end_last),
-		TEST_CASE(what_is_not_answered_in_time_has_failed),
-		TEST_CASE(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing),
-		cmocka_unit_test_setup_teardown(what_a_pass_sets_and_has_missed_is_told_at_once,
-						start_with_flash, stop),
-		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_backend_wants_that,
+		TEST_CASE(hits_between_pending_gets_count_as_requests),
+		TEST_CASE(a_dropped_answer_ends_the_search_ahead),
+		TEST_CASE(a_dropped_answer_leaves_no_offset_beyond_the_buffer),
+		TEST_CASE(keys_that_have_arrived_are_sent_at_once_and_the_end_last),
+		TEST_CASE(a_key_without_answer_fails_at_its_deadline),
+		TEST_CASE(misses_of_a_pass_are_prefetched_together_and_hits_are_not),
+		cmocka_unit_test_setup_teardown(
+			missed_keys_that_a_pass_sets_are_prefetched_together, start_with_flash,
+			stop),
+		cmocka_unit_test_setup_teardown(a_failed_key_is_a_miss_if_the_backend_says_so,
 						start_with_misses, stop),
-		TEST_CASE(what_belongs_to_a_lost_connection_is_given_up),
-		TEST_CASE(one_that_ends_is_answered_and_closed),
-		TEST_CASE(a_backend_hears_of_the_end_behind_a_pass_without_asks),
+		TEST_CASE(a_lost_connection_drops_its_pending_requests),
+		TEST_CASE(a_connection_that_ends_is_answered_and_closed),
+		TEST_CASE(send_follows_a_pass_that_asked_for_nothing_more),
 		TEST_CASE(a_connection_has_a_share),
-		TEST_CASE(what_finds_no_place_is_asked_for_when_others_are_told),
+		TEST_CASE(a_key_without_a_place_is_asked_for_when_others_are_answered),
 		TEST_CASE(a_lane_that_stalls_leaves_places_for_others),
-		TEST_CASE(who_finds_no_place_waits_for_one),
+		TEST_CASE(a_session_without_a_place_waits_for_one),
 		cmocka_unit_test_setup_teardown(
 			a_place_that_a_body_in_pieces_needs_no_more_goes_back, start_with_flash,
 			stop),
-		TEST_CASE(what_waits_leaves_read_buffers_to_others),
-		TEST_CASE(who_waits_for_an_answer_is_not_reset_as_stale),
-		TEST_CASE(who_does_not_read_keeps_no_places),
-		TEST_CASE(nor_is_it_granted_any),
+		TEST_CASE(pending_requests_leave_read_buffers_to_others),
+		TEST_CASE(a_session_that_waits_for_an_answer_is_not_stale),
+		TEST_CASE(a_client_that_does_not_read_keeps_no_places),
+		TEST_CASE(a_client_that_does_not_read_is_granted_no_place),
 		TEST_CASE(a_connection_reads_no_older_value_after_a_newer_one),
-		TEST_CASE(a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked),
-		TEST_CASE(a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went),
-		TEST_CASE(nor_if_it_goes_while_a_pass_is_looked_at),
+		TEST_CASE(a_get_asked_ahead_is_no_newer_than_one_not_asked_yet),
+		TEST_CASE(a_get_asked_ahead_is_no_newer_than_one_whose_copy_went),
+		TEST_CASE(a_copy_that_goes_during_a_search_makes_no_later_get_newer),
 		TEST_CASE(a_copy_in_front_holds_up_no_other_key),
 		TEST_CASE(a_line_asks_for_a_key_once),
-		TEST_CASE(in_a_drain_nothing_new_is_asked),
-		TEST_CASE(a_hurried_drain_ends_what_is_open),
+		TEST_CASE(a_drain_asks_for_no_key),
+		TEST_CASE(a_hurried_drain_ends_pending_requests),
 		TEST_CASE(a_datagram_is_answered_when_all_its_keys_are_known),
-		TEST_CASE(a_line_tells_a_key_once_more_as_it_was_told),
+		TEST_CASE(a_line_that_repeats_a_key_repeats_its_answer),
 		TEST_CASE(requests_of_a_datagram_are_answered_in_their_order),
 		TEST_CASE(a_line_of_two_passes_is_answered_whole),
-		TEST_CASE(what_lines_behind_it_lack_is_asked_for_with_a_line),
+		TEST_CASE(keys_of_later_lines_are_asked_for_with_a_line),
 		TEST_CASE(a_line_waits_for_its_own_keys_only),
 		TEST_CASE(a_request_is_counted_once),
 	};

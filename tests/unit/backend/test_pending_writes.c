@@ -79,7 +79,7 @@ static const struct {
 };
 
 static void
-each_result_is_told_as_its_verb_tells_it(void **state)
+each_result_is_the_reply_of_its_verb(void **state)
 {
 	for (uint32_t i = 0; i < sizeof results / sizeof results[0]; i++) {
 		const uint64_t asked = late_asked(late);
@@ -96,7 +96,7 @@ each_result_is_told_as_its_verb_tells_it(void **state)
 }
 
 static void
-what_is_wrong_is_not_asked(void **state)
+a_malformed_write_is_not_asked_for(void **state)
 {
 	struct conn *c = say("set l1 0 0 1\r\nxyzset l1 0 0 x\r\nincr l1 x\r\nversion\r\n");
 
@@ -152,7 +152,7 @@ writes_of_other_keys_are_asked_one_behind_the_other(void **state)
 
 /* Completed writes are answered in one turn, though no event schedules the connection again. */
 static void
-answers_that_are_here_are_told_together(void **state)
+answers_of_one_turn_are_sent_together(void **state)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\ny\r\nset l3 0 0 1\r\nz\r\n");
 
@@ -179,7 +179,7 @@ a_write_of_the_same_key_waits_for_the_answer(void **state)
 
 /* Each line waits behind a write, and another write waits behind the line. */
 static void
-all_else_waits_for_the_answer(void **state)
+other_requests_wait_for_the_answer_of_a_write(void **state)
 {
 	static const char *const lines[] = {"get s1 s2\r\n",    "version\r\n",
 					    "bogus\r\n",        "mn\r\n",
@@ -237,7 +237,7 @@ a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
 
 /* The bytes after the write are no complete request. */
 static void
-a_client_that_ends_amid_a_request_hears_what_it_wrote(void **state)
+a_client_that_ends_amid_a_request_has_its_earlier_answers(void **state)
 {
 	static const char *const rests[] = {"", "set l", "set l2 0 0 9\r\nabc"};
 
@@ -262,7 +262,7 @@ static uint32_t number_of_lane(uint32_t lane, uint32_t from);
 /* The waiting write is not retried all the time, and is counted once. It is as
  * large as a read buffer. */
 static void
-one_that_finds_no_place_behind_another_waits_for_that(void **state)
+a_write_without_a_place_behind_another_waits_for_that(void **state)
 {
 	const uint32_t n = number_of_lane(0, 1), other = number_of_lane(1, 1);
 	uint64_t asked, deferred;
@@ -358,7 +358,7 @@ an_answer_does_not_wait_for_work_that_stands_behind_it(void **state)
 
 /* Read buffers that are left are for other connections. */
 static void
-what_is_cut_behind_a_write_leaves_the_last_read_buffers(void **state)
+a_partial_line_behind_a_write_leaves_the_last_read_buffers(void **state)
 {
 	struct conn *cut = say("get s"), *c = say("set l1 0 0 1\r\nx\r\n");
 	uint64_t yields;
@@ -420,7 +420,7 @@ a_request_is_counted_once(void **state)
 /* ---- ends ---- */
 
 static void
-without_an_answer_in_time_nobody_knows(void **state)
+a_write_without_answer_fails_at_its_deadline(void **state)
 {
 	struct conn *c =
 		say("set d1 0 0 1\r\nx\r\nset d1 0 0 1 noreply\r\ny\r\nms d2 1 q k\r\nx\r\n"
@@ -453,7 +453,7 @@ a_flush_without_reply_that_fails_ends_its_connection(void **state)
 }
 
 static void
-what_a_lost_connection_asked_goes_on_without_it(void **state)
+writes_of_a_lost_connection_are_done(void **state)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\nx\r\n");
 
@@ -474,7 +474,7 @@ what_a_lost_connection_asked_goes_on_without_it(void **state)
 }
 
 static void
-one_that_is_lost_amid_a_body_has_not_written(void **state)
+a_connection_lost_amid_a_body_has_not_written(void **state)
 {
 	struct conn *c = rig_open(rig);
 
@@ -486,7 +486,7 @@ one_that_is_lost_amid_a_body_has_not_written(void **state)
 }
 
 static void
-one_that_ends_is_answered_and_closed(void **state)
+a_connection_that_ends_is_answered_and_closed(void **state)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *large = rig_open(rig);
 
@@ -584,7 +584,7 @@ a_large_write_waits_for_a_place(void **state)
 
 /* The whole body has arrived: more bytes than are put back. */
 static void
-so_does_one_of_one_segment(void **state)
+a_write_of_one_segment_waits_for_a_place(void **state)
 {
 	large_waits(3000);
 }
@@ -634,13 +634,13 @@ no_place_in_time(uint32_t len)
 }
 
 static void
-one_that_finds_no_place_in_time_is_never_asked(void **state)
+a_write_without_a_place_in_time_is_never_asked_for(void **state)
 {
 	no_place_in_time(1);
 }
 
 static void
-nor_is_a_large_one(void **state)
+a_large_write_without_a_place_in_time_is_never_asked_for(void **state)
 {
 	no_place_in_time(9000);
 }
@@ -745,7 +745,7 @@ much_is_answered(struct conn *c)
 }
 
 static void
-what_stands_behind_a_large_write_fits(void **state)
+requests_behind_a_large_write_fit_a_read_buffer(void **state)
 {
 	struct conn *c = rig_open(rig);
 
@@ -757,7 +757,7 @@ what_stands_behind_a_large_write_fits(void **state)
 
 /* s3 has 2,215 bytes, which wait for pieces. */
 static void
-what_stands_behind_an_answer_fits(void **state)
+requests_behind_an_answer_fit_a_read_buffer(void **state)
 {
 	struct conn *c = say("gat 0 s3\r\n");
 
@@ -772,7 +772,7 @@ what_stands_behind_an_answer_fits(void **state)
 /* ---- drain ---- */
 
 static void
-in_a_drain_no_write_is_asked(void **state)
+a_drain_asks_for_no_write(void **state)
 {
 	struct conn *a = say("set l1 0 0 1\r\nx\r\nset l1 0 0 1\r\ny\r\n"), *large = rig_open(rig),
 		    *b;
@@ -794,7 +794,7 @@ in_a_drain_no_write_is_asked(void **state)
 }
 
 static void
-a_hurried_drain_ends_what_is_asked(void **state)
+a_hurried_drain_ends_pending_writes(void **state)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *body = rig_open(rig);
 
@@ -828,7 +828,7 @@ sent_is(uint32_t i, uint16_t id, const char *text)
 }
 
 static void
-a_datagram_is_answered_when_it_is_done(void **state)
+a_datagrams_write_is_answered_when_it_is_done(void **state)
 {
 	const struct fake_sent *sent;
 
@@ -849,7 +849,7 @@ a_datagram_is_answered_when_it_is_done(void **state)
 }
 
 static void
-a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped(void **state)
+a_datagram_without_answer_fails_and_one_without_place_is_dropped(void **state)
 {
 	const struct fake_sent *sent;
 
@@ -914,48 +914,48 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_CASE(each_result_is_told_as_its_verb_tells_it),
-		cmocka_unit_test_setup_teardown(without_an_answer_in_time_nobody_knows,
+		TEST_CASE(each_result_is_the_reply_of_its_verb),
+		cmocka_unit_test_setup_teardown(a_write_without_answer_fails_at_its_deadline,
 						start_with_misses, stop),
 		cmocka_unit_test_setup_teardown(
 			only_a_get_that_may_not_is_asked_for_in_spite_of_a_copy, start_with_copies,
 			stop),
-		TEST_CASE(what_is_wrong_is_not_asked),
+		TEST_CASE(a_malformed_write_is_not_asked_for),
 		TEST_CASE(nothing_else_behind_a_write_is_asked_before_its_answer),
 		TEST_CASE(writes_of_other_keys_are_asked_one_behind_the_other),
-		TEST_CASE(answers_that_are_here_are_told_together),
+		TEST_CASE(answers_of_one_turn_are_sent_together),
 		TEST_CASE(a_write_of_the_same_key_waits_for_the_answer),
-		TEST_CASE(all_else_waits_for_the_answer),
+		TEST_CASE(other_requests_wait_for_the_answer_of_a_write),
 		TEST_CASE(a_write_that_comes_in_pieces_is_asked_when_it_is_whole),
-		TEST_CASE(a_client_that_ends_amid_a_request_hears_what_it_wrote),
-		TEST_CASE(one_that_finds_no_place_behind_another_waits_for_that),
+		TEST_CASE(a_client_that_ends_amid_a_request_has_its_earlier_answers),
+		TEST_CASE(a_write_without_a_place_behind_another_waits_for_that),
 		TEST_CASE(answers_do_not_leave_the_limit_of_requests_behind),
 		cmocka_unit_test_setup_teardown(
 			an_answer_does_not_wait_for_work_that_stands_behind_it, start_with_copies,
 			stop),
-		TEST_CASE(what_is_cut_behind_a_write_leaves_the_last_read_buffers),
+		TEST_CASE(a_partial_line_behind_a_write_leaves_the_last_read_buffers),
 		TEST_CASE(a_line_of_gat_ends_with_the_key_that_fails),
 		TEST_CASE(a_request_is_counted_once),
 		TEST_CASE(a_flush_without_reply_that_fails_ends_its_connection),
-		TEST_CASE(what_a_lost_connection_asked_goes_on_without_it),
-		TEST_CASE(one_that_is_lost_amid_a_body_has_not_written),
-		TEST_CASE(one_that_ends_is_answered_and_closed),
+		TEST_CASE(writes_of_a_lost_connection_are_done),
+		TEST_CASE(a_connection_lost_amid_a_body_has_not_written),
+		TEST_CASE(a_connection_that_ends_is_answered_and_closed),
 		TEST_CASE(the_answer_has_its_room_from_the_ask_on),
 		TEST_CASE(a_write_waits_for_a_place),
 		TEST_CASE(a_large_write_waits_for_a_place),
-		TEST_CASE(so_does_one_of_one_segment),
+		TEST_CASE(a_write_of_one_segment_waits_for_a_place),
 		TEST_CASE(a_value_that_is_complete_waits_for_a_place),
-		TEST_CASE(one_that_finds_no_place_in_time_is_never_asked),
-		TEST_CASE(nor_is_a_large_one),
+		TEST_CASE(a_write_without_a_place_in_time_is_never_asked_for),
+		TEST_CASE(a_large_write_without_a_place_in_time_is_never_asked_for),
 		TEST_CASE(writes_leave_chunks_to_others),
 		TEST_CASE(values_take_a_share_of_the_memory),
 		TEST_CASE(a_small_value_does_not_pass_a_large_one_of_its_lane),
-		TEST_CASE(what_stands_behind_a_large_write_fits),
-		TEST_CASE(what_stands_behind_an_answer_fits),
-		TEST_CASE(in_a_drain_no_write_is_asked),
-		TEST_CASE(a_hurried_drain_ends_what_is_asked),
-		TEST_CASE(a_datagram_is_answered_when_it_is_done),
-		TEST_CASE(a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped),
+		TEST_CASE(requests_behind_a_large_write_fit_a_read_buffer),
+		TEST_CASE(requests_behind_an_answer_fit_a_read_buffer),
+		TEST_CASE(a_drain_asks_for_no_write),
+		TEST_CASE(a_hurried_drain_ends_pending_writes),
+		TEST_CASE(a_datagrams_write_is_answered_when_it_is_done),
+		TEST_CASE(a_datagram_without_answer_fails_and_one_without_place_is_dropped),
 		TEST_CASE(a_datagram_without_a_chunk_is_dropped),
 		TEST_CASE(each_key_of_a_datagram_is_asked_for_once),
 		TEST_CASE(datagrams_that_wait_are_dropped_at_a_stop),
