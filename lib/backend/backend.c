@@ -1,6 +1,6 @@
 /*
  * backend.c - attaches a backend to a service, which calls this room through one table of
- * functions; opens links.
+ * functions; a turn with its deadlines, the drain; opens links.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
