@@ -23,7 +23,7 @@
 #include "net/neigh_table.h"
 #include "tcp/conn_sources.h"
 #include "net/pmtu_reports.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 #include "version.h"
 #include "start/worker.h"
 #include "process/start_pages.h"

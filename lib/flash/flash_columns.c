@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "filter/filter_codes.h"
-#include "store/gap.h"
+#include "base/gap.h"
 
 #include <immintrin.h>
 

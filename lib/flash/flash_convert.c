@@ -6,7 +6,7 @@
 #include "flash_convert_pass.h"
 
 #include "base/prefetch.h"
-#include "store/gap.h"
+#include "base/gap.h"
 
 #include <string.h>
 

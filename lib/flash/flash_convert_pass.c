@@ -4,7 +4,7 @@
  */
 #include "flash_convert_pass.h"
 
-#include "store/gap.h"
+#include "base/gap.h"
 
 #include <string.h>
 

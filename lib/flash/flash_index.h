@@ -24,7 +24,7 @@
 #define CLOCKOO_FLASH_INDEX_H
 
 #include "base/prefetch.h"
-#include "store/index.h"
+#include "index/index.h"
 
 #define FLASH_INDEX_MATCHES (2 * BUCKET_SLOTS)
 #define FLASH_INDEX_NODES   256u

@@ -3,7 +3,7 @@
  */
 #include "flash_log.h"
 
-#include "store/gap.h"
+#include "base/gap.h"
 
 #include <string.h>
 

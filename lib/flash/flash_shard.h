@@ -26,7 +26,7 @@
 #include "flash_log.h"
 
 #include "base/counter.h"
-#include "store/spin.h"
+#include "base/spin.h"
 
 #define FLASH_CORES_MAX    128u
 #define FLASH_LOOK_TRIES   8u

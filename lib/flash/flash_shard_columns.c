@@ -6,7 +6,7 @@
 #include "flash_shard_inside.h"
 
 #include "base/hash.h"
-#include "store/item.h"
+#include "index/item.h"
 
 #include <string.h>
 

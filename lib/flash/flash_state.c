@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/time_units.h"
 
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdio.h>
 #include <string.h>

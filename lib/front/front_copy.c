@@ -3,7 +3,7 @@
  */
 #include "front_copy.h"
 
-#include "store/gap.h"
+#include "base/gap.h"
 
 /* Cas bits of holds. Both top bits are set: such a number needs the long part of an item, so the
  * fast path of gets skips it, and the store's floors, from which later numbers follow, ignore

@@ -6,7 +6,7 @@
 
 #include "base/copy.h"
 #include "base/prefetch.h"
-#include "store/item_simple.h"
+#include "index/item_simple.h"
 
 enum read_step {
 	READ_ON,

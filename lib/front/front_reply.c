@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "proto/mc_error.h"
 #include "proto/mc_number.h"
-#include "store/item_layout.h"
+#include "index/item_layout.h"
 
 #define WORDS_MAX      24u /* a meta reply with each of its flags, a line of `me` */
 #define CRLF           2

@@ -18,7 +18,7 @@
 
 #include "base/bytes.h"
 #include "proto/mc_base64.h"
-#include "store/spin.h"
+#include "base/spin.h"
 
 #define FRONT_TOP_KEYS  64u
 #define FRONT_TOP_SHOWN 16u

@@ -30,7 +30,7 @@
 
 #include "memfile/heartbeat.h"
 #include "memfile/keep_gap.h"
-#include "store/store_saved.h"
+#include "image/store_saved.h"
 
 #define SAVE_LAYOUT      1u
 #define SAVE_ALIGN       4096u

@@ -14,7 +14,7 @@
 
 #include "base/copy.h"
 #include "proto/mc_fast_path.h"
-#include "store/item_simple.h"
+#include "index/item_simple.h"
 
 static inline bool
 gets_fast_allowed(const struct serve *sv, const struct session *ss)

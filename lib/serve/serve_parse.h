@@ -11,9 +11,6 @@
 #include "serve_internal.h"
 
 void conns_parse(struct serve *sv);
-/* Resets a connection that has held a read buffer for too long; called when all of them are
- * taken. */
-void read_buf_make_room(struct serve *sv);
 /* Resets a connection whose client does not read the reply that its kept requests wait for;
  * called when no more requests may be kept. */
 void kept_make_room(struct serve *sv);

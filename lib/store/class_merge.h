@@ -6,8 +6,8 @@
 #ifndef CLOCKOO_CLASS_MERGE_H
 #define CLOCKOO_CLASS_MERGE_H
 
-#include "slab_pages.h"
 #include "store_state.h"
+#include "slab/slab_pages.h"
 
 #define HELD_BY_PARTS 8
 

@@ -2,11 +2,11 @@
  * evict.c - evicts the items of the objects that the policy chooses; they leave ghosts.
  */
 #include "evict.h"
-#include "eviction.h"
 #include "expire.h"
 #include "item_access.h"
 #include "leaving.h"
 #include "unlink.h"
+#include "slab/eviction.h"
 
 /* Numbers of items evicted, by the kind of ghost that they leave. */
 struct evicted {

@@ -6,8 +6,8 @@
  * alternate bucket. A caller with several keys takes each step for all of them before the next.
  */
 #include "account.h"
-#include "eviction.h"
 #include "item_access.h"
+#include "slab/eviction.h"
 
 /* Bytes of an item that are prefetched, in one cache line or two: header, key of 16 bytes, and
  * value of 32 bytes. */

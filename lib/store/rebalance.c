@@ -16,7 +16,7 @@
 #include "class_merge.h"
 #include "evacuate.h"
 #include "expire.h"
-#include "hand_speed.h"
+#include "slab/hand_speed.h"
 
 /* The idle test is made each time a 16th of all memory was evicted. A class that got a page since
  * then gives none, and one that allocated nothing gets none. */

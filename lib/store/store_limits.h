@@ -7,7 +7,7 @@
 #ifndef CLOCKOO_STORE_LIMITS_H
 #define CLOCKOO_STORE_LIMITS_H
 
-#include "bucket.h"
+#include "index/bucket.h"
 
 /* ---- retire list ---- */
 

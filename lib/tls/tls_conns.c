@@ -222,8 +222,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 
 	if (t->ended || (!has_input(t) && !conn_eof(t->wire)))
 		return true;
-	conn_pipe_tell(t->pipe, t->wire);
 	room = room_of(tc, t, &at);
+	conn_pipe_tell(t->pipe, t->wire, room > 0);
 	for (uint32_t i = 0; i < PIECES_READ_MAX && got < room && has_input(t); i++) {
 		const uint32_t before = conn_unread(t->wire);
 		uint32_t n;

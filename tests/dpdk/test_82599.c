@@ -117,8 +117,8 @@ configure(void)
 	profile.rx_ring = profile.tx_ring = RING;
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
 	struct error err = {0};
 	struct eal_args args;
@@ -132,17 +132,15 @@ start(void **state)
 	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
 	    !device_start(&device, &req, &err))
 		fail_msg("%s", err.text);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
 	mmio_trap_again();
 	device_stop(&device);
 	eal_stop();
 	pci_folder_remove(&folder);
-	return 0;
 }
 
 /* Returns the queue on which the driver delivered the frame, alone and
@@ -215,8 +213,7 @@ static const struct probe kinds_of_frames[] = {
 };
 #define KINDS (sizeof kinds_of_frames / sizeof kinds_of_frames[0])
 
-static void
-the_plan_is_the_one_meant(void **state)
+TEST(the_plan_is_the_one_meant)
 {
 	check_str(plan.words, plans[chosen].words);
 	check_eq(device.rules.made, plan.rule_count);
@@ -225,8 +222,7 @@ the_plan_is_the_one_meant(void **state)
 
 /* Every kind of frame is sent from many clients to our port, the ports of other cores, and an
  * unused one. */
-static void
-every_frame_lands_on_the_queue_of_the_plan(void **state)
+TEST(every_frame_lands_on_the_queue_of_the_plan)
 {
 	uint32_t hits[CORES_MAX] = {0};
 
@@ -247,8 +243,7 @@ every_frame_lands_on_the_queue_of_the_plan(void **state)
 
 /* The ixgbe driver reports a wrong UDP checksum as unknown (for an erratum of the NIC), so the
  * stack checks it; a wrong TCP checksum is reported as bad. */
-static void
-a_wrong_checksum_is_never_called_good(void **state)
+TEST(a_wrong_checksum_is_never_called_good)
 {
 	mmio_trap_again();
 	for (uint32_t k = 0; k < KINDS; k++) {
@@ -266,8 +261,7 @@ a_wrong_checksum_is_never_called_good(void **state)
 	}
 }
 
-static void
-every_queue_sends_and_the_nic_fills_in_checksums(void **state)
+TEST(every_queue_sends_and_the_nic_fills_in_checksums)
 {
 	const struct probe udp = {"UDP", TYPE_IP4, IP_UDP, false, false, false, 0x0a000002, 1, 2};
 
@@ -314,8 +308,7 @@ udp_rule(enum steer_kind kind, uint32_t version, uint16_t port, uint16_t mask, u
 }
 
 /* The plan ignores the NIC's limits; each of these rules is refused for another limit. */
-static void
-what_the_nic_refuses_is_named_and_the_rest_is_made(void **state)
+TEST(what_the_nic_refuses_is_named_and_the_rest_is_made)
 {
 	static struct steer_plan blind;
 	const struct steer_rule good = udp_rule(STEER_DIRECTOR, 4, 5000, 0xfff8, 1);
@@ -346,8 +339,7 @@ what_the_nic_refuses_is_named_and_the_rest_is_made(void **state)
 	}
 }
 
-static void
-the_129th_exact_rule_is_refused(void **state)
+TEST(the_129th_exact_rule_is_refused)
 {
 	static struct steer_plan many;
 	struct rule_report report;
@@ -363,8 +355,7 @@ the_129th_exact_rule_is_refused(void **state)
 	flow_rules_flush(device.id);
 }
 
-static void
-no_rule_stays_in_the_nic_once_dropped(void **state)
+TEST(no_rule_stays_in_the_nic_once_dropped)
 {
 	mmio_trap_again();
 	flow_rules_create(device.id, &plan, &device.rules);
@@ -392,23 +383,14 @@ find_plan(const char *name)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_plan_is_the_one_meant),
-		cmocka_unit_test(every_frame_lands_on_the_queue_of_the_plan),
-		cmocka_unit_test(a_wrong_checksum_is_never_called_good),
-		cmocka_unit_test(every_queue_sends_and_the_nic_fills_in_checksums),
-		cmocka_unit_test(no_rule_stays_in_the_nic_once_dropped),
-	};
-	const struct CMUnitTest limits[] = {
-		cmocka_unit_test(what_the_nic_refuses_is_named_and_the_rest_is_made),
-		cmocka_unit_test(the_129th_exact_rule_is_refused),
-	};
 	const char *name = argc > 1 ? argv[1] : "default";
-	const bool refusals = strcmp(name, "refusals") == 0;
 
 	/* The refusals are those of the first plan's port. */
-	if (!refusals)
+	if (strcmp(name, "refusals") == 0) {
+		cmocka_set_test_filter("*refuse*");
+	} else {
+		cmocka_set_skip_filter("*refuse*");
 		find_plan(name);
-	return refusals ? cmocka_run_group_tests(limits, start, stop)
-			: cmocka_run_group_tests(tests, start, stop);
+	}
+	return tests_run(start, stop);
 }

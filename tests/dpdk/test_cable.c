@@ -34,8 +34,8 @@
 static struct one_port one;
 static struct cable cable;
 
-static int
-start(void **state)
+static void
+start(void)
 {
 	struct error err = {0};
 
@@ -44,16 +44,14 @@ start(void **state)
 		fail_msg("%s", err.text);
 	one_port_start_device(&one);
 	cable_plug(&cable, one.device.ports);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
 	device_stop(&one.device);
 	cable_close(&cable);
 	eal_stop();
-	return 0;
 }
 
 /* Gives the other side time to send between the check of an empty ring and the sleep. */
@@ -129,8 +127,7 @@ take_numbers(struct port *port, uint32_t next)
 	return next;
 }
 
-static void
-no_frame_waits_for_a_sleeper(void **state)
+TEST(no_frame_waits_for_a_sleeper)
 {
 	struct port *port = &one.device.ports[0].port;
 	uint32_t sent = 0, got = 0, draw = 1;
@@ -157,8 +154,7 @@ no_frame_waits_for_a_sleeper(void **state)
 }
 
 /* A full ring refuses frames, and refused ones are freed. */
-static void
-a_full_ring_refuses_and_frees(void **state)
+TEST(a_full_ring_refuses_and_frees)
 {
 	struct port *port = &one.device.ports[0].port;
 	uint32_t sent = 0;
@@ -181,8 +177,7 @@ a_full_ring_refuses_and_frees(void **state)
 	check_eq(device_frames_free(&one.device, 0), one.free_at_start);
 }
 
-static void
-a_frame_too_long_for_its_buffer_is_refused(void **state)
+TEST(a_frame_too_long_for_its_buffer_is_refused)
 {
 	uint8_t *data;
 
@@ -194,11 +189,5 @@ a_frame_too_long_for_its_buffer_is_refused(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_frame_waits_for_a_sleeper),
-		cmocka_unit_test(a_full_ring_refuses_and_frees),
-		cmocka_unit_test(a_frame_too_long_for_its_buffer_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
+	return tests_run(start, stop);
 }

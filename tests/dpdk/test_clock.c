@@ -100,8 +100,7 @@ check_right(const struct world *w, int64_t within_ns)
 /* The most that a millisecond may be off: a part in TSC_CLOCK_SLEW, and the error of the rate. */
 #define OFF_NS 1600u
 
-static void
-it_comes_to_the_kernels_time_and_stays_there(void **state)
+TEST(it_comes_to_the_kernels_time_and_stays_there)
 {
 	static const struct {
 		double hz, wrong_ppm, then_ppm; /* a later change of the counter's rate */
@@ -123,8 +122,7 @@ it_comes_to_the_kernels_time_and_stays_there(void **state)
 
 /* Without corrections the clock drifts by the error of its rate: otherwise the test would show no
  * correction. */
-static void
-without_corrections_it_goes_astray(void **state)
+TEST(without_corrections_it_goes_astray)
 {
 	struct world w = world_begin(2.4e9, 20);
 
@@ -135,8 +133,7 @@ without_corrections_it_goes_astray(void **state)
 
 /* After a stop of the machine the kernel's clock has advanced and the counter has not, or the
  * other way round. The clock follows slowly. */
-static void
-a_jump_of_either_clock_is_made_good_without_one(void **state)
+TEST(a_jump_of_either_clock_is_made_good_without_one)
 {
 	static const int64_t jumps_ms[] = {30, -30};
 
@@ -153,8 +150,7 @@ a_jump_of_either_clock_is_made_good_without_one(void **state)
 }
 
 /* A machine that moves to another one may find a counter of another rate. */
-static void
-another_rate_is_believed_when_it_is_measured_twice(void **state)
+TEST(another_rate_is_believed_when_it_is_measured_twice)
 {
 	struct world w = world_begin(2.4e9, 1);
 
@@ -171,8 +167,7 @@ another_rate_is_believed_when_it_is_measured_twice(void **state)
 
 /* CLOCK_MONOTONIC_RAW drifts from CLOCK_MONOTONIC by seconds a day, and dates of expiry would
  * drift with it. On a machine whose two clocks agree so far, the test finds nothing. */
-static void
-it_is_the_clock_that_ntp_disciplines(void **state)
+TEST(it_is_the_clock_that_ntp_disciplines)
 {
 	struct tsc_clock clock;
 	uint64_t before, ns, after;
@@ -217,8 +212,7 @@ read_on(void *arg)
 	return NULL;
 }
 
-static void
-a_reader_never_sees_half_of_a_correction(void **state)
+TEST(a_reader_never_sees_half_of_a_correction)
 {
 	static struct race r;
 	const struct tsc_sample begin = {TSC_BEGIN, NS_BEGIN};
@@ -237,19 +231,4 @@ a_reader_never_sees_half_of_a_correction(void **state)
 	atomic_store(&r.over, true);
 	pthread_join(reader, NULL);
 	check_eq(r.wrong, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_comes_to_the_kernels_time_and_stays_there),
-		cmocka_unit_test(without_corrections_it_goes_astray),
-		cmocka_unit_test(a_jump_of_either_clock_is_made_good_without_one),
-		cmocka_unit_test(another_rate_is_believed_when_it_is_measured_twice),
-		cmocka_unit_test(it_is_the_clock_that_ntp_disciplines),
-		cmocka_unit_test(a_reader_never_sees_half_of_a_correction),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

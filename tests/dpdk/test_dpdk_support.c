@@ -19,8 +19,7 @@ month(int year, int month, bool last)
 	return (int64_t)timegm(&t) - last;
 }
 
-static void
-support_ends_with_the_month_of_the_table(void **state)
+TEST(support_ends_with_the_month_of_the_table)
 {
 	static const struct {
 		struct dpdk_release release;
@@ -44,8 +43,7 @@ support_ends_with_the_month_of_the_table(void **state)
 	}
 }
 
-static void
-releases_between_have_none_and_later_ones_are_not_known(void **state)
+TEST(releases_between_have_none_and_later_ones_are_not_known)
 {
 	const int64_t now_s = month(2023, 6, false);
 
@@ -55,8 +53,7 @@ releases_between_have_none_and_later_ones_are_not_known(void **state)
 	check(!dpdk_support_of((struct dpdk_release){26, 11}, now_s).over);
 }
 
-static void
-what_is_linked_is_named(void **state)
+TEST(what_is_linked_is_named)
 {
 	const struct dpdk_release r = dpdk_release_linked();
 	char *end;
@@ -66,16 +63,4 @@ what_is_linked_is_named(void **state)
 	check_eq(strtoul(end + 1, NULL, 10), r.month);
 	check_ptr(strstr(dpdk_drivers(), "af_packet"));
 	check_null(strstr(dpdk_drivers(), "softnic"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(support_ends_with_the_month_of_the_table),
-		cmocka_unit_test(releases_between_have_none_and_later_ones_are_not_known),
-		cmocka_unit_test(what_is_linked_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

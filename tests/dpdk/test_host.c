@@ -201,8 +201,7 @@ static const struct {
 	{"pci", "pci", LACK_NOTHING, false, "0000:03:00.0; clockoo-nic list"},
 };
 
-static void
-what_is_missing_is_named_and_nothing_else_is_refused(void **state)
+TEST(what_is_missing_is_named_and_nothing_else_is_refused)
 {
 	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct config cfg = config_for(cases[i].port);
@@ -222,8 +221,7 @@ what_is_missing_is_named_and_nothing_else_is_refused(void **state)
 	}
 }
 
-static void
-this_machine_has_a_cpu_and_a_loopback_and_no_such_interface(void **state)
+TEST(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface)
 {
 	struct config cfg = config_for("0000:ff:1f.7");
 	struct host host;
@@ -241,8 +239,7 @@ this_machine_has_a_cpu_and_a_loopback_and_no_such_interface(void **state)
 }
 
 /* The check must not be taken for a peer: a listener would accept it. */
-static void
-a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed(void **state)
+TEST(a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed)
 {
 	static const int types[] = {SOCK_STREAM, SOCK_SEQPACKET};
 	struct config cfg = config_for("memif");
@@ -269,8 +266,7 @@ a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed(void **state)
 	}
 }
 
-static void
-only_what_a_crash_left_is_removed(void **state)
+TEST(only_what_a_crash_left_is_removed)
 {
 	struct config cfg = config_for("vhost");
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -312,8 +308,7 @@ has_word(const struct eal_args *args, const char *word)
 	return false;
 }
 
-static void
-eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
+TEST(eal_never_looks_at_pci_unless_a_pci_address_is_given)
 {
 	struct config cfg = config_for("tap");
 	struct eal_args args;
@@ -341,8 +336,7 @@ eal_never_looks_at_pci_unless_a_pci_address_is_given(void **state)
 	check(!has_word(&args, "--in-memory")); /* EAL refuses both */
 }
 
-static void
-captured_stderr_is_searched_for_the_cause(void **state)
+TEST(captured_stderr_is_searched_for_the_cause)
 {
 	struct stderr_capture capture;
 	char line[64];
@@ -354,20 +348,4 @@ captured_stderr_is_searched_for_the_cause(void **state)
 	stderr_capture_begin(&capture, false);
 	stderr_capture_end(&capture, line, sizeof line);
 	check_str(line, "");
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_missing_is_named_and_nothing_else_is_refused),
-		cmocka_unit_test(only_what_a_crash_left_is_removed),
-		cmocka_unit_test(
-			a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed),
-		cmocka_unit_test(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface),
-		cmocka_unit_test(eal_never_looks_at_pci_unless_a_pci_address_is_given),
-		cmocka_unit_test(captured_stderr_is_searched_for_the_cause),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

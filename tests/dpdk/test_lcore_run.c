@@ -17,18 +17,16 @@ static struct one_port one;
 static _Atomic uint32_t ran[LCORES];
 static _Atomic bool leave;
 
-static int
-start(void **state)
+static void
+start(void)
 {
 	one_port_start_eal(&one, "ring", "0@0,1@0,2@0", "test_lcore_run");
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
 	eal_stop();
-	return 0;
 }
 
 static int
@@ -56,8 +54,7 @@ run(struct error *err)
 	return lcores_run(&one.config.lcores, work, args, err);
 }
 
-static void
-all_have_returned_when_it_does(void **state)
+TEST(all_have_returned_when_it_does)
 {
 	struct error err;
 
@@ -69,8 +66,7 @@ all_have_returned_when_it_does(void **state)
 }
 
 /* Work on the other lcores would still run when the caller takes back its arguments. */
-static void
-if_one_is_not_free_none_begins(void **state)
+TEST(if_one_is_not_free_none_begins)
 {
 	struct error err;
 	uint32_t before[LCORES];
@@ -90,10 +86,5 @@ if_one_is_not_free_none_begins(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_have_returned_when_it_does),
-		cmocka_unit_test(if_one_is_not_free_none_begins),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
+	return tests_run(start, stop);
 }

@@ -28,28 +28,24 @@ counted(enum port_counter which)
 	return counter_read(&one.device.ports[0].counters[which]);
 }
 
-static int
-start(void **state)
+static void
+start(void)
 {
 	one_port_start_eal(&one, "ring", "0@0", "test_port");
 	one_port_start_device(&one);
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
 	device_stop(&one.device);
 	eal_stop();
-	return 0;
 }
 
 /* Checks that the test has given back all frames. */
-static int
-every_frame_was_freed(void **state)
+TEARDOWN(every_frame_was_freed)
 {
 	check_eq(device_frames_free(&one.device, 0), one.free_at_start);
-	return 0;
 }
 
 static void
@@ -63,8 +59,7 @@ fill(struct burst *b, uint32_t count)
 	}
 }
 
-static void
-fresh_frames_are_empty_and_wholly_writable(void **state)
+TEST(fresh_frames_are_empty_and_wholly_writable)
 {
 	struct burst b;
 
@@ -79,8 +74,7 @@ fresh_frames_are_empty_and_wholly_writable(void **state)
 	port()->ops->drop(port(), b.frame, b.count);
 }
 
-static void
-a_frame_sent_is_received_in_order_with_its_bytes(void **state)
+TEST(a_frame_sent_is_received_in_order_with_its_bytes)
 {
 	struct burst out, in;
 
@@ -98,8 +92,7 @@ a_frame_sent_is_received_in_order_with_its_bytes(void **state)
 	}
 }
 
-static void
-rx_gives_no_more_than_was_asked_for(void **state)
+TEST(rx_gives_no_more_than_was_asked_for)
 {
 	struct burst out, in;
 	uint32_t left = 10;
@@ -115,8 +108,7 @@ rx_gives_no_more_than_was_asked_for(void **state)
 	}
 }
 
-static void
-a_frame_that_begins_elsewhere_is_sent_from_there(void **state)
+TEST(a_frame_that_begins_elsewhere_is_sent_from_there)
 {
 	struct rte_mbuf *m;
 	struct burst out;
@@ -133,8 +125,7 @@ a_frame_that_begins_elsewhere_is_sent_from_there(void **state)
 	rte_pktmbuf_free(m);
 }
 
-static void
-what_a_full_port_refuses_still_belongs_to_the_core(void **state)
+TEST(what_a_full_port_refuses_still_belongs_to_the_core)
 {
 	struct burst out, in;
 	uint32_t sent = 0, received = 0;
@@ -167,8 +158,7 @@ add_length(struct rte_mempool *pool, void *bytes, struct rte_mempool_memhdr *chu
 }
 
 /* Without hugepages each frame would otherwise have a page of its own. */
-static void
-frames_take_the_memory_that_the_plan_says(void **state)
+TEST(frames_take_the_memory_that_the_plan_says)
 {
 	const uint64_t planned = device_pool_bytes(&one.profile, &one.config, ONE_PORT_FRAMES);
 	uint64_t taken = 0;
@@ -178,8 +168,7 @@ frames_take_the_memory_that_the_plan_says(void **state)
 	check(taken >= planned - planned / 16);
 }
 
-static void
-an_empty_pool_is_a_short_count_and_counted(void **state)
+TEST(an_empty_pool_is_a_short_count_and_counted)
 {
 	static struct frame *taken[8192];
 	const uint64_t before = counted(PORT_NO_FRAMES);
@@ -206,8 +195,7 @@ inject(struct rte_mbuf *m)
 	check_eq(rte_eth_tx_burst(one.device.id, 0, &m, 1), 1);
 }
 
-static void
-a_chained_frame_is_dropped_and_counted(void **state)
+TEST(a_chained_frame_is_dropped_and_counted)
 {
 	struct rte_mbuf *head = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	struct rte_mbuf *tail = rte_pktmbuf_alloc(one.device.ports[0].pool);
@@ -223,8 +211,7 @@ a_chained_frame_is_dropped_and_counted(void **state)
 	check_eq(counted(PORT_DROP_CHAINED), before + 1);
 }
 
-static void
-a_frame_without_room_to_write_is_dropped_and_counted(void **state)
+TEST(a_frame_without_room_to_write_is_dropped_and_counted)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	const uint64_t before = counted(PORT_DROP_MALFORMED);
@@ -252,8 +239,7 @@ static const struct {
 	 FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_BAD},
 };
 
-static void
-the_drivers_flags_become_marks(void **state)
+TEST(the_drivers_flags_become_marks)
 {
 	for (uint32_t i = 0; i < sizeof rx_flags / sizeof rx_flags[0]; i++) {
 		struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
@@ -280,8 +266,7 @@ static const struct {
 	{FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM},
 };
 
-static void
-marks_become_the_drivers_flags_and_lengths(void **state)
+TEST(marks_become_the_drivers_flags_and_lengths)
 {
 	for (uint32_t i = 0; i < sizeof tx_marks / sizeof tx_marks[0]; i++) {
 		struct rte_mbuf *m;
@@ -315,8 +300,7 @@ static const struct {
 	{{0x81, 0x00, 0xa0, 0x07, 0x86, 0xdd, 0x60}, RTE_MBUF_F_TX_IPV6, 18, 40},
 };
 
-static void
-both_families_with_and_without_a_tag_have_their_lengths(void **state)
+TEST(both_families_with_and_without_a_tag_have_their_lengths)
 {
 	for (uint32_t i = 0; i < sizeof tx_headers / sizeof tx_headers[0]; i++) {
 		struct rte_mbuf *m;
@@ -334,8 +318,7 @@ both_families_with_and_without_a_tag_have_their_lengths(void **state)
 	}
 }
 
-static void
-a_tag_taken_out_on_the_way_is_put_back(void **state)
+TEST(a_tag_taken_out_on_the_way_is_put_back)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	uint8_t *bytes = (uint8_t *)rte_pktmbuf_append(m, 60);
@@ -356,8 +339,7 @@ a_tag_taken_out_on_the_way_is_put_back(void **state)
 	port()->ops->drop(port(), in.frame, 1);
 }
 
-static void
-a_stump_that_lost_a_tag_is_no_frame_and_counted(void **state)
+TEST(a_stump_that_lost_a_tag_is_no_frame_and_counted)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
 	const uint64_t before = counted(PORT_DROP_MALFORMED);
@@ -380,8 +362,7 @@ say_ran(void *arg)
 	return 0;
 }
 
-static void
-every_core_runs_its_work_once(void **state)
+TEST(every_core_runs_its_work_once)
 {
 	uint32_t ran = 0;
 	void *const args[] = {&ran};
@@ -391,8 +372,7 @@ every_core_runs_its_work_once(void **state)
 	check_eq(ran, 1);
 }
 
-static void
-the_clock_keeps_the_kernels_time(void **state)
+TEST(the_clock_keeps_the_kernels_time)
 {
 	struct tsc_clock clock;
 	struct timespec nap = {.tv_nsec = 100000000}, t0, t1;
@@ -412,29 +392,8 @@ the_clock_keeps_the_kernels_time(void **state)
 	check(took < kernel + kernel / 1000 + 2000000);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, every_frame_was_freed)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(fresh_frames_are_empty_and_wholly_writable),
-		TEST(a_frame_sent_is_received_in_order_with_its_bytes),
-		TEST(rx_gives_no_more_than_was_asked_for),
-		TEST(a_frame_that_begins_elsewhere_is_sent_from_there),
-		TEST(what_a_full_port_refuses_still_belongs_to_the_core),
-		TEST(frames_take_the_memory_that_the_plan_says),
-		TEST(an_empty_pool_is_a_short_count_and_counted),
-		TEST(a_chained_frame_is_dropped_and_counted),
-		TEST(a_frame_without_room_to_write_is_dropped_and_counted),
-		TEST(the_drivers_flags_become_marks),
-		TEST(marks_become_the_drivers_flags_and_lengths),
-		TEST(both_families_with_and_without_a_tag_have_their_lengths),
-		TEST(a_tag_taken_out_on_the_way_is_put_back),
-		TEST(a_stump_that_lost_a_tag_is_no_frame_and_counted),
-		TEST(every_core_runs_its_work_once),
-		TEST(the_clock_keeps_the_kernels_time),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
+	return tests_run(start, stop);
 }

@@ -211,8 +211,7 @@ static const struct refusal refused[] = {
 	{{"--no-huge", "--port", "memif", "--socket", "no-dir/m.sock"}, "--port"},
 };
 
-static void
-what_the_operator_gets_wrong_is_one_line_and_exit_code_1(void **state)
+TEST(what_the_operator_gets_wrong_is_one_line_and_exit_code_1)
 {
 	for (uint32_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
 		check_refused(&refused[i]);
@@ -221,8 +220,7 @@ what_the_operator_gets_wrong_is_one_line_and_exit_code_1(void **state)
 #define MOST_MB 1048576u /* the most that -m takes */
 
 /* A host with that much memory would start. */
-static void
-more_memory_than_the_host_has_is_one_line_and_exit_code_1(void **state)
+TEST(more_memory_than_the_host_has_is_one_line_and_exit_code_1)
 {
 	static const struct refusal rows[] = {
 		{{"-m", "1048576", "--port", "null"}, "hugepages: "},
@@ -239,8 +237,7 @@ more_memory_than_the_host_has_is_one_line_and_exit_code_1(void **state)
 		check_refused(&rows[i]);
 }
 
-static void
-a_file_prefix_in_use_is_refused(void **state)
+TEST(a_file_prefix_in_use_is_refused)
 {
 	const char *const args[] = {"--no-huge", "--port", "null", NULL};
 	struct error f;
@@ -256,8 +253,7 @@ a_file_prefix_in_use_is_refused(void **state)
 
 static const int stops[] = {SIGTERM, SIGINT, SIGUSR1};
 
-static void
-it_says_when_it_is_ready_and_ends_with_0_when_told_to(void **state)
+TEST(it_says_when_it_is_ready_and_ends_with_0_when_told_to)
 {
 	/* This port does not use the interface, so it is not named. */
 	const char *const args[] = {"--no-huge", "--port", "null", "--iface", "lo",
@@ -279,8 +275,7 @@ it_says_when_it_is_ready_and_ends_with_0_when_told_to(void **state)
 	}
 }
 
-static void
-live_prints_a_line_of_figures_a_second(void **state)
+TEST(live_prints_a_line_of_figures_a_second)
 {
 	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8", "--live", NULL};
 	struct run r;
@@ -308,8 +303,7 @@ static const struct {
 	{{"-d", "--no-huge", "--port", "nosuch"}, 1, "no profile \"nosuch\""},
 };
 
-static void
-a_refusal_ends_with_memcacheds_exit_code(void **state)
+TEST(a_refusal_ends_with_memcacheds_exit_code)
 {
 	for (uint32_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
 		struct run r;
@@ -324,8 +318,7 @@ a_refusal_ends_with_memcacheds_exit_code(void **state)
 }
 
 /* Only root may become another user, so only for root is the name looked up. */
-static void
-a_user_that_is_not_there_is_exit_code_67(void **state)
+TEST(a_user_that_is_not_there_is_exit_code_67)
 {
 	const char *const args[] = {"--no-huge", "--port", "null", "-u", "no such user", NULL};
 	struct run r;
@@ -337,8 +330,7 @@ a_user_that_is_not_there_is_exit_code_67(void **state)
 	check_one_line(r.err, "no such user \"no such user\"", "-u");
 }
 
-static void
-what_has_no_meaning_is_a_warning_and_no_more(void **state)
+TEST(what_has_no_meaning_is_a_warning_and_no_more)
 {
 	const char *const args[] = {"--no-huge", "--port", "null", "-m",     "8",
 				    "-f",        "1.2",    "-o",   "modern", NULL};
@@ -353,8 +345,7 @@ what_has_no_meaning_is_a_warning_and_no_more(void **state)
 }
 
 /* Two cores share one queue; this port gives a whole burst each turn, so that both are busy. */
-static void
-cores_that_must_share_a_queue_serve_and_say_so(void **state)
+TEST(cores_that_must_share_a_queue_serve_and_say_so)
 {
 	const char *const args[] = {"--no-huge", "--port",  "null",    "-m", "8",
 				    "--lcores",  "0@0,1@0", "--yield", NULL};
@@ -383,8 +374,7 @@ write_file(const char *path, const char *text)
 	chmod(path, S_IRUSR | S_IWUSR);
 }
 
-static void
-users_are_read_again_on_hup_and_a_bad_file_changes_nothing(void **state)
+TEST(users_are_read_again_on_hup_and_a_bad_file_changes_nothing)
 {
 	char path[64];
 	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8", "-Y", path, NULL};
@@ -408,8 +398,7 @@ users_are_read_again_on_hup_and_a_bad_file_changes_nothing(void **state)
 }
 
 /* The name is a link, and its target is exchanged, as when an orchestrator renews a secret. */
-static void
-users_are_read_again_through_a_link_that_was_exchanged(void **state)
+TEST(users_are_read_again_through_a_link_that_was_exchanged)
 {
 	char path[64], old[64], new[64];
 	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8", "-Y", path, NULL};
@@ -449,8 +438,7 @@ number_in(const char *path)
 	return number;
 }
 
-static void
-a_daemon_returns_when_it_serves_and_leaves_its_number(void **state)
+TEST(a_daemon_returns_when_it_serves_and_leaves_its_number)
 {
 	char path[64];
 	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8",
@@ -490,8 +478,7 @@ is_running(long pid)
 }
 
 /* guard_begin() ensures it. */
-static void
-a_daemon_ends_with_a_test_that_is_killed(void **state)
+TEST(a_daemon_ends_with_a_test_that_is_killed)
 {
 	char path[64];
 	const char *const args[] = {"--no-huge", "--port", "null", "-m", "8",
@@ -536,26 +523,10 @@ a_daemon_ends_with_a_test_that_is_killed(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_operator_gets_wrong_is_one_line_and_exit_code_1),
-		cmocka_unit_test(more_memory_than_the_host_has_is_one_line_and_exit_code_1),
-		cmocka_unit_test(a_file_prefix_in_use_is_refused),
-		cmocka_unit_test(it_says_when_it_is_ready_and_ends_with_0_when_told_to),
-		cmocka_unit_test(live_prints_a_line_of_figures_a_second),
-		cmocka_unit_test(a_refusal_ends_with_memcacheds_exit_code),
-		cmocka_unit_test(a_user_that_is_not_there_is_exit_code_67),
-		cmocka_unit_test(what_has_no_meaning_is_a_warning_and_no_more),
-		cmocka_unit_test(cores_that_must_share_a_queue_serve_and_say_so),
-		cmocka_unit_test(users_are_read_again_on_hup_and_a_bad_file_changes_nothing),
-		cmocka_unit_test(users_are_read_again_through_a_link_that_was_exchanged),
-		cmocka_unit_test(a_daemon_returns_when_it_serves_and_leaves_its_number),
-		cmocka_unit_test(a_daemon_ends_with_a_test_that_is_killed),
-	};
-
 	if (argc != 2)
 		return 2;
 	program = argv[1];
 	snprintf(prefix, sizeof prefix, "test_program%d", (int)getpid());
 	guard_begin();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

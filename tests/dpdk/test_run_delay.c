@@ -15,8 +15,7 @@
 #define LOOKS_MAX 100000000ull /* some 100 s: the other thread runs long before */
 #define NOW       7000000000ull
 
-static void
-a_look_is_due_after_a_long_turn_and_at_times(void **state)
+TEST(a_look_is_due_after_a_long_turn_and_at_times)
 {
 	struct run_delay d;
 
@@ -32,8 +31,7 @@ a_look_is_due_after_a_long_turn_and_at_times(void **state)
 }
 
 /* d is as run_delay_begin leaves it on a kernel that does not count waits. */
-static void
-without_the_kernel_s_word_no_look_is_due(void **state)
+TEST(without_the_kernel_s_word_no_look_is_due)
 {
 	const struct run_delay d = {.fd = -1, .due_ns = UINT64_MAX};
 
@@ -68,8 +66,7 @@ pin_to_one_cpu(void)
 	check_eq(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-static void
-a_wait_is_told_once(void **state)
+TEST(a_wait_is_told_once)
 {
 	struct run_delay d;
 	uint64_t told = 0, sum, looks = 0;
@@ -94,15 +91,9 @@ a_wait_is_told_once(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_look_is_due_after_a_long_turn_and_at_times),
-		cmocka_unit_test(without_the_kernel_s_word_no_look_is_due),
-		cmocka_unit_test(a_wait_is_told_once),
-	};
-
 	if (access("/proc/thread-self/schedstat", R_OK) != 0) {
 		puts("skipped: this kernel has no schedstat");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

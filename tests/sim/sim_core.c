@@ -3,7 +3,7 @@
 
 #include "admin/admin.h"
 #include "net/neigh_table.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  */
 #include "sim_service.h"
 #include "base/time_units.h"
-#include "store/item_layout.h"
+#include "index/item_layout.h"
 
 #include "support/test.h"
 

@@ -10,7 +10,7 @@
 #include "sim_service.h"
 #include "zeroed.h"
 
-#include "store/item_simple.h"
+#include "index/item_simple.h"
 #include "store/store_state.h"
 #include "support/test.h"
 

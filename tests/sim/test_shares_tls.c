@@ -4,13 +4,12 @@
  * as without these peers, and none is refused, missed or reset.
  * Method: a whole core of the program's size with TLS, and a stack as its clients, on a cable of
  * 10 Gbit/s. The core is busy for what a turn did: the turn, each frame and request, and each step
- * of a handshake. The same run without these peers is the control. Each row of `crowds` is a cell;
- * the worst of each pool is a row of the matrix number of peers x sources, too. Without an argument
- * the worst row of each pool is tried that is met; an argument is a pool, `all`, or `matrix`.
- * Known limit: 300 peers of pool `replies` slow sets of 20 KB, whose data finds no frame.
+ * of a handshake. The same run without these peers is the control. Each row of `crowds` is run with
+ * the numbers and sources of peers that the argument says (sim_shares.h).
  */
 #include "sim_client.h"
 #include "sim_rng.h"
+#include "sim_shares.h"
 #include "sim_tls.h"
 #include "zeroed.h"
 
@@ -24,8 +23,9 @@
 #define FRAMES      65536u /* of the clients' port */
 #define MS_NS       1000000ull
 #define SECOND_NS   (1000 * MS_NS)
-#define GAP_NS      100000u /* between two turns, at most */
+#define GAP_NS      100000u /* between two turns of the core, or of a peer, at most */
 #define LEAST_NS    2000u
+#define IDLE_NS     10000u /* between two turns of an idle core, at most */
 #define TICK_NS     (MS_NS / 5)
 #define HONEST      10u
 #define SMALL       1000u
@@ -56,26 +56,16 @@ static const char *const kind_names[KINDS] = {
 	[KIND_SET_MIDDLE] = "set 20 KB",
 };
 
-enum sources { SOURCES_SAME, SOURCES_NEAR, SOURCES_FAR, SOURCES };
-
-static const char *const sources_names[SOURCES] = {
-	[SOURCES_SAME] = "the others' address",
-	[SOURCES_NEAR] = "addresses of the others' /24",
-	[SOURCES_FAR] = "as many prefixes",
-};
-
 /* The bytes of a whole ClientHello that peers send, and what they do with it. */
 enum says { SAYS_NOTHING, SAYS_HALF_A_HELLO, SAYS_HALF_A_RECORD, SAYS_HELLO, SAYS_GARBAGE };
 
 struct crowd {
-	const char *pool, *name;
-	uint32_t count;
+	struct sim_row row;
 	enum says says;    /* without a session */
-	const char *asks;  /* in a session, whose replies it does not read; NULL: it has none */
+	const char *asks;  /* in a session; NULL: it has none */
 	uint32_t times;    /* that each asks; 0: as long as there is room */
+	uint64_t rate;     /* bytes a second that each reads */
 	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
-	bool worst;        /* of its pool */
-	enum sources sources;
 };
 
 struct party {
@@ -88,6 +78,8 @@ struct party {
 	uint32_t asked;       /* requests on this connection */
 	uint32_t got, wanted; /* bytes of the answer */
 	uint64_t asked_ns, next_ns, began_ns;
+	uint64_t turn_ns; /* a peer acts again then */
+	uint64_t read;    /* bytes, since it began to ask */
 };
 
 struct tls_world {
@@ -107,6 +99,7 @@ struct tls_world {
 	uint8_t hello[1024];
 	uint32_t hello_len;
 	uint64_t core_free_ns;
+	uint32_t idle_turns;
 	bool measures;
 	uint32_t address[UINT16_MAX + 1]; /* of the client at each port */
 };
@@ -174,18 +167,22 @@ on_gone(void *arg, struct sim_client *base)
 	p->next_ns = w->sim.ss->now_ns + PAUSE_NS;
 }
 
-/* Moves what OpenSSL has for the cable, and what came for OpenSSL. */
+/* Moves what OpenSSL has for the cable, and up to `most` bytes of what came for OpenSSL. */
 static void
-tls_move(struct tls_world *w, struct party *p, bool reads)
+tls_move(struct tls_world *w, struct party *p, uint64_t most)
 {
 	struct stack *s = w->sim.ss->stack;
 	uint8_t bytes[CONN_RESERVE_MAX];
 	int n;
 
-	for (struct view v = conn_peek(p->base.conn); reads && v.len > 0;
+	for (struct view v = conn_peek(p->base.conn); most > 0 && v.len > 0;
 	     v = conn_peek(p->base.conn)) {
-		BIO_write(p->in, v.data, (int)v.len);
-		conn_advance(s, p->base.conn, v.len);
+		const uint32_t len = v.len < most ? v.len : (uint32_t)most;
+
+		BIO_write(p->in, v.data, (int)len);
+		conn_advance(s, p->base.conn, len);
+		p->read += len;
+		most -= len;
 	}
 	if (!SSL_is_init_finished(p->ssl) && SSL_do_handshake(p->ssl) != 1)
 		ERR_clear_error();
@@ -239,7 +236,7 @@ turn_honest(struct tls_world *w, struct party *p)
 {
 	const uint64_t now_ns = w->sim.ss->now_ns;
 
-	tls_move(w, p, true);
+	tls_move(w, p, UINT64_MAX);
 	if (!SSL_is_init_finished(p->ssl))
 		return;
 	if (p->asked == 0 || (p->wanted == 0 && now_ns >= p->next_ns && p->asked < REQUESTS))
@@ -252,13 +249,13 @@ turn_honest(struct tls_world *w, struct party *p)
 		if (p->asked == REQUESTS) {
 			p->waits = false;
 			SSL_shutdown(p->ssl);
-			tls_move(w, p, true);
+			tls_move(w, p, UINT64_MAX);
 			conn_close(w->sim.ss->stack, p->base.conn);
 			p->base.open = false;
 			return;
 		}
 	}
-	tls_move(w, p, false);
+	tls_move(w, p, 0);
 }
 
 /* ---- peers ---- */
@@ -274,8 +271,21 @@ ask_more(struct tls_world *w, struct party *p)
 			break;
 		check_eq(SSL_write(p->ssl, w->crowd->asks, (int)len), len);
 		p->asked++;
-		tls_move(w, p, false);
+		tls_move(w, p, 0);
 	}
+}
+
+/* Returns how many bytes the peer reads now of the answers. */
+static uint64_t
+may_read(const struct tls_world *w, struct party *p)
+{
+	const uint64_t age_ns = w->sim.ss->now_ns - p->began_ns;
+	uint64_t may;
+
+	if (p->asked == 0)
+		p->read = 0;
+	may = age_ns * w->crowd->rate / SECOND_NS;
+	return may > p->read ? may - p->read : 0;
 }
 
 static void
@@ -294,7 +304,10 @@ turn_peer(struct tls_world *w, struct party *p)
 		conn_advance(w->sim.ss->stack, p->base.conn, v.len);
 	if (p->ssl == NULL)
 		return;
-	tls_move(w, p, !SSL_is_init_finished(p->ssl));
+	if (!SSL_is_init_finished(p->ssl))
+		tls_move(w, p, UINT64_MAX);
+	else
+		tls_move(w, p, may_read(w, p));
 	if (SSL_is_init_finished(p->ssl))
 		ask_more(w, p);
 }
@@ -302,30 +315,23 @@ turn_peer(struct tls_world *w, struct party *p)
 static void
 turn(void *arg, struct sim_client *base)
 {
+	struct tls_world *w = arg;
 	struct party *p = container_of(base, struct party, base);
 
 	if (conn_eof(p->base.conn) && conn_peek(p->base.conn).len == 0) {
-		conn_close(((struct tls_world *)arg)->sim.ss->stack, p->base.conn);
+		conn_close(w->sim.ss->stack, p->base.conn);
 		p->base.open = false;
 		return;
 	}
-	if (p->peer)
-		turn_peer(arg, p);
-	else
-		turn_honest(arg, p);
+	if (p->peer && w->sim.ss->now_ns >= p->turn_ns) {
+		p->turn_ns = w->sim.ss->now_ns + GAP_NS;
+		turn_peer(w, p);
+	} else if (!p->peer) {
+		turn_honest(w, p);
+	}
 }
 
 /* ---- the world ---- */
-
-static uint32_t
-address_of_party(const struct tls_world *w, const struct party *p)
-{
-	const uint32_t number = 2 + p->number % 250;
-
-	if (!p->peer || w->crowd->sources == SOURCES_SAME)
-		return HONEST_IP;
-	return w->crowd->sources == SOURCES_NEAR ? SIM_PEERS + number : SIM_PEERS + (number << 8);
-}
 
 static uint32_t
 address_of_port(void *arg, uint16_t port)
@@ -443,8 +449,9 @@ step(struct tls_world *w)
 		s->sc->now_ns = now_ns;
 		sim_cores_turn(s->sc);
 		w->core_free_ns = now_ns + TURN_NS + worked_ns(w) - before_ns;
-		/* Wires are looked at in the turn behind. */
-		next_ns = w->core_free_ns;
+		/* Wires are visited in the turn behind. */
+		w->idle_turns = worked_ns(w) == before_ns ? w->idle_turns + 1 : 0;
+		next_ns = w->idle_turns > 2 ? now_ns + IDLE_NS : w->core_free_ns;
 	} else {
 		next_ns = w->core_free_ns < next_ns ? w->core_free_ns : next_ns;
 	}
@@ -458,7 +465,8 @@ static void
 party_connect(struct tls_world *w, struct party *p)
 {
 	sim_client_connect(&w->clients, &p->base);
-	w->address[conn_local_port(p->base.conn)] = address_of_party(w, p);
+	w->address[conn_local_port(p->base.conn)] =
+		p->peer ? sim_source_ip(w->crowd->row.cell.sources, p->number) : HONEST_IP;
 	p->asked_ns = w->sim.ss->now_ns;
 	p->waits = true;
 	p->wanted = 0;
@@ -506,12 +514,14 @@ result_of(struct tls_world *w)
 {
 	struct result r = {.resets = w->resets, .good_resets = w->good_resets, .wrong = w->wrong};
 
-	print_message("%s: %u of %s %s: p50, p99, most of", w->crowd->pool, w->count - HONEST,
-		      sources_names[w->crowd->sources], w->crowd->name);
+	print_message("%s: %u of %s %s: p50, p99, most of", w->crowd->row.pool, w->count - HONEST,
+		      sim_sources_names[w->crowd->row.cell.sources], w->crowd->row.name);
 	for (uint32_t i = 0; i < KINDS; i++) {
 		struct sim_waits *waits = &w->kind[i];
 
-		check(waits->count > 0);
+		r.p99_us[i] = UINT32_MAX / 4;
+		if (waits->count == 0)
+			continue;
 		r.p99_us[i] = percentile_us(waits, 99);
 		r.answers += waits->count;
 		print_message(" %s %u %u %u us,", kind_names[i], percentile_us(waits, 50),
@@ -538,7 +548,7 @@ honest_beside_after(const struct crowd *crowd, uint64_t after_ns)
 	check_eq(sim_service_set(&w->sim, "l", LARGE), STORE_OK);
 	join(w, false, HONEST);
 	run(w, BEGIN_NS);
-	join(w, true, crowd->count);
+	join(w, true, crowd->row.cell.count);
 	run(w, after_ns);
 	w->measures = true;
 	run(w, MEASURED_NS);
@@ -553,104 +563,68 @@ honest_beside(const struct crowd *crowd)
 	return honest_beside_after(crowd, JOINED_NS);
 }
 
+#define ROW(pool_, name_, count_) .row = {.pool = pool_, .name = name_, .cell = {count_, 0}}
+#define WORST(pool_, name_, count_)                                                                \
+	.row = {.pool = pool_, .name = name_, .cell = {count_, 0}, .worst = true}
+
 static const struct crowd crowds[] = {
 	/* Places of handshakes, and the core's time for their steps. */
-	{.pool = "handshakes", .name = "end amid a hello", .count = 900, .says = SAYS_HALF_A_HELLO},
-	{.pool = "handshakes",
-	 .name = "end a record amid a hello",
-	 .count = 900,
-	 .says = SAYS_HALF_A_RECORD},
-	{.pool = "handshakes",
-	 .name = "end behind a hello",
-	 .count = 900,
-	 .says = SAYS_HELLO,
-	 .worst = true},
-	{.pool = "handshakes",
-	 .name = "end behind a hello, come again",
-	 .count = 300,
-	 .says = SAYS_HELLO,
+	{ROW("handshakes", "end amid a hello", 900), .says = SAYS_HALF_A_HELLO},
+	{ROW("handshakes", "end a record amid a hello", 900), .says = SAYS_HALF_A_RECORD},
+	{WORST("handshakes", "end behind a hello", 900), .says = SAYS_HELLO},
+	{ROW("handshakes", "end behind a hello, come again", 300), .says = SAYS_HELLO,
 	 .again_ns = SECOND_NS},
-	{.pool = "handshakes", .name = "send garbage", .count = 900, .says = SAYS_GARBAGE},
-	{.pool = "handshakes", .name = "send nothing", .count = 900},
-	/* Chunks of pipes and wires. */
-	{.pool = "replies", .name = "do not read 1 KB", .count = 60, .asks = "get s\r\n"},
-	{.pool = "replies", .name = "do not read 1 KB", .count = 300, .asks = "get s\r\n"},
-	{.pool = "replies",
-	 .name = "do not read 900 KB",
-	 .count = 300,
-	 .asks = "get l\r\n",
-	 .times = 4},
+	{ROW("handshakes", "send garbage", 900), .says = SAYS_GARBAGE},
+	{ROW("handshakes", "send nothing", 900)},
+	/* Chunks of pipes and wires, and frames of the requests behind them. */
+	{WORST("replies", "do not read 1 KB", 60), .asks = "get s\r\n"},
+	{ROW("replies", "do not read 1 KB", 300), .asks = "get s\r\n"},
+	{ROW("replies", "read a byte a second of 1 KB", 300), .asks = "get s\r\n", .rate = 1},
+	{ROW("replies", "do not read 1 KB, come again", 300), .asks = "get s\r\n",
+	 .again_ns = SECOND_NS},
+	{ROW("replies", "do not read 900 KB", 300), .asks = "get l\r\n", .times = 4},
+	/* Read buffers, one for each pipe with part of a request. */
+	{WORST("lines", "end amid a line", 900), .asks = "get aaaaaaaa", .times = 1},
 };
 
-/* The rows that are asked for: those of a pool, "all", or "matrix"; NULL: the worst of each
- * pool. */
-static const char *asked;
-
 static bool
-is_asked_for(const char *what)
+run_cell(void *arg, uint32_t i, struct sim_cell cell)
 {
-	return asked != NULL && strcmp(asked, what) == 0;
-}
+	const struct result *alone = arg;
+	struct crowd crowd = crowds[i];
+	struct result beside;
+	bool good;
 
-static bool
-is_asked(const struct crowd *c)
-{
-	if (asked == NULL || is_asked_for("matrix"))
-		return c->worst;
-	return is_asked_for("all") || is_asked_for(c->pool);
-}
-
-static void
-check_cell(const struct crowd *crowd, const struct result *alone)
-{
-	const struct result beside = honest_beside(crowd);
-
+	crowd.row.cell = cell;
+	beside = honest_beside(&crowd);
+	good = beside.answers * 20 >= alone->answers * 19 && beside.wrong == 0 &&
+	       beside.good_resets == 0;
 	for (uint32_t k = 0; k < KINDS; k++)
-		check(beside.p99_us[k] * 2 <= alone->p99_us[k] * 3);
-	check(beside.answers * 20 >= alone->answers * 19);
-	check_eq(beside.wrong, 0);
-	check_eq(beside.good_resets, 0);
+		good = good && beside.p99_us[k] * 2 <= alone->p99_us[k] * 3;
+	return good;
 }
 
-/* The worst row of its pool, in other numbers and from other sources. */
-static uint32_t
-check_matrix(const struct crowd *worst, const struct result *alone)
+static const struct sim_row *
+row_of(uint32_t i)
 {
-	static const uint32_t counts[] = {1, 5, 60, 300, 900};
-	uint32_t cells = 0;
-
-	for (uint32_t i = 0; i < sizeof counts / sizeof *counts * SOURCES; i++) {
-		struct crowd cell = *worst;
-
-		cell.count = counts[i / SOURCES];
-		cell.sources = (enum sources)(i % SOURCES);
-		if (cell.count == worst->count && cell.sources == worst->sources)
-			continue; /* tried as a row */
-		if (cell.count == 1 && cell.sources != SOURCES_SAME)
-			continue; /* no meaning */
-		check_cell(&cell, alone);
-		cells++;
-	}
-	return cells;
+	return &crowds[i].row;
 }
+
+static const char *asked;
 
 static void
 peers_of_tls_slow_nobody_by_more_than_half(void **state)
 {
-	const struct crowd none = {.pool = "control", .name = "do nothing"};
-	const struct result alone = honest_beside(&none);
-	uint32_t cells = 0;
+	const struct crowd none = {ROW("control", "do nothing", 0)};
+	struct result alone = honest_beside(&none);
+	const struct sim_shares sh = {.asked = asked,
+				      .drawn = 1,
+				      .rows = sizeof crowds / sizeof *crowds,
+				      .row = row_of,
+				      .run = run_cell,
+				      .arg = &alone};
 
-	for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
-		if (!is_asked(&crowds[i]))
-			continue;
-		check_cell(&crowds[i], &alone);
-		cells++;
-		if (crowds[i].worst && is_asked_for("matrix"))
-			cells += check_matrix(&crowds[i], &alone);
-	}
-	print_message("%u cells\n", cells);
-	check(cells > 0);
+	check(sim_shares_run(&sh));
 }
 
 /* While the core answers the hellos of all peers at once, the newest goes first. Nobody is closed
@@ -658,10 +632,8 @@ peers_of_tls_slow_nobody_by_more_than_half(void **state)
 static void
 a_burst_of_hellos_is_not_waited_for(void **state)
 {
-	const struct crowd none = {.pool = "control", .name = "do nothing"};
-	const struct crowd burst = {.pool = "handshakes",
-				    .name = "end behind a hello",
-				    .count = 900,
+	const struct crowd none = {ROW("control", "do nothing", 0)};
+	const struct crowd burst = {ROW("handshakes", "end behind a hello", 900),
 				    .says = SAYS_HELLO};
 	const struct result alone = honest_beside_after(&none, 0);
 	const struct result beside = honest_beside_after(&burst, 0);

@@ -15,8 +15,8 @@
 #include "cut_catch.h"
 #include "cut_run.h"
 #include "store/account.h"
-#include "store/store_image.h"
-#include "store/store_plan.h"
+#include "image/store_image.h"
+#include "image/store_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

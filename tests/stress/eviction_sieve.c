@@ -16,7 +16,7 @@
  */
 #include "eviction_sieve.h"
 
-#include "store/hand.h"
+#include "slab/hand.h"
 
 /* The round of a class, in slab_class.policy_word. */
 enum word { WORD_IS_NEW, WORD_LOOKS, WORD_FOUND, WORDS };

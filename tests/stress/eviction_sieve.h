@@ -4,7 +4,7 @@
 #ifndef CLOCKOO_EVICTION_SIEVE_H
 #define CLOCKOO_EVICTION_SIEVE_H
 
-#include "store/eviction.h"
+#include "slab/eviction.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "gaps.h"
 
-#include "store/gap.h"
+#include "base/gap.h"
 
 #include <sched.h>
 

@@ -8,8 +8,8 @@
 #ifndef CLOCKOO_REOPEN_H
 #define CLOCKOO_REOPEN_H
 
-#include "store/image.h"
-#include "store/slab_pages.h"
+#include "image/image.h"
+#include "slab/slab_pages.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

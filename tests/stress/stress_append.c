@@ -5,7 +5,7 @@
  * themselves, find it well-formed at every moment; in the end every token is there.
  */
 #include "store/store.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -11,7 +11,7 @@
 #include "caught.h"
 #include "gaps.h"
 #include "store/conditional.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -11,8 +11,8 @@
 #include "caught.h"
 #include "store/account.h"
 #include "store/resize.h"
-#include "store/store_image.h"
-#include "store/store_plan.h"
+#include "image/store_image.h"
+#include "image/store_plan.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -16,7 +16,7 @@
 
 #include "base/check.h"
 #include "front/front_copy.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdlib.h>
 #include <string.h>

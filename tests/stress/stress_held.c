@@ -11,8 +11,8 @@
  * or the store found itself broken.
  */
 #include "caught.h"
-#include "store/store_image.h"
-#include "store/store_plan.h"
+#include "image/store_image.h"
+#include "image/store_plan.h"
 #include "store/store_state.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
  */
 #include "store/conditional.h"
 #include "../support/store_calls.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

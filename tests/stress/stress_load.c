@@ -10,8 +10,8 @@
 #include "caught.h"
 #include "gaps.h"
 #include "store/conditional.h"
-#include "store/store_image.h"
-#include "store/store_saved.h"
+#include "image/store_image.h"
+#include "image/store_saved.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
  */
 #include "caught.h"
 #include "gaps.h"
-#include "store/store_image.h"
-#include "store/store_plan.h"
+#include "image/store_image.h"
+#include "image/store_plan.h"
 #include "store/store_state.h"
 
 #include <pthread.h>

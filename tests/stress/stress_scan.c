@@ -9,7 +9,7 @@
  */
 #include "eviction_sieve.h"
 #include "store/store.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  */
 #include "store/account.h"
 #include "store/resize.h"
-#include "store/store_image.h"
-#include "store/store_plan.h"
+#include "image/store_image.h"
+#include "image/store_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

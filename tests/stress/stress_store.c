@@ -20,9 +20,9 @@
 #include "eviction_sieve.h"
 #include "caught.h"
 #include "store/resize.h"
-#include "store/store_plan.h"
+#include "image/store_plan.h"
 #include "../support/store_calls.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -235,7 +235,7 @@ walk_writer(struct worker *w)
 static bool
 walk_once(struct worker *w, uint8_t *shown, uint64_t *op)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[WALK_ITEMS];
 
 	memset(shown, 0, MOVE_RESIDENT);

@@ -4,10 +4,10 @@
  * Method: one thread as two cores; at each gap between two steps of the get in turn, the other
  * core stores and flushes once more than there are numbers. A run repeats exactly.
  */
-#include "store/store_plan.h"
+#include "image/store_plan.h"
 #include "store/store_state.h"
 #include "../support/store_calls.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 
 #include "memfile/memory_file.h"
 #include "memfile/memory_place.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdio.h>
 

@@ -8,7 +8,7 @@
 #include "base/time_units.h"
 #include "flash/flash_recover.h"
 #include "flash_look.h"
-#include "store/store_saved.h"
+#include "image/store_saved.h"
 #include "tier_helpers.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "process/signals.h"
 
 #include "base/time_units.h"
-#include "store/store_saved.h"
+#include "image/store_saved.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -9,7 +9,7 @@
 #include "cache_places.h"
 #include "chain_index.h"
 
-#include "store/gap.h"
+#include "base/gap.h"
 
 #define BAG_STRIPES   32u /* the paper's Z */
 #define GET_TRIES_MAX 3u

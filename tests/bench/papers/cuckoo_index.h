@@ -18,7 +18,7 @@
 #include "paper_item.h"
 #include "paper_lock.h"
 
-#include "store/gap.h"
+#include "base/gap.h"
 
 #define CUCKOO_SLOTS      4u
 #define CUCKOO_PAIR_BYTES 72u

@@ -8,7 +8,7 @@
 #include "support/test.h"
 
 #include "base/check.h"
-#include "store/gap.h"
+#include "base/gap.h"
 
 #define SLOTS  256u
 #define STABLE 210u

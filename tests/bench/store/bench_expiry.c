@@ -10,7 +10,7 @@
  *   bench_expiry [--memory MB] [--share PERCENT] [--rounds N] [--probation] [--value BYTES]
  */
 #include "own_store.h"
-#include "store/eviction.h"
+#include "slab/eviction.h"
 
 #include <getopt.h>
 #include <stdio.h>

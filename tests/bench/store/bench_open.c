@@ -13,7 +13,7 @@
  */
 #include "own_store.h"
 
-#include "store/image.h"
+#include "image/image.h"
 
 #include <fcntl.h>
 #include <getopt.h>

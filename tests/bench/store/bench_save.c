@@ -11,7 +11,7 @@
 
 #include "save/save_load.h"
 #include "save/save_write.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -23,7 +23,7 @@
 #include "memcached_peer.h"
 #include "memory_shares.h"
 #include "own_store.h"
-#include "store/eviction.h"
+#include "slab/eviction.h"
 
 #include <getopt.h>
 #include <math.h>

@@ -9,8 +9,8 @@
 #include "bench_load.h"
 
 #include "store/rebalance.h"
-#include "store/store_image.h"
-#include "store/store_plan.h"
+#include "image/store_image.h"
+#include "image/store_plan.h"
 
 #include <sched.h>
 

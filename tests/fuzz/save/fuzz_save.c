@@ -5,7 +5,7 @@
  * sums, since a fuzzer would find none: each byte that ends a payload names its kind.
  */
 #include "save/save_load.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 #include "fuzz_target.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  */
 #include "base/crc32c.h"
 #include "memfile/memory_page.h"
-#include "store/image.h"
+#include "image/image.h"
 #include "stress/reopen.h"
 #include "fuzz_target.h"
 

@@ -446,20 +446,20 @@ a_page_moves_where_an_operator_wants_it(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(words_are_answered_as_memcached_does),
-		TEST(what_the_operator_forbids_is_refused),
-		TEST(what_is_forbidden_later_is_refused_from_then_on),
-		TEST(a_protocol_that_is_told_is_not_negotiated),
-		TEST(a_shutdown_closes_and_is_seen_by_the_program),
-		TEST(verbosity_is_capped_and_told),
-		TEST(administration_over_udp_is_refused),
-		TEST(an_operator_may_allow_administration_over_udp),
-		TEST(an_idle_connection_is_closed),
-		TEST(a_slow_reader_is_not_idle),
-		TEST(a_page_moves_where_an_operator_wants_it),
-		TEST(a_class_that_is_not_there_is_illegal),
+		TEST_CASE(words_are_answered_as_memcached_does),
+		TEST_CASE(what_the_operator_forbids_is_refused),
+		TEST_CASE(what_is_forbidden_later_is_refused_from_then_on),
+		TEST_CASE(a_protocol_that_is_told_is_not_negotiated),
+		TEST_CASE(a_shutdown_closes_and_is_seen_by_the_program),
+		TEST_CASE(verbosity_is_capped_and_told),
+		TEST_CASE(administration_over_udp_is_refused),
+		TEST_CASE(an_operator_may_allow_administration_over_udp),
+		TEST_CASE(an_idle_connection_is_closed),
+		TEST_CASE(a_slow_reader_is_not_idle),
+		TEST_CASE(a_page_moves_where_an_operator_wants_it),
+		TEST_CASE(a_class_that_is_not_there_is_illegal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,16 +263,16 @@ all_replies_at_once_are_those_of_a_client(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start_counting, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start_counting, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(each_counter_of_each_room_is_in_a_reply),
-		TEST(cores_are_told_apart),
+		TEST_CASE(each_counter_of_each_room_is_in_a_reply),
+		TEST_CASE(cores_are_told_apart),
 		cmocka_unit_test(a_symbol_is_that_of_one_counter),
-		TEST(what_the_port_knows_is_shown),
-		TEST(binary_has_the_same_rows),
-		TEST(datagrams_are_refused),
-		TEST(without_counters_there_are_gauges),
-		TEST(all_replies_at_once_are_those_of_a_client),
+		TEST_CASE(what_the_port_knows_is_shown),
+		TEST_CASE(binary_has_the_same_rows),
+		TEST_CASE(datagrams_are_refused),
+		TEST_CASE(without_counters_there_are_gauges),
+		TEST_CASE(all_replies_at_once_are_those_of_a_client),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

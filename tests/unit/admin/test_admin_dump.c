@@ -215,13 +215,13 @@ a_reader_that_goes_leaves_nothing(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(metadump_says_what_is_true_of_every_item),
-		TEST(mgdump_lists_requests),
-		TEST(classes_can_be_chosen),
-		TEST(cachedump_lists_a_class_up_to_its_limit),
-		TEST(a_reader_that_goes_leaves_nothing),
+		TEST_CASE(metadump_says_what_is_true_of_every_item),
+		TEST_CASE(mgdump_lists_requests),
+		TEST_CASE(classes_can_be_chosen),
+		TEST_CASE(cachedump_lists_a_class_up_to_its_limit),
+		TEST_CASE(a_reader_that_goes_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -543,13 +543,13 @@ hot_and_big_keys_are_named(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_are_told_apart),
 		cmocka_unit_test(the_time_is_that_of_the_turn),
-		TEST(what_is_left_for_later_turns_is_late),
-		TEST(kept_datagrams_are_late),
-		TEST(requests_that_wait_for_the_peers_window_are_apart),
+		TEST_CASE(what_is_left_for_later_turns_is_late),
+		TEST_CASE(kept_datagrams_are_late),
+		TEST_CASE(requests_that_wait_for_the_peers_window_are_apart),
 		cmocka_unit_test(requests_that_wait_for_a_backend_are_apart),
 		cmocka_unit_test(a_datagram_whose_key_is_asked_for_again_is_counted_once),
 		cmocka_unit_test(writes_that_a_backend_does_are_counted_when_they_are_told),
@@ -557,8 +557,8 @@ main(void)
 		cmocka_unit_test(what_a_backend_is_asked_for_is_counted_once),
 		cmocka_unit_test(a_write_is_here_from_when_it_came),
 		cmocka_unit_test(each_write_of_a_pipeline_is_here_from_when_it_came),
-		TEST(the_last_minute_forgets),
-		TEST(hot_and_big_keys_are_named),
+		TEST_CASE(the_last_minute_forgets),
+		TEST_CASE(hot_and_big_keys_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

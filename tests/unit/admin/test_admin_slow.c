@@ -299,21 +299,21 @@ who_may_see_no_keys_may_not_ask(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
-#define LOG(f)  cmocka_unit_test_setup(f, clear)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
+#define LOG(f)       cmocka_unit_test_setup(f, clear)
 	const struct CMUnitTest tests[] = {
 		LOG(the_slowest_are_kept_in_order),
 		LOG(what_is_not_slow_is_not_wanted),
 		LOG(an_hour_later_there_is_room),
 		LOG(what_is_shorter_takes_no_place_of_a_longer_one),
 		LOG(an_open_one_ends_with_its_turn),
-		TEST(a_long_turn_is_there_with_how_many_it_answered),
-		TEST(the_hosts_turn_and_its_stage_are_told),
-		TEST(a_late_request_is_there_with_key_and_peer),
-		TEST(one_that_waits_for_the_window_says_so),
+		TEST_CASE(a_long_turn_is_there_with_how_many_it_answered),
+		TEST_CASE(the_hosts_turn_and_its_stage_are_told),
+		TEST_CASE(a_late_request_is_there_with_key_and_peer),
+		TEST_CASE(one_that_waits_for_the_window_says_so),
 		cmocka_unit_test(one_that_waits_for_a_backend_says_so),
 		cmocka_unit_test(a_write_that_a_backend_did_has_its_key),
-		TEST(who_may_see_no_keys_may_not_ask),
+		TEST_CASE(who_may_see_no_keys_may_not_ask),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -861,26 +861,26 @@ an_index_that_grows_is_shown(void **state)
 int
 main(int argc, char **argv)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
-#define TWO(f)  cmocka_unit_test_setup_teardown(f, start_two, stop_two)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TWO(f)       cmocka_unit_test_setup_teardown(f, start_two, stop_two)
 	const struct CMUnitTest tests[] = {
-		TEST(what_happened_is_counted),
-		TEST(reset_starts_the_counting_anew),
-		TEST(what_the_stack_counts_is_shown),
-		TEST(turns_are_told_since_the_last_reset),
-		TEST(settings_are_shown_and_unknown_words_refused),
-		TEST(stats_over_udp_is_one_message),
+		TEST_CASE(what_happened_is_counted),
+		TEST_CASE(reset_starts_the_counting_anew),
+		TEST_CASE(what_the_stack_counts_is_shown),
+		TEST_CASE(turns_are_told_since_the_last_reset),
+		TEST_CASE(settings_are_shown_and_unknown_words_refused),
+		TEST_CASE(stats_over_udp_is_one_message),
 		cmocka_unit_test(the_document_lists_what_is_shown),
-		TEST(every_name_is_shown_once_in_its_order),
+		TEST_CASE(every_name_is_shown_once_in_its_order),
 		cmocka_unit_test(stats_stays_short_when_numbers_are_long),
-		TEST(a_front_shows_what_it_counts),
-		TEST(a_tier_shows_its_rows_in_stats_and_apart),
-		TEST(classes_are_told_apart),
-		TEST(settings_say_what_is_set),
-		TEST(memory_is_told_part_by_part_and_summed),
-		TEST(processor_time_is_what_the_program_says),
-		TEST(sizes_are_counted_where_it_is_asked_for),
-		TEST(an_index_that_grows_is_shown),
+		TEST_CASE(a_front_shows_what_it_counts),
+		TEST_CASE(a_tier_shows_its_rows_in_stats_and_apart),
+		TEST_CASE(classes_are_told_apart),
+		TEST_CASE(settings_say_what_is_set),
+		TEST_CASE(memory_is_told_part_by_part_and_summed),
+		TEST_CASE(processor_time_is_what_the_program_says),
+		TEST_CASE(sizes_are_counted_where_it_is_asked_for),
+		TEST_CASE(an_index_that_grows_is_shown),
 		TWO(connections_of_all_cores_are_shown),
 		TWO(prefixes_of_all_cores_are_added_up),
 		TWO(a_reset_clears_prefixes_before_what_stands_behind_it),

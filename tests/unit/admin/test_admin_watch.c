@@ -376,20 +376,20 @@ a_watcher_whose_user_may_watch_no_more_is_closed(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(each_stream_shows_what_is_its),
-		TEST(requests_in_datagrams_are_seen_too),
-		TEST(watchers_see_each_their_own),
-		TEST(a_key_is_looked_up_before_it_is_written),
-		TEST(a_line_tells_the_wall_clock_to_the_microsecond),
-		TEST(connections_come_and_go),
-		TEST(a_watcher_whose_user_may_watch_no_more_is_closed),
-		TEST(a_connection_that_the_service_closes_is_seen_to_go_at_once),
-		TEST(evictions_are_seen_before_they_happen),
-		TEST(a_watcher_that_does_not_read_is_told_what_it_missed),
-		TEST(what_a_watcher_says_is_dropped_and_its_end_ends_it),
-		TEST(what_stands_behind_watch_is_not_answered),
+		TEST_CASE(each_stream_shows_what_is_its),
+		TEST_CASE(requests_in_datagrams_are_seen_too),
+		TEST_CASE(watchers_see_each_their_own),
+		TEST_CASE(a_key_is_looked_up_before_it_is_written),
+		TEST_CASE(a_line_tells_the_wall_clock_to_the_microsecond),
+		TEST_CASE(connections_come_and_go),
+		TEST_CASE(a_watcher_whose_user_may_watch_no_more_is_closed),
+		TEST_CASE(a_connection_that_the_service_closes_is_seen_to_go_at_once),
+		TEST_CASE(evictions_are_seen_before_they_happen),
+		TEST_CASE(a_watcher_that_does_not_read_is_told_what_it_missed),
+		TEST_CASE(what_a_watcher_says_is_dropped_and_its_end_ends_it),
+		TEST_CASE(what_stands_behind_watch_is_not_answered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,8 +70,8 @@ MUTANTS = {
     "WAKE_WITHOUT_GRANT": ("pending_places.c", "ss->place_granted = true;\n\t\tpt->granted++;\n\t\tlane->open++;",
                            ";"),
     "GRANT_KEPT": ("pending_order.c", "if (!ss->place_granted || session_credit(sv, ss))", "if (true)"),
-    "STALE_WHILE_AWAITED": ("serve_parse.c", "ss->read_buf != NULL && (ss->waits == 0 || ss->value.item != NULL) &&",
-                            "ss->read_buf != NULL &&"),
+    # A request that waits for an answer yields its read buffer.
+    "YIELDS_WHILE_PENDING": ("serve_read_buf.c", "if (ss->quota.ticket == 0)", "if (false)"),
     # Waiting requests may take all read buffers.
     "NO_BUFFER_SHARE": ("pending_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
     # Answers that nobody reads keep their places.

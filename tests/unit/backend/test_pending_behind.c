@@ -407,18 +407,18 @@ who_does_not_read_leaves_pipelines_to_others(void **state)
 	SAYS(other, STORED "END\r\nEND\r\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(they_are_asked_for_at_once_and_told_in_order),
-		TEST(so_are_those_of_the_binary_protocol),
-		TEST(one_of_a_key_that_waits_is_asked_for_at_its_turn),
-		TEST(a_write_of_a_key_that_is_read_waits),
-		TEST(all_of_a_segment_goes_its_way),
-		TEST(one_pass_keeps_no_more_than_a_connection_may),
+		TEST_CASE(they_are_asked_for_at_once_and_told_in_order),
+		TEST_CASE(so_are_those_of_the_binary_protocol),
+		TEST_CASE(one_of_a_key_that_waits_is_asked_for_at_its_turn),
+		TEST_CASE(a_write_of_a_key_that_is_read_waits),
+		TEST_CASE(all_of_a_segment_goes_its_way),
+		TEST_CASE(one_pass_keeps_no_more_than_a_connection_may),
 		cmocka_unit_test_setup_teardown(a_copy_answers_at_its_turn, start_with_copies,
 						stop),
 		cmocka_unit_test_setup_teardown(one_whose_copy_goes_meanwhile_is_asked_for_then,
@@ -426,18 +426,18 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is,
 			start_with_copies, stop),
-		TEST(one_that_fails_is_told_so_at_its_turn),
+		TEST_CASE(one_that_fails_is_told_so_at_its_turn),
 		cmocka_unit_test_setup_teardown(or_as_a_miss, start_with_misses, stop),
-		TEST(one_without_answer_fails_in_time),
-		TEST(a_lost_connection_forgets_them),
-		TEST(in_a_drain_none_is_asked_for),
-		TEST(one_that_finds_no_place_waits_for_an_answer),
-		TEST(they_take_half_of_the_places),
-		TEST(what_goes_back_of_one_pass_fits),
-		TEST(nothing_is_told_amid_a_large_value),
-		TEST(who_does_not_read_leaves_pipelines_to_others),
-		TEST(who_does_not_read_does_not_hold_up_a_drain_in_a_hurry),
-		TEST(an_answer_that_is_not_read_is_dropped_and_asked_for_again),
+		TEST_CASE(one_without_answer_fails_in_time),
+		TEST_CASE(a_lost_connection_forgets_them),
+		TEST_CASE(in_a_drain_none_is_asked_for),
+		TEST_CASE(one_that_finds_no_place_waits_for_an_answer),
+		TEST_CASE(they_take_half_of_the_places),
+		TEST_CASE(what_goes_back_of_one_pass_fits),
+		TEST_CASE(nothing_is_told_amid_a_large_value),
+		TEST_CASE(who_does_not_read_leaves_pipelines_to_others),
+		TEST_CASE(who_does_not_read_does_not_hold_up_a_drain_in_a_hurry),
+		TEST_CASE(an_answer_that_is_not_read_is_dropped_and_asked_for_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "filter/filter_codes.h"
-#include "store/gap.h"
+#include "base/gap.h"
 #include "support/cuckoo_filter.h"
 #include "support/test.h"
 

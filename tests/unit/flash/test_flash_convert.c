@@ -16,7 +16,7 @@
 
 #include "../../sim/mem_flash.h"
 #include "base/hash.h"
-#include "store/gap.h"
+#include "base/gap.h"
 #include "support/test.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "flash/flash_recover.h"
 #include "flash/flash_state.h"
 #include "sim/mem_flash.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 #include "support/test.h"
 
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "core/core.h"
 #include "proto/mc_udp.h"
-#include "store/store_image.h"
+#include "image/store_image.h"
 
 #include <stdlib.h>
 

@@ -423,19 +423,19 @@ roles_hold_in_binary(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(only_users_are_served),
-		TEST(what_cannot_be_a_user_is_not_answered),
-		TEST(a_token_of_any_length_is_read_to_its_end),
-		TEST(a_token_without_a_chunk_is_refused),
-		TEST(user_tables_change_only_when_no_core_reads_them),
-		TEST(datagrams_are_dropped_where_users_are_asked_for),
-		TEST(binary_clients_name_users_by_sasl),
-		TEST(a_user_may_do_what_its_role_says),
-		TEST(roles_hold_in_binary),
-		TEST(open_connections_have_the_role_of_the_table_now),
-		TEST(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at),
+		TEST_CASE(only_users_are_served),
+		TEST_CASE(what_cannot_be_a_user_is_not_answered),
+		TEST_CASE(a_token_of_any_length_is_read_to_its_end),
+		TEST_CASE(a_token_without_a_chunk_is_refused),
+		TEST_CASE(user_tables_change_only_when_no_core_reads_them),
+		TEST_CASE(datagrams_are_dropped_where_users_are_asked_for),
+		TEST_CASE(binary_clients_name_users_by_sasl),
+		TEST_CASE(a_user_may_do_what_its_role_says),
+		TEST_CASE(roles_hold_in_binary),
+		TEST_CASE(open_connections_have_the_role_of_the_table_now),
+		TEST_CASE(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

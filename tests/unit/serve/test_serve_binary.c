@@ -369,16 +369,16 @@ a_header_that_contradicts_itself_is_told_so_and_is_the_last(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(a_get_shows_flags_and_value_and_a_quiet_one_hides_its_miss),
-		TEST(a_set_that_is_quiet_says_only_what_went_wrong),
-		TEST(a_delete_says_so_and_compares),
-		TEST(arithmetic_makes_what_is_not_there_unless_told_not_to),
-		TEST(a_touch_shows_flags_and_a_get_and_touch_the_value),
-		TEST(other_opcodes_are_answered_and_quit_closes),
-		TEST(a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last),
-		TEST(a_header_that_contradicts_itself_is_told_so_and_is_the_last),
+		TEST_CASE(a_get_shows_flags_and_value_and_a_quiet_one_hides_its_miss),
+		TEST_CASE(a_set_that_is_quiet_says_only_what_went_wrong),
+		TEST_CASE(a_delete_says_so_and_compares),
+		TEST_CASE(arithmetic_makes_what_is_not_there_unless_told_not_to),
+		TEST_CASE(a_touch_shows_flags_and_a_get_and_touch_the_value),
+		TEST_CASE(other_opcodes_are_answered_and_quit_closes),
+		TEST_CASE(a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last),
+		TEST_CASE(a_header_that_contradicts_itself_is_told_so_and_is_the_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

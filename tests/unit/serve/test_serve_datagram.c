@@ -11,7 +11,7 @@
 #include "serve/serve_policy.h"
 #include "proto/mc_req.h"
 #include "proto/mc_udp.h"
-#include "store/item_layout.h"
+#include "index/item_layout.h"
 
 /* Returns all messages sent so far, put together again, with " | " between them. Fails if a frame
  * is wrong, or a piece is missing or out of order. */
@@ -561,23 +561,23 @@ short_replies_and_exempt_networks_are_not_limited(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(a_datagram_gets_its_answers),
-		TEST(a_bad_datagram_is_dropped_counted_and_forgotten),
-		TEST(a_datagram_cut_at_any_byte_does_nothing),
-		TEST(a_large_value_is_one_message_of_many_datagrams),
-		TEST(a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it),
-		TEST(a_reply_too_long_for_any_client_is_not_sent),
-		TEST(replies_without_room_wait_for_it),
-		TEST(what_a_stop_does_not_send_holds_no_item),
-		TEST(a_reply_without_memory_is_dropped_and_counted),
-		TEST(datagrams_leave_half_of_the_chunks_to_connections),
-		TEST(a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole),
-		TEST(what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order),
-		TEST(a_flood_of_datagrams_does_not_starve_a_connection),
-		TEST(other_sources_get_no_more_than_their_limit),
-		TEST(short_replies_and_exempt_networks_are_not_limited),
+		TEST_CASE(a_datagram_gets_its_answers),
+		TEST_CASE(a_bad_datagram_is_dropped_counted_and_forgotten),
+		TEST_CASE(a_datagram_cut_at_any_byte_does_nothing),
+		TEST_CASE(a_large_value_is_one_message_of_many_datagrams),
+		TEST_CASE(a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it),
+		TEST_CASE(a_reply_too_long_for_any_client_is_not_sent),
+		TEST_CASE(replies_without_room_wait_for_it),
+		TEST_CASE(what_a_stop_does_not_send_holds_no_item),
+		TEST_CASE(a_reply_without_memory_is_dropped_and_counted),
+		TEST_CASE(datagrams_leave_half_of_the_chunks_to_connections),
+		TEST_CASE(a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole),
+		TEST_CASE(what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order),
+		TEST_CASE(a_flood_of_datagrams_does_not_starve_a_connection),
+		TEST_CASE(other_sources_get_no_more_than_their_limit),
+		TEST_CASE(short_replies_and_exempt_networks_are_not_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

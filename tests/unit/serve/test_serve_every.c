@@ -342,18 +342,18 @@ tear_down(void **state)
 	return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_line_of_every_command_is_answered_the_same_wherever_it_is_cut),
-		TEST(a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut),
-		TEST(a_line_of_every_command_is_answered_in_a_datagram_as_on_a_connection),
-		TEST(a_packet_of_every_opcode_is_answered_in_a_datagram_as_on_a_connection),
-		TEST(lines_joined_with_any_neighbour_are_answered_as_they_are_alone),
-		TEST(packets_joined_with_any_neighbour_are_answered_as_they_are_alone),
+		TEST_CASE(a_line_of_every_command_is_answered_the_same_wherever_it_is_cut),
+		TEST_CASE(a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut),
+		TEST_CASE(a_line_of_every_command_is_answered_in_a_datagram_as_on_a_connection),
+		TEST_CASE(a_packet_of_every_opcode_is_answered_in_a_datagram_as_on_a_connection),
+		TEST_CASE(lines_joined_with_any_neighbour_are_answered_as_they_are_alone),
+		TEST_CASE(packets_joined_with_any_neighbour_are_answered_as_they_are_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

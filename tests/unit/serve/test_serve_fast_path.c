@@ -224,9 +224,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
-		TEST(values_of_every_length_are_answered),
-		TEST(a_miss_is_the_end_alone),
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
+		TEST_CASE(values_of_every_length_are_answered),
+		TEST_CASE(a_miss_is_the_end_alone),
 		cmocka_unit_test(both_paths_reply_and_count_the_same),
 	};
 

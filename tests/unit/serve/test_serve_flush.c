@@ -215,13 +215,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST(a_flooding_client_waits_and_nobody_else),
-		TEST(flushes_with_nothing_between_wait_for_nothing),
-		TEST(a_quiet_flood_is_in_order),
-		TEST(a_quiet_flush_that_is_refused_ends_its_connection),
-		TEST(a_datagram_is_told_to_try_again),
-		TEST(a_waiting_connection_may_close),
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST_CASE(a_flooding_client_waits_and_nobody_else),
+		TEST_CASE(flushes_with_nothing_between_wait_for_nothing),
+		TEST_CASE(a_quiet_flood_is_in_order),
+		TEST_CASE(a_quiet_flush_that_is_refused_ends_its_connection),
+		TEST_CASE(a_datagram_is_told_to_try_again),
+		TEST_CASE(a_waiting_connection_may_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,13 +221,13 @@ errors_in_reply_to_requests_are_not_rate_limited(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(nothing_that_a_server_says_is_answered),
-		TEST(no_binary_response_is_answered),
-		TEST(an_echo_hears_one_answer_to_each_request),
-		TEST(errors_are_rate_limited_and_requests_are_not),
-		TEST(errors_in_reply_to_requests_are_not_rate_limited),
+		TEST_CASE(nothing_that_a_server_says_is_answered),
+		TEST_CASE(no_binary_response_is_answered),
+		TEST_CASE(an_echo_hears_one_answer_to_each_request),
+		TEST_CASE(errors_are_rate_limited_and_requests_are_not),
+		TEST_CASE(errors_in_reply_to_requests_are_not_rate_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,15 +291,15 @@ what_differs_from_memcached_is_what_the_document_says(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(a_meta_get_shows_what_was_asked_for_in_the_order_asked),
-		TEST(a_meta_set_stores_as_its_mode_says),
-		TEST(a_meta_delete_deletes_or_marks_or_empties),
-		TEST(a_meta_arithmetic_counts),
-		TEST(stale_items_are_fetched_anew_by_one_client),
-		TEST(a_key_may_be_base64),
-		TEST(what_differs_from_memcached_is_what_the_document_says),
+		TEST_CASE(a_meta_get_shows_what_was_asked_for_in_the_order_asked),
+		TEST_CASE(a_meta_set_stores_as_its_mode_says),
+		TEST_CASE(a_meta_delete_deletes_or_marks_or_empties),
+		TEST_CASE(a_meta_arithmetic_counts),
+		TEST_CASE(stale_items_are_fetched_anew_by_one_client),
+		TEST_CASE(a_key_may_be_base64),
+		TEST_CASE(what_differs_from_memcached_is_what_the_document_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

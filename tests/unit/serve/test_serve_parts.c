@@ -502,19 +502,19 @@ a_large_value_is_one_message_in_either_protocol(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(a_meta_value_of_any_size_comes_back),
-		TEST(a_binary_value_of_any_size_comes_back),
-		TEST(a_value_too_large_is_swallowed_and_takes_the_old_one_along),
-		TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
-		TEST(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
-		TEST(a_value_stays_as_it_was_until_it_is_acknowledged),
-		TEST(large_sets_wait_for_memory_and_lose_nothing),
-		TEST(a_datagram_of_meta_commands_gets_its_answers),
-		TEST(a_datagram_of_packets_gets_its_answers),
-		TEST(a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing),
-		TEST(a_large_value_is_one_message_in_either_protocol),
+		TEST_CASE(a_meta_value_of_any_size_comes_back),
+		TEST_CASE(a_binary_value_of_any_size_comes_back),
+		TEST_CASE(a_value_too_large_is_swallowed_and_takes_the_old_one_along),
+		TEST_CASE(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
+		TEST_CASE(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
+		TEST_CASE(a_value_stays_as_it_was_until_it_is_acknowledged),
+		TEST_CASE(large_sets_wait_for_memory_and_lose_nothing),
+		TEST_CASE(a_datagram_of_meta_commands_gets_its_answers),
+		TEST_CASE(a_datagram_of_packets_gets_its_answers),
+		TEST_CASE(a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing),
+		TEST_CASE(a_large_value_is_one_message_in_either_protocol),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,22 +299,22 @@ one_connection_too_many_is_told_so_and_makes_no_difference(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(every_command_has_its_answer),
-		TEST(noreply_is_silent_and_done),
-		TEST(a_body_is_used_up_exactly_whatever_is_wrong),
-		TEST(a_stream_byte_by_byte_gets_the_same_answers),
-		TEST(a_cas_from_gets_stores_once),
-		TEST(an_exptime_is_relative_up_to_thirty_days_and_absolute_above),
-		TEST(a_delayed_flush_waits),
-		TEST(quit_closes_behind_the_earlier_replies_and_reads_no_more),
-		TEST(the_end_of_the_stream_closes_behind_the_replies),
-		TEST(a_browser_gets_no_reply_and_is_closed),
-		TEST(a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next),
-		TEST(a_line_of_many_keys_is_one_request_of_that_share),
-		TEST(a_get_of_many_keys_is_answered_over_many_turns),
-		TEST(one_connection_too_many_is_told_so_and_makes_no_difference),
+		TEST_CASE(every_command_has_its_answer),
+		TEST_CASE(noreply_is_silent_and_done),
+		TEST_CASE(a_body_is_used_up_exactly_whatever_is_wrong),
+		TEST_CASE(a_stream_byte_by_byte_gets_the_same_answers),
+		TEST_CASE(a_cas_from_gets_stores_once),
+		TEST_CASE(an_exptime_is_relative_up_to_thirty_days_and_absolute_above),
+		TEST_CASE(a_delayed_flush_waits),
+		TEST_CASE(quit_closes_behind_the_earlier_replies_and_reads_no_more),
+		TEST_CASE(the_end_of_the_stream_closes_behind_the_replies),
+		TEST_CASE(a_browser_gets_no_reply_and_is_closed),
+		TEST_CASE(a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next),
+		TEST_CASE(a_line_of_many_keys_is_one_request_of_that_share),
+		TEST_CASE(a_get_of_many_keys_is_answered_over_many_turns),
+		TEST_CASE(one_connection_too_many_is_told_so_and_makes_no_difference),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -417,19 +417,19 @@ what_takes_more_chunks_than_it_leaves_is_lost(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(who_asks_much_keeps_nobody_from_small_answers),
-		TEST(a_reply_of_few_datagrams_does_not_wait_behind_megabytes),
-		TEST(one_source_is_answered_in_order),
-		TEST(sources_of_one_hash_wait_for_each_other_and_are_answered),
-		TEST(a_datagram_of_many_requests_is_put_aside_and_gone_on_with),
-		TEST(when_all_wait_no_reply_is_lost),
-		TEST(more_sources_than_there_are_places_keep_nobody_from_small_answers),
-		TEST(a_turn_sends_no_more_bytes_of_messages_than_a_bursts),
-		TEST(a_turn_composes_no_more_than_its_share),
-		TEST(what_waits_leaves_chunks_to_others),
-		TEST(what_takes_more_chunks_than_it_leaves_is_lost),
+		TEST_CASE(who_asks_much_keeps_nobody_from_small_answers),
+		TEST_CASE(a_reply_of_few_datagrams_does_not_wait_behind_megabytes),
+		TEST_CASE(one_source_is_answered_in_order),
+		TEST_CASE(sources_of_one_hash_wait_for_each_other_and_are_answered),
+		TEST_CASE(a_datagram_of_many_requests_is_put_aside_and_gone_on_with),
+		TEST_CASE(when_all_wait_no_reply_is_lost),
+		TEST_CASE(more_sources_than_there_are_places_keep_nobody_from_small_answers),
+		TEST_CASE(a_turn_sends_no_more_bytes_of_messages_than_a_bursts),
+		TEST_CASE(a_turn_composes_no_more_than_its_share),
+		TEST_CASE(what_waits_leaves_chunks_to_others),
+		TEST_CASE(what_takes_more_chunks_than_it_leaves_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 
 #define ITEMS 10000u
 #define CROWD (FAKE_CONNS - FAKE_SPARE - 1)
-#define STEP  (2 * STORE_WALK_NS) /* the most that one step may exceed the budget */
+#define STEP  (2 * WALK_NS_MAX) /* the most that one step may exceed the budget */
 
 static struct rig *rig;
 static struct conn *crowd[CROWD], *calm;
@@ -354,22 +354,22 @@ datagrams_have_a_budget_of_their_own(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, stop)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
 	const struct CMUnitTest tests[] = {
-		TEST(dumps_that_show_nothing_share_the_turn),
-		TEST(dumps_of_a_class_of_none_share_the_turn),
-		TEST(dumps_that_show_all_share_the_turn),
-		TEST(statistics_share_the_turn),
-		TEST(prefixes_that_show_nothing_share_the_turn),
-		TEST(page_moves_share_the_turn),
-		TEST(whoever_leaves_the_line_holds_up_nobody),
-		TEST(requests_behind_one_that_waits_are_answered_behind_it),
-		TEST(appends_to_a_large_value_share_the_turn),
-		TEST(invalidations_of_a_large_value_share_the_turn),
-		TEST(an_append_in_pieces_has_its_share_at_its_end),
-		TEST(small_values_are_not_held_up),
-		TEST(copies_by_datagram_have_that_budget_too),
-		TEST(datagrams_have_a_budget_of_their_own),
+		TEST_CASE(dumps_that_show_nothing_share_the_turn),
+		TEST_CASE(dumps_of_a_class_of_none_share_the_turn),
+		TEST_CASE(dumps_that_show_all_share_the_turn),
+		TEST_CASE(statistics_share_the_turn),
+		TEST_CASE(prefixes_that_show_nothing_share_the_turn),
+		TEST_CASE(page_moves_share_the_turn),
+		TEST_CASE(whoever_leaves_the_line_holds_up_nobody),
+		TEST_CASE(requests_behind_one_that_waits_are_answered_behind_it),
+		TEST_CASE(appends_to_a_large_value_share_the_turn),
+		TEST_CASE(invalidations_of_a_large_value_share_the_turn),
+		TEST_CASE(an_append_in_pieces_has_its_share_at_its_end),
+		TEST_CASE(small_values_are_not_held_up),
+		TEST_CASE(copies_by_datagram_have_that_budget_too),
+		TEST_CASE(datagrams_have_a_budget_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

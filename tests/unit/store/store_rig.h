@@ -7,13 +7,13 @@
 #define CLOCKOO_STORE_RIG_H
 
 #include "store/account.h"
-#include "store/image.h"
+#include "image/image.h"
 #include "store/item_access.h"
 #include "store/rebalance.h"
 #include "store/resize.h"
-#include "store/resize_limits.h"
+#include "index/resize_limits.h"
 #include "store/retire_list.h"
-#include "store/store_plan.h"
+#include "image/store_plan.h"
 #include "store/sweep.h"
 #include "store/unlink.h"
 

@@ -6,7 +6,7 @@
  */
 #include "store_rig.h"
 #include "support/test.h"
-#include "store/slab_pages.h"
+#include "slab/slab_pages.h"
 
 #define MEMORY_MB 8u
 #define LEN       200u

@@ -6,7 +6,7 @@
 #include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
-#include "store/hand.h"
+#include "slab/hand.h"
 
 static struct rig rig;
 

@@ -379,18 +379,18 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST(a_flushed_item_never_comes_back),
-		TEST(what_is_flushed_behind_the_sweep_never_comes_back),
-		TEST(tombstones_give_way_to_sets),
-		TEST(tombstones_go_with_a_migrated_bucket),
-		TEST(an_urgent_sweep_leaves_no_tombstone),
-		TEST(a_sweep_waits_for_room_on_the_retire_list),
-		TEST(a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time),
-		TEST(an_urgent_sweep_checks_few_buckets_a_turn),
-		TEST(one_flush_does_for_all_who_wait),
-		TEST(a_flush_for_later_has_its_number),
-		TEST(a_flush_of_now_replaces_the_one_for_later),
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST_CASE(a_flushed_item_never_comes_back),
+		TEST_CASE(what_is_flushed_behind_the_sweep_never_comes_back),
+		TEST_CASE(tombstones_give_way_to_sets),
+		TEST_CASE(tombstones_go_with_a_migrated_bucket),
+		TEST_CASE(an_urgent_sweep_leaves_no_tombstone),
+		TEST_CASE(a_sweep_waits_for_room_on_the_retire_list),
+		TEST_CASE(a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time),
+		TEST_CASE(an_urgent_sweep_checks_few_buckets_a_turn),
+		TEST_CASE(one_flush_does_for_all_who_wait),
+		TEST_CASE(a_flush_for_later_has_its_number),
+		TEST_CASE(a_flush_of_now_replaces_the_one_for_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
  */
 #include "support/store_calls.h"
 #include "support/test.h"
-#include "store/item_simple.h"
+#include "index/item_simple.h"
 #include "store_rig.h"
 
 #define KEYS 300u
@@ -286,16 +286,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST(a_simple_item_is_its_key_and_its_value),
-		TEST(many_keys_are_found_as_one_by_one),
-		TEST(whatever_the_items_carry),
-		TEST(a_batch_sets_the_reference_bit_of_what_it_finds),
-		TEST(in_a_full_index_too),
-		TEST(what_changes_between_the_steps_is_seen),
-		TEST(an_item_deleted_while_the_retire_list_is_full_is_not_found),
-		TEST(a_slot_emptied_during_a_probe_makes_it_retry),
-		TEST(keys_that_differ_in_one_bit_are_two),
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST_CASE(a_simple_item_is_its_key_and_its_value),
+		TEST_CASE(many_keys_are_found_as_one_by_one),
+		TEST_CASE(whatever_the_items_carry),
+		TEST_CASE(a_batch_sets_the_reference_bit_of_what_it_finds),
+		TEST_CASE(in_a_full_index_too),
+		TEST_CASE(what_changes_between_the_steps_is_seen),
+		TEST_CASE(an_item_deleted_while_the_retire_list_is_full_is_not_found),
+		TEST_CASE(a_slot_emptied_during_a_probe_makes_it_retry),
+		TEST_CASE(keys_that_differ_in_one_bit_are_two),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

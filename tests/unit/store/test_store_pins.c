@@ -5,7 +5,7 @@
  * some of them pinned, one thread; the wait of a set is counted in turns. With 2Q pinned items
  * were used, and mostly stay; so the same runs under CLOCK alone, which evicts them.
  */
-#include "store/eviction.h"
+#include "slab/eviction.h"
 #include "support/test.h"
 #include "store_rig.h"
 

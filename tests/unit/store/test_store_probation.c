@@ -8,7 +8,7 @@
 #include "store_rig.h"
 #include "support/test.h"
 #include "store/evict.h"
-#include "store/eviction.h"
+#include "slab/eviction.h"
 #include "store/item_access.h"
 #include "store/unlink.h"
 
@@ -392,26 +392,26 @@ keys_asked_for_once_take_little_memory(void **state)
 	check(2 * pages / GETS * 4 < sl->arena->page_count);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_new_is_on_probation_until_it_is_used),
-		TEST(what_came_back_after_probation_is_past_it),
-		TEST(a_newcomer_that_is_gone_or_used_stays_so),
-		TEST(a_value_in_chunks_comes_back_to_the_class_of_its_chunks),
-		TEST(the_dead_leave_no_ghost),
-		TEST(what_replaces_the_dead_has_their_standing),
-		TEST(a_late_use_brings_nothing_back),
-		TEST(probation_ends_before_the_clock_hand_comes),
-		TEST(few_large_values_leave_probation),
-		TEST(clock_evicts_objects_that_2q_left_on_probation),
+		TEST_CASE(what_is_new_is_on_probation_until_it_is_used),
+		TEST_CASE(what_came_back_after_probation_is_past_it),
+		TEST_CASE(a_newcomer_that_is_gone_or_used_stays_so),
+		TEST_CASE(a_value_in_chunks_comes_back_to_the_class_of_its_chunks),
+		TEST_CASE(the_dead_leave_no_ghost),
+		TEST_CASE(what_replaces_the_dead_has_their_standing),
+		TEST_CASE(a_late_use_brings_nothing_back),
+		TEST_CASE(probation_ends_before_the_clock_hand_comes),
+		TEST_CASE(few_large_values_leave_probation),
+		TEST_CASE(clock_evicts_objects_that_2q_left_on_probation),
 		cmocka_unit_test(ghosts_are_those_of_the_latest_eight),
 		cmocka_unit_test(a_class_has_seven_ghosts_for_eight_objects_at_most),
 		cmocka_unit_test(probation_follows_what_comes_back),
-		TEST(keys_asked_for_once_take_little_memory),
+		TEST_CASE(keys_asked_for_once_take_little_memory),
 		cmocka_unit_test(clock_alone_has_neither_probation_nor_ghosts),
 	};
 

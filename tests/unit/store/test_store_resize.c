@@ -8,8 +8,8 @@
 #include "support/test.h"
 #include "store_rig.h"
 
-#include "store/geometry.h"
-#include "store/resize_limits.h"
+#include "index/geometry.h"
+#include "index/resize_limits.h"
 
 #define SEED 20261121u
 

@@ -3,6 +3,7 @@
  * Method: one small store on one core; every rule is a row or a few lines, with the answer beside
  * it.
  */
+#include "store/floors.h"
 #include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
@@ -406,21 +407,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST(a_mode_stores_only_where_it_may),
-		TEST(a_dead_item_counts_as_absent),
-		TEST(a_cas_stores_once_for_each_version),
-		TEST(no_key_sees_a_version_twice),
-		TEST(a_version_may_outgrow_24_bits),
-		TEST(a_number_goes_up_and_down_as_memcached_says),
-		TEST(a_number_is_read_behind_spaces_and_zeros),
-		TEST(append_and_prepend_keep_flags_and_expiry),
-		TEST(a_touch_changes_the_expiry_and_nothing_else),
-		TEST(an_item_lives_until_its_second_comes),
-		TEST(a_flush_forgets_what_was_there_and_no_more),
-		TEST(housekeeping_reclaims_dead_items),
-		TEST(dead_items_are_reclaimed_within_a_sweep_and_no_faster),
-		TEST(keys_of_any_bytes_and_length_are_apart),
+#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
+		TEST_CASE(a_mode_stores_only_where_it_may),
+		TEST_CASE(a_dead_item_counts_as_absent),
+		TEST_CASE(a_cas_stores_once_for_each_version),
+		TEST_CASE(no_key_sees_a_version_twice),
+		TEST_CASE(a_version_may_outgrow_24_bits),
+		TEST_CASE(a_number_goes_up_and_down_as_memcached_says),
+		TEST_CASE(a_number_is_read_behind_spaces_and_zeros),
+		TEST_CASE(append_and_prepend_keep_flags_and_expiry),
+		TEST_CASE(a_touch_changes_the_expiry_and_nothing_else),
+		TEST_CASE(an_item_lives_until_its_second_comes),
+		TEST_CASE(a_flush_forgets_what_was_there_and_no_more),
+		TEST_CASE(housekeeping_reclaims_dead_items),
+		TEST_CASE(dead_items_are_reclaimed_within_a_sweep_and_no_faster),
+		TEST_CASE(keys_of_any_bytes_and_length_are_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,113 @@
+/*
+ * store_saved.h - saves live items of the store to a file, and loads them from one.
+ *
+ * The file is not the store's business: it gives items one by one, and takes them one by one.
+ *
+ * Saving, when no thread changes the store any more:
+ *
+ *     struct store_scan scan = {0};
+ *     while ((it = store_scan_next(store, &scan, now_s)) != NULL)
+ *             save what item_*() and store_value_at() say of it;
+ *     save store_saved_floors() of the scan;
+ *
+ * Loading, while cores serve, by a core of its own (config.loads), which turns as others do and
+ * goes offline while it waits:
+ *
+ *     store_load_prepare(...);           before any core turns
+ *     store_load_look(...); store_load_begin(...); store_fill(...); store_load_finish(...);
+ *     store_load_end(store);
+ *
+ * Writes of clients win over the file. A key that is in the index, its item alive or dead, is not
+ * loaded. Nor is a key that was removed, or whose removal a client asked for: removals leave marks,
+ * a bit by hash. A flush ends the load. Nothing is evicted for an item that is loaded.
+ *
+ * Shape:  a mark is set before its slot is cleared, and read after the slots were; both happen
+ *         under the key's lock.
+ *
+ * Units:  seconds on the store's clock; the caller has translated those of the file.
+ *
+ * Thread: scans: one, with no other. store_load_begin and _finish: the loader's core.
+ *
+ * Errors: enum store_loaded.
+ *
+ * Bounds: a bit of marks for 16 bytes of memory, 8 MiB at most: two keys that share one cost an
+ *         item that could have been loaded.
+ */
+#ifndef CLOCKOO_STORE_SAVED_H
+#define CLOCKOO_STORE_SAVED_H
+
+#include "store/store.h"
+
+/* ---- saving ---- */
+
+#define STORE_SAVED_FLOORS 1024u
+
+/* The kept bits of an item beside its fields: its status, and its state under CLOCK. */
+enum store_saved_bits {
+	STORE_SAVED_STATE = 3u,        /* two bits of state */
+	STORE_SAVED_STATUS_SHIFT = 2u, /* four status bits */
+	STORE_SAVED_BITS = 0x3fu,
+};
+
+/* Zero is its beginning. Items on probation come last: where they do not fit, they are what is
+ * missing. */
+struct store_scan {
+	uint32_t pass, page, word;
+	uint32_t count, at;
+	uint32_t refs[32];
+	uint64_t floors[STORE_SAVED_FLOORS]; /* raised by what the scan gave */
+};
+
+/* The next item that is alive at now_s; NULL: there are no more. */
+const struct item *store_scan_next(const struct store *store, struct store_scan *scan,
+				   uint32_t now_s);
+uint32_t store_saved_bits_of(const struct store *store, const struct item *it);
+/* After a scan: no version of any key, saved or removed, has a higher cas than its floor. They hold
+ * for the store's seed and hash only. */
+void store_saved_floors(const struct store *store, const struct store_scan *scan,
+			uint64_t floors[STORE_SAVED_FLOORS]);
+uint64_t store_seed(const struct store *store);
+/* A flush that is still to come: its second; 0: none. */
+uint32_t store_flush_due_s(const struct store *store);
+/* Returns a checksum of hashes of texts of all lengths that a key may have: the floors are valid
+ * only for a build with the same hash. */
+uint32_t store_hashes_crc(void);
+
+/* ---- loading ---- */
+
+enum store_loaded {
+	STORE_LOADED,
+	STORE_LOAD_NEWER,   /* clients have stored or removed the key */
+	STORE_LOAD_NO_ROOM, /* no free memory, no slot, or too large for this store */
+	STORE_LOAD_FLUSHED, /* since the load began: it is over */
+};
+
+struct store_saved_item {
+	struct view key;
+	uint64_t hash;
+	uint64_t cas;
+	uint32_t value_len, flags, expiry_s;
+	uint32_t bits; /* enum store_saved_bits */
+};
+
+/* Prepares an empty store with config.loads, before any core turns. flush_due_s: the
+ * store_flush_due_s at the save, 0 or to come. */
+void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_FLOORS],
+			uint32_t flush_due_s);
+/* Raises all floors: later cas numbers of absent keys are above cas, at most a quarter of all. */
+void store_floors_raise(struct store *store, uint64_t cas);
+/* Announces this many items to come: the index grows now, while it is empty. Takes some turns. */
+void store_load_expect(struct store_core *sc, uint64_t items);
+/* Sets the item's hash, and prefetches the memory that the other calls read for it. */
+void store_load_look(const struct store_core *sc, struct store_saved_item *saved);
+/* Takes memory for an item whose value follows (store_fill). The fill is the store's unless
+ * STORE_LOADED. */
+enum store_loaded store_load_begin(struct store_core *sc, struct fill *f,
+				   const struct store_saved_item *saved);
+/* Publishes the item, once it has all bytes. The fill ends in every case. */
+enum store_loaded store_load_finish(struct store_core *sc, struct fill *f,
+				    const struct store_saved_item *saved);
+/* Ends the load: later removals leave no marks. */
+void store_load_end(struct store *store);
+
+#endif

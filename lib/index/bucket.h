@@ -1,0 +1,299 @@
+/*
+ * bucket.h - one cache line of the index: ten tags, a version and lock word, ten references.
+ *
+ * index.h says which keys belong to a bucket; INVARIANTS.md what holds for the two of a key.
+ *
+ * Shape:  a slot with reference 0 is empty; one with a reference and tag 0 is a tombstone.
+ *
+ * Thread: bucket_match, bucket_ref, bucket_tag and version_*: any core without a lock. "Under the
+ *         lock": the core that has set VERSION_LOCK.
+ */
+#ifndef CLOCKOO_BUCKET_H
+#define CLOCKOO_BUCKET_H
+
+#include "base/gap.h"
+#include "base/spin.h"
+
+#include "base/check.h"
+
+#include <nmmintrin.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUCKET_SLOTS 10u
+#define BUCKET_ALL   ((1u << BUCKET_SLOTS) - 1)
+
+/* A tag is 15 bits of the hash; this bit is set where the item is displaced. A lookup compares all
+ * 16 at once. */
+#define TAG_DISPLACED 0x8000u
+
+/*
+ * The version word, from bit 0 on:
+ *   1 bit    lock: a writer holds the bucket
+ *   7 bits   overflow: items with tags of this kind were displaced from here
+ *   7 bits   fresh: the same since the last renewal (relocate.c)
+ *  17 bits   version counter: moves out of here
+ * A lookup takes a multiple of 2^17 moves for none. At 100 ns a move it would have to stop for that
+ * multiple of 13 ms between two loads, while all moves are out of one bucket.
+ */
+#define VERSION_LOCK   1u
+#define OVERFLOW_SHIFT 1u
+#define OVERFLOW_BITS  7u
+#define FRESH_SHIFT    (OVERFLOW_SHIFT + OVERFLOW_BITS)
+#define VERSION_STEP   (1u << (FRESH_SHIFT + OVERFLOW_BITS))
+#define OVERFLOW_MASK  (((1u << OVERFLOW_BITS) - 1) << OVERFLOW_SHIFT)
+#define FRESH_MASK     (OVERFLOW_MASK << OVERFLOW_BITS)
+
+struct bucket {
+	_Atomic uint16_t tag[BUCKET_SLOTS];
+	_Atomic uint32_t version;
+	_Atomic uint32_t ref[BUCKET_SLOTS];
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+static_assert(sizeof(struct bucket) == CACHE_LINE_BYTES, "a bucket is one cache line");
+static_assert(offsetof(struct bucket, version) == 20, "tags of 16 and 4 bytes, then the version");
+
+/* Bit i is set if slot i has this tag: bucket_match without vectors. */
+static inline uint32_t
+bucket_match_scalar(const struct bucket *b, uint16_t tag)
+{
+	uint32_t hits = 0;
+
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		hits |= (uint32_t)(atomic_load_explicit(&b->tag[i], memory_order_relaxed) == tag)
+			<< i;
+	return hits;
+}
+
+/* ThreadSanitizer follows atomic loads, not vectors. */
+#ifdef __SANITIZE_THREAD__
+#define MATCH_IN_VECTORS false
+#else
+#define MATCH_IN_VECTORS true
+#endif
+
+/* Returns bit i set if tag i matches, for all ten tags at once. The second load covers tags 8 and 9
+ * and the bytes behind them; the mask drops the latter. A vector load of a line that a writer is
+ * changing may see old and new tags together; the version counter reveals that. */
+static inline uint32_t
+bucket_match(const struct bucket *b, uint16_t tag)
+{
+	if (!MATCH_IN_VECTORS)
+		return bucket_match_scalar(b, tag);
+
+	const uint8_t *p = (const uint8_t *)b;
+	const __m128i want = _mm_set1_epi16((short)tag);
+	const __m128i low = _mm_load_si128((const __m128i *)(const void *)p);
+	const __m128i high = _mm_load_si128((const __m128i *)(const void *)(p + 16));
+	const __m128i same =
+		_mm_packs_epi16(_mm_cmpeq_epi16(low, want), _mm_cmpeq_epi16(high, want));
+
+	return (uint32_t)_mm_movemask_epi8(same) & BUCKET_ALL;
+}
+
+/* Bit i is set if the item in slot i is displaced. Packed to bytes a tag keeps its sign, which is
+ * TAG_DISPLACED. */
+static inline uint32_t
+bucket_displaced(const struct bucket *b)
+{
+	const __m128i *p = (const __m128i *)(const void *)b;
+	uint32_t displaced = 0;
+
+	if (MATCH_IN_VECTORS)
+		return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(p[0], p[1])) & BUCKET_ALL;
+	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
+		displaced |= (atomic_load_explicit(&b->tag[i], memory_order_relaxed) >> 15 & 1u)
+			     << i;
+	return displaced;
+}
+
+static inline uint32_t
+bucket_ref(const struct bucket *b, uint32_t slot)
+{
+	/* Acquire: pairs with the release in bucket_put; a core that sees the reference sees the
+	 * item. */
+	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
+}
+
+static inline uint16_t
+bucket_tag(const struct bucket *b, uint32_t slot)
+{
+	return atomic_load_explicit(&b->tag[slot], memory_order_relaxed);
+}
+
+/* The slot with this tag and this reference, or BUCKET_SLOTS. */
+static inline uint32_t
+bucket_slot_of(const struct bucket *b, uint16_t tag, uint32_t ref)
+{
+	for (uint32_t hits = bucket_match(b, tag); hits != 0; hits &= hits - 1) {
+		const uint32_t slot = (uint32_t)__builtin_ctz(hits);
+
+		if (bucket_ref(b, slot) == ref)
+			return slot;
+	}
+	return BUCKET_SLOTS;
+}
+
+/* The version word without the lock bit, as a lookup begins. Moves and overflow bits change it. */
+static inline uint32_t
+version_open(const struct bucket *b)
+{
+	/* Acquire: pairs with the release in bucket_moved; the scan comes after. */
+	return atomic_load_explicit(&b->version, memory_order_acquire) & ~VERSION_LOCK;
+}
+
+static inline bool
+version_same(const struct bucket *b, uint32_t version)
+{
+	return (atomic_load_explicit(&b->version, memory_order_relaxed) & ~VERSION_LOCK) == version;
+}
+
+/* Number of the overflow bit that stands for a tag: a product instead of a division. */
+static inline uint32_t
+overflow_kind(uint16_t tag)
+{
+	return (tag & ~TAG_DISPLACED) * OVERFLOW_BITS >> 15;
+}
+
+/* The overflow bit and the fresh bit of a tag. */
+static inline uint32_t
+overflow_bits(uint16_t tag)
+{
+	return (1u << OVERFLOW_SHIFT | 1u << FRESH_SHIFT) << overflow_kind(tag);
+}
+
+/* True if, by its primary bucket's version, an item with this tag may be in the alternate one. */
+static inline bool
+version_overflows(uint32_t version, uint16_t tag)
+{
+	return (version >> (OVERFLOW_SHIFT + overflow_kind(tag)) & 1) != 0;
+}
+
+/* ---- for writers (index.c) ---- */
+
+void bucket_lock_wait(struct bucket *b);
+
+static inline bool
+bucket_try_lock(struct bucket *b)
+{
+	uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Acquire: pairs with the release in bucket_unlock. Sequentially consistent, so that the
+	 * flush generation is read after the bit is visible (sweep.c). */
+	return (v & VERSION_LOCK) == 0 &&
+	       atomic_compare_exchange_strong_explicit(&b->version, &v, v | VERSION_LOCK,
+						       memory_order_seq_cst, memory_order_relaxed);
+}
+
+static inline void
+bucket_lock(struct bucket *b)
+{
+	if (unlikely(!bucket_try_lock(b)))
+		bucket_lock_wait(b);
+}
+
+static inline void
+bucket_unlock(struct bucket *b)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in bucket_try_lock. */
+	atomic_store_explicit(&b->version, v & ~VERSION_LOCK, memory_order_release);
+}
+
+/* In the order of their addresses; a bucket that comes twice is locked once. */
+void bucket_lock_both(struct bucket *a, struct bucket *b);
+void bucket_unlock_both(struct bucket *a, struct bucket *b);
+
+static inline bool
+bucket_locked(const struct bucket *b)
+{
+	/* Sequentially consistent: the sweep must not miss a writer at work (sweep.c). */
+	return (atomic_load_explicit(&b->version, memory_order_seq_cst) & VERSION_LOCK) != 0;
+}
+
+/* An empty slot, or BUCKET_SLOTS. */
+uint32_t bucket_empty_slot(const struct bucket *b);
+
+/* Returns all overflow and fresh bits, under the lock, for a migration to copy. */
+static inline uint32_t
+bucket_overflows(const struct bucket *b)
+{
+	return atomic_load_explicit(&b->version, memory_order_relaxed) &
+	       (OVERFLOW_MASK | FRESH_MASK);
+}
+
+static inline void
+bucket_set_overflows(struct bucket *b, uint32_t overflows)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&b->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | overflows,
+			      memory_order_release);
+}
+
+/* Fills a slot, or replaces its item, under the lock. */
+static inline void
+bucket_put(struct bucket *b, uint32_t slot, uint32_t ref, uint16_t tag)
+{
+	/* Release: pairs with the acquire in bucket_ref; the item is complete. The reference
+	 * comes first, so a lookup that sees the tag finds no other than the new item. */
+	atomic_store_explicit(&b->ref[slot], ref, memory_order_release);
+	atomic_store_explicit(&b->tag[slot], tag, memory_order_release);
+}
+
+/* Under the lock: empty a slot. */
+static inline void
+bucket_clear(struct bucket *b, uint32_t slot)
+{
+	/* Release: pairs with the acquire fence in index_find. */
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+	atomic_store_explicit(&b->ref[slot], 0, memory_order_release);
+}
+
+/* Under the lock: hide a slot from lookups without emptying it. */
+static inline void
+bucket_make_tombstone(struct bucket *b, uint32_t slot)
+{
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+}
+
+/* Under the lock: step the version counter, after the new slot of a move is filled and before the
+ * old one is cleared. */
+static inline void
+bucket_moved(struct bucket *b)
+{
+	const uint32_t v = atomic_load_explicit(&b->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open; a lookup that begins with the new
+	 * version sees the new slot. */
+	atomic_store_explicit(&b->version, v + VERSION_STEP, memory_order_release);
+}
+
+/* Under the lock: set a tag's overflow bit, before its item is put into the alternate bucket. A
+ * lookup that misses the item here then sees the bit, or the version that the move steps. */
+static inline void
+bucket_overflow(struct bucket *primary, uint16_t tag)
+{
+	const uint32_t v = atomic_load_explicit(&primary->version, memory_order_relaxed);
+
+	/* Release: pairs with the acquire in version_open. */
+	if ((v & overflow_bits(tag)) != overflow_bits(tag))
+		atomic_store_explicit(&primary->version, v | overflow_bits(tag),
+				      memory_order_release);
+}
+
+/* Under the lock: the fresh bits become the overflow bits, and are cleared. */
+static inline void
+bucket_age_overflow(struct bucket *primary)
+{
+	const uint32_t v = atomic_load_explicit(&primary->version, memory_order_relaxed);
+	const uint32_t fresh = (v & FRESH_MASK) >> OVERFLOW_BITS;
+
+	/* Release: pairs with the acquire in version_open. */
+	atomic_store_explicit(&primary->version, (v & ~(OVERFLOW_MASK | FRESH_MASK)) | fresh,
+			      memory_order_release);
+}
+
+#endif

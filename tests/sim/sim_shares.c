@@ -1,0 +1,89 @@
+/*
+ * sim_shares.c - the cells of a test of shares.
+ */
+#include "sim_shares.h"
+
+#include "sim_core.h"
+#include "sim_rng.h"
+#include "support/test.h"
+
+#include <string.h>
+
+#define COUNTS 5u
+#define CELLS  (COUNTS * SIM_SOURCES)
+#define SEED   39u
+
+const char *const sim_sources_names[SIM_SOURCES] = {
+	[SIM_SOURCES_SAME] = "the others' address",
+	[SIM_SOURCES_NEAR] = "addresses of the others' /24",
+	[SIM_SOURCES_FAR] = "as many prefixes",
+};
+
+struct totals {
+	uint32_t cells, failed;
+};
+
+static struct sim_cell
+cell_of(uint32_t i)
+{
+	static const uint32_t counts[COUNTS] = {1, 5, 60, 300, 900};
+
+	return (struct sim_cell){counts[i / SIM_SOURCES], (enum sim_sources)(i % SIM_SOURCES)};
+}
+
+static void
+cell_run(const struct sim_shares *sh, struct totals *t, uint32_t row, struct sim_cell cell)
+{
+	if (cell.count == 1 && cell.sources != SIM_SOURCES_SAME)
+		return;
+	t->cells++;
+	if (sh->run(sh->arg, row, cell))
+		return;
+	t->failed++;
+	print_message("^ failed\n");
+}
+
+static void
+drawn_run(const struct sim_shares *sh, struct totals *t)
+{
+	struct sim_rng rng = {SEED};
+
+	for (uint32_t i = 0; i < sh->drawn; i++) {
+		const uint32_t row = (uint32_t)sim_below(&rng, sh->rows);
+
+		cell_run(sh, t, row, cell_of((uint32_t)sim_below(&rng, CELLS)));
+	}
+}
+
+bool
+sim_shares_run(const struct sim_shares *sh)
+{
+	const bool matrix = sh->asked != NULL && strcmp(sh->asked, "matrix") == 0;
+	const bool all = sh->asked != NULL && strcmp(sh->asked, "all") == 0;
+	const bool pool = sh->asked != NULL && !matrix && !all;
+	struct totals t = {0};
+
+	for (uint32_t i = 0; i < sh->rows && !(pool && t.failed > 0); i++) {
+		const struct sim_row *row = sh->row(i);
+
+		for (uint32_t c = 0; matrix && c < CELLS; c++)
+			cell_run(sh, &t, i, cell_of(c));
+		if (all || (sh->asked == NULL && row->worst) ||
+		    (pool && strcmp(sh->asked, row->pool) == 0))
+			cell_run(sh, &t, i, row->cell);
+	}
+	if (sh->asked == NULL)
+		drawn_run(sh, &t);
+	print_message("%u cells, %u failed\n", t.cells, t.failed);
+	return t.cells > 0 && t.failed == 0;
+}
+
+uint32_t
+sim_source_ip(enum sim_sources sources, uint32_t number)
+{
+	const uint32_t n = 2 + number % 250;
+
+	if (sources == SIM_SOURCES_SAME)
+		return SIM_PEERS + 1;
+	return sources == SIM_SOURCES_NEAR ? SIM_PEERS + n : SIM_PEERS + (n << 8);
+}

@@ -1,0 +1,51 @@
+/*
+ * sim_shares.h - which peers a test of shares runs: rows (a pool and a behaviour) x the number of
+ * peers x their sources.
+ *
+ * Shape:  an argument of the test names what runs: a pool, `all` (each row as it is written),
+ *         `matrix` (each row in each cell). Without one: the worst row of each pool, and some cells
+ *         drawn with a fixed seed. A cell has no meaning, and is skipped, by one rule: a single
+ *         peer has a single source.
+ * Units:  addresses are IPv4 in host order.
+ * Thread: one.
+ * Errors: a failed cell is counted, and the next one runs, except for a single pool.
+ */
+#ifndef CLOCKOO_SIM_SHARES_H
+#define CLOCKOO_SIM_SHARES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sim_sources { SIM_SOURCES_SAME, SIM_SOURCES_NEAR, SIM_SOURCES_FAR, SIM_SOURCES };
+
+extern const char *const sim_sources_names[SIM_SOURCES];
+
+struct sim_cell {
+	uint32_t count; /* of the peers */
+	enum sim_sources sources;
+};
+
+struct sim_row {
+	const char *pool, *name;
+	struct sim_cell cell;
+	bool worst; /* of its pool */
+};
+
+struct sim_shares {
+	const char *asked; /* the argument; NULL: none */
+	uint32_t drawn;    /* cells that run without an argument, beside the worst rows */
+	uint32_t rows;
+	const struct sim_row *(*row)(uint32_t i);
+	/* Runs a row with the peers of a cell. False: others were slowed or refused. */
+	bool (*run)(void *arg, uint32_t i, struct sim_cell cell);
+	void *arg;
+};
+
+/* Runs the cells and prints their number. False: one failed, or none was run. */
+bool sim_shares_run(const struct sim_shares *sh);
+
+/* Returns the address of a peer beside clients of the address SIM_PEERS + 1; peers have 250
+ * addresses, or prefixes. */
+uint32_t sim_source_ip(enum sim_sources sources, uint32_t number);
+
+#endif
