@@ -235,6 +235,7 @@ MUTANTS = {
     "EARLY_PAGE": [("slab_evacuate.c", "if (!passed(p->retired_epoch, oldest))", "if (false)")],
     # A status bit is read and then written: two readers may both find it clear.
     "TORN_TOKEN": [
+        ("item.c", '#include "item_layout.h"\n', '#include "item_layout.h"\n#include "base/gap.h"\n'),
         ("item.c", "return (item_head(it) & bit) == 0 &&\n"
          "	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;",
          "const uint32_t head = item_head(it);\n\n"
