@@ -361,7 +361,7 @@ MUTANTS = {
     "FRONT_HITS_AGE": [("front_slots.c", "state = with_count(state, slot, count + 1);",
                         "state = aged(set, with_count(state, slot, count + 1));")],
     # Not the one that is asked least is replaced.
-    "FRONT_ANY_VICTIM": [("front_slots.c", "return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(counts), 1) - 1;", "return 0;")],
+    "FRONT_ANY_VICTIM": [("front_slots.c", "return least_byte(state | COUNT_MASK) - 1;", "return 0;")],
     # A key that loses its slot loses its count.
     "FRONT_FORGETS_LEFT": [("front_slots.c", "	front_sketch_raise(&set->sketch, bits_of(name), count_at(state, slot));", "")],
     # A key that has a slot takes another one.
