@@ -235,6 +235,7 @@ MUTANTS = {
     "EARLY_PAGE": [("slab_evacuate.c", "if (!passed(p->retired_epoch, oldest))", "if (false)")],
     # A status bit is read and then written: two readers may both find it clear.
     "TORN_TOKEN": [
+        ("item.c", '#include "item_layout.h"\n', '#include "item_layout.h"\n#include "base/gap.h"\n'),
         ("item.c", "return (item_head(it) & bit) == 0 &&\n"
          "	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;",
          "const uint32_t head = item_head(it);\n\n"
@@ -496,7 +497,7 @@ MUTANTS = {
     "AGE_OF_COPIES": [("front_copy.c", "	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))", "	if (true)")],
     "AGE_FROM_ANSWER": [("front_copy.c", ".mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
     "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
-    "AGE_UNWAITED": [("front_keep.c", "		backend_copies_wait(f->serve, wait);", "		(void)0;")],
+    "AGE_UNWAITED": [("front_keep.c", "	backend_copies_bypass(f->serve, !renewed);", "		(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
     # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
@@ -541,6 +542,9 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
+    # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.
+    "REASM_OLDEST_YIELDS": [("reasm.c", "	list_unlink(&c->line);\n	list_push_back(&r->line, &c->line);\n	return true;", "	return true;")],
+    "REASM_NO_YIELD": [("reasm.c", "	if (list_empty(&r->unused) && !list_empty(&r->line))", "	if (list_empty(&r->unused) && !list_empty(&r->line) && net->now_ns == 0)")],
     # A wire whose bytes are read over several turns borrows no frames of the reserve.
     "TLS_NOT_LENT": [("tls_conns.c", "conn_pipe_tell(t->pipe, t->wire, room > 0);", "conn_pipe_tell(t->pipe, t->wire, room > UINT32_MAX - 1);")],
     # A state is written while a core may read it.
@@ -662,7 +666,6 @@ def main(mutant, folder, outs):
         sys.exit(f"{mutant} edits {sorted(texts)}, and is built from {sorted(files)}")
     for name, out in files.items():
         pathlib.Path(out).write_text(texts[name])
-
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], sys.argv[3:])
