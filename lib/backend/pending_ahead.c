@@ -73,9 +73,11 @@ waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 bool
 pending_lacks(struct serve *sv, const struct op *op)
 {
+	uint64_t cas;
+
 	return ((sv->backend_mode >= BACKEND_WRITES && store_probe_missed(&op->probe)) ||
-		pending_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key)) ==
-			BACKEND_COPY_NONE) &&
+		pending_copy(sv, &op->req, store_peek_probed(sv->store, &op->probe, op->req.key),
+			     &cas) == BACKEND_COPY_NONE) &&
 	       pending_may_have(sv, op->req.key, op->hash);
 }
 
@@ -197,8 +199,8 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 	return true;
 }
 
-FLAT uint32_t
-pending_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
+static FLAT uint32_t
+ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
 {
 	struct look at;
 	uint32_t asked = 0;
@@ -334,7 +336,7 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 	n = ahead_parse(sv, ss, src, deferred, most < AHEAD_GETS_MAX ? most : AHEAD_GETS_MAX);
 	sv->pending->ahead_left -= n;
 	ahead_prefetch(sv, n);
-	n = pending_ask_more(sv, ss, ops, n, ss->ahead_at);
+	n = ask_more(sv, ss, ops, n, ss->ahead_at);
 	if (n == 0)
 		return 0;
 	bytes = (uint32_t)(ops[n - 1].raw.data + ops[n - 1].raw.len - src.data);
@@ -552,7 +554,7 @@ hit_complete(struct serve *sv, struct session *ss, struct completing *t)
 		return false;
 	t->w.at = value_put(sv, t->w.at, it, bare, get.last);
 	class_count(sv, it, CLASS_GET_HITS);
-	pending_copy_used(sv, &key, hash);
+	pending_copy_used(sv, key, hash);
 	sv->pending->hits_left--;
 	hit_sample(sv, key, hash, bare.value_len);
 	get_ends(t, ss, it, used, first, get.last);
@@ -562,7 +564,7 @@ hit_complete(struct serve *sv, struct session *ss, struct completing *t)
 static inline void
 answers_complete(struct serve *sv, struct session *ss)
 {
-	const bool hits = gets_fast_allowed(sv, ss) && sv->backend_mode != BACKEND_DECIDES;
+	const bool hits = gets_fast_allowed(sv, ss) && sv->backend_mode != BACKEND_BYPASSED;
 	uint8_t slow_key[MC_KEY_MAX];
 	struct completing t = {
 		.w = {.session = ss},

@@ -233,7 +233,7 @@ first_leaves(struct serve *sv, struct pending_lane *lane)
 
 /* Serves the first session of each waiting lane in turn. */
 void
-pending_queues_look(struct serve *sv)
+pending_queues_serve(struct serve *sv)
 {
 	struct pending_table *pt = sv->pending;
 

@@ -6,6 +6,7 @@
 #include "serve_begun.h"
 #include "serve_message.h"
 #include "serve_parse.h"
+#include "serve_read_buf.h"
 #include "serve_slow.h"
 
 #include "base/time_units.h"
@@ -154,7 +155,7 @@ size_t
 serve_bytes(const struct serve_config *cfg)
 {
 	return sizeof(struct serve) + (size_t)cfg->conns_max * sizeof(struct session) +
-	       messages_bytes() + policy_bytes() + budget_bytes() +
+	       messages_bytes() + policy_bytes() + 2 * budget_bytes() +
 	       CLASSES_MAX * CLASS_COUNTS * sizeof(struct counter) + 4 * CACHE_LINE_BYTES;
 }
 
@@ -177,6 +178,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 				   CACHE_LINE_BYTES);
 	sv->role_slot = cfg->conns_max;
 	work_create(sv, region);
+	read_bufs_create(sv, region);
 	messages_create(sv, region);
 	policy_create(sv, region);
 	sv->classes = region_take(region, CLASSES_MAX * sizeof *sv->classes, CACHE_LINE_BYTES);
@@ -218,7 +220,7 @@ chunks_check(struct serve *sv)
 	left = usage.chunks > usage.chunks_used ? usage.chunks - usage.chunks_used : 0;
 	sv->under_pressure =
 		left < usage.chunks / 4 || left < 2 * OPS_MAX || store_is_low_on_memory(sv->store);
-	sv->read_bufs_max = usage.chunks / 4;
+	sv->read_bufs_max = usage.chunks / READ_BUFS_PART;
 	sv->message_chunks_max = usage.chunks / 2;
 }
 

@@ -71,7 +71,7 @@ struct serve_shared; /* state that `stats` needs of the whole appliance */
 	X(CONN_DEFERRED, "replies deferred: no room in the transmit queue")                        \
 	X(CONN_SLOW_BODY, "connections reset: a slow body held memory that others wait for")       \
 	X(BEGUN_WAITS, "values that waited for the memory of incomplete values")                   \
-	X(CONN_SLOW_REQUEST, "connections reset: request stalled, no read buffer left")            \
+	X(CONN_SLOW_REQUEST, "requests given up: stalled, others needed their read buffer")        \
 	X(UDP_DROP_SHORT, "datagrams of 8 bytes or less")                                          \
 	X(UDP_DROP_MULTI_DATAGRAM, "requests that claim more than one datagram")                   \
 	X(UDP_DROP_TRUNCATED, "requests whose line or body is truncated")                          \

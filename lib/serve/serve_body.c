@@ -8,6 +8,7 @@
 #include "serve_execute.h"
 #include "serve_hot.h"
 #include "serve_parse.h"
+#include "serve_read_buf.h"
 
 /* After this many turns a wait counts as memory pressure. */
 #define FILL_WAIT_TURNS_MAX 4096u
@@ -15,15 +16,10 @@
 /* After this many turns of waiting, receive windows become narrow; shorter waits are common. */
 #define WINDOWS_WAIT_TURNS 8u
 
-/* The limit on a wait for memory. Evicting enough for a value of 128 MB takes some thousand
- * turns. The limit also covers a peer core that is stuck in an equally long turn. */
-#define MEMORY_WAIT_TURNS_MAX (1u << 20)
-
 bool
 session_wait(struct serve *sv, struct session *ss)
 {
-	if (ss->read_buf == NULL &&
-	    (sv->read_bufs_used >= sv->read_bufs_max || !read_buf_alloc(sv, ss)))
+	if (read_buf_take(sv, ss) != READ_BUF_OK)
 		return false;
 	ss->memory_wait_turns++;
 	ss->memory_wait_last_turn = sv->turn;

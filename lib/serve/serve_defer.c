@@ -4,6 +4,7 @@
  * so their bytes go into a read buffer (serve_parse.c admits no more than fit).
  */
 #include "serve_internal.h"
+#include "serve_read_buf.h"
 #include "serve_since.h"
 
 static void
@@ -131,12 +132,11 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	ensure(bytes <= CHUNK_BYTES);
 	if (bytes == 0)
 		return;
-	if (ss->read_buf == NULL) {
-		/* The credit of the first deferred reply becomes the chunk for all of them. */
-		ss->read_buf = stack_chunk_get_credited(sv->stack);
-		sv->read_bufs_used++;
-	}
-	ss->read_buf_since_s = sv->clock.now_s;
+	/* The credit of the first deferred reply becomes the chunk for all of them. */
+	if (ss->read_buf == NULL)
+		read_buf_take_credited(sv, ss);
+	else if (ss->waits == 0)
+		read_buf_leave(sv, ss);
 	ss->read_buf_since_ns = session_since_ns(sv, ss);
 	ss->newer_since_ns = 0;
 	memcpy(ss->read_buf, sv->scratch, bytes);

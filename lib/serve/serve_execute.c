@@ -6,6 +6,7 @@
 #include "serve_hot.h"
 #include "serve_message.h"
 #include "serve_parse.h"
+#include "serve_read_buf.h"
 #include "serve_record.h"
 
 /* ---- retrieval ---- */

@@ -88,8 +88,11 @@ struct serve {
 	/* Open connections, without those rejected for the connection limit. */
 	uint32_t admitted_count;
 	uint32_t read_bufs_used, read_bufs_max;
-	uint32_t read_buf_scan_slot; /* the next search for stale read buffers starts here */
-	uint32_t read_buf_scan_turn; /* the turn of the last search */
+	struct list read_bufs; /* the sessions with a place, the longest holder first */
+	struct budget read_buf_places;
+	uint32_t read_bufs_turn; /* the turn in which a search for a place found none */
+	uint32_t kept_scan_slot; /* the next search for stale kept requests starts here */
+	uint32_t kept_scan_turn; /* the turn of the last search */
 	union {
 		/* Nonzero if some requests end the parsing of their connection in a pass, so
 		 * that later requests need not be kept and parsed twice. */
@@ -246,9 +249,6 @@ void session_requeue(struct serve *sv, struct session *ss);
 /* Closes the connection after its queued replies; unread bytes stay unread. The session is free
  * on return, however long the peer takes. */
 void session_close(struct serve *sv, struct session *ss);
-/* Takes a chunk of the stack as the session's read buffer. False: the stack has no spare chunk. */
-bool read_buf_alloc(struct serve *sv, struct session *ss);
-void read_buf_free(struct serve *sv, struct session *ss);
 
 /* ---- bodies that arrive in several turns (serve_body.c) ---- */
 

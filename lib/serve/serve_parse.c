@@ -8,11 +8,12 @@
 #include "serve_admin.h"
 #include "serve_begun.h"
 #include "serve_parse.h"
+#include "serve_read_buf.h"
 #include "serve_since.h"
 #include "serve_stream.h"
 
-#define READ_BUF_STALE_S  3u
-#define READ_BUF_SCAN_MAX 256u /* sessions checked when a read buffer is needed */
+#define KEPT_STALE_S  3u
+#define KEPT_SCAN_MAX 256u /* sessions checked when no more requests may be kept */
 
 /* Closes the connection after all earlier replies. */
 static enum parse_step
@@ -31,58 +32,35 @@ close_on_error(struct serve *sv, struct session *ss)
 	return close_push(sv, ss);
 }
 
-/* True if the session has held its read buffer for READ_BUF_STALE_S without progress: the rest
- * of a line has not arrived, or the client has not read the reply that deferred requests wait
- * for. The chunk may then go to another connection. A request that waits for store memory or the
- * backend is not stale: the server delays it, not the client. */
-static bool
-read_buf_is_stale(const struct serve *sv, const struct session *ss)
-{
-	return ss->read_buf != NULL && (ss->waits == 0 || ss->value.item != NULL) &&
-	       sv->clock.now_s - ss->read_buf_since_s >= READ_BUF_STALE_S;
-}
-
 /* True if the session keeps requests behind a value of which the client has read nothing for
- * READ_BUF_STALE_S. */
+ * KEPT_STALE_S. */
 static bool
 kept_are_stale(const struct serve *sv, const struct session *ss)
 {
 	return ss->kept != NULL && ss->value.item != NULL &&
-	       sv->clock.now_s - ss->active_s >= READ_BUF_STALE_S;
+	       sv->clock.now_s - ss->active_s >= KEPT_STALE_S;
 }
 
-/* Resets the first stale connection found. One search a turn checks at most READ_BUF_SCAN_MAX
+/* Resets the first stale connection found. One search a turn checks at most KEPT_SCAN_MAX
  * sessions, from where the last search ended. */
-static void
-stale_reset(struct serve *sv, bool (*is_stale)(const struct serve *sv, const struct session *ss))
+void
+kept_make_room(struct serve *sv)
 {
-	if (sv->read_buf_scan_turn == sv->turn)
+	if (sv->kept_scan_turn == sv->turn)
 		return;
-	sv->read_buf_scan_turn = sv->turn;
-	for (uint32_t i = 0; i < READ_BUF_SCAN_MAX; i++) {
-		struct session *other = &sv->sessions[sv->read_buf_scan_slot];
+	sv->kept_scan_turn = sv->turn;
+	for (uint32_t i = 0; i < KEPT_SCAN_MAX; i++) {
+		struct session *other = &sv->sessions[sv->kept_scan_slot];
 
-		sv->read_buf_scan_slot = (sv->read_buf_scan_slot + 1) % sv->cfg.conns_max;
+		sv->kept_scan_slot = (sv->kept_scan_slot + 1) % sv->cfg.conns_max;
 		/* A session visited this turn may be in a list of the turn, or have operations. */
-		if (other->turn == sv->turn || !is_stale(sv, other))
+		if (other->turn == sv->turn || !kept_are_stale(sv, other))
 			continue;
 		serve_count(sv, CONN_SLOW_REQUEST);
 		other->end = SESSION_END_ERROR;
 		conn_abort(sv->stack, other->conn);
 		break;
 	}
-}
-
-void
-read_buf_make_room(struct serve *sv)
-{
-	stale_reset(sv, read_buf_is_stale);
-}
-
-void
-kept_make_room(struct serve *sv)
-{
-	stale_reset(sv, kept_are_stale);
 }
 
 /* Queued replies hold the chunks. conn_writable(2) asks the stack to wake this connection once
@@ -126,22 +104,17 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 
 	if (ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
-	if (ss->read_buf == NULL) {
-		if (sv->read_bufs_used >= sv->read_bufs_max) {
-			read_buf_make_room(sv);
-			return PARSE_NEXT_TURN;
-		}
-		if (!read_buf_alloc(sv, ss))
-			return chunk_wait(sv, ss);
-	} else {
-		if (unlikely(ss->pending != NULL))
-			sv->backend_ops->bytes_move(sv, ss, sv->op_count);
-		if (ss->read_buf_at > 0) /* earlier requests in the buffer are parsed */
-			ss->read_buf_since_s = sv->clock.now_s;
-		ss->read_buf_len -= ss->read_buf_at;
-		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
-		ss->read_buf_at = 0;
+	switch (read_buf_take(sv, ss)) {
+	case READ_BUF_NO_PLACE:
+		return PARSE_NEXT_TURN;
+	case READ_BUF_NO_CHUNK:
+		return chunk_wait(sv, ss);
+	default:
+		break;
 	}
+	if (unlikely(ss->pending != NULL))
+		sv->backend_ops->bytes_move(sv, ss, sv->op_count);
+	read_buf_compact(sv, ss);
 	while (!whole && ss->read_buf_len < MC_LINE_MAX) {
 		uint64_t since_ns;
 		const struct view v = conn_peek_since(ss->conn, &since_ns);
@@ -311,7 +284,9 @@ body_step(struct serve *sv, struct session *ss)
 										   : step;
 }
 
-__attribute__((noinline)) void
+/* Records that the pass reads bytes of the session that arrived before this turn. The first call
+ * of a pass counts. */
+static __attribute__((noinline)) void
 session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 {
 	sv->late = true;
@@ -319,6 +294,33 @@ session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 		return;
 	ss->since_ns = since_ns;
 	ss->late_pass = sv->pass;
+}
+
+bool
+request_begin(struct serve *sv, struct session *ss, uint64_t since_ns)
+{
+	if (unlikely(!session_credit(sv, ss)))
+		return false;
+	if (unlikely(since_ns != sv->clock.now_ns))
+		session_is_late(sv, ss, since_ns);
+	return true;
+}
+
+/* Ends a step before a request whose reply has no room. */
+static __attribute__((noinline)) enum parse_step
+window_wait(struct serve *sv, struct session *ss)
+{
+	session_waits(sv, ss, WAIT_WINDOW);
+	return PARSE_WAIT;
+}
+
+/* Ends a step for which there are no bytes. */
+static enum parse_step
+end_step(struct serve *sv, struct session *ss)
+{
+	if (!session_eof(ss))
+		return PARSE_WAIT;
+	return session_credit(sv, ss) ? close_push(sv, ss) : window_wait(sv, ss);
 }
 
 static enum parse_step
@@ -331,16 +333,10 @@ session_step(struct serve *sv, struct session *ss)
 	if (room != PARSE_CONTINUE)
 		return room;
 	src = session_peek_since(ss, &since_ns);
-	if (src.len == 0 && !session_eof(ss))
-		return PARSE_WAIT;
-	if (unlikely(!session_credit(sv, ss))) {
-		session_waits(sv, ss, WAIT_WINDOW);
-		return PARSE_WAIT;
-	}
 	if (src.len == 0)
-		return close_push(sv, ss);
-	if (unlikely(since_ns != sv->clock.now_ns))
-		session_is_late(sv, ss, since_ns);
+		return end_step(sv, ss);
+	if (unlikely(!request_begin(sv, ss, since_ns)))
+		return window_wait(sv, ss);
 	if (ss->body != BODY_NONE)
 		return body_step(sv, ss);
 	/* Bytes are skipped only while this pass has no operation of the connection: see
@@ -430,6 +426,8 @@ still_waiting(struct serve *sv, struct session *ss)
 
 	if (ss->memory_wait_turns == 0)
 		return !sv->backend_ops->resume(sv, ss);
+	if (ss->memory_wait_turns == MEMORY_WAIT_TURNS_MAX)
+		return false; /* it has yielded its place, or waited for too long */
 	if (fill_quota_sleeps(sv, ss))
 		return true; /* the peer's retransmission makes it ready */
 	look = fill_quota_state(sv, ss);

@@ -1,5 +1,5 @@
 /*
- * serve_session.c - functions on sessions for all files: another visit, closing, read buffers.
+ * serve_session.c - functions on sessions for all files: another visit, and closing.
  */
 #include "serve_internal.h"
 
@@ -18,23 +18,4 @@ session_close(struct serve *sv, struct session *ss)
 	ensure(ss->value.item == NULL);
 	if (ss->conn != NULL)
 		conn_close_detach(sv->stack, ss->conn);
-}
-
-bool
-read_buf_alloc(struct serve *sv, struct session *ss)
-{
-	ss->read_buf = stack_chunk_get(sv->stack);
-	ss->read_buf_at = ss->read_buf_len = 0;
-	ss->read_buf_since_s = sv->clock.now_s;
-	sv->read_bufs_used += ss->read_buf != NULL;
-	return ss->read_buf != NULL;
-}
-
-void
-read_buf_free(struct serve *sv, struct session *ss)
-{
-	stack_chunk_put(sv->stack, ss->read_buf);
-	sv->read_bufs_used--;
-	ss->read_buf = NULL;
-	ss->read_buf_at = ss->read_buf_len = 0;
 }

@@ -1,6 +1,7 @@
 /*
  * serve_tls.c - the sessions of pipes, for the room that decrypts the bytes of their wires.
  */
+#include "serve_read_buf.h"
 #include "serve_tls.h"
 
 #include "serve_admin.h"
@@ -51,18 +52,6 @@ serve_tls_open(struct serve *sv, struct conn *wire)
 	return pipe;
 }
 
-/* Moves unread bytes to the front of the read buffer. They belong to a line that began after the
- * bytes already read. */
-static void
-read_buf_compact(struct serve *sv, struct session *ss)
-{
-	if (ss->read_buf_at > 0)
-		ss->read_buf_since_s = sv->clock.now_s;
-	ss->read_buf_len -= ss->read_buf_at;
-	memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
-	ss->read_buf_at = 0;
-}
-
 uint32_t
 serve_tls_room(struct serve *sv, struct conn *pipe, uint8_t **at)
 {
@@ -71,14 +60,8 @@ serve_tls_room(struct serve *sv, struct conn *pipe, uint8_t **at)
 	if (ss->closing || ss->waits != 0 || ss->value.item != NULL || ss->stream.kind != NULL ||
 	    (ss->sched != SCHED_READY && ss->sched != SCHED_WATCHER))
 		return 0;
-	if (ss->read_buf == NULL) {
-		if (sv->read_bufs_used >= sv->read_bufs_max) {
-			read_buf_make_room(sv);
-			return 0;
-		}
-		if (!read_buf_alloc(sv, ss))
-			return 0;
-	}
+	if (read_buf_take(sv, ss) != READ_BUF_OK)
+		return 0;
 	read_buf_compact(sv, ss);
 	*at = ss->read_buf + ss->read_buf_len;
 	return MC_LINE_MAX - ss->read_buf_len;

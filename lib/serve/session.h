@@ -77,7 +77,7 @@ struct stream {
 	uint32_t left;    /* items that may still be listed */
 	/* Nanoseconds of work that a step reports beside the bytes it writes (serve_work.h). */
 	uint32_t work;
-	struct store_cursor cursor;
+	struct walk_cursor cursor;
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* a bit for each class to list */
 };
 
@@ -136,6 +136,10 @@ struct session_token {
 	uint8_t *bytes;
 	uint32_t len;
 };
+
+/* The limit on a wait for memory. Evicting enough for a value of 128 MB takes some thousand
+ * turns. The limit also covers a peer core that is stuck in an equally long turn. */
+#define MEMORY_WAIT_TURNS_MAX (1u << 20)
 
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
@@ -204,7 +208,8 @@ struct session {
 	 * read_buf_len are read before those of conn_peek(). */
 	uint8_t *read_buf;
 	uint32_t read_buf_at, read_buf_len;
-	uint32_t read_buf_since_s;  /* the second in which its oldest line began */
+	struct budget_place read_buf_place;
+	struct list read_buf_link;  /* in serve.read_bufs while the session has a place */
 	uint64_t read_buf_since_ns; /* when its bytes arrived */
 	/* When the bytes from newer_at on arrived; 0: all of them arrived at read_buf_since_ns. */
 	uint64_t newer_since_ns;

@@ -44,6 +44,8 @@ report_save(const struct settings *s)
 	if (s->config.memory_save[0] == '\0' || s->config.sysfs[0] != '\0')
 		return true;
 	ready = memory_save_check(&s->config, &err) || say_not_ready(s, &err);
+	if (ready && !memory_save_has_room(&s->config, &err))
+		printf("%s\n", err.text);
 	memory_save_words(&s->config, words);
 	printf("memory.save: %s: %s\n", s->config.memory_save, words);
 	if (s->config.keep_for_s < SAVE_KEEP_FOR_MIN_S)

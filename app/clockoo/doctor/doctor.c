@@ -192,6 +192,9 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 		return;
 	}
 	memory_save_words(cfg, words);
+	if (!memory_save_has_room(cfg, &err))
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "memory save", "%s", err.text),
+			   "more room there, or a lower memory.limit");
 	if (cfg->keep_for_s < SAVE_KEEP_FOR_MIN_S)
 		advice_fix(advice_add(&p->advice, ADVICE_WARN, "memory save",
 				      "%s; memory.keep_for is %u s, and a reboot takes longer",

@@ -34,6 +34,7 @@ memory_save_begin(struct memory_save *s, const struct memory_save_needs *of, str
 	const struct privileges *id = &of->process->privileges;
 	const uid_t uid = id->change ? id->uid : SAVE_NO_UID;
 	char path[CONFIG_PATH_BYTES];
+	struct error little;
 	struct gap_now now;
 
 	s->of = *of;
@@ -45,7 +46,7 @@ memory_save_begin(struct memory_save *s, const struct memory_save_needs *of, str
 		return error_set(err, "--memory-save: cannot determine the current directory");
 	save_paths_set(&s->paths, path);
 	/* Locked before anything is removed: another process may be writing the file. */
-	if (!save_path_ok(path, err) ||
+	if (!save_place_ok(path, err) ||
 	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
 		return false;
 	/* Removes a file that a stop did not finish, and one whose load was cut off. */
@@ -53,6 +54,8 @@ memory_save_begin(struct memory_save *s, const struct memory_save_needs *of, str
 	save_forget(s->paths.loading);
 	arena_gap_now(&now);
 	save_look_at(&s->look, s->paths.file, &now, of->config->keep_for_s, uid);
+	if (!save_room_ok(path, (uint64_t)of->config->memory_mb << 20, &little))
+		fprintf(stderr, "clockoo: %s: a stop may not save\n", little.text);
 	return true;
 }
 
@@ -456,7 +459,14 @@ bool
 memory_save_check(const struct config *cfg, struct error *err)
 {
 	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
-	       save_place_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
+	       save_place_ok(cfg->memory_save, err);
+}
+
+bool
+memory_save_has_room(const struct config *cfg, struct error *err)
+{
+	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
+	       save_room_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
 }
 
 void

@@ -69,8 +69,10 @@ void memory_save_join(struct memory_save *s);
 /* Called when all threads have ended by themselves. */
 void memory_save_stop(struct memory_save *s);
 
-/* For --check and doctor: true if a stop could write the file. */
+/* For --check and doctor: true if a start would accept the file's place; true if a stop would find
+ * room there. */
 bool memory_save_check(const struct config *cfg, struct error *err);
+bool memory_save_has_room(const struct config *cfg, struct error *err);
 void memory_save_words(const struct config *cfg, char words[SAVE_WORDS_BYTES]);
 
 #endif

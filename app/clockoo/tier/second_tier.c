@@ -25,7 +25,6 @@
 #define PAUSE_MAX_NS     5000000u
 #define RECOVER_PAUSE_NS 20000u
 #define LOCK_PAUSE_MS    50u
-#define MS_NS            1000000ull
 
 static_assert(CONFIG_FLASH_ITEM_MAX <= FLASH_VALUE_MAX, "a record lies in one segment");
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
@@ -106,7 +105,7 @@ open_and_lock(struct second_tier *t, const struct config *cfg)
 static int
 wait_for(struct second_tier *t, const struct config *cfg)
 {
-	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * MS_NS};
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * NS_PER_MS};
 	uint32_t waited_ms = 0;
 	int e;
 
@@ -352,7 +351,7 @@ second_tier_attach(struct second_tier *t, struct region *region, uint32_t core, 
 	c.store = store_core_of(t->store, core);
 	c.device = tier_io_device(t->io, 1 + core);
 	c.pages = t->reads + core * tier_sizes_reads(t->of.config);
-	c.deadline_ns = t->of.config->flash.deadline_ms * MS_NS;
+	c.deadline_ns = t->of.config->flash.deadline_ms * NS_PER_MS;
 	asked = flash_backend_create(region, &c);
 	backend = flash_backend_of(asked);
 	backend_attach(region, serve, &backend);
