@@ -77,6 +77,14 @@ CLEAN = {
     "lib/dpdk/eal.c": OPENING + "#include <rte_eal.h>\n#include <wire/if.h>\n",
 }
 
+PARTS = {
+    "app/README.md": "<!-- parts: -->\n| part | may include | what |\n|---|---|---|\n| keep | | files |\n| tier | keep | flash |\n"
+                     "<!-- end of parts -->\n",
+    "app/clockoo/keep/keep.h": "int keep;\n",
+    "app/clockoo/tier/tier.h": '#include "keep/keep.h"\n',
+    "app/clockoo/whole.h": '#include "tier/tier.h"\n',
+}
+
 # A change of the clean tree, and the words with which tools/check must refuse it.
 VIOLATIONS = [
     ("a room that includes upwards",
@@ -90,6 +98,12 @@ VIOLATIONS = [
      "a room is named by itself"),
     ("a load generator that includes what it may not", {"tests/load/load.c": '#include "wire/frame.h"\n'},
      "room tests/load may not include wire/frame.h"),
+    ("a part of the program that includes upwards", {**PARTS, "app/clockoo/keep/file.c": OPENING + '#include "tier/tier.h"\n'},
+     "part keep may not include tier/tier.h"),
+    ("a part that includes the whole program", {**PARTS, "app/clockoo/keep/file.c": OPENING + '#include "whole.h"\n'},
+     "part keep may not include whole.h"),
+    ("a part that is not in the table", {**PARTS, "app/clockoo/more/more.h": "int more;\n"}, "part more is in"),
+    ("a circle of parts", {**PARTS, "app/README.md": PARTS["app/README.md"].replace("keep | |", "keep | tier |")}, "circle of parts"),
     ("a DPDK header outside lib/dpdk", {"lib/wire/frame2.c": OPENING + "#include <rte_mbuf.h>\n"},
      "includes rte_mbuf.h outside"),
     ("a DPDK name outside lib/dpdk", {"app/main.c": OPENING + "int n = rte_lcore_count();\n"},
@@ -206,6 +220,7 @@ FINE = [
     ("five files that call each other one way", {**ring(5), "lib/wire/ring4.c": OPENING + "int\nring_4(void)\n{\n\treturn 0;\n}\n"}),
     ("rings of two rooms", {**ring(4), **{name.replace("ring", "circle"): text.replace("ring", "circle")
                                           for name, text in ring(4, "lib/base").items()}}),
+    ("parts of a program", PARTS),
     ("a layer on two lines", {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg.c\n  seg.h")}),
     ("a question mark in a word", {"lib/wire/frame2.h": "int n; /* becomes ?. http://h/?q | cas:24? | n */\n"}),
     ("a question in a string", {"lib/wire/frame2.h": 'static const char text[] = "/* whose? */";\n'}),
