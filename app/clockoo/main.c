@@ -5,17 +5,17 @@
  *         1 for all else; --check and --plan say on stdout why a start would fail,
  *         and end with 1. On stdout: the ready line and --live lines.
  */
-#include "doctor/about.h"
 #include "appliance.h"
 #include "capture/capture_command.h"
+#include "doctor/about.h"
 #include "doctor/file_check.h"
-#include "tier/flash_look.h"
-#include "fleet/front_look.h"
-#include "monitor/http_server.h"
-#include "keep/kept_look.h"
-#include "process/last_words.h"
-#include "paths.h"
 #include "doctor/plan_print.h"
+#include "fleet/front_look.h"
+#include "keep/kept_look.h"
+#include "monitor/http_server.h"
+#include "paths.h"
+#include "process/last_words.h"
+#include "tier/flash_look.h"
 #include "tier/tier_io.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@
 static int
 start_refused(const struct appliance *a, struct error *err)
 {
-	config_error_locate(&a->source, err);
+	config_error_locate(&a->settings.source, err);
 	fprintf(stderr, "clockoo: %s\n", err->text);
 	return (int)err->code;
 }
@@ -44,7 +44,7 @@ start_refused(const struct appliance *a, struct error *err)
 static int
 refuse_permanently(const struct appliance *a, struct error *err)
 {
-	config_error_permanent(&a->source, err);
+	config_error_permanent(&a->settings.source, err);
 	return start_refused(a, err);
 }
 
@@ -89,9 +89,10 @@ serve_until_stopped(struct appliance *a)
 
 	if (!appliance_start(a, &err))
 		return start_refused(a, &err);
-	lock_memory(&a->config);
-	if (!pid_file_write(&a->pid_file, a->config.pid_file, &err) ||
-	    !privileges_drop(&a->process.privileges, &a->config, &err) || !appliance_run(a, &err)) {
+	lock_memory(&a->settings.config);
+	if (!pid_file_write(&a->pid_file, a->settings.config.pid_file, &err) ||
+	    !privileges_drop(&a->process.privileges, &a->settings.config, &err) ||
+	    !appliance_run(a, &err)) {
 		start_refused(a, &err);
 		pid_file_remove(&a->pid_file);
 		appliance_stop(a);
@@ -108,23 +109,24 @@ run(struct appliance *a)
 	struct error err;
 	int status;
 
-	if (a->source.file[0] != '\0' &&
-	    !paths_make_absolute(a->config_path, sizeof a->config_path, a->source.file)) {
+	if (a->settings.source.file[0] != '\0' &&
+	    !paths_make_absolute(a->settings.path, sizeof a->settings.path,
+				 a->settings.source.file)) {
 		error_set(&err, "--config: cannot determine the current directory");
 		return start_refused(a, &err);
 	}
-	if (!users_begin(&a->users, &a->config, &err) ||
-	    !access_begin(&a->access, &a->config, &err))
+	if (!users_begin(&a->users, &a->settings.config, &err) ||
+	    !access_begin(&a->access, &a->settings.config, &err))
 		return refuse_permanently(a, &err);
-	if (!privileges_lookup(&a->process.privileges, a->config.user, &err))
+	if (!privileges_lookup(&a->process.privileges, a->settings.config.user, &err))
 		return start_refused(a, &err);
-	config_warn(&a->config, stderr);
+	config_warn(&a->settings.config, stderr);
 	a->background.ready_fd = a->background.log_fd = -1;
-	if (a->config.daemon && !background_begin(&a->background, &status))
+	if (a->settings.config.daemon && !background_begin(&a->background, &status))
 		return status;
 	last_words_begin(&a->background.log_fd);
 	last_words_thread("the start or the end");
-	raise_core_limit(&a->config);
+	raise_core_limit(&a->settings.config);
 	notify_begin(&a->process.notify);
 	status = serve_until_stopped(a);
 	notify_end(&a->process.notify);
@@ -145,7 +147,7 @@ say_what_is_uneven(const struct front_look *front)
 static bool
 say_not_ready(const struct appliance *a, struct error *err)
 {
-	config_error_locate(&a->source, err);
+	config_error_locate(&a->settings.source, err);
 	printf("not ready to start: %s\n", err->text);
 	return false;
 }
@@ -160,26 +162,28 @@ say_what_is_kept(const struct appliance *a)
 	bool huge, ready = true;
 	uint32_t warned;
 
-	if (a->config.sysfs[0] != '\0')
+	if (a->settings.config.sysfs[0] != '\0')
 		return true;
-	if (a->config.memory_save[0] != '\0') {
+	if (a->settings.config.memory_save[0] != '\0') {
 		char words[SAVE_WORDS_BYTES];
 
-		ready = saved_check(&a->config, &err) || say_not_ready(a, &err);
-		saved_words(&a->config, words);
-		printf("memory.save: %s: %s\n", a->config.memory_save, words);
-		if (a->config.keep_for_s < SAVE_KEEP_FOR_MIN_S)
+		ready = saved_check(&a->settings.config, &err) || say_not_ready(a, &err);
+		if (ready && !saved_has_room(&a->settings.config, &err))
+			printf("%s\n", err.text);
+		saved_words(&a->settings.config, words);
+		printf("memory.save: %s: %s\n", a->settings.config.memory_save, words);
+		if (a->settings.config.keep_for_s < SAVE_KEEP_FOR_MIN_S)
 			printf("memory.save: a reboot takes longer than memory.keep_for, %u s\n",
-			       a->config.keep_for_s);
+			       a->settings.config.keep_for_s);
 	}
-	if (a->config.memory_file[0] == '\0')
+	if (a->settings.config.memory_file[0] == '\0')
 		return ready;
-	if (!memory_file_place_ok(MEMORY_OPTION, a->config.memory_file, &huge, &err))
+	if (!memory_file_place_ok(MEMORY_OPTION, a->settings.config.memory_file, &huge, &err))
 		return say_not_ready(a, &err);
-	kept_look_at_configured(&look, &a->config);
-	printf("memory.file: %s: %s%s\n", a->config.memory_file,
+	kept_look_at_configured(&look, &a->settings.config);
+	printf("memory.file: %s: %s%s\n", a->settings.config.memory_file,
 	       look.state == KEPT_LOST ? "would start empty: " : "", look.words);
-	warned = kept_place_warnings(&a->config, warnings);
+	warned = kept_place_warnings(&a->settings.config, warnings);
 	for (uint32_t i = 0; i < warned; i++)
 		printf("memory.file: %s; better: %s\n", warnings[i].words, warnings[i].fix);
 	return ready;
@@ -194,25 +198,27 @@ say_what_is_on_flash(const struct appliance *a)
 	uint64_t bytes;
 	bool huge;
 
-	if (a->config.flash.device[0] == '\0')
+	if (a->settings.config.flash.device[0] == '\0')
 		return true;
-	if (!flash_look_check(&a->config, &err) || !flash_look_bytes(&bytes, &a->config, &err) ||
-	    !tier_io_look(&io, &a->config, &err) ||
-	    (a->config.flash.state[0] != '\0' &&
-	     !memory_file_place_ok(FLASH_STATE_OPTION, a->config.flash.state, &huge, &err)))
+	if (!flash_look_check(&a->settings.config, &err) ||
+	    !flash_look_bytes(&bytes, &a->settings.config, &err) ||
+	    !tier_io_look(&io, &a->settings.config, &err) ||
+	    (a->settings.config.flash.state[0] != '\0' &&
+	     !memory_file_place_ok(FLASH_STATE_OPTION, a->settings.config.flash.state, &huge,
+				   &err)))
 		return say_not_ready(a, &err);
-	flash_look_words(&a->config, bytes, words);
-	printf("flash.device: %s: %s; by %s\n", a->config.flash.device, words, io.words);
+	flash_look_words(&a->settings.config, bytes, words);
+	printf("flash.device: %s: %s; by %s\n", a->settings.config.flash.device, words, io.words);
 	return true;
 }
 
 static bool
 say_where_http_is(const struct appliance *a)
 {
-	const struct config_http *http = &a->config.http;
+	const struct config_http *http = &a->settings.config.http;
 	struct error err;
 
-	if (http->text[0] == '\0' || a->config.sysfs[0] != '\0')
+	if (http->text[0] == '\0' || a->settings.config.sysfs[0] != '\0')
 		return true;
 	if (!http_is_built(&err) || http_place_look(http, &err) == HTTP_PLACE_BAD)
 		return say_not_ready(a, &err);
@@ -233,27 +239,29 @@ check_file(struct appliance *a)
 	struct error err;
 	bool ready;
 
-	if (!file_check(&a->config, &err) || !access_look_make(&access, &a->config, &err))
+	if (!file_check(&a->settings.config, &err) ||
+	    !access_look_make(&access, &a->settings.config, &err))
 		return refuse_permanently(a, &err);
 	access_look_words(&access, let_in);
 	access_look_free(&access);
-	if (!front_look_make(&front, &a->config, &err))
+	if (!front_look_make(&front, &a->settings.config, &err))
 		return refuse_permanently(a, &err);
-	printf("%s: configuration OK\n", a->source.file);
-	if (a->config.allow[0] != '\0' || a->config.deny[0] != '\0')
+	printf("%s: configuration OK\n", a->settings.source.file);
+	if (a->settings.config.allow[0] != '\0' || a->settings.config.deny[0] != '\0')
 		printf("network: %s\n", let_in);
 	if (front != NULL) {
-		front_look_size(front, &a->config, size);
+		front_look_size(front, &a->settings.config, size);
 		front_plan_age(&front->plan, &front->config, age);
 		printf("front: %s\nfront: %s\n", size, age);
 		say_what_is_uneven(front);
 	}
 	front_look_free(front);
-	ready = (file_check_complete(&a->config, &err) && file_check_nic(&a->config, &err)) ||
+	ready = (file_check_complete(&a->settings.config, &err) &&
+		 file_check_nic(&a->settings.config, &err)) ||
 		say_not_ready(a, &err);
-	if (config_is_user(&a->config))
+	if (config_is_user(&a->settings.config))
 		printf("port.nic: user: %s\n", CONFIG_USER_LIMITS);
-	if (a->config.sysfs[0] == '\0' && users_file_is_open(&a->config, &users))
+	if (a->settings.config.sysfs[0] == '\0' && users_file_is_open(&a->settings.config, &users))
 		printf(USERS_OPEN_FORMAT "\n", users);
 	ready = say_what_is_kept(a) && ready;
 	ready = say_what_is_on_flash(a) && ready;
@@ -268,9 +276,9 @@ arena(struct appliance *a, const char *what)
 	int status;
 
 	if (strcmp(what, "list") == 0)
-		status = arena_list(&a->config, stdout, &err);
+		status = arena_list(&a->settings.config, stdout, &err);
 	else if (strcmp(what, "remove") == 0)
-		status = arena_remove(&a->config, stdout, &err);
+		status = arena_remove(&a->settings.config, stdout, &err);
 	else
 		status = (error_set_code(&err, ERROR_USAGE, "arena \"%s\": expected list or remove",
 					 what),
@@ -284,7 +292,7 @@ plan(struct appliance *a)
 	struct error err;
 	bool starts;
 
-	if (!plan_print(&a->config, stdout, &starts, &err))
+	if (!plan_print(&a->settings.config, stdout, &starts, &err))
 		return start_refused(a, &err);
 	return starts ? 0 : NOT_READY;
 }
@@ -293,7 +301,7 @@ static int
 doctor(struct appliance *a)
 {
 	struct error err;
-	const int status = doctor_print(&a->config, &a->source, stdout, &err);
+	const int status = doctor_print(&a->settings.config, &a->settings.source, stdout, &err);
 
 	return status >= 0 ? status : (start_refused(a, &err), DOCTOR_FAILED);
 }
@@ -301,7 +309,8 @@ doctor(struct appliance *a)
 int
 main(int argc, char **argv)
 {
-	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
+	struct appliance a = {
+		.settings = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}}};
 	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
 	const bool is_arena = argc > 1 && strcmp(argv[1], "arena") == 0;
 	const bool has_word = is_arena && argc > 2 && argv[2][0] != '-';
@@ -312,11 +321,12 @@ main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "capture") == 0)
 		return capture_command(argc - 2, argv + 2, DEFAULT_FILE);
-	switch (config_parse(&a.config, &a.source, argc - words, argv + words, &err)) {
+	switch (config_parse(&a.settings.config, &a.settings.source, argc - words, argv + words,
+			     &err)) {
 	case CONFIG_CHECK:
 		return check_file(&a);
 	case CONFIG_PRINT:
-		config_print(&a.config, stdout);
+		config_print(&a.settings.config, stdout);
 		return 0;
 	case CONFIG_PLAN:
 		return plan(&a);
@@ -334,7 +344,7 @@ main(int argc, char **argv)
 		return is_doctor ? (start_refused(&a, &err), DOCTOR_FAILED)
 				 : start_refused(&a, &err);
 	case CONFIG_RUN:
-		a.asked = a.config;
+		a.settings.asked = a.settings.config;
 		break;
 	}
 	return is_doctor ? doctor(&a) : is_arena ? arena(&a, what) : run(&a);

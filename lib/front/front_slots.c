@@ -277,9 +277,9 @@ front_slots_enter_mt(struct front_slots *slots, uint64_t hash, uint64_t *left)
 
 /* ---- samples ---- */
 
-/* Draws a gap by Knuth's MMIX generator, whose high bits are the good ones. */
-static uint32_t
-draw_gap(struct front_sampler *sampler)
+/* Knuth's MMIX generator, whose high bits are the good ones. */
+uint32_t
+front_sampler_draw(struct front_sampler *sampler)
 {
 	sampler->random = sampler->random * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)((sampler->random >> 32) * FRONT_SAMPLE_MAX >> 32);
@@ -289,7 +289,7 @@ void
 front_sampler_init(struct front_sampler *sampler, uint64_t seed)
 {
 	sampler->random = seed;
-	sampler->before = draw_gap(sampler);
+	sampler->before = front_sampler_draw(sampler);
 }
 
 uint32_t
@@ -301,6 +301,6 @@ front_sampler_next(struct front_sampler *sampler, uint32_t n)
 		sampler->before -= n;
 		return n;
 	}
-	sampler->before = draw_gap(sampler);
+	sampler->before = front_sampler_draw(sampler);
 	return before;
 }

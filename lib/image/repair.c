@@ -10,6 +10,7 @@
  * floors, each of which is right by itself: it may end anywhere, and run again.
  */
 #include "opening.h"
+#include "store/floors.h"
 #include "store/item_access.h"
 #include "store/unlink.h"
 

@@ -231,4 +231,10 @@ item_flushed(const struct item *it, uint32_t generation)
 	return ((item_form(it) >> ITEM_FLUSH_SHIFT) ^ generation) & ITEM_FLUSH_MASK;
 }
 
+void item_set_expiry(struct item *it, uint32_t expiry_s);
+/* False: the number needs the long part. */
+bool item_set_cas(struct item *it, uint64_t cas);
+/* True if this call set the status bit. */
+bool item_set_status_once(struct item *it, uint32_t bit);
+
 #endif

@@ -3,15 +3,15 @@
  */
 #include "addr_probe.h"
 #include "base/hash.h"
+#include "base/time_units.h"
 #include "wire/arp_wire.h"
 #include "wire/icmp6_wire.h"
 #include "wire/inet_cksum.h"
 #include "wire/ipv6_wire.h"
 
-#define MS_NS 1000000ull
-
-const struct probe_pace probe_pace_long = {1000 * MS_NS, 1000 * MS_NS, 2000 * MS_NS, 2000 * MS_NS};
-const struct probe_pace probe_pace_short = {50 * MS_NS, 50 * MS_NS, 100 * MS_NS, 100 * MS_NS};
+const struct probe_pace probe_pace_long = {NS_PER_S, NS_PER_S, 2 * NS_PER_S, 2 * NS_PER_S};
+const struct probe_pace probe_pace_short = {50 * NS_PER_MS, 50 * NS_PER_MS, 100 * NS_PER_MS,
+					    100 * NS_PER_MS};
 
 static uint32_t
 arp_probe_emit(uint8_t *frame, const uint8_t mac[6], uint32_t ip)

@@ -2,19 +2,21 @@
  * doctor.c - `clockoo doctor`: the findings of a dry run and of the running machine as a table.
  */
 #include "about.h"
-#include "file_check.h"
-#include "plan_print.h"
-#include "user_net.h"
-#include "dry_run.h"
-#include "flash_doctor.h"
-#include "monitor/http_server.h"
-#include "monitor/http_listen.h"
-#include "keep/kept_look.h"
-#include "memfile/memory_file.h"
-#include "keep/saved.h"
 #include "access/tls_cores.h"
+#include "access/users.h"
+#include "dpdk/host.h"
+#include "dry_run.h"
+#include "file_check.h"
+#include "flash_doctor.h"
+#include "keep/kept_look.h"
+#include "keep/saved.h"
+#include "memfile/memory_file.h"
+#include "monitor/http_listen.h"
+#include "monitor/http_server.h"
 #include "nic_claim.h"
+#include "plan_print.h"
 #include "process/pid_file.h"
+#include "user_net.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +192,9 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 		return;
 	}
 	saved_words(cfg, words);
+	if (!saved_has_room(cfg, &err))
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "memory save", "%s", err.text),
+			   "more room there, or a lower memory.limit");
 	if (cfg->keep_for_s < SAVE_KEEP_FOR_MIN_S)
 		advice_fix(advice_add(&p->advice, ADVICE_WARN, "memory save",
 				      "%s; memory.keep_for is %u s, and a reboot takes longer",

@@ -3,12 +3,15 @@
  * them.
  */
 #include "dry_run.h"
+#include "access/tls_cores.h"
 #include "firmware.h"
-#include "tier/flash_look.h"
+#include "keep/kept_look.h"
+#include "nic.h"
 #include "nic_profile.h"
 #include "paths.h"
 #include "start/sizes.h"
-#include "access/tls_cores.h"
+#include "tier/flash_look.h"
+#include "tier/tier_start.h"
 
 #include <string.h>
 #include <unistd.h>

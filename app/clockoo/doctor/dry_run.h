@@ -9,8 +9,11 @@
 #ifndef CLOCKOO_DRY_RUN_H
 #define CLOCKOO_DRY_RUN_H
 
-#include "appliance.h"
+#include "access/access.h"
 #include "fleet/front_look.h"
+#include "machine.h"
+#include "start/sizes.h"
+#include "steer/plan.h"
 #include "topology/advice.h"
 
 struct dry_run {

@@ -2,15 +2,16 @@
  * plan_print.c - --plan: a dry run as text.
  */
 #include "plan_print.h"
-#include "monitor/http_server.h"
 #include "access/tls_cores.h"
+#include "dry_run.h"
+#include "fleet/front_cores.h"
+#include "monitor/http_server.h"
+#include "start/sizes.h"
+#include "tier/flash_look.h"
+#include "tier/tier_io.h"
+#include "tier/tier_start.h"
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
-#include "dry_run.h"
-#include "tier/flash_look.h"
-#include "fleet/front_cores.h"
-#include "start/sizes.h"
-#include "tier/tier_io.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +199,7 @@ hash_items(const struct flash_plan *p)
 static void
 print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 {
-	const struct second_tier_sizes *f = &z->flash;
+	const struct tier_sizes *f = &z->flash;
 
 	if (f->device == 0)
 		return;
@@ -246,7 +247,7 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
 		mb(conns / cfg->cores));
 	fprintf(out, "           tables of the cores %llu MB\n",
-		mb(sizes_tables(z, cfg) - second_tier_bytes(&z->flash)));
+		mb(sizes_tables(z, cfg) - tier_sizes_bytes(&z->flash)));
 	print_flash(z, cfg, out);
 	if (state != 0)
 		fprintf(out, "           flash: buffers %llu MB, columns %llu MB, in flash.state\n",
@@ -377,7 +378,7 @@ print_shards(const struct flash_plan *p, FILE *out)
 
 /* Prints the memory that a million items of the mean size take, and how often each is written. */
 static void
-print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
+print_million(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 {
 	const struct flash_plan *p = &f->plan;
 	const uint32_t writes = flash_plan_writes(p);
@@ -398,7 +399,7 @@ print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE 
 
 /* Prints the tier's device. False if a start would refuse it. */
 static bool
-print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
+print_device(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 {
 	char words[FLASH_LOOK_BYTES];
 	struct tier_io_look io;

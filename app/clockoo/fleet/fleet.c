@@ -3,6 +3,7 @@
  * cores and lookups, and from reloads.
  */
 #include "fleet.h"
+#include "front/front.h"
 #include "front/front_servers.h"
 
 #include <stdio.h>
@@ -448,4 +449,23 @@ fleet_has(const struct fleet *f, const struct front_look *look)
 
 	return front_servers_same(&now->servers, &look->config.servers) &&
 	       front_servers_same(&now->gutter, &look->config.gutter);
+}
+
+bool
+fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error *err)
+{
+	if (!fleet_begin(fleet, cfg, err))
+		return false;
+	if (*fleet == NULL)
+		return true;
+	if ((*fleet)->shared.cells != NULL && !(*fleet)->look->config.shared)
+		fprintf(stderr,
+			"clockoo: front.items: copies are right if all writes come through this "
+			"front; none is kept for the first %u s of a server that does not list its "
+			"connections, or lists one of an earlier process\n",
+			FRONT_QUIET_S);
+	if (!fleet_start(*fleet, err))
+		return false;
+	fleet_wait(*fleet, FLEET_FIRST_S);
+	return true;
 }

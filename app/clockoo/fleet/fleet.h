@@ -65,6 +65,10 @@ bool fleet_start(struct fleet *fleet, struct error *err);
  * addresses. Called before any core runs. */
 void fleet_wait(struct fleet *fleet, uint32_t seconds);
 
+/* Begins, starts and waits FLEET_FIRST_S for the names. *fleet is NULL if the configuration names
+ * none. */
+bool fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error *err);
+
 /* Looks each name up once. True if all have an address. */
 bool fleet_pass(struct fleet *fleet, front_lookup_fn *lookup, void *arg);
 

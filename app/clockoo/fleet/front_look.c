@@ -31,34 +31,52 @@ none_is_own(const struct front_servers *servers, const char *option, const struc
 	return true;
 }
 
-/* True if no frame of ours could ever reach the server: the stack has no loopback, and may lack a
- * gateway that is needed. *why: a phrase. Port user reaches everything that its host does. */
 static bool
-is_out_of_reach(const struct front_host *host, const struct config *cfg, const char **why)
+is_of_one_host(const struct ip_addr *ip, const struct config *cfg)
+{
+	const uint32_t v4 = ip_addr_v4_get(ip), host = UINT32_MAX >> (cfg->prefix_len & 31);
+	const bool is_network = !config_is_user(cfg) && cfg->ipv4 != 0 && cfg->prefix_len < 31;
+
+	if (!ip_addr_is_v4(ip))
+		return ip->b[0] != 0xff;
+	return v4 >> 28 != 14 && v4 != UINT32_MAX && !(is_network && v4 == (cfg->ipv4 | host));
+}
+
+/* True if no frame of ours could ever reach this host: the stack has no loopback, IPv6 may be off,
+ * and a gateway that is needed may be missing. *why: a phrase. Port user reaches everything that
+ * its host does. */
+static bool
+is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char **why)
 {
 	static const struct ip_addr loopback6 = {{[15] = 1}};
-	struct ip_addr ip;
 	const struct ip_addr own = ip_addr_v4(cfg->ipv4);
 
-	if (config_is_user(cfg) || !front_host_address(host->host, &ip))
-		return false;
-	*why = "a loopback address, which a NIC does not reach: name the server by its address on "
-	       "the network";
-	if (ip_addr_is_v4(&ip) ? ip_addr_v4_get(&ip) >> 24 == 127 : ip_addr_equal(&ip, &loopback6))
+	*why = "the address of many hosts: name one";
+	if (!is_of_one_host(ip, cfg))
 		return true;
+	if (config_is_user(cfg))
+		return false;
+	*why = "a loopback address, which a NIC does not reach: give its address on the network";
+	if (ip_addr_is_v4(ip) ? ip_addr_v4_get(ip) >> 24 == 127 : ip_addr_equal(ip, &loopback6))
+		return true;
+	*why = "an IPv6 address, and IPv6 is off: give --address6";
+	if (!ip_addr_is_v4(ip))
+		return ip_addr_is_zero(&cfg->ipv6);
 	*why = "not on the network of --address, and there is no --gateway";
-	return ip_addr_is_v4(&ip) && cfg->ipv4 != 0 && cfg->gateway == 0 &&
-	       !ip_addr_same_prefix(&ip, &own, IP_ADDR_V4_BITS + cfg->prefix_len);
+	return cfg->ipv4 != 0 && cfg->gateway == 0 &&
+	       !ip_addr_same_prefix(ip, &own, IP_ADDR_V4_BITS + cfg->prefix_len);
 }
 
 static bool
 all_in_reach(const struct front_servers *servers, const char *option, const struct config *cfg,
 	     struct error *err)
 {
+	struct ip_addr ip;
 	const char *why;
 
 	for (uint32_t i = 0; i < servers->count; i++)
-		if (is_out_of_reach(&servers->host[i], cfg, &why))
+		if (front_host_address(servers->host[i].host, &ip) &&
+		    is_out_of_reach(&ip, cfg, &why))
 			return error_set(err, "%s: %s:%u is %s", option, servers->host[i].host,
 					 servers->host[i].port, why);
 	return true;
@@ -113,19 +131,35 @@ all_differ(const struct front_config *config, struct error *err)
 	return true;
 }
 
-/* Refuses a peer that is this front itself. */
+/* True if an earlier peer of the list has the same address: its datagrams would be sent twice. */
+static bool
+is_there_before(const struct front_peers_list *peers, uint32_t i)
+{
+	for (uint32_t k = 0; k < i; k++)
+		if (ip_addr_equal(&peers->address[k].ip, &peers->address[i].ip) &&
+		    peers->address[k].port == peers->address[i].port)
+			return true;
+	return false;
+}
+
+/* Refuses a peer that is no other front, or not one that datagrams reach. */
 static bool
 peers_are_others(const struct front_peers_list *peers, const struct config *cfg, struct error *err)
 {
 	const struct ip_addr v4 = ip_addr_v4(cfg->ipv4);
 
-	for (uint32_t i = 0; i < peers->count; i++)
-		if (ip_addr_equal(&peers->address[i].ip, &v4) ||
-		    ip_addr_equal(&peers->address[i].ip, &cfg->ipv6))
-			return error_set(err,
-					 "--front-peers: number %u is the front itself; name "
-					 "the others",
-					 i + 1);
+	for (uint32_t i = 0; i < peers->count; i++) {
+		const struct ip_addr *ip = &peers->address[i].ip;
+		const char *why;
+
+		if (ip_addr_equal(ip, &v4) || ip_addr_equal(ip, &cfg->ipv6))
+			why = "the front itself; name the others";
+		else if (is_there_before(peers, i))
+			why = "there twice";
+		else if (!is_out_of_reach(ip, cfg, &why))
+			continue;
+		return error_set(err, "--front-peers: number %u is %s", i + 1, why);
+	}
 	return true;
 }
 

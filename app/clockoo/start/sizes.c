@@ -3,17 +3,20 @@
  * configuration.
  */
 #include "sizes.h"
+#include "access/tls_cores.h"
 #include "admin/admin.h"
-#include "front/front_control.h"
+#include "core/core.h"
+#include "dpdk/device.h"
 #include "fleet/front_cores.h"
-#include "tcp/conn_sources.h"
+#include "front/front_control.h"
+#include "keep/kept_look.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
+#include "stack_sizes.h"
 #include "slab/eviction.h"
 #include "image/store_image.h"
+#include "tcp/conn_sources.h"
 #include "tcp/syn_history.h"
-#include "stack_sizes.h"
-#include "access/tls_cores.h"
 
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
@@ -91,7 +94,7 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
 	z->block_bytes =
 		z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-		z->pmtu_reports_bytes + z->front_cores_bytes + second_tier_bytes(&z->flash) +
+		z->pmtu_reports_bytes + z->front_cores_bytes + tier_sizes_bytes(&z->flash) +
 		cfg->cores *
 			(sizeof(struct core) + z->stack_bytes + z->serve_bytes + 2 * PAGE_BYTES) +
 		PARTS * PAGE_BYTES;
@@ -192,7 +195,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->front = settings;
 	z->front.conns_max = conns;
-	second_tier_sizes(&z->flash, cfg, asked->flash_bytes);
+	tier_sizes_make(&z->flash, cfg, asked->flash_bytes);
 	bytes_compute(z, cfg);
 	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
 }

@@ -14,86 +14,83 @@
 
 #include <stdlib.h>
 
-static void
-words_are_answered_as_memcached_does(void **state)
-{
-	const struct row rows[] = {
-		{"verbosity 1\r\nverbosity 9\r\nverbosity 1 noreply\r\n", "OK\r\nOK\r\n"},
-		{"verbosity\r\nverbosity x\r\n", "CLIENT_ERROR bad command line format\r\n"
-						 "CLIENT_ERROR bad command line format\r\n"},
-		{"cache_memlimit 7\r\ncache_memlimit 2000000000\r\ncache_memlimit 100000\r\n",
-		 "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n"
-		 "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
-		 "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n"},
-		{"cache_memlimit 16\r\ncache_memlimit 16 noreply\r\n", "OK\r\n"},
-		{"cache_memlimit x\r\ncache_memlimit\r\n", "ERROR\r\nERROR\r\n"},
-		{"shutdown\r\nshutdown graceful\r\n", "SERVER_ERROR: shutdown not enabled\r\n"
-						      "SERVER_ERROR: shutdown not enabled\r\n"},
-		{"lru_crawler disable\r\nlru_crawler disable\r\nlru_crawler crawl all\r\n"
-		 "lru_crawler metadump all\r\nlru_crawler enable\r\nlru_crawler enable\r\n"
-		 "lru_crawler crawl all\r\nlru_crawler crawl 1,2\r\n",
-		 "OK\r\nERROR failed to stop lru crawler thread\r\n"
-		 "CLIENT_ERROR lru crawler disabled\r\nCLIENT_ERROR lru crawler disabled\r\n"
-		 "OK\r\nERROR failed to start lru crawler thread\r\nOK\r\nOK\r\n"},
-		{"lru_crawler crawl 0\r\nlru_crawler crawl x\r\nlru_crawler crawl\r\n",
-		 "BADCLASS invalid class id\r\nBADCLASS invalid class id\r\nERROR\r\n"},
-		{"lru_crawler sleep 100\r\nlru_crawler sleep 1000001\r\nlru_crawler sleep x\r\n",
-		 "OK\r\nCLIENT_ERROR sleep must be one second or less\r\n"
-		 "CLIENT_ERROR bad command line format\r\n"},
-		{"lru_crawler tocrawl 5\r\nlru_crawler tocrawl x\r\nlru_crawler\r\n"
-		 "lru_crawler bogus\r\n",
-		 "OK\r\nCLIENT_ERROR bad command line format\r\nERROR\r\nERROR\r\n"},
-		{"slabs automove 0\r\nslabs automove 2\r\nslabs automove 3\r\nslabs automove x\r\n",
-		 "OK\r\nOK\r\nERROR\r\nCLIENT_ERROR bad command line format\r\n"},
-		{"slabs automove ratio 0.8\r\nslabs automove freeratio 0.01\r\n"
-		 "slabs automove window 10\r\nslabs automove window 2\r\nslabs automove ratio "
-		 "x\r\n",
-		 "OK\r\nOK\r\nOK\r\nCLIENT_ERROR automove window too low or too high\r\nERROR\r\n"},
-		{"slabs reassign 1 1\r\nslabs reassign 0 1\r\nslabs reassign 1 200\r\n"
-		 "slabs reassign x 1\r\nslabs reassign 1\r\nslabs\r\n",
-		 "SAME src and dst class are identical\r\nBADCLASS invalid src or dst class id\r\n"
-		 "BADCLASS invalid src or dst class id\r\nCLIENT_ERROR bad command line format\r\n"
-		 "ERROR\r\nERROR\r\n"},
-		{"extstore free_memchunks 1 2\r\nextstore item_size 512\r\nextstore item_age 1 "
-		 "x\r\n"
-		 "extstore low_ttl 1\r\nextstore recache_rate 2000\r\nextstore compact_under 1\r\n"
-		 "extstore drop_under 1\r\nextstore max_sleep 1\r\nextstore max_frag 0.5\r\n"
-		 "extstore drop_unread 1 noreply\r\nmn\r\n",
-		 "OK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nMN\r\n"},
-		{"extstore\r\nextstore nosuch 1\r\nextstore free_memchunks 1\r\nextstore "
-		 "free_memchunks 64 "
-		 "1\r\nextstore item_age x\r\nextstore low_ttl -1\r\nextstore max_frag "
-		 "x\r\nextstore item_size\r\n",
-		 "ERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\n"},
-		{"refresh_certs\r\n", "Error TLS not enabled\r\n"},
-		{"lru mode flat\r\nlru mode segmented\r\nlru mode x\r\nlru temp_ttl 60\r\n"
-		 "lru temp_ttl -1\r\nlru temp_ttl x\r\n",
-		 "OK\r\nOK\r\nERROR\r\nOK\r\nOK\r\nERROR\r\n"},
-		{"lru tune 20 40 0.2 2.0\r\nlru tune 50 40 0.2 2.0\r\nlru tune 20 40 0 2.0\r\n"
-		 "lru tune 20\r\n",
-		 "OK\r\nERROR hot and warm pcts must not exceed 80\r\n"
-		 "ERROR hot/warm age factors must be greater than 0\r\nERROR\r\n"},
-		{"stats detail\r\nstats detail bogus\r\nstats detail on\r\nstats detail off\r\n"
-		 "stats detail dump\r\n",
-		 "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
-		 "CLIENT_ERROR usage: stats detail on|off|dump\r\nOK\r\nOK\r\nEND\r\n"},
-		{"stats sizes\r\nstats bogus\r\n",
-		 "STAT sizes_status disabled\r\nEND\r\nERROR\r\n"},
-		{"stats cachedump\r\nstats cachedump 1\r\nstats cachedump x 1\r\n"
-		 "stats cachedump 200 1\r\nstats cachedump 0 0\r\n",
-		 "CLIENT_ERROR bad command line\r\nCLIENT_ERROR bad command line\r\n"
-		 "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR Illegal slab id\r\n"
-		 "END\r\n"},
-		{"watch bogus\r\nget a\r\n", "ERROR\r\nEND\r\n"},
-		{"lru_crawler metadump 0\r\nlru_crawler mgdump x\r\n",
-		 "BADCLASS invalid class id\r\nBADCLASS invalid class id\r\n"},
-	};
+static const struct row conversations[] = {
+	{"verbosity 1\r\nverbosity 9\r\nverbosity 1 noreply\r\n", "OK\r\nOK\r\n"},
+	{"verbosity\r\nverbosity x\r\n", "CLIENT_ERROR bad command line format\r\n"
+					 "CLIENT_ERROR bad command line format\r\n"},
+	{"cache_memlimit 7\r\ncache_memlimit 2000000000\r\ncache_memlimit 100000\r\n",
+	 "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n"
+	 "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
+	 "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n"},
+	{"cache_memlimit 16\r\ncache_memlimit 16 noreply\r\n", "OK\r\n"},
+	{"cache_memlimit x\r\ncache_memlimit\r\n", "ERROR\r\nERROR\r\n"},
+	{"shutdown\r\nshutdown graceful\r\n", "SERVER_ERROR: shutdown not enabled\r\n"
+					      "SERVER_ERROR: shutdown not enabled\r\n"},
+	{"lru_crawler disable\r\nlru_crawler disable\r\nlru_crawler crawl all\r\n"
+	 "lru_crawler metadump all\r\nlru_crawler enable\r\nlru_crawler enable\r\n"
+	 "lru_crawler crawl all\r\nlru_crawler crawl 1,2\r\n",
+	 "OK\r\nERROR failed to stop lru crawler thread\r\n"
+	 "CLIENT_ERROR lru crawler disabled\r\nCLIENT_ERROR lru crawler disabled\r\n"
+	 "OK\r\nERROR failed to start lru crawler thread\r\nOK\r\nOK\r\n"},
+	{"lru_crawler crawl 0\r\nlru_crawler crawl x\r\nlru_crawler crawl\r\n",
+	 "BADCLASS invalid class id\r\nBADCLASS invalid class id\r\nERROR\r\n"},
+	{"lru_crawler sleep 100\r\nlru_crawler sleep 1000001\r\nlru_crawler sleep x\r\n",
+	 "OK\r\nCLIENT_ERROR sleep must be one second or less\r\n"
+	 "CLIENT_ERROR bad command line format\r\n"},
+	{"lru_crawler tocrawl 5\r\nlru_crawler tocrawl x\r\nlru_crawler\r\n"
+	 "lru_crawler bogus\r\n",
+	 "OK\r\nCLIENT_ERROR bad command line format\r\nERROR\r\nERROR\r\n"},
+	{"slabs automove 0\r\nslabs automove 2\r\nslabs automove 3\r\nslabs automove x\r\n",
+	 "OK\r\nOK\r\nERROR\r\nCLIENT_ERROR bad command line format\r\n"},
+	{"slabs automove ratio 0.8\r\nslabs automove freeratio 0.01\r\n"
+	 "slabs automove window 10\r\nslabs automove window 2\r\nslabs automove ratio "
+	 "x\r\n",
+	 "OK\r\nOK\r\nOK\r\nCLIENT_ERROR automove window too low or too high\r\nERROR\r\n"},
+	{"slabs reassign 1 1\r\nslabs reassign 0 1\r\nslabs reassign 1 200\r\n"
+	 "slabs reassign x 1\r\nslabs reassign 1\r\nslabs\r\n",
+	 "SAME src and dst class are identical\r\nBADCLASS invalid src or dst class id\r\n"
+	 "BADCLASS invalid src or dst class id\r\nCLIENT_ERROR bad command line format\r\n"
+	 "ERROR\r\nERROR\r\n"},
+	{"extstore free_memchunks 1 2\r\nextstore item_size 512\r\nextstore item_age 1 "
+	 "x\r\n"
+	 "extstore low_ttl 1\r\nextstore recache_rate 2000\r\nextstore compact_under 1\r\n"
+	 "extstore drop_under 1\r\nextstore max_sleep 1\r\nextstore max_frag 0.5\r\n"
+	 "extstore drop_unread 1 noreply\r\nmn\r\n",
+	 "OK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nOK\r\nMN\r\n"},
+	{"extstore\r\nextstore nosuch 1\r\nextstore free_memchunks 1\r\nextstore "
+	 "free_memchunks 64 "
+	 "1\r\nextstore item_age x\r\nextstore low_ttl -1\r\nextstore max_frag "
+	 "x\r\nextstore item_size\r\n",
+	 "ERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\nERROR\r\n"},
+	{"refresh_certs\r\n", "Error TLS not enabled\r\n"},
+	{"lru mode flat\r\nlru mode segmented\r\nlru mode x\r\nlru temp_ttl 60\r\n"
+	 "lru temp_ttl -1\r\nlru temp_ttl x\r\n",
+	 "OK\r\nOK\r\nERROR\r\nOK\r\nOK\r\nERROR\r\n"},
+	{"lru tune 20 40 0.2 2.0\r\nlru tune 50 40 0.2 2.0\r\nlru tune 20 40 0 2.0\r\n"
+	 "lru tune 20\r\n",
+	 "OK\r\nERROR hot and warm pcts must not exceed 80\r\n"
+	 "ERROR hot/warm age factors must be greater than 0\r\nERROR\r\n"},
+	{"stats detail\r\nstats detail bogus\r\nstats detail on\r\nstats detail off\r\n"
+	 "stats detail dump\r\n",
+	 "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
+	 "CLIENT_ERROR usage: stats detail on|off|dump\r\nOK\r\nOK\r\nEND\r\n"},
+	{"stats sizes\r\nstats bogus\r\n", "STAT sizes_status disabled\r\nEND\r\nERROR\r\n"},
+	{"stats cachedump\r\nstats cachedump 1\r\nstats cachedump x 1\r\n"
+	 "stats cachedump 200 1\r\nstats cachedump 0 0\r\n",
+	 "CLIENT_ERROR bad command line\r\nCLIENT_ERROR bad command line\r\n"
+	 "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR Illegal slab id\r\n"
+	 "END\r\n"},
+	{"watch bogus\r\nget a\r\n", "ERROR\r\nEND\r\n"},
+	{"lru_crawler metadump 0\r\nlru_crawler mgdump x\r\n",
+	 "BADCLASS invalid class id\r\nBADCLASS invalid class id\r\n"},
+};
 
-	ROWS_HOLD(rig, rows);
+TEST(words_are_answered_as_memcached_does)
+{
+	ROWS_HOLD(rig, conversations);
 }
 
-static void
-what_the_operator_forbids_is_refused(void **state)
+TEST(what_the_operator_forbids_is_refused)
 {
 	const struct serve_policy policy = {.no_flush = true, .no_dumps = true, .no_watch = true};
 	const struct row rows[] = {
@@ -115,8 +112,7 @@ what_the_operator_forbids_is_refused(void **state)
 
 /* A policy that changes while cores turn holds from the next request on. The auth rule cannot
  * change at run time and stays. */
-static void
-what_is_forbidden_later_is_refused_from_then_on(void **state)
+TEST(what_is_forbidden_later_is_refused_from_then_on)
 {
 	const struct serve_policy strict = {
 		.no_flush = true, .no_dumps = true, .no_watch = true, .auth = true};
@@ -137,8 +133,7 @@ what_is_forbidden_later_is_refused_from_then_on(void **state)
 
 /* With a fixed protocol the first byte of a connection decides nothing: neither a packet's where
  * the protocol is text, nor a line's where it is binary. */
-static void
-a_protocol_that_is_told_is_not_negotiated(void **state)
+TEST(a_protocol_that_is_told_is_not_negotiated)
 {
 	static const uint8_t noop[24] = {0x80, 0x0a};
 	const struct row text[] = {
@@ -166,8 +161,7 @@ a_protocol_that_is_told_is_not_negotiated(void **state)
 	rig_lose(rig, c);
 }
 
-static void
-a_shutdown_closes_and_is_seen_by_the_program(void **state)
+TEST(a_shutdown_closes_and_is_seen_by_the_program)
 {
 	const struct {
 		const char *in;
@@ -197,8 +191,7 @@ a_shutdown_closes_and_is_seen_by_the_program(void **state)
 	}
 }
 
-static void
-verbosity_is_capped_and_told(void **state)
+TEST(verbosity_is_capped_and_told)
 {
 	struct conn *c = rig_open(rig);
 
@@ -207,8 +200,7 @@ verbosity_is_capped_and_told(void **state)
 	check_eq(serve_verbosity_mt(rig->shared), 2);
 }
 
-static void
-administration_over_udp_is_refused(void **state)
+TEST(administration_over_udp_is_refused)
 {
 	const char *const words[] = {
 		"verbosity 1",
@@ -244,8 +236,7 @@ administration_over_udp_is_refused(void **state)
 }
 
 /* Commands that need a connection stay refused. */
-static void
-an_operator_may_allow_administration_over_udp(void **state)
+TEST(an_operator_may_allow_administration_over_udp)
 {
 	const struct {
 		const char *line, *reply;
@@ -281,8 +272,7 @@ an_operator_may_allow_administration_over_udp(void **state)
 	check_eq(serve_stop_requested_mt(rig->shared), SERVE_STOP_GRACEFULLY);
 }
 
-static void
-an_idle_connection_is_closed(void **state)
+TEST(an_idle_connection_is_closed)
 {
 	const struct serve_policy policy = {.idle_timeout_s = 10};
 	struct conn *idle, *busy, *watcher;
@@ -305,8 +295,7 @@ an_idle_connection_is_closed(void **state)
 	check_eq(rig_count(rig, CONN_IDLE_KICKS), 1);
 }
 
-static void
-a_slow_reader_is_not_idle(void **state)
+TEST(a_slow_reader_is_not_idle)
 {
 	const struct serve_policy policy = {.idle_timeout_s = 10};
 	struct conn *c;
@@ -378,8 +367,7 @@ stats_say(const char *name, uint32_t value)
 	return said;
 }
 
-static void
-a_class_that_is_not_there_is_illegal(void **state)
+TEST(a_class_that_is_not_there_is_illegal)
 {
 	const uint32_t last = store_class_count_mt(rig->store);
 	char line[64];
@@ -392,8 +380,7 @@ a_class_that_is_not_there_is_illegal(void **state)
 
 #define BUSY "BUSY currently processing reassign request\r\n"
 
-static void
-a_page_moves_where_an_operator_wants_it(void **state)
+TEST(a_page_moves_where_an_operator_wants_it)
 {
 	static char value[9000];
 	struct conn *c = rig_open(rig);
@@ -441,26 +428,4 @@ a_page_moves_where_an_operator_wants_it(void **state)
 	for (uint32_t i = 0; i < 3 && strstr(answers, BUSY) == NULL; i++)
 		answers = one_line(value);
 	check(strstr(answers, BUSY) != NULL);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(words_are_answered_as_memcached_does),
-		TEST_CASE(what_the_operator_forbids_is_refused),
-		TEST_CASE(what_is_forbidden_later_is_refused_from_then_on),
-		TEST_CASE(a_protocol_that_is_told_is_not_negotiated),
-		TEST_CASE(a_shutdown_closes_and_is_seen_by_the_program),
-		TEST_CASE(verbosity_is_capped_and_told),
-		TEST_CASE(administration_over_udp_is_refused),
-		TEST_CASE(an_operator_may_allow_administration_over_udp),
-		TEST_CASE(an_idle_connection_is_closed),
-		TEST_CASE(a_slow_reader_is_not_idle),
-		TEST_CASE(a_page_moves_where_an_operator_wants_it),
-		TEST_CASE(a_class_that_is_not_there_is_illegal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

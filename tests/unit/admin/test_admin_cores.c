@@ -99,8 +99,7 @@ exchange_users(void *arg)
 	return NULL;
 }
 
-static void
-cores_are_asked_about_while_they_work(void **state)
+TEST(cores_are_asked_about_while_they_work)
 {
 	const struct serve_policy policy = {.auth = true, .detail = true};
 	const struct serve_users users = {.count = 1, .user = {ann}};
@@ -121,8 +120,7 @@ cores_are_asked_about_while_they_work(void **state)
 	rig_destroy(rigs[0]);
 }
 
-static void
-the_limit_holds_over_all_cores_to_the_last_connection(void **state)
+TEST(the_limit_holds_over_all_cores_to_the_last_connection)
 {
 	const struct serve_info info = {.conns_max = 5};
 	const char *const words = "ERROR Too many open connections\r\n";
@@ -150,8 +148,7 @@ the_limit_holds_over_all_cores_to_the_last_connection(void **state)
 
 /* A connection that was answered and closed no longer counts, however long its
  * client keeps its end open. */
-static void
-a_closed_connection_makes_room_at_once(void **state)
+TEST(a_closed_connection_makes_room_at_once)
 {
 	static const char *const ends[] = {"quit\r\n", "GET / HTTP/1.1\r\n", "version\r\nquit\r\n"};
 	const struct serve_info info = {.conns_max = 2};
@@ -200,8 +197,7 @@ come_and_go(void *arg)
 	return NULL;
 }
 
-static void
-the_limit_holds_while_connections_come_and_go_on_both_cores(void **state)
+TEST(the_limit_holds_while_connections_come_and_go_on_both_cores)
 {
 	const struct serve_info info = {.conns_max = AT_MOST};
 	pthread_t threads[2];
@@ -225,17 +221,4 @@ the_limit_holds_while_connections_come_and_go_on_both_cores(void **state)
 	check_ptr(held[0]);
 	rig_destroy(rigs[1]);
 	rig_destroy(rigs[0]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cores_are_asked_about_while_they_work),
-		cmocka_unit_test(the_limit_holds_over_all_cores_to_the_last_connection),
-		cmocka_unit_test(a_closed_connection_makes_room_at_once),
-		cmocka_unit_test(the_limit_holds_while_connections_come_and_go_on_both_cores),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,10 +19,10 @@
 static struct telemetry telemetry;
 static struct counter counters[COUNTER_LISTS][CORES][COUNTERS_MAX];
 
-static int
-start_counting(void **state)
+static void
+start_counting(void)
 {
-	start(state);
+	start();
 	telemetry = (struct telemetry){0};
 	memset(counters, 0, sizeof counters);
 	for (uint32_t core = 0; core < CORES; core++) {
@@ -39,7 +39,6 @@ start_counting(void **state)
 		}
 	}
 	admin_telemetry_set(rig->shared, &telemetry);
-	return 0;
 }
 
 static uint64_t
@@ -80,8 +79,7 @@ reply_of(enum telemetry_kind kind)
 	return answer(line);
 }
 
-static void
-each_counter_of_each_room_is_in_a_reply(void **state)
+TEST(each_counter_of_each_room_is_in_a_reply, start_counting, stop)
 {
 	for (uint32_t i = 0; i < COUNTER_LISTS; i++) {
 		const struct counter_list *l = &counter_lists[i];
@@ -97,8 +95,7 @@ each_counter_of_each_room_is_in_a_reply(void **state)
 	}
 }
 
-static void
-cores_are_told_apart(void **state)
+TEST(cores_are_told_apart, start_counting, stop)
 {
 	const char *stats = reply_of(TELEMETRY_CORES);
 
@@ -116,8 +113,7 @@ cores_are_told_apart(void **state)
 	}
 }
 
-static void
-a_symbol_is_that_of_one_counter(void **state)
+TEST(a_symbol_is_that_of_one_counter, no_setup)
 {
 	for (uint32_t i = 0; i < COUNTER_LISTS; i++)
 		for (uint32_t n = 0; n < counter_lists[i].count; n++)
@@ -128,8 +124,7 @@ a_symbol_is_that_of_one_counter(void **state)
 						     counter_lists[k].names[m].symbol) != 0);
 }
 
-static void
-what_the_port_knows_is_shown(void **state)
+TEST(what_the_port_knows_is_shown, start_counting, stop)
 {
 	const struct admin_nic nic = {11, 12, 13, 14, 15, true};
 	const struct serve_info info = {.memory = {.frames = 777, .connections = 888}};
@@ -152,8 +147,7 @@ what_the_port_knows_is_shown(void **state)
 	row_is(stats, "conns_time_wait", 0);
 }
 
-static void
-binary_has_the_same_rows(void **state)
+TEST(binary_has_the_same_rows, start_counting, stop)
 {
 	static const char *const words[] = {"net", "stack", "cores", "counters"};
 
@@ -185,8 +179,7 @@ binary_has_the_same_rows(void **state)
 }
 
 /* A datagram's source may be forged, and these replies are long. */
-static void
-datagrams_are_refused(void **state)
+TEST(datagrams_are_refused, start_counting, stop)
 {
 	const struct fake_sent *sent;
 
@@ -196,8 +189,7 @@ datagrams_are_refused(void **state)
 	check_bytes(sent[0].bytes + 8, "CLIENT_ERROR", 12);
 }
 
-static void
-without_counters_there_are_gauges(void **state)
+TEST(without_counters_there_are_gauges, start_counting, stop)
 {
 	admin_telemetry_set(rig->shared, NULL);
 	check_str(reply_of(TELEMETRY_COUNTERS), "END\r\n");
@@ -222,8 +214,7 @@ part_of(const char *all, const char *command_line)
 	return part;
 }
 
-static void
-all_replies_at_once_are_those_of_a_client(void **state)
+TEST(all_replies_at_once_are_those_of_a_client, start_counting, stop)
 {
 	static const char *const commands[] = {
 		"stats settings\r\n", "stats items\r\n", "stats slabs\r\n",   "stats latency\r\n",
@@ -258,22 +249,4 @@ all_replies_at_once_are_those_of_a_client(void **state)
 		check(len <= room && (len == 0 || all[len - 1] == '\n'));
 	}
 	free(region.base);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start_counting, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(each_counter_of_each_room_is_in_a_reply),
-		TEST_CASE(cores_are_told_apart),
-		cmocka_unit_test(a_symbol_is_that_of_one_counter),
-		TEST_CASE(what_the_port_knows_is_shown),
-		TEST_CASE(binary_has_the_same_rows),
-		TEST_CASE(datagrams_are_refused),
-		TEST_CASE(without_counters_there_are_gauges),
-		TEST_CASE(all_replies_at_once_are_those_of_a_client),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

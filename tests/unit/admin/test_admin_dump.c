@@ -16,8 +16,7 @@
 static struct rig *rig;
 static uint8_t *times; /* how often each key was listed */
 
-static int
-start(void **state)
+SETUP(start)
 {
 	struct conn *c;
 
@@ -35,15 +34,12 @@ start(void **state)
 		rig_turn(rig);
 	}
 	rig_lose(rig, c);
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	free(times);
 	rig_destroy(rig);
-	return 0;
 }
 
 /* Returns the whole reply to the request, read in small steps. */
@@ -87,8 +83,7 @@ every_key_is_listed(uint32_t first, uint32_t step)
 		check_eq(times[i], 1);
 }
 
-static void
-metadump_says_what_is_true_of_every_item(void **state)
+TEST(metadump_says_what_is_true_of_every_item)
 {
 	char *text = dumped("lru_crawler metadump all\r\n", "END\r\n"), *at = text + 4;
 
@@ -118,8 +113,7 @@ metadump_says_what_is_true_of_every_item(void **state)
 	free(text);
 }
 
-static void
-mgdump_lists_requests(void **state)
+TEST(mgdump_lists_requests)
 {
 	char *text = dumped("lru_crawler mgdump hash\r\n", "EN\r\n"), *at = text + 4;
 
@@ -135,8 +129,7 @@ mgdump_lists_requests(void **state)
 	free(text);
 }
 
-static void
-classes_can_be_chosen(void **state)
+TEST(classes_can_be_chosen)
 {
 	char *text = dumped("lru_crawler mgdump all\r\n", "EN\r\n");
 	uint32_t in[2] = {0, 0};
@@ -160,8 +153,7 @@ classes_can_be_chosen(void **state)
 	check_eq(in[1], ITEMS / 2);
 }
 
-static void
-cachedump_lists_a_class_up_to_its_limit(void **state)
+TEST(cachedump_lists_a_class_up_to_its_limit)
 {
 	uint32_t all = 0;
 
@@ -196,8 +188,7 @@ cachedump_lists_a_class_up_to_its_limit(void **state)
 	every_key_is_listed(0, 1);
 }
 
-static void
-a_reader_that_goes_leaves_nothing(void **state)
+TEST(a_reader_that_goes_leaves_nothing)
 {
 	for (uint32_t turns = 1; turns < 12; turns++) {
 		struct conn *c = rig_open(rig);
@@ -210,19 +201,4 @@ a_reader_that_goes_leaves_nothing(void **state)
 		check_eq(rig_chunks_used(rig), 0);
 		check_eq(rig->store->walks.active, 0);
 	}
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(metadump_says_what_is_true_of_every_item),
-		TEST_CASE(mgdump_lists_requests),
-		TEST_CASE(classes_can_be_chosen),
-		TEST_CASE(cachedump_lists_a_class_up_to_its_limit),
-		TEST_CASE(a_reader_that_goes_leaves_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

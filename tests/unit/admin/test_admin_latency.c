@@ -26,13 +26,12 @@ turn_of(uint64_t ns)
 	rig->clock.now_ns += ns;
 }
 
-static int
-start_clock(void **state)
+static void
+start_clock(void)
 {
-	start(state);
+	start();
 	rig->clock.now_ns = 1000 * US;
 	turn_of(US);
-	return 0;
 }
 
 static const char *
@@ -93,8 +92,7 @@ static const struct request requests[] = {
 	{"\x80\1\0\1\x8\0\0\0\0\0\0\xa\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0ax", "set", 34},
 };
 
-static void
-kinds_are_told_apart(void **state)
+TEST(kinds_are_told_apart, no_setup)
 {
 	for (uint32_t i = 0; i < 2 * sizeof requests / sizeof requests[0]; i++) {
 		const struct request *q = &requests[i / 2];
@@ -104,7 +102,7 @@ kinds_are_told_apart(void **state)
 		const char *stats;
 		char row[32];
 
-		start_clock(NULL);
+		start_clock();
 		c = rig_open(rig);
 		rig_receive_text(rig, c, "set a 0 0 1\r\nx\r\n");
 		turn_of(US);
@@ -129,12 +127,11 @@ kinds_are_told_apart(void **state)
 			else if (found != want)
 				fail_msg("%s: %s has %g, not %g", q->bytes, name, found, want);
 		}
-		stop(NULL);
+		stop();
 	}
 }
 
-static void
-the_time_is_that_of_the_turn(void **state)
+TEST(the_time_is_that_of_the_turn, no_setup)
 {
 	static const uint64_t lengths[] = {700, 4200, 18 * US, 250 * US, 3000 * US};
 
@@ -142,7 +139,7 @@ the_time_is_that_of_the_turn(void **state)
 		const double us = (double)lengths[i] / 1000;
 		const char *stats;
 
-		start_clock(NULL);
+		start_clock();
 		for (uint32_t n = 0; n < 3; n++)
 			rig_datagram_text(rig, 1, "get a\r\n");
 		turn_of(lengths[i]);
@@ -152,14 +149,13 @@ the_time_is_that_of_the_turn(void **state)
 		check(figure(stats, "udp_get_miss", "p50_us") >= us * 31 / 32 - 0.016);
 		check(figure(stats, "udp_get_miss", "p50_us") <= us);
 		check(figure(stats, "udp_get_miss", "minute_p99_us") <= us);
-		stop(NULL);
+		stop();
 	}
 }
 
 /* A turn answers 20 requests of a connection (-R of the rig): each
  * further 20 are a turn later. */
-static void
-what_is_left_for_later_turns_is_late(void **state)
+TEST(what_is_left_for_later_turns_is_late, start_clock, stop)
 {
 	struct conn *c = rig_open(rig);
 	const char *stats;
@@ -177,8 +173,7 @@ what_is_left_for_later_turns_is_late(void **state)
 	check(figure(stats, "waited_window", "count") == 0);
 }
 
-static void
-kept_datagrams_are_late(void **state)
+TEST(kept_datagrams_are_late, start_clock, stop)
 {
 	const char *stats;
 	char text[1400] = "";
@@ -202,8 +197,7 @@ kept_datagrams_are_late(void **state)
 }
 
 /* The peer does not read: its replies fill the queue, and requests behind them stay unread. */
-static void
-requests_that_wait_for_the_peers_window_are_apart(void **state)
+TEST(requests_that_wait_for_the_peers_window_are_apart, start_clock, stop)
 {
 	struct conn *c = rig_open(rig);
 	const char *stats;
@@ -243,8 +237,7 @@ late_answers(struct late *late)
 		late_turn(late);
 }
 
-static void
-requests_that_wait_for_a_backend_are_apart(void **state)
+TEST(requests_that_wait_for_a_backend_are_apart, no_setup)
 {
 	struct late *late = late_begin((struct late_config){.seed = 1});
 	struct conn *c = rig_open(rig);
@@ -266,8 +259,7 @@ requests_that_wait_for_a_backend_are_apart(void **state)
 }
 
 /* No request is answered while the key is requested again. */
-static void
-a_datagram_whose_key_is_asked_for_again_is_counted_once(void **state)
+TEST(a_datagram_whose_key_is_asked_for_again_is_counted_once, no_setup)
 {
 	struct late *late = late_begin((struct late_config){
 		.seed = 1, .flash = true, .thrashes = true, .misses_on_failure = true});
@@ -284,8 +276,7 @@ a_datagram_whose_key_is_asked_for_again_is_counted_once(void **state)
 	late_destroy(late);
 }
 
-static void
-writes_that_a_backend_does_are_counted_when_they_are_told(void **state)
+TEST(writes_that_a_backend_does_are_counted_when_they_are_told, no_setup)
 {
 	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
 	struct conn *c = rig_open(rig);
@@ -323,8 +314,7 @@ counted(const char *stats)
 #define LARGE 20000u
 
 /* Requests behind a large value are put off with it. */
-static void
-large_values_that_wait_are_counted_once(void **state)
+TEST(large_values_that_wait_are_counted_once, no_setup)
 {
 	static const struct request lines[] = {
 		{"get big\r\n", "1", 0},
@@ -346,7 +336,7 @@ large_values_that_wait_are_counted_once(void **state)
 		const char *stats;
 		struct conn *c;
 
-		start_clock(NULL);
+		start_clock();
 		c = rig_open(rig);
 		rig_receive(rig, c, value, (uint32_t)head + LARGE + 2);
 		turn_of(US);
@@ -368,7 +358,7 @@ large_values_that_wait_are_counted_once(void **state)
 		if (counted(stats) != 1 + atof(lines[i].kind))
 			fail_msg("%s: %s", lines[i].bytes, stats);
 		check(figure(stats, "waited_window", "max_us") == 300);
-		stop(NULL);
+		stop();
 	}
 }
 
@@ -388,8 +378,7 @@ static const struct request awaited[] = {
 	{"\x80\x0d\0\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0s5", "", 26},
 };
 
-static void
-what_a_backend_is_asked_for_is_counted_once(void **state)
+TEST(what_a_backend_is_asked_for_is_counted_once, no_setup)
 {
 	static const struct late_config configs[] = {
 		{.seed = 1, .writes = true},
@@ -426,8 +415,7 @@ what_a_backend_is_asked_for_is_counted_once(void **state)
 
 /* A write's time begins when it arrives, also if it has waited for an
  * earlier write of its key. */
-static void
-a_write_is_here_from_when_it_came(void **state)
+TEST(a_write_is_here_from_when_it_came, no_setup)
 {
 	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
 	struct conn *c = rig_open(rig);
@@ -445,8 +433,7 @@ a_write_is_here_from_when_it_came(void **state)
 }
 
 /* The second write arrives five turns after the first. */
-static void
-each_write_of_a_pipeline_is_here_from_when_it_came(void **state)
+TEST(each_write_of_a_pipeline_is_here_from_when_it_came, no_setup)
 {
 	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
 	struct conn *c = rig_open(rig);
@@ -465,8 +452,7 @@ each_write_of_a_pipeline_is_here_from_when_it_came(void **state)
 	late_destroy(late);
 }
 
-static void
-the_last_minute_forgets(void **state)
+TEST(the_last_minute_forgets, start_clock, stop)
 {
 	const char *stats;
 
@@ -505,8 +491,7 @@ hotkeys(const char *command)
 	return text;
 }
 
-static void
-hot_and_big_keys_are_named(void **state)
+TEST(hot_and_big_keys_are_named, start_clock, stop)
 {
 	static char set[9000];
 	struct conn *c = rig_open(rig);
@@ -538,28 +523,4 @@ hot_and_big_keys_are_named(void **state)
 	      atof(strstr(stats, "1:rate ") + 7) < 1500);
 	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
 	check_str(hotkeys("stats hotkeys\r\n"), "CLIENT_ERROR stats cachedump not allowed\r\n");
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_are_told_apart),
-		cmocka_unit_test(the_time_is_that_of_the_turn),
-		TEST_CASE(what_is_left_for_later_turns_is_late),
-		TEST_CASE(kept_datagrams_are_late),
-		TEST_CASE(requests_that_wait_for_the_peers_window_are_apart),
-		cmocka_unit_test(requests_that_wait_for_a_backend_are_apart),
-		cmocka_unit_test(a_datagram_whose_key_is_asked_for_again_is_counted_once),
-		cmocka_unit_test(writes_that_a_backend_does_are_counted_when_they_are_told),
-		cmocka_unit_test(large_values_that_wait_are_counted_once),
-		cmocka_unit_test(what_a_backend_is_asked_for_is_counted_once),
-		cmocka_unit_test(a_write_is_here_from_when_it_came),
-		cmocka_unit_test(each_write_of_a_pipeline_is_here_from_when_it_came),
-		TEST_CASE(the_last_minute_forgets),
-		TEST_CASE(hot_and_big_keys_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,13 +20,12 @@ static struct slow_log logs[2];
 static struct slow_log *const both[] = {&logs[0], NULL, &logs[1]};
 static struct slow_list list;
 
-static int
-clear(void **state)
+static void
+clear(void)
 {
 	memset(logs, 0, sizeof logs);
 	slow_log_begin(&logs[0]);
 	slow_log_begin(&logs[1]);
-	return 0;
 }
 
 static void
@@ -38,8 +37,7 @@ put(struct slow_log *log, uint64_t ns, uint64_t end_ns)
 		slow_log_put(log, &r, false);
 }
 
-static void
-the_slowest_are_kept_in_order(void **state)
+TEST(the_slowest_are_kept_in_order, clear)
 {
 	for (uint64_t i = 0; i < 1000; i++)
 		put(&logs[i % 2], MS + i * 7919 % 1000 * US, i);
@@ -49,8 +47,7 @@ the_slowest_are_kept_in_order(void **state)
 		check_eq(list.request[i].ns, MS + (999 - i) * US);
 }
 
-static void
-what_is_not_slow_is_not_wanted(void **state)
+TEST(what_is_not_slow_is_not_wanted, clear)
 {
 	check(!slow_log_wants(&logs[0], SLOW_MIN_NS));
 	check(slow_log_wants(&logs[0], SLOW_MIN_NS + 1));
@@ -62,8 +59,7 @@ what_is_not_slow_is_not_wanted(void **state)
 	check(slow_log_wants(&logs[0], 2 * MS + 1));
 }
 
-static void
-an_hour_later_there_is_room(void **state)
+TEST(an_hour_later_there_is_room, clear)
 {
 	const uint64_t then = 5 * MS, later = then + SLOW_KEEP_NS;
 
@@ -85,8 +81,7 @@ an_hour_later_there_is_room(void **state)
 }
 
 /* A reader took its threshold (least_ns) before the log had filled. */
-static void
-what_is_shorter_takes_no_place_of_a_longer_one(void **state)
+TEST(what_is_shorter_takes_no_place_of_a_longer_one, clear)
 {
 	for (uint64_t i = 0; i < SLOW_ENTRIES; i++)
 		put(&logs[0], (2 + i) * MS, i);
@@ -98,8 +93,7 @@ what_is_shorter_takes_no_place_of_a_longer_one(void **state)
 	check_eq(list.request[SLOW_ENTRIES - 1].ns, 2 * MS);
 }
 
-static void
-an_open_one_ends_with_its_turn(void **state)
+TEST(an_open_one_ends_with_its_turn, clear)
 {
 	const struct slow_request r = {.ns = 3 * MS, .end_ns = 10 * MS, .count = 1};
 
@@ -121,13 +115,12 @@ turn_of(uint64_t ns)
 	rig->clock.now_ns += ns;
 }
 
-static int
-start_clock(void **state)
+static void
+start_clock(void)
 {
-	start(state);
+	start();
 	rig->clock.now_ns = MS;
 	turn_of(US);
-	return 0;
 }
 
 static const char *
@@ -154,8 +147,7 @@ says(const char *stats, const char *row)
 		fail_msg("no %s in\n%s", row, stats);
 }
 
-static void
-a_long_turn_is_there_with_how_many_it_answered(void **state)
+TEST(a_long_turn_is_there_with_how_many_it_answered, start_clock, stop)
 {
 	for (uint32_t i = 0; i < 3; i++)
 		rig_datagram_text(rig, 1, "get a\r\n");
@@ -168,8 +160,7 @@ a_long_turn_is_there_with_how_many_it_answered(void **state)
 	     "STAT 1:key -\r\nEND\r\n");
 }
 
-static void
-the_hosts_turn_and_its_stage_are_told(void **state)
+TEST(the_hosts_turn_and_its_stage_are_told, start_clock, stop)
 {
 	struct turn_times times = {.longest_stage = STAGE_EXECUTE, .host_ns = 2 * MS};
 	const char *stats;
@@ -192,8 +183,7 @@ the_hosts_turn_and_its_stage_are_told(void **state)
 }
 
 /* A turn answers 20 requests of a connection (-R of the rig). */
-static void
-a_late_request_is_there_with_key_and_peer(void **state)
+TEST(a_late_request_is_there_with_key_and_peer, start_clock, stop)
 {
 	struct conn *c = rig_open(rig);
 	const char *stats;
@@ -210,8 +200,7 @@ a_late_request_is_there_with_key_and_peer(void **state)
 	says(stats, ":took_us 400.000\r\nSTAT 11:request tcp_get_miss\r\nSTAT 11:reason turn\r\n");
 }
 
-static void
-one_that_waits_for_the_window_says_so(void **state)
+TEST(one_that_waits_for_the_window_says_so, start_clock, stop)
 {
 	struct conn *c = rig_open(rig);
 
@@ -226,8 +215,7 @@ one_that_waits_for_the_window_says_so(void **state)
 	     "STAT 1:took_us 300.000\r\nSTAT 1:request tcp_get_miss\r\nSTAT 1:reason window\r\n");
 }
 
-static void
-one_that_waits_for_a_backend_says_so(void **state)
+TEST(one_that_waits_for_a_backend_says_so, no_setup)
 {
 	struct late *late = late_create(&(struct late_config){.seed = 1});
 	struct conn *c;
@@ -256,8 +244,7 @@ one_that_waits_for_a_backend_says_so(void **state)
 }
 
 /* The bytes of these requests are already freed when their answers arrive. */
-static void
-a_write_that_a_backend_did_has_its_key(void **state)
+TEST(a_write_that_a_backend_did_has_its_key, no_setup)
 {
 	struct late *late = late_create(&(struct late_config){.seed = 1, .writes = true});
 	struct conn *c, *pieces;
@@ -288,33 +275,9 @@ a_write_that_a_backend_did_has_its_key(void **state)
 	late_destroy(late);
 }
 
-static void
-who_may_see_no_keys_may_not_ask(void **state)
+TEST(who_may_see_no_keys_may_not_ask, start_clock, stop)
 {
 	check_str(slow(), "END\r\n");
 	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
 	check_str(slow(), "CLIENT_ERROR stats cachedump not allowed\r\n");
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start_clock, stop)
-#define LOG(f)       cmocka_unit_test_setup(f, clear)
-	const struct CMUnitTest tests[] = {
-		LOG(the_slowest_are_kept_in_order),
-		LOG(what_is_not_slow_is_not_wanted),
-		LOG(an_hour_later_there_is_room),
-		LOG(what_is_shorter_takes_no_place_of_a_longer_one),
-		LOG(an_open_one_ends_with_its_turn),
-		TEST_CASE(a_long_turn_is_there_with_how_many_it_answered),
-		TEST_CASE(the_hosts_turn_and_its_stage_are_told),
-		TEST_CASE(a_late_request_is_there_with_key_and_peer),
-		TEST_CASE(one_that_waits_for_the_window_says_so),
-		cmocka_unit_test(one_that_waits_for_a_backend_says_so),
-		cmocka_unit_test(a_write_that_a_backend_did_has_its_key),
-		TEST_CASE(who_may_see_no_keys_may_not_ask),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

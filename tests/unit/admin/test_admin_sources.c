@@ -23,8 +23,7 @@ struct fixture {
 
 static struct fixture f;
 
-static int
-start(void **state)
+SETUP(start)
 {
 	struct region region = {.size = admin_shared_bytes() + 4096};
 
@@ -43,11 +42,9 @@ start(void **state)
 		f.shared->serves[i] = f.cores[i];
 	}
 	f.cores[0]->clock.now_s = 1000;
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	for (uint32_t i = 0; i < CORES; i++) {
 		free(f.snapshots[i]);
@@ -56,7 +53,6 @@ stop(void **state)
 	}
 	free(f.memory);
 	free(f.shared);
-	return 0;
 }
 
 static void
@@ -91,8 +87,7 @@ static const struct ip_addr other6 = {{0x20, 1, 0x0d, 0xb8, 0, 7, 0, 0, 2, [15] 
 static const struct ip_addr link6 = {{0xfe, 0x80, [15] = 3}};
 static const struct ip_addr next_link6 = {{0xfe, 0x80, [15] = 4}};
 
-static void
-sources_are_listed_by_their_connections_on_all_cores(void **state)
+TEST(sources_are_listed_by_their_connections_on_all_cores)
 {
 	check_str(told(4), "");
 	connect_from(0, ip_addr_v4(0x0a000001), 990);
@@ -117,8 +112,7 @@ sources_are_listed_by_their_connections_on_all_cores(void **state)
 	check_ptr(strstr(told(4), "STAT 1:source 10.0.0.2\r\nSTAT 1:conns 2\r\n"));
 }
 
-static void
-the_list_is_whole_and_a_call_looks_at_a_part(void **state)
+TEST(the_list_is_whole_and_a_call_looks_at_a_part)
 {
 	f.used[1] = SLOTS_MAX - 1;
 	connect_from(1, ip_addr_v4(0x0a000009), 1000); /* the last slot */
@@ -128,8 +122,7 @@ the_list_is_whole_and_a_call_looks_at_a_part(void **state)
 }
 
 /* 50,000 sources have one connection each, as in a flood, and three have many. */
-static void
-who_has_many_is_found_among_more_sources_than_cells(void **state)
+TEST(who_has_many_is_found_among_more_sources_than_cells)
 {
 	static const uint32_t many[] = {3000, 2000, 1000};
 	const char *text;
@@ -155,19 +148,4 @@ who_has_many_is_found_among_more_sources_than_cells(void **state)
 		check(conns >= many[s] && conns - error <= many[s] + 1 + many[s] / 10);
 		check(error < 50000 / 1024 * 4);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			sources_are_listed_by_their_connections_on_all_cores, start, stop),
-		cmocka_unit_test_setup_teardown(the_list_is_whole_and_a_call_looks_at_a_part, start,
-						stop),
-		cmocka_unit_test_setup_teardown(who_has_many_is_found_among_more_sources_than_cells,
-						start, stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,8 +40,7 @@ row_is(const char *stats, const char *name, const char *value)
 		fail_msg("no \"STAT %s %s\" in\n%s", name, value, stats);
 }
 
-static void
-what_happened_is_counted(void **state)
+TEST(what_happened_is_counted)
 {
 	const char *const rows[][2] = {
 		{"pid", "77"},
@@ -85,8 +84,7 @@ what_happened_is_counted(void **state)
 	check(strlen(stats) < 4096);
 }
 
-static void
-reset_starts_the_counting_anew(void **state)
+TEST(reset_starts_the_counting_anew)
 {
 	const char *stats;
 
@@ -101,8 +99,7 @@ reset_starts_the_counting_anew(void **state)
 	row_is(answer("stats\r\n"), "get_hits", "1");
 }
 
-static void
-what_the_stack_counts_is_shown(void **state)
+TEST(what_the_stack_counts_is_shown)
 {
 	const char *stats;
 
@@ -123,8 +120,7 @@ what_the_stack_counts_is_shown(void **state)
 
 /* A reset also forgets the longest turn: the maximum after it is the
  * bound of a histogram cell. */
-static void
-turns_are_told_since_the_last_reset(void **state)
+TEST(turns_are_told_since_the_last_reset)
 {
 	static const char *const names[] = {
 		"turn_p50_us",     "turn_p99_us",      "turn_p9999_us",        "turn_max_us",
@@ -154,8 +150,7 @@ turns_are_told_since_the_last_reset(void **state)
 	}
 }
 
-static void
-settings_are_shown_and_unknown_words_refused(void **state)
+TEST(settings_are_shown_and_unknown_words_refused)
 {
 	row_is(answer("stats settings\r\n"), "tcpport", "11211");
 	check_str(answer("stats bogus\r\n"), "ERROR\r\n");
@@ -163,8 +158,7 @@ settings_are_shown_and_unknown_words_refused(void **state)
 	check_str(answer("stats resett\r\n"), "ERROR\r\n");
 }
 
-static void
-stats_over_udp_is_one_message(void **state)
+TEST(stats_over_udp_is_one_message)
 {
 	const struct fake_sent *sent;
 	uint32_t count;
@@ -379,8 +373,7 @@ document(void)
 	return out;
 }
 
-static void
-the_document_lists_what_is_shown(void **state)
+TEST(the_document_lists_what_is_shown, no_setup)
 {
 	static char text[1u << 16];
 	FILE *f = fopen(document_path, "r");
@@ -391,8 +384,7 @@ the_document_lists_what_is_shown(void **state)
 	check_str(text, document());
 }
 
-static void
-every_name_is_shown_once_in_its_order(void **state)
+TEST(every_name_is_shown_once_in_its_order)
 {
 	answer("set a 0 0 1\r\n5\r\n");
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -420,8 +412,7 @@ every_name_is_shown_once_in_its_order(void **state)
 }
 
 /* collectd reads at most 4096 bytes. */
-static void
-stats_stays_short_when_numbers_are_long(void **state)
+TEST(stats_stays_short_when_numbers_are_long, no_setup)
 {
 	uint32_t bytes = 5;
 
@@ -464,8 +455,7 @@ reset_of_front(void *arg)
 	resets++;
 }
 
-static void
-a_front_shows_what_it_counts(void **state)
+TEST(a_front_shows_what_it_counts)
 {
 	static const char shown[] = "STAT 0:state up\r\nSTAT 1023:keys 18446744073709551615\r\n"
 				    "STAT by_mean 1.042\r\nSTAT 1:by_mean 0.007\r\n",
@@ -520,8 +510,7 @@ row_of_stats(void *arg, uint32_t n, struct serve_row *row)
 	return n < 2;
 }
 
-static void
-a_tier_shows_its_rows_in_stats_and_apart(void **state)
+TEST(a_tier_shows_its_rows_in_stats_and_apart)
 {
 	const struct serve_rows rows = {.mode = BACKEND_PROMOTES,
 					.row = row_of_front,
@@ -543,8 +532,7 @@ a_tier_shows_its_rows_in_stats_and_apart(void **state)
 
 /* ---- the other replies ---- */
 
-static void
-classes_are_told_apart(void **state)
+TEST(classes_are_told_apart)
 {
 	const char *stats;
 
@@ -576,8 +564,7 @@ classes_are_told_apart(void **state)
 	row_is(stats, "1:get_hits", "0");
 }
 
-static void
-settings_say_what_is_set(void **state)
+TEST(settings_say_what_is_set)
 {
 	const struct serve_info info = {.conns_max = 5,
 					.no_evict = true,
@@ -619,8 +606,7 @@ settings_say_what_is_set(void **state)
 		row_is(stats, rows[i][0], rows[i][1]);
 }
 
-static void
-memory_is_told_part_by_part_and_summed(void **state)
+TEST(memory_is_told_part_by_part_and_summed)
 {
 	const struct serve_info info = {.memory = {.frames = 1,
 						   .connections = 20,
@@ -654,16 +640,14 @@ memory_is_told_part_by_part_and_summed(void **state)
 	row_is(stats, "memory_sum", text);
 }
 
-static void
-processor_time_is_what_the_program_says(void **state)
+TEST(processor_time_is_what_the_program_says)
 {
 	serve_rusage_set_mt(rig->shared, 12000042, 999999);
 	row_is(answer("stats\r\n"), "rusage_user", "12.000042");
 	row_is(answer("stats\r\n"), "rusage_system", "0.999999");
 }
 
-static void
-sizes_are_counted_where_it_is_asked_for(void **state)
+TEST(sizes_are_counted_where_it_is_asked_for)
 {
 	const struct serve_policy policy = {.track_sizes = true};
 
@@ -679,19 +663,17 @@ sizes_are_counted_where_it_is_asked_for(void **state)
 
 static struct rig *rigs[2];
 
-static int
-start_two(void **state)
+static void
+start_two(void)
 {
 	rig_create_cores(rigs, 2);
-	return 0;
 }
 
-static int
-stop_two(void **state)
+static void
+stop_two(void)
 {
 	rig_destroy(rigs[1]);
 	rig_destroy(rigs[0]);
-	return 0;
 }
 
 static struct conn *
@@ -707,8 +689,7 @@ tell(uint32_t core, const char *text)
 	return c;
 }
 
-static void
-connections_of_all_cores_are_shown(void **state)
+TEST(connections_of_all_cores_are_shown, start_two, stop_two)
 {
 	struct conn *c[3] = {tell(0, "version\r\n"), tell(1, "version\r\n"),
 			     tell(1, "watch evictions\r\n")};
@@ -735,8 +716,7 @@ connections_of_all_cores_are_shown(void **state)
 	check_null(strstr(stats, "STAT 24:"));
 }
 
-static void
-prefixes_of_all_cores_are_added_up(void **state)
+TEST(prefixes_of_all_cores_are_added_up, start_two, stop_two)
 {
 	const char *dump;
 
@@ -755,8 +735,7 @@ prefixes_of_all_cores_are_added_up(void **state)
 }
 
 /* The requests arrive in one segment, before the other core has turned. */
-static void
-a_reset_clears_prefixes_before_what_stands_behind_it(void **state)
+TEST(a_reset_clears_prefixes_before_what_stands_behind_it, start_two, stop_two)
 {
 	static const char *const asks =
 		"stats reset\r\nstats detail dump\r\nset a:1 0 0 1 noreply\r\n"
@@ -777,8 +756,7 @@ a_reset_clears_prefixes_before_what_stands_behind_it(void **state)
 }
 
 /* A binary key may hold any bytes: its prefix must not be taken for the end of the list. */
-static void
-a_prefix_that_is_no_text_is_not_shown(void **state)
+TEST(a_prefix_that_is_no_text_is_not_shown, start_two, stop_two)
 {
 	static const uint8_t get[] = "\x80\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00\x06"
 				     "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -792,8 +770,7 @@ a_prefix_that_is_no_text_is_not_shown(void **state)
 		  "PREFIX a get 1 hit 0 set 0 del 0\r\nPREFIX  get 1 hit 0 set 0 del 0\r\nEND\r\n");
 }
 
-static void
-a_watcher_sees_all_cores_in_order(void **state)
+TEST(a_watcher_sees_all_cores_in_order, start_two, stop_two)
 {
 	struct conn *c = tell(1, "watch fetchers\r\n");
 	char want[128];
@@ -813,8 +790,7 @@ a_watcher_sees_all_cores_in_order(void **state)
 	}
 }
 
-static void
-watchers_come_and_go(void **state)
+TEST(watchers_come_and_go, start_two, stop_two)
 {
 	for (uint32_t round = 0; round < 10; round++) {
 		const uint32_t core = round % 2;
@@ -836,8 +812,7 @@ index_is_expanding(void)
 	return strstr(answer("stats\r\n"), "STAT hash_is_expanding 1\r\n") != NULL;
 }
 
-static void
-an_index_that_grows_is_shown(void **state)
+TEST(an_index_that_grows_is_shown)
 {
 	bool seen = false;
 
@@ -861,38 +836,10 @@ an_index_that_grows_is_shown(void **state)
 int
 main(int argc, char **argv)
 {
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-#define TWO(f)       cmocka_unit_test_setup_teardown(f, start_two, stop_two)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(what_happened_is_counted),
-		TEST_CASE(reset_starts_the_counting_anew),
-		TEST_CASE(what_the_stack_counts_is_shown),
-		TEST_CASE(turns_are_told_since_the_last_reset),
-		TEST_CASE(settings_are_shown_and_unknown_words_refused),
-		TEST_CASE(stats_over_udp_is_one_message),
-		cmocka_unit_test(the_document_lists_what_is_shown),
-		TEST_CASE(every_name_is_shown_once_in_its_order),
-		cmocka_unit_test(stats_stays_short_when_numbers_are_long),
-		TEST_CASE(a_front_shows_what_it_counts),
-		TEST_CASE(a_tier_shows_its_rows_in_stats_and_apart),
-		TEST_CASE(classes_are_told_apart),
-		TEST_CASE(settings_say_what_is_set),
-		TEST_CASE(memory_is_told_part_by_part_and_summed),
-		TEST_CASE(processor_time_is_what_the_program_says),
-		TEST_CASE(sizes_are_counted_where_it_is_asked_for),
-		TEST_CASE(an_index_that_grows_is_shown),
-		TWO(connections_of_all_cores_are_shown),
-		TWO(prefixes_of_all_cores_are_added_up),
-		TWO(a_reset_clears_prefixes_before_what_stands_behind_it),
-		TWO(a_prefix_that_is_no_text_is_not_shown),
-		TWO(a_watcher_sees_all_cores_in_order),
-		TWO(watchers_come_and_go),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "--print") == 0) {
 		fputs(document(), stdout);
 		return 0;
 	}
 	document_path = argc == 2 ? argv[1] : "lib/admin/STATS.md";
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

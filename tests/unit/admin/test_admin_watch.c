@@ -13,19 +13,15 @@
 
 static struct rig *rig;
 
-static int
-start(void **state)
+SETUP(start)
 {
 	rig = rig_create();
 	rig_turn(rig);
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 static struct conn *
@@ -90,8 +86,7 @@ seen(struct conn *c)
 	return out;
 }
 
-static void
-each_stream_shows_what_is_its(void **state)
+TEST(each_stream_shows_what_is_its)
 {
 	const struct {
 		const char *words, *in, *out;
@@ -163,8 +158,7 @@ each_stream_shows_what_is_its(void **state)
 	}
 }
 
-static void
-requests_in_datagrams_are_seen_too(void **state)
+TEST(requests_in_datagrams_are_seen_too)
 {
 	struct conn *c = watcher("rawcmds");
 
@@ -175,8 +169,7 @@ requests_in_datagrams_are_seen_too(void **state)
 	check_str(seen(c), "<N verbosity 1\n<N get a\n<N version\n");
 }
 
-static void
-watchers_see_each_their_own(void **state)
+TEST(watchers_see_each_their_own)
 {
 	struct conn *gets = watcher("fetchers"), *deletes = watcher("deletions");
 
@@ -188,8 +181,7 @@ watchers_see_each_their_own(void **state)
 }
 
 /* memcached looks a key up for every command on it, and its watchers see the lookup. */
-static void
-a_key_is_looked_up_before_it_is_written(void **state)
+TEST(a_key_is_looked_up_before_it_is_written)
 {
 	struct conn *c = watcher("fetchers mutations deletions");
 
@@ -210,8 +202,7 @@ a_key_is_looked_up_before_it_is_written(void **state)
 		  "type=item_get key=v status=not_found clsid=0 cfd=N size=0\n");
 }
 
-static void
-a_line_tells_the_wall_clock_to_the_microsecond(void **state)
+TEST(a_line_tells_the_wall_clock_to_the_microsecond)
 {
 	struct conn *c = watcher("fetchers");
 
@@ -220,8 +211,7 @@ a_line_tells_the_wall_clock_to_the_microsecond(void **state)
 	check_ptr(strstr(rig_sent(c, NULL), ".987654 gid="));
 }
 
-static void
-connections_come_and_go(void **state)
+TEST(connections_come_and_go)
 {
 	struct conn *c = watcher("connevents");
 	const char *const rows[] = {"version\r\nquit\r\n", "GET / HTTP/1.1\r\n"};
@@ -237,8 +227,7 @@ connections_come_and_go(void **state)
 }
 
 /* The close is reported although the client may keep its socket open. */
-static void
-a_connection_that_the_service_closes_is_seen_to_go_at_once(void **state)
+TEST(a_connection_that_the_service_closes_is_seen_to_go_at_once)
 {
 	struct conn *c = watcher("connevents"), *client = rig_open(rig);
 
@@ -249,8 +238,7 @@ a_connection_that_the_service_closes_is_seen_to_go_at_once(void **state)
 			   "cfd=N\n");
 }
 
-static void
-evictions_are_seen_before_they_happen(void **state)
+TEST(evictions_are_seen_before_they_happen)
 {
 	struct conn *c = watcher("evictions"), *writer = rig_open(rig);
 	static char value[9000];
@@ -285,8 +273,7 @@ evictions_are_seen_before_they_happen(void **state)
 /* The lines of these gets are more than a connection may have queued. */
 #define GETS 6000u
 
-static void
-a_watcher_that_does_not_read_is_told_what_it_missed(void **state)
+TEST(a_watcher_that_does_not_read_is_told_what_it_missed)
 {
 	struct conn *c = watcher("fetchers"), *reader = rig_open(rig);
 	unsigned long long skipped = 0, lines = 0, more;
@@ -315,8 +302,7 @@ a_watcher_that_does_not_read_is_told_what_it_missed(void **state)
 	check_eq(rig_count(rig, EVENTS_LOGGED), GETS);
 }
 
-static void
-what_a_watcher_says_is_dropped_and_its_end_ends_it(void **state)
+TEST(what_a_watcher_says_is_dropped_and_its_end_ends_it)
 {
 	struct conn *c = watcher("");
 
@@ -333,8 +319,7 @@ what_a_watcher_says_is_dropped_and_its_end_ends_it(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-what_stands_behind_watch_is_not_answered(void **state)
+TEST(what_stands_behind_watch_is_not_answered)
 {
 	struct conn *c = rig_open(rig);
 
@@ -345,8 +330,7 @@ what_stands_behind_watch_is_not_answered(void **state)
 }
 
 /* A watcher asks for nothing more, so nothing but the change of users can end it. */
-static void
-a_watcher_whose_user_may_watch_no_more_is_closed(void **state)
+TEST(a_watcher_whose_user_may_watch_no_more_is_closed)
 {
 	const enum mc_role roles[] = {MC_ROLE_ADMIN, MC_ROLE_WRITE};
 	const struct serve_policy policy = {.auth = true};
@@ -371,26 +355,4 @@ a_watcher_whose_user_may_watch_no_more_is_closed(void **state)
 	}
 	check(rig_closed(c));
 	rig_destroy(guarded);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(each_stream_shows_what_is_its),
-		TEST_CASE(requests_in_datagrams_are_seen_too),
-		TEST_CASE(watchers_see_each_their_own),
-		TEST_CASE(a_key_is_looked_up_before_it_is_written),
-		TEST_CASE(a_line_tells_the_wall_clock_to_the_microsecond),
-		TEST_CASE(connections_come_and_go),
-		TEST_CASE(a_watcher_whose_user_may_watch_no_more_is_closed),
-		TEST_CASE(a_connection_that_the_service_closes_is_seen_to_go_at_once),
-		TEST_CASE(evictions_are_seen_before_they_happen),
-		TEST_CASE(a_watcher_that_does_not_read_is_told_what_it_missed),
-		TEST_CASE(what_a_watcher_says_is_dropped_and_its_end_ends_it),
-		TEST_CASE(what_stands_behind_watch_is_not_answered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

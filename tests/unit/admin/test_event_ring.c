@@ -51,8 +51,7 @@ ring_of(uint64_t events)
 	return ring;
 }
 
-static void
-a_reader_sees_what_there_is_and_counts_what_is_gone(void **state)
+TEST(a_reader_sees_what_there_is_and_counts_what_is_gone)
 {
 	const struct {
 		uint64_t events, from, skipped, seen;
@@ -133,8 +132,7 @@ read_events(void *arg)
 	return NULL;
 }
 
-static void
-events_are_whole_while_they_are_overwritten(void **state)
+TEST(events_are_whole_while_they_are_overwritten)
 {
 	struct event_ring *ring = ring_of(0);
 	_Atomic bool written = false;
@@ -157,15 +155,4 @@ events_are_whole_while_they_are_overwritten(void **state)
 		check(EVENT_RING_MUTANT || races[i].disordered == 0);
 	}
 	check_eq(races[0].torn + races[1].torn > 0, EVENT_RING_MUTANT);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reader_sees_what_there_is_and_counts_what_is_gone),
-		cmocka_unit_test(events_are_whole_while_they_are_overwritten),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,11 @@
 static struct late *late;
 static struct rig *rig;
 
-static int
+static void
 begin(const struct late_config *cfg)
 {
 	late = late_create(cfg);
 	rig = late_rig(late);
-	return 0;
 }
 
 static void
@@ -33,8 +32,7 @@ turns(uint32_t n)
 }
 
 /* Checks that no request to the backend is left. */
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	late_hold(late, false);
 	turns(4 * TIMEOUT_TURNS);
@@ -44,7 +42,6 @@ stop(void **state)
 	check_eq(OPEN, 0);
 	check_eq(rig_chunks_used(rig), 0);
 	late_destroy(late);
-	return 0;
 }
 
 static struct conn *

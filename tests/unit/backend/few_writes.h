@@ -4,24 +4,24 @@
 #ifndef CLOCKOO_FEW_WRITES_H
 #define CLOCKOO_FEW_WRITES_H
 
+#include "support/test.h"
 #include "few_pending.h"
 
-static int
-start(void **state)
+SETUP(start)
 {
-	return begin(&(struct late_config){.writes = true});
+	begin(&(struct late_config){.writes = true});
 }
 
-static int
-start_with_misses(void **state)
+static void
+start_with_misses(void)
 {
-	return begin(&(struct late_config){.writes = true, .misses_on_failure = true});
+	begin(&(struct late_config){.writes = true, .misses_on_failure = true});
 }
 
-static int
-start_with_copies(void **state)
+static void
+start_with_copies(void)
 {
-	return begin(&(struct late_config){.writes = true, .copies_of_ten = 10});
+	begin(&(struct late_config){.writes = true, .copies_of_ten = 10});
 }
 
 #endif

@@ -36,8 +36,7 @@ says_after(const char *text, uint32_t asked, const char *told)
 
 /* ---- order ---- */
 
-static void
-they_are_asked_for_at_once_and_told_in_order(void **state)
+TEST(reads_behind_a_write_are_asked_at_once_and_answered_in_order)
 {
 	says_after(WRITE "get s1\r\nget s5\r\n", 3, STORED S1 "END\r\nEND\r\n");
 	says_after("delete s0\r\ngets s1\r\nmg s6 k\r\n", 3,
@@ -52,8 +51,7 @@ they_are_asked_for_at_once_and_told_in_order(void **state)
 	check_eq(rig_count(rig, GET_MISSES), 6);
 }
 
-static void
-so_are_those_of_the_binary_protocol(void **state)
+TEST(binary_reads_behind_a_write_are_answered_in_order)
 {
 	static const struct packet asks[] = {{.op = DELETE, .key = "s0"},
 					     {.op = GETQ, .key = "s5"},
@@ -81,8 +79,7 @@ so_are_those_of_the_binary_protocol(void **state)
 	packets_match(sent, replies);
 }
 
-static void
-one_of_a_key_that_waits_is_asked_for_at_its_turn(void **state)
+TEST(a_read_of_a_pending_key_is_asked_for_at_its_turn)
 {
 	says_after(WRITE "get l1\r\nget l1\r\n", 1,
 		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
@@ -91,8 +88,7 @@ one_of_a_key_that_waits_is_asked_for_at_its_turn(void **state)
 		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
 }
 
-static void
-a_write_of_a_key_that_is_read_waits(void **state)
+TEST(a_write_of_a_key_with_a_pending_read_waits)
 {
 	says_after(WRITE, 1, STORED);
 	says_after("set l2 0 0 1\r\nx\r\nget l1\r\nset l1 0 0 1\r\ny\r\nget l1\r\n", 2,
@@ -100,8 +96,7 @@ a_write_of_a_key_that_is_read_waits(void **state)
 }
 
 /* Requests are kept in one pass, and over several; a line of several keys is not kept. */
-static void
-all_of_a_segment_goes_its_way(void **state)
+TEST(requests_of_one_segment_are_all_answered)
 {
 	struct conn *c =
 		say(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\nget l1\r\nget l2 s1\r\n"
@@ -114,8 +109,7 @@ all_of_a_segment_goes_its_way(void **state)
 	check_eq(rig_count(rig, REQ_TCP), 10);
 }
 
-static void
-one_pass_keeps_no_more_than_a_connection_may(void **state)
+TEST(a_pass_keeps_no_more_requests_than_a_connection_may_have)
 {
 	says_after(WRITE "get s1\r\nget s5\r\nget s10\r\nget s15\r\n", PENDING_KEPT_MAX,
 		   STORED S1 "END\r\nEND\r\nEND\r\nEND\r\n");
@@ -123,16 +117,14 @@ one_pass_keeps_no_more_than_a_connection_may(void **state)
 
 /* ---- copies ---- */
 
-static void
-a_copy_answers_at_its_turn(void **state)
+TEST(a_copy_answers_a_kept_read_at_its_turn, start_with_copies, stop)
 {
 	says_after("get s1\r\n", 1, S1 "END\r\n");
 	says_after(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\n", 2, STORED S1 "END\r\n" STORED);
 	check_eq(late_asked(late), 3);
 }
 
-static void
-one_whose_copy_goes_meanwhile_is_asked_for_then(void **state)
+TEST(a_kept_read_whose_copy_is_evicted_is_asked_for_at_its_turn, start_with_copies, stop)
 {
 	const struct view key = {(const uint8_t *)"s1", 2};
 	struct conn *c;
@@ -150,8 +142,7 @@ one_whose_copy_goes_meanwhile_is_asked_for_then(void **state)
 }
 
 /* The key has moved: the backend does not ask the lane that the key had before. */
-static void
-one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is(void **state)
+TEST(one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is, start_with_copies, stop)
 {
 	const struct view key = {(const uint8_t *)"s1", 2};
 	struct conn *c;
@@ -169,20 +160,17 @@ one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is(void **state)
 
 /* ---- failures ---- */
 
-static void
-one_that_fails_is_told_so_at_its_turn(void **state)
+TEST(a_kept_read_that_fails_is_an_error_at_its_turn)
 {
 	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED NO_ANSWER S1 "END\r\n");
 }
 
-static void
-or_as_a_miss(void **state)
+TEST(a_kept_read_that_fails_is_a_miss_if_the_backend_says_so, start_with_misses, stop)
 {
 	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED "END\r\n" S1 "END\r\n");
 }
 
-static void
-one_without_answer_fails_in_time(void **state)
+TEST(a_kept_read_without_answer_fails_at_its_deadline)
 {
 	struct conn *c = say(WRITE "get d1\r\nget s1\r\n");
 
@@ -192,8 +180,7 @@ one_without_answer_fails_in_time(void **state)
 	SAYS(c, STORED NO_ANSWER S1 "END\r\n");
 }
 
-static void
-a_lost_connection_forgets_them(void **state)
+TEST(a_lost_connection_forgets_its_kept_reads)
 {
 	struct conn *c;
 
@@ -207,8 +194,7 @@ a_lost_connection_forgets_them(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-in_a_drain_none_is_asked_for(void **state)
+TEST(a_drain_asks_for_no_kept_read)
 {
 	struct conn *c;
 
@@ -223,8 +209,7 @@ in_a_drain_none_is_asked_for(void **state)
 	check(backend_drain(rig->serve, false));
 }
 
-static void
-one_that_finds_no_place_waits_for_an_answer(void **state)
+TEST(a_kept_read_without_a_place_waits_for_an_answer)
 {
 	const char *line;
 	uint64_t asked, deferred;
@@ -248,8 +233,7 @@ one_that_finds_no_place_waits_for_an_answer(void **state)
 
 /* Other places are left to retrievals: behind a value that is not read, kept requests would take
  * them all. */
-static void
-they_take_half_of_the_places(void **state)
+TEST(kept_reads_take_half_of_the_places)
 {
 	uint64_t asked;
 
@@ -275,8 +259,7 @@ set_put(char *at, uint32_t number, uint32_t len)
 }
 
 /* The keys are of one lane, which has no place. */
-static void
-what_goes_back_of_one_pass_fits(void **state)
+TEST(requests_that_go_back_fit_a_read_buffer)
 {
 	char text[4096], key[16];
 	uint32_t bytes = 0, number = 2;
@@ -337,8 +320,7 @@ large_is_told(struct conn *c)
 	check_str(sent + LARGE_BYTES, "\r\nEND\r\n" S1 "END\r\n");
 }
 
-static void
-nothing_is_told_amid_a_large_value(void **state)
+TEST(no_answer_is_sent_amid_a_large_value)
 {
 	struct conn *c = say_large();
 
@@ -349,8 +331,7 @@ nothing_is_told_amid_a_large_value(void **state)
 }
 
 /* A stop must be able to close other connections in order. */
-static void
-who_does_not_read_does_not_hold_up_a_drain_in_a_hurry(void **state)
+TEST(a_client_that_does_not_read_delays_no_hurried_drain)
 {
 	struct conn *c = say_large();
 
@@ -363,8 +344,7 @@ who_does_not_read_does_not_hold_up_a_drain_in_a_hurry(void **state)
 	rig_lose(rig, c);
 }
 
-static void
-an_answer_that_is_not_read_is_dropped_and_asked_for_again(void **state)
+TEST(an_answer_that_is_not_read_is_dropped_and_asked_for_again)
 {
 	struct conn *c = say_large();
 
@@ -375,8 +355,7 @@ an_answer_that_is_not_read_is_dropped_and_asked_for_again(void **state)
 }
 
 /* The connection keeps too many places for other connections' requests to be kept. */
-static void
-who_does_not_read_leaves_pipelines_to_others(void **state)
+TEST(a_client_that_does_not_read_leaves_pipelines_to_others)
 {
 	static char text[CONN_SENDQ_BYTES];
 	const uint32_t bytes = set_put(text, 3, CONN_SENDQ_BYTES - 1000);
@@ -405,40 +384,4 @@ who_does_not_read_leaves_pipelines_to_others(void **state)
 	late_hold(late, false);
 	turns(8);
 	SAYS(other, STORED "END\r\nEND\r\n");
-}
-
-#define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(they_are_asked_for_at_once_and_told_in_order),
-		TEST_CASE(so_are_those_of_the_binary_protocol),
-		TEST_CASE(one_of_a_key_that_waits_is_asked_for_at_its_turn),
-		TEST_CASE(a_write_of_a_key_that_is_read_waits),
-		TEST_CASE(all_of_a_segment_goes_its_way),
-		TEST_CASE(one_pass_keeps_no_more_than_a_connection_may),
-		cmocka_unit_test_setup_teardown(a_copy_answers_at_its_turn, start_with_copies,
-						stop),
-		cmocka_unit_test_setup_teardown(one_whose_copy_goes_meanwhile_is_asked_for_then,
-						start_with_copies, stop),
-		cmocka_unit_test_setup_teardown(
-			one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is,
-			start_with_copies, stop),
-		TEST_CASE(one_that_fails_is_told_so_at_its_turn),
-		cmocka_unit_test_setup_teardown(or_as_a_miss, start_with_misses, stop),
-		TEST_CASE(one_without_answer_fails_in_time),
-		TEST_CASE(a_lost_connection_forgets_them),
-		TEST_CASE(in_a_drain_none_is_asked_for),
-		TEST_CASE(one_that_finds_no_place_waits_for_an_answer),
-		TEST_CASE(they_take_half_of_the_places),
-		TEST_CASE(what_goes_back_of_one_pass_fits),
-		TEST_CASE(nothing_is_told_amid_a_large_value),
-		TEST_CASE(who_does_not_read_leaves_pipelines_to_others),
-		TEST_CASE(who_does_not_read_does_not_hold_up_a_drain_in_a_hurry),
-		TEST_CASE(an_answer_that_is_not_read_is_dropped_and_asked_for_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -883,8 +883,7 @@ runs(bool misses_on_failure, bool backend_writes, bool backend_brings)
 	late_destroy(plain);
 }
 
-static void
-replies_do_not_depend_on_when_the_backend_answers(void **state)
+TEST(replies_do_not_depend_on_when_the_backend_answers)
 {
 	letters = calloc(DATAGRAMS, sizeof *letters);
 	all_lost = 0;
@@ -901,8 +900,7 @@ replies_do_not_depend_on_when_the_backend_answers(void **state)
 }
 
 /* The reply has numbers that depend on where the item was. */
-static void
-an_item_that_was_evicted_is_shown_by_me(void **state)
+TEST(an_item_that_was_evicted_is_shown_by_me)
 {
 	struct late *late = late_create(&(struct late_config){.flash = true, .delay_max = 2});
 	struct conn *c = rig_open(late_rig(late));
@@ -925,8 +923,7 @@ an_item_that_was_evicted_is_shown_by_me(void **state)
 }
 
 /* The write is executed at last, on a miss: the backend has no copy either. */
-static void
-what_is_always_evicted_again_is_asked_for_some_times(void **state)
+TEST(a_key_that_is_always_evicted_is_asked_for_a_few_times)
 {
 	struct late *late = late_create(
 		&(struct late_config){.flash = true, .thrashes = true, .misses_on_failure = true});
@@ -949,8 +946,7 @@ what_is_always_evicted_again_is_asked_for_some_times(void **state)
 }
 
 /* The client does not read for longer than an answer is kept. */
-static void
-a_value_that_came_in_pieces_waits_for_who_does_not_read(void **state)
+TEST(a_value_in_pieces_waits_for_a_client_that_does_not_read)
 {
 	struct late *late = late_create(&(struct late_config){.flash = true});
 	struct rig *rig = late_rig(late);
@@ -985,8 +981,7 @@ a_value_that_came_in_pieces_waits_for_who_does_not_read(void **state)
 
 /* The copy that was read before a write is released before the write is sent: the backend may
  * keep a copy. */
-static void
-a_datagram_reads_no_copy_of_before_its_write(void **state)
+TEST(a_datagram_reads_no_copy_of_before_its_write)
 {
 	struct late *late = late_create(&(struct late_config){.writes = true, .delay_max = 2});
 	static const char want[] = "VALUE l1 0 1\r\nx\r\nEND\r\nDELETED\r\nEND\r\n";
@@ -1036,8 +1031,7 @@ turns_for_gets(const char *first, const char *told, uint32_t gets)
 	return turns;
 }
 
-static void
-one_write_in_front_costs_many_gets_no_more_than_a_few_turns(void **state)
+TEST(one_write_in_front_costs_many_gets_no_more_than_a_few_turns)
 {
 	const uint32_t behind = turns_for_gets("set l1 0 0 1\r\nx\r\n", "STORED\r\n", 400),
 		       alone = turns_for_gets("", "", 400);
@@ -1049,19 +1043,8 @@ one_write_in_front_costs_many_gets_no_more_than_a_few_turns(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_value_that_came_in_pieces_waits_for_who_does_not_read),
-		cmocka_unit_test(what_is_always_evicted_again_is_asked_for_some_times),
-		cmocka_unit_test(a_datagram_reads_no_copy_of_before_its_write),
-#ifndef FEW_PENDING
-		cmocka_unit_test(one_write_in_front_costs_many_gets_no_more_than_a_few_turns),
-#endif
-		cmocka_unit_test(replies_do_not_depend_on_when_the_backend_answers),
-		cmocka_unit_test(an_item_that_was_evicted_is_shown_by_me),
-	};
-
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
 	only_flash = argc > 2; /* any word */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

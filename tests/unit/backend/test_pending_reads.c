@@ -10,32 +10,30 @@
 
 #include <stdlib.h>
 
-static int
-start(void **state)
+SETUP(start)
 {
-	return begin(&(struct late_config){.misses_on_failure = false});
-}
-
-static int
-start_with_misses(void **state)
-{
-	return begin(&(struct late_config){.misses_on_failure = true});
-}
-
-static int
-start_with_writes(void **state)
-{
-	return begin(&(struct late_config){.seed = 1, .writes = true});
-}
-
-static int
-start_with_flash(void **state)
-{
-	return begin(&(struct late_config){.flash = true});
+	begin(&(struct late_config){.misses_on_failure = false});
 }
 
 static void
-what_is_here_is_sent_at_once_and_the_end_last(void **state)
+start_with_misses(void)
+{
+	begin(&(struct late_config){.misses_on_failure = true});
+}
+
+static void
+start_with_writes(void)
+{
+	begin(&(struct late_config){.seed = 1, .writes = true});
+}
+
+static void
+start_with_flash(void)
+{
+	begin(&(struct late_config){.flash = true});
+}
+
+TEST(keys_that_have_arrived_are_sent_at_once_and_the_end_last)
 {
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\nget l s1 l\r\nget l\r\n");
 
@@ -48,8 +46,7 @@ what_is_here_is_sent_at_once_and_the_end_last(void **state)
 	rig_acked(rig, c);
 }
 
-static void
-what_is_not_answered_in_time_has_failed(void **state)
+TEST(a_key_without_answer_fails_at_its_deadline)
 {
 	struct conn *text = say("get d1\r\nget s1 d1 s1\r\nversion\r\n"),
 		    *meta = say("mg d2 v\r\nmn\r\n");
@@ -65,8 +62,7 @@ what_is_not_answered_in_time_has_failed(void **state)
 	check(rig_count(rig, AWAITS_EXPIRED) >= 3);
 }
 
-static void
-it_is_a_miss_if_the_backend_wants_that(void **state)
+TEST(a_failed_key_is_a_miss_if_the_backend_says_so, start_with_misses, stop)
 {
 	struct conn *c = say("get s1 d1 s1\r\nmg d2 v\r\ngat 0 d3\r\nversion\r\n");
 
@@ -74,8 +70,7 @@ it_is_a_miss_if_the_backend_wants_that(void **state)
 	SAYS(c, S1 S1 "END\r\nEN\r\n" NO_ANSWER "VERSION 9.8.7\r\n");
 }
 
-static void
-what_belongs_to_a_lost_connection_is_given_up(void **state)
+TEST(a_lost_connection_drops_its_pending_requests)
 {
 	struct conn *c = say("get d1 d2 d3\r\n");
 
@@ -90,8 +85,7 @@ what_belongs_to_a_lost_connection_is_given_up(void **state)
 	check_eq(late_stale(late), 3);
 }
 
-static void
-one_that_ends_is_answered_and_closed(void **state)
+TEST(a_connection_that_ends_is_answered_and_closed)
 {
 	struct conn *c = say("get s1\r\nget s5\r\n");
 
@@ -107,8 +101,7 @@ one_that_ends_is_answered_and_closed(void **state)
 
 /* In the turn's second pass no request is pending; late_turn() checks that the
  * backend still sees the end. */
-static void
-a_backend_hears_of_the_end_behind_a_pass_without_asks(void **state)
+TEST(send_follows_a_pass_that_asked_for_nothing_more)
 {
 	char hits[16 * 8] = "";
 
@@ -124,8 +117,7 @@ a_backend_hears_of_the_end_behind_a_pass_without_asks(void **state)
 	check_eq(rig_count(rig, GET_HITS), OPS_MAX);
 }
 
-static void
-a_connection_has_a_share(void **state)
+TEST(a_connection_has_a_share)
 {
 	late_hold(late, true);
 	say("get s1 s2 s3 s4 s6 s7 s8 s9 s11 s12 s13 s14 s16 s17 s18 s19\r\n");
@@ -134,8 +126,7 @@ a_connection_has_a_share(void **state)
 }
 
 /* Requests of the same pass take the places of those that are completed. */
-static void
-what_finds_no_place_is_asked_for_when_others_are_told(void **state)
+TEST(a_key_without_a_place_is_asked_for_when_others_are_answered)
 {
 	struct conn *c = say("get s1 s6 s11 s16 d1 d2 d3\r\nget d4\r\nget d5 d6 d7\r\n");
 
@@ -155,8 +146,7 @@ is_answered(struct conn *c)
 	return len > 5 && memcmp(sent, "VALUE", 5) == 0 && strcmp(sent + len - 5, "END\r\n") == 0;
 }
 
-static void
-a_lane_that_stalls_leaves_places_for_others(void **state)
+TEST(a_lane_that_stalls_leaves_places_for_others)
 {
 	struct conn *c;
 
@@ -166,8 +156,7 @@ a_lane_that_stalls_leaves_places_for_others(void **state)
 	check(is_answered(c));
 }
 
-static void
-who_finds_no_place_waits_for_one(void **state)
+TEST(a_session_without_a_place_waits_for_one)
 {
 	struct conn *c;
 
@@ -181,8 +170,7 @@ who_finds_no_place_waits_for_one(void **state)
 
 /* The request waits to promote an item, and its body arrives in pieces. By its turn another core
  * has set the key. */
-static void
-a_place_that_a_body_in_pieces_needs_no_more_goes_back(void **state)
+TEST(a_place_that_a_body_in_pieces_needs_no_more_goes_back, start_with_flash, stop)
 {
 	const struct view key = {(const uint8_t *)"l1", 2};
 	struct conn *c;
@@ -205,8 +193,7 @@ a_place_that_a_body_in_pieces_needs_no_more_goes_back(void **state)
 }
 
 /* The client does not read, so there is no room for its replies. */
-static void
-who_does_not_read_keeps_no_places(void **state)
+TEST(a_client_that_does_not_read_keeps_no_places)
 {
 	struct conn *c = say("get s1 s2\r\n");
 
@@ -225,8 +212,7 @@ who_does_not_read_keeps_no_places(void **state)
 	check(is_answered(c));
 }
 
-static void
-nor_is_it_granted_any(void **state)
+TEST(a_client_that_does_not_read_is_granted_no_place)
 {
 	struct conn *c;
 
@@ -243,8 +229,7 @@ nor_is_it_granted_any(void **state)
 }
 
 /* Read buffers are a quarter of the chunks, and half of them may wait for answers. */
-static void
-what_waits_leaves_read_buffers_to_others(void **state)
+TEST(pending_requests_leave_read_buffers_to_others)
 {
 	struct conn *c;
 
@@ -262,8 +247,7 @@ what_waits_leaves_read_buffers_to_others(void **state)
 }
 
 /* The first line was cut, so it has taken a place among the read buffers. */
-static void
-who_waits_for_an_answer_yields_no_read_buffer(void **state)
+TEST(who_waits_for_an_answer_yields_no_read_buffer)
 {
 	struct conn *c[2], *cut;
 
@@ -290,8 +274,7 @@ who_waits_for_an_answer_yields_no_read_buffer(void **state)
 
 /* A pipeline reads one key several times. Requests for it that are open at once may be answered
  * in any order. */
-static void
-a_connection_reads_no_older_value_after_a_newer_one(void **state)
+TEST(a_connection_reads_no_older_value_after_a_newer_one)
 {
 	for (uint32_t round = 0; round < 200; round++) {
 		struct conn *c = say("get v1 s2 v1 s3 v1\r\nget v1\r\nmg v1 v\r\nget s1 v1\r\n");
@@ -311,8 +294,7 @@ a_connection_reads_no_older_value_after_a_newer_one(void **state)
 }
 
 /* The value of v1 is the number of answers so far. */
-static void
-a_line_asks_for_a_key_once(void **state)
+TEST(a_line_asks_for_a_key_once)
 {
 	for (uint32_t round = 0; round < 50; round++) {
 		struct conn *c = say("get v1 s2 v1 s3 v1 v1\r\nget v1\r\n");
@@ -332,8 +314,7 @@ a_line_asks_for_a_key_once(void **state)
 	}
 }
 
-static void
-in_a_drain_nothing_new_is_asked(void **state)
+TEST(a_drain_asks_for_no_key)
 {
 	struct conn *a = say("get s1\r\n"), *b;
 
@@ -350,8 +331,7 @@ in_a_drain_nothing_new_is_asked(void **state)
 	check(backend_drain(rig->serve, false));
 }
 
-static void
-a_hurried_drain_ends_what_is_open(void **state)
+TEST(a_hurried_drain_ends_pending_requests)
 {
 	struct conn *full, *c;
 
@@ -374,8 +354,7 @@ a_hurried_drain_ends_what_is_open(void **state)
 	check_eq(OPEN, 0);
 }
 
-static void
-a_datagram_is_answered_when_all_its_keys_are_known(void **state)
+TEST(a_datagram_is_answered_when_all_its_keys_are_known)
 {
 	const struct fake_sent *sent;
 
@@ -398,8 +377,7 @@ a_datagram_is_answered_when_all_its_keys_are_known(void **state)
 	check_eq(rig_count(rig, REQ_UDP), 2 + PENDING_LINES_MAX + 1);
 }
 
-static void
-a_request_is_counted_once(void **state)
+TEST(a_request_is_counted_once)
 {
 	say("get s1\r\nget s5 s1\r\nmg s1 v\r\nget d1\r\n");
 	turns(3 * TIMEOUT_TURNS);
@@ -422,8 +400,7 @@ told_of(struct conn *c, long *told, uint32_t most)
 
 /* The second get of v1 is not sent early, since the first one is pending. The third arrives when
  * the first is completed, and is sent. */
-static void
-a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked(void **state)
+TEST(a_get_asked_ahead_is_no_newer_than_one_not_asked_yet)
 {
 	struct conn *c = say("get v1\r\nget d1\r\nget v1\r\n");
 	long told[3];
@@ -437,8 +414,7 @@ a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked(void **state)
 }
 
 /* The first get finds a copy when it arrives, and the copy is then deleted. */
-static void
-a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went(void **state)
+TEST(a_get_asked_ahead_is_no_newer_than_one_whose_copy_went)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	struct conn *c;
@@ -469,8 +445,7 @@ copy_goes_meanwhile(void *arg, struct view key, uint64_t hash)
 	return true;
 }
 
-static void
-nor_if_it_goes_while_a_pass_is_looked_at(void **state)
+TEST(a_copy_that_goes_during_a_search_makes_no_later_get_newer)
 {
 	long told[2];
 	struct conn *c;
@@ -479,7 +454,7 @@ nor_if_it_goes_while_a_pass_is_looked_at(void **state)
 	say("get v1\r\n");
 	turns(4);
 	late_pace(late, 0, 0);
-	rig->serve->pending->backend.may_have = copy_goes_meanwhile;
+	rig->serve->pending->backend.tier.may_have = copy_goes_meanwhile;
 	c = say("get d1\r\nget v1\r\nget s1\r\nget v1\r\n");
 	turns(2);
 	check_eq(OPEN, 2); /* d1, and s1, which is answered: v1 is requested at its turn */
@@ -489,8 +464,7 @@ nor_if_it_goes_while_a_pass_is_looked_at(void **state)
 }
 
 /* The hashes of two keys end in the same eleven bits, and one of the keys has a copy. */
-static void
-a_copy_in_front_holds_up_no_other_key(void **state)
+TEST(a_copy_in_front_holds_up_no_other_key)
 {
 	char keys[2][16], line[64];
 	uint64_t hash[2] = {0};
@@ -515,8 +489,7 @@ a_copy_in_front_holds_up_no_other_key(void **state)
 }
 
 /* The second v1 waits for room behind the long value s3, the third behind s17. */
-static void
-a_line_tells_a_key_once_more_as_it_was_told(void **state)
+TEST(a_line_that_repeats_a_key_repeats_its_answer)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	const uint64_t hash = store_hash(rig->core, key);
@@ -558,8 +531,7 @@ replies(const char *const *list, uint32_t count)
 	rig_forget_datagrams(rig);
 }
 
-static void
-requests_of_a_datagram_are_answered_in_their_order(void **state)
+TEST(requests_of_a_datagram_are_answered_in_their_order)
 {
 	late_hold(late, true);
 	rig_datagram_text(rig, 7, "version\r\nget s1\r\nversion\r\nmn\r\nget s1 s5\r\n");
@@ -574,8 +546,7 @@ requests_of_a_datagram_are_answered_in_their_order(void **state)
 }
 
 /* A pass ends within a line, behind hits. The next pass, which misses, has the whole line. */
-static void
-a_line_of_two_passes_is_answered_whole(void **state)
+TEST(a_line_of_two_passes_is_answered_whole)
 {
 	char line[8 + 2 * OPS_MAX + 8] = "get", want[OPS_MAX * sizeof S0 + sizeof S1 + 8] = "";
 
@@ -592,8 +563,7 @@ a_line_of_two_passes_is_answered_whole(void **state)
 	replies((const char *const[]){want}, 1);
 }
 
-static void
-what_lines_behind_it_lack_is_asked_for_with_a_line(void **state)
+TEST(keys_of_later_lines_are_asked_for_with_a_line)
 {
 	const uint64_t asked = late_asked(late);
 
@@ -610,8 +580,7 @@ what_lines_behind_it_lack_is_asked_for_with_a_line(void **state)
 
 /* A line that is complete does not wait for other lines' requests, and a datagram
  * does not wait for ever. */
-static void
-a_line_waits_for_its_own_keys_only(void **state)
+TEST(a_line_waits_for_its_own_keys_only)
 {
 	const struct fake_sent *sent;
 
@@ -658,14 +627,13 @@ was_heard(void *arg, struct view key, uint64_t hash)
 	return key.data[0] != 'd';
 }
 
-static void
-what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **state)
+TEST(misses_of_a_pass_are_prefetched_together_and_hits_are_not)
 {
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\n");
 
 	turns(1);
-	rig->serve->pending->backend.prefetch = hear_missed;
-	rig->serve->pending->backend.may_have = was_heard;
+	rig->serve->pending->backend.tier.prefetch = hear_missed;
+	rig->serve->pending->backend.tier.may_have = was_heard;
 	memset(&heard, 0, sizeof heard);
 	say("get l l\r\nmg l v\r\n");
 	turns(2);
@@ -688,13 +656,12 @@ what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing(void **st
 
 /* Misses of sets in a pass are prefetched together. A single set's is not, nor are those of keys
  * with an item. */
-static void
-what_a_pass_sets_and_has_missed_is_told_at_once(void **state)
+TEST(missed_keys_that_a_pass_sets_are_prefetched_together, start_with_flash, stop)
 {
 	struct conn *c = say("set l1 0 0 1 noreply\r\nx\r\n");
 
 	turns(1);
-	rig->serve->pending->backend.prefetch = hear_missed;
+	rig->serve->pending->backend.tier.prefetch = hear_missed;
 	memset(&heard, 0, sizeof heard);
 	rig_receive_text(rig, c, "set l2 0 0 1 noreply\r\nx\r\n");
 	turns(1);
@@ -743,8 +710,7 @@ name_elsewhere(char name[3], char letter, uint32_t lane, const char *other)
 /* The answer that a connection waits for is dropped before the connection is checked again. The
  * next requests are elsewhere in its buffer, and the next miss finds no place. Gets behind it
  * must be requested by their present place. */
-static void
-what_was_dropped_leaves_nothing_ahead(void **state)
+TEST(a_dropped_answer_ends_the_search_ahead)
 {
 	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
@@ -782,8 +748,7 @@ what_was_dropped_leaves_nothing_ahead(void **state)
 #define LONG_KEY 200u
 
 /* Long hits are between the gets, so that the former read-ahead place is beyond the buffer. */
-static void
-what_was_dropped_is_not_beyond_the_buffer(void **state)
+TEST(a_dropped_answer_leaves_no_offset_beyond_the_buffer)
 {
 	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
@@ -848,8 +813,7 @@ say_to_one_that_stalls(uint32_t *places)
 
 /* A copy of a key arrives after a place was granted for it: the reply uses the copy, and the
  * place is returned. */
-static void
-a_place_that_a_copy_makes_needless_goes_back(void **state)
+TEST(a_place_that_a_copy_makes_needless_goes_back)
 {
 	uint32_t lane;
 	struct conn *c = say_to_one_that_stalls(&lane);
@@ -864,8 +828,7 @@ a_place_that_a_copy_makes_needless_goes_back(void **state)
 
 /* The request waited for a place too long, but a copy arrived: the next
  * request is not refused. */
-static void
-a_refusal_that_a_copy_makes_needless_is_forgotten(void **state)
+TEST(a_refusal_that_a_copy_makes_needless_is_forgotten)
 {
 	uint32_t lane;
 	struct conn *c = say_to_one_that_stalls(&lane);
@@ -884,8 +847,7 @@ a_refusal_that_a_copy_makes_needless_is_forgotten(void **state)
 }
 
 /* The wait for an earlier place does not count when the connection waits for another one. */
-static void
-who_waits_for_a_place_again_waits_anew(void **state)
+TEST(a_second_wait_for_a_place_has_its_own_deadline)
 {
 	const struct view key = {(const uint8_t *)"s1", 2};
 	uint32_t lane;
@@ -908,8 +870,7 @@ who_waits_for_a_place_again_waits_anew(void **state)
 
 /* A line never returns a newer value of a key than it has returned before, even if a copy arrives
  * meanwhile. */
-static void
-a_line_tells_no_copy_of_what_it_has_told(void **state)
+TEST(a_line_repeats_its_answer_although_a_copy_is_newer)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	const uint64_t hash = store_hash(rig->core, key);
@@ -943,8 +904,7 @@ a_line_tells_no_copy_of_what_it_has_told(void **state)
 
 /* Each connection of a crowd has many hits behind one pending get; all
  * are answered in one turn. */
-static void
-hits_between_those_that_wait_are_bounded_a_turn(void **state)
+TEST(hits_between_those_that_wait_are_bounded_a_turn)
 {
 	char text[600] = "get s1\r\n";
 	uint64_t most = 0;
@@ -974,8 +934,7 @@ hits_between_those_that_wait_are_bounded_a_turn(void **state)
 }
 
 /* Hits between pending gets are sampled for hot keys like all others. */
-static void
-hits_between_those_that_wait_are_sampled(void **state)
+TEST(hits_between_those_that_wait_are_sampled)
 {
 	struct conn *c = say("mn\r\n");
 	char text[600] = "get s1\r\n";
@@ -1023,19 +982,17 @@ lines_told(uint32_t *most)
 	return sum;
 }
 
-static void
-no_copy_is_told_while_copies_wait(void **state)
+TEST(no_copy_answers_while_they_are_bypassed, start_with_writes, stop)
 {
 	uint32_t most;
 
 	put_here("l");
 	check(lines_told(&most) > 0);
-	backend_copies_wait(rig->serve, true);
+	backend_copies_bypass(rig->serve, true);
 	check_eq(lines_told(&most), 0);
 }
 
-static void
-hits_told_count_as_requests_of_their_connection(void **state)
+TEST(hits_between_pending_gets_count_as_requests)
 {
 	uint32_t most;
 
@@ -1043,62 +1000,4 @@ hits_told_count_as_requests_of_their_connection(void **state)
 	rig->serve->cfg.conn_requests_max = 5;
 	check(lines_told(&most) > 0);
 	check(most <= 5);
-}
-
-#define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(a_place_that_a_copy_makes_needless_goes_back),
-		TEST_CASE(a_refusal_that_a_copy_makes_needless_is_forgotten),
-		TEST_CASE(who_waits_for_a_place_again_waits_anew),
-		TEST_CASE(a_line_tells_no_copy_of_what_it_has_told),
-		TEST_CASE(hits_between_those_that_wait_are_bounded_a_turn),
-		TEST_CASE(hits_between_those_that_wait_are_sampled),
-		cmocka_unit_test_setup_teardown(no_copy_is_told_while_copies_wait,
-						start_with_writes, stop),
-		TEST_CASE(hits_told_count_as_requests_of_their_connection),
-		TEST_CASE(what_was_dropped_leaves_nothing_ahead),
-		TEST_CASE(what_was_dropped_is_not_beyond_the_buffer),
-		TEST_CASE(what_is_here_is_sent_at_once_and_the_end_last),
-		TEST_CASE(what_is_not_answered_in_time_has_failed),
-		TEST_CASE(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing),
-		cmocka_unit_test_setup_teardown(what_a_pass_sets_and_has_missed_is_told_at_once,
-						start_with_flash, stop),
-		cmocka_unit_test_setup_teardown(it_is_a_miss_if_the_backend_wants_that,
-						start_with_misses, stop),
-		TEST_CASE(what_belongs_to_a_lost_connection_is_given_up),
-		TEST_CASE(one_that_ends_is_answered_and_closed),
-		TEST_CASE(a_backend_hears_of_the_end_behind_a_pass_without_asks),
-		TEST_CASE(a_connection_has_a_share),
-		TEST_CASE(what_finds_no_place_is_asked_for_when_others_are_told),
-		TEST_CASE(a_lane_that_stalls_leaves_places_for_others),
-		TEST_CASE(who_finds_no_place_waits_for_one),
-		cmocka_unit_test_setup_teardown(
-			a_place_that_a_body_in_pieces_needs_no_more_goes_back, start_with_flash,
-			stop),
-		TEST_CASE(what_waits_leaves_read_buffers_to_others),
-		TEST_CASE(who_waits_for_an_answer_yields_no_read_buffer),
-		TEST_CASE(who_does_not_read_keeps_no_places),
-		TEST_CASE(nor_is_it_granted_any),
-		TEST_CASE(a_connection_reads_no_older_value_after_a_newer_one),
-		TEST_CASE(a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked),
-		TEST_CASE(a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went),
-		TEST_CASE(nor_if_it_goes_while_a_pass_is_looked_at),
-		TEST_CASE(a_copy_in_front_holds_up_no_other_key),
-		TEST_CASE(a_line_asks_for_a_key_once),
-		TEST_CASE(in_a_drain_nothing_new_is_asked),
-		TEST_CASE(a_hurried_drain_ends_what_is_open),
-		TEST_CASE(a_datagram_is_answered_when_all_its_keys_are_known),
-		TEST_CASE(a_line_tells_a_key_once_more_as_it_was_told),
-		TEST_CASE(requests_of_a_datagram_are_answered_in_their_order),
-		TEST_CASE(a_line_of_two_passes_is_answered_whole),
-		TEST_CASE(what_lines_behind_it_lack_is_asked_for_with_a_line),
-		TEST_CASE(a_line_waits_for_its_own_keys_only),
-		TEST_CASE(a_request_is_counted_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,8 +78,7 @@ static const struct {
 	{"flush_all noreply\r\n", ""},
 };
 
-static void
-each_result_is_told_as_its_verb_tells_it(void **state)
+TEST(each_result_is_the_reply_of_its_verb)
 {
 	for (uint32_t i = 0; i < sizeof results / sizeof results[0]; i++) {
 		const uint64_t asked = late_asked(late);
@@ -95,8 +94,7 @@ each_result_is_told_as_its_verb_tells_it(void **state)
 	}
 }
 
-static void
-what_is_wrong_is_not_asked(void **state)
+TEST(a_malformed_write_is_not_asked_for)
 {
 	struct conn *c = say("set l1 0 0 1\r\nxyzset l1 0 0 x\r\nincr l1 x\r\nversion\r\n");
 
@@ -110,8 +108,7 @@ what_is_wrong_is_not_asked(void **state)
 
 /* ---- order ---- */
 
-static void
-nothing_else_behind_a_write_is_asked_before_its_answer(void **state)
+TEST(nothing_else_behind_a_write_is_asked_before_its_answer)
 {
 	struct conn *c = say("get s1\r\nset l1 0 0 1\r\nx\r\nget s1 s1\r\nset l1 0 0 1\r\ny\r\n"
 			     "get l1\r\n");
@@ -133,8 +130,7 @@ nothing_else_behind_a_write_is_asked_before_its_answer(void **state)
 
 /* ---- pipelines ---- */
 
-static void
-writes_of_other_keys_are_asked_one_behind_the_other(void **state)
+TEST(writes_of_other_keys_are_asked_one_behind_the_other)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nms l2 1 k Oab\r\ny\r\ndelete l3\r\n"
 			     "set l4 0 0 1 noreply\r\nz\r\nincr l5 1\r\nget l1 l2 l4\r\n");
@@ -151,8 +147,7 @@ writes_of_other_keys_are_asked_one_behind_the_other(void **state)
 }
 
 /* Completed writes are answered in one turn, though no event schedules the connection again. */
-static void
-answers_that_are_here_are_told_together(void **state)
+TEST(answers_of_one_turn_are_sent_together)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\ny\r\nset l3 0 0 1\r\nz\r\n");
 
@@ -163,8 +158,7 @@ answers_that_are_here_are_told_together(void **state)
 	SAYS(c, "STORED\r\nSTORED\r\nSTORED\r\n");
 }
 
-static void
-a_write_of_the_same_key_waits_for_the_answer(void **state)
+TEST(a_write_of_the_same_key_waits_for_the_answer)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\nx\r\nappend l1 0 0 1\r\ny\r\n"
 			     "set l3 0 0 1\r\nx\r\nget l1\r\n");
@@ -178,8 +172,7 @@ a_write_of_the_same_key_waits_for_the_answer(void **state)
 }
 
 /* Each line waits behind a write, and another write waits behind the line. */
-static void
-all_else_waits_for_the_answer(void **state)
+TEST(other_requests_wait_for_the_answer_of_a_write)
 {
 	static const char *const lines[] = {"get s1 s2\r\n",    "version\r\n",
 					    "bogus\r\n",        "mn\r\n",
@@ -209,8 +202,7 @@ all_else_waits_for_the_answer(void **state)
 
 /* A write in any number of pieces is requested when it is whole, unless it is
  * larger than a read buffer. */
-static void
-a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
+TEST(a_write_that_comes_in_pieces_is_asked_when_it_is_whole)
 {
 	static const char text[] = "set l2 3 0 6\r\nabcdef\r\n";
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *large = say("set l3 0 0 1\r\nx\r\n");
@@ -236,8 +228,7 @@ a_write_that_comes_in_pieces_is_asked_when_it_is_whole(void **state)
 }
 
 /* The bytes after the write are no complete request. */
-static void
-a_client_that_ends_amid_a_request_hears_what_it_wrote(void **state)
+TEST(a_client_that_ends_amid_a_request_has_its_earlier_answers)
 {
 	static const char *const rests[] = {"", "set l", "set l2 0 0 9\r\nabc"};
 
@@ -261,8 +252,7 @@ static uint32_t number_of_lane(uint32_t lane, uint32_t from);
 
 /* The waiting write is not retried all the time, and is counted once. It is as
  * large as a read buffer. */
-static void
-one_that_finds_no_place_behind_another_waits_for_that(void **state)
+TEST(a_write_without_a_place_behind_another_waits_for_that)
 {
 	const uint32_t n = number_of_lane(0, 1), other = number_of_lane(1, 1);
 	uint64_t asked, deferred;
@@ -303,8 +293,7 @@ told_versions(struct conn *c)
 
 /* The two answers are completed in one turn, the second in a pass that
  * another connection causes. */
-static void
-answers_do_not_leave_the_limit_of_requests_behind(void **state)
+TEST(answers_do_not_leave_the_limit_of_requests_behind)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\ny\r\n"), *other = say("");
 
@@ -328,8 +317,7 @@ answers_do_not_leave_the_limit_of_requests_behind(void **state)
 }
 
 /* Each append needs a turn's share of work before it is requested. */
-static void
-an_answer_does_not_wait_for_work_that_stands_behind_it(void **state)
+TEST(an_answer_does_not_wait_for_work_that_stands_behind_it, start_with_copies, stop)
 {
 	struct conn *of[4], *c = say("");
 	char text[64];
@@ -357,15 +345,14 @@ an_answer_does_not_wait_for_work_that_stands_behind_it(void **state)
 }
 
 /* Read buffers that are left are for other connections. */
-static void
-what_is_cut_behind_a_write_leaves_the_last_read_buffers(void **state)
+TEST(a_partial_line_behind_a_write_leaves_the_last_read_buffers)
 {
 	struct conn *cut = say("get s"), *c = say("set l1 0 0 1\r\nx\r\n");
 	uint64_t yields;
 
 	late_hold(late, true);
 	turns(2);
-	rig->serve->read_bufs_used += rig->serve->read_bufs_max;
+	rig_set_chunks(rig, 7); /* one read buffer, and it is taken */
 	yields = rig_count(rig, CONN_YIELDS);
 	rig_receive_text(rig, c, "set l3 0 ");
 	rig->clock.now_s += 5;
@@ -373,14 +360,13 @@ what_is_cut_behind_a_write_leaves_the_last_read_buffers(void **state)
 	check_eq(rig_count(rig, CONN_YIELDS), yields);
 	check_eq(rig_count(rig, CONN_SLOW_REQUEST), 0);
 	check(!rig_closed(cut));
-	rig->serve->read_bufs_used -= rig->serve->read_bufs_max;
+	rig_set_chunks(rig, 4096);
 	late_hold(late, false);
 	turns(5);
 	SAYS(c, "STORED\r\n");
 }
 
-static void
-a_line_of_gat_ends_with_the_key_that_fails(void **state)
+TEST(a_line_of_gat_ends_with_the_key_that_fails)
 {
 	struct conn *c = say("gat 0 s1 f1 s2 s2\r\nversion\r\n");
 
@@ -389,8 +375,7 @@ a_line_of_gat_ends_with_the_key_that_fails(void **state)
 	check_eq(late_asked(late), 2);
 }
 
-static void
-only_a_get_that_may_not_is_asked_for_in_spite_of_a_copy(void **state)
+TEST(only_a_get_that_may_not_is_asked_for_in_spite_of_a_copy, start_with_copies, stop)
 {
 	struct conn *c = say("get s1\r\nget s1\r\ngets s1\r\nmg s1 k\r\nget s1\r\n");
 
@@ -401,8 +386,7 @@ only_a_get_that_may_not_is_asked_for_in_spite_of_a_copy(void **state)
 		   "END\r\n");
 }
 
-static void
-a_request_is_counted_once(void **state)
+TEST(a_request_is_counted_once)
 {
 	say("set l1 0 0 1\r\n5\r\nincr l1 1\r\ngat 0 l1 l9\r\ndelete l1\r\nmd l1\r\nflush_all\r\n");
 	turns(10);
@@ -419,8 +403,7 @@ a_request_is_counted_once(void **state)
 
 /* ---- ends ---- */
 
-static void
-without_an_answer_in_time_nobody_knows(void **state)
+TEST(a_write_without_answer_fails_at_its_deadline, start_with_misses, stop)
 {
 	struct conn *c =
 		say("set d1 0 0 1\r\nx\r\nset d1 0 0 1 noreply\r\ny\r\nms d2 1 q k\r\nx\r\n"
@@ -439,8 +422,7 @@ without_an_answer_in_time_nobody_knows(void **state)
 	check_eq(late_values(late), 0);
 }
 
-static void
-a_flush_without_reply_that_fails_ends_its_connection(void **state)
+TEST(a_flush_without_reply_that_fails_ends_its_connection)
 {
 	struct conn *c = say("flush_all noreply\r\nversion\r\n"),
 		    *told = say("flush_all\r\nmn\r\n");
@@ -452,8 +434,7 @@ a_flush_without_reply_that_fails_ends_its_connection(void **state)
 	SAYS(told, NO_ANSWER "MN\r\n");
 }
 
-static void
-what_a_lost_connection_asked_goes_on_without_it(void **state)
+TEST(writes_of_a_lost_connection_are_done)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\nx\r\n");
 
@@ -473,8 +454,7 @@ what_a_lost_connection_asked_goes_on_without_it(void **state)
 	check_eq(late_values(late), 0);
 }
 
-static void
-one_that_is_lost_amid_a_body_has_not_written(void **state)
+TEST(a_connection_lost_amid_a_body_has_not_written)
 {
 	struct conn *c = rig_open(rig);
 
@@ -485,8 +465,7 @@ one_that_is_lost_amid_a_body_has_not_written(void **state)
 	check_eq(late_asked(late), 0);
 }
 
-static void
-one_that_ends_is_answered_and_closed(void **state)
+TEST(a_connection_that_ends_is_answered_and_closed)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *large = rig_open(rig);
 
@@ -504,8 +483,7 @@ one_that_ends_is_answered_and_closed(void **state)
 }
 
 /* Only the chunk that it holds itself is left. */
-static void
-the_answer_has_its_room_from_the_ask_on(void **state)
+TEST(the_answer_has_its_room_from_the_ask_on)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n");
 
@@ -536,8 +514,7 @@ number_of_lane(uint32_t lane, uint32_t from)
 	}
 }
 
-static void
-a_write_waits_for_a_place(void **state)
+TEST(a_write_waits_for_a_place)
 {
 	const uint32_t n = number_of_lane(0, 1);
 	struct conn *c;
@@ -576,22 +553,19 @@ large_waits(uint32_t len)
 	check(rig_closed(c));
 }
 
-static void
-a_large_write_waits_for_a_place(void **state)
+TEST(a_large_write_waits_for_a_place)
 {
 	large_waits(9000);
 }
 
 /* The whole body has arrived: more bytes than are put back. */
-static void
-so_does_one_of_one_segment(void **state)
+TEST(a_write_of_one_segment_waits_for_a_place)
 {
 	large_waits(3000);
 }
 
 /* The body has arrived when the places are taken. */
-static void
-a_value_that_is_complete_waits_for_a_place(void **state)
+TEST(a_value_that_is_complete_waits_for_a_place)
 {
 	const uint32_t n = number_of_lane(0, 1);
 	struct conn *c = rig_open(rig), *lost = rig_open(rig);
@@ -633,21 +607,18 @@ no_place_in_time(uint32_t len)
 	check_eq(late_written(late, n), 0);
 }
 
-static void
-one_that_finds_no_place_in_time_is_never_asked(void **state)
+TEST(a_write_without_a_place_in_time_is_never_asked_for)
 {
 	no_place_in_time(1);
 }
 
-static void
-nor_is_a_large_one(void **state)
+TEST(a_large_write_without_a_place_in_time_is_never_asked_for)
 {
 	no_place_in_time(9000);
 }
 
 /* Writes may take an eighth of the chunks. */
-static void
-writes_leave_chunks_to_others(void **state)
+TEST(writes_leave_chunks_to_others)
 {
 	struct conn *c, *first;
 
@@ -668,8 +639,7 @@ writes_leave_chunks_to_others(void **state)
 }
 
 /* Values may take half as much as the fill quota; waiting ones take turns. */
-static void
-values_take_a_share_of_the_memory(void **state)
+TEST(values_take_a_share_of_the_memory)
 {
 	const uint64_t most = store_begun_max(rig->core) / 2;
 	const uint32_t len = 500000, count = 6;
@@ -695,8 +665,7 @@ values_take_a_share_of_the_memory(void **state)
 }
 
 /* The small value would have room. */
-static void
-a_small_value_does_not_pass_a_large_one_of_its_lane(void **state)
+TEST(a_small_value_does_not_pass_a_large_one_of_its_lane)
 {
 	const uint32_t a = number_of_lane(1, 1), b = number_of_lane(1, a + 1),
 		       large = number_of_lane(0, 1), small = number_of_lane(0, large + 1);
@@ -744,8 +713,7 @@ much_is_answered(struct conn *c)
 	check_eq(late_written(late, 9), 1);
 }
 
-static void
-what_stands_behind_a_large_write_fits(void **state)
+TEST(requests_behind_a_large_write_fit_a_read_buffer)
 {
 	struct conn *c = rig_open(rig);
 
@@ -756,8 +724,7 @@ what_stands_behind_a_large_write_fits(void **state)
 }
 
 /* s3 has 2,215 bytes, which wait for pieces. */
-static void
-what_stands_behind_an_answer_fits(void **state)
+TEST(requests_behind_an_answer_fit_a_read_buffer)
 {
 	struct conn *c = say("gat 0 s3\r\n");
 
@@ -771,8 +738,7 @@ what_stands_behind_an_answer_fits(void **state)
 
 /* ---- drain ---- */
 
-static void
-in_a_drain_no_write_is_asked(void **state)
+TEST(a_drain_asks_for_no_write)
 {
 	struct conn *a = say("set l1 0 0 1\r\nx\r\nset l1 0 0 1\r\ny\r\n"), *large = rig_open(rig),
 		    *b;
@@ -793,8 +759,7 @@ in_a_drain_no_write_is_asked(void **state)
 	check_eq(late_written(late, 1), 1);
 }
 
-static void
-a_hurried_drain_ends_what_is_asked(void **state)
+TEST(a_hurried_drain_ends_pending_writes)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *body = rig_open(rig);
 
@@ -827,8 +792,7 @@ sent_is(uint32_t i, uint16_t id, const char *text)
 	return count;
 }
 
-static void
-a_datagram_is_answered_when_it_is_done(void **state)
+TEST(a_datagrams_write_is_answered_when_it_is_done)
 {
 	const struct fake_sent *sent;
 
@@ -848,8 +812,7 @@ a_datagram_is_answered_when_it_is_done(void **state)
 	check_eq(rig_count(rig, REQ_UDP), 3);
 }
 
-static void
-a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped(void **state)
+TEST(a_datagram_without_answer_fails_and_one_without_place_is_dropped)
 {
 	const struct fake_sent *sent;
 
@@ -864,8 +827,7 @@ a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped(void **sta
 	check_eq(sent_is(0, 0, NO_ANSWER), late_asked(late));
 }
 
-static void
-a_datagram_without_a_chunk_is_dropped(void **state)
+TEST(a_datagram_without_a_chunk_is_dropped)
 {
 	struct conn *c = rig_open(rig);
 
@@ -882,8 +844,7 @@ a_datagram_without_a_chunk_is_dropped(void **state)
 	rig_acked(rig, c);
 }
 
-static void
-each_key_of_a_datagram_is_asked_for_once(void **state)
+TEST(each_key_of_a_datagram_is_asked_for_once)
 {
 	const char *both = S1 "VALUE s2 2 62\r\n";
 	const struct fake_sent *sent;
@@ -896,8 +857,7 @@ each_key_of_a_datagram_is_asked_for_once(void **state)
 }
 
 /* Writes that wait at a stop are not sent, and their memory is freed. */
-static void
-datagrams_that_wait_are_dropped_at_a_stop(void **state)
+TEST(datagrams_that_wait_are_dropped_at_a_stop)
 {
 	late_hold(late, true);
 	rig_datagram_text(rig, 7, "set l1 0 0 1\r\nx\r\n");
@@ -906,60 +866,4 @@ datagrams_that_wait_are_dropped_at_a_stop(void **state)
 	serve_drop_messages(rig->serve);
 	check_eq(OPEN, 0);
 	check_eq(rig_chunks_used(rig), 0);
-}
-
-#define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(each_result_is_told_as_its_verb_tells_it),
-		cmocka_unit_test_setup_teardown(without_an_answer_in_time_nobody_knows,
-						start_with_misses, stop),
-		cmocka_unit_test_setup_teardown(
-			only_a_get_that_may_not_is_asked_for_in_spite_of_a_copy, start_with_copies,
-			stop),
-		TEST_CASE(what_is_wrong_is_not_asked),
-		TEST_CASE(nothing_else_behind_a_write_is_asked_before_its_answer),
-		TEST_CASE(writes_of_other_keys_are_asked_one_behind_the_other),
-		TEST_CASE(answers_that_are_here_are_told_together),
-		TEST_CASE(a_write_of_the_same_key_waits_for_the_answer),
-		TEST_CASE(all_else_waits_for_the_answer),
-		TEST_CASE(a_write_that_comes_in_pieces_is_asked_when_it_is_whole),
-		TEST_CASE(a_client_that_ends_amid_a_request_hears_what_it_wrote),
-		TEST_CASE(one_that_finds_no_place_behind_another_waits_for_that),
-		TEST_CASE(answers_do_not_leave_the_limit_of_requests_behind),
-		cmocka_unit_test_setup_teardown(
-			an_answer_does_not_wait_for_work_that_stands_behind_it, start_with_copies,
-			stop),
-		TEST_CASE(what_is_cut_behind_a_write_leaves_the_last_read_buffers),
-		TEST_CASE(a_line_of_gat_ends_with_the_key_that_fails),
-		TEST_CASE(a_request_is_counted_once),
-		TEST_CASE(a_flush_without_reply_that_fails_ends_its_connection),
-		TEST_CASE(what_a_lost_connection_asked_goes_on_without_it),
-		TEST_CASE(one_that_is_lost_amid_a_body_has_not_written),
-		TEST_CASE(one_that_ends_is_answered_and_closed),
-		TEST_CASE(the_answer_has_its_room_from_the_ask_on),
-		TEST_CASE(a_write_waits_for_a_place),
-		TEST_CASE(a_large_write_waits_for_a_place),
-		TEST_CASE(so_does_one_of_one_segment),
-		TEST_CASE(a_value_that_is_complete_waits_for_a_place),
-		TEST_CASE(one_that_finds_no_place_in_time_is_never_asked),
-		TEST_CASE(nor_is_a_large_one),
-		TEST_CASE(writes_leave_chunks_to_others),
-		TEST_CASE(values_take_a_share_of_the_memory),
-		TEST_CASE(a_small_value_does_not_pass_a_large_one_of_its_lane),
-		TEST_CASE(what_stands_behind_a_large_write_fits),
-		TEST_CASE(what_stands_behind_an_answer_fits),
-		TEST_CASE(in_a_drain_no_write_is_asked),
-		TEST_CASE(a_hurried_drain_ends_what_is_asked),
-		TEST_CASE(a_datagram_is_answered_when_it_is_done),
-		TEST_CASE(a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped),
-		TEST_CASE(a_datagram_without_a_chunk_is_dropped),
-		TEST_CASE(each_key_of_a_datagram_is_asked_for_once),
-		TEST_CASE(datagrams_that_wait_are_dropped_at_a_stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

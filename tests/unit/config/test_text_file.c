@@ -31,8 +31,7 @@ put(const char *text)
 	check_eq(fclose(out), 0);
 }
 
-static void
-a_mark_is_left_out_at_the_start_only(void **state)
+TEST(a_mark_is_left_out_at_the_start_only)
 {
 	static const struct {
 		const char *file, *text;
@@ -55,8 +54,7 @@ a_mark_is_left_out_at_the_start_only(void **state)
 	}
 }
 
-static void
-a_file_is_read_whole_or_refused_in_one_line(void **state)
+TEST(a_file_is_read_whole_or_refused_in_one_line)
 {
 	struct error err;
 	char text[5];
@@ -81,8 +79,7 @@ a_file_is_read_whole_or_refused_in_one_line(void **state)
 	unlink(path);
 }
 
-static void
-every_reader_takes_a_file_with_a_mark(void **state)
+TEST(every_reader_takes_a_file_with_a_mark)
 {
 	struct config_source src = {.default_file = NULL};
 	static struct config cfg;
@@ -110,18 +107,13 @@ every_reader_takes_a_file_with_a_mark(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_mark_is_left_out_at_the_start_only),
-		cmocka_unit_test(a_file_is_read_whole_or_refused_in_one_line),
-		cmocka_unit_test(every_reader_takes_a_file_with_a_mark),
-	};
 	const int fd = mkstemp(path);
 	int failed;
 
 	if (fd < 0)
 		return 2;
 	close(fd);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = tests_run(NULL, NULL);
 	unlink(path);
 	return failed;
 }

@@ -22,8 +22,7 @@ value_of(uint32_t i)
 	return (struct view){bytes + i, len};
 }
 
-static void
-the_header_describes_the_image(void **state)
+TEST(the_header_describes_the_image)
 {
 	struct rig rig = rig_up(8, 1);
 	const struct image_header *header =
@@ -41,8 +40,7 @@ the_header_describes_the_image(void **state)
 }
 
 /* A change of one of these numbers makes a new version of the layout. */
-static void
-version_six_of_the_layout_is_this(void **state)
+TEST(version_six_of_the_layout_is_this)
 {
 	check_eq(STORE_IMAGE_LAYOUT, 6);
 	check_eq(STORE_KEPT_BYTES, 88);
@@ -69,8 +67,7 @@ version_six_of_the_layout_is_this(void **state)
 }
 
 /* The parts of an image follow each other, and the pages end where it does. */
-static void
-no_part_of_an_image_lies_in_another(void **state)
+TEST(no_part_of_an_image_lies_in_another)
 {
 	static const struct {
 		size_t mebibytes, limit;
@@ -125,8 +122,7 @@ find_items(struct store_core *sc, uint32_t part)
 }
 
 /* A later process maps the image elsewhere: all private memory of this process is overwritten. */
-static void
-an_image_means_the_same_at_another_address(void **state)
+TEST(an_image_means_the_same_at_another_address)
 {
 	const struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
 	struct store_config later = cfg;
@@ -182,8 +178,7 @@ store_and_find(void *image, const struct store_config *cfg)
 }
 
 /* The previous contents of a new store's memory do not matter. */
-static void
-an_empty_store_is_made_of_any_bytes(void **state)
+TEST(an_empty_store_is_made_of_any_bytes)
 {
 	struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
 	uint8_t *image = aligned_alloc(4096, cfg.memory_bytes);
@@ -196,8 +191,7 @@ an_empty_store_is_made_of_any_bytes(void **state)
 }
 
 /* Bytes of a reference's granule by memory size. An item is rounded up to granules. */
-static void
-granules_are_of_eight_bytes_up_to_32_gib(void **state)
+TEST(granules_are_of_eight_bytes_up_to_32_gib)
 {
 	static const struct {
 		uint64_t mebibytes;
@@ -216,8 +210,7 @@ granules_are_of_eight_bytes_up_to_32_gib(void **state)
 	}
 }
 
-static void
-a_store_of_any_size_starts_and_stores(void **state)
+TEST(a_store_of_any_size_starts_and_stores)
 {
 	static const uint64_t mebibytes[] = {32,     511,    512,    32768,  32769,   65536,  65537,
 					     128000, 131073, 262145, 524289, 1048575, 1048576};
@@ -236,17 +229,7 @@ a_store_of_any_size_starts_and_stores(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_header_describes_the_image),
-		cmocka_unit_test(granules_are_of_eight_bytes_up_to_32_gib),
-		cmocka_unit_test(a_store_of_any_size_starts_and_stores),
-		cmocka_unit_test(version_six_of_the_layout_is_this),
-		cmocka_unit_test(no_part_of_an_image_lies_in_another),
-		cmocka_unit_test(an_image_means_the_same_at_another_address),
-		cmocka_unit_test(an_empty_store_is_made_of_any_bytes),
-	};
-
 	for (uint32_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (uint8_t)(i * 2654435761u >> 24);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

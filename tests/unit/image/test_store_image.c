@@ -128,8 +128,7 @@ opens_with(struct rig *rig, const struct store_config *cfg, struct reopened *r)
 	return parts;
 }
 
-static void
-what_was_left_is_there_and_the_store_goes_on(void **state)
+TEST(what_was_left_is_there_and_the_store_goes_on)
 {
 	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -149,8 +148,7 @@ what_was_left_is_there_and_the_store_goes_on(void **state)
 }
 
 /* A full store evicts, before and after. */
-static void
-a_full_store_is_kept(void **state)
+TEST(a_full_store_is_kept)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -173,8 +171,7 @@ a_full_store_is_kept(void **state)
 	reopen_end(&r);
 }
 
-static void
-what_was_flushed_or_expires_stays_away(void **state)
+TEST(what_was_flushed_or_expires_stays_away)
 {
 	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -209,8 +206,7 @@ what_was_flushed_or_expires_stays_away(void **state)
 
 /* The first flush of the new process flushes the kept items. A delayed flush that came due
  * meanwhile is done. */
-static void
-the_first_flush_flushes_what_was_kept(void **state)
+TEST(the_first_flush_flushes_what_was_kept)
 {
 	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 
@@ -235,8 +231,7 @@ the_first_flush_flushes_what_was_kept(void **state)
 	}
 }
 
-static void
-a_resize_under_way_goes_on(void **state)
+TEST(a_resize_under_way_goes_on)
 {
 	const struct store_config cfg = rig_config(64, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -260,8 +255,7 @@ a_resize_under_way_goes_on(void **state)
 }
 
 /* Options may change; the size of the memory may not. */
-static void
-other_options_keep_it_and_another_size_does_not(void **state)
+TEST(other_options_keep_it_and_another_size_does_not)
 {
 	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -290,8 +284,7 @@ other_options_keep_it_and_another_size_does_not(void **state)
 }
 
 /* The image is as of a build that cut the same memory into larger pages. */
-static void
-pages_of_another_size_are_kept(void **state)
+TEST(pages_of_another_size_are_kept)
 {
 	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 	struct store_plan plan = store_plan_of(&cfg);
@@ -312,8 +305,7 @@ pages_of_another_size_are_kept(void **state)
 	reopen_end(&r);
 }
 
-static void
-a_turned_bit_of_the_header_is_refused(void **state)
+TEST(a_turned_bit_of_the_header_is_refused)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -353,8 +345,7 @@ states_of_a_page(const struct rig *rig, size_t *end, size_t *room)
 }
 
 /* Any turned bit is detected in the fields that a successor trusts. */
-static void
-a_turned_bit_of_what_is_trusted_is_seen(void **state)
+TEST(a_turned_bit_of_what_is_trusted_is_seen)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -395,8 +386,7 @@ a_turned_bit_of_what_is_trusted_is_seen(void **state)
 
 /* States that no hand reads may have any value: those of pages without a class, and those beyond
  * the objects. */
-static void
-states_of_no_object_mean_nothing(void **state)
+TEST(states_of_no_object_mean_nothing)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -425,8 +415,7 @@ states_of_no_object_mean_nothing(void **state)
 }
 
 /* A page that the index gave back in the last turns has no class, whichever states it had. */
-static void
-a_page_that_the_index_gave_back_is_free(void **state)
+TEST(a_page_that_the_index_gave_back_is_free)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -446,8 +435,7 @@ a_page_that_the_index_gave_back_is_free(void **state)
 	reopen_end(&r);
 }
 
-static void
-a_store_in_use_is_not_left(void **state)
+TEST(a_store_in_use_is_not_left)
 {
 	const struct store_config cfg = rig_config(8, 2, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -464,8 +452,7 @@ a_store_in_use_is_not_left(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_refused_image_becomes_an_empty_store(void **state)
+TEST(a_refused_image_becomes_an_empty_store)
 {
 	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -508,8 +495,7 @@ pins_of_first(struct store_core *sc)
 
 /* No checksum covers the contents of pages: a chunk may name any owner,
  * and nothing else is read. */
-static void
-chunks_that_name_anything_count_for_nothing(void **state)
+TEST(chunks_that_name_anything_count_for_nothing)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -541,8 +527,7 @@ chunks_that_name_anything_count_for_nothing(void **state)
 }
 
 /* The image is as after a crash: no core has left it, and a reply pins an item. */
-static void
-what_a_crash_leaves_is_repaired(void **state)
+TEST(what_a_crash_leaves_is_repaired)
 {
 	const struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -575,8 +560,7 @@ what_a_crash_leaves_is_repaired(void **state)
 	reopen_end(&r);
 }
 
-static void
-a_repair_that_is_cut_off_runs_again(void **state)
+TEST(a_repair_that_is_cut_off_runs_again)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -616,8 +600,7 @@ a_repair_that_is_cut_off_runs_again(void **state)
 }
 
 /* An image of any bytes is opened or refused, and a store that opens is consistent. */
-static void
-no_damage_leads_outside(void **state)
+TEST(no_damage_leads_outside)
 {
 	const struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct rig rig = rig_up_with(&cfg);
@@ -673,27 +656,7 @@ no_damage_leads_outside(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_left_is_there_and_the_store_goes_on),
-		cmocka_unit_test(a_full_store_is_kept),
-		cmocka_unit_test(what_was_flushed_or_expires_stays_away),
-		cmocka_unit_test(the_first_flush_flushes_what_was_kept),
-		cmocka_unit_test(a_resize_under_way_goes_on),
-		cmocka_unit_test(other_options_keep_it_and_another_size_does_not),
-		cmocka_unit_test(pages_of_another_size_are_kept),
-		cmocka_unit_test(a_turned_bit_of_the_header_is_refused),
-		cmocka_unit_test(a_turned_bit_of_what_is_trusted_is_seen),
-		cmocka_unit_test(states_of_no_object_mean_nothing),
-		cmocka_unit_test(a_page_that_the_index_gave_back_is_free),
-		cmocka_unit_test(a_store_in_use_is_not_left),
-		cmocka_unit_test(a_refused_image_becomes_an_empty_store),
-		cmocka_unit_test(chunks_that_name_anything_count_for_nothing),
-		cmocka_unit_test(what_a_crash_leaves_is_repaired),
-		cmocka_unit_test(a_repair_that_is_cut_off_runs_again),
-		cmocka_unit_test(no_damage_leads_outside),
-	};
-
 	for (uint32_t i = 0; i < sizeof bytes; i++)
 		bytes[i] = (uint8_t)(i * 2654435761u >> 24);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -6,7 +6,7 @@
  */
 #include "support/test.h"
 #include "../store/store_rig.h"
-#include "store/path.h"
+#include "index/path.h"
 
 #define SEED 20261121u
 
@@ -17,8 +17,7 @@ next_random(uint64_t *state)
 	return *state >> 20;
 }
 
-static void
-vector_and_scalar_compare_agree_on_every_bucket(void **state)
+TEST(vector_and_scalar_compare_agree_on_every_bucket)
 {
 	uint64_t random = SEED;
 
@@ -46,8 +45,7 @@ vector_and_scalar_compare_agree_on_every_bucket(void **state)
 	}
 }
 
-static void
-the_alternate_bucket_leads_back_and_is_never_the_same(void **state)
+TEST(the_alternate_bucket_leads_back_and_is_never_the_same)
 {
 	uint64_t random = SEED;
 
@@ -73,8 +71,7 @@ the_alternate_bucket_leads_back_and_is_never_the_same(void **state)
 }
 
 /* The hash spreads both over the whole range, or the table would be full too early. */
-static void
-primary_and_alternate_buckets_are_spread_evenly(void **state)
+TEST(primary_and_alternate_buckets_are_spread_evenly)
 {
 	enum { BUCKETS = 1000, KEYS = 1000000 };
 	const struct index ix = {.bucket_count = BUCKETS};
@@ -93,8 +90,7 @@ primary_and_alternate_buckets_are_spread_evenly(void **state)
 	}
 }
 
-static void
-ninety_nine_slots_of_a_hundred_are_used_before_an_eviction(void **state)
+TEST(ninety_nine_slots_of_a_hundred_are_used_before_an_eviction)
 {
 	struct rig rig = rig_up_buckets(64, 1, 100000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
@@ -166,8 +162,7 @@ judge_all(const struct store *st, uint32_t *wrong)
 
 /* The index is filled until items are moved and evicted, then a third is
  * deleted and stored again. */
-static void
-a_displaced_item_has_its_overflow_bit_in_the_primary_bucket(void **state)
+TEST(a_displaced_item_has_its_overflow_bit_in_the_primary_bucket)
 {
 	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
@@ -209,15 +204,14 @@ step_at(struct rig *rig, const struct place *p)
 	struct spot spot;
 
 	bucket_lock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
-	spot = path_step(rig->core, p);
+	spot = path_step(&rig->core->ic, p);
 	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 	return spot;
 }
 
 /* A neighbour makes room by one move, but a flushed one is dropped: the sweep may have passed the
  * bucket it would go to. No item is moved into a bucket that another core has locked. */
-static void
-a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked(void **state)
+TEST(a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked)
 {
 	struct rig rig = rig_up_buckets(16, 1, 2000, 0);
 	const uint32_t items = 2000 * BUCKET_SLOTS * 9 / 10;
@@ -239,7 +233,7 @@ a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked(void **state)
 	for (uint32_t n = 0; n < ix->bucket_count; n++)
 		bucket_lock(index_bucket(ix, n));
 	moves = counted(rig.core, STORE_MOVES);
-	check(path_step(rig.core, &p).bucket == NULL);
+	check(path_step(&rig.core->ic, &p).bucket == NULL);
 	for (uint32_t n = 0; n < ix->bucket_count; n++)
 		bucket_unlock(index_bucket(ix, n));
 	check_eq(counted(rig.core, STORE_MOVES), moves);
@@ -287,8 +281,7 @@ needless_bits(const struct store *st)
 
 /* The index is filled to the brim, then a third is deleted: the sweep's walks relocate the items
  * that have room, and clear the overflow bits that are needless. */
-static void
-the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
+TEST(the_sweep_relocates_items_and_clears_their_overflow_bits)
 {
 	struct rig rig = rig_up_buckets(8, 1, 13000, 0);
 	const uint64_t slots = (uint64_t)index_bucket_count(&rig.store->ix) * BUCKET_SLOTS;
@@ -331,8 +324,7 @@ the_sweep_relocates_items_and_clears_their_overflow_bits(void **state)
 
 /* A growing index has the bits of all items that were ever displaced, since new buckets inherit
  * those of old ones. Two walks from its end on renew them. */
-static void
-bits_that_a_growth_left_are_gone_after_two_walks(void **state)
+TEST(bits_that_a_growth_left_are_gone_after_two_walks)
 {
 	enum { KEYS = 100000 };
 	struct rig rig = rig_up(16, 1);
@@ -364,8 +356,7 @@ bits_that_a_growth_left_are_gone_after_two_walks(void **state)
 
 /* In a table that is nine tenths full, few misses find an overflow bit
  * in their primary bucket. */
-static void
-most_misses_end_in_the_primary_bucket(void **state)
+TEST(most_misses_end_in_the_primary_bucket)
 {
 	enum { MISSES = 100000 };
 	struct rig rig = rig_up_buckets(16, 1, 26000, 0);
@@ -389,22 +380,4 @@ most_misses_end_in_the_primary_bucket(void **state)
 	printf("%u of %u misses look further than their primary bucket\n", further, MISSES);
 	check(further < MISSES * 15 / 100);
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vector_and_scalar_compare_agree_on_every_bucket),
-		cmocka_unit_test(the_alternate_bucket_leads_back_and_is_never_the_same),
-		cmocka_unit_test(primary_and_alternate_buckets_are_spread_evenly),
-		cmocka_unit_test(ninety_nine_slots_of_a_hundred_are_used_before_an_eviction),
-		cmocka_unit_test(a_displaced_item_has_its_overflow_bit_in_the_primary_bucket),
-		cmocka_unit_test(a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked),
-		cmocka_unit_test(the_sweep_relocates_items_and_clears_their_overflow_bits),
-		cmocka_unit_test(bits_that_a_growth_left_are_gone_after_two_walks),
-		cmocka_unit_test(most_misses_end_in_the_primary_bucket),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 #!/usr/bin/python3 -B
-"""admission_mutants.py MUTANT LIB OUT - a file of lib, one rule of who is let in, or of addresses, broken.
-admission_mutants.py --caught PROGRAM - PROGRAM, built with it, must fail.
-
-A text must be in its file exactly once, or the build fails: a mutant follows the code it breaks.
-"""
+"""A file of lib with one rule broken: of who is let in, or of addresses (tests/support/one_edit.py)."""
 
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+
+from one_edit import main
 
 MUTANTS = {
     # network.deny is no matter to datagrams.
@@ -29,22 +28,5 @@ MUTANTS = {
     "DEFENDED_EACH_TIME": ("net/neigh_table.c", "age(last, now_ns) >= NEIGH_DEFEND_NS", "true"),
 }
 
-
-def write(mutant, lib, out):
-    name, old, new = MUTANTS[mutant]
-    text = pathlib.Path(lib, name).read_text()
-    if text.count(old) != 1:
-        sys.exit(f"{mutant}: {name} has this {text.count(old)} times, not once:\n{old}")
-    pathlib.Path(out).write_text(text.replace(old, new))
-
-
-def caught(command):
-    done = subprocess.run(command, capture_output=True, errors="replace")
-    print((done.stdout + done.stderr)[-600:])
-    return done.returncode != 0
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "--caught":
-        sys.exit(0 if caught(sys.argv[2:]) else "the mutant was not caught")
-    write(*sys.argv[1:])
+    main(MUTANTS, sys.argv[1:])

@@ -58,17 +58,3 @@ rows_hold(struct rig *rig, const struct row *rows, size_t count)
 		}
 	}
 }
-
-void
-bytes_hold(struct rig *rig, struct view in, struct view out)
-{
-	for (uint32_t cut = 0; cut <= in.len; cut++) {
-		struct conn *c = exchange(rig, in, cut);
-		uint32_t len;
-		const char *sent = rig_sent(c, &len);
-
-		check_eq(len, out.len);
-		check_bytes(sent, out.data, len);
-		forget(rig, c);
-	}
-}

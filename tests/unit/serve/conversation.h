@@ -23,7 +23,4 @@ void empty_cache(struct rig *rig);
 void rows_hold(struct rig *rig, const struct row *rows, size_t count);
 #define ROWS_HOLD(rig, rows) rows_hold(rig, rows, sizeof(rows) / sizeof((rows)[0]))
 
-/* Checks one exchange as rows_hold does, for bytes that may be zeros. */
-void bytes_hold(struct rig *rig, struct view in, struct view out);
-
 #endif

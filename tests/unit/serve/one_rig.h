@@ -6,22 +6,19 @@
 #ifndef CLOCKOO_ONE_RIG_H
 #define CLOCKOO_ONE_RIG_H
 
+#include "support/test.h"
 #include "fake_stack.h"
 
 static struct rig *rig;
 
-static int
-start(void **state)
+SETUP(start)
 {
 	rig = rig_create();
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 #endif

@@ -22,8 +22,8 @@ key_of(uint32_t n, char *text)
 }
 
 /* More keys than there is memory for. */
-static int
-start(void **state)
+static void
+start(void)
 {
 	static const uint8_t value[VALUE_LEN];
 	char text[32];
@@ -41,14 +41,12 @@ start(void **state)
 		if (n % 16 == 0)
 			rig_turn(rig);
 	}
-	return 0;
 }
 
-static int
-stop(void **state)
+static void
+stop(void)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 /* The note of an evicted key; NULL: there is none, or it was evicted long ago. */
@@ -88,8 +86,7 @@ is_taken(const _Atomic uint64_t *note, const char *request)
 	check((atomic_load(note) & ASKED_TAKEN) != 0);
 }
 
-static void
-every_text_read_that_misses_is_a_question(void **state)
+TEST(every_text_read_that_misses_is_a_question)
 {
 	static const char *const requests[] = {
 		"get %s\r\n",      "gets %s\r\n",      "get a %s\r\n", "gat 0 %s\r\n",
@@ -109,8 +106,7 @@ every_text_read_that_misses_is_a_question(void **state)
 	}
 }
 
-static void
-every_binary_read_that_misses_is_a_question(void **state)
+TEST(every_binary_read_that_misses_is_a_question)
 {
 	static const struct {
 		const char *name;
@@ -135,8 +131,7 @@ every_binary_read_that_misses_is_a_question(void **state)
 	}
 }
 
-static void
-a_get_by_udp_that_misses_is_a_question(void **state)
+TEST(a_get_by_udp_that_misses_is_a_question)
 {
 	char key[32], line[64];
 	_Atomic uint64_t *note = next_noted(key);
@@ -148,8 +143,7 @@ a_get_by_udp_that_misses_is_a_question(void **state)
 }
 
 /* Requests that write or delete do not read, so they count no key as asked for. */
-static void
-what_reads_nothing_is_no_question(void **state)
+TEST(what_reads_nothing_is_no_question)
 {
 	static const char *const requests[] = {"delete %s\r\n", "md %s\r\n", "incr %s 1\r\n",
 					       "append %s 0 0 1\r\nx\r\n", "me %s\r\n"};
@@ -170,12 +164,5 @@ what_reads_nothing_is_no_question(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_text_read_that_misses_is_a_question),
-		cmocka_unit_test(every_binary_read_that_misses_is_a_question),
-		cmocka_unit_test(a_get_by_udp_that_misses_is_a_question),
-		cmocka_unit_test(what_reads_nothing_is_no_question),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
+	return tests_run(start, stop);
 }

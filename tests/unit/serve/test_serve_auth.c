@@ -33,8 +33,7 @@ user_add(struct serve_users *users, const char *name, const char *word)
 	role_add(users, name, word, MC_ROLE_ADMIN);
 }
 
-static int
-start(void **state)
+SETUP(start)
 {
 	const struct serve_policy policy = {.auth = true};
 	struct serve_users users = {.count = 0};
@@ -46,20 +45,16 @@ start(void **state)
 	serve_shared_set_policy(rig->shared, &policy);
 	check(serve_users_replace_mt(rig->shared, &users));
 	rig_turn(rig);
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 #define NO "CLIENT_ERROR unauthenticated\r\n"
 
-static void
-only_users_are_served(void **state)
+TEST(only_users_are_served)
 {
 	const struct row rows[] = {
 		{"get abc\r\nget a b c d e f\r\nversion\r\nstats settings\r\nflush_all\r\n",
@@ -104,8 +99,7 @@ roles_begin(void)
 }
 
 /* A refused request's body is skipped, and the requests behind it are answered. */
-static void
-a_user_may_do_what_its_role_says(void **state)
+TEST(a_user_may_do_what_its_role_says)
 {
 	const struct row rows[] = {
 		{"set x 0 0 3\r\nw w\r\nset k 0 0 1\r\nv\r\nms m 1\r\nv\r\nincr k 1\r\ndelete "
@@ -137,8 +131,7 @@ a_user_may_do_what_its_role_says(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-what_cannot_be_a_user_is_not_answered(void **state)
+TEST(what_cannot_be_a_user_is_not_answered)
 {
 	const char *const rows[] = {"quit\r\n", "mn\r\n", "GET / HTTP/1.1\r\n"};
 
@@ -153,8 +146,7 @@ what_cannot_be_a_user_is_not_answered(void **state)
 	}
 }
 
-static void
-a_token_of_any_length_is_read_to_its_end(void **state)
+TEST(a_token_of_any_length_is_read_to_its_end)
 {
 	const uint32_t lens[] = {100, 2047, 2048, 2049, 5000, 16384};
 
@@ -181,8 +173,7 @@ a_token_of_any_length_is_read_to_its_end(void **state)
 	}
 }
 
-static void
-a_token_without_a_chunk_is_refused(void **state)
+TEST(a_token_without_a_chunk_is_refused)
 {
 	struct conn *c = rig_open(rig);
 
@@ -194,8 +185,7 @@ a_token_without_a_chunk_is_refused(void **state)
 	check_str(rig_sent(c, NULL), "SERVER_ERROR out of memory\r\n");
 }
 
-static void
-user_tables_change_only_when_no_core_reads_them(void **state)
+TEST(user_tables_change_only_when_no_core_reads_them)
 {
 	struct serve_users users = {.count = 0};
 	const struct row before[] = {
@@ -218,8 +208,7 @@ user_tables_change_only_when_no_core_reads_them(void **state)
 }
 
 /* The user of a connection is changed between two requests. */
-static void
-open_connections_have_the_role_of_the_table_now(void **state)
+TEST(open_connections_have_the_role_of_the_table_now)
 {
 	static const struct step {
 		enum mc_role role; /* of "u x"; MC_ROLE_NONE: not in the table */
@@ -260,8 +249,7 @@ open_connections_have_the_role_of_the_table_now(void **state)
 	}
 }
 
-static void
-a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at(void **state)
+TEST(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at)
 {
 	static const struct access_list one, other;
 	const struct row users[] = {{"set k 0 0 10\r\nann secret\r\n", "STORED\r\n"}};
@@ -284,8 +272,7 @@ a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at(void **s
 	check(rig_access(rig, &looked) == NULL);
 }
 
-static void
-datagrams_are_dropped_where_users_are_asked_for(void **state)
+TEST(datagrams_are_dropped_where_users_are_asked_for)
 {
 	const struct fake_sent *sent;
 
@@ -358,8 +345,7 @@ said_holds(const struct said *said, size_t count, bool closed)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-binary_clients_name_users_by_sasl(void **state)
+TEST(binary_clients_name_users_by_sasl)
 {
 	const struct said right[] = {
 		{SASL_LIST, "", NULL, 0, 0, "PLAIN"},
@@ -388,8 +374,7 @@ binary_clients_name_users_by_sasl(void **state)
 }
 
 /* Commands are refused as a wrong user is, and the connection stays; quiet commands, too. */
-static void
-roles_hold_in_binary(void **state)
+TEST(roles_hold_in_binary)
 {
 	const struct said read[] = {
 		{SASL_AUTH, "PLAIN", "\0r\0r", 4, 0, "Authenticated"},
@@ -418,25 +403,4 @@ roles_hold_in_binary(void **state)
 	said_holds(read, sizeof read / sizeof read[0], false);
 	said_holds(write, sizeof write / sizeof write[0], false);
 	said_holds(admin, sizeof admin / sizeof admin[0], false);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(only_users_are_served),
-		TEST_CASE(what_cannot_be_a_user_is_not_answered),
-		TEST_CASE(a_token_of_any_length_is_read_to_its_end),
-		TEST_CASE(a_token_without_a_chunk_is_refused),
-		TEST_CASE(user_tables_change_only_when_no_core_reads_them),
-		TEST_CASE(datagrams_are_dropped_where_users_are_asked_for),
-		TEST_CASE(binary_clients_name_users_by_sasl),
-		TEST_CASE(a_user_may_do_what_its_role_says),
-		TEST_CASE(roles_hold_in_binary),
-		TEST_CASE(open_connections_have_the_role_of_the_table_now),
-		TEST_CASE(a_list_that_is_replaced_is_the_stacks_and_all_connections_are_looked_at),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,32 +73,27 @@ who_is_reset(enum excuse excuse, bool others_wait, bool second_is_reset)
 	check(rig_aborted(second) == second_is_reset);
 }
 
-static void
-who_sends_nothing_is_reset_while_others_wait(void **state)
+TEST(who_sends_nothing_is_reset_while_others_wait)
 {
 	who_is_reset(EXCUSE_NONE, true, true);
 }
 
-static void
-nobody_is_reset_while_nobody_waits(void **state)
+TEST(nobody_is_reset_while_nobody_waits)
 {
 	who_is_reset(EXCUSE_NONE, false, false);
 }
 
-static void
-whose_bytes_are_dropped_is_not_reset(void **state)
+TEST(whose_bytes_are_dropped_is_not_reset)
 {
 	who_is_reset(EXCUSE_DROPPED, true, false);
 }
 
-static void
-whose_bytes_were_dropped_is_not_reset_before_more_have_come(void **state)
+TEST(whose_bytes_were_dropped_is_not_reset_before_more_have_come)
 {
 	who_is_reset(EXCUSE_DROPPED_ONCE, true, false);
 }
 
-static void
-whose_window_is_closed_is_not_reset(void **state)
+TEST(whose_window_is_closed_is_not_reset)
 {
 	who_is_reset(EXCUSE_WINDOW, true, false);
 }
@@ -160,29 +155,25 @@ the_slower_is_reset(uint32_t first_sends, uint32_t second_sends, uint32_t second
 		check(!rig_aborted(c[i]));
 }
 
-static void
-the_first_one_is_reset_if_it_sent_less(void **state)
+TEST(the_first_one_is_reset_if_it_sent_less)
 {
 	the_slower_is_reset(0, 20480, 0);
 }
 
-static void
-the_second_one_is_reset_if_it_sent_less(void **state)
+TEST(the_second_one_is_reset_if_it_sent_less)
 {
 	the_slower_is_reset(20480, 0, 0);
 }
 
 /* The first peer sends 31 KB/s. The second sends less, but 38 KB/s in the time that it has. */
-static void
-slower_is_who_sent_less_in_the_time_it_had(void **state)
+TEST(slower_is_who_sent_less_in_the_time_it_had)
 {
 	the_slower_is_reset(40960, 30720, 500);
 }
 
 /* Each sends 100 KB, and then nothing. The first 300 ms do not count, so they are slower than
  * 1 MB/s after 0.4 s, and slower than 100 KB/s after 1.3 s. */
-static void
-who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset(void **state)
+TEST(who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset)
 {
 	struct conn *c[5];
 
@@ -203,8 +194,7 @@ who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset(void **stat
 }
 
 /* The bytes that prove a value do not count: it is demoted after 300 ms. */
-static void
-what_came_at_once_is_not_counted(void **state)
+TEST(what_came_at_once_is_not_counted)
 {
 	struct conn *c[5];
 
@@ -218,8 +208,7 @@ what_came_at_once_is_not_counted(void **state)
 }
 
 /* A late turn is the core's own pause: it counts against no value. */
-static void
-a_pause_of_the_core_is_nobodys(void **state)
+TEST(a_pause_of_the_core_is_nobodys)
 {
 	struct conn *c[5];
 
@@ -231,8 +220,7 @@ a_pause_of_the_core_is_nobodys(void **state)
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
 }
 
-static void
-slow_values_are_not_demoted(void **state)
+TEST(slow_values_are_not_demoted)
 {
 	struct conn *c[5];
 
@@ -269,20 +257,17 @@ short_values_wait_200_ms(bool behind_a_long_one)
 	check_eq(used(FILL_QUOTA_PROVEN), 2 * (LEN + 2));
 }
 
-static void
-short_values_begin_beside_the_quota_after_200_ms(void **state)
+TEST(short_values_begin_beside_the_quota_after_200_ms)
 {
 	short_values_wait_200_ms(false);
 }
 
-static void
-short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms(void **state)
+TEST(short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms)
 {
 	short_values_wait_200_ms(true);
 }
 
-static void
-while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens(void **state)
+TEST(while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens)
 {
 	check(store_limit_mt(rig->store, MEMORY_BYTES));
 	rig_turns(rig, 100);
@@ -297,8 +282,7 @@ while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens(void **state)
 
 /* The room beside the quota has a bound: other cores leave room for one value. The second short
  * one still waits, and an idle value is demoted for it, too. */
-static void
-a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones(void **state)
+TEST(a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones)
 {
 	struct conn *first;
 
@@ -322,8 +306,7 @@ a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones(void **sta
 
 /* The first value does not fit. Later ones would, short and proven or
  * slow, but wait behind it. */
-static void
-what_comes_later_waits_behind_what_needs_more(void **state)
+TEST(what_comes_later_waits_behind_what_needs_more)
 {
 	static const struct {
 		uint32_t first, here;
@@ -343,14 +326,13 @@ what_comes_later_waits_behind_what_needs_more(void **state)
 		begin(20000, row[i].here);
 		check_eq(used(FILL_QUOTA_SLOW) + used(FILL_QUOTA_PROVEN) + used(FILL_QUOTA_SHORT),
 			 before + (row[i].begins ? 20002 : 0));
-		stop(state);
-		start(state);
+		stop();
+		start();
 	}
 }
 
 /* A demoted value is not reset while its window is closed. */
-static void
-who_cannot_send_is_not_reset_for_others(void **state)
+TEST(who_cannot_send_is_not_reset_for_others)
 {
 	struct conn *c[5];
 
@@ -366,46 +348,4 @@ who_cannot_send_is_not_reset_for_others(void **state)
 	check_eq(used(FILL_QUOTA_DEMOTED), 2 * (FIFTH + 2));
 	for (uint32_t i = 0; i < 5; i++)
 		check(!rig_aborted(c[i]));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(who_sends_nothing_is_reset_while_others_wait, start,
-						stop),
-		cmocka_unit_test_setup_teardown(nobody_is_reset_while_nobody_waits, start, stop),
-		cmocka_unit_test_setup_teardown(whose_bytes_are_dropped_is_not_reset, start, stop),
-		cmocka_unit_test_setup_teardown(
-			whose_bytes_were_dropped_is_not_reset_before_more_have_come, start, stop),
-		cmocka_unit_test_setup_teardown(whose_window_is_closed_is_not_reset, start, stop),
-		cmocka_unit_test_setup_teardown(the_first_one_is_reset_if_it_sent_less, start,
-						stop),
-		cmocka_unit_test_setup_teardown(the_second_one_is_reset_if_it_sent_less, start,
-						stop),
-		cmocka_unit_test_setup_teardown(slower_is_who_sent_less_in_the_time_it_had, start,
-						stop),
-		cmocka_unit_test_setup_teardown(
-			who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset, start,
-			stop),
-		cmocka_unit_test_setup_teardown(what_came_at_once_is_not_counted, start, stop),
-		cmocka_unit_test_setup_teardown(a_pause_of_the_core_is_nobodys, start, stop),
-		cmocka_unit_test_setup_teardown(slow_values_are_not_demoted, start, stop),
-		cmocka_unit_test_setup_teardown(short_values_begin_beside_the_quota_after_200_ms,
-						start, stop),
-		cmocka_unit_test_setup_teardown(
-			short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms, start,
-			stop),
-		cmocka_unit_test_setup_teardown(
-			while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens, start,
-			stop),
-		cmocka_unit_test_setup_teardown(
-			a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones,
-			start, stop),
-		cmocka_unit_test_setup_teardown(what_comes_later_waits_behind_what_needs_more,
-						start, stop),
-		cmocka_unit_test_setup_teardown(who_cannot_send_is_not_reset_for_others, start,
-						stop),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

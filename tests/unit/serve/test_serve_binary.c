@@ -51,8 +51,7 @@ talk_holds(const struct talk *talk)
 #define TEN_S EXTRAS("\0\0\0\12")
 #define NONE  EXTRAS("\0\0\0\0")
 
-static void
-a_get_shows_flags_and_value_and_a_quiet_one_hides_its_miss(void **state)
+TEST(a_get_shows_flags_and_value_and_a_quiet_one_hides_its_miss)
 {
 	const struct talk talks[] = {
 		{.in = {{GET, .key = "a"},
@@ -87,8 +86,7 @@ a_get_shows_flags_and_value_and_a_quiet_one_hides_its_miss(void **state)
 	TALKS_HOLD(talks);
 }
 
-static void
-a_set_that_is_quiet_says_only_what_went_wrong(void **state)
+TEST(a_set_that_is_quiet_says_only_what_went_wrong)
 {
 	const struct talk talks[] = {
 		{.in = {{SETQ, ZERO8, .key = "a", .value = "x"},
@@ -154,8 +152,7 @@ a_set_that_is_quiet_says_only_what_went_wrong(void **state)
 	TALKS_HOLD(talks);
 }
 
-static void
-a_delete_says_so_and_compares(void **state)
+TEST(a_delete_says_so_and_compares)
 {
 	const struct talk talks[] = {
 		{.in = {{DELETE, .key = "a"},
@@ -182,8 +179,7 @@ a_delete_says_so_and_compares(void **state)
 
 #define SUM(delta, initial, expiry) EXTRAS("\0\0\0\0\0\0\0" delta "\0\0\0\0\0\0\0" initial expiry)
 
-static void
-arithmetic_makes_what_is_not_there_unless_told_not_to(void **state)
+TEST(arithmetic_makes_what_is_not_there_unless_told_not_to)
 {
 	const struct talk talks[] = {
 		{.in = {{INCR, SUM("\1", "\12", "\377\377\377\377"), .key = "n"},
@@ -222,8 +218,7 @@ arithmetic_makes_what_is_not_there_unless_told_not_to(void **state)
 	TALKS_HOLD(talks);
 }
 
-static void
-a_touch_shows_flags_and_a_get_and_touch_the_value(void **state)
+TEST(a_touch_shows_flags_and_a_get_and_touch_the_value)
 {
 	const struct talk talks[] = {
 		{.in = {{TOUCH, TEN_S, .key = "a"},
@@ -253,8 +248,7 @@ a_touch_shows_flags_and_a_get_and_touch_the_value(void **state)
 	TALKS_HOLD(talks);
 }
 
-static void
-other_opcodes_are_answered_and_quit_closes(void **state)
+TEST(other_opcodes_are_answered_and_quit_closes)
 {
 	const struct talk talks[] = {
 		{.in = {{.op = NOOP}, {.op = VERSION}, {.op = QUIT}, {.op = NOOP}, LAST},
@@ -296,8 +290,7 @@ other_opcodes_are_answered_and_quit_closes(void **state)
 	TALKS_HOLD(talks);
 }
 
-static void
-a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last(void **state)
+TEST(a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last)
 {
 	const struct packet wrong[] = {
 		{.op = GET},
@@ -329,8 +322,7 @@ a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last(void **state)
 }
 
 /* Lengths in the header that contradict each other. */
-static void
-a_header_that_contradicts_itself_is_told_so_and_is_the_last(void **state)
+TEST(a_header_that_contradicts_itself_is_told_so_and_is_the_last)
 {
 	const struct {
 		uint8_t bytes[12];
@@ -364,22 +356,4 @@ a_header_that_contradicts_itself_is_told_so_and_is_the_last(void **state)
 		rig_lose(rig, c);
 		check_eq(rig_chunks_used(rig), 0);
 	}
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(a_get_shows_flags_and_value_and_a_quiet_one_hides_its_miss),
-		TEST_CASE(a_set_that_is_quiet_says_only_what_went_wrong),
-		TEST_CASE(a_delete_says_so_and_compares),
-		TEST_CASE(arithmetic_makes_what_is_not_there_unless_told_not_to),
-		TEST_CASE(a_touch_shows_flags_and_a_get_and_touch_the_value),
-		TEST_CASE(other_opcodes_are_answered_and_quit_closes),
-		TEST_CASE(a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last),
-		TEST_CASE(a_header_that_contradicts_itself_is_told_so_and_is_the_last),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,8 +59,7 @@ sent_here(void)
 	return here;
 }
 
-static void
-a_datagram_gets_its_answers(void **state)
+TEST(a_datagram_gets_its_answers)
 {
 	const struct {
 		const char *in;
@@ -101,8 +100,7 @@ a_datagram_gets_its_answers(void **state)
 	}
 }
 
-static void
-a_bad_datagram_is_dropped_counted_and_forgotten(void **state)
+TEST(a_bad_datagram_is_dropped_counted_and_forgotten)
 {
 	const struct {
 		const char *bytes;
@@ -132,8 +130,7 @@ a_bad_datagram_is_dropped_counted_and_forgotten(void **state)
 	}
 }
 
-static void
-a_datagram_cut_at_any_byte_does_nothing(void **state)
+TEST(a_datagram_cut_at_any_byte_does_nothing)
 {
 	const char *in = "set a 0 0 5\r\nhello\r\n";
 
@@ -168,8 +165,7 @@ turns_until_all_is_sent(void)
 		rig_turn(rig);
 }
 
-static void
-a_large_value_is_one_message_of_many_datagrams(void **state)
+TEST(a_large_value_is_one_message_of_many_datagrams)
 {
 	const uint32_t sizes[] = {1023, 1024, 1360, 1370, 1380, 2767, 5000, 100000, 300000};
 
@@ -193,8 +189,7 @@ a_large_value_is_one_message_of_many_datagrams(void **state)
 	}
 }
 
-static void
-a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it(void **state)
+TEST(a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it)
 {
 	const struct fake_sent *sent;
 
@@ -210,8 +205,7 @@ a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it(void **state
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-a_reply_too_long_for_any_client_is_not_sent(void **state)
+TEST(a_reply_too_long_for_any_client_is_not_sent)
 {
 	static char in[1400];
 	const struct fake_sent *sent;
@@ -230,8 +224,7 @@ a_reply_too_long_for_any_client_is_not_sent(void **state)
 
 /* No reply is dropped because earlier ones have not left yet: datagrams of
  * those sources are not read. */
-static void
-replies_without_room_wait_for_it(void **state)
+TEST(replies_without_room_wait_for_it)
 {
 	const struct fake_sent *sent;
 
@@ -251,8 +244,7 @@ replies_without_room_wait_for_it(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-what_a_stop_does_not_send_holds_no_item(void **state)
+TEST(what_a_stop_does_not_send_holds_no_item)
 {
 	const struct view key = {(const uint8_t *)"v", 1};
 	const struct item *it;
@@ -270,8 +262,7 @@ what_a_stop_does_not_send_holds_no_item(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-a_reply_without_memory_is_dropped_and_counted(void **state)
+TEST(a_reply_without_memory_is_dropped_and_counted)
 {
 	store_value("v", 'v', 5000);
 	rig_set_chunks(rig, 0);
@@ -282,8 +273,7 @@ a_reply_without_memory_is_dropped_and_counted(void **state)
 	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 1);
 }
 
-static void
-datagrams_leave_half_of_the_chunks_to_connections(void **state)
+TEST(datagrams_leave_half_of_the_chunks_to_connections)
 {
 	struct conn *c = rig_open(rig);
 	char in[300] = "get";
@@ -378,8 +368,7 @@ sent_count_of(const char *what)
 
 /* A datagram has more keys than a turn answers. The turns are counted, to show that
  * it took more than one. */
-static void
-a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole(void **state)
+TEST(a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole)
 {
 	const struct {
 		uint32_t kind, keys;
@@ -432,8 +421,7 @@ a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole(void **state)
 
 /* Bursts of multi-gets have more keys than a turn answers, with sets among them that must not be
  * overtaken. */
-static void
-what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order(void **state)
+TEST(what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order)
 {
 	enum { BURSTS = 4, DATAGRAMS = 60, KEYS = 20 };
 	char want[200], in[80] = "get";
@@ -462,8 +450,7 @@ what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-a_flood_of_datagrams_does_not_starve_a_connection(void **state)
+TEST(a_flood_of_datagrams_does_not_starve_a_connection)
 {
 	struct conn *c = rig_open(rig);
 	static char in[1400];
@@ -491,8 +478,7 @@ payload_sent(uint32_t *datagrams)
 	return bytes;
 }
 
-static void
-other_sources_get_no_more_than_their_limit(void **state)
+TEST(other_sources_get_no_more_than_their_limit)
 {
 	const struct serve_policy policy = {.udp_rate_limit = true, .udp_bytes_per_s = 10000};
 	uint32_t before, bytes, datagrams;
@@ -522,8 +508,7 @@ other_sources_get_no_more_than_their_limit(void **state)
 	check_eq(rig_chunks_used(rig), 1); /* the replies to the connection */
 }
 
-static void
-short_replies_and_exempt_networks_are_not_limited(void **state)
+TEST(short_replies_and_exempt_networks_are_not_limited)
 {
 	const struct serve_policy policies[] = {
 		{.udp_rate_limit = true, .udp_bytes_per_s = 0},
@@ -556,29 +541,4 @@ short_replies_and_exempt_networks_are_not_limited(void **state)
 		payload_sent(&datagrams);
 		check_eq(datagrams, i == 0 ? 50 : 53);
 	}
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(a_datagram_gets_its_answers),
-		TEST_CASE(a_bad_datagram_is_dropped_counted_and_forgotten),
-		TEST_CASE(a_datagram_cut_at_any_byte_does_nothing),
-		TEST_CASE(a_large_value_is_one_message_of_many_datagrams),
-		TEST_CASE(a_long_message_is_sent_over_turns_and_the_next_one_stands_behind_it),
-		TEST_CASE(a_reply_too_long_for_any_client_is_not_sent),
-		TEST_CASE(replies_without_room_wait_for_it),
-		TEST_CASE(what_a_stop_does_not_send_holds_no_item),
-		TEST_CASE(a_reply_without_memory_is_dropped_and_counted),
-		TEST_CASE(datagrams_leave_half_of_the_chunks_to_connections),
-		TEST_CASE(a_datagram_of_more_keys_than_a_turn_answers_is_answered_whole),
-		TEST_CASE(what_a_turn_has_no_time_for_is_answered_in_the_next_ones_in_order),
-		TEST_CASE(a_flood_of_datagrams_does_not_starve_a_connection),
-		TEST_CASE(other_sources_get_no_more_than_their_limit),
-		TEST_CASE(short_replies_and_exempt_networks_are_not_limited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,32 +218,28 @@ pairs(const struct view *streams, uint32_t count)
 		}
 }
 
-static void
-a_line_of_every_command_is_answered_the_same_wherever_it_is_cut(void **state)
+TEST(a_line_of_every_command_is_answered_the_same_wherever_it_is_cut)
 {
 	struct view streams[EVERY_TEXT_MAX];
 
 	alone(streams, every_text(streams));
 }
 
-static void
-a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut(void **state)
+TEST(a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut)
 {
 	struct view streams[EVERY_BINARY_MAX];
 
 	alone(streams, every_binary(streams));
 }
 
-static void
-lines_joined_with_any_neighbour_are_answered_as_they_are_alone(void **state)
+TEST(lines_joined_with_any_neighbour_are_answered_as_they_are_alone)
 {
 	struct view streams[EVERY_TEXT_MAX];
 
 	pairs(streams, every_text(streams));
 }
 
-static void
-packets_joined_with_any_neighbour_are_answered_as_they_are_alone(void **state)
+TEST(packets_joined_with_any_neighbour_are_answered_as_they_are_alone)
 {
 	struct view streams[EVERY_BINARY_MAX];
 
@@ -312,49 +308,26 @@ datagrams(const struct view *streams, uint32_t count)
 	check(sent > count / 2);
 }
 
-static void
-a_line_of_every_command_is_answered_in_a_datagram_as_on_a_connection(void **state)
+TEST(a_line_of_every_command_is_answered_in_a_datagram_as_on_a_connection)
 {
 	struct view streams[EVERY_TEXT_MAX];
 
 	datagrams(streams, every_text(streams));
 }
 
-static void
-a_packet_of_every_opcode_is_answered_in_a_datagram_as_on_a_connection(void **state)
+TEST(a_packet_of_every_opcode_is_answered_in_a_datagram_as_on_a_connection)
 {
 	struct view streams[EVERY_BINARY_MAX];
 
 	datagrams(streams, every_binary(streams));
 }
 
-static int
-set_up(void **state)
+SETUP(set_up)
 {
 	rig = rig_create();
-	return 0;
 }
 
-static int
-tear_down(void **state)
+TEARDOWN(tear_down)
 {
 	rig_destroy(rig);
-	return 0;
-}
-
-#define TEST_CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(a_line_of_every_command_is_answered_the_same_wherever_it_is_cut),
-		TEST_CASE(a_packet_of_every_opcode_is_answered_the_same_wherever_it_is_cut),
-		TEST_CASE(a_line_of_every_command_is_answered_in_a_datagram_as_on_a_connection),
-		TEST_CASE(a_packet_of_every_opcode_is_answered_in_a_datagram_as_on_a_connection),
-		TEST_CASE(lines_joined_with_any_neighbour_are_answered_as_they_are_alone),
-		TEST_CASE(packets_joined_with_any_neighbour_are_answered_as_they_are_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

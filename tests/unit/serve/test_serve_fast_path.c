@@ -18,20 +18,16 @@
 static struct rig *rig;
 static char value[VALUE_MAX];
 
-static int
-start(void **state)
+SETUP(start)
 {
 	rig = rig_create();
 	for (uint32_t i = 0; i < sizeof value; i++)
 		value[i] = (char)('!' + i % 90);
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 static void
@@ -88,8 +84,7 @@ datagram_says(const char *expect, uint32_t len)
 	rig_forget_datagrams(rig);
 }
 
-static void
-values_of_every_length_are_answered(void **state)
+TEST(values_of_every_length_are_answered)
 {
 	static char expect[2 * VALUE_MAX], key[256], line[300];
 	struct conn *c = rig_open(rig);
@@ -113,8 +108,7 @@ values_of_every_length_are_answered(void **state)
 	}
 }
 
-static void
-a_miss_is_the_end_alone(void **state)
+TEST(a_miss_is_the_end_alone)
 {
 	struct conn *c = rig_open(rig);
 
@@ -195,8 +189,7 @@ talk(const char *lines, uint32_t len, uint32_t piece, bool watched, struct count
 	return output;
 }
 
-static void
-both_paths_reply_and_count_the_same(void **state)
+TEST(both_paths_reply_and_count_the_same, no_setup)
 {
 	static const enum serve_counter which[] = {CMD_GET,    CMD_SET, GET_HITS,
 						   GET_MISSES, REQ_TCP, REQ_BAD};
@@ -218,17 +211,4 @@ both_paths_reply_and_count_the_same(void **state)
 		free(a);
 		free(b);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-		TEST_CASE(values_of_every_length_are_answered),
-		TEST_CASE(a_miss_is_the_end_alone),
-		cmocka_unit_test(both_paths_reply_and_count_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,19 +20,15 @@
 
 static struct rig *rig;
 
-static int
-up(void **state)
+SETUP(up)
 {
 	rig = rig_create();
 	rig_fill(rig);
-	return 0;
 }
 
-static int
-down(void **state)
+TEARDOWN(down)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 static uint64_t
@@ -97,16 +93,14 @@ turns_of(const char *words, uint32_t count, const char *reply)
 	return turn;
 }
 
-static void
-a_flooding_client_waits_and_nobody_else(void **state)
+TEST(a_flooding_client_waits_and_nobody_else)
 {
 	check(turns_of("set again 0 0 1\r\nx\r\nflush_all\r\n", FLOOD, "STORED\r\nOK\r\n") >
 	      WALK_TURNS);
 	check_eq(rig_count(rig, CMD_FLUSH), FLOOD);
 }
 
-static void
-flushes_with_nothing_between_wait_for_nothing(void **state)
+TEST(flushes_with_nothing_between_wait_for_nothing)
 {
 	struct conn *c = rig_open(rig);
 
@@ -117,8 +111,7 @@ flushes_with_nothing_between_wait_for_nothing(void **state)
 }
 
 /* A quiet flush waits as well, and the requests behind it are answered in order. */
-static void
-a_quiet_flood_is_in_order(void **state)
+TEST(a_quiet_flood_is_in_order)
 {
 	static const char binary[] = "\x80\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 	struct conn *c = rig_open(rig), *packets = rig_open(rig);
@@ -145,8 +138,7 @@ a_quiet_flood_is_in_order(void **state)
 
 /* Other connections' unread replies have all chunks but one, so no request can wait. A quiet
  * flush must not be refused in silence: its items would stay, and the client would not know. */
-static void
-a_quiet_flush_that_is_refused_ends_its_connection(void **state)
+TEST(a_quiet_flush_that_is_refused_ends_its_connection)
 {
 	struct conn *slow = rig_open(rig), *c = rig_open(rig);
 
@@ -168,8 +160,7 @@ a_quiet_flush_that_is_refused_ends_its_connection(void **state)
 }
 
 /* A datagram cannot wait: it gets an error, and nothing is flushed. */
-static void
-a_datagram_is_told_to_try_again(void **state)
+TEST(a_datagram_is_told_to_try_again)
 {
 	const struct fake_sent *list;
 	const struct serve_policy policy = {.udp_admin = true};
@@ -196,8 +187,7 @@ a_datagram_is_told_to_try_again(void **state)
 }
 
 /* A connection that closes while its flush waits leaves no state. */
-static void
-a_waiting_connection_may_close(void **state)
+TEST(a_waiting_connection_may_close)
 {
 	struct conn *c;
 
@@ -209,20 +199,4 @@ a_waiting_connection_may_close(void **state)
 	}
 	rig_turns(rig, 2);
 	check_eq(rig_chunks_used(rig), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST_CASE(a_flooding_client_waits_and_nobody_else),
-		TEST_CASE(flushes_with_nothing_between_wait_for_nothing),
-		TEST_CASE(a_quiet_flood_is_in_order),
-		TEST_CASE(a_quiet_flush_that_is_refused_ends_its_connection),
-		TEST_CASE(a_datagram_is_told_to_try_again),
-		TEST_CASE(a_waiting_connection_may_close),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

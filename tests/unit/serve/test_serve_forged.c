@@ -78,8 +78,7 @@ static const char *const said[] = {
 	"220 ready\r\n",
 };
 
-static void
-nothing_that_a_server_says_is_answered(void **state)
+TEST(nothing_that_a_server_says_is_answered)
 {
 	ask_text("set a 0 0 1\r\nx\r\n");
 	for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
@@ -91,8 +90,7 @@ nothing_that_a_server_says_is_answered(void **state)
 }
 
 /* Binary responses of any opcode and status, with and without a line end in them. */
-static void
-no_binary_response_is_answered(void **state)
+TEST(no_binary_response_is_answered)
 {
 	for (uint32_t opcode = 0; opcode < 256; opcode++)
 		for (uint32_t status = 0; status < 0x90; status += 0x11) {
@@ -106,8 +104,7 @@ no_binary_response_is_answered(void **state)
 }
 
 /* An echo returns the datagram unchanged, with its number. */
-static void
-an_echo_hears_one_answer_to_each_request(void **state)
+TEST(an_echo_hears_one_answer_to_each_request)
 {
 	static const char *const requests[] = {
 		"set a 0 0 9\r\nversion\r\n\r\n",
@@ -175,8 +172,7 @@ an_echo_hears_one_answer_to_each_request(void **state)
 	}
 }
 
-static void
-errors_are_rate_limited_and_requests_are_not(void **state)
+TEST(errors_are_rate_limited_and_requests_are_not)
 {
 	const char *const wrong[] = {"what\r\n", "get\r\n", "set a 0 0 x\r\n", "\r\n",
 				     "verbosity 1\r\n"};
@@ -199,8 +195,7 @@ errors_are_rate_limited_and_requests_are_not(void **state)
 }
 
 /* Errors behind values belong to the reply, and errors of valid requests are not of this kind. */
-static void
-errors_in_reply_to_requests_are_not_rate_limited(void **state)
+TEST(errors_in_reply_to_requests_are_not_rate_limited)
 {
 	static char in[3000];
 	uint32_t len = (uint32_t)sprintf(in, "get a");
@@ -216,19 +211,4 @@ errors_in_reply_to_requests_are_not_rate_limited(void **state)
 	}
 	check_eq(answers(), 4 * ERRORS_PER_SECOND);
 	check_eq(rig_count(rig, UDP_DROP_ERROR_LIMIT), 0);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(nothing_that_a_server_says_is_answered),
-		TEST_CASE(no_binary_response_is_answered),
-		TEST_CASE(an_echo_hears_one_answer_to_each_request),
-		TEST_CASE(errors_are_rate_limited_and_requests_are_not),
-		TEST_CASE(errors_in_reply_to_requests_are_not_rate_limited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

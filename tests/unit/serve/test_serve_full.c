@@ -178,8 +178,7 @@ store_keys(uint32_t rows)
 		}
 }
 
-static void
-what_needs_no_memory_is_done_in_full_memory(void **state)
+TEST(what_needs_no_memory_is_done_in_full_memory)
 {
 	rig_create_never_evicting(rigs, CORES);
 	store_keys(IN_PLACE);
@@ -215,8 +214,7 @@ binary_touch_succeeds(uint8_t opcode, const char *key)
 	rig_lose(rigs[0], c);
 }
 
-static void
-a_binary_touch_succeeds_in_full_memory(void **state)
+TEST(a_binary_touch_succeeds_in_full_memory)
 {
 	rig_create_never_evicting(rigs, CORES);
 	store_keys(2);
@@ -230,8 +228,7 @@ a_binary_touch_succeeds_in_full_memory(void **state)
 }
 
 /* Each core finds an object for the new version, again and again. */
-static void
-a_number_counts_on_in_full_memory(void **state)
+TEST(a_number_counts_on_in_full_memory)
 {
 	rig_create_never_evicting(rigs, CORES);
 	store_keys(1);
@@ -271,8 +268,7 @@ is_refused(uint32_t row, uint32_t kind, uint32_t len, const char *wanted, bool r
 	answers(0, "mg %s s\r\n", key, &kinds[kind], left);
 }
 
-static void
-a_value_without_memory_is_refused_and_the_old_one_stays(void **state)
+TEST(a_value_without_memory_is_refused_and_the_old_one_stays)
 {
 	rig_create_never_evicting(rigs, CORES);
 	store_keys(REFUSED);
@@ -283,8 +279,7 @@ a_value_without_memory_is_refused_and_the_old_one_stays(void **state)
 
 /* While the other core does not turn, memory does not come free: a request waits for it, and does
  * not report a miss. */
-static void
-a_request_waits_for_memory_that_is_to_come(void **state)
+TEST(a_request_waits_for_memory_that_is_to_come)
 {
 	static const char *const requests[][2] = {
 		{"touch k 100\r\n", "TOUCHED\r\n"},
@@ -321,12 +316,10 @@ a_request_waits_for_memory_that_is_to_come(void **state)
 	}
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	for (uint32_t i = CORES; i-- > 0;)
 		rig_destroy(rigs[i]);
-	return 0;
 }
 
 /* ---- values longer than -I ---- */
@@ -430,16 +423,14 @@ too_long_values_are_refused(void)
 		}
 }
 
-static void
-a_value_above_the_largest_is_refused_with_room(void **state)
+TEST(a_value_above_the_largest_is_refused_with_room)
 {
 	rig_create_cores(rigs, CORES);
 	store_keys(STORES);
 	too_long_values_are_refused();
 }
 
-static void
-a_value_above_the_largest_is_refused_in_full_memory(void **state)
+TEST(a_value_above_the_largest_is_refused_in_full_memory)
 {
 	rig_create_never_evicting(rigs, CORES);
 	store_keys(STORES);
@@ -448,8 +439,7 @@ a_value_above_the_largest_is_refused_in_full_memory(void **state)
 }
 
 /* With room: in full memory the part itself is refused, as above. */
-static void
-a_part_that_makes_a_value_too_long_is_not_stored(void **state)
+TEST(a_part_that_makes_a_value_too_long_is_not_stored)
 {
 	const struct kind nearly = {"nearly too long", NEARLY};
 
@@ -461,23 +451,4 @@ a_part_that_makes_a_value_too_long_is_not_stored(void **state)
 		is_answered(&stores[r], "k", PART, stores[r].grown, STATUS_NS);
 		answers(0, "mg %s s\r\n", "k", &nearly, "HD s1000000\r\n");
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_needs_no_memory_is_done_in_full_memory, stop),
-		cmocka_unit_test_teardown(a_binary_touch_succeeds_in_full_memory, stop),
-		cmocka_unit_test_teardown(a_number_counts_on_in_full_memory, stop),
-		cmocka_unit_test_teardown(a_value_without_memory_is_refused_and_the_old_one_stays,
-					  stop),
-		cmocka_unit_test_teardown(a_value_above_the_largest_is_refused_with_room, stop),
-		cmocka_unit_test_teardown(a_value_above_the_largest_is_refused_in_full_memory,
-					  stop),
-		cmocka_unit_test_teardown(a_part_that_makes_a_value_too_long_is_not_stored, stop),
-		cmocka_unit_test_teardown(a_request_waits_for_memory_that_is_to_come, stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,20 +12,16 @@
 static struct rig *rig;
 static uint8_t value[STORE_VALUE_MAX];
 
-static int
-start(void **state)
+SETUP(start)
 {
 	rig = rig_create();
 	for (uint32_t i = 0; i < sizeof value; i++)
 		value[i] = (uint8_t)(i * 2654435761u >> 24);
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 /* Sends set key 0 0 len, in segments of at most mss bytes. */
@@ -67,8 +63,7 @@ value_stands_at(struct conn *c, uint32_t at, const char *key, uint32_t len)
 	return at + head_len + len + 7;
 }
 
-static void
-a_value_of_any_size_comes_back(void **state)
+TEST(a_value_of_any_size_comes_back)
 {
 	const uint32_t sizes[] = {0, 1, 1023, 1024, 1025, 1460, 4096, 8191, 65536, 500000, 1048000};
 
@@ -86,8 +81,7 @@ a_value_of_any_size_comes_back(void **state)
 	}
 }
 
-static void
-a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along(void **state)
+TEST(a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along)
 {
 	const uint32_t len = STORE_VALUE_MAX + 1;
 	struct conn *c = rig_open(rig);
@@ -112,8 +106,7 @@ a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along(void **state)
 	check_eq(rig_count(rig, STORE_TOO_LARGE_COUNT), 2);
 }
 
-static void
-a_part_that_makes_a_value_too_large_is_not_stored(void **state)
+TEST(a_part_that_makes_a_value_too_large_is_not_stored)
 {
 	static const struct {
 		const char *line, *answer;
@@ -171,15 +164,13 @@ stays_as_it_was(uint32_t len)
 	rig_lose(rig, other);
 }
 
-static void
-a_large_value_stays_as_it_was_until_it_is_acknowledged(void **state)
+TEST(a_large_value_stays_as_it_was_until_it_is_acknowledged)
 {
 	stays_as_it_was(60000);
 	stays_as_it_was(900000);
 }
 
-static void
-an_acknowledged_value_is_let_go(void **state)
+TEST(an_acknowledged_value_is_let_go)
 {
 	struct conn *c = rig_open(rig);
 	const struct {
@@ -198,8 +189,7 @@ an_acknowledged_value_is_let_go(void **state)
 		}
 }
 
-static void
-a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
+TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too)
 {
 	struct conn *c = rig_open(rig);
 	uint32_t at;
@@ -226,8 +216,7 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 	check(rig_count(rig, CONN_DEFERRED) > 0);
 }
 
-static void
-more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost(void **state)
+TEST(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost)
 {
 	static char text[8192];
 	struct conn *c = rig_open(rig);
@@ -246,8 +235,7 @@ more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost(void **state)
 	check_str(rig_sent(c, NULL) + at, "STORED\r\nSTORED\r\nSTORED\r\nSTORED\r\nSTORED\r\n");
 }
 
-static void
-a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end(void **state)
+TEST(a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end)
 {
 	static char text[8192];
 	struct conn *c = rig_open(rig);
@@ -268,8 +256,7 @@ a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end(void **state)
 		  "CLIENT_ERROR bad command line format\r\nVERSION 9.8.7\r\n");
 }
 
-static void
-a_client_that_does_not_read_stops_being_served_and_then_gets_it_all(void **state)
+TEST(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all)
 {
 	struct conn *c = rig_open(rig);
 	uint32_t len, at = 0;
@@ -290,8 +277,7 @@ a_client_that_does_not_read_stops_being_served_and_then_gets_it_all(void **state
 	check_eq(at, len);
 }
 
-static void
-a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind(void **state)
+TEST(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind)
 {
 	struct conn *filling = rig_open(rig);
 	struct conn *in_line = rig_open(rig);
@@ -310,8 +296,7 @@ a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind(void **state)
 	check_eq(rig_count(rig, CONN_ENDED), 3);
 }
 
-static void
-what_a_lost_connection_held_in_the_store_is_free_again(void **state)
+TEST(what_a_lost_connection_held_in_the_store_is_free_again)
 {
 	char line[64];
 
@@ -334,8 +319,7 @@ what_a_lost_connection_held_in_the_store_is_free_again(void **state)
 }
 
 /* The values need more memory than a turn can evict. */
-static void
-a_large_set_waits_for_memory_and_loses_nothing(void **state)
+TEST(a_large_set_waits_for_memory_and_loses_nothing)
 {
 	enum { CONNS = 6, LEN = 1000000 };
 	struct conn *c[CONNS];
@@ -369,8 +353,7 @@ a_large_set_waits_for_memory_and_loses_nothing(void **state)
 }
 
 /* A waiting large set whose peer closes gives its chunk back. */
-static void
-a_large_set_that_waits_may_be_cut_off(void **state)
+TEST(a_large_set_that_waits_may_be_cut_off)
 {
 	struct conn *c[8];
 	char line[64];
@@ -390,8 +373,7 @@ a_large_set_that_waits_may_be_cut_off(void **state)
 }
 
 /* Chunks allow for one cut line. */
-static void
-a_cut_line_yields_its_read_buffer_to_the_next_one(void **state)
+TEST(a_cut_line_yields_its_read_buffer_to_the_next_one)
 {
 	struct conn *lazy = rig_open(rig);
 	struct conn *next = rig_open(rig);
@@ -408,8 +390,7 @@ a_cut_line_yields_its_read_buffer_to_the_next_one(void **state)
 	check_str(rig_sent(next, NULL), "END\r\n");
 }
 
-static void
-a_cut_line_that_is_ended_yields_nothing(void **state)
+TEST(a_cut_line_that_is_ended_yields_nothing)
 {
 	struct conn *first = rig_open(rig);
 	struct conn *next = rig_open(rig);
@@ -430,8 +411,7 @@ a_cut_line_that_is_ended_yields_nothing(void **state)
 
 /* Three lines are cut, and there are two buffers. More bytes of the first line arrive before the
  * third begins. */
-static void
-the_line_that_began_first_yields(void **state)
+TEST(the_line_that_began_first_yields)
 {
 	struct conn *c[3];
 
@@ -448,8 +428,7 @@ the_line_that_began_first_yields(void **state)
 	check(rig_aborted(c[0]) && !rig_aborted(c[1]) && !rig_aborted(c[2]));
 }
 
-static void
-a_long_broken_line_read_to_its_end_holds_no_chunk(void **state)
+TEST(a_long_broken_line_read_to_its_end_holds_no_chunk)
 {
 	struct conn *c = rig_open(rig);
 	char key[3000];
@@ -465,8 +444,7 @@ a_long_broken_line_read_to_its_end_holds_no_chunk(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-an_end_of_stream_behind_a_waiting_value_waits_too(void **state)
+TEST(an_end_of_stream_behind_a_waiting_value_waits_too)
 {
 	struct conn *c = rig_open(rig);
 	uint32_t sent;
@@ -485,8 +463,7 @@ an_end_of_stream_behind_a_waiting_value_waits_too(void **state)
 }
 
 /* The last chunk is taken between the parsing of requests and the answer of a value. */
-static void
-requests_behind_a_waiting_value_find_a_place_when_chunks_run_out(void **state)
+TEST(requests_behind_a_waiting_value_find_a_place_when_chunks_run_out)
 {
 	static const uint32_t replies[] = {20, 20, 20, 2};
 	struct conn *others[4];
@@ -512,8 +489,7 @@ requests_behind_a_waiting_value_find_a_place_when_chunks_run_out(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-without_chunks_replies_wait_for_them(void **state)
+TEST(without_chunks_replies_wait_for_them)
 {
 	struct conn *c = rig_open(rig);
 
@@ -525,34 +501,4 @@ without_chunks_replies_wait_for_them(void **state)
 	rig_acked(rig, c);
 	rig_turns(rig, 2);
 	check_str(rig_sent(c, NULL), "END\r\nVERSION 9.8.7\r\n");
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(a_value_of_any_size_comes_back),
-		TEST_CASE(a_value_over_the_limit_is_swallowed_and_takes_the_old_one_along),
-		TEST_CASE(a_part_that_makes_a_value_too_large_is_not_stored),
-		TEST_CASE(a_large_value_stays_as_it_was_until_it_is_acknowledged),
-		TEST_CASE(an_acknowledged_value_is_let_go),
-		TEST_CASE(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
-		TEST_CASE(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
-		TEST_CASE(a_broken_long_line_behind_a_waiting_value_is_skipped_to_its_end),
-		TEST_CASE(a_client_that_does_not_read_stops_being_served_and_then_gets_it_all),
-		TEST_CASE(a_connection_lost_in_the_middle_of_anything_leaves_nothing_behind),
-		TEST_CASE(what_a_lost_connection_held_in_the_store_is_free_again),
-		TEST_CASE(a_large_set_waits_for_memory_and_loses_nothing),
-		TEST_CASE(a_large_set_that_waits_may_be_cut_off),
-		TEST_CASE(a_cut_line_yields_its_read_buffer_to_the_next_one),
-		TEST_CASE(a_cut_line_that_is_ended_yields_nothing),
-		TEST_CASE(the_line_that_began_first_yields),
-		TEST_CASE(a_long_broken_line_read_to_its_end_holds_no_chunk),
-		TEST_CASE(an_end_of_stream_behind_a_waiting_value_waits_too),
-		TEST_CASE(requests_behind_a_waiting_value_find_a_place_when_chunks_run_out),
-		TEST_CASE(without_chunks_replies_wait_for_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

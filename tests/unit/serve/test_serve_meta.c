@@ -8,8 +8,7 @@
 #include "support/differences.h"
 #include "support/test.h"
 
-static void
-a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)
+TEST(a_meta_get_shows_what_was_asked_for_in_the_order_asked)
 {
 	const struct row rows[] = {
 		{"mg a\r\n", "EN\r\n"},
@@ -73,8 +72,7 @@ a_meta_get_shows_what_was_asked_for_in_the_order_asked(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-a_meta_set_stores_as_its_mode_says(void **state)
+TEST(a_meta_set_stores_as_its_mode_says)
 {
 	const struct row rows[] = {
 		{"ms a 2\r\nhi\r\nget a\r\n", "HD\r\nVALUE a 0 2\r\nhi\r\nEND\r\n"},
@@ -142,8 +140,7 @@ a_meta_set_stores_as_its_mode_says(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-a_meta_delete_deletes_or_marks_or_empties(void **state)
+TEST(a_meta_delete_deletes_or_marks_or_empties)
 {
 	const struct row rows[] = {
 		{"md a\r\nms a 2\r\nhi\r\nmd a\r\nmg a\r\n", "NF\r\nHD\r\nHD\r\nEN\r\n"},
@@ -177,8 +174,7 @@ a_meta_delete_deletes_or_marks_or_empties(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-a_meta_arithmetic_counts(void **state)
+TEST(a_meta_arithmetic_counts)
 {
 	const struct row rows[] = {
 		{"ma a\r\nma a q\r\nma a k O3\r\nms a 1\r\n5\r\nma a\r\nma a v\r\nma a v D10 c "
@@ -218,8 +214,7 @@ a_meta_arithmetic_counts(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-stale_items_are_fetched_anew_by_one_client(void **state)
+TEST(stale_items_are_fetched_anew_by_one_client)
 {
 	const struct row rows[] = {
 		{"mg a N30 v t\r\nmg a N30 v\r\nmg a v\r\nms a 2 T60\r\nhi\r\nmg a N30 v\r\n",
@@ -254,8 +249,7 @@ stale_items_are_fetched_anew_by_one_client(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-a_key_may_be_base64(void **state)
+TEST(a_key_may_be_base64)
 {
 	const struct row rows[] = {
 		{"ms Zm9v 2 b k\r\nhi\r\nmg Zm9v b v k\r\nmg Zm9v k\r\nmd Zm9v b k\r\nmg Zm9v b "
@@ -279,28 +273,10 @@ a_key_may_be_base64(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-what_differs_from_memcached_is_what_the_document_says(void **state)
+TEST(what_differs_from_memcached_is_what_the_document_says)
 {
 #define ROW(request, theirs, ours, why) {request, ours},
 	const struct row rows[] = {DIFFERENCES(ROW)};
 
 	ROWS_HOLD(rig, rows);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(a_meta_get_shows_what_was_asked_for_in_the_order_asked),
-		TEST_CASE(a_meta_set_stores_as_its_mode_says),
-		TEST_CASE(a_meta_delete_deletes_or_marks_or_empties),
-		TEST_CASE(a_meta_arithmetic_counts),
-		TEST_CASE(stale_items_are_fetched_anew_by_one_client),
-		TEST_CASE(a_key_may_be_base64),
-		TEST_CASE(what_differs_from_memcached_is_what_the_document_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,20 +13,16 @@
 static struct rig *rig;
 static uint8_t value[BIG_MAX];
 
-static int
-start(void **state)
+SETUP(start)
 {
 	rig = rig_create();
 	for (uint32_t i = 0; i < sizeof value; i++)
 		value[i] = (uint8_t)(i * 2654435761u >> 24);
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 /* Receives the value in segments, some of them a turn apart. */
@@ -91,8 +87,7 @@ meta_set(struct conn *c, const char *key, uint32_t len)
 static const uint32_t sizes[] = {0, 1, 1023, 1024, 1025, 1460, 4096, 65536, 500000, BIG_MAX};
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
-static void
-a_meta_value_of_any_size_comes_back(void **state)
+TEST(a_meta_value_of_any_size_comes_back)
 {
 	for (size_t i = 0; i < SIZES; i++) {
 		struct conn *c = rig_open(rig);
@@ -155,8 +150,7 @@ binary_stands_at(struct conn *c, uint32_t at, uint8_t op, uint32_t len)
 static const struct packet set_big = {SET, EXTRAS("\0\0\0\7\0\0\0\0"), .key = "big"};
 static const struct packet get_big = {GET, .key = "big"};
 
-static void
-a_binary_value_of_any_size_comes_back(void **state)
+TEST(a_binary_value_of_any_size_comes_back)
 {
 	const struct packet stored[] = {{SET, .cas = SOME}, LAST};
 
@@ -185,8 +179,7 @@ receive_too_much(struct conn *c)
 			    STORE_VALUE_MAX + 1 - at < 1000 ? STORE_VALUE_MAX + 1 - at : 1000);
 }
 
-static void
-a_value_too_large_is_swallowed_and_takes_the_old_one_along(void **state)
+TEST(a_value_too_large_is_swallowed_and_takes_the_old_one_along)
 {
 	const struct packet told[] = {
 		{SET, .cas = SOME}, {SET, .status = 3}, {GET, .status = 1}, LAST};
@@ -210,8 +203,7 @@ a_value_too_large_is_swallowed_and_takes_the_old_one_along(void **state)
 	check_str(rig_sent(meta, NULL), "HD\r\nSERVER_ERROR object too large for cache\r\nEN\r\n");
 }
 
-static void
-a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
+TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too)
 {
 	struct conn *meta = rig_open(rig);
 	struct conn *binary = rig_open(rig);
@@ -261,8 +253,7 @@ a_value_that_finds_no_piece_waits_and_what_follows_waits_too(void **state)
 }
 
 /* The requests behind it are deferred in one chunk, so no more than that is read. */
-static void
-more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost(void **state)
+TEST(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost)
 {
 	struct conn *meta = rig_open(rig);
 	struct conn *binary = rig_open(rig);
@@ -298,8 +289,7 @@ more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost(void **state)
 	packets_match(sent, noop);
 }
 
-static void
-a_value_stays_as_it_was_until_it_is_acknowledged(void **state)
+TEST(a_value_stays_as_it_was_until_it_is_acknowledged)
 {
 	struct conn *meta = rig_open(rig);
 	struct conn *binary = rig_open(rig);
@@ -328,8 +318,7 @@ a_value_stays_as_it_was_until_it_is_acknowledged(void **state)
 
 /* The values need more memory than a turn can evict: their lines, or the heads of their packets,
  * are read again and again. */
-static void
-large_sets_wait_for_memory_and_lose_nothing(void **state)
+TEST(large_sets_wait_for_memory_and_lose_nothing)
 {
 	/* Together the values are as much as may be begun: a quarter of the memory. */
 	enum { CONNS = FAKE_CONNS - FAKE_SPARE - 1, LEN = 800000 };
@@ -410,8 +399,7 @@ answered(const void *bytes, uint32_t len)
 	return v;
 }
 
-static void
-a_datagram_of_meta_commands_gets_its_answers(void **state)
+TEST(a_datagram_of_meta_commands_gets_its_answers)
 {
 	const struct {
 		const char *in, *out;
@@ -436,8 +424,7 @@ a_datagram_of_meta_commands_gets_its_answers(void **state)
 			  rows[i].out);
 }
 
-static void
-a_datagram_of_packets_gets_its_answers(void **state)
+TEST(a_datagram_of_packets_gets_its_answers)
 {
 	const struct {
 		struct packet in[3], out[3];
@@ -463,8 +450,7 @@ a_datagram_of_packets_gets_its_answers(void **state)
 	}
 }
 
-static void
-a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing(void **state)
+TEST(a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing)
 {
 	const struct packet in[] = {{SET, EXTRAS("\0\0\0\7\0\0\0\0"), .key = "a", .value = "hello"},
 				    LAST};
@@ -479,8 +465,7 @@ a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing(void **state)
 	packets_match(answered(bytes, packets_put(bytes, get)), miss);
 }
 
-static void
-a_large_value_is_one_message_in_either_protocol(void **state)
+TEST(a_large_value_is_one_message_in_either_protocol)
 {
 	struct conn *c = rig_open(rig);
 	uint8_t bytes[256];
@@ -497,25 +482,4 @@ a_large_value_is_one_message_in_either_protocol(void **state)
 	told = answered(bytes, packets_put(bytes, get));
 	check_eq(told.len, 28 + 100000);
 	check_bytes(told.data + 28, value, 100000);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(a_meta_value_of_any_size_comes_back),
-		TEST_CASE(a_binary_value_of_any_size_comes_back),
-		TEST_CASE(a_value_too_large_is_swallowed_and_takes_the_old_one_along),
-		TEST_CASE(a_value_that_finds_no_piece_waits_and_what_follows_waits_too),
-		TEST_CASE(more_bytes_than_a_read_buffer_behind_a_waiting_value_are_not_lost),
-		TEST_CASE(a_value_stays_as_it_was_until_it_is_acknowledged),
-		TEST_CASE(large_sets_wait_for_memory_and_lose_nothing),
-		TEST_CASE(a_datagram_of_meta_commands_gets_its_answers),
-		TEST_CASE(a_datagram_of_packets_gets_its_answers),
-		TEST_CASE(a_packet_cut_at_any_byte_does_nothing_and_spoils_nothing),
-		TEST_CASE(a_large_value_is_one_message_in_either_protocol),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

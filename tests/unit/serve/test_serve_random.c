@@ -282,8 +282,7 @@ replies_under_shortage(struct rig *rig, const char *reply, uint32_t reply_len, b
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-replies_depend_on_the_bytes_of_the_requests_alone(void **state)
+TEST(replies_depend_on_the_bytes_of_the_requests_alone)
 {
 	struct rig *rig = rig_create();
 
@@ -307,14 +306,4 @@ replies_depend_on_the_bytes_of_the_requests_alone(void **state)
 	}
 	check(rig_count(rig, CONN_DEFERRED) > CONVERSATIONS);
 	rig_destroy(rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replies_depend_on_the_bytes_of_the_requests_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,8 +105,7 @@ begin(size_t load)
 	rig_forget_sent(clients[0]);
 }
 
-static void
-sets_wait_for_a_core_that_stands_still(void **state)
+TEST(sets_wait_for_a_core_that_stands_still)
 {
 	for (size_t load = 0; load < sizeof loads / sizeof *loads; load++) {
 		struct conn *late;
@@ -141,8 +140,7 @@ sets_wait_for_a_core_that_stands_still(void **state)
 
 /* A UDP request cannot wait. A set is refused, and the value that it was to replace is removed; a
  * request that would not have replaced one leaves it. */
-static void
-a_refused_set_costs_the_old_value_only_where_it_replaces(void **state)
+TEST(a_refused_set_costs_the_old_value_only_where_it_replaces)
 {
 	static const struct {
 		const char *text;
@@ -184,8 +182,7 @@ a_refused_set_costs_the_old_value_only_where_it_replaces(void **state)
 #define SUMS 50u
 
 /* An incr needs memory for its new version, and waits for it as a set does. */
-static void
-sums_wait_for_a_core_that_stands_still(void **state)
+TEST(sums_wait_for_a_core_that_stands_still)
 {
 	static const char set[] = "set old 0 0 37\r\n0000000000000000000000000000000000007\r\n";
 	static const char *const asks[] = {"incr old 1\r\n", "ma old v\r\n"};
@@ -236,8 +233,7 @@ sums_wait_for_a_core_that_stands_still(void **state)
 
 /* An append waits for its new version as well. While it waits, the value that it
  * extends may be evicted. */
-static void
-appends_wait_for_a_core_that_stands_still(void **state)
+TEST(appends_wait_for_a_core_that_stands_still)
 {
 	static const struct {
 		const char *request, *stored, *missed;
@@ -274,17 +270,4 @@ appends_wait_for_a_core_that_stands_still(void **state)
 		rig_destroy(rigs[1]);
 		rig_destroy(rigs[0]);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sets_wait_for_a_core_that_stands_still),
-		cmocka_unit_test(sums_wait_for_a_core_that_stands_still),
-		cmocka_unit_test(appends_wait_for_a_core_that_stands_still),
-		cmocka_unit_test(a_refused_set_costs_the_old_value_only_where_it_replaces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,8 +233,7 @@ storm(struct rig *rig)
 			rig_lose(rig, conns[k]);
 }
 
-static void
-nothing_is_held_whatever_was_said(void **state)
+TEST(nothing_is_held_whatever_was_said)
 {
 	struct rig *rig = rig_create();
 
@@ -250,14 +249,4 @@ nothing_is_held_whatever_was_said(void **state)
 	}
 	check(rig_count(rig, REQ_BAD) > ROUNDS);
 	rig_destroy(rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_held_whatever_was_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,7 @@
 #include "conversation.h"
 #include "one_rig.h"
 
-static void
-every_command_has_its_answer(void **state)
+TEST(every_command_has_its_answer)
 {
 	const struct row rows[] = {
 		{"get a\r\n", "END\r\n"},
@@ -40,8 +39,7 @@ every_command_has_its_answer(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-noreply_is_silent_and_done(void **state)
+TEST(noreply_is_silent_and_done)
 {
 	const struct row rows[] = {
 		{"set a 0 0 1 noreply\r\nx\r\nget a\r\n", "VALUE a 0 1\r\nx\r\nEND\r\n"},
@@ -56,8 +54,7 @@ noreply_is_silent_and_done(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-a_body_is_used_up_exactly_whatever_is_wrong(void **state)
+TEST(a_body_is_used_up_exactly_whatever_is_wrong)
 {
 	const struct row rows[] = {
 		{"set a 0 0 3\r\nabcdeversion\r\nget a\r\n",
@@ -78,8 +75,7 @@ a_body_is_used_up_exactly_whatever_is_wrong(void **state)
 	ROWS_HOLD(rig, rows);
 }
 
-static void
-a_stream_byte_by_byte_gets_the_same_answers(void **state)
+TEST(a_stream_byte_by_byte_gets_the_same_answers)
 {
 	const char *in = "set a 1 0 5\r\nhello\r\nget a b\r\nset b x 0 3\r\nabc\r\ncas a 0 0 2 "
 			 "0\r\nhi\r\ngets\r\ndelete a\r\nget a\r\n";
@@ -96,8 +92,7 @@ a_stream_byte_by_byte_gets_the_same_answers(void **state)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-static void
-a_cas_from_gets_stores_once(void **state)
+TEST(a_cas_from_gets_stores_once)
 {
 	struct conn *c = rig_open(rig);
 	unsigned long long cas;
@@ -117,8 +112,7 @@ a_cas_from_gets_stores_once(void **state)
 	check_eq(rig_count(rig, CAS_BADVAL), 1);
 }
 
-static void
-an_exptime_is_relative_up_to_thirty_days_and_absolute_above(void **state)
+TEST(an_exptime_is_relative_up_to_thirty_days_and_absolute_above)
 {
 	const struct {
 		const char *exptime;
@@ -160,8 +154,7 @@ an_exptime_is_relative_up_to_thirty_days_and_absolute_above(void **state)
 	}
 }
 
-static void
-a_delayed_flush_waits(void **state)
+TEST(a_delayed_flush_waits)
 {
 	struct conn *c = rig_open(rig);
 
@@ -175,8 +168,7 @@ a_delayed_flush_waits(void **state)
 				     "STORED\r\nVALUE a 0 1\r\ny\r\nEND\r\n");
 }
 
-static void
-quit_closes_behind_the_earlier_replies_and_reads_no_more(void **state)
+TEST(quit_closes_behind_the_earlier_replies_and_reads_no_more)
 {
 	struct conn *c = rig_open(rig);
 
@@ -186,8 +178,7 @@ quit_closes_behind_the_earlier_replies_and_reads_no_more(void **state)
 	check(rig_closed(c));
 }
 
-static void
-the_end_of_the_stream_closes_behind_the_replies(void **state)
+TEST(the_end_of_the_stream_closes_behind_the_replies)
 {
 	struct conn *whole = rig_open(rig);
 	struct conn *in_line = rig_open(rig);
@@ -206,8 +197,7 @@ the_end_of_the_stream_closes_behind_the_replies(void **state)
 	check(rig_closed(whole) && rig_closed(in_line) && rig_closed(in_body));
 }
 
-static void
-a_browser_gets_no_reply_and_is_closed(void **state)
+TEST(a_browser_gets_no_reply_and_is_closed)
 {
 	struct conn *c = rig_open(rig);
 
@@ -217,8 +207,7 @@ a_browser_gets_no_reply_and_is_closed(void **state)
 	check(rig_closed(c));
 }
 
-static void
-a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next(void **state)
+TEST(a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next)
 {
 	struct conn *busy = rig_open(rig);
 	struct conn *calm = rig_open(rig);
@@ -237,8 +226,7 @@ a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next(void **state)
 	check_eq(len, 50 * 5);
 }
 
-static void
-a_line_of_many_keys_is_one_request_of_that_share(void **state)
+TEST(a_line_of_many_keys_is_one_request_of_that_share)
 {
 	struct conn *c = rig_open(rig);
 
@@ -251,8 +239,7 @@ a_line_of_many_keys_is_one_request_of_that_share(void **state)
 	check_eq(rig_count(rig, CONN_YIELDS), 0);
 }
 
-static void
-a_get_of_many_keys_is_answered_over_many_turns(void **state)
+TEST(a_get_of_many_keys_is_answered_over_many_turns)
 {
 	struct conn *c = rig_open(rig);
 	uint32_t len;
@@ -275,8 +262,7 @@ is_served(struct conn *c)
 	check_str(rig_sent(c, NULL), "END\r\n");
 }
 
-static void
-one_connection_too_many_is_told_so_and_makes_no_difference(void **state)
+TEST(one_connection_too_many_is_told_so_and_makes_no_difference)
 {
 	struct conn *crowd[FAKE_CONNS - FAKE_SPARE];
 	struct conn *late;
@@ -294,28 +280,4 @@ one_connection_too_many_is_told_so_and_makes_no_difference(void **state)
 	rig_lose(rig, late);
 	check_str(rig_sent(rig_open(rig), NULL), "ERROR Too many open connections\r\n");
 	check_eq(rig_count(rig, CONN_REJECTED), 2);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(every_command_has_its_answer),
-		TEST_CASE(noreply_is_silent_and_done),
-		TEST_CASE(a_body_is_used_up_exactly_whatever_is_wrong),
-		TEST_CASE(a_stream_byte_by_byte_gets_the_same_answers),
-		TEST_CASE(a_cas_from_gets_stores_once),
-		TEST_CASE(an_exptime_is_relative_up_to_thirty_days_and_absolute_above),
-		TEST_CASE(a_delayed_flush_waits),
-		TEST_CASE(quit_closes_behind_the_earlier_replies_and_reads_no_more),
-		TEST_CASE(the_end_of_the_stream_closes_behind_the_replies),
-		TEST_CASE(a_browser_gets_no_reply_and_is_closed),
-		TEST_CASE(a_connection_has_its_share_of_a_turn_and_goes_on_in_the_next),
-		TEST_CASE(a_line_of_many_keys_is_one_request_of_that_share),
-		TEST_CASE(a_get_of_many_keys_is_answered_over_many_turns),
-		TEST_CASE(one_connection_too_many_is_told_so_and_makes_no_difference),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

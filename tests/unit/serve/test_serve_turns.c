@@ -102,8 +102,7 @@ turns_until_all_is_sent(void)
 	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 0);
 }
 
-static void
-who_asks_much_keeps_nobody_from_small_answers(void **state)
+TEST(who_asks_much_keeps_nobody_from_small_answers)
 {
 	enum { TURNS = 300, FRAMES = 20, ASKED = 120 };
 	uint32_t big = 0, small = 0;
@@ -126,8 +125,7 @@ who_asks_much_keeps_nobody_from_small_answers(void **state)
 	check_all(HOG, big);
 }
 
-static void
-a_reply_of_few_datagrams_does_not_wait_behind_megabytes(void **state)
+TEST(a_reply_of_few_datagrams_does_not_wait_behind_megabytes)
 {
 	enum { FRAMES = 32 };
 
@@ -146,8 +144,7 @@ a_reply_of_few_datagrams_does_not_wait_behind_megabytes(void **state)
 }
 
 /* Datagrams of one source are read in order, and none while its own message is being sent. */
-static void
-one_source_is_answered_in_order(void **state)
+TEST(one_source_is_answered_in_order)
 {
 	store_values();
 	rig_set_tx_room(rig, 7);
@@ -161,8 +158,7 @@ one_source_is_answered_in_order(void **state)
 	check_all(PEER, 200);
 }
 
-static void
-sources_of_one_hash_wait_for_each_other_and_are_answered(void **state)
+TEST(sources_of_one_hash_wait_for_each_other_and_are_answered)
 {
 	store_values();
 	rig_set_tx_room(rig, 10);
@@ -212,8 +208,7 @@ ask_many_of(uint32_t source, uint16_t id, const struct many *many)
 
 /* A datagram has more requests than a pass: it is put aside between two of them, and resumed
  * there. A line that is begun is finished first, and a source's pending requests are bounded. */
-static void
-a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
+TEST(a_datagram_of_many_requests_is_put_aside_and_gone_on_with)
 {
 	static const struct many rows[] = {
 		{"", "big", 1, 150},   {"", "small", 2, 150},
@@ -224,8 +219,8 @@ a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		uint32_t asked = 0, waited = 0, answers;
 
-		stop(state);
-		start(state);
+		stop();
+		start();
 		store_values();
 		rig_set_tx_room(rig, 5);
 		rig_datagram_from(rig, HOG, 1, "get big\r\n");
@@ -258,14 +253,13 @@ a_datagram_of_many_requests_is_put_aside_and_gone_on_with(void **state)
 
 /* In a pass a source takes at most an eighth of the free places. That many replies wait, and none
  * is lost, whether a source sends one datagram or many. */
-static void
-when_all_wait_no_reply_is_lost(void **state)
+TEST(when_all_wait_no_reply_is_lost)
 {
 	enum { SOURCES = 11, EACH = 50 };
 
 	for (uint32_t lines = 1; lines <= EACH; lines *= EACH) {
-		stop(state);
-		start(state);
+		stop();
+		start();
 		store_values();
 		rig_set_tx_room(rig, 0);
 		for (uint32_t source = 0; source < SOURCES; source++) {
@@ -285,8 +279,7 @@ when_all_wait_no_reply_is_lost(void **state)
 
 /* With too many sources, large replies are lost, and counted; small gets of
  * other sources are answered. */
-static void
-more_sources_than_there_are_places_keep_nobody_from_small_answers(void **state)
+TEST(more_sources_than_there_are_places_keep_nobody_from_small_answers)
 {
 	enum { SOURCES = FAKE_SOURCES, EACH = 12 };
 	uint32_t small = 0, answered = 0;
@@ -318,8 +311,7 @@ more_sources_than_there_are_places_keep_nobody_from_small_answers(void **state)
 
 /* A turn sends a bounded number of messages' bytes: BURST_MAX full datagrams, and one more if
  * some are short. */
-static void
-a_turn_sends_no_more_bytes_of_messages_than_a_bursts(void **state)
+TEST(a_turn_sends_no_more_bytes_of_messages_than_a_bursts)
 {
 	const struct fake_sent *sent;
 	uint32_t before = 0;
@@ -341,8 +333,7 @@ a_turn_sends_no_more_bytes_of_messages_than_a_bursts(void **state)
 }
 
 /* Each pass composes sixteen chunks and more, so a turn has two passes. */
-static void
-a_turn_composes_no_more_than_its_share(void **state)
+TEST(a_turn_composes_no_more_than_its_share)
 {
 	uint64_t before;
 
@@ -362,8 +353,7 @@ a_turn_composes_no_more_than_its_share(void **state)
 
 /* The replies need more chunks than replies may have, of which each source
  * has one: none is lost. */
-static void
-what_waits_leaves_chunks_to_others(void **state)
+TEST(what_waits_leaves_chunks_to_others)
 {
 	enum { SOURCES = 15, KEYS = 300 };
 	char in[6 * KEYS + 10] = "get";
@@ -387,8 +377,7 @@ what_waits_leaves_chunks_to_others(void **state)
 
 /* Pending replies have two thirds of the chunks for replies. A reply that would take more than
  * it leaves is dropped, so that others are answered. */
-static void
-what_takes_more_chunks_than_it_leaves_is_lost(void **state)
+TEST(what_takes_more_chunks_than_it_leaves_is_lost)
 {
 	uint32_t used;
 
@@ -412,25 +401,4 @@ what_takes_more_chunks_than_it_leaves_is_lost(void **state)
 	check_all(HOG, 1);
 	check_all(PEER, 1);
 	check_eq(rig_chunks_used(rig), 0);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(who_asks_much_keeps_nobody_from_small_answers),
-		TEST_CASE(a_reply_of_few_datagrams_does_not_wait_behind_megabytes),
-		TEST_CASE(one_source_is_answered_in_order),
-		TEST_CASE(sources_of_one_hash_wait_for_each_other_and_are_answered),
-		TEST_CASE(a_datagram_of_many_requests_is_put_aside_and_gone_on_with),
-		TEST_CASE(when_all_wait_no_reply_is_lost),
-		TEST_CASE(more_sources_than_there_are_places_keep_nobody_from_small_answers),
-		TEST_CASE(a_turn_sends_no_more_bytes_of_messages_than_a_bursts),
-		TEST_CASE(a_turn_composes_no_more_than_its_share),
-		TEST_CASE(what_waits_leaves_chunks_to_others),
-		TEST_CASE(what_takes_more_chunks_than_it_leaves_is_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,13 +15,12 @@
 
 #define ITEMS 10000u
 #define CROWD (FAKE_CONNS - FAKE_SPARE - 1)
-#define STEP  (2 * STORE_WALK_NS) /* the most that one step may exceed the budget */
+#define STEP  (2 * WALK_NS_MAX) /* the most that one step may exceed the budget */
 
 static struct rig *rig;
 static struct conn *crowd[CROWD], *calm;
 
-static int
-start(void **state)
+SETUP(start)
 {
 	rig = rig_create();
 	calm = rig_open(rig);
@@ -34,14 +33,11 @@ start(void **state)
 	}
 	for (uint32_t i = 0; i < CROWD; i++)
 		crowd[i] = rig_open(rig);
-	return 0;
 }
 
-static int
-stop(void **state)
+TEARDOWN(stop)
 {
 	rig_destroy(rig);
-	return 0;
 }
 
 static uint32_t
@@ -111,35 +107,30 @@ all_get_on(const char *request, uint32_t n, uint32_t ahead)
 	return full > turns / 2;
 }
 
-static void
-dumps_that_show_nothing_share_the_turn(void **state)
+TEST(dumps_that_show_nothing_share_the_turn)
 {
 	check(all_get_on("stats cachedump 40 0\r\n", 10, 2));
 	check(rig_count(rig, WORK_WAITS) >= 10 * CROWD);
 }
 
-static void
-dumps_of_a_class_of_none_share_the_turn(void **state)
+TEST(dumps_of_a_class_of_none_share_the_turn)
 {
 	check(all_get_on("lru_crawler metadump 40\r\n", 5, 2));
 }
 
-static void
-dumps_that_show_all_share_the_turn(void **state)
+TEST(dumps_that_show_all_share_the_turn)
 {
 	check(all_get_on("lru_crawler metadump all\r\n", 1, 1));
 }
 
-static void
-statistics_share_the_turn(void **state)
+TEST(statistics_share_the_turn)
 {
 	all_get_on("stats\r\n", 60, 20);
 	all_get_on("stats conns\r\n", 60, 20);
 }
 
 /* The table is full of prefixes whose counts were reset, so a dump walks rows and shows none. */
-static void
-prefixes_that_show_nothing_share_the_turn(void **state)
+TEST(prefixes_that_show_nothing_share_the_turn)
 {
 	const struct serve_policy policy = {.prefix_delimiter = ':'};
 	char head[201] = {0}, text[256];
@@ -158,8 +149,7 @@ prefixes_that_show_nothing_share_the_turn(void **state)
 	check(all_get_on("stats detail dump\r\n", 40, 3));
 }
 
-static void
-whoever_leaves_the_line_holds_up_nobody(void **state)
+TEST(whoever_leaves_the_line_holds_up_nobody)
 {
 	for (uint32_t gone = 0; gone < CROWD; gone++) {
 		uint32_t turns = 0;
@@ -179,8 +169,7 @@ whoever_leaves_the_line_holds_up_nobody(void **state)
 }
 
 /* Requests of a connection that arrive while it waits are answered later, in order. */
-static void
-requests_behind_one_that_waits_are_answered_behind_it(void **state)
+TEST(requests_behind_one_that_waits_are_answered_behind_it)
 {
 	uint32_t turns = 0;
 
@@ -195,8 +184,7 @@ requests_behind_one_that_waits_are_answered_behind_it(void **state)
 }
 
 /* A search for a page to move reads the states of thousands of objects. */
-static void
-page_moves_share_the_turn(void **state)
+TEST(page_moves_share_the_turn)
 {
 	const uint32_t n = 20;
 	uint32_t turns = 0;
@@ -270,8 +258,7 @@ copies_share_the_turn(const char *request, const char *end, const char *answer, 
 	check_eq(rig_count(rig, STORE_NO_MEMORY_COUNT), 0);
 }
 
-static void
-appends_to_a_large_value_share_the_turn(void **state)
+TEST(appends_to_a_large_value_share_the_turn)
 {
 	copies_share_the_turn("append big 0 0 0\r\n\r\n", NULL, "STORED\r\n", 10);
 	copies_share_the_turn("prepend big 0 0 1\r\nx\r\n", NULL, "STORED\r\n", 10);
@@ -279,15 +266,13 @@ appends_to_a_large_value_share_the_turn(void **state)
 	copies_share_the_turn("ms Ymln 0 b MP\r\n\r\n", NULL, "HD\r\n", 10);
 }
 
-static void
-invalidations_of_a_large_value_share_the_turn(void **state)
+TEST(invalidations_of_a_large_value_share_the_turn)
 {
 	copies_share_the_turn("md big I\r\n", NULL, "HD\r\n", 10);
 }
 
 /* Every line has arrived before the first end. */
-static void
-an_append_in_pieces_has_its_share_at_its_end(void **state)
+TEST(an_append_in_pieces_has_its_share_at_its_end)
 {
 	copies_share_the_turn("append big 0 0 3\r\nab", "c\r\n", "STORED\r\n", 1);
 	copies_share_the_turn("append big 0 0 3\r\nabc", "\r\n", "STORED\r\n", 1);
@@ -298,8 +283,7 @@ an_append_in_pieces_has_its_share_at_its_end(void **state)
 	check_str(rig_sent(calm, NULL), "HD s300015\r\n");
 }
 
-static void
-small_values_are_not_held_up(void **state)
+TEST(small_values_are_not_held_up)
 {
 	all_ask("stats cachedump 40 0\r\n", 1);
 	rig_turn(rig);
@@ -311,8 +295,7 @@ small_values_are_not_held_up(void **state)
 
 /* A copy by datagram is refused, or its value dropped: it is never done beyond the budget, and
  * never answered as done if it is not. */
-static void
-copies_by_datagram_have_that_budget_too(void **state)
+TEST(copies_by_datagram_have_that_budget_too)
 {
 	const struct fake_sent *sent;
 	uint32_t stored = 0, count;
@@ -333,8 +316,7 @@ copies_by_datagram_have_that_budget_too(void **state)
 	check_eq(rig_datagrams_sent(rig, &sent), 50);
 }
 
-static void
-datagrams_have_a_budget_of_their_own(void **state)
+TEST(datagrams_have_a_budget_of_their_own)
 {
 	const struct fake_sent *sent;
 	uint64_t work;
@@ -349,28 +331,4 @@ datagrams_have_a_budget_of_their_own(void **state)
 	check(rig_count(rig, UDP_DROP_NO_MEMORY) > 0);
 	check(rig_count(rig, UDP_DROP_NO_MEMORY) < 60);
 	check(rig_datagrams_sent(rig, &sent) > 1);
-}
-
-int
-main(void)
-{
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, start, stop)
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(dumps_that_show_nothing_share_the_turn),
-		TEST_CASE(dumps_of_a_class_of_none_share_the_turn),
-		TEST_CASE(dumps_that_show_all_share_the_turn),
-		TEST_CASE(statistics_share_the_turn),
-		TEST_CASE(prefixes_that_show_nothing_share_the_turn),
-		TEST_CASE(page_moves_share_the_turn),
-		TEST_CASE(whoever_leaves_the_line_holds_up_nobody),
-		TEST_CASE(requests_behind_one_that_waits_are_answered_behind_it),
-		TEST_CASE(appends_to_a_large_value_share_the_turn),
-		TEST_CASE(invalidations_of_a_large_value_share_the_turn),
-		TEST_CASE(an_append_in_pieces_has_its_share_at_its_end),
-		TEST_CASE(small_values_are_not_held_up),
-		TEST_CASE(copies_by_datagram_have_that_budget_too),
-		TEST_CASE(datagrams_have_a_budget_of_their_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

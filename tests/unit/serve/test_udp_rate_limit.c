@@ -42,8 +42,7 @@ allows(struct udp_rate_limit *g, uint32_t ip, uint32_t second, uint64_t asked, u
 	return source_allows(g, &a, second, asked, answer);
 }
 
-static void
-exempt_networks_are_not_limited(void **state)
+TEST(exempt_networks_are_not_limited)
 {
 	const struct {
 		uint32_t ip, len, source;
@@ -66,8 +65,7 @@ exempt_networks_are_not_limited(void **state)
 	}
 }
 
-static void
-a_source_gets_its_limit_and_no_more(void **state)
+TEST(a_source_gets_its_limit_and_no_more)
 {
 	struct udp_rate_limit *g = rate_limit(1000);
 
@@ -92,8 +90,7 @@ allows6(struct udp_rate_limit *g, const char ip[16], uint64_t answer)
 	return source_allows(g, &a, 5, 0, answer);
 }
 
-static void
-a_network_of_ipv6_has_one_limit(void **state)
+TEST(a_network_of_ipv6_has_one_limit)
 {
 	struct udp_rate_limit *g = rate_limit(1000);
 	struct ip_addr net;
@@ -113,8 +110,7 @@ a_network_of_ipv6_has_one_limit(void **state)
 	free(g);
 }
 
-static void
-no_source_gets_more_however_many_there_are(void **state)
+TEST(no_source_gets_more_however_many_there_are)
 {
 	enum { SOURCES = 20000, ROUNDS = 6, BUDGET = 3000 };
 	struct udp_rate_limit *g = rate_limit(BUDGET);
@@ -140,8 +136,7 @@ no_source_gets_more_however_many_there_are(void **state)
 
 /* The sources of one /20 send, each within its own budget, and then as many
  * of the whole Internet. */
-static void
-forged_sources_share_the_budget_of_their_network_and_of_all(void **state)
+TEST(forged_sources_share_the_budget_of_their_network_and_of_all)
 {
 	enum { BUDGET = 10000, ANSWER = 1000 };
 	struct udp_rate_limit *g = rate_limit(BUDGET);
@@ -162,8 +157,7 @@ forged_sources_share_the_budget_of_their_network_and_of_all(void **state)
 	free(g);
 }
 
-static void
-a_site_of_ipv6_shares_a_budget(void **state)
+TEST(a_site_of_ipv6_shares_a_budget)
 {
 	struct udp_rate_limit *g = rate_limit(1000);
 	uint32_t got = 0;
@@ -176,19 +170,4 @@ a_site_of_ipv6_shares_a_budget(void **state)
 	check_eq(got, UDP_NETWORK_SHARES);
 	check(allows6(g, "\x20\1\xd\xb8\0\0\2\0\0\0\0\0\0\0\0\1", 1000));
 	free(g);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exempt_networks_are_not_limited),
-		cmocka_unit_test(a_source_gets_its_limit_and_no_more),
-		cmocka_unit_test(a_network_of_ipv6_has_one_limit),
-		cmocka_unit_test(no_source_gets_more_however_many_there_are),
-		cmocka_unit_test(forged_sources_share_the_budget_of_their_network_and_of_all),
-		cmocka_unit_test(a_site_of_ipv6_shares_a_budget),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

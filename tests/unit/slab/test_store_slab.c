@@ -94,8 +94,7 @@ take_all_and_give_back(struct slab_rig *y, uint32_t class)
 	memset(y->taken, 0, (size_t)(PAGES + 1) << y->arena.page_shift >> y->arena.shift);
 }
 
-static void
-objects_of_every_class_are_whole_and_apart(void **state)
+TEST(objects_of_every_class_are_whole_and_apart)
 {
 	static const struct {
 		uint32_t arena_shift, page_shift;
@@ -114,8 +113,7 @@ objects_of_every_class_are_whole_and_apart(void **state)
 	}
 }
 
-static void
-every_size_gets_the_smallest_class_that_holds_it(void **state)
+TEST(every_size_gets_the_smallest_class_that_holds_it)
 {
 	static const struct {
 		uint32_t page_shift, pages;
@@ -148,8 +146,7 @@ every_size_gets_the_smallest_class_that_holds_it(void **state)
 	}
 }
 
-static void
-the_clock_hand_passes_over_what_was_referenced(void **state)
+TEST(the_clock_hand_passes_over_what_was_referenced)
 {
 	struct slab_rig *y = slab_rig_up(3, SLAB_PAGE_SHIFT_MIN);
 	const uint32_t class = slab_class_for(&y->slab, 4096);
@@ -178,8 +175,7 @@ the_clock_hand_passes_over_what_was_referenced(void **state)
 }
 
 /* The pool has eight pages, so a quarter is two; fills are begun on all but the last. */
-static void
-pages_that_wait_for_fills_are_not_counted_as_coming(void **state)
+TEST(pages_that_wait_for_fills_are_not_counted_as_coming)
 {
 	enum { EVACUATED = 4, LAST = EVACUATED - 1, EPOCH = 100, LATER = EPOCH + 1000 };
 	struct slab_rig *y = slab_rig_of(3, SLAB_PAGE_SHIFT_MIN, 8);
@@ -208,17 +204,4 @@ pages_that_wait_for_fills_are_not_counted_as_coming(void **state)
 	check_eq(sl->waiting_count, 0);
 	check_eq(slab_coming(sl), EVACUATED);
 	slab_rig_down(y);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(objects_of_every_class_are_whole_and_apart),
-		cmocka_unit_test(every_size_gets_the_smallest_class_that_holds_it),
-		cmocka_unit_test(the_clock_hand_passes_over_what_was_referenced),
-		cmocka_unit_test(pages_that_wait_for_fills_are_not_counted_as_coming),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

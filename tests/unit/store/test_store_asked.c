@@ -16,19 +16,15 @@
 static struct rig rig;
 static uint32_t operations, len = LEN;
 
-static int
-up(void **state)
+SETUP(up)
 {
 	rig = rig_up(MEMORY_MB, 1);
 	operations = 0;
-	return 0;
 }
 
-static int
-down(void **state)
+TEARDOWN(down)
 {
 	rig_down(&rig);
-	return 0;
 }
 
 static struct view
@@ -75,13 +71,12 @@ fill(void)
 	return n;
 }
 
-static void
-what_is_read_once_later_is_there_as_with_lru(void **state)
+TEST(what_is_read_once_later_is_there_as_with_lru, no_setup)
 {
 	static const uint32_t lags[] = {3, 6, 10, 20, 40};
 
 	for (uint32_t l = 0; l < sizeof lags / sizeof *lags; l++) {
-		up(state);
+		up();
 
 		const uint64_t held = fill(), lag = held * lags[l] / 100;
 		uint64_t hits = 0, gets = 0;
@@ -96,19 +91,18 @@ what_is_read_once_later_is_there_as_with_lru(void **state)
 		}
 		printf("lag %u %%: %.4f of gets hit\n", lags[l], (double)hits / (double)gets);
 		check(hits * 100 >= gets * 98);
-		down(state);
+		down();
 	}
 }
 
 /* A trial of a shorter probation ends as soon as it fails, and the next one comes later. */
-static void
-trials_of_a_shorter_probation_cost_little(void **state)
+TEST(trials_of_a_shorter_probation_cost_little, no_setup)
 {
 	static const uint32_t lags[] = {6, 8, 12, 15};
 
 	len = LARGE_LEN;
 	for (uint32_t l = 0; l < sizeof lags / sizeof *lags; l++) {
-		up(state);
+		up();
 
 		const uint64_t held = fill(), lag = held * lags[l] / 100;
 		uint64_t misses = 0, gets = 0;
@@ -123,14 +117,13 @@ trials_of_a_shorter_probation_cost_little(void **state)
 		}
 		printf("lag %u %%: %.5f of gets missed\n", lags[l], (double)misses / (double)gets);
 		check(misses * 640 <= gets);
-		down(state);
+		down();
 	}
 	len = LEN;
 }
 
 /* Each miss is followed by a set, so the key's ghost is found and the miss counts no more. */
-static void
-a_set_behind_a_miss_takes_the_question_back(void **state)
+TEST(a_set_behind_a_miss_takes_the_question_back)
 {
 	const uint64_t held = fill();
 	const struct asked *asked = rig.store->slab.asked;
@@ -149,8 +142,7 @@ a_set_behind_a_miss_takes_the_question_back(void **state)
 	check_eq(asked->class[class].longest, 0);
 }
 
-static void
-one_who_polls_a_missing_key_moves_nothing(void **state)
+TEST(one_who_polls_a_missing_key_moves_nothing)
 {
 	const uint64_t held = fill();
 
@@ -162,8 +154,7 @@ one_who_polls_a_missing_key_moves_nothing(void **state)
 	check_eq(step(), 0);
 }
 
-static void
-keys_that_never_were_move_nothing(void **state)
+TEST(keys_that_never_were_move_nothing)
 {
 	const uint64_t held = fill();
 
@@ -176,8 +167,7 @@ keys_that_never_were_move_nothing(void **state)
 }
 
 /* Probation is short again once such a load has ended. */
-static void
-probation_is_short_again_when_nobody_asks(void **state)
+TEST(probation_is_short_again_when_nobody_asks)
 {
 	const uint64_t held = fill();
 
@@ -189,22 +179,4 @@ probation_is_short_again_when_nobody_asks(void **state)
 	for (uint64_t n = 6 * held; n < 80 * held; n++)
 		set_number(n);
 	check_eq(step(), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_read_once_later_is_there_as_with_lru),
-		cmocka_unit_test(trials_of_a_shorter_probation_cost_little),
-		cmocka_unit_test_setup_teardown(a_set_behind_a_miss_takes_the_question_back, up,
-						down),
-		cmocka_unit_test_setup_teardown(one_who_polls_a_missing_key_moves_nothing, up,
-						down),
-		cmocka_unit_test_setup_teardown(keys_that_never_were_move_nothing, up, down),
-		cmocka_unit_test_setup_teardown(probation_is_short_again_when_nobody_asks, up,
-						down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,18 +10,14 @@
 
 static struct rig rig;
 
-static int
-up(void **state)
+SETUP(up)
 {
 	rig = rig_up(8, 1);
-	return 0;
 }
 
-static int
-down(void **state)
+TEARDOWN(down)
 {
 	rig_down(&rig);
-	return 0;
 }
 
 #define KEY text("k"), store_hash(rig.core, text("k"))
@@ -64,8 +60,7 @@ put_old(const char *value, uint32_t expiry_s)
 	return 100;
 }
 
-static void
-a_write_compares_if_it_is_asked_to(void **state)
+TEST(a_write_compares_if_it_is_asked_to)
 {
 	static const struct {
 		enum store_mode mode;
@@ -108,8 +103,7 @@ a_write_compares_if_it_is_asked_to(void **state)
 	}
 }
 
-static void
-an_older_version_is_stored_as_stale_where_that_is_wanted(void **state)
+TEST(an_older_version_is_stored_as_stale_where_that_is_wanted)
 {
 	static const struct {
 		uint64_t cas;
@@ -147,8 +141,7 @@ an_older_version_is_stored_as_stale_where_that_is_wanted(void **state)
 	}
 }
 
-static void
-a_late_write_without_room_for_the_expiry_gets_some(void **state)
+TEST(a_late_write_without_room_for_the_expiry_gets_some)
 {
 	const struct store_conditions conditions = {
 		.mode = STORE_CAS, .cas = 5, .stale_if_older = true};
@@ -161,8 +154,7 @@ a_late_write_without_room_for_the_expiry_gets_some(void **state)
 	check(holds(rig.core, "k", "new"));
 }
 
-static void
-a_client_may_choose_the_number_of_a_version(void **state)
+TEST(a_client_may_choose_the_number_of_a_version)
 {
 	static const struct {
 		uint64_t chosen, next;
@@ -247,8 +239,7 @@ write_each_way(struct tokens *t)
 	is_new_token(t);
 }
 
-static void
-no_number_comes_back_after_a_chosen_one(void **state)
+TEST(no_number_comes_back_after_a_chosen_one)
 {
 	static const uint64_t rows[][4] = {
 		{1, 1, 1, 1},
@@ -277,8 +268,7 @@ no_number_comes_back_after_a_chosen_one(void **state)
 }
 
 /* 0 is the number of no version; in the binary protocol it stands for any. */
-static void
-zero_is_not_chosen(void **state)
+TEST(zero_is_not_chosen)
 {
 	const struct store_conditions zero = {.set_cas = true};
 	const struct item *made;
@@ -291,8 +281,7 @@ zero_is_not_chosen(void **state)
 }
 
 /* Numbers that clients choose must not leave the store without numbers. */
-static void
-after_the_last_number_comes_another(void **state)
+TEST(after_the_last_number_comes_another)
 {
 	const struct store_conditions last = {.set_cas = true, .new_cas = UINT64_MAX};
 	const struct item *made;
@@ -308,8 +297,7 @@ after_the_last_number_comes_another(void **state)
 	}
 }
 
-static void
-one_reader_wins_and_no_other(void **state)
+TEST(one_reader_wins_and_no_other)
 {
 	const struct store_conditions won = {.mode = STORE_ADD, .won = true};
 	const struct item *made;
@@ -330,8 +318,7 @@ one_reader_wins_and_no_other(void **state)
 }
 
 /* The effect of each operation on the marks of the old version. */
-static void
-status_bits_stay_with_the_same_value(void **state)
+TEST(status_bits_stay_with_the_same_value)
 {
 	static const struct {
 		const char *what;
@@ -386,8 +373,7 @@ status_bits_stay_with_the_same_value(void **state)
 	}
 }
 
-static void
-stale_bits_stay_with_the_same_value(void **state)
+TEST(stale_bits_stay_with_the_same_value)
 {
 	const struct store_removal stale = {.mark_stale = true};
 	const struct item *it;
@@ -404,8 +390,7 @@ stale_bits_stay_with_the_same_value(void **state)
 }
 
 /* A core may still hold the previous version: it cannot win what another reader may win now. */
-static void
-the_token_leaves_the_version_before(void **state)
+TEST(the_token_leaves_the_version_before)
 {
 	const struct item *before, *now;
 	uint64_t value;
@@ -425,8 +410,7 @@ the_token_leaves_the_version_before(void **state)
 	check(store_win(rig.core, look()));
 }
 
-static void
-a_stale_item_is_served_and_won_once_each_time_it_becomes_stale(void **state)
+TEST(a_stale_item_is_served_and_won_once_each_time_it_becomes_stale)
 {
 	static const struct store_removal hows[] = {
 		{.mark_stale = true},
@@ -457,8 +441,7 @@ a_stale_item_is_served_and_won_once_each_time_it_becomes_stale(void **state)
 	}
 }
 
-static void
-an_item_can_lose_its_value_and_stay(void **state)
+TEST(an_item_can_lose_its_value_and_stay)
 {
 	static const struct store_removal hows[] = {
 		{.drop_value = true},
@@ -483,8 +466,7 @@ an_item_can_lose_its_value_and_stay(void **state)
 	}
 }
 
-static void
-a_removal_asks_what_is_there(void **state)
+TEST(a_removal_asks_what_is_there)
 {
 	static const struct store_removal hows[] = {{.compare = true},
 						    {.mark_stale = true, .compare = true},
@@ -512,8 +494,7 @@ a_removal_asks_what_is_there(void **state)
 	}
 }
 
-static void
-a_large_value_becomes_stale_whole(void **state)
+TEST(a_large_value_becomes_stale_whole)
 {
 	static uint8_t bytes[300000];
 	const struct view value = {bytes, sizeof bytes};
@@ -533,8 +514,7 @@ a_large_value_becomes_stale_whole(void **state)
 
 /* Without memory for a stale copy the store forgets the item rather than leave a
  * value that looks good. */
-static void
-a_large_item_without_memory_for_a_copy_is_marked_where_it_lies(void **state)
+TEST(a_large_item_without_memory_for_a_copy_is_marked_where_it_lies, no_setup)
 {
 	static uint8_t bytes[3u << 20];
 	struct rig small = rig_up_for(8, 1, sizeof bytes);
@@ -562,8 +542,7 @@ a_large_item_without_memory_for_a_copy_is_marked_where_it_lies(void **state)
 	rig_down(&small);
 }
 
-static void
-a_number_is_made_where_there_is_none(void **state)
+TEST(a_number_is_made_where_there_is_none)
 {
 	static const struct {
 		const char *before;
@@ -628,8 +607,7 @@ a_number_is_made_where_there_is_none(void **state)
 	}
 }
 
-static void
-a_number_may_have_a_version_of_its_own(void **state)
+TEST(a_number_may_have_a_version_of_its_own)
 {
 	static const uint64_t numbers[] = {3, 1ull << 30, UINT64_MAX};
 
@@ -651,8 +629,7 @@ a_number_may_have_a_version_of_its_own(void **state)
 	}
 }
 
-static void
-an_append_begins_a_value_where_it_may(void **state)
+TEST(an_append_begins_a_value_where_it_may)
 {
 	static const enum store_mode modes[] = {STORE_APPEND, STORE_PREPEND};
 
@@ -674,8 +651,7 @@ an_append_begins_a_value_where_it_may(void **state)
 	}
 }
 
-static void
-a_peek_leaves_no_trace_and_a_get_does(void **state)
+TEST(a_peek_leaves_no_trace_and_a_get_does)
 {
 	static const enum {
 		PEEK,
@@ -721,8 +697,7 @@ a_peek_leaves_no_trace_and_a_get_does(void **state)
 }
 
 /* The CLOCK hand clears the reference bit, but not the mark that the item was used once. */
-static void
-that_an_item_was_fetched_outlives_the_clock_hand(void **state)
+TEST(that_an_item_was_fetched_outlives_the_clock_hand)
 {
 	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 	struct slab *sl = &rig.store->slab;
@@ -738,8 +713,7 @@ that_an_item_was_fetched_outlives_the_clock_hand(void **state)
 	check(store_is_fetched(rig.core, look()));
 }
 
-static void
-an_item_is_idle_since_the_clock_hand_passed(void **state)
+TEST(an_item_is_idle_since_the_clock_hand_passed)
 {
 	uint32_t refs[EVICT_SLICE + OBJECTS_PER_LOOK];
 	struct slab *sl = &rig.store->slab;
@@ -764,8 +738,7 @@ an_item_is_idle_since_the_clock_hand_passed(void **state)
 }
 
 /* An item's idle time is bounded by its age, also on an old page. */
-static void
-no_item_is_idle_for_longer_than_it_has_been_there(void **state)
+TEST(no_item_is_idle_for_longer_than_it_has_been_there)
 {
 	store_turn(rig.core, 100);
 	check_eq(set(rig.core, "other", "value"), STORE_OK);
@@ -774,43 +747,4 @@ no_item_is_idle_for_longer_than_it_has_been_there(void **state)
 	check_eq(store_idle_s(rig.core, look()), 0);
 	store_turn(rig.core, 118);
 	check_eq(store_idle_s(rig.core, look()), 3);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_write_compares_if_it_is_asked_to, up, down),
-		cmocka_unit_test_setup_teardown(
-			an_older_version_is_stored_as_stale_where_that_is_wanted, up, down),
-		cmocka_unit_test_setup_teardown(a_late_write_without_room_for_the_expiry_gets_some,
-						up, down),
-		cmocka_unit_test_setup_teardown(a_client_may_choose_the_number_of_a_version, up,
-						down),
-		cmocka_unit_test_setup_teardown(no_number_comes_back_after_a_chosen_one, up, down),
-		cmocka_unit_test_setup_teardown(zero_is_not_chosen, up, down),
-		cmocka_unit_test_setup_teardown(after_the_last_number_comes_another, up, down),
-		cmocka_unit_test_setup_teardown(one_reader_wins_and_no_other, up, down),
-		cmocka_unit_test_setup_teardown(status_bits_stay_with_the_same_value, up, down),
-		cmocka_unit_test_setup_teardown(stale_bits_stay_with_the_same_value, up, down),
-		cmocka_unit_test_setup_teardown(the_token_leaves_the_version_before, up, down),
-		cmocka_unit_test_setup_teardown(
-			a_stale_item_is_served_and_won_once_each_time_it_becomes_stale, up, down),
-		cmocka_unit_test_setup_teardown(an_item_can_lose_its_value_and_stay, up, down),
-		cmocka_unit_test_setup_teardown(a_removal_asks_what_is_there, up, down),
-		cmocka_unit_test_setup_teardown(a_large_value_becomes_stale_whole, up, down),
-		cmocka_unit_test(a_large_item_without_memory_for_a_copy_is_marked_where_it_lies),
-		cmocka_unit_test_setup_teardown(a_number_is_made_where_there_is_none, up, down),
-		cmocka_unit_test_setup_teardown(a_number_may_have_a_version_of_its_own, up, down),
-		cmocka_unit_test_setup_teardown(an_append_begins_a_value_where_it_may, up, down),
-		cmocka_unit_test_setup_teardown(a_peek_leaves_no_trace_and_a_get_does, up, down),
-		cmocka_unit_test_setup_teardown(that_an_item_was_fetched_outlives_the_clock_hand,
-						up, down),
-		cmocka_unit_test_setup_teardown(an_item_is_idle_since_the_clock_hand_passed, up,
-						down),
-		cmocka_unit_test_setup_teardown(no_item_is_idle_for_longer_than_it_has_been_there,
-						up, down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

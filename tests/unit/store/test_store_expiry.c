@@ -76,8 +76,7 @@ fill(struct rig *rig, const struct fill_row *row)
 	return i;
 }
 
-static void
-the_expired_goes_before_the_living(void **state)
+TEST(the_expired_goes_before_the_living)
 {
 	static const struct fill_row rows[] = {
 		{"in turn", 190, 1, 1},
@@ -130,8 +129,7 @@ pages_of(struct rig *rig, uint64_t key)
 /* Expiring items free enough memory for new items with an expiry, so their class
  * always has objects to spare. It has more pages than it needs, and they go to the
  * class that evicts live items. */
-static void
-a_class_gives_what_expiry_leaves_it(void **state)
+TEST(a_class_gives_what_expiry_leaves_it)
 {
 	const struct fill_row row = {"", 200, 1, 0};
 	struct rig rig = rig_up(16, 1);
@@ -154,8 +152,7 @@ a_class_gives_what_expiry_leaves_it(void **state)
 
 /* A touch sets an earlier expiry, and for other items a later one, which must not
  * cost them their place. */
-static void
-a_touched_item_goes_by_its_new_expiry(void **state)
+TEST(a_touched_item_goes_by_its_new_expiry)
 {
 	static const struct fill_row row = {"", 190, 1, 0};
 	struct rig rig = rig_up(16, 1);
@@ -188,8 +185,7 @@ a_touched_item_goes_by_its_new_expiry(void **state)
 }
 
 /* A page leaves its class under the hand, and another one joins it. */
-static void
-the_hand_survives_pages_that_move(void **state)
+TEST(the_hand_survives_pages_that_move)
 {
 	struct rig rig = rig_up(8, 1);
 	uint64_t key = 0;
@@ -209,17 +205,4 @@ the_hand_survives_pages_that_move(void **state)
 	check(atomic_load(&rig.store->slab.evacuated_pages) > 12);
 	check(counted(rig.core, STORE_EXPIRED_RECLAIMED) > 1000);
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_expired_goes_before_the_living),
-		cmocka_unit_test(a_class_gives_what_expiry_leaves_it),
-		cmocka_unit_test(a_touched_item_goes_by_its_new_expiry),
-		cmocka_unit_test(the_hand_survives_pages_that_move),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

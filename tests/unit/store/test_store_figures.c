@@ -29,7 +29,7 @@ living_add(const struct store *st, struct living *l, const struct item *it)
 static struct living
 living_now(struct store_core *sc)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[BATCH];
 	struct living l = {0};
 
@@ -88,8 +88,7 @@ store_keys(struct store_core *sc, uint32_t from, uint32_t to, uint32_t len)
 	}
 }
 
-static void
-a_flush_is_seen_at_once_and_what_is_stored_after_it_counts(void **state)
+TEST(a_flush_is_seen_at_once_and_what_is_stored_after_it_counts)
 {
 	static const struct {
 		uint32_t count, len;
@@ -122,8 +121,7 @@ a_flush_is_seen_at_once_and_what_is_stored_after_it_counts(void **state)
 }
 
 /* An item that is flushed twice counts once. */
-static void
-flushes_one_after_the_other_leave_what_came_after_the_last(void **state)
+TEST(flushes_one_after_the_other_leave_what_came_after_the_last)
 {
 	struct rig r = rig_up_buckets(64, 1, 1024, 0);
 
@@ -139,8 +137,7 @@ flushes_one_after_the_other_leave_what_came_after_the_last(void **state)
 }
 
 /* Each core counts its share of the items; another core may remove them. */
-static void
-what_one_core_stored_and_another_one_takes_out_is_right(void **state)
+TEST(what_one_core_stored_and_another_one_takes_out_is_right)
 {
 	struct rig r = rig_up_buckets(64, 3, 1024, 0);
 	struct store_core *b = store_core_of(r.store, 1);
@@ -215,8 +212,7 @@ do_something(struct store_core *sc, struct dice *d)
 		find(sc, key);
 }
 
-static void
-figures_are_those_of_what_is_alive_whatever_is_done(void **state)
+TEST(figures_are_those_of_what_is_alive_whatever_is_done)
 {
 	enum { STEPS = 30000, CHECK_STEPS = 500 };
 	struct rig r = rig_up_buckets(8, 2, 1024, 0);
@@ -239,17 +235,4 @@ figures_are_those_of_what_is_alive_whatever_is_done(void **state)
 	check(store_sum(r.store, STORE_FLUSHED) > 0);
 	check(store_sum(r.store, STORE_RESCUED) > 0);
 	rig_down(&r);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_flush_is_seen_at_once_and_what_is_stored_after_it_counts),
-		cmocka_unit_test(flushes_one_after_the_other_leave_what_came_after_the_last),
-		cmocka_unit_test(what_one_core_stored_and_another_one_takes_out_is_right),
-		cmocka_unit_test(figures_are_those_of_what_is_alive_whatever_is_done),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

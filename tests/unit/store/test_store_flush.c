@@ -9,22 +9,17 @@
 
 static struct rig rig;
 
-static int
-up(void **state)
+SETUP(up)
 {
 	rig = rig_up(64, 1);
-	return 0;
 }
 
-static int
-down(void **state)
+TEARDOWN(down)
 {
 	rig_down(&rig);
-	return 0;
 }
 
-static void
-a_flushed_item_never_comes_back(void **state)
+TEST(a_flushed_item_never_comes_back)
 {
 	char key[16];
 
@@ -44,8 +39,7 @@ a_flushed_item_never_comes_back(void **state)
 
 /* The sweep has passed the items' buckets before the flush: at its end their generation's number
  * is not free. */
-static void
-what_is_flushed_behind_the_sweep_never_comes_back(void **state)
+TEST(what_is_flushed_behind_the_sweep_never_comes_back)
 {
 	enum { KEYS = 1000, HALF = 2048 };
 	struct rig r = rig_up_buckets(8, 1, 2 * HALF, 0);
@@ -148,8 +142,7 @@ check_sets_after_many_deletes(struct rig *r, uint32_t there, uint32_t then)
 	check_eq(atomic_load(&r->store->tombstones), 0);
 }
 
-static void
-tombstones_give_way_to_sets(void **state)
+TEST(tombstones_give_way_to_sets)
 {
 	static const struct {
 		uint32_t mebibytes, there, then;
@@ -179,8 +172,7 @@ tombstones_give_way_to_sets(void **state)
 }
 
 /* A bucket that is migrated takes its tombstones with it. */
-static void
-tombstones_go_with_a_migrated_bucket(void **state)
+TEST(tombstones_go_with_a_migrated_bucket)
 {
 	enum { THERE = 38000, THEN = 1000, BUCKETS = 4096, FEWER = 2048 };
 	struct rig r = rig_up_buckets(8, 1, BUCKETS, 0);
@@ -203,8 +195,7 @@ tombstones_go_with_a_migrated_bucket(void **state)
 }
 
 /* An urgent sweep takes more buckets at a time, as far as the retire list has room. */
-static void
-an_urgent_sweep_leaves_no_tombstone(void **state)
+TEST(an_urgent_sweep_leaves_no_tombstone)
 {
 	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
 	struct rig r = rig_up_buckets(8, 1, 4096, 0);
@@ -221,8 +212,7 @@ an_urgent_sweep_leaves_no_tombstone(void **state)
 
 /* While the retire list stays full, because another core does not turn, the sweep waits and
  * leaves no tombstone. */
-static void
-a_sweep_waits_for_room_on_the_retire_list(void **state)
+TEST(a_sweep_waits_for_room_on_the_retire_list)
 {
 	enum { THERE = 38000, FLUSHES = GENERATIONS_MAX - GENERATIONS_FEW + 1 };
 	struct rig r = rig_up_buckets(8, 2, 4096, 0);
@@ -270,8 +260,7 @@ check_slice(struct store_core *sc, uint64_t *before)
 
 /* The attack: flushes, each after a set, as fast as they are accepted. No set is refused
  * meanwhile; an item that is set after a flush stays until the next. */
-static void
-a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time(void **state)
+TEST(a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time)
 {
 	enum { THERE = 300000, FLUSHES = 10 * GENERATIONS_MAX, TURNS_MAX = 200000 };
 	uint32_t done = 0, waited = 0, turn = 0;
@@ -304,8 +293,7 @@ a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time(void **state)
 }
 
 /* An urgent sweep does not go far among live items either: buckets count, too. */
-static void
-an_urgent_sweep_checks_few_buckets_a_turn(void **state)
+TEST(an_urgent_sweep_checks_few_buckets_a_turn)
 {
 	uint32_t most = 0;
 
@@ -326,8 +314,7 @@ an_urgent_sweep_checks_few_buckets_a_turn(void **state)
 }
 
 /* A waiting caller is served if another caller's flush is done first. */
-static void
-one_flush_does_for_all_who_wait(void **state)
+TEST(one_flush_does_for_all_who_wait)
 {
 	uint32_t asked;
 
@@ -345,8 +332,7 @@ one_flush_does_for_all_who_wait(void **state)
 }
 
 /* A delayed flush is on time, however many others arrive before its second. */
-static void
-a_flush_for_later_has_its_number(void **state)
+TEST(a_flush_for_later_has_its_number)
 {
 	store_keys(rig.core, "key", 100000, true);
 	flush_often(rig.core, GENERATIONS_MAX - 2);
@@ -362,8 +348,7 @@ a_flush_for_later_has_its_number(void **state)
 }
 
 /* An immediate flush replaces a delayed one, and takes its number. */
-static void
-a_flush_of_now_replaces_the_one_for_later(void **state)
+TEST(a_flush_of_now_replaces_the_one_for_later)
 {
 	store_keys(rig.core, "key", 100000, true);
 	flush_often(rig.core, GENERATIONS_MAX - 2);
@@ -373,25 +358,4 @@ a_flush_of_now_replaces_the_one_for_later(void **state)
 	check_eq(set(rig.core, "k", "v"), STORE_OK);
 	store_turn(rig.core, rig.core->now_s + 5);
 	check_ptr(find(rig.core, "k"));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST_CASE(a_flushed_item_never_comes_back),
-		TEST_CASE(what_is_flushed_behind_the_sweep_never_comes_back),
-		TEST_CASE(tombstones_give_way_to_sets),
-		TEST_CASE(tombstones_go_with_a_migrated_bucket),
-		TEST_CASE(an_urgent_sweep_leaves_no_tombstone),
-		TEST_CASE(a_sweep_waits_for_room_on_the_retire_list),
-		TEST_CASE(a_flood_of_flushes_does_a_slice_of_the_sweep_at_a_time),
-		TEST_CASE(an_urgent_sweep_checks_few_buckets_a_turn),
-		TEST_CASE(one_flush_does_for_all_who_wait),
-		TEST_CASE(a_flush_for_later_has_its_number),
-		TEST_CASE(a_flush_of_now_replaces_the_one_for_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

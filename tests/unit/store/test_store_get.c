@@ -12,22 +12,17 @@
 
 static struct rig rig;
 
-static int
-up(void **state)
+SETUP(up)
 {
 	rig = rig_up(8, 1);
-	return 0;
 }
 
-static int
-down(void **state)
+TEARDOWN(down)
 {
 	rig_down(&rig);
-	return 0;
 }
 
-static void
-many_keys_are_found_as_one_by_one(void **state)
+TEST(many_keys_are_found_as_one_by_one)
 {
 	static char names[KEYS][24];
 	struct view keys[KEYS];
@@ -51,8 +46,7 @@ many_keys_are_found_as_one_by_one(void **state)
 
 /* Items with every optional field, large ones and dead ones: a batch gives the
  * results of single gets. */
-static void
-whatever_the_items_carry(void **state)
+TEST(whatever_the_items_carry)
 {
 	enum { EXPIRED, ABSENT, PLAIN, FLAGS, EXPIRES, BOTH, PINNED, CHUNKED, FORMS };
 	static uint8_t bytes[SLAB_OBJECT_MAX + 100];
@@ -89,8 +83,7 @@ whatever_the_items_carry(void **state)
 }
 
 /* A hit in a batch spares the item the hand's next pass, as any other hit does. */
-static void
-a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
+TEST(a_batch_sets_the_reference_bit_of_what_it_finds)
 {
 	const struct view keys[] = {text("one"), text("two"), text("none")};
 	const struct item *items[3];
@@ -113,8 +106,7 @@ a_batch_sets_the_reference_bit_of_what_it_finds(void **state)
 }
 
 /* The index is so full that most keys are in their alternate bucket, or share tags. */
-static void
-in_a_full_index_too(void **state)
+TEST(in_a_full_index_too)
 {
 	enum { FULL = 140000 };
 	static uint64_t numbers[FULL];
@@ -139,8 +131,7 @@ in_a_full_index_too(void **state)
 	check(found == FULL || found > slots * 9 / 10);
 }
 
-static void
-what_changes_between_the_steps_is_seen(void **state)
+TEST(what_changes_between_the_steps_is_seen)
 {
 	const struct view key = text("key");
 	struct probe p;
@@ -181,8 +172,7 @@ what_changes_between_the_steps_is_seen(void **state)
 }
 
 /* The item's memory is not reclaimed yet, so its reference is still in the slot. */
-static void
-an_item_deleted_while_the_retire_list_is_full_is_not_found(void **state)
+TEST(an_item_deleted_while_the_retire_list_is_full_is_not_found)
 {
 	const struct view key = text("key");
 	struct probe p;
@@ -205,8 +195,7 @@ an_item_deleted_while_the_retire_list_is_full_is_not_found(void **state)
 
 /* A writer on another core has cleared the reference but not yet the tag. The stale contents of
  * the probe must not be taken for the alternate bucket. */
-static void
-a_slot_emptied_during_a_probe_makes_it_retry(void **state)
+TEST(a_slot_emptied_during_a_probe_makes_it_retry)
 {
 	const struct view key = text("key");
 	const struct index *ix = &rig.store->ix;
@@ -228,8 +217,7 @@ a_slot_emptied_during_a_probe_makes_it_retry(void **state)
 	check_ptr(store_get_probed(rig.core, &p, key));
 }
 
-static void
-keys_that_differ_in_one_bit_are_two(void **state)
+TEST(keys_that_differ_in_one_bit_are_two)
 {
 	uint8_t a[ITEM_KEY_MAX], b[ITEM_KEY_MAX];
 
@@ -249,8 +237,7 @@ keys_that_differ_in_one_bit_are_two(void **state)
 }
 
 /* The key and value read in place are those that the store's functions return. */
-static void
-a_simple_item_is_its_key_and_its_value(void **state)
+TEST(a_simple_item_is_its_key_and_its_value)
 {
 	static char bytes[3000];
 
@@ -280,23 +267,4 @@ a_simple_item_is_its_key_and_its_value(void **state)
 		check(it->body == item_key(it).data);
 		check(len == 0 || it->body + key.len == store_value_at(rig.core, it, 0).data);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST_CASE(a_simple_item_is_its_key_and_its_value),
-		TEST_CASE(many_keys_are_found_as_one_by_one),
-		TEST_CASE(whatever_the_items_carry),
-		TEST_CASE(a_batch_sets_the_reference_bit_of_what_it_finds),
-		TEST_CASE(in_a_full_index_too),
-		TEST_CASE(what_changes_between_the_steps_is_seen),
-		TEST_CASE(an_item_deleted_while_the_retire_list_is_full_is_not_found),
-		TEST_CASE(a_slot_emptied_during_a_probe_makes_it_retry),
-		TEST_CASE(keys_that_differ_in_one_bit_are_two),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,10 +50,9 @@ number_of(const struct item *it)
 static void
 walk_all(struct store_core *sc, uint32_t class, uint32_t max, uint32_t *seen)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[64];
-	const uint32_t steps_max =
-		KEYS + index_bucket_count(&sc->store->ix) / STORE_WALK_BUCKETS + 2;
+	const uint32_t steps_max = KEYS + index_bucket_count(&sc->store->ix) / WALK_BUCKETS_MAX + 2;
 	uint32_t steps = 0;
 
 	memset(seen, 0, KEYS * sizeof *seen);
@@ -71,8 +70,7 @@ walk_all(struct store_core *sc, uint32_t class, uint32_t max, uint32_t *seen)
 	check_eq(store_walk(sc, &cursor, class, items, max), 0);
 }
 
-static void
-a_walk_shows_every_item_once(void **state)
+TEST(a_walk_shows_every_item_once)
 {
 	static const uint32_t maxs[] = {1, 3, 64};
 	static uint32_t seen[KEYS], of_class[KEYS];
@@ -94,8 +92,7 @@ a_walk_shows_every_item_once(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_walk_shows_nothing_that_a_get_would_not(void **state)
+TEST(a_walk_shows_nothing_that_a_get_would_not)
 {
 	static uint32_t seen[KEYS];
 	struct rig rig = rig_up(32, 1);
@@ -130,12 +127,11 @@ a_walk_shows_nothing_that_a_get_would_not(void **state)
 }
 
 /* Half of the keys change all the time, the other half does not change. */
-static void
-a_walk_among_writes_shows_what_lies_still_and_ends(void **state)
+TEST(a_walk_among_writes_shows_what_lies_still_and_ends)
 {
 	static uint32_t seen[KEYS];
 	struct rig rig = rig_up(32, 1);
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[16];
 	char text_of_key[32];
 
@@ -144,8 +140,7 @@ a_walk_among_writes_shows_what_lies_still_and_ends(void **state)
 	for (uint32_t step = 0; !cursor.done; step++) {
 		const uint32_t n = store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 16);
 
-		check(step <=
-		      2 * KEYS + index_bucket_count(&rig.store->ix) / STORE_WALK_BUCKETS + 2);
+		check(step <= 2 * KEYS + index_bucket_count(&rig.store->ix) / WALK_BUCKETS_MAX + 2);
 		for (uint32_t i = 0; i < n; i++)
 			seen[number_of(items[i])]++;
 		for (uint32_t i = 0; i < 8; i++) {
@@ -165,8 +160,7 @@ a_walk_among_writes_shows_what_lies_still_and_ends(void **state)
 }
 
 /* The resize begins at every sixteenth of the walk, from few buckets to many and back. */
-static void
-a_walk_goes_along_with_a_resize(void **state)
+TEST(a_walk_goes_along_with_a_resize)
 {
 	enum { FEW = 1024, MANY = 3072, AT = 16 };
 	static uint32_t seen[KEYS];
@@ -176,7 +170,7 @@ a_walk_goes_along_with_a_resize(void **state)
 	for (uint32_t run = 0; run < 2 * AT; run++) {
 		const uint32_t from = run % 2 ? MANY : FEW, to = run % 2 ? FEW : MANY;
 		struct rig rig = rig_up_buckets(32, 1, from, 0);
-		struct store_cursor cursor = {0};
+		struct walk_cursor cursor = {0};
 		uint32_t gone = 0, steps = 0;
 
 		put_keys(rig.core, 0, KEYS);
@@ -210,8 +204,7 @@ a_walk_goes_along_with_a_resize(void **state)
 
 /* The index is so full that many items are displaced, and their primary buckets have room by now:
  * a growing index relocates them to buckets that the walk has not reached. */
-static void
-a_walk_misses_nothing_that_a_growing_index_relocates(void **state)
+TEST(a_walk_misses_nothing_that_a_growing_index_relocates)
 {
 	enum { FEW = 560, MANY = 1680, AT = 16, GONE_OF = 4 };
 	static uint32_t seen[KEYS];
@@ -220,7 +213,7 @@ a_walk_misses_nothing_that_a_growing_index_relocates(void **state)
 
 	for (uint32_t run = 0; run < AT; run++) {
 		struct rig rig = rig_up_buckets(32, 1, FEW, 0);
-		struct store_cursor cursor = {0};
+		struct walk_cursor cursor = {0};
 
 		put_keys(rig.core, 0, KEYS);
 		for (uint32_t n = 0; n < KEYS; n += GONE_OF) {
@@ -252,7 +245,7 @@ a_walk_misses_nothing_that_a_growing_index_relocates(void **state)
 static uint32_t
 slots_filled_beside(uint32_t walks)
 {
-	struct store_cursor cursors[WALKS_MAX] = {{0}};
+	struct walk_cursor cursors[WALKS_MAX] = {{0}};
 	const struct store_config cfg = {.memory_bytes = 32 << 20,
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
@@ -283,20 +276,18 @@ slots_filled_beside(uint32_t walks)
 	return filled;
 }
 
-static void
-walks_that_stand_still_leave_most_slots_to_writers(void **state)
+TEST(walks_that_stand_still_leave_most_slots_to_writers)
 {
 	for (uint32_t walks = 0; walks <= WALKS_MAX; walks++)
 		check(slots_filled_beside(walks) > STANDING_BUCKETS * BUCKET_SLOTS * 9 / 10);
 }
 
 /* Beside as many as have a place. */
-static void
-a_walk_too_many_shows_every_item(void **state)
+TEST(a_walk_too_many_shows_every_item)
 {
 	static uint32_t seen[KEYS];
 	struct rig rig = rig_up(32, 1);
-	struct store_cursor standing[WALKS_MAX] = {{0}};
+	struct walk_cursor standing[WALKS_MAX] = {{0}};
 	const struct item *items[1];
 
 	put_keys(rig.core, 0, KEYS);
@@ -312,11 +303,10 @@ a_walk_too_many_shows_every_item(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_walk_that_pauses_loses_its_place(void **state)
+TEST(a_walk_that_pauses_loses_its_place)
 {
 	struct rig rig = rig_up(32, 1);
-	struct store_cursor paused = {0}, next = {0};
+	struct walk_cursor paused = {0}, next = {0};
 	const struct item *items[16];
 	uint32_t shown = 0;
 
@@ -337,8 +327,7 @@ a_walk_that_pauses_loses_its_place(void **state)
 	rig_down(&rig);
 }
 
-static void
-an_alternate_bucket_is_at_its_position_or_just_behind(void **state)
+TEST(an_alternate_bucket_is_at_its_position_or_just_behind)
 {
 	uint64_t hash = 1;
 
@@ -355,8 +344,7 @@ an_alternate_bucket_is_at_its_position_or_just_behind(void **state)
 	}
 }
 
-static void
-classes_count_what_they_hold(void **state)
+TEST(classes_count_what_they_hold)
 {
 	struct rig rig = rig_up(64, 1);
 	struct store_class_usage u;
@@ -403,7 +391,7 @@ classes_count_what_they_hold(void **state)
 static void
 walk_and_add_up(struct store_core *sc, uint64_t *items, uint64_t *bytes)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *shown[64];
 
 	memset(items, 0, (SLAB_CLASSES_MAX + 1) * sizeof *items);
@@ -421,8 +409,7 @@ walk_and_add_up(struct store_core *sc, uint64_t *items, uint64_t *bytes)
 }
 
 /* Sizes shift, so that pages move between classes, with and without items in use. */
-static void
-classes_agree_with_a_walk_when_pages_have_moved(void **state)
+TEST(classes_agree_with_a_walk_when_pages_have_moved)
 {
 	static uint64_t items[SLAB_CLASSES_MAX + 1], bytes[SLAB_CLASSES_MAX + 1];
 	struct rig rig = rig_up(8, 1);
@@ -466,8 +453,7 @@ note_eviction(void *arg, const struct item *it)
 	check(store_class_of(w->rig->core, it) <= store_class_count_mt(w->rig->store));
 }
 
-static void
-every_eviction_is_told_and_counted(void **state)
+TEST(every_eviction_is_told_and_counted)
 {
 	enum { MANY = 200000, READ_OF = 4 };
 	struct rig rig = rig_up(8, 1);
@@ -517,8 +503,7 @@ every_eviction_is_told_and_counted(void **state)
 	rig_down(&rig);
 }
 
-static void
-what_a_get_finds_dead_is_counted(void **state)
+TEST(what_a_get_finds_dead_is_counted)
 {
 	struct rig rig = rig_up(8, 1);
 
@@ -546,8 +531,7 @@ what_a_get_finds_dead_is_counted(void **state)
 
 /* Each operation that reads counts one. A set reads nothing, and a
  * watcher's peek is no request. */
-static void
-what_others_than_gets_find_dead_is_counted_too(void **state)
+TEST(what_others_than_gets_find_dead_is_counted_too)
 {
 	static const enum store_mode modes[] = {STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND,
 						STORE_PREPEND};
@@ -578,8 +562,7 @@ what_others_than_gets_find_dead_is_counted_too(void **state)
 
 /* Writes that memcached does in place do not count as new items: counts of the same length,
  * another expiry. */
-static void
-a_value_that_nobody_stored_is_told_apart(void **state)
+TEST(a_value_that_nobody_stored_is_told_apart)
 {
 	struct rig rig = rig_up(8, 1);
 	const struct view key = text("n");
@@ -599,8 +582,7 @@ a_value_that_nobody_stored_is_told_apart(void **state)
 }
 
 /* Free objects in a core's magazine count as free. */
-static void
-a_class_uses_as_many_objects_as_it_has_items(void **state)
+TEST(a_class_uses_as_many_objects_as_it_has_items)
 {
 	struct rig rig = rig_up(8, 2);
 	const struct view value = value_of(1);
@@ -622,8 +604,7 @@ a_class_uses_as_many_objects_as_it_has_items(void **state)
 
 /* ---- memory ---- */
 
-static void
-a_store_that_never_evicts_refuses_and_keeps(void **state)
+TEST(a_store_that_never_evicts_refuses_and_keeps)
 {
 	static const uint32_t lens[] = {20, 500, 200000};
 
@@ -666,8 +647,7 @@ a_store_that_never_evicts_refuses_and_keeps(void **state)
 	}
 }
 
-static void
-a_full_index_evicts_nobody_either(void **state)
+TEST(a_full_index_evicts_nobody_either)
 {
 	const struct store_config cfg = {.memory_bytes = 8 << 20,
 					 .cores = 1,
@@ -717,8 +697,7 @@ fill_with(struct rig *rig, uint32_t len, uint32_t count)
 	}
 }
 
-static void
-a_limit_gives_memory_back_and_takes_it_again(void **state)
+TEST(a_limit_gives_memory_back_and_takes_it_again)
 {
 	static const uint32_t lens[] = {50, 3000, 150000};
 
@@ -748,8 +727,7 @@ a_limit_gives_memory_back_and_takes_it_again(void **state)
 	}
 }
 
-static void
-a_limit_is_no_more_than_there_is_and_leaves_enough_to_work(void **state)
+TEST(a_limit_is_no_more_than_there_is_and_leaves_enough_to_work)
 {
 	struct rig rig = rig_up(64, 1);
 	const struct slab *sl = &rig.store->slab;
@@ -766,8 +744,7 @@ a_limit_is_no_more_than_there_is_and_leaves_enough_to_work(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_store_begins_with_its_limit_and_grows_into_what_was_set_aside(void **state)
+TEST(a_store_begins_with_its_limit_and_grows_into_what_was_set_aside)
 {
 	static const uint32_t lens[] = {50, 3000, 66560};
 
@@ -798,43 +775,11 @@ a_store_begins_with_its_limit_and_grows_into_what_was_set_aside(void **state)
 
 /* The page size follows the limit, not the memory set aside: with large pages a
  * small store has too few. */
-static void
-a_store_is_cut_for_the_limit_it_begins_with(void **state)
+TEST(a_store_is_cut_for_the_limit_it_begins_with)
 {
 	struct store_config cfg = rig_config(1024, 1, STORE_VALUE_MAX);
 
 	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MAX);
 	cfg.limit_bytes = 32 << 20;
 	check_eq(store_plan_of(&cfg).page_shift, SLAB_PAGE_SHIFT_MIN);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_walk_shows_every_item_once),
-		cmocka_unit_test(a_walk_shows_nothing_that_a_get_would_not),
-		cmocka_unit_test(a_walk_among_writes_shows_what_lies_still_and_ends),
-		cmocka_unit_test(a_walk_goes_along_with_a_resize),
-		cmocka_unit_test(a_walk_misses_nothing_that_a_growing_index_relocates),
-		cmocka_unit_test(walks_that_stand_still_leave_most_slots_to_writers),
-		cmocka_unit_test(a_walk_too_many_shows_every_item),
-		cmocka_unit_test(a_walk_that_pauses_loses_its_place),
-		cmocka_unit_test(an_alternate_bucket_is_at_its_position_or_just_behind),
-		cmocka_unit_test(classes_count_what_they_hold),
-		cmocka_unit_test(classes_agree_with_a_walk_when_pages_have_moved),
-		cmocka_unit_test(every_eviction_is_told_and_counted),
-		cmocka_unit_test(what_a_get_finds_dead_is_counted),
-		cmocka_unit_test(what_others_than_gets_find_dead_is_counted_too),
-		cmocka_unit_test(a_value_that_nobody_stored_is_told_apart),
-		cmocka_unit_test(a_class_uses_as_many_objects_as_it_has_items),
-		cmocka_unit_test(a_store_that_never_evicts_refuses_and_keeps),
-		cmocka_unit_test(a_full_index_evicts_nobody_either),
-		cmocka_unit_test(a_limit_gives_memory_back_and_takes_it_again),
-		cmocka_unit_test(a_limit_is_no_more_than_there_is_and_leaves_enough_to_work),
-		cmocka_unit_test(a_store_begins_with_its_limit_and_grows_into_what_was_set_aside),
-		cmocka_unit_test(a_store_is_cut_for_the_limit_it_begins_with),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

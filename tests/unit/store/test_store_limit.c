@@ -43,8 +43,7 @@ small_there(struct rig *r)
 	return there;
 }
 
-static void
-a_value_larger_than_the_limit_costs_nobody_else_anything(void **state)
+TEST(a_value_larger_than_the_limit_costs_nobody_else_anything)
 {
 	static const struct {
 		size_t memory, limit, later; /* MB */
@@ -76,14 +75,4 @@ a_value_larger_than_the_limit_costs_nobody_else_anything(void **state)
 		free(value);
 		rig_down(&r);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_value_larger_than_the_limit_costs_nobody_else_anything),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,8 @@
 
 static uint8_t pattern[STORE_VALUE_MAX + 1];
 
-static int
-make_pattern(void **state)
+static void
+make_pattern(void)
 {
 	uint32_t x = 1;
 
@@ -23,7 +23,6 @@ make_pattern(void **state)
 		x = x * 1103515245 + 12345;
 		pattern[i] = (uint8_t)(x >> 16);
 	}
-	return 0;
 }
 
 static struct view
@@ -56,8 +55,7 @@ live_bytes(const struct rig *rig)
 	return usage.item_bytes;
 }
 
-static void
-values_of_every_size_come_back_byte_for_byte(void **state)
+TEST(values_of_every_size_come_back_byte_for_byte)
 {
 	static const uint32_t edges[] = {
 		0,
@@ -86,8 +84,7 @@ values_of_every_size_come_back_byte_for_byte(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_value_may_come_in_any_pieces(void **state)
+TEST(a_value_may_come_in_any_pieces)
 {
 	static const uint32_t pieces[] = {1, 7, 1000, 65527, 65528, 65529, 300000};
 	struct rig rig = rig_up(16, 1);
@@ -114,8 +111,7 @@ a_value_may_come_in_any_pieces(void **state)
 	rig_down(&rig);
 }
 
-static void
-large_values_can_be_extended_up_to_the_limit(void **state)
+TEST(large_values_can_be_extended_up_to_the_limit)
 {
 	struct rig rig = rig_up(32, 1);
 	uint32_t len = 60000;
@@ -153,8 +149,7 @@ append_waiting(struct rig *rig, struct fill *f, struct view old, uint32_t *waite
 }
 
 /* The appended bytes have their memory. The whole new version needs more, from a full store. */
-static void
-an_append_waits_for_memory_that_is_coming(void **state)
+TEST(an_append_waits_for_memory_that_is_coming)
 {
 	enum { OLD = 300000, MORE = 500000 };
 	const struct view whole = value_of(OLD + MORE);
@@ -204,8 +199,7 @@ make_pair(uint64_t i, uint64_t key[2], uint64_t value[4])
 		value[w] = key[1] ^ (w << 56);
 }
 
-static void
-a_full_store_evicts_but_never_lies(void **state)
+TEST(a_full_store_evicts_but_never_lies)
 {
 	enum { KEYS = 2000000 };
 	struct rig rig = rig_up(64, 1);
@@ -248,8 +242,7 @@ a_full_store_evicts_but_never_lies(void **state)
 	rig_down(&rig);
 }
 
-static void
-items_in_use_outlive_those_that_are_not(void **state)
+TEST(items_in_use_outlive_those_that_are_not)
 {
 	struct rig rig = rig_up(8, 1);
 	uint32_t kept = 0;
@@ -292,8 +285,7 @@ fill_with_small_items(struct rig *rig)
 	}
 }
 
-static void
-a_store_full_of_small_items_takes_large_ones_soon(void **state)
+TEST(a_store_full_of_small_items_takes_large_ones_soon)
 {
 	static const uint32_t sizes[] = {100, 5000, 65000, STORE_VALUE_MAX};
 	uint32_t waited, most = 0;
@@ -319,8 +311,7 @@ a_store_full_of_small_items_takes_large_ones_soon(void **state)
 }
 
 /* Every page but one moves to the other class, and back again. */
-static void
-large_and_small_values_take_turns_without_a_refusal(void **state)
+TEST(large_and_small_values_take_turns_without_a_refusal)
 {
 	struct rig rig = rig_up(64, 1);
 	uint32_t waited, sum = 0;
@@ -351,8 +342,7 @@ large_and_small_values_take_turns_without_a_refusal(void **state)
 
 /* A value takes half of all memory, several times, beside small ones; no
  * memory is set aside for it. */
-static void
-the_largest_value_waits_and_comes_back_whole(void **state)
+TEST(the_largest_value_waits_and_comes_back_whole)
 {
 	enum { LEN = 32 << 20 };
 	struct rig rig = rig_up_for(64, 1, LEN);
@@ -377,8 +367,7 @@ the_largest_value_waits_and_comes_back_whole(void **state)
 /* Sizes shift: pages must move to the new size's class, though it could live on evicting its own
  * items. 32 values of 9,000 bytes take the memory of 2,000 of 100, more than one turn evicts: so
  * they may wait. */
-static void
-pages_follow_the_sizes_that_come(void **state)
+TEST(pages_follow_the_sizes_that_come)
 {
 	static const uint32_t sizes[] = {100, 9000, 100};
 	struct rig rig = rig_up(16, 1);
@@ -410,8 +399,7 @@ pages_follow_the_sizes_that_come(void **state)
 
 /* A class that holds the heads of all large values looks idle, since its objects come and go by the
  * magazine. Its page must not be taken: all these values would be evicted at once. */
-static void
-the_page_of_the_heads_of_all_values_stays(void **state)
+TEST(the_page_of_the_heads_of_all_values_stays)
 {
 	struct rig rig = rig_up(HEADS_MIB, 1);
 	uint32_t waited;
@@ -432,8 +420,7 @@ the_page_of_the_heads_of_all_values_stays(void **state)
 	rig_down(&rig);
 }
 
-static void
-every_object_is_freed(void **state)
+TEST(every_object_is_freed)
 {
 	struct rig rig = rig_up(16, 1);
 	uint32_t x = 7;
@@ -496,8 +483,7 @@ pinned_item(struct rig *rig, struct view value, bool published)
 	return it;
 }
 
-static void
-a_pinned_item_keeps_its_bytes_until_unpinned(void **state)
+TEST(a_pinned_item_keeps_its_bytes_until_unpinned)
 {
 	static const uint32_t sizes[] = {ITEM_PIN_MIN_BYTES, 40000, 500000};
 	struct rig rig = rig_up(16, 1);
@@ -520,8 +506,7 @@ a_pinned_item_keeps_its_bytes_until_unpinned(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_core_that_sleeps_holds_nobody_up(void **state)
+TEST(a_core_that_sleeps_holds_nobody_up)
 {
 	struct rig rig = rig_up(8, 2);
 	struct store_core *other = store_core_of(rig.store, 1);
@@ -547,8 +532,7 @@ a_core_that_sleeps_holds_nobody_up(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_set_that_cannot_be_done_leaves_no_older_value(void **state)
+TEST(a_set_that_cannot_be_done_leaves_no_older_value)
 {
 	enum { FILLS = RETIRE_LIST_LEFT_BY_DELETE + 2 };
 	static struct fill fills[FILLS];
@@ -579,8 +563,7 @@ a_set_that_cannot_be_done_leaves_no_older_value(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_full_retire_list_never_stops_a_delete(void **state)
+TEST(a_full_retire_list_never_stops_a_delete)
 {
 	enum { KEYS = RETIRE_LIST_MAX + 2000 };
 	struct rig rig = rig_up(16, 2);
@@ -616,8 +599,7 @@ a_full_retire_list_never_stops_a_delete(void **state)
 }
 
 /* The new version is as large as the old one, and both exist for a while. */
-static void
-a_value_that_grows_stays_however_little_memory_is_left(void **state)
+TEST(a_value_that_grows_stays_however_little_memory_is_left)
 {
 	enum { PIECE = 1u << 20, LARGEST = 32u << 20 };
 	static uint8_t whole[LARGEST];
@@ -655,25 +637,5 @@ a_value_that_grows_stays_however_little_memory_is_left(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_of_every_size_come_back_byte_for_byte),
-		cmocka_unit_test(a_value_may_come_in_any_pieces),
-		cmocka_unit_test(large_values_can_be_extended_up_to_the_limit),
-		cmocka_unit_test(an_append_waits_for_memory_that_is_coming),
-		cmocka_unit_test(a_value_that_grows_stays_however_little_memory_is_left),
-		cmocka_unit_test(a_full_store_evicts_but_never_lies),
-		cmocka_unit_test(items_in_use_outlive_those_that_are_not),
-		cmocka_unit_test(a_store_full_of_small_items_takes_large_ones_soon),
-		cmocka_unit_test(large_and_small_values_take_turns_without_a_refusal),
-		cmocka_unit_test(the_largest_value_waits_and_comes_back_whole),
-		cmocka_unit_test(pages_follow_the_sizes_that_come),
-		cmocka_unit_test(the_page_of_the_heads_of_all_values_stays),
-		cmocka_unit_test(every_object_is_freed),
-		cmocka_unit_test(a_pinned_item_keeps_its_bytes_until_unpinned),
-		cmocka_unit_test(a_core_that_sleeps_holds_nobody_up),
-		cmocka_unit_test(a_set_that_cannot_be_done_leaves_no_older_value),
-		cmocka_unit_test(a_full_retire_list_never_stops_a_delete),
-	};
-
-	return cmocka_run_group_tests(tests, make_pattern, NULL);
+	return tests_run(make_pattern, NULL);
 }

@@ -342,16 +342,14 @@ run_model(struct rig rig, uint32_t least, uint32_t most)
 	free(m);
 }
 
-static void
-every_answer_is_the_models_or_a_miss(void **state)
+TEST(every_answer_is_the_models_or_a_miss)
 {
 	run_model(rig_up(8, 1), 0, 0);
 }
 
 /* The number of buckets varies from about the least that holds the keys to
  * sixteen times as many. */
-static void
-so_it_is_while_the_index_is_resized(void **state)
+TEST(so_it_is_while_the_index_is_resized)
 {
 	const uint32_t few = KEYS / BUCKET_SLOTS / 2 * 2;
 
@@ -362,11 +360,6 @@ so_it_is_while_the_index_is_resized(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(so_it_is_while_the_index_is_resized),
-		cmocka_unit_test(every_answer_is_the_models_or_a_miss),
-	};
-
 	seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -52,8 +52,7 @@ check_all_there(struct rig *rig, char kind, uint32_t from, uint32_t to)
 }
 
 /* The index was made for few large values; then many small ones arrive, faster than it grows. */
-static void
-a_store_that_never_evicts_grows_its_index_and_loses_nothing(void **state)
+TEST(a_store_that_never_evicts_grows_its_index_and_loses_nothing)
 {
 	struct store_config cfg = rig_config(32, 1, STORE_VALUE_MAX);
 	char text_of_key[32];
@@ -81,8 +80,7 @@ a_store_that_never_evicts_grows_its_index_and_loses_nothing(void **state)
 }
 
 /* The index waits for a page whose items have no other place, while sets need pages. */
-static void
-a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
+TEST(a_page_for_the_index_costs_no_item_where_nothing_is_evicted)
 {
 	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 
@@ -102,10 +100,8 @@ a_page_for_the_index_costs_no_item_where_nothing_is_evicted(void **state)
 }
 
 /* A resize that cannot end waits until it can. */
-static void
-a_resize_loses_no_item_where_nothing_is_evicted(void **state)
+TEST(a_resize_loses_no_item_where_nothing_is_evicted)
 {
-
 	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	struct store_plan plan = store_plan_of(&cfg);
 	char text_of_key[32];
@@ -137,8 +133,7 @@ a_resize_loses_no_item_where_nothing_is_evicted(void **state)
 
 /* Flushed items give their memory to the next sets: no set is refused for a minute because the
  * walk that collects them is slow. */
-static void
-what_was_flushed_gives_way_where_nothing_is_evicted(void **state)
+TEST(what_was_flushed_gives_way_where_nothing_is_evicted)
 {
 	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	char text_of_key[32];
@@ -163,8 +158,7 @@ what_was_flushed_gives_way_where_nothing_is_evicted(void **state)
 }
 
 /* Collected items free whole pages, too: a value of another size waits for one. */
-static void
-another_size_waits_for_what_was_flushed(void **state)
+TEST(another_size_waits_for_what_was_flushed)
 {
 	struct store_config cfg = rig_config(8, 1, STORE_VALUE_MAX);
 	const struct view value = {bytes, 300};
@@ -186,18 +180,4 @@ another_size_waits_for_what_was_flushed(void **state)
 	turns(rig.core, 2000);
 	check(!store_awaits_sweep(rig.store));
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_store_that_never_evicts_grows_its_index_and_loses_nothing),
-		cmocka_unit_test(a_resize_loses_no_item_where_nothing_is_evicted),
-		cmocka_unit_test(a_page_for_the_index_costs_no_item_where_nothing_is_evicted),
-		cmocka_unit_test(what_was_flushed_gives_way_where_nothing_is_evicted),
-		cmocka_unit_test(another_size_waits_for_what_was_flushed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

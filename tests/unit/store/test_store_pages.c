@@ -96,8 +96,7 @@ take_a_page(struct rig *rig, uint32_t class, uint32_t used)
 	check_eq(sl->evacuating_count, 0);
 }
 
-static void
-an_item_in_use_moves_with_all_that_belongs_to_it(void **state)
+TEST(an_item_in_use_moves_with_all_that_belongs_to_it)
 {
 	for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
 		const struct row *row = &rows[r];
@@ -138,8 +137,7 @@ an_item_in_use_moves_with_all_that_belongs_to_it(void **state)
 }
 
 /* Nothing is evicted as there is room for all, and counts stay right. */
-static void
-half_empty_pages_become_one_without_a_loss(void **state)
+TEST(half_empty_pages_become_one_without_a_loss)
 {
 	const struct row row = {100, 0, 0, 20000};
 	struct rig rig = rig_up(16, 1);
@@ -172,8 +170,7 @@ half_empty_pages_become_one_without_a_loss(void **state)
 	rig_down(&rig);
 }
 
-static void
-a_class_that_ends_leaves_what_is_in_use_to_a_larger_one(void **state)
+TEST(a_class_that_ends_leaves_what_is_in_use_to_a_larger_one)
 {
 	static const struct row small = {100, 3, 0, 100}, larger = {150, 0, 0, 0};
 	struct rig rig = rig_up(16, 1);
@@ -202,8 +199,7 @@ a_class_that_ends_leaves_what_is_in_use_to_a_larger_one(void **state)
 }
 
 /* The pin holds the bytes that were found, and their page. */
-static void
-a_pinned_item_stays_while_its_copy_moves(void **state)
+TEST(a_pinned_item_stays_while_its_copy_moves)
 {
 	const struct row row = {3000, 0, 0, 300};
 	struct rig rig = rig_up(16, 1);
@@ -235,8 +231,7 @@ a_pinned_item_stays_while_its_copy_moves(void **state)
 }
 
 /* Hot items that are never stored again, beside a stream of others of another size. */
-static void
-a_class_read_and_never_written_keeps_what_is_in_use(void **state)
+TEST(a_class_read_and_never_written_keeps_what_is_in_use)
 {
 	const struct row hot = {3000, 0, 0, 1000};
 	struct rig rig = rig_up(16, 1);
@@ -283,8 +278,7 @@ try_item(struct store_core *sc, uint32_t i, uint32_t len)
 
 /* A turn stores more than its class holds back, so it takes pages of the reserve. The other class
  * stores nothing; its hand is slower, and it gives no page. */
-static void
-a_class_that_borrows_gives_the_next_page(void **state)
+TEST(a_class_that_borrows_gives_the_next_page)
 {
 	enum { SMALL = 64, OTHER = 1000, SHARE = 16 };
 	struct rig rig = rig_up(16, 1);
@@ -324,8 +318,7 @@ delete_some(struct store_core *sc, uint32_t last, uint32_t count, uint32_t step)
 
 /* A class has enough free objects to be filling a page, but too few to give one without a loss.
  * It stores nothing more, so it gives its pages nevertheless. */
-static void
-a_class_that_stores_nothing_fills_no_page(void **state)
+TEST(a_class_that_stores_nothing_fills_no_page)
 {
 	enum { OLD = 9000, NEW = 100, NEW_COUNT = 400000, DELETED = 50, STEP = 28 };
 	struct rig rig = rig_up(16, 1);
@@ -364,8 +357,7 @@ how_many(struct rig *rig, const struct row *row, uint32_t from)
 
 /* Two classes of a few items each, all in use, in a full store: they share a page, and no item is
  * lost. Once pages are free each class has its own again. */
-static void
-classes_that_hardly_fill_a_page_share_one(void **state)
+TEST(classes_that_hardly_fill_a_page_share_one)
 {
 	enum { USE_EVERY = 100 };
 	static const struct row small = {100, 3, 0, 100}, larger = {300, 0, 0, 100};
@@ -415,8 +407,7 @@ length_of(uint64_t key)
 
 /* Lengths are requested alike, so a page of small values has most hits. Most requested small
  * values are kept; of the large ones only those that are requested often. */
-static void
-small_values_get_the_memory_that_their_hits_are_worth(void **state)
+TEST(small_values_get_the_memory_that_their_hits_are_worth)
 {
 	enum { GETS = 1000000, KEYS_SHIFT = 18 };
 	struct rig rig = rig_up(16, 1);
@@ -447,22 +438,4 @@ small_values_get_the_memory_that_their_hits_are_worth(void **state)
 	check(hits * 1000 > GETS / 2 * 797ull);
 	check(usage.items > 50000);
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_item_in_use_moves_with_all_that_belongs_to_it),
-		cmocka_unit_test(half_empty_pages_become_one_without_a_loss),
-		cmocka_unit_test(a_class_that_ends_leaves_what_is_in_use_to_a_larger_one),
-		cmocka_unit_test(a_pinned_item_stays_while_its_copy_moves),
-		cmocka_unit_test(a_class_read_and_never_written_keeps_what_is_in_use),
-		cmocka_unit_test(a_class_that_borrows_gives_the_next_page),
-		cmocka_unit_test(a_class_that_stores_nothing_fills_no_page),
-		cmocka_unit_test(classes_that_hardly_fill_a_page_share_one),
-		cmocka_unit_test(small_values_get_the_memory_that_their_hits_are_worth),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,18 +28,15 @@ rig_of(size_t mebibytes)
 	return rig_up_with(&cfg);
 }
 
-static int
-with_2q(void **state)
+static void
+with_2q(void)
 {
 	eviction = &eviction_2q;
-	return 0;
 }
 
-static int
-with_clock(void **state)
+SETUP(with_clock)
 {
 	eviction = &eviction_clock;
-	return 0;
 }
 
 static struct view
@@ -121,7 +118,7 @@ static const struct {
 };
 
 static void
-pinned_values_stop_no_eviction(void **state)
+pinned_values_stop_no_eviction(void)
 {
 	for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
 		struct rig rig = rig_of(crowds[i].mebibytes);
@@ -145,6 +142,16 @@ pinned_values_stop_no_eviction(void **state)
 		unpin_values(&rig);
 		rig_down(&rig);
 	}
+}
+
+TEST(pinned_values_stop_no_eviction_with_2q, with_2q)
+{
+	pinned_values_stop_no_eviction();
+}
+
+TEST(pinned_values_stop_no_eviction_with_clock)
+{
+	pinned_values_stop_no_eviction();
 }
 
 /* Values of another size arrive: pages move to them, but not those that cannot. */
@@ -200,7 +207,7 @@ shift(size_t row, bool pinned)
 }
 
 static void
-pages_are_rebalanced_past_those_with_pinned_items(void **state)
+pages_are_rebalanced_past_those_with_pinned_items(void)
 {
 	for (size_t i = 0; i < sizeof shifts / sizeof *shifts; i++) {
 		const struct waits without = shift(i, false), with = shift(i, true);
@@ -213,13 +220,22 @@ pages_are_rebalanced_past_those_with_pinned_items(void **state)
 	}
 }
 
+TEST(pages_are_rebalanced_past_those_with_pinned_items_with_2q, with_2q)
+{
+	pages_are_rebalanced_past_those_with_pinned_items();
+}
+
+TEST(pages_are_rebalanced_past_those_with_pinned_items_with_clock)
+{
+	pages_are_rebalanced_past_those_with_pinned_items();
+}
+
 static const struct {
 	uint32_t len, pins;
 	bool told;
 } alarms[] = {{60000, 60, false}, {1 << 20, 61, true}, {60000, 200, true}, {1024, 3000, false}};
 
-static void
-many_pinned_bytes_are_memory_pressure_and_few_are_not(void **state)
+TEST(many_pinned_bytes_are_memory_pressure_and_few_are_not)
 {
 	for (size_t i = 0; i < sizeof alarms / sizeof *alarms; i++) {
 		struct rig rig = rig_of(64);
@@ -240,20 +256,4 @@ many_pinned_bytes_are_memory_pressure_and_few_are_not(void **state)
 		check_eq(store_values(&rig, "k", 3 * n, n, len).refused, 0);
 		rig_down(&rig);
 	}
-}
-
-#define WITH(policy, test) cmocka_unit_test_setup(test, policy)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH(with_2q, pinned_values_stop_no_eviction),
-		WITH(with_clock, pinned_values_stop_no_eviction),
-		WITH(with_2q, pages_are_rebalanced_past_those_with_pinned_items),
-		WITH(with_clock, pages_are_rebalanced_past_those_with_pinned_items),
-		WITH(with_clock, many_pinned_bytes_are_memory_pressure_and_few_are_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

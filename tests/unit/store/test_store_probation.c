@@ -18,18 +18,14 @@
 
 static struct rig rig;
 
-static int
-up(void **state)
+SETUP(up)
 {
 	rig = rig_up(16, 1);
-	return 0;
 }
 
-static int
-down(void **state)
+TEARDOWN(down)
 {
 	rig_down(&rig);
-	return 0;
 }
 
 /* Returns the state of the key's item, found without using it. */
@@ -54,8 +50,7 @@ evict(struct view key, enum ghost ghost)
 	check_eq(evict_object(rig.core, index_find(ix, key, &p, &tries), ghost), UNLINKED_RETIRED);
 }
 
-static void
-what_is_new_is_on_probation_until_it_is_used(void **state)
+TEST(what_is_new_is_on_probation_until_it_is_used)
 {
 	check_eq(set(rig.core, "k", "value"), STORE_OK);
 	check_eq(state_of(KEY), OBJECT_NEW);
@@ -79,8 +74,7 @@ judge(bool by_turn)
 	del(rig.core, "next");
 }
 
-static void
-what_came_back_after_probation_is_past_it(void **state)
+TEST(what_came_back_after_probation_is_past_it)
 {
 	static const struct {
 		enum ghost ghost;
@@ -108,8 +102,7 @@ what_came_back_after_probation_is_past_it(void **state)
 }
 
 /* The key's ghost is found late, and does not change its later state. */
-static void
-a_newcomer_that_is_gone_or_used_stays_so(void **state)
+TEST(a_newcomer_that_is_gone_or_used_stays_so)
 {
 	check_eq(set(rig.core, "k", "value"), STORE_OK);
 	evict(KEY, GHOST_OF_NEW);
@@ -132,8 +125,7 @@ a_newcomer_that_is_gone_or_used_stays_so(void **state)
 }
 
 /* A value in chunks is evicted, and returns, as one of the class of its chunks. */
-static void
-a_value_in_chunks_comes_back_to_the_class_of_its_chunks(void **state)
+TEST(a_value_in_chunks_comes_back_to_the_class_of_its_chunks)
 {
 	static const uint8_t bytes[200000];
 	const struct view value = {bytes, sizeof bytes};
@@ -155,8 +147,7 @@ a_value_in_chunks_comes_back_to_the_class_of_its_chunks(void **state)
 }
 
 /* An expired or flushed item that is evicted is no evidence that it was evicted too early. */
-static void
-the_dead_leave_no_ghost(void **state)
+TEST(the_dead_leave_no_ghost)
 {
 	check_eq(set(rig.core, "k", "value"), STORE_OK);
 	store_flush(rig.core, 0);
@@ -165,8 +156,7 @@ the_dead_leave_no_ghost(void **state)
 	check_eq(state_of(KEY), OBJECT_NEW);
 }
 
-static void
-what_replaces_the_dead_has_their_standing(void **state)
+TEST(what_replaces_the_dead_has_their_standing)
 {
 	for (uint32_t used = 0; used <= 1; used++) {
 		check_eq(set(rig.core, "k", "value"), STORE_OK);
@@ -180,8 +170,7 @@ what_replaces_the_dead_has_their_standing(void **state)
 }
 
 /* A use that was recorded late finds the object out of the index, and leaves it there. */
-static void
-a_late_use_brings_nothing_back(void **state)
+TEST(a_late_use_brings_nothing_back)
 {
 	check_eq(set(rig.core, "k", "value"), STORE_OK);
 
@@ -195,8 +184,7 @@ a_late_use_brings_nothing_back(void **state)
 
 /* The hands evict items on probation first; items in use stay, and so do
  * items that were used once. */
-static void
-probation_ends_before_the_clock_hand_comes(void **state)
+TEST(probation_ends_before_the_clock_hand_comes)
 {
 	char key[24];
 	uint32_t kept = 0;
@@ -222,8 +210,7 @@ probation_ends_before_the_clock_hand_comes(void **state)
 }
 
 /* The values are four to a page, and the hand examines 64 objects at a time. */
-static void
-few_large_values_leave_probation(void **state)
+TEST(few_large_values_leave_probation)
 {
 	static uint8_t bytes[60000];
 	const uint32_t class = slab_class_for(&rig.store->slab, sizeof bytes);
@@ -240,8 +227,7 @@ few_large_values_leave_probation(void **state)
 
 /* An image that 2q left is opened by clock, whose hand must find objects that are still on
  * probation. */
-static void
-clock_evicts_objects_that_2q_left_on_probation(void **state)
+TEST(clock_evicts_objects_that_2q_left_on_probation)
 {
 	static uint8_t bytes[60000];
 	const uint32_t class = slab_class_for(&rig.store->slab, sizeof bytes);
@@ -253,8 +239,7 @@ clock_evicts_objects_that_2q_left_on_probation(void **state)
 	check(find(rig.core, "large") == NULL);
 }
 
-static void
-ghosts_are_those_of_the_latest_eight(void **state)
+TEST(ghosts_are_those_of_the_latest_eight, no_setup)
 {
 	static struct ghost_group memory[1];
 	const struct ghosts g = {.groups = memory, .count = 1};
@@ -280,8 +265,7 @@ ghosts_are_those_of_the_latest_eight(void **state)
 		check_eq(memory[0].word[i], 0);
 }
 
-static void
-a_class_has_seven_ghosts_for_eight_objects_at_most(void **state)
+TEST(a_class_has_seven_ghosts_for_eight_objects_at_most, no_setup)
 {
 	const struct ghosts g = {.count = 1000};
 
@@ -318,8 +302,7 @@ step_after(struct probation *p, struct evictions *e, uint32_t step, uint32_t win
 	return step;
 }
 
-static void
-probation_follows_what_comes_back(void **state)
+TEST(probation_follows_what_comes_back, no_setup)
 {
 	struct probation p = {.due = 0};
 	struct evictions e = {.of_new = {0}};
@@ -335,8 +318,7 @@ probation_follows_what_comes_back(void **state)
 	check_eq(step_after(&p, &e, PROBATION_STEPS, 200, 10, 20), 0);
 }
 
-static void
-clock_alone_has_neither_probation_nor_ghosts(void **state)
+TEST(clock_alone_has_neither_probation_nor_ghosts, no_setup)
 {
 	struct store_config cfg = rig_config(16, 1, STORE_VALUE_MAX);
 
@@ -365,8 +347,7 @@ get_or_set(uint64_t key, uint32_t len)
 
 /* Keys of one size are requested again and again; each miss also sets keys of the other size,
  * which never are. The smaller ones cost less memory a hit, but they have no hits. */
-static void
-keys_asked_for_once_take_little_memory(void **state)
+TEST(keys_asked_for_once_take_little_memory)
 {
 	enum { GETS = 300000, KEYS = 24000, LARGE = 1000, ONCE = 16, SMALL = 40 };
 	struct slab *sl = &rig.store->slab;
@@ -390,30 +371,4 @@ keys_asked_for_once_take_little_memory(void **state)
 	printf("%.1f of %u pages have keys asked for once\n", 2.0 * (double)pages / GETS,
 	       sl->arena->page_count);
 	check(2 * pages / GETS * 4 < sl->arena->page_count);
-}
-
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST_CASE(what_is_new_is_on_probation_until_it_is_used),
-		TEST_CASE(what_came_back_after_probation_is_past_it),
-		TEST_CASE(a_newcomer_that_is_gone_or_used_stays_so),
-		TEST_CASE(a_value_in_chunks_comes_back_to_the_class_of_its_chunks),
-		TEST_CASE(the_dead_leave_no_ghost),
-		TEST_CASE(what_replaces_the_dead_has_their_standing),
-		TEST_CASE(a_late_use_brings_nothing_back),
-		TEST_CASE(probation_ends_before_the_clock_hand_comes),
-		TEST_CASE(few_large_values_leave_probation),
-		TEST_CASE(clock_evicts_objects_that_2q_left_on_probation),
-		cmocka_unit_test(ghosts_are_those_of_the_latest_eight),
-		cmocka_unit_test(a_class_has_seven_ghosts_for_eight_objects_at_most),
-		cmocka_unit_test(probation_follows_what_comes_back),
-		TEST_CASE(keys_asked_for_once_take_little_memory),
-		cmocka_unit_test(clock_alone_has_neither_probation_nor_ghosts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,8 +55,7 @@ check_role(const struct index *ix, struct place now, struct place next, uint32_t
 		check_eq(now.alternate, emptied);
 }
 
-static void
-a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize(void **state)
+TEST(a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize)
 {
 	enum { KEYS = 200 };
 
@@ -100,8 +99,7 @@ a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize(void **state)
 
 /* The items of a bucket that is emptied go where others have left, or near by, so that there is
  * room. The few whose sum of buckets wraps round are exceptions. */
-static void
-what_leaves_a_bucket_goes_on_in_the_same_order(void **state)
+TEST(what_leaves_a_bucket_goes_on_in_the_same_order)
 {
 	enum { KEYS = 20000 };
 
@@ -165,8 +163,7 @@ resize_looking(struct rig *rig, uint32_t bucket_count, uint64_t keys)
 	check_eq(numbers_missing(rig, 0, keys, 1), 0);
 }
 
-static void
-every_key_is_found_while_the_index_is_resized(void **state)
+TEST(every_key_is_found_while_the_index_is_resized)
 {
 	enum { FEW = 1000, KEYS = FEW * BUCKET_SLOTS * 95 / 100 };
 	static const uint32_t counts[] = {FEW + 2,     FEW,      FEW + FEW / 32, 2 * FEW,
@@ -218,8 +215,7 @@ items_displaced(const struct store *st)
 	return count;
 }
 
-static void
-the_index_grows_from_one_page_with_the_items(void **state)
+TEST(the_index_grows_from_one_page_with_the_items)
 {
 	enum { KEYS = 900000 };
 	struct rig rig = rig_up(64, 1);
@@ -241,8 +237,7 @@ the_index_grows_from_one_page_with_the_items(void **state)
 }
 
 /* The turns are as a core's: upkeep is every 16 turns, and a turn may store hundreds. */
-static void
-the_index_keeps_up_however_much_a_turn_stores(void **state)
+TEST(the_index_keeps_up_however_much_a_turn_stores)
 {
 	enum { KEYS = 600000, TIDY = 16 };
 	static const uint32_t a_turn[] = {1, 20, 64, 256, 1000};
@@ -299,8 +294,7 @@ pages_untouched(const struct rig *rig)
 }
 
 /* The items nearly fill the index to its limit; with a page less it would be too full. */
-static void
-a_full_store_has_no_page_of_index_that_it_does_not_need(void **state)
+TEST(a_full_store_has_no_page_of_index_that_it_does_not_need)
 {
 	struct rig rig = rig_up(64, 1);
 	struct store_usage usage;
@@ -318,8 +312,7 @@ a_full_store_has_no_page_of_index_that_it_does_not_need(void **state)
 
 /* While another core does not turn, sets take pages from the reserve. Pages that are emptied in
  * return go to no class, so the number of items and the index stay the same. */
-static void
-a_page_that_the_reserve_lent_does_not_grow_the_index(void **state)
+TEST(a_page_that_the_reserve_lent_does_not_grow_the_index)
 {
 	struct rig rig = rig_up(16, 2);
 	struct store_core *other = store_core_of(rig.store, 1);
@@ -349,8 +342,7 @@ a_page_that_the_reserve_lent_does_not_grow_the_index(void **state)
 
 /* Under sets without a pause, pages of the reserve are lent all the time. Items on the pages that
  * are emptied in return still have their slots, so the index has room for them, too. */
-static void
-the_index_has_room_for_pages_that_are_emptied(void **state)
+TEST(the_index_has_room_for_pages_that_are_emptied)
 {
 	struct rig rig = rig_up(14, 1);
 
@@ -370,8 +362,7 @@ the_index_has_room_for_pages_that_are_emptied(void **state)
 }
 
 /* Once all items are deleted, every page is the index's or free for any class. */
-static void
-the_index_follows_the_sizes_and_every_page_is_returned(void **state)
+TEST(the_index_follows_the_sizes_and_every_page_is_returned)
 {
 	struct rig rig = rig_up(16, 1);
 	const uint32_t all = rig.store->arena.page_count;
@@ -412,8 +403,7 @@ page_of(const struct rig *rig, const struct item *it)
 #define A_PAGE (uint32_t)((1u << SLAB_PAGE_SHIFT_MIN) / sizeof(struct bucket))
 
 /* Pages are full of items, one of which is pinned by a reply that does not end. */
-static void
-a_page_that_does_not_come_is_not_waited_for(void **state)
+TEST(a_page_that_does_not_come_is_not_waited_for)
 {
 	struct rig rig = rig_up_buckets(8, 1, A_PAGE, 0);
 	const uint32_t last = rig.store->slab.reserve + 1; /* the lowest page that items may use */
@@ -450,8 +440,7 @@ a_page_that_does_not_come_is_not_waited_for(void **state)
 
 /* Flush follows flush, while items are moved from buckets that the walk has not reached to those
  * behind it. */
-static void
-nothing_flushed_is_moved_past_the_sweep(void **state)
+TEST(nothing_flushed_is_moved_past_the_sweep)
 {
 	enum { FEW = 512, KEYS = FEW * 8 };
 	struct rig rig = rig_up_buckets(8, 1, FEW, 0);
@@ -469,24 +458,4 @@ nothing_flushed_is_moved_past_the_sweep(void **state)
 	seconds(rig.core, 2 * SWEEP_PASS_S);
 	check_eq(counted(rig.core, STORE_ITEMS_LINKED), counted(rig.core, STORE_ITEMS_UNLINKED));
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_key_leaves_a_bucket_when_that_is_emptied_and_once_a_resize),
-		cmocka_unit_test(what_leaves_a_bucket_goes_on_in_the_same_order),
-		cmocka_unit_test(every_key_is_found_while_the_index_is_resized),
-		cmocka_unit_test(the_index_grows_from_one_page_with_the_items),
-		cmocka_unit_test(the_index_keeps_up_however_much_a_turn_stores),
-		cmocka_unit_test(a_full_store_has_no_page_of_index_that_it_does_not_need),
-		cmocka_unit_test(a_page_that_the_reserve_lent_does_not_grow_the_index),
-		cmocka_unit_test(the_index_has_room_for_pages_that_are_emptied),
-		cmocka_unit_test(the_index_follows_the_sizes_and_every_page_is_returned),
-		cmocka_unit_test(a_page_that_does_not_come_is_not_waited_for),
-		cmocka_unit_test(nothing_flushed_is_moved_past_the_sweep),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,28 +3,24 @@
  * Method: one small store on one core; every rule is a row or a few lines, with the answer beside
  * it.
  */
+#include "store/floors.h"
 #include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"
 
 static struct rig rig;
 
-static int
-up(void **state)
+SETUP(up)
 {
 	rig = rig_up(8, 1);
-	return 0;
 }
 
-static int
-down(void **state)
+TEARDOWN(down)
 {
 	rig_down(&rig);
-	return 0;
 }
 
-static void
-a_mode_stores_only_where_it_may(void **state)
+TEST(a_mode_stores_only_where_it_may)
 {
 	static const struct {
 		enum store_mode mode;
@@ -58,8 +54,7 @@ a_mode_stores_only_where_it_may(void **state)
 	}
 }
 
-static void
-a_dead_item_counts_as_absent(void **state)
+TEST(a_dead_item_counts_as_absent)
 {
 	static const struct {
 		enum store_mode mode;
@@ -95,8 +90,7 @@ a_dead_item_counts_as_absent(void **state)
 	}
 }
 
-static void
-a_cas_stores_once_for_each_version(void **state)
+TEST(a_cas_stores_once_for_each_version)
 {
 	uint64_t last = 0;
 
@@ -113,8 +107,7 @@ a_cas_stores_once_for_each_version(void **state)
 	}
 }
 
-static void
-no_key_sees_a_version_twice(void **state)
+TEST(no_key_sees_a_version_twice)
 {
 	uint64_t last = 0, value;
 
@@ -149,8 +142,7 @@ no_key_sees_a_version_twice(void **state)
 	}
 }
 
-static void
-a_version_may_outgrow_24_bits(void **state)
+TEST(a_version_may_outgrow_24_bits)
 {
 	const uint64_t hash = store_hash(rig.core, text("k"));
 	const struct place p = index_place(&rig.store->ix, hash);
@@ -171,8 +163,7 @@ a_version_may_outgrow_24_bits(void **state)
 	check(holds(rig.core, "k", "x"));
 }
 
-static void
-a_number_goes_up_and_down_as_memcached_says(void **state)
+TEST(a_number_goes_up_and_down_as_memcached_says)
 {
 	static const struct {
 		const char *before;
@@ -217,8 +208,7 @@ a_number_goes_up_and_down_as_memcached_says(void **state)
 
 /* Any number of spaces and zeros may precede the digits, which are read in blocks. A stray byte
  * may be at any place. */
-static void
-a_number_is_read_behind_spaces_and_zeros(void **state)
+TEST(a_number_is_read_behind_spaces_and_zeros)
 {
 	char before[128];
 
@@ -244,8 +234,7 @@ a_number_is_read_behind_spaces_and_zeros(void **state)
 		}
 }
 
-static void
-append_and_prepend_keep_flags_and_expiry(void **state)
+TEST(append_and_prepend_keep_flags_and_expiry)
 {
 	static const enum store_mode modes[] = {STORE_APPEND, STORE_PREPEND};
 
@@ -264,8 +253,7 @@ append_and_prepend_keep_flags_and_expiry(void **state)
 	}
 }
 
-static void
-a_touch_changes_the_expiry_and_nothing_else(void **state)
+TEST(a_touch_changes_the_expiry_and_nothing_else)
 {
 	static const struct {
 		uint32_t before, touch;
@@ -289,8 +277,7 @@ a_touch_changes_the_expiry_and_nothing_else(void **state)
 	}
 }
 
-static void
-an_item_lives_until_its_second_comes(void **state)
+TEST(an_item_lives_until_its_second_comes)
 {
 	check_eq(set_full(rig.core, "k", "v", 0, 10), STORE_OK);
 	store_turn(rig.core, 9);
@@ -301,8 +288,7 @@ an_item_lives_until_its_second_comes(void **state)
 	check_null(find(rig.core, "past"));
 }
 
-static void
-a_flush_forgets_what_was_there_and_no_more(void **state)
+TEST(a_flush_forgets_what_was_there_and_no_more)
 {
 	check_eq(set(rig.core, "a", "1"), STORE_OK);
 	store_flush(rig.core, 0);
@@ -324,8 +310,7 @@ a_flush_forgets_what_was_there_and_no_more(void **state)
 	check_ptr(find(rig.core, "d"));
 }
 
-static void
-housekeeping_reclaims_dead_items(void **state)
+TEST(housekeeping_reclaims_dead_items)
 {
 	struct store_usage usage;
 	char key[16];
@@ -352,8 +337,7 @@ housekeeping_reclaims_dead_items(void **state)
 }
 
 /* Each second reclaims its share: no more than the quota, and all within a walk. */
-static void
-dead_items_are_reclaimed_within_a_sweep_and_no_faster(void **state)
+TEST(dead_items_are_reclaimed_within_a_sweep_and_no_faster)
 {
 	uint32_t quota;
 	uint64_t before = 0;
@@ -382,8 +366,7 @@ dead_items_are_reclaimed_within_a_sweep_and_no_faster(void **state)
 	check_eq(before, 60000);
 }
 
-static void
-keys_of_any_bytes_and_length_are_apart(void **state)
+TEST(keys_of_any_bytes_and_length_are_apart)
 {
 	uint8_t key[ITEM_KEY_MAX];
 
@@ -400,28 +383,4 @@ keys_of_any_bytes_and_length_are_apart(void **state)
 		check_eq(item_key(it).len, len);
 		check_eq(load_u32(store_value_at(rig.core, it, 0).data), len);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST_CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
-		TEST_CASE(a_mode_stores_only_where_it_may),
-		TEST_CASE(a_dead_item_counts_as_absent),
-		TEST_CASE(a_cas_stores_once_for_each_version),
-		TEST_CASE(no_key_sees_a_version_twice),
-		TEST_CASE(a_version_may_outgrow_24_bits),
-		TEST_CASE(a_number_goes_up_and_down_as_memcached_says),
-		TEST_CASE(a_number_is_read_behind_spaces_and_zeros),
-		TEST_CASE(append_and_prepend_keep_flags_and_expiry),
-		TEST_CASE(a_touch_changes_the_expiry_and_nothing_else),
-		TEST_CASE(an_item_lives_until_its_second_comes),
-		TEST_CASE(a_flush_forgets_what_was_there_and_no_more),
-		TEST_CASE(housekeeping_reclaims_dead_items),
-		TEST_CASE(dead_items_are_reclaimed_within_a_sweep_and_no_faster),
-		TEST_CASE(keys_of_any_bytes_and_length_are_apart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,8 +78,7 @@ set_while_it_lasts(struct rig *rig, uint32_t row, uint32_t first)
 	}
 }
 
-static void
-other_cores_store_while_one_is_stalled_and_then_wait(void **state)
+TEST(other_cores_store_while_one_is_stalled_and_then_wait)
 {
 	for (uint32_t row = 0; row < sizeof stalls / sizeof *stalls; row++) {
 		struct rig rig = rig_up(stalls[row].mebibytes, 2);
@@ -110,8 +109,7 @@ other_cores_store_while_one_is_stalled_and_then_wait(void **state)
 }
 
 /* A core has used all memory; another one, which retired nothing, finds none. */
-static void
-a_core_that_retired_nothing_waits_as_well(void **state)
+TEST(a_core_that_retired_nothing_waits_as_well)
 {
 	for (uint32_t row = 2; row < sizeof stalls / sizeof *stalls; row++) {
 		struct rig rig = rig_up(stalls[row].mebibytes, 3);
@@ -131,8 +129,7 @@ a_core_that_retired_nothing_waits_as_well(void **state)
 }
 
 /* A core without retired items may go offline: no page waits for it. */
-static void
-a_core_turns_until_what_it_retired_is_free(void **state)
+TEST(a_core_turns_until_what_it_retired_is_free)
 {
 	struct rig rig = rig_up(8, 2);
 	struct store_core *still = store_core_of(rig.store, STILL);
@@ -152,8 +149,7 @@ a_core_turns_until_what_it_retired_is_free(void **state)
 	rig_down(&rig);
 }
 
-static void
-what_is_begun_can_be_ended(void **state)
+TEST(what_is_begun_can_be_ended)
 {
 	enum { FILLS = 2000 };
 	static struct fill fills[FILLS];
@@ -177,17 +173,4 @@ what_is_begun_can_be_ended(void **state)
 		check(is_there(rig.core, keys[i]));
 	}
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(other_cores_store_while_one_is_stalled_and_then_wait),
-		cmocka_unit_test(a_core_that_retired_nothing_waits_as_well),
-		cmocka_unit_test(a_core_turns_until_what_it_retired_is_free),
-		cmocka_unit_test(what_is_begun_can_be_ended),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

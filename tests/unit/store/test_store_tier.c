@@ -361,8 +361,7 @@ fill_until_evicted(struct fake *t, enum meanwhile meanwhile)
 
 /* ---- the tests ---- */
 
-static void
-what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared(void **state)
+TEST(what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared)
 {
 	struct fake t;
 	uint32_t n;
@@ -389,8 +388,7 @@ evict_all(struct fake *t)
 	}
 }
 
-static void
-hands_leave_the_key_alone_that_is_to_be_spared(void **state)
+TEST(hands_leave_the_key_alone_that_is_to_be_spared)
 {
 	struct fake t;
 
@@ -427,8 +425,7 @@ evict_some(struct fake *t)
 		evict_chosen(t->rig.core, class, EVICT_SLICE);
 }
 
-static void
-what_is_put_off_stays_readable_and_leaves_in_its_order(void **state)
+TEST(what_is_put_off_stays_readable_and_leaves_in_its_order)
 {
 	enum { SOME = 8 };
 	struct fake t;
@@ -461,8 +458,7 @@ what_is_put_off_stays_readable_and_leaves_in_its_order(void **state)
 	rig_down(&t.rig);
 }
 
-static void
-a_value_in_slices_leaves_with_its_last_one(void **state)
+TEST(a_value_in_slices_leaves_with_its_last_one)
 {
 	struct fake t;
 
@@ -485,8 +481,7 @@ a_value_in_slices_leaves_with_its_last_one(void **state)
 }
 
 /* Long after it: the memory of what is replaced would be another item's, if it were not pinned. */
-static void
-what_comes_between_two_slices_is_seen_at_the_last(void **state)
+TEST(what_comes_between_two_slices_is_seen_at_the_last)
 {
 	for (enum meanwhile m = TOUCH; m < MEANWHILES; m++) {
 		struct fake t;
@@ -517,8 +512,7 @@ what_comes_between_two_slices_is_seen_at_the_last(void **state)
 }
 
 /* Else a later slice would be another version's. */
-static void
-the_object_of_an_open_offer_is_not_used_again(void **state)
+TEST(the_object_of_an_open_offer_is_not_used_again)
 {
 	struct fake t;
 	uint32_t ref;
@@ -540,8 +534,7 @@ the_object_of_an_open_offer_is_not_used_again(void **state)
 	rig_down(&t.rig);
 }
 
-static void
-a_core_that_rests_holds_no_offer_and_begins_again(void **state)
+TEST(a_core_that_rests_holds_no_offer_and_begins_again)
 {
 	struct fake t;
 
@@ -564,8 +557,7 @@ a_core_that_rests_holds_no_offer_and_begins_again(void **state)
 }
 
 /* No set is refused, nor does it evict what the tier has not copied. */
-static void
-a_set_waits_until_the_tier_has_taken_something(void **state)
+TEST(a_set_waits_until_the_tier_has_taken_something)
 {
 	enum { ALL = UINT32_MAX };
 	struct fake t;
@@ -605,8 +597,7 @@ a_set_waits_until_the_tier_has_taken_something(void **state)
 }
 
 /* A page's items that find no free object elsewhere are offered. */
-static void
-what_leaves_with_its_page_is_the_tiers_too(void **state)
+TEST(what_leaves_with_its_page_is_the_tiers_too)
 {
 	struct fake t;
 	uint32_t n, before;
@@ -635,8 +626,7 @@ what_leaves_with_its_page_is_the_tiers_too(void **state)
 }
 
 /* Several chunks of the value are evicted at once. */
-static void
-what_leaves_in_chunks_is_offered_once(void **state)
+TEST(what_leaves_in_chunks_is_offered_once)
 {
 	struct fake t;
 	uint32_t n, before;
@@ -670,8 +660,7 @@ what_leaves_in_chunks_is_offered_once(void **state)
 	rig_down(&t.rig);
 }
 
-static void
-between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer(void **state)
+TEST(between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer)
 {
 	for (enum meanwhile m = TOUCH; m < MEANWHILES; m++) {
 		struct fake t;
@@ -690,8 +679,7 @@ between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer(void
 
 /* For a key that no slot has, the tier forgets its copy before the write. A write that fails
  * before the index is read does not reach the tier. */
-static void
-the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told(void **state)
+TEST(the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told)
 {
 	static const char *const what[] = {"set", "add",      "long",  "binary",  "append", "one",
 					   "del", "too long", "touch", "replace", "incr"};
@@ -762,8 +750,7 @@ the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told(v
 	rig_down(&t.rig);
 }
 
-static void
-a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed(void **state)
+TEST(a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed)
 {
 	struct fake t;
 	const struct copy copies[] = {
@@ -816,8 +803,7 @@ a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed(void **stat
 	rig_down(&t.rig);
 }
 
-static void
-every_flush_is_told_also_of_an_empty_store(void **state)
+TEST(every_flush_is_told_also_of_an_empty_store)
 {
 	struct fake t;
 
@@ -930,42 +916,12 @@ what_either_has_is_the_last_version_where(uint32_t random_of)
 	rig_down(&m.t.rig);
 }
 
-static void
-what_either_has_is_the_last_version(void **state)
+TEST(what_either_has_is_the_last_version)
 {
 	what_either_has_is_the_last_version_where(0);
 }
 
-static void
-so_it_is_where_offers_are_put_off_and_values_sliced(void **state)
+TEST(so_it_is_where_offers_are_put_off_and_values_sliced)
 {
 	what_either_has_is_the_last_version_where(3);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_hand_evicts_is_the_tiers_before_its_slot_is_cleared),
-		cmocka_unit_test(
-			between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer),
-		cmocka_unit_test(
-			the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told),
-		cmocka_unit_test(
-			a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed),
-		cmocka_unit_test(hands_leave_the_key_alone_that_is_to_be_spared),
-		cmocka_unit_test(what_is_put_off_stays_readable_and_leaves_in_its_order),
-		cmocka_unit_test(a_value_in_slices_leaves_with_its_last_one),
-		cmocka_unit_test(what_comes_between_two_slices_is_seen_at_the_last),
-		cmocka_unit_test(the_object_of_an_open_offer_is_not_used_again),
-		cmocka_unit_test(a_core_that_rests_holds_no_offer_and_begins_again),
-		cmocka_unit_test(a_set_waits_until_the_tier_has_taken_something),
-		cmocka_unit_test(what_leaves_with_its_page_is_the_tiers_too),
-		cmocka_unit_test(what_leaves_in_chunks_is_offered_once),
-		cmocka_unit_test(every_flush_is_told_also_of_an_empty_store),
-		cmocka_unit_test(what_either_has_is_the_last_version),
-		cmocka_unit_test(so_it_is_where_offers_are_put_off_and_values_sliced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,8 +77,7 @@ held_in_all(const struct rig *rig)
 
 /* A page of the class must be evacuated: its objects leave that class's magazine in the same
  * turn, and all other objects leave the magazines over some turns. */
-static void
-a_recall_empties_magazines_over_some_turns(void **state)
+TEST(a_recall_empties_magazines_over_some_turns)
 {
 	struct rig rig = rig_up(64, 1);
 	struct slab *sl = &rig.store->slab;
@@ -133,8 +132,7 @@ free_a_value(struct rig *rig, struct view value)
 	check_eq(c->free_count, slab_class_pages(c) * c->per_page);
 }
 
-static void
-a_value_of_many_chunks_is_freed_over_some_turns(void **state)
+TEST(a_value_of_many_chunks_is_freed_over_some_turns)
 {
 	struct rig rig = rig_up_for(64, 1, LEN);
 	uint8_t *value = calloc(1, LEN);
@@ -191,8 +189,7 @@ left_pages(const struct rig *rig)
 
 /* The bound holds however often a turn asks for pages. Each kind has its
  * own share in every turn. */
-static void
-all_evacuations_of_a_turn_share_a_bound(void **state)
+TEST(all_evacuations_of_a_turn_share_a_bound)
 {
 	static const uint32_t shares[] = {[EVACUATION_FOR_SETS] = EVACUATE_FOR_SETS,
 					  [EVACUATION_FOR_LARGE] = EVACUATE_FOR_LARGE};
@@ -216,8 +213,7 @@ all_evacuations_of_a_turn_share_a_bound(void **state)
 
 /* Sets of another size find no memory in a full store. All of them together empty no more than
  * some of a page in a turn; the others wait. In the end all pages are theirs. */
-static void
-sets_of_another_size_evacuate_a_share_together(void **state)
+TEST(sets_of_another_size_evacuate_a_share_together)
 {
 	struct rig rig = rig_up(16, 1);
 	const uint32_t class = slab_class_for(&rig.store->slab, LARGE_BYTES);
@@ -243,8 +239,7 @@ sets_of_another_size_evacuate_a_share_together(void **state)
 }
 
 /* Half of the objects are free, so all items of a page move: a share of bytes in a turn. */
-static void
-a_turn_copies_a_share_of_bytes(void **state)
+TEST(a_turn_copies_a_share_of_bytes)
 {
 	struct rig rig = rig_up(16, 1);
 	const uint32_t pages = rig.store->slab.arena->page_count / 2;
@@ -290,8 +285,7 @@ migrated_by(struct rig *rig, uint64_t *next, uint32_t sets)
 	return counted(rig->core, STORE_INDEX_MIGRATED) - before;
 }
 
-static void
-a_growing_index_moves_a_share_of_buckets(void **state)
+TEST(a_growing_index_moves_a_share_of_buckets)
 {
 	struct rig rig = rig_up(64, 1);
 	uint64_t next = 0;
@@ -320,8 +314,7 @@ shrinks(const struct store *st)
 
 /* The index shrinks since the limit was lowered, and then memory is free again: more items arrive
  * than it will hold. The shrink ends early enough for the index to grow. */
-static void
-a_shrinking_index_that_items_fill_hurries(void **state)
+TEST(a_shrinking_index_that_items_fill_hurries)
 {
 	struct rig rig = rig_up(64, 1);
 	uint64_t next = fill_store(&rig, 8), come = 0, lost;
@@ -360,8 +353,7 @@ begin_to_shrink(struct rig *rig)
 
 /* A shrink under way has a fixed target, which small items that return soon fill: it must end
  * before that. */
-static void
-a_shrink_ends_before_items_that_come_back_fill_it(void **state)
+TEST(a_shrink_ends_before_items_that_come_back_fill_it)
 {
 	for (uint32_t sets = SETS_A_TURN / 4; sets <= 4 * SETS_A_TURN; sets *= 4) {
 		struct rig rig = rig_up(16, 1);
@@ -383,8 +375,7 @@ a_shrink_ends_before_items_that_come_back_fill_it(void **state)
 
 /* Memory is withheld until the index shrinks for the third time, and given back then. Items that
  * return before that shrink ends find slots. */
-static void
-a_shrink_leaves_room_for_what_comes_meanwhile(void **state)
+TEST(a_shrink_leaves_room_for_what_comes_meanwhile)
 {
 	static const uint32_t limits_kib[] = {7424, 7680};
 
@@ -426,8 +417,7 @@ put_until(struct rig *rig, uint64_t n, uint32_t expiry_s)
 }
 
 /* Half of a full store has expired, and sets evict it ahead of need. */
-static void
-sets_evict_a_share_of_what_has_expired(void **state)
+TEST(sets_evict_a_share_of_what_has_expired)
 {
 	struct rig rig = rig_up(16, 1);
 	uint64_t n = 0, most = 0;
@@ -454,8 +444,7 @@ sets_evict_a_share_of_what_has_expired(void **state)
 }
 
 /* Items of many sizes follow small ones, and every class evicts for its own: together a share. */
-static void
-sets_of_many_sizes_evict_a_share_together(void **state)
+TEST(sets_of_many_sizes_evict_a_share_together)
 {
 	struct rig rig = rig_up(64, 1);
 	uint64_t next = fill_store(&rig, SMALL_BYTES);
@@ -478,43 +467,21 @@ sets_of_many_sizes_evict_a_share_together(void **state)
 	rig_down(&rig);
 }
 
-#define STEP_WORK_NS (STORE_WALK_NS * 3 / 2) /* more than the items of a step amid a resize */
+#define STEP_WORK_NS (WALK_NS_MAX * 3 / 2) /* more than the items of a step amid a resize */
 
-static void
-a_step_of_a_walk_does_a_share(void **state)
+TEST(a_step_of_a_walk_does_a_share)
 {
 	struct rig rig = rig_up(16, 1);
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[1024];
 	uint64_t steps = 0;
 
 	fill_store(&rig, SMALL_BYTES);
 	while (!cursor.done) {
 		store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 1024);
-		check(cursor.work_ns <= STORE_WALK_NS + STEP_WORK_NS);
+		check(cursor.work_ns <= WALK_NS_MAX + STEP_WORK_NS);
 		steps++;
 	}
 	check(steps > 100);
 	rig_down(&rig);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_recall_empties_magazines_over_some_turns),
-		cmocka_unit_test(a_value_of_many_chunks_is_freed_over_some_turns),
-		cmocka_unit_test(all_evacuations_of_a_turn_share_a_bound),
-		cmocka_unit_test(sets_of_another_size_evacuate_a_share_together),
-		cmocka_unit_test(a_turn_copies_a_share_of_bytes),
-		cmocka_unit_test(a_growing_index_moves_a_share_of_buckets),
-		cmocka_unit_test(a_shrinking_index_that_items_fill_hurries),
-		cmocka_unit_test(a_shrink_ends_before_items_that_come_back_fill_it),
-		cmocka_unit_test(a_shrink_leaves_room_for_what_comes_meanwhile),
-		cmocka_unit_test(sets_evict_a_share_of_what_has_expired),
-		cmocka_unit_test(sets_of_many_sizes_evict_a_share_together),
-		cmocka_unit_test(a_step_of_a_walk_does_a_share),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
