@@ -26,6 +26,7 @@
 #define SETTLE_ROUNDS      2u  /* times its items are stored before a full store is measured */
 #define LINE_CORES         2u
 #define WARM_PART          2u  /* warm-up operations, in units of the counted ones */
+#define WARM_ROUNDS_MAX    16u /* while the index is resized */
 #define HOUSEKEEPING_TURNS 16u /* as in core.h */
 #define SETS_KIB           (LINE_SETS_MAX * LINE_WAYS / 16) /* for LINE_SETS_MAX sets */
 #define ORIGINS_MAX        (1u << 14)
@@ -303,6 +304,15 @@ report(void)
 	return (uint32_t)(all * 1000 / b.operations);
 }
 
+static bool
+index_is_resizing(void)
+{
+	struct store_usage usage;
+
+	store_usage_mt(b.own.store, &usage);
+	return usage.index_resizing;
+}
+
 static uint32_t
 measure(enum load load, uint32_t mebibytes, uint32_t operations, uint32_t origins)
 {
@@ -318,7 +328,8 @@ measure(enum load load, uint32_t mebibytes, uint32_t operations, uint32_t origin
 		fill_part();
 	traced_cores_begin(LINE_CORES, b.sets);
 	b.operations = WARM_PART * operations;
-	traced_cores_run(work);
+	for (uint32_t i = 0; i < WARM_ROUNDS_MAX && (i == 0 || index_is_resizing()); i++)
+		traced_cores_run(work);
 	memset(b.moves, 0, sizeof b.moves);
 	memset(b.origins, 0, sizeof b.origins);
 	b.operations = operations;
