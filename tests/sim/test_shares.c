@@ -670,8 +670,7 @@ check_matrix(const struct crowd *worst, const struct result *alone)
 	return cells;
 }
 
-static void
-peers_that_do_not_read_slow_nobody_by_more_than_half(void **state)
+TEST(peers_that_do_not_read_slow_nobody_by_more_than_half)
 {
 	const struct crowd none = {.pool = "control", .name = "nothing", .asks = ""};
 	const struct result alone = honest_beside(&none);
@@ -692,10 +691,6 @@ peers_that_do_not_read_slow_nobody_by_more_than_half(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peers_that_do_not_read_slow_nobody_by_more_than_half),
-	};
-
 	asked = argc > 1 ? argv[1] : NULL;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

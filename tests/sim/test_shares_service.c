@@ -558,8 +558,7 @@ row_holds(const struct crowd *crowd, const struct result *alone)
 	return over == NULL;
 }
 
-static void
-peers_that_fill_a_pool_slow_nobody_by_more_than_half(void **state)
+TEST(peers_that_fill_a_pool_slow_nobody_by_more_than_half)
 {
 	const struct crowd none = {.pool = "control", .name = "nothing"};
 	const struct result alone = honest_beside(&none);
@@ -661,8 +660,7 @@ few_ask(struct few *f, bool other, const char *line)
 	return f->received[i];
 }
 
-static void
-a_source_with_all_watches_yields_one_to_another(void **state)
+TEST(a_source_with_all_watches_yields_one_to_another)
 {
 	struct few *f = few_create();
 
@@ -677,8 +675,7 @@ a_source_with_all_watches_yields_one_to_another(void **state)
 }
 
 /* All watchers have one source: those that read keep their places. */
-static void
-a_watch_that_is_not_read_yields_its_place(void **state)
+TEST(a_watch_that_is_not_read_yields_its_place)
 {
 	struct few *f = few_create();
 
@@ -700,14 +697,8 @@ a_watch_that_is_not_read_yields_its_place(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peers_that_fill_a_pool_slow_nobody_by_more_than_half),
-		cmocka_unit_test(a_source_with_all_watches_yields_one_to_another),
-		cmocka_unit_test(a_watch_that_is_not_read_yields_its_place),
-	};
-
 	asked = argc > 1 ? argv[1] : NULL;
 	if (asked != NULL)
 		cmocka_set_test_filter(strncmp(asked, "a_", 2) == 0 ? asked : "peers_*");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }

@@ -612,8 +612,7 @@ row_of(uint32_t i)
 
 static const char *asked;
 
-static void
-peers_of_tls_slow_nobody_by_more_than_half(void **state)
+TEST(peers_of_tls_slow_nobody_by_more_than_half)
 {
 	const struct crowd none = {ROW("control", "do nothing", 0)};
 	struct result alone = honest_beside(&none);
@@ -629,8 +628,7 @@ peers_of_tls_slow_nobody_by_more_than_half(void **state)
 
 /* While the core answers the hellos of all peers at once, the newest goes first. Nobody is closed
  * for want of a place, so nobody comes again. */
-static void
-a_burst_of_hellos_is_not_waited_for(void **state)
+TEST(a_burst_of_hellos_is_not_waited_for)
 {
 	const struct crowd none = {ROW("control", "do nothing", 0)};
 	const struct crowd burst = {ROW("handshakes", "end behind a hello", 900),
@@ -647,16 +645,11 @@ a_burst_of_hellos_is_not_waited_for(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(peers_of_tls_slow_nobody_by_more_than_half),
-		cmocka_unit_test(a_burst_of_hellos_is_not_waited_for),
-	};
-
 	snprintf(middle, sizeof middle, "set m 0 0 %u\r\n", MIDDLE);
 	memset(middle + strlen(middle), 'x', MIDDLE);
 	strcat(middle, "\r\n");
 	asked = argc > 1 ? argv[1] : NULL;
 	if (asked != NULL)
 		cmocka_set_test_filter(strncmp(asked, "a_", 2) == 0 ? asked : "peers_*");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return tests_run(NULL, NULL);
 }
