@@ -5,18 +5,14 @@
  *         1 for all else; --check and --plan say on stdout why a start would fail,
  *         and end with 1. On stdout: the ready line and --live lines.
  */
-#include "doctor/about.h"
 #include "appliance.h"
 #include "capture/capture_command.h"
-#include "doctor/file_check.h"
-#include "tier/flash_look.h"
-#include "fleet/front_look.h"
-#include "monitor/http_server.h"
-#include "keep/kept_look.h"
-#include "process/last_words.h"
-#include "paths.h"
+#include "doctor/check_print.h"
+#include "doctor/about.h"
 #include "doctor/plan_print.h"
-#include "tier/tier_io.h"
+#include "keep/arena_check.h"
+#include "paths.h"
+#include "process/last_words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,14 +23,11 @@
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
 /* Exit status if doctor cannot run: as if it had found a failure. */
 #define DOCTOR_FAILED 2
-/* Exit status of --check and --plan for a right configuration with which the machine cannot start.
- */
-#define NOT_READY 1
 
 static int
 start_refused(const struct appliance *a, struct error *err)
 {
-	config_error_locate(&a->source, err);
+	config_error_locate(&a->settings.source, err);
 	fprintf(stderr, "clockoo: %s\n", err->text);
 	return (int)err->code;
 }
@@ -44,7 +37,7 @@ start_refused(const struct appliance *a, struct error *err)
 static int
 refuse_permanently(const struct appliance *a, struct error *err)
 {
-	config_error_permanent(&a->source, err);
+	config_error_permanent(&a->settings.source, err);
 	return start_refused(a, err);
 }
 
@@ -89,9 +82,10 @@ serve_until_stopped(struct appliance *a)
 
 	if (!appliance_start(a, &err))
 		return start_refused(a, &err);
-	lock_memory(&a->config);
-	if (!pid_file_write(&a->pid_file, a->config.pid_file, &err) ||
-	    !privileges_drop(&a->process.privileges, &a->config, &err) || !appliance_run(a, &err)) {
+	lock_memory(&a->settings.config);
+	if (!pid_file_write(&a->pid_file, a->settings.config.pid_file, &err) ||
+	    !privileges_drop(&a->process.privileges, &a->settings.config, &err) ||
+	    !appliance_run(a, &err)) {
 		start_refused(a, &err);
 		pid_file_remove(&a->pid_file);
 		appliance_stop(a);
@@ -108,157 +102,37 @@ run(struct appliance *a)
 	struct error err;
 	int status;
 
-	if (a->source.file[0] != '\0' &&
-	    !paths_make_absolute(a->config_path, sizeof a->config_path, a->source.file)) {
+	if (a->settings.source.file[0] != '\0' &&
+	    !paths_make_absolute(a->settings.path, sizeof a->settings.path,
+				 a->settings.source.file)) {
 		error_set(&err, "--config: cannot determine the current directory");
 		return start_refused(a, &err);
 	}
-	if (!users_begin(&a->users, &a->config, &err) ||
-	    !access_begin(&a->access, &a->config, &err))
+	if (!users_begin(&a->users, &a->settings.config, &err) ||
+	    !access_begin(&a->access, &a->settings.config, &err))
 		return refuse_permanently(a, &err);
-	if (!privileges_lookup(&a->process.privileges, a->config.user, &err))
+	if (!privileges_lookup(&a->process.privileges, a->settings.config.user, &err))
 		return start_refused(a, &err);
-	config_warn(&a->config, stderr);
+	config_warn(&a->settings.config, stderr);
 	a->background.ready_fd = a->background.log_fd = -1;
-	if (a->config.daemon && !background_begin(&a->background, &status))
+	if (a->settings.config.daemon && !background_begin(&a->background, &status))
 		return status;
 	last_words_begin(&a->background.log_fd);
 	last_words_thread("the start or the end");
-	raise_core_limit(&a->config);
+	raise_core_limit(&a->settings.config);
 	notify_begin(&a->process.notify);
 	status = serve_until_stopped(a);
 	notify_end(&a->process.notify);
 	return status;
 }
 
-static void
-say_what_is_uneven(const struct front_look *front)
-{
-	struct front_warning warnings[FRONT_WARNINGS_MAX];
-	const uint32_t n = front_plan_warnings(&front->plan, &front->config, warnings);
-
-	for (uint32_t i = 0; i < n; i++)
-		printf("%s: %s; better: %s\n", warnings[i].key, warnings[i].words, warnings[i].fix);
-}
-
-/* Says why a start would fail. Returns false, for "is it ready?". */
-static bool
-say_not_ready(const struct appliance *a, struct error *err)
-{
-	config_error_locate(&a->source, err);
-	printf("not ready to start: %s\n", err->text);
-	return false;
-}
-
-/* Prints what a start would do with --memory-file, for --check. False if a start would fail. */
-static bool
-say_what_is_kept(const struct appliance *a)
-{
-	struct memory_warning warnings[MEMORY_PLACE_WARNINGS_MAX];
-	struct kept_look look;
-	struct error err;
-	bool huge, ready = true;
-	uint32_t warned;
-
-	if (a->config.sysfs[0] != '\0')
-		return true;
-	if (a->config.memory_save[0] != '\0') {
-		char words[SAVE_WORDS_BYTES];
-
-		ready = saved_check(&a->config, &err) || say_not_ready(a, &err);
-		saved_words(&a->config, words);
-		printf("memory.save: %s: %s\n", a->config.memory_save, words);
-		if (a->config.keep_for_s < SAVE_KEEP_FOR_MIN_S)
-			printf("memory.save: a reboot takes longer than memory.keep_for, %u s\n",
-			       a->config.keep_for_s);
-	}
-	if (a->config.memory_file[0] == '\0')
-		return ready;
-	if (!memory_file_place_ok(MEMORY_OPTION, a->config.memory_file, &huge, &err))
-		return say_not_ready(a, &err);
-	kept_look_at_configured(&look, &a->config);
-	printf("memory.file: %s: %s%s\n", a->config.memory_file,
-	       look.state == KEPT_LOST ? "would start empty: " : "", look.words);
-	warned = kept_place_warnings(&a->config, warnings);
-	for (uint32_t i = 0; i < warned; i++)
-		printf("memory.file: %s; better: %s\n", warnings[i].words, warnings[i].fix);
-	return ready;
-}
-
-static bool
-say_what_is_on_flash(const struct appliance *a)
-{
-	char words[FLASH_LOOK_BYTES];
-	struct tier_io_look io;
-	struct error err;
-	uint64_t bytes;
-	bool huge;
-
-	if (a->config.flash.device[0] == '\0')
-		return true;
-	if (!flash_look_check(&a->config, &err) || !flash_look_bytes(&bytes, &a->config, &err) ||
-	    !tier_io_look(&io, &a->config, &err) ||
-	    (a->config.flash.state[0] != '\0' &&
-	     !memory_file_place_ok(FLASH_STATE_OPTION, a->config.flash.state, &huge, &err)))
-		return say_not_ready(a, &err);
-	flash_look_words(&a->config, bytes, words);
-	printf("flash.device: %s: %s; by %s\n", a->config.flash.device, words, io.words);
-	return true;
-}
-
-static bool
-say_where_http_is(const struct appliance *a)
-{
-	const struct config_http *http = &a->config.http;
-	struct error err;
-
-	if (http->text[0] == '\0' || a->config.sysfs[0] != '\0')
-		return true;
-	if (!http_is_built(&err) || http_place_look(http, &err) == HTTP_PLACE_BAD)
-		return say_not_ready(a, &err);
-	printf("telemetry.http: %s: %s\n", http->text,
-	       http_place_is_open(http) ? "whoever reaches it reads figures and keys"
-					: "for this machine only");
-	return true;
-}
-
 static int
-check_file(struct appliance *a)
+check(struct appliance *a)
 {
-	char size[FRONT_LOOK_SIZE_BYTES], age[FRONT_AGE_BYTES];
-	char let_in[ACCESS_WORDS_BYTES];
-	struct access_look access;
-	struct front_look *front;
-	const char *users;
 	struct error err;
-	bool ready;
+	const int status = check_print(&a->settings, &err);
 
-	if (!file_check(&a->config, &err) || !access_look_make(&access, &a->config, &err))
-		return refuse_permanently(a, &err);
-	access_look_words(&access, let_in);
-	access_look_free(&access);
-	if (!front_look_make(&front, &a->config, &err))
-		return refuse_permanently(a, &err);
-	printf("%s: configuration OK\n", a->source.file);
-	if (a->config.allow[0] != '\0' || a->config.deny[0] != '\0')
-		printf("network: %s\n", let_in);
-	if (front != NULL) {
-		front_look_size(front, &a->config, size);
-		front_plan_age(&front->plan, &front->config, age);
-		printf("front: %s\nfront: %s\n", size, age);
-		say_what_is_uneven(front);
-	}
-	front_look_free(front);
-	ready = (file_check_complete(&a->config, &err) && file_check_nic(&a->config, &err)) ||
-		say_not_ready(a, &err);
-	if (config_is_user(&a->config))
-		printf("port.nic: user: %s\n", CONFIG_USER_LIMITS);
-	if (a->config.sysfs[0] == '\0' && users_file_is_open(&a->config, &users))
-		printf(USERS_OPEN_FORMAT "\n", users);
-	ready = say_what_is_kept(a) && ready;
-	ready = say_what_is_on_flash(a) && ready;
-	ready = say_where_http_is(a) && ready;
-	return ready ? 0 : NOT_READY;
+	return status >= 0 ? status : refuse_permanently(a, &err);
 }
 
 static int
@@ -268,9 +142,9 @@ arena(struct appliance *a, const char *what)
 	int status;
 
 	if (strcmp(what, "list") == 0)
-		status = arena_list(&a->config, stdout, &err);
+		status = arena_list(&a->settings.config, stdout, &err);
 	else if (strcmp(what, "remove") == 0)
-		status = arena_remove(&a->config, stdout, &err);
+		status = arena_remove(&a->settings.config, stdout, &err);
 	else
 		status = (error_set_code(&err, ERROR_USAGE, "arena \"%s\": expected list or remove",
 					 what),
@@ -284,7 +158,7 @@ plan(struct appliance *a)
 	struct error err;
 	bool starts;
 
-	if (!plan_print(&a->config, stdout, &starts, &err))
+	if (!plan_print(&a->settings.config, stdout, &starts, &err))
 		return start_refused(a, &err);
 	return starts ? 0 : NOT_READY;
 }
@@ -293,7 +167,7 @@ static int
 doctor(struct appliance *a)
 {
 	struct error err;
-	const int status = doctor_print(&a->config, &a->source, stdout, &err);
+	const int status = doctor_print(&a->settings.config, &a->settings.source, stdout, &err);
 
 	return status >= 0 ? status : (start_refused(a, &err), DOCTOR_FAILED);
 }
@@ -301,7 +175,8 @@ doctor(struct appliance *a)
 int
 main(int argc, char **argv)
 {
-	struct appliance a = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}};
+	struct appliance a = {
+		.settings = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}}};
 	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
 	const bool is_arena = argc > 1 && strcmp(argv[1], "arena") == 0;
 	const bool has_word = is_arena && argc > 2 && argv[2][0] != '-';
@@ -312,11 +187,12 @@ main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "capture") == 0)
 		return capture_command(argc - 2, argv + 2, DEFAULT_FILE);
-	switch (config_parse(&a.config, &a.source, argc - words, argv + words, &err)) {
+	switch (config_parse(&a.settings.config, &a.settings.source, argc - words, argv + words,
+			     &err)) {
 	case CONFIG_CHECK:
-		return check_file(&a);
+		return check(&a);
 	case CONFIG_PRINT:
-		config_print(&a.config, stdout);
+		config_print(&a.settings.config, stdout);
 		return 0;
 	case CONFIG_PLAN:
 		return plan(&a);
@@ -334,7 +210,7 @@ main(int argc, char **argv)
 		return is_doctor ? (start_refused(&a, &err), DOCTOR_FAILED)
 				 : start_refused(&a, &err);
 	case CONFIG_RUN:
-		a.asked = a.config;
+		a.settings.asked = a.settings.config;
 		break;
 	}
 	return is_doctor ? doctor(&a) : is_arena ? arena(&a, what) : run(&a);

@@ -1,31 +1,201 @@
 /*
  * backend.c - attaches a backend to a service, which calls this room through one table of
- * functions; opens links.
+ * functions; a turn with its deadlines, the drain; opens links.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
 
 #include "serve/serve_internal.h"
 
-/* ---- the service's table ---- */
+#define YIELD_CHECKS_MAX 256u
+
+/* ---- a turn ---- */
+
+static void
+deadlines_check(struct serve *sv, uint64_t now_ns)
+{
+	static const struct backend_answer failed = {.failed = true};
+	struct pending_table *pt = sv->pending;
+
+	for (uint32_t i = 0; i < PENDING_ENDED_PER_TURN && !list_empty(&pt->asked); i++) {
+		struct pending *a = container_of(pt->asked.next, struct pending, due);
+
+		if (a->deadline_ns > now_ns)
+			return;
+		if (pending_lane_is_coming(pt, a->lane)) {
+			list_unlink(&a->due);
+			a->deadline_ns = now_ns + pt->backend.timeout_ns;
+			list_push_back(&pt->asked, &a->due);
+			continue;
+		}
+		serve_count(sv, AWAITS_EXPIRED);
+		pt->backend.forget(pt->backend.arg, a->ticket);
+		pending_answered(sv, a, &failed);
+	}
+}
+
+/* Drops answers that sessions have not used for timeout_ns because their clients do not read.
+ * The request for a value in pieces stays: it alone shows that the session waits. */
+static void
+unused_check(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+
+	for (uint32_t i = 0; i < PENDING_ENDED_PER_TURN && !list_empty(&pt->ready); i++) {
+		struct pending *a = container_of(pt->ready.next, struct pending, due);
+
+		if (a->deadline_ns > sv->clock.now_ns)
+			return;
+		list_unlink(&a->due);
+		if (a->session->body == BODY_FILLED)
+			pending_ready_push(sv, a);
+		else if (a->is_kept)
+			pending_unask(sv, a);
+		else
+			pending_drop(sv, a);
+	}
+}
+
+static void
+turn(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+
+	pt->ahead_left = AHEAD_GETS_PER_TURN;
+	pt->hits_left = HITS_PER_TURN;
+	pt->turn_pass = sv->pass;
+	pt->backend.poll(pt->backend.arg, sv->clock.now_ns);
+	deadlines_check(sv, sv->clock.now_ns);
+	unused_check(sv);
+	pending_queues_serve(sv);
+}
+
+/* ---- answers whose memory the backend needs ---- */
+
+/* True if the answer may be dropped. That for a value in pieces may not: it alone shows that
+ * the session waits. Nor may a kept one. */
+static bool
+may_yield(const struct pending *a)
+{
+	return a->answer.item != NULL && !a->is_kept && a->session->body != BODY_FILLED;
+}
 
 static bool
-session_resume(struct serve *sv, struct session *ss)
+session_is_unread(const struct session *ss)
 {
-	if (ss->newer_since_ns != 0 && ss->read_buf_at >= ss->newer_at) {
-		ss->read_buf_since_ns = ss->newer_since_ns;
-		ss->newer_since_ns = 0;
+	return ss->value.item != NULL || conn_is_refused(ss->conn);
+}
+
+/* Returns the rank of an answer to be dropped, 1 first; 0: it stays. Short answers are last:
+ * they are many and free little. */
+static uint32_t
+yield_rank(const struct pending *a)
+{
+	const bool unread = session_is_unread(a->session), behind = a->session->pending != a;
+
+	if (!may_yield(a) || !(unread || behind))
+		return 0;
+	if (item_value_len(a->answer.item) < ITEM_PIN_MIN_BYTES)
+		return 3;
+	return unread ? 1 : 2;
+}
+
+bool
+backend_answer_yield(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+	const struct list *at = pt->ready.next;
+	struct pending *found = NULL;
+	uint32_t least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < YIELD_CHECKS_MAX && at != &pt->ready && least > 1;
+	     i++, at = at->next) {
+		struct pending *a = container_of(at, struct pending, due);
+		const uint32_t rank = yield_rank(a);
+
+		if (rank == 0 || rank >= least)
+			continue;
+		found = a;
+		least = rank;
 	}
-	gets_complete(sv, ss);
-	if (ss->ahead)
-		gets_ask_ahead(sv, ss);
-	if (pending_wait(sv, ss))
+	if (found == NULL)
 		return false;
-	if (!session_keeps_open(ss))
-		return true;
-	sv->read_bufs_in_use = true; /* the pass ends with pending_sweep() */
-	session_visit_end(sv, ss, kept_behind_parse(sv, ss));
+	serve_count(sv, AWAITS_YIELDED);
+	list_unlink(&found->due);
+	pending_drop(sv, found);
+	return true;
+}
+
+/* ---- timers and the drain ---- */
+
+uint64_t
+backend_next_timer(const struct serve *sv)
+{
+	const struct pending_table *pt = sv->pending;
+	uint64_t next = UINT64_MAX, due;
+
+	if (pt == NULL)
+		return next;
+	if (pt->backend.next_ns != NULL)
+		next = pt->backend.next_ns(pt->backend.arg);
+	if (list_empty(&pt->asked))
+		return next;
+	due = container_of(pt->asked.next, struct pending, due)->deadline_ns;
+	return due < next ? due : next;
+}
+
+/* True if some answered request can be completed: no value that its client has yet to read is
+ * in front of it. */
+static bool
+some_complete_next(const struct pending_table *pt)
+{
+	for (const struct list *at = pt->answered.next; at != &pt->answered; at = at->next)
+		if (container_of(at, struct pending, due)->session->value.item == NULL)
+			return true;
 	return false;
+}
+
+bool
+backend_drain(struct serve *sv, bool hurry)
+{
+	struct pending_table *pt = sv->pending;
+	bool none;
+
+	if (pt == NULL)
+		return true;
+	none = list_empty(&pt->asked) && list_empty(&pt->lanes_waiting) &&
+	       list_empty(&pt->answered_udp) &&
+	       (hurry ? !some_complete_next(pt)
+		      : list_empty(&pt->answered) && list_empty(&pt->ready) &&
+				list_empty(&pt->lines_ready));
+	pt->draining = true;
+	if (hurry)
+		deadlines_check(sv, UINT64_MAX);
+	return none;
+}
+
+uint32_t
+backend_pending(const struct serve *sv)
+{
+	const struct pending_table *pt = sv->pending;
+
+	return pt != NULL ? PENDING_MAX - pt->free_count + pt->granted : 0;
+}
+
+/* ---- the service's table ---- */
+
+static void
+pass_end(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+	const bool more = sv->more && sv->pass - pt->turn_pass < PASSES_MAX;
+
+	pending_lines_pass_end(sv);
+	if (!pt->asked_in_turn || more)
+		return;
+	if (pt->backend.send != NULL)
+		pt->backend.send(pt->backend.arg);
+	pt->asked_in_turn = false;
 }
 
 static void
@@ -44,27 +214,19 @@ forget(struct serve *sv, struct session *ss)
 }
 
 static const struct serve_backend_ops ops = {
-	.turn = pending_turn,
-	.resume = session_resume,
+	.turn = turn,
+	.resume = pending_resume,
 	.datagrams_parse = pending_lines_parse,
 	.hits_execute = pending_hits_execute,
 	.execute = pending_execute,
 	.set_refused = set_refused,
 	.bytes_move = pending_rebase,
 	.session_swept = pending_sweep,
-	.pass_end = pending_pass_end,
+	.pass_end = pass_end,
 	.forget = forget,
 };
 
 /* ---- attaching ---- */
-
-static enum serve_backend_mode
-mode_of(const struct backend *backend)
-{
-	if (backend->promotes)
-		return BACKEND_PROMOTES;
-	return backend->write != NULL ? BACKEND_WRITES : BACKEND_READS;
-}
 
 /* Returns the trait of verbs, besides retrievals, that a backend may answer later. */
 static uint8_t
@@ -86,7 +248,7 @@ backend_attach(struct region *region, struct serve *sv, const struct backend *ba
 {
 	struct pending_table *pt = region_take(region, sizeof *pt, CACHE_LINE_BYTES);
 
-	ensure(!backend->promotes || backend->write == NULL);
+	ensure(backend->mode >= BACKEND_PROMOTES && backend->mode <= BACKEND_WRITES);
 	ensure(backend->timeout_ns > 0 && backend->lanes > 0 &&
 	       backend->lanes <= BACKEND_LANES_MAX &&
 	       (backend->lane != NULL || backend->lanes == 1));
@@ -114,8 +276,8 @@ backend_attach(struct region *region, struct serve *sv, const struct backend *ba
 		list_push_back(&pt->lines_free, &pt->lines[i].link);
 	sv->pending = pt;
 	sv->backend_ops = &ops;
-	sv->backend_mode = mode_of(backend);
-	sv->later_traits = later_traits((enum serve_backend_mode)sv->backend_mode);
+	sv->backend_mode = backend->mode;
+	sv->later_traits = later_traits(backend->mode);
 }
 
 const struct backend *
@@ -125,10 +287,10 @@ backend_of(const struct serve *sv)
 }
 
 void
-backend_copies_wait(struct serve *sv, bool wait)
+backend_copies_bypass(struct serve *sv, bool bypass)
 {
 	ensure(sv->backend_mode >= BACKEND_WRITES);
-	sv->backend_mode = wait ? BACKEND_DECIDES : BACKEND_WRITES;
+	sv->backend_mode = bypass ? BACKEND_BYPASSED : BACKEND_WRITES;
 }
 
 /* ---- links: serve.c calls their user as they come and go ---- */

@@ -6,8 +6,12 @@
  * reads a device. Without a backend no function of this room is called, and a retrieval that
  * finds nothing in the store is a miss at once.
  *
+ * Its mode (enum serve_backend_mode) says what it is: a second tier, which answers misses and
+ * promotes keys that writes depend on; one that only answers misses; or the owner of all writes,
+ * of whose items the store has copies.
+ *
  * Each turn:  poll() runs before requests are read. While requests are executed, ask() is
- *             called for every missed key and write() for every write. passes_end() is called
+ *             called for every missed key and every write of the backend's. send() is called
  *             once, after all of them.
  * Each ask ends exactly once: by backend_answer() while its ticket is wanted, or by forget().
  *
@@ -17,10 +21,10 @@
  *         if they may be executed twice: get, gets, mg without N, R, T and E, binary gets. A
  *         key for which the connection already waits is not asked for ahead; in the same line
  *         of text it has the same answer.
- *         Writes, if the backend has write(), are all commands that store, delete, incr and
- *         decr, touch, gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary
- *         twins, noreply and quiet ones too. The store executes none of them: write() also
- *         updates the store's copy of the key. Each write is asked for once, at its turn, when
+ *         Writes, with BACKEND_WRITES, are all commands that store, delete, incr and decr,
+ *         touch, gat, flush_all, ms, md, ma, mg with N, R, T or E, and their binary twins,
+ *         noreply and quiet ones too. The store executes none of them: ask() also updates the
+ *         store's copy of the key. Each write is asked for once, at its turn, when
  *         all earlier requests of its connection are completed. A pipeline is the exception:
  *         writes of different keys (not gat, mg and flush_all) and retrievals of one key are
  *         asked for one behind the other, PENDING_KEPT_MAX of both. Such a retrieval is asked for
@@ -28,7 +32,7 @@
  *         Nothing else behind a write is executed before the write's answer, and all are
  *         completed in order.
  *         All keys of a datagram's line of gat are asked for at once, each once.
- *         Promotion, if the backend brings (a second tier), serves a write that depends on the
+ *         Promotion, with BACKEND_PROMOTES, serves a write that depends on the
  *         stored version of a key, which the store lacks and may_have() says the backend may
  *         have. The key is asked for at the write's turn, and once. The answer says only that
  *         the store has the key now, or that nobody has it. Then the store executes the write,
@@ -40,7 +44,7 @@
  * Owner:  views in an ask are valid during the call. The item of an answer stays the backend's:
  *         it does not change until release(). After that only pinned parts of it stay reachable
  *         (store_abandon() keeps what is pinned of a fill).
- *         A write's value belongs to the backend from write() on. The backend publishes or
+ *         A write's value belongs to the backend from ask() on. The backend publishes or
  *         abandons it, whatever becomes of the request, and then calls backend_value_end().
  *
  * Thread: core-local, all of it.
@@ -54,7 +58,7 @@
  *         is an answer whose memory the backend needs (backend_answer_yield()).
  *         A failed write is always answered by an error. If it was asked for, it may or may not
  *         have been done. A failed flush_all with noreply ends its connection. The reply to a
- *         write has its room from write() on. A write that is refused for its size or for
+ *         write has its room from ask() on. A write that is refused for its size or for
  *         memory is not asked for.
  *
  * Bounds: PENDING_MAX pending requests per core. A connection has PENDING_SESSION_MAX, and less
@@ -100,14 +104,21 @@
 #define PENDING_LINE_TIMEOUTS  4u /* after this many no more of a datagram is asked for */
 #define PENDING_TIMES_MAX      4u
 
-/* A request to a backend: a key that the store lacks, or a write. */
+enum backend_ask_kind {
+	BACKEND_ASK_READ,    /* answer a retrieval of a key that the store lacks */
+	BACKEND_ASK_PROMOTE, /* store the key's item in the store; the answer has no item */
+	BACKEND_ASK_WRITE,   /* execute a write */
+};
+
 struct backend_ask {
 	uint64_t ticket;
 	uint64_t hash;
 	struct view key;          /* decoded; flush_all: empty, and hash is 0 */
 	const struct mc_req *req; /* verb and arguments; its key may be base64 */
+	/* A write's value, complete, with the expiry and flags of the request; NULL: none. */
+	const struct fill *value;
 	uint32_t lane;
-	bool promote; /* promote the key into the store; the answer has no item */
+	uint8_t kind; /* enum backend_ask_kind */
 };
 
 /* How the store's item of a key may answer a retrieval. */
@@ -117,12 +128,8 @@ enum backend_copy {
 	BACKEND_COPY_MISS, /* a miss copy: the answer is a miss */
 };
 
-struct backend {
-	void *arg;
-	uint64_t timeout_ns;    /* above 0 */
-	uint32_t lanes;         /* 1..BACKEND_LANES_MAX */
-	bool misses_on_failure; /* a failed get is answered as a miss */
-	bool promotes;          /* promotes keys that writes depend on; excludes write() */
+/* Functions that only a second tier has (BACKEND_PROMOTES). */
+struct backend_tier {
 	/* Returns false if the key, which the store was seen to lack, was neither in the store
 	 * nor in the backend at some instant since: the answer is a miss. May be NULL: true. */
 	bool (*may_have)(void *arg, struct view key, uint64_t hash);
@@ -133,42 +140,49 @@ struct backend {
 	 * although the backend was not asked or has not answered. Returns false if the store
 	 * has the key now. May be NULL. */
 	bool (*missed)(void *arg, struct view key, uint64_t hash);
-	/* Returns the lane of a key. May be NULL if there is one lane. */
-	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
-	/* Starts a retrieval or a promotion. The answer comes from poll(), never from ask()
-	 * itself. */
-	void (*ask)(void *arg, const struct backend_ask *ask);
-	/* Like ask(), for a write. value: complete, with the expiry and flags of the request;
-	 * NULL: the command has none. A NULL function means that the store executes writes. */
-	void (*write)(void *arg, const struct backend_ask *ask, const struct fill *value);
-	/* Deletes a key whose set was refused before write() was called, so that no old version
-	 * stays. No answer follows. May be NULL, with write() too. */
+};
+
+/* Functions that only the owner of all writes has (BACKEND_WRITES). The store's items are copies.
+ */
+struct backend_copies {
+	/* Deletes a key whose set was refused before it was asked for, so that no old version
+	 * stays. No answer follows. May be NULL: old versions stay. */
 	void (*drop)(void *arg, struct view key, uint64_t hash);
-	/* True if this retrieval, which is no plain get of text, must be asked for even if the
-	 * store has a copy. Decided by the request alone. May be NULL: false. */
-	bool (*passes_copies)(void *arg, const struct mc_req *req);
-	/* Returns how the store's item may answer a get or mg. Decided by the item alone. May
-	 * be NULL: every item is a copy that answers. */
-	enum backend_copy (*copy)(void *arg, const struct mc_req *req, const struct item *item);
-	/* Returns the cas that clients see of a copy. May be NULL: the item's. */
-	uint64_t (*copy_cas)(void *arg, const struct item *item);
-	/* Choose which keys answered by copies are sampled: next_sample() returns the index of
-	 * the next one among n keys, or n for none, and sample() receives that key. Both may be
-	 * NULL. */
-	uint32_t (*next_sample)(void *arg, uint32_t n);
-	void (*sample)(void *arg, const struct view *key, uint64_t hash);
-	/* Called when this turn's passes have made all their requests. May be NULL. */
-	void (*passes_end)(void *arg);
+	/* Returns how the store's item may answer a retrieval that is no plain get, or whether
+	 * it is a copy that answers a get or a `me`. *cas: the item's, and then the one that
+	 * clients see. May be NULL: every item is a copy that answers. */
+	enum backend_copy (*answers)(void *arg, const struct mc_req *req, const struct item *item,
+				     uint64_t *cas);
+	/* Takes a sampled key that a copy has answered. Returns how many such keys follow
+	 * before the next sample. May be NULL: no key is sampled. */
+	uint32_t (*sample)(void *arg, struct view key, uint64_t hash);
+};
+
+/* A backend: what it is, and its functions. Only ask, poll, forget and release are required. */
+struct backend {
+	void *arg;
+	enum serve_backend_mode mode; /* PROMOTES, READS or WRITES */
+	bool misses_on_failure;       /* a failed get is answered as a miss */
+	uint32_t lanes;               /* 1..BACKEND_LANES_MAX */
+	uint64_t timeout_ns;          /* above 0 */
+	/* Starts a request. The answer comes from poll(), never from ask() itself. */
+	void (*ask)(void *arg, const struct backend_ask *ask);
+	/* Sends what was asked for. Called once a turn, after the passes that asked. */
+	void (*send)(void *arg);
 	/* Begins a turn: answers arrive by backend_answer(). */
 	void (*poll)(void *arg, uint64_t now_ns);
 	/* Drops a pending request: backend_answer() would return false for it from now on. */
 	void (*forget)(void *arg, uint64_t ticket);
 	/* Ends the use of an accepted answer's item. */
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
+	/* Returns the lane of a key. May be NULL if there is one lane. */
+	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
 	/* Called when a request of this lane has waited for timeout_ns. True if the lane's
 	 * answers are on their way: the request waits as long again. May be NULL: false. */
 	bool (*is_coming)(void *arg, uint32_t lane);
 	uint64_t (*next_ns)(void *arg); /* when poll() has work next; may be NULL */
+	struct backend_tier tier;
+	struct backend_copies copies;
 };
 
 size_t backend_bytes(void);
@@ -203,9 +217,8 @@ bool backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answ
  * read, else one behind others of its connection. Returns false if there is none. */
 bool backend_answer_yield(struct serve *sv);
 
-/* Sets whether copy() decides for plain gets too, from now on; called in poll(). If it does
- * not, the store's item answers a plain get at once. */
-void backend_copies_wait(struct serve *sv, bool wait);
+/* Sets whether all requests bypass the copies, from now on; called in poll(). */
+void backend_copies_bypass(struct serve *sv, bool bypass);
 
 /* Ends the charge for the value of a write to this lane: it is published or abandoned. */
 void backend_value_end(struct serve *sv, uint32_t lane, uint32_t value_len);

@@ -14,8 +14,8 @@
  *         behind the kept requests.
  *         Ticket: generation << PENDING_SLOT_BITS | slot.
  *
- * Owner:  a pending request is free, its session's, or its line's; a datagram's write is the
- *         table's.
+ * Owner:  a pending request is free, its session's, or its line's. The table owns a datagram's
+ *         write.
  *
  * Thread: core-local.
  *
@@ -108,6 +108,7 @@ struct pending_lane {
 
 struct pending_table {
 	struct backend backend;
+	uint32_t before_sample; /* keys that copies answer before the next sample */
 	bool asked_in_turn, draining;
 	uint32_t turn_pass;       /* the last pass before this turn */
 	uint32_t prefetched_pass; /* the pass whose missed keys were last prefetched */
@@ -128,16 +129,46 @@ struct pending_table {
 	struct pending_line lines[PENDING_LINES_MAX];
 };
 
-/* ---- the table (pending_table.c) ---- */
+/* ---- kinds of requests (pending_table.c) ---- */
 
-/* Begins a turn: takes answers, ends what is past its deadline, grants places. */
-void pending_turn(struct serve *sv);
-/* Asks for a key, for session ss or for a line of a datagram. NULL: there is no place. */
-struct pending *pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
-			    const struct mc_req *req, struct view key, uint64_t hash);
-/* Asks again for a pending request whose answer has no item, or for the first time. */
-void pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
-		       struct view key);
+/* True for a retrieval without an effect, which may be asked for before its turn. */
+bool pending_reads(const struct mc_req *req);
+/* True if the backend executes this request: it is asked for once, at its turn. */
+bool pending_is_write(const struct serve *sv, const struct mc_req *req);
+/* True if this request changes the stored version, or shows what only the store knows. */
+bool pending_promotes(const struct mc_req *req);
+/* True if the request may stand in a pipeline with writes: it has one key, and a write's answer
+ * has no value. */
+bool pending_is_keyed_write(const struct mc_req *req);
+bool pending_is_keyed_read(const struct mc_req *req);
+
+/* ---- places (pending_places.c) ---- */
+
+struct pending_lane *pending_lane_of(struct pending_table *pt, struct view key, uint64_t hash);
+/* Returns a place for a request of session ss, or of a datagram if ss is NULL. Returns NULL if
+ * there is none. */
+struct pending *pending_place_take(struct pending_table *pt, struct session *ss,
+				   struct pending_lane *lane);
+/* Returns about how many more places the session may take, and in *share its share of them. A
+ * lane may have fewer. */
+uint32_t pending_places(const struct pending_table *pt, const struct session *ss, uint32_t *share);
+/* Charges the bytes of a value to its lane, until backend_value_end(). */
+void pending_values_add(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes);
+/* True if there is a place for a request, and room for value_len bytes of its value. */
+bool pending_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
+		       uint32_t value_len);
+/* Puts the session at the end of the queue of the key's lane: it waits for a place and for
+ * value_len bytes. */
+void pending_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
+		   uint32_t value_len);
+/* Takes back the place of a session that cannot use it, and queues the session again. */
+void pending_postpone(struct serve *sv, struct session *ss);
+/* Takes the session out of the queue, and takes back its granted place. */
+void pending_unqueue(struct serve *sv, struct session *ss);
+/* Begins a turn: the first session in the queue of a lane is granted a place, or fails if it
+ * has waited too long. */
+void pending_queues_serve(struct serve *sv);
+
 /* True if a request that has waited for timeout_ns for this lane waits on. */
 static inline bool
 pending_lane_is_coming(const struct pending_table *pt, uint32_t lane)
@@ -145,6 +176,45 @@ pending_lane_is_coming(const struct pending_table *pt, uint32_t lane)
 	return !pt->draining && pt->backend.is_coming != NULL &&
 	       pt->backend.is_coming(pt->backend.arg, lane);
 }
+
+/* ---- the table (pending_table.c) ---- */
+
+/* Asks for a key, for session ss or for a line of a datagram. NULL: there is no place. */
+struct pending *pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
+			    const struct mc_req *req, struct view key, uint64_t hash);
+/* Asks again for a pending request whose answer has no item, or for the first time. */
+void pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
+		       struct view key);
+/* Keeps a retrieval of session ss. asks: it is asked for now, else at its turn. There must be a
+ * place (pending_has_place()). */
+void pending_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
+		  bool asks);
+/* Keeps a write and asks for it. ss NULL: a datagram's. */
+void pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
+		       uint64_t hash, const struct fill *value);
+/* Ends the wait of a request that was asked for: its owner executes it. */
+void pending_answered(struct serve *sv, struct pending *a, const struct backend_answer *answer);
+/* Puts an answered retrieval at the end of those whose answers are not used yet. */
+void pending_ready_push(struct serve *sv, struct pending *a);
+/* Drops the unused answer of a kept retrieval, which is asked for again at its turn. */
+void pending_unask(struct serve *sv, struct pending *a);
+/* Frees a pending request that its owner has taken out of its list. */
+void pending_free(struct serve *sv, struct pending *a);
+
+/* Returns how the store's item may answer a retrieval, and in *cas the cas that clients see of
+ * it; item NULL: the store has none. */
+enum backend_copy pending_copy(const struct serve *sv, const struct mc_req *req,
+			       const struct item *item, uint64_t *cas);
+/* Samples the keys of n operations from first on, which copies answered. */
+void pending_copies_used(struct serve *sv, const struct op *first, uint32_t n);
+/* Samples the key of a get that a copy answered without becoming an operation. */
+void pending_copy_used(struct serve *sv, struct view key, uint64_t hash);
+/* False if a key that the store was seen to lack is not in the backend either. The first call
+ * of a pass prefetches for all its misses; in serve_prefetch() hits would pay for that. */
+bool pending_may_have(const struct serve *sv, struct view key, uint64_t hash);
+/* Prefetches what the backend has of this pass's missed keys before op sets one of them, which
+ * makes the backend forget its version. */
+void pending_sets(const struct serve *sv, const struct op *op);
 
 /* Returns the pending request of this list for the key, or NULL. A pending key of another line
  * is asked for again only at its turn, so that a connection never reads an older value after a
@@ -156,143 +226,18 @@ pending_find(struct pending *first, uint64_t hash)
 		first = first->next;
 	return first;
 }
-/* Keeps a retrieval of session ss. asks: it is asked for now, else at its turn. There must be a
- * place (pending_has_place()). */
-void pending_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
-		  bool asks);
-/* Keeps a write and asks for it. ss NULL: a datagram's. */
-void pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
-		       uint64_t hash, const struct fill *value);
-/* True if there is a place for a request, and room for value_len bytes of its value. */
-bool pending_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
-		       uint32_t value_len);
-/* Frees a pending request that its owner has taken out of its list. */
-void pending_free(struct serve *sv, struct pending *a);
-/* Puts the session at the end of the queue of the key's lane: it waits for a place and for
- * value_len bytes. */
-void pending_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
-		   uint32_t value_len);
-/* Takes back the place of a session that cannot use it, and queues the session again. */
-void pending_postpone(struct serve *sv, struct session *ss);
-/* Takes the session out of the queue, and takes back its granted place. */
-void pending_unqueue(struct serve *sv, struct session *ss);
 
-/* Returns how the store's item may answer a retrieval; item NULL: the store has none. */
-enum backend_copy pending_copy(const struct serve *sv, const struct mc_req *req,
-			       const struct item *item);
-/* Returns the cas of a copy in the store. */
-uint64_t pending_copy_cas(const struct serve *sv, const struct item *item);
-/* Samples the keys of n operations from first on, which copies answered. */
-void pending_copies_used(struct serve *sv, const struct op *first, uint32_t n);
-/* Samples the key of a get that a copy answered without becoming an operation. */
-void pending_copy_used(struct serve *sv, const struct view *key, uint64_t hash);
-
-/* ---- connections (pending_order.c) ---- */
-
-enum pending_status {
-	PENDING_ANSWERED, /* *answer is the backend's; pending_end() follows */
-	PENDING_FAILED,   /* the reply is an error: pending_fail() follows */
-	PENDING_LATER,    /* pending_later() follows */
-};
-
-/* Takes the answer of a retrieval that the store cannot answer, or asks for it. */
-enum pending_status pending_read(struct serve *sv, struct op *op, struct backend_answer *answer);
+/* Ends the session's pending request at *link. */
+void session_pending_end(struct serve *sv, struct session *ss, struct pending **link);
 /* Ends the pending request of op, whose reply is composed. */
 void pending_end(struct serve *sv, struct op *op);
-/* Replies that op has failed, or its answer's error. The rest of its line is not answered. */
-void pending_fail(struct serve *sv, struct op *op, const struct backend_answer *answer);
-
-static inline enum exec_status
-pending_later(const struct op *op)
-{
-	return op->session != NULL ? EXEC_RETRY : EXEC_LATER;
-}
-
-/* True if the session may get a read buffer for a request that waits. Requests that wait take
- * half of the buffers at most, because partial lines need the others. */
-bool pending_may_defer(const struct serve *sv, const struct session *ss);
-
-/* True for a retrieval without an effect, which may be asked for before its turn. */
-bool pending_reads(const struct mc_req *req);
-/* False if a key that the store was seen to lack is not in the backend either. The first call
- * of a pass prefetches for all its misses; in serve_prefetch() hits would pay for that. */
-bool pending_may_have(const struct serve *sv, struct view key, uint64_t hash);
-/* Prefetches what the backend has of this pass's missed keys before op sets one of them, which
- * makes the backend forget its version. */
-void pending_sets(const struct serve *sv, const struct op *op);
-/* True if this request changes the stored version, or shows what only the store knows. */
-bool pending_promotes(const struct mc_req *req);
-/* Asks for the key of such a request, which the store lacks. True if the request waits:
- * pending_later() follows, or for a body the session is BODY_FILLED. */
-bool pending_promote(struct serve *sv, struct op *op);
-/* Makes the backend forget a key whose miss is the answer. Returns what the store has by then,
- * or NULL. */
-const struct item *pending_missed(struct serve *sv, const struct op *op);
-
-/* True if an earlier part of the same line has returned an answer for this key. The same answer
- * is returned again, even if a copy has been stored and evicted since. */
-bool line_has_answered(struct serve *sv, const struct op *op);
-
-/* Moves the offsets of pending requests when operations from ops[first] on go back. */
-void pending_rebase(struct serve *sv, struct session *ss, uint32_t first);
-/* True if the session's next request waits. Otherwise nothing behind a pending request is
- * parsed, and completed kept requests become operations. */
-bool pending_wait(struct serve *sv, struct session *ss);
-/* Ends the session's part of a pass: frees what was used, and may ask for what follows. */
-void pending_sweep(struct serve *sv, struct session *ss);
-/* Drops an answer that was not used in time. Its key is asked for again at its turn. */
-void pending_drop(struct serve *sv, struct pending *a);
 /* Ends the session's first pending request, whose answer is in the reply. */
 void pending_pop(struct serve *sv, struct session *ss);
+/* Drops an answer that was not used in time. Its key is asked for again at its turn. */
+void pending_drop(struct serve *sv, struct pending *a);
 /* Drops the session's pending requests that are not kept. */
 void pending_give_up(struct serve *sv, struct session *ss);
-/* Drops all requests and places of a session that ends. */
-void pending_forget(struct serve *sv, struct session *ss);
-/* Ends a pass. After a turn's last pass the backend's passes_end() is called. */
-void pending_pass_end(struct serve *sv);
-
-/* Asks for operations that follow each other from offset on in the read buffer, behind all that
- * wait. Returns how many are done; the next one has found no place. */
-uint32_t pending_ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n,
-			  uint32_t offset);
-
-/* ---- gets that are no operations yet (pending_ahead.c) ---- */
-
-/* True if gets behind this pass's operations may be asked for, once all of those are. */
-bool session_is_ahead(const struct session *ss);
-/* Asks for further gets that the connection of a session that is ahead has received. */
-void gets_ask_ahead(struct serve *sv, struct session *ss);
-/* Completes plain gets from their bytes, in order, as far as their answers have arrived. Stops
- * at the first request that must be parsed. */
-void gets_complete(struct serve *sv, struct session *ss);
-
-/* ---- writes (pending_kept.c) ---- */
-
-/* True if the backend executes this request: it is asked for once, at its turn. */
-bool pending_is_write(const struct serve *sv, const struct mc_req *req);
-/* True if this request is asked for even if the store has a copy. */
-bool pending_passes_copies(const struct serve *sv, const struct mc_req *req);
-
-/* ---- datagrams (pending_datagrams.c) ---- */
-
-/* Keeps the line of op, and asks for all its missed keys. */
-void pending_line_keep(struct serve *sv, struct op *op);
-void pending_lines_pass_end(struct serve *sv);
-void pending_lines_drop(struct serve *sv);
-/* Makes operations of what is answered. False if a line is left open. */
-bool pending_lines_parse(struct serve *sv);
-struct pending *pending_line_find(struct serve *sv, const struct op *op);
-/* Has the line of op executed from its beginning once one of its keys is answered again. */
-void pending_line_again(struct serve *sv, struct op *op);
-/* Ends the reply to the line of op; the rest of the line is skipped. */
-void pending_line_fail(struct serve *sv, struct op *op);
-/* True if the datagram of op has waited for so long that no more of it is asked for. */
-bool pending_line_is_late(struct serve *sv, const struct op *op);
-/* Frees the datagram's answers before a write is asked for. No later request is asked for
- * yet. */
-void pending_line_give_up(struct serve *sv, const struct op *op);
-/* Keeps what follows a write in its datagram until pending_rest_go_on(). NULL: nothing. */
-struct pending_line *pending_rest_keep(struct serve *sv, struct op *op);
-void pending_rest_go_on(struct serve *sv, struct pending_line *rest);
+/* Moves the offsets of pending requests when operations from ops[first] on go back. */
+void pending_rebase(struct serve *sv, struct session *ss, uint32_t first);
 
 #endif

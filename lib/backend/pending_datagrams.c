@@ -4,8 +4,7 @@
  * A request that waits is copied with everything behind it in its datagram, and executed in
  * that order as answers arrive: a message left open would stop all datagrams. A line of
  * retrieval is executed again when the last of its missed keys is answered; the missed keys of
- * lines of retrieval behind it are asked for with them. Datagrams have no order among each
- * other.
+ * lines of retrieval behind it are asked for with them. Datagrams have no order of their own.
  */
 #include "pending_parts.h"
 
@@ -232,7 +231,7 @@ rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 /* ---- asking ---- */
 
 /* The state of a search over lines of retrieval, from the one that waits on. */
-struct line_look {
+struct line_search {
 	uint32_t begin;    /* of the line being searched */
 	uint64_t left_out; /* hashes of keys that a line left out; later lines do so, too */
 };
@@ -240,12 +239,12 @@ struct line_look {
 /* Asks for a key if it is missed and not yet pending. False if there is no place. */
 static bool
 key_ask(struct serve *sv, struct pending_line *line, const struct mc_req *req,
-	struct line_look *look)
+	struct line_search *search)
 {
 	uint8_t bytes[MC_KEY_DECODED_MAX];
 	struct view key = req->key;
 	struct pending *a;
-	uint64_t hash, bit;
+	uint64_t hash, bit, cas;
 
 	if (req->flags & MC_KEY_BASE64) {
 		key.len = (uint32_t)(mc_base64_decode(bytes, key) - bytes);
@@ -254,18 +253,18 @@ key_ask(struct serve *sv, struct pending_line *line, const struct mc_req *req,
 	hash = store_hash(sv->store, key);
 	bit = 1ull << hash % 64;
 	a = pending_find(line->pending, hash);
-	if (a != NULL && a->offset == look->begin)
+	if (a != NULL && a->offset == search->begin)
 		return true;
-	if (a != NULL || (look->begin != line->begin && (look->left_out & bit) != 0) ||
-	    pending_copy(sv, req, store_peek(sv->store, key, hash)) != BACKEND_COPY_NONE ||
+	if (a != NULL || (search->begin != line->begin && (search->left_out & bit) != 0) ||
+	    pending_copy(sv, req, store_peek(sv->store, key, hash), &cas) != BACKEND_COPY_NONE ||
 	    !pending_may_have(sv, key, hash)) {
-		look->left_out |= bit;
+		search->left_out |= bit;
 		return true;
 	}
 	a = pending_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)
 		return false;
-	a->offset = look->begin;
+	a->offset = search->begin;
 	a->next = line->pending;
 	line->pending = a;
 	return true;
@@ -293,19 +292,19 @@ static bool
 keys_ask(struct serve *sv, struct pending_line *line)
 {
 	struct mc_parser parser = {.protocol = line->protocol};
-	struct line_look look = {.begin = line->begin};
+	struct line_search search = {.begin = line->begin};
 	struct mc_req req;
 
 	for (uint32_t at = line->begin; at < line->len;) {
 		struct mc_result r;
 
 		if (!parser.in_line)
-			look.begin = at;
+			search.begin = at;
 		r = mc_parse(&parser, &req, line->bytes + at, line->len - at);
-		if (r.status != MC_OK || !may_ask(sv, &req, look.begin != line->begin))
+		if (r.status != MC_OK || !may_ask(sv, &req, search.begin != line->begin))
 			break;
-		if (!key_ask(sv, line, &req, &look)) {
-			if (look.begin == line->begin)
+		if (!key_ask(sv, line, &req, &search)) {
+			if (search.begin == line->begin)
 				return false;
 			break;
 		}
@@ -480,6 +479,30 @@ line_may_begin(const struct serve *sv, const struct pending_line *line)
 	       (!messages_pending(sv) || !messages_source_waits(sv, &line->datagram.from));
 }
 
+static void
+pending_writes_parse(struct serve *sv)
+{
+	struct list *link;
+
+	while (sv->op_count < OPS_MAX &&
+	       (link = list_pop_front(&sv->pending->answered_udp)) != NULL) {
+		struct kept_request *w = container_of(link, struct pending, due)->kept;
+		struct op *op = &sv->ops[sv->op_count++];
+
+		op->session = NULL;
+		op->datagram = &w->datagram;
+		op->udp_id = w->udp_id;
+		op->in_place = false;
+		op->probed = true;
+		op->body = (struct view){NULL, 0};
+		op->raw = (struct view){NULL, w->bytes};
+		op->req =
+			(struct mc_req){.verb = OP_KEPT_WRITE, .flags = MC_LAST, .key = w->req.key};
+	}
+	if (!list_empty(&sv->pending->answered_udp))
+		sv->more = true;
+}
+
 /* Parses the requests of a datagram until the pass is full. */
 static void
 pending_line_parse(struct serve *sv, struct pending_line *line)
@@ -550,6 +573,17 @@ pending_lines_pass_end(struct serve *sv)
 			sv->pending->line_start = op->raw.data;
 			break;
 		}
+	}
+}
+
+static void
+pending_writes_drop(struct serve *sv)
+{
+	for (uint32_t i = 0; i < PENDING_MAX; i++) {
+		struct pending *a = &sv->pending->table[i];
+
+		if (a->state != PENDING_FREE && a->session == NULL && a->is_kept)
+			pending_free(sv, a);
 	}
 }
 

@@ -1,6 +1,7 @@
 /*
- * pending_execute.c - parsing and execution where a backend is attached: requests behind kept
- * ones, and all operations, by the code of their verb or by asking the backend.
+ * pending_execute.c - visits and execution where a backend is attached: sessions that wait,
+ * requests behind kept ones, and all operations, by the code of their verb or by asking the
+ * backend.
  */
 #include "pending_parts.h"
 
@@ -49,7 +50,7 @@ may_follow(struct serve *sv, const struct session *ss, struct op *op)
 /* Ends parsing before a request that must wait. An answer in this pass may let it go on;
  * otherwise the next answer makes the session ready. */
 static enum parse_step
-put_off(const struct session *ss)
+wait_step(const struct session *ss)
 {
 	return ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT;
 }
@@ -92,7 +93,7 @@ behind_take(struct serve *sv, struct session *ss, struct view src, uint32_t used
 	ss->parser = op->before;
 	return bytes <= MC_LINE_MAX && bytes > src.len
 		       ? request_gather(sv, ss, src.len, (uint32_t)bytes)
-		       : put_off(ss);
+		       : wait_step(ss);
 }
 
 static enum parse_step
@@ -105,7 +106,7 @@ behind_parse(struct serve *sv, struct session *ss, struct view src)
 		return behind_take(sv, ss, src, r.used);
 	ss->parser = op->before;
 	return r.status == MC_MORE && r.used == 0 ? request_gather(sv, ss, src.len, 0)
-						  : put_off(ss);
+						  : wait_step(ss);
 }
 
 static enum parse_step
@@ -119,16 +120,12 @@ behind_step(struct serve *sv, struct session *ss)
 		return room;
 	src = session_peek_since(ss, &since_ns);
 	if (src.len == 0 || ss->body != BODY_NONE || ss->parser.swallow || ss->parser.in_line)
-		return put_off(ss);
-	if (!session_credit(sv, ss))
-		return put_off(ss);
-	if (unlikely(since_ns != sv->clock.now_ns))
-		session_is_late(sv, ss, since_ns);
-	return behind_parse(sv, ss, src);
+		return wait_step(ss);
+	return request_begin(sv, ss, since_ns) ? behind_parse(sv, ss, src) : wait_step(ss);
 }
 
 /* Bounded: each step that does not end the loop uses up bytes. */
-enum parse_step
+static enum parse_step
 kept_behind_parse(struct serve *sv, struct session *ss)
 {
 	enum parse_step step;
@@ -139,103 +136,12 @@ kept_behind_parse(struct serve *sv, struct session *ss)
 	return step;
 }
 
-/* ---- replies ---- */
-
-static completer *const completers[MC_VERB_COUNT] = {
-	[MC_GET... MC_GATS] = get_completed,
-	[MC_SET... MC_CAS] = store_completed,
-	[MC_DELETE] = delete_completed,
-	[MC_INCR... MC_DECR] = arith_completed,
-	[MC_TOUCH] = touch_completed,
-	[MC_MG] = mg_completed,
-	[MC_MS] = store_completed,
-	[MC_MD] = md_completed,
-	[MC_MA] = ma_completed,
-	[MC_FLUSH_ALL] = flush_completed,
-	[MC_BIN_GET... MC_BIN_GAT] = bin_get_completed,
-	[MC_BIN_TOUCH] = bin_touch_completed,
-	[MC_BIN_SET... MC_BIN_PREPEND] = store_completed,
-	[MC_BIN_DELETE] = bin_delete_completed,
-	[MC_BIN_INCR... MC_BIN_DECR] = bin_arith_completed,
-	[MC_BIN_FLUSH] = flush_completed,
-};
-
-enum exec_status
-pending_complete(struct serve *sv, struct op *op, const struct backend_answer *answer)
-{
-	return completers[op->req.verb](sv, op, answer);
-}
-
-/* ---- retrievals ---- */
-
-static bool
-touches(const struct op *op)
-{
-	if (op->req.verb == MC_MG)
-		return (op->req.meta.flags & MC_FLAG_SET_EXPTIME) != 0;
-	return op->req.verb == MC_BIN_GAT || op->req.verb == MC_GAT || op->req.verb == MC_GATS;
-}
-
-static __attribute__((noinline)) enum exec_status
-read_pending(struct serve *sv, struct op *op)
-{
-	struct backend_answer answer;
-	enum exec_status status;
-
-	switch (pending_read(sv, op, &answer)) {
-	case PENDING_LATER:
-		return pending_later(op);
-	case PENDING_FAILED:
-		if (op->req.verb == MC_MG)
-			serve_count(sv, CMD_META);
-		record_get(sv, op, NULL, touches(op));
-		pending_fail(sv, op, &answer);
-		return EXEC_DONE;
-	default:
-		break;
-	}
-	status = pending_complete(sv, op, &answer);
-	pending_end(sv, op);
-	return status;
-}
-
-/* Completes a retrieval with the store's copy; it NULL: a miss copy. */
-static enum exec_status
-read_copied(struct serve *sv, struct op *op, const struct item *it)
-{
-	uint64_t cas = 0;
-
-	if (it != NULL && op->req.verb != MC_GET)
-		cas = pending_copy_cas(sv, it);
-	pending_copies_used(sv, op, 1);
-	if (op->req.verb == MC_MG)
-		return mg_execute(sv, op, it, sv->backend_mode >= BACKEND_WRITES ? &cas : NULL);
-	return pending_complete(sv, op, &(struct backend_answer){.item = it, .cas = cas});
-}
-
-/* Executes a retrieval. The item found may be no copy, and the next lookup may find another
- * item. */
-enum exec_status
-pending_execute_read(struct serve *sv, struct op *op)
-{
-	const struct item *it = op->req.verb == MC_MG
-					? store_peek_probed(sv->store, &op->probe, op->req.key)
-					: store_get_probed(sv->store, &op->probe, op->req.key);
-	const enum backend_copy copy = pending_copy(sv, &op->req, it);
-
-	if (copy == BACKEND_COPY_NONE)
-		return read_pending(sv, op);
-	if (op->req.verb <= MC_GETS && unlikely(line_has_answered(sv, op)))
-		return read_pending(sv, op);
-	return read_copied(sv, op, copy == BACKEND_COPY_HERE ? it : NULL);
-}
-
 uint32_t
 pending_hits_execute(struct serve *sv, uint32_t first)
 {
 	uint32_t hits;
 
-	if (sv->backend_mode == BACKEND_DECIDES)
+	if (sv->backend_mode == BACKEND_BYPASSED)
 		return 0;
 	hits = gets_execute_hits(sv, first);
 	if (hits != 0)
@@ -249,26 +155,111 @@ me_copied(struct serve *sv, struct op *op)
 {
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 
-	return me_execute(sv, op, pending_copy(sv, &op->req, it) == BACKEND_COPY_HERE ? it : NULL);
+	uint64_t cas;
+
+	return me_execute(sv, op,
+			  pending_copy(sv, &op->req, it, &cas) == BACKEND_COPY_HERE ? it : NULL);
+}
+
+/* ---- visits ---- */
+
+/* Returns the first pending request without an answer, or NULL. */
+static const struct pending *
+first_open(const struct session *ss)
+{
+	const struct pending *a = ss->pending;
+
+	while (a != NULL && a->state != PENDING_ASKED)
+		a = a->next;
+	return a;
+}
+
+/* True if the session's next request waits. Only retrievals stand before a pending request:
+ * what this pass may defer ends where it begins (serve_parse.c). */
+static bool
+retrievals_wait(struct session *ss)
+{
+	const struct pending *open = first_open(ss);
+	const bool replying = ss->value.item != NULL || ss->stream.kind != NULL;
+
+	if (ss->place_queued)
+		return true;
+	if (open == NULL || ss->parser.swallow || open->offset < ss->read_buf_at)
+		return false;
+	ss->deferrable_bytes = MC_LINE_MAX - (open->offset - ss->read_buf_at);
+	return open->offset == ss->read_buf_at && !replying;
+}
+
+/* True if a session cannot use its place, because its client does not read. The place is granted
+ * for one turn only. */
+static bool
+place_is_no_use(struct serve *sv, struct session *ss)
+{
+	if (!ss->place_granted || session_credit(sv, ss))
+		return false;
+	pending_postpone(sv, ss);
+	return true;
+}
+
+/* Makes operations of kept requests, up to the first one that is still to be answered. */
+static void
+answers_push(struct serve *sv, struct session *ss)
+{
+	for (const struct pending *a = ss->kept;
+	     a != NULL && a->state != PENDING_ASKED && sv->op_count < OPS_MAX; a = a->next) {
+		struct op *op = &sv->ops[sv->op_count];
+
+		op_push(sv, ss, a->kept->reads ? OP_KEPT_GET : OP_KEPT_WRITE);
+		op->datagram = &a->kept->datagram;
+		op->req.key = a->kept->req.key;
+	}
+}
+
+static bool
+pending_wait(struct serve *sv, struct session *ss)
+{
+	const struct pending *kept = ss->kept;
+
+	if (kept == NULL) {
+		if (place_is_no_use(sv, ss))
+			return true;
+		if (ss->body != BODY_FILLED || ss->place_queued)
+			return retrievals_wait(ss);
+		if (first_open(ss) != NULL)
+			return true;
+		if (!session_credit(sv, ss))
+			return true;
+		ss->body = BODY_NONE;
+		op_push(sv, ss, OP_BODY_DONE);
+	} else if (kept->state == PENDING_ASKED) {
+		return !session_may_pipeline(sv, ss);
+	} else {
+		answers_push(sv, ss);
+	}
+	ss->deferrable_bytes = 1; /* from here on: bytes behind it may go back */
+	return false;
+}
+
+bool
+pending_resume(struct serve *sv, struct session *ss)
+{
+	if (ss->newer_since_ns != 0 && ss->read_buf_at >= ss->newer_at) {
+		ss->read_buf_since_ns = ss->newer_since_ns;
+		ss->newer_since_ns = 0;
+	}
+	gets_complete(sv, ss);
+	if (ss->ahead)
+		gets_ask_ahead(sv, ss);
+	if (pending_wait(sv, ss))
+		return false;
+	if (!session_keeps_open(ss))
+		return true;
+	sv->read_bufs_in_use = true; /* the pass ends with pending_sweep() */
+	session_visit_end(sv, ss, kept_behind_parse(sv, ss));
+	return false;
 }
 
 /* ---- promotion ---- */
-
-bool
-pending_promotes(const struct mc_req *req)
-{
-	switch (req->verb) {
-	case MC_BIN_SET:
-	case MC_MS:
-		return store_mode_of(req) != STORE_SET;
-	case MC_DELETE:
-		return (req->flags & MC_NOREPLY) == 0;
-	case MC_MG:
-		return (req->meta.flags & MG_EFFECTS) != 0;
-	default:
-		return (verb_traits[req->verb] & VERB_PROMOTES) != 0;
-	}
-}
 
 /* Executes an operation that depends on the stored version, once the backend was asked to
  * promote its key. If the store still lacks the key, a write makes the backend forget it; mg
@@ -370,7 +361,7 @@ pending_execute(struct serve *sv, struct op *op)
 			       : pending_execute_read(sv, op);
 	if (writes && verb == MC_ME)
 		return me_copied(sv, op);
-	if (write || pending_passes_copies(sv, &op->req))
+	if (write)
 		return read_pending(sv, op);
 	if (op_is(op, VERB_WRITES))
 		pending_sets(sv, op);

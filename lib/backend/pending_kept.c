@@ -9,67 +9,7 @@
 #include "serve/serve_record.h"
 #include "serve/serve_since.h"
 
-static bool
-has_effect(const struct mc_req *req)
-{
-	if (req->verb == MC_MG)
-		return (req->meta.flags & MG_EFFECTS) != 0;
-	return (verb_traits[req->verb] & VERB_WRITES) != 0 || req->verb == MC_FLUSH_ALL ||
-	       req->verb == MC_BIN_FLUSH;
-}
-
-bool
-pending_is_write(const struct serve *sv, const struct mc_req *req)
-{
-	return req->verb != MC_GET && sv->backend_mode >= BACKEND_WRITES && has_effect(req);
-}
-
-bool
-pending_passes_copies(const struct serve *sv, const struct mc_req *req)
-{
-	const struct backend *by = &sv->pending->backend;
-
-	if (req->verb == MC_GET)
-		return false;
-	if (pending_is_write(sv, req))
-		return true;
-	return by->passes_copies != NULL && (verb_traits[req->verb] & VERB_RETURNS_VALUE) != 0 &&
-	       by->passes_copies(by->arg, req);
-}
-
 /* ---- pipelines ---- */
-
-bool
-pending_is_keyed_read(const struct mc_req *req)
-{
-	const uint8_t whole = MC_FIRST | MC_LAST;
-
-	return pending_reads(req) && (req->flags & whole) == whole &&
-	       (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER)) == 0;
-}
-
-bool
-pending_is_keyed_write(const struct mc_req *req)
-{
-	if (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER))
-		return false;
-	switch (req->verb) {
-	case MC_SET ... MC_CAS:
-	case MC_DELETE:
-	case MC_INCR ... MC_DECR:
-	case MC_TOUCH:
-	case MC_MS:
-	case MC_MD:
-	case MC_MA:
-	case MC_BIN_SET ... MC_BIN_PREPEND:
-	case MC_BIN_DELETE:
-	case MC_BIN_INCR ... MC_BIN_DECR:
-	case MC_BIN_TOUCH:
-		return true;
-	default:
-		return false;
-	}
-}
 
 /* True if keeping one more leaves chunks for other sessions' first writes and places for their
  * retrievals. */
@@ -91,6 +31,12 @@ session_may_pipeline(const struct serve *sv, const struct session *ss)
 	       ss->pending_count < PENDING_KEPT_MAX &&
 	       (first->reads || pending_is_keyed_write(&first->req));
 }
+
+enum write_turn {
+	PENDING_NOW,   /* write_keep() may follow */
+	PENDING_QUEUE, /* no place: write_enqueue(), pending_later(); a datagram is dropped */
+	PENDING_NEVER, /* it has failed, and is not asked for */
+};
 
 /* ---- asking ---- */
 
@@ -124,8 +70,8 @@ datagram_turn(struct serve *sv, const struct op *op, uint32_t value_len)
 	return PENDING_QUEUE;
 }
 
-enum write_turn
-pending_write_turn(struct serve *sv, struct op *op, uint32_t value_len)
+static enum write_turn
+write_turn_of(struct serve *sv, struct op *op, uint32_t value_len)
 {
 	struct session *ss = op->session;
 	const enum write_turn turn =
@@ -140,8 +86,8 @@ pending_write_turn(struct serve *sv, struct op *op, uint32_t value_len)
 	return turn;
 }
 
-void
-pending_write_queue(struct serve *sv, struct op *op, uint32_t value_len)
+static void
+write_enqueue(struct serve *sv, struct op *op, uint32_t value_len)
 {
 	op->session->pending_counted = has_bytes(op) && (op->req.flags & MC_FIRST) != 0;
 	pending_queue(sv, op->session, op->req.key, op->hash, value_len);
@@ -175,8 +121,8 @@ request_keep(struct serve *sv, const struct op *op)
 	return w;
 }
 
-bool
-pending_write(struct serve *sv, struct op *op, const struct fill *value)
+static bool
+write_keep(struct serve *sv, struct op *op, const struct fill *value)
 {
 	struct session *ss = op->session;
 	struct kept_request *w;
@@ -198,8 +144,8 @@ pending_write(struct serve *sv, struct op *op, const struct fill *value)
 	return true;
 }
 
-void
-pending_keep_read(struct serve *sv, struct op *op, bool asks)
+static void
+read_keep(struct serve *sv, struct op *op, bool asks)
 {
 	op->session->reads_behind++;
 	pending_keep(sv, op->session, request_keep(sv, op), op->hash, asks);
@@ -210,9 +156,9 @@ pending_drop_key(struct serve *sv, struct view key, uint64_t hash)
 {
 	struct pending_table *pt = sv->pending;
 
-	if (pt->backend.drop == NULL)
+	if (pt->backend.copies.drop == NULL)
 		return;
-	pt->backend.drop(pt->backend.arg, key, hash);
+	pt->backend.copies.drop(pt->backend.arg, key, hash);
 	pt->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
 }
@@ -240,8 +186,8 @@ kept_let_go(struct serve *sv, struct pending *a)
 	sv->pending->kept_count--;
 }
 
-struct pending *
-pending_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
+static struct pending *
+read_take(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 {
 	struct pending *a = op->session->kept;
 
@@ -250,9 +196,8 @@ pending_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MA
 	return a;
 }
 
-void
-pending_read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t since_ns,
-		 bool completed)
+static void
+read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t since_ns, bool completed)
 {
 	struct session *ss = op->session;
 
@@ -269,8 +214,8 @@ pending_read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t si
 	sv->pending->kept_count++;
 }
 
-struct pending *
-pending_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
+static struct pending *
+write_take(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 {
 	struct session *ss = op->session;
 	struct pending *a =
@@ -293,41 +238,6 @@ pending_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	a->is_kept = false;
 	sv->pending->udp_count++; /* pending_free() counts it as a datagram's */
 	return a;
-}
-
-void
-pending_writes_parse(struct serve *sv)
-{
-	struct list *link;
-
-	while (sv->op_count < OPS_MAX &&
-	       (link = list_pop_front(&sv->pending->answered_udp)) != NULL) {
-		struct kept_request *w = container_of(link, struct pending, due)->kept;
-		struct op *op = &sv->ops[sv->op_count++];
-
-		op->session = NULL;
-		op->datagram = &w->datagram;
-		op->udp_id = w->udp_id;
-		op->in_place = false;
-		op->probed = true;
-		op->body = (struct view){NULL, 0};
-		op->raw = (struct view){NULL, w->bytes};
-		op->req =
-			(struct mc_req){.verb = OP_KEPT_WRITE, .flags = MC_LAST, .key = w->req.key};
-	}
-	if (!list_empty(&sv->pending->answered_udp))
-		sv->more = true;
-}
-
-void
-pending_writes_drop(struct serve *sv)
-{
-	for (uint32_t i = 0; i < PENDING_MAX; i++) {
-		struct pending *a = &sv->pending->table[i];
-
-		if (a->state != PENDING_FREE && a->session == NULL && a->is_kept)
-			pending_free(sv, a);
-	}
 }
 
 /* ---- failures of writes ---- */
@@ -376,14 +286,14 @@ write_queue(struct serve *sv, struct op *op, uint32_t value_len)
 		return EXEC_LATER;
 	if (ss->memory_wait_turns != 0)
 		session_go_on(sv, ss);
-	pending_write_queue(sv, op, value_len);
+	write_enqueue(sv, op, value_len);
 	return EXEC_RETRY;
 }
 
 static enum exec_status
 write_ask(struct serve *sv, struct op *op, struct fill *value)
 {
-	if (!pending_write(sv, op, value) && value != NULL)
+	if (!write_keep(sv, op, value) && value != NULL)
 		store_abandon(sv->store, value);
 	return op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;
 }
@@ -435,7 +345,7 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 	}
 	if (value)
 		store_fill(sv->store, &fill, op->body.data, len);
-	pending_write(sv, op, value ? &fill : NULL);
+	write_keep(sv, op, value ? &fill : NULL);
 	session_waits(sv, op->session, WAIT_BACKEND);
 	return EXEC_NONE; /* requests behind it may be asked for, too */
 }
@@ -451,8 +361,7 @@ execute_read_behind(struct serve *sv, struct op *op)
 		ss->pipeline_stopped = true;
 		return EXEC_RETRY;
 	}
-	pending_keep_read(sv, op,
-			  pending_find(ss->kept, op->hash) == NULL && pending_lacks(sv, op));
+	read_keep(sv, op, pending_find(ss->kept, op->hash) == NULL && pending_lacks(sv, op));
 	session_waits(sv, ss, WAIT_BACKEND);
 	return EXEC_NONE;
 }
@@ -473,7 +382,7 @@ execute_write(struct serve *sv, struct op *op)
 			return EXEC_DONE;
 		}
 	}
-	turn = pending_write_turn(sv, op, value ? op->req.body_len : 0);
+	turn = write_turn_of(sv, op, value ? op->req.body_len : 0);
 	if (turn == PENDING_QUEUE)
 		return write_queue(sv, op, value ? op->req.body_len : 0);
 	if (value && op->body.data == NULL)
@@ -510,9 +419,9 @@ execute_filled_write(struct serve *sv, struct op *op)
 	list_unlink(&ss->quota_link); /* it is complete, and keeps its part of the quota */
 	if (ss->bad_end)
 		return filled_refuse(sv, op, MC_ERR_CHUNK);
-	switch (pending_write_turn(sv, op, ss->fill.value_len)) {
+	switch (write_turn_of(sv, op, ss->fill.value_len)) {
 	case PENDING_QUEUE:
-		pending_write_queue(sv, op, ss->fill.value_len);
+		write_enqueue(sv, op, ss->fill.value_len);
 		ss->body = BODY_FILLED;
 		return EXEC_RETRY;
 	case PENDING_NEVER:
@@ -535,14 +444,14 @@ execute_kept_read(struct serve *sv, struct op *op)
 	struct session *ss = op->session;
 	const uint64_t since_ns = op->datagram->since_ns;
 	uint8_t key[MC_KEY_MAX];
-	struct pending *a = pending_read_begin(sv, op, key);
+	struct pending *a = read_take(sv, op, key);
 	enum exec_status status;
 
 	op->hash = store_probe(sv->store, &op->probe, op->req.key);
 	if (store_probe_primary(sv->store, &op->probe))
 		store_probe_alternate(sv->store, &op->probe);
 	status = pending_execute_read(sv, op);
-	pending_read_end(sv, op, a, since_ns, status != EXEC_RETRY);
+	read_end(sv, op, a, since_ns, status != EXEC_RETRY);
 	if (status == EXEC_DONE)
 		return status;
 	ss->since_ns = since_ns; /* arrival of the request that is completed later */
@@ -554,7 +463,7 @@ enum exec_status
 execute_kept_write(struct serve *sv, struct op *op)
 {
 	uint8_t key[MC_KEY_MAX];
-	struct pending *a = pending_written(sv, op, key);
+	struct pending *a = write_take(sv, op, key);
 	const struct backend_answer answer = a->answer;
 	/* A line of gat ends with its last key. */
 	const bool ends = op->req.verb < MC_GAT || op->req.verb > MC_GATS || op_last(op);

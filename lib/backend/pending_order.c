@@ -6,24 +6,11 @@
  * operation is executed at its turn, and only the asking is done ahead.
  */
 #include "pending_parts.h"
+
+#include "serve/serve_record.h"
 #include "serve/serve_since.h"
 
 #define MISSED_TRIES_MAX 8u /* attempts while others store and evict the key */
-
-bool
-pending_reads(const struct mc_req *req)
-{
-	switch (req->verb) {
-	case MC_GET:
-	case MC_GETS:
-	case MC_BIN_GET:
-		return true;
-	case MC_MG:
-		return (req->meta.flags & MG_EFFECTS) == 0;
-	default:
-		return false;
-	}
-}
 
 /* Returns the pending request at this offset, or one of the same line that has answered an
  * earlier get of this key. NULL: there is none. */
@@ -39,6 +26,12 @@ pending_at(struct session *ss, uint32_t offset, uint64_t hash)
 	return a;
 }
 
+enum pending_status {
+	PENDING_ANSWERED, /* *answer is the backend's; pending_end() follows */
+	PENDING_FAILED,   /* the reply is an error: pending_fail() follows */
+	PENDING_LATER,    /* pending_later() follows */
+};
+
 bool
 pending_may_defer(const struct serve *sv, const struct session *ss)
 {
@@ -51,8 +44,9 @@ pending_missed(struct serve *sv, const struct op *op)
 	const struct backend *by = &sv->pending->backend;
 	const struct item *it = NULL;
 
-	for (uint32_t tries = 0; by->missed != NULL && it == NULL && tries < MISSED_TRIES_MAX &&
-				 !by->missed(by->arg, op->req.key, op->hash);
+	for (uint32_t tries = 0;
+	     by->tier.missed != NULL && it == NULL && tries < MISSED_TRIES_MAX &&
+	     !by->tier.missed(by->arg, op->req.key, op->hash);
 	     tries++)
 		it = store_peek(sv->store, op->req.key, op->hash);
 	return it;
@@ -137,7 +131,7 @@ unasked_read(struct serve *sv, struct op *op, struct pending *a, struct backend_
 	return PENDING_LATER;
 }
 
-enum pending_status
+static enum pending_status
 pending_read(struct serve *sv, struct op *op, struct backend_answer *answer)
 {
 	struct pending *a = pending_of(sv, op);
@@ -215,46 +209,7 @@ pending_promote(struct serve *sv, struct op *op)
 	return false;
 }
 
-static void
-session_pending_end(struct serve *sv, struct session *ss, struct pending **link)
-{
-	struct pending *a = *link;
-
-	*link = a->next;
-	ss->passed_on -= a->passed_on;
-	pending_free(sv, a);
-}
-
-/* Passes an answer on to later gets of its line: the pending request moves to the offset of the
- * last of them. */
-static void
-pass_on(struct session *ss, struct pending **link)
-{
-	struct pending *a = *link;
-
-	*link = a->next;
-	a->offset += a->more;
-	a->more = 0;
-	ss->passed_on += !a->passed_on;
-	a->passed_on = true;
-	a->bytes = 0; /* the later gets have other lengths */
-	link = pending_link_from(link, a->offset);
-	a->next = *link;
-	*link = a;
-}
-
-/* Ends a pending request whose request is answered, unless later gets of its line take the
- * answer too. */
-static void
-session_pending_used(struct serve *sv, struct session *ss, struct pending **link)
-{
-	if (unlikely((*link)->more != 0))
-		pass_on(ss, link);
-	else
-		session_pending_end(sv, ss, link);
-}
-
-bool
+static bool
 line_has_answered(struct serve *sv, const struct op *op)
 {
 	struct session *ss = op->session;
@@ -268,34 +223,6 @@ line_has_answered(struct serve *sv, const struct op *op)
 	while (a != NULL && (!a->passed_on || a->hash != op->hash))
 		a = a->next;
 	return a != NULL;
-}
-
-void
-pending_pop(struct serve *sv, struct session *ss)
-{
-	session_pending_used(sv, ss, &ss->pending);
-}
-
-void
-pending_give_up(struct serve *sv, struct session *ss)
-{
-	while (ss->pending != NULL)
-		session_pending_end(sv, ss, &ss->pending);
-}
-
-void
-pending_end(struct serve *sv, struct op *op)
-{
-	struct session *ss = op->session;
-	struct pending **link;
-	uint32_t offset;
-
-	if (ss == NULL || ss->pending == NULL)
-		return; /* a line's end with the line, a kept one in pending_read_end() */
-	offset = op_offset(ss, op);
-	link = pending_link_at(ss, offset);
-	if (*link != NULL && (*link)->offset == offset)
-		session_pending_used(sv, ss, link);
 }
 
 /* Skips the rest of a retrieval line. Skipping is no operation, so requests asked for ahead
@@ -338,102 +265,95 @@ pending_fail(struct serve *sv, struct op *op, const struct backend_answer *answe
 		line_skip(sv, op);
 }
 
-/* ---- the read buffer ---- */
+/* ---- replies ---- */
 
-void
-pending_rebase(struct serve *sv, struct session *ss, uint32_t first)
+static completer *const completers[MC_VERB_COUNT] = {
+	[MC_GET... MC_GATS] = get_completed,
+	[MC_SET... MC_CAS] = store_completed,
+	[MC_DELETE] = delete_completed,
+	[MC_INCR... MC_DECR] = arith_completed,
+	[MC_TOUCH] = touch_completed,
+	[MC_MG] = mg_completed,
+	[MC_MS] = store_completed,
+	[MC_MD] = md_completed,
+	[MC_MA] = ma_completed,
+	[MC_FLUSH_ALL] = flush_completed,
+	[MC_BIN_GET... MC_BIN_GAT] = bin_get_completed,
+	[MC_BIN_TOUCH] = bin_touch_completed,
+	[MC_BIN_SET... MC_BIN_PREPEND] = store_completed,
+	[MC_BIN_DELETE] = bin_delete_completed,
+	[MC_BIN_INCR... MC_BIN_DECR] = bin_arith_completed,
+	[MC_BIN_FLUSH] = flush_completed,
+};
+
+enum exec_status
+pending_complete(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
-	uint32_t base = ss->read_buf_at;
-
-	for (uint32_t i = first; i < sv->op_count; i++)
-		if (sv->ops[i].session == ss) {
-			base = op_offset(ss, &sv->ops[i]);
-			break;
-		}
-	while (ss->pending != NULL && ss->pending->offset < base)
-		session_pending_end(sv, ss, &ss->pending);
-	for (struct pending *a = ss->pending; a != NULL; a = a->next)
-		a->offset -= base;
-	ss->ahead_at -= base;
-	ss->newer_at -= base < ss->newer_at ? base : ss->newer_at;
+	return completers[op->req.verb](sv, op, answer);
 }
 
-/* Returns the first pending request without an answer, or NULL. */
-static const struct pending *
-first_open(const struct session *ss)
-{
-	const struct pending *a = ss->pending;
+/* ---- execution ---- */
 
-	while (a != NULL && a->state != PENDING_ASKED)
-		a = a->next;
-	return a;
-}
-
-/* True if the session's next request waits. Only retrievals stand before a pending request:
- * what this pass may defer ends where it begins (serve_parse.c). */
 static bool
-retrievals_wait(struct session *ss)
+touches(const struct op *op)
 {
-	const struct pending *open = first_open(ss);
-	const bool replying = ss->value.item != NULL || ss->stream.kind != NULL;
-
-	if (ss->place_queued)
-		return true;
-	if (open == NULL || ss->parser.swallow || open->offset < ss->read_buf_at)
-		return false;
-	ss->deferrable_bytes = MC_LINE_MAX - (open->offset - ss->read_buf_at);
-	return open->offset == ss->read_buf_at && !replying;
+	if (op->req.verb == MC_MG)
+		return (op->req.meta.flags & MC_FLAG_SET_EXPTIME) != 0;
+	return op->req.verb == MC_BIN_GAT || op->req.verb == MC_GAT || op->req.verb == MC_GATS;
 }
 
-/* True if a session cannot use its place, because its client does not read. The place is granted
- * for one turn only. */
-static bool
-place_is_no_use(struct serve *sv, struct session *ss)
+__attribute__((noinline)) enum exec_status
+read_pending(struct serve *sv, struct op *op)
 {
-	if (!ss->place_granted || session_credit(sv, ss))
-		return false;
-	pending_postpone(sv, ss);
-	return true;
-}
+	struct backend_answer answer;
+	enum exec_status status;
 
-/* Makes operations of kept requests, up to the first one that is still to be answered. */
-static void
-answers_push(struct serve *sv, struct session *ss)
-{
-	for (const struct pending *a = ss->kept;
-	     a != NULL && a->state != PENDING_ASKED && sv->op_count < OPS_MAX; a = a->next) {
-		struct op *op = &sv->ops[sv->op_count];
-
-		op_push(sv, ss, a->kept->reads ? OP_KEPT_GET : OP_KEPT_WRITE);
-		op->datagram = &a->kept->datagram;
-		op->req.key = a->kept->req.key;
+	switch (pending_read(sv, op, &answer)) {
+	case PENDING_LATER:
+		return pending_later(op);
+	case PENDING_FAILED:
+		if (op->req.verb == MC_MG)
+			serve_count(sv, CMD_META);
+		record_get(sv, op, NULL, touches(op));
+		pending_fail(sv, op, &answer);
+		return EXEC_DONE;
+	default:
+		break;
 	}
+	status = pending_complete(sv, op, &answer);
+	pending_end(sv, op);
+	return status;
 }
 
-bool
-pending_wait(struct serve *sv, struct session *ss)
+/* Completes a retrieval with the store's copy; it NULL: a miss copy. */
+static enum exec_status
+read_copied(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 {
-	const struct pending *kept = ss->kept;
-
-	if (kept == NULL) {
-		if (place_is_no_use(sv, ss))
-			return true;
-		if (ss->body != BODY_FILLED || ss->place_queued)
-			return retrievals_wait(ss);
-		if (first_open(ss) != NULL)
-			return true;
-		if (!session_credit(sv, ss))
-			return true;
-		ss->body = BODY_NONE;
-		op_push(sv, ss, OP_BODY_DONE);
-	} else if (kept->state == PENDING_ASKED) {
-		return !session_may_pipeline(sv, ss);
-	} else {
-		answers_push(sv, ss);
-	}
-	ss->deferrable_bytes = 1; /* from here on: bytes behind it may go back */
-	return false;
+	pending_copies_used(sv, op, 1);
+	if (op->req.verb == MC_MG)
+		return mg_execute(sv, op, it, sv->backend_mode >= BACKEND_WRITES ? &cas : NULL);
+	return pending_complete(sv, op, &(struct backend_answer){.item = it, .cas = cas});
 }
+
+/* Executes a retrieval. The item found may be no copy, and the next lookup may find another
+ * item. */
+enum exec_status
+pending_execute_read(struct serve *sv, struct op *op)
+{
+	const struct item *it = op->req.verb == MC_MG
+					? store_peek_probed(sv->store, &op->probe, op->req.key)
+					: store_get_probed(sv->store, &op->probe, op->req.key);
+	uint64_t cas = 0;
+	const enum backend_copy copy = pending_copy(sv, &op->req, it, &cas);
+
+	if (copy == BACKEND_COPY_NONE)
+		return read_pending(sv, op);
+	if (op->req.verb <= MC_GETS && unlikely(line_has_answered(sv, op)))
+		return read_pending(sv, op);
+	return read_copied(sv, op, copy == BACKEND_COPY_HERE ? it : NULL, cas);
+}
+
+/* ---- ends ---- */
 
 /* Pending requests of executed operations were not needed: a copy had been stored meanwhile. */
 void
@@ -455,38 +375,10 @@ pending_sweep(struct serve *sv, struct session *ss)
 }
 
 void
-pending_drop(struct serve *sv, struct pending *a)
-{
-	struct pending **link = pending_link_at(a->session, a->offset);
-
-	while (*link != NULL && *link != a)
-		link = &(*link)->next;
-	ensure(*link == a);
-	/* If it was the last one, the bytes that follow lie elsewhere in the buffer. */
-	a->session->ahead = false;
-	session_leave_out(a->session, a->hash);
-	session_pending_end(sv, a->session, link);
-}
-
-void
 pending_forget(struct serve *sv, struct session *ss)
 {
 	pending_unqueue(sv, ss); /* first, so that the session is not granted its own place */
 	pending_give_up(sv, ss);
 	while (ss->kept != NULL)
 		session_pending_end(sv, ss, &ss->kept);
-}
-
-void
-pending_pass_end(struct serve *sv)
-{
-	struct pending_table *pt = sv->pending;
-	const bool more = sv->more && sv->pass - pt->turn_pass < PASSES_MAX;
-
-	pending_lines_pass_end(sv);
-	if (!pt->asked_in_turn || more)
-		return;
-	if (pt->backend.passes_end != NULL)
-		pt->backend.passes_end(pt->backend.arg);
-	pt->asked_in_turn = false;
 }

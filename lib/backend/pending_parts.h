@@ -1,6 +1,6 @@
 /*
- * pending_parts.h - what the files of this room share beside the table: places, offsets of
- * requests in the read buffer, kept requests, and pipelines.
+ * pending_parts.h - the functions of the files above the table, from the lowest file to the
+ * highest: datagrams, retrievals, kept requests with pipelines, execution.
  *
  * A pipeline is what follows a write whose answer has not arrived. A write of another key is
  * asked for at once if it is complete and no larger than a read buffer. So is a retrieval of
@@ -23,23 +23,29 @@
 
 #include "serve/serve_parse.h"
 
-/* ---- places (pending_places.c) ---- */
+/* ---- datagrams (pending_datagrams.c) ---- */
 
-struct pending_lane *pending_lane_of(struct pending_table *pt, struct view key, uint64_t hash);
-/* Returns a place for a request of session ss, or of a datagram if ss is NULL. Returns NULL if
- * there is none. */
-struct pending *pending_place_take(struct pending_table *pt, struct session *ss,
-				   struct pending_lane *lane);
-/* Returns about how many more places the session may take, and in *share its share of them. A
- * lane may have fewer. */
-uint32_t pending_places(const struct pending_table *pt, const struct session *ss, uint32_t *share);
-/* Charges the bytes of a value to its lane, until backend_value_end(). */
-void pending_values_add(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes);
-/* Begins a turn: the first session in the queue of a lane is granted a place, or fails if it
- * has waited too long. */
-void pending_queues_look(struct serve *sv);
+/* Keeps the line of op, and asks for all its missed keys. */
+void pending_line_keep(struct serve *sv, struct op *op);
+void pending_lines_pass_end(struct serve *sv);
+void pending_lines_drop(struct serve *sv);
+/* Makes operations of what is answered. False if a line is left open. */
+bool pending_lines_parse(struct serve *sv);
+struct pending *pending_line_find(struct serve *sv, const struct op *op);
+/* Has the line of op executed from its beginning once one of its keys is answered again. */
+void pending_line_again(struct serve *sv, struct op *op);
+/* Ends the reply to the line of op; the rest of the line is skipped. */
+void pending_line_fail(struct serve *sv, struct op *op);
+/* True if the datagram of op has waited for so long that no more of it is asked for. */
+bool pending_line_is_late(struct serve *sv, const struct op *op);
+/* Frees the datagram's answers before a write is asked for. No later request is asked for
+ * yet. */
+void pending_line_give_up(struct serve *sv, const struct op *op);
+/* Keeps what follows a write in its datagram until pending_rest_go_on(). NULL: nothing. */
+struct pending_line *pending_rest_keep(struct serve *sv, struct op *op);
+void pending_rest_go_on(struct serve *sv, struct pending_line *rest);
 
-/* ---- where requests stand in the read buffer (pending_order.c, pending_ahead.c) ---- */
+/* ---- where requests stand in the read buffer ---- */
 
 #define HASH_BITS 64u /* of a word; each bit stands for some hashes */
 
@@ -70,14 +76,6 @@ pending_link_at(struct session *ss, uint32_t offset)
 	return pending_link_from(&ss->pending, offset);
 }
 
-/* True if the key of op must be asked for: neither a copy nor a known miss answers it. */
-bool pending_lacks(struct serve *sv, const struct op *op);
-/* Asks for op and inserts its pending request at *link. False if there is no place. */
-bool pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset);
-/* Asks for the operations of this pass behind op, which waits, as far as there are places. True
- * if gets behind the pass may be asked for ahead of their turn, too. */
-bool pending_ask_ahead(struct serve *sv, struct op *op);
-
 /* Notes that a get of a key with this hash waits for its turn and is not asked for. */
 static inline void
 session_leave_out(struct session *ss, uint64_t hash)
@@ -91,42 +89,55 @@ session_left_out(const struct session *ss, uint64_t hash)
 	return (ss->left_out >> hash % HASH_BITS & 1) != 0;
 }
 
-/* ---- writes ---- */
+/* ---- requests asked for ahead of their turn (pending_ahead.c) ---- */
 
-enum write_turn {
-	PENDING_NOW,   /* pending_write() may follow */
-	PENDING_QUEUE, /* no place: pending_write_queue(), pending_later(); a datagram is dropped */
-	PENDING_NEVER, /* it has failed, and is not asked for */
-};
-enum write_turn pending_write_turn(struct serve *sv, struct op *op, uint32_t value_len);
-/* Queues the session of op for a place. The session is in no other queue. */
-void pending_write_queue(struct serve *sv, struct op *op, uint32_t value_len);
-/* Keeps the write op and asks for it. False if a datagram's write is dropped because there is
- * no chunk: the value is still the caller's. */
-bool pending_write(struct serve *sv, struct op *op, const struct fill *value);
-/* Has the backend delete a key whose set is refused. */
-void pending_drop_key(struct serve *sv, struct view key, uint64_t hash);
-/* Makes op the write that was asked for, and copies its key. Returns the pending request, which
- * no list has any more: its answer's item may be used until pending_free(). */
-struct pending *pending_written(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
-/* Makes operations of the datagrams' writes that are answered. */
-void pending_writes_parse(struct serve *sv);
-void pending_writes_drop(struct serve *sv);
+/* True if the key of op must be asked for: neither a copy nor a known miss answers it. */
+bool pending_lacks(struct serve *sv, const struct op *op);
+/* Asks for op and inserts its pending request at *link. False if there is no place. */
+bool pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset);
+/* Asks for the operations of this pass behind op, which waits, as far as there are places. True
+ * if gets behind the pass may be asked for ahead of their turn, too. */
+bool pending_ask_ahead(struct serve *sv, struct op *op);
+/* True if gets behind this pass's operations may be asked for, once all of those are. */
+bool session_is_ahead(const struct session *ss);
+/* Asks for further gets that the connection of a session that is ahead has received. */
+void gets_ask_ahead(struct serve *sv, struct session *ss);
+/* Completes plain gets from their bytes, in order, as far as their answers have arrived. Stops
+ * at the first request that must be parsed. */
+void gets_complete(struct serve *sv, struct session *ss);
 
-/* ---- retrievals behind kept requests ---- */
+/* ---- retrievals (pending_order.c) ---- */
 
-/* Keeps the retrieval op behind its session's kept requests. asks: it is asked for now, else at
- * its turn. There must be a place (pending_has_place()). */
-void pending_keep_read(struct serve *sv, struct op *op, bool asks);
-/* Makes op the first kept request, a retrieval, and copies its key. Its chunk becomes the room
- * of its reply. */
-struct pending *pending_read_begin(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX]);
-/* Ends the turn of a kept retrieval. told: its reply is composed, and a is freed; else op is kept
- * again. */
-void pending_read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t since_ns,
-		      bool completed);
+static inline enum exec_status
+pending_later(const struct op *op)
+{
+	return op->session != NULL ? EXEC_RETRY : EXEC_LATER;
+}
 
-/* ---- behind kept requests (pending_execute.c) ---- */
+/* True if the session may get a read buffer for a request that waits. Requests that wait take
+ * half of the buffers at most, because partial lines need the others. */
+bool pending_may_defer(const struct serve *sv, const struct session *ss);
+/* Executes a retrieval that may be asked for twice. */
+enum exec_status pending_execute_read(struct serve *sv, struct op *op);
+/* Executes a retrieval that the store cannot answer: by the backend's answer, or by asking. */
+enum exec_status read_pending(struct serve *sv, struct op *op);
+/* Composes the reply to op from the backend's answer, by its verb. */
+enum exec_status pending_complete(struct serve *sv, struct op *op,
+				  const struct backend_answer *answer);
+/* Replies that op has failed, or its answer's error. The rest of its line is not answered. */
+void pending_fail(struct serve *sv, struct op *op, const struct backend_answer *answer);
+/* Asks for the key of a request that promotes, which the store lacks. True if the request waits:
+ * pending_later() follows, or for a body the session is BODY_FILLED. */
+bool pending_promote(struct serve *sv, struct op *op);
+/* Makes the backend forget a key whose miss is the answer. Returns what the store has by then,
+ * or NULL. */
+const struct item *pending_missed(struct serve *sv, const struct op *op);
+/* Ends the session's part of a pass: frees what was used, and may ask for what follows. */
+void pending_sweep(struct serve *sv, struct session *ss);
+/* Drops all requests and places of a session that ends. */
+void pending_forget(struct serve *sv, struct session *ss);
+
+/* ---- writes, and retrievals behind them (pending_kept.c) ---- */
 
 /* True if some kept request has no answer yet, or is completed after the first one. */
 static inline bool
@@ -137,29 +148,12 @@ session_keeps_open(const struct session *ss)
 	return a != NULL && (a->state != PENDING_READY || a->next != NULL);
 }
 
-/* True if the request may stand in a pipeline with writes: it has one key, and a write's answer
- * has no value. */
-bool pending_is_keyed_write(const struct mc_req *req);
-bool pending_is_keyed_read(const struct mc_req *req);
-/* True if more requests may be kept behind others of their connection (pending_kept.c). */
+/* True if more requests may be kept behind others of their connection. */
 bool kept_have_room(const struct serve *sv);
 /* True if a session that has kept requests may keep one more. */
 bool session_may_pipeline(const struct serve *sv, const struct session *ss);
-/* Parses what follows a session's kept requests. */
-enum parse_step kept_behind_parse(struct serve *sv, struct session *ss);
-
-/* ---- execution (pending_execute.c) ---- */
-
-uint32_t pending_hits_execute(struct serve *sv, uint32_t first);
-enum exec_status pending_execute(struct serve *sv, struct op *op);
-/* Executes a retrieval that may be asked for twice. */
-enum exec_status pending_execute_read(struct serve *sv, struct op *op);
-/* Composes the reply to op from the backend's answer, by its verb. */
-enum exec_status pending_complete(struct serve *sv, struct op *op,
-				  const struct backend_answer *answer);
-
-/* ---- writes, as their clients see them (pending_kept.c) ---- */
-
+/* Has the backend delete a key whose set is refused. */
+void pending_drop_key(struct serve *sv, struct view key, uint64_t hash);
 enum exec_status execute_write(struct serve *sv, struct op *op);
 /* Executes a write whose value arrived after its line, and is complete now. */
 enum exec_status execute_filled_write(struct serve *sv, struct op *op);
@@ -167,5 +161,14 @@ enum exec_status execute_filled_write(struct serve *sv, struct op *op);
 enum exec_status execute_read_behind(struct serve *sv, struct op *op);
 enum exec_status execute_kept_read(struct serve *sv, struct op *op);
 enum exec_status execute_kept_write(struct serve *sv, struct op *op);
+
+/* ---- visits and execution (pending_execute.c) ---- */
+
+/* Visits a session that waits. False: the visit ends; else its bytes are parsed as any
+ * session's. */
+bool pending_resume(struct serve *sv, struct session *ss);
+/* Executes the run of plain gets from operation first on, up to the first miss. */
+uint32_t pending_hits_execute(struct serve *sv, uint32_t first);
+enum exec_status pending_execute(struct serve *sv, struct op *op);
 
 #endif

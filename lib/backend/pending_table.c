@@ -1,18 +1,90 @@
 /*
- * pending_table.c - the table of pending requests: asking, answers, deadlines.
+ * pending_table.c - kinds of requests; the table of pending requests: asking, answers, and the
+ * list of a connection's.
  */
 #include "pending_parts.h"
 
 #include "base/prefetch.h"
+#include "serve/serve_execute.h"
 
-#define YIELD_LOOKS_MAX 256u
+/* ---- kinds of requests ---- */
 
-uint32_t
-backend_pending(const struct serve *sv)
+bool
+pending_reads(const struct mc_req *req)
 {
-	const struct pending_table *pt = sv->pending;
+	switch (req->verb) {
+	case MC_GET:
+	case MC_GETS:
+	case MC_BIN_GET:
+		return true;
+	case MC_MG:
+		return (req->meta.flags & MG_EFFECTS) == 0;
+	default:
+		return false;
+	}
+}
 
-	return pt != NULL ? PENDING_MAX - pt->free_count + pt->granted : 0;
+static bool
+has_effect(const struct mc_req *req)
+{
+	if (req->verb == MC_MG)
+		return (req->meta.flags & MG_EFFECTS) != 0;
+	return (verb_traits[req->verb] & VERB_WRITES) != 0 || req->verb == MC_FLUSH_ALL ||
+	       req->verb == MC_BIN_FLUSH;
+}
+
+bool
+pending_is_write(const struct serve *sv, const struct mc_req *req)
+{
+	return req->verb != MC_GET && sv->backend_mode >= BACKEND_WRITES && has_effect(req);
+}
+
+bool
+pending_is_keyed_read(const struct mc_req *req)
+{
+	const uint8_t whole = MC_FIRST | MC_LAST;
+
+	return pending_reads(req) && (req->flags & whole) == whole &&
+	       (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER)) == 0;
+}
+
+bool
+pending_is_keyed_write(const struct mc_req *req)
+{
+	if (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER))
+		return false;
+	switch (req->verb) {
+	case MC_SET ... MC_CAS:
+	case MC_DELETE:
+	case MC_INCR ... MC_DECR:
+	case MC_TOUCH:
+	case MC_MS:
+	case MC_MD:
+	case MC_MA:
+	case MC_BIN_SET ... MC_BIN_PREPEND:
+	case MC_BIN_DELETE:
+	case MC_BIN_INCR ... MC_BIN_DECR:
+	case MC_BIN_TOUCH:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool
+pending_promotes(const struct mc_req *req)
+{
+	switch (req->verb) {
+	case MC_BIN_SET:
+	case MC_MS:
+		return store_mode_of(req) != STORE_SET;
+	case MC_DELETE:
+		return (req->flags & MC_NOREPLY) == 0;
+	case MC_MG:
+		return (req->meta.flags & MG_EFFECTS) != 0;
+	default:
+		return (verb_traits[req->verb] & VERB_PROMOTES) != 0;
+	}
 }
 
 /* ---- asking ---- */
@@ -30,6 +102,17 @@ asked_begin(struct serve *sv, struct pending *a, struct backend_ask *ask)
 	sv->read_bufs_in_use = true;
 	ask->ticket = a->ticket;
 	ask->lane = a->lane;
+}
+
+/* Returns what the backend is asked to do for a request of a key that the store lacks. */
+static uint8_t
+ask_kind(const struct serve *sv, const struct mc_req *req)
+{
+	if (likely(pending_reads(req)))
+		return BACKEND_ASK_READ;
+	return sv->backend_mode == BACKEND_PROMOTES ? BACKEND_ASK_PROMOTE
+	       : pending_is_write(sv, req)          ? BACKEND_ASK_WRITE
+						    : BACKEND_ASK_READ;
 }
 
 /* Begins a pending request that is not asked for yet. Returns NULL if there is no place. */
@@ -58,21 +141,14 @@ pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
 	    const struct mc_req *req, struct view key, uint64_t hash)
 {
 	const struct backend *by = &sv->pending->backend;
-	struct backend_ask ask = {.hash = hash,
-				  .key = key,
-				  .req = req,
-				  .promote = sv->backend_mode == BACKEND_PROMOTES &&
-					     !pending_reads(req)};
+	struct backend_ask ask = {.hash = hash, .key = key, .req = req, .kind = ask_kind(sv, req)};
 	struct pending *a = pending_begin(sv, ss, key, hash);
 
 	if (a == NULL)
 		return NULL;
 	a->line = line;
 	asked_begin(sv, a, &ask);
-	if (unlikely(pending_is_write(sv, req)))
-		by->write(by->arg, &ask, NULL);
-	else
-		by->ask(by->arg, &ask);
+	by->ask(by->arg, &ask);
 	return a;
 }
 
@@ -81,7 +157,8 @@ pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
 {
 	const struct backend *by = &sv->pending->backend;
 	struct pending_lane *lane = pending_lane_of(sv->pending, key, a->hash);
-	struct backend_ask ask = {a->ticket, a->hash, key, req, a->lane, !pending_reads(req)};
+	struct backend_ask ask = {
+		.hash = a->hash, .key = key, .req = req, .kind = ask_kind(sv, req)};
 
 	ensure(a->state != PENDING_ASKED && a->answer.item == NULL);
 	list_unlink(&a->due);
@@ -117,13 +194,17 @@ pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *kep
 		  const struct fill *value)
 {
 	struct pending_table *pt = sv->pending;
-	struct backend_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
+	struct backend_ask ask = {.hash = hash,
+				  .key = kept->req.key,
+				  .req = &kept->req,
+				  .value = value,
+				  .kind = BACKEND_ASK_WRITE};
 	struct pending *a = kept_begin(sv, ss, kept, hash);
 
 	if (value != NULL)
 		pending_values_add(pt, &pt->lanes[a->lane], value->value_len);
 	asked_begin(sv, a, &ask);
-	pt->backend.write(pt->backend.arg, &ask, value);
+	pt->backend.ask(pt->backend.arg, &ask);
 }
 
 /* Makes a kept retrieval one that is not asked for and has no answer. */
@@ -189,15 +270,15 @@ pending_free(struct serve *sv, struct pending *a)
 
 /* ---- answers ---- */
 
-static void
-ready_push(struct serve *sv, struct pending *a)
+void
+pending_ready_push(struct serve *sv, struct pending *a)
 {
 	a->deadline_ns = sv->clock.now_ns + sv->pending->backend.timeout_ns;
 	list_push_back(&sv->pending->ready, &a->due);
 }
 
-static void
-make_ready(struct serve *sv, struct pending *a, const struct backend_answer *answer)
+void
+pending_answered(struct serve *sv, struct pending *a, const struct backend_answer *answer)
 {
 	struct pending_table *pt = sv->pending;
 
@@ -206,14 +287,14 @@ make_ready(struct serve *sv, struct pending *a, const struct backend_answer *ans
 	a->answer = *answer;
 	if (a->is_kept) {
 		if (a->kept->reads)
-			ready_push(sv, a);
+			pending_ready_push(sv, a);
 		else
 			list_push_back(a->session != NULL ? &pt->answered : &pt->answered_udp,
 				       &a->due);
 		if (a->session != NULL)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (a->line == NULL) {
-		ready_push(sv, a);
+		pending_ready_push(sv, a);
 		if (a->session->pending == a)
 			conn_requeue(sv->stack, a->session->conn);
 	} else if (a->offset == a->line->begin && a->line->open > 0 && --a->line->open == 0) {
@@ -255,26 +336,21 @@ backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answer *a
 	a = &sv->pending->table[slot];
 	if (a->ticket != ticket || a->state != PENDING_ASKED)
 		return false;
-	make_ready(sv, a, answer);
+	pending_answered(sv, a, answer);
 	return true;
 }
 
 enum backend_copy
-pending_copy(const struct serve *sv, const struct mc_req *req, const struct item *item)
+pending_copy(const struct serve *sv, const struct mc_req *req, const struct item *item,
+	     uint64_t *cas)
 {
 	const struct backend *by = &sv->pending->backend;
 
-	if (item == NULL || pending_passes_copies(sv, req))
+	if (item == NULL || sv->backend_mode == BACKEND_BYPASSED || pending_is_write(sv, req))
 		return BACKEND_COPY_NONE;
-	return by->copy != NULL ? by->copy(by->arg, req, item) : BACKEND_COPY_HERE;
-}
-
-uint64_t
-pending_copy_cas(const struct serve *sv, const struct item *item)
-{
-	const struct backend *by = &sv->pending->backend;
-
-	return by->copy_cas != NULL ? by->copy_cas(by->arg, item) : item_cas(item);
+	*cas = item_cas(item);
+	return by->copies.answers != NULL ? by->copies.answers(by->arg, req, item, cas)
+					  : BACKEND_COPY_HERE;
 }
 
 static void
@@ -285,7 +361,7 @@ missed_prefetch(const struct serve *sv)
 	uint32_t count = 0;
 
 	sv->pending->prefetched_pass = sv->pass;
-	if (by->prefetch == NULL)
+	if (by->tier.prefetch == NULL)
 		return;
 	for (uint32_t i = 0; i < sv->op_count; i++) {
 		const struct op *op = &sv->ops[i];
@@ -293,7 +369,7 @@ missed_prefetch(const struct serve *sv)
 		if (op_is(op, VERB_LOOKUP) && store_probe_missed(&op->probe))
 			hashes[count++] = op->hash;
 	}
-	by->prefetch(by->arg, hashes, count);
+	by->tier.prefetch(by->arg, hashes, count);
 }
 
 bool
@@ -301,11 +377,11 @@ pending_may_have(const struct serve *sv, struct view key, uint64_t hash)
 {
 	const struct backend *by = &sv->pending->backend;
 
-	if (by->may_have == NULL)
+	if (by->tier.may_have == NULL)
 		return true;
 	if (unlikely(sv->pending->prefetched_pass != sv->pass))
 		missed_prefetch(sv);
-	return by->may_have(by->arg, key, hash);
+	return by->tier.may_have(by->arg, key, hash);
 }
 
 /* A pass of one operation has nothing to prefetch together. */
@@ -317,52 +393,41 @@ pending_sets(const struct serve *sv, const struct op *op)
 		missed_prefetch(sv);
 }
 
+/* Gives a sample to the backend, and notes when the next one is due. */
+static NOT_FLAT void
+sample(struct pending_table *pt, struct view key, uint64_t hash)
+{
+	const struct backend *by = &pt->backend;
+
+	pt->before_sample =
+		by->copies.sample != NULL ? by->copies.sample(by->arg, key, hash) : UINT32_MAX;
+}
+
 void
 pending_copies_used(struct serve *sv, const struct op *first, uint32_t n)
 {
-	const struct backend *by = &sv->pending->backend;
+	struct pending_table *pt = sv->pending;
+	uint32_t at = 0;
 
-	if (by->next_sample == NULL)
-		return;
-	for (uint32_t i = by->next_sample(by->arg, n); i < n;
-	     i += 1 + by->next_sample(by->arg, n - i - 1))
-		by->sample(by->arg, &first[i].req.key, first[i].hash);
+	for (; unlikely(pt->before_sample < n - at); at++) {
+		at += pt->before_sample;
+		sample(pt, first[at].req.key, first[at].hash);
+	}
+	pt->before_sample -= n - at;
 }
 
 void
-pending_copy_used(struct serve *sv, const struct view *key, uint64_t hash)
+pending_copy_used(struct serve *sv, struct view key, uint64_t hash)
 {
-	const struct backend *by = &sv->pending->backend;
-
-	if (by->next_sample != NULL && by->next_sample(by->arg, 1) == 0)
-		by->sample(by->arg, key, hash);
-}
-
-static void
-deadlines_check(struct serve *sv, uint64_t now_ns)
-{
-	static const struct backend_answer failed = {.failed = true};
 	struct pending_table *pt = sv->pending;
 
-	for (uint32_t i = 0; i < PENDING_ENDED_PER_TURN && !list_empty(&pt->asked); i++) {
-		struct pending *a = container_of(pt->asked.next, struct pending, due);
-
-		if (a->deadline_ns > now_ns)
-			return;
-		if (pending_lane_is_coming(pt, a->lane)) {
-			list_unlink(&a->due);
-			a->deadline_ns = now_ns + pt->backend.timeout_ns;
-			list_push_back(&pt->asked, &a->due);
-			continue;
-		}
-		serve_count(sv, AWAITS_EXPIRED);
-		pt->backend.forget(pt->backend.arg, a->ticket);
-		make_ready(sv, a, &failed);
-	}
+	if (likely(pt->before_sample != 0))
+		pt->before_sample--;
+	else
+		sample(pt, key, hash);
 }
 
-/* Drops the unused answer of a kept retrieval, which is asked for again at its turn. */
-static void
+void
 pending_unask(struct serve *sv, struct pending *a)
 {
 	struct pending_table *pt = sv->pending;
@@ -372,138 +437,103 @@ pending_unask(struct serve *sv, struct pending *a)
 	unasked_begin(pt, a);
 }
 
-/* Drops answers that sessions have not used for timeout_ns because their clients do not read.
- * The request for a value in pieces stays: it alone shows that the session waits. */
+/* ---- the list of a session ---- */
+
+void
+session_pending_end(struct serve *sv, struct session *ss, struct pending **link)
+{
+	struct pending *a = *link;
+
+	*link = a->next;
+	ss->passed_on -= a->passed_on;
+	pending_free(sv, a);
+}
+
+/* Passes an answer on to later gets of its line: the pending request moves to the offset of the
+ * last of them. */
 static void
-unused_check(struct serve *sv)
+pass_on(struct session *ss, struct pending **link)
 {
-	struct pending_table *pt = sv->pending;
+	struct pending *a = *link;
 
-	for (uint32_t i = 0; i < PENDING_ENDED_PER_TURN && !list_empty(&pt->ready); i++) {
-		struct pending *a = container_of(pt->ready.next, struct pending, due);
-
-		if (a->deadline_ns > sv->clock.now_ns)
-			return;
-		list_unlink(&a->due);
-		if (a->session->body == BODY_FILLED)
-			ready_push(sv, a);
-		else if (a->is_kept)
-			pending_unask(sv, a);
-		else
-			pending_drop(sv, a);
-	}
+	*link = a->next;
+	a->offset += a->more;
+	a->more = 0;
+	ss->passed_on += !a->passed_on;
+	a->passed_on = true;
+	a->bytes = 0; /* the later gets have other lengths */
+	link = pending_link_from(link, a->offset);
+	a->next = *link;
+	*link = a;
 }
 
-/* True if the answer may be dropped. That for a value in pieces may not: it alone shows that
- * the session waits. Nor may a kept one. */
-static bool
-may_yield(const struct pending *a)
+/* Ends a pending request whose request is answered, unless later gets of its line take the
+ * answer too. */
+static void
+session_pending_used(struct serve *sv, struct session *ss, struct pending **link)
 {
-	return a->answer.item != NULL && !a->is_kept && a->session->body != BODY_FILLED;
-}
-
-static bool
-session_is_unread(const struct session *ss)
-{
-	return ss->value.item != NULL || conn_is_refused(ss->conn);
-}
-
-/* Returns the rank of an answer to be dropped, 1 first; 0: it stays. Short answers are last:
- * they are many and free little. */
-static uint32_t
-yield_rank(const struct pending *a)
-{
-	const bool unread = session_is_unread(a->session), behind = a->session->pending != a;
-
-	if (!may_yield(a) || !(unread || behind))
-		return 0;
-	if (item_value_len(a->answer.item) < ITEM_PIN_MIN_BYTES)
-		return 3;
-	return unread ? 1 : 2;
-}
-
-bool
-backend_answer_yield(struct serve *sv)
-{
-	struct pending_table *pt = sv->pending;
-	const struct list *at = pt->ready.next;
-	struct pending *found = NULL;
-	uint32_t least = UINT32_MAX;
-
-	for (uint32_t i = 0; i < YIELD_LOOKS_MAX && at != &pt->ready && least > 1;
-	     i++, at = at->next) {
-		struct pending *a = container_of(at, struct pending, due);
-		const uint32_t rank = yield_rank(a);
-
-		if (rank == 0 || rank >= least)
-			continue;
-		found = a;
-		least = rank;
-	}
-	if (found == NULL)
-		return false;
-	serve_count(sv, AWAITS_YIELDED);
-	list_unlink(&found->due);
-	pending_drop(sv, found);
-	return true;
+	if (unlikely((*link)->more != 0))
+		pass_on(ss, link);
+	else
+		session_pending_end(sv, ss, link);
 }
 
 void
-pending_turn(struct serve *sv)
+pending_pop(struct serve *sv, struct session *ss)
 {
-	struct pending_table *pt = sv->pending;
-
-	pt->ahead_left = AHEAD_GETS_PER_TURN;
-	pt->hits_left = HITS_PER_TURN;
-	pt->turn_pass = sv->pass;
-	pt->backend.poll(pt->backend.arg, sv->clock.now_ns);
-	deadlines_check(sv, sv->clock.now_ns);
-	unused_check(sv);
-	pending_queues_look(sv);
+	session_pending_used(sv, ss, &ss->pending);
 }
 
-uint64_t
-backend_next_timer(const struct serve *sv)
+void
+pending_give_up(struct serve *sv, struct session *ss)
 {
-	const struct pending_table *pt = sv->pending;
-	uint64_t next = UINT64_MAX, due;
-
-	if (pt == NULL)
-		return next;
-	if (pt->backend.next_ns != NULL)
-		next = pt->backend.next_ns(pt->backend.arg);
-	if (list_empty(&pt->asked))
-		return next;
-	due = container_of(pt->asked.next, struct pending, due)->deadline_ns;
-	return due < next ? due : next;
+	while (ss->pending != NULL)
+		session_pending_end(sv, ss, &ss->pending);
 }
 
-/* True if some answered request can be completed: no value that its client has yet to read is
- * in front of it. */
-static bool
-some_complete_next(const struct pending_table *pt)
+void
+pending_end(struct serve *sv, struct op *op)
 {
-	for (const struct list *at = pt->answered.next; at != &pt->answered; at = at->next)
-		if (container_of(at, struct pending, due)->session->value.item == NULL)
-			return true;
-	return false;
+	struct session *ss = op->session;
+	struct pending **link;
+	uint32_t offset;
+
+	if (ss == NULL || ss->pending == NULL)
+		return; /* a line's end with the line, a kept one in pending_read_end() */
+	offset = op_offset(ss, op);
+	link = pending_link_at(ss, offset);
+	if (*link != NULL && (*link)->offset == offset)
+		session_pending_used(sv, ss, link);
 }
 
-bool
-backend_drain(struct serve *sv, bool hurry)
+void
+pending_rebase(struct serve *sv, struct session *ss, uint32_t first)
 {
-	struct pending_table *pt = sv->pending;
-	bool none;
+	uint32_t base = ss->read_buf_at;
 
-	if (pt == NULL)
-		return true;
-	none = list_empty(&pt->asked) && list_empty(&pt->lanes_waiting) &&
-	       list_empty(&pt->answered_udp) &&
-	       (hurry ? !some_complete_next(pt)
-		      : list_empty(&pt->answered) && list_empty(&pt->ready) &&
-				list_empty(&pt->lines_ready));
-	pt->draining = true;
-	if (hurry)
-		deadlines_check(sv, UINT64_MAX);
-	return none;
+	for (uint32_t i = first; i < sv->op_count; i++)
+		if (sv->ops[i].session == ss) {
+			base = op_offset(ss, &sv->ops[i]);
+			break;
+		}
+	while (ss->pending != NULL && ss->pending->offset < base)
+		session_pending_end(sv, ss, &ss->pending);
+	for (struct pending *a = ss->pending; a != NULL; a = a->next)
+		a->offset -= base;
+	ss->ahead_at -= base;
+	ss->newer_at -= base < ss->newer_at ? base : ss->newer_at;
+}
+
+void
+pending_drop(struct serve *sv, struct pending *a)
+{
+	struct pending **link = pending_link_at(a->session, a->offset);
+
+	while (*link != NULL && *link != a)
+		link = &(*link)->next;
+	ensure(*link == a);
+	/* If it was the last one, the bytes that follow lie elsewhere in the buffer. */
+	a->session->ahead = false;
+	session_leave_out(a->session, a->hash);
+	session_pending_end(sv, a->session, link);
 }

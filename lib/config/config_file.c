@@ -3,13 +3,11 @@
  */
 #include "config_file.h"
 #include "nearest.h"
+#include "text_file.h"
 #include "yaml_keys.h"
 
 #include <ctype.h>
 #include <string.h>
-
-#define LINES_MAX  512u /* lines examined of a file in another format */
-#define LINE_BYTES 512u
 
 const struct config_section config_sections[] = {
 	{"network", "IP addresses, VLAN and MTU"},
@@ -272,24 +270,21 @@ check_shared(const struct config *cfg, const struct config_source *src, struct e
 	return config_error_locate(src, err);
 }
 
-/* Returns the first line of the file that has options as on a command line, such as "-m 64", or
+/* Returns the first line of the text that has options as on a command line, such as "-m 64", or
  * 0. memcached.conf is such a file, and newcomers try it first. */
 static uint32_t
-find_option_line(const char *file)
+find_option_line(const char *text)
 {
-	FILE *in = fopen(file, "re");
-	char line[LINE_BYTES];
-	uint32_t found = 0;
+	uint32_t line = 1;
 
-	if (in == NULL)
-		return 0;
-	for (uint32_t i = 1; i <= LINES_MAX && found == 0 && fgets(line, sizeof line, in) != NULL;
-	     i++)
-		if (line[0] == '-' && (isalpha((unsigned char)line[1]) || line[1] == '-') &&
-		    strncmp(line, "---", 3) != 0)
-			found = i;
-	fclose(in);
-	return found;
+	for (const char *at = text; at != NULL; line++) {
+		if (at[0] == '-' && (isalpha((unsigned char)at[1]) || at[1] == '-') &&
+		    strncmp(at, "---", 3) != 0)
+			return line;
+		at = strchr(at, '\n');
+		at += at != NULL;
+	}
+	return 0;
 }
 
 bool
@@ -297,15 +292,21 @@ config_file_load(struct config *cfg, struct config_source *src, const char *file
 {
 	struct reader r = {cfg, src};
 	const struct yaml_visitor v = {parse_key, &r};
+	char text[YAML_FILE_BYTES + 1];
 	uint32_t line;
+	ssize_t len;
 
 	if (strlen(file) >= sizeof src->file)
 		return error_set(err, "--config: a path of more than %zu characters",
 				 sizeof src->file - 1);
 	strcpy(src->file, file);
-	if (yaml_keys_of_file(file, &v, err))
+	len = text_file_read(text, YAML_FILE_BYTES, "", file, err);
+	if (len < 0)
+		return false;
+	if (yaml_keys_of_text(file, text, (size_t)len, &v, err))
 		return check_shared(cfg, src, err);
-	line = find_option_line(file);
+	text[len] = '\0';
+	line = find_option_line(text);
 	return line != 0 &&
 	       error_set_code(err, err->code,
 			      "%s:%u: memcached.conf options, not YAML; convert them with: clockoo "

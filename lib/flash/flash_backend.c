@@ -39,7 +39,7 @@ place_apart(struct flash_backend *s, uint64_t hash)
 	return &s->prefetched.places[0];
 }
 
-static_assert(FLASH_PREFETCHED_MAX == OPS_MAX, "a pass is told at once");
+static_assert(FLASH_PREFETCHED_MAX == OPS_MAX, "one call for a pass");
 
 /* True if the tier may have the key. Hardly any absent key needs the closer check. */
 static FLAT bool
@@ -57,7 +57,7 @@ may_have(void *arg, struct view key, uint64_t hash)
 }
 
 static void
-prefetch_looks(void *arg, const uint64_t *hashes, uint32_t count)
+prefetch_keys(void *arg, const uint64_t *hashes, uint32_t count)
 {
 	struct flash_backend *s = arg;
 
@@ -91,9 +91,9 @@ ask(void *arg, const struct backend_ask *q)
 	a->state = ASK_LOOKS;
 	a->ticket = q->ticket;
 	a->hash = q->hash;
-	a->promote = q->promote;
+	a->promote = q->kind == BACKEND_ASK_PROMOTE;
 	a->is_meta = q->req->verb == MC_MG;
-	a->uses = !q->promote && (flags & MC_FLAG_NO_BUMP) == 0;
+	a->uses = !a->promote && (flags & MC_FLAG_NO_BUMP) == 0;
 	a->promotes = (flags & MC_FLAG_VALUE) != 0;
 	a->looks = a->reads = 0;
 	a->waited = false;
@@ -105,7 +105,7 @@ ask(void *arg, const struct backend_ask *q)
 
 /* Makes lookups and begins reads; requests with an answer wait for poll(). */
 static void
-passes_end(void *arg)
+send(void *arg)
 {
 	struct flash_backend *s = arg;
 	struct list *node;
@@ -233,20 +233,20 @@ next_ns(void *arg)
 struct backend
 flash_backend_of(struct flash_backend *s)
 {
-	return (struct backend){.arg = s,
-				.timeout_ns = s->c.deadline_ns,
-				.lanes = 1,
-				.misses_on_failure = true,
-				.promotes = true,
-				.may_have = may_have,
-				.prefetch = prefetch_looks,
-				.missed = missed,
-				.ask = ask,
-				.passes_end = passes_end,
-				.poll = poll,
-				.forget = forget,
-				.release = release,
-				.next_ns = next_ns};
+	return (struct backend){
+		.arg = s,
+		.mode = BACKEND_PROMOTES,
+		.misses_on_failure = true,
+		.lanes = 1,
+		.timeout_ns = s->c.deadline_ns,
+		.ask = ask,
+		.send = send,
+		.poll = poll,
+		.forget = forget,
+		.release = release,
+		.next_ns = next_ns,
+		.tier = {.may_have = may_have, .prefetch = prefetch_keys, .missed = missed},
+	};
 }
 
 struct serve_rows

@@ -48,10 +48,10 @@ enum flash_convert_stage {
 /* Counters of the tier's thread: name, description. */
 #define FLASH_CONVERT_COUNTERS(X)                                                                  \
 	X(FLASH_CONVERT_ITEMS, "items given a bucket")                                             \
-	X(FLASH_CONVERT_LOST, "items for which there was none")                                    \
+	X(FLASH_CONVERT_LOST, "items without a bucket")                                            \
 	X(FLASH_CONVERT_SEGMENTS, "segments read, once a pass")                                    \
-	X(FLASH_CONVERT_UNREAD, "segments, or their ends, left out: they could not be read")       \
-	X(FLASH_CONVERT_ENDED, "conversions that came to nothing")                                 \
+	X(FLASH_CONVERT_UNREAD, "segments left out: unreadable")                                   \
+	X(FLASH_CONVERT_ENDED, "conversions without a result")                                     \
 	X(FLASH_CONVERT_PAGES, "pages written")
 
 enum flash_convert_counter { FLASH_CONVERT_COUNTERS(COUNTER_SYMBOL) FLASH_CONVERT_COUNTERS_COUNT };

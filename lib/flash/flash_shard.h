@@ -50,15 +50,15 @@
 	X(FLASH_CLAIMED, "entries claimed")                                                        \
 	X(FLASH_UNJOURNALED, "not journaled: the next start is cold")                              \
 	X(FLASH_SEGMENTS_OPENED, "segments begun")                                                 \
-	X(FLASH_SEGMENTS_LEFT, "of those, those that took the place of an older one")              \
+	X(FLASH_SEGMENTS_LEFT, "of those, in the place of an older one")                           \
 	X(FLASH_SEGMENTS_WRITTEN, "segments written")                                              \
 	X(FLASH_SEGMENTS_LOST, "segments lost to write errors")                                    \
-	X(FLASH_SEGMENTS_GIVEN_UP, "segments of which too much could not be read")                 \
-	X(FLASH_COLUMN_ERASED, "columns in which something was erased")                            \
+	X(FLASH_SEGMENTS_GIVEN_UP, "segments given up: unreadable")                                \
+	X(FLASH_COLUMN_ERASED, "columns with an erasure")                                          \
 	X(FLASH_COLUMNS_MADE, "columns made")                                                      \
-	X(FLASH_COLUMNS_GONE, "columns that made room for the next")                               \
+	X(FLASH_COLUMNS_GONE, "columns ended for the next")                                        \
 	X(FLASH_COLUMN_CHANGED, "items erased while their column was made")                        \
-	X(FLASH_REINSERTED, "items of a column that went, into the log")
+	X(FLASH_REINSERTED, "items reinserted from an ended column")
 
 enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
 extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];

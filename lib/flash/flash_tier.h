@@ -42,15 +42,15 @@
 
 /* Per-core counters of the offers made to the tier: name, description. */
 #define FLASH_OFFER_COUNTERS(X)                                                                    \
-	X(FLASH_OFFERED, "items that a hand evicted alive")                                        \
-	X(FLASH_ADMITTED_BYTES, "of those that became entries, bytes of keys and values")          \
-	X(FLASH_REFUSED_UNUSED, "of those, not admitted: nobody had asked for them")               \
-	X(FLASH_REFUSED_LARGE, "of those, not admitted: too large")                                \
-	X(FLASH_REFUSED_DEVICE, "of those, not admitted: the device was too slow for the sets")    \
-	X(FLASH_REFUSED_BUDGET, "of those, not admitted: above the budget of writes")              \
-	X(FLASH_REFUSED_OFF, "of those, not admitted: the tier is off")                            \
-	X(FLASH_PACKED, "of those admitted, values that were packed")                              \
-	X(FLASH_PACKED_SAVED, "bytes that these are shorter")
+	X(FLASH_OFFERED, "living items evicted")                                                   \
+	X(FLASH_ADMITTED_BYTES, "of those admitted, bytes of keys and values")                     \
+	X(FLASH_REFUSED_UNUSED, "of those, refused: never requested")                              \
+	X(FLASH_REFUSED_LARGE, "of those, refused: too large")                                     \
+	X(FLASH_REFUSED_DEVICE, "of those, refused: device too slow")                              \
+	X(FLASH_REFUSED_BUDGET, "of those, refused: budget of writes")                             \
+	X(FLASH_REFUSED_OFF, "of those, refused: tier off")                                        \
+	X(FLASH_PACKED, "of those admitted, values packed")                                        \
+	X(FLASH_PACKED_SAVED, "bytes saved by that")
 
 enum flash_offer_counter { FLASH_OFFER_COUNTERS(COUNTER_SYMBOL) FLASH_OFFER_COUNTERS_COUNT };
 extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT];
@@ -60,21 +60,21 @@ extern const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_
 	X(FLASH_ASKED, "keys asked for")                                                           \
 	X(FLASH_ASK_READS, "reads of flash")                                                       \
 	X(FLASH_ASK_READ_PAGES, "pages of them")                                                   \
-	X(FLASH_ASK_ENDED, "of these reads, those that have ended")                                \
+	X(FLASH_ASK_ENDED, "reads completed")                                                      \
 	X(FLASH_ASK_BUFFERED, "records looked for in buffers")                                     \
-	X(FLASH_ASK_TOLD, "retrievals answered by a record")                                       \
-	X(FLASH_ASK_PROMOTED, "records that became items")                                         \
+	X(FLASH_ASK_TOLD, "retrievals answered")                                                   \
+	X(FLASH_ASK_PROMOTED, "records promoted")                                                  \
 	X(FLASH_ASK_OTHERS, "records of other keys read")                                          \
-	X(FLASH_ASK_COLUMN_OTHERS, "of these, for fingerprints of columns")                        \
-	X(FLASH_ASK_AGAIN, "segments lost or claims refused meanwhile")                            \
-	X(FLASH_ASK_NOT_FOUND, "asks answered by a miss, nothing having failed")                   \
-	X(FLASH_ASK_ERROR, "asks answered by a miss: unreadable, expired, or lost for long")       \
+	X(FLASH_ASK_COLUMN_OTHERS, "of these, by fingerprints of columns")                         \
+	X(FLASH_ASK_AGAIN, "lookups repeated: segment lost or claim refused")                      \
+	X(FLASH_ASK_NOT_FOUND, "misses without a failure")                                         \
+	X(FLASH_ASK_ERROR, "misses: unreadable, expired, or lost")                                 \
 	X(FLASH_ASK_READ_ERRORS, "of those, reads that failed")                                    \
-	X(FLASH_ASK_BAD_PAGES, "of those, pages that are not what was written")                    \
-	X(FLASH_ASK_BAD_PACKED, "of those, packed values that cannot be unpacked")                 \
+	X(FLASH_ASK_BAD_PAGES, "of those, invalid pages")                                          \
+	X(FLASH_ASK_BAD_PACKED, "of those, values that cannot be unpacked")                        \
 	X(FLASH_ASK_UNPACKED, "values unpacked")                                                   \
-	X(FLASH_ASK_LATE, "misses told, or writes done, of what had no answer")                    \
-	X(FLASH_ASK_NO_MEMORY, "asks that have waited for memory of the store")
+	X(FLASH_ASK_LATE, "misses or writes without an answer in time")                            \
+	X(FLASH_ASK_NO_MEMORY, "lookups that waited for memory")
 
 enum flash_ask_counter { FLASH_ASK_COUNTERS(COUNTER_SYMBOL) FLASH_ASK_COUNTERS_COUNT };
 extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUNT];

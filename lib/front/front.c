@@ -1,5 +1,6 @@
 /*
- * front.c - the backend: chooses the lane of a key, makes requests, and does a turn's work.
+ * front.c - a backend (backend.h): chooses the lane of a key, makes requests, and does a turn's
+ * work.
  */
 #include "front_keep.h"
 #include "front_peers.h"
@@ -37,24 +38,6 @@ key_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
 		front_query_stand_in(f, key);
 	}
 	return key;
-}
-
-static FLAT void
-ask(void *arg, const struct backend_ask *ask)
-{
-	struct front *f = arg;
-	struct front_lane *l = front_route(f, ask);
-	struct front_key *key;
-
-	if (front_copies_kept(&f->copies) && l != NULL && front_flight_join(f, l, ask))
-		return;
-	key = key_take(f, l, ask);
-	if (key == NULL) {
-		front_ticket_complete(f, ask->ticket, true);
-		return;
-	}
-	front_keep_asked(f, key);
-	front_key_queue(f, key);
 }
 
 /* Makes a server's part of a flush. A server that gets no request keeps items that the flush
@@ -129,11 +112,27 @@ flush(struct front *f, const struct backend_ask *ask)
 	flushes_look(f);
 }
 
-static void
-write_ask(void *arg, const struct backend_ask *ask, const struct fill *value)
+static FLAT void
+read_ask(struct front *f, const struct backend_ask *ask)
 {
-	struct front *f = arg;
-	struct fill own = value != NULL ? *value : (struct fill){0};
+	struct front_lane *l = front_route(f, ask);
+	struct front_key *key;
+
+	if (front_copies_kept(&f->copies) && l != NULL && front_flight_join(f, l, ask))
+		return;
+	key = key_take(f, l, ask);
+	if (key == NULL) {
+		front_ticket_complete(f, ask->ticket, true);
+		return;
+	}
+	front_keep_asked(f, key);
+	front_key_queue(f, key);
+}
+
+static void
+write_ask(struct front *f, const struct backend_ask *ask)
+{
+	struct fill own = ask->value != NULL ? *ask->value : (struct fill){0};
 	struct front_key *key;
 
 	if (ask->req->verb == MC_FLUSH_ALL || ask->req->verb == MC_BIN_FLUSH) {
@@ -143,16 +142,25 @@ write_ask(void *arg, const struct backend_ask *ask, const struct fill *value)
 	key = key_take(f, front_route(f, ask), ask);
 	if (key != NULL) {
 		key->fill = own;
-		key->writes = value != NULL;
+		key->writes = ask->value != NULL;
 		if (!front_flight_wait(f, key))
 			front_write_queue(f, key);
 		return;
 	}
 	front_ticket_complete(f, ask->ticket, true);
-	if (value == NULL)
+	if (ask->value == NULL)
 		return;
 	store_abandon(f->store, &own);
 	backend_value_end(f->serve, ask->lane, own.value_len);
+}
+
+static FLAT void
+ask(void *arg, const struct backend_ask *ask)
+{
+	if (ask->kind == BACKEND_ASK_WRITE)
+		write_ask(arg, ask);
+	else
+		read_ask(arg, ask);
 }
 
 /* Queues a delete of the key to its server, ahead of this client's later requests on the same lane.
@@ -203,7 +211,7 @@ send_queued(struct front *f)
 }
 
 static void
-passes_end(void *arg)
+send(void *arg)
 {
 	send_queued(arg);
 }
@@ -467,19 +475,19 @@ attach(struct front *f, struct region *region)
 {
 	struct backend backend = {
 		.arg = f,
-		.timeout_ns = f->cfg.timeout_ns,
-		.lanes = f->lane_count,
+		.mode = BACKEND_WRITES,
 		.misses_on_failure = f->cfg.misses_on_failure,
-		.lane = lane_of,
+		.lanes = f->lane_count,
+		.timeout_ns = f->cfg.timeout_ns,
 		.ask = ask,
-		.write = write_ask,
-		.drop = drop,
-		.passes_end = passes_end,
+		.send = send,
 		.poll = poll,
 		.forget = forget,
-		.is_coming = is_coming,
 		.release = release,
+		.lane = lane_of,
+		.is_coming = is_coming,
 		.next_ns = next_ns,
+		.copies.drop = drop,
 	};
 	const struct serve_rows rows = {
 		.arg = f, .mode = BACKEND_WRITES, .row = row, .reset = reset};
@@ -492,7 +500,7 @@ attach(struct front *f, struct region *region)
 		.received = f->peers != NULL ? front_peers_receive : NULL,
 	};
 
-	front_keep_supply(&backend);
+	front_keep_attach(f, &backend.copies);
 	backend_attach(region, f->serve, &backend);
 	serve_rows_attach(f->serve, &rows);
 	serve_links_attach(f->serve, &user);

@@ -56,32 +56,32 @@
 #define FRONT_QUIET_S 60u
 
 #define FRONT_COUNTERS(X)                                                                          \
-	X(FRONT_ASKED, "keys asked of servers")                                                    \
+	X(FRONT_ASKED, "keys requested of servers")                                                \
 	X(FRONT_REQUESTED, "requests sent to servers")                                             \
-	X(FRONT_HITS, "of the keys, answered with a value")                                        \
-	X(FRONT_MISSES, "of the keys, answered with none")                                         \
+	X(FRONT_HITS, "of the keys, found")                                                        \
+	X(FRONT_MISSES, "of the keys, absent")                                                     \
 	X(FRONT_FAILED, "of the keys, not answered by their server")                               \
-	X(FRONT_REFUSED, "of those, not asked: server down, no place, or no way to ask it")        \
+	X(FRONT_REFUSED, "of those, not sent: server down, queue full, or not supported")          \
 	X(FRONT_NO_MEMORY, "of those, no memory for the value")                                    \
-	X(FRONT_FILLS, "of the keys, asked for to be kept as a copy")                              \
-	X(FRONT_COPIES_WAITED, "turns in which no copy answered: older ones were not gone yet")    \
-	X(FRONT_EXCHANGED, "sets whose value was kept when it was stored")                         \
-	X(FRONT_JOINED, "keys answered by what another client's request has brought")              \
-	X(FRONT_COMBINED, "sets answered by the one of their key that came last")                  \
-	X(FRONT_WRITES_LOST, "writes whose fate nobody knew: of their keys none was kept")         \
-	X(FRONT_SETTLED, "of the cells of these, those of which copies may be kept again")         \
+	X(FRONT_FILLS, "of the keys, fetched for a copy")                                          \
+	X(FRONT_COPIES_WAITED, "turns without copies: older ones were not flushed yet")            \
+	X(FRONT_EXCHANGED, "sets whose value became a copy")                                       \
+	X(FRONT_JOINED, "keys answered by another client's request")                               \
+	X(FRONT_COMBINED, "sets combined with a later one of their key")                           \
+	X(FRONT_WRITES_LOST, "writes of unknown fate: their keys have no copy")                    \
+	X(FRONT_SETTLED, "of their cells, those that may have copies again")                       \
 	X(FRONT_DROPS, "deletes of keys whose set was refused here")                               \
-	X(FRONT_DROPS_FAILED, "of them, those that no server has answered: it may be there yet")   \
-	X(FRONT_PEERS_TOLD, "keys written, of which other fronts are told")                        \
-	X(FRONT_PEERS_LOST, "of them, those that one of these fronts was not told of")             \
-	X(FRONT_PEERS_HEARD, "keys that other fronts have told of: their copies have gone")        \
-	X(FRONT_PEERS_REFUSED, "told by nobody of front.peers, beyond the limit, or nonsense")     \
+	X(FRONT_DROPS_FAILED, "of them, not answered: the item may still exist")                   \
+	X(FRONT_PEERS_TOLD, "keys written, sent to other fronts")                                  \
+	X(FRONT_PEERS_LOST, "of them, not sent to one of these fronts")                            \
+	X(FRONT_PEERS_HEARD, "keys received from other fronts: their copies ended")                \
+	X(FRONT_PEERS_REFUSED, "refused: not from front.peers, above the limit, or malformed")     \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
-	X(FRONT_OTHER_CORE, "connections tried from another port: the reply came to another core") \
-	X(FRONT_SERVER_CLOSED, "connections that a server closed, or that were lost")              \
-	X(FRONT_SERVER_LATE, "connections reset: an answer did not come in time")                  \
-	X(FRONT_SERVER_BROKEN, "connections reset: what came was no answer to what was asked")
+	X(FRONT_OTHER_CORE, "connections tried again from another port: reply on another core")    \
+	X(FRONT_SERVER_CLOSED, "connections closed by a server, or lost")                          \
+	X(FRONT_SERVER_LATE, "connections reset: answer late")                                     \
+	X(FRONT_SERVER_BROKEN, "connections reset: invalid answer")
 
 enum front_counter { FRONT_COUNTERS(COUNTER_SYMBOL) FRONT_COUNTER_COUNT };
 

@@ -55,7 +55,6 @@ struct front {
 	uint32_t quiet_until_s;        /* counts as a flush in progress until then; 0: none */
 	uint32_t fence_until_s;        /* until then only fenced servers have copies; 0: over */
 	bool settled;                  /* no request of an earlier generation is open */
-	bool copies_wait;              /* shared mode: old copies remain, so none answers */
 	bool more;                     /* this turn's share of reading was used up */
 	const struct front_ring *ring; /* of this turn */
 	const struct front_state *state;

@@ -20,15 +20,12 @@
 
 /* ---- requests that copies answer ---- */
 
-/* True if a request bypasses copies: one that shows a cas, or the use of an item, goes to the
- * server. */
+/* True if an mg bypasses copies: one that shows the use of an item goes to the server. */
 static bool
-passes_copies(void *arg, const struct mc_req *req)
+bypasses(const struct mc_req *req)
 {
-	if (req->verb == MC_GETS || req->verb == MC_BIN_GET)
-		return false;
-	return req->verb != MC_MG || (req->meta.flags & ~SHOWN_BY_COPY) != 0 ||
-	       (req->flags & MC_KEY_BASE64) != 0;
+	return req->verb == MC_MG &&
+	       ((req->meta.flags & ~SHOWN_BY_COPY) != 0 || (req->flags & MC_KEY_BASE64) != 0);
 }
 
 static bool
@@ -40,12 +37,13 @@ shows_cas(const struct mc_req *req)
 }
 
 static enum backend_copy
-copy_for(void *arg, const struct mc_req *req, const struct item *item)
+copy_answers(void *arg, const struct mc_req *req, const struct item *item, uint64_t *cas)
 {
 	const struct front *f = arg;
 
-	if (f->copies_wait)
+	if (bypasses(req))
 		return BACKEND_COPY_NONE;
+	*cas = front_copy_cas(item);
 	switch (front_copy_kind(item)) {
 	case FRONT_COPY_MISS:
 		return BACKEND_COPY_MISS;
@@ -60,20 +58,6 @@ copy_for(void *arg, const struct mc_req *req, const struct item *item)
 	}
 	return shows_cas(req) && !front_copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE
 									 : BACKEND_COPY_HERE;
-}
-
-static uint64_t
-cas_of(void *arg, const struct item *item)
-{
-	return front_copy_cas(item);
-}
-
-static uint32_t
-next_sample(void *arg, uint32_t n)
-{
-	struct front *f = arg;
-
-	return front_sampler_next(&f->copies.sampler, n);
 }
 
 /* True for few samples, of which the server and the name are recorded. The sampler has drawn a
@@ -92,39 +76,36 @@ sample_count(struct front *f, uint64_t hash)
 }
 
 static __attribute__((noinline, cold)) void
-spared_look(struct front *f, const struct view *key, uint64_t hash)
+spared_look(struct front *f, struct view key, uint64_t hash)
 {
-	struct front_server_counts *counts = &f->counts[front_ring_server(f->ring, *key)];
+	struct front_server_counts *counts = &f->counts[front_ring_server(f->ring, key)];
 
 	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
-	front_top_count_mt(&f->stats->top, *key, hash);
+	front_top_count_mt(&f->stats->top, key, hash);
 	sample_count(f, hash);
 }
 
-/* Counts a sampled key that a copy has answered. */
-static void
-sample(void *arg, const struct view *key, uint64_t hash)
+/* Counts a sampled key that a copy has answered. Returns the keys before the next sample. */
+static uint32_t
+sample(void *arg, struct view key, uint64_t hash)
 {
 	struct front *f = arg;
+	const uint32_t before = front_sampler_draw(&f->copies.sampler);
 
 	if (is_looked_at(f))
 		spared_look(f, key, hash);
 	else
 		sample_count(f, hash);
+	return before;
 }
 
 void
-front_keep_supply(struct backend *backend)
+front_keep_attach(struct front *f, struct backend_copies *copies)
 {
-	const struct front *f = backend->arg;
-
 	if (!front_copies_kept(&f->copies))
 		return;
-	backend->passes_copies = passes_copies;
-	backend->copy = copy_for;
-	backend->copy_cas = cas_of;
-	backend->next_sample = next_sample;
-	backend->sample = sample;
+	copies->answers = copy_answers;
+	copies->sample = sample;
 }
 
 /* ---- retrievals ---- */
@@ -141,7 +122,7 @@ void
 front_keep_asked(struct front *f, struct front_key *key)
 {
 	key->reads = true;
-	if (!front_copies_kept(&f->copies) || next_sample(f, 1) != 0)
+	if (!front_copies_kept(&f->copies) || front_sampler_next(&f->copies.sampler, 1) != 0)
 		return;
 	sample_count(f, key->hash);
 	if (is_looked_at(f))
@@ -397,12 +378,10 @@ static void
 renew(struct front *f)
 {
 	const uint64_t life_ns = f->cfg.copy_ns - f->cfg.copy_ns / COPY_SPARE;
-	const bool wait = !front_copies_renew(&f->copies, f->now_ns, life_ns);
+	const bool renewed = front_copies_renew(&f->copies, f->now_ns, life_ns);
 
-	if (unlikely(wait != f->copies_wait))
-		backend_copies_wait(f->serve, wait);
-	f->copies_wait = wait;
-	if (wait)
+	backend_copies_bypass(f->serve, !renewed);
+	if (!renewed)
 		front_count(f, FRONT_COPIES_WAITED);
 }
 

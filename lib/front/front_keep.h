@@ -45,8 +45,8 @@ front_may_keep(const struct front_lane *l)
 	       (!l->fence.moved && atomic_load_explicit(&l->report->fenced, memory_order_acquire));
 }
 
-/* Sets the service's hooks for copies. */
-void front_keep_supply(struct backend *backend);
+/* Sets the functions with which copies answer, if the front keeps any. */
+void front_keep_attach(struct front *f, struct backend_copies *copies);
 /* Counts a retrieval of the key. */
 void front_keep_asked(struct front *f, struct front_key *key);
 /* Places the placeholder of a queued retrieval. */

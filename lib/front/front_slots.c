@@ -4,9 +4,9 @@
 #include "front_slots.h"
 
 #include "base/check.h"
+#include "base/vec16.h"
 
 #include <math.h>
-#include <smmintrin.h>
 
 #define ITEMS_FACTOR  8.0 /* k of the thesis */
 #define ALPHA         2.0
@@ -133,9 +133,7 @@ with_count(uint64_t state, uint32_t slot, uint32_t count)
 static uint32_t
 victim_of(uint64_t state)
 {
-	const __m128i counts = _mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)(state | COUNT_MASK)));
-
-	return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(counts), 1) - 1;
+	return least_byte(state | COUNT_MASK) - 1;
 }
 
 static bool
@@ -277,9 +275,9 @@ front_slots_enter_mt(struct front_slots *slots, uint64_t hash, uint64_t *left)
 
 /* ---- samples ---- */
 
-/* Draws a gap by Knuth's MMIX generator, whose high bits are the good ones. */
-static uint32_t
-draw_gap(struct front_sampler *sampler)
+/* Knuth's MMIX generator, whose high bits are the good ones. */
+uint32_t
+front_sampler_draw(struct front_sampler *sampler)
 {
 	sampler->random = sampler->random * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)((sampler->random >> 32) * FRONT_SAMPLE_MAX >> 32);
@@ -289,7 +287,7 @@ void
 front_sampler_init(struct front_sampler *sampler, uint64_t seed)
 {
 	sampler->random = seed;
-	sampler->before = draw_gap(sampler);
+	sampler->before = front_sampler_draw(sampler);
 }
 
 uint32_t
@@ -301,6 +299,6 @@ front_sampler_next(struct front_sampler *sampler, uint32_t n)
 		sampler->before -= n;
 		return n;
 	}
-	sampler->before = draw_gap(sampler);
+	sampler->before = front_sampler_draw(sampler);
 	return before;
 }

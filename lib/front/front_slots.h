@@ -94,4 +94,7 @@ void front_sampler_init(struct front_sampler *sampler, uint64_t seed);
  * the requests after that. */
 uint32_t front_sampler_next(struct front_sampler *sampler, uint32_t n);
 
+/* Returns how many requests pass before a sample. */
+uint32_t front_sampler_draw(struct front_sampler *sampler);
+
 #endif

@@ -3,6 +3,7 @@
  */
 #include "image.h"
 #include "store_saved.h"
+#include "store/index_owner.h"
 #include "store/load_marks.h"
 #include "store/resize.h"
 
@@ -60,6 +61,8 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 	load_marks_bind(st, region, cfg);
 	st->slab.asked = region_take(region, sizeof *st->slab.asked, CACHE_LINE_BYTES);
 	configure(st, cfg, plan);
+	for (uint32_t i = 0; i < cfg->cores; i++)
+		index_owner_bind(&st->cores[i]);
 	return st;
 }
 

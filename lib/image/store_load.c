@@ -2,12 +2,12 @@
  * store_load.c - items of a file come into the index, where clients have not been there first.
  */
 #include "store_saved.h"
+#include "index/path.h"
 #include "slab/eviction.h"
 #include "store/account.h"
 #include "store/item_access.h"
 #include "store/load_marks.h"
 #include "store/memory.h"
-#include "store/path.h"
 #include "store/rebalance.h"
 #include "store/resize.h"
 #include "store/retire_list.h"
@@ -195,7 +195,7 @@ load_once(struct store_core *sc, const struct key_lock *lock, struct item *it,
 	*result = STORE_LOAD_NO_ROOM;
 	spot = index_spot_empty(&st->ix, &lock->place);
 	if (spot.bucket == NULL)
-		spot = path_step(sc, &lock->place);
+		spot = path_step(&sc->ic, &lock->place);
 	if (spot.bucket == NULL)
 		return LOAD_CROWDED;
 	publish(sc, it, &lock->place, spot, saved);
@@ -219,7 +219,7 @@ store_load_finish(struct store_core *sc, struct fill *f, const struct store_save
 		index_lock_key(ix, saved->key, saved->hash, LOCK_FOR_INSERT, &lock);
 		step = load_once(sc, &lock, f->item, saved, &result);
 		index_unlock_key(ix, &lock);
-		if (step == LOAD_CROWDED && !path_free_slot(sc, &lock.place, NULL, 0) &&
+		if (step == LOAD_CROWDED && !path_free_slot(&sc->ic, &lock.place, NULL, 0) &&
 		    !resize_more(sc))
 			break;
 	}

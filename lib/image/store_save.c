@@ -4,6 +4,7 @@
 #include "image.h"
 #include "store_saved.h"
 #include "slab/slab_pages.h"
+#include "store/floors.h"
 #include "store/item_access.h"
 #include "store/unlink.h"
 

@@ -34,6 +34,7 @@
 #include "base/check.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define ITEM_KEY_MAX 250u
 
@@ -76,5 +77,14 @@ struct item_long {
 	_Atomic uint32_t pins;
 };
 static_assert(sizeof(struct item_long) == 16, "stands inside items");
+
+struct view item_key(const struct item *it);
+uint32_t item_flags(const struct item *it);
+uint32_t item_expiry_s(const struct item *it);
+uint64_t item_cas(const struct item *it);
+uint32_t item_value_len(const struct item *it);
+bool item_is_stale(const struct item *it);
+bool item_is_won(const struct item *it);
+bool item_key_is_binary(const struct item *it);
 
 #endif

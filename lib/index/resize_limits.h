@@ -87,6 +87,8 @@
 /* Plans made for one bucket if other cores' writes spoil them; then items that are not as planned
  * are evicted. */
 #define MIGRATE_TRIES 8u
+/* Flushed items that a migration may drop, here and along paths, before it checks again. */
+#define MIGRATE_DROPS_MAX 256u
 /* Turns that a bucket waits for slots; then items that find none are evicted. */
 #define MIGRATE_DEFER_MAX 16u
 /* Cuckoo paths run for one plan. */

@@ -18,7 +18,8 @@ to_free_max(const struct net_config *cfg)
 size_t
 net_bytes(const struct net_config *cfg)
 {
-	return (cfg->udp_port != 0 ? reasm_bytes(REASM_SETS) : 0) + reasm_bytes(REASM_ECHO_SETS) +
+	return (cfg->udp_port != 0 ? reasm_bytes(REASM_CONTEXTS) : 0) +
+	       reasm_bytes(REASM_ECHO_CONTEXTS) +
 	       to_free_max(cfg) * (sizeof(struct frame *) + sizeof(uint8_t *)) +
 	       3 * CACHE_LINE_BYTES;
 }
@@ -117,8 +118,8 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 					 CACHE_LINE_BYTES);
 	udp_create(net);
 	if (cfg->udp_port != 0)
-		net->reasm = reasm_create(region, REASM_SETS);
-	net->echo_reasm = reasm_create(region, REASM_ECHO_SETS);
+		net->reasm = reasm_create(region, REASM_CONTEXTS);
+	net->echo_reasm = reasm_create(region, REASM_ECHO_CONTEXTS);
 }
 
 static void

@@ -5,6 +5,7 @@
 #include "reasm.h"
 
 #include "base/hash.h"
+#include "base/list.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
@@ -20,9 +21,12 @@ enum context_state {
 	CONTEXT_OPEN,
 	CONTEXT_DROPPED, /* kept so that later fragments of the datagram open no new context */
 	CONTEXT_DELIVERED,
+	CONTEXT_KEPT, /* delivered, and the service has not read it yet */
 };
 
 struct context {
+	struct list line;  /* in reasm.unused, or in reasm.line while it waits */
+	struct list found; /* in a bucket while it waits */
 	struct ip_addr src;
 	uint32_t id;
 	uint8_t local;     /* enum local: the destination, and with it the family */
@@ -38,11 +42,13 @@ struct context {
 
 struct reasm {
 	uint64_t swept_ns;
-	uint32_t sets;
-	uint32_t waiting; /* contexts that are open or dropped */
+	uint32_t contexts;
 	uint32_t delivered_count;
-	struct context *delivered[REASM_SETS * REASM_WAYS];
-	struct context set[][REASM_WAYS];
+	struct context *delivered[REASM_CONTEXTS];
+	struct list unused;
+	struct list line; /* open or dropped: the longest without a fragment first */
+	struct list bucket[REASM_CONTEXTS];
+	struct context context[];
 };
 
 /* A fragment as its headers describe it. */
@@ -56,24 +62,32 @@ struct fragment {
 };
 
 static size_t
-bytes_of(uint32_t sets)
+bytes_of(uint32_t contexts)
 {
-	return sizeof(struct reasm) + (size_t)sets * REASM_WAYS * sizeof(struct context);
+	return sizeof(struct reasm) + (size_t)contexts * sizeof(struct context);
 }
 
 size_t
-reasm_bytes(uint32_t sets)
+reasm_bytes(uint32_t contexts)
 {
-	return bytes_of(sets) + CACHE_LINE_BYTES;
+	return bytes_of(contexts) + CACHE_LINE_BYTES;
 }
 
 struct reasm *
-reasm_create(struct region *region, uint32_t sets)
+reasm_create(struct region *region, uint32_t contexts)
 {
-	struct reasm *r = region_take(region, bytes_of(sets), CACHE_LINE_BYTES);
+	struct reasm *r = region_take(region, bytes_of(contexts), CACHE_LINE_BYTES);
 
-	ensure(sets <= REASM_SETS);
-	r->sets = sets;
+	ensure(contexts <= REASM_CONTEXTS);
+	r->contexts = contexts;
+	list_init(&r->unused);
+	list_init(&r->line);
+	for (uint32_t i = 0; i < REASM_CONTEXTS; i++)
+		list_init(&r->bucket[i]);
+	for (uint32_t i = 0; i < contexts; i++) {
+		list_init(&r->context[i].found);
+		list_push_back(&r->unused, &r->context[i].line);
+	}
 	return r;
 }
 
@@ -110,22 +124,31 @@ fragment_of(const struct net *net, uint32_t rx_index)
 	return p;
 }
 
-static struct context *
-set_of(const struct net *net, struct reasm *r, const struct fragment *p)
+static struct list *
+bucket_of(const struct net *net, struct reasm *r, const struct fragment *p)
 {
 	uint8_t key[IP_ADDR_BYTES + sizeof p->id + 1];
 
 	memcpy(key, p->src->b, IP_ADDR_BYTES);
 	memcpy(key + IP_ADDR_BYTES, &p->id, sizeof p->id);
 	key[sizeof key - 1] = p->local;
-	return r->set[hash_bytes(key, sizeof key, net->cfg.seed) % r->sets];
+	return &r->bucket[hash_bytes(key, sizeof key, net->cfg.seed) % REASM_CONTEXTS];
+}
+
+/* Ends the wait of an open or dropped context; it is in no list then. */
+static void
+context_leave(struct reasm *r, struct context *c)
+{
+	list_unlink(&c->line);
+	list_unlink(&c->found);
 }
 
 static void
 context_free(struct reasm *r, struct context *c)
 {
-	r->waiting -= c->state == CONTEXT_OPEN || c->state == CONTEXT_DROPPED;
+	context_leave(r, c);
 	c->state = CONTEXT_FREE;
+	list_push_front(&r->unused, &c->line);
 }
 
 static void
@@ -135,47 +158,35 @@ context_drop(struct net *net, struct context *c, enum net_counter reason)
 	c->state = CONTEXT_DROPPED;
 }
 
-/* Returns a free context, or else the oldest. NULL: the service is reading them all. */
-static struct context *
-victim(struct context *set)
+/* Frees the context of a datagram that did not become whole. */
+static void
+context_end(struct net *net, struct reasm *r, struct context *c)
 {
-	struct context *found = NULL;
-
-	for (uint32_t i = 0; i < REASM_WAYS; i++) {
-		if (set[i].state == CONTEXT_FREE)
-			return &set[i];
-		if (set[i].state == CONTEXT_DELIVERED)
-			continue;
-		if (found == NULL || set[i].since_ns < found->since_ns)
-			found = &set[i];
-	}
-	return found;
+	if (c->state == CONTEXT_OPEN)
+		net_count(net, net->now_ns - c->since_ns < REASM_NS ? DROP_FRAG_EVICTED
+								    : DROP_FRAG_TIMEOUT);
+	context_free(r, c);
 }
 
 static bool
 context_matches(const struct context *c, const struct fragment *p)
 {
-	return (c->state == CONTEXT_OPEN || c->state == CONTEXT_DROPPED) && c->id == p->id &&
-	       c->local == p->local && ip_addr_equal(&c->src, p->src);
+	return c->id == p->id && c->local == p->local && ip_addr_equal(&c->src, p->src);
 }
 
-/* Returns the context of a fragment, a new one if necessary. */
+/* Returns a context for a new datagram. NULL: the service is reading them all. */
 static struct context *
-find_or_open(struct net *net, struct reasm *r, const struct fragment *p)
+context_open(struct net *net, struct reasm *r, const struct fragment *p, struct list *bucket)
 {
-	struct context *set = set_of(net, r, p);
 	struct context *c;
 
-	for (uint32_t i = 0; i < REASM_WAYS; i++)
-		if (context_matches(&set[i], p) && net->now_ns - set[i].since_ns < REASM_NS)
-			return &set[i];
-	c = victim(set);
-	if (c == NULL)
+	if (list_empty(&r->unused) && !list_empty(&r->line))
+		context_end(net, r, container_of(r->line.next, struct context, line));
+	if (list_empty(&r->unused))
 		return NULL;
-	if (c->state == CONTEXT_OPEN)
-		net_count(net, net->now_ns - c->since_ns < REASM_NS ? DROP_FRAG_EVICTED
-								    : DROP_FRAG_TIMEOUT);
-	context_free(r, c);
+	c = container_of(list_pop_front(&r->unused), struct context, line);
+	list_push_back(&r->line, &c->line);
+	list_push_back(bucket, &c->found);
 	c->src = *p->src;
 	c->id = p->id;
 	c->local = p->local;
@@ -185,8 +196,26 @@ find_or_open(struct net *net, struct reasm *r, const struct fragment *p)
 	c->fragments = 0;
 	c->since_ns = net->now_ns;
 	memset(c->have, 0, sizeof c->have);
-	r->waiting++;
 	return c;
+}
+
+/* Returns the context of a fragment, a new one if necessary. */
+static struct context *
+find_or_open(struct net *net, struct reasm *r, const struct fragment *p)
+{
+	struct list *bucket = bucket_of(net, r, p);
+
+	for (struct list *at = bucket->next; at != bucket; at = at->next) {
+		struct context *c = container_of(at, struct context, found);
+
+		if (!context_matches(c, p))
+			continue;
+		if (net->now_ns - c->since_ns < REASM_NS)
+			return c;
+		context_end(net, r, c);
+		break;
+	}
+	return context_open(net, r, p, bucket);
 }
 
 static uint32_t
@@ -211,7 +240,7 @@ fragment_valid(const struct fragment *p)
 /* Copies a fragment to its offset. False: it was not taken, and the datagram may have been
  * dropped. */
 static bool
-fragment_insert(struct net *net, struct context *c, const struct fragment *p)
+fragment_insert(struct net *net, struct reasm *r, struct context *c, const struct fragment *p)
 {
 	const uint32_t end = p->at + p->len;
 	const uint32_t from = p->at / UNIT_BYTES;
@@ -248,6 +277,8 @@ fragment_insert(struct net *net, struct context *c, const struct fragment *p)
 		c->reach = (uint16_t)end;
 	if (!p->more)
 		c->total = (uint16_t)end;
+	list_unlink(&c->line);
+	list_push_back(&r->line, &c->line);
 	return true;
 }
 
@@ -288,7 +319,7 @@ context_deliver(struct net *net, struct reasm *r, struct context *c)
 		context_free(r, c);
 		return (struct reassembled){NULL, 0, 0};
 	}
-	context_free(r, c);
+	context_leave(r, c);
 	c->state = CONTEXT_DELIVERED;
 	r->delivered[r->delivered_count++] = c;
 	net_count(net, FRAG_REASSEMBLED);
@@ -308,7 +339,7 @@ reasm_insert(struct net *net, struct reasm *r, uint32_t rx_index)
 		net_count(net, DROP_FRAG_NO_CONTEXT);
 	} else if (c->state == CONTEXT_DROPPED) {
 		net_count(net, DROP_FRAG_LATE);
-	} else if (fragment_insert(net, c, &p) && c->received == c->total) {
+	} else if (fragment_insert(net, r, c, &p) && c->received == c->total) {
 		return context_deliver(net, r, c);
 	}
 	return (struct reassembled){NULL, 0, 0};
@@ -317,18 +348,15 @@ reasm_insert(struct net *net, struct reasm *r, uint32_t rx_index)
 void
 reasm_tick(struct reasm *r, struct net *net)
 {
-	if (likely(r->waiting == 0) || net->now_ns - r->swept_ns < REASM_SWEEP_NS)
+	if (likely(list_empty(&r->line)) || net->now_ns - r->swept_ns < REASM_SWEEP_NS)
 		return;
 	r->swept_ns = net->now_ns;
-	for (uint32_t i = 0; i < r->sets * REASM_WAYS; i++) {
-		struct context *c = &r->set[i / REASM_WAYS][i % REASM_WAYS];
+	for (uint32_t i = 0; i < r->contexts; i++) {
+		struct context *c = &r->context[i];
 
-		if (c->state == CONTEXT_FREE || c->state == CONTEXT_DELIVERED ||
-		    net->now_ns - c->since_ns < REASM_NS)
-			continue;
-		if (c->state == CONTEXT_OPEN)
-			net_count(net, DROP_FRAG_TIMEOUT);
-		context_free(r, c);
+		if ((c->state == CONTEXT_OPEN || c->state == CONTEXT_DROPPED) &&
+		    net->now_ns - c->since_ns >= REASM_NS)
+			context_end(net, r, c);
 	}
 }
 
@@ -336,9 +364,10 @@ reasm_tick(struct reasm *r, struct net *net)
 static struct context *
 context_of(struct reasm *r, const struct datagram *d)
 {
-	const uintptr_t at = (uintptr_t)d->payload.data - (uintptr_t)r->set;
+	const uintptr_t at = (uintptr_t)d->payload.data - (uintptr_t)r->context;
 
-	return at < r->sets * sizeof r->set[0] ? &r->set[0][0] + at / sizeof(struct context) : NULL;
+	return at < r->contexts * sizeof r->context[0] ? &r->context[at / sizeof r->context[0]]
+						       : NULL;
 }
 
 bool
@@ -350,17 +379,26 @@ reasm_holds(struct reasm *r, const struct datagram *d)
 void
 reasm_release(struct reasm *r, const struct datagram *kept, uint32_t kept_count)
 {
+	uint32_t left = 0;
+
 	if (likely(r->delivered_count == 0))
 		return;
-	for (uint32_t i = 0; i < r->delivered_count; i++)
-		r->delivered[i]->state = CONTEXT_FREE;
-	r->delivered_count = 0;
 	for (uint32_t i = 0; i < kept_count; i++) {
 		struct context *c = context_of(r, &kept[i]);
 
-		if (c == NULL)
-			continue;
-		c->state = CONTEXT_DELIVERED;
-		r->delivered[r->delivered_count++] = c;
+		if (c != NULL)
+			c->state = CONTEXT_KEPT;
 	}
+	for (uint32_t i = 0; i < r->delivered_count; i++) {
+		struct context *c = r->delivered[i];
+
+		if (c->state == CONTEXT_KEPT) {
+			c->state = CONTEXT_DELIVERED;
+			r->delivered[left++] = c;
+		} else {
+			c->state = CONTEXT_FREE;
+			list_push_front(&r->unused, &c->line);
+		}
+	}
+	r->delivered_count = left;
 }

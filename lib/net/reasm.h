@@ -2,31 +2,31 @@
  * reasm.h - reassembly of fragmented UDP datagrams and echo requests (RFC 791, RFC 8200 section
  * 4.5).
  *
- * Shape:  sets of REASM_WAYS contexts, one a datagram: REASM_SETS for UDP, and REASM_ECHO_SETS of
- *         their own for echo requests, which evict no datagram of a client. A keyed hash of
- *         addresses and identification selects the set. Fragments are copied to their offset; a
- *         bitmap has a bit for every 8 bytes received.
+ * Shape:  contexts, one a datagram: REASM_CONTEXTS for UDP, and REASM_ECHO_CONTEXTS of their own
+ *         for echo requests, which evict no datagram of a client. A keyed hash of addresses and
+ *         identification finds them. Fragments are copied to their offset; a bitmap has a bit for
+ *         every 8 bytes received. Without a free context a new datagram takes the one that was
+ *         without a fragment for longest. Sources have no shares, since they may be forged.
  * Units:  bytes of IP payload: the header of UDP or ICMP and what follows; times in ns.
  * Owner:  contexts own their bytes. A delivered datagram is valid until reasm_release().
  * Thread: core-local.
  * Errors: counters DROP_FRAG_*.
- * Bounds: the constants; all memory is taken at start. A full set replaces its oldest context.
+ * Bounds: the constants; all memory is taken at start.
  */
 #ifndef CLOCKOO_REASM_H
 #define CLOCKOO_REASM_H
 
 #include "net_core.h"
 
-#define REASM_SETS          16u
-#define REASM_ECHO_SETS     1u
-#define REASM_WAYS          4u
+#define REASM_CONTEXTS      64u
+#define REASM_ECHO_CONTEXTS 4u
 #define REASM_BYTES         16384u
 #define REASM_FRAGMENTS_MAX 32u /* in one datagram: REASM_BYTES over a path of 576 bytes */
 #define REASM_NS            (1500ull * 1000000) /* lifetime from the first fragment */
 #define REASM_SWEEP_NS      (100ull * 1000000)  /* time between sweeps of expired contexts */
 
-size_t reasm_bytes(uint32_t sets);
-struct reasm *reasm_create(struct region *region, uint32_t sets);
+size_t reasm_bytes(uint32_t contexts);
+struct reasm *reasm_create(struct region *region, uint32_t contexts);
 
 /* A complete datagram, from the header of its protocol on. */
 struct reassembled {

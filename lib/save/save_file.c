@@ -16,10 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPTION    "--memory-save: %s: "
-#define MB_SHIFT  20
-#define RETRY_MS  50u
-#define LOCK_MODE 0600
+#define OPTION           "--memory-save: %s: "
+#define MB_SHIFT         20
+#define RETRY_MS         50u
+#define LOCK_MODE        0600
+#define STAT_BLOCK_BYTES 512u /* of st_blocks */
 
 void
 save_paths_set(struct save_paths *p, const char *file)
@@ -31,13 +32,48 @@ save_paths_set(struct save_paths *p, const char *file)
 	snprintf(p->lock, sizeof p->lock, "%s.lock", file);
 }
 
-bool
-save_path_ok(const char *file, struct error *err)
+static void
+folder_of(const char *path, char folder[SAVE_PATH_BYTES])
 {
+	char copy[SAVE_PATH_BYTES];
+
+	snprintf(copy, sizeof copy, "%s", path);
+	snprintf(folder, SAVE_PATH_BYTES, "%s", dirname(copy));
+}
+
+bool
+save_place_ok(const char *path, struct error *err)
+{
+	char folder[SAVE_PATH_BYTES];
 	struct stat st;
 
-	return stat(file, &st) != 0 || S_ISREG(st.st_mode) ||
-	       error_set(err, OPTION "not a file; choose another path", file);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, OPTION "not a file; choose another path", path);
+	folder_of(path, folder);
+	if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
+		return error_set(err, OPTION "%s is no folder", path, folder);
+	return access(folder, W_OK | X_OK) == 0 ||
+	       error_set(err, OPTION "cannot write to %s: %s", path, folder, strerror(errno));
+}
+
+bool
+save_room_ok(const char *path, uint64_t bytes, struct error *err)
+{
+	char folder[SAVE_PATH_BYTES];
+	struct statvfs fs;
+	struct stat st;
+	uint64_t room;
+
+	folder_of(path, folder);
+	if (statvfs(folder, &fs) != 0)
+		return error_set(err, OPTION "%s: %s", path, folder, strerror(errno));
+	room = fs.f_bavail * (uint64_t)fs.f_frsize;
+	if (stat(path, &st) == 0) /* it is gone when the next one is written */
+		room += (uint64_t)st.st_blocks * STAT_BLOCK_BYTES;
+	return room >= bytes ||
+	       error_set(err, OPTION "%llu MB are free in %s, and a full cache takes up to %llu",
+			 path, (unsigned long long)(room >> MB_SHIFT), folder,
+			 (unsigned long long)(bytes >> MB_SHIFT));
 }
 
 /* ---- one process a file ---- */
@@ -135,35 +171,6 @@ save_look_at(struct save_look *look, const char *path, const struct gap_now *now
 		look_into(look, fd, now, keep_for_s);
 	}
 	close(fd);
-}
-
-static void
-folder_of(const char *path, char folder[SAVE_PATH_BYTES])
-{
-	char copy[SAVE_PATH_BYTES];
-
-	snprintf(copy, sizeof copy, "%s", path);
-	snprintf(folder, SAVE_PATH_BYTES, "%s", dirname(copy));
-}
-
-bool
-save_place_ok(const char *path, uint64_t bytes, struct error *err)
-{
-	char folder[SAVE_PATH_BYTES];
-	struct statvfs fs;
-	uint64_t room;
-
-	folder_of(path, folder);
-	if (!save_path_ok(path, err))
-		return false;
-	if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &fs) != 0)
-		return error_set(err, OPTION "cannot write to %s: %s", path, folder,
-				 strerror(errno));
-	room = fs.f_bavail * (uint64_t)fs.f_frsize;
-	return room >= bytes ||
-	       error_set(err, OPTION "%llu MB are free in %s, and a full cache takes up to %llu",
-			 path, (unsigned long long)(room >> MB_SHIFT), folder,
-			 (unsigned long long)(bytes >> MB_SHIFT));
 }
 
 /* Renames a file so that the rename survives a power cut. */

@@ -33,8 +33,6 @@ struct save_paths {
 };
 
 void save_paths_set(struct save_paths *p, const char *file);
-/* True if FILE is a file, or does not exist yet. */
-bool save_path_ok(const char *file, struct error *err);
 /* Locks FILE and the files that belong to it for this process, until it ends or closes *fd. False
  * if another process still has them after wait_ms. *fd is -1 if no lock can be created; nobody
  * saves there then. */
@@ -60,8 +58,10 @@ struct save_look {
  * root and this process's user. */
 void save_look_at(struct save_look *look, const char *path, const struct gap_now *now,
 		  uint32_t keep_for_s, uid_t other_uid);
-/* True if a stop can write that many bytes there, in a folder that this user may write to. */
-bool save_place_ok(const char *path, uint64_t bytes, struct error *err);
+/* True if the path is a file, or may become one in a folder that this user may write to. */
+bool save_place_ok(const char *path, struct error *err);
+/* True if a stop finds room for that many bytes there. */
+bool save_room_ok(const char *path, uint64_t bytes, struct error *err);
 
 /* Renames FILE.part to FILE. */
 bool save_publish(const struct save_paths *p, struct error *err);

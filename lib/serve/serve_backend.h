@@ -25,7 +25,7 @@ enum serve_backend_mode {
 			   * requests depend on into the store */
 	BACKEND_READS,    /* answers retrievals; the store executes all else */
 	BACKEND_WRITES,   /* executes all writes, too; the store's items are copies */
-	BACKEND_DECIDES,  /* decides for each copy whether it may answer, a plain get, too */
+	BACKEND_BYPASSED, /* as BACKEND_WRITES, while no copy may answer */
 };
 
 /* A backend's answer for a key, or for a write. */

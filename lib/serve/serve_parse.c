@@ -284,7 +284,9 @@ body_step(struct serve *sv, struct session *ss)
 										   : step;
 }
 
-__attribute__((noinline)) void
+/* Records that the pass reads bytes of the session that arrived before this turn. The first call
+ * of a pass counts. */
+static __attribute__((noinline)) void
 session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 {
 	sv->late = true;
@@ -292,6 +294,33 @@ session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 		return;
 	ss->since_ns = since_ns;
 	ss->late_pass = sv->pass;
+}
+
+bool
+request_begin(struct serve *sv, struct session *ss, uint64_t since_ns)
+{
+	if (unlikely(!session_credit(sv, ss)))
+		return false;
+	if (unlikely(since_ns != sv->clock.now_ns))
+		session_is_late(sv, ss, since_ns);
+	return true;
+}
+
+/* Ends a step before a request whose reply has no room. */
+static __attribute__((noinline)) enum parse_step
+window_wait(struct serve *sv, struct session *ss)
+{
+	session_waits(sv, ss, WAIT_WINDOW);
+	return PARSE_WAIT;
+}
+
+/* Ends a step for which there are no bytes. */
+static __attribute__((noinline)) enum parse_step
+end_step(struct serve *sv, struct session *ss)
+{
+	if (!session_eof(ss))
+		return PARSE_WAIT;
+	return session_credit(sv, ss) ? close_push(sv, ss) : window_wait(sv, ss);
 }
 
 static enum parse_step
@@ -304,16 +333,10 @@ session_step(struct serve *sv, struct session *ss)
 	if (room != PARSE_CONTINUE)
 		return room;
 	src = session_peek_since(ss, &since_ns);
-	if (src.len == 0 && !session_eof(ss))
-		return PARSE_WAIT;
-	if (unlikely(!session_credit(sv, ss))) {
-		session_waits(sv, ss, WAIT_WINDOW);
-		return PARSE_WAIT;
-	}
-	if (src.len == 0)
-		return close_push(sv, ss);
-	if (unlikely(since_ns != sv->clock.now_ns))
-		session_is_late(sv, ss, since_ns);
+	if (unlikely(src.len == 0))
+		return end_step(sv, ss);
+	if (unlikely(!request_begin(sv, ss, since_ns)))
+		return window_wait(sv, ss);
 	if (ss->body != BODY_NONE)
 		return body_step(sv, ss);
 	/* Bytes are skipped only while this pass has no operation of the connection: see

@@ -44,9 +44,8 @@ enum parse_step body_receive(struct serve *sv, struct session *ss);
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
 /* Ends the session's visit with this step. */
 void session_visit_end(struct serve *sv, struct session *ss, enum parse_step step);
-/* Records that the pass reads bytes of the session that arrived before this turn. The first call
- * of a pass counts. */
-void session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns);
+/* Begins a request whose first bytes arrived at since_ns. False: its reply has no room. */
+bool request_begin(struct serve *sv, struct session *ss, uint64_t since_ns);
 
 /* ---- operations ---- */
 

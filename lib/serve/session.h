@@ -77,7 +77,7 @@ struct stream {
 	uint32_t left;    /* items that may still be listed */
 	/* Nanoseconds of work that a step reports beside the bytes it writes (serve_work.h). */
 	uint32_t work;
-	struct store_cursor cursor;
+	struct walk_cursor cursor;
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* a bit for each class to list */
 };
 

@@ -1,6 +1,5 @@
 /*
- * hand.c - hands over the states of a class's objects, and the live objects of a page being
- * evacuated.
+ * hand.c - hands over the states of a class's objects.
  *
  * CLOCK's hand (Corbato 1968) runs over the states of objects instead of a list of them.
  */
@@ -21,12 +20,6 @@ hand_states(const struct slab *sl, const struct page *p, uint32_t word)
 {
 	/* Acquire: pairs with the release in slab_set_live. */
 	return atomic_load_explicit(state_word(sl, p, word), memory_order_acquire);
-}
-
-static uint32_t
-page_words(const struct page *p)
-{
-	return (p->objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
 }
 
 uint32_t
@@ -98,7 +91,7 @@ stretch_page(const struct slab *sl, const struct slab_class *c, const struct str
 static bool
 stretch_begin(const struct slab *sl, struct stretch *s, const struct page *p, uint32_t *word)
 {
-	const uint32_t words = page_words(p), next = *word + STRETCH_WORDS;
+	const uint32_t words = slab_page_words(p), next = *word + STRETCH_WORDS;
 	const bool ended = next >= words;
 
 	*s = (struct stretch){
@@ -241,14 +234,14 @@ hand_new_page(const struct slab *sl, struct slab_class *c, struct stretch *s)
 	return p;
 }
 
-/* ---- a page being evacuated ---- */
+/* ---- the states of a page ---- */
 
 struct page_load
 slab_page_load(const struct slab *sl, const struct page *p)
 {
 	struct page_load load = {0, 0};
 
-	for (uint32_t w = 0; w < page_words(p); w++) {
+	for (uint32_t w = 0; w < slab_page_words(p); w++) {
 		const uint64_t states = hand_states(sl, p, w);
 
 		load.live += (uint32_t)__builtin_popcountll(states_in(states));
@@ -260,89 +253,7 @@ slab_page_load(const struct slab *sl, const struct page *p)
 void
 slab_page_clear_referenced(struct slab *sl, const struct page *p)
 {
-	for (uint32_t w = 0; w < page_words(p); w++)
+	for (uint32_t w = 0; w < slab_page_words(p); w++)
 		hand_clear_used(sl, p, w);
 	reference_stamp_step(sl);
-}
-
-/* The number of an object in its page. */
-static uint32_t
-object_number(const struct slab *sl, const struct page *p, uint32_t ref)
-{
-	uint32_t shift;
-	const _Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
-
-	return (uint32_t)(word - state_word(sl, p, 0)) * OBJECTS_PER_WORD + shift / STATE_BITS;
-}
-
-/* Returns how many of these objects fit into the slice together, one at least. */
-static uint32_t
-objects_for(const struct slab *sl, const uint32_t *refs, uint32_t count,
-	    const struct evacuation_slice *slice)
-{
-	uint32_t n = 0, cost = 0;
-
-	while (n < count && n < slice->objects) {
-		cost += slice->cost(sl, refs[n]);
-		if (n != 0 && cost > slice->work)
-			break;
-		n++;
-	}
-	return n;
-}
-
-/* Live objects of the page, *count of them. Returns the number of the one that follows them. */
-static uint32_t
-list_live_from(const struct slab *sl, const struct page *p, const struct evacuation_slice *slice,
-	       uint32_t *refs, uint32_t *count)
-{
-	const uint32_t words = page_words(p);
-	uint64_t passed = p->evacuate_next % OBJECTS_PER_WORD * STATE_BITS;
-	uint32_t found = 0, w = p->evacuate_next / OBJECTS_PER_WORD;
-
-	for (; w < words && found < slice->objects; w++, passed = 0)
-		found +=
-			hand_list(sl, p, w, states_in(hand_states(sl, p, w)) & UINT64_MAX << passed,
-				  refs + found);
-	*count = objects_for(sl, refs, found, slice);
-	return *count == found ? w * OBJECTS_PER_WORD : object_number(sl, p, refs[*count]);
-}
-
-uint32_t
-slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slice *slice,
-		   uint32_t epoch)
-{
-	uint32_t count = 0;
-
-	spin_lock(&sl->pool_lock);
-	if (!list_empty(&sl->evacuating)) {
-		struct list *front = sl->evacuating.next;
-		struct page *p = container_of(front, struct page, of_class);
-
-		p->evacuate_next = list_live_from(sl, p, slice, refs, &count);
-		p->busy += count != 0;
-		p->walk_found |= count != 0;
-		/* All words are walked: the objects left wait for readers, a fill, or free objects
-		 * elsewhere. The next page follows. */
-		if (p->evacuate_next >= p->objects) {
-			p->evacuate_next = 0;
-			slab_page_walked(sl, p, epoch);
-			p->walk_found = false;
-			list_unlink(front);
-			list_push_back(&sl->evacuating, front);
-		}
-	}
-	spin_unlock(&sl->pool_lock);
-	return count;
-}
-
-void
-slab_evacuate_done(struct slab *sl, uint32_t ref)
-{
-	struct page *p = &sl->pages[slab_page_of(sl, ref)];
-
-	spin_lock(&sl->pool_lock);
-	ensure(p->busy != 0);
-	p->busy--;
-	spin_unlock(&sl->pool_lock);
 }

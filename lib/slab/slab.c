@@ -7,10 +7,6 @@
 #include "slab_pages.h"
 #include "eviction.h"
 
-#define LOOKS_MAX    8u    /* pages compared to choose one to evacuate */
-#define LOOKS_ENOUGH 8192u /* their objects: pages of many small ones differ little */
-#define PASSED_PAGES 256u  /* pages with a pinned object that are skipped then, at most */
-
 size_t
 slab_bytes_per_page(uint32_t page_shift, uint32_t shift)
 {
@@ -192,15 +188,9 @@ slab_end_probation(const struct slab *sl, uint32_t ref)
 /* ---- pages ---- */
 
 static uint32_t
-page_number(const struct slab *sl, const struct page *p)
-{
-	return (uint32_t)(p - sl->pages);
-}
-
-static uint32_t
 page_ref(const struct slab *sl, const struct page *p, uint32_t object)
 {
-	const size_t start = (size_t)page_number(sl, p) << sl->arena->page_shift;
+	const size_t start = (size_t)slab_page_number(sl, p) << sl->arena->page_shift;
 
 	return arena_ref_of_offset(sl->arena, start + (size_t)object * sl->classes[p->class].size);
 }
@@ -226,8 +216,8 @@ class_add_page(struct slab *sl, uint32_t class, uint32_t leave)
 	p->free_head = p->free_count = p->fresh = p->retired = p->evacuate_next = 0;
 	p->objects = c->per_page;
 	atomic_store_explicit(&p->due_s, UINT32_MAX, memory_order_relaxed);
-	sl->reciprocal[page_number(sl, p)] = c->reciprocal;
-	memset((void *)&sl->states[(size_t)page_number(sl, p) << sl->stride_shift], 0,
+	sl->reciprocal[slab_page_number(sl, p)] = c->reciprocal;
+	memset((void *)&sl->states[(size_t)slab_page_number(sl, p) << sl->stride_shift], 0,
 	       sl->stride * sizeof sl->states[0]);
 	slab_page_comes(sl, c, p);
 	list_push_back(&c->has_free, &p->has_free);
@@ -240,7 +230,7 @@ void
 slab_page_release(struct slab *sl, struct page *p)
 {
 	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
-	const bool claimed = page_number(sl, p) < index_pages;
+	const bool claimed = slab_page_number(sl, p) < index_pages;
 
 	if (atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING) {
 		atomic_fetch_sub_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
@@ -408,146 +398,7 @@ slab_free(struct slab *sl, struct magazine *mags, uint32_t ref)
 	magazine_set(m, count + 1);
 }
 
-/* ---- pages move ---- */
-
-void
-slab_evacuate_page(struct slab *sl, struct slab_class *c, struct page *p)
-{
-	const uint32_t index_pages = atomic_load_explicit(&sl->index_pages, memory_order_relaxed);
-
-	slab_page_goes(c, p);
-	list_unlink(&p->of_class);
-	list_unlink(&p->has_free);
-	atomic_fetch_sub_explicit(&c->page_count, 1, memory_order_relaxed);
-	slab_class_count_free(c, -slab_page_free(p));
-	atomic_store_explicit(&p->state, PAGE_EVACUATING, memory_order_relaxed);
-	list_push_back(&sl->evacuating, &p->of_class);
-	atomic_fetch_add_explicit(&sl->evacuating_count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&sl->index_claimed_count, page_number(sl, p) < index_pages,
-				  memory_order_relaxed);
-	if (unlikely(slab_page_pinned(p) != 0) && page_number(sl, p) >= index_pages)
-		atomic_fetch_add_explicit(&sl->stuck_count, 1, memory_order_relaxed);
-	/* Release: pairs with the acquire in answer_recall (store.c); a core that sees it sees the
-	 * page's state. */
-	atomic_fetch_add_explicit(&c->recall, 1, memory_order_release);
-	atomic_fetch_add_explicit(&sl->recall, 1, memory_order_release);
-}
-
-/* A page is spared once if most of its live objects have their reference bit set: to move them
- * would take free objects for which others are evicted, and chunks cannot move. Their bits are
- * cleared, and count as passed by the hand. */
-static bool
-page_is_spared(struct slab *sl, struct slab_class *c, const struct page *p, struct page_load load)
-{
-	if (2 * load.used <= load.live)
-		return false;
-	slab_page_clear_referenced(sl, p);
-	atomic_store_explicit(&c->spared_at, slab_age(sl), memory_order_relaxed);
-	atomic_fetch_add_explicit(&c->passed, PASSED_USED * load.used, memory_order_relaxed);
-	return true;
-}
-
-/* Under the class's lock: the page to evacuate, of those that the hand comes to next: their objects
- * had most time to be used again. A page half of which is being filled will not be empty soon, and
- * one with a pinned object perhaps never. NULL: all are so, or spared if they may be. */
-static struct page *
-page_to_evacuate(struct slab *sl, struct slab_class *c, bool spare)
-{
-	struct page *best = NULL;
-	uint32_t best_cost = UINT32_MAX, looks = 0, passed = 0;
-	const uint32_t enough = LOOKS_ENOUGH / c->per_page;
-
-	for (struct list *at = c->pages.next;
-	     at != &c->pages &&
-	     looks < (best != NULL && enough < LOOKS_MAX ? enough : LOOKS_MAX);) {
-		struct page *p = container_of(at, struct page, of_class);
-
-		at = at->next;
-		if (unlikely(slab_page_pinned(p) != 0 || slab_page_is_extended(sl, p))) {
-			if (++passed > PASSED_PAGES)
-				break;
-			continue;
-		}
-		looks++;
-
-		const struct page_load load = slab_page_load(sl, p);
-		const uint32_t filling = p->objects - slab_page_free(p) - load.live;
-		/* No magazine holds large objects, so those that are neither free nor live are
-		 * being filled, or retired. Such a page is chosen last. */
-		const uint32_t each = c->batch == 0 ? 4 * p->objects : 4;
-		const uint32_t cost = load.live + 2 * load.used + each * filling;
-
-		if (2 * filling < p->objects && cost < best_cost &&
-		    !(spare && page_is_spared(sl, c, p, load))) {
-			best_cost = cost;
-			best = p;
-		}
-	}
-	if (unlikely(best == NULL && passed != 0))
-		slab_pins_block(sl);
-	return best;
-}
-
-static bool
-evacuate_start(struct slab *sl, uint32_t class, bool spare)
-{
-	struct slab_class *c = &sl->classes[class];
-	struct page *p;
-
-	spin_lock(&c->lock);
-	p = page_to_evacuate(sl, c, spare);
-	if (p != NULL) {
-		spin_lock(&sl->pool_lock);
-		slab_evacuate_page(sl, c, p);
-		spin_unlock(&sl->pool_lock);
-		slab_page_check(sl, c, p); /* all of it may be free */
-	}
-	spin_unlock(&c->lock);
-	return p != NULL;
-}
-
-bool
-slab_evacuate_start(struct slab *sl, uint32_t class)
-{
-	return evacuate_start(sl, class, true);
-}
-
-bool
-slab_evacuate_last(struct slab *sl, uint32_t class)
-{
-	return evacuate_start(sl, class, false);
-}
-
-void
-slab_evacuate_retired(struct slab *sl, const uint32_t *refs, uint32_t count, uint32_t epoch)
-{
-	struct page *p = &sl->pages[slab_page_of(sl, refs[0])];
-	struct slab_class *c = &sl->classes[p->class];
-
-	spin_lock(&c->lock);
-	ensure(atomic_load_explicit(&p->state, memory_order_relaxed) == PAGE_EVACUATING);
-	/* Several cores may empty it: the latest of their epochs. */
-	if (p->retired == 0 || (int32_t)(epoch - p->retired_epoch) > 0)
-		p->retired_epoch = epoch;
-	p->retired += count;
-	slab_page_check(sl, c, p);
-	spin_unlock(&c->lock);
-}
-
-void
-slab_collect(struct slab *sl, uint64_t oldest, bool (*passed)(uint32_t epoch, uint64_t oldest))
-{
-	spin_lock(&sl->pool_lock);
-	while (!list_empty(&sl->evacuated)) {
-		struct page *p = container_of(sl->evacuated.next, struct page, of_class);
-
-		if (!passed(p->retired_epoch, oldest))
-			break;
-		atomic_fetch_sub_explicit(&sl->evacuated_count, 1, memory_order_relaxed);
-		slab_page_release(sl, p);
-	}
-	spin_unlock(&sl->pool_lock);
-}
+/* ---- pages, magazines ---- */
 
 bool
 slab_grant(struct slab *sl, uint32_t class, uint32_t leave)

@@ -196,6 +196,19 @@ void slab_page_waits_no_more(struct slab *sl, struct page *p);
 /* ---- between the files of the slab ---- */
 
 static inline uint32_t
+slab_page_number(const struct slab *sl, const struct page *p)
+{
+	return (uint32_t)(p - sl->pages);
+}
+
+/* Returns the number of words with the states of a page's objects. */
+static inline uint32_t
+slab_page_words(const struct page *p)
+{
+	return (p->objects + OBJECTS_PER_WORD - 1) / OBJECTS_PER_WORD;
+}
+
+static inline uint32_t
 slab_page_free(const struct page *p)
 {
 	return p->free_count + (p->objects - p->fresh);

@@ -15,12 +15,12 @@
 /*
  * EVICTION.md has the transitions. The reference bit is set in OBJECT_USED, clear in all others.
  *
- * - Set by a get or a touch, in this core's next turn (item.c); by an update, and by a write that
- *   the living version refuses (link.c).
- * - Cleared by the CLOCK hand (hand.c); on a page that is spared an evacuation (slab.c).
- * - Read by the hand; to choose the page to evacuate (slab.c), its items that move (evacuate.c),
- *   the neighbour to evict where two buckets are full (link.c); for figures (account.c,
- *   introspect.c).
+ * - Set by a get or a touch, in this core's next turn (item_access.c); by an update, and by a write
+ *   that the living version refuses (link.c).
+ * - Cleared by the CLOCK hand (hand.c); on a page that is spared an evacuation (slab_evacuate.c).
+ * - Read by the hand; to choose the page to evacuate (slab_evacuate.c), its items that move
+ *   (evacuate.c), the neighbour to evict where two buckets are full (link.c); for figures
+ *   (account.c, introspect.c).
  */
 enum object_state {
 	OBJECT_OUT = 0,  /* not in the index */

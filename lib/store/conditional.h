@@ -46,10 +46,6 @@ bool store_is_fetched(const struct store_core *sc, const struct item *it);
  * last stored in the page. So it is never longer than the item's age. */
 uint32_t store_idle_s(const struct store_core *sc, const struct item *it);
 
-bool item_is_stale(const struct item *it);
-bool item_is_won(const struct item *it);
-bool item_key_is_binary(const struct item *it);
-
 /* Win the right to make a new value: true for exactly one caller a version, and for none if it was
  * published as won. The caller may look at the item. */
 bool store_win(struct store_core *sc, const struct item *it);

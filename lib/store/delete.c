@@ -3,6 +3,7 @@
  * or marked stale.
  */
 #include "account.h"
+#include "floors.h"
 #include "item_access.h"
 #include "link.h"
 #include "load_marks.h"

@@ -223,3 +223,68 @@ store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg)
 	sc->evicted = fn;
 	store_core_marks(sc, sc->marks);
 }
+
+/* ---- walks ---- */
+
+#define CURRENT_NS 150u /* an estimated lookup */
+
+/* Items of a walk: a core's, of a class. */
+struct shown {
+	struct store_core *core;
+	uint32_t class;
+};
+
+/* The item of a key that was found, if it is alive and of the class. */
+static const struct item *
+current(const struct index_walk *w, const struct walk_found *f, uint32_t *work_ns)
+{
+	const struct shown *shown = w->arg;
+	const struct store_core *sc = shown->core;
+	const uint32_t class = shown->class;
+	/* Read before the lookup, as in get.c. */
+	const uint32_t generation = store_generation(sc->store);
+	const struct index *ix = &sc->store->ix;
+	const struct item *found = item_at(sc->store, f->ref);
+	struct place p = index_place(ix, f->hash);
+	uint32_t tries;
+
+	if (class != STORE_ALL_CLASSES && class != store_class_of(sc, found))
+		return NULL;
+	*work_ns += CURRENT_NS;
+
+	const uint32_t ref = index_find(ix, item_key(found), &p, &tries);
+	const struct item *it = item_at(sc->store, ref);
+
+	if (ref == 0 || item_flushed(it, generation) || item_expired(it, sc->now_s))
+		return NULL;
+	return class == STORE_ALL_CLASSES || class == store_class_of(sc, it) ? it : NULL;
+}
+
+static struct index_walk
+walk_of(struct store_core *sc, struct shown *shown)
+{
+	return (struct index_walk){.ix = &sc->store->ix,
+				   .places = &sc->store->walks,
+				   .step = &sc->walk_step,
+				   .now_s = sc->now_s,
+				   .current = current,
+				   .arg = shown};
+}
+
+void
+store_walk_end(struct store_core *sc, struct walk_cursor *cursor)
+{
+	const struct index_walk w = walk_of(sc, NULL);
+
+	index_walk_end(&w, cursor);
+}
+
+uint32_t
+store_walk(struct store_core *sc, struct walk_cursor *cursor, uint32_t class,
+	   const struct item **items, uint32_t max)
+{
+	struct shown shown = {.core = sc, .class = class};
+	const struct index_walk w = walk_of(sc, &shown);
+
+	return index_walk_next(&w, cursor, items, max);
+}

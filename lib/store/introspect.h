@@ -10,39 +10,25 @@
  *
  * Thread: functions that take a store_core: that core; those ending in _mt: any thread.
  *
- * Bounds: STORE_WALK_BUCKETS buckets a step, or fewer that take STORE_WALK_NS.
+ * Bounds: a step of a walk: walk_cursor.h.
  */
 #ifndef CLOCKOO_INTROSPECT_H
 #define CLOCKOO_INTROSPECT_H
 
 #include "store.h"
+#include "index/walk_cursor.h"
 
 /* ---- walking ---- */
 
-#define STORE_ALL_CLASSES  0u
-#define STORE_WALK_BUCKETS 64u
-#define STORE_WALK_NS      5000u
-
-/* The state of a walk; zero is its beginning. */
-struct store_cursor {
-	uint32_t at;      /* the next position in the index, in parts of 2^32 */
-	uint32_t place;   /* of the walk among others (walks.h) */
-	uint32_t owner;   /* its number there; 0: it has no place */
-	uint32_t work_ns; /* of the last step, as estimated: no clock is read */
-	uint64_t hash;    /* of the item shown last */
-	bool amid;        /* that one is at the next position, and others may be */
-	bool begun;
-	bool done;
-};
-
+#define STORE_ALL_CLASSES 0u
 /* Returns the next items, at most max. cursor.done is the end, 0 items is not. A key that stays
  * cached is shown once, independent of writes, as long as no more than WALKS_MAX walks are under
  * way and this one does not pause for WALK_PAUSE_MAX_S (walks.h). The walk always ends; it sets no
  * reference bit. */
-uint32_t store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
+uint32_t store_walk(struct store_core *sc, struct walk_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
 /* The walk does not go on. Until then, or its end, it keeps items from moving past it. */
-void store_walk_end(struct store_core *sc, struct store_cursor *cursor);
+void store_walk_end(struct store_core *sc, struct walk_cursor *cursor);
 
 /* ---- classes ---- */
 

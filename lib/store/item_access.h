@@ -1,7 +1,5 @@
 /*
- * item_access.h - fields of an item read and written, and its reference bit set.
- *
- * item.c also has the item_* functions of store.h and conditional.h.
+ * item_access.h - the objects of an item, its value in chunks, its reference bit.
  *
  * Thread: an item not yet published by its owner; a published one as item.h says.
  */
@@ -10,11 +8,6 @@
 
 #include "store_state.h"
 
-void item_set_expiry(struct item *it, uint32_t expiry_s);
-/* False: the number needs the long part. */
-bool item_set_cas(struct item *it, uint64_t cas);
-/* True if this call set the status bit. */
-bool item_set_status_once(struct item *it, uint32_t bit);
 /* Returns the status bits of old that a new version inherits. If ITEM_WON is one of them, no reader
  * wins the old version from now on. */
 uint32_t item_hand_over(struct item *old, uint32_t inherit);

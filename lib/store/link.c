@@ -7,13 +7,14 @@
  */
 #include "link.h"
 #include "account.h"
+#include "floors.h"
 #include "item_access.h"
 #include "memory.h"
 #include "new_version.h"
-#include "path.h"
 #include "resize.h"
 #include "retire_list.h"
 #include "unlink.h"
+#include "index/path.h"
 #include "index/resize_limits.h"
 #include "slab/eviction.h"
 
@@ -187,7 +188,7 @@ spot_for_new(struct store_core *sc, const struct place *p)
 {
 	const struct spot empty = index_spot_empty(&sc->store->ix, p);
 
-	return empty.bucket != NULL ? empty : path_step(sc, p);
+	return empty.bucket != NULL ? empty : path_step(&sc->ic, p);
 }
 
 /* Under the locks: a slot for a key that is not there. */
@@ -450,13 +451,13 @@ add_fields(struct store_core *sc, struct link *link)
 static bool
 free_slot(struct store_core *sc, const struct place *place, uint32_t tries)
 {
-	const uint32_t before = sc->searched;
+	const uint32_t before = sc->ic.searched;
 
 	if (sc->crowded >= CROWDED_WORK_TURN && !sc->store->never_evict)
 		return false;
-	if (path_free_slot(sc, place, NULL, 0))
+	if (path_free_slot(&sc->ic, place, NULL, 0))
 		return true;
-	sc->crowded += sc->searched - before;
+	sc->crowded += sc->ic.searched - before;
 	if (tries != 0 || !resize_more(sc))
 		return false;
 	sc->crowded += MIGRATE_WORK;

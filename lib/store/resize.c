@@ -16,6 +16,7 @@
 #include "rebalance.h"
 #include "index/geometry.h"
 #include "index/resize_limits.h"
+#include "index/migrate.h"
 
 static uint32_t
 pages_for(const struct store *st, uint64_t bucket_count)
@@ -277,7 +278,8 @@ go_on(struct store_core *sc, uint64_t more)
 
 	for (uint64_t n = 0; n <= more / CLEAR_ITEMS && phase(st) == RESIZE_CLAIM; n++)
 		claim_slice(sc);
-	if (phase(st) == RESIZE_MIGRATE && !migrate(sc, work_for(sc, more) * times))
+	if (phase(st) == RESIZE_MIGRATE &&
+	    !migrate(&sc->ic, &st->resize.deferred, work_for(sc, more) * times))
 		end_migration(sc);
 }
 
@@ -447,7 +449,7 @@ static uint64_t
 done_so_far(const struct store_core *sc)
 {
 	return counter_read(&sc->counters[STORE_ITEMS_LINKED]) +
-	       counter_read(&sc->counters[STORE_ITEMS_UNLINKED]) + sc->searched;
+	       counter_read(&sc->counters[STORE_ITEMS_UNLINKED]) + sc->ic.searched;
 }
 
 void

@@ -26,10 +26,4 @@ bool resize_more(struct store_core *sc);
 /* Some turns: begin a resize if the index is too small or too large for its items. */
 void resize_consider(struct store_core *sc);
 
-/* ---- migrate.c ---- */
-
-/* Empties old buckets, under the resize's lock, for this much work (resize_limits.h). False: none
- * is left. */
-bool migrate(struct store_core *sc, uint32_t most);
-
 #endif

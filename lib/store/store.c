@@ -9,7 +9,7 @@
 #include "resize.h"
 #include "retire_list.h"
 #include "sweep.h"
-#include "walk.h"
+#include "index/walk.h"
 
 struct store_core *
 store_core_of(struct store *store, uint32_t core)
@@ -119,7 +119,7 @@ store_turn(struct store_core *sc, uint32_t now_s)
 void
 store_housekeeping(struct store_core *sc)
 {
-	walks_expire(sc);
+	walks_expire(&sc->store->walks, sc->now_s);
 	rebalance_step(sc);
 	resize_consider(sc);
 	sweep_slice(sc);

@@ -183,11 +183,6 @@ const struct item *store_get_in_batch(const struct store_get_batch *batch, const
 /* Returns the item of one key in a single call; NULL if it is absent. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
 
-struct view item_key(const struct item *it);
-uint32_t item_flags(const struct item *it);
-uint32_t item_expiry_s(const struct item *it);
-uint64_t item_cas(const struct item *it);
-uint32_t item_value_len(const struct item *it);
 /* The longest contiguous run of value bytes from offset on (offset < value length). */
 struct view store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset);
 

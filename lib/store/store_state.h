@@ -15,11 +15,12 @@
 #include "conditional.h"
 #include "store_limits.h"
 #include "tier.h"
-#include "walks.h"
 #include "base/hash.h"
 #include "index/epoch.h"
 #include "index/index.h"
 #include "index/item_layout.h"
+#include "index/relocate.h"
+#include "index/walk.h"
 #include "slab/ghost.h"
 #include "slab/slab_pages.h"
 
@@ -45,15 +46,13 @@ struct pinned {
 /* The sweep through all buckets that reclaims expired and flushed items. */
 struct sweep {
 	struct spin lock;
-	uint32_t bucket;          /* the next one */
-	uint32_t generation;      /* current when the sweep began */
-	uint32_t now_s;           /* the second that done counts in */
-	uint32_t done;            /* buckets swept in that second */
-	uint32_t slice;           /* buckets of a step: more where turns a second are few */
-	_Atomic uint32_t rests_s; /* the last second whose quota of buckets is swept */
-	uint32_t seq;             /* of the geometry when the sweep began */
-	bool first_pass_done;     /* the sweep before this one was the first pass of relocate.c */
-	bool second_pass;         /* this sweep is the second pass of relocate.c */
+	uint32_t bucket;              /* the next one */
+	uint32_t generation;          /* current when the sweep began */
+	uint32_t now_s;               /* the second that done counts in */
+	uint32_t done;                /* buckets swept in that second */
+	uint32_t slice;               /* buckets of a step: more where turns a second are few */
+	_Atomic uint32_t rests_s;     /* the last second whose quota of buckets is swept */
+	struct relocation relocation; /* of displaced items, which the sweep passes */
 };
 
 /* A resize to more buckets claims and clears pages first; then buckets are migrated. */
@@ -178,7 +177,7 @@ struct store_core {
 	uint32_t recall;                     /* the last slab.recall that this core has answered */
 	uint32_t recall_begun;               /* the last one that it has begun to answer */
 	uint32_t recall_class, recall_classes; /* magazine emptied last; number left to empty */
-	uint32_t searched;                     /* buckets searched for a cuckoo path; it wraps */
+	struct index_core ic;                  /* moves items between buckets */
 	uint32_t evicted_ahead;                /* items evicted ahead of need, in this turn */
 	uint32_t crowded;                      /* work of this turn for sets without a slot */
 	uint64_t grown_for;  /* items for which a resize has done its work (resize.c); it wraps */
@@ -272,13 +271,6 @@ item_ref(const struct store *st, const struct item *it)
 	return arena_ref(&st->arena, it);
 }
 
-static inline _Atomic uint64_t *
-store_floor(const struct store *st, uint16_t tag)
-{
-	return &st->floors[tag % FLOORS];
-}
-static_assert(TAG_DISPLACED % FLOORS == 0, "a key's floor is the same wherever it lies");
-
 static inline bool
 store_is_extending(const struct store *st)
 {
@@ -292,22 +284,6 @@ store_is_extended(const struct store *st, uint64_t hash)
 {
 	return hash == atomic_load_explicit(&st->extended_hash, memory_order_relaxed) &&
 	       store_is_extending(st);
-}
-
-/* True if later numbers of a key that had this cas are above it. */
-static inline bool
-floor_follows(uint64_t floor, uint64_t cas)
-{
-	return cas <= (floor > FLOOR_MAX ? floor : FLOOR_MAX) + FLOOR_STEP;
-}
-
-/* The number of the version after one with this cas. */
-static inline uint64_t
-cas_after(const struct store *st, uint16_t tag, uint64_t cas)
-{
-	const uint64_t floor = atomic_load_explicit(store_floor(st, tag), memory_order_relaxed);
-
-	return (cas > floor && floor_follows(floor, cas) ? cas : floor) + 1;
 }
 
 #endif

@@ -93,11 +93,11 @@ sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 
 	for (uint32_t i = 0; i < bucket_count; i++) {
 		cost += prefetch_bucket_items(st, index_bucket(&st->ix, first + i));
-		relocate_prefetch(st, first + i);
+		relocate_prefetch(&st->sweep.relocation, &st->ix, first + i);
 	}
 	for (uint32_t i = 0; i < bucket_count; i++) {
 		sweep_bucket(sc, index_bucket(&st->ix, first + i));
-		relocate_bucket(sc, first + i);
+		relocate_bucket(&st->sweep.relocation, &sc->ic, first + i);
 	}
 	return cost;
 }
@@ -153,7 +153,7 @@ sweep_end(struct store *st)
 {
 	struct sweep *sw = &st->sweep;
 	sw->bucket = 0;
-	relocate_end(st);
+	relocate_end(&st->sweep.relocation, &st->ix);
 	/* Release: pairs with the acquire in store_generations_left. */
 	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
@@ -177,7 +177,7 @@ sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 
 		if (sw->bucket == 0) {
 			sw->generation = store_generation(st);
-			relocate_begin(st);
+			relocate_begin(&st->sweep.relocation, &st->ix);
 		}
 		cost += sweep_buckets(sc, sw->bucket, n);
 		sw->bucket += n;

@@ -18,13 +18,4 @@ uint32_t sweep_quota(const struct store *st);
 /* Execute a delayed flush whose time has come. */
 void flush_due(struct store_core *sc);
 
-/* ---- relocate.c: part of the sweep, under its lock ---- */
-
-void relocate_begin(struct store *st);
-void relocate_end(struct store *st);
-/* Prefetch the primary buckets of the displaced items of a bucket. */
-void relocate_prefetch(const struct store *st, uint32_t bucket);
-/* Relocate items of the bucket whose primary bucket has an empty slot; then renew overflow bits. */
-void relocate_bucket(struct store_core *sc, uint32_t bucket);
-
 #endif

@@ -5,6 +5,7 @@
  * longer live, its slot is cleared. Without space on the retire list the slot becomes a tombstone.
  */
 #include "unlink.h"
+#include "floors.h"
 #include "item_access.h"
 #include "load_marks.h"
 #include "retire_list.h"

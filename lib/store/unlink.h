@@ -53,18 +53,6 @@ store_has_tombstones(const struct store *st)
 	return atomic_load_explicit(&st->tombstones, memory_order_relaxed) != 0;
 }
 
-/* True, under the lock, if the item in a slot is flushed. The item is read only if some may be. */
-static inline bool
-store_slot_is_flushed(const struct store *st, const struct bucket *b, uint32_t slot)
-{
-	const uint32_t generation = store_generation(st);
-	/* Acquire: pairs with the release in sweep_end. */
-	const uint32_t oldest = atomic_load_explicit(&st->oldest_generation, memory_order_acquire);
-
-	return unlikely(oldest != generation) &&
-	       item_flushed(item_at(st, bucket_ref(b, slot)), generation);
-}
-
 /* True if some memory is freed by the sweep alone: that of tombstones, and in a store that never
  * evicts that of flushed items, since no hand evicts them. */
 static inline bool

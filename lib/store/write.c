@@ -2,6 +2,7 @@
  * write.c - values are filled in pieces and published; numbers are incremented, items touched.
  */
 #include "account.h"
+#include "floors.h"
 #include "item_access.h"
 #include "link.h"
 #include "load_marks.h"

@@ -29,21 +29,19 @@ request_of(struct fake_backend *b, uint64_t ticket)
 	return NULL;
 }
 
+/* Keeps the bytes of a set's value; the fill itself is not published. */
 static void
 on_ask(void *arg, const struct backend_ask *ask)
 {
-	request_new(arg, ask);
-}
-
-/* Keeps the value's bytes; the fill itself is not published. */
-static void
-on_write(void *arg, const struct backend_ask *ask, const struct fill *value)
-{
 	struct fake_backend *b = arg;
 	struct fake_request *r = request_new(b, ask);
-	struct fill own = *value;
-	const struct view bytes = store_value_at(b->store, own.item, 0);
+	struct fill own;
+	struct view bytes;
 
+	if (ask->value == NULL)
+		return;
+	own = *ask->value;
+	bytes = store_value_at(b->store, own.item, 0);
 	ensure(bytes.len < FAKE_TEXT);
 	r->is_set = true;
 	memcpy(r->value, bytes.data, bytes.len);
@@ -119,10 +117,10 @@ fake_backend_create(struct fake_backend *b, struct serve *sv, struct store_core 
 		    uint64_t timeout_ns)
 {
 	const struct backend table = {.arg = b,
-				      .timeout_ns = timeout_ns,
+				      .mode = BACKEND_WRITES,
 				      .lanes = 1,
+				      .timeout_ns = timeout_ns,
 				      .ask = on_ask,
-				      .write = on_write,
 				      .poll = on_poll,
 				      .forget = on_forget,
 				      .release = on_release};

@@ -2,6 +2,7 @@
  * cut_look.c - the index, read slot by slot, and every key looked up.
  */
 #include "cut_look.h"
+#include "store/floors.h"
 #include "store/item_access.h"
 
 struct seen {

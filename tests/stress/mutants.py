@@ -22,10 +22,10 @@ YIELD = "for (uint32_t turn = 0; turn < 64; turn++)\n			sched_yield();\n"
 PATH_FORWARDS = """
 /* What is in hand goes into the slot that node n leaves from, and what is there into the hand. */
 static void
-kick_out(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
+kick_out(const struct index_core *ic, const struct search *s, uint32_t n, uint32_t *ref, uint16_t *tag)
 {
 	const struct node *node = &s->nodes[n];
-	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[node->parent].bucket);
+	struct bucket *b = index_bucket(ic->ix, s->nodes[node->parent].bucket);
 
 	bucket_lock(b);
 
@@ -50,7 +50,7 @@ kick_out(struct store_core *sc, const struct search *s, uint32_t n, uint32_t *re
 /* The same path from its full end, as kicked-out items wander in cuckoo hashing's first
  * description: an item is in no bucket while it is in hand. */
 static bool
-run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
+run_forwards(const struct index_core *ic, const struct search *s, uint32_t end)
 {
 	uint32_t nodes[PATH_NODES_MAX], count = 0, ref = 0;
 	uint16_t tag = 0;
@@ -58,9 +58,9 @@ run_forwards(struct store_core *sc, const struct search *s, uint32_t end)
 	for (uint32_t n = end; n > 1; n = s->nodes[n].parent)
 		nodes[count++] = n;
 	while (count != 0)
-		kick_out(sc, s, nodes[--count], &ref, &tag);
+		kick_out(ic, s, nodes[--count], &ref, &tag);
 
-	struct bucket *b = index_bucket(&sc->store->ix, s->nodes[end].bucket);
+	struct bucket *b = index_bucket(ic->ix, s->nodes[end].bucket);
 
 	bucket_lock(b);
 
@@ -129,8 +129,8 @@ MUTANTS = {
     # A cuckoo path is run from its full end, with an item in no bucket between two steps.
     "FORWARDS": [
         ("path.c", "\nbool\npath_free_slot(", PATH_FORWARDS),
-        ("path.c", "		while (n > 1 && move(sc, &s, n))",
-         "		return run_forwards(sc, &s, n);\n		while (n > 1 && move(sc, &s, n))"),
+        ("path.c", "		while (n > 1 && move(ic, &s, n))",
+         "		return run_forwards(ic, &s, n);\n		while (n > 1 && move(ic, &s, n))"),
     ],
     # A neighbour moves to its other bucket without that bucket's lock.
     "STEP_UNLOCKED": [("path.c", "|| !bucket_try_lock(to))", "|| false)"),
@@ -232,9 +232,10 @@ MUTANTS = {
          "	uint32_t there;\n\n	spot.slot = bucket_scan(&sc->store->ix, spot.bucket, item_key(it), v->tag, &there);"),
     ],
     # An evacuated page is used again without a grace period.
-    "EARLY_PAGE": [("slab.c", "if (!passed(p->retired_epoch, oldest))", "if (false)")],
+    "EARLY_PAGE": [("slab_evacuate.c", "if (!passed(p->retired_epoch, oldest))", "if (false)")],
     # A status bit is read and then written: two readers may both find it clear.
     "TORN_TOKEN": [
+        ("item.c", '#include "item_layout.h"\n', '#include "item_layout.h"\n#include "base/gap.h"\n'),
         ("item.c", "return (item_head(it) & bit) == 0 &&\n"
          "	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;",
          "const uint32_t head = item_head(it);\n\n"
@@ -243,7 +244,7 @@ MUTANTS = {
          "	return (head & bit) == 0;"),
     ],
     # A new version copies the token, and the old version's can still be won.
-    "OPEN_TOKEN": [("item.c", "if ((inherit & ITEM_WON) != 0)", "if (false)")],
+    "OPEN_TOKEN": [("item_access.c", "if ((inherit & ITEM_WON) != 0)", "if (false)")],
     # A number created where there was none is stored over whatever is there by now.
     "BLIND_CREATE": [("write.c", "{.mode = STORE_ADD,", "{.mode = STORE_SET,")],
     # A displaced item does not set the overflow bit of its primary bucket.
@@ -258,11 +259,11 @@ MUTANTS = {
     ],
     # Items move past a walk.
     "WALK_UNASKED": [
-        ("walk.h", "walks_let_item_move(st, ref);\n}", "true;\n}"),
+        ("walk.h", "walks_let_item_move(ic, ref);\n}", "true;\n}"),
     ],
     # A walk says which positions are in progress when it has looked.
     "WALK_SAID_LATE": [
-        ("walk.c", "	publish(sc, cursor, s->first, s->last);\n", ""),
+        ("walk.c", "	publish(w, cursor, s->first, s->last);\n", ""),
     ],
     # A walk looks into a bucket while an item is moved.
     "WALK_UNLOCKED": [
@@ -274,9 +275,9 @@ MUTANTS = {
     "WALK_NEAR": [("walk.c", "to - from + 1 + ALTERNATE_BEHIND", "to - from + 1")],
     # Amid a resize a walk looks into new buckets before old ones.
     "WALK_NEW_FIRST": [
-        ("walk.c", "	cursor->work_ns += find_among(st, s, g.old_count);\n	if (is_resizing(&g))\n"
-         "		cursor->work_ns += find_among(st, s, g.new_count);\n",
-         "	if (is_resizing(&g))\n		find_among(st, s, g.new_count);\n	protocol_gap();\n	find_among(st, s, g.old_count);\n"),
+        ("walk.c", "	cursor->work_ns += find_among(ix, s, g.old_count);\n	if (is_resizing(&g))\n"
+         "		cursor->work_ns += find_among(ix, s, g.new_count);\n",
+         "	if (is_resizing(&g))\n		find_among(ix, s, g.new_count);\n	protocol_gap();\n	find_among(ix, s, g.old_count);\n"),
     ],
     # A resize begins or ends while a walk looks.
     "WALK_STALE": [("walk.c", "	if (same_buckets(&g, &now))", "	if (true || same_buckets(&g, &now))")],
@@ -285,13 +286,13 @@ MUTANTS = {
         ("walk.c", "s->of == cursor ? s->last : cursor->at);", "cursor->at);"),
     ],
     # A resize moves items past a walk that has come since its plan was made.
-    "WALK_PLANNED": [("migrate.c", "	       !walks_let_move(st, bucket_ref(b, slot));", "	       false;")],
+    "WALK_PLANNED": [("migrate.c", "	       !walks_let_move(ic, bucket_ref(b, slot));", "	       false;")],
     # A key that may be in its alternate bucket is put into its primary bucket unseen.
     "PRIMARY_ONLY": [("index.c", "if (!version_overflows(version, lock->place.tag) &&", "if (true &&")],
     # A resize clears a bucket before it steps the geometry.
     "CLEAR_BEFORE_STEP": [
-        ("migrate.c", "	geometry_step(&st->ix);",
-         "	clear_moved(m, b);\n" + LINGER + "	geometry_step(&st->ix);"),
+        ("migrate.c", "	geometry_step(ic->ix);",
+         "	clear_moved(m, b);\n" + LINGER + "	geometry_step(ic->ix);"),
     ],
     # A writer that waited for its buckets does not check that they are still the key's.
     "STALE_BUCKETS": [
@@ -330,7 +331,7 @@ MUTANTS = {
     "LOST_REFERENCE_BIT": [("link.c", "slab_set_live(sl, ref, OBJECT_USED);",
                         "slab_set_live(sl, ref, OBJECT_KEPT);")],
     # A page is spared, and evacuated as soon as the next one is wanted.
-    "SPARED_BRIEFLY": [("slab.c", "	atomic_store_explicit(&c->spared_at, slab_age(sl), memory_order_relaxed);\n", "")],
+    "SPARED_BRIEFLY": [("slab_evacuate.c", "	atomic_store_explicit(&c->spared_at, slab_age(sl), memory_order_relaxed);\n", "")],
     # In a hurry, what is in use is evicted with its page for want of a free object.
     "HURRIED_EVICTION": [("evacuate.c", "return slab_is_referenced(&st->slab, ref) &&", "return false &&")],
     # A new item is never on probation.
@@ -360,7 +361,7 @@ MUTANTS = {
     "FRONT_HITS_AGE": [("front_slots.c", "state = with_count(state, slot, count + 1);",
                         "state = aged(set, with_count(state, slot, count + 1));")],
     # Not the one that is asked least is replaced.
-    "FRONT_ANY_VICTIM": [("front_slots.c", "return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(counts), 1) - 1;", "return 0;")],
+    "FRONT_ANY_VICTIM": [("front_slots.c", "return least_byte(state | COUNT_MASK) - 1;", "return 0;")],
     # A key that loses its slot loses its count.
     "FRONT_FORGETS_LEFT": [("front_slots.c", "	front_sketch_raise(&set->sketch, bits_of(name), count_at(state, slot));", "")],
     # A key that has a slot takes another one.
@@ -496,7 +497,7 @@ MUTANTS = {
     "AGE_OF_COPIES": [("front_copy.c", "	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))", "	if (true)")],
     "AGE_FROM_ANSWER": [("front_copy.c", ".mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
     "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
-    "AGE_UNWAITED": [("front_keep.c", "		backend_copies_wait(f->serve, wait);", "		(void)0;")],
+    "AGE_UNWAITED": [("front_keep.c", "	backend_copies_bypass(f->serve, !renewed);", "		(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
     "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
     # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
@@ -526,7 +527,8 @@ MUTANTS = {
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
     # Work has no shares; a value is short by its length alone; no read buffer is yielded; a source keeps all watches.
-    "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work.place));", "0;")],
+    "WORK_NO_SHARE": [("serve_work.c", "	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);", "	rate = 0;")],
+    "WORK_NO_BURST": [("serve_work.c", "		work_take(sv, ss, ns, WORK_BURST);", "		work_take(sv, ss, ns, 0);")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
     "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	loser = place_loser(sv);", "	loser = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
@@ -541,6 +543,9 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
+    # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.
+    "REASM_OLDEST_YIELDS": [("reasm.c", "	list_unlink(&c->line);\n	list_push_back(&r->line, &c->line);\n	return true;", "	return true;")],
+    "REASM_NO_YIELD": [("reasm.c", "	if (list_empty(&r->unused) && !list_empty(&r->line))", "	if (list_empty(&r->unused) && !list_empty(&r->line) && net->now_ns == 0)")],
     # A wire whose bytes are read over several turns borrows no frames of the reserve.
     "TLS_NOT_LENT": [("tls_conns.c", "conn_pipe_tell(t->pipe, t->wire, room > 0);", "conn_pipe_tell(t->pipe, t->wire, room > UINT32_MAX - 1);")],
     # A state is written while a core may read it.
@@ -662,7 +667,6 @@ def main(mutant, folder, outs):
         sys.exit(f"{mutant} edits {sorted(texts)}, and is built from {sorted(files)}")
     for name, out in files.items():
         pathlib.Path(out).write_text(texts[name])
-
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], sys.argv[3:])

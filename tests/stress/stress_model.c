@@ -365,7 +365,7 @@ key_number(const struct round *r, struct view name, uint32_t *key)
 static void
 ask_walk(struct worker *w)
 {
-	struct store_cursor cursor = {.at = (uint32_t)roll(w, UINT32_MAX)};
+	struct walk_cursor cursor = {.at = (uint32_t)roll(w, UINT32_MAX)};
 	struct call *c = &w->calls[w->count];
 	const struct item *items[WALK_MAX];
 

@@ -234,7 +234,7 @@ walk_writer(struct worker *w)
 static bool
 walk_once(struct worker *w, uint8_t *shown, uint64_t *op)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[WALK_ITEMS];
 
 	memset(shown, 0, MOVE_RESIDENT);

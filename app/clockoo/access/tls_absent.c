@@ -51,10 +51,10 @@ tls_heap_max(const struct config *cfg)
 }
 
 void
-tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struct region *region,
-		struct serve *serve, struct stack *stack)
+tls_cores_build(struct tls_cores *tls, struct region *region, const struct tls_place *at,
+		struct telemetry *telemetry)
 {
-	(void)tls, (void)a, (void)core, (void)region, (void)serve, (void)stack;
+	(void)tls, (void)region, (void)at, (void)telemetry;
 }
 
 void

@@ -2,7 +2,6 @@
  * tls_cores.c - certificates of all cores, by OpenSSL.
  */
 #include "tls_cores.h"
-#include "appliance.h"
 
 #include "tls/tls_conns.h"
 
@@ -141,19 +140,19 @@ tls_heap_max(const struct config *cfg)
 }
 
 void
-tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core, struct region *region,
-		struct serve *serve, struct stack *stack)
+tls_cores_build(struct tls_cores *tls, struct region *region, const struct tls_place *at,
+		struct telemetry *telemetry)
 {
-	const struct tls_conns_config c = {.core = core,
-					   .conns_max = a->sizes.stack.tcp.conns_max,
-					   .plain_port = a->sizes.stack.tcp.other_port,
+	const struct tls_conns_config c = {.core = at->core,
+					   .conns_max = at->config->tcp.conns_max,
+					   .plain_port = at->config->tcp.other_port,
 					   .shared = &tls->shared,
-					   .seed = a->sizes.stack.net.seed};
-	const struct tls_conns *conns = tls_conns_create(region, &c, serve, stack);
+					   .seed = at->config->net.seed};
+	const struct tls_conns *conns = tls_conns_create(region, &c, at->serve, at->stack);
 
-	ensure(telemetry_add_to(&a->telemetry, TELEMETRY_STACK,
-				&(struct telemetry_set){core, TLS_COUNTER_COUNT, tls_counter_names,
-							tls_counters(conns)}));
+	ensure(telemetry_add_to(telemetry, TELEMETRY_STACK,
+				&(struct telemetry_set){at->core, TLS_COUNTER_COUNT,
+							tls_counter_names, tls_counters(conns)}));
 }
 
 void

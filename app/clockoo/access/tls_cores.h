@@ -12,11 +12,10 @@
 #define CLOCKOO_TLS_CORES_H
 
 #include "config/config.h"
-#include "start/sizes.h"
+#include "serve/serve.h"
+#include "stack/stack.h"
+#include "telemetry/telemetry.h"
 
-struct appliance;
-struct serve;
-struct stack;
 struct tls_cores;
 
 /* True if this program was built with OpenSSL; otherwise err says so. */
@@ -38,8 +37,16 @@ struct tls_heap {
 	uint64_t all;
 };
 struct tls_heap tls_heap_max(const struct config *cfg);
-void tls_cores_build(struct tls_cores *tls, struct appliance *a, uint32_t core,
-		     struct region *region, struct serve *serve, struct stack *stack);
+/* Where a core's TLS goes: its stack as configured and made, and its serve. */
+struct tls_place {
+	uint32_t core;
+	const struct stack_config *config;
+	struct stack *stack;
+	struct serve *serve;
+};
+/* Makes a core's TLS, and registers its counters. */
+void tls_cores_build(struct tls_cores *tls, struct region *region, const struct tls_place *at,
+		     struct telemetry *telemetry);
 /* Reads the files again, and prints the result. */
 void tls_cores_reload(struct tls_cores *tls, const struct config *cfg);
 /* Frees TLS when no core turns any more. */

@@ -3,9 +3,9 @@
  * time.
  */
 #include "capture_service.h"
+#include "base/time_units.h"
 #include "capture_filter.h"
 #include "name_claim.h"
-#include "base/time_units.h"
 #include "pkt/capture.h"
 #include "pkt/filled_cksum.h"
 #include "pkt/pcapng.h"
@@ -26,7 +26,7 @@ enum state {
 };
 
 struct capture_service {
-	struct appliance *a;
+	struct capture_from from;
 	int listener, client;
 	enum state state;
 	uint64_t due_ns; /* when this state times out */
@@ -87,18 +87,18 @@ listening_warn(const char *file_prefix, int why)
 }
 
 struct capture_service *
-capture_service_start(struct appliance *a)
+capture_service_start(const struct capture_from *from)
 {
 	struct capture_service *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		return NULL;
-	s->a = a;
+	s->from = *from;
 	s->client = -1;
 	s->starter = getuid();
-	s->listener = listening(a->config.file_prefix);
+	s->listener = listening(from->file_prefix);
 	if (s->listener < 0)
-		listening_warn(a->config.file_prefix, errno);
+		listening_warn(from->file_prefix, errno);
 	return s;
 }
 
@@ -194,7 +194,7 @@ ring_bytes(uint32_t rings)
 static bool
 rings_take(struct capture_service *s)
 {
-	struct device *d = &s->a->nic.device;
+	struct device *d = s->from.device;
 	const uint32_t ring = ring_bytes(d->queues);
 	struct region *m = &s->memory;
 
@@ -211,7 +211,7 @@ rings_take(struct capture_service *s)
 static uint64_t
 unix_ns(const struct capture_service *s, uint64_t at_ns)
 {
-	const struct wall_watch *w = &s->a->wall;
+	const struct wall_watch *w = s->from.wall;
 
 	return (uint64_t)(w->unix_ns + (int64_t)(at_ns - w->start_ns));
 }
@@ -219,9 +219,9 @@ unix_ns(const struct capture_service *s, uint64_t at_ns)
 static void
 head_put(struct capture_service *s)
 {
-	const struct port_dpdk *port = &s->a->nic.device.ports[0];
+	const struct port_dpdk *port = &s->from.device->ports[0];
 	const struct pcapng_about about = {.program = "clockoo " CLOCKOO_VERSION,
-					   .interface = s->a->config.port,
+					   .interface = s->from.interface,
 					   .filter = s->request.insn_count != 0 ? s->request.filter
 										: NULL,
 					   .mac = port->port.mac,
@@ -244,17 +244,17 @@ capture_start(struct capture_service *s, const char **words)
 					.filter = r,
 					.snap = r->snap,
 					.now_ns = cores_ns,
-					.clock = &s->a->nic.clock};
+					.clock = s->from.clock};
 	*words = "there is no memory for its rings";
 	if (!rings_take(s))
 		return false;
-	s->begun_ns = tsc_clock_ns(&s->a->nic.clock);
+	s->begun_ns = tsc_clock_ns(s->from.clock);
 	s->frames = s->bytes = 0;
 	s->full = s->summed = false;
 	head_put(s);
 	send(s->client, &begun, sizeof begun, MSG_DONTWAIT | MSG_NOSIGNAL);
 	for (uint32_t i = 0; i < s->ring_count; i++)
-		capture_begin(s->rings[i], &s->a->nic.device.ports[i].port);
+		capture_begin(s->rings[i], &s->from.device->ports[i].port);
 	return true;
 }
 
@@ -285,7 +285,7 @@ capture_leave(struct capture_service *s, enum capture_reason reason, uint64_t no
 	for (uint32_t i = 0; i < s->ring_count; i++)
 		capture_end(s->rings[i]);
 	s->reason = reason;
-	s->ended_ns = tsc_clock_ns(&s->a->nic.clock);
+	s->ended_ns = tsc_clock_ns(s->from.clock);
 	s->state = ENDS;
 	s->due_ns = now_ns + CAPTURE_LAST_NS;
 }
@@ -372,7 +372,7 @@ frame_put(struct capture_service *s, struct capture *ring)
 static bool
 frames_put(struct capture_service *s)
 {
-	const uint64_t now_ns = tsc_clock_ns(&s->a->nic.clock);
+	const uint64_t now_ns = tsc_clock_ns(s->from.clock);
 	const uint64_t until_ns = s->state == LEFT ? UINT64_MAX : now_ns - CAPTURE_HORIZON_NS;
 	struct capture *ring;
 

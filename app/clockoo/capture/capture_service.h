@@ -14,7 +14,9 @@
 #ifndef CLOCKOO_CAPTURE_SERVICE_H
 #define CLOCKOO_CAPTURE_SERVICE_H
 
-#include "appliance.h"
+#include "dpdk/device.h"
+#include "dpdk/tsc_clock.h"
+#include "process/wall_watch.h"
 
 #include <poll.h>
 
@@ -32,9 +34,18 @@
 
 struct capture_service;
 
+/* The port whose frames are captured, and its clocks. */
+struct capture_from {
+	const char *file_prefix; /* names the socket */
+	const char *interface;   /* the port's name, for readers of the file */
+	struct device *device;
+	const struct tsc_clock *clock;
+	const struct wall_watch *wall;
+};
+
 /* Opens the socket, before privileges are dropped: a client of root expects a socket of root. NULL
  * if it cannot be opened. */
-struct capture_service *capture_service_start(struct appliance *a);
+struct capture_service *capture_service_start(const struct capture_from *from);
 /* Fills in the files to poll, CAPTURE_POLLS at most. Returns their number. */
 uint32_t capture_service_polls(const struct capture_service *s, struct pollfd *to);
 /* Returns how long the control thread may wait, left_ns at most. */

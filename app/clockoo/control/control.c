@@ -5,21 +5,16 @@
 #include "control.h"
 #include "admin/admin.h"
 #include "base/time_units.h"
-#include "capture/capture_service.h"
-#include "fleet/fleet.h"
 #include "monitor/conflict_alarm.h"
 #include "monitor/drop_alarm.h"
+#include "monitor/live.h"
+#include "net/neigh_table.h"
 #include "process/last_words.h"
 #include "process/signals.h"
-#include "fleet/front_cores.h"
-#include "monitor/http_server.h"
-#include "monitor/live.h"
+#include "process/watchdog.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
-#include "net/neigh_table.h"
-#include "access/tls_cores.h"
 #include "wire/ipv6_wire.h"
-#include "process/watchdog.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -51,39 +46,39 @@ signal_take(void)
 
 /* Waits for a signal, for a request of HTTP or capture, or for left_ns. */
 static void
-wait_for_any(const struct appliance *a, int signals, int64_t left_ns)
+wait_for_any(const struct control *c, int signals, int64_t left_ns)
 {
 	const struct timespec t = {left_ns / (int64_t)NS_PER_S, left_ns % (int64_t)NS_PER_S};
 	struct pollfd files[2 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
-						  {http_fd(a->http), POLLIN, 0}};
+						  {http_fd(c->http), POLLIN, 0}};
 
-	ppoll(files, 2 + capture_service_polls(a->capture, files + 2), &t, NULL);
+	ppoll(files, 2 + capture_service_polls(c->capture, files + 2), &t, NULL);
 }
 
 /* Answers requests of HTTP and of `clockoo capture`. True if there is more to do. */
 static bool
-answer(struct appliance *a)
+answer(struct control *c)
 {
-	const bool http = http_run(a->http, monotonic_ns());
+	const bool http = http_run(c->http, monotonic_ns());
 
-	return capture_service_run(a->capture, monotonic_ns()) || http;
+	return capture_service_run(c->capture, monotonic_ns()) || http;
 }
 
 /* Returns the signal that arrived before due_ns, or 0. Requests are answered meanwhile. */
 static int
-wait_for_signal(struct appliance *a, int signals, int64_t due_ns)
+wait_for_signal(struct control *c, int signals, int64_t due_ns)
 {
-	bool more = answer(a);
+	bool more = answer(c);
 	int64_t left_ns;
 
 	while ((left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
 		int number;
 
-		wait_for_any(a, signals, more ? 0 : capture_service_wait_ns(a->capture, left_ns));
+		wait_for_any(c, signals, more ? 0 : capture_service_wait_ns(c->capture, left_ns));
 		number = signal_take();
 		if (number > 0)
 			return number;
-		more = answer(a);
+		more = answer(c);
 	}
 	return 0;
 }
@@ -97,26 +92,26 @@ microseconds(struct timeval t)
 /* Announces our addresses after the link was down: it may now lead to another switch, which does
  * not know them. */
 static void
-watch_link(struct appliance *a, bool *was_up)
+watch_link(struct control *c, bool *was_up)
 {
-	const bool up = device_link_up_mt(&a->nic.device);
+	const bool up = device_link_up_mt(&c->nic->device);
 
 	if (up != *was_up)
-		fprintf(stderr, "clockoo: --port %s: the link is %s\n", a->config.port,
+		fprintf(stderr, "clockoo: --port %s: the link is %s\n", c->settings->config.port,
 			up ? "up again: our addresses are announced" : "down");
 	if (up && !*was_up)
-		neigh_announce_mt(a->neigh);
+		neigh_announce_mt(c->neigh);
 	*was_up = up;
 }
 
 static void
-say_drops(struct appliance *a, struct drop_alarm *alarm)
+say_drops(struct control *c, struct drop_alarm *alarm)
 {
 	struct device_losses losses;
 	struct drop_line line;
 
-	device_losses(&a->nic.device, &losses);
-	if (drop_alarm_check(alarm, &a->telemetry,
+	device_losses(&c->nic->device, &losses);
+	if (drop_alarm_check(alarm, c->telemetry,
 			     &(struct drop_nic){losses.missed, losses.no_buffer}, monotonic_ns(),
 			     &line))
 		fprintf(stderr, "clockoo: %llu %s: %s\n", (unsigned long long)line.count,
@@ -125,9 +120,9 @@ say_drops(struct appliance *a, struct drop_alarm *alarm)
 
 /* Passes figures that only the port has to `stats net`. */
 static void
-tell_nic(const struct appliance *a)
+tell_nic(const struct control *c)
 {
-	const struct device *d = &a->nic.device;
+	const struct device *d = &c->nic->device;
 	struct device_losses losses;
 	struct admin_nic nic;
 
@@ -139,21 +134,21 @@ tell_nic(const struct appliance *a)
 				 .link_up = device_link_up_mt(d)};
 	for (uint32_t i = 0; i < d->cores; i++)
 		nic.frames_free += device_frames_free(d, i);
-	admin_nic_set_mt(a->shared, &nic);
+	admin_nic_set_mt(c->shared, &nic);
 }
 
 static void
-say_conflicts(const struct appliance *a, struct conflict_alarm *alarm)
+say_conflicts(const struct control *c, struct conflict_alarm *alarm)
 {
 	const struct ip_addr ip[NEIGH_OURS] = {
-		[LOCAL_V4] = ip_addr_v4(a->config.ipv4),
-		[LOCAL_LINK6] = ipv6_link_local(a->nic.device.ports[0].port.mac),
-		[LOCAL_GLOBAL6] = a->config.ipv6,
+		[LOCAL_V4] = ip_addr_v4(c->settings->config.ipv4),
+		[LOCAL_LINK6] = ipv6_link_local(c->nic->device.ports[0].port.mac),
+		[LOCAL_GLOBAL6] = c->settings->config.ipv6,
 	};
 	char line[CONFLICT_LINE_BYTES];
 	struct neigh_conflicts seen;
 
-	if (neigh_conflicts_mt(a->neigh, &seen) &&
+	if (neigh_conflicts_mt(c->neigh, &seen) &&
 	    conflict_alarm_check(alarm, &seen, ip, monotonic_ns(), line))
 		fprintf(stderr, "clockoo: %s\n", line);
 }
@@ -165,48 +160,48 @@ struct alarms {
 };
 
 static void
-fleet_count(struct appliance *a, struct live *live)
+fleet_count(struct control *c, struct live *live)
 {
 	double due[FRONT_SERVERS_MAX];
 
-	front_stats_due(&a->fleet->control, due);
-	front_stats_look(&a->fleet->stats, &a->fleet->looker, live_requests(a),
-			 a->sizes.front.connections, due, &live->front);
+	front_stats_due(&c->fleet->control, due);
+	front_stats_look(&c->fleet->stats, &c->fleet->looker, live_requests(live),
+			 c->front->connections, due, &live->front);
 }
 
 static void
-each_second(struct appliance *a, struct live *live, struct alarms *alarms)
+each_second(struct control *c, struct live *live, struct alarms *alarms)
 {
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
-	serve_rusage_set_mt(a->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
-	serve_resident_set_mt(a->shared, host_resident_bytes());
-	tell_nic(a);
-	admin_latency_tick_mt(a->shared, monotonic_ns());
-	admin_hotkeys_tick_mt(a->shared, process_now_ns(&a->process));
-	admin_slow_tick_mt(a->shared, process_now_ns(&a->process));
-	admin_sources_tick_mt(a->shared);
-	say_drops(a, &alarms->drops);
-	say_conflicts(a, &alarms->conflicts);
-	if (a->fleet != NULL)
-		fleet_count(a, live);
-	if (a->config.live)
-		live_print(live, a);
+	serve_rusage_set_mt(c->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
+	serve_resident_set_mt(c->shared, host_resident_bytes());
+	tell_nic(c);
+	admin_latency_tick_mt(c->shared, monotonic_ns());
+	admin_hotkeys_tick_mt(c->shared, process_now_ns(c->process));
+	admin_slow_tick_mt(c->shared, process_now_ns(c->process));
+	admin_sources_tick_mt(c->shared);
+	say_drops(c, &alarms->drops);
+	say_conflicts(c, &alarms->conflicts);
+	if (c->fleet != NULL)
+		fleet_count(c, live);
+	if (c->settings->config.live)
+		live_print(live);
 }
 
 /* Sends the service manager a heartbeat, or logs why it stops. The manager ends a process without
  * heartbeats. */
 static void
-notify_watchdog(const struct appliance *a, struct watchdog *w)
+notify_watchdog(const struct control *c, struct watchdog *w)
 {
 	uint32_t core = 0;
 
-	switch (watchdog_check(w, &a->telemetry, monotonic_ns(), &core)) {
+	switch (watchdog_check(w, c->telemetry, monotonic_ns(), &core)) {
 	case WATCHDOG_NOT_DUE:
 		break;
 	case WATCHDOG_ALIVE:
-		notify_send(&a->process.notify, "WATCHDOG=1");
+		notify_send(&c->process->notify, "WATCHDOG=1");
 		break;
 	case WATCHDOG_STUCK:
 		fprintf(stderr,
@@ -221,17 +216,17 @@ notify_watchdog(const struct appliance *a, struct watchdog *w)
  * cores that is being corrected (tsc_clock.h: 1 ms a second at most). A step of a second or more is
  * logged. */
 static void
-watch_wall_clock(struct appliance *a)
+watch_wall_clock(struct control *c)
 {
-	struct wall_reading r = {.before_ns = process_now_ns(&a->process)};
+	struct wall_reading r = {.before_ns = process_now_ns(c->process)};
 	int64_t step_ns;
 
 	r.unix_ns = (int64_t)clock_ns(CLOCK_REALTIME);
-	r.after_ns = process_now_ns(&a->process);
-	if (!wall_watch_look(&a->wall, &r, &step_ns))
+	r.after_ns = process_now_ns(c->process);
+	if (!wall_watch_check(c->wall, &r, &step_ns))
 		return;
-	for (uint32_t i = 0; i < a->config.cores; i++)
-		core_wall_set_mt(&a->cores[i], a->wall.unix_ns);
+	for (uint32_t i = 0; i < c->settings->config.cores; i++)
+		core_wall_set_mt(&c->cores[i], c->wall->unix_ns);
 	if (step_ns >= (int64_t)NS_PER_S || step_ns <= -(int64_t)NS_PER_S)
 		fprintf(stderr,
 			"clockoo: the wall clock was set %.3f s %s: expiry times that clients give "
@@ -241,49 +236,49 @@ watch_wall_clock(struct appliance *a)
 }
 
 static void
-reload(struct appliance *a, bool *reloading)
+reload(struct control *c, bool *reloading)
 {
-	notify_reloading(&a->process.notify, monotonic_ns());
-	reload_all(a);
+	notify_reloading(&c->process->notify, monotonic_ns());
+	reload_all(c);
 	*reloading = true;
 }
 
 /* Reads the certificates again if a client has asked for it since. */
 static void
-refresh_certs(struct appliance *a, uint32_t *asked)
+refresh_certs(struct control *c, uint32_t *asked)
 {
-	const uint32_t now = serve_certs_asked_mt(a->shared);
+	const uint32_t now = serve_certs_asked_mt(c->shared);
 
-	if (now == *asked || a->tls == NULL)
+	if (now == *asked || c->tls == NULL)
 		return;
 	*asked = now;
-	tls_cores_reload(a->tls, &a->config);
+	tls_cores_reload(c->tls, &c->settings->config);
 }
 
 /* Ends a reload once the cores have its users and networks. Some cores may not have seen the
  * previous ones yet. */
 static void
-apply_users_and_networks(struct appliance *a, bool *reloading)
+apply_users_and_networks(struct control *c, bool *reloading)
 {
-	users_apply(&a->users, a->shared);
-	access_apply(&a->access, a->shared);
-	if (*reloading && !a->users.pending && access_is_applied(&a->access)) {
-		notify_send(&a->process.notify, "READY=1");
+	users_apply(c->users, c->shared);
+	access_apply(c->access, c->shared);
+	if (*reloading && !c->users->pending && access_is_applied(c->access)) {
+		notify_send(&c->process->notify, "READY=1");
 		*reloading = false;
 	}
 }
 
 static bool
-is_stop_requested(const struct appliance *a, int signal_number)
+is_stop_requested(const struct control *c, int signal_number)
 {
 	return (signal_number != 0 && signal_number != SIGHUP) ||
-	       serve_stop_requested_mt(a->shared) != SERVE_RUN;
+	       serve_stop_requested_mt(c->shared) != SERVE_RUN;
 }
 
 static void *
 control_run(void *arg)
 {
-	struct appliance *a = arg;
+	struct control *c = arg;
 	struct alarms alarms = {0};
 	struct live live;
 	struct watchdog watchdog;
@@ -294,47 +289,51 @@ control_run(void *arg)
 	bool reloading = false, link_up = true;
 
 	last_words_thread("the control thread");
-	process_pin(&a->process);
-	live_init(&live, a);
-	watchdog_begin(&watchdog, a->process.notify.watchdog_ns, a->config.cores, (uint64_t)due_ns);
+	process_pin(c->process);
+	live_init(&live,
+		  &(struct live_source){c->process, &c->settings->config, c->nic, c->telemetry,
+					c->store, c->fleet, c->front->copy_ns, c->flash->used});
+	watchdog_begin(&watchdog, c->process->notify.watchdog_ns, c->settings->config.cores,
+		       (uint64_t)due_ns);
 	for (;;) {
-		const int number = wait_for_signal(a, signals, due_ns + TICK_NS);
+		const int number = wait_for_signal(c, signals, due_ns + TICK_NS);
 
-		if (is_stop_requested(a, number))
+		if (is_stop_requested(c, number))
 			break;
 		if (number == SIGHUP)
-			reload(a, &reloading);
-		apply_users_and_networks(a, &reloading);
-		refresh_certs(a, &certs_asked);
+			reload(c, &reloading);
+		apply_users_and_networks(c, &reloading);
+		refresh_certs(c, &certs_asked);
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
-		watch_wall_clock(a);
-		kept_tick(&a->kept, &a->telemetry);
-		second_tier_tick(&a->flash, a);
-		if (a->fleet != NULL)
-			fleet_tick(a->fleet, monotonic_ns());
+		watch_wall_clock(c);
+		arena_file_tick(c->arena, c->telemetry);
+		second_tier_tick(c->flash);
+		if (c->fleet != NULL)
+			fleet_tick(c->fleet, monotonic_ns());
 		if (++ticks % TICKS_S == 0) {
-			tsc_clock_correct(&a->nic.clock);
-			each_second(a, &live, &alarms);
-			if (!front_cores_check(a, process_now_ns(&a->process)))
+			tsc_clock_correct(&c->nic->clock);
+			each_second(c, &live, &alarms);
+			if (!front_cores_check(c->front_cores, c->fleet,
+					       process_now_ns(c->process) - c->process->begun_ns))
 				break;
-			watch_link(a, &link_up);
+			watch_link(c, &link_up);
 		}
-		notify_watchdog(a, &watchdog);
+		notify_watchdog(c, &watchdog);
 	}
-	capture_service_stop(a->capture);
+	capture_service_stop(c->capture);
 	if (signals >= 0)
 		close(signals);
-	notify_send(&a->process.notify, "STOPPING=1");
-	process_stop(&a->process);
+	notify_send(&c->process->notify, "STOPPING=1");
+	process_stop(c->process);
 	return NULL;
 }
 
 bool
-control_start(pthread_t *thread, struct appliance *a, struct error *err)
+control_start(pthread_t *thread, struct control *c, struct error *err)
 {
-	const int rc = pthread_create(thread, NULL, control_run, a);
+	const int rc = pthread_create(thread, NULL, control_run, c);
 
 	return rc == 0 || error_set(err, "cannot start the control thread: %s", strerror(rc));
 }

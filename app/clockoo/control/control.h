@@ -1,14 +1,54 @@
 /*
  * control.h - the thread that is not a core: waits for signals and for requests that clients
  * make of the program, reads the users' file again, watches the link, prints --live lines.
+ *
+ * Owner:  main; the parts outlive the thread.
+ * Thread: filled and started by main; from then on the control thread's.
  */
 #ifndef CLOCKOO_CONTROL_H
 #define CLOCKOO_CONTROL_H
 
-#include "appliance.h"
+#include "access/access.h"
+#include "access/tls_cores.h"
+#include "access/users.h"
+#include "capture/capture_service.h"
+#include "core/core.h"
+#include "fleet/fleet.h"
+#include "fleet/front_cores.h"
+#include "keep/arena_file.h"
+#include "monitor/http_server.h"
+#include "nic.h"
+#include "process/process.h"
+#include "start/settings.h"
+#include "tier/second_tier.h"
 
 #include <pthread.h>
 
-bool control_start(pthread_t *thread, struct appliance *a, struct error *err);
+struct neigh_table;
+
+/* The parts that it drives. */
+struct control {
+	struct settings *settings;
+	struct process *process;
+	struct nic *nic;
+	struct neigh_table *neigh;
+	struct wall_watch *wall;
+	struct core *cores;
+	struct store *store;
+	struct serve_shared *shared;
+	struct telemetry *telemetry;
+	struct users *users;
+	struct access *access;
+	struct tls_cores *tls; /* NULL: none */
+	struct fleet *fleet;   /* NULL: not a front */
+	struct front_cores *front_cores;
+	const struct front_settings *front;
+	struct arena_file *arena;
+	struct second_tier *flash;
+	struct http_server *http;
+	struct capture_service *capture;
+};
+
+bool control_start(pthread_t *thread, struct control *c, struct error *err);
 
 #endif

@@ -4,9 +4,8 @@
  */
 #include "reload.h"
 #include "base/time_units.h"
-#include "fleet/fleet.h"
+#include "control.h"
 #include "start/policy.h"
-#include "access/tls_cores.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,25 +48,25 @@ merge_lines(struct config_source *all, const struct config_source *src)
 /* Gives the fleet another list of servers. The lines of a file of servers can change while no key
  * does. */
 static void
-reload_servers(struct report *r, struct appliance *a, const struct config *now,
-	       struct front_look *look)
+reload_servers(struct report *r, struct control *c, const struct config *now,
+	       struct fleet_spec *spec)
 {
-	struct config *const both[] = {&a->asked, &a->config};
+	struct config *const both[] = {&c->settings->asked, &c->settings->config};
 	struct error err;
 
-	if (a->fleet == NULL || look == NULL || fleet_has(a->fleet, look)) {
-		front_look_free(look);
+	if (c->fleet == NULL || spec == NULL || fleet_has(c->fleet, spec)) {
+		fleet_spec_free(spec);
 		return;
 	}
 	r->named = true;
-	if (!fleet_reload(a->fleet, look, clock_ns(CLOCK_MONOTONIC), &err)) {
+	if (!fleet_reload(c->fleet, spec, clock_ns(CLOCK_MONOTONIC), &err)) {
 		fprintf(stderr, "clockoo: reload: %s: %s; the servers are those of before\n",
 			r->file, err.text);
-		front_look_free(look);
+		fleet_spec_free(spec);
 		return;
 	}
 	fprintf(stderr, "clockoo: reload: %s: front.servers: %u servers take over\n", r->file,
-		look->config.servers.count);
+		spec->config.servers.count);
 	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
 		memcpy(both[i]->front.servers, now->front.servers, sizeof now->front.servers);
 		memcpy(both[i]->front.gutter, now->front.gutter, sizeof now->front.gutter);
@@ -76,12 +75,12 @@ reload_servers(struct report *r, struct appliance *a, const struct config *now,
 
 /* Reads the lists of networks again: their files may have changed without a changed key. */
 static void
-reload_access(struct report *r, struct appliance *a, struct access_look *look)
+reload_access(struct report *r, struct control *c, struct access_lists *lists)
 {
 	char words[ACCESS_WORDS_BYTES];
 
-	access_look_words(look, words);
-	if (!access_change(&a->access, look))
+	access_lists_words(lists, words);
+	if (!access_change(c->access, lists))
 		return;
 	r->named = true;
 	fprintf(stderr, "clockoo: reload: %s: network.allow and network.deny: %s\n", r->file,
@@ -89,77 +88,79 @@ reload_access(struct report *r, struct appliance *a, struct access_look *look)
 }
 
 static void
-reload_config(struct appliance *a)
+reload_config(struct control *c)
 {
 	/* The path is absolute, since -d has left the directory. The file must still exist. */
-	struct config_source src = {.again = a->config_path};
+	struct config_source src = {.again = c->settings->path};
 	struct report report = {.file = src.file};
-	struct access_look access = {0};
-	struct front_look *look;
+	struct access_lists access = {0};
+	struct fleet_spec *spec;
 	struct config now;
 	struct error err;
 
-	if (config_parse(&now, &src, a->argc, a->argv, &err) != CONFIG_RUN ||
-	    !access_look_make(&access, &now, &err) || !front_look_make(&look, &now, &err)) {
-		access_look_free(&access);
+	if (config_parse(&now, &src, c->settings->argc, c->settings->argv, &err) != CONFIG_RUN ||
+	    !access_lists_read(&access, &now, &err) || !fleet_spec_read(&spec, &now, &err)) {
+		access_lists_free(&access);
 		config_error_locate(&src, &err);
 		fprintf(stderr, "clockoo: reload: %s; the configuration is unchanged\n", err.text);
 		return;
 	}
-	report.servers = a->fleet != NULL && look != NULL;
-	config_differ(&(struct config_loaded){&a->asked, &a->source},
+	report.servers = c->fleet != NULL && spec != NULL;
+	config_differ(&(struct config_loaded){&c->settings->asked, &c->settings->source},
 		      &(struct config_loaded){&now, &src}, report_key, &report);
-	reload_servers(&report, a, &now, look);
-	reload_access(&report, a, &access);
+	reload_servers(&report, c, &now, spec);
+	reload_access(&report, c, &access);
 	if (!report.named)
 		fprintf(stderr, "clockoo: reload: %s: nothing changed\n", src.file);
-	merge_lines(&a->source, &src);
-	policy_change(a, &now);
+	merge_lines(&c->settings->source, &src);
+	policy_change(c->shared, &c->settings->asked, &c->settings->config, &now);
+	second_tier_change(c->flash, &c->settings->config.flash);
 }
 
 /* Without a configuration file the servers may have one of their own. */
 static void
-reload_servers_file(struct appliance *a)
+reload_servers_file(struct control *c)
 {
-	const struct config asked = a->asked;
+	const struct config asked = c->settings->asked;
 	struct report report = {.file = asked.front.servers};
-	struct front_look *look;
+	struct fleet_spec *spec;
 	struct error err;
 
-	if (!front_look_make(&look, &asked, &err))
+	if (!fleet_spec_read(&spec, &asked, &err))
 		fprintf(stderr, "clockoo: reload: %s; the servers are those of before\n", err.text);
 	else
-		reload_servers(&report, a, &asked, look);
+		reload_servers(&report, c, &asked, spec);
 }
 
 /* Reads the files of networks again, where no configuration file is used. */
 static void
-reload_access_files(struct appliance *a)
+reload_access_files(struct control *c)
 {
 	struct report report = {.file = "command line"};
-	struct access_look look;
+	struct access_lists lists;
 	struct error err;
 
-	if (!access_look_make(&look, &a->asked, &err))
+	if (!access_lists_read(&lists, &c->settings->asked, &err))
 		fprintf(stderr, "clockoo: reload: %s; who is let in is unchanged\n", err.text);
 	else
-		reload_access(&report, a, &look);
+		reload_access(&report, c, &lists);
 }
 
 void
-reload_all(struct appliance *a)
+reload_all(struct control *c)
 {
-	const bool has_access = a->asked.allow[0] != '\0' || a->asked.deny[0] != '\0';
+	const bool has_access =
+		c->settings->asked.allow[0] != '\0' || c->settings->asked.deny[0] != '\0';
 
-	if (a->source.file[0] == '\0' && has_access)
-		reload_access_files(a);
-	if (a->source.file[0] != '\0')
-		reload_config(a);
-	else if (a->fleet != NULL)
-		reload_servers_file(a);
-	else if (a->users.path[0] == '\0' && !has_access && a->tls == NULL)
+	if (c->settings->source.file[0] == '\0' && has_access)
+		reload_access_files(c);
+	if (c->settings->source.file[0] != '\0')
+		reload_config(c);
+	else if (c->fleet != NULL)
+		reload_servers_file(c);
+	else if (c->users->path[0] == '\0' && !has_access && c->tls == NULL)
 		fprintf(stderr, "clockoo: reload: there is no configuration file to reload\n");
-	users_reload(&a->users);
-	if (a->tls != NULL)
-		tls_cores_reload(a->tls, &a->config);
+	users_reload(c->users);
+	if (c->tls != NULL)
+		tls_cores_reload(c->tls, &c->settings->config);
 }

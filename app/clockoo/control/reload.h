@@ -9,8 +9,8 @@
 #ifndef CLOCKOO_RELOAD_H
 #define CLOCKOO_RELOAD_H
 
-#include "appliance.h"
+struct control;
 
-void reload_all(struct appliance *a);
+void reload_all(struct control *c);
 
 #endif

@@ -2,8 +2,8 @@
  * about.c - the libraries in the program: releases, drivers, support.
  */
 #include "about.h"
-#include "dpdk/dpdk_support.h"
 #include "access/tls_cores.h"
+#include "dpdk/dpdk_support.h"
 #include "version.h"
 
 #define SUBJECT "DPDK"

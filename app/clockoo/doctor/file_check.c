@@ -4,13 +4,13 @@
  */
 #include "file_check.h"
 #include "config/auth_file.h"
+#include "nic_profile.h"
+#include "paths.h"
 #include "profile/profile.h"
+#include "steer/plan.h"
 #include "topology/memory_nodes.h"
 #include "topology/pci_nic.h"
 #include "topology/topology.h"
-#include "nic_profile.h"
-#include "paths.h"
-#include "steer/plan.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,15 +2,16 @@
  * plan_print.c - --plan: a dry run as text.
  */
 #include "plan_print.h"
-#include "monitor/http_server.h"
 #include "access/tls_cores.h"
+#include "dry_run.h"
+#include "fleet/front_cores.h"
+#include "monitor/http_server.h"
+#include "start/sizes.h"
+#include "tier/flash_check.h"
+#include "tier/tier_io.h"
+#include "tier/tier_start.h"
 #include "topology/memory_nodes.h"
 #include "topology/number_list.h"
-#include "dry_run.h"
-#include "tier/flash_look.h"
-#include "fleet/front_cores.h"
-#include "start/sizes.h"
-#include "tier/tier_io.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +199,7 @@ hash_items(const struct flash_plan *p)
 static void
 print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 {
-	const struct second_tier_sizes *f = &z->flash;
+	const struct tier_sizes *f = &z->flash;
 
 	if (f->device == 0)
 		return;
@@ -246,7 +247,7 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
 		mb(conns / cfg->cores));
 	fprintf(out, "           tables of the cores %llu MB\n",
-		mb(sizes_tables(z, cfg) - second_tier_bytes(&z->flash)));
+		mb(sizes_tables(z, cfg) - tier_sizes_bytes(&z->flash)));
 	print_flash(z, cfg, out);
 	if (state != 0)
 		fprintf(out, "           flash: buffers %llu MB, columns %llu MB, in flash.state\n",
@@ -291,7 +292,7 @@ print_size(const struct front_plan *f, FILE *out)
 }
 
 static void
-print_copies(const struct front_look *front, FILE *out)
+print_copies(const struct fleet_spec *front, FILE *out)
 {
 	char words[FRONT_AGE_BYTES];
 
@@ -320,13 +321,13 @@ print_ejection(const struct front_config *c, FILE *out)
 }
 
 static void
-print_front(const struct front_look *front, const struct config *cfg, FILE *out)
+print_front(const struct fleet_spec *front, const struct config *cfg, FILE *out)
 {
-	char size[FRONT_LOOK_SIZE_BYTES];
+	char size[FLEET_SPEC_SIZE_BYTES];
 
 	if (front == NULL)
 		return;
-	front_look_size(front, cfg, size);
+	fleet_spec_size(front, cfg, size);
 	fprintf(out, "front      %s; %s", size,
 		front_distribution_name(front->config.distribution));
 	if (front->config.distribution != FRONT_JUMP)
@@ -345,13 +346,13 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 
 /* Prints the lists of networks. Their memory is on the heap, twice while a reload replaces them. */
 static void
-print_access(const struct access_look *look, FILE *out)
+print_access(const struct access_lists *lists, FILE *out)
 {
 	char words[ACCESS_WORDS_BYTES];
 
-	if (look->list == NULL)
+	if (lists->list == NULL)
 		return;
-	access_look_words(look, words);
+	access_lists_words(lists, words);
 	fprintf(out, "let in     %s, ordinary pages, twice during a reload\n", words);
 }
 
@@ -377,7 +378,7 @@ print_shards(const struct flash_plan *p, FILE *out)
 
 /* Prints the memory that a million items of the mean size take, and how often each is written. */
 static void
-print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
+print_million(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 {
 	const struct flash_plan *p = &f->plan;
 	const uint32_t writes = flash_plan_writes(p);
@@ -398,18 +399,18 @@ print_million(const struct second_tier_sizes *f, const struct config *cfg, FILE 
 
 /* Prints the tier's device. False if a start would refuse it. */
 static bool
-print_device(const struct second_tier_sizes *f, const struct config *cfg, FILE *out)
+print_device(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 {
-	char words[FLASH_LOOK_BYTES];
-	struct tier_io_look io;
+	char words[FLASH_CHECK_BYTES];
+	struct tier_io_check io;
 	struct error err;
 	bool starts;
 
 	if (f->device == 0)
 		return true;
-	flash_look_words(cfg, f->device, words);
+	flash_check_words(cfg, f->device, words);
 	fprintf(out, "flash      %s: %s\n", cfg->flash.device, words);
-	starts = tier_io_look(&io, cfg, &err);
+	starts = tier_io_check(&io, cfg, &err);
 	if (starts)
 		fprintf(out, "           by %s\n", io.words);
 	else

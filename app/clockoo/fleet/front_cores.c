@@ -5,6 +5,7 @@
 #include "front_cores.h"
 #include "fleet.h"
 #include "steer/steer_flow.h"
+#include "tcp/conn.h"
 #include "tcp/pending_connects.h"
 
 #include <stdio.h>
@@ -31,16 +32,16 @@ front_cores_bytes(const struct config *cfg, const struct front_settings *front)
 }
 
 void
-front_cores_create(struct appliance *a, struct region *region)
+front_cores_create(struct front_cores *c, struct region *region, const struct config *cfg,
+		   struct front_settings *front, struct tcp_config *tcp, const struct nic *nic)
 {
-	struct front_settings *front = &a->sizes.front;
-
-	if (!is_needed(&a->config, front))
+	if (!is_needed(cfg, front))
 		return;
-	a->sizes.stack.tcp.connects = pending_connects_create(region, opens_max(&a->config, front));
-	front->ports = front_ports_create(region, a->config.cores, front->servers);
+	tcp->connects = pending_connects_create(region, opens_max(cfg, front));
+	front->ports = front_ports_create(region, cfg->cores, front->servers);
 	front->core_of = front_cores_core_of;
-	front->core_of_arg = &a->nic;
+	front->core_of_arg = nic;
+	c->ports = front->ports;
 }
 
 uint32_t
@@ -55,27 +56,26 @@ front_cores_core_of(const void *arg, const struct front_path *path)
 }
 
 bool
-front_cores_check(struct appliance *a, uint64_t now_ns)
+front_cores_check(struct front_cores *c, const struct fleet *fleet, uint64_t up_ns)
 {
-	const struct front_ports *ports = a->sizes.front.ports;
-	const bool starts = now_ns - a->process.begun_ns < FRONT_CORES_START_NS;
+	const bool starts = up_ns < FRONT_CORES_START_NS;
 	char words[FRONT_UNREACHED_BYTES];
 	struct front_unreached which;
 	const struct front_host *host;
 
-	if (ports == NULL || a->front_refusal[0] != '\0' ||
-	    !front_ports_unreached_mt(ports, &which))
+	if (c->ports == NULL || c->refusal[0] != '\0' ||
+	    !front_ports_unreached_mt(c->ports, &which))
 		return true;
-	host = a->fleet->control.place[which.server].host;
+	host = fleet->control.place[which.server].host;
 	if (host == NULL) /* the server has left meanwhile */
 		return true;
 	front_ports_words(&which, words);
-	snprintf(a->front_refusal, sizeof a->front_refusal,
+	snprintf(c->refusal, sizeof c->refusal,
 		 "--front-servers: replies of %s:%u reach cores %s: use --steering software",
 		 host->host, host->port, words);
 	if (!starts)
-		fprintf(stderr, "clockoo: %s\n", a->front_refusal);
-	a->front_refused = starts;
+		fprintf(stderr, "clockoo: %s\n", c->refusal);
+	c->refused = starts;
 	return !starts;
 }
 

@@ -4,7 +4,6 @@
 #include "dpdk_rows.h"
 #include "base/time_units.h"
 #include "dpdk/dpdk_telemetry.h"
-#include "stat_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -102,19 +101,17 @@ answer(void *arg, const char *name, const char *parameter, struct dpdk_reply *to
 }
 
 bool
-dpdk_rows_begin(const struct appliance *a, struct error *err)
+dpdk_rows_begin(const struct stat_source *from, struct error *err)
 {
 	struct stat_rows *rows;
 
-	if (!a->config.telemetry_dpdk)
-		return true;
 	if (dpdk_telemetry_folder() == NULL)
 		return error_set(
 			err, "--telemetry-dpdk: DPDK has no folder for its socket: name one that "
 			     "this user may write to by RUNTIME_DIRECTORY, which a systemd unit "
 			     "has by RuntimeDirectory=");
 	rows = stat_pages(sizeof *rows);
-	if (rows == NULL || !stat_rows_create(rows, a))
+	if (rows == NULL || !stat_rows_create(rows, from))
 		return error_set(err, "--telemetry-dpdk: no memory: %s", strerror(errno));
 	stat_rows_read(rows, clock_ns(CLOCK_MONOTONIC));
 	dpdk_telemetry_set(answer, rows);

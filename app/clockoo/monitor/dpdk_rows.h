@@ -12,12 +12,13 @@
 #ifndef CLOCKOO_DPDK_ROWS_H
 #define CLOCKOO_DPDK_ROWS_H
 
-#include "appliance.h"
+#include "config/errors.h"
+#include "stat_rows.h"
 
 #define DPDK_ROWS_PART 200u
 
-/* Registers the commands, if the configuration asks for them. */
-bool dpdk_rows_begin(const struct appliance *a, struct error *err);
+/* Registers the commands. */
+bool dpdk_rows_begin(const struct stat_source *from, struct error *err);
 /* Removes the commands. Called before the memory that they read is freed. */
 void dpdk_rows_end(void);
 

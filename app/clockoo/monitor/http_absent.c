@@ -11,11 +11,10 @@ http_is_built(struct error *err)
 }
 
 bool
-http_start(struct http_server **server, struct appliance *a, int fd, struct error *err)
+http_start(struct http_server **server, const struct http_at *at, struct error *err)
 {
-	(void)a;
 	*server = NULL;
-	return fd < 0 || http_is_built(err);
+	return at->fd < 0 || http_is_built(err);
 }
 
 int

@@ -2,8 +2,8 @@
  * http_answers.c - rows of all replies of `stats`, read on request, as metrics, JSON and the page.
  */
 #include "http_answers.h"
+#include "http_counters.h"
 #include "page_html.h"
-#include "stat_rows.h"
 
 #include "base/time_units.h"
 
@@ -12,6 +12,8 @@
 
 #define BODY_BY_TEXT     12u /* bytes of metrics for each byte of rows, with names, types and help */
 #define OPENMETRICS_TYPE "application/openmetrics-text"
+
+const struct counter_name http_counter_names[HTTP_COUNTER_COUNT] = {HTTP_COUNTERS(COUNTER_NAME)};
 
 struct http_answers {
 	struct stat_rows rows;
@@ -23,9 +25,9 @@ struct http_answers {
 /* ---- memory ---- */
 
 static bool
-memory_take(struct http_answers *h, const struct appliance *a)
+memory_take(struct http_answers *h, const struct stat_source *from)
 {
-	if (!stat_rows_create(&h->rows, a))
+	if (!stat_rows_create(&h->rows, from))
 		return false;
 	h->body_room = BODY_BY_TEXT * h->rows.text_room;
 	for (uint32_t i = HTTP_METRICS; i <= HTTP_REPLY; i++)
@@ -35,12 +37,13 @@ memory_take(struct http_answers *h, const struct appliance *a)
 }
 
 bool
-http_answers_create(struct http_answers **answers, const struct appliance *a, struct error *err)
+http_answers_create(struct http_answers **answers, const struct stat_source *from,
+		    struct error *err)
 {
 	struct http_answers *h = stat_pages(sizeof *h);
 
 	*answers = h;
-	if (h != NULL && memory_take(h, a))
+	if (h != NULL && memory_take(h, from))
 		return true;
 	return error_set(err, "--telemetry-http: no memory: %s", strerror(errno));
 }

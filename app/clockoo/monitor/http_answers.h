@@ -11,7 +11,8 @@
 #ifndef CLOCKOO_HTTP_ANSWERS_H
 #define CLOCKOO_HTTP_ANSWERS_H
 
-#include "appliance.h"
+#include "config/errors.h"
+#include "stat_rows.h"
 
 enum http_kind {
 	HTTP_PAGE,
@@ -31,7 +32,7 @@ struct http_answer {
 };
 
 struct http_answers;
-bool http_answers_create(struct http_answers **answers, const struct appliance *a,
+bool http_answers_create(struct http_answers **answers, const struct stat_source *from,
 			 struct error *err);
 /* Answers a request. path: from the slash to the query. accept: the header's value, NULL without
  * it. */

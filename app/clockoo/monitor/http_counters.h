@@ -8,8 +8,7 @@
 
 #include "base/counter.h"
 
-#define HTTP_COUNTERS(X)                                                                           \
-	X(HTTP_YIELDED, "connections of telemetry.http ended: others needed their place")
+#define HTTP_COUNTERS(X) X(HTTP_YIELDED, "connections of telemetry.http closed for others")
 enum http_counter { HTTP_COUNTERS(COUNTER_SYMBOL) HTTP_COUNTER_COUNT };
 extern const struct counter_name http_counter_names[HTTP_COUNTER_COUNT];
 

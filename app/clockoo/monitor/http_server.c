@@ -349,25 +349,25 @@ places_create(struct http_server *s)
 }
 
 bool
-http_start(struct http_server **server, struct appliance *a, int fd, struct error *err)
+http_start(struct http_server **server, const struct http_at *at, struct error *err)
 {
 	struct http_server *s;
 
 	*server = NULL;
-	if (fd < 0)
+	if (at->fd < 0)
 		return true;
 	s = calloc(1, sizeof *s);
 	if (s == NULL || !places_create(s)) {
 		free(s);
 		return error_set(err, "--telemetry-http: no memory");
 	}
-	s->counters = a->http_counters;
+	s->counters = at->counters;
 	for (uint32_t i = 0; i < HTTP_CONNS_MAX; i++)
 		s->conns[i].fd = -1;
-	s->local = !http_place_is_open(&a->config.http);
+	s->local = !http_place_is_open(at->config);
 	*server = s;
-	return http_answers_create(&s->answers, a, err) &&
-	       (daemon_start(s, fd) ||
+	return http_answers_create(&s->answers, at->rows, err) &&
+	       (daemon_start(s, at->fd) ||
 		error_set(err, "--telemetry-http: libmicrohttpd does not start"));
 }
 

@@ -15,6 +15,8 @@
 #define CLOCKOO_HTTP_SERVER_H
 
 #include "http_answers.h"
+#include "http_counters.h"
+#include "http_listen.h"
 
 #define HTTP_CONNS_MAX  32u
 #define HTTP_CONNS_KEPT 24u
@@ -26,8 +28,15 @@ struct http_server;
 
 /* True if this program was built with libmicrohttpd; otherwise *err says so. */
 bool http_is_built(struct error *err);
-/* Starts the server. *server is NULL if fd is -1. */
-bool http_start(struct http_server **server, struct appliance *a, int fd, struct error *err);
+/* Where the server listens, the rows that it shows, and its counters. */
+struct http_at {
+	const struct config_http *config;
+	int fd; /* of http_listen(); -1: none */
+	const struct stat_source *rows;
+	struct counter *counters;
+};
+/* Starts the server. *server is NULL without a socket. */
+bool http_start(struct http_server **server, const struct http_at *at, struct error *err);
 /* Returns the file to poll for input; -1: none. */
 int http_fd(const struct http_server *server);
 /* Does the pending work once; called on input and some times a second. True if more remains. */

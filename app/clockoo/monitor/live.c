@@ -1,10 +1,10 @@
 /*
  * live.c - the line of --live: differences of counters over the last second, and totals.
  */
-#include "fleet/fleet.h"
 #include "live.h"
 
 #include "base/time_units.h"
+#include "flash/flash_segment.h"
 
 #include <stdio.h>
 
@@ -35,30 +35,30 @@ static const struct {
 };
 
 static void
-count(const struct appliance *a, uint64_t now[LIVE_FIGURES])
+count(const struct live_source *from, uint64_t now[LIVE_FIGURES])
 {
 	for (uint32_t i = 0; i < LIVE_FIGURES; i++)
 		now[i] = 0;
 	for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		now[parts[i].figure] +=
-			telemetry_sum(&a->telemetry, parts[i].symbol, TELEMETRY_ALL_CORES);
+			telemetry_sum(from->telemetry, parts[i].symbol, TELEMETRY_ALL_CORES);
 }
 
 uint64_t
-live_requests(const struct appliance *a)
+live_requests(const struct live *live)
 {
 	uint64_t now[LIVE_FIGURES];
 
-	count(a, now);
+	count(&live->from, now);
 	return now[LIVE_GET] + now[LIVE_SET] + now[LIVE_OTHER];
 }
 
 /* The share of the last second this core had work, in percent. */
 static uint32_t
-busy_percent(struct live *live, const struct appliance *a, uint32_t core)
+busy_percent(struct live *live, uint32_t core)
 {
-	const uint64_t busy = telemetry_sum(&a->telemetry, "CORE_BUSY_NS", core);
-	const uint64_t total = telemetry_sum(&a->telemetry, "CORE_TOTAL_NS", core);
+	const uint64_t busy = telemetry_sum(live->from.telemetry, "CORE_BUSY_NS", core);
+	const uint64_t total = telemetry_sum(live->from.telemetry, "CORE_TOTAL_NS", core);
 	const uint64_t spent = total - live->total_ns[core];
 	const uint64_t percent = spent == 0 ? 0 : (busy - live->busy_ns[core]) * 100 / spent;
 
@@ -78,21 +78,20 @@ share_of(char text[SHARE_BYTES], uint64_t part, uint64_t whole)
 }
 
 void
-live_init(struct live *live, const struct appliance *a)
+live_init(struct live *live, const struct live_source *from)
 {
-	*live = (struct live){.last_ns = process_now_ns(&a->process)};
+	*live = (struct live){.from = *from, .last_ns = process_now_ns(from->process)};
 }
 
 /* Writes " | front key/s 81000 busiest 1.08 servers 4 of 4"; the mean is over all servers. */
 static int
-front_print(const struct live *live, const struct appliance *a, double seconds, char *to,
-	    size_t room)
+front_print(const struct live *live, double seconds, char *to, size_t room)
 {
 	const struct front_load *load = &live->front;
 
 	return snprintf(to, room, " | front key/s %.0f busiest %u.%02u servers %u of %u",
 			(double)load->keys / seconds, load->by_mean / 1000,
-			load->by_mean % 1000 / 10, load->live, a->fleet->hosts.count);
+			load->by_mean % 1000 / 10, load->live, live->from.fleet->hosts.count);
 }
 
 /* Writes " | memory 61.0% flash 36.2% of gets, reads/s 8123, 12 MB/s written". */
@@ -114,51 +113,53 @@ flash_print(const uint64_t per_s[LIVE_FIGURES], char *to, size_t room)
 /* Reads the store's usage. A front's copies of shared mode expire together, so their figures are
  * the most of some lines; otherwise they would follow the clock instead of the load. */
 static void
-usage_read(struct live *live, const struct appliance *a, struct store_usage *use)
+usage_read(struct live *live, struct store_usage *use)
 {
-	store_usage_mt(a->store, use);
-	if (a->fleet == NULL || a->sizes.front.copy_ns == 0)
+	store_usage_mt(live->from.store, use);
+	if (live->from.fleet == NULL || live->from.copy_ns == 0)
 		return;
 	use->items = recent_most_of(&live->items, use->items);
 	use->item_bytes = recent_most_of(&live->item_bytes, use->item_bytes);
 }
 
 void
-live_print(struct live *live, const struct appliance *a)
+live_print(struct live *live)
 {
-	const uint64_t now_ns = process_now_ns(&a->process);
+	const struct live_source *from = &live->from;
+	const uint64_t now_ns = process_now_ns(from->process);
 	const double seconds = (double)(now_ns - live->last_ns) / NS_PER_S;
 	uint64_t now[LIVE_FIGURES], per_s[LIVE_FIGURES];
 	struct store_usage use;
 	char line[LINE_BYTES], share[SHARE_BYTES];
 	size_t n;
 
-	count(a, now);
+	count(from, now);
 	for (uint32_t i = 0; i < LIVE_FIGURES; i++) {
 		per_s[i] = (uint64_t)((double)(now[i] - live->last[i]) / seconds + 0.5);
 		live->last[i] = now[i];
 	}
 	live->last_ns = now_ns;
-	usage_read(live, a, &use);
+	usage_read(live, &use);
 	n = (size_t)snprintf(
 		line, sizeof line, "get/s %llu set/s %llu other/s %llu hit %s busy",
 		(unsigned long long)per_s[LIVE_GET], (unsigned long long)per_s[LIVE_SET],
 		(unsigned long long)per_s[LIVE_OTHER],
 		share_of(share, per_s[LIVE_HITS], per_s[LIVE_HITS] + per_s[LIVE_MISSES]));
-	for (uint32_t i = 0; i < a->config.cores && n < sizeof line; i++)
-		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, a, i));
+	for (uint32_t i = 0; i < from->config->cores && n < sizeof line; i++)
+		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, i));
 	if (n < sizeof line)
-		n += (size_t)snprintf(
-			line + n, sizeof line - n, " | items %llu memory %.1f of %u MB missed %llu",
-			(unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
-			a->config.memory_mb, (unsigned long long)device_missed(&a->nic.device));
-	if (a->fleet != NULL && n < sizeof line)
-		n += (size_t)front_print(live, a, seconds, line + n, sizeof line - n);
-	if (a->flash.used && n < sizeof line)
+		n += (size_t)snprintf(line + n, sizeof line - n,
+				      " | items %llu memory %.1f of %u MB missed %llu",
+				      (unsigned long long)use.items,
+				      (double)use.item_bytes / (1 << 20), from->config->memory_mb,
+				      (unsigned long long)device_missed(&from->nic->device));
+	if (from->fleet != NULL && n < sizeof line)
+		n += (size_t)front_print(live, seconds, line + n, sizeof line - n);
+	if (from->flash && n < sizeof line)
 		n += (size_t)flash_print(per_s, line + n, sizeof line - n);
-	if (a->nic.user != NULL && n < sizeof line)
+	if (from->nic->user != NULL && n < sizeof line)
 		snprintf(line + n, sizeof line - n, " | port user, not a NIC: frames dropped %llu",
-			 (unsigned long long)user_net_dropped_mt(a->nic.user));
+			 (unsigned long long)user_net_dropped_mt(from->nic->user));
 	puts(line);
 	fflush(stdout);
 }

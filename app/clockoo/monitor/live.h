@@ -7,8 +7,12 @@
 #ifndef CLOCKOO_LIVE_H
 #define CLOCKOO_LIVE_H
 
-#include "appliance.h"
+#include "fleet/fleet.h"
+#include "nic.h"
+#include "process/process.h"
 #include "recent_most.h"
+#include "store/store.h"
+#include "telemetry/telemetry.h"
 
 enum live_figure {
 	LIVE_GET,
@@ -23,7 +27,20 @@ enum live_figure {
 	LIVE_FIGURES
 };
 
+/* The program, as far as a line shows it. */
+struct live_source {
+	const struct process *process;
+	const struct config *config;
+	const struct nic *nic;
+	const struct telemetry *telemetry;
+	struct store *store;
+	const struct fleet *fleet; /* NULL: not a front */
+	uint64_t copy_ns;          /* of shared mode; 0: its copies do not expire together */
+	bool flash;                /* there is a second tier */
+};
+
 struct live {
+	struct live_source from;
 	uint64_t last[LIVE_FIGURES];
 	uint64_t last_ns;
 	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX];
@@ -32,8 +49,8 @@ struct live {
 };
 
 /* Returns the keys and writes that clients have requested. */
-uint64_t live_requests(const struct appliance *a);
-void live_init(struct live *live, const struct appliance *a);
-void live_print(struct live *live, const struct appliance *a);
+uint64_t live_requests(const struct live *live);
+void live_init(struct live *live, const struct live_source *from);
+void live_print(struct live *live);
 
 #endif

@@ -20,7 +20,7 @@ static bool
 fleet_row(void *arg, uint32_t n, struct serve_row *row)
 {
 	struct stat_rows *r = arg;
-	struct fleet *fleet = r->a->fleet;
+	struct fleet *fleet = r->from.fleet;
 
 	r->shown.names = front_exchange_turn_mt(fleet->exchange);
 	return front_stats_row(&fleet->stats, &r->shown, n, row);
@@ -30,14 +30,14 @@ fleet_row(void *arg, uint32_t n, struct serve_row *row)
 static struct serve_rows
 rows_of(struct stat_rows *r)
 {
-	const struct appliance *a = r->a;
+	const struct stat_source *s = &r->from;
 
-	if (a->fleet == NULL)
-		return serve_rows_of(a->cores[0].serve);
-	r->shown = (struct front_shown){.exchange = a->fleet->exchange,
-					.links = a->sizes.front.connections,
-					.copies = a->fleet->shared.cells != NULL,
-					.copy_ns = a->sizes.front.copy_ns};
+	if (s->fleet == NULL)
+		return serve_rows_of(s->cores[0].serve);
+	r->shown = (struct front_shown){.exchange = s->fleet->exchange,
+					.links = s->front->connections,
+					.copies = s->fleet->shared.cells != NULL,
+					.copy_ns = s->front->copy_ns};
 	return (struct serve_rows){.arg = r, .mode = BACKEND_WRITES, .row = fleet_row};
 }
 
@@ -51,31 +51,30 @@ stat_pages(size_t bytes)
 }
 
 bool
-stat_rows_create(struct stat_rows *r, const struct appliance *a)
+stat_rows_create(struct stat_rows *r, const struct stat_source *from)
 {
 	struct serve_rows rows;
 	struct region region = {.size = admin_snapshot_bytes()};
 
-	r->a = a;
-	r->text_room = STAT_TEXT_BYTES + (size_t)a->config.cores * TEXT_A_CORE +
-		       (a->fleet != NULL ? (size_t)a->sizes.front.servers * TEXT_A_SERVER : 0);
+	r->from = *from;
+	r->text_room = STAT_TEXT_BYTES + (size_t)from->core_count * TEXT_A_CORE +
+		       (from->fleet != NULL ? (size_t)from->front->servers * TEXT_A_SERVER : 0);
 	r->metrics = stat_pages(sizeof *r->metrics);
 	r->text = stat_pages(r->text_room);
 	region.base = stat_pages(region.size);
 	if (r->metrics == NULL || r->text == NULL || region.base == NULL)
 		return false;
-	r->metrics->telemetry = &a->telemetry;
+	r->metrics->telemetry = from->telemetry;
 	rows = rows_of(r);
-	r->snapshot = admin_snapshot_create(&region, a->shared, &rows);
+	r->snapshot = admin_snapshot_create(&region, from->shared, &rows);
 	return true;
 }
 
 bool
 stat_rows_read(struct stat_rows *r, uint64_t now_ns)
 {
-	const struct appliance *a = r->a;
 	const struct serve_clock clock = {.unix_s = time(NULL),
-					  .now_s = process_store_s(&a->process)};
+					  .now_s = process_store_s(r->from.process)};
 	size_t len;
 
 	if (r->read != 0 && now_ns - r->read_ns < STAT_ROWS_NS)

@@ -3,8 +3,8 @@
  * device's ports around lib/net's probe.
  */
 #include "address_check.h"
-#include "process/signals.h"
 #include "net/addr_probe.h"
+#include "process/signals.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"
 

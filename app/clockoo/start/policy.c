@@ -3,7 +3,6 @@
  */
 #include "policy.h"
 #include "proto/mc_req.h"
-#include "sizes.h"
 #include "serve/serve_policy.h"
 #include "wire/ipv6_wire.h"
 
@@ -20,19 +19,20 @@ given(const char *text)
 
 /* Fills what `stats` shows of this process and its settings. */
 static void
-describe(struct appliance *a)
+describe(struct serve_shared *shared, const struct users *users, const struct policy_facts *f)
 {
-	const struct config *c = &a->config;
+	const struct config *c = f->config;
 	const struct ip_addr ip = ip_addr_v4(c->ipv4);
 	struct ip_addr link6 = {.b = {0}};
 
 	if (config_has_ipv6(c))
-		link6 = ipv6_link_local(a->nic.device.ports[0].port.mac);
+		link6 = ipv6_link_local(f->nic->device.ports[0].port.mac);
 
-	*ip_addr_text(a->inter, &ip) = '\0';
+	*ip_addr_text(f->inter, &ip) = '\0';
 	struct serve_info info = {
 		.pid = (uint32_t)getpid(),
-		.earlier_s = (uint32_t)((a->process.begun_ns - a->process.start_ns) / 1000000000u),
+		.earlier_s =
+			(uint32_t)((f->process->begun_ns - f->process->start_ns) / 1000000000u),
 		.conns_max = c->conns_max,
 		.tls = c->tls.on,
 		.ssl = {.chain_cert = given(c->tls.chain_cert),
@@ -42,28 +42,28 @@ describe(struct appliance *a)
 			.keyformat = c->tls.keyformat,
 			.verify_mode = c->tls.verify_mode,
 			.min_version = c->tls.min_version},
-		.value_max = a->sizes.store.value_max,
+		.value_max = f->sizes->store.value_max,
 		.requests_max = c->conn_requests_max,
 		.tcp_port = (uint16_t)c->tcp_port,
 		.plain_port = (uint16_t)c->tls.plain_port,
 		.udp_port = (uint16_t)c->udp_port,
 		.ip = {[LOCAL_V4] = ip, [LOCAL_LINK6] = link6, [LOCAL_GLOBAL6] = c->ipv6},
 		.verbosity = c->verbosity,
-		.memory = {.frames = a->sizes.pool_bytes,
-			   .connections = sizes_connections(&a->sizes, c),
-			   .tables = sizes_tables(&a->sizes, c),
-			   .rings = nic_all_ring_bytes(&a->nic, c),
-			   .program = a->sizes.program_bytes},
-		.restart = a->kept.restart,
+		.memory = {.frames = f->sizes->pool_bytes,
+			   .connections = sizes_connections(f->sizes, c),
+			   .tables = sizes_tables(f->sizes, c),
+			   .rings = nic_all_ring_bytes(f->nic, c),
+			   .program = f->sizes->program_bytes},
+		.restart = *f->restart,
 		.no_evict = c->no_evict,
-		.inter = a->inter,
-		.steering = steer_mode(&a->nic.plan),
-		.steer_rules = a->nic.device.rules.made,
-		.steer_refused = a->nic.device.rules.refused,
-		.auth_file = a->users.path[0] != '\0' ? a->users.path : NULL,
+		.inter = f->inter,
+		.steering = steer_mode(&f->nic->plan),
+		.steer_rules = f->nic->device.rules.made,
+		.steer_refused = f->nic->device.rules.refused,
+		.auth_file = users->path[0] != '\0' ? users->path : NULL,
 	};
-	memcpy(info.more_ports, a->sizes.stack.tcp.more_ports, sizeof info.more_ports);
-	serve_shared_set_info(a->shared, &info);
+	memcpy(info.more_ports, f->sizes->stack.tcp.more_ports, sizeof info.more_ports);
+	serve_shared_set_info(shared, &info);
 }
 
 /* Returns the part of the policy that the configuration decides; a start fills in the rest. */
@@ -94,24 +94,25 @@ policy_of(const struct config *c)
 }
 
 void
-policy_set(struct appliance *a)
+policy_set(struct serve_shared *shared, struct users *users, const struct policy_facts *facts)
 {
-	const struct config *c = &a->config;
+	const struct config *c = facts->config;
 	struct serve_policy p = policy_of(c);
 
-	p.auth = a->users.path[0] != '\0';
+	p.auth = users->path[0] != '\0';
 	for (uint32_t i = 0; i < c->udp_allow_count; i++)
 		p.networks[i] =
 			(struct serve_network){c->udp_allow[i].ip, c->udp_allow[i].prefix_len};
-	describe(a);
-	serve_shared_set_policy(a->shared, &p);
-	users_apply(&a->users, a->shared);
+	describe(shared, users, facts);
+	serve_shared_set_policy(shared, &p);
+	users_apply(users, shared);
 }
 
 void
-policy_change(struct appliance *a, const struct config *now)
+policy_change(struct serve_shared *shared, struct config *asked, struct config *config,
+	      const struct config *now)
 {
-	struct config *const both[] = {&a->asked, &a->config};
+	struct config *const both[] = {asked, config};
 	struct serve_policy p;
 
 	/* From here on only the control thread reads these options. */
@@ -127,9 +128,8 @@ policy_change(struct appliance *a, const struct config *now)
 		memcpy(both[i]->allow, now->allow, sizeof now->allow);
 		memcpy(both[i]->deny, now->deny, sizeof now->deny);
 	}
-	second_tier_change(&a->flash, &a->config.flash);
-	p = policy_of(&a->config);
-	serve_policy_update_mt(a->shared, &p);
+	p = policy_of(config);
+	serve_policy_update_mt(shared, &p);
 }
 
 bool

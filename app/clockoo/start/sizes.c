@@ -3,17 +3,20 @@
  * configuration.
  */
 #include "sizes.h"
+#include "access/tls_cores.h"
 #include "admin/admin.h"
-#include "front/front_control.h"
+#include "core/core.h"
+#include "dpdk/device.h"
 #include "fleet/front_cores.h"
-#include "tcp/conn_sources.h"
+#include "front/front_control.h"
+#include "keep/arena_check.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
+#include "stack_sizes.h"
 #include "slab/eviction.h"
 #include "image/store_image.h"
+#include "tcp/conn_sources.h"
 #include "tcp/syn_history.h"
-#include "stack_sizes.h"
-#include "access/tls_cores.h"
 
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
@@ -69,7 +72,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.quiet_s = front->shared ? 0 : FRONT_QUIET_S,
 		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
 		.peers = front->peers,
-		.answer_bytes_max = kept_store_bytes(cfg) / FRONT_ANSWERS_PART / cfg->cores,
+		.answer_bytes_max = arena_store_bytes(cfg) / FRONT_ANSWERS_PART / cfg->cores,
 	};
 }
 
@@ -77,7 +80,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 static void
 bytes_compute(struct sizes *z, const struct config *cfg)
 {
-	z->file_bytes = kept_file_bytes(cfg);
+	z->file_bytes = arena_file_bytes(cfg);
 	z->store_bytes =
 		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
@@ -91,7 +94,7 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
 	z->block_bytes =
 		z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-		z->pmtu_reports_bytes + z->front_cores_bytes + second_tier_bytes(&z->flash) +
+		z->pmtu_reports_bytes + z->front_cores_bytes + tier_sizes_bytes(&z->flash) +
 		cfg->cores *
 			(sizeof(struct core) + z->stack_bytes + z->serve_bytes + 2 * PAGE_BYTES) +
 		PARTS * PAGE_BYTES;
@@ -148,7 +151,7 @@ static struct store_config
 store_of(const struct config *cfg, const struct sizes_asked *asked, const struct secrets *secrets)
 {
 	return (struct store_config){
-		.memory_bytes = kept_store_bytes(cfg),
+		.memory_bytes = arena_store_bytes(cfg),
 		.limit_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
 		.value_max = cfg->item_max_bytes,
@@ -192,7 +195,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->front = settings;
 	z->front.conns_max = conns;
-	second_tier_sizes(&z->flash, cfg, asked->flash_bytes);
+	tier_sizes_make(&z->flash, cfg, asked->flash_bytes);
 	bytes_compute(z, cfg);
 	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);
 }

@@ -7,9 +7,32 @@
 #ifndef CLOCKOO_SIZES_H
 #define CLOCKOO_SIZES_H
 
-#include "appliance.h"
+#include "config/config.h"
+#include "front/front.h"
+#include "profile/profile.h"
+#include "serve/serve.h"
+#include "stack/stack.h"
+#include "store/store.h"
+#include "tier/tier_sizes.h"
 
 struct front_config;
+
+/* The bytes of each part, computed before any memory is taken. */
+struct sizes {
+	struct stack_config stack; /* of one core */
+	struct serve_config serve;
+	struct store_config store;
+	struct front_settings front; /* of one core */
+	uint32_t frames;             /* of one core */
+	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
+		pmtu_reports_bytes, front_cores_bytes,
+		front_bytes;     /* serve's with a front; 0: this is no front */
+	size_t block_bytes;      /* the sum of the above, without what follows */
+	struct tier_sizes flash; /* in block_bytes, too */
+	size_t file_bytes;       /* of --memory-file, which then has the items; 0: none */
+	uint64_t pool_bytes;
+	uint64_t program_bytes; /* measured once DPDK runs */
+};
 
 /* Secrets from the system's random source, drawn once at each start. */
 struct secrets {

@@ -2,13 +2,12 @@
  * worker.c - the loop of one core: turns until the stop flag, then a drain of at most DRAIN_NS.
  */
 #include "worker.h"
-#include "appliance.h"
-#include "process/last_words.h"
+#include "backend/backend.h"
 #include "core/idle.h"
 #include "dpdk/lcore_run.h"
 #include "dpdk/port_wait.h"
 #include "dpdk/run_delay.h"
-#include "backend/backend.h"
+#include "process/last_words.h"
 
 /* Ends the core's service. Pending requests have half of the time, then they fail. Every connection
  * is closed; one whose peer does not answer in time is reset, which frees what its replies pin: a

@@ -3,11 +3,11 @@
  * of a stop.
  */
 #include "second_tier.h"
-#include "appliance.h"
-#include "process/last_words.h"
 #include "base/time_units.h"
 #include "flash/flash_recover.h"
-#include "flash_look.h"
+#include "flash_check.h"
+#include "process/last_words.h"
+#include "serve/serve_rows.h"
 #include "image/store_saved.h"
 #include "tier_helpers.h"
 
@@ -21,64 +21,16 @@
 
 #define LINE             "clockoo: flash.device: "
 #define THREAD_NAME      "clockoo-flash"
-#define READS_SMALL      256u /* for each core, in flight at a time */
-#define READS_LARGE      8u
 #define PAUSE_MIN_NS     50000u /* of the thread, between two rounds without work */
 #define PAUSE_MAX_NS     5000000u
 #define RECOVER_PAUSE_NS 20000u
 #define LOCK_PAUSE_MS    50u
-#define PARTS            12u /* parts of the tier's memory, each aligned */
 
 static_assert(CONFIG_FLASH_ITEM_MAX <= FLASH_VALUE_MAX, "a record lies in one segment");
 static_assert(CORES_MAX + 1 <= FLASH_CORES_MAX, "cores of the store, with the loader");
-static_assert(READS_SMALL + READS_LARGE <= FLASH_DEPTH_MAX, "a device has all reads");
+static_assert(TIER_READS_SMALL + TIER_READS_LARGE <= FLASH_DEPTH_MAX, "a device has all reads");
 static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX + FLASH_CONVERT_TRANSFERS <= FLASH_DEPTH_MAX,
 	      "and all writes");
-
-/* ---- sizes ---- */
-
-static struct flash_backend_config
-backend_config(const struct config *cfg)
-{
-	return (struct flash_backend_config){.reads_small = READS_SMALL,
-					     .reads_large = READS_LARGE,
-					     .item_max = cfg->flash.item_max_bytes};
-}
-
-static size_t
-read_bytes_of_core(const struct config *cfg)
-{
-	const struct flash_backend_config c = backend_config(cfg);
-
-	return (size_t)flash_backend_pages(&c) * FLASH_PAGE_BYTES;
-}
-
-void
-second_tier_sizes(struct second_tier_sizes *z, const struct config *cfg, uint64_t device_bytes)
-{
-	*z = (struct second_tier_sizes){.device = device_bytes};
-	if (device_bytes == 0)
-		return;
-	flash_plan_make(&z->plan, device_bytes, &cfg->flash);
-	z->index = flash_plan_index_bytes(&z->plan);
-	z->buffers = flash_plan_buffer_bytes(&z->plan);
-	z->rows = flash_plan_rows_bytes(&z->plan);
-	z->convert = tier_columns_bytes(&z->plan);
-	z->asks = cfg->cores * (flash_backend_bytes() + backend_bytes());
-	z->reads = cfg->cores * read_bytes_of_core(cfg);
-	z->packers = cfg->flash.compress ? cfg->cores * sizeof(struct flash_packer) : 0;
-	z->ghosts = cfg->flash.admit == FLASH_ADMIT_ALL ? 0 : flash_ghosts_count(z->plan.items);
-	z->tables = sizeof(struct flash_tier) + z->plan.shards * sizeof(struct flash_shard);
-}
-
-size_t
-second_tier_bytes(const struct second_tier_sizes *z)
-{
-	if (z->device == 0)
-		return 0;
-	return z->index + z->asks + z->reads + z->tables + z->convert + z->packers + z->ghosts +
-	       (PARTS + CORES_MAX) * FLASH_PAGE_BYTES;
-}
 
 /* ---- the device ---- */
 
@@ -112,9 +64,9 @@ super_read(struct second_tier *t)
 }
 
 static bool
-tier_refused(struct second_tier *t, const struct config *cfg, int e, struct error *err)
+tier_refused(struct second_tier *t, int e, struct error *err)
 {
-	const char *device = cfg->flash.device, *at = t->under.at;
+	const char *device = t->of.config->flash.device, *at = t->under.at;
 
 	second_tier_close(t);
 	if (e == -EEXIST)
@@ -167,14 +119,16 @@ wait_for(struct second_tier *t, const struct config *cfg)
 }
 
 bool
-second_tier_open(struct second_tier *t, const struct config *cfg, struct error *err)
+second_tier_open(struct second_tier *t, const struct tier_needs *of, struct error *err)
 {
+	const struct config *cfg = of->config;
 	int e;
 
+	t->of = *of;
 	t->file.fd = -1;
 	if (cfg->flash.device[0] == '\0')
 		return true;
-	if (!flash_look_check(cfg, err))
+	if (!flash_check(cfg, err))
 		return false;
 	e = wait_for(t, cfg);
 	if (e == 0 && t->under.unopened[0] != '\0')
@@ -186,26 +140,30 @@ second_tier_open(struct second_tier *t, const struct config *cfg, struct error *
 	if (e == 0)
 		e = super_read(t);
 	t->used = e == 0;
-	return t->used || tier_refused(t, cfg, e, err);
+	return t->used || tier_refused(t, e, err);
 }
 
 bool
-second_tier_open_state(struct second_tier *t, struct appliance *a, struct error *err)
+second_tier_open_state(struct second_tier *t, struct error *err)
 {
-	if (!t->used)
-		return true;
-	/* A store in a file of its own decides later. */
-	if (t->from.had_super)
-		a->sizes.store.seed = t->from.super.layout.seed;
-	return tier_start_open(&t->from, a, err);
+	return !t->used || tier_start_open(&t->from, &t->of, err);
+}
+
+bool
+second_tier_seed(const struct second_tier *t, uint64_t *seed)
+{
+	if (!t->used || !t->from.had_super)
+		return false;
+	*seed = t->from.super.layout.seed;
+	return true;
 }
 
 /* ---- its parts ---- */
 
 static bool
-layout_make(struct second_tier *t, const struct appliance *a, uint64_t *random, struct error *err)
+layout_make(struct second_tier *t, uint64_t *random, struct error *err)
 {
-	const struct flash_plan *p = &a->sizes.flash.plan;
+	const struct flash_plan *p = &t->of.sizes->plan;
 	const struct flash_super *before = &t->from.super;
 
 	if (getrandom(random, sizeof *random, 0) != (ssize_t)sizeof *random)
@@ -214,7 +172,7 @@ layout_make(struct second_tier *t, const struct appliance *a, uint64_t *random, 
 		.counter = before->counter,
 		.incarnation = before->incarnation + 1,
 		.layout = {.device = t->from.had_super ? before->layout.device : *random,
-			   .seed = store_seed(a->store),
+			   .seed = store_seed(t->store),
 			   .shards = p->shards,
 			   .segments = p->log[0].segments,
 			   .segment_pages = FLASH_SEGMENT_PAGES,
@@ -244,26 +202,25 @@ pause_briefly(void *store)
 
 /* Makes the shards. c: that of the first one, without its number and place. */
 static bool
-shards_start(struct second_tier *t, const struct appliance *a, const struct flash_shard_config *c,
+shards_start(struct second_tier *t, const struct flash_shard_config *c,
 	     const struct flash_recover_config *recover, uint64_t random)
 {
-	const struct flash_plan *p = &a->sizes.flash.plan;
+	const struct flash_plan *p = &t->of.sizes->plan;
 	struct flash_shard_config each = *c;
 	bool made = true;
 
 	for (uint32_t i = 0; i < p->shards && made; i++) {
 		tier_columns_shard(&each, p, i);
-		made = tier_start_shard(&t->from, a, &t->shards[i], &each, recover, random);
+		made = tier_start_shard(&t->from, &t->shards[i], &each, recover, random);
 		each.buckets += each.bucket_count;
 	}
 	return made;
 }
 
 static bool
-shards_make(struct second_tier *t, struct region *region, const struct appliance *a,
-	    uint64_t random, struct error *err)
+shards_make(struct second_tier *t, struct region *region, uint64_t random, struct error *err)
 {
-	const struct flash_plan *p = &a->sizes.flash.plan;
+	const struct flash_plan *p = &t->of.sizes->plan;
 	const size_t bytes = (size_t)FLASH_RECOVER_DEPTH_MAX * FLASH_SEGMENT_BYTES;
 	void *memory =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -272,14 +229,14 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 			       .incarnation = t->super.incarnation},
 			.segment_pages = FLASH_SEGMENT_PAGES},
 		.buckets = region_take(region, flash_plan_index_bytes(p), CACHE_LINE_BYTES),
-		.generation = store_flushes(store_core_of(a->store, 0))};
+		.generation = store_flushes(store_core_of(t->store, 0))};
 	struct flash_recover_config recover = {.device = tier_io_device(t->io, 0),
 					       .memory = memory,
 					       .depth = FLASH_RECOVER_DEPTH_MAX,
 					       .shards = p->shards / p->streams,
 					       .hash = hash_of,
 					       .wait = pause_briefly,
-					       .arg = store_core_of(a->store, 0)};
+					       .arg = store_core_of(t->store, 0)};
 	struct tier_helpers helpers = {0};
 	bool made;
 
@@ -288,12 +245,12 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 	/* Fewer pages for the kernel to pin at each read. */
 	madvise(memory, bytes, MADV_HUGEPAGE);
 	if (t->from.start != FLASH_COLD)
-		recover.workers = tier_helpers_start(&helpers, a);
+		recover.workers = tier_helpers_start(&helpers, &t->of.process->all_cpus);
 	t->shards = region_take(region, p->shards * sizeof *t->shards, CACHE_LINE_BYTES);
-	made = shards_start(t, a, &c, &recover, random);
+	made = shards_start(t, &c, &recover, random);
 	if (!made && t->from.end == TIER_START_TOO_LATE && !t->from.found.hangs) {
 		memset(c.buckets, 0, flash_plan_index_bytes(p));
-		made = shards_start(t, a, &c, &recover, random);
+		made = shards_start(t, &c, &recover, random);
 	}
 	tier_helpers_stop(&helpers);
 	munmap(memory, bytes);
@@ -302,36 +259,37 @@ shards_make(struct second_tier *t, struct region *region, const struct appliance
 				      "flash.device: stopped amid its recovery; the next start "
 				      "does it again");
 	return made || error_set(err, "--flash-device: %s: its reads do not end: check the device",
-				 a->config.flash.device);
+				 t->of.config->flash.device);
 }
 
 static bool
-devices_open(struct second_tier *t, struct region *region, const struct appliance *a,
-	     struct error *err)
+devices_open(struct second_tier *t, struct region *region, struct error *err)
 {
-	const struct second_tier_sizes *z = &a->sizes.flash;
-	const size_t of_core = read_bytes_of_core(&a->config);
+	const struct config *cfg = t->of.config;
+	const struct tier_sizes *z = t->of.sizes;
+	const size_t of_core = tier_sizes_reads(t->of.config);
 	struct tier_io_part parts[CORES_MAX + 1] = {
 		{t->from.state.pages, t->from.state.pages_bytes,
 		 FLASH_BUFFERS * z->plan.shards + FLASH_CONVERT_TRANSFERS}};
 
 	t->reads = region_take(region, z->reads, FLASH_PAGE_BYTES);
-	for (uint32_t i = 0; i < a->config.cores; i++)
+	for (uint32_t i = 0; i < cfg->cores; i++)
 		parts[1 + i] = (struct tier_io_part){t->reads + i * of_core, of_core,
-						     READS_SMALL + READS_LARGE};
-	t->io = tier_io_open(a, &t->file, parts, a->config.cores + 1, err);
+						     TIER_READS_SMALL + TIER_READS_LARGE};
+	t->io = tier_io_open(t->of.process, cfg->flash.io, &t->file, parts, cfg->cores + 1, err);
 	return t->io != NULL;
 }
 
 static void
-tier_make(struct second_tier *t, struct region *region, const struct appliance *a)
+tier_make(struct second_tier *t, struct region *region)
 {
-	const struct config_flash *f = &a->config.flash;
+	const struct tier_sizes *z = t->of.sizes;
+	const struct config_flash *f = &t->of.config->flash;
 	struct flash_tier_config c = {
 		.shards = t->shards,
-		.shard_count = a->sizes.flash.plan.shards,
-		.streams = a->sizes.flash.plan.streams,
-		.cores = a->config.cores,
+		.shard_count = z->plan.shards,
+		.streams = z->plan.streams,
+		.cores = t->of.config->cores,
 		.item_max = f->item_max_bytes,
 		.flush_due = t->from.state.due,
 		.admit_all = f->admit == FLASH_ADMIT_ALL,
@@ -340,12 +298,12 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 	};
 
 	t->convert =
-		tier_columns_create(&a->sizes.flash.plan, region, t->shards,
-				    tier_io_device(t->io, 0), hash_of, store_core_of(a->store, 0));
+		tier_columns_create(&t->of.sizes->plan, region, t->shards, tier_io_device(t->io, 0),
+				    hash_of, store_core_of(t->store, 0));
 	c.convert = t->convert;
 	if (f->compress)
-		c.packers = region_take(region, a->sizes.flash.packers, CACHE_LINE_BYTES);
-	c.ghosts.count = a->sizes.flash.ghosts;
+		c.packers = region_take(region, z->packers, CACHE_LINE_BYTES);
+	c.ghosts.count = z->ghosts;
 	if (c.ghosts.count != 0) {
 		c.ghosts.tags = region_take(region, c.ghosts.count, CACHE_LINE_BYTES);
 		memset((void *)c.ghosts.tags, 0, c.ghosts.count);
@@ -353,35 +311,35 @@ tier_make(struct second_tier *t, struct region *region, const struct appliance *
 	t->tier = region_take(region, sizeof *t->tier, CACHE_LINE_BYTES);
 	flash_tier_init(t->tier, &c);
 	t->writer = (struct flash_writer){.tier = t->tier, .device = tier_io_device(t->io, 0)};
-	store_tier_attach(a->store, &t->tier->hooks);
+	store_tier_attach(t->store, &t->tier->hooks);
 }
 
 bool
-second_tier_create(struct second_tier *t, struct region *region, const struct appliance *a,
+second_tier_create(struct second_tier *t, struct region *region, struct store *store,
 		   struct error *err)
 {
 	uint64_t random;
 
+	t->store = store;
 	if (!t->used)
 		return true;
-	if (!layout_make(t, a, &random, err) || !devices_open(t, region, a, err))
+	if (!layout_make(t, &random, err) || !devices_open(t, region, err))
 		return false;
-	tier_start_decide(&t->from, a, &t->super.layout);
-	if (!shards_make(t, region, a, random, err))
+	tier_start_decide(&t->from, store, &t->super.layout);
+	if (!shards_make(t, region, random, err))
 		return false;
-	tier_make(t, region, a);
-	tier_start_end(&t->from, a);
-	fprintf(stderr, LINE "%s: room for %llu items of %u bytes; %s\n", a->config.flash.device,
-		(unsigned long long)a->sizes.flash.plan.items, a->config.flash.item_size,
-		tier_io_words(t->io));
+	tier_make(t, region);
+	tier_start_end(&t->from);
+	fprintf(stderr, LINE "%s: room for %llu items of %u bytes; %s\n",
+		t->of.config->flash.device, (unsigned long long)t->of.sizes->plan.items,
+		t->of.config->flash.item_size, tier_io_words(t->io));
 	return true;
 }
 
 void
-second_tier_attach(struct second_tier *t, struct region *region, const struct appliance *a,
-		   uint32_t core, struct serve *serve)
+second_tier_attach(struct second_tier *t, struct region *region, uint32_t core, struct serve *serve)
 {
-	struct flash_backend_config c = backend_config(&a->config);
+	struct flash_backend_config c = tier_sizes_backend(t->of.config);
 	struct flash_backend *asked;
 	struct backend backend;
 	struct serve_rows rows;
@@ -390,10 +348,10 @@ second_tier_attach(struct second_tier *t, struct region *region, const struct ap
 		return;
 	c.tier = t->tier;
 	c.serve = serve;
-	c.store = store_core_of(a->store, core);
+	c.store = store_core_of(t->store, core);
 	c.device = tier_io_device(t->io, 1 + core);
-	c.pages = t->reads + core * read_bytes_of_core(&a->config);
-	c.deadline_ns = a->config.flash.deadline_ms * NS_PER_MS;
+	c.pages = t->reads + core * tier_sizes_reads(t->of.config);
+	c.deadline_ns = t->of.config->flash.deadline_ms * NS_PER_MS;
 	asked = flash_backend_create(region, &c);
 	backend = flash_backend_of(asked);
 	backend_attach(region, serve, &backend);
@@ -414,13 +372,12 @@ pause_for(uint32_t ns)
 static void *
 work(void *arg)
 {
-	struct appliance *a = arg;
-	struct second_tier *t = &a->flash;
+	struct second_tier *t = arg;
 	uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
 	uint32_t pause_ns = PAUSE_MIN_NS;
 
 	last_words_thread("the writer of flash");
-	process_pin(&a->process);
+	process_pin(t->of.process);
 	/* Pairs with the store in end_thread, which carries no data. */
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
 		const bool did = flash_writer_work(&t->writer, clock_ns(CLOCK_MONOTONIC));
@@ -438,12 +395,12 @@ work(void *arg)
 }
 
 bool
-second_tier_start(struct second_tier *t, struct appliance *a, struct error *err)
+second_tier_start(struct second_tier *t, struct error *err)
 {
 	int e;
 
 	if (!t->used) {
-		tier_start_none(a);
+		tier_start_none(&t->of);
 		return true;
 	}
 	/* Written to both copies: a bad page must not restore an older CLEAN. */
@@ -451,9 +408,9 @@ second_tier_start(struct second_tier *t, struct appliance *a, struct error *err)
 	e = e != 0 ? e : super_write(t, false);
 	if (e != 0)
 		return error_set(err, "--flash-device: %s: cannot be written: %s",
-				 a->config.flash.device, strerror(-e));
-	tier_start_serve(&t->from, a, &t->super);
-	e = pthread_create(&t->thread, NULL, work, a);
+				 t->of.config->flash.device, strerror(-e));
+	tier_start_serve(&t->from, &t->super, &t->tier->health);
+	e = pthread_create(&t->thread, NULL, work, t);
 	t->runs = e == 0;
 	if (t->runs)
 		pthread_setname_np(t->thread, THREAD_NAME);
@@ -511,11 +468,11 @@ write_all(struct second_tier *t)
 }
 
 static bool
-leave(struct second_tier *t, struct appliance *a)
+leave(struct second_tier *t)
 {
 	if (flash_health_off(&t->tier->health) != FLASH_ON || !write_all(t))
 		return false;
-	tier_start_leave(&t->from, a, &t->super);
+	tier_start_leave(&t->from, &t->super);
 	for (uint32_t i = 0; i < t->tier->c.shard_count; i++) {
 		t->super.shard[i].head = t->shards[i].log.kept->head;
 		t->super.shard[i].first = t->shards[i].log.kept->first;
@@ -534,22 +491,22 @@ end_thread(struct second_tier *t)
 }
 
 void
-second_tier_stop(struct second_tier *t, struct appliance *a)
+second_tier_stop(struct second_tier *t)
 {
 	if (!t->runs)
 		return;
 	end_thread(t);
-	if (leave(t, a))
+	if (leave(t))
 		flash_state_end(&t->from.state);
 	else if (flash_health_off(&t->tier->health) == FLASH_ON)
 		fprintf(stderr, LINE "not all of it could be written\n");
 }
 
 void
-second_tier_tick(struct second_tier *t, struct appliance *a)
+second_tier_tick(struct second_tier *t)
 {
 	if (t->used)
-		tier_start_tick(&t->from, a);
+		tier_start_tick(&t->from, &t->tier->health);
 }
 
 /* A device whose transfers hang keeps its memory until the process ends. */

@@ -2,7 +2,6 @@
  * tier_helpers.c - threads beside a recovery, and their lists.
  */
 #include "tier_helpers.h"
-#include "appliance.h"
 #include "process/last_words.h"
 
 #include <sys/mman.h>
@@ -28,10 +27,10 @@ help(void *arg)
 }
 
 struct flash_workers *
-tier_helpers_start(struct tier_helpers *h, const struct appliance *a)
+tier_helpers_start(struct tier_helpers *h, const cpu_set_t *cpus)
 {
-	const uint32_t cpus = (uint32_t)CPU_COUNT(&a->process.all_cpus);
-	const uint32_t wanted = cpus <= TIER_HELPERS_MAX ? cpus - 1 : TIER_HELPERS_MAX;
+	const uint32_t count = (uint32_t)CPU_COUNT(cpus);
+	const uint32_t wanted = count <= TIER_HELPERS_MAX ? count - 1 : TIER_HELPERS_MAX;
 
 	h->count = 0;
 	if (wanted == 0)
@@ -46,7 +45,7 @@ tier_helpers_start(struct tier_helpers *h, const struct appliance *a)
 
 		if (pthread_create(t, NULL, help, &h->workers) != 0)
 			break;
-		pthread_setaffinity_np(*t, sizeof a->process.all_cpus, &a->process.all_cpus);
+		pthread_setaffinity_np(*t, sizeof *cpus, cpus);
 		pthread_setname_np(*t, THREAD_NAME);
 	}
 	return &h->workers;

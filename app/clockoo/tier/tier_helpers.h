@@ -12,10 +12,9 @@
 #include "flash/flash_workers.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #define TIER_HELPERS_MAX 3u
-
-struct appliance;
 
 struct tier_helpers {
 	struct flash_workers workers;
@@ -24,8 +23,8 @@ struct tier_helpers {
 	uint32_t count;
 };
 
-/* Returns the helpers for a recovery, NULL if there are none. */
-struct flash_workers *tier_helpers_start(struct tier_helpers *h, const struct appliance *a);
+/* Returns the helpers for a recovery on these CPUs, NULL if there are none. */
+struct flash_workers *tier_helpers_start(struct tier_helpers *h, const cpu_set_t *cpus);
 /* Ends the helpers, after the last recovery. */
 void tier_helpers_stop(struct tier_helpers *h);
 

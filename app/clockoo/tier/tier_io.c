@@ -2,8 +2,8 @@
  * tier_io.c - rings where the kernel has io_uring; else queues, and their helper threads.
  */
 #include "tier_io.h"
-#include "appliance.h"
 #include "process/last_words.h"
+#include "process/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ help(void *arg)
 }
 
 static bool
-helper_start(struct tier_io *io, const struct appliance *a, struct flash_threads *group)
+helper_start(struct tier_io *io, const struct process *process, struct flash_threads *group)
 {
 	pthread_t *t = &io->helpers[io->helper_count];
 	pthread_attr_t how;
@@ -81,13 +81,13 @@ helper_start(struct tier_io *io, const struct appliance *a, struct flash_threads
 	if (e != 0)
 		return false;
 	pthread_setname_np(*t, THREAD_NAME);
-	process_pin_thread(&a->process, *t);
+	process_pin_thread(process, *t);
 	io->helper_count++;
 	return true;
 }
 
 static bool
-queues_open(struct tier_io *io, const struct appliance *a, const struct flash_file *file,
+queues_open(struct tier_io *io, const struct process *process, const struct flash_file *file,
 	    const struct tier_io_part *parts, struct error *err)
 {
 	bool ok = true;
@@ -98,7 +98,8 @@ queues_open(struct tier_io *io, const struct appliance *a, const struct flash_fi
 		flash_queue_open(&io->queues[i], &io->groups[i == 0 ? WRITERS : READERS], file,
 				 parts[i].depth);
 	for (uint32_t i = 0; i < HELPERS && ok; i++)
-		ok = helper_start(io, a, &io->groups[i < TIER_IO_WRITERS ? WRITERS : READERS]);
+		ok = helper_start(io, process,
+				  &io->groups[i < TIER_IO_WRITERS ? WRITERS : READERS]);
 	return ok || error_set(err, "--flash-device: cannot start its threads");
 }
 
@@ -147,10 +148,9 @@ map(uint32_t count)
 }
 
 static bool
-open_all(struct tier_io *io, const struct appliance *a, const struct flash_file *file,
-	 const struct tier_io_part *parts, struct error *err)
+open_all(struct tier_io *io, const struct process *process, enum config_flash_io asked,
+	 const struct flash_file *file, const struct tier_io_part *parts, struct error *err)
 {
-	const uint32_t asked = a->config.flash.io;
 	const int e = asked == FLASH_IO_THREADS ? 0 : rings_open(io, file, parts);
 
 	if (asked != FLASH_IO_THREADS && e == 0)
@@ -163,12 +163,13 @@ open_all(struct tier_io *io, const struct appliance *a, const struct flash_file 
 			"): at most %u reads of flash at a time, not %u a core\n",
 			strerror(-e), TIER_IO_READERS, parts[1].depth);
 	io->queues = (void *)io->rings;
-	return queues_open(io, a, file, parts, err);
+	return queues_open(io, process, file, parts, err);
 }
 
 struct tier_io *
-tier_io_open(const struct appliance *a, const struct flash_file *file,
-	     const struct tier_io_part *parts, uint32_t count, struct error *err)
+tier_io_open(const struct process *process, enum config_flash_io kind,
+	     const struct flash_file *file, const struct tier_io_part *parts, uint32_t count,
+	     struct error *err)
 {
 	struct tier_io *io = map(count);
 
@@ -176,7 +177,7 @@ tier_io_open(const struct appliance *a, const struct flash_file *file,
 		error_set(err, "--flash-device: no memory for its transfers");
 		return NULL;
 	}
-	if (open_all(io, a, file, parts, err))
+	if (open_all(io, process, kind, file, parts, err))
 		return io;
 	tier_io_close(io);
 	return NULL;
@@ -219,24 +220,24 @@ tier_io_close(struct tier_io *io)
 /* ---- before a start ---- */
 
 bool
-tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *err)
+tier_io_check(struct tier_io_check *check, const struct config *cfg, struct error *err)
 {
 	const uint32_t asked = cfg->flash.io;
 	const bool here = cfg->sysfs[0] == '\0';
 
-	*look = (struct tier_io_look){.words = "io_uring"};
+	*check = (struct tier_io_check){.words = "io_uring"};
 	if (asked != FLASH_IO_THREADS && here)
-		look->refused = flash_uring_probe();
+		check->refused = flash_uring_probe();
 	if (asked == FLASH_IO_URING)
-		return look->refused == 0 || device_error(look->refused, err);
+		return check->refused == 0 || device_error(check->refused, err);
 	if (asked == FLASH_IO_THREADS)
-		snprintf(look->words, sizeof look->words, THREADS_WORDS, TIER_IO_READERS,
+		snprintf(check->words, sizeof check->words, THREADS_WORDS, TIER_IO_READERS,
 			 TIER_IO_WRITERS);
-	else if (look->refused != 0)
-		snprintf(look->words, sizeof look->words, THREADS_WORDS " (io_uring: %s)",
-			 TIER_IO_READERS, TIER_IO_WRITERS, strerror(-look->refused));
+	else if (check->refused != 0)
+		snprintf(check->words, sizeof check->words, THREADS_WORDS " (io_uring: %s)",
+			 TIER_IO_READERS, TIER_IO_WRITERS, strerror(-check->refused));
 	else if (!here)
-		snprintf(look->words, sizeof look->words,
+		snprintf(check->words, sizeof check->words,
 			 "io_uring, or " THREADS_WORDS " where the kernel refuses it",
 			 TIER_IO_READERS, TIER_IO_WRITERS);
 	return true;

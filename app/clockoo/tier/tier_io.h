@@ -15,6 +15,7 @@
 #ifndef CLOCKOO_TIER_IO_H
 #define CLOCKOO_TIER_IO_H
 
+#include "config/config_flash.h"
 #include "config/errors.h"
 #include "flash/flash_threads.h"
 #include "flash/flash_uring.h"
@@ -26,8 +27,8 @@
 #define TIER_IO_READERS 16u
 #define TIER_IO_WRITERS 2u
 
-struct appliance;
 struct config;
+struct process;
 struct tier_io;
 
 /* Memory for a device's transfers, aligned to FLASH_PAGE, and the most of them in flight. */
@@ -37,10 +38,11 @@ struct tier_io_part {
 	uint32_t depth;
 };
 
-/* Opens the devices. parts: one for each. Prints a line with the reason if rings could have been
- * used but are not. NULL with *err set on failure. */
-struct tier_io *tier_io_open(const struct appliance *a, const struct flash_file *file,
-			     const struct tier_io_part *parts, uint32_t count, struct error *err);
+/* Opens the devices. kind: of --flash-io; parts: one for each. Prints a line with the reason if
+ * rings could have been used but are not. NULL with *err set on failure. */
+struct tier_io *tier_io_open(const struct process *process, enum config_flash_io kind,
+			     const struct flash_file *file, const struct tier_io_part *parts,
+			     uint32_t count, struct error *err);
 struct flash_device *tier_io_device(struct tier_io *io, uint32_t i);
 /* Returns "io_uring" or "threads". */
 const char *tier_io_name(const struct tier_io *io);
@@ -50,14 +52,14 @@ const char *tier_io_words(const struct tier_io *io);
  * then stays open. */
 bool tier_io_close(struct tier_io *io);
 
-#define TIER_IO_LOOK_BYTES 120u
-struct tier_io_look {
+#define TIER_IO_CHECK_BYTES 120u
+struct tier_io_check {
 	int refused; /* errno for which the kernel refuses io_uring; 0: it does not, or was not
 			asked */
-	char words[TIER_IO_LOOK_BYTES]; /* "threads: 16 read, 2 write (io_uring: ...)" */
+	char words[TIER_IO_CHECK_BYTES]; /* "threads: 16 read, 2 write (io_uring: ...)" */
 };
 
 /* Finds what a start would use. False if a start would refuse, for the reason in err. */
-bool tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *err);
+bool tier_io_check(struct tier_io_check *check, const struct config *cfg, struct error *err);
 
 #endif

@@ -3,7 +3,6 @@
  * writes the heartbeat for the next start.
  */
 #include "tier_start.h"
-#include "appliance.h"
 #include "process/signals.h"
 
 #include "base/time_units.h"
@@ -59,22 +58,22 @@ tier_start_huge_bytes(const struct config *cfg, const struct flash_plan *plan, b
 }
 
 bool
-tier_start_open(struct tier_start *s, const struct appliance *a, struct error *err)
+tier_start_open(struct tier_start *s, const struct tier_needs *of, struct error *err)
 {
+	const struct privileges *id = &of->process->privileges;
 	char text[2 * CONFIG_PATH_BYTES];
-	const struct flash_state_config c = {.path = path_of(&a->config, text),
-					     .shards = a->sizes.flash.plan.shards,
+	const struct flash_state_config c = {.path = path_of(of->config, text),
+					     .shards = of->sizes->plan.shards,
 					     .segment_pages = FLASH_SEGMENT_PAGES,
-					     .rows_bytes = a->sizes.flash.rows,
-					     .other_uid = a->process.privileges.change
-								  ? a->process.privileges.uid
-								  : MEMORY_FILE_NO_UID,
+					     .rows_bytes = of->sizes->rows,
+					     .other_uid = id->change ? id->uid : MEMORY_FILE_NO_UID,
 					     .wait_ms = MEMORY_FILE_WAIT_MS,
-					     .keep_for_s = a->config.keep_for_s,
+					     .keep_for_s = of->config->keep_for_s,
 					     .pid = (uint32_t)getpid()};
 	struct gap_now now;
 
-	kept_now(&now);
+	s->of = of;
+	arena_gap_now(&now);
 	return flash_state_open(&s->state, &c, &now, err);
 }
 
@@ -83,31 +82,34 @@ tier_start_open(struct tier_start *s, const struct appliance *a, struct error *e
 /* Writes to *by the tier that the store's items were last served with. False if the store begins
  * empty and had none. */
 static bool
-served_by(const struct tier_start *s, const struct appliance *a, struct flash_served *by)
+served_by(const struct tier_start *s, struct flash_served *by)
 {
+	const struct arena_file *arena = s->of->arena;
+	const struct memory_save *save = s->of->save;
+
 	*by = (struct flash_served){0};
-	if (a->kept.used && a->kept.ahead_ns != 0) {
-		*by = (struct flash_served){a->kept.page->tier.device,
-					    a->kept.page->tier.incarnation};
+	if (arena->used && arena->ahead_ns != 0) {
+		*by = (struct flash_served){arena->page->tier.device,
+					    arena->page->tier.incarnation};
 		return true;
 	}
 	/* The items of memory.file are not kept and their last process is unknown: treated as none.
 	 */
-	if (!a->saved.used || a->saved.look.found != SAVE_FOUND_WHOLE)
-		return a->kept.used && a->kept.had;
+	if (!save->used || save->look.found != SAVE_FOUND_WHOLE)
+		return arena->used && arena->had;
 	/* A stop writes the same reading of the clocks into both files. */
-	if (memcmp(&a->saved.look.head.beat, &s->super.beat, sizeof s->super.beat) == 0)
+	if (memcmp(&save->look.head.beat, &s->super.beat, sizeof s->super.beat) == 0)
 		*by = (struct flash_served){s->super.layout.device, s->super.incarnation};
 	return true;
 }
 
 /* Applies a flush that came due during the gap to the whole tier. */
 static void
-judge_flush(struct tier_start *s, const struct appliance *a, uint64_t due_s)
+judge_flush(struct tier_start *s, uint64_t due_s)
 {
 	const bool is_past = due_s != 0 && due_s <= s->gap.store_ns / NS_PER_S + 1;
 
-	if (s->start == FLASH_COLD || (!is_past && !a->kept.flushed))
+	if (s->start == FLASH_COLD || (!is_past && !s->of->arena->flushed))
 		return;
 	s->start = FLASH_COLD;
 	strcpy(s->words, "a delayed flush_all came due while it was down");
@@ -115,22 +117,21 @@ judge_flush(struct tier_start *s, const struct appliance *a, uint64_t due_s)
 
 /* Judges the gap again: the time that DPDK took to start belongs to it. */
 static void
-judge_gap(struct tier_start *s, const struct appliance *a, const struct gap_now *now)
+judge_gap(struct tier_start *s, const struct gap_now *now)
 {
+	const uint32_t keep_for_s = s->of->config->keep_for_s;
 	const bool is_clean = s->had_super && s->super.clean != 0;
 
 	s->judged_ns = now->boot_ns;
 	if (is_clean)
-		gap_judge_saved(&s->gap, &s->super.beat, s->super.boot_id, now,
-				a->config.keep_for_s);
+		gap_judge_saved(&s->gap, &s->super.beat, s->super.boot_id, now, keep_for_s);
 	else if (s->state.id.incarnation != 0)
 		gap_judge(&s->gap, &s->state.page->heartbeat, s->state.page->boot_id, now,
-			  a->config.keep_for_s);
+			  keep_for_s);
 }
 
 void
-tier_start_decide(struct tier_start *s, const struct appliance *a,
-		  const struct flash_layout *layout)
+tier_start_decide(struct tier_start *s, struct store *store, const struct flash_layout *layout)
 {
 	struct flash_before before = {.super = s->had_super ? &s->super : NULL,
 				      .state = &s->state.id,
@@ -138,18 +139,19 @@ tier_start_decide(struct tier_start *s, const struct appliance *a,
 				      .gap_words = s->gap.words};
 	struct gap_now now;
 
-	kept_now(&now);
-	judge_gap(s, a, &now);
-	before.has_store = served_by(s, a, &before.store);
+	s->store = store;
+	arena_gap_now(&now);
+	judge_gap(s, &now);
+	before.has_store = served_by(s, &before.store);
 	s->start = flash_start_of(&before, layout, s->words);
 	if (s->start == FLASH_FROM_STATE && s->gap.verdict != GAP_KEEP) {
 		s->start = FLASH_COLD;
 		strcpy(s->words, s->gap.words);
 	}
-	judge_flush(s, a, s->start == FLASH_FROM_STATE ? s->state.flush_due : s->super.flush_due_s);
+	judge_flush(s, s->start == FLASH_FROM_STATE ? s->state.flush_due : s->super.flush_due_s);
 	if (s->start != FLASH_FROM_STATE)
 		flash_state_forget(&s->state);
-	if (s->start != FLASH_COLD && a->kept.ahead_ns == 0)
+	if (s->start != FLASH_COLD && s->of->arena->ahead_ns == 0)
 		s->ahead_ns = s->gap.store_ns + CLOCK_MARGIN_NS - STORE_CLOCK_START * NS_PER_S;
 }
 
@@ -163,7 +165,6 @@ tier_start_ahead_ns(const struct tier_start *s)
 
 struct recovering {
 	struct tier_start *s;
-	const struct appliance *a;
 	uint32_t shard, shards;
 };
 
@@ -172,9 +173,9 @@ say_progress(const struct recovering *r, uint32_t done, uint32_t all)
 {
 	const double part = all != 0 ? (double)done / all : 0;
 
-	fprintf(stderr, LINE "%s: recovering, %.0f %%\n", r->a->config.flash.device,
+	fprintf(stderr, LINE "%s: recovering, %.0f %%\n", r->s->of->config->flash.device,
 		100.0 * (r->shard + part) / r->shards);
-	notify_send(&r->a->process.notify, NOTIFY_EXTEND);
+	notify_send(&r->s->of->process->notify, NOTIFY_EXTEND);
 }
 
 /* Continues the recovery. False ends it when its time, which counts as gap, exceeds the limit. */
@@ -186,7 +187,7 @@ go_on(void *arg, uint32_t done, uint32_t all)
 	const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
 	struct gap gap = s->gap;
 
-	gap_judge_later(&gap, now_ns - s->judged_ns, r->a->config.keep_for_s);
+	gap_judge_later(&gap, now_ns - s->judged_ns, r->s->of->config->keep_for_s);
 	if (gap.verdict != GAP_KEEP) {
 		strcpy(s->words, gap.words);
 		s->end = TIER_START_TOO_LATE;
@@ -248,12 +249,11 @@ add(struct tier_start *s, const struct flash_recovered *found)
 }
 
 bool
-tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_shard *shard,
-		 struct flash_shard_config *c, const struct flash_recover_config *recover,
-		 uint64_t random)
+tier_start_shard(struct tier_start *s, struct flash_shard *shard, struct flash_shard_config *c,
+		 const struct flash_recover_config *recover, uint64_t random)
 {
 	const uint32_t i = c->log.id.stream * recover->shards + c->log.id.shard;
-	struct recovering r = {s, a, i, a->sizes.flash.plan.shards};
+	struct recovering r = {s, i, s->of->sizes->plan.shards};
 	struct flash_recover_config config = *recover;
 	struct flash_recovered found;
 
@@ -283,8 +283,9 @@ tier_start_shard(struct tier_start *s, const struct appliance *a, struct flash_s
 }
 
 void
-tier_start_end(struct tier_start *s, const struct appliance *a)
+tier_start_end(struct tier_start *s)
 {
+	const bool store_kept = s->of->arena->ahead_ns != 0;
 	const uint64_t due_s = s->start == FLASH_FROM_STATE   ? s->state.flush_due
 			       : s->start == FLASH_FROM_CLEAN ? s->super.flush_due_s
 							      : 0;
@@ -295,17 +296,18 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 			 (unsigned long long)s->in_columns);
 	memset(s->state.intents, 0, sizeof *s->state.intents);
 	/* A saved file brings its floors later, and they replace these. */
-	if (s->start != FLASH_COLD && a->kept.ahead_ns == 0)
-		begin_above(a->store);
+	if (s->start != FLASH_COLD && !store_kept)
+		begin_above(s->store);
 	/* A store that was kept has the flush already. */
-	if (due_s != 0 && a->kept.ahead_ns == 0)
-		store_flush(store_core_of(a->store, 0), (uint32_t)due_s);
+	if (due_s != 0 && !store_kept)
+		store_flush(store_core_of(s->store, 0), (uint32_t)due_s);
 	if (s->start == FLASH_COLD)
-		fprintf(stderr, LINE "%s: starts empty: %s\n", a->config.flash.device, s->words);
+		fprintf(stderr, LINE "%s: starts empty: %s\n", s->of->config->flash.device,
+			s->words);
 	else
 		fprintf(stderr,
 			LINE "%s: kept %s: %llu records in %u segments, read in %.2f s%s%s\n",
-			a->config.flash.device,
+			s->of->config->flash.device,
 			s->start == FLASH_FROM_CLEAN ? "as it was left" : "after a kill",
 			(unsigned long long)s->found.puts, s->found.segments,
 			(double)(clock_ns(CLOCK_BOOTTIME) - s->begun_ns) / NS_PER_S, columns,
@@ -315,41 +317,43 @@ tier_start_end(struct tier_start *s, const struct appliance *a)
 /* ---- in service ---- */
 
 static void
-say_served(struct appliance *a, struct flash_served by)
+say_served(struct arena_file *arena, struct flash_served by)
 {
-	if (!a->kept.used)
+	if (!arena->used)
 		return;
-	a->kept.page->tier.device = by.device;
-	a->kept.page->tier.incarnation = by.incarnation;
+	arena->page->tier.device = by.device;
+	arena->page->tier.incarnation = by.incarnation;
 }
 
 void
-tier_start_none(struct appliance *a)
+tier_start_none(const struct tier_needs *of)
 {
-	say_served(a, (struct flash_served){0});
+	say_served(of->arena, (struct flash_served){0});
 }
 
 void
-tier_start_serve(struct tier_start *s, struct appliance *a, const struct flash_super *super)
+tier_start_serve(struct tier_start *s, const struct flash_super *super,
+		 const struct flash_health *health)
 {
 	const struct flash_state_id id = {super->incarnation, super->layout};
 	struct gap_now now;
 
-	kept_now(&now);
-	say_served(a, (struct flash_served){super->layout.device, super->incarnation});
-	flash_state_begin(&s->state, &id, &now, store_flush_due_s(a->store));
-	tier_start_tick(s, a);
+	arena_gap_now(&now);
+	say_served(s->of->arena, (struct flash_served){super->layout.device, super->incarnation});
+	flash_state_begin(&s->state, &id, &now, store_flush_due_s(s->store));
+	tier_start_tick(s, health);
 }
 
 void
-tier_start_tick(struct tier_start *s, struct appliance *a)
+tier_start_tick(struct tier_start *s, const struct flash_health *health)
 {
-	const enum flash_off off = flash_health_off(&a->flash.tier->health);
+	const enum flash_off off = flash_health_off(health);
+	struct arena_file *arena = s->of->arena;
 	struct beat beat;
 
-	if (kept_read_clocks(&a->kept, &beat)) {
-		if (a->kept.used)
-			beat.served_boot_ns = a->kept.beat.served_boot_ns;
+	if (arena_file_read_clocks(arena, &beat)) {
+		if (arena->used)
+			beat.served_boot_ns = arena->beat.served_boot_ns;
 		flash_state_beat(&s->state, &beat);
 	}
 	if (off == FLASH_ON || s->said_off)
@@ -357,21 +361,22 @@ tier_start_tick(struct tier_start *s, struct appliance *a)
 	s->said_off = true;
 	flash_state_end(&s->state);
 	fprintf(stderr, LINE "%s: off until the next start: %s; memory serves on\n",
-		a->config.flash.device, flash_off_names[off].words);
+		s->of->config->flash.device, flash_off_names[off].words);
 }
 
 void
-tier_start_leave(struct tier_start *s, struct appliance *a, struct flash_super *super)
+tier_start_leave(struct tier_start *s, struct flash_super *super)
 {
+	const struct memory_save *save = s->of->save;
 	struct gap_now now;
 
-	kept_now(&now);
+	arena_gap_now(&now);
 	/* Both files get the same reading of the clock, so a start knows that one process wrote
 	 * them. */
-	if (a->saved.used && a->saved.clocks_read)
-		super->beat = a->saved.beat;
-	else if (!kept_read_clocks(&a->kept, &super->beat))
+	if (save->used && save->clocks_read)
+		super->beat = save->beat;
+	else if (!arena_file_read_clocks(s->of->arena, &super->beat))
 		super->beat = (struct beat){0};
 	memcpy(super->boot_id, now.boot_id, sizeof super->boot_id);
-	super->flush_due_s = store_flush_due_s(a->store);
+	super->flush_due_s = store_flush_due_s(s->store);
 }

@@ -113,9 +113,9 @@ pass(void)
 		keys[i] = bench_key_of(c->n);
 		hashes[i] = flash_rig_hash(asks.rig, own_key(&keys[i]));
 	}
-	by->prefetch(by->arg, hashes, count);
+	by->tier.prefetch(by->arg, hashes, count);
 	for (uint32_t i = 0; i < count; i++) {
-		ensure(by->may_have(by->arg, own_key(&keys[i]), hashes[i]));
+		ensure(by->tier.may_have(by->arg, own_key(&keys[i]), hashes[i]));
 		ask(&asks.client[asks.idle[--asks.idle_count]], own_key(&keys[i]), hashes[i]);
 	}
 	asks.left -= count;
@@ -168,7 +168,7 @@ flash_asks_run(uint64_t count, uint64_t seed)
 		heard += hear();
 		while (pass())
 			;
-		by->passes_end(by->arg);
+		by->send(by->arg);
 		rest();
 	}
 }

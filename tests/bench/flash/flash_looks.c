@@ -211,9 +211,9 @@ look_drawn(const struct looks *l, bool told, struct looked *sum)
 
 	for (const uint64_t *pass = drawn; pass < drawn + DRAWN; pass += OPS_MAX) {
 		if (told)
-			by->prefetch(by->arg, pass, OPS_MAX);
+			by->tier.prefetch(by->arg, pass, OPS_MAX);
 		for (uint32_t i = 0; i < OPS_MAX; i++)
-			sum->keys += by->may_have(by->arg, own_key(&absent), pass[i]);
+			sum->keys += by->tier.may_have(by->arg, own_key(&absent), pass[i]);
 	}
 	sum->ns += bench_cpu_ns() - from;
 	sum->count += DRAWN;
@@ -230,9 +230,9 @@ erase_drawn(struct looks *l, bool told, struct looked *sum)
 
 	for (const uint64_t *pass = drawn; pass < drawn + DRAWN; pass += OPS_MAX) {
 		if (told)
-			by->prefetch(by->arg, pass, OPS_MAX);
+			by->tier.prefetch(by->arg, pass, OPS_MAX);
 		else
-			by->prefetch(by->arg, pass, 0);
+			by->tier.prefetch(by->arg, pass, 0);
 		for (uint32_t i = 0; i < OPS_MAX; i++)
 			hooks->absent(hooks->arg, sc, pass[i], 0);
 	}

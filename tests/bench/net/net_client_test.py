@@ -141,7 +141,10 @@ class TalkTest(unittest.TestCase):
 
 
     def test_all_are_connected_before_anything_is_measured(self):
-        row = ask(TALK, Server(), "--connections", "4", "--connect-ms", "5000", "--ms", "100")
+        for ms in (100, 1000, 5000):  # a machine that others use may give it no CPU for a while
+            row = ask(TALK, Server(), "--connections", "4", "--connect-ms", "5000", "--ms", str(ms))
+            if row["goodput_mbs"] > 0:
+                break
         self.check(row)
         self.assertEqual(row["connects"], 4)
 

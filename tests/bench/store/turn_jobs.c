@@ -7,7 +7,7 @@
 #include "store/evacuate.h"
 #include "store/evict.h"
 #include "store/expire.h"
-#include "store/path.h"
+#include "index/path.h"
 #include "store/rebalance.h"
 #include "store/resize.h"
 #include "store/retire_list.h"
@@ -126,9 +126,11 @@ WRAP(bool, evacuate_batch, (SC, uint32_t *work, uint32_t until, bool hurry),
      (sc, work, until, hurry))
 WRAP_VOID(resize_turn, (SC), (sc))
 WRAP(bool, resize_more, (SC), (sc))
-WRAP(bool, migrate, (SC, uint32_t most), (sc, most))
-WRAP(bool, path_free_slot, (SC, const struct place *p, const uint32_t *avoid, uint32_t avoid_count),
-     (sc, p, avoid, avoid_count))
+WRAP(bool, migrate, (struct index_core * ic, uint32_t *deferred, uint32_t most),
+     (ic, deferred, most))
+WRAP(bool, path_free_slot,
+     (struct index_core * ic, const struct place *p, const uint32_t *avoid, uint32_t avoid_count),
+     (ic, p, avoid, avoid_count))
 WRAP_VOID(sweep_turn, (SC), (sc))
 WRAP_VOID(sweep_on_demand, (SC), (sc))
 WRAP_VOID(sweep_slice, (SC), (sc))

@@ -29,9 +29,9 @@ stat_pages(size_t bytes)
 }
 
 bool
-stat_rows_create(struct stat_rows *r, const struct appliance *a)
+stat_rows_create(struct stat_rows *r, const struct stat_source *from)
 {
-	r->a = a;
+	(void)from;
 	r->text_room = 4096;
 	r->metrics = calloc(1, sizeof *r->metrics);
 	return r->metrics != NULL;
@@ -61,15 +61,15 @@ static char answer[ANSWER_MAX];
 static void
 start(void)
 {
-	static struct appliance a;
+	static struct counter counters[HTTP_COUNTER_COUNT];
+	static struct config_http config = {.text = "127.0.0.1:80"};
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct error err;
 
 	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "fuzz-http-%ld", (long)getpid());
-	strcpy(a.config.http.text, "127.0.0.1:80");
 	ensure(fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 &&
 	       listen(fd, 4) == 0);
-	ensure(http_start(&server, &a, fd, &err));
+	ensure(http_start(&server, &(struct http_at){&config, fd, NULL, counters}, &err));
 }
 
 static int

@@ -45,25 +45,29 @@ static const struct port_ops made_ops = {.rx = made_rx};
 /* ---- the service, and a client ---- */
 
 struct rig {
-	struct appliance *a;
+	struct device *device;
 	struct capture_service *s;
+	char prefix[32];
 	int client;
 	uint64_t received, blocks; /* frames: that the port received, that the client got */
 	struct capture_summary sum;
 	bool begun, over;
 };
 
+static const struct tsc_clock clock;
+static const struct wall_watch wall;
+
 static void
 rig_make(struct rig *r)
 {
-	*r = (struct rig){.a = calloc(1, sizeof *r->a), .client = -1};
-	check_ptr(r->a);
-	snprintf(r->a->config.file_prefix, sizeof r->a->config.file_prefix, "test-%d",
-		 (int)getpid());
-	r->a->nic.device.queues = 1;
-	r->a->nic.device.ports[0].port.ops = &made_ops;
+	*r = (struct rig){.device = calloc(1, sizeof *r->device), .client = -1};
+	check_ptr(r->device);
+	snprintf(r->prefix, sizeof r->prefix, "test-%d", (int)getpid());
+	r->device->queues = 1;
+	r->device->ports[0].port.ops = &made_ops;
 	now_ns = 1000 * MS;
-	r->s = capture_service_start(r->a);
+	r->s = capture_service_start(
+		&(struct capture_from){r->prefix, "made", r->device, &clock, &wall});
 	check_ptr(r->s);
 }
 
@@ -72,7 +76,7 @@ rig_end(struct rig *r)
 {
 	close(r->client);
 	capture_service_destroy(r->s);
-	free(r->a);
+	free(r->device);
 }
 
 static void
@@ -85,7 +89,7 @@ control_turn(struct rig *r)
 static void
 core_turn_of(struct rig *r, uint32_t frames)
 {
-	struct port *port = &r->a->nic.device.ports[0].port;
+	struct port *port = &r->device->ports[0].port;
 
 	while (frames > 0) {
 		struct burst b;
@@ -106,7 +110,7 @@ client_connect(const struct rig *r)
 {
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;
-	const socklen_t len = capture_address(&address, r->a->config.file_prefix);
+	const socklen_t len = capture_address(&address, r->prefix);
 
 	check(fd >= 0);
 	check_eq(connect(fd, (const struct sockaddr *)&address, len), 0);
@@ -211,7 +215,7 @@ TEST(what_is_no_request_is_refused)
 		check_eq(recv(r.client, word, sizeof word, 0), 0);
 		close(r.client);
 	}
-	check(r.a->nic.device.ports[0].port.ops == &made_ops);
+	check(r.device->ports[0].port.ops == &made_ops);
 	rig_end(&r);
 }
 
@@ -224,7 +228,7 @@ TEST(a_client_that_goes_makes_room_for_the_next_one)
 	char word;
 
 	rig_make(&r);
-	port = &r.a->nic.device.ports[0].port;
+	port = &r.device->ports[0].port;
 	for (uint32_t when = 0; when < 4; when++) {
 		if (when == 0)
 			r.client = client_connect(&r);

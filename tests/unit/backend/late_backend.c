@@ -53,7 +53,7 @@ struct late {
 	uint8_t written[LATE_NUMBERS];
 	struct store_tier tier;
 	uint64_t promotions, read;
-	uint32_t unended; /* asked in this turn, before passes_end() */
+	uint32_t unended; /* asked in this turn, before send() */
 	bool ended;
 	struct copy copies[COPIES_MAX];
 	struct ask asks[ASKS_MAX];
@@ -430,22 +430,6 @@ ask_new(struct late *late, const struct backend_ask *q)
 	return a;
 }
 
-static void
-ask(void *arg, const struct backend_ask *q)
-{
-	struct late *late = arg;
-	struct ask *a = ask_new(late, q);
-
-	check(!q->promote || late->cfg.flash);
-	a->promote = q->promote;
-}
-
-static bool
-passes_copies(void *arg, const struct mc_req *req)
-{
-	return req->verb == MC_GETS || req->verb == MC_BIN_GET;
-}
-
 /* ---- writes ---- */
 
 static bool
@@ -553,10 +537,9 @@ pretend(struct late *late, struct ask *a)
 }
 
 static void
-write_ask(void *arg, const struct backend_ask *q, const struct fill *value)
+write_ask(struct late *late, struct ask *a, const struct backend_ask *q)
 {
-	struct late *late = arg;
-	struct ask *a = ask_new(late, q);
+	const struct fill *value = q->value;
 
 	a->write = true;
 	a->verb = q->req->verb;
@@ -576,6 +559,26 @@ write_ask(void *arg, const struct backend_ask *q, const struct fill *value)
 	} else if (q->key.len > 0 && !returns_value(a)) {
 		pretend(late, a);
 	}
+}
+
+static void
+ask(void *arg, const struct backend_ask *q)
+{
+	struct late *late = arg;
+	struct ask *a = ask_new(late, q);
+
+	a->promote = q->kind == BACKEND_ASK_PROMOTE;
+	check(!a->promote || late->cfg.flash);
+	check(q->value == NULL || q->kind == BACKEND_ASK_WRITE);
+	if (q->kind == BACKEND_ASK_WRITE)
+		write_ask(late, a, q);
+}
+
+static enum backend_copy
+copy_answers(void *arg, const struct mc_req *req, const struct item *item, uint64_t *cas)
+{
+	return req->verb == MC_GETS || req->verb == MC_BIN_GET ? BACKEND_COPY_NONE
+							       : BACKEND_COPY_HERE;
 }
 
 /* Ends the value of a write. The value of a plain set may become a copy. */
@@ -668,7 +671,7 @@ poll(void *arg, uint64_t now_ns)
 
 /* Called once in a turn, when all requests of the turn are known. */
 static void
-passes_end(void *arg)
+send(void *arg)
 {
 	struct late *late = arg;
 
@@ -710,20 +713,21 @@ late_create(const struct late_config *cfg)
 	struct late *late = calloc(1, sizeof *late);
 	const struct backend backend = {
 		.arg = late,
-		.timeout_ns = LATE_TIMEOUT_NS,
-		.lanes = LATE_LANES,
+		.mode = cfg->flash    ? BACKEND_PROMOTES
+			: cfg->writes ? BACKEND_WRITES
+				      : BACKEND_READS,
 		.misses_on_failure = cfg->misses_on_failure,
-		.lane = lane,
+		.lanes = LATE_LANES,
+		.timeout_ns = LATE_TIMEOUT_NS,
 		.ask = ask,
+		.send = send,
 		.poll = poll,
-		.passes_end = passes_end,
 		.forget = forget,
 		.release = release,
-		.write = cfg->writes ? write_ask : NULL,
-		.passes_copies = cfg->writes ? passes_copies : NULL,
-		.promotes = cfg->flash,
-		.may_have = cfg->flash ? may_have : NULL,
-		.missed = cfg->flash ? missed : NULL,
+		.lane = lane,
+		.tier.may_have = cfg->flash ? may_have : NULL,
+		.tier.missed = cfg->flash ? missed : NULL,
+		.copies.answers = cfg->writes ? copy_answers : NULL,
 	};
 	struct region region = {.size = backend_bytes() + CACHE_LINE_BYTES};
 

@@ -16,13 +16,13 @@ MUTANTS = {
                       "a->state == PENDING_FREE)\n\t\treturn false;\n\tif (a->state == PENDING_READY) {"
                       "\n\t\ta->answer = *answer;\n\t\treturn true;\n\t}"),
     # The backend prefetches nothing.
-    "MISSED_UNSAID": ("pending_table.c", "\tby->prefetch(by->arg, hashes, count);", "\t(void)hashes;"),
+    "MISSED_UNSAID": ("pending_table.c", "\tby->tier.prefetch(by->arg, hashes, count);", "\t(void)hashes;"),
     # An answer wakes nobody.
     "LOST_TICKET": ("pending_table.c", "if (a->session->pending == a)", "if (false)"),
     # A kept request is completed before its answer is here; none has a deadline; a backend hears of no request that is over.
     # (tests/sim/test_backend.c)
-    "LATER_FIRST": ("pending_order.c", "a != NULL && a->state != PENDING_ASKED && sv->op_count", "a != NULL && sv->op_count"),
-    "NO_DEADLINE": ("pending_table.c", "		if (a->deadline_ns > now_ns)\n\t\t\treturn;", "		if (true)\n\t\t\treturn;"),
+    "LATER_FIRST": ("pending_execute.c", "a != NULL && a->state != PENDING_ASKED && sv->op_count", "a != NULL && sv->op_count"),
+    "NO_DEADLINE": ("backend.c", "		if (a->deadline_ns > now_ns)\n\t\t\treturn;", "		if (true)\n\t\t\treturn;"),
     "NOT_FORGOTTEN": ("pending_table.c", "		asked_end(pt, a);\n\t\tpt->backend.forget(pt->backend.arg, a->ticket);", "		asked_end(pt, a);"),
     # A request takes whatever answer is here.
     "ANY_LINE_WRITES": ("pending_order.c", "if (a != NULL && a->offset == offset)",
@@ -33,8 +33,8 @@ MUTANTS = {
     "NO_REBASE": ("serve_defer.c", "sv->backend_ops->bytes_move(sv, ss, first);", "(void)0;"),
     "NO_REBASE_GATHERED": ("serve_parse.c", "sv->backend_ops->bytes_move(sv, ss, sv->op_count);", "(void)0;"),
     # The backend is told of the end behind each pass; or waits for a pass that this turn does not have.
-    "PASS_ENDS": ("pending_order.c", "if (!pt->asked_in_turn || more)", "if (!pt->asked_in_turn)"),
-    "ENDS_LATER": ("pending_order.c", "sv->more && sv->pass - pt->turn_pass < PASSES_MAX;", "sv->more;"),
+    "PASS_ENDS": ("backend.c", "if (!pt->asked_in_turn || more)", "if (!pt->asked_in_turn)"),
+    "ENDS_LATER": ("backend.c", "sv->more && sv->pass - pt->turn_pass < PASSES_MAX;", "sv->more;"),
     # The pending requests of an earlier pass end with a later pass that requests nothing.
     "PASS_FORGOTTEN": ("pending_datagrams.c", "sv->read_bufs_in_use |= pt->asked_in_turn;", ";"),
     # A line that a pass ends, behind hits only, has lost its beginning when the next pass misses.
@@ -45,7 +45,7 @@ MUTANTS = {
     "KEY_TWICE": ("pending_ahead.c", "struct pending *same = waiting_for(&at->waited, ss, op->hash);",
                   "struct pending *same = NULL;"),
     # Three gets of one key on one line: the second is answered by a copy, the third by an older answer.
-    "COPY_BETWEEN": ("pending_order.c", "\tss->passed_on += !a->passed_on;\n", ""),
+    "COPY_BETWEEN": ("pending_table.c", "\tss->passed_on += !a->passed_on;\n", ""),
     # A get is asked for ahead of its turn behind one that had a copy when it was looked at; or no key like it is.
     "PASSED_ASKED": ("pending_ahead.c", "\twaited_add(&at->passed, hash);\n", ""),
     "PASSED_ANY": ("pending_ahead.c", "before->session == op->session && before->hash == op->hash",
@@ -59,20 +59,20 @@ MUTANTS = {
     # The position of later bytes is taken from a request that was made ahead of its turn.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     # The bytes of a request that waits for a read buffer move, and the record of their begin does not.
-    "AHEAD_UNMOVED": ("pending_order.c", "\tss->ahead_at -= base;\n", ""),
+    "AHEAD_UNMOVED": ("pending_table.c", "\tss->ahead_at -= base;\n", ""),
     "NO_SESSION_SHARE": ("pending_places.c",
                          "return ss->pending_count < share_of(left);", "return true;"),
     "NO_SERVER_SHARE": ("pending_places.c", "return lane->open < places_left(pt);", "return places_left(pt) > 0;"),
     # A later request takes the place granted to one that waits.
     "WAKE_WITHOUT_GRANT": ("pending_places.c", "ss->place_granted = true;\n\t\tpt->granted++;\n\t\tlane->open++;",
                            ";"),
-    "GRANT_KEPT": ("pending_order.c", "if (!ss->place_granted || session_credit(sv, ss))", "if (true)"),
+    "GRANT_KEPT": ("pending_execute.c", "if (!ss->place_granted || session_credit(sv, ss))", "if (true)"),
     # A request that waits for an answer yields its read buffer.
     "YIELDS_WHILE_PENDING": ("serve_read_buf.c", "if (ss->quota.ticket == 0)", "if (false)"),
     # Waiting requests may take all read buffers.
     "NO_BUFFER_SHARE": ("pending_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
     # Answers that nobody reads keep their places.
-    "KEPT_UNREAD": ("pending_table.c", "\t\t\tpending_drop(sv, a);", "\t\t\tready_push(sv, a);"),
+    "KEPT_UNREAD": ("backend.c", "\t\t\tpending_drop(sv, a);", "\t\t\tpending_ready_push(sv, a);"),
     # All keys of a datagram are known, and nobody looks.
     "LOST_LINE": ("pending_table.c", "list_push_back(&pt->lines_ready, &a->line->link);", ";"),
     # A request that has waited is counted again.
@@ -82,16 +82,16 @@ MUTANTS = {
     "ASKED_TWICE": ("pending_kept.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;",
                     "op->session != NULL ? EXEC_RETRY : EXEC_LATER;"),
     # A request with an effect is made before its turn.
-    "WRITE_AHEAD": ("pending_order.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
+    "WRITE_AHEAD": ("pending_table.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
     # Requests behind a write are put back, and do not fit.
     "BEHIND_WRITES": ("backend.c", "mode >= BACKEND_WRITES ? VERB_WRITES : 0", "0"),
     "BEHIND_BODY": ("serve_parse.c", "sv->later_traits != 0 && ss->pass_ops > 0", "sv->later_traits != 0 && ss->pass_ops > OPS_MAX"),
-    "BEHIND_ANSWER": ("pending_order.c", "ss->deferrable_bytes = 1;", ";"),
+    "BEHIND_ANSWER": ("pending_execute.c", "ss->deferrable_bytes = 1;", ";"),
     "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
     # Behind a write that has no answer, another of its key is asked; or what is no write of a key is executed; or the
     # end of the stream is seen.
     "SAME_KEY_BEHIND": ("pending_execute.c", "pending_find(ss->kept, op->hash) == NULL &&", "true &&"),
-    "ALL_BEHIND": ("pending_kept.c", "\tdefault:\n\t\treturn false;", "\tdefault:\n\t\treturn true;"),
+    "ALL_BEHIND": ("pending_table.c", "\tcase MC_BIN_TOUCH:\n\t\treturn true;\n\tdefault:\n\t\treturn false;", "\tcase MC_BIN_TOUCH:\n\tdefault:\n\t\treturn true;"),
     "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && ss->kept == NULL", "conn_eof(ss->conn)"),
     # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
     # behind; what is cut behind them takes the last read buffer, or tries to in each turn.
@@ -109,7 +109,7 @@ MUTANTS = {
     "TURN_LOST": ("pending_kept.c", "status != EXEC_RETRY);", "true);"),
     "AMID_VALUE": ("serve_parse.c", "ss->kept != NULL && !reply_resume(sv, ss)", "false"),
     "DRAIN_READS": ("pending_order.c", "	if (sv->pending->draining)\n\t\treturn failed", "	if (false)\n\t\treturn failed"),
-    "KEPT_ANSWER": ("pending_table.c", "\t\t\tpending_unask(sv, a);", "\t\t\tready_push(sv, a);"),
+    "KEPT_ANSWER": ("backend.c", "\t\t\tpending_unask(sv, a);", "\t\t\tpending_ready_push(sv, a);"),
     # A client that does not read keeps all others from pipelines.
     "KEPT_UNREAD_FOR_EVER": ("pending_execute.c", "		kept_make_room(sv);", "		;"),
     # Two requests of a pass are of one key, or are too many, or too large to go back.
@@ -127,7 +127,7 @@ MUTANTS = {
     "NO_VALUE_SHARE": ("pending_places.c", "return bytes == 0 || used == 0 ||", "return true ||"),
     "VALUES_PASS": ("pending_places.c", "if (value_len > 0 && !list_empty(&lane->waiting))", "if (false)"),
     "NO_CHUNK_SHARE": ("pending_places.c", "if (pt->kept_count >= sv->read_bufs_max / 2)", "if (false)"),
-    "COPY_ANSWERS": ("pending_kept.c", "by->passes_copies(by->arg, req);", "false;"),
+    "COPY_ANSWERS": ("pending_table.c", "by->copies.answers(by->arg, req, item, cas)", "BACKEND_COPY_HERE"),
     "DRAIN_ASKS": ("pending_kept.c", "if (sv->pending->draining || ss->place_refused)", "if (ss->place_refused)"),
     "SILENT_FLUSH": ("pending_kept.c", "if (ss == NULL || !is_flush(op) || !op_noreply(op))", "if (true)"),
     # An answered key is requested again; a body that waits for a promotion is freed with its request; an add is not
@@ -140,11 +140,11 @@ MUTANTS = {
     # for it.
     "PROMOTE_ONCE": ("pending_order.c", "if (a != NULL && a->state == PENDING_READY && a->answer.here && ask_again(sv, op, a))\n\t\treturn true", "if (false)\n\t\treturn true"),
     "PROMOTE_FOR_EVER": ("pending_order.c", "a->times >= PENDING_TIMES_MAX || ", ""),
-    "BODY_DROPPED": ("pending_table.c", "if (a->session->body == BODY_FILLED)", "if (false)"),
+    "BODY_DROPPED": ("backend.c", "if (a->session->body == BODY_FILLED)", "if (false)"),
     "BODY_LOST": ("pending_order.c", "	if (ss->body == BODY_FILLED)\n\t\treturn;\n", ""),
-    "ADD_UNREAD": ("pending_execute.c", "	switch (req->verb) {\n	case MC_BIN_SET:",
+    "ADD_UNREAD": ("pending_table.c", "	switch (req->verb) {\n	case MC_BIN_SET:",
                    "	switch (req->verb) {\n	case MC_ADD:\n		return false;\n	case MC_BIN_SET:"),
-    "PROMOTE_UNSAID": ("pending_table.c", ".promote = sv->backend_mode == BACKEND_PROMOTES &&", ".promote = false &&"),
+    "PROMOTE_UNSAID": ("pending_table.c", "return sv->backend_mode == BACKEND_PROMOTES ? BACKEND_ASK_PROMOTE", "return false ? BACKEND_ASK_PROMOTE"),
     # In a datagram what stands behind a write, or behind a line that waits, does not wait.
     "REST_PASSES_WRITE": ("pending_kept.c", "w->rest = pending_rest_keep(sv, op);", "w->rest = NULL;"),
     "REST_PASSES_LINE": ("pending_datagrams.c", "	return parsed;\n", "	return op->raw.data + op->raw.len;\n"),

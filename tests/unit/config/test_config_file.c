@@ -13,6 +13,7 @@
 #include "config/yaml_keys.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TEXT_BYTES 32768
@@ -674,6 +675,10 @@ TEST(a_file_too_long_is_refused)
 	check_ptr(strstr(f.text, " has more than 65536 bytes"));
 	check(!config_file_load(&cfg, &src, ".", &f));
 	check_str(f.text, ". is not a regular file");
+	check_eq(mkfifo(path, 0600), 0); /* a reader of it would wait for a writer */
+	check(!config_file_load(&cfg, &src, path, &f));
+	unlink(path);
+	check_ptr(strstr(f.text, " is not a regular file"));
 }
 
 /* A visitor that takes every key. */

@@ -6,7 +6,7 @@
  */
 #include "support/test.h"
 #include "../store/store_rig.h"
-#include "store/path.h"
+#include "index/path.h"
 
 #define SEED 20261121u
 
@@ -204,7 +204,7 @@ step_at(struct rig *rig, const struct place *p)
 	struct spot spot;
 
 	bucket_lock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
-	spot = path_step(rig->core, p);
+	spot = path_step(&rig->core->ic, p);
 	bucket_unlock_both(index_bucket(ix, p->primary), index_bucket(ix, p->alternate));
 	return spot;
 }
@@ -233,7 +233,7 @@ TEST(a_neighbour_moves_unless_it_is_flushed_or_its_bucket_is_locked)
 	for (uint32_t n = 0; n < ix->bucket_count; n++)
 		bucket_lock(index_bucket(ix, n));
 	moves = counted(rig.core, STORE_MOVES);
-	check(path_step(rig.core, &p).bucket == NULL);
+	check(path_step(&rig.core->ic, &p).bucket == NULL);
 	for (uint32_t n = 0; n < ix->bucket_count; n++)
 		bucket_unlock(index_bucket(ix, n));
 	check_eq(counted(rig.core, STORE_MOVES), moves);

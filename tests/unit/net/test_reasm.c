@@ -195,7 +195,7 @@ TEST(one_that_is_kept_stays_whole_until_it_is_read)
 			check(net_port_put(r->np, p, fragment(p, v6, c), 0));
 			rig_turn(r, keep_all);
 		}
-		for (uint32_t id = 100; id < 100 + 4 * REASM_SETS * REASM_WAYS; id++) {
+		for (uint32_t id = 100; id < 100 + 4 * REASM_CONTEXTS; id++) {
 			make_datagram(v6, 1000);
 			memset(l4 + 8, 'x', 1000);
 			check(net_port_put(r->np, p,
@@ -225,8 +225,8 @@ TEST(what_waits_of_one_source_leaves_memory_for_another)
 	uint64_t whole;
 	uint8_t p[NET_FRAME_BYTES];
 
-	for (uint32_t id = 0; id < 4 * REASM_SETS * REASM_WAYS + others; id++) {
-		const bool v6 = id >= 4 * REASM_SETS * REASM_WAYS;
+	for (uint32_t id = 0; id < 4 * REASM_CONTEXTS + others; id++) {
+		const bool v6 = id >= 4 * REASM_CONTEXTS;
 
 		make_datagram(v6, 2000);
 		for (uint32_t i = 0; i < 2; i++) {
@@ -234,7 +234,7 @@ TEST(what_waits_of_one_source_leaves_memory_for_another)
 
 			check(net_port_put(r->np, p, fragment(p, v6, c), 0));
 		}
-		if (id == 4 * REASM_SETS * REASM_WAYS)
+		if (id == 4 * REASM_CONTEXTS)
 			rig_ol_flags(r);
 		rig_turn(r, keep_all);
 	}
@@ -342,14 +342,14 @@ TEST(what_is_late_begins_anew_and_is_counted)
 TEST(the_oldest_makes_room_and_the_newest_comes_out_whole)
 {
 	struct rig *r = rig_here();
-	const uint32_t begun = 4 * REASM_SETS * REASM_WAYS;
+	const uint32_t begun = 4 * REASM_CONTEXTS;
 
 	make_datagram(true, 1000);
 	for (uint32_t id = 0; id < begun; id++) {
 		r->now_ns += 1000;
 		put(r, true, (struct cut){0, 512, true, id});
 	}
-	check(rig_count(r, DROP_FRAG_EVICTED) >= begun - REASM_SETS * REASM_WAYS);
+	check(rig_count(r, DROP_FRAG_EVICTED) >= begun - REASM_CONTEXTS);
 	put(r, true, (struct cut){512, 496, false, begun - 1});
 	check_whole(r);
 	rig_free(r);
@@ -359,7 +359,7 @@ TEST(one_after_the_other_comes_out_whole)
 {
 	struct rig *r = rig_here();
 
-	for (uint32_t id = 0; id < 4 * REASM_SETS * REASM_WAYS; id++) {
+	for (uint32_t id = 0; id < 4 * REASM_CONTEXTS; id++) {
 		make_datagram(true, 1000);
 		rig_ol_flags(r);
 		put(r, true, (struct cut){0, 512, true, id});
@@ -377,9 +377,9 @@ TEST(two_senders_with_one_number_are_kept_apart)
 
 	make_datagram(false, 1000);
 	put(r, false, (struct cut){0, 512, true, 5});
-	/* There are enough sources for some to share the first one's set,
+	/* There are enough sources for some to share the first one's bucket,
 	 * and all leave it intact. */
-	for (uint32_t i = 1; i <= 2 * REASM_SETS; i++) {
+	for (uint32_t i = 1; i <= REASM_CONTEXTS / 2; i++) {
 		len = fragment(p, false, (struct cut){512, 496, false, 5});
 		put32(p + AT_IP_SRC, PEER_IP + i);
 		frame_fix_ip(p);

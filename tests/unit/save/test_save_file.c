@@ -152,16 +152,23 @@ TEST(one_process_has_it)
 
 TEST(a_place_that_cannot_take_it_is_named)
 {
-	char path[SAVE_PATH_BYTES];
+	char path[SAVE_PATH_BYTES], plain[SAVE_PATH_BYTES];
 	struct error err;
 
-	check(save_place_ok(paths.file, 1 << 20, &err));
-	check(!save_place_ok(paths.file, 1ull << 60, &err));
+	check(save_place_ok(paths.file, &err));
+	check(save_room_ok(paths.file, 1 << 20, &err));
+	check(!save_room_ok(paths.file, 1ull << 60, &err));
 	check_ptr(strstr(err.text, "MB are free"));
-	check(!save_place_ok(folder, 1, &err));
+	check(!save_place_ok(folder, &err));
 	snprintf(path, sizeof path, "%s/none/x", folder);
-	check(!save_place_ok(path, 1, &err));
+	check(!save_place_ok(path, &err));
 	check_ptr(strstr(err.text, "cannot write"));
+	snprintf(path, sizeof path, "%s/file/x", folder);
+	snprintf(plain, sizeof plain, "%s/file", folder);
+	close(open(plain, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	check(!save_place_ok(path, &err));
+	check_ptr(strstr(err.text, "is no folder"));
+	unlink(plain);
 }
 
 static void

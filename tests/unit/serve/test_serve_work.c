@@ -15,7 +15,7 @@
 
 #define ITEMS 10000u
 #define CROWD (FAKE_CONNS - FAKE_SPARE - 1)
-#define STEP  (2 * STORE_WALK_NS) /* the most that one step may exceed the budget */
+#define STEP  (2 * WALK_NS_MAX) /* the most that one step may exceed the budget */
 
 static struct rig *rig;
 static struct conn *crowd[CROWD], *calm;

@@ -29,7 +29,7 @@ living_add(const struct store *st, struct living *l, const struct item *it)
 static struct living
 living_now(struct store_core *sc)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[BATCH];
 	struct living l = {0};
 

@@ -50,10 +50,9 @@ number_of(const struct item *it)
 static void
 walk_all(struct store_core *sc, uint32_t class, uint32_t max, uint32_t *seen)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[64];
-	const uint32_t steps_max =
-		KEYS + index_bucket_count(&sc->store->ix) / STORE_WALK_BUCKETS + 2;
+	const uint32_t steps_max = KEYS + index_bucket_count(&sc->store->ix) / WALK_BUCKETS_MAX + 2;
 	uint32_t steps = 0;
 
 	memset(seen, 0, KEYS * sizeof *seen);
@@ -132,7 +131,7 @@ TEST(a_walk_among_writes_shows_what_lies_still_and_ends)
 {
 	static uint32_t seen[KEYS];
 	struct rig rig = rig_up(32, 1);
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[16];
 	char text_of_key[32];
 
@@ -141,8 +140,7 @@ TEST(a_walk_among_writes_shows_what_lies_still_and_ends)
 	for (uint32_t step = 0; !cursor.done; step++) {
 		const uint32_t n = store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 16);
 
-		check(step <=
-		      2 * KEYS + index_bucket_count(&rig.store->ix) / STORE_WALK_BUCKETS + 2);
+		check(step <= 2 * KEYS + index_bucket_count(&rig.store->ix) / WALK_BUCKETS_MAX + 2);
 		for (uint32_t i = 0; i < n; i++)
 			seen[number_of(items[i])]++;
 		for (uint32_t i = 0; i < 8; i++) {
@@ -172,7 +170,7 @@ TEST(a_walk_goes_along_with_a_resize)
 	for (uint32_t run = 0; run < 2 * AT; run++) {
 		const uint32_t from = run % 2 ? MANY : FEW, to = run % 2 ? FEW : MANY;
 		struct rig rig = rig_up_buckets(32, 1, from, 0);
-		struct store_cursor cursor = {0};
+		struct walk_cursor cursor = {0};
 		uint32_t gone = 0, steps = 0;
 
 		put_keys(rig.core, 0, KEYS);
@@ -215,7 +213,7 @@ TEST(a_walk_misses_nothing_that_a_growing_index_relocates)
 
 	for (uint32_t run = 0; run < AT; run++) {
 		struct rig rig = rig_up_buckets(32, 1, FEW, 0);
-		struct store_cursor cursor = {0};
+		struct walk_cursor cursor = {0};
 
 		put_keys(rig.core, 0, KEYS);
 		for (uint32_t n = 0; n < KEYS; n += GONE_OF) {
@@ -247,7 +245,7 @@ TEST(a_walk_misses_nothing_that_a_growing_index_relocates)
 static uint32_t
 slots_filled_beside(uint32_t walks)
 {
-	struct store_cursor cursors[WALKS_MAX] = {{0}};
+	struct walk_cursor cursors[WALKS_MAX] = {{0}};
 	const struct store_config cfg = {.memory_bytes = 32 << 20,
 					 .cores = 1,
 					 .value_max = STORE_VALUE_MAX,
@@ -289,7 +287,7 @@ TEST(a_walk_too_many_shows_every_item)
 {
 	static uint32_t seen[KEYS];
 	struct rig rig = rig_up(32, 1);
-	struct store_cursor standing[WALKS_MAX] = {{0}};
+	struct walk_cursor standing[WALKS_MAX] = {{0}};
 	const struct item *items[1];
 
 	put_keys(rig.core, 0, KEYS);
@@ -308,7 +306,7 @@ TEST(a_walk_too_many_shows_every_item)
 TEST(a_walk_that_pauses_loses_its_place)
 {
 	struct rig rig = rig_up(32, 1);
-	struct store_cursor paused = {0}, next = {0};
+	struct walk_cursor paused = {0}, next = {0};
 	const struct item *items[16];
 	uint32_t shown = 0;
 
@@ -393,7 +391,7 @@ TEST(classes_count_what_they_hold)
 static void
 walk_and_add_up(struct store_core *sc, uint64_t *items, uint64_t *bytes)
 {
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *shown[64];
 
 	memset(items, 0, (SLAB_CLASSES_MAX + 1) * sizeof *items);

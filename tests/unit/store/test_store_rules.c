@@ -3,6 +3,7 @@
  * Method: one small store on one core; every rule is a row or a few lines, with the answer beside
  * it.
  */
+#include "store/floors.h"
 #include "support/store_calls.h"
 #include "support/test.h"
 #include "store_rig.h"

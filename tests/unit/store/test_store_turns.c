@@ -467,19 +467,19 @@ TEST(sets_of_many_sizes_evict_a_share_together)
 	rig_down(&rig);
 }
 
-#define STEP_WORK_NS (STORE_WALK_NS * 3 / 2) /* more than the items of a step amid a resize */
+#define STEP_WORK_NS (WALK_NS_MAX * 3 / 2) /* more than the items of a step amid a resize */
 
 TEST(a_step_of_a_walk_does_a_share)
 {
 	struct rig rig = rig_up(16, 1);
-	struct store_cursor cursor = {0};
+	struct walk_cursor cursor = {0};
 	const struct item *items[1024];
 	uint64_t steps = 0;
 
 	fill_store(&rig, SMALL_BYTES);
 	while (!cursor.done) {
 		store_walk(rig.core, &cursor, STORE_ALL_CLASSES, items, 1024);
-		check(cursor.work_ns <= STORE_WALK_NS + STEP_WORK_NS);
+		check(cursor.work_ns <= WALK_NS_MAX + STEP_WORK_NS);
 		steps++;
 	}
 	check(steps > 100);

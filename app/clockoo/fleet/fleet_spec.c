@@ -1,7 +1,7 @@
 /*
- * front_look.c - reads the fleet and makes its plan, on the heap: some MB with many servers.
+ * fleet_spec.c - reads the fleet and makes its plan, on the heap: some MB with many servers.
  */
-#include "front_look.h"
+#include "fleet_spec.h"
 #include "front/front_names.h"
 
 #include <stdio.h>
@@ -31,34 +31,52 @@ none_is_own(const struct front_servers *servers, const char *option, const struc
 	return true;
 }
 
-/* True if no frame of ours could ever reach the server: the stack has no loopback, and may lack a
- * gateway that is needed. *why: a phrase. Port user reaches everything that its host does. */
 static bool
-is_out_of_reach(const struct front_host *host, const struct config *cfg, const char **why)
+is_of_one_host(const struct ip_addr *ip, const struct config *cfg)
+{
+	const uint32_t v4 = ip_addr_v4_get(ip), host = UINT32_MAX >> (cfg->prefix_len & 31);
+	const bool is_network = !config_is_user(cfg) && cfg->ipv4 != 0 && cfg->prefix_len < 31;
+
+	if (!ip_addr_is_v4(ip))
+		return ip->b[0] != 0xff;
+	return v4 >> 28 != 14 && v4 != UINT32_MAX && !(is_network && v4 == (cfg->ipv4 | host));
+}
+
+/* True if no frame of ours could ever reach this host: the stack has no loopback, IPv6 may be off,
+ * and a gateway that is needed may be missing. *why: a phrase. Port user reaches everything that
+ * its host does. */
+static bool
+is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char **why)
 {
 	static const struct ip_addr loopback6 = {{[15] = 1}};
-	struct ip_addr ip;
 	const struct ip_addr own = ip_addr_v4(cfg->ipv4);
 
-	if (config_is_user(cfg) || !front_host_address(host->host, &ip))
-		return false;
-	*why = "a loopback address, which a NIC does not reach: name the server by its address on "
-	       "the network";
-	if (ip_addr_is_v4(&ip) ? ip_addr_v4_get(&ip) >> 24 == 127 : ip_addr_equal(&ip, &loopback6))
+	*why = "the address of many hosts: name one";
+	if (!is_of_one_host(ip, cfg))
 		return true;
+	if (config_is_user(cfg))
+		return false;
+	*why = "a loopback address, which a NIC does not reach: give its address on the network";
+	if (ip_addr_is_v4(ip) ? ip_addr_v4_get(ip) >> 24 == 127 : ip_addr_equal(ip, &loopback6))
+		return true;
+	*why = "an IPv6 address, and IPv6 is off: give --address6";
+	if (!ip_addr_is_v4(ip))
+		return ip_addr_is_zero(&cfg->ipv6);
 	*why = "not on the network of --address, and there is no --gateway";
-	return ip_addr_is_v4(&ip) && cfg->ipv4 != 0 && cfg->gateway == 0 &&
-	       !ip_addr_same_prefix(&ip, &own, IP_ADDR_V4_BITS + cfg->prefix_len);
+	return cfg->ipv4 != 0 && cfg->gateway == 0 &&
+	       !ip_addr_same_prefix(ip, &own, IP_ADDR_V4_BITS + cfg->prefix_len);
 }
 
 static bool
 all_in_reach(const struct front_servers *servers, const char *option, const struct config *cfg,
 	     struct error *err)
 {
+	struct ip_addr ip;
 	const char *why;
 
 	for (uint32_t i = 0; i < servers->count; i++)
-		if (is_out_of_reach(&servers->host[i], cfg, &why))
+		if (front_host_address(servers->host[i].host, &ip) &&
+		    is_out_of_reach(&ip, cfg, &why))
 			return error_set(err, "%s: %s:%u is %s", option, servers->host[i].host,
 					 servers->host[i].port, why);
 	return true;
@@ -113,55 +131,71 @@ all_differ(const struct front_config *config, struct error *err)
 	return true;
 }
 
-/* Refuses a peer that is this front itself. */
+/* True if an earlier peer of the list has the same address: its datagrams would be sent twice. */
+static bool
+is_there_before(const struct front_peers_list *peers, uint32_t i)
+{
+	for (uint32_t k = 0; k < i; k++)
+		if (ip_addr_equal(&peers->address[k].ip, &peers->address[i].ip) &&
+		    peers->address[k].port == peers->address[i].port)
+			return true;
+	return false;
+}
+
+/* Refuses a peer that is no other front, or not one that datagrams reach. */
 static bool
 peers_are_others(const struct front_peers_list *peers, const struct config *cfg, struct error *err)
 {
 	const struct ip_addr v4 = ip_addr_v4(cfg->ipv4);
 
-	for (uint32_t i = 0; i < peers->count; i++)
-		if (ip_addr_equal(&peers->address[i].ip, &v4) ||
-		    ip_addr_equal(&peers->address[i].ip, &cfg->ipv6))
-			return error_set(err,
-					 "--front-peers: number %u is the front itself; name "
-					 "the others",
-					 i + 1);
+	for (uint32_t i = 0; i < peers->count; i++) {
+		const struct ip_addr *ip = &peers->address[i].ip;
+		const char *why;
+
+		if (ip_addr_equal(ip, &v4) || ip_addr_equal(ip, &cfg->ipv6))
+			why = "the front itself; name the others";
+		else if (is_there_before(peers, i))
+			why = "there twice";
+		else if (!is_out_of_reach(ip, cfg, &why))
+			continue;
+		return error_set(err, "--front-peers: number %u is %s", i + 1, why);
+	}
 	return true;
 }
 
 static bool
-fill(struct front_look *look, const struct config *cfg, struct error *err)
+fill(struct fleet_spec *spec, const struct config *cfg, struct error *err)
 {
-	if (!front_options_read(&look->config, cfg, err) ||
-	    !none_is_own(&look->config.servers, "--front-servers", cfg, err) ||
-	    !none_is_own(&look->config.gutter, "--front-gutter", cfg, err) ||
-	    !all_in_reach(&look->config.servers, "--front-servers", cfg, err) ||
-	    !all_in_reach(&look->config.gutter, "--front-gutter", cfg, err) ||
-	    !all_differ(&look->config, err) || !peers_are_others(&look->config.peers, cfg, err))
+	if (!front_options_read(&spec->config, cfg, err) ||
+	    !none_is_own(&spec->config.servers, "--front-servers", cfg, err) ||
+	    !none_is_own(&spec->config.gutter, "--front-gutter", cfg, err) ||
+	    !all_in_reach(&spec->config.servers, "--front-servers", cfg, err) ||
+	    !all_in_reach(&spec->config.gutter, "--front-gutter", cfg, err) ||
+	    !all_differ(&spec->config, err) || !peers_are_others(&spec->config.peers, cfg, err))
 		return false;
-	look->ring = malloc(front_ring_bytes(look->config.servers.count));
-	if (look->ring == NULL)
+	spec->ring = malloc(front_ring_bytes(spec->config.servers.count));
+	if (spec->ring == NULL)
 		return error_set(err, "--front-servers: no memory for a ring of %u servers",
-				 look->config.servers.count);
-	if (!front_plan_make(&look->plan, look->ring, &look->config, err))
+				 spec->config.servers.count);
+	if (!front_plan_make(&spec->plan, spec->ring, &spec->config, err))
 		return false;
-	look->plan.memory_bytes = (uint64_t)cfg->memory_mb << 20;
+	spec->plan.memory_bytes = (uint64_t)cfg->memory_mb << 20;
 	return true;
 }
 
 bool
-front_look_make(struct front_look **look, const struct config *cfg, struct error *err)
+fleet_spec_read(struct fleet_spec **spec, const struct config *cfg, struct error *err)
 {
-	*look = NULL;
+	*spec = NULL;
 	if (!config_has_front(cfg))
 		return true;
-	*look = calloc(1, sizeof **look);
-	if (*look == NULL)
+	*spec = calloc(1, sizeof **spec);
+	if (*spec == NULL)
 		return error_set(err, "--front-servers: no memory to read them");
-	if (fill(*look, cfg, err))
+	if (fill(*spec, cfg, err))
 		return true;
-	front_look_free(*look);
-	*look = NULL;
+	fleet_spec_free(*spec);
+	*spec = NULL;
 	return false;
 }
 
@@ -172,22 +206,22 @@ plural(uint32_t n)
 }
 
 void
-front_look_size(const struct front_look *look, const struct config *cfg,
-		char words[FRONT_LOOK_SIZE_BYTES])
+fleet_spec_size(const struct fleet_spec *spec, const struct config *cfg,
+		char words[FLEET_SPEC_SIZE_BYTES])
 {
-	const uint32_t servers = look->plan.servers;
-	const uint32_t each = look->config.server_connections * cfg->cores;
+	const uint32_t servers = spec->plan.servers;
+	const uint32_t each = spec->config.server_connections * cfg->cores;
 
-	snprintf(words, FRONT_LOOK_SIZE_BYTES,
+	snprintf(words, FLEET_SPEC_SIZE_BYTES,
 		 "%u server%s, %u connection%s to each from %u core%s, %u in all", servers,
 		 plural(servers), each, plural(each), cfg->cores, plural(cfg->cores),
 		 servers * each);
 }
 
 void
-front_look_free(struct front_look *look)
+fleet_spec_free(struct fleet_spec *spec)
 {
-	if (look != NULL)
-		free(look->ring);
-	free(look);
+	if (spec != NULL)
+		free(spec->ring);
+	free(spec);
 }

@@ -23,14 +23,12 @@
  * meanwhile.
  */
 #include "walk.h"
-
-#include "index/geometry.h"
+#include "geometry.h"
 
 /* Estimated times. Items come from memory; the walk's buckets are adjacent, so they are in the
  * cache. */
-#define BUCKET_NS  40u
-#define ITEM_NS    80u
-#define CURRENT_NS 150u
+#define BUCKET_NS 40u
+#define ITEM_NS   80u
 
 /* ---- moves ---- */
 
@@ -43,15 +41,16 @@ lets_move(uint64_t span, uint32_t here, uint32_t there)
 }
 
 bool
-walks_let_item_move(const struct store *st, uint32_t ref)
+walks_let_item_move(const struct index_core *ic, uint32_t ref)
 {
-	const struct walks *ws = &st->walks;
+	const struct index *ix = ic->ix;
+	const struct walks *ws = ic->walks;
 	uint32_t places = atomic_load_explicit(&ws->active, memory_order_relaxed);
 
 	if (ref == 0)
 		return true;
 
-	const uint64_t hash = index_hash(&st->ix, item_key(item_at(st, ref)));
+	const uint64_t hash = index_hash(ix, item_key(arena_at(ix->arena, ref)));
 	const uint32_t primary = hash_position(hash), alternate = hash_alternate_position(hash);
 
 	for (; places != 0; places &= places - 1) {
@@ -68,13 +67,13 @@ walks_let_item_move(const struct store *st, uint32_t ref)
 /* An item's position is at its bucket, or up to ALTERNATE_BEHIND buckets before it: for the first
  * buckets that may be at the end of all positions. */
 bool
-walks_let_buckets_exchange(const struct store *st, uint32_t bucket_count, uint32_t a, uint32_t b)
+walks_let_buckets_exchange(const struct walks *ws, uint32_t bucket_count, uint32_t a, uint32_t b)
 {
 	const uint32_t low = a < b ? a : b, high = a < b ? b : a;
-	uint32_t places = atomic_load_explicit(&st->walks.active, memory_order_relaxed);
+	uint32_t places = atomic_load_explicit(&ws->active, memory_order_relaxed);
 
 	for (; places != 0; places &= places - 1) {
-		const struct walk_place *p = &st->walks.place[__builtin_ctz(places)];
+		const struct walk_place *p = &ws->place[__builtin_ctz(places)];
 		/* Acquire: pairs with the release in publish. */
 		const uint64_t span = atomic_load_explicit(&p->span, memory_order_acquire);
 		const uint32_t first = spread((uint32_t)(span >> 32), bucket_count);
@@ -103,9 +102,8 @@ leave(struct walks *ws, uint32_t place, uint32_t owner)
 }
 
 void
-walks_expire(struct store_core *sc)
+walks_expire(struct walks *ws, uint32_t now_s)
 {
-	struct walks *ws = &sc->store->walks;
 	uint32_t places = atomic_load_explicit(&ws->active, memory_order_relaxed);
 
 	for (; places != 0; places &= places - 1) {
@@ -115,16 +113,16 @@ walks_expire(struct store_core *sc)
 			atomic_load_explicit(&ws->place[n].owner, memory_order_acquire);
 
 		if (owner != 0 &&
-		    is_over(&ws->place[n], sc->now_s, WALK_PAUSE_MAX_S + WALK_CLOCKS_APART_S))
+		    is_over(&ws->place[n], now_s, WALK_PAUSE_MAX_S + WALK_CLOCKS_APART_S))
 			leave(ws, n, owner);
 	}
 }
 
 /* Takes a place, if there is one. */
 static void
-enter(struct store_core *sc, struct store_cursor *cursor)
+enter(const struct index_walk *w, struct walk_cursor *cursor)
 {
-	struct walks *ws = &sc->store->walks;
+	struct walks *ws = w->places;
 	uint32_t active = atomic_load(&ws->active);
 
 	cursor->begun = true;
@@ -136,7 +134,7 @@ enter(struct store_core *sc, struct store_cursor *cursor)
 		cursor->place = n;
 		cursor->owner = atomic_fetch_add(&ws->begun, 1) + 1;
 		cursor->owner += cursor->owner == 0;
-		atomic_store_explicit(&ws->place[n].stepped_s, sc->now_s, memory_order_relaxed);
+		atomic_store_explicit(&ws->place[n].stepped_s, w->now_s, memory_order_relaxed);
 		/* Release: pairs with the acquire in walks_expire. */
 		atomic_store_explicit(&ws->place[n].owner, cursor->owner, memory_order_release);
 		return;
@@ -145,26 +143,26 @@ enter(struct store_core *sc, struct store_cursor *cursor)
 
 /* Loses the place if the walk has paused for too long. */
 static void
-keep_place(struct store_core *sc, struct store_cursor *cursor)
+keep_place(const struct index_walk *w, struct walk_cursor *cursor)
 {
-	struct walk_place *p = &sc->store->walks.place[cursor->place];
+	struct walk_place *p = &w->places->place[cursor->place];
 
 	if (cursor->owner == 0)
 		return;
 	if (atomic_load_explicit(&p->owner, memory_order_relaxed) != cursor->owner ||
-	    is_over(p, sc->now_s, WALK_PAUSE_MAX_S))
+	    is_over(p, w->now_s, WALK_PAUSE_MAX_S))
 		cursor->owner = 0;
 	else
-		atomic_store_explicit(&p->stepped_s, sc->now_s, memory_order_relaxed);
+		atomic_store_explicit(&p->stepped_s, w->now_s, memory_order_relaxed);
 }
 
 /* Says which positions are in progress. */
 static void
-publish(struct store_core *sc, const struct store_cursor *cursor, uint32_t first, uint32_t last)
+publish(const struct index_walk *w, const struct walk_cursor *cursor, uint32_t first, uint32_t last)
 {
 	/* Release: pairs with the acquire in walks_let_item_move. */
 	if (cursor->owner != 0)
-		atomic_store_explicit(&sc->store->walks.place[cursor->place].span,
+		atomic_store_explicit(&w->places->place[cursor->place].span,
 				      (uint64_t)first << 32 | last, memory_order_release);
 }
 
@@ -178,9 +176,10 @@ is_before(const struct walk_found *a, const struct walk_found *b)
 
 /* Adds the item in a slot if its position is one of the step's. */
 static void
-add(const struct store *st, struct walk_step *s, uint32_t ref, uint16_t tag)
+add(const struct index *ix, struct walk_step *s, uint32_t ref, uint16_t tag)
 {
-	struct walk_found f = {.ref = ref, .hash = index_hash(&st->ix, item_key(item_at(st, ref)))};
+	struct walk_found f = {.ref = ref,
+			       .hash = index_hash(ix, item_key(arena_at(ix->arena, ref)))};
 	uint32_t n = s->count;
 
 	f.position = (tag & TAG_DISPLACED) != 0 ? hash_alternate_position(f.hash)
@@ -199,9 +198,9 @@ add(const struct store *st, struct walk_step *s, uint32_t ref, uint16_t tag)
 
 /* Looks at all items of a bucket, or at those displaced to it. Returns the time it takes. */
 static uint32_t
-look(const struct store *st, struct walk_step *s, uint32_t n, bool all)
+look(const struct index *ix, struct walk_step *s, uint32_t n, bool all)
 {
-	struct bucket *b = index_bucket(&st->ix, n);
+	struct bucket *b = index_bucket(ix, n);
 	uint32_t refs[BUCKET_SLOTS];
 	uint16_t tags[BUCKET_SLOTS];
 	uint32_t items = 0;
@@ -213,13 +212,13 @@ look(const struct store *st, struct walk_step *s, uint32_t n, bool all)
 	}
 	bucket_unlock(b);
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		prefetch(item_at(st, refs[i]));
+		prefetch(arena_at(ix->arena, refs[i]));
 	protocol_gap();
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		/* A tombstone's tag is 0. */
 		if (refs[i] == 0 || tags[i] == 0 || (!all && (tags[i] & TAG_DISPLACED) == 0))
 			continue;
-		add(st, s, refs[i], tags[i]);
+		add(ix, s, refs[i], tags[i]);
 		items++;
 	}
 	return BUCKET_NS + items * ITEM_NS;
@@ -227,14 +226,14 @@ look(const struct store *st, struct walk_step *s, uint32_t n, bool all)
 
 /* Finds the items at the step's positions by one number of buckets. Returns the time it takes. */
 static uint32_t
-find_among(const struct store *st, struct walk_step *s, uint32_t bucket_count)
+find_among(const struct index *ix, struct walk_step *s, uint32_t bucket_count)
 {
 	const uint32_t from = spread(s->first, bucket_count), to = spread(s->last, bucket_count);
 	const uint32_t count = to - from + 1 + ALTERNATE_BEHIND;
 	uint32_t ns = 0;
 
 	for (uint32_t i = 0; i < count && i < bucket_count; i++)
-		ns += look(st, s, (from + i) % bucket_count, from + i <= to);
+		ns += look(ix, s, (from + i) % bucket_count, from + i <= to);
 	return ns;
 }
 
@@ -263,11 +262,11 @@ same_buckets(const struct geometry *a, const struct geometry *b)
 /* Finds the items from the cursor's position to the end of its bucket. False: a resize has begun or
  * ended meanwhile. */
 static bool
-find(struct store_core *sc, struct store_cursor *cursor)
+find(const struct index_walk *w, struct walk_cursor *cursor)
 {
-	const struct store *st = sc->store;
-	struct walk_step *s = &sc->walk_step;
-	const struct geometry g = geometry_now(&st->ix);
+	const struct index *ix = w->ix;
+	struct walk_step *s = w->step;
+	const struct geometry g = geometry_now(ix);
 	const uint32_t fewer =
 		is_resizing(&g) && g.new_count < g.old_count ? g.new_count : g.old_count;
 
@@ -275,45 +274,22 @@ find(struct store_core *sc, struct store_cursor *cursor)
 	s->count = 0;
 	s->first = cursor->at;
 	s->last = last_in_bucket(fewer, cursor->at);
-	publish(sc, cursor, s->first, s->last);
+	publish(w, cursor, s->first, s->last);
 	protocol_gap();
-	cursor->work_ns += find_among(st, s, g.old_count);
+	cursor->work_ns += find_among(ix, s, g.old_count);
 	if (is_resizing(&g))
-		cursor->work_ns += find_among(st, s, g.new_count);
+		cursor->work_ns += find_among(ix, s, g.new_count);
 
-	const struct geometry now = geometry_now(&st->ix);
+	const struct geometry now = geometry_now(ix);
 
 	if (same_buckets(&g, &now))
 		s->of = cursor;
 	return s->of != NULL;
 }
 
-/* The item of a key that was found, if it is alive and of the class. */
-static const struct item *
-current(struct store_core *sc, const struct walk_found *f, uint32_t class, uint32_t *work_ns)
-{
-	/* Read before the lookup, as in get.c. */
-	const uint32_t generation = store_generation(sc->store);
-	const struct index *ix = &sc->store->ix;
-	const struct item *found = item_at(sc->store, f->ref);
-	struct place p = index_place(ix, f->hash);
-	uint32_t tries;
-
-	if (class != STORE_ALL_CLASSES && class != store_class_of(sc, found))
-		return NULL;
-	*work_ns += CURRENT_NS;
-
-	const uint32_t ref = index_find(ix, item_key(found), &p, &tries);
-	const struct item *it = item_at(sc->store, ref);
-
-	if (ref == 0 || item_flushed(it, generation) || item_expired(it, sc->now_s))
-		return NULL;
-	return class == STORE_ALL_CLASSES || class == store_class_of(sc, it) ? it : NULL;
-}
-
 /* True if the walk has shown what was found there. */
 static bool
-is_behind(const struct store_cursor *cursor, const struct walk_found *f)
+is_behind(const struct walk_cursor *cursor, const struct walk_found *f)
 {
 	return f->position < cursor->at ||
 	       (cursor->amid && f->position == cursor->at && f->hash <= cursor->hash);
@@ -321,10 +297,10 @@ is_behind(const struct store_cursor *cursor, const struct walk_found *f)
 
 /* Shows what was found and has not been shown. Returns how many. */
 static uint32_t
-show(struct store_core *sc, struct store_cursor *cursor, uint32_t class, const struct item **items,
+show(const struct index_walk *w, struct walk_cursor *cursor, const struct item **items,
      uint32_t max)
 {
-	struct walk_step *s = &sc->walk_step;
+	struct walk_step *s = w->step;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < s->count; i++) {
@@ -334,7 +310,7 @@ show(struct store_core *sc, struct store_cursor *cursor, uint32_t class, const s
 			continue;
 		if (count == max)
 			return count;
-		items[count] = current(sc, f, class, &cursor->work_ns);
+		items[count] = w->current(w, f, &cursor->work_ns);
 		count += items[count] != NULL;
 		cursor->at = f->position;
 		cursor->hash = f->hash;
@@ -348,44 +324,44 @@ show(struct store_core *sc, struct store_cursor *cursor, uint32_t class, const s
 }
 
 static uint32_t
-step(struct store_core *sc, struct store_cursor *cursor, uint32_t class, const struct item **items,
+step(const struct index_walk *w, struct walk_cursor *cursor, const struct item **items,
      uint32_t max)
 {
-	const struct walk_step *s = &sc->walk_step;
+	const struct walk_step *s = w->step;
 	uint32_t count = 0;
 
-	if (s->of == cursor || find(sc, cursor))
-		count = show(sc, cursor, class, items, max);
-	publish(sc, cursor, cursor->at, s->of == cursor ? s->last : cursor->at);
+	if (s->of == cursor || find(w, cursor))
+		count = show(w, cursor, items, max);
+	publish(w, cursor, cursor->at, s->of == cursor ? s->last : cursor->at);
 	if (cursor->done)
-		store_walk_end(sc, cursor);
+		index_walk_end(w, cursor);
 	return count;
 }
 
 void
-store_walk_end(struct store_core *sc, struct store_cursor *cursor)
+index_walk_end(const struct index_walk *w, struct walk_cursor *cursor)
 {
 	if (cursor->owner != 0)
-		leave(&sc->store->walks, cursor->place, cursor->owner);
+		leave(w->places, cursor->place, cursor->owner);
 	cursor->owner = 0;
-	if (sc->walk_step.of == cursor)
-		sc->walk_step.of = NULL;
+	if (w->step->of == cursor)
+		w->step->of = NULL;
 }
 
 uint32_t
-store_walk(struct store_core *sc, struct store_cursor *cursor, uint32_t class,
-	   const struct item **items, uint32_t max)
+index_walk_next(const struct index_walk *w, struct walk_cursor *cursor, const struct item **items,
+		uint32_t max)
 {
 	uint32_t count = 0;
 
 	cursor->work_ns = 0;
 	if (cursor->begun)
-		keep_place(sc, cursor);
+		keep_place(w, cursor);
 	else
-		enter(sc, cursor);
-	for (uint32_t looks = 0; looks < STORE_WALK_BUCKETS && cursor->work_ns < STORE_WALK_NS &&
+		enter(w, cursor);
+	for (uint32_t looks = 0; looks < WALK_BUCKETS_MAX && cursor->work_ns < WALK_NS_MAX &&
 				 count < max && !cursor->done;
 	     looks++)
-		count += step(sc, cursor, class, items + count, max - count);
+		count += step(w, cursor, items + count, max - count);
 	return count;
 }

@@ -1,12 +1,11 @@
 /*
- * saved.c - the saved file of this process, and that of the previous one.
+ * memory_save.c - the saved file of this process, and that of the previous one.
  */
-#include "saved.h"
-#include "appliance.h"
+#include "memory_save.h"
+#include "base/time_units.h"
+#include "paths.h"
 #include "process/last_words.h"
 #include "process/signals.h"
-#include "paths.h"
-#include "base/time_units.h"
 #include "save/save_write.h"
 #include "serve/serve_policy.h"
 
@@ -30,51 +29,64 @@ static_assert(SAVE_COMPRESS_NO == SAVE_UNPACKED, "an option's place is a level")
 /* ---- before the first request ---- */
 
 bool
-saved_begin(struct saved *s, struct appliance *a, struct error *err)
+memory_save_begin(struct memory_save *s, const struct memory_save_needs *of, struct error *err)
 {
-	const uid_t uid = a->process.privileges.change ? a->process.privileges.uid : SAVE_NO_UID;
+	const struct privileges *id = &of->process->privileges;
+	const uid_t uid = id->change ? id->uid : SAVE_NO_UID;
 	char path[CONFIG_PATH_BYTES];
+	struct error little;
 	struct gap_now now;
 
-	s->used = a->config.memory_save[0] != '\0';
+	s->of = *of;
+	s->used = of->config->memory_save[0] != '\0';
 	if (!s->used)
 		return true;
 	/* A relative path must stay valid: -d changes the directory. */
-	if (!paths_make_absolute(path, sizeof path, a->config.memory_save))
+	if (!paths_make_absolute(path, sizeof path, of->config->memory_save))
 		return error_set(err, "--memory-save: cannot determine the current directory");
 	save_paths_set(&s->paths, path);
 	/* Locked before anything is removed: another process may be writing the file. */
-	if (!save_path_ok(path, err) ||
+	if (!save_place_ok(path, err) ||
 	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
 		return false;
 	/* Removes a file that a stop did not finish, and one whose load was cut off. */
 	save_forget(s->paths.part);
 	save_forget(s->paths.loading);
-	kept_now(&now);
-	save_look_at(&s->look, s->paths.file, &now, a->config.keep_for_s, uid);
-	if (s->look.found == SAVE_FOUND_WHOLE)
-		a->sizes.store.seed = s->look.head.seed;
+	arena_gap_now(&now);
+	save_look_at(&s->look, s->paths.file, &now, of->config->keep_for_s, uid);
+	if (!save_room_ok(path, (uint64_t)of->config->memory_mb << 20, &little))
+		fprintf(stderr, "clockoo: %s: a stop may not save\n", little.text);
+	return true;
+}
+
+bool
+memory_save_seed(const struct memory_save *s, uint64_t *seed)
+{
+	if (!s->used || s->look.found != SAVE_FOUND_WHOLE)
+		return false;
+	*seed = s->look.head.seed;
 	return true;
 }
 
 static void
-say_empty(const struct saved *s, const char *why)
+say_empty(const struct memory_save *s, const char *why)
 {
 	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
 }
 
 /* Judges the gap again after the rest of the start, and notes how far the file's clock is ahead. */
 static bool
-judge(struct saved *s, const struct appliance *a)
+judge(struct memory_save *s)
 {
-	const uint64_t store_ns =
-		STORE_CLOCK_START * NS_PER_S + process_now_ns(&a->process) - a->process.start_ns;
+	const struct process *p = s->of.process;
+	const uint64_t store_ns = STORE_CLOCK_START * NS_PER_S + process_now_ns(p) - p->start_ns;
 	struct gap *gap = &s->look.gap;
 	struct gap_now now;
 	int64_t ahead_ns;
 
-	kept_now(&now);
-	gap_judge_saved(gap, &s->look.head.beat, s->look.head.boot_id, &now, a->config.keep_for_s);
+	arena_gap_now(&now);
+	gap_judge_saved(gap, &s->look.head.beat, s->look.head.boot_id, &now,
+			s->of.config->keep_for_s);
 	if (gap->verdict != GAP_KEEP) {
 		say_empty(s, gap->words);
 		return false;
@@ -93,12 +105,13 @@ judge(struct saved *s, const struct appliance *a)
 }
 
 static void
-take(struct saved *s, struct appliance *a)
+take(struct memory_save *s)
 {
+	const struct privileges *id = &s->of.process->privileges;
 	const uint32_t due_s = s->look.head.flush_due_s;
 	struct error err;
 
-	if (!judge(s, a)) {
+	if (!judge(s)) {
 		save_forget(s->paths.file);
 		return;
 	}
@@ -107,21 +120,23 @@ take(struct saved *s, struct appliance *a)
 		return;
 	}
 	/* Root brought the file here; the user that this process becomes will load it. */
-	if (a->process.privileges.change &&
-	    lchown(s->paths.loading, a->process.privileges.uid, a->process.privileges.gid) != 0)
+	if (id->change && lchown(s->paths.loading, id->uid, id->gid) != 0)
 		perror(LINE "cannot give it to its user");
-	store_load_prepare(a->store, s->look.floors,
+	store_load_prepare(s->store, s->look.floors,
 			   due_s != 0 ? (uint32_t)(due_s - s->shift_s) : 0);
 	s->loads = true;
-	serve_load_set_mt(a->shared, &(struct serve_load){.state = SERVE_LOADING});
+	serve_load_set_mt(s->shared, &(struct serve_load){.state = SERVE_LOADING});
 }
 
 void
-saved_take(struct saved *s, struct appliance *a)
+memory_save_take(struct memory_save *s, struct store *store, struct serve_shared *shared)
 {
 	/* An empty memory file that was kept is newer, too. */
-	const bool kept = a->kept.used && strcmp(a->kept.restart.kind, "empty") != 0;
+	const bool kept =
+		s->used && s->of.arena->used && strcmp(s->of.arena->restart.kind, "empty") != 0;
 
+	s->store = store;
+	s->shared = shared;
 	if (!s->used)
 		return;
 	switch (s->look.found) {
@@ -131,7 +146,7 @@ saved_take(struct saved *s, struct appliance *a)
 		break;
 	case SAVE_FOUND_WHOLE:
 		if (!kept) {
-			take(s, a);
+			take(s);
 			break;
 		}
 		say_empty(s, "memory.file is newer");
@@ -151,8 +166,7 @@ saved_take(struct saved *s, struct appliance *a)
 /* ---- the load ---- */
 
 struct loading {
-	struct saved *saved;
-	struct appliance *a;
+	struct memory_save *save;
 	struct save_io io;
 	uint64_t slots, begun_ns, said_ns;
 };
@@ -170,7 +184,7 @@ take_memory(size_t bytes)
 }
 
 static uint64_t
-lost(const struct saved *s)
+lost(const struct memory_save *s)
 {
 	const struct save_loaded *c = &s->loader.count;
 	const uint64_t known = c->items + c->newer + c->expired;
@@ -181,39 +195,39 @@ lost(const struct saved *s)
 static void
 tell(const struct loading *l, uint32_t state)
 {
-	const struct saved *s = l->saved;
+	const struct memory_save *s = l->save;
 
-	serve_load_set_mt(l->a->shared,
+	serve_load_set_mt(s->shared,
 			  &(struct serve_load){
 				  .state = state,
 				  .items = s->loader.count.items,
 				  .lost = state == SERVE_LOADED ? lost(s) : 0,
-				  .us = (process_now_ns(&l->a->process) - l->begun_ns) / 1000,
+				  .us = (process_now_ns(l->save->of.process) - l->begun_ns) / 1000,
 			  });
 }
 
 static bool
 is_stopping(const struct loading *l)
 {
-	return process_is_stopping(&l->a->process);
+	return process_is_stopping(l->save->of.process);
 }
 
 static void
 say_progress(struct loading *l, uint64_t slot)
 {
 	tell(l, SERVE_LOADING);
-	if (process_now_ns(&l->a->process) - l->said_ns < NS_PER_S)
+	if (process_now_ns(l->save->of.process) - l->said_ns < NS_PER_S)
 		return;
-	l->said_ns = process_now_ns(&l->a->process);
+	l->said_ns = process_now_ns(l->save->of.process);
 	fprintf(stderr, LINE "loading, %.0f %%\n", 100.0 * (double)slot / (double)l->slots);
 	if (is_stopping(l))
-		notify_send(&l->a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+		notify_send(&l->save->of.process->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 }
 
 static void
 begin_slot(struct loading *l, uint64_t slot)
 {
-	const uint64_t left = l->saved->look.bytes - slot * SAVE_SLOT_BYTES;
+	const uint64_t left = l->save->look.bytes - slot * SAVE_SLOT_BYTES;
 
 	if (slot < l->slots)
 		save_io_begin(&l->io, slot,
@@ -226,14 +240,14 @@ begin_slot(struct loading *l, uint64_t slot)
 static bool
 goes_on(const struct loading *l)
 {
-	return !l->saved->loader.over && !(is_stopping(l) && signals_stop_is_pending());
+	return !l->save->loader.over && !(is_stopping(l) && signals_stop_is_pending());
 }
 
 /* Loads all slots. While this core waits for the disk, the store's grace periods exclude it. */
 static void
 load_slots(struct loading *l)
 {
-	struct save_loader *loader = &l->saved->loader;
+	struct save_loader *loader = &l->save->loader;
 
 	for (uint64_t slot = 0; slot < SAVE_IO_DEPTH; slot++)
 		begin_slot(l, slot);
@@ -242,10 +256,10 @@ load_slots(struct loading *l)
 
 		store_offline(loader->core);
 		got = save_io_wait(&l->io, slot);
-		store_turn(loader->core, process_store_s(&l->a->process));
+		store_turn(loader->core, process_store_s(l->save->of.process));
 		if (got > 0)
 			save_load_slot(loader, slot, save_io_buffer(&l->io, slot), (size_t)got,
-				       process_store_s(&l->a->process));
+				       process_store_s(l->save->of.process));
 		else
 			loader->count.damaged++;
 		begin_slot(l, slot + SAVE_IO_DEPTH);
@@ -256,12 +270,12 @@ load_slots(struct loading *l)
 static void
 say_loaded(const struct loading *l)
 {
-	const struct save_loaded *c = &l->saved->loader.count;
-	const double s = (double)(process_now_ns(&l->a->process) - l->begun_ns) / NS_PER_S;
+	const struct save_loaded *c = &l->save->loader.count;
+	const double s = (double)(process_now_ns(l->save->of.process) - l->begun_ns) / NS_PER_S;
 
 	fprintf(stderr, LINE "loaded %llu items, %.1f GB in %.2f s (%s); %llu lost",
 		(unsigned long long)c->items, (double)c->value_bytes / GB, s, save_io_words(&l->io),
-		(unsigned long long)lost(l->saved));
+		(unsigned long long)lost(l->save));
 	if (c->newer + c->expired != 0)
 		fprintf(stderr, "; %llu changed by clients, %llu expired",
 			(unsigned long long)c->newer, (unsigned long long)c->expired);
@@ -269,17 +283,18 @@ say_loaded(const struct loading *l)
 		fprintf(stderr, "; %llu places damaged", (unsigned long long)c->damaged);
 	if (c->no_room != 0)
 		fprintf(stderr, "; no room for %llu", (unsigned long long)c->no_room);
-	fprintf(stderr, "%s\n", l->saved->loader.over ? "; a flush ended it" : "");
+	fprintf(stderr, "%s\n", l->save->loader.over ? "; a flush ended it" : "");
 }
 
 static void
 leave(const struct loading *l)
 {
 	const struct timespec pause = {.tv_nsec = END_TURN_NS};
-	struct save_loader *loader = &l->saved->loader;
+	struct save_loader *loader = &l->save->loader;
 	uint32_t turns = 0;
 
-	while (!save_load_leave(loader, process_store_s(&l->a->process)) && ++turns < END_TURNS_MAX)
+	while (!save_load_leave(loader, process_store_s(l->save->of.process)) &&
+	       ++turns < END_TURNS_MAX)
 		nanosleep(&pause, NULL);
 	store_offline(loader->core);
 }
@@ -287,7 +302,7 @@ leave(const struct loading *l)
 static void
 load(struct loading *l, void *memory)
 {
-	struct saved *s = l->saved;
+	struct memory_save *s = l->save;
 	const int e = save_io_open(&l->io, s->paths.loading, O_RDONLY, true, memory);
 
 	if (e != 0) {
@@ -295,9 +310,9 @@ load(struct loading *l, void *memory)
 		return;
 	}
 	l->slots = (s->look.bytes + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
-	save_load_begin(&s->loader, store_core_of(l->a->store, l->a->config.cores), s->look.file,
+	save_load_begin(&s->loader, store_core_of(s->store, s->of.config->cores), s->look.file,
 			s->shift_s);
-	store_turn(s->loader.core, process_store_s(&l->a->process));
+	store_turn(s->loader.core, process_store_s(l->save->of.process));
 	store_load_expect(s->loader.core, s->look.head.items);
 	load_slots(l);
 	save_load_end(&s->loader);
@@ -309,49 +324,47 @@ load(struct loading *l, void *memory)
 static void *
 load_run(void *arg)
 {
-	struct appliance *a = arg;
-	struct loading l = {.saved = &a->saved,
-			    .a = a,
-			    .begun_ns = process_now_ns(&a->process),
-			    .said_ns = process_now_ns(&a->process)};
+	struct memory_save *s = arg;
+	const uint64_t now_ns = process_now_ns(s->of.process);
+	struct loading l = {.save = s, .begun_ns = now_ns, .said_ns = now_ns};
 	void *memory = take_memory(SAVE_IO_BYTES);
 
 	last_words_thread("the loader of memory.save");
-	process_pin(&a->process);
+	process_pin(s->of.process);
 	if (memory != NULL) {
 		load(&l, memory);
 		munmap(memory, SAVE_IO_BYTES);
 	} else {
-		say_empty(l.saved, "no memory for it");
+		say_empty(s, "no memory for it");
 	}
-	store_load_end(a->store);
-	save_forget(l.saved->paths.loading);
+	store_load_end(s->store);
+	save_forget(s->paths.loading);
 	tell(&l, SERVE_LOADED);
 	return NULL;
 }
 
 void
-saved_give_back(struct saved *s)
+memory_save_give_back(struct memory_save *s)
 {
 	if (s->loads && !s->served && rename(s->paths.loading, s->paths.file) != 0)
 		perror(LINE "cannot give it back");
 }
 
 void
-saved_start(struct saved *s, struct appliance *a)
+memory_save_start(struct memory_save *s)
 {
 	s->served = true;
-	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, a) == 0;
+	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, s) == 0;
 	if (s->loads && !s->runs) {
 		say_empty(s, "no thread for it");
-		store_load_end(a->store);
+		store_load_end(s->store);
 	}
 }
 
 void
-saved_join(struct saved *s, struct appliance *a)
+memory_save_join(struct memory_save *s)
 {
-	s->clocks_read = s->used && kept_read_clocks(&a->kept, &s->beat);
+	s->clocks_read = s->used && arena_file_read_clocks(s->of.arena, &s->beat);
 	if (s->runs)
 		pthread_join(s->thread, NULL);
 	s->runs = false;
@@ -360,7 +373,7 @@ saved_join(struct saved *s, struct appliance *a)
 /* ---- the stop ---- */
 
 struct stopping {
-	const struct appliance *a;
+	const struct process *process;
 	uint64_t items, begun_ns, said_ns;
 };
 
@@ -370,28 +383,26 @@ static bool
 go_on(void *arg, const struct save_told *told)
 {
 	struct stopping *st = arg;
-	const uint64_t now = process_now_ns(&st->a->process);
+	const uint64_t now = process_now_ns(st->process);
 
 	if (now - st->said_ns >= NS_PER_S) {
 		st->said_ns = now;
 		fprintf(stderr, LINE "saving, %.0f %%\n",
 			100.0 * (double)told->items / (double)(st->items + 1));
-		notify_send(&st->a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+		notify_send(&st->process->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 	}
 	return now - st->begun_ns < SAVE_LIMIT_S * NS_PER_S && !signals_stop_is_pending();
 }
 
 static bool
-write_file(const struct saved *s, struct appliance *a, void *memory, struct save_told *told,
-	   struct error *err)
+write_file(const struct memory_save *s, void *memory, struct save_told *told, struct error *err)
 {
-	struct stopping st = {.a = a,
-			      .begun_ns = process_now_ns(&a->process),
-			      .said_ns = process_now_ns(&a->process)};
+	const struct process *p = s->of.process;
+	struct stopping st = {p, .begun_ns = process_now_ns(p), .said_ns = process_now_ns(p)};
 	struct save_ask ask = {
-		.store = a->store,
+		.store = s->store,
 		.path = s->paths.part,
-		.level = a->config.save_compress,
+		.level = s->of.config->save_compress,
 		.uring = true,
 		.memory = memory,
 		.go_on = go_on,
@@ -402,22 +413,22 @@ write_file(const struct saved *s, struct appliance *a, void *memory, struct save
 	struct store_usage usage;
 	struct gap_now now;
 
-	store_usage_mt(a->store, &usage);
+	store_usage_mt(s->store, &usage);
 	st.items = usage.items;
-	kept_now(&now);
+	arena_gap_now(&now);
 	ask.boot_id = now.boot_id;
 	if (!s->clocks_read)
 		return error_set(err, "%s: the clocks cannot be read at one moment", s->paths.file);
 	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
 		return error_set(err, "no random numbers from the kernel");
-	notify_send(&a->process.notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+	notify_send(&p->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 	return save_write(&ask, told, err) && save_publish(&s->paths, err);
 }
 
 void
-saved_stop(struct saved *s, struct appliance *a)
+memory_save_stop(struct memory_save *s)
 {
-	const uint64_t begun_ns = process_now_ns(&a->process);
+	const uint64_t begun_ns = process_now_ns(s->of.process);
 	const size_t bytes = save_write_bytes();
 	struct save_told told;
 	struct error err;
@@ -430,10 +441,10 @@ saved_stop(struct saved *s, struct appliance *a)
 		fprintf(stderr, LINE "%s: not saved: no memory for it\n", s->paths.file);
 		return;
 	}
-	if (write_file(s, a, memory, &told, &err)) {
+	if (write_file(s, memory, &told, &err)) {
 		fprintf(stderr, LINE "saved %llu items, %.1f GB in %.2f s (%s)%s\n",
 			(unsigned long long)told.items, (double)told.value_bytes / GB,
-			(double)(process_now_ns(&a->process) - begun_ns) / NS_PER_S, told.how,
+			(double)(process_now_ns(s->of.process) - begun_ns) / NS_PER_S, told.how,
 			told.finished ? "" : "; there was no time for the others");
 	} else {
 		fprintf(stderr, LINE "not saved: %s\n", err.text);
@@ -445,14 +456,21 @@ saved_stop(struct saved *s, struct appliance *a)
 /* ---- checks for a dry run ---- */
 
 bool
-saved_check(const struct config *cfg, struct error *err)
+memory_save_check(const struct config *cfg, struct error *err)
 {
 	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
-	       save_place_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
+	       save_place_ok(cfg->memory_save, err);
+}
+
+bool
+memory_save_has_room(const struct config *cfg, struct error *err)
+{
+	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
+	       save_room_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
 }
 
 void
-saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
+memory_save_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
 {
 	struct save_look look;
 	struct gap_now now;
@@ -460,7 +478,7 @@ saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
 	/* Root checks on behalf of the service's user. */
 	const bool any = geteuid() == 0 && stat(cfg->memory_save, &st) == 0;
 
-	kept_now(&now);
+	arena_gap_now(&now);
 	save_look_at(&look, cfg->memory_save, &now, cfg->keep_for_s, any ? st.st_uid : SAVE_NO_UID);
 	if (look.found == SAVE_FOUND_NONE)
 		snprintf(words, SAVE_WORDS_BYTES, "not there yet");

@@ -13,68 +13,65 @@
  * from it has its fresh bit: the first pass has set it, or the item was displaced since. If the
  * index was resized meanwhile, the first pass is repeated, since keys have other primary buckets.
  */
-#include "sweep.h"
+#include "relocate.h"
 #include "walk.h"
 
 /* True if the geometry is still the one that the pass began with. */
 static bool
-pass_is_current(const struct store *st)
+pass_is_current(const struct relocation *r, const struct index *ix)
 {
-	const uint32_t seq = index_seq(&st->ix);
+	const uint32_t seq = index_seq(ix);
 
-	return seq == st->sweep.seq && (seq & GEOMETRY_RESIZING) == 0;
+	return seq == r->seq && (seq & GEOMETRY_RESIZING) == 0;
 }
 
 void
-relocate_begin(struct store *st)
+relocate_begin(struct relocation *r, const struct index *ix)
 {
-	struct sweep *sw = &st->sweep;
-
-	sw->second_pass = sw->first_pass_done && pass_is_current(st);
-	sw->first_pass_done = false;
-	sw->seq = index_seq(&st->ix);
+	r->second_pass = r->first_pass_done && pass_is_current(r, ix);
+	r->first_pass_done = false;
+	r->seq = index_seq(ix);
 }
 
 void
-relocate_end(struct store *st)
+relocate_end(struct relocation *r, const struct index *ix)
 {
-	st->sweep.first_pass_done = !st->sweep.second_pass && pass_is_current(st);
+	r->first_pass_done = !r->second_pass && pass_is_current(r, ix);
 }
 
 void
-relocate_prefetch(const struct store *st, uint32_t bucket)
+relocate_prefetch(const struct relocation *r, const struct index *ix, uint32_t bucket)
 {
-	const struct bucket *b = index_bucket(&st->ix, bucket);
-	const uint32_t bucket_count = index_bucket_count(&st->ix);
+	const struct bucket *b = index_bucket(ix, bucket);
+	const uint32_t bucket_count = index_bucket_count(ix);
 
-	if (!pass_is_current(st))
+	if (!pass_is_current(r, ix))
 		return;
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		const uint16_t tag = bucket_tag(b, slot);
 
 		if ((tag & TAG_DISPLACED) != 0)
-			prefetch(
-				index_bucket(&st->ix, bucket_alternate(bucket_count, bucket, tag)));
+			prefetch(index_bucket(ix, bucket_alternate(bucket_count, bucket, tag)));
 	}
 }
 
 /* If the slot still has the tag this is its primary bucket, even if the item is another. */
 static void
-relocate_item(struct store_core *sc, struct spot alternate, struct bucket *primary)
+relocate_item(const struct relocation *r, struct index_core *ic, struct spot alternate,
+	      struct bucket *primary)
 {
-	struct store *st = sc->store;
-
 	bucket_lock_both(alternate.bucket, primary);
 
 	const uint32_t empty = bucket_empty_slot(primary);
 	const uint32_t ref = bucket_ref(alternate.bucket, alternate.slot);
 
 	/* A flushed item must not move: the sweep may have passed the new bucket. */
-	if (empty < BUCKET_SLOTS && pass_is_current(st) &&
+	if (empty < BUCKET_SLOTS && pass_is_current(r, ic->ix) &&
 	    bucket_tag(alternate.bucket, alternate.slot) == alternate.tag &&
-	    !item_flushed(item_at(st, ref), store_generation(st)) && walks_let_move(st, ref)) {
+	    !item_flushed(arena_at(ic->ix->arena, ref), index_generation(ic)) &&
+	    walks_let_move(ic, ref)) {
 		bucket_move(alternate.bucket, alternate.slot, primary, empty);
-		count(sc, STORE_MOVES, 1);
+		counter_add(ic->moves, 1);
 	}
 	bucket_unlock_both(alternate.bucket, primary);
 }
@@ -92,26 +89,26 @@ set_overflow(struct bucket *primary, uint16_t tag)
 /* Make the fresh bits the overflow bits. Under the lock no item is displaced from here, and no
  * resize replaces this primary bucket. */
 static void
-age_overflow(const struct store *st, struct bucket *primary)
+age_overflow(const struct relocation *r, const struct index *ix, struct bucket *primary)
 {
 	if ((version_open(primary) & (OVERFLOW_MASK | FRESH_MASK)) == 0)
 		return;
 	bucket_lock(primary);
-	if (pass_is_current(st))
+	if (pass_is_current(r, ix))
 		bucket_age_overflow(primary);
 	bucket_unlock(primary);
 }
 
 void
-relocate_bucket(struct store_core *sc, uint32_t bucket)
+relocate_bucket(const struct relocation *r, struct index_core *ic, uint32_t bucket)
 {
-	struct store *st = sc->store;
-	struct bucket *b = index_bucket(&st->ix, bucket);
-	const uint32_t bucket_count = index_bucket_count(&st->ix);
+	const struct index *ix = ic->ix;
+	struct bucket *b = index_bucket(ix, bucket);
+	const uint32_t bucket_count = index_bucket_count(ix);
 
 	/* If the pass is current the number of buckets is the one it began with. If it changes now,
 	 * old buckets stay readable until this core turns. */
-	if (!pass_is_current(st) || bucket >= bucket_count)
+	if (!pass_is_current(r, ix) || bucket >= bucket_count)
 		return;
 	for (uint32_t slot = 0; slot < BUCKET_SLOTS; slot++) {
 		const uint16_t tag = bucket_tag(b, slot);
@@ -120,14 +117,14 @@ relocate_bucket(struct store_core *sc, uint32_t bucket)
 			continue;
 
 		struct bucket *primary =
-			index_bucket(&st->ix, bucket_alternate(bucket_count, bucket, tag));
+			index_bucket(ix, bucket_alternate(bucket_count, bucket, tag));
 
 		if (bucket_empty_slot(primary) < BUCKET_SLOTS)
-			relocate_item(sc, (struct spot){.bucket = b, .slot = slot, .tag = tag},
+			relocate_item(r, ic, (struct spot){.bucket = b, .slot = slot, .tag = tag},
 				      primary);
-		if (!st->sweep.second_pass && bucket_tag(b, slot) == tag)
+		if (!r->second_pass && bucket_tag(b, slot) == tag)
 			set_overflow(primary, tag);
 	}
-	if (st->sweep.second_pass)
-		age_overflow(st, b);
+	if (r->second_pass)
+		age_overflow(r, ix, b);
 }

@@ -7,9 +7,8 @@
  * least one of its buckets at every moment.
  */
 #include "path.h"
-#include "unlink.h"
+#include "resize_limits.h"
 #include "walk.h"
-#include "index/resize_limits.h"
 
 #define PATH_SEARCHES_MAX 4u /* a path may be broken by other writers before it is run */
 
@@ -117,18 +116,18 @@ is_avoided(const struct search *s, uint32_t bucket)
 
 /* True if no walk refuses the move of the item in a slot. */
 static bool
-may_leave(const struct store *st, const struct expansion *e, uint32_t to, uint32_t slot)
+may_leave(const struct index_core *ic, const struct expansion *e, uint32_t to, uint32_t slot)
 {
 	if (unlikely(e->resizing))
-		return walks_let_move(st, bucket_ref(index_bucket(&st->ix, e->bucket), slot));
-	return walks_let_exchange(st, e->bucket_count, e->bucket, to);
+		return walks_let_move(ic, bucket_ref(index_bucket(ic->ix, e->bucket), slot));
+	return walks_let_exchange(ic->walks, e->bucket_count, e->bucket, to);
 }
 
 /* Add the successors of node n. Returns a node with an empty slot, or 0. */
 static uint32_t
-expand(const struct store *st, struct search *s, uint32_t n)
+expand(const struct index_core *ic, struct search *s, uint32_t n)
 {
-	const struct index *ix = &st->ix;
+	const struct index *ix = ic->ix;
 	const uint32_t bucket = s->nodes[n].bucket;
 	struct expansion e;
 
@@ -138,7 +137,7 @@ expand(const struct store *st, struct search *s, uint32_t n)
 
 		protocol_gap();
 		if (next.tag == 0 || next.bucket == bucket || is_avoided(s, next.bucket) ||
-		    !may_leave(st, &e, next.bucket, slot))
+		    !may_leave(ic, &e, next.bucket, slot))
 			continue;
 		s->nodes[s->count++] = (struct node){.bucket = next.bucket,
 						     .parent = (uint16_t)n,
@@ -152,28 +151,28 @@ expand(const struct store *st, struct search *s, uint32_t n)
 
 /* resize_limits.h has the reasons. */
 static uint32_t
-nodes_max(const struct store *st, const struct search *s)
+nodes_max(const struct index_core *ic, const struct search *s)
 {
 	if ((s->seq & GEOMETRY_RESIZING) == 0)
 		return PATH_NODES_MAX;
-	if (!st->never_evict)
+	if (!ic->keeps_all)
 		return PATH_NODES_RESIZING;
 	return s->avoid_count != 0 ? PATH_NODES_MAX : PATH_NODES_FEW;
 }
 
 /* Returns a node with an empty slot, or 0: the roots are known to be full. */
 static uint32_t
-search(const struct store *st, struct search *s, const struct place *p)
+search(const struct index_core *ic, struct search *s, const struct place *p)
 {
 	uint32_t found = 0;
 
 	s->seq = p->seq;
-	s->max = nodes_max(st, s);
+	s->max = nodes_max(ic, s);
 	s->nodes[0] = (struct node){.bucket = p->primary};
 	s->nodes[1] = (struct node){.bucket = p->alternate};
 	s->count = 2;
 	for (uint32_t n = 0; n < s->count && found == 0 && s->count < s->max; n++)
-		found = expand(st, s, n);
+		found = expand(ic, s, n);
 	return found;
 }
 
@@ -191,12 +190,12 @@ move_is_current(const struct index *ix, const struct search *s, uint32_t n, uint
 /* Make the move of node n, from its parent's bucket into its own. False: other writers have broken
  * the path. */
 static bool
-move(struct store_core *sc, const struct search *s, uint32_t n)
+move(struct index_core *ic, const struct search *s, uint32_t n)
 {
-	struct store *st = sc->store;
+	const struct index *ix = ic->ix;
 	const struct node *node = &s->nodes[n];
-	struct bucket *from = index_bucket(&st->ix, s->nodes[node->parent].bucket);
-	struct bucket *to = index_bucket(&st->ix, node->bucket);
+	struct bucket *from = index_bucket(ix, s->nodes[node->parent].bucket);
+	struct bucket *to = index_bucket(ix, node->bucket);
 	bool done = false;
 
 	bucket_lock_both(from, to);
@@ -204,16 +203,14 @@ move(struct store_core *sc, const struct search *s, uint32_t n)
 	const uint32_t empty = bucket_empty_slot(to), ref = bucket_ref(from, node->slot);
 
 	if (bucket_tag(from, node->slot) == node->tag && empty < BUCKET_SLOTS &&
-	    move_is_current(&st->ix, s, n, ref) && walks_let_move(st, ref)) {
-		const struct item *it = item_at(st, ref);
-
+	    move_is_current(ix, s, n, ref) && walks_let_move(ic, ref)) {
 		/* A flushed item must not move: the sweep may have passed the new bucket. */
-		if (item_flushed(it, store_generation(st))) {
-			unlink_spot(sc, (struct spot){.bucket = from, .slot = node->slot},
-				    UNLINK_REQUESTED);
+		if (item_flushed(arena_at(ix->arena, ref), index_generation(ic))) {
+			ic->owner->drop(ic, (struct spot){.bucket = from, .slot = node->slot},
+					DROP_FLUSHED);
 		} else {
 			bucket_move(from, node->slot, to, empty);
-			count(sc, STORE_MOVES, 1);
+			counter_add(ic->moves, 1);
 		}
 		done = true;
 	}
@@ -262,10 +259,9 @@ step_slots_ahead(const struct index *ix, uint32_t bucket, uint32_t kind, uint32_
 /* Under the lock of from: move the item in a slot to its other bucket, if that is not locked and
  * has room. A flushed item is dropped instead, since the sweep may have passed its other bucket. */
 static bool
-step_out(struct store_core *sc, const struct place *p, struct bucket *from, uint32_t slot,
+step_out(struct index_core *ic, const struct place *p, struct bucket *from, uint32_t slot,
 	 struct bucket *to)
 {
-	struct store *st = sc->store;
 	uint32_t empty = bucket_empty_slot(to);
 	bool done = false;
 
@@ -274,14 +270,14 @@ step_out(struct store_core *sc, const struct place *p, struct bucket *from, uint
 		return false;
 	empty = bucket_empty_slot(to);
 	/* The tag names the other bucket, unless a resize has begun. */
-	if (empty < BUCKET_SLOTS && place_is_current(&st->ix, p) &&
-	    walks_let_move(st, bucket_ref(from, slot))) {
-		if (unlikely(store_slot_is_flushed(st, from, slot))) {
-			unlink_spot(sc, (struct spot){.bucket = from, .slot = slot},
-				    UNLINK_REQUESTED);
+	if (empty < BUCKET_SLOTS && place_is_current(ic->ix, p) &&
+	    walks_let_move(ic, bucket_ref(from, slot))) {
+		if (unlikely(index_slot_is_flushed(ic, from, slot))) {
+			ic->owner->drop(ic, (struct spot){.bucket = from, .slot = slot},
+					DROP_FLUSHED);
 		} else {
 			bucket_move(from, slot, to, empty);
-			count(sc, STORE_MOVES, 1);
+			counter_add(ic->moves, 1);
 		}
 		done = bucket_ref(from, slot) == 0;
 	}
@@ -290,9 +286,9 @@ step_out(struct store_core *sc, const struct place *p, struct bucket *from, uint
 }
 
 struct spot
-path_step(struct store_core *sc, const struct place *p)
+path_step(struct index_core *ic, const struct place *p)
 {
-	const struct index *ix = &sc->store->ix;
+	const struct index *ix = ic->ix;
 	uint32_t others[BUCKET_SLOTS];
 
 	if (unlikely((p->seq & GEOMETRY_RESIZING) != 0))
@@ -305,7 +301,7 @@ path_step(struct store_core *sc, const struct place *p)
 		     slots &= slots - 1) {
 			const uint32_t slot = (uint32_t)__builtin_ctz(slots);
 
-			if (step_out(sc, p, b, slot, index_bucket(ix, others[slot])))
+			if (step_out(ic, p, b, slot, index_bucket(ix, others[slot])))
 				return (struct spot){.bucket = b,
 						     .slot = slot,
 						     .tag = bucket == p->primary
@@ -319,7 +315,7 @@ path_step(struct store_core *sc, const struct place *p)
 /* ---- a search ---- */
 
 bool
-path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avoid,
+path_free_slot(struct index_core *ic, const struct place *p, const uint32_t *avoid,
 	       uint32_t avoid_count)
 {
 	struct search s;
@@ -328,13 +324,13 @@ path_free_slot(struct store_core *sc, const struct place *p, const uint32_t *avo
 	s.avoid_count = avoid_count;
 
 	for (uint32_t tries = 0; tries < PATH_SEARCHES_MAX; tries++) {
-		uint32_t n = search(sc->store, &s, p);
+		uint32_t n = search(ic, &s, p);
 
-		sc->searched += s.count;
+		ic->searched += s.count;
 		if (n == 0)
 			return false;
 		protocol_gap();
-		while (n > 1 && move(sc, &s, n))
+		while (n > 1 && move(ic, &s, n))
 			n = s.nodes[n].parent;
 		if (n <= 1)
 			return true;

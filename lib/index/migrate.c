@@ -16,13 +16,11 @@
  * A flushed item is dropped, since the sweep may have passed its new bucket (sweep.c). An item
  * without a slot is evicted; in a store that never evicts its bucket waits.
  */
+#include "migrate.h"
+#include "geometry.h"
 #include "path.h"
-#include "resize.h"
-#include "retire_list.h"
-#include "unlink.h"
+#include "resize_limits.h"
 #include "walk.h"
-#include "index/geometry.h"
-#include "index/resize_limits.h"
 
 #define DEFERRED       UINT32_MAX
 #define TARGETS_MAX    (2 * BUCKET_SLOTS) /* both buckets of each item */
@@ -62,10 +60,9 @@ struct migration {
 static uint32_t
 empty_of_four(const struct bucket *b, uint32_t slot)
 {
-	const __m128i refs = _mm_loadu_si128((const __m128i *)(const void *)&b->ref[slot]);
-	const __m128i empty = _mm_cmpeq_epi32(refs, _mm_setzero_si128());
+	const vec16 empty = vec16_equal_32(vec16_load(&b->ref[slot]), vec16_zero());
 
-	return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(empty));
+	return vec16_signs(vec16_pack_16(vec16_pack_32(empty, empty), vec16_zero())) & 0xf;
 }
 
 /* Empty slots, a bit each: a slot without a reference has no tag. */
@@ -93,14 +90,14 @@ items_of(const struct migration *m)
 
 /* The number of a target. */
 static uint32_t
-target_of(const struct store *st, struct migration *m, uint32_t bucket)
+target_of(const struct index_core *ic, struct migration *m, uint32_t bucket)
 {
 	for (uint32_t i = 0; i < m->target_count; i++)
 		if (m->targets[i].bucket == bucket)
 			return i;
 	ensure(m->target_count < TARGETS_MAX);
 	m->targets[m->target_count] = (struct target){
-		.bucket = bucket, .empty = empty_slots(index_bucket(&st->ix, bucket))};
+		.bucket = bucket, .empty = empty_slots(index_bucket(ic->ix, bucket))};
 	return m->target_count++;
 }
 
@@ -112,13 +109,13 @@ has_room(const struct target *t)
 
 /* Returns the target for an item whose bucket will be this one: STAYS, or NOWHERE if it is full. */
 static uint32_t
-way_to(const struct store *st, struct migration *m, uint32_t bucket)
+way_to(const struct index_core *ic, struct migration *m, uint32_t bucket)
 {
 	uint32_t n;
 
 	if (bucket == m->bucket)
 		return STAYS;
-	n = target_of(st, m, bucket);
+	n = target_of(ic, m, bucket);
 	return has_room(&m->targets[n]) ? n : NOWHERE;
 }
 
@@ -127,49 +124,50 @@ way_to(const struct store *st, struct migration *m, uint32_t bucket)
  * displaced item goes to its primary bucket if that has a higher number: gets of it then read one
  * bucket. Slots in buckets with lower numbers are scarce. */
 static struct slot_plan
-choose(const struct store *st, struct migration *m, uint32_t slot, uint32_t ref,
+choose(const struct index_core *ic, struct migration *m, uint32_t slot, uint32_t ref,
        struct place *after)
 {
-	const uint16_t tag = bucket_tag(index_bucket(&st->ix, m->bucket), slot);
+	const uint16_t tag = bucket_tag(index_bucket(ic->ix, m->bucket), slot);
 	const bool alternate = (tag & TAG_DISPLACED) != 0;
 	uint32_t to = NOWHERE;
 
 	if (tag == 0 || ref == 0)
 		return (struct slot_plan){.to = NOWHERE};
-	*after = geometry_place(&m->after, index_hash(&st->ix, item_key(item_at(st, ref))));
+	*after = geometry_place(&m->after,
+				index_hash(ic->ix, item_key(arena_at(ic->ix->arena, ref))));
 
 	const uint32_t first = alternate ? after->alternate : after->primary;
 	const uint32_t second = alternate ? after->primary : after->alternate;
 	const uint16_t other_tag = tag ^ TAG_DISPLACED;
-	const bool moves = walks_let_move(st, ref);
+	const bool moves = walks_let_move(ic, ref);
 
 	if (moves && alternate && m->after.new_count > m->after.old_count && second > m->bucket)
-		to = way_to(st, m, second);
+		to = way_to(ic, m, second);
 	if (to < TARGETS_MAX)
 		return (struct slot_plan){.ref = ref, .to = (uint8_t)to, .tag = other_tag};
-	to = way_to(st, m, first);
+	to = way_to(ic, m, first);
 	if (to != NOWHERE)
 		return (struct slot_plan){.ref = ref, .to = (uint8_t)to, .tag = tag};
 	if (!moves)
 		after->primary = after->alternate = first; /* a slot elsewhere is of no use */
 	else if (second != m->bucket)
-		to = way_to(st, m, second);
+		to = way_to(ic, m, second);
 	return (struct slot_plan){
 		.ref = ref, .to = (uint8_t)to, .tag = to != NOWHERE ? other_tag : 0};
 }
 
 /* Plan a slot. False: its item finds no slot in *after. */
 static bool
-plan_slot(const struct store *st, struct migration *m, uint32_t slot, struct place *after)
+plan_slot(const struct index_core *ic, struct migration *m, uint32_t slot, struct place *after)
 {
-	const uint32_t ref = bucket_ref(index_bucket(&st->ix, m->bucket), slot);
+	const uint32_t ref = bucket_ref(index_bucket(ic->ix, m->bucket), slot);
 	struct slot_plan *sp = &m->slots[slot];
 
 	/* Another item took the slot since the plan was begun: the check under the locks notices
 	 * it. */
 	if (sp->to != NOWHERE || (sp->ref != 0 && sp->ref != ref))
 		return true;
-	*sp = choose(st, m, slot, ref, after);
+	*sp = choose(ic, m, slot, ref, after);
 	if (sp->to < TARGETS_MAX)
 		m->targets[sp->to].planned++;
 	return sp->ref == 0 || sp->to != NOWHERE;
@@ -177,14 +175,14 @@ plan_slot(const struct store *st, struct migration *m, uint32_t slot, struct pla
 
 /* Plan the slots whose items have no bucket yet. False: *crowded has no slot for one of them. */
 static bool
-plan_once(const struct store *st, struct migration *m, struct place *crowded)
+plan_once(const struct index_core *ic, struct migration *m, struct place *crowded)
 {
 	bool good = true;
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		struct place after;
 
-		if (plan_slot(st, m, i, &after))
+		if (plan_slot(ic, m, i, &after))
 			continue;
 		*crowded = after;
 		good = false;
@@ -202,10 +200,10 @@ plan_begin(struct migration *m)
 
 /* Searches again for empty slots, after a path has freed one or while the locks are held. */
 static void
-look_again(const struct store *st, struct migration *m)
+look_again(const struct index_core *ic, struct migration *m)
 {
 	for (uint32_t i = 0; i < m->target_count; i++)
-		m->targets[i].empty = empty_slots(index_bucket(&st->ix, m->targets[i].bucket));
+		m->targets[i].empty = empty_slots(index_bucket(ic->ix, m->targets[i].bucket));
 }
 
 static void
@@ -238,38 +236,38 @@ list_locks(struct migration *m)
 /* Make as good a plan as possible. False: the slice has searched as many buckets as it may, up to
  * until, and more work may find a better plan. */
 static bool
-plan(struct store_core *sc, struct migration *m, uint32_t until)
+plan(struct index_core *ic, struct migration *m, uint32_t until)
 {
 	struct place crowded;
 
 	plan_begin(m);
 	for (uint32_t paths = 0; paths < MIGRATE_PATHS; paths++) {
-		if (plan_once(sc->store, m, &crowded))
+		if (plan_once(ic, m, &crowded))
 			return true;
-		if ((int32_t)(sc->searched - until) >= 0)
+		if ((int32_t)(ic->searched - until) >= 0)
 			return false;
 		/* A path that ended in a bucket of the plan would take a slot that is needed. */
 		list_locks(m);
-		if (!path_free_slot(sc, &crowded, m->locks, m->lock_count))
+		if (!path_free_slot(ic, &crowded, m->locks, m->lock_count))
 			return true;
-		look_again(sc->store, m);
+		look_again(ic, m);
 	}
 	return true;
 }
 
 static void
-lock_all(const struct store *st, struct migration *m)
+lock_all(const struct index_core *ic, struct migration *m)
 {
 	list_locks(m);
 	for (uint32_t i = 0; i < m->lock_count; i++)
-		bucket_lock(index_bucket(&st->ix, m->locks[i]));
+		bucket_lock(index_bucket(ic->ix, m->locks[i]));
 }
 
 static void
-unlock_all(const struct store *st, const struct migration *m)
+unlock_all(const struct index_core *ic, const struct migration *m)
 {
 	for (uint32_t i = 0; i < m->lock_count; i++)
-		bucket_unlock(index_bucket(&st->ix, m->locks[i]));
+		bucket_unlock(index_bucket(ic->ix, m->locks[i]));
 }
 
 /* True if the item in a slot replaced one of the same key since the plan was made. Then the plan
@@ -278,15 +276,16 @@ unlock_all(const struct store *st, const struct migration *m)
  * during a resize both buckets of a key may be this one, and the key may have been deleted and
  * stored again, no longer displaced. */
 static bool
-is_replaced(const struct store *st, struct migration *m, uint32_t slot)
+is_replaced(const struct index_core *ic, struct migration *m, uint32_t slot)
 {
-	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const struct bucket *b = index_bucket(ic->ix, m->bucket);
 	const uint32_t ref = bucket_ref(b, slot);
 	struct slot_plan *planned = &m->slots[slot];
 
 	if (planned->ref == 0 || planned->to == NOWHERE ||
 	    (planned->to == STAYS && planned->tag != bucket_tag(b, slot)) ||
-	    !item_has_key(item_at(st, ref), item_key(item_at(st, planned->ref))))
+	    !item_has_key(arena_at(ic->ix->arena, ref),
+			  item_key(arena_at(ic->ix->arena, planned->ref))))
 		return false;
 	planned->ref = ref;
 	return true;
@@ -295,30 +294,30 @@ is_replaced(const struct store *st, struct migration *m, uint32_t slot)
 /* True if the plan moves the item in a slot to its other bucket, and a walk is between the two.
  * Under the locks. */
 static bool
-crosses_walk(const struct store *st, const struct migration *m, uint32_t slot)
+crosses_walk(const struct index_core *ic, const struct migration *m, uint32_t slot)
 {
-	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const struct bucket *b = index_bucket(ic->ix, m->bucket);
 	const struct slot_plan *sp = &m->slots[slot];
 
 	return sp->to < TARGETS_MAX && ((sp->tag ^ bucket_tag(b, slot)) & TAG_DISPLACED) != 0 &&
-	       !walks_let_move(st, bucket_ref(b, slot));
+	       !walks_let_move(ic, bucket_ref(b, slot));
 }
 
 /* True, under the locks, if the bucket holds what the plan says and the slots are still empty. */
 static bool
-plan_holds(const struct store *st, struct migration *m)
+plan_holds(const struct index_core *ic, struct migration *m)
 {
-	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const struct bucket *b = index_bucket(ic->ix, m->bucket);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t ref = bucket_tag(b, i) != 0 ? bucket_ref(b, i) : 0;
 
-		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(st, m, i))
+		if (ref != 0 && ref != m->slots[i].ref && !is_replaced(ic, m, i))
 			return false;
-		if (ref != 0 && crosses_walk(st, m, i))
+		if (ref != 0 && crosses_walk(ic, m, i))
 			return false;
 	}
-	look_again(st, m);
+	look_again(ic, m);
 	for (uint32_t i = 0; i < m->target_count; i++)
 		if (m->targets[i].planned > (uint32_t)__builtin_popcount(m->targets[i].empty))
 			return false;
@@ -338,16 +337,16 @@ unplan(struct migration *m, uint32_t slot)
 
 /* Under the locks: other writers spoil every plan. Items that are not as planned get no slot. */
 static void
-give_up(const struct store *st, struct migration *m)
+give_up(const struct index_core *ic, struct migration *m)
 {
-	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const struct bucket *b = index_bucket(ic->ix, m->bucket);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		if (bucket_ref(b, i) != m->slots[i].ref || crosses_walk(st, m, i)) {
+		if (bucket_ref(b, i) != m->slots[i].ref || crosses_walk(ic, m, i)) {
 			unplan(m, i);
 			m->slots[i].ref = bucket_ref(b, i);
 		}
-	look_again(st, m);
+	look_again(ic, m);
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t to = m->slots[i].to;
 
@@ -359,10 +358,9 @@ give_up(const struct store *st, struct migration *m)
 
 /* Drops flushed items, and evicts items without a slot, under the locks. */
 static void
-drop_unplaced(struct store_core *sc, struct migration *m)
+drop_unplaced(struct index_core *ic, struct migration *m)
 {
-	struct store *st = sc->store;
-	struct bucket *b = index_bucket(&st->ix, m->bucket);
+	struct bucket *b = index_bucket(ic->ix, m->bucket);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		const uint32_t ref = bucket_ref(b, i);
@@ -370,17 +368,13 @@ drop_unplaced(struct store_core *sc, struct migration *m)
 		if (ref == 0)
 			continue;
 		if (bucket_tag(b, i) == 0) { /* a tombstone */
-			unlink_tombstone(sc, b, i);
+			ic->owner->drop(ic, (struct spot){.bucket = b, .slot = i}, DROP_TOMBSTONE);
 			continue;
 		}
 
-		const struct item *it = item_at(st, ref);
-		const bool flushed = item_flushed(it, store_generation(st));
-
-		if (!flushed && m->slots[i].to != NOWHERE)
-			continue;
-		count(sc, STORE_INDEX_EVICTED, !flushed);
-		unlink_spot(sc, (struct spot){.bucket = b, .slot = i}, UNLINK_EVICTED);
+		if (m->slots[i].to == NOWHERE ||
+		    item_flushed(arena_at(ic->ix->arena, ref), index_generation(ic)))
+			ic->owner->drop(ic, (struct spot){.bucket = b, .slot = i}, DROP_UNPLACED);
 	}
 }
 
@@ -391,7 +385,7 @@ moves_out(const struct migration *m, const struct bucket *b, uint32_t slot)
 }
 
 static void
-copy_moved(const struct store *st, struct migration *m, const struct bucket *b)
+copy_moved(const struct index_core *ic, struct migration *m, const struct bucket *b)
 {
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
 		if (!moves_out(m, b, i))
@@ -400,7 +394,7 @@ copy_moved(const struct store *st, struct migration *m, const struct bucket *b)
 		struct target *t = &m->targets[m->slots[i].to];
 
 		ensure(t->empty != 0);
-		bucket_put(index_bucket(&st->ix, t->bucket), (uint32_t)__builtin_ctz(t->empty),
+		bucket_put(index_bucket(ic->ix, t->bucket), (uint32_t)__builtin_ctz(t->empty),
 			   bucket_ref(b, i), m->slots[i].tag);
 		t->empty &= t->empty - 1;
 	}
@@ -410,9 +404,9 @@ copy_moved(const struct store *st, struct migration *m, const struct bucket *b)
  * items that this migration displaces. They are not fresh: a renewal begins anew after a resize,
  * and its first pass finds what is displaced then (relocate.c). */
 static void
-copy_overflows(const struct store *st, const struct migration *m)
+copy_overflows(const struct index_core *ic, const struct migration *m)
 {
-	const struct bucket *b = index_bucket(&st->ix, m->bucket);
+	const struct bucket *b = index_bucket(ic->ix, m->bucket);
 	uint32_t overflows = bucket_overflows(b) & OVERFLOW_MASK;
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
@@ -420,7 +414,7 @@ copy_overflows(const struct store *st, const struct migration *m)
 		    (m->slots[i].tag & TAG_DISPLACED) != 0)
 			overflows |= overflow_bits(m->slots[i].tag) & OVERFLOW_MASK;
 	for (uint32_t primary = m->new_primaries[0]; primary <= m->new_primaries[1]; primary++) {
-		struct bucket *to = index_bucket(&st->ix, primary);
+		struct bucket *to = index_bucket(ic->ix, primary);
 
 		bucket_set_overflows(to, bucket_overflows(to) | overflows);
 	}
@@ -428,10 +422,10 @@ copy_overflows(const struct store *st, const struct migration *m)
 
 /* Clear the overflow bits if this is no key's primary bucket after the step. */
 static void
-clear_overflows(const struct store *st, const struct migration *m)
+clear_overflows(const struct index_core *ic, const struct migration *m)
 {
 	if (m->bucket < m->new_primaries[0] || m->bucket > m->new_primaries[1])
-		bucket_set_overflows(index_bucket(&st->ix, m->bucket), 0);
+		bucket_set_overflows(index_bucket(ic->ix, m->bucket), 0);
 }
 
 static void
@@ -444,27 +438,26 @@ clear_moved(const struct migration *m, struct bucket *b)
 
 /* Under the locks. */
 static void
-execute_plan(struct store_core *sc, struct migration *m)
+execute_plan(struct index_core *ic, struct migration *m)
 {
-	struct store *st = sc->store;
-	struct bucket *b = index_bucket(&st->ix, m->bucket);
+	struct bucket *b = index_bucket(ic->ix, m->bucket);
 
-	drop_unplaced(sc, m);
-	copy_moved(st, m, b);
-	copy_overflows(st, m);
+	drop_unplaced(ic, m);
+	copy_moved(ic, m, b);
+	copy_overflows(ic, m);
 	protocol_gap();
-	geometry_step(&st->ix);
+	geometry_step(ic->ix);
 	protocol_gap();
 	clear_moved(m, b);
-	clear_overflows(st, m);
-	count(sc, STORE_INDEX_MIGRATED, 1);
+	clear_overflows(ic, m);
+	counter_add(ic->migrated, 1);
 }
 
 /* In a store that never evicts an item without a slot waits until deletes free one. */
 static bool
-must_wait(const struct store *st, const struct migration *m)
+must_wait(const struct index_core *ic, const struct migration *m)
 {
-	for (uint32_t i = 0; st->never_evict && i < BUCKET_SLOTS; i++)
+	for (uint32_t i = 0; ic->keeps_all && i < BUCKET_SLOTS; i++)
 		if (m->slots[i].ref != 0 && m->slots[i].to == NOWHERE)
 			return true;
 	return false;
@@ -472,80 +465,79 @@ must_wait(const struct store *st, const struct migration *m)
 
 /* Migrate a bucket. Returns how many items it had; DEFERRED: it still has them. */
 static uint32_t
-migrate_bucket(struct store_core *sc, uint32_t bucket, uint32_t until)
+migrate_bucket(struct index_core *ic, uint32_t *deferred, uint32_t bucket, uint32_t until)
 {
 	struct migration m; /* plan_begin and list_locks begin the rest */
 
 	m.bucket = bucket;
-	m.after = geometry_after(&sc->store->ix);
-	geometry_new_primaries(&sc->store->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
+	m.after = geometry_after(ic->ix);
+	geometry_new_primaries(ic->ix, bucket, &m.new_primaries[0], &m.new_primaries[1]);
 	for (uint32_t tries = 1;; tries++) {
 		/* The next turn continues with the slots that were freed. */
-		if (!plan(sc, &m, until) && sc->store->resize.deferred < MIGRATE_DEFER_MAX) {
-			sc->store->resize.deferred++;
+		if (!plan(ic, &m, until) && *deferred < MIGRATE_DEFER_MAX) {
+			++*deferred;
 			return DEFERRED;
 		}
 		protocol_gap();
-		lock_all(sc->store, &m);
-		if (plan_holds(sc->store, &m))
+		lock_all(ic, &m);
+		if (plan_holds(ic, &m))
 			break;
 		if (tries == MIGRATE_TRIES) {
-			give_up(sc->store, &m);
+			give_up(ic, &m);
 			break;
 		}
-		unlock_all(sc->store, &m);
+		unlock_all(ic, &m);
 	}
 	/* Tombstones do not migrate: they are retired. */
-	if (must_wait(sc->store, &m) || !retire_list_has_space(sc, BUCKET_SLOTS)) {
-		unlock_all(sc->store, &m);
+	if (must_wait(ic, &m) || !ic->owner->may_drop(ic, BUCKET_SLOTS)) {
+		unlock_all(ic, &m);
 		return DEFERRED;
 	}
-	execute_plan(sc, &m);
-	unlock_all(sc->store, &m);
-	sc->store->resize.deferred = 0;
+	execute_plan(ic, &m);
+	unlock_all(ic, &m);
+	*deferred = 0;
 	return items_of(&m);
 }
 
 static void
-prefetch_items(const struct store *st, uint32_t bucket)
+prefetch_items(const struct index_core *ic, uint32_t bucket)
 {
-	const struct bucket *b = index_bucket(&st->ix, bucket);
+	const struct bucket *b = index_bucket(ic->ix, bucket);
 
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
-		prefetch(item_at(st, bucket_ref(b, i)));
+		prefetch(arena_at(ic->ix->arena, bucket_ref(b, i)));
 }
 
 /* Prefetch the items of a bucket that comes soon: below when the index grows, above when it
  * shrinks. */
 static void
-prefetch_coming(const struct store *st, uint32_t bucket)
+prefetch_coming(const struct index_core *ic, uint32_t bucket)
 {
-	const uint32_t end = index_bucket_count(&st->ix);
+	const uint32_t end = index_bucket_count(ic->ix);
 	const uint32_t soon =
-		index_grows(&st->ix) ? bucket - PREFETCH_AHEAD : bucket + PREFETCH_AHEAD;
+		index_grows(ic->ix) ? bucket - PREFETCH_AHEAD : bucket + PREFETCH_AHEAD;
 
 	if (soon < end)
-		prefetch_items(st, soon);
+		prefetch_items(ic, soon);
 }
 
 bool
-migrate(struct store_core *sc, uint32_t most)
+migrate(struct index_core *ic, uint32_t *deferred, uint32_t most)
 {
-	struct store *st = sc->store;
-	const uint32_t before = sc->searched;
+	const uint32_t before = ic->searched;
 	uint32_t work = 0;
 
-	while (work + (sc->searched - before) < most) {
-		const uint32_t bucket = geometry_next(&st->ix);
+	while (work + (ic->searched - before) < most) {
+		const uint32_t bucket = geometry_next(ic->ix);
 
 		if (bucket == UINT32_MAX)
 			return false;
 		/* Flushed items, here and along paths, go to the retire list. */
-		if (!retire_list_has_space(sc, RETIRE_LIST_LEFT_BY_EVICTION))
+		if (!ic->owner->may_drop(ic, MIGRATE_DROPS_MAX))
 			return true;
-		prefetch_coming(st, bucket);
+		prefetch_coming(ic, bucket);
 
-		const uint32_t items = migrate_bucket(sc, bucket, before + most - work);
+		const uint32_t items = migrate_bucket(ic, deferred, bucket, before + most - work);
 
 		if (items == DEFERRED)
 			return true;

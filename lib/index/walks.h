@@ -16,9 +16,9 @@
 #ifndef CLOCKOO_WALKS_H
 #define CLOCKOO_WALKS_H
 
-#include "introspect.h"
-#include "index/index.h"
-#include "index/resize_limits.h"
+#include "index.h"
+#include "resize_limits.h"
+#include "walk_cursor.h"
 
 #define WALKS_MAX           2u
 #define WALK_PAUSE_MAX_S    60u
@@ -44,8 +44,8 @@ struct walk_found {
 /* The items that a core has found at some positions. They stay readable until its next turn, so a
  * walk that shows few at a time searches once. */
 struct walk_step {
-	const struct store_cursor *of; /* NULL: nothing */
-	uint32_t first, last;          /* positions */
+	const struct walk_cursor *of; /* NULL: nothing */
+	uint32_t first, last;         /* positions */
 	uint32_t count;
 	struct walk_found found[FOUND_MAX]; /* by position, then by hash */
 };

@@ -1,0 +1,40 @@
+/*
+ * core_build.h - builds a core: its stack, its serve with TLS and a backend, and its counters.
+ *
+ * Owner:  the caller; the memory is the region's.
+ * Thread: main, before any core turns.
+ */
+#ifndef CLOCKOO_CORE_BUILD_H
+#define CLOCKOO_CORE_BUILD_H
+
+#include "access/tls_cores.h"
+#include "fleet/fleet.h"
+#include "nic.h"
+#include "process/process.h"
+#include "sizes.h"
+#include "tier/second_tier.h"
+#include "worker.h"
+
+struct neigh_table;
+
+/* The parts that all cores share. */
+struct core_parts {
+	const struct config *config;
+	const struct process *process;
+	const struct sizes *sizes;
+	const struct access_list *access;
+	struct nic *nic;
+	struct neigh_table *neigh;
+	struct store *store;
+	struct serve_shared *shared;
+	struct tls_cores *tls; /* NULL: none */
+	struct fleet *fleet;   /* NULL: not a front */
+	struct second_tier *flash;
+	struct telemetry *telemetry;
+	int64_t unix_ns; /* the wall clock at process->start_ns */
+};
+
+void core_build(const struct core_parts *p, uint32_t i, struct region *region, struct core *core,
+		struct worker *worker);
+
+#endif
