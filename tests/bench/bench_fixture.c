@@ -47,20 +47,6 @@ bench_sort(double *v, uint32_t n)
 	sort_doubles(v, n);
 }
 
-uint32_t
-bench_option(const char *program, const char *text, uint32_t least, uint32_t most)
-{
-	char *end;
-	const unsigned long v = strtoul(text, &end, 10);
-
-	if (*end != '\0' || v < least || v > most) {
-		fprintf(stderr, "%s: \"%s\": expected a number from %u to %u\n", program, text,
-			least, most);
-		exit(1);
-	}
-	return (uint32_t)v;
-}
-
 struct region
 bench_region(size_t bytes, bool *huge)
 {

@@ -10,6 +10,7 @@
 #ifndef CLOCKOO_BENCH_FIXTURE_H
 #define CLOCKOO_BENCH_FIXTURE_H
 
+#include "bench_options.h"
 #include "replay_port.h"
 
 #include "core/core.h"
@@ -73,9 +74,6 @@ uint64_t bench_cycles(void);
 
 /* Sorts ascending: the first is the least, the last the most, the middle the median. */
 void bench_sort(double *v, uint32_t n);
-
-/* Returns the number in an option, or ends the process. */
-uint32_t bench_option(const char *program, const char *text, uint32_t least, uint32_t most);
 
 extern const char *const bench_stage_names[STAGE_COUNT];
 

@@ -13,6 +13,7 @@
  *
  *   bench_generator [--keys N] [--burst N] [--runs N] [--requests N] [--sets PERCENT] [--zipf S]
  */
+#include "bench_options.h"
 #include "replay_port.h"
 
 #include "load/load_core.h"
@@ -25,7 +26,6 @@
 
 #include "../support/sorted.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <x86intrin.h>
@@ -215,52 +215,21 @@ run_once(struct bench *b)
 	return (double)histogram_quantile(&b->turns, 0.5) / b->opt.burst;
 }
 
-static double
-number(const char *text, double least, double most)
-{
-	char *end;
-	const double v = strtod(text, &end);
-
-	if (*end != '\0' || v < least || v > most) {
-		fprintf(stderr, "bench_generator: \"%s\": expected a number from %g to %g\n", text,
-			least, most);
-		exit(1);
-	}
-	return v;
-}
-
 static struct options
 options_of(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},
-		{"burst", required_argument, NULL, 'b'},
-		{"runs", required_argument, NULL, 'r'},
-		{"requests", required_argument, NULL, 'n'},
-		{"sets", required_argument, NULL, 's'},
-		{"zipf", required_argument, NULL, 'z'},
-		{0},
-	};
 	struct options opt = {
 		.keys = 1000000, .burst = 64, .runs = 5, .requests = 2000000, .sets = 5};
-	int c;
+	const struct bench_option known[] = {
+		BENCH_NUMBER("keys", &opt.keys, 1, KEYS_MAX),
+		BENCH_NUMBER("burst", &opt.burst, 1, BURST_MAX),
+		BENCH_NUMBER("runs", &opt.runs, 1, RUNS_MAX),
+		BENCH_NUMBER("requests", &opt.requests, BURST_MAX, 1e9),
+		BENCH_NUMBER("sets", &opt.sets, 0, 100),
+		BENCH_NUMBER("zipf", &opt.zipf, 0.01, ZIPF_S_MAX),
+		{0}};
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			opt.keys = (uint32_t)number(optarg, 1, KEYS_MAX);
-		else if (c == 'b')
-			opt.burst = (uint32_t)number(optarg, 1, BURST_MAX);
-		else if (c == 'r')
-			opt.runs = (uint32_t)number(optarg, 1, RUNS_MAX);
-		else if (c == 'n')
-			opt.requests = (uint32_t)number(optarg, BURST_MAX, 1e9);
-		else if (c == 's')
-			opt.sets = number(optarg, 0, 100);
-		else if (c == 'z')
-			opt.zipf = number(optarg, 0.01, ZIPF_S_MAX);
-		else
-			exit(1);
-	}
+	bench_options(argc, argv, known);
 	return opt;
 }
 

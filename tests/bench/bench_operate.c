@@ -13,7 +13,6 @@
 
 #include "base/time_units.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -37,22 +36,14 @@ operate_refuse(const char *words)
 static struct options
 options_of(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},
-		{"requests", required_argument, NULL, 'n'},
-		{0},
-	};
 	struct options opt = {.keys = 100000, .requests = 1000000};
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			opt.keys = bench_option("bench_operate", optarg, 1, 100000000);
-		else if (c == 'n')
-			opt.requests = bench_option("bench_operate", optarg, 100, 1000000000);
-		else
-			exit(1);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("keys", &opt.keys, 1, 100000000),
+		BENCH_NUMBER("requests", &opt.requests, 100, 1000000000),
+		{0}};
+
+	bench_options(argc, argv, known);
 	if (optind + 2 != argc)
 		operate_refuse(
 			"expected a part and its argument; the head of bench_operate.c lists them");

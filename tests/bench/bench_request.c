@@ -17,7 +17,6 @@
  */
 #include "bench_count.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 
 #include "net/access_list.h"
@@ -258,40 +257,23 @@ capture(struct bench_pair *b, bool now)
 static struct options
 options_of(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},
-		{"runs", required_argument, NULL, 'r'},
-		{"requests", required_argument, NULL, 'n'},
-		{"json", required_argument, NULL, 'j'},
-		{"networks", required_argument, NULL, 'w'},
-		{"captured", required_argument, NULL, 'c'},
-		{"instructions", no_argument, NULL, 'i'},
-		{"memory-file", required_argument, NULL, 'f'},
-		{0},
-	};
 	struct options opt = {.keys = 1000000, .runs = 5, .requests = 1000000};
-	int c;
+	const char *captured = NULL;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			opt.keys = bench_option("bench_request", optarg, 1, 100000000);
-		else if (c == 'r')
-			opt.runs = bench_option("bench_request", optarg, 1, RUNS_MAX);
-		else if (c == 'n')
-			opt.requests = bench_option("bench_request", optarg, 100, 1000000000);
-		else if (c == 'j')
-			opt.json = optarg;
-		else if (c == 'f')
-			opt.memory_file = optarg;
-		else if (c == 'w')
-			opt.networks = bench_option("bench_request", optarg, 1, ACCESS_NETS_MAX);
-		else if (c == 'c')
-			opt.captured_now = !(opt.captured_before = strcmp(optarg, "before") == 0);
-		else if (c == 'i')
-			opt.instructions = true;
-		else
-			exit(1);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("keys", &opt.keys, 1, 100000000),
+		BENCH_NUMBER("runs", &opt.runs, 1, RUNS_MAX),
+		BENCH_NUMBER("requests", &opt.requests, 100, 1000000000),
+		BENCH_TEXT("json", &opt.json),
+		BENCH_TEXT("memory-file", &opt.memory_file),
+		BENCH_NUMBER("networks", &opt.networks, 1, ACCESS_NETS_MAX),
+		BENCH_TEXT("captured", &captured),
+		BENCH_FLAG("instructions", &opt.instructions),
+		{0}};
+
+	bench_options(argc, argv, known);
+	opt.captured_before = captured != NULL && strcmp(captured, "before") == 0;
+	opt.captured_now = captured != NULL && !opt.captured_before;
 	opt.kind = kind_by_name(optind < argc ? argv[optind] : "");
 	if (opt.kind == NULL)
 		exit(1);

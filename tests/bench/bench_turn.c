@@ -21,7 +21,6 @@
 #include "wire/ipv4_wire.h"
 #include "wire/udp_wire.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -244,12 +243,14 @@ report(const struct bench *b, const struct figures *runs)
 	}
 }
 
-static enum get_protocol
-protocol_of(const char *name)
+static void
+read_protocol(const char *name, void *protocol)
 {
 	for (uint32_t i = 0; i < GET_PROTOCOLS; i++)
-		if (strcmp(name, get_protocol_names[i]) == 0)
-			return (enum get_protocol)i;
+		if (strcmp(name, get_protocol_names[i]) == 0) {
+			*(enum get_protocol *)protocol = (enum get_protocol)i;
+			return;
+		}
 	fprintf(stderr, "bench_turn: \"%s\": expected text, meta or binary\n", name);
 	exit(1);
 }
@@ -257,34 +258,18 @@ protocol_of(const char *name)
 static struct options
 options_of(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},
-		{"burst", required_argument, NULL, 'b'},
-		{"runs", required_argument, NULL, 'r'},
-		{"requests", required_argument, NULL, 'n'},
-		{"json", required_argument, NULL, 'j'},
-		{"protocol", required_argument, NULL, 'p'},
-		{0},
-	};
 	struct options opt = {.keys = 1000000, .burst = 32, .runs = 5, .requests = 2000000};
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			opt.keys = bench_option("bench_turn", optarg, 1, 100000000);
-		else if (c == 'b')
-			opt.burst = bench_option("bench_turn", optarg, 1, BURST_MAX);
-		else if (c == 'r')
-			opt.runs = bench_option("bench_turn", optarg, 1, RUNS_MAX);
-		else if (c == 'n')
-			opt.requests = bench_option("bench_turn", optarg, BURST_MAX, 1000000000);
-		else if (c == 'j')
-			opt.json = optarg;
-		else if (c == 'p')
-			opt.protocol = protocol_of(optarg);
-		else
-			exit(1);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("keys", &opt.keys, 1, 100000000),
+		BENCH_NUMBER("burst", &opt.burst, 1, BURST_MAX),
+		BENCH_NUMBER("runs", &opt.runs, 1, RUNS_MAX),
+		BENCH_NUMBER("requests", &opt.requests, BURST_MAX, 1000000000),
+		BENCH_TEXT("json", &opt.json),
+		BENCH_READ("protocol", read_protocol, &opt.protocol),
+		{0}};
+
+	bench_options(argc, argv, known);
 	return opt;
 }
 

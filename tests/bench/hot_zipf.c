@@ -14,7 +14,6 @@
 
 #include "bench_fixture.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,29 +80,19 @@ run(const struct options *opt, struct hot_keys *hot, uint32_t seed)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"runs", required_argument, NULL, 'r'},
-		{"requests", required_argument, NULL, 'n'},
-		{"keys", required_argument, NULL, 'k'},
-		{0},
-	};
 	struct options opt = {.runs = 100, .requests = 100000000, .keys = 1000000};
 	struct region region = {0};
 	struct hot_keys *hot;
 	uint32_t right = 0;
 	bool huge;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'r')
-			opt.runs = bench_option("hot_zipf", optarg, 1, 10000);
-		else if (c == 'n')
-			opt.requests = bench_option("hot_zipf", optarg, 1, 4000000000u);
-		else if (c == 'k')
-			opt.keys = bench_option("hot_zipf", optarg, HOTTEST, 100000000);
-		else
-			return 1;
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("runs", &opt.runs, 1, 10000),
+		BENCH_NUMBER("requests", &opt.requests, 1, 4000000000u),
+		BENCH_NUMBER("keys", &opt.keys, HOTTEST, 100000000),
+		{0}};
+
+	bench_options(argc, argv, known);
 	region = bench_region(sizeof *hot + CACHE_LINE_BYTES, &huge);
 	hot = region_take(&region, sizeof *hot, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < opt.runs; i++)

@@ -7,8 +7,6 @@
  */
 #include "load_internal.h"
 
-#define NO_CONN UINT32_MAX
-
 static uint32_t
 power_of_two(uint32_t n)
 {

@@ -28,13 +28,6 @@ workload_head_bytes(const struct workload *w)
 	return (get > set ? get : set) + 8;
 }
 
-double
-workload_reply_bytes(const struct workload *w)
-{
-	/* The reply has "VALUE K 0 LEN\r\n" V "\r\n" for each key, and "END\r\n" once. */
-	return w->multiget * (w->key_size.mean + w->value_size.mean + 15) + 5;
-}
-
 void
 request_draw(const struct workload *w, struct load_rng *r, struct request *req)
 {

@@ -62,8 +62,6 @@ void workload_value_line(const struct workload *w, uint32_t len, struct value_li
 
 /* Returns the most bytes of a request, without a set's value and the line end after it. */
 uint32_t workload_head_bytes(const struct workload *w);
-/* Returns the mean of the bytes of a get's reply with all keys found: for estimates. */
-double workload_reply_bytes(const struct workload *w);
 
 static inline uint32_t
 workload_key_len(const struct workload *w, uint32_t key)

@@ -35,7 +35,6 @@
 #define RUN_MS        1500u
 #define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
 #define TURN_OPS      16u
-#define VALUE_WORDS   5u
 #define COUNT_TO      40000u
 #define KEYS_MAX      40000u
 #define MOVE_BUCKETS  256u

@@ -18,7 +18,6 @@
 #include "base/check.h"
 #include "support/cuckoo_filter.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -541,29 +540,14 @@ usage(void)
 static void
 options(int argc, char **argv)
 {
-	static const struct option known[] = {{"shift", required_argument, NULL, 's'},
-					      {"run", required_argument, NULL, 'r'},
-					      {"looks", required_argument, NULL, 'l'},
-					      {"buckets", required_argument, NULL, 'b'},
-					      {0}};
+	const struct bench_option known[] = {
+		BENCH_NUMBER("shift", &trial.shift, 8, SHIFT_MAX),
+		BENCH_NUMBER("run", &trial.run, 0, UINT32_MAX),
+		BENCH_NUMBER("looks", &trial.looks, FILTER_BATCH, LOOKS_MAX),
+		BENCH_NUMBER("buckets", &trial.buckets, FILTER_BUCKETS_MIN, 1u << SHIFT_MAX),
+		{0}};
 
-	for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
-		switch (c) {
-		case 's':
-			trial.shift = bench_number(optarg, 8, SHIFT_MAX);
-			break;
-		case 'r':
-			trial.run = bench_number(optarg, 0, UINT32_MAX);
-			break;
-		case 'l':
-			trial.looks = bench_number(optarg, FILTER_BATCH, LOOKS_MAX);
-			break;
-		case 'b':
-			trial.buckets = bench_number(optarg, FILTER_BUCKETS_MIN, 1u << SHIFT_MAX);
-			break;
-		default:
-			usage();
-		}
+	bench_options(argc, argv, known);
 	if (optind + 1 != argc)
 		usage();
 }

@@ -15,7 +15,6 @@
 #include "flash/flash_backend.h"
 #include "store/conditional.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,27 +255,14 @@ run_round(struct world *w, uint32_t number, uint32_t steps)
 int
 main(int argc, char **argv)
 {
-	static const struct option options[] = {{"value", required_argument, NULL, 'v'},
-						{"rounds", required_argument, NULL, 'r'},
-						{"steps", required_argument, NULL, 's'},
-						{0}};
 	uint32_t len = 65536, rounds = 15, steps = 3000;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-		switch (c) {
-		case 'v':
-			len = bench_option(argv[0], optarg, 1024, 1u << 20);
-			break;
-		case 'r':
-			rounds = bench_option(argv[0], optarg, 1, 1000);
-			break;
-		case 's':
-			steps = bench_option(argv[0], optarg, 100, 10000000);
-			break;
-		default:
-			return 2;
-		}
+	const struct bench_option known[] = {BENCH_NUMBER("value", &len, 1024, 1u << 20),
+					     BENCH_NUMBER("rounds", &rounds, 1, 1000),
+					     BENCH_NUMBER("steps", &steps, 100, 10000000),
+					     {0}};
+
+	bench_options(argc, argv, known);
 	timed.most = 4 * steps;
 	timed.ns = calloc(timed.most, sizeof *timed.ns);
 	ensure(timed.ns != NULL);

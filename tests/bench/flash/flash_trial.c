@@ -21,7 +21,6 @@
 #include "flash_asks.h"
 #include "flash_parts.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,48 +313,27 @@ usage(void)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"run", required_argument, NULL, 'r'},
-					      {"mib", required_argument, NULL, 'm'},
-					      {"value", required_argument, NULL, 'v'},
-					      {"depth", required_argument, NULL, 'd'},
-					      {"rounds", required_argument, NULL, 'n'},
-					      {"gets", required_argument, NULL, 'g'},
-					      {"file", required_argument, NULL, 'f'},
-					      {"keys", required_argument, NULL, 'k'},
-					      {"flash-mib", required_argument, NULL, 'l'},
-					      {"peer", required_argument, NULL, 'p'},
-					      {"workers", required_argument, NULL, 'w'},
-					      {0}};
 	struct flash_trial t = {
 		.mib = 256, .value = 200, .depth = 64, .rounds = 2, .keys = 100000, .gets = 100000};
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'r')
-			t.run = bench_number(optarg, 0, ROUNDS_MAX);
-		else if (c == 'm')
-			t.mib = bench_number(optarg, MIB_MIN, MIB_MAX) & ~1u;
-		else if (c == 'v')
-			t.value = bench_number(optarg, 8, 2048) & ~7u;
-		else if (c == 'd')
-			t.depth = bench_number(optarg, 1, (FLASH_DEPTH_MAX - FLASH_BUFFERS) / 2);
-		else if (c == 'g')
-			t.gets = bench_number(optarg, 1, ROUNDS_MAX);
-		else if (c == 'n')
-			t.rounds = bench_number(optarg, 1, SEEDS / 2);
-		else if (c == 'k')
-			t.keys = bench_number(optarg, 1, ROUNDS_MAX);
-		else if (c == 'l')
-			t.flash_mib = bench_number(optarg, 0, MIB_MAX) & ~1u;
-		else if (c == 'p')
-			t.peer = optarg;
-		else if (c == 'w')
-			t.workers = bench_number(optarg, 0, RIG_WORKERS_MAX);
-		else if (c == 'f')
-			t.file = optarg;
-		else
-			usage();
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("run", &t.run, 0, ROUNDS_MAX),
+		BENCH_NUMBER("mib", &t.mib, MIB_MIN, MIB_MAX),
+		BENCH_NUMBER("value", &t.value, 8, 2048),
+		BENCH_NUMBER("depth", &t.depth, 1, (FLASH_DEPTH_MAX - FLASH_BUFFERS) / 2),
+		BENCH_NUMBER("gets", &t.gets, 1, ROUNDS_MAX),
+		BENCH_NUMBER("rounds", &t.rounds, 1, SEEDS / 2),
+		BENCH_NUMBER("keys", &t.keys, 1, ROUNDS_MAX),
+		BENCH_NUMBER("flash-mib", &t.flash_mib, 0, MIB_MAX),
+		BENCH_TEXT("peer", &t.peer),
+		BENCH_NUMBER("workers", &t.workers, 0, RIG_WORKERS_MAX),
+		BENCH_TEXT("file", &t.file),
+		{0}};
+
+	bench_options(argc, argv, known);
+	t.mib &= ~1u;
+	t.flash_mib &= ~1u;
+	t.value &= ~7u;
 	for (uint32_t i = 0; optind == argc - 1 && i < sizeof parts / sizeof parts[0]; i++)
 		if (strcmp(parts[i].name, argv[optind]) == 0) {
 			parts[i].run(&t);

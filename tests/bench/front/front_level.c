@@ -10,11 +10,11 @@
  *
  *   front_level [--runs N] [--requests N] [--keys N] [--seed N] PART [PART ...]
  */
+#include "../bench_options.h"
 #include "level_run.h"
 
 #include "base/check.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -458,46 +458,19 @@ usage(void)
 	exit(2);
 }
 
-static uint32_t
-number(const char *text)
-{
-	char *end;
-	const unsigned long n = strtoul(text, &end, 10);
-
-	if (*end != '\0' || n == 0 || n > KEYS_MAX)
-		usage();
-	return (uint32_t)n;
-}
-
 int
 main(int argc, char **argv)
 {
-	static const struct option longs[] = {{"runs", required_argument, NULL, 'r'},
-					      {"requests", required_argument, NULL, 'q'},
-					      {"keys", required_argument, NULL, 'k'},
-					      {"seed", required_argument, NULL, 's'},
-					      {0}};
 	static struct points points;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (c) {
-		case 'r':
-			options.runs = number(optarg);
-			break;
-		case 'q':
-			options.requests = number(optarg);
-			break;
-		case 'k':
-			options.keys = number(optarg);
-			break;
-		case 's':
-			options.seed = number(optarg);
-			break;
-		default:
-			usage();
-		}
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("runs", &options.runs, 1, KEYS_MAX),
+		BENCH_NUMBER("requests", &options.requests, 1, KEYS_MAX),
+		BENCH_NUMBER("keys", &options.keys, 1, KEYS_MAX),
+		BENCH_NUMBER("seed", &options.seed, 1, KEYS_MAX),
+		{0}};
+
+	bench_options(argc, argv, known);
 	if (optind == argc)
 		usage();
 	for (int i = optind; i < argc; i++) {

@@ -11,6 +11,7 @@
  *     ask HOST PORT [--udp] [--redis] [--connections N] [--depth N] [--multiget N] [--sets PERCENT]
  *         [--keys N] [--zipf S] [--warm-ms MS] [--ms MS] [--server-pid PID] [--seed N] [--fill]
  */
+#include "../bench_options.h"
 #include "ask_flow.h"
 
 #include "cpu_time.h"
@@ -18,7 +19,6 @@
 #include "base/time_units.h"
 
 #include <arpa/inet.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -224,99 +224,42 @@ measure(struct client *c)
 	report(c, &from, &to);
 }
 
-static uint32_t
-number(const char *text, uint32_t least, uint32_t most)
-{
-	char *end;
-	const unsigned long v = strtoul(text, &end, 10);
-
-	if (*end != '\0' || v < least || v > most) {
-		fprintf(stderr, "ask: \"%s\": expected a number from %u to %u\n", text, least,
-			most);
-		exit(1);
-	}
-	return (uint32_t)v;
-}
-
-static double
-exponent(const char *text)
-{
-	char *end;
-	const double s = strtod(text, &end);
-
-	if (*end != '\0' || !(s > 0 && s <= ZIPF_S_MAX))
-		fail("--zipf: an exponent above 0 is expected");
-	return s;
-}
-
-static void
-parse_option(struct client *c, int option)
-{
-	struct ask_plan *plan = &c->plan;
-
-	if (option == 'u')
-		plan->udp = true;
-	else if (option == 'r')
-		plan->talk = ASK_RESP;
-	else if (option == 'f')
-		c->opt.fill = true;
-	else if (option == 'c')
-		c->opt.connections = number(optarg, 1, CONNECTIONS_MAX);
-	else if (option == 'p')
-		plan->depth = number(optarg, 1, ASK_DEPTH_MAX);
-	else if (option == 'g')
-		plan->w.multiget = number(optarg, 1, MULTIGET_MAX);
-	else if (option == 's')
-		plan->w.set_share = number(optarg, 0, 100) / 100.0;
-	else if (option == 'k')
-		plan->w.keys.n = number(optarg, 1, KEYS_MAX);
-	else if (option == 'z')
-		plan->w.keys = (struct key_distribution){
-			.kind = KEYS_ZIPF, .n = plan->w.keys.n, .zipf_s = exponent(optarg)};
-	else if (option == 'w')
-		c->opt.warm_ms = number(optarg, 0, MS_MAX);
-	else if (option == 'm')
-		c->opt.ms = number(optarg, 1, MS_MAX);
-	else if (option == 'P')
-		c->opt.server_pid = number(optarg, 1, INT32_MAX);
-	else if (option == 'S')
-		plan->rng.state = load_mix(number(optarg, 0, UINT32_MAX));
-	else
-		exit(1);
-}
-
 static void
 options_of(struct client *c, int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"udp", no_argument, NULL, 'u'},
-		{"redis", no_argument, NULL, 'r'},
-		{"fill", no_argument, NULL, 'f'},
-		{"connections", required_argument, NULL, 'c'},
-		{"depth", required_argument, NULL, 'p'},
-		{"multiget", required_argument, NULL, 'g'},
-		{"sets", required_argument, NULL, 's'},
-		{"keys", required_argument, NULL, 'k'},
-		{"zipf", required_argument, NULL, 'z'},
-		{"warm-ms", required_argument, NULL, 'w'},
-		{"ms", required_argument, NULL, 'm'},
-		{"server-pid", required_argument, NULL, 'P'},
-		{"seed", required_argument, NULL, 'S'},
-		{0},
-	};
 	struct ask_plan *plan = &c->plan;
-	int option;
+	uint32_t sets = 5, seed = UINT32_MAX;
+	bool redis = false;
+	const struct bench_option known[] = {
+		BENCH_FLAG("udp", &plan->udp),
+		BENCH_FLAG("redis", &redis),
+		BENCH_FLAG("fill", &c->opt.fill),
+		BENCH_NUMBER("connections", &c->opt.connections, 1, CONNECTIONS_MAX),
+		BENCH_NUMBER("depth", &plan->depth, 1, ASK_DEPTH_MAX),
+		BENCH_NUMBER("multiget", &plan->w.multiget, 1, MULTIGET_MAX),
+		BENCH_NUMBER("sets", &sets, 0, 100),
+		BENCH_NUMBER("keys", &plan->w.keys.n, 1, KEYS_MAX),
+		BENCH_NUMBER("zipf", &plan->w.keys.zipf_s, 0.01, ZIPF_S_MAX),
+		BENCH_NUMBER("warm-ms", &c->opt.warm_ms, 0, MS_MAX),
+		BENCH_NUMBER("ms", &c->opt.ms, 1, MS_MAX),
+		BENCH_NUMBER("server-pid", &c->opt.server_pid, 1, INT32_MAX),
+		BENCH_NUMBER("seed", &seed, 0, UINT32_MAX),
+		{0}};
 
 	c->opt = (struct options){.connections = 50, .ms = 1000};
 	plan->depth = 1;
-	plan->w = (struct workload){
-		.keys = {.kind = KEYS_UNIFORM, .n = 1000000}, .set_share = 0.05, .multiget = 1};
-	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
-		parse_option(c, option);
+	plan->w = (struct workload){.keys = {.kind = KEYS_UNIFORM, .n = 1000000}, .multiget = 1};
+	bench_options(argc, argv, known);
+	plan->talk = redis ? ASK_RESP : plan->talk;
+	plan->w.set_share = sets / 100.0;
+	if (plan->w.keys.zipf_s > 0)
+		plan->w.keys.kind = KEYS_ZIPF;
+	if (seed != UINT32_MAX)
+		plan->rng.state = load_mix(seed);
 	plan->server.sin_family = AF_INET;
 	if (argc - optind != 2 || inet_pton(AF_INET, argv[optind], &plan->server.sin_addr) != 1)
 		fail("an IPv4 address and a port are expected");
-	plan->server.sin_port = htons((uint16_t)number(argv[optind + 1], 1, UINT16_MAX));
+	plan->server.sin_port = htons((uint16_t)bench_number(argv[optind + 1], 1, UINT16_MAX));
 	if (plan->udp && (plan->w.multiget > 1 || plan->talk == ASK_RESP))
 		fail("over UDP there are single gets of memcached's protocol only");
 }

@@ -13,7 +13,6 @@
 #include "../bench_pair.h"
 #include "base/time_units.h"
 
-#include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -165,24 +164,18 @@ measure(const char *kind, const char *suffix, uint32_t keys, struct worker *work
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},
-		{"ms", required_argument, NULL, 'm'},
-		{"cpus", required_argument, NULL, 'p'},
-		{0},
-	};
 	static struct worker workers[CORES];
-	uint32_t keys = 1000000, ms = 300, cpus[CORES] = {0, 1};
-	int c;
+	uint32_t keys = 1000000, ms = 300, cpus[CORES];
+	const char *two = "0,1";
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			keys = bench_option("bench_cores", optarg, 1, 100000000);
-		else if (c == 'm')
-			ms = bench_option("bench_cores", optarg, 1, 60000);
-		else if (c != 'p' || sscanf(optarg, "%u,%u", &cpus[0], &cpus[1]) != CORES)
-			fail("--keys N, --ms N, --cpus A,B");
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("keys", &keys, 1, 100000000),
+					     BENCH_NUMBER("ms", &ms, 1, 60000),
+					     BENCH_TEXT("cpus", &two),
+					     {0}};
+
+	bench_options(argc, argv, known);
+	if (sscanf(two, "%u,%u", &cpus[0], &cpus[1]) != CORES)
+		fail("--cpus A,B");
 	for (uint32_t i = 0; i < CORES; i++) {
 		workers[i].cpu = cpus[i];
 		workers[i].ms = ms;

@@ -29,7 +29,6 @@
 
 #include "base/time_units.h"
 
-#include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,107 +118,47 @@ choose_cpus(struct bench *b)
 		bench_refuse("server and client need a CPU each; this machine lets us have one");
 }
 
-static uint32_t
-number(const char *text, uint32_t least, uint32_t most)
+static void
+read_cpus(const char *text, void *bench)
 {
-	return bench_option("bench_wire", text, least, most);
-}
+	struct bench *b = bench;
 
-static bool
-parse_option(struct bench *b, int c)
-{
-	switch (c) {
-	case 'k':
-		b->workload.keys = number(optarg, 1, 100000000);
-		return true;
-	case 'v':
-		b->workload.value_bytes = number(optarg, 1, 1u << 20);
-		return true;
-	case 'c':
-		b->workload.conns = number(optarg, 1, 256);
-		return true;
-	case 'd':
-		b->depth = number(optarg, 1, LOAD_DEPTH_MAX);
-		return true;
-	case 'g':
-		b->workload.multiget = number(optarg, 1, MULTIGET_MAX);
-		return true;
-	case 's':
-		b->workload.sets = number(optarg, 0, 100) / 100.0;
-		return true;
-	case 'z':
-		b->workload.zipf = strtod(optarg, NULL);
-		return b->workload.zipf > 0 && b->workload.zipf <= ZIPF_S_MAX;
-	case 'r':
-		b->runs = number(optarg, 1, RUNS_MAX);
-		return true;
-	case 'm':
-		b->ms = number(optarg, 1, 60000);
-		return true;
-	case 'n':
-		b->requests = number(optarg, 1, UINT32_MAX);
-		return true;
-	case 'l':
-		b->load = number(optarg, 1, 100);
-		return true;
-	case 'M':
-		b->memory_mib = number(optarg, 1, 1u << 20);
-		return true;
-	case 'b':
-		b->workload.burst = number(optarg, 1, BURST_MAX);
-		return true;
-	case 'f':
-		b->run[FRONT].fleet.servers = number(optarg, 1, WIRE_SERVERS_MAX);
-		return true;
-	case 'C':
-		b->run[FRONT].fleet.copies = number(optarg, 0, FRONT_ITEMS_MAX);
-		return true;
-	case 'B':
-		b->run[FRONT].fleet.bypassed = true;
-		return true;
-	case 'P':
-		b->pairs = number(optarg, 1, PAIRS_MAX);
-		return true;
-	case 'p':
-		b->cpus_said = true;
-		return sscanf(optarg, "%u,%u", &b->run[FRONT].cpus[0], &b->run[FRONT].cpus[1]) == 2;
-	default:
-		return false;
-	}
+	b->cpus_said = true;
+	if (sscanf(text, "%u,%u", &b->run[FRONT].cpus[0], &b->run[FRONT].cpus[1]) != 2)
+		bench_refuse("--cpus A,B");
 }
 
 static void
 options_of(struct bench *b, int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"keys", required_argument, NULL, 'k'},
-		{"value", required_argument, NULL, 'v'},
-		{"connections", required_argument, NULL, 'c'},
-		{"depth", required_argument, NULL, 'd'},
-		{"multiget", required_argument, NULL, 'g'},
-		{"sets", required_argument, NULL, 's'},
-		{"zipf", required_argument, NULL, 'z'},
-		{"runs", required_argument, NULL, 'r'},
-		{"ms", required_argument, NULL, 'm'},
-		{"requests", required_argument, NULL, 'n'},
-		{"load", required_argument, NULL, 'l'},
-		{"memory", required_argument, NULL, 'M'},
-		{"burst", required_argument, NULL, 'b'},
-		{"cpus", required_argument, NULL, 'p'},
-		{"front", required_argument, NULL, 'f'},
-		{"copies", required_argument, NULL, 'C'},
-		{"bypassed", no_argument, NULL, 'B'},
-		{"pairs", required_argument, NULL, 'P'},
-		{0},
-	};
-	int c;
+	uint32_t sets = UINT32_MAX;
 
 	choose_kind(b, argc > 1 ? argv[1] : "");
 	optind = 2;
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1)
-		if (!parse_option(b, c))
-			bench_refuse(
-				"a value is not one; the head of bench_wire.c lists the options");
+	const struct bench_option known[] = {
+		BENCH_NUMBER("keys", &b->workload.keys, 1, 100000000),
+		BENCH_NUMBER("value", &b->workload.value_bytes, 1, 1u << 20),
+		BENCH_NUMBER("connections", &b->workload.conns, 1, 256),
+		BENCH_NUMBER("depth", &b->depth, 1, LOAD_DEPTH_MAX),
+		BENCH_NUMBER("multiget", &b->workload.multiget, 1, MULTIGET_MAX),
+		BENCH_NUMBER("sets", &sets, 0, 100),
+		BENCH_NUMBER("zipf", &b->workload.zipf, 0.01, ZIPF_S_MAX),
+		BENCH_NUMBER("runs", &b->runs, 1, RUNS_MAX),
+		BENCH_NUMBER("ms", &b->ms, 1, 60000),
+		BENCH_NUMBER("requests", &b->requests, 1, UINT32_MAX),
+		BENCH_NUMBER("load", &b->load, 1, 100),
+		BENCH_NUMBER("memory", &b->memory_mib, 1, 1u << 20),
+		BENCH_NUMBER("burst", &b->workload.burst, 1, BURST_MAX),
+		BENCH_READ("cpus", read_cpus, b),
+		BENCH_NUMBER("front", &b->run[FRONT].fleet.servers, 1, WIRE_SERVERS_MAX),
+		BENCH_NUMBER("copies", &b->run[FRONT].fleet.copies, 0, FRONT_ITEMS_MAX),
+		BENCH_FLAG("bypassed", &b->run[FRONT].fleet.bypassed),
+		BENCH_NUMBER("pairs", &b->pairs, 1, PAIRS_MAX),
+		{0}};
+
+	bench_options(argc, argv, known);
+	if (sets != UINT32_MAX)
+		b->workload.sets = sets / 100.0;
 	choose_cpus(b);
 	if (b->run[FRONT].fleet.servers != 0 && b->kind->transport != LOAD_TCP)
 		bench_refuse("--front is for TCP");

@@ -16,7 +16,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -156,25 +155,14 @@ run(struct connect_probe *k)
 static void
 options_of(struct connect_probe *k, int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"every-ms", required_argument, NULL, 'e'},
-		{"ms", required_argument, NULL, 'm'},
-		{"limit-ms", required_argument, NULL, 'l'},
-		{0},
-	};
-	int c;
 
 	*k = (struct connect_probe){.every_ms = 100, .ms = 1000, .limit_ms = 10000};
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'e')
-			k->every_ms = bench_number(optarg, 10, MS_MAX);
-		else if (c == 'm')
-			k->ms = bench_number(optarg, 1, MS_MAX);
-		else if (c == 'l')
-			k->limit_ms = bench_number(optarg, 1, MS_MAX);
-		else
-			exit(1);
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("every-ms", &k->every_ms, 10, MS_MAX),
+					     BENCH_NUMBER("ms", &k->ms, 1, MS_MAX),
+					     BENCH_NUMBER("limit-ms", &k->limit_ms, 1, MS_MAX),
+					     {0}};
+
+	bench_options(argc, argv, known);
 	k->server.sin_family = AF_INET;
 	if (argc - optind != 2 || inet_pton(AF_INET, argv[optind], &k->server.sin_addr) != 1) {
 		fprintf(stderr, "connect_probe: an IPv4 address and a port are expected\n");

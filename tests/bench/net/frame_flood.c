@@ -19,7 +19,6 @@
 #include "base/time_units.h"
 
 #include <arpa/inet.h>
-#include <getopt.h>
 #include <net/ethernet.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -204,14 +203,15 @@ bad(const char *what, const char *text)
 	exit(1);
 }
 
-static enum kind
-kind_of(const char *name)
+static void
+read_kind(const char *name, void *opt)
 {
 	for (uint32_t i = 0; i < KINDS; i++)
-		if (strcmp(name, kind_names[i]) == 0)
-			return (enum kind)i;
+		if (strcmp(name, kind_names[i]) == 0) {
+			((struct options *)opt)->kind = (enum kind)i;
+			return;
+		}
 	bad("syn, stray or blank", name);
-	return KINDS;
 }
 
 static uint32_t
@@ -225,8 +225,9 @@ address_of(const char *text)
 }
 
 static void
-source_of(struct options *opt, const char *text)
+read_source(const char *text, void *at)
 {
+	struct options *opt = at;
 	char address[INET_ADDRSTRLEN] = "";
 	const char *slash = strchr(text, '/');
 
@@ -256,29 +257,17 @@ mac_of(uint8_t *mac, const char *text)
 static struct options
 options_of(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"kind", required_argument, NULL, 'k'}, {"source", required_argument, NULL, 's'},
-		{"ms", required_argument, NULL, 'm'},   {"rate", required_argument, NULL, 'r'},
-		{"seed", required_argument, NULL, 'S'}, {0},
-	};
 	struct options opt = {.ms = 1000, .seed = 1};
-	int c;
 
-	source_of(&opt, "198.18.0.0/15"); /* RFC 2544: for benchmarks */
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			opt.kind = kind_of(optarg);
-		else if (c == 's')
-			source_of(&opt, optarg);
-		else if (c == 'm')
-			opt.ms = bench_number(optarg, 1, MS_MAX);
-		else if (c == 'r')
-			opt.rate = bench_number(optarg, 0, UINT32_MAX);
-		else if (c == 'S')
-			opt.seed = bench_number(optarg, 0, UINT32_MAX);
-		else
-			exit(1);
-	}
+	read_source("198.18.0.0/15", &opt); /* RFC 2544: for benchmarks */
+	const struct bench_option known[] = {BENCH_READ("kind", read_kind, &opt),
+					     BENCH_READ("source", read_source, &opt),
+					     BENCH_NUMBER("ms", &opt.ms, 1, MS_MAX),
+					     BENCH_NUMBER("rate", &opt.rate, 0, UINT32_MAX),
+					     BENCH_NUMBER("seed", &opt.seed, 0, UINT32_MAX),
+					     {0}};
+
+	bench_options(argc, argv, known);
 	if (argc - optind != 4) {
 		fprintf(stderr, "frame_flood: IFACE MAC TO_IP PORT are expected\n");
 		exit(1);

@@ -15,7 +15,6 @@
 
 #include "base/time_units.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -184,8 +183,8 @@ report(const struct impair *im)
 	fflush(stdout);
 }
 
-static uint32_t
-chance(const char *percent)
+static void
+read_chance(const char *percent, void *chance)
 {
 	char *end;
 	const double v = strtod(percent, &end);
@@ -194,39 +193,27 @@ chance(const char *percent)
 		fprintf(stderr, "impair: \"%s\": expected 0 to 100 percent\n", percent);
 		exit(1);
 	}
-	return (uint32_t)(v * CHANCE_ONE / 100 + 0.5);
+	*(uint32_t *)chance = (uint32_t)(v * CHANCE_ONE / 100 + 0.5);
 }
 
 static struct impairment
 options_of(int argc, char **argv, uint64_t *seed)
 {
-	static const struct option names[] = {
-		{"lose", required_argument, NULL, 'l'},  {"twice", required_argument, NULL, 't'},
-		{"late", required_argument, NULL, 'r'},  {"late-us", required_argument, NULL, 'R'},
-		{"spoil", required_argument, NULL, 's'}, {"delay-us", required_argument, NULL, 'd'},
-		{"seed", required_argument, NULL, 'S'},  {0},
-	};
-	struct impairment how = {.late_ns = 1000000};
-	int c;
+	struct impairment how = {0};
+	uint32_t late_us = 1000, delay_us = 0;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'l')
-			how.lose = chance(optarg);
-		else if (c == 't')
-			how.twice = chance(optarg);
-		else if (c == 'r')
-			how.late = chance(optarg);
-		else if (c == 's')
-			how.spoil = chance(optarg);
-		else if (c == 'R')
-			how.late_ns = 1000ull * bench_number(optarg, 0, DELAY_US);
-		else if (c == 'd')
-			how.delay_ns = 1000ull * bench_number(optarg, 0, DELAY_US);
-		else if (c == 'S')
-			*seed = bench_number(optarg, 0, UINT32_MAX);
-		else
-			exit(1);
-	}
+	const struct bench_option known[] = {BENCH_READ("lose", read_chance, &how.lose),
+					     BENCH_READ("twice", read_chance, &how.twice),
+					     BENCH_READ("late", read_chance, &how.late),
+					     BENCH_READ("spoil", read_chance, &how.spoil),
+					     BENCH_NUMBER("late-us", &late_us, 0, DELAY_US),
+					     BENCH_NUMBER("delay-us", &delay_us, 0, DELAY_US),
+					     BENCH_NUMBER("seed", seed, 0, UINT32_MAX),
+					     {0}};
+
+	bench_options(argc, argv, known);
+	how.late_ns = 1000ull * late_us;
+	how.delay_ns = 1000ull * delay_us;
 	return how;
 }
 

@@ -24,7 +24,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <linux/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,20 +266,6 @@ report_counts(const struct talk *t, uint32_t stuck)
 static struct options
 options_of(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"connections", required_argument, NULL, 'c'},
-		{"connect-ms", required_argument, NULL, 'C'},
-		{"warm-ms", required_argument, NULL, 'w'},
-		{"ms", required_argument, NULL, 'm'},
-		{"drain-ms", required_argument, NULL, 'd'},
-		{"depth", required_argument, NULL, 'p'},
-		{"keys", required_argument, NULL, 'k'},
-		{"value-max", required_argument, NULL, 'v'},
-		{"value-min", required_argument, NULL, 'V'},
-		{"sets", required_argument, NULL, 's'},
-		{"seed", required_argument, NULL, 'S'},
-		{0},
-	};
 	struct options opt = {
 		.plan = {.depth = 4, .keys = 16, .value_max = 1 << 20, .sets_percent = 50},
 		.connections = 50,
@@ -288,34 +273,22 @@ options_of(int argc, char **argv)
 		.drain_ms = 30000,
 		.seed = 1,
 	};
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'c')
-			opt.connections = bench_number(optarg, 1, CONNECTIONS_MAX);
-		else if (c == 'C')
-			opt.connect_ms = bench_number(optarg, 1, MS_MAX);
-		else if (c == 'w')
-			opt.warm_ms = bench_number(optarg, 0, MS_MAX);
-		else if (c == 'm')
-			opt.ms = bench_number(optarg, 1, MS_MAX);
-		else if (c == 'd')
-			opt.drain_ms = bench_number(optarg, 0, MS_MAX);
-		else if (c == 'p')
-			opt.plan.depth = bench_number(optarg, 1, DEPTH_MAX);
-		else if (c == 'k')
-			opt.plan.keys = bench_number(optarg, 1, KEYS_MAX);
-		else if (c == 'v')
-			opt.plan.value_max = bench_number(optarg, 1, 128u << 20);
-		else if (c == 'V')
-			opt.plan.value_min = bench_number(optarg, 1, 128u << 20);
-		else if (c == 's')
-			opt.plan.sets_percent = bench_number(optarg, 0, 100);
-		else if (c == 'S')
-			opt.seed = bench_number(optarg, 0, UINT32_MAX);
-		else
-			exit(1);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("connections", &opt.connections, 1, CONNECTIONS_MAX),
+		BENCH_NUMBER("connect-ms", &opt.connect_ms, 1, MS_MAX),
+		BENCH_NUMBER("warm-ms", &opt.warm_ms, 0, MS_MAX),
+		BENCH_NUMBER("ms", &opt.ms, 1, MS_MAX),
+		BENCH_NUMBER("drain-ms", &opt.drain_ms, 0, MS_MAX),
+		BENCH_NUMBER("depth", &opt.plan.depth, 1, DEPTH_MAX),
+		BENCH_NUMBER("keys", &opt.plan.keys, 1, KEYS_MAX),
+		BENCH_NUMBER("value-max", &opt.plan.value_max, 1, 128u << 20),
+		BENCH_NUMBER("value-min", &opt.plan.value_min, 1, 128u << 20),
+		BENCH_NUMBER("sets", &opt.plan.sets_percent, 0, 100),
+		BENCH_NUMBER("seed", &opt.seed, 0, UINT32_MAX),
+		{0}};
+
+	bench_options(argc, argv, known);
 	opt.plan.server.sin_family = AF_INET;
 	if (argc - optind != 2 ||
 	    inet_pton(AF_INET, argv[optind], &opt.plan.server.sin_addr) != 1) {

@@ -10,7 +10,6 @@
  */
 #include "own_store.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -149,22 +148,16 @@ say(const struct churn *ch, const char *what, uint32_t size, struct outcome o)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
-					      {"operations", required_argument, NULL, 'n'},
-					      {0}};
 	static struct churn ch;
 	uint32_t mebibytes = 64;
 	uint64_t operations = 2000000;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			mebibytes = bench_number(optarg, 8, 65536);
-		else if (c == 'n')
-			operations = bench_number(optarg, 1000, 2000000000);
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("memory", &mebibytes, 8, 65536),
+		BENCH_NUMBER("operations", &operations, 1000, 2000000000),
+		{0}};
+
+	bench_options(argc, argv, known);
 	operations /= PHASES;
 	ch.memory_bytes = mebibytes * BENCH_MIB;
 

@@ -12,7 +12,6 @@
 #include "own_store.h"
 #include "slab/eviction.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -159,27 +158,16 @@ run(const struct workload *w, enum timed timed)
 int
 main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"memory", required_argument, NULL, 'm'}, {"share", required_argument, NULL, 's'},
-		{"rounds", required_argument, NULL, 'r'}, {"value", required_argument, NULL, 'v'},
-		{"probation", no_argument, NULL, '2'},    {0}};
 	struct workload w = {.memory_mb = 32, .share = 2, .rounds = 4, .value_bytes = 200};
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'm')
-			w.memory_mb = bench_number(optarg, 8, 1u << 16);
-		else if (c == 's')
-			w.share = bench_number(optarg, 1, 50);
-		else if (c == 'r')
-			w.rounds = bench_number(optarg, 1, 1000);
-		else if (c == 'v')
-			w.value_bytes = bench_number(optarg, 0, VALUE_MAX);
-		else if (c == '2')
-			w.probation = true;
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("memory", &w.memory_mb, 8, 1u << 16),
+					     BENCH_NUMBER("share", &w.share, 1, 50),
+					     BENCH_NUMBER("rounds", &w.rounds, 1, 1000),
+					     BENCH_NUMBER("value", &w.value_bytes, 0, VALUE_MAX),
+					     BENCH_FLAG("probation", &w.probation),
+					     {0}};
+
+	bench_options(argc, argv, known);
 	w.items = (uint32_t)(w.memory_mb * BENCH_MIB / (w.value_bytes + 40));
 	w.keys = WORKING_SETS * w.items;
 	zipf_init(&w.zipf, w.keys, THETA);

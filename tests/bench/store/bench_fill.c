@@ -10,7 +10,6 @@
  */
 #include "own_store.h"
 
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,23 +128,14 @@ run_once(uint64_t slots_wanted, uint32_t writers)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"slots-shift", required_argument, NULL, 's'},
-					      {"writers", required_argument, NULL, 'w'},
-					      {"runs", required_argument, NULL, 'r'},
-					      {0}};
 	uint32_t shift = 20, writers = 1, runs = 1;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 's')
-			shift = bench_number(optarg, 10, 30);
-		else if (c == 'w')
-			writers = bench_number(optarg, 1, WRITERS_MAX);
-		else if (c == 'r')
-			runs = bench_number(optarg, 1, 99);
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("slots-shift", &shift, 10, 30),
+					     BENCH_NUMBER("writers", &writers, 1, WRITERS_MAX),
+					     BENCH_NUMBER("runs", &runs, 1, 99),
+					     {0}};
+
+	bench_options(argc, argv, known);
 	for (uint32_t i = 0; i < runs; i++)
 		run_once(1ull << shift, writers);
 	return 0;

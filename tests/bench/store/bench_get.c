@@ -12,7 +12,6 @@
 
 #include "base/check.h"
 
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,23 +211,14 @@ round_of(const char *part, const struct options *opt, const bool *there, enum ki
 static struct options
 options_of(int argc, char **argv)
 {
-	static const struct option names[] = {{"keys", required_argument, NULL, 'k'},
-					      {"lookups", required_argument, NULL, 'n'},
-					      {"runs", required_argument, NULL, 'r'},
-					      {0}};
 	struct options opt = {.keys = 1u << 20, .lookups = 1u << 20, .runs = 3};
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			opt.keys = bench_number(optarg, 1000, 200000000);
-		else if (c == 'n')
-			opt.lookups = bench_number(optarg, 1, 1000000000);
-		else if (c == 'r')
-			opt.runs = bench_number(optarg, 1, 99);
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("keys", &opt.keys, 1000, 200000000),
+					     BENCH_NUMBER("lookups", &opt.lookups, 1, 1000000000),
+					     BENCH_NUMBER("runs", &opt.runs, 1, 99),
+					     {0}};
+
+	bench_options(argc, argv, known);
 	return opt;
 }
 

@@ -12,7 +12,6 @@
  */
 #include "own_store.h"
 
-#include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -259,17 +258,12 @@ phase(struct grow *g, const char *name, uint32_t value_len, uint64_t sets)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'}, {0}};
 	static struct grow g;
 	uint32_t mebibytes = 64;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			mebibytes = bench_number(optarg, 8, 65536);
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("memory", &mebibytes, 8, 65536), {0}};
+
+	bench_options(argc, argv, known);
 	g.memory_bytes = mebibytes * BENCH_MIB;
 	own_create(&g.own, g.memory_bytes, THREADS);
 	/* The store's content and a quarter more. */

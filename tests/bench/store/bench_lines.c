@@ -16,7 +16,6 @@
 #include "own_store.h"
 #include "traced_cores.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,18 +339,22 @@ measure(enum load load, uint32_t mebibytes, uint32_t operations, uint32_t origin
 	return moved;
 }
 
-static uint32_t
-load_named(const char *text)
+static void
+read_load(const char *text, void *load)
 {
 	for (uint32_t i = 0; i < LOADS; i++)
-		if (strcmp(text, load_names[i]) == 0)
-			return i;
+		if (strcmp(text, load_names[i]) == 0) {
+			*(uint32_t *)load = i;
+			return;
+		}
 	exit(2);
 }
 
 static void
-read_most(const char *text, uint32_t *most)
+read_most(const char *text, void *at)
 {
+	uint32_t *most = at;
+
 	for (uint32_t i = 0; i < LOADS; i++) {
 		const size_t len = strlen(load_names[i]);
 
@@ -363,37 +366,22 @@ read_most(const char *text, uint32_t *most)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
-					      {"operations", required_argument, NULL, 'n'},
-					      {"origins", required_argument, NULL, 'p'},
-					      {"cache", required_argument, NULL, 'c'},
-					      {"most", required_argument, NULL, 'l'},
-					      {"load", required_argument, NULL, 'o'},
-					      {0}};
 	uint32_t mebibytes = 32, operations = 1u << 16, origins = 0;
-	uint32_t only = LOADS;
-
+	uint32_t only = LOADS, cache_kib = SETS_KIB;
 	uint32_t most[LOADS] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
 	bool failed = false;
-	int c;
 
-	b.sets = LINE_SETS_MAX;
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			mebibytes = bench_number(optarg, 8, 4096);
-		else if (c == 'n')
-			operations = bench_number(optarg, 2 * BURST, 10000000);
-		else if (c == 'p')
-			origins = bench_number(optarg, 0, ORIGINS_MAX);
-		else if (c == 'c')
-			b.sets = bench_number(optarg, 1, SETS_KIB) * LINE_SETS_MAX / SETS_KIB;
-		else if (c == 'o')
-			only = load_named(optarg);
-		else if (c == 'l')
-			read_most(optarg, most);
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("memory", &mebibytes, 8, 4096),
+		BENCH_NUMBER("operations", &operations, 2 * BURST, 10000000),
+		BENCH_NUMBER("origins", &origins, 0, ORIGINS_MAX),
+		BENCH_NUMBER("cache", &cache_kib, 1, SETS_KIB),
+		BENCH_READ("load", read_load, &only),
+		BENCH_READ("most", read_most, most),
+		{0}};
+
+	bench_options(argc, argv, known);
+	b.sets = cache_kib * LINE_SETS_MAX / SETS_KIB;
 	operations = operations / (LINE_CORES * BURST) * LINE_CORES * BURST;
 	for (uint32_t i = 0; i < LINE_CORES; i++)
 		b.cores[i].random = i + 1;

@@ -93,20 +93,6 @@ bench_memory_kb(int pid, const char *field)
 	return found;
 }
 
-uint32_t
-bench_number(const char *text, uint32_t least, uint32_t most)
-{
-	char *end;
-	const unsigned long v = strtoul(text, &end, 10);
-
-	if (*text == '\0' || *end != '\0' || v < least || v > most) {
-		fprintf(stderr, "bench: \"%s\": expected a number from %u to %u\n", text, least,
-			most);
-		exit(2);
-	}
-	return (uint32_t)v;
-}
-
 void
 bench_progress(const char *words, uint64_t done, uint64_t all)
 {

@@ -9,6 +9,8 @@
 #ifndef CLOCKOO_BENCH_LOAD_H
 #define CLOCKOO_BENCH_LOAD_H
 
+#include "../bench_options.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,7 +92,6 @@ void bench_collapse(void);
  * available. */
 uint64_t bench_memory_kb(int pid, const char *field);
 
-uint32_t bench_number(const char *text, uint32_t least, uint32_t most);
 /* Prints "fill ... 40 %" at most once in a quarter of a second, if stderr is a terminal. */
 void bench_progress(const char *words, uint64_t done, uint64_t all);
 

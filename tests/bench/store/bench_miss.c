@@ -16,7 +16,6 @@
 #include "memcached_peer.h"
 #include "own_store.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -191,27 +190,17 @@ peer(const struct workload *w, const char *path)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"keys", required_argument, NULL, 'k'},
-					      {"memory", required_argument, NULL, 'm'},
-					      {"operations", required_argument, NULL, 'n'},
-					      {"peer", required_argument, NULL, 'p'},
-					      {0}};
 	struct workload w = {.keys = 500000, .operations = 1000000, .memory_kb = 8192};
 	const char *path = NULL;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			w.keys = bench_number(optarg, 1000, 500000000);
-		else if (c == 'm')
-			w.memory_kb = bench_number(optarg, 8192, 1u << 26);
-		else if (c == 'n')
-			w.operations = bench_number(optarg, BATCH, 1000000000);
-		else if (c == 'p')
-			path = optarg;
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("keys", &w.keys, 1000, 500000000),
+		BENCH_NUMBER("memory", &w.memory_kb, 8192, 1u << 26),
+		BENCH_NUMBER("operations", &w.operations, BATCH, 1000000000),
+		BENCH_TEXT("peer", &path),
+		{0}};
+
+	bench_options(argc, argv, known);
 	zipf_init(&w.zipf, w.keys, THETA);
 	if (path != NULL)
 		peer(&w, path);

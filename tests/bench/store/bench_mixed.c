@@ -10,7 +10,6 @@
  */
 #include "own_store.h"
 
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,26 +198,18 @@ load(struct mix *mix)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"keys", required_argument, NULL, 'k'},
-					      {"operations", required_argument, NULL, 'n'},
-					      {"runs", required_argument, NULL, 'r'},
-					      {0}};
 	static struct mix mix;
 	uint32_t runs = 3;
-	int c;
 
 	mix.keys = 1u << 20;
 	mix.operations = 1u << 19;
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'k')
-			mix.keys = bench_number(optarg, 1000, 100000000);
-		else if (c == 'n')
-			mix.operations = bench_number(optarg, 1, 100000000);
-		else if (c == 'r')
-			runs = bench_number(optarg, 1, 99);
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("keys", &mix.keys, 1000, 100000000),
+		BENCH_NUMBER("operations", &mix.operations, 1, 100000000),
+		BENCH_NUMBER("runs", &runs, 1, 99),
+		{0}};
+
+	bench_options(argc, argv, known);
 	if (mix.operations > mix.keys / 2) {
 		fprintf(stderr, "bench_mixed: more inserts than room: --operations at most half "
 				"of --keys\n");

@@ -16,7 +16,6 @@
 #include "image/image.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,39 +202,23 @@ say(const struct open_run *o, const char *kind)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"memory", required_argument, NULL, 'm'}, {"value", required_argument, NULL, 'v'},
-		{"drop", required_argument, NULL, 'd'},   {"runs", required_argument, NULL, 'r'},
-		{"file", required_argument, NULL, 'f'},   {"filled", required_argument, NULL, 'p'},
-		{"cores", required_argument, NULL, 'c'},  {0}};
 	struct open_run o = {.fd = -1,
 			     .cores = 1,
-			     .cfg = {.memory_bytes = 256 * BENCH_MIB,
-				     .cores = 1,
-				     .value_max = STORE_VALUE_MAX,
-				     .seed = 42}};
+			     .cfg = {.cores = 1, .value_max = STORE_VALUE_MAX, .seed = 42}};
 	const char *file = NULL;
-	uint32_t value = 40, drop = 0, filled = FILLED, runs = 3;
-	int c;
+	uint32_t mebibytes = 256, value = 40, drop = 0, filled = FILLED, runs = 3;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			o.cfg.memory_bytes = bench_number(optarg, 8, 1 << 20) * BENCH_MIB;
-		else if (c == 'v')
-			value = bench_number(optarg, 0, ITEM_PIN_MIN_BYTES);
-		else if (c == 'd')
-			drop = bench_number(optarg, 0, 1000);
-		else if (c == 'r')
-			runs = bench_number(optarg, 1, 99);
-		else if (c == 'c')
-			o.cores = bench_number(optarg, 1, CORES_MOST);
-		else if (c == 'p')
-			filled = bench_number(optarg, 1, 99);
-		else if (c == 'f')
-			file = optarg;
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("memory", &mebibytes, 8, 1 << 20),
+					     BENCH_NUMBER("value", &value, 0, ITEM_PIN_MIN_BYTES),
+					     BENCH_NUMBER("drop", &drop, 0, 1000),
+					     BENCH_NUMBER("runs", &runs, 1, 99),
+					     BENCH_NUMBER("cores", &o.cores, 1, CORES_MOST),
+					     BENCH_NUMBER("filled", &filled, 1, 99),
+					     BENCH_TEXT("file", &file),
+					     {0}};
+
+	bench_options(argc, argv, known);
+	o.cfg.memory_bytes = mebibytes * BENCH_MIB;
 	if (file != NULL) {
 		make_file(&o, file);
 		map_file(&o);

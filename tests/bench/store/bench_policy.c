@@ -24,7 +24,6 @@
 #include "tinylfu_model.h"
 #include "trace_file.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -489,41 +488,23 @@ run(struct traces *t, const char *trace)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"trace", required_argument, NULL, 't'},
-					      {"keys", required_argument, NULL, 'k'},
-					      {"memory", required_argument, NULL, 'm'},
-					      {"operations", required_argument, NULL, 'n'},
-					      {"value", required_argument, NULL, 'v'},
-					      {"file", required_argument, NULL, 'f'},
-					      {"write", required_argument, NULL, 'w'},
-					      {"lag", required_argument, NULL, 'l'},
-					      {0}};
 	struct traces t = {
 		.keys = 1000000, .operations = 5000000, .memory_kb = 32768, .value_bytes = 200};
 	const char *trace = "zipf09", *file = NULL, *written = NULL;
 	uint32_t lag = 0;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 't')
-			trace = optarg;
-		else if (c == 'k')
-			t.keys = bench_number(optarg, 1000, 100000000);
-		else if (c == 'm')
-			t.memory_kb = bench_number(optarg, 8192, 1u << 24);
-		else if (c == 'n')
-			t.operations = bench_number(optarg, 1000, 1000000000);
-		else if (c == 'v')
-			t.value_bytes = bench_number(optarg, 0, VALUE_MAX);
-		else if (c == 'f')
-			file = optarg;
-		else if (c == 'w')
-			written = optarg;
-		else if (c == 'l')
-			lag = bench_number(optarg, 1, 200);
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_TEXT("trace", &trace),
+		BENCH_NUMBER("keys", &t.keys, 1000, 100000000),
+		BENCH_NUMBER("memory", &t.memory_kb, 8192, 1u << 24),
+		BENCH_NUMBER("operations", &t.operations, 1000, 1000000000),
+		BENCH_NUMBER("value", &t.value_bytes, 0, VALUE_MAX),
+		BENCH_TEXT("file", &file),
+		BENCH_TEXT("write", &written),
+		BENCH_NUMBER("lag", &lag, 1, 200),
+		{0}};
+
+	bench_options(argc, argv, known);
 	if (lag != 0) {
 		run_lag(&t, lag);
 		return 0;

@@ -15,7 +15,6 @@
  */
 #include "own_store.h"
 
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,28 +317,19 @@ steered(struct bench *b)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
-					      {"operations", required_argument, NULL, 'n'},
-					      {"runs", required_argument, NULL, 'r'},
-					      {"steered", no_argument, NULL, 's'},
-					      {0}};
 	struct bench b = {.operations = 1u << 17};
 	uint32_t mebibytes = 256, runs = 1;
 	bool is_steered = false;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			mebibytes = bench_number(optarg, 8, 65536);
-		else if (c == 'n')
-			b.operations = bench_number(optarg, BURST, 100000000) / BURST * BURST;
-		else if (c == 'r')
-			runs = bench_number(optarg, 1, 999);
-		else if (c == 's')
-			is_steered = true;
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("memory", &mebibytes, 8, 65536),
+		BENCH_NUMBER("operations", &b.operations, BURST, 100000000),
+		BENCH_NUMBER("runs", &runs, 1, 999),
+		BENCH_FLAG("steered", &is_steered),
+		{0}};
+
+	bench_options(argc, argv, known);
+	b.operations = b.operations / BURST * BURST;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		own_create(&b.full[i], mebibytes * BENCH_MIB, THREADS);
 		fill_up(&b, &b.full[i]);

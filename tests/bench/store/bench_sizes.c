@@ -25,7 +25,6 @@
 #include "own_store.h"
 #include "slab/eviction.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,46 +383,24 @@ peer(const struct workload *w, const char *path)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
-					      {"workload", required_argument, NULL, 'w'},
-					      {"most", required_argument, NULL, 'b'},
-					      {"turnovers", required_argument, NULL, 't'},
-					      {"once", required_argument, NULL, 'o'},
-					      {"seed", required_argument, NULL, 's'},
-					      {"probation", no_argument, NULL, '2'},
-					      {"best", no_argument, NULL, 'i'},
-					      {"by-size", no_argument, NULL, 'z'},
-					      {"peer", required_argument, NULL, 'p'},
-					      {0}};
 	struct workload w = {.memory_mb = 64, .most = 4000, .seed = SEED};
 	uint32_t turnovers = 20;
 	const char *path = NULL;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			w.memory_mb = bench_number(optarg, 8, 1u << 16);
-		else if (c == 'w')
-			w.workload_mb = bench_number(optarg, 8, 1u << 16);
-		else if (c == 'b')
-			w.most = bench_number(optarg, 2 * LEAST, PEER_VALUE_MAX);
-		else if (c == 't')
-			turnovers = bench_number(optarg, 1, 10000);
-		else if (c == 'o')
-			w.once = bench_number(optarg, 0, 1000);
-		else if (c == 's')
-			w.seed = bench_number(optarg, 1, UINT32_MAX);
-		else if (c == '2')
-			w.probation = true;
-		else if (c == 'i')
-			w.best = true;
-		else if (c == 'z')
-			w.by_size = true;
-		else if (c == 'p')
-			path = optarg;
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("memory", &w.memory_mb, 8, 1u << 16),
+		BENCH_NUMBER("workload", &w.workload_mb, 8, 1u << 16),
+		BENCH_NUMBER("most", &w.most, 2 * LEAST, PEER_VALUE_MAX),
+		BENCH_NUMBER("turnovers", &turnovers, 1, 10000),
+		BENCH_NUMBER("once", &w.once, 0, 1000),
+		BENCH_NUMBER("seed", &w.seed, 1, UINT32_MAX),
+		BENCH_FLAG("probation", &w.probation),
+		BENCH_FLAG("best", &w.best),
+		BENCH_FLAG("by-size", &w.by_size),
+		BENCH_TEXT("peer", &path),
+		{0}};
+
+	bench_options(argc, argv, known);
 	if (w.workload_mb == 0)
 		w.workload_mb = w.memory_mb;
 	workload_init(&w, turnovers);

@@ -12,7 +12,6 @@
 #include "memcached_peer.h"
 #include "own_store.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -132,27 +131,17 @@ peer(const struct shape *s, const char *path)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {{"memory", required_argument, NULL, 'm'},
-					      {"key", required_argument, NULL, 'k'},
-					      {"value", required_argument, NULL, 'v'},
-					      {"peer", required_argument, NULL, 'p'},
-					      {0}};
 	const char *path = NULL;
 	struct shape s = {64, BENCH_KEY_BYTES, BENCH_VALUE_BYTES};
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			s.mebibytes = bench_number(optarg, 8, 65536);
-		else if (c == 'k')
-			s.key = bench_number(optarg, BENCH_KEY_BYTES, PEER_KEY_MAX);
-		else if (c == 'v')
-			s.value = bench_number(optarg, 0, PEER_VALUE_MAX);
-		else if (c == 'p')
-			path = optarg;
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {
+		BENCH_NUMBER("memory", &s.mebibytes, 8, 65536),
+		BENCH_NUMBER("key", &s.key, BENCH_KEY_BYTES, PEER_KEY_MAX),
+		BENCH_NUMBER("value", &s.value, 0, PEER_VALUE_MAX),
+		BENCH_TEXT("peer", &path),
+		{0}};
+
+	bench_options(argc, argv, known);
 	if (path != NULL)
 		peer(&s, path);
 	else

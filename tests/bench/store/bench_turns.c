@@ -26,7 +26,6 @@
 #include "own_store.h"
 #include "turn_jobs.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -556,29 +555,19 @@ times_of(uint32_t room, bool jobs)
 int
 main(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{"memory", required_argument, NULL, 'm'}, {"runs", required_argument, NULL, 'r'},
-		{"turns", required_argument, NULL, 't'},  {"worst", required_argument, NULL, 'w'},
-		{"jobs", no_argument, NULL, 'j'},         {0}};
-	static struct bench b = {.memory_bytes = 64 * BENCH_MIB, .phase_turns = 20000, .runs = 5};
-	uint32_t worst = 0, room = 0;
+	static struct bench b = {.phase_turns = 20000, .runs = 5};
+	uint32_t mebibytes = 64, worst = 0, room = 0;
 	uint64_t print = 0;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (c == 'm')
-			b.memory_bytes = bench_number(optarg, 8, 65536) * BENCH_MIB;
-		else if (c == 'r')
-			b.runs = bench_number(optarg, 1, RUNS_MAX);
-		else if (c == 't')
-			b.phase_turns = bench_number(optarg, 100, 10000000);
-		else if (c == 'w')
-			worst = bench_number(optarg, 0, 1000);
-		else if (c == 'j')
-			turn_jobs_on = true;
-		else
-			exit(2);
-	}
+	const struct bench_option known[] = {BENCH_NUMBER("memory", &mebibytes, 8, 65536),
+					     BENCH_NUMBER("runs", &b.runs, 1, RUNS_MAX),
+					     BENCH_NUMBER("turns", &b.phase_turns, 100, 10000000),
+					     BENCH_NUMBER("worst", &worst, 0, 1000),
+					     BENCH_FLAG("jobs", &turn_jobs_on),
+					     {0}};
+
+	bench_options(argc, argv, known);
+	b.memory_bytes = mebibytes * BENCH_MIB;
 	room = b.phase_turns + (uint32_t)(b.memory_bytes / OPERATIONS / 32);
 	for (uint32_t i = 0; i < PHASES; i++)
 		times[i] = times_of(room, turn_jobs_on);

@@ -28,10 +28,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DIRECTOR_MAX    8192u
-#define SENT_MAX        64u
-#define SENT_BYTES_MAX  2048u
-#define NIC82599_QUEUES QUEUES_82599
+#define DIRECTOR_MAX   8192u
+#define SENT_MAX       64u
+#define SENT_BYTES_MAX 2048u
 
 struct director_rule {
 	uint32_t src_ip, dst_ip; /* as on the wire */

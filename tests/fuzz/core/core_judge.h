@@ -18,7 +18,6 @@
 
 #define JUDGE_ORDERS_MAX 250u
 #define JUDGE_KEYS       6u
-#define JUDGE_ASK_MAX    4u   /* keys of one get */
 #define JUDGE_KEY_MARK   0xfe /* in every key here, and in no other byte a peer sends */
 
 enum order_kind {

@@ -42,8 +42,7 @@ saturated(int32_t n, int32_t least, int32_t most)
 	return (int16_t)(n < least ? least : n > most ? most : n);
 }
 
-static void
-equal_lanes_are_all_ones(void **state)
+TEST(equal_lanes_are_all_ones)
 {
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		const union lanes x = drawn(), y = drawn();
@@ -61,8 +60,7 @@ equal_lanes_are_all_ones(void **state)
 	}
 }
 
-static void
-one_value_fills_all_lanes(void **state)
+TEST(one_value_fills_all_lanes)
 {
 	union lanes want;
 
@@ -77,8 +75,7 @@ one_value_fills_all_lanes(void **state)
 	check(is(vec16_of_16(0x8001), &want));
 }
 
-static void
-bits_are_combined_and_the_smaller_byte_is_chosen(void **state)
+TEST(bits_are_combined_and_the_smaller_byte_is_chosen)
 {
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		const union lanes x = drawn(), y = drawn();
@@ -97,8 +94,7 @@ bits_are_combined_and_the_smaller_byte_is_chosen(void **state)
 	}
 }
 
-static void
-packed_words_are_saturated(void **state)
+TEST(packed_words_are_saturated)
 {
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		const union lanes x = drawn(), y = drawn();
@@ -117,8 +113,7 @@ packed_words_are_saturated(void **state)
 	}
 }
 
-static void
-signs_are_the_highest_bits_in_order(void **state)
+TEST(signs_are_the_highest_bits_in_order)
 {
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		const union lanes x = drawn();
@@ -138,8 +133,7 @@ signs_are_the_highest_bits_in_order(void **state)
 	check(vec16_is_zero(vec16_zero()));
 }
 
-static void
-loads_are_of_any_address(void **state)
+TEST(loads_are_of_any_address)
 {
 	uint8_t bytes[32];
 
@@ -152,8 +146,7 @@ loads_are_of_any_address(void **state)
 	}
 }
 
-static void
-the_first_least_byte_is_found(void **state)
+TEST(the_first_least_byte_is_found)
 {
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		uint8_t b[8];
@@ -167,20 +160,4 @@ the_first_least_byte_is_found(void **state)
 		}
 		check_eq(least_byte(word), least);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_lanes_are_all_ones),
-		cmocka_unit_test(one_value_fills_all_lanes),
-		cmocka_unit_test(bits_are_combined_and_the_smaller_byte_is_chosen),
-		cmocka_unit_test(packed_words_are_saturated),
-		cmocka_unit_test(signs_are_the_highest_bits_in_order),
-		cmocka_unit_test(loads_are_of_any_address),
-		cmocka_unit_test(the_first_least_byte_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
