@@ -94,8 +94,8 @@ const struct option_row option_rows[] = {
 	 "return an error when memory is exhausted instead of evicting", false,
 	 "cache.disable_evictions"},
 	{"eviction", 0, OPTION_EVICTION, AT(eviction), 0, 0, "NAME",
-	 "what a full cache evicts: 2q (first what is new and was not used; up to 4 MB of a GB "
-	 "remember what left), or clock (not used lately) (2q)",
+	 "which items a full cache evicts: 2q (first those that are new and unused; up to 4 "
+	 "MB of a GB remember evicted keys), or clock (those not used lately) (2q)",
 	 false, "cache.eviction"},
 	{"auth-file", 'Y', OPTION_TEXT, AT(auth_file), 1, SIZE(auth_file), "FILE",
 	 "require authentication: file of user:password lines, reloaded on SIGHUP", false,
@@ -116,8 +116,8 @@ const struct option_row option_rows[] = {
 	 "collect stats detail; CHAR ends the prefix of a key (:, not collected)", false,
 	 "telemetry.stat_key_prefix"},
 	{"front-servers", 0, OPTION_SERVERS, AT(front.servers), 0, 0, "LIST",
-	 "servers of the fleet to stand before: host:port:weight [name] of each, as nutcracker has "
-	 "them, or the path of a file with one a line (none)",
+	 "servers of the fleet: host:port:weight [name] for each, as in nutcracker's file, or "
+	 "the path of a file with one server a line (none)",
 	 false, "front.servers"},
 	{"front-hash", 0, OPTION_FRONT_HASH, AT(front.hash), 0, 0, "NAME",
 	 "hash of keys by nutcracker's name: one_at_a_time, md5, crc16, crc32, crc32a, fnv1_64, "
@@ -132,15 +132,16 @@ const struct option_row option_rows[] = {
 	 "takes them (sorted)",
 	 false, "front.order"},
 	{"front-hash-tag", 0, OPTION_TEXT, AT(front.hash_tag), 2, SIZE(front.hash_tag), "AB",
-	 "two characters; only what stands between them is hashed of a key that has both: {} "
+	 "two characters; of a key that has both, only the part between them is hashed: {} "
 	 "(none)",
 	 false, "front.hash_tag"},
 	{"front-hash-skip", 0, OPTION_TEXT, AT(front.hash_skip), 1, SIZE(front.hash_skip), "PREFIX",
 	 "beginning of keys that is not hashed: libmemcached's namespace (none)", false,
 	 "front.hash_skip"},
 	{"front-protocol", 0, OPTION_FRONT_PROTOCOL, AT(front.protocol), 0, 0, "NAME",
-	 "what servers are spoken to in: text, meta, or auto: as each one answers (auto)", false,
-	 "front.protocol"},
+	 "protocol to the servers: text, meta, or auto: the best that each server knows "
+	 "(auto)",
+	 false, "front.protocol"},
 	{"front-server-connections", 0, OPTION_NUMBER, AT(front.server_connections), 1,
 	 CONFIG_FRONT_CONNECTIONS_MAX, "N", "connections of a worker to each server (1)", false,
 	 "front.server_connections"},
@@ -157,59 +158,63 @@ const struct option_row option_rows[] = {
 	 3600000, "TIME", "longest pause before a server that is down is tried again (30s)", false,
 	 "front.server_retry_timeout"},
 	{"front-on-failure", 0, OPTION_FRONT_ON_FAILURE, AT(front.on_failure), 0, 0, "NAME",
-	 "what a get is told whose server does not answer: miss or error (miss)", false,
+	 "reply to a get whose server does not answer: miss or error (miss)", false,
 	 "front.on_failure"},
 	{"front-mode", 0, OPTION_FRONT_MODE, AT(front.mode), 0, 0, "NAME",
-	 "who writes to the servers: shared: others, too, so a copy is at most --front-ttl old; or "
-	 "sole: this front alone, so copies are never old, but wrong if anybody else writes "
-	 "(shared)",
+	 "who writes to the servers: shared: other clients too, so a copy is at most "
+	 "--front-ttl old; or sole: this front alone, so copies are never old, but they are "
+	 "wrong if anyone else writes (shared)",
 	 false, "front.mode"},
 	{"front-items", 0, OPTION_ITEMS, AT(front.items), 0, 0, "N",
-	 "copies of what is asked for most: a number, 0: none, auto: as many as bound any server's "
-	 "load (--plan prints both), or memory: what -m holds, without a bound (shared: auto; "
-	 "sole: 0)",
+	 "number of copies of the most requested items: a number, 0: none, auto: enough to "
+	 "bound the load of every server (--plan prints both), or memory: as many as fit into "
+	 "-m (shared: auto; sole: 0)",
 	 false, "front.items"},
 	{"front-ttl", 0, OPTION_TIME, AT(front.ttl_ms), 16, 3600000, "TIME",
-	 "shared: how old a copy gets, from when its server was asked; sole: how long one lives "
-	 "whose server does not say when its item expires, below 1s there is none (1s)",
+	 "shared: maximum age of a copy, from the request to its server; sole: life of a copy "
+	 "whose server does not report when the item expires; below 1s there are no such "
+	 "copies (1s)",
 	 false, "front.ttl"},
 	{"front-auto-eject-hosts", 0, FLAG(front.auto_eject_hosts),
-	 "a server that is down leaves, for --front-server-retry-timeout at least: others stand in "
-	 "for it; in sole mode it is flushed before it is used again",
+	 "remove a server that is down for at least --front-server-retry-timeout; others "
+	 "serve its keys; in sole mode it is flushed before it is used again",
 	 false, "front.auto_eject_hosts"},
 	{"front-gutter", 0, OPTION_SERVERS, AT(front.gutter), 0, 0, "LIST",
-	 "servers that stand in for those that have left, given as --front-servers are (the others "
-	 "of the fleet)",
+	 "servers that serve the keys of removed servers, in the form of --front-servers (the "
+	 "others of the fleet)",
 	 false, "front.gutter"},
 	{"front-gutter-ttl", 0, OPTION_TIME, AT(front.gutter_ttl_ms), 1000, 3600000, "TIME",
-	 "longest life of what is stored at a server that stands in (10s)", false,
+	 "longest life of an item that is stored at a server in place of another one (10s)", false,
 	 "front.gutter_ttl"},
 	{"front-reload", 0, OPTION_FRONT_RELOAD, AT(front.reload), 0, 0, "NAME",
-	 "what becomes of servers that get keys of others by a reload: keep what they have of "
-	 "former times, or flush it (keep)",
+	 "items of servers that a reload gives keys of others: keep them, or flush them "
+	 "(keep)",
 	 false, "front.reload"},
 	{"front-peers", 0, OPTION_SERVERS, AT(front.peers), 0, 0, "LIST",
-	 "other fronts before the same servers, address:port of each one's UDP port: they are told "
-	 "which keys this one writes, best effort: --front-ttl stays the bound (none)",
+	 "other fronts of the same servers, as address:port of their UDP ports: this front "
+	 "notifies them of the keys that it writes, best effort: --front-ttl stays the bound "
+	 "(none)",
 	 false, "front.peers"},
 	{"flash-device", 0, OPTION_TEXT, AT(flash.device), 1, SIZE(flash.device), "FILE",
-	 "file or block device of a second tier, which gets what memory evicts (none)", false,
-	 "flash.device"},
+	 "file or block device of a second tier, which takes the items that memory evicts "
+	 "(none)",
+	 false, "flash.device"},
 	{"flash-size", 0, OPTION_SPACE, AT(flash.size_mb), CONFIG_FLASH_MIN_MB, CONFIG_FLASH_MAX_MB,
 	 "SIZE",
-	 "size of it in megabytes, or with m, g or t behind: a file is made, or grown, to it (what "
-	 "the device has)",
+	 "size of the tier in megabytes, or with the suffix m, g or t; a file is created with "
+	 "it, or grown to it (size of the device)",
 	 false, "flash.size"},
 	{"flash-state", 0, OPTION_TEXT, AT(flash.state), 1, SIZE(flash.state), "FILE",
-	 "memory file of what a killed process leaves of flash, on a hugetlbfs or tmpfs (that of "
-	 "--memory-file with .flash behind it; without one a kill leaves nothing)",
+	 "memory file, on a hugetlbfs or tmpfs, from which a start recovers flash after a "
+	 "kill (the path of --memory-file with the suffix .flash; without either, a kill "
+	 "loses what is on flash)",
 	 false, "flash.state"},
 	{"flash-budget", 0, OPTION_NUMBER, AT(flash.budget_mb), 0, 1u << 20, "MB",
-	 "most that is written to flash, in megabytes a second; 0 is any number (0)", false,
+	 "limit of writes to flash, in megabytes a second; 0 is no limit (0)", false,
 	 "flash.budget"},
 	{"flash-admit", 0, OPTION_FLASH_ADMIT, AT(flash.admit), 0, 0, "NAME",
-	 "which evicted items go to flash: all, or used, those that were asked for in memory, or "
-	 "evicted before (all)",
+	 "which evicted items go to flash: all, or used: those that were requested in memory, "
+	 "or were evicted before (all)",
 	 false, "flash.admit"},
 	{"flash-layout", 0, OPTION_FLASH_LAYOUT, AT(flash.layout), 0, 0, "NAME",
 	 "how items lie on flash: log, written once, 6.5 bytes of memory an item; hash, written "
@@ -374,9 +379,8 @@ const struct option_row option_rows[] = {
 	{"live", 0, FLAG(live), "print one line of statistics every second", false,
 	 "telemetry.live"},
 	{"telemetry-http", 0, OPTION_HTTP, AT(http), 0, 0, "WHERE",
-	 "IP:PORT of the kernel, or the path of a Unix socket, where /metrics and a page of "
-	 "figures "
-	 "are served by HTTP to whoever reaches it, such as 127.0.0.1:9150 (none)",
+	 "IP:PORT of the kernel, or the path of a Unix socket, where HTTP serves /metrics and "
+	 "a page of figures to everyone who can connect, such as 127.0.0.1:9150 (none)",
 	 false, "telemetry.http"},
 	{"telemetry-dpdk", 0, FLAG(telemetry_dpdk),
 	 "DPDK's telemetry socket, for Telegraf, collectd and dpdk-telemetry.py: the port's "
@@ -470,15 +474,16 @@ const struct option_row extended_rows[] = {
 	{"ext_max_frag", 0, IGNORED("N"), OTHER_FLASH, false, NULL},
 	{"ext_max_sleep", 0, IGNORED("N"), OTHER_FLASH, false, NULL},
 	{"ssl_chain_cert", 0, OPTION_TEXT, AT(tls.chain_cert), 1, SIZE(tls.chain_cert), "FILE",
-	 "the server's certificate and those that lead to its root, PEM; read again on SIGHUP",
+	 "the server's certificate and its intermediate certificates, PEM; read again on "
+	 "SIGHUP",
 	 false, "tls.chain_cert"},
 	{"ssl_key", 0, OPTION_TEXT, AT(tls.key), 1, SIZE(tls.key), "FILE",
 	 "the key of that certificate; read again on SIGHUP (in ssl_chain_cert)", false, "tls.key"},
 	{"ssl_keyformat", 0, OPTION_NUMBER, AT(tls.keyformat), 1, 2, "N",
 	 "format of the key: 1: PEM, 2: DER (1)", false, "tls.keyformat"},
 	{"ssl_verify_mode", 0, OPTION_NUMBER, AT(tls.verify_mode), 0, 3, "N",
-	 "certificates of clients: 0: not asked for, 1: verified if there is one, 2: wanted, 3: "
-	 "wanted once (0)",
+	 "certificates of clients: 0: not requested, 1: verified if sent, 2: required, 3: "
+	 "required once (0)",
 	 false, "tls.verify_mode"},
 	{"ssl_ciphers", 0, OPTION_TEXT, AT(tls.ciphers), 1, SIZE(tls.ciphers), "LIST",
 	 "ciphers of TLS 1.2, as OpenSSL names them (OpenSSL's own list)", false, "tls.ciphers"},
