@@ -1,7 +1,7 @@
 /*
  * store_image.h - the store's memory as an image that outlives its process: made, left, opened.
  *
- * RESTART.md has the layout and why it can be repaired.
+ * RESTART.md says why it can be repaired; image.h has the layout.
  *
  * Shape:  an image is config.memory_bytes bytes, mapped anywhere: a header, a page of the caller's
  *         own, the state, struct store, tables, and the pages with index and items. References in

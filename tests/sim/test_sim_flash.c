@@ -1,6 +1,6 @@
 /*
  * A core whose store evicts to flash. Goal: clients cannot distinguish it from one whose memory is
- * large enough, and a lost item stays a miss (lib/flash/FLASH.md, sections 5 and 7). Method: whole
+ * large enough, and a lost item stays a miss (lib/flash/FLASH.md). Method: whole
  * cores, the tier over a device in memory with a clock; items are evicted all the time. The replies
  * to random conversations, cut anywhere, with keys of each client's own, equal those of a core
  * without a tier that evicts nothing, byte for byte. No two keys match each other's entries, and
