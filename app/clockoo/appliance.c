@@ -46,7 +46,7 @@ static bool
 compute_sizes(struct appliance *a, struct error *err)
 {
 	const struct sizes_asked asked = {
-		.front = a->fleet != NULL ? &a->fleet->look->config : NULL,
+		.front = a->fleet != NULL ? &a->fleet->spec->config : NULL,
 		.flash_bytes = a->flash.used ? a->flash.file.bytes : 0,
 	};
 	struct secrets secrets;
@@ -61,7 +61,7 @@ static bool
 check_machine(const struct appliance *a, struct error *err)
 {
 	const struct config *c = &a->settings.config;
-	const uint64_t files = kept_huge_bytes_needed(c) +
+	const uint64_t files = arena_huge_bytes_needed(c) +
 			       tier_start_huge_bytes(c, &a->sizes.flash.plan, true).needed;
 
 	return nic_check_resources(&a->nic, c, a->sizes.block_bytes + files, a->sizes.frames, err);
@@ -71,7 +71,7 @@ static bool
 open_tier(struct appliance *a, struct error *err)
 {
 	const struct tier_needs needs = {&a->settings.config, &a->process, &a->sizes.flash,
-					 &a->kept, &a->saved};
+					 &a->arena, &a->save};
 
 	return second_tier_open(&a->flash, &needs, err);
 }
@@ -82,15 +82,15 @@ static bool
 open_items(struct appliance *a, struct error *err)
 {
 	const struct config *c = &a->settings.config;
-	const struct saved_needs saved = {c, &a->process, &a->kept};
-	const struct kept_needs kept = {c, &a->process, &a->sizes.store,
-					(int)a->nic.machine.placement.node};
+	const struct memory_save_needs save = {c, &a->process, &a->arena};
+	const struct arena_file_needs arena = {c, &a->process, &a->sizes.store,
+					       (int)a->nic.machine.placement.node};
 
-	if (!second_tier_open_state(&a->flash, err) || !saved_begin(&a->saved, &saved, err))
+	if (!second_tier_open_state(&a->flash, err) || !memory_save_begin(&a->save, &save, err))
 		return false;
 	second_tier_seed(&a->flash, &a->sizes.store.seed);
-	saved_seed(&a->saved, &a->sizes.store.seed);
-	return kept_open(&a->kept, &kept, err);
+	memory_save_seed(&a->save, &a->sizes.store.seed);
+	return arena_file_open(&a->arena, &arena, err);
 }
 
 /* ---- DPDK, memory and cores ---- */
@@ -103,7 +103,7 @@ program_bytes(const struct appliance *a)
 	const uint64_t resident = host_resident_bytes();
 	const uint64_t ours = a->sizes.pool_bytes +
 			      nic_all_ring_bytes(&a->nic, &a->settings.config) +
-			      a->kept.file.populated;
+			      a->arena.file.populated;
 
 	return resident > ours ? resident - ours : 0;
 }
@@ -142,8 +142,8 @@ build_store(struct appliance *a, struct region *region, struct error *err)
 {
 	const size_t from = region->used;
 
-	a->store = a->kept.used ? kept_make_store(&a->kept, region, err)
-				: store_create(region, &a->sizes.store);
+	a->store = a->arena.used ? arena_file_make_store(&a->arena, region, err)
+				 : store_create(region, &a->sizes.store);
 	huge_block_hide(&a->block, from, region->used);
 	return a->store != NULL && second_tier_create(&a->flash, region, a->store, err);
 }
@@ -153,8 +153,8 @@ build_store(struct appliance *a, struct region *region, struct error *err)
 static void
 start_clock(struct appliance *a)
 {
-	const uint64_t kept_ns = kept_ahead_ns(&a->kept);
-	const uint64_t ahead_ns = kept_ns != 0 ? kept_ns : tier_start_ahead_ns(&a->flash.from);
+	const uint64_t arena_ns = arena_file_ahead_ns(&a->arena);
+	const uint64_t ahead_ns = arena_ns != 0 ? arena_ns : tier_start_ahead_ns(&a->flash.from);
 
 	a->process.begun_ns = process_now_ns(&a->process);
 	a->process.start_ns = a->process.begun_ns - ahead_ns;
@@ -167,15 +167,15 @@ static void
 build_shared(struct appliance *a, struct region *region)
 {
 	const struct config *c = &a->settings.config;
-	const struct policy_facts facts = {c,         &a->process,      &a->nic,
-					   &a->sizes, &a->kept.restart, a->inter};
+	const struct policy_facts facts = {c,         &a->process,       &a->nic,
+					   &a->sizes, &a->arena.restart, a->inter};
 
 	a->shared = serve_shared_create(region, a->store, c->cores, WIRE_VERSION);
 	serve_shared_set_access(a->shared, a->access.now.list);
 	admin_shared_create(region, a->shared);
 	admin_telemetry_set(a->shared, &a->telemetry);
 	policy_set(a->shared, &a->users, &facts);
-	saved_take(&a->saved, a->store, a->shared);
+	memory_save_take(&a->save, a->store, a->shared);
 }
 
 static void
@@ -232,13 +232,13 @@ static void
 close_all(struct appliance *a)
 {
 	http_unlisten(a->http_fd, &a->settings.config.http);
-	saved_give_back(&a->saved);
+	memory_save_give_back(&a->save);
 	if (a->process.clock != NULL)
 		nic_stop(&a->nic);
 	second_tier_close(&a->flash);
 	if (a->block.base != NULL)
 		huge_block_free(&a->block);
-	kept_close(&a->kept);
+	arena_file_close(&a->arena);
 }
 
 bool
@@ -286,7 +286,7 @@ start_control(struct appliance *a, pthread_t *thread, struct error *err)
 		.fleet = a->fleet,
 		.front_cores = &a->front_cores,
 		.front = &a->sizes.front,
-		.kept = &a->kept,
+		.arena = &a->arena,
 		.flash = &a->flash,
 		.http = a->http,
 		.capture = a->capture,
@@ -323,11 +323,11 @@ appliance_run(struct appliance *a, struct error *err)
 {
 	pthread_t control;
 
-	kept_ready(&a->kept);
+	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
 	    !start_control(a, &control, err))
 		return false;
-	saved_start(&a->saved);
+	memory_save_start(&a->save);
 	start_pages_give_back();
 	ready_line_print(&a->settings.config, &a->nic);
 	background_ready(&a->background, &a->settings.config);
@@ -335,11 +335,11 @@ appliance_run(struct appliance *a, struct error *err)
 	if (!run_cores(a, err))
 		return false;
 	pthread_join(control, NULL);
-	kept_end_service(&a->kept);
-	saved_join(&a->saved);
+	arena_file_end_service(&a->arena);
+	memory_save_join(&a->save);
 	second_tier_stop(&a->flash);
-	kept_stop(&a->kept, a->store);
-	saved_stop(&a->saved);
+	arena_file_stop(&a->arena, a->store);
+	memory_save_stop(&a->save);
 	return !a->front_cores.refused || error_set(err, "%s", a->front_cores.refusal);
 }
 

@@ -13,7 +13,7 @@
 
 #include "access/access.h"
 #include "control/control.h"
-#include "keep/saved.h"
+#include "keep/memory_save.h"
 #include "monitor/http_counters.h"
 #include "process/background.h"
 #include "process/pid_file.h"
@@ -36,8 +36,8 @@ struct appliance {
 	struct tls_cores *tls; /* NULL: none */
 	/* ---- the items ---- */
 	struct store *store;
-	struct kept kept;
-	struct saved saved;
+	struct arena_file arena;
+	struct memory_save save;
 	struct second_tier flash;
 	struct fleet *fleet; /* NULL: not a front */
 	struct front_cores front_cores;

@@ -7,16 +7,12 @@
  */
 #include "appliance.h"
 #include "capture/capture_command.h"
+#include "doctor/check_print.h"
 #include "doctor/about.h"
-#include "doctor/file_check.h"
 #include "doctor/plan_print.h"
-#include "fleet/front_look.h"
-#include "keep/kept_look.h"
-#include "monitor/http_server.h"
+#include "keep/arena_check.h"
 #include "paths.h"
 #include "process/last_words.h"
-#include "tier/flash_look.h"
-#include "tier/tier_io.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,9 +23,6 @@
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
 /* Exit status if doctor cannot run: as if it had found a failure. */
 #define DOCTOR_FAILED 2
-/* Exit status of --check and --plan for a right configuration with which the machine cannot start.
- */
-#define NOT_READY 1
 
 static int
 start_refused(const struct appliance *a, struct error *err)
@@ -133,140 +126,13 @@ run(struct appliance *a)
 	return status;
 }
 
-static void
-say_what_is_uneven(const struct front_look *front)
-{
-	struct front_warning warnings[FRONT_WARNINGS_MAX];
-	const uint32_t n = front_plan_warnings(&front->plan, &front->config, warnings);
-
-	for (uint32_t i = 0; i < n; i++)
-		printf("%s: %s; better: %s\n", warnings[i].key, warnings[i].words, warnings[i].fix);
-}
-
-/* Says why a start would fail. Returns false, for "is it ready?". */
-static bool
-say_not_ready(const struct appliance *a, struct error *err)
-{
-	config_error_locate(&a->settings.source, err);
-	printf("not ready to start: %s\n", err->text);
-	return false;
-}
-
-/* Prints what a start would do with --memory-file, for --check. False if a start would fail. */
-static bool
-say_what_is_kept(const struct appliance *a)
-{
-	struct memory_warning warnings[MEMORY_PLACE_WARNINGS_MAX];
-	struct kept_look look;
-	struct error err;
-	bool huge, ready = true;
-	uint32_t warned;
-
-	if (a->settings.config.sysfs[0] != '\0')
-		return true;
-	if (a->settings.config.memory_save[0] != '\0') {
-		char words[SAVE_WORDS_BYTES];
-
-		ready = saved_check(&a->settings.config, &err) || say_not_ready(a, &err);
-		if (ready && !saved_has_room(&a->settings.config, &err))
-			printf("%s\n", err.text);
-		saved_words(&a->settings.config, words);
-		printf("memory.save: %s: %s\n", a->settings.config.memory_save, words);
-		if (a->settings.config.keep_for_s < SAVE_KEEP_FOR_MIN_S)
-			printf("memory.save: a reboot takes longer than memory.keep_for, %u s\n",
-			       a->settings.config.keep_for_s);
-	}
-	if (a->settings.config.memory_file[0] == '\0')
-		return ready;
-	if (!memory_file_place_ok(MEMORY_OPTION, a->settings.config.memory_file, &huge, &err))
-		return say_not_ready(a, &err);
-	kept_look_at_configured(&look, &a->settings.config);
-	printf("memory.file: %s: %s%s\n", a->settings.config.memory_file,
-	       look.state == KEPT_LOST ? "would start empty: " : "", look.words);
-	warned = kept_place_warnings(&a->settings.config, warnings);
-	for (uint32_t i = 0; i < warned; i++)
-		printf("memory.file: %s; better: %s\n", warnings[i].words, warnings[i].fix);
-	return ready;
-}
-
-static bool
-say_what_is_on_flash(const struct appliance *a)
-{
-	char words[FLASH_LOOK_BYTES];
-	struct tier_io_look io;
-	struct error err;
-	uint64_t bytes;
-	bool huge;
-
-	if (a->settings.config.flash.device[0] == '\0')
-		return true;
-	if (!flash_look_check(&a->settings.config, &err) ||
-	    !flash_look_bytes(&bytes, &a->settings.config, &err) ||
-	    !tier_io_look(&io, &a->settings.config, &err) ||
-	    (a->settings.config.flash.state[0] != '\0' &&
-	     !memory_file_place_ok(FLASH_STATE_OPTION, a->settings.config.flash.state, &huge,
-				   &err)))
-		return say_not_ready(a, &err);
-	flash_look_words(&a->settings.config, bytes, words);
-	printf("flash.device: %s: %s; by %s\n", a->settings.config.flash.device, words, io.words);
-	return true;
-}
-
-static bool
-say_where_http_is(const struct appliance *a)
-{
-	const struct config_http *http = &a->settings.config.http;
-	struct error err;
-
-	if (http->text[0] == '\0' || a->settings.config.sysfs[0] != '\0')
-		return true;
-	if (!http_is_built(&err) || http_place_look(http, &err) == HTTP_PLACE_BAD)
-		return say_not_ready(a, &err);
-	printf("telemetry.http: %s: %s\n", http->text,
-	       http_place_is_open(http) ? "whoever reaches it reads figures and keys"
-					: "for this machine only");
-	return true;
-}
-
 static int
-check_file(struct appliance *a)
+check(struct appliance *a)
 {
-	char size[FRONT_LOOK_SIZE_BYTES], age[FRONT_AGE_BYTES];
-	char let_in[ACCESS_WORDS_BYTES];
-	struct access_look access;
-	struct front_look *front;
-	const char *users;
 	struct error err;
-	bool ready;
+	const int status = check_print(&a->settings, &err);
 
-	if (!file_check(&a->settings.config, &err) ||
-	    !access_look_make(&access, &a->settings.config, &err))
-		return refuse_permanently(a, &err);
-	access_look_words(&access, let_in);
-	access_look_free(&access);
-	if (!front_look_make(&front, &a->settings.config, &err))
-		return refuse_permanently(a, &err);
-	printf("%s: configuration OK\n", a->settings.source.file);
-	if (a->settings.config.allow[0] != '\0' || a->settings.config.deny[0] != '\0')
-		printf("network: %s\n", let_in);
-	if (front != NULL) {
-		front_look_size(front, &a->settings.config, size);
-		front_plan_age(&front->plan, &front->config, age);
-		printf("front: %s\nfront: %s\n", size, age);
-		say_what_is_uneven(front);
-	}
-	front_look_free(front);
-	ready = (file_check_complete(&a->settings.config, &err) &&
-		 file_check_nic(&a->settings.config, &err)) ||
-		say_not_ready(a, &err);
-	if (config_is_user(&a->settings.config))
-		printf("port.nic: user: %s\n", CONFIG_USER_LIMITS);
-	if (a->settings.config.sysfs[0] == '\0' && users_file_is_open(&a->settings.config, &users))
-		printf(USERS_OPEN_FORMAT "\n", users);
-	ready = say_what_is_kept(a) && ready;
-	ready = say_what_is_on_flash(a) && ready;
-	ready = say_where_http_is(a) && ready;
-	return ready ? 0 : NOT_READY;
+	return status >= 0 ? status : refuse_permanently(a, &err);
 }
 
 static int
@@ -324,7 +190,7 @@ main(int argc, char **argv)
 	switch (config_parse(&a.settings.config, &a.settings.source, argc - words, argv + words,
 			     &err)) {
 	case CONFIG_CHECK:
-		return check_file(&a);
+		return check(&a);
 	case CONFIG_PRINT:
 		config_print(&a.settings.config, stdout);
 		return 0;

@@ -51,7 +51,7 @@ name_holder_of(int fd)
 /* Asks once for the name's holder. *why is ECONNREFUSED if the name is free, or if its holder has
  * bound it and does not listen yet. */
 static struct name_holder
-look_once(const struct sockaddr_un *address, socklen_t bytes, int *why)
+lookup_once(const struct sockaddr_un *address, socklen_t bytes, int *why)
 {
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct name_holder holder = {.kind = NAME_FREE};
@@ -70,13 +70,13 @@ look_once(const struct sockaddr_un *address, socklen_t bytes, int *why)
 }
 
 struct name_holder
-name_claim_look(const char *name)
+name_claim_lookup(const char *name)
 {
 	struct sockaddr_un address;
 	const socklen_t bytes = address_of(&address, name);
 	int why;
 
-	return look_once(&address, bytes, &why);
+	return lookup_once(&address, bytes, &why);
 }
 
 /* Returns who holds a name that is known to be taken. */
@@ -89,7 +89,7 @@ holder_of(const struct sockaddr_un *address, socklen_t bytes)
 	for (uint32_t i = 0; i < NAME_CLAIM_TRIES && why == ECONNREFUSED; i++) {
 		if (i != 0)
 			nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
-		holder = look_once(address, bytes, &why);
+		holder = lookup_once(address, bytes, &why);
 	}
 	if (holder.kind == NAME_FREE)
 		holder.kind = NAME_STRANGER;

@@ -42,7 +42,7 @@ struct name_holder {
 struct name_holder name_holder_of(int fd);
 
 /* Returns the holder of the name. */
-struct name_holder name_claim_look(const char *name);
+struct name_holder name_claim_lookup(const char *name);
 
 /* Takes the name. Returns its descriptor, or NAME_CLAIM_NONE if *holder has it; NAME_FREE in
  * *holder means that the machine has no such names, and errno says why. */

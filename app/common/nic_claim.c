@@ -38,7 +38,7 @@ nic_claim_holder(const struct config *cfg, const struct profile *profile)
 	if (nic == NULL)
 		return (struct name_holder){.kind = NAME_FREE};
 	name_of(name, nic, cfg, address);
-	return name_claim_look(name);
+	return name_claim_lookup(name);
 }
 
 bool

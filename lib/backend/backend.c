@@ -1,13 +1,13 @@
 /*
  * backend.c - attaches a backend to a service, which calls this room through one table of
- * functions; opens links.
+ * functions; a turn with its deadlines, the drain; opens links.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
 
 #include "serve/serve_internal.h"
 
-#define YIELD_LOOKS_MAX 256u
+#define YIELD_CHECKS_MAX 256u
 
 /* ---- a turn ---- */
 
@@ -108,7 +108,7 @@ backend_answer_yield(struct serve *sv)
 	struct pending *found = NULL;
 	uint32_t least = UINT32_MAX;
 
-	for (uint32_t i = 0; i < YIELD_LOOKS_MAX && at != &pt->ready && least > 1;
+	for (uint32_t i = 0; i < YIELD_CHECKS_MAX && at != &pt->ready && least > 1;
 	     i++, at = at->next) {
 		struct pending *a = container_of(at, struct pending, due);
 		const uint32_t rank = yield_rank(a);

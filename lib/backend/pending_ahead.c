@@ -82,7 +82,7 @@ pending_lacks(struct serve *sv, const struct op *op)
 }
 
 /* The state of a search for operations that are asked for ahead. */
-struct look {
+struct search {
 	const struct op *first;
 	struct pending **link;        /* the link behind pending requests in front of offset */
 	uint32_t offset;              /* of the next operation in the read buffer */
@@ -94,7 +94,7 @@ struct look {
 /* Begins a search behind the pending requests in front of at->offset, which the caller has
  * set. */
 static void
-look_begin(struct look *at, struct session *ss, const struct op *first)
+search_begin(struct search *at, struct session *ss, const struct op *first)
 {
 	memset(&at->waited, 0, sizeof at->waited);
 	memset(&at->passed, 0, sizeof at->passed);
@@ -109,7 +109,7 @@ look_begin(struct look *at, struct session *ss, const struct op *first)
 }
 
 static void
-look_pass(struct look *at, struct session *ss, uint64_t hash)
+search_pass(struct search *at, struct session *ss, uint64_t hash)
 {
 	session_leave_out(ss, hash);
 	waited_add(&at->passed, hash);
@@ -119,7 +119,7 @@ look_pass(struct look *at, struct session *ss, uint64_t hash)
  * then, or may not answer this get. Asked for now, this get could return an older value than
  * the earlier one. */
 static bool
-is_passed(const struct look *at, const struct op *op)
+is_passed(const struct search *at, const struct op *op)
 {
 	if (at->skips && session_left_out(op->session, op->hash))
 		return true;
@@ -133,7 +133,7 @@ is_passed(const struct look *at, const struct op *op)
 
 /* Asks for the key of op if it is missed and not yet pending. False if there is no place. */
 static bool
-look_ask(struct serve *sv, struct op *op, struct look *at)
+search_ask(struct serve *sv, struct op *op, struct search *at)
 {
 	struct session *ss = op->session;
 	struct pending *same = waiting_for(&at->waited, ss, op->hash);
@@ -151,7 +151,7 @@ look_ask(struct serve *sv, struct op *op, struct look *at)
 			return false;
 		waited_add(&at->waited, op->hash);
 	} else {
-		look_pass(at, ss, op->hash);
+		search_pass(at, ss, op->hash);
 	}
 	at->offset += op->raw.len;
 	if (op_last(op))
@@ -177,11 +177,11 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 	struct session *ss = op->session;
 	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len;
 	const struct op *end = &sv->ops[sv->op_count];
-	struct look at;
+	struct search at;
 
 	at.offset = behind;
 	at.line = op_last(op) ? behind : begin;
-	look_begin(&at, ss, op + 1);
+	search_begin(&at, ss, op + 1);
 	ss->left_out = 0;
 	ss->ahead_parser = ss->parser;
 	for (struct op *next = op + 1; next < end; next++) {
@@ -191,7 +191,7 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 			return false;
 		ss->ahead_at = at.offset;
 		ss->ahead_parser = next->before;
-		if (!look_ask(sv, next, &at))
+		if (!search_ask(sv, next, &at))
 			return gets_follow(sv, ss, next);
 	}
 	ss->ahead_at = at.offset;
@@ -202,13 +202,13 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 static FLAT uint32_t
 ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint32_t offset)
 {
-	struct look at;
+	struct search at;
 	uint32_t asked = 0;
 
 	at.offset = at.line = offset;
-	look_begin(&at, ss, ops);
+	search_begin(&at, ss, ops);
 	at.skips = true;
-	while (asked < n && look_ask(sv, &ops[asked], &at))
+	while (asked < n && search_ask(sv, &ops[asked], &at))
 		asked++;
 	return asked;
 }

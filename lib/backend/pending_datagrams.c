@@ -231,7 +231,7 @@ rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 /* ---- asking ---- */
 
 /* The state of a search over lines of retrieval, from the one that waits on. */
-struct line_look {
+struct line_search {
 	uint32_t begin;    /* of the line being searched */
 	uint64_t left_out; /* hashes of keys that a line left out; later lines do so, too */
 };
@@ -239,7 +239,7 @@ struct line_look {
 /* Asks for a key if it is missed and not yet pending. False if there is no place. */
 static bool
 key_ask(struct serve *sv, struct pending_line *line, const struct mc_req *req,
-	struct line_look *look)
+	struct line_search *search)
 {
 	uint8_t bytes[MC_KEY_DECODED_MAX];
 	struct view key = req->key;
@@ -253,18 +253,18 @@ key_ask(struct serve *sv, struct pending_line *line, const struct mc_req *req,
 	hash = store_hash(sv->store, key);
 	bit = 1ull << hash % 64;
 	a = pending_find(line->pending, hash);
-	if (a != NULL && a->offset == look->begin)
+	if (a != NULL && a->offset == search->begin)
 		return true;
-	if (a != NULL || (look->begin != line->begin && (look->left_out & bit) != 0) ||
+	if (a != NULL || (search->begin != line->begin && (search->left_out & bit) != 0) ||
 	    pending_copy(sv, req, store_peek(sv->store, key, hash), &cas) != BACKEND_COPY_NONE ||
 	    !pending_may_have(sv, key, hash)) {
-		look->left_out |= bit;
+		search->left_out |= bit;
 		return true;
 	}
 	a = pending_ask(sv, NULL, line, req, key, hash);
 	if (a == NULL)
 		return false;
-	a->offset = look->begin;
+	a->offset = search->begin;
 	a->next = line->pending;
 	line->pending = a;
 	return true;
@@ -292,19 +292,19 @@ static bool
 keys_ask(struct serve *sv, struct pending_line *line)
 {
 	struct mc_parser parser = {.protocol = line->protocol};
-	struct line_look look = {.begin = line->begin};
+	struct line_search search = {.begin = line->begin};
 	struct mc_req req;
 
 	for (uint32_t at = line->begin; at < line->len;) {
 		struct mc_result r;
 
 		if (!parser.in_line)
-			look.begin = at;
+			search.begin = at;
 		r = mc_parse(&parser, &req, line->bytes + at, line->len - at);
-		if (r.status != MC_OK || !may_ask(sv, &req, look.begin != line->begin))
+		if (r.status != MC_OK || !may_ask(sv, &req, search.begin != line->begin))
 			break;
-		if (!key_ask(sv, line, &req, &look)) {
-			if (look.begin == line->begin)
+		if (!key_ask(sv, line, &req, &search)) {
+			if (search.begin == line->begin)
 				return false;
 			break;
 		}

@@ -1,6 +1,7 @@
 /*
- * pending_execute.c - parsing and execution where a backend is attached: requests behind kept
- * ones, and all operations, by the code of their verb or by asking the backend.
+ * pending_execute.c - visits and execution where a backend is attached: sessions that wait,
+ * requests behind kept ones, and all operations, by the code of their verb or by asking the
+ * backend.
  */
 #include "pending_parts.h"
 

@@ -6,6 +6,7 @@
  * operation is executed at its turn, and only the asking is done ahead.
  */
 #include "pending_parts.h"
+
 #include "serve/serve_record.h"
 #include "serve/serve_since.h"
 

@@ -1,6 +1,6 @@
 /*
- * pending_parts.h - what the files of this room share beside the table: places, offsets of
- * requests in the read buffer, kept requests, and pipelines.
+ * pending_parts.h - the functions of the files above the table, from the lowest file to the
+ * highest: datagrams, retrievals, kept requests with pipelines, execution.
  *
  * A pipeline is what follows a write whose answer has not arrived. A write of another key is
  * asked for at once if it is complete and no larger than a read buffer. So is a retrieval of

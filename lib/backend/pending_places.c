@@ -6,8 +6,8 @@
 
 #include "store/introspect.h"
 
-#define VALUES_PART    2u  /* of the fill quota: values of writes, of all cores */
-#define QUEUE_LOOK_MAX 64u /* sessions whose wait for a place may end in a turn */
+#define VALUES_PART     2u  /* of the fill quota: values of writes, of all cores */
+#define QUEUES_PER_TURN 64u /* sessions whose wait for a place may end in a turn */
 
 static uint32_t
 places_left(const struct pending_table *pt)
@@ -237,7 +237,7 @@ pending_queues_serve(struct serve *sv)
 {
 	struct pending_table *pt = sv->pending;
 
-	for (uint32_t i = 0; i < QUEUE_LOOK_MAX && !list_empty(&pt->lanes_waiting); i++) {
+	for (uint32_t i = 0; i < QUEUES_PER_TURN && !list_empty(&pt->lanes_waiting); i++) {
 		struct pending_lane *lane =
 			container_of(pt->lanes_waiting.next, struct pending_lane, link);
 

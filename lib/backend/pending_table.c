@@ -1,5 +1,6 @@
 /*
- * pending_table.c - the table of pending requests: asking, answers, deadlines.
+ * pending_table.c - kinds of requests; the table of pending requests: asking, answers, and the
+ * list of a connection's.
  */
 #include "pending_parts.h"
 

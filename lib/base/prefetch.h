@@ -14,24 +14,34 @@
 #ifndef CLOCKOO_PREFETCH_H
 #define CLOCKOO_PREFETCH_H
 
+#if defined(__x86_64__)
+#define PREFETCH_SECOND "prefetcht1 %0"
+#define PREFETCH_FIRST  "prefetcht0 %0"
+#define PREFETCH_WRITE  "prefetchw %0"
+#elif defined(__aarch64__)
+#define PREFETCH_SECOND "prfm pldl2keep, %0"
+#define PREFETCH_FIRST  "prfm pldl1keep, %0"
+#define PREFETCH_WRITE  "prfm pstl1keep, %0"
+#endif
+
 static inline void
 prefetch(const void *p)
 {
-	__asm__ volatile("prefetcht1 %0" : : "m"(*(const char *)p));
+	__asm__ volatile(PREFETCH_SECOND : : "m"(*(const char *)p));
 }
 
 /* Prefetches a line that is used next, and may be near already, into the first cache. */
 static inline void
 prefetch_next(const void *p)
 {
-	__asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)p));
+	__asm__ volatile(PREFETCH_FIRST : : "m"(*(const char *)p));
 }
 
 /* Prefetches a line that is written soon: other cores lose their copies. */
 static inline void
 prefetch_to_write(const void *p)
 {
-	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+	__asm__ volatile(PREFETCH_WRITE : : "m"(*(const char *)p));
 }
 
 #endif

@@ -10,6 +10,7 @@
 #define CLOCKOO_SPIN_H
 
 #include "gap.h"
+#include "base/pause.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,7 +23,7 @@ struct spin {
 static inline void
 spin_pause(void)
 {
-	__builtin_ia32_pause();
+	cpu_pause();
 	protocol_gap();
 }
 

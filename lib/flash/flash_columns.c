@@ -7,10 +7,9 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/prefetch.h"
+#include "base/vec16.h"
 #include "filter/filter_codes.h"
 #include "base/gap.h"
-
-#include <immintrin.h>
 
 #define LOW_BITS  8u
 #define LOW_MASK  0xffu
@@ -96,12 +95,12 @@ code_of(const struct flash_column_digits *d, uint32_t column)
 static uint64_t
 bytes_same(const struct flash_column_lows *line, uint8_t byte)
 {
-	const __m128i *at = (const __m128i *)(const void *)line;
-	const __m128i want = _mm_set1_epi8((char)byte);
+	const uint8_t *at = (const uint8_t *)line;
+	const vec16 want = vec16_of_8(byte);
 	uint64_t same = 0;
 
 	for (uint32_t i = 0; i < 4; i++)
-		same |= (uint64_t)(uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(at[i], want))
+		same |= (uint64_t)vec16_signs(vec16_equal_8(vec16_load_aligned(at + 16 * i), want))
 			<< 16 * i;
 	return same;
 }

@@ -14,8 +14,7 @@
 #include "front_copy.h"
 
 #include "base/list.h"
-
-#include <emmintrin.h>
+#include "base/vec16.h"
 
 struct front_lane;
 
@@ -88,17 +87,15 @@ front_key_use_more(struct front_key *key)
 static inline bool
 front_key_is_text(const struct front_key *key)
 {
-	const __m128i space = _mm_set1_epi8(' '), del = _mm_set1_epi8(127);
+	const vec16 space = vec16_of_8(' '), del = vec16_of_8(127);
 
 	for (uint32_t at = 0; at < key->len; at += 16) {
-		const __m128i part =
-			_mm_loadu_si128((const __m128i *)(const void *)&key->bytes[at]);
-		const __m128i others = _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(part, space), part),
-						    _mm_cmpeq_epi8(part, del));
+		const vec16 part = vec16_load(&key->bytes[at]);
+		const vec16 others = vec16_or(vec16_equal_8(vec16_min_8(part, space), part),
+					      vec16_equal_8(part, del));
 		const uint32_t left = key->len - at;
 
-		if (((uint32_t)_mm_movemask_epi8(others) &
-		     ((left < 16 ? 1u << left : 1u << 16) - 1)) != 0)
+		if ((vec16_signs(others) & ((left < 16 ? 1u << left : 1u << 16) - 1)) != 0)
 			return false;
 	}
 	return true;

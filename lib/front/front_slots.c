@@ -4,9 +4,9 @@
 #include "front_slots.h"
 
 #include "base/check.h"
+#include "base/vec16.h"
 
 #include <math.h>
-#include <smmintrin.h>
 
 #define ITEMS_FACTOR  8.0 /* k of the thesis */
 #define ALPHA         2.0
@@ -133,9 +133,7 @@ with_count(uint64_t state, uint32_t slot, uint32_t count)
 static uint32_t
 victim_of(uint64_t state)
 {
-	const __m128i counts = _mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)(state | COUNT_MASK)));
-
-	return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(counts), 1) - 1;
+	return least_byte(state | COUNT_MASK) - 1;
 }
 
 static bool

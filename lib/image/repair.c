@@ -253,14 +253,11 @@ static inline uint32_t
 slots_with_refs(const struct bucket *b)
 {
 	const uint8_t *p = (const uint8_t *)b + offsetof(struct bucket, ref);
-	const __m128i zero = _mm_setzero_si128();
-	const __m128i from_0 = _mm_loadu_si128((const __m128i *)(const void *)p);
-	const __m128i from_4 = _mm_loadu_si128((const __m128i *)(const void *)(p + 16));
-	const __m128i from_6 = _mm_loadu_si128((const __m128i *)(const void *)(p + 24));
-	const __m128i low =
-		_mm_packs_epi32(_mm_cmpeq_epi32(from_0, zero), _mm_cmpeq_epi32(from_4, zero));
-	const __m128i high = _mm_packs_epi32(_mm_cmpeq_epi32(from_6, zero), zero);
-	const uint32_t empty = (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high));
+	const vec16 zero = vec16_zero();
+	const vec16 low = vec16_pack_32(vec16_equal_32(vec16_load(p), zero),
+					vec16_equal_32(vec16_load(p + 16), zero));
+	const vec16 high = vec16_pack_32(vec16_equal_32(vec16_load(p + 24), zero), zero);
+	const uint32_t empty = vec16_signs(vec16_pack_16(low, high));
 
 	return ~((empty & 0xff) | (empty >> 2 & 0x300)) & BUCKET_ALL;
 }

@@ -15,8 +15,8 @@
 #include "base/spin.h"
 
 #include "base/check.h"
+#include "base/vec16.h"
 
-#include <nmmintrin.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,13 +82,11 @@ bucket_match(const struct bucket *b, uint16_t tag)
 		return bucket_match_scalar(b, tag);
 
 	const uint8_t *p = (const uint8_t *)b;
-	const __m128i want = _mm_set1_epi16((short)tag);
-	const __m128i low = _mm_load_si128((const __m128i *)(const void *)p);
-	const __m128i high = _mm_load_si128((const __m128i *)(const void *)(p + 16));
-	const __m128i same =
-		_mm_packs_epi16(_mm_cmpeq_epi16(low, want), _mm_cmpeq_epi16(high, want));
+	const vec16 want = vec16_of_16(tag);
+	const vec16 low = vec16_equal_16(vec16_load_aligned(p), want);
+	const vec16 high = vec16_equal_16(vec16_load_aligned(p + 16), want);
 
-	return (uint32_t)_mm_movemask_epi8(same) & BUCKET_ALL;
+	return vec16_signs(vec16_pack_16(low, high)) & BUCKET_ALL;
 }
 
 /* Bit i is set if the item in slot i is displaced. Packed to bytes a tag keeps its sign, which is
@@ -96,11 +94,13 @@ bucket_match(const struct bucket *b, uint16_t tag)
 static inline uint32_t
 bucket_displaced(const struct bucket *b)
 {
-	const __m128i *p = (const __m128i *)(const void *)b;
+	const uint8_t *p = (const uint8_t *)b;
 	uint32_t displaced = 0;
 
 	if (MATCH_IN_VECTORS)
-		return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(p[0], p[1])) & BUCKET_ALL;
+		return vec16_signs(
+			       vec16_pack_16(vec16_load_aligned(p), vec16_load_aligned(p + 16))) &
+		       BUCKET_ALL;
 	for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
 		displaced |= (atomic_load_explicit(&b->tag[i], memory_order_relaxed) >> 15 & 1u)
 			     << i;

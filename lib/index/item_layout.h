@@ -12,10 +12,9 @@
 
 #include "item.h"
 #include "base/copy.h"
+#include "base/vec16.h"
 #include "slab/arena.h"
 #include "slab/slab_sizes.h"
-
-#include <emmintrin.h>
 
 #define ITEM_UNCHUNKED_MAX SLAB_OBJECT_MAX          /* bytes of an item that is not chunked */
 #define ITEM_CAS_MAX       ((1u << 24) - 1)         /* the largest short cas */
@@ -93,10 +92,7 @@ item_key_bytes(const struct item *it)
 static inline bool
 words_same(const uint8_t *a, const uint8_t *b, uint32_t at)
 {
-	const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + at));
-	const __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + at));
-
-	return _mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) == 0xffff;
+	return vec16_signs(vec16_equal_8(vec16_load(a + at), vec16_load(b + at))) == 0xffff;
 }
 
 /* memcmp(a, b, len) == 0 for len > 0, inlined: keys are short, and a call costs as much as the

@@ -60,10 +60,9 @@ struct migration {
 static uint32_t
 empty_of_four(const struct bucket *b, uint32_t slot)
 {
-	const __m128i refs = _mm_loadu_si128((const __m128i *)(const void *)&b->ref[slot]);
-	const __m128i empty = _mm_cmpeq_epi32(refs, _mm_setzero_si128());
+	const vec16 empty = vec16_equal_32(vec16_load(&b->ref[slot]), vec16_zero());
 
-	return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(empty));
+	return vec16_signs(vec16_pack_16(vec16_pack_32(empty, empty), vec16_zero())) & 0xf;
 }
 
 /* Empty slots, a bit each: a slot without a reference has no tag. */

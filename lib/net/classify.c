@@ -14,8 +14,6 @@
 #include "wire/tcp_wire.h"
 #include "wire/udp_wire.h"
 
-#include <smmintrin.h>
-
 #define CLASSIFY_KEEP NET_COUNTER_COUNT
 #define CLASSIFY_IPV4 (NET_COUNTER_COUNT + 1)
 
@@ -459,17 +457,11 @@ is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uin
 	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	const uint64_t src_mac = load_u64(p + 4) >> 16;
 	const uint32_t src = load_u32(h->src.b);
-	const __m128i low = _mm_and_si128(
-		_mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)p), match->low),
-		match->low_mask);
-	const __m128i high = _mm_and_si128(
-		_mm_xor_si128(
-			_mm_loadu_si128((const __m128i *)(const void *)(p + FAST_HIGH_OFFSET)),
-			match->high),
-		match->high_mask);
-	const __m128i other = _mm_or_si128(low, high);
+	const vec16 low = vec16_and(vec16_xor(vec16_load(p), match->low), match->low_mask);
+	const vec16 high = vec16_and(vec16_xor(vec16_load(p + FAST_HIGH_OFFSET), match->high),
+				     match->high_mask);
 
-	if (unlikely(!_mm_testz_si128(other, other) || len < match->len_min))
+	if (unlikely(!vec16_is_zero(vec16_or(low, high)) || len < match->len_min))
 		return false;
 	if (unlikely(src_mac == match->mac || src_mac & 1 || src == match->ip ||
 		     src == match->broadcast || !source_is_fast(access, h->src.b)))

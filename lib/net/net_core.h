@@ -22,10 +22,9 @@
 #include "base/check.h"
 #include "base/prefetch.h"
 #include "base/region.h"
+#include "base/vec16.h"
 #include "wire/inet_cksum.h"
 #include "wire/udp_wire.h"
-
-#include <emmintrin.h>
 
 /* Frames to send, oldest first. Frame i is at burst[i / BURST_MAX], place i % BURST_MAX, so that
  * the port gets whole bursts. Frames that the port refuses move to the front. */
@@ -68,8 +67,8 @@ struct reasm; /* see reasm.h */
 #define FAST_HIGH_OFFSET 18u /* first byte after IPv4's total length */
 
 struct fast_match {
-	__m128i low, low_mask; /* Ethernet, and the IPv4 version and IHL */
-	__m128i high, high_mask;
+	vec16 low, low_mask; /* Ethernet, and the IPv4 version and IHL */
+	vec16 high, high_mask;
 	uint64_t mac;           /* our MAC, in the low six bytes */
 	uint32_t ip;            /* our address */
 	uint32_t broadcast;     /* broadcast address of our subnet; without a subnet, our address */

@@ -54,9 +54,7 @@ mc_key_end(const uint8_t *p, uint32_t len)
 static inline uint32_t
 mc_line_feeds(const uint8_t *p)
 {
-	const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-
-	return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+	return vec16_signs(vec16_equal_8(vec16_load(p), vec16_of_8('\n')));
 }
 
 /* Takes the key at p, inside an open line, off the front of len bytes. Returns the bytes used; 0:
@@ -87,16 +85,16 @@ mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 static inline bool
 mc_scan_block(const uint8_t *p, bool *feed)
 {
-	__m128i ends = _mm_setzero_si128(), feeds = _mm_setzero_si128();
+	vec16 ends = vec16_zero(), feeds = vec16_zero();
 
 	for (uint32_t at = 0; at < MC_SCAN_BYTES; at += 16) {
-		const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + at));
+		const vec16 bytes = vec16_load(p + at);
 
-		feeds = _mm_or_si128(feeds, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
-		ends = _mm_or_si128(ends, _mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')));
+		feeds = vec16_or(feeds, vec16_equal_8(bytes, vec16_of_8('\n')));
+		ends = vec16_or(ends, vec16_equal_8(bytes, vec16_of_8(' ')));
 	}
-	*feed = _mm_movemask_epi8(feeds) != 0;
-	return _mm_movemask_epi8(_mm_or_si128(ends, feeds)) != 0;
+	*feed = vec16_signs(feeds) != 0;
+	return vec16_signs(vec16_or(ends, feeds)) != 0;
 }
 static_assert(3 * MC_SCAN_BYTES <= MC_KEY_MAX, "a word that ends in a look and began in the one "
 					       "before, or behind the last, is none too long");

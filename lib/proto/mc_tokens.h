@@ -13,8 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-
-#include <emmintrin.h>
+#include "base/vec16.h"
 
 /* A meta command with all its flags. */
 #define MC_TOKENS_KEPT 20u
@@ -29,11 +28,10 @@ struct mc_tokens {
 static inline uint32_t
 mc_token_ends(const uint8_t *p)
 {
-	const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
-	const __m128i ends = _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')),
-					  _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
+	const vec16 bytes = vec16_load(p);
 
-	return (uint32_t)_mm_movemask_epi8(ends);
+	return vec16_signs(vec16_or(vec16_equal_8(bytes, vec16_of_8(' ')),
+				    vec16_equal_8(bytes, vec16_of_8('\n'))));
 }
 
 /* Returns the offset of the first space or line feed from at on, len if there is none. */

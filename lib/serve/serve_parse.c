@@ -315,7 +315,7 @@ window_wait(struct serve *sv, struct session *ss)
 }
 
 /* Ends a step for which there are no bytes. */
-static enum parse_step
+static __attribute__((noinline)) enum parse_step
 end_step(struct serve *sv, struct session *ss)
 {
 	if (!session_eof(ss))
@@ -333,7 +333,7 @@ session_step(struct serve *sv, struct session *ss)
 	if (room != PARSE_CONTINUE)
 		return room;
 	src = session_peek_since(ss, &since_ns);
-	if (src.len == 0)
+	if (unlikely(src.len == 0))
 		return end_step(sv, ss);
 	if (unlikely(!request_begin(sv, ss, since_ns)))
 		return window_wait(sv, ss);

@@ -58,17 +58,21 @@ share_join(struct serve *sv, struct session *ss)
 	budget_join(&sv->work.shares, &ss->work.place, &ip);
 }
 
-/* Advances the connection's clock by work it had while others waited. */
+/* Advances the connection's clock by work it had while others waited. A clock that is behind the
+ * common one stays behind by at most burst_ns of work. */
 static void
-share_use(struct serve *sv, struct session *ss, uint32_t ns)
+share_use(struct serve *sv, struct session *ss, uint32_t ns, uint32_t burst_ns)
 {
 	struct work *w = &sv->work;
 	const bool joined = budget_has_joined(&w->shares, &ss->work.place);
+	uint64_t rate, burst;
 
 	share_join(sv, ss);
-	if (ss->work.clock < w->clock)
-		ss->work.clock = w->clock;
-	ss->work.clock += (uint64_t)ns * (WORK_SHARES / budget_share(&w->shares, &ss->work.place));
+	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);
+	burst = burst_ns * rate;
+	if (ss->work.clock + burst < w->clock)
+		ss->work.clock = w->clock - burst;
+	ss->work.clock += ns * rate;
 	if (!joined)
 		budget_leave(&w->shares, &ss->work.place);
 }
@@ -87,8 +91,8 @@ work_may_begin(struct serve *sv, const struct session *ss)
 		is_below_share(&sv->work, ss));
 }
 
-void
-work_use(struct serve *sv, struct session *ss, uint32_t ns)
+static void
+work_take(struct serve *sv, struct session *ss, uint32_t ns, uint32_t burst_ns)
 {
 	struct work *w = work_now(sv);
 	int32_t *left = ss != NULL ? &w->left : &w->left_udp;
@@ -96,7 +100,13 @@ work_use(struct serve *sv, struct session *ss, uint32_t ns)
 	counter_add(&sv->counters[WORK_NS], ns);
 	*left = (*left > 0 && ns < (uint32_t)INT32_MAX) ? *left - (int32_t)ns : -1;
 	if (unlikely(ss != NULL && w->shares.holders != 0))
-		share_use(sv, ss, ns);
+		share_use(sv, ss, ns, burst_ns);
+}
+
+void
+work_use(struct serve *sv, struct session *ss, uint32_t ns)
+{
+	work_take(sv, ss, ns, 0);
 }
 
 static struct session *
@@ -233,7 +243,7 @@ work_admit(struct serve *sv, struct session *ss, uint32_t ns)
 	const bool may = work_may_begin(sv, ss);
 
 	if (may)
-		work_use(sv, ss, ns);
+		work_take(sv, ss, ns, WORK_BURST);
 	else if (ss != NULL)
 		work_wait(sv, ss);
 	return may;

@@ -2,7 +2,7 @@
  * eviction.h - the seam between the store and its eviction policies.
  *
  * A policy decides which objects of a size class are evicted; which class gives pages is decided in
- * rebalance.c. A policy sees the states of objects (slab_states.h) and four events:
+ * balance.c. A policy sees the states of objects (slab_states.h) and four events:
  *
  * - use: a get, a touch or an update makes an object USED (slab_set_referenced). All policies share
  *   this, so a hit makes no call and reads nothing of the policy.

@@ -68,7 +68,7 @@ struct slab_class {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t retired_count; /* within their grace period */
 	_Atomic uint32_t free_count;   /* in its pages, not in magazines; under the lock */
 	_Atomic uint32_t pinned_count; /* past their grace period, and still pinned */
-	_Atomic uint32_t passed;       /* how much its objects are asked for (rebalance.c) */
+	_Atomic uint32_t passed;       /* how much its objects are asked for (balance.c) */
 	_Atomic uint32_t evicted_at;   /* slab_age when a hand last evicted for memory */
 	_Atomic uint32_t need;         /* objects taken within a grace period lately, in parts */
 	_Atomic uint32_t taken, taken_epoch; /* and in the present one, which began then */

@@ -107,16 +107,3 @@ expire_idle(struct store_core *sc)
 
 	sc->idle_expiry = done < want ? 0 : sc->idle_expiry - want;
 }
-
-/* Expiry is enough if no hand evicted while this part of all memory was evicted elsewhere. */
-#define ENOUGH_PARTS 16u
-
-bool
-expiry_is_enough(const struct slab *sl, const struct slab_class *c)
-{
-	return atomic_load_explicit(&c->due_s, memory_order_relaxed) != UINT32_MAX &&
-	       !slab_age_within(sl, atomic_load_explicit(&c->evicted_at, memory_order_relaxed),
-				ENOUGH_PARTS) &&
-	       !slab_age_within(sl, atomic_load_explicit(&c->grown_at, memory_order_relaxed),
-				ENOUGH_PARTS);
-}

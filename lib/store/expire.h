@@ -12,8 +12,5 @@
 uint32_t expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want);
 /* This turn's share of sc->idle_expiry. */
 void expire_idle(struct store_core *sc);
-/* True if expiry alone frees all that the class needs: for some time its hands have evicted
- * nothing, and it got no page. */
-bool expiry_is_enough(const struct slab *sl, const struct slab_class *c);
 
 #endif

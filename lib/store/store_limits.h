@@ -103,9 +103,8 @@
 /* Additional work of an item that moves: a constant, and one for each EVACUATE_COPY_BYTES. */
 #define EVACUATE_RESCUE     3u
 #define EVACUATE_COPY_BYTES 1024u
-/* Work of the choice of a page; of a class that has none to give; of a look at one. */
+/* Work of the choice of a page; of a look at one. */
 #define EVACUATE_CHOICE 24u
-#define EVACUATE_NONE   6u
 #define EVACUATE_LOOK   2u
 /* Objects of a page listed together. */
 #define EVACUATE_BATCH 64u

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 
-#include <emmintrin.h>
+#include "base/vec16.h"
 
 struct bucket_pair {
 	struct flow_bucket *first, *second;
@@ -57,12 +57,11 @@ bucket_pair(const struct tcp *t, struct flow f)
 static uint32_t
 bucket_match(const struct flow_bucket *b, uint32_t tag)
 {
-	const __m128i want = _mm_set1_epi32((int)tag);
-	const __m128i *tags = (const __m128i *)(const void *)b->tag;
-	const __m128i low = _mm_cmpeq_epi32(tags[0], want), high = _mm_cmpeq_epi32(tags[1], want);
+	const vec16 want = vec16_of_32(tag);
+	const vec16 low = vec16_equal_32(vec16_load_aligned(b->tag), want);
+	const vec16 high = vec16_equal_32(vec16_load_aligned(b->tag + 4), want);
 
-	return (uint32_t)_mm_movemask_epi8(
-		_mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128()));
+	return vec16_signs(vec16_pack_16(vec16_pack_32(low, high), vec16_zero()));
 }
 
 static struct conn *

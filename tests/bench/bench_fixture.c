@@ -115,7 +115,7 @@ bench_shared_bytes(uint32_t memory_mib, uint32_t cores)
 	       admin_shared_bytes() + (64u << 10);
 }
 
-/* Maps a file as app/clockoo/keep/kept.c maps a memory.file. */
+/* Maps a file as app/clockoo/keep/arena_file.c maps a memory.file. */
 static void *
 map_file(const char *path, size_t bytes)
 {

@@ -50,6 +50,11 @@ LAYERED = {
 }
 
 
+def ring(count, room="lib/wire"):
+    """Files of a room, of which each calls the next one."""
+    return {f"{room}/ring{n}.c": OPENING + f"int\nring_{n}(void)\n{{\n\treturn ring_{(n + 1) % count}();\n}}\n" for n in range(count)}
+
+
 def pool_page(size, pool, counter="`FRAMES_LOST`", test="`test_frame`, `a_frame_is_lost`"):
     """A page with one pool, its counter and its tests."""
     return {"lib/base/BUDGET.md": f"| pool | {size} | counter | tests |\n|---|---|---|---|\n| {pool} | 4 | {counter} | {test} |\n",
@@ -72,6 +77,14 @@ CLEAN = {
     "lib/dpdk/eal.c": OPENING + "#include <rte_eal.h>\n#include <wire/if.h>\n",
 }
 
+PARTS = {
+    "app/README.md": "<!-- parts: -->\n| part | may include | what |\n|---|---|---|\n| keep | | files |\n| tier | keep | flash |\n"
+                     "<!-- end of parts -->\n",
+    "app/clockoo/keep/keep.h": "int keep;\n",
+    "app/clockoo/tier/tier.h": '#include "keep/keep.h"\n',
+    "app/clockoo/whole.h": '#include "tier/tier.h"\n',
+}
+
 # A change of the clean tree, and the words with which tools/check must refuse it.
 VIOLATIONS = [
     ("a room that includes upwards",
@@ -85,6 +98,12 @@ VIOLATIONS = [
      "a room is named by itself"),
     ("a load generator that includes what it may not", {"tests/load/load.c": '#include "wire/frame.h"\n'},
      "room tests/load may not include wire/frame.h"),
+    ("a part of the program that includes upwards", {**PARTS, "app/clockoo/keep/file.c": OPENING + '#include "tier/tier.h"\n'},
+     "part keep may not include tier/tier.h"),
+    ("a part that includes the whole program", {**PARTS, "app/clockoo/keep/file.c": OPENING + '#include "whole.h"\n'},
+     "part keep may not include whole.h"),
+    ("a part that is not in the table", {**PARTS, "app/clockoo/more/more.h": "int more;\n"}, "part more is in"),
+    ("a circle of parts", {**PARTS, "app/README.md": PARTS["app/README.md"].replace("keep | |", "keep | tier |")}, "circle of parts"),
     ("a DPDK header outside lib/dpdk", {"lib/wire/frame2.c": OPENING + "#include <rte_mbuf.h>\n"},
      "includes rte_mbuf.h outside"),
     ("a DPDK name outside lib/dpdk", {"app/main.c": OPENING + "int n = rte_lcore_count();\n"},
@@ -175,6 +194,13 @@ VIOLATIONS = [
      {**LAYERED, "lib/wire/frame.h": "static inline bool\nframe_check(const char *p)\n{\n"
                                      "\treturn seg_parse(p);\n}\n"},
      "lib/wire/frame.h:4: seg_parse is of seg.c, a higher layer"),
+    ("a ring of five files", ring(5), "lib/wire: 5 files call each other: ring0.c ring1.c ring2.c ring3.c ring4.c"),
+    ("a ring of five files in the folders of a program",
+     {**ring(5, "app/clockoo/ring"), "app/clockoo/ring/ring1.c": None,
+      "app/clockoo/ring1.c": ring(5, "app")["app/ring1.c"]}, "app/clockoo: 5 files call each other"),
+    ("a ring by a header",
+     {**ring(5), "lib/wire/ring4.c": None,
+      "lib/wire/ring4.h": "static inline int\nring_4(void)\n{\n\treturn ring_0();\n}\n"}, "lib/wire: 5 files call each other"),
     ("a file in no layer", {**LAYERED, "lib/wire/extra.h": "int extra;\n"}, "extra.h is in no layer"),
     ("a layer of a file that is not there",
      {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame fram", above="seg")},
@@ -190,6 +216,11 @@ VIOLATIONS = [
 FINE = [
     ("a longer word", {"lib/wire/frame2.h": f"int un{BANNED}ed;\n"}),
     ("a room in layers", LAYERED),
+    ("a ring of four files", ring(4)),
+    ("five files that call each other one way", {**ring(5), "lib/wire/ring4.c": OPENING + "int\nring_4(void)\n{\n\treturn 0;\n}\n"}),
+    ("rings of two rooms", {**ring(4), **{name.replace("ring", "circle"): text.replace("ring", "circle")
+                                          for name, text in ring(4, "lib/base").items()}}),
+    ("parts of a program", PARTS),
     ("a layer on two lines", {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg.c\n  seg.h")}),
     ("a question mark in a word", {"lib/wire/frame2.h": "int n; /* becomes ?. http://h/?q | cas:24? | n */\n"}),
     ("a question in a string", {"lib/wire/frame2.h": 'static const char text[] = "/* whose? */";\n'}),

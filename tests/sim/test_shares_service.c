@@ -524,7 +524,11 @@ static const struct crowd crowds[] = {
 	 .name = "list all keys",
 	 .count = 300,
 	 .asks = "lru_crawler metadump all\r\n"},
-	{.pool = "work", .name = "ask for classes", .count = 300, .asks = "stats items\r\n"},
+	{.pool = "work",
+	 .name = "ask for classes",
+	 .count = 300,
+	 .asks = "stats items\r\n",
+	 .worst = true},
 };
 
 /* The rows to run: the worst of each pool, or those of this pool; "all", or "all POOL". */

@@ -235,6 +235,7 @@ MUTANTS = {
     "EARLY_PAGE": [("slab_evacuate.c", "if (!passed(p->retired_epoch, oldest))", "if (false)")],
     # A status bit is read and then written: two readers may both find it clear.
     "TORN_TOKEN": [
+        ("item.c", '#include "item_layout.h"\n', '#include "item_layout.h"\n#include "base/gap.h"\n'),
         ("item.c", "return (item_head(it) & bit) == 0 &&\n"
          "	       (atomic_fetch_or_explicit(&it->head, bit, memory_order_relaxed) & bit) == 0;",
          "const uint32_t head = item_head(it);\n\n"
@@ -360,7 +361,7 @@ MUTANTS = {
     "FRONT_HITS_AGE": [("front_slots.c", "state = with_count(state, slot, count + 1);",
                         "state = aged(set, with_count(state, slot, count + 1));")],
     # Not the one that is asked least is replaced.
-    "FRONT_ANY_VICTIM": [("front_slots.c", "return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(counts), 1) - 1;", "return 0;")],
+    "FRONT_ANY_VICTIM": [("front_slots.c", "return least_byte(state | COUNT_MASK) - 1;", "return 0;")],
     # A key that loses its slot loses its count.
     "FRONT_FORGETS_LEFT": [("front_slots.c", "	front_sketch_raise(&set->sketch, bits_of(name), count_at(state, slot));", "")],
     # A key that has a slot takes another one.
@@ -526,7 +527,8 @@ MUTANTS = {
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
     # Work has no shares; a value is short by its length alone; no read buffer is yielded; a source keeps all watches.
-    "WORK_NO_SHARE": [("serve_work.c", "(WORK_SHARES / budget_share(&w->shares, &ss->work.place));", "0;")],
+    "WORK_NO_SHARE": [("serve_work.c", "	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);", "	rate = 0;")],
+    "WORK_NO_BURST": [("serve_work.c", "		work_take(sv, ss, ns, WORK_BURST);", "		work_take(sv, ss, ns, 0);")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
     "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	loser = place_loser(sv);", "	loser = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],

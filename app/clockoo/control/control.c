@@ -223,7 +223,7 @@ watch_wall_clock(struct control *c)
 
 	r.unix_ns = (int64_t)clock_ns(CLOCK_REALTIME);
 	r.after_ns = process_now_ns(c->process);
-	if (!wall_watch_look(c->wall, &r, &step_ns))
+	if (!wall_watch_check(c->wall, &r, &step_ns))
 		return;
 	for (uint32_t i = 0; i < c->settings->config.cores; i++)
 		core_wall_set_mt(&c->cores[i], c->wall->unix_ns);
@@ -308,7 +308,7 @@ control_run(void *arg)
 			continue;
 		due_ns += TICK_NS;
 		watch_wall_clock(c);
-		kept_tick(c->kept, c->telemetry);
+		arena_file_tick(c->arena, c->telemetry);
 		second_tier_tick(c->flash);
 		if (c->fleet != NULL)
 			fleet_tick(c->fleet, monotonic_ns());

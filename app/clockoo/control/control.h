@@ -15,7 +15,7 @@
 #include "core/core.h"
 #include "fleet/fleet.h"
 #include "fleet/front_cores.h"
-#include "keep/kept.h"
+#include "keep/arena_file.h"
 #include "monitor/http_server.h"
 #include "nic.h"
 #include "process/process.h"
@@ -43,7 +43,7 @@ struct control {
 	struct fleet *fleet;   /* NULL: not a front */
 	struct front_cores *front_cores;
 	const struct front_settings *front;
-	struct kept *kept;
+	struct arena_file *arena;
 	struct second_tier *flash;
 	struct http_server *http;
 	struct capture_service *capture;

@@ -49,24 +49,24 @@ merge_lines(struct config_source *all, const struct config_source *src)
  * does. */
 static void
 reload_servers(struct report *r, struct control *c, const struct config *now,
-	       struct front_look *look)
+	       struct fleet_spec *spec)
 {
 	struct config *const both[] = {&c->settings->asked, &c->settings->config};
 	struct error err;
 
-	if (c->fleet == NULL || look == NULL || fleet_has(c->fleet, look)) {
-		front_look_free(look);
+	if (c->fleet == NULL || spec == NULL || fleet_has(c->fleet, spec)) {
+		fleet_spec_free(spec);
 		return;
 	}
 	r->named = true;
-	if (!fleet_reload(c->fleet, look, clock_ns(CLOCK_MONOTONIC), &err)) {
+	if (!fleet_reload(c->fleet, spec, clock_ns(CLOCK_MONOTONIC), &err)) {
 		fprintf(stderr, "clockoo: reload: %s: %s; the servers are those of before\n",
 			r->file, err.text);
-		front_look_free(look);
+		fleet_spec_free(spec);
 		return;
 	}
 	fprintf(stderr, "clockoo: reload: %s: front.servers: %u servers take over\n", r->file,
-		look->config.servers.count);
+		spec->config.servers.count);
 	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
 		memcpy(both[i]->front.servers, now->front.servers, sizeof now->front.servers);
 		memcpy(both[i]->front.gutter, now->front.gutter, sizeof now->front.gutter);
@@ -75,12 +75,12 @@ reload_servers(struct report *r, struct control *c, const struct config *now,
 
 /* Reads the lists of networks again: their files may have changed without a changed key. */
 static void
-reload_access(struct report *r, struct control *c, struct access_look *look)
+reload_access(struct report *r, struct control *c, struct access_lists *lists)
 {
 	char words[ACCESS_WORDS_BYTES];
 
-	access_look_words(look, words);
-	if (!access_change(c->access, look))
+	access_lists_words(lists, words);
+	if (!access_change(c->access, lists))
 		return;
 	r->named = true;
 	fprintf(stderr, "clockoo: reload: %s: network.allow and network.deny: %s\n", r->file,
@@ -93,22 +93,22 @@ reload_config(struct control *c)
 	/* The path is absolute, since -d has left the directory. The file must still exist. */
 	struct config_source src = {.again = c->settings->path};
 	struct report report = {.file = src.file};
-	struct access_look access = {0};
-	struct front_look *look;
+	struct access_lists access = {0};
+	struct fleet_spec *spec;
 	struct config now;
 	struct error err;
 
 	if (config_parse(&now, &src, c->settings->argc, c->settings->argv, &err) != CONFIG_RUN ||
-	    !access_look_make(&access, &now, &err) || !front_look_make(&look, &now, &err)) {
-		access_look_free(&access);
+	    !access_lists_read(&access, &now, &err) || !fleet_spec_read(&spec, &now, &err)) {
+		access_lists_free(&access);
 		config_error_locate(&src, &err);
 		fprintf(stderr, "clockoo: reload: %s; the configuration is unchanged\n", err.text);
 		return;
 	}
-	report.servers = c->fleet != NULL && look != NULL;
+	report.servers = c->fleet != NULL && spec != NULL;
 	config_differ(&(struct config_loaded){&c->settings->asked, &c->settings->source},
 		      &(struct config_loaded){&now, &src}, report_key, &report);
-	reload_servers(&report, c, &now, look);
+	reload_servers(&report, c, &now, spec);
 	reload_access(&report, c, &access);
 	if (!report.named)
 		fprintf(stderr, "clockoo: reload: %s: nothing changed\n", src.file);
@@ -123,13 +123,13 @@ reload_servers_file(struct control *c)
 {
 	const struct config asked = c->settings->asked;
 	struct report report = {.file = asked.front.servers};
-	struct front_look *look;
+	struct fleet_spec *spec;
 	struct error err;
 
-	if (!front_look_make(&look, &asked, &err))
+	if (!fleet_spec_read(&spec, &asked, &err))
 		fprintf(stderr, "clockoo: reload: %s; the servers are those of before\n", err.text);
 	else
-		reload_servers(&report, c, &asked, look);
+		reload_servers(&report, c, &asked, spec);
 }
 
 /* Reads the files of networks again, where no configuration file is used. */
@@ -137,13 +137,13 @@ static void
 reload_access_files(struct control *c)
 {
 	struct report report = {.file = "command line"};
-	struct access_look look;
+	struct access_lists lists;
 	struct error err;
 
-	if (!access_look_make(&look, &c->settings->asked, &err))
+	if (!access_lists_read(&lists, &c->settings->asked, &err))
 		fprintf(stderr, "clockoo: reload: %s; who is let in is unchanged\n", err.text);
 	else
-		reload_access(&report, c, &look);
+		reload_access(&report, c, &lists);
 }
 
 void

@@ -8,8 +8,8 @@
 #include "dry_run.h"
 #include "file_check.h"
 #include "flash_doctor.h"
-#include "keep/kept_look.h"
-#include "keep/saved.h"
+#include "keep/arena_check.h"
+#include "keep/memory_save.h"
 #include "memfile/memory_file.h"
 #include "monitor/http_listen.h"
 #include "monitor/http_server.h"
@@ -124,7 +124,7 @@ static void
 check_running(struct dry_run *p, const struct config *cfg)
 {
 	const struct name_holder holder = nic_claim_holder(cfg, &p->profile);
-	struct kept_look look;
+	struct arena_check check;
 	uint32_t pid;
 
 	if (!tree_is_live(&p->machine.tree))
@@ -134,11 +134,11 @@ check_running(struct dry_run *p, const struct config *cfg)
 	if (pid == 0 && holder.kind == NAME_TRUSTED)
 		pid = (uint32_t)holder.pid;
 	if (pid == 0 && cfg->memory_file[0] != '\0') {
-		kept_look_at_configured(&look, cfg);
-		pid = look.state == KEPT_IN_USE ? look.pid : 0;
+		arena_check_configured(&check, cfg);
+		pid = check.state == ARENA_IN_USE ? check.pid : 0;
 	}
 	if (pid != 0)
-		dry_run_look_at(p, cfg, pid);
+		dry_run_check_process(p, cfg, pid);
 }
 
 /* Reports what the next start would do with --memory-file. */
@@ -146,12 +146,12 @@ static void
 check_memory_file(struct dry_run *p, const struct config *cfg)
 {
 	static const enum advice_severity severities[] = {
-		[KEPT_ABSENT] = ADVICE_OK, [KEPT_UNKNOWN] = ADVICE_UNKNOWN,
-		[KEPT_IN_USE] = ADVICE_OK, [KEPT_WHOLE] = ADVICE_OK,
-		[KEPT_LOST] = ADVICE_WARN,
+		[ARENA_ABSENT] = ADVICE_OK, [ARENA_UNKNOWN] = ADVICE_UNKNOWN,
+		[ARENA_IN_USE] = ADVICE_OK, [ARENA_WHOLE] = ADVICE_OK,
+		[ARENA_LOST] = ADVICE_WARN,
 	};
 	struct memory_warning warnings[MEMORY_PLACE_WARNINGS_MAX];
-	struct kept_look look;
+	struct arena_check check;
 	struct advice *a;
 	struct error err;
 	uint32_t warned;
@@ -165,12 +165,12 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 			   "/var/lib/hugetlbfs/user/clockoo");
 		return;
 	}
-	kept_look_at_configured(&look, cfg);
-	a = advice_add(&p->advice, severities[look.state], "memory file", "%s%s",
-		       look.state == KEPT_LOST ? "the next start is empty: " : "", look.words);
-	if (look.state == KEPT_LOST)
+	arena_check_configured(&check, cfg);
+	a = advice_add(&p->advice, severities[check.state], "memory file", "%s%s",
+		       check.state == ARENA_LOST ? "the next start is empty: " : "", check.words);
+	if (check.state == ARENA_LOST)
 		advice_fix(a, "nothing, or clockoo arena remove, which gives its memory back now");
-	warned = kept_place_warnings(cfg, warnings);
+	warned = arena_place_warnings(cfg, warnings);
 	for (uint32_t i = 0; i < warned; i++)
 		advice_fix(
 			advice_add(&p->advice, ADVICE_WARN, "memory file", "%s", warnings[i].words),
@@ -186,13 +186,13 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 
 	if (cfg->memory_save[0] == '\0' || !tree_is_live(&p->machine.tree))
 		return;
-	if (!saved_check(cfg, &err)) {
+	if (!memory_save_check(cfg, &err)) {
 		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "memory save", "%s", err.text),
 			   "a folder on a disk that the service's user may write to");
 		return;
 	}
-	saved_words(cfg, words);
-	if (!saved_has_room(cfg, &err))
+	memory_save_words(cfg, words);
+	if (!memory_save_has_room(cfg, &err))
 		advice_fix(advice_add(&p->advice, ADVICE_WARN, "memory save", "%s", err.text),
 			   "more room there, or a lower memory.limit");
 	if (cfg->keep_for_s < SAVE_KEEP_FOR_MIN_S)
@@ -211,7 +211,7 @@ check_let_in(struct dry_run *p, const struct config *cfg)
 	const bool users = cfg->auth_file[0] != '\0' || cfg->sasl;
 	char who[ACCESS_WORDS_BYTES], conns[LET_IN_WORDS_BYTES] = "any number of";
 
-	access_look_words(&p->access, who);
+	access_lists_words(&p->access, who);
 	if (cfg->conns_per_source != 0)
 		snprintf(conns, sizeof conns, "%u", cfg->conns_per_source);
 	advice_add(&p->advice, ADVICE_OK, "let in", "%s; %s; %s connections a source%s%s", who,
@@ -267,7 +267,7 @@ check_http(struct dry_run *p, const struct config *cfg)
 
 	if (http->text[0] == '\0' || !tree_is_live(&p->machine.tree))
 		return;
-	place = http_is_built(&err) ? http_place_look(http, &err) : HTTP_PLACE_BAD;
+	place = http_is_built(&err) ? http_place_check(http, &err) : HTTP_PLACE_BAD;
 	if (place == HTTP_PLACE_BAD)
 		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "telemetry http", "%s", err.text),
 			   "telemetry.http: 127.0.0.1:9150, or none");

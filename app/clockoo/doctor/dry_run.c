@@ -5,12 +5,12 @@
 #include "dry_run.h"
 #include "access/tls_cores.h"
 #include "firmware.h"
-#include "keep/kept_look.h"
+#include "keep/arena_check.h"
 #include "nic.h"
 #include "nic_profile.h"
 #include "paths.h"
 #include "start/sizes.h"
-#include "tier/flash_look.h"
+#include "tier/flash_check.h"
 #include "tier/tier_start.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ file_bytes_needed(const struct dry_run *p, const struct config *cfg)
 {
 	const bool live = tree_is_live(&p->machine.tree);
 
-	return (live ? kept_huge_bytes_needed(cfg) : p->sizes.file_bytes) +
+	return (live ? arena_huge_bytes_needed(cfg) : p->sizes.file_bytes) +
 	       tier_start_huge_bytes(cfg, &p->sizes.flash.plan, live).needed;
 }
 
@@ -58,7 +58,7 @@ input_of(const struct dry_run *p, const struct config *cfg)
 }
 
 static void
-advise_front(struct advice_list *list, const struct front_look *front)
+advise_front(struct advice_list *list, const struct fleet_spec *front)
 {
 	struct front_warning warnings[FRONT_WARNINGS_MAX];
 	const uint32_t n =
@@ -82,7 +82,7 @@ collect_advice(struct dry_run *p, const struct config *cfg)
 }
 
 void
-dry_run_look_at(struct dry_run *p, const struct config *cfg, uint32_t pid)
+dry_run_check_process(struct dry_run *p, const struct config *cfg, uint32_t pid)
 {
 	const struct advice_input c = input_of(p, cfg);
 
@@ -97,8 +97,8 @@ run(struct dry_run *p, struct config *cfg, struct error *err)
 	struct port_caps expected;
 
 	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err) ||
-	    !access_look_make(&p->access, cfg, err) || !front_look_make(&p->front, cfg, err) ||
-	    !flash_look_bytes(&asked.flash_bytes, cfg, err) || !tls_files_check(cfg, err))
+	    !access_lists_read(&p->access, cfg, err) || !fleet_spec_read(&p->front, cfg, err) ||
+	    !flash_check_bytes(&asked.flash_bytes, cfg, err) || !tls_files_check(cfg, err))
 		return false;
 	steer_caps_max(&p->profile, &expected);
 	if (!steer_plan_make(&p->steer, cfg, &p->profile, &expected, err))
@@ -125,6 +125,6 @@ void
 dry_run_close(struct dry_run *p)
 {
 	machine_close(&p->machine);
-	access_look_free(&p->access);
-	front_look_free(p->front);
+	access_lists_free(&p->access);
+	fleet_spec_free(p->front);
 }

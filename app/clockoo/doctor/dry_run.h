@@ -10,7 +10,7 @@
 #define CLOCKOO_DRY_RUN_H
 
 #include "access/access.h"
-#include "fleet/front_look.h"
+#include "fleet/fleet_spec.h"
 #include "machine.h"
 #include "start/sizes.h"
 #include "steer/plan.h"
@@ -22,13 +22,13 @@ struct dry_run {
 	struct steer_plan steer;
 	struct sizes sizes;
 	struct advice_list advice;
-	struct access_look access;
-	struct front_look *front; /* NULL: not a front */
+	struct access_lists access;
+	struct fleet_spec *front; /* NULL: not a front */
 };
 
 bool dry_run_make(struct dry_run *p, struct config *cfg, struct error *err);
 /* Adds the advice on a process that runs with this configuration. */
-void dry_run_look_at(struct dry_run *p, const struct config *cfg, uint32_t pid);
+void dry_run_check_process(struct dry_run *p, const struct config *cfg, uint32_t pid);
 void dry_run_close(struct dry_run *p);
 
 #endif

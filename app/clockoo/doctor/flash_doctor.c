@@ -4,7 +4,7 @@
 #include "flash_doctor.h"
 #include "flash/flash_device.h"
 #include "flash/flash_state.h"
-#include "tier/flash_look.h"
+#include "tier/flash_check.h"
 #include "tier/tier_io.h"
 
 #include <fcntl.h>
@@ -144,10 +144,10 @@ judge_state(struct advice_list *list, const struct config *cfg)
 static void
 judge_io(struct advice_list *list, const struct config *cfg)
 {
-	struct tier_io_look io;
+	struct tier_io_check io;
 	struct error err;
 
-	if (!tier_io_look(&io, cfg, &err))
+	if (!tier_io_check(&io, cfg, &err))
 		advice_fix(advice_add(list, ADVICE_FAIL, SUBJECT, "%s", err.text),
 			   "flash.io: auto");
 	else if (io.refused != 0)
@@ -161,19 +161,19 @@ judge_io(struct advice_list *list, const struct config *cfg)
 void
 flash_doctor(struct advice_list *list, const struct config *cfg)
 {
-	char words[FLASH_LOOK_BYTES], path[CONFIG_PATH_BYTES];
+	char words[FLASH_CHECK_BYTES], path[CONFIG_PATH_BYTES];
 	struct error err;
 	struct stat st;
 	uint64_t bytes;
 
 	if (cfg->flash.device[0] == '\0')
 		return;
-	if (!flash_look_check(cfg, &err) || !flash_look_bytes(&bytes, cfg, &err)) {
+	if (!flash_check(cfg, &err) || !flash_check_bytes(&bytes, cfg, &err)) {
 		advice_fix(advice_add(list, ADVICE_FAIL, SUBJECT, "%s", err.text),
 			   "change that: README says what a device must be");
 		return;
 	}
-	flash_look_words(cfg, bytes, words);
+	flash_check_words(cfg, bytes, words);
 	advice_add(list, ADVICE_OK, SUBJECT, "%s", words);
 	judge_io(list, cfg);
 	strcpy(path, cfg->flash.device);

@@ -7,7 +7,7 @@
 #include "fleet/front_cores.h"
 #include "monitor/http_server.h"
 #include "start/sizes.h"
-#include "tier/flash_look.h"
+#include "tier/flash_check.h"
 #include "tier/tier_io.h"
 #include "tier/tier_start.h"
 #include "topology/memory_nodes.h"
@@ -292,7 +292,7 @@ print_size(const struct front_plan *f, FILE *out)
 }
 
 static void
-print_copies(const struct front_look *front, FILE *out)
+print_copies(const struct fleet_spec *front, FILE *out)
 {
 	char words[FRONT_AGE_BYTES];
 
@@ -321,13 +321,13 @@ print_ejection(const struct front_config *c, FILE *out)
 }
 
 static void
-print_front(const struct front_look *front, const struct config *cfg, FILE *out)
+print_front(const struct fleet_spec *front, const struct config *cfg, FILE *out)
 {
-	char size[FRONT_LOOK_SIZE_BYTES];
+	char size[FLEET_SPEC_SIZE_BYTES];
 
 	if (front == NULL)
 		return;
-	front_look_size(front, cfg, size);
+	fleet_spec_size(front, cfg, size);
 	fprintf(out, "front      %s; %s", size,
 		front_distribution_name(front->config.distribution));
 	if (front->config.distribution != FRONT_JUMP)
@@ -346,13 +346,13 @@ print_front(const struct front_look *front, const struct config *cfg, FILE *out)
 
 /* Prints the lists of networks. Their memory is on the heap, twice while a reload replaces them. */
 static void
-print_access(const struct access_look *look, FILE *out)
+print_access(const struct access_lists *lists, FILE *out)
 {
 	char words[ACCESS_WORDS_BYTES];
 
-	if (look->list == NULL)
+	if (lists->list == NULL)
 		return;
-	access_look_words(look, words);
+	access_lists_words(lists, words);
 	fprintf(out, "let in     %s, ordinary pages, twice during a reload\n", words);
 }
 
@@ -401,16 +401,16 @@ print_million(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 static bool
 print_device(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 {
-	char words[FLASH_LOOK_BYTES];
-	struct tier_io_look io;
+	char words[FLASH_CHECK_BYTES];
+	struct tier_io_check io;
 	struct error err;
 	bool starts;
 
 	if (f->device == 0)
 		return true;
-	flash_look_words(cfg, f->device, words);
+	flash_check_words(cfg, f->device, words);
 	fprintf(out, "flash      %s: %s\n", cfg->flash.device, words);
-	starts = tier_io_look(&io, cfg, &err);
+	starts = tier_io_check(&io, cfg, &err);
 	if (starts)
 		fprintf(out, "           by %s\n", io.words);
 	else

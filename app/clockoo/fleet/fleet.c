@@ -44,7 +44,7 @@ make_exchange(struct fleet *f, const struct front_config *config, uint32_t cores
 static bool
 make_shared(struct fleet *f)
 {
-	const uint32_t items = f->look->plan.items;
+	const uint32_t items = f->spec->plan.items;
 
 	if (items == 0)
 		return true;
@@ -120,14 +120,14 @@ static void reload_refused(void *arg, const struct front_host *host);
 
 /* Allocates a fleet. NULL without memory. */
 static struct fleet *
-make_fleet(struct front_look *look, uint32_t cores)
+make_fleet(struct fleet_spec *spec, uint32_t cores)
 {
 	struct fleet *f = calloc(1, sizeof *f);
 
 	if (f == NULL)
 		return NULL;
-	f->look = look;
-	if (make_exchange(f, &look->config, cores) && make_shared(f))
+	f->spec = spec;
+	if (make_exchange(f, &spec->config, cores) && make_shared(f))
 		return f;
 	free(f->shared.cells);
 	free(f->exchange);
@@ -138,17 +138,17 @@ make_fleet(struct front_look *look, uint32_t cores)
 bool
 fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 {
-	struct front_look *look;
+	struct fleet_spec *spec;
 	struct fleet *f;
 
 	*fleet = NULL;
-	if (!front_look_make(&look, cfg, err))
+	if (!fleet_spec_read(&spec, cfg, err))
 		return false;
-	if (look == NULL)
+	if (spec == NULL)
 		return true;
-	f = make_fleet(look, cfg->cores);
+	f = make_fleet(spec, cfg->cores);
 	if (f == NULL) {
-		front_look_free(look);
+		fleet_spec_free(spec);
 		return error_set(err, "--front-servers: no memory for the fleet");
 	}
 	f->ipv6 = !ip_addr_is_zero(&cfg->ipv6);
@@ -157,8 +157,8 @@ fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 	f->control.tell = health_changed;
 	f->control.refused = reload_refused;
 	f->control.arg = f;
-	front_control_init(&f->control, f->exchange, &look->config);
-	hosts_set(f, &look->config);
+	front_control_init(&f->control, f->exchange, &spec->config);
+	hosts_set(f, &spec->config);
 	*fleet = f;
 	return true;
 }
@@ -365,7 +365,7 @@ static void
 reload_refused(void *arg, const struct front_host *host)
 {
 	struct fleet *f = arg;
-	const struct front_look *stays = f->look;
+	const struct fleet_spec *stays = f->spec;
 
 	fprintf(stderr,
 		"clockoo: front.servers: reload: %s has no address: the %u server%s of before "
@@ -381,13 +381,13 @@ reload_refused(void *arg, const struct front_host *host)
 static void
 next_takes_over(struct fleet *f)
 {
-	struct front_look *was = f->look;
+	struct fleet_spec *was = f->spec;
 
-	f->look = f->next;
+	f->spec = f->next;
 	f->next = NULL;
-	front_look_free(was);
-	fprintf(stderr, "clockoo: front.servers: %u server%s now\n", f->look->config.servers.count,
-		f->look->config.servers.count == 1 ? "" : "s");
+	fleet_spec_free(was);
+	fprintf(stderr, "clockoo: front.servers: %u server%s now\n", f->spec->config.servers.count,
+		f->spec->config.servers.count == 1 ? "" : "s");
 }
 
 void
@@ -395,7 +395,7 @@ fleet_tick(struct fleet *f, uint64_t now_ns)
 {
 	pthread_mutex_lock(&f->lock);
 	front_control_step(&f->control, now_ns);
-	front_look_free(f->gone);
+	fleet_spec_free(f->gone);
 	f->gone = NULL;
 	if (f->next != NULL && front_control_config(&f->control) == &f->next->config)
 		next_takes_over(f);
@@ -423,17 +423,17 @@ keep_the_rest(struct front_config *config, const struct front_config *now)
 }
 
 bool
-fleet_reload(struct fleet *f, struct front_look *look, uint64_t now_ns, struct error *err)
+fleet_reload(struct fleet *f, struct fleet_spec *spec, uint64_t now_ns, struct error *err)
 {
 	struct error why;
 	bool done;
 
-	keep_the_rest(&look->config, &f->look->config);
+	keep_the_rest(&spec->config, &f->spec->config);
 	pthread_mutex_lock(&f->lock);
-	done = front_control_reload(&f->control, &look->config, now_ns, err);
+	done = front_control_reload(&f->control, &spec->config, now_ns, err);
 	if (done) {
-		f->next = look;
-		hosts_set(f, &look->config);
+		f->next = spec;
+		hosts_set(f, &spec->config);
 		pthread_cond_broadcast(&f->changed);
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -443,12 +443,12 @@ fleet_reload(struct fleet *f, struct front_look *look, uint64_t now_ns, struct e
 }
 
 bool
-fleet_has(const struct fleet *f, const struct front_look *look)
+fleet_has(const struct fleet *f, const struct fleet_spec *spec)
 {
-	const struct front_config *now = f->next != NULL ? &f->next->config : &f->look->config;
+	const struct front_config *now = f->next != NULL ? &f->next->config : &f->spec->config;
 
-	return front_servers_same(&now->servers, &look->config.servers) &&
-	       front_servers_same(&now->gutter, &look->config.gutter);
+	return front_servers_same(&now->servers, &spec->config.servers) &&
+	       front_servers_same(&now->gutter, &spec->config.gutter);
 }
 
 bool
@@ -458,7 +458,7 @@ fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error *err)
 		return false;
 	if (*fleet == NULL)
 		return true;
-	if ((*fleet)->shared.cells != NULL && !(*fleet)->look->config.shared)
+	if ((*fleet)->shared.cells != NULL && !(*fleet)->spec->config.shared)
 		fprintf(stderr,
 			"clockoo: front.items: copies are right if all writes come through this "
 			"front; none is kept for the first %u s of a server that does not list its "

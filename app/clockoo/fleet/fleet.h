@@ -22,7 +22,7 @@
 #include "front/front_copy.h"
 #include "front/front_names.h"
 #include "front/front_stats.h"
-#include "front_look.h"
+#include "fleet_spec.h"
 
 #include <pthread.h>
 
@@ -32,9 +32,9 @@
 #define FLEET_FIRST_S  5u /* the time that a start waits for the first round */
 
 struct fleet {
-	struct front_look *look; /* in force */
-	struct front_look *next; /* the look of a reload in progress; NULL: none */
-	struct front_look *gone; /* the look of a refused reload, to be freed; NULL: none */
+	struct fleet_spec *spec; /* in force */
+	struct fleet_spec *next; /* the look of a reload in progress; NULL: none */
+	struct fleet_spec *gone; /* the look of a refused reload, to be freed; NULL: none */
 	struct front_exchange *exchange;
 	struct front_shared shared; /* copies of all cores */
 	pthread_mutex_t lock;       /* guards the members from here to hosts */
@@ -77,9 +77,9 @@ void fleet_tick(struct fleet *fleet, uint64_t now_ns);
 
 /* Makes the servers and gutter of *look the next fleet, and takes ownership of it. False: refused,
  * and nothing has changed. */
-bool fleet_reload(struct fleet *fleet, struct front_look *look, uint64_t now_ns, struct error *err);
+bool fleet_reload(struct fleet *fleet, struct fleet_spec *spec, uint64_t now_ns, struct error *err);
 
 /* True if *look names the servers and the gutter that are in force or will soon be. */
-bool fleet_has(const struct fleet *fleet, const struct front_look *look);
+bool fleet_has(const struct fleet *fleet, const struct fleet_spec *spec);
 
 #endif

@@ -131,7 +131,7 @@ http_unlisten(int fd, const struct config_http *http)
 }
 
 enum http_place
-http_place_look(const struct config_http *http, struct error *err)
+http_place_check(const struct config_http *http, struct error *err)
 {
 	int fd;
 

@@ -22,7 +22,7 @@ enum http_place {
 	HTTP_PLACE_BAD,   /* *err has the reason */
 };
 /* Checks whether a start could listen; leaves nothing behind. */
-enum http_place http_place_look(const struct config_http *http, struct error *err);
+enum http_place http_place_check(const struct config_http *http, struct error *err);
 /* True if other machines can reach the address. */
 bool http_place_is_open(const struct config_http *http);
 

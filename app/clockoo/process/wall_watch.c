@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 bool
-wall_watch_look(struct wall_watch *w, const struct wall_reading *r, int64_t *step_ns)
+wall_watch_check(struct wall_watch *w, const struct wall_reading *r, int64_t *step_ns)
 {
 	const uint64_t apart_ns = r->after_ns - r->before_ns;
 

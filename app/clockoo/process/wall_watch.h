@@ -31,6 +31,6 @@ struct wall_reading {
 };
 
 /* True if the clock was set by *step_ns since the last call; w->unix_ns follows. */
-bool wall_watch_look(struct wall_watch *w, const struct wall_reading *r, int64_t *step_ns);
+bool wall_watch_check(struct wall_watch *w, const struct wall_reading *r, int64_t *step_ns);
 
 #endif

@@ -9,7 +9,7 @@
 #include "dpdk/device.h"
 #include "fleet/front_cores.h"
 #include "front/front_control.h"
-#include "keep/kept_look.h"
+#include "keep/arena_check.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
 #include "stack_sizes.h"
@@ -72,7 +72,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.quiet_s = front->shared ? 0 : FRONT_QUIET_S,
 		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
 		.peers = front->peers,
-		.answer_bytes_max = kept_store_bytes(cfg) / FRONT_ANSWERS_PART / cfg->cores,
+		.answer_bytes_max = arena_store_bytes(cfg) / FRONT_ANSWERS_PART / cfg->cores,
 	};
 }
 
@@ -80,7 +80,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 static void
 bytes_compute(struct sizes *z, const struct config *cfg)
 {
-	z->file_bytes = kept_file_bytes(cfg);
+	z->file_bytes = arena_file_bytes(cfg);
 	z->store_bytes =
 		z->file_bytes != 0 ? store_private_bytes(&z->store) : store_bytes(&z->store);
 	z->stack_bytes = stack_bytes(&z->stack);
@@ -151,7 +151,7 @@ static struct store_config
 store_of(const struct config *cfg, const struct sizes_asked *asked, const struct secrets *secrets)
 {
 	return (struct store_config){
-		.memory_bytes = kept_store_bytes(cfg),
+		.memory_bytes = arena_store_bytes(cfg),
 		.limit_bytes = (size_t)cfg->memory_mb << 20,
 		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
 		.value_max = cfg->item_max_bytes,

@@ -5,7 +5,7 @@
 #include "second_tier.h"
 #include "base/time_units.h"
 #include "flash/flash_recover.h"
-#include "flash_look.h"
+#include "flash_check.h"
 #include "process/last_words.h"
 #include "serve/serve_rows.h"
 #include "image/store_saved.h"
@@ -128,7 +128,7 @@ second_tier_open(struct second_tier *t, const struct tier_needs *of, struct erro
 	t->file.fd = -1;
 	if (cfg->flash.device[0] == '\0')
 		return true;
-	if (!flash_look_check(cfg, err))
+	if (!flash_check(cfg, err))
 		return false;
 	e = wait_for(t, cfg);
 	if (e == 0 && t->under.unopened[0] != '\0')

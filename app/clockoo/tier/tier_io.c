@@ -220,24 +220,24 @@ tier_io_close(struct tier_io *io)
 /* ---- before a start ---- */
 
 bool
-tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *err)
+tier_io_check(struct tier_io_check *check, const struct config *cfg, struct error *err)
 {
 	const uint32_t asked = cfg->flash.io;
 	const bool here = cfg->sysfs[0] == '\0';
 
-	*look = (struct tier_io_look){.words = "io_uring"};
+	*check = (struct tier_io_check){.words = "io_uring"};
 	if (asked != FLASH_IO_THREADS && here)
-		look->refused = flash_uring_probe();
+		check->refused = flash_uring_probe();
 	if (asked == FLASH_IO_URING)
-		return look->refused == 0 || device_error(look->refused, err);
+		return check->refused == 0 || device_error(check->refused, err);
 	if (asked == FLASH_IO_THREADS)
-		snprintf(look->words, sizeof look->words, THREADS_WORDS, TIER_IO_READERS,
+		snprintf(check->words, sizeof check->words, THREADS_WORDS, TIER_IO_READERS,
 			 TIER_IO_WRITERS);
-	else if (look->refused != 0)
-		snprintf(look->words, sizeof look->words, THREADS_WORDS " (io_uring: %s)",
-			 TIER_IO_READERS, TIER_IO_WRITERS, strerror(-look->refused));
+	else if (check->refused != 0)
+		snprintf(check->words, sizeof check->words, THREADS_WORDS " (io_uring: %s)",
+			 TIER_IO_READERS, TIER_IO_WRITERS, strerror(-check->refused));
 	else if (!here)
-		snprintf(look->words, sizeof look->words,
+		snprintf(check->words, sizeof check->words,
 			 "io_uring, or " THREADS_WORDS " where the kernel refuses it",
 			 TIER_IO_READERS, TIER_IO_WRITERS);
 	return true;

@@ -52,14 +52,14 @@ const char *tier_io_words(const struct tier_io *io);
  * then stays open. */
 bool tier_io_close(struct tier_io *io);
 
-#define TIER_IO_LOOK_BYTES 120u
-struct tier_io_look {
+#define TIER_IO_CHECK_BYTES 120u
+struct tier_io_check {
 	int refused; /* errno for which the kernel refuses io_uring; 0: it does not, or was not
 			asked */
-	char words[TIER_IO_LOOK_BYTES]; /* "threads: 16 read, 2 write (io_uring: ...)" */
+	char words[TIER_IO_CHECK_BYTES]; /* "threads: 16 read, 2 write (io_uring: ...)" */
 };
 
 /* Finds what a start would use. False if a start would refuse, for the reason in err. */
-bool tier_io_look(struct tier_io_look *look, const struct config *cfg, struct error *err);
+bool tier_io_check(struct tier_io_check *check, const struct config *cfg, struct error *err);
 
 #endif

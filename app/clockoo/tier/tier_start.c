@@ -73,7 +73,7 @@ tier_start_open(struct tier_start *s, const struct tier_needs *of, struct error 
 	struct gap_now now;
 
 	s->of = of;
-	kept_now(&now);
+	arena_gap_now(&now);
 	return flash_state_open(&s->state, &c, &now, err);
 }
 
@@ -84,20 +84,21 @@ tier_start_open(struct tier_start *s, const struct tier_needs *of, struct error 
 static bool
 served_by(const struct tier_start *s, struct flash_served *by)
 {
-	const struct kept *kept = s->of->kept;
-	const struct saved *saved = s->of->saved;
+	const struct arena_file *arena = s->of->arena;
+	const struct memory_save *save = s->of->save;
 
 	*by = (struct flash_served){0};
-	if (kept->used && kept->ahead_ns != 0) {
-		*by = (struct flash_served){kept->page->tier.device, kept->page->tier.incarnation};
+	if (arena->used && arena->ahead_ns != 0) {
+		*by = (struct flash_served){arena->page->tier.device,
+					    arena->page->tier.incarnation};
 		return true;
 	}
 	/* The items of memory.file are not kept and their last process is unknown: treated as none.
 	 */
-	if (!saved->used || saved->look.found != SAVE_FOUND_WHOLE)
-		return kept->used && kept->had;
+	if (!save->used || save->look.found != SAVE_FOUND_WHOLE)
+		return arena->used && arena->had;
 	/* A stop writes the same reading of the clocks into both files. */
-	if (memcmp(&saved->look.head.beat, &s->super.beat, sizeof s->super.beat) == 0)
+	if (memcmp(&save->look.head.beat, &s->super.beat, sizeof s->super.beat) == 0)
 		*by = (struct flash_served){s->super.layout.device, s->super.incarnation};
 	return true;
 }
@@ -108,7 +109,7 @@ judge_flush(struct tier_start *s, uint64_t due_s)
 {
 	const bool is_past = due_s != 0 && due_s <= s->gap.store_ns / NS_PER_S + 1;
 
-	if (s->start == FLASH_COLD || (!is_past && !s->of->kept->flushed))
+	if (s->start == FLASH_COLD || (!is_past && !s->of->arena->flushed))
 		return;
 	s->start = FLASH_COLD;
 	strcpy(s->words, "a delayed flush_all came due while it was down");
@@ -139,7 +140,7 @@ tier_start_decide(struct tier_start *s, struct store *store, const struct flash_
 	struct gap_now now;
 
 	s->store = store;
-	kept_now(&now);
+	arena_gap_now(&now);
 	judge_gap(s, &now);
 	before.has_store = served_by(s, &before.store);
 	s->start = flash_start_of(&before, layout, s->words);
@@ -150,7 +151,7 @@ tier_start_decide(struct tier_start *s, struct store *store, const struct flash_
 	judge_flush(s, s->start == FLASH_FROM_STATE ? s->state.flush_due : s->super.flush_due_s);
 	if (s->start != FLASH_FROM_STATE)
 		flash_state_forget(&s->state);
-	if (s->start != FLASH_COLD && s->of->kept->ahead_ns == 0)
+	if (s->start != FLASH_COLD && s->of->arena->ahead_ns == 0)
 		s->ahead_ns = s->gap.store_ns + CLOCK_MARGIN_NS - STORE_CLOCK_START * NS_PER_S;
 }
 
@@ -284,7 +285,7 @@ tier_start_shard(struct tier_start *s, struct flash_shard *shard, struct flash_s
 void
 tier_start_end(struct tier_start *s)
 {
-	const bool store_kept = s->of->kept->ahead_ns != 0;
+	const bool store_kept = s->of->arena->ahead_ns != 0;
 	const uint64_t due_s = s->start == FLASH_FROM_STATE   ? s->state.flush_due
 			       : s->start == FLASH_FROM_CLEAN ? s->super.flush_due_s
 							      : 0;
@@ -316,18 +317,18 @@ tier_start_end(struct tier_start *s)
 /* ---- in service ---- */
 
 static void
-say_served(struct kept *kept, struct flash_served by)
+say_served(struct arena_file *arena, struct flash_served by)
 {
-	if (!kept->used)
+	if (!arena->used)
 		return;
-	kept->page->tier.device = by.device;
-	kept->page->tier.incarnation = by.incarnation;
+	arena->page->tier.device = by.device;
+	arena->page->tier.incarnation = by.incarnation;
 }
 
 void
 tier_start_none(const struct tier_needs *of)
 {
-	say_served(of->kept, (struct flash_served){0});
+	say_served(of->arena, (struct flash_served){0});
 }
 
 void
@@ -337,8 +338,8 @@ tier_start_serve(struct tier_start *s, const struct flash_super *super,
 	const struct flash_state_id id = {super->incarnation, super->layout};
 	struct gap_now now;
 
-	kept_now(&now);
-	say_served(s->of->kept, (struct flash_served){super->layout.device, super->incarnation});
+	arena_gap_now(&now);
+	say_served(s->of->arena, (struct flash_served){super->layout.device, super->incarnation});
 	flash_state_begin(&s->state, &id, &now, store_flush_due_s(s->store));
 	tier_start_tick(s, health);
 }
@@ -347,12 +348,12 @@ void
 tier_start_tick(struct tier_start *s, const struct flash_health *health)
 {
 	const enum flash_off off = flash_health_off(health);
-	struct kept *kept = s->of->kept;
+	struct arena_file *arena = s->of->arena;
 	struct beat beat;
 
-	if (kept_read_clocks(kept, &beat)) {
-		if (kept->used)
-			beat.served_boot_ns = kept->beat.served_boot_ns;
+	if (arena_file_read_clocks(arena, &beat)) {
+		if (arena->used)
+			beat.served_boot_ns = arena->beat.served_boot_ns;
 		flash_state_beat(&s->state, &beat);
 	}
 	if (off == FLASH_ON || s->said_off)
@@ -366,15 +367,15 @@ tier_start_tick(struct tier_start *s, const struct flash_health *health)
 void
 tier_start_leave(struct tier_start *s, struct flash_super *super)
 {
-	const struct saved *saved = s->of->saved;
+	const struct memory_save *save = s->of->save;
 	struct gap_now now;
 
-	kept_now(&now);
+	arena_gap_now(&now);
 	/* Both files get the same reading of the clock, so a start knows that one process wrote
 	 * them. */
-	if (saved->used && saved->clocks_read)
-		super->beat = saved->beat;
-	else if (!kept_read_clocks(s->of->kept, &super->beat))
+	if (save->used && save->clocks_read)
+		super->beat = save->beat;
+	else if (!arena_file_read_clocks(s->of->arena, &super->beat))
 		super->beat = (struct beat){0};
 	memcpy(super->boot_id, now.boot_id, sizeof super->boot_id);
 	super->flush_due_s = store_flush_due_s(s->store);

@@ -16,7 +16,7 @@
 #include "flash/flash_state.h"
 
 #include "flash/flash_fault.h"
-#include "keep/saved.h"
+#include "keep/memory_save.h"
 #include "process/process.h"
 #include "tier_sizes.h"
 
@@ -24,8 +24,8 @@ struct tier_needs {
 	const struct config *config;
 	const struct process *process;
 	const struct tier_sizes *sizes; /* filled once the device is open */
-	struct kept *kept;
-	const struct saved *saved;
+	struct arena_file *arena;
+	const struct memory_save *save;
 };
 
 /* Hugepage bytes of the tier's state file; 0: it has none. live: for this machine; for another one

@@ -32,7 +32,7 @@ has(const struct access_net *net, const struct ip_addr *ip)
 }
 
 static bool
-model_allows(const struct access_look *look, const struct ip_addr *ip)
+model_allows(const struct access_lists *look, const struct ip_addr *ip)
 {
 	const struct access_net *longest = NULL;
 
@@ -53,7 +53,7 @@ may_be_nobodys(const struct ip_addr *ip)
 }
 
 static void
-check_address(const struct access_look *look, const struct ip_addr *ip)
+check_address(const struct access_lists *look, const struct ip_addr *ip)
 {
 	const bool allowed = access_allows(look->list, ip), wanted = model_allows(look, ip);
 
@@ -75,7 +75,7 @@ beside(struct ip_addr ip, int step)
 }
 
 static void
-check_table(const struct access_look *look)
+check_table(const struct access_lists *look)
 {
 	for (uint32_t i = 0; i < look->count && i < JUDGED_MAX; i++) {
 		const struct access_net *net = &look->nets[i];
@@ -118,19 +118,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct config cfg;
 	const uint8_t *end = size > 0 ? memchr(data, 0, size) : NULL;
 	const size_t first = end != NULL ? (size_t)(end - data) : 0;
-	struct access_look look;
+	struct access_lists look;
 	struct error err;
 
 	cfg.allow[0] = cfg.deny[0] = '\0';
 	if (end != NULL)
 		list_put(cfg.allow, data, first);
 	value_put(cfg.deny, end != NULL ? end + 1 : data, end != NULL ? size - first - 1 : size);
-	if (!access_look_make(&look, &cfg, &err)) {
+	if (!access_lists_read(&look, &cfg, &err)) {
 		check_line(&err);
 		return 0;
 	}
 	if (look.list != NULL)
 		check_table(&look);
-	access_look_free(&look);
+	access_lists_free(&look);
 	return 0;
 }

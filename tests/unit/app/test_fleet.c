@@ -182,10 +182,10 @@ TEST(the_thread_finds_what_the_hosts_file_has)
 	check(i < TRIES);
 }
 
-static struct front_look *
+static struct fleet_spec *
 look(const char *servers)
 {
-	struct front_look *l;
+	struct fleet_spec *l;
 	struct config cfg;
 	struct error err;
 
@@ -193,7 +193,7 @@ look(const char *servers)
 	cfg.cores = CORES;
 	check(config_set(&cfg, "address", "10.0.0.250/24", &err));
 	check(config_set(&cfg, "front-servers", servers, &err));
-	check(front_look_make(&l, &cfg, &err));
+	check(fleet_spec_read(&l, &cfg, &err));
 	return l;
 }
 
@@ -202,7 +202,7 @@ TEST(a_reload_is_another_list)
 {
 	struct fleet *f = begin("10.0.0.7:11211:1,a:7:1");
 	struct world w = {.ip = 0x01020304};
-	struct front_look *next = look("b:7:1,a:7:1,10.0.0.9:1:1");
+	struct fleet_spec *next = look("b:7:1,a:7:1,10.0.0.9:1:1");
 	struct error err;
 
 	check(pass(f, &w));
@@ -220,10 +220,10 @@ TEST(a_reload_is_another_list)
 	check_eq(ip_of(f, 1), 0x01020304);
 	check_eq(ip_of(f, 2), 0x01020305);
 	check_eq(ip_of(f, 3), 0x0a000009);
-	check(f->look == next && f->next == NULL);
+	check(f->spec == next && f->next == NULL);
 	next = look("a:1:1,b:1:1,c:1:1,d:1:1,e:1:1,f:1:1,g:1:1,h:1:1,i:1:1,j:1:1,k:1:1");
 	check(!fleet_reload(f, next, 0, &err));
-	front_look_free(next);
+	fleet_spec_free(next);
 	ticks(f);
 	check_eq(turn(f)->count, 4);
 }
@@ -232,8 +232,8 @@ TEST(a_reload_is_another_list)
 TEST(refused_reload_leaves_the_fleet_as_it_was)
 {
 	struct fleet *f = begin("10.0.0.7:11211:1");
-	struct front_look *next = look("10.0.0.8:11211:1,nowhere:11211:1");
-	struct front_look *was = f->look;
+	struct fleet_spec *next = look("10.0.0.8:11211:1,nowhere:11211:1");
+	struct fleet_spec *was = f->spec;
 	struct world w = {.ip = 0};
 	struct error err;
 
@@ -242,14 +242,14 @@ TEST(refused_reload_leaves_the_fleet_as_it_was)
 	check(!pass(f, &w));
 	fleet_tick(f, FRONT_LOCATE_NS);
 	ticks(f);
-	check(f->next == NULL && f->look == was);
+	check(f->next == NULL && f->spec == was);
 	check_eq(turn(f)->count, 1);
 	check_eq(ip_of(f, 0), 0x0a000007);
 	check_eq(f->hosts.count, 1);
 	next = look("10.0.0.9:11211:1");
 	check(fleet_reload(f, next, 0, &err));
 	ticks(f);
-	check(f->look == next);
+	check(f->spec == next);
 }
 
 TEST(start_has_the_addresses_of_names)
@@ -273,7 +273,7 @@ TEST(name_of_a_failed_server_is_looked_up_at_once)
 	check(fleet_start(f, &err));
 	fleet_wait(f, TRIES);
 	ticks(f);
-	for (uint32_t n = 0; n < f->look->config.server_failure_limit; n++)
+	for (uint32_t n = 0; n < f->spec->config.server_failure_limit; n++)
 		front_report_failure_mt(&f->exchange->report[0], n + 1, n + 1);
 	ticks(f);
 	check_eq(turn(f)->condition[0], FRONT_PLACE_REFUSED);

@@ -37,7 +37,7 @@ TEST(a_step_is_told_once_and_by_its_length)
 		};
 		int64_t step_ns = 0;
 
-		check_eq(wall_watch_look(&w, &r, &step_ns), readings[i].told_ns != 0);
+		check_eq(wall_watch_check(&w, &r, &step_ns), readings[i].told_ns != 0);
 		if (readings[i].told_ns != 0) {
 			check_eq(step_ns, readings[i].told_ns);
 			check_eq(w.unix_ns, DATE_NS + readings[i].set_ns);

@@ -72,7 +72,7 @@ MUTANTS = {
     # Waiting requests may take all read buffers.
     "NO_BUFFER_SHARE": ("pending_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
     # Answers that nobody reads keep their places.
-    "KEPT_UNREAD": ("backend.c", "\t\t\tpending_drop(sv, a);", "\t\t\tready_push(sv, a);"),
+    "KEPT_UNREAD": ("backend.c", "\t\t\tpending_drop(sv, a);", "\t\t\tpending_ready_push(sv, a);"),
     # All keys of a datagram are known, and nobody looks.
     "LOST_LINE": ("pending_table.c", "list_push_back(&pt->lines_ready, &a->line->link);", ";"),
     # A request that has waited is counted again.
@@ -109,7 +109,7 @@ MUTANTS = {
     "TURN_LOST": ("pending_kept.c", "status != EXEC_RETRY);", "true);"),
     "AMID_VALUE": ("serve_parse.c", "ss->kept != NULL && !reply_resume(sv, ss)", "false"),
     "DRAIN_READS": ("pending_order.c", "	if (sv->pending->draining)\n\t\treturn failed", "	if (false)\n\t\treturn failed"),
-    "KEPT_ANSWER": ("backend.c", "\t\t\tpending_unask(sv, a);", "\t\t\tready_push(sv, a);"),
+    "KEPT_ANSWER": ("backend.c", "\t\t\tpending_unask(sv, a);", "\t\t\tpending_ready_push(sv, a);"),
     # A client that does not read keeps all others from pipelines.
     "KEPT_UNREAD_FOR_EVER": ("pending_execute.c", "		kept_make_room(sv);", "		;"),
     # Two requests of a pass are of one key, or are too many, or too large to go back.

@@ -36,7 +36,7 @@ says_after(const char *text, uint32_t asked, const char *told)
 
 /* ---- order ---- */
 
-TEST(they_are_asked_for_at_once_and_told_in_order)
+TEST(reads_behind_a_write_are_asked_at_once_and_answered_in_order)
 {
 	says_after(WRITE "get s1\r\nget s5\r\n", 3, STORED S1 "END\r\nEND\r\n");
 	says_after("delete s0\r\ngets s1\r\nmg s6 k\r\n", 3,
@@ -51,7 +51,7 @@ TEST(they_are_asked_for_at_once_and_told_in_order)
 	check_eq(rig_count(rig, GET_MISSES), 6);
 }
 
-TEST(so_are_those_of_the_binary_protocol)
+TEST(binary_reads_behind_a_write_are_answered_in_order)
 {
 	static const struct packet asks[] = {{.op = DELETE, .key = "s0"},
 					     {.op = GETQ, .key = "s5"},
@@ -79,7 +79,7 @@ TEST(so_are_those_of_the_binary_protocol)
 	packets_match(sent, replies);
 }
 
-TEST(one_of_a_key_that_waits_is_asked_for_at_its_turn)
+TEST(a_read_of_a_pending_key_is_asked_for_at_its_turn)
 {
 	says_after(WRITE "get l1\r\nget l1\r\n", 1,
 		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
@@ -88,7 +88,7 @@ TEST(one_of_a_key_that_waits_is_asked_for_at_its_turn)
 		   STORED "VALUE l1 0 1\r\nx\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n");
 }
 
-TEST(a_write_of_a_key_that_is_read_waits)
+TEST(a_write_of_a_key_with_a_pending_read_waits)
 {
 	says_after(WRITE, 1, STORED);
 	says_after("set l2 0 0 1\r\nx\r\nget l1\r\nset l1 0 0 1\r\ny\r\nget l1\r\n", 2,
@@ -96,7 +96,7 @@ TEST(a_write_of_a_key_that_is_read_waits)
 }
 
 /* Requests are kept in one pass, and over several; a line of several keys is not kept. */
-TEST(all_of_a_segment_goes_its_way)
+TEST(requests_of_one_segment_are_all_answered)
 {
 	struct conn *c =
 		say(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\nget l1\r\nget l2 s1\r\n"
@@ -109,7 +109,7 @@ TEST(all_of_a_segment_goes_its_way)
 	check_eq(rig_count(rig, REQ_TCP), 10);
 }
 
-TEST(one_pass_keeps_no_more_than_a_connection_may)
+TEST(a_pass_keeps_no_more_requests_than_a_connection_may_have)
 {
 	says_after(WRITE "get s1\r\nget s5\r\nget s10\r\nget s15\r\n", PENDING_KEPT_MAX,
 		   STORED S1 "END\r\nEND\r\nEND\r\nEND\r\n");
@@ -117,14 +117,14 @@ TEST(one_pass_keeps_no_more_than_a_connection_may)
 
 /* ---- copies ---- */
 
-TEST(a_copy_answers_at_its_turn, start_with_copies, stop)
+TEST(a_copy_answers_a_kept_read_at_its_turn, start_with_copies, stop)
 {
 	says_after("get s1\r\n", 1, S1 "END\r\n");
 	says_after(WRITE "get s1\r\nset l2 0 0 1\r\ny\r\n", 2, STORED S1 "END\r\n" STORED);
 	check_eq(late_asked(late), 3);
 }
 
-TEST(one_whose_copy_goes_meanwhile_is_asked_for_then, start_with_copies, stop)
+TEST(a_kept_read_whose_copy_is_evicted_is_asked_for_at_its_turn, start_with_copies, stop)
 {
 	const struct view key = {(const uint8_t *)"s1", 2};
 	struct conn *c;
@@ -160,17 +160,17 @@ TEST(one_whose_key_has_moved_meanwhile_is_asked_for_where_it_is, start_with_copi
 
 /* ---- failures ---- */
 
-TEST(one_that_fails_is_told_so_at_its_turn)
+TEST(a_kept_read_that_fails_is_an_error_at_its_turn)
 {
 	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED NO_ANSWER S1 "END\r\n");
 }
 
-TEST(or_as_a_miss, start_with_misses, stop)
+TEST(a_kept_read_that_fails_is_a_miss_if_the_backend_says_so, start_with_misses, stop)
 {
 	says_after(WRITE "get f1\r\nget s1\r\n", 3, STORED "END\r\n" S1 "END\r\n");
 }
 
-TEST(one_without_answer_fails_in_time)
+TEST(a_kept_read_without_answer_fails_at_its_deadline)
 {
 	struct conn *c = say(WRITE "get d1\r\nget s1\r\n");
 
@@ -180,7 +180,7 @@ TEST(one_without_answer_fails_in_time)
 	SAYS(c, STORED NO_ANSWER S1 "END\r\n");
 }
 
-TEST(a_lost_connection_forgets_them)
+TEST(a_lost_connection_forgets_its_kept_reads)
 {
 	struct conn *c;
 
@@ -194,7 +194,7 @@ TEST(a_lost_connection_forgets_them)
 	check_eq(rig_chunks_used(rig), 0);
 }
 
-TEST(in_a_drain_none_is_asked_for)
+TEST(a_drain_asks_for_no_kept_read)
 {
 	struct conn *c;
 
@@ -209,7 +209,7 @@ TEST(in_a_drain_none_is_asked_for)
 	check(backend_drain(rig->serve, false));
 }
 
-TEST(one_that_finds_no_place_waits_for_an_answer)
+TEST(a_kept_read_without_a_place_waits_for_an_answer)
 {
 	const char *line;
 	uint64_t asked, deferred;
@@ -233,7 +233,7 @@ TEST(one_that_finds_no_place_waits_for_an_answer)
 
 /* Other places are left to retrievals: behind a value that is not read, kept requests would take
  * them all. */
-TEST(they_take_half_of_the_places)
+TEST(kept_reads_take_half_of_the_places)
 {
 	uint64_t asked;
 
@@ -259,7 +259,7 @@ set_put(char *at, uint32_t number, uint32_t len)
 }
 
 /* The keys are of one lane, which has no place. */
-TEST(what_goes_back_of_one_pass_fits)
+TEST(requests_that_go_back_fit_a_read_buffer)
 {
 	char text[4096], key[16];
 	uint32_t bytes = 0, number = 2;
@@ -320,7 +320,7 @@ large_is_told(struct conn *c)
 	check_str(sent + LARGE_BYTES, "\r\nEND\r\n" S1 "END\r\n");
 }
 
-TEST(nothing_is_told_amid_a_large_value)
+TEST(no_answer_is_sent_amid_a_large_value)
 {
 	struct conn *c = say_large();
 
@@ -331,7 +331,7 @@ TEST(nothing_is_told_amid_a_large_value)
 }
 
 /* A stop must be able to close other connections in order. */
-TEST(who_does_not_read_does_not_hold_up_a_drain_in_a_hurry)
+TEST(a_client_that_does_not_read_delays_no_hurried_drain)
 {
 	struct conn *c = say_large();
 
@@ -355,7 +355,7 @@ TEST(an_answer_that_is_not_read_is_dropped_and_asked_for_again)
 }
 
 /* The connection keeps too many places for other connections' requests to be kept. */
-TEST(who_does_not_read_leaves_pipelines_to_others)
+TEST(a_client_that_does_not_read_leaves_pipelines_to_others)
 {
 	static char text[CONN_SENDQ_BYTES];
 	const uint32_t bytes = set_put(text, 3, CONN_SENDQ_BYTES - 1000);

@@ -923,7 +923,7 @@ TEST(an_item_that_was_evicted_is_shown_by_me)
 }
 
 /* The write is executed at last, on a miss: the backend has no copy either. */
-TEST(what_is_always_evicted_again_is_asked_for_some_times)
+TEST(a_key_that_is_always_evicted_is_asked_for_a_few_times)
 {
 	struct late *late = late_create(
 		&(struct late_config){.flash = true, .thrashes = true, .misses_on_failure = true});
@@ -946,7 +946,7 @@ TEST(what_is_always_evicted_again_is_asked_for_some_times)
 }
 
 /* The client does not read for longer than an answer is kept. */
-TEST(a_value_that_came_in_pieces_waits_for_who_does_not_read)
+TEST(a_value_in_pieces_waits_for_a_client_that_does_not_read)
 {
 	struct late *late = late_create(&(struct late_config){.flash = true});
 	struct rig *rig = late_rig(late);

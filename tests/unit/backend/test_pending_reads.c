@@ -33,7 +33,7 @@ start_with_flash(void)
 	begin(&(struct late_config){.flash = true});
 }
 
-TEST(what_is_here_is_sent_at_once_and_the_end_last)
+TEST(keys_that_have_arrived_are_sent_at_once_and_the_end_last)
 {
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\nget l s1 l\r\nget l\r\n");
 
@@ -46,7 +46,7 @@ TEST(what_is_here_is_sent_at_once_and_the_end_last)
 	rig_acked(rig, c);
 }
 
-TEST(what_is_not_answered_in_time_has_failed)
+TEST(a_key_without_answer_fails_at_its_deadline)
 {
 	struct conn *text = say("get d1\r\nget s1 d1 s1\r\nversion\r\n"),
 		    *meta = say("mg d2 v\r\nmn\r\n");
@@ -62,7 +62,7 @@ TEST(what_is_not_answered_in_time_has_failed)
 	check(rig_count(rig, AWAITS_EXPIRED) >= 3);
 }
 
-TEST(it_is_a_miss_if_the_backend_wants_that, start_with_misses, stop)
+TEST(a_failed_key_is_a_miss_if_the_backend_says_so, start_with_misses, stop)
 {
 	struct conn *c = say("get s1 d1 s1\r\nmg d2 v\r\ngat 0 d3\r\nversion\r\n");
 
@@ -70,7 +70,7 @@ TEST(it_is_a_miss_if_the_backend_wants_that, start_with_misses, stop)
 	SAYS(c, S1 S1 "END\r\nEN\r\n" NO_ANSWER "VERSION 9.8.7\r\n");
 }
 
-TEST(what_belongs_to_a_lost_connection_is_given_up)
+TEST(a_lost_connection_drops_its_pending_requests)
 {
 	struct conn *c = say("get d1 d2 d3\r\n");
 
@@ -85,7 +85,7 @@ TEST(what_belongs_to_a_lost_connection_is_given_up)
 	check_eq(late_stale(late), 3);
 }
 
-TEST(one_that_ends_is_answered_and_closed)
+TEST(a_connection_that_ends_is_answered_and_closed)
 {
 	struct conn *c = say("get s1\r\nget s5\r\n");
 
@@ -101,7 +101,7 @@ TEST(one_that_ends_is_answered_and_closed)
 
 /* In the turn's second pass no request is pending; late_turn() checks that the
  * backend still sees the end. */
-TEST(a_backend_hears_of_the_end_behind_a_pass_without_asks)
+TEST(send_follows_a_pass_that_asked_for_nothing_more)
 {
 	char hits[16 * 8] = "";
 
@@ -126,7 +126,7 @@ TEST(a_connection_has_a_share)
 }
 
 /* Requests of the same pass take the places of those that are completed. */
-TEST(what_finds_no_place_is_asked_for_when_others_are_told)
+TEST(a_key_without_a_place_is_asked_for_when_others_are_answered)
 {
 	struct conn *c = say("get s1 s6 s11 s16 d1 d2 d3\r\nget d4\r\nget d5 d6 d7\r\n");
 
@@ -156,7 +156,7 @@ TEST(a_lane_that_stalls_leaves_places_for_others)
 	check(is_answered(c));
 }
 
-TEST(who_finds_no_place_waits_for_one)
+TEST(a_session_without_a_place_waits_for_one)
 {
 	struct conn *c;
 
@@ -193,7 +193,7 @@ TEST(a_place_that_a_body_in_pieces_needs_no_more_goes_back, start_with_flash, st
 }
 
 /* The client does not read, so there is no room for its replies. */
-TEST(who_does_not_read_keeps_no_places)
+TEST(a_client_that_does_not_read_keeps_no_places)
 {
 	struct conn *c = say("get s1 s2\r\n");
 
@@ -212,7 +212,7 @@ TEST(who_does_not_read_keeps_no_places)
 	check(is_answered(c));
 }
 
-TEST(nor_is_it_granted_any)
+TEST(a_client_that_does_not_read_is_granted_no_place)
 {
 	struct conn *c;
 
@@ -229,7 +229,7 @@ TEST(nor_is_it_granted_any)
 }
 
 /* Read buffers are a quarter of the chunks, and half of them may wait for answers. */
-TEST(what_waits_leaves_read_buffers_to_others)
+TEST(pending_requests_leave_read_buffers_to_others)
 {
 	struct conn *c;
 
@@ -314,7 +314,7 @@ TEST(a_line_asks_for_a_key_once)
 	}
 }
 
-TEST(in_a_drain_nothing_new_is_asked)
+TEST(a_drain_asks_for_no_key)
 {
 	struct conn *a = say("get s1\r\n"), *b;
 
@@ -331,7 +331,7 @@ TEST(in_a_drain_nothing_new_is_asked)
 	check(backend_drain(rig->serve, false));
 }
 
-TEST(a_hurried_drain_ends_what_is_open)
+TEST(a_hurried_drain_ends_pending_requests)
 {
 	struct conn *full, *c;
 
@@ -400,7 +400,7 @@ told_of(struct conn *c, long *told, uint32_t most)
 
 /* The second get of v1 is not sent early, since the first one is pending. The third arrives when
  * the first is completed, and is sent. */
-TEST(a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked)
+TEST(a_get_asked_ahead_is_no_newer_than_one_not_asked_yet)
 {
 	struct conn *c = say("get v1\r\nget d1\r\nget v1\r\n");
 	long told[3];
@@ -414,7 +414,7 @@ TEST(a_get_read_ahead_tells_no_newer_value_than_one_that_waits_unasked)
 }
 
 /* The first get finds a copy when it arrives, and the copy is then deleted. */
-TEST(a_get_read_ahead_tells_no_newer_value_than_one_whose_copy_went)
+TEST(a_get_asked_ahead_is_no_newer_than_one_whose_copy_went)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	struct conn *c;
@@ -445,7 +445,7 @@ copy_goes_meanwhile(void *arg, struct view key, uint64_t hash)
 	return true;
 }
 
-TEST(nor_if_it_goes_while_a_pass_is_looked_at)
+TEST(a_copy_that_goes_during_a_search_makes_no_later_get_newer)
 {
 	long told[2];
 	struct conn *c;
@@ -489,7 +489,7 @@ TEST(a_copy_in_front_holds_up_no_other_key)
 }
 
 /* The second v1 waits for room behind the long value s3, the third behind s17. */
-TEST(a_line_tells_a_key_once_more_as_it_was_told)
+TEST(a_line_that_repeats_a_key_repeats_its_answer)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	const uint64_t hash = store_hash(rig->core, key);
@@ -563,7 +563,7 @@ TEST(a_line_of_two_passes_is_answered_whole)
 	replies((const char *const[]){want}, 1);
 }
 
-TEST(what_lines_behind_it_lack_is_asked_for_with_a_line)
+TEST(keys_of_later_lines_are_asked_for_with_a_line)
 {
 	const uint64_t asked = late_asked(late);
 
@@ -627,7 +627,7 @@ was_heard(void *arg, struct view key, uint64_t hash)
 	return key.data[0] != 'd';
 }
 
-TEST(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing)
+TEST(misses_of_a_pass_are_prefetched_together_and_hits_are_not)
 {
 	struct conn *c = say("set l 0 0 1 noreply\r\nx\r\n");
 
@@ -656,7 +656,7 @@ TEST(what_a_pass_has_missed_is_told_at_once_and_a_pass_of_hits_says_nothing)
 
 /* Misses of sets in a pass are prefetched together. A single set's is not, nor are those of keys
  * with an item. */
-TEST(what_a_pass_sets_and_has_missed_is_told_at_once, start_with_flash, stop)
+TEST(missed_keys_that_a_pass_sets_are_prefetched_together, start_with_flash, stop)
 {
 	struct conn *c = say("set l1 0 0 1 noreply\r\nx\r\n");
 
@@ -710,7 +710,7 @@ name_elsewhere(char name[3], char letter, uint32_t lane, const char *other)
 /* The answer that a connection waits for is dropped before the connection is checked again. The
  * next requests are elsewhere in its buffer, and the next miss finds no place. Gets behind it
  * must be requested by their present place. */
-TEST(what_was_dropped_leaves_nothing_ahead)
+TEST(a_dropped_answer_ends_the_search_ahead)
 {
 	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
@@ -748,7 +748,7 @@ TEST(what_was_dropped_leaves_nothing_ahead)
 #define LONG_KEY 200u
 
 /* Long hits are between the gets, so that the former read-ahead place is beyond the buffer. */
-TEST(what_was_dropped_is_not_beyond_the_buffer)
+TEST(a_dropped_answer_leaves_no_offset_beyond_the_buffer)
 {
 	struct pending_table *pt = rig->serve->pending;
 	const uint32_t lane = lane_at("s2");
@@ -847,7 +847,7 @@ TEST(a_refusal_that_a_copy_makes_needless_is_forgotten)
 }
 
 /* The wait for an earlier place does not count when the connection waits for another one. */
-TEST(who_waits_for_a_place_again_waits_anew)
+TEST(a_second_wait_for_a_place_has_its_own_deadline)
 {
 	const struct view key = {(const uint8_t *)"s1", 2};
 	uint32_t lane;
@@ -870,7 +870,7 @@ TEST(who_waits_for_a_place_again_waits_anew)
 
 /* A line never returns a newer value of a key than it has returned before, even if a copy arrives
  * meanwhile. */
-TEST(a_line_tells_no_copy_of_what_it_has_told)
+TEST(a_line_repeats_its_answer_although_a_copy_is_newer)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	const uint64_t hash = store_hash(rig->core, key);
@@ -992,7 +992,7 @@ TEST(no_copy_answers_while_they_are_bypassed, start_with_writes, stop)
 	check_eq(lines_told(&most), 0);
 }
 
-TEST(hits_told_count_as_requests_of_their_connection)
+TEST(hits_between_pending_gets_count_as_requests)
 {
 	uint32_t most;
 

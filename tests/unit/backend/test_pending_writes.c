@@ -78,7 +78,7 @@ static const struct {
 	{"flush_all noreply\r\n", ""},
 };
 
-TEST(each_result_is_told_as_its_verb_tells_it)
+TEST(each_result_is_the_reply_of_its_verb)
 {
 	for (uint32_t i = 0; i < sizeof results / sizeof results[0]; i++) {
 		const uint64_t asked = late_asked(late);
@@ -94,7 +94,7 @@ TEST(each_result_is_told_as_its_verb_tells_it)
 	}
 }
 
-TEST(what_is_wrong_is_not_asked)
+TEST(a_malformed_write_is_not_asked_for)
 {
 	struct conn *c = say("set l1 0 0 1\r\nxyzset l1 0 0 x\r\nincr l1 x\r\nversion\r\n");
 
@@ -147,7 +147,7 @@ TEST(writes_of_other_keys_are_asked_one_behind_the_other)
 }
 
 /* Completed writes are answered in one turn, though no event schedules the connection again. */
-TEST(answers_that_are_here_are_told_together)
+TEST(answers_of_one_turn_are_sent_together)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\ny\r\nset l3 0 0 1\r\nz\r\n");
 
@@ -172,7 +172,7 @@ TEST(a_write_of_the_same_key_waits_for_the_answer)
 }
 
 /* Each line waits behind a write, and another write waits behind the line. */
-TEST(all_else_waits_for_the_answer)
+TEST(other_requests_wait_for_the_answer_of_a_write)
 {
 	static const char *const lines[] = {"get s1 s2\r\n",    "version\r\n",
 					    "bogus\r\n",        "mn\r\n",
@@ -228,7 +228,7 @@ TEST(a_write_that_comes_in_pieces_is_asked_when_it_is_whole)
 }
 
 /* The bytes after the write are no complete request. */
-TEST(a_client_that_ends_amid_a_request_hears_what_it_wrote)
+TEST(a_client_that_ends_amid_a_request_has_its_earlier_answers)
 {
 	static const char *const rests[] = {"", "set l", "set l2 0 0 9\r\nabc"};
 
@@ -252,7 +252,7 @@ static uint32_t number_of_lane(uint32_t lane, uint32_t from);
 
 /* The waiting write is not retried all the time, and is counted once. It is as
  * large as a read buffer. */
-TEST(one_that_finds_no_place_behind_another_waits_for_that)
+TEST(a_write_without_a_place_behind_another_waits_for_that)
 {
 	const uint32_t n = number_of_lane(0, 1), other = number_of_lane(1, 1);
 	uint64_t asked, deferred;
@@ -345,7 +345,7 @@ TEST(an_answer_does_not_wait_for_work_that_stands_behind_it, start_with_copies, 
 }
 
 /* Read buffers that are left are for other connections. */
-TEST(what_is_cut_behind_a_write_leaves_the_last_read_buffers)
+TEST(a_partial_line_behind_a_write_leaves_the_last_read_buffers)
 {
 	struct conn *cut = say("get s"), *c = say("set l1 0 0 1\r\nx\r\n");
 	uint64_t yields;
@@ -403,7 +403,7 @@ TEST(a_request_is_counted_once)
 
 /* ---- ends ---- */
 
-TEST(without_an_answer_in_time_nobody_knows, start_with_misses, stop)
+TEST(a_write_without_answer_fails_at_its_deadline, start_with_misses, stop)
 {
 	struct conn *c =
 		say("set d1 0 0 1\r\nx\r\nset d1 0 0 1 noreply\r\ny\r\nms d2 1 q k\r\nx\r\n"
@@ -434,7 +434,7 @@ TEST(a_flush_without_reply_that_fails_ends_its_connection)
 	SAYS(told, NO_ANSWER "MN\r\n");
 }
 
-TEST(what_a_lost_connection_asked_goes_on_without_it)
+TEST(writes_of_a_lost_connection_are_done)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\nset l2 0 0 1\r\nx\r\n");
 
@@ -454,7 +454,7 @@ TEST(what_a_lost_connection_asked_goes_on_without_it)
 	check_eq(late_values(late), 0);
 }
 
-TEST(one_that_is_lost_amid_a_body_has_not_written)
+TEST(a_connection_lost_amid_a_body_has_not_written)
 {
 	struct conn *c = rig_open(rig);
 
@@ -465,7 +465,7 @@ TEST(one_that_is_lost_amid_a_body_has_not_written)
 	check_eq(late_asked(late), 0);
 }
 
-TEST(one_that_ends_is_answered_and_closed)
+TEST(a_connection_that_ends_is_answered_and_closed)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *large = rig_open(rig);
 
@@ -559,7 +559,7 @@ TEST(a_large_write_waits_for_a_place)
 }
 
 /* The whole body has arrived: more bytes than are put back. */
-TEST(so_does_one_of_one_segment)
+TEST(a_write_of_one_segment_waits_for_a_place)
 {
 	large_waits(3000);
 }
@@ -607,12 +607,12 @@ no_place_in_time(uint32_t len)
 	check_eq(late_written(late, n), 0);
 }
 
-TEST(one_that_finds_no_place_in_time_is_never_asked)
+TEST(a_write_without_a_place_in_time_is_never_asked_for)
 {
 	no_place_in_time(1);
 }
 
-TEST(nor_is_a_large_one)
+TEST(a_large_write_without_a_place_in_time_is_never_asked_for)
 {
 	no_place_in_time(9000);
 }
@@ -713,7 +713,7 @@ much_is_answered(struct conn *c)
 	check_eq(late_written(late, 9), 1);
 }
 
-TEST(what_stands_behind_a_large_write_fits)
+TEST(requests_behind_a_large_write_fit_a_read_buffer)
 {
 	struct conn *c = rig_open(rig);
 
@@ -724,7 +724,7 @@ TEST(what_stands_behind_a_large_write_fits)
 }
 
 /* s3 has 2,215 bytes, which wait for pieces. */
-TEST(what_stands_behind_an_answer_fits)
+TEST(requests_behind_an_answer_fit_a_read_buffer)
 {
 	struct conn *c = say("gat 0 s3\r\n");
 
@@ -738,7 +738,7 @@ TEST(what_stands_behind_an_answer_fits)
 
 /* ---- drain ---- */
 
-TEST(in_a_drain_no_write_is_asked)
+TEST(a_drain_asks_for_no_write)
 {
 	struct conn *a = say("set l1 0 0 1\r\nx\r\nset l1 0 0 1\r\ny\r\n"), *large = rig_open(rig),
 		    *b;
@@ -759,7 +759,7 @@ TEST(in_a_drain_no_write_is_asked)
 	check_eq(late_written(late, 1), 1);
 }
 
-TEST(a_hurried_drain_ends_what_is_asked)
+TEST(a_hurried_drain_ends_pending_writes)
 {
 	struct conn *c = say("set l1 0 0 1\r\nx\r\n"), *body = rig_open(rig);
 
@@ -792,7 +792,7 @@ sent_is(uint32_t i, uint16_t id, const char *text)
 	return count;
 }
 
-TEST(a_datagram_is_answered_when_it_is_done)
+TEST(a_datagrams_write_is_answered_when_it_is_done)
 {
 	const struct fake_sent *sent;
 
@@ -812,7 +812,7 @@ TEST(a_datagram_is_answered_when_it_is_done)
 	check_eq(rig_count(rig, REQ_UDP), 3);
 }
 
-TEST(a_datagram_without_answer_is_told_so_and_one_without_place_is_dropped)
+TEST(a_datagram_without_answer_fails_and_one_without_place_is_dropped)
 {
 	const struct fake_sent *sent;
 

@@ -1,7 +1,7 @@
 /*
- * front_look.c - reads the fleet and makes its plan, on the heap: some MB with many servers.
+ * fleet_spec.c - reads the fleet and makes its plan, on the heap: some MB with many servers.
  */
-#include "front_look.h"
+#include "fleet_spec.h"
 #include "front/front_names.h"
 
 #include <stdio.h>
@@ -164,38 +164,38 @@ peers_are_others(const struct front_peers_list *peers, const struct config *cfg,
 }
 
 static bool
-fill(struct front_look *look, const struct config *cfg, struct error *err)
+fill(struct fleet_spec *spec, const struct config *cfg, struct error *err)
 {
-	if (!front_options_read(&look->config, cfg, err) ||
-	    !none_is_own(&look->config.servers, "--front-servers", cfg, err) ||
-	    !none_is_own(&look->config.gutter, "--front-gutter", cfg, err) ||
-	    !all_in_reach(&look->config.servers, "--front-servers", cfg, err) ||
-	    !all_in_reach(&look->config.gutter, "--front-gutter", cfg, err) ||
-	    !all_differ(&look->config, err) || !peers_are_others(&look->config.peers, cfg, err))
+	if (!front_options_read(&spec->config, cfg, err) ||
+	    !none_is_own(&spec->config.servers, "--front-servers", cfg, err) ||
+	    !none_is_own(&spec->config.gutter, "--front-gutter", cfg, err) ||
+	    !all_in_reach(&spec->config.servers, "--front-servers", cfg, err) ||
+	    !all_in_reach(&spec->config.gutter, "--front-gutter", cfg, err) ||
+	    !all_differ(&spec->config, err) || !peers_are_others(&spec->config.peers, cfg, err))
 		return false;
-	look->ring = malloc(front_ring_bytes(look->config.servers.count));
-	if (look->ring == NULL)
+	spec->ring = malloc(front_ring_bytes(spec->config.servers.count));
+	if (spec->ring == NULL)
 		return error_set(err, "--front-servers: no memory for a ring of %u servers",
-				 look->config.servers.count);
-	if (!front_plan_make(&look->plan, look->ring, &look->config, err))
+				 spec->config.servers.count);
+	if (!front_plan_make(&spec->plan, spec->ring, &spec->config, err))
 		return false;
-	look->plan.memory_bytes = (uint64_t)cfg->memory_mb << 20;
+	spec->plan.memory_bytes = (uint64_t)cfg->memory_mb << 20;
 	return true;
 }
 
 bool
-front_look_make(struct front_look **look, const struct config *cfg, struct error *err)
+fleet_spec_read(struct fleet_spec **spec, const struct config *cfg, struct error *err)
 {
-	*look = NULL;
+	*spec = NULL;
 	if (!config_has_front(cfg))
 		return true;
-	*look = calloc(1, sizeof **look);
-	if (*look == NULL)
+	*spec = calloc(1, sizeof **spec);
+	if (*spec == NULL)
 		return error_set(err, "--front-servers: no memory to read them");
-	if (fill(*look, cfg, err))
+	if (fill(*spec, cfg, err))
 		return true;
-	front_look_free(*look);
-	*look = NULL;
+	fleet_spec_free(*spec);
+	*spec = NULL;
 	return false;
 }
 
@@ -206,22 +206,22 @@ plural(uint32_t n)
 }
 
 void
-front_look_size(const struct front_look *look, const struct config *cfg,
-		char words[FRONT_LOOK_SIZE_BYTES])
+fleet_spec_size(const struct fleet_spec *spec, const struct config *cfg,
+		char words[FLEET_SPEC_SIZE_BYTES])
 {
-	const uint32_t servers = look->plan.servers;
-	const uint32_t each = look->config.server_connections * cfg->cores;
+	const uint32_t servers = spec->plan.servers;
+	const uint32_t each = spec->config.server_connections * cfg->cores;
 
-	snprintf(words, FRONT_LOOK_SIZE_BYTES,
+	snprintf(words, FLEET_SPEC_SIZE_BYTES,
 		 "%u server%s, %u connection%s to each from %u core%s, %u in all", servers,
 		 plural(servers), each, plural(each), cfg->cores, plural(cfg->cores),
 		 servers * each);
 }
 
 void
-front_look_free(struct front_look *look)
+fleet_spec_free(struct fleet_spec *spec)
 {
-	if (look != NULL)
-		free(look->ring);
-	free(look);
+	if (spec != NULL)
+		free(spec->ring);
+	free(spec);
 }

@@ -1,8 +1,8 @@
 /*
- * flash_look.c - checks the file or block device of the second tier: it exists, is large enough,
+ * flash_check.c - checks the file or block device of the second tier: it exists, is large enough,
  * and may be overwritten.
  */
-#include "flash_look.h"
+#include "flash_check.h"
 #include "flash/flash_plan.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ is_large_enough(const struct config *cfg, uint64_t have, struct error *err)
 }
 
 bool
-flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err)
+flash_check_bytes(uint64_t *bytes, const struct config *cfg, struct error *err)
 {
 	int fd;
 
@@ -219,7 +219,7 @@ check_bytes(const struct config *cfg, int fd, struct error *err)
 }
 
 bool
-flash_look_check(const struct config *cfg, struct error *err)
+flash_check(const struct config *cfg, struct error *err)
 {
 	const char *path = cfg->flash.device;
 	bool ok;
@@ -246,7 +246,7 @@ flash_look_check(const struct config *cfg, struct error *err)
 }
 
 void
-flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK_BYTES])
+flash_check_words(const struct config *cfg, uint64_t bytes, char words[FLASH_CHECK_BYTES])
 {
 	const double writes = cfg->flash.budget_mb * DAY_S / (double)mb(bytes);
 	struct flash_plan p;
@@ -255,14 +255,15 @@ flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK
 
 	flash_plan_make(&p, bytes, &cfg->flash);
 	large = p.log[1].items;
-	n = snprintf(words, FLASH_LOOK_BYTES, "%llu MB, layout %s, room for %llu items of %u bytes",
-		     mb(bytes), flash_plan_has_columns(&p) ? "hash" : "log",
-		     (unsigned long long)p.items, cfg->flash.item_size);
+	n = snprintf(words, FLASH_CHECK_BYTES,
+		     "%llu MB, layout %s, room for %llu items of %u bytes", mb(bytes),
+		     flash_plan_has_columns(&p) ? "hash" : "log", (unsigned long long)p.items,
+		     cfg->flash.item_size);
 	if (flash_plan_has_columns(&p))
-		n += snprintf(words + n, FLASH_LOOK_BYTES - (size_t)n, " and %llu above %u",
+		n += snprintf(words + n, FLASH_CHECK_BYTES - (size_t)n, " and %llu above %u",
 			      p.shards / p.streams * large, CONFIG_FLASH_HASHED);
 	if (cfg->flash.budget_mb != 0)
-		snprintf(words + n, FLASH_LOOK_BYTES - (size_t)n,
+		snprintf(words + n, FLASH_CHECK_BYTES - (size_t)n,
 			 "; --flash-budget is %.3g drive writes a day, a turnover in %.3g days",
 			 writes, 1 / writes);
 }

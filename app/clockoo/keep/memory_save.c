@@ -1,7 +1,7 @@
 /*
- * saved.c - the saved file of this process, and that of the previous one.
+ * memory_save.c - the saved file of this process, and that of the previous one.
  */
-#include "saved.h"
+#include "memory_save.h"
 #include "base/time_units.h"
 #include "paths.h"
 #include "process/last_words.h"
@@ -29,7 +29,7 @@ static_assert(SAVE_COMPRESS_NO == SAVE_UNPACKED, "an option's place is a level")
 /* ---- before the first request ---- */
 
 bool
-saved_begin(struct saved *s, const struct saved_needs *of, struct error *err)
+memory_save_begin(struct memory_save *s, const struct memory_save_needs *of, struct error *err)
 {
 	const struct privileges *id = &of->process->privileges;
 	const uid_t uid = id->change ? id->uid : SAVE_NO_UID;
@@ -52,7 +52,7 @@ saved_begin(struct saved *s, const struct saved_needs *of, struct error *err)
 	/* Removes a file that a stop did not finish, and one whose load was cut off. */
 	save_forget(s->paths.part);
 	save_forget(s->paths.loading);
-	kept_now(&now);
+	arena_gap_now(&now);
 	save_look_at(&s->look, s->paths.file, &now, of->config->keep_for_s, uid);
 	if (!save_room_ok(path, (uint64_t)of->config->memory_mb << 20, &little))
 		fprintf(stderr, "clockoo: %s: a stop may not save\n", little.text);
@@ -60,7 +60,7 @@ saved_begin(struct saved *s, const struct saved_needs *of, struct error *err)
 }
 
 bool
-saved_seed(const struct saved *s, uint64_t *seed)
+memory_save_seed(const struct memory_save *s, uint64_t *seed)
 {
 	if (!s->used || s->look.found != SAVE_FOUND_WHOLE)
 		return false;
@@ -69,14 +69,14 @@ saved_seed(const struct saved *s, uint64_t *seed)
 }
 
 static void
-say_empty(const struct saved *s, const char *why)
+say_empty(const struct memory_save *s, const char *why)
 {
 	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
 }
 
 /* Judges the gap again after the rest of the start, and notes how far the file's clock is ahead. */
 static bool
-judge(struct saved *s)
+judge(struct memory_save *s)
 {
 	const struct process *p = s->of.process;
 	const uint64_t store_ns = STORE_CLOCK_START * NS_PER_S + process_now_ns(p) - p->start_ns;
@@ -84,7 +84,7 @@ judge(struct saved *s)
 	struct gap_now now;
 	int64_t ahead_ns;
 
-	kept_now(&now);
+	arena_gap_now(&now);
 	gap_judge_saved(gap, &s->look.head.beat, s->look.head.boot_id, &now,
 			s->of.config->keep_for_s);
 	if (gap->verdict != GAP_KEEP) {
@@ -105,7 +105,7 @@ judge(struct saved *s)
 }
 
 static void
-take(struct saved *s)
+take(struct memory_save *s)
 {
 	const struct privileges *id = &s->of.process->privileges;
 	const uint32_t due_s = s->look.head.flush_due_s;
@@ -129,11 +129,11 @@ take(struct saved *s)
 }
 
 void
-saved_take(struct saved *s, struct store *store, struct serve_shared *shared)
+memory_save_take(struct memory_save *s, struct store *store, struct serve_shared *shared)
 {
 	/* An empty memory file that was kept is newer, too. */
 	const bool kept =
-		s->used && s->of.kept->used && strcmp(s->of.kept->restart.kind, "empty") != 0;
+		s->used && s->of.arena->used && strcmp(s->of.arena->restart.kind, "empty") != 0;
 
 	s->store = store;
 	s->shared = shared;
@@ -166,7 +166,7 @@ saved_take(struct saved *s, struct store *store, struct serve_shared *shared)
 /* ---- the load ---- */
 
 struct loading {
-	struct saved *saved;
+	struct memory_save *save;
 	struct save_io io;
 	uint64_t slots, begun_ns, said_ns;
 };
@@ -184,7 +184,7 @@ take_memory(size_t bytes)
 }
 
 static uint64_t
-lost(const struct saved *s)
+lost(const struct memory_save *s)
 {
 	const struct save_loaded *c = &s->loader.count;
 	const uint64_t known = c->items + c->newer + c->expired;
@@ -195,39 +195,39 @@ lost(const struct saved *s)
 static void
 tell(const struct loading *l, uint32_t state)
 {
-	const struct saved *s = l->saved;
+	const struct memory_save *s = l->save;
 
 	serve_load_set_mt(s->shared,
 			  &(struct serve_load){
 				  .state = state,
 				  .items = s->loader.count.items,
 				  .lost = state == SERVE_LOADED ? lost(s) : 0,
-				  .us = (process_now_ns(l->saved->of.process) - l->begun_ns) / 1000,
+				  .us = (process_now_ns(l->save->of.process) - l->begun_ns) / 1000,
 			  });
 }
 
 static bool
 is_stopping(const struct loading *l)
 {
-	return process_is_stopping(l->saved->of.process);
+	return process_is_stopping(l->save->of.process);
 }
 
 static void
 say_progress(struct loading *l, uint64_t slot)
 {
 	tell(l, SERVE_LOADING);
-	if (process_now_ns(l->saved->of.process) - l->said_ns < NS_PER_S)
+	if (process_now_ns(l->save->of.process) - l->said_ns < NS_PER_S)
 		return;
-	l->said_ns = process_now_ns(l->saved->of.process);
+	l->said_ns = process_now_ns(l->save->of.process);
 	fprintf(stderr, LINE "loading, %.0f %%\n", 100.0 * (double)slot / (double)l->slots);
 	if (is_stopping(l))
-		notify_send(&l->saved->of.process->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
+		notify_send(&l->save->of.process->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 }
 
 static void
 begin_slot(struct loading *l, uint64_t slot)
 {
-	const uint64_t left = l->saved->look.bytes - slot * SAVE_SLOT_BYTES;
+	const uint64_t left = l->save->look.bytes - slot * SAVE_SLOT_BYTES;
 
 	if (slot < l->slots)
 		save_io_begin(&l->io, slot,
@@ -240,14 +240,14 @@ begin_slot(struct loading *l, uint64_t slot)
 static bool
 goes_on(const struct loading *l)
 {
-	return !l->saved->loader.over && !(is_stopping(l) && signals_stop_is_pending());
+	return !l->save->loader.over && !(is_stopping(l) && signals_stop_is_pending());
 }
 
 /* Loads all slots. While this core waits for the disk, the store's grace periods exclude it. */
 static void
 load_slots(struct loading *l)
 {
-	struct save_loader *loader = &l->saved->loader;
+	struct save_loader *loader = &l->save->loader;
 
 	for (uint64_t slot = 0; slot < SAVE_IO_DEPTH; slot++)
 		begin_slot(l, slot);
@@ -256,10 +256,10 @@ load_slots(struct loading *l)
 
 		store_offline(loader->core);
 		got = save_io_wait(&l->io, slot);
-		store_turn(loader->core, process_store_s(l->saved->of.process));
+		store_turn(loader->core, process_store_s(l->save->of.process));
 		if (got > 0)
 			save_load_slot(loader, slot, save_io_buffer(&l->io, slot), (size_t)got,
-				       process_store_s(l->saved->of.process));
+				       process_store_s(l->save->of.process));
 		else
 			loader->count.damaged++;
 		begin_slot(l, slot + SAVE_IO_DEPTH);
@@ -270,12 +270,12 @@ load_slots(struct loading *l)
 static void
 say_loaded(const struct loading *l)
 {
-	const struct save_loaded *c = &l->saved->loader.count;
-	const double s = (double)(process_now_ns(l->saved->of.process) - l->begun_ns) / NS_PER_S;
+	const struct save_loaded *c = &l->save->loader.count;
+	const double s = (double)(process_now_ns(l->save->of.process) - l->begun_ns) / NS_PER_S;
 
 	fprintf(stderr, LINE "loaded %llu items, %.1f GB in %.2f s (%s); %llu lost",
 		(unsigned long long)c->items, (double)c->value_bytes / GB, s, save_io_words(&l->io),
-		(unsigned long long)lost(l->saved));
+		(unsigned long long)lost(l->save));
 	if (c->newer + c->expired != 0)
 		fprintf(stderr, "; %llu changed by clients, %llu expired",
 			(unsigned long long)c->newer, (unsigned long long)c->expired);
@@ -283,17 +283,17 @@ say_loaded(const struct loading *l)
 		fprintf(stderr, "; %llu places damaged", (unsigned long long)c->damaged);
 	if (c->no_room != 0)
 		fprintf(stderr, "; no room for %llu", (unsigned long long)c->no_room);
-	fprintf(stderr, "%s\n", l->saved->loader.over ? "; a flush ended it" : "");
+	fprintf(stderr, "%s\n", l->save->loader.over ? "; a flush ended it" : "");
 }
 
 static void
 leave(const struct loading *l)
 {
 	const struct timespec pause = {.tv_nsec = END_TURN_NS};
-	struct save_loader *loader = &l->saved->loader;
+	struct save_loader *loader = &l->save->loader;
 	uint32_t turns = 0;
 
-	while (!save_load_leave(loader, process_store_s(l->saved->of.process)) &&
+	while (!save_load_leave(loader, process_store_s(l->save->of.process)) &&
 	       ++turns < END_TURNS_MAX)
 		nanosleep(&pause, NULL);
 	store_offline(loader->core);
@@ -302,7 +302,7 @@ leave(const struct loading *l)
 static void
 load(struct loading *l, void *memory)
 {
-	struct saved *s = l->saved;
+	struct memory_save *s = l->save;
 	const int e = save_io_open(&l->io, s->paths.loading, O_RDONLY, true, memory);
 
 	if (e != 0) {
@@ -312,7 +312,7 @@ load(struct loading *l, void *memory)
 	l->slots = (s->look.bytes + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
 	save_load_begin(&s->loader, store_core_of(s->store, s->of.config->cores), s->look.file,
 			s->shift_s);
-	store_turn(s->loader.core, process_store_s(l->saved->of.process));
+	store_turn(s->loader.core, process_store_s(l->save->of.process));
 	store_load_expect(s->loader.core, s->look.head.items);
 	load_slots(l);
 	save_load_end(&s->loader);
@@ -324,9 +324,9 @@ load(struct loading *l, void *memory)
 static void *
 load_run(void *arg)
 {
-	struct saved *s = arg;
+	struct memory_save *s = arg;
 	const uint64_t now_ns = process_now_ns(s->of.process);
-	struct loading l = {.saved = s, .begun_ns = now_ns, .said_ns = now_ns};
+	struct loading l = {.save = s, .begun_ns = now_ns, .said_ns = now_ns};
 	void *memory = take_memory(SAVE_IO_BYTES);
 
 	last_words_thread("the loader of memory.save");
@@ -344,14 +344,14 @@ load_run(void *arg)
 }
 
 void
-saved_give_back(struct saved *s)
+memory_save_give_back(struct memory_save *s)
 {
 	if (s->loads && !s->served && rename(s->paths.loading, s->paths.file) != 0)
 		perror(LINE "cannot give it back");
 }
 
 void
-saved_start(struct saved *s)
+memory_save_start(struct memory_save *s)
 {
 	s->served = true;
 	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, s) == 0;
@@ -362,9 +362,9 @@ saved_start(struct saved *s)
 }
 
 void
-saved_join(struct saved *s)
+memory_save_join(struct memory_save *s)
 {
-	s->clocks_read = s->used && kept_read_clocks(s->of.kept, &s->beat);
+	s->clocks_read = s->used && arena_file_read_clocks(s->of.arena, &s->beat);
 	if (s->runs)
 		pthread_join(s->thread, NULL);
 	s->runs = false;
@@ -395,7 +395,7 @@ go_on(void *arg, const struct save_told *told)
 }
 
 static bool
-write_file(const struct saved *s, void *memory, struct save_told *told, struct error *err)
+write_file(const struct memory_save *s, void *memory, struct save_told *told, struct error *err)
 {
 	const struct process *p = s->of.process;
 	struct stopping st = {p, .begun_ns = process_now_ns(p), .said_ns = process_now_ns(p)};
@@ -415,7 +415,7 @@ write_file(const struct saved *s, void *memory, struct save_told *told, struct e
 
 	store_usage_mt(s->store, &usage);
 	st.items = usage.items;
-	kept_now(&now);
+	arena_gap_now(&now);
 	ask.boot_id = now.boot_id;
 	if (!s->clocks_read)
 		return error_set(err, "%s: the clocks cannot be read at one moment", s->paths.file);
@@ -426,7 +426,7 @@ write_file(const struct saved *s, void *memory, struct save_told *told, struct e
 }
 
 void
-saved_stop(struct saved *s)
+memory_save_stop(struct memory_save *s)
 {
 	const uint64_t begun_ns = process_now_ns(s->of.process);
 	const size_t bytes = save_write_bytes();
@@ -456,21 +456,21 @@ saved_stop(struct saved *s)
 /* ---- checks for a dry run ---- */
 
 bool
-saved_check(const struct config *cfg, struct error *err)
+memory_save_check(const struct config *cfg, struct error *err)
 {
 	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
 	       save_place_ok(cfg->memory_save, err);
 }
 
 bool
-saved_has_room(const struct config *cfg, struct error *err)
+memory_save_has_room(const struct config *cfg, struct error *err)
 {
 	return cfg->memory_save[0] == '\0' || cfg->sysfs[0] != '\0' ||
 	       save_room_ok(cfg->memory_save, (uint64_t)cfg->memory_mb << 20, err);
 }
 
 void
-saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
+memory_save_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
 {
 	struct save_look look;
 	struct gap_now now;
@@ -478,7 +478,7 @@ saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
 	/* Root checks on behalf of the service's user. */
 	const bool any = geteuid() == 0 && stat(cfg->memory_save, &st) == 0;
 
-	kept_now(&now);
+	arena_gap_now(&now);
 	save_look_at(&look, cfg->memory_save, &now, cfg->keep_for_s, any ? st.st_uid : SAVE_NO_UID);
 	if (look.found == SAVE_FOUND_NONE)
 		snprintf(words, SAVE_WORDS_BYTES, "not there yet");

@@ -1,8 +1,8 @@
 /*
- * kept.c - opens the memory file, judges its contents, and updates its page while the cache
+ * arena_file.c - opens the memory file, judges its contents, and updates its page while the cache
  * serves.
  */
-#include "kept.h"
+#include "arena_file.h"
 #include "base/time_units.h"
 #include "dpdk/huge_block.h"
 #include "dpdk/lcore_run.h"
@@ -17,8 +17,8 @@
 #define MB_SHIFT        20
 #define CLOCK_MARGIN_NS 10000000u
 /* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
-#define ALONE_SHARES  8u
-#define CORES_LOOK_NS (2 * NS_PER_S) /* a manager's time limit: cores are checked each second */
+#define ALONE_SHARES   8u
+#define CORES_CHECK_NS (2 * NS_PER_S) /* a manager's time limit: cores are checked each second */
 
 static uint64_t
 boot_clock(void *arg)
@@ -35,14 +35,14 @@ wall_clock(void *arg)
 static uint64_t
 store_clock(void *arg)
 {
-	const struct kept *k = arg;
+	const struct arena_file *k = arg;
 
 	return STORE_CLOCK_START * NS_PER_S + process_now_ns(k->of.process) -
 	       k->of.process->start_ns;
 }
 
 static struct memory_file_wanted
-wanted_of(const struct kept_needs *of)
+wanted_of(const struct arena_file_needs *of)
 {
 	const struct privileges *id = &of->process->privileges;
 
@@ -50,7 +50,7 @@ wanted_of(const struct kept_needs *of)
 		.option = MEMORY_OPTION,
 		.size_option = "-m",
 		.path = of->config->memory_file,
-		.bytes = kept_file_bytes(of->config),
+		.bytes = arena_file_bytes(of->config),
 		.page_at = STORE_IMAGE_APP_AT,
 		.magic = STORE_IMAGE_MAGIC,
 		.other_magic = FLASH_STATE_MAGIC,
@@ -61,7 +61,7 @@ wanted_of(const struct kept_needs *of)
 }
 
 static bool
-map(struct kept *k, struct error *err)
+map(struct arena_file *k, struct error *err)
 {
 	struct huge_block block;
 
@@ -76,7 +76,7 @@ map(struct kept *k, struct error *err)
 /* Takes a new file after CRASHES_MAX crashes: a bad page of memory may be the cause, and it stays
  * with the old file. */
 static bool
-renew_after_crashes(struct kept *k, struct error *err)
+renew_after_crashes(struct arena_file *k, struct error *err)
 {
 	const struct memory_file_wanted wanted = wanted_of(&k->of);
 
@@ -88,13 +88,13 @@ renew_after_crashes(struct kept *k, struct error *err)
 
 /* Notes the file's time of change: all changes so far are this process's. */
 static void
-note_change(struct kept *k)
+note_change(struct arena_file *k)
 {
 	k->file.changed_ns = k->page->changed_ns = memory_file_changed_ns(&k->file);
 }
 
 static void
-judge(struct kept *k, const struct config *cfg)
+judge(struct arena_file *k, const struct config *cfg)
 {
 	const struct memory_page_file file = {k->file.id, k->file.changed_ns};
 	struct gap_now now;
@@ -107,14 +107,14 @@ judge(struct kept *k, const struct config *cfg)
 	else if (k->file.fresh)
 		strcpy(k->words, "it is new");
 	else {
-		kept_now(&now);
+		arena_gap_now(&now);
 		memory_page_is_whole(k->page, &file, &now, cfg->keep_for_s, &k->gap, k->words);
 	}
 	k->judged_ns = clock_ns(CLOCK_BOOTTIME);
 }
 
 bool
-kept_open(struct kept *k, const struct kept_needs *of, struct error *err)
+arena_file_open(struct arena_file *k, const struct arena_file_needs *of, struct error *err)
 {
 	const struct memory_file_wanted wanted = wanted_of(of);
 
@@ -131,14 +131,14 @@ kept_open(struct kept *k, const struct kept_needs *of, struct error *err)
 		if (renew_after_crashes(k, err))
 			return true;
 	}
-	kept_close(k);
+	arena_file_close(k);
 	return false;
 }
 
 /* ---- the store ---- */
 
 static void
-say_empty(struct kept *k, const char *why)
+say_empty(struct arena_file *k, const char *why)
 {
 	k->restart.kind = "empty";
 	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, why);
@@ -146,11 +146,11 @@ say_empty(struct kept *k, const char *why)
 
 /* Begins the page of a new file, which the store has zeroed. */
 static void
-begin_page(struct kept *k)
+begin_page(struct arena_file *k)
 {
 	struct gap_now now;
 
-	kept_now(&now);
+	arena_gap_now(&now);
 	memory_page_begin(k->page, k->file.id, now.boot_id, (uint32_t)getpid());
 	k->started = true;
 	note_change(k);
@@ -164,7 +164,7 @@ enum opening_end {
 
 /* The opening of the image on all lcores. The first lcore watches for a stop. */
 struct opening_run {
-	struct kept *kept;
+	struct arena_file *arena;
 	struct store_opening *open;
 	_Atomic enum opening_end end; /* written by the first lcore */
 	uint64_t said_ns;
@@ -173,7 +173,7 @@ struct opening_run {
 
 struct opener {
 	struct opening_run *run;
-	bool looks;
+	bool watches;
 };
 
 static void
@@ -186,15 +186,15 @@ say_progress(struct opening_run *run, const struct store_open_report *r)
 	fprintf(stderr, "clockoo: memory.file: %s: %s, %.0f %%\n",
 		r->kind == STORE_IMAGE_CLEAN ? "attaching" : "repairing", steps[r->phase],
 		r->total != 0 ? 100.0 * (double)r->done / (double)r->total : 100.0);
-	notify_send(&run->kept->of.process->notify, NOTIFY_EXTEND);
+	notify_send(&run->arena->of.process->notify, NOTIFY_EXTEND);
 }
 
 /* Checks, while no client is served, whether the gap has grown too long or a stop was requested. */
 static void
-look_around(struct opening_run *run)
+check_gap(struct opening_run *run)
 {
 	const uint64_t now_ns = clock_ns(CLOCK_BOOTTIME);
-	struct kept *k = run->kept;
+	struct arena_file *k = run->arena;
 	struct gap gap = k->gap;
 	struct store_open_report r;
 
@@ -219,8 +219,8 @@ open_on_lcore(void *arg)
 	struct opening_run *run = o->run;
 
 	do
-		if (o->looks)
-			look_around(run);
+		if (o->watches)
+			check_gap(run);
 	while (atomic_load(&run->end) == OPENING_GOES_ON && store_open_step_mt(run->open));
 	return 0;
 }
@@ -248,7 +248,7 @@ do_phase(struct opening_run *run, void *const *args)
 
 	store_open_report_mt(run->open, &r);
 	if ((r.kind == STORE_IMAGE_CLEAN && r.total <= ALONE_SHARES) ||
-	    !lcores_run(&run->kept->of.config->lcores, open_on_lcore, args, &err))
+	    !lcores_run(&run->arena->of.config->lcores, open_on_lcore, args, &err))
 		open_on_lcore(args[0]);
 }
 
@@ -259,7 +259,7 @@ open_in_phases(struct opening_run *run)
 	void *args[CORES_MAX];
 	enum store_open_phase phase;
 
-	for (uint32_t i = 0; i < run->kept->of.config->cores; i++) {
+	for (uint32_t i = 0; i < run->arena->of.config->cores; i++) {
 		each[i] = (struct opener){run, i == 0};
 		args[i] = &each[i];
 	}
@@ -274,7 +274,7 @@ open_in_phases(struct opening_run *run)
 }
 
 static void
-say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
+say_kept(struct arena_file *k, const struct store_opening *open, uint64_t took_ns)
 {
 	struct store_open_report r;
 
@@ -296,7 +296,7 @@ say_kept(struct kept *k, const struct store_opening *open, uint64_t took_ns)
 }
 
 static struct store *
-start_empty(struct kept *k, struct store_opening *open, const struct store_config *cfg)
+start_empty(struct arena_file *k, struct store_opening *open, const struct store_config *cfg)
 {
 	struct store_open_report r;
 	struct store *store;
@@ -309,14 +309,14 @@ start_empty(struct kept *k, struct store_opening *open, const struct store_confi
 }
 
 static struct store *
-open_store(struct kept *k, struct region *region, struct error *err)
+open_store(struct arena_file *k, struct region *region, struct error *err)
 {
 	const struct store_config *cfg = k->of.store;
 	const uint64_t begun_ns = clock_ns(CLOCK_BOOTTIME);
 	/* Never behind what the previous process saw: its clock and boot time differ a little. */
 	const uint64_t ahead_ns = k->gap.store_ns + CLOCK_MARGIN_NS;
 	const uint64_t store_ns = ahead_ns + (begun_ns - k->judged_ns);
-	struct opening_run run = {.kept = k};
+	struct opening_run run = {.arena = k};
 	struct store_open_report r;
 
 	memory_page_attempt(k->page, (uint32_t)getpid());
@@ -337,7 +337,7 @@ open_store(struct kept *k, struct region *region, struct error *err)
 }
 
 struct store *
-kept_make_store(struct kept *k, struct region *region, struct error *err)
+arena_file_make_store(struct arena_file *k, struct region *region, struct error *err)
 {
 	const struct store_config *cfg = k->of.store;
 	struct store_image_look look;
@@ -356,7 +356,7 @@ kept_make_store(struct kept *k, struct region *region, struct error *err)
 }
 
 bool
-kept_read_clocks(struct kept *k, struct beat *b)
+arena_file_read_clocks(struct arena_file *k, struct beat *b)
 {
 	const struct clocks clocks = {boot_clock, wall_clock, store_clock, k};
 
@@ -367,7 +367,7 @@ kept_read_clocks(struct kept *k, struct beat *b)
 }
 
 uint64_t
-kept_ahead_ns(const struct kept *k)
+arena_file_ahead_ns(const struct arena_file *k)
 {
 	return k->ahead_ns != 0 ? k->ahead_ns + clock_ns(CLOCK_BOOTTIME) - k->judged_ns : 0;
 }
@@ -377,7 +377,7 @@ kept_ahead_ns(const struct kept *k)
 /* Writes a heartbeat. Skipped if the clocks could not be read at one moment: the last one then
  * stays. */
 static void
-beat(struct kept *k)
+beat(struct arena_file *k)
 {
 	const struct clocks clocks = {boot_clock, wall_clock, store_clock, k};
 
@@ -387,12 +387,12 @@ beat(struct kept *k)
 }
 
 void
-kept_ready(struct kept *k)
+arena_file_ready(struct arena_file *k)
 {
 	if (!k->used)
 		return;
 	k->ready_ns = k->beat.served_boot_ns = clock_ns(CLOCK_BOOTTIME);
-	watchdog_begin(&k->cores, CORES_LOOK_NS, k->of.config->cores, k->ready_ns);
+	watchdog_begin(&k->cores, CORES_CHECK_NS, k->of.config->cores, k->ready_ns);
 	beat(k);
 	memory_page_ready(k->page);
 	k->started = false;
@@ -400,7 +400,7 @@ kept_ready(struct kept *k)
 }
 
 void
-kept_tick(struct kept *k, const struct telemetry *t)
+arena_file_tick(struct arena_file *k, const struct telemetry *t)
 {
 	uint32_t core;
 	uint64_t now_ns;
@@ -420,7 +420,7 @@ kept_tick(struct kept *k, const struct telemetry *t)
 }
 
 void
-kept_end_service(struct kept *k)
+arena_file_end_service(struct arena_file *k)
 {
 	if (!k->used)
 		return;
@@ -429,7 +429,7 @@ kept_end_service(struct kept *k)
 }
 
 void
-kept_stop(struct kept *k, struct store *store)
+arena_file_stop(struct arena_file *k, struct store *store)
 {
 	if (!k->used)
 		return;
@@ -441,7 +441,7 @@ kept_stop(struct kept *k, struct store *store)
 }
 
 void
-kept_close(struct kept *k)
+arena_file_close(struct arena_file *k)
 {
 	if (!k->used)
 		return;
@@ -450,5 +450,5 @@ kept_close(struct kept *k)
 		note_change(k);
 	}
 	memory_file_close(&k->file);
-	*k = (struct kept){.of = k->of};
+	*k = (struct arena_file){.of = k->of};
 }

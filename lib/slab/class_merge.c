@@ -99,24 +99,20 @@ class_unmerge(struct slab *sl)
 }
 
 uint32_t
-class_split(struct store *st, uint32_t class)
+class_split(struct slab *sl, uint32_t class, uint64_t items, uint64_t item_bytes)
 {
-	struct slab *sl = &st->slab;
-	struct store_class_usage usage;
+	const uint32_t size = sl->classes[class].size;
 
-	if (!atomic_load_explicit(&sl->merged, memory_order_relaxed))
-		return class;
-	store_class_usage_mt(st, class + 1, 0, &usage);
-	if (usage.items == 0 || usage.item_bytes / usage.items >= usage.size)
+	if (items == 0 || item_bytes / items >= size)
 		return class;
 
 	/* At least half of the items are no larger than the mean, where small ones are more. */
 	uint32_t mean = 0;
 
-	while (sl->classes[mean].size < usage.item_bytes / usage.items)
+	while (sl->classes[mean].size < item_bytes / items)
 		mean++;
 
-	const uint64_t saved = usage.items / 2 * (usage.size - sl->classes[mean].size);
+	const uint64_t saved = items / 2 * (size - sl->classes[mean].size);
 
 	if (slab_class_taken(sl, mean) != class || saved < 1ull << sl->arena->page_shift)
 		return class;

@@ -1,7 +1,7 @@
 /*
- * kept_look.c - reads a file of --memory-file without changing it, and the two commands on it.
+ * arena_check.c - reads a file of --memory-file without changing it, and the two commands on it.
  */
-#include "kept_look.h"
+#include "arena_check.h"
 #include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "process/privileges.h"
@@ -24,7 +24,7 @@
 #define STAT_BLOCK 512u /* of st_blocks */
 
 size_t
-kept_store_bytes(const struct config *cfg)
+arena_store_bytes(const struct config *cfg)
 {
 	const size_t bytes = (size_t)config_reserved_mb(cfg) << 20;
 
@@ -32,13 +32,13 @@ kept_store_bytes(const struct config *cfg)
 }
 
 size_t
-kept_file_bytes(const struct config *cfg)
+arena_file_bytes(const struct config *cfg)
 {
-	return cfg->memory_file[0] != '\0' ? kept_store_bytes(cfg) : 0;
+	return cfg->memory_file[0] != '\0' ? arena_store_bytes(cfg) : 0;
 }
 
 void
-kept_now(struct gap_now *now)
+arena_gap_now(struct gap_now *now)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
@@ -74,7 +74,7 @@ file_of(int fd, const struct stat *st)
 
 /* True if a store of that size would keep the file's items; 0 is any size. */
 static bool
-image_is_whole(struct kept_look *look, const void *head, uint64_t bytes)
+image_is_whole(struct arena_check *check, const void *head, uint64_t bytes)
 {
 	struct store_config cfg = {.memory_bytes = bytes};
 	struct store_image_look image;
@@ -84,17 +84,17 @@ image_is_whole(struct kept_look *look, const void *head, uint64_t bytes)
 		cfg.memory_bytes = image.memory_bytes;
 		store_image_look(head, &cfg, &image);
 	}
-	look->dirty = image.kind == STORE_IMAGE_DIRTY;
+	check->dirty = image.kind == STORE_IMAGE_DIRTY;
 	if (image.kind == STORE_IMAGE_EMPTY)
-		strcpy(look->words, store_image_fault_words(image.fault));
+		strcpy(check->words, store_image_fault_words(image.fault));
 	return image.kind != STORE_IMAGE_EMPTY;
 }
 
 /* Judges an open file of the right kind. store_bytes: the size of the store that a start would
  * make; 0 is any size. */
 static void
-look_into(struct kept_look *look, int fd, const struct stat *st, const struct config *cfg,
-	  uint64_t bytes, uint64_t store_bytes)
+judge_file(struct arena_check *check, int fd, const struct stat *st, const struct config *cfg,
+	   uint64_t bytes, uint64_t store_bytes)
 {
 	static uint8_t head[STORE_IMAGE_HEAD_BYTES];
 	const struct memory_page *page = (const void *)(head + STORE_IMAGE_APP_AT);
@@ -103,60 +103,62 @@ look_into(struct kept_look *look, int fd, const struct stat *st, const struct co
 	struct gap_now now;
 	struct gap gap;
 
-	look->state = KEPT_LOST;
-	kept_now(&now);
+	check->state = ARENA_LOST;
+	arena_gap_now(&now);
 	if (got != (ssize_t)sizeof head || !memory_page_is_set(page)) {
-		strcpy(look->words, "nothing whole lies there");
+		strcpy(check->words, "nothing whole lies there");
 		return;
 	}
-	look->pid = page->pid;
+	check->pid = page->pid;
 	if (is_in_use(fd)) {
-		look->state = KEPT_IN_USE;
-		snprintf(look->words, sizeof look->words, "in use by process %u", page->pid);
-	} else if (bytes != 0 && bytes != look->bytes) {
-		snprintf(look->words, sizeof look->words, "it has %llu MB, and %llu are configured",
-			 (unsigned long long)look->bytes >> MB_SHIFT,
+		check->state = ARENA_IN_USE;
+		snprintf(check->words, sizeof check->words, "in use by process %u", page->pid);
+	} else if (bytes != 0 && bytes != check->bytes) {
+		snprintf(check->words, sizeof check->words,
+			 "it has %llu MB, and %llu are configured",
+			 (unsigned long long)check->bytes >> MB_SHIFT,
 			 (unsigned long long)bytes >> MB_SHIFT);
-	} else if (memory_page_is_whole(page, &file, &now, cfg->keep_for_s, &gap, look->words) &&
-		   image_is_whole(look, head, store_bytes)) {
-		look->state = KEPT_WHOLE;
-		snprintf(look->words, sizeof look->words, "would be %skept, %.0f s without service",
-			 look->dirty ? "repaired and " : "", (double)gap.away_ns / NS_PER_S);
+	} else if (memory_page_is_whole(page, &file, &now, cfg->keep_for_s, &gap, check->words) &&
+		   image_is_whole(check, head, store_bytes)) {
+		check->state = ARENA_WHOLE;
+		snprintf(check->words, sizeof check->words,
+			 "would be %skept, %.0f s without service",
+			 check->dirty ? "repaired and " : "", (double)gap.away_ns / NS_PER_S);
 	}
 }
 
 void
-kept_look(struct kept_look *look, const struct config *cfg, const char *path, uint64_t bytes)
+arena_check(struct arena_check *check, const struct config *cfg, const char *path, uint64_t bytes)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 
-	memset(look, 0, sizeof *look);
+	memset(check, 0, sizeof *check);
 	if (fd < 0) {
-		look->state = errno == ENOENT ? KEPT_ABSENT : KEPT_UNKNOWN;
-		snprintf(look->words, sizeof look->words, "%s",
+		check->state = errno == ENOENT ? ARENA_ABSENT : ARENA_UNKNOWN;
+		snprintf(check->words, sizeof check->words, "%s",
 			 errno == ENOENT ? "not there yet" : strerror(errno));
 		return;
 	}
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		look->state = KEPT_UNKNOWN;
-		strcpy(look->words, "not a file");
+		check->state = ARENA_UNKNOWN;
+		strcpy(check->words, "not a file");
 	} else {
-		look->bytes = (uint64_t)st.st_size;
-		look->allocated = (uint64_t)st.st_blocks * STAT_BLOCK;
-		look_into(look, fd, &st, cfg, align_up(bytes, (size_t)st.st_blksize), bytes);
+		check->bytes = (uint64_t)st.st_size;
+		check->allocated = (uint64_t)st.st_blocks * STAT_BLOCK;
+		judge_file(check, fd, &st, cfg, align_up(bytes, (size_t)st.st_blksize), bytes);
 	}
 	close(fd);
 }
 
 void
-kept_look_at_configured(struct kept_look *look, const struct config *cfg)
+arena_check_configured(struct arena_check *check, const struct config *cfg)
 {
-	kept_look(look, cfg, cfg->memory_file, kept_file_bytes(cfg));
+	arena_check(check, cfg, cfg->memory_file, arena_file_bytes(cfg));
 }
 
 uint32_t
-kept_place_warnings(const struct config *cfg, struct memory_warning out[MEMORY_PLACE_WARNINGS_MAX])
+arena_place_warnings(const struct config *cfg, struct memory_warning out[MEMORY_PLACE_WARNINGS_MAX])
 {
 	struct memory_place place = {.uid = geteuid()};
 	char path[CONFIG_PATH_BYTES], folder[PATH_MAX];
@@ -180,18 +182,18 @@ kept_place_warnings(const struct config *cfg, struct memory_warning out[MEMORY_P
 }
 
 uint64_t
-kept_huge_bytes_needed(const struct config *cfg)
+arena_huge_bytes_needed(const struct config *cfg)
 {
-	const uint64_t bytes = kept_file_bytes(cfg);
-	struct kept_look look;
+	const uint64_t bytes = arena_file_bytes(cfg);
+	struct arena_check check;
 	struct error err;
 	bool huge;
 
 	if (bytes == 0 || !memory_file_place_ok(MEMORY_OPTION, cfg->memory_file, &huge, &err) ||
 	    !huge)
 		return 0;
-	kept_look_at_configured(&look, cfg);
-	return bytes > look.allocated ? bytes - look.allocated : 0;
+	arena_check_configured(&check, cfg);
+	return bytes > check.allocated ? bytes - check.allocated : 0;
 }
 
 /* ---- the commands ---- */
@@ -206,16 +208,16 @@ is_named(const struct config *cfg, struct error *err)
 static void
 print_one(const struct config *cfg, const char *path, FILE *out)
 {
-	const uint64_t bytes = strcmp(path, cfg->memory_file) == 0 ? kept_file_bytes(cfg) : 0;
-	struct kept_look look;
+	const uint64_t bytes = strcmp(path, cfg->memory_file) == 0 ? arena_file_bytes(cfg) : 0;
+	struct arena_check check;
 
-	kept_look(&look, cfg, path, bytes);
-	if (look.pid == 0 && strcmp(path, cfg->memory_file) != 0)
+	arena_check(&check, cfg, path, bytes);
+	if (check.pid == 0 && strcmp(path, cfg->memory_file) != 0)
 		return; /* files of other programs are skipped */
 	fprintf(out, "%s: %llu MB, %llu of them in memory: %s%s\n", path,
-		(unsigned long long)look.bytes >> MB_SHIFT,
-		(unsigned long long)look.allocated >> MB_SHIFT,
-		look.state == KEPT_LOST ? "would start empty: " : "", look.words);
+		(unsigned long long)check.bytes >> MB_SHIFT,
+		(unsigned long long)check.allocated >> MB_SHIFT,
+		check.state == ARENA_LOST ? "would start empty: " : "", check.words);
 }
 
 int

@@ -1,28 +1,28 @@
 /*
- * flash_look.h - checks the device that --flash-device names, before anything is started.
+ * flash_check.h - checks the device that --flash-device names, before anything is started.
  *
  * Units:  bytes.
  * Thread: main.
  * Errors: struct error: the option, what is wrong, what to do. Nothing is made or written.
  */
-#ifndef CLOCKOO_FLASH_LOOK_H
-#define CLOCKOO_FLASH_LOOK_H
+#ifndef CLOCKOO_FLASH_CHECK_H
+#define CLOCKOO_FLASH_CHECK_H
 
 #include "config/config.h"
 
 #include <stdint.h>
 
 /* Returns the bytes of the device that the tier has or would have; 0 without a tier. */
-bool flash_look_bytes(uint64_t *bytes, const struct config *cfg, struct error *err);
+bool flash_check_bytes(uint64_t *bytes, const struct config *cfg, struct error *err);
 
 /* True if a start could use the device: it can be opened, has room, and holds no other data than a
  * tier's. True also for another machine's device, and for one that only the service's user may
  * open. */
-bool flash_look_check(const struct config *cfg, struct error *err);
+bool flash_check(const struct config *cfg, struct error *err);
 
-#define FLASH_LOOK_BYTES 200u
+#define FLASH_CHECK_BYTES 200u
 /* Writes the tier's size as an operator reads it: "2048 MB, layout log, room for 8000000 items of
  * 256 bytes; --flash-budget is 4.2 drive writes a day, a turnover in 0.238 days". */
-void flash_look_words(const struct config *cfg, uint64_t bytes, char words[FLASH_LOOK_BYTES]);
+void flash_check_words(const struct config *cfg, uint64_t bytes, char words[FLASH_CHECK_BYTES]);
 
 #endif

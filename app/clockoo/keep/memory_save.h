@@ -1,10 +1,10 @@
 /*
- * saved.h - items that outlive a reboot (--memory-save): saved by a graceful stop, loaded by the
- * next start while it serves.
+ * memory_save.h - items that outlive a reboot (--memory-save): saved by a graceful stop, loaded by
+ * the next start while it serves.
  *
- * Shape:  saved_begin reads the file's head, as its seed must become the store's; saved_take
- *         gives it another name, so that it is loaded once; a thread of its own loads it.
- *         saved_stop writes the next one.
+ * Shape:  memory_save_begin reads the file's head, as its seed must become the store's.
+ *         memory_save_take gives the file another name, so that it is loaded once; a thread of its
+ *         own loads it. memory_save_stop writes the next one.
  * Owner:  the caller; without --memory-save nothing here does anything.
  * Thread: main; the loader is the store's last core.
  * Errors: one line on stderr: a start without its items is a start. The start is refused if
@@ -12,10 +12,10 @@
  * Bounds: writing takes SAVE_LIMIT_S at most; another signal ends it sooner. The part that is
  *         written by then is kept.
  */
-#ifndef CLOCKOO_SAVED_H
-#define CLOCKOO_SAVED_H
+#ifndef CLOCKOO_MEMORY_SAVE_H
+#define CLOCKOO_MEMORY_SAVE_H
 
-#include "kept.h"
+#include "arena_file.h"
 #include "save/save_file.h"
 #include "save/save_load.h"
 
@@ -25,14 +25,14 @@
 /* The least --keep-for: a reboot takes longer than a shorter gap. */
 #define SAVE_KEEP_FOR_MIN_S 300u
 
-struct saved_needs {
+struct memory_save_needs {
 	const struct config *config;
 	const struct process *process;
-	struct kept *kept;
+	struct arena_file *arena;
 };
 
-struct saved {
-	struct saved_needs of;
+struct memory_save {
+	struct memory_save_needs of;
 	struct store *store;
 	struct serve_shared *shared;
 	bool used;
@@ -50,27 +50,29 @@ struct saved {
 };
 
 /* Reads the head, before DPDK starts. */
-bool saved_begin(struct saved *s, const struct saved_needs *of, struct error *err);
+bool memory_save_begin(struct memory_save *s, const struct memory_save_needs *of,
+		       struct error *err);
 /* True if a file will be loaded: *seed must become the store's. */
-bool saved_seed(const struct saved *s, uint64_t *seed);
+bool memory_save_seed(const struct memory_save *s, uint64_t *seed);
 /* Decides on the load when the store and its clock exist and no core turns. Items kept by
  * memory.file take precedence. */
-void saved_take(struct saved *s, struct store *store, struct serve_shared *shared);
-/* Undoes saved_take() after a failed start: no client was served, so the next start loads the file.
+void memory_save_take(struct memory_save *s, struct store *store, struct serve_shared *shared);
+/* Undoes memory_save_take() after a failed start: no client was served, so the next start loads the
+ * file.
  */
-void saved_give_back(struct saved *s);
+void memory_save_give_back(struct memory_save *s);
 /* Called before the first request. */
-void saved_start(struct saved *s);
+void memory_save_start(struct memory_save *s);
 /* Ends the load and its thread when the cores have ended and the gap begins. A load ends at the end
  * of its file. */
-void saved_join(struct saved *s);
+void memory_save_join(struct memory_save *s);
 /* Called when all threads have ended by themselves. */
-void saved_stop(struct saved *s);
+void memory_save_stop(struct memory_save *s);
 
 /* For --check and doctor: true if a start would accept the file's place; true if a stop would find
  * room there. */
-bool saved_check(const struct config *cfg, struct error *err);
-bool saved_has_room(const struct config *cfg, struct error *err);
-void saved_words(const struct config *cfg, char words[SAVE_WORDS_BYTES]);
+bool memory_save_check(const struct config *cfg, struct error *err);
+bool memory_save_has_room(const struct config *cfg, struct error *err);
+void memory_save_words(const struct config *cfg, char words[SAVE_WORDS_BYTES]);
 
 #endif

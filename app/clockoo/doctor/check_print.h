@@ -1,0 +1,20 @@
+/*
+ * check_print.h - --check: prints whether the configuration is right, and whether this machine
+ * could start with it.
+ *
+ * Thread: main.
+ * Errors: *err is set if the configuration is wrong.
+ */
+#ifndef CLOCKOO_CHECK_PRINT_H
+#define CLOCKOO_CHECK_PRINT_H
+
+#include "start/settings.h"
+
+/* Exit status of --check and --plan for a right configuration with which the machine cannot start.
+ */
+#define NOT_READY 1
+
+/* Returns the exit status: 0, NOT_READY, or -1 with *err set. */
+int check_print(struct settings *s, struct error *err);
+
+#endif
