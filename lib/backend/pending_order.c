@@ -32,10 +32,13 @@ enum pending_status {
 	PENDING_LATER,    /* pending_later() follows */
 };
 
+/* Buffers with a place do not count: peers that end amid a line would take those of others. */
 bool
 pending_may_defer(const struct serve *sv, const struct session *ss)
 {
-	return ss->read_buf != NULL || sv->read_bufs_used < sv->read_bufs_max / 2;
+	const uint32_t waiting = sv->read_bufs_used - sv->read_buf_places.holders;
+
+	return ss->read_buf != NULL || waiting < sv->read_bufs_max / 2;
 }
 
 const struct item *

@@ -115,7 +115,7 @@ pending_later(const struct op *op)
 }
 
 /* True if the session may get a read buffer for a request that waits. Requests that wait take
- * half of the buffers at most, because partial lines need the others. */
+ * as many as half of the places of partial lines at most, and none of those. */
 bool pending_may_defer(const struct serve *sv, const struct session *ss);
 /* Executes a retrieval that may be asked for twice. */
 enum exec_status pending_execute_read(struct serve *sv, struct op *op);

@@ -90,6 +90,11 @@ sim_fleet_gone(struct sim_fleet *fleet, const struct conn *c)
 static void
 say(struct fleet_conn *fc, const void *bytes, uint32_t len)
 {
+	if (fc->out_len + len > FLEET_OUT) {
+		memmove(fc->out, fc->out + fc->out_at, fc->out_len - fc->out_at);
+		fc->out_len -= fc->out_at;
+		fc->out_at = 0;
+	}
 	ensure(fc->out_len + len <= FLEET_OUT);
 	memcpy(fc->out + fc->out_len, bytes, len);
 	fc->out_len += len;
@@ -285,6 +290,13 @@ execute(struct sim_fleet *fleet, struct fleet_conn *fc, struct view line)
 	return true;
 }
 
+/* True if so much is unsent that the server reads no further requests. */
+static bool
+has_enough(const struct fleet_conn *fc)
+{
+	return fc->out_len - fc->out_at > FLEET_OUT / 8;
+}
+
 static void
 read_all(struct sim_fleet *fleet, struct fleet_conn *fc)
 {
@@ -303,7 +315,7 @@ execute_all(struct sim_fleet *fleet, struct fleet_conn *fc)
 	uint32_t at = 0;
 	char *lf;
 
-	while ((lf = memchr(fc->in + at, '\n', fc->in_len - at)) != NULL) {
+	while (!has_enough(fc) && (lf = memchr(fc->in + at, '\n', fc->in_len - at)) != NULL) {
 		const uint32_t end = (uint32_t)(lf - fc->in);
 		const struct view line = {(uint8_t *)fc->in + at, end - at - 1};
 
@@ -351,7 +363,8 @@ turn(struct sim_fleet *fleet, struct fleet_conn *fc)
 		conn_abort(fleet->stack, fc->conn);
 		return;
 	}
-	read_all(fleet, fc);
+	if (!has_enough(fc))
+		read_all(fleet, fc);
 	if (!execute_all(fleet, fc))
 		return;
 	write_some(fleet, fc);
