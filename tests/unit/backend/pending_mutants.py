@@ -70,7 +70,7 @@ MUTANTS = {
     # A request that waits for an answer yields its read buffer.
     "YIELDS_WHILE_PENDING": ("serve_read_buf.c", "if (ss->quota.ticket == 0)", "if (false)"),
     # Waiting requests may take all read buffers.
-    "NO_BUFFER_SHARE": ("pending_order.c", "sv->read_bufs_used < sv->read_bufs_max / 2", "true"),
+    "NO_BUFFER_SHARE": ("pending_order.c", "waiting < sv->read_bufs_max / 2", "true || waiting != 0"),
     # Answers that nobody reads keep their places.
     "KEPT_UNREAD": ("backend.c", "\t\t\tpending_drop(sv, a);", "\t\t\tpending_ready_push(sv, a);"),
     # All keys of a datagram are known, and nobody looks.
