@@ -1,5 +1,6 @@
 /*
- * pause.h - tells the CPU that a loop waits for another one.
+ * pause.h - an instruction for loops that wait for another CPU: it saves power, and leaves the core
+ * to its other thread.
  *
  * Thread: any.
  */

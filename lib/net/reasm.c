@@ -137,7 +137,7 @@ bucket_of(const struct net *net, struct reasm *r, const struct fragment *p)
 
 /* Ends the wait of an open or dropped context; it is in no list then. */
 static void
-context_leave(struct reasm *r, struct context *c)
+context_leave(struct context *c)
 {
 	list_unlink(&c->line);
 	list_unlink(&c->found);
@@ -146,7 +146,7 @@ context_leave(struct reasm *r, struct context *c)
 static void
 context_free(struct reasm *r, struct context *c)
 {
-	context_leave(r, c);
+	context_leave(c);
 	c->state = CONTEXT_FREE;
 	list_push_front(&r->unused, &c->line);
 }
@@ -319,7 +319,7 @@ context_deliver(struct net *net, struct reasm *r, struct context *c)
 		context_free(r, c);
 		return (struct reassembled){NULL, 0, 0};
 	}
-	context_leave(r, c);
+	context_leave(c);
 	c->state = CONTEXT_DELIVERED;
 	r->delivered[r->delivered_count++] = c;
 	net_count(net, FRAG_REASSEMBLED);

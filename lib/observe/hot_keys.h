@@ -89,8 +89,8 @@ hot_keys_next(struct hot_keys *hot)
 
 void hot_keys_begin(struct hot_keys *hot, uint32_t seed);
 
-/* A sample. The number of a key whose name, or size, is to be told by hot_keys_record; most often
- * HOT_NONE. */
+/* Counts a sample. Returns the number of the key if hot_keys_record() has to give its name or size;
+ * most often HOT_NONE. */
 uint32_t hot_keys_count(struct hot_keys *hot, uint64_t hash, uint64_t now_ns);
 /* size: of its value; 0: not known. */
 void hot_keys_record(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size);

@@ -4,7 +4,7 @@
  *
  *   bench_operate latency KIND [--keys N] [--requests N]
  *
- * The part latency compares residence (lib/serve/residence.h) with the load generator's own
+ * The part latency compares residence (lib/observe/residence.h) with the load generator's own
  * stamps. The clock of both stands still while the generator works, so its stamps show the time
  * of the appliance's turns.
  */

@@ -1,5 +1,5 @@
 /*
- * hot_zipf.c - passes Zipf streams through the sampler of one core (lib/serve/hot_keys.h), and
+ * hot_zipf.c - passes Zipf streams through the sampler of one core (lib/observe/hot_keys.h), and
  * checks whether the ten hottest keys are named in order. Prints a line of JSON.
  *
  *   hot_zipf [--runs N] [--requests N] [--keys N]

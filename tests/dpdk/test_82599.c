@@ -387,7 +387,7 @@ main(int argc, char **argv)
 
 	/* The refusals are those of the first plan's port. */
 	if (strcmp(name, "refusals") == 0) {
-		cmocka_set_test_filter("*refuse*");
+		tests_filter("*refuse*");
 	} else {
 		cmocka_set_skip_filter("*refuse*");
 		find_plan(name);

@@ -245,7 +245,7 @@ world_create(const char *command)
 
 	check_ptr(w);
 	write_texts(w, command);
-	o.cores.stack.tcp.conns_max = 1056; /* as with `-c 1024` (app/sizes.c) */
+	o.cores.stack.tcp.conns_max = 1056; /* as with `-c 1024` (app/clockoo/start/sizes.c) */
 	o.cores.stack.net.rx_frames_max = 2048;
 	o.cores.conn_requests_max = 20;
 	o.cores.frames = 2048 + STACK_FRAMES_MAX + 1024;

@@ -101,7 +101,7 @@ answered(struct world *w, struct party *p)
 		sim_waits_add(&w->kind[p->kind], w->sim.ss->now_ns - p->asked_ns);
 }
 
-/* The first line of an answer is whole. */
+/* Handles the first line of an answer, which has arrived whole. */
 static void
 line_received(struct world *w, struct party *p)
 {

@@ -703,6 +703,6 @@ main(int argc, char **argv)
 {
 	asked = argc > 1 ? argv[1] : NULL;
 	if (asked != NULL)
-		cmocka_set_test_filter(strncmp(asked, "a_", 2) == 0 ? asked : "peers_*");
+		tests_filter(strncmp(asked, "a_", 2) == 0 ? asked : "peers_*");
 	return tests_run(NULL, NULL);
 }

@@ -1553,6 +1553,6 @@ main(int argc, char **argv)
 	if (argc > 1)
 		seeds = strtoull(argv[1], NULL, 10);
 	if (argc > 2)
-		cmocka_set_test_filter(argv[2]);
+		tests_filter(argv[2]);
 	return tests_run(NULL, NULL);
 }

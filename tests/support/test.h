@@ -50,7 +50,7 @@
 
 typedef void test_function(void);
 
-/* One TEST. The setup and teardown of its file count if it has neither. */
+/* A TEST. Without a setup and a teardown of its own it has those of its file. */
 struct test_row {
 	const char *name, *file;
 	int line;
@@ -61,6 +61,9 @@ struct test_row {
 /* Runs all TESTs of this program between begin() and end(), each of which may be NULL. Returns the
  * number of those that failed: the exit status. */
 int tests_run(test_function *begin, test_function *end);
+/* Makes tests_run() run those TESTs alone whose names match the pattern (* and ?). Ends the program
+ * if there are none. */
+void tests_filter(const char *pattern);
 
 /* TEST(name, no_setup) is a test without its file's setup and teardown. */
 void no_setup(void);

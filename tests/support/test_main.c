@@ -6,6 +6,6 @@ int
 main(int argc, char **argv)
 {
 	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+		tests_filter(argv[1]);
 	return tests_run(NULL, NULL);
 }

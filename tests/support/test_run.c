@@ -1,8 +1,12 @@
 /* test_run.c - the tests that the linker collected, run by cmocka. */
+#include <fnmatch.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "test.h"
+
+#define ERROR_STATUS 99 /* Meson counts it as a failure even of a test that should fail */
 
 extern const struct test_row *const __start_test_rows[], *const __stop_test_rows[];
 
@@ -72,6 +76,25 @@ by_file_and_line(const void *a, const void *b)
 	const int files = strcmp(x->file, y->file);
 
 	return files != 0 ? files : x->line - y->line;
+}
+
+static bool
+is_name_of_a_test(const char *pattern)
+{
+	for (const struct test_row *const *row = __start_test_rows; row < __stop_test_rows; row++)
+		if (fnmatch(pattern, (*row)->name, 0) == 0)
+			return true;
+	return false;
+}
+
+void
+tests_filter(const char *pattern)
+{
+	if (!is_name_of_a_test(pattern)) {
+		fprintf(stderr, "no test is named %s\n", pattern);
+		exit(ERROR_STATUS);
+	}
+	cmocka_set_test_filter(pattern);
 }
 
 int

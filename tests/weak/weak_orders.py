@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 WAIT_S = 300
+WRONG_ARGUMENT = 2
 FRAME = re.compile(r"(?P<function>\S+) at .*?(?P<path>(?:lib|tests)/\S+?):(?P<line>\d+)")
 # File, function, the part of the order.
 NEEDED = (
@@ -29,11 +30,10 @@ NEEDED = (
 
 
 def run(program, *args):
-    """Whether no case failed, and what was printed."""
-    try:
-        done = subprocess.run([program, *args], capture_output=True, text=True, timeout=WAIT_S)
-    except subprocess.TimeoutExpired:
-        return False, ""
+    """Whether no case failed, and what was printed. A crash is a failure; a wrong argument ends this program."""
+    done = subprocess.run([program, *args], capture_output=True, text=True, timeout=WAIT_S)
+    if done.returncode == WRONG_ARGUMENT:
+        sys.exit(f"not ok - {done.stderr.strip()}")
     return done.returncode == 0, done.stdout
 
 

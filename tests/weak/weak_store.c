@@ -20,11 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CORES    3u
-#define VALUE    24u /* bytes: three words that say the same */
-#define MEMORY   (8u << 20)
-#define BUCKETS  16u
-#define KEYS_MAX 4096u
+#define CORES          3u
+#define VALUE          24u /* bytes: three words that say the same */
+#define MEMORY         (8u << 20)
+#define BUCKETS        16u
+#define KEYS_MAX       4096u
+#define WRONG_ARGUMENT 2 /* exit status */
 
 static struct store *store;
 static uint8_t *memory;
@@ -524,7 +525,7 @@ try_case(const char *name)
 		if (strcmp(name, cases[i].name) == 0)
 			return weak_try(&cases[i]);
 	fprintf(stderr, "weak_store: no case %s\n", name);
-	return false;
+	exit(WRONG_ARGUMENT);
 }
 
 static void
@@ -561,7 +562,7 @@ main(int argc, char **argv)
 			i += 2;
 		} else {
 			fprintf(stderr, "weak_store: %s\n", argv[i]);
-			return 2;
+			return WRONG_ARGUMENT;
 		}
 	}
 	if (i == argc)

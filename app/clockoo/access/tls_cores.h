@@ -37,7 +37,7 @@ struct tls_heap {
 	uint64_t all;
 };
 struct tls_heap tls_heap_max(const struct config *cfg);
-/* Where a core's TLS goes: its stack as configured and made, and its serve. */
+/* The parts of a core that TLS is attached to: its stack, with its configuration, and its serve. */
 struct tls_place {
 	uint32_t core;
 	const struct stack_config *config;

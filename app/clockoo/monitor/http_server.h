@@ -28,7 +28,7 @@ struct http_server;
 
 /* True if this program was built with libmicrohttpd; otherwise *err says so. */
 bool http_is_built(struct error *err);
-/* Where the server listens, the rows that it shows, and its counters. */
+/* The server takes these: its listening socket, the rows that it shows, and its counters. */
 struct http_at {
 	const struct config_http *config;
 	int fd; /* of http_listen(); -1: none */

@@ -246,7 +246,8 @@ TEST(pending_requests_leave_read_buffers_to_others)
 	rig_set_chunks(rig, 4096);
 }
 
-/* The first line was cut, so it has taken a place among the read buffers. */
+/* The first client's line arrives in two parts, so its session has a place among the read
+ * buffers. */
 TEST(who_waits_for_an_answer_yields_no_read_buffer)
 {
 	struct conn *c[2], *cut;
