@@ -67,13 +67,13 @@ class Archive:
         """A file at the path it has at its origin, with the links that lead to it. Links stay
         links: a driver that EAL finds under two names is loaded twice, which ends it."""
         path = os.path.join(os.path.realpath(f"{origin.root}/{os.path.dirname(source)}"), os.path.basename(source))
-        inside = os.path.relpath(path, origin.root)
+        there = path.removeprefix(origin.root)
         # An unpacked Debian has no merged /usr; the image has.
-        inside = f"usr/{inside}" if inside.startswith("lib/") else inside
+        inside = f"usr{there}" if there.startswith("/lib/") else there.lstrip("/")
         if os.path.islink(path):
             target = os.readlink(path)
             self.link(inside, target)
-            self.copy(os.path.join(os.path.dirname(f"/{os.path.relpath(path, origin.root)}"), target), origin)
+            self.copy(os.path.join(os.path.dirname(there), target), origin)
         else:
             self.file(inside, pathlib.Path(path).read_bytes())
 
@@ -93,7 +93,7 @@ class Origin:
     command that names a program's libraries in it, as ldd does."""
 
     def __init__(self, root="/", ldd=("ldd",)):
-        self.root, self._ldd = os.path.realpath(root), ldd
+        self.root, self._ldd = os.path.realpath(root).rstrip("/"), ldd
 
     def tool(self, name):
         for folder in PATHS:
@@ -109,7 +109,8 @@ class Origin:
         done = subprocess.run([*self._ldd, program], capture_output=True, text=True, check=False)
         if "not found" in done.stdout:
             raise Missing(f"{program}: {done.stdout}")
-        return re.findall(r"(/\S+) \(0x", done.stdout)
+        # A loader that was started by its path here names itself by that.
+        return [path.removeprefix(self.root) for path in re.findall(r"(/\S+) \(0x", done.stdout)]
 
 
 HERE_INSTALLED = Origin()
