@@ -118,7 +118,7 @@ read_ask(struct front *f, const struct backend_ask *ask)
 	struct front_lane *l = front_route(f, ask);
 	struct front_key *key;
 
-	if (front_copies_kept(&f->copies) && l != NULL && front_flight_join(f, l, ask))
+	if (copies_enabled(&f->copies) && l != NULL && front_flight_join(f, l, ask))
 		return;
 	key = key_take(f, l, ask);
 	if (key == NULL) {
@@ -537,7 +537,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	front_stats_attach(f->stats, f->counts, &f->peer_counts, settings->servers);
 	f->shown.exchange = settings->fleet;
 	f->shown.links = settings->connections;
-	f->shown.copies = front_copies_kept(&f->copies);
+	f->shown.copies = copies_enabled(&f->copies);
 	f->shown.copy_ns = settings->copy_ns;
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		front_lane_create(f, &f->lanes[i], i / settings->connections);

@@ -4,7 +4,7 @@
  * Shape:  a backend of retrievals (backend.h). A core has its own connections to each server,
  *         all of them pipelined; a key always uses the same one of them, which is its lane.
  *         Retrievals are sent one by one, or gathered into `get k1 .. k64`. The store has copies of
- *         the most requested keys (front_copy.h), which answer get, gets, binary get, and mg that
+ *         the most requested keys (copies.h), which answer get, gets, binary get, and mg that
  *         shows no more than value, flags, size, key and cas.
  *
  * Units:  ns of the clock of serve_turn().
@@ -29,7 +29,7 @@
 #define CLOCKOO_FRONT_H
 
 #include "base/region.h"
-#include "front_copy.h"
+#include "copies/copies.h"
 #include "front_fleet.h"
 #include "front_ports.h"
 #include "front_stats.h"
@@ -69,7 +69,7 @@
 	X(FRONT_JOINED, "keys answered by another client's request")                               \
 	X(FRONT_COMBINED, "sets combined with a later one of their key")                           \
 	X(FRONT_WRITES_LOST, "writes of unknown fate: their keys have no copy")                    \
-	X(FRONT_SETTLED, "of their cells, those that may have copies again")                       \
+	X(FRONT_SETTLED, "of their keys, those that may have copies again")                        \
 	X(FRONT_DROPS, "deletes of keys whose set was refused here")                               \
 	X(FRONT_DROPS_FAILED, "of them, not answered: the item may still exist")                   \
 	X(FRONT_PEERS_TOLD, "keys written, sent to other fronts")                                  \
@@ -100,7 +100,7 @@ struct front_path {
 
 struct front_settings {
 	struct front_exchange *fleet;
-	struct front_shared shared; /* of all cores; without cells no copies are kept */
+	struct copies_shared shared; /* of all cores; without versions nothing is cached */
 	uint32_t ttl_s; /* life of copies if a server does not report when its item expires */
 	/* Not 0: other clients write to the servers, too, and a copy answers for at most this
 	 * long after its request. 0: no other client writes, and a copy answers until its key is

@@ -19,7 +19,7 @@
 
 #include "front.h"
 #include "front_compose.h"
-#include "front_fates.h"
+#include "copies/in_doubt.h"
 #include "front_fence.h"
 #include "front_key.h"
 #include "front_lane.h"
@@ -61,14 +61,14 @@ struct front {
 	struct front_stats *stats;
 	struct front_peers *peers; /* NULL: there are none */
 	struct serve *serve;
-	struct front_copies copies;
+	struct copies copies;
 
 	struct front_settings cfg;
 	uint32_t open[2]; /* open keys of generations with this parity */
 	struct front_address *addresses;
 	struct stack *stack;
 	struct store_core *store;
-	struct front_fates fates;
+	struct in_doubt in_doubt;
 	struct front_key *flights[FRONT_FLIGHT_BUCKETS];
 	uint32_t lane_count;
 	uint32_t opening;                        /* the lane that is checked next for being due */
@@ -146,17 +146,17 @@ front_is_shared(const struct front *f)
 	return f->cfg.copy_ns != 0;
 }
 
-static inline struct front_wanted
+static inline struct copy_key
 front_key_wanted(const struct front_key *key)
 {
-	return (struct front_wanted){.key = front_key_view(key), .hash = key->hash};
+	return (struct copy_key){.name = front_key_view(key), .hash = key->hash};
 }
 
 /* True if front_keep_end() has work for the key. */
 static inline bool
 front_key_keeps(const struct front_key *key)
 {
-	return key->hold != 0 || key->holds_cell || key->holds_flush;
+	return key->lease != 0 || key->is_writer || key->is_flush;
 }
 
 static inline enum front_form

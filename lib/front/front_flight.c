@@ -29,12 +29,12 @@ bucket_of(struct front *f, uint64_t hash)
 }
 
 static struct front_key *
-flight_of(struct front *f, struct front_wanted wanted, enum flight kind)
+flight_of(struct front *f, struct copy_key wanted, enum flight kind)
 {
 	struct front_key *key = *bucket_of(f, wanted.hash);
 
 	while (key != NULL && (key->hash != wanted.hash || key->flies != kind ||
-			       !view_equal(front_key_view(key), wanted.key)))
+			       !view_equal(front_key_view(key), wanted.name)))
 		key = key->flight_next;
 	return key;
 }
@@ -42,7 +42,7 @@ flight_of(struct front *f, struct front_wanted wanted, enum flight kind)
 static enum flight
 kind_of_read(const struct front *f, uint8_t verb)
 {
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return FLIGHT_NONE;
 	if (verb == MC_GET)
 		return FLIGHT_GET;
@@ -78,7 +78,7 @@ front_flight_sent(struct front *f, struct front_key *key)
 		return;
 	key->sent_ns = f->now_ns;
 	if (key->reads)
-		key->seen = front_cell_load_mt(f->copies.shared.cells, key->hash);
+		key->seen = version_load_mt(f->copies.shared.versions, key->hash);
 }
 
 /* True if a sent flight is recent enough to be joined: its answer may be as old as the flight,
@@ -95,13 +95,13 @@ may_join(struct front *f, const struct front_key *flight)
 	if (!flight->sent)
 		return !flight->closed;
 	return is_young(f, flight) &&
-	       front_cell_stands_mt(f->copies.shared.cells, flight->hash, &flight->seen);
+	       version_is_current_mt(f->copies.shared.versions, flight->hash, &flight->seen);
 }
 
 NOT_FLAT bool
 front_flight_join(struct front *f, struct front_lane *l, const struct backend_ask *ask)
 {
-	const struct front_wanted wanted = {.key = ask->key, .hash = ask->hash};
+	const struct copy_key wanted = {.name = ask->key, .hash = ask->hash};
 	const enum flight kind = kind_of_read(f, ask->req->verb);
 	struct front_key *flight = kind != FLIGHT_NONE ? flight_of(f, wanted, kind) : NULL;
 	struct front_key *key;
@@ -241,7 +241,7 @@ front_flight_complete(struct front *f)
 }
 
 void
-front_flights_close(struct front *f, struct front_wanted wanted)
+front_flights_close(struct front *f, struct copy_key wanted)
 {
 	for (struct front_key *key = *bucket_of(f, wanted.hash); key != NULL;
 	     key = key->flight_next)

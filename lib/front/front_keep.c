@@ -43,21 +43,21 @@ copy_answers(void *arg, const struct mc_req *req, const struct item *item, uint6
 
 	if (bypasses(req))
 		return BACKEND_COPY_NONE;
-	*cas = front_copy_cas(item);
-	switch (front_copy_kind(item)) {
-	case FRONT_COPY_MISS:
+	*cas = copy_cas(item);
+	switch (copy_kind(item)) {
+	case COPY_MISS:
 		return BACKEND_COPY_MISS;
-	case FRONT_COPY_HOLD:
+	case COPY_LEASE:
 		return BACKEND_COPY_NONE;
-	case FRONT_COPY_VALUE: /* only mg reports that an item is stale */
+	case COPY_VALUE: /* only mg reports that an item is stale */
 		if (req->verb == MC_MG)
 			return BACKEND_COPY_NONE;
 		break;
 	default:
 		break;
 	}
-	return shows_cas(req) && !front_copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE
-									 : BACKEND_COPY_HERE;
+	return shows_cas(req) && !copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE
+								   : BACKEND_COPY_HERE;
 }
 
 /* True for few samples, of which the server and the name are recorded. The sampler has drawn a
@@ -71,8 +71,8 @@ is_looked_at(const struct front *f)
 static inline void
 sample_count(struct front *f, uint64_t hash)
 {
-	if (f->copies.shared.slots != NULL)
-		front_slots_count_mt(f->copies.shared.slots, hash);
+	if (f->copies.shared.admission != NULL)
+		admission_count_mt(f->copies.shared.admission, hash);
 }
 
 static __attribute__((noinline, cold)) void
@@ -81,7 +81,7 @@ spared_look(struct front *f, struct view key, uint64_t hash)
 	struct front_server_counts *counts = &f->counts[front_ring_server(f->ring, key)];
 
 	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
-	front_top_count_mt(&f->stats->top, key, hash);
+	top_keys_count_mt(&f->stats->top, key, hash);
 	sample_count(f, hash);
 }
 
@@ -90,7 +90,7 @@ static uint32_t
 sample(void *arg, struct view key, uint64_t hash)
 {
 	struct front *f = arg;
-	const uint32_t before = front_sampler_draw(&f->copies.sampler);
+	const uint32_t before = sampler_draw(&f->copies.sampler);
 
 	if (is_looked_at(f))
 		spared_look(f, key, hash);
@@ -102,7 +102,7 @@ sample(void *arg, struct view key, uint64_t hash)
 void
 front_keep_attach(struct front *f, struct backend_copies *copies)
 {
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return;
 	copies->answers = copy_answers;
 	copies->sample = sample;
@@ -122,28 +122,28 @@ void
 front_keep_asked(struct front *f, struct front_key *key)
 {
 	key->reads = true;
-	if (!front_copies_kept(&f->copies) || front_sampler_next(&f->copies.sampler, 1) != 0)
+	if (!copies_enabled(&f->copies) || sampler_next(&f->copies.sampler, 1) != 0)
 		return;
 	sample_count(f, key->hash);
 	if (is_looked_at(f))
-		front_top_count_mt(&f->stats->top, front_key_view(key), key->hash);
+		top_keys_count_mt(&f->stats->top, front_key_view(key), key->hash);
 }
 
-/* Stores the placeholder of a fill. The new copy reports at least what the previous one did. */
+/* Takes the lease of a fetch. The new copy reports at least what the previous one did. */
 void
 front_keep_place(struct front *f, struct front_key *key)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
-	uint32_t shows = (key->query.cas ? FRONT_SHOWS_CAS : 0) |
-			 (key->query.verb == MC_MG ? FRONT_SHOWS_WHOLE : 0);
+	const struct copy_key wanted = front_key_wanted(key);
+	uint32_t shows = (key->query.cas ? COPY_SHOWS_CAS : 0) |
+			 (key->query.verb == MC_MG ? COPY_SHOWS_WHOLE : 0);
 
-	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
+	if (!copies_enabled(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
 		return;
-	key->opened = front_cells_opened_mt(f->copies.shared.cells);
-	key->hold = front_copy_place(&f->copies, &wanted, &shows);
-	if (key->hold == 0)
+	key->opened = versions_opened_mt(f->copies.shared.versions);
+	key->lease = copy_lease(&f->copies, &wanted, &shows);
+	if (key->lease == 0)
 		return;
-	key->query.cas = (shows & FRONT_SHOWS_CAS) != 0;
+	key->query.cas = (shows & COPY_SHOWS_CAS) != 0;
 	front_count(f, FRONT_FILLS);
 	front_server_add(key->lane->counts, FRONT_SERVER_FILLS);
 }
@@ -184,35 +184,35 @@ expiry_of(const struct front_lane *l, uint32_t *expiry_s)
 void
 front_keep_value(struct front_lane *l, struct front_key *key)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_key_wanted(key);
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
 	struct front *f = l->front;
-	struct front_received received = {
+	struct copy_fetched received = {
 		.value = key->answer,
-		.kind = meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE,
+		.kind = meta ? COPY_WHOLE : COPY_VALUE,
 		.has_cas = meta ? (l->reply.meta & FRONT_META_CAS) != 0 : l->asked.wants_cas,
 		.cas = l->reply.cas,
 		.opened = key->opened,
 	};
 
 	if (unlikely(!front_may_keep(l)))
-		front_copy_unsure(&f->copies, &wanted);
-	if (key->hold == 0 || key->answer == NULL || !expiry_of(l, &received.expiry_s) ||
+		copy_unfenced(&f->copies, &wanted);
+	if (key->lease == 0 || key->answer == NULL || !expiry_of(l, &received.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
-	front_copy_publish(&f->copies, &wanted, key->hold, &received);
-	key->hold = 0;
+	copy_publish(&f->copies, &wanted, key->lease, &received);
+	key->lease = 0;
 }
 
 void
 front_keep_missed(struct front *f, struct front_key *key)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_key_wanted(key);
 
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return;
-	front_copy_miss(&f->copies, &wanted, key->hold);
-	key->hold = 0;
+	copy_miss(&f->copies, &wanted, key->lease);
+	key->lease = 0;
 }
 
 /* ---- writes ---- */
@@ -240,13 +240,13 @@ is_kept_set(const struct front_key *key)
 bool
 front_keep_writes(struct front *f, struct front_key *key)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_key_wanted(key);
 
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return true;
-	key->holds_cell = front_copy_write(
-		&f->copies, &wanted, is_kept_set(key) && front_may_keep(key->lane), &key->hold);
-	return key->holds_cell;
+	key->is_writer = copy_write_begin(
+		&f->copies, &wanted, is_kept_set(key) && front_may_keep(key->lane), &key->lease);
+	return key->is_writer;
 }
 
 /* Limits the value's expiry to a second before it expires at its server, which has had it for at
@@ -266,23 +266,23 @@ ends_before(struct front_key *key)
 void
 front_keep_stored(struct front *f, struct front_key *key)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_key_wanted(key);
 
-	if (key->hold == 0 || !ends_before(key))
+	if (key->lease == 0 || !ends_before(key))
 		return;
-	front_copy_exchange(&f->copies, &wanted, key->hold, &key->fill);
-	key->hold = 0;
+	copy_exchange(&f->copies, &wanted, key->lease, &key->fill);
+	key->lease = 0;
 	front_count(f, FRONT_EXCHANGED);
 }
 
-/* Notes a lost write. Its writer stays if the fate can become known. */
+/* Notes a lost write. Its writer stays if the outcome can become known. */
 static void
-fate_add(struct front *f, const struct front_key *key)
+doubt_add(struct front *f, const struct front_key *key)
 {
 	const struct front_lane *l = key->lane;
 
-	if (front_fates_add(&f->fates, f->copies.shared.cells, l->server, l->fence.port,
-			    key->hash) != FRONT_FATE_STANDS)
+	if (in_doubt_add(&f->in_doubt, f->copies.shared.versions, l->server, l->fence.port,
+			 key->hash) != IN_DOUBT_BEFORE)
 		front_server_add(l->counts, FRONT_SERVER_UNKNOWN);
 }
 
@@ -291,7 +291,7 @@ fate_add(struct front *f, const struct front_key *key)
 static void
 flush_over(struct front *f, const struct front_key *whole)
 {
-	front_flush_end_mt(f->copies.shared.cells);
+	versions_flush_end_mt(f->copies.shared.versions);
 	if (whole->query.exptime <= 0)
 		front_peers_notify_all(f);
 }
@@ -299,28 +299,28 @@ flush_over(struct front *f, const struct front_key *whole)
 void
 front_keep_end(struct front *f, struct front_key *key)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_key_wanted(key);
 
-	if (key->hold != 0)
-		front_copy_drop(&f->copies, &wanted, key->hold);
-	key->hold = 0;
-	if (key->holds_flush)
+	if (key->lease != 0)
+		copy_release(&f->copies, &wanted, key->lease);
+	key->lease = 0;
+	if (key->is_flush)
 		flush_over(f, key);
-	key->holds_flush = false;
-	if (!key->holds_cell)
+	key->is_flush = false;
+	if (!key->is_writer)
 		return;
-	key->holds_cell = false;
+	key->is_writer = false;
 	if (key->sent)
 		front_peers_notify(f, key);
 	/* In shared mode any value may change at any time, so one more lost write does not
 	 * matter. */
-	if (!key->sent || key->fate_known || front_is_shared(f)) {
-		front_write_end_mt(f->copies.shared.cells, key->hash);
+	if (!key->sent || key->outcome_known || front_is_shared(f)) {
+		version_write_end_mt(f->copies.shared.versions, key->hash);
 		return;
 	}
 	front_count(f, FRONT_WRITES_LOST);
 	front_server_add(key->lane->counts, FRONT_SERVER_LOST);
-	fate_add(f, key);
+	doubt_add(f, key);
 }
 
 /* ---- flushes ---- */
@@ -329,7 +329,7 @@ static void
 quiet_until(struct front *f, uint32_t until_s)
 {
 	if (f->quiet_until_s == 0)
-		front_flush_begin_mt(f->copies.shared.cells);
+		versions_flush_begin_mt(f->copies.shared.versions);
 	if (until_s > f->quiet_until_s)
 		f->quiet_until_s = until_s;
 }
@@ -349,26 +349,26 @@ flush_delay(struct front *f, int32_t delay_s)
 void
 front_keep_flush(struct front *f, struct front_key *whole)
 {
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return;
 	if (whole->query.exptime > 0)
 		flush_delay(f, whole->query.exptime);
-	front_flush_begin_mt(f->copies.shared.cells);
-	whole->holds_flush = true;
+	versions_flush_begin_mt(f->copies.shared.versions);
+	whole->is_flush = true;
 }
 
 bool
 front_keep_flushed(struct front *f)
 {
-	return !front_copies_kept(&f->copies) ||
+	return !copies_enabled(&f->copies) ||
 	       store_flush(f->store, serve_now_s(f->serve)) == STORE_OK;
 }
 
 void
 front_keep_begin(struct front *f)
 {
-	front_copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
-	if (front_copies_kept(&f->copies) && f->cfg.quiet_s > 0)
+	copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
+	if (copies_enabled(&f->copies) && f->cfg.quiet_s > 0)
 		f->fence_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
 }
 
@@ -378,7 +378,7 @@ static void
 renew(struct front *f)
 {
 	const uint64_t life_ns = f->cfg.copy_ns - f->cfg.copy_ns / COPY_SPARE;
-	const bool renewed = front_copies_renew(&f->copies, f->now_ns, life_ns);
+	const bool renewed = copies_renew(&f->copies, f->now_ns, life_ns);
 
 	backend_copies_bypass(f->serve, !renewed);
 	if (!renewed)
@@ -388,14 +388,14 @@ renew(struct front *f)
 void
 front_keep_turn(struct front *f)
 {
-	if (front_is_shared(f) && front_copies_kept(&f->copies))
+	if (front_is_shared(f) && copies_enabled(&f->copies))
 		renew(f);
 	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s) {
-		front_copies_sure(&f->copies);
+		copies_fenced(&f->copies);
 		f->fence_until_s = 0;
 	}
 	if (likely(f->quiet_until_s == 0) || serve_now_s(f->serve) < f->quiet_until_s)
 		return;
 	f->quiet_until_s = 0;
-	front_flush_end_mt(f->copies.shared.cells);
+	versions_flush_end_mt(f->copies.shared.versions);
 }

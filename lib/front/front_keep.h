@@ -3,11 +3,11 @@
  *
  * Private to lib/front.
  *
- * Shape:  a queued request may own the placeholder of a copy, and may be a flight of plain gets
+ * Shape:  a queued request may own a lease, and may be a flight of plain gets
  *         or plain sets. A request that joined a flight is only in the flight's list, and uses
  *         its answer (front_key.owner); a set that joined has no value any more.
  *
- * Thread: core-local; cells and slots are shared.
+ * Thread: core-local; versions and admission are shared.
  */
 #ifndef CLOCKOO_FRONT_KEEP_H
 #define CLOCKOO_FRONT_KEEP_H
@@ -30,7 +30,7 @@ void front_flight_end(struct front *f, struct front_key *key);
 void front_flight_land(struct front *f, struct front_key *key, const struct backend_answer *answer);
 void front_flight_complete(struct front *f);
 /* Closes the key's unsent flights: later requests do not join them. */
-void front_flights_close(struct front *f, struct front_wanted wanted);
+void front_flights_close(struct front *f, struct copy_key wanted);
 /* Fails a flight and all requests that joined it. */
 void front_flight_fail(struct front *f, struct front_key *key);
 
@@ -49,7 +49,7 @@ front_may_keep(const struct front_lane *l)
 void front_keep_attach(struct front *f, struct backend_copies *copies);
 /* Counts a retrieval of the key. */
 void front_keep_asked(struct front *f, struct front_key *key);
-/* Places the placeholder of a queued retrieval. */
+/* Takes the lease of a queued retrieval. */
 void front_keep_place(struct front *f, struct front_key *key);
 /* Begins a write that is queued. False: it must not be sent. */
 bool front_keep_writes(struct front *f, struct front_key *key);
@@ -58,7 +58,8 @@ void front_keep_value(struct front_lane *l, struct front_key *key);
 void front_keep_missed(struct front *f, struct front_key *key);
 /* Handles the answer to a write that was executed, before a client gets it. */
 void front_keep_stored(struct front *f, struct front_key *key);
-/* Ends a request's part in copies, when the request ends or its fate is settled; at most once. */
+/* Ends a request's part in copies, when the request ends or its outcome is settled; at most once.
+ */
 void front_keep_end(struct front *f, struct front_key *key);
 /* Begins a flush. */
 void front_keep_flush(struct front *f, struct front_key *whole);

@@ -37,7 +37,7 @@ front_key_take(struct front *f, struct front_lane *lane, const struct backend_as
 	key = f->keys_free[--f->keys_left];
 	lane->key_count++;
 	front_server_add(lane->counts, FRONT_SERVER_TAKEN);
-	key_clear(key, ask->req->verb != MC_GET || front_copies_kept(&f->copies));
+	key_clear(key, ask->req->verb != MC_GET || copies_enabled(&f->copies));
 	key->ticket = ask->ticket;
 	key->hash = ask->hash;
 	key->lane = lane;
@@ -189,10 +189,10 @@ key_failed(struct front *f, const struct front_key *key)
 static NOT_FLAT void
 more_answered(struct front *f, struct front_key *key, const struct backend_answer *answer)
 {
-	key->fate_known = !answer->failed;
+	key->outcome_known = !answer->failed;
 	if (key->reads && !answer->failed && answer->error == MC_ERR_NONE && answer->item == NULL)
 		front_keep_missed(f, key);
-	if (key->holds_cell && key->fate_known && answer->error == MC_ERR_NONE &&
+	if (key->is_writer && key->outcome_known && answer->error == MC_ERR_NONE &&
 	    answer->result == STORE_OK)
 		front_keep_stored(f, key);
 	if (front_key_keeps(key))

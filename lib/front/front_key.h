@@ -11,7 +11,7 @@
 #define CLOCKOO_FRONT_KEY_H
 
 #include "front_compose.h"
-#include "front_copy.h"
+#include "copies/copies.h"
 
 #include "base/list.h"
 #include "base/vec16.h"
@@ -41,21 +41,21 @@ struct front_key {
 	uint8_t bytes[FRONT_SHORT_MAX];
 
 	/* Zeros unless used_more, except joined. */
-	bool writes;      /* its fill is the value of a write */
-	bool missed;      /* of a flush: a server has not answered */
-	bool holds_cell;  /* it is a writer in its cell */
-	bool holds_flush; /* a flush is in progress */
-	bool fate_known;  /* the server has answered what was sent */
-	uint64_t hold;    /* of the copy to make; 0: none */
-	uint32_t opened;  /* connections opened before it was sent */
+	bool writes;        /* its fill is the value of a write */
+	bool missed;        /* of a flush: a server has not answered */
+	bool is_writer;     /* it is a writer of its version word */
+	bool is_flush;      /* a flush is in progress */
+	bool outcome_known; /* the server has answered what was sent */
+	uint64_t lease;     /* of the copy to make; 0: none */
+	uint32_t opened;    /* connections opened before it was sent */
 	struct front_query query;
 	struct fill fill;
 
 	/* The flight. */
-	uint8_t flies; /* its kind in front.flights; 0: it is no flight */
-	bool closed;   /* a delete is queued behind it: not to be joined before it is sent */
-	struct front_seen seen; /* the cell when it was sent */
-	uint64_t sent_ns;       /* the answer is not older than this */
+	uint8_t flies;       /* its kind in front.flights; 0: it is no flight */
+	bool closed;         /* a delete is queued behind it: not to be joined before it is sent */
+	struct version seen; /* of the key when it was sent */
+	uint64_t sent_ns;    /* the answer is not older than this */
 	struct front_key *flight_next, *held, *held_by;
 	struct list joined;
 	/* The answer, which joiners use, too. */

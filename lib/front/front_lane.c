@@ -329,7 +329,7 @@ static void
 up(struct front_lane *l)
 {
 	l->state = LANE_UP;
-	front_copies_opened(&l->front->copies);
+	copies_connection_opened(&l->front->copies);
 	front_server_add(l->counts, FRONT_SERVER_OPENED);
 	l->up_ns = l->front->now_ns;
 	front_fence_up(l);

@@ -203,7 +203,7 @@ value_begin(struct front_lane *l)
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if ((key->wanted || key->flies || key->hold != 0) && l->asked.ask != FRONT_ASK_MA)
+	if ((key->wanted || key->flies || key->lease != 0) && l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin_yielding(l, key);
 	if (r == STORE_NOT_YET && may_wait(l)) {
 		l->reading = READING_BEGIN;
@@ -260,7 +260,7 @@ short_answered(struct front_lane *l, struct front_key *key, const struct front_v
 
 	bytes_copy(item->body + key->len, value, v->value_len);
 	key->answer = item;
-	if (key->used_more && (key->hold != 0 || unlikely(!front_may_keep(l))))
+	if (key->used_more && (key->lease != 0 || unlikely(!front_may_keep(l))))
 		front_keep_value(l, key);
 	front_key_answer(l->front, key, &answer);
 }

@@ -31,7 +31,7 @@ state_take(struct front *f, const struct front_state *now)
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		lane_look(f, &f->lanes[i], now);
 	memcpy(f->addresses, now->address, f->cfg.servers * sizeof *f->addresses);
-	front_copies_opened(&f->copies);
+	copies_connection_opened(&f->copies);
 }
 
 void

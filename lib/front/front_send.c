@@ -87,7 +87,7 @@ request_add(struct front_lane *l, struct front_request *r, struct front_key *key
 static bool
 asks_ttl(const struct front_lane *l, const struct front_key *key)
 {
-	return key->used_more && key->hold != 0 && l->meta;
+	return key->used_more && key->lease != 0 && l->meta;
 }
 
 /* Writes `me k` and `get k`, or `gets k`: get alone would not report when the item expires, and
@@ -229,7 +229,7 @@ send_alone(struct front_lane *l, struct front_request *r, enum front_form form)
 	r->cas = form == FRONT_FORM_GATS;
 	r->opaque = ++l->opaque;
 	request_add(l, r, key);
-	if (form == FRONT_FORM_MG && key->hold != 0)
+	if (form == FRONT_FORM_MG && key->lease != 0)
 		key->query.flags |= MC_FLAG_TTL;
 	len = (uint32_t)(front_put_query(line, &key->query, form, front_key_view(key), r->opaque) -
 			 line);

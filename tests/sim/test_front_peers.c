@@ -42,7 +42,7 @@ struct world {
 	struct mem_port *port[STATIONS];
 	struct front *front[2];
 	struct front_exchange *fleet[2];
-	struct front_shared shared[2];
+	struct copies_shared shared[2];
 	struct region memory[2];
 	struct talk talk[2]; /* with each front */
 	bool cut[STATIONS][STATIONS];

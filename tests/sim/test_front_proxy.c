@@ -42,7 +42,7 @@ struct world {
 	struct mem_port *port[STATIONS];
 	struct front *front;
 	struct front_exchange *fleet;
-	struct front_shared shared;
+	struct copies_shared shared;
 	struct region memory;
 	uint64_t now_ns;
 	uint32_t out_len;
