@@ -119,33 +119,34 @@ is_kept(const struct front_query *q)
 }
 
 void
-front_keep_asked(struct front *f, struct front_key *key)
+front_keep_asked(struct front *f, struct front_request *request)
 {
-	key->reads = true;
+	request->reads = true;
 	if (!copies_enabled(&f->copies) || sampler_next(&f->copies.sampler, 1) != 0)
 		return;
-	sample_count(f, key->hash);
+	sample_count(f, request->hash);
 	if (is_looked_at(f))
-		top_keys_count_mt(&f->stats->top, front_key_view(key), key->hash);
+		top_keys_count_mt(&f->stats->top, front_request_key(request), request->hash);
 }
 
 /* Takes the lease of a fetch. The new copy reports at least what the previous one did. */
 void
-front_keep_place(struct front *f, struct front_key *key)
+front_keep_place(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_key_wanted(key);
-	uint32_t shows = (key->query.cas ? COPY_SHOWS_CAS : 0) |
-			 (key->query.verb == MC_MG ? COPY_SHOWS_WHOLE : 0);
+	const struct copy_key wanted = front_request_copy_key(request);
+	uint32_t shows = (request->query.cas ? COPY_SHOWS_CAS : 0) |
+			 (request->query.verb == MC_MG ? COPY_SHOWS_WHOLE : 0);
 
-	if (!copies_enabled(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
+	if (!copies_enabled(&f->copies) || !is_kept(&request->query) ||
+	    !front_may_keep(request->lane))
 		return;
-	key->opened = versions_opened_mt(f->copies.shared.versions);
-	key->lease = copy_lease(&f->copies, &wanted, &shows);
-	if (key->lease == 0)
+	request->opened = versions_opened_mt(f->copies.shared.versions);
+	request->lease = copy_lease(&f->copies, &wanted, &shows);
+	if (request->lease == 0)
 		return;
-	key->query.cas = (shows & COPY_SHOWS_CAS) != 0;
+	request->query.cas = (shows & COPY_SHOWS_CAS) != 0;
 	front_count(f, FRONT_FILLS);
-	front_server_add(key->lane->counts, FRONT_SERVER_FILLS);
+	front_server_add(request->lane->counts, FRONT_SERVER_FILLS);
 }
 
 /* Returns the remaining life of the received value, as its server has reported. */
@@ -182,114 +183,115 @@ expiry_of(const struct front_lane *l, uint32_t *expiry_s)
 }
 
 void
-front_keep_value(struct front_lane *l, struct front_key *key)
+front_keep_value(struct front_lane *l, struct front_request *request)
 {
-	const struct copy_key wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
 	struct front *f = l->front;
 	struct copy_fetched received = {
-		.value = key->answer,
+		.value = request->answer,
 		.kind = meta ? COPY_WHOLE : COPY_VALUE,
 		.has_cas = meta ? (l->reply.meta & FRONT_META_CAS) != 0 : l->asked.wants_cas,
 		.cas = l->reply.cas,
-		.opened = key->opened,
+		.opened = request->opened,
 	};
 
 	if (unlikely(!front_may_keep(l)))
 		copy_unfenced(&f->copies, &wanted);
-	if (key->lease == 0 || key->answer == NULL || !expiry_of(l, &received.expiry_s) ||
+	if (request->lease == 0 || request->answer == NULL || !expiry_of(l, &received.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
-	copy_publish(&f->copies, &wanted, key->lease, &received);
-	key->lease = 0;
+	copy_publish(&f->copies, &wanted, request->lease, &received);
+	request->lease = 0;
 }
 
 void
-front_keep_missed(struct front *f, struct front_key *key)
+front_keep_missed(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
 	if (!copies_enabled(&f->copies))
 		return;
-	copy_miss(&f->copies, &wanted, key->lease);
-	key->lease = 0;
+	copy_miss(&f->copies, &wanted, request->lease);
+	request->lease = 0;
 }
 
 /* ---- writes ---- */
 
 static bool
-stands_in_for_none(const struct front_key *key)
+stands_in_for_none(const struct front_request *request)
 {
-	return key->lane == &key->lane->front->lanes[key->asked_lane];
+	return request->lane == &request->lane->front->lanes[request->asked_lane];
 }
 
 /* True if the set alone determines the key's value, and its expiry is known. */
 static bool
-is_kept_set(const struct front_key *key)
+is_kept_set(const struct front_request *request)
 {
-	const struct front_query *q = &key->query;
+	const struct front_query *q = &request->query;
 	const bool stores = q->verb == MC_BIN_SET ? !q->compare
 						  : front_query_is_plain_set(q) &&
 							    (q->flags & MC_FLAG_BASE64) == 0;
 
 	if (!stores || q->exptime == 0)
 		return stores;
-	return q->exptime > 1 && q->exptime <= DELAY_MAX_S && stands_in_for_none(key);
+	return q->exptime > 1 && q->exptime <= DELAY_MAX_S && stands_in_for_none(request);
 }
 
 bool
-front_keep_writes(struct front *f, struct front_key *key)
+front_keep_writes(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
 	if (!copies_enabled(&f->copies))
 		return true;
-	key->is_writer = copy_write_begin(
-		&f->copies, &wanted, is_kept_set(key) && front_may_keep(key->lane), &key->lease);
-	return key->is_writer;
+	request->is_writer = copy_write_begin(&f->copies, &wanted,
+					      is_kept_set(request) && front_may_keep(request->lane),
+					      &request->lease);
+	return request->is_writer;
 }
 
 /* Limits the value's expiry to a second before it expires at its server, which has had it for at
  * most the time since the request was sent. False: it has expired. */
 static bool
-ends_before(struct front_key *key)
+ends_before(struct front_request *request)
 {
 	const uint32_t end_s =
-		front_lane_first(key->lane)->sent_s + (uint32_t)key->query.exptime - 1;
+		front_lane_first(request->lane)->sent_s + (uint32_t)request->query.exptime - 1;
 
-	if (key->query.exptime == 0)
+	if (request->query.exptime == 0)
 		return true;
-	store_fill_expiry(&key->fill, end_s);
-	return end_s > serve_now_s(key->lane->front->serve);
+	store_fill_expiry(&request->fill, end_s);
+	return end_s > serve_now_s(request->lane->front->serve);
 }
 
 void
-front_keep_stored(struct front *f, struct front_key *key)
+front_keep_stored(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
-	if (key->lease == 0 || !ends_before(key))
+	if (request->lease == 0 || !ends_before(request))
 		return;
-	copy_exchange(&f->copies, &wanted, key->lease, &key->fill);
-	key->lease = 0;
+	copy_exchange(&f->copies, &wanted, request->lease, &request->fill);
+	request->lease = 0;
 	front_count(f, FRONT_EXCHANGED);
 }
 
 /* Notes a lost write. Its writer stays if the outcome can become known. */
 static void
-doubt_add(struct front *f, const struct front_key *key)
+doubt_add(struct front *f, const struct front_request *request)
 {
-	const struct front_lane *l = key->lane;
+	const struct front_lane *l = request->lane;
 
 	if (in_doubt_add(&f->in_doubt, f->copies.shared.versions, l->server, l->fence.port,
-			 key->hash) != IN_DOUBT_BEFORE)
+			 request->hash) != IN_DOUBT_BEFORE)
 		front_server_add(l->counts, FRONT_SERVER_UNKNOWN);
 }
 
 /* Ends a flush. A delayed one takes effect later, at other fronts too, where no item may then be
  * older than a copy. */
 static void
-flush_over(struct front *f, const struct front_key *whole)
+flush_over(struct front *f, const struct front_request *whole)
 {
 	versions_flush_end_mt(f->copies.shared.versions);
 	if (whole->query.exptime <= 0)
@@ -297,30 +299,30 @@ flush_over(struct front *f, const struct front_key *whole)
 }
 
 void
-front_keep_end(struct front *f, struct front_key *key)
+front_keep_end(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
-	if (key->lease != 0)
-		copy_release(&f->copies, &wanted, key->lease);
-	key->lease = 0;
-	if (key->is_flush)
-		flush_over(f, key);
-	key->is_flush = false;
-	if (!key->is_writer)
+	if (request->lease != 0)
+		copy_release(&f->copies, &wanted, request->lease);
+	request->lease = 0;
+	if (request->is_flush)
+		flush_over(f, request);
+	request->is_flush = false;
+	if (!request->is_writer)
 		return;
-	key->is_writer = false;
-	if (key->sent)
-		front_peers_notify(f, key);
+	request->is_writer = false;
+	if (request->sent)
+		front_peers_notify(f, request);
 	/* In shared mode any value may change at any time, so one more lost write does not
 	 * matter. */
-	if (!key->sent || key->outcome_known || front_is_shared(f)) {
-		version_write_end_mt(f->copies.shared.versions, key->hash);
+	if (!request->sent || request->outcome_known || front_is_shared(f)) {
+		version_write_end_mt(f->copies.shared.versions, request->hash);
 		return;
 	}
 	front_count(f, FRONT_WRITES_LOST);
-	front_server_add(key->lane->counts, FRONT_SERVER_LOST);
-	doubt_add(f, key);
+	front_server_add(request->lane->counts, FRONT_SERVER_LOST);
+	doubt_add(f, request);
 }
 
 /* ---- flushes ---- */
@@ -347,7 +349,7 @@ flush_delay(struct front *f, int32_t delay_s)
 }
 
 void
-front_keep_flush(struct front *f, struct front_key *whole)
+front_keep_flush(struct front *f, struct front_request *whole)
 {
 	if (!copies_enabled(&f->copies))
 		return;

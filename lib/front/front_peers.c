@@ -95,17 +95,17 @@ datagram_open(struct front_peers *p)
 }
 
 void
-front_peers_notify(struct front *f, const struct front_key *key)
+front_peers_notify(struct front *f, const struct front_request *request)
 {
-	const struct view name = front_key_view(key);
+	const struct view name = front_request_key(request);
 	struct invalidations *datagram;
 
 	if (f->peers == NULL)
 		return;
 	datagram = datagram_open(f->peers);
-	if (datagram == NULL || !invalidations_add(datagram, name, key->hash)) {
+	if (datagram == NULL || !invalidations_add(datagram, name, request->hash)) {
 		datagram = datagram_begin(f->peers);
-		if (datagram == NULL || !invalidations_add(datagram, name, key->hash)) {
+		if (datagram == NULL || !invalidations_add(datagram, name, request->hash)) {
 			peers_count(f, FRONT_PEER_LOST);
 			return;
 		}

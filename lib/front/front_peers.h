@@ -34,7 +34,7 @@ struct front_peers *front_peers_create(struct region *region,
 				       const struct front_settings *settings);
 
 /* Announces a write that has ended with any result. */
-void front_peers_notify(struct front *f, const struct front_key *key);
+void front_peers_notify(struct front *f, const struct front_request *request);
 void front_peers_notify_all(struct front *f);
 /* Sends pending datagrams; called in poll(), after all that ends writes. */
 void front_peers_send(struct front *f);

@@ -75,7 +75,7 @@ front_route(struct front *f, const struct backend_ask *ask)
 }
 
 void
-front_query_stand_in(struct front *f, struct front_key *key)
+front_query_stand_in(struct front *f, struct front_request *request)
 {
-	front_query_cut(&key->query, f->cfg.gutter_ttl_s, serve_unix_s(f->serve));
+	front_query_cut(&request->query, f->cfg.gutter_ttl_s, serve_unix_s(f->serve));
 }

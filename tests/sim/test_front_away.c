@@ -598,7 +598,7 @@ talk_end(struct world *w, uint32_t hits)
 	check(all > hits);
 	check((counter_read(&front_counters(w->front)[FRONT_EXCHANGED]) > hits) ==
 	      (w->shared.versions != NULL));
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	check_eq(backend_pending(w->cores[FRONT]->cores[0].core.serve), 0);
 	world_destroy(w);
 }

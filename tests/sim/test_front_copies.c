@@ -190,7 +190,7 @@ world_destroy(struct world *w)
 
 	w->server.waits = false;
 	run(w, 2 * TIMEOUT_NS);
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	check_eq(backend_pending(core->serve), 0);
 	sim_service_destroy(&w->sim);
 	sim_front_fleet_free(w->fleet);
@@ -950,17 +950,17 @@ TEST(a_flush_waits_for_a_free_generation)
 	ask(w, 1, "flush_all\r\n");
 	run(w, TIMEOUT_NS / 2);
 	received(w, 0, "");
-	check_eq(front_keys_open(w->front), 2);
+	check_eq(front_requests_open(w->front), 2);
 	conn_abort(w->sim.ss->stack, w->client[1].conn);
 	w->client[1].open = false;
 	run(w, 10 * MS);
-	check_eq(front_keys_open(w->front), 1);
+	check_eq(front_requests_open(w->front), 1);
 	spin_unlock(&store->sweep.lock);
 	run(w, 10 * MS);
 	received(w, 0, "OK\r\n");
 	one_receives(w, "get key0\r\n", MISS, 1);
 	one_receives(w, "get key0\r\n", MISS, 0);
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	world_destroy(w);
 }
 

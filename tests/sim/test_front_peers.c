@@ -228,7 +228,7 @@ static void
 world_destroy(struct world *w)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		check_eq(front_keys_open(w->front[i]), 0);
+		check_eq(front_requests_open(w->front[i]), 0);
 		check_eq(backend_pending(w->cores[i]->cores[0].core.serve), 0);
 	}
 	for (uint32_t i = 0; i < CORES; i++) {

@@ -500,9 +500,9 @@ nothing_is_held(struct world *w)
 		if (!w->talk[i].gone)
 			conn_close_detach(w->client->stack, w->talk[i].conn);
 	until_quiet(w);
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	check_eq(backend_pending(core->serve), 0);
-	check_eq(front_lane_info(w->front, 0).requests, 0);
+	check_eq(front_lane_info(w->front, 0).batches, 0);
 	stack_usage_mt(core->stack, &use);
 	check_eq(use.conns_open, 0);
 	check_eq(use.chunks_used, 0);

@@ -481,18 +481,18 @@ MUTANTS = {
     "DOUBT_ROWS_UNREAD": [("front_fence.c", "	if (port != 0)", "	if (port == 0)")],
     "FLIGHT_OLD": [("front_flight.c", "	if (!flight->sent)\n", "	if (true)\n")],
     "FLIGHT_ALONE": [("front_flight.c", "	if (!flight->sent)\n		return !flight->closed;\n	return is_young", "	return false && is_young")],
-    "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
-    "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
+    "FLIGHT_HELD": [("front_flight.c", "	front_request_queue(f, held);", "	(void)f;")],
+    "FLIGHT_UNSHARED": [("front_flight.c", "		request->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
-    "SET_JOINS": [("front_flight.c", "		return true;\n	}\n	flight->held = key;\n	key->held_by = flight;\n", "		return true;\n	}\n	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n")],
-    "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
+    "SET_JOINS": [("front_flight.c", "		return true;\n	}\n	flight->held = request;\n	request->held_by = flight;\n", "		return true;\n	}\n	front_request_value_end(f, request);\n	list_push_back(&flight->joined, &request->link);\n")],
+    "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_request_queue(f, held);")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
     "GETS_ANY_COPY": [("front_keep.c", "shows_cas(req) && !copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE", "false ? BACKEND_COPY_NONE")],
     # A copy tells the cas of a process that its server is not any more.
     "GETS_OF_FORMER": [("copies.c", "(item_cas(item) >> OPENED_SHIFT & VERSIONS_OPENED_MAX) == opened", "true")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
-    "SET_OUTLIVES": [("front_keep.c", "(uint32_t)key->query.exptime - 1;", "(uint32_t)key->query.exptime;")],
+    "SET_OUTLIVES": [("front_keep.c", "(uint32_t)request->query.exptime - 1;", "(uint32_t)request->query.exptime;")],
     # In shared mode copies do not end; a fill that began before they did is kept; they answer although they could not be ended; any flight is joined.
     "AGE_OF_COPIES": [("copies.c", "	if (likely(versions_are_fresh_mt(versions, now_ns, life_ns)))", "	if (true)")],
     "AGE_FROM_ANSWER": [("copies.c", ".mode = STORE_CAS, .cas = lease, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
@@ -502,10 +502,10 @@ MUTANTS = {
     "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
     # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
     # anybody, and without end; waits for who is nobody.
-    "PEER_SENT_EARLY": [("front_keep.c", "	return key->is_writer;\n", "	if (key->is_writer)\n\t\tfront_peers_notify(f, key);\n	return key->is_writer;\n"),
-                        ("front_keep.c", "	if (key->sent)\n\t\tfront_peers_notify(f, key);\n", "")],
+    "PEER_SENT_EARLY": [("front_keep.c", "	return request->is_writer;\n", "	if (request->is_writer)\n\t\tfront_peers_notify(f, request);\n	return request->is_writer;\n"),
+                        ("front_keep.c", "	if (request->sent)\n\t\tfront_peers_notify(f, request);\n", "")],
     "PEER_KEEPS_FILL": [("front_peers.c", "	uint64_t lease;\n", "	uint64_t lease;\n	const struct item *there = store_peek(f->store, name, hash);\n\n	if (there == NULL || copy_kind(there) == COPY_LEASE)\n\t\treturn;\n")],
-    "PEER_PASSES_ON": [("front_peers.c", "			key_receive(f, key);\n", "			key_receive(f, key), invalidations_add(datagram_begin(f->peers), key, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
+    "PEER_PASSES_ON": [("front_peers.c", "			key_receive(f, key);\n", "			key_receive(f, request), invalidations_add(datagram_begin(f->peers), request, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
     "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
     "PEER_UNBOUNDED": [("front_peers.c", "p->received == FRONT_PEER_WORDS_MAX || ", "")],
     "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],

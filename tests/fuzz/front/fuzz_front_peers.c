@@ -183,6 +183,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Steps by a second, so that the next datagram is accepted. */
 	sim->now_ns += 1000 * MS;
 	sim_cores_turn(sim);
-	ensure(front_keys_open(front) == 0);
+	ensure(front_requests_open(front) == 0);
 	return 0;
 }
