@@ -1,12 +1,12 @@
 /*
- * test_front_words.c - messages between fronts about keys.
+ * test_invalidations.c - messages between fronts about keys.
  *
  * Goal:   every key that is sent is received, with any bytes; a key is sent once in a
  *         datagram; a key that does not fit is refused; malformed text ends a request, and no key
  *         read from it is one that could not be sent.
  * Method: keys drawn at random, read back; requests written by hand, and cut at every byte.
  */
-#include "front/front_words.h"
+#include "copies/invalidations.h"
 #include "sim/sim_rng.h"
 #include "support/test.h"
 
@@ -33,14 +33,14 @@ key_draw(struct sim_rng *rng, uint8_t bytes[MC_KEY_MAX])
 static struct view
 request_of(struct view payload)
 {
-	check(payload.len > MC_UDP_FRAME_BYTES && payload.len <= FRONT_WORDS_BYTES);
+	check(payload.len > MC_UDP_FRAME_BYTES && payload.len <= INVALIDATIONS_BYTES);
 	return (struct view){payload.data + MC_UDP_FRAME_BYTES, payload.len - MC_UDP_FRAME_BYTES};
 }
 
 TEST(what_is_told_is_heard)
 {
 	static uint8_t bytes[KEYS][MC_KEY_MAX];
-	static struct front_words words;
+	static struct invalidations words;
 	uint8_t room[MC_KEY_DECODED_MAX];
 	struct sim_rng rng = {.state = 3};
 
@@ -48,50 +48,50 @@ TEST(what_is_told_is_heard)
 		struct view key[KEYS], rest, got;
 		uint32_t count = 0;
 
-		front_words_clear(&words);
+		invalidations_clear(&words);
 		for (; count < KEYS; count++) {
 			key[count] = key_draw(&rng, bytes[count]);
-			if (!front_words_add(&words, key[count], count + 1))
+			if (!invalidations_add(&words, key[count], count + 1))
 				break;
 		}
 		check(count >= 4 && count < KEYS);
-		check(front_words_begin(request_of(front_words_end(&words)), &rest));
+		check(invalidations_begin(request_of(invalidations_end(&words)), &rest));
 		for (uint32_t i = 0; i < count; i++) {
-			check_eq(front_words_next(&rest, &got, room), FRONT_WORD_KEY);
+			check_eq(invalidations_next(&rest, &got, room), INVALIDATION_KEY);
 			check_eq(got.len, key[i].len);
 			check_eq(memcmp(got.data, key[i].data, got.len), 0);
 		}
-		check_eq(front_words_next(&rest, &got, room), FRONT_WORD_END);
+		check_eq(invalidations_next(&rest, &got, room), INVALIDATION_END);
 		check_eq(rest.len, 0);
 	}
 }
 
 TEST(a_key_is_told_once_in_a_datagram)
 {
-	static struct front_words words;
+	static struct invalidations words;
 	struct view end;
 
-	front_words_clear(&words);
+	invalidations_clear(&words);
 	for (uint32_t i = 0; i < 1000; i++) {
-		check(front_words_add(&words, view_of("k"), 7));
-		check(front_words_add_all(&words));
+		check(invalidations_add(&words, view_of("k"), 7));
+		check(invalidations_add_all(&words));
 	}
-	end = request_of(front_words_end(&words));
+	end = request_of(invalidations_end(&words));
 	check_eq(end.len, strlen("peer kk f\r\n"));
 	check_eq(memcmp(end.data, "peer kk f\r\n", end.len), 0);
-	front_words_clear(&words);
-	check(front_words_add(&words, view_of("k"), 7));
-	check_eq(request_of(front_words_end(&words)).len, strlen("peer kk\r\n"));
+	invalidations_clear(&words);
+	check(invalidations_add(&words, view_of("k"), 7));
+	check_eq(request_of(invalidations_end(&words)).len, strlen("peer kk\r\n"));
 }
 
 TEST(what_no_word_holds_is_not_told)
 {
-	static struct front_words words;
+	static struct invalidations words;
 	uint8_t key[MC_KEY_MAX] = {0};
 
-	front_words_clear(&words);
-	check(!front_words_add(&words, (struct view){key, MC_KEY_DECODED_MAX + 1}, 1));
-	check(front_words_add(&words, (struct view){key, MC_KEY_DECODED_MAX}, 1));
+	invalidations_clear(&words);
+	check(!invalidations_add(&words, (struct view){key, MC_KEY_DECODED_MAX + 1}, 1));
+	check(invalidations_add(&words, (struct view){key, MC_KEY_DECODED_MAX}, 1));
 }
 
 /* ours: the request is one of these messages. words: the number read before its end or the first
@@ -126,9 +126,9 @@ words_heard(struct view *rest)
 	struct view key;
 	uint32_t n = 0;
 
-	for (enum front_word word; (word = front_words_next(rest, &key, room)) != FRONT_WORD_END;
-	     n++)
-		check(word == FRONT_WORD_ALL || (key.len > 0 && key.len <= MC_KEY_MAX));
+	for (enum invalidation_kind word;
+	     (word = invalidations_next(rest, &key, room)) != INVALIDATION_END; n++)
+		check(word == INVALIDATION_ALL || (key.len > 0 && key.len <= MC_KEY_MAX));
 	return n;
 }
 
@@ -139,14 +139,14 @@ TEST(nonsense_ends_a_request)
 		struct view rest;
 		uint32_t n;
 
-		check_eq(front_words_begin(all, &rest), requests[i].ours);
+		check_eq(invalidations_begin(all, &rest), requests[i].ours);
 		if (!requests[i].ours)
 			continue;
 		n = words_heard(&rest);
 		if (n != requests[i].words)
 			fail_msg("%s: %u words", requests[i].request, n);
 		for (uint32_t len = 0; len < all.len; len++)
-			if (front_words_begin((struct view){all.data, len}, &rest))
+			if (invalidations_begin((struct view){all.data, len}, &rest))
 				words_heard(&rest);
 	}
 }

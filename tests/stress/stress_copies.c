@@ -1,21 +1,20 @@
 /*
- * stress_front.c - checks by each key's history that a front with copies behaves as one cache.
+ * stress_copies.c - checks by each key's history that a front with copies behaves as one cache.
  *
  * Goal:   however reads, writes, flushes, forgetting and lost connections of two cores overlap,
- *         each key's answers have an order: lib/front's copies and cells keep all rules of
- *         FRONT.md 3.
- * Method: the product's copies and cells on a store, and a model of their surroundings: clients,
+ *         each key's answers have an order: lib/copies keeps all rules of COHERENCE.md.
+ * Method: the product's copies and versions on a store, and a model of their surroundings: clients,
  *         flights, a connection of each core to a server that answers in order, late, and
  *         forgets. All of it runs in one thread, a random step at a time; at the gaps inside a
  *         rule the other core has its steps. Histories are judged by linear.h. A failing seed is
  *         printed.
  *
- * stress_front [caught] [seeds [first]]: with "caught" a rule is broken, and the run must fail.
+ * stress_copies [caught] [seeds [first]]: with "caught" a rule is broken, and the run must fail.
  */
 #include "linear.h"
 
 #include "base/check.h"
-#include "front/front_copy.h"
+#include "copies/copies.h"
 #include "image/store_image.h"
 
 #include <stdlib.h>
@@ -23,14 +22,14 @@
 
 #define CORES        2u
 #define CLIENTS      6u
-#define KEYS         3u /* two of one cell */
+#define KEYS         3u /* two of one version word */
 #define CALLS_MAX    60u
 #define REQUESTS     (2 * CALLS_MAX)
 #define STEPS_MAX    20000u
 #define SEEDS        400u
 #define CAUGHT_SEEDS 20000u
 #define MEMORY       (16u << 20)
-#define NAMES        1000000u /* of these names two have one cell */
+#define NAMES        1000000u /* of these names two have one version word */
 #define NEVER        (UINT64_MAX / 2)
 
 void stress_gap(void);
@@ -43,8 +42,8 @@ struct request {
 	enum what what;
 	enum stage stage;
 	uint32_t core, key;
-	uint64_t hold;
-	struct front_seen seen;
+	uint64_t lease;
+	struct version seen;
 	struct call *asker[CLIENTS];
 	uint32_t askers;
 	bool held;  /* the next flight: the first is under way */
@@ -64,9 +63,9 @@ struct value {
 
 static struct {
 	struct store *store;
-	struct front_shared shared;
-	struct front_copies copies[CORES];
-	struct front_wanted key[KEYS];
+	struct copies_shared shared;
+	struct copies copies[CORES];
+	struct copy_key key[KEYS];
 	char name[KEYS][16];
 	struct value server[KEYS];
 	struct request request[REQUESTS];
@@ -164,26 +163,26 @@ join(struct request *r, struct call *asker)
 static void
 flight_begin(struct request *r)
 {
-	uint32_t tells = r->alone ? FRONT_SHOWS_CAS : 0;
+	uint32_t tells = r->alone ? COPY_SHOWS_CAS : 0;
 
 	r->held = false;
-	r->hold = w.sure ? front_copy_place(&w.copies[r->core], &w.key[r->key], &tells) : 0;
+	r->lease = w.sure ? copy_lease(&w.copies[r->core], &w.key[r->key], &tells) : 0;
 }
 
 static void
 read_start(struct call *c, uint32_t core)
 {
-	const struct front_wanted *key = &w.key[c->key];
-	const struct item *it = store_get(core_of(core), key->key, key->hash);
+	const struct copy_key *key = &w.key[c->key];
+	const struct item *it = store_get(core_of(core), key->name, key->hash);
 	struct request *first = flight_of(core, c->key, false),
 		       *next = flight_of(core, c->key, true);
 	char value[HISTORY_ARGUMENT];
-	const enum front_copy_kind kind = it != NULL ? front_copy_kind(it) : FRONT_COPY_HOLD;
+	const enum copy_kind kind = it != NULL ? copy_kind(it) : COPY_LEASE;
 	const bool alone = below(5) == 0;
 
-	if (kind == FRONT_COPY_MISS) {
+	if (kind == COPY_MISS) {
 		answer(c, STORE_NOT_FOUND, NULL, 0, 0);
-	} else if (kind != FRONT_COPY_HOLD && (!alone || front_copy_has_cas(it))) {
+	} else if (kind != COPY_LEASE && (!alone || copy_has_cas(it))) {
 		const struct view v = store_value_at(core_of(core), it, 0);
 
 		memcpy(value, v.data, v.len);
@@ -196,7 +195,7 @@ read_start(struct call *c, uint32_t core)
 	} else if (first == NULL) {
 		flight_begin(request_new(READ, core, c->key, c));
 	} else if (first->stage == QUEUED ||
-		   front_cell_stands_mt(w.shared.cells, key->hash, &first->seen)) {
+		   version_is_current_mt(w.shared.versions, key->hash, &first->seen)) {
 		join(first, c);
 	} else if (next != NULL) {
 		join(next, c);
@@ -218,25 +217,25 @@ flight_end(struct request *r)
 static void
 read_answered(struct request *r)
 {
-	const struct front_wanted *key = &w.key[r->key];
-	struct front_copies *copies = &w.copies[r->core];
+	const struct copy_key *key = &w.key[r->key];
+	struct copies *copies = &w.copies[r->core];
 	struct fill value;
 
 	if (r->there && !w.sure)
-		front_copy_unsure(copies, key);
+		copy_unfenced(copies, key);
 	if (!r->there) {
-		front_copy_miss(copies, key, r->hold);
-	} else if (r->hold != 0 && store_begin(copies->store, &value, key->key, key->hash, r->len,
-					       r->flags, 0) == STORE_OK) {
+		copy_miss(copies, key, r->lease);
+	} else if (r->lease != 0 && store_begin(copies->store, &value, key->name, key->hash, r->len,
+						r->flags, 0) == STORE_OK) {
 		store_fill(copies->store, &value, r->value, r->len);
-		front_copy_publish(copies, key, r->hold,
-				   &(struct front_received){.value = value.item,
-							    .kind = FRONT_COPY_VALUE,
-							    .has_cas = r->alone,
-							    .cas = w.tick});
+		copy_publish(copies, key, r->lease,
+			     &(struct copy_fetched){.value = value.item,
+						    .kind = COPY_VALUE,
+						    .has_cas = r->alone,
+						    .cas = w.tick});
 		store_abandon(copies->store, &value);
-	} else if (r->hold != 0) {
-		front_copy_drop(copies, key, r->hold);
+	} else if (r->lease != 0) {
+		copy_release(copies, key, r->lease);
 	}
 	for (uint32_t i = 0; i < r->askers; i++)
 		answer(r->asker[i], r->there ? STORE_OK : STORE_NOT_FOUND, r->value, r->len,
@@ -250,12 +249,12 @@ static void
 write_start(struct call *c, uint32_t core)
 {
 	struct request *r;
-	uint64_t hold;
+	uint64_t lease;
 
-	ensure(front_copy_write(&w.copies[core], &w.key[c->key], c->kind == CALL_SET && w.sure,
-				&hold));
+	ensure(copy_write_begin(&w.copies[core], &w.key[c->key], c->kind == CALL_SET && w.sure,
+				&lease));
 	r = request_new(WRITE, core, c->key, c);
-	r->hold = hold;
+	r->lease = lease;
 }
 
 static void
@@ -265,25 +264,25 @@ write_end(struct request *r, bool known)
 
 	r->stage = known ? OVER : LOST;
 	if (known)
-		front_write_end_mt(w.shared.cells, hash);
+		version_write_end_mt(w.shared.versions, hash);
 	else
-		front_write_lost_mt(w.shared.cells, hash);
+		version_write_lost_mt(w.shared.versions, hash);
 }
 
 static void
 write_answered(struct request *r)
 {
-	const struct front_wanted *key = &w.key[r->key];
-	struct front_copies *copies = &w.copies[r->core];
+	const struct copy_key *key = &w.key[r->key];
+	struct copies *copies = &w.copies[r->core];
 	const struct call *c = r->asker[0];
 	struct fill value;
 
-	if (r->hold != 0 && store_begin(copies->store, &value, key->key, key->hash, c->len,
-					c->flags, 0) == STORE_OK) {
+	if (r->lease != 0 && store_begin(copies->store, &value, key->name, key->hash, c->len,
+					 c->flags, 0) == STORE_OK) {
 		store_fill(copies->store, &value, c->bytes, c->len);
-		front_copy_exchange(copies, key, r->hold, &value);
-	} else if (r->hold != 0) {
-		front_copy_drop(copies, key, r->hold);
+		copy_exchange(copies, key, r->lease, &value);
+	} else if (r->lease != 0) {
+		copy_release(copies, key, r->lease);
 	}
 	stress_gap();
 	write_end(r, true);
@@ -293,7 +292,7 @@ write_answered(struct request *r)
 static void
 flush_start(struct call *c, uint32_t core)
 {
-	front_flush_begin_mt(w.shared.cells);
+	versions_flush_begin_mt(w.shared.versions);
 	ensure(store_flush(core_of(core), STORE_CLOCK_START) == STORE_OK);
 	request_new(FLUSH, core, 0, c);
 }
@@ -349,7 +348,7 @@ send_step(uint32_t core)
 
 	if (r == NULL)
 		return;
-	r->seen = front_cell_load_mt(w.shared.cells, w.key[r->key].hash);
+	r->seen = version_load_mt(w.shared.versions, w.key[r->key].hash);
 	r->stage = SENT;
 }
 
@@ -376,7 +375,7 @@ reply_step(uint32_t core)
 	} else if (r->what == WRITE) {
 		write_answered(r);
 	} else {
-		front_flush_end_mt(w.shared.cells);
+		versions_flush_end_mt(w.shared.versions);
 		r->stage = OVER;
 		answer(r->asker[0], STORE_OK, NULL, 0, 0);
 	}
@@ -394,8 +393,8 @@ connection_end(uint32_t core)
 			continue;
 		for (uint32_t k = 0; k < r->askers; k++)
 			unheard(r->asker[k]);
-		if (r->hold != 0)
-			front_copy_drop(&w.copies[core], &w.key[r->key], r->hold);
+		if (r->lease != 0)
+			copy_release(&w.copies[core], &w.key[r->key], r->lease);
 		if (r->what == READ) {
 			flight_end(r);
 			continue;
@@ -403,7 +402,7 @@ connection_end(uint32_t core)
 		if (r->what == WRITE)
 			write_end(r, false);
 		else
-			front_flush_end_mt(w.shared.cells);
+			versions_flush_end_mt(w.shared.versions);
 		r->stage = executed ? OVER : LOST;
 	}
 }
@@ -465,7 +464,7 @@ former_step(void)
 	}
 	if (below(32) != 0)
 		return;
-	front_copies_sure(&w.copies[w.core]);
+	copies_fenced(&w.copies[w.core]);
 	stress_gap();
 	w.sure = true;
 }
@@ -567,9 +566,9 @@ stress_gap(void)
 static void
 world_reset(uint64_t seed)
 {
-	front_cells_init(w.shared.cells);
+	versions_init(w.shared.versions);
 	for (uint32_t i = 0; i < KEYS; i++)
-		store_delete(core_of(0), w.key[i].key, w.key[i].hash);
+		store_delete(core_of(0), w.key[i].name, w.key[i].hash);
 	memset(w.server, 0, sizeof w.server);
 	memset(w.now, 0, sizeof w.now);
 	memset(w.gone, 0, sizeof w.gone);
@@ -618,15 +617,15 @@ judge(uint32_t key)
 	return ok;
 }
 
-/* True if no placeholder's number makes later items longer. */
+/* True if no lease's number makes later items longer. */
 static bool
 copies_are_short(void)
 {
 	for (uint32_t i = 0; i < KEYS; i++) {
-		const struct item *it = store_peek(core_of(0), w.key[i].key, w.key[i].hash);
+		const struct item *it = store_peek(core_of(0), w.key[i].name, w.key[i].hash);
 
 		if (it != NULL && (it->cas_form & ITEM_HAS_LONG) != 0 &&
-		    front_copy_kind(it) >= FRONT_COPY_VALUE && !front_copy_has_cas(it))
+		    copy_kind(it) >= COPY_VALUE && !copy_has_cas(it))
 			return false;
 	}
 	return true;
@@ -669,20 +668,20 @@ world_create(void)
 	uint32_t key = 0;
 
 	region.base = aligned_alloc(4096, region.size + 4096 - region.size % 4096);
-	w.shared.cells = aligned_alloc(64, sizeof *w.shared.cells);
-	ensure(region.base != NULL && w.shared.cells != NULL);
+	w.shared.versions = aligned_alloc(64, sizeof *w.shared.versions);
+	ensure(region.base != NULL && w.shared.versions != NULL);
 	memset(region.base, 0, region.size);
 	w.store = store_create(&region, &cfg);
 	for (uint32_t i = 0; i < CORES; i++)
-		front_copies_init(&w.copies[i], &w.shared, store_core_of(w.store, i), i);
+		copies_init(&w.copies[i], &w.shared, store_core_of(w.store, i), i);
 	for (uint32_t n = 0; n < NAMES && key < KEYS; n++) {
 		const uint32_t len = (uint32_t)snprintf(w.name[key], sizeof w.name[key], "k%u", n);
 		const struct view name = {(const uint8_t *)w.name[key], len};
 		const uint64_t hash = store_hash(core_of(0), name);
 
-		if (key == 1 && (hash ^ w.key[0].hash) % FRONT_CELLS != 0)
+		if (key == 1 && (hash ^ w.key[0].hash) % VERSION_WORDS != 0)
 			continue;
-		w.key[key++] = (struct front_wanted){.key = name, .hash = hash};
+		w.key[key++] = (struct copy_key){.name = name, .hash = hash};
 	}
 	ensure(key == KEYS);
 }

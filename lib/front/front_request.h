@@ -1,5 +1,5 @@
 /*
- * front_key.h - a request of one key in progress to a server.
+ * front_request.h - a request of one key to a server.
  *
  * Private to lib/front.
  *
@@ -7,11 +7,11 @@
  *         are zeros. front_core.h describes the lists that a request is in, and its owner.
  * Thread: core-local.
  */
-#ifndef CLOCKOO_FRONT_KEY_H
-#define CLOCKOO_FRONT_KEY_H
+#ifndef CLOCKOO_FRONT_REQUEST_H
+#define CLOCKOO_FRONT_REQUEST_H
 
 #include "front_compose.h"
-#include "front_copy.h"
+#include "copies/copies.h"
 
 #include "base/list.h"
 #include "base/vec16.h"
@@ -20,8 +20,8 @@ struct front_lane;
 
 #define FRONT_SHORT_MAX 312u /* bytes of a key and value that need no memory of the store */
 
-struct front_key {
-	_Alignas(CACHE_LINE_BYTES) struct list link; /* in pool, queue or request */
+struct front_request {
+	_Alignas(CACHE_LINE_BYTES) struct list link; /* in pool, queue or batch */
 	uint64_t ticket, hash;
 	struct front_lane *lane; /* the lane whose place it takes */
 	uint32_t asked_lane;     /* of its ticket: another lane while its server is away */
@@ -41,36 +41,36 @@ struct front_key {
 	uint8_t bytes[FRONT_SHORT_MAX];
 
 	/* Zeros unless used_more, except joined. */
-	bool writes;      /* its fill is the value of a write */
-	bool missed;      /* of a flush: a server has not answered */
-	bool holds_cell;  /* it is a writer in its cell */
-	bool holds_flush; /* a flush is in progress */
-	bool fate_known;  /* the server has answered what was sent */
-	uint64_t hold;    /* of the copy to make; 0: none */
-	uint32_t opened;  /* connections opened before it was sent */
+	bool writes;        /* its fill is the value of a write */
+	bool missed;        /* of a flush: a server has not answered */
+	bool is_writer;     /* it is a writer of its version word */
+	bool is_flush;      /* a flush is in progress */
+	bool outcome_known; /* the server has answered what was sent */
+	uint64_t lease;     /* of the copy to make; 0: none */
+	uint32_t opened;    /* connections opened before it was sent */
 	struct front_query query;
 	struct fill fill;
 
 	/* The flight. */
-	uint8_t flies; /* its kind in front.flights; 0: it is no flight */
-	bool closed;   /* a delete is queued behind it: not to be joined before it is sent */
-	struct front_seen seen; /* the cell when it was sent */
-	uint64_t sent_ns;       /* the answer is not older than this */
-	struct front_key *flight_next, *held, *held_by;
+	uint8_t flies;       /* its kind in front.flights; 0: it is no flight */
+	bool closed;         /* a delete is queued behind it: not to be joined before it is sent */
+	struct version seen; /* of the key when it was sent */
+	uint64_t sent_ns;    /* the answer is not older than this */
+	struct front_request *flight_next, *held, *held_by;
 	struct list joined;
 	/* The answer, which joiners use, too. */
 	bool failed;
 	uint8_t error, result; /* enum mc_error, store_result */
 	uint64_t cas;
-	struct front_key *owner; /* the request whose answer this one uses; NULL: its own */
+	struct front_request *owner; /* the request whose answer this one uses; NULL: its own */
 
-	struct front_key *whole; /* the flush of all servers that this is a part of */
-	uint32_t parts;          /* of a flush: servers that have not answered */
+	struct front_request *whole; /* the flush of all servers that this is a part of */
+	uint32_t parts;              /* of a flush: servers that have not answered */
 };
-static_assert(offsetof(struct front_key, item) == CACHE_LINE_BYTES,
+static_assert(offsetof(struct front_request, item) == CACHE_LINE_BYTES,
 	      "a plain get takes as few lines as it can");
-static_assert(offsetof(struct front_key, bytes) ==
-		      offsetof(struct front_key, item) + sizeof(struct item),
+static_assert(offsetof(struct front_request, bytes) ==
+		      offsetof(struct front_request, item) + sizeof(struct item),
 	      "an item's body is behind its head");
 static_assert(MC_GET == 0, "the query of a plain get is zeros");
 static_assert(FRONT_SHORT_MAX >= MC_KEY_MAX && FRONT_SHORT_MAX < ITEM_PIN_MIN_BYTES,
@@ -78,22 +78,22 @@ static_assert(FRONT_SHORT_MAX >= MC_KEY_MAX && FRONT_SHORT_MAX < ITEM_PIN_MIN_BY
 
 /* Permits the use of all fields. */
 static inline void
-front_key_use_more(struct front_key *key)
+front_request_use_more(struct front_request *request)
 {
-	key->used_more = true;
+	request->used_more = true;
 }
 
 /* True if the key is text, as by mc_key_is_text(). Bytes after the key may be read. */
 static inline bool
-front_key_is_text(const struct front_key *key)
+front_request_is_text(const struct front_request *request)
 {
 	const vec16 space = vec16_of_8(' '), del = vec16_of_8(127);
 
-	for (uint32_t at = 0; at < key->len; at += 16) {
-		const vec16 part = vec16_load(&key->bytes[at]);
+	for (uint32_t at = 0; at < request->len; at += 16) {
+		const vec16 part = vec16_load(&request->bytes[at]);
 		const vec16 others = vec16_or(vec16_equal_8(vec16_min_8(part, space), part),
 					      vec16_equal_8(part, del));
-		const uint32_t left = key->len - at;
+		const uint32_t left = request->len - at;
 
 		if ((vec16_signs(others) & ((left < 16 ? 1u << left : 1u << 16) - 1)) != 0)
 			return false;
@@ -102,9 +102,9 @@ front_key_is_text(const struct front_key *key)
 }
 
 static inline struct view
-front_key_view(const struct front_key *key)
+front_request_key(const struct front_request *request)
 {
-	return (struct view){.data = key->bytes, .len = key->len};
+	return (struct view){.data = request->bytes, .len = request->len};
 }
 
 #endif

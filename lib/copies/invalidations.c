@@ -1,52 +1,52 @@
 /*
- * front_words.c - converts keys to words, and back.
+ * invalidations.c - converts keys to invalidations, and back.
  */
-#include "front_words.h"
+#include "invalidations.h"
 
 static const char name[] = "peer";
 static const char end[] = "\r\n";
 
 #define NAME_BYTES (sizeof name - 1)
 #define END_BYTES  (sizeof end - 1)
-#define WORD_HEAD  2u /* a space and the letter */
+#define HEAD_BYTES 2u /* a space and the letter */
 
 static void
-begin(struct front_words *words)
+begin(struct invalidations *sent)
 {
-	uint8_t *at = mc_udp_put(words->bytes, 0, 0, 1);
+	uint8_t *at = mc_udp_put(sent->bytes, 0, 0, 1);
 
 	memcpy(at, name, NAME_BYTES);
-	words->len = MC_UDP_FRAME_BYTES + NAME_BYTES;
-	words->all = false;
-	memset(words->seen, 0, sizeof words->seen);
+	sent->len = MC_UDP_FRAME_BYTES + NAME_BYTES;
+	sent->all = false;
+	memset(sent->seen, 0, sizeof sent->seen);
 }
 
-/* Returns where the word's bytes go; NULL: there is no room. */
+/* Returns where the key's bytes go; NULL: there is no room. */
 static uint8_t *
-word_begin(struct front_words *words, char letter, uint32_t len)
+one_begin(struct invalidations *sent, char letter, uint32_t len)
 {
 	uint8_t *at;
 
-	if (words->len == 0)
-		begin(words);
-	if (words->len + WORD_HEAD + len + END_BYTES > FRONT_WORDS_BYTES)
+	if (sent->len == 0)
+		begin(sent);
+	if (sent->len + HEAD_BYTES + len + END_BYTES > INVALIDATIONS_BYTES)
 		return NULL;
-	at = words->bytes + words->len;
+	at = sent->bytes + sent->len;
 	at[0] = ' ';
 	at[1] = (uint8_t)letter;
-	words->len += WORD_HEAD + len;
-	return at + WORD_HEAD;
+	sent->len += HEAD_BYTES + len;
+	return at + HEAD_BYTES;
 }
 
 static bool
-key_add(struct front_words *words, struct view key)
+key_add(struct invalidations *sent, struct view key)
 {
 	const bool plain = mc_key_is_text(key);
 	uint8_t *at;
 
 	if (!plain && key.len > MC_KEY_DECODED_MAX)
 		return false;
-	at = word_begin(words, plain ? 'k' : 'b', plain ? key.len : (key.len + 2) / 3 * 4);
+	at = one_begin(sent, plain ? 'k' : 'b', plain ? key.len : (key.len + 2) / 3 * 4);
 	if (at == NULL)
 		return false;
 	if (plain)
@@ -57,40 +57,40 @@ key_add(struct front_words *words, struct view key)
 }
 
 bool
-front_words_add(struct front_words *words, struct view key, uint64_t hash)
+invalidations_add(struct invalidations *sent, struct view key, uint64_t hash)
 {
-	uint64_t *seen = &words->seen[hash % FRONT_WORDS_SEEN];
+	uint64_t *seen = &sent->seen[hash % INVALIDATIONS_SEEN];
 
-	if (words->len != 0 && hash != 0 && *seen == hash)
+	if (sent->len != 0 && hash != 0 && *seen == hash)
 		return true;
-	if (!key_add(words, key))
+	if (!key_add(sent, key))
 		return false;
 	*seen = hash;
 	return true;
 }
 
 bool
-front_words_add_all(struct front_words *words)
+invalidations_add_all(struct invalidations *sent)
 {
-	if (words->len != 0 && words->all)
+	if (sent->len != 0 && sent->all)
 		return true;
-	if (word_begin(words, 'f', 0) == NULL)
+	if (one_begin(sent, 'f', 0) == NULL)
 		return false;
-	words->all = true;
+	sent->all = true;
 	return true;
 }
 
 struct view
-front_words_end(struct front_words *words)
+invalidations_end(struct invalidations *sent)
 {
-	memcpy(words->bytes + words->len, end, END_BYTES);
-	return (struct view){words->bytes, words->len + END_BYTES};
+	memcpy(sent->bytes + sent->len, end, END_BYTES);
+	return (struct view){sent->bytes, sent->len + END_BYTES};
 }
 
-/* ---- received words ---- */
+/* ---- received ones ---- */
 
 bool
-front_words_begin(struct view request, struct view *rest)
+invalidations_begin(struct view request, struct view *rest)
 {
 	const uint8_t *stop;
 
@@ -124,24 +124,24 @@ key_read(char letter, struct view word, struct view *key, uint8_t *room)
 	return true;
 }
 
-enum front_word
-front_words_next(struct view *rest, struct view *key, uint8_t room[MC_KEY_DECODED_MAX])
+enum invalidation_kind
+invalidations_next(struct view *rest, struct view *key, uint8_t room[MC_KEY_DECODED_MAX])
 {
 	const uint8_t *next;
 	struct view word;
 	uint32_t len;
 
-	if (rest->len < WORD_HEAD || rest->data[0] != ' ')
-		return FRONT_WORD_END;
+	if (rest->len < HEAD_BYTES || rest->data[0] != ' ')
+		return INVALIDATION_END;
 	next = memchr(rest->data + 1, ' ', rest->len - 1);
 	len = next != NULL ? (uint32_t)(next - rest->data) : rest->len;
-	if (len < WORD_HEAD)
-		return FRONT_WORD_END;
-	word = (struct view){rest->data + WORD_HEAD, len - WORD_HEAD};
+	if (len < HEAD_BYTES)
+		return INVALIDATION_END;
+	word = (struct view){rest->data + HEAD_BYTES, len - HEAD_BYTES};
 	const char letter = (char)rest->data[1];
 
 	*rest = (struct view){rest->data + len, rest->len - len};
 	if (letter == 'f' && word.len == 0)
-		return FRONT_WORD_ALL;
-	return key_read(letter, word, key, room) ? FRONT_WORD_KEY : FRONT_WORD_END;
+		return INVALIDATION_ALL;
+	return key_read(letter, word, key, room) ? INVALIDATION_KEY : INVALIDATION_END;
 }

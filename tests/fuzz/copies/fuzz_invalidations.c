@@ -4,7 +4,7 @@
  */
 #include "fuzz_target.h"
 
-#include "front/front_words.h"
+#include "copies/invalidations.h"
 
 #include <stdlib.h>
 
@@ -17,18 +17,18 @@
 static void
 check_key(struct view key)
 {
-	static struct front_words words;
+	static struct invalidations words;
 	uint8_t room[MC_KEY_DECODED_MAX];
 	struct view payload, rest, again;
 
 	must(key.len != 0 && key.len <= MC_KEY_MAX);
-	front_words_clear(&words);
-	must(front_words_add(&words, key, 1));
-	payload = front_words_end(&words);
-	must(front_words_begin(
+	invalidations_clear(&words);
+	must(invalidations_add(&words, key, 1));
+	payload = invalidations_end(&words);
+	must(invalidations_begin(
 		(struct view){payload.data + MC_UDP_FRAME_BYTES, payload.len - MC_UDP_FRAME_BYTES},
 		&rest));
-	must(front_words_next(&rest, &again, room) == FRONT_WORD_KEY);
+	must(invalidations_next(&rest, &again, room) == INVALIDATION_KEY);
 	must(again.len == key.len && memcmp(again.data, key.data, key.len) == 0);
 	must(rest.len == 0);
 }
@@ -38,14 +38,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t room[MC_KEY_DECODED_MAX];
 	struct view rest, key;
-	enum front_word word;
+	enum invalidation_kind word;
 	size_t words = 0;
 
-	if (size > UINT16_MAX || !front_words_begin((struct view){data, (uint32_t)size}, &rest))
+	if (size > UINT16_MAX || !invalidations_begin((struct view){data, (uint32_t)size}, &rest))
 		return 0;
-	while ((word = front_words_next(&rest, &key, room)) != FRONT_WORD_END) {
+	while ((word = invalidations_next(&rest, &key, room)) != INVALIDATION_END) {
 		must(++words <= size / 2);
-		if (word == FRONT_WORD_KEY)
+		if (word == INVALIDATION_KEY)
 			check_key(key);
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /*
- * front_top.c - Space-Saving under a lock for which no counting thread waits.
+ * top_keys.c - Space-Saving under a lock for which no counting thread waits.
  */
-#include "front_top.h"
+#include "top_keys.h"
 
 #include "base/check.h"
 #include "proto/mc_meta.h"
@@ -13,7 +13,7 @@
 #define THOUSAND    1000u
 
 static void
-age(struct front_top *top)
+age(struct top_keys *top)
 {
 	top->samples /= 2;
 	for (uint32_t i = 0; i < top->count; i++) {
@@ -23,7 +23,7 @@ age(struct front_top *top)
 }
 
 static uint32_t
-place_of(const struct front_top *top, uint64_t hash)
+place_of(const struct top_keys *top, uint64_t hash)
 {
 	uint32_t i = 0;
 
@@ -34,25 +34,25 @@ place_of(const struct front_top *top, uint64_t hash)
 
 /* Returns a free place, or the one with the least count. */
 static uint32_t
-place_taken(struct front_top *top)
+place_taken(struct top_keys *top)
 {
 	uint32_t least = 0;
 
-	if (top->count < FRONT_TOP_KEYS) {
+	if (top->count < TOP_KEYS) {
 		top->key[top->count].count = 0;
 		return top->count++;
 	}
-	for (uint32_t i = 1; i < FRONT_TOP_KEYS; i++)
+	for (uint32_t i = 1; i < TOP_KEYS; i++)
 		if (top->key[i].count < top->key[least].count)
 			least = i;
 	return least;
 }
 
 static void
-enter(struct front_top *top, struct view key, uint64_t hash)
+enter(struct top_keys *top, struct view key, uint64_t hash)
 {
 	const uint32_t at = place_taken(top);
-	struct front_top_key *to = &top->key[at];
+	struct top_key *to = &top->key[at];
 
 	top->hash[at] = hash;
 	to->error = to->count++;
@@ -61,7 +61,7 @@ enter(struct front_top *top, struct view key, uint64_t hash)
 }
 
 void
-front_top_count_mt(struct front_top *top, struct view key, uint64_t hash)
+top_keys_count_mt(struct top_keys *top, struct view key, uint64_t hash)
 {
 	uint32_t at;
 
@@ -72,13 +72,13 @@ front_top_count_mt(struct front_top *top, struct view key, uint64_t hash)
 		top->key[at].count++;
 	else
 		enter(top, key, hash);
-	if (++top->samples == FRONT_TOP_AGE)
+	if (++top->samples == TOP_KEYS_AGE)
 		age(top);
 	spin_unlock(&top->lock);
 }
 
 void
-front_top_reset_mt(struct front_top *top)
+top_keys_reset_mt(struct top_keys *top)
 {
 	spin_lock(&top->lock);
 	top->samples = top->count = 0;
@@ -86,28 +86,28 @@ front_top_reset_mt(struct front_top *top)
 }
 
 static uint32_t
-sure_of(const struct front_top_key *key)
+sure_of(const struct top_key *key)
 {
 	return key->count - key->error;
 }
 
 /* Inserts a key after those with higher counts. */
 static void
-list_add(struct front_top_list *list, const struct front_top_key *key)
+list_add(struct top_list *list, const struct top_key *key)
 {
 	uint32_t at = list->count;
 
 	while (at > 0 && sure_of(&list->key[at - 1]) < sure_of(key))
 		at--;
-	if (at == FRONT_TOP_SHOWN)
+	if (at == TOP_KEYS_SHOWN)
 		return;
-	list->count += list->count < FRONT_TOP_SHOWN;
+	list->count += list->count < TOP_KEYS_SHOWN;
 	memmove(&list->key[at + 1], &list->key[at], (list->count - 1 - at) * sizeof *key);
 	list->key[at] = *key;
 }
 
 void
-front_top_list_mt(struct front_top *top, struct front_top_list *list)
+top_keys_list_mt(struct top_keys *top, struct top_list *list)
 {
 	list->count = 0;
 	spin_lock(&top->lock);
@@ -132,11 +132,11 @@ put_part(uint8_t *at, uint32_t part, uint32_t of)
 }
 
 const char *
-front_top_text(struct front_top_list *list, uint32_t n)
+top_list_text(struct top_list *list, uint32_t n)
 {
 	static const char cut[] = "...";
-	const struct front_top_key *key = &list->key[n];
-	uint8_t *at = (uint8_t *)list->text, *end = at + FRONT_TOP_TEXT;
+	const struct top_key *key = &list->key[n];
+	uint8_t *at = (uint8_t *)list->text, *end = at + TOP_KEY_TEXT;
 	uint32_t i = 0;
 
 	ensure(n < list->count);
