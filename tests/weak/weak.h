@@ -33,7 +33,7 @@ struct weak_case {
 
 /* Weakens the orders at a return address: by their acquiring or releasing half, or by what seq_cst
  * adds to both. */
-enum weak_part { WEAK_ACQUIRE, WEAK_RELEASE, WEAK_SEQ_CST };
+enum weak_part { WEAK_ACQUIRE, WEAK_RELEASE, WEAK_SEQ_CST, WEAK_PARTS };
 void weak_relax(uintptr_t from, enum weak_part part);
 
 /* Tries all executions. Returns false after the first that fails, having printed it. */

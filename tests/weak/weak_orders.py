@@ -1,9 +1,12 @@
 #!/usr/bin/python3 -B
-"""weak_orders.py PROGRAM [--all] - a memory order of the store that is taken out makes a case of PROGRAM (weak_store) fail.
+"""weak_orders.py [PROGRAM [--all] [TEXT]] - each memory order of lib is in orders.txt; one that is taken out fails a case.
 
-Goal: each order of NEEDED is reached by the cases, and needed by one of them.
-Method: PROGRAM --sites names the addresses; addr2line their functions. Copies of a function by inlining are taken out
-together. --all tries every order that the cases reach, and prints which ones no case needs.
+Without PROGRAM: every order of the source has a row, and every row an order. With PROGRAM (weak_cases): of each row
+that names a case, that case fails when the order is weakened there (of rows with TEXT in them, if it is given). With
+--all: which cases fail when an order is weakened, of the rows with TEXT.
+
+Method: PROGRAM --sites names the addresses that order, addr2line their lines. Copies of a function by inlining are
+weakened together.
 """
 
 import argparse
@@ -13,20 +16,49 @@ import re
 import subprocess
 import sys
 
+from orders_source import orders_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = pathlib.Path(__file__).with_name("orders.txt")
 WAIT_S = 300
 WRONG_ARGUMENT = 2
-FRAME = re.compile(r"(?P<function>\S+) at .*?(?P<path>(?:lib|tests)/\S+?):(?P<line>\d+)")
-# File, function, the part of the order.
-NEEDED = (
-    ("bucket.h", "bucket_put", "release"),
-    ("bucket.h", "bucket_ref", "acquire"),
-    ("bucket.h", "bucket_try_lock", "acquire"),
-    ("bucket.h", "bucket_unlock", "release"),
-    ("epoch.h", "epoch_quiescent", "release"),
-    ("index.c", "geometry_end", "release"),
-    ("index.h", "index_find", "acquire"),
-    ("index.h", "index_seq", "acquire"),
-)
+FRAME = re.compile(r"(?P<path>(?:lib|tests)/\S+?):(?P<line>\d+)")
+
+
+def table_of():
+    """({row: (what, the case or the reason)}, the reasons' names)"""
+    rows, reasons, used = {}, {}, set()
+    for line in TABLE.read_text().splitlines():
+        head, _, answer = line.partition(": ")
+        words = head.split()
+        if line.startswith("#") or not line:
+            continue
+        if line.startswith("    "):
+            reasons[list(reasons)[-1]] += f" {line.strip()}"
+        elif len(words) == 2 and words[0] == "why":
+            reasons[words[1]] = answer
+        elif len(words) == 4:
+            rows[tuple(words)] = tuple(answer.split(" ", 1))
+            used.add(answer.split(" ", 1)[1] if answer.startswith("why ") else None)
+        else:
+            sys.exit(f"not ok - orders.txt: {line}")
+    wrong = [f"no reason {name}" for name in used - set(reasons) - {None}]
+    wrong += [f"no row has the reason {name}" for name in set(reasons) - used]
+    return rows, wrong
+
+
+def check_table():
+    rows, wrong = table_of()
+    source = orders_of(ROOT)
+    wrong += [f"no row: {' '.join(row)}" for row in source if row not in rows]
+    wrong += [f"no such order: {' '.join(row)}" for row in rows if row not in source]
+    wrong += [f"neither case nor why: {' '.join(row)}" for row, answer in rows.items()
+              if answer[0] not in ("case", "why") or len(answer) != 2]
+    for line in sorted(wrong):
+        print(f"not ok - {line}")
+    caught = sum(answer[0] == "case" for answer in rows.values())
+    print(f"{len(rows)} parts of orders: {caught} caught by a case, {len(rows) - caught} explained")
+    return 1 if wrong else 0
 
 
 def run(program, *args):
@@ -37,42 +69,56 @@ def run(program, *args):
     return done.returncode == 0, done.stdout
 
 
-def orders_of(program):
-    """{(file, function, part): {line: [address, ...]}} of all orders that are stronger than relaxed."""
+def sites_of(program):
+    """({(path, line): addresses that order}, the names of all cases)"""
     passed, out = run(program, "--sites")
     if not passed:
         sys.exit(f"{out}\nnot ok - the cases fail with every order in place")
-    sites = [line.split()[1:] for line in out.splitlines() if line.startswith("site ")]
+    found = [line.split()[1] for line in out.splitlines() if line.startswith("site ")]
     # A call stands before the address that it returns to.
-    calls = "\n".join(hex(int(site[0], 16) - 1) for site in sites)
-    named = subprocess.run(["addr2line", "-f", "-p", "-e", program], input=calls, capture_output=True, text=True,
+    calls = "\n".join(hex(int(address, 16) - 1) for address in found)
+    named = subprocess.run(["addr2line", "-p", "-e", program], input=calls, capture_output=True, text=True,
                            check=True).stdout.splitlines()
-    orders = collections.defaultdict(lambda: collections.defaultdict(list))
-    for (address, *parts), name in zip(sites, named):
+    sites = collections.defaultdict(list)
+    for address, name in zip(found, named):
         frame = FRAME.search(name)
-        path = pathlib.PurePath(frame["path"]).name
-        for part in parts:
-            orders[path, frame["function"].split(".")[0], part][int(frame["line"])].append(address)
-    return orders
+        sites[frame["path"], int(frame["line"])].append(address)
+    return sites, [line.split(":")[0] for line in out.splitlines() if " executions" in line]
 
 
-def is_needed(program, part, addresses):
-    words = [word for address in addresses for word in ("--relax", part, address)]
-    return not run(program, *words)[0]
+def addresses_of(sites, row, lines):
+    return [address for line in range(lines[0], lines[1] + 1) for address in sites.get((row[0], line), [])]
+
+
+def fails(program, row, addresses, case):
+    return not run(program, *[word for a in addresses for word in ("--relax", row[3], a)], case)[0]
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("program")
+    parser.add_argument("program", nargs="?")
     parser.add_argument("--all", action="store_true")
-    args = parser.parse_args()
-    orders = orders_of(args.program)
+    parser.add_argument("text", nargs="?", default="")
+    args = parser.parse_intermixed_args()
+    if args.program is None:
+        return check_table()
+    rows = table_of()[0]
+    source = orders_of(ROOT)
+    sites, cases = sites_of(args.program)
     failed = 0
-    for key in sorted(orders) if args.all else NEEDED:
-        needed = any(is_needed(args.program, key[2], addresses) for addresses in orders[key].values())
-        print(f"{'ok' if needed else 'not ok'} - {' '.join(key)} {'is needed' if needed else 'is not needed by a case'}", flush=True)
-        failed += not needed
-    return 1 if failed and not args.all else 0
+    for row, lines in source.items():
+        answer = rows.get(row, ("", ""))
+        addresses = addresses_of(sites, row, lines)
+        if args.text not in f"{' '.join(row)}: {' '.join(answer)}":
+            continue
+        if args.all:
+            caught = [case for case in cases if addresses and fails(args.program, row, addresses, case)]
+            print(f"{' '.join(row)}: {'case ' + ' '.join(caught) if caught else '-' if addresses else 'unreached'}", flush=True)
+        elif answer[0] == "case":
+            caught = bool(addresses) and fails(args.program, row, addresses, answer[1])
+            print(f"{'ok' if caught else 'not ok'} - {' '.join(row)}: {answer[1]}", flush=True)
+            failed += not caught
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
