@@ -27,6 +27,8 @@
 
 #define TICK_NS ((int64_t)NS_PER_S / 10) /* the delay after which a client's shutdown is seen */
 #define TICKS_S 10u                      /* ticks in a second */
+/* Twice the time between two looks at the cores for /healthz, if no service manager sets one. */
+#define PROBE_WATCHDOG_NS (20 * NS_PER_S)
 
 static uint64_t
 monotonic_ns(void)
@@ -190,26 +192,34 @@ each_second(struct control *c, struct live *live, struct alarms *alarms)
 		live_print(live);
 }
 
+/* Returns how long whoever watches the cores waits for a heartbeat; 0: nobody watches. */
+static uint64_t
+watchdog_ns(const struct control *c)
+{
+	if (c->process->notify.watchdog_ns != 0)
+		return c->process->notify.watchdog_ns;
+	return c->http != NULL ? PROBE_WATCHDOG_NS : 0;
+}
+
 /* Sends the service manager a heartbeat, or logs why it stops. The manager ends a process without
- * heartbeats. */
+ * heartbeats, and so may whoever probes /healthz. */
 static void
 notify_watchdog(const struct control *c, struct watchdog *w)
 {
+	const struct notify *notify = &c->process->notify;
 	uint32_t core = 0;
+	const enum watchdog_status status = watchdog_check(w, c->telemetry, monotonic_ns(), &core);
 
-	switch (watchdog_check(w, c->telemetry, monotonic_ns(), &core)) {
-	case WATCHDOG_NOT_DUE:
-		break;
-	case WATCHDOG_ALIVE:
-		notify_send(&c->process->notify, "WATCHDOG=1");
-		break;
-	case WATCHDOG_STUCK:
+	if (status == WATCHDOG_NOT_DUE)
+		return;
+	http_set_stuck(c->http, status == WATCHDOG_STUCK);
+	if (status == WATCHDOG_STUCK)
 		fprintf(stderr,
-			"clockoo: core %u is stuck: no watchdog notification is sent "
-			"to the service manager\n",
+			"clockoo: core %u is stuck: the service manager gets no watchdog "
+			"notification, /healthz is 503\n",
 			core);
-		break;
-	}
+	else if (notify->watchdog_ns != 0)
+		notify_send(notify, "WATCHDOG=1");
 }
 
 /* Gives the cores a wall clock that was set, and the drift between it and a clock of the
@@ -287,14 +297,14 @@ control_run(void *arg)
 	const sigset_t set = signals_taken();
 	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	bool reloading = false, link_up = true;
+	struct error err;
 
 	last_words_thread("the control thread");
 	process_pin(c->process);
 	live_init(&live,
 		  &(struct live_source){c->process, &c->settings->config, c->nic, c->telemetry,
 					c->store, c->fleet, c->front->copy_ns, c->flash->used});
-	watchdog_begin(&watchdog, c->process->notify.watchdog_ns, c->settings->config.cores,
-		       (uint64_t)due_ns);
+	watchdog_begin(&watchdog, watchdog_ns(c), c->settings->config.cores, (uint64_t)due_ns);
 	for (;;) {
 		const int number = wait_for_signal(c, signals, due_ns + TICK_NS);
 
@@ -326,6 +336,9 @@ control_run(void *arg)
 	if (signals >= 0)
 		close(signals);
 	notify_send(&c->process->notify, "STOPPING=1");
+	http_stopping(c->http);
+	/* Without the thread probes get no answer, which is not ready as well. */
+	(void)http_alone_begin(c->http_alone, c->http, &err);
 	process_stop(c->process);
 	return NULL;
 }
