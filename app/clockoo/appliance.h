@@ -13,6 +13,7 @@
 
 #include "access/access.h"
 #include "control/control.h"
+#include "control/port_watch.h"
 #include "keep/memory_save.h"
 #include "monitor/http_counters.h"
 #include "process/background.h"
@@ -54,6 +55,7 @@ struct appliance {
 	struct http_server *http; /* NULL: none */
 	struct counter http_counters[HTTP_COUNTER_COUNT];
 	struct capture_service *capture; /* NULL: there was no memory for it */
+	struct port_watch port_watch;
 	struct control control;
 };
 

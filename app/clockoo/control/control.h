@@ -1,6 +1,6 @@
 /*
  * control.h - the thread that is not a core: waits for signals and for requests that clients
- * make of the program, reads the users' file again, watches the link, prints --live lines.
+ * make of the program, reads the users' file again, watches the port, prints --live lines.
  *
  * Owner:  main; the parts outlive the thread.
  * Thread: filled and started by main; from then on the control thread's.
@@ -18,6 +18,7 @@
 #include "keep/arena_file.h"
 #include "monitor/http_server.h"
 #include "nic.h"
+#include "port_watch.h"
 #include "process/process.h"
 #include "start/settings.h"
 #include "tier/second_tier.h"
@@ -47,6 +48,7 @@ struct control {
 	struct second_tier *flash;
 	struct http_server *http;
 	struct capture_service *capture;
+	struct port_watch *port;
 };
 
 bool control_start(pthread_t *thread, struct control *c, struct error *err);
