@@ -11,7 +11,7 @@ import sys
 
 # A moment of a few instructions, stretched: a short run meets it for certain.
 LINGER = """for (uint32_t turn = 0; turn < 64; turn++) {
-	__builtin_ia32_pause();
+	cpu_pause();
 	protocol_gap();
 }
 """

@@ -4,8 +4,11 @@ apt itself is asked: sources are written in more than one way. What it is told o
 dates that are not checked) another Debian is told as well.
 """
 
+import pathlib
 import re
 import subprocess
+
+from progress import run_step
 
 HANDED_ON = re.compile(r"^Acquire::(?:https?::|Check-|Retries)[^ ]* \".*\";$", re.M)
 
@@ -38,3 +41,25 @@ def release():
     if found is None:
         raise Missing("/etc/os-release names no release of Debian")
     return found[1]
+
+
+def remove(root):
+    """A folder that has mounts below it is left alone: they would be emptied."""
+    mounts = pathlib.Path("/proc/self/mountinfo").read_text()
+    if root.exists() and f" {root}/" not in mounts and f" {root} " not in mounts:
+        subprocess.run(["rm", "-rf", "--one-file-system", str(root)], check=False)
+
+
+def make_tree(tree, suite, words, *how):
+    """A folder with packages of suite, made by mmdebstrap with these options of its. A tree that is there was made whole."""
+    begun = tree.with_name(tree.name + ".begun")
+    remove(begun)
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    apt = [f"--aptopt={line}" for line in options()]
+    try:
+        status, said = run_step(words, ["mmdebstrap", *how, *apt, suite, str(begun), f"deb {archive()} {suite} main"])
+    except OSError as error:
+        raise Missing(f"mmdebstrap: {error}") from None
+    if status != 0:
+        raise Missing(f"mmdebstrap: {said[-1:]}")
+    begun.rename(tree)
