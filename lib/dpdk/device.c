@@ -83,7 +83,8 @@ device_find(struct device *d, const struct profile *profile, struct error *err)
 				 "--port %s: the driver did not start: %s; -vv shows the full log",
 				 profile->name,
 				 why.text[0] != '\0' ? why.text : "no driver took the device");
-	d->id = (uint16_t)rte_eth_find_next(0);
+	/* The port of a virtual function below netvsc belongs to that driver. */
+	d->id = (uint16_t)rte_eth_find_next_owned_by(0, RTE_ETH_DEV_NO_OWNER);
 	d->node = rte_eth_dev_socket_id(d->id);
 	rc = rte_eth_dev_info_get(d->id, &info);
 	if (rc != 0)
@@ -156,6 +157,11 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 	rc = rte_eth_dev_configure(d->id, (uint16_t)plan->queues, (uint16_t)plan->queues, &conf);
 	if (rc != 0)
 		return failed("be configured", rc, err);
+	if (plan->rss_fields != 0 && req->profile->rss_key_by == RSS_KEY_BY_UPDATE) {
+		rc = rte_eth_dev_rss_hash_update(d->id, &conf.rx_adv_conf.rss_conf);
+		if (rc != 0)
+			return failed("take its RSS key", rc, err);
+	}
 	d->rx_ring = (uint16_t)req->profile->rx_ring;
 	d->tx_ring = (uint16_t)req->profile->tx_ring;
 	rc = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &d->rx_ring, &d->tx_ring);
@@ -341,6 +347,17 @@ join_groups(const struct device *d, const struct config *cfg)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
+/* Finds the allowances among the driver's own counters. */
+static void
+find_allowances(struct device *d)
+{
+	static const char *const names[] = {NIC_ALLOWANCES(NIC_ALLOWANCE_NAME)};
+
+	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
+		d->has_allowance[i] =
+			rte_eth_xstats_get_id_by_name(d->id, names[i], &d->allowance_id[i]) == 0;
+}
+
 bool
 device_start(struct device *d, const struct device_request *req, struct error *err)
 {
@@ -371,6 +388,7 @@ device_start(struct device *d, const struct device_request *req, struct error *e
 	if (!fill_reta(d, req->plan, err) || !wait_for_link(d, req->profile, err))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
+	find_allowances(d);
 	return true;
 }
 
@@ -403,6 +421,15 @@ device_losses(const struct device *d, struct device_losses *losses)
 					 .no_buffer = stats.rx_nombuf,
 					 .rx_errors = stats.ierrors,
 					 .tx_errors = stats.oerrors};
+}
+
+void
+device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT])
+{
+	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
+		if (!d->has_allowance[i] ||
+		    rte_eth_xstats_get_by_id(d->id, &d->allowance_id[i], &allowances[i], 1) != 1)
+			allowances[i] = NIC_ALLOWANCE_UNKNOWN;
 }
 
 uint64_t

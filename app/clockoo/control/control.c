@@ -107,36 +107,34 @@ watch_link(struct control *c, bool *was_up)
 }
 
 static void
-say_drops(struct control *c, struct drop_alarm *alarm)
+say_drops(struct control *c, const struct admin_nic *nic, struct drop_alarm *alarm)
 {
-	struct device_losses losses;
+	const struct drop_nic drops = {nic->missed, nic->no_buffer,
+				       nic_allowances_exceeded(nic->allowances)};
 	struct drop_line line;
 
-	device_losses(&c->nic->device, &losses);
-	if (drop_alarm_check(alarm, c->telemetry,
-			     &(struct drop_nic){losses.missed, losses.no_buffer}, monotonic_ns(),
-			     &line))
+	if (drop_alarm_check(alarm, c->telemetry, &drops, monotonic_ns(), &line))
 		fprintf(stderr, "clockoo: %llu %s: %s\n", (unsigned long long)line.count,
 			line.words, line.cure);
 }
 
-/* Passes figures that only the port has to `stats net`. */
+/* Reads the figures that only the port has, and passes them to `stats net`. */
 static void
-tell_nic(const struct control *c)
+tell_nic(const struct control *c, struct admin_nic *nic)
 {
 	const struct device *d = &c->nic->device;
 	struct device_losses losses;
-	struct admin_nic nic;
 
 	device_losses(d, &losses);
-	nic = (struct admin_nic){.missed = losses.missed,
-				 .no_buffer = losses.no_buffer,
-				 .rx_errors = losses.rx_errors,
-				 .tx_errors = losses.tx_errors,
-				 .link_up = device_link_up_mt(d)};
+	*nic = (struct admin_nic){.missed = losses.missed,
+				  .no_buffer = losses.no_buffer,
+				  .rx_errors = losses.rx_errors,
+				  .tx_errors = losses.tx_errors,
+				  .link_up = device_link_up_mt(d)};
 	for (uint32_t i = 0; i < d->cores; i++)
-		nic.frames_free += device_frames_free(d, i);
-	admin_nic_set_mt(c->shared, &nic);
+		nic->frames_free += device_frames_free(d, i);
+	device_allowances(d, nic->allowances);
+	admin_nic_set_mt(c->shared, nic);
 }
 
 static void
@@ -174,17 +172,18 @@ fleet_count(struct control *c, struct live *live)
 static void
 each_second(struct control *c, struct live *live, struct alarms *alarms)
 {
+	struct admin_nic nic;
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
 	serve_rusage_set_mt(c->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
 	serve_resident_set_mt(c->shared, host_resident_bytes());
-	tell_nic(c);
+	tell_nic(c, &nic);
 	admin_latency_tick_mt(c->shared, monotonic_ns());
 	admin_hotkeys_tick_mt(c->shared, process_now_ns(c->process));
 	admin_slow_tick_mt(c->shared, process_now_ns(c->process));
 	admin_sources_tick_mt(c->shared);
-	say_drops(c, &alarms->drops);
+	say_drops(c, &nic, &alarms->drops);
 	say_conflicts(c, &alarms->conflicts);
 	if (c->fleet != NULL)
 		fleet_count(c, live);
