@@ -234,6 +234,8 @@ build(struct appliance *a, struct error *err)
 static void
 close_all(struct appliance *a)
 {
+	http_alone_end(&a->http_alone);
+	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->settings.config.http);
 	port_watch_end(&a->port_watch);
 	memory_save_give_back(&a->save);
@@ -258,6 +260,18 @@ watch_port(struct appliance *a, struct error *err)
 	return port_watch_begin(&a->port_watch, &parts, err);
 }
 
+/* Opens telemetry.http, which answers probes from here on. */
+static bool
+open_http(struct appliance *a, struct error *err)
+{
+	const struct config_http *config = &a->settings.config.http;
+
+	if (!http_listen(&a->http_fd, config, err))
+		return false;
+	return http_start(&a->http, &(struct http_at){config, a->http_fd, a->http_counters}, err) &&
+	       http_alone_begin(&a->http_alone, a->http, err);
+}
+
 bool
 appliance_start(struct appliance *a, struct error *err)
 {
@@ -269,9 +283,9 @@ appliance_start(struct appliance *a, struct error *err)
 	signals_block();
 	signals_unblock_output();
 	sched_getaffinity(0, sizeof a->process.all_cpus, &a->process.all_cpus);
-	if (!read_settings(a, err) || !http_listen(&a->http_fd, &c->http, err) ||
-	    !open_tier(a, err) || !compute_sizes(a, err) || !check_machine(a, err) ||
-	    !open_items(a, err) || !start_port(a, err) || !build(a, err)) {
+	if (!read_settings(a, err) || !open_http(a, err) || !open_tier(a, err) ||
+	    !compute_sizes(a, err) || !check_machine(a, err) || !open_items(a, err) ||
+	    !start_port(a, err) || !build(a, err)) {
 		close_all(a);
 		return false;
 	}
@@ -310,6 +324,7 @@ start_control(struct appliance *a, pthread_t *thread, struct error *err)
 		.arena = &a->arena,
 		.flash = &a->flash,
 		.http = a->http,
+		.http_alone = &a->http_alone,
 		.capture = a->capture,
 		.port = &a->port_watch,
 	};
@@ -322,9 +337,9 @@ start_monitors(struct appliance *a, struct error *err)
 	const struct config *c = &a->settings.config;
 	const struct stat_source rows = {&a->process, &a->telemetry, a->shared,      a->cores,
 					 c->cores,    a->fleet,      &a->sizes.front};
-	const struct http_at http = {&c->http, a->http_fd, &rows, a->http_counters};
 
-	return http_start(&a->http, &http, err) &&
+	http_alone_end(&a->http_alone);
+	return http_serve(a->http, &rows, err) &&
 	       (!c->telemetry_dpdk || dpdk_rows_begin(&rows, err));
 }
 
@@ -385,7 +400,6 @@ appliance_stop(struct appliance *a)
 		telemetry_each(&a->telemetry, print_counter, NULL);
 	dpdk_rows_end();
 	capture_service_destroy(a->capture);
-	http_stop(a->http);
 	close_all(a);
 	access_end(&a->access);
 	tls_cores_end(a->tls);

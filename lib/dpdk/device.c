@@ -84,7 +84,8 @@ device_find(struct device *d, const struct profile *profile, struct error *err)
 				 "--port %s: the driver did not start: %s; -vv shows the full log",
 				 profile->name,
 				 why.text[0] != '\0' ? why.text : "no driver took the device");
-	d->id = (uint16_t)rte_eth_find_next(0);
+	/* The port of a virtual function below netvsc belongs to that driver. */
+	d->id = (uint16_t)rte_eth_find_next_owned_by(0, RTE_ETH_DEV_NO_OWNER);
 	d->node = rte_eth_dev_socket_id(d->id);
 	rc = rte_eth_dev_info_get(d->id, &info);
 	if (rc != 0)
@@ -160,6 +161,11 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 	rc = rte_eth_dev_configure(d->id, (uint16_t)plan->queues, (uint16_t)plan->queues, &conf);
 	if (rc != 0)
 		return failed("be configured", rc, err);
+	if (plan->rss_fields != 0 && req->profile->rss_key_by == RSS_KEY_BY_UPDATE) {
+		rc = rte_eth_dev_rss_hash_update(d->id, &conf.rx_adv_conf.rss_conf);
+		if (rc != 0)
+			return failed("take its RSS key", rc, err);
+	}
 	d->rx_ring = (uint16_t)req->profile->rx_ring;
 	d->tx_ring = (uint16_t)req->profile->tx_ring;
 	rc = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &d->rx_ring, &d->tx_ring);
@@ -273,12 +279,18 @@ no_peer(const struct profile *p, struct error *err)
 			 p->name);
 }
 
+static bool
+is_away(const struct device *d)
+{
+	return atomic_load_explicit(&d->away, memory_order_relaxed);
+}
+
 bool
 device_link_up_mt(const struct device *d)
 {
 	struct rte_eth_link link = {0};
 
-	if (atomic_load_explicit(&d->away, memory_order_relaxed))
+	if (is_away(d))
 		return false;
 	return rte_eth_link_get_nowait(d->id, &link) != 0 || link.link_status != 0;
 }
@@ -347,6 +359,17 @@ join_groups(const struct device *d, const struct config *cfg)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
+/* Finds the allowances among the driver's own counters. */
+static void
+find_allowances(struct device *d)
+{
+	static const char *const names[] = {NIC_ALLOWANCES(NIC_ALLOWANCE_NAME)};
+
+	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
+		d->has_allowance[i] =
+			rte_eth_xstats_get_id_by_name(d->id, names[i], &d->allowance_id[i]) == 0;
+}
+
 /* Configures the port. *caps gets the offloads in use as port caps. */
 static bool
 prepare(struct device *d, const struct device_request *req, uint32_t *caps, struct error *err)
@@ -399,6 +422,7 @@ device_start(struct device *d, const struct device_request *req, struct error *e
 	if (!bring_up(d, req, err) || !wait_for_link(d, req->profile, err))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
+	find_allowances(d);
 	return true;
 }
 
@@ -504,8 +528,7 @@ device_losses(struct device *d, struct device_losses *losses)
 {
 	struct rte_eth_stats stats;
 
-	if (!atomic_load_explicit(&d->away, memory_order_relaxed) &&
-	    rte_eth_stats_get(d->id, &stats) == 0) {
+	if (!is_away(d) && rte_eth_stats_get(d->id, &stats) == 0) {
 		count_on(&d->missed, stats.imissed);
 		count_on(&d->no_buffer, stats.rx_nombuf);
 		count_on(&d->rx_errors, stats.ierrors);
@@ -515,6 +538,15 @@ device_losses(struct device *d, struct device_losses *losses)
 					 .no_buffer = d->no_buffer.total,
 					 .rx_errors = d->rx_errors.total,
 					 .tx_errors = d->tx_errors.total};
+}
+
+void
+device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT])
+{
+	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
+		if (!d->has_allowance[i] || is_away(d) ||
+		    rte_eth_xstats_get_by_id(d->id, &d->allowance_id[i], &allowances[i], 1) != 1)
+			allowances[i] = NIC_ALLOWANCE_UNKNOWN;
 }
 
 uint64_t

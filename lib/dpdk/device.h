@@ -12,6 +12,7 @@
 #ifndef CLOCKOO_DEVICE_H
 #define CLOCKOO_DEVICE_H
 
+#include "base/nic_allowances.h"
 #include "config/config.h"
 #include "profile/profile.h"
 #include "flow_rules.h"
@@ -39,6 +40,8 @@ struct device {
 	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
 	bool abandoned;
 	struct device_count missed, no_buffer, rx_errors, tx_errors;
+	bool has_allowance[NIC_ALLOWANCE_COUNT];
+	uint64_t allowance_id[NIC_ALLOWANCE_COUNT]; /* among the driver's own counters */
 	struct port_dpdk ports[CORES_MAX];
 };
 
@@ -80,6 +83,10 @@ struct device_losses {
 	uint64_t rx_errors, tx_errors;
 };
 void device_losses(struct device *d, struct device_losses *losses);
+
+/* Reads what the cloud counts against the instance (base/nic_allowances.h). A counter that the
+ * port does not have is NIC_ALLOWANCE_UNKNOWN. */
+void device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT]);
 
 /* Returns the frames lost before reception: missed, without a buffer, or with errors. */
 uint64_t device_missed(struct device *d);

@@ -16,7 +16,7 @@
 #include "fleet/fleet.h"
 #include "fleet/front_cores.h"
 #include "keep/arena_file.h"
-#include "monitor/http_server.h"
+#include "monitor/http_alone.h"
 #include "nic.h"
 #include "port_watch.h"
 #include "process/process.h"
@@ -47,6 +47,7 @@ struct control {
 	struct arena_file *arena;
 	struct second_tier *flash;
 	struct http_server *http;
+	struct http_alone *http_alone; /* begun when the control thread ends */
 	struct capture_service *capture;
 	struct port_watch *port;
 };
