@@ -22,7 +22,7 @@ PAPER = ["--port", "0000:04:00.0", "-m", "4096", "-U", "11211"]
 NETWORK = ["--address", "10.0.9.9/16"]
 FLEET = ",".join(f"10.0.{i // 10}.{i % 10}:11211:{1 + i // 11}" for i in range(1, 13))
 
-NOT_READY = 1  # of --plan: a warning says why a start would fail
+NOT_READY = 1  # exit status of --plan: a warning says why a start would fail
 
 # Golden text, machine, what is asked, exit status.
 GOLDEN = [
