@@ -3,6 +3,7 @@
  * within bounds. Each case is two or three threads with a call or two each.
  *
  *     weak_cases [--relax PART ADDRESS]... [--sites] [CASE...]
+ *     weak_cases --cases
  *
  * Goal:   no core reads a torn or unwritten value, misses a key that is there all the time, loses
  *         an update, or uses memory before its grace period has ended; no plain access is in a
@@ -18,9 +19,8 @@
 #define WRONG_ARGUMENT 2 /* exit status */
 
 static const struct weak_protocol *const protocols[] = {
-	&weak_lookups,
-	&weak_writes,
-	&weak_resizes,
+	&weak_lookups, &weak_writes, &weak_resizes, &weak_flushes,   &weak_epochs,
+	&weak_slabs,   &weak_walks,  &weak_rings,   &weak_sequences,
 };
 #define PROTOCOLS (sizeof protocols / sizeof protocols[0])
 
@@ -46,6 +46,14 @@ try_all(void)
 			passed = weak_try(&protocols[p]->cases[i]);
 	}
 	return passed;
+}
+
+static void
+print_cases(void)
+{
+	for (uint32_t p = 0; p < PROTOCOLS; p++)
+		for (uint32_t i = 0; i < protocols[p]->count; i++)
+			printf("%s\n", protocols[p]->cases[i].name);
 }
 
 static void
@@ -77,6 +85,9 @@ main(int argc, char **argv)
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		if (strcmp(argv[i], "--sites") == 0) {
 			show_sites = true;
+		} else if (strcmp(argv[i], "--cases") == 0) {
+			print_cases();
+			return 0;
 		} else if (strcmp(argv[i], "--relax") == 0 && i + 2 < argc) {
 			weak_relax(strtoul(argv[i + 2], NULL, 0), part_of(argv[i + 1]));
 			i += 2;

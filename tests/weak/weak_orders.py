@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""weak_orders.py [PROGRAM [--all] [TEXT]] - each memory order of lib is in orders.txt; one that is taken out fails a case.
+"""weak_orders.py [PROGRAM [--find] [TEXT]] - each memory order of lib is in orders.txt; one that is taken out fails a case.
 
 Without PROGRAM: every order of the source has a row, and every row an order. With PROGRAM (weak_cases): of each row
 that names a case, that case fails when the order is weakened there (of rows with TEXT in them, if it is given). With
---all: which cases fail when an order is weakened, of the rows with TEXT.
+--find: prints those rows with the quickest case that fails.
 
 Method: PROGRAM --sites names the addresses that order, addr2line their lines. Copies of a function by inlining are
 weakened together.
@@ -15,6 +15,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 from orders_source import orders_of
 
@@ -69,53 +70,67 @@ def run(program, *args):
     return done.returncode == 0, done.stdout
 
 
-def sites_of(program):
-    """({(path, line): addresses that order}, the names of all cases)"""
-    passed, out = run(program, "--sites")
-    if not passed:
-        sys.exit(f"{out}\nnot ok - the cases fail with every order in place")
-    found = [line.split()[1] for line in out.splitlines() if line.startswith("site ")]
-    # A call stands before the address that it returns to.
-    calls = "\n".join(hex(int(address, 16) - 1) for address in found)
-    named = subprocess.run(["addr2line", "-p", "-e", program], input=calls, capture_output=True, text=True,
-                           check=True).stdout.splitlines()
-    sites = collections.defaultdict(list)
-    for address, name in zip(found, named):
-        frame = FRAME.search(name)
-        sites[frame["path"], int(frame["line"])].append(address)
-    return sites, [line.split(":")[0] for line in out.splitlines() if " executions" in line]
+class Sites:
+    """Where a program's cases order: {(path, line): addresses}, and {address: cases}, the quickest case first."""
+
+    def __init__(self, program):
+        self.program = program
+        self.cases_at = collections.defaultdict(list)
+        took = []
+        for case in run(program, "--cases")[1].split():
+            begun = time.monotonic()
+            passed, out = run(program, "--sites", case)
+            if not passed:
+                sys.exit(f"{out}\nnot ok - {case} fails with every order in place")
+            took.append((time.monotonic() - begun, case, out))
+        for _, case, out in sorted(took):
+            for line in out.splitlines():
+                if line.startswith("site "):
+                    self.cases_at[line.split()[1]].append(case)
+        # A call stands before the address that it returns to.
+        calls = "\n".join(hex(int(address, 16) - 1) for address in self.cases_at)
+        named = subprocess.run(["addr2line", "-p", "-e", program], input=calls, capture_output=True, text=True,
+                               check=True).stdout.splitlines()
+        self.at_line = collections.defaultdict(list)
+        for address, name in zip(self.cases_at, named):
+            frame = FRAME.search(name)
+            self.at_line[frame["path"], int(frame["line"])].append(address)
+
+    def addresses(self, row, lines):
+        return [address for line in range(lines[0], lines[1] + 1) for address in self.at_line.get((row[0], line), [])]
+
+    def cases(self, addresses):
+        return list(dict.fromkeys(case for address in addresses for case in self.cases_at[address]))
+
+    def fails(self, row, addresses, case):
+        return not run(self.program, *[word for a in addresses for word in ("--relax", row[3], a)], case)[0]
 
 
-def addresses_of(sites, row, lines):
-    return [address for line in range(lines[0], lines[1] + 1) for address in sites.get((row[0], line), [])]
-
-
-def fails(program, row, addresses, case):
-    return not run(program, *[word for a in addresses for word in ("--relax", row[3], a)], case)[0]
+def find(sites, row, addresses):
+    caught = next((case for case in sites.cases(addresses) if sites.fails(row, addresses, case)), None)
+    print(f"{' '.join(row)}: {f'case {caught}' if caught else '-' if addresses else 'unreached'}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program", nargs="?")
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--find", action="store_true")
     parser.add_argument("text", nargs="?", default="")
     args = parser.parse_intermixed_args()
     if args.program is None:
         return check_table()
     rows = table_of()[0]
-    source = orders_of(ROOT)
-    sites, cases = sites_of(args.program)
+    sites = Sites(args.program)
     failed = 0
-    for row, lines in source.items():
+    for row, lines in orders_of(ROOT).items():
         answer = rows.get(row, ("", ""))
-        addresses = addresses_of(sites, row, lines)
+        addresses = sites.addresses(row, lines)
         if args.text not in f"{' '.join(row)}: {' '.join(answer)}":
             continue
-        if args.all:
-            caught = [case for case in cases if addresses and fails(args.program, row, addresses, case)]
-            print(f"{' '.join(row)}: {'case ' + ' '.join(caught) if caught else '-' if addresses else 'unreached'}", flush=True)
+        if args.find:
+            find(sites, row, addresses)
         elif answer[0] == "case":
-            caught = bool(addresses) and fails(args.program, row, addresses, answer[1])
+            caught = bool(addresses) and sites.fails(row, addresses, answer[1])
             print(f"{'ok' if caught else 'not ok'} - {' '.join(row)}: {answer[1]}", flush=True)
             failed += not caught
     return 1 if failed else 0

@@ -26,7 +26,7 @@ struct weak_protocol {
 	}
 
 extern const struct weak_protocol weak_lookups, weak_writes, weak_resizes, weak_flushes,
-	weak_memories, weak_epochs, weak_slabs, weak_walks, weak_rings, weak_sequences;
+	weak_epochs, weak_slabs, weak_walks, weak_rings, weak_sequences;
 
 extern struct store *setup_store;
 extern uint64_t setup_key_a, setup_key_b;
