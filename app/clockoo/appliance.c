@@ -199,11 +199,14 @@ build_cores(struct appliance *a, struct region *region)
 	};
 	const struct telemetry_set http = {0, HTTP_COUNTER_COUNT, http_counter_names,
 					   a->http_counters};
+	const struct telemetry_set port = {0, PORT_WATCH_COUNTER_COUNT, port_watch_counter_names,
+					   a->port_watch.counters};
 
 	a->cores = region_take(region, count * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < count; i++)
 		core_build(&parts, i, region, &a->cores[i], &a->workers[i]);
 	ensure(telemetry_add(&a->telemetry, &http));
+	ensure(telemetry_add_to(&a->telemetry, TELEMETRY_NET, &port));
 }
 
 static bool
@@ -231,7 +234,10 @@ build(struct appliance *a, struct error *err)
 static void
 close_all(struct appliance *a)
 {
+	http_alone_end(&a->http_alone);
+	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->settings.config.http);
+	port_watch_end(&a->port_watch);
 	memory_save_give_back(&a->save);
 	if (a->process.clock != NULL)
 		nic_stop(&a->nic);
@@ -239,6 +245,31 @@ close_all(struct appliance *a)
 	if (a->block.base != NULL)
 		huge_block_free(&a->block);
 	arena_file_close(&a->arena);
+}
+
+static bool
+watch_port(struct appliance *a, struct error *err)
+{
+	const struct port_watch_parts parts = {
+		.process = &a->process,
+		.device = &a->nic.device,
+		.request = {&a->settings.config, &a->nic.profile, &a->nic.plan, a->sizes.frames},
+		.neigh = a->neigh,
+	};
+
+	return port_watch_begin(&a->port_watch, &parts, err);
+}
+
+/* Opens telemetry.http, which answers probes from here on. */
+static bool
+open_http(struct appliance *a, struct error *err)
+{
+	const struct config_http *config = &a->settings.config.http;
+
+	if (!http_listen(&a->http_fd, config, err))
+		return false;
+	return http_start(&a->http, &(struct http_at){config, a->http_fd, a->http_counters}, err) &&
+	       http_alone_begin(&a->http_alone, a->http, err);
 }
 
 bool
@@ -252,14 +283,18 @@ appliance_start(struct appliance *a, struct error *err)
 	signals_block();
 	signals_unblock_output();
 	sched_getaffinity(0, sizeof a->process.all_cpus, &a->process.all_cpus);
-	if (!read_settings(a, err) || !http_listen(&a->http_fd, &c->http, err) ||
-	    !open_tier(a, err) || !compute_sizes(a, err) || !check_machine(a, err) ||
-	    !open_items(a, err) || !start_port(a, err) || !build(a, err)) {
+	if (!read_settings(a, err) || !open_http(a, err) || !open_tier(a, err) ||
+	    !compute_sizes(a, err) || !check_machine(a, err) || !open_items(a, err) ||
+	    !start_port(a, err) || !build(a, err)) {
 		close_all(a);
 		return false;
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
+	if (!watch_port(a, err)) {
+		close_all(a);
+		return false;
+	}
 	a->capture = capture_service_start(&(struct capture_from){
 		c->file_prefix, c->port, &a->nic.device, &a->nic.clock, &a->wall});
 	if (c->verbosity > 0)
@@ -289,7 +324,9 @@ start_control(struct appliance *a, pthread_t *thread, struct error *err)
 		.arena = &a->arena,
 		.flash = &a->flash,
 		.http = a->http,
+		.http_alone = &a->http_alone,
 		.capture = a->capture,
+		.port = &a->port_watch,
 	};
 	return control_start(thread, &a->control, err);
 }
@@ -300,9 +337,9 @@ start_monitors(struct appliance *a, struct error *err)
 	const struct config *c = &a->settings.config;
 	const struct stat_source rows = {&a->process, &a->telemetry, a->shared,      a->cores,
 					 c->cores,    a->fleet,      &a->sizes.front};
-	const struct http_at http = {&c->http, a->http_fd, &rows, a->http_counters};
 
-	return http_start(&a->http, &http, err) &&
+	http_alone_end(&a->http_alone);
+	return http_serve(a->http, &rows, err) &&
 	       (!c->telemetry_dpdk || dpdk_rows_begin(&rows, err));
 }
 
@@ -340,6 +377,10 @@ appliance_run(struct appliance *a, struct error *err)
 	second_tier_stop(&a->flash);
 	arena_file_stop(&a->arena, a->store);
 	memory_save_stop(&a->save);
+	if (a->port_watch.end.text[0] != '\0') {
+		*err = a->port_watch.end;
+		return false;
+	}
 	return !a->front_cores.refused || error_set(err, "%s", a->front_cores.refusal);
 }
 
@@ -359,7 +400,6 @@ appliance_stop(struct appliance *a)
 		telemetry_each(&a->telemetry, print_counter, NULL);
 	dpdk_rows_end();
 	capture_service_destroy(a->capture);
-	http_stop(a->http);
 	close_all(a);
 	access_end(&a->access);
 	tls_cores_end(a->tls);

@@ -13,7 +13,9 @@
 
 #include "access/access.h"
 #include "control/control.h"
+#include "control/port_watch.h"
 #include "keep/memory_save.h"
+#include "monitor/http_alone.h"
 #include "monitor/http_counters.h"
 #include "process/background.h"
 #include "process/pid_file.h"
@@ -52,8 +54,10 @@ struct appliance {
 	struct telemetry telemetry;
 	int http_fd;              /* listening socket of telemetry.http; -1: none */
 	struct http_server *http; /* NULL: none */
+	struct http_alone http_alone;
 	struct counter http_counters[HTTP_COUNTER_COUNT];
 	struct capture_service *capture; /* NULL: there was no memory for it */
+	struct port_watch port_watch;
 	struct control control;
 };
 

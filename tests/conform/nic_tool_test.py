@@ -53,6 +53,7 @@ UNSEEN, BOUND, MLX, DISK, NOGROUP = ("0000:40:00.0", "0000:41:00.0", "0000:42:00
                                      "0000:43:00.0", "0000:44:00.0")
 CROWD, NEIGHBOUR = "0000:45:00.0", "0000:45:00.1"
 LONE = "0000:46:00.0"
+MANA = "0000:47:00.0"
 
 # The arguments, exit status, required output, and the arguments that devbind must have been called with.
 CASES = [
@@ -83,6 +84,7 @@ CASES = [
     (["bind", UNSEEN], 1, "its interface is not visible here", ""),
     (["bind", BOUND], 0, "bound to vfio-pci", ""),
     (["bind", MLX], 0, "stays with mlx5_core", ""),
+    (["bind", MANA], 0, "stays with mana", ""),
     (["bind", NOGROUP], 1, "no IOMMU: switch on", ""),
     (["bind", CROWD], 1, f"shares its IOMMU group with {NEIGHBOUR}, which ixgbe drives", ""),
     (["bind", LONE], 0, "bound to vfio-pci", f"-b vfio-pci {LONE}"),
@@ -152,6 +154,11 @@ def make_interfaces():
     subprocess.run(["ip", "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
 
+def add_driver(root, address, driver):
+    (root / "sys/bus/pci/drivers" / driver).mkdir(parents=True, exist_ok=True)
+    (root / "sys/bus/pci/devices" / address / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+
+
 def add_device(root, address, driver, iface="", group="1", kind="0x020000"):
     at = root / "sys/bus/pci/devices" / address
     at.mkdir(parents=True)
@@ -159,8 +166,7 @@ def add_device(root, address, driver, iface="", group="1", kind="0x020000"):
                        ("numa_node", "0"), ("driver_override", "(null)")):
         (at / name).write_text(text + "\n")
     if driver:
-        (root / "sys/bus/pci/drivers" / driver).mkdir(parents=True, exist_ok=True)
-        (at / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+        add_driver(root, address, driver)
     if iface:
         (at / "net" / iface).mkdir(parents=True)
     if group:
@@ -183,6 +189,7 @@ def make_tree(root):
     add_device(root, UNSEEN, "ixgbe", group="40")
     add_device(root, BOUND, "vfio-pci", group="41")
     add_device(root, MLX, "mlx5_core", group="42")
+    add_device(root, MANA, "mana", group="")
     add_device(root, DISK, "ahci", group="43", kind="0x010601")
     add_device(root, NOGROUP, "", group="")
     add_device(root, CROWD, "", group="45")
@@ -338,6 +345,14 @@ def check_iommu(shell):
             (root / "proc/cpuinfo").write_text(f"model name\t: {model}\n")
             got, said = run(shell, root, ["bind", NOGROUP])
             yield f"no IOMMU on {model or 'another CPU'}", got == 1 and must_say in said, said
+        (root / "sys/class/iommu/smmu3.0x0000000009050000").mkdir(parents=True)
+        (root / "sys/bus/pci/devices" / BOUND / "iommu_group").unlink()
+        (root / "sys/bus/pci/devices" / BOUND / "driver").unlink()
+        add_driver(root, BOUND, "uio_pci_generic")
+        got, said = run(shell, root, ["bind", BOUND])
+        yield "an IOMMU that a driven NIC is not behind is none", got == 1 and "no IOMMU" in said, said
+        got, said = run(shell, root, ["bind", NOGROUP])
+        yield "a NIC that no driver took yet gets its IOMMU group from vfio-pci", got == 0 and "bound to vfio-pci" in said, said
 
 
 def check_hugepages(shell):

@@ -17,6 +17,25 @@ http_start(struct http_server **server, const struct http_at *at, struct error *
 	return at->fd < 0 || http_is_built(err);
 }
 
+bool
+http_serve(struct http_server *server, const struct stat_source *rows, struct error *err)
+{
+	(void)server, (void)rows, (void)err;
+	return true;
+}
+
+void
+http_stopping(struct http_server *server)
+{
+	(void)server;
+}
+
+void
+http_set_stuck(struct http_server *server, bool stuck)
+{
+	(void)server, (void)stuck;
+}
+
 int
 http_fd(const struct http_server *server)
 {

@@ -1,5 +1,6 @@
 /*
- * http_answers.c - rows of all replies of `stats`, read on request, as metrics, JSON and the page.
+ * http_answers.c - rows of all replies of `stats`, read on request, as metrics, JSON and the page;
+ * and the answers of probes.
  */
 #include "http_answers.h"
 #include "http_counters.h"
@@ -66,6 +67,39 @@ body_make(struct http_answers *h, enum http_kind kind)
 	h->have[kind] = true;
 }
 
+/* ---- probes ---- */
+
+#define PLAIN_TYPE "text/plain; charset=utf-8"
+
+static enum http_kind
+readiness_of(const struct http_state *state)
+{
+	static const enum http_kind kinds[] = {[HTTP_STARTING] = HTTP_IS_STARTING,
+					       [HTTP_SERVING] = HTTP_IS_SERVING,
+					       [HTTP_STOPPING] = HTTP_IS_STOPPING};
+
+	return state->stuck ? HTTP_IS_STUCK : kinds[state->phase];
+}
+
+bool
+http_answer_probe(const struct http_state *state, const char *path, struct http_answer *to)
+{
+	static const char *const words[HTTP_KINDS] = {
+		[HTTP_IS_ALIVE] = "alive\n",       [HTTP_IS_STUCK] = "a core is stuck\n",
+		[HTTP_IS_SERVING] = "serving\n",   [HTTP_IS_STARTING] = "starting\n",
+		[HTTP_IS_STOPPING] = "stopping\n",
+	};
+	enum http_kind kind = readiness_of(state);
+
+	if (strcmp(path, "/healthz") == 0)
+		kind = state->stuck ? HTTP_IS_STUCK : HTTP_IS_ALIVE;
+	else if (strcmp(path, "/readyz") != 0 && state->phase == HTTP_SERVING)
+		return false;
+	*to = (struct http_answer){(const uint8_t *)words[kind], strlen(words[kind]), PLAIN_TYPE, 0,
+				   kind};
+	return true;
+}
+
 /* ---- paths ---- */
 
 static enum http_kind
@@ -92,10 +126,10 @@ http_answer(struct http_answers *h, const char *path, const char *accept, uint64
 		[HTTP_OPENMETRICS] = (OPENMETRICS_TYPE "; version=1.0.0; charset=utf-8"),
 		[HTTP_API] = "application/json",
 		[HTTP_REPLY] = "application/json",
-		[HTTP_NOT_FOUND] = "text/plain; charset=utf-8",
+		[HTTP_NOT_FOUND] = PLAIN_TYPE,
 	};
-	static const char lost[] = "there are /, /metrics, /api/all and /api/NAME of each reply "
-				   "of stats\n";
+	static const char lost[] = "there are /, /metrics, /healthz, /readyz, /api/all and "
+				   "/api/NAME of each reply of stats\n";
 	enum http_kind kind = kind_of(path, accept);
 
 	*to = (struct http_answer){(const uint8_t *)lost, sizeof lost - 1, types[HTTP_NOT_FOUND], 0,

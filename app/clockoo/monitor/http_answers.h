@@ -1,11 +1,12 @@
 /*
- * http_answers.h - the answers of telemetry.http: rows of `stats` as metrics and JSON, and the
- * page.
+ * http_answers.h - the answers of telemetry.http: rows of `stats` as metrics and JSON, the page,
+ * and the state of the program for probes.
  *
  * Shape:  rows are read once a second at most, and only on request (stat_rows.h); the texts made
  *         from them are kept until the next reading.
+ *         Probes need no rows: they are answered from the start to the end of the process.
  * Owner:  an answer's bytes are valid until the next call.
- * Thread: the control thread.
+ * Thread: one at a time (http_alone.h).
  * Bounds: its memory follows from what is served: stat_rows.h, and twelve times that.
  */
 #ifndef CLOCKOO_HTTP_ANSWERS_H
@@ -14,6 +15,19 @@
 #include "config/errors.h"
 #include "stat_rows.h"
 
+/* The part of its life that the program is in. */
+enum http_phase {
+	HTTP_STARTING,
+	HTTP_SERVING,
+	HTTP_STOPPING, /* from the stop signal on: connections drain, items are saved */
+};
+
+/* The state of the program, as probes see it. */
+struct http_state {
+	enum http_phase phase;
+	bool stuck; /* a core has stopped turning (watchdog.h) */
+};
+
 enum http_kind {
 	HTTP_PAGE,
 	HTTP_METRICS,     /* Prometheus */
@@ -21,6 +35,12 @@ enum http_kind {
 	HTTP_API,         /* all rows, JSON */
 	HTTP_REPLY,       /* rows of one reply: /api/net */
 	HTTP_NOT_FOUND,
+	HTTP_IS_ALIVE, /* answers of /healthz and /readyz */
+	HTTP_IS_STUCK,
+	HTTP_IS_SERVING,
+	HTTP_IS_STARTING,
+	HTTP_IS_STOPPING,
+	HTTP_KINDS
 };
 
 struct http_answer {
@@ -30,6 +50,9 @@ struct http_answer {
 	uint64_t made;    /* changes with the bytes */
 	enum http_kind kind;
 };
+
+/* Answers /healthz and /readyz, and every path outside HTTP_SERVING. False for other paths. */
+bool http_answer_probe(const struct http_state *state, const char *path, struct http_answer *to);
 
 struct http_answers;
 bool http_answers_create(struct http_answers **answers, const struct stat_source *from,

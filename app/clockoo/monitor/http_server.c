@@ -30,7 +30,8 @@ struct http_conn {
 
 struct http_server {
 	struct MHD_Daemon *daemon;
-	struct http_answers *answers;
+	struct http_answers *answers; /* NULL until http_serve() */
+	struct http_state state;
 	int fd;
 	bool local; /* only this machine can connect */
 	bool freed; /* a connection was closed in this run of the library */
@@ -40,8 +41,8 @@ struct http_server {
 	void *cells;          /* memory of places */
 	struct counter *counters;
 	/* The last response of each kind. The library counts references to it. */
-	struct MHD_Response *response[HTTP_NOT_FOUND + 1];
-	uint64_t made[HTTP_NOT_FOUND + 1];
+	struct MHD_Response *response[HTTP_KINDS];
+	uint64_t made[HTTP_KINDS];
 };
 
 bool
@@ -288,6 +289,21 @@ status_of_no(const struct http_server *s, struct MHD_Connection *connection, con
 		       : MHD_HTTP_FORBIDDEN;
 }
 
+static unsigned
+status_of(enum http_kind kind)
+{
+	switch (kind) {
+	case HTTP_NOT_FOUND:
+		return MHD_HTTP_NOT_FOUND;
+	case HTTP_IS_STUCK:
+	case HTTP_IS_STARTING:
+	case HTTP_IS_STOPPING:
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	default:
+		return MHD_HTTP_OK;
+	}
+}
+
 /* Handles a request. Called once when the head has arrived, and again when no body follows. */
 static enum MHD_Result
 on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
@@ -305,15 +321,13 @@ on_request(void *arg, struct MHD_Connection *connection, const char *url, const 
 		*request = s; /* the head was seen */
 		return MHD_YES;
 	}
-	http_answer(
-		s->answers, url,
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT),
-		s->now_ns, &answer);
+	if (!http_answer_probe(&s->state, url, &answer))
+		http_answer(s->answers, url,
+			    MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+							MHD_HTTP_HEADER_ACCEPT),
+			    s->now_ns, &answer);
 	r = response_for(s, &answer);
-	if (r == NULL)
-		return MHD_NO;
-	return MHD_queue_response(
-		connection, answer.kind == HTTP_NOT_FOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_OK, r);
+	return r == NULL ? MHD_NO : MHD_queue_response(connection, status_of(answer.kind), r);
 }
 
 /* ---- start and stop ---- */
@@ -368,9 +382,33 @@ http_start(struct http_server **server, const struct http_at *at, struct error *
 		s->conns[i].fd = -1;
 	s->local = !http_place_is_open(at->config);
 	*server = s;
-	return http_answers_create(&s->answers, at->rows, err) &&
-	       (daemon_start(s, at->fd) ||
-		error_set(err, "--telemetry-http: libmicrohttpd does not start"));
+	return daemon_start(s, at->fd) ||
+	       error_set(err, "--telemetry-http: libmicrohttpd does not start");
+}
+
+bool
+http_serve(struct http_server *s, const struct stat_source *rows, struct error *err)
+{
+	if (s == NULL)
+		return true;
+	if (!http_answers_create(&s->answers, rows, err))
+		return false;
+	s->state.phase = HTTP_SERVING;
+	return true;
+}
+
+void
+http_stopping(struct http_server *s)
+{
+	if (s != NULL)
+		s->state.phase = HTTP_STOPPING;
+}
+
+void
+http_set_stuck(struct http_server *s, bool stuck)
+{
+	if (s != NULL)
+		s->state.stuck = stuck;
 }
 
 int
@@ -405,7 +443,7 @@ http_stop(struct http_server *s)
 		MHD_quiesce_daemon(s->daemon);
 		MHD_stop_daemon(s->daemon);
 	}
-	for (uint32_t i = 0; i <= HTTP_NOT_FOUND; i++)
+	for (uint32_t i = 0; i < HTTP_KINDS; i++)
 		if (s->response[i] != NULL)
 			MHD_destroy_response(s->response[i]);
 	free(s->cells);

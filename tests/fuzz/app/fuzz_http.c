@@ -69,7 +69,8 @@ start(void)
 	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "fuzz-http-%ld", (long)getpid());
 	ensure(fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof name) == 0 &&
 	       listen(fd, 4) == 0);
-	ensure(http_start(&server, &(struct http_at){&config, fd, NULL, counters}, &err));
+	ensure(http_start(&server, &(struct http_at){&config, fd, counters}, &err) &&
+	       http_serve(server, NULL, &err));
 }
 
 static int

@@ -31,7 +31,7 @@ LEVELS = {
         copy_ttl_ms busiest_server busiest_by_mean fates_unknown""",
     "extstore": """extstore_pages_free extstore_pages_used extstore_limit_maxbytes extstore_io_queue flash_state flash_io
         flash_write_amplification flash_log_items flash_hash_items flash_conversion""",
-    "net": "nic_link_up frames_bytes frames_free",
+    "net": "nic_link_up frames_bytes frames_free nic_conntrack_allowance_available",
     "stack": "conns_max conns_used conns_open chunk_bytes chunks chunks_used rx_frames_held stack_bytes",
 }
 OF_STATS = re.compile(r"\w+_extstore")  # rows of `stats` that STATS.md has beside those of `stats extstore`
@@ -47,7 +47,7 @@ def counting(text):
 
 def unknown(counters, levels, sections):
     """Rows of which neither table has anything."""
-    listed = set(re.findall(r"^\| (\w+) \|", shown_names.STATS.read_text(), re.M))  # the rooms' counters
+    listed = set(shown_names.counters(shown_names.STATS.read_text()))  # the rooms' counters
     return [f"stats {reply}: {row}" for reply in levels
             for row in sections["stats" if reply == "stats" else f"stats {reply}"]
             if not (row in listed or row.startswith("top_key_") or reply == "extstore" and OF_STATS.fullmatch(row))
