@@ -257,7 +257,6 @@ item_set_live(struct store *st, struct item *it, enum object_state state)
 		note_due(st, it);
 }
 
-
 void
 item_note_due(struct store *st, const struct item *it)
 {

@@ -201,7 +201,7 @@ MUTANTS = {
         ("sweep.c", "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n",
          "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n\n"
          "\tif (flush_later) {\n\t\tflush_later = false;\n\t\tstep_generation(sc);\n\t}\n"),
-        ("store.c", "if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_relaxed) != 0))\n\t\tflush_due(sc);",
+        ("store.c", "if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_acquire) != 0))\n\t\tflush_due(sc);",
          "flush_due(sc);"),
     ],
     # A page is of no class for a while as it is made anew: a start that is killed there loses its items.
