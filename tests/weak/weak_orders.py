@@ -3,7 +3,7 @@
 
 Without PROGRAM: every order of the source has a row, and every row an order. With PROGRAM (weak_cases): of each row
 that names a case, that case fails when the order is weakened there (of rows with TEXT in them, if it is given). With
---find: prints those rows with the quickest case that fails.
+--find: prints the orders without a row, with the quickest case that fails.
 
 Method: PROGRAM --sites names the addresses that order, addr2line their lines. Copies of a function by inlining are
 weakened together.
@@ -127,9 +127,9 @@ def main():
         addresses = sites.addresses(row, lines)
         if args.text not in f"{' '.join(row)}: {' '.join(answer)}":
             continue
-        if args.find:
+        if args.find and not any(answer):
             find(sites, row, addresses)
-        elif answer[0] == "case":
+        elif answer[0] == "case" and not args.find:
             caught = bool(addresses) and sites.fails(row, addresses, answer[1])
             print(f"{'ok' if caught else 'not ok'} - {' '.join(row)}: {answer[1]}", flush=True)
             failed += not caught
