@@ -256,7 +256,8 @@ bucket_clear(struct bucket *b, uint32_t slot)
 static inline void
 bucket_make_tombstone(struct bucket *b, uint32_t slot)
 {
-	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+	/* Relaxed: a lookup that sees it misses a key that was removed, whatever moved before. */
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_relaxed);
 }
 
 /* Under the lock: step the version counter, after the new slot of a move is filled and before the
