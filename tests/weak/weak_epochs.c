@@ -76,6 +76,17 @@ look_and_turn(void)
 	}
 }
 
+/* Looks once only: a core that has seen the word unlinked does not look at it again. */
+static void
+turn_and_look(void)
+{
+	for (uint32_t i = 0; i < TURNS; i++) {
+		epoch_quiescent(&epoch, 0);
+		weak_pause();
+	}
+	look();
+}
+
 static void
 look_and_go_offline(void)
 {
@@ -297,7 +308,7 @@ static const struct weak_case cases[] = {
 	{"epoch-turn", begin_two, {look_and_turn, unlink_and_use}, setup_nothing, 2, 2},
 	{"epoch-three",
 	 begin_three,
-	 {look_and_turn, unlink_and_turn, turn_only},
+	 {turn_and_look, unlink_and_turn, turn_only},
 	 setup_nothing,
 	 0,
 	 1},
