@@ -2,6 +2,7 @@
  * nic_profile.c - chooses and loads the NIC profile: by name, by PCI ID, by driver.
  */
 #include "nic_profile.h"
+#include "dpdk/dpdk_support.h"
 #include "profile/profile_find.h"
 #include "topology/pci_nic.h"
 #include "paths.h"
@@ -12,11 +13,15 @@ static bool
 load(struct profile *p, const struct config *cfg, const char *folder, const char *name,
      struct error *err)
 {
+	const struct dpdk_release release = dpdk_release_linked();
 	char path[PATH_BYTES];
 
 	if ((size_t)snprintf(path, sizeof path, "%s/%s.yaml", folder, name) >= sizeof path)
 		return error_set(err, "--data-dir: the path is too long");
-	return profile_load(p, path, name, err) && profile_apply(p, cfg, err);
+	if (!profile_load(p, path, name, err))
+		return false;
+	profile_apply_release(p, release.year * 100 + release.month);
+	return profile_apply(p, cfg, err);
 }
 
 /* Finds the profile by the device's PCI ID: the generic one if the machine does not know the

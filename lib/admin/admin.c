@@ -221,6 +221,8 @@ void
 admin_shared_create(struct region *region, struct serve_shared *shared)
 {
 	shared->admin = region_take(region, sizeof *shared->admin, CACHE_LINE_BYTES);
+	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
+		shared->admin->nic.allowances[i] = NIC_ALLOWANCE_UNKNOWN;
 	latency_create(region, shared);
 	hotkeys_create(region, shared);
 	sources_create(region, shared);

@@ -10,6 +10,7 @@
 #ifndef CLOCKOO_ADMIN_H
 #define CLOCKOO_ADMIN_H
 
+#include "base/nic_allowances.h"
 #include "serve/serve.h"
 #include "telemetry/telemetry.h"
 
@@ -29,6 +30,7 @@ struct admin_nic {
 	uint64_t missed, no_buffer, rx_errors, tx_errors;
 	uint64_t frames_free;
 	bool link_up;
+	uint64_t allowances[NIC_ALLOWANCE_COUNT]; /* NIC_ALLOWANCE_UNKNOWN has no row */
 };
 /* Takes new figures of the port. Called about once a second, by one thread. */
 void admin_nic_set_mt(struct serve_shared *shared, const struct admin_nic *nic);

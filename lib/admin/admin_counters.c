@@ -101,6 +101,12 @@ rest_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	X("frames_bytes", sv->shared->info.memory.frames)                                          \
 	X("frames_free", NIC(frames_free))
 
+/* A row of an allowance that the port has. */
+#define ALLOWANCE_ROW(symbol, name)                                                                \
+	if (row_due(buffer, &st->row, &n) &&                                                       \
+	    NIC(allowances[NIC_ALLOWANCE_##symbol]) != NIC_ALLOWANCE_UNKNOWN)                      \
+		row_number(buffer, st, "nic_" name, NIC(allowances[NIC_ALLOWANCE_##symbol]));
+
 #define GAUGE_ROW(name, value)                                                                     \
 	if (row_due(buffer, &st->row, &n))                                                         \
 		row_number(buffer, st, name, value);
@@ -117,6 +123,8 @@ admin_nic_set_mt(struct serve_shared *shared, const struct admin_nic *nic)
 	NIC_SET(tx_errors);
 	NIC_SET(frames_free);
 	NIC_SET(link_up);
+	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
+		NIC_SET(allowances[i]);
 }
 
 static bool
@@ -125,6 +133,7 @@ net_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	uint32_t n = 0;
 
 	NET_ROWS(GAUGE_ROW)
+	NIC_ALLOWANCES(ALLOWANCE_ROW)
 	return st->row < n || counters_step(sv, st, buffer, TELEMETRY_NET, EVERY_CORE);
 }
 
@@ -194,9 +203,10 @@ admin_telemetry_set(struct serve_shared *shared, const struct telemetry *t)
 	shared->admin->telemetry = t;
 }
 
-#define GAUGE_NAME(name, value) name,
+#define GAUGE_NAME(name, value)      name,
+#define ALLOWANCE_NAME(symbol, name) "nic_" name,
 
-const char *const net_gauge_names[] = {NET_ROWS(GAUGE_NAME)};
+const char *const net_gauge_names[] = {NET_ROWS(GAUGE_NAME) NIC_ALLOWANCES(ALLOWANCE_NAME)};
 const uint32_t net_gauge_count = sizeof net_gauge_names / sizeof net_gauge_names[0];
 const char *const stack_gauge_names[] = {STACK_ROWS(GAUGE_NAME)};
 const uint32_t stack_gauge_count = sizeof stack_gauge_names / sizeof stack_gauge_names[0];

@@ -161,10 +161,10 @@ probe_pci(struct host *host, const char *address)
 	snprintf(path, sizeof path, "%s/driver", device);
 	len = readlink(path, target, sizeof target - 1);
 	target[len > 0 ? len : 0] = '\0';
-	/* mlx drivers share the NIC with the kernel; all other drivers need it unbound from the
-	 * kernel's. */
+	/* The drivers of mlx4, mlx5 and mana share the NIC with the kernel's; all others need it
+	 * unbound from the kernel's. */
 	host->pci_bound = strstr(target, "vfio-pci") != NULL || strstr(target, "uio") != NULL ||
-			  strstr(target, "mlx") != NULL;
+			  strstr(target, "mlx") != NULL || strstr(target, "/mana") != NULL;
 	host->pci_ours = strstr(target, "vfio-pci") != NULL && may_open_group(device);
 }
 

@@ -49,7 +49,10 @@ static const struct {
 	 "flash_converted flash_conversions_ended flash_convert_bytes_read "
 	 "flash_convert_bytes_written "},
 	{"latency", " count "},
-	{"net", " nic_missed nic_no_buffer nic_rx_errors nic_tx_errors "},
+	{"net",
+	 " nic_missed nic_no_buffer nic_rx_errors nic_tx_errors nic_bw_in_allowance_exceeded "
+	 "nic_bw_out_allowance_exceeded nic_pps_allowance_exceeded "
+	 "nic_conntrack_allowance_exceeded nic_linklocal_allowance_exceeded "},
 };
 
 /* Rows of the rooms' lists of counters that are levels. */

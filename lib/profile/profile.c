@@ -43,6 +43,10 @@ static const char *const spreads[] = {
 /* Names of the bits of enum need and of enum rss_kind: bit i is word i. */
 static const char *const needs[] = {"iface",        "net_raw", "net_admin", "socket_free",
 				    "socket_there", "root",    "lock",      NULL};
+static const char *const key_ways[] = {[RSS_KEY_BY_CONFIGURE] = "configure",
+				       [RSS_KEY_BY_UPDATE] = "update",
+				       [RSS_KEY_BY_NONE] = "none",
+				       NULL};
 static const char *const rss_kinds[] = {"ip4", "tcp4", "udp4", "ip6", "tcp6", "udp6", NULL};
 
 static_assert(NEED_LOCK == 1u << 6 && RSS_KIND_UDP6 == 1u << 5,
@@ -78,6 +82,10 @@ static const struct field fields[] = {
 	{NUMBER(rss_queues_max, 0, CORES_MAX)},
 	{NUMBER(rss_key_bytes, 0, 64)},
 	{NUMBER(reta_size, 0, 2048)},
+	{NUMBER(rss_since, 0, 9912)},
+	{"rss_key_by", FIELD_ONE, false, AT(rss_key_by), 0, 0, key_ways},
+	{YES_NO(reta_fixed)},
+	{YES_NO(queues_power_of_two)},
 	{"flow.ethertype_max", FIELD_NUMBER, false, AT(flow.ethertype_max), 0, 65536, NULL},
 	{"flow.five_tuple_max", FIELD_NUMBER, false, AT(flow.five_tuple_max), 0, 1u << 20, NULL},
 	{"flow.director_max", FIELD_NUMBER, false, AT(flow.director_max), 0, 1u << 20, NULL},
@@ -96,8 +104,9 @@ static const struct field fields[] = {
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 
-/* Lists of entries with what and source: quirks, and the needs of the driver's vector path. */
-static const char *const note_lists[] = {"vector", "quirks"};
+/* Lists of entries with what and source: quirks, the needs of the driver's vector path, and the
+ * driver's own counters of packets that were lost. */
+static const char *const note_lists[] = {"vector", "xstats", "quirks"};
 #define NOTE_LISTS (sizeof note_lists / sizeof note_lists[0])
 
 struct reader {
@@ -435,4 +444,13 @@ profile_apply(struct profile *p, const struct config *cfg, struct error *err)
 	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS)
 		p->offloads = cfg->offloads;
 	return true;
+}
+
+void
+profile_apply_release(struct profile *p, uint32_t release)
+{
+	if (release >= p->rss_since)
+		return;
+	p->spread = SPREAD_NONE;
+	p->rss_fields = p->rss_queues_max = p->rss_key_bytes = p->reta_size = 0;
 }

@@ -45,6 +45,13 @@ enum need {
 	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
 };
 
+/* The way that a driver takes the key of RSS. */
+enum rss_key_by {
+	RSS_KEY_BY_CONFIGURE, /* with the port's configuration */
+	RSS_KEY_BY_UPDATE,    /* by a call of its own, before the port starts */
+	RSS_KEY_BY_NONE,      /* not at all: the key is the driver's */
+};
+
 /* The inputs that a NIC can hash for RSS. */
 enum rss_kind {
 	RSS_KIND_IP4 = 1u << 0,  /* addresses */
@@ -88,6 +95,10 @@ struct profile {
 	uint32_t rss_fields;     /* enum rss_kind */
 	uint32_t rss_queues_max; /* most queues that the RSS table can name */
 	uint32_t rss_key_bytes, reta_size;
+	uint32_t rss_since;       /* first DPDK release whose driver has RSS, as YYMM; 0: any */
+	uint32_t rss_key_by;      /* enum rss_key_by */
+	bool reta_fixed;          /* the driver has a table that cannot be written */
+	bool queues_power_of_two; /* the driver refuses other numbers of queues */
 	struct flow_limits flow;
 	bool udp_cksum_unknown; /* the NIC reports a wrong UDP checksum as unknown: verify in
 				   software */
@@ -103,6 +114,9 @@ bool profile_read(struct profile *p, const char *path, const char *name, const c
 
 /* Replaces the profile's values by the operator's, within the NIC's limits. */
 bool profile_apply(struct profile *p, const struct config *cfg, struct error *err);
+
+/* Removes what the driver of this DPDK release, as YYMM, does not have yet. */
+void profile_apply_release(struct profile *p, uint32_t release);
 
 /* Writes the EAL device of a profile and configuration with that many queues: placeholders are
  * filled, --vdev-args appended. */

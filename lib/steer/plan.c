@@ -29,6 +29,13 @@ min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* Returns the largest power of two that is not above n; 0 for 0. */
+static uint32_t
+power_of_two_below(uint32_t n)
+{
+	return n == 0 ? 0 : 1u << (31 - (uint32_t)__builtin_clz(n));
+}
+
 static void __attribute__((format(printf, 2, 3)))
 summary_add(struct steer_plan *plan, const char *format, ...)
 {
@@ -48,11 +55,18 @@ struct plan_args {
 	struct error *err;
 };
 
+/* Returns the entries of the table that the plan fills; 0: none. */
+static uint32_t
+table_of(const struct plan_args *t)
+{
+	return t->profile->reta_fixed ? 0 : t->caps->reta_size;
+}
+
 static bool
 can_hash(const struct plan_args *t)
 {
 	return t->profile->spread == SPREAD_RSS && t->caps->rss_fields != 0 &&
-	       t->caps->reta_size <= RETA_MAX;
+	       table_of(t) <= RETA_MAX;
 }
 
 /* Reports that the port cannot do what the operator requested by name. */
@@ -69,10 +83,11 @@ plan_rss(struct steer_plan *plan, const struct plan_args *t, uint32_t queues)
 	const struct port_caps *caps = t->caps;
 
 	plan->rss_fields = caps->rss_fields;
-	plan->rss_key_bytes = min_u32(caps->rss_key_bytes, RSS_KEY_MAX);
+	if (t->profile->rss_key_by != RSS_KEY_BY_NONE)
+		plan->rss_key_bytes = min_u32(caps->rss_key_bytes, RSS_KEY_MAX);
 	for (uint32_t i = 0; i < plan->rss_key_bytes; i++)
 		plan->rss_key[i] = rss_key[i % sizeof rss_key];
-	plan->reta_size = caps->reta_size;
+	plan->reta_size = table_of(t);
 	for (uint32_t i = 0; i < plan->reta_size; i++)
 		plan->reta[i] = (uint16_t)(i % queues);
 }
@@ -172,8 +187,8 @@ static bool
 refuse_rss(const struct plan_args *t)
 {
 	return steering_refused(t, "rss",
-				t->caps->reta_size > RETA_MAX ? "has too long a redirection table"
-							      : "cannot hash flows");
+				table_of(t) > RETA_MAX ? "has too long a redirection table"
+						       : "cannot hash flows");
 }
 
 static bool
@@ -227,6 +242,8 @@ steer_plan_make(struct steer_plan *plan, const struct config *cfg, const struct 
 
 	memset(plan, 0, sizeof *plan);
 	plan->queues = min_u32(wanted, most);
+	if (profile->queues_power_of_two)
+		plan->queues = power_of_two_below(plan->queues);
 	if (most == 0)
 		return error_set(err, "--port %s: it has no queue to send or receive by",
 				 profile->name);

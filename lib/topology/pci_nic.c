@@ -10,6 +10,7 @@
 #define PCI_DIR           "sys/bus/pci/devices"
 #define SHORT_ADDRESS_LEN 7u /* 03:00.0 */
 #define VENDOR_MELLANOX   0x15b3u
+#define VENDOR_MICROSOFT  0x1414u
 
 static bool
 keep_name(void *arg, const char *name)
@@ -124,7 +125,8 @@ pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *address)
 bool
 pci_nic_is_shared(const struct pci_nic *nic)
 {
-	return nic->vendor == VENDOR_MELLANOX && strncmp(nic->driver, "mlx", 3) == 0;
+	return (nic->vendor == VENDOR_MELLANOX && strncmp(nic->driver, "mlx", 3) == 0) ||
+	       (nic->vendor == VENDOR_MICROSOFT && strcmp(nic->driver, "mana") == 0);
 }
 
 bool

@@ -35,7 +35,7 @@ void pci_nic_read(struct pci_nic *nic, const struct tree *tree, const char *addr
 
 /* True if the NIC is bound to a driver for user space. */
 bool pci_nic_is_bound(const struct pci_nic *nic);
-/* True if the kernel's driver keeps the NIC beside DPDK's (mlx4, mlx5). */
+/* True if the kernel's driver keeps the NIC beside DPDK's (mlx4, mlx5, mana). */
 bool pci_nic_is_shared(const struct pci_nic *nic);
 
 #endif

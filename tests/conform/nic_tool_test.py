@@ -53,6 +53,7 @@ UNSEEN, BOUND, MLX, DISK, NOGROUP = ("0000:40:00.0", "0000:41:00.0", "0000:42:00
                                      "0000:43:00.0", "0000:44:00.0")
 CROWD, NEIGHBOUR = "0000:45:00.0", "0000:45:00.1"
 LONE = "0000:46:00.0"
+MANA = "0000:47:00.0"
 
 # The arguments, exit status, required output, and the arguments that devbind must have been called with.
 CASES = [
@@ -83,6 +84,7 @@ CASES = [
     (["bind", UNSEEN], 1, "its interface is not visible here", ""),
     (["bind", BOUND], 0, "bound to vfio-pci", ""),
     (["bind", MLX], 0, "stays with mlx5_core", ""),
+    (["bind", MANA], 0, "stays with mana", ""),
     (["bind", NOGROUP], 1, "no IOMMU: switch on", ""),
     (["bind", CROWD], 1, f"shares its IOMMU group with {NEIGHBOUR}, which ixgbe drives", ""),
     (["bind", LONE], 0, "bound to vfio-pci", f"-b vfio-pci {LONE}"),
@@ -187,6 +189,7 @@ def make_tree(root):
     add_device(root, UNSEEN, "ixgbe", group="40")
     add_device(root, BOUND, "vfio-pci", group="41")
     add_device(root, MLX, "mlx5_core", group="42")
+    add_device(root, MANA, "mana", group="")
     add_device(root, DISK, "ahci", group="43", kind="0x010601")
     add_device(root, NOGROUP, "", group="")
     add_device(root, CROWD, "", group="45")

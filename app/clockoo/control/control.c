@@ -46,23 +46,27 @@ signal_take(void)
 	return sigtimedwait(&set, NULL, &none);
 }
 
-/* Waits for a signal, for a request of HTTP or capture, or for left_ns. */
+/* Waits for a signal, for a request of HTTP or capture, for an event of the port, or for left_ns.
+ */
 static void
 wait_for_any(const struct control *c, int signals, int64_t left_ns)
 {
 	const struct timespec t = {left_ns / (int64_t)NS_PER_S, left_ns % (int64_t)NS_PER_S};
-	struct pollfd files[2 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
-						  {http_fd(c->http), POLLIN, 0}};
+	struct pollfd files[3 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
+						  {http_fd(c->http), POLLIN, 0},
+						  {c->port->events.fd, POLLIN, 0}};
 
-	ppoll(files, 2 + capture_service_polls(c->capture, files + 2), &t, NULL);
+	ppoll(files, 3 + capture_service_polls(c->capture, files + 3), &t, NULL);
 }
 
-/* Answers requests of HTTP and of `clockoo capture`. True if there is more to do. */
+/* Answers requests of HTTP and of `clockoo capture`, and acts on events of the port. True if there
+ * is more to do. */
 static bool
 answer(struct control *c)
 {
 	const bool http = http_run(c->http, monotonic_ns());
 
+	(void)port_watch_run(c->port, monotonic_ns());
 	return capture_service_run(c->capture, monotonic_ns()) || http;
 }
 
@@ -73,7 +77,7 @@ wait_for_signal(struct control *c, int signals, int64_t due_ns)
 	bool more = answer(c);
 	int64_t left_ns;
 
-	while ((left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
+	while (c->port->end.text[0] == '\0' && (left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
 		int number;
 
 		wait_for_any(c, signals, more ? 0 : capture_service_wait_ns(c->capture, left_ns));
@@ -107,36 +111,34 @@ watch_link(struct control *c, bool *was_up)
 }
 
 static void
-say_drops(struct control *c, struct drop_alarm *alarm)
+say_drops(struct control *c, const struct admin_nic *nic, struct drop_alarm *alarm)
 {
-	struct device_losses losses;
+	const struct drop_nic drops = {nic->missed, nic->no_buffer,
+				       nic_allowances_exceeded(nic->allowances)};
 	struct drop_line line;
 
-	device_losses(&c->nic->device, &losses);
-	if (drop_alarm_check(alarm, c->telemetry,
-			     &(struct drop_nic){losses.missed, losses.no_buffer}, monotonic_ns(),
-			     &line))
+	if (drop_alarm_check(alarm, c->telemetry, &drops, monotonic_ns(), &line))
 		fprintf(stderr, "clockoo: %llu %s: %s\n", (unsigned long long)line.count,
 			line.words, line.cure);
 }
 
-/* Passes figures that only the port has to `stats net`. */
+/* Reads the figures that only the port has, and passes them to `stats net`. */
 static void
-tell_nic(const struct control *c)
+tell_nic(const struct control *c, struct admin_nic *nic)
 {
-	const struct device *d = &c->nic->device;
+	struct device *d = &c->nic->device;
 	struct device_losses losses;
-	struct admin_nic nic;
 
 	device_losses(d, &losses);
-	nic = (struct admin_nic){.missed = losses.missed,
-				 .no_buffer = losses.no_buffer,
-				 .rx_errors = losses.rx_errors,
-				 .tx_errors = losses.tx_errors,
-				 .link_up = device_link_up_mt(d)};
+	*nic = (struct admin_nic){.missed = losses.missed,
+				  .no_buffer = losses.no_buffer,
+				  .rx_errors = losses.rx_errors,
+				  .tx_errors = losses.tx_errors,
+				  .link_up = device_link_up_mt(d)};
 	for (uint32_t i = 0; i < d->cores; i++)
-		nic.frames_free += device_frames_free(d, i);
-	admin_nic_set_mt(c->shared, &nic);
+		nic->frames_free += device_frames_free(d, i);
+	device_allowances(d, nic->allowances);
+	admin_nic_set_mt(c->shared, nic);
 }
 
 static void
@@ -174,17 +176,18 @@ fleet_count(struct control *c, struct live *live)
 static void
 each_second(struct control *c, struct live *live, struct alarms *alarms)
 {
+	struct admin_nic nic;
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
 	serve_rusage_set_mt(c->shared, microseconds(use.ru_utime), microseconds(use.ru_stime));
 	serve_resident_set_mt(c->shared, host_resident_bytes());
-	tell_nic(c);
+	tell_nic(c, &nic);
 	admin_latency_tick_mt(c->shared, monotonic_ns());
 	admin_hotkeys_tick_mt(c->shared, process_now_ns(c->process));
 	admin_slow_tick_mt(c->shared, process_now_ns(c->process));
 	admin_sources_tick_mt(c->shared);
-	say_drops(c, &alarms->drops);
+	say_drops(c, &nic, &alarms->drops);
 	say_conflicts(c, &alarms->conflicts);
 	if (c->fleet != NULL)
 		fleet_count(c, live);
@@ -210,10 +213,13 @@ notify_watchdog(const struct control *c, struct watchdog *w)
 	uint32_t core = 0;
 	const enum watchdog_status status = watchdog_check(w, c->telemetry, monotonic_ns(), &core);
 
+	/* Cores that wait for the port do so by order, and within PORT_AWAY_MAX_NS. */
+	const bool stuck = status == WATCHDOG_STUCK && !port_watch_is_away(c->port);
+
 	if (status == WATCHDOG_NOT_DUE)
 		return;
-	http_set_stuck(c->http, status == WATCHDOG_STUCK);
-	if (status == WATCHDOG_STUCK)
+	http_set_stuck(c->http, stuck);
+	if (stuck)
 		fprintf(stderr,
 			"clockoo: core %u is stuck: the service manager gets no watchdog "
 			"notification, /healthz is 503\n",
@@ -281,7 +287,7 @@ apply_users_and_networks(struct control *c, bool *reloading)
 static bool
 is_stop_requested(const struct control *c, int signal_number)
 {
-	return (signal_number != 0 && signal_number != SIGHUP) ||
+	return (signal_number != 0 && signal_number != SIGHUP) || c->port->end.text[0] != '\0' ||
 	       serve_stop_requested_mt(c->shared) != SERVE_RUN;
 }
 

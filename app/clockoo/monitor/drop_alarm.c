@@ -17,6 +17,7 @@ count_of(uint32_t i, const struct telemetry *t, const struct drop_nic *nic)
 {
 	uint64_t sum = i == DROP_NIC_MISSED      ? nic->missed
 		       : i == DROP_NIC_NO_BUFFER ? nic->no_buffer
+		       : i == DROP_ALLOWANCES    ? nic->over_allowance
 						 : 0;
 
 	for (uint32_t s = 0; s < DROP_SYMBOLS_MAX && reasons[i].symbols[s] != NULL; s++)

@@ -21,6 +21,7 @@
 /* Counters of the port, named as if they were a module's. */
 struct drop_nic {
 	uint64_t missed, no_buffer;
+	uint64_t over_allowance; /* packets that the cloud dropped or delayed */
 };
 
 /* The reasons. A few wrong checksums may come from a bad cable; a client without an answer sends
@@ -33,6 +34,9 @@ struct drop_nic {
 	  "more cores (-t), --rx-ring, or no other work on their CPUs: clockoo doctor", NULL)      \
 	X(NIC_NO_BUFFER, 100, "frames lost in the NIC, no buffer was free",                        \
 	  "connections hold them: lower -c, or find clients that do not read: stats conns", NULL)  \
+	X(ALLOWANCES, 100,                                                                         \
+	  "packets dropped or delayed by the cloud, above the instance's allowance",               \
+	  "stats net, nic_..._allowance_exceeded: a larger instance, or more of them", NULL)       \
 	X(FRAMES, 100, "TCP segments dropped, connections hold all frames they may",               \
 	  "clients send faster than they are served: more cores (-t) or smaller requests",         \
 	  "TCP_DROP_RX_FRAMES_MAX")                                                                \

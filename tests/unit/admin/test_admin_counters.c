@@ -126,7 +126,14 @@ TEST(a_symbol_is_that_of_one_counter, no_setup)
 
 TEST(what_the_port_knows_is_shown, start_counting, stop)
 {
-	const struct admin_nic nic = {11, 12, 13, 14, 15, true};
+	const struct admin_nic nic = {
+		11,
+		12,
+		13,
+		14,
+		15,
+		true,
+		{[NIC_ALLOWANCE_PPS] = 16, [NIC_ALLOWANCE_LINKLOCAL] = NIC_ALLOWANCE_UNKNOWN}};
 	const struct serve_info info = {.memory = {.frames = 777, .connections = 888}};
 	const char *stats;
 
@@ -140,6 +147,9 @@ TEST(what_the_port_knows_is_shown, start_counting, stop)
 	row_is(stats, "frames_free", 15);
 	row_is(stats, "nic_link_up", 1);
 	row_is(stats, "frames_bytes", 777);
+	row_is(stats, "nic_pps_allowance_exceeded", 16);
+	row_is(stats, "nic_conntrack_allowance_available", 0);
+	check(strstr(stats, "linklocal") == NULL);
 	stats = reply_of(TELEMETRY_STACK);
 	row_is(stats, "stack_bytes", 888);
 	row_is(stats, "conns_open", 1);
@@ -195,6 +205,7 @@ TEST(without_counters_there_are_gauges, start_counting, stop)
 	check_str(reply_of(TELEMETRY_COUNTERS), "END\r\n");
 	check_str(reply_of(TELEMETRY_CORES), "END\r\n");
 	row_is(reply_of(TELEMETRY_NET), "nic_missed", 0);
+	check(strstr(reply_of(TELEMETRY_NET), "allowance") == NULL);
 }
 
 /* ---- all replies at once ---- */

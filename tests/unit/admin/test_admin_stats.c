@@ -369,7 +369,7 @@ document(void)
 	len += say_words(out + len, front_fleet_names, front_fleet_name_count);
 	len += sprintf(out + len, "\n\nand, without -X, the keys requested most, each with its "
 				  "share of all requests by samples:\n\n");
-	len += say_words(out + len, front_top_names, FRONT_TOP_SHOWN);
+	len += say_words(out + len, front_top_names, TOP_KEYS_SHOWN);
 	len += sprintf(out + len,
 		       "\n\n## stats extstore\n\nWith a second tier on flash (--flash-device). "
 		       "`stats` ends with\n\n");

@@ -8,6 +8,7 @@
 #include "monitor/drop_alarm.h"
 #include "monitor/http_counters.h"
 
+#include "base/nic_allowances.h"
 #include "net/net_counters.h"
 #include "serve/serve.h"
 #include "tcp/tcp_counters.h"
@@ -102,6 +103,19 @@ TEST(no_reason_hides_another)
 	check_eq(of[0] + of[1] + of[2], 10);
 	for (uint32_t i = 0; i < 3; i++)
 		check(of[i] >= 3);
+}
+
+TEST(what_a_cloud_drops_is_named)
+{
+	uint64_t allowances[NIC_ALLOWANCE_COUNT] = {[NIC_ALLOWANCE_PPS] = 70,
+						    [NIC_ALLOWANCE_BW_IN] = 30,
+						    [NIC_ALLOWANCE_CONNTRACK] =
+							    NIC_ALLOWANCE_UNKNOWN,
+						    [NIC_ALLOWANCE_CONNTRACK_LEFT] = 1000};
+
+	b.nic.over_allowance = nic_allowances_exceeded(allowances);
+	check_eq(second(), 100);
+	check_ptr(strstr(b.line.words, "by the cloud"));
 }
 
 /* The device's counts may restart from zero. */

@@ -31,7 +31,7 @@ LEVELS = {
         copy_ttl_ms busiest_server busiest_by_mean fates_unknown""",
     "extstore": """extstore_pages_free extstore_pages_used extstore_limit_maxbytes extstore_io_queue flash_state flash_io
         flash_write_amplification flash_log_items flash_hash_items flash_conversion""",
-    "net": "nic_link_up frames_bytes frames_free",
+    "net": "nic_link_up frames_bytes frames_free nic_conntrack_allowance_available",
     "stack": "conns_max conns_used conns_open chunk_bytes chunks chunks_used rx_frames_held stack_bytes",
 }
 OF_STATS = re.compile(r"\w+_extstore")  # rows of `stats` that STATS.md has beside those of `stats extstore`

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-	"af_packet", "af_xdp", "ena",  "i40e", "ice",  "ixgbe", "memif",  "memif_client", "mlx5",
-	"null",      "pci",    "ring", "tap",  "user", "vhost", "virtio", "virtio_user",  "vmxnet3",
+	"af_packet", "af_xdp", "bnxt",        "ena",     "gve",  "i40e",  "iavf",
+	"ice",       "igb",    "igbvf",       "ixgbe",   "mana", "memif", "memif_client",
+	"mlx5",      "netvsc", "null",        "pci",     "ring", "tap",   "user",
+	"vhost",     "virtio", "virtio_user", "vmxnet3",
 };
 
 TEST(every_profile_of_ours_loads)
@@ -51,6 +53,10 @@ static const char good[] = "name: x\n"
 			   "rss_queues_max: 16\n"
 			   "rss_key_bytes: 40\n"
 			   "reta_size: 128\n"
+			   "rss_since: 2403\n"
+			   "rss_key_by: update\n"
+			   "reta_fixed: no\n"
+			   "queues_power_of_two: yes\n"
 			   "flow:\n"
 			   "  ethertype_max: 8\n"
 			   "  five_tuple_max: 128\n"
@@ -64,6 +70,7 @@ static const char good[] = "name: x\n"
 			   "another_mac: no\n"
 			   "wait_link: yes\n"
 			   "vector: []\n"
+			   "xstats: []\n"
 			   "quirks: []\n"
 			   "sources:\n"
 			   "  rings: a\n"
@@ -114,11 +121,14 @@ static const struct {
 	{"needs: [iface]", "needs: [iface, luck]", "needs"},
 	{"offloads: [rx_cksum]", "offloads: [rx_chksum]", "offloads"},
 	{"promiscuous: no", "promiscuous: sometimes", "promiscuous"},
-	{"quirks: []", "quirks: [{what: odd}]", ":34: quirks[0]: source is missing"},
+	{"quirks: []", "quirks: [{what: odd}]", ":39: quirks[0]: source is missing"},
 	{"quirks: []", "quirks: [{what: a, source: b}, {source: c}]", "quirks[1]: what is missing"},
-	{"quirks: []", "quirks: [{what: a, source: b, where: c}]", ":34: quirks[0].where"},
+	{"quirks: []", "quirks: [{what: a, source: b, where: c}]", ":39: quirks[0].where"},
 	{"quirks: []", "quirks: odd", "quirks: expected a list of entries"},
 	{"vector: []\n", "", "vector: missing"},
+	{"xstats: []\n", "", "xstats: missing"},
+	{"rss_since: 2403", "rss_since: 24.03", "rss_since: 24.03: expected a number"},
+	{"rss_key_by: update", "rss_key_by: luck", "expected one of configure, update, none"},
 	{"rx_ring: 512", "rx_ring: 4097", ":9: rx_ring: 4097: expected at most ring_max, 4096"},
 	{"burst: 64", "burst: [64]", ":12: burst: a list; expected one value"},
 	{"burst: 64", "burst: {a: 1}", ":12: burst: a mapping; expected one value"},
@@ -128,7 +138,7 @@ static const struct {
 	{"\"15b3:a2dc\"", "\"15b3:xyzw\"", "pci_ids"},
 	{"drivers: [net_x]", "drivers: [a, b, c, d, e]", "drivers: more than 4 items"},
 	{"  one_mask: yes", "  one_mask: true",
-	 ":25: flow.one_mask: \"true\": expected one of no, yes"},
+	 ":29: flow.one_mask: \"true\": expected one of no, yes"},
 	{"  ipv6: no\n", "", "flow.ipv6: missing"},
 	{"rss_fields: [tcp4, udp6]", "rss_fields: [tcp5]",
 	 ":17: rss_fields: \"tcp5\": expected one of ip4"},
@@ -193,12 +203,29 @@ TEST(a_profile_says_what_its_file_says)
 	check_eq(p.rss_fields, RSS_KIND_TCP4 | RSS_KIND_UDP6);
 	check_eq(p.rss_queues_max, 16);
 	check_eq(p.reta_size, 128);
+	check_eq(p.rss_since, 2403);
+	check_eq(p.rss_key_by, RSS_KEY_BY_UPDATE);
+	check(!p.reta_fixed && p.queues_power_of_two);
 	check_eq(p.flow.five_tuple_max, 128);
 	check_eq(p.flow.director_max, 2046);
 	check(p.udp_cksum_unknown && p.flow.one_mask && p.flow.needs_proto && p.flow.masked_ports);
 	check(!p.flow.needs_mark && !p.flow.ipv6 && !p.promiscuous && p.wait_link);
 	check_eq(p.spread, SPREAD_PEER);
 	check_eq(p.needs, NEED_IFACE);
+}
+
+TEST(a_release_before_the_drivers_rss_has_none)
+{
+	struct profile p;
+	struct error err;
+
+	check(load_with("spread: peer", "spread: rss", &p, &err));
+	profile_apply_release(&p, 2403);
+	check_eq(p.spread, SPREAD_RSS);
+	check_eq(p.reta_size, 128);
+	profile_apply_release(&p, 2311);
+	check_eq(p.spread, SPREAD_NONE);
+	check_eq(p.rss_fields | p.rss_queues_max | p.rss_key_bytes | p.reta_size, 0);
 }
 
 /* Settings that the operator may state of the port without --port. */
@@ -246,6 +273,8 @@ static const struct {
 	{0x8086, 0x10fb, "ixgbe"},  {0x8086, 0x1528, "ixgbe"},   {0x8086, 0x1572, "i40e"},
 	{0x8086, 0x1592, "ice"},    {0x15b3, 0x1017, "mlx5"},    {0x1af4, 0x1000, "virtio"},
 	{0x1af4, 0x1041, "virtio"}, {0x15ad, 0x07b0, "vmxnet3"}, {0x1d0f, 0xec20, "ena"},
+	{0x1ae0, 0x0042, "gve"},    {0x1414, 0x00ba, "mana"},    {0x8086, 0x1889, "iavf"},
+	{0x14e4, 0x16dc, "bnxt"},   {0x8086, 0x10c9, "igb"},     {0x8086, 0x10ca, "igbvf"},
 	{0x8086, 0x10d3, "pci"}, /* e1000e */
 	{0x1234, 0x10fb, "pci"}, /* another vendor's device with the 82599's number */
 };

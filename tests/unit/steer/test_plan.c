@@ -695,6 +695,73 @@ TEST(the_largest_caps_are_enough_for_a_plan)
 	}
 }
 
+/* Ports of clouds: what their drivers cannot, and what is planned instead, by DPDK release. */
+static const struct {
+	const char *profile;
+	uint32_t release, cores;
+	const char *words;
+} clouds[] = {
+#define SOFTWARE(n) "; " #n " cores hand frames over to each other in software"
+	{"ena", 2211, 4, "4 queues, RSS over addresses, TCP ports, UDP ports, table of 128"},
+	{"gve", 2211, 4, "1 queue, the port cannot spread flows" SOFTWARE(4)},
+	{"gve", 2311, 4, "1 queue, the port cannot spread flows" SOFTWARE(4)},
+	{"gve", 2403, 4, "4 queues, RSS over addresses, TCP ports, UDP ports, table of 128"},
+	{"gve", 2607, 4, "4 queues, RSS over addresses, TCP ports, UDP ports, table of 128"},
+	{"mana", 2211, 4,
+	 "4 queues, RSS over addresses, TCP ports, UDP ports, the NIC's own table"},
+	{"mana", 2607, 3,
+	 "2 queues, RSS over addresses, TCP ports, UDP ports, the NIC's own table" SOFTWARE(3)},
+	{"netvsc", 2211, 4, "4 queues, RSS over addresses, TCP ports, table of 128"},
+	{"iavf", 2211, 4, "4 queues, RSS over addresses, TCP ports, UDP ports, table of 64"},
+	{"bnxt", 2211, 4, "4 queues, RSS over addresses, TCP ports, UDP ports, table of 128"},
+	{"igb", 2211, 4, "4 queues, RSS over addresses, TCP ports, UDP ports, table of 128"},
+	{"igbvf", 2211, 2, "1 queue, the port cannot spread flows" SOFTWARE(2)},
+	{"vmxnet3", 2211, 3, "2 queues, RSS over addresses, TCP ports, table of 128" SOFTWARE(3)},
+};
+
+TEST(what_a_clouds_driver_cannot_is_planned_by_release)
+{
+	for (uint32_t i = 0; i < sizeof clouds / sizeof clouds[0]; i++) {
+		struct port_caps promise;
+		struct steer_plan plan;
+		struct config cfg;
+		struct error err;
+		struct profile p;
+		char path[512];
+
+		snprintf(path, sizeof path, PROFILE_DIR "/%s.yaml", clouds[i].profile);
+		config_defaults(&cfg);
+		cfg.cores = clouds[i].cores;
+		check(profile_load(&p, path, clouds[i].profile, &err));
+		profile_apply_release(&p, clouds[i].release);
+		steer_caps_max(&p, &promise);
+		check(steer_plan_make(&plan, &cfg, &p, &promise, &err));
+		check_str(plan.words, clouds[i].words);
+	}
+}
+
+/* The port itself reports a key and a table that its driver does not take. */
+TEST(what_the_driver_does_not_take_is_not_planned)
+{
+	const struct port_caps caps = {8, 8, ALL_RSS, 40, 1024};
+	const struct profile p = {.name = "x",
+				  .spread = SPREAD_RSS,
+				  .queues_max = 8,
+				  .rss_key_by = RSS_KEY_BY_NONE,
+				  .reta_fixed = true};
+	struct steer_plan plan;
+	struct config cfg;
+	struct error err;
+
+	config_defaults(&cfg);
+	cfg.cores = 8;
+	check(steer_plan_make(&plan, &cfg, &p, &caps, &err));
+	check_eq(plan.queues, 8);
+	check_eq(plan.rss_fields, ALL_RSS);
+	check_eq(plan.rss_key_bytes, 0);
+	check_eq(plan.reta_size, 0);
+}
+
 TEST(fewer_queues_than_the_port_has_are_a_choice_and_no_fallback)
 {
 	const struct profile p = {.name = "x", .spread = SPREAD_RSS, .queues_max = 64};
