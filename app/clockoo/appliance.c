@@ -199,11 +199,14 @@ build_cores(struct appliance *a, struct region *region)
 	};
 	const struct telemetry_set http = {0, HTTP_COUNTER_COUNT, http_counter_names,
 					   a->http_counters};
+	const struct telemetry_set port = {0, PORT_WATCH_COUNTER_COUNT, port_watch_counter_names,
+					   a->port_watch.counters};
 
 	a->cores = region_take(region, count * sizeof *a->cores, CACHE_LINE_BYTES);
 	for (uint32_t i = 0; i < count; i++)
 		core_build(&parts, i, region, &a->cores[i], &a->workers[i]);
 	ensure(telemetry_add(&a->telemetry, &http));
+	ensure(telemetry_add_to(&a->telemetry, TELEMETRY_NET, &port));
 }
 
 static bool
@@ -234,6 +237,7 @@ close_all(struct appliance *a)
 	http_alone_end(&a->http_alone);
 	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->settings.config.http);
+	port_watch_end(&a->port_watch);
 	memory_save_give_back(&a->save);
 	if (a->process.clock != NULL)
 		nic_stop(&a->nic);
@@ -241,6 +245,19 @@ close_all(struct appliance *a)
 	if (a->block.base != NULL)
 		huge_block_free(&a->block);
 	arena_file_close(&a->arena);
+}
+
+static bool
+watch_port(struct appliance *a, struct error *err)
+{
+	const struct port_watch_parts parts = {
+		.process = &a->process,
+		.device = &a->nic.device,
+		.request = {&a->settings.config, &a->nic.profile, &a->nic.plan, a->sizes.frames},
+		.neigh = a->neigh,
+	};
+
+	return port_watch_begin(&a->port_watch, &parts, err);
 }
 
 /* Opens telemetry.http, which answers probes from here on. */
@@ -274,6 +291,10 @@ appliance_start(struct appliance *a, struct error *err)
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
+	if (!watch_port(a, err)) {
+		close_all(a);
+		return false;
+	}
 	a->capture = capture_service_start(&(struct capture_from){
 		c->file_prefix, c->port, &a->nic.device, &a->nic.clock, &a->wall});
 	if (c->verbosity > 0)
@@ -305,6 +326,7 @@ start_control(struct appliance *a, pthread_t *thread, struct error *err)
 		.http = a->http,
 		.http_alone = &a->http_alone,
 		.capture = a->capture,
+		.port = &a->port_watch,
 	};
 	return control_start(thread, &a->control, err);
 }
@@ -355,6 +377,10 @@ appliance_run(struct appliance *a, struct error *err)
 	second_tier_stop(&a->flash);
 	arena_file_stop(&a->arena, a->store);
 	memory_save_stop(&a->save);
+	if (a->port_watch.end.text[0] != '\0') {
+		*err = a->port_watch.end;
+		return false;
+	}
 	return !a->front_cores.refused || error_set(err, "%s", a->front_cores.refusal);
 }
 

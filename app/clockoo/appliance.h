@@ -13,6 +13,7 @@
 
 #include "access/access.h"
 #include "control/control.h"
+#include "control/port_watch.h"
 #include "keep/memory_save.h"
 #include "monitor/http_alone.h"
 #include "monitor/http_counters.h"
@@ -56,6 +57,7 @@ struct appliance {
 	struct http_alone http_alone;
 	struct counter http_counters[HTTP_COUNTER_COUNT];
 	struct capture_service *capture; /* NULL: there was no memory for it */
+	struct port_watch port_watch;
 	struct control control;
 };
 

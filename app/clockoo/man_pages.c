@@ -18,6 +18,7 @@ exit_codes(void)
 	     ".TP\n64\nan option has a value that memcached refuses with this code\n"
 	     ".TP\n67\nthe user of \\fB\\-u\\fR does not exist\n"
 	     ".TP\n71\nthe system refused \\fB\\-u\\fR or \\fB\\-d\\fR\n"
+	     ".TP\n74\nthe NIC was removed, or could not be recovered\n"
 	     ".TP\n78\nthe configuration file is wrong, or asks for what this machine does not "
 	     "have\n"
 	     ".TP\n1\nany other error\n"

@@ -237,6 +237,7 @@ nic_stop(struct nic *nic)
 		close(nic->claim);
 	if (nic->handover != NULL)
 		huge_block_free(&nic->rings);
-	eal_stop();
+	if (!nic->device.abandoned) /* EAL would call the driver, too */
+		eal_stop();
 	close(nic->prefix);
 }

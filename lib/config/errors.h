@@ -15,14 +15,15 @@
 
 #define ERROR_BYTES 512u
 
-/* Exit codes of the program: memcached's, from sysexits(3), and one for an invalid configuration
- * file, which memcached does not have. */
+/* Exit codes of the program: memcached's, from sysexits(3), and two that memcached does not have.
+ */
 enum error_code {
 	ERROR_STOPPED = 0, /* a stop was requested before the first request was served */
 	ERROR_GENERAL = 1,
 	ERROR_USAGE = 64,
 	ERROR_NO_USER = 67,
 	ERROR_OS = 71,
+	ERROR_PORT = 74,   /* the NIC is gone: another start may find it again */
 	ERROR_CONFIG = 78, /* the file is wrong: another start would fail in the same way */
 };
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define CORES_MAX    64u
-#define LCORE_ID_END 128u /* RTE_MAX_LCORE of DPDK's x86 builds */
+#define LCORE_ID_END 128u /* RTE_MAX_LCORE of DPDK's x86 builds; arm64's have more */
 
 struct lcore {
 	uint32_t id;

@@ -1,10 +1,11 @@
 /*
- * device.c - finds the port, configures queues, RSS, offloads and pools by the plan, starts and
- * stops it.
+ * device.c - finds the port, configures queues, RSS, offloads and pools by the plan, starts it,
+ * sets it up again after a reset, and stops it.
  */
 #include "device.h"
 #include "base/region.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include <rte_cycles.h>
@@ -90,6 +91,7 @@ device_find(struct device *d, const struct profile *profile, struct error *err)
 	if (rc != 0)
 		return failed("describe the port", rc, err);
 	snprintf(d->driver, sizeof d->driver, "%s", info.driver_name);
+	d->name = rte_dev_name(info.device);
 	if (info.min_rx_bufsize > profile->mbuf_bytes)
 		return error_set(err, "profile %s: mbuf_bytes: %u: this NIC needs %u",
 				 profile->name, profile->mbuf_bytes, info.min_rx_bufsize);
@@ -144,6 +146,8 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 	struct rte_eth_conf conf = {
 		.rxmode = {.mtu = req->cfg->mtu, .offloads = d->offloads_rx},
 		.txmode = {.offloads = d->offloads_tx},
+		/* Drivers that can report a removal do so on request only. */
+		.intr_conf.rmv = (*info->dev_flags & RTE_ETH_DEV_INTR_RMV) != 0,
 	};
 	int rc;
 
@@ -216,8 +220,8 @@ make_pool(const struct device *d, const struct device_request *req, uint32_t cor
 	return pool;
 }
 
-/* Creates one pool for each core. With hand-over all cores share one, because MBUF_FAST_FREE
- * requires a single pool for each TX queue. */
+/* Creates one pool for each core, to which its sent frames return. With hand-over all cores share
+ * one, because MBUF_FAST_FREE requires a single pool for each TX queue. */
 static bool
 make_pools(struct device *d, const struct device_request *req, struct error *err)
 {
@@ -275,11 +279,19 @@ no_peer(const struct profile *p, struct error *err)
 			 p->name);
 }
 
+static bool
+is_away(const struct device *d)
+{
+	return atomic_load_explicit(&d->away, memory_order_relaxed);
+}
+
 bool
 device_link_up_mt(const struct device *d)
 {
 	struct rte_eth_link link = {0};
 
+	if (is_away(d))
+		return false;
 	return rte_eth_link_get_nowait(d->id, &link) != 0 || link.link_status != 0;
 }
 
@@ -358,43 +370,134 @@ find_allowances(struct device *d)
 			rte_eth_xstats_get_id_by_name(d->id, names[i], &d->allowance_id[i]) == 0;
 }
 
-bool
-device_start(struct device *d, const struct device_request *req, struct error *err)
+/* Configures the port. *caps gets the offloads in use as port caps. */
+static bool
+prepare(struct device *d, const struct device_request *req, uint32_t *caps, struct error *err)
 {
 	struct rte_eth_dev_info info;
-	int rc = rte_eth_dev_info_get(d->id, &info);
-	uint32_t caps;
+	const int rc = rte_eth_dev_info_get(d->id, &info);
 
 	if (rc != 0)
 		return failed("describe the port", rc, err);
-	caps = choose_offloads(d, &info, req->profile->offloads);
-	if (!configure(d, req, &info, err))
-		return false;
-	d->queues = req->plan->queues;
-	d->cores = req->cfg->cores;
-	if (!make_pools(d, req, err))
-		return false;
+	*caps = choose_offloads(d, &info, req->profile->offloads);
+	return configure(d, req, &info, err);
+}
+
+static bool
+set_up_queues(struct device *d, struct error *err)
+{
 	for (uint32_t i = 0; i < d->queues; i++)
 		if (!set_up_queue(d, i, err))
 			return false;
-	fill_ports(d, req, caps);
-	rc = rte_eth_dev_start(d->id);
+	return true;
+}
+
+/* Starts a port whose queues are set up: then come the filters, and the spreading of flows. */
+static bool
+bring_up(struct device *d, const struct device_request *req, struct error *err)
+{
+	int rc = rte_eth_dev_start(d->id);
+
 	if (rc != 0)
 		return req->profile->needs & NEED_SOCKET_THERE ? no_peer(req->profile, err)
 							       : failed("start", rc, err);
 	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
 		return failed("receive every frame (promiscuous)", rc, err);
 	join_groups(d, req->cfg);
-	if (!fill_reta(d, req->plan, err) || !wait_for_link(d, req->profile, err))
+	return fill_reta(d, req->plan, err);
+}
+
+bool
+device_start(struct device *d, const struct device_request *req, struct error *err)
+{
+	uint32_t caps;
+
+	if (!prepare(d, req, &caps, err))
+		return false;
+	d->queues = req->plan->queues;
+	d->cores = req->cfg->cores;
+	if (!make_pools(d, req, err) || !set_up_queues(d, err))
+		return false;
+	fill_ports(d, req, caps);
+	if (!bring_up(d, req, err) || !wait_for_link(d, req->profile, err))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
 	find_allowances(d);
 	return true;
 }
 
+/* Gives the port the MAC that peers know, if a reset gave it another: a virtual function may get a
+ * new one each time. */
+static bool
+keep_mac(const struct device *d, const struct device_request *req, struct error *err)
+{
+	struct rte_ether_addr ours, now = {0};
+	int rc;
+
+	memcpy(ours.addr_bytes, d->ports[0].port.mac, sizeof ours.addr_bytes);
+	if (req->profile->another_mac)
+		ours.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
+	rte_eth_macaddr_get(d->id, &now);
+	if (rte_is_same_ether_addr(&ours, &now))
+		return true;
+	rc = rte_eth_dev_default_mac_addr_set(d->id, &ours);
+	return rc == 0 || failed("keep its MAC address after a reset", rc, err);
+}
+
+/* Leaves the port stopped and without rules, in the state of its first start if the driver has a
+ * reset. */
+static bool
+to_stopped(struct device *d, struct error *err)
+{
+	int rc = rte_eth_dev_reset(d->id);
+
+	if (rc == -ENOTSUP) {
+		flow_rules_flush(d->id);
+		rc = rte_eth_dev_stop(d->id);
+	}
+	return rc == 0 || failed("reset", rc, err);
+}
+
+bool
+device_reset(struct device *d, const struct device_request *req, struct error *err)
+{
+	uint32_t caps;
+
+	if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||
+	    !bring_up(d, req, err) || !keep_mac(d, req, err))
+		return false;
+	flow_rules_create(d->id, req->plan, &d->rules);
+	return true;
+}
+
+bool
+device_restore(struct device *d, const struct device_request *req, struct error *err)
+{
+	join_groups(d, req->cfg);
+	if (!fill_reta(d, req->plan, err))
+		return false;
+	flow_rules_flush(d->id); /* a driver that kept them would refuse them a second time */
+	flow_rules_create(d->id, req->plan, &d->rules);
+	return true;
+}
+
+void
+device_leave(struct device *d, bool away)
+{
+	atomic_store_explicit(&d->away, away, memory_order_relaxed);
+}
+
+void
+device_abandon(struct device *d)
+{
+	d->abandoned = true;
+}
+
 void
 device_stop(struct device *d)
 {
+	if (d->abandoned)
+		return;
 	if (d->rules.made != 0)
 		flow_rules_flush(d->id);
 	rte_eth_dev_stop(d->id);
@@ -411,29 +514,43 @@ device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t fr
 	return cfg->cores * pool_frames(p, frames) * one;
 }
 
-void
-device_losses(const struct device *d, struct device_losses *losses)
+/* Adds what a counter of the driver counted since the last call. A driver whose counters begin
+ * anew, as after a reset, has counted its new value. */
+static void
+count_on(struct device_count *c, uint64_t now)
 {
-	struct rte_eth_stats stats = {0};
+	c->total += now >= c->seen ? now - c->seen : now;
+	c->seen = now;
+}
 
-	rte_eth_stats_get(d->id, &stats);
-	*losses = (struct device_losses){.missed = stats.imissed,
-					 .no_buffer = stats.rx_nombuf,
-					 .rx_errors = stats.ierrors,
-					 .tx_errors = stats.oerrors};
+void
+device_losses(struct device *d, struct device_losses *losses)
+{
+	struct rte_eth_stats stats;
+
+	if (!is_away(d) && rte_eth_stats_get(d->id, &stats) == 0) {
+		count_on(&d->missed, stats.imissed);
+		count_on(&d->no_buffer, stats.rx_nombuf);
+		count_on(&d->rx_errors, stats.ierrors);
+		count_on(&d->tx_errors, stats.oerrors);
+	}
+	*losses = (struct device_losses){.missed = d->missed.total,
+					 .no_buffer = d->no_buffer.total,
+					 .rx_errors = d->rx_errors.total,
+					 .tx_errors = d->tx_errors.total};
 }
 
 void
 device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT])
 {
 	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
-		if (!d->has_allowance[i] ||
+		if (!d->has_allowance[i] || is_away(d) ||
 		    rte_eth_xstats_get_by_id(d->id, &d->allowance_id[i], &allowances[i], 1) != 1)
 			allowances[i] = NIC_ALLOWANCE_UNKNOWN;
 }
 
 uint64_t
-device_missed(const struct device *d)
+device_missed(struct device *d)
 {
 	struct device_losses losses;
 

@@ -4,7 +4,8 @@
  * Shape:  queue i of the device is ports[i], for core i. Where cores hand frames over to each
  *         other, the cores beyond the last queue have a port that only allocates and drops.
  * Owner:  the caller keeps the struct alive until device_stop; it owns its pools.
- * Thread: the main thread; ports[i] afterwards by core i.
+ * Thread: the main thread until the cores run; then one other thread, and ports[i] by core i. While
+ *         that thread resets the port, no core may call its port.
  * Errors: struct error: the step that failed and the driver's reason.
  * Bounds: CORES_MAX queues; LINK_WAIT_MS for a link.
  */
@@ -20,8 +21,14 @@
 
 #define LINK_WAIT_MS 5000u
 
+/* A counter of the driver, which may begin anew. */
+struct device_count {
+	uint64_t seen, total;
+};
+
 struct device {
 	uint16_t id;
+	const char *name;               /* DPDK's name of the device on its bus */
 	int node;                       /* NUMA node, -1 unknown */
 	char driver[CONFIG_NAME_BYTES]; /* DPDK's name for it */
 	uint32_t queues, cores;
@@ -30,6 +37,9 @@ struct device {
 	struct rule_report rules;     /* the plan's rules that the NIC accepted and refused */
 	uint16_t rx_ring, tx_ring;    /* as rounded by the driver */
 	uint64_t offloads_rx, offloads_tx;
+	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
+	bool abandoned;
+	struct device_count missed, no_buffer, rx_errors, tx_errors;
 	bool has_allowance[NIC_ALLOWANCE_COUNT];
 	uint64_t allowance_id[NIC_ALLOWANCE_COUNT]; /* among the driver's own counters */
 	struct port_dpdk ports[CORES_MAX];
@@ -49,6 +59,16 @@ bool device_find(struct device *d, const struct profile *profile, struct error *
 bool device_start(struct device *d, const struct device_request *req, struct error *err);
 void device_stop(struct device *d);
 
+/* Resets the started port and sets it up as device_start did: queues, RSS, MTU, MAC, groups, rules.
+ * Pools and ports stay. False: the port is stopped; another call may succeed. */
+bool device_reset(struct device *d, const struct device_request *req, struct error *err);
+/* Sets again what a driver may have lost while it recovered the port by itself. */
+bool device_restore(struct device *d, const struct device_request *req, struct error *err);
+/* Makes device_stop leave the device alone: its state is unknown, and the process ends soon. */
+void device_abandon(struct device *d);
+/* Marks the port as away: it has no link, and its counters stand still. */
+void device_leave(struct device *d, bool away);
+
 /* Returns the bytes of all cores' frames, where a core may hold frames beside those of its
  * rings. */
 uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
@@ -62,14 +82,14 @@ struct device_losses {
 	uint64_t no_buffer; /* no mbuf was free */
 	uint64_t rx_errors, tx_errors;
 };
-void device_losses(const struct device *d, struct device_losses *losses);
+void device_losses(struct device *d, struct device_losses *losses);
 
 /* Reads what the cloud counts against the instance (base/nic_allowances.h). A counter that the
  * port does not have is NIC_ALLOWANCE_UNKNOWN. */
 void device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT]);
 
 /* Returns the frames lost before reception: missed, without a buffer, or with errors. */
-uint64_t device_missed(const struct device *d);
+uint64_t device_missed(struct device *d);
 
 /* Returns the frames in the pool of a queue that no core, driver or ring holds. */
 uint32_t device_frames_free(const struct device *d, uint32_t queue);

@@ -4,12 +4,12 @@
 #include "lcore_run.h"
 
 #include "base/check.h"
+#include "base/pause.h"
 
 #include <time.h>
 
 #include <rte_launch.h>
 #include <rte_lcore.h>
-#include <rte_pause.h>
 
 #define SHORT_SLEEP_NS 20000 /* plus the kernel's timer slack, 50 us by default */
 
@@ -44,5 +44,5 @@ lcore_idle(bool yield)
 	if (yield)
 		short_sleep();
 	else
-		rte_pause();
+		cpu_pause();
 }

@@ -1,9 +1,10 @@
 /*
- * tsc_clock.c - computes time from the TSC; its rate is measured and corrected against the
- * kernel's clock.
+ * tsc_clock.c - computes time from the CPU's counter; its rate is measured and corrected against
+ * the kernel's clock.
  */
 #include "tsc_clock.h"
 
+#include "base/ticks.h"
 #include "base/time_units.h"
 
 #include <stdbool.h>
@@ -26,9 +27,9 @@ sample(void)
 	uint64_t best = UINT64_MAX;
 
 	for (uint32_t i = 0; i < SAMPLES; i++) {
-		const uint64_t before = rte_rdtsc_precise();
+		const uint64_t before = ticks_read_after();
 		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-		const uint64_t gap = rte_rdtsc_precise() - before;
+		const uint64_t gap = ticks_read_after() - before;
 
 		if (gap < best) {
 			best = gap;
@@ -152,7 +153,7 @@ tsc_clock_ns_at(const struct tsc_clock *clock, uint64_t tsc)
 uint64_t
 tsc_clock_ns(const struct tsc_clock *clock)
 {
-	return tsc_clock_ns_at(clock, rte_rdtsc());
+	return tsc_clock_ns_at(clock, ticks_read());
 }
 
 /* ---- while it runs ---- */
@@ -228,5 +229,5 @@ tsc_clock_correct(struct tsc_clock *clock)
 uint64_t
 tsc_cycles(void)
 {
-	return rte_rdtsc();
+	return ticks_read();
 }

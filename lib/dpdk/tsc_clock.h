@@ -1,5 +1,5 @@
 /*
- * tsc_clock.h - nanoseconds from the CPU's time stamp counter; one read a turn.
+ * tsc_clock.h - nanoseconds from the CPU's counter (base/ticks.h); one read a turn.
  *
  * The rate is measured against CLOCK_MONOTONIC between tsc_clock_begin and tsc_clock_finish, some
  * tenths of a second apart: the error is about one part in a million. (EAL's own figure is
@@ -9,7 +9,7 @@
  * clock, so it follows the clock that NTP disciplines, as memcached's does.
  *
  * Units:  ns of CLOCK_MONOTONIC, about; never goes back on one core, and between cores only as
- *         the counters differ (invariant TSC assumed).
+ *         the counters differ (a TSC is assumed to be invariant).
  * Thread: one thread calls begin, finish and correct; after tsc_clock_finish any thread calls
  *         tsc_clock_ns, without waiting.
  */

@@ -20,39 +20,39 @@ lane_of(void *arg, struct view key, uint64_t hash)
 	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
 }
 
-/* Takes a key for a request; NULL: the request is refused. */
-static struct front_key *
-key_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
+/* Takes a request for an ask; NULL: it is refused. */
+static struct front_request *
+request_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
 {
-	struct front_key *key =
-		l == NULL || front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
+	struct front_request *request =
+		l == NULL || front_lane_refuses(l) ? NULL : front_request_take(f, l, ask);
 
 	front_count(f, FRONT_ASKED);
-	if (key == NULL) {
-		front_key_failed(f, l != NULL ? l : &f->lanes[ask->lane]);
+	if (request == NULL) {
+		front_request_failed(f, l != NULL ? l : &f->lanes[ask->lane]);
 		front_count(f, FRONT_REFUSED);
 		return NULL;
 	}
 	if (unlikely(l != &f->lanes[ask->lane]) && ask->key.len != 0) {
-		front_key_use_more(key);
-		front_query_stand_in(f, key);
+		front_request_use_more(request);
+		front_query_stand_in(f, request);
 	}
-	return key;
+	return request;
 }
 
 /* Makes a server's part of a flush. A server that gets no request keeps items that the flush
  * should have removed. Without its answer the flush is done if the server is away, and has failed
  * otherwise. */
 static void
-flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
+flush_part(struct front *f, struct front_lane *l, struct front_request *whole,
 	   const struct backend_ask *ask)
 {
 	const bool in_use = l->condition == FRONT_PLACE_IN_USE;
-	struct front_key *part;
+	struct front_request *part;
 
 	if (l->condition == FRONT_PLACE_VACANT)
 		return;
-	part = in_use ? key_take(f, l, ask) : NULL;
+	part = in_use ? request_take(f, l, ask) : NULL;
 	if (part == NULL) {
 		if (!in_use || front_lane_refuses(l))
 			front_report_owe_mt(l->report);
@@ -62,17 +62,17 @@ flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
 	part->whole = whole;
 	part->wanted = false;
 	whole->parts++;
-	front_key_queue(f, part);
+	front_request_queue(f, part);
 }
 
 /* Makes each server's part of a flush, on the first of its lanes. */
 static void
-flush_parts(struct front *f, struct front_key *whole)
+flush_parts(struct front *f, struct front_request *whole)
 {
 	const struct mc_req req = {.verb = whole->query.verb, .exptime = whole->query.exptime};
 	const struct backend_ask ask = {.ticket = whole->ticket,
 					.hash = whole->hash,
-					.key = front_key_view(whole),
+					.key = front_request_key(whole),
 					.req = &req,
 					.lane = whole->asked_lane};
 
@@ -91,7 +91,8 @@ flushes_look(struct front *f)
 	if (!front_keep_flushed(f))
 		return;
 	while (!list_empty(&f->flushes)) {
-		struct front_key *whole = container_of(f->flushes.next, struct front_key, link);
+		struct front_request *whole =
+			container_of(f->flushes.next, struct front_request, link);
 
 		list_unlink(&whole->link);
 		flush_parts(f, whole);
@@ -101,7 +102,7 @@ flushes_look(struct front *f)
 static void
 flush(struct front *f, const struct backend_ask *ask)
 {
-	struct front_key *whole = front_key_take(f, &f->lanes[ask->lane], ask);
+	struct front_request *whole = front_request_take(f, &f->lanes[ask->lane], ask);
 
 	if (whole == NULL) {
 		front_ticket_complete(f, ask->ticket, true);
@@ -116,35 +117,35 @@ static FLAT void
 read_ask(struct front *f, const struct backend_ask *ask)
 {
 	struct front_lane *l = front_route(f, ask);
-	struct front_key *key;
+	struct front_request *request;
 
-	if (front_copies_kept(&f->copies) && l != NULL && front_flight_join(f, l, ask))
+	if (copies_enabled(&f->copies) && l != NULL && front_flight_join(f, l, ask))
 		return;
-	key = key_take(f, l, ask);
-	if (key == NULL) {
+	request = request_take(f, l, ask);
+	if (request == NULL) {
 		front_ticket_complete(f, ask->ticket, true);
 		return;
 	}
-	front_keep_asked(f, key);
-	front_key_queue(f, key);
+	front_keep_asked(f, request);
+	front_request_queue(f, request);
 }
 
 static void
 write_ask(struct front *f, const struct backend_ask *ask)
 {
 	struct fill own = ask->value != NULL ? *ask->value : (struct fill){0};
-	struct front_key *key;
+	struct front_request *request;
 
 	if (ask->req->verb == MC_FLUSH_ALL || ask->req->verb == MC_BIN_FLUSH) {
 		flush(f, ask);
 		return;
 	}
-	key = key_take(f, front_route(f, ask), ask);
-	if (key != NULL) {
-		key->fill = own;
-		key->writes = ask->value != NULL;
-		if (!front_flight_wait(f, key))
-			front_write_queue(f, key);
+	request = request_take(f, front_route(f, ask), ask);
+	if (request != NULL) {
+		request->fill = own;
+		request->writes = ask->value != NULL;
+		if (!front_flight_wait(f, request))
+			front_write_queue(f, request);
 		return;
 	}
 	front_ticket_complete(f, ask->ticket, true);
@@ -175,19 +176,19 @@ drop(void *arg, struct view name, uint64_t hash)
 					.key = name,
 					.req = &req,
 					.lane = lane_of(f, name, hash)};
-	struct front_key *key = key_take(f, front_route(f, &ask), &ask);
+	struct front_request *request = request_take(f, front_route(f, &ask), &ask);
 
 	front_count(f, FRONT_DROPS);
-	if (key == NULL) {
+	if (request == NULL) {
 		front_count(f, FRONT_DROPS_FAILED);
 		return;
 	}
-	key->wanted = false;
-	front_flights_close(f, front_key_wanted(key));
-	front_write_queue(f, key);
+	request->wanted = false;
+	front_flights_close(f, front_request_copy_key(request));
+	front_write_queue(f, request);
 }
 
-/* Sends queued keys. A lane that cannot send now stays in the list, after the others. */
+/* Sends queued requests. A lane that cannot send now stays in the list, after the others. */
 static void
 send_queued(struct front *f)
 {
@@ -220,16 +221,16 @@ static void
 forget(void *arg, uint64_t ticket)
 {
 	struct front *f = arg;
-	struct front_key *key = f->by_slot[backend_ticket_slot(ticket)];
+	struct front_request *request = f->by_slot[backend_ticket_slot(ticket)];
 
-	if (key == NULL || key->ticket != ticket)
+	if (request == NULL || request->ticket != ticket)
 		return;
-	key->wanted = false;
+	request->wanted = false;
 	f->by_slot[backend_ticket_slot(ticket)] = NULL;
-	/* A sent key waits for its reply, a flush for its parts; and other requests may have
+	/* A sent request waits for its reply, a flush for its parts; and other requests may have
 	 * joined. */
-	if (!key->sent && key->parts == 0 && list_empty(&key->joined))
-		front_key_free(f, key);
+	if (!request->sent && request->parts == 0 && list_empty(&request->joined))
+		front_request_free(f, request);
 }
 
 static bool
@@ -244,11 +245,12 @@ static FLAT void
 release(void *arg, uint64_t ticket, const struct item *item)
 {
 	struct front *f = arg;
-	struct front_key *key = f->by_slot[backend_ticket_slot(ticket)];
+	struct front_request *request = f->by_slot[backend_ticket_slot(ticket)];
 
-	ensure(key != NULL && key->ticket == ticket);
-	ensure((key->used_more && key->owner != NULL ? key->owner : key)->answer == item);
-	front_key_release(f, key);
+	ensure(request != NULL && request->ticket == ticket);
+	ensure((request->used_more && request->owner != NULL ? request->owner : request)->answer ==
+	       item);
+	front_request_release(f, request);
 }
 
 /* ---- a turn ---- */
@@ -407,7 +409,7 @@ on_ready(void *arg, struct conn *link)
 {
 	struct front_lane *l = lane_of_link(arg, link);
 
-	if (list_empty(&l->requests))
+	if (list_empty(&l->batches))
 		front_lane_event(l, EVENT_READY);
 }
 
@@ -459,14 +461,14 @@ front_bytes(const struct front_settings *settings)
 static void
 pools_create(struct front *f)
 {
-	for (uint32_t i = FRONT_KEYS; i-- > 0;) {
-		list_init(&f->key_pool[i].link);
-		list_init(&f->key_pool[i].joined);
-		f->keys_free[f->keys_left++] = &f->key_pool[i];
-	}
 	for (uint32_t i = FRONT_REQUESTS; i-- > 0;) {
 		list_init(&f->request_pool[i].link);
+		list_init(&f->request_pool[i].joined);
 		f->requests_free[f->requests_left++] = &f->request_pool[i];
+	}
+	for (uint32_t i = FRONT_BATCHES; i-- > 0;) {
+		list_init(&f->batch_pool[i].link);
+		f->batches_free[f->batches_left++] = &f->batch_pool[i];
 	}
 }
 
@@ -537,7 +539,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	front_stats_attach(f->stats, f->counts, &f->peer_counts, settings->servers);
 	f->shown.exchange = settings->fleet;
 	f->shown.links = settings->connections;
-	f->shown.copies = front_copies_kept(&f->copies);
+	f->shown.copies = copies_enabled(&f->copies);
 	f->shown.copy_ns = settings->copy_ns;
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		front_lane_create(f, &f->lanes[i], i / settings->connections);
@@ -554,15 +556,15 @@ front_lane_info(const struct front *f, uint32_t lane)
 
 	return (struct front_lane_info){.state = l->state,
 					.meta = l->meta,
-					.keys = l->key_count,
 					.requests = l->request_count,
+					.batches = l->batch_count,
 					.failures = l->failures};
 }
 
 uint32_t
-front_keys_open(const struct front *f)
+front_requests_open(const struct front *f)
 {
-	return FRONT_KEYS - f->keys_left;
+	return FRONT_REQUESTS - f->requests_left;
 }
 
 const struct counter *

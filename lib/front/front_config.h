@@ -5,7 +5,7 @@
  * Units:  as the fields say; items: copies of keys.
  * Owner:  the caller: FRONT_SERVERS_MAX servers are some 340 KB, too much for a stack of turns.
  * Bounds: FRONT_SERVERS_MAX servers, FRONT_HOST_BYTES and FRONT_NAME_BYTES each.
- * Source: names and defaults of the keys are nutcracker 0.5.0's where it has them (FRONT.md 1).
+ * Source: names and defaults of the keys are nutcracker 0.5.0's where it has them.
  */
 #ifndef CLOCKOO_FRONT_CONFIG_H
 #define CLOCKOO_FRONT_CONFIG_H
@@ -15,7 +15,7 @@
 
 #define FRONT_HOST_BYTES 254u /* RFC 1035, 2.3.4, with a zero byte */
 
-/* Values of front_config.items besides numbers up to FRONT_ITEMS_MAX; 0: no copies are kept. */
+/* Values of front_config.items besides numbers up to ADMISSION_ITEMS_MAX; 0: no copies are kept. */
 #define FRONT_ITEMS_AUTO   UINT32_MAX       /* by the formula, front_plan.h */
 #define FRONT_ITEMS_MEMORY (UINT32_MAX - 1) /* as many as -m holds: no bound for scans */
 

@@ -43,21 +43,21 @@ copy_answers(void *arg, const struct mc_req *req, const struct item *item, uint6
 
 	if (bypasses(req))
 		return BACKEND_COPY_NONE;
-	*cas = front_copy_cas(item);
-	switch (front_copy_kind(item)) {
-	case FRONT_COPY_MISS:
+	*cas = copy_cas(item);
+	switch (copy_kind(item)) {
+	case COPY_MISS:
 		return BACKEND_COPY_MISS;
-	case FRONT_COPY_HOLD:
+	case COPY_LEASE:
 		return BACKEND_COPY_NONE;
-	case FRONT_COPY_VALUE: /* only mg reports that an item is stale */
+	case COPY_VALUE: /* only mg reports that an item is stale */
 		if (req->verb == MC_MG)
 			return BACKEND_COPY_NONE;
 		break;
 	default:
 		break;
 	}
-	return shows_cas(req) && !front_copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE
-									 : BACKEND_COPY_HERE;
+	return shows_cas(req) && !copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE
+								   : BACKEND_COPY_HERE;
 }
 
 /* True for few samples, of which the server and the name are recorded. The sampler has drawn a
@@ -71,8 +71,8 @@ is_looked_at(const struct front *f)
 static inline void
 sample_count(struct front *f, uint64_t hash)
 {
-	if (f->copies.shared.slots != NULL)
-		front_slots_count_mt(f->copies.shared.slots, hash);
+	if (f->copies.shared.admission != NULL)
+		admission_count_mt(f->copies.shared.admission, hash);
 }
 
 static __attribute__((noinline, cold)) void
@@ -81,7 +81,7 @@ spared_look(struct front *f, struct view key, uint64_t hash)
 	struct front_server_counts *counts = &f->counts[front_ring_server(f->ring, key)];
 
 	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
-	front_top_count_mt(&f->stats->top, key, hash);
+	top_keys_count_mt(&f->stats->top, key, hash);
 	sample_count(f, hash);
 }
 
@@ -90,7 +90,7 @@ static uint32_t
 sample(void *arg, struct view key, uint64_t hash)
 {
 	struct front *f = arg;
-	const uint32_t before = front_sampler_draw(&f->copies.sampler);
+	const uint32_t before = sampler_draw(&f->copies.sampler);
 
 	if (is_looked_at(f))
 		spared_look(f, key, hash);
@@ -102,7 +102,7 @@ sample(void *arg, struct view key, uint64_t hash)
 void
 front_keep_attach(struct front *f, struct backend_copies *copies)
 {
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return;
 	copies->answers = copy_answers;
 	copies->sample = sample;
@@ -119,33 +119,34 @@ is_kept(const struct front_query *q)
 }
 
 void
-front_keep_asked(struct front *f, struct front_key *key)
+front_keep_asked(struct front *f, struct front_request *request)
 {
-	key->reads = true;
-	if (!front_copies_kept(&f->copies) || front_sampler_next(&f->copies.sampler, 1) != 0)
+	request->reads = true;
+	if (!copies_enabled(&f->copies) || sampler_next(&f->copies.sampler, 1) != 0)
 		return;
-	sample_count(f, key->hash);
+	sample_count(f, request->hash);
 	if (is_looked_at(f))
-		front_top_count_mt(&f->stats->top, front_key_view(key), key->hash);
+		top_keys_count_mt(&f->stats->top, front_request_key(request), request->hash);
 }
 
-/* Stores the placeholder of a fill. The new copy reports at least what the previous one did. */
+/* Takes the lease of a fetch. The new copy reports at least what the previous one did. */
 void
-front_keep_place(struct front *f, struct front_key *key)
+front_keep_place(struct front *f, struct front_request *request)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
-	uint32_t shows = (key->query.cas ? FRONT_SHOWS_CAS : 0) |
-			 (key->query.verb == MC_MG ? FRONT_SHOWS_WHOLE : 0);
+	const struct copy_key wanted = front_request_copy_key(request);
+	uint32_t shows = (request->query.cas ? COPY_SHOWS_CAS : 0) |
+			 (request->query.verb == MC_MG ? COPY_SHOWS_WHOLE : 0);
 
-	if (!front_copies_kept(&f->copies) || !is_kept(&key->query) || !front_may_keep(key->lane))
+	if (!copies_enabled(&f->copies) || !is_kept(&request->query) ||
+	    !front_may_keep(request->lane))
 		return;
-	key->opened = front_cells_opened_mt(f->copies.shared.cells);
-	key->hold = front_copy_place(&f->copies, &wanted, &shows);
-	if (key->hold == 0)
+	request->opened = versions_opened_mt(f->copies.shared.versions);
+	request->lease = copy_lease(&f->copies, &wanted, &shows);
+	if (request->lease == 0)
 		return;
-	key->query.cas = (shows & FRONT_SHOWS_CAS) != 0;
+	request->query.cas = (shows & COPY_SHOWS_CAS) != 0;
 	front_count(f, FRONT_FILLS);
-	front_server_add(key->lane->counts, FRONT_SERVER_FILLS);
+	front_server_add(request->lane->counts, FRONT_SERVER_FILLS);
 }
 
 /* Returns the remaining life of the received value, as its server has reported. */
@@ -182,145 +183,146 @@ expiry_of(const struct front_lane *l, uint32_t *expiry_s)
 }
 
 void
-front_keep_value(struct front_lane *l, struct front_key *key)
+front_keep_value(struct front_lane *l, struct front_request *request)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
 	struct front *f = l->front;
-	struct front_received received = {
-		.value = key->answer,
-		.kind = meta ? FRONT_COPY_WHOLE : FRONT_COPY_VALUE,
+	struct copy_fetched received = {
+		.value = request->answer,
+		.kind = meta ? COPY_WHOLE : COPY_VALUE,
 		.has_cas = meta ? (l->reply.meta & FRONT_META_CAS) != 0 : l->asked.wants_cas,
 		.cas = l->reply.cas,
-		.opened = key->opened,
+		.opened = request->opened,
 	};
 
 	if (unlikely(!front_may_keep(l)))
-		front_copy_unsure(&f->copies, &wanted);
-	if (key->hold == 0 || key->answer == NULL || !expiry_of(l, &received.expiry_s) ||
+		copy_unfenced(&f->copies, &wanted);
+	if (request->lease == 0 || request->answer == NULL || !expiry_of(l, &received.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
-	front_copy_publish(&f->copies, &wanted, key->hold, &received);
-	key->hold = 0;
+	copy_publish(&f->copies, &wanted, request->lease, &received);
+	request->lease = 0;
 }
 
 void
-front_keep_missed(struct front *f, struct front_key *key)
+front_keep_missed(struct front *f, struct front_request *request)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return;
-	front_copy_miss(&f->copies, &wanted, key->hold);
-	key->hold = 0;
+	copy_miss(&f->copies, &wanted, request->lease);
+	request->lease = 0;
 }
 
 /* ---- writes ---- */
 
 static bool
-stands_in_for_none(const struct front_key *key)
+stands_in_for_none(const struct front_request *request)
 {
-	return key->lane == &key->lane->front->lanes[key->asked_lane];
+	return request->lane == &request->lane->front->lanes[request->asked_lane];
 }
 
 /* True if the set alone determines the key's value, and its expiry is known. */
 static bool
-is_kept_set(const struct front_key *key)
+is_kept_set(const struct front_request *request)
 {
-	const struct front_query *q = &key->query;
+	const struct front_query *q = &request->query;
 	const bool stores = q->verb == MC_BIN_SET ? !q->compare
 						  : front_query_is_plain_set(q) &&
 							    (q->flags & MC_FLAG_BASE64) == 0;
 
 	if (!stores || q->exptime == 0)
 		return stores;
-	return q->exptime > 1 && q->exptime <= DELAY_MAX_S && stands_in_for_none(key);
+	return q->exptime > 1 && q->exptime <= DELAY_MAX_S && stands_in_for_none(request);
 }
 
 bool
-front_keep_writes(struct front *f, struct front_key *key)
+front_keep_writes(struct front *f, struct front_request *request)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return true;
-	key->holds_cell = front_copy_write(
-		&f->copies, &wanted, is_kept_set(key) && front_may_keep(key->lane), &key->hold);
-	return key->holds_cell;
+	request->is_writer = copy_write_begin(&f->copies, &wanted,
+					      is_kept_set(request) && front_may_keep(request->lane),
+					      &request->lease);
+	return request->is_writer;
 }
 
 /* Limits the value's expiry to a second before it expires at its server, which has had it for at
  * most the time since the request was sent. False: it has expired. */
 static bool
-ends_before(struct front_key *key)
+ends_before(struct front_request *request)
 {
 	const uint32_t end_s =
-		front_lane_first(key->lane)->sent_s + (uint32_t)key->query.exptime - 1;
+		front_lane_first(request->lane)->sent_s + (uint32_t)request->query.exptime - 1;
 
-	if (key->query.exptime == 0)
+	if (request->query.exptime == 0)
 		return true;
-	store_fill_expiry(&key->fill, end_s);
-	return end_s > serve_now_s(key->lane->front->serve);
+	store_fill_expiry(&request->fill, end_s);
+	return end_s > serve_now_s(request->lane->front->serve);
 }
 
 void
-front_keep_stored(struct front *f, struct front_key *key)
+front_keep_stored(struct front *f, struct front_request *request)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
-	if (key->hold == 0 || !ends_before(key))
+	if (request->lease == 0 || !ends_before(request))
 		return;
-	front_copy_exchange(&f->copies, &wanted, key->hold, &key->fill);
-	key->hold = 0;
+	copy_exchange(&f->copies, &wanted, request->lease, &request->fill);
+	request->lease = 0;
 	front_count(f, FRONT_EXCHANGED);
 }
 
-/* Notes a lost write. Its writer stays if the fate can become known. */
+/* Notes a lost write. Its writer stays if the outcome can become known. */
 static void
-fate_add(struct front *f, const struct front_key *key)
+doubt_add(struct front *f, const struct front_request *request)
 {
-	const struct front_lane *l = key->lane;
+	const struct front_lane *l = request->lane;
 
-	if (front_fates_add(&f->fates, f->copies.shared.cells, l->server, l->fence.port,
-			    key->hash) != FRONT_FATE_STANDS)
+	if (in_doubt_add(&f->in_doubt, f->copies.shared.versions, l->server, l->fence.port,
+			 request->hash) != IN_DOUBT_BEFORE)
 		front_server_add(l->counts, FRONT_SERVER_UNKNOWN);
 }
 
 /* Ends a flush. A delayed one takes effect later, at other fronts too, where no item may then be
  * older than a copy. */
 static void
-flush_over(struct front *f, const struct front_key *whole)
+flush_over(struct front *f, const struct front_request *whole)
 {
-	front_flush_end_mt(f->copies.shared.cells);
+	versions_flush_end_mt(f->copies.shared.versions);
 	if (whole->query.exptime <= 0)
 		front_peers_notify_all(f);
 }
 
 void
-front_keep_end(struct front *f, struct front_key *key)
+front_keep_end(struct front *f, struct front_request *request)
 {
-	const struct front_wanted wanted = front_key_wanted(key);
+	const struct copy_key wanted = front_request_copy_key(request);
 
-	if (key->hold != 0)
-		front_copy_drop(&f->copies, &wanted, key->hold);
-	key->hold = 0;
-	if (key->holds_flush)
-		flush_over(f, key);
-	key->holds_flush = false;
-	if (!key->holds_cell)
+	if (request->lease != 0)
+		copy_release(&f->copies, &wanted, request->lease);
+	request->lease = 0;
+	if (request->is_flush)
+		flush_over(f, request);
+	request->is_flush = false;
+	if (!request->is_writer)
 		return;
-	key->holds_cell = false;
-	if (key->sent)
-		front_peers_notify(f, key);
+	request->is_writer = false;
+	if (request->sent)
+		front_peers_notify(f, request);
 	/* In shared mode any value may change at any time, so one more lost write does not
 	 * matter. */
-	if (!key->sent || key->fate_known || front_is_shared(f)) {
-		front_write_end_mt(f->copies.shared.cells, key->hash);
+	if (!request->sent || request->outcome_known || front_is_shared(f)) {
+		version_write_end_mt(f->copies.shared.versions, request->hash);
 		return;
 	}
 	front_count(f, FRONT_WRITES_LOST);
-	front_server_add(key->lane->counts, FRONT_SERVER_LOST);
-	fate_add(f, key);
+	front_server_add(request->lane->counts, FRONT_SERVER_LOST);
+	doubt_add(f, request);
 }
 
 /* ---- flushes ---- */
@@ -329,7 +331,7 @@ static void
 quiet_until(struct front *f, uint32_t until_s)
 {
 	if (f->quiet_until_s == 0)
-		front_flush_begin_mt(f->copies.shared.cells);
+		versions_flush_begin_mt(f->copies.shared.versions);
 	if (until_s > f->quiet_until_s)
 		f->quiet_until_s = until_s;
 }
@@ -347,28 +349,28 @@ flush_delay(struct front *f, int32_t delay_s)
 }
 
 void
-front_keep_flush(struct front *f, struct front_key *whole)
+front_keep_flush(struct front *f, struct front_request *whole)
 {
-	if (!front_copies_kept(&f->copies))
+	if (!copies_enabled(&f->copies))
 		return;
 	if (whole->query.exptime > 0)
 		flush_delay(f, whole->query.exptime);
-	front_flush_begin_mt(f->copies.shared.cells);
-	whole->holds_flush = true;
+	versions_flush_begin_mt(f->copies.shared.versions);
+	whole->is_flush = true;
 }
 
 bool
 front_keep_flushed(struct front *f)
 {
-	return !front_copies_kept(&f->copies) ||
+	return !copies_enabled(&f->copies) ||
 	       store_flush(f->store, serve_now_s(f->serve)) == STORE_OK;
 }
 
 void
 front_keep_begin(struct front *f)
 {
-	front_copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
-	if (front_copies_kept(&f->copies) && f->cfg.quiet_s > 0)
+	copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
+	if (copies_enabled(&f->copies) && f->cfg.quiet_s > 0)
 		f->fence_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
 }
 
@@ -378,7 +380,7 @@ static void
 renew(struct front *f)
 {
 	const uint64_t life_ns = f->cfg.copy_ns - f->cfg.copy_ns / COPY_SPARE;
-	const bool renewed = front_copies_renew(&f->copies, f->now_ns, life_ns);
+	const bool renewed = copies_renew(&f->copies, f->now_ns, life_ns);
 
 	backend_copies_bypass(f->serve, !renewed);
 	if (!renewed)
@@ -388,14 +390,14 @@ renew(struct front *f)
 void
 front_keep_turn(struct front *f)
 {
-	if (front_is_shared(f) && front_copies_kept(&f->copies))
+	if (front_is_shared(f) && copies_enabled(&f->copies))
 		renew(f);
 	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s) {
-		front_copies_sure(&f->copies);
+		copies_fenced(&f->copies);
 		f->fence_until_s = 0;
 	}
 	if (likely(f->quiet_until_s == 0) || serve_now_s(f->serve) < f->quiet_until_s)
 		return;
 	f->quiet_until_s = 0;
-	front_flush_end_mt(f->copies.shared.cells);
+	versions_flush_end_mt(f->copies.shared.versions);
 }

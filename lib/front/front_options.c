@@ -6,7 +6,7 @@
 
 #include "front_names.h"
 #include "front_servers.h"
-#include "front_slots.h"
+#include "copies/admission.h"
 #include "backend/backend.h"
 #include "base/time_units.h"
 
@@ -20,7 +20,7 @@
 static_assert(CONFIG_FRONT_FNV1A_64 == FRONT_HASH_FNV1A_64, "the rows of options name the hashes");
 static_assert(CONFIG_FRONT_CONNECTIONS_MAX == FRONT_CONNECTIONS_MAX, "likewise");
 static_assert(FRONT_LANES_MAX == BACKEND_LANES_MAX, "a connection is a lane");
-static_assert(CONFIG_FRONT_ITEMS_MAX == FRONT_ITEMS_MAX &&
+static_assert(CONFIG_FRONT_ITEMS_MAX == ADMISSION_ITEMS_MAX &&
 		      CONFIG_FRONT_ITEMS_AUTO == FRONT_ITEMS_AUTO &&
 		      CONFIG_FRONT_ITEMS_MEMORY == FRONT_ITEMS_MEMORY,
 	      "likewise");

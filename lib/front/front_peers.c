@@ -4,7 +4,7 @@
 #include "front_peers.h"
 
 #include "front_keep.h"
-#include "front_words.h"
+#include "copies/invalidations.h"
 
 #define LOOK_NS 250000ull /* interval of checks whether a link address is known */
 
@@ -20,7 +20,7 @@ struct front_peers {
 	uint32_t received_s; /* the second that the next two count in */
 	uint32_t received, flushes;
 	struct peer peer[FRONT_PEERS_MAX];
-	struct front_words datagram[FRONT_PEER_DATAGRAMS];
+	struct invalidations datagram[FRONT_PEER_DATAGRAMS];
 };
 
 /* Counts since the start, and since the last reset of stats. */
@@ -72,20 +72,20 @@ front_peers_create(struct region *region, const struct front_settings *settings)
 /* ---- collecting ---- */
 
 /* Returns a new datagram for a word that finds no room in the last one; NULL: none is free. */
-static struct front_words *
+static struct invalidations *
 datagram_begin(struct front_peers *p)
 {
-	struct front_words *words;
+	struct invalidations *datagram;
 
 	if (p->tail - p->head == FRONT_PEER_DATAGRAMS)
 		return NULL;
-	words = &p->datagram[p->tail++ % FRONT_PEER_DATAGRAMS];
-	front_words_clear(words);
-	return words;
+	datagram = &p->datagram[p->tail++ % FRONT_PEER_DATAGRAMS];
+	invalidations_clear(datagram);
+	return datagram;
 }
 
 /* Returns the datagram that takes more words. One that was sent to a peer is closed. */
-static struct front_words *
+static struct invalidations *
 datagram_open(struct front_peers *p)
 {
 	const bool begun = p->tail - p->head == 1 && p->next != 0;
@@ -95,17 +95,17 @@ datagram_open(struct front_peers *p)
 }
 
 void
-front_peers_notify(struct front *f, const struct front_key *key)
+front_peers_notify(struct front *f, const struct front_request *request)
 {
-	const struct view name = front_key_view(key);
-	struct front_words *words;
+	const struct view name = front_request_key(request);
+	struct invalidations *datagram;
 
 	if (f->peers == NULL)
 		return;
-	words = datagram_open(f->peers);
-	if (words == NULL || !front_words_add(words, name, key->hash)) {
-		words = datagram_begin(f->peers);
-		if (words == NULL || !front_words_add(words, name, key->hash)) {
+	datagram = datagram_open(f->peers);
+	if (datagram == NULL || !invalidations_add(datagram, name, request->hash)) {
+		datagram = datagram_begin(f->peers);
+		if (datagram == NULL || !invalidations_add(datagram, name, request->hash)) {
 			peers_count(f, FRONT_PEER_LOST);
 			return;
 		}
@@ -116,14 +116,14 @@ front_peers_notify(struct front *f, const struct front_key *key)
 void
 front_peers_notify_all(struct front *f)
 {
-	struct front_words *words;
+	struct invalidations *datagram;
 
 	if (f->peers == NULL)
 		return;
-	words = datagram_open(f->peers);
-	if (words == NULL || !front_words_add_all(words))
-		words = datagram_begin(f->peers);
-	if (words != NULL && front_words_add_all(words))
+	datagram = datagram_open(f->peers);
+	if (datagram == NULL || !invalidations_add_all(datagram))
+		datagram = datagram_begin(f->peers);
+	if (datagram != NULL && invalidations_add_all(datagram))
 		peers_count(f, FRONT_PEER_TOLD);
 	else
 		peers_count(f, FRONT_PEER_LOST);
@@ -171,7 +171,7 @@ peer_send(struct front *f, struct peer *peer, struct view payload)
 
 /* Sends a datagram to each peer that has not had it. False: the rest is sent later. */
 static bool
-datagram_send(struct front *f, struct front_words *words, uint32_t *sends)
+datagram_send(struct front *f, struct invalidations *datagram, uint32_t *sends)
 {
 	struct front_peers *p = f->peers;
 
@@ -180,8 +180,9 @@ datagram_send(struct front *f, struct front_words *words, uint32_t *sends)
 
 		if (*sends == 0)
 			return false;
-		done = words->len == 0 ? SENT
-				       : peer_send(f, &p->peer[p->next], front_words_end(words));
+		done = datagram->len == 0
+			       ? SENT
+			       : peer_send(f, &p->peer[p->next], invalidations_end(datagram));
 		if (done == LATER)
 			return false;
 		if (done == LOST)
@@ -247,11 +248,11 @@ static void
 key_receive(struct front *f, struct view name)
 {
 	const uint64_t hash = store_hash(f->store, name);
-	const struct front_wanted wanted = {.key = name, .hash = hash};
-	uint64_t hold = 0;
+	const struct copy_key wanted = {.name = name, .hash = hash};
+	uint64_t lease;
 
-	if (front_copy_write(&f->copies, &wanted, false, &hold))
-		front_write_end_mt(f->copies.shared.cells, hash);
+	if (copy_write_begin(&f->copies, &wanted, false, &lease))
+		version_write_end_mt(f->copies.shared.versions, hash);
 	else
 		store_delete(f->store, name, hash); /* it has enough writers */
 	front_flights_close(f, wanted);
@@ -262,9 +263,9 @@ flush_receive(struct front *f)
 {
 	bool done;
 
-	front_flush_begin_mt(f->copies.shared.cells);
+	versions_flush_begin_mt(f->copies.shared.versions);
 	done = front_keep_flushed(f);
-	front_flush_end_mt(f->copies.shared.cells);
+	versions_flush_end_mt(f->copies.shared.versions);
 	return done;
 }
 
@@ -273,17 +274,17 @@ front_peers_receive(void *arg, const struct udp_peer *from, struct view request)
 {
 	uint8_t room[MC_KEY_DECODED_MAX];
 	struct front *f = arg;
-	enum front_word word;
+	enum invalidation_kind word;
 	struct view rest, key;
 
-	if (!front_words_begin(request, &rest))
+	if (!invalidations_begin(request, &rest))
 		return false;
-	if (!is_peer(f->peers, &from->ip) || request.len > FRONT_WORDS_BYTES) {
+	if (!is_peer(f->peers, &from->ip) || request.len > INVALIDATIONS_BYTES) {
 		peers_count(f, FRONT_PEER_REFUSED);
 		return true;
 	}
-	while ((word = front_words_next(&rest, &key, room)) != FRONT_WORD_END) {
-		const bool all = word == FRONT_WORD_ALL;
+	while ((word = invalidations_next(&rest, &key, room)) != INVALIDATION_END) {
+		const bool all = word == INVALIDATION_ALL;
 
 		if (!may_receive(f, all) || (all && !flush_receive(f))) {
 			peers_count(f, FRONT_PEER_REFUSED);

@@ -5,17 +5,17 @@
  *
  * Shape:  after a write, a word with its key is added to a datagram, which goes to each peer at
  *         the end of the turn. A front that receives a word begins and ends a write of that key
- *         without a server, which removes its copy or placeholder.
+ *         without a server, which removes its copy or lease.
  * Units:  words; ns of the front's turns.
  * Owner:  the front owns its peers.
- * Thread: core-local; cells and store are shared, so any core receives for all.
+ * Thread: core-local; versions and store are shared, so any core receives for all.
  * Errors: if a word is lost, its key's readers see the old value for at most front.ttl, as
  *         without peers. A word is lost and counted if no datagram is free, if a peer's link
  *         address is not known within FRONT_PEER_WAIT_NS, or if the key does not fit.
  * Bounds: FRONT_PEERS_MAX peers; FRONT_PEER_DATAGRAMS pending, FRONT_PEER_SENDS sent a turn.
  *         FRONT_PEER_WORDS_MAX words are accepted a second, FRONT_PEER_FLUSHES of them for all
  *         keys.
- * Source: FRONT.md 4, P1 to P5.
+ * Source: COHERENCE.md 3, P1 to P5.
  */
 #ifndef CLOCKOO_FRONT_PEERS_H
 #define CLOCKOO_FRONT_PEERS_H
@@ -34,7 +34,7 @@ struct front_peers *front_peers_create(struct region *region,
 				       const struct front_settings *settings);
 
 /* Announces a write that has ended with any result. */
-void front_peers_notify(struct front *f, const struct front_key *key);
+void front_peers_notify(struct front *f, const struct front_request *request);
 void front_peers_notify_all(struct front *f);
 /* Sends pending datagrams; called in poll(), after all that ends writes. */
 void front_peers_send(struct front *f);

@@ -59,7 +59,7 @@ void
 front_stats_reset_mt(struct front_stats *stats)
 {
 	atomic_fetch_add_explicit(&stats->resets, 1, memory_order_relaxed);
-	front_top_reset_mt(&stats->top);
+	top_keys_reset_mt(&stats->top);
 }
 
 uint64_t
@@ -287,9 +287,9 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
-/* Returns the unknown fates; the sums are read one after the other. */
+/* Returns the unknown in_doubt; the sums are read one after the other. */
 static uint64_t
-fates_of_all(const struct front_stats *stats)
+doubts_of_all(const struct front_stats *stats)
 {
 	const uint64_t settled = OF_ALL(SETTLED), unknown = OF_ALL(UNKNOWN);
 
@@ -309,7 +309,7 @@ fates_of_all(const struct front_stats *stats)
 	X(NUMBER, "fills", OF_ALL(FILLS), 0)                                                       \
 	X(NUMBER, "joined", OF_ALL(JOINED), 0)                                                     \
 	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)                                                  \
-	X(NUMBER, "fates_unknown", fates_of_all(stats), 0)                                         \
+	X(NUMBER, "fates_unknown", doubts_of_all(stats), 0)                                        \
 	X(NUMBER, "peers_told", PEERS(TOLD), 1)                                                    \
 	X(NUMBER, "peers_lost", PEERS(LOST), 1)                                                    \
 	X(NUMBER, "peers_heard", PEERS(HEARD), 1)                                                  \
@@ -319,7 +319,7 @@ fates_of_all(const struct front_stats *stats)
 
 const char *const front_stats_names[] = {SERVER_ROWS(ROW_NAME)};
 const char *const front_fleet_names[] = {FLEET_ROWS(ROW_NAME)};
-const char *const front_top_names[FRONT_TOP_SHOWN] = {
+const char *const front_top_names[TOP_KEYS_SHOWN] = {
 	"top_key_1",  "top_key_2",  "top_key_3",  "top_key_4",  "top_key_5",  "top_key_6",
 	"top_key_7",  "top_key_8",  "top_key_9",  "top_key_10", "top_key_11", "top_key_12",
 	"top_key_13", "top_key_14", "top_key_15", "top_key_16",
@@ -342,13 +342,13 @@ static bool
 top_row(struct front_stats *stats, struct front_shown *shown, uint32_t n, struct serve_row *row)
 {
 	if (n == 0)
-		front_top_list_mt(&stats->top, &shown->top);
+		top_keys_list_mt(&stats->top, &shown->top);
 	if (n >= shown->top.count)
 		return false;
 	*row = (struct serve_row){.name = front_top_names[n],
 				  .of = SERVE_ROW_OF_ALL,
 				  .kind = SERVE_ROW_KEY,
-				  .text = front_top_text(&shown->top, n),
+				  .text = top_list_text(&shown->top, n),
 				  .work = n == 0 ? WORK_TOP : 0};
 	return true;
 }

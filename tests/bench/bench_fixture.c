@@ -4,6 +4,7 @@
 #include "bench_fixture.h"
 
 #include "admin/admin.h"
+#include "base/ticks.h"
 #include "net/neigh_table.h"
 
 #include "image/store_image.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 /* The sizes of app/clockoo/start/sizes.c for one core. */
 #define CHUNKS          4096u
@@ -36,9 +36,7 @@ const char *const bench_stage_names[STAGE_COUNT] = {
 uint64_t
 bench_cycles(void)
 {
-	unsigned int cpu;
-
-	return __rdtscp(&cpu);
+	return ticks_read_after();
 }
 
 void

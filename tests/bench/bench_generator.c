@@ -16,6 +16,7 @@
 #include "bench_options.h"
 #include "replay_port.h"
 
+#include "base/ticks.h"
 #include "load/load_core.h"
 #include "proto/mc_udp.h"
 #include "net/neigh_table.h"
@@ -28,7 +29,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <x86intrin.h>
 
 #define KEY_BYTES    16u
 #define VALUE_BYTES  32u
@@ -63,9 +63,7 @@ struct bench {
 static uint64_t
 cycles(void)
 {
-	unsigned int cpu;
-
-	return __rdtscp(&cpu);
+	return ticks_read_after();
 }
 
 static void

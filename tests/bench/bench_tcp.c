@@ -13,12 +13,12 @@
 #include "sim_stack.h"
 
 #include "base/check.h"
+#include "base/ticks.h"
 
 #include "../support/sorted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <x86intrin.h>
 
 #define CONNS    64u
 #define REQUEST  30u
@@ -112,10 +112,10 @@ collect(struct bench *b)
 __attribute__((noinline)) static uint64_t
 turn(struct sim_stack *ss)
 {
-	const uint64_t t = __rdtsc();
+	const uint64_t t = ticks_read();
 
 	sim_stack_turn(ss);
-	return __rdtsc() - t;
+	return ticks_read() - t;
 }
 
 static uint64_t

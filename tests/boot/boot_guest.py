@@ -12,6 +12,8 @@ import socket
 import subprocess
 import time
 
+from boot_machine import MACHINES, TCG
+
 # Limits in the emulator's own time (OwnTime), after which nothing comes any more.
 BOOT_S = 60         # our image, which is up after 3 s
 DEBIAN_BOOT_S = 240  # a whole Debian, which is up after 15 s
@@ -21,21 +23,12 @@ LOOK_S = 5       # how often it is asked for how long it waited
 WAITED_MAX = 3   # how much longer a limit may last at most, for that
 END_S = 10
 MEMORY_MB = 768
-HUGEPAGES = 160  # of 2 MB
 CPUS = 2
 NICE = 5         # at 10, a guest beside three tests at a time had a fifteenth of a CPU
-# These words switch off features that cost time in an emulated machine and help nothing there. The clock is the HPET's:
-# a TSC that is calibrated while the emulator is preempted runs up to twice as fast as time.
-KERNEL_WORDS = ("console=ttyS0 panic=-1 quiet mitigations=off nokaslr tsc=reliable clocksource=hpet "
-                f"cryptomgr.notests no_timer_check intel_iommu=on hugepages={HUGEPAGES}")
 DONE = re.compile(rb"(?:^|\n)@@ (\d+)\r?\n")
 
-# As the operator's machine: an IOMMU with remapped interrupts, so that vfio-pci takes the NIC.
-IOMMU = ["-device", "intel-iommu,intremap=on"]
-NICS = {
-    "e1000e": ("e1000e", 1),
-    "virtio": ("virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on", 2),
-}
+VIRTIO = "virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on"
+NICS = {"e1000e": ("e1000e", 1), "virtio": (VIRTIO, 2), "virt": (VIRTIO, 2)}  # by parts: device, queues
 # QEMU fills these NICs' checksums in; else it leaves that to the kernel outside, which does not for
 # who reads raw frames there.
 WHOLE_CHECKSUMS = ("e1000e",)
@@ -96,27 +89,27 @@ class OwnTime:
 class Guest:
     """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
 
-    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1, disk=None, boot_s=BOOT_S):
+    def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1, disk=None, boot_s=BOOT_S,
+                 arch="amd64"):
         """disk: a file that is the guest's disk, and outlives the guest; or several, the first of them /dev/nvme0n1."""
         self._boot_s = boot_s
         self.console = pathlib.Path(folder) / "console"
         self._control_path = pathlib.Path(folder) / "control"
         self._heard = b""
         disks = disk if isinstance(disk, list) else [disk] if disk is not None else []
-        network = []
+        network, machine = [], MACHINES[arch]
         if nic is not None:
             device, queues = NICS[nic]
-            network = [*IOMMU, "-netdev", f"tap,id=wire,ifname={tap},script=no,downscript=no,vhost=off"
+            network = [*machine.iommu, "-netdev", f"tap,id=wire,ifname={tap},script=no,downscript=no,vhost=off"
                        + (f",queues={queues}" if queues > 1 else "")
                        + (",vnet_hdr=off" if nic in WHOLE_CHECKSUMS else ""),
                        "-device", f"{device},netdev=wire,mac={MAC}"]
         self._args = [
-            "qemu-system-x86_64", "-accel", "tcg,thread=multi,tb-size=256", "-M", "q35",
-            "-cpu", "Nehalem", "-m", str(memory_mb), "-smp", str(CPUS), "-nodefaults",
+            machine.emulator, *TCG, *machine.words, "-m", str(memory_mb), "-smp", str(CPUS), "-nodefaults",
             "-no-user-config", "-display", "none", "-no-reboot",
             "-serial", f"file:{self.console}",
-            "-serial", f"unix:{self._control_path},server=on,wait=off",
-            "-kernel", str(kernel / "vmlinux"), "-initrd", str(image), "-append", KERNEL_WORDS,
+            "-chardev", f"socket,id=control,path={self._control_path},server=on,wait=off", *machine.control,
+            "-kernel", str(kernel / "vmlinux"), "-initrd", str(image), "-append", machine.kernel_words,
             *network, *(word for i, file in enumerate(disks) for word in (
                 "-drive", f"file={file},format=raw,if=none,id=disk{i}", "-device", DISK.format(i))),
             *(word for node in range(nodes) if nodes > 1 for word in (

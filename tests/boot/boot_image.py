@@ -63,17 +63,19 @@ class Archive:
             folders[:] = [name for name in folders if not os.path.normpath(
                 os.path.join(inside, name)).startswith(left_out)]
 
-    def copy(self, source):
-        """A file of this machine at the path it has here, with the links that lead to it. Links stay
+    def copy(self, source, origin):
+        """A file at the path it has at its origin, with the links that lead to it. Links stay
         links: a driver that EAL finds under two names is loaded twice, which ends it."""
-        path = os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(source)),
-                                             os.path.basename(source)))
+        path = os.path.join(os.path.realpath(f"{origin.root}/{os.path.dirname(source)}"), os.path.basename(source))
+        there = path.removeprefix(origin.root)
+        # An unpacked Debian has no merged /usr; the image has.
+        inside = f"usr{there}" if there.startswith("/lib/") else there.lstrip("/")
         if os.path.islink(path):
             target = os.readlink(path)
-            self.link(path.lstrip("/"), target)
-            self.copy(os.path.join(os.path.dirname(path), target))
+            self.link(inside, target)
+            self.copy(os.path.join(os.path.dirname(there), target), origin)
         else:
-            self.file(path.lstrip("/"), pathlib.Path(path).read_bytes())
+            self.file(inside, pathlib.Path(path).read_bytes())
 
     def bytes(self):
         out = bytearray()
@@ -86,28 +88,42 @@ class Archive:
         return bytes(out)
 
 
-def libraries(program):
-    """Paths of the shared libraries a program needs, the loader among them."""
-    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    if "not found" in done.stdout:
-        raise Missing(f"{program}: {done.stdout}")
-    return re.findall(r"(/\S+) \(0x", done.stdout)
+class Origin:
+    """Where programs and their libraries are from: this machine, or a folder with another architecture's Debian and a
+    command that names a program's libraries in it, as ldd does."""
+
+    def __init__(self, root="/", ldd=("ldd",)):
+        self.root, self._ldd = os.path.realpath(root).rstrip("/"), ldd
+
+    def tool(self, name):
+        for folder in PATHS:
+            path = f"{self.root}/{folder}/{name}"
+            if os.path.islink(path) and os.readlink(path).startswith("/"):  # of the origin's root
+                path = self.root + os.readlink(path)
+            if os.access(path, os.X_OK):
+                return path
+        raise Missing(f"{name} is not installed: tools/install boot")
+
+    def libraries(self, program):
+        """Paths of the shared libraries a program needs, the loader among them."""
+        done = subprocess.run([*self._ldd, program], capture_output=True, text=True, check=False)
+        if "not found" in done.stdout:
+            raise Missing(f"{program}: {done.stdout}")
+        # A loader that was started by its path here names itself by that.
+        return [path.removeprefix(self.root) for path in re.findall(r"(/\S+) \(0x", done.stdout)]
+
+
+HERE_INSTALLED = Origin()
 
 
 def tool(name):
-    for folder in PATHS:
-        if os.access(f"{folder}/{name}", os.X_OK):
-            return f"{folder}/{name}"
-    raise Missing(f"{name} is not installed: tools/install boot")
+    return HERE_INSTALLED.tool(name)
 
 
-def add_program(archive, source, path=None):
-    for library in libraries(source):
-        archive.copy(library)
-    if path is None:
-        archive.copy(source)
-    else:
-        archive.file(path, pathlib.Path(source).read_bytes())
+def add_program(archive, source, path, origin):
+    for library in origin.libraries(source):
+        archive.copy(library, origin)
+    archive.file(path, pathlib.Path(source).read_bytes())
 
 
 def add_modules(archive, kernel):
@@ -116,7 +132,7 @@ def add_modules(archive, kernel):
         archive.file(f"modules/{name}", (kernel / name).read_bytes(), 0o644)
 
 
-def make(image, kernel, programs, scripts):
+def make(image, kernel, programs, scripts, origin=HERE_INSTALLED):
     """Write the image; programs, with their libraries, and scripts are {path in the image: path here}.
     Returns its size in bytes."""
     archive = Archive()
@@ -126,13 +142,13 @@ def make(image, kernel, programs, scripts):
     for name in ("lib", "lib64", "sbin"):
         archive.folder(f"usr/{name}")
         archive.link(name, f"usr/{name}")
-    archive.file("bin/busybox", pathlib.Path(tool("busybox")).read_bytes())
+    archive.file("bin/busybox", pathlib.Path(origin.tool("busybox")).read_bytes())
     for applet in APPLETS:
         archive.link(f"bin/{applet}", "busybox")
     for name in ("ip", "tc", "ethtool"):
-        add_program(archive, os.path.realpath(tool(name)), f"usr/bin/{name}")
+        add_program(archive, os.path.realpath(origin.tool(name)), f"usr/bin/{name}", origin)
     for path, source in programs.items():
-        add_program(archive, source, path)
+        add_program(archive, source, path, origin)
     for path, source in scripts.items():
         archive.file(path, source.read_bytes())
     for profile in sorted((ROOT / "drivers-config").glob("*.yaml")):

@@ -2,7 +2,8 @@
 
 It is smaller than the one for all machines, has what we need (vfio-pci, Intel's IOMMU, veth, bridge,
 netem) and an entry for PVH, so QEMU may start the bare vmlinux: unpacking it in an emulated machine
-would take longer than the boot. Kept under the build folder, so only the first run needs a network.
+would take longer than the boot. Kept under the build folder, so only the first run needs a network. Another
+architecture's lies in the folder that its libraries are in (tools/py/cross.py); on arm64 it is packed in no way.
 """
 
 import io
@@ -13,7 +14,9 @@ import subprocess
 import tarfile
 import tempfile
 
-META_PACKAGE = "linux-image-cloud-amd64"
+from boot_machine import MACHINES
+
+META_PACKAGE = MACHINES["amd64"].package
 MODULES = ("vfio_iommu_type1", "vfio-pci", "veth", "bridge", "sch_netem")
 FETCH_S = 120
 UNPACKERS = {b"\x02\x21\x4c\x18": "lz4", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -106,6 +109,11 @@ def take_apart(package, folder):
                 modules[module_name(base[:-3])] = tar.extractfile(member).read()
     if vmlinux is None:
         raise Missing(f"{package} has no kernel")
+    keep(folder, modules, vmlinux)
+
+
+def keep(folder, modules, vmlinux):
+    folder.mkdir(parents=True, exist_ok=True)
     order = in_load_order(modules)
     for name in order:
         (folder / f"{name}.ko").write_bytes(modules[name])
@@ -120,8 +128,21 @@ def take(build):
         return kept[-1].parent
     name = package_name()
     folder = build / "boot" / name.removesuffix("-amd64").replace("linux-image-", "linux-")
-    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="clockoo-kernel-") as fetched:
         command("apt-get", "-q", "download", name, cwd=fetched)
         take_apart(next(pathlib.Path(fetched).glob("*.deb")), folder)
+    return folder
+
+
+def take_from(tree, build):
+    """As take(), of the kernel that a folder with another architecture's Debian has."""
+    kernels = sorted(tree.glob("boot/vmlinuz-*"))
+    if not kernels:
+        raise Missing(f"{tree.name} has no kernel")
+    release = kernels[-1].name.removeprefix("vmlinuz-")
+    folder = build / "boot" / f"linux-{release}"
+    if not (folder / "vmlinux").exists():
+        modules = {module_name(path.stem): path.read_bytes()
+                   for path in tree.glob(f"lib/modules/{release}/kernel/**/*.ko")}
+        keep(folder, modules, kernels[-1].read_bytes())
     return folder

@@ -6,16 +6,17 @@ import os
 import subprocess
 
 import boot_image
+from boot_machine import MACHINES
 
 CLONE_NEWNET = 0x40000000  # linux/sched.h
 NAME = "wire"
 HERE_IP, GUEST_IP, PREFIX_LEN = "10.44.0.1", "10.44.0.2", 24
 
 
-def allowed():
+def allowed(arch="amd64"):
     if os.geteuid() != 0 or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         raise boot_image.Missing("a tap needs root and /dev/net/tun")
-    boot_image.tool("qemu-system-x86_64")
+    boot_image.tool(MACHINES[arch].emulator)
 
 
 def enter_namespace():

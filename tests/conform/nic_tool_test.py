@@ -154,6 +154,11 @@ def make_interfaces():
     subprocess.run(["ip", "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
 
+def add_driver(root, address, driver):
+    (root / "sys/bus/pci/drivers" / driver).mkdir(parents=True, exist_ok=True)
+    (root / "sys/bus/pci/devices" / address / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+
+
 def add_device(root, address, driver, iface="", group="1", kind="0x020000"):
     at = root / "sys/bus/pci/devices" / address
     at.mkdir(parents=True)
@@ -161,8 +166,7 @@ def add_device(root, address, driver, iface="", group="1", kind="0x020000"):
                        ("numa_node", "0"), ("driver_override", "(null)")):
         (at / name).write_text(text + "\n")
     if driver:
-        (root / "sys/bus/pci/drivers" / driver).mkdir(parents=True, exist_ok=True)
-        (at / "driver").symlink_to(f"../../../../bus/pci/drivers/{driver}")
+        add_driver(root, address, driver)
     if iface:
         (at / "net" / iface).mkdir(parents=True)
     if group:
@@ -341,6 +345,14 @@ def check_iommu(shell):
             (root / "proc/cpuinfo").write_text(f"model name\t: {model}\n")
             got, said = run(shell, root, ["bind", NOGROUP])
             yield f"no IOMMU on {model or 'another CPU'}", got == 1 and must_say in said, said
+        (root / "sys/class/iommu/smmu3.0x0000000009050000").mkdir(parents=True)
+        (root / "sys/bus/pci/devices" / BOUND / "iommu_group").unlink()
+        (root / "sys/bus/pci/devices" / BOUND / "driver").unlink()
+        add_driver(root, BOUND, "uio_pci_generic")
+        got, said = run(shell, root, ["bind", BOUND])
+        yield "an IOMMU that a driven NIC is not behind is none", got == 1 and "no IOMMU" in said, said
+        got, said = run(shell, root, ["bind", NOGROUP])
+        yield "a NIC that no driver took yet gets its IOMMU group from vfio-pci", got == 0 and "bound to vfio-pci" in said, said
 
 
 def check_hugepages(shell):

@@ -9,9 +9,12 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
-import apt_source
-from apt_source import Missing
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
+
+import apt_source  # noqa: E402
+from apt_source import Missing, remove  # noqa: E402
 
 MAKE_S, RUN_S = 900, 300
 # Packages that every Debian that boots has, and debootstrap's smallest one lacks.
@@ -33,13 +36,6 @@ def run(root, command, seconds=RUN_S):
         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive",
              "LC_ALL": "C.UTF-8"})
     return done.returncode, done.stdout
-
-
-def remove(root):
-    """A folder that has mounts below it is left alone: they would be emptied."""
-    mounts = pathlib.Path("/proc/self/mountinfo").read_text()
-    if root.exists() and f" {root}/" not in mounts and f" {root} " not in mounts:
-        subprocess.run(["rm", "-rf", "--one-file-system", str(root)], check=False)
 
 
 def depends_of(package):

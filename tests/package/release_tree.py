@@ -14,7 +14,6 @@ import clean_root
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = "clockoo"  # the folder of the copy, below /
-MAKE_S = 900
 # Packages beside the smallest Debian that its archive needs to be reached.
 BESIDE = "ca-certificates"
 # The folder is a mount point, as / of a machine is: tools make what lies below it private.
@@ -32,20 +31,7 @@ def make(tree, suite):
     """The tree, if it is not there."""
     if (tree / "etc/debian_version").exists():
         return
-    begun = tree.with_name(tree.name + ".begun")
-    clean_root.remove(begun)
-    tree.parent.mkdir(parents=True, exist_ok=True)
-    options = [f"--aptopt={line}" for line in apt_source.options()]
-    source = f"deb {apt_source.archive()} {suite} main"
-    try:
-        done = subprocess.run(["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", f"--include={BESIDE}", *options,
-                               suite, str(begun), source], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=MAKE_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise apt_source.Missing(f"mmdebstrap: {error}") from None
-    if done.returncode != 0:
-        raise apt_source.Missing(f"mmdebstrap: {done.stdout.strip().splitlines()[-1:]}")
-    begun.rename(tree)
+    apt_source.make_tree(tree, suite, f"making {tree.name}", "--mode=root", "--variant=minbase", f"--include={BESIDE}")
 
 
 def _listed():

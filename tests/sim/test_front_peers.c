@@ -42,7 +42,7 @@ struct world {
 	struct mem_port *port[STATIONS];
 	struct front *front[2];
 	struct front_exchange *fleet[2];
-	struct front_shared shared[2];
+	struct copies_shared shared[2];
 	struct region memory[2];
 	struct talk talk[2]; /* with each front */
 	bool cut[STATIONS][STATIONS];
@@ -228,7 +228,7 @@ static void
 world_destroy(struct world *w)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		check_eq(front_keys_open(w->front[i]), 0);
+		check_eq(front_requests_open(w->front[i]), 0);
 		check_eq(backend_pending(w->cores[i]->cores[0].core.serve), 0);
 	}
 	for (uint32_t i = 0; i < CORES; i++) {

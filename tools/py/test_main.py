@@ -20,6 +20,7 @@ from concurrent import futures
 
 import build_tree
 import coverage
+import cross
 import lint
 import netns
 import package_main
@@ -41,6 +42,11 @@ TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 1  # some of them wait
 # Suites of meson that the quick part runs, and the one it leaves out of them.
 QUICK, SLOW = ("unit", "sim", "script"), "slow"
 QUICK_SUITES = [word for suite in QUICK for word in ("--suite", suite)] + ["--no-suite", SLOW]
+
+# Another architecture's tests run in an emulator. Quickly built ones, since what is shipped is built beside them.
+EMULATED = ("unit", "sim", "script", "stress")
+EMULATED_OPTIONS = ["-Dbuildtype=debugoptimized", "-Doptimization=1", build_tree.STRICT]
+EMULATED_SLOWNESS = 10
 
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
@@ -309,6 +315,27 @@ def part_boot():
     return counting("in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder)])
 
 
+def part_arm64():
+    """The arm64 build: its tests under an emulated CPU, and the program in an emulated machine."""
+    if cross.is_native("arm64"):
+        print("   skipped: this machine is arm64: tools/test release runs all of it", flush=True)
+        return Counts(skipped=1)
+    subprocess.run([ROOT / "tools/install", "arm64", "boot"], stdin=subprocess.DEVNULL)
+    tests = build_tree.beside_default("arm64-tests")
+    try:
+        cross.build("arm64", tests, EMULATED_OPTIONS, bench=False,
+                    targets=lambda at: build_tree.test_targets(at, set(EMULATED), {SLOW}))
+        cross.build("arm64", cross.folder("arm64"), targets=["app/clockoo"], bench=False)
+    except cross.Missing as why:
+        print(f"   skipped: arm64: {why}", flush=True)
+        return Counts(skipped=1)
+    suites = [word for suite in EMULATED for word in ("--suite", suite)] + ["--no-suite", SLOW]
+    counts = meson_tests(tests, suites, EMULATED_SLOWNESS)
+    counts.add(counting("an arm64 machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(build_tree.default_folder()),
+                                             "virt"]))
+    return counts
+
+
 def part_package():
     """What needs root or an archive that cannot be had is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "package", "clean", "boot"], stdin=subprocess.DEVNULL)
@@ -411,10 +438,11 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "image": part_image, "run": part_run,
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
-         "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze}
+         "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
+         "arm64": part_arm64}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
-ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases")
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
 # release build.

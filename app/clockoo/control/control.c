@@ -46,23 +46,27 @@ signal_take(void)
 	return sigtimedwait(&set, NULL, &none);
 }
 
-/* Waits for a signal, for a request of HTTP or capture, or for left_ns. */
+/* Waits for a signal, for a request of HTTP or capture, for an event of the port, or for left_ns.
+ */
 static void
 wait_for_any(const struct control *c, int signals, int64_t left_ns)
 {
 	const struct timespec t = {left_ns / (int64_t)NS_PER_S, left_ns % (int64_t)NS_PER_S};
-	struct pollfd files[2 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
-						  {http_fd(c->http), POLLIN, 0}};
+	struct pollfd files[3 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
+						  {http_fd(c->http), POLLIN, 0},
+						  {c->port->events.fd, POLLIN, 0}};
 
-	ppoll(files, 2 + capture_service_polls(c->capture, files + 2), &t, NULL);
+	ppoll(files, 3 + capture_service_polls(c->capture, files + 3), &t, NULL);
 }
 
-/* Answers requests of HTTP and of `clockoo capture`. True if there is more to do. */
+/* Answers requests of HTTP and of `clockoo capture`, and acts on events of the port. True if there
+ * is more to do. */
 static bool
 answer(struct control *c)
 {
 	const bool http = http_run(c->http, monotonic_ns());
 
+	(void)port_watch_run(c->port, monotonic_ns());
 	return capture_service_run(c->capture, monotonic_ns()) || http;
 }
 
@@ -73,7 +77,7 @@ wait_for_signal(struct control *c, int signals, int64_t due_ns)
 	bool more = answer(c);
 	int64_t left_ns;
 
-	while ((left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
+	while (c->port->end.text[0] == '\0' && (left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
 		int number;
 
 		wait_for_any(c, signals, more ? 0 : capture_service_wait_ns(c->capture, left_ns));
@@ -122,7 +126,7 @@ say_drops(struct control *c, const struct admin_nic *nic, struct drop_alarm *ala
 static void
 tell_nic(const struct control *c, struct admin_nic *nic)
 {
-	const struct device *d = &c->nic->device;
+	struct device *d = &c->nic->device;
 	struct device_losses losses;
 
 	device_losses(d, &losses);
@@ -209,10 +213,13 @@ notify_watchdog(const struct control *c, struct watchdog *w)
 	uint32_t core = 0;
 	const enum watchdog_status status = watchdog_check(w, c->telemetry, monotonic_ns(), &core);
 
+	/* Cores that wait for the port do so by order, and within PORT_AWAY_MAX_NS. */
+	const bool stuck = status == WATCHDOG_STUCK && !port_watch_is_away(c->port);
+
 	if (status == WATCHDOG_NOT_DUE)
 		return;
-	http_set_stuck(c->http, status == WATCHDOG_STUCK);
-	if (status == WATCHDOG_STUCK)
+	http_set_stuck(c->http, stuck);
+	if (stuck)
 		fprintf(stderr,
 			"clockoo: core %u is stuck: the service manager gets no watchdog "
 			"notification, /healthz is 503\n",
@@ -280,7 +287,7 @@ apply_users_and_networks(struct control *c, bool *reloading)
 static bool
 is_stop_requested(const struct control *c, int signal_number)
 {
-	return (signal_number != 0 && signal_number != SIGHUP) ||
+	return (signal_number != 0 && signal_number != SIGHUP) || c->port->end.text[0] != '\0' ||
 	       serve_stop_requested_mt(c->shared) != SERVE_RUN;
 }
 

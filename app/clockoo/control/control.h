@@ -1,6 +1,6 @@
 /*
  * control.h - the thread that is not a core: waits for signals and for requests that clients
- * make of the program, reads the users' file again, watches the link, prints --live lines.
+ * make of the program, reads the users' file again, watches the port, prints --live lines.
  *
  * Owner:  main; the parts outlive the thread.
  * Thread: filled and started by main; from then on the control thread's.
@@ -18,6 +18,7 @@
 #include "keep/arena_file.h"
 #include "monitor/http_alone.h"
 #include "nic.h"
+#include "port_watch.h"
 #include "process/process.h"
 #include "start/settings.h"
 #include "tier/second_tier.h"
@@ -48,6 +49,7 @@ struct control {
 	struct http_server *http;
 	struct http_alone *http_alone; /* begun when the control thread ends */
 	struct capture_service *capture;
+	struct port_watch *port;
 };
 
 bool control_start(pthread_t *thread, struct control *c, struct error *err);

@@ -31,7 +31,7 @@ enum live_figure {
 struct live_source {
 	const struct process *process;
 	const struct config *config;
-	const struct nic *nic;
+	struct nic *nic;
 	const struct telemetry *telemetry;
 	struct store *store;
 	const struct fleet *fleet; /* NULL: not a front */

@@ -1,10 +1,14 @@
 /*
- * process.c - reads the clock and the flag, and places threads that are no core.
+ * process.c - reads the clock, orders the cores, and places threads that are no core.
  */
 #include "process.h"
 #include "base/time_units.h"
 #include "store/store.h"
 #include "topology/topology.h"
+
+#include <time.h>
+
+#define PAUSE_STEP_NS 100000 /* between two looks of a paused core, or of who waits for it */
 
 uint64_t
 process_now_ns(const struct process *p)
@@ -21,13 +25,62 @@ process_store_s(const struct process *p)
 bool
 process_is_stopping(const struct process *p)
 {
-	return atomic_load_explicit(&p->stop, memory_order_relaxed);
+	return atomic_load_explicit(&p->order, memory_order_relaxed) == PROCESS_STOP;
+}
+
+bool
+process_is_interrupted(const struct process *p)
+{
+	/* Relaxed: a core that runs on reads nothing that came with the order. */
+	return atomic_load_explicit(&p->order, memory_order_relaxed) != PROCESS_RUN;
 }
 
 void
 process_stop(struct process *p)
 {
-	atomic_store_explicit(&p->stop, true, memory_order_relaxed);
+	/* Release: a paused core that stops drains through a port that was set up meanwhile. */
+	atomic_store_explicit(&p->order, PROCESS_STOP, memory_order_release);
+}
+
+static void
+pause_step(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = PAUSE_STEP_NS}, NULL);
+}
+
+void
+process_pause(struct process *p)
+{
+	atomic_store_explicit(&p->order, PROCESS_PAUSE, memory_order_relaxed);
+}
+
+bool
+process_all_paused(const struct process *p, uint32_t cores)
+{
+	/* Pairs with the increment in process_wait_paused. */
+	return atomic_load_explicit(&p->paused, memory_order_acquire) == cores;
+}
+
+void
+process_resume(struct process *p)
+{
+	atomic_store_explicit(&p->order, PROCESS_RUN, memory_order_release);
+	/* A core that still counts as paused would count for the next pause as well. */
+	while (atomic_load_explicit(&p->paused, memory_order_relaxed) != 0)
+		pause_step();
+}
+
+bool
+process_wait_paused(struct process *p)
+{
+	uint32_t order;
+
+	atomic_fetch_add_explicit(&p->paused, 1, memory_order_release);
+	/* Acquire pairs with the store of the order that ends the pause. */
+	while ((order = atomic_load_explicit(&p->order, memory_order_acquire)) == PROCESS_PAUSE)
+		pause_step();
+	atomic_fetch_sub_explicit(&p->paused, 1, memory_order_relaxed);
+	return order == PROCESS_RUN;
 }
 
 void

@@ -20,7 +20,7 @@ struct neigh_table;
 /* The parts that all cores share. */
 struct core_parts {
 	const struct config *config;
-	const struct process *process;
+	struct process *process;
 	const struct sizes *sizes;
 	const struct access_list *access;
 	struct nic *nic;

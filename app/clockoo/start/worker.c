@@ -87,6 +87,17 @@ idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64
 		wait_for_frame(w, kind, wait_ns);
 }
 
+/* Leaves the port to the control thread, which resets it. The store's grace periods exclude the
+ * core meanwhile. False if the core is to stop. */
+static bool
+leave_port(const struct worker *w)
+{
+	if (process_is_stopping(w->process))
+		return false;
+	store_offline(w->core->store);
+	return process_wait_paused(w->process);
+}
+
 int
 worker_run(void *arg)
 {
@@ -98,7 +109,7 @@ worker_run(void *arg)
 
 	last_words_core(w->number, core, w->process->clock);
 	run_delay_begin(&delay, idle.since_ns);
-	while (!process_is_stopping(w->process)) {
+	while (likely(!process_is_interrupted(w->process)) || leave_port(w)) {
 		const uint64_t now_ns = process_now_ns(w->process);
 
 		if (unlikely(run_delay_is_due(&delay, now_ns, core->last_ns)))

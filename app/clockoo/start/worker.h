@@ -1,5 +1,5 @@
 /*
- * worker.h - the loop of one core, from start to stop.
+ * worker.h - the loop of one core, from start to stop, and its pauses.
  *
  * Thread: the lcore's own.
  * Bounds: DRAIN_NS from the stop flag to the return.
@@ -17,7 +17,7 @@ struct worker {
 	uint32_t number;
 	struct core *core;
 	const struct port_dpdk *port; /* the core's port */
-	const struct process *process;
+	struct process *process;
 	bool yield;
 	bool adaptive;        /* the core waits when it is idle */
 	bool forwards_frames; /* its queue carries frames of other cores */

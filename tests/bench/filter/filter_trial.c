@@ -16,6 +16,7 @@
 #include "bloom_filters.h"
 
 #include "base/check.h"
+#include "base/ticks.h"
 #include "support/cuckoo_filter.h"
 
 #include <stdio.h>
@@ -296,10 +297,7 @@ by_value(const void *a, const void *b)
 static uint64_t
 ticks(void)
 {
-	uint32_t cpu;
-
-	__builtin_ia32_lfence();
-	return __builtin_ia32_rdtscp(&cpu);
+	return ticks_read_after();
 }
 
 /* Times single lookups; the time of an empty measurement is subtracted. */

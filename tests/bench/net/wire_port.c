@@ -5,8 +5,7 @@
 
 #include "base/list.h"
 #include "base/prefetch.h"
-
-#include <x86intrin.h>
+#include "base/ticks.h"
 
 #define RING_MASK (WIRE_RING - 1)
 #define SPARE     1024u /* frames in excess of its own that an end may keep */
@@ -39,7 +38,7 @@ bytes_of(const struct wire_end *e, uint32_t number)
 static inline uint32_t
 stamp_now(void)
 {
-	return (uint32_t)__rdtsc() | 1;
+	return (uint32_t)ticks_read() | 1;
 }
 
 /* Returns how many slots the writer may fill. */

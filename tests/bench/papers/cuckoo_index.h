@@ -180,7 +180,7 @@ cuckoo_read_begin(struct cuckoo_index *c, const struct cuckoo_key *place)
 
 	/* Acquire: pairs with the release in cuckoo_write_end. */
 	while (((v = atomic_load_explicit(version, memory_order_acquire)) & 1) != 0)
-		__builtin_ia32_pause();
+		cpu_pause();
 	return v;
 }
 

@@ -8,6 +8,8 @@
 #ifndef CLOCKOO_PAPER_LOCK_H
 #define CLOCKOO_PAPER_LOCK_H
 
+#include "base/pause.h"
+
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,7 +35,7 @@ static inline void
 spin_take(struct spin_word *l)
 {
 	for (uint32_t i = 1; !spin_try(l); i++) {
-		__builtin_ia32_pause();
+		cpu_pause();
 		if (i % PAPER_SPINS_MAX == 0)
 			sched_yield();
 	}

@@ -10,6 +10,8 @@
  */
 #include "own_store.h"
 
+#include "base/ticks.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +48,7 @@ new_key(const struct mixer *m)
 static void
 take_time(struct mixer *m, uint64_t start, uint32_t count, uint64_t *ticks, uint64_t *timed)
 {
-	const uint64_t spent = __builtin_ia32_rdtsc() - start;
+	const uint64_t spent = ticks_read() - start;
 
 	if (spent > BATCH_TICKS_MAX) {
 		m->interrupted++;
@@ -65,7 +67,7 @@ get_batch(struct mixer *m, struct store_core *sc, uint32_t count)
 
 	for (uint32_t i = 0; i < count; i++)
 		keys[i] = bench_key_of(bench_below(&m->random, m->mix->keys));
-	start = __builtin_ia32_rdtsc();
+	start = ticks_read();
 	own_get_batch(sc, keys, count, items);
 	m->asked += count;
 	take_time(m, start, count, &m->get_ticks, &m->gets);
@@ -77,7 +79,7 @@ static void
 insert_batch(struct mixer *m, struct store_core *sc, uint32_t count)
 {
 	static const uint8_t value[BENCH_VALUE_BYTES];
-	const uint64_t start = __builtin_ia32_rdtsc();
+	const uint64_t start = ticks_read();
 
 	for (uint32_t i = 0; i < count; i++, m->inserts++) {
 		const struct bench_key k = bench_key_of(new_key(m));
@@ -139,11 +141,11 @@ work(void *arg)
 static double
 tick_ns(void)
 {
-	const uint64_t ns = bench_ns(), ticks = __builtin_ia32_rdtsc();
+	const uint64_t ns = bench_ns(), ticks = ticks_read();
 
 	while (bench_ns() - ns < TICK_SPAN_NS)
 		;
-	return (double)(bench_ns() - ns) / (double)(__builtin_ia32_rdtsc() - ticks);
+	return (double)(bench_ns() - ns) / (double)(ticks_read() - ticks);
 }
 
 static void

@@ -11,7 +11,7 @@
 #include "front/front_core.h"
 #include "front/front_options.h"
 #include "front/front_peers.h"
-#include "front/front_words.h"
+#include "copies/invalidations.h"
 #include "fuzz_target.h"
 
 #include <stdlib.h>
@@ -133,7 +133,7 @@ is_cached(struct view key)
 	return store_get(sc, key, store_hash(sc, key)) != NULL;
 }
 
-/* A front's placeholder holds no value. */
+/* A front's lease has no value. */
 static bool
 has_value(struct view key)
 {
@@ -148,7 +148,7 @@ words_judge(struct view request, bool is_peer)
 {
 	uint8_t room[MC_KEY_DECODED_MAX];
 	struct view rest, key;
-	enum front_word word;
+	enum invalidation_kind word;
 	char name[2];
 
 	if (!is_peer) {
@@ -156,10 +156,10 @@ words_judge(struct view request, bool is_peer)
 			ensure(is_cached(key_of(i, name)));
 		return;
 	}
-	if (request.len > FRONT_WORDS_BYTES || !front_words_begin(request, &rest))
+	if (request.len > INVALIDATIONS_BYTES || !invalidations_begin(request, &rest))
 		return;
-	while ((word = front_words_next(&rest, &key, room)) != FRONT_WORD_END)
-		ensure(word != FRONT_WORD_KEY || !has_value(key));
+	while ((word = invalidations_next(&rest, &key, room)) != INVALIDATION_END)
+		ensure(word != INVALIDATION_KEY || !has_value(key));
 }
 
 int
@@ -183,6 +183,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Steps by a second, so that the next datagram is accepted. */
 	sim->now_ns += 1000 * MS;
 	sim_cores_turn(sim);
-	ensure(front_keys_open(front) == 0);
+	ensure(front_requests_open(front) == 0);
 	return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "base/turn_times.h"
 #include "monitor/http_counters.h"
+#include "control/port_watch.h"
 #include "core/core.h"
 #include "dpdk/port_dpdk.h"
 #include "flash/flash_convert.h"
@@ -28,6 +29,7 @@
 
 static const struct counter_name list_net[] = {NET_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_port[] = {PORT_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_watch[] = {PORT_WATCH_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_handover[] = {HANDOVER_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_tcp[] = {TCP_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_tls[] = {TLS_COUNTERS(COUNTER_NAME)};
@@ -56,14 +58,15 @@ struct counter_list {
 	}
 
 static const struct counter_list counter_lists[] = {
-	COUNTER_LIST(NET, list_net),          COUNTER_LIST(NET, list_port),
-	COUNTER_LIST(NET, list_handover),     COUNTER_LIST(STACK, list_tcp),
-	COUNTER_LIST(STACK, list_tls),        COUNTER_LIST(CORES, list_core),
-	COUNTER_LIST(CORES, list_stages),     COUNTER_LIST(CORES, list_turn),
-	COUNTER_LIST(COUNTERS, list_serve),   COUNTER_LIST(COUNTERS, list_store),
-	COUNTER_LIST(COUNTERS, list_front),   COUNTER_LIST(COUNTERS, list_offer),
-	COUNTER_LIST(COUNTERS, list_ask),     COUNTER_LIST(COUNTERS, list_flash),
-	COUNTER_LIST(COUNTERS, list_convert), COUNTER_LIST(COUNTERS, list_http),
+	COUNTER_LIST(NET, list_net),        COUNTER_LIST(NET, list_port),
+	COUNTER_LIST(NET, list_handover),   COUNTER_LIST(NET, list_watch),
+	COUNTER_LIST(STACK, list_tcp),      COUNTER_LIST(STACK, list_tls),
+	COUNTER_LIST(CORES, list_core),     COUNTER_LIST(CORES, list_stages),
+	COUNTER_LIST(CORES, list_turn),     COUNTER_LIST(COUNTERS, list_serve),
+	COUNTER_LIST(COUNTERS, list_store), COUNTER_LIST(COUNTERS, list_front),
+	COUNTER_LIST(COUNTERS, list_offer), COUNTER_LIST(COUNTERS, list_ask),
+	COUNTER_LIST(COUNTERS, list_flash), COUNTER_LIST(COUNTERS, list_convert),
+	COUNTER_LIST(COUNTERS, list_http),
 };
 #define COUNTER_LISTS (sizeof counter_lists / sizeof counter_lists[0])
 

@@ -282,7 +282,7 @@ ask(const char *name, uint32_t n)
 	const uint64_t hash = key.data[0] + 256ull * key.len;
 
 	for (uint32_t i = 0; i < n; i++)
-		front_top_count_mt(&stats.top, key, hash);
+		top_keys_count_mt(&stats.top, key, hash);
 }
 
 /* Requests n other keys once each: more than there is room for. */
@@ -292,7 +292,7 @@ ask_others(uint32_t n)
 	static uint64_t hash = 1u << 20;
 
 	for (uint32_t i = 0; i < n; i++)
-		front_top_count_mt(&stats.top, (struct view){(const uint8_t *)"other", 5}, hash++);
+		top_keys_count_mt(&stats.top, (struct view){(const uint8_t *)"other", 5}, hash++);
 }
 
 static uint32_t
@@ -326,8 +326,8 @@ TEST(what_is_asked_most_is_named)
 	is_part(1, 160, 166, "a%20b");
 	is_part(2, 70, 83, "second");
 	is_part(3, 0, 2, "other");
-	check(front_stats_row(&stats, &shown, top_at(FRONT_TOP_SHOWN - 1), &(struct serve_row){0}));
-	check(!front_stats_row(&stats, &shown, top_at(FRONT_TOP_SHOWN), &(struct serve_row){0}));
+	check(front_stats_row(&stats, &shown, top_at(TOP_KEYS_SHOWN - 1), &(struct serve_row){0}));
+	check(!front_stats_row(&stats, &shown, top_at(TOP_KEYS_SHOWN), &(struct serve_row){0}));
 	front_stats_reset_mt(&stats);
 	ask("new", 1);
 	check_str(row_at(top_at(0)).text, "1.000 new");
@@ -341,8 +341,8 @@ TEST(a_long_name_is_cut)
 	memset(name, 'x', MC_KEY_MAX);
 	name[MC_KEY_MAX] = '\0';
 	ask(name, 1);
-	check_eq(strlen(row_at(top_at(0)).text), FRONT_TOP_TEXT - 2);
-	check_str(row_at(top_at(0)).text + FRONT_TOP_TEXT - 6, "x...");
+	check_eq(strlen(row_at(top_at(0)).text), TOP_KEY_TEXT - 2);
+	check_str(row_at(top_at(0)).text + TOP_KEY_TEXT - 6, "x...");
 	start();
 	memset(name, '\n', MC_KEY_MAX);
 	ask(name, 1);
@@ -353,8 +353,8 @@ TEST(a_long_name_is_cut)
 /* Counts are halved from time to time, so a key that is no longer requested leaves. */
 TEST(what_was_asked_once_is_forgotten)
 {
-	ask("old", FRONT_TOP_AGE - 1);
-	ask("new", 13 * FRONT_TOP_AGE);
+	ask("old", TOP_KEYS_AGE - 1);
+	ask("new", 13 * TOP_KEYS_AGE);
 	is_part(0, 999, 999, "new");
 	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
 }

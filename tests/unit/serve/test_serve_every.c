@@ -280,10 +280,13 @@ may_be_a_datagram(struct view stream, struct mc_req *req)
 {
 	struct mc_parser ps = {0};
 	const struct mc_result r = mc_parse(&ps, req, stream.data, stream.len);
-	const uint32_t body = req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
+	uint32_t body;
 
-	return r.status == MC_OK && (ps.in_line || r.used + body == stream.len) &&
-	       mc_req_over_udp(req, false) && req->verb != MC_QUIT && req->verb != MC_BIN_QUIT;
+	if (r.status != MC_OK)
+		return false;
+	body = req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
+	return (ps.in_line || r.used + body == stream.len) && mc_req_over_udp(req, false) &&
+	       req->verb != MC_QUIT && req->verb != MC_BIN_QUIT;
 }
 
 static void

@@ -1,0 +1,65 @@
+"""Where this machine's own apt has Debian from, so that another Debian can be made from the same archive.
+
+apt itself is asked: sources are written in more than one way. What it is told of the way to the archive (a proxy,
+dates that are not checked) another Debian is told as well.
+"""
+
+import pathlib
+import re
+import subprocess
+
+from progress import run_step
+
+HANDED_ON = re.compile(r"^Acquire::(?:https?::|Check-|Retries)[^ ]* \".*\";$", re.M)
+
+
+class Missing(Exception):
+    """Why another Debian cannot be made here."""
+
+
+def archive():
+    """The URI of Debian's archive, as the first source names it."""
+    try:
+        done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"],
+                              capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Missing(f"apt-get: {error}") from None
+    if done.returncode != 0 or not done.stdout.strip():
+        raise Missing("no source of apt is Debian's archive, or apt-get update has not read it")
+    return done.stdout.split()[0].rstrip("/")
+
+
+def options():
+    """What apt is told of the way there: lines of a configuration file of apt."""
+    text = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
+    return HANDED_ON.findall(text)
+
+
+def release():
+    """This machine's release of Debian, by its name."""
+    found = re.search(r"^VERSION_CODENAME=(\w+)$", open("/etc/os-release").read(), re.M)
+    if found is None:
+        raise Missing("/etc/os-release names no release of Debian")
+    return found[1]
+
+
+def remove(root):
+    """A folder that has mounts below it is left alone: they would be emptied."""
+    mounts = pathlib.Path("/proc/self/mountinfo").read_text()
+    if root.exists() and f" {root}/" not in mounts and f" {root} " not in mounts:
+        subprocess.run(["rm", "-rf", "--one-file-system", str(root)], check=False)
+
+
+def make_tree(tree, suite, words, *how):
+    """A folder with packages of suite, made by mmdebstrap with these options of its. A tree that is there was made whole."""
+    begun = tree.with_name(tree.name + ".begun")
+    remove(begun)
+    tree.parent.mkdir(parents=True, exist_ok=True)
+    apt = [f"--aptopt={line}" for line in options()]
+    try:
+        status, said = run_step(words, ["mmdebstrap", *how, *apt, suite, str(begun), f"deb {archive()} {suite} main"])
+    except OSError as error:
+        raise Missing(f"mmdebstrap: {error}") from None
+    if status != 0:
+        raise Missing(f"mmdebstrap: {said[-1:]}")
+    begun.rename(tree)
