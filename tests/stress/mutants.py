@@ -168,7 +168,7 @@ MUTANTS = {
                      "\t\t       sl->stride * sizeof sl->states[0]);", ""),
     ],
     "LOCKED_LEFT": [
-        ("repair.c", "const uint32_t count = atomic_load(&open->locked_count);", "const uint32_t count = 0;"),
+        ("repair.c", "const uint32_t count = atomic_load_explicit(&open->locked_count, memory_order_relaxed);", "const uint32_t count = 0;"),
     ],
     "TWICE_LIVE": [
         ("repair.c", "memory_order_relaxed) & mask) != 0)\n\t\treturn false;",
