@@ -333,7 +333,7 @@ copies_fenced(struct copies *c)
 /* ---- writes ---- */
 
 static bool
-is_kept(const struct copies *c, const struct copy_key *key)
+is_cached(const struct copies *c, const struct copy_key *key)
 {
 	return c->shared.admission != NULL ? admission_has_mt(c->shared.admission, key->hash)
 					   : store_peek(c->store, key->name, key->hash) != NULL;
@@ -354,7 +354,7 @@ static bool
 leased_alone(struct copies *c, const struct copy_key *key, uint64_t lease,
 	     const struct version *own)
 {
-	if (!own->clean || !is_kept(c, key))
+	if (!own->clean || !is_cached(c, key))
 		return false;
 	protocol_gap();
 	if (!put_lease(c, key, lease))

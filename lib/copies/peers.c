@@ -93,35 +93,23 @@ datagram_open(struct peers *p)
 	return p->tail == p->head || begun ? NULL : &p->datagram[(p->tail - 1) % PEERS_DATAGRAMS];
 }
 
-void
-peers_notify(struct peers *p, const struct copy_key *key)
+/* Adds a key, or all keys. False: the datagram has no room, or is none. */
+static bool
+add(struct invalidations *datagram, const struct copy_key *key)
 {
-	struct invalidations *datagram;
-
-	if (p == NULL)
-		return;
-	datagram = datagram_open(p);
-	if (datagram == NULL || !invalidations_add(datagram, key->name, key->hash)) {
-		datagram = datagram_begin(p);
-		if (datagram == NULL || !invalidations_add(datagram, key->name, key->hash)) {
-			count(p, PEERS_LOST);
-			return;
-		}
-	}
-	count(p, PEERS_TOLD);
+	if (datagram == NULL)
+		return false;
+	return key != NULL ? invalidations_add(datagram, key->name, key->hash)
+			   : invalidations_add_all(datagram);
 }
 
 void
-peers_notify_all(struct peers *p)
+peers_notify(struct peers *p, const struct copy_key *key)
 {
-	struct invalidations *datagram;
-
 	if (p == NULL)
 		return;
-	datagram = datagram_open(p);
-	if (datagram == NULL || !invalidations_add_all(datagram))
-		datagram = datagram_begin(p);
-	count(p, datagram != NULL && invalidations_add_all(datagram) ? PEERS_TOLD : PEERS_LOST);
+	count(p,
+	      add(datagram_open(p), key) || add(datagram_begin(p), key) ? PEERS_TOLD : PEERS_LOST);
 }
 
 /* ---- sending ---- */

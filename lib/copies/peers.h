@@ -49,13 +49,12 @@ struct peers_core {
 struct peers;
 
 size_t peers_bytes(const struct peers_list *list);
-/* Returns NULL if the list is empty; the next four then do nothing. */
+/* Returns NULL if the list is empty; the next three then do nothing. */
 struct peers *peers_create(struct region *region, const struct peers_list *list,
 			   const struct peers_core *core);
 
-/* Announces a write that has ended with any result. */
+/* Announces a write of the key that has ended with any result; NULL: of all keys. */
 void peers_notify(struct peers *p, const struct copy_key *key);
-void peers_notify_all(struct peers *p);
 /* Sends pending datagrams, after all that ends writes. */
 void peers_send(struct peers *p, uint64_t now_ns);
 /* Returns when there is more to send; or UINT64_MAX. */

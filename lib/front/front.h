@@ -51,7 +51,7 @@
 #define FRONT_PROBE_MAX_NS     60000000000ull /* longest pause, for an ejected server */
 #define FRONT_REPLY_LOOK_NS    250000ull     /* interval of checks whether a reply reached a core */
 #define FRONT_STABLE_NS        1000000000ull /* a connection that ends sooner counts as a failure */
-/* Time for which nothing is kept of a server that cannot prove that it executes no more requests
+/* Time for which nothing is cached of a server that cannot prove that it executes no more requests
  * of an earlier process (front_fence.c). A time is no proof. */
 #define FRONT_QUIET_S 60u
 
@@ -111,7 +111,7 @@ struct front_settings {
 	 * turn began. */
 	uint64_t (*clock_ns)(const void *arg);
 	const void *clock_arg;
-	uint32_t quiet_s; /* after its start nothing is kept for this long of a server that is not
+	uint32_t quiet_s; /* after its start nothing is cached for this long of a server that is not
 			     fenced */
 	uint32_t core;
 	struct front_ports *ports; /* of all cores; NULL with one core */

@@ -34,7 +34,6 @@ spared_look(struct front *f, struct view key, uint64_t hash)
 
 	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
 	top_keys_count_mt(&f->stats->top, key, hash);
-	copies_count(&f->copies, hash);
 }
 
 /* Counts a sampled key that a copy has answered. Returns the keys before the next sample. */
@@ -44,10 +43,9 @@ sample(void *arg, struct view key, uint64_t hash)
 	struct front *f = arg;
 	const uint32_t before = sampler_draw(&f->copies.sampler);
 
+	copies_count(&f->copies, hash);
 	if (is_looked_at(f))
 		spared_look(f, key, hash);
-	else
-		copies_count(&f->copies, hash);
 	return before;
 }
 
@@ -169,7 +167,7 @@ stands_in_for_none(const struct front_request *request)
 
 /* True if the set alone determines the key's value, and its expiry is known. */
 static bool
-is_kept_set(const struct front_request *request)
+is_cacheable_set(const struct front_request *request)
 {
 	const struct front_query *q = &request->query;
 	const bool stores = q->verb == MC_BIN_SET ? !q->compare
@@ -189,7 +187,7 @@ front_cache_write(struct front *f, struct front_request *request)
 		return true;
 	request->is_writer = copy_write_begin(
 		&f->copies, &request->coalesced.key,
-		is_kept_set(request) && front_may_cache(request->lane), &request->lease);
+		is_cacheable_set(request) && front_may_cache(request->lane), &request->lease);
 	return request->is_writer;
 }
 
@@ -236,7 +234,7 @@ flush_over(struct front *f, const struct front_request *whole)
 {
 	copies_flush_end(&f->copies);
 	if (whole->query.exptime <= 0)
-		peers_notify_all(f->peers);
+		peers_notify(f->peers, NULL);
 }
 
 void

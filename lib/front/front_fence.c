@@ -226,7 +226,7 @@ front_fence_answered(struct front_lane *l, bool listed)
 	if (!l->fence.listing.unclear)
 		settle(l);
 	if (all == FRONT_LISTING_OURS && start_is_open(l)) {
-		/* Release: a value is kept only if it is requested after the list was made. */
+		/* Release: a value is cached only if it is requested after the list was made. */
 		copies_fenced(&l->front->copies);
 		atomic_store_explicit(&l->report->fenced, true, memory_order_release);
 	}

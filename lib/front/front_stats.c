@@ -248,7 +248,7 @@ state_of(const struct front_stats *stats, const struct front_state *fleet, uint3
 	return up >= (uint64_t)links * stats->cores ? "up" : "partly";
 }
 
-/* Returns whether answers of this server are kept now. */
+/* Returns whether answers of this server are cached now. */
 static const char *
 copies_of(const struct front_shown *shown, uint32_t server)
 {

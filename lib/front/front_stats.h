@@ -151,7 +151,7 @@ struct front_shown {
 	const struct front_state *names;       /* the fleet in this turn */
 	const struct front_exchange *exchange; /* has the reports */
 	uint32_t links;
-	bool copies;         /* copies are kept at all */
+	bool copies;         /* there are copies at all */
 	uint64_t copy_ns;    /* maximum age of copies; 0: they are right, or removed */
 	bool fence;          /* only of servers that are fenced */
 	struct top_list top; /* made with the first of its rows */
