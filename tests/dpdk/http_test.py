@@ -344,7 +344,7 @@ class Places(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "socket")
             with socket.socket(socket.AF_UNIX) as left:
-                left.bind(path)  # of a process that was killed
+                left.bind(path)  # left by a process that was killed
             with Served(path):
                 with socket.socket(socket.AF_UNIX) as s:
                     s.connect(path)

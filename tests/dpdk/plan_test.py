@@ -24,7 +24,7 @@ FLEET = ",".join(f"10.0.{i // 10}.{i % 10}:11211:{1 + i // 11}" for i in range(1
 
 # Plans that depend on DPDK's release: the release from which on they are others.
 UNTIL = {"gve.plan": (24, 3)}
-NOT_READY = 1  # of --plan: a warning says why a start would fail
+NOT_READY = 1  # exit status of --plan: a warning says why a start would fail
 
 # Golden text, machine, what is asked, exit status.
 GOLDEN = [
