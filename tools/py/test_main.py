@@ -50,9 +50,9 @@ EMULATED_SLOWNESS = 10
 
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
-DIFFER_REQUESTS = 60_000  # of a million, which run_differ does in some minutes
+DIFFER_REQUESTS = 60_000  # a full run has a million, and takes some minutes
 DIFFER_FLASH_REQUESTS = 2000
-DIFFER_SEED = 1  # what every run asks; run_differ by itself draws one
+DIFFER_SEED = 1  # every run uses it; run_differ by itself draws one
 TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
 TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
 WRONG = re.compile(r"not ok|ERROR|FAILED|Error:|assert|mutant", re.IGNORECASE)
