@@ -388,9 +388,10 @@ def part_image():
     schemas = ROOT / ".cache/schemas"
     schemas.mkdir(parents=True, exist_ok=True)
     get_schemas(schemas)
-    folder = build_tree.default_folder()
+    folder, arm64 = build_tree.default_folder(), cross.folder("arm64") / "app/clockoo"
+    also = ["--arm64", str(arm64), str(cross.tree("arm64"))] if arm64.exists() else []
     return counting("the image for containers", [str(ROOT / "tests/image/run_image"), str(folder / "app/clockoo"), "--load",
-                                                 str(folder / "tests/load/clockoo-load"), "--schemas", str(schemas)])
+                                                 str(folder / "tests/load/clockoo-load"), "--schemas", str(schemas), *also])
 
 
 def part_run():
