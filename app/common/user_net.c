@@ -36,7 +36,8 @@
 #define ROUNDS_MAX      64u /* rounds between two polls, of CABLE_BURST frames a lane */
 #define CONFIG_VERSION  4u  /* of struct SlirpConfig: libslirp 4.7 */
 #define SPARE_FDS       64u /* beside connections */
-#define FRAGMENT_OFFSET 0x1fffu /* RFC 791 section 3.1 */
+#define SEND_BUFFER     (128 << 10) /* bytes of replies that a socket takes ahead of its peer */
+#define FRAGMENT_OFFSET 0x1fffu     /* RFC 791 section 3.1 */
 
 /* Places in user_net.fds; libslirp's sockets follow. */
 enum { POLL_CABLE, POLL_RESETS, POLL_SOCKETS };
@@ -431,26 +432,30 @@ user_net_is_built(struct error *err)
 	return true;
 }
 
+/* libslirp listens with a backlog of 1; a second listen(2) changes it. Accepted sockets inherit the
+ * send buffer: without a bound the kernel takes 4 MB of replies for a peer that reads nothing. */
 static int
-set_backlog(int fd, int events, void *arg)
+set_up_listener(int fd, int events, void *arg)
 {
+	static const int bytes_max = SEND_BUFFER;
 	const uint32_t *backlog = arg;
 	int listens = 0;
 	socklen_t bytes = sizeof listens;
 
 	(void)events;
-	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens)
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes_max, sizeof bytes_max);
 		listen(fd, (int)*backlog);
+	}
 	return 0;
 }
 
-/* Enlarges the backlog. libslirp listens with a backlog of 1; a second listen(2) changes it. */
 static void
-raise_backlog(struct user_net *u, uint32_t backlog)
+set_up_listeners(struct user_net *u, uint32_t backlog)
 {
 	uint32_t ms = 0;
 
-	slirp_pollfds_fill(u->slirp, &ms, set_backlog, &backlog);
+	slirp_pollfds_fill(u->slirp, &ms, set_up_listener, &backlog);
 }
 
 bool
@@ -475,7 +480,7 @@ user_net_open(struct user_net **opened, const struct config *cfg, struct error *
 	g_log_set_handler("Slirp", G_LOG_LEVEL_MASK | G_LOG_FLAG_RECURSION, log_nothing, NULL);
 	u->slirp = slirp_make(u, cfg);
 	if (can_watch && u->fds != NULL && u->slirp != NULL && user_listen(u->slirp, cfg, err)) {
-		raise_backlog(u, cfg->backlog);
+		set_up_listeners(u, cfg->backlog);
 		return true;
 	}
 	if (!can_watch || u->fds == NULL || u->slirp == NULL)

@@ -140,6 +140,28 @@ budget_source_is_over(const struct budget *b, const struct budget_place *p)
 	return address->count > part_of_address(b, address);
 }
 
+struct list *
+budget_loser(struct list *line, uint32_t (*rank)(void *arg, struct list *link), void *arg)
+{
+	const struct list *const last = line->prev;
+	struct list *loser = NULL, *at = line->next, *next;
+	uint32_t least = BUDGET_KEEPS;
+
+	for (uint32_t i = 0; i < BUDGET_LOOKS && at != line && least > 0; i++, at = next) {
+		const uint32_t is = rank(arg, at);
+
+		next = at == last ? line : at->next;
+		if (is == BUDGET_KEEPS) {
+			list_unlink(at);
+			list_push_back(line, at);
+		} else if (is < least) {
+			loser = at;
+			least = is;
+		}
+	}
+	return loser;
+}
+
 bool
 budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_addr *ip,
 		      uint32_t held, uint32_t n)

@@ -14,17 +14,21 @@
  * Owner:  cells are taken from the region; places are the caller's, zero at first.
  * Thread: core-local.
  * Errors: a source that finds no cell of its own shares that of another one.
- * Bounds: BUDGET_CELLS cells of each kind, BUDGET_PROBES looked at for a source.
+ * Bounds: BUDGET_CELLS cells of each kind, BUDGET_PROBES looked at for a source; BUDGET_LOOKS
+ *         holders examined by a search for the one that yields.
  */
 #ifndef CLOCKOO_BUDGET_H
 #define CLOCKOO_BUDGET_H
 
 #include "bytes.h"
 #include "ip_addr.h"
+#include "list.h"
 #include "region.h"
 
 #define BUDGET_CELLS  1024u /* cells of addresses, and as many of prefixes */
 #define BUDGET_PROBES 8u
+#define BUDGET_LOOKS  64u
+#define BUDGET_KEEPS  UINT32_MAX /* the rank of a holder that yields to nobody */
 /* A shortage begins with this part of the common units left, and ends with twice as many. */
 #define BUDGET_SHORT_PART 4u
 
@@ -112,6 +116,12 @@ uint32_t budget_share(const struct budget *b, const struct budget_place *p);
 
 /* True if the address has more holders than its part, even at one unit each. */
 bool budget_source_is_over(const struct budget *b, const struct budget_place *p);
+
+/* Returns the link of the holder that yields its place to a newcomer: of the first BUDGET_LOOKS of
+ * the line the one with the lowest rank, of equals the first. Those that keep their places go to
+ * the end, so that a later search finds others. NULL: all keep theirs. */
+struct list *budget_loser(struct list *line, uint32_t (*rank)(void *arg, struct list *link),
+			  void *arg);
 
 bool budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_addr *ip,
 			   uint32_t held, uint32_t n);

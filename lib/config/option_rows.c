@@ -45,29 +45,25 @@ const struct option_row option_rows[] = {
 	 "network)",
 	 false, "protocol.udp_allow"},
 	{"udp-budget", 0, OPTION_SIZE, AT(udp_budget), 1u << 10, 128u << 20, "BYTES",
-	 "rate limit of UDP replies to an address outside --udp-allow, in bytes per second; its "
-	 "/24 or "
-	 "/56 has four times that, all addresses together sixteen times (64k)",
+	 "bytes per second of UDP replies to an address outside --udp-allow; four times that to "
+	 "its /24 or /56, sixteen times to all such addresses (64k)",
 	 false, "protocol.udp_budget"},
 	{"udp-admin", 0, FLAG(udp_admin),
-	 "allow over UDP, whose sources can be forged, what changes more than one key or the "
-	 "server: flush_all, stats reset, verbosity, cache_memlimit, shutdown and the like",
+	 "allow over UDP, where sources can be forged, commands that change the server or more "
+	 "than one key",
 	 false, "protocol.udp_admin"},
 	{"listen", 'l', OPTION_LISTEN, AT(listeners), 0, 0, "IP",
-	 "address to listen on, optionally with :PORT, which -U follows; behind a comma others, "
-	 "and "
-	 "notls:IP:PORT, see --tls-plain-port. Port user: addresses of this host (127.0.0.1); "
-	 "0.0.0.0 and :: are all. A NIC: the appliance's one address again, perhaps with several "
-	 "ports; 0.0.0.0 and * are that address",
+	 "address to listen on, optionally with :PORT, which -U follows; more behind commas; "
+	 "notls:IP:PORT is --tls-plain-port. Port user: addresses of this host (127.0.0.1), or "
+	 "0.0.0.0 and :: for all. A NIC: its one address, also as 0.0.0.0 or *, perhaps with "
+	 "several ports",
 	 true, "network.listen"},
 	{"listen-backlog", 'b', OPTION_NUMBER, AT(backlog), 1, 65535, "N",
-	 "port user: connections that may wait to be accepted; on a NIC none waits, -c limits new "
-	 "ones too (1024)",
-	 true, "network.backlog"},
+	 "port user: connections that may wait to be accepted (1024)", true, "network.backlog"},
 	{"conn-limit", 'c', OPTION_NUMBER, AT(conns_max), 1, 4u << 20, "N",
 	 "max simultaneous connections (1024)", false, "protocol.conn_limit"},
 	{"conns-per-source", 0, OPTION_NUMBER, AT(conns_per_source), 0, 4u << 20, "N",
-	 "max simultaneous connections per IPv4 address, IPv6 link-local address or /64; 0 is no "
+	 "max simultaneous connections of an IPv4 address, IPv6 link-local address or /64; 0 is no "
 	 "limit (0)",
 	 false, "protocol.conns_per_source"},
 	{"disable-timestamps", 0, FLAG(no_timestamps),
@@ -94,8 +90,8 @@ const struct option_row option_rows[] = {
 	 "return an error when memory is exhausted instead of evicting", false,
 	 "cache.disable_evictions"},
 	{"eviction", 0, OPTION_EVICTION, AT(eviction), 0, 0, "NAME",
-	 "which items a full cache evicts: 2q (first those that are new and unused; up to 4 "
-	 "MB of a GB remember evicted keys), or clock (those not used lately) (2q)",
+	 "which items a full cache evicts: 2q: first those that are new and unused; or clock: "
+	 "those not used lately (2q)",
 	 false, "cache.eviction"},
 	{"auth-file", 'Y', OPTION_TEXT, AT(auth_file), 1, SIZE(auth_file), "FILE",
 	 "require authentication: file of user:password lines, reloaded on SIGHUP", false,
@@ -116,20 +112,20 @@ const struct option_row option_rows[] = {
 	 "collect stats detail; CHAR ends the prefix of a key (:, not collected)", false,
 	 "telemetry.stat_key_prefix"},
 	{"front-servers", 0, OPTION_SERVERS, AT(front.servers), 0, 0, "LIST",
-	 "servers of the fleet: host:port:weight [name] for each, as in nutcracker's file, or "
-	 "the path of a file with one server a line (none)",
+	 "servers of the fleet: host:port:weight [name] for each, as in nutcracker's file, or a "
+	 "file with one server a line (none)",
 	 false, "front.servers"},
 	{"front-hash", 0, OPTION_FRONT_HASH, AT(front.hash), 0, 0, "NAME",
-	 "hash of keys by nutcracker's name: one_at_a_time, md5, crc16, crc32, crc32a, fnv1_64, "
-	 "fnv1a_64, fnv1_32, fnv1a_32, hsieh, murmur or jenkins (fnv1a_64)",
+	 "hash of keys: one_at_a_time, md5, crc16, crc32, crc32a, fnv1_64, fnv1a_64, fnv1_32, "
+	 "fnv1a_32, hsieh, murmur or jenkins (fnv1a_64)",
 	 false, "front.hash"},
 	{"front-distribution", 0, OPTION_FRONT_DISTRIBUTION, AT(front.distribution), 0, 0, "NAME",
-	 "how a hash finds its server: ketama (nutcracker, libmemcached with weights), consistent "
+	 "how a hash finds its server: ketama (nutcracker; libmemcached with weights), consistent "
 	 "(libmemcached without), modula or jump (memcached's proxy) (ketama)",
 	 false, "front.distribution"},
 	{"front-order", 0, OPTION_FRONT_ORDER, AT(front.order), 0, 0, "NAME",
-	 "order of the servers, for modula: sorted, as nutcracker does, or given, as libmemcached "
-	 "takes them (sorted)",
+	 "order of the servers, for modula: sorted, as in nutcracker, or given, as in libmemcached "
+	 "(sorted)",
 	 false, "front.order"},
 	{"front-hash-tag", 0, OPTION_TEXT, AT(front.hash_tag), 2, SIZE(front.hash_tag), "AB",
 	 "two characters; of a key that has both, only the part between them is hashed: {} "
@@ -139,9 +135,8 @@ const struct option_row option_rows[] = {
 	 "beginning of keys that is not hashed: libmemcached's namespace (none)", false,
 	 "front.hash_skip"},
 	{"front-protocol", 0, OPTION_FRONT_PROTOCOL, AT(front.protocol), 0, 0, "NAME",
-	 "protocol to the servers: text, meta, or auto: the best that each server knows "
-	 "(auto)",
-	 false, "front.protocol"},
+	 "protocol to the servers: text, meta, or auto: the best that each knows (auto)", false,
+	 "front.protocol"},
 	{"front-server-connections", 0, OPTION_NUMBER, AT(front.server_connections), 1,
 	 CONFIG_FRONT_CONNECTIONS_MAX, "N", "connections of a worker to each server (1)", false,
 	 "front.server_connections"},
@@ -161,75 +156,67 @@ const struct option_row option_rows[] = {
 	 "reply to a get whose server does not answer: miss or error (miss)", false,
 	 "front.on_failure"},
 	{"front-mode", 0, OPTION_FRONT_MODE, AT(front.mode), 0, 0, "NAME",
-	 "who writes to the servers: shared: other clients too, so a copy is at most "
-	 "--front-ttl old; or sole: this front alone, so copies are never old, but they are "
-	 "wrong if anyone else writes (shared)",
+	 "who writes to the servers: shared: other clients too, so a copy is at most --front-ttl "
+	 "old; or sole: this front alone, or copies are wrong (shared)",
 	 false, "front.mode"},
 	{"front-items", 0, OPTION_ITEMS, AT(front.items), 0, 0, "N",
-	 "number of copies of the most requested items: a number, 0: none, auto: enough to "
-	 "bound the load of every server (--plan prints both), or memory: as many as fit into "
-	 "-m (shared: auto; sole: 0)",
+	 "copies of the most requested items: a number, 0: none, auto: enough to bound the load of "
+	 "every server (see --plan), or memory: as many as fit into -m (shared: auto; sole: 0)",
 	 false, "front.items"},
 	{"front-ttl", 0, OPTION_TIME, AT(front.ttl_ms), 16, 3600000, "TIME",
-	 "shared: maximum age of a copy, from the request to its server; sole: life of a copy "
-	 "whose server does not report when the item expires; below 1s there are no such "
-	 "copies (1s)",
+	 "shared: maximum age of a copy; sole: life of a copy whose server does not report when "
+	 "the item expires; below 1s there are no such copies (1s)",
 	 false, "front.ttl"},
 	{"front-auto-eject-hosts", 0, FLAG(front.auto_eject_hosts),
-	 "remove a server that is down for at least --front-server-retry-timeout; others "
-	 "serve its keys; in sole mode it is flushed before it is used again",
+	 "remove a server that is down, for at least --front-server-retry-timeout; others serve "
+	 "its keys; sole: it is flushed before it returns",
 	 false, "front.auto_eject_hosts"},
 	{"front-gutter", 0, OPTION_SERVERS, AT(front.gutter), 0, 0, "LIST",
-	 "servers that serve the keys of removed servers, in the form of --front-servers (the "
-	 "others of the fleet)",
+	 "servers that serve the keys of removed servers, given as --front-servers (the others of "
+	 "the fleet)",
 	 false, "front.gutter"},
 	{"front-gutter-ttl", 0, OPTION_TIME, AT(front.gutter_ttl_ms), 1000, 3600000, "TIME",
-	 "longest life of an item that is stored at a server in place of another one (10s)", false,
+	 "longest life of an item that is stored in place of a removed server (10s)", false,
 	 "front.gutter_ttl"},
 	{"front-reload", 0, OPTION_FRONT_RELOAD, AT(front.reload), 0, 0, "NAME",
-	 "items of servers that a reload gives keys of others: keep them, or flush them "
-	 "(keep)",
-	 false, "front.reload"},
+	 "items of servers that a reload gives keys of others: keep or flush (keep)", false,
+	 "front.reload"},
 	{"front-peers", 0, OPTION_SERVERS, AT(front.peers), 0, 0, "LIST",
-	 "other fronts of the same servers, as address:port of their UDP ports: this front "
-	 "notifies them of the keys that it writes, best effort: --front-ttl stays the bound "
-	 "(none)",
+	 "UDP address:port of other fronts of these servers, which are notified of the keys that "
+	 "this front writes, best effort (none)",
 	 false, "front.peers"},
 	{"flash-device", 0, OPTION_TEXT, AT(flash.device), 1, SIZE(flash.device), "FILE",
-	 "file or block device of a second tier, which takes the items that memory evicts "
-	 "(none)",
-	 false, "flash.device"},
+	 "file or block device of a second tier, for the items that memory evicts (none)", false,
+	 "flash.device"},
 	{"flash-size", 0, OPTION_SPACE, AT(flash.size_mb), CONFIG_FLASH_MIN_MB, CONFIG_FLASH_MAX_MB,
 	 "SIZE",
-	 "size of the tier in megabytes, or with the suffix m, g or t; a file is created with "
-	 "it, or grown to it (size of the device)",
+	 "size of the tier in megabytes, or with the suffix m, g or t; a file is created or grown "
+	 "to it (size of the device)",
 	 false, "flash.size"},
 	{"flash-state", 0, OPTION_TEXT, AT(flash.state), 1, SIZE(flash.state), "FILE",
-	 "memory file, on a hugetlbfs or tmpfs, from which a start recovers flash after a "
-	 "kill (the path of --memory-file with the suffix .flash; without either, a kill "
-	 "loses what is on flash)",
+	 "memory file, on a hugetlbfs or tmpfs, from which a start recovers flash after a kill "
+	 "(--memory-file's path with the suffix .flash; without either, a kill loses flash)",
 	 false, "flash.state"},
 	{"flash-budget", 0, OPTION_NUMBER, AT(flash.budget_mb), 0, 1u << 20, "MB",
 	 "limit of writes to flash, in megabytes a second; 0 is no limit (0)", false,
 	 "flash.budget"},
 	{"flash-admit", 0, OPTION_FLASH_ADMIT, AT(flash.admit), 0, 0, "NAME",
-	 "which evicted items go to flash: all, or used: those that were requested in memory, "
-	 "or were evicted before (all)",
+	 "which evicted items go to flash: all, or used: those requested in memory or evicted "
+	 "before (all)",
 	 false, "flash.admit"},
 	{"flash-layout", 0, OPTION_FLASH_LAYOUT, AT(flash.layout), 0, 0, "NAME",
-	 "how items lie on flash: log, written once, 6.5 bytes of memory an item; hash, written "
-	 "twice, 2.2 bytes; auto is hash from 16 GB on (auto)",
+	 "log: written once, 6.5 bytes of memory an item; hash: written twice, 2.2 bytes; auto: "
+	 "hash from 16 GB on (auto)",
 	 false, "flash.layout"},
 	{"flash-io", 0, OPTION_FLASH_IO, AT(flash.io), 0, 0, "NAME",
-	 "what reads and writes flash: io_uring; threads, slower, where a kernel or a container "
-	 "refuses it; auto finds out (auto)",
+	 "how flash is read and written: io_uring; threads, slower, where io_uring is refused; "
+	 "auto (auto)",
 	 false, "flash.io"},
 	{"flash-large", 0, OPTION_NUMBER, AT(flash.large), 5, 50, "PERCENT",
 	 "with layout hash, the part of flash for items above 1016 bytes, which stay a log (25)",
 	 false, "flash.large"},
 	{"flash-item-size", 0, OPTION_NUMBER, AT(flash.item_size), 64, 65536, "BYTES",
-	 "mean size of an item on flash: key, value and 8 to 24 bytes; the memory of the index "
-	 "follows from it (256)",
+	 "mean size of an item on flash, key, value and 8 to 24 bytes: it sizes the index (256)",
 	 false, "flash.item_size"},
 	{"flash-item-max", 0, OPTION_SIZE, AT(flash.item_max_bytes), 1u << 10,
 	 CONFIG_FLASH_ITEM_MAX, "BYTES",
@@ -238,8 +225,8 @@ const struct option_row option_rows[] = {
 	{"flash-deadline", 0, OPTION_TIME, AT(flash.deadline_ms), 1, 1000, "TIME",
 	 "longest wait for flash, after which a get is a miss (100ms)", false, "flash.deadline"},
 	{"flash-compress", 0, FLAG(flash.compress),
-	 "compress values of 128 to 8192 bytes on flash, where that makes them an eighth shorter",
-	 false, "flash.compress"},
+	 "compress values of 128 to 8192 bytes on flash, where that saves an eighth", false,
+	 "flash.compress"},
 	{"daemon", 'd', FLAG(daemon), "run as a daemon; after start-up log to syslog", false,
 	 "process.daemon"},
 	{"pidfile", 'P', OPTION_TEXT, AT(pid_file), 1, SIZE(pid_file), "FILE",
@@ -247,14 +234,13 @@ const struct option_row option_rows[] = {
 	{"user", 'u', OPTION_TEXT, AT(user), 1, SIZE(user), "NAME",
 	 "user to run as after start-up, when started as root", false, "process.user"},
 	{"lock-memory", 'k', FLAG(lock_memory),
-	 "lock all memory; has an effect with --no-huge only: hugepages are never swapped", false,
-	 "memory.lock"},
+	 "lock all memory; with --no-huge only: hugepages are never swapped", false, "memory.lock"},
 	{"enable-coredumps", 'r', FLAG(coredumps), "maximize the core file limit", false,
 	 "process.coredumps"},
 	{"extended", 'o', OPTION_EXTENDED, 0, 0, 0, "LIST",
 	 "comma separated list of extended options", false, NULL},
 	{"port", 0, OPTION_PORT, AT(port), 0, SIZE(port), "NIC",
-	 "PCI address of the NIC, or name of a profile in drivers-config: user needs no NIC and no "
+	 "PCI address of the NIC, or a profile of drivers-config: user needs no NIC and no "
 	 "privilege (af_packet)",
 	 false, "port.nic"},
 	{"iface", 0, OPTION_TEXT, AT(iface), 0, 15 + 1, "NAME",
@@ -283,8 +269,7 @@ const struct option_row option_rows[] = {
 	{"gateway", 0, OPTION_GATEWAY, AT(gateway), 0, 0, "IP", "IPv4 default gateway (none)",
 	 false, "network.gateway"},
 	{"ipv6", 0, OPTION_IPV6, AT(ipv6_use), 0, 0, "NAME",
-	 "IPv6: on, off, or auto: on with --address6; on without it serves the link-local address "
-	 "alone (auto)",
+	 "IPv6: on (the link-local address at least), off, or auto: on with --address6 (auto)",
 	 false, "network.ipv6"},
 	{"address6", 0, OPTION_ADDRESS6, AT(ipv6), 0, 128, "IP/LEN",
 	 "IPv6 address and prefix length, besides the link-local address (none)", false,
@@ -293,21 +278,17 @@ const struct option_row option_rows[] = {
 	 "IPv6 default gateway; router advertisements are ignored (none)", false,
 	 "network.gateway6"},
 	{"probe", 0, OPTION_PROBE, AT(probe), 0, 0, "NAME",
-	 "before our addresses are used, ask whether another host has them (RFC 5227, RFC 4862), "
-	 "and "
-	 "do not start if so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches "
-	 "that "
-	 "forward late; off; auto: short, but off on null, ring and ports of a socket (auto)",
+	 "before our addresses are used, ask whether another host has them, and do not start if "
+	 "so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches that forward late; "
+	 "off; auto: short, off where the port is no network (auto)",
 	 false, "network.probe"},
 	{"allow", 0, OPTION_NET_LIST, AT(allow), 0, 0, "NETS",
-	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or the path "
-	 "of "
-	 "a file with such; of two networks that have an address, here and in --deny, the smaller "
-	 "one decides (all)",
+	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or a file "
+	 "with such; of networks here and in --deny that have an address the smallest decides "
+	 "(all)",
 	 false, "network.allow"},
 	{"deny", 0, OPTION_NET_LIST, AT(deny), 0, 0, "NETS",
-	 "networks that are not let in, given as --allow; reloaded on SIGHUP as that is (none)",
-	 false, "network.deny"},
+	 "networks that are not let in, given as --allow (none)", false, "network.deny"},
 	{"vlan", 0, OPTION_NUMBER, AT(vlan), 1, 4094, "ID",
 	 "802.1Q VLAN ID of all frames, RX and TX (untagged)", false, "network.vlan"},
 	{"vlan-priority", 0, OPTION_NUMBER, AT(vlan_priority), 0, 7, "N",
@@ -331,29 +312,25 @@ const struct option_row option_rows[] = {
 	 "megabytes of -m on NUMA node 0, on node 1 and so on: 1024,1024 (all on the NIC's node)",
 	 false, "memory.nodes"},
 	{"memory-file", 'e', OPTION_TEXT, AT(memory_file), 1, SIZE(memory_file), "FILE",
-	 "file on a hugetlbfs or tmpfs for the item memory, so that items outlive a restart (none: "
-	 "private memory)",
+	 "file on a hugetlbfs or tmpfs for the item memory, so that items outlive a restart (none)",
 	 false, "memory.file"},
 	{"keep-for", 0, OPTION_KEEP_FOR, AT(keep_for_s), 0, 0, "S",
-	 "longest time without service, in seconds, after which --memory-file's items are kept: a "
-	 "number, always or never (60)",
+	 "longest time without service, in seconds, after which items are kept: a number, always "
+	 "or never (60)",
 	 false, "memory.keep_for"},
 	{"memory-save", 0, OPTION_TEXT, AT(memory_save), 1, SIZE(memory_save), "FILE",
 	 "file on a disk: a graceful stop saves the items there, the next start loads them while "
-	 "it "
-	 "serves, if --keep-for allows the time between (none)",
+	 "it serves, within --keep-for (none)",
 	 false, "memory.save"},
 	{"memory-save-compress", 0, OPTION_SAVE_COMPRESS, AT(save_compress), 0, 0, "LEVEL",
 	 "igzip level of --memory-save: 0, 1 or no (no)", false, "memory.save_compress"},
 	{"numa", 0, OPTION_NUMA, AT(numa), 0, 0, "NODES",
 	 "NUMA nodes of the item memory: nic, interleave (all nodes), or a list to interleave "
-	 "over: "
-	 "0,2-3 (nic)",
+	 "over: 0,2-3 (nic)",
 	 false, "memory.numa"},
 	{"poll", 0, OPTION_POLL, AT(poll), 0, 0, "NAME",
-	 "what an idle core does: spin, or adaptive: sleep ever longer while no frame arrives "
-	 "(spin)",
-	 false, "cores.poll"},
+	 "what an idle core does: spin, or adaptive: sleep ever longer (spin)", false,
+	 "cores.poll"},
 	{"yield", 0, FLAG(yield),
 	 "idle cores sleep to yield their CPU (automatic when cores share one)", false,
 	 "cores.yield"},
@@ -365,7 +342,7 @@ const struct option_row option_rows[] = {
 	 "process.data_dir"},
 	{"sysfs", 0, OPTION_TEXT, AT(sysfs), 0, SIZE(sysfs), "DIR",
 	 "another machine for --check, --plan and doctor: directory with its sys and proc, or file "
-	 "written by clockoo-nic record",
+	 "of clockoo-nic record",
 	 false, NULL},
 	{"config", 0, OPTION_CONFIG, 0, 0, 0, "FILE",
 	 "configuration file, or none (/etc/clockoo/clockoo.yaml, if it exists)", false, NULL},
@@ -379,20 +356,18 @@ const struct option_row option_rows[] = {
 	{"live", 0, FLAG(live), "print one line of statistics every second", false,
 	 "telemetry.live"},
 	{"telemetry-http", 0, OPTION_HTTP, AT(http), 0, 0, "WHERE",
-	 "IP:PORT of the kernel, or the path of a Unix socket, where HTTP serves /metrics and "
-	 "a page of figures to everyone who can connect, such as 127.0.0.1:9150 (none)",
+	 "IP:PORT of the kernel, or path of a Unix socket, where HTTP serves /metrics and a page "
+	 "to all who can connect, such as 127.0.0.1:9150 (none)",
 	 false, "telemetry.http"},
 	{"telemetry-dpdk", 0, FLAG(telemetry_dpdk),
-	 "DPDK's telemetry socket, for Telegraf, collectd and dpdk-telemetry.py: the port's "
-	 "figures, "
-	 "and what stats shows as /clockoo/...",
+	 "DPDK's telemetry socket, for Telegraf and collectd: the port's figures, and what stats "
+	 "shows as /clockoo/...",
 	 false, "telemetry.dpdk"},
 	{"enable-ssl", 'Z', FLAG(tls.on),
 	 "TLS of TCP connections; wants -o ssl_chain_cert, and no -U", false, "tls.enable"},
 	{"tls-plain-port", 0, OPTION_NUMBER, AT(tls.plain_port), 0, 65535, "PORT",
-	 "TCP port beside -p whose connections are in the clear, with -Z, as memcached's -l "
-	 "notls:IP:PORT; 0 is none (0)",
-	 false, "tls.plain_port"},
+	 "with -Z, TCP port without TLS, as memcached's -l notls:IP:PORT; 0 is none (0)", false,
+	 "tls.plain_port"},
 	{"verbose", 'v', OPTION_COUNT, AT(verbosity), 0, 3, NULL,
 	 "log more at start; twice: also EAL's log", false, "telemetry.verbose"},
 	{"help", 'h', OPTION_HELP, 0, 0, 0, NULL, "print this help and exit", false, NULL},

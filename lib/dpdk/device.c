@@ -220,8 +220,8 @@ make_pool(const struct device *d, const struct device_request *req, uint32_t cor
 	return pool;
 }
 
-/* Creates one pool for each core. With hand-over all cores share one, because MBUF_FAST_FREE
- * requires a single pool for each TX queue. */
+/* Creates one pool for each core, to which its sent frames return. With hand-over all cores share
+ * one, because MBUF_FAST_FREE requires a single pool for each TX queue. */
 static bool
 make_pools(struct device *d, const struct device_request *req, struct error *err)
 {

@@ -2,8 +2,7 @@
  * front.c - a backend (backend.h): chooses the lane of a key, makes requests, and does a turn's
  * work.
  */
-#include "front_keep.h"
-#include "front_peers.h"
+#include "front_cache.h"
 
 #define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
 
@@ -20,39 +19,39 @@ lane_of(void *arg, struct view key, uint64_t hash)
 	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
 }
 
-/* Takes a key for a request; NULL: the request is refused. */
-static struct front_key *
-key_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
+/* Takes a request for an ask; NULL: it is refused. */
+static struct front_request *
+request_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
 {
-	struct front_key *key =
-		l == NULL || front_lane_refuses(l) ? NULL : front_key_take(f, l, ask);
+	struct front_request *request =
+		l == NULL || front_lane_refuses(l) ? NULL : front_request_take(f, l, ask);
 
 	front_count(f, FRONT_ASKED);
-	if (key == NULL) {
-		front_key_failed(f, l != NULL ? l : &f->lanes[ask->lane]);
+	if (request == NULL) {
+		front_request_failed(f, l != NULL ? l : &f->lanes[ask->lane]);
 		front_count(f, FRONT_REFUSED);
 		return NULL;
 	}
 	if (unlikely(l != &f->lanes[ask->lane]) && ask->key.len != 0) {
-		front_key_use_more(key);
-		front_query_stand_in(f, key);
+		front_request_use_more(request);
+		front_query_stand_in(f, request);
 	}
-	return key;
+	return request;
 }
 
 /* Makes a server's part of a flush. A server that gets no request keeps items that the flush
  * should have removed. Without its answer the flush is done if the server is away, and has failed
  * otherwise. */
 static void
-flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
+flush_part(struct front *f, struct front_lane *l, struct front_request *whole,
 	   const struct backend_ask *ask)
 {
 	const bool in_use = l->condition == FRONT_PLACE_IN_USE;
-	struct front_key *part;
+	struct front_request *part;
 
 	if (l->condition == FRONT_PLACE_VACANT)
 		return;
-	part = in_use ? key_take(f, l, ask) : NULL;
+	part = in_use ? request_take(f, l, ask) : NULL;
 	if (part == NULL) {
 		if (!in_use || front_lane_refuses(l))
 			front_report_owe_mt(l->report);
@@ -62,17 +61,17 @@ flush_part(struct front *f, struct front_lane *l, struct front_key *whole,
 	part->whole = whole;
 	part->wanted = false;
 	whole->parts++;
-	front_key_queue(f, part);
+	front_request_queue(f, part);
 }
 
 /* Makes each server's part of a flush, on the first of its lanes. */
 static void
-flush_parts(struct front *f, struct front_key *whole)
+flush_parts(struct front *f, struct front_request *whole)
 {
 	const struct mc_req req = {.verb = whole->query.verb, .exptime = whole->query.exptime};
 	const struct backend_ask ask = {.ticket = whole->ticket,
 					.hash = whole->hash,
-					.key = front_key_view(whole),
+					.key = front_request_key(whole),
 					.req = &req,
 					.lane = whole->asked_lane};
 
@@ -88,10 +87,11 @@ flush_parts(struct front *f, struct front_key *whole)
 static void
 flushes_look(struct front *f)
 {
-	if (!front_keep_flushed(f))
+	if (!copies_flush(&f->copies, serve_now_s(f->serve)))
 		return;
 	while (!list_empty(&f->flushes)) {
-		struct front_key *whole = container_of(f->flushes.next, struct front_key, link);
+		struct front_request *whole =
+			container_of(f->flushes.next, struct front_request, link);
 
 		list_unlink(&whole->link);
 		flush_parts(f, whole);
@@ -101,13 +101,13 @@ flushes_look(struct front *f)
 static void
 flush(struct front *f, const struct backend_ask *ask)
 {
-	struct front_key *whole = front_key_take(f, &f->lanes[ask->lane], ask);
+	struct front_request *whole = front_request_take(f, &f->lanes[ask->lane], ask);
 
 	if (whole == NULL) {
 		front_ticket_complete(f, ask->ticket, true);
 		return;
 	}
-	front_keep_flush(f, whole);
+	front_cache_flush(f, whole);
 	list_push_back(&f->flushes, &whole->link);
 	flushes_look(f);
 }
@@ -116,35 +116,35 @@ static FLAT void
 read_ask(struct front *f, const struct backend_ask *ask)
 {
 	struct front_lane *l = front_route(f, ask);
-	struct front_key *key;
+	struct front_request *request;
 
-	if (front_copies_kept(&f->copies) && l != NULL && front_flight_join(f, l, ask))
+	if (copies_enabled(&f->copies) && l != NULL && front_read_follow(f, l, ask))
 		return;
-	key = key_take(f, l, ask);
-	if (key == NULL) {
+	request = request_take(f, l, ask);
+	if (request == NULL) {
 		front_ticket_complete(f, ask->ticket, true);
 		return;
 	}
-	front_keep_asked(f, key);
-	front_key_queue(f, key);
+	front_cache_asked(f, request);
+	front_request_queue(f, request);
 }
 
 static void
 write_ask(struct front *f, const struct backend_ask *ask)
 {
 	struct fill own = ask->value != NULL ? *ask->value : (struct fill){0};
-	struct front_key *key;
+	struct front_request *request;
 
 	if (ask->req->verb == MC_FLUSH_ALL || ask->req->verb == MC_BIN_FLUSH) {
 		flush(f, ask);
 		return;
 	}
-	key = key_take(f, front_route(f, ask), ask);
-	if (key != NULL) {
-		key->fill = own;
-		key->writes = ask->value != NULL;
-		if (!front_flight_wait(f, key))
-			front_write_queue(f, key);
+	request = request_take(f, front_route(f, ask), ask);
+	if (request != NULL) {
+		request->fill = own;
+		request->writes = ask->value != NULL;
+		if (!front_set_follow(f, request))
+			front_write_queue(f, request);
 		return;
 	}
 	front_ticket_complete(f, ask->ticket, true);
@@ -175,22 +175,23 @@ drop(void *arg, struct view name, uint64_t hash)
 					.key = name,
 					.req = &req,
 					.lane = lane_of(f, name, hash)};
-	struct front_key *key = key_take(f, front_route(f, &ask), &ask);
+	struct front_request *request = request_take(f, front_route(f, &ask), &ask);
 
 	front_count(f, FRONT_DROPS);
-	if (key == NULL) {
+	if (request == NULL) {
 		front_count(f, FRONT_DROPS_FAILED);
 		return;
 	}
-	key->wanted = false;
-	front_flights_close(f, front_key_wanted(key));
-	front_write_queue(f, key);
+	request->wanted = false;
+	coalesce_close(&f->coalesce, &request->coalesced.key);
+	front_write_queue(f, request);
 }
 
-/* Sends queued keys. A lane that cannot send now stays in the list, after the others. */
+/* Sends queued requests. A lane that cannot send now stays in the list, after the others. */
 static void
-send_queued(struct front *f)
+send(void *arg)
 {
+	struct front *f = arg;
 	struct list later;
 
 	list_init(&later);
@@ -203,33 +204,24 @@ send_queued(struct front *f)
 		list_unlink(&l->send_link);
 		list_push_back(&later, &l->send_link);
 	}
-	while (!list_empty(&later)) {
-		struct list *link = list_pop_front(&later);
-
-		list_push_back(&f->unsent, link);
-	}
-}
-
-static void
-send(void *arg)
-{
-	send_queued(arg);
+	while (!list_empty(&later))
+		list_push_back(&f->unsent, list_pop_front(&later));
 }
 
 static void
 forget(void *arg, uint64_t ticket)
 {
 	struct front *f = arg;
-	struct front_key *key = f->by_slot[backend_ticket_slot(ticket)];
+	struct front_request *request = f->by_slot[backend_ticket_slot(ticket)];
 
-	if (key == NULL || key->ticket != ticket)
+	if (request == NULL || request->ticket != ticket)
 		return;
-	key->wanted = false;
+	request->wanted = false;
 	f->by_slot[backend_ticket_slot(ticket)] = NULL;
-	/* A sent key waits for its reply, a flush for its parts; and other requests may have
-	 * joined. */
-	if (!key->sent && key->parts == 0 && list_empty(&key->joined))
-		front_key_free(f, key);
+	/* A sent request waits for its reply, a flush for its parts; and other requests may
+	 * follow it. */
+	if (!request->sent && request->parts == 0 && list_empty(&request->coalesced.followers))
+		front_request_free(f, request);
 }
 
 static bool
@@ -244,11 +236,12 @@ static FLAT void
 release(void *arg, uint64_t ticket, const struct item *item)
 {
 	struct front *f = arg;
-	struct front_key *key = f->by_slot[backend_ticket_slot(ticket)];
+	struct front_request *request = f->by_slot[backend_ticket_slot(ticket)];
 
-	ensure(key != NULL && key->ticket == ticket);
-	ensure((key->used_more && key->owner != NULL ? key->owner : key)->answer == item);
-	front_key_release(f, key);
+	ensure(request != NULL && request->ticket == ticket);
+	ensure((request->used_more && request->owner != NULL ? request->owner : request)->answer ==
+	       item);
+	front_request_release(f, request);
 }
 
 /* ---- a turn ---- */
@@ -318,7 +311,7 @@ static inline void
 landed_look(struct front *f)
 {
 	if (!list_empty(&f->landed))
-		front_flight_complete(f);
+		front_followers_complete(f);
 }
 
 static void
@@ -334,7 +327,7 @@ poll(void *arg, uint64_t turn_ns)
 	stats_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
-	front_keep_turn(f);
+	front_cache_turn(f);
 	if (unlikely(!list_empty(&f->flushes)))
 		flushes_look(f);
 	if (unlikely(f->completed_head != f->completed_tail))
@@ -347,9 +340,8 @@ poll(void *arg, uint64_t turn_ns)
 	if (unlikely(now_ns >= f->due_ns))
 		due_look(f);
 	if (unlikely(!list_empty(&f->unsent)))
-		send_queued(f);
-	if (unlikely(f->peers != NULL))
-		front_peers_send(f);
+		send(f);
+	peers_send(f->peers, now_ns);
 }
 
 static uint64_t
@@ -359,7 +351,7 @@ next_ns(void *arg)
 	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
 			 !list_empty(&f->flushes) || f->completed_head != f->completed_tail;
 
-	const uint64_t peers_ns = front_peers_next_ns(f);
+	const uint64_t peers_ns = peers_next_ns(f->peers, f->now_ns);
 
 	return now ? 0 : peers_ns < f->due_ns ? peers_ns : f->due_ns;
 }
@@ -370,7 +362,7 @@ row(void *arg, uint32_t n, struct serve_row *row)
 	struct front *f = arg;
 
 	f->shown.names = f->state;
-	f->shown.fence = f->fence_until_s != 0;
+	f->shown.fence = f->copies.unfenced_until_s != 0;
 	return front_stats_row(f->stats, &f->shown, n, row);
 }
 
@@ -407,7 +399,7 @@ on_ready(void *arg, struct conn *link)
 {
 	struct front_lane *l = lane_of_link(arg, link);
 
-	if (list_empty(&l->requests))
+	if (list_empty(&l->batches))
 		front_lane_event(l, EVENT_READY);
 }
 
@@ -438,6 +430,39 @@ on_failed(void *arg, struct conn *link, enum conn_failure why)
 	on_gone(arg, link);
 }
 
+/* ---- other fronts ---- */
+
+static bool
+peers_received(void *arg, const struct udp_peer *from, struct view request)
+{
+	const struct front *f = arg;
+
+	return peers_receive(f->peers, from, request, serve_now_s(f->serve));
+}
+
+/* Counts since the start, and since the last reset of stats. */
+static void
+peers_counted(void *arg, enum peers_count which)
+{
+	struct front *f = arg;
+
+	static_assert(FRONT_PEERS_REFUSED - FRONT_PEERS_TOLD == PEERS_REFUSED, "one order");
+	front_count(f, (enum front_counter)(FRONT_PEERS_TOLD + which));
+	counter_add(&f->peer_counts.count[which], 1);
+}
+
+static void
+peers_begin(struct front *f, struct region *region)
+{
+	const struct peers_core core = {.stack = f->stack,
+					.copies = &f->copies,
+					.coalesce = &f->coalesce,
+					.count = peers_counted,
+					.arg = f};
+
+	f->peers = peers_create(region, &f->cfg.peers, &core);
+}
+
 /* ---- creation ---- */
 
 static uint32_t
@@ -453,20 +478,20 @@ front_bytes(const struct front_settings *settings)
 	       settings->conns_max * sizeof(uint32_t) +
 	       settings->servers *
 		       (sizeof(struct front_address) + sizeof(struct front_server_counts)) +
-	       front_peers_bytes(settings) + backend_bytes() + 6 * CACHE_LINE_BYTES;
+	       peers_bytes(&settings->peers) + backend_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 static void
 pools_create(struct front *f)
 {
-	for (uint32_t i = FRONT_KEYS; i-- > 0;) {
-		list_init(&f->key_pool[i].link);
-		list_init(&f->key_pool[i].joined);
-		f->keys_free[f->keys_left++] = &f->key_pool[i];
-	}
 	for (uint32_t i = FRONT_REQUESTS; i-- > 0;) {
 		list_init(&f->request_pool[i].link);
+		list_init(&f->request_pool[i].coalesced.followers);
 		f->requests_free[f->requests_left++] = &f->request_pool[i];
+	}
+	for (uint32_t i = FRONT_BATCHES; i-- > 0;) {
+		list_init(&f->batch_pool[i].link);
+		f->batches_free[f->batches_left++] = &f->batch_pool[i];
 	}
 }
 
@@ -497,10 +522,10 @@ attach(struct front *f, struct region *region)
 		.gone = on_gone,
 		.failed = on_failed,
 		.ready = on_ready,
-		.received = f->peers != NULL ? front_peers_receive : NULL,
+		.received = f->peers != NULL ? peers_received : NULL,
 	};
 
-	front_keep_attach(f, &backend.copies);
+	front_cache_attach(f, &backend.copies);
 	backend_attach(region, f->serve, &backend);
 	serve_rows_attach(f->serve, &rows);
 	serve_links_attach(f->serve, &user);
@@ -518,8 +543,8 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->serve = sv;
 	f->stack = stack;
 	f->store = store;
-	front_keep_begin(f);
-	f->peers = front_peers_create(region, settings);
+	front_cache_begin(f);
+	peers_begin(f, region);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);
@@ -537,7 +562,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	front_stats_attach(f->stats, f->counts, &f->peer_counts, settings->servers);
 	f->shown.exchange = settings->fleet;
 	f->shown.links = settings->connections;
-	f->shown.copies = front_copies_kept(&f->copies);
+	f->shown.copies = copies_enabled(&f->copies);
 	f->shown.copy_ns = settings->copy_ns;
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		front_lane_create(f, &f->lanes[i], i / settings->connections);
@@ -554,15 +579,15 @@ front_lane_info(const struct front *f, uint32_t lane)
 
 	return (struct front_lane_info){.state = l->state,
 					.meta = l->meta,
-					.keys = l->key_count,
 					.requests = l->request_count,
+					.batches = l->batch_count,
 					.failures = l->failures};
 }
 
 uint32_t
-front_keys_open(const struct front *f)
+front_requests_open(const struct front *f)
 {
-	return FRONT_KEYS - f->keys_left;
+	return FRONT_REQUESTS - f->requests_left;
 }
 
 const struct counter *

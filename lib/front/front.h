@@ -4,7 +4,7 @@
  * Shape:  a backend of retrievals (backend.h). A core has its own connections to each server,
  *         all of them pipelined; a key always uses the same one of them, which is its lane.
  *         Retrievals are sent one by one, or gathered into `get k1 .. k64`. The store has copies of
- *         the most requested keys (front_copy.h), which answer get, gets, binary get, and mg that
+ *         the most requested keys (copies.h), which answer get, gets, binary get, and mg that
  *         shows no more than value, flags, size, key and cas.
  *
  * Units:  ns of the clock of serve_turn().
@@ -21,36 +21,36 @@
  *         keys fail at once. A value without memory takes that of answers that clients do not read.
  *         Without those it waits for half of the timeout; then it is skipped, and has failed.
  *
- * Bounds: FRONT_KEYS keys, of which a lane has as many as are free; FRONT_REQUESTS requests,
- *         FRONT_LANE_REQUESTS_MAX a lane. A turn reads FRONT_READ_TURN bytes of FRONT_LOOKS lanes,
+ * Bounds: FRONT_REQUESTS requests, of which a lane has as many as are free; FRONT_BATCHES batches,
+ *         FRONT_LANE_BATCHES_MAX a lane. A turn reads FRONT_READ_TURN bytes of FRONT_LOOKS lanes,
  *         FRONT_READ_VISIT of each, in turns, and gives FRONT_ANSWERS_PER_TURN answers.
  */
 #ifndef CLOCKOO_FRONT_H
 #define CLOCKOO_FRONT_H
 
 #include "base/region.h"
-#include "front_copy.h"
+#include "copies/copies.h"
 #include "front_fleet.h"
 #include "front_ports.h"
 #include "front_stats.h"
 #include "backend/backend.h"
 
-#define FRONT_KEYS              (2 * PENDING_MAX)
-#define FRONT_REQUESTS          PENDING_MAX
-#define FRONT_LANE_REQUESTS_MAX 1024u
-#define FRONT_LOOKS             64u
-#define FRONT_ANSWERS_PER_TURN  512u
-#define FRONT_READ_TURN         (256u << 10)
-#define FRONT_READ_VISIT        (64u << 10)
-#define FRONT_MEMORY_PART       2u  /* part of the timeout for which a value waits for memory */
-#define FRONT_YIELDS_MAX        16u /* most answers given up for a value in a turn */
-#define FRONT_MOVES_BYTES       (16u << 10) /* bytes a timeout that make a lane slow, but not late */
-#define FRONT_SLOW_MAX          8u          /* timeouts of a request that a lane may be slow */
-#define FRONT_COMBINED_MAX      (64u << 10)    /* bytes of a value that may replace a pending one */
-#define FRONT_REOPEN_NS         100000000ull   /* half as much more after each failure */
-#define FRONT_PROBE_MAX_NS      60000000000ull /* longest pause, for an ejected server */
-#define FRONT_REPLY_LOOK_NS     250000ull /* interval of checks whether a reply reached a core */
-#define FRONT_STABLE_NS         1000000000ull /* a connection that ends sooner counts as a failure */
+#define FRONT_REQUESTS         (2 * PENDING_MAX)
+#define FRONT_BATCHES          PENDING_MAX
+#define FRONT_LANE_BATCHES_MAX 1024u
+#define FRONT_LOOKS            64u
+#define FRONT_ANSWERS_PER_TURN 512u
+#define FRONT_READ_TURN        (256u << 10)
+#define FRONT_READ_VISIT       (64u << 10)
+#define FRONT_MEMORY_PART      2u  /* part of the timeout for which a value waits for memory */
+#define FRONT_YIELDS_MAX       16u /* most answers given up for a value in a turn */
+#define FRONT_MOVES_BYTES      (16u << 10) /* bytes a timeout that make a lane slow, but not late */
+#define FRONT_SLOW_MAX         8u          /* timeouts of a request that a lane may be slow */
+#define FRONT_COMBINED_MAX     (64u << 10) /* bytes of a value that may replace a pending one */
+#define FRONT_REOPEN_NS        100000000ull   /* half as much more after each failure */
+#define FRONT_PROBE_MAX_NS     60000000000ull /* longest pause, for an ejected server */
+#define FRONT_REPLY_LOOK_NS    250000ull     /* interval of checks whether a reply reached a core */
+#define FRONT_STABLE_NS        1000000000ull /* a connection that ends sooner counts as a failure */
 /* Time for which nothing is kept of a server that cannot prove that it executes no more requests
  * of an earlier process (front_fence.c). A time is no proof. */
 #define FRONT_QUIET_S 60u
@@ -69,7 +69,7 @@
 	X(FRONT_JOINED, "keys answered by another client's request")                               \
 	X(FRONT_COMBINED, "sets combined with a later one of their key")                           \
 	X(FRONT_WRITES_LOST, "writes of unknown fate: their keys have no copy")                    \
-	X(FRONT_SETTLED, "of their cells, those that may have copies again")                       \
+	X(FRONT_SETTLED, "of their keys, those that may have copies again")                        \
 	X(FRONT_DROPS, "deletes of keys whose set was refused here")                               \
 	X(FRONT_DROPS_FAILED, "of them, not answered: the item may still exist")                   \
 	X(FRONT_PEERS_TOLD, "keys written, sent to other fronts")                                  \
@@ -100,7 +100,7 @@ struct front_path {
 
 struct front_settings {
 	struct front_exchange *fleet;
-	struct front_shared shared; /* of all cores; without cells no copies are kept */
+	struct copies_shared shared; /* of all cores; without versions nothing is cached */
 	uint32_t ttl_s; /* life of copies if a server does not report when its item expires */
 	/* Not 0: other clients write to the servers, too, and a copy answers for at most this
 	 * long after its request. 0: no other client writes, and a copy answers until its key is
@@ -119,8 +119,8 @@ struct front_settings {
 	 * called while a port is chosen. NULL: any port will do. */
 	uint32_t (*core_of)(const void *arg, const struct front_path *path);
 	const void *core_of_arg;
-	struct front_peers_list peers; /* shared mode: notified of writes, and accepted */
-	uint32_t servers;              /* places of the fleet */
+	struct peers_list peers; /* shared mode: notified of writes, and accepted */
+	uint32_t servers;        /* places of the fleet */
 	uint32_t connections; /* of this core to each; servers * connections <= BACKEND_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */
 	enum front_speech speech;
@@ -159,12 +159,12 @@ enum front_lane_state {
 struct front_lane_info {
 	enum front_lane_state state;
 	bool meta;
-	uint32_t keys, requests; /* unanswered */
-	uint32_t failures;       /* consecutive ones */
+	uint32_t requests, batches; /* unanswered */
+	uint32_t failures;          /* consecutive ones */
 };
 struct front_lane_info front_lane_info(const struct front *f, uint32_t lane);
 /* Returns the requests in progress, and those whose values wait to be sent to clients. */
-uint32_t front_keys_open(const struct front *f);
+uint32_t front_requests_open(const struct front *f);
 
 const struct counter *front_counters(const struct front *f); /* has FRONT_COUNTER_COUNT counters */
 extern const struct counter_name front_counter_names[FRONT_COUNTER_COUNT];

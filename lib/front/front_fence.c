@@ -1,7 +1,7 @@
 /*
  * front_fence.c - requests lists of connections from servers, and draws the conclusions.
  */
-#include "front_keep.h"
+#include "front_cache.h"
 
 #define AGAIN_NS      100000000ull   /* pause before the next list; it grows by half each time */
 #define AGAIN_MAX_NS  1000000000ull  /* longest pause at the start */
@@ -10,8 +10,8 @@
 static bool
 start_is_open(const struct front_lane *l)
 {
-	return l->front->fence_until_s != 0 && front_lane_probes(l) && !l->fence.moved &&
-	       l->fence.cuts == 0 && !front_may_keep(l);
+	return l->front->copies.unfenced_until_s != 0 && front_lane_probes(l) && !l->fence.moved &&
+	       l->fence.cuts == 0 && !front_may_cache(l);
 }
 
 static struct front_lane *
@@ -26,7 +26,7 @@ is_wanted(const struct front_lane *l)
 	if (l->fence.unable || l->fence.cuts >= FRONT_FENCE_CUTS)
 		return false;
 	return start_is_open(l) ||
-	       (first_lane(l) == l && front_fates_has(&l->front->fates, l->server));
+	       (first_lane(l) == l && in_doubt_has(&l->front->in_doubt, l->server));
 }
 
 /* Includes this lane in the front's next due time. */
@@ -90,8 +90,8 @@ front_fence_moved(struct front_lane *l)
 {
 	struct front *f = l->front;
 
-	if (front_copies_kept(&f->copies))
-		front_fates_drop(&f->fates, f->copies.shared.cells, l->server);
+	if (copies_enabled(&f->copies))
+		in_doubt_drop(&f->in_doubt, f->copies.shared.versions, l->server);
 }
 
 void
@@ -126,7 +126,7 @@ front_fence_ask(struct front_lane *l)
 	l->fence.ask_ns = FRONT_NEVER;
 	if (is_wanted(l) && l->conn != NULL) {
 		listing_begin(l);
-		l->fence.pass = front_fates_begin(&l->front->fates);
+		l->fence.pass = in_doubt_pass_begin(&l->front->in_doubt);
 		l->fence.asked = front_lane_ask_stats(l, "stats conns\r\n");
 		if (!l->fence.asked)
 			l->fence.ask_ns = l->front->now_ns + AGAIN_NS;
@@ -140,15 +140,15 @@ front_fence_row(struct front_lane *l, struct view name, struct view value)
 	const uint16_t port = front_listing_row(&l->fence.listing, name, value);
 
 	if (port != 0)
-		front_fates_listed(&l->front->fates, l->fence.pass, l->server, port);
+		in_doubt_listed(&l->front->in_doubt, l->fence.pass, l->server, port);
 }
 
 static void
 settle(struct front_lane *l)
 {
 	struct front *f = l->front;
-	const uint32_t ended =
-		front_fates_end(&f->fates, f->copies.shared.cells, l->fence.pass, l->server);
+	const uint32_t ended = in_doubt_pass_end(&f->in_doubt, f->copies.shared.versions,
+						 l->fence.pass, l->server);
 
 	counter_add(&f->counters[FRONT_SETTLED], ended);
 	counter_add(&l->counts->count[FRONT_SERVER_SETTLED], ended);
@@ -227,7 +227,7 @@ front_fence_answered(struct front_lane *l, bool listed)
 		settle(l);
 	if (all == FRONT_LISTING_OURS && start_is_open(l)) {
 		/* Release: a value is kept only if it is requested after the list was made. */
-		front_copies_sure(&l->front->copies);
+		copies_fenced(&l->front->copies);
 		atomic_store_explicit(&l->report->fenced, true, memory_order_release);
 	}
 	if (all == FRONT_LISTING_OTHERS && start_is_open(l))

@@ -6,7 +6,7 @@
  *
  * Shape:  a lane requests the list of a server's connections. At the start one lane of one core
  *         repeats this until the list shows no connections from this address but this process's
- *         own. After a lost write (front_fates.h) the first lane of the core that lost it repeats
+ *         own. After a lost write (in_doubt.h) the first lane of the core that lost it repeats
  *         this until the connection that carried the write is no longer listed. A server that
  *         cannot list connections is not asked again, nor is one that closes the connection
  *         instead of answering: at the start one such close is enough, for lost writes
@@ -19,7 +19,7 @@
  *         shared report.
  * Thread: core-local; the report is shared.
  * Bounds: a list of any length, if it arrives within the lane's timeout.
- * Source: FRONT.md 3, "fate of a write unknown", "fence", "no fence"; RFC 5961 4.2, RFC
+ * Source: COHERENCE.md 2, "outcome of a write unknown", "fence", "no fence"; RFC 5961 4.2, RFC
  * 9293 3.10.7.3.
  *
  * Known limit: a connection that the server's kernel has accepted but its process does not list

@@ -18,7 +18,7 @@ front_lane_create(struct front *f, struct front_lane *l, uint32_t server)
 	list_init(&l->look_link);
 	list_init(&l->send_link);
 	list_init(&l->queue);
-	list_init(&l->requests);
+	list_init(&l->batches);
 }
 
 void
@@ -69,7 +69,7 @@ front_lane_due(const struct front_lane *l)
 
 	if (l->state == LANE_DOWN || l->state == LANE_CONNECTING)
 		return l->due_ns;
-	if (list_empty(&l->requests))
+	if (list_empty(&l->batches))
 		return l->fence.ask_ns;
 	late_ns = front_lane_first(l)->sent_ns;
 	late_ns = late_ns > l->excused_ns ? late_ns : l->excused_ns;
@@ -92,22 +92,22 @@ front_lane_is_coming(const struct front_lane *l)
 /* ---- the end of a connection ---- */
 
 static void
-keys_fail(struct front *f, struct list *keys)
+requests_fail(struct front *f, struct list *keys)
 {
 	while (!list_empty(keys))
-		front_key_fail(f, container_of(keys->next, struct front_key, link));
+		front_request_fail(f, container_of(keys->next, struct front_request, link));
 }
 
 static void
-requests_fail(struct front_lane *l)
+batches_fail(struct front_lane *l)
 {
-	while (!list_empty(&l->requests)) {
-		struct front_request *r = front_lane_first(l);
+	while (!list_empty(&l->batches)) {
+		struct front_batch *batch = front_lane_first(l);
 
-		keys_fail(l->front, &r->keys);
-		front_request_free(l->front, r);
+		requests_fail(l->front, &batch->requests);
+		front_batch_free(l->front, batch);
 	}
-	l->request_count = 0;
+	l->batch_count = 0;
 	front_look_end(l);
 }
 
@@ -129,9 +129,9 @@ connection_end(struct front_lane *l)
 	l->events = 0;
 	list_unlink(&l->event_link);
 	list_unlink(&l->send_link);
-	l->state = LANE_DOWN; /* before the requests fail: a request that waits for a failed flight
+	l->state = LANE_DOWN; /* before the requests fail: a request that succeeds a failed one
 				 is then queued */
-	requests_fail(l);
+	batches_fail(l);
 	front_fence_lost(l);
 	l->line_len = 0;
 }
@@ -190,7 +190,7 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 		due_at(l, f->now_ns);
 		return;
 	}
-	keys_fail(f, &l->queue);
+	requests_fail(f, &l->queue);
 	pause(l);
 }
 
@@ -235,7 +235,7 @@ front_lane_condition(struct front_lane *l, enum front_condition condition)
 	if (l->condition == condition)
 		return;
 	l->condition = (uint8_t)condition;
-	keys_fail(l->front, &l->queue);
+	requests_fail(l->front, &l->queue);
 	if (condition == FRONT_PLACE_AWAY)
 		count_ejection(l);
 	if (condition == FRONT_PLACE_VACANT)
@@ -329,7 +329,7 @@ static void
 up(struct front_lane *l)
 {
 	l->state = LANE_UP;
-	front_copies_opened(&l->front->copies);
+	copies_connection_opened(&l->front->copies);
 	front_server_add(l->counts, FRONT_SERVER_OPENED);
 	l->up_ns = l->front->now_ns;
 	front_fence_up(l);
@@ -375,9 +375,9 @@ front_lane_events(struct front_lane *l)
 								 : FRONT_SERVER_CLOSED);
 	else if (events & EVENT_OPENED)
 		opened(l);
-	else if (l->state == LANE_UP && list_empty(&l->requests) && conn_peek(l->conn).len != 0)
+	else if (l->state == LANE_UP && list_empty(&l->batches) && conn_peek(l->conn).len != 0)
 		front_lane_failed(l, FRONT_SERVER_BROKEN);
-	else if (l->state == LANE_UP && list_empty(&l->requests) && conn_eof(l->conn))
+	else if (l->state == LANE_UP && list_empty(&l->batches) && conn_eof(l->conn))
 		closed_idle(l);
 }
 

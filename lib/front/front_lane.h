@@ -1,10 +1,11 @@
 /*
- * front_lane.h - a connection to a server, and its requests.
+ * front_lane.h - a connection to a server, and its batches.
  *
  * Private to lib/front.
  *
- * Shape:  a lane's requests are answered in the order in which they were sent; its reader is
- *         within the reply to the first of them. Its functions are in front_core.h.
+ * Shape:  a batch is what one line sends: some plain gets, or one other request. A lane's batches
+ *         are answered in the order in which they were sent; its reader is within the reply to the
+ *         first of them. Its functions are in front_core.h.
  * Thread: core-local, except counts and report.
  */
 #ifndef CLOCKOO_FRONT_LANE_H
@@ -16,11 +17,11 @@
 
 #include "base/list.h"
 
-struct front_key;
+struct front_request;
 
-struct front_request {
+struct front_batch {
 	struct list link; /* in pool or lane */
-	struct list keys;
+	struct list requests;
 	enum front_ask ask;
 	bool cas;
 	bool asks_ttl;   /* `me k` precedes it */
@@ -29,9 +30,9 @@ struct front_request {
 	uint32_t opaque; /* of a meta line */
 	uint64_t end;    /* of its bytes, in all bytes written on the connection */
 	uint64_t sent_ns;
-	uint32_t count;               /* of its keys, as they were sent */
-	uint16_t key[FRONT_KEYS_MAX]; /* indices in the pool; a list would make the core wait for
-					 each next key */
+	uint32_t count;                   /* of its requests, as they were sent */
+	uint16_t request[FRONT_KEYS_MAX]; /* indices in the pool; a list would make the core wait
+					 for each next one */
 };
 
 enum front_reading {
@@ -63,9 +64,9 @@ struct front_lane {
 	uint32_t events;         /* enum front_event */
 	struct list event_link;  /* in front.events while events are set */
 	struct list look_link;   /* in front.looks while replies are open */
-	struct list send_link;   /* in front.unsent while keys are queued */
-	struct list queue, requests;
-	uint32_t key_count, request_count;
+	struct list send_link;   /* in front.unsent while requests are queued */
+	struct list queue, batches;
+	uint32_t request_count, batch_count;
 	uint64_t due_ns;         /* DOWN: to be opened; CONNECTING: to be checked */
 	uint64_t connect_end_ns; /* CONNECTING: the attempt has failed then */
 	uint32_t lost_tries;     /* consecutive tries whose reply reached another core */
@@ -74,8 +75,8 @@ struct front_lane {
 	uint64_t pause_max_ns;
 	uint32_t failures; /* consecutive ones */
 	bool meta;
-	bool reports_ttl;          /* of its server's version, as in front_reply.h */
-	struct front_key *sending; /* whose value is not yet completely queued; NULL: none */
+	bool reports_ttl;              /* of its server's version, as in front_reply.h */
+	struct front_request *sending; /* whose value is not yet completely queued; NULL: none */
 	uint32_t sending_at;
 	uint64_t written;
 	uint32_t opaque; /* of the last meta line */
@@ -84,11 +85,11 @@ struct front_lane {
 
 	/* The reply being read. */
 	enum front_reading reading;
-	struct front_asked asked; /* of the first request */
+	struct front_asked asked; /* of the first batch */
 	uint8_t opaque_text[MC_U64_DIGITS_MAX];
 	struct view views[FRONT_KEYS_MAX];
-	struct front_key *keys[FRONT_KEYS_MAX]; /* NULL: answered */
-	struct front_reply reply;               /* the reply whose value is read */
+	struct front_request *requests[FRONT_KEYS_MAX]; /* NULL: answered */
+	struct front_reply reply;                       /* the reply whose value is read */
 	uint32_t value_left, end_left;
 	uint64_t memory_ns;   /* start of its value's wait for memory; 0: it does not wait */
 	uint64_t excused_ns;  /* until then this front did not read */

@@ -3,7 +3,7 @@
  * and sizes the slots by the formula.
  */
 #include "front_plan.h"
-#include "front_slots.h"
+#include "copies/admission.h"
 
 #include "base/check.h"
 #include "base/time_units.h"
@@ -135,13 +135,13 @@ size_slots(struct front_plan *plan, uint32_t items)
 {
 	const double share = 1 / plan->n;
 
-	plan->formula = front_slots_formula(share);
-	plan->items = items == FRONT_ITEMS_AUTO ? front_slots_items(share) : items;
+	plan->formula = admission_formula(share);
+	plan->items = items == FRONT_ITEMS_AUTO ? admission_items(share) : items;
 	if (plan->items == 0 || plan->items == FRONT_ITEMS_MEMORY)
 		return;
-	plan->slots = front_slots_count(plan->items);
-	plan->slot_bytes = front_slots_bytes(plan->items);
-	plan->bound = front_slots_bound(share, plan->items);
+	plan->slots = admission_slots(plan->items);
+	plan->slot_bytes = admission_bytes(plan->items);
+	plan->bound = admission_bound(share, plan->items);
 }
 
 bool

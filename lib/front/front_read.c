@@ -1,8 +1,8 @@
 /*
  * front_read.c - converts a connection's bytes to answers: line by line, values into items. A
- * server is not trusted: front_reply.c decides whether a line answers the first request.
+ * server is not trusted: front_reply.c decides whether a line answers the first batch.
  */
-#include "front_keep.h"
+#include "front_cache.h"
 
 #include "base/copy.h"
 #include "base/prefetch.h"
@@ -17,56 +17,57 @@ enum read_step {
 void
 front_read_begin(struct front_lane *l)
 {
-	struct front_request *r;
+	struct front_batch *batch;
 
 	l->reading = READING_LINE;
-	if (list_empty(&l->requests))
+	if (list_empty(&l->batches))
 		return;
-	r = front_lane_first(l);
-	for (uint32_t i = 0; i < r->count; i++) {
-		struct front_key *key = &l->front->key_pool[r->key[i]];
+	batch = front_lane_first(l);
+	for (uint32_t i = 0; i < batch->count; i++) {
+		struct front_request *request = &l->front->request_pool[batch->request[i]];
 
-		l->keys[i] = key;
-		l->views[i] = (struct view){.data = key->bytes, .len = key->len};
+		l->requests[i] = request;
+		l->views[i] = (struct view){.data = request->bytes, .len = request->len};
 	}
-	l->asked = (struct front_asked){.ask = r->asks_ttl ? FRONT_ASK_ME : r->ask,
-					.wants_cas = r->cas,
-					.nkeys = r->count,
+	l->asked = (struct front_asked){.ask = batch->asks_ttl ? FRONT_ASK_ME : batch->ask,
+					.wants_cas = batch->cas,
+					.nkeys = batch->count,
 					.keys = l->views};
-	if (r->ask < FRONT_ASK_MG || r->ask > FRONT_ASK_MA)
+	if (batch->ask < FRONT_ASK_MG || batch->ask > FRONT_ASK_MA)
 		return;
 	l->asked.opaque.data = l->opaque_text;
-	l->asked.opaque.len = (uint32_t)(mc_put_u64(l->opaque_text, r->opaque) - l->opaque_text);
+	l->asked.opaque.len =
+		(uint32_t)(mc_put_u64(l->opaque_text, batch->opaque) - l->opaque_text);
 }
 
-/* ---- ends of a request ---- */
+/* ---- ends of a batch ---- */
 
 static void
-request_done(struct front_lane *l)
+batch_done(struct front_lane *l)
 {
-	struct front_request *r = front_lane_first(l);
+	struct front_batch *batch = front_lane_first(l);
 
-	l->request_count--;
-	front_trip_add(l->counts, l->front->now_ns - r->sent_ns);
-	front_request_free(l->front, r);
-	if (list_empty(&l->requests))
+	l->batch_count--;
+	front_trip_add(l->counts, l->front->now_ns - batch->sent_ns);
+	front_batch_free(l->front, batch);
+	if (list_empty(&l->batches))
 		front_look_end(l);
 	front_read_begin(l);
 }
 
-/* Answers the remaining keys of the request. error: the server refused them; MC_ERR_NONE: they
+/* Answers the remaining requests of the batch. error: the server refused them; MC_ERR_NONE: they
  * are misses. */
 static enum read_step
-request_answered(struct front_lane *l, enum mc_error error)
+batch_answered(struct front_lane *l, enum mc_error error)
 {
 	const struct backend_answer answer = {.error = (uint8_t)error};
 
 	for (uint32_t i = 0; i < l->asked.nkeys; i++)
-		if (l->keys[i] != NULL)
-			front_key_answer(l->front, l->keys[i], &answer);
+		if (l->requests[i] != NULL)
+			front_request_answer(l->front, l->requests[i], &answer);
 	if (error == MC_ERR_NONE)
 		front_lane_good(l);
-	request_done(l);
+	batch_done(l);
 	return READ_ON;
 }
 
@@ -76,7 +77,7 @@ probe_answered(struct front_lane *l, bool meta)
 	const bool last =
 		l->asked.ask == FRONT_ASK_MN || l->front->cfg.speech != FRONT_SPEECH_PROBED;
 
-	request_done(l);
+	batch_done(l);
 	if (last)
 		front_lane_probed(l, meta);
 	return l->conn != NULL ? READ_ON : READ_LATER;
@@ -85,7 +86,7 @@ probe_answered(struct front_lane *l, bool meta)
 static enum read_step
 flush_answered(struct front_lane *l)
 {
-	request_done(l);
+	batch_done(l);
 	front_lane_flushed(l);
 	return READ_ON;
 }
@@ -95,7 +96,7 @@ static enum read_step
 stats_answered(struct front_lane *l, bool listed)
 {
 	front_lane_good(l);
-	request_done(l);
+	batch_done(l);
 	front_fence_answered(l, listed);
 	return READ_ON;
 }
@@ -105,21 +106,21 @@ stats_answered(struct front_lane *l, bool listed)
 static enum read_step
 ttl_answered(struct front_lane *l, int32_t ttl_s)
 {
-	struct front_request *r = front_lane_first(l);
+	struct front_batch *batch = front_lane_first(l);
 
-	r->ttl_s = ttl_s == -1 && !l->reports_ttl ? FRONT_TTL_UNKNOWN : ttl_s;
-	r->asks_ttl = false;
+	batch->ttl_s = ttl_s == -1 && !l->reports_ttl ? FRONT_TTL_UNKNOWN : ttl_s;
+	batch->asks_ttl = false;
 	front_read_begin(l);
 	return READ_ON;
 }
 
-/* Answers a request of one key. */
+/* Answers a batch of one request. */
 static enum read_step
-key_answered(struct front_lane *l, const struct backend_answer *answer)
+request_answered(struct front_lane *l, const struct backend_answer *answer)
 {
 	front_lane_good(l);
-	front_key_answer(l->front, l->keys[0], answer);
-	request_done(l);
+	front_request_answer(l->front, l->requests[0], answer);
+	batch_done(l);
 	return READ_ON;
 }
 
@@ -151,18 +152,18 @@ expiry_of(const struct front_lane *l)
 }
 
 static enum store_result
-fill_begin(struct front_lane *l, struct front_key *key)
+fill_begin(struct front_lane *l, struct front_request *request)
 {
 	struct front *f = l->front;
 	const uint32_t len = l->reply.value_len;
-	const struct view view = {.data = key->bytes, .len = key->len};
+	const struct view view = {.data = request->bytes, .len = request->len};
 	enum store_result r;
 
-	front_key_use_more(key);
+	front_request_use_more(request);
 	/* A single answer may have more. */
 	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
 		return STORE_NOT_YET;
-	r = store_begin(f->store, &key->fill, view, key->hash, len, l->reply.client_flags,
+	r = store_begin(f->store, &request->fill, view, request->hash, len, l->reply.client_flags,
 			expiry_of(l));
 	if (r == STORE_OK)
 		f->answer_bytes += len;
@@ -171,14 +172,14 @@ fill_begin(struct front_lane *l, struct front_key *key)
 
 /* Begins a fill, if necessary with memory of answers that clients do not read. */
 static enum store_result
-fill_begin_yielding(struct front_lane *l, struct front_key *key)
+fill_begin_yielding(struct front_lane *l, struct front_request *request)
 {
-	enum store_result r = fill_begin(l, key);
+	enum store_result r = fill_begin(l, request);
 
 	for (uint32_t i = 0; i < FRONT_YIELDS_MAX && r == STORE_NOT_YET; i++) {
 		if (!backend_answer_yield(l->front->serve))
 			return r;
-		r = fill_begin(l, key);
+		r = fill_begin(l, request);
 	}
 	return r;
 }
@@ -198,13 +199,14 @@ may_wait(struct front_lane *l)
 static enum read_step
 value_begin(struct front_lane *l)
 {
-	struct front_key *key = l->keys[l->reply.key];
+	struct front_request *request = l->requests[l->reply.key];
 	enum store_result r = STORE_OK;
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if ((key->wanted || key->flies || key->hold != 0) && l->asked.ask != FRONT_ASK_MA)
-		r = fill_begin_yielding(l, key);
+	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0) &&
+	    l->asked.ask != FRONT_ASK_MA)
+		r = fill_begin_yielding(l, request);
 	if (r == STORE_NOT_YET && may_wait(l)) {
 		l->reading = READING_BEGIN;
 		l->front->more = true;
@@ -224,62 +226,64 @@ value_begin(struct front_lane *l)
 static enum read_step
 value_answered(struct front_lane *l)
 {
-	struct front_key *key = l->keys[l->reply.key];
+	struct front_request *request = l->requests[l->reply.key];
 	struct backend_answer answer = answer_of(&l->reply);
 
-	key->answer = key->fill.item;
-	answer.item = key->answer;
+	request->answer = request->fill.item;
+	answer.item = request->answer;
 	answer.failed = answer.item == NULL;
-	front_keep_value(l, key);
-	l->keys[l->reply.key] = NULL;
+	front_cache_value(l, request);
+	l->requests[l->reply.key] = NULL;
 	front_lane_good(l);
-	front_key_answer(l->front, key, &answer);
+	front_request_answer(l->front, request, &answer);
 	l->reading = READING_LINE;
 	if (l->asked.ask != FRONT_ASK_GET)
-		request_done(l);
+		batch_done(l);
 	return READ_ON;
 }
 
 /* ---- values of `get` that have arrived as a whole ---- */
 
-/* True if the value fits into the key, without memory of the store. */
+/* True if the value fits into the request, without memory of the store. */
 static bool
-is_short(const struct front_key *key, const struct front_value *v)
+is_short(const struct front_request *request, const struct front_value *v)
 {
-	return (!key->used_more || key->query.verb == MC_GET) && v->client_flags == 0 &&
-	       key->len + v->value_len <= FRONT_SHORT_MAX;
+	return (!request->used_more || request->query.verb == MC_GET) && v->client_flags == 0 &&
+	       request->len + v->value_len <= FRONT_SHORT_MAX;
 }
 
 static void
-short_answered(struct front_lane *l, struct front_key *key, const struct front_value *v,
+short_answered(struct front_lane *l, struct front_request *request, const struct front_value *v,
 	       const uint8_t *value)
 {
-	struct item *item = item_simple_make(
-		key->item, (struct item_lengths){.key_len = key->len, .value_len = v->value_len});
+	struct item *item =
+		item_simple_make(request->item, (struct item_lengths){.key_len = request->len,
+								      .value_len = v->value_len});
 	const struct backend_answer answer = {.item = item};
 
-	bytes_copy(item->body + key->len, value, v->value_len);
-	key->answer = item;
-	if (key->used_more && (key->hold != 0 || unlikely(!front_may_keep(l))))
-		front_keep_value(l, key);
-	front_key_answer(l->front, key, &answer);
+	bytes_copy(item->body + request->len, value, v->value_len);
+	request->answer = item;
+	if (request->used_more && (request->lease != 0 || unlikely(!front_may_cache(l))))
+		front_cache_value(l, request);
+	front_request_answer(l->front, request, &answer);
 }
 
 /* Lines to prefetch of a reply that another core or a NIC has written, while earlier values are
  * read. */
 #define LINES_AHEAD 4u
-/* Keys to prefetch with their clients; their first lines were prefetched when the reply began. */
-#define KEYS_AHEAD 2u
+/* Requests to prefetch with their clients; their first lines were prefetched when the reply began.
+ */
+#define REQUESTS_AHEAD 2u
 
 static inline void
-key_prefetch(const struct front_lane *l, uint32_t i)
+request_prefetch(const struct front_lane *l, uint32_t i)
 {
-	const struct front_key *key = i < l->asked.nkeys ? l->keys[i] : NULL;
+	const struct front_request *request = i < l->asked.nkeys ? l->requests[i] : NULL;
 
-	if (key == NULL)
+	if (request == NULL)
 		return;
-	prefetch_next(key->item);
-	backend_answer_prefetch(l->front->serve, key->ticket);
+	prefetch_next(request->item);
+	backend_answer_prefetch(l->front->serve, request->ticket);
 }
 
 /* Reads consecutive values as step() would. False: step() must read the first one. */
@@ -297,11 +301,11 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 	while (used < *bytes && front_may_answer(f) &&
 	       front_value_read(&value, &l->asked,
 				(struct view){.data = v.data + used, .len = v.len - used})) {
-		struct front_key *key = l->keys[value.key];
+		struct front_request *request = l->requests[value.key];
 
 		prefetch(v.data + used + LINES_AHEAD * CACHE_LINE_BYTES);
-		key_prefetch(l, value.key + KEYS_AHEAD);
-		if (unlikely(!is_short(key, &value))) {
+		request_prefetch(l, value.key + REQUESTS_AHEAD);
+		if (unlikely(!is_short(request, &value))) {
 			l->reply.key = value.key;
 			l->reply.value_len = value.value_len;
 			l->reply.client_flags = value.client_flags;
@@ -310,8 +314,8 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 			*s = value_begin(l);
 			break;
 		}
-		short_answered(l, key, &value, v.data + used + value.at);
-		l->keys[value.key] = NULL;
+		short_answered(l, request, &value, v.data + used + value.at);
+		l->requests[value.key] = NULL;
 		used += value.bytes;
 	}
 	if (used == 0)
@@ -332,7 +336,7 @@ number_answered(struct front_lane *l)
 	l->line_len = 0;
 	if (!mc_read_u64(digits, &answer.number))
 		return READ_BROKEN;
-	return key_answered(l, &answer);
+	return request_answered(l, &answer);
 }
 
 static enum read_step
@@ -345,7 +349,7 @@ value_ended(struct front_lane *l)
 static enum read_step
 value_read(struct front_lane *l, struct view v, uint32_t *bytes)
 {
-	struct front_key *key = l->keys[l->reply.key];
+	struct front_request *request = l->requests[l->reply.key];
 	uint32_t n = v.len < l->value_left ? v.len : l->value_left;
 	bool ends;
 
@@ -353,8 +357,8 @@ value_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	if (l->asked.ask == FRONT_ASK_MA) {
 		memcpy(l->line + l->line_len, v.data, n);
 		l->line_len += n;
-	} else if (key->fill.item != NULL) {
-		store_fill(l->front->store, &key->fill, v.data, n);
+	} else if (request->fill.item != NULL) {
+		store_fill(l->front->store, &request->fill, v.data, n);
 	}
 	l->value_left -= n;
 	*bytes -= n;
@@ -416,12 +420,12 @@ status_read(struct front_lane *l, const struct front_reply *r)
 			return flush_answered(l);
 		break;
 	case FRONT_ASK_MG: /* a hit has its value, except for a touch */
-		if (r->status == FRONT_HD && l->keys[0]->query.verb != MC_BIN_TOUCH)
+		if (r->status == FRONT_HD && l->requests[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
 		break;
 	case FRONT_ASK_MS:
 		if ((r->meta & FRONT_META_SIZE) == 0)
-			answer.size = l->keys[0]->query.body_len;
+			answer.size = l->requests[0]->query.body_len;
 		break;
 	case FRONT_ASK_MA: /* a success has its number */
 		if (r->status == FRONT_HD)
@@ -431,7 +435,7 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		break;
 	}
 	answer.result = (uint8_t)result_of(r->status);
-	return key_answered(l, &answer);
+	return request_answered(l, &answer);
 }
 
 static bool
@@ -456,8 +460,8 @@ error_read(struct front_lane *l, const struct front_reply *r)
 		return stats_answered(l, false);
 	/* An error is no miss, even if front.on_failure makes one of a server that is down. */
 	if (is_retrieval(l->asked.ask))
-		return request_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
-	key_answered(l, &answer);
+		return batch_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
+	request_answered(l, &answer);
 	return r->ends_connection ? READ_BROKEN : READ_ON;
 }
 
@@ -466,7 +470,7 @@ number_read(struct front_lane *l, const struct front_reply *r)
 {
 	const struct backend_answer answer = answer_of(r);
 
-	return key_answered(l, &answer);
+	return request_answered(l, &answer);
 }
 
 static enum read_step
@@ -482,7 +486,7 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 		return READ_ON;
 	case FRONT_REPLY_END:
 		return l->asked.ask == FRONT_ASK_STATS ? stats_answered(l, true)
-						       : request_answered(l, MC_ERR_NONE);
+						       : batch_answered(l, MC_ERR_NONE);
 	case FRONT_REPLY_STATUS:
 		return status_read(l, reply);
 	case FRONT_REPLY_NUMBER:
@@ -554,7 +558,7 @@ step(struct front_lane *l, uint32_t *bytes)
 	if (l->reading == READING_VALUE && l->value_left == 0)
 		l->reading = READING_VALUE_END;
 	v = conn_peek(l->conn);
-	if (list_empty(&l->requests)) /* no request is open, so an end is no failure */
+	if (list_empty(&l->batches)) /* no request is open, so an end is no failure */
 		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;

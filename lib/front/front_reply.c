@@ -278,7 +278,7 @@ read_status(struct front_reply *r, const struct front_asked *asked, const struct
 	return false;
 }
 
-/* Returns the error if it determines the fate of the request, else MC_ERR_NONE. */
+/* Returns the error if it determines the outcome of the request, else MC_ERR_NONE. */
 static uint8_t
 known_error(struct view line)
 {

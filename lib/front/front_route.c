@@ -31,7 +31,7 @@ state_take(struct front *f, const struct front_state *now)
 	for (uint32_t i = 0; i < f->lane_count; i++)
 		lane_look(f, &f->lanes[i], now);
 	memcpy(f->addresses, now->address, f->cfg.servers * sizeof *f->addresses);
-	front_copies_opened(&f->copies);
+	copies_connection_opened(&f->copies);
 }
 
 void
@@ -75,7 +75,7 @@ front_route(struct front *f, const struct backend_ask *ask)
 }
 
 void
-front_query_stand_in(struct front *f, struct front_key *key)
+front_query_stand_in(struct front *f, struct front_request *request)
 {
-	front_query_cut(&key->query, f->cfg.gutter_ttl_s, serve_unix_s(f->serve));
+	front_query_cut(&request->query, f->cfg.gutter_ttl_s, serve_unix_s(f->serve));
 }

@@ -1,8 +1,8 @@
 /*
- * front_send.c - sends queued keys as requests on their lane's connection, in their order;
- * consecutive plain gets share a line.
+ * front_send.c - sends queued requests in batches on their lane's connection, in their order;
+ * consecutive plain gets share a batch.
  */
-#include "front_keep.h"
+#include "front_cache.h"
 
 #include "base/copy.h"
 #include "proto/mc_reply.h"
@@ -11,52 +11,52 @@
 #define WORD_MAX  7u /* of a line, beside its key */
 
 static_assert(FRONT_QUERY_LINE_MAX + ITEM_PIN_MIN_BYTES + MC_BODY_END <= CONN_RESERVE_MAX,
-	      "a request's line and a short value are one reservation");
+	      "a batch's line and a short value are one reservation");
 
-static struct front_key *
+static struct front_request *
 queue_first(const struct front_lane *l)
 {
-	return container_of(l->queue.next, struct front_key, link);
+	return container_of(l->queue.next, struct front_request, link);
 }
 
 void
-front_request_free(struct front *f, struct front_request *r)
+front_batch_free(struct front *f, struct front_batch *batch)
 {
-	list_unlink(&r->link);
-	f->requests_free[f->requests_left++] = r;
+	list_unlink(&batch->link);
+	f->batches_free[f->batches_left++] = batch;
 }
 
-/* Takes a request; NULL: there is no room for one now. */
-static struct front_request *
-request_take(struct front_lane *l)
+/* Takes a batch; NULL: there is no room for one now. */
+static struct front_batch *
+batch_take(struct front_lane *l)
 {
 	struct front *f = l->front;
-	struct front_request *r;
+	struct front_batch *batch;
 
-	if (l->request_count == FRONT_LANE_REQUESTS_MAX || f->requests_left == 0 ||
+	if (l->batch_count == FRONT_LANE_BATCHES_MAX || f->batches_left == 0 ||
 	    !conn_writable(f->stack, l->conn, 1))
 		return NULL;
-	r = f->requests_free[--f->requests_left];
-	list_init(&r->keys);
-	r->count = 0;
-	r->cas = r->asks_ttl = false;
-	r->ttl_s = FRONT_TTL_UNKNOWN;
-	return r;
+	batch = f->batches_free[--f->batches_left];
+	list_init(&batch->requests);
+	batch->count = 0;
+	batch->cas = batch->asks_ttl = false;
+	batch->ttl_s = FRONT_TTL_UNKNOWN;
+	return batch;
 }
 
 static void
-request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
+batch_sent(struct front_lane *l, struct front_batch *batch, uint32_t bytes)
 {
 	struct front *f = l->front;
-	const bool first = list_empty(&l->requests);
+	const bool first = list_empty(&l->batches);
 
 	conn_commit(f->stack, l->conn, bytes);
 	l->written += bytes;
-	r->end = l->written;
-	r->sent_ns = f->now_ns;
-	r->sent_s = serve_now_s(f->serve);
-	list_push_back(&l->requests, &r->link);
-	l->request_count++;
+	batch->end = l->written;
+	batch->sent_ns = f->now_ns;
+	batch->sent_s = serve_now_s(f->serve);
+	list_push_back(&l->batches, &batch->link);
+	l->batch_count++;
 	if (!first)
 		return;
 	front_look_begin(l);
@@ -66,37 +66,37 @@ request_sent(struct front_lane *l, struct front_request *r, uint32_t bytes)
 }
 
 static void
-key_sent(struct front_lane *l, struct front_request *r, struct front_key *key)
+request_sent(struct front_lane *l, struct front_batch *batch, struct front_request *request)
 {
-	r->key[r->count++] = (uint16_t)(key - l->front->key_pool);
-	key->sent = true;
-	if (key->used_more)
-		front_flight_sent(l->front, key);
+	batch->request[batch->count++] = (uint16_t)(request - l->front->request_pool);
+	request->sent = true;
+	if (request->used_more)
+		coalesce_sent(&l->front->copies, &request->coalesced, l->front->now_ns);
 }
 
 static void
-request_add(struct front_lane *l, struct front_request *r, struct front_key *key)
+batch_add(struct front_lane *l, struct front_batch *batch, struct front_request *request)
 {
-	list_unlink(&key->link);
-	list_push_back(&r->keys, &key->link);
+	list_unlink(&request->link);
+	list_push_back(&batch->requests, &request->link);
 	counter_add(&l->counts->count[FRONT_SERVER_KEYS], 1);
-	key_sent(l, r, key);
+	request_sent(l, batch, request);
 }
 
-/* True if the reply must contain the key's TTL, since its value will be kept. */
+/* True if the reply must contain the key's TTL, since its value will be cached. */
 static bool
-asks_ttl(const struct front_lane *l, const struct front_key *key)
+asks_ttl(const struct front_lane *l, const struct front_request *request)
 {
-	return key->used_more && key->hold != 0 && l->meta;
+	return request->used_more && request->lease != 0 && l->meta;
 }
 
 /* Writes `me k` and `get k`, or `gets k`: get alone would not report when the item expires, and
  * mg would win a stale item. Returns their bytes. */
 static uint32_t
-get_with_ttl(struct front_lane *l, struct front_request *r, enum front_form form)
+get_with_ttl(struct front_lane *l, struct front_batch *batch, enum front_form form)
 {
 	const uint32_t word = form == FRONT_FORM_GETS ? 4 : 3;
-	const struct view key = front_key_view(queue_first(l));
+	const struct view key = front_request_key(queue_first(l));
 	uint8_t *begin = conn_reserve(l->front->stack, l->conn, 2 * (key.len + WORD_MAX));
 	uint8_t *at = begin;
 
@@ -105,16 +105,16 @@ get_with_ttl(struct front_lane *l, struct front_request *r, enum front_form form
 	memcpy(at, GETS_WORD, word);
 	at[word] = ' ';
 	at = mc_put_line_end(mc_put_view(at + word + 1, key));
-	r->ask = FRONT_ASK_GET;
-	r->asks_ttl = true;
-	r->cas = form == FRONT_FORM_GETS;
-	request_add(l, r, queue_first(l));
+	batch->ask = FRONT_ASK_GET;
+	batch->asks_ttl = true;
+	batch->cas = form == FRONT_FORM_GETS;
+	batch_add(l, batch, queue_first(l));
 	return (uint32_t)(at - begin);
 }
 
 /* Writes `get k1 .. kn` with as many consecutive keys as fit. Returns its bytes. */
 static uint32_t
-gather(struct front_lane *l, struct front_request *r, enum front_form form)
+gather(struct front_lane *l, struct front_batch *batch, enum front_form form)
 {
 	const uint32_t word = form == FRONT_FORM_GETS ? 4 : 3;
 	uint32_t room = word + 1 + queue_first(l)->len + MC_BODY_END;
@@ -124,23 +124,23 @@ gather(struct front_lane *l, struct front_request *r, enum front_form form)
 	struct list *link;
 
 	memcpy(begin, GETS_WORD, word);
-	r->ask = FRONT_ASK_GET;
-	r->cas = form == FRONT_FORM_GETS;
-	for (link = l->queue.next; r->count < FRONT_KEYS_MAX && link != &l->queue;
+	batch->ask = FRONT_ASK_GET;
+	batch->cas = form == FRONT_FORM_GETS;
+	for (link = l->queue.next; batch->count < FRONT_KEYS_MAX && link != &l->queue;
 	     link = link->next) {
-		struct front_key *key = container_of(link, struct front_key, link);
+		struct front_request *request = container_of(link, struct front_request, link);
 
-		if (end - at < key->len + 1 || front_key_form(key, l->meta) != form ||
-		    asks_ttl(l, key))
+		if (end - at < request->len + 1 || front_request_form(request, l->meta) != form ||
+		    asks_ttl(l, request))
 			break;
 		*at++ = ' ';
-		bytes_copy(at, key->bytes, key->len);
-		at += key->len;
-		key_sent(l, r, key);
+		bytes_copy(at, request->bytes, request->len);
+		at += request->len;
+		request_sent(l, batch, request);
 	}
-	ensure(r->count > 0); /* there is room for the first one */
-	list_move_front(&l->queue, link->prev, &r->keys);
-	counter_add(&l->counts->count[FRONT_SERVER_KEYS], r->count);
+	ensure(batch->count > 0); /* there is room for the first one */
+	list_move_front(&l->queue, link->prev, &batch->requests);
+	counter_add(&l->counts->count[FRONT_SERVER_KEYS], batch->count);
 	return (uint32_t)(mc_put_line_end(at) - begin);
 }
 
@@ -159,12 +159,12 @@ nobody_waits(const void *arg)
 }
 
 static void
-write_value(struct front_lane *l, const struct front_key *key, uint8_t *at)
+write_value(struct front_lane *l, const struct front_request *request, uint8_t *at)
 {
 	struct store_core *store = l->front->store;
 
-	for (uint32_t from = 0; from < key->fill.value_len;) {
-		const struct view v = store_value_at(store, key->fill.item, from);
+	for (uint32_t from = 0; from < request->fill.value_len;) {
+		const struct view v = store_value_at(store, request->fill.item, from);
 
 		at = mc_put_view(at, v);
 		from += v.len;
@@ -172,24 +172,24 @@ write_value(struct front_lane *l, const struct front_key *key, uint8_t *at)
 	mc_put_line_end(at);
 }
 
-/* True if the server has yet to receive some of the first request. */
+/* True if the server has yet to receive some of the first batch. */
 static bool
 first_is_leaving(const struct front_lane *l)
 {
 	return l->written - conn_unacknowledged(l->conn) < front_lane_first(l)->end;
 }
 
-/* Sends a value without copying: the key keeps it until the request is answered. False: the rest
- * waits. */
+/* Sends a value without copying: the request keeps it until it is answered. False: the rest waits.
+ */
 static bool
 value_send(struct front_lane *l)
 {
 	struct front *f = l->front;
-	struct front_key *key = l->sending;
-	struct front_request *last = container_of(l->requests.prev, struct front_request, link);
+	struct front_request *request = l->sending;
+	struct front_batch *last = container_of(l->batches.prev, struct front_batch, link);
 
-	while (l->sending_at < key->fill.value_len) {
-		const struct view v = store_value_at(f->store, key->fill.item, l->sending_at);
+	while (l->sending_at < request->fill.value_len) {
+		const struct view v = store_value_at(f->store, request->fill.item, l->sending_at);
 
 		if (!conn_writable(f->stack, l->conn, 1))
 			return false;
@@ -212,36 +212,37 @@ value_send(struct front_lane *l)
 	return true;
 }
 
-/* Sends a key with a line of its own, followed by its value; a short value is in the same
+/* Sends a request with a line of its own, followed by its value; a short value is in the same
  * reservation. */
 static void
-send_alone(struct front_lane *l, struct front_request *r, enum front_form form)
+send_alone(struct front_lane *l, struct front_batch *batch, enum front_form form)
 {
-	struct front_key *key = queue_first(l);
+	struct front_request *request = queue_first(l);
 	const bool has_value = form == FRONT_FORM_STORE || form == FRONT_FORM_MS;
-	const bool is_long = has_value && key->fill.value_len >= ITEM_PIN_MIN_BYTES;
-	uint32_t body = has_value && !is_long ? key->fill.value_len + MC_BODY_END : 0;
+	const bool is_long = has_value && request->fill.value_len >= ITEM_PIN_MIN_BYTES;
+	uint32_t body = has_value && !is_long ? request->fill.value_len + MC_BODY_END : 0;
 	uint8_t line[FRONT_QUERY_LINE_MAX];
 	uint32_t len;
 	uint8_t *at;
 
-	r->ask = (enum front_ask)front_form_asks[form];
-	r->cas = form == FRONT_FORM_GATS;
-	r->opaque = ++l->opaque;
-	request_add(l, r, key);
-	if (form == FRONT_FORM_MG && key->hold != 0)
-		key->query.flags |= MC_FLAG_TTL;
-	len = (uint32_t)(front_put_query(line, &key->query, form, front_key_view(key), r->opaque) -
+	batch->ask = (enum front_ask)front_form_asks[form];
+	batch->cas = form == FRONT_FORM_GATS;
+	batch->opaque = ++l->opaque;
+	batch_add(l, batch, request);
+	if (form == FRONT_FORM_MG && request->lease != 0)
+		request->query.flags |= MC_FLAG_TTL;
+	len = (uint32_t)(front_put_query(line, &request->query, form, front_request_key(request),
+					 batch->opaque) -
 			 line);
 	at = conn_reserve(l->front->stack, l->conn, len + body);
 	memcpy(at, line, len);
 	if (body > 0)
-		write_value(l, key, at + len);
-	request_sent(l, r, len + body);
+		write_value(l, request, at + len);
+	batch_sent(l, batch, len + body);
 	if (!is_long)
 		return;
-	r->end = UINT64_MAX;
-	l->sending = key;
+	batch->end = UINT64_MAX;
+	l->sending = request;
 	l->sending_at = 0;
 }
 
@@ -252,26 +253,26 @@ front_lane_send(struct front_lane *l)
 
 	while (l->state == LANE_UP && l->conn != NULL && (l->sending == NULL || value_send(l)) &&
 	       !list_empty(&l->queue)) {
-		struct front_key *key = queue_first(l);
-		const enum front_form form = front_key_form(key, l->meta);
-		struct front_request *r;
+		struct front_request *request = queue_first(l);
+		const enum front_form form = front_request_form(request, l->meta);
+		struct front_batch *batch;
 
 		if (form == FRONT_FORM_NONE) {
 			front_count(f, FRONT_REFUSED);
-			front_key_fail(f, key);
+			front_request_fail(f, request);
 			continue;
 		}
-		r = request_take(l);
-		if (r == NULL)
+		batch = batch_take(l);
+		if (batch == NULL)
 			return;
 		front_count(f, FRONT_REQUESTED);
 		front_server_add(l->counts, FRONT_SERVER_REQUESTS);
 		if (form != FRONT_FORM_GET && form != FRONT_FORM_GETS)
-			send_alone(l, r, form);
-		else if (asks_ttl(l, key))
-			request_sent(l, r, get_with_ttl(l, r, form));
+			send_alone(l, batch, form);
+		else if (asks_ttl(l, request))
+			batch_sent(l, batch, get_with_ttl(l, batch, form));
 		else
-			request_sent(l, r, gather(l, r, form));
+			batch_sent(l, batch, gather(l, batch, form));
 	}
 	if (list_empty(&l->queue) && l->sending == NULL)
 		list_unlink(&l->send_link);
@@ -280,27 +281,27 @@ front_lane_send(struct front_lane *l)
 static void
 probe_send(struct front_lane *l, const char *line, enum front_ask ask)
 {
-	struct front_request *r = request_take(l);
+	struct front_batch *batch = batch_take(l);
 	const uint32_t len = (uint32_t)strlen(line);
 
 	/* Nothing else was written on this connection, so memory is lacking. */
-	if (r == NULL) {
+	if (batch == NULL) {
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 		return;
 	}
-	r->ask = ask;
-	request_sent(l, r, write_bytes(l, line, len));
+	batch->ask = ask;
+	batch_sent(l, batch, write_bytes(l, line, len));
 }
 
 bool
 front_lane_ask_stats(struct front_lane *l, const char *line)
 {
-	struct front_request *r = l->sending == NULL ? request_take(l) : NULL;
+	struct front_batch *batch = l->sending == NULL ? batch_take(l) : NULL;
 
-	if (r == NULL)
+	if (batch == NULL)
 		return false;
-	r->ask = FRONT_ASK_STATS;
-	request_sent(l, r, write_bytes(l, line, (uint32_t)strlen(line)));
+	batch->ask = FRONT_ASK_STATS;
+	batch_sent(l, batch, write_bytes(l, line, (uint32_t)strlen(line)));
 	return true;
 }
 

@@ -32,7 +32,7 @@ void
 front_counts_reset(struct front_server_counts *counts, struct front_peer_counts *peers,
 		   uint32_t servers)
 {
-	for (uint32_t k = 0; k < FRONT_PEER_COUNTS; k++)
+	for (uint32_t k = 0; k < PEERS_COUNTS; k++)
 		counter_set(&peers->count[k], 0);
 	for (uint32_t i = 0; i < servers; i++) {
 		struct counter *c = counts[i].count;
@@ -59,7 +59,7 @@ void
 front_stats_reset_mt(struct front_stats *stats)
 {
 	atomic_fetch_add_explicit(&stats->resets, 1, memory_order_relaxed);
-	front_top_reset_mt(&stats->top);
+	top_keys_reset_mt(&stats->top);
 }
 
 uint64_t
@@ -73,7 +73,7 @@ front_stats_sum_mt(const struct front_stats *stats, uint32_t server, enum front_
 }
 
 uint64_t
-front_stats_peers_mt(const struct front_stats *stats, enum front_peer_count which)
+front_stats_peers_mt(const struct front_stats *stats, enum peers_count which)
 {
 	uint64_t sum = 0;
 
@@ -188,16 +188,16 @@ sums_look(struct front_stats *stats)
 void
 front_stats_due(const struct front_control *c, double due[FRONT_SERVERS_MAX])
 {
-	const struct front_seats *seats = &c->seats[c->seats_now];
-	const uint32_t servers = seats->config->servers.count;
+	const struct front_membership *members = &c->membership[c->membership_now];
+	const uint32_t servers = members->config->servers.count;
 	double of_server[FRONT_SERVERS_MAX];
 
 	memset(due, 0, FRONT_SERVERS_MAX * sizeof *due);
-	front_plan_due(seats->config, of_server);
+	front_plan_due(members->config, of_server);
 	for (uint32_t i = 0; i < servers; i++)
-		due[seats->server[i]] = of_server[i];
-	for (uint32_t i = 0; i < seats->config->gutter.count; i++)
-		due[seats->gutter[i]] = 1.0 / servers;
+		due[members->server[i]] = of_server[i];
+	for (uint32_t i = 0; i < members->config->gutter.count; i++)
+		due[members->gutter[i]] = 1.0 / servers;
 }
 
 void
@@ -287,16 +287,16 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
-/* Returns the unknown fates; the sums are read one after the other. */
+/* Returns the unknown in_doubt; the sums are read one after the other. */
 static uint64_t
-fates_of_all(const struct front_stats *stats)
+doubts_of_all(const struct front_stats *stats)
 {
 	const uint64_t settled = OF_ALL(SETTLED), unknown = OF_ALL(UNKNOWN);
 
 	return unknown > settled ? unknown - settled : 0;
 }
 
-#define PEERS(which) front_stats_peers_mt(stats, FRONT_PEER_##which)
+#define PEERS(which) front_stats_peers_mt(stats, PEERS_##which)
 
 #define FLEET_ROWS(X)                                                                              \
 	X(TEXT, "mode", shown->copy_ns != 0 ? "shared" : "sole", 0)                                \
@@ -309,7 +309,7 @@ fates_of_all(const struct front_stats *stats)
 	X(NUMBER, "fills", OF_ALL(FILLS), 0)                                                       \
 	X(NUMBER, "joined", OF_ALL(JOINED), 0)                                                     \
 	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)                                                  \
-	X(NUMBER, "fates_unknown", fates_of_all(stats), 0)                                         \
+	X(NUMBER, "fates_unknown", doubts_of_all(stats), 0)                                        \
 	X(NUMBER, "peers_told", PEERS(TOLD), 1)                                                    \
 	X(NUMBER, "peers_lost", PEERS(LOST), 1)                                                    \
 	X(NUMBER, "peers_heard", PEERS(HEARD), 1)                                                  \
@@ -319,7 +319,7 @@ fates_of_all(const struct front_stats *stats)
 
 const char *const front_stats_names[] = {SERVER_ROWS(ROW_NAME)};
 const char *const front_fleet_names[] = {FLEET_ROWS(ROW_NAME)};
-const char *const front_top_names[FRONT_TOP_SHOWN] = {
+const char *const front_top_names[TOP_KEYS_SHOWN] = {
 	"top_key_1",  "top_key_2",  "top_key_3",  "top_key_4",  "top_key_5",  "top_key_6",
 	"top_key_7",  "top_key_8",  "top_key_9",  "top_key_10", "top_key_11", "top_key_12",
 	"top_key_13", "top_key_14", "top_key_15", "top_key_16",
@@ -342,13 +342,13 @@ static bool
 top_row(struct front_stats *stats, struct front_shown *shown, uint32_t n, struct serve_row *row)
 {
 	if (n == 0)
-		front_top_list_mt(&stats->top, &shown->top);
+		top_keys_list_mt(&stats->top, &shown->top);
 	if (n >= shown->top.count)
 		return false;
 	*row = (struct serve_row){.name = front_top_names[n],
 				  .of = SERVE_ROW_OF_ALL,
 				  .kind = SERVE_ROW_KEY,
-				  .text = front_top_text(&shown->top, n),
+				  .text = top_list_text(&shown->top, n),
 				  .work = n == 0 ? WORK_TOP : 0};
 	return true;
 }

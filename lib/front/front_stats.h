@@ -24,10 +24,11 @@
 #ifndef CLOCKOO_FRONT_STATS_H
 #define CLOCKOO_FRONT_STATS_H
 
+#include "copies/peers.h"
+#include "copies/top_keys.h"
 #include "front_control.h"
 #include "front_fleet.h"
-#include "front_slots.h"
-#include "front_top.h"
+#include "copies/admission.h"
 #include "serve/serve_rows.h"
 
 #include "base/counter.h"
@@ -46,18 +47,18 @@ enum front_server_count {
 	FRONT_SERVER_SPARED,    /* keys that copies answered: FRONT_LOOK_WEIGHT a record */
 	FRONT_SERVER_FILLS,     /* keys sent for copies */
 	FRONT_SERVER_JOINED,    /* keys answered by another client's request */
-	FRONT_SERVER_LOST,      /* writes whose fate was unknown when they were answered */
-	FRONT_SERVER_UNKNOWN,   /* cells of those whose keys had no copies any more */
+	FRONT_SERVER_LOST,      /* writes whose outcome was unknown when they were answered */
+	FRONT_SERVER_UNKNOWN,   /* version words of those whose keys had no copies any more */
 	FRONT_SERVER_SETTLED,   /* of those: lists have shown that all is over */
 	FRONT_SERVER_EJECTED,   /* times that the server has left */
 	FRONT_SERVER_LEFT_AT_S, /* Unix time of the last one; counted by one core */
 	FRONT_SERVER_COUNTS,
 };
 
-/* One in FRONT_LOOK_SAMPLES of the sampled requests (front_slots.h) is recorded with its key's
+/* One in FRONT_LOOK_SAMPLES of the sampled requests (admission.h) is recorded with its key's
  * server and name. */
 #define FRONT_LOOK_SAMPLES 64u
-#define FRONT_LOOK_WEIGHT  ((FRONT_SAMPLE_MAX + 1) / 2 * FRONT_LOOK_SAMPLES) /* requests */
+#define FRONT_LOOK_WEIGHT  ((SAMPLER_MAX + 1) / 2 * FRONT_LOOK_SAMPLES) /* requests */
 
 #define FRONT_TRIP_SHIFT 10u /* cells count units of 1.024 us */
 #define FRONT_TRIP_CELLS 80u /* 4 of one unit, then quarters of powers of two up to 2.1 s */
@@ -68,16 +69,8 @@ struct front_server_counts {
 };
 
 /* Keys exchanged between fronts of one fleet, as in FRONT_COUNTERS; of one core. */
-enum front_peer_count {
-	FRONT_PEER_TOLD,
-	FRONT_PEER_LOST,
-	FRONT_PEER_HEARD,
-	FRONT_PEER_REFUSED,
-	FRONT_PEER_COUNTS,
-};
-
 struct front_peer_counts {
-	struct counter count[FRONT_PEER_COUNTS];
+	struct counter count[PEERS_COUNTS];
 };
 
 struct front_stats {
@@ -88,7 +81,7 @@ struct front_stats {
 	/* Results of the last look. */
 	_Atomic uint32_t busiest, by_mean;
 	_Atomic uint64_t sum[FRONT_SERVER_COUNTS]; /* over all servers */
-	struct front_top top;
+	struct top_keys top;
 };
 
 /* Attaches a core's counts, one for each server. */
@@ -124,7 +117,7 @@ void front_stats_reset_mt(struct front_stats *stats);
 
 uint64_t front_stats_sum_mt(const struct front_stats *stats, uint32_t server,
 			    enum front_server_count which);
-uint64_t front_stats_peers_mt(const struct front_stats *stats, enum front_peer_count which);
+uint64_t front_stats_peers_mt(const struct front_stats *stats, enum peers_count which);
 /* Returns the round trip that this percentage of the requests does not exceed; 0: there was
  * none. */
 uint64_t front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server, uint32_t percent);
@@ -158,10 +151,10 @@ struct front_shown {
 	const struct front_state *names;       /* the fleet in this turn */
 	const struct front_exchange *exchange; /* has the reports */
 	uint32_t links;
-	bool copies;               /* copies are kept at all */
-	uint64_t copy_ns;          /* maximum age of copies; 0: they are right, or removed */
-	bool fence;                /* only of servers that are fenced */
-	struct front_top_list top; /* made with the first of its rows */
+	bool copies;         /* copies are kept at all */
+	uint64_t copy_ns;    /* maximum age of copies; 0: they are right, or removed */
+	bool fence;          /* only of servers that are fenced */
+	struct top_list top; /* made with the first of its rows */
 };
 
 /* Writes row n of `stats front`. False: there are no more. */
@@ -170,7 +163,7 @@ bool front_stats_row(struct front_stats *stats, struct front_shown *shown, uint3
 
 extern const char *const front_stats_names[]; /* rows of a server */
 extern const char *const front_fleet_names[]; /* rows after those */
-extern const char *const front_top_names[];   /* and rows after those, at most FRONT_TOP_SHOWN */
+extern const char *const front_top_names[];   /* and rows after those, at most TOP_KEYS_SHOWN */
 extern const uint32_t front_stats_name_count, front_fleet_name_count;
 
 #endif

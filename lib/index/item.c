@@ -24,15 +24,31 @@ item_expiry_s(const struct item *it)
 	return atomic_load_explicit(item_expiry_at(it), memory_order_relaxed);
 }
 
-/* Acquire: pairs with the release in item_mark_stale. Marks that are loaded later are of this
- * number, or of a later one. */
+/* The cas of an item may change beside its readers (item_mark_stale). It is aligned to half of it
+ * only, so the halves are loaded one by one. A reader that sees the new upper half sees the new
+ * lower one, so a mixture is below the new number, and is refused like one that is outdated. */
 static uint64_t
 long_cas(const struct item *it)
 {
-	const uint64_t cas = load_u64(item_long_at(it) + offsetof(struct item_long, cas));
+	const _Atomic uint32_t *half = item_cas_halves(it);
+	/* Acquire: pairs with the release in set_long_cas. */
+	const uint64_t upper = atomic_load_explicit(&half[1], memory_order_acquire);
+	const uint64_t lower = atomic_load_explicit(&half[0], memory_order_relaxed);
 
+	/* Acquire: pairs with the release in item_mark_stale. Marks that are loaded later are of
+	 * this lower half, or of a later one. */
 	atomic_thread_fence(memory_order_acquire);
-	return cas;
+	return upper << 32 | lower;
+}
+
+static void
+set_long_cas(struct item *it, uint64_t cas)
+{
+	_Atomic uint32_t *half = item_cas_halves(it);
+
+	atomic_store_explicit(&half[0], (uint32_t)cas, memory_order_relaxed);
+	/* Release: pairs with the acquire in long_cas. */
+	atomic_store_explicit(&half[1], (uint32_t)(cas >> 32), memory_order_release);
 }
 
 uint64_t
@@ -62,7 +78,7 @@ bool
 item_set_cas(struct item *it, uint64_t cas)
 {
 	if (item_form(it) & ITEM_HAS_LONG) {
-		memcpy(item_long_at(it) + offsetof(struct item_long, cas), &cas, sizeof cas);
+		set_long_cas(it, cas);
 		return true;
 	}
 	it->cas_form = (uint32_t)(cas & ITEM_CAS_MAX) << 8 | item_form(it);

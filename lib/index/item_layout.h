@@ -151,6 +151,13 @@ item_pins_at(const struct item *it)
 	return (_Atomic uint32_t *)(void *)(item_long_at(it) + offsetof(struct item_long, pins));
 }
 
+/* The lower half and the upper half. */
+static inline _Atomic uint32_t *
+item_cas_halves(const struct item *it)
+{
+	return (_Atomic uint32_t *)(void *)(item_long_at(it) + offsetof(struct item_long, cas));
+}
+
 /* The value of an unchunked item, or the chunk references of a chunked one. */
 static inline uint8_t *
 item_tail(const struct item *it)

@@ -26,7 +26,8 @@ reply_dest(const struct l3_info *l3, bool v6, uint8_t protocol)
 	return (struct ip_dest){&l3->src_ip, v6 ? l3->local : LOCAL_V4, protocol};
 }
 
-/* The checksum over a datagram or segment and its pseudo header. */
+/* The checksum over a datagram or segment and its pseudo header. A port that
+ * calls it bad is not believed: some devices say so of UDP without a checksum. */
 static inline bool
 l4_cksum_good(const struct net *net, const struct l3_info *l3, const uint8_t *p,
 	      struct ip_dest back)

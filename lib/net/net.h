@@ -21,8 +21,8 @@
 
 #define TX_QUEUE_MAX 256u
 
-/* Free frames in the frame cache: one for each slot of the transmit queue, and a received burst
- * that is freed. */
+/* Free frames in the frame cache: one for each slot of the transmit queue, so that a free slot
+ * implies a free frame, and a received burst that is freed. */
 #define FRAME_CACHE_MAX (TX_QUEUE_MAX + BURST_MAX)
 /* Frames that a stack may own at once, besides cfg->rx_frames_max: its frame cache, its transmit
  * queue, and a burst. The port's pool is sized by it. */

@@ -249,9 +249,10 @@ capture_next(struct capture *c)
 	if (head == tail)
 		return NULL;
 	if (record_at(c, head)->skip) {
-		/* A frame follows: both records were published together. */
+		/* A frame follows: both records were published together. Release: pairs with the
+		 * acquire in ring_has_room, since the skipped bytes may be written again. */
 		head += record_at(c, head)->bytes;
-		atomic_store_explicit(&c->head, head, memory_order_relaxed);
+		atomic_store_explicit(&c->head, head, memory_order_release);
 	}
 	return record_at(c, head);
 }

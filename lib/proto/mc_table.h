@@ -119,7 +119,7 @@ enum mc_role { MC_ROLE_NONE, MC_ROLE_READ, MC_ROLE_WRITE, MC_ROLE_ADMIN };
 	X(MC_LRU_TUNE, "lru", "tune", LRU_TUNE, ADMIN, ADMIN, "<hot> <warm> <hotf> <warmf>", "accepted, no effect") \
 	X(MC_LRU_MODE, "lru", "mode", LRU_MODE, ADMIN, ADMIN, "flat|segmented", "accepted, no effect") \
 	X(MC_LRU_TEMP_TTL, "lru", "temp_ttl", LRU_TTL, ADMIN, ADMIN, "<seconds>", "accepted, no effect") \
-	X(MC_EXT_FREE_MEMCHUNKS, "extstore", "free_memchunks", EXT_CHUNKS, ADMIN, ADMIN, "<class> <n>", "accepted, no effect: the second tier is another one than extstore") \
+	X(MC_EXT_FREE_MEMCHUNKS, "extstore", "free_memchunks", EXT_CHUNKS, ADMIN, ADMIN, "<class> <n>", "accepted, no effect") \
 	X(MC_EXT_ITEM_SIZE, "extstore", "item_size", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
 	X(MC_EXT_ITEM_AGE, "extstore", "item_age", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \
 	X(MC_EXT_LOW_TTL, "extstore", "low_ttl", EXT_NUMBER, ADMIN, ADMIN, "<n>", "accepted, no effect") \

@@ -27,7 +27,7 @@
 /* A queue of proven values that has not been empty for SHORT_OPENS_NS lets short values begin
  * beside the quota for SHORT_OPEN_NS. The first value of the queue may change meanwhile, so
  * peers that leave and return do not reset that time. */
-#define SHORT_OPENS_NS 200000000u
+#define SHORT_OPENS_NS 20000000u
 #define SHORT_OPEN_NS  10000000000u
 
 static uint64_t

@@ -14,22 +14,22 @@
  * - A proven value waits for earlier proven ones, never for a slow one; a slow value for both.
  * - While a slow value waits, proven ones together take at most half of the quota.
  * - The only value of its kind may take all that is left; with nothing in use any value may begin.
- * - Once a queue of proven values has not been empty for 200 ms, short values may begin beside the
+ * - Once a queue of proven values has not been empty for 20 ms, short values may begin beside the
  *   quota for ten seconds, in half as much memory.
  * - While a proven value waits, each begun value has a clock that runs while its peer could send
  *   more: the value is incomplete, the window is open, and the stack has dropped none of its bytes
- *   since the last ones arrived.
- * - A value below 1 MB/s by that clock, after 300 ms, is demoted: it counts beside the quota, in
- *   half as much memory.
- * - If that memory is full, a value below 100 KB/s, after 300 ms, is reset while its clock runs:
- *   the slowest first, one a turn.
+ *   since the last ones arrived. No acknowledgment is delayed meanwhile.
+ * - By that clock a value may be idle for 10 ms, two round trips and 1 us for each byte received.
+ *   Beyond that it is demoted: it counts beside the quota, in half as much memory.
+ * - If that memory is full, the value whose clock runs and which has been idle for longest beyond
+ *   10 ms, two round trips and 10 us a byte is reset, one a turn.
  * So all begun values take at most half of the memory, and while no proven value waits a value is
  * reset only for a stall.
  *
  * Thread: core-local, except for the atomics in struct serve_shared and struct serve. These are
  *         relaxed: they only bound the quota, and a core that reads an old value reads again in the
  *         next turn.
- * Bounds: each turn a core reads STORE_CORES_MAX cores and checks FILL_SCAN_MAX begun values.
+ * Bounds: each turn a core reads STORE_CORES_MAX cores and checks BUDGET_LOOKS begun values.
  */
 #ifndef CLOCKOO_SERVE_BEGUN_H
 #define CLOCKOO_SERVE_BEGUN_H

@@ -7,20 +7,20 @@
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u
 /* This part of the value is due in each FILL_STALE_S, so all of it in 24 seconds. */
-#define FILL_PART     8u
-#define FILL_SCAN_MAX 64u
+#define FILL_PART 8u
 
 #define LOOK_NS      1000000u    /* between two checks of a value's clock */
 #define IDLE_MOST_US 3600000000u /* the clock stops here, so that it does not overflow */
 /* Counted by one check: a longer time is a pause of the core itself. */
 #define LOOK_MOST_NS 10000000u
 
-/* The time for which a peer may be idle: free_us, and ns_per_byte for each byte received. A
- * value is reset only for a lag above TCP's shortest timeout. */
-struct pace {
-	uint32_t free_us, ns_per_byte;
-};
-static const struct pace demoted = {300000, 1000}, given_up = {300000, 10000};
+/* A peer may be idle for IDLE_FREE_US and two round trips, and for a time for each byte received.
+ * So it must send in slow start over any path, and then at the rate of its pace. */
+#define IDLE_FREE_US     10000u
+#define RTT_MOST_US      150000u
+#define RTT_UNKNOWN_US   50000u
+#define DEMOTED_BYTE_NS  1000u
+#define GIVEN_UP_BYTE_NS 10000u
 
 void
 fills_memory_pressure(struct serve *sv)
@@ -91,7 +91,7 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 
 /* Adds the time since the last check to the value's clock if its peer could have sent more: the
  * value is incomplete, the window is open, and none of its data was dropped since the last bytes
- * arrived. */
+ * arrived. The peer need not wait for a delayed acknowledgment. */
 static bool
 peer_is_idle(struct serve *sv, struct session *ss)
 {
@@ -102,6 +102,7 @@ peer_is_idle(struct serve *sv, struct session *ss)
 			    (ss->quota.starved && ss->fill.filled == ss->quota.filled);
 	idle = !ss->quota.starved && conn_window_is_open(ss->conn) &&
 	       fill_received(ss) < ss->body_left;
+	conn_acknowledge(sv->stack, ss->conn);
 	if (idle && ss->quota.idle_us < IDLE_MOST_US)
 		ss->quota.idle_us += (uint32_t)(ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS) / 1000;
 	ss->quota.filled = ss->fill.filled;
@@ -116,67 +117,65 @@ gained(const struct session *ss)
 	return ss->fill.filled > ss->quota.present ? ss->fill.filled - ss->quota.present : 0;
 }
 
-static bool
-is_slower_than(const struct session *ss, const struct pace *pace)
+/* Returns by how long the peer was idle above what its pace allows; 0: it keeps its pace. */
+static uint32_t
+lag_us(const struct session *ss, uint32_t byte_ns)
 {
-	return ss->quota.idle_us > pace->free_us + gained(ss) * pace->ns_per_byte / 1000;
+	const uint32_t rtt_us = conn_rtt_us(ss->conn);
+	const uint32_t trip_us = rtt_us == 0 ? RTT_UNKNOWN_US : rtt_us;
+	const uint64_t may_us = IDLE_FREE_US + gained(ss) * byte_ns / 1000 +
+				2 * (trip_us < RTT_MOST_US ? trip_us : RTT_MOST_US);
+
+	return ss->quota.idle_us > may_us ? (uint32_t)(ss->quota.idle_us - may_us) : 0;
 }
 
-static bool
-is_slower(const struct session *a, const struct session *b)
-{
-	return gained(a) * b->quota.idle_us < gained(b) * a->quota.idle_us;
-}
-
-/* The findings of one turn's checks. */
-struct findings {
-	struct session *slowest;
+/* The search of one turn. */
+struct look {
+	struct serve *sv;
+	bool wanted;  /* a proven value waits */
+	bool stalls;  /* the loser stalls */
 	bool no_room; /* no room beside the quota for a value to demote */
 };
 
-/* Checks a value while a proven one waits: demotes it if it is slow, or notes the slowest
- * demoted one. */
-static void
-slow_check(struct serve *sv, struct session *ss, struct findings *found)
+/* Ranks a value by its lag while its peer is idle, after demoting it if it is slow. */
+static uint32_t
+slow_rank(struct look *look, struct session *ss)
 {
-	const bool idle = peer_is_idle(sv, ss);
+	struct serve *sv = look->sv;
 
+	if (sv->clock.now_ns - ss->quota.since_ns >= LOOK_NS)
+		ss->quota.idle = peer_is_idle(sv, ss);
 	if (ss->quota.account != FILL_QUOTA_DEMOTED) {
-		if (ss->quota.account == FILL_QUOTA_SLOW || !is_slower_than(ss, &demoted) ||
+		if (ss->quota.account == FILL_QUOTA_SLOW || lag_us(ss, DEMOTED_BYTE_NS) == 0 ||
 		    fill_quota_demote(sv, ss))
-			return;
-		found->no_room = true;
+			return BUDGET_KEEPS;
+		look->no_room = true;
 	}
-	if (idle && is_slower_than(ss, &given_up) &&
-	    (found->slowest == NULL || is_slower(ss, found->slowest)))
-		found->slowest = ss;
+	return ss->quota.idle ? BUDGET_KEEPS - lag_us(ss, GIVEN_UP_BYTE_NS) : BUDGET_KEEPS;
 }
 
-/* Checks begun values, which hold memory for all of their bytes. At most one value a turn is
- * reset: the first one that stalls, or the slowest. */
+/* Ranks a begun value, which holds memory for all of its bytes: one that stalls goes first. */
+static uint32_t
+fill_rank(void *arg, struct list *link)
+{
+	struct look *look = arg;
+	struct session *ss = container_of(link, struct session, quota_link);
+
+	look->stalls = fill_is_stalled(look->sv, ss);
+	if (look->stalls)
+		return 0;
+	return look->wanted ? slow_rank(look, ss) : BUDGET_KEEPS;
+}
+
+/* Resets at most one value a turn: one that stalls, or the slowest. */
 static __attribute__((noinline)) void
 fills_scan(struct serve *sv)
 {
-	const struct list *const last = sv->fills.prev;
-	const bool wanted = fill_quota_is_wanted(sv);
-	struct findings found = {NULL, false};
+	struct look look = {.sv = sv, .wanted = fill_quota_is_wanted(sv)};
+	struct list *link = budget_loser(&sv->fills, fill_rank, &look);
 
-	for (uint32_t i = 0; i < FILL_SCAN_MAX && !list_empty(&sv->fills); i++) {
-		struct list *const at = list_pop_front(&sv->fills);
-		struct session *const ss = container_of(at, struct session, quota_link);
-
-		list_push_back(&sv->fills, at);
-		if (fill_is_stalled(sv, ss)) {
-			give_up(sv, ss);
-			return;
-		}
-		if (wanted && sv->clock.now_ns - ss->quota.since_ns >= LOOK_NS)
-			slow_check(sv, ss, &found);
-		if (at == last)
-			break;
-	}
-	if (found.no_room && found.slowest != NULL)
-		give_up(sv, found.slowest);
+	if (link != NULL && (look.stalls || look.no_room))
+		give_up(sv, container_of(link, struct session, quota_link));
 }
 
 void

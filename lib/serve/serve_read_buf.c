@@ -3,8 +3,6 @@
  */
 #include "serve_read_buf.h"
 
-#define PLACE_LOOKS_MAX 64u
-
 void
 read_bufs_create(struct serve *sv, struct region *region)
 {
@@ -77,35 +75,18 @@ claim_of(const struct serve *sv, const struct session *ss)
 		       : CLAIM_QUEUED;
 }
 
-/* Returns the session that yields its place, NULL if none may: one with the weakest claim; of
- * those, one whose source has more than its part, else the one that took its place first. A session
- * with a firm claim goes to the end, so that a later search finds others. */
-static struct session *
-place_loser(struct serve *sv)
+/* Ranks a session by its claim; of those with one claim, one whose source has more than its part
+ * goes first, else the one that took its place first. */
+static uint32_t
+place_rank(void *arg, struct list *link)
 {
-	const struct list *const last = sv->read_bufs.prev;
-	struct list *at = sv->read_bufs.next, *next;
-	struct session *loser = NULL;
-	uint32_t least = 2 * CLAIM_FIRM;
+	const struct serve *sv = arg;
+	const struct session *ss = container_of(link, struct session, read_buf_link);
+	const enum claim claim = claim_of(sv, ss);
 
-	for (uint32_t i = 0; i < PLACE_LOOKS_MAX && least > 0; i++, at = next) {
-		struct session *ss = container_of(at, struct session, read_buf_link);
-		const enum claim claim = claim_of(sv, ss);
-		const uint32_t rank = 2 * claim + !budget_source_is_over(&sv->read_buf_places,
-									 &ss->read_buf_place);
-
-		next = at->next;
-		if (claim == CLAIM_FIRM) {
-			list_unlink(at);
-			list_push_back(&sv->read_bufs, at);
-		} else if (rank < least) {
-			loser = ss;
-			least = rank;
-		}
-		if (at == last)
-			break;
-	}
-	return loser;
+	if (claim == CLAIM_FIRM)
+		return BUDGET_KEEPS;
+	return 2 * claim + !budget_source_is_over(&sv->read_buf_places, &ss->read_buf_place);
 }
 
 /* Takes the place of another session. A partial line is lost with its connection. A request that
@@ -115,14 +96,16 @@ static bool
 place_take_over(struct serve *sv)
 {
 	struct session *loser;
+	struct list *link;
 
-	if (sv->read_bufs_turn == sv->turn || list_empty(&sv->read_bufs))
+	if (sv->read_bufs_turn == sv->turn)
 		return false;
-	loser = place_loser(sv);
-	if (loser == NULL) {
+	link = budget_loser(&sv->read_bufs, place_rank, sv);
+	if (link == NULL) {
 		sv->read_bufs_turn = sv->turn;
 		return false;
 	}
+	loser = container_of(link, struct session, read_buf_link);
 	serve_count(sv, CONN_SLOW_REQUEST);
 	if (loser->waits == 0) {
 		loser->end = SESSION_END_ERROR;

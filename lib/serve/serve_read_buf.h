@@ -11,8 +11,8 @@
  *
  * Owner:  session.read_buf_link is in serve.read_bufs while the session has a place.
  * Thread: core-local.
- * Bounds: places: 1/READ_BUFS_PART of the chunks. A search examines PLACE_LOOKS_MAX sessions; one
- *         that finds none ends the searches of its turn.
+ * Bounds: places: 1/READ_BUFS_PART of the chunks. A search that finds none ends the searches of its
+ *         turn.
  */
 #ifndef CLOCKOO_SERVE_READ_BUF_H
 #define CLOCKOO_SERVE_READ_BUF_H

@@ -106,6 +106,7 @@ struct session_quota {
 	uint8_t account;   /* what it is charged to once it is begun */
 	bool asleep;       /* it waits outside the queue: fill_quota_sleeps() */
 	bool starved;      /* bytes of it were dropped, and none have arrived since */
+	bool idle;         /* its peer could have sent more at the last check */
 	uint32_t present;  /* bytes that had arrived when it was begun */
 	uint32_t filled;   /* bytes at the last check */
 	uint32_t idle_us;  /* time in which its peer could have sent more, and did not */

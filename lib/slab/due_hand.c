@@ -5,8 +5,12 @@
  * one: what is stored lowers it, and the hand finds it anew as it passes. A page on which nothing
  * is due is skipped. The hand only names candidates; expire.c looks at their expiry.
  *
- * Order of a note and a pass: an item is live before its expiry is noted, and the hand forgets what
- * was noted before it looks for what is live. So it sees the item, or the note comes after it.
+ * Order of a note and a pass: an item is live before its expiry is noted, the page's note comes
+ * before the class's, and the hand forgets what was noted before it looks for what is live, or at
+ * the pages. So it sees the item, or the note comes after it. Each side stores and then loads what
+ * the other one stores: the accesses of a note are sequentially consistent, as is the store of the
+ * item's state (slab_set_live), or a fence comes between a changed expiry and its note
+ * (item_note_due); the hand has a fence after it forgets.
  */
 #include "slab_pages.h"
 
@@ -16,12 +20,21 @@
 static void
 note(_Atomic uint32_t *due_s, uint32_t at_s)
 {
-	uint32_t now = atomic_load_explicit(due_s, memory_order_relaxed);
+	/* Sequentially consistent, a note that is there already, too: pairs with the hand's fences.
+	 */
+	uint32_t now = atomic_load_explicit(due_s, memory_order_seq_cst);
 
-	/* Sequentially consistent: after the item's state. */
 	while (at_s < now && !atomic_compare_exchange_weak_explicit(
-				     due_s, &now, at_s, memory_order_seq_cst, memory_order_relaxed))
+				     due_s, &now, at_s, memory_order_seq_cst, memory_order_seq_cst))
 		;
+}
+
+static void
+forget(_Atomic uint32_t *due_s)
+{
+	atomic_store_explicit(due_s, UINT32_MAX, memory_order_relaxed);
+	/* Pairs with the seq_cst accesses of a note, and with the fence in item_note_due. */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 static bool
@@ -78,7 +91,7 @@ round_goes_on(struct slab_class *c, uint32_t now_s)
 		if (!is_due(&c->due_s, now_s))
 			return false;
 		atomic_store_explicit(&c->due_pages, slab_class_pages(c), memory_order_relaxed);
-		atomic_store_explicit(&c->due_s, UINT32_MAX, memory_order_seq_cst);
+		forget(&c->due_s);
 	}
 	if (c->due_page == NULL)
 		c->due_page = page_after(c, NULL);
@@ -97,7 +110,7 @@ page_due(struct slab_class *c, uint32_t now_s, uint32_t *passed)
 		if (c->due_word != 0)
 			return p;
 		if (is_due(&p->due_s, now_s)) {
-			atomic_store_explicit(&p->due_s, UINT32_MAX, memory_order_seq_cst);
+			forget(&p->due_s);
 			return p;
 		}
 		note(&c->due_s, atomic_load_explicit(&p->due_s, memory_order_relaxed));

@@ -138,9 +138,9 @@ slab_set_live(struct slab *sl, uint32_t ref, enum object_state state)
 	uint32_t shift;
 	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
 
-	/* Release: pairs with the acquire in page_states; a core that sees the state may read the
-	 * item. */
-	atomic_fetch_or_explicit(word, (uint64_t)state << shift, memory_order_release);
+	/* Release: pairs with the acquire in hand_states; a core that sees the state may read the
+	 * item. Sequentially consistent: before the note of the item's expiry (due_hand.c). */
+	atomic_fetch_or_explicit(word, (uint64_t)state << shift, memory_order_seq_cst);
 	page_stored(sl, ref);
 }
 

@@ -231,6 +231,18 @@ item_count_parts(struct store *st, const struct item *it, uint32_t chunks, int32
 			memory_order_relaxed);
 }
 
+static void
+note_due(struct store *st, const struct item *it)
+{
+	const uint32_t at_s = item_expiry_s(it), chunks = item_chunks(it);
+
+	if (at_s == 0)
+		return;
+	slab_note_due(&st->slab, item_ref(st, it), at_s);
+	for (uint32_t i = 0; i < chunks; i++)
+		slab_note_due(&st->slab, item_chunk_ref(it, i), at_s);
+}
+
 void
 item_set_live(struct store *st, struct item *it, enum object_state state)
 {
@@ -242,19 +254,16 @@ item_set_live(struct store *st, struct item *it, enum object_state state)
 	for (uint32_t i = 0; i < chunks; i++)
 		slab_set_live(&st->slab, item_chunk_ref(it, i), state);
 	if (unlikely((item_form(it) & ITEM_HAS_EXPIRY) != 0))
-		item_note_due(st, it);
+		note_due(st, it);
 }
 
 void
 item_note_due(struct store *st, const struct item *it)
 {
-	const uint32_t at_s = item_expiry_s(it), chunks = item_chunks(it);
-
-	if (at_s == 0)
-		return;
-	slab_note_due(&st->slab, item_ref(st, it), at_s);
-	for (uint32_t i = 0; i < chunks; i++)
-		slab_note_due(&st->slab, item_chunk_ref(it, i), at_s);
+	/* Pairs with the fence of the hand that forgets (due_hand.c): it sees the new expiry, or
+	 * this core sees that the page's note is forgotten. */
+	atomic_thread_fence(memory_order_seq_cst);
+	note_due(st, it);
 }
 
 void

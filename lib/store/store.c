@@ -53,6 +53,7 @@ give_back_evacuated(struct store_core *sc)
 	struct slab *sl = &sc->store->slab;
 
 	for (uint32_t i = 0; i < sl->class_count; i++) {
+		/* Acquire: pairs with the release in slab_evacuate_page. */
 		const uint32_t recall =
 			atomic_load_explicit(&sl->classes[i].recall, memory_order_acquire);
 
@@ -112,7 +113,9 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	rebalance_turn(sc);
 	resize_turn(sc);
 	sweep_turn(sc);
-	if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_relaxed) != 0))
+	/* Acquire: pairs with the release in flush_due; a core that sees no flush pending sees the
+	 * step of the generation. */
+	if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_acquire) != 0))
 		flush_due(sc);
 }
 

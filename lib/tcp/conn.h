@@ -130,6 +130,10 @@ void conn_body_waits(struct conn *c, uint64_t bytes);
 bool conn_awaits_retransmission(const struct conn *c);
 /* True if the advertised window leaves room for more than a full segment. */
 bool conn_window_is_open(const struct conn *c);
+/* Sends a delayed acknowledgment at once, for which the peer may wait. */
+void conn_acknowledge(struct stack *s, struct conn *c);
+/* Returns the smoothed round-trip time in us; 0: none was measured yet. */
+uint32_t conn_rtt_us(const struct conn *c);
 /* Returns how many queued bytes the peer has not acknowledged. */
 uint32_t conn_unacknowledged(const struct conn *c);
 bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN were received */

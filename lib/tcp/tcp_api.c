@@ -105,6 +105,21 @@ conn_window_is_open(const struct conn *c)
 	return c->rcv_edge - c->rcv_nxt >= c->rcv_mss;
 }
 
+void
+conn_acknowledge(struct stack *s, struct conn *c)
+{
+	if (!(c->flags & CONN_ACK_DELAYED))
+		return;
+	c->flags |= CONN_ACK_NOW;
+	conn_schedule_output(stack_tcp(s), c);
+}
+
+uint32_t
+conn_rtt_us(const struct conn *c)
+{
+	return c->srtt_us;
+}
+
 uint32_t
 conn_unacknowledged(const struct conn *c)
 {

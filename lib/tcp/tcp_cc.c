@@ -3,7 +3,8 @@
  * or NewReno; reductions on loss, timeout and idle time.
  *
  * cwnd grows only while it is the limit (RFC 7661 section 4.3, RFC 9438 section 5.8), so a
- * connection of requests and replies keeps the initial window.
+ * connection of requests and replies keeps the initial window. There is no BBR: it gains at 5 % of
+ * random loss and more, which is no network of a cache.
  */
 #include "tcp.h"
 #include "tcp_cubic.h"

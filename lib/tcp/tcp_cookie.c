@@ -31,7 +31,7 @@
 #define SYN_INTERVAL_NS 1000000ull
 #define SYN_ANSWERS_MIN 20u
 #define SYN_ANSWERS_MAX (1u << 16)
-#define SYN_UNUSED_NS   (10 * NS_PER_MS) /* a turn or a sleep is seldom longer */
+#define SYN_UNUSED_NS   (10 * NS_PER_MS) /* seldom is a turn or a sleep longer; 200 answers */
 /* For this long after an overload the core stays at the minimum, since each attempt to answer more
  * delays established connections. */
 #define SYN_HOLD_NS 4000000000ull

@@ -1,5 +1,7 @@
 /*
  * tcp_stateless.c - replies to segments of no connection: resets, and the SYN-ACKs of tcp_cookie.c.
+ * A reply goes to the MAC that the segment came from, so a flood makes no neighbour entry and no
+ * request for one.
  */
 #include "tcp.h"
 

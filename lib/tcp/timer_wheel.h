@@ -4,7 +4,8 @@
  * Arming, disarming and the next deadline are O(1). A distant timer is in a coarse slot and
  * cascades to finer ones as its deadline approaches.
  *
- * Shape:  WHEEL_LEVELS rings of 64 slots; a tick is 2^20 ns. A slot is a list of nodes that
+ * Shape:  WHEEL_LEVELS rings of 64 slots; a tick is 2^20 ns (2^17 costs 51 instructions a request
+ *         and gains only at 0.2 ms of round trip with 3 % loss). A slot is a list of nodes that
  *         lie inside their owners; a bitmap a level says which slots hold any.
  * Units:  ns on the caller's clock, which never goes back.
  * Owner:  the wheel owns nothing; an owner unarms its node before it goes away.

@@ -5,8 +5,6 @@
 #include "base/check.h"
 #include "tls_inside.h"
 
-#define PLACE_LOOKS_MAX 64u
-
 bool
 tls_step_is_allowed(const struct tls_conns *tc)
 {
@@ -42,39 +40,31 @@ tls_place_is_to_be_had(const struct tls_conns *tc)
 	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);
 }
 
-struct list *
-tls_begin_next(const struct tls_conns *tc)
+static uint32_t
+begin_rank(void *arg, struct list *link)
 {
-	struct list *at = tc->begins.next;
+	const struct tls_conns *tc = arg;
 
-	for (uint32_t i = 0; i < PLACE_LOOKS_MAX && at != &tc->begins; i++, at = at->next)
-		if (!budget_source_is_over(&tc->places,
-					   &container_of(at, struct tls_conn, due)->place))
-			return at;
-	return tc->begins.next;
+	return budget_source_is_over(&tc->places, &container_of(link, struct tls_conn, due)->place);
 }
 
-/* Returns the connection of this line that loses its place first: one whose source has more than
- * its part, else the first one. A connection that waits for a step of ours goes last. NULL: the
- * line is empty. */
-static struct tls_conn *
-line_loser(const struct tls_conns *tc, const struct list *line)
+struct list *
+tls_begin_next(struct tls_conns *tc)
 {
-	struct tls_conn *first = NULL;
-	const struct list *at = line->next;
+	return budget_loser(&tc->begins, begin_rank, tc);
+}
 
-	for (uint32_t i = 0; i < PLACE_LOOKS_MAX && at != line; i++, at = at->next) {
-		struct tls_conn *t = container_of(at, struct tls_conn, handshake);
+/* Ranks a connection: one whose source has more than its part loses its place first. One that waits
+ * for a step of ours goes last. */
+static uint32_t
+place_rank(void *arg, struct list *link)
+{
+	const struct tls_conns *tc = arg;
+	const struct tls_conn *t = container_of(link, struct tls_conn, handshake);
 
-		if (t->deferred)
-			continue;
-		if (budget_source_is_over(&tc->places, &t->place))
-			return t;
-		first = first != NULL ? first : t;
-	}
-	if (first == NULL && !list_empty(line))
-		return container_of(line->next, struct tls_conn, handshake);
-	return first;
+	if (t->deferred)
+		return 2;
+	return !budget_source_is_over(&tc->places, &t->place);
 }
 
 /* Frees the stream. The connection stays until its peer speaks or TLS_HANDSHAKE_NS are over: a peer
@@ -100,14 +90,14 @@ place_yield(struct tls_conns *tc, struct tls_conn *t)
 static void
 place_free(struct tls_conns *tc)
 {
-	struct tls_conn *t;
+	struct list *link;
 
 	if (tc->places.left > 0)
 		return;
-	t = line_loser(tc, &tc->unproven);
-	if (t == NULL)
-		t = line_loser(tc, &tc->handshakes);
-	place_yield(tc, t);
+	link = budget_loser(&tc->unproven, place_rank, tc);
+	if (link == NULL)
+		link = budget_loser(&tc->handshakes, place_rank, tc);
+	place_yield(tc, container_of(link, struct tls_conn, handshake));
 }
 
 static void

@@ -89,7 +89,7 @@ void tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t);
 bool tls_place_is_to_be_had(const struct tls_conns *tc);
 /* Returns the connection of `begins` that is next: the newest whose source has no more than its
  * part, else the newest. begins is not empty. */
-struct list *tls_begin_next(const struct tls_conns *tc);
+struct list *tls_begin_next(struct tls_conns *tc);
 /* True if this turn may make a step: one at most, and half of the time at most while requests are
  * served. */
 bool tls_step_is_allowed(const struct tls_conns *tc);

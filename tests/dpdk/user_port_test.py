@@ -28,6 +28,7 @@ WAIT_S = 30
 REFUSED = 71  # EX_OSERR
 CROWD, RUSH, CORES, LAZY, RESETS, RESET_ROUNDS = 900, 1000, 4, 20, 400, 8
 LARGE = 1_000_000
+UNREAD_MAX, SETTLED_S = 1_000_000, 0.2
 IDLE_S = 2.0
 IDLE_TURNS_PER_S = 400  # a core that polls makes a million
 IDLE_SHARE = 0.02  # of a CPU, of all threads together
@@ -332,6 +333,27 @@ class Clients(unittest.TestCase):
             for s in rush:
                 self.assertEqual(take(s, 4), b"MN\r\n")
             self.assertEqual(sum(retransmitted(s) > 0 for s in rush), 0, "connections whose client sent again")
+
+    def test_peer_that_reads_nothing_is_sent_a_bounded_part_of_its_replies(self):
+        """The rest waits in the appliance, whose pools have shares; its host's memory has none."""
+        with self.appliance() as a, socket.socket() as s:
+            with self.connect() as other:
+                ask(other, b"set k 0 0 %d\r\n%s\r\n" % (LARGE, b"x" * LARGE), b"STORED\r\n")
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.connect((self.host, self.port))
+            s.sendall(b"get k\r\n" * 9)
+            written = before = None
+            while written is None or written != before:
+                before, written = written, int(stats(self.host, self.port, b"")["bytes_written"])
+                written //= LARGE // 16  # replies of stats are less
+                time.sleep(SETTLED_S)
+            a.process.send_signal(signal.SIGSTOP)
+            s.settimeout(1)
+            got = 0
+            with contextlib.suppress(TimeoutError):
+                while part := s.recv(1 << 18):
+                    got += len(part)
+            self.assertLess(got, UNREAD_MAX)
 
     def test_many_connections_are_served_at_once(self):
         with self.appliance(), contextlib.ExitStack() as undo:

@@ -78,31 +78,31 @@ sim_station_create(const struct sim_station *station, struct mem_port **port)
 static void *
 lines_of_memory(size_t bytes)
 {
-	void *at = aligned_alloc(FRONT_SLOTS_ALIGN, align_up(bytes, FRONT_SLOTS_ALIGN));
+	void *at = aligned_alloc(ADMISSION_ALIGN, align_up(bytes, ADMISSION_ALIGN));
 
 	ensure(at != NULL);
 	return at;
 }
 
-struct front_shared
+struct copies_shared
 sim_front_shared(uint32_t items)
 {
-	struct front_shared shared = {0};
+	struct copies_shared shared = {0};
 
 	if (items == 0)
 		return shared;
-	shared.cells = lines_of_memory(sizeof *shared.cells);
-	front_cells_init(shared.cells);
+	shared.versions = lines_of_memory(sizeof *shared.versions);
+	versions_init(shared.versions);
 	if (items == FRONT_ITEMS_MEMORY)
 		return shared;
-	shared.slots = lines_of_memory(front_slots_bytes(items));
-	front_slots_init(shared.slots, items);
+	shared.admission = lines_of_memory(admission_bytes(items));
+	admission_init(shared.admission, items);
 	return shared;
 }
 
 void
-sim_front_shared_free(struct front_shared *shared)
+sim_front_shared_free(struct copies_shared *shared)
 {
-	free(shared->cells);
-	free(shared->slots);
+	free(shared->versions);
+	free(shared->admission);
 }

@@ -45,7 +45,7 @@ struct sim_cores *sim_station_create(const struct sim_station *station, struct m
 
 /* Creates the shared state of one front, with copies of that many keys, of all keys that are asked
  * for (FRONT_ITEMS_MEMORY), or of none (0). */
-struct front_shared sim_front_shared(uint32_t items);
-void sim_front_shared_free(struct front_shared *shared);
+struct copies_shared sim_front_shared(uint32_t items);
+void sim_front_shared_free(struct copies_shared *shared);
 
 #endif

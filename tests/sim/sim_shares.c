@@ -55,21 +55,30 @@ drawn_run(const struct sim_shares *sh, struct totals *t)
 	}
 }
 
+/* True if the argument is this word, for all pools or for this one. */
+static bool
+asks(const struct sim_shares *sh, const char *word, const char *pool)
+{
+	const size_t len = strlen(word);
+
+	return sh->asked != NULL && strncmp(sh->asked, word, len) == 0 &&
+	       (sh->asked[len] == '\0' ||
+		(sh->asked[len] == ' ' && strcmp(sh->asked + len + 1, pool) == 0));
+}
+
 bool
 sim_shares_run(const struct sim_shares *sh)
 {
-	const bool matrix = sh->asked != NULL && strcmp(sh->asked, "matrix") == 0;
-	const bool all = sh->asked != NULL && strcmp(sh->asked, "all") == 0;
-	const bool pool = sh->asked != NULL && !matrix && !all;
 	struct totals t = {0};
 
-	for (uint32_t i = 0; i < sh->rows && !(pool && t.failed > 0); i++) {
+	for (uint32_t i = 0; i < sh->rows; i++) {
 		const struct sim_row *row = sh->row(i);
+		const bool pool = asks(sh, row->pool, "");
 
-		for (uint32_t c = 0; matrix && c < CELLS; c++)
+		for (uint32_t c = 0; asks(sh, "matrix", row->pool) && c < CELLS; c++)
 			cell_run(sh, &t, i, cell_of(c));
-		if (all || (sh->asked == NULL && row->worst) ||
-		    (pool && strcmp(sh->asked, row->pool) == 0))
+		if (asks(sh, "all", row->pool) || (sh->asked == NULL && row->worst) ||
+		    (pool && t.failed == 0))
 			cell_run(sh, &t, i, row->cell);
 	}
 	if (sh->asked == NULL)

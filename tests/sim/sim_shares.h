@@ -2,13 +2,14 @@
  * sim_shares.h - which peers a test of shares runs: rows (a pool and a behaviour) x the number of
  * peers x their sources.
  *
- * Shape:  an argument of the test names what runs: a pool, `all` (each row as it is written),
- *         `matrix` (each row in each cell). Without one: the worst row of each pool, and some cells
- *         drawn with a fixed seed. A cell has no meaning, and is skipped, by one rule: a single
- *         peer has a single source.
+ * Shape:  an argument of the test names what runs. `all` is each row as it is written, `matrix`
+ *         each row in each cell, `all POOL` and `matrix POOL` those of a pool. A POOL alone runs
+ *         its rows until one fails. Without one: the worst row of each pool, and some cells drawn
+ *         with a fixed seed. A cell has no meaning, and is skipped, by one rule: a single peer has
+ *         a single source.
  * Units:  addresses are IPv4 in host order.
  * Thread: one.
- * Errors: a failed cell is counted, and the next one runs, except for a single pool.
+ * Errors: a failed cell is counted, and the next one runs, unless the argument is a pool.
  */
 #ifndef CLOCKOO_SIM_SHARES_H
 #define CLOCKOO_SIM_SHARES_H

@@ -323,7 +323,7 @@ TEST(slow_values_do_not_delay_others)
 
 /* These clients send their first bytes at once, so their values are proven. Sixteen of them take
  * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some send just enough not to be demoted,
- * or not to be reset, steadily or in bursts. */
+ * or not to be reset, steadily, or as much in bursts, after which they are idle for too long. */
 TEST(values_that_begin_fast_and_slow_down_do_not_delay_others)
 {
 	static const struct {
@@ -336,8 +336,9 @@ TEST(values_that_begin_fast_and_slow_down_do_not_delay_others)
 		{{60, LARGE, 128, 8192, 0}, 64, 1, true},
 		{{60, 64000, 128, 8192, 0}, 16, 100, true},
 		{{20, LARGE, 2200, 8192, 0}, 64, 1, false},
-		{{40, LARGE, 2200, 8192, 125}, 64, 0, false},
-		{{60, LARGE, 220, 8192, 125}, 64, 0, false},
+		{{60, LARGE, 220, 8192, 0}, 64, 0, false},
+		{{20, LARGE, 2200, 8192, 125}, 64, 1, true},
+		{{60, LARGE, 220, 8192, 125}, 64, 0, true},
 	};
 
 	for (uint32_t i = 0; i < sizeof fast / sizeof fast[0]; i++) {

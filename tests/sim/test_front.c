@@ -562,10 +562,10 @@ check_nothing_held(struct world *w)
 		if (w->client[i].conn != NULL)
 			conn_close_detach(w->sim.ss->stack, w->client[i].conn);
 	run(w, 2 * NS_PER_S);
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	check_eq(backend_pending(core->serve), 0);
 	for (uint32_t i = 0; i < FLEET_SERVERS; i++)
-		check_eq(front_lane_info(w->front, i).requests, 0);
+		check_eq(front_lane_info(w->front, i).batches, 0);
 	check_counts(w);
 	stack_usage_mt(core->stack, &use);
 	check_eq(use.conns_open, 0);

@@ -65,7 +65,7 @@ struct world {
 	struct front *front;
 	struct front_exchange *exchange;
 	struct front_stats stats;
-	struct front_shared shared;
+	struct copies_shared shared;
 	struct front_control control;
 	struct front_config config[3];
 	struct region memory;
@@ -597,8 +597,8 @@ talk_end(struct world *w, uint32_t hits)
 	}
 	check(all > hits);
 	check((counter_read(&front_counters(w->front)[FRONT_EXCHANGED]) > hits) ==
-	      (w->shared.cells != NULL));
-	check_eq(front_keys_open(w->front), 0);
+	      (w->shared.versions != NULL));
+	check_eq(front_requests_open(w->front), 0);
 	check_eq(backend_pending(w->cores[FRONT]->cores[0].core.serve), 0);
 	world_destroy(w);
 }

@@ -39,7 +39,7 @@ struct world {
 	struct sim_service sim;
 	struct front *front;
 	struct front_exchange *fleet;
-	struct front_shared shared;
+	struct copies_shared shared;
 	struct front_stats stats;
 	struct region memory;
 	struct client client[CLIENTS];
@@ -190,7 +190,7 @@ world_destroy(struct world *w)
 
 	w->server.waits = false;
 	run(w, 2 * TIMEOUT_NS);
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	check_eq(backend_pending(core->serve), 0);
 	sim_service_destroy(&w->sim);
 	sim_front_fleet_free(w->fleet);
@@ -242,12 +242,12 @@ one_receives(struct world *w, const char *request, const char *text, uint32_t ge
 	check_eq(w->server.gets - before, gets);
 }
 
-/* Checks the counters: a thousand clients have joined a flight, and copies have answered a
+/* Checks the counters: a thousand clients have followed one, and copies have answered a
  * thousand. Of all these requests a few samples and their keys are recorded. */
 static void
 copies_are_counted(struct world *w)
 {
-	static struct front_top_list list;
+	static struct top_list list;
 	uint64_t spared;
 
 	for (uint32_t round = 0; round < 4; round++) {
@@ -260,9 +260,9 @@ copies_are_counted(struct world *w)
 	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_FILLS), 1);
 	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_JOINED), CLIENTS - 1);
 	check(spared > 2 * CLIENTS && spared < 10 * CLIENTS);
-	front_top_list_mt(&w->stats.top, &list);
+	top_keys_list_mt(&w->stats.top, &list);
 	check_eq(list.count, 1);
-	check_str(front_top_text(&list, 0), "1.000 key0");
+	check_str(top_list_text(&list, 0), "1.000 key0");
 }
 
 /* ---- tests ---- */
@@ -305,7 +305,7 @@ TEST(nothing_is_kept_yet_and_a_get_is_shared)
 	world_destroy(w);
 }
 
-/* Clients that request the key after the write has begun share the next flight. */
+/* Clients that request the key after the write has begun share its successor. */
 TEST(a_get_after_a_write_returns_its_value)
 {
 	struct world *w = world_create(301, 0);
@@ -324,8 +324,8 @@ TEST(a_get_after_a_write_returns_its_value)
 	world_destroy(w);
 }
 
-/* A flight that fails also fails for those who joined it, and for no others. */
-TEST(the_next_flight_outlives_the_first)
+/* A leader that fails also fails for its followers, and for no others. */
+TEST(the_successor_outlives_the_leader)
 {
 	struct world *w = world_create(101, 0);
 
@@ -349,8 +349,8 @@ TEST(the_next_flight_outlives_the_first)
 	world_destroy(w);
 }
 
-/* Half of the clients that share a flight close, including the first one. */
-TEST(a_client_that_leaves_a_flight_does_not_end_it)
+/* Half of the clients that share a request close, including the first one. */
+TEST(a_client_that_leaves_does_not_end_a_shared_request)
 {
 	struct world *w = world_create(60, 0);
 
@@ -503,7 +503,7 @@ TEST(a_set_that_is_too_large_deletes)
 }
 
 /* A copy made by get lacks its cas; one with a cas answers get and gets. Both verbs share a
- * flight. */
+ * leader. */
 TEST(gets_have_copies_with_the_servers_cas)
 {
 	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
@@ -579,17 +579,17 @@ TEST(a_copy_has_no_cas_of_before_a_restart_of_its_server)
 	world_destroy(w);
 }
 
-/* Connections beyond FRONT_OPENED_MAX are numbered from 0 again. */
+/* Connections beyond VERSIONS_OPENED_MAX are numbered from 0 again. */
 TEST(copies_of_the_first_connection_do_not_count_for_a_later_one)
 {
 	struct world *w = world_create(1, 0);
 
-	atomic_store(&w->shared.cells->opened, 0);
+	atomic_store(&w->shared.versions->opened, 0);
 	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
 	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
-	atomic_store(&w->shared.cells->opened, FRONT_OPENED_MAX - 1);
+	atomic_store(&w->shared.versions->opened, VERSIONS_OPENED_MAX - 1);
 	restart(w);
-	check_eq(atomic_load(&w->shared.cells->opened), 0);
+	check_eq(atomic_load(&w->shared.versions->opened), 0);
 	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
 	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
 	world_destroy(w);
@@ -871,8 +871,8 @@ TEST(only_an_expiry_that_is_soon_counts)
 	}
 }
 
-/* The value of an old flight may be as old as the flight. */
-TEST(in_shared_mode_an_old_flight_is_not_joined)
+/* The value of an old leader may be as old as the leader. */
+TEST(in_shared_mode_an_old_leader_is_not_followed)
 {
 	static const struct sim_memcached server;
 	struct world *w = world_create_as(3, 0, TIMEOUT_NS / 2, &server);
@@ -950,17 +950,17 @@ TEST(a_flush_waits_for_a_free_generation)
 	ask(w, 1, "flush_all\r\n");
 	run(w, TIMEOUT_NS / 2);
 	received(w, 0, "");
-	check_eq(front_keys_open(w->front), 2);
+	check_eq(front_requests_open(w->front), 2);
 	conn_abort(w->sim.ss->stack, w->client[1].conn);
 	w->client[1].open = false;
 	run(w, 10 * MS);
-	check_eq(front_keys_open(w->front), 1);
+	check_eq(front_requests_open(w->front), 1);
 	spin_unlock(&store->sweep.lock);
 	run(w, 10 * MS);
 	received(w, 0, "OK\r\n");
 	one_receives(w, "get key0\r\n", MISS, 1);
 	one_receives(w, "get key0\r\n", MISS, 0);
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	world_destroy(w);
 }
 

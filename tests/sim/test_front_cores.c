@@ -64,7 +64,7 @@ struct world {
 	struct sim_fleet fleet;
 	struct front_exchange *servers;
 	struct front_ports *ports;
-	struct front_shared shared; /* without cells no copies are kept */
+	struct copies_shared shared; /* without cells no copies are kept */
 	struct front *front[CORES_MOST];
 	struct region region;
 	struct sim_rng rng;
@@ -457,7 +457,7 @@ outside_create(struct world *w)
 }
 
 static struct world *
-world_create_of(enum nic nic, uint32_t cores, struct front_shared shared, bool big)
+world_create_of(enum nic nic, uint32_t cores, struct copies_shared shared, bool big)
 {
 	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
 	struct front_address addresses[FLEET_SERVERS] = {
@@ -487,7 +487,7 @@ world_create_of(enum nic nic, uint32_t cores, struct front_shared shared, bool b
 }
 
 static struct world *
-world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
+world_create_keeping(enum nic nic, uint32_t cores, struct copies_shared shared)
 {
 	return world_create_of(nic, cores, shared, false);
 }
@@ -495,7 +495,7 @@ world_create_keeping(enum nic nic, uint32_t cores, struct front_shared shared)
 static struct world *
 world_create(enum nic nic, uint32_t cores)
 {
-	return world_create_keeping(nic, cores, (struct front_shared){.cells = NULL});
+	return world_create_keeping(nic, cores, (struct copies_shared){.versions = NULL});
 }
 
 static void
@@ -736,7 +736,7 @@ is_fenced(const struct world *w, uint32_t server)
 /* Connections of both address families count; a server's connections are those of all cores. */
 TEST(connections_of_all_cores_are_ours)
 {
-	struct front_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
+	struct copies_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
 	struct world *w = world_create_keeping(NIC_RSS, 3, shared);
 
 	w->fleet.server[0].lists_former = true;
@@ -753,12 +753,12 @@ TEST(connections_of_all_cores_are_ours)
 	sim_front_shared_free(&shared);
 }
 
-/* Each core has flights of its own: n cores request a cold key at most n times, and never once it
+/* Each core has leaders of its own: n cores request a cold key at most n times, and never once it
  * is resident. */
 TEST(a_cold_key_costs_each_core_one_get)
 {
 	for (uint32_t cores = 2; cores <= CORES_MOST; cores++) {
-		struct front_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
+		struct copies_shared shared = sim_front_shared(FRONT_ITEMS_MEMORY);
 		struct world *w = world_create_keeping(NIC_RSS, cores, shared);
 		uint64_t asked;
 
@@ -782,8 +782,8 @@ TEST(a_cold_key_costs_each_core_one_get)
 TEST(no_core_misses_a_value_for_want_of_memory)
 {
 	for (uint32_t cores = 2; cores <= CORES_MOST; cores += 2) {
-		struct world *w =
-			world_create_of(NIC_RSS, cores, (struct front_shared){.cells = NULL}, true);
+		struct world *w = world_create_of(NIC_RSS, cores,
+						  (struct copies_shared){.versions = NULL}, true);
 		uint64_t yielded = 0;
 
 		for (uint32_t i = 0; i < FLEET_SERVERS; i++)

@@ -58,7 +58,7 @@ struct world {
 	struct sim_service sim;
 	struct front *front;
 	struct front_exchange *fleet;
-	struct front_shared shared;
+	struct copies_shared shared;
 	struct region memory;
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];

@@ -42,7 +42,7 @@ struct world {
 	struct mem_port *port[STATIONS];
 	struct front *front[2];
 	struct front_exchange *fleet[2];
-	struct front_shared shared[2];
+	struct copies_shared shared[2];
 	struct region memory[2];
 	struct talk talk[2]; /* with each front */
 	bool cut[STATIONS][STATIONS];
@@ -117,7 +117,7 @@ static void
 peer_add(struct front_settings *settings, uint32_t station)
 {
 	settings->peers.address[settings->peers.count++] =
-		(struct front_address){.ip = ip_addr_v4(sim_station_ip(station)), .port = SIM_PORT};
+		(struct peer_address){.ip = ip_addr_v4(sim_station_ip(station)), .port = SIM_PORT};
 }
 
 static void
@@ -228,7 +228,7 @@ static void
 world_destroy(struct world *w)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		check_eq(front_keys_open(w->front[i]), 0);
+		check_eq(front_requests_open(w->front[i]), 0);
 		check_eq(backend_pending(w->cores[i]->cores[0].core.serve), 0);
 	}
 	for (uint32_t i = 0; i < CORES; i++) {
@@ -455,7 +455,7 @@ TEST(a_peer_that_lies_takes_copies_away)
 	world_destroy(w);
 }
 
-/* More words than FRONT_PEER_WORDS_MAX a second. */
+/* More words than PEERS_KEYS_MAX a second. */
 TEST(notifications_are_rate_limited)
 {
 	struct world *w = world_create(LONG_NS, true);

@@ -42,7 +42,7 @@ struct world {
 	struct mem_port *port[STATIONS];
 	struct front *front;
 	struct front_exchange *fleet;
-	struct front_shared shared;
+	struct copies_shared shared;
 	struct region memory;
 	uint64_t now_ns;
 	uint32_t out_len;
@@ -500,9 +500,9 @@ nothing_is_held(struct world *w)
 		if (!w->talk[i].gone)
 			conn_close_detach(w->client->stack, w->talk[i].conn);
 	until_quiet(w);
-	check_eq(front_keys_open(w->front), 0);
+	check_eq(front_requests_open(w->front), 0);
 	check_eq(backend_pending(core->serve), 0);
-	check_eq(front_lane_info(w->front, 0).requests, 0);
+	check_eq(front_lane_info(w->front, 0).batches, 0);
 	stack_usage_mt(core->stack, &use);
 	check_eq(use.conns_open, 0);
 	check_eq(use.chunks_used, 0);

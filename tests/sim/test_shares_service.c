@@ -2,15 +2,16 @@
  * Peers that fill a pool of the service: they begin values and lines that they do not finish,
  * request long replies without end, or take all of a few places. Goal: the p99 of other clients'
  * requests is at most half as long again as without these peers, and none of them is refused,
- * missed or reset. All have one address, so that no source distinguishes them.
+ * missed or reset.
  * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s.
  * The core is busy for the cost of each turn, frame and request, and for counted work of replies
- * and copies. The same run without these peers is the control. Without an argument the worst row of
- * each pool that meets its limit is run; an argument is a pool, `all`, or `all POOL`. BUDGET.md
- * lists the rows that do not meet it.
+ * and copies. The same run without these peers is the control. Each row of `crowds` is run with the
+ * numbers and sources of peers that the argument says (sim_shares.h). BUDGET.md lists the rows that
+ * do not meet the goal.
  */
 #include "sim_client.h"
 #include "sim_rng.h"
+#include "sim_shares.h"
 
 #include "admin/admin.h"
 #include "base/time_units.h"
@@ -37,6 +38,7 @@
 #define ASKED_MAX     4u    /* long replies that a peer requests at a time */
 #define CUT_KEYS      8u    /* longest keys before the one that is cut: more than a segment */
 #define TWO_PARTS_NS  (MS_NS / 10)
+#define HONEST_IP     (SIM_PEERS + 1)
 
 /* Costs of the core. */
 #define TURN_NS    500u
@@ -69,18 +71,13 @@ struct client {
 
 /* The behaviour of the peers. */
 struct crowd {
-	const char *pool, *name;
-	uint32_t count;
-	const char *says; /* sent once */
-	uint32_t body;    /* length of the value that follows */
-	uint32_t first;   /* bytes of it sent at once */
-	/* Bytes of it sent each second after those. */
-	uint32_t rate;
-	/* Sent again and again, as the replies are read. */
-	const char *asks;
-	/* The peer aborts after this time and connects again; 0: it stays. */
-	uint64_t again_ns;
-	bool worst; /* the worst of its pool */
+	struct sim_row row;
+	const char *says;  /* sent once */
+	uint32_t body;     /* length of the value that follows */
+	uint32_t first;    /* bytes of it sent at once */
+	uint32_t rate;     /* bytes of it sent each second after those */
+	const char *asks;  /* sent again and again, as the replies are read */
+	uint64_t again_ns; /* the peer aborts after so long, and connects again; 0: it stays */
 };
 
 struct world {
@@ -94,6 +91,7 @@ struct world {
 	uint32_t good_resets, resets, refused;
 	uint64_t core_free_ns;
 	bool measures;
+	uint32_t address[UINT16_MAX + 1]; /* of the client at each port */
 };
 
 static void
@@ -278,6 +276,12 @@ turn(void *arg, struct sim_client *base)
 
 /* ---- the world ---- */
 
+static uint32_t
+address_of_port(void *arg, uint16_t port)
+{
+	return ((const struct world *)arg)->address[port];
+}
+
 static struct world *
 world_create(const struct crowd *crowd)
 {
@@ -300,6 +304,7 @@ world_create(const struct crowd *crowd)
 	o.clients.net.rx_frames_max = CLIENT_FRAMES;
 	o.client_frames = CLIENT_FRAMES + 8192;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
+	w->sim.wire->nat = (struct sim_nat){HONEST_IP, address_of_port, w};
 	return w;
 }
 
@@ -347,6 +352,14 @@ step(struct world *w)
 }
 
 static void
+client_connect(struct world *w, struct client *cl)
+{
+	sim_client_connect(&w->clients, &cl->base);
+	w->address[conn_local_port(cl->base.conn)] =
+		cl->peer ? sim_source_ip(w->crowd->row.cell.sources, cl->number) : HONEST_IP;
+}
+
+static void
 run(struct world *w, uint64_t for_ns)
 {
 	const uint64_t end_ns = w->sim.ss->now_ns + for_ns;
@@ -360,7 +373,7 @@ run(struct world *w, uint64_t for_ns)
 			struct client *cl = &w->client[i];
 
 			if (cl->base.conn == NULL && w->sim.ss->now_ns >= cl->next_ns)
-				sim_client_connect(&w->clients, &cl->base);
+				client_connect(w, cl);
 		}
 	}
 }
@@ -384,8 +397,9 @@ result_of(struct world *w)
 {
 	struct result r = {.good_resets = w->good_resets, .refused = w->refused};
 
-	print_message("%s: %u %s: p50, p99, most of", w->crowd->pool, w->crowd->count,
-		      w->crowd->name);
+	print_message("%s: %u of %s %s: p50, p99, most of", w->crowd->row.pool,
+		      w->crowd->row.cell.count, sim_sources_names[w->crowd->row.cell.sources],
+		      w->crowd->row.name);
 	for (uint32_t i = 0; i < KINDS; i++) {
 		struct sim_waits *waits = &w->kind[i];
 		const uint64_t p50_ns = waits->count > 0 ? sim_waits_percentile(waits, 50) : 0;
@@ -429,7 +443,7 @@ honest_beside(const struct crowd *crowd)
 	fill(w);
 	join(w, false, HONEST);
 	run(w, 100 * MS_NS);
-	join(w, true, crowd->count);
+	join(w, true, crowd->row.cell.count);
 	run(w, 400 * MS_NS);
 	w->measures = true;
 	run(w, 500 * MS_NS);
@@ -438,146 +452,74 @@ honest_beside(const struct crowd *crowd)
 	return r;
 }
 
+#define ROW(pool_, name_, count_) .row = {.pool = pool_, .name = name_, .cell = {count_, 0}}
+#define WORST(pool_, name_, count_)                                                                \
+	.row = {.pool = pool_, .name = name_, .cell = {count_, 0}, .worst = true}
+#define SET_LARGE  .says = "set b 0 0 1000000\r\n", .body = LARGE
+#define SET_UPLOAD .says = "set b 0 0 100000\r\n", .body = UPLOAD
+
 static const struct crowd crowds[] = {
 	/* Memory of begun values. */
-	{.pool = "fills",
-	 .name = "end after 8 KiB",
-	 .count = 60,
-	 .says = "set b 0 0 1000000\r\n",
-	 .body = LARGE,
-	 .first = 8192},
-	{.pool = "fills",
-	 .name = "end after 8 KiB",
-	 .count = 300,
-	 .says = "set b 0 0 1000000\r\n",
-	 .body = LARGE,
-	 .first = 8192},
-	{.pool = "fills",
-	 .name = "end after 8 KiB",
-	 .count = 900,
-	 .says = "set b 0 0 1000000\r\n",
-	 .body = LARGE,
-	 .first = 8192,
-	 .worst = true},
-	{.pool = "fills",
-	 .name = "a byte a second",
-	 .count = 300,
-	 .says = "set b 0 0 1000000\r\n",
-	 .body = LARGE,
-	 .first = 1,
-	 .rate = 1},
-	{.pool = "fills",
-	 .name = "64 KB/s",
-	 .count = 60,
-	 .says = "set b 0 0 1000000\r\n",
-	 .body = LARGE,
-	 .first = 8192,
-	 .rate = 64000},
-	{.pool = "fills",
-	 .name = "110 KB/s",
-	 .count = 60,
-	 .says = "set b 0 0 1000000\r\n",
-	 .body = LARGE,
-	 .first = 8192,
-	 .rate = 110000},
-	{.pool = "fills",
-	 .name = "come again",
-	 .count = 300,
-	 .says = "set b 0 0 1000000\r\n",
-	 .body = LARGE,
-	 .first = 8192,
+	{ROW("fills", "end after 8 KiB", 60), SET_LARGE, .first = 8192},
+	{ROW("fills", "end after 8 KiB", 300), SET_LARGE, .first = 8192},
+	{WORST("fills", "end after 8 KiB", 900), SET_LARGE, .first = 8192},
+	{ROW("fills", "send a byte a second", 300), SET_LARGE, .first = 1, .rate = 1},
+	{ROW("fills", "send 64 KB/s", 60), SET_LARGE, .first = 8192, .rate = 64000},
+	{ROW("fills", "send 110 KB/s", 60), SET_LARGE, .first = 8192, .rate = 110000},
+	{ROW("fills", "end after 8 KiB, come again", 300), SET_LARGE, .first = 8192,
 	 .again_ns = 100 * MS_NS},
-	{.pool = "fills",
-	 .name = "100 KB, end after 8 KiB",
-	 .count = 300,
-	 .says = "set b 0 0 100000\r\n",
-	 .body = UPLOAD,
-	 .first = 8192},
+	{ROW("fills", "end after 8 KiB of 100 KB", 300), SET_UPLOAD, .first = 8192},
 	/* Read buffers of partial lines. */
-	{.pool = "lines", .name = "end no line", .count = 60, .says = "get unfinished"},
-	{.pool = "lines", .name = "end no line", .count = 300, .says = "get unfinished"},
-	{.pool = "lines",
-	 .name = "end no line",
-	 .count = 900,
-	 .says = "get unfinished",
-	 .worst = true},
-	{.pool = "lines",
-	 .name = "end no line, come again",
-	 .count = 900,
-	 .says = "get unfinished",
+	{ROW("lines", "end no line", 60), .says = "get unfinished"},
+	{ROW("lines", "end no line", 300), .says = "get unfinished"},
+	{WORST("lines", "end no line", 900), .says = "get unfinished"},
+	{ROW("lines", "end no line, come again", 900), .says = "get unfinished",
 	 .again_ns = 300 * MS_NS},
 	/* The turn's time for long replies. */
-	{.pool = "work",
-	 .name = "list all keys",
-	 .count = 1,
-	 .asks = "lru_crawler metadump all\r\n"},
-	{.pool = "work",
-	 .name = "list all keys",
-	 .count = 5,
-	 .asks = "lru_crawler metadump all\r\n"},
-	{.pool = "work",
-	 .name = "list all keys",
-	 .count = 60,
-	 .asks = "lru_crawler metadump all\r\n",
-	 .worst = true},
-	{.pool = "work",
-	 .name = "list all keys",
-	 .count = 300,
-	 .asks = "lru_crawler metadump all\r\n"},
-	{.pool = "work",
-	 .name = "ask for classes",
-	 .count = 300,
-	 .asks = "stats items\r\n",
-	 .worst = true},
+	{ROW("work", "list all keys", 1), .asks = "lru_crawler metadump all\r\n"},
+	{ROW("work", "list all keys", 5), .asks = "lru_crawler metadump all\r\n"},
+	{WORST("work", "list all keys", 60), .asks = "lru_crawler metadump all\r\n"},
+	{ROW("work", "list all keys", 300), .asks = "lru_crawler metadump all\r\n"},
+	{WORST("work", "ask for classes", 300), .asks = "stats items\r\n"},
 };
 
-/* The rows to run: the worst of each pool, or those of this pool; "all", or "all POOL". */
+static bool
+run_cell(void *arg, uint32_t i, struct sim_cell cell)
+{
+	const struct result *alone = arg;
+	struct crowd crowd = crowds[i];
+	struct result beside;
+	bool good;
+
+	crowd.row.cell = cell;
+	beside = honest_beside(&crowd);
+	good = beside.answers * 20 >= alone->answers * 19 && beside.refused == 0 &&
+	       beside.good_resets == 0;
+	for (uint32_t k = 0; k < KINDS; k++)
+		good = good && beside.p99_us[k] * 2ull <= alone->p99_us[k] * 3ull;
+	return good;
+}
+
+static const struct sim_row *
+row_of(uint32_t i)
+{
+	return &crowds[i].row;
+}
+
 static const char *asked;
-
-static bool
-is_asked(const struct crowd *c)
-{
-	if (asked == NULL)
-		return c->worst;
-	return strcmp(asked, "all") == 0 || (strcmp(asked, c->pool) == 0 && c->worst) ||
-	       (strncmp(asked, "all ", 4) == 0 && strcmp(asked + 4, c->pool) == 0);
-}
-
-/* Runs the row, and prints the first limit that it does not meet. */
-static bool
-row_holds(const struct crowd *crowd, const struct result *alone)
-{
-	const struct result beside = honest_beside(crowd);
-	const char *over = NULL;
-
-	if (beside.answers * 20 < alone->answers * 19)
-		over = "answers";
-	for (uint32_t k = 0; k < KINDS && over == NULL; k++)
-		if (beside.p99_us[k] * 2ull > alone->p99_us[k] * 3ull)
-			over = kind_names[k];
-	if (beside.good_resets != 0 || beside.refused != 0)
-		over = "refused or reset";
-	if (over != NULL)
-		print_message("over the limit: %s\n", over);
-	return over == NULL;
-}
 
 TEST(peers_that_fill_a_pool_slow_nobody_by_more_than_half)
 {
-	const struct crowd none = {.pool = "control", .name = "nothing"};
-	const struct result alone = honest_beside(&none);
-	uint32_t rows = 0, over = 0;
+	const struct crowd none = {ROW("control", "do nothing", 0)};
+	struct result alone = honest_beside(&none);
+	const struct sim_shares sh = {.asked = asked,
+				      .rows = sizeof crowds / sizeof *crowds,
+				      .row = row_of,
+				      .run = run_cell,
+				      .arg = &alone};
 
 	check_eq(alone.refused, 0);
-	for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++) {
-		if (!is_asked(&crowds[i]))
-			continue;
-		rows++;
-		over += !row_holds(&crowds[i], &alone);
-	}
-	print_message("%u rows, %u over the limit\n", rows, over);
-	check(rows > 0);
-	check_eq(over, 0);
+	check(sim_shares_run(&sh));
 }
 
 /* ---- pools of a few places ---- */

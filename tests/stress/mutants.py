@@ -201,7 +201,7 @@ MUTANTS = {
         ("sweep.c", "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n",
          "void\nflush_due(struct store_core *sc)\n{\n\tstruct store *st = sc->store;\n\n"
          "\tif (flush_later) {\n\t\tflush_later = false;\n\t\tstep_generation(sc);\n\t}\n"),
-        ("store.c", "if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_relaxed) != 0))\n\t\tflush_due(sc);",
+        ("store.c", "if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_acquire) != 0))\n\t\tflush_due(sc);",
          "flush_due(sc);"),
     ],
     # A page is of no class for a while as it is made anew: a start that is killed there loses its items.
@@ -351,26 +351,26 @@ MUTANTS = {
     # A removal of an item that is there leaves no mark.
     "LOAD_UNMARKED": [("unlink.c", "if (unlikely(sc->marks))", "if (false)")],
     # The front's admission (tests/unit/front, tests/bench/front). Whatever misses gets a slot.
-    "FRONT_NO_ADMISSION": [("front_slots.c", "if (!is_free && count <= count_at(*state, slot))", "if (false)"),
-                           ("front_slots.c", "return front_sketch_estimate", "return true || front_sketch_estimate")],
+    "ADMISSION_OF_ANY": [("admission.c", "if (!is_free && count <= count_at(*state, slot))", "if (false)"),
+                           ("admission.c", "return frequency_estimate", "return true || frequency_estimate")],
     # A key that was once hot stays so for ever.
-    "FRONT_NO_AGEING": [("front_slots.c", "if ((++state & STATE_SAMPLES) < FRONT_AGE)", "if (true)")],
+    "ADMISSION_NO_AGEING": [("admission.c", "if ((++state & STATE_SAMPLES) < ADMISSION_AGE)", "if (true)")],
     # Keys that have a slot are counted no more.
-    "FRONT_HITS_UNCOUNTED": [("front_slots.c", "state = with_count(state, slot, count + 1);", "(void)0;")],
+    "ADMISSION_HITS_UNCOUNTED": [("admission.c", "state = with_count(state, slot, count + 1);", "(void)0;")],
     # They age what is beside them.
-    "FRONT_HITS_AGE": [("front_slots.c", "state = with_count(state, slot, count + 1);",
+    "ADMISSION_HITS_AGE": [("admission.c", "state = with_count(state, slot, count + 1);",
                         "state = aged(set, with_count(state, slot, count + 1));")],
     # Not the one that is asked least is replaced.
-    "FRONT_ANY_VICTIM": [("front_slots.c", "return least_byte(state | COUNT_MASK) - 1;", "return 0;")],
+    "ADMISSION_ANY_VICTIM": [("admission.c", "return least_byte(state | COUNT_MASK) - 1;", "return 0;")],
     # A key that loses its slot loses its count.
-    "FRONT_FORGETS_LEFT": [("front_slots.c", "	front_sketch_raise(&set->sketch, bits_of(name), count_at(state, slot));", "")],
+    "ADMISSION_FORGETS_LEFT": [("admission.c", "	frequency_raise(&set->others, bits_of(name), count_at(state, slot));", "")],
     # A key that has a slot takes another one.
-    "FRONT_TWO_SLOTS": [("front_slots.c", "if (slot_of(set, name_of(hash)) == FRONT_SET_SLOTS)\n\t\tentry", "entry")],
+    "ADMISSION_TWO_SLOTS": [("admission.c", "if (slot_of(set, name_of(hash)) == ADMISSION_SET_SLOTS)\n\t\tentry", "entry")],
     # The lock keeps nobody out.
-    "FRONT_UNLOCKED": [("front_slots.c", "return (*state & FRONT_SET_LOCK) == 0 &&", "return true ||")],
-    # A cell's writer is that of every key, or only that of the last one.
-    "FRONT_ANY_PRINT": [("front_cells.c", "(print == 0 || print == print_of(hash))", "true")],
-    "FRONT_LAST_PRINT": [("front_cells.c", "\t\tword &= ~PRINT_MASK;", "\t\tword = (word & ~PRINT_MASK) | print;")],
+    "ADMISSION_UNLOCKED": [("admission.c", "return (*state & ADMISSION_LOCK) == 0 &&", "return true ||")],
+    # A version word's writer is that of every key, or only that of the last one.
+    "VERSION_ANY_TAG": [("versions.c", "(tag == 0 || tag == tag_of(hash))", "true")],
+    "VERSION_LAST_TAG": [("versions.c", "\t\tword &= ~TAG_MASK;", "\t\tword = (word & ~TAG_MASK) | tag;")],
     # With a tier: it forgets a key after the version is published, or without the key's lock.
     "TIER_PUBLISH_FIRST": [
         ("link.c", "	if (unlikely(sc->tier != NULL))\n		tier_shadow(sc, hash, generation, NULL);\n", ""),
@@ -435,80 +435,80 @@ MUTANTS = {
     "COLUMNS_ANY_DIGIT": [("flash_columns.c", "return slots & s->slots;", "return s->slots;")],
     "COLUMNS_OWN_BORDER": [("flash_columns.c", "((1ull << at % 64) - 1)", "((2ull << at % 64) - 1)")],
     # A write that is over leaves no trace.
-    "FRONT_WRITES_UNSEEN": [("front_cells.c", "return word + VERSION_ONE + 1;", "return word + 1;")],
+    "VERSION_WRITES_UNSEEN": [("versions.c", "return word + VERSION_ONE + 1;", "return word + 1;")],
     # The end of a flush does so.
-    "FRONT_FLUSH_ENDS": [("front_cells.c", "atomic_fetch_sub_explicit(&cells->flushes, 1,", "atomic_fetch_sub_explicit(&cells->flushes, EPOCH_ONE + 1,")],
-    # So does a write whose fate nobody knows.
-    "FRONT_UNKNOWN_ENDS": [("front_cells.c", "atomic_fetch_or_explicit(cell, UNKNOWN,", "atomic_fetch_or_explicit(cell, 0,")],
-    # A fate ends although its connection is listed; by a list that was asked for before it was lost.
-    "FATE_ANY_LIST": [("front_fates.c", "c->listed != pass && ", "")],
-    "FATE_ANY_PASS": [("front_fates.c", "c->listed != pass && c->pass < pass", "c->listed != pass")],
-    "FATE_ANY_SERVER": [("front_fates.c", "c->count != 0 && c->server == server && c->listed", "c->count != 0 && c->listed")],
-    # A second lost write of a cell does not go on waiting for the next list.
-    "FATE_OLD_PASS": [("front_fates.c", "	conn->pass = f->pass;\n	if (f->fate[at].conn != 0) {", "	if (f->fate[at].conn != 0) {"),
-                      ("front_fates.c", "	conn->count++;", "	if (conn->count++ == 0)\n		conn->pass = f->pass;")],
-    # A fill looks for writers before its placeholder is there, or not at all.
-    "F2_FIRST": [("front_copy.c", """	const uint64_t hold = ++c->last_hold;
-""", """	const uint64_t hold = ++c->last_hold;
-	const bool clean = front_cell_look_mt(c->shared.cells, wanted->hash).clean;
+    "VERSION_FLUSH_ENDS": [("versions.c", "atomic_fetch_sub_explicit(&versions->flushes, 1,", "atomic_fetch_sub_explicit(&versions->flushes, EPOCH_ONE + 1,")],
+    # So does a write whose outcome nobody knows.
+    "VERSION_UNKNOWN_ENDS": [("versions.c", "atomic_fetch_or_explicit(at, UNKNOWN,", "atomic_fetch_or_explicit(at, 0,")],
+    # A write stops being in doubt although its connection is listed; by a list that was asked for before it was lost.
+    "DOUBT_ANY_LIST": [("in_doubt.c", "c->listed != pass && ", "")],
+    "DOUBT_ANY_PASS": [("in_doubt.c", "c->listed != pass && c->pass < pass", "c->listed != pass")],
+    "DOUBT_ANY_SERVER": [("in_doubt.c", "c->count != 0 && c->server == server && c->listed", "c->count != 0 && c->listed")],
+    # A second lost write of a version word does not go on waiting for the next list.
+    "DOUBT_OLD_PASS": [("in_doubt.c", "	conn->pass = d->pass;\n	if (d->write[at].conn != 0) {", "	if (d->write[at].conn != 0) {"),
+                      ("in_doubt.c", "	conn->count++;", "	if (conn->count++ == 0)\n		conn->pass = d->pass;")],
+    # A fill looks for writers before its lease is there, or not at all.
+    "F2_FIRST": [("copies.c", """	const uint64_t lease = ++c->last_lease;
+""", """	const uint64_t lease = ++c->last_lease;
+	const bool clean = version_load_ordered_mt(c->shared.versions, key->hash).clean;
 
 	protocol_gap();
-"""), ("front_copy.c", "if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)\n\t\treturn hold;", "if (clean)\n\t\treturn hold;")],
-    "FILL_BESIDE_WRITER": [("front_copy.c", "if (front_cell_look_mt(c->shared.cells, wanted->hash).clean)", "front_cell_look_mt(c->shared.cells, wanted->hash);\n\tif (true)")],
-    # A flight is joined although a write has begun, was under way, or a flush was.
-    "JOIN_ANY_VERSION": [("front_cells.c", "now.version == seen->version &&", "")],
-    "JOIN_BESIDE_WRITER": [("front_cells.c", "return seen->clean && now.clean && now.version", "return ((seen->flushes | now.flushes) & FLUSHING) == 0 && now.version")],
-    "JOIN_OVER_FLUSH": [("front_cells.c", "now.version == seen->version &&\n\t       now.flushes == seen->flushes;", "now.version == seen->version;")],
-    "JOIN_COUNTED_IN_FLUSH": [("front_cells.c", "!has_writer(word, hash) && (flushes & FLUSHING) == 0};", "!has_writer(word, hash)};"),
-                              ("front_cells.c", "now.flushes == seen->flushes;", "now.flushes / EPOCH_ONE == seen->flushes / EPOCH_ONE;")],
-    # A miss is told, and older fills and flights go on.
-    "MISS_KEEPS_COPY": [("front_copy.c", "	if (!put_miss(c, wanted, hold) &&", "	if (put_miss(c, wanted, hold) && false &&")],
-    "MISS_KEEPS_VERSION": [("front_copy.c", "	front_cell_step_mt(c->shared.cells, wanted->hash);\n	protocol_gap();\n", "")],
+"""), ("copies.c", "if (version_load_ordered_mt(c->shared.versions, key->hash).clean)\n\t\treturn lease;", "if (clean)\n\t\treturn lease;")],
+    "FILL_BESIDE_WRITER": [("copies.c", "if (version_load_ordered_mt(c->shared.versions, key->hash).clean)", "version_load_ordered_mt(c->shared.versions, key->hash);\n\tif (true)")],
+    # A leader is followed although a write has begun, was under way, or a flush was.
+    "JOIN_ANY_VERSION": [("versions.c", "now.number == seen->number &&", "")],
+    "JOIN_BESIDE_WRITER": [("versions.c", "return seen->clean && now.clean && now.number", "return ((seen->flushes | now.flushes) & FLUSHING) == 0 && now.number")],
+    "JOIN_OVER_FLUSH": [("versions.c", "now.number == seen->number &&\n\t       now.flushes == seen->flushes;", "now.number == seen->number;")],
+    "JOIN_COUNTED_IN_FLUSH": [("versions.c", "!has_writer(word, hash) && (flushes & FLUSHING) == 0};", "!has_writer(word, hash)};"),
+                              ("versions.c", "now.flushes == seen->flushes;", "now.flushes / EPOCH_ONE == seen->flushes / EPOCH_ONE;")],
+    # A miss is told, and older fetches go on.
+    "MISS_KEEPS_COPY": [("copies.c", "	if (!put_miss(c, key, lease) &&", "	if (put_miss(c, key, lease) && false &&")],
+    "MISS_KEEPS_VERSION": [("copies.c", "	version_advance_mt(c->shared.versions, key->hash);\n	protocol_gap();\n", "")],
     # A value is told that an earlier process has written late, or was kept once it could not any more, and older flights go on.
-    "UNSURE_KEEPS_VERSION": [("front_copy.c", "{\n	front_cell_step_mt(c->shared.cells, wanted->hash);\n}", "{\n}")],
-    "SURE_KEEPS_EPOCH": [("front_copy.c", "	front_cells_step_mt(c->shared.cells);\n", "")],
-    # Numbers of placeholders count for the store's floors.
-    "LOW_TOKEN": [("front_copy.c", "#define HOLD_BITS  (3ull << 62)", "#define HOLD_BITS  (3ull << 50)")],
+    "UNFENCED_KEEPS_VERSION": [("copies.c", "{\n	version_advance_mt(c->shared.versions, key->hash);\n}", "{\n}")],
+    "FENCED_KEEPS_EPOCH": [("copies.c", "	versions_advance_mt(c->shared.versions);\n", "")],
+    # Numbers of leases count for the store's floors.
+    "LOW_LEASE": [("copies.c", "#define LEASE_BITS (3ull << 62)", "#define LEASE_BITS (3ull << 50)")],
     # The copy goes after the write is sent.
-    "SEND_FIRST": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		*hold = 0;\n	return true;")],
+    "SEND_FIRST": [("copies.c", "		store_delete(c->store, key->name, key->hash);\n	return true;", "		*lease = 0;\n	return true;")],
     # A second write leaves what the first has kept, or is about to.
-    "SECOND_KEEPS": [("front_copy.c", "		store_delete(c->store, wanted->key, wanted->hash);\n	return true;", "		if (own.clean)\n			store_delete(c->store, wanted->key, wanted->hash);\n	return true;")],
-    # A set is kept although another write has begun before its placeholder came.
-    "HOLD_BEHIND_WRITER": [("front_copy.c", "return front_write_is_alone_mt(c->shared.cells, wanted->hash, own);", "return true;")],
-    # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
-    # Whoever a server lists, copies are kept at once.
+    "SECOND_KEEPS": [("copies.c", "		store_delete(c->store, key->name, key->hash);\n	return true;", "		if (own.clean)\n			store_delete(c->store, key->name, key->hash);\n	return true;")],
+    # A set is kept although another write has begun before its lease came.
+    "LEASE_BEHIND_WRITER": [("copies.c", "return version_write_is_alone_mt(c->shared.versions, key->hash, own);", "return true;")],
+        # Whoever a server lists, copies are kept at once.
     "FENCE_OPEN": [("front_fence.c", "listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE", "listed ? FRONT_LISTING_OURS : FRONT_LISTING_UNABLE")],
-    "FATE_ROWS_UNHEARD": [("front_fence.c", "	if (port != 0)", "	if (port == 0)")],
-    "FLIGHT_OLD": [("front_flight.c", "	if (!flight->sent)\n", "	if (true)\n")],
-    "FLIGHT_ALONE": [("front_flight.c", "	if (!flight->sent)\n		return !flight->closed;\n	return is_young", "	return false && is_young")],
-    "FLIGHT_HELD": [("front_flight.c", "	front_key_queue(f, held);", "	(void)f;")],
-    "FLIGHT_UNSHARED": [("front_flight.c", "		key->users++;", "")],
+    "DOUBT_ROWS_UNREAD": [("front_fence.c", "	if (port != 0)", "	if (port == 0)")],
+    # Any leader is followed, or none that is sent; a successor is never sent; a follower does not keep its answer.
+    "FOLLOW_OLD": [("coalesce.c", "	if (!leader->sent)\n", "	if (true)\n")],
+    "FOLLOW_NONE": [("coalesce.c", "	if (!leader->sent)\n		return !leader->closed;\n	return is_recent", "	return false && is_recent")],
+    "SUCCESSOR_UNSENT": [("front_follow.c", "		front_request_queue(f, request_of(next));", "		(void)f;")],
+    "FOLLOW_UNSHARED": [("front_follow.c", "		request->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
-    "SET_JOINS": [("front_flight.c", "		return true;\n	}\n	flight->held = key;\n	key->held_by = flight;\n", "		return true;\n	}\n	front_key_value_end(f, key);\n	list_push_back(&flight->joined, &key->link);\n")],
-    "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_key_queue(f, held);")],
+    "SET_JOINS": [("front_follow.c", "		coalesce_succeed(leader, &request->coalesced);\n", "		front_request_value_end(f, request), list_push_back(&leader->followers, &request->link);\n")],
+    "SET_UNWRITTEN": [("front_follow.c", "		front_write_queue(f, request_of(next));", "		front_request_queue(f, request_of(next));")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
-    "GETS_ANY_COPY": [("front_keep.c", "shows_cas(req) && !front_copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE", "false ? BACKEND_COPY_NONE")],
+    "GETS_ANY_COPY": [("copies.c", "shows_cas(req) && !reports_cas(c, item) ? BACKEND_COPY_NONE", "false ? BACKEND_COPY_NONE")],
     # A copy tells the cas of a process that its server is not any more.
-    "GETS_OF_FORMER": [("front_copy.c", "(item_cas(item) >> OPENED_SHIFT & FRONT_OPENED_MAX) == opened", "true")],
+    "GETS_OF_FORMER": [("copies.c", "(item_cas(item) >> OPENED_SHIFT & VERSIONS_OPENED_MAX) == opened", "true")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
-    "SET_OUTLIVES": [("front_keep.c", "(uint32_t)key->query.exptime - 1;", "(uint32_t)key->query.exptime;")],
+    "SET_OUTLIVES": [("front_cache.c", "(uint32_t)request->query.exptime - 1;", "(uint32_t)request->query.exptime;")],
     # In shared mode copies do not end; a fill that began before they did is kept; they answer although they could not be ended; any flight is joined.
-    "AGE_OF_COPIES": [("front_copy.c", "	if (likely(front_cells_fresh_mt(cells, now_ns, life_ns)))", "	if (true)")],
-    "AGE_FROM_ANSWER": [("front_copy.c", ".mode = STORE_CAS, .cas = hold, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
-    "AGE_UNFLUSHED": [("front_copy.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
-    "AGE_UNWAITED": [("front_keep.c", "	backend_copies_bypass(f->serve, !renewed);", "		(void)0;")],
+    "AGE_OF_COPIES": [("copies.c", "	if (likely(versions_are_fresh_mt(versions, now_ns, life_ns)))", "	if (true)")],
+    "AGE_FROM_ANSWER": [("copies.c", ".mode = STORE_CAS, .cas = lease, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
+    "AGE_UNFLUSHED": [("copies.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
+    "AGE_UNWAITED": [("front_cache.c", "	backend_copies_bypass(f->serve, !may_answer);", "	(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
-    "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
+    "AGE_OF_LEADERS": [("coalesce.c", "return is_recent(copies, leader, now_ns) &&", "return ")],
     # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
     # anybody, and without end; waits for who is nobody.
-    "PEER_SENT_EARLY": [("front_keep.c", "	return key->holds_cell;\n", "	if (key->holds_cell)\n\t\tfront_peers_notify(f, key);\n	return key->holds_cell;\n"),
-                        ("front_keep.c", "	if (key->sent)\n\t\tfront_peers_notify(f, key);\n", "")],
-    "PEER_KEEPS_FILL": [("front_peers.c", "	uint64_t hold = 0;\n", "	uint64_t hold = 0;\n	const struct item *there = store_peek(f->store, name, hash);\n\n	if (there == NULL || front_copy_kind(there) == FRONT_COPY_HOLD)\n\t\treturn;\n")],
-    "PEER_PASSES_ON": [("front_peers.c", "			key_receive(f, key);\n", "			key_receive(f, key), front_words_add(datagram_begin(f->peers), key, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
-    "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
-    "PEER_UNBOUNDED": [("front_peers.c", "p->received == FRONT_PEER_WORDS_MAX || ", "")],
-    "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
+    "PEER_SENT_EARLY": [("front_cache.c", "	return request->is_writer;\n", "	if (request->is_writer)\n\t\tpeers_notify(f->peers, &request->coalesced.key);\n	return request->is_writer;\n"),
+                        ("front_cache.c", "	if (request->sent)\n\t\tpeers_notify(f->peers, &request->coalesced.key);\n", "")],
+    "PEER_KEEPS_FILL": [("copies.c", "	uint64_t lease;\n\n	if (copy_write_begin(c, key, false", "	uint64_t lease;\n	const struct item *there = store_peek(c->store, key->name, key->hash);\n\n	if (there == NULL || copy_kind(there) == COPY_LEASE)\n\t\treturn;\n	if (copy_write_begin(c, key, false")],
+    "PEER_PASSES_ON": [("peers.c", "	coalesce_close(p->core.coalesce, &key);\n", "	coalesce_close(p->core.coalesce, &key);\n	invalidations_add(datagram_begin(p), name, 1), count(p, PEERS_TOLD);\n")],
+    "PEER_ANYBODY": [("peers.c", "!is_peer(p, &from->ip) || request", "request")],
+    "PEER_UNBOUNDED": [("peers.c", "p->received == PEERS_KEYS_MAX || ", "")],
+    "PEER_WAITED_FOR": [("peers.c", "return now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
     # A budget gives its reserve to any source, or has no shares, of prefixes or of addresses; a source that leaves is
     # still counted; places outlive their shortage.
     "BUDGET_NO_RESERVE": [("budget.c", "b->left >= b->reserve + n && held", "b->left >= n && held")],
@@ -517,6 +517,7 @@ MUTANTS = {
     "BUDGET_NO_ADDRESS": [("budget.c", "return of_network / b->networks[address->network].count;", "return of_network;")],
     "BUDGET_STAYS": [("budget.c", "		b->holders--;\n	}\n", "		b->holders--;\n		address->count++;\n	}\n")],
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
+    "BUDGET_KEEPERS_STAY": [("budget.c", "			list_push_back(line, at);\n", "			list_push_front(line, at);\n")],
     # Answers that clients do not read keep their memory.
     "FRONT_NO_YIELD": [("front_read.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A server that still sends is late; is slow for ever; one byte makes it slow.
@@ -526,11 +527,12 @@ MUTANTS = {
     # All pieces of a value are queued at once; a source above its share is judged as late as any other.
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
-    # Work has no shares; a value is short by its length alone; no read buffer is yielded; a source keeps all watches.
+    # Work has no shares; a value is short by its length alone; its peer may be idle for long; no read buffer is yielded; a source keeps all watches.
     "WORK_NO_SHARE": [("serve_work.c", "	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);", "	rate = 0;")],
     "WORK_NO_BURST": [("serve_work.c", "		work_take(sv, ss, ns, WORK_BURST);", "		work_take(sv, ss, ns, 0);")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
-    "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	loser = place_loser(sv);", "	loser = NULL;")],
+    "FILL_IDLE_LONG": [("serve_fills.c", "IDLE_FREE_US + gained", "300000 + gained")],
+    "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	link = budget_loser(&sv->read_bufs, place_rank, sv);", "	link = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
     # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
     "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&"),
@@ -657,7 +659,7 @@ MUTANTS = {
     "RESET_BESIDE_CORES": [("port_watch.c", "i < PAUSE_STEPS && ", "i < PAUSE_STEPS && cores == 0 && "), ("port_watch.c", "now_ns >= w->retry_ns &&\n\t    process_all_paused(w->of.process, w->of.request.cfg->cores) &&", "now_ns >= w->retry_ns &&")],
     "RECOVERED_BEFORE": [("port_events.c", "\t PORT_EVENT_RECOVERED | PORT_EVENT_RECOVERY_FAILED},", "\t 0},"), ("port_events.c", "was & ~clears", "was & ~(clears * 0)")],
     # An estimate is one counter, not the least.
-    "FRONT_ONE_COUNTER": [("front_sketch.c", "count < least ? count : least", "count")],
+    "FREQUENCY_ONE_COUNTER": [("frequency.c", "count < least ? count : least", "count")],
 }
 
 

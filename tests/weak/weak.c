@@ -22,6 +22,7 @@ static struct {
 	uint16_t taken, count;
 } choices[CHOICES_MAX];
 static uint32_t choice_count, choice_at, steps, switches_left;
+static uint64_t switches_cut;
 static uint32_t next = WEAK_MAIN; /* the thread that a switch has chosen */
 static const struct weak_case *now;
 static ucontext_t chooser;
@@ -104,11 +105,15 @@ weak_may_switch(uintptr_t at)
 
 	if (++steps > STEPS_MAX)
 		weak_fail("no thread gets on");
-	if (switches_left == 0 || !weak_is_shared(at))
+	if (!weak_is_shared(at))
 		return;
 	for (uint32_t t = 0; t < weak_thread_count; t++)
 		if (t != weak_running && weak_threads[t].state == WEAK_READY)
 			others[count++] = t;
+	if (switches_left == 0) {
+		switches_cut += count != 0;
+		return;
+	}
 
 	const uint32_t taken = weak_choose(count + 1);
 
@@ -212,6 +217,16 @@ print_failure(uint64_t executions)
 		       (unsigned long)trace[i % TRACE_MAX].from);
 }
 
+static void
+print_bounds(uint64_t executions)
+{
+	printf("%s: %u threads, %u switches and %u stale values at most, %u words: %lu executions; "
+	       "cut: a switch %lu times, a stale value %lu times\n",
+	       now->name, weak_thread_count, now->switches, now->stale, weak_word_count(),
+	       (unsigned long)executions, (unsigned long)switches_cut,
+	       (unsigned long)weak_stale_cut());
+}
+
 bool
 weak_try(const struct weak_case *c)
 {
@@ -224,6 +239,7 @@ weak_try(const struct weak_case *c)
 	while (weak_thread_count < WEAK_THREADS_MAX && c->thread[weak_thread_count] != NULL)
 		weak_thread_count++;
 	weak_memory_forget();
+	switches_cut = 0;
 	c->begin();
 	do { /* again, until all words that two threads use were known from the first execution on
 	      */
@@ -237,7 +253,6 @@ weak_try(const struct weak_case *c)
 	if (weak_failed)
 		print_failure(executions);
 	else
-		printf("%s: %lu executions, %u words\n", c->name, (unsigned long)executions,
-		       weak_word_count());
+		print_bounds(executions);
 	return !weak_failed;
 }

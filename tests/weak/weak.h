@@ -2,7 +2,7 @@
  * weak.h - runs a few threads of the product's own functions in every order, and with every value
  * that C11's memory order lets their loads read, within bounds.
  *
- * Shape:  a case has a beginning, which runs once, 2 or 3 threads, and an end that judges. The
+ * Shape:  a case has a beginning, which runs once, 2 to 4 threads, and an end that judges. The
  *         product is compiled with -fsanitize=thread, whose calls weak.c answers: it keeps all
  *         values of each atomic word, and a view of them for each thread (Kang et al., POPL 2017,
  *         without promises; fences of seq_cst as there). A load reads any value that its thread
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEAK_THREADS_MAX 3u
+#define WEAK_THREADS_MAX 4u
 
 struct weak_case {
 	const char *name;
@@ -33,7 +33,7 @@ struct weak_case {
 
 /* Weakens the orders at a return address: by their acquiring or releasing half, or by what seq_cst
  * adds to both. */
-enum weak_part { WEAK_ACQUIRE, WEAK_RELEASE, WEAK_SEQ_CST };
+enum weak_part { WEAK_ACQUIRE, WEAK_RELEASE, WEAK_SEQ_CST, WEAK_PARTS };
 void weak_relax(uintptr_t from, enum weak_part part);
 
 /* Tries all executions. Returns false after the first that fails, having printed it. */

@@ -12,7 +12,7 @@
 #include <ucontext.h>
 
 #define WEAK_MAIN        WEAK_THREADS_MAX
-#define WEAK_WORDS_MAX   640u /* atomic words in an execution */
+#define WEAK_WORDS_MAX   1536u /* atomic words in an execution */
 #define WEAK_STACK_BYTES (256u << 10)
 
 /* Which stores are known: of each word the latest one seen; of each thread its time. */
@@ -58,6 +58,8 @@ void weak_memory_forget(void);
 void weak_take_back(void);
 bool weak_is_shared(uintptr_t at);
 uint32_t weak_word_count(void);
+/* How often the bound has kept a load or a store from another choice, since weak_memory_forget. */
+uint64_t weak_stale_cut(void);
 
 enum weak_change { WEAK_EXCHANGE, WEAK_ADD, WEAK_SUB, WEAK_AND, WEAK_OR, WEAK_XOR };
 

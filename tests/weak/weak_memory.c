@@ -8,18 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STORES_MAX 2048u
+#define STORES_MAX 4096u
 #define LINES      (1u << 14)
 #define LINE_BYTES 64u
 #define WRITES_MAX (1u << 18)
 #define SITES_MAX  1024u
 #define SHARED_MAX (1u << 12)
+#define SITE_SLOTS (2 * SITES_MAX)
+#define SPACING    16u /* of the numbers of two stores, so that others find a place between them */
 
 struct stored {
 	uint64_t value;
 	uint32_t before; /* the store before it to this word, or STORES_MAX */
-	uint16_t number; /* among the stores of this word */
+	uint16_t number; /* rises with the stores of this word, in their order */
 	bool has_view;
+	bool follows;          /* it is a change: no store comes between the one before and it */
+	uint8_t known;         /* a bit each thread whose view has this one */
 	struct weak_view view; /* what is acquired with it */
 };
 
@@ -28,6 +32,7 @@ struct word {
 	uintptr_t at;
 	uint32_t latest; /* store */
 	uint32_t users;  /* threads, a bit each */
+	bool written;
 };
 
 /* A line of memory as the race detector sees it: the last write of each byte, and the last read
@@ -53,12 +58,10 @@ static uint32_t line_used[LINES];
 static struct undo writes[WRITES_MAX];
 static uintptr_t shared[SHARED_MAX];
 static struct weak_site sites[SITES_MAX];
-static struct {
-	uintptr_t from;
-	enum weak_part part;
-} relaxed[SITES_MAX];
-static uint32_t word_count, store_count, line_count, write_count, site_count, relaxed_count,
-	stale_left;
+static uint16_t site_at[SITE_SLOTS]; /* number + 1, by address */
+static bool relaxed[SITES_MAX][WEAK_PARTS];
+static uint32_t word_count, store_count, line_count, write_count, site_count, stale_left;
+static uint64_t stale_cut;
 static struct weak_view fences; /* of seq_cst */
 bool weak_shared_grew;
 
@@ -207,12 +210,12 @@ share(uintptr_t at)
 }
 
 static struct word *
-word_of(uintptr_t at, uint32_t bytes)
+word_of(uintptr_t at, uint32_t bytes, bool write)
 {
 	struct line *l = line_of(at);
 	const uint32_t b = at % LINE_BYTES;
 
-	if (l->word[b] == 0) {
+	if (unlikely(l->word[b] == 0)) {
 		ensure(word_count < WEAK_WORDS_MAX && store_count < STORES_MAX);
 		words[word_count] = (struct word){.at = at, .latest = store_count};
 		stores[store_count] =
@@ -226,20 +229,25 @@ word_of(uintptr_t at, uint32_t bytes)
 	struct word *w = &words[l->word[b] - 1];
 
 	w->users |= 1u << weak_running;
-	if ((w->users & (w->users - 1)) != 0)
+	w->written |= write;
+	if (w->written && (w->users & (w->users - 1)) != 0)
 		share(at);
 	return w;
 }
 
-static struct weak_site *
+/* Returns the number of the site at an address. */
+static uint32_t
 site_of(uintptr_t from)
 {
-	for (uint32_t i = 0; i < site_count; i++)
-		if (sites[i].from == from)
-			return &sites[i];
+	uint32_t i = (uint32_t)(from * 0x9e3779b1u) % SITE_SLOTS;
+
+	for (; site_at[i] != 0; i = (i + 1) % SITE_SLOTS)
+		if (sites[site_at[i] - 1].from == from)
+			return site_at[i] - 1u;
 	ensure(site_count < SITES_MAX);
 	sites[site_count].from = from;
-	return &sites[site_count++];
+	site_at[i] = (uint16_t)++site_count;
+	return site_count - 1;
 }
 
 struct order {
@@ -258,53 +266,94 @@ order_at(int order, bool reads, bool writes_too, uintptr_t from)
 		.seq_cst = order == __ATOMIC_SEQ_CST,
 	};
 
-	if (o.acquires || o.releases) {
-		struct weak_site *s = site_of(from);
+	if (!o.acquires && !o.releases)
+		return o;
 
-		s->acquires |= o.acquires;
-		s->releases |= o.releases;
-		s->seq_cst |= o.seq_cst;
-	}
-	for (uint32_t i = 0; i < relaxed_count; i++)
-		if (relaxed[i].from == from) {
-			o.acquires &= relaxed[i].part != WEAK_ACQUIRE;
-			o.releases &= relaxed[i].part != WEAK_RELEASE;
-			o.seq_cst = false;
-		}
+	const uint32_t n = site_of(from);
+
+	sites[n].acquires |= o.acquires;
+	sites[n].releases |= o.releases;
+	sites[n].seq_cst |= o.seq_cst;
+	o.acquires &= !relaxed[n][WEAK_ACQUIRE];
+	o.releases &= !relaxed[n][WEAK_RELEASE];
+	if (relaxed[n][WEAK_ACQUIRE] || relaxed[n][WEAK_RELEASE] || relaxed[n][WEAK_SEQ_CST])
+		o.seq_cst = false;
 	return o;
 }
 
 static void
-acquire(const struct stored *s, struct order o)
+acquire(struct stored *s, struct order o)
 {
-	if (s->has_view)
-		view_add(o.acquires ? &weak_threads[weak_running].view
-				    : &weak_threads[weak_running].acquired,
-			 &s->view);
+	struct weak_thread *me = &weak_threads[weak_running];
+
+	if (!s->has_view || (s->known & 1u << weak_running) != 0)
+		return;
+	view_add(o.acquires ? &me->view : &me->acquired, &s->view);
+	if (o.acquires)
+		s->known |= (uint8_t)(1u << weak_running);
 }
 
-/* Appends a store to the word. rmw: it continues what the store before it has released. */
-static void
-append(struct word *w, uint64_t value, struct order o, bool rmw)
+/* Returns the store that the next one of this thread comes behind: the latest, or an earlier one
+ * that is no older than what the thread has seen. */
+static uint32_t
+place_of_store(const struct word *w, struct order o, uint32_t *after)
 {
 	const uint32_t number = (uint32_t)(w - words);
-	const uint32_t before = w->latest;
-	struct stored *s = &stores[store_count];
+	uint32_t least = weak_threads[weak_running].view.seen[number], count = 1, s = w->latest, n;
 
-	ensure(store_count < STORES_MAX);
+	*after = STORES_MAX;
+	if (o.seq_cst && least < fences.seen[number])
+		least = fences.seen[number];
+	for (uint32_t i = s; stores[i].number > least && !stores[i].follows &&
+			     stores[i].number - stores[stores[i].before].number > 1;
+	     i = stores[i].before)
+		count++;
+	if (count > 1 && stale_left == 0) {
+		stale_cut++;
+		return s;
+	}
+	n = weak_choose(count);
+	stale_left -= n != 0;
+	while (n-- > 0) {
+		*after = s;
+		s = stores[s].before;
+	}
+	return s;
+}
+
+/* Adds a store to the word behind another one. change: it continues what that one has released.
+ */
+static void
+add_store(struct word *w, uint64_t value, struct order o, uint32_t before, uint32_t after,
+	  bool change)
+{
+	const uint32_t number = (uint32_t)(w - words);
+	const struct weak_thread *me = &weak_threads[weak_running];
+	struct stored *s = &stores[store_count];
+	const uint32_t low = stores[before].number;
+
+	ensure(store_count < STORES_MAX && low + SPACING <= UINT16_MAX);
 	s->value = value;
 	s->before = before;
-	s->number = (uint16_t)(stores[before].number + 1);
+	s->number = (uint16_t)(after == STORES_MAX ? low + SPACING
+						   : low + (stores[after].number - low) / 2);
 	weak_threads[weak_running].view.seen[number] = s->number;
 	s->has_view = true;
-	s->view =
-		o.releases ? weak_threads[weak_running].view : weak_threads[weak_running].released;
+	s->follows = change;
+	s->known = o.releases ? (uint8_t)(1u << weak_running) : 0;
+	s->view = o.releases ? me->view : me->released;
 	s->view.seen[number] = s->number;
-	if (rmw && stores[before].has_view)
+	if (change && stores[before].has_view)
 		view_add(&s->view, &stores[before].view);
+	if (change)
+		s->known = 0;
 	if (o.seq_cst && fences.seen[number] < s->number)
 		fences.seen[number] = s->number;
-	w->latest = store_count++;
+	if (after == STORES_MAX)
+		w->latest = store_count;
+	else
+		stores[after].before = store_count;
+	store_count++;
 	for (uint32_t t = 0; t < weak_thread_count; t++)
 		if (weak_threads[t].state == WEAK_PAUSED)
 			weak_threads[t].state = WEAK_READY;
@@ -340,10 +389,12 @@ chosen_store(const struct word *w, struct order o)
 
 	if (o.seq_cst && least < fences.seen[number])
 		least = fences.seen[number];
-	if (stale_left == 0)
-		return s;
 	for (uint32_t i = s; stores[i].number > least; i = stores[i].before)
 		count++;
+	if (count > 1 && stale_left == 0) {
+		stale_cut++;
+		return s;
+	}
 	n = weak_choose(count);
 	stale_left -= n != 0;
 	while (n-- > 0)
@@ -367,7 +418,7 @@ weak_read(const volatile void *p, uint32_t bytes, int order, uintptr_t from)
 	weak_may_switch(at);
 	see_atomic_bytes(at, bytes, false, from);
 
-	struct word *w = word_of(at, bytes);
+	struct word *w = word_of(at, bytes, false);
 	const struct order o = order_at(order, true, false, from);
 	const uint32_t s = chosen_store(w, o);
 
@@ -396,11 +447,15 @@ weak_write(volatile void *p, uint64_t value, uint32_t bytes, int order, uintptr_
 	weak_may_switch(at);
 	see_atomic_bytes(at, bytes, true, from);
 
-	struct word *w = word_of(at, bytes);
+	struct word *w = word_of(at, bytes, true);
+	const struct order o = order_at(order, false, true, from);
+	uint32_t after;
+	const uint32_t before = place_of_store(w, o, &after);
 
-	append(w, value, order_at(order, false, true, from), false);
-	put((void *)at, value, bytes);
-	weak_note('w', (const void *)at, value, from);
+	add_store(w, value, o, before, after, false);
+	if (after == STORES_MAX)
+		put((void *)at, value, bytes);
+	weak_note(after == STORES_MAX ? 'w' : 'b', (const void *)at, value, from);
 }
 
 static uint64_t
@@ -445,13 +500,13 @@ weak_change_word(volatile void *p, enum weak_change how, uint64_t v, uint32_t by
 	weak_may_switch(at);
 	see_atomic_bytes(at, bytes, true, from);
 
-	struct word *w = word_of(at, bytes);
+	struct word *w = word_of(at, bytes, true);
 	const struct order o = order_at(order, true, true, from);
 
 	was = stores[w->latest].value;
 	weak_threads[weak_running].view.seen[w - words] = stores[w->latest].number;
 	acquire(&stores[w->latest], o);
-	append(w, masked(changed(how, was, v), bytes), o, true);
+	add_store(w, masked(changed(how, was, v), bytes), o, w->latest, STORES_MAX, true);
 	put((void *)at, masked(changed(how, was, v), bytes), bytes);
 	weak_note('x', (const void *)at, masked(changed(how, was, v), bytes), from);
 	return was;
@@ -474,7 +529,7 @@ weak_compare(volatile void *p, void *want, uint64_t v, uint32_t bytes, int order
 	}
 	weak_may_switch(at);
 
-	struct word *w = word_of(at, bytes);
+	struct word *w = word_of(at, bytes, load((void *)at, bytes) == load(want, bytes));
 	const uint64_t was = stores[w->latest].value;
 	const bool same = was == load(want, bytes);
 	const struct order o = order_at(same ? order : order_failed, true, same, from);
@@ -487,7 +542,7 @@ weak_compare(volatile void *p, void *want, uint64_t v, uint32_t bytes, int order
 		memcpy(want, &was, bytes);
 		return false;
 	}
-	append(w, v, o, true);
+	add_store(w, v, o, w->latest, STORES_MAX, true);
 	put((void *)at, v, bytes);
 	return true;
 }
@@ -537,6 +592,7 @@ void
 weak_memory_forget(void)
 {
 	memset(shared, 0, sizeof shared);
+	stale_cut = 0;
 }
 
 uint32_t
@@ -548,9 +604,13 @@ weak_word_count(void)
 void
 weak_relax(uintptr_t from, enum weak_part part)
 {
-	ensure(relaxed_count < SITES_MAX);
-	relaxed[relaxed_count].from = from;
-	relaxed[relaxed_count++].part = part;
+	relaxed[site_of(from)][part] = true;
+}
+
+uint64_t
+weak_stale_cut(void)
+{
+	return stale_cut;
 }
 
 uint32_t

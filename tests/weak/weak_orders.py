@@ -1,9 +1,12 @@
 #!/usr/bin/python3 -B
-"""weak_orders.py PROGRAM [--all] - a memory order of the store that is taken out makes a case of PROGRAM (weak_store) fail.
+"""weak_orders.py [PROGRAM [--find] [TEXT]] - each memory order of lib is in orders.txt; one that is taken out fails a case.
 
-Goal: each order of NEEDED is reached by the cases, and needed by one of them.
-Method: PROGRAM --sites names the addresses; addr2line their functions. Copies of a function by inlining are taken out
-together. --all tries every order that the cases reach, and prints which ones no case needs.
+Without PROGRAM: every order of the source has a row, and every row an order. With PROGRAM (weak_cases): of each row
+that names a case, that case fails when the order is weakened there (of rows with TEXT in them, if it is given). With
+--find: prints those rows with the quickest case that fails.
+
+Method: PROGRAM --sites names the addresses that order, addr2line their lines. Copies of a function by inlining are
+weakened together.
 """
 
 import argparse
@@ -12,21 +15,51 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
+from orders_source import orders_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = pathlib.Path(__file__).with_name("orders.txt")
 WAIT_S = 300
 WRONG_ARGUMENT = 2
-FRAME = re.compile(r"(?P<function>\S+) at .*?(?P<path>(?:lib|tests)/\S+?):(?P<line>\d+)")
-# File, function, the part of the order.
-NEEDED = (
-    ("bucket.h", "bucket_put", "release"),
-    ("bucket.h", "bucket_ref", "acquire"),
-    ("bucket.h", "bucket_try_lock", "acquire"),
-    ("bucket.h", "bucket_unlock", "release"),
-    ("epoch.h", "epoch_quiescent", "release"),
-    ("index.c", "geometry_end", "release"),
-    ("index.h", "index_find", "acquire"),
-    ("index.h", "index_seq", "acquire"),
-)
+FRAME = re.compile(r"(?P<path>(?:lib|tests)/\S+?):(?P<line>\d+)")
+
+
+def table_of():
+    """({row: (what, the case or the reason)}, the reasons' names)"""
+    rows, reasons, used = {}, {}, set()
+    for line in TABLE.read_text().splitlines():
+        head, _, answer = line.partition(": ")
+        words = head.split()
+        if line.startswith("#") or not line:
+            continue
+        if line.startswith("    "):
+            reasons[list(reasons)[-1]] += f" {line.strip()}"
+        elif len(words) == 2 and words[0] == "why":
+            reasons[words[1]] = answer
+        elif len(words) == 4:
+            rows[tuple(words)] = tuple(answer.split(" ", 1))
+            used.add(answer.split(" ", 1)[1] if answer.startswith("why ") else None)
+        else:
+            sys.exit(f"not ok - orders.txt: {line}")
+    wrong = [f"no reason {name}" for name in used - set(reasons) - {None}]
+    wrong += [f"no row has the reason {name}" for name in set(reasons) - used]
+    return rows, wrong
+
+
+def check_table():
+    rows, wrong = table_of()
+    source = orders_of(ROOT)
+    wrong += [f"no row: {' '.join(row)}" for row in source if row not in rows]
+    wrong += [f"no such order: {' '.join(row)}" for row in rows if row not in source]
+    wrong += [f"neither case nor why: {' '.join(row)}" for row, answer in rows.items()
+              if answer[0] not in ("case", "why") or len(answer) != 2]
+    for line in sorted(wrong):
+        print(f"not ok - {line}")
+    caught = sum(answer[0] == "case" for answer in rows.values())
+    print(f"{len(rows)} parts of orders: {caught} caught by a case, {len(rows) - caught} explained")
+    return 1 if wrong else 0
 
 
 def run(program, *args):
@@ -37,42 +70,70 @@ def run(program, *args):
     return done.returncode == 0, done.stdout
 
 
-def orders_of(program):
-    """{(file, function, part): {line: [address, ...]}} of all orders that are stronger than relaxed."""
-    passed, out = run(program, "--sites")
-    if not passed:
-        sys.exit(f"{out}\nnot ok - the cases fail with every order in place")
-    sites = [line.split()[1:] for line in out.splitlines() if line.startswith("site ")]
-    # A call stands before the address that it returns to.
-    calls = "\n".join(hex(int(site[0], 16) - 1) for site in sites)
-    named = subprocess.run(["addr2line", "-f", "-p", "-e", program], input=calls, capture_output=True, text=True,
-                           check=True).stdout.splitlines()
-    orders = collections.defaultdict(lambda: collections.defaultdict(list))
-    for (address, *parts), name in zip(sites, named):
-        frame = FRAME.search(name)
-        path = pathlib.PurePath(frame["path"]).name
-        for part in parts:
-            orders[path, frame["function"].split(".")[0], part][int(frame["line"])].append(address)
-    return orders
+class Sites:
+    """Where a program's cases order: {(path, line): addresses}, and {address: cases}, the quickest case first."""
+
+    def __init__(self, program):
+        self.program = program
+        self.cases_at = collections.defaultdict(list)
+        took = []
+        for case in run(program, "--cases")[1].split():
+            begun = time.monotonic()
+            passed, out = run(program, "--sites", case)
+            if not passed:
+                sys.exit(f"{out}\nnot ok - {case} fails with every order in place")
+            took.append((time.monotonic() - begun, case, out))
+        for _, case, out in sorted(took):
+            for line in out.splitlines():
+                if line.startswith("site "):
+                    self.cases_at[line.split()[1]].append(case)
+        # A call stands before the address that it returns to.
+        calls = "\n".join(hex(int(address, 16) - 1) for address in self.cases_at)
+        named = subprocess.run(["addr2line", "-p", "-e", program], input=calls, capture_output=True, text=True,
+                               check=True).stdout.splitlines()
+        self.at_line = collections.defaultdict(list)
+        for address, name in zip(self.cases_at, named):
+            frame = FRAME.search(name)
+            self.at_line[frame["path"], int(frame["line"])].append(address)
+
+    def addresses(self, row, lines):
+        return [address for line in range(lines[0], lines[1] + 1) for address in self.at_line.get((row[0], line), [])]
+
+    def cases(self, addresses):
+        return list(dict.fromkeys(case for address in addresses for case in self.cases_at[address]))
+
+    def fails(self, row, addresses, case):
+        return not run(self.program, *[word for a in addresses for word in ("--relax", row[3], a)], case)[0]
 
 
-def is_needed(program, part, addresses):
-    words = [word for address in addresses for word in ("--relax", part, address)]
-    return not run(program, *words)[0]
+def find(sites, row, addresses):
+    caught = next((case for case in sites.cases(addresses) if sites.fails(row, addresses, case)), None)
+    print(f"{' '.join(row)}: {f'case {caught}' if caught else '-' if addresses else 'unreached'}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--all", action="store_true")
-    args = parser.parse_args()
-    orders = orders_of(args.program)
+    parser.add_argument("program", nargs="?")
+    parser.add_argument("--find", action="store_true")
+    parser.add_argument("text", nargs="?", default="")
+    args = parser.parse_intermixed_args()
+    if args.program is None:
+        return check_table()
+    rows = table_of()[0]
+    sites = Sites(args.program)
     failed = 0
-    for key in sorted(orders) if args.all else NEEDED:
-        needed = any(is_needed(args.program, key[2], addresses) for addresses in orders[key].values())
-        print(f"{'ok' if needed else 'not ok'} - {' '.join(key)} {'is needed' if needed else 'is not needed by a case'}", flush=True)
-        failed += not needed
-    return 1 if failed and not args.all else 0
+    for row, lines in orders_of(ROOT).items():
+        answer = rows.get(row, ("", ""))
+        addresses = sites.addresses(row, lines)
+        if args.text not in f"{' '.join(row)}: {' '.join(answer)}":
+            continue
+        if args.find:
+            find(sites, row, addresses)
+        elif answer[0] == "case":
+            caught = bool(addresses) and sites.fails(row, addresses, answer[1])
+            print(f"{'ok' if caught else 'not ok'} - {' '.join(row)}: {answer[1]}", flush=True)
+            failed += not caught
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

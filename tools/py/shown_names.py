@@ -84,16 +84,22 @@ def served(program, name, *more):
             child.communicate(timeout=READY_S)
 
 
+def counters(text):
+    """Names of the counters of STATS.md in a text: lines `name: words` or `prefix_{a,b}: words` of a block."""
+    lines = re.findall(r"^(\w+)(?:\{([\w,]+)\})?: ", "".join(re.findall(r"^```\n(.*?)^```", text, re.M | re.S)), re.M)
+    return [first + last for first, lasts in lines for last in lasts.split(",")]
+
+
 def sections():
     """{reply: names} of STATS.md."""
     found = {}
     for part in STATS.read_text().split("\n## ")[1:]:
         reply, _, text = part.partition("\n")
-        names = re.findall(r"^\| (\w+) \|", text, re.M)
+        names = counters(text)
         for line in text.splitlines():
             if re.fullmatch(r"(?:[a-z][a-z0-9_]*\b ?)+", line.strip()) and ("_" in line or reply == "stats"):
                 names += line.split()
-        found[reply] = [n for n in names if n != "name"]
+        found[reply] = [n for n in names if n != "name"]  # a label
     return found
 
 

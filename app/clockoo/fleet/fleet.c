@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES 128u /* and FRONT_SLOTS_ALIGN */
+#define LINE_BYTES 128u /* and ADMISSION_ALIGN */
 
-static_assert(LINE_BYTES >= FRONT_SLOTS_ALIGN, "what is shared begins with a line");
+static_assert(LINE_BYTES >= ADMISSION_ALIGN, "what is shared begins with a line");
 
 /* Allocates a line-aligned block. NULL without memory. */
 static void *
@@ -48,16 +48,16 @@ make_shared(struct fleet *f)
 
 	if (items == 0)
 		return true;
-	f->shared.cells = make(sizeof *f->shared.cells);
-	if (f->shared.cells == NULL)
+	f->shared.versions = make(sizeof *f->shared.versions);
+	if (f->shared.versions == NULL)
 		return false;
-	front_cells_init(f->shared.cells);
+	versions_init(f->shared.versions);
 	if (items == FRONT_ITEMS_MEMORY)
 		return true;
-	f->shared.slots = make(front_slots_bytes(items));
-	if (f->shared.slots == NULL)
+	f->shared.admission = make(admission_bytes(items));
+	if (f->shared.admission == NULL)
 		return false;
-	front_slots_init(f->shared.slots, items);
+	admission_init(f->shared.admission, items);
 	return true;
 }
 
@@ -129,7 +129,7 @@ make_fleet(struct fleet_spec *spec, uint32_t cores)
 	f->spec = spec;
 	if (make_exchange(f, &spec->config, cores) && make_shared(f))
 		return f;
-	free(f->shared.cells);
+	free(f->shared.versions);
 	free(f->exchange);
 	free(f);
 	return NULL;
@@ -458,7 +458,7 @@ fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error *err)
 		return false;
 	if (*fleet == NULL)
 		return true;
-	if ((*fleet)->shared.cells != NULL && !(*fleet)->spec->config.shared)
+	if ((*fleet)->shared.versions != NULL && !(*fleet)->spec->config.shared)
 		fprintf(stderr,
 			"clockoo: front.items: copies are right if all writes come through this "
 			"front; none is kept for the first %u s of a server that does not list its "

@@ -19,7 +19,7 @@
 #define CLOCKOO_FLEET_H
 
 #include "front/front_control.h"
-#include "front/front_copy.h"
+#include "copies/copies.h"
 #include "front/front_names.h"
 #include "front/front_stats.h"
 #include "fleet_spec.h"
@@ -36,8 +36,8 @@ struct fleet {
 	struct fleet_spec *next; /* the look of a reload in progress; NULL: none */
 	struct fleet_spec *gone; /* the look of a refused reload, to be freed; NULL: none */
 	struct front_exchange *exchange;
-	struct front_shared shared; /* copies of all cores */
-	pthread_mutex_t lock;       /* guards the members from here to hosts */
+	struct copies_shared shared; /* copies of all cores */
+	pthread_mutex_t lock;        /* guards the members from here to hosts */
 	pthread_cond_t changed;
 	struct front_control control;
 	uint32_t list;   /* changes when hosts becomes another list */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* A line comes once a second, and copies that expire together do so every 15/16 of a second
- * (FRONT.md). This many lines meet every moment between two expiries. */
+ * (COHERENCE.md). This many lines meet every moment between two expiries. */
 #define RECENT_FIGURES 16u
 
 struct recent_most {

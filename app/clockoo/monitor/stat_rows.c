@@ -36,7 +36,7 @@ rows_of(struct stat_rows *r)
 		return serve_rows_of(s->cores[0].serve);
 	r->shown = (struct front_shown){.exchange = s->fleet->exchange,
 					.links = s->front->connections,
-					.copies = s->fleet->shared.cells != NULL,
+					.copies = s->fleet->shared.versions != NULL,
 					.copy_ns = s->front->copy_ns};
 	return (struct serve_rows){.arg = r, .mode = BACKEND_WRITES, .row = fleet_row};
 }

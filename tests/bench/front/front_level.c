@@ -110,7 +110,7 @@ print_point(const char *part, const struct level_fleet *fleet, const struct poin
 	if (p->who == FORMULA)
 		printf(", \"busiest\": %.4f, \"bound\": %.4f}\n",
 		       formula(fleet->nservers, p->c, p->x),
-		       front_slots_bound(1.0 / fleet->nservers, p->c));
+		       admission_bound(1.0 / fleet->nservers, p->c));
 	else
 		printf(", \"runs\": %u, \"busiest\": %.4f, \"least\": %.4f, \"most\": %.4f, "
 		       "\"by_share\": "
@@ -174,7 +174,7 @@ even(uint32_t n)
 static uint32_t
 items_of(uint32_t n)
 {
-	return front_slots_items(1.0 / n);
+	return admission_items(1.0 / n);
 }
 
 /* ---- parts ---- */
@@ -277,7 +277,7 @@ static void
 part_weights(struct points *p)
 {
 	const struct level_fleet fleet = {30, FRONT_MODULA, FRONT_HASH_MD5, 4};
-	const uint32_t c = front_slots_items(1.0 / 74); /* 74 is the sum of the weights */
+	const uint32_t c = admission_items(1.0 / 74); /* 74 is the sum of the weights */
 
 	add_all_x(p, FRONT, LEVEL_UNIFORM, c);
 	add_all_x(p, FRONT, LEVEL_UNIFORM, items_of(30));

@@ -79,8 +79,8 @@ level_close(struct level_world *w)
 
 struct cache {
 	const struct level_world *world;
-	struct front_slots *slots;
-	struct front_sampler sampler;
+	struct admission *slots;
+	struct sampler sampler;
 	uint32_t *key_at, *slot_of; /* CLOCK's: the key of a slot, the slot of a key */
 	bool *used;
 	uint32_t nslots, hand;
@@ -91,13 +91,13 @@ cache_open(struct cache *c, const struct level_world *w, const struct level_run 
 {
 	*c = (struct cache){.world = w, .nslots = run->items};
 	if (run->cache == LEVEL_FRONT) {
-		const size_t bytes = front_slots_bytes(run->items);
+		const size_t bytes = admission_bytes(run->items);
 
-		c->slots = aligned_alloc(FRONT_SLOTS_ALIGN, (bytes + FRONT_SLOTS_ALIGN - 1) &
-								    ~(FRONT_SLOTS_ALIGN - 1ull));
+		c->slots = aligned_alloc(ADMISSION_ALIGN,
+					 (bytes + ADMISSION_ALIGN - 1) & ~(ADMISSION_ALIGN - 1ull));
 		ensure(c->slots != NULL);
-		front_slots_init(c->slots, run->items);
-		front_sampler_init(&c->sampler, w->seed);
+		admission_init(c->slots, run->items);
+		sampler_init(&c->sampler, w->seed);
 		return;
 	}
 	c->key_at = take(run->items, sizeof *c->key_at);
@@ -121,13 +121,13 @@ static bool
 ask_front(struct cache *c, uint32_t key)
 {
 	const uint64_t hash = c->world->hash[key];
-	const bool hit = front_slots_has_mt(c->slots, hash);
+	const bool hit = admission_has_mt(c->slots, hash);
 	uint64_t left;
 
-	if (!hit && front_slots_wants_mt(c->slots, hash))
-		front_slots_enter_mt(c->slots, hash, &left);
-	if (front_sampler_next(&c->sampler, 1) == 0)
-		front_slots_count_mt(c->slots, hash);
+	if (!hit && admission_wants_mt(c->slots, hash))
+		admission_enter_mt(c->slots, hash, &left);
+	if (sampler_next(&c->sampler, 1) == 0)
+		admission_count_mt(c->slots, hash);
 	return hit;
 }
 

@@ -13,7 +13,7 @@
 #define CLOCKOO_LEVEL_RUN_H
 
 #include "front/front_ring.h"
-#include "front/front_slots.h"
+#include "copies/admission.h"
 
 #define LEVEL_ZIPF 1.01
 

@@ -24,7 +24,7 @@ static struct level_loads
 simulate(uint32_t n, enum level_cache cache, enum level_load load, double by_c)
 {
 	const struct level_fleet fleet = even(n);
-	const uint32_t c = front_slots_items(1.0 / n), x = (uint32_t)(c * by_c);
+	const uint32_t c = admission_items(1.0 / n), x = (uint32_t)(c * by_c);
 	const struct level_run run = {.cache = cache,
 				      .load = load,
 				      .items = c,
@@ -73,7 +73,7 @@ TEST(what_is_asked_most_is_kept)
 TEST(what_was_asked_long_ago_is_not)
 {
 	const struct level_fleet fleet = even(30);
-	const uint32_t c = front_slots_items(1.0 / 30);
+	const uint32_t c = admission_items(1.0 / 30);
 	const struct level_run run = {.load = LEVEL_UNIFORM,
 				      .items = c,
 				      .keys = c + c / 20,

@@ -151,7 +151,7 @@ options_of(struct bench *b, int argc, char **argv)
 		BENCH_NUMBER("burst", &b->workload.burst, 1, BURST_MAX),
 		BENCH_READ("cpus", read_cpus, b),
 		BENCH_NUMBER("front", &b->run[FRONT].fleet.servers, 1, WIRE_SERVERS_MAX),
-		BENCH_NUMBER("copies", &b->run[FRONT].fleet.copies, 0, FRONT_ITEMS_MAX),
+		BENCH_NUMBER("copies", &b->run[FRONT].fleet.copies, 0, ADMISSION_ITEMS_MAX),
 		BENCH_FLAG("bypassed", &b->run[FRONT].fleet.bypassed),
 		BENCH_NUMBER("pairs", &b->pairs, 1, PAIRS_MAX),
 		{0}};

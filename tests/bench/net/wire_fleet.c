@@ -38,8 +38,8 @@ wire_fleet_bytes(const struct wire_fleet *fleet, uint32_t memory_mib)
 		       ? 0
 		       : bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
 				 front_bytes(&settings) + front_exchange_bytes(fleet->servers) +
-				 sizeof(struct front_cells) +
-				 (fleet->copies != 0 ? front_slots_bytes(fleet->copies) : 0) +
+				 sizeof(struct versions) +
+				 (fleet->copies != 0 ? admission_bytes(fleet->copies) : 0) +
 				 (64u << 10);
 }
 
@@ -69,17 +69,17 @@ exchange_make(struct wire_fleet *fleet, struct region *region)
 	front_exchange_publish(fleet->exchange);
 }
 
-static struct front_shared
+static struct copies_shared
 shared_make(const struct wire_fleet *fleet, struct region *region)
 {
-	struct front_shared shared = {0};
+	struct copies_shared shared = {0};
 
 	if (fleet->copies == 0)
 		return shared;
-	shared.cells = region_take(region, sizeof *shared.cells, FRONT_SLOTS_ALIGN);
-	front_cells_init(shared.cells);
-	shared.slots = region_take(region, front_slots_bytes(fleet->copies), FRONT_SLOTS_ALIGN);
-	front_slots_init(shared.slots, fleet->copies);
+	shared.versions = region_take(region, sizeof *shared.versions, ADMISSION_ALIGN);
+	versions_init(shared.versions);
+	shared.admission = region_take(region, admission_bytes(fleet->copies), ADMISSION_ALIGN);
+	admission_init(shared.admission, fleet->copies);
 	return shared;
 }
 

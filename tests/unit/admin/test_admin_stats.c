@@ -234,7 +234,33 @@ gauges_say(char *out, enum telemetry_kind kind)
 	return len + sprintf(out + len, "\n\n");
 }
 
-/* Writes the tables of the counters of all rooms, in the order of their lists. */
+/* Writes the rows of a list of counters. Neighbours with the same words share a row, as
+ * prefix_{a,b}. */
+static int
+list_say(char *out, const struct counter_name *names, uint32_t count)
+{
+	int len = 0;
+
+	for (uint32_t n = 0, next; n < count; n = next) {
+		char first[64], name[64];
+
+		for (next = n + 1; next < count && strcmp(names[n].words, names[next].words) == 0;)
+			next++;
+		counter_row_name(first, names[n].symbol);
+		const int shared = next == n + 1 ? 0 : (int)(strrchr(first, '_') + 1 - first);
+
+		len += sprintf(out + len, "%.*s%s%s", shared, first, shared == 0 ? "" : "{",
+			       first + shared);
+		for (uint32_t k = n + 1; k < next; k++) {
+			counter_row_name(name, names[k].symbol);
+			len += sprintf(out + len, ",%s", name + shared);
+		}
+		len += sprintf(out + len, "%s: %s\n", shared == 0 ? "" : "}", names[n].words);
+	}
+	return len;
+}
+
+/* Writes the counters of all rooms, in the order of their lists. */
 static void
 counters_say(char *out)
 {
@@ -247,17 +273,12 @@ counters_say(char *out)
 			       "\n## %s\n\n%s. Since start; `stats reset` does not clear them.\n\n",
 			       counter_replies[order[k]].command, counter_replies[order[k]].words);
 		len += gauges_say(out + len, order[k]);
-		len += sprintf(out + len, "| name | what |\n|---|---|\n");
-		for (size_t i = 0; i < COUNTER_LISTS; i++) {
-			for (uint32_t n = 0;
-			     counter_lists[i].kind == order[k] && n < counter_lists[i].count; n++) {
-				char name[64];
-
-				counter_row_name(name, counter_lists[i].names[n].symbol);
-				len += sprintf(out + len, "| %s | %s |\n", name,
-					       counter_lists[i].names[n].words);
-			}
-		}
+		len += sprintf(out + len, "```\n");
+		for (size_t i = 0; i < COUNTER_LISTS; i++)
+			if (counter_lists[i].kind == order[k])
+				len += list_say(out + len, counter_lists[i].names,
+						counter_lists[i].count);
+		len += sprintf(out + len, "```\n");
 	}
 }
 
@@ -348,7 +369,7 @@ document(void)
 	len += say_words(out + len, front_fleet_names, front_fleet_name_count);
 	len += sprintf(out + len, "\n\nand, without -X, the keys requested most, each with its "
 				  "share of all requests by samples:\n\n");
-	len += say_words(out + len, front_top_names, FRONT_TOP_SHOWN);
+	len += say_words(out + len, front_top_names, TOP_KEYS_SHOWN);
 	len += sprintf(out + len,
 		       "\n\n## stats extstore\n\nWith a second tier on flash (--flash-device). "
 		       "`stats` ends with\n\n");

@@ -264,3 +264,66 @@ TEST(more_sources_than_cells_are_counted)
 		check(b.addresses[i].count == 0 && b.networks[i].count == 0);
 	end();
 }
+
+/* ---- who yields a place ---- */
+
+#define LINE 100u
+
+struct ranked {
+	struct list link;
+	uint32_t rank;
+};
+
+static uint32_t
+rank_of(void *arg, struct list *link)
+{
+	++*(uint32_t *)arg;
+	return container_of(link, struct ranked, link)->rank;
+}
+
+/* Links holders of these ranks, in this order, and returns the one that yields. */
+static struct ranked *
+loser_of(struct list *line, struct ranked *r, const uint32_t *ranks, uint32_t n, uint32_t *looks)
+{
+	struct list *link;
+
+	list_init(line);
+	for (uint32_t i = 0; i < n; i++) {
+		r[i].rank = ranks[i];
+		list_push_back(line, &r[i].link);
+	}
+	*looks = 0;
+	link = budget_loser(line, rank_of, looks);
+	return link != NULL ? container_of(link, struct ranked, link) : NULL;
+}
+
+TEST(the_first_of_the_lowest_rank_yields)
+{
+	struct ranked r[4];
+	struct list line;
+	uint32_t looks;
+
+	check(loser_of(&line, r, NULL, 0, &looks) == NULL);
+	check(loser_of(&line, r, (const uint32_t[]){3, 1, 2, 1}, 4, &looks) == &r[1]);
+	check_eq(looks, 4);
+	check(loser_of(&line, r, (const uint32_t[]){3, 0, 2, 0}, 4, &looks) == &r[1]);
+	check_eq(looks, 2);
+}
+
+TEST(holders_that_keep_their_places_go_to_the_end)
+{
+	struct ranked r[LINE];
+	uint32_t ranks[LINE], looks;
+	struct list line;
+
+	check(loser_of(&line, r, (const uint32_t[]){BUDGET_KEEPS, 5, BUDGET_KEEPS, 4}, 4, &looks) ==
+	      &r[3]);
+	check_eq(looks, 4);
+	check(line.next == &r[1].link);
+	check(line.prev == &r[2].link);
+	for (uint32_t i = 0; i < LINE; i++)
+		ranks[i] = i < BUDGET_LOOKS ? BUDGET_KEEPS : 1;
+	check(loser_of(&line, r, ranks, LINE, &looks) == NULL);
+	check_eq(looks, BUDGET_LOOKS);
+	check(budget_loser(&line, rank_of, &looks) == &r[BUDGET_LOOKS].link);
+}

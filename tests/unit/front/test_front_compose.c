@@ -5,7 +5,7 @@
  * requests as clients send them, parsed by the product's parser, and the lines for a server that
  * speaks meta commands and one that does not.
  */
-#include "front/front_key.h"
+#include "front/front_request.h"
 
 #include "proto/mc_base64.h"
 #include "proto/mc_reply.h"
@@ -267,7 +267,7 @@ TEST(the_longest_line_fits)
 TEST(a_key_is_text_wherever_it_stands)
 {
 	static const uint8_t bytes[] = {0, ' ', '!', 126, 127, 128, 255};
-	struct front_key key;
+	struct front_request key;
 
 	memset(&key, '\n', sizeof key); /* also behind the key */
 	for (uint32_t n = 0; n < 40 * 40 * sizeof bytes; n++) {
@@ -277,7 +277,7 @@ TEST(a_key_is_text_wherever_it_stands)
 		if (at < len)
 			key.bytes[at] = bytes[n % sizeof bytes];
 		key.len = (uint8_t)len;
-		check_eq(front_key_is_text(&key), mc_key_is_text(front_key_view(&key)));
+		check_eq(front_request_is_text(&key), mc_key_is_text(front_request_key(&key)));
 		key.bytes[len] = '\n';
 	}
 }

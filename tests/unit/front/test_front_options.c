@@ -8,7 +8,7 @@
 #include "config/options.h"
 #include "front/front_options.h"
 #include "front/front_plan.h"
-#include "front/front_slots.h"
+#include "copies/admission.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -140,7 +140,7 @@ TEST(words_and_times_reach_their_fields)
 	set("front-items", "65536");
 	read_options();
 	check(front.shared);
-	check_eq(front.items, FRONT_ITEMS_MAX);
+	check_eq(front.items, ADMISSION_ITEMS_MAX);
 	check_eq(front.protocol, FRONT_PROTOCOL_META);
 }
 

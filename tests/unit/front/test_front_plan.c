@@ -8,7 +8,7 @@
  */
 #include "front/front_plan.h"
 #include "front/front_servers.h"
-#include "front/front_slots.h"
+#include "copies/admission.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -112,11 +112,11 @@ TEST(items_are_the_formula_s_within_limits)
 		const char *fleet;
 		uint32_t items; /* 0: given by the formula */
 	} cases[] = {
-		{"a:1:1", FRONT_ITEMS_MIN},
-		{"a:1:1,b:1:1", FRONT_ITEMS_MIN},
+		{"a:1:1", ADMISSION_ITEMS_MIN},
+		{"a:1:1,b:1:1", ADMISSION_ITEMS_MIN},
 		{"a:1:1,b:1:1,c:1:1,d:1:1,e:1:1,f:1:1,g:1:1,h:1:1", 0},
 		{"a:1:1,b:1:30", 0},
-		{"a:1:1,b:1:1000000,c:1:1000000", FRONT_ITEMS_MAX},
+		{"a:1:1,b:1:1000000,c:1:1000000", ADMISSION_ITEMS_MAX},
 	};
 
 	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -129,13 +129,13 @@ TEST(items_are_the_formula_s_within_limits)
 		check(is_near(plan.formula, c, 1e-9));
 		check_eq(plan.items, cases[i].items != 0 ? cases[i].items : (uint32_t)c);
 		check(plan.slots >= plan.items + plan.items / 10 &&
-		      plan.slots <= plan.items + plan.items / 10 + FRONT_SET_SLOTS);
-		check_eq(plan.slots % FRONT_SET_SLOTS, 0);
-		check_eq(plan.slot_bytes, front_slots_bytes(plan.items));
+		      plan.slots <= plan.items + plan.items / 10 + ADMISSION_SET_SLOTS);
+		check_eq(plan.slots % ADMISSION_SET_SLOTS, 0);
+		check_eq(plan.slot_bytes, admission_bytes(plan.items));
 		check(is_near(plan.bound,
 			      (1 + sqrt(1 + 8 * plan.n * log(plan.n) / (plan.items - 1.0))) / 2,
 			      1e-9));
-		if (plan.items != FRONT_ITEMS_MAX)
+		if (plan.items != ADMISSION_ITEMS_MAX)
 			check(plan.bound < 1.3);
 	}
 }
@@ -196,7 +196,7 @@ TEST(the_largest_fleet_has_a_plan)
 	set_fleet(list, FRONT_KETAMA, FRONT_HASH_MURMUR);
 	free(plan_of(&plan));
 	check_eq(plan.servers, FRONT_SERVERS_MAX);
-	check_eq(plan.items, FRONT_ITEMS_MAX);
+	check_eq(plan.items, ADMISSION_ITEMS_MAX);
 	check(plan.busiest > 1 && plan.busiest < 2);
 	free(list);
 }

@@ -90,9 +90,9 @@ TEST(a_reset_forgets_all_but_what_is_open)
 	add(1, 1, FRONT_SERVER_LEFT_AT_S, 1000);
 	add(1, 1, FRONT_SERVER_EJECTED, 1);
 	front_trip_add(&counts[0][1], 5000);
-	counter_add(&peers[0].count[FRONT_PEER_LOST], 2);
-	counter_add(&peers[1].count[FRONT_PEER_LOST], 3);
-	check_eq(front_stats_peers_mt(&stats, FRONT_PEER_LOST), 5);
+	counter_add(&peers[0].count[PEERS_LOST], 2);
+	counter_add(&peers[1].count[PEERS_LOST], 3);
+	check_eq(front_stats_peers_mt(&stats, PEERS_LOST), 5);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_TAKEN), 15);
 	front_stats_reset_mt(&stats);
 	check_eq(atomic_load(&stats.resets), 1);
@@ -107,7 +107,7 @@ TEST(a_reset_forgets_all_but_what_is_open)
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_EJECTED), 0);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_LEFT_AT_S), 1000);
 	check_eq(front_stats_trip_us_mt(&stats, 1, 99), 0);
-	check_eq(front_stats_peers_mt(&stats, FRONT_PEER_LOST), 0);
+	check_eq(front_stats_peers_mt(&stats, PEERS_LOST), 0);
 }
 
 TEST(the_busiest_is_told_of_the_last_look_and_of_all)
@@ -154,8 +154,8 @@ TEST(the_busiest_is_the_one_with_the_most_keys_for_its_weight)
 		.servers = {.count = 3, .server = {{.weight = 1}, {.weight = 1}, {.weight = 2}}},
 		.gutter = {.count = 1}};
 	static struct front_control control = {
-		.seats_now = 1,
-		.seats = {[1] = {.config = &config, .server = {5, 1, 2}, .gutter = {4}}}};
+		.membership_now = 1,
+		.membership = {[1] = {.config = &config, .server = {5, 1, 2}, .gutter = {4}}}};
 	static struct front_looker looker;
 	double shares[FRONT_SERVERS_MAX];
 	struct front_load load;
@@ -208,7 +208,7 @@ TEST(each_row_is_there_once)
 
 	for (uint32_t i = 0; i < FRONT_SERVER_COUNTS; i++)
 		add(1, 1, (enum front_server_count)i, added[i]);
-	for (uint32_t i = 0; i < FRONT_PEER_COUNTS; i++)
+	for (uint32_t i = 0; i < PEERS_COUNTS; i++)
 		counter_add(&peers[i % 2].count[i], 21 + i);
 	front_trip_add(&counts[1][1], 4500);
 	for (uint32_t n = 0; n < SERVERS * front_stats_name_count; n++) {
@@ -282,7 +282,7 @@ ask(const char *name, uint32_t n)
 	const uint64_t hash = key.data[0] + 256ull * key.len;
 
 	for (uint32_t i = 0; i < n; i++)
-		front_top_count_mt(&stats.top, key, hash);
+		top_keys_count_mt(&stats.top, key, hash);
 }
 
 /* Requests n other keys once each: more than there is room for. */
@@ -292,7 +292,7 @@ ask_others(uint32_t n)
 	static uint64_t hash = 1u << 20;
 
 	for (uint32_t i = 0; i < n; i++)
-		front_top_count_mt(&stats.top, (struct view){(const uint8_t *)"other", 5}, hash++);
+		top_keys_count_mt(&stats.top, (struct view){(const uint8_t *)"other", 5}, hash++);
 }
 
 static uint32_t
@@ -326,8 +326,8 @@ TEST(what_is_asked_most_is_named)
 	is_part(1, 160, 166, "a%20b");
 	is_part(2, 70, 83, "second");
 	is_part(3, 0, 2, "other");
-	check(front_stats_row(&stats, &shown, top_at(FRONT_TOP_SHOWN - 1), &(struct serve_row){0}));
-	check(!front_stats_row(&stats, &shown, top_at(FRONT_TOP_SHOWN), &(struct serve_row){0}));
+	check(front_stats_row(&stats, &shown, top_at(TOP_KEYS_SHOWN - 1), &(struct serve_row){0}));
+	check(!front_stats_row(&stats, &shown, top_at(TOP_KEYS_SHOWN), &(struct serve_row){0}));
 	front_stats_reset_mt(&stats);
 	ask("new", 1);
 	check_str(row_at(top_at(0)).text, "1.000 new");
@@ -341,8 +341,8 @@ TEST(a_long_name_is_cut)
 	memset(name, 'x', MC_KEY_MAX);
 	name[MC_KEY_MAX] = '\0';
 	ask(name, 1);
-	check_eq(strlen(row_at(top_at(0)).text), FRONT_TOP_TEXT - 2);
-	check_str(row_at(top_at(0)).text + FRONT_TOP_TEXT - 6, "x...");
+	check_eq(strlen(row_at(top_at(0)).text), TOP_KEY_TEXT - 2);
+	check_str(row_at(top_at(0)).text + TOP_KEY_TEXT - 6, "x...");
 	start();
 	memset(name, '\n', MC_KEY_MAX);
 	ask(name, 1);
@@ -353,8 +353,8 @@ TEST(a_long_name_is_cut)
 /* Counts are halved from time to time, so a key that is no longer requested leaves. */
 TEST(what_was_asked_once_is_forgotten)
 {
-	ask("old", FRONT_TOP_AGE - 1);
-	ask("new", 13 * FRONT_TOP_AGE);
+	ask("old", TOP_KEYS_AGE - 1);
+	ask("new", 13 * TOP_KEYS_AGE);
 	is_part(0, 999, 999, "new");
 	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
 }

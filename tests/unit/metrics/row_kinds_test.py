@@ -47,7 +47,7 @@ def counting(text):
 
 def unknown(counters, levels, sections):
     """Rows of which neither table has anything."""
-    listed = set(re.findall(r"^\| (\w+) \|", shown_names.STATS.read_text(), re.M))  # the rooms' counters
+    listed = set(shown_names.counters(shown_names.STATS.read_text()))  # the rooms' counters
     return [f"stats {reply}: {row}" for reply in levels
             for row in sections["stats" if reply == "stats" else f"stats {reply}"]
             if not (row in listed or row.startswith("top_key_") or reply == "extstore" and OF_STATS.fullmatch(row))

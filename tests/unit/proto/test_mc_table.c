@@ -39,18 +39,27 @@ say_cell(struct text *t, const char *words)
 }
 
 static void
+say_lines_of(struct text *t, const char *status)
+{
+#define ERROR(symbol, line, its_status)                                                            \
+	if (strcmp(status, #its_status) == 0)                                                      \
+		say(t, "    %s\n", line);
+	MC_ERRORS(ERROR)
+}
+
+/* Writes each status of a binary response, and below it the lines of text that mean it. */
+static void
 say_errors(struct text *t)
 {
-	say(t, "\n## Errors\n\n| line of text | status of a binary response |\n|---|---|\n");
-#define ERROR(symbol, line, status)                                                                \
-	say(t, "| `");                                                                             \
-	say_cell(t, line);                                                                         \
-	say(t, "` | %s |\n", #status);
-	MC_ERRORS(ERROR)
-	say(t, "\n| status | code | text |\n|---|---|---|\n");
+	say(t,
+	    "\n## Errors\n\nStatus of a binary response, its code and text; below it the errors of "
+	    "text with that status.\n\n```\n");
 #define STATUS(symbol, code, words)                                                                \
-	say(t, "| %s | 0x%02x | %s |\n", &#symbol[strlen("MC_STATUS_")], (unsigned)code, words);
+	say(t, "%s 0x%02x%s%s\n", &#symbol[strlen("MC_STATUS_")], (unsigned)code,                  \
+	    words[0] != 0 ? " " : "", words);                                                      \
+	say_lines_of(t, &#symbol[strlen("MC_STATUS_")]);
 	MC_STATUSES(STATUS)
+	say(t, "```\n");
 }
 
 #define SHOWN_MAX 60u /* bytes shown of a line; the rest is repetition */
@@ -101,10 +110,43 @@ say_differences(struct text *t)
 	       "- Administration over UDP and statistics: the decisions of lib/admin.\n");
 }
 
+static bool
+has_form_of(const struct mc_opcode *a, const struct mc_opcode *b)
+{
+	return a->extras == b->extras && a->key == b->key && a->value == b->value &&
+	       (a->verb == MC_BIN_FLUSH) == (b->verb == MC_BIN_FLUSH);
+}
+
+/* Writes a row of all opcodes with the form of the one at index first, if no earlier one has it. */
+static void
+say_opcodes_like(struct text *t, uint32_t first)
+{
+	static const char *const parts[] = {"-", "yes", "may be"};
+	const struct mc_opcode *o = &mc_opcodes[first];
+
+	for (uint32_t i = 0; i < first; i++)
+		if (has_form_of(&mc_opcodes[i], o))
+			return;
+	say(t, "| %s%u | %s | %s |", o->verb == MC_BIN_FLUSH ? "0 or " : "", o->extras,
+	    parts[o->key], parts[o->value]);
+	for (uint32_t i = first; i < MC_OPCODE_COUNT; i++)
+		if (has_form_of(&mc_opcodes[i], o))
+			say(t, "%s 0x%02x %s", i == first ? "" : ",", mc_opcodes[i].opcode,
+			    mc_opcodes[i].name);
+	say(t, " |\n");
+}
+
+/* True if two commands share a row of the document. */
+static bool
+is_alike(const struct mc_command *a, const struct mc_command *b)
+{
+	return a->udp == b->udp && a->role == b->role && strcmp(a->help, b->help) == 0;
+}
+
 static void
 say_document(struct text *t)
 {
-	static const char *const over_udp[] = {"no", "with `udp_admin`", "yes"};
+	static const char *const over_udp[] = {"no", "`udp_admin`", "yes"};
 	static const char *const roles[] = {"", "read", "write", "admin"};
 
 	t->len = 0;
@@ -115,10 +157,14 @@ say_document(struct text *t)
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++) {
 		const struct mc_command *c = &mc_commands[i];
 
-		say(t, "| `%s%s%s%s", c->name, c->subcommand[0] != 0 ? " " : "", c->subcommand,
+		say(t, i == 0 || !is_alike(c, c - 1) ? "| `" : ", `");
+		say_cell(t, c->name);
+		say(t, "%s%s%s", c->subcommand[0] != 0 ? " " : "", c->subcommand,
 		    c->arguments[0] != 0 ? " " : "");
 		say_cell(t, c->arguments);
-		say(t, "` | %s | %s | %s |\n", over_udp[c->udp], roles[c->role], c->help);
+		say(t, "`");
+		if (i + 1 == MC_COMMAND_COUNT || !is_alike(c, c + 1))
+			say(t, " | %s | %s | %s |\n", over_udp[c->udp], roles[c->role], c->help);
 	}
 	say(t, "\nFlags of meta commands:");
 #define LETTER(letter, name) say(t, " %c", letter);
@@ -126,16 +172,9 @@ say_document(struct text *t)
 	say(t, ".\nStreams of `watch`, by name:\n\n   ");
 #define STREAM(symbol, name) say(t, " %s", name);
 	MC_STREAMS(STREAM)
-	say(t,
-	    ".\n\n## Binary\n\n| opcode | name | extras | key | value |\n|---|---|---|---|---|\n");
-	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++) {
-		static const char *const parts[] = {"-", "yes", "may be"};
-		const struct mc_opcode *o = &mc_opcodes[i];
-
-		say(t, "| 0x%02x | %s | %s%u | %s | %s |\n", o->opcode, o->name,
-		    o->verb == MC_BIN_FLUSH ? "0 or " : "", o->extras, parts[o->key],
-		    parts[o->value]);
-	}
+	say(t, ".\n\n## Binary\n\n| extras | key | value | opcodes |\n|---|---|---|---|\n");
+	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++)
+		say_opcodes_like(t, i);
 	say(t, "\nEvery other opcode is answered with `Unknown command`, and skipped.\n");
 	say_errors(t);
 	say_differences(t);

@@ -1,0 +1,37 @@
+/*
+ * frequency.h - estimates in one line of memory how often keys were recently requested.
+ *
+ * Shape:  128 counters of 4 bits in four rows. A key has one counter of each row, and the least of
+ *         them is its estimate: never below its own count since the last halving, above it by what
+ *         other keys share. Only counters at the estimate are raised (conservative update).
+ * Units:  counts, at most FREQUENCY_MAX. bits: FREQUENCY_BITS of a key's hash.
+ * Owner:  the caller: memory of zeros.
+ * Thread: estimate: any, beside a writer. The others: one at a time.
+ * Source: G. Cormode, S. Muthukrishnan, J. of Algorithms 2005 (count-min); C. Estan, G. Varghese,
+ *         SIGCOMM 2002 (conservative update); G. Einziger, R. Friedman, B. Manes, ACM ToS 2017
+ *         (TinyLFU: halving, 4 bits).
+ */
+#ifndef CLOCKOO_FREQUENCY_H
+#define CLOCKOO_FREQUENCY_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define FREQUENCY_MAX  15u
+#define FREQUENCY_ROWS 4u
+#define FREQUENCY_BITS 20u
+
+struct frequency {
+	alignas(64) _Atomic uint64_t words[2 * FREQUENCY_ROWS];
+};
+
+uint32_t frequency_estimate(const struct frequency *f, uint32_t bits);
+
+/* Raises the key's estimate to count, unless it is higher. */
+void frequency_raise(struct frequency *f, uint32_t bits, uint32_t count);
+
+/* Halves all counters. */
+void frequency_halve(struct frequency *f);
+
+#endif
