@@ -43,15 +43,20 @@ class Driver:
 
 
 DRIVERS = {
-    # Of buffers above 8 KB these NICs have only one size.
+    # These NICs have one size of buffer above 8 KB.
     "e1000": Driver("e1000", jumbo_bytes=16384),
     "e1000e-8": Driver("e1000e", jumbo_bytes=16384),
     "igb": Driver("igb", cores=2),
     "igbvf": Driver("igb", function=True),
     "vmxnet3": Driver("vmxnet3"),
+    "split": Driver("virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on,host_mtu=9000",
+                     cores=2, tap_queues=2),
     "packed": Driver("virtio-net-pci,packed=on,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on,host_mtu=9000",
                      cores=2, tap_queues=2),
 }
+
+
+ALWAYS = "igbvf"  # the row of a run without names
 
 
 class Monitor:
@@ -90,6 +95,9 @@ class Wire:
         for words in (["tuntap", "add", self.name, "mode", "tap", *mode], ["addr", "add", f"{self.here}/24", "dev", self.name],
                       ["link", "set", self.name, "mtu", str(JUMBO), "up"]):
             subprocess.run(["ip", *words], check=True, stdin=subprocess.DEVNULL)
+
+    def remove(self):
+        subprocess.run(["ip", "link", "del", self.name], stdin=subprocess.DEVNULL, check=False)
 
     def mtu(self, mtu):
         subprocess.run(["ip", "link", "set", self.name, "mtu", str(mtu)], check=True, stdin=subprocess.DEVNULL)
