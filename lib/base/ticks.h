@@ -25,14 +25,13 @@ ticks_read(void)
 #endif
 }
 
-/* Reads the counter when all earlier instructions are done. */
+/* Reads the counter when all earlier instructions are done. Virtual machines may lack rdtscp. */
 static inline uint64_t
 ticks_read_after(void)
 {
 #if defined(__x86_64__)
-	uint32_t cpu;
-
-	return __builtin_ia32_rdtscp(&cpu);
+	__builtin_ia32_lfence();
+	return ticks_read();
 #else
 	__asm__ volatile("isb" : : : "memory");
 	return ticks_read();

@@ -191,8 +191,8 @@ transfer_part(int fd, const struct flash_io *io, uint32_t done)
 {
 	const struct iovec part = {.iov_base = io->data + done, .iov_len = io->len - done};
 	const off_t offset = (off_t)(io->offset + done);
-	const ssize_t n = io->kind == FLASH_READ ? preadv2(fd, &part, 1, offset, 0)
-						 : pwritev2(fd, &part, 1, offset, 0);
+	const ssize_t n = io->kind == FLASH_READ ? preadv(fd, &part, 1, offset)
+						 : pwritev(fd, &part, 1, offset);
 
 	return n < 0 ? -errno : n;
 }

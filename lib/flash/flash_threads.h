@@ -3,7 +3,7 @@
  * containers that refuse io_uring.
  *
  * Shape:  a queue is one owner's device. Its owner submits transfers to a ring and polls for their
- *         ends; helpers take them from the ring one by one, make each with preadv2, pwritev2 or
+ *         ends; helpers take them from the ring one by one, make each with preadv, pwritev or
  *         fdatasync, and push it onto the queue's list of ends. One group of helpers serves an
  *         array of queues in turn, and sleeps while all of them are empty.
  * Owner:  the caller owns the file, the memory of both structs, the data, and the threads, which

@@ -1,6 +1,8 @@
 /*
- * front_hash.c - libhashkit's hashes, the three of nutcracker's that Debian's libhashkit lacks,
- * and an inline version of the most common one, since a call would cost more than the hash.
+ * front_hash.c - libhashkit's hashes, the three of nutcracker's that Debian's libhashkit lacks, and
+ * those of which libhashkit's own depend on the CPU: they take a byte as the compiler takes a
+ * `char`, on x86 signed, on arm64 not. Servers are to get the same keys from both, so here bytes
+ * are signed. The most common hash is inline: a call would cost more than the hash.
  */
 #include "front_hash.h"
 
@@ -11,18 +13,28 @@
 
 #define CRC16_POLYNOMIAL 0x1021u
 
+#define FNV_64_BASIS ((uint32_t)0xcbf29ce484222325) /* the lower half decides alone */
+#define FNV_64_PRIME ((uint32_t)0x100000001b3)
+#define FNV_32_BASIS 0x811c9dc5u
+#define FNV_32_PRIME 0x01000193u
+
+static inline uint32_t
+signed_byte(char byte)
+{
+	return (uint32_t)(int32_t)(int8_t)byte;
+}
+
 static inline uint32_t
 fnv1a_step(uint32_t h, char byte)
 {
-	return (h ^ (uint32_t)(int32_t)(int8_t)byte) * (uint32_t)0x100000001b3;
+	return (h ^ signed_byte(byte)) * FNV_64_PRIME;
 }
 
-/* Computes FNV-1a in 32 bits with the truncated constants of the 64-bit version; bytes are
- * signed. */
+/* Computes FNV-1a in 32 bits with the truncated constants of the 64-bit version. */
 static inline uint32_t
 fnv1a_64(const char *key, size_t len)
 {
-	uint32_t h = (uint32_t)0xcbf29ce484222325;
+	uint32_t h = FNV_64_BASIS;
 
 	for (; len >= 4; key += 4, len -= 4) {
 		h = fnv1a_step(h, key[0]);
@@ -33,6 +45,52 @@ fnv1a_64(const char *key, size_t len)
 	for (size_t i = 0; i < len; i++)
 		h = fnv1a_step(h, key[i]);
 	return h;
+}
+
+static uint32_t
+fnv1_64(const char *key, size_t len)
+{
+	uint32_t h = FNV_64_BASIS;
+
+	for (size_t i = 0; i < len; i++)
+		h = h * FNV_64_PRIME ^ signed_byte(key[i]);
+	return h;
+}
+
+static uint32_t
+fnv1_32(const char *key, size_t len)
+{
+	uint32_t h = FNV_32_BASIS;
+
+	for (size_t i = 0; i < len; i++)
+		h = h * FNV_32_PRIME ^ signed_byte(key[i]);
+	return h;
+}
+
+static uint32_t
+fnv1a_32(const char *key, size_t len)
+{
+	uint32_t h = FNV_32_BASIS;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ signed_byte(key[i])) * FNV_32_PRIME;
+	return h;
+}
+
+/* Computes Jenkins' hash of that name. */
+static uint32_t
+one_at_a_time(const char *key, size_t len)
+{
+	uint32_t h = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		h += signed_byte(key[i]);
+		h += h << 10;
+		h ^= h >> 6;
+	}
+	h += h << 3;
+	h ^= h >> 11;
+	return h + (h << 15);
 }
 
 /* Computes CRC-16/XMODEM bit by bit, in a register that is not cut to 16 bits, as nutcracker
@@ -75,7 +133,7 @@ hsieh(const char *key, size_t len)
 	case 3:
 		h += load_u16(key);
 		h ^= h << 16;
-		h ^= (uint32_t)(int32_t)(int8_t)key[2] << 18;
+		h ^= signed_byte(key[2]) << 18;
 		h += h >> 11;
 		break;
 	case 2:

@@ -5,10 +5,14 @@ wrong in one way; and one that is right, so that nothing fails for another reaso
 
 usage: script_test.py RUN_SCRIPTS
 """
+import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
+
+WRAPPER = shlex.split(os.environ.get("MESON_EXE_WRAPPER", ""))  # in a cross build
 
 HELLO = """script a handshake
 in SYN 0 <mss 1460>
@@ -86,7 +90,7 @@ def main() -> int:
         def judge(what: str, more: str, rc: int, line: int, words: str) -> None:
             nonlocal bad
             path.write_text(HELLO + more + "\n")
-            got = subprocess.run([run, path], capture_output=True, text=True, timeout=60)
+            got = subprocess.run([*WRAPPER, run, path], capture_output=True, text=True, timeout=60)
             where = f".script:{line}: "
             if got.returncode != rc or words not in got.stdout or (rc != 0 and where not in got.stdout):
                 bad += 1

@@ -11,6 +11,7 @@ Where there is no man, only its warnings go unseen.
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,8 @@ PROGRAM = sys.argv.pop(1)
 
 
 def printed(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    wrapper = shlex.split(os.environ.get("MESON_EXE_WRAPPER", ""))  # in a cross build
+    return subprocess.run([*wrapper, *command], capture_output=True, text=True, check=True).stdout
 
 
 def plain(page):

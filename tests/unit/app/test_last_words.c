@@ -155,7 +155,7 @@ TEST(a_crash_of_what_is_told_is_an_end)
 	check_eq(end_of(SIGABRT, false, text), SIGSEGV);
 	requests_crash = false;
 	has(text, "signal 6 (SIGABRT)");
-	check(strstr(text, "signal 11") == NULL);
+	check(strstr(text, "crash: signal 11") == NULL);
 }
 
 TEST(the_system_log_gets_lines_of_its_own)

@@ -66,12 +66,12 @@ io_uring_submit(struct io_uring *ring)
 }
 
 ssize_t
-preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+preadv(int fd, const struct iovec *parts, int count, off_t offset)
 {
 	const int e = kernel_refuses();
 
 	if (e == 0)
-		return syscall(SYS_preadv2, fd, parts, count, offset, 0, flags);
+		return syscall(SYS_preadv, fd, parts, count, offset, 0);
 	errno = -e;
 	return -1;
 }

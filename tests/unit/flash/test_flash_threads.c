@@ -78,17 +78,17 @@ answer(const struct iovec *part, off_t offset)
 }
 
 ssize_t
-preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+preadv(int fd, const struct iovec *parts, int count, off_t offset)
 {
-	check(fd == FD && count == 1 && flags == 0);
+	check(fd == FD && count == 1);
 	atomic_fetch_add(calls_of(parts->iov_base), 1);
 	return answer(parts, offset);
 }
 
 ssize_t
-pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
-	return preadv2(fd, parts, count, offset, flags);
+	return preadv(fd, parts, count, offset);
 }
 
 int

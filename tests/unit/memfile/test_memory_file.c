@@ -231,12 +231,25 @@ TEST(a_removed_file_does_not_keep_its_name)
 	waitpid(child, NULL, 0);
 }
 
+/* Skips the test under an emulator that takes any advice about memory and follows none. */
+static void
+need_advice_followed(void)
+{
+	static _Alignas(PAGE_AT) uint8_t page[PAGE_AT];
+
+	if (madvise(page, sizeof page, -1) == 0) {
+		printf("advice about memory is not followed here (qemu-user)\n");
+		skip();
+	}
+}
+
 /* A child made by fork has neither the mapping nor, after exec, the descriptor. */
 TEST(a_child_does_not_keep_the_file)
 {
 	struct memory_file f;
 	pid_t child;
 
+	need_advice_followed();
 	open_well(&f, BYTES);
 	child = fork();
 	if (child == 0) {
@@ -469,6 +482,7 @@ TEST(a_new_file_on_a_tmpfs_lies_in_huge_pages)
 	const uint32_t bytes = (9u << 20) + 4096;
 	struct memory_file f;
 
+	need_advice_followed();
 	open_well(&f, bytes);
 	for (uint32_t at = 2 * PAGE_AT; at < bytes; at += 4096) {
 		check_eq(f.base[at], 0);
