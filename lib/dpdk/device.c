@@ -425,7 +425,7 @@ bring_up(struct device *d, const struct device_request *req, struct error *err)
 bool
 device_start(struct device *d, const struct device_request *req, struct error *err)
 {
-	uint32_t caps;
+	uint32_t caps = 0;
 
 	if (!prepare(d, req, &caps, err))
 		return false;
@@ -476,7 +476,7 @@ to_stopped(struct device *d, struct error *err)
 bool
 device_reset(struct device *d, const struct device_request *req, struct error *err)
 {
-	uint32_t caps;
+	uint32_t caps = 0;
 
 	if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||
 	    !bring_up(d, req, err) || !keep_mac(d, req, err))
