@@ -23,6 +23,13 @@
 #define OPENED_SHIFT    45u
 #define CAS_MASK        ((1ull << KNOWN_SHIFT) - 1)
 
+#define LIFE_SPARE 16u /* a part of a copy's life, in shared mode */
+/* Flags of mg that a copy can answer, with those that only describe the reply. c needs a copy
+ * with a known cas. */
+#define SHOWN_BY_COPY                                                                              \
+	(MC_FLAG_VALUE | MC_FLAG_KEY | MC_FLAG_CLIENT | MC_FLAG_SIZE | MC_FLAG_OPAQUE |            \
+	 MC_FLAG_CAS | MC_FLAG_QUIET | MC_META_ORDER)
+
 static_assert(VERSIONS_OPENED_MAX < CAS_KNOWN_WHOLE >> OPENED_SHIFT, "it has its bits");
 
 void
@@ -55,8 +62,9 @@ copy_has_cas(const struct item *item)
 	return item_cas(item) >= CAS_KNOWN;
 }
 
-bool
-copy_shows_cas(const struct copies *c, const struct item *item)
+/* True if the copy's cas is known, and its server's process is still the same. */
+static bool
+reports_cas(const struct copies *c, const struct item *item)
 {
 	const uint32_t opened = versions_opened_mt(c->shared.versions);
 
@@ -64,10 +72,51 @@ copy_shows_cas(const struct copies *c, const struct item *item)
 	       (item_cas(item) >> OPENED_SHIFT & VERSIONS_OPENED_MAX) == opened;
 }
 
-uint64_t
-copy_cas(const struct item *item)
+/* ---- answers ---- */
+
+bool
+copy_may_answer(uint8_t verb, uint32_t flags)
 {
-	return item_cas(item) & CAS_MASK;
+	return verb == MC_GET || verb == MC_GETS || verb == MC_BIN_GET ||
+	       (verb == MC_MG && (flags & ~SHOWN_BY_COPY) == 0);
+}
+
+/* True if an mg bypasses copies: one that shows the use of an item goes to the server. */
+static bool
+bypasses(const struct mc_req *req)
+{
+	return req->verb == MC_MG &&
+	       ((req->meta.flags & ~SHOWN_BY_COPY) != 0 || (req->flags & MC_KEY_BASE64) != 0);
+}
+
+static bool
+shows_cas(const struct mc_req *req)
+{
+	if (req->verb == MC_MG)
+		return (req->meta.flags & MC_FLAG_CAS) != 0;
+	return req->verb == MC_GETS || req->verb == MC_BIN_GET;
+}
+
+enum backend_copy
+copy_answers(const struct copies *c, const struct mc_req *req, const struct item *item,
+	     uint64_t *cas)
+{
+	if (bypasses(req))
+		return BACKEND_COPY_NONE;
+	*cas = item_cas(item) & CAS_MASK;
+	switch (copy_kind(item)) {
+	case COPY_MISS:
+		return BACKEND_COPY_MISS;
+	case COPY_LEASE:
+		return BACKEND_COPY_NONE;
+	case COPY_VALUE: /* only mg reports that an item is stale */
+		if (req->verb == MC_MG)
+			return BACKEND_COPY_NONE;
+		break;
+	default:
+		break;
+	}
+	return shows_cas(req) && !reports_cas(c, item) ? BACKEND_COPY_NONE : BACKEND_COPY_HERE;
 }
 
 /* Counts a new connection. When the count is full, all copies are removed before it restarts. */
@@ -91,10 +140,15 @@ put_empty(struct copies *c, const struct copy_key *key, const struct store_condi
 	       store_finish_with(c->store, &fill, conditions, &made) == STORE_OK;
 }
 
+/* ---- time ---- */
+
 /* Ends old copies. The first core that finds them due flushes them and publishes the time. */
-bool
-copies_renew(struct copies *c, uint64_t now_ns, uint64_t life_ns)
+static bool
+renew(struct copies *c, uint64_t now_ns)
 {
+	/* The clock was read after the turn's frames, and the rest of the turn may take the part
+	 * that is subtracted. */
+	const uint64_t life_ns = c->life_ns - c->life_ns / LIFE_SPARE;
 	struct versions *versions = c->shared.versions;
 
 	if (likely(versions_are_fresh_mt(versions, now_ns, life_ns)))
@@ -107,6 +161,22 @@ copies_renew(struct copies *c, uint64_t now_ns, uint64_t life_ns)
 	else
 		versions_renew_end_mt(versions, store_flush(c->store, 0) == STORE_OK, now_ns);
 	return versions_are_fresh_mt(versions, now_ns, life_ns);
+}
+
+bool
+copies_turn(struct copies *c, uint64_t now_ns, uint32_t now_s)
+{
+	if (!copies_enabled(c))
+		return true;
+	if (unlikely(c->unfenced_until_s != 0) && now_s >= c->unfenced_until_s) {
+		copies_fenced(c);
+		c->unfenced_until_s = 0;
+	}
+	if (unlikely(c->quiet_until_s != 0) && now_s >= c->quiet_until_s) {
+		c->quiet_until_s = 0;
+		copies_flush_end(c);
+	}
+	return !copies_are_shared(c) || renew(c, now_ns);
 }
 
 /* ---- reads ---- */
@@ -130,7 +200,7 @@ has_slot(const struct copies *c, uint64_t hash)
 static uint32_t
 shown_by(const struct copies *c, const struct item *value)
 {
-	return (copy_shows_cas(c, value) ? COPY_SHOWS_CAS : 0) |
+	return (reports_cas(c, value) ? COPY_SHOWS_CAS : 0) |
 	       (copy_kind(value) == COPY_WHOLE ? COPY_SHOWS_WHOLE : 0);
 }
 
@@ -322,4 +392,56 @@ copy_exchange(struct copies *c, const struct copy_key *key, uint64_t lease, stru
 	else if (store_finish_with(c->store, value, &own, &made) == STORE_OK)
 		return;
 	copy_release(c, key, lease);
+}
+
+/* ---- flushes ---- */
+
+/* A delayed flush lasts until all servers have executed it. A later one may replace it at the
+ * servers, but not here. */
+void
+copies_flush_begin(struct copies *c, uint32_t until_s)
+{
+	if (until_s != 0 && c->quiet_until_s == 0)
+		versions_flush_begin_mt(c->shared.versions);
+	if (until_s > c->quiet_until_s)
+		c->quiet_until_s = until_s;
+	versions_flush_begin_mt(c->shared.versions);
+}
+
+bool
+copies_flush(const struct copies *c, uint32_t now_s)
+{
+	return !copies_enabled(c) || store_flush(c->store, now_s) == STORE_OK;
+}
+
+void
+copies_flush_end(const struct copies *c)
+{
+	versions_flush_end_mt(c->shared.versions);
+}
+
+/* ---- other fronts ---- */
+
+/* Ends a key's copy by a write without a server: later requests follow nothing older, and a fetch
+ * in progress loses its lease. */
+void
+copies_invalidate(struct copies *c, const struct copy_key *key)
+{
+	uint64_t lease;
+
+	if (copy_write_begin(c, key, false, &lease))
+		version_write_end_mt(c->shared.versions, key->hash);
+	else
+		store_delete(c->store, key->name, key->hash); /* it has enough writers */
+}
+
+bool
+copies_invalidate_all(struct copies *c, uint32_t now_s)
+{
+	bool done;
+
+	copies_flush_begin(c, 0);
+	done = copies_flush(c, now_s);
+	copies_flush_end(c);
+	return done;
 }

@@ -23,6 +23,7 @@
 #include "admission.h"
 #include "versions.h"
 
+#include "backend/backend.h"
 #include "store/conditional.h"
 
 #define COPY_VALUE_MAX (1u << 20) /* bytes of a value, which is copied at once */
@@ -46,16 +47,19 @@ struct copies {
 	struct store_core *store;
 	uint64_t last_lease;
 	struct sampler sampler;
+	uint64_t life_ns;          /* shared mode: the longest life of a copy; 0: sole mode */
+	uint32_t quiet_until_s;    /* counts as a flush in progress until then; 0: none */
+	uint32_t unfenced_until_s; /* until then only fenced servers have copies; 0: over */
 };
 
 void copies_init(struct copies *c, const struct copies_shared *shared, struct store_core *store,
 		 uint32_t core);
 
-/* Ends all copies, and leases of fetches, that were requested life_ns ago or earlier; called once a
- * turn in shared mode. All copies end together, so none needs a time of its own. Leases are
- * included because a lease is taken before its request is sent. False: old copies remain, and none
- * may answer in this turn. */
-bool copies_renew(struct copies *c, uint64_t now_ns, uint64_t life_ns);
+/* Ends copies that are too old, and what lasts until a time; called once a turn. In shared mode all
+ * copies end together, so none needs a time of its own, and with them the leases of fetches, since
+ * a lease is taken before its request is sent. False: old copies remain, and none may answer in
+ * this turn. */
+bool copies_turn(struct copies *c, uint64_t now_ns, uint32_t now_s);
 
 static inline bool
 copies_enabled(const struct copies *c)
@@ -63,12 +67,30 @@ copies_enabled(const struct copies *c)
 	return c->shared.versions != NULL;
 }
 
+/* True if other clients write to the servers. */
+static inline bool
+copies_are_shared(const struct copies *c)
+{
+	return c->life_ns != 0;
+}
+
+/* Counts a sampled request of a key. */
+static inline void
+copies_count(const struct copies *c, uint64_t hash)
+{
+	if (c->shared.admission != NULL)
+		admission_count_mt(c->shared.admission, hash);
+}
+
 /* Returns the kind of an item under a key of a front. */
 enum copy_kind copy_kind(const struct item *item);
-/* For a value: is its cas known, may it be reported, and its number. */
+/* True if a copy can answer a retrieval with these flags of mg. */
+bool copy_may_answer(uint8_t verb, uint32_t flags);
+/* Returns how the item may answer a retrieval; *cas: the server's cas. */
+enum backend_copy copy_answers(const struct copies *c, const struct mc_req *req,
+			       const struct item *item, uint64_t *cas);
+/* True if the cas of a value at its server is known. */
 bool copy_has_cas(const struct item *item);
-bool copy_shows_cas(const struct copies *c, const struct item *item);
-uint64_t copy_cas(const struct item *item);
 
 /* Call before the first write on a new connection, or to a server that keys have moved to. */
 void copies_connection_opened(struct copies *c);
@@ -121,5 +143,21 @@ bool copy_write_begin(struct copies *c, const struct copy_key *key, bool sets, u
  * does the fill. */
 void copy_exchange(struct copies *c, const struct copy_key *key, uint64_t lease,
 		   struct fill *value);
+
+/* ---- flushes ---- */
+
+/* Begins a flush, before it is sent to any server. until_s: 0, or a second until which a delayed
+ * one may take effect. */
+void copies_flush_begin(struct copies *c, uint32_t until_s);
+/* Removes all copies, before any server gets the flush. False: call again in the next turn. */
+bool copies_flush(const struct copies *c, uint32_t now_s);
+void copies_flush_end(const struct copies *c);
+
+/* ---- other fronts ---- */
+
+/* Ends the copy of a key that another front has written; copies_invalidate_all() those of all keys,
+ * or returns false. */
+void copies_invalidate(struct copies *c, const struct copy_key *key);
+bool copies_invalidate_all(struct copies *c, uint32_t now_s);
 
 #endif

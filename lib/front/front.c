@@ -2,8 +2,7 @@
  * front.c - a backend (backend.h): chooses the lane of a key, makes requests, and does a turn's
  * work.
  */
-#include "front_keep.h"
-#include "front_peers.h"
+#include "front_cache.h"
 
 #define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
 
@@ -88,7 +87,7 @@ flush_parts(struct front *f, struct front_request *whole)
 static void
 flushes_look(struct front *f)
 {
-	if (!front_keep_flushed(f))
+	if (!copies_flush(&f->copies, serve_now_s(f->serve)))
 		return;
 	while (!list_empty(&f->flushes)) {
 		struct front_request *whole =
@@ -108,7 +107,7 @@ flush(struct front *f, const struct backend_ask *ask)
 		front_ticket_complete(f, ask->ticket, true);
 		return;
 	}
-	front_keep_flush(f, whole);
+	front_cache_flush(f, whole);
 	list_push_back(&f->flushes, &whole->link);
 	flushes_look(f);
 }
@@ -119,14 +118,14 @@ read_ask(struct front *f, const struct backend_ask *ask)
 	struct front_lane *l = front_route(f, ask);
 	struct front_request *request;
 
-	if (copies_enabled(&f->copies) && l != NULL && front_flight_join(f, l, ask))
+	if (copies_enabled(&f->copies) && l != NULL && front_read_follow(f, l, ask))
 		return;
 	request = request_take(f, l, ask);
 	if (request == NULL) {
 		front_ticket_complete(f, ask->ticket, true);
 		return;
 	}
-	front_keep_asked(f, request);
+	front_cache_asked(f, request);
 	front_request_queue(f, request);
 }
 
@@ -144,7 +143,7 @@ write_ask(struct front *f, const struct backend_ask *ask)
 	if (request != NULL) {
 		request->fill = own;
 		request->writes = ask->value != NULL;
-		if (!front_flight_wait(f, request))
+		if (!front_set_follow(f, request))
 			front_write_queue(f, request);
 		return;
 	}
@@ -184,14 +183,15 @@ drop(void *arg, struct view name, uint64_t hash)
 		return;
 	}
 	request->wanted = false;
-	front_flights_close(f, front_request_copy_key(request));
+	coalesce_close(&f->coalesce, &request->coalesced.key);
 	front_write_queue(f, request);
 }
 
 /* Sends queued requests. A lane that cannot send now stays in the list, after the others. */
 static void
-send_queued(struct front *f)
+send(void *arg)
 {
+	struct front *f = arg;
 	struct list later;
 
 	list_init(&later);
@@ -204,17 +204,8 @@ send_queued(struct front *f)
 		list_unlink(&l->send_link);
 		list_push_back(&later, &l->send_link);
 	}
-	while (!list_empty(&later)) {
-		struct list *link = list_pop_front(&later);
-
-		list_push_back(&f->unsent, link);
-	}
-}
-
-static void
-send(void *arg)
-{
-	send_queued(arg);
+	while (!list_empty(&later))
+		list_push_back(&f->unsent, list_pop_front(&later));
 }
 
 static void
@@ -227,9 +218,9 @@ forget(void *arg, uint64_t ticket)
 		return;
 	request->wanted = false;
 	f->by_slot[backend_ticket_slot(ticket)] = NULL;
-	/* A sent request waits for its reply, a flush for its parts; and other requests may have
-	 * joined. */
-	if (!request->sent && request->parts == 0 && list_empty(&request->joined))
+	/* A sent request waits for its reply, a flush for its parts; and other requests may
+	 * follow it. */
+	if (!request->sent && request->parts == 0 && list_empty(&request->coalesced.followers))
 		front_request_free(f, request);
 }
 
@@ -320,7 +311,7 @@ static inline void
 landed_look(struct front *f)
 {
 	if (!list_empty(&f->landed))
-		front_flight_complete(f);
+		front_followers_complete(f);
 }
 
 static void
@@ -336,7 +327,7 @@ poll(void *arg, uint64_t turn_ns)
 	stats_look(f);
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
-	front_keep_turn(f);
+	front_cache_turn(f);
 	if (unlikely(!list_empty(&f->flushes)))
 		flushes_look(f);
 	if (unlikely(f->completed_head != f->completed_tail))
@@ -349,9 +340,8 @@ poll(void *arg, uint64_t turn_ns)
 	if (unlikely(now_ns >= f->due_ns))
 		due_look(f);
 	if (unlikely(!list_empty(&f->unsent)))
-		send_queued(f);
-	if (unlikely(f->peers != NULL))
-		front_peers_send(f);
+		send(f);
+	peers_send(f->peers, now_ns);
 }
 
 static uint64_t
@@ -361,7 +351,7 @@ next_ns(void *arg)
 	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
 			 !list_empty(&f->flushes) || f->completed_head != f->completed_tail;
 
-	const uint64_t peers_ns = front_peers_next_ns(f);
+	const uint64_t peers_ns = peers_next_ns(f->peers, f->now_ns);
 
 	return now ? 0 : peers_ns < f->due_ns ? peers_ns : f->due_ns;
 }
@@ -372,7 +362,7 @@ row(void *arg, uint32_t n, struct serve_row *row)
 	struct front *f = arg;
 
 	f->shown.names = f->state;
-	f->shown.fence = f->fence_until_s != 0;
+	f->shown.fence = f->copies.unfenced_until_s != 0;
 	return front_stats_row(f->stats, &f->shown, n, row);
 }
 
@@ -440,6 +430,39 @@ on_failed(void *arg, struct conn *link, enum conn_failure why)
 	on_gone(arg, link);
 }
 
+/* ---- other fronts ---- */
+
+static bool
+peers_received(void *arg, const struct udp_peer *from, struct view request)
+{
+	const struct front *f = arg;
+
+	return peers_receive(f->peers, from, request, serve_now_s(f->serve));
+}
+
+/* Counts since the start, and since the last reset of stats. */
+static void
+peers_counted(void *arg, enum peers_count which)
+{
+	struct front *f = arg;
+
+	static_assert(FRONT_PEERS_REFUSED - FRONT_PEERS_TOLD == PEERS_REFUSED, "one order");
+	front_count(f, (enum front_counter)(FRONT_PEERS_TOLD + which));
+	counter_add(&f->peer_counts.count[which], 1);
+}
+
+static void
+peers_begin(struct front *f, struct region *region)
+{
+	const struct peers_core core = {.stack = f->stack,
+					.copies = &f->copies,
+					.coalesce = &f->coalesce,
+					.count = peers_counted,
+					.arg = f};
+
+	f->peers = peers_create(region, &f->cfg.peers, &core);
+}
+
 /* ---- creation ---- */
 
 static uint32_t
@@ -455,7 +478,7 @@ front_bytes(const struct front_settings *settings)
 	       settings->conns_max * sizeof(uint32_t) +
 	       settings->servers *
 		       (sizeof(struct front_address) + sizeof(struct front_server_counts)) +
-	       front_peers_bytes(settings) + backend_bytes() + 6 * CACHE_LINE_BYTES;
+	       peers_bytes(&settings->peers) + backend_bytes() + 6 * CACHE_LINE_BYTES;
 }
 
 static void
@@ -463,7 +486,7 @@ pools_create(struct front *f)
 {
 	for (uint32_t i = FRONT_REQUESTS; i-- > 0;) {
 		list_init(&f->request_pool[i].link);
-		list_init(&f->request_pool[i].joined);
+		list_init(&f->request_pool[i].coalesced.followers);
 		f->requests_free[f->requests_left++] = &f->request_pool[i];
 	}
 	for (uint32_t i = FRONT_BATCHES; i-- > 0;) {
@@ -499,10 +522,10 @@ attach(struct front *f, struct region *region)
 		.gone = on_gone,
 		.failed = on_failed,
 		.ready = on_ready,
-		.received = f->peers != NULL ? front_peers_receive : NULL,
+		.received = f->peers != NULL ? peers_received : NULL,
 	};
 
-	front_keep_attach(f, &backend.copies);
+	front_cache_attach(f, &backend.copies);
 	backend_attach(region, f->serve, &backend);
 	serve_rows_attach(f->serve, &rows);
 	serve_links_attach(f->serve, &user);
@@ -520,8 +543,8 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->serve = sv;
 	f->stack = stack;
 	f->store = store;
-	front_keep_begin(f);
-	f->peers = front_peers_create(region, settings);
+	front_cache_begin(f);
+	peers_begin(f, region);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);

@@ -119,8 +119,8 @@ struct front_settings {
 	 * called while a port is chosen. NULL: any port will do. */
 	uint32_t (*core_of)(const void *arg, const struct front_path *path);
 	const void *core_of_arg;
-	struct front_peers_list peers; /* shared mode: notified of writes, and accepted */
-	uint32_t servers;              /* places of the fleet */
+	struct peers_list peers; /* shared mode: notified of writes, and accepted */
+	uint32_t servers;        /* places of the fleet */
 	uint32_t connections; /* of this core to each; servers * connections <= BACKEND_LANES_MAX */
 	uint32_t conns_max;   /* the stack's */
 	enum front_speech speech;

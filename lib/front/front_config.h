@@ -11,6 +11,7 @@
 #define CLOCKOO_FRONT_CONFIG_H
 
 #include "base/ip_addr.h"
+#include "copies/peers_list.h"
 #include "front_ring.h"
 
 #define FRONT_HOST_BYTES 254u /* RFC 1035, 2.3.4, with a zero byte */
@@ -23,19 +24,11 @@
 #define FRONT_GUTTER_TTL_MAX_S 3600u
 #define FRONT_LANES_MAX        1024u /* of a core to all servers: BACKEND_LANES_MAX of room serve */
 
-#define FRONT_PEERS_MAX 32u
-
-/* The present address of a server; or that of another front, which receives datagrams there. */
+/* The present address of a server. */
 struct front_address {
 	struct ip_addr ip; /* Parses servers as front_servers_load() does, from bytes in memory;
 			      file is only a name for errors. */
 	uint16_t port;
-};
-
-/* The other fronts of the fleet. */
-struct front_peers_list {
-	uint32_t count;
-	struct front_address address[FRONT_PEERS_MAX];
 };
 
 /* The host of a server, whose name may differ. */
@@ -74,11 +67,11 @@ struct front_config {
 	bool misses_on_failure; /* a failure is a miss; else an error line */
 	uint32_t server_failure_limit; /* consecutive failures */
 	uint64_t server_retry_timeout_ns;
-	bool auto_eject_hosts;         /* a failing server leaves the fleet */
-	struct front_servers gutter;   /* replace servers that are away; count 0: the others do */
-	uint32_t gutter_ttl_s;         /* life of what they hold then: 1..FRONT_GUTTER_TTL_MAX_S */
-	bool reload_flushes;           /* a reload flushes servers that gain keys of others */
-	struct front_peers_list peers; /* fronts that are notified of writes */
+	bool auto_eject_hosts;       /* a failing server leaves the fleet */
+	struct front_servers gutter; /* replace servers that are away; count 0: the others do */
+	uint32_t gutter_ttl_s;       /* life of what they hold then: 1..FRONT_GUTTER_TTL_MAX_S */
+	bool reload_flushes;         /* a reload flushes servers that gain keys of others */
+	struct peers_list peers;     /* fronts that are notified of writes */
 };
 
 /* Returns the name, as the option has it. */

@@ -83,24 +83,24 @@ count_of(const struct front_control *c, enum front_health health)
 /* ---- rings ---- */
 
 static void
-ring_of(const struct front_seats *seats, struct front_ring *ring, const bool *live)
+ring_of(const struct front_membership *members, struct front_ring *ring, const bool *live)
 {
-	const struct front_fleet fleet = front_config_fleet(seats->config);
+	const struct front_fleet fleet = front_config_fleet(members->config);
 
 	if (front_ring_build(ring, &fleet, live))
-		front_ring_rename(ring, seats->server);
+		front_ring_rename(ring, members->server);
 }
 
 /* Builds the gutter's ring, with the fleet's hash. */
 static void
-gutter_ring(const struct front_seats *seats, struct front_ring *ring)
+gutter_ring(const struct front_membership *members, struct front_ring *ring)
 {
-	struct front_fleet fleet = front_config_fleet(seats->config);
+	struct front_fleet fleet = front_config_fleet(members->config);
 
-	fleet.servers = seats->config->gutter.server;
-	fleet.nservers = seats->config->gutter.count;
+	fleet.servers = members->config->gutter.server;
+	fleet.nservers = members->config->gutter.count;
 	if (front_ring_build(ring, &fleet, NULL))
-		front_ring_rename(ring, seats->gutter);
+		front_ring_rename(ring, members->gutter);
 }
 
 static bool
@@ -113,15 +113,15 @@ has_gutter(const struct front_control *c)
 static void
 stand_ring(const struct front_control *c, struct front_state *draft)
 {
-	const struct front_seats *seats = &c->seats[c->seats_now];
+	const struct front_membership *members = &c->membership[c->membership_now];
 	bool live[FRONT_SERVERS_MAX];
 
 	draft->stand->npoints = 0;
 	if (count_of(c, FRONT_HEALTH_AWAY) == 0)
 		return;
-	for (uint32_t i = 0; i < seats->config->servers.count; i++)
-		live[i] = c->place[seats->server[i]].health != FRONT_HEALTH_AWAY;
-	ring_of(seats, draft->stand, live);
+	for (uint32_t i = 0; i < members->config->servers.count; i++)
+		live[i] = c->place[members->server[i]].health != FRONT_HEALTH_AWAY;
+	ring_of(members, draft->stand, live);
 }
 
 static bool
@@ -347,8 +347,8 @@ publish(struct front_control *c, struct front_state *draft)
 
 /* Assigns places to the servers of *to: that of the same server in *from, or a free one. */
 static bool
-seats_take(const struct front_servers *to, uint16_t *seats, const struct front_servers *from,
-	   const uint16_t *seats_from, bool *taken, uint32_t room)
+places_assign(const struct front_servers *to, uint16_t *places, const struct front_servers *from,
+	      const uint16_t *places_from, bool *taken, uint32_t room)
 {
 	uint32_t next = 0;
 
@@ -356,7 +356,7 @@ seats_take(const struct front_servers *to, uint16_t *seats, const struct front_s
 		const uint32_t k = front_servers_find(from, &to->server[i], &to->host[i]);
 
 		if (k < from->count) {
-			seats[i] = seats_from[k];
+			places[i] = places_from[k];
 			continue;
 		}
 		while (next < room && taken[next])
@@ -364,7 +364,7 @@ seats_take(const struct front_servers *to, uint16_t *seats, const struct front_s
 		if (next == room)
 			return false;
 		taken[next] = true;
-		seats[i] = (uint16_t)next;
+		places[i] = (uint16_t)next;
 	}
 	return true;
 }
@@ -381,10 +381,10 @@ known_address(const struct front_control *c, const char *host)
 
 /* Prepares the places of new servers; no state changes yet. */
 static void
-expect(struct front_control *c, const struct front_servers *servers, const uint16_t *seats)
+expect(struct front_control *c, const struct front_servers *servers, const uint16_t *places)
 {
 	for (uint32_t i = 0; i < servers->count; i++) {
-		struct front_place *p = &c->place[seats[i]];
+		struct front_place *p = &c->place[places[i]];
 		const struct ip_addr *known;
 
 		if (p->health != FRONT_HEALTH_VACANT)
@@ -401,8 +401,8 @@ bool
 front_control_reload(struct front_control *c, const struct front_config *config, uint64_t now_ns,
 		     struct error *err)
 {
-	const struct front_seats *now = &c->seats[c->seats_now];
-	struct front_seats *next = &c->seats[!c->seats_now];
+	const struct front_membership *now = &c->membership[c->membership_now];
+	struct front_membership *next = &c->membership[!c->membership_now];
 	bool taken[FRONT_SERVERS_MAX] = {false};
 	const uint32_t room = c->exchange->room;
 
@@ -412,10 +412,10 @@ front_control_reload(struct front_control *c, const struct front_config *config,
 	for (uint32_t i = 0; i < room; i++)
 		taken[i] = c->place[i].health != FRONT_HEALTH_VACANT;
 	next->config = config;
-	if (!seats_take(&config->servers, next->server, &now->config->servers, now->server, taken,
-			room) ||
-	    !seats_take(&config->gutter, next->gutter, &now->config->gutter, now->gutter, taken,
-			room))
+	if (!places_assign(&config->servers, next->server, &now->config->servers, now->server,
+			   taken, room) ||
+	    !places_assign(&config->gutter, next->gutter, &now->config->gutter, now->gutter, taken,
+			   room))
 		return error_set(err,
 				 "--front-servers: more servers than there is room for, %u with "
 				 "those of before; restart for so many",
@@ -460,12 +460,12 @@ reload_refuse(struct front_control *c)
 
 static void
 newcomers_take(struct front_control *c, struct front_state *draft,
-	       const struct front_servers *servers, const uint16_t *seats, bool stands_in)
+	       const struct front_servers *servers, const uint16_t *places, bool stands_in)
 {
 	for (uint32_t i = 0; i < servers->count; i++) {
-		draft->server[seats[i]] = servers->server[i];
-		if (c->place[seats[i]].health == FRONT_HEALTH_VACANT)
-			place_take(c, draft, seats[i], &servers->host[i], stands_in);
+		draft->server[places[i]] = servers->server[i];
+		if (c->place[places[i]].health == FRONT_HEALTH_VACANT)
+			place_take(c, draft, places[i], &servers->host[i], stands_in);
 	}
 }
 
@@ -474,7 +474,7 @@ newcomers_take(struct front_control *c, struct front_state *draft,
 static void
 reload_begin(struct front_control *c, struct front_state *draft)
 {
-	const struct front_seats *next = &c->seats[!c->seats_now];
+	const struct front_membership *next = &c->membership[!c->membership_now];
 
 	for (uint32_t i = 0; i < draft->count; i++)
 		if (c->place[i].health == FRONT_HEALTH_AWAY) {
@@ -488,12 +488,12 @@ reload_begin(struct front_control *c, struct front_state *draft)
 }
 
 static void
-stay(struct front_control *c, const struct front_servers *servers, const uint16_t *seats,
+stay(struct front_control *c, const struct front_servers *servers, const uint16_t *places,
      bool *stays)
 {
 	for (uint32_t i = 0; i < servers->count; i++) {
-		stays[seats[i]] = true;
-		c->place[seats[i]].host = &servers->host[i];
+		stays[places[i]] = true;
+		c->place[places[i]].host = &servers->host[i];
 	}
 }
 
@@ -516,7 +516,7 @@ flush_gainers(struct front_control *c, struct front_state *draft)
 static void
 reload_end(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 {
-	const struct front_seats *next = &c->seats[!c->seats_now];
+	const struct front_membership *next = &c->membership[!c->membership_now];
 	bool stays[FRONT_SERVERS_MAX] = {false};
 
 	if (next->config->reload_flushes)
@@ -531,11 +531,11 @@ reload_end(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 			c->place[i].host = NULL;
 			draft->probe[i] = 0;
 		}
-	c->seats_now = !c->seats_now;
+	c->membership_now = !c->membership_now;
 	c->quiet_ns = quiet_until(c, now_ns);
 	c->reloading = c->refusing = false;
 	if (has_gutter(c))
-		gutter_ring(&c->seats[c->seats_now], draft->stand);
+		gutter_ring(&c->membership[c->membership_now], draft->stand);
 }
 
 /* ---- interface ---- */
@@ -545,23 +545,23 @@ front_control_init(struct front_control *c, struct front_exchange *exchange,
 		   const struct front_config *config)
 {
 	struct front_state *draft = front_exchange_draft(exchange);
-	struct front_seats *seats = &c->seats[0];
+	struct front_membership *members = &c->membership[0];
 	uint32_t n = 0;
 
 	ensure(config->servers.count + config->gutter.count <= exchange->room);
 	c->exchange = exchange;
-	seats->config = config;
+	members->config = config;
 	for (uint32_t i = 0; i < config->servers.count; i++)
-		seats->server[i] = (uint16_t)n++;
+		members->server[i] = (uint16_t)n++;
 	for (uint32_t i = 0; i < config->gutter.count; i++)
-		seats->gutter[i] = (uint16_t)n++;
-	expect(c, &config->servers, seats->server);
-	expect(c, &config->gutter, seats->gutter);
-	newcomers_take(c, draft, &config->servers, seats->server, false);
-	newcomers_take(c, draft, &config->gutter, seats->gutter, true);
-	ring_of(seats, draft->ring, NULL);
+		members->gutter[i] = (uint16_t)n++;
+	expect(c, &config->servers, members->server);
+	expect(c, &config->gutter, members->gutter);
+	newcomers_take(c, draft, &config->servers, members->server, false);
+	newcomers_take(c, draft, &config->gutter, members->gutter, true);
+	ring_of(members, draft->ring, NULL);
 	if (has_gutter(c))
-		gutter_ring(seats, draft->stand);
+		gutter_ring(members, draft->stand);
 	publish(c, draft);
 }
 

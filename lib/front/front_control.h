@@ -60,16 +60,16 @@ struct front_place {
 	uint64_t quiet_ns; /* it does not leave before this */
 };
 
-/* The places of a configuration's servers. */
-struct front_seats {
+/* Which places the servers of a configuration have. */
+struct front_membership {
 	const struct front_config *config;
 	uint16_t server[FRONT_SERVERS_MAX], gutter[FRONT_SERVERS_MAX];
 };
 
 struct front_control {
 	struct front_exchange *exchange;
-	uint32_t seats_now;       /* index of the seats in force */
-	bool reloading, refusing; /* a reload to the other seats is in progress; its keys are
+	uint32_t membership_now;  /* index of the membership in force */
+	bool reloading, refusing; /* a reload to the other one is in progress; its keys are
 				     already refused */
 	uint64_t locate_ns;       /* a reload waits for addresses of its new servers until this */
 	uint64_t quiet_ns;        /* stand-ins do not change before this */
@@ -81,7 +81,7 @@ struct front_control {
 	 * fleet stays. */
 	void (*refused)(void *arg, const struct front_host *host);
 	void *arg;
-	struct front_seats seats[2];
+	struct front_membership membership[2];
 	struct front_place place[FRONT_SERVERS_MAX];
 };
 
@@ -108,7 +108,7 @@ void front_control_step(struct front_control *c, uint64_t now_ns);
 static inline const struct front_config *
 front_control_config(const struct front_control *c)
 {
-	return c->seats[c->seats_now].config;
+	return c->membership[c->membership_now].config;
 }
 
 #endif

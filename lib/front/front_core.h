@@ -30,15 +30,11 @@
 #define FRONT_NEVER       UINT64_MAX
 #define FRONT_TTL_UNKNOWN INT32_MIN
 
-#define FRONT_FLIGHT_BUCKETS 4096u
-
 /* A ticket that the next poll() completes. */
 struct front_completed {
 	uint64_t ticket;
 	bool failed; /* failed, else done */
 };
-
-struct front_peers;
 
 struct front {
 	/* Fields that each turn reads, on adjacent lines. */
@@ -52,14 +48,12 @@ struct front {
 	uint32_t answers;              /* given in this turn */
 	uint32_t resets;               /* the last reset of stats that was obeyed */
 	uint32_t generation;           /* of the fleet */
-	uint32_t quiet_until_s;        /* counts as a flush in progress until then; 0: none */
-	uint32_t fence_until_s;        /* until then only fenced servers have copies; 0: over */
 	bool settled;                  /* no request of an earlier generation is open */
 	bool more;                     /* this turn's share of reading was used up */
 	const struct front_ring *ring; /* of this turn */
 	const struct front_state *state;
 	struct front_stats *stats;
-	struct front_peers *peers; /* NULL: there are none */
+	struct peers *peers; /* NULL: there are none */
 	struct serve *serve;
 	struct copies copies;
 
@@ -69,7 +63,7 @@ struct front {
 	struct stack *stack;
 	struct store_core *store;
 	struct in_doubt in_doubt;
-	struct front_request *flights[FRONT_FLIGHT_BUCKETS];
+	struct coalesce coalesce;
 	uint32_t lane_count;
 	uint32_t opening; /* the lane that is checked next for being due */
 	struct front_request *requests_free[FRONT_REQUESTS]; /* the first requests_left are free */
@@ -141,20 +135,7 @@ void front_complete(struct front *f);
 /* Ends a part of this flush. */
 void front_part_end(struct front *f, struct front_request *whole);
 
-/* True if other clients write to the servers. */
-static inline bool
-front_is_shared(const struct front *f)
-{
-	return f->cfg.copy_ns != 0;
-}
-
-static inline struct copy_key
-front_request_copy_key(const struct front_request *request)
-{
-	return (struct copy_key){.name = front_request_key(request), .hash = request->hash};
-}
-
-/* True if front_keep_end() has work for the request. */
+/* True if front_cache_end() has work for the request. */
 static inline bool
 front_request_caches(const struct front_request *request)
 {

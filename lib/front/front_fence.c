@@ -1,7 +1,7 @@
 /*
  * front_fence.c - requests lists of connections from servers, and draws the conclusions.
  */
-#include "front_keep.h"
+#include "front_cache.h"
 
 #define AGAIN_NS      100000000ull   /* pause before the next list; it grows by half each time */
 #define AGAIN_MAX_NS  1000000000ull  /* longest pause at the start */
@@ -10,8 +10,8 @@
 static bool
 start_is_open(const struct front_lane *l)
 {
-	return l->front->fence_until_s != 0 && front_lane_probes(l) && !l->fence.moved &&
-	       l->fence.cuts == 0 && !front_may_keep(l);
+	return l->front->copies.unfenced_until_s != 0 && front_lane_probes(l) && !l->fence.moved &&
+	       l->fence.cuts == 0 && !front_may_cache(l);
 }
 
 static struct front_lane *

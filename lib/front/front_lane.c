@@ -129,7 +129,7 @@ connection_end(struct front_lane *l)
 	l->events = 0;
 	list_unlink(&l->event_link);
 	list_unlink(&l->send_link);
-	l->state = LANE_DOWN; /* before the requests fail: a request that waits for a failed flight
+	l->state = LANE_DOWN; /* before the requests fail: a request that succeeds a failed one
 				 is then queued */
 	batches_fail(l);
 	front_fence_lost(l);

@@ -50,7 +50,7 @@ read_gutter(struct front_servers *servers, const char *value, struct error *err)
 
 /* Parses address:port, in the form of servers. False if it is not of this form. */
 static bool
-read_peer(struct front_address *peer, const char *text, size_t len)
+read_peer(struct peer_address *peer, const char *text, size_t len)
 {
 	char host[INET6_ADDRSTRLEN + sizeof ":65535"];
 	unsigned long port;
@@ -73,14 +73,13 @@ read_peer(struct front_address *peer, const char *text, size_t len)
 }
 
 static bool
-read_peers(struct front_peers_list *peers, const char *value, struct error *err)
+read_peers(struct peers_list *peers, const char *value, struct error *err)
 {
 	for (const char *at = value; *at != '\0';) {
 		const size_t len = strcspn(at, ",");
 
-		if (peers->count == FRONT_PEERS_MAX)
-			return error_set(err, "--front-peers: more than %u fronts",
-					 FRONT_PEERS_MAX);
+		if (peers->count == PEERS_MAX)
+			return error_set(err, "--front-peers: more than %u fronts", PEERS_MAX);
 		if (!read_peer(&peers->address[peers->count], at, len))
 			return error_set(err,
 					 "--front-peers: \"%.*s\": expected a front's address and "

@@ -2,7 +2,7 @@
  * front_read.c - converts a connection's bytes to answers: line by line, values into items. A
  * server is not trusted: front_reply.c decides whether a line answers the first batch.
  */
-#include "front_keep.h"
+#include "front_cache.h"
 
 #include "base/copy.h"
 #include "base/prefetch.h"
@@ -204,7 +204,7 @@ value_begin(struct front_lane *l)
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if ((request->wanted || request->flies || request->lease != 0) &&
+	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0) &&
 	    l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin_yielding(l, request);
 	if (r == STORE_NOT_YET && may_wait(l)) {
@@ -232,7 +232,7 @@ value_answered(struct front_lane *l)
 	request->answer = request->fill.item;
 	answer.item = request->answer;
 	answer.failed = answer.item == NULL;
-	front_keep_value(l, request);
+	front_cache_value(l, request);
 	l->requests[l->reply.key] = NULL;
 	front_lane_good(l);
 	front_request_answer(l->front, request, &answer);
@@ -263,8 +263,8 @@ short_answered(struct front_lane *l, struct front_request *request, const struct
 
 	bytes_copy(item->body + request->len, value, v->value_len);
 	request->answer = item;
-	if (request->used_more && (request->lease != 0 || unlikely(!front_may_keep(l))))
-		front_keep_value(l, request);
+	if (request->used_more && (request->lease != 0 || unlikely(!front_may_cache(l))))
+		front_cache_value(l, request);
 	front_request_answer(l->front, request, &answer);
 }
 

@@ -1,7 +1,7 @@
 /*
  * front_request.c - requests, from the call to the end of the answer.
  */
-#include "front_keep.h"
+#include "front_cache.h"
 
 #include "base/copy.h"
 
@@ -18,7 +18,7 @@ request_clear(struct front_request *request, bool uses_more)
 	if (unlikely(request->used_more)) {
 		memset((uint8_t *)request + offsetof(struct front_request, writes), 0,
 		       sizeof *request - offsetof(struct front_request, writes));
-		list_init(&request->joined);
+		list_init(&request->coalesced.followers);
 	}
 	memset(request, 0, offsetof(struct front_request, bytes));
 	list_init(&request->link);
@@ -49,6 +49,8 @@ front_request_take(struct front *f, struct front_lane *lane, const struct backen
 	request->len = (uint8_t)ask->key.len;
 	if (ask->req->verb != MC_GET)
 		request->query = front_query_of(ask->req);
+	if (request->used_more)
+		request->coalesced.key = (struct copy_key){front_request_key(request), ask->hash};
 	bytes_copy(request->bytes, ask->key.data, ask->key.len);
 	f->by_slot[slot_of(ask->ticket)] = request;
 	return request;
@@ -105,11 +107,11 @@ unuse(struct front *f, struct front_request *owner)
 static NOT_FLAT void
 more_end(struct front *f, struct front_request *request)
 {
-	ensure(list_empty(&request->joined));
+	ensure(list_empty(&request->coalesced.followers));
 	fill_end(f, request);
-	front_flight_end(f, request);
+	front_request_lead_end(f, request);
 	if (front_request_caches(request))
-		front_keep_end(f, request);
+		front_cache_end(f, request);
 	if (request->whole != NULL)
 		front_part_end(f, request->whole);
 }
@@ -151,9 +153,9 @@ front_request_release(struct front *f, struct front_request *request)
 static NOT_FLAT void
 more_queued(struct front *f, struct front_request *request)
 {
-	front_flight_begin(f, request);
+	front_request_lead(f, request);
 	if (request->reads)
-		front_keep_place(f, request);
+		front_cache_lease(f, request);
 }
 
 void
@@ -171,7 +173,7 @@ front_request_queue(struct front *f, struct front_request *request)
 void
 front_write_queue(struct front *f, struct front_request *request)
 {
-	if (front_keep_writes(f, request))
+	if (front_cache_write(f, request))
 		front_request_queue(f, request);
 	else
 		front_request_fail(f, request);
@@ -192,13 +194,13 @@ more_answered(struct front *f, struct front_request *request, const struct backe
 	request->outcome_known = !answer->failed;
 	if (request->reads && !answer->failed && answer->error == MC_ERR_NONE &&
 	    answer->item == NULL)
-		front_keep_missed(f, request);
+		front_cache_miss(f, request);
 	if (request->is_writer && request->outcome_known && answer->error == MC_ERR_NONE &&
 	    answer->result == STORE_OK)
-		front_keep_stored(f, request);
+		front_cache_stored(f, request);
 	if (front_request_caches(request))
-		front_keep_end(f, request); /* before the next write begins */
-	front_flight_land(f, request, answer);
+		front_cache_end(f, request); /* before the next write begins */
+	front_followers_answer(f, request, answer);
 	if (request->whole != NULL && (answer->failed || answer->error != 0))
 		request->whole->missed = true;
 }
@@ -234,7 +236,7 @@ front_ticket_complete(struct front *f, uint64_t ticket, bool failed)
 void
 front_request_fail(struct front *f, struct front_request *request)
 {
-	front_flight_fail(f, request);
+	front_followers_fail(f, request);
 	request_failed(f, request);
 	if (request->whole != NULL) {
 		front_report_owe_mt(request->lane->report);

@@ -10,8 +10,8 @@
 #ifndef CLOCKOO_FRONT_REQUEST_H
 #define CLOCKOO_FRONT_REQUEST_H
 
+#include "copies/coalesce.h"
 #include "front_compose.h"
-#include "copies/copies.h"
 
 #include "base/list.h"
 #include "base/vec16.h"
@@ -40,7 +40,7 @@ struct front_request {
 	_Alignas(struct item) uint8_t item[sizeof(struct item)];
 	uint8_t bytes[FRONT_SHORT_MAX];
 
-	/* Zeros unless used_more, except joined. */
+	/* Zeros unless used_more, except the list of followers. */
 	bool writes;        /* its fill is the value of a write */
 	bool missed;        /* of a flush: a server has not answered */
 	bool is_writer;     /* it is a writer of its version word */
@@ -51,14 +51,8 @@ struct front_request {
 	struct front_query query;
 	struct fill fill;
 
-	/* The flight. */
-	uint8_t flies;       /* its kind in front.flights; 0: it is no flight */
-	bool closed;         /* a delete is queued behind it: not to be joined before it is sent */
-	struct version seen; /* of the key when it was sent */
-	uint64_t sent_ns;    /* the answer is not older than this */
-	struct front_request *flight_next, *held, *held_by;
-	struct list joined;
-	/* The answer, which joiners use, too. */
+	struct coalesced coalesced;
+	/* The answer, which followers use, too. */
 	bool failed;
 	uint8_t error, result; /* enum mc_error, store_result */
 	uint64_t cas;

@@ -2,7 +2,7 @@
  * front_send.c - sends queued requests in batches on their lane's connection, in their order;
  * consecutive plain gets share a batch.
  */
-#include "front_keep.h"
+#include "front_cache.h"
 
 #include "base/copy.h"
 #include "proto/mc_reply.h"
@@ -71,7 +71,7 @@ request_sent(struct front_lane *l, struct front_batch *batch, struct front_reque
 	batch->request[batch->count++] = (uint16_t)(request - l->front->request_pool);
 	request->sent = true;
 	if (request->used_more)
-		front_flight_sent(l->front, request);
+		coalesce_sent(&l->front->copies, &request->coalesced, l->front->now_ns);
 }
 
 static void

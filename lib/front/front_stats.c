@@ -32,7 +32,7 @@ void
 front_counts_reset(struct front_server_counts *counts, struct front_peer_counts *peers,
 		   uint32_t servers)
 {
-	for (uint32_t k = 0; k < FRONT_PEER_COUNTS; k++)
+	for (uint32_t k = 0; k < PEERS_COUNTS; k++)
 		counter_set(&peers->count[k], 0);
 	for (uint32_t i = 0; i < servers; i++) {
 		struct counter *c = counts[i].count;
@@ -73,7 +73,7 @@ front_stats_sum_mt(const struct front_stats *stats, uint32_t server, enum front_
 }
 
 uint64_t
-front_stats_peers_mt(const struct front_stats *stats, enum front_peer_count which)
+front_stats_peers_mt(const struct front_stats *stats, enum peers_count which)
 {
 	uint64_t sum = 0;
 
@@ -188,16 +188,16 @@ sums_look(struct front_stats *stats)
 void
 front_stats_due(const struct front_control *c, double due[FRONT_SERVERS_MAX])
 {
-	const struct front_seats *seats = &c->seats[c->seats_now];
-	const uint32_t servers = seats->config->servers.count;
+	const struct front_membership *members = &c->membership[c->membership_now];
+	const uint32_t servers = members->config->servers.count;
 	double of_server[FRONT_SERVERS_MAX];
 
 	memset(due, 0, FRONT_SERVERS_MAX * sizeof *due);
-	front_plan_due(seats->config, of_server);
+	front_plan_due(members->config, of_server);
 	for (uint32_t i = 0; i < servers; i++)
-		due[seats->server[i]] = of_server[i];
-	for (uint32_t i = 0; i < seats->config->gutter.count; i++)
-		due[seats->gutter[i]] = 1.0 / servers;
+		due[members->server[i]] = of_server[i];
+	for (uint32_t i = 0; i < members->config->gutter.count; i++)
+		due[members->gutter[i]] = 1.0 / servers;
 }
 
 void
@@ -296,7 +296,7 @@ doubts_of_all(const struct front_stats *stats)
 	return unknown > settled ? unknown - settled : 0;
 }
 
-#define PEERS(which) front_stats_peers_mt(stats, FRONT_PEER_##which)
+#define PEERS(which) front_stats_peers_mt(stats, PEERS_##which)
 
 #define FLEET_ROWS(X)                                                                              \
 	X(TEXT, "mode", shown->copy_ns != 0 ? "shared" : "sole", 0)                                \

@@ -24,10 +24,11 @@
 #ifndef CLOCKOO_FRONT_STATS_H
 #define CLOCKOO_FRONT_STATS_H
 
+#include "copies/peers.h"
+#include "copies/top_keys.h"
 #include "front_control.h"
 #include "front_fleet.h"
 #include "copies/admission.h"
-#include "copies/top_keys.h"
 #include "serve/serve_rows.h"
 
 #include "base/counter.h"
@@ -68,16 +69,8 @@ struct front_server_counts {
 };
 
 /* Keys exchanged between fronts of one fleet, as in FRONT_COUNTERS; of one core. */
-enum front_peer_count {
-	FRONT_PEER_TOLD,
-	FRONT_PEER_LOST,
-	FRONT_PEER_HEARD,
-	FRONT_PEER_REFUSED,
-	FRONT_PEER_COUNTS,
-};
-
 struct front_peer_counts {
-	struct counter count[FRONT_PEER_COUNTS];
+	struct counter count[PEERS_COUNTS];
 };
 
 struct front_stats {
@@ -124,7 +117,7 @@ void front_stats_reset_mt(struct front_stats *stats);
 
 uint64_t front_stats_sum_mt(const struct front_stats *stats, uint32_t server,
 			    enum front_server_count which);
-uint64_t front_stats_peers_mt(const struct front_stats *stats, enum front_peer_count which);
+uint64_t front_stats_peers_mt(const struct front_stats *stats, enum peers_count which);
 /* Returns the round trip that this percentage of the requests does not exceed; 0: there was
  * none. */
 uint64_t front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server, uint32_t percent);

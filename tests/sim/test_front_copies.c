@@ -242,7 +242,7 @@ one_receives(struct world *w, const char *request, const char *text, uint32_t ge
 	check_eq(w->server.gets - before, gets);
 }
 
-/* Checks the counters: a thousand clients have joined a flight, and copies have answered a
+/* Checks the counters: a thousand clients have followed one, and copies have answered a
  * thousand. Of all these requests a few samples and their keys are recorded. */
 static void
 copies_are_counted(struct world *w)
@@ -305,7 +305,7 @@ TEST(nothing_is_kept_yet_and_a_get_is_shared)
 	world_destroy(w);
 }
 
-/* Clients that request the key after the write has begun share the next flight. */
+/* Clients that request the key after the write has begun share its successor. */
 TEST(a_get_after_a_write_returns_its_value)
 {
 	struct world *w = world_create(301, 0);
@@ -324,8 +324,8 @@ TEST(a_get_after_a_write_returns_its_value)
 	world_destroy(w);
 }
 
-/* A flight that fails also fails for those who joined it, and for no others. */
-TEST(the_next_flight_outlives_the_first)
+/* A leader that fails also fails for its followers, and for no others. */
+TEST(the_successor_outlives_the_leader)
 {
 	struct world *w = world_create(101, 0);
 
@@ -349,8 +349,8 @@ TEST(the_next_flight_outlives_the_first)
 	world_destroy(w);
 }
 
-/* Half of the clients that share a flight close, including the first one. */
-TEST(a_client_that_leaves_a_flight_does_not_end_it)
+/* Half of the clients that share a request close, including the first one. */
+TEST(a_client_that_leaves_does_not_end_a_shared_request)
 {
 	struct world *w = world_create(60, 0);
 
@@ -503,7 +503,7 @@ TEST(a_set_that_is_too_large_deletes)
 }
 
 /* A copy made by get lacks its cas; one with a cas answers get and gets. Both verbs share a
- * flight. */
+ * leader. */
 TEST(gets_have_copies_with_the_servers_cas)
 {
 	static const struct sim_memcached mended = {.version = "VERSION 1.6.45\r\n", .exp = -1};
@@ -871,8 +871,8 @@ TEST(only_an_expiry_that_is_soon_counts)
 	}
 }
 
-/* The value of an old flight may be as old as the flight. */
-TEST(in_shared_mode_an_old_flight_is_not_joined)
+/* The value of an old leader may be as old as the leader. */
+TEST(in_shared_mode_an_old_leader_is_not_followed)
 {
 	static const struct sim_memcached server;
 	struct world *w = world_create_as(3, 0, TIMEOUT_NS / 2, &server);

@@ -753,7 +753,7 @@ TEST(connections_of_all_cores_are_ours)
 	sim_front_shared_free(&shared);
 }
 
-/* Each core has flights of its own: n cores request a cold key at most n times, and never once it
+/* Each core has leaders of its own: n cores request a cold key at most n times, and never once it
  * is resident. */
 TEST(a_cold_key_costs_each_core_one_get)
 {

@@ -117,7 +117,7 @@ static void
 peer_add(struct front_settings *settings, uint32_t station)
 {
 	settings->peers.address[settings->peers.count++] =
-		(struct front_address){.ip = ip_addr_v4(sim_station_ip(station)), .port = SIM_PORT};
+		(struct peer_address){.ip = ip_addr_v4(sim_station_ip(station)), .port = SIM_PORT};
 }
 
 static void
@@ -455,7 +455,7 @@ TEST(a_peer_that_lies_takes_copies_away)
 	world_destroy(w);
 }
 
-/* More words than FRONT_PEER_WORDS_MAX a second. */
+/* More words than PEERS_KEYS_MAX a second. */
 TEST(notifications_are_rate_limited)
 {
 	struct world *w = world_create(LONG_NS, true);

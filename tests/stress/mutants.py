@@ -455,13 +455,13 @@ MUTANTS = {
 	protocol_gap();
 """), ("copies.c", "if (version_load_ordered_mt(c->shared.versions, key->hash).clean)\n\t\treturn lease;", "if (clean)\n\t\treturn lease;")],
     "FILL_BESIDE_WRITER": [("copies.c", "if (version_load_ordered_mt(c->shared.versions, key->hash).clean)", "version_load_ordered_mt(c->shared.versions, key->hash);\n\tif (true)")],
-    # A flight is joined although a write has begun, was under way, or a flush was.
+    # A leader is followed although a write has begun, was under way, or a flush was.
     "JOIN_ANY_VERSION": [("versions.c", "now.number == seen->number &&", "")],
     "JOIN_BESIDE_WRITER": [("versions.c", "return seen->clean && now.clean && now.number", "return ((seen->flushes | now.flushes) & FLUSHING) == 0 && now.number")],
     "JOIN_OVER_FLUSH": [("versions.c", "now.number == seen->number &&\n\t       now.flushes == seen->flushes;", "now.number == seen->number;")],
     "JOIN_COUNTED_IN_FLUSH": [("versions.c", "!has_writer(word, hash) && (flushes & FLUSHING) == 0};", "!has_writer(word, hash)};"),
                               ("versions.c", "now.flushes == seen->flushes;", "now.flushes / EPOCH_ONE == seen->flushes / EPOCH_ONE;")],
-    # A miss is told, and older fills and flights go on.
+    # A miss is told, and older fetches go on.
     "MISS_KEEPS_COPY": [("copies.c", "	if (!put_miss(c, key, lease) &&", "	if (put_miss(c, key, lease) && false &&")],
     "MISS_KEEPS_VERSION": [("copies.c", "	version_advance_mt(c->shared.versions, key->hash);\n	protocol_gap();\n", "")],
     # A value is told that an earlier process has written late, or was kept once it could not any more, and older flights go on.
@@ -475,40 +475,40 @@ MUTANTS = {
     "SECOND_KEEPS": [("copies.c", "		store_delete(c->store, key->name, key->hash);\n	return true;", "		if (own.clean)\n			store_delete(c->store, key->name, key->hash);\n	return true;")],
     # A set is kept although another write has begun before its lease came.
     "LEASE_BEHIND_WRITER": [("copies.c", "return version_write_is_alone_mt(c->shared.versions, key->hash, own);", "return true;")],
-    # Any flight is joined, or none that is sent; who waits for the next one waits for ever; who shares an answer does not keep it.
-    # Whoever a server lists, copies are kept at once.
+        # Whoever a server lists, copies are kept at once.
     "FENCE_OPEN": [("front_fence.c", "listed ? front_listing_end(&l->fence.listing) : FRONT_LISTING_UNABLE", "listed ? FRONT_LISTING_OURS : FRONT_LISTING_UNABLE")],
     "DOUBT_ROWS_UNREAD": [("front_fence.c", "	if (port != 0)", "	if (port == 0)")],
-    "FLIGHT_OLD": [("front_flight.c", "	if (!flight->sent)\n", "	if (true)\n")],
-    "FLIGHT_ALONE": [("front_flight.c", "	if (!flight->sent)\n		return !flight->closed;\n	return is_young", "	return false && is_young")],
-    "FLIGHT_HELD": [("front_flight.c", "	front_request_queue(f, held);", "	(void)f;")],
-    "FLIGHT_UNSHARED": [("front_flight.c", "		request->users++;", "")],
+    # Any leader is followed, or none that is sent; a successor is never sent; a follower does not keep its answer.
+    "FOLLOW_OLD": [("coalesce.c", "	if (!leader->sent)\n", "	if (true)\n")],
+    "FOLLOW_NONE": [("coalesce.c", "	if (!leader->sent)\n		return !leader->closed;\n	return is_recent", "	return false && is_recent")],
+    "SUCCESSOR_UNSENT": [("front_follow.c", "		front_request_queue(f, request_of(next));", "		(void)f;")],
+    "FOLLOW_UNSHARED": [("front_follow.c", "		request->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
-    "SET_JOINS": [("front_flight.c", "		return true;\n	}\n	flight->held = request;\n	request->held_by = flight;\n", "		return true;\n	}\n	front_request_value_end(f, request);\n	list_push_back(&flight->joined, &request->link);\n")],
-    "SET_UNWRITTEN": [("front_flight.c", "		front_write_queue(f, held);", "		front_request_queue(f, held);")],
+    "SET_JOINS": [("front_follow.c", "		coalesce_succeed(leader, &request->coalesced);\n", "		front_request_value_end(f, request), list_push_back(&leader->followers, &request->link);\n")],
+    "SET_UNWRITTEN": [("front_follow.c", "		front_write_queue(f, request_of(next));", "		front_request_queue(f, request_of(next));")],
     "SET_ANY_VERB": [("front_compose.c", "	if (q->verb == MC_SET)\n\t\treturn true;", "	if (q->verb == MC_SET || q->verb == MC_ADD)\n\t\treturn true;")],
     # A copy that does not know its cas answers who asks for it.
-    "GETS_ANY_COPY": [("front_keep.c", "shows_cas(req) && !copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE", "false ? BACKEND_COPY_NONE")],
+    "GETS_ANY_COPY": [("copies.c", "shows_cas(req) && !reports_cas(c, item) ? BACKEND_COPY_NONE", "false ? BACKEND_COPY_NONE")],
     # A copy tells the cas of a process that its server is not any more.
     "GETS_OF_FORMER": [("copies.c", "(item_cas(item) >> OPENED_SHIFT & VERSIONS_OPENED_MAX) == opened", "true")],
     # The copy of a set ends when its item does, as if seconds began at the same time.
-    "SET_OUTLIVES": [("front_keep.c", "(uint32_t)request->query.exptime - 1;", "(uint32_t)request->query.exptime;")],
+    "SET_OUTLIVES": [("front_cache.c", "(uint32_t)request->query.exptime - 1;", "(uint32_t)request->query.exptime;")],
     # In shared mode copies do not end; a fill that began before they did is kept; they answer although they could not be ended; any flight is joined.
     "AGE_OF_COPIES": [("copies.c", "	if (likely(versions_are_fresh_mt(versions, now_ns, life_ns)))", "	if (true)")],
     "AGE_FROM_ANSWER": [("copies.c", ".mode = STORE_CAS, .cas = lease, .set_cas = true, .new_cas = number_of(b)}", ".mode = STORE_SET, .set_cas = true, .new_cas = number_of(b)}")],
     "AGE_UNFLUSHED": [("copies.c", "store_flush(c->store, 0) == STORE_OK", "store_flush(c->store, 0) <= STORE_NOT_YET")],
-    "AGE_UNWAITED": [("front_keep.c", "	backend_copies_bypass(f->serve, !renewed);", "		(void)0;")],
+    "AGE_UNWAITED": [("front_cache.c", "	backend_copies_bypass(f->serve, !may_answer);", "	(void)0;")],
     "AGE_OF_TURN": [("front.c", "f->cfg.clock_ns != NULL ? f", "false ? f")],
-    "AGE_OF_FLIGHTS": [("front_flight.c", "return is_young(f, flight) &&", "return ")],
+    "AGE_OF_LEADERS": [("coalesce.c", "return is_recent(copies, leader, now_ns) &&", "return ")],
     # A front tells others of a write that is not done; hears of one and keeps what it has asked for before; tells what it has heard; hears
     # anybody, and without end; waits for who is nobody.
-    "PEER_SENT_EARLY": [("front_keep.c", "	return request->is_writer;\n", "	if (request->is_writer)\n\t\tfront_peers_notify(f, request);\n	return request->is_writer;\n"),
-                        ("front_keep.c", "	if (request->sent)\n\t\tfront_peers_notify(f, request);\n", "")],
-    "PEER_KEEPS_FILL": [("front_peers.c", "	uint64_t lease;\n", "	uint64_t lease;\n	const struct item *there = store_peek(f->store, name, hash);\n\n	if (there == NULL || copy_kind(there) == COPY_LEASE)\n\t\treturn;\n")],
-    "PEER_PASSES_ON": [("front_peers.c", "			key_receive(f, key);\n", "			key_receive(f, request), invalidations_add(datagram_begin(f->peers), request, 1), front_count(f, FRONT_PEERS_TOLD);\n")],
-    "PEER_ANYBODY": [("front_peers.c", "!is_peer(f->peers, &from->ip) || request", "request")],
-    "PEER_UNBOUNDED": [("front_peers.c", "p->received == FRONT_PEER_WORDS_MAX || ", "")],
-    "PEER_WAITED_FOR": [("front_peers.c", "return f->now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
+    "PEER_SENT_EARLY": [("front_cache.c", "	return request->is_writer;\n", "	if (request->is_writer)\n\t\tpeers_notify(f->peers, &request->coalesced.key);\n	return request->is_writer;\n"),
+                        ("front_cache.c", "	if (request->sent)\n\t\tpeers_notify(f->peers, &request->coalesced.key);\n", "")],
+    "PEER_KEEPS_FILL": [("copies.c", "	uint64_t lease;\n\n	if (copy_write_begin(c, key, false", "	uint64_t lease;\n	const struct item *there = store_peek(c->store, key->name, key->hash);\n\n	if (there == NULL || copy_kind(there) == COPY_LEASE)\n\t\treturn;\n	if (copy_write_begin(c, key, false")],
+    "PEER_PASSES_ON": [("peers.c", "	coalesce_close(p->core.coalesce, &key);\n", "	coalesce_close(p->core.coalesce, &key);\n	invalidations_add(datagram_begin(p), name, 1), count(p, PEERS_TOLD);\n")],
+    "PEER_ANYBODY": [("peers.c", "!is_peer(p, &from->ip) || request", "request")],
+    "PEER_UNBOUNDED": [("peers.c", "p->received == PEERS_KEYS_MAX || ", "")],
+    "PEER_WAITED_FOR": [("peers.c", "return now_ns < peer->gives_up_ns ? LATER : LOST;", "return LATER;")],
     # A budget gives its reserve to any source, or has no shares, of prefixes or of addresses; a source that leaves is
     # still counted; places outlive their shortage.
     "BUDGET_NO_RESERVE": [("budget.c", "b->left >= b->reserve + n && held", "b->left >= n && held")],

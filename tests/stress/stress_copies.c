@@ -4,7 +4,7 @@
  * Goal:   however reads, writes, flushes, forgetting and lost connections of two cores overlap,
  *         each key's answers have an order: lib/copies keeps all rules of COHERENCE.md.
  * Method: the product's copies and versions on a store, and a model of their surroundings: clients,
- *         flights, a connection of each core to a server that answers in order, late, and
+ *         fetches, a connection of each core to a server that answers in order, late, and
  *         forgets. All of it runs in one thread, a random step at a time; at the gaps inside a
  *         rule the other core has its steps. Histories are judged by linear.h. A failing seed is
  *         printed.
@@ -46,8 +46,8 @@ struct request {
 	struct version seen;
 	struct call *asker[CLIENTS];
 	uint32_t askers;
-	bool held;  /* the next flight: the first is under way */
-	bool alone; /* a gets: its copy replaces one without a cas; no flight */
+	bool held;  /* the next fetch: the first is under way */
+	bool alone; /* a gets: its copy replaces one without a cas; no fetch */
 	/* the server's answer */
 	bool there;
 	enum store_result result;
@@ -79,7 +79,7 @@ static struct {
 	uint32_t core; /* the core whose step it is */
 	bool in_gap, lost;
 	bool slow; /* replies of core 0 arrive late */
-	bool late; /* lost writes are executed between a flight's execution and its reply */
+	bool late; /* lost writes are executed between a fetch's execution and its reply */
 	bool sure; /* the server has done all writes of an earlier process */
 	struct request *former; /* such a write; NULL: none */
 	uint32_t flushes;       /* of 100 calls */
@@ -127,11 +127,11 @@ unheard(struct call *c)
 	w.gone[c->thread] = true;
 }
 
-/* ---- flights ---- */
+/* ---- fetches ---- */
 
-/* Returns the flight of this core and key: the one under way or, held, the waiting one. */
+/* Returns the fetch of this core and key: the one under way or, held, the waiting one. */
 static struct request *
-flight_of(uint32_t core, uint32_t key, bool held)
+fetch_of(uint32_t core, uint32_t key, bool held)
 {
 	for (uint32_t i = 0; i < w.requests; i++) {
 		struct request *r = &w.request[i];
@@ -161,7 +161,7 @@ join(struct request *r, struct call *asker)
 }
 
 static void
-flight_begin(struct request *r)
+fetch_begin(struct request *r)
 {
 	uint32_t tells = r->alone ? COPY_SHOWS_CAS : 0;
 
@@ -174,8 +174,7 @@ read_start(struct call *c, uint32_t core)
 {
 	const struct copy_key *key = &w.key[c->key];
 	const struct item *it = store_get(core_of(core), key->name, key->hash);
-	struct request *first = flight_of(core, c->key, false),
-		       *next = flight_of(core, c->key, true);
+	struct request *first = fetch_of(core, c->key, false), *next = fetch_of(core, c->key, true);
 	char value[HISTORY_ARGUMENT];
 	const enum copy_kind kind = it != NULL ? copy_kind(it) : COPY_LEASE;
 	const bool alone = below(5) == 0;
@@ -191,9 +190,9 @@ read_start(struct call *c, uint32_t core)
 		struct request *r = request_new(READ, core, c->key, c);
 
 		r->alone = true;
-		flight_begin(r);
+		fetch_begin(r);
 	} else if (first == NULL) {
-		flight_begin(request_new(READ, core, c->key, c));
+		fetch_begin(request_new(READ, core, c->key, c));
 	} else if (first->stage == QUEUED ||
 		   version_is_current_mt(w.shared.versions, key->hash, &first->seen)) {
 		join(first, c);
@@ -205,13 +204,13 @@ read_start(struct call *c, uint32_t core)
 }
 
 static void
-flight_end(struct request *r)
+fetch_end(struct request *r)
 {
-	struct request *next = flight_of(r->core, r->key, true);
+	struct request *next = fetch_of(r->core, r->key, true);
 
 	r->stage = OVER;
 	if (next != NULL && !r->alone)
-		flight_begin(next);
+		fetch_begin(next);
 }
 
 static void
@@ -240,7 +239,7 @@ read_answered(struct request *r)
 	for (uint32_t i = 0; i < r->askers; i++)
 		answer(r->asker[i], r->there ? STORE_OK : STORE_NOT_FOUND, r->value, r->len,
 		       r->flags);
-	flight_end(r);
+	fetch_end(r);
 }
 
 /* ---- writes ---- */
@@ -396,7 +395,7 @@ connection_end(uint32_t core)
 		if (r->lease != 0)
 			copy_release(&w.copies[core], &w.key[r->key], r->lease);
 		if (r->what == READ) {
-			flight_end(r);
+			fetch_end(r);
 			continue;
 		}
 		if (r->what == WRITE)
@@ -407,14 +406,14 @@ connection_end(uint32_t core)
 	}
 }
 
-/* True if a flight of the key has a value that its core has not received yet. */
+/* True if a fetch of the key has a value that its core has not received yet. */
 static bool
 is_answered_late(uint32_t key)
 {
 	for (uint32_t core = 0; core < CORES; core++) {
-		const struct request *flight = flight_of(core, key, false);
+		const struct request *fetch = fetch_of(core, key, false);
 
-		if (flight != NULL && flight->stage == EXECUTED && flight->there)
+		if (fetch != NULL && fetch->stage == EXECUTED && fetch->there)
 			return true;
 	}
 	return false;
@@ -453,11 +452,11 @@ former_begin(void)
 static void
 former_step(void)
 {
-	const struct request *flight = flight_of(w.slow ? 0 : w.core, 0, false);
+	const struct request *fetch = fetch_of(w.slow ? 0 : w.core, 0, false);
 
-	/* The write harms most between the server's answer to a flight and its arrival. */
+	/* The write harms most between the server's answer to a fetch and its arrival. */
 	if (w.former != NULL) {
-		if (flight == NULL || flight->stage != EXECUTED || !flight->there || below(8) != 0)
+		if (fetch == NULL || fetch->stage != EXECUTED || !fetch->there || below(8) != 0)
 			return;
 		execute(w.former);
 		w.former = NULL;

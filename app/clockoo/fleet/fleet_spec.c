@@ -133,7 +133,7 @@ all_differ(const struct front_config *config, struct error *err)
 
 /* True if an earlier peer of the list has the same address: its datagrams would be sent twice. */
 static bool
-is_there_before(const struct front_peers_list *peers, uint32_t i)
+is_there_before(const struct peers_list *peers, uint32_t i)
 {
 	for (uint32_t k = 0; k < i; k++)
 		if (ip_addr_equal(&peers->address[k].ip, &peers->address[i].ip) &&
@@ -144,7 +144,7 @@ is_there_before(const struct front_peers_list *peers, uint32_t i)
 
 /* Refuses a peer that is no other front, or not one that datagrams reach. */
 static bool
-peers_are_others(const struct front_peers_list *peers, const struct config *cfg, struct error *err)
+peers_are_others(const struct peers_list *peers, const struct config *cfg, struct error *err)
 {
 	const struct ip_addr v4 = ip_addr_v4(cfg->ipv4);
 

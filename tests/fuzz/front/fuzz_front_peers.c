@@ -10,7 +10,7 @@
 
 #include "front/front_core.h"
 #include "front/front_options.h"
-#include "front/front_peers.h"
+#include "copies/peers.h"
 #include "copies/invalidations.h"
 #include "fuzz_target.h"
 
@@ -42,7 +42,7 @@ option_judge(const uint8_t *data, size_t size)
 		ensure(strncmp(err.text, OPTION, sizeof OPTION - 1) == 0);
 		return;
 	}
-	ensure(front.peers.count <= FRONT_PEERS_MAX);
+	ensure(front.peers.count <= PEERS_MAX);
 	for (uint32_t i = 0; i < front.peers.count; i++)
 		ensure(front.peers.address[i].port != 0 &&
 		       !ip_addr_is_zero(&front.peers.address[i].ip));
@@ -74,7 +74,7 @@ settings_make(void)
 
 	s.peers.count = 1;
 	s.peers.address[0] =
-		(struct front_address){.ip = ip_addr_v4(sim_station_ip(PEER)), .port = SIM_PORT};
+		(struct peer_address){.ip = ip_addr_v4(sim_station_ip(PEER)), .port = SIM_PORT};
 	s.shared = sim_front_shared(FRONT_ITEMS_MEMORY);
 	s.fleet = sim_front_fleet(&server, &nobody, 1);
 	return s;
@@ -144,11 +144,11 @@ has_value(struct view key)
 }
 
 static void
-words_judge(struct view request, bool is_peer)
+invalidations_judge(struct view request, bool is_peer)
 {
 	uint8_t room[MC_KEY_DECODED_MAX];
 	struct view rest, key;
-	enum invalidation_kind word;
+	enum invalidation_kind kind;
 	char name[2];
 
 	if (!is_peer) {
@@ -158,8 +158,8 @@ words_judge(struct view request, bool is_peer)
 	}
 	if (request.len > INVALIDATIONS_BYTES || !invalidations_begin(request, &rest))
 		return;
-	while ((word = invalidations_next(&rest, &key, room)) != INVALIDATION_END)
-		ensure(word != INVALIDATION_KEY || !has_value(key));
+	while ((kind = invalidations_next(&rest, &key, room)) != INVALIDATION_END)
+		ensure(kind != INVALIDATION_KEY || !has_value(key));
 }
 
 int
@@ -178,8 +178,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	from = (struct udp_peer){.ip = ip_addr_v4(sim_station_ip(is_peer ? PEER : PEER + 1)),
 				 .port = SIM_PORT};
 	request = (struct view){data + 1, (uint32_t)size - 1};
-	(void)front_peers_receive(front, &from, request);
-	words_judge(request, is_peer);
+	(void)peers_receive(front->peers, &from, request, serve_now_s(front->serve));
+	invalidations_judge(request, is_peer);
 	/* Steps by a second, so that the next datagram is accepted. */
 	sim->now_ns += 1000 * MS;
 	sim_cores_turn(sim);

@@ -344,7 +344,7 @@ TEST(stand_ins_change_no_sooner_than_gutter_ttl)
 {
 	struct world *w = world_create(4, 0, true);
 
-	w->control.seats[0].config = &w->config[0];
+	w->control.membership[0].config = &w->config[0];
 	fails(w, 0, 2);
 	steps(w);
 	fails(w, 1, 2);

@@ -90,9 +90,9 @@ TEST(a_reset_forgets_all_but_what_is_open)
 	add(1, 1, FRONT_SERVER_LEFT_AT_S, 1000);
 	add(1, 1, FRONT_SERVER_EJECTED, 1);
 	front_trip_add(&counts[0][1], 5000);
-	counter_add(&peers[0].count[FRONT_PEER_LOST], 2);
-	counter_add(&peers[1].count[FRONT_PEER_LOST], 3);
-	check_eq(front_stats_peers_mt(&stats, FRONT_PEER_LOST), 5);
+	counter_add(&peers[0].count[PEERS_LOST], 2);
+	counter_add(&peers[1].count[PEERS_LOST], 3);
+	check_eq(front_stats_peers_mt(&stats, PEERS_LOST), 5);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_TAKEN), 15);
 	front_stats_reset_mt(&stats);
 	check_eq(atomic_load(&stats.resets), 1);
@@ -107,7 +107,7 @@ TEST(a_reset_forgets_all_but_what_is_open)
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_EJECTED), 0);
 	check_eq(front_stats_sum_mt(&stats, 1, FRONT_SERVER_LEFT_AT_S), 1000);
 	check_eq(front_stats_trip_us_mt(&stats, 1, 99), 0);
-	check_eq(front_stats_peers_mt(&stats, FRONT_PEER_LOST), 0);
+	check_eq(front_stats_peers_mt(&stats, PEERS_LOST), 0);
 }
 
 TEST(the_busiest_is_told_of_the_last_look_and_of_all)
@@ -154,8 +154,8 @@ TEST(the_busiest_is_the_one_with_the_most_keys_for_its_weight)
 		.servers = {.count = 3, .server = {{.weight = 1}, {.weight = 1}, {.weight = 2}}},
 		.gutter = {.count = 1}};
 	static struct front_control control = {
-		.seats_now = 1,
-		.seats = {[1] = {.config = &config, .server = {5, 1, 2}, .gutter = {4}}}};
+		.membership_now = 1,
+		.membership = {[1] = {.config = &config, .server = {5, 1, 2}, .gutter = {4}}}};
 	static struct front_looker looker;
 	double shares[FRONT_SERVERS_MAX];
 	struct front_load load;
@@ -208,7 +208,7 @@ TEST(each_row_is_there_once)
 
 	for (uint32_t i = 0; i < FRONT_SERVER_COUNTS; i++)
 		add(1, 1, (enum front_server_count)i, added[i]);
-	for (uint32_t i = 0; i < FRONT_PEER_COUNTS; i++)
+	for (uint32_t i = 0; i < PEERS_COUNTS; i++)
 		counter_add(&peers[i % 2].count[i], 21 + i);
 	front_trip_add(&counts[1][1], 4500);
 	for (uint32_t n = 0; n < SERVERS * front_stats_name_count; n++) {

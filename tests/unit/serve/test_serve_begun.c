@@ -38,6 +38,16 @@ begin(uint32_t len, uint32_t here)
 	return c;
 }
 
+/* Begins a set whose peer can send no more. */
+static struct conn *
+begin_shut(uint32_t len)
+{
+	struct conn *c = begin(len, BURST);
+
+	rig_starve(c, false, true);
+	return c;
+}
+
 static void
 pass(uint32_t ms)
 {
@@ -123,10 +133,8 @@ fill_quota(struct conn *c[5])
 {
 	check(store_limit_mt(rig->store, MEMORY_BYTES));
 	rig_turns(rig, 100);
-	for (uint32_t i = 0; i < 5; i++) {
-		c[i] = begin(FIFTH, BURST);
-		rig_starve(c[i], false, true);
-	}
+	for (uint32_t i = 0; i < 5; i++)
+		c[i] = begin_shut(FIFTH);
 	check_eq(used(FILL_QUOTA_PROVEN), 5 * (FIFTH + 2));
 }
 
@@ -171,8 +179,8 @@ TEST(slower_is_who_sent_less_in_the_time_it_had)
 	the_slower_is_reset(40960, 30720, 500);
 }
 
-/* Each sends 100 KB, and then nothing. The first 300 ms do not count, so they are slower than
- * 1 MB/s after 0.4 s, and slower than 100 KB/s after 1.3 s. */
+/* Each sends 100 KB, and then nothing. 10 ms and two round trips do not count, so they are slower
+ * than 1 MB/s after 0.12 s, and slower than 100 KB/s after 1.04 s. */
 TEST(who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset)
 {
 	struct conn *c[5];
@@ -183,17 +191,17 @@ TEST(who_sends_a_megabyte_a_second_is_not_demoted_nor_a_tenth_of_it_reset)
 		send_more(c[i], 102400);
 		rig_starve(c[i], false, false);
 	}
-	pass(395);
+	pass(115);
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
 	pass(15);
 	check_eq(used(FILL_QUOTA_DEMOTED), 2 * (FIFTH + 2));
-	pass(790);
+	pass(890);
 	check(!rig_aborted(c[0]) && !rig_aborted(c[1]) && !rig_aborted(c[2]));
 	pass(200);
 	check(rig_aborted(c[0]) || rig_aborted(c[1]) || rig_aborted(c[2]));
 }
 
-/* The bytes that prove a value do not count: it is demoted after 300 ms. */
+/* The bytes that prove a value do not count: it is demoted after 10 ms and two round trips. */
 TEST(what_came_at_once_is_not_counted)
 {
 	struct conn *c[5];
@@ -201,7 +209,7 @@ TEST(what_came_at_once_is_not_counted)
 	fill_quota(c);
 	begin(LEN, BURST); /* must wait */
 	rig_starve(c[0], false, false);
-	pass(295);
+	pass(15);
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
 	pass(10);
 	check_eq(used(FILL_QUOTA_DEMOTED), FIFTH + 2);
@@ -216,7 +224,7 @@ TEST(a_pause_of_the_core_is_nobodys)
 	begin(LEN, BURST); /* must wait */
 	rig_starve(c[0], false, false);
 	rig->clock.now_ns += 1000 * STEP_NS;
-	pass(250);
+	pass(5);
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
 }
 
@@ -235,36 +243,36 @@ TEST(slow_values_are_not_demoted)
 	check(!rig_aborted(c[0]) && !rig_aborted(c[1]));
 }
 
-/* Short values wait 200 ms behind a short or a long one; the next short one then begins at once.
+/* Short values wait 20 ms behind a short or a long one; the next short one then begins at once.
  * Long ones do not. */
 static void
-short_values_wait_200_ms(bool behind_a_long_one)
+short_values_wait_20_ms(bool behind_a_long_one)
 {
 	check(store_limit_mt(rig->store, MEMORY_BYTES));
 	rig_turns(rig, 100);
-	begin(LEN, BURST);
-	begin(LEN, BURST);
-	begin(behind_a_long_one ? LEN : SHORT, BURST);
-	pass(195);
+	begin_shut(LEN);
+	begin_shut(LEN);
+	begin_shut(behind_a_long_one ? LEN : SHORT);
+	pass(15);
 	if (behind_a_long_one)
-		begin(SHORT, BURST);
+		begin_shut(SHORT);
 	check_eq(used(FILL_QUOTA_SHORT), 0);
 	pass(10);
 	check_eq(used(FILL_QUOTA_SHORT), SHORT + 2);
 	pass(50);
-	begin(SHORT, BURST);
+	begin_shut(SHORT);
 	check_eq(used(FILL_QUOTA_SHORT), 2 * (SHORT + 2));
 	check_eq(used(FILL_QUOTA_PROVEN), 2 * (LEN + 2));
 }
 
-TEST(short_values_begin_beside_the_quota_after_200_ms)
+TEST(short_values_begin_beside_the_quota_after_20_ms)
 {
-	short_values_wait_200_ms(false);
+	short_values_wait_20_ms(false);
 }
 
-TEST(short_values_behind_a_long_one_begin_beside_the_quota_after_200_ms)
+TEST(short_values_behind_a_long_one_begin_beside_the_quota_after_20_ms)
 {
-	short_values_wait_200_ms(true);
+	short_values_wait_20_ms(true);
 }
 
 TEST(while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens)
@@ -289,15 +297,14 @@ TEST(a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones)
 	check(store_limit_mt(rig->store, MEMORY_BYTES));
 	rig_turns(rig, 100);
 	atomic_fetch_add(&rig->shared->quota_used[FILL_QUOTA_SHORT], LEN - (SHORT + 2));
-	first = begin(LEN, BURST);
-	rig_starve(first, false, true);
-	rig_starve(begin(LEN, BURST), false, true);
+	first = begin_shut(LEN);
+	begin_shut(LEN);
 	for (uint32_t i = 0; i < 2; i++)
-		rig_starve(begin(SHORT, BURST), false, true);
-	pass(205);
+		begin_shut(SHORT);
+	pass(25);
 	check_eq(used(FILL_QUOTA_SHORT), LEN);
 	rig_starve(first, false, false);
-	pass(295);
+	pass(15);
 	check_eq(used(FILL_QUOTA_SHORT), LEN);
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
 	pass(10);

@@ -1,63 +1,22 @@
 /*
- * front_keep.c - decides which answers are kept as copies, for how long, and which requests they
- * answer.
+ * front_cache.c - decides by request and answer what is cached, and for how long.
  */
-#include "front_keep.h"
-#include "front_peers.h"
+#include "front_cache.h"
 
 #include "base/time_units.h"
 
 #define DELAY_MAX_S  2592000 /* a larger delay or expiry is a date */
 #define DELAY_EDGE_S 2u      /* clocks tick at different moments */
-#define COPY_SPARE   16u     /* a part of a copy's life, in shared mode */
 #define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
-
-/* Flags of mg that a copy can answer, with those that only describe the reply. c needs a copy
- * with a known cas. */
-#define SHOWN_BY_COPY                                                                              \
-	(MC_FLAG_VALUE | MC_FLAG_KEY | MC_FLAG_CLIENT | MC_FLAG_SIZE | MC_FLAG_OPAQUE |            \
-	 MC_FLAG_CAS | MC_FLAG_QUIET | MC_META_ORDER)
 
 /* ---- requests that copies answer ---- */
 
-/* True if an mg bypasses copies: one that shows the use of an item goes to the server. */
-static bool
-bypasses(const struct mc_req *req)
-{
-	return req->verb == MC_MG &&
-	       ((req->meta.flags & ~SHOWN_BY_COPY) != 0 || (req->flags & MC_KEY_BASE64) != 0);
-}
-
-static bool
-shows_cas(const struct mc_req *req)
-{
-	if (req->verb == MC_MG)
-		return (req->meta.flags & MC_FLAG_CAS) != 0;
-	return req->verb == MC_GETS || req->verb == MC_BIN_GET;
-}
-
 static enum backend_copy
-copy_answers(void *arg, const struct mc_req *req, const struct item *item, uint64_t *cas)
+answers(void *arg, const struct mc_req *req, const struct item *item, uint64_t *cas)
 {
 	const struct front *f = arg;
 
-	if (bypasses(req))
-		return BACKEND_COPY_NONE;
-	*cas = copy_cas(item);
-	switch (copy_kind(item)) {
-	case COPY_MISS:
-		return BACKEND_COPY_MISS;
-	case COPY_LEASE:
-		return BACKEND_COPY_NONE;
-	case COPY_VALUE: /* only mg reports that an item is stale */
-		if (req->verb == MC_MG)
-			return BACKEND_COPY_NONE;
-		break;
-	default:
-		break;
-	}
-	return shows_cas(req) && !copy_shows_cas(&f->copies, item) ? BACKEND_COPY_NONE
-								   : BACKEND_COPY_HERE;
+	return copy_answers(&f->copies, req, item, cas);
 }
 
 /* True for few samples, of which the server and the name are recorded. The sampler has drawn a
@@ -68,13 +27,6 @@ is_looked_at(const struct front *f)
 	return unlikely((f->copies.sampler.random & LOOK_BITS) == 0);
 }
 
-static inline void
-sample_count(struct front *f, uint64_t hash)
-{
-	if (f->copies.shared.admission != NULL)
-		admission_count_mt(f->copies.shared.admission, hash);
-}
-
 static __attribute__((noinline, cold)) void
 spared_look(struct front *f, struct view key, uint64_t hash)
 {
@@ -82,7 +34,7 @@ spared_look(struct front *f, struct view key, uint64_t hash)
 
 	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
 	top_keys_count_mt(&f->stats->top, key, hash);
-	sample_count(f, hash);
+	copies_count(&f->copies, hash);
 }
 
 /* Counts a sampled key that a copy has answered. Returns the keys before the next sample. */
@@ -95,53 +47,45 @@ sample(void *arg, struct view key, uint64_t hash)
 	if (is_looked_at(f))
 		spared_look(f, key, hash);
 	else
-		sample_count(f, hash);
+		copies_count(&f->copies, hash);
 	return before;
 }
 
 void
-front_keep_attach(struct front *f, struct backend_copies *copies)
+front_cache_attach(struct front *f, struct backend_copies *copies)
 {
 	if (!copies_enabled(&f->copies))
 		return;
-	copies->answers = copy_answers;
+	copies->answers = answers;
 	copies->sample = sample;
 }
 
 /* ---- retrievals ---- */
 
-/* True if a copy can answer this query. */
-static bool
-is_kept(const struct front_query *q)
-{
-	return q->verb == MC_GET || q->verb == MC_GETS || q->verb == MC_BIN_GET ||
-	       (q->verb == MC_MG && (q->flags & ~SHOWN_BY_COPY) == 0);
-}
-
 void
-front_keep_asked(struct front *f, struct front_request *request)
+front_cache_asked(struct front *f, struct front_request *request)
 {
 	request->reads = true;
 	if (!copies_enabled(&f->copies) || sampler_next(&f->copies.sampler, 1) != 0)
 		return;
-	sample_count(f, request->hash);
+	copies_count(&f->copies, request->hash);
 	if (is_looked_at(f))
 		top_keys_count_mt(&f->stats->top, front_request_key(request), request->hash);
 }
 
 /* Takes the lease of a fetch. The new copy reports at least what the previous one did. */
 void
-front_keep_place(struct front *f, struct front_request *request)
+front_cache_lease(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_request_copy_key(request);
 	uint32_t shows = (request->query.cas ? COPY_SHOWS_CAS : 0) |
 			 (request->query.verb == MC_MG ? COPY_SHOWS_WHOLE : 0);
 
-	if (!copies_enabled(&f->copies) || !is_kept(&request->query) ||
-	    !front_may_keep(request->lane))
+	if (!copies_enabled(&f->copies) ||
+	    !copy_may_answer(request->query.verb, request->query.flags) ||
+	    !front_may_cache(request->lane))
 		return;
 	request->opened = versions_opened_mt(f->copies.shared.versions);
-	request->lease = copy_lease(&f->copies, &wanted, &shows);
+	request->lease = copy_lease(&f->copies, &request->coalesced.key, &shows);
 	if (request->lease == 0)
 		return;
 	request->query.cas = (shows & COPY_SHOWS_CAS) != 0;
@@ -162,8 +106,9 @@ ttl_of(const struct front_lane *l)
 static bool
 outlives_copies(const struct front *f, int32_t ttl_s)
 {
-	return front_is_shared(f) && (ttl_s == FRONT_TTL_UNKNOWN ||
-				      (ttl_s > 0 && (ttl_s - 1) * NS_PER_S >= f->cfg.copy_ns));
+	return copies_are_shared(&f->copies) &&
+	       (ttl_s == FRONT_TTL_UNKNOWN ||
+		(ttl_s > 0 && (ttl_s - 1) * NS_PER_S >= f->cfg.copy_ns));
 }
 
 /* Computes a copy's expiry: a second before the item expires at its server, whose seconds begin
@@ -183,9 +128,8 @@ expiry_of(const struct front_lane *l, uint32_t *expiry_s)
 }
 
 void
-front_keep_value(struct front_lane *l, struct front_request *request)
+front_cache_value(struct front_lane *l, struct front_request *request)
 {
-	const struct copy_key wanted = front_request_copy_key(request);
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
 	struct front *f = l->front;
 	struct copy_fetched received = {
@@ -196,23 +140,22 @@ front_keep_value(struct front_lane *l, struct front_request *request)
 		.opened = request->opened,
 	};
 
-	if (unlikely(!front_may_keep(l)))
-		copy_unfenced(&f->copies, &wanted);
+	if (unlikely(!front_may_cache(l)))
+		copy_unfenced(&f->copies, &request->coalesced.key);
 	if (request->lease == 0 || request->answer == NULL || !expiry_of(l, &received.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
-	copy_publish(&f->copies, &wanted, request->lease, &received);
+	copy_publish(&f->copies, &request->coalesced.key, request->lease, &received);
 	request->lease = 0;
 }
 
 void
-front_keep_missed(struct front *f, struct front_request *request)
+front_cache_miss(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_request_copy_key(request);
 
 	if (!copies_enabled(&f->copies))
 		return;
-	copy_miss(&f->copies, &wanted, request->lease);
+	copy_miss(&f->copies, &request->coalesced.key, request->lease);
 	request->lease = 0;
 }
 
@@ -239,15 +182,14 @@ is_kept_set(const struct front_request *request)
 }
 
 bool
-front_keep_writes(struct front *f, struct front_request *request)
+front_cache_write(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_request_copy_key(request);
 
 	if (!copies_enabled(&f->copies))
 		return true;
-	request->is_writer = copy_write_begin(&f->copies, &wanted,
-					      is_kept_set(request) && front_may_keep(request->lane),
-					      &request->lease);
+	request->is_writer = copy_write_begin(
+		&f->copies, &request->coalesced.key,
+		is_kept_set(request) && front_may_cache(request->lane), &request->lease);
 	return request->is_writer;
 }
 
@@ -266,13 +208,12 @@ ends_before(struct front_request *request)
 }
 
 void
-front_keep_stored(struct front *f, struct front_request *request)
+front_cache_stored(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_request_copy_key(request);
 
 	if (request->lease == 0 || !ends_before(request))
 		return;
-	copy_exchange(&f->copies, &wanted, request->lease, &request->fill);
+	copy_exchange(&f->copies, &request->coalesced.key, request->lease, &request->fill);
 	request->lease = 0;
 	front_count(f, FRONT_EXCHANGED);
 }
@@ -293,18 +234,17 @@ doubt_add(struct front *f, const struct front_request *request)
 static void
 flush_over(struct front *f, const struct front_request *whole)
 {
-	versions_flush_end_mt(f->copies.shared.versions);
+	copies_flush_end(&f->copies);
 	if (whole->query.exptime <= 0)
-		front_peers_notify_all(f);
+		peers_notify_all(f->peers);
 }
 
 void
-front_keep_end(struct front *f, struct front_request *request)
+front_cache_end(struct front *f, struct front_request *request)
 {
-	const struct copy_key wanted = front_request_copy_key(request);
 
 	if (request->lease != 0)
-		copy_release(&f->copies, &wanted, request->lease);
+		copy_release(&f->copies, &request->coalesced.key, request->lease);
 	request->lease = 0;
 	if (request->is_flush)
 		flush_over(f, request);
@@ -313,10 +253,10 @@ front_keep_end(struct front *f, struct front_request *request)
 		return;
 	request->is_writer = false;
 	if (request->sent)
-		front_peers_notify(f, request);
+		peers_notify(f->peers, &request->coalesced.key);
 	/* In shared mode any value may change at any time, so one more lost write does not
 	 * matter. */
-	if (!request->sent || request->outcome_known || front_is_shared(f)) {
+	if (!request->sent || request->outcome_known || copies_are_shared(&f->copies)) {
 		version_write_end_mt(f->copies.shared.versions, request->hash);
 		return;
 	}
@@ -327,77 +267,48 @@ front_keep_end(struct front *f, struct front_request *request)
 
 /* ---- flushes ---- */
 
-static void
-quiet_until(struct front *f, uint32_t until_s)
-{
-	if (f->quiet_until_s == 0)
-		versions_flush_begin_mt(f->copies.shared.versions);
-	if (until_s > f->quiet_until_s)
-		f->quiet_until_s = until_s;
-}
-
-/* Begins a delayed flush, which lasts until all servers have executed it. A later one may replace
- * it at the servers, but not here. A date in the past is over. */
-static void
-flush_delay(struct front *f, int32_t delay_s)
+/* Returns the second until which a delayed flush may take effect; 0: it has no delay. A date in the
+ * past is over. */
+static uint32_t
+quiet_until_s(const struct front *f, int32_t delay_s)
 {
 	int64_t left_s = delay_s;
 
+	if (delay_s <= 0)
+		return 0;
 	if (delay_s > DELAY_MAX_S)
 		left_s -= serve_unix_s(f->serve);
-	quiet_until(f, serve_now_s(f->serve) + (uint32_t)(left_s > 0 ? left_s : 0) + DELAY_EDGE_S);
+	return serve_now_s(f->serve) + (uint32_t)(left_s > 0 ? left_s : 0) + DELAY_EDGE_S;
 }
 
 void
-front_keep_flush(struct front *f, struct front_request *whole)
+front_cache_flush(struct front *f, struct front_request *whole)
 {
 	if (!copies_enabled(&f->copies))
 		return;
-	if (whole->query.exptime > 0)
-		flush_delay(f, whole->query.exptime);
-	versions_flush_begin_mt(f->copies.shared.versions);
+	copies_flush_begin(&f->copies, quiet_until_s(f, whole->query.exptime));
 	whole->is_flush = true;
 }
 
-bool
-front_keep_flushed(struct front *f)
-{
-	return !copies_enabled(&f->copies) ||
-	       store_flush(f->store, serve_now_s(f->serve)) == STORE_OK;
-}
+/* ---- a turn ---- */
 
 void
-front_keep_begin(struct front *f)
+front_cache_begin(struct front *f)
 {
 	copies_init(&f->copies, &f->cfg.shared, f->store, f->cfg.core);
+	f->copies.life_ns = f->cfg.copy_ns;
 	if (copies_enabled(&f->copies) && f->cfg.quiet_s > 0)
-		f->fence_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
-}
-
-/* Ends old copies in shared mode. The clock was read after the turn's frames, and the rest of the
- * turn may take the part that is subtracted from a copy's life. */
-static void
-renew(struct front *f)
-{
-	const uint64_t life_ns = f->cfg.copy_ns - f->cfg.copy_ns / COPY_SPARE;
-	const bool renewed = copies_renew(&f->copies, f->now_ns, life_ns);
-
-	backend_copies_bypass(f->serve, !renewed);
-	if (!renewed)
-		front_count(f, FRONT_COPIES_WAITED);
+		f->copies.unfenced_until_s = STORE_CLOCK_START + f->cfg.quiet_s;
 }
 
 void
-front_keep_turn(struct front *f)
+front_cache_turn(struct front *f)
 {
-	if (front_is_shared(f) && copies_enabled(&f->copies))
-		renew(f);
-	if (unlikely(f->fence_until_s != 0) && serve_now_s(f->serve) >= f->fence_until_s) {
-		copies_fenced(&f->copies);
-		f->fence_until_s = 0;
-	}
-	if (likely(f->quiet_until_s == 0) || serve_now_s(f->serve) < f->quiet_until_s)
+	const bool may_answer = copies_turn(&f->copies, f->now_ns, serve_now_s(f->serve));
+
+	if (!copies_are_shared(&f->copies))
 		return;
-	f->quiet_until_s = 0;
-	versions_flush_end_mt(f->copies.shared.versions);
+	backend_copies_bypass(f->serve, !may_answer);
+	if (!may_answer)
+		front_count(f, FRONT_COPIES_WAITED);
 }

@@ -1,0 +1,68 @@
+/*
+ * peers.h - sends the keys that a front has written to the other fronts of its fleet, best effort,
+ * and ends the copies of keys that they have written.
+ *
+ * Shape:  after a write an invalidation of its key is added to a datagram, which goes to each peer
+ *         at the end of the turn.
+ * Units:  ns of the front's turns; seconds of the store's clock.
+ * Owner:  the caller owns the memory; a struct peers refers to its core's copies and stack.
+ * Thread: core-local; versions and store are shared, so any core receives for all.
+ * Errors: if an invalidation is lost, its key's readers see the old value for at most a copy's
+ *         life, as without peers. It is lost and counted if no datagram is free, if a peer's link
+ *         address is not known within PEERS_WAIT_NS, or if the key does not fit.
+ * Bounds: PEERS_MAX peers; PEERS_DATAGRAMS pending, PEERS_SENDS sent a turn. PEERS_KEYS_MAX
+ *         invalidations are accepted a second, PEERS_FLUSHES of them for all keys.
+ * Source: COHERENCE.md 3, P1 to P5.
+ */
+#ifndef CLOCKOO_PEERS_H
+#define CLOCKOO_PEERS_H
+
+#include "coalesce.h"
+#include "peers_list.h"
+
+#include "base/region.h"
+
+#define PEERS_DATAGRAMS 64u /* pending ones; a power of two */
+#define PEERS_SENDS     16u
+#define PEERS_KEYS_MAX  100000u
+#define PEERS_FLUSHES   10u
+#define PEERS_WAIT_NS   10000000ull
+
+/* Keys that were exchanged. */
+enum peers_count {
+	PEERS_TOLD,
+	PEERS_LOST,
+	PEERS_HEARD,
+	PEERS_REFUSED,
+	PEERS_COUNTS,
+};
+
+/* The core that a struct peers belongs to. */
+struct peers_core {
+	struct stack *stack;
+	struct copies *copies;
+	struct coalesce *coalesce;
+	void (*count)(void *arg, enum peers_count which);
+	void *arg;
+};
+
+struct peers;
+
+size_t peers_bytes(const struct peers_list *list);
+/* Returns NULL if the list is empty; the next four then do nothing. */
+struct peers *peers_create(struct region *region, const struct peers_list *list,
+			   const struct peers_core *core);
+
+/* Announces a write that has ended with any result. */
+void peers_notify(struct peers *p, const struct copy_key *key);
+void peers_notify_all(struct peers *p);
+/* Sends pending datagrams, after all that ends writes. */
+void peers_send(struct peers *p, uint64_t now_ns);
+/* Returns when there is more to send; or UINT64_MAX. */
+uint64_t peers_next_ns(const struct peers *p, uint64_t now_ns);
+
+/* Handles a request of a peer, which gets no reply. False: it is not such a request. */
+bool peers_receive(struct peers *p, const struct udp_peer *from, struct view request,
+		   uint32_t now_s);
+
+#endif
