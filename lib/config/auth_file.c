@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A role, one letter more, and blanks between: longer fields are passwords. */
+/* A role and a few letters more: longer fields are passwords. */
 #define ROLE_LOOK_BYTES 16u
 #define NEAR_ROLE(role)                                                                            \
 	"its last field is nearly the role " role "; write :" role                                 \
@@ -72,7 +72,7 @@ role_normalize(char to[ROLE_LOOK_BYTES], const char *field, size_t len)
 }
 
 /* Returns what is wrong if the last field of a line without a role was meant as one, or NULL: it
- * is a role but for capitals, blanks and one letter. */
+ * is a role but for capitals, blanks and one letter, or begins as one (readonly, administrator). */
 static const char *
 near_role(const char *line, size_t len)
 {
@@ -87,7 +87,8 @@ near_role(const char *line, size_t len)
 	if (field == NULL || !role_normalize(look, field, (size_t)(line + len - field)))
 		return NULL;
 	for (uint32_t i = AUTH_READ; i <= AUTH_ADMIN; i++)
-		if (nearest_distance(look, roles[i]) <= 1)
+		if (nearest_distance(look, roles[i]) <= 1 ||
+		    strncmp(look, roles[i], strlen(roles[i])) == 0)
 			return words[i];
 	return NULL;
 }

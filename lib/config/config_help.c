@@ -5,7 +5,6 @@
 #include "config.h"
 #include "options.h"
 
-#include <limits.h>
 #include <string.h>
 
 static bool
@@ -164,47 +163,6 @@ config_help(FILE *out)
 
 /* ---- the app's README ---- */
 
-/* Returns the section of the file that has the row's key; empty if the file cannot set it. */
-static struct view
-section_of(const struct option_row *row)
-{
-	const char *key = row->key != NULL ? row->key : "";
-
-	return (struct view){(const uint8_t *)key, (uint32_t)strcspn(key, ".")};
-}
-
-static bool
-is_first_of_section(uint32_t number)
-{
-	for (uint32_t n = 0; n < number; n++)
-		if (option_has_effect(option_at(n)) &&
-		    view_equal(section_of(option_at(n)), section_of(option_at(number))))
-			return false;
-	return true;
-}
-
-/* Prints the row of the section of the option of that number, with all options of the section. */
-static void
-print_section(FILE *out, uint32_t number, const struct option_style *style)
-{
-	const struct view section = section_of(option_at(number));
-	const char *between = "";
-
-	fprintf(out, "| %.*s | ", section.len != 0 ? (int)section.len : INT_MAX,
-		section.len != 0 ? (const char *)section.data : "none: on the command line only");
-	for (uint32_t n = number; n < option_count(); n++) {
-		const struct option_row *row = option_at(n);
-
-		if (!option_has_effect(row) || !view_equal(section_of(row), section))
-			continue;
-		fprintf(out, "%s%s", between, n >= option_row_count ? style->extended : "");
-		option_print_name(out, row, style);
-		fprintf(out, "%s%s", row->arg != NULL ? " " : "", row->arg != NULL ? row->arg : "");
-		between = ", ";
-	}
-	fputs(style->end, out);
-}
-
 void
 config_readme(FILE *out)
 {
@@ -219,9 +177,5 @@ config_readme(FILE *out)
 		.text = put_text,
 	};
 
-	fputs("| section of the file | options |\n|---|---|\n", out);
-	for (uint32_t n = 0; n < option_count(); n++)
-		if (option_has_effect(option_at(n)) && is_first_of_section(n))
-			print_section(out, n, &style);
 	option_print_reasons(out, &style);
 }

@@ -241,7 +241,7 @@ const struct option_row option_rows[] = {
 	 "comma separated list of extended options", false, NULL},
 	{"port", 0, OPTION_PORT, AT(port), 0, SIZE(port), "NIC",
 	 "PCI address of the NIC, or a profile of drivers-config: user needs no NIC and no "
-	 "privilege (af_packet)",
+	 "privilege; env:NAME is either from the environment (af_packet)",
 	 false, "port.nic"},
 	{"iface", 0, OPTION_TEXT, AT(iface), 0, 15 + 1, "NAME",
 	 "kernel interface of af_packet and tap", false, "port.iface"},

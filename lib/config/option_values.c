@@ -6,7 +6,10 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define PORT_FROM "env:"
 
 /* ---- the NIC: profile, PCI address, offloads ---- */
 
@@ -79,10 +82,27 @@ is_profile_name(const char *text)
 	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
 }
 
-bool
-option_set_port(struct config *cfg, const char *value, struct error *err)
+/* Returns what a variable of the environment names, as a device plugin sets it: the value after
+ * "env:", or text itself without that word. NULL if there is no such variable. */
+static const char *
+from_environment(const char *text)
 {
+	const size_t len = sizeof PORT_FROM - 1;
+
+	return strncmp(text, PORT_FROM, len) != 0 ? text : getenv(text + len);
+}
+
+bool
+option_set_port(struct config *cfg, const char *text, struct error *err)
+{
+	const char *value = from_environment(text);
 	uint32_t n;
+
+	if (value == NULL)
+		return error_set(err,
+				 "--port: \"%s\": the environment has no such variable; a device "
+				 "plugin sets it",
+				 text);
 
 	if (parse_decimal(value, &n))
 		return error_set(err,

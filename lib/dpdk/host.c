@@ -260,10 +260,10 @@ check_privileges(const struct host *host, const struct profile *p, struct error 
 	if ((p->needs & NEED_NET_ADMIN) && !host->net_admin)
 		return error_set(
 			err,
-			"--port %s: not permitted to create interfaces: run as root or with "
+			"--port %s: not permitted to set up interfaces: run as root or with "
 			"CAP_NET_ADMIN",
 			p->name);
-	if ((p->needs & NEED_NET_ADMIN) && !host->tun)
+	if ((p->needs & NEED_TUN) && !host->tun)
 		return error_set(err,
 				 "--port %s: /dev/net/tun is not usable: modprobe tun, or allow "
 				 "this user to open it",

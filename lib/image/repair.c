@@ -244,7 +244,9 @@ drop_slot(struct store_opening *open, struct bucket *b, uint32_t slot, enum verd
 	if (v == ITEM_DEAD)
 		floor_raise(st, tag, item_cas(item_at(st, bucket_ref(b, slot))));
 	else
-		floor_raise(st, tag, atomic_load(store_floor(st, tag)) + LOST_CAS);
+		floor_raise(st, tag,
+			    atomic_load_explicit(store_floor(st, tag), memory_order_relaxed) +
+				    LOST_CAS);
 	bucket_clear(b, slot);
 }
 
@@ -419,7 +421,7 @@ repair_locked(struct store_opening *open, uint32_t number, uint16_t displaced, s
 enum store_image_fault
 repair_walk_end(struct store_opening *open)
 {
-	const uint32_t count = atomic_load(&open->locked_count);
+	const uint32_t count = atomic_load_explicit(&open->locked_count, memory_order_relaxed);
 	struct tallies t = {.lost = 0};
 
 	if (count > STORE_IMAGE_LOCKED_MAX)
@@ -432,11 +434,11 @@ repair_walk_end(struct store_opening *open)
 		bucket_unlock(index_bucket(&open->store->ix, open->locked[i]));
 	add_tallies(open, &t);
 
-	const uint64_t lost = atomic_load(&open->lost);
+	const uint64_t lost = atomic_load_explicit(&open->lost, memory_order_relaxed);
+	const uint64_t items = atomic_load_explicit(&open->items, memory_order_relaxed);
 
-	return lost > LOST_FEW && lost > atomic_load(&open->items) / LOST_PART
-		       ? STORE_IMAGE_MANY_LOST
-		       : STORE_IMAGE_SOUND;
+	return lost > LOST_FEW && lost > items / LOST_PART ? STORE_IMAGE_MANY_LOST
+							   : STORE_IMAGE_SOUND;
 }
 
 void

@@ -110,8 +110,7 @@ bucket_displaced(const struct bucket *b)
 static inline uint32_t
 bucket_ref(const struct bucket *b, uint32_t slot)
 {
-	/* Acquire: pairs with the release in bucket_put; a core that sees the reference sees the
-	 * item. */
+	/* Acquire: pairs with the release in bucket_put; the item is seen with its reference. */
 	return atomic_load_explicit(&b->ref[slot], memory_order_acquire);
 }
 
@@ -256,7 +255,8 @@ bucket_clear(struct bucket *b, uint32_t slot)
 static inline void
 bucket_make_tombstone(struct bucket *b, uint32_t slot)
 {
-	atomic_store_explicit(&b->tag[slot], 0, memory_order_release);
+	/* Relaxed: a lookup that sees it misses a removed key, whatever moved before. */
+	atomic_store_explicit(&b->tag[slot], 0, memory_order_relaxed);
 }
 
 /* Under the lock: step the version counter, after the new slot of a move is filled and before the

@@ -39,10 +39,11 @@ epoch_advance(struct epoch *e)
 	}
 	if (oldest == EPOCH_OFFLINE)
 		oldest = now;
-	/* Release: pairs with the acquire in epoch_quiescent. */
+	/* Release: pairs with the acquire in epoch_quiescent; what the cores unlinked before their
+	 * reports is passed on. */
 	if (oldest == now)
 		atomic_compare_exchange_strong_explicit(&e->now, &now, now + 1,
-							memory_order_acq_rel, memory_order_relaxed);
+							memory_order_release, memory_order_relaxed);
 	return oldest;
 }
 

@@ -56,8 +56,8 @@ walks_let_item_move(const struct index_core *ic, uint32_t ref)
 	for (; places != 0; places &= places - 1) {
 		const struct walk_place *p = &ws->place[__builtin_ctz(places)];
 
-		/* Acquire: pairs with the release in publish. */
-		if (!lets_move(atomic_load_explicit(&p->span, memory_order_acquire), primary,
+		/* Relaxed: a walk publishes before it locks a bucket that this core has locked. */
+		if (!lets_move(atomic_load_explicit(&p->span, memory_order_relaxed), primary,
 			       alternate))
 			return false;
 	}
@@ -74,8 +74,8 @@ walks_let_buckets_exchange(const struct walks *ws, uint32_t bucket_count, uint32
 
 	for (; places != 0; places &= places - 1) {
 		const struct walk_place *p = &ws->place[__builtin_ctz(places)];
-		/* Acquire: pairs with the release in publish. */
-		const uint64_t span = atomic_load_explicit(&p->span, memory_order_acquire);
+		/* Relaxed: a hint. */
+		const uint64_t span = atomic_load_explicit(&p->span, memory_order_relaxed);
 		const uint32_t first = spread((uint32_t)(span >> 32), bucket_count);
 		const uint32_t last = spread((uint32_t)span, bucket_count);
 
@@ -96,9 +96,11 @@ is_over(const struct walk_place *p, uint32_t now_s, uint32_t pause_s)
 static void
 leave(struct walks *ws, uint32_t place, uint32_t owner)
 {
-	/* The owner goes first: another core may take the place once its bit is clear. */
-	if (atomic_compare_exchange_strong(&ws->place[place].owner, &owner, 0))
-		atomic_fetch_and(&ws->active, ~(1u << place));
+	/* The owner goes first: another core may take the place once its bit is clear. Release:
+	 * pairs with the acquire in enter. */
+	if (atomic_compare_exchange_strong_explicit(&ws->place[place].owner, &owner, 0,
+						    memory_order_relaxed, memory_order_relaxed))
+		atomic_fetch_and_explicit(&ws->active, ~(1u << place), memory_order_release);
 }
 
 void
@@ -123,16 +125,20 @@ static void
 enter(const struct index_walk *w, struct walk_cursor *cursor)
 {
 	struct walks *ws = w->places;
-	uint32_t active = atomic_load(&ws->active);
+	uint32_t active = atomic_load_explicit(&ws->active, memory_order_relaxed);
 
 	cursor->begun = true;
 	while (active != (1u << WALKS_MAX) - 1) {
 		const uint32_t n = (uint32_t)__builtin_ctz(~active);
 
-		if (!atomic_compare_exchange_weak(&ws->active, &active, active | 1u << n))
+		/* Acquire: pairs with the release in leave; what the last walk wrote here comes
+		 * first. */
+		if (!atomic_compare_exchange_weak_explicit(&ws->active, &active, active | 1u << n,
+							   memory_order_acquire,
+							   memory_order_relaxed))
 			continue;
 		cursor->place = n;
-		cursor->owner = atomic_fetch_add(&ws->begun, 1) + 1;
+		cursor->owner = atomic_fetch_add_explicit(&ws->begun, 1, memory_order_relaxed) + 1;
 		cursor->owner += cursor->owner == 0;
 		atomic_store_explicit(&ws->place[n].stepped_s, w->now_s, memory_order_relaxed);
 		/* Release: pairs with the acquire in walks_expire. */
@@ -160,10 +166,10 @@ keep_place(const struct index_walk *w, struct walk_cursor *cursor)
 static void
 publish(const struct index_walk *w, const struct walk_cursor *cursor, uint32_t first, uint32_t last)
 {
-	/* Release: pairs with the acquire in walks_let_item_move. */
+	/* Relaxed: the locks of the buckets, which come next, order it (walks_let_item_move). */
 	if (cursor->owner != 0)
 		atomic_store_explicit(&w->places->place[cursor->place].span,
-				      (uint64_t)first << 32 | last, memory_order_release);
+				      (uint64_t)first << 32 | last, memory_order_relaxed);
 }
 
 /* ---- a step ---- */

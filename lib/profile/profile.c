@@ -41,15 +41,15 @@ static const char *const spreads[] = {
 };
 
 /* Names of the bits of enum need and of enum rss_kind: bit i is word i. */
-static const char *const needs[] = {"iface",        "net_raw", "net_admin", "socket_free",
-				    "socket_there", "root",    "lock",      NULL};
+static const char *const needs[] = {"iface", "net_raw", "net_admin", "socket_free", "socket_there",
+				    "root",  "lock",    "tun",       NULL};
 static const char *const key_ways[] = {[RSS_KEY_BY_CONFIGURE] = "configure",
 				       [RSS_KEY_BY_UPDATE] = "update",
 				       [RSS_KEY_BY_NONE] = "none",
 				       NULL};
 static const char *const rss_kinds[] = {"ip4", "tcp4", "udp4", "ip6", "tcp6", "udp6", NULL};
 
-static_assert(NEED_LOCK == 1u << 6 && RSS_KIND_UDP6 == 1u << 5,
+static_assert(NEED_TUN == 1u << 7 && RSS_KIND_UDP6 == 1u << 5,
 	      "the words stand in the order of the bits");
 
 #define AT(field)             offsetof(struct profile, field)

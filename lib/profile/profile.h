@@ -38,11 +38,12 @@ enum spread {
 enum need {
 	NEED_IFACE = 1u << 0,        /* the kernel interface exists and is up */
 	NEED_NET_RAW = 1u << 1,      /* the right to open packet sockets */
-	NEED_NET_ADMIN = 1u << 2,    /* the right to make interfaces, and /dev/net/tun */
+	NEED_NET_ADMIN = 1u << 2,    /* the right to make interfaces, or to set them up */
 	NEED_SOCKET_FREE = 1u << 3,  /* no listener at --socket: the port creates it */
 	NEED_SOCKET_THERE = 1u << 4, /* a listener at --socket: the port connects */
 	NEED_ROOT = 1u << 5,
 	NEED_LOCK = 1u << 6, /* the right to lock its rings in memory */
+	NEED_TUN = 1u << 7,  /* /dev/net/tun */
 };
 
 /* The way that a driver takes the key of RSS. */

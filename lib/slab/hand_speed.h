@@ -9,9 +9,10 @@
 
 #include "slab_pages.h"
 
-/* Returns the speed of a class's hand, with what it is taken to pass besides; 0: it has no page. */
+/* Returns the speed of a class's hand, with the assumed passes of hand_speed.c (GUESS); 0: the
+ * class has no page. */
 uint64_t hand_speed(const struct slab *sl, const struct slab_class *c);
-/* Returns the speed of what was counted alone. */
+/* Returns the speed by counted passes alone. */
 uint64_t hand_speed_counted(const struct slab *sl, const struct slab_class *c);
 /* True if the class neither allocated nor had a page spared while a parts-th of memory was
  * evicted. */

@@ -108,7 +108,9 @@ slab_clear_live(struct slab *sl, uint32_t ref)
 	uint32_t shift;
 	_Atomic uint64_t *word = slab_state_word(sl, ref, &shift);
 
-	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_release);
+	/* Relaxed: nothing is read through it, and a hand that misses it finds no item in the
+	 * index. A later state of another object keeps its release. */
+	atomic_fetch_and_explicit(word, ~((uint64_t)OBJECT_USED << shift), memory_order_relaxed);
 }
 
 /* Set the reference bit of an object in the index. False: nothing was written, since it was set (so

@@ -90,7 +90,9 @@ item_mark_stale(struct item *it, uint64_t cas)
 	/* Release: a reader that has loaded the new number sees the marks (item_cas). */
 	atomic_thread_fence(memory_order_release);
 	item_set_cas(it, cas);
-	atomic_fetch_and_explicit(&it->head, ~ITEM_WON, memory_order_release);
+	/* Relaxed: a reader that has the old number may win the new one, as one may that comes
+	 * between the two. */
+	atomic_fetch_and_explicit(&it->head, ~ITEM_WON, memory_order_relaxed);
 }
 
 /* Address of the value's byte at offset, and the number of bytes that follow it there. */

@@ -225,8 +225,8 @@ pmtu_sample(const struct tcp *t, struct conn *c, uint32_t end, uint32_t len)
 	l->sampled_tick = c->pmtu_sample_tick = pmtu_tick(t);
 }
 
-/* True if the reduction is not confirmed. At its end the length before, and CONN_PMTU_REDUCED with
- * its time, are restored. */
+/* True if the reduction is not confirmed. Its end restores the earlier length; CONN_PMTU_REDUCED
+ * and its time do not change. */
 static bool
 in_trial(const struct conn *c)
 {

@@ -98,7 +98,7 @@ class Origin:
     def tool(self, name):
         for folder in PATHS:
             path = f"{self.root}/{folder}/{name}"
-            if os.path.islink(path) and os.readlink(path).startswith("/"):  # of the origin's root
+            if os.path.islink(path) and os.readlink(path).startswith("/"):  # absolute in the origin's root
                 path = self.root + os.readlink(path)
             if os.access(path, os.X_OK):
                 return path

@@ -21,7 +21,7 @@ MODULES = ("vfio_iommu_type1", "vfio-pci", "veth", "bridge", "sch_netem")
 WHOLE_PACKAGE, WHOLE_MODULES = "linux-image-amd64", (*MODULES, "igb")
 FETCH_S = 120
 UNPACKERS = {b"\x02\x21\x4c\x18": "lz4", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-LENGTH_BYTES = 4  # of the unpacked kernel, behind the packed one
+LENGTH_BYTES = 4  # the unpacked kernel's length, behind the packed one
 
 # Linux, Documentation/x86/boot.rst: "The Real-Mode Kernel Header".
 SETUP_SECTS_AT, PAYLOAD_AT, SECTOR = 0x1F1, 0x248, 512

@@ -6,7 +6,7 @@ nothing there.
 
 import dataclasses
 
-HUGEPAGES = 160  # of 2 MB
+HUGEPAGES = 160  # 2 MB each
 TCG = ["-accel", "tcg,thread=multi,tb-size=256"]
 QUIET = f"panic=-1 quiet mitigations=off nokaslr cryptomgr.notests hugepages={HUGEPAGES}"
 
@@ -14,7 +14,7 @@ QUIET = f"panic=-1 quiet mitigations=off nokaslr cryptomgr.notests hugepages={HU
 @dataclasses.dataclass
 class Machine:
     emulator: str      # a program of QEMU
-    words: list        # of its command line: CPU, board
+    words: list        # its command line: CPU, board
     iommu: list        # and, where a NIC is, its IOMMU
     kernel_words: str
     control: tuple     # words for the port that runs commands, behind a character device called "control"

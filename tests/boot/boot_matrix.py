@@ -29,7 +29,7 @@ COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
 @dataclasses.dataclass
 class Setting:
     words: str
-    netem: str        # of both directions
+    netem: str        # both directions
     drops: bool       # netem must have dropped something
 
 
@@ -66,7 +66,7 @@ def run(guest, setting):
     for port in ("m0", "m1"):
         guest.must(f"{TC} qdisc del dev {port} root 2>/dev/null; "
                    f"{TC} qdisc add dev {port} root netem limit 10000 {setting.netem}")
-    status, text = guest.run(  # what the last one said is gone before it is looked for
+    status, text = guest.run(  # the last run's output is removed first
         f": >/tmp/row; : >/tmp/said; {IP} netns exec c talk 10.99.0.1 11211 --connections {CONNECTIONS} --value-max {VALUE_MAX} "
         f"--warm-ms {WARM_MS} --ms {RUN_MS} --drain-ms {DRAIN_MS} >/tmp/row 2>/tmp/said & talk=$!; "
         f"until grep -q draining /tmp/said || ! kill -0 $talk 2>/dev/null; do sleep {LOOK_S}; done; "

@@ -238,7 +238,7 @@ NUMBERS = """uptime time bytes limit_maxbytes curr_items total_items bytes_read 
     crawler_items_checked crawler_reclaimed moves_to_cold moves_to_warm moves_within_lru
     accepting_conns cmd_flush get_hits get_misses delete_hits delete_misses incr_hits incr_misses
     decr_hits decr_misses touch_hits touch_misses""".split()
-SETTINGS = ("maxconns", "lru_crawler")  # what it reads of lists that are not here, it can do without
+SETTINGS = ("maxconns", "lru_crawler")  # settings that the exporter reads
 ITEMS = """number age evicted evicted_nonzero evicted_time outofmemory tailrepairs reclaimed
     expired_unfetched evicted_unfetched evicted_active crawler_reclaimed crawler_items_checked
     lrutail_reflocked moves_to_cold moves_to_warm moves_within_lru mem_requested number_hot

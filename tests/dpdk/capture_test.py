@@ -63,7 +63,7 @@ class Appliance:
     def end(self):
         self.process.send_signal(signal.SIGTERM)
         _, self.err = self.process.communicate(timeout=WAIT_S)
-        if self.load is not None:  # behind it: a memif's peer that ends first may take the other with it
+        if self.load is not None:  # last: if the client ended first, the appliance's memif could fail
             self.load.kill()
             self.load.communicate()
         self.folder.cleanup()
@@ -106,7 +106,7 @@ class Wireshark(unittest.TestCase):
         cls.a.load_begin()
 
     def setUp(self):
-        self.a.wait_for_frames()  # whose client went away may have yet to be noticed
+        self.a.wait_for_frames()  # the last test's client may still hold the place
 
     def read(self, path, *fields):
         """A list of values for each frame; Wireshark has nothing to complain about."""
@@ -178,7 +178,7 @@ class Wireshark(unittest.TestCase):
 
     def test_a_full_disk_is_told_and_what_is_there_is_whole(self):
         path = self.a.path("full.pcapng")
-        room = 3 * MESSAGE_BYTES  # frames come in messages, whole or not at all; a busy machine's are full
+        room = 3 * MESSAGE_BYTES  # room for some messages: each is written whole or not at all
         done = self.a.capture(path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^clockoo: capture: \S+: File too large; \d+ bytes are whole\n$")
@@ -202,7 +202,7 @@ class Clients(unittest.TestCase):
         self.assertTrue(done.stderr.startswith("clockoo: "))
 
     def expect_served(self, a=None):
-        """It may be that a core has yet to leave the capture before."""
+        """Tries until the cores have left the previous capture."""
         for _ in range(WAIT_S * 10):
             with (a or self.a).socket() as s:
                 answer = b""
@@ -283,7 +283,7 @@ class Clients(unittest.TestCase):
         self.expect_served()
 
     def test_who_goes_away_or_does_not_read_keeps_nothing(self):
-        a = Appliance("capr", "null")  # whose frames never end
+        a = Appliance("capr", "null")  # a null port receives frames for ever
         self.addCleanup(a.end)
         for _ in range(5):
             with contextlib.suppress(OSError), a.socket() as s:

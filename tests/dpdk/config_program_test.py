@@ -37,7 +37,7 @@ STILL = {
 
 # The exit status after which systemd's unit does not restart.
 WRONG_FILE = 78
-NOT_READY = 1  # of --check: the file is right, and a start would fail
+NOT_READY = 1  # exit status of --check: the file is right, but a start would fail
 
 # A file, the machine, and the line it earns there.
 REFUSED = [

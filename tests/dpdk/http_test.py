@@ -32,6 +32,7 @@ import shown_names  # noqa: E402
 MONITORING = SOURCE / "drivers-config/monitoring"
 WAIT_S = 20
 CONNS_MAX = 32  # HTTP_CONNS_MAX
+CROWD = 1000
 # Replies that have rows where there are items, which a load generator stores.
 OF_ITEMS = {"items", "slabs", "hotkeys", "sources", "slow"}
 
@@ -158,6 +159,22 @@ class Http(unittest.TestCase):
         began = time.monotonic()
         for _ in range(20):
             self.assertEqual(self.get("/metrics")[0], 200)
+        self.assertLess(time.monotonic() - began, 8)
+        for s in held:
+            s.close()
+
+    def test_a_crowd_that_waits_to_be_accepted_is_soon_through(self):
+        """All of it is connected at the first try, while nobody accepts; each then yields its place to the next."""
+        somaxconn = int(pathlib.Path("/proc/sys/net/core/somaxconn").read_text())
+        if somaxconn < CROWD:
+            self.skipTest(f"net.core.somaxconn is {somaxconn}: that many may wait")
+        self.served.process.send_signal(signal.SIGSTOP)
+        try:
+            held = [self.served.raw(b"GET / HTTP/1.1\r\nHost: loc") for _ in range(CROWD)]
+        finally:
+            self.served.process.send_signal(signal.SIGCONT)
+        began = time.monotonic()
+        self.assertEqual(self.get("/metrics")[0], 200)
         self.assertLess(time.monotonic() - began, 8)
         for s in held:
             s.close()
@@ -327,7 +344,7 @@ class Places(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "socket")
             with socket.socket(socket.AF_UNIX) as left:
-                left.bind(path)  # of a process that was killed
+                left.bind(path)  # left by a process that was killed
             with Served(path):
                 with socket.socket(socket.AF_UNIX) as s:
                     s.connect(path)

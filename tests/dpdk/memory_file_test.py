@@ -197,7 +197,7 @@ class MemoryFileTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(Page(self.path).attempts, 0)
 
-        with Server(pathlib.Path(self.folder, "other")):  # which has the file prefix: DPDK refuses
+        with Server(pathlib.Path(self.folder, "other")):  # it has the file prefix, so DPDK refuses
             time.sleep(OTHERS_S)
             with self.assertRaises(AssertionError) as caught, Server(self.path):
                 pass

@@ -24,7 +24,7 @@ FLEET = ",".join(f"10.0.{i // 10}.{i % 10}:11211:{1 + i // 11}" for i in range(1
 
 # Plans that depend on DPDK's release: the release from which on they are others.
 UNTIL = {"gve.plan": (24, 3)}
-NOT_READY = 1  # of --plan: a warning says why a start would fail
+NOT_READY = 1  # exit status of --plan: a warning says why a start would fail
 
 # Golden text, machine, what is asked, exit status.
 GOLDEN = [
@@ -88,6 +88,8 @@ MISTAKES = [
      "--front-servers: 127.0.0.2:1 is a loopback address, which a NIC does not reach"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "::1:1:1"], 1,
      "--front-servers: ::1:1 is a loopback address, which a NIC does not reach"),
+    (["--plan", "--port", "user", "--front-servers", "127.0.0.1:1:1"], 1,
+     "--front-servers: 127.0.0.1:1 is a loopback address: on port user this host is 10.0.2.2"),
     (["--plan", "--port", "0000:04:00.0", *NETWORK, "--front-servers", "10.0.255.255:1:1"], 1,
      "--front-servers: 10.0.255.255:1 is the address of many hosts: name one"),
     (["--plan", "--port", "0000:04:00.0", *NETWORK, "--front-servers", "2001:db8::1:1:1"], 1,

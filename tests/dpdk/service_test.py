@@ -379,7 +379,7 @@ class ServiceTest(unittest.TestCase):
 class FlashTest(unittest.TestCase):
     """A device of the second tier is taken by one process, left as it says, and nobody else's is written over."""
     MB = 256
-    COUNTER = struct.Struct("<QQI")  # of a superblock: its number, its process's, is it clean?
+    COUNTER = struct.Struct("<QQI")  # superblock: its number, its process's, whether it is clean
     PAGE, PAYLOAD = 4096, 16
 
     def setUp(self):

@@ -73,7 +73,7 @@ class CleanRootTest(unittest.TestCase):
                 words = clean_root.recipe("package")
                 self.assertFalse(clean_root.is_current(base, words))
                 base.mkdir()
-                self.assertFalse(clean_root.is_current(base, words))  # of an older test, without a note
+                self.assertFalse(clean_root.is_current(base, words))  # left by an older test, without a note
                 clean_root.recipe_of(base).write_text(words)
                 self.assertTrue(clean_root.is_current(base, clean_root.recipe("package")))
                 needs.append("libmicrohttpd12t64")

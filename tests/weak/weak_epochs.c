@@ -76,6 +76,17 @@ look_and_turn(void)
 	}
 }
 
+/* Looks once only: a core that has seen the word unlinked does not look at it again. */
+static void
+turn_and_look(void)
+{
+	for (uint32_t i = 0; i < TURNS; i++) {
+		epoch_quiescent(&epoch, 0);
+		weak_pause();
+	}
+	look();
+}
+
 static void
 look_and_go_offline(void)
 {
@@ -105,6 +116,39 @@ unlink_and_use(void)
 		}
 		weak_pause();
 	}
+}
+
+/* No other core is online in this core's view, so it waits for none. */
+static void
+unlink_and_use_at_once(void)
+{
+	atomic_store_explicit(&link, 0, memory_order_relaxed);
+
+	const uint32_t then = (uint32_t)epoch_now(&epoch);
+
+	for (uint32_t i = 0; i < TURNS; i++) {
+		epoch_quiescent(&epoch, 1);
+		if (epoch_passed(then, epoch_advance(&epoch))) {
+			word = 2;
+			return;
+		}
+	}
+}
+
+/* Another core steps the epoch. */
+static void
+unlink_and_turn(void)
+{
+	atomic_store_explicit(&link, 0, memory_order_relaxed);
+
+	const uint32_t then = (uint32_t)epoch_now(&epoch);
+
+	for (uint32_t i = 0; i < TURNS; i++) {
+		weak_pause();
+		epoch_quiescent(&epoch, 1);
+	}
+	if (epoch_passed(then, epoch_advance(&epoch)))
+		word = 2;
 }
 
 static void
@@ -264,14 +308,14 @@ static const struct weak_case cases[] = {
 	{"epoch-turn", begin_two, {look_and_turn, unlink_and_use}, setup_nothing, 2, 2},
 	{"epoch-three",
 	 begin_three,
-	 {look_and_turn, unlink_and_use, turn_only},
+	 {turn_and_look, unlink_and_turn, turn_only},
 	 setup_nothing,
 	 0,
 	 1},
 	{"epoch-offline", begin_two, {look_and_go_offline, unlink_and_use}, setup_nothing, 2, 2},
 	{"epoch-online",
 	 begin_one_offline,
-	 {come_online_and_look, unlink_and_use},
+	 {come_online_and_look, unlink_and_use_at_once},
 	 setup_nothing,
 	 2,
 	 2},

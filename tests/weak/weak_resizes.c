@@ -9,6 +9,8 @@
 #include "index/geometry.h"
 #include "index/migrate.h"
 
+#include <string.h>
+
 #define KEYS_MAX 4096u
 #define FIRST    100u
 #define ALL      (1u << 20) /* work: all buckets */
@@ -107,6 +109,41 @@ end_and_begin_again(void)
 }
 
 static void
+end_and_begin(void)
+{
+	geometry_end(&setup_store->ix);
+	geometry_begin(&setup_store->ix, 4 * SETUP_BUCKETS);
+}
+
+/* New buckets are cleared before they count, as claim_slice does. */
+static void
+clear_and_resize(void)
+{
+	memset(index_bucket(&setup_store->ix, SETUP_BUCKETS), 0,
+	       SETUP_BUCKETS * sizeof(struct bucket));
+	resize_whole(2 * SETUP_BUCKETS);
+}
+
+/* A key of the bucket that is migrated first, in its other bucket. */
+static void
+begin_displaced(void)
+{
+	const struct index *ix;
+
+	begin_last();
+	ix = &setup_store->ix;
+
+	const struct place p = index_lock(ix, setup_hash(setup_key_a));
+	const struct spot s = index_spot_of_key(ix, &p, setup_view(&setup_key_a));
+	struct bucket *to = index_bucket(ix, p.alternate);
+
+	ensure(s.bucket != to);
+	bucket_move(s.bucket, s.slot, to, bucket_empty_slot(to));
+	index_unlock(ix, &p);
+	geometry_begin(&setup_store->ix, 2 * SETUP_BUCKETS);
+}
+
+static void
 resize_and_back(void)
 {
 	resize_whole(2 * SETUP_BUCKETS);
@@ -170,9 +207,13 @@ static const struct weak_case cases[] = {
 	{"get-begin", begin_last, {get_a, begin_and_migrate_one}, end_get, 1, 2},
 	{"get-end", begin_migrated, {get_a, end_resize}, end_get, 2, 3},
 	{"get-again", begin_migrated, {get_a, end_and_begin_again}, end_get, 1, 2},
+	{"get-ended", begin_migrated, {get_a, end_and_begin}, end_get, 2, 3},
+	{"get-cleared", begin_last, {get_a, clear_and_resize}, end_get, 0, 3},
+	{"get-displaced", begin_displaced, {get_a, migrate_one}, end_get, 1, 2},
 	{"get-resize", begin_last, {get_a, resize_once}, end_get, 0, 3},
 	{"get-back", begin_last, {get_a, resize_and_back}, end_get, 0, 2},
 	{"probe-migrate", begin_resize, {probe_a, migrate_one}, end_get, 1, 2},
+	{"set-ended", begin_migrated, {set_a, end_and_begin}, end_set, 2, 3},
 	{"set-migrate", begin_resize, {set_a, migrate_one}, end_set, 1, 1},
 	{"set-begin", begin_last, {set_a, begin_and_migrate_one}, end_set, 1, 1},
 	{"add-migrate", begin_resize, {add_b, add_b_and_migrate}, end_add, 1, 1},

@@ -205,7 +205,7 @@ static struct pmtu_reports *reports;
 static void
 report(uint32_t n)
 {
-	const struct pmtu_report r = {.seq = n, .mtu = n, .peer = peer};
+	const struct pmtu_report r = {.seq = n, .mtu = n, .peer_port = (uint16_t)n, .peer = peer};
 
 	pmtu_reports_add_mt(reports, &r);
 }
@@ -233,7 +233,7 @@ read_reports(void)
 	struct pmtu_report r;
 
 	while (pmtu_reports_next_mt(reports, &cursor, &r))
-		weak_check(r.seq == r.mtu && r.seq != 0, "a torn report");
+		weak_check(r.seq == r.peer_port && r.seq != 0, "a torn report");
 }
 
 static const struct weak_case cases[] = {
@@ -248,7 +248,7 @@ static const struct weak_case cases[] = {
 	 {learn, look_up_by_generation},
 	 setup_nothing,
 	 1,
-	 2},
+	 3},
 	{"conflict", begin_neighbours, {conflict, read_conflict}, setup_nothing, 1, 2},
 	{"report", begin_reports, {report_one, read_reports}, setup_nothing, 2, 2},
 };

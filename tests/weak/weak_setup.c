@@ -50,7 +50,10 @@ setup_begin(uint32_t cores)
 	plan.bucket_count = SETUP_BUCKETS;
 	plan.bucket_step = 0;
 	if (memory == NULL) {
-		memory_bytes = align_up(store_bytes(&cfg), PAGE_BYTES);
+		struct store_config most = cfg;
+
+		most.cores = SETUP_CORES;
+		memory_bytes = align_up(store_bytes(&most), PAGE_BYTES);
 		memory = aligned_alloc(PAGE_BYTES, memory_bytes);
 	}
 	ensure(memory != NULL && memory_bytes >= store_bytes(&cfg));

@@ -141,6 +141,18 @@ begin_expiry_set(void)
 			store_turn(setup_core(core), NOW);
 }
 
+/* Something seems to be due in the class, and nothing is on its page. */
+static void
+begin_expiry_page(void)
+{
+	setup_two_keys();
+	put_expiring(0, setup_key_b, LATER + 1000);
+	class = class_of(setup_key_b);
+	for (uint32_t core = 0; core < 2; core++)
+		store_turn(setup_core(core), NOW);
+	atomic_store(&slab()->classes[class].due_s, NOW - 1);
+}
+
 static void
 set_expiring(void)
 {
@@ -270,6 +282,7 @@ static const struct weak_case cases[] = {
 	{"hand-set", begin_hand, {set_b_0, look_by_hand}, setup_nothing, 1, 1},
 	{"expire-set", begin_expiry_set, {set_expiring, expire}, end_expiry, 2, 1},
 	{"expire-touch", begin_expiry, {touch, expire}, end_expiry, 2, 1},
+	{"expire-page", begin_expiry_page, {touch, expire}, end_expiry, 2, 1},
 	{"recall", begin_recall, {turn_0, evacuate}, end_recall, 1, 1},
 	{"recalls", begin_recall, {turns_0, evacuate}, end_recall, 1, 1},
 	{"load-delete", begin_load, {load_a, delete_a}, end_load, 1, 1},

@@ -20,7 +20,7 @@ FILE = build_tree.ROOT / "tests/bench/budget.json"
 # The unit of each case, in requests or keys of a request.
 CASES = {"udp_get": 1, "udp_set": 1, "tcp_get": 1, "tcp_set": 1, "tcp_pipelined": 1,
          "tcp_multiget": 100}
-KEYS = 1000              # of counts: few, so that storing them is quick
+KEYS = 1000              # keys for counting: few, so that storing them is quick
 CYCLE_KEYS, CYCLE_RUNS, CYCLE_REQUESTS = 1_000_000, 5, 500_000
 MORE_MAX = 1.03          # times what the file says
 TOTALS = re.compile(r"^totals: (\d+)$", re.M)

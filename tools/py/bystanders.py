@@ -23,10 +23,10 @@ import threading
 import time
 
 CLIENTS, GAP_S, HELLO_GAP_S = 8, 0.02, 0.1
-PATIENCE_S, LIMIT_S = 20.0, 60.0  # of one answer, and of all
+PATIENCE_S, LIMIT_S = 20.0, 60.0  # for one answer, and for all
 EVEN_CLIENTS, EVEN_DEPTH = 64, 8
 STREAM_BYTES = 4 << 20
-SENT_AGAIN_AT = 100  # of struct tcp_info: tcpi_total_retrans
+SENT_AGAIN_AT = 100  # tcpi_total_retrans in struct tcp_info
 SWITCH_S = 0.0005  # between threads
 
 

@@ -22,7 +22,7 @@ def build():
     folder = build_tree.beside_default("coverage")
     build_tree.build(folder, build_tree.COVERAGE,
                      targets=lambda at: build_tree.test_targets(at, RUN))
-    for counts in folder.rglob("*.gcda"):  # of the run before
+    for counts in folder.rglob("*.gcda"):  # left by the previous run
         counts.unlink()
     return folder
 

@@ -11,9 +11,9 @@ import json
 import subprocess
 import time
 
-ONE_CORE_NS = 30  # what is nearer are two threads of one core
+ONE_CORE_NS = 30  # nearer CPUs are threads of one core
 FAR = 1.5         # times the least distance seen of two cores
-SHARED = 0.8      # of the most seen
+SHARED = 0.8      # share of the most seen
 FIRST_LOOKS = 10
 PAUSE_S, WAITS = 0.2, 50
 TRIES = 3

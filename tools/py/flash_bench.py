@@ -24,7 +24,7 @@ FILTER = "tests/bench/filter/filter_trial"
 CONVERT = "tests/unit/flash/test_flash_convert"
 PARTS = ("bytes", "reads", "convert", "misses", "filter", "pack", "raw", "recover", "extstore", "hits", "kept", "evicted", "busy", "kills", "sigkill")
 EVICTED = "tests/bench/flash/flash_evicted"
-TARGETS = {"convert": CONVERT, "filter": FILTER, "evicted": EVICTED, "kills": STRESS, "sigkill": "app/clockoo"}  # of a part; PROGRAM of the others
+TARGETS = {"convert": CONVERT, "filter": FILTER, "evicted": EVICTED, "kills": STRESS, "sigkill": "app/clockoo"}  # programs by part; PROGRAM for the others
 
 # Gets, puts and conversions a second that the thesis has of its SSD (table 5.4, sections 5.4.2, 5.4.3).
 THESIS = {"gets": "44,900 to 46,800", "puts": "204,600", "conversions": "68,000", "of the device": "0.94 to 0.975"}
@@ -50,7 +50,7 @@ RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
 LOADS = ("--buckets", 1 << 15)
 # MiB of DRAM and of flash, keys of 216 bytes, and gets that count, behind twice as many: of both sides.
 HITS = ((32, (0, 64, 128, 256), 1_000_000, 250_000), (64, (0, 128, 256, 512), 2_000_000, 2_000_000))
-SIZES, KEPT_TURN_MS = {4096: "4k", 65536: "64k", 1 << 20: "1m"}, 0.05  # of flash_kept.c
+SIZES, KEPT_TURN_MS = {4096: "4k", 65536: "64k", 1 << 20: "1m"}, 0.05  # as in flash_kept.c
 # A fill of memcached: MiB, sets, bytes of flash.
 FILLS = ((32, 400_000), (64, 2_000_000))
 EXTSTORE_MIB = 1024

@@ -16,11 +16,11 @@ from restart_bench import KILL_CORES, WRITES_S, RestartBed
 KILLS, QUICK_KILLS, QUICK_KILLS_S = 200, 10, 25.0
 LIVES_A_FILE = 20
 MEMORY_MB, FLASH = 12, "256m"
-KEYS = 1500  # of a writer: most are evicted before they are asked for
+KEYS = 1500  # keys of a writer: most are evicted before they are requested
 STOP_EVERY = 5
 STATE = "--flash-state"
-LAYOUTS = ("hash", "hash", "log")  # of files, in turn
-CROWD_BYTES = 900       # of a value: a column takes it
+LAYOUTS = ("hash", "hash", "log")  # layouts of the files, in turn
+CROWD_BYTES = 900       # a value's length: short enough for a column
 CONVERTS_S = 3          # the longest wait for a conversion
 CONVERSION_S = 0.15     # about as long as one takes
 

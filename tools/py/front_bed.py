@@ -86,7 +86,7 @@ class FrontBed(VsBed):
         super().__init__(programs, build, [])
         self.given = list(given)
         self.server_cpus_of = self.cpus[2:2 + SERVERS] if len(self.cpus) >= 2 + SERVERS else [self.client_cpu] * SERVERS
-        self.absent = {}  # who is not there, and why
+        self.absent = {}  # absent programs, and why
         self.keeps_copies = run_front.keeps_copies(str(build / "app/clockoo"))
         self.servers = {}
 

@@ -4,7 +4,7 @@ import math
 
 from front_bench import chosen
 
-NODE_KQPS = 10  # what a back-end node of the thesis serves
+NODE_KQPS = 10  # rate of a back-end node of the thesis
 
 
 def kqps(row):

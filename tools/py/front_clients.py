@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-WAIT_S = 0.1      # of slow, before it answers
+WAIT_S = 0.1      # delay of the slow server's answers
 PATIENCE_S = 20
 CALM_GAP_S = 0.0005
 AGE_GAP_S = 0.005  # between two writes of a key

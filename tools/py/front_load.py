@@ -30,7 +30,7 @@ KILL_ROUNDS_A_ROUND = 4  # short ones: what is before and after is of the same m
 AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
 HISTORY_ROUNDS, QUICK_HISTORY_ROUNDS = 8, 1
 FORMULA_COPIES = 64  # auto's of four servers
-HIT_COPIES = str(4 * HIT_KEYS)  # of all its keys, however they fall into sets
+HIT_COPIES = str(4 * HIT_KEYS)  # copies for all keys, however they fall into sets
 # name: ask's options, what is counted, its unit, front.items
 KERNEL = {
     "hit": (["--sets", 0], "requests_per_s", "mops", HIT_COPIES),

@@ -30,7 +30,7 @@ SERVERS = 4
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
                "/CN=flood", "-keyout", "key", "-out", "cert"]
 OWN = "own:50:2000:20000"
-AHEAD = ["nice", "-n", "-15"]  # what is measured goes ahead of a machine's other work
+AHEAD = ["nice", "-n", "-15"]  # the measured programs go ahead of other work
 
 
 def gets(name, count, times=1):

@@ -27,7 +27,7 @@ import time
 
 READY_S, LOOK_S = 10.0, 0.25
 LITTLE_BYTES = 1 << 18  # in LOOK_S, of all peers together
-READ_EVERY_S = 0.25  # of --read
+READ_EVERY_S = 0.25  # interval of --read
 SENDS_A_VISIT = 16
 PIECE_BYTES = 1 << 16
 

@@ -21,7 +21,7 @@ from progress import Failed, Step
 
 POLLS = ("spin", "adaptive")
 SILENCES = {"1ms": (0.001, 200), "10ms": (0.01, 100), "1s": (1.0, 12)}  # and how often
-QUICK_PART = 4       # of how often
+QUICK_PART = 4       # a quick run's share of the rounds
 ROUNDS, QUICK_ROUNDS = 3, 1
 IDLE_S, QUICK_IDLE_S = 5.0, 2.0
 WARM = 50

@@ -20,7 +20,7 @@ from netns import SIDES, end_processes
 
 FOLDER = pathlib.Path("/run/clockoo")
 NETNS = pathlib.Path("/run/netns")
-EAL_FOLDERS = ("/run/dpdk", "/tmp/dpdk")  # of root, of others
+EAL_FOLDERS = ("/run/dpdk", "/tmp/dpdk")  # root's, and others'
 EAL_PREFIXES = ("", "-2", "-3", "-4")  # behind a run's name: of each program of DPDK's in it
 NR_HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 

@@ -23,7 +23,7 @@ import time
 from progress import Failed
 
 TCP_PORT = 11211
-HOST = "10.99.0.1"  # of the first appliance
+HOST = "10.99.0.1"  # the first appliance's address
 SIDES = ("c", "s", "s2", "k", "m")
 APPLIANCES_MAX = 2
 PREFIX_LEN = 24

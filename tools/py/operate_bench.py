@@ -35,7 +35,7 @@ LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
 
 @dataclasses.dataclass
 class Bench:
-    folder: pathlib.Path  # of the build
+    folder: pathlib.Path  # the build's folder
     quick: bool
     figures: Figures
 

@@ -45,7 +45,7 @@ PIECES = {
     "servers": Piece("beyond", papers_beyond.servers, WIRE),
 }
 PARTS = tuple(dict.fromkeys(piece.part for piece in PIECES.values()))
-NAMES = (*PARTS, *PIECES)  # what --part takes
+NAMES = (*PARTS, *PIECES)  # values of --part
 
 
 def chosen(names):

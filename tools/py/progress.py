@@ -15,7 +15,7 @@ import time
 TICK_S = 1.0
 PLAIN_FIRST_S, PLAIN_TICK_S = 2.0, 10.0  # no terminal: a line if it takes long, and now and then
 LOG_TAIL_LINES = 40
-EDGE = re.compile(r"\[\d+/\d+\] [^\r\n\x1b]+")  # of ninja: what it builds
+EDGE = re.compile(r"\[\d+/\d+\] [^\r\n\x1b]+")  # ninja's line of progress
 EDGE_LOOK_BACK = 200  # the part of an edge that came in the piece before
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

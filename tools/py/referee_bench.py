@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 
-PACKAGES = ("libcachesim==0.3.5", "numpy==2.4.6")  # of what the former asks for, all that it imports
+PACKAGES = ("libcachesim==0.3.5", "numpy==2.4.6")  # libcachesim, and all of its requirements that it imports
 INSTALL_S, RUN_S = 300, 600
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tests/bench/store/referee.py"
 

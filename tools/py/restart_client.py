@@ -33,7 +33,7 @@ EXPIRED_S = 3.0  # an expiry of 1 s has passed then, by any clock's second
 CROWD_SMALL, CROWD_SMALL_KEYS = 16, 40_000  # for which the smallest index grows
 CROWD_LARGE, CROWD_LARGE_KEYS = 3000, 12_000  # more than FULL_MB
 CROWD_LOOK = 10               # batches
-CLASSES = 40                  # of the slab, at most
+CLASSES = 40                  # slab classes, at most
 
 
 class Line:

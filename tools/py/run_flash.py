@@ -12,7 +12,7 @@ import netns
 from progress import Failed, say
 
 SIZE = re.compile(r"[0-9]+[mgtMGT]?")
-OF_MEMORY = 1.5        # what is stored
+OF_MEMORY = 1.5        # stored, in multiples of the memory
 VALUE, KEY = 2000, b"flash:%06d"
 KEYS_A_GET = 50
 FOUND_LEAST = 0.99     # a cache may forget

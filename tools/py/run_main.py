@@ -106,7 +106,7 @@ def parse(argv):
     if args.flash is not None and (args.port == "tap" or args.appliances > 1 or args.front):
         p.error("--flash: needs one appliance, no front and no tap")
     args.load |= args.flash is not None and args.command is None
-    args.load |= args.front is not None and args.command is None  # what the front is for is seen under load
+    args.load |= args.front is not None and args.command is None  # a front shows its use under load
     progress.quiet = args.quiet and args.command is not None
     return args
 

@@ -17,7 +17,7 @@ from vs_bed import KEYS, VsBed
 
 CONNECTIONS = 50
 DEEP = 32  # requests on their way of a connection, where the turn's share of them is what differs
-# what --vary takes: the most of it, and what a full run varies
+# values of --vary: the largest, and those of a full run
 VARIES = {"connections": (1000, (1, 10, 50, 200)), "cores": (64, (1, 2)),
           "requests": (65535, (1, 20, 100)), "batch": (64, (8, 32, 64))}
 QUICK_VARIES = [("connections", (10, 50))]
@@ -28,7 +28,7 @@ ROUNDS, QUICK_ROUNDS = 5, 3
 RUN_S, QUICK_RUN_S = 0.5, 0.25
 WARM_S = 0.05
 TURN_LIMIT_S = 300
-ALONE = 0.9  # of its CPUs: a server that was given less had neighbours, and their slices are in its p99
+ALONE = 0.9  # share of its CPUs: with less, slices of neighbours are in a server's p99
 
 # options: the appliance's. Equal ones are measured once, whatever they are called.
 Setting = collections.namedtuple("Setting", "connections cores depth options")

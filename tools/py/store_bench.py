@@ -24,7 +24,7 @@ PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss
             "bench_turns")
 OWN = "clockoo"
 MISS_KEYS, STORE_MIN_BYTES = 1_310_720, 8 << 20
-WORKING_SET_BYTES = 64  # what a key of the working set counts in the part miss
+WORKING_SET_BYTES = 64  # bytes that a key of the working set counts in the part miss
 MIB = 1 << 20
 # glibc: ask for huge pages under the heap, so that all tables have the same.
 HUGE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
@@ -180,7 +180,7 @@ def space(bench):
         a_key = bench.keep(f"index_bytes_per_key_2_{shift}", [row["index_bytes"] / row["items"]])
         moves = row["moves"] / row["items"]
         lines.append([f"2^{shift}", row["slots"], f"{100 * occupancy:.2f} %", a_key, f"{moves:.3f}"])
-    bench.figures["index_occupancy"] = occupancy  # of the larger one
+    bench.figures["index_occupancy"] = occupancy  # the larger table's
     bench.figures["index_bytes_per_key"] = a_key
     table("Space: filled until an insert found no place (MemC3: 95 %, 9.46 bytes a key)",
           ["slots", "exactly", "occupancy", "bytes a key", "moves an insert"], lines)

@@ -50,9 +50,9 @@ EMULATED_SLOWNESS = 10
 
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
-DIFFER_REQUESTS = 60_000  # of a million, which run_differ does in some minutes
+DIFFER_REQUESTS = 60_000  # a full run has a million, and takes some minutes
 DIFFER_FLASH_REQUESTS = 2000
-DIFFER_SEED = 1  # what every run asks; run_differ by itself draws one
+DIFFER_SEED = 1  # every run uses it; run_differ by itself draws one
 TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
 TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
 WRONG = re.compile(r"not ok|ERROR|FAILED|Error:|assert|mutant", re.IGNORECASE)
@@ -366,6 +366,33 @@ def beside_appliance(words, script, options="", *run_options, server_args=SERVER
                             server_args, "--exec", f"{script} {options}"], out)
 
 
+def get_schemas(folder):
+    """Kubernetes' own from PyPI, that of PodMonitor from the operator's Go module: kept, since both are large. What
+    cannot be had is skipped by name."""
+    progress.say("getting schemas of Kubernetes")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"]
+    commands = {"python": [*pip, "--target", str(folder / "python"), "kubernetes-validate"],
+                "go": ["go", "mod", "download", "github.com/prometheus-operator/prometheus-operator@latest"]}
+    for name, command in commands.items():
+        if not (folder / name).is_dir() and shutil.which(command[0]) is not None:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  env={**os.environ, "GOMODCACHE": str(folder / "go"), "GOFLAGS": "-modcacherw", "GO111MODULE": "on"})
+            if done.returncode != 0:
+                shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def part_image():
+    """Its program is that of the release build: an image's size and start are those of what is shipped."""
+    build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo", "tests/load/clockoo-load"])
+    subprocess.run([ROOT / "tools/install", "image"], stdin=subprocess.DEVNULL)
+    schemas = ROOT / ".cache/schemas"
+    schemas.mkdir(parents=True, exist_ok=True)
+    get_schemas(schemas)
+    folder = build_tree.default_folder()
+    return counting("the image for containers", [str(ROOT / "tests/image/run_image"), str(folder / "app/clockoo"), "--load",
+                                                 str(folder / "tests/load/clockoo-load"), "--schemas", str(schemas)])
+
+
 def part_run():
     build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo"])
     counts = counting("tools/run itself", [str(CONFORM / "run_tool_test.py")])
@@ -409,7 +436,7 @@ def part_container():
 
 PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanitize": part_sanitize,
          "conform": part_conform, "differ": part_differ, "clients": part_clients,
-         "scale": part_scale, "peer": part_peer, "boot": part_boot, "run": part_run,
+         "scale": part_scale, "peer": part_peer, "boot": part_boot, "image": part_image, "run": part_run,
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
          "arm64": part_arm64}
@@ -419,7 +446,7 @@ ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", 
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
 # release build.
-BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "run"), ("package",))
+BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "image", "run"), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
 CLIENTS = "CLOCKOO_TEST_CLIENTS"  # there: a folder in which client libraries are installed
 # Files that a trained build is made from. Its training and second compilation are 150 s of CPU in the 15 minutes that
@@ -497,7 +524,7 @@ def main(argv):
 
     def start_beside():
         # Not by several at a time: apt's lists have one lock.
-        subprocess.run([ROOT / "tools/install", "lint", "boot", "package", "clean"], stdin=subprocess.DEVNULL)
+        subprocess.run([ROOT / "tools/install", "lint", "boot", "image", "package", "clean"], stdin=subprocess.DEVNULL)
         rows = ([part for part in row if part in chosen] for row in BESIDE)
         beside.extend(Beside(row) for row in rows if row)
 

@@ -41,7 +41,7 @@ MORE = {
 }
 LOADED = 80               # percent of what the closed loop found: how long a request is in the core
 PREFIX = {"a": "kernel_", "b": "", "v": "vhost_"}
-UDP_DEPTHS = (1, 8)       # of a kernel client's socket: the better one counts
+UDP_DEPTHS = (1, 8)       # depths of a kernel client's socket: the better one counts
 ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 2000, 400
 WARM_MS = 150

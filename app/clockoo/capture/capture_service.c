@@ -110,8 +110,8 @@ client_close(struct capture_service *s)
 	s->client = -1;
 }
 
-/* Refuses the client. Its request is read first: on a close before that the kernel reports an error
- * to the client, which then misses the line. */
+/* Refuses the client. If the socket were closed with the request unread, the kernel would report an
+ * error to the client, which would then miss the line. */
 static void
 capture_refuse(int fd, const char *words)
 {
@@ -319,7 +319,7 @@ rings_give_back(struct capture_service *s)
 
 /* ---- frames ---- */
 
-/* Returns the ring with the oldest frame before `before`, NULL if there is none. */
+/* Returns the ring with the oldest frame before until_ns, NULL if there is none. */
 static struct capture *
 oldest(const struct capture_service *s, uint64_t until_ns)
 {

@@ -42,23 +42,33 @@ is_of_one_host(const struct ip_addr *ip, const struct config *cfg)
 	return v4 >> 28 != 14 && v4 != UINT32_MAX && !(is_network && v4 == (cfg->ipv4 | host));
 }
 
+static bool
+is_loopback(const struct ip_addr *ip)
+{
+	static const struct ip_addr loopback6 = {{[15] = 1}};
+
+	return ip_addr_is_v4(ip) ? ip_addr_v4_get(ip) >> 24 == 127 : ip_addr_equal(ip, &loopback6);
+}
+
 /* True if no frame of ours could ever reach this host: the stack has no loopback, IPv6 may be off,
  * and a gateway that is needed may be missing. *why: a phrase. Port user reaches everything that
- * its host does. */
+ * its host does, and the host itself by an address of libslirp's network. */
 static bool
 is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char **why)
 {
-	static const struct ip_addr loopback6 = {{[15] = 1}};
 	const struct ip_addr own = ip_addr_v4(cfg->ipv4);
 
 	*why = "the address of many hosts: name one";
 	if (!is_of_one_host(ip, cfg))
 		return true;
+	*why = config_is_user(cfg)
+		       ? "a loopback address: on port user this host is 10.0.2.2, or fd00::2"
+		       : "a loopback address, which a NIC does not reach: give its address on the "
+			 "network";
+	if (is_loopback(ip))
+		return true;
 	if (config_is_user(cfg))
 		return false;
-	*why = "a loopback address, which a NIC does not reach: give its address on the network";
-	if (ip_addr_is_v4(ip) ? ip_addr_v4_get(ip) >> 24 == 127 : ip_addr_equal(ip, &loopback6))
-		return true;
 	*why = "an IPv6 address, and IPv6 is off: give --address6";
 	if (!ip_addr_is_v4(ip))
 		return ip_addr_is_zero(&cfg->ipv6);

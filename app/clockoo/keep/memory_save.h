@@ -2,12 +2,12 @@
  * memory_save.h - items that outlive a reboot (--memory-save): saved by a graceful stop, loaded by
  * the next start while it serves.
  *
- * Shape:  memory_save_begin reads the file's head, as its seed must become the store's.
+ * Shape:  memory_save_begin reads the file's head, whose seed must become the store's.
  *         memory_save_take gives the file another name, so that it is loaded once; a thread of its
  *         own loads it. memory_save_stop writes the next one.
  * Owner:  the caller; without --memory-save nothing here does anything.
  * Thread: main; the loader is the store's last core.
- * Errors: one line on stderr: a start without its items is a start. The start is refused if
+ * Errors: one line on stderr, and the cache starts without the items. The start is refused if
  *         another process has FILE, or if it is no file.
  * Bounds: writing takes SAVE_LIMIT_S at most; another signal ends it sooner. The part that is
  *         written by then is kept.
@@ -22,7 +22,7 @@
 #include <pthread.h>
 
 #define SAVE_LIMIT_S 900u
-/* The least --keep-for: a reboot takes longer than a shorter gap. */
+/* The least --keep-for: a reboot may take longer than less. */
 #define SAVE_KEEP_FOR_MIN_S 300u
 
 struct memory_save_needs {

@@ -9,7 +9,8 @@
 
 #include "config/config.h"
 
-#define HTTP_BACKLOG 16
+/* Connections that may wait to be accepted: a full queue makes a client try again after 1 s. */
+#define HTTP_BACKLOG 1024
 
 /* Opens the socket, which does not block and is closed by exec. *fd is -1 if the configuration
  * names none. */

@@ -34,6 +34,7 @@ struct http_server {
 	struct http_state state;
 	int fd;
 	bool local; /* only this machine can connect */
+	bool freed; /* a connection was closed in this run of the library */
 	uint64_t now_ns;
 	struct http_conn conns[HTTP_CONNS_MAX];
 	struct budget places; /* HTTP_CONNS_KEPT */
@@ -166,6 +167,7 @@ on_connection(void *arg, struct MHD_Connection *connection, void **context,
 		if (!c->ended)
 			conn_end(s, c);
 		c->fd = -1;
+		s->freed = true;
 		*context = NULL;
 	}
 }
@@ -423,9 +425,12 @@ http_run(struct http_server *s, uint64_t now_ns)
 	if (s == NULL)
 		return false;
 	s->now_ns = now_ns;
+	s->freed = false;
 	conns_check(s);
 	MHD_run(s->daemon);
-	return MHD_get_timeout(s->daemon, &left_ms) == MHD_YES && left_ms == 0;
+	/* At its limit of connections the library polls the listening socket no longer. Only its
+	 * next run finds that one was closed since. */
+	return s->freed || (MHD_get_timeout(s->daemon, &left_ms) == MHD_YES && left_ms == 0);
 }
 
 void

@@ -95,7 +95,7 @@ class FrontBenchTest(unittest.TestCase):
 
     def test_every_promised_figure_is_of_the_worst_point(self):
         figures, tables, kept = self.measure()
-        self.assertEqual(figures["busiest_by_mean_adversary"], 1.95)  # of n = 10
+        self.assertEqual(figures["busiest_by_mean_adversary"], 1.95)  # at n = 10
         self.assertEqual(figures["busiest_by_mean_scan"], 1.8)
         self.assertEqual(figures["busiest_by_mean_zipf101"], 1.4)
         self.assertAlmostEqual(figures["busiest_by_mean_scan_clock"], 1.9)

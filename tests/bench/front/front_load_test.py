@@ -131,8 +131,8 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual(figures["front_hit_ratio_of_tcp_get_core_ns"], 0.9)
         self.assertAlmostEqual(figures["front_hit_ratio_of_itself"], 0.94)
         self.assertEqual(figures["front_kernel_hit_ratio_of_tcp_get"], 0.5)
-        self.assertEqual(figures["front_forward_mops"], 9)          # of 8 and 10
-        self.assertEqual(figures["front_multiget_miss_mkeys"], 13)  # of 12 and 14
+        self.assertEqual(figures["front_forward_mops"], 9)          # the mean of 8 and 10
+        self.assertEqual(figures["front_multiget_miss_mkeys"], 13)  # the mean of 12 and 14
         self.assertEqual(figures["front_multiget_miss_mkeys_best_tenth"], 3)
         self.assertEqual(figures["front_multiget_core_ns"], 500)
         for who in ("nutcracker", "mcproxy"):

@@ -113,7 +113,7 @@ class TalkTest(unittest.TestCase):
         self.assertGreater(min(row["sets"], row["gets"]), 20)
 
     def test_a_wrong_byte_in_a_value_is_seen(self):
-        row = self.faulty("byte", b"set")  # of that set and of every set after it
+        row = self.faulty("byte", b"set")  # that set and every set after it
         self.assertGreater(row["wrong_bytes"], 0)
         self.check(row, wrong_bytes=row["wrong_bytes"])
 

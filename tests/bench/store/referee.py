@@ -13,7 +13,7 @@ import libcachesim
 
 POLICIES = {"lru": libcachesim.LRU, "sieve": libcachesim.Sieve, "s3fifo": libcachesim.S3FIFO,
             "wtinylfu": libcachesim.WTinyLFU, "2q": libcachesim.TwoQ}
-ROUNDS_BEFORE, ROUNDS = 10, 15  # of what is held, as in bench_policy.c
+ROUNDS_BEFORE, ROUNDS = 10, 15  # times the capacity, as in bench_policy.c
 
 
 def misses(policy, items, path):

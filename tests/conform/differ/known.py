@@ -131,7 +131,7 @@ JUDGES = {"leading space": _leading_space, "too few words": _too_few_words,
 
 def name_of(request, theirs, ours):
     """The known difference this is, or None."""
-    while theirs and ours and _first(theirs) == _first(ours):  # of a body taken for requests, say
+    while theirs and ours and _first(theirs) == _first(ours):  # such as those of a body taken for requests
         theirs, ours = theirs[len(_first(theirs)):], ours[len(_first(ours)):]
     for name, judge in JUDGES.items():
         if judge(request, theirs, ours):

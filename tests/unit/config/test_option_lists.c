@@ -1,7 +1,7 @@
 /*
- * The lists of options. Goal: the app's README lists exactly what the parser accepts, and no name
- * or letter has two meanings. Method: the section between the README's markers is compared with
- * what the tables print; `test_option_lists --print` prints it, to paste.
+ * The lists of options. Goal: the app's README lists each option that has no effect here, and no
+ * name or letter has two meanings. Method: the section between the README's markers is compared
+ * with what the tables print; `test_option_lists --print` prints it, to paste.
  */
 #include "support/test.h"
 #include "config/config.h"

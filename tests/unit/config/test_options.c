@@ -6,6 +6,8 @@
 #include "support/test.h"
 #include "config/config.h"
 
+#include <stdlib.h>
+
 #define WORDS_MAX 6
 
 static enum config_action
@@ -450,10 +452,27 @@ static const struct {
 	{{"--port", "../pci"}, "--port"},
 	{{"--port", ""}, "--port"},
 	{{"--port", "0000:03:00"}, "--port"},
+	{{"--port", "env:NO_SUCH_VARIABLE"}, "the environment has no such variable"},
+	{{"--port", "env:"}, "the environment has no such variable"},
 	{{"--iface", "sixteen_letters_"}, "--iface: expected 0 to 15 characters, not 16"},
 	{{"--file-prefix", ""}, "--file-prefix"},
 	{{"--vdev-args", "a\nb", "-\x1b"}, "-?: unknown option"},
 };
+
+/* A device plugin of Kubernetes names its device so. */
+TEST(a_port_can_be_named_by_the_environment)
+{
+	struct config cfg;
+	struct error err;
+
+	config_defaults(&cfg);
+	setenv("PCIDEVICE_TEST", "0000:65:02.A", 1);
+	check(config_set(&cfg, "port", "env:PCIDEVICE_TEST", &err));
+	check_str(cfg.pci, "0000:65:02.a");
+	setenv("PCIDEVICE_TEST", "0000:65:02.1,0000:65:02.2", 1);
+	check(!config_set(&cfg, "port", "env:PCIDEVICE_TEST", &err));
+	check_ptr(strstr(err.text, "0000:65:02.1,0000:65:02.2"));
+}
 
 TEST(a_wrong_word_is_refused_with_one_line_that_names_it)
 {
