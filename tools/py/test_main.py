@@ -334,6 +334,7 @@ def part_arm64():
         cross.build("arm64", tests, EMULATED_OPTIONS, bench=False,
                     targets=lambda at: build_tree.test_targets(at, set(EMULATED), {SLOW}))
         cross.build("arm64", cross.folder("arm64"), targets=["app/clockoo"], bench=False)
+        build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["tests/load/clockoo-load"])
     except cross.Missing as why:
         print(f"   skipped: arm64: {why}", flush=True)
         return Counts(skipped=1)
