@@ -285,16 +285,12 @@ appliance_start(struct appliance *a, struct error *err)
 	sched_getaffinity(0, sizeof a->process.all_cpus, &a->process.all_cpus);
 	if (!read_settings(a, err) || !open_http(a, err) || !open_tier(a, err) ||
 	    !compute_sizes(a, err) || !check_machine(a, err) || !open_items(a, err) ||
-	    !start_port(a, err) || !build(a, err)) {
+	    !start_port(a, err) || !build(a, err) || !watch_port(a, err)) {
 		close_all(a);
 		return false;
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
-	if (!watch_port(a, err)) {
-		close_all(a);
-		return false;
-	}
 	a->capture = capture_service_start(&(struct capture_from){
 		c->file_prefix, c->port, &a->nic.device, &a->nic.clock, &a->wall});
 	if (c->verbosity > 0)

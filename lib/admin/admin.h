@@ -27,6 +27,7 @@ void admin_telemetry_set(struct serve_shared *shared, const struct telemetry *t)
 
 /* Figures for `stats net` that only the port knows: frames since start, and the present state. */
 struct admin_nic {
+	uint64_t rx_frames, tx_frames;
 	uint64_t missed, no_buffer, rx_errors, tx_errors;
 	uint64_t frames_free;
 	bool link_up;

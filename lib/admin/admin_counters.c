@@ -94,6 +94,8 @@ rest_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 
 #define NET_ROWS(X)                                                                                \
 	X("nic_link_up", NIC(link_up))                                                             \
+	X("nic_rx_frames", NIC(rx_frames))                                                         \
+	X("nic_tx_frames", NIC(tx_frames))                                                         \
 	X("nic_missed", NIC(missed))                                                               \
 	X("nic_no_buffer", NIC(no_buffer))                                                         \
 	X("nic_rx_errors", NIC(rx_errors))                                                         \
@@ -117,6 +119,8 @@ admin_nic_set_mt(struct serve_shared *shared, const struct admin_nic *nic)
 	struct admin_shared *all = shared->admin;
 
 #define NIC_SET(word) atomic_store_explicit(&all->nic.word, nic->word, memory_order_relaxed)
+	NIC_SET(rx_frames);
+	NIC_SET(tx_frames);
 	NIC_SET(missed);
 	NIC_SET(no_buffer);
 	NIC_SET(rx_errors);

@@ -131,6 +131,7 @@ struct admin_shared {
 
 	const struct telemetry *telemetry; /* NULL: none */
 	struct {
+		_Atomic uint64_t rx_frames, tx_frames;
 		_Atomic uint64_t missed, no_buffer, rx_errors, tx_errors, frames_free;
 		_Atomic uint64_t allowances[NIC_ALLOWANCE_COUNT];
 		_Atomic uint32_t link_up;

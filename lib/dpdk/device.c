@@ -380,6 +380,8 @@ prepare(struct device *d, const struct device_request *req, uint32_t *caps, stru
 	if (rc != 0)
 		return failed("describe the port", rc, err);
 	*caps = choose_offloads(d, &info, req->profile->offloads);
+	if (req->cfg->vlan != 0)
+		d->offloads_rx |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	return configure(d, req, &info, err);
 }
 
@@ -390,6 +392,19 @@ set_up_queues(struct device *d, struct error *err)
 		if (!set_up_queue(d, i, err))
 			return false;
 	return true;
+}
+
+/* Asks for frames of our VLAN where the NIC may filter: a virtual function gets only those of VLANs
+ * that it has named. */
+static bool
+join_vlan(const struct device *d, const struct config *cfg, struct error *err)
+{
+	int rc;
+
+	if (!(d->offloads_rx & RTE_ETH_RX_OFFLOAD_VLAN_FILTER))
+		return true;
+	rc = rte_eth_dev_vlan_filter(d->id, (uint16_t)cfg->vlan, 1);
+	return rc == 0 || failed("receive the VLAN of --vlan", rc, err);
 }
 
 /* Starts a port whose queues are set up: then come the filters, and the spreading of flows. */
@@ -404,13 +419,13 @@ bring_up(struct device *d, const struct device_request *req, struct error *err)
 	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
 		return failed("receive every frame (promiscuous)", rc, err);
 	join_groups(d, req->cfg);
-	return fill_reta(d, req->plan, err);
+	return join_vlan(d, req->cfg, err) && fill_reta(d, req->plan, err);
 }
 
 bool
 device_start(struct device *d, const struct device_request *req, struct error *err)
 {
-	uint32_t caps;
+	uint32_t caps = 0;
 
 	if (!prepare(d, req, &caps, err))
 		return false;
@@ -461,7 +476,7 @@ to_stopped(struct device *d, struct error *err)
 bool
 device_reset(struct device *d, const struct device_request *req, struct error *err)
 {
-	uint32_t caps;
+	uint32_t caps = 0;
 
 	if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||
 	    !bring_up(d, req, err) || !keep_mac(d, req, err))
@@ -529,6 +544,8 @@ device_losses(struct device *d, struct device_losses *losses)
 	struct rte_eth_stats stats;
 
 	if (!is_away(d) && rte_eth_stats_get(d->id, &stats) == 0) {
+		count_on(&d->rx_frames, stats.ipackets);
+		count_on(&d->tx_frames, stats.opackets);
 		count_on(&d->missed, stats.imissed);
 		count_on(&d->no_buffer, stats.rx_nombuf);
 		count_on(&d->rx_errors, stats.ierrors);
@@ -537,7 +554,9 @@ device_losses(struct device *d, struct device_losses *losses)
 	*losses = (struct device_losses){.missed = d->missed.total,
 					 .no_buffer = d->no_buffer.total,
 					 .rx_errors = d->rx_errors.total,
-					 .tx_errors = d->tx_errors.total};
+					 .tx_errors = d->tx_errors.total,
+					 .rx_frames = d->rx_frames.total,
+					 .tx_frames = d->tx_frames.total};
 }
 
 void

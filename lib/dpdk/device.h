@@ -39,7 +39,7 @@ struct device {
 	uint64_t offloads_rx, offloads_tx;
 	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
 	bool abandoned;
-	struct device_count missed, no_buffer, rx_errors, tx_errors;
+	struct device_count rx_frames, tx_frames, missed, no_buffer, rx_errors, tx_errors;
 	bool has_allowance[NIC_ALLOWANCE_COUNT];
 	uint64_t allowance_id[NIC_ALLOWANCE_COUNT]; /* among the driver's own counters */
 	struct port_dpdk ports[CORES_MAX];
@@ -81,6 +81,7 @@ struct device_losses {
 	uint64_t missed;    /* no descriptor was free: the core did not poll in time */
 	uint64_t no_buffer; /* no mbuf was free */
 	uint64_t rx_errors, tx_errors;
+	uint64_t rx_frames, tx_frames; /* not lost */
 };
 void device_losses(struct device *d, struct device_losses *losses);
 

@@ -28,7 +28,7 @@ NICE = 5         # at 10, a guest beside three tests at a time had a fifteenth o
 DONE = re.compile(rb"(?:^|\n)@@ (\d+)\r?\n")
 
 VIRTIO = "virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on"
-NICS = {"e1000e": ("e1000e", 1), "virtio": (VIRTIO, 2), "virt": (VIRTIO, 2)}  # by parts: device, queues
+NICS = {"e1000e": ("e1000e", 1), "virtio": (VIRTIO, 2)}  # by parts: device, queues
 # QEMU fills these NICs' checksums in; else it leaves that to the kernel outside, which does not for
 # who reads raw frames there.
 WHOLE_CHECKSUMS = ("e1000e",)
@@ -90,14 +90,17 @@ class Guest:
     """with Guest(...) as guest: guest.run(LINE) is (status, output)."""
 
     def __init__(self, kernel, image, folder, nic=None, tap=None, memory_mb=MEMORY_MB, nodes=1, disk=None, boot_s=BOOT_S,
-                 arch="amd64"):
-        """disk: a file that is the guest's disk, and outlives the guest; or several, the first of them /dev/nvme0n1."""
+                 arch="amd64", emulator=None, devices=()):
+        """disk: a file that is the guest's disk, and outlives the guest; or several, the first of them /dev/nvme0n1.
+        emulator: the command line of another QEMU; devices: more of its words, NICs behind the IOMMU."""
         self._boot_s = boot_s
         self.console = pathlib.Path(folder) / "console"
         self._control_path = pathlib.Path(folder) / "control"
         self._heard = b""
+        self.monitor_path = pathlib.Path(folder) / "monitor"
         disks = disk if isinstance(disk, list) else [disk] if disk is not None else []
-        network, machine = [], MACHINES[arch]
+        machine = MACHINES[arch]
+        network = [*machine.iommu, *devices] if devices else []
         if nic is not None:
             device, queues = NICS[nic]
             network = [*machine.iommu, "-netdev", f"tap,id=wire,ifname={tap},script=no,downscript=no,vhost=off"
@@ -105,9 +108,9 @@ class Guest:
                        + (",vnet_hdr=off" if nic in WHOLE_CHECKSUMS else ""),
                        "-device", f"{device},netdev=wire,mac={MAC}"]
         self._args = [
-            machine.emulator, *TCG, *machine.words, "-m", str(memory_mb), "-smp", str(CPUS), "-nodefaults",
+            *(emulator or [machine.emulator]), *TCG, *machine.words, "-m", str(memory_mb), "-smp", str(CPUS), "-nodefaults",
             "-no-user-config", "-display", "none", "-no-reboot",
-            "-serial", f"file:{self.console}",
+            "-serial", f"file:{self.console}", "-qmp", f"unix:{self.monitor_path},server=on,wait=off",
             "-chardev", f"socket,id=control,path={self._control_path},server=on,wait=off", *machine.control,
             "-kernel", str(kernel / "vmlinux"), "-initrd", str(image), "-append", machine.kernel_words,
             *network, *(word for i, file in enumerate(disks) for word in (

@@ -16,8 +16,9 @@ import tempfile
 
 from boot_machine import MACHINES
 
-META_PACKAGE = MACHINES["amd64"].package
 MODULES = ("vfio_iommu_type1", "vfio-pci", "veth", "bridge", "sch_netem")
+# The kernel for all machines has the drivers of NICs that no cloud has: here that of a physical function.
+WHOLE_PACKAGE, WHOLE_MODULES = "linux-image-amd64", (*MODULES, "igb")
 FETCH_S = 120
 UNPACKERS = {b"\x02\x21\x4c\x18": "lz4", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 LENGTH_BYTES = 4  # the unpacked kernel's length, behind the packed one
@@ -41,22 +42,22 @@ def command(*words, cwd=None, data=b""):
     return done.stdout
 
 
-def package_name():
-    """The versioned package that today's META_PACKAGE depends on. Images of containers often come
+def package_name(meta):
+    """The versioned package that today's meta package depends on. Images of containers often come
     without apt's lists: then they are read first."""
     missing = None
     for prepare in ((), ("apt-get", "-q", "update")):
         try:
             if prepare:
                 command(*prepare)
-            text = command("apt-cache", "depends", META_PACKAGE).decode()
+            text = command("apt-cache", "depends", meta).decode()
         except Missing as why:
             missing = why
             continue
         found = re.search(r"Depends: (linux-image-\S+)", text)
         if found is not None:
             return found.group(1)
-        missing = Missing(f"apt knows no {META_PACKAGE}")
+        missing = Missing(f"apt knows no {meta}")
     raise missing
 
 
@@ -82,8 +83,8 @@ def depends(module):
     return [module_name(n) for n in found.group(1).decode().split(",") if n] if found else []
 
 
-def in_load_order(modules):
-    """Names of MODULES and all they need, each after what it needs. What is not there is built in."""
+def in_load_order(modules, wanted):
+    """Names of the wanted modules and all they need, each after what it needs. What is not there is built in."""
     order = []
 
     def add(name):
@@ -93,12 +94,12 @@ def in_load_order(modules):
             add(other)
         order.append(name)
 
-    for name in MODULES:
+    for name in wanted:
         add(module_name(name))
     return order
 
 
-def take_apart(package, folder):
+def take_apart(package, folder, wanted):
     with tarfile.open(fileobj=io.BytesIO(command("dpkg-deb", "--fsys-tarfile", package))) as tar:
         modules, vmlinux = {}, None
         for member in tar:
@@ -109,28 +110,28 @@ def take_apart(package, folder):
                 modules[module_name(base[:-3])] = tar.extractfile(member).read()
     if vmlinux is None:
         raise Missing(f"{package} has no kernel")
-    keep(folder, modules, vmlinux)
+    keep(folder, modules, vmlinux, wanted)
 
 
-def keep(folder, modules, vmlinux):
+def keep(folder, modules, vmlinux, wanted=MODULES):
     folder.mkdir(parents=True, exist_ok=True)
-    order = in_load_order(modules)
+    order = in_load_order(modules, wanted)
     for name in order:
         (folder / f"{name}.ko").write_bytes(modules[name])
     (folder / "order").write_text("".join(f"{name}.ko\n" for name in order))
     (folder / "vmlinux").write_bytes(vmlinux)  # last: it says that all is there
 
 
-def take(build):
+def take(build, meta=MACHINES["amd64"].package, wanted=MODULES, under="boot"):
     """The folder with vmlinux, modules, and `order`, the names in the order to load them."""
-    kept = sorted((build / "boot").glob("linux-*/vmlinux"))
+    kept = sorted((build / under).glob("linux-*/vmlinux"))
     if kept:
         return kept[-1].parent
-    name = package_name()
-    folder = build / "boot" / name.removesuffix("-amd64").replace("linux-image-", "linux-")
+    name = package_name(meta)
+    folder = build / under / name.removesuffix("-amd64").replace("linux-image-", "linux-")
     with tempfile.TemporaryDirectory(prefix="clockoo-kernel-") as fetched:
         command("apt-get", "-q", "download", name, cwd=fetched)
-        take_apart(next(pathlib.Path(fetched).glob("*.deb")), folder)
+        take_apart(next(pathlib.Path(fetched).glob("*.deb")), folder, wanted)
     return folder
 
 

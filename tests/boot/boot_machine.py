@@ -23,9 +23,9 @@ class Machine:
 
 MACHINES = {
     # As the operator's machine: remapped interrupts, so that vfio-pci takes the NIC. The clock is the HPET's: a TSC that is
-    # calibrated while the emulator is preempted runs up to twice as fast as time.
+    # calibrated while the emulator is preempted runs up to twice as fast as time. A real Nehalem has rdtscp.
     "amd64": Machine(
-        emulator="qemu-system-x86_64", words=["-M", "q35", "-cpu", "Nehalem"], iommu=["-device", "intel-iommu,intremap=on"],
+        emulator="qemu-system-x86_64", words=["-M", "q35", "-cpu", "Nehalem,+rdtscp"], iommu=["-device", "intel-iommu,intremap=on"],
         kernel_words=f"console=ttyS0 tsc=reliable clocksource=hpet no_timer_check intel_iommu=on {QUIET}",
         control=("-serial", "chardev:control"), package="linux-image-cloud-amd64"),
     # The board has one serial port for us, so the second one is a PCI device.

@@ -145,6 +145,7 @@ __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info)
 
 	info->max_rx_queues = info->max_tx_queues = NIC_QUEUES;
 	info->reta_size = NIC_RETA;
+	info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	info->hash_key_size = sizeof nic.now.rss_key;
 	info->flow_type_rss_offloads = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_TCP;
 	return rc;
@@ -290,6 +291,14 @@ int
 __wrap_rte_eth_dev_set_mc_addr_list(uint16_t id, struct rte_ether_addr *groups, uint32_t count)
 {
 	nic.now.groups = count;
+	return 0;
+}
+
+int __wrap_rte_eth_dev_vlan_filter(uint16_t id, uint16_t vlan, int on);
+int
+__wrap_rte_eth_dev_vlan_filter(uint16_t id, uint16_t vlan, int on)
+{
+	nic.now.vlan = on ? vlan : 0;
 	return 0;
 }
 

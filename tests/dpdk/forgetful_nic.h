@@ -27,7 +27,7 @@
 struct nic_setup {
 	bool started;
 	uint32_t mtu, rx_queues, tx_queues, pools;
-	uint32_t groups;
+	uint32_t groups, vlan;
 	uint64_t rss_types;
 	uint8_t rss_key[40], mac[6];
 	uint16_t reta[NIC_RETA];

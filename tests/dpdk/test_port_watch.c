@@ -22,6 +22,7 @@
 #define ROUNDS      2u /* a client's sets and gets before an event; as many around it, and after it */
 #define CORES       2u
 #define VALUE_BYTES 700u
+#define VLAN        7u
 #define STEP_NS     200000u
 #define AWAY_NS     400000000ull    /* simulated time of a reset */
 #define LIMIT_NS    (60 * NS_PER_S) /* simulated, for rounds of all clients */
@@ -561,6 +562,7 @@ start(void)
 	one.config.cores = one.config.queues = CORES;
 	check(config_set(&one.config, "udp-port", "11211", &err));
 	one.config.udp_port_per_core = true;
+	one.config.vlan = VLAN;
 	memcpy(nic.now.mac, sim_mac, sizeof nic.now.mac);
 	request = (struct device_request){&one.config, &one.profile, &plan, 4096};
 	if (!device_find(&one.device, &one.profile, &err) ||
@@ -569,6 +571,7 @@ start(void)
 		fail_msg("%s", err.text);
 	first = nic.now;
 	create_world();
+	check_eq(first.vlan, VLAN);
 	check(first.rules >= 2 && first.groups >= 2 && first.reta[1] != first.reta[0]);
 }
 

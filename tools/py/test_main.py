@@ -315,6 +315,14 @@ def part_boot():
     return counting("in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder)])
 
 
+def part_drivers():
+    """Every row of the table of drivers, in an emulated machine."""
+    subprocess.run([ROOT / "tools/install", "boot", "clean"], stdin=subprocess.DEVNULL)
+    folder = build_tree.default_folder()
+    build_tree.build(folder, build_tree.TESTED, targets=["app/clockoo", "tests/load/clockoo-load", "tests/bench/net/talk"])
+    return counting("NICs in an emulated machine", [str(ROOT / "tests/boot/run_boot"), "--build", str(folder), "drivers"])
+
+
 def part_arm64():
     """The arm64 build: its tests under an emulated CPU, and the program in an emulated machine."""
     if cross.is_native("arm64"):
@@ -326,6 +334,7 @@ def part_arm64():
         cross.build("arm64", tests, EMULATED_OPTIONS, bench=False,
                     targets=lambda at: build_tree.test_targets(at, set(EMULATED), {SLOW}))
         cross.build("arm64", cross.folder("arm64"), targets=["app/clockoo"], bench=False)
+        build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["tests/load/clockoo-load"])
     except cross.Missing as why:
         print(f"   skipped: arm64: {why}", flush=True)
         return Counts(skipped=1)
@@ -388,9 +397,10 @@ def part_image():
     schemas = ROOT / ".cache/schemas"
     schemas.mkdir(parents=True, exist_ok=True)
     get_schemas(schemas)
-    folder = build_tree.default_folder()
+    folder, arm64 = build_tree.default_folder(), cross.folder("arm64") / "app/clockoo"
+    also = ["--arm64", str(arm64), str(cross.tree("arm64"))] if arm64.exists() else []
     return counting("the image for containers", [str(ROOT / "tests/image/run_image"), str(folder / "app/clockoo"), "--load",
-                                                 str(folder / "tests/load/clockoo-load"), "--schemas", str(schemas)])
+                                                 str(folder / "tests/load/clockoo-load"), "--schemas", str(schemas), *also])
 
 
 def part_run():
@@ -439,10 +449,10 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "image": part_image, "run": part_run,
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
-         "arm64": part_arm64}
+         "arm64": part_arm64, "drivers": part_drivers}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
-ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64")
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
 # release build.

@@ -130,7 +130,9 @@ tell_nic(const struct control *c, struct admin_nic *nic)
 	struct device_losses losses;
 
 	device_losses(d, &losses);
-	*nic = (struct admin_nic){.missed = losses.missed,
+	*nic = (struct admin_nic){.rx_frames = losses.rx_frames,
+				  .tx_frames = losses.tx_frames,
+				  .missed = losses.missed,
 				  .no_buffer = losses.no_buffer,
 				  .rx_errors = losses.rx_errors,
 				  .tx_errors = losses.tx_errors,

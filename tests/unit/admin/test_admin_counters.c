@@ -127,19 +127,24 @@ TEST(a_symbol_is_that_of_one_counter, no_setup)
 TEST(what_the_port_knows_is_shown, start_counting, stop)
 {
 	const struct admin_nic nic = {
-		11,
-		12,
-		13,
-		14,
-		15,
-		true,
-		{[NIC_ALLOWANCE_PPS] = 16, [NIC_ALLOWANCE_LINKLOCAL] = NIC_ALLOWANCE_UNKNOWN}};
+		.rx_frames = 9,
+		.tx_frames = 10,
+		.missed = 11,
+		.no_buffer = 12,
+		.rx_errors = 13,
+		.tx_errors = 14,
+		.frames_free = 15,
+		.link_up = true,
+		.allowances = {[NIC_ALLOWANCE_PPS] = 16,
+			       [NIC_ALLOWANCE_LINKLOCAL] = NIC_ALLOWANCE_UNKNOWN}};
 	const struct serve_info info = {.memory = {.frames = 777, .connections = 888}};
 	const char *stats;
 
 	serve_shared_set_info(rig->shared, &info);
 	admin_nic_set_mt(rig->shared, &nic);
 	stats = reply_of(TELEMETRY_NET);
+	row_is(stats, "nic_rx_frames", 9);
+	row_is(stats, "nic_tx_frames", 10);
 	row_is(stats, "nic_missed", 11);
 	row_is(stats, "nic_no_buffer", 12);
 	row_is(stats, "nic_rx_errors", 13);
