@@ -134,16 +134,29 @@ report_shortage(struct advice_list *list, const struct advice_input *c, const st
 }
 
 static void
+check_ordinary_pages(struct advice_list *list, const struct advice_input *c)
+{
+	const uint64_t needed = c->block_bytes + c->pool_bytes;
+	const uint64_t available = c->topology->available_bytes;
+	struct advice *a = advice_add(list, ADVICE_WARN, "hugepages",
+				      "not used: a random get misses the TLB twice");
+
+	advice_fix(a, config_is_user(c->config) ? "reserve some, and --hugepage-size 2m"
+						: "leave out --no-huge");
+	if (available == 0 || available >= needed)
+		return;
+	a = advice_add(list, ADVICE_FAIL, "memory", "%llu MB free, %llu MB needed",
+		       (unsigned long long)(available >> MB_SHIFT), mb_of(needed));
+	advice_fix(a, "lower -m, -c or -t");
+}
+
+static void
 check_hugepages(struct advice_list *list, const struct advice_input *c)
 {
 	const uint32_t node = c->placement->node;
-	struct advice *a;
 
 	if (c->config->no_huge) {
-		a = advice_add(list, ADVICE_WARN, "hugepages",
-			       "not used: a random get misses the TLB twice");
-		advice_fix(a, config_is_user(c->config) ? "reserve some, and --hugepage-size 2m"
-							: "leave out --no-huge");
+		check_ordinary_pages(list, c);
 		return;
 	}
 	/* CONFIG_NODES_MAX is less than NODES_MAX: a node that does not exist has nothing

@@ -246,6 +246,17 @@ read_channels(struct topology *t, const struct tree *tree)
 	}
 }
 
+static void
+read_available(struct topology *t, const struct tree *tree)
+{
+	uint64_t kb = 0;
+
+	for (uint32_t n = 0; n < t->node_end; n++)
+		t->available_bytes += t->node[n].memory_bytes;
+	if (tree_value_of(tree, &kb, "MemAvailable:", "proc/meminfo"))
+		t->available_bytes = kb << 10;
+}
+
 void
 topology_read(struct topology *t, const struct tree *tree)
 {
@@ -256,6 +267,7 @@ topology_read(struct topology *t, const struct tree *tree)
 	tree_lines(tree, "proc/cpuinfo", parse_model, t);
 	read_cpus(t, tree);
 	read_nodes(t, tree);
+	read_available(t, tree);
 	read_turbo(t, tree);
 	read_channels(t, tree);
 	tree_names(tree, "proc", is_irqbalance, &irqbalance);

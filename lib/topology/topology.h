@@ -58,6 +58,7 @@ struct topology {
 	uint32_t cpus_beyond; /* CPUs whose numbers are too high to be used */
 	uint32_t node_end;
 	struct topology_node node[NODES_MAX];
+	uint64_t available_bytes; /* in pages of ordinary size; all memory if that is unknown */
 	enum turbo turbo;
 	bool turbo_pstate; /* the switch is intel_pstate's */
 	bool irqbalance;   /* irqbalance is running */

@@ -247,8 +247,8 @@ static const struct weak_case cases[] = {
 	 begin_neighbours,
 	 {learn, look_up_by_generation},
 	 setup_nothing,
-	 1,
-	 3},
+	 0,
+	 5},
 	{"conflict", begin_neighbours, {conflict, read_conflict}, setup_nothing, 1, 2},
 	{"report", begin_reports, {report_one, read_reports}, setup_nothing, 2, 2},
 };

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 
 import build_tree
+import cross
 import trained_tree
 from progress import Failed, Step
 
@@ -218,19 +219,23 @@ def main(argv):
     p.add_argument("--arch", choices=sorted(ARCHES), default=own)
     p.add_argument("--libraries", type=pathlib.Path)
     args = p.parse_args(argv)
-    if args.arch != own and (args.program is None or args.libraries is None):
+    is_foreign = args.arch != own
+    if is_foreign and args.arch not in cross.FAMILIES and (args.program is None or args.libraries is None):
         raise Failed(f"--arch {args.arch}: this machine is {own}: name the program by --program, and its Debian by --libraries")
     if args.program is None:
-        folder = build_tree.default_folder()
-        trained_tree.build(folder, ["app/clockoo"])
+        folder = cross.folder(args.arch) if is_foreign else build_tree.default_folder()
+        if is_foreign:
+            cross.build(args.arch, folder, targets=["app/clockoo"], bench=False)
+        else:
+            trained_tree.build(folder, ["app/clockoo"])
         args.program = folder / "app/clockoo"
-    make(args.file.absolute(), args.program, args.arch, args.libraries or pathlib.Path("/"))
+    make(args.file.absolute(), args.program, args.arch, args.libraries or (cross.tree(args.arch) if is_foreign else pathlib.Path("/")))
     print(args.file)
 
 
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except (Failed, OSError) as fault:
+    except (Failed, cross.Missing, OSError) as fault:
         print(f"tools/image: {fault}", file=sys.stderr)
         sys.exit(1)

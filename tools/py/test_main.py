@@ -334,6 +334,7 @@ def part_arm64():
         cross.build("arm64", tests, EMULATED_OPTIONS, bench=False,
                     targets=lambda at: build_tree.test_targets(at, set(EMULATED), {SLOW}))
         cross.build("arm64", cross.folder("arm64"), targets=["app/clockoo"], bench=False)
+        build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["tests/load/clockoo-load"])
     except cross.Missing as why:
         print(f"   skipped: arm64: {why}", flush=True)
         return Counts(skipped=1)
@@ -396,9 +397,10 @@ def part_image():
     schemas = ROOT / ".cache/schemas"
     schemas.mkdir(parents=True, exist_ok=True)
     get_schemas(schemas)
-    folder = build_tree.default_folder()
+    folder, arm64 = build_tree.default_folder(), cross.folder("arm64") / "app/clockoo"
+    also = ["--arm64", str(arm64), str(cross.tree("arm64"))] if arm64.exists() else []
     return counting("the image for containers", [str(ROOT / "tests/image/run_image"), str(folder / "app/clockoo"), "--load",
-                                                 str(folder / "tests/load/clockoo-load"), "--schemas", str(schemas)])
+                                                 str(folder / "tests/load/clockoo-load"), "--schemas", str(schemas), *also])
 
 
 def part_run():

@@ -196,6 +196,13 @@ no_huge(struct fixture *b)
 }
 
 static void
+more_than_ordinary_memory(struct fixture *b)
+{
+	b->config.no_huge = true;
+	b->topology.available_bytes = 2099 * MB;
+}
+
+static void
 bound_to_kernel(struct fixture *b)
 {
 	strcpy(b->nic.driver, "ixgbe");
@@ -334,6 +341,8 @@ static const struct {
 	 "tools/nic hugepages 1 2M 1000", 0},
 	{size_is_said, ADVICE_FAIL, "hugepages", "16384 MB free", "tools/nic hugepages 0 1G 3", 0},
 	{no_huge, ADVICE_WARN, "hugepages", "not used", "leave out --no-huge", 0},
+	{more_than_ordinary_memory, ADVICE_FAIL, "memory", "2099 MB free, 2100 MB needed",
+	 "lower -m, -c or -t", 1},
 	{bound_to_kernel, ADVICE_FAIL, "driver", "0000:04:00.0 is bound to ixgbe",
 	 "tools/nic bind 0000:04:00.0", 0},
 	{no_driver, ADVICE_FAIL, "driver", "is bound to no driver", "tools/nic bind 0000:04:00.0",
