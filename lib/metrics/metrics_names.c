@@ -50,8 +50,8 @@ static const struct {
 	 "flash_convert_bytes_written "},
 	{"latency", " count "},
 	{"net",
-	 " nic_missed nic_no_buffer nic_rx_errors nic_tx_errors nic_bw_in_allowance_exceeded "
-	 "nic_bw_out_allowance_exceeded nic_pps_allowance_exceeded "
+	 " nic_rx_frames nic_tx_frames nic_missed nic_no_buffer nic_rx_errors nic_tx_errors "
+	 "nic_bw_in_allowance_exceeded nic_bw_out_allowance_exceeded nic_pps_allowance_exceeded "
 	 "nic_conntrack_allowance_exceeded nic_linklocal_allowance_exceeded "},
 };
 
