@@ -48,9 +48,6 @@ DRIVERS = {
     "e1000": Driver("e1000", jumbo_bytes=16384),
     "e1000e-8": Driver("e1000e", jumbo_bytes=16384),
     "igb": Driver("igb", cores=2),
-    # In a machine of its own, on arm64.
-    "virt": Driver("virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on,host_mtu=9000",
-                   cores=2, tap_queues=2),
     "igbvf": Driver("igb", function=True),
     "vmxnet3": Driver("vmxnet3"),
     "split": Driver("virtio-net-pci,mq=on,rss=on,vectors=8,disable-legacy=on,iommu_platform=on,host_mtu=9000",
