@@ -159,8 +159,8 @@ chunk_may_be_taken(struct tcp *t, struct conn *c)
 }
 
 /*
- * Beyond CONN_SENDQ_LEAST a queue holds no more than the peer's window takes, since data that waits
- * for the window need not wait in chunks. While chunks are short it holds no more than its
+ * Beyond CONN_SENDQ_LEAST a queue holds no more than the peer's window takes, since data that
+ * waits for the window need not wait in chunks. While chunks are short it holds no more than its
  * share.
  */
 static inline bool

@@ -36,8 +36,8 @@
 #define BURST_ACKS_SACK 2u
 #define BURST_ACKS_MAX  (1 + DUP_ACK_THRESHOLD)
 /* A connection may queue this much in any case. The head of a large value must not wait for its own
- * ACK, and peers acknowledge more than one segment at once. */
-#define CONN_SENDQ_LEAST CHUNK_BYTES
+ * ACK, and a peer may delay the ACK of less than two full segments (RFC 9293 section 3.8.6.3). */
+#define CONN_SENDQ_LEAST (2 * 1460u)
 
 /* Sending. A shorter MSS is an attack (CVE-2019-11479) and is not obeyed. 216 bytes fit the
  * smallest MTU in use, the 256 of AX.25; FreeBSD has the same limit (net.inet.tcp.minmss). */

@@ -155,7 +155,7 @@ handshake_step(struct tls_conns *tc, struct tls_conn *t, bool *resumed)
 		written = tc->io.out_len;
 		conn_advance(tc->stack, t->wire, used);
 		tls_io_flush(tc, t->wire, credits);
-		if (written > 0)
+		if (written > 0 && status != TLS_FAILED)
 			handshake_progressed(tc, t);
 		if (used == 0 && written == 0)
 			break;

@@ -66,6 +66,7 @@ struct crowd {
 	uint32_t times;    /* that each asks; 0: as long as there is room */
 	uint64_t rate;     /* bytes a second that each reads */
 	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
+	uint64_t pause_ns; /* beyond PAUSE_NS, before it comes again */
 };
 
 struct party {
@@ -165,6 +166,8 @@ on_gone(void *arg, struct sim_client *base)
 	p->ssl = NULL;
 	p->waits = false;
 	p->next_ns = w->sim.ss->now_ns + PAUSE_NS;
+	if (p->peer)
+		p->next_ns += w->crowd->pause_ns * (100 + p->number * 7919 % 100) / 150;
 }
 
 /* Moves what OpenSSL has for the cable, and up to `most` bytes of what came for OpenSSL. */
@@ -574,7 +577,7 @@ static const struct crowd crowds[] = {
 	{WORST("handshakes", "end behind a hello", 900), .says = SAYS_HELLO},
 	{ROW("handshakes", "end behind a hello, come again", 300), .says = SAYS_HELLO,
 	 .again_ns = SECOND_NS},
-	{ROW("handshakes", "send garbage", 900), .says = SAYS_GARBAGE},
+	{ROW("handshakes", "send garbage", 900), .says = SAYS_GARBAGE, .pause_ns = SECOND_NS / 2},
 	{ROW("handshakes", "send nothing", 900)},
 	/* Chunks of pipes and wires, and frames of the requests behind them. */
 	{WORST("replies", "do not read 1 KB", 60), .asks = "get s\r\n"},
