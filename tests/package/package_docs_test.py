@@ -33,7 +33,7 @@ class PackageDocsTest(unittest.TestCase):
         self.assertEqual([link for link in links if link[1].partition("#")[0] not in pages], [])
 
     def test_the_statistics_are_among_them(self):
-        self.assertIn("evictions", package_main.documents()["STATS.md.gz"])
+        self.assertIn("nic_missed", package_main.documents()["STATS.md.gz"])
 
     def test_programs_are_called_as_they_are_installed(self):
         for name, text in package_main.documents().items():

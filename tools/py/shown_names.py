@@ -17,6 +17,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATS = ROOT / "lib/admin/STATS.md"
+# Replies of which STATS.md has some rows: {reply: (file, table of its rows)}.
+TABLES = {"stats": ("admin/admin_stats.c", "STATS_ROWS"), "stats settings": ("admin/admin_stats.c", "SETTINGS_ROWS"),
+          "stats items": ("admin/admin_class_stats.c", "ITEMS_ROWS"), "stats slabs": ("admin/admin_class_stats.c", "SLABS_ROWS"),
+          "stats extstore": ("flash/flash_stats.c", "EXTSTORE_ROWS")}
 READY_S = 60
 POLL_S = 0.1
 FLASH_MB = 300
@@ -90,8 +94,15 @@ def counters(text):
     return [first + last for first, lasts in lines for last in lasts.split(",")]
 
 
+def table(reply):
+    """Names of a reply's rows, from the table of the program."""
+    file, name = TABLES[reply]
+    text = (ROOT / "lib" / file).read_text().partition(f"#define {name}(X)")[2]
+    return re.findall(r'X\(\w+, "(\w+)"', text.partition("\n\n")[0])
+
+
 def sections():
-    """{reply: names} of STATS.md."""
+    """{reply: names} of STATS.md, whole by the program's tables."""
     found = {}
     for part in STATS.read_text().split("\n## ")[1:]:
         reply, _, text = part.partition("\n")
@@ -99,6 +110,7 @@ def sections():
         for line in text.splitlines():
             if re.fullmatch(r"(?:[a-z][a-z0-9_]*\b ?)+", line.strip()) and ("_" in line or reply == "stats"):
                 names += line.split()
+        names += [n for n in (table(reply) if reply in TABLES else []) if n not in names]
         found[reply] = [n for n in names if n != "name"]  # a label
     return found
 

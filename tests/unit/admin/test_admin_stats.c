@@ -176,17 +176,17 @@ TEST(stats_over_udp_is_one_message)
 
 /* ---- names ---- */
 
+/* Rows of our own stand between two of memcached's. */
 static const struct {
-	const char *command, *words;
+	const char *command, *after, *before;
 	const struct stat_name *names;
 	const uint32_t *count;
 } lists[] = {
-	{"stats", "", stats_names, &stats_name_count},
-	{"stats settings", "", settings_names, &settings_name_count},
-	{"stats items", "For each slab class with items in it, `items:<class>:` and", items_names,
-	 &items_name_count},
-	{"stats slabs", "For each slab class with memory, `<class>:` and", slabs_names,
-	 &slabs_name_count},
+	{"stats", "direct_reclaims", "lru_bumps_dropped", stats_names, &stats_name_count},
+	{"stats settings", "num_threads_per_udp", "stat_key_prefix", settings_names,
+	 &settings_name_count},
+	{"stats items", NULL, NULL, items_names, &items_name_count},
+	{"stats slabs", NULL, NULL, slabs_names, &slabs_name_count},
 };
 
 static const char *document_path;
@@ -218,6 +218,63 @@ say_words(char *out, const char *const *names, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		list[i].name = names[i];
 	return say_names(out, list, count, false);
+}
+
+/* Writes the names of our own in a list, and those of what does not exist here. */
+static int
+list_names_say(char *out, size_t which)
+{
+	const struct stat_name *names = lists[which].names;
+	const uint32_t count = *lists[which].count;
+	uint32_t first = 0, last = 0;
+	int len = sprintf(out, "\n## %s\n", lists[which].command);
+
+	if (lists[which].after != NULL) {
+		while (strcmp(names[first++].name, lists[which].after) != 0)
+			check(first < count);
+		for (last = first; strcmp(names[last].name, lists[which].before) != 0; last++)
+			check(last + 1 < count);
+		len += sprintf(out + len, "\nOur own, before `%s`:\n\n", lists[which].before);
+		len += say_names(out + len, names + first, last - first, false);
+		len += sprintf(out + len, "\n");
+	}
+	for (uint32_t k = 0; k < count; k++) {
+		if (!names[k].unsupported)
+			continue;
+		len += sprintf(out + len, "\nAlways 0 or none:\n\n");
+		len += say_names(out + len, names, count, true);
+		return len + sprintf(out + len, "\n");
+	}
+	return len;
+}
+
+/* True if a list of counters, with their words, has the row. */
+static bool
+is_counter(const char *row)
+{
+	char name[64];
+
+	for (size_t i = 0; i < COUNTER_LISTS; i++)
+		for (uint32_t n = 0; n < counter_lists[i].count; n++) {
+			counter_row_name(name, counter_lists[i].names[n].symbol);
+			if (strcmp(name, row) == 0)
+				return true;
+		}
+	return false;
+}
+
+/* Writes the rows of stats extstore that no list of counters has. */
+static int
+extstore_say(char *out)
+{
+	const char *names[64];
+	uint32_t count = 0;
+
+	check(flash_extstore_count <= 64);
+	for (uint32_t i = 0; i < flash_extstore_count; i++)
+		if (!is_counter(flash_extstore_names[i]))
+			names[count++] = flash_extstore_names[i];
+	return say_words(out, names, count);
 }
 
 static int
@@ -340,27 +397,15 @@ static const char *
 document(void)
 {
 	static char out[1u << 16];
-	int len = sprintf(out, "# Rows of stats\n\n"
-			       "Names and order are memcached's. Rows of our own in `stats` come "
-			       "before its last one,\n`lru_bumps_dropped`. The program's tables "
-			       "make this page; a test compares them.\n");
+	int len =
+		sprintf(out, "# Rows of stats\n\n"
+			     "`stats`, `stats settings`, `stats items` and `stats slabs` have "
+			     "memcached's rows in its order; its\nprotocol.txt describes them, the "
+			     "README of lib/admin what differs. The program's tables make this\n"
+			     "page; a test compares them.\n");
 
-	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-		len += sprintf(out + len, "\n## %s\n\n", lists[i].command);
-		if (lists[i].words[0] != '\0')
-			len += sprintf(out + len, "%s\n\n", lists[i].words);
-		len += say_names(out + len, lists[i].names, *lists[i].count, false);
-		len += sprintf(out + len, "\n");
-		for (uint32_t k = 0; k < *lists[i].count; k++) {
-			if (!lists[i].names[k].unsupported)
-				continue;
-			len += sprintf(out + len, "\nAlways 0 or none, for tools that expect the "
-						  "names:\n\n");
-			len += say_names(out + len, lists[i].names, *lists[i].count, true);
-			len += sprintf(out + len, "\n");
-			break;
-		}
-	}
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+		len += list_names_say(out + len, i);
 	len += sprintf(out + len,
 		       "\n## stats front\n\nWith --front-servers. For each server `<server>:` "
 		       "and\n\n");
@@ -375,8 +420,9 @@ document(void)
 		       "`stats` ends with\n\n");
 	len += say_words(out + len, flash_stat_names, flash_stat_count);
 	len += sprintf(out + len,
-		       "\n\nand `stats extstore` has these; a page is a segment of 2 MiB:\n\n");
-	len += say_words(out + len, flash_extstore_names, flash_extstore_count);
+		       "\n\nand `stats extstore` has many of `stats counters` since the last "
+		       "`stats reset`, and these; a page is a\nsegment of 2 MiB:\n\n");
+	len += extstore_say(out + len);
 	len += sprintf(out + len, "\n");
 	latency_say(out + len);
 	len += (int)strlen(out + len);
