@@ -177,8 +177,6 @@ peers_send(struct peers *p, uint64_t now_ns)
 {
 	uint32_t sends = PEERS_SENDS;
 
-	if (p == NULL)
-		return;
 	while (p->head != p->tail) {
 		if (!datagram_send(p, &p->datagram[p->head % PEERS_DATAGRAMS], &sends, now_ns))
 			return;

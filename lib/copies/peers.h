@@ -49,7 +49,7 @@ struct peers_core {
 struct peers;
 
 size_t peers_bytes(const struct peers_list *list);
-/* Returns NULL if the list is empty; the next three then do nothing. */
+/* Returns NULL if the list is empty; then only notify and next_ns may be called. */
 struct peers *peers_create(struct region *region, const struct peers_list *list,
 			   const struct peers_core *core);
 

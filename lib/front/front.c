@@ -341,7 +341,8 @@ poll(void *arg, uint64_t turn_ns)
 		due_look(f);
 	if (unlikely(!list_empty(&f->unsent)))
 		send(f);
-	peers_send(f->peers, now_ns);
+	if (unlikely(f->peers != NULL))
+		peers_send(f->peers, now_ns);
 }
 
 static uint64_t

@@ -58,7 +58,7 @@ geometry_begin(struct index *ix, uint32_t new_count)
 	const uint32_t first = (seq + GEOMETRY_STEP) | GEOMETRY_RESIZING;
 
 	/* Release: pairs with the fence in geometry_now; a core that reads these sees the end of
-	 * the resize before. */
+	 * the previous resize. */
 	atomic_store_explicit(&ix->new_count, new_count, memory_order_release);
 	atomic_store_explicit(&ix->first_seq, first, memory_order_release);
 	/* Release: pairs with the acquire in index_seq. */
@@ -75,8 +75,8 @@ geometry_next(const struct index *ix)
 	return g.new_count > g.old_count ? g.old_count - 1 - g.migrated : g.migrated;
 }
 
-/* The inverse of spread(): a key's primary bucket is its hash's share of the buckets, rounded
- * down. */
+/* spread() rounds down, so an old bucket is a range of hashes; the ends of the range give the
+ * first and the last new bucket. */
 void
 geometry_new_primaries(const struct index *ix, uint32_t bucket, uint32_t *first, uint32_t *last)
 {
@@ -160,8 +160,8 @@ index_lock(const struct index *ix, uint64_t hash)
 	protocol_gap();
 	lock_place(ix, &p);
 	/* Repeated only if the key has left one of the two buckets since, which happens twice in a
-	 * resize. The lock's acquire pairs with the release of a core that has emptied one of them:
-	 * so this core sees its step of the geometry. */
+	 * resize. The lock's acquire pairs with the unlock of the core that emptied one of them, so
+	 * that core's step of the geometry is visible here. */
 	while (unlikely(!place_is_current(ix, &p))) {
 		const struct place now = index_place(ix, hash);
 

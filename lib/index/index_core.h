@@ -4,7 +4,7 @@
  * Shape:  struct index_core is one core's. Items belong to the store above this room: it takes out
  *         an item that must not move, or that finds no slot, and retires its memory.
  *
- * Thread: the core named.
+ * Thread: the core that owns the struct index_core.
  */
 #ifndef CLOCKOO_INDEX_CORE_H
 #define CLOCKOO_INDEX_CORE_H
@@ -14,8 +14,8 @@
 #include "base/counter.h"
 
 enum index_drop {
-	DROP_FLUSHED,   /* the item is flushed: it must not move behind the sweep */
-	DROP_UNPLACED,  /* a resize has found no slot for it, or it is flushed */
+	DROP_FLUSHED,   /* flushed, on a cuckoo path: the sweep may have passed its new bucket */
+	DROP_UNPLACED,  /* found in a resize: no slot is left for it, or it is flushed */
 	DROP_TOMBSTONE, /* its retire list had no space when it was removed */
 };
 
@@ -32,8 +32,8 @@ struct index_core {
 	struct index *ix;
 	struct walks *walks;
 	const struct index_owner *owner;
-	/* Flush generations: an item of another one is dead; none that is older than the oldest is
-	 * in the index. */
+	/* Flush generations. An item of any generation but *generation is flushed. The index holds
+	 * no item of a generation before *oldest_generation. */
 	const _Atomic uint32_t *generation, *oldest_generation;
 	struct counter *moves, *migrated; /* items; buckets */
 	bool keeps_all;                   /* the store never evicts: an item without a slot waits */

@@ -1,6 +1,6 @@
 /*
  * process.h - what the parts of the program share: the clock of the cores, the order that pauses
- * or ends them, the CPUs of threads that are no core, the user, and the service manager.
+ * or ends them, the CPUs of threads that run no core, the user, and the service manager.
  *
  * Units:  ns on the cores' clock.
  * Owner:  main; parts keep a pointer.
@@ -28,7 +28,7 @@ enum process_order {
 struct process {
 	struct tsc_clock *clock; /* runs once the port has started */
 	uint64_t begun_ns;       /* when this process began */
-	uint64_t start_ns;       /* the store's second STORE_CLOCK_START */
+	uint64_t start_ns;       /* when the store's clock read STORE_CLOCK_START */
 	_Atomic uint32_t order;  /* enum process_order */
 	_Atomic uint32_t paused; /* cores that have seen PROCESS_PAUSE and wait */
 	uint32_t control_cpu;    /* of the control thread; CPU_NONE: any of all_cpus */

@@ -1,9 +1,10 @@
 #!/usr/bin/python3 -B
-"""The timed parts of tools/bench front around what they measure with.
+"""The timed parts of tools/bench front, with their servers and load generators replaced.
 
-Goal: figures have the names that others look for and are of neighbours in time; what a build or a machine
-has not is named, and is no figure; the level of tools/run --front is what the servers' counts say; the
-server that waits answers in order, each in its time. Method: a bed whose rows are made up here.
+Goal: figures have the names that other tools look for, and a ratio compares two runs that follow each other.
+A part that the build or the machine cannot run is listed, and has no figure. The level of tools/run --front
+agrees with the servers' counts. The slow server answers in order, each request after its delay. Method: a bed
+that returns rows made up here.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from progress import Failed  # noqa: E402
 
 
 class Bed:
-    """Rates by who is asked; of each round a tenth more."""
+    """Returns a fixed rate for each server, a tenth of it higher in each round."""
 
     RATE = {1: 100_000, 2: 50_000, 3: 40_000, 4: 200_000}  # by pid
     CPU = {1: 0.1, 2: 0.5, 3: 0.8, 4: 0.2}

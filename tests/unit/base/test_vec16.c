@@ -1,7 +1,7 @@
 /*
  * Sixteen bytes at once. Goal: each function does lane by lane what a loop over the bytes does, on
- * every CPU that the product is built for. Method: random vectors of few values, so that lanes are
- * often equal, and edges of saturation, beside such loops.
+ * every CPU that the product is built for. Method: both get the same random vectors. Their lanes
+ * take few values, the edges of saturation, so that two lanes are often equal.
  */
 #include "support/test.h"
 #include "base/vec16.h"
