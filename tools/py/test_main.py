@@ -47,7 +47,7 @@ QUICK_SUITES = [word for suite in QUICK for word in ("--suite", suite)] + ["--no
 EMULATED = ("unit", "sim", "script", "stress")
 EMULATED_OPTIONS = ["-Dbuildtype=debugoptimized", "-Doptimization=1", build_tree.STRICT]
 EMULATED_SLOWNESS = 10
-# Whose schemas the Kubernetes files are compared with.
+# The Kubernetes files are compared with these schemas.
 KUBERNETES_VALIDATE, PROMETHEUS_OPERATOR = "1.37.0", "v0.85.0"
 
 SERVER_ARGS = "-m 64 -c 2048"
