@@ -47,6 +47,8 @@ QUICK_SUITES = [word for suite in QUICK for word in ("--suite", suite)] + ["--no
 EMULATED = ("unit", "sim", "script", "stress")
 EMULATED_OPTIONS = ["-Dbuildtype=debugoptimized", "-Doptimization=1", build_tree.STRICT]
 EMULATED_SLOWNESS = 10
+# The Kubernetes files are compared with these schemas.
+KUBERNETES_VALIDATE, PROMETHEUS_OPERATOR = "1.37.0", "v0.85.0"
 
 SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
@@ -380,8 +382,8 @@ def get_schemas(folder):
     cannot be had is skipped by name."""
     progress.say("getting schemas of Kubernetes")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"]
-    commands = {"python": [*pip, "--target", str(folder / "python"), "kubernetes-validate"],
-                "go": ["go", "mod", "download", "github.com/prometheus-operator/prometheus-operator@latest"]}
+    commands = {"python": [*pip, "--target", str(folder / "python"), f"kubernetes-validate=={KUBERNETES_VALIDATE}"],
+                "go": ["go", "mod", "download", f"github.com/prometheus-operator/prometheus-operator@{PROMETHEUS_OPERATOR}"]}
     for name, command in commands.items():
         if not (folder / name).is_dir() and shutil.which(command[0]) is not None:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
