@@ -110,6 +110,7 @@ VIOLATIONS = [
      "app/main.c:2: rte_lcore_count outside"),
     ("a DPDK macro outside lib/dpdk", {"lib/wire/frame2.c": OPENING + "int n = RTE_MAX_LCORE;\n"},
      "lib/wire/frame2.c:2: RTE_MAX_LCORE outside"),
+    ("what a test left at the top", {"device_1OJG8L": "\n"}, "device_1OJG8L: not of the top level"),
     ("two files of one name", {"lib/wire/bytes.h": "int other;\n"}, "bytes.h: more than one file"),
     ("a room without a README", {"lib/wire/README.md": None}, "lib/wire/README.md: missing"),
     ("a README without decisions", {"lib/wire/README.md": "# wire\n\n## Bounds\n"},
