@@ -132,8 +132,6 @@ bool conn_awaits_retransmission(const struct conn *c);
 bool conn_window_is_open(const struct conn *c);
 /* Sends a delayed acknowledgment at once, for which the peer may wait. */
 void conn_acknowledge(struct stack *s, struct conn *c);
-/* Returns how many bytes may be on their way to the peer. */
-uint32_t conn_sendable(const struct conn *c);
 /* Returns the smoothed round-trip time in us; 0: none was measured yet. */
 uint32_t conn_rtt_us(const struct conn *c);
 /* Returns how many queued bytes the peer has not acknowledged. */

@@ -115,12 +115,6 @@ conn_acknowledge(struct stack *s, struct conn *c)
 }
 
 uint32_t
-conn_sendable(const struct conn *c)
-{
-	return conn_sendable_max(c);
-}
-
-uint32_t
 conn_rtt_us(const struct conn *c)
 {
 	return c->srtt_us;

@@ -23,7 +23,7 @@
 #define NIC_RULES  16u
 #define NIC_FRAMES 2048u
 
-/* All that a driver is told when a port is set up. Compared as bytes. */
+/* A driver is told this when a port is set up. The tests compare its bytes. */
 struct nic_setup {
 	bool started;
 	uint32_t mtu, rx_queues, tx_queues, pools;

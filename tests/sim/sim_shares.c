@@ -87,6 +87,18 @@ sim_shares_run(const struct sim_shares *sh)
 	return t.cells > 0 && t.failed == 0;
 }
 
+bool
+sim_answers_hold(uint64_t beside, uint64_t alone)
+{
+	return beside * 20 >= alone * 19;
+}
+
+bool
+sim_p99_holds(uint64_t beside, uint64_t alone)
+{
+	return beside * 2 <= alone * 3;
+}
+
 uint32_t
 sim_source_ip(enum sim_sources sources, uint32_t number)
 {

@@ -45,6 +45,11 @@ struct sim_shares {
 /* Runs the cells and prints their number. False: one failed, or none was run. */
 bool sim_shares_run(const struct sim_shares *sh);
 
+/* The rule of all tests: beside a crowd others get 19 of 20 answers that they get alone, and their
+ * p99 is at most one and a half times as long. */
+bool sim_answers_hold(uint64_t beside, uint64_t alone);
+bool sim_p99_holds(uint64_t beside, uint64_t alone);
+
 /* Returns the address of a peer beside clients of the address SIM_PEERS + 1; peers have 250
  * addresses, or prefixes. */
 uint32_t sim_source_ip(enum sim_sources sources, uint32_t number);

@@ -575,10 +575,10 @@ run_cell(void *arg, uint32_t i, struct sim_cell cell)
 
 	crowd.row.cell = cell;
 	beside = honest_beside(&crowd);
-	good = beside.answers * 20 >= alone->answers * 19 && beside.misses == 0 &&
+	good = sim_answers_hold(beside.answers, alone->answers) && beside.misses == 0 &&
 	       beside.good_resets == 0;
 	for (uint32_t k = 0; k < KINDS; k++)
-		good = good && beside.p99_us[k] * 2 <= alone->p99_us[k] * 3;
+		good = good && sim_p99_holds(beside.p99_us[k], alone->p99_us[k]);
 	return good;
 }
 

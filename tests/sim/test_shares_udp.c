@@ -317,9 +317,9 @@ run_cell(void *arg, uint32_t i, struct sim_cell cell)
 
 	crowd.row.cell = cell;
 	beside = honest_beside(&crowd);
-	good = beside.lost == 0 && beside.answers * 20 >= alone->answers * 19;
+	good = beside.lost == 0 && sim_answers_hold(beside.answers, alone->answers);
 	for (uint32_t k = 0; k < KINDS; k++)
-		good = good && beside.p99_ns[k] * 2 <= alone->p99_ns[k] * 3;
+		good = good && sim_p99_holds(beside.p99_ns[k], alone->p99_ns[k]);
 	return good;
 }
 

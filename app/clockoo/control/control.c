@@ -197,7 +197,8 @@ each_second(struct control *c, struct live *live, struct alarms *alarms)
 		live_print(live);
 }
 
-/* Returns how long whoever watches the cores waits for a heartbeat; 0: nobody watches. */
+/* Returns how long the service manager or a probe of /healthz waits for a heartbeat; 0: there is
+ * neither. */
 static uint64_t
 watchdog_ns(const struct control *c)
 {

@@ -46,7 +46,7 @@ struct port_watch {
 	struct port_watch_parts of;
 	struct port_events events;
 	uint32_t wanted;  /* enum port_event: announced, and not yet dealt with; 0: the cores run */
-	uint64_t left_ns; /* when the cores were told to wait, as passed to port_watch_run */
+	uint64_t left_ns; /* when the pause of the cores began, as passed to port_watch_run */
 	uint64_t began_ns; /* the same by the clock, for how long a reset took */
 	uint64_t retry_ns; /* no attempt at a reset before */
 	struct error end;  /* why the program ends; its text is empty while it does not */

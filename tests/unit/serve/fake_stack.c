@@ -225,13 +225,6 @@ conn_rtt_us(const struct conn *c)
 	return 5000;
 }
 
-uint32_t
-conn_sendable(const struct conn *c)
-{
-	(void)c;
-	return UINT32_MAX;
-}
-
 bool
 conn_eof(const struct conn *c)
 {
