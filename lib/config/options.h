@@ -46,6 +46,7 @@ enum option_kind {
 	OPTION_HTTP,     /* struct config_http */
 	OPTION_PROTOCOL, /* this kind and those below take one of option_choices() */
 	OPTION_CONGESTION,
+	OPTION_ECN,
 	OPTION_STEERING,
 	OPTION_IPV6,
 	OPTION_PROBE,
