@@ -269,6 +269,8 @@ static const char *const settings[][6] = {
 	{"vlan", "4094", "vlan-priority", "7"},
 	{"mtu", "9000", NULL, NULL},
 	{"congestion", "newreno", NULL, NULL},
+	{"congestion", "dctcp", "ecn", "on"},
+	{"ecn", "off", NULL, NULL},
 	{"steering", "rss", NULL, NULL},
 	{"udp-port-per-core", "yes", "udp-port", "11211"},
 	{"no-huge", "yes", NULL, NULL},
