@@ -9,6 +9,7 @@
 #include "base/time_units.h"
 #include "wire/eth_wire.h"
 #include "wire/inet_cksum.h"
+#include "wire/ip_ecn.h"
 #include "wire/ipv4_wire.h"
 #include "wire/tcp_wire.h"
 
@@ -22,12 +23,15 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 	struct sim_wire *w = calloc(1, sizeof *w);
 
 	ensure(w != NULL);
-	w->flights = zeroed_memory(WIRE_FLIGHTS * sizeof *w->flights);
+	w->room = faults->flights != 0 ? faults->flights : WIRE_FLIGHTS;
+	w->flights = zeroed_memory(w->room * sizeof *w->flights);
+	w->heap = calloc(w->room, sizeof(struct sim_flight *));
+	ensure(w->heap != NULL);
 	w->end[0] = a;
 	w->end[1] = b;
 	w->faults = *faults;
 	w->rng.state = seed;
-	for (uint32_t i = 0; i < WIRE_FLIGHTS; i++)
+	for (uint32_t i = 0; i < w->room; i++)
 		w->heap[i] = &w->flights[i];
 	return w;
 }
@@ -35,7 +39,8 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 void
 sim_wire_destroy(struct sim_wire *w)
 {
-	zeroed_free(w->flights, WIRE_FLIGHTS * sizeof *w->flights);
+	zeroed_free(w->flights, w->room * sizeof *w->flights);
+	free(w->heap);
 	free(w);
 }
 
@@ -90,7 +95,7 @@ fly(struct sim_wire *w, struct mem_port *to, const uint8_t *bytes, uint32_t len,
 {
 	struct sim_flight *f;
 
-	if (w->count == WIRE_FLIGHTS) {
+	if (w->count == w->room) {
 		w->counts.lost++;
 		return NULL;
 	}
@@ -142,6 +147,26 @@ too_big(struct sim_wire *w, struct mem_port *from, const uint8_t *bytes, uint32_
 	return true;
 }
 
+/* Marks an ECT packet, as a router with a queue does (RFC 3168 section 5). */
+static void
+mark(struct sim_wire *w, struct sim_flight *f)
+{
+	const uint16_t type = be16_get(((const struct eth_header *)(const void *)f->bytes)->type);
+	struct ipv4_header *ip = (void *)(f->bytes + ETH_HEADER_BYTES);
+	const bool v4 = type == ETH_TYPE_IPV4;
+	const enum ip_ecn was = ip_ecn_of_frame(f->bytes, v4);
+
+	if ((!v4 && type != ETH_TYPE_IPV6) || was == IP_ECN_NOT_ECT || was == IP_ECN_CE)
+		return;
+	w->counts.marked++;
+	if (!v4) {
+		f->bytes[ETH_HEADER_BYTES + 1] |= IP_ECN_CE << 4;
+		return;
+	}
+	ip->cksum = inet_cksum_update(ip->cksum, be16_of(ip->tos), be16_of(ip->tos | IP_ECN_CE));
+	ip->tos |= IP_ECN_CE;
+}
+
 /* Computes when the last byte of a frame has been sent. False: the queue is full. */
 static bool
 leave(struct sim_wire *w, uint64_t *free_ns, uint32_t len, uint64_t now_ns)
@@ -168,13 +193,17 @@ send_on(struct sim_wire *w, uint32_t end, const uint8_t *bytes, uint32_t len, ui
 	const uint64_t extra = late ? sim_random(&w->rng) % (f->jitter_ns + 1) : 0;
 	const bool lost = sim_chance(&w->rng, f->lose);
 	struct sim_flight *flight;
+	bool marked;
 
 	w->counts.late += late;
+	marked = f->mark_ns != 0 && w->free_ns[end] > now_ns + f->mark_ns;
 	if (lost || !leave(w, &w->free_ns[end], len, now_ns)) {
 		w->counts.lost++;
 		return;
 	}
 	flight = fly(w, w->end[!end], bytes, len, w->free_ns[end] + f->delay_ns + extra);
+	if (flight != NULL && marked)
+		mark(w, flight);
 	if (flight != NULL && f->corrupt != 0 && sim_chance(&w->rng, f->corrupt))
 		corrupt(w, flight);
 }
