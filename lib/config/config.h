@@ -293,7 +293,5 @@ void config_warn(const struct config *cfg, FILE *out);
 bool parse_decimal(const char *text, uint32_t *n);
 
 void config_help(FILE *out);
-/* Prints the options without an effect, as the app's README shows them. */
-void config_readme(FILE *out);
 
 #endif

@@ -27,12 +27,7 @@ TABLE = """# lib
 | dpdk | base | EAL |
 <!-- end of rooms -->
 """
-GLOSSARY = f"""# Glossary
-| term | meaning | not |
-|---|---|---|
-| **Table** | | |
-| retire list | unlinked items | {BANNED}, {GAP} |
-"""
+REFUSED = f"{BANNED}, {GAP}: retire list\n"
 LAYERS = """# wire
 <!-- layers: tools/check reads the lines from here -->
 - below: {below}
@@ -65,7 +60,7 @@ def pool_page(size, pool, counter="`FRAMES_LOST`", test="`test_frame`, `a_frame_
 CLEAN = {
     ".clang-format": (CHECK.parents[1] / ".clang-format").read_text(),
     "lib/README.md": TABLE.format(base=""),
-    "lib/GLOSSARY.md": GLOSSARY,
+    "lib/refused_words.txt": REFUSED,
     "lib/base/README.md": "# base\n\n## Decisions\n",
     "lib/wire/README.md": "# wire\n\n## Decisions\n",
     "lib/dpdk/README.md": "# dpdk\n\n## Decisions\n",
