@@ -250,7 +250,7 @@ dctcp_on_ack(struct conn *c, uint32_t ack, bool marked)
 	d->alpha -= d->alpha >> DCTCP_SHIFT_G;
 	d->alpha += (uint32_t)(((uint64_t)min_u32(d->marked, bytes) * DCTCP_ONE / bytes) >>
 			       DCTCP_SHIFT_G);
-	*d = (struct dctcp_state){.alpha = d->alpha, .begin = ack, .end = c->snd_nxt};
+	*d = (struct dctcp_state){.alpha = d->alpha, .begin = ack, .end = c->snd_max};
 }
 
 /* RFC 5681 section 4.1: after an idle time nothing is known of the network except where the limit
