@@ -9,7 +9,6 @@
 #include "base/time_units.h"
 #include "wire/eth_wire.h"
 #include "wire/inet_cksum.h"
-#include "wire/ip_ecn.h"
 #include "wire/ipv4_wire.h"
 #include "wire/tcp_wire.h"
 
@@ -147,24 +146,19 @@ too_big(struct sim_wire *w, struct mem_port *from, const uint8_t *bytes, uint32_
 	return true;
 }
 
-/* Marks an ECT packet, as a router with a queue does (RFC 3168 section 5). */
+/* Marks an ECT packet, as a router with a queue does (RFC 3168 section 5), or clears its field, as
+ * some do. */
 static void
-mark(struct sim_wire *w, struct sim_flight *f)
+ecn_set(struct sim_wire *w, struct sim_flight *f, enum ip_ecn now)
 {
 	const uint16_t type = be16_get(((const struct eth_header *)(const void *)f->bytes)->type);
-	struct ipv4_header *ip = (void *)(f->bytes + ETH_HEADER_BYTES);
-	const bool v4 = type == ETH_TYPE_IPV4;
-	const enum ip_ecn was = ip_ecn_of_frame(f->bytes, v4);
+	const enum ip_ecn was = ip_ecn_of_frame(f->bytes, type == ETH_TYPE_IPV4);
 
-	if ((!v4 && type != ETH_TYPE_IPV6) || was == IP_ECN_NOT_ECT || was == IP_ECN_CE)
+	if ((type != ETH_TYPE_IPV4 && type != ETH_TYPE_IPV6) || was == IP_ECN_NOT_ECT ||
+	    was == IP_ECN_CE)
 		return;
-	w->counts.marked++;
-	if (!v4) {
-		f->bytes[ETH_HEADER_BYTES + 1] |= IP_ECN_CE << 4;
-		return;
-	}
-	ip->cksum = inet_cksum_update(ip->cksum, be16_of(ip->tos), be16_of(ip->tos | IP_ECN_CE));
-	ip->tos |= IP_ECN_CE;
+	w->counts.marked += now == IP_ECN_CE;
+	sim_frame_ecn(f->bytes, now);
 }
 
 /* Computes when the last byte of a frame has been sent. False: the queue is full. */
@@ -202,8 +196,10 @@ send_on(struct sim_wire *w, uint32_t end, const uint8_t *bytes, uint32_t len, ui
 		return;
 	}
 	flight = fly(w, w->end[!end], bytes, len, w->free_ns[end] + f->delay_ns + extra);
-	if (flight != NULL && marked)
-		mark(w, flight);
+	if (flight != NULL && (marked || (f->mark != 0 && sim_chance(&w->rng, f->mark))))
+		ecn_set(w, flight, IP_ECN_CE);
+	if (flight != NULL && f->clears)
+		ecn_set(w, flight, IP_ECN_NOT_ECT);
 	if (flight != NULL && f->corrupt != 0 && sim_chance(&w->rng, f->corrupt))
 		corrupt(w, flight);
 }

@@ -27,6 +27,8 @@ struct sim_faults {
 	uint64_t rate;              /* bytes a second in each direction; 0: unlimited */
 	uint64_t queue_ns;          /* with a rate: a frame that would wait longer is lost */
 	uint64_t mark_ns;           /* an ECT packet that would wait longer is marked; 0: none is */
+	uint32_t mark;              /* permille: an ECT packet is marked */
+	bool clears;                /* the path clears the ECN field */
 	uint32_t flights;           /* at creation; 0: WIRE_FLIGHTS */
 };
 
