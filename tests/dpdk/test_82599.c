@@ -120,6 +120,7 @@ configure(void)
 	if (plans[chosen].five_tuples != 0)
 		profile.flow.five_tuple_max = plans[chosen].five_tuples;
 	profile.rx_ring = profile.tx_ring = RING;
+	profile.offloads |= OFFLOAD_TX_IP_CKSUM | OFFLOAD_TX_UDP_CKSUM | OFFLOAD_TX_TCP_CKSUM;
 }
 
 static void

@@ -70,7 +70,6 @@ configure(void)
 	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &err))
 		fail_msg("%s", err.text);
 	profile.rx_ring = profile.tx_ring = RING;
-	profile.offloads = OFFLOAD_RX_CKSUM; /* the vector path sends without any */
 }
 
 static void
