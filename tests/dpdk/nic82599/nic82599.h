@@ -58,7 +58,10 @@ struct nic82599 {
 	uint32_t context[QUEUES_82599][2][4]; /* of transmit checksums */
 	struct sent_frame sent[SENT_MAX];
 	_Atomic uint32_t sent_count;
-	uint32_t resets;
+	/* Resets begun, and those that the polling thread has noticed; it is waited for while it
+	 * polls. */
+	_Atomic uint32_t resets, resets_seen;
+	_Atomic bool polled;
 };
 
 /* The filter that chose the queue. */
