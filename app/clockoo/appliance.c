@@ -379,7 +379,7 @@ appliance_run(struct appliance *a, struct error *err)
 	second_tier_stop(&a->flash);
 	arena_file_stop(&a->arena, a->store);
 	memory_save_stop(&a->save);
-	if (a->port_watch.end.text[0] != '\0') {
+	if (port_watch_has_ended(&a->port_watch)) {
 		*err = a->port_watch.end;
 		return false;
 	}

@@ -4,7 +4,8 @@
  * Units are taken and given back by holders. While enough units are free any holder takes as many
  * as are left. While the pool is short a holder takes up to its share only: what is not in reserve
  * is divided equally among the prefixes of those who hold, a prefix's part among its addresses, an
- * address's part among its holders. The reserve is for holders that hold nothing yet.
+ * address's part among its holders. Of what is left beyond the reserve a holder that makes progress
+ * may borrow a part. The reserve is for holders that hold nothing yet.
  *
  * Shape:  the pool's user keeps how much each holder holds, and a struct budget_place for each. A
  *         place counts in the cells of its address and prefix while its holder is joined to this
@@ -31,6 +32,9 @@
 #define BUDGET_KEEPS  UINT32_MAX /* the rank of a holder that yields to nobody */
 /* A shortage begins with this part of the common units left, and ends with twice as many. */
 #define BUDGET_SHORT_PART 4u
+/* A borrower leaves this many times what it holds, and the reserve: a dynamic threshold (Choudhury
+ * and Hahne 1998). */
+#define BUDGET_LENT_PART 8u
 
 /* A holder's part in a shortage. */
 struct budget_place {
@@ -122,6 +126,10 @@ bool budget_source_is_over(const struct budget *b, const struct budget_place *p)
  * the end, so that a later search finds others. NULL: all keep theirs. */
 struct list *budget_loser(struct list *line, uint32_t (*rank)(void *arg, struct list *link),
 			  void *arg);
+
+/* True if a holder above its share, which makes progress, may take n more while the pool is
+ * short. */
+bool budget_may_borrow(const struct budget *b, uint32_t held, uint32_t n);
 
 bool budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_addr *ip,
 			   uint32_t held, uint32_t n);

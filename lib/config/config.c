@@ -422,6 +422,8 @@ config_finish(struct config *cfg, struct error *err)
 		return false;
 	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
 		return error_set(err, "--vlan-priority without --vlan: there is no tag to hold it");
+	if (cfg->congestion == CONGESTION_DCTCP && cfg->ecn == CONFIG_ECN_OFF)
+		return error_set(err, "--congestion dctcp needs ECN; leave --ecn off out");
 	return finish_cores(cfg, err) && finish_udp(cfg, err) && finish_tls(cfg, err) &&
 	       finish_front(cfg, err) && finish_flash(cfg, err);
 }

@@ -307,7 +307,14 @@ const struct option_row option_rows[] = {
 	 "worker i listens on UDP port -U + i, so that clients choose the worker", false,
 	 "steering.udp_port_per_core"},
 	{"congestion", 0, OPTION_CONGESTION, AT(congestion), 0, 0, "NAME",
-	 "TCP congestion control: cubic or newreno (cubic)", false, "protocol.congestion"},
+	 "TCP congestion control: cubic, newreno, or dctcp for networks whose switches mark "
+	 "packets "
+	 "(ECN) at a short queue; dctcp asks for ECN, and is cubic with peers that refuse (cubic)",
+	 false, "protocol.congestion"},
+	{"ecn", 0, OPTION_ECN, AT(ecn), 0, 0, "NAME",
+	 "TCP congestion marks (RFC 3168): passive: with peers that ask; on: our own connections "
+	 "ask too; off (passive)",
+	 false, "protocol.ecn"},
 	{"no-huge", 0, FLAG(no_huge),
 	 "use regular pages instead of hugepages: slower, needs no setup", false, "memory.no_huge"},
 	{"hugepage-size", 0, OPTION_HUGEPAGE, AT(hugepage), 0, 0, "NAME",

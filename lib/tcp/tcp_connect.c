@@ -158,6 +158,7 @@ process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 	c->flags &= ~CONN_OFFERS;
 	process_syn_options(t, c, seg);
+	ecn_answered(t, c, a);
 }
 
 /* The peer retransmits data that came with its SYN-ACK. */
@@ -167,9 +168,9 @@ open_complete(struct tcp *t, struct conn *c, uint32_t ack)
 	const uint32_t us = min_u32(t->net.now_us - c->rtt_at_us, RTT_MAX_US);
 
 	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
-	if (c->flags & CONN_RTT_TIMED && (us <= RTT_LONG_US || rtt_long_valid(t, c->rtt_at_us)))
+	if (c->syn_timed && (us <= RTT_LONG_US || rtt_long_valid(t, c->rtt_at_us)))
 		rtt_sample(c, us);
-	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
+	c->flags &= ~CONN_SEND_SYN;
 	conn_ack_now(t, c);
 	conn_established(t, c);
 }

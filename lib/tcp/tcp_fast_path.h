@@ -14,17 +14,31 @@
 struct out_seg {
 	uint32_t seq, len;
 	uint8_t flags;
+	uint8_t ecn;     /* enum ip_ecn */
 	bool retransmit; /* the data is not at the send queue's cursor */
 };
+
+/* RFC 3168 section 6.1.2: new data is ECT, and the first after a reduction says so. */
+static inline void
+out_new_data(const struct conn *c, struct out_seg *what)
+{
+	what->ecn = ecn_of_new_data(c);
+	what->flags |= unlikely(c->flags & CONN_CWR) ? TCP_CWR : 0;
+}
 
 void fast_path_init(struct tcp *t);
 /* Handles received frame i; false: it does not qualify, and nothing has changed. */
 bool fast_path_input(struct tcp *t, const struct classified *in, uint32_t i);
+/* Does the same for connections with ECN, in an instance of its own: others execute nothing for
+ * it. */
+bool fast_path_input_ecn(struct tcp *t, const struct classified *in, uint32_t i);
 /* Call at the beginning of a turn's output. */
 void fast_path_output_begin(struct tcp *t);
 /* Sends all that the connection has queued as one segment; false: it does not qualify. The transmit
  * queue has room for one frame. */
 bool fast_path_output(struct tcp *t, struct conn *c);
+/* Does the same for connections whose data is ECT. */
+bool fast_path_output_ect(struct tcp *t, struct conn *c);
 /* True if the cached MAC c->hop is valid or could be resolved. Call between
  * fast_path_output_begin() and the end of output. */
 bool conn_hop_valid(struct tcp *t, struct conn *c);

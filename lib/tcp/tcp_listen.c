@@ -43,6 +43,7 @@ open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
 	if (after != NULL && !seq_after(iss, *after))
 		iss = *after + 1;
 	process_syn_options(t, c, seg);
+	c->flags |= ecn_syn_is_taken(t, a) ? CONN_ECN : 0;
 	c->rto_us = RTO_SYN_ACK_US;
 	c->iss = iss;
 	c->snd_una = c->snd_nxt = c->snd_max = iss;

@@ -27,6 +27,7 @@ void
 offer_syn_options(const struct tcp *t, struct conn *c)
 {
 	c->flags |= t->cfg.timestamps ? CONN_OFFERS : CONN_OFFERS & ~CONN_TS;
+	c->flags |= ecn_is_offered(t) ? CONN_ECN : 0;
 	c->ts_offset = flow_ts_offset(t, flow_of_conn(c));
 }
 

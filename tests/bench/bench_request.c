@@ -19,6 +19,7 @@
 #include "bench_count.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "kernel/kernel_lane.h"
 #include "net/access_list.h"
@@ -105,6 +106,15 @@ run_command(struct bench_pair *b, uint64_t requests, struct turn_timing *turn_ti
 	bench_pair_check(b);
 }
 
+static uint64_t
+clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static double
 median(double *v, uint32_t n)
 {
@@ -160,12 +170,14 @@ measure(struct bench *b, struct blocks *blocks, FILE *out)
 	static struct figures runs[RUNS_MAX];
 	const uint32_t n = b->opt.runs;
 	const double keys = b->opt.kind->multiget;
-	double v[RUNS_MAX];
+	const uint64_t from_ns = clock_ns(), from_cycles = bench_cycles();
+	double v[RUNS_MAX], cycles_per_ns;
 
 	for (uint32_t i = 0; i < n; i++) {
 		runs[i] = run_once(b, blocks);
 		v[i] = runs[i].total;
 	}
+	cycles_per_ns = (double)(bench_cycles() - from_cycles) / (double)(clock_ns() - from_ns);
 	printf("%s, %u keys, %s\n", b->opt.kind->name, b->opt.keys,
 	       b->pair.fixture.hugepages ? "hugepages" : "no hugepages");
 	printf("cycles a request: %.1f", median(v, n));
@@ -175,8 +187,8 @@ measure(struct bench *b, struct blocks *blocks, FILE *out)
 	if (out != NULL)
 		fprintf(out,
 			", \"cycles\": %.1f, \"least\": %.1f, \"most\": %.1f, "
-			"\"keys_per_request\": %.0f",
-			v[n / 2], v[0], v[n - 1], keys);
+			"\"keys_per_request\": %.0f, \"cycles_per_ns\": %.4f",
+			v[n / 2], v[0], v[n - 1], keys, cycles_per_ns);
 	printf("\n");
 	for (uint32_t s = 0; s < STAGE_COUNT; s++) {
 		for (uint32_t i = 0; i < n; i++)

@@ -518,6 +518,7 @@ MUTANTS = {
     "BUDGET_STAYS": [("budget.c", "		b->holders--;\n	}\n", "		b->holders--;\n		address->count++;\n	}\n")],
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
     "BUDGET_KEEPERS_STAY": [("budget.c", "			list_push_back(line, at);\n", "			list_push_front(line, at);\n")],
+    "BUDGET_LENDS_ALL": [("budget.c", "b->left >= b->reserve + n + BUDGET_LENT_PART * held;", "b->left >= n;")],
     # Answers that clients do not read keep their memory.
     "FRONT_NO_YIELD": [("front_read.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A server that still sends is late; is slow for ever; one byte makes it slow.
@@ -525,7 +526,11 @@ MUTANTS = {
     "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
     "FRONT_SLOW_BY_A_BYTE": [("front_read.c", "front_lane_moves(l, most - *bytes)", "front_lane_moves(l, (most - *bytes) * FRONT_MOVES_BYTES)")],
     # All pieces of a value are queued at once; a source above its share is judged as late as any other.
-    "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,\n				   1)))\n", "	if (pieces->left > 0)\n")],
+    "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (queue_may_take(pieces, &t->places[c->slot].pieces, c, c->tx.pieces))\n", "	if (pieces->left > 0)\n")],
+    # A connection within its share only waits for each ACK; queues behind a closed window grow in a shortage; all are reset at once.
+    "CHUNKS_NOT_LENT": [("tcp_api.c", "	       (c->tries == 0 && budget_may_borrow(b, held, 1));", "	       (held == 0 && budget_may_borrow(b, held, 1));")],
+    "CHUNKS_BEYOND_WINDOW": [("tcp_api.c", "		return unlikely(t->pool.chunks.is_short) && c->tx.bytes > c->snd_wnd;", "		return false;")],
+    "EVICT_ALL_AT_ONCE": [("tcp_evict.c", "after_ns >= EVICT_EACH_NS)", "true)")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
     # Work has no shares; a value is short by its length alone; its peer may be idle for long; no read buffer is yielded; a source keeps all watches.
     "WORK_NO_SHARE": [("serve_work.c", "	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);", "	rate = 0;")],

@@ -127,6 +127,12 @@ static struct tcp_config
 tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, uint32_t own,
        uint32_t chunks_conn)
 {
+	static const enum congestion congestion[] = {[CONGESTION_CUBIC] = CC_CUBIC,
+						     [CONGESTION_NEWRENO] = CC_NEWRENO,
+						     [CONGESTION_DCTCP] = CC_DCTCP};
+	static const enum tcp_ecn ecn[] = {[CONFIG_ECN_PASSIVE] = ECN_PASSIVE,
+					   [CONFIG_ECN_ON] = ECN_ON,
+					   [CONFIG_ECN_OFF] = ECN_OFF};
 	struct tcp_config t = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
 		.other_port = (uint16_t)cfg->tls.plain_port,
@@ -137,7 +143,8 @@ tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, 
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp(chunks_conn * conns_likely(cfg), CHUNKS_MIN, CHUNKS_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
-		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
+		.congestion = congestion[cfg->congestion],
+		.ecn = ecn[cfg->ecn],
 		.timestamps = !cfg->no_timestamps,
 		.syn_lines = SYN_HISTORY_LINES,
 		.secret = secrets->key,

@@ -270,6 +270,8 @@ static const char *const settings[][6] = {
 	{"kernel", "clockoo0", NULL, NULL},
 	{"mtu", "9000", NULL, NULL},
 	{"congestion", "newreno", NULL, NULL},
+	{"congestion", "dctcp", "ecn", "on"},
+	{"ecn", "off", NULL, NULL},
 	{"steering", "rss", NULL, NULL},
 	{"udp-port-per-core", "yes", "udp-port", "11211"},
 	{"no-huge", "yes", NULL, NULL},

@@ -256,6 +256,23 @@ TEST(each_frame_has_the_owner_of_its_row)
 	}
 }
 
+TEST(frames_to_another_station_are_nobodys)
+{
+	uint8_t p[NET_FRAME_BYTES];
+	uint32_t len = frame_udp(p, "x", 1, 0);
+
+	memcpy(p, other_mac, 6);
+	put32(p + AT_IP_DST, OUR_IP + 9);
+	frame_fix_ip(p);
+	check_owner("IPv4", p, len, NOBODY, DROP_ETH_NOT_OURS);
+	put16(p + AT_ETH_TYPE, 0x88cc);
+	check_owner("LLDP", p, len, NOBODY, DROP_ETH_NOT_OURS);
+	len = frame6_udp(p, "x", 1);
+	memcpy(p, other_mac, 6);
+	p[AT6_DST + 15] = 9;
+	check_owner("IPv6", p, len, NOBODY, DROP_ETH_NOT_OURS);
+}
+
 TEST(broadcast_and_multicast_are_the_kernels)
 {
 	static const uint8_t ospf_mac[6] = {1, 0, 0x5e, 0, 0, 5};
