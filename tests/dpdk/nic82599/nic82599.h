@@ -105,7 +105,7 @@ struct descriptor {
 
 /* Sets registers as after power-on; from now on the driver's accesses are handled here. */
 void nic82599_start(struct nic82599 *nic);
-/* The same, but doorbells and the other registers of rings are memory that the driver shares: a
+/* Starts it with doorbells and the other registers of rings in memory that the driver shares: a
  * thread polls them (speed82599.h). */
 void nic82599_start_shared(struct nic82599 *nic);
 
