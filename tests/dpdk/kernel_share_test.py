@@ -146,10 +146,9 @@ def set_up(peer):
     for address in (f"{PEER}/24", f"{PEER6}/64"):
         peer.run("ip", "addr", "add", address, "dev", "v1", *(["nodad"] if ":" in address else []))
     peer.run("ip", "link", "set", "v1", "up")
-    run("ip", "tuntap", "add", "dev", "clockoo0", "mode", "tap", "user", str(os.geteuid()))
+    run(str(NIC_TOOL), "kernel", "clockoo0", str(os.geteuid()))
     for address in (f"{OURS}/24", f"{OTHER}/24", f"{OURS6}/64"):
         run("ip", "addr", "add", address, "dev", "clockoo0", *(["nodad"] if ":" in address else []))
-    run("ip", "link", "set", "clockoo0", "up")
 
 
 class Appliance:
