@@ -24,6 +24,15 @@ struct dctcp_state {
 	uint32_t marked;     /* acknowledged bytes of the window whose ACK had ECE */
 };
 
+/* RFC 9406: the first slow start. Zero: no such sample yet. */
+struct hystart_state {
+	uint32_t round_end;        /* the round ends when this number is acknowledged */
+	uint32_t last_us, best_us; /* least RTT of the round before, and of this one */
+	uint32_t base_us;          /* with css_rounds: best_us when the RTT had grown */
+	uint8_t samples;           /* of this round */
+	uint8_t css_rounds;        /* rounds of conservative slow start, with this one */
+};
+
 /* Congestion control, with the appropriate byte counting of RFC 3465. All in bytes. */
 struct cc_state {
 	uint32_t w_max; /* window at the last loss, or a little below */
@@ -31,6 +40,7 @@ struct cc_state {
 	uint32_t t_us;  /* time of CUBIC's epoch in which cwnd was the limit; 0: it has not begun */
 	uint32_t part;  /* acknowledged bytes not yet counted in cwnd */
 	union {
+		struct hystart_state hystart; /* while ssthresh is SSTHRESH_NONE */
 		struct cubic_state cubic;
 		struct dctcp_state dctcp; /* with conn_is_dctcp() */
 	};

@@ -102,7 +102,7 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, frames);
 	kernel_ports_declare(t);
-	t->rcv_autotune.bytes_max = (uint64_t)frames * RCV_AUTOTUNE_BYTES_PER_FRAME;
+	rcv_autotune_create(t, frames);
 	sendq_pool_create(&t->pool, region, cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2),
 			  t->net.cfg.seed);
 	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks); /* a node a chunk */

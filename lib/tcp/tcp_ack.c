@@ -78,6 +78,15 @@ ack_new_data(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		conn_schedule_output(t, c);
 }
 
+/* Returns the RTT of data that was sent once; 0: unknown. */
+static uint32_t
+ack_rtt_us(const struct ack_delivered *delivered)
+{
+	if (!delivered->timed || delivered->mixed)
+		return 0;
+	return max_u32(delivered->now_us - delivered->oldest_us, 1);
+}
+
 static void
 ack_slow_path(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
@@ -104,7 +113,7 @@ ack_slow_path(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	if (c->flags & CONN_DISORDER)
 		loss_acked(t, c, seg, &a);
 	else if (a.limited && a.acked > 0)
-		cc_on_ack(t, c, a.acked, t->net.now_us);
+		cc_on_ack(t, c, a.acked, ack_rtt_us(&a.delivered));
 	if (!seq_before(seg->ack, c->snd_una))
 		snd_wnd_update(t, c, seg->seq, seg->ack, seg->window);
 }

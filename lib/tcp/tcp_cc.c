@@ -17,8 +17,16 @@
  * section 2.3. */
 #define SLOW_START_SEGS_BLIND 1u
 #define CWND_MIN_SEGS         2u
-#define DCTCP_ONE             65536u /* alpha if all was marked */
-#define DCTCP_SHIFT_G         4u     /* RFC 8257 section 4.2: g = 1/16 */
+/* RFC 9406 section 4.3, but for the least growth of the RTT: 4 ms there, for the Internet. Our
+ * samples are exact to a microsecond, and a queue in a data centre is shorter. */
+#define HYSTART_MIN_US      100u
+#define HYSTART_MAX_US      16000u
+#define HYSTART_RTT_DIVISOR 8u
+#define HYSTART_SAMPLES     8u
+#define HYSTART_CSS_DIVISOR 4u
+#define HYSTART_CSS_ROUNDS  5u
+#define DCTCP_ONE           65536u /* alpha if all was marked */
+#define DCTCP_SHIFT_G       4u     /* RFC 8257 section 4.2: g = 1/16 */
 
 void
 cc_start(const struct tcp *t, struct conn *c)
@@ -31,6 +39,8 @@ cc_start(const struct tcp *t, struct conn *c)
 	if (conn_is_dctcp(t, c))
 		c->cc.dctcp = (struct dctcp_state){
 			.alpha = DCTCP_ONE, .begin = c->snd_una, .end = c->snd_una};
+	else
+		c->cc.hystart.round_end = c->snd_una;
 }
 
 /* RFC 5681 section 3.1, with the byte counting of RFC 3465 section 2.1. */
@@ -109,18 +119,79 @@ cubic_cong_avoid(struct conn *c, uint32_t bytes, uint32_t now_us)
 	c->cwnd += mul_div(bytes, target - c->cwnd, c->cwnd, &g->part);
 }
 
-void
-cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t now_us)
+static void
+hystart_round(struct conn *c)
+{
+	struct hystart_state *h = &c->cc.hystart;
+
+	h->last_us = h->best_us;
+	h->best_us = 0;
+	h->samples = 0;
+	h->round_end = c->snd_nxt;
+	if (h->css_rounds != 0 && ++h->css_rounds > HYSTART_CSS_ROUNDS)
+		c->ssthresh = c->cwnd;
+}
+
+/* True if the least RTT of this round shows a queue. */
+static bool
+hystart_rtt_grew(const struct hystart_state *h)
+{
+	const uint32_t part = min_u32(h->last_us / HYSTART_RTT_DIVISOR, HYSTART_MAX_US);
+
+	return h->last_us != 0 && h->best_us >= h->last_us + max_u32(part, HYSTART_MIN_US);
+}
+
+static void
+hystart_sample(struct hystart_state *h, uint32_t rtt_us)
+{
+	h->best_us = h->best_us == 0 ? rtt_us : min_u32(h->best_us, rtt_us);
+	h->samples += h->samples < HYSTART_SAMPLES;
+	if (h->samples < HYSTART_SAMPLES)
+		return;
+	if (h->css_rounds != 0 && h->best_us < h->base_us) {
+		h->css_rounds = 0;
+	} else if (h->css_rounds == 0 && hystart_rtt_grew(h)) {
+		h->base_us = h->best_us;
+		h->css_rounds = 1;
+	}
+}
+
+/* RFC 9406 section 4.2: slow start ends when a queue builds up, before it overflows. An RTT that
+ * has grown may be jitter, so the window grows slowly for some rounds first, and as before if the
+ * RTT falls. Returns by how much the growth is divided. */
+static uint32_t
+hystart(struct conn *c, uint32_t rtt_us)
+{
+	struct hystart_state *h = &c->cc.hystart;
+
+	if (rtt_us != 0)
+		hystart_sample(h, rtt_us);
+	if (!seq_before(c->snd_una, h->round_end))
+		hystart_round(c);
+	return h->css_rounds != 0 ? HYSTART_CSS_DIVISOR : 1;
+}
+
+static void
+slow_start(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t rtt_us)
 {
 	const bool blind = (c->flags & (CONN_LOSS | CONN_SACK)) == CONN_LOSS;
 	const uint32_t segs = blind ? SLOW_START_SEGS_BLIND : SLOW_START_SEGS;
+	const bool first = c->ssthresh == SSTHRESH_NONE && !conn_is_dctcp(t, c);
+	const uint32_t divisor = first ? hystart(c, rtt_us) : 1;
 
 	if (c->cwnd < c->ssthresh)
-		c->cwnd += min_u32(min_u32(bytes, segs * c->mss), c->ssthresh - c->cwnd);
+		c->cwnd += min_u32(min_u32(bytes, segs * c->mss) / divisor, c->ssthresh - c->cwnd);
+}
+
+void
+cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t rtt_us)
+{
+	if (c->cwnd < c->ssthresh)
+		slow_start(t, c, bytes, rtt_us);
 	else if (t->cfg.congestion == CC_NEWRENO || conn_is_dctcp(t, c))
 		reno_cong_avoid(c, bytes);
 	else
-		cubic_cong_avoid(c, bytes, now_us);
+		cubic_cong_avoid(c, bytes, t->net.now_us);
 	c->cwnd = min_u32(c->cwnd, CWND_MAX);
 }
 
@@ -179,7 +250,7 @@ dctcp_on_ack(struct conn *c, uint32_t ack, bool marked)
 	d->alpha -= d->alpha >> DCTCP_SHIFT_G;
 	d->alpha += (uint32_t)(((uint64_t)min_u32(d->marked, bytes) * DCTCP_ONE / bytes) >>
 			       DCTCP_SHIFT_G);
-	*d = (struct dctcp_state){.alpha = d->alpha, .begin = ack, .end = c->snd_nxt};
+	*d = (struct dctcp_state){.alpha = d->alpha, .begin = ack, .end = c->snd_max};
 }
 
 /* RFC 5681 section 4.1: after an idle time nothing is known of the network except where the limit

@@ -4,6 +4,7 @@
  */
 #include "tcp.h"
 #include "pending_connects.h"
+#include "tcp_ack.h"
 #include "tcp_options.h"
 
 /* A reply that arrives at another core must acknowledge an ISN chosen within PENDING_AGE_NS. The
@@ -165,11 +166,9 @@ process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
 static void
 open_complete(struct tcp *t, struct conn *c, uint32_t ack)
 {
-	const uint32_t us = min_u32(t->net.now_us - c->rtt_at_us, RTT_MAX_US);
-
 	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
-	if (c->syn_timed && (us <= RTT_LONG_US || rtt_long_valid(t, c->rtt_at_us)))
-		rtt_sample(c, us);
+	if (c->syn_timed)
+		rtt_measure(t, c, c->rtt_at_us);
 	c->flags &= ~CONN_SEND_SYN;
 	conn_ack_now(t, c);
 	conn_established(t, c);

@@ -95,7 +95,7 @@ cookie_timestamp_encode(const struct tcp *t, const struct arrival *a, struct tcp
 	if (seq_after(opt->ts_value, now))
 		opt->ts_value -= COOKIE_TS_MASK + 1;
 	opt->ts_echo = syn->ts_value;
-	opt->wscale = RX_WSCALE;
+	opt->wscale = (uint8_t)t->rcv_autotune.wscale;
 }
 
 /* Restores the options of the peer's SYN from its echo of our timestamp. */

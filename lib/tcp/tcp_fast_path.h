@@ -63,11 +63,12 @@ static inline uint16_t
 advertise_window(struct tcp *t, struct conn *c, uint8_t flags)
 {
 	const bool scaled = !(flags & TCP_SYN) && (c->flags & CONN_WSCALE);
-	const uint32_t shift = scaled ? RX_WSCALE : 0;
+	const uint32_t shift = scaled ? t->rcv_autotune.wscale : 0;
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 	const uint32_t window = likely(rx_window_near_limit(c)) ? advertised : rx_window_now(t, c);
 	const uint32_t most = flags & TCP_SYN ? syn_window(t, c->local) : UINT16_MAX;
-	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, most);
+	const uint32_t field =
+		min_u32((window + (scaled ? t->rcv_autotune.unit : 0)) >> shift, most);
 
 	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))
 		c->rcv_edge = c->rcv_nxt + (field << shift);

@@ -224,7 +224,7 @@ loss_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, struct loss
 	if (c->flags & CONN_RECOVERY)
 		prr(c, delivered_by(c, delivered, &a->info, dups), a->acked > 0 && found == 0);
 	else if (a->acked > 0 && (c->flags & CONN_LOSS || a->limited))
-		cc_on_ack(t, c, delivered->bytes, delivered->now_us);
+		cc_on_ack(t, c, delivered->bytes, 0);
 	scoreboard_merge(&c->scoreboard, &t->scoreboard_pool);
 	leave_disorder(c);
 	/* The timer was armed in disorder. Now a loss probe may replace it. */

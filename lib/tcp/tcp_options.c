@@ -87,7 +87,7 @@ put_syn_options(const struct tcp *t, const struct conn *c, struct tcp_options *o
 	opt->mss = (uint16_t)mss_ours(t, (uint8_t)c->local);
 	if (c->flags & CONN_WSCALE) {
 		opt->seen |= TCP_HAS_WSCALE;
-		opt->wscale = RX_WSCALE;
+		opt->wscale = (uint8_t)t->rcv_autotune.wscale;
 	}
 	if (c->flags & CONN_SACK)
 		opt->seen |= TCP_HAS_SACK_PERMITTED;

@@ -169,5 +169,5 @@ class EdgeBed(VsBed):
         frames = last["frames"] - first["frames"]
         cpu_ns = max(ns - first["cpu"].get(thread, ns) for thread, ns in last["cpu"].items())
         if frames <= 0 or cpu_ns <= 0:
-            raise Failed("no frame was sent")
+            raise Failed(f"no frame was sent: {frames} in {cpu_ns} ns")
         return {"frames": frames, "cpu_ns": cpu_ns, "ns": cpu_ns / frames, "mops": 1e3 * frames / cpu_ns, "answer": answer}
