@@ -89,6 +89,7 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	t->rcv_autotune.bytes_max = (uint64_t)frames * RCV_AUTOTUNE_BYTES_PER_FRAME;
 	sendq_pool_create(&t->pool, region, cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2),
 			  t->net.cfg.seed);
+	t->pool.queue_least = CONN_SENDQ_LEAST;
 	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks); /* a node a chunk */
 }
 
