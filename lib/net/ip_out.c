@@ -17,7 +17,9 @@ static_assert((int)IPV4_UDP == (int)IPV6_UDP && (int)IPV4_TCP == (int)IPV6_TCP,
 static inline void
 ipv4_finish(const struct net *net, struct ipv4_header *h, uint16_t total_len)
 {
-	const uint64_t sum = inet_sum_be16(inet_sum_be16(net->ip_sum, h->protocol), total_len);
+	const uint16_t bytes =
+		(uint16_t)(h->tos + h->protocol); /* each is the low half of a word */
+	const uint64_t sum = inet_sum_be16(inet_sum_be16(net->ip_sum, bytes), total_len);
 
 	h->total_len = be16_of(total_len);
 	if (net->ip_ol_flags == 0)

@@ -1,6 +1,7 @@
 /*
  * net.c - creates one core's net, and runs its part of each stage.
  */
+#include "kernel_io.h"
 #include "neigh_table.h"
 #include "net_core.h"
 #include "reasm.h"
@@ -89,6 +90,19 @@ fast_match_of(const struct net *net)
 	return match;
 }
 
+/* RFC 6056 section 3.2: the ports of our own connections are all except the well-known ones. */
+#define OWN_PORT_MIN 1024u
+
+/* Declares the ports of datagrams; the transport declares its own. */
+static void
+kernel_attach(struct net *net)
+{
+	net->kernel = net->cfg.kernel;
+	net->own_port_min = net->kernel != NULL ? KERNEL_OWN_PORT_MIN : OWN_PORT_MIN;
+	for (uint32_t i = 0; net->kernel != NULL && i < net->udp_span; i++)
+		kernel_lane_add_port(net->kernel, KERNEL_UDP, (uint16_t)(net->cfg.udp_port + i));
+}
+
 void
 net_create(struct net *net, struct region *region, const struct net_config *cfg, struct port *port,
 	   struct neigh_table *neigh)
@@ -117,6 +131,7 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 	net->to_free_start = region_take(region, net->to_free_max * sizeof *net->to_free_start,
 					 CACHE_LINE_BYTES);
 	udp_create(net);
+	kernel_attach(net);
 	if (cfg->udp_port != 0)
 		net->reasm = reasm_create(region, REASM_CONTEXTS);
 	net->echo_reasm = reasm_create(region, REASM_ECHO_CONTEXTS);
@@ -125,6 +140,10 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 static void
 other_input(struct net *net, uint32_t rx_index, enum other_kind kind)
 {
+	if (unlikely(net->kernel != NULL) && kernel_offer_other(net, rx_index, kind)) {
+		rx_frame_drop(net, rx_index);
+		return;
+	}
 	switch (kind) {
 	case OTHER_ARP:
 		arp_input(net, rx_index);
@@ -166,6 +185,8 @@ void
 net_tick(struct net *net)
 {
 	neigh_tick(net);
+	if (unlikely(net->kernel != NULL))
+		kernel_tick(net);
 	if (net->reasm != NULL)
 		reasm_tick(net->reasm, net);
 	reasm_tick(net->echo_reasm, net);

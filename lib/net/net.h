@@ -32,6 +32,7 @@
 #define UDP_SOURCES     1024u /* hashed cells that distinguish the sources of datagrams */
 
 struct access_list;
+struct kernel_lane;
 
 struct net_config {
 	uint32_t ipv4;       /* our address */
@@ -50,6 +51,7 @@ struct net_config {
 	uint16_t udp_ports;               /* number of ports from udp_port on; 0 counts as one */
 	uint32_t rx_frames_max;           /* received frames that all connections may hold */
 	const struct access_list *access; /* sources that are allowed; NULL: all */
+	struct kernel_lane *kernel;       /* the kernel's share of the port; NULL: none */
 	uint64_t seed;                    /* of hashes of flows, stations and sources */
 };
 

@@ -66,7 +66,7 @@ answer(struct control *c)
 {
 	const bool http = http_run(c->http, monotonic_ns());
 
-	(void)port_watch_run(c->port, monotonic_ns());
+	port_watch_run(c->port, monotonic_ns());
 	return capture_service_run(c->capture, monotonic_ns()) || http;
 }
 
@@ -77,7 +77,7 @@ wait_for_signal(struct control *c, int signals, int64_t due_ns)
 	bool more = answer(c);
 	int64_t left_ns;
 
-	while (c->port->end.text[0] == '\0' && (left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
+	while (!port_watch_has_ended(c->port) && (left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
 		int number;
 
 		wait_for_any(c, signals, more ? 0 : capture_service_wait_ns(c->capture, left_ns));
@@ -290,7 +290,7 @@ apply_users_and_networks(struct control *c, bool *reloading)
 static bool
 is_stop_requested(const struct control *c, int signal_number)
 {
-	return (signal_number != 0 && signal_number != SIGHUP) || c->port->end.text[0] != '\0' ||
+	return (signal_number != 0 && signal_number != SIGHUP) || port_watch_has_ended(c->port) ||
 	       serve_stop_requested_mt(c->shared) != SERVE_RUN;
 }
 
