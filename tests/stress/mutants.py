@@ -551,7 +551,7 @@ MUTANTS = {
     "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (queue_may_take(pieces, &t->places[c->slot].pieces, c, c->tx.pieces))\n", "	if (pieces->left > 0)\n")],
     # A connection within its share only waits for each ACK; queues behind a closed window grow in a shortage; all are reset at once.
     "CHUNKS_NOT_LENT": [("tcp_api.c", "	       (c->tries == 0 && budget_may_borrow(b, held, 1));", "	       (held == 0 && budget_may_borrow(b, held, 1));")],
-    "CHUNKS_BEYOND_WINDOW": [("tcp_api.c", "		return unlikely(t->pool.chunks.is_short) && c->tx.bytes > c->snd_wnd;", "		return false;")],
+    "CHUNKS_BEYOND_WINDOW": [("tcp_evict.c", "t->pool.chunks.is_short ? 0 : CONN_SENDQ_LEAST;", "CONN_SENDQ_LEAST;")],
     "EVICT_ALL_AT_ONCE": [("tcp_evict.c", "after_ns >= EVICT_EACH_NS)", "true)")],
     "EVICT_OVER_LATE": [("tcp_evict.c", "		return over && has_had_time(t, c, st) ?", "		return over && has_had_time(t, c, st) && false ?")],
     # Work has no shares; a value is short by its length alone; its peer may be idle for long; no read buffer is yielded; a source keeps all watches.
