@@ -42,6 +42,8 @@ struct sendq_pool {
 	struct sendq_buf *bufs_free;
 	struct budget chunks, pieces; /* there are as many pieces (external buffers) as chunks */
 	uint32_t credits_out;         /* chunks left that are credited in this turn and not used */
+	/* Bytes that a queue may hold beyond its peer's window; none while chunks are short. */
+	uint32_t queue_least;
 };
 
 struct sendq {
