@@ -11,7 +11,7 @@
  * Errors: enum kernel_offer.
  * Bounds: KERNEL_RATE frames a second and KERNEL_BURST at once towards the kernel, of these
  *         KERNEL_BULK_RATE and KERNEL_BULK_BURST of bulk; KERNEL_SLICE frames a turn from it;
- * KERNEL_PACKETS fragmented packets whose owner is known.
+ *         KERNEL_PACKETS fragmented packets whose owner is known.
  */
 #ifndef CLOCKOO_KERNEL_LANE_H
 #define CLOCKOO_KERNEL_LANE_H
@@ -19,13 +19,13 @@
 #include "kernel_ring.h"
 #include "base/region.h"
 
-/* A frame towards the kernel costs a core some 50 ns beyond its classification: at this rate half a
- * hundredth of its time, and 0.6 Gb/s of full frames. */
+/* A frame towards the kernel costs a core a copy beyond its classification. The rate is 0.6 Gb/s of
+ * full frames. */
 #define KERNEL_RATE  50000u
 #define KERNEL_BURST KERNEL_RING
 #define KERNEL_SLICE 16u
-/* Of them frames that anybody can send in masses. Each may cost the kernel 10 us, on a CPU that a
- * core may share. */
+/* Of them frames that anybody can send in masses. Each costs the kernel an answer or a reassembly,
+ * on a CPU that a core may share. */
 #define KERNEL_BULK_RATE  5000u
 #define KERNEL_BULK_BURST 64u
 
