@@ -159,13 +159,20 @@ queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, u
  * waits for the window need not wait in chunks. While chunks are short that holds for all of a
  * queue, and beyond CONN_SENDQ_LEAST the queue has its share only.
  */
-static inline bool
-sendq_is_full(struct tcp *t, struct conn *c)
+static __attribute__((noinline)) bool
+queue_is_full(struct tcp *t, struct conn *c)
 {
-	if (likely(c->tx.bytes <= CONN_SENDQ_LEAST))
+	if (c->tx.bytes <= CONN_SENDQ_LEAST)
 		return unlikely(t->pool.chunks.is_short) && c->tx.bytes > c->snd_wnd;
 	return c->tx.bytes > c->snd_wnd || c->tx.bytes > CONN_SENDQ_BYTES ||
 	       !queue_may_take(&t->pool.chunks, &t->places[c->slot].chunks, c, c->tx.chunks);
+}
+
+/* The common case is one compare: see struct sendq_pool. */
+static inline bool
+sendq_is_full(struct tcp *t, struct conn *c)
+{
+	return unlikely(c->tx.bytes > t->pool.least) && queue_is_full(t, c);
 }
 
 /* Blocks a connection that was refused chunks or pieces; it becomes ready when there are some. */
