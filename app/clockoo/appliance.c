@@ -132,6 +132,7 @@ build_net(struct appliance *a, struct region *region)
 	if (c->conns_per_source != 0)
 		stack->tcp.sources = conn_sources_create(region, c->conns_max, c->conns_per_source,
 							 stack->net.seed);
+	kernel_thread_create(&a->kernel, region, c);
 	if (c->cores > 1)
 		stack->tcp.pmtu_reports = pmtu_reports_create(region);
 	front_cores_create(&a->front_cores, region, c, &a->sizes.front, &stack->tcp, &a->nic);
@@ -194,6 +195,7 @@ build_cores(struct appliance *a, struct region *region)
 		.tls = a->tls,
 		.fleet = a->fleet,
 		.flash = &a->flash,
+		.kernel = &a->kernel,
 		.telemetry = &a->telemetry,
 		.unix_ns = a->wall.unix_ns,
 	};
@@ -234,6 +236,7 @@ build(struct appliance *a, struct error *err)
 static void
 close_all(struct appliance *a)
 {
+	kernel_thread_end(&a->kernel);
 	http_alone_end(&a->http_alone);
 	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->settings.config.http);
@@ -285,7 +288,9 @@ appliance_start(struct appliance *a, struct error *err)
 	sched_getaffinity(0, sizeof a->process.all_cpus, &a->process.all_cpus);
 	if (!read_settings(a, err) || !open_http(a, err) || !open_tier(a, err) ||
 	    !compute_sizes(a, err) || !check_machine(a, err) || !open_items(a, err) ||
-	    !start_port(a, err) || !build(a, err) || !watch_port(a, err)) {
+	    !start_port(a, err) || !build(a, err) ||
+	    !kernel_thread_attach(&a->kernel, c, a->nic.device.ports[0].port.mac, err) ||
+	    !watch_port(a, err)) {
 		close_all(a);
 		return false;
 	}
@@ -358,7 +363,7 @@ appliance_run(struct appliance *a, struct error *err)
 
 	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
-	    !start_control(a, &control, err))
+	    !kernel_thread_start(&a->kernel, &a->process, err) || !start_control(a, &control, err))
 		return false;
 	memory_save_start(&a->save);
 	start_pages_give_back();
@@ -368,6 +373,7 @@ appliance_run(struct appliance *a, struct error *err)
 	if (!run_cores(a, err))
 		return false;
 	pthread_join(control, NULL);
+	kernel_thread_end(&a->kernel);
 	arena_file_end_service(&a->arena);
 	memory_save_join(&a->save);
 	second_tier_stop(&a->flash);

@@ -29,7 +29,7 @@
 #define BUDGET_CELLS  1024u /* cells of addresses, and as many of prefixes */
 #define BUDGET_PROBES 8u
 #define BUDGET_LOOKS  64u
-#define BUDGET_KEEPS  UINT32_MAX /* the rank of a holder that yields to nobody */
+#define BUDGET_KEEPS  UINT32_MAX /* the rank of a holder that never yields */
 /* A shortage begins with this part of the common units left, and ends with twice as many. */
 #define BUDGET_SHORT_PART 4u
 /* A borrower leaves this many times what it holds, and the reserve: a dynamic threshold (Choudhury
@@ -54,7 +54,7 @@ struct budget {
 	uint32_t total, left;
 	uint32_t reserve;
 	uint32_t low;      /* with fewer units left the pool is short */
-	uint32_t enough;   /* with so many units left the shortage ends */
+	uint32_t enough;   /* units left at which the shortage ends */
 	uint32_t shortage; /* number of this shortage, or of the last; from 1, wraps */
 	bool is_short;
 	uint32_t prefixes, holders; /* that have joined this shortage */
@@ -71,7 +71,7 @@ void budget_create(struct budget *b, struct region *region, uint32_t total, uint
  * rarely. */
 void budget_count_always(struct budget *b);
 
-/* True if no shortage begins, goes on or ends now. */
+/* True if there is no shortage, and none begins or ends now. */
 static inline bool
 budget_is_plenty(const struct budget *b)
 {

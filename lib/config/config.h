@@ -185,7 +185,7 @@ struct config {
 	char profile[CONFIG_NAME_BYTES]; /* of a PCI address; empty: found by its ID */
 	char sysfs[CONFIG_PATH_BYTES]; /* root of another machine's sysfs; empty: this machine's */
 	char pci[CONFIG_NAME_BYTES];   /* 0000:03:00.0; empty: none */
-	char iface[CONFIG_NAME_BYTES];
+	char iface[CONFIG_NAME_BYTES], kernel[CONFIG_NAME_BYTES]; /* kernel: its tap; empty: none */
 	char socket[CONFIG_PATH_BYTES];    /* path of the socket of vhost, virtio_user or memif */
 	char vdev_args[CONFIG_ARGS_BYTES]; /* appended to the profile's arguments */
 	char file_prefix[CONFIG_NAME_BYTES];

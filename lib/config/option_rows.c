@@ -295,6 +295,11 @@ const struct option_row option_rows[] = {
 	 "802.1Q priority of transmitted frames (0)", false, "network.vlan_priority"},
 	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet in bytes (1500)",
 	 false, "network.mtu"},
+	{"kernel", 0, OPTION_TEXT, AT(kernel), 0, 15 + 1, "NAME",
+	 "tap interface by which the kernel uses the same NIC: it gets what is not the cache's, "
+	 "and "
+	 "what it sends leaves; clockoo-nic kernel makes one (none)",
+	 false, "network.kernel"},
 	{"steering", 0, OPTION_STEERING, AT(steering), 0, 0, "NAME",
 	 "distribution of flows to cores: auto, flow-director, rss, software or none (auto)", false,
 	 "steering.mode"},

@@ -21,6 +21,12 @@ kernel_lane_bytes(uint32_t mtu, bool returns)
 	       (returns ? 2 : 1) * ((size_t)KERNEL_RING * slot_bytes(mtu) + CACHE_LINE_BYTES);
 }
 
+size_t
+kernel_lanes_bytes(uint32_t cores, uint32_t mtu)
+{
+	return kernel_lane_bytes(mtu, true) + (cores - 1) * kernel_lane_bytes(mtu, false);
+}
+
 static void
 ring_create(struct kernel_ring *r, struct region *region, uint32_t mtu)
 {

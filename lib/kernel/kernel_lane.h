@@ -53,6 +53,8 @@ struct kernel_lane {
 
 /* mtu: bytes of IP packet in a frame. returns: frames of the kernel come back over this lane. */
 size_t kernel_lane_bytes(uint32_t mtu, bool returns);
+/* Returns the memory of the lanes of all cores; frames of the kernel come back to the first. */
+size_t kernel_lanes_bytes(uint32_t cores, uint32_t mtu);
 struct kernel_lane *kernel_lane_create(struct region *region, uint32_t mtu, bool returns);
 
 /* Declares a port that the cache listens on. The ports from KERNEL_OWN_PORT_MIN on are the cache's

@@ -197,6 +197,14 @@ kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
 	return true;
 }
 
+static bool
+names_our_port(const struct net *net, uint8_t protocol, const uint8_t *port)
+{
+	return (protocol == IPV4_TCP || protocol == IPV4_UDP) &&
+	       kernel_port_is_ours(net->kernel, protocol == IPV4_TCP ? KERNEL_TCP : KERNEL_UDP,
+				   be16_get(*(const struct be16 *)port));
+}
+
 /* ---- fragments ---- */
 
 struct fragment_facts {
@@ -250,9 +258,7 @@ owner_of_first(const struct net *net, const struct l3_info *l3, const uint8_t *l
 	if (l3->l4_len < PORTS_BYTES)
 		return KERNEL_OWNER_CACHE;
 	if (protocol == IPV4_TCP || protocol == IPV4_UDP)
-		return owner_if(kernel_port_is_ours(net->kernel,
-						    protocol == IPV4_TCP ? KERNEL_TCP : KERNEL_UDP,
-						    be16_get(*(const struct be16 *)(l4 + 2))));
+		return owner_if(names_our_port(net, protocol, l4 + sizeof(struct be16)));
 	return owner_if(l4[0] == (is_v6 ? ICMP6_ECHO : ICMP_ECHO));
 }
 
@@ -296,10 +302,8 @@ quote_is_ours(const struct net *net, const struct quote *q, bool is_v6)
 {
 	if (local_addr_of(net, &q->src) == LOCAL_COUNT)
 		return false;
-	if (q->protocol == IPV4_TCP || q->protocol == IPV4_UDP)
-		return kernel_port_is_ours(net->kernel,
-					   q->protocol == IPV4_TCP ? KERNEL_TCP : KERNEL_UDP,
-					   be16_get(*(const struct be16 *)q->l4));
+	if (names_our_port(net, q->protocol, q->l4))
+		return true;
 	return q->protocol == (is_v6 ? IPV6_ICMP : IPV4_ICMP) &&
 	       q->l4[0] == (is_v6 ? ICMP6_ECHO_REPLY : ICMP_ECHO_REPLY);
 }
@@ -375,6 +379,26 @@ arp_is_ours(const struct net *net, const uint8_t *p, uint32_t len)
 	return local_addr_of(net, &sender) != LOCAL_COUNT;
 }
 
+/* True if an ICMP message answers for the cache: an echo reply, or an error about a packet to a
+ * port of the cache. */
+static bool
+icmp_answers(const struct net *net, const struct packet *p)
+{
+	const uint8_t type = p->l4[0];
+	struct quote q;
+
+	if (type == (p->is_v6 ? ICMP6_ECHO_REPLY : ICMP_ECHO_REPLY))
+		return true;
+	if (p->l4_len < ICMP_HEADER_BYTES ||
+	    !(p->is_v6 ? type < ICMP6_ECHO && quote_ipv6(&q, p->l4 + ICMP6_HEADER_BYTES,
+							 p->l4_len - ICMP6_HEADER_BYTES)
+		       : icmp_is_error(type) && quote_ipv4(&q, p->l4 + ICMP_HEADER_BYTES,
+							   p->l4_len - ICMP_HEADER_BYTES)))
+		return false;
+	return local_addr_of(net, &q.dst) != LOCAL_COUNT &&
+	       names_our_port(net, q.protocol, q.l4 + sizeof(struct be16));
+}
+
 /* True if the packet is an answer that the appliance gives, or comes from a port of the cache. */
 static bool
 packet_is_ours(const struct net *net, const struct packet *p)
@@ -387,12 +411,9 @@ packet_is_ours(const struct net *net, const struct packet *p)
 			       LOCAL_COUNT;
 	if (local_addr_of(net, &p->src) == LOCAL_COUNT)
 		return false;
-	if (p->protocol == IPV4_TCP || p->protocol == IPV4_UDP)
-		return kernel_port_is_ours(net->kernel,
-					   p->protocol == IPV4_TCP ? KERNEL_TCP : KERNEL_UDP,
-					   be16_get(*(const struct be16 *)p->l4));
-	return p->protocol == (p->is_v6 ? IPV6_ICMP : IPV4_ICMP) &&
-	       p->l4[0] == (p->is_v6 ? ICMP6_ECHO_REPLY : ICMP_ECHO_REPLY);
+	if (p->protocol == (p->is_v6 ? IPV6_ICMP : IPV4_ICMP))
+		return icmp_answers(net, p);
+	return names_our_port(net, p->protocol, p->l4);
 }
 
 static enum net_counter

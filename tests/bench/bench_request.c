@@ -8,19 +8,22 @@
  * between the stages, then by stage. Instructions are described in bench_count.h.
  *
  *   bench_request CASE [--keys N] [--runs N] [--requests N] [--memory-file PATH] [--json FILE]
- *                 [--instructions] [--networks N] [--captured WHEN]
+ *                 [--instructions] [--networks N] [--captured WHEN] [--kernel]
  *
  * --networks: N networks decide who is let in. All are denied but the first; lengths range
  * from /17 to /24; the client's /24 is let in, others of its /16 are not. --captured: with
  * "before" the port's frames were captured for a while earlier, with "now" they are being
- * captured (CAPTURE_SNAP bytes of each, into a ring without a reader).
+ * captured (CAPTURE_SNAP bytes of each, into a ring without a reader). --kernel: the net has a lane
+ * to the kernel.
  */
 #include "bench_count.h"
 
 #include <stdlib.h>
 #include <time.h>
 
+#include "kernel/kernel_lane.h"
 #include "net/access_list.h"
+#include "net/net_core.h"
 #include "pkt/capture.h"
 #include "tcp/conn.h"
 
@@ -40,7 +43,7 @@ struct options {
 	const struct kind *kind;
 	uint32_t keys, runs, requests, networks;
 	const char *memory_file, *json;
-	bool instructions, captured_before, captured_now;
+	bool instructions, captured_before, captured_now, kernel;
 };
 
 struct bench {
@@ -235,6 +238,20 @@ let_in(struct bench_pair *b, uint32_t networks)
 	free(nets);
 }
 
+/* Gives the net a lane to the kernel, which no request uses. */
+static void
+beside_kernel(struct bench_pair *b)
+{
+	struct net *net = stack_net(b->fixture.stack);
+	struct region region = {0};
+	bool huge;
+
+	region = bench_region(kernel_lane_bytes(net->port->mtu, true), &huge);
+	net->kernel = kernel_lane_create(&region, net->port->mtu, true);
+	kernel_lane_add_port(net->kernel, KERNEL_TCP, BENCH_CACHE_PORT);
+	kernel_lane_add_port(net->kernel, KERNEL_UDP, BENCH_CACHE_PORT);
+}
+
 static uint64_t
 no_clock(const void *clock)
 {
@@ -281,6 +298,7 @@ options_of(int argc, char **argv)
 		BENCH_NUMBER("networks", &opt.networks, 1, ACCESS_NETS_MAX),
 		BENCH_TEXT("captured", &captured),
 		BENCH_FLAG("instructions", &opt.instructions),
+		BENCH_FLAG("kernel", &opt.kernel),
 		{0}};
 
 	bench_options(argc, argv, known);
@@ -305,6 +323,8 @@ main(int argc, char **argv)
 	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys, b.opt.memory_file);
 	if (b.opt.networks != 0)
 		let_in(&b.pair, b.opt.networks);
+	if (b.opt.kernel)
+		beside_kernel(&b.pair);
 	if (b.opt.captured_before || b.opt.captured_now)
 		capture(&b.pair, b.opt.captured_now);
 	out = json_open(&b);

@@ -176,6 +176,8 @@ VIOLATIONS = [
      "tools/verb:2: opens without its subject"),
     ("a question in Python", {"tests/unit/one_test.py": "n = 0\n# Is it\n# there?\nn = 1\n"},
      "tests/unit/one_test.py:2: a question"),
+    ("a docstring without a subject", {"tests/unit/one_test.py": 'def one():\n    """Of a frame."""\n'},
+     "tests/unit/one_test.py:2: opens without its subject"),
     ("a document of many lines", {"lib/wire/notes.md": "line\n" * 251},
      "lib/wire/notes.md: 251 lines, the limit is 250"),
     ("a document of wide lines", {"lib/wire/notes.md": f"text\n{'x' * 111}\n"},

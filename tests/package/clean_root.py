@@ -46,12 +46,12 @@ def depends_of(package):
 
 
 def recipe(package):
-    """What a clean Debian is made of: another recipe, another Debian."""
+    """Returns what a clean Debian is made of: another recipe, another Debian."""
     return "\n".join([apt_source.release(), *depends_of(package), *MACHINE, ENTER, POLICY]) + "\n"
 
 
 def is_current(base, words):
-    """Was it made whole, by that recipe?"""
+    """Returns True if it was made whole, by that recipe."""
     note = recipe_of(base)
     return base.exists() and note.exists() and note.read_text() == words
 

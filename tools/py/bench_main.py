@@ -39,7 +39,7 @@ from progress import Failed, say
 
 
 def machine():
-    """What kind of machine this is, as far as its figures depend on it."""
+    """Returns what kind of machine this is, as far as its figures depend on it."""
     cpu = "unknown CPU"
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

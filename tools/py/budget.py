@@ -28,7 +28,7 @@ LIMIT_S = 120
 
 
 def release_of(compiler):
-    """What a budget is kept by: "gcc 12" of "gcc 12.2.0"."""
+    """Returns what a budget is kept by: "gcc 12" of "gcc 12.2.0"."""
     return compiler.split(".")[0]
 
 
@@ -90,7 +90,7 @@ def cycles(program, case, runs=CYCLE_RUNS, keys=CYCLE_KEYS, requests=CYCLE_REQUE
 
 
 def judge(case, found, kept):
-    """What is wrong with a count, or None."""
+    """Returns what is wrong with a count, or None."""
     if found <= kept * MORE_MAX:
         return None
     return (f"{case}: {found:.1f} instructions, {100 * (found / kept - 1):.1f} % more than the "

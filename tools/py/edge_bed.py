@@ -1,4 +1,4 @@
-"""What tools/bench edge measures with: servers on one port each, with one core, stopped (SIGSTOP) while another has its
+"""The servers of tools/bench edge: they are on one port each, with one core, stopped (SIGSTOP) while another has its
 turn on the CPU. The frames that a server has moved are read from DPDK's telemetry; the CPU time is that of its core's
 thread, so other work on the machine does not count.
 """
@@ -159,7 +159,7 @@ class EdgeBed(VsBed):
         return {"frames": server.telemetry.ask("/ethdev/stats,0")["opackets"], "cpu": threads_cpu_ns(server.pid)}
 
     def span(self, server, run):
-        """What a server did while run() ran: frames, CPU ns of its core a frame. A core spins, so a frame's time has what the
+        """Returns what a server did while run() ran: frames, CPU ns of its core a frame. A core spins, so a frame's time has what the
         core waits for frames: the other end says whether it does."""
         with self.turn_of(server):
             time.sleep(SETTLE_S)
@@ -169,5 +169,5 @@ class EdgeBed(VsBed):
         frames = last["frames"] - first["frames"]
         cpu_ns = max(ns - first["cpu"].get(thread, ns) for thread, ns in last["cpu"].items())
         if frames <= 0 or cpu_ns <= 0:
-            raise Failed("no frame was sent")
+            raise Failed(f"no frame was sent: {frames} in {cpu_ns} ns")
         return {"frames": frames, "cpu_ns": cpu_ns, "ns": cpu_ns / frames, "mops": 1e3 * frames / cpu_ns, "answer": answer}

@@ -15,7 +15,7 @@ NOT_SHOWN = "not shown here"
 
 
 def times_better(ours, baseline, better):
-    """How often ours is as good as the other; None if that is no number."""
+    """Returns how many times as good ours is as the other, or None if that is no number."""
     over, under = (ours, baseline) if better == "more" else (baseline, ours)
     if over is None or under is None:
         return None
@@ -30,7 +30,7 @@ def judged(times, exact):
 
 
 def exact_of(points, *picks):
-    """Are all of these counts?"""
+    """Returns True if all of these are counts."""
     found = []
     for pick in picks:
         while pick is not None and pick[0] == "/":
@@ -47,7 +47,7 @@ def rounded(value):
 
 
 def holds(ours, paper, better):
-    """Does ours bear the paper's figure out? Within a twentieth of it, or better."""
+    """Returns True if ours is within a twentieth of the paper's figure, or better."""
     times = times_better(ours, paper, better)
     return times is not None and times >= 0.95
 
@@ -80,7 +80,7 @@ def row_of(claim, points, reasons):
 
 
 def figure_reason(claim):
-    """What the figure says of that baseline, if the row is of one."""
+    """Returns what the figure says of that baseline, if the row is of one."""
     figure, series, _ = claim.baseline if claim.baseline[0] != "/" else claim.baseline[1]
     names = (series,) if isinstance(series, str) else series
     return why_of(papers_figures.FIGURES[figure], names[0]) if figure in papers_figures.FIGURES else None

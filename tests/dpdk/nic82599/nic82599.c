@@ -2,6 +2,7 @@
 #include "mmio_trap.h"
 #include "base/check.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,16 +13,29 @@
  * driver may access them as memory. */
 static const uint32_t ring_pages[] = {0x1000, 0x6000, 0x7000, 0xd000};
 
+/* Waits until the polling thread uses no ring any more. */
+static void
+quiesce(struct nic82599 *nic)
+{
+	const uint32_t resets =
+		atomic_fetch_add_explicit(&nic->resets, 1, memory_order_release) + 1;
+
+	while (atomic_load_explicit(&nic->polled, memory_order_acquire) &&
+	       atomic_load_explicit(&nic->resets_seen, memory_order_acquire) != resets)
+		sched_yield();
+}
+
 /* Sets the values after a reset that the driver waits for or reads (8.2.3). */
 static void
 reset(struct nic82599 *nic)
 {
 	const uint8_t *m = nic->mac;
 
+	*nic_reg(nic, REG_RXCTRL) = *nic_reg(nic, REG_DMATXCTL) = 0;
+	quiesce(nic);
 	memset(nic->regs, 0, PCI_FOLDER_BAR_BYTES);
 	memset(nic->director, 0, sizeof nic->director);
 	nic->director_count = 0;
-	nic->resets++;
 	*nic_reg(nic, REG_STATUS) = STATUS_MASTER_ON;
 	*nic_reg(nic, REG_EEC) = EEC_PRESENT | EEC_READ_DONE | EEC_SIZE;
 	*nic_reg(nic, REG_AUTOC) = AUTOC_10G_NO_AN;

@@ -58,7 +58,10 @@ struct nic82599 {
 	uint32_t context[QUEUES_82599][2][4]; /* of transmit checksums */
 	struct sent_frame sent[SENT_MAX];
 	_Atomic uint32_t sent_count;
-	uint32_t resets;
+	/* Resets begun, and those that the polling thread has noticed; it is waited for while it
+	 * polls. */
+	_Atomic uint32_t resets, resets_seen;
+	_Atomic bool polled;
 };
 
 /* The filter that chose the queue. */
@@ -102,7 +105,7 @@ struct descriptor {
 
 /* Sets registers as after power-on; from now on the driver's accesses are handled here. */
 void nic82599_start(struct nic82599 *nic);
-/* The same, but doorbells and the other registers of rings are memory that the driver shares: a
+/* Starts it with doorbells and the other registers of rings in memory that the driver shares: a
  * thread polls them (speed82599.h). */
 void nic82599_start_shared(struct nic82599 *nic);
 

@@ -94,13 +94,33 @@ scan(struct speed82599 *s)
 		s->queues = q + 1;
 }
 
+/* Turns all rings off after a reset, which waits for that. */
+static void
+notice_reset(struct speed82599 *s)
+{
+	const uint32_t resets = atomic_load_explicit(&s->nic->resets, memory_order_acquire);
+
+	if (likely(resets == atomic_load_explicit(&s->nic->resets_seen, memory_order_relaxed)))
+		return;
+	for (uint32_t q = 0; q < QUEUES_82599; q++)
+		s->rx[q].on = s->tx[q].on = false;
+	atomic_store_explicit(&s->nic->resets_seen, resets, memory_order_release);
+}
+
+/* Returns the descriptors that the driver has given and the model has not used. */
+static uint32_t
+given(struct speed82599 *s, const struct speed_ring *r, uint32_t ring)
+{
+	const uint32_t tail = reg(s, ring + RING_TAIL);
+
+	return r->on && (reg(s, ring + RING_CONTROL) & RING_ENABLE) ? behind(r, tail) : 0;
+}
+
 /* Returns the buffers that the driver has given. */
 static uint32_t
 rx_room(struct speed82599 *s, uint32_t queue)
 {
-	const struct speed_ring *r = &s->rx[queue];
-
-	return r->on ? behind(r, reg(s, REG_RX(queue) + RING_TAIL)) : 0;
+	return given(s, &s->rx[queue], REG_RX(queue));
 }
 
 /* Puts a frame into the ring's next buffer, of which there are room. */
@@ -221,7 +241,7 @@ static uint32_t
 drain(struct speed82599 *s, uint32_t queue)
 {
 	struct speed_ring *r = &s->tx[queue];
-	const uint32_t room = r->on ? behind(r, reg(s, REG_TX(queue) + RING_TAIL)) : 0;
+	const uint32_t room = given(s, r, REG_TX(queue));
 	const uint32_t n = room < ROUND ? room : ROUND;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -243,8 +263,10 @@ run(void *arg)
 	struct speed82599 *s = arg;
 
 	while (!atomic_load_explicit(&s->stop, memory_order_relaxed)) {
-		uint32_t moved = take_offer(s) + play(s);
+		uint32_t moved;
 
+		notice_reset(s);
+		moved = take_offer(s) + play(s);
 		for (uint32_t q = 0; q < s->queues; q++)
 			moved += drain(s, q);
 		scan(s);
@@ -263,7 +285,7 @@ clock_ns(void)
 	return (uint64_t)now.tv_sec * NS_A_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Returns the ticks of one frame at that pace. */
+/* Returns the ticks of one frame at that pace; 0: no pace. */
 static uint64_t
 pace(uint64_t frames_per_s)
 {
@@ -289,23 +311,33 @@ list_make(struct speed82599 *s)
 }
 
 void
-speed82599_start(struct speed82599 *s, struct nic82599 *nic,
-		 const struct speed82599_options *options)
+speed82599_continue(struct speed82599 *s, const struct speed82599_options *options)
 {
 	cpu_set_t cpu;
 
-	memset(s, 0, sizeof *s);
-	s->nic = nic;
 	s->options = *options;
 	s->ticks_a_frame = pace(options->frames_per_s);
 	s->due = ticks_read();
-	list_make(s);
+	s->stop = false;
+	atomic_store_explicit(&s->nic->polled, true, memory_order_release);
 	ensure(pthread_create(&s->thread, NULL, run, s) == 0);
+	pthread_setname_np(s->thread, "nic82599");
 	CPU_ZERO(&cpu);
-	if (options->cpu >= 0) {
-		CPU_SET((uint32_t)options->cpu, &cpu);
-		ensure(pthread_setaffinity_np(s->thread, sizeof cpu, &cpu) == 0);
-	}
+	if (options->cpu < 0)
+		return;
+	CPU_SET((uint32_t)options->cpu, &cpu);
+	ensure(pthread_setaffinity_np(s->thread, sizeof cpu, &cpu) == 0);
+}
+
+void
+speed82599_start(struct speed82599 *s, struct nic82599 *nic,
+		 const struct speed82599_options *options)
+{
+	memset(s, 0, sizeof *s);
+	s->nic = nic;
+	s->options = *options;
+	list_make(s);
+	speed82599_continue(s, options);
 }
 
 void
@@ -313,7 +345,7 @@ speed82599_stop(struct speed82599 *s)
 {
 	atomic_store_explicit(&s->stop, true, memory_order_relaxed);
 	ensure(pthread_join(s->thread, NULL) == 0);
-	free(s->list);
+	atomic_store_explicit(&s->nic->polled, false, memory_order_release);
 }
 
 struct choice

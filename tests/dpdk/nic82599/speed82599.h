@@ -72,6 +72,8 @@ struct speed82599 {
 void speed82599_start(struct speed82599 *s, struct nic82599 *nic,
 		      const struct speed82599_options *options);
 void speed82599_stop(struct speed82599 *s);
+/* Starts the thread again where it stopped, with another pace. */
+void speed82599_continue(struct speed82599 *s, const struct speed82599_options *options);
 
 /* As nic82599_receive: returns once the thread has put the frame into its ring. */
 struct choice speed82599_receive(struct speed82599 *s, const uint8_t *frame, uint32_t len);

@@ -58,7 +58,7 @@ static const struct {
 	 "steering, cache, front, flash, protocol, auth, tls, telemetry, process"},
 	{"network:\n  wuzzle: 1\n",
 	 "f.yaml:2: network.wuzzle: unknown key; in network are: listen, backlog, address, "
-	 "gateway, ipv6, address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu"},
+	 "gateway, ipv6, address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu, kernel"},
 	{"protocol:\n  ssasl: yes\n",
 	 "f.yaml:2: protocol.ssasl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
@@ -238,6 +238,13 @@ static const struct {
 	{"protocol:\n  udp_port: 11211\nauth:\n  file: users\n",
 	 "f.yaml:2: protocol.udp_port with auth.file or auth.sasl: there is no authentication over "
 	 "UDP; leave one of them out"},
+	{"network:\n  kernel: a/b\n",
+	 "f.yaml:2: network.kernel: \"a/b\": expected the name of an interface"},
+	{"network:\n  kernel: v0\nport:\n  iface: v0\n",
+	 "f.yaml:2: network.kernel and port.iface: v0: that is the port itself; name the tap "
+	 "interface"},
+	{"network:\n  kernel: clockoo0\nport:\n  nic: user\n",
+	 "f.yaml:2: network.kernel: port user has no NIC to share; leave it out"},
 	{"network:\n  vlan_priority: 3\n",
 	 "f.yaml:2: network.vlan_priority without network.vlan: there is no tag to hold it"},
 	{"process:\n  daemon: yes\ntelemetry:\n  live: yes\n",

@@ -267,6 +267,7 @@ static const char *const settings[][6] = {
 	{"probe", "long", NULL, NULL},
 	{"probe", "off", NULL, NULL},
 	{"vlan", "4094", "vlan-priority", "7"},
+	{"kernel", "clockoo0", NULL, NULL},
 	{"mtu", "9000", NULL, NULL},
 	{"congestion", "newreno", NULL, NULL},
 	{"congestion", "dctcp", "ecn", "on"},

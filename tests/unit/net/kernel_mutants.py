@@ -29,8 +29,9 @@ MUTANTS = {
     # The kernel advertises our IPv6 addresses.
     "ADVERTISES_TWICE": (IO, "p->l4[0] == ICMP6_NEIGH_ADVERT", "false"),
     # A RST from a port of the cache leaves.
-    "RST_LEAVES": (IO, "be16_get(*(const struct be16 *)p->l4));\n\treturn p->protocol",
-                   "false);\n\treturn p->protocol"),
+    "RST_LEAVES": (IO, "return names_our_port(net, p->protocol, p->l4);", "return false;"),
+    # The kernel tells a client of the cache that its port is closed.
+    "PORT_UNREACHABLE": (IO, "names_our_port(net, q.protocol, q.l4 + sizeof(struct be16))", "false"),
     # The rules of our VLAN hold in all.
     "EVERY_VLAN": (IO, "l.vlan != net->cfg.vlan", "false"),
     # Neighbours are learnt by the cache alone.

@@ -256,6 +256,23 @@ TEST(each_frame_has_the_owner_of_its_row)
 	}
 }
 
+TEST(frames_to_another_station_are_nobodys)
+{
+	uint8_t p[NET_FRAME_BYTES];
+	uint32_t len = frame_udp(p, "x", 1, 0);
+
+	memcpy(p, other_mac, 6);
+	put32(p + AT_IP_DST, OUR_IP + 9);
+	frame_fix_ip(p);
+	check_owner("IPv4", p, len, NOBODY, DROP_ETH_NOT_OURS);
+	put16(p + AT_ETH_TYPE, 0x88cc);
+	check_owner("LLDP", p, len, NOBODY, DROP_ETH_NOT_OURS);
+	len = frame6_udp(p, "x", 1);
+	memcpy(p, other_mac, 6);
+	p[AT6_DST + 15] = 9;
+	check_owner("IPv6", p, len, NOBODY, DROP_ETH_NOT_OURS);
+}
+
 TEST(broadcast_and_multicast_are_the_kernels)
 {
 	static const uint8_t ospf_mac[6] = {1, 0, 0x5e, 0, 0, 5};
@@ -654,6 +671,46 @@ TEST(the_kernel_asks_for_neighbours_and_the_appliance_answers_them)
 	check(!leaves(p, len));
 	len = frame6_nd(p, 136, far_ip6);
 	check(leaves(p, len));
+}
+
+TEST(an_error_about_a_packet_to_a_port_of_the_cache_does_not_leave)
+{
+	static const struct {
+		uint8_t protocol;
+		uint16_t port;
+		uint32_t dst;
+		bool leaves;
+	} errors[] = {
+		{17, UDP_PORT, OUR_IP, false}, {6, UDP_PORT, OUR_IP, false},
+		{17, 53, OUR_IP, true},        {17, UDP_PORT, OUR_IP + 9, true},
+		{132, UDP_PORT, OUR_IP, true},
+	};
+
+	for (uint32_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+		uint8_t p[NET_FRAME_BYTES], p6[NET_FRAME_BYTES];
+		uint8_t quote[28] = {0x45, [9] = errors[i].protocol};
+		uint8_t quote6[48] = {0x60, [6] = errors[i].protocol};
+		uint32_t len, len6;
+
+		put32(quote + 12, PEER_IP);
+		put32(quote + 16, errors[i].dst);
+		put16(quote + 22, errors[i].port);
+		len = frame_echo(p, quote, sizeof quote, 0);
+		turn_round(p);
+		p[AT_L4] = 3;
+		p[AT_L4 + 1] = 3;
+		frame_fix(p, len);
+		check_eq(leaves(p, len), errors[i].leaves);
+		memcpy(quote6 + 8, peer_ip6, 16);
+		memcpy(quote6 + 24, errors[i].dst == OUR_IP ? our_ip6 : far_ip6, 16);
+		put16(quote6 + 42, errors[i].port);
+		len6 = frame6_echo(p6, quote6, sizeof quote6);
+		turn_round(p6);
+		p6[AT6_L4] = 1;
+		p6[AT6_L4 + 1] = 4;
+		frame_fix(p6, len6);
+		check_eq(leaves(p6, len6), errors[i].leaves);
+	}
 }
 
 TEST(frames_of_the_kernel_are_as_long_as_the_wire_allows)
