@@ -100,6 +100,7 @@ yield_rank(const struct pending *a)
 	return unread ? 1 : 2;
 }
 
+/* Unlike budget_loser() the search leaves the list in its order, which is that of the deadlines. */
 bool
 backend_answer_yield(struct serve *sv)
 {

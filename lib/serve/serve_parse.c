@@ -42,7 +42,8 @@ kept_are_stale(const struct serve *sv, const struct session *ss)
 }
 
 /* Resets the first stale connection found. One search a turn checks at most KEPT_SCAN_MAX
- * sessions, from where the last search ended. */
+ * sessions, from where the last search ended. budget_loser() needs a list: each kept request would
+ * pay for its links, and any stale connection will do. */
 void
 kept_make_room(struct serve *sv)
 {

@@ -42,8 +42,8 @@ struct sendq_pool {
 	struct sendq_buf *bufs_free;
 	struct budget chunks, pieces; /* there are as many pieces (external buffers) as chunks */
 	uint32_t credits_out;         /* chunks left that are credited in this turn and not used */
-	/* A queue of so many bytes is not full: CONN_SENDQ_LEAST; 0 in turns that begin short. */
-	uint32_t least;
+	/* Bytes that a queue may hold beyond its peer's window; none while chunks are short. */
+	uint32_t queue_least;
 };
 
 struct sendq {

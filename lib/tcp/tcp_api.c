@@ -126,6 +126,14 @@ conn_unacknowledged(const struct conn *c)
 	return c->tx.bytes;
 }
 
+uint32_t
+conn_sendable(const struct conn *c)
+{
+	const uint32_t most = conn_sendable_max(c);
+
+	return c->tx.bytes < most ? most - c->tx.bytes : 0;
+}
+
 bool
 conn_has_ended(const struct conn *c)
 {
@@ -154,25 +162,23 @@ queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, u
 	       (c->tries == 0 && budget_may_borrow(b, held, 1));
 }
 
-/*
- * Beyond CONN_SENDQ_LEAST a queue holds no more than the peer's window takes, since data that
- * waits for the window need not wait in chunks. While chunks are short that holds for all of a
- * queue, and beyond CONN_SENDQ_LEAST the queue has its share only.
- */
+/* True for a queue of more than pool.queue_least bytes that holds all it may. Beyond
+ * CONN_SENDQ_LEAST it has its share of the chunks. */
 static __attribute__((noinline)) bool
-queue_is_full(struct tcp *t, struct conn *c)
+long_sendq_is_full(struct tcp *t, struct conn *c)
 {
-	if (c->tx.bytes <= CONN_SENDQ_LEAST)
-		return unlikely(t->pool.chunks.is_short) && c->tx.bytes > c->snd_wnd;
-	return c->tx.bytes > c->snd_wnd || c->tx.bytes > CONN_SENDQ_BYTES ||
+	if (c->tx.bytes > c->snd_wnd || c->tx.bytes > CONN_SENDQ_BYTES)
+		return true;
+	return c->tx.bytes > CONN_SENDQ_LEAST &&
 	       !queue_may_take(&t->pool.chunks, &t->places[c->slot].chunks, c, c->tx.chunks);
 }
 
-/* The common case is one compare: see struct sendq_pool. */
+/* Beyond a minimum a queue holds no more than the peer's window takes, since data that waits for
+ * the window need not wait in chunks. */
 static inline bool
 sendq_is_full(struct tcp *t, struct conn *c)
 {
-	return unlikely(c->tx.bytes > t->pool.least) && queue_is_full(t, c);
+	return unlikely(c->tx.bytes > t->pool.queue_least) && long_sendq_is_full(t, c);
 }
 
 /* Blocks a connection that was refused chunks or pieces; it becomes ready when there are some. */

@@ -259,6 +259,7 @@ evict_short(struct tcp *t)
 	struct evict *e = &t->evict;
 
 	budget_look(&t->pool.chunks);
+	t->pool.queue_least = t->pool.chunks.is_short ? 0 : CONN_SENDQ_LEAST;
 	budget_look(&t->pool.pieces);
 	budget_look(&t->frames);
 	/* After a report of the service, connections are observed for EVICT_OBSERVE_NS; otherwise

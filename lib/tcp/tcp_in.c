@@ -373,7 +373,6 @@ tcp_input(struct tcp *t, const struct classified *in)
 {
 	t->turns++;
 	t->pool.credits_out = 0;
-	t->pool.least = unlikely(t->pool.chunks.is_short) ? 0 : CONN_SENDQ_LEAST;
 	for (uint32_t k = 0; k < in->tcp_count; k++)
 		if (unlikely(!fast_path_input(t, in, in->tcp[k])) &&
 		    !fast_path_input_ecn(t, in, in->tcp[k]))
