@@ -83,9 +83,11 @@ void conn_requeue(struct stack *s, struct conn *c);
 uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
 /* The peer's address and port; valid from opened() to gone(). */
 void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
-/* The local address: enum local. */
-uint8_t conn_local(const struct conn *c);
+/* The number of the local address (net/local_addrs.h). */
+uint16_t conn_local(const struct conn *c);
 struct ip_addr conn_local_ip(const struct stack *s, const struct conn *c);
+/* Returns our address with this number; zero: there is none. */
+struct ip_addr stack_local_ip(const struct stack *s, uint16_t local);
 
 /* Active open (RFC 9293 section 3.10.1). Call between stack_input() and stack_output(). Either
  * opened() or failed() follows, unless the connection is closed or aborted before; until then it

@@ -161,7 +161,7 @@ hop_resolve(struct tcp *t, struct conn *c)
 	uint64_t until_ns;
 	uint8_t mac[6];
 
-	if (!next_hop_reachable(&t->net, &c->peer_ip, mac, &until_ns))
+	if (!next_hop_reachable(&t->net, conn_dest(c), mac, &until_ns))
 		return false;
 	c->hop = (struct conn_hop){
 		.first = hop_header(t, mac),
@@ -187,16 +187,16 @@ be16_word(uint32_t v)
 
 /* Fills the checksums of a finished header, or what the port's offload expects in their place. */
 static inline void
-put_cksums(const struct tcp *t, uint8_t *p, uint32_t dst, uint32_t l4_len)
+put_cksums(const struct tcp *t, uint8_t *p, uint32_t src, uint32_t dst, uint32_t l4_len)
 {
 	const uint16_t ip_len = be16_word(IPV4_HEADER_BYTES + l4_len);
-	const uint64_t pseudo =
-		(uint64_t)t->net.fast.ip + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
+	const uint64_t pseudo = (uint64_t)src + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
 	struct ipv4_header *ip = (struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	struct tcp_header *tcp = (struct tcp_header *)(p + TCP_AT);
 
 	if (unlikely(t->net.ip_ol_flags == 0))
-		ip->cksum = inet_cksum(t->net.ip_sum + be16_word(IPV4_TCP) + ip_len + dst);
+		ip->cksum =
+			inet_cksum(t->net.ip_sum_any + be16_word(IPV4_TCP) + ip_len + src + dst);
 	if (likely(t->net.tcp_ol_flags != 0))
 		tcp->cksum = inet_sum_field(pseudo);
 	else
@@ -206,8 +206,8 @@ put_cksums(const struct tcp *t, uint8_t *p, uint32_t dst, uint32_t l4_len)
 /* Writes Ethernet, IPv4 and TCP headers word by word, both checksums zero. Returns where the
  * payload goes. */
 static inline __attribute__((always_inline)) uint8_t *
-put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
-	    bool timestamps)
+put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, uint32_t src,
+	    const struct out_seg *what, bool timestamps)
 {
 	const uint32_t header = timestamps ? HEADER_TIMESTAMPS : TCP_HEADER_BYTES;
 	uint8_t *tcp = p + TCP_AT;
@@ -215,7 +215,7 @@ put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const str
 	store_u64(p, first);
 	store_u64(p + 8, t->net.fast.out_8);
 	store_u64(p + 16, t->net.fast.out_16 | be16_word(IPV4_HEADER_BYTES + header + what->len));
-	store_u64(p + 24, (uint64_t)t->net.fast.ip << 16);
+	store_u64(p + 24, (uint64_t)src << 16);
 	store_u32(p + 30, load_u32(c->peer_ip.b + 12));
 	store_u32(tcp, c->ports << 16 | c->ports >> 16);
 	store_u32(tcp + 4, __builtin_bswap32(what->seq));
@@ -231,12 +231,28 @@ put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const str
 	return tcp + header;
 }
 
+/* The source of a segment: its address as it stands in the header, and its number. */
+struct segment_source {
+	uint32_t ip;
+	uint16_t local;
+};
+
+static inline struct segment_source
+source_of(const struct tcp *t, const struct conn *c)
+{
+	return (struct segment_source){load_u32(t->net.ip[c->local].b + IP_ADDR_V4_BITS / 8),
+				       c->local};
+}
+
 /* Builds and queues the segment in the frame at p, which tx_queue_begin() returned. */
 static inline __attribute__((always_inline)) void
-segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what)
+segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
+	struct segment_source source)
 {
-	uint8_t *payload = likely(c->flags & CONN_TS) ? put_headers(t, c, p, first, what, true)
-						      : put_headers(t, c, p, first, what, false);
+	const uint32_t src = source.ip;
+	uint8_t *payload = likely(c->flags & CONN_TS)
+				   ? put_headers(t, c, p, first, src, what, true)
+				   : put_headers(t, c, p, first, src, what, false);
 	uint32_t l4_len;
 
 	l4_len = (uint32_t)(payload - (p + TCP_AT)) + what->len;
@@ -245,8 +261,9 @@ segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct 
 	else if (what->len > 0)
 		sendq_copy_last(&c->tx, payload, what->len);
 	ensure(IPV4_HEADER_BYTES + l4_len <= t->net.port->mtu);
-	put_cksums(t, p, load_u32(c->peer_ip.b + 12), l4_len);
-	tx_queue_push(&t->net, TCP_AT + l4_len, t->net.ip_ol_flags | t->net.tcp_ol_flags);
+	put_cksums(t, p, src, load_u32(c->peer_ip.b + 12), l4_len);
+	tx_queue_push(&t->net, source.local, TCP_AT + l4_len,
+		      t->net.ip_ol_flags | t->net.tcp_ol_flags);
 }
 
 bool
@@ -258,34 +275,37 @@ fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg 
 		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
-	segment(t, c, p, first, &what);
+	segment(t, c, p, first, &what, source_of(t, c));
 	return true;
 }
 
-/* True if the queued data fits into one segment and all windows, and nothing is in flight. */
-static inline bool
-is_one_segment_reply(const struct tcp *t, const struct conn *c)
+/* True if the queued data fits into one segment and all windows, and nothing is in flight. first:
+ * the connection must be to our first address; else to another IPv4 address. */
+static inline __attribute__((always_inline)) bool
+is_one_segment_reply(const struct tcp *t, const struct conn *c, bool first)
 {
 	const struct fast_path_rule *rule = &t->fast_path_out;
 	const uint32_t len = c->tx.bytes;
 
 	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
-	       c->local == LOCAL_V4 && c->rx.ooo_blocks == NULL && c->snd_una == c->snd_max &&
-	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd &&
+	       (first ? !c->other_local : local_is_v4(c->local)) && c->rx.ooo_blocks == NULL &&
+	       c->snd_una == c->snd_max && len > 0 && len <= c->mss && len <= c->snd_wnd &&
+	       len <= c->cwnd &&
 	       /* RFC 5681 section 4.1: after an RTO of idle time cwnd has to shrink first. */
 	       (c->cwnd <= INITIAL_CWND_SEGS * c->mss ||
 		t->net.now_us - c->scoreboard.first.sent_us <= c->rto_us);
 }
 
-bool
-fast_path_output(struct tcp *t, struct conn *c)
+static inline __attribute__((always_inline)) bool
+output_one(struct tcp *t, struct conn *c, bool first)
 {
 	const uint32_t len = c->tx.bytes, seq = c->snd_nxt;
 	const struct out_seg what = {.seq = seq, .len = len, .flags = TCP_ACK | TCP_PSH};
 
-	if (unlikely(!is_one_segment_reply(t, c) || !conn_hop_valid(t, c)))
+	if (unlikely(!is_one_segment_reply(t, c, first) || !conn_hop_valid(t, c)))
 		return false;
-	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what);
+	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what,
+		first ? (struct segment_source){t->net.fast.ip, LOCAL_V4} : source_of(t, c));
 	tcp_count(t, TCP_TX_SEGMENTS);
 	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(t) != c->pmtu_sample_tick)
 		pmtu_sample(t, c, seq + len, len);
@@ -295,4 +315,19 @@ fast_path_output(struct tcp *t, struct conn *c)
 	if (c->main_at_ns == NEVER)
 		timer_flight(t, c);
 	return true;
+}
+
+static __attribute__((noinline)) bool
+output_one_other(struct tcp *t, struct conn *c)
+{
+	return output_one(t, c, false);
+}
+
+/* Two instances, so that a segment from our first address executes no instruction for others. */
+bool
+fast_path_output(struct tcp *t, struct conn *c)
+{
+	if (likely(output_one(t, c, true)))
+		return true;
+	return c->other_local && output_one_other(t, c);
 }

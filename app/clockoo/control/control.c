@@ -146,7 +146,7 @@ tell_nic(const struct control *c, struct admin_nic *nic)
 static void
 say_conflicts(const struct control *c, struct conflict_alarm *alarm)
 {
-	const struct ip_addr ip[NEIGH_OURS] = {
+	const struct ip_addr ip[LOCAL_COUNT] = {
 		[LOCAL_V4] = ip_addr_v4(c->settings->config.ipv4),
 		[LOCAL_LINK6] = ipv6_link_local(c->nic->device.ports[0].port.mac),
 		[LOCAL_GLOBAL6] = c->settings->config.ipv6,
@@ -155,7 +155,7 @@ say_conflicts(const struct control *c, struct conflict_alarm *alarm)
 	struct neigh_conflicts seen;
 
 	if (neigh_conflicts_mt(c->neigh, &seen) &&
-	    conflict_alarm_check(alarm, &seen, ip, monotonic_ns(), line))
+	    conflict_alarm_check(alarm, &seen, &ip[seen.which % LOCAL_COUNT], monotonic_ns(), line))
 		fprintf(stderr, "clockoo: %s\n", line);
 }
 
