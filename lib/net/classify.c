@@ -428,8 +428,8 @@ source_is_fast(const uint32_t *access, const uint8_t src[4])
 	return likely(entry == 0) || access_bit_allows(access, entry, src);
 }
 
-/* Tables that a core reads beside the headers that it expects. Both are constants where there is one
- * address and no table of networks, so that such a core executes no instruction for them. */
+/* Tables that a core reads beside the headers that it expects. Both are constants where there is
+ * one address and no table of networks, so that such a core executes no instruction for them. */
 struct classify_tables {
 	const uint32_t *access;          /* the table of networks, or NULL */
 	const struct local_addrs *addrs; /* NULL: only the first address is fast */

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 struct access_list;
+struct local_addrs;
 struct conn;
 struct conn_sources;
 struct pending_connects;
@@ -202,11 +203,23 @@ void stack_chunk_credit(struct stack *s, uint8_t *chunk);
 
 /* ---- who is let in ---- */
 
+/* The answer to a SYN to a listening port. Open connections go on. */
+enum conn_refusal {
+	REFUSE_NONE,
+	REFUSE_RESET,  /* a RST, at most so many as for other closed ports */
+	REFUSE_SILENT, /* no answer */
+};
+void stack_refuse(struct stack *s, enum conn_refusal how);
+
 /* Sets the sources (net/access_list.h; NULL: all) that may open connections, send datagrams and get
  * echo replies. Call between stack_input() and stack_output(). */
 void stack_access_set(struct stack *s, const struct access_list *list);
+/* Sets the table of our addresses, made after the one in use. Call between stack_input() and
+ * stack_output(). */
+void stack_addrs_set(struct stack *s, const struct local_addrs *addrs);
 /*
- * Resets open connections whose source is not allowed any more, except our own active opens.
+ * Resets open connections whose source is not allowed any more, except our own active opens, and
+ * those to one of our addresses that has left.
  * Examines ACCESS_SLOTS_MAX slots from `from` on. Returns the slot to continue at; 0: all were
  * examined.
  */

@@ -112,6 +112,7 @@ core_build(const struct core_parts *p, uint32_t i, struct region *region, struct
 	struct stack *stack;
 
 	stack_cfg.net.access = p->access;
+	stack_cfg.net.addrs = p->addrs;
 	stack_cfg.tcp.core = i;
 	stack_cfg.tcp.cores = cfg->cores;
 	stack = stack_create(region, &stack_cfg, port, p->neigh);

@@ -125,6 +125,16 @@ conn_local(const struct conn *c)
 	return c->slot == FAKE_SLOT6 ? LOCAL_GLOBAL6 : LOCAL_V4;
 }
 
+void
+stack_refuse(struct stack *s, enum conn_refusal how)
+{
+}
+
+void
+stack_addrs_set(struct stack *s, const struct local_addrs *addrs)
+{
+}
+
 struct ip_addr
 stack_local_ip(const struct stack *s, uint16_t local)
 {
