@@ -147,6 +147,7 @@ build_net(struct appliance *a, struct region *region)
 	if (c->conns_per_source != 0)
 		stack->tcp.sources = conn_sources_create(region, c->conns_max, c->conns_per_source,
 							 stack->net.seed);
+	kernel_thread_create(&a->kernel, region, c);
 	if (c->cores > 1)
 		stack->tcp.pmtu_reports = pmtu_reports_create(region);
 	front_cores_create(&a->front_cores, region, c, &a->sizes.front, &stack->tcp, &a->nic);
@@ -211,6 +212,7 @@ build_cores(struct appliance *a, struct region *region)
 		.tls = a->tls,
 		.fleet = a->fleet,
 		.flash = &a->flash,
+		.kernel = &a->kernel,
 		.telemetry = &a->telemetry,
 		.unix_ns = a->wall.unix_ns,
 	};
@@ -251,6 +253,7 @@ build(struct appliance *a, struct error *err)
 static void
 close_all(struct appliance *a)
 {
+	kernel_thread_end(&a->kernel);
 	http_alone_end(&a->http_alone);
 	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->settings.config.http);
@@ -302,7 +305,9 @@ appliance_start(struct appliance *a, struct error *err)
 	sched_getaffinity(0, sizeof a->process.all_cpus, &a->process.all_cpus);
 	if (!read_settings(a, err) || !open_http(a, err) || !open_tier(a, err) ||
 	    !compute_sizes(a, err) || !check_machine(a, err) || !open_items(a, err) ||
-	    !start_port(a, err) || !build(a, err) || !watch_port(a, err)) {
+	    !start_port(a, err) || !build(a, err) ||
+	    !kernel_thread_attach(&a->kernel, c, a->nic.device.ports[0].port.mac, err) ||
+	    !watch_port(a, err)) {
 		close_all(a);
 		return false;
 	}
@@ -376,7 +381,7 @@ appliance_run(struct appliance *a, struct error *err)
 
 	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
-	    !start_control(a, &control, err))
+	    !kernel_thread_start(&a->kernel, &a->process, err) || !start_control(a, &control, err))
 		return false;
 	memory_save_start(&a->save);
 	start_pages_give_back();
@@ -386,12 +391,13 @@ appliance_run(struct appliance *a, struct error *err)
 	if (!run_cores(a, err))
 		return false;
 	pthread_join(control, NULL);
+	kernel_thread_end(&a->kernel);
 	arena_file_end_service(&a->arena);
 	memory_save_join(&a->save);
 	second_tier_stop(&a->flash);
 	arena_file_stop(&a->arena, a->store);
 	memory_save_stop(&a->save);
-	if (a->port_watch.end.text[0] != '\0') {
+	if (port_watch_has_ended(&a->port_watch)) {
 		*err = a->port_watch.end;
 		return false;
 	}

@@ -21,6 +21,7 @@
 #include "process/pid_file.h"
 #include "start/sizes.h"
 #include "start/worker.h"
+#include "tap/kernel_thread.h"
 #include "telemetry/telemetry.h"
 
 struct appliance {
@@ -49,6 +50,7 @@ struct appliance {
 	struct neigh_table *neigh;
 	struct core *cores;
 	struct worker workers[CORES_MAX];
+	struct kernel_thread kernel;
 	struct wall_watch wall;
 	char inter[IP_ADDR_TEXT_MAX + 1]; /* our address, for `stats settings` */
 	/* ---- what watches them ---- */

@@ -28,9 +28,9 @@ choose_cores(struct nic *nic, struct config *cfg, struct error *err)
 	return good;
 }
 
-/* Writes the port in EAL's form. The driver of memif takes no relative name for its socket, and
- * vhost's removes its own after -d has left the directory. cfg keeps the name as written, for a
- * reload to compare. */
+/* Writes the port in EAL's form, with an absolute path of its socket: memif's driver takes no
+ * other, and with -d the program has left its directory when vhost's driver removes the socket.
+ * cfg keeps the path as written, for a reload to compare. */
 static bool
 eal_device_args(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],
 		struct error *err)
@@ -165,7 +165,7 @@ start_user(struct nic *nic, struct error *err)
 	return user_net_start(nic->user, &nic->cable, err);
 }
 
-/* Sockets of the host are closed before the next process may want them. */
+/* Closes the sockets of the host, first of all: the next process may need them. */
 static void
 end_user(struct nic *nic)
 {

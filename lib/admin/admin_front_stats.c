@@ -1,6 +1,6 @@
 /*
  * admin_front_stats.c - stats front, stats extstore, and a tier's rows of stats: the rows of
- * this core's backend, one a step.
+ * this core's backend, one a step; behind those of a front, the keys requested most.
  */
 #include "admin_internal.h"
 
@@ -23,12 +23,6 @@ name_of(const struct serve_row *row, char text[ROW_NAME_MAX + 1])
 	memcpy(at, row->name, len + 1);
 }
 
-static bool
-is_text(const struct serve_row *row)
-{
-	return row->kind == SERVE_ROW_TEXT || row->kind == SERVE_ROW_KEY;
-}
-
 static void
 row_write(struct out_buffer *buffer, const struct stream *st, const struct serve_row *row)
 {
@@ -38,13 +32,13 @@ row_write(struct out_buffer *buffer, const struct stream *st, const struct serve
 	char name[ROW_NAME_MAX + 1];
 
 	name_of(row, name);
-	if (is_text(row))
+	if (row->kind == SERVE_ROW_TEXT)
 		text = (struct view){(const uint8_t *)row->text, (uint32_t)strlen(row->text)};
 	else if (row->kind == SERVE_ROW_NUMBER)
 		out_put_number(&value, row->number);
 	else
 		out_put_thousandths(&value, row->number);
-	if (!is_text(row))
+	if (row->kind != SERVE_ROW_TEXT)
 		text.len = (uint32_t)(value.at - bytes);
 	row_text(buffer, st, name, text);
 }
@@ -59,15 +53,16 @@ row_step(const struct serve *sv, struct stream *st, struct out_buffer *buffer, s
 		return false;
 	st->row++;
 	st->work += row.work;
-	if (row.kind != SERVE_ROW_KEY || !sv->shared->policy.no_dumps)
-		row_write(buffer, st, &row);
+	row_write(buffer, st, &row);
 	return true;
 }
 
 static bool
 front_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	return sv->rows.mode != BACKEND_PROMOTES && row_step(sv, st, buffer, sv->rows.row, 0);
+	if (sv->rows.mode == BACKEND_PROMOTES || sv->rows.row == NULL)
+		return false;
+	return row_step(sv, st, buffer, sv->rows.row, 0) || top_key_step(sv, st, buffer);
 }
 
 static bool
@@ -85,5 +80,5 @@ backend_stats_step(struct serve *sv, struct stream *st, struct out_buffer *buffe
 	return true;
 }
 
-const struct stream_kind front_stream = {front_step, ROW_MAX, MC_END};
+const struct stream_kind front_stream = {front_step, ROW_KEY_BYTES + ROW_MAX, MC_END};
 const struct stream_kind extstore_stream = {extstore_step, ROW_MAX, MC_END};

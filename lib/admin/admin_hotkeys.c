@@ -1,7 +1,7 @@
 /*
- * admin_hotkeys.c - stats hotkeys: the keys asked for most and those with the largest values
- * (serve/hot_keys.h), of all cores. The program's control thread joins the cores' lists once a
- * second; cores only read what it has written.
+ * admin_hotkeys.c - stats hotkeys, and the keys of stats front: those requested most and those
+ * with the largest values (observe/hot_keys.h), of all cores. The program's control thread joins
+ * the cores' lists once a second; cores only read what it has written.
  */
 #include "admin_internal.h"
 #include "stat_names.h"
@@ -102,12 +102,22 @@ big_rows(const struct stream *st, struct out_buffer *buffer, const struct hot_ke
 	BIG_ROWS(PUT)
 }
 
+/* Reads entry n of a list, which begins at an offset of struct hot_list. False if there is none. */
+static bool
+hot_key_read(const struct serve *sv, size_t list, uint32_t n, struct hot_key *key)
+{
+	const struct hotkeys *h = sv->shared->admin->hotkeys;
+
+	return seq_words_read(&h->version, h->words, (list + n * sizeof *key) / 8, key,
+			      sizeof *key) &&
+	       key->len != 0 && key->len <= MC_KEY_MAX;
+}
+
 /* Writes the rows of one key a step: the hot keys first, numbered by st->row, then the large ones.
  */
 static bool
 hotkeys_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 {
-	const struct hotkeys *h = sv->shared->admin->hotkeys;
 	const bool big = st->row >= HOT_LISTED;
 	const uint32_t n = big ? st->row - HOT_LISTED : st->row;
 	const size_t list = big ? offsetof(struct hot_list, big) : offsetof(struct hot_list, key);
@@ -116,14 +126,29 @@ hotkeys_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	st->work += WORK_READ;
 	if (st->row == 2 * HOT_LISTED)
 		return false;
-	if (seq_words_read(&h->version, h->words, (list + n * sizeof key) / 8, &key, sizeof key) &&
-	    key.len != 0 && key.len <= MC_KEY_MAX)
+	if (hot_key_read(sv, list, n, &key))
 		(big ? big_rows : hot_rows)(st, buffer, &key);
 	st->row++;
 	return true;
 }
 
 const struct stream_kind hotkeys_stream = {hotkeys_step, ROW_KEY_BYTES + 3 * ROW_MAX, MC_END};
+
+/* ---- stats front ---- */
+
+bool
+top_key_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+{
+	struct hot_key key;
+
+	st->work += WORK_READ;
+	if (sv->shared->policy.no_dumps || st->sub == HOT_LISTED)
+		return false;
+	if (hot_key_read(sv, offsetof(struct hot_list, key), st->sub++, &key))
+		row_top_key(buffer, st, st->sub, key.share_milli,
+			    (struct view){key.bytes, key.len});
+	return true;
+}
 
 /* ---- the command ---- */
 

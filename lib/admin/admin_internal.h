@@ -233,6 +233,9 @@ names_keys(const struct stream_kind *kind)
 {
 	return kind == &hotkeys_stream || kind == &slow_stream;
 }
+/* Writes the next row of the keys requested most, numbered by st->sub. False after the last, and
+ * with -X. */
+bool top_key_step(struct serve *sv, struct stream *st, struct out_buffer *buffer);
 /* True if a command that lists keys is refused; it is then answered. */
 bool hotkeys_refused(struct serve *sv, struct op *op);
 

@@ -41,6 +41,24 @@ row_key(struct out_buffer *buffer, const struct stream *st, const char *name, st
 }
 
 void
+row_top_key(struct out_buffer *buffer, const struct stream *st, uint32_t n, uint32_t share_milli,
+	    struct view key)
+{
+	static const char group[] = "top_key_";
+	char name[sizeof group + MC_U64_DIGITS_MAX];
+	uint8_t text[MC_U64_DIGITS_MAX + 4 + 1 + ROW_KEY_BYTES];
+	struct out_buffer value = {text, text + sizeof text};
+
+	ensure(key.len <= MC_KEY_MAX);
+	memcpy(name, group, sizeof group);
+	*mc_put_u64((uint8_t *)name + sizeof group - 1, n) = '\0';
+	out_put_thousandths(&value, share_milli);
+	*value.at++ = ' ';
+	value.at = mc_put_uri(value.at, key);
+	row_put(buffer, st, name, (struct view){text, (uint32_t)(value.at - text)});
+}
+
+void
 row_number(struct out_buffer *buffer, const struct stream *st, const char *name, uint64_t value)
 {
 	uint8_t digits[MC_U64_DIGITS_MAX];

@@ -60,6 +60,9 @@ void row_thousandths(struct out_buffer *buffer, const struct stream *st, const c
 /* Writes a row whose value is a key of any bytes, escaped as for watchers. The buffer has ROW_MAX +
  * ROW_KEY_BYTES. */
 void row_key(struct out_buffer *buffer, const struct stream *st, const char *name, struct view key);
+/* Writes "top_key_1 0.124 user%3A17": number, share of all requests, key. The same room. */
+void row_top_key(struct out_buffer *buffer, const struct stream *st, uint32_t n,
+		 uint32_t share_milli, struct view key);
 
 /* True if row *n is due and fits. Steps *n, and *at if it is due. */
 static inline bool

@@ -1,8 +1,8 @@
 /*
  * admin_stats.c - stats and stats settings, summed over all cores. Every name of memcached's is
  * there; those of mechanisms that do not exist here count nothing (STATS.md). A new row goes
- * before lru_bumps_dropped, after which only a second tier's rows follow. stats stays below 4096
- * bytes: collectd reads no more.
+ * before lru_bumps_dropped, after which only a second tier's rows follow. stats stays below
+ * STATS_BYTES_MAX.
  */
 #include "admin_internal.h"
 #include "stat_names.h"

@@ -2,12 +2,17 @@
  * stat_names.h - every name that stats shows, for STATS.md and the test that compares.
  *
  * Shape:  in the order shown, made from the tables that also make the replies.
+ * Bounds: STATS_BYTES_MAX bytes of stats; other replies of rows have no bound.
  */
 #ifndef CLOCKOO_STAT_NAMES_H
 #define CLOCKOO_STAT_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The reply to stats is shorter, however long its numbers are. collectd reads it into a buffer of
+ * this size and overruns it if the reply has no END there. */
+#define STATS_BYTES_MAX 4096u
 
 struct stat_name {
 	const char *name;

@@ -174,3 +174,9 @@ budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_
 	budget_join(b, p, ip);
 	return b->left >= b->reserve + n && held + n <= budget_share(b, p);
 }
+
+bool
+budget_may_borrow(const struct budget *b, uint32_t held, uint32_t n)
+{
+	return b->left >= b->reserve + n + BUDGET_LENT_PART * held;
+}

@@ -4,7 +4,8 @@
  * Units are taken and given back by holders. While enough units are free any holder takes as many
  * as are left. While the pool is short a holder takes up to its share only: what is not in reserve
  * is divided equally among the prefixes of those who hold, a prefix's part among its addresses, an
- * address's part among its holders. The reserve is for holders that hold nothing yet.
+ * address's part among its holders. Of what is left beyond the reserve a holder that makes progress
+ * may borrow a part. The reserve is for holders that hold nothing yet.
  *
  * Shape:  the pool's user keeps how much each holder holds, and a struct budget_place for each. A
  *         place counts in the cells of its address and prefix while its holder is joined to this
@@ -28,9 +29,12 @@
 #define BUDGET_CELLS  1024u /* cells of addresses, and as many of prefixes */
 #define BUDGET_PROBES 8u
 #define BUDGET_LOOKS  64u
-#define BUDGET_KEEPS  UINT32_MAX /* the rank of a holder that yields to nobody */
+#define BUDGET_KEEPS  UINT32_MAX /* the rank of a holder that never yields */
 /* A shortage begins with this part of the common units left, and ends with twice as many. */
 #define BUDGET_SHORT_PART 4u
+/* A borrower leaves this many times what it holds, and the reserve: a dynamic threshold (Choudhury
+ * and Hahne 1998). */
+#define BUDGET_LENT_PART 8u
 
 /* A holder's part in a shortage. */
 struct budget_place {
@@ -50,7 +54,7 @@ struct budget {
 	uint32_t total, left;
 	uint32_t reserve;
 	uint32_t low;      /* with fewer units left the pool is short */
-	uint32_t enough;   /* with so many units left the shortage ends */
+	uint32_t enough;   /* units left at which the shortage ends */
 	uint32_t shortage; /* number of this shortage, or of the last; from 1, wraps */
 	bool is_short;
 	uint32_t prefixes, holders; /* that have joined this shortage */
@@ -67,7 +71,7 @@ void budget_create(struct budget *b, struct region *region, uint32_t total, uint
  * rarely. */
 void budget_count_always(struct budget *b);
 
-/* True if no shortage begins, goes on or ends now. */
+/* True if there is no shortage, and none begins or ends now. */
 static inline bool
 budget_is_plenty(const struct budget *b)
 {
@@ -122,6 +126,10 @@ bool budget_source_is_over(const struct budget *b, const struct budget_place *p)
  * the end, so that a later search finds others. NULL: all keep theirs. */
 struct list *budget_loser(struct list *line, uint32_t (*rank)(void *arg, struct list *link),
 			  void *arg);
+
+/* True if a holder above its share, which makes progress, may take n more while the pool is
+ * short. */
+bool budget_may_borrow(const struct budget *b, uint32_t held, uint32_t n);
 
 bool budget_may_take_short(struct budget *b, struct budget_place *p, const struct ip_addr *ip,
 			   uint32_t held, uint32_t n);

@@ -385,6 +385,24 @@ finish_tls(const struct config *cfg, struct error *err)
 	return true;
 }
 
+static bool
+finish_kernel(const struct config *cfg, struct error *err)
+{
+	if (cfg->kernel[0] == '\0')
+		return true;
+	if (config_is_user(cfg))
+		return error_set(err, "--kernel: port user has no NIC to share; leave it out");
+	if (strcmp(cfg->kernel, cfg->iface) == 0)
+		return error_set(err,
+				 "--kernel and --iface: %s: that is the port itself; name the tap "
+				 "interface",
+				 cfg->kernel);
+	if (cfg->kernel[strcspn(cfg->kernel, "/: \t")] != '\0')
+		return error_set(err, "--kernel: \"%s\": expected the name of an interface",
+				 cfg->kernel);
+	return true;
+}
+
 bool
 config_finish(struct config *cfg, struct error *err)
 {
@@ -400,16 +418,20 @@ config_finish(struct config *cfg, struct error *err)
 	if (cfg->daemon && cfg->live)
 		return error_set(err, "-d with --live: nobody would see the lines; leave one out");
 	if (!config_http_is_path(&cfg->http) && cfg->http.text[0] != '\0' &&
-	    is_ours(cfg, &cfg->http.ip))
+	    cfg->kernel[0] == '\0' && is_ours(cfg, &cfg->http.ip))
 		return error_set(err,
 				 "--telemetry-http: %s: that is the cache's own address, which the "
 				 "kernel does not have; give one of the kernel's, such as "
 				 "127.0.0.1:9150",
 				 cfg->http.text);
+	if (!finish_kernel(cfg, err))
+		return false;
 	if (!finish_memory(cfg, err) || !finish_address(cfg, err) || !finish_address6(cfg, err))
 		return false;
 	if (cfg->vlan_priority != 0 && cfg->vlan == 0 && cfg->addresses[0] == '\0')
 		return error_set(err, "--vlan-priority without --vlan: there is no tag to hold it");
+	if (cfg->congestion == CONGESTION_DCTCP && cfg->ecn == CONFIG_ECN_OFF)
+		return error_set(err, "--congestion dctcp needs ECN; leave --ecn off out");
 	return finish_cores(cfg, err) && finish_udp(cfg, err) && finish_tls(cfg, err) &&
 	       finish_front(cfg, err) && finish_flash(cfg, err);
 }

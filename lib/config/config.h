@@ -113,15 +113,13 @@ extern const char *const config_offloads[];
 
 /* IPV6_AUTO: on if address6 is set. */
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
-
 /* Duplicate address detection. AUTO: SHORT, but only on a link that other hosts can share. */
 enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
-
 /* The answer to new connections while the appliance drains: a reset, or none. */
 enum config_drain { CONFIG_DRAIN_RESET, CONFIG_DRAIN_SILENT };
-
-/* Congestion control of TCP. */
-enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO };
+/* TCP: congestion control, and congestion notification (PASSIVE: with peers that ask). */
+enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO, CONGESTION_DCTCP };
+enum config_ecn { CONFIG_ECN_PASSIVE, CONFIG_ECN_ON, CONFIG_ECN_OFF };
 
 struct config {
 	uint32_t memory_mb;
@@ -151,6 +149,7 @@ struct config {
 	uint32_t vlan_priority;
 	uint32_t protocol;       /* enum config_protocol */
 	uint32_t congestion;     /* enum config_congestion */
+	uint32_t ecn;            /* enum config_ecn */
 	uint32_t idle_timeout_s; /* 0 = none */
 	uint32_t udp_budget;     /* reply bytes a second to a source outside udp_allow */
 	struct config_net udp_allow[CONFIG_NETS_MAX];
@@ -193,7 +192,7 @@ struct config {
 	char profile[CONFIG_NAME_BYTES]; /* of a PCI address; empty: found by its ID */
 	char sysfs[CONFIG_PATH_BYTES]; /* root of another machine's sysfs; empty: this machine's */
 	char pci[CONFIG_NAME_BYTES];   /* 0000:03:00.0; empty: none */
-	char iface[CONFIG_NAME_BYTES];
+	char iface[CONFIG_NAME_BYTES], kernel[CONFIG_NAME_BYTES]; /* kernel: its tap; empty: none */
 	char socket[CONFIG_PATH_BYTES];    /* path of the socket of vhost, virtio_user or memif */
 	char vdev_args[CONFIG_ARGS_BYTES]; /* appended to the profile's arguments */
 	char file_prefix[CONFIG_NAME_BYTES];
@@ -304,7 +303,5 @@ void config_warn(const struct config *cfg, FILE *out);
 bool parse_decimal(const char *text, uint32_t *n);
 
 void config_help(FILE *out);
-/* Prints the options without an effect, as the app's README shows them. */
-void config_readme(FILE *out);
 
 #endif

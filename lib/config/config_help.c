@@ -30,7 +30,7 @@ option_print_name(FILE *out, const struct option_row *row, const struct option_s
 	fputs(style->quotes[0], out);
 	if (row->letter != 0) {
 		style->text(out, letter);
-		fprintf(out, "%s%s%s", style->quotes[1], style->after_letter, style->quotes[0]);
+		fprintf(out, "%s, %s", style->quotes[1], style->quotes[0]);
 	}
 	style->text(out, option_number(row) < option_row_count ? "--" : "");
 	style->text(out, row->name);
@@ -140,7 +140,6 @@ config_help(FILE *out)
 		.reason = ": ",
 		.end = "\n",
 		.quotes = {"", ""},
-		.after_letter = ", ",
 		.text = put_text,
 	};
 
@@ -160,24 +159,5 @@ config_help(FILE *out)
 		if (option_has_effect(option_at(n)))
 			help_row(option_at(n), n >= option_row_count, out);
 	}
-	option_print_reasons(out, &style);
-}
-
-/* ---- the app's README ---- */
-
-void
-config_readme(FILE *out)
-{
-	static const struct option_style style = {
-		.title = {"\n| ", " | why |\n|---|---|\n"},
-		.row = "| ",
-		.extended = "`-o` ",
-		.reason = " | ",
-		.end = " |\n",
-		.quotes = {"`", "`"},
-		.after_letter = " ",
-		.text = put_text,
-	};
-
 	option_print_reasons(out, &style);
 }

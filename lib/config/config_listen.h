@@ -34,7 +34,7 @@
 #define CONFIG_MORE_PORTS_MAX 12u
 #define CONFIG_BACKLOG        1024u /* memcached's */
 
-/* One address of -l. */
+/* An address of -l. */
 struct config_listener {
 	struct ip_addr ip; /* zero: every address of the family */
 	bool ipv6, any;

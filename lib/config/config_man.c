@@ -67,7 +67,6 @@ config_man_options(FILE *out)
 		.reason = "\n",
 		.end = "\n",
 		.quotes = {"\\fB", "\\fR"},
-		.after_letter = ", ",
 		.text = config_man_text,
 	};
 

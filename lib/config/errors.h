@@ -23,7 +23,7 @@ enum error_code {
 	ERROR_USAGE = 64,
 	ERROR_NO_USER = 67,
 	ERROR_OS = 71,
-	ERROR_PORT = 74,   /* the NIC is gone: another start may find it again */
+	ERROR_PORT = 74,   /* the NIC was removed: another start may find it */
 	ERROR_CONFIG = 78, /* the file is wrong: another start would fail in the same way */
 };
 

@@ -312,6 +312,11 @@ const struct option_row option_rows[] = {
 	 "802.1Q priority of transmitted frames (0)", false, "network.vlan_priority"},
 	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet in bytes (1500)",
 	 false, "network.mtu"},
+	{"kernel", 0, OPTION_TEXT, AT(kernel), 0, 15 + 1, "NAME",
+	 "tap interface by which the kernel uses the same NIC: it gets what is not the cache's, "
+	 "and "
+	 "what it sends leaves; clockoo-nic kernel makes one (none)",
+	 false, "network.kernel"},
 	{"steering", 0, OPTION_STEERING, AT(steering), 0, 0, "NAME",
 	 "distribution of flows to cores: auto, flow-director, rss, software or none (auto)", false,
 	 "steering.mode"},
@@ -319,7 +324,14 @@ const struct option_row option_rows[] = {
 	 "worker i listens on UDP port -U + i, so that clients choose the worker", false,
 	 "steering.udp_port_per_core"},
 	{"congestion", 0, OPTION_CONGESTION, AT(congestion), 0, 0, "NAME",
-	 "TCP congestion control: cubic or newreno (cubic)", false, "protocol.congestion"},
+	 "TCP congestion control: cubic, newreno, or dctcp for networks whose switches mark "
+	 "packets "
+	 "(ECN) at a short queue; dctcp asks for ECN, and is cubic with peers that refuse (cubic)",
+	 false, "protocol.congestion"},
+	{"ecn", 0, OPTION_ECN, AT(ecn), 0, 0, "NAME",
+	 "TCP congestion marks (RFC 3168): passive: with peers that ask; on: our own connections "
+	 "ask too; off (passive)",
+	 false, "protocol.ecn"},
 	{"no-huge", 0, FLAG(no_huge),
 	 "use regular pages instead of hugepages: slower, needs no setup", false, "memory.no_huge"},
 	{"hugepage-size", 0, OPTION_HUGEPAGE, AT(hugepage), 0, 0, "NAME",

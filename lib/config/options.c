@@ -48,8 +48,14 @@ option_choices(enum option_kind kind)
 						[PROTOCOL_ASCII] = "ascii",
 						[PROTOCOL_BINARY] = "binary",
 						NULL};
-	static const char *const congestions[] = {
-		[CONGESTION_CUBIC] = "cubic", [CONGESTION_NEWRENO] = "newreno", NULL};
+	static const char *const congestions[] = {[CONGESTION_CUBIC] = "cubic",
+						  [CONGESTION_NEWRENO] = "newreno",
+						  [CONGESTION_DCTCP] = "dctcp",
+						  NULL};
+	static const char *const ecns[] = {[CONFIG_ECN_PASSIVE] = "passive",
+					   [CONFIG_ECN_ON] = "on",
+					   [CONFIG_ECN_OFF] = "off",
+					   NULL};
 	static const char *const steerings[] = {
 		[STEERING_AUTO] = "auto", [STEERING_FLOW_DIRECTOR] = "flow-director",
 		[STEERING_RSS] = "rss",   [STEERING_SOFTWARE] = "software",
@@ -87,6 +93,8 @@ option_choices(enum option_kind kind)
 		return protocols;
 	case OPTION_CONGESTION:
 		return congestions;
+	case OPTION_ECN:
+		return ecns;
 	case OPTION_STEERING:
 		return steerings;
 	case OPTION_IPV6:

@@ -48,6 +48,7 @@ enum option_kind {
 	OPTION_HTTP,     /* struct config_http */
 	OPTION_PROTOCOL, /* this kind and those below take one of option_choices() */
 	OPTION_CONGESTION,
+	OPTION_ECN,
 	OPTION_STEERING,
 	OPTION_IPV6,
 	OPTION_PROBE,
@@ -156,7 +157,7 @@ bool option_has_effect(const struct option_row *row);
 struct option_style {
 	const char *title[2]; /* before and after the description of the table */
 	const char *row, *extended, *reason, *end; /* extended: before names after -o */
-	const char *quotes[2], *after_letter; /* around each name; between a letter and a name */
+	const char *quotes[2];                     /* around each name */
 	void (*text)(FILE *out, const char *text);
 };
 void option_print_name(FILE *out, const struct option_row *row, const struct option_style *style);

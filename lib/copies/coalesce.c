@@ -86,7 +86,7 @@ coalesce_follow(const struct copies *copies, struct coalesced *leader, struct co
 		coalesce_succeed(leader, c);
 }
 
-/* Detaches a successor that has no client left, or is to be sent. */
+/* Detaches a successor that has no client left, or is sent now. */
 static void
 succession_end(struct coalesced *c)
 {

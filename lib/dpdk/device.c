@@ -380,7 +380,8 @@ join_groups(const struct device *d, const struct config *cfg)
 	};
 	const uint32_t count = ip_addr_is_zero(&cfg->ipv6) ? 2 : 3;
 
-	if (rte_eth_dev_set_mc_addr_list(d->id, groups, count) != 0)
+	/* The kernel joins groups of its own, beside the cache. */
+	if (cfg->kernel[0] != '\0' || rte_eth_dev_set_mc_addr_list(d->id, groups, count) != 0)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 

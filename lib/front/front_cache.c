@@ -19,7 +19,7 @@ answers(void *arg, const struct mc_req *req, const struct item *item, uint64_t *
 	return copy_answers(&f->copies, req, item, cas);
 }
 
-/* True for few samples, of which the server and the name are recorded. The sampler has drawn a
+/* True for few samples, whose server is recorded. The sampler has drawn a
  * number since the last sample, and some of its bits decide. */
 static inline bool
 is_looked_at(const struct front *f)
@@ -28,12 +28,11 @@ is_looked_at(const struct front *f)
 }
 
 static __attribute__((noinline, cold)) void
-spared_look(struct front *f, struct view key, uint64_t hash)
+spared_look(struct front *f, struct view key)
 {
 	struct front_server_counts *counts = &f->counts[front_ring_server(f->ring, key)];
 
 	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
-	top_keys_count_mt(&f->stats->top, key, hash);
 }
 
 /* Counts a sampled key that a copy has answered. Returns the keys before the next sample. */
@@ -45,7 +44,7 @@ sample(void *arg, struct view key, uint64_t hash)
 
 	copies_count(&f->copies, hash);
 	if (is_looked_at(f))
-		spared_look(f, key, hash);
+		spared_look(f, key);
 	return before;
 }
 
@@ -64,11 +63,8 @@ void
 front_cache_asked(struct front *f, struct front_request *request)
 {
 	request->reads = true;
-	if (!copies_enabled(&f->copies) || sampler_next(&f->copies.sampler, 1) != 0)
-		return;
-	copies_count(&f->copies, request->hash);
-	if (is_looked_at(f))
-		top_keys_count_mt(&f->stats->top, front_request_key(request), request->hash);
+	if (copies_enabled(&f->copies) && sampler_next(&f->copies.sampler, 1) == 0)
+		copies_count(&f->copies, request->hash);
 }
 
 /* Takes the lease of a fetch. The new copy reports at least what the previous one did. */

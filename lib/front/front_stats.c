@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-#define WORK_SUM 10u    /* of summing one count of one core, in ns */
-#define WORK_TOP 10000u /* of making a list of keys, in ns */
+#define WORK_SUM 10u /* of summing one count of one core, in ns */
 
 void
 front_stats_attach(struct front_stats *stats, struct front_server_counts *counts,
@@ -59,7 +58,6 @@ void
 front_stats_reset_mt(struct front_stats *stats)
 {
 	atomic_fetch_add_explicit(&stats->resets, 1, memory_order_relaxed);
-	top_keys_reset_mt(&stats->top);
 }
 
 uint64_t
@@ -319,11 +317,6 @@ doubts_of_all(const struct front_stats *stats)
 
 const char *const front_stats_names[] = {SERVER_ROWS(ROW_NAME)};
 const char *const front_fleet_names[] = {FLEET_ROWS(ROW_NAME)};
-const char *const front_top_names[TOP_KEYS_SHOWN] = {
-	"top_key_1",  "top_key_2",  "top_key_3",  "top_key_4",  "top_key_5",  "top_key_6",
-	"top_key_7",  "top_key_8",  "top_key_9",  "top_key_10", "top_key_11", "top_key_12",
-	"top_key_13", "top_key_14", "top_key_15", "top_key_16",
-};
 const uint32_t front_stats_name_count = sizeof front_stats_names / sizeof front_stats_names[0];
 const uint32_t front_fleet_name_count = sizeof front_fleet_names / sizeof front_fleet_names[0];
 
@@ -337,22 +330,6 @@ const uint32_t front_fleet_name_count = sizeof front_fleet_names / sizeof front_
 					  .work = WORK_SUM * stats->cores * (looks),               \
 					  VALUE_##kind_(value)};
 
-/* Writes a row of the list of keys, which is made with its first row. */
-static bool
-top_row(struct front_stats *stats, struct front_shown *shown, uint32_t n, struct serve_row *row)
-{
-	if (n == 0)
-		top_keys_list_mt(&stats->top, &shown->top);
-	if (n >= shown->top.count)
-		return false;
-	*row = (struct serve_row){.name = front_top_names[n],
-				  .of = SERVE_ROW_OF_ALL,
-				  .kind = SERVE_ROW_KEY,
-				  .text = top_list_text(&shown->top, n),
-				  .work = n == 0 ? WORK_TOP : 0};
-	return true;
-}
-
 bool
 front_stats_row(struct front_stats *stats, struct front_shown *shown, uint32_t n,
 		struct serve_row *row)
@@ -365,7 +342,7 @@ front_stats_row(struct front_stats *stats, struct front_shown *shown, uint32_t n
 	}
 	left = n - shown->names->count * front_stats_name_count;
 	if (left >= front_fleet_name_count)
-		return top_row(stats, shown, left - front_fleet_name_count, row);
+		return false;
 	i = SERVE_ROW_OF_ALL;
 	FLEET_ROWS(ROW)
 	return true;

@@ -25,7 +25,6 @@
 #define CLOCKOO_FRONT_STATS_H
 
 #include "copies/peers.h"
-#include "copies/top_keys.h"
 #include "front_control.h"
 #include "front_fleet.h"
 #include "copies/admission.h"
@@ -56,7 +55,7 @@ enum front_server_count {
 };
 
 /* One in FRONT_LOOK_SAMPLES of the sampled requests (admission.h) is recorded with its key's
- * server and name. */
+ * server. */
 #define FRONT_LOOK_SAMPLES 64u
 #define FRONT_LOOK_WEIGHT  ((SAMPLER_MAX + 1) / 2 * FRONT_LOOK_SAMPLES) /* requests */
 
@@ -81,7 +80,6 @@ struct front_stats {
 	/* Results of the last look. */
 	_Atomic uint32_t busiest, by_mean;
 	_Atomic uint64_t sum[FRONT_SERVER_COUNTS]; /* over all servers */
-	struct top_keys top;
 };
 
 /* Attaches a core's counts, one for each server. */
@@ -151,10 +149,9 @@ struct front_shown {
 	const struct front_state *names;       /* the fleet in this turn */
 	const struct front_exchange *exchange; /* has the reports */
 	uint32_t links;
-	bool copies;         /* there are copies at all */
-	uint64_t copy_ns;    /* maximum age of copies; 0: they are right, or removed */
-	bool fence;          /* only of servers that are fenced */
-	struct top_list top; /* made with the first of its rows */
+	bool copies;      /* there are copies at all */
+	uint64_t copy_ns; /* maximum age of copies; 0: they are right, or removed */
+	bool fence;       /* only of servers that are fenced */
 };
 
 /* Writes row n of `stats front`. False: there are no more. */
@@ -163,7 +160,6 @@ bool front_stats_row(struct front_stats *stats, struct front_shown *shown, uint3
 
 extern const char *const front_stats_names[]; /* rows of a server */
 extern const char *const front_fleet_names[]; /* rows after those */
-extern const char *const front_top_names[];   /* and rows after those, at most TOP_KEYS_SHOWN */
 extern const uint32_t front_stats_name_count, front_fleet_name_count;
 
 #endif

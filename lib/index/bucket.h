@@ -255,7 +255,7 @@ bucket_clear(struct bucket *b, uint32_t slot)
 static inline void
 bucket_make_tombstone(struct bucket *b, uint32_t slot)
 {
-	/* Relaxed: a lookup that sees it misses a removed key, whatever moved before. */
+	/* Relaxed: a lookup that sees it misses a removed key, and earlier moves do not matter. */
 	atomic_store_explicit(&b->tag[slot], 0, memory_order_relaxed);
 }
 

@@ -7,6 +7,7 @@
  * layers.
  */
 #include "access_list.h"
+#include "kernel_io.h"
 #include "net_core.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
@@ -16,6 +17,8 @@
 
 #define CLASSIFY_KEEP NET_COUNTER_COUNT
 #define CLASSIFY_IPV4 (NET_COUNTER_COUNT + 1)
+#define CLASSIFY_GIVEN                                                                             \
+	(NET_COUNTER_COUNT + 2) /* the kernel has a copy; there is no reason to count */
 
 /* Distance in frames at which the first lines are prefetched. */
 #define CLASSIFY_PREFETCH 6u
@@ -115,8 +118,10 @@ keep_other(struct classified *in, uint32_t i, enum other_kind kind)
 
 /* UDP and echo requests are reassembled. TCP is not: its peers have path MTU discovery. */
 static enum net_counter
-check_fragment(const struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
+check_fragment(struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
 {
+	if (net->kernel != NULL && kernel_offer_fragment(net, in, i, protocol))
+		return CLASSIFY_GIVEN;
 	if (protocol == IPV4_TCP)
 		return DROP_FRAG_TCP;
 	if (protocol == (local_is_v4(in->l3[i].local) ? IPV4_ICMP : IPV6_ICMP))
@@ -205,6 +210,17 @@ check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol
 	return protocol == IPV4_ICMP ? keep_other(in, i, OTHER_ICMP) : DROP_IP_PROTOCOL;
 }
 
+/* Returns why a datagram of a denied source is refused: the list is about our port. */
+static enum net_counter
+refuse_denied(const struct net *net, const struct l3_info *l3, const uint8_t *p)
+{
+	const struct udp_header *h = (const struct udp_header *)p;
+
+	return l3->l4_len >= UDP_HEADER_BYTES && !udp_port_is_ours(net, be16_get(h->dst_port))
+		       ? DROP_UDP_PORT
+		       : DROP_UDP_DENIED;
+}
+
 static __attribute__((noinline)) enum net_counter
 check_ipv4(struct net *net, struct classified *in, uint32_t i)
 {
@@ -230,7 +246,7 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 	if (unlikely(reason != CLASSIFY_KEEP))
 		return reason;
 	if (ip.protocol == IPV4_UDP && source_denied(net, &in->l3[i]))
-		return DROP_UDP_DENIED;
+		return refuse_denied(net, &in->l3[i], in->rx.data[i] + in->l3[i].l4_offset);
 	return check_next4(net, in, i, ip.protocol);
 }
 
@@ -500,6 +516,8 @@ check_frame(struct net *net, struct classified *in, uint32_t i,
 	l3->l4_offset = ETH_HEADER_BYTES + IPV4_HEADER_BYTES;
 	l3->l4_len = l4_len;
 	l3->local = local;
+	l3->kind = 0;
+	l3->link = LINK_FIRST;
 	return check_next4(net, in, i, h->protocol);
 }
 
@@ -512,6 +530,16 @@ fetch(const struct burst *rx, uint32_t i, uint32_t count)
 		return;
 	prefetch(rx->data[i]);
 	prefetch(rx->data[i] + CACHE_LINE_BYTES);
+}
+
+/* Counts the reason, or gives the frame to the kernel. */
+static __attribute__((noinline)) void
+refuse(struct net *net, struct classified *in, uint32_t i, enum net_counter reason)
+{
+	if ((uint32_t)reason != CLASSIFY_GIVEN &&
+	    (net->kernel == NULL || !kernel_offer_refused(net, in, i, reason)))
+		net_count(net, reason);
+	frame_defer_free(net, in->rx.frame[i], in->rx.data[i]);
 }
 
 /* Instantiated twice: with tables, and without. */
@@ -532,10 +560,8 @@ classify_all(struct net *net, struct classified *in, const struct classify_table
 		fetch(&in->rx, i + CLASSIFY_PREFETCH, count);
 		bytes += in->rx.len[i];
 		reason = check_frame(net, in, i, tables);
-		if (unlikely(reason != CLASSIFY_KEEP)) {
-			net_count(net, reason);
-			frame_defer_free(net, in->rx.frame[i], in->rx.data[i]);
-		}
+		if (unlikely(reason != CLASSIFY_KEEP))
+			refuse(net, in, i, reason);
 	}
 	net->tx_credits = in->udp_count + in->other_count;
 	if (count != 0) {

@@ -4,22 +4,13 @@
  * hard errors do not end a connection (RFC 5927 section 5.2, RFC 5461), and datagrams are not
  * retransmitted.
  */
-#include "net_core.h"
+#include "icmp_error.h"
 
 #include "wire/icmp6_wire.h"
 #include "wire/icmp_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
 #include "wire/tcp_wire.h"
-
-#define QUOTED_BYTES 8u /* of TCP: the ports and the sequence number */
-
-/* The quoted packet of an error. */
-struct quote {
-	struct ip_addr src, dst;
-	uint8_t protocol;
-	const uint8_t *l4; /* QUOTED_BYTES of it */
-};
 
 /* link: on which the error arrived. */
 static enum net_counter
@@ -45,7 +36,7 @@ add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu, uint8_t li
 
 /* RFC 792 quotes the IP header and at least 8 bytes of its payload. The total length is that of the
  * original packet, so only the header's length is compared with the bytes received. */
-static bool
+bool
 quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 {
 	const struct ipv4_header *h = (const struct ipv4_header *)p;
@@ -80,7 +71,7 @@ icmp_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 }
 
 /* We send no extension headers, so a quote with one is not of our packet. */
-static bool
+bool
 quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len)
 {
 	const struct ipv6_header *h = (const struct ipv6_header *)p;

@@ -4,6 +4,7 @@
  * counted.
  */
 #include "access_list.h"
+#include "icmp_error.h"
 #include "ip_fragment.h"
 #include "net_core.h"
 #include "reasm.h"

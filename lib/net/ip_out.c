@@ -24,7 +24,9 @@ source4(const struct net *net, uint16_t local)
 static inline void
 ipv4_finish(const struct net *net, struct ipv4_header *h, uint16_t total_len)
 {
-	const uint64_t sum = inet_sum_be16(inet_sum_be16(net->ip_sum_any, h->protocol), total_len);
+	const uint16_t bytes =
+		(uint16_t)(h->tos + h->protocol); /* each is the low half of a word */
+	const uint64_t sum = inet_sum_be16(inet_sum_be16(net->ip_sum_any, bytes), total_len);
 
 	h->total_len = be16_of(total_len);
 	if (net->ip_ol_flags == 0)

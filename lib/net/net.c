@@ -1,6 +1,7 @@
 /*
  * net.c - creates one core's net, and runs its part of each stage.
  */
+#include "kernel_io.h"
 #include "neigh_table.h"
 #include "net_core.h"
 #include "reasm.h"
@@ -163,6 +164,19 @@ own_addrs_make(struct region *region, const struct net_config *cfg, const struct
 	return local_addrs_make(region, &own.spec, NULL);
 }
 
+/* RFC 6056 section 3.2: the ports of our own connections are all except the well-known ones. */
+#define OWN_PORT_MIN 1024u
+
+/* Declares the ports of datagrams; the transport declares its own. */
+static void
+kernel_attach(struct net *net)
+{
+	net->kernel = net->cfg.kernel;
+	net->own_port_min = net->kernel != NULL ? KERNEL_OWN_PORT_MIN : OWN_PORT_MIN;
+	for (uint32_t i = 0; net->kernel != NULL && i < net->udp_span; i++)
+		kernel_lane_add_port(net->kernel, KERNEL_UDP, (uint16_t)(net->cfg.udp_port + i));
+}
+
 void
 net_create(struct net *net, struct region *region, const struct net_config *cfg, struct port *port,
 	   struct neigh_table *neigh)
@@ -187,6 +201,7 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 		region_take(region, net->to_free_max * sizeof *net->to_free, CACHE_LINE_BYTES);
 	net->to_free_start = region_take(region, net->to_free_max * sizeof *net->to_free_start,
 					 CACHE_LINE_BYTES);
+	kernel_attach(net);
 	if (cfg->udp_port != 0)
 		net->reasm = reasm_create(region, REASM_CONTEXTS);
 	net->echo_reasm = reasm_create(region, REASM_ECHO_CONTEXTS);
@@ -195,6 +210,10 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 static void
 other_input(struct net *net, uint32_t rx_index, enum other_kind kind)
 {
+	if (unlikely(net->kernel != NULL) && kernel_offer_other(net, rx_index, kind)) {
+		rx_frame_drop(net, rx_index);
+		return;
+	}
 	switch (kind) {
 	case OTHER_ARP:
 		arp_input(net, rx_index);
@@ -236,6 +255,8 @@ void
 net_tick(struct net *net)
 {
 	neigh_tick(net);
+	if (unlikely(net->kernel != NULL))
+		kernel_tick(net);
 	if (net->reasm != NULL)
 		reasm_tick(net->reasm, net);
 	reasm_tick(net->echo_reasm, net);

@@ -33,6 +33,7 @@
 #define UDP_SOURCES     1024u /* hashed cells that distinguish the sources of datagrams */
 
 struct access_list;
+struct kernel_lane;
 
 struct net_config {
 	uint32_t ipv4;       /* our address */
@@ -53,7 +54,8 @@ struct net_config {
 	const struct access_list *access; /* sources that are allowed; NULL: all */
 	/* All of our addresses, links and routes. NULL: those above. */
 	const struct local_addrs *addrs;
-	uint64_t seed; /* of hashes of flows, stations and sources */
+	struct kernel_lane *kernel; /* the kernel's share of the port; NULL: none */
+	uint64_t seed;              /* of hashes of flows, stations and sources */
 };
 
 /* Received frames by handler: indices into the burst. */
@@ -67,7 +69,7 @@ struct classified {
 		uint16_t l4_len;                   /* header and payload, by the IP total length */
 		uint16_t local;                    /* number of the destination; LOCAL_NONE */
 		uint8_t kind;                      /* of other[]: enum other_kind */
-		uint8_t link; /* on which the frame arrived; other[] without ICMP */
+		uint8_t link;                      /* on which the frame arrived */
 	} l3[BURST_MAX];
 };
 

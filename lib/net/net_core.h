@@ -62,6 +62,7 @@ enum other_kind {
 
 struct neigh_table;
 struct reasm; /* see reasm.h */
+struct kernel_lane;
 
 /* The headers of an expected frame, for one masked compare (classify.c); words in memory order. */
 #define FAST_HIGH_OFFSET 18u /* first byte after IPv4's total length */
@@ -86,6 +87,8 @@ struct net {
 	uint32_t now_ms;                  /* modulo 2^32, for timestamps */
 	struct reasm *reasm, *echo_reasm; /* NULL without UDP; for UDP, and for echo requests */
 	const struct access_list *access; /* NULL: every source is allowed */
+	struct kernel_lane *kernel;       /* NULL: the kernel has no share of the port */
+	uint32_t own_port_min;            /* of local ports for connections that we open */
 
 	uint32_t ip_ol_flags;  /* FRAME_IP_CKSUM_FILL if the port fills the checksum, else 0 */
 	uint32_t udp_ol_flags; /* FRAME_L4_CKSUM_FILL if the port fills the checksum, else 0 */
@@ -252,6 +255,8 @@ void frames_release(struct net *net);
 void frame_cache_refill(struct net *net);
 /* Sends the frame that was begun, on the link of a local address. */
 void tx_queue_commit(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags);
+/* Sends a copy of a frame as it is: with the tag that it has, or with none. There is room. */
+void tx_queue_push_copy(struct net *net, const uint8_t *data, uint32_t len);
 /* Sends a received frame on the link of its local address. */
 void tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags);
 void tx_queue_send_rx_frame(struct net *net, struct frame *f, uint8_t *start, uint32_t len,
@@ -302,11 +307,6 @@ void neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6]);
 bool arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip);
 bool nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip);
 bool nd_send_unsolicited(struct net *net, uint16_t local);
-
-/* icmp_error.c: processes an ICMP error of valid checksum at p, from a link. Returns the counter to
- * count. */
-enum net_counter icmp_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
-enum net_counter icmp6_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
 
 /* Input handlers. Each takes ownership of the frame, which is sent back or freed. */
 void arp_input(struct net *net, uint32_t rx_index);

@@ -94,7 +94,13 @@
 	X(ICMP_ECHO_REPLIES, "echo replies sent")                                                  \
 	X(UDP_RECEIVED, "datagrams received for the service")                                      \
 	X(UDP_ANSWERED, "datagrams answered in the received frame")                                \
-	X(UDP_SENT, "datagrams sent in a fresh frame")
+	X(UDP_SENT, "datagrams sent in a fresh frame")                                             \
+	X(KERNEL_GIVEN, "frames given to the kernel, those of both included")                      \
+	X(KERNEL_DROP_RATE, "frames of the kernel dropped: above its rate")                        \
+	X(KERNEL_DROP_FULL, "frames of the kernel dropped: it is late")                            \
+	X(KERNEL_DROP_LENGTH, "frames of the kernel dropped: too short or too long")               \
+	X(KERNEL_SENT, "frames sent for the kernel")                                               \
+	X(KERNEL_SILENCED, "frames from the kernel dropped: an answer that is ours to give")
 
 enum net_counter { NET_COUNTERS(COUNTER_SYMBOL) NET_COUNTER_COUNT };
 

@@ -92,6 +92,19 @@ tx_queue_commit(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags
 }
 
 void
+tx_queue_push_copy(struct net *net, const uint8_t *data, uint32_t len)
+{
+	struct frame_cache *cache = &net->frame_cache;
+	uint8_t *to;
+
+	ensure(tx_queue_room(net) != 0 && len <= net->port->frame_bytes);
+	cache->count--;
+	to = cache->data[cache->count] - tag_room(net);
+	memcpy(to, data, len);
+	tx_queue_put(&net->out, cache->frame[cache->count], to, len, 0);
+}
+
+void
 tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags)
 {
 	const struct burst *rx = &net->in->rx;

@@ -45,8 +45,8 @@ name_clear(struct hot_name *name)
 		name_write(name, (struct view){NULL, 0});
 }
 
-/* False: there is none, or it changes all the time. hash: where its hash lies, which is written
- * before the name is cleared. */
+/* Reads a name. False if there is none, or it changes all the time. hash: the word with the key's
+ * hash, which is written before the name is cleared. */
 static bool
 name_read(const struct hot_name *name, const _Atomic uint64_t *hash, uint64_t wanted,
 	  struct hot_key *to)
@@ -71,7 +71,7 @@ name_read(const struct hot_name *name, const _Atomic uint64_t *hash, uint64_t wa
 	return false;
 }
 
-/* ---- one core's ---- */
+/* ---- counts of one core ---- */
 
 void
 hot_keys_begin(struct hot_keys *hot, uint32_t seed)
@@ -92,7 +92,7 @@ halve(struct hot_keys *hot, uint32_t times)
 	STORE(hot->samples, LOAD(hot->samples) >> times);
 }
 
-/* After a silence, once for each time it lasted. */
+/* Halves the counts, once for each HOT_AGE_NS since the last time. */
 static __attribute__((noinline)) void
 age(struct hot_keys *hot, uint64_t now_ns)
 {
@@ -108,7 +108,7 @@ age(struct hot_keys *hot, uint64_t now_ns)
 	STORE(hot->since_ns, now_ns);
 }
 
-/* The way that has it, or the one with the least count. */
+/* Returns the way that has the hash, or the one with the least count. */
 static inline uint32_t
 way_of(const struct hot_set *set, uint64_t hash, bool *found)
 {
@@ -159,7 +159,7 @@ hot_keys_record(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size
 	name_write(&hot->names[i], key);
 }
 
-/* ---- the big ones ---- */
+/* ---- big keys ---- */
 
 static bool
 is_old(const struct big_key *big, uint64_t now_ns)
@@ -169,7 +169,7 @@ is_old(const struct big_key *big, uint64_t now_ns)
 	return LOAD(big->size) == 0 || (now_ns > seen_ns && now_ns - seen_ns > BIG_KEEP_NS);
 }
 
-/* Its place, or one that is free or old, or that of the smallest. */
+/* Returns the key's place, or one that is free or old, or that of the smallest value. */
 static struct big_key *
 big_place(struct hot_keys *hot, uint64_t hash, uint64_t now_ns)
 {
@@ -227,7 +227,7 @@ by_rate(const void *a, const void *b)
 				  : (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* Operations a second that a sample stands for. */
+/* Returns the operations a second that one sample stands for. */
 static double
 weight_of(const struct hot_keys *hot, uint64_t now_ns)
 {
@@ -256,7 +256,7 @@ candidates_take(const struct hot_keys *hot, uint32_t core, double weight, struct
 	return n;
 }
 
-/* Adds up candidates with one hash, in the place of the first. */
+/* Joins candidates with one hash in the place of the first. Returns how many are left. */
 static uint32_t
 candidates_join(struct hot_candidate *c, uint32_t count)
 {
@@ -295,7 +295,7 @@ same_name(const struct hot_key *a, const struct hot_key *b)
 	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* Behind those that are larger; of one key that several cores have, the largest. */
+/* Inserts a key behind larger ones. One that several cores have keeps its largest size. */
 static void
 big_insert(struct hot_list *list, struct hot_key *key)
 {

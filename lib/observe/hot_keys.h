@@ -1,13 +1,13 @@
 /*
- * hot_keys.h - which keys are asked for most, as samples tell, and which have the largest values.
+ * hot_keys.h - the keys requested most, by samples, and those with the largest values.
  *
- * Hot keys: Space-Saving in sets. A key belongs to a set by its hash; one that is not in it takes
- * the place of the one with the least count, and inherits that count as its error: a key's count
- * less its error is at most how often it was sampled. Its name is kept from the second sample on,
- * so what is asked for once costs no copy. Counts are halved every HOT_AGE_NS: old ones fade.
+ * Hot keys: Space-Saving in sets. A key's hash names its set. A key that is not in it takes the
+ * place of the one with the least count, and inherits that count as its error: count less error is
+ * at most the number of its samples. Its name is copied at the second sample, so a key that is
+ * requested once costs no copy. Counts are halved every HOT_AGE_NS.
  *
- * Big keys: those of the BIG_KEYS largest values that were asked for or stored whole in the last
- * BIG_KEEP_NS, of values that are too large to be copied into a reply.
+ * Big keys: those of the BIG_KEYS largest values that were requested or stored whole in the last
+ * BIG_KEEP_NS, among values that are too large to be copied into a reply.
  *
  * Shape:  struct hot_keys: one a core, zeros and a seed. A set's counts are one line; names lie
  *         apart, each under a sequence lock.
@@ -34,7 +34,7 @@
 #define HOT_SETS    128u
 #define HOT_KEYS    (HOT_SETS * HOT_WAYS)
 #define HOT_AGE_NS  60000000000ull
-#define HOT_LOOK    16u /* a key's size is looked at with so many of its samples */
+#define HOT_LOOK    16u /* samples of a key from one record of its size to the next */
 #define BIG_KEYS    16u
 #define BIG_KEEP_NS 600000000000ull
 #define HOT_LISTED  16u /* keys of a list */
@@ -57,7 +57,7 @@ static_assert(sizeof(struct hot_set) == CACHE_LINE_BYTES, "a sample of a known k
 
 struct big_key {
 	_Atomic uint64_t hash, seen_ns;
-	_Atomic uint64_t uses; /* since it is here */
+	_Atomic uint64_t uses; /* since it entered the list */
 	_Atomic uint32_t size; /* 0: free */
 	struct hot_name name;
 };
@@ -66,15 +66,16 @@ struct hot_keys {
 	uint32_t left;   /* operations until the next sample */
 	uint32_t random; /* not 0 */
 	bool begun;
-	_Atomic uint64_t samples;           /* halved with the counts */
-	_Atomic uint64_t span_ns, since_ns; /* the time they took, up to since_ns; halved, too */
+	_Atomic uint64_t samples; /* halved with the counts */
+	_Atomic uint64_t span_ns,
+		since_ns; /* the time of the samples, up to since_ns; halved, too */
 	struct hot_set sets[HOT_SETS];
 	_Atomic uint32_t sizes[HOT_KEYS];
 	struct hot_name names[HOT_KEYS];
 	struct big_key big[BIG_KEYS];
 };
 
-/* How many operations lie between two samples. */
+/* Returns the number of operations before the next sample. */
 static inline uint32_t
 hot_keys_next(struct hot_keys *hot)
 {
@@ -89,20 +90,20 @@ hot_keys_next(struct hot_keys *hot)
 
 void hot_keys_begin(struct hot_keys *hot, uint32_t seed);
 
-/* Counts a sample. Returns the number of the key if hot_keys_record() has to give its name or size;
- * most often HOT_NONE. */
+/* Counts a sample. Returns the key's number if hot_keys_record() must follow, else HOT_NONE, which
+ * is the commonest. */
 uint32_t hot_keys_count(struct hot_keys *hot, uint64_t hash, uint64_t now_ns);
-/* size: of its value; 0: not known. */
+/* Records the key's name, and the size of its value; 0: not known. */
 void hot_keys_record(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size);
-/* A whole value of so many bytes was asked for, or stored. */
+/* Notes that a whole value of this size was requested or stored. */
 void hot_keys_big(struct hot_keys *hot, struct view key, uint64_t hash, uint32_t size,
 		  uint64_t now_ns);
 
 /* ---- lists over all cores ---- */
 
 struct hot_key {
-	uint64_t rate_milli; /* of a hot one: operations a second */
-	uint64_t uses;       /* of a big one */
+	uint64_t rate_milli; /* of a hot key: operations a second */
+	uint64_t uses;       /* of a big key */
 	uint32_t share_milli;
 	uint32_t size;
 	uint32_t len;
@@ -116,7 +117,7 @@ struct hot_list {
 	struct hot_key key[HOT_LISTED], big[HOT_LISTED];
 };
 
-/* Where a list is made: HOT_CANDIDATES of them. */
+/* Candidates for a list: HOT_CANDIDATES of them are its scratch memory. */
 #define HOT_JOINED     256u /* keys of all cores so far */
 #define HOT_CANDIDATES (HOT_JOINED + HOT_KEYS)
 struct hot_candidate {
@@ -125,7 +126,7 @@ struct hot_candidate {
 	uint32_t core, i;
 };
 
-/* Cores that are NULL are left out. */
+/* Makes the list. Cores that are NULL are left out. */
 void hot_keys_list(const struct hot_keys *const *cores, uint32_t count,
 		   struct hot_candidate *scratch, uint64_t now_ns, struct hot_list *list);
 

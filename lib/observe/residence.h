@@ -1,21 +1,21 @@
 /*
- * residence.h - how long requests were here: from the turn that took the frame with their last byte
- * from the NIC to the end of the turn that gave their reply to it.
+ * residence.h - how long requests are resident: from the turn that took the frame with their last
+ * byte from the NIC to the end of the turn that gave their reply to it.
  *
- * What comes and is answered in one turn was here for as long as the turn took. So a request is
- * only counted by its kind, most often a whole run at once, and when the turn is over the counts go
- * into one cell each. What came in an earlier turn is late: it stands in a list until then.
+ * A request that is answered in the turn of its arrival is resident as long as the turn. So it is
+ * only counted by its kind, most often a whole run at once, and at the turn's end each count goes
+ * into one cell. A request of an earlier turn is late: a list has it until the turn ends.
  *
- * Late requests that waited, and did not just not get their turn, are told apart by what for:
- * memory of the store, room for their reply while the peer's window is full, or a backend (servers
- * or flash).
+ * Late requests that were refused something have a row for each reason: memory of the store, room
+ * for their reply while the peer's window is full, or an answer of a backend (servers or flash).
+ * Others were only not reached earlier.
  *
  * Shape:  a row of cells (log_cells.h) for each kind over UDP, then over TCP, then for each wait.
  * Units:  ns on the core's clock.
  * Owner:  the service of one core.
  * Thread: written by the core; max_ns and cells are read by any, relaxed.
- * Bounds: LATE_MAX entries of late requests a turn; what is beyond that is told as if it left with
- *         the turn's begin.
+ * Bounds: LATE_MAX entries of late requests a turn; further ones count as answered at the turn's
+ *         begin.
  */
 #ifndef CLOCKOO_RESIDENCE_H
 #define CLOCKOO_RESIDENCE_H
@@ -72,18 +72,18 @@ struct residence {
 	struct counter cells[RESIDENCE_ROWS][LOG_CELLS];
 };
 
-/* n requests that came in this turn are answered. */
+/* Counts n answered requests that arrived in this turn. */
 static inline void
 residence_add(struct residence *r, uint32_t row, uint32_t n)
 {
 	r->counts[row] += (uint16_t)n;
 }
 
-/* In a turn that began at now_ns: n requests that came at since_ns, before it. */
+/* Counts n requests that arrived at since_ns, before the turn that began at now_ns. */
 void residence_late(struct residence *r, uint32_t row, uint64_t since_ns, uint64_t now_ns,
 		    uint32_t n);
 
-/* The turn that began at begin_ns is over: all it counted goes into cells. */
+/* Ends the turn that began at begin_ns: its counts go into cells. */
 void residence_close(struct residence *r, uint64_t begin_ns, uint64_t end_ns);
 
 static inline void

@@ -110,7 +110,7 @@ core_list(struct slow_log *log, uint64_t now_ns, struct slow_list *list)
 		struct slow_request r;
 
 		if (!seq_words_read(&log->entry[i].version, log->entry[i].words, 0, &r, sizeof r))
-			continue; /* it is young, then */
+			continue; /* being written: young */
 		if (r.ns == 0 || is_old(r.end_ns, now_ns)) {
 			full = false;
 			continue;

@@ -1,20 +1,21 @@
 /*
- * slow_log.h - the requests of one core that were here longest, and why.
+ * slow_log.h - the requests of one core that were resident longest, and why.
  *
- * A request that came in an earlier turn than its answer's is put down by itself: what it waited
- * for, its key and who asked. What came and went in one turn was here for as long as the turn, so
- * the turn is put down: how many requests it had, of which kind most, and its longest stage.
+ * A request that arrived in an earlier turn than its answer's has an entry of its own: what it
+ * waited for, its key and its client. Requests that arrive and are answered in one turn are
+ * resident as long as the turn, so the turn has an entry: its requests, their commonest kind, its
+ * longest stage.
  *
- * A place is given away if it is free, or SLOW_KEEP_NS old, or has the shortest of all. least_ns is
- * what an entry must exceed to get one, so that nothing is paid for what is not slow: the core
- * raises it, and who reads the list once a second makes it what it is by then.
+ * An entry takes a place that is free, or SLOW_KEEP_NS old, or that of the shortest entry. It must
+ * exceed least_ns, so requests that are not slow cost nothing. The core raises least_ns; the thread
+ * that reads the list once a second lowers it.
  *
  * Shape:  SLOW_ENTRIES entries in no order, each under a sequence lock (base/seq_words.h).
  * Units:  ns of the core's clock.
  * Owner:  the service of one core; keys are copied.
- * Thread: put down by the core; read by any one thread beside it. An entry that is overwritten
+ * Thread: written by the core; read by any one thread beside it. An entry that is overwritten
  *         meanwhile is left out.
- * Bounds: SLOW_ENTRIES a core, SLOW_LISTED of all; a turn puts down itself and what it answers.
+ * Bounds: SLOW_ENTRIES a core, SLOW_LISTED of all; a turn enters itself and what it answers.
  */
 #ifndef CLOCKOO_SLOW_LOG_H
 #define CLOCKOO_SLOW_LOG_H
@@ -27,10 +28,10 @@
 
 #define SLOW_ENTRIES 16u
 #define SLOW_LISTED  16u
-#define SLOW_MIN_NS  100000ull        /* what is here for less is not slow */
+#define SLOW_MIN_NS  100000ull        /* a shorter residence is not slow */
 #define SLOW_KEEP_NS 3600000000000ull /* an hour */
 
-/* Why it took so long. The first three are enum request_wait. */
+/* Reasons of a long residence. The first three are enum request_wait. */
 #define SLOW_REASONS(X)                                                                            \
 	X(SLOW_MEMORY, "memory")                                                                   \
 	X(SLOW_WINDOW, "window")                                                                   \
@@ -49,7 +50,7 @@ struct slow_request {
 	uint64_t end_ns; /* when it was answered; in a list: how long ago */
 	struct ip_addr ip;
 	uint32_t count; /* requests */
-	uint16_t port;  /* 0: nobody in particular asked */
+	uint16_t port;  /* 0: the entry is a turn's */
 	uint8_t row;    /* residence_row: transport and kind */
 	uint8_t reason;
 	uint8_t stage; /* SLOW_NO_STAGE: not known */
@@ -70,7 +71,7 @@ struct slow_log {
 	_Atomic uint64_t least_ns;
 	/* The core's. */
 	uint64_t ns[SLOW_ENTRIES], end_ns[SLOW_ENTRIES]; /* as in the entries */
-	uint32_t open; /* entries whose turn goes on: a bit each */
+	uint32_t open; /* a bit for each entry whose turn has not ended */
 	struct slow_entry entry[SLOW_ENTRIES];
 };
 static_assert(SLOW_ENTRIES <= 32, "a bit each");
@@ -83,10 +84,10 @@ slow_log_wants(const struct slow_log *log, uint64_t ns)
 	return ns > atomic_load_explicit(&log->least_ns, memory_order_relaxed);
 }
 
-/* For what slow_log_wants; the longest ones stay. open: it is here to the end of this turn, which
- * slow_log_close tells. */
+/* Enters a request that slow_log_wants(); the longest ones stay. open: it is resident to the end of
+ * this turn, which slow_log_close() reports. */
 void slow_log_put(struct slow_log *log, const struct slow_request *r, bool open);
-/* The turn that began at begin_ns is over. */
+/* Ends the turn that began at begin_ns. */
 void slow_log_close(struct slow_log *log, uint64_t begin_ns, uint64_t end_ns);
 
 /* ---- lists over all cores ---- */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One {placeholder} of a device template. */
+/* A {placeholder} of a device template. */
 struct placeholder {
 	const char *name;
 	const char *value;

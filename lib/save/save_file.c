@@ -68,7 +68,7 @@ save_room_ok(const char *path, uint64_t bytes, struct error *err)
 	if (statvfs(folder, &fs) != 0)
 		return error_set(err, OPTION "%s: %s", path, folder, strerror(errno));
 	room = fs.f_bavail * (uint64_t)fs.f_frsize;
-	if (stat(path, &st) == 0) /* it is gone when the next one is written */
+	if (stat(path, &st) == 0) /* it is removed before the next one is written */
 		room += (uint64_t)st.st_blocks * STAT_BLOCK_BYTES;
 	return room >= bytes ||
 	       error_set(err, OPTION "%llu MB are free in %s, and a full cache takes up to %llu",
@@ -119,8 +119,7 @@ say(struct save_look *look, enum save_found found, const char *words)
 	snprintf(look->words, sizeof look->words, "%s", words);
 }
 
-/* True if the file is one that nobody else could write: checksums prove nothing against another
- * writer. */
+/* True if no other user could write the file: checksums prove nothing against another writer. */
 static bool
 is_ours(const struct stat *st, uid_t other_uid)
 {

@@ -121,7 +121,7 @@ uint32_t save_record_read(const uint8_t *at, uint32_t len, struct store_saved_it
 
 /* ---- packing ---- */
 
-/* Not packed; other levels are igzip's. */
+/* Values are not packed; other levels are igzip's. */
 #define SAVE_UNPACKED 2u
 struct save_packer; /* scratch of isal_deflate */
 size_t save_packer_bytes(void);

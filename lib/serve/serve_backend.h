@@ -32,7 +32,7 @@ enum serve_backend_mode {
 struct backend_answer {
 	bool failed;             /* no answer; a write may or may not have been done */
 	bool here;               /* promoted: the store has an item of its own for the key */
-	uint8_t error;           /* enum mc_error: the reply, whatever the other fields say */
+	uint8_t error;           /* enum mc_error: the reply, despite all other fields */
 	uint8_t result;          /* of a write that returns no value: enum store_result */
 	bool won, stale, sent;   /* mg: W, X, Z */
 	bool fetched;            /* mg: h */

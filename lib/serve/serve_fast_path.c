@@ -3,6 +3,7 @@
  * by datagram up to their operations. Credits, reservations, commits and counters are handled once
  * a run. The slow path handles all other requests, and gives the same replies one by one.
  */
+#include "serve_access.h"
 #include "serve_gets.h"
 #include "serve_parse.h"
 
@@ -299,9 +300,10 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 	return keys;
 }
 
+/* limited: a reply that its source's rate limit forbids is not sent. */
 static inline bool
 datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
-		     struct tally *tally, uint32_t miss_bytes)
+		     struct tally *tally, uint32_t miss_bytes, bool limited)
 {
 	const struct item *it = store_get_in_batch(batch, &op->probe, op->req.key);
 	struct item_lengths bare = {0};
@@ -314,12 +316,15 @@ datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, cons
 		return false;
 	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), op, it, bare, tally);
 	len = (uint32_t)(end - at);
-	udp_reply_in_place(sv->stack, op->datagram, len);
+	if (!limited || likely(udp_reply_allowed(sv, &op->datagram->from, op->raw.len,
+						 len - MC_UDP_FRAME_BYTES)))
+		udp_reply_in_place(sv->stack, op->datagram, len);
 	return true;
 }
 
 static inline uint32_t
-datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes, bool late)
+datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes, bool late,
+		      bool limited)
 {
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
@@ -327,10 +332,10 @@ datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_by
 	uint32_t keys;
 
 	/* Datagrams kept from an earlier turn come first. */
-	if (unlikely(sv->rate_limited) || (late && first->datagram->kept))
+	if (late && first->datagram->kept)
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
-	       datagram_get_execute(sv, &batch, op, &tally, miss_bytes))
+	       datagram_get_execute(sv, &batch, op, &tally, miss_bytes, limited))
 		op++;
 	keys = (uint32_t)(op - first);
 	tally_end(sv, &tally, keys, REQ_UDP);
@@ -347,7 +352,13 @@ conn_gets(struct serve *sv, const struct op *first)
 static FLAT uint32_t
 datagram_gets(struct serve *sv, const struct op *first)
 {
-	return datagram_gets_execute(sv, first, MISS_BYTES, false);
+	return datagram_gets_execute(sv, first, MISS_BYTES, false, false);
+}
+
+static FLAT uint32_t
+limited_gets(struct serve *sv, const struct op *first)
+{
+	return datagram_gets_execute(sv, first, MISS_BYTES, false, true);
 }
 
 uint32_t
@@ -355,7 +366,9 @@ gets_execute_fast(struct serve *sv, uint32_t first)
 {
 	const struct op *op = &sv->ops[first];
 
-	return op->session != NULL ? conn_gets(sv, op) : datagram_gets(sv, op);
+	if (op->session != NULL)
+		return conn_gets(sv, op);
+	return sv->rate_limited ? limited_gets(sv, op) : datagram_gets(sv, op);
 }
 
 static FLAT uint32_t
@@ -363,8 +376,9 @@ gets_execute_recorded(struct serve *sv, uint32_t first, uint32_t miss_bytes)
 {
 	const struct op *op = &sv->ops[first];
 
-	return op->session != NULL ? conn_gets_execute(sv, op, miss_bytes, true)
-				   : datagram_gets_execute(sv, op, miss_bytes, true);
+	return op->session != NULL
+		       ? conn_gets_execute(sv, op, miss_bytes, true)
+		       : datagram_gets_execute(sv, op, miss_bytes, true, sv->rate_limited);
 }
 
 /* Kept out of ops_execute_slow(), whose loop would leave it too few registers. */
@@ -374,7 +388,7 @@ gets_execute_prompt(struct serve *sv, uint32_t first)
 	const struct op *op = &sv->ops[first];
 
 	return op->session != NULL ? conn_gets_execute(sv, op, 0, false)
-				   : datagram_gets_execute(sv, op, 0, false);
+				   : datagram_gets_execute(sv, op, 0, false, sv->rate_limited);
 }
 
 uint32_t

@@ -13,7 +13,6 @@ enum serve_row_kind {
 	SERVE_ROW_NUMBER,
 	SERVE_ROW_THOUSANDTHS,
 	SERVE_ROW_TEXT,
-	SERVE_ROW_KEY, /* a text that names a key; not shown with -X */
 };
 
 #define SERVE_ROW_OF_ALL   UINT32_MAX

@@ -7,7 +7,8 @@
  * - use: a get, a touch or an update makes an object USED (slab_set_referenced). All policies share
  *   this, so a hit makes no call and reads nothing of the policy.
  * - insert: the object of a new key gets the state that the policy returns.
- * - choose: the policy lists victims, by hands over the states (hand.h).
+ * - choose: the policy lists victims, by hands over the states (hand.h). It may list USED objects,
+ *   and need not clear reference bits.
  * - evict: the victims' items leave the index if they are still in it (evict.c). Each is counted,
  *   and leaves a ghost if the policy has ghosts.
  *

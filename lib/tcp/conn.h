@@ -28,6 +28,14 @@ struct stack;
 enum congestion {
 	CC_CUBIC,   /* RFC 9438 */
 	CC_NEWRENO, /* RFC 5681, RFC 6582 */
+	CC_DCTCP,   /* RFC 8257; CUBIC on connections without ECN */
+};
+
+/* Explicit congestion notification, RFC 3168. */
+enum tcp_ecn {
+	ECN_PASSIVE, /* peers that ask get it */
+	ECN_ON,      /* our own SYNs ask too */
+	ECN_OFF,
 };
 
 #define TCP_MORE_PORTS_MAX 12u
@@ -41,6 +49,7 @@ struct tcp_config {
 	bool pipes;              /* some connections are pipes (conn_pipe.h) */
 	uint32_t chunks;         /* send chunks of this core */
 	enum congestion congestion;
+	enum tcp_ecn ecn;
 	uint64_t keepalive_idle_ns;
 	bool timestamps;                   /* RFC 7323, with peers that offer them */
 	uint32_t conns_per_source;         /* 0 = any number */

@@ -5,6 +5,7 @@
 
 #include "conn_sources.h"
 #include "net/access_list.h"
+#include "net/kernel_io.h"
 
 static uint32_t
 bucket_count(uint32_t conns)
@@ -53,6 +54,20 @@ source_cells_create(struct tcp *t, struct region *region, uint32_t conns)
 		t->source_cell[i] = SOURCES_NONE;
 }
 
+/* Declares the ports that are not the kernel's. */
+static void
+kernel_ports_declare(struct tcp *t)
+{
+	struct net *net = &t->net;
+
+	if (net->kernel == NULL)
+		return;
+	kernel_declare_tcp(net, t->cfg.port);
+	kernel_declare_tcp(net, t->cfg.other_port);
+	for (uint32_t i = 0; i < t->cfg.more_count; i++)
+		kernel_declare_tcp(net, t->cfg.more_ports[i]);
+}
+
 void
 tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 {
@@ -86,7 +101,8 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	evict_create(t, region);
 	t->half_open_max = min_u32(HALF_OPEN_MAX, cfg->conns_max / 2 + 1);
 	rx_pool_create(t, region, frames);
-	t->rcv_autotune.bytes_max = (uint64_t)frames * RCV_AUTOTUNE_BYTES_PER_FRAME;
+	kernel_ports_declare(t);
+	rcv_autotune_create(t, frames);
 	sendq_pool_create(&t->pool, region, cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2),
 			  t->net.cfg.seed);
 	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks); /* a node a chunk */

@@ -13,6 +13,7 @@
 #define CLOCKOO_TCP_H
 
 #include "tcp_core.h"
+#include "tcp_ecn.h"
 #include "tcp_flow.h"
 #include "tcp_loss.h"
 #include "tcp_rx.h"
@@ -59,6 +60,12 @@ struct arrival {
 	const struct l3_info *l3; /* the sender, and which of our addresses it sent to */
 	bool kept;                /* the frame went into a receive queue */
 };
+
+static inline enum ip_ecn
+ecn_field(const struct arrival *a)
+{
+	return ip_ecn_of_frame(a->start, local_is_v4(a->l3->local));
+}
 
 /* The largest segment in our MTU, without options. */
 static inline uint32_t
@@ -205,6 +212,8 @@ enum step check_ack(struct tcp *t, struct conn *c, const struct arrival *a);
 
 void out_reset(struct tcp *t, struct conn *c);
 void out_challenge(struct tcp *t, struct conn *c);
+/* Sends an ACK of what was received so far, before more is. */
+void out_ack(struct tcp *t, struct conn *c);
 
 /* ---- tcp_stateless.c: replies to segments of no connection ---- */
 

@@ -36,11 +36,11 @@ syn_acked(struct tcp *t, struct conn *c, const struct arrival *a)
 	c->snd_wnd = c->snd_wnd_max = (uint32_t)seg->window << c->snd_wscale;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;
-	if (c->flags & CONN_RTT_TIMED)
+	if (c->syn_timed)
 		rtt_measure(t, c, c->rtt_at_us);
 	else
 		rtt_from_echo(t, c, seg, &(struct ack_delivered){0});
-	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
+	c->flags &= ~CONN_SEND_SYN;
 	conn_established(t, c);
 	/* opened() may have aborted the connection. */
 	return c->state == CONN_CLOSED ? STEP_DONE : STEP_CONTINUE;
@@ -78,6 +78,15 @@ ack_new_data(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		conn_schedule_output(t, c);
 }
 
+/* Returns the RTT of data that was sent once; 0: unknown. */
+static uint32_t
+ack_rtt_us(const struct ack_delivered *delivered)
+{
+	if (!delivered->timed || delivered->mixed)
+		return 0;
+	return max_u32(delivered->now_us - delivered->oldest_us, 1);
+}
+
 static void
 ack_slow_path(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
@@ -86,7 +95,7 @@ ack_slow_path(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		.delivered = {.now_us = t->net.now_us, .min_rtt_us = c->min_rtt_us},
 		.info = {.dup = !sack && is_dup_ack(c, seg)},
 		.acked = seq_after(seg->ack, c->snd_una) ? seg->ack - c->snd_una : 0,
-		.limited = cwnd_is_limiting(c),
+		.limited = cwnd_is_limiting(c) && !ecn_is_echo(c, seg),
 	};
 
 	if (sack || a.info.dup)
@@ -104,7 +113,7 @@ ack_slow_path(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	if (c->flags & CONN_DISORDER)
 		loss_acked(t, c, seg, &a);
 	else if (a.limited && a.acked > 0)
-		cc_on_ack(t, c, a.acked, t->net.now_us);
+		cc_on_ack(t, c, a.acked, ack_rtt_us(&a.delivered));
 	if (!seq_before(seg->ack, c->snd_una))
 		snd_wnd_update(t, c, seg->seq, seg->ack, seg->window);
 }
@@ -161,6 +170,8 @@ check_ack(struct tcp *t, struct conn *c, const struct arrival *a)
 	}
 	if (c->flags & CONN_PERSIST && !(c->flags & CONN_CLOSE))
 		c->tries = 0; /* the window may stay closed while the peer answers (3.8.6.1) */
+	if (unlikely(c->flags & CONN_ECN))
+		ecn_ack_arrives(t, c, seg);
 	fin = seq_after(seg->ack, c->snd_una) && conn_fin_due(c) && seg->ack == conn_tx_end(c) + 1;
 	data_acked(t, c, seg);
 	return fin ? fin_acked(t, c) : STEP_CONTINUE;

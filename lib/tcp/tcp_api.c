@@ -150,25 +150,28 @@ conn_local_port(const struct conn *c)
 	return tcp_ports_dst(c->ports);
 }
 
-/* True if the connection's share and the reserve leave it one more chunk. */
+/* True if a queue that holds so many may take one more. While the pool is short that is its share
+ * and, unless its retransmission timer has expired since the last ACK, part of what others leave.
+ */
 static __attribute__((noinline)) bool
-chunk_may_be_taken(struct tcp *t, struct conn *c)
+queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
 {
-	return budget_may_take(&t->pool.chunks, &t->places[c->slot].chunks, &c->peer_ip,
-			       c->tx.chunks, 1);
+	return budget_may_take(b, p, &c->peer_ip, held, 1) ||
+	       (c->tries == 0 && budget_may_borrow(b, held, 1));
 }
 
 /*
  * Beyond CONN_SENDQ_LEAST a queue holds no more than the peer's window takes, since data that
- * waits for the window need not wait in chunks. While chunks are short it holds no more than its
- * share.
+ * waits for the window need not wait in chunks. While chunks are short that holds for all of a
+ * queue, and beyond CONN_SENDQ_LEAST the queue has its share only.
  */
 static inline bool
 sendq_is_full(struct tcp *t, struct conn *c)
 {
-	return c->tx.bytes > CONN_SENDQ_LEAST &&
-	       (c->tx.bytes > c->snd_wnd || c->tx.bytes > CONN_SENDQ_BYTES ||
-		!chunk_may_be_taken(t, c));
+	if (likely(c->tx.bytes <= CONN_SENDQ_LEAST))
+		return unlikely(t->pool.chunks.is_short) && c->tx.bytes > c->snd_wnd;
+	return c->tx.bytes > c->snd_wnd || c->tx.bytes > CONN_SENDQ_BYTES ||
+	       !queue_may_take(&t->pool.chunks, &t->places[c->slot].chunks, c, c->tx.chunks);
 }
 
 /* Blocks a connection that was refused chunks or pieces; it becomes ready when there are some. */
@@ -246,8 +249,7 @@ conn_piece_fits(struct stack *s, struct conn *c)
 		tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
 		return false;
 	}
-	if (likely(budget_may_take(pieces, &t->places[c->slot].pieces, &c->peer_ip, c->tx.pieces,
-				   1)))
+	if (queue_may_take(pieces, &t->places[c->slot].pieces, c, c->tx.pieces))
 		return true;
 	if (c->tx.pieces == 0) {
 		conn_block(t, c);

@@ -94,7 +94,8 @@ static void
 conn_clear(struct tcp *t, struct conn *c)
 {
 	c->flags = 0;
-	c->expected = c->rx_dropped = c->body_waits = c->uploads = c->expects_more = false;
+	c->syn_timed = c->expected = c->rx_dropped = c->body_waits = c->uploads = c->expects_more =
+		false;
 	c->tries = c->keepalive_tries = c->backoff = c->dup_acks = 0;
 	c->srtt_us = c->rttvar_us = 0;
 	c->rto_us = RTO_INITIAL_US;
@@ -259,7 +260,11 @@ conn_established(struct tcp *t, struct conn *c)
 	conn_state_set(t, c, CONN_ESTABLISHED);
 	c->flags |= CONN_OPENED;
 	c->tries = c->backoff = 0;
-	cc_start(c);
+	if (c->flags & CONN_ECN) {
+		c->flags |= CONN_ECT;
+		tcp_count(t, TCP_ECN_OPENED);
+	}
+	cc_start(t, c);
 	rcv_autotune_start(t, c);
 	timer_main_off(c);
 	if (t->cfg.keepalive_idle_ns != 0) {

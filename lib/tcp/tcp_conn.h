@@ -12,6 +12,7 @@
 #ifndef CLOCKOO_TCP_CONN_H
 #define CLOCKOO_TCP_CONN_H
 
+#include "cc_state.h"
 #include "net/net_core.h"
 #include "tcp_counters.h"
 #include "tcp_limits.h"
@@ -60,7 +61,7 @@ enum conn_flag {
 	CONN_RECOVERY = 1u << 9,   /* fast recovery, until `recover` is acknowledged */
 	/* Loss recovery after a timeout, until `recover` is acknowledged. */
 	CONN_LOSS = 1u << 10,
-	CONN_RTT_TIMED = 1u << 11,    /* our SYN was sent once, at rtt_at_us */
+	CONN_ECE = 1u << 11,          /* ACKs echo a mark (RFC 3168); with DCTCP: DCTCP.CE */
 	CONN_PERSIST = 1u << 12,      /* main_at_ns is the persist timer */
 	CONN_WINDOW_PROBE = 1u << 13, /* a window probe goes out this turn */
 	CONN_KEEPALIVE_PROBE = 1u << 14,
@@ -78,9 +79,9 @@ enum conn_flag {
 	CONN_REO = 1u << 24,              /* main_at_ns is the end of the reordering window */
 	CONN_TLP_DUE = 1u << 25,          /* a loss probe goes out this turn */
 	CONN_TLP = 1u << 26,              /* a loss probe is in flight, up to loss.tlp_end */
-	CONN_TLP_RETRANS = 1u << 27,      /* that loss probe is a retransmission */
-	CONN_REO_SEEN = 1u << 28,         /* data was reordered without a loss */
-	CONN_UNDO = 1u << 29,             /* loss.undo_* is valid */
+	CONN_ECN = 1u << 27,              /* both sides use ECN; before the handshake: offered */
+	CONN_ECT = 1u << 28,              /* new data is sent as ECT(0) */
+	CONN_CWR = 1u << 29,              /* the next new data carries CWR */
 	CONN_PEER_DELAYS_ACKS = 1u << 30, /* the peer delays its ACKs by more than PEER_DELAY_US */
 	CONN_QUICKACK = 1u << 31,         /* quickack mode, since quickack_us */
 };
@@ -104,19 +105,10 @@ struct loss {
 	uint32_t undo_retrans; /* retransmissions since then that are not known to be spurious */
 	uint8_t reo_mult, reo_persist;
 	uint8_t tlp_spurious; /* spurious probes minus useful ones */
-	bool dsack_waits;
-};
-
-/* RFC 9438, and the appropriate byte counting of RFC 3465. All in bytes. */
-struct cc_state {
-	uint32_t w_max; /* window at the last loss, or a little below */
-	uint32_t prior; /* cwnd when the loss was detected */
-	uint32_t w_est; /* window that Reno would have by now */
-	uint32_t origin, k_ms;
-	uint32_t t_us;     /* time of this epoch in which cwnd was the limit; 0: it has not begun */
-	uint32_t last_us;  /* time of the previous ACK */
-	uint32_t part;     /* acknowledged bytes not yet counted in cwnd */
-	uint32_t est_part; /* acknowledged bytes not yet counted in w_est */
+	bool dsack_waits : 1;
+	bool reo_seen : 1;    /* data was reordered without a loss */
+	bool tlp_retrans : 1; /* the loss probe of CONN_TLP is a retransmission */
+	bool undo : 1;        /* undo_* is valid */
 };
 
 /* Lengths delivered over the path (tcp_pmtu.c). Times in ticks of 2^PMTU_TICK_SHIFT ns. */
@@ -152,6 +144,7 @@ struct conn {
 	uint32_t expected : 1;    /* conn_expect() */
 	uint32_t rx_dropped : 1;  /* conn_awaits_retransmission() */
 	uint32_t other_local : 1; /* local is not LOCAL_V4 */
+	uint32_t syn_timed : 1;   /* our SYN was sent once, at rtt_at_us */
 	uint32_t state : 4;       /* enum conn_state */
 	uint32_t flags;           /* enum conn_flag */
 	uint32_t rcv_nxt;
@@ -239,7 +232,11 @@ struct conn {
 		uint32_t epoch_us;
 	};
 	uint32_t epoch_seq; /* afterwards: the read position at epoch_us */
-	uint32_t iss;
+	union {
+		uint32_t iss; /* until the connection is open */
+		/* Afterwards: snd_nxt when the window was reduced last (tcp_ecn.h). */
+		uint32_t ecn_end;
+	};
 	uint32_t peer_fin_seq;
 };
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");

@@ -4,11 +4,8 @@
  */
 #include "tcp.h"
 #include "pending_connects.h"
+#include "tcp_ack.h"
 #include "tcp_options.h"
-
-/* RFC 6056 section 3.2: all ports except the well-known ones. */
-#define PORT_MIN   1024u
-#define PORT_COUNT (65536u - PORT_MIN)
 
 /* A reply that arrives at another core must acknowledge an ISN chosen within PENDING_AGE_NS. The
  * lag allows for the difference between two cores' turn clocks. */
@@ -24,17 +21,18 @@
 static uint16_t
 port_select(struct tcp *t, struct flow flow, const struct conn_target *to)
 {
+	const uint32_t ports = UINT16_MAX + 1 - t->net.own_port_min;
 	/* Each core begins in another part of the range, so that no two cores try the same
 	 * ports. */
-	const uint32_t begin = t->cfg.cores > 1 ? PORT_COUNT / t->cfg.cores * t->cfg.core : 0;
+	const uint32_t begin = t->cfg.cores > 1 ? ports / t->cfg.cores * t->cfg.core : 0;
 	const uint64_t hash = flow_port_offset(t, flow);
-	const uint32_t offset = (uint32_t)hash % PORT_COUNT + begin;
+	const uint32_t offset = (uint32_t)hash % ports + begin;
 	uint32_t *next = &t->port_next[(hash >> 32) % PORT_COUNTERS];
 
-	for (uint32_t i = 0; i < PORT_COUNT; i++) {
-		const uint32_t at = ((*next)++ % PORT_COUNT + offset) % PORT_COUNT;
+	for (uint32_t i = 0; i < ports; i++) {
+		const uint32_t at = ((*next)++ % ports + offset) % ports;
 
-		flow.local_port = (uint16_t)(PORT_MIN + at);
+		flow.local_port = (uint16_t)(t->net.own_port_min + at);
 		if (tcp_listens(t, flow.local_port) ||
 		    (to->port_fits != NULL &&
 		     !to->port_fits(to->arg, &t->net.ip[flow.local], flow.local_port)))
@@ -161,18 +159,17 @@ process_syn(struct tcp *t, struct conn *c, const struct arrival *a)
 	memcpy(c->peer_mac, a->src_mac, sizeof c->peer_mac);
 	c->flags &= ~CONN_OFFERS;
 	process_syn_options(t, c, seg);
+	ecn_answered(t, c, a);
 }
 
 /* The peer retransmits data that came with its SYN-ACK. */
 static void
 open_complete(struct tcp *t, struct conn *c, uint32_t ack)
 {
-	const uint32_t us = min_u32(t->net.now_us - c->rtt_at_us, RTT_MAX_US);
-
 	c->snd_una = c->snd_nxt = c->snd_wl2 = ack;
-	if (c->flags & CONN_RTT_TIMED && (us <= RTT_LONG_US || rtt_long_valid(t, c->rtt_at_us)))
-		rtt_sample(c, us);
-	c->flags &= ~(CONN_RTT_TIMED | CONN_SEND_SYN);
+	if (c->syn_timed)
+		rtt_measure(t, c, c->rtt_at_us);
+	c->flags &= ~CONN_SEND_SYN;
 	conn_ack_now(t, c);
 	conn_established(t, c);
 }

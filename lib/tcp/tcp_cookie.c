@@ -5,8 +5,8 @@
  * Cookie: while the half-open table is full, a SYN is answered and no state is kept. The SYN-ACK's
  * sequence number is a keyed hash of the flow, the peer's sequence number, an MSS index and the
  * time; its low bits are the MSS index. A blind guess is right once in 2^28. With timestamps, the
- * low bits of ours carry the peer's window scale and SACK-permitted, and return as its echo;
- * without, neither is used. A spoofed source costs one frame out for one frame in.
+ * low bits of ours carry the peer's window scale, SACK-permitted and ECN, and return as its echo;
+ * without, none is used. A spoofed source costs one frame out for one frame in.
  *
  * Deferral: a core that keeps up answers every SYN. An overloaded core answers SYN_ANSWERS_MIN in
  * SYN_INTERVAL_NS, and of the others only retransmissions (syn_history.h), so that a real client is
@@ -39,11 +39,12 @@
  * 2 million frames a second to 4 at a load of 85 %, to 64 at 99 %. */
 #define BURST_LIGHT_LOAD 4u
 
-/* Low bits of our timestamp: the peer's window scale, and SACK. */
+/* Low bits of our timestamp: the peer's window scale, SACK, and ECN. */
 #define COOKIE_SCALE    0xfu
 #define COOKIE_NO_SCALE 0xfu /* RFC 7323 section 2.3: no scale is above 14 */
 #define COOKIE_SACK     0x10u
-#define COOKIE_TS_MASK  0x1fu
+#define COOKIE_ECN      0x20u
+#define COOKIE_TS_MASK  0x3fu
 
 /* Common values: small, RFC 9293's default, IPv6's minimum, tunnels, Ethernet, jumbo frames. */
 static const uint16_t cookie_mss[1u << COOKIE_BITS] = {CONN_MSS_MIN, 256,  536,  1220,
@@ -79,19 +80,22 @@ choose_mss(const struct tcp_options *opt)
 /* Writes the timestamp that the connection would send, with the peer's options in its low bits. It
  * is never ahead of the clock, because later timestamps would then be older. */
 static void
-cookie_timestamp_encode(const struct tcp *t, const struct arrival *a, struct tcp_options *opt)
+cookie_timestamp_encode(const struct tcp *t, const struct arrival *a, struct tcp_seg *seg)
 {
+	struct tcp_options *opt = &seg->opt;
 	const struct tcp_options *syn = &a->seg.opt;
 	const uint32_t scale = syn->seen & TCP_HAS_WSCALE ? syn->wscale : COOKIE_NO_SCALE;
 	const uint32_t sack = syn->seen & TCP_HAS_SACK_PERMITTED ? COOKIE_SACK : 0;
+	const uint32_t ecn = ecn_syn_is_taken(t, a) ? COOKIE_ECN : 0;
 	const uint32_t now = ts_clock(t) + flow_ts_offset(t, flow_of_arrival(a));
 
 	opt->seen |= TCP_HAS_TIMESTAMPS | (syn->seen & (TCP_HAS_WSCALE | TCP_HAS_SACK_PERMITTED));
-	opt->ts_value = (now & ~COOKIE_TS_MASK) | sack | scale;
+	seg->flags |= ecn != 0 ? TCP_ECE : 0;
+	opt->ts_value = (now & ~COOKIE_TS_MASK) | ecn | sack | scale;
 	if (seq_after(opt->ts_value, now))
 		opt->ts_value -= COOKIE_TS_MASK + 1;
 	opt->ts_echo = syn->ts_value;
-	opt->wscale = RX_WSCALE;
+	opt->wscale = (uint8_t)t->rcv_autotune.wscale;
 }
 
 /* Restores the options of the peer's SYN from its echo of our timestamp. */
@@ -192,7 +196,7 @@ cookie_answer(struct tcp *t, const struct arrival *a)
 	};
 
 	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && t->cfg.timestamps)
-		cookie_timestamp_encode(t, a, &seg.opt);
+		cookie_timestamp_encode(t, a, &seg);
 
 	if (!out_stateless(t, a, &seg))
 		return;
@@ -224,6 +228,8 @@ cookie_restore(const struct tcp *t, struct conn *c, const struct arrival *a)
 	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && t->cfg.timestamps)
 		cookie_timestamp_decode(a, &syn.opt);
 	process_syn_options(t, c, &syn);
+	c->flags |=
+		syn.opt.seen & TCP_HAS_TIMESTAMPS && a->seg.opt.ts_echo & COOKIE_ECN ? CONN_ECN : 0;
 	c->iss = c->snd_una = c->snd_wl2 = a->seg.ack - 1;
 	c->snd_nxt = c->snd_max = a->seg.ack;
 	c->snd_wl1 = a->seg.seq - 1;

@@ -29,6 +29,9 @@ static_assert(sizeof(struct flow_bucket) == CACHE_LINE_BYTES, "a bucket is a lin
 struct rcv_autotune {
 	uint64_t waiting_until_ns; /* end of the limit RX_WINDOW_WAITING; 0: no limit */
 	uint64_t bytes, bytes_max; /* window beyond RX_WINDOW_BYTES, sum of all connections */
+	uint32_t window_max;       /* of one connection: what wscale can express */
+	uint32_t wscale;           /* that all connections offer */
+	uint32_t unit;             /* of a scaled window, minus one: it is rounded up */
 	uint32_t taken_us;         /* when connections were last shrunk in favour of others */
 	uint32_t count;
 	uint32_t slot[RCV_AUTOTUNE_CONNS_MAX]; /* slots of those connections, in no order */

@@ -85,6 +85,10 @@
 	X(TCP_LOSS_PROBES, "tail loss probes sent (RFC 8985)")                                     \
 	X(TCP_LOSS_PROBES_RECOVERED, "tail loss probes that repaired a loss")                      \
 	X(TCP_LOSS_PROBES_SPURIOUS, "tail loss probes that were spurious")                         \
+	X(TCP_ECN_OPENED, "handshakes completed with ECN")                                         \
+	X(TCP_ECN_MARKS, "data segments received with a congestion mark (CE)")                     \
+	X(TCP_ECN_REDUCTIONS, "windows reduced by an echoed mark (ECE)")                           \
+	X(TCP_ECN_STOPPED, "connections that stopped sending ECT: repeated timeouts")              \
 	X(TCP_SACK_INVALID, "invalid SACK blocks")                                                 \
 	X(TCP_SACK_RENEGED, "SACK reneging by the peer")                                           \
 	X(TCP_SCOREBOARD_NO_NODE, "scoreboard out of nodes: ranges merged")                        \

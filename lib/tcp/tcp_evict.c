@@ -29,6 +29,8 @@
 #define EVICT_PACE_NS (10 * NS_PER_MS)
 /* Time of observation after a report of the service. */
 #define EVICT_OBSERVE_NS (2000ull * EVICT_STALL_US)
+/* Time between two resets of a shortage: peers that return at once do not all return together. */
+#define EVICT_EACH_NS NS_PER_MS
 /* Time after which the service has noticed the memory that a reset freed. */
 #define EVICT_PRESSURE_NS (20 * NS_PER_MS)
 
@@ -210,17 +212,17 @@ stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds, bool over
 	return stalled;
 }
 
-/* A shortage of our own pools permits one reset a turn. A report of the service in this turn
- * permits one when EVICT_PRESSURE_NS have passed since the last: only then does the service know
- * whether one reset was enough. */
+/* A shortage of our own pools permits one reset in EVICT_EACH_NS. A report of the service in this
+ * turn permits one when EVICT_PRESSURE_NS have passed since the last: only then does the service
+ * know whether one reset was enough. */
 static bool
 may_evict(const struct tcp *t)
 {
 	const struct evict *e = &t->evict;
+	const uint64_t after_ns = t->net.now_ns - e->evicted_ns;
 
-	return sendq_is_short(t) || t->frames.is_short ||
-	       (e->pressure_ns == t->net.now_ns &&
-		t->net.now_ns - e->evicted_ns >= EVICT_PRESSURE_NS);
+	return ((sendq_is_short(t) || t->frames.is_short) && after_ns >= EVICT_EACH_NS) ||
+	       (e->pressure_ns == t->net.now_ns && after_ns >= EVICT_PRESSURE_NS);
 }
 
 static void

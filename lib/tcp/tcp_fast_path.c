@@ -38,13 +38,13 @@ fast_path_init(struct tcp *t)
 
 	t->fast_path_in = (struct fast_path_rule){
 		.mask = CONN_OPENED | CONN_CLOSE | CONN_PEER_FIN | CONN_EOF | CONN_WANT_WRITE |
-			disorder,
+			CONN_ECN | disorder,
 		.want = CONN_OPENED,
 	};
 	t->fast_path_out = (struct fast_path_rule){
 		.mask = CONN_SEND_SYN | CONN_CLOSE | CONN_WINDOW_PROBE | CONN_KEEPALIVE_PROBE |
 			CONN_DSACK | CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE | CONN_TLP_DUE |
-			disorder,
+			CONN_ECT | CONN_ECE | CONN_CWR | disorder,
 		.want = 0,
 	};
 }
@@ -110,16 +110,18 @@ all_acked(struct tcp *t, struct conn *c, uint32_t ack)
 		conn_schedule_output(t, c);
 }
 
-bool
-fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
+/* ecn: the connection must have CONN_ECN; otherwise it must not. */
+static inline __attribute__((always_inline)) bool
+take(struct tcp *t, const struct classified *in, uint32_t i, bool ecn)
 {
+	const struct fast_path_rule *rule = &t->fast_path_in;
 	struct conn *c = t->matched[i];
 	const struct l3_info *l3 = &in->l3[i];
 	uint8_t *p = in->rx.data[i];
 	struct fast_seg seg;
 	bool acks, timestamps;
 
-	if (unlikely(c == NULL || (c->flags & t->fast_path_in.mask) != t->fast_path_in.want ||
+	if (unlikely(c == NULL || (c->flags & rule->mask) != (rule->want | (ecn ? CONN_ECN : 0)) ||
 		     c->state != CONN_ESTABLISHED || c->rx_dropped || c->rx.head != NULL ||
 		     c->rx.ooo_blocks != NULL || t->frames.left == 0))
 		return false;
@@ -130,6 +132,8 @@ fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 		return false;
 	acks = seg.ack != c->snd_una;
 	if (unlikely(acks ? !is_all_acked(c, seg.ack) : seg.payload.len == 0))
+		return false;
+	if (ecn && !ecn_fast_path(t, c, p, seg.ack))
 		return false;
 	snd_wnd_update(t, c, seg.seq, seg.ack, seg.window);
 	if (acks)
@@ -144,6 +148,18 @@ fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 	else
 		frame_defer_free(&t->net, in->rx.frame[i], p);
 	return true;
+}
+
+bool
+fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
+{
+	return take(t, in, i, false);
+}
+
+__attribute__((noinline)) bool
+fast_path_input_ecn(struct tcp *t, const struct classified *in, uint32_t i)
+{
+	return take(t, in, i, true);
 }
 
 /* ---- out ---- */
@@ -187,7 +203,8 @@ be16_word(uint32_t v)
 
 /* Fills the checksums of a finished header, or what the port's offload expects in their place. */
 static inline void
-put_cksums(const struct tcp *t, uint8_t *p, uint32_t src, uint32_t dst, uint32_t l4_len)
+put_cksums(const struct tcp *t, uint8_t *p, uint32_t src, uint32_t dst, uint32_t l4_len,
+	   uint32_t ecn)
 {
 	const uint16_t ip_len = be16_word(IPV4_HEADER_BYTES + l4_len);
 	const uint64_t pseudo = (uint64_t)src + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
@@ -195,8 +212,8 @@ put_cksums(const struct tcp *t, uint8_t *p, uint32_t src, uint32_t dst, uint32_t
 	struct tcp_header *tcp = (struct tcp_header *)(p + TCP_AT);
 
 	if (unlikely(t->net.ip_ol_flags == 0))
-		ip->cksum =
-			inet_cksum(t->net.ip_sum_any + be16_word(IPV4_TCP) + ip_len + src + dst);
+		ip->cksum = inet_cksum(t->net.ip_sum_any + be16_word(IPV4_TCP) + ip_len + src +
+				       dst + be16_word(ecn));
 	if (likely(t->net.tcp_ol_flags != 0))
 		tcp->cksum = inet_sum_field(pseudo);
 	else
@@ -213,7 +230,8 @@ put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, uint32_t 
 	uint8_t *tcp = p + TCP_AT;
 
 	store_u64(p, first);
-	store_u64(p + 8, t->net.fast.out_8);
+	/* The ECN field is in the last of these bytes. */
+	store_u64(p + 8, t->net.fast.out_8 | (uint64_t)what->ecn << 56);
 	store_u64(p + 16, t->net.fast.out_16 | be16_word(IPV4_HEADER_BYTES + header + what->len));
 	store_u64(p + 24, (uint64_t)src << 16);
 	store_u32(p + 30, load_u32(c->peer_ip.b + 12));
@@ -261,7 +279,7 @@ segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct 
 	else if (what->len > 0)
 		sendq_copy_last(&c->tx, payload, what->len);
 	ensure(IPV4_HEADER_BYTES + l4_len <= t->net.port->mtu);
-	put_cksums(t, p, src, load_u32(c->peer_ip.b + 12), l4_len);
+	put_cksums(t, p, src, load_u32(c->peer_ip.b + 12), l4_len, what->ecn);
 	tx_queue_push(&t->net, source.local, TCP_AT + l4_len,
 		      t->net.ip_ol_flags | t->net.tcp_ol_flags);
 }
@@ -279,16 +297,22 @@ fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg 
 	return true;
 }
 
-/* True if the queued data fits into one segment and all windows, and nothing is in flight. first:
- * the connection must be to our first address; else to another IPv4 address. */
+/* The connections that an instance of the fast path is for. */
+struct reply_kind {
+	bool first; /* to our first address; else to another IPv4 address */
+	bool ect;   /* CONN_ECT */
+};
+
+/* True if the queued data fits into one segment and all windows, and nothing is in flight. */
 static inline __attribute__((always_inline)) bool
-is_one_segment_reply(const struct tcp *t, const struct conn *c, bool first)
+is_one_segment_reply(const struct tcp *t, const struct conn *c, struct reply_kind kind)
 {
 	const struct fast_path_rule *rule = &t->fast_path_out;
 	const uint32_t len = c->tx.bytes;
 
-	return (c->flags & rule->mask) == rule->want && c->state == CONN_ESTABLISHED &&
-	       (first ? !c->other_local : local_is_v4(c->local)) && c->rx.ooo_blocks == NULL &&
+	return (c->flags & rule->mask) == (rule->want | (kind.ect ? CONN_ECT : 0)) &&
+	       c->state == CONN_ESTABLISHED &&
+	       (kind.first ? !c->other_local : local_is_v4(c->local)) && c->rx.ooo_blocks == NULL &&
 	       c->snd_una == c->snd_max && len > 0 && len <= c->mss && len <= c->snd_wnd &&
 	       len <= c->cwnd &&
 	       /* RFC 5681 section 4.1: after an RTO of idle time cwnd has to shrink first. */
@@ -297,15 +321,20 @@ is_one_segment_reply(const struct tcp *t, const struct conn *c, bool first)
 }
 
 static inline __attribute__((always_inline)) bool
-output_one(struct tcp *t, struct conn *c, bool first)
+reply(struct tcp *t, struct conn *c, struct reply_kind kind)
 {
 	const uint32_t len = c->tx.bytes, seq = c->snd_nxt;
-	const struct out_seg what = {.seq = seq, .len = len, .flags = TCP_ACK | TCP_PSH};
+	const struct out_seg what = {
+		.seq = seq,
+		.len = len,
+		.flags = TCP_ACK | TCP_PSH,
+		.ecn = kind.ect ? IP_ECN_ECT0 : IP_ECN_NOT_ECT,
+	};
 
-	if (unlikely(!is_one_segment_reply(t, c, first) || !conn_hop_valid(t, c)))
+	if (unlikely(!is_one_segment_reply(t, c, kind) || !conn_hop_valid(t, c)))
 		return false;
 	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what,
-		first ? (struct segment_source){t->net.fast.ip, LOCAL_V4} : source_of(t, c));
+		kind.first ? (struct segment_source){t->net.fast.ip, LOCAL_V4} : source_of(t, c));
 	tcp_count(t, TCP_TX_SEGMENTS);
 	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(t) != c->pmtu_sample_tick)
 		pmtu_sample(t, c, seq + len, len);
@@ -317,17 +346,14 @@ output_one(struct tcp *t, struct conn *c, bool first)
 	return true;
 }
 
-static __attribute__((noinline)) bool
-output_one_other(struct tcp *t, struct conn *c)
-{
-	return output_one(t, c, false);
-}
-
-/* Two instances, so that a segment from our first address executes no instruction for others. */
 bool
 fast_path_output(struct tcp *t, struct conn *c)
 {
-	if (likely(output_one(t, c, true)))
-		return true;
-	return c->other_local && output_one_other(t, c);
+	return reply(t, c, (struct reply_kind){.first = true});
+}
+
+__attribute__((noinline)) bool
+fast_path_output_other(struct tcp *t, struct conn *c)
+{
+	return reply(t, c, (struct reply_kind){!c->other_local, (c->flags & CONN_ECT) != 0});
 }

@@ -14,17 +14,31 @@
 struct out_seg {
 	uint32_t seq, len;
 	uint8_t flags;
+	uint8_t ecn;     /* enum ip_ecn */
 	bool retransmit; /* the data is not at the send queue's cursor */
 };
+
+/* RFC 3168 section 6.1.2: new data is ECT, and the first after a reduction says so. */
+static inline void
+out_new_data(const struct conn *c, struct out_seg *what)
+{
+	what->ecn = ecn_of_new_data(c);
+	what->flags |= unlikely(c->flags & CONN_CWR) ? TCP_CWR : 0;
+}
 
 void fast_path_init(struct tcp *t);
 /* Handles received frame i; false: it does not qualify, and nothing has changed. */
 bool fast_path_input(struct tcp *t, const struct classified *in, uint32_t i);
+/* Does the same for connections with ECN, in an instance of its own: others execute nothing for
+ * it. */
+bool fast_path_input_ecn(struct tcp *t, const struct classified *in, uint32_t i);
 /* Call at the beginning of a turn's output. */
 void fast_path_output_begin(struct tcp *t);
 /* Sends all that the connection has queued as one segment; false: it does not qualify. The transmit
  * queue has room for one frame. */
 bool fast_path_output(struct tcp *t, struct conn *c);
+/* Does the same for connections whose data is ECT, or to another of our addresses. */
+bool fast_path_output_other(struct tcp *t, struct conn *c);
 /* True if the cached MAC c->hop is valid or could be resolved. Call between
  * fast_path_output_begin() and the end of output. */
 bool conn_hop_valid(struct tcp *t, struct conn *c);
@@ -49,11 +63,12 @@ static inline uint16_t
 advertise_window(struct tcp *t, struct conn *c, uint8_t flags)
 {
 	const bool scaled = !(flags & TCP_SYN) && (c->flags & CONN_WSCALE);
-	const uint32_t shift = scaled ? RX_WSCALE : 0;
+	const uint32_t shift = scaled ? t->rcv_autotune.wscale : 0;
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
 	const uint32_t window = likely(rx_window_near_limit(c)) ? advertised : rx_window_now(t, c);
 	const uint32_t most = flags & TCP_SYN ? syn_window(t, c->local) : UINT16_MAX;
-	const uint32_t field = min_u32((window + (1u << shift) - 1) >> shift, most);
+	const uint32_t field =
+		min_u32((window + (scaled ? t->rcv_autotune.unit : 0)) >> shift, most);
 
 	if (seq_after(c->rcv_nxt + (field << shift), c->rcv_edge))
 		c->rcv_edge = c->rcv_nxt + (field << shift);

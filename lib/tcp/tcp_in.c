@@ -57,8 +57,10 @@ ts_recent_on_repeat(struct conn *c, const struct tcp_seg *seg)
 }
 
 static enum step
-check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
+check_seq(struct tcp *t, struct conn *c, const struct arrival *a)
 {
+	const struct tcp_seg *seg = &a->seg;
+
 	if (seq_acceptable(c, seg) && !is_repeated_syn(c, seg))
 		return STEP_CONTINUE;
 	tcp_count(t, TCP_DROP_OUT_OF_WINDOW);
@@ -69,6 +71,8 @@ check_seq(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 		 * SYN would be an RTT of a second (RFC 7323 section 4.3). */
 		if (c->flags & CONN_TS)
 			ts_recent_update(c, seg);
+		if (c->flags & CONN_ECN && !(c->flags & CONN_ACTIVE))
+			ecn_answered(t, c, a);
 		c->flags |= CONN_SEND_SYN;
 		conn_schedule_output(t, c);
 		return STEP_DONE;
@@ -170,6 +174,39 @@ data_after_close(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 	return STEP_CONTINUE;
 }
 
+/* RFC 8257 section 3.2: data of the other kind is acknowledged separately, so that an ACK covers
+ * data of one kind only. */
+static void
+dctcp_data_arrives(struct tcp *t, struct conn *c, bool marked)
+{
+	if (marked == !!(c->flags & CONN_ECE))
+		return;
+	if (c->flags & (CONN_ACK_NOW | CONN_ACK_DELAYED))
+		out_ack(t, c);
+	c->flags ^= CONN_ECE;
+	conn_ack_now(t, c);
+}
+
+/* Processes the mark and the CWR of data inside the window, before it is queued. */
+static void
+ecn_data_arrives(struct tcp *t, struct conn *c, const struct arrival *a)
+{
+	const bool marked = ecn_field(a) == IP_ECN_CE;
+
+	if (marked)
+		tcp_count(t, TCP_ECN_MARKS);
+	if (conn_is_dctcp(t, c)) {
+		dctcp_data_arrives(t, c, marked);
+		return;
+	}
+	if (a->seg.flags & TCP_CWR) {
+		c->flags &= ~CONN_ECE;
+		conn_ack_now(t, c);
+	}
+	if (marked)
+		c->flags |= CONN_ECE;
+}
+
 /* 3.10.7.4, seventh. */
 static enum step
 process_data(struct tcp *t, struct conn *c, struct arrival *a)
@@ -189,6 +226,8 @@ process_data(struct tcp *t, struct conn *c, struct arrival *a)
 		conn_ack_now(t, c);
 		return STEP_CONTINUE;
 	}
+	if (unlikely(c->flags & CONN_ECN))
+		ecn_data_arrives(t, c, a);
 	if (c->flags & CONN_CLOSE)
 		return data_after_close(t, c, seg);
 	if (!rx_enqueue(t, c, a)) {
@@ -267,7 +306,7 @@ conn_input(struct tcp *t, struct conn *c, struct arrival *a)
 	}
 	if (c->flags & CONN_TS && check_timestamps(t, c, seg) == STEP_DONE)
 		return;
-	if (check_seq(t, c, seg) == STEP_DONE)
+	if (check_seq(t, c, a) == STEP_DONE)
 		return;
 	if (check_rst(t, c, seg) == STEP_DONE)
 		return;
@@ -335,7 +374,8 @@ tcp_input(struct tcp *t, const struct classified *in)
 	t->turns++;
 	t->pool.credits_out = 0;
 	for (uint32_t k = 0; k < in->tcp_count; k++)
-		if (unlikely(!fast_path_input(t, in, in->tcp[k])))
+		if (unlikely(!fast_path_input(t, in, in->tcp[k])) &&
+		    !fast_path_input_ecn(t, in, in->tcp[k]))
 			segment_arrives(t, in, in->tcp[k]);
 	if (!list_empty(&t->blocked))
 		wake_blocked_writers(t);

@@ -13,8 +13,11 @@
 
 /* Receiving. An unread byte costs its whole frame, so bytes and frames are both bounded. */
 #define RX_WINDOW_BYTES 131072u /* every connection may advertise this much */
-#define RX_WSCALE       5u
-#define RX_WINDOW_MAX   (65535u << RX_WSCALE) /* with autotuning: tcp_rcv_autotune.c */
+/* With autotuning (tcp_rcv_autotune.c): 10 Gbit/s over 20 ms, and more. */
+#define RX_WINDOW_MAX (65535u << RX_WSCALE_MAX)
+/* The scale is the least that covers what one connection may get, since windows are rounded. */
+#define RX_WSCALE_MIN 5u
+#define RX_WSCALE_MAX 9u
 /* With a narrower window the peer may wait for more. */
 #define RX_WINDOW_LOW 8192u
 /* Frames of unread in-order data that a connection may hold in any case. */
@@ -42,9 +45,9 @@
 /* Sending. A shorter MSS is an attack (CVE-2019-11479) and is not obeyed. 216 bytes fit the
  * smallest MTU in use, the 256 of AX.25; FreeBSD has the same limit (net.inet.tcp.minmss). */
 #define CONN_MSS_MIN      216u
-#define DUP_ACK_THRESHOLD 3u  /* RFC 5681 section 3.2; DupThresh of RFC 8985 */
-#define INITIAL_CWND_SEGS 10u /* RFC 6928 */
-#define CWND_MAX          (16u * 1024 * 1024)
+#define DUP_ACK_THRESHOLD 3u                      /* RFC 5681 section 3.2; DupThresh of RFC 8985 */
+#define INITIAL_CWND_SEGS 10u                     /* RFC 6928 */
+#define CWND_MAX          (64u * 1024 * 1024 - 1) /* tcp_cubic.h */
 #define SSTHRESH_NONE     UINT32_MAX
 
 /* Timers. RFC 6298 asks for a least RTO of 1 s; like Linux we take 200 ms: the peer is in the

@@ -7,6 +7,7 @@
 
 #include "conn_sources.h"
 #include "net/access_list.h"
+#include "net/kernel_io.h"
 
 /*
  * 3.10.7.2, third: a SYN opens a connection. The peer retransmits data that came with it. after:
@@ -42,6 +43,7 @@ open_from_syn(struct tcp *t, struct arrival *a, const uint32_t *after)
 	if (after != NULL && !seq_after(iss, *after))
 		iss = *after + 1;
 	process_syn_options(t, c, seg);
+	c->flags |= ecn_syn_is_taken(t, a) ? CONN_ECN : 0;
 	c->rto_us = RTO_SYN_ACK_US;
 	c->iss = iss;
 	c->snd_una = c->snd_nxt = c->snd_max = iss;
@@ -85,6 +87,9 @@ listen_input(struct tcp *t, struct arrival *a)
 	const enum tcp_counter what = check_listen(t, &a->seg);
 	struct conn *c;
 
+	if (unlikely(t->net.kernel != NULL) &&
+	    kernel_offer_segment(&t->net, a->l3, a->seg.dst_port))
+		return NULL;
 	if (unlikely(t->cfg.connects != NULL) && connect_other_core(t, a))
 		return NULL;
 	if (source_denied(t, a))

@@ -18,7 +18,7 @@ undo_save(struct conn *c)
 {
 	struct loss *l = &c->loss;
 
-	c->flags |= CONN_UNDO;
+	l->undo = true;
 	l->undo_cwnd = c->cwnd;
 	l->undo_ssthresh = c->ssthresh;
 	l->undo_w_max = c->cc.w_max;
@@ -35,7 +35,8 @@ undo_restore(struct conn *c)
 	c->ssthresh = max_u32(c->ssthresh, l->undo_ssthresh);
 	c->cc.w_max = l->undo_w_max;
 	c->cc.t_us = 0;
-	c->flags &= ~(CONN_RECOVERY | CONN_LOSS | CONN_UNDO);
+	c->flags &= ~(CONN_RECOVERY | CONN_LOSS);
+	l->undo = false;
 	c->dup_acks = 0;
 }
 
@@ -47,7 +48,9 @@ recovery_begin(struct tcp *t, struct conn *c, const struct ack_delivered *delive
 	const uint32_t flight = c->snd_nxt - c->snd_una;
 
 	undo_save(c);
-	cc_on_loss(t, c);
+	/* A mark of the same window has reduced it. DCTCP has not halved it for that. */
+	if (conn_is_dctcp(t, c) || !ecn_is_answered(c, c->snd_una))
+		cc_on_loss(t, c);
 	c->recover = c->snd_nxt;
 	c->flags |= CONN_RECOVERY;
 	l->prr_delivered = l->prr_out = 0;
@@ -102,11 +105,11 @@ undo_by_dsack(struct tcp *t, struct conn *c, const struct sack_info *info)
 {
 	struct loss *l = &c->loss;
 
-	if (!info->dsack || !(c->flags & CONN_UNDO) || l->undo_retrans == 0)
+	if (!info->dsack || !l->undo || l->undo_retrans == 0)
 		return;
 	/* A D-SACK arrives soon after recovery has ended, or not at all. */
 	if (seq_after(c->snd_una, c->recover + l->undo_cwnd)) {
-		c->flags &= ~CONN_UNDO;
+		l->undo = false;
 		return;
 	}
 	if (--l->undo_retrans > 0)
@@ -120,9 +123,9 @@ undo_by_dsack(struct tcp *t, struct conn *c, const struct sack_info *info)
 static void
 undo_spurious_timeout(struct tcp *t, struct conn *c, const struct ack_delivered *delivered)
 {
-	const uint32_t needed = CONN_SACK | CONN_LOSS | CONN_UNDO;
+	const uint32_t needed = CONN_SACK | CONN_LOSS;
 
-	if (!delivered->lost_came || (c->flags & needed) != needed ||
+	if (!delivered->lost_came || !c->loss.undo || (c->flags & needed) != needed ||
 	    !seq_before(c->snd_una, c->recover))
 		return;
 	tcp_count(t, TCP_TIMEOUTS_SPURIOUS);
@@ -221,7 +224,7 @@ loss_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, struct loss
 	if (c->flags & CONN_RECOVERY)
 		prr(c, delivered_by(c, delivered, &a->info, dups), a->acked > 0 && found == 0);
 	else if (a->acked > 0 && (c->flags & CONN_LOSS || a->limited))
-		cc_on_ack(t, c, delivered->bytes, delivered->now_us);
+		cc_on_ack(t, c, delivered->bytes, 0);
 	scoreboard_merge(&c->scoreboard, &t->scoreboard_pool);
 	leave_disorder(c);
 	/* The timer was armed in disorder. Now a loss probe may replace it. */
@@ -264,7 +267,8 @@ loss_timeout(struct tcp *t, struct conn *c)
 		cc_on_loss(t, c);
 	}
 	if (c->tries > 1)
-		c->flags &= ~CONN_UNDO;
+		c->loss.undo = false;
+	ecn_timeout(t, c);
 	if (reneged(c)) {
 		scoreboard_forget_sacks(&c->scoreboard);
 		tcp_count(t, TCP_SACK_RENEGED);
@@ -280,8 +284,7 @@ loss_timeout(struct tcp *t, struct conn *c)
 	c->cwnd = conn_pipe(c) + c->mss;
 	c->cc.t_us = 0;
 	c->loss.tlp_spurious = 0;
-	c->flags &= ~(CONN_PEER_DELAYS_ACKS | CONN_RECOVERY | CONN_TLP | CONN_TLP_RETRANS |
-		      CONN_TLP_DUE);
+	c->flags &= ~(CONN_PEER_DELAYS_ACKS | CONN_RECOVERY | CONN_TLP | CONN_TLP_DUE);
 	c->flags |= CONN_LOSS;
 	tcp_count(t, TCP_TIMEOUTS_RETRANSMIT);
 }

@@ -15,10 +15,15 @@
 
 /* ---- tcp_cc.c: congestion window ---- */
 
-void cc_start(struct conn *c);
-/* bytes: data delivered while cwnd was the limit. */
-void cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t now_us);
+void cc_start(const struct tcp *t, struct conn *c);
+/* bytes: data delivered while cwnd was the limit. rtt_us: an RTT sample; 0: none. */
+void cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t rtt_us);
+/* Sets ssthresh after a loss, or what looks like one. */
 void cc_on_loss(const struct tcp *t, struct conn *c);
+/* Reduces the window after the echo of a mark. */
+void cc_on_echo(const struct tcp *t, struct conn *c);
+/* With conn_is_dctcp(): counts an ACK, before snd_una moves. */
+void dctcp_on_ack(struct conn *c, uint32_t ack, bool marked);
 void cc_after_idle(struct conn *c);
 
 /* ---- tcp_sack.c: SACK blocks received ---- */

@@ -27,6 +27,7 @@ void
 offer_syn_options(const struct tcp *t, struct conn *c)
 {
 	c->flags |= t->cfg.timestamps ? CONN_OFFERS : CONN_OFFERS & ~CONN_TS;
+	c->flags |= ecn_is_offered(t) ? CONN_ECN : 0;
 	c->ts_offset = flow_ts_offset(t, flow_of_conn(c));
 }
 
@@ -86,7 +87,7 @@ put_syn_options(const struct tcp *t, const struct conn *c, struct tcp_options *o
 	opt->mss = (uint16_t)mss_of_route(t, &c->peer_ip, c->local);
 	if (c->flags & CONN_WSCALE) {
 		opt->seen |= TCP_HAS_WSCALE;
-		opt->wscale = RX_WSCALE;
+		opt->wscale = (uint8_t)t->rcv_autotune.wscale;
 	}
 	if (c->flags & CONN_SACK)
 		opt->seen |= TCP_HAS_SACK_PERMITTED;

@@ -22,6 +22,7 @@ send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_s
 		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
+	ip_ecn_set(at - ip_header_bytes(c->local), local_is_v4(c->local), what.ecn);
 	seg = (struct tcp_seg){
 		.src_port = tcp_ports_dst(c->ports),
 		.dst_port = tcp_ports_src(c->ports),
@@ -46,6 +47,8 @@ send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg
 	const bool fast = local_is_v4(c->local) && !(what.flags & TCP_SYN) &&
 			  c->rx.ooo_blocks == NULL && !(c->flags & CONN_DSACK);
 
+	if (unlikely(c->flags & CONN_ECE) && !(what.flags & (TCP_SYN | TCP_RST)))
+		what.flags |= TCP_ECE;
 	if (likely(fast) ? !fast_path_segment(t, c, hop_header(t, mac), what)
 			 : !send_slow_path(t, c, mac, what))
 		return false;
@@ -90,6 +93,8 @@ next_segment(const struct conn *c, struct out_seg *what)
 	*what = (struct out_seg){.seq = c->snd_nxt, .len = len, .flags = TCP_ACK};
 	what->flags |= last && len > 0 ? TCP_PSH : 0;
 	what->flags |= fin ? TCP_FIN : 0;
+	if (len > 0 && c->snd_nxt == c->snd_max)
+		out_new_data(c, what);
 	return len > 0 || fin;
 }
 
@@ -113,6 +118,8 @@ record_sent(struct tcp *t, struct conn *c, const struct out_seg *what)
 	c->snd_nxt = end;
 	if (seq_after(end, c->snd_max))
 		c->snd_max = end;
+	if (unlikely(what->flags & TCP_CWR))
+		c->flags &= ~CONN_CWR;
 }
 
 /* In SYN-SENT the SYN carries no ACK: there is nothing to acknowledge, and rcv_nxt is 0. */
@@ -121,16 +128,17 @@ send_syn(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
 	const bool syn_only = c->state == CONN_SYN_SENT;
 	const struct out_seg what = {.seq = c->iss,
-				     .flags = syn_only ? TCP_SYN : TCP_SYN | TCP_ACK};
+				     .flags = (syn_only ? TCP_SYN : TCP_SYN | TCP_ACK) |
+					      ecn_syn_flags(c)};
 
 	if (!send_segment(t, c, mac, what))
 		return false;
 	if (c->snd_max == c->iss) {
 		c->tries = 0; /* tries of resolving the next hop */
-		c->flags |= CONN_RTT_TIMED;
+		c->syn_timed = true;
 		c->rtt_at_us = t->net.now_us;
 	} else {
-		c->flags &= ~CONN_RTT_TIMED; /* Karn */
+		c->syn_timed = false; /* Karn */
 		tcp_count(t, TCP_RETRANSMITS);
 	}
 	c->snd_nxt = c->snd_max = c->iss + 1;
@@ -368,11 +376,12 @@ fits_one_segment(const struct conn *c)
 static bool
 send_one_segment(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {
-	const struct out_seg what = {
-		.seq = c->snd_nxt, .len = c->tx.bytes, .flags = TCP_ACK | TCP_PSH};
+	struct out_seg what = {.seq = c->snd_nxt, .len = c->tx.bytes, .flags = TCP_ACK | TCP_PSH};
 
+	out_new_data(c, &what);
 	if (!send_segment(t, c, mac, what))
 		return false;
+	c->flags &= ~CONN_CWR;
 	c->snd_nxt = c->snd_max = what.seq + what.len;
 	scoreboard_add_first(&c->scoreboard, what.seq, c->snd_nxt, t->net.now_us);
 	c->flags &= ~CONN_CWND_LIMITED;
@@ -531,7 +540,7 @@ tcp_output(struct tcp *t)
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
-		if (likely(fast_path_output(t, c)))
+		if (likely(fast_path_output(t, c)) || fast_path_output_other(t, c))
 			continue;
 		if (conn_output(t, c))
 			visit_again(t, c);
@@ -563,6 +572,15 @@ out_reset(struct tcp *t, struct conn *c)
 	dst_mac_select(t, c, mac);
 	if (send_segment(t, c, mac, what))
 		tcp_count(t, TCP_TX_RESETS);
+}
+
+void
+out_ack(struct tcp *t, struct conn *c)
+{
+	uint8_t mac[6];
+
+	dst_mac_select(t, c, mac);
+	send_empty(t, c, mac, empty_seq(c));
 }
 
 /* The rate limit belongs to the connection: a limit common to all is a side channel

@@ -27,7 +27,7 @@ conn_enter_disorder(struct conn *c)
 	 * 3.2). */
 	if (seq_after(c->recover, c->snd_nxt)) {
 		c->recover = c->snd_una - 1;
-		c->flags &= ~CONN_UNDO;
+		l->undo = false;
 	}
 }
 
@@ -41,7 +41,7 @@ rack_update(struct conn *c, const struct ack_delivered *delivered)
 	if (seq_after(l->rack_xmit_us, delivered->now_us))
 		l->rack_xmit_us = c->scoreboard.first.sent_us - 1;
 	if (delivered->once && seq_before(delivered->low_once, l->rack_fack))
-		c->flags |= CONN_REO_SEEN;
+		l->reo_seen = true;
 	if (delivered->bytes > 0 && seq_after(delivered->high_end, l->rack_fack))
 		l->rack_fack = delivered->high_end;
 	if (!delivered->newest)
@@ -86,7 +86,7 @@ reo_wnd_us(const struct conn *c)
 {
 	const uint32_t quarter = c->min_rtt_us == RTT_UNKNOWN ? 0 : c->min_rtt_us / 4;
 
-	if (!(c->flags & CONN_REO_SEEN) &&
+	if (!c->loss.reo_seen &&
 	    (c->flags & (CONN_RECOVERY | CONN_LOSS) || c->dup_acks >= DUP_ACK_THRESHOLD ||
 	     c->scoreboard.sacked > (DUP_ACK_THRESHOLD - 1) * c->mss))
 		return 0;
@@ -153,8 +153,8 @@ void
 tlp_sent(struct tcp *t, struct conn *c, bool retransmit)
 {
 	conn_enter_disorder(c);
-	c->flags = (c->flags & ~(CONN_TLP_DUE | CONN_TLP_RETRANS)) | CONN_TLP;
-	c->flags |= retransmit ? CONN_TLP_RETRANS : 0;
+	c->flags = (c->flags & ~CONN_TLP_DUE) | CONN_TLP;
+	c->loss.tlp_retrans = retransmit;
 	c->loss.tlp_end = c->snd_nxt;
 	tcp_count(t, TCP_LOSS_PROBES);
 }
@@ -182,7 +182,7 @@ tlp_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, const struct
 
 	if (!(c->flags & CONN_TLP) || seq_before(seg->ack, end))
 		return false;
-	if (c->flags & CONN_TLP_RETRANS) {
+	if (c->loss.tlp_retrans) {
 		if (info->dsack && info->dsack_end == end) {
 			tlp_account(t, c, true);
 		} else if (seq_after(seg->ack, end)) {
@@ -192,6 +192,6 @@ tlp_acked(struct tcp *t, struct conn *c, const struct tcp_seg *seg, const struct
 			return false; /* ambiguous until the next ACK */
 		}
 	}
-	c->flags &= ~(CONN_TLP | CONN_TLP_RETRANS);
+	c->flags &= ~CONN_TLP;
 	return repaired;
 }

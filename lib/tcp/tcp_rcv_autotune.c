@@ -69,6 +69,21 @@ rcv_limit_set(struct tcp *t, struct conn *c, uint32_t limit)
 }
 
 void
+rcv_autotune_create(struct tcp *t, uint32_t frames)
+{
+	struct rcv_autotune *w = &t->rcv_autotune;
+	uint64_t most;
+
+	w->bytes_max = (uint64_t)frames * RCV_AUTOTUNE_BYTES_PER_FRAME;
+	most = RX_WINDOW_BYTES + w->bytes_max / RCV_AUTOTUNE_SHARE;
+	w->wscale = RX_WSCALE_MIN;
+	while (w->wscale < RX_WSCALE_MAX && (uint64_t)UINT16_MAX << w->wscale < most)
+		w->wscale++;
+	w->window_max = UINT16_MAX << w->wscale;
+	w->unit = (1u << w->wscale) - 1;
+}
+
+void
 rcv_autotune_init(struct tcp *t, struct conn *c)
 {
 	rcv_limit_write(t, c, RX_WINDOW_BYTES);
@@ -118,9 +133,9 @@ rcv_autotune_grow(struct tcp *t, struct conn *c, uint32_t want)
 	const struct rcv_autotune *w = &t->rcv_autotune;
 	const uint32_t own = c->rcv_limit - RX_WINDOW_BYTES;
 	const uint64_t part = (w->bytes_max - w->bytes + own) / RCV_AUTOTUNE_SHARE;
-	const uint32_t most = part < RX_WINDOW_MAX - RX_WINDOW_BYTES
+	const uint32_t most = part < w->window_max - RX_WINDOW_BYTES
 				      ? RX_WINDOW_BYTES + (uint32_t)part
-				      : RX_WINDOW_MAX;
+				      : w->window_max;
 	const uint32_t limit = min_u32(want, most);
 
 	if (want < c->rcv_limit + RCV_AUTOTUNE_STEP)
@@ -151,7 +166,8 @@ rcv_autotune_measure(struct tcp *t, struct conn *c)
 
 	if ((c->flags & flags) != (CONN_OPENED | CONN_WSCALE) || us < c->min_rtt_us)
 		return;
-	want = RCV_AUTOTUNE_GAIN * min_u32(read_per_rtt(c, us), RX_WINDOW_MAX / RCV_AUTOTUNE_GAIN);
+	want = RCV_AUTOTUNE_GAIN *
+	       min_u32(read_per_rtt(c, us), t->rcv_autotune.window_max / RCV_AUTOTUNE_GAIN);
 	rcv_autotune_start(t, c);
 	if (t->frames.is_short || want < c->rcv_limit / RCV_AUTOTUNE_GAIN)
 		rcv_limit_set(t, c, c->rcv_limit / 2);

@@ -19,8 +19,8 @@ struct arrival;
 
 /* Budget of all window limits, for each frame of the pool. */
 #define RCV_AUTOTUNE_BYTES_PER_FRAME 3072u
-#define RCV_AUTOTUNE_GAIN            4u /* limit / bytes read in an RTT */
-#define NEAR_LIMIT_SHIFT             6u /* unit of conn.near_limit: 64 bytes */
+#define RCV_AUTOTUNE_GAIN            4u            /* limit / bytes read in an RTT */
+#define NEAR_LIMIT_SHIFT             RX_WSCALE_MAX /* unit of conn.near_limit: 512 bytes */
 
 /* Limits while requests wait for memory of the service and hold 1/RX_WAITING_PART of the frames. */
 #define RX_WAITING_PART   16u
@@ -112,6 +112,7 @@ uint32_t rx_reserve(const struct tcp *t);
 
 /* ---- tcp_rcv_autotune.c: limit of the window ---- */
 
+void rcv_autotune_create(struct tcp *t, uint32_t frames);
 void rcv_autotune_init(struct tcp *t, struct conn *c);
 void rcv_autotune_start(const struct tcp *t, struct conn *c);
 /* Sets the limit back to RX_WINDOW_BYTES. */

@@ -14,6 +14,8 @@
 enum icmp_type {
 	ICMP_ECHO_REPLY = 0,
 	ICMP_UNREACHABLE = 3,
+	ICMP_SOURCE_QUENCH = 4,
+	ICMP_REDIRECT = 5,
 	ICMP_ECHO = 8,
 	ICMP_TIME_EXCEEDED = 11,
 	ICMP_PARAMETER = 12,
@@ -26,6 +28,14 @@ struct icmp_header {
 	struct be16 cksum, id, seq;
 };
 static_assert(sizeof(struct icmp_header) == ICMP_HEADER_BYTES, "RFC 792, echo");
+
+/* True for messages that quote the packet they are about. */
+static inline bool
+icmp_is_error(uint8_t type)
+{
+	return (type >= ICMP_UNREACHABLE && type <= ICMP_REDIRECT) || type == ICMP_TIME_EXCEEDED ||
+	       type == ICMP_PARAMETER;
+}
 
 /* Turns an echo into its reply. Only the type changes, so the checksum is updated by the
  * difference (RFC 1624). Of the two zeros all ones is used: a reply whose bytes are all zero

@@ -8,18 +8,22 @@
  * between the stages, then by stage. Instructions are described in bench_count.h.
  *
  *   bench_request CASE [--keys N] [--runs N] [--requests N] [--memory-file PATH] [--json FILE]
- *                 [--instructions] [--networks N] [--captured WHEN]
+ *                 [--instructions] [--networks N] [--captured WHEN] [--kernel]
  *
  * --networks: N networks decide who is let in. All are denied but the first; lengths range
  * from /17 to /24; the client's /24 is let in, others of its /16 are not. --captured: with
  * "before" the port's frames were captured for a while earlier, with "now" they are being
- * captured (CAPTURE_SNAP bytes of each, into a ring without a reader).
+ * captured (CAPTURE_SNAP bytes of each, into a ring without a reader). --kernel: the net has a lane
+ * to the kernel.
  */
 #include "bench_count.h"
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "kernel/kernel_lane.h"
 #include "net/access_list.h"
+#include "net/net_core.h"
 #include "pkt/capture.h"
 #include "tcp/conn.h"
 
@@ -39,7 +43,7 @@ struct options {
 	const struct kind *kind;
 	uint32_t keys, runs, requests, networks;
 	const char *memory_file, *json;
-	bool instructions, captured_before, captured_now;
+	bool instructions, captured_before, captured_now, kernel;
 };
 
 struct bench {
@@ -102,6 +106,15 @@ run_command(struct bench_pair *b, uint64_t requests, struct turn_timing *turn_ti
 	bench_pair_check(b);
 }
 
+static uint64_t
+clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static double
 median(double *v, uint32_t n)
 {
@@ -157,12 +170,14 @@ measure(struct bench *b, struct blocks *blocks, FILE *out)
 	static struct figures runs[RUNS_MAX];
 	const uint32_t n = b->opt.runs;
 	const double keys = b->opt.kind->multiget;
-	double v[RUNS_MAX];
+	const uint64_t from_ns = clock_ns(), from_cycles = bench_cycles();
+	double v[RUNS_MAX], cycles_per_ns;
 
 	for (uint32_t i = 0; i < n; i++) {
 		runs[i] = run_once(b, blocks);
 		v[i] = runs[i].total;
 	}
+	cycles_per_ns = (double)(bench_cycles() - from_cycles) / (double)(clock_ns() - from_ns);
 	printf("%s, %u keys, %s\n", b->opt.kind->name, b->opt.keys,
 	       b->pair.fixture.hugepages ? "hugepages" : "no hugepages");
 	printf("cycles a request: %.1f", median(v, n));
@@ -172,8 +187,8 @@ measure(struct bench *b, struct blocks *blocks, FILE *out)
 	if (out != NULL)
 		fprintf(out,
 			", \"cycles\": %.1f, \"least\": %.1f, \"most\": %.1f, "
-			"\"keys_per_request\": %.0f",
-			v[n / 2], v[0], v[n - 1], keys);
+			"\"keys_per_request\": %.0f, \"cycles_per_ns\": %.4f",
+			v[n / 2], v[0], v[n - 1], keys, cycles_per_ns);
 	printf("\n");
 	for (uint32_t s = 0; s < STAGE_COUNT; s++) {
 		for (uint32_t i = 0; i < n; i++)
@@ -223,6 +238,20 @@ let_in(struct bench_pair *b, uint32_t networks)
 	free(nets);
 }
 
+/* Gives the net a lane to the kernel, which no request uses. */
+static void
+beside_kernel(struct bench_pair *b)
+{
+	struct net *net = stack_net(b->fixture.stack);
+	struct region region = {0};
+	bool huge;
+
+	region = bench_region(kernel_lane_bytes(net->port->mtu, true), &huge);
+	net->kernel = kernel_lane_create(&region, net->port->mtu, true);
+	kernel_lane_add_port(net->kernel, KERNEL_TCP, BENCH_CACHE_PORT);
+	kernel_lane_add_port(net->kernel, KERNEL_UDP, BENCH_CACHE_PORT);
+}
+
 static uint64_t
 no_clock(const void *clock)
 {
@@ -269,6 +298,7 @@ options_of(int argc, char **argv)
 		BENCH_NUMBER("networks", &opt.networks, 1, ACCESS_NETS_MAX),
 		BENCH_TEXT("captured", &captured),
 		BENCH_FLAG("instructions", &opt.instructions),
+		BENCH_FLAG("kernel", &opt.kernel),
 		{0}};
 
 	bench_options(argc, argv, known);
@@ -293,6 +323,8 @@ main(int argc, char **argv)
 	bench_pair_make(&b.pair, b.opt.kind, b.opt.keys, b.opt.memory_file);
 	if (b.opt.networks != 0)
 		let_in(&b.pair, b.opt.networks);
+	if (b.opt.kernel)
+		beside_kernel(&b.pair);
 	if (b.opt.captured_before || b.opt.captured_now)
 		capture(&b.pair, b.opt.captured_now);
 	out = json_open(&b);

@@ -15,7 +15,7 @@ UDP_VALUE_BYTES = 5000               # more than three datagrams
 
 
 class Wrong(Exception):
-    """What came is not what was stored."""
+    """A value differs from the one that was stored."""
 
 
 def value_of(key, size):
@@ -100,7 +100,7 @@ def over_udp(host, requests):
 
 
 def connection_numbers(host):
-    """Of all connections that are open, from `stats conns`: a core's numbers follow each other."""
+    """Returns the numbers of all open connections, from `stats conns`: a core's follow each other."""
     with connect(host) as conn:
         conn.sendall(b"stats conns\r\n")
         text = read_until(conn, b"END\r\n").decode()

@@ -104,7 +104,7 @@ class Wire:
         subprocess.run(["ip", "link", "set", self.name, "mtu", str(mtu)], check=True, stdin=subprocess.DEVNULL)
 
     def frames_from_guest(self):
-        """Of this process's network: /sys shows that of who mounted it."""
+        """Returns the frames that the guest has sent. /sys would show the network of the process that mounted it."""
         with open("/proc/self/net/dev", encoding="ascii") as file:
             return int(re.search(rf"{self.name}: *\d+ +(\d+)", file.read()).group(1))
 

@@ -78,7 +78,7 @@ def module_name(name):
 
 
 def depends(module):
-    """What a module's .modinfo says that it needs."""
+    """Returns what a module's .modinfo says that it needs."""
     found = re.search(rb"\0depends=([^\0]*)\0", module)
     return [module_name(n) for n in found.group(1).decode().split(",") if n] if found else []
 
@@ -136,7 +136,7 @@ def take(build, meta=MACHINES["amd64"].package, wanted=MODULES, under="boot"):
 
 
 def take_from(tree, build):
-    """As take(), of the kernel that a folder with another architecture's Debian has."""
+    """Does what take() does, with the kernel of a folder that has another architecture's Debian."""
     kernels = sorted(tree.glob("boot/vmlinuz-*"))
     if not kernels:
         raise Missing(f"{tree.name} has no kernel")

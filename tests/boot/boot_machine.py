@@ -1,4 +1,4 @@
-"""What QEMU emulates: a machine of each architecture, on CPUs of its own (TCG), with an IOMMU.
+"""The machines that QEMU emulates: a machine of each architecture, on CPUs of its own (TCG), with an IOMMU.
 
 These words of the kernels' command lines switch off features that cost time in an emulated machine and help
 nothing there.

@@ -88,7 +88,7 @@ def run(guest, setting):
 
 
 def judge_counters(said):
-    """What the whole matrix must have left in the appliance's counters: it met what netem did."""
+    """Checks that the appliance's counters show what netem did in the whole matrix."""
     counters = {name: int(n) for name, n in COUNTER.findall(said)}
     yield "SIGTERM ends the appliance with 0", "\nended 0" in said
     yield "segments were sent again", counters.get("TCP_RETRANSMITS", 0) > 0

@@ -38,7 +38,7 @@ class Broken(Exception):
 
 
 def name():
-    """Of the program; None: there is none."""
+    """Returns the name of the program, or None if there is none."""
     return next((n for n in NAMES if shutil.which(n)), None)
 
 
@@ -138,7 +138,7 @@ class Browser:
         return [p["request"]["url"] for method, p in self.events if method == "Network.requestWillBeSent"]
 
     def complaints(self):
-        """What a person would find in the console in red."""
+        """Returns what a person would find in the console in red."""
         return ([p["entry"]["text"] for method, p in self.events if method == "Log.entryAdded"
                  and p["entry"]["level"] in ("error", "warning")] +
                 [p["exceptionDetails"]["text"] for method, p in self.events if method == "Runtime.exceptionThrown"])

@@ -27,12 +27,7 @@ TABLE = """# lib
 | dpdk | base | EAL |
 <!-- end of rooms -->
 """
-GLOSSARY = f"""# Glossary
-| term | meaning | not |
-|---|---|---|
-| **Table** | | |
-| retire list | unlinked items | {BANNED}, {GAP} |
-"""
+REFUSED = f"{BANNED}, {GAP}: retire list\n"
 LAYERS = """# wire
 <!-- layers: tools/check reads the lines from here -->
 - below: {below}
@@ -65,7 +60,7 @@ def pool_page(size, pool, counter="`FRAMES_LOST`", test="`test_frame`, `a_frame_
 CLEAN = {
     ".clang-format": (CHECK.parents[1] / ".clang-format").read_text(),
     "lib/README.md": TABLE.format(base=""),
-    "lib/GLOSSARY.md": GLOSSARY,
+    "lib/refused_words.txt": REFUSED,
     "lib/base/README.md": "# base\n\n## Decisions\n",
     "lib/wire/README.md": "# wire\n\n## Decisions\n",
     "lib/dpdk/README.md": "# dpdk\n\n## Decisions\n",
@@ -158,6 +153,11 @@ VIOLATIONS = [
      "app/clockoo/conns.h: CONNS_MAX is named neither in lib/base/BUDGET.md nor in lib/stack/LIMITS.md"),
     ("a bound that is no pool's and nowhere", {"lib/base/no_pools.txt": "CONNS_MAX\n"},
      "lib/base/no_pools.txt: no header defines CONNS_MAX"),
+    ("a walk over a function that is not there", {"lib/ARCHITECTURE.md": "`frame_read()` reads it.\n"},
+     "lib/ARCHITECTURE.md: frame_read() is not there"),
+    ("a walk over a function of another file",
+     {**LAYERED, "lib/ARCHITECTURE.md": "`frame_parse()`\n(wire/seg.h) and `seg_parse()` (wire/frame.c).\n"},
+     "lib/ARCHITECTURE.md: seg_parse() is not in wire/frame.c"),
     ("a .c file that does not say what it does", {"lib/wire/frame2.c": "int frame2;\n"},
      "lib/wire/frame2.c: does not open with a comment"),
     ("a program's .c file that does not say what it does", {"app/main.c": "int frame2;\n"},
@@ -176,6 +176,8 @@ VIOLATIONS = [
      "tools/verb:2: opens without its subject"),
     ("a question in Python", {"tests/unit/one_test.py": "n = 0\n# Is it\n# there?\nn = 1\n"},
      "tests/unit/one_test.py:2: a question"),
+    ("a docstring without a subject", {"tests/unit/one_test.py": 'def one():\n    """Of a frame."""\n'},
+     "tests/unit/one_test.py:2: opens without its subject"),
     ("a document of many lines", {"lib/wire/notes.md": "line\n" * 251},
      "lib/wire/notes.md: 251 lines, the limit is 250"),
     ("a document of wide lines", {"lib/wire/notes.md": f"text\n{'x' * 111}\n"},

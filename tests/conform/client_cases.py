@@ -149,7 +149,7 @@ def _evictions():
 
 
 def _caslap(*options):
-    """What was evicted may be missed: other cases have filled the memory. Nothing may be wrong."""
+    """A key may be missed, since other cases have filled the memory, but no value may be wrong."""
     evicted = _evictions()
     with tempfile.NamedTemporaryFile("w", suffix=".cnf") as how:
         how.write(CASLAP_MIX)

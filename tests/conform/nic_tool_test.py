@@ -240,7 +240,7 @@ def text(path):
 
 
 def put_back(root, drivers):
-    """What a case may have changed, as make_tree made it: a tree costs more than the case."""
+    """Restores what a case may have changed as make_tree made it: a new tree costs more than the case."""
     for link, target in drivers.items():
         if os.readlink(link) != target:
             link.unlink()
@@ -377,7 +377,7 @@ def check_hugepages(shell):
 
 
 def check_hugeadm(shell):
-    """What hugeadm is asked: all nodes' pages together, by numactl where there are two."""
+    """hugeadm is asked for all nodes' pages together, by numactl where there are two."""
     file = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
     with a_tree() as root:
         for name, last in (("hugeadm", f"echo ${{4##*:}} >{root}/{file}"), ("numactl", "shift 2; \"$@\"")):

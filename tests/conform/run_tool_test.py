@@ -46,7 +46,7 @@ class Wrong(Exception):
 
 
 class Impossible(Exception):
-    """This machine does not allow what the case is about; nothing of ours has been tried."""
+    """This machine does not allow what the case needs, so the case was not tried."""
 
 
 def expect(got, want, about):
@@ -65,7 +65,7 @@ def needs_wire(what):
 
 
 def things_of(name):
-    """What is there of the run of that name; none of it may stay."""
+    """Returns what the run of that name has left on the machine: it may leave nothing."""
     found = [f"namespace {n}" for n in _names("/run/netns") if n.startswith(name + "-")]
     found += [f"ledger {n}" for n in _names("/run/clockoo") if n.startswith(name + ".")]
     found += [f"EAL folder {n}" for n in _names("/run/dpdk") if n == name]
@@ -74,7 +74,7 @@ def things_of(name):
 
 
 def machine():
-    """What all runs share. None while another run is about: then it says nothing about ours."""
+    """Returns the state that all runs share, or None while another run may change it."""
     if _appliances("clockoo-") or [n for n in _names("/run/clockoo") if n.endswith(".run")]:
         return None
     return {"hugepages": int(pathlib.Path("/proc/sys/vm/nr_hugepages").read_text()),
@@ -82,7 +82,7 @@ def machine():
 
 
 def _names(folder):
-    """None of a folder of root's that we may not read: what this user leaves is not in there."""
+    """Returns the names in a folder. One that only root may read counts as empty: this user leaves nothing there."""
     try:
         return sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -164,14 +164,14 @@ def sizes_that_cannot_be_are_refused_before_anything_starts():
         expect(f"error: {words[0]}: " in done.stderr.splitlines()[-1], True, done.stderr)
 
 
-def conformance_tells_its_options_and_asks_nobody():
+def run_conform_prints_its_options_without_an_appliance():
     for word, status in (("--help", 0), ("--no-such-option", 2)):
         done = subprocess.run([ROOT / "tests/conform/run_conform", word], capture_output=True, text=True)
         expect((done.returncode, "ok -" in done.stdout, "--" in done.stdout), (status, False, True), word)
 
 
-def what_the_appliance_says_meanwhile_is_passed_on():
-    """As a client whose end of the veth leaves checksums to a NIC that is not there: SYNs at 0 and 1 s."""
+def messages_of_the_appliance_are_passed_on():
+    """The client's end of the veth leaves checksums to a NIC that does not exist, so its SYNs at 0 and 1 s are dropped."""
     needs_wire("checksums left out on it")
     done = run(*SMALL, "--exec", 'ethtool -K "$CLOCKOO_IFACE" tx on >/dev/null; '
                'nc -w 4 "$CLOCKOO_HOST" "$CLOCKOO_PORT"')
@@ -180,7 +180,7 @@ def what_the_appliance_says_meanwhile_is_passed_on():
     expect("checksum is wrong" in said[0] and "ethtool -K IFACE tx off" in said[0], True, said[0])
 
 
-def what_the_command_leaves_running_is_ended():
+def processes_that_the_command_leaves_are_ended():
     done = run(*SMALL, "--exec", "sleep 1000 >/dev/null 2>&1 & echo $!")
     pid = int(done.stdout)
     expect(os.path.exists(f"/proc/{pid}"), False, "the command's child lives")
@@ -213,7 +213,7 @@ def the_live_figures_run_until_sigint():
 
 
 def the_load_is_seen_in_the_live_figures():
-    """And not before: without it they are zeros."""
+    """Without the load the figures are zeros (the_live_figures_run_until_sigint)."""
     _load_is_seen()
 
 
@@ -223,7 +223,7 @@ def port_user_shows_its_load_and_its_name():
 
 
 def _load_is_seen(*words):
-    """The live line that has it."""
+    """Runs with a load. Returns the live line that shows it."""
     r = Run("--load", *words, "--server-args", "-m 16 -c 64")
     seen = ""
     for _ in range(LOAD_LINES):
@@ -239,7 +239,7 @@ def _load_is_seen(*words):
 
 
 def a_front_stands_before_servers():
-    """What is stored through it is on one of them; and how level they are is shown each second."""
+    """A value stored through the front is on one of the servers, and each second a line shows how even their load is."""
     r = Run("--front", "2", "--server-args", "-m 16 -c 64")
     for _ in range(LOAD_LINES):
         found = LEVEL_LINE.match(r.child.stdout.readline())
@@ -249,14 +249,14 @@ def a_front_stands_before_servers():
     expect(r.finish().returncode, 0, r.stderr)
     expect(found is not None, True, r.stderr)
     expect("front stored greeting on one of 2" in r.stderr, True, r.stderr)
-    # All that one of two can have is twice the mean; its bar is as long.
+    # One of two servers has at most twice the mean, and a bar of that length.
     longest = max(bar.count("#") for bar in found["bars"].split("|"))
     busiest = float(found["busiest"])
     expect(abs(longest - 6 * busiest) <= 1 and busiest <= 2, True, found.group())
 
 
-def a_second_tier_has_what_memory_has_not():
-    """More items than memory holds are found, of the load, too; and the file goes with the run."""
+def a_second_tier_has_more_items_than_memory():
+    """More items are found than memory holds, also by the load, and the run removes its file."""
     _second_tier_has_more()
 
 
@@ -310,10 +310,10 @@ def it_serves_on_ordinary_memory():
 
 
 def _serves_without_root(*words):
-    """What it says meanwhile."""
+    """Returns what the run has printed on stderr."""
     with tempfile.TemporaryDirectory() as folder:
         command = RUN
-        if os.geteuid() == 0:  # a copy: nobody may not look into root's home
+        if os.geteuid() == 0:  # the user nobody cannot read root's home
             command = [*NOBODY, *_copy_for_all(pathlib.Path(folder))]
         r = run(*SMALL, *words, "--front", "2", "--exec", 'printf "version\\r\\nset a 0 0 1\\r\\nx\\r\\nquit\\r\\n" | '
                 'nc -w 3 $CLOCKOO_HOST $CLOCKOO_PORT; exit 5', command=command, cwd=folder)
@@ -421,16 +421,16 @@ CASES = [
     a_dead_appliance_is_noticed,
     an_appliance_that_refuses_its_options_is_noticed,
     sizes_that_cannot_be_are_refused_before_anything_starts,
-    conformance_tells_its_options_and_asks_nobody,
-    what_the_appliance_says_meanwhile_is_passed_on,
-    what_the_command_leaves_running_is_ended,
+    run_conform_prints_its_options_without_an_appliance,
+    messages_of_the_appliance_are_passed_on,
+    processes_that_the_command_leaves_are_ended,
     sigint_cleans_up,
     sigterm_cleans_up,
     the_live_figures_run_until_sigint,
     the_load_is_seen_in_the_live_figures,
     port_user_shows_its_load_and_its_name,
     a_front_stands_before_servers,
-    a_second_tier_has_what_memory_has_not,
+    a_second_tier_has_more_items_than_memory,
     port_user_has_a_second_tier,
     a_killed_run_is_cleared_away_by_the_next,
     two_runs_side_by_side_do_not_meet,

@@ -218,7 +218,7 @@ class ConfigProgram(unittest.TestCase):
                              "258 KB\n")
 
     def test_a_memcached_conf_is_told_apart_and_converted_as_it_is_told(self):
-        """As Debian's is written, but for -l 127.0.0.1, which would be refused with its reason."""
+        """The file is Debian's without -l 127.0.0.1, which would be refused with its reason."""
         with tempfile.TemporaryDirectory() as folder:
             for text, line in (("# memcached default config file\n\n-d\nlogfile /var/log/memcached.log\n-m 96\n"
                                 "-p 11212\n-u nobody\n", 3), ("logfile x\n-m 96\n-p 11212\n", 2)):

@@ -208,7 +208,7 @@ __wrap_rte_eth_dev_start(uint16_t id)
 	return nic.now.started ? 0 : -EINVAL;
 }
 
-/* A core that still calls the port is to be seen. */
+/* Waits for calls by a core that has not paused, which are violations. */
 static void
 stop(void)
 {

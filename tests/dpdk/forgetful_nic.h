@@ -23,7 +23,7 @@
 #define NIC_RULES  16u
 #define NIC_FRAMES 2048u
 
-/* A driver is told this when a port is set up. The tests compare its bytes. */
+/* The set-up of a port that a driver gets. The tests compare its bytes. */
 struct nic_setup {
 	bool started;
 	uint32_t mtu, rx_queues, tx_queues, pools;

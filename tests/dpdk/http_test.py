@@ -263,7 +263,7 @@ class Thread:
 
 
 class Probes(unittest.TestCase):
-    """What Kubernetes asks: /healthz, is a restart due? /readyz, does it serve?"""
+    """The probes of Kubernetes: /healthz says if a restart is due, /readyz if the program serves."""
 
     def probes(self, served):
         return [served.get(path)[::2] for path in ("/healthz", "/readyz")]
@@ -408,7 +408,7 @@ class Rules(unittest.TestCase):
 
 
 class Absent(unittest.TestCase):
-    """Of a program that was built without libmicrohttpd."""
+    """A program that was built without libmicrohttpd."""
     WORDS = "this program was built without libmicrohttpd; install libmicrohttpd-dev and build it again, or leave it out"
 
     def test_it_is_refused_in_one_line_and_a_file_is_told_so(self):

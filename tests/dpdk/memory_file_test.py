@@ -274,7 +274,7 @@ class MemoryFileTest(unittest.TestCase):
                 self.assertIn(f"starts empty: {why}", s.end(signal.SIGTERM)[1])
 
     def test_a_step_of_the_wall_clock_starts_empty_and_says_so(self):
-        """As if it had been set while the cache was down: what the last heartbeats saw is changed."""
+        """Changes what the last heartbeats saw, as if the clock had been set while the cache was down."""
         for step_s in (-3600, 3600):
             self.path.unlink(missing_ok=True)
             with Server(self.path) as s:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""What the program takes of the machine's memory, and what of it is in a core file. Goal: beside -m no more than
+"""The memory that the program takes from the machine, and the part of it that a core file has. Goal: beside -m no more than
 40 MB with 1,024 connections and one core, and --plan says each part, all together a little more than what the
 kernel counts; the store is in no core file, wherever it lies, and a crash leaves its words and ends by its signal.
 Method: the built program on a null port that receives nothing, in ordinary pages, its smaps and its core file.
@@ -51,7 +51,7 @@ def started(*words, **how):
 
 
 def left_out_mb(pid):
-    """Of its mappings, what a core file has not (`dd` of VmFlags)."""
+    """Returns the size of the mappings that a core file leaves out (`dd` of VmFlags)."""
     total, size = 0, 0
     for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
         words = line.split()

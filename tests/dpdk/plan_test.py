@@ -239,7 +239,7 @@ def check_mistakes(clockoo):
 
 
 def check_too_much(clockoo):
-    """What asks too much of the machine is the first line of doctor's table, and the rest is there."""
+    """A configuration that asks too much of the machine has its reason in the first line of doctor's table, before all others."""
     for words, line, cores in (
             (["-t", "33"], "-t: 33 cores requested, 32 CPUs available", 32),
             (["--lcores", "0@40"], "--lcores: there is no CPU 40", 1),

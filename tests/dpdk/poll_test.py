@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""What an idle core does. Goal: with --poll adaptive it waits most of the time and still turns many
+"""Waits of an idle core. Goal: with --poll adaptive it waits most of the time and still turns many
 times a second, as timers and the service manager's watchdog want; with --poll spin it never waits.
 Method: the built program on a null port that receives nothing, and the counters it says at its end.
 

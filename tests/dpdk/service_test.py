@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""What a service manager hears. Goal: the program says ready when it serves, shows life twice in the
+"""Notifications to a service manager. Goal: the program says ready when it serves, shows life twice in the
 time the manager waits, says when a reload begins and ends, and when it stops, also when nobody
 reads what it writes; without a manager it says nothing and runs. Method: the built program on the
 null port, and a socket of ours where systemd's would be, named as a file and in the abstract
@@ -468,7 +468,7 @@ class FlashTest(unittest.TestCase):
         return re.escape(f"clockoo: flash.device: {self.device}: {words}")
 
     def said_by(self, number, *options):
-        """What a start says that the signal ends then."""
+        """Returns what a start says that the signal ends then."""
         with self.service("--flash-size", f"{self.MB}m", *options) as service:
             while "READY" not in service.hear():  # a repair is told of before
                 pass

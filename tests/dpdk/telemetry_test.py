@@ -78,7 +78,7 @@ class Served:
 
 
 class Client:
-    """As usertools/dpdk-telemetry.py: a hello, then an object for each command."""
+    """A client like usertools/dpdk-telemetry.py: it gets a greeting, then an object for each command."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

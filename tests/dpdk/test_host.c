@@ -193,6 +193,7 @@ static const struct {
 	{"memif_client", "memif_client", LACK_SOCKET_LISTENER, false, "no process listens"},
 	{"memif_client", "memif_client", LACK_SOCKET_FREE, false, NULL},
 	{"null", "null", LACK_NET_RAW, false, NULL},
+	{"pcap", "pcap", LACK_NET_RAW, false, NULL},
 	{"0000:03:00.0", "pci", LACK_NOTHING, false, NULL},
 	{"0000:03:00.0", "pci", LACK_PCI, false, "no PCI device 0000:03:00.0; clockoo-nic list"},
 	{"0000:03:00.0", "pci", LACK_PCI_BOUND, false, "clockoo-nic bind 0000:03:00.0"},

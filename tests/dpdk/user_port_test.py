@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""What is special to port user. Goal: the program listens at the host's sockets as it was told, answers all who come
+"""The sockets, the thread and the limits of port user. Goal: the program listens at the host's sockets as it was told, answers all who come
 there, refuses in one line what the host refuses it, closes all when it ends, and sleeps when nobody asks.
 Method: the built program and plain sockets of the loopback; no privilege, NIC or namespace. What needs another address
 than the loopback's is in a network namespace of its own, where one may be made.
@@ -42,7 +42,7 @@ TW_REUSE_S = 2.5  # Linux keeps a port for one second at least, by timestamps
 
 
 def own_address():
-    """Of this host's 127.0.0.0/8: nobody else's test has it."""
+    """Returns an address of 127.0.0.0/8 that no other test uses."""
     return "127." + ".".join(str(random.randint(1, 254)) for _ in range(3))
 
 
@@ -113,7 +113,7 @@ def stats(host, port, words):
 
 
 def cpu_s(pid):
-    """What all threads of a process took so far: clock_getcpuclockid(3)."""
+    """Returns what all threads of a process took so far: clock_getcpuclockid(3)."""
     return time.clock_gettime(~pid << 3 | 2)
 
 

@@ -46,7 +46,7 @@ def depends_of(package):
 
 
 def recipe(package):
-    """What a clean Debian is made of: another recipe, another Debian."""
+    """Returns what a clean Debian is made of: another recipe, another Debian."""
     return "\n".join([apt_source.release(), *depends_of(package), *MACHINE, ENTER, POLICY]) + "\n"
 
 

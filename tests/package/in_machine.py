@@ -48,7 +48,7 @@ PACKAGE = "clockoo.deb"
 
 
 def loose(package):
-    """The same package, not compressed: an emulated machine unpacks for long."""
+    """Returns the package uncompressed, as an emulated machine takes long to unpack it."""
     with tempfile.TemporaryDirectory(prefix="clockoo-package-") as folder:
         inside, out = f"{folder}/inside", f"{folder}/out.deb"
         for command in (("-R", package, inside), ("-Znone", "-b", inside, out)):
@@ -103,7 +103,7 @@ def configure(guest):
 
 
 def before_a_nic(tally, guest):
-    """As installed, its file names no NIC: it serves on 127.0.0.1, and a taken port ends one start, not many."""
+    """The installed file names no NIC: the service uses 127.0.0.1, and a taken port ends one start, not many."""
     guest.must("busybox ip link set lo up && systemctl start clockoo", START_S)
     text = guest.must("printf 'version\\r\\nquit\\r\\n' | busybox nc 127.0.0.1 11211")
     tally.check("in a machine: as installed it serves on 127.0.0.1", "VERSION" in text, text)

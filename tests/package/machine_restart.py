@@ -46,7 +46,7 @@ def fill(conn):
 
 
 def judge(conn):
-    """Of all keys, each with its value: what is missing or wrong ends this."""
+    """Compares all keys with their values. A missing or wrong one ends the test."""
     for numbers in batches():
         boot_client.expect(conn, b"get " + b" ".join(key_of(i).encode() for i in numbers) + b"\r\n",
                            b"".join(b"VALUE %s 0 %d\r\n%s\r\n" % (key_of(i).encode(), len(value_of(i)), value_of(i))

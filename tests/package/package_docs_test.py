@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""What the package says to who has nothing else, and what its test stands on. Goal: every link of its pages leads to a page of it, none
+"""The documents of the package, for a reader who has nothing else. Goal: every link of its pages leads to a page of it, none
 calls a program by its path in the source tree, and clockoo-nic's manual page names each verb and option
 that its --help does; its unit waits for the clock and leaves core files to who asks for them; a clean
 Debian is made anew when a dependency changes. Method: pages and unit as they are packed, without building anything.

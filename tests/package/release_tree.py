@@ -35,7 +35,7 @@ def make(tree, suite):
 
 
 def _listed():
-    """What git tracks or would track."""
+    """Returns what git tracks or would track."""
     done = subprocess.run(["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-coz", "--exclude-standard"],
                           capture_output=True, text=True, check=True)
     return {name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()}

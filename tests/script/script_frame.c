@@ -142,6 +142,21 @@ write_icmp_cksum(uint8_t *icmp, uint32_t len, const struct script_ends *ends)
 	memcpy(icmp + 2, field.b, sizeof field);
 }
 
+/* Writes the ECN field of a header that has none. */
+static void
+write_ecn(uint8_t *ip, uint8_t ecn)
+{
+	struct ipv4_header *h = (void *)ip;
+
+	if (ip[0] >> 4 == 6) {
+		ip[1] |= (uint8_t)(ecn << 4);
+		return;
+	}
+	h->tos = ecn;
+	h->cksum = be16_of(0);
+	h->cksum = inet_cksum(inet_sum(0, ip, IPV4_HEADER_BYTES));
+}
+
 uint32_t
 script_frame_write(uint8_t *frame, const struct script_ends *ends, const struct script_seg *seg,
 		   const uint8_t *text)
@@ -154,6 +169,7 @@ script_frame_write(uint8_t *frame, const struct script_ends *ends, const struct 
 		put32(put32(put16(put16(tcp, seg->src_port), seg->dst_port), seg->seq), seg->ack);
 	struct be16 sum;
 
+	write_ecn(frame + ETH_HEADER_BYTES, seg->ecn);
 	ensure(opt_len <= SCRIPT_OPTION_BYTES && tcp + len <= frame + MEM_FRAME_BYTES);
 	p = put16(p, (TCP_BYTES + opt_len) / 4 << 12 | seg->flags);
 	p = put32(put16(p, seg->window), 0);
@@ -264,7 +280,7 @@ read_tcp(struct script_seg *seg, const uint8_t *tcp, uint32_t len)
 	seg->dst_port = (uint16_t)get16(tcp + 2);
 	seg->seq = get32(tcp + 4);
 	seg->ack = get32(tcp + 8);
-	seg->flags = tcp[13];
+	seg->flags = get16(tcp + 12) & 0x1ff;
 	seg->window = (uint16_t)get16(tcp + 14);
 	seg->text = tcp + header;
 	seg->len = len - header;
@@ -317,6 +333,7 @@ script_frame_read(struct script_seg *seg, struct script_ends *ends, const uint8_
 {
 	const uint32_t type = len >= ETH_HEADER_BYTES ? get16(frame + 12) : 0;
 	const uint8_t *tcp = NULL;
+	uint8_t ecn;
 
 	*seg = (struct script_seg){0};
 	*wrong = NULL;
@@ -327,9 +344,11 @@ script_frame_read(struct script_seg *seg, struct script_ends *ends, const uint8_
 		tcp = read_ipv6(ends, frame + ETH_HEADER_BYTES, &len, wrong);
 	if (tcp == NULL)
 		return *wrong != NULL;
+	ecn = frame[ETH_HEADER_BYTES + 1] >> (type == ETHER_IPV6 ? 4 : 0) & 3;
 	if (!inet_sum_good(pseudo_sum(ends, IPV4_TCP, tcp, len)))
 		*wrong = "a wrong TCP checksum";
 	else
 		*wrong = read_tcp(seg, tcp, len);
+	seg->ecn = ecn;
 	return true;
 }

@@ -14,6 +14,7 @@
 #include "mem_port.h"
 
 #include "base/ip_addr.h"
+#include "wire/ip_ecn.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ enum script_flag {
 	FLAG_URG = 32,
 	FLAG_ECE = 64,
 	FLAG_CWR = 128,
+	FLAG_AE = 256, /* RFC 9768 */
 };
 
 enum script_option {
@@ -56,7 +58,8 @@ struct script_options {
 struct script_seg {
 	uint32_t seq, ack, len;
 	uint16_t src_port, dst_port, window;
-	uint8_t flags; /* enum script_flag */
+	uint16_t flags; /* enum script_flag */
+	uint8_t ecn;    /* enum ip_ecn */
 	bool window_given;
 	bool bad_cksum;      /* in: the checksum is wrong */
 	bool other_text;     /* in: not the bytes of the stream */

@@ -212,8 +212,9 @@ expect_out(struct player *p, const struct script_seg *want)
 	if (got.dst_port != p->flow->port || got.src_port != SIM_PORT)
 		return differs(p, "expected out from %u to %u, got %u to %u", SIM_PORT,
 			       p->flow->port, got.src_port, got.dst_port);
-	if (got.flags != want->flags || got.seq != want->seq || got.len != want->len ||
-	    got.ack != want->ack || (want->window_given && got.window != want->window) ||
+	if (got.flags != want->flags || got.ecn != want->ecn || got.seq != want->seq ||
+	    got.len != want->len || got.ack != want->ack ||
+	    (want->window_given && got.window != want->window) ||
 	    !same_options(&want->opt, &got.opt))
 		return differs(p, "expected out %s, got out %s", wanted, sent);
 	if (!same_text(&got))

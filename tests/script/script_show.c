@@ -22,14 +22,15 @@ static void __attribute__((format(printf, 2, 3))) say(struct shown *s, const cha
 }
 
 static void
-show_flags(struct shown *s, uint8_t flags)
+show_flags(struct shown *s, uint16_t flags)
 {
 	static const struct {
-		uint8_t flag;
+		uint16_t flag;
 		const char *name;
 	} order[] = {
-		{FLAG_SYN, "SYN"}, {FLAG_FIN, "FIN"}, {FLAG_RST, "RST"}, {FLAG_PSH, "PSH"},
-		{FLAG_URG, "URG"}, {FLAG_ECE, "ECE"}, {FLAG_CWR, "CWR"}, {FLAG_ACK, "ACK"},
+		{FLAG_SYN, "SYN"}, {FLAG_FIN, "FIN"}, {FLAG_RST, "RST"},
+		{FLAG_PSH, "PSH"}, {FLAG_URG, "URG"}, {FLAG_ECE, "ECE"},
+		{FLAG_CWR, "CWR"}, {FLAG_AE, "AE"},   {FLAG_ACK, "ACK"},
 	};
 	const char *between = "";
 
@@ -87,6 +88,8 @@ show_options(struct shown *s, const struct script_options *o)
 void
 script_show(char to[SHOW_BYTES], const struct script_seg *seg, const struct script_seg *like)
 {
+	static const char *const ecn[] = {
+		[IP_ECN_ECT1] = "ect1", [IP_ECN_ECT0] = "ect0", [IP_ECN_CE] = "ce"};
 	struct shown s = {.to = to};
 
 	show_flags(&s, seg->flags);
@@ -97,6 +100,8 @@ script_show(char to[SHOW_BYTES], const struct script_seg *seg, const struct scri
 		say(&s, " ack %d", (int)seg->ack);
 	if (like == NULL || like->window_given)
 		say(&s, " win %u", seg->window);
+	if (seg->ecn != IP_ECN_NOT_ECT)
+		say(&s, " %s", ecn[seg->ecn]);
 	if (like == NULL ? seg->opt.seen != 0 : like->opt.given)
 		show_options(&s, &seg->opt);
 }

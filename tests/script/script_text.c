@@ -72,6 +72,7 @@ static const struct {
 	SETTING("mtu", mtu),
 	SETTING("timestamps", stack.tcp.timestamps),
 	SETTING("congestion", stack.tcp.congestion),
+	SETTING("ecn", stack.tcp.ecn),
 };
 
 /* Reads "set ip" with 4, 6 or link6. */
@@ -94,11 +95,18 @@ set_ip(struct reader *r)
 static bool
 setting_number(struct reader *r, uint32_t *n)
 {
-	*n = CC_NEWRENO;
-	if (words_is(&r->w, "newreno"))
-		return true;
-	*n = CC_CUBIC;
-	return words_is(&r->w, "cubic") || reader_u32(r, n);
+	static const struct {
+		const char *word;
+		uint32_t n;
+	} names[] = {{"cubic", CC_CUBIC},      {"newreno", CC_NEWRENO}, {"dctcp", CC_DCTCP},
+		     {"passive", ECN_PASSIVE}, {"on", ECN_ON},          {"off", ECN_OFF}};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (words_is(&r->w, names[i].word)) {
+			*n = names[i].n;
+			return true;
+		}
+	return reader_u32(r, n);
 }
 
 static bool

@@ -8,11 +8,15 @@
 
 /* ---- segments ---- */
 
-static const char *const flag_names[] = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
+static const char *const flag_names[] = {"FIN", "SYN", "RST", "PSH", "ACK",
+					 "URG", "ECE", "CWR", "AE"};
+#define FLAG_COUNT (sizeof flag_names / sizeof *flag_names)
+static const char *const ecn_names[] = {
+	[IP_ECN_ECT1] = "ect1", [IP_ECN_ECT0] = "ect0", [IP_ECN_CE] = "ce"};
 
 /* Reads flags as "SYN-ACK" or "none". */
 static bool
-read_flags(struct reader *r, uint8_t *flags)
+read_flags(struct reader *r, uint16_t *flags)
 {
 	const char *word = words_next(&r->w);
 
@@ -23,11 +27,12 @@ read_flags(struct reader *r, uint8_t *flags)
 		const uint32_t n = (uint32_t)strcspn(word, "-");
 		uint32_t i = 0;
 
-		while (i < 8 && !(n == 3 && strncmp(word, flag_names[i], 3) == 0))
+		while (i < FLAG_COUNT &&
+		       !(n == strlen(flag_names[i]) && strncmp(word, flag_names[i], n) == 0))
 			i++;
-		if (i == 8)
+		if (i == FLAG_COUNT)
 			return reader_bad(r, "flags such as SYN, FIN-ACK or none");
-		*flags |= (uint8_t)(1u << i);
+		*flags |= (uint16_t)(1u << i);
 		word += n + (word[n] == '-');
 	}
 	return *flags != 0 ? words_skip(&r->w)
@@ -160,6 +165,9 @@ read_segment(struct reader *r, struct script_step *st)
 		seg->window = (uint16_t)n;
 		seg->window_given = true;
 	}
+	for (uint8_t ecn = IP_ECN_ECT1; ecn <= IP_ECN_CE; ecn++)
+		if (words_is(&r->w, ecn_names[ecn]))
+			seg->ecn = ecn;
 	if (words_is(&r->w, "<") && !read_options(r, &seg->opt))
 		return false;
 	if (words_is(&r->w, "x")) {

@@ -1,5 +1,6 @@
 /*
- * mem_flash_end.c - a tag names the end that owns a transfer; a poll queues the results of others.
+ * mem_flash_end.c - shares one device in memory between cores, each with an end of its own: the tag
+ * of a transfer names its end, and a poll queues results for other ends.
  */
 #include "mem_flash_end.h"
 

@@ -243,3 +243,15 @@ sim_read_segment(struct sim_segment *seg, const uint8_t *frame, uint32_t len)
 	ensure(kind != FRAME_BROKEN);
 	return kind == FRAME_SEGMENT;
 }
+
+void
+sim_frame_ecn(uint8_t *frame, enum ip_ecn ecn)
+{
+	struct ipv4_header *ip = (void *)(frame + ETH_HEADER_BYTES);
+	const bool v4 = be16_get(((struct eth_header *)(void *)frame)->type) == ETH_TYPE_IPV4;
+	const enum ip_ecn was = ip_ecn_of_frame(frame, v4);
+
+	ip_ecn_set(frame + ETH_HEADER_BYTES, v4, ecn);
+	if (v4)
+		ip->cksum = inet_cksum_update(ip->cksum, be16_of(was), be16_of(ecn));
+}

@@ -10,6 +10,7 @@
 
 #include "mem_port.h"
 #include "base/ip_addr.h"
+#include "wire/ip_ecn.h"
 #include "wire/tcp_wire.h"
 
 #define SIM_ROUTER 0x0a0000feu /* 10.0.0.254: the router that reports a packet too big */
@@ -36,6 +37,9 @@ uint32_t sim_write_segment(uint8_t *frame, const uint8_t dst_mac[6], const uint8
 /* Feeds the segment to a port. False: the port has no room. */
 bool sim_feed_segment(struct mem_port *p, const uint8_t dst_mac[6], const uint8_t src_mac[6],
 		      const struct sim_segment *seg);
+
+/* Sets the ECN field of an IP packet. */
+void sim_frame_ecn(uint8_t *frame, enum ip_ecn ecn);
 
 /* Writes a router's answer to a packet that is longer than mtu: fragmentation needed (RFC 792, RFC
  * 1191), or packet too big (RFC 4443 section 3.2). Returns 0 if the frame is no IP packet. */

@@ -84,7 +84,7 @@ find_each_other(struct sim_pair *p)
 struct sim_pair *
 sim_pair_create(const struct stack_config cfg[2], const struct sim_faults *faults, uint64_t seed)
 {
-	const struct sim_faults perfect = {.delay_ns = TURN_NS};
+	const struct sim_faults perfect = {.delay_ns = TURN_NS, .flights = faults->flights};
 	struct sim_pair *p = calloc(1, sizeof *p);
 
 	ensure(p != NULL);

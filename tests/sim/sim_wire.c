@@ -22,12 +22,15 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 	struct sim_wire *w = calloc(1, sizeof *w);
 
 	ensure(w != NULL);
-	w->flights = zeroed_memory(WIRE_FLIGHTS * sizeof *w->flights);
+	w->room = faults->flights != 0 ? faults->flights : WIRE_FLIGHTS;
+	w->flights = zeroed_memory(w->room * sizeof *w->flights);
+	w->heap = calloc(w->room, sizeof(struct sim_flight *));
+	ensure(w->heap != NULL);
 	w->end[0] = a;
 	w->end[1] = b;
 	w->faults = *faults;
 	w->rng.state = seed;
-	for (uint32_t i = 0; i < WIRE_FLIGHTS; i++)
+	for (uint32_t i = 0; i < w->room; i++)
 		w->heap[i] = &w->flights[i];
 	return w;
 }
@@ -35,7 +38,8 @@ sim_wire_create(struct mem_port *a, struct mem_port *b, const struct sim_faults 
 void
 sim_wire_destroy(struct sim_wire *w)
 {
-	zeroed_free(w->flights, WIRE_FLIGHTS * sizeof *w->flights);
+	zeroed_free(w->flights, w->room * sizeof *w->flights);
+	free(w->heap);
 	free(w);
 }
 
@@ -90,7 +94,7 @@ fly(struct sim_wire *w, struct mem_port *to, const uint8_t *bytes, uint32_t len,
 {
 	struct sim_flight *f;
 
-	if (w->count == WIRE_FLIGHTS) {
+	if (w->count == w->room) {
 		w->counts.lost++;
 		return NULL;
 	}
@@ -142,6 +146,21 @@ too_big(struct sim_wire *w, struct mem_port *from, const uint8_t *bytes, uint32_
 	return true;
 }
 
+/* Marks an ECT packet, as a router with a queue does (RFC 3168 section 5), or clears its field, as
+ * some do. */
+static void
+ecn_set(struct sim_wire *w, struct sim_flight *f, enum ip_ecn now)
+{
+	const uint16_t type = be16_get(((const struct eth_header *)(const void *)f->bytes)->type);
+	const enum ip_ecn was = ip_ecn_of_frame(f->bytes, type == ETH_TYPE_IPV4);
+
+	if ((type != ETH_TYPE_IPV4 && type != ETH_TYPE_IPV6) || was == IP_ECN_NOT_ECT ||
+	    was == IP_ECN_CE)
+		return;
+	w->counts.marked += now == IP_ECN_CE;
+	sim_frame_ecn(f->bytes, now);
+}
+
 /* Computes when the last byte of a frame has been sent. False: the queue is full. */
 static bool
 leave(struct sim_wire *w, uint64_t *free_ns, uint32_t len, uint64_t now_ns)
@@ -168,13 +187,19 @@ send_on(struct sim_wire *w, uint32_t end, const uint8_t *bytes, uint32_t len, ui
 	const uint64_t extra = late ? sim_random(&w->rng) % (f->jitter_ns + 1) : 0;
 	const bool lost = sim_chance(&w->rng, f->lose);
 	struct sim_flight *flight;
+	bool marked;
 
 	w->counts.late += late;
+	marked = f->mark_ns != 0 && w->free_ns[end] > now_ns + f->mark_ns;
 	if (lost || !leave(w, &w->free_ns[end], len, now_ns)) {
 		w->counts.lost++;
 		return;
 	}
 	flight = fly(w, w->end[!end], bytes, len, w->free_ns[end] + f->delay_ns + extra);
+	if (flight != NULL && (marked || (f->mark != 0 && sim_chance(&w->rng, f->mark))))
+		ecn_set(w, flight, IP_ECN_CE);
+	if (flight != NULL && f->clears)
+		ecn_set(w, flight, IP_ECN_NOT_ECT);
 	if (flight != NULL && f->corrupt != 0 && sim_chance(&w->rng, f->corrupt))
 		corrupt(w, flight);
 }

@@ -1,6 +1,7 @@
 /*
  * sim_wire.h - a cable between two ports in memory. It loses, duplicates, delays, reorders and
- * corrupts frames, has a rate and a queue, and may lead over a router with a smaller MTU.
+ * corrupts frames, has a rate and a queue that may mark them, and may lead over a router with a
+ * smaller MTU.
  *
  * Shape:  a heap of frames in flight, the earliest first, those of one instant in the order of
  *         sending; each port receives what the other one sent.
@@ -8,7 +9,7 @@
  * Owner:  frames in flight are copies; both ports belong to the caller.
  * Thread: one.
  * Errors: a frame that finds no room in flight or at the other end is lost, and counted.
- * Bounds: WIRE_FLIGHTS frames in flight.
+ * Bounds: faults.flights frames in flight, or WIRE_FLIGHTS.
  */
 #ifndef CLOCKOO_SIM_WIRE_H
 #define CLOCKOO_SIM_WIRE_H
@@ -25,6 +26,10 @@ struct sim_faults {
 	uint32_t corrupt;           /* permille: one byte of the IP packet is changed */
 	uint64_t rate;              /* bytes a second in each direction; 0: unlimited */
 	uint64_t queue_ns;          /* with a rate: a frame that would wait longer is lost */
+	uint64_t mark_ns;           /* an ECT packet that would wait longer is marked; 0: none is */
+	uint32_t mark;              /* permille: an ECT packet is marked */
+	bool clears;                /* the path clears the ECN field */
+	uint32_t flights;           /* at creation; 0: WIRE_FLIGHTS */
 };
 
 /* A router on the path; longer packets do not pass it. mtu 0: none. */
@@ -42,7 +47,7 @@ struct sim_nat {
 };
 
 struct sim_wire_counts {
-	uint64_t sent, lost, twice, late, corrupted, queue_full, too_big, told;
+	uint64_t sent, lost, twice, late, corrupted, queue_full, marked, too_big, told;
 };
 
 struct sim_flight {
@@ -62,9 +67,9 @@ struct sim_wire {
 	uint64_t free_ns[2]; /* when the last frame of each end has been sent, by the rate */
 	/* Hash of all sent frames and their times: the same seed gives the same hash. */
 	uint64_t hash;
-	uint32_t count;
+	uint32_t count, room;
 	/* The first `count` are in flight, the others unused. */
-	struct sim_flight *heap[WIRE_FLIGHTS];
+	struct sim_flight **heap;
 	struct sim_flight *flights;
 };
 

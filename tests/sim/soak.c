@@ -138,8 +138,17 @@ clients_serve(void *arg)
 	}
 }
 
+/* Draws congestion control and ECN of one side, by numbers of their own: the other draws of a seed
+ * stay as they were. */
 static void
-stack_clients_create(struct world *w)
+draw_congestion(struct tcp_config *cfg, struct sim_rng *r)
+{
+	cfg->congestion = sim_chance(r, 300) ? CC_DCTCP : sim_below(r, CC_DCTCP);
+	cfg->ecn = sim_below(r, ECN_OFF + 1);
+}
+
+static void
+stack_clients_create(struct world *w, struct sim_rng *ecn)
 {
 	const struct stack_user user = {w, on_opened, on_gone, on_failed};
 	const struct conn_target to = {.ip = w->ipv6 ? server6 : ip_addr_v4(SIM_IP),
@@ -151,6 +160,7 @@ stack_clients_create(struct world *w)
 	cfg.net.prefix6_len = PREFIX6_BITS;
 	cfg.net.vlan = w->vlan;
 	cfg.tcp.port = 0;
+	draw_congestion(&cfg.tcp, ecn);
 	cfg.net.rx_frames_max = sim_chance(&w->rng, 300) ? 80 : cfg.net.rx_frames_max;
 	w->stack = sim_stack_create_as(&cfg, PORT_FRAMES, 0, sim_peer_mac);
 	w->stack->serve = clients_serve;
@@ -272,14 +282,25 @@ draw_faults(struct sim_rng *r)
 }
 
 static void
+draw_marks(struct sim_faults *faults, struct sim_rng *r)
+{
+	faults->mark = sim_chance(r, 400) ? sim_below(r, sim_chance(r, 300) ? 1001 : 100) : 0;
+	faults->mark_ns = sim_chance(r, 500) ? 50000 + sim_below(r, 2000000) : 0;
+	faults->clears = sim_chance(r, 50);
+}
+
+static void
 world_create(struct world *w, uint64_t seed, struct soak_result *result)
 {
 	struct sim_cores_options options = sim_cores_defaults(seed);
+	struct sim_rng ecn = {~seed};
 	struct sim_faults faults;
 	uint32_t bytes;
 
 	*w = (struct world){.seed = seed, .rng = {seed}, .result = result};
 	faults = draw_faults(&w->rng);
+	draw_marks(&faults, &ecn);
+	draw_congestion(&options.stack.tcp, &ecn);
 	options.frames = PORT_FRAMES;
 	options.memory_bytes = STORE_BYTES;
 	options.conn_requests_max = 1 + sim_below(&w->rng, 32);
@@ -298,7 +319,7 @@ world_create(struct world *w, uint64_t seed, struct soak_result *result)
 	w->deaf = sim_chance(&w->rng, 300);
 	w->leave = sim_chance(&w->rng, 150) ? 1 + sim_below(&w->rng, 20) : 0;
 	if (w->ours)
-		stack_clients_create(w);
+		stack_clients_create(w, &ecn);
 	else
 		peer_clients_create(w);
 	w->wire = sim_wire_create(w->server->cores[0].port,

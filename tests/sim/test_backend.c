@@ -164,7 +164,7 @@ TEST(a_request_that_is_never_answered_fails_at_its_deadline)
 	sim_service_run(&w->sim, 3 * (uint64_t)TIMEOUT_NS, STEP_NS);
 	check_heard("SERVER_ERROR no answer in time\r\nSERVER_ERROR no answer in time\r\n");
 	check(w->backend.requests[0].forgotten);
-	ANSWER(0); /* too late: nobody is waiting */
+	ANSWER(0); /* too late: no request waits */
 	check_heard("");
 	say("get -b\r\n");
 	ANSWER(w->backend.count - 1);

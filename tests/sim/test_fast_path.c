@@ -139,7 +139,10 @@ on_failed(void *arg, struct conn *c, enum conn_failure why)
 static struct sim_faults
 some_faults(struct sim_rng *rng)
 {
-	struct sim_faults f = {.delay_ns = 1000 + sim_below(rng, 400000)};
+	struct sim_faults f = {
+		.delay_ns = 1000 + sim_below(rng, 400000),
+		.mark = sim_chance(rng, 600) ? sim_below(rng, 60) : 0,
+	};
 
 	if (sim_chance(rng, 500)) {
 		f.lose = sim_below(rng, 25);
@@ -157,7 +160,8 @@ some_config(struct sim_rng *rng, uint64_t seed)
 	struct stack_config cfg = sim_config(seed);
 
 	cfg.tcp.timestamps = sim_chance(rng, 700);
-	cfg.tcp.congestion = sim_chance(rng, 500) ? CC_CUBIC : CC_NEWRENO;
+	cfg.tcp.congestion = sim_below(rng, CC_DCTCP + 1);
+	cfg.tcp.ecn = sim_below(rng, ECN_OFF + 1);
 	cfg.tcp.keepalive_idle_ns = NS_PER_S * (1 + sim_below(rng, 30));
 	if (sim_chance(rng, 200))
 		cfg.net.rx_frames_max = 24;
@@ -268,6 +272,7 @@ TEST(the_fast_path_does_the_same_as_the_slow_one)
 	check(all.counts[0][TCP_FAST_RECOVERIES] > 0 && all.counts[0][TCP_ACKS_DELAYED] > SEEDS);
 	check(all.counts[0][ARP_REQUESTS_SENT] > 2 * SEEDS && all.counts[0][DROP_ETH_NOT_OURS] > 0);
 	check(all.counts[0][TCP_CLOSED] > SEEDS);
+	check(all.counts[0][TCP_ECN_MARKS] > SEEDS && all.counts[0][TCP_ECN_REDUCTIONS] > SEEDS);
 }
 
 int

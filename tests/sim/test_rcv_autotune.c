@@ -99,14 +99,15 @@ receive(struct world *w, const struct sim_segment *seg)
 	struct peer *p = &w->peer[seg->tcp.dst_port - PORT_0];
 	const bool syn = seg->tcp.flags & TCP_SYN;
 	const uint32_t ack = seg->tcp.ack - PEER_ISS;
-	const uint32_t edge = ack + ((uint32_t)seg->tcp.window << (syn ? 0 : RX_WSCALE));
+	const uint32_t edge = ack + ((uint32_t)seg->tcp.window
+				     << (syn ? 0 : stack_tcp(w->ss->stack)->rcv_autotune.wscale));
 
 	if (seg->tcp.flags & TCP_RST) {
 		p->open = false;
 		return;
 	}
 	if (syn) {
-		check_eq(seg->tcp.opt.wscale, RX_WSCALE);
+		check_eq(seg->tcp.opt.wscale, stack_tcp(w->ss->stack)->rcv_autotune.wscale);
 		p->iss = seg->tcp.seq;
 	} else {
 		check((int32_t)(edge - p->edge) >= 0); /* RFC 9293 section 3.8.6 */
@@ -213,7 +214,7 @@ upload(struct world *w, uint32_t i, uint32_t rounds)
 		const uint64_t began_ns = w->ss->now_ns;
 
 		before = w->peer[i].acked;
-		send_window(w, i, RX_WINDOW_MAX);
+		send_window(w, i, stack_tcp(w->ss->stack)->rcv_autotune.window_max);
 		round_ends(w, began_ns);
 	}
 	return w->peer[i].acked - before;
@@ -248,7 +249,7 @@ static void
 leave_hole(struct world *w, uint32_t i)
 {
 	w->peer[i].next += FULL;
-	send_window(w, i, RX_WINDOW_MAX);
+	send_window(w, i, stack_tcp(w->ss->stack)->rcv_autotune.window_max);
 }
 
 TEST(an_upload_fills_its_path_after_some_round_trips)
@@ -365,7 +366,7 @@ TEST(a_thousand_wide_windows_with_holes_take_nothing_from_others)
 	for (uint32_t k = 0; k < 3; k++) {
 		began_ns = w->ss->now_ns;
 		for (uint32_t i = 0; i < hostile; i++)
-			send_window(w, i, RX_WINDOW_MAX);
+			send_window(w, i, stack_tcp(w->ss->stack)->rcv_autotune.window_max);
 		round_ends(w, began_ns);
 	}
 	check(tcp_of(w)->rcv_autotune.count > 1 &&
@@ -398,7 +399,7 @@ TEST(a_late_peer_gets_a_part_of_the_windows_of_others)
 		const uint64_t began_ns = w->ss->now_ns;
 
 		for (uint32_t i = 0; i < early + (k >= 10); i++)
-			send_window(w, i, RX_WINDOW_MAX);
+			send_window(w, i, stack_tcp(w->ss->stack)->rcv_autotune.window_max);
 		round_ends(w, began_ns);
 	}
 	for (uint32_t i = 0; i < early; i++)
@@ -418,7 +419,7 @@ TEST(an_idle_peer_leaves_its_window_to_active_ones)
 		const uint64_t began_ns = w->ss->now_ns;
 
 		for (uint32_t i = 0; i < early; i++)
-			send_window(w, i, RX_WINDOW_MAX);
+			send_window(w, i, stack_tcp(w->ss->stack)->rcv_autotune.window_max);
 		round_ends(w, began_ns);
 	}
 	check(tcp_of(w)->rcv_autotune.count > 10);

@@ -538,6 +538,7 @@ honest_beside(const struct crowd *crowd)
 
 static const struct crowd crowds[] = {
 	/* Chunks of replies, and frames of the requests behind them. */
+	{WORST("replies", "ask for 1 KB", 900), .asks = "get s\r\n"},
 	{ROW("replies", "ask for 1 KB", 240), .asks = "get s\r\n"},
 	{WORST("replies", "ask for 1 KB by mg", 300), .asks = "mg s v\r\n"},
 	{ROW("replies", "ask for 1 KB", 150), .asks = "get s\r\n", .rate = 10000},

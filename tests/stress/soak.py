@@ -45,7 +45,7 @@ def command_of(name, command, number, times):
 
 
 def run(name, command, number, seconds):
-    """How often the program ran; what it said if it failed."""
+    """Returns how often the program ran, and its output if it failed."""
     began, times = time.monotonic(), 0
     while times == 0 or time.monotonic() - began < seconds:
         try:

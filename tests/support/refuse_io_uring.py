@@ -19,5 +19,5 @@ def is_refused_here():
 
 
 def with_error(error):
-    """What a child calls before it executes the program."""
+    """Returns what a child calls before it executes the program."""
     return seccomp.refusing(dict.fromkeys(CALLS, error))

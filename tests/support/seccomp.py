@@ -23,7 +23,7 @@ def numbers():
 
 
 def refusing(errors, flags=()):
-    """What a child calls before it executes the program. errors: {call: errno}; flags: (call, bits, errno) refuses
+    """Returns what a child calls before it executes the program. errors: {call: errno}; flags: (call, bits, errno) refuses
     a call whose first argument has one of the bits."""
     words = [(LOAD_WORD, 0, 0, CALL_AT)]
     for call, error in errors.items():

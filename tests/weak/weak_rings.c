@@ -7,6 +7,7 @@
  * Method: weak.h. Rings begin almost full, so that the writer waits for the reader.
  */
 #include "weak_setup.h"
+#include "kernel/kernel_ring.h"
 #include "pkt/capture.h"
 #include "pkt/frame_ring.h"
 
@@ -84,6 +85,74 @@ pop_two(void)
 		weak_check(n == 0 || n == last + 1 || last == 0, "frames out of order");
 		last = n;
 	}
+}
+
+/* ---- copies of frames, to and from the kernel ---- */
+
+static struct kernel_ring copies;
+static uint32_t slots[KERNEL_RING];
+
+static bool
+write_copy(uint32_t n)
+{
+	uint32_t *slot = (uint32_t *)(void *)kernel_ring_begin(&copies);
+
+	if (slot == NULL)
+		return false;
+	*slot = n;
+	kernel_ring_commit(&copies, n);
+	return true;
+}
+
+static uint32_t
+read_copy(void)
+{
+	uint32_t len = 0, n;
+	const uint8_t *slot = kernel_ring_first(&copies, &len);
+
+	if (slot == NULL)
+		return 0;
+	memcpy(&n, slot, sizeof n);
+	weak_check(n == len, "a torn copy");
+	kernel_ring_pop(&copies);
+	return n;
+}
+
+static void
+begin_copies(uint32_t count)
+{
+	memset(&copies, 0, sizeof copies);
+	copies.slots = (uint8_t *)slots;
+	copies.slot_bytes = sizeof slots[0];
+	for (uint32_t i = 1; i <= count; i++)
+		ensure(write_copy(i));
+}
+
+static void
+begin_no_copies(void)
+{
+	begin_copies(0);
+}
+
+static void
+begin_full_of_copies(void)
+{
+	begin_copies(KERNEL_RING);
+}
+
+static void
+write_two(void)
+{
+	write_copy(1001);
+	write_copy(1002);
+}
+
+static void
+read_two_copies(void)
+{
+	const uint32_t one = read_copy(), other = read_copy();
+
+	weak_check(one == 0 || other == 0 || other == one + 1, "copies out of order");
 }
 
 /* ---- a capture ---- */
@@ -200,6 +269,8 @@ end_and_take(void)
 static const struct weak_case cases[] = {
 	{"ring-empty", begin_empty, {push_two, pop_two}, setup_nothing, 3, 3},
 	{"ring-full", begin_full, {push_two, pop_two}, setup_nothing, 3, 3},
+	{"copies-empty", begin_no_copies, {write_two, read_two_copies}, setup_nothing, 3, 3},
+	{"copies-full", begin_full_of_copies, {write_two, read_two_copies}, setup_nothing, 3, 3},
 	{"capture-read", begin_capture, {receive_twice, read_two}, setup_nothing, 2, 2},
 	{"capture-full", begin_capture_full, {receive_twice, read_two}, setup_nothing, 2, 2},
 	{"capture-skip", begin_capture_skip, {receive_twice, read_record}, setup_nothing, 1, 1},

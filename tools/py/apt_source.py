@@ -30,7 +30,7 @@ def archive():
 
 
 def options():
-    """What apt is told of the way there: lines of a configuration file of apt."""
+    """Returns what apt is told of the way there: lines of a configuration file of apt."""
     text = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     return HANDED_ON.findall(text)
 

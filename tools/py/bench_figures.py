@@ -1,4 +1,4 @@
-"""What the parts of tools/bench share: figures by name, tables, a progress bar."""
+"""Shared by the parts of tools/bench: figures by name, tables, a progress bar."""
 
 import statistics
 
@@ -20,7 +20,7 @@ class Figures:
 
 
 def bar(text):
-    """What a program says of its progress, "words 40 %", with a bar before the number."""
+    """Returns what a program says of its progress, "words 40 %", with a bar before the number."""
     words, _, percent = text.removesuffix(" %").rpartition(" ")
     if not text.endswith(" %") or not percent.isdigit():
         return text

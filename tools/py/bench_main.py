@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import bench_plot
@@ -16,6 +17,7 @@ import bench_report
 import budget
 import build_tree
 import charts
+import edge_bench
 import filter_bench
 import flash_bench
 import flood_bench
@@ -37,7 +39,7 @@ from progress import Failed, say
 
 
 def machine():
-    """What kind of machine this is, as far as its figures depend on it."""
+    """Returns what kind of machine this is, as far as its figures depend on it."""
     cpu = "unknown CPU"
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -306,6 +308,22 @@ def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
 
+def measure_edge(args, keep_figures):
+    build_clockoo(*edge_bench.TARGETS)
+    return edge_bench.measure(folder_of_builds() / "tests/bench/net", args.quick, args.part or edge_bench.PARTS, keep_figures)
+
+
+def measure_reach(args, keep_figures):
+    folder = folder_of_builds()
+    build_tree.build(folder, build_tree.RELEASE, targets=["tests/sim/reach_table"])
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / "reach.json"
+        subprocess.run([folder / "tests/sim/reach_table", "--json", path, *["--quick"] * args.quick], check=True)
+        figures = json.loads(path.read_text())
+    keep_figures(figures)
+    return figures
+
+
 def measure_papers(args, keep_figures):
     names = papers_bench.chosen(args.part)
     kept = papers_bench.resumed(args.resume, args.quick) if args.resume is not None else {}
@@ -317,8 +335,9 @@ def measure_papers(args, keep_figures):
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
             "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
             "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash,
-            "operate": measure_operate, "tls": measure_tls, "papers": measure_papers}
-PARTS = {"papers": papers_bench.NAMES, "flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS,
+            "operate": measure_operate, "tls": measure_tls, "papers": measure_papers, "edge": measure_edge,
+            "reach": measure_reach}
+PARTS = {"papers": papers_bench.NAMES, "edge": edge_bench.PARTS, "flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS,
          "flood": flood_bench.PARTS,
          "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}

@@ -28,7 +28,7 @@ LIMIT_S = 120
 
 
 def release_of(compiler):
-    """What a budget is kept by: "gcc 12" of "gcc 12.2.0"."""
+    """Returns what a budget is kept by: "gcc 12" of "gcc 12.2.0"."""
     return compiler.split(".")[0]
 
 
@@ -79,18 +79,18 @@ def cycles(program, case, runs=CYCLE_RUNS, keys=CYCLE_KEYS, requests=CYCLE_REQUE
     with tempfile.TemporaryDirectory(prefix="clockoo-budget-") as folder:
         path = pathlib.Path(folder, "row.json")
         ran([program, case, "--keys", keys, "--runs", runs, "--requests",
-             max(100, requests // CASES[case]), "--json", path])
+             max(100, requests // CASES.get(case, 1)), "--json", path])
         row = json.loads(path.read_text())
     unit = CASES.get(case, 1)
     return {"cycles": round(row["cycles"] / unit, 1),
             "spread": [round(row[end] / unit, 1) for end in ("least", "most")],
-            "hugepages": row["hugepages"],
+            "hugepages": row["hugepages"], "cycles_per_ns": row["cycles_per_ns"],
             "cycle_stages": {name.removeprefix("stage_"): round(value / unit, 1)
                              for name, value in row.items() if name.startswith("stage_")}}
 
 
 def judge(case, found, kept):
-    """What is wrong with a count, or None."""
+    """Returns what is wrong with a count, or None."""
     if found <= kept * MORE_MAX:
         return None
     return (f"{case}: {found:.1f} instructions, {100 * (found / kept - 1):.1f} % more than the "

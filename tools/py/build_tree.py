@@ -54,7 +54,7 @@ def beside_default(suffix):
 
 
 def test_targets(folder, suites, but=frozenset()):
-    """What ninja must build for the tests of these suites of meson that are in none of the others."""
+    """Returns what ninja must build for the tests of these suites of meson that are in none of the others."""
     def introspect(what):
         return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
                                          capture_output=True, text=True).stdout)

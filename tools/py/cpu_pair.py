@@ -50,7 +50,7 @@ class CpuPair:
             time.sleep(PAUSE_S)
 
     def turn(self, run):
-        """What run() returns, of a try in which the CPUs were ours if there was one."""
+        """Returns what run() returns, of a try in which the CPUs were ours if there was one."""
         self.turns += 1
         for tries in range(TRIES):
             self.repeated += tries != 0

@@ -104,7 +104,7 @@ def _cross_file(arch):
 
 
 def build(arch, at, options=build_tree.RELEASE, **how):
-    """As build_tree.build. PKG_CONFIG_PATH names libraries of this machine, which meson heeds only for itself."""
+    """Builds as build_tree.build does. PKG_CONFIG_PATH names libraries of this machine, which meson heeds only for itself."""
     take_tree(arch)
     build_tree.build(at, ["--cross-file", str(_cross_file(arch)), *options], **how)
 

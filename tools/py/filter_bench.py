@@ -148,7 +148,7 @@ def show_looks(rows):
 
 
 def ratio(rows, part, name, which=min):
-    """Of the slowest point, or of the last one, by the fastest or the first."""
+    """Divides the slowest point by the fastest one, or the last by the first."""
     points = [value for _, value in by_x(chosen(rows, part, filter=name), "load", "mops")]
     return min(points) / max(points) if which is min else points[-1] / points[0]
 
@@ -213,7 +213,7 @@ def show(rows, figures):
 
 
 def tables_of(figures):
-    """What show prints, as text."""
+    """Returns what show prints, as text."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         show(figures[POINTS], figures)
     return out.getvalue()

@@ -261,7 +261,7 @@ def hits(bench):
 
 
 def kept(bench):
-    """Of the bytes that memory evicted, those that flash has; memory in MiB is --mib."""
+    """Measures the share of the evicted bytes that flash has; memory in MiB is --mib."""
     for row in bench.runs("kept"):
         size = SIZES[row["value"]]
         bench.keep(f"evicted_bytes_kept_{size}", [row["kept_bytes"] / row["evicted_bytes"]], 4)

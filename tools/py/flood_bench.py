@@ -163,7 +163,7 @@ def line(name, rows, by):
 
 
 def simulated(programs, quick):
-    """What one core keeps at rates that no port of this machine brings, in virtual time: the table
+    """Returns what one core keeps at rates that no port of this machine brings, in virtual time: the table
     that a program of the simulation prints, and its figures."""
     words = [str(programs.parents[1] / "sim/flood_table"), *(["--quick"] if quick else [])]
     status, lines = run_step("floods in the simulator", words)

@@ -1,4 +1,4 @@
-"""What tools/bench front measures with: four memcached servers, and what stands before them in turns.
+"""The servers and programs that tools/bench front measures: four memcached servers, and what stands before them in turns.
 
     NAME-c   clients and the servers: 10.99.0.2, 10.99.1.2, 10.99.9.2
     NAME-s   the product without a front      v0 10.99.0.1
@@ -172,7 +172,7 @@ class FrontBed(VsBed):
     # ---- who stands before them ----
 
     def proxies(self, port, servers):
-        """Those that there are; who is not there is named with the reason."""
+        """Returns the proxies that are installed, and names the others with the reason."""
         found = [self._nutcracker(port, servers)] if shutil.which("nutcracker") else []
         if not found:
             self.absent[NUTCRACKER] = "it is not installed (apt-get install nutcracker)"
@@ -257,7 +257,7 @@ class FrontBed(VsBed):
 
     @contextlib.contextmanager
     def _lossy(self):
-        """Of what comes to servers and clients, and goes from them, over all of their veths."""
+        """Loses a part of the frames in both directions on all veths of servers and clients."""
         nft = [*inside(self.client), "nft"]
         chains = "".join(f"chain {hook} {{ type filter hook {hook} priority 0; numgen random mod 100 < {LOST_PERCENT} drop; }}\n"
                          for hook in ("input", "output"))
@@ -269,7 +269,7 @@ class FrontBed(VsBed):
 
     @contextlib.contextmanager
     def _history_front(self):
-        """It fails soon, and says so. It runs until the end."""
+        """Runs until the end. A failure is reported at once."""
         self._start_history_front()
         try:
             run_front.await_copies(lambda text: self._nc(self._judged.host, PORT, text))

@@ -43,7 +43,7 @@ def worst(rows, part, who, by="busiest", **where):
 
 
 def figures_of(rows):
-    """Of each part, the worst x and n."""
+    """Returns the worst x and n of each part."""
     found = {f"busiest_by_mean_{part}": worst(rows, part, "front")["busiest"]
              for part in ("adversary", "scan", "zipf101", "cold")}
     for part, who in (("adversary", "perfect"), ("scan", "perfect"), ("scan", "clock"), ("zipf101", "perfect"),

@@ -28,7 +28,7 @@ TOLD = {"STORED": WRITE, "NOT_FOUND": MISS, "EXISTS": GONE}
 
 
 class Key:
-    """What was asked of a key, and told. Times of one clock."""
+    """The requests for a key and their answers, with times of one clock."""
 
     def __init__(self):
         self.written, self.lost, self.read, self.misses, self.counts_lost = {}, {}, {}, [], []
@@ -58,7 +58,7 @@ class Key:
         return (began, NEVER) if began is not None and began < heard else None
 
     def zones(self):
-        """Of each value: from when it must be there until when, or the other way round."""
+        """Yields (from, to, value): if from < to the key had this value all that time, else it came and went between them."""
         for value in self.written.keys() | self.read.keys():
             reads = self.read.get(value, [])
             first = min((ended for _, ended in reads), default=NEVER)
@@ -69,7 +69,7 @@ class Key:
             yield min(writer[1], first), max([writer[0], *(began for began, _ in reads)]), value
 
     def judge(self):
-        """What no order explains."""
+        """Returns what no order explains."""
         zones = list(self.zones())
         needed = sorted(zone for zone in zones if zone[0] < zone[1])
         points = [(ended, began, what) for ended, began, what in zones if ended >= began]

@@ -111,7 +111,7 @@ class FrontLoad(Figures):
                ["the same twice", *(f"{control[what]:.3f}" for what in ("rate", "core_ns"))]])
 
     def hit_round(self, number, words, *options):
-        """Of one process the median ratios of its pairs; of all of its time, too."""
+        """Returns one process's median ratios of its pairs, and those of its whole time."""
         rows = self.bed.wire(f"hit over the wire, {words}", "tcp_get", "--front", SERVERS, "--keys", HIT_KEYS,
                              "--connections", CONNECTIONS, "--runs", 1, "--ms", HIT_MS, "--sets", 0, "--burst", 12, "--copies",
                              HIT_COPIES, "--pairs", QUICK_HIT_PAIRS if self.quick else HIT_PAIRS, *options)
@@ -127,7 +127,7 @@ class FrontLoad(Figures):
     # ---- a kernel client over veths ----
 
     def targets(self, front):
-        """Who is asked: name, host, port, pid."""
+        """Returns the programs that are measured: name, host, port, pid."""
         return [(OWN, front.host, PORT, front.pid, lambda: self.bed.turn_of(front))] + [
             (peer.name, f"{PEER_SIDE}.1", peer.port, peer.pid, None) for peer in self.bed.peers]
 
@@ -216,7 +216,7 @@ class FrontLoad(Figures):
                   f"the better one; {bound:.2f} if its own code cost nothing: the rest is its kernel's part", flush=True)
 
     def shares(self, name, who, rows, cost):
-        """Of a request: the proxy's CPU in its own code and in its kernel, the servers', and that of all of them."""
+        """Records the CPU time of a request: the proxy's in its own code and in its kernel, the servers', and the sum."""
         for what in ("own", "kernel", "servers"):
             cost[who, what] = [1e6 * row["cpu"][what] / (row["hits"] + row["misses"]) for row in rows]
         cost[who, "fleet"] = [sum(us) for us in zip(cost[who, "own"], cost[who, "kernel"], cost[who, "servers"])]
@@ -250,7 +250,7 @@ class FrontLoad(Figures):
     # ---- one cold key ----
 
     def cold(self):
-        """One key, asked by 1,000 clients at once before a server that waits 100 ms. They share a get; a copy
+        """1,000 clients ask for one key at once, whose server waits 100 ms. They share a get; a copy
         is not needed, and not waited for."""
         lines = []
         with self.bed.slow_server() as server, self.bed.proxies_of([server], 11300) as peers:

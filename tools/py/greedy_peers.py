@@ -66,7 +66,7 @@ class Greedy:
         heapq.heappush(self.due, (time.monotonic() + after_s, next(self.order), work, peer))
 
     def send(self, peer):
-        """As much as the socket takes, and of --endless no more than some pieces a visit."""
+        """Sends as much as the socket takes, but with --endless only some pieces a visit."""
         for _ in range(SENDS_A_VISIT):
             if peer.at == len(self.text):
                 peer.has_sent = True

@@ -135,7 +135,7 @@ def notices(libraries):
 
 
 def make_root(root, program, libraries):
-    """What the image has."""
+    """Makes the files of the image."""
     libraries.add(program)
     lib = pathlib.Path("usr/lib") / libraries.triple
     opened = libraries.opened()

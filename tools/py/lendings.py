@@ -1,4 +1,4 @@
-"""What a run has taken from the machine, written down where the next run finds it.
+"""Records what a run has taken from the machine, where the next run finds it.
 
 A file a run in /run/clockoo, locked as long as the run lives. A run that was killed leaves its file
 unlocked; the next one gives back for it what the file says. So kill -9 costs nothing for long.

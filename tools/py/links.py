@@ -102,7 +102,7 @@ class Link:
 
 
 def congestion():
-    """What a Debian kernel does against congestion, or what every namespace may. Not BBR, which a machine
+    """Returns what a Debian kernel does against congestion, or what every namespace may. Not BBR, which a machine
     may have as its default: it does not slow down for losses, so it is measured apart."""
     allowed = ALLOWED.read_text().split()
     return next(name for name in ("cubic", "reno") if name in allowed)
@@ -114,7 +114,7 @@ def set_congestion(ns, name):
 
 
 class Bed:
-    """What a measurement lies in: namespaces, an appliance, programs of ours. with Bed(...) as bed:
+    """The surroundings of a measurement: namespaces, an appliance, programs of ours. with Bed(...) as bed:
     all of it is given back at the end."""
 
     SIDES = ()
@@ -189,7 +189,7 @@ class Bed:
 
     @contextlib.contextmanager
     def ending(self, child):
-        """What runs beside: ended with the block, if it has not ended by then."""
+        """Ends a process that runs beside with the block, if it has not ended by then."""
         try:
             yield child
         finally:

@@ -37,7 +37,7 @@ def all_sources():
 
 
 def changed_files():
-    """What the last commit or the work since changed."""
+    """Returns what the last commit or the work since changed."""
     return set(_git_lines("diff", "--name-only", "HEAD~1")) | set(
         _git_lines("ls-files", "--others", "--exclude-standard"))
 
@@ -62,12 +62,12 @@ def _commands(folder):
 
 
 def nodes_for(files):
-    """How deep the analyzer looks so that so many files take no longer than DEEP_FILES do."""
+    """Returns the analyzer's depth at which so many files take no longer than DEEP_FILES do."""
     return DEEP_NODES if files <= DEEP_FILES else DEEP_NODES * DEEP_FILES // files
 
 
 def _tidy(database, paths, nodes):
-    """What clang-tidy finds in these files; with nodes, the analyzer too."""
+    """Returns what clang-tidy finds in these files; with nodes, the analyzer too."""
     words = ["-analyzer-config", f"max-nodes={nodes}"]
     how = [f"--extra-arg={word}" for at in words for word in ("-Xclang", at)] if nodes else [NO_ANALYZER]
     done = subprocess.run(["clang-tidy", "-p", database, "--quiet", *how, *(str(ROOT / path) for path in paths)],

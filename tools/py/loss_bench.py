@@ -43,7 +43,7 @@ class LossBench(Figures):
         self.who = [*WHO, *([BBR] if not quick and links.has_bbr else [])]
 
     def ceiling(self):
-        """What the link carries when nothing else is done: full-sized frames in one direction."""
+        """Measures what the link carries with full-sized frames in one direction and no other work."""
         link = self.links.memcached
         with self.links.impaired(link) as row:
             self.links.row("what the link carries", link.client, "frame_flood", link.near, STRAY_MAC,
@@ -133,7 +133,7 @@ class LossBench(Figures):
 
 
 def timeouts(before, after):
-    """Of text: a SYN's timeouts are not about ACKs of ours."""
+    """Returns the client's segments and timeouts between two readings, but for SYNs, which are not about our ACKs."""
     more = {name: after[name] - before[name]
             for name in ("TcpOutSegs", "TcpExtTCPTimeouts", "TcpExtTCPSynRetrans")}
     return {"client_segments": more["TcpOutSegs"],

@@ -48,7 +48,7 @@ def _run(*command):
 
 
 def _try(*command):
-    """What makes a run faster and no more: a kernel or container may lack it."""
+    """Runs a command that only makes a run faster: a kernel or container may refuse it."""
     try:
         _run(*command)
     except (Failed, OSError):
@@ -138,7 +138,7 @@ def why_not(*flags):
 
 @functools.cache
 def rights():
-    """Whose namespaces may be made here, "root" of this machine's or "user" namespaces, or None; and why no better."""
+    """Returns whose namespaces may be made here: "root", "user" or None, and why no better ones."""
     as_root = why_not() if os.geteuid() == 0 else "this is not root"
     if as_root is None:
         return "root", ""
@@ -147,7 +147,7 @@ def rights():
 
 
 def usual_wire():
-    """What tools/run takes here, not laid."""
+    """Returns what tools/run takes here, not laid."""
     return UserWire() if rights()[0] is None else Wire("", "af_packet")
 
 
@@ -188,7 +188,7 @@ class Wire:
         self._address()
 
     def join(self):
-        """What can be done only when the appliance has made its interface."""
+        """Does what is possible only once the appliance has made its interface."""
         if self.port == "tap":
             self._address()
 

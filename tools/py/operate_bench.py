@@ -137,7 +137,7 @@ PARTS = {
 
 
 def targets(parts):
-    """What has to be built for them."""
+    """Returns what has to be built for them."""
     return sorted({target for part in parts for target in PARTS[part][0]})
 
 

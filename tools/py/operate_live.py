@@ -88,7 +88,7 @@ def slice_of(path, scraped):
 
 
 def scrape(bench):
-    """What reading /metrics a hundred times a second takes, and takes of the core's time for a get."""
+    """Returns what reading /metrics a hundred times a second takes, and takes of the core's time for a get."""
     pairs = QUICK_PAIRS if bench.quick else PAIRS
     rates, costs, took = {False: [], True: []}, {False: [], True: []}, []
     cpus = sorted(os.sched_getaffinity(0))

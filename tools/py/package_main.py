@@ -75,7 +75,7 @@ def version(build):
 
 
 def packed(data):
-    """As Debian wants documentation: the same bytes give the same file."""
+    """Compresses a document as Debian wants it: equal bytes give equal files."""
     return gzip.compress(data, 9, mtime=0)
 
 

@@ -1,4 +1,4 @@
-"""What the network pieces of tools/bench papers measure with: servers that come and go, and what CPUs did meanwhile."""
+"""Shared by the network pieces of tools/bench papers: servers that come and go, and what CPUs did meanwhile."""
 
 import contextlib
 import os

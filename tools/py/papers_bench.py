@@ -54,7 +54,7 @@ def chosen(names):
 
 
 def targets(names):
-    """What these pieces run. A program that the sources do not have is left out: its piece says so."""
+    """Returns what these pieces run. A program that the sources do not have is left out: its piece says so."""
     here = (build_tree.ROOT / PROGRAM / "meson.build").read_text()
     return sorted({target for name in names for target in PIECES[name].targets
                    if not target.startswith(PROGRAM) or f"'{target.removeprefix(PROGRAM)}'" in here})
@@ -65,7 +65,7 @@ def points_of(figures):
 
 
 def computed(figures):
-    """The same figures with all that is computed of their points."""
+    """Returns the figures with all that is computed from their points."""
     return figures | papers_rows.found_of(points_of(figures))
 
 
@@ -74,7 +74,7 @@ def has_points(figures):
 
 
 def resumed(path, quick):
-    """What that file has of our pieces."""
+    """Returns what that file has of our pieces."""
     try:
         found = json.loads(pathlib.Path(path).read_text())
         if found["quick"] != quick:

@@ -11,7 +11,7 @@ LONG = 34          # letters of a name, before it is cut over two lines
 
 
 def style():
-    """What all of them have in common; the text stays text, so that a page's reader can search it."""
+    """Sets what all charts share; text stays text, so that a reader of the page can search it."""
     import matplotlib
 
     matplotlib.use("svg")

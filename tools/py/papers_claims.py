@@ -1,4 +1,4 @@
-"""What the papers say of their tables and figures, as rows: each with where it stands, what it was, and the picks of
+"""The papers' claims about their tables and figures, as rows: each with where it stands, what it was, and the picks of
 papers_points.py that are the baseline and ours here. Nothing here is a measurement of ours.
 """
 

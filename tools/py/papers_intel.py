@@ -36,7 +36,7 @@ def bags(folder, quick, options):
 
 
 def energy_uj():
-    """What the packages have used so far; None where the machine does not say."""
+    """Returns what the packages have used so far; None where the machine does not say."""
     found = []
     for path in ENERGY.glob("intel-rapl:?"):
         with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What the parts of tools/bench papers measured, as points, and what is asked of them.
+"""Measured points of the parts of tools/bench papers, and the questions that rows ask about them.
 
 A point is a dict, as the programs of tests/bench/papers print it: {"part", "figure", "series", "x": a number or a
 label, "y", "unit", "spread": [least, most] or absent, "n": rounds, "kind": "count" or "time"}. A point without "y"
@@ -84,7 +84,7 @@ class Points:
         return found and found.get("spread")
 
     def why_absent(self, pick):
-        """What a machine would need for that value, if who measured said so."""
+        """Returns what a machine would need for that value, if who measured said so."""
         if pick is None:
             return None
         if pick[0] == "/":

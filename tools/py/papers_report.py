@@ -79,7 +79,7 @@ TILES = {"factor_hits": "times chaining under a global lock, hits (paper: 12, si
 
 
 def seen(figure, series, cells):
-    """What was seen here, in a sentence or two computed of the points."""
+    """Returns what was seen here, in a sentence or two computed of the points."""
     of = [cell for cell in cells if cell["figure"] == figure.name]
     if of:
         best, worst = max(of, key=lambda c: c["times"]), min(of, key=lambda c: c["times"])

@@ -15,7 +15,7 @@ NOT_SHOWN = "not shown here"
 
 
 def times_better(ours, baseline, better):
-    """How often ours is as good as the other; None if that is no number."""
+    """Returns how many times as good ours is as the other, or None if that is no number."""
     over, under = (ours, baseline) if better == "more" else (baseline, ours)
     if over is None or under is None:
         return None
@@ -80,7 +80,7 @@ def row_of(claim, points, reasons):
 
 
 def figure_reason(claim):
-    """What the figure says of that baseline, if the row is of one."""
+    """Returns what the figure says of that baseline, if the row is of one."""
     figure, series, _ = claim.baseline if claim.baseline[0] != "/" else claim.baseline[1]
     names = (series,) if isinstance(series, str) else series
     return why_of(papers_figures.FIGURES[figure], names[0]) if figure in papers_figures.FIGURES else None

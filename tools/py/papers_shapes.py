@@ -1,4 +1,4 @@
-"""What a figure of tools/bench papers is, and what its sources are called."""
+"""The form of a figure of tools/bench papers, and the names of its sources."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What the tools say while they work: one line a step, a clock while it runs, its time at the end.
+"""Progress of the tools: one line a step, a clock while it runs, its time at the end.
 
 All of it goes to stderr: stdout belongs to the command that a script runs through us.
 """
@@ -92,7 +92,7 @@ def run_step(words, command, log=None, **popen_args):
 
 
 def run_ninja(words, command):
-    """As run_step; the note is the edge that ninja began last, whatever compilers say meanwhile. Ninja names an edge
+    """Runs ninja as run_step does; the note is the edge that ninja began last, whatever compilers say meanwhile. Ninja names an edge
     when it begins only to a terminal, so it is given one."""
     ours, its = os.openpty()
     with open(ours, "rb", 0) as said, Step(words) as step:

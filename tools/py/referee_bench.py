@@ -51,7 +51,7 @@ class Referee:
         return done.stdout.strip() == version
 
     def _run(self, seconds, *command):
-        """What it prints; None, and the reason, if it fails."""
+        """Returns what it prints; None, and the reason, if it fails."""
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   errors="replace", timeout=seconds)

@@ -63,7 +63,8 @@ RECOVERY = re.compile(r"recovery (start|end) \[(\d+)\.(\d+)\]")
 
 
 def recovery_s(said):
-    """Of memcached -v: "[restart] recovery start [SECONDS.MICROSECONDS]", without leading zeros, and end."""
+    """Returns the seconds from "recovery start" to "end" in the output of memcached -v, whose microseconds have no
+    leading zeros, or None."""
     times = {what: int(s) + int(us) / 1e6 for what, s, us in RECOVERY.findall(said)}
     return times["end"] - times["start"] if len(times) == 2 else None
 
@@ -104,12 +105,12 @@ class RestartBed(Bed):
         self._memory = (self._huge if huge else self._folder) / "memory"
 
     def page_kb(self):
-        """Of the file, as it is mapped."""
+        """Returns the page size with which the file is mapped."""
         text = pathlib.Path(f"/proc/{self.server.pid}/smaps_rollup").read_text()
         return 2048 if re.search(r"^ShmemPmdMapped: +[1-9]", text, re.M) else 4
 
     def keeping(self):
-        """What a next process finds of this one."""
+        """Returns what a next process finds of this one."""
         return ["-e", str(self._memory), "--keep-for", "always"]
 
     def start(self, mebibytes, cores=1):
@@ -154,7 +155,7 @@ class RestartBed(Bed):
         client.ask("reach")
 
     def memcached_recovery_s(self):
-        """What it says of its last start; None: it started empty."""
+        """Returns what it says of its last start; None: it started empty."""
         return recovery_s((self._folder / "said").read_text())
 
     def end_memcached(self, number):

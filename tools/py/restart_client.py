@@ -318,7 +318,7 @@ class Journal:
         return self._before
 
     def sums(self):
-        """Of all that was written, ever; pages that moved, and looks that found the index changed."""
+        """Returns the sums over all that was written, pages that moved, and lookups that found the index changed."""
         of_now = {"acknowledged": sum(w.acknowledged for w in self.writers), "grown": self.crowd.grown,
                   "shrunk": self.crowd.shrunk, "moved": self.crowd.moved}
         return {name: self._before[name] + value for name, value in of_now.items()}

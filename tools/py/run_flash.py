@@ -69,7 +69,7 @@ def value(number):
 
 
 def judge(answer):
-    """How many values are right; and a key whose is wrong, or None."""
+    """Returns how many values are right, and a key with a wrong one, or None."""
     found = at = 0
     head = re.compile(rb"VALUE (flash:0*(\d+)) 0 %d\r\n" % VALUE)
     while (one := head.search(answer, at)) is not None:

@@ -44,7 +44,7 @@ class Fleet:
         return ["--front-servers", servers]
 
     def peer_options(self, wire, port):
-        """Of one of two fronts: the other one, and the servers, are behind the client's namespace."""
+        """Returns the options of one of two fronts: the other one and the servers are behind the client's namespace."""
         other = netns.Wire(wire.client.removesuffix("-c"), wire.port, 3 - wire.number)
         return ["--gateway", wire.here, "--front-peers", f"{other.host}:{port}"]
 
@@ -89,7 +89,7 @@ class Fleet:
 
 
 def counts(text):
-    """Of `stats` and `stats front`: what clients have asked so far, and what each server was."""
+    """Returns the requests of clients so far, and those to each server, from `stats` and `stats front`."""
     rows = dict(line.split()[1:3] for line in text.splitlines() if line.startswith("STAT ") and line.count(" ") == 2)
     servers = [int(rows[f"{i}:keys"]) for i in range(SERVERS_MAX) if f"{i}:keys" in rows]
     return sum(int(rows.get(name, 0)) for name in ("cmd_get", "cmd_set")), servers

@@ -46,7 +46,7 @@ class Stopped(BaseException):
 
 
 def adopt_orphans():
-    """What CMD leaves running becomes our child, so that we can end it and see it gone."""
+    """Makes processes that CMD leaves running our children, so that we can end them and wait for them."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

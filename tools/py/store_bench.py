@@ -421,7 +421,7 @@ def policy(bench):
 
 
 def policy_by_referee(bench):
-    """The same traces by libCacheSim, whose 2Q is the one of 1994; models that differ from it are named."""
+    """Runs the same traces through libCacheSim, whose 2Q is the one of 1994, and names models that differ from it."""
     lines, apart = [], 0
     for trace, count in policy_counts(bench).items():
         by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
@@ -473,7 +473,7 @@ def lag(bench):
 
 
 def lag_by_referee(bench):
-    """The same by libCacheSim, for which a request costs a microsecond: of few items."""
+    """Runs the same through libCacheSim, with few items, since a request costs it a microsecond."""
     lines = []
     for (part, value), count in lag_counts(bench.quick).items():
         by = {row["who"]: row for row in bench.counted(f"a lag of {part} %, {value} bytes", count)["lag"]}
@@ -526,7 +526,7 @@ def equal_memories(ours, theirs, beside):
 
 
 def sizes_at_equal_memory(bench, words, name, count, mebibytes, pair, beside):
-    """The same keys, where both have as much memory; lines of that."""
+    """Measures the same keys with equal memory for both. Returns the lines of the table."""
     lines, most = [], count[1][3]
     for what, called, ours_mb in equal_memories(*pair, beside):
         if round(ours_mb) << 20 < STORE_MIN_BYTES:
@@ -675,7 +675,7 @@ SETS = ("new", "new_2t", "new_alone", "overwrite", "overwrite_2t", "overwrite_al
 
 
 def ns_of_both(programs, what):
-    """The same by two processes at once: what the machine lets two threads have that share nothing."""
+    """Returns the mean of two processes at once: the most that the machine gives two threads that share nothing."""
     for program in programs:
         program.ask(what)
     return statistics.mean(program.told() for program in programs)
@@ -731,7 +731,7 @@ MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 
 
 def counts_of(bench, part):
-    """What of a part may run beside other counts, the longest first."""
+    """Returns what of a part may run beside other counts, the longest first."""
     (name, _, only), quick = part.partition(":"), bench.quick
     if name == "memory":
         return [count for pair in memory_counts(quick).values() for count in pair]

@@ -132,7 +132,7 @@ def meson_tests(folder, names=(), slowness=1):
 
 
 def told_again(folder, test):
-    """What a failed test of meson printed, its end."""
+    """Returns what a failed test of meson printed, its end."""
     lines = (test.get("stdout", "") + test.get("stderr", "")).splitlines()
     wrong = [line for line in lines[:-TOLD_AGAIN_LINES] if WRONG.search(line)]
     lines = wrong[:TOLD_AGAIN_WRONG] + lines[-TOLD_AGAIN_LINES:]
@@ -152,7 +152,7 @@ def sanitized_names(folder):
 
 
 def part_quick():
-    """What a change should pass before anything longer is tried. Conformance mostly waits: it runs
+    """Returns what a change should pass before anything longer is tried. Conformance mostly waits: it runs
     beside the rest, and its lines are printed behind theirs."""
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED, targets=lambda at: [
@@ -287,7 +287,7 @@ def part_scale():
 
 
 def part_front():
-    """What clients hear of an appliance they hear of a front."""
+    """Returns what clients hear of an appliance they hear of a front."""
     counts = beside_appliance("conformance through a front", CONFORM / "run_conform", "--front", "--front", "1",
                               server_args="--front-mode sole --front-items auto")
     counts.add(beside_appliance("two fronts before two servers", CONFORM / "run_scale", "", "--appliances", "2", "--front", "2",
@@ -348,7 +348,7 @@ def part_arm64():
 
 
 def part_package():
-    """What needs root or an archive that cannot be had is skipped and says why."""
+    """Returns what needs root or an archive that cannot be had is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "package", "clean", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -478,7 +478,7 @@ class Beside:
                                       stdout=self.lines, stderr=subprocess.STDOUT, env={**os.environ, AMONG_OTHERS: "1"})
 
     def counts(self):
-        """Of all of them, and a line of each with its times."""
+        """Returns the counts of all parts, and prints a line of each with its times."""
         status = self.child.wait()
         self.lines.seek(0)
         lines = self.lines.read().splitlines()
@@ -497,7 +497,7 @@ class Beside:
 
 
 def cpu_seconds():
-    """What this process and all children that it has waited for took so far."""
+    """Returns what this process and all children that it has waited for took so far."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

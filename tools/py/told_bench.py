@@ -36,7 +36,7 @@ IN_NAMESPACE = ("unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "
 
 
 def common(name, last):
-    """What both programs are told; their cores are on the first of our CPUs and on the last."""
+    """Returns what both programs are told; their cores are on the first of our CPUs and on the last."""
     cpu = (max if last else min)(os.sched_getaffinity(0))
     return ["--no-huge", "--yield", "--lcores", f"0@{cpu}", "--file-prefix", f"told-{os.getpid()}{name}",
             "--data-dir", str(build_tree.ROOT / "drivers-config")]
@@ -49,7 +49,7 @@ def memory_bytes(pid):
 
 
 def rings_bytes(pid):
-    """Of that, the rings that the kernel shares with a packet socket."""
+    """Returns the part of that memory that the kernel shares with a packet socket as rings."""
     found, ours = 0, False
     for line in pathlib.Path(f"/proc/{pid}/smaps").read_text().splitlines():
         if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):

@@ -28,7 +28,7 @@ def default_folder():
 
 
 def _sources():
-    """What a profile depends on, as a number."""
+    """Returns what a profile depends on, as a number."""
     root, digest = build_tree.ROOT, hashlib.sha256()
     digest.update(subprocess.run(["cc", "--version"], capture_output=True, check=True).stdout)
     for folder in ("lib", "app", "tests/bench", "tests/load"):

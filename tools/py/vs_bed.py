@@ -1,4 +1,4 @@
-"""What tools/bench vs measures with: servers on one CPU, clients on another.
+"""The servers and clients of tools/bench vs: servers on one CPU, clients on another.
 
     NAME-s   the appliance: over vhost for clockoo-load, or at v0 10.99.0.1 for kernel clients
     NAME-k   the peers, on lo for their best client and at k0 10.99.1.1
@@ -69,7 +69,7 @@ def redis():
 
 
 def peers_of(given, with_redis):
-    """Those to measure; who is not there is named with the reason."""
+    """Returns the peers to measure, and names absent ones with the reason."""
     found = []
     if shutil.which("memcached"):
         found += [memcached("memcached", "memcached", 1), memcached("memcached_2t", "memcached", 2)]
@@ -124,7 +124,7 @@ class VsBed(Bed):
             tempfile.TemporaryDirectory(prefix="clockoo-vs-")))
 
     def _lay_peer_wire(self):
-        """As its owner would have it: every offload of the veth is on."""
+        """Lays the veth with every offload on, as an operator would."""
         checked(*inside(self.peer_ns), "ip", "link", "add", "k0", "type", "veth", "peer", "name",
                 "k1", "netns", self.client)
         for ns, iface, end in ((self.peer_ns, "k0", 1), (self.client, "k1", 2)):

@@ -90,7 +90,7 @@ class VsBench(Figures):
         return run
 
     def best_of(self, work):
-        """What a peer's best client is tried with: ask's options."""
+        """Returns what a peer's best client is tried with: ask's options."""
         options = WORK[work][1]
         if work != "udp_get" or self.quick:
             return [options]
@@ -136,7 +136,7 @@ class VsBench(Figures):
             self._note("v", work, number, OWN, row)
 
     def residence(self):
-        """How long a request is in the core when it has something to do, but is not full."""
+        """Measures how long a request is in a core that is busy, but not full."""
         rows = [self.wire(f"UDP gets at {LOADED} % of the most, round {number + 1}", "udp_get",
                           "--keys", KEYS, "--load", LOADED, "--runs", 21, "--ms", 20)["open_loop"]
                 for number in range(self.rounds)]
@@ -253,7 +253,7 @@ class VsBench(Figures):
             self._ratios(view, prefix + work, work, own)
 
     def echoes(self):
-        """What the ports carry alone, and how much of it UDP gets reach. A run that was cut short may
+        """Measures what the ports carry alone, and the part of it that UDP gets reach. A run that was cut short may
         have less of the one or the other."""
         for view, kind in (("b", "echo"), ("v", "vhost_echo")):
             if not self.rows(view, "udp_get", OWN):
@@ -266,7 +266,7 @@ class VsBench(Figures):
                 r["rate"] / 1e6 / e for r, e in zip(self.rows(view, "udp_get", OWN), echo)])
 
     def sums(self):
-        """What must be none: keys that a server had not, and what nobody answered."""
+        """Sums what must be zero: keys that a server lacked, and requests without an answer."""
         for name in ("misses", "lost"):
             for who in (OWN, *(p.name for p in self.bed.peers)):
                 count = sum(r["row"].get(name, 0) for r in self.runs if r.get("who") == who)
@@ -342,7 +342,7 @@ def views(bench, bench_request, keep_so_far):
 
 
 def show_part(bench):
-    """Of a run that could not go on: the tables that there are rows for."""
+    """Shows the tables that have rows, for a run that could not go on."""
     print("\nNot all of it was measured. What was:", flush=True)
     for view in TITLES:
         if any(run["view"] == view for run in bench.runs):

@@ -336,7 +336,7 @@ oldest(const struct capture_service *s, uint64_t until_ns)
 	return found;
 }
 
-/* Adds a frame to the message. False if the message is full or no further frame is to be sent. */
+/* Adds a frame to the message. False if the message is full or the capture has all its frames. */
 static bool
 frame_put(struct capture_service *s, struct capture *ring)
 {

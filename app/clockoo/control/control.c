@@ -65,7 +65,7 @@ answer(struct control *c)
 {
 	const bool http = http_run(c->http, monotonic_ns());
 
-	(void)port_watch_run(c->port, monotonic_ns());
+	port_watch_run(c->port, monotonic_ns());
 	return capture_service_run(c->capture, monotonic_ns()) || http;
 }
 
@@ -76,7 +76,7 @@ wait_for_signal(struct control *c, int signals, int64_t due_ns)
 	bool more = answer(c);
 	int64_t left_ns;
 
-	while (c->port->end.text[0] == '\0' && (left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
+	while (!port_watch_has_ended(c->port) && (left_ns = due_ns - (int64_t)monotonic_ns()) > 0) {
 		int number;
 
 		wait_for_any(c, signals, more ? 0 : capture_service_wait_ns(c->capture, left_ns));
@@ -335,7 +335,7 @@ static bool
 is_stop_requested(const struct control *c, int signal_number)
 {
 	return (signal_number != 0 && signal_number != SIGHUP && signal_number != SIGUSR2) ||
-	       c->port->end.text[0] != '\0' || serve_stop_requested_mt(c->shared) != SERVE_RUN;
+	       port_watch_has_ended(c->port) || serve_stop_requested_mt(c->shared) != SERVE_RUN;
 }
 
 static void *

@@ -47,11 +47,11 @@ count(struct port_watch *w, enum port_watch_counter which, uint64_t n)
 }
 
 /* Ends the program. No driver is called any more. */
-static bool
+static void
 end_program(struct port_watch *w, const char *why)
 {
 	device_abandon(w->of.device);
-	return error_set_code(&w->end, ERROR_PORT, "--port %s: %s", port_name(w), why);
+	error_set_code(&w->end, ERROR_PORT, "--port %s: %s", port_name(w), why);
 }
 
 /* Takes the port from the cores. */
@@ -123,29 +123,28 @@ driver_recovers(const struct port_watch *w)
 	       PORT_EVENT_RECOVERING;
 }
 
-bool
+void
 port_watch_run(struct port_watch *w, uint64_t now_ns)
 {
 	const uint32_t news = port_events_take(&w->events);
 	const bool was_away = port_watch_is_away(w);
 	struct error err = {.text = "its driver did not recover it"};
 
-	if (news & PORT_EVENT_REMOVED)
-		return end_program(w, "the device was removed");
-	if (news & PORT_EVENT_RECOVERY_FAILED)
-		return end_program(w, "its driver could not recover the device");
+	if (news & (PORT_EVENT_REMOVED | PORT_EVENT_RECOVERY_FAILED)) {
+		end_program(w, news & PORT_EVENT_REMOVED
+				       ? "the device was removed"
+				       : "its driver could not recover the device");
+		return;
+	}
 	want(w, news);
 	if (!port_watch_is_away(w))
-		return true;
+		return;
 	if (!was_away)
 		leave(w, now_ns);
 	if (!driver_recovers(w) && now_ns >= w->retry_ns &&
 	    process_all_paused(w->of.process, w->of.request.cfg->cores) &&
-	    set_up_again(w, now_ns, &err)) {
+	    set_up_again(w, now_ns, &err))
 		come_back(w);
-		return true;
-	}
-	if (now_ns - w->left_ns < PORT_AWAY_MAX_NS)
-		return true;
-	return end_program(w, err.text);
+	else if (now_ns - w->left_ns >= PORT_AWAY_MAX_NS)
+		end_program(w, err.text);
 }

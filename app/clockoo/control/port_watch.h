@@ -49,7 +49,7 @@ struct port_watch {
 	uint64_t left_ns; /* when the pause of the cores began, as passed to port_watch_run */
 	uint64_t began_ns; /* the same by the clock, for how long a reset took */
 	uint64_t retry_ns; /* no attempt at a reset before */
-	struct error end;  /* why the program ends; its text is empty while it does not */
+	struct error end;  /* why the program ends (port_watch_has_ended) */
 	struct counter counters[PORT_WATCH_COUNTER_COUNT];
 };
 
@@ -57,8 +57,14 @@ bool port_watch_begin(struct port_watch *w, const struct port_watch_parts *parts
 		      struct error *err);
 void port_watch_end(struct port_watch *w);
 
-/* Acts on the events so far. False if the program must end, for the reason in w->end. */
-bool port_watch_run(struct port_watch *w, uint64_t now_ns);
+/* Acts on the events so far. */
+void port_watch_run(struct port_watch *w, uint64_t now_ns);
+/* True if the program must end, for the reason in w->end. */
+static inline bool
+port_watch_has_ended(const struct port_watch *w)
+{
+	return w->end.text[0] != '\0';
+}
 /* True while the cores wait for the port. */
 bool port_watch_is_away(const struct port_watch *w);
 

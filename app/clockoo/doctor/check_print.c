@@ -8,8 +8,10 @@
 #include "fleet/fleet_spec.h"
 #include "flash/flash_state.h"
 #include "keep/arena_check.h"
+#include "kernel_doctor.h"
 #include "keep/memory_save.h"
 #include "monitor/http_server.h"
+#include "tap/kernel_tap.h"
 #include "tier/flash_check.h"
 #include "tier/tier_io.h"
 
@@ -115,6 +117,17 @@ report_http(const struct settings *s)
 	return true;
 }
 
+static bool
+report_kernel(const struct settings *s)
+{
+	struct error err;
+
+	if (!kernel_tap_check(&s->config, &err))
+		return say_not_ready(s, &err);
+	kernel_doctor_check(&s->config, stdout);
+	return true;
+}
+
 int
 check_print(struct settings *s, struct error *err)
 {
@@ -159,5 +172,6 @@ check_print(struct settings *s, struct error *err)
 	ready = report_arena(s) && ready;
 	ready = report_flash(s) && ready;
 	ready = report_http(s) && ready;
+	ready = report_kernel(s) && ready;
 	return ready ? 0 : NOT_READY;
 }

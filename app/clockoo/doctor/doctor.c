@@ -9,6 +9,7 @@
 #include "file_check.h"
 #include "flash_doctor.h"
 #include "keep/arena_check.h"
+#include "kernel_doctor.h"
 #include "keep/memory_save.h"
 #include "memfile/memory_file.h"
 #include "monitor/http_listen.h"
@@ -370,6 +371,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_certificates(&p, cfg);
 	if (tree_is_live(&p.machine.tree)) {
 		flash_doctor(&p.advice, cfg);
+		kernel_doctor(&p.advice, cfg);
 		about_advise(&p.advice, time(NULL));
 	}
 	check_http(&p, cfg);

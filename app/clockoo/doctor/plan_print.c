@@ -5,6 +5,7 @@
 #include "access/tls_cores.h"
 #include "dry_run.h"
 #include "fleet/front_cores.h"
+#include "kernel_doctor.h"
 #include "monitor/http_server.h"
 #include "start/sizes.h"
 #include "tier/flash_check.h"
@@ -484,7 +485,7 @@ bool
 plan_print(struct config *cfg, FILE *out, bool *starts, struct error *err)
 {
 	struct dry_run p;
-	bool device_starts, http_starts;
+	bool device_starts, http_starts, kernel_starts;
 
 	if (!dry_run_make(&p, cfg, err))
 		return false;
@@ -501,8 +502,9 @@ plan_print(struct config *cfg, FILE *out, bool *starts, struct error *err)
 	device_starts = print_device(&p.sizes.flash, cfg, out);
 	print_tls(cfg, &p.sizes, out);
 	http_starts = print_http(&cfg->http, out);
+	kernel_starts = kernel_doctor_plan(cfg, out);
 	print_warnings(&p.advice, out);
-	*starts = device_starts && http_starts && !has_failure(&p.advice);
+	*starts = device_starts && http_starts && kernel_starts && !has_failure(&p.advice);
 	dry_run_close(&p);
 	return true;
 }

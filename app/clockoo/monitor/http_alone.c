@@ -1,5 +1,5 @@
 /*
- * http_alone.c - polls the file of telemetry.http until it is told to end.
+ * http_alone.c - polls the file of telemetry.http until http_alone_end().
  */
 #include "http_alone.h"
 

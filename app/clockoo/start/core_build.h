@@ -12,6 +12,7 @@
 #include "nic.h"
 #include "process/process.h"
 #include "sizes.h"
+#include "tap/kernel_thread.h"
 #include "tier/second_tier.h"
 #include "worker.h"
 
@@ -31,6 +32,7 @@ struct core_parts {
 	struct tls_cores *tls; /* NULL: none */
 	struct fleet *fleet;   /* NULL: not a front */
 	struct second_tier *flash;
+	const struct kernel_thread *kernel;
 	struct telemetry *telemetry;
 	int64_t unix_ns; /* the wall clock at process->start_ns */
 };

@@ -10,6 +10,7 @@
 #include "fleet/front_cores.h"
 #include "front/front_control.h"
 #include "keep/arena_check.h"
+#include "kernel/kernel_lane.h"
 #include "net/neigh_table.h"
 #include "net/pmtu_reports.h"
 #include "stack_sizes.h"
@@ -92,12 +93,13 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->front_cores_bytes = front_cores_bytes(cfg, &z->front);
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->block_bytes =
-		z->store_bytes + z->shared_bytes + z->neigh_bytes + z->sources_bytes +
-		z->pmtu_reports_bytes + z->front_cores_bytes + tier_sizes_bytes(&z->flash) +
-		cfg->cores *
-			(sizeof(struct core) + z->stack_bytes + z->serve_bytes + 2 * PAGE_BYTES) +
-		PARTS * PAGE_BYTES;
+	z->kernel_bytes = cfg->kernel[0] != '\0' ? kernel_lanes_bytes(cfg->cores, cfg->mtu) : 0;
+	z->block_bytes = z->kernel_bytes + z->store_bytes + z->shared_bytes + z->neigh_bytes +
+			 z->sources_bytes + z->pmtu_reports_bytes + z->front_cores_bytes +
+			 tier_sizes_bytes(&z->flash) +
+			 cfg->cores * (sizeof(struct core) + z->stack_bytes + z->serve_bytes +
+				       2 * PAGE_BYTES) +
+			 PARTS * PAGE_BYTES;
 }
 
 static struct net_config
@@ -125,6 +127,12 @@ static struct tcp_config
 tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, uint32_t own,
        uint32_t chunks_conn)
 {
+	static const enum congestion congestion[] = {[CONGESTION_CUBIC] = CC_CUBIC,
+						     [CONGESTION_NEWRENO] = CC_NEWRENO,
+						     [CONGESTION_DCTCP] = CC_DCTCP};
+	static const enum tcp_ecn ecn[] = {[CONFIG_ECN_PASSIVE] = ECN_PASSIVE,
+					   [CONFIG_ECN_ON] = ECN_ON,
+					   [CONFIG_ECN_OFF] = ECN_OFF};
 	struct tcp_config t = (struct tcp_config){
 		.port = (uint16_t)cfg->tcp_port,
 		.other_port = (uint16_t)cfg->tls.plain_port,
@@ -135,7 +143,8 @@ tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, 
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp(chunks_conn * conns_likely(cfg), CHUNKS_MIN, CHUNKS_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
-		.congestion = cfg->congestion == CONGESTION_NEWRENO ? CC_NEWRENO : CC_CUBIC,
+		.congestion = congestion[cfg->congestion],
+		.ecn = ecn[cfg->ecn],
 		.timestamps = !cfg->no_timestamps,
 		.syn_lines = SYN_HISTORY_LINES,
 		.secret = secrets->key,

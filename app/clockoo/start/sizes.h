@@ -25,7 +25,7 @@ struct sizes {
 	struct front_settings front; /* of one core */
 	uint32_t frames;             /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
-		pmtu_reports_bytes, front_cores_bytes,
+		pmtu_reports_bytes, front_cores_bytes, kernel_bytes,
 		front_bytes;     /* serve's with a front; 0: this is no front */
 	size_t block_bytes;      /* the sum of the above, without what follows */
 	struct tier_sizes flash; /* in block_bytes, too */

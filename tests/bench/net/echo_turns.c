@@ -3,6 +3,7 @@
  */
 #include "echo_turns.h"
 
+#include "support/frame_file.h"
 #include "wire/eth_wire.h"
 
 #include <string.h>
@@ -41,17 +42,35 @@ echo_answer(struct port *port)
 }
 
 static uint32_t
-ask_some(struct port *port, uint32_t room)
+empty_frame(uint8_t *data, const struct port *port)
 {
 	static const uint8_t to[6] = {2, 0, 0, 0, 0, 1};
+
+	memset(data, 0, ASK_BYTES);
+	eth_emit(data, to, port->mac, ETH_TYPE_OWN);
+	return ASK_BYTES;
+}
+
+static uint32_t
+next_frame(struct echo_asker *a, uint8_t *data)
+{
+	const uint32_t i = a->next;
+
+	a->next = i + 1 == a->frames->count ? 0 : i + 1;
+	memcpy(data, frame_file_at(a->frames, i), a->frames->len[i]);
+	return a->frames->len[i];
+}
+
+static uint32_t
+ask_some(struct echo_asker *a, uint32_t room)
+{
+	struct port *port = a->port;
 	struct burst b;
 
 	port->ops->alloc(port, &b, room < BURST_MAX ? room : BURST_MAX);
-	for (uint32_t i = 0; i < b.count; i++) {
-		memset(b.data[i], 0, ASK_BYTES);
-		eth_emit(b.data[i], to, port->mac, ETH_TYPE_OWN);
-		b.len[i] = ASK_BYTES;
-	}
+	for (uint32_t i = 0; i < b.count; i++)
+		b.len[i] =
+			a->frames != NULL ? next_frame(a, b.data[i]) : empty_frame(b.data[i], port);
 	return send_burst(port, &b);
 }
 
@@ -66,10 +85,12 @@ hear(struct port *port)
 }
 
 void
-echo_ask_begin(struct echo_asker *a, struct port *port, uint64_t span_ns, uint64_t now_ns)
+echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_file *frames,
+	       uint64_t span_ns, uint64_t now_ns)
 {
 	*a = (struct echo_asker){
 		.port = port,
+		.frames = frames,
 		.span_ns = span_ns,
 		.start_ns = now_ns,
 		.heard_ns = now_ns,
@@ -84,8 +105,11 @@ echo_ask(struct echo_asker *a, uint64_t now_ns)
 	a->flying -= n < a->flying ? n : a->flying;
 	if (a->from_ns == 0 && now_ns - a->start_ns >= a->span_ns)
 		a->from_ns = now_ns;
-	else if (a->from_ns != 0)
+	else if (a->from_ns != 0) {
 		a->answered += n;
+		a->turns++;
+		a->idle += n == 0;
+	}
 	if (n != 0)
 		a->heard_ns = now_ns;
 	if (a->flying != 0 && now_ns - a->heard_ns > LOST_NS) {
@@ -97,7 +121,7 @@ echo_ask(struct echo_asker *a, uint64_t now_ns)
 	if (now_ns - a->start_ns >= 2 * a->span_ns)
 		return 0;
 	if (a->flying < ECHO_WINDOW)
-		a->flying += ask_some(a->port, ECHO_WINDOW - a->flying);
+		a->flying += ask_some(a, ECHO_WINDOW - a->flying);
 	return 1;
 }
 

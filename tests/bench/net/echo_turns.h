@@ -3,7 +3,8 @@
  * behind it.
  *
  * One end returns every frame to its sender, with the length of the answer to a UDP get of a
- * 16-byte key and a 32-byte value. The other end keeps frames of that get's length in flight.
+ * 16-byte key and a 32-byte value. The other end keeps frames of that get's length in flight, or
+ * those of a file.
  *
  * Units:  ns on the caller's clock.
  * Owner:  as port.h says.
@@ -14,6 +15,8 @@
 
 #include "pkt/port.h"
 
+struct frame_file;
+
 #define ECHO_WINDOW 256u /* frames in flight, as clockoo-load has over UDP */
 
 struct echo_asker {
@@ -22,12 +25,16 @@ struct echo_asker {
 	uint64_t start_ns, heard_ns, from_ns, end_ns;
 	uint32_t flying;
 	uint64_t answered, lost;
+	uint64_t turns, idle;            /* of the measured half; those in which no frame arrived */
+	const struct frame_file *frames; /* to send in turn; NULL: empty ones */
+	uint32_t next;                   /* of frames */
 };
 
 /* Runs one turn of the end that returns frames. Returns the frames received. */
 uint32_t echo_answer(struct port *port);
 
-void echo_ask_begin(struct echo_asker *a, struct port *port, uint64_t span_ns, uint64_t now_ns);
+void echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_file *frames,
+		    uint64_t span_ns, uint64_t now_ns);
 /* Runs one turn of the end that sends. Returns 0 once the time is over. */
 uint32_t echo_ask(struct echo_asker *a, uint64_t now_ns);
 double echo_frames_per_s(const struct echo_asker *a);

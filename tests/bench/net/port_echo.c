@@ -4,7 +4,9 @@
  *
  *     port_echo serve OPTIONS          every frame goes back to its sender, as long as the reply to
  *                                      a UDP get (echo_turns.h)
- *     port_echo ask --ms MS OPTIONS    frames as long as that get, ECHO_WINDOW of them in flight;
+ *     port_echo ask --ms MS [--frames FILE] OPTIONS
+ *                                      frames as long as that get, or those of a capture file for
+ *                                      a server that answers each; ECHO_WINDOW of them in flight;
  *                                      one line of JSON
  *
  * OPTIONS are those of clockoo that concern the port: --port, --socket, --lcores, --no-huge and so
@@ -15,6 +17,7 @@
 
 #include "dpdk/eal.h"
 #include "dpdk/lcore_run.h"
+#include "support/frame_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +31,8 @@ struct echo {
 	struct nic nic;
 	bool serve;
 	uint32_t ms;
+	bool has_frames;
+	struct frame_file frames;
 	struct echo_asker asker;
 };
 
@@ -50,7 +55,8 @@ serve(const struct echo *e, struct port *port)
 static void
 ask(struct echo *e, struct port *port)
 {
-	echo_ask_begin(&e->asker, port, e->ms * 500000ull, tsc_clock_ns(&e->nic.clock));
+	echo_ask_begin(&e->asker, port, e->has_frames ? &e->frames : NULL, e->ms * 500000ull,
+		       tsc_clock_ns(&e->nic.clock));
 	while (echo_ask(&e->asker, tsc_clock_ns(&e->nic.clock)))
 		;
 }
@@ -80,7 +86,14 @@ options_of(struct echo *e, int argc, char **argv, struct error *err)
 			return error_set(err, "%s: expected an option, and its value", argv[i]);
 		if (strcmp(name, "ms") == 0)
 			e->ms = (uint32_t)strtoul(argv[++i], NULL, 10);
-		else if (!config_set(&e->config, name, flag ? "yes" : argv[++i], err))
+		else if (strcmp(name, "frames") == 0) {
+			e->has_frames = frame_file_read(&e->frames, argv[++i]);
+			if (!e->has_frames)
+				return error_set(
+					err,
+					"--frames %s: no capture of at most %u Ethernet frames",
+					argv[i], FRAME_FILE_MAX);
+		} else if (!config_set(&e->config, name, flag ? "yes" : argv[++i], err))
 			return false;
 	}
 	if (!e->serve && (e->ms == 0 || e->ms > MS_MAX))
@@ -116,7 +129,9 @@ main(int argc, char **argv)
 		fputs("port_echo: no frame came back\n", stderr);
 		return 1;
 	}
-	printf("{\"part\": \"port_echo\", \"frames_per_s\": %.1f, \"lost\": %llu}\n",
-	       echo_frames_per_s(&e.asker), (unsigned long long)e.asker.lost);
+	printf("{\"part\": \"port_echo\", \"frames_per_s\": %.1f, \"lost\": %llu, \"idle\": "
+	       "%.3f}\n",
+	       echo_frames_per_s(&e.asker), (unsigned long long)e.asker.lost,
+	       (double)e.asker.idle / (double)e.asker.turns);
 	return 0;
 }

@@ -125,7 +125,7 @@ generate(void *arg)
 			sleep_until_woken(r);
 		if (likely(state != RUN_ECHO))
 			continue;
-		echo_ask_begin(&r->asker, &r->wire.end[CLIENT].port, r->echo_span_ns,
+		echo_ask_begin(&r->asker, &r->wire.end[CLIENT].port, NULL, r->echo_span_ns,
 			       tsc_clock_ns(&r->clock));
 		while (echo_ask(&r->asker, tsc_clock_ns(&r->clock)))
 			;

@@ -1,5 +1,5 @@
 #include "mmio_trap.h"
-#include "support/test.h"
+#include "base/check.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +16,7 @@
 static struct {
 	const struct mmio_device *device;
 	uintptr_t from, to; /* where the file is mapped, once found */
+	struct sigaction other;
 	pthread_mutex_t lock;
 } trap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -116,6 +117,8 @@ find_mapping(uintptr_t address)
 	}
 	if (maps != NULL)
 		fclose(maps);
+	if (found && trap.device->mapped != NULL)
+		trap.device->mapped(trap.device->arg, (uint8_t *)trap.from);
 	return found;
 }
 
@@ -142,6 +145,17 @@ act(const struct access *a, ucontext_t *u, uint32_t at)
 }
 
 static void
+elsewhere(int sig, siginfo_t *info, void *context)
+{
+	if (trap.other.sa_sigaction != NULL) {
+		trap.other.sa_sigaction(sig, info, context);
+		return;
+	}
+	fprintf(stderr, "SIGBUS at %p, which is no register\n", info->si_addr);
+	abort();
+}
+
+static void
 on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *u = context;
@@ -151,8 +165,9 @@ on_sigbus(int sig, siginfo_t *info, void *context)
 
 	pthread_mutex_lock(&trap.lock);
 	if ((address < trap.from || address >= trap.to) && !find_mapping(address)) {
-		fprintf(stderr, "SIGBUS at %p, which is no register\n", info->si_addr);
-		abort();
+		pthread_mutex_unlock(&trap.lock);
+		elsewhere(sig, info, context);
+		return;
 	}
 	if (!decode(code, &a) || (address & 3) != 0) {
 		fprintf(stderr,
@@ -167,18 +182,30 @@ on_sigbus(int sig, siginfo_t *info, void *context)
 	pthread_mutex_unlock(&trap.lock);
 }
 
+int
+mmio_trap_is_ours(const struct sigaction *action)
+{
+	return action->sa_sigaction == on_sigbus;
+}
+
+void
+mmio_trap_other(const struct sigaction *action)
+{
+	trap.other = *action;
+}
+
 void
 mmio_trap_again(void)
 {
 	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
 
-	check(sigaction(SIGBUS, &action, NULL) == 0);
+	ensure(sigaction(SIGBUS, &action, NULL) == 0);
 }
 
 void
 mmio_trap_start(const struct mmio_device *device)
 {
-	check(trap.device == NULL);
+	ensure(trap.device == NULL);
 	trap.device = device;
 	mmio_trap_again();
 }

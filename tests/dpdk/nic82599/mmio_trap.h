@@ -18,11 +18,20 @@ struct mmio_device {
 	const char *file; /* the end of the mapped file's path */
 	uint32_t (*read)(void *arg, uint32_t at);
 	void (*write)(void *arg, uint32_t at, uint32_t value);
+	/* Called once, when the mapping is found and before its first access is handled; it may map
+	 * memory over some of its pages, which then trap no longer. NULL: none. */
+	void (*mapped)(void *arg, uint8_t *bar);
 	void *arg;
 };
 
 /* Starts the trap, once. device must live as long as the process. */
 void mmio_trap_start(const struct mmio_device *device);
+
+/* True if this action of SIGBUS is the trap's. */
+struct sigaction;
+int mmio_trap_is_ours(const struct sigaction *action);
+/* Sets the action of SIGBUS outside the mapping; without it such a signal ends the process. */
+void mmio_trap_other(const struct sigaction *action);
 
 /* Takes the signal again after another handler was set: cmocka does so before each function. */
 void mmio_trap_again(void);

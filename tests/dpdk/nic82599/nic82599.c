@@ -1,8 +1,29 @@
 #include "nic82599.h"
 #include "mmio_trap.h"
-#include "support/test.h"
+#include "base/check.h"
 
+#include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE_BYTES 4096u
+
+/* Pages that hold registers of rings, and none that has to be read or written by a call: the
+ * driver may access them as memory. */
+static const uint32_t ring_pages[] = {0x1000, 0x6000, 0x7000, 0xd000};
+
+/* Waits until the polling thread uses no ring any more. */
+static void
+quiesce(struct nic82599 *nic)
+{
+	const uint32_t resets =
+		atomic_fetch_add_explicit(&nic->resets, 1, memory_order_release) + 1;
+
+	while (atomic_load_explicit(&nic->polled, memory_order_acquire) &&
+	       atomic_load_explicit(&nic->resets_seen, memory_order_acquire) != resets)
+		sched_yield();
+}
 
 /* Sets the values after a reset that the driver waits for or reads (8.2.3). */
 static void
@@ -10,10 +31,11 @@ reset(struct nic82599 *nic)
 {
 	const uint8_t *m = nic->mac;
 
-	memset(nic->regs, 0, sizeof nic->regs);
+	*nic_reg(nic, REG_RXCTRL) = *nic_reg(nic, REG_DMATXCTL) = 0;
+	quiesce(nic);
+	memset(nic->regs, 0, PCI_FOLDER_BAR_BYTES);
 	memset(nic->director, 0, sizeof nic->director);
 	nic->director_count = 0;
-	nic->resets++;
 	*nic_reg(nic, REG_STATUS) = STATUS_MASTER_ON;
 	*nic_reg(nic, REG_EEC) = EEC_PRESENT | EEC_READ_DONE | EEC_SIZE;
 	*nic_reg(nic, REG_AUTOC) = AUTOC_10G_NO_AN;
@@ -50,7 +72,7 @@ director_command(struct nic82599 *nic, uint32_t command)
 			there = unused;
 			nic->director_count++;
 		}
-		check(there != NULL);
+		ensure(there != NULL);
 		*there = (struct director_rule){
 			.src_ip = *nic_reg(nic, REG_FDIRIPSA),
 			.dst_ip = *nic_reg(nic, REG_FDIRIPDA),
@@ -107,8 +129,7 @@ read_reg(void *arg, uint32_t at)
 	case REG_GPRC:
 	case REG_GPTC:
 	case REG_MPC0: /* cleared by reading */
-		*nic_reg(nic, at) = 0;
-		break;
+		return __atomic_exchange_n(nic_reg(nic, at), 0, __ATOMIC_RELAXED);
 	}
 	return value;
 }
@@ -126,6 +147,7 @@ write_reg(void *arg, uint32_t at, uint32_t value)
 {
 	struct nic82599 *nic = arg;
 
+	atomic_fetch_add_explicit(&nic->written, 1, memory_order_release);
 	switch (at) {
 	case REG_CTRL:
 		if (value & (CTRL_RESET | CTRL_LINK_RESET))
@@ -164,7 +186,7 @@ write_reg(void *arg, uint32_t at, uint32_t value)
 		return;
 	}
 	*nic_reg(nic, at) = value;
-	if (is_tx_tail(at))
+	if (is_tx_tail(at) && !nic->shared)
 		rings_send(nic, (at - REG_TX(0)) / (REG_TX(1) - REG_TX(0)));
 }
 
@@ -192,29 +214,68 @@ wants_address(struct nic82599 *nic, const uint8_t *mac)
 }
 
 struct choice
+nic82599_classify(struct nic82599 *nic, const uint8_t *frame, uint32_t len, struct headers *h)
+{
+	const struct choice dropped = {.drop = true};
+
+	if (!(*nic_reg(nic, REG_RXCTRL) & RXCTRL_ENABLE) || !headers_parse(h, frame, len) ||
+	    !wants_address(nic, frame))
+		return dropped;
+	return filters_choose(nic, h);
+}
+
+struct choice
 nic82599_receive(struct nic82599 *nic, const uint8_t *frame, uint32_t len)
 {
-	struct choice c = {.drop = true};
 	struct headers h;
+	struct choice c = nic82599_classify(nic, frame, len, &h);
 
-	if (!(*nic_reg(nic, REG_RXCTRL) & RXCTRL_ENABLE) || !headers_parse(&h, frame, len) ||
-	    !wants_address(nic, frame))
-		return c;
-	c = filters_choose(nic, &h);
 	c.drop = c.drop || !rings_lay(nic, frame, len, &h, &c);
 	return c;
 }
 
-void
-nic82599_start(struct nic82599 *nic)
+/* Maps the rings' registers over the driver's, so that its accesses to them no longer trap. */
+static void
+share_rings(void *arg, uint8_t *bar)
+{
+	const struct nic82599 *nic = arg;
+
+	for (uint32_t i = 0; i < sizeof ring_pages / sizeof ring_pages[0]; i++)
+		ensure(mmap(bar + ring_pages[i], PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, nic->regs_fd, ring_pages[i]) != MAP_FAILED);
+}
+
+static void
+start(struct nic82599 *nic, bool shared)
 {
 	static const uint8_t mac[6] = {0x90, 0xe2, 0xba, 0x82, 0x59, 0x90};
 	static struct mmio_device device;
 
 	memset(nic, 0, sizeof *nic);
+	nic->shared = shared;
+	nic->regs_fd = memfd_create("nic82599", MFD_CLOEXEC);
+	ensure(nic->regs_fd >= 0 && ftruncate(nic->regs_fd, PCI_FOLDER_BAR_BYTES) == 0);
+	nic->regs = mmap(NULL, PCI_FOLDER_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 nic->regs_fd, 0);
+	ensure(nic->regs != MAP_FAILED);
 	memcpy(nic->mac, mac, sizeof mac);
 	reset(nic);
-	device =
-		(struct mmio_device){"/" PCI_FOLDER_ADDRESS "/resource0", read_reg, write_reg, nic};
+	device = (struct mmio_device){.file = "/" PCI_FOLDER_ADDRESS "/resource0",
+				      .read = read_reg,
+				      .write = write_reg,
+				      .mapped = shared ? share_rings : NULL,
+				      .arg = nic};
 	mmio_trap_start(&device);
+}
+
+void
+nic82599_start(struct nic82599 *nic)
+{
+	start(nic, false);
+}
+
+void
+nic82599_start_shared(struct nic82599 *nic)
+{
+	start(nic, true);
 }

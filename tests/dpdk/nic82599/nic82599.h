@@ -15,7 +15,8 @@
  *
  * Shape:  one device, one in a process.
  * Owner:  the caller: static, because signal handlers reach it.
- * Thread: one: registers by the driver's thread, nic82599_receive by the same.
+ * Thread: one: registers by the driver's thread, nic82599_receive by the same. Shared registers
+ *         are polled by another (speed82599.h).
  * Errors: a request unknown to the model ends the process with words.
  * Bounds: DIRECTOR_MAX flow director rules, SENT_MAX frames sent and not yet checked.
  */
@@ -25,6 +26,7 @@
 #include "pci_folder.h"
 #include "regs82599.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,14 +48,20 @@ struct sent_frame {
 };
 
 struct nic82599 {
-	uint32_t regs[PCI_FOLDER_BAR_BYTES / 4];
+	uint32_t *regs; /* PCI_FOLDER_BAR_BYTES of a file, of which the driver may map pages */
+	int regs_fd;
+	bool shared; /* pages of rings are mapped at the driver's addresses: no access traps */
+	_Atomic uint32_t written; /* accesses that trapped and wrote */
 	uint8_t mac[6];
 	struct director_rule director[DIRECTOR_MAX];
 	uint32_t director_count;
 	uint32_t context[QUEUES_82599][2][4]; /* of transmit checksums */
 	struct sent_frame sent[SENT_MAX];
-	uint32_t sent_count;
-	uint32_t resets;
+	_Atomic uint32_t sent_count;
+	/* Resets begun, and those that the polling thread has noticed; it is waited for while it
+	 * polls. */
+	_Atomic uint32_t resets, resets_seen;
+	_Atomic bool polled;
 };
 
 /* The filter that chose the queue. */
@@ -84,12 +92,29 @@ struct headers {
 	uint8_t ports[4];
 };
 
+/* The words that a card writes into the descriptor of a received frame. */
+struct receipt {
+	uint64_t kind; /* hash, RSS type, packet type */
+	uint32_t status, len;
+};
+
+struct descriptor {
+	uint64_t address;
+	uint32_t w2, w3;
+};
+
 /* Sets registers as after power-on; from now on the driver's accesses are handled here. */
 void nic82599_start(struct nic82599 *nic);
+/* Starts it with doorbells and the other registers of rings in memory that the driver shares: a
+ * thread polls them (speed82599.h). */
+void nic82599_start_shared(struct nic82599 *nic);
 
 /* Receives a frame from the wire, without FCS. Returns where it went; drop is
  * set if it went nowhere. */
 struct choice nic82599_receive(struct nic82599 *nic, const uint8_t *frame, uint32_t len);
+/* Returns where a frame goes, with its headers. */
+struct choice nic82599_classify(struct nic82599 *nic, const uint8_t *frame, uint32_t len,
+				struct headers *h);
 
 /* Functions shared by the files of the model. */
 static inline uint32_t *
@@ -104,5 +129,10 @@ struct choice filters_choose(struct nic82599 *nic, const struct headers *h);
 void rings_send(struct nic82599 *nic, uint32_t queue);
 bool rings_lay(struct nic82599 *nic, const uint8_t *frame, uint32_t len, const struct headers *h,
 	       const struct choice *c);
+void rings_receipt(struct receipt *r, const uint8_t *frame, uint32_t len, const struct headers *h,
+		   const struct choice *c);
+struct descriptor *rings_at(struct nic82599 *nic, uint32_t ring);
+/* Handles one descriptor of a transmit ring. keep: a frame goes to nic->sent. */
+void rings_take(struct nic82599 *nic, uint32_t queue, struct descriptor *d, bool keep);
 
 #endif

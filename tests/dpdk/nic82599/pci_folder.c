@@ -1,5 +1,5 @@
 #include "pci_folder.h"
-#include "support/test.h"
+#include "base/check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +20,13 @@
 #define RESOURCES   6u     /* BARs, PCI Local Bus Specification 3.0 section 6.2.5.1 */
 #define NAME_BYTES  160u
 #define CONFIG_END  256
+#define PAGEMAP     "/proc/self/pagemap"
 
-/* No header has these functions: DPDK's PCI bus library and EAL call them by name, and the
- * program's own are found first. */
+char pci_folder_pagemap[PCI_FOLDER_PATH];
+
+/* No header that is included here has it: DPDK's PCI bus library calls it by name, and the
+ * program's own is found first. */
 int open64(const char *path, int flags, ...);
-int rte_eal_using_phys_addrs(void);
-uint64_t rte_malloc_virt2iova(const void *address);
-uint64_t rte_mem_virt2iova(const void *address);
 
 static int
 open_uio(void)
@@ -58,32 +58,13 @@ open64(const char *path, int flags, ...)
 		return open_uio();
 	if (strcmp(path, UIO_CONFIG) == 0)
 		return open_config();
+	if (strcmp(path, PAGEMAP) == 0 && pci_folder_pagemap[0] != '\0')
+		path = pci_folder_pagemap;
 	va_start(args, flags);
 	if (flags & (O_CREAT | O_TMPFILE))
 		mode = va_arg(args, mode_t);
 	va_end(args);
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_LARGEFILE, mode);
-}
-
-/* The bus maps devices of igb_uio only if physical addresses are known, which takes hugepages and
- * root. Only the model reads the addresses that the driver writes into registers and descriptors,
- * so they are reported as known, and as the virtual ones. */
-int
-rte_eal_using_phys_addrs(void)
-{
-	return 1;
-}
-
-uint64_t
-rte_malloc_virt2iova(const void *address)
-{
-	return (uintptr_t)address;
-}
-
-uint64_t
-rte_mem_virt2iova(const void *address)
-{
-	return (uintptr_t)address;
 }
 
 static void
@@ -94,9 +75,9 @@ put(const struct pci_folder *folder, const char *name, const char *text)
 
 	snprintf(path, sizeof path, "%s/%s/%s", folder->path, PCI_FOLDER_ADDRESS, name);
 	file = fopen(path, "w");
-	check(file != NULL);
+	ensure(file != NULL);
 	fputs(text, file);
-	check(fclose(file) == 0);
+	ensure(fclose(file) == 0);
 }
 
 static void
@@ -129,31 +110,37 @@ make_dir(const struct pci_folder *folder, const char *name)
 	char path[NAME_BYTES];
 
 	snprintf(path, sizeof path, "%s/%s%s", folder->path, PCI_FOLDER_ADDRESS, name);
-	check(mkdir(path, 0700) == 0);
+	ensure(mkdir(path, 0700) == 0);
 }
 
 void
 pci_folder_make(struct pci_folder *folder, uint16_t vendor, uint16_t device)
 {
-	char path[NAME_BYTES];
-
 	*folder = (struct pci_folder){.vendor = vendor, .device = device};
 	snprintf(folder->path, sizeof folder->path, "%s/clockoo-pci-XXXXXX", P_tmpdir);
-	check(mkdtemp(folder->path) != NULL);
+	ensure(mkdtemp(folder->path) != NULL);
+	pci_folder_fill(folder);
+	ensure(setenv("SYSFS_PCI_DEVICES", folder->path, 1) == 0);
+}
+
+void
+pci_folder_fill(const struct pci_folder *folder)
+{
+	char path[NAME_BYTES];
+
 	make_dir(folder, "");
 	make_dir(folder, "/uio");
 	make_dir(folder, "/uio/uio82");
-	put_number(folder, "vendor", vendor);
-	put_number(folder, "device", device);
-	put_number(folder, "subsystem_vendor", vendor);
+	put_number(folder, "vendor", folder->vendor);
+	put_number(folder, "device", folder->device);
+	put_number(folder, "subsystem_vendor", folder->vendor);
 	put_number(folder, "subsystem_device", 0);
 	put(folder, "class", "0x020000\n"); /* an Ethernet controller */
 	put(folder, "numa_node", "-1\n");
 	put(folder, "resource0", "");
 	put_resources(folder);
 	snprintf(path, sizeof path, "%s/%s/driver", folder->path, PCI_FOLDER_ADDRESS);
-	check(symlink("/drivers/igb_uio", path) == 0);
-	check(setenv("SYSFS_PCI_DEVICES", folder->path, 1) == 0);
+	ensure(symlink("/drivers/igb_uio", path) == 0);
 }
 
 void
@@ -168,7 +155,7 @@ pci_folder_remove(struct pci_folder *folder)
 
 	for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		snprintf(path, sizeof path, "%s/%s/%s", folder->path, PCI_FOLDER_ADDRESS, files[i]);
-		check(remove(path) == 0);
+		ensure(remove(path) == 0);
 	}
-	check(rmdir(folder->path) == 0);
+	ensure(rmdir(folder->path) == 0);
 }

@@ -27,6 +27,11 @@ struct pci_folder {
 };
 
 void pci_folder_make(struct pci_folder *folder, uint16_t vendor, uint16_t device);
+/* Writes the device's files below folder->path, which is there. */
+void pci_folder_fill(const struct pci_folder *folder);
 void pci_folder_remove(struct pci_folder *folder);
+
+/* The file that is opened in place of /proc/self/pagemap; "": that one. */
+extern char pci_folder_pagemap[PCI_FOLDER_PATH];
 
 #endif

@@ -4,12 +4,11 @@
  * (--iova-mode va).
  */
 #include "nic82599.h"
-#include "support/test.h"
+#include "base/check.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#define DESC_BYTES       16u
 #define RX_DONE          (1u << 0) /* with end of packet, 7.1.6.2 */
 #define RX_WHOLE         (1u << 1)
 #define RX_DIRECTOR      (1u << 2)
@@ -38,11 +37,6 @@
 #define PSEUDO4          8u
 #define PSEUDO6          32u
 
-struct descriptor {
-	uint64_t address;
-	uint32_t w2, w3;
-};
-
 static uint32_t
 sum(uint32_t so_far, const uint8_t *p, uint32_t len)
 {
@@ -59,8 +53,8 @@ folded(uint32_t s)
 	return (s + (s >> 16)) & 0xffff;
 }
 
-static struct descriptor *
-ring_at(struct nic82599 *nic, uint32_t ring)
+struct descriptor *
+rings_at(struct nic82599 *nic, uint32_t ring)
 {
 	const uint64_t low = *nic_reg(nic, ring + RING_BASE_LOW);
 
@@ -97,15 +91,27 @@ rx_status(const uint8_t *frame, uint32_t len, const struct headers *h, const str
 	return status | l4_status(frame, len, h);
 }
 
+void
+rings_receipt(struct receipt *r, const uint8_t *frame, uint32_t len, const struct headers *h,
+	      const struct choice *c)
+{
+	r->kind = (uint64_t)c->hash << 32 | c->rss_type | (h->v4 ? RX_TYPE_IP4 : 0) |
+		  (h->v6 ? RX_TYPE_IP6 : 0) | (h->tcp ? RX_TYPE_TCP : 0) |
+		  (h->udp ? RX_TYPE_UDP : 0);
+	r->status = rx_status(frame, len, h, c);
+	r->len = len;
+}
+
 bool
 rings_lay(struct nic82599 *nic, const uint8_t *frame, uint32_t len, const struct headers *h,
 	  const struct choice *c)
 {
 	const uint32_t ring = REG_RX(c->queue);
-	const uint32_t count = *nic_reg(nic, ring + RING_BYTES) / DESC_BYTES;
+	const uint32_t count = *nic_reg(nic, ring + RING_BYTES) / sizeof(struct descriptor);
 	const uint32_t room = SRRCTL_KB(*nic_reg(nic, REG_SRRCTL(c->queue))) * 1024;
 	uint32_t *head = nic_reg(nic, ring + RING_HEAD);
-	struct descriptor *d, done;
+	struct receipt done;
+	struct descriptor *d;
 
 	if (!(*nic_reg(nic, ring + RING_CONTROL) & RING_ENABLE) || count == 0 || len > room)
 		return false;
@@ -113,17 +119,13 @@ rings_lay(struct nic82599 *nic, const uint8_t *frame, uint32_t len, const struct
 		*nic_reg(nic, REG_MPC0) += 1;
 		return false;
 	}
-	d = ring_at(nic, ring) + *head;
+	d = rings_at(nic, ring) + *head;
 	memcpy((void *)(uintptr_t)d->address, frame, len);
-	done.address = (uint64_t)c->hash << 32 | c->rss_type | (h->v4 ? RX_TYPE_IP4 : 0) |
-		       (h->v6 ? RX_TYPE_IP6 : 0) | (h->tcp ? RX_TYPE_TCP : 0) |
-		       (h->udp ? RX_TYPE_UDP : 0);
-	done.w2 = rx_status(frame, len, h, c);
-	done.w3 = len;
-	d->address = done.address;
-	d->w3 = done.w3;
+	rings_receipt(&done, frame, len, h, c);
+	d->address = done.kind;
+	d->w3 = done.len;
 	atomic_thread_fence(memory_order_release); /* the driver reads the status first */
-	d->w2 = done.w2;
+	d->w2 = done.status;
 	*head = (*head + 1) % count;
 	*nic_reg(nic, REG_GPRC) += 1;
 	return true;
@@ -138,7 +140,7 @@ fill_sums(struct sent_frame *f, const uint32_t *context, uint32_t options)
 	const uint32_t at = l4 + (context[2] & CONTEXT_TCP ? 16 : 6);
 	uint32_t s;
 
-	check(l4 >= l3 && at + 2 <= f->len);
+	ensure(l4 >= l3 && at + 2 <= f->len);
 	if (options & TX_FILL_IP) {
 		s = folded(sum(0, f->bytes + l3, l4 - l3)) ^ 0xffff;
 		f->bytes[l3 + 10] = (uint8_t)(s >> 8);
@@ -157,7 +159,7 @@ send_one(struct nic82599 *nic, uint32_t queue, const struct descriptor *d)
 {
 	struct sent_frame *f = &nic->sent[nic->sent_count % SENT_MAX];
 
-	check(!(d->w2 & TX_SEGMENT) && (d->w2 & TX_END) && TX_LEN(d->w2) <= SENT_BYTES_MAX);
+	ensure(!(d->w2 & TX_SEGMENT) && (d->w2 & TX_END) && TX_LEN(d->w2) <= SENT_BYTES_MAX);
 	f->queue = queue;
 	f->len = TX_LEN(d->w2);
 	memcpy(f->bytes, (const void *)(uintptr_t)d->address, f->len);
@@ -167,29 +169,38 @@ send_one(struct nic82599 *nic, uint32_t queue, const struct descriptor *d)
 		memset(f->bytes + f->len, 0, FRAME_MIN - f->len);
 		f->len = FRAME_MIN;
 	}
-	nic->sent_count++;
 	*nic_reg(nic, REG_GPTC) += 1;
+	atomic_fetch_add_explicit(&nic->sent_count, 1, memory_order_release);
+}
+
+void
+rings_take(struct nic82599 *nic, uint32_t queue, struct descriptor *d, bool keep)
+{
+	static _Thread_local uint8_t gone[SENT_BYTES_MAX];
+
+	if ((d->w2 & TX_EXTENDED) && TX_KIND(d->w2) == TX_CONTEXT)
+		memcpy(nic->context[queue][TX_CONTEXT_OF(d->w3)], d, sizeof *d);
+	else if (keep)
+		send_one(nic, queue, d);
+	else if (TX_LEN(d->w2) <= SENT_BYTES_MAX)
+		memcpy(gone, (const void *)(uintptr_t)d->address, TX_LEN(d->w2));
+	if (d->w2 & TX_REPORT) {
+		atomic_thread_fence(memory_order_release); /* the driver frees what it sees done */
+		d->w3 |= RX_DONE;                          /* bit 0 here, too, 7.2.3.2.4 */
+	}
 }
 
 void
 rings_send(struct nic82599 *nic, uint32_t queue)
 {
 	const uint32_t ring = REG_TX(queue);
-	const uint32_t count = *nic_reg(nic, ring + RING_BYTES) / DESC_BYTES;
+	const uint32_t count = *nic_reg(nic, ring + RING_BYTES) / sizeof(struct descriptor);
 	const uint32_t tail = *nic_reg(nic, ring + RING_TAIL);
 	uint32_t *head = nic_reg(nic, ring + RING_HEAD);
 
 	if (count == 0 || tail >= count || !(*nic_reg(nic, ring + RING_CONTROL) & RING_ENABLE) ||
 	    !(*nic_reg(nic, REG_DMATXCTL) & DMATXCTL_ENABLE))
 		return;
-	for (; *head != tail; *head = (*head + 1) % count) {
-		struct descriptor *d = ring_at(nic, ring) + *head;
-
-		if ((d->w2 & TX_EXTENDED) && TX_KIND(d->w2) == TX_CONTEXT)
-			memcpy(nic->context[queue][TX_CONTEXT_OF(d->w3)], d, DESC_BYTES);
-		else
-			send_one(nic, queue, d);
-		if (d->w2 & TX_REPORT)
-			d->w3 |= RX_DONE; /* bit 0 here, too, 7.2.3.2.4 */
-	}
+	for (; *head != tail; *head = (*head + 1) % count)
+		rings_take(nic, queue, rings_at(nic, ring) + *head, true);
 }

@@ -39,6 +39,8 @@ enum setting {
 	SET_MORE = 4, /* slots, so that no SYN is refused */
 	SET_ICMP = 8, /* every eighth order is a router's */
 	SET_IPV6 = 16,
+	SET_ECN = 32, /* our SYNs ask, and an order of flags has an ECN field too */
+	SET_DCTCP = 64,
 };
 
 #define HOW_OPTIONS 6u /* a kind of segment: an ACK with options */
@@ -61,7 +63,7 @@ struct fuzz {
 	struct peer peer[PEERS];
 	struct peer *now; /* the peer of the next orders */
 	uint32_t opened, gone, lent, released;
-	bool reads, echoes, honest, icmp, ipv6;
+	bool reads, echoes, honest, icmp, ipv6, ecn;
 };
 
 static uint8_t lent_bytes[LENT_BYTES + TEXT_TURN];
@@ -288,6 +290,8 @@ send_segment(struct fuzz *f, struct input *in, uint32_t how)
 		seg.tcp.payload.data =
 			lent_bytes + (seg.tcp.seq + !!(seg.tcp.flags & TCP_SYN)) % TEXT_TURN;
 	len = sim_write_segment(frame, sim_mac, sim_peer_mac, &seg);
+	if (f->ecn && how & 0x40)
+		sim_frame_ecn(frame, (enum ip_ecn)(take(in, 1) & IP_ECN_MASK));
 	if (how & 0x80 && !f->honest)
 		mutate(frame, len, &seg, in);
 	to = mem_port_feed(f->ss->port, len, 0);
@@ -462,6 +466,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f.honest = settings & SET_HONEST;
 	f.icmp = settings & SET_ICMP;
 	f.ipv6 = settings & SET_IPV6;
+	f.ecn = settings & SET_ECN;
+	cfg.tcp.ecn = f.ecn ? ECN_ON : ECN_PASSIVE;
+	cfg.tcp.congestion = settings & SET_DCTCP ? CC_DCTCP : CC_CUBIC;
 	cfg.tcp.timestamps = settings & SET_STAMPS;
 	cfg.net.ipv6 = sim_ip6(SIM_IP);
 	cfg.net.prefix6_len = 64;

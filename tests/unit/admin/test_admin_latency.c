@@ -11,6 +11,7 @@
 #include "base/log_cells.h"
 #include "proto/mc_binary.h"
 #include "serve/serve_policy.h"
+#include "serve/serve_rows.h"
 #include "unit/backend/late_backend.h"
 #include "unit/serve/one_rig.h"
 
@@ -491,6 +492,29 @@ hotkeys(const char *command)
 	return text;
 }
 
+static bool
+row_of_front(void *arg, uint32_t n, struct serve_row *row)
+{
+	*row = (struct serve_row){.name = "mode", .of = SERVE_ROW_OF_ALL, .number = 1};
+	return n == 0;
+}
+
+/* Checks the keys a and b of the test below. */
+static void
+a_front_names_hot_keys(void)
+{
+	const struct serve_rows rows = {.mode = BACKEND_WRITES, .row = row_of_front};
+	const char *top;
+
+	serve_rows_attach(rig->serve, &rows);
+	top = hotkeys("stats front\r\n");
+	check_bytes(top, "STAT mode 1\r\nSTAT top_key_1 0.", 30);
+	check_bytes(strchr(top + 30, ' '), " a\r\nSTAT top_key_2 0.", 21);
+	check_ptr(strstr(top, " b%0D%0A\r\nEND\r\n"));
+	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
+	check_str(hotkeys("stats front\r\n"), "STAT mode 1\r\nEND\r\n");
+}
+
 TEST(hot_and_big_keys_are_named, start_clock, stop)
 {
 	static char set[9000];
@@ -521,6 +545,6 @@ TEST(hot_and_big_keys_are_named, start_clock, stop)
 	      atof(strstr(stats, "1:share ") + 8) < 0.99);
 	check(atof(strstr(stats, "1:rate ") + 7) > 300 &&
 	      atof(strstr(stats, "1:rate ") + 7) < 1500);
-	serve_shared_set_policy(rig->shared, &(struct serve_policy){.no_dumps = true});
+	a_front_names_hot_keys();
 	check_str(hotkeys("stats hotkeys\r\n"), "CLIENT_ERROR stats cachedump not allowed\r\n");
 }

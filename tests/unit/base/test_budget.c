@@ -1,9 +1,9 @@
 /*
  * Budgets of pools. Goal: a share binds only while its pool is short; a single source may take
- * all but the reserve; shares are equal among prefixes, then addresses, then holders; the reserve
- * is for holders that have nothing; a holder that leaves leaves no trace, also when a shortage
- * ends in between. Method: a model that counts holders by address and prefix without cells, and
- * random joins.
+ * all but the reserve; shares are equal among prefixes, then addresses, then holders; a borrower
+ * leaves most of what is left; the reserve is for holders that have nothing; a holder that leaves
+ * leaves no trace, also when a shortage ends in between. Method: a model that counts holders by
+ * address and prefix without cells, and random joins.
  */
 #include "base/budget.h"
 
@@ -95,6 +95,18 @@ TEST(the_reserve_is_for_who_holds_nothing)
 	}
 	check_eq(b.left, 0);
 	check(!budget_may_take(&b, &p, &ip, 0, 1));
+	end();
+}
+
+TEST(a_borrower_leaves_much_more_than_it_holds_and_the_reserve)
+{
+	begin();
+	budget_take(&b, TOTAL - RESERVE - 3 * BUDGET_LENT_PART - 1);
+	check(budget_may_borrow(&b, 3, 1));
+	check(!budget_may_borrow(&b, 3, 2));
+	check(!budget_may_borrow(&b, 4, 1));
+	budget_take(&b, 3 * BUDGET_LENT_PART + 1);
+	check(!budget_may_borrow(&b, 0, 1));
 	end();
 }
 

@@ -59,8 +59,9 @@ static const struct {
 	{"network:\n  wuzzle: 1\n",
 	 "f.yaml:2: network.wuzzle: unknown key; in network are: listen, backlog, address, "
 	 "addresses, routes, gateway, ipv6, address6, gateway6, probe, drain, drain_time, allow, "
-	 "deny, vlan, vlan_priority, mtu"},
-	{"protocol:\n  ssl: yes\n", "f.yaml:2: protocol.ssl: unknown key; did you mean auth.sasl?"},
+	 "deny, vlan, vlan_priority, mtu, kernel"},
+	{"protocol:\n  ssasl: yes\n",
+	 "f.yaml:2: protocol.ssasl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
 	{"port:\n  rx_ring:\n    size: 96\n",
 	 "f.yaml:2: port.rx_ring: a mapping; expected one value (N)"},
@@ -90,7 +91,8 @@ static const struct {
 	{"protocol:\n  commands: meta\n",
 	 "f.yaml:2: protocol.commands: \"meta\": expected auto, ascii or binary"},
 	{"protocol:\n  congestion: reno\n",
-	 "f.yaml:2: protocol.congestion: \"reno\": expected cubic or newreno"},
+	 "f.yaml:2: protocol.congestion: \"reno\": expected cubic, newreno or dctcp"},
+	{"protocol:\n  ecn: yes\n", "f.yaml:2: protocol.ecn: \"yes\": expected passive, on or off"},
 	{"steering:\n  mode: magic\n",
 	 "f.yaml:2: steering.mode: \"magic\": expected auto, flow-director, rss, software or none"},
 	{"cores:\n  hyperthreads: both\n",
@@ -248,6 +250,13 @@ static const struct {
 	{"protocol:\n  udp_port: 11211\nauth:\n  file: users\n",
 	 "f.yaml:2: protocol.udp_port with auth.file or auth.sasl: there is no authentication over "
 	 "UDP; leave one of them out"},
+	{"network:\n  kernel: a/b\n",
+	 "f.yaml:2: network.kernel: \"a/b\": expected the name of an interface"},
+	{"network:\n  kernel: v0\nport:\n  iface: v0\n",
+	 "f.yaml:2: network.kernel and port.iface: v0: that is the port itself; name the tap "
+	 "interface"},
+	{"network:\n  kernel: clockoo0\nport:\n  nic: user\n",
+	 "f.yaml:2: network.kernel: port user has no NIC to share; leave it out"},
 	{"network:\n  vlan_priority: 3\n",
 	 "f.yaml:2: network.vlan_priority without network.vlan: there is no tag to hold it"},
 	{"process:\n  daemon: yes\ntelemetry:\n  live: yes\n",

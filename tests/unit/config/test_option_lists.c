@@ -1,36 +1,10 @@
 /*
- * The lists of options. Goal: the app's README lists each option that has no effect here, and no
- * name or letter has two meanings. Method: the section between the README's markers is compared
- * with what the tables print; `test_option_lists --print` prints it, to paste.
+ * The lists of options. Goal: no name or letter has two meanings, and each letter of memcached's
+ * has one. Method: every row beside every other.
  */
 #include "support/test.h"
 #include "config/config.h"
 #include "config/options.h"
-
-#define TEXT_BYTES 32768
-#define FROM       "<!-- options: made from lib/config/option_rows.c -->\n"
-#define TO         "<!-- end of options -->"
-
-TEST(the_readme_lists_the_options_as_the_parser_knows_them)
-{
-	static char readme[TEXT_BYTES], made[TEXT_BYTES];
-	FILE *in = fopen(APP_README, "r"), *out = fmemopen(made, sizeof made, "w");
-	char *from, *to;
-
-	check_ptr(in);
-	check_ptr(out);
-	readme[fread(readme, 1, sizeof readme - 1, in)] = '\0';
-	fclose(in);
-	config_readme(out);
-	fclose(out);
-	from = strstr(readme, FROM);
-	check_ptr(from);
-	from += strlen(FROM);
-	to = strstr(from, TO);
-	check_ptr(to);
-	*to = '\0';
-	check_str(from, made);
-}
 
 TEST(no_name_and_no_letter_stands_twice)
 {
@@ -64,14 +38,4 @@ TEST(every_letter_of_memcacheds_is_known)
 		if (!found)
 			fail_msg("-%c", *p);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	if (argc == 2 && strcmp(argv[1], "--print") == 0) {
-		config_readme(stdout);
-		return 0;
-	}
-	return tests_run(NULL, NULL);
 }

@@ -3,9 +3,8 @@
  *
  * Goal:   percentiles are at most a quarter above the true ones, and never below; sums cover all
  *         cores; a reset clears all but open counts; the busiest server is the right one; each
- *         row appears once; keys with many requests are named, however many others are requested.
- * Method: round trips drawn here and sorted; counts of two cores made by hand; samples of keys
- *         whose parts are known.
+ *         row appears once.
+ * Method: round trips drawn here and sorted; counts of two cores made by hand.
  */
 #include "front/front_stats.h"
 #include "support/sorted.h"
@@ -259,7 +258,7 @@ TEST(one_that_is_not_in_use_says_so)
 	names.condition[1] = FRONT_PLACE_IN_USE;
 }
 
-/* ---- copies, and keys by name ---- */
+/* ---- copies ---- */
 
 TEST(one_says_whether_its_answers_are_kept)
 {
@@ -273,88 +272,4 @@ TEST(one_says_whether_its_answers_are_kept)
 	check_str(row_at(front_stats_name_count + at).text, "fence");
 	shown.fence = false;
 	check_str(row_at(front_stats_name_count + at).text, "kept");
-}
-
-static void
-ask(const char *name, uint32_t n)
-{
-	const struct view key = {(const uint8_t *)name, (uint32_t)strlen(name)};
-	const uint64_t hash = key.data[0] + 256ull * key.len;
-
-	for (uint32_t i = 0; i < n; i++)
-		top_keys_count_mt(&stats.top, key, hash);
-}
-
-/* Requests n other keys once each: more than there is room for. */
-static void
-ask_others(uint32_t n)
-{
-	static uint64_t hash = 1u << 20;
-
-	for (uint32_t i = 0; i < n; i++)
-		top_keys_count_mt(&stats.top, (struct view){(const uint8_t *)"other", 5}, hash++);
-}
-
-static uint32_t
-top_at(uint32_t n)
-{
-	return SERVERS * front_stats_name_count + front_fleet_name_count + n;
-}
-
-static void
-is_part(uint32_t n, uint32_t least, uint32_t most, const char *key)
-{
-	const char *text = row_at(top_at(n)).text;
-	uint32_t part;
-
-	check_eq(sscanf(text, "0.%3u", &part), 1);
-	if (part < least || part > most || strcmp(text + 6, key) != 0)
-		fail_msg("key %u is \"%s\"", n, text);
-}
-
-TEST(what_is_asked_most_is_named)
-{
-	for (uint32_t round = 0; round < 100; round++) {
-		ask_others(5);
-		ask("a b", 2);
-		ask("second", 1);
-		ask("hot", 4);
-	}
-	check_str(row_at(top_at(0)).name, "top_key_1");
-	check_eq(row_at(top_at(0)).kind, SERVE_ROW_KEY);
-	is_part(0, 330, 333, "hot");
-	is_part(1, 160, 166, "a%20b");
-	is_part(2, 70, 83, "second");
-	is_part(3, 0, 2, "other");
-	check(front_stats_row(&stats, &shown, top_at(TOP_KEYS_SHOWN - 1), &(struct serve_row){0}));
-	check(!front_stats_row(&stats, &shown, top_at(TOP_KEYS_SHOWN), &(struct serve_row){0}));
-	front_stats_reset_mt(&stats);
-	ask("new", 1);
-	check_str(row_at(top_at(0)).text, "1.000 new");
-	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
-}
-
-TEST(a_long_name_is_cut)
-{
-	char name[MC_KEY_MAX + 1];
-
-	memset(name, 'x', MC_KEY_MAX);
-	name[MC_KEY_MAX] = '\0';
-	ask(name, 1);
-	check_eq(strlen(row_at(top_at(0)).text), TOP_KEY_TEXT - 2);
-	check_str(row_at(top_at(0)).text + TOP_KEY_TEXT - 6, "x...");
-	start();
-	memset(name, '\n', MC_KEY_MAX);
-	ask(name, 1);
-	check_eq(strlen(row_at(top_at(0)).text), 6 + 3 * 50 + 3);
-	check_str(row_at(top_at(0)).text + 6 + 3 * 49, "%0A...");
-}
-
-/* Counts are halved from time to time, so a key that is no longer requested leaves. */
-TEST(what_was_asked_once_is_forgotten)
-{
-	ask("old", TOP_KEYS_AGE - 1);
-	ask("new", 13 * TOP_KEYS_AGE);
-	is_part(0, 999, 999, "new");
-	check(!front_stats_row(&stats, &shown, top_at(1), &(struct serve_row){0}));
 }

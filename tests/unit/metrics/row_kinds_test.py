@@ -50,7 +50,7 @@ def unknown(counters, levels, sections):
     listed = set(shown_names.counters(shown_names.STATS.read_text()))  # the rooms' counters
     return [f"stats {reply}: {row}" for reply in levels
             for row in sections["stats" if reply == "stats" else f"stats {reply}"]
-            if not (row in listed or row.startswith("top_key_") or reply == "extstore" and OF_STATS.fullmatch(row))
+            if not (row in listed or reply == "extstore" and OF_STATS.fullmatch(row))
             if row not in counters.get(reply, ()) and row not in levels[reply].split()]
 
 

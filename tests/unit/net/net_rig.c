@@ -39,7 +39,8 @@ rig_new(const struct rig_options *options)
 	memcpy(cfg.net.ipv6.b, our_ip6, sizeof cfg.net.ipv6.b);
 	memcpy(cfg.net.gateway6.b, router_link6, sizeof cfg.net.gateway6.b);
 
-	const size_t bytes = stack_bytes(&cfg) + neigh_table_bytes();
+	const size_t bytes =
+		stack_bytes(&cfg) + neigh_table_bytes() + kernel_lane_bytes(NET_MTU, true);
 	struct rig *r = calloc(1, sizeof *r);
 	struct region region = {0};
 
@@ -49,6 +50,8 @@ rig_new(const struct rig_options *options)
 	r->np = options->port != NULL ? options->port : net_port_new(our_mac, options->caps);
 	r->owns_port = options->port == NULL;
 	r->neigh = neigh_table_create(&region);
+	if (options->kernel)
+		cfg.net.kernel = r->kernel = kernel_lane_create(&region, NET_MTU, true);
 	r->stack = stack_create(&region, &cfg, &r->np->port, r->neigh);
 	r->now_ns = RIG_NOW_NS;
 	stack_attach(r->stack, &nobody);

@@ -7,6 +7,7 @@
 #define CLOCKOO_NET_RIG_H
 
 #include "net_port.h"
+#include "kernel/kernel_lane.h"
 #include "net/neigh_table.h"
 #include "stack/stack.h"
 
@@ -18,6 +19,7 @@ struct rig {
 	struct classified in;
 	uint64_t now_ns;
 	void *memory;
+	struct kernel_lane *kernel;           /* NULL: none */
 	uint64_t before[STACK_COUNTER_COUNT]; /* counters at rig_ol_flags */
 };
 
@@ -31,6 +33,7 @@ struct rig_options {
 	uint16_t udp_ports;              /* ports from udp_port on; 0: one */
 	uint16_t vlan;                   /* 0: none */
 	bool ipv6_off;
+	bool kernel; /* the rig has a lane to the kernel */
 };
 
 struct rig *rig_new(const struct rig_options *options);

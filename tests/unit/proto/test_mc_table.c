@@ -38,30 +38,6 @@ say_cell(struct text *t, const char *words)
 		say(t, *words == '|' ? "\\%c" : "%c", *words);
 }
 
-static void
-say_lines_of(struct text *t, const char *status)
-{
-#define ERROR(symbol, line, its_status)                                                            \
-	if (strcmp(status, #its_status) == 0)                                                      \
-		say(t, "    %s\n", line);
-	MC_ERRORS(ERROR)
-}
-
-/* Writes each status of a binary response, and below it the lines of text that mean it. */
-static void
-say_errors(struct text *t)
-{
-	say(t,
-	    "\n## Errors\n\nStatus of a binary response, its code and text; below it the errors of "
-	    "text with that status.\n\n```\n");
-#define STATUS(symbol, code, words)                                                                \
-	say(t, "%s 0x%02x%s%s\n", &#symbol[strlen("MC_STATUS_")], (unsigned)code,                  \
-	    words[0] != 0 ? " " : "", words);                                                      \
-	say_lines_of(t, &#symbol[strlen("MC_STATUS_")]);
-	MC_STATUSES(STATUS)
-	say(t, "```\n");
-}
-
 #define SHOWN_MAX 60u /* bytes shown of a line; the rest is repetition */
 
 /* Writes the lines with semicolons between them. */
@@ -93,21 +69,26 @@ say_differences(struct text *t)
 	say_lines(t, ours);                                                                        \
 	say(t, " %s |\n", why);
 	DIFFERENCES(DIFFERENCE)
-	say(t, "\n- **Last use.** `l` of `mg` and `la=` of `me` and of dumps may be less than the "
-	       "seconds since the last use,\n  by the time since the eviction hand was last at "
-	       "the item (`age` of `stats items`): an item has no 4 bytes\n  for the second of "
-	       "its last use. While memory is not full the hand stands still, and a used item "
-	       "says 0.\n"
-	       "- **Dumps.** Any number of `stats cachedump`, `metadump` and `mgdump` may run. An "
-	       "item that stays resident is\n  listed once. Beside two other dumps, or after its "
-	       "reader paused for a minute, a dump may miss one item in\n  some thousands that "
-	       "are moved, or list it twice.\n"
-	       "- **Classes.** memcached has 63 slab classes, here there may be more. `stats "
-	       "cachedump 63` lists the items of\n  class 63 and above, and higher classes list "
-	       "none: tools that know memcached's classes see each item once.\n"
-	       "- **Errors.** A line with an error is answered at once; memcached waits for its "
-	       "data. Of several errors in one\n  line the same one is answered.\n"
-	       "- Administration over UDP and statistics: the decisions of lib/admin.\n");
+	say(t,
+	    "\n- **Last use.** `l` of `mg` and `la=` of `me` and of dumps may be less than the "
+	    "seconds since the last use,\n  by the time since the eviction hand was last at "
+	    "the item (`age` of `stats items`): an item has no 4 bytes\n  for the second of "
+	    "its last use. While memory is not full the hand stands still, and a used item "
+	    "says 0.\n"
+	    "- **Dumps.** Any number of `stats cachedump`, `metadump` and `mgdump` may run. An "
+	    "item that stays resident is\n  listed once. Beside two other dumps, or after its "
+	    "reader paused for a minute, a dump may miss one item in\n  some thousands that "
+	    "are moved, or list it twice.\n"
+	    "- **Classes.** memcached has 63 slab classes, here there may be more. `stats "
+	    "cachedump 63` lists the items of\n  class 63 and above, and higher classes list "
+	    "none: tools that know memcached's classes see each item once.\n"
+	    "- **Errors** and statuses are memcached's (`mc_error.h` lists them), and five more: "
+	    "`CLIENT_ERROR not allowed\n  over UDP`, `CLIENT_ERROR not allowed for this user`, "
+	    "`SERVER_ERROR no answer in time`, `SERVER_ERROR the\n  server of this key refuses "
+	    "the request`, `SERVER_ERROR flushes come too fast, try again`. A line with an\n"
+	    "  error is answered at once; memcached waits for its data. Of several errors in one "
+	    "line the same one is\n  answered.\n"
+	    "- Administration over UDP and statistics: the decisions of lib/admin.\n");
 }
 
 static bool
@@ -146,14 +127,16 @@ is_alike(const struct mc_command *a, const struct mc_command *b)
 static void
 say_document(struct text *t)
 {
-	static const char *const over_udp[] = {"no", "`udp_admin`", "yes"};
+	static const char *const over_udp[] = {", TCP", "", ""};
 	static const char *const roles[] = {"", "read", "write", "admin"};
 
 	t->len = 0;
 	say(t, "# Commands\n\n"
 	       "Made from `mc_table.h`; a test compares. `test_mc_table --print` writes it.\n\n"
 	       "## Text\n\n"
-	       "| command | over UDP | role | what it does |\n|---|---|---|---|\n");
+	       "The role is what a user needs (`-Y`). TCP: not over UDP, where other commands of "
+	       "admin need `udp_admin`.\n\n"
+	       "| command | what it does | role |\n|---|---|---|\n");
 	for (uint32_t i = 0; i < MC_COMMAND_COUNT; i++) {
 		const struct mc_command *c = &mc_commands[i];
 
@@ -164,7 +147,7 @@ say_document(struct text *t)
 		say_cell(t, c->arguments);
 		say(t, "`");
 		if (i + 1 == MC_COMMAND_COUNT || !is_alike(c, c + 1))
-			say(t, " | %s | %s | %s |\n", over_udp[c->udp], roles[c->role], c->help);
+			say(t, " | %s | %s%s |\n", c->help, roles[c->role], over_udp[c->udp]);
 	}
 	say(t, "\nFlags of meta commands:");
 #define LETTER(letter, name) say(t, " %c", letter);
@@ -175,8 +158,8 @@ say_document(struct text *t)
 	say(t, ".\n\n## Binary\n\n| extras | key | value | opcodes |\n|---|---|---|---|\n");
 	for (uint32_t i = 0; i < MC_OPCODE_COUNT; i++)
 		say_opcodes_like(t, i);
-	say(t, "\nEvery other opcode is answered with `Unknown command`, and skipped.\n");
-	say_errors(t);
+	say(t,
+	    "\nEvery other opcode is answered with status 0x81, `Unknown command`, and skipped.\n");
 	say_differences(t);
 }
 

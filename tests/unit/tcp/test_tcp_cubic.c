@@ -12,7 +12,7 @@
 
 #define ROUNDS     200000u
 #define C          0.4L
-#define WINDOW_MAX (16u << 20)
+#define WINDOW_MAX (64u << 20)
 
 static uint64_t state = 5;
 

@@ -1,0 +1,55 @@
+/*
+ * kernel_thread.h - the thread between the tap interface of network.kernel and the cores' lanes.
+ * So no core makes a system call for the kernel.
+ *
+ * Shape:  the interface is one descriptor; each core has a lane towards it, and core 0 the one that
+ *         frames of the kernel come back by.
+ * Owner:  the descriptor is the thread's until kernel_thread_end; lanes are the region's.
+ * Thread: main.
+ * Errors: struct error at start; later KERNEL_THREAD_COUNTERS.
+ * Bounds: KERNEL_THREAD_BATCH frames each way before the other way has its turn.
+ */
+#ifndef CLOCKOO_KERNEL_THREAD_H
+#define CLOCKOO_KERNEL_THREAD_H
+
+#include "config/config.h"
+#include "base/counter.h"
+#include "kernel/kernel_lane.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define KERNEL_THREAD_BATCH 64u
+
+#define KERNEL_THREAD_COUNTERS(X)                                                                  \
+	X(KERNEL_WRITTEN, "frames written to the kernel's interface")                              \
+	X(KERNEL_DROP_REFUSED, "frames that the kernel's interface refused: is it down?")          \
+	X(KERNEL_READ, "frames read from the kernel's interface")
+
+enum kernel_thread_counter { KERNEL_THREAD_COUNTERS(COUNTER_SYMBOL) KERNEL_THREAD_COUNTER_COUNT };
+extern const struct counter_name kernel_thread_counter_names[KERNEL_THREAD_COUNTER_COUNT];
+
+struct process;
+
+struct kernel_thread {
+	int fd;         /* of the interface; -1: not attached */
+	uint32_t lanes; /* 0: there is no interface */
+	struct kernel_lane *lane[CORES_MAX];
+	const struct process *process;
+	pthread_t thread;
+	bool runs;
+	atomic_bool end;
+	struct counter counters[KERNEL_THREAD_COUNTER_COUNT];
+};
+
+/* Creates the lanes of all cores, if there is an interface. */
+void kernel_thread_create(struct kernel_thread *t, struct region *region, const struct config *cfg);
+
+/* Attaches to the interface, if there is one. */
+bool kernel_thread_attach(struct kernel_thread *t, const struct config *cfg, const uint8_t mac[6],
+			  struct error *err);
+bool kernel_thread_start(struct kernel_thread *t, const struct process *process, struct error *err);
+/* Ends the thread and leaves the interface. */
+void kernel_thread_end(struct kernel_thread *t);
+
+#endif

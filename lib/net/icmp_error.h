@@ -1,0 +1,29 @@
+/*
+ * icmp_error.h - ICMP and ICMPv6 errors, and the packets that they quote.
+ *
+ * Thread: core-local.
+ * Errors: false: a quote is too short to name a flow, or cannot be of a packet of ours.
+ */
+#ifndef CLOCKOO_ICMP_ERROR_H
+#define CLOCKOO_ICMP_ERROR_H
+
+#include "net_core.h"
+
+#define QUOTED_BYTES 8u /* of TCP: the ports and the sequence number */
+
+/* The quoted packet of an error. */
+struct quote {
+	struct ip_addr src, dst;
+	uint8_t protocol;
+	const uint8_t *l4; /* QUOTED_BYTES of it */
+};
+
+/* Reads the quote behind the header of an error. */
+bool quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len);
+bool quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len);
+
+/* Processes an ICMP error of valid checksum at p, from a link. Returns the counter to count. */
+enum net_counter icmp_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
+enum net_counter icmp6_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
+
+#endif

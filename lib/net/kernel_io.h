@@ -1,0 +1,42 @@
+/*
+ * kernel_io.h - which received frames are the kernel's, and which of its frames may leave. The
+ * rules are in lib/kernel/README.md.
+ *
+ * Shape:  net->kernel is the core's lane, or NULL, and then nothing here is called.
+ * Owner:  the kernel gets copies: the caller frees the frame as any other.
+ * Thread: core-local.
+ * Errors: counted: KERNEL_*.
+ */
+#ifndef CLOCKOO_KERNEL_IO_H
+#define CLOCKOO_KERNEL_IO_H
+
+#include "net_core.h"
+#include "kernel/kernel_lane.h"
+
+/* Declares a port that the transport listens on; 0: none. */
+void kernel_declare_tcp(struct net *net, uint16_t port);
+
+/* Offers received frame i, or counts why not. */
+void kernel_offer(struct net *net, const struct classified *in, uint32_t i);
+
+/* Offers a frame that classify.c refused, if it is the kernel's. False: the caller counts the
+ * reason. */
+bool kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
+			  enum net_counter reason);
+
+/* Offers a fragment to our address unless it is certainly the cache's. True: it is the kernel's
+ * alone. */
+bool kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i,
+			   uint8_t protocol);
+
+/* Offers a segment of no connection, unless its destination port is the cache's. l3: its row of
+ * the burst. True: it is the kernel's. */
+bool kernel_offer_segment(struct net *net, const struct l3_info *l3, uint16_t port);
+
+/* Offers ARP, neighbour discovery and the kernel's ICMP. True: it is the kernel's alone. */
+bool kernel_offer_other(struct net *net, uint32_t rx_index, enum other_kind kind);
+
+/* Sends at most KERNEL_SLICE frames of the kernel. */
+void kernel_tick(struct net *net);
+
+#endif

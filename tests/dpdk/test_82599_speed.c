@@ -1,0 +1,278 @@
+/*
+ * The model of the 82599 at speed. Goal: DPDK's real ixgbe driver, on its vector path, gets each
+ * frame of the list once, whole and in order, however slowly it gives buffers; a paced wire counts
+ * what it loses; descriptors are reported done where the driver asked for it, and nowhere else.
+ * Method: the driver through lib/dpdk, the model's thread beside it (nic82599/speed82599.h), one
+ * queue, numbered frames.
+ */
+#include "support/test.h"
+#include "dpdk/device.h"
+#include "dpdk/eal.h"
+#include "nic82599/mmio_trap.h"
+#include "nic82599/probe.h"
+#include "nic82599/speed82599.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rte_ethdev.h>
+
+#define TYPE_IP4   0x0800u
+#define IP_UDP     17u
+#define LIST       1000u /* frames, no multiple of the ring */
+#define LAPS       5u
+#define FIRST_PORT 1000u
+#define PORT_AT    34u
+#define VECTOR_MIN 4u /* frames that the driver's vector path takes at once */
+#define RING       128u
+#define FRAMES     512u /* of the pool beside the rings */
+#define HELD_MAX   4096u
+#define MEMORY_MB  288u
+#define TRIES      5000000u
+#define REPORT     (1u << 27) /* RS of a transmit descriptor, 7.2.3.2.4 */
+#define DONE       1u
+
+static struct pci_folder folder;
+static struct nic82599 nic;
+static struct speed82599 speed;
+static struct config config;
+static struct profile profile;
+static struct steer_plan plan;
+static struct device device;
+static uint8_t bytes[LIST][PROBE_BYTES_MAX];
+static const uint8_t *frames[LIST];
+static uint32_t lens[LIST];
+static uint32_t expected = LIST; /* the next frame of the list; LIST: any */
+
+static void
+make_list(void)
+{
+	struct probe p = {"UDP", TYPE_IP4, IP_UDP, false, false, false, 0x0a000002, 0, 11211};
+
+	for (uint32_t i = 0; i < LIST; i++) {
+		p.src_port = (uint16_t)(FIRST_PORT + i);
+		lens[i] = probe_write(bytes[i], &p, nic.mac);
+		frames[i] = bytes[i];
+	}
+}
+
+static void
+configure(void)
+{
+	struct error err = {0};
+
+	config_defaults(&config);
+	config.no_huge = true;
+	check(config_set(&config, "port", PCI_FOLDER_ADDRESS, &err));
+	check(config_set(&config, "file-prefix", "test_82599_speed", &err));
+	config.cores = 1;
+	check(lcores_parse(&config.lcores, "0@0", &err));
+	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &err))
+		fail_msg("%s", err.text);
+	profile.rx_ring = profile.tx_ring = RING;
+}
+
+static void
+begin(void)
+{
+	struct speed82599_options options = {
+		.frames = frames, .len = lens, .count = LIST, .cpu = -1, .keep_sent = true};
+	struct device_request req = {&config, &profile, &plan, FRAMES};
+	struct error err = {0};
+	struct eal_args args;
+
+	configure();
+	pci_folder_make(&folder, VENDOR_INTEL, DEVICE_82599_KX4);
+	nic82599_start_shared(&nic);
+	make_list();
+	speed82599_start(&speed, &nic, &options);
+	eal_args_make(&args, &config, &profile, config.pci, MEMORY_MB);
+	if (!eal_start(&args, false, &err) || !device_find(&device, &profile, &err) ||
+	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
+	    !device_start(&device, &req, &err))
+		fail_msg("%s", err.text);
+}
+
+static void
+end(void)
+{
+	mmio_trap_again();
+	device_stop(&device);
+	eal_stop();
+	speed82599_stop(&speed);
+	pci_folder_remove(&folder);
+}
+
+/* Checks that a frame is the next one of the list. The list may have begun before the driver was
+ * ready. */
+static void
+check_next(const struct burst *b, uint32_t i)
+{
+	const uint8_t *data = b->data[i];
+
+	if (expected == LIST)
+		expected = ((uint32_t)data[PORT_AT] << 8 | data[PORT_AT + 1]) - FIRST_PORT;
+	check(expected < LIST);
+	check_eq(b->len[i], lens[expected]);
+	check_bytes(data, bytes[expected], lens[expected]);
+	check(b->ol_flags[i] & FRAME_L4_CKSUM_GOOD);
+	expected = (expected + 1) % LIST;
+}
+
+/* Receives a burst whose frames are the next ones of the list. */
+static void
+receive(struct burst *b)
+{
+	struct port *port = &device.ports[0].port;
+
+	b->count = 0;
+	for (uint32_t i = 0; i < TRIES && b->count == 0; i++)
+		port->ops->rx(port, b, BURST_MAX);
+	check(b->count != 0);
+	for (uint32_t i = 0; i < b->count; i++)
+		check_next(b, i);
+}
+
+TEST(frames_arrive_once_whole_and_in_order)
+{
+	struct port *port = &device.ports[0].port;
+
+	mmio_trap_again();
+	for (uint32_t n = 0; n < LAPS * LIST;) {
+		struct burst b;
+
+		receive(&b);
+		port->ops->drop(port, b.frame, b.count);
+		n += b.count;
+	}
+}
+
+/* ixgbe does not name its paths. Only the one with vectors refuses bursts that are too short. */
+TEST(the_driver_receives_on_its_vector_path)
+{
+	struct port *port = &device.ports[0].port;
+	struct burst b;
+
+	mmio_trap_again();
+	receive(&b);
+	port->ops->drop(port, b.frame, b.count);
+	for (uint32_t i = 0; i < 1000; i++) {
+		port->ops->rx(port, &b, VECTOR_MIN - 1);
+		check_eq(b.count, 0);
+	}
+	receive(&b);
+	port->ops->drop(port, b.frame, b.count);
+}
+
+/* The core keeps all frames, so the driver has no buffers to give, and the model waits. */
+TEST(a_full_ring_loses_and_repeats_nothing)
+{
+	static struct frame *held[HELD_MAX];
+	struct port *port = &device.ports[0].port;
+	uint32_t n = 0, empty = 0;
+
+	mmio_trap_again();
+	while (empty < 1000) {
+		struct burst b;
+
+		port->ops->rx(port, &b, BURST_MAX);
+		empty = b.count == 0 ? empty + 1 : 0;
+		check(n + b.count <= HELD_MAX);
+		for (uint32_t i = 0; i < b.count; i++) {
+			check_next(&b, i);
+			held[n++] = b.frame[i];
+		}
+		if (b.count == 0)
+			usleep(100);
+	}
+	check(n > RING);
+	port->ops->drop(port, held, n);
+	for (uint32_t i = 0; i < 4 * RING;) {
+		struct burst b;
+
+		receive(&b);
+		port->ops->drop(port, b.frame, b.count);
+		i += b.count;
+	}
+}
+
+/* Waits until the model has sent that many frames. */
+static void
+wait_for_sent(uint32_t count)
+{
+	for (uint32_t i = 0; i < TRIES / 1000 && speed82599_sent(&speed) != count; i++)
+		usleep(1000);
+	check_eq(speed82599_sent(&speed), count);
+}
+
+TEST(sent_frames_leave_once_whole_and_in_order)
+{
+	struct port *port = &device.ports[0].port;
+
+	mmio_trap_again();
+	for (uint32_t n = 0; n < 8 * RING;) {
+		const uint32_t before = speed82599_sent(&speed);
+		uint32_t first;
+		struct burst b;
+
+		receive(&b);
+		first = expected + LIST - b.count;
+		for (uint32_t i = 0; i < b.count; i++)
+			b.ol_flags[i] = 0;
+		check_eq(port->ops->tx(port, &b), b.count);
+		wait_for_sent(before + b.count);
+		for (uint32_t i = 0; i < b.count; i++) {
+			const struct sent_frame *sent = &nic.sent[(before + i) % SENT_MAX];
+
+			check_bytes(sent->bytes, bytes[(first + i) % LIST],
+				    lens[(first + i) % LIST]);
+		}
+		n += b.count;
+	}
+}
+
+TEST(descriptors_are_done_where_the_driver_asked)
+{
+	const struct descriptor *ring = rings_at(&nic, REG_TX(0));
+	uint32_t reports = 0;
+
+	mmio_trap_again();
+	for (uint32_t i = 0; i < RING; i++) {
+		const bool asked = (ring[i].w2 & REPORT) != 0;
+
+		reports += asked;
+		check(asked || !(ring[i].w3 & DONE));
+	}
+	check_eq(reports, RING / 32); /* the driver's tx_rs_thresh */
+}
+
+TEST(a_paced_wire_counts_what_it_loses)
+{
+	struct speed82599_options options = speed.options;
+	struct rte_eth_stats stats = {0};
+	uint64_t missed;
+
+	mmio_trap_again();
+	speed82599_stop(&speed);
+	options.frames_per_s = 1000000;
+	rte_eth_stats_get(device.id, &stats);
+	missed = stats.imissed;
+	speed82599_continue(&speed, &options);
+	for (uint32_t i = 0; i < TRIES / 1000 && stats.imissed == missed; i++) {
+		usleep(1000);
+		rte_eth_stats_get(device.id, &stats);
+	}
+	check(stats.imissed > missed);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct burst b;
+
+		device.ports[0].port.ops->rx(&device.ports[0].port, &b, BURST_MAX);
+		device.ports[0].port.ops->drop(&device.ports[0].port, b.frame, b.count);
+	}
+}
+
+int
+main(void)
+{
+	return tests_run(begin, end);
+}
