@@ -215,7 +215,7 @@ class ServiceTest(unittest.TestCase):
         text = f"network:\n  address: 10.1.1.1/24\n  addresses: {vips}\n"
         self.assertEqual(self.reloaded(text, text + "  routes: [default via 10.1.1.2]\n",
                                        lambda: vips.write_text("192.0.2.6\n2001:db8::6/64\n")), [
-            "clockoo: reload: FILE: network.routes is default via 10.1.1.2 now",
+            "clockoo: reload: FILE: network.routes is [\"default via 10.1.1.2\"] now",
             "clockoo: reload: FILE: network.addresses and network.routes: 2 IPv4 and 1 IPv6 addresses, 1 route"])
 
     def test_a_reload_with_a_wrong_address_changes_nothing(self):

@@ -118,7 +118,8 @@ drain_command(const struct config *cfg, struct error *err)
 	printf("process %u drains; it stops within %u s\n", pid, cfg->drain_time_s);
 	fflush(stdout);
 	for (uint64_t i = 0; i < polls; i++) {
-		if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		/* It removes the file as it ends; its parent may not have waited for it yet. */
+		if (pid_file_read(cfg->pid_file) != pid)
 			return 0;
 		nanosleep(&pause, NULL);
 	}
