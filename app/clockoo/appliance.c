@@ -108,17 +108,32 @@ program_bytes(const struct appliance *a)
 	return resident > ours ? resident - ours : 0;
 }
 
+/* Makes the first table of addresses. Only a started port has a MAC. */
+static bool
+begin_addresses(struct appliance *a, struct error *err)
+{
+	struct addr_list list;
+	bool ok;
+
+	if (!addr_list_read(&list, &a->settings.config, err))
+		return config_error_permanent(&a->settings.source, err);
+	ok = own_addrs_begin(&a->own, &list, nic_port(&a->nic, 0)->mac, &a->sizes.stack.net, err);
+	addr_list_free(&list);
+	return ok;
+}
+
 static bool
 start_port(struct appliance *a, struct error *err)
 {
 	const struct config *c = &a->settings.config;
 
-	if (!nic_start(&a->nic, c, a->sizes.frames, err))
+	if (!nic_start(&a->nic, c, a->sizes.frames, err) || !begin_addresses(a, err))
 		return false;
+	own_addrs_join(&a->own, &a->nic.device);
 	a->process.clock = &a->nic.clock;
 	a->process.control_cpu = a->nic.machine.placement.control_cpu;
 	a->sizes.program_bytes = program_bytes(a);
-	return address_check(&a->nic, c, &a->sizes.stack.net, err);
+	return address_check(&a->nic, c, a->own.now.table, err);
 }
 
 /* Creates the tables that the cores' stacks share. */
@@ -173,6 +188,7 @@ build_shared(struct appliance *a, struct region *region)
 
 	a->shared = serve_shared_create(region, a->store, c->cores, WIRE_VERSION);
 	serve_shared_set_access(a->shared, a->access.now.list);
+	serve_shared_set_addrs(a->shared, a->own.now.table);
 	admin_shared_create(region, a->shared);
 	admin_telemetry_set(a->shared, &a->telemetry);
 	policy_set(a->shared, &a->users, &facts);
@@ -188,6 +204,7 @@ build_cores(struct appliance *a, struct region *region)
 		.process = &a->process,
 		.sizes = &a->sizes,
 		.access = a->access.now.list,
+		.addrs = a->own.now.table,
 		.nic = &a->nic,
 		.neigh = a->neigh,
 		.store = a->store,
@@ -318,6 +335,7 @@ start_control(struct appliance *a, pthread_t *thread, struct error *err)
 		.telemetry = &a->telemetry,
 		.users = &a->users,
 		.access = &a->access,
+		.own = &a->own,
 		.tls = a->tls,
 		.fleet = a->fleet,
 		.front_cores = &a->front_cores,
@@ -404,5 +422,6 @@ appliance_stop(struct appliance *a)
 	capture_service_destroy(a->capture);
 	close_all(a);
 	access_end(&a->access);
+	own_addrs_end(&a->own);
 	tls_cores_end(a->tls);
 }

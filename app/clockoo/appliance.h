@@ -36,6 +36,7 @@ struct appliance {
 	/* ---- who is served ---- */
 	struct users users;
 	struct access access;
+	struct own_addrs own;
 	struct tls_cores *tls; /* NULL: none */
 	/* ---- the items ---- */
 	struct store *store;

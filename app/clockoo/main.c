@@ -7,6 +7,7 @@
  */
 #include "appliance.h"
 #include "capture/capture_command.h"
+#include "control/hook_commands.h"
 #include "doctor/check_print.h"
 #include "doctor/about.h"
 #include "doctor/plan_print.h"
@@ -172,6 +173,16 @@ doctor(struct appliance *a)
 	return status >= 0 ? status : (start_refused(a, &err), DOCTOR_FAILED);
 }
 
+/* The commands about a running appliance. */
+static int
+hook(const struct appliance *a, bool is_ready)
+{
+	struct error err;
+	const int status = (is_ready ? ready_command : drain_command)(&a->settings.config, &err);
+
+	return status >= 0 ? status : start_refused(a, &err);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -179,10 +190,12 @@ main(int argc, char **argv)
 		.settings = {.argc = argc, .argv = argv, .source = {.default_file = DEFAULT_FILE}}};
 	const bool is_doctor = argc > 1 && strcmp(argv[1], "doctor") == 0;
 	const bool is_arena = argc > 1 && strcmp(argv[1], "arena") == 0;
+	const bool is_ready = argc > 1 && strcmp(argv[1], "ready") == 0;
+	const bool is_drain = argc > 1 && strcmp(argv[1], "drain") == 0;
 	const bool has_word = is_arena && argc > 2 && argv[2][0] != '-';
 	const char *const what = has_word ? argv[2] : "";
 	/* Words that precede the options. */
-	const int words = is_doctor ? 1 : is_arena ? 1 + has_word : 0;
+	const int words = is_doctor || is_ready || is_drain ? 1 : is_arena ? 1 + has_word : 0;
 	struct error err;
 
 	if (argc > 1 && strcmp(argv[1], "capture") == 0)
@@ -213,5 +226,7 @@ main(int argc, char **argv)
 		a.settings.asked = a.settings.config;
 		break;
 	}
+	if (is_ready || is_drain)
+		return hook(&a, is_ready);
 	return is_doctor ? doctor(&a) : is_arena ? arena(&a, what) : run(&a);
 }

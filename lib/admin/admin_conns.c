@@ -56,9 +56,9 @@ snapshot_write(struct conn_snapshot *snapshot, const struct snapshot_peer *peer)
 	snapshot->generation++;
 	/* Pairs with the acquire load in conn_snapshot_read: the address comes with its port. */
 	atomic_store_explicit(&snapshot->peer_id,
-			      (uint64_t)snapshot->generation << 32 |
-				      (uint64_t)peer->listener << 24 |
-				      (uint64_t)(peer->local + 1) << 16 | peer->port,
+			      (uint64_t)snapshot->generation << 40 |
+				      (uint64_t)peer->listener << 32 |
+				      (uint64_t)(peer->local + 1u) << 16 | peer->port,
 			      memory_order_release);
 }
 
@@ -79,8 +79,8 @@ conn_snapshot_read(const struct conn_snapshot *snapshot, struct snapshot_peer *p
 		return false;
 	memcpy(peer->ip.b, ip, sizeof peer->ip.b);
 	peer->port = (uint16_t)peer_id;
-	peer->local = (uint8_t)((peer_id >> 16) - 1);
-	peer->listener = (uint8_t)(peer_id >> 24);
+	peer->local = (uint16_t)((peer_id >> 16) - 1);
+	peer->listener = (uint8_t)(peer_id >> 32);
 	return true;
 }
 
@@ -199,14 +199,16 @@ snapshot_step(struct serve *sv, struct stream *st, struct out_buffer *buffer,
 	const uint32_t active_s = atomic_load_explicit(&snapshot->active_s, memory_order_relaxed);
 	const bool watching = atomic_load_explicit(&snapshot->watching, memory_order_relaxed) != 0;
 	struct snapshot_peer peer;
+	struct ip_addr ours;
 	uint32_t n = 0;
 
 	if (!conn_snapshot_read(snapshot, &peer))
 		return false;
+	ours = stack_local_ip(sv->stack, peer.local);
 	if (row_due(buffer, &st->row, &n))
 		conn_address(buffer, st, number, "addr", &peer.ip, peer.port);
 	if (row_due(buffer, &st->row, &n))
-		conn_address(buffer, st, number, "listen_addr", &info->ip[peer.local],
+		conn_address(buffer, st, number, "listen_addr", &ours,
 			     listener_port(info, peer.listener));
 	if (row_due(buffer, &st->row, &n))
 		conn_row(buffer, st, number, "state",

@@ -36,7 +36,7 @@
  * conn_snapshot_read; every other field is independent and relaxed. */
 struct conn_snapshot {
 	_Atomic uint64_t ip[2];    /* address of the peer */
-	_Atomic uint64_t peer_id;  /* generation << 32 | listener << 24 | local << 16 | port; 0: no
+	_Atomic uint64_t peer_id;  /* generation << 40 | listener << 32 | local << 16 | port; 0: no
 				    * connection */
 	uint32_t generation;       /* connections that this core has had so far */
 	_Atomic uint32_t active_s; /* the store's second in which bytes last arrived */
@@ -46,7 +46,7 @@ struct conn_snapshot {
 struct snapshot_peer {
 	struct ip_addr ip;
 	uint16_t port;
-	uint8_t local;    /* enum local */
+	uint16_t local;   /* number of our address */
 	uint8_t listener; /* number, in stats conns, of the port by which it came */
 };
 

@@ -2,6 +2,8 @@
  * addresses.c - options that hold addresses: the appliance's, its routers', and networks of
  * clients.
  */
+#include "addr_list.h"
+#include "ip_text.h"
 #include "net_list.h"
 #include "options.h"
 
@@ -11,49 +13,18 @@
 
 #define USER_LOOPBACK 0x7f000001u /* 127.0.0.1 */
 
-/* Parses an address of one family from the front of *p, up to one of the characters in ends or
- * the end of the text, as inet_pton does. */
-static bool
-parse_family(const char **p, int family, const char *ends, void *to)
-{
-	const size_t len = strcspn(*p, ends);
-	char text[INET6_ADDRSTRLEN];
-
-	if (len >= sizeof text)
-		return false;
-	memcpy(text, *p, len);
-	text[len] = '\0';
-	if (inet_pton(family, text, to) != 1)
-		return false;
-	*p += len;
-	return true;
-}
-
-static bool
-parse_ipv4(const char **p, uint32_t *ip)
-{
-	struct be32 wire;
-
-	if (!parse_family(p, AF_INET, "/,:", &wire))
-		return false;
-	*ip = be32_get(wire);
-	return true;
-}
-
-/* Parses an IPv6 address. An IPv4-mapped one is refused: it never stands in a packet. */
-static bool
-parse_ipv6(const char **p, struct ip_addr *ip)
-{
-	return parse_family(p, AF_INET6, "/,", ip->b) && !ip_addr_is_v4(ip);
-}
-
 bool
 option_set_address(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 	uint32_t ip, len;
 
-	if (!parse_ipv4(&p, &ip) || *p != '/' || !parse_decimal(p + 1, &len) || len > 32)
+	if (strcmp(value, "none") == 0) {
+		cfg->ipv4 = cfg->prefix_len = 0;
+		cfg->address_given = false;
+		return true;
+	}
+	if (!ip_text_ipv4(&p, &ip) || *p != '/' || !parse_decimal(p + 1, &len) || len > 32)
 		return error_set(err,
 				 "--address: \"%s\": expected an IPv4 address and prefix length "
 				 "such as 10.99.0.1/24",
@@ -112,7 +83,7 @@ parse_listener6(const char **p, struct config_listener *l)
 	const bool brackets = **p == '[';
 
 	*p += brackets;
-	if (!parse_family(p, AF_INET6, brackets ? "]" : ",", l->ip.b) || (brackets && **p != ']'))
+	if (!ip_text_family(p, AF_INET6, brackets ? "]" : ",", l->ip.b) || (brackets && **p != ']'))
 		return false;
 	*p += brackets;
 	l->ipv6 = true;
@@ -137,7 +108,7 @@ parse_listener(const char **p, struct config_listener *l)
 			return false;
 	} else if (l->any) {
 		item += strcspn(item, ":,");
-	} else if (parse_ipv4(&item, &ip)) {
+	} else if (ip_text_ipv4(&item, &ip)) {
 		l->ip = ip_addr_v4(ip);
 	} else {
 		return false;
@@ -379,39 +350,6 @@ finish_listen(struct config *cfg, struct error *err)
 	return config_is_user(cfg) ? finish_listen_user(cfg, err) : finish_listen_nic(cfg, err);
 }
 
-/* Parses an address of either family from the front of *p. */
-static bool
-parse_ip(const char **p, struct ip_addr *ip)
-{
-	const char *at = *p;
-	uint32_t v4;
-
-	if (parse_ipv4(&at, &v4)) {
-		*ip = ip_addr_v4(v4);
-		*p = at;
-		return true;
-	}
-	return parse_ipv6(p, ip);
-}
-
-/* Parses one network of a list; a bare address is a network of one address. */
-const char *
-option_parse_net(const char *p, struct config_net *net)
-{
-	uint32_t digits = 0, below, len;
-
-	if (!parse_ip(&p, &net->ip))
-		return NULL;
-	below = ip_addr_is_v4(&net->ip) ? IP_ADDR_V4_BITS : 0;
-	net->prefix_len = IP_ADDR_BITS;
-	if (*p != '/')
-		return p;
-	for (p++, len = 0; isdigit((unsigned char)*p) && digits < 3; p++, digits++)
-		len = len * 10 + (uint32_t)(*p - '0');
-	net->prefix_len = below + len;
-	return digits == 0 || net->prefix_len > IP_ADDR_BITS ? NULL : p;
-}
-
 bool
 option_set_nets(struct config *cfg, const char *value, struct error *err)
 {
@@ -462,12 +400,35 @@ option_set_net_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *ro
 	return true;
 }
 
+/* Sets a list of addresses or routes, as option_set_net_list() does. */
+bool
+option_set_addr_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *row,
+		     const char *value, struct error *err)
+{
+	const bool none = strcmp(value, "none") == 0;
+
+	if (strlen(value) >= CONFIG_SERVERS_BYTES ||
+	    (value[0] == '/' && strchr(value, ',') != NULL))
+		return error_set(err,
+				 "--%s: expected a list of at most %u characters, or the path of "
+				 "one file that has it",
+				 row->name, CONFIG_SERVERS_BYTES - 1);
+	if (value[0] != '/' && !none &&
+	    !(row->kind == OPTION_ROUTES ? addr_list_check_routes
+					 : addr_list_check_addresses)(value, err))
+		return false;
+	memset(text, 0, CONFIG_SERVERS_BYTES);
+	if (!none)
+		strcpy(text, value);
+	return true;
+}
+
 bool
 option_set_gateway(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
-	if (!parse_ipv4(&p, &cfg->gateway) || *p != '\0')
+	if (!ip_text_ipv4(&p, &cfg->gateway) || *p != '\0')
 		return error_set(err,
 				 "--gateway: \"%s\": expected an IPv4 address such as 10.99.0.254",
 				 value);
@@ -496,7 +457,8 @@ option_set_address6(struct config *cfg, const char *value, struct error *err)
 	struct ip_addr ip;
 	uint32_t len;
 
-	if (!parse_ipv6(&p, &ip) || *p != '/' || !parse_decimal(p + 1, &len) || len > IP_ADDR_BITS)
+	if (!ip_text_ipv6(&p, &ip) || *p != '/' || !parse_decimal(p + 1, &len) ||
+	    len > IP_ADDR_BITS)
 		return error_set(err,
 				 "--address6: \"%s\": expected an IPv6 address and prefix length "
 				 "such as 2001:db8::1/64",
@@ -521,7 +483,7 @@ option_set_gateway6(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
-	if (!parse_ipv6(&p, &cfg->gateway6) || *p != '\0' || !is_host6(&cfg->gateway6))
+	if (!ip_text_ipv6(&p, &cfg->gateway6) || *p != '\0' || !is_host6(&cfg->gateway6))
 		return error_set(
 			err, "--gateway6: \"%s\": expected an IPv6 address such as fe80::1", value);
 	return true;

@@ -32,6 +32,7 @@ config_defaults(struct config *cfg)
 	cfg->keep_for_s = KEEP_FOR_DEFAULT;
 	cfg->save_compress = SAVE_COMPRESS_NO;
 	cfg->mtu = 1500;
+	cfg->drain_time_s = 30;
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;
 	cfg->control_cpu = CONFIG_NO_CPU;
@@ -117,13 +118,15 @@ finish_user(struct config *cfg, struct error *err)
 	if (!config_is_user(cfg))
 		return true;
 	if (cfg->address_given || cfg->gateway != 0 || !ip_addr_is_zero(&cfg->ipv6) ||
-	    !ip_addr_is_zero(&cfg->gateway6))
+	    !ip_addr_is_zero(&cfg->gateway6) || cfg->addresses[0] != '\0' || cfg->routes[0] != '\0')
 		return error_set(err,
 				 "--%s: port user serves on this host's own addresses; leave "
 				 "it out, and name them with --listen",
 				 cfg->address_given             ? "address"
 				 : cfg->gateway != 0            ? "gateway"
 				 : !ip_addr_is_zero(&cfg->ipv6) ? "address6"
+				 : cfg->addresses[0] != '\0'    ? "addresses"
+				 : cfg->routes[0] != '\0'       ? "routes"
 								: "gateway6");
 	if (cfg->vlan != 0)
 		return error_set(err, "--vlan: port user has no wire to tag; leave it out");
@@ -153,10 +156,15 @@ finish_address(struct config *cfg, struct error *err)
 				 "--listen and --address name two addresses; give one of them");
 	if (cfg->listen != 0)
 		cfg->ipv4 = cfg->listen;
-	if (is_network_or_broadcast(cfg, cfg->ipv4))
+	if (cfg->ipv4 == 0 && cfg->gateway != 0)
+		return error_set(err, "--gateway with --address none: leave one of them out");
+	if (cfg->ipv4 == 0 && cfg->addresses[0] == '\0' && !config_has_ipv6(cfg))
+		return error_set(err, "--address none: no address is left; give --address6, "
+				      "--addresses or --ipv6 on");
+	if (cfg->ipv4 != 0 && is_network_or_broadcast(cfg, cfg->ipv4))
 		return error_set(err, "--address: that is the network or broadcast address; "
 				      "give the address of one");
-	if (cfg->gateway == cfg->ipv4)
+	if (cfg->gateway != 0 && cfg->gateway == cfg->ipv4)
 		return error_set(err, "--gateway: that is our own address");
 	if (cfg->gateway != 0 && !same_network(cfg, cfg->gateway))
 		return error_set(err, "--gateway: not on the network of --address; give a router "
@@ -164,7 +172,7 @@ finish_address(struct config *cfg, struct error *err)
 	if (cfg->gateway != 0 && is_network_or_broadcast(cfg, cfg->gateway))
 		return error_set(err, "--gateway: that is the network or broadcast address; "
 				      "give the address of one");
-	if (!cfg->udp_allow_given) {
+	if (!cfg->udp_allow_given && cfg->ipv4 != 0) {
 		cfg->udp_allow[0] = (struct config_net){ip_addr_v4(cfg->ipv4),
 							IP_ADDR_V4_BITS + cfg->prefix_len};
 		cfg->udp_allow_count = 1;
@@ -420,7 +428,7 @@ config_finish(struct config *cfg, struct error *err)
 		return false;
 	if (!finish_memory(cfg, err) || !finish_address(cfg, err) || !finish_address6(cfg, err))
 		return false;
-	if (cfg->vlan_priority != 0 && cfg->vlan == 0)
+	if (cfg->vlan_priority != 0 && cfg->vlan == 0 && cfg->addresses[0] == '\0')
 		return error_set(err, "--vlan-priority without --vlan: there is no tag to hold it");
 	if (cfg->congestion == CONGESTION_DCTCP && cfg->ecn == CONFIG_ECN_OFF)
 		return error_set(err, "--congestion dctcp needs ECN; leave --ecn off out");

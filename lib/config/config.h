@@ -115,6 +115,8 @@ extern const char *const config_offloads[];
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
 /* Duplicate address detection. AUTO: SHORT, but only on a link that other hosts can share. */
 enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
+/* The answer to new connections while the appliance drains: a reset, or none. */
+enum config_drain { CONFIG_DRAIN_RESET, CONFIG_DRAIN_SILENT };
 /* TCP: congestion control, and congestion notification (PASSIVE: with peers that ask). */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO, CONGESTION_DCTCP };
 enum config_ecn { CONFIG_ECN_PASSIVE, CONFIG_ECN_ON, CONFIG_ECN_OFF };
@@ -131,14 +133,19 @@ struct config {
 	uint32_t conn_requests_max;
 	uint32_t mtu;
 	uint32_t verbosity;
-	uint32_t ipv4, prefix_len;
-	uint32_t gateway;    /* 0 = none */
-	uint32_t probe;      /* enum config_probe */
+	uint32_t ipv4, prefix_len; /* 0: no IPv4 address, with --address none */
+	uint32_t gateway;          /* 0 = none */
+	uint32_t probe;            /* enum config_probe */
+	uint32_t drain;            /* enum config_drain */
+	uint32_t drain_time_s;
 	uint32_t ipv6_use;   /* enum config_ipv6 */
 	struct ip_addr ipv6; /* in addition to the one made from the MAC; zero = none */
 	uint32_t prefix6_len;
 	struct ip_addr gateway6; /* zero = none */
-	uint32_t vlan;           /* 802.1Q; 0 = none */
+	/* Further addresses, and routes (addr_list.h), or the absolute path of a file; empty: none.
+	 */
+	char addresses[CONFIG_SERVERS_BYTES], routes[CONFIG_SERVERS_BYTES];
+	uint32_t vlan; /* 802.1Q; 0 = none */
 	uint32_t vlan_priority;
 	uint32_t protocol;       /* enum config_protocol */
 	uint32_t congestion;     /* enum config_congestion */
@@ -218,11 +225,14 @@ config_is_user(const struct config *cfg)
 	return strcmp(cfg->port, CONFIG_PORT_USER) == 0;
 }
 
+/* A file of addresses counts as one with IPv6 addresses. */
 static inline bool
 config_has_ipv6(const struct config *cfg)
 {
-	return cfg->ipv6_use == IPV6_ON ||
-	       (cfg->ipv6_use == IPV6_AUTO && !ip_addr_is_zero(&cfg->ipv6));
+	const bool named = !ip_addr_is_zero(&cfg->ipv6) || cfg->addresses[0] == '/' ||
+			   strchr(cfg->addresses, ':') != NULL;
+
+	return cfg->ipv6_use == IPV6_ON || (cfg->ipv6_use == IPV6_AUTO && named);
 }
 
 static inline bool

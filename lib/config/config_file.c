@@ -180,6 +180,7 @@ parse_list(struct reader *r, const struct option_row *row, const struct yaml_key
 	size_t used = 0;
 
 	if (key->count == 0 && (row->kind == OPTION_NETS || row->kind == OPTION_NET_LIST ||
+				row->kind == OPTION_ADDRESSES || row->kind == OPTION_ROUTES ||
 				row->kind == OPTION_OFFLOADS))
 		return option_set(r->cfg, row, "none", err);
 	if (key->count == 0)
@@ -207,7 +208,8 @@ static bool
 takes_list(const struct option_row *row)
 {
 	return row->kind == OPTION_NETS || row->kind == OPTION_LISTEN ||
-	       row->kind == OPTION_NET_LIST || row->kind == OPTION_LCORES ||
+	       row->kind == OPTION_NET_LIST || row->kind == OPTION_ADDRESSES ||
+	       row->kind == OPTION_ROUTES || row->kind == OPTION_LCORES ||
 	       row->kind == OPTION_NODES || row->kind == OPTION_NUMA ||
 	       row->kind == OPTION_OFFLOADS || row->kind == OPTION_SERVERS;
 }

@@ -146,6 +146,8 @@ config_help(FILE *out)
 	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n"
 	      "  clockoo [option...]         serve\n"
 	      "  clockoo doctor [option...]  check this machine and suggest fixes\n"
+	      "  clockoo ready|drain [option...]  ask whether it serves; have it end connections\n"
+	      "                              and stop\n"
 	      "  clockoo capture file [option...]    write frames that pass the port; clockoo(8)\n"
 	      "  clockoo arena list|remove [option...]  show or remove the file of "
 	      "--memory-file\n\n"

@@ -200,6 +200,10 @@ put_space(struct out *o, uint32_t mb)
 static bool
 put_address(struct out *o, const struct config *cfg)
 {
+	if (cfg->ipv4 == 0) {
+		put(o, "none");
+		return true;
+	}
 	put_ip4(o, cfg->ipv4);
 	put(o, "/%u", cfg->prefix_len);
 	return cfg->address_given;
@@ -298,6 +302,8 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		return put_space(o, *number);
 	case OPTION_SERVERS:
 	case OPTION_NET_LIST:
+	case OPTION_ADDRESSES:
+	case OPTION_ROUTES:
 		return put_servers(o, field);
 	case OPTION_DELIMITER:
 		put_text(o, delimiter);

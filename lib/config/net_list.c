@@ -2,6 +2,7 @@
  * net_list.c - reads lists of networks, word by word.
  */
 #include "net_list.h"
+#include "ip_text.h"
 #include "options.h"
 #include "text_file.h"
 

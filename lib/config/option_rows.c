@@ -265,7 +265,17 @@ const struct option_row option_rows[] = {
 	 "NIC offloads to use: rx_cksum,tx_udp_cksum and so on, or none (the profile's)", false,
 	 "port.offloads"},
 	{"address", 0, OPTION_ADDRESS, AT(ipv4), 0, 32, "IP/LEN",
-	 "IPv4 address and prefix length of the server (10.99.0.1/24)", false, "network.address"},
+	 "IPv4 address and prefix length of the server, or none (10.99.0.1/24)", false,
+	 "network.address"},
+	{"addresses", 0, OPTION_ADDRESSES, AT(addresses), 0, 0, "LIST",
+	 "further addresses of both families, or a file with such: 192.0.2.5,2001:db8::5/64 vlan "
+	 "100 is one address without a network, and one in a VLAN; a reload adds and removes them, "
+	 "and connections to removed ones are reset (none)",
+	 false, "network.addresses"},
+	{"routes", 0, OPTION_ROUTES, AT(routes), 0, 0, "LIST",
+	 "routes, or a file with such: 198.51.100.0/24 via 192.0.2.1 mtu 1400,default via fe80::1; "
+	 "of networks that have an address the smallest decides (none)",
+	 false, "network.routes"},
 	{"gateway", 0, OPTION_GATEWAY, AT(gateway), 0, 0, "IP", "IPv4 default gateway (none)",
 	 false, "network.gateway"},
 	{"ipv6", 0, OPTION_IPV6, AT(ipv6_use), 0, 0, "NAME",
@@ -282,6 +292,13 @@ const struct option_row option_rows[] = {
 	 "so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches that forward late; "
 	 "off; auto: short, off where the port is no network (auto)",
 	 false, "network.probe"},
+	{"drain", 0, OPTION_DRAIN, AT(drain), 0, 0, "NAME",
+	 "answer to new connections during clockoo drain: reset, or silent: none, as if the host "
+	 "were gone (reset)",
+	 false, "network.drain"},
+	{"drain-time", 0, OPTION_NUMBER, AT(drain_time_s), 0, 86400, "SECONDS",
+	 "how long clockoo drain lets connections go on before the stop (30)", false,
+	 "network.drain_time"},
 	{"allow", 0, OPTION_NET_LIST, AT(allow), 0, 0, "NETS",
 	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or a file "
 	 "with such; of networks here and in --deny that have an address the smallest decides "

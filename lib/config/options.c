@@ -42,6 +42,8 @@ set_delimiter(struct config *cfg, const char *value, struct error *err)
 const char *const *
 option_choices(enum option_kind kind)
 {
+	static const char *const drains[] = {
+		[CONFIG_DRAIN_RESET] = "reset", [CONFIG_DRAIN_SILENT] = "silent", NULL};
 	static const char *const protocols[] = {[PROTOCOL_AUTO] = "auto",
 						[PROTOCOL_ASCII] = "ascii",
 						[PROTOCOL_BINARY] = "binary",
@@ -97,6 +99,8 @@ option_choices(enum option_kind kind)
 		return steerings;
 	case OPTION_IPV6:
 		return ipv6_uses;
+	case OPTION_DRAIN:
+		return drains;
 	case OPTION_PROBE:
 		return probes;
 	case OPTION_HYPERTHREADS:
@@ -505,6 +509,9 @@ set_field(void *into, const struct option_row *row, const char *value, struct er
 		return set_flag(field, row, value, err);
 	case OPTION_NET_LIST:
 		return option_set_net_list(field, row, value, err);
+	case OPTION_ADDRESSES:
+	case OPTION_ROUTES:
+		return option_set_addr_list(field, row, value, err);
 	case OPTION_NUMA:
 		return set_numa(field, value, err);
 	case OPTION_KEEP_FOR:

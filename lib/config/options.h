@@ -31,7 +31,9 @@ enum option_kind {
 	OPTION_GATEWAY6,
 	OPTION_LISTEN,
 	OPTION_NETS,
-	OPTION_NET_LIST, /* a list of networks, or the path of a file */
+	OPTION_NET_LIST,  /* a list of networks, or the path of a file */
+	OPTION_ADDRESSES, /* a list of addresses, or the path of a file */
+	OPTION_ROUTES,
 	OPTION_LCORES,
 	OPTION_DELIMITER,
 	OPTION_NODES,
@@ -50,6 +52,7 @@ enum option_kind {
 	OPTION_STEERING,
 	OPTION_IPV6,
 	OPTION_PROBE,
+	OPTION_DRAIN,
 	OPTION_HYPERTHREADS,
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
@@ -188,11 +191,10 @@ bool parse_decimal(const char *text, uint32_t *n);
 bool option_set_address(struct config *cfg, const char *value, struct error *err);
 bool option_set_listen(struct config *cfg, const char *value, struct error *err);
 bool option_set_nets(struct config *cfg, const char *value, struct error *err);
-/* Parses one network from the front of p. Returns what follows it, or NULL. Bits beyond the
- * prefix may be set. */
-const char *option_parse_net(const char *p, struct config_net *net);
 bool option_set_net_list(char list[CONFIG_SERVERS_BYTES], const struct option_row *row,
 			 const char *value, struct error *err);
+bool option_set_addr_list(char list[CONFIG_SERVERS_BYTES], const struct option_row *row,
+			  const char *value, struct error *err);
 bool option_set_gateway(struct config *cfg, const char *value, struct error *err);
 bool option_set_address6(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);

@@ -340,6 +340,26 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 	}
 }
 
+static void
+join_named(const struct device *d)
+{
+	static_assert(sizeof(struct rte_ether_addr) == sizeof d->joins.group[0], "MACs");
+	if (rte_eth_dev_set_mc_addr_list(d->id, (struct rte_ether_addr *)(void *)d->joins.group,
+					 d->joins.groups) != 0)
+		(void)rte_eth_allmulticast_enable(d->id);
+	/* A NIC without the filter receives every VLAN. */
+	for (uint32_t i = 0; i < d->joins.vlans; i++)
+		if (d->offloads_rx & RTE_ETH_RX_OFFLOAD_VLAN_FILTER)
+			(void)rte_eth_dev_vlan_filter(d->id, d->joins.vlan[i], 1);
+}
+
+void
+device_join(struct device *d, const struct device_joins *joins)
+{
+	d->joins = *joins;
+	join_named(d);
+}
+
 /* Joins the groups that neighbours use to find the appliance (RFC 4861 section 7.2.2): that of
  * all nodes, and the solicited-node groups of its addresses' last three bytes. Drivers differ in
  * what they accept; a driver that accepts no group may receive their frames anyway, as a packet
@@ -347,6 +367,11 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 static void
 join_groups(const struct device *d, const struct config *cfg)
 {
+	if (d->joins.groups != 0) {
+		join_named(d);
+		return;
+	}
+
 	const uint8_t *mac = d->ports[0].port.mac, *ip = cfg->ipv6.b + IP_ADDR_BYTES - 3;
 	struct rte_ether_addr groups[] = {
 		{{0x33, 0x33, 0, 0, 0, 1}},
@@ -371,6 +396,13 @@ find_allowances(struct device *d)
 			rte_eth_xstats_get_id_by_name(d->id, names[i], &d->allowance_id[i]) == 0;
 }
 
+/* True if further addresses may be in VLANs: a file is read later. */
+static bool
+has_vlans(const struct config *cfg)
+{
+	return cfg->addresses[0] == '/' || strstr(cfg->addresses, "vlan") != NULL;
+}
+
 /* Configures the port. *caps gets the offloads in use as port caps. */
 static bool
 prepare(struct device *d, const struct device_request *req, uint32_t *caps, struct error *err)
@@ -381,7 +413,7 @@ prepare(struct device *d, const struct device_request *req, uint32_t *caps, stru
 	if (rc != 0)
 		return failed("describe the port", rc, err);
 	*caps = choose_offloads(d, &info, req->profile->offloads);
-	if (req->cfg->vlan != 0)
+	if (req->cfg->vlan != 0 || has_vlans(req->cfg))
 		d->offloads_rx |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	return configure(d, req, &info, err);
 }
@@ -402,7 +434,7 @@ join_vlan(const struct device *d, const struct config *cfg, struct error *err)
 {
 	int rc;
 
-	if (!(d->offloads_rx & RTE_ETH_RX_OFFLOAD_VLAN_FILTER))
+	if (!(d->offloads_rx & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) || cfg->vlan == 0)
 		return true;
 	rc = rte_eth_dev_vlan_filter(d->id, (uint16_t)cfg->vlan, 1);
 	return rc == 0 || failed("receive the VLAN of --vlan", rc, err);

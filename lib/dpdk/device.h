@@ -26,6 +26,15 @@ struct device_count {
 	uint64_t seen, total;
 };
 
+/* Groups that neighbours use to find the appliance, and VLANs, beside those of the configuration.
+ */
+struct device_joins {
+	uint8_t (*group)[6];
+	uint32_t groups;
+	const uint16_t *vlan;
+	uint32_t vlans;
+};
+
 struct device {
 	uint16_t id;
 	const char *name;               /* DPDK's name of the device on its bus */
@@ -39,6 +48,7 @@ struct device {
 	uint64_t offloads_rx, offloads_tx;
 	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
 	bool abandoned;
+	struct device_joins joins; /* set again after a reset */
 	struct device_count rx_frames, tx_frames, missed, no_buffer, rx_errors, tx_errors;
 	bool has_allowance[NIC_ALLOWANCE_COUNT];
 	uint64_t allowance_id[NIC_ALLOWANCE_COUNT]; /* among the driver's own counters */
@@ -55,6 +65,10 @@ struct device_request {
 /* Finds the port that EAL brought up, and its capabilities. *err may hold a line of EAL's; if
  * there is no port, that line becomes the reason. */
 bool device_find(struct device *d, const struct profile *profile, struct error *err);
+
+/* Has the port receive these groups and VLANs, instead of those of the last call. They must stay
+ * until the next one. A driver that does not take them receives all groups. */
+void device_join(struct device *d, const struct device_joins *joins);
 
 bool device_start(struct device *d, const struct device_request *req, struct error *err);
 void device_stop(struct device *d);

@@ -56,29 +56,28 @@ addr_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
 				 : nd_probe_emit(frame, mac, ip);
 }
 
-static bool
-is_asked_for(const struct addr_probe *p, const struct ip_addr *ip)
-{
-	for (uint32_t i = 0; i < PROBE_ADDRESSES; i++)
-		if (!ip_addr_is_zero(&p->ip[i]) && ip_addr_equal(&p->ip[i], ip))
-			return true;
-	return false;
-}
+/* A frame received: the link that it came from, and its sender. */
+struct heard {
+	uint8_t link;
+	const uint8_t *from;
+};
 
 static void
-taken(struct addr_probe *p, const struct ip_addr *ip, const uint8_t mac[6])
+taken(struct addr_probe *p, uint8_t link, const struct ip_addr *ip, const uint8_t mac[6])
 {
-	if (p->state == ADDR_TAKEN || !is_asked_for(p, ip) || eth_mac_equal(mac, p->port->mac))
+	const uint16_t local = local_addrs_find(p->addrs, ip, link);
+
+	if (p->state == ADDR_TAKEN || local == LOCAL_NONE || eth_mac_equal(mac, p->port->mac))
 		return;
 	p->state = ADDR_TAKEN;
-	p->taken = *ip;
+	p->taken = local;
 	memcpy(p->taken_by, mac, sizeof p->taken_by);
 }
 
 /* RFC 5227 section 2.1.1: a conflict is a packet from the address, or another host's probe for
  * it. */
 static void
-hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len)
+hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct heard frame)
 {
 	struct ip_addr ip;
 	struct arp arp;
@@ -88,13 +87,13 @@ hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len)
 	if (arp.sender_ip == 0 && arp.op != ARP_REQUEST)
 		return;
 	ip = ip_addr_v4(arp.sender_ip != 0 ? arp.sender_ip : arp.target_ip);
-	taken(p, &ip, arp.sender_mac);
+	taken(p, frame.link, &ip, arp.sender_mac);
 }
 
 /* RFC 4862 sections 5.4.3 and 5.4.4: a conflict is an advertisement of the address, or another
  * host's probe for it. A solicitation from a valid address only looks for the owner. */
 static void
-hear_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, const uint8_t from[6])
+hear_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct heard frame)
 {
 	const struct ipv6_header *h = (const struct ipv6_header *)packet;
 	const struct icmp6_header *icmp;
@@ -113,32 +112,33 @@ hear_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, const uint8_
 		return;
 	if (nd.type == ICMP6_NEIGH_ADVERT ||
 	    (nd.type == ICMP6_NEIGH_SOLICIT && ip_addr_is_zero(&h->src)))
-		taken(p, &nd.target, nd.has_mac ? nd.mac : from);
+		taken(p, frame.link, &nd.target, nd.has_mac ? nd.mac : frame.from);
 }
 
 static void
 hear(struct addr_probe *p, const uint8_t *frame, uint32_t len)
 {
 	const struct eth_header *eth = (const struct eth_header *)frame;
+	struct heard heard = {.from = eth->src};
 	uint32_t header = ETH_HEADER_BYTES;
-	uint16_t type;
+	uint16_t type, vlan = 0;
 
 	if (len < ETH_HEADER_BYTES + ETH_TAG_BYTES || eth_mac_is_group(eth->src) ||
 	    eth_mac_equal(eth->src, p->port->mac))
 		return;
 	type = be16_get(eth->type);
 	if (type == ETH_TYPE_VLAN) {
-		if ((eth_vlan_tci(frame) & VLAN_ID) != p->vlan)
-			return;
+		vlan = eth_vlan_tci(frame) & VLAN_ID;
 		header += ETH_TAG_BYTES;
 		type = __builtin_bswap16(load_u16(frame + header - sizeof type));
-	} else if (p->vlan != 0) {
-		return;
 	}
+	heard.link = p->addrs->link_of_vlan[vlan];
+	if (heard.link == LINK_NONE)
+		return;
 	if (type == ETH_TYPE_ARP)
-		hear_arp(p, frame + header, len - header);
+		hear_arp(p, frame + header, len - header, heard);
 	else if (type == ETH_TYPE_IPV6)
-		hear_ip6(p, frame + header, len - header, eth->src);
+		hear_ip6(p, frame + header, len - header, heard);
 }
 
 void
@@ -159,18 +159,19 @@ addr_probe_listen(struct addr_probe *p, struct port *port)
 
 /* Sends a probe. False: the port has no frame, or does not take it. */
 static bool
-ask(const struct addr_probe *p, const struct ip_addr *ip)
+ask(const struct addr_probe *p, uint16_t local)
 {
+	const struct net_link *link = &p->addrs->link[p->addrs->state[local].link];
 	struct burst b;
 
 	p->port->ops->alloc(p->port, &b, 1);
 	if (b.count == 0)
 		return false;
-	if (p->vlan != 0) /* room for the tag in front */
+	if (link->vlan != 0) /* room for the tag in front */
 		b.data[0] += ETH_TAG_BYTES;
-	b.len[0] = addr_probe_emit(b.data[0], p->port->mac, ip);
-	if (p->vlan != 0) {
-		b.data[0] = eth_vlan_insert(b.data[0], p->tag);
+	b.len[0] = addr_probe_emit(b.data[0], p->port->mac, &p->addrs->ip[local]);
+	if (link->vlan != 0) {
+		b.data[0] = eth_vlan_insert(b.data[0], link->tag);
 		b.len[0] += ETH_TAG_BYTES;
 	}
 	if (p->port->ops->tx(p->port, &b) == 1)
@@ -183,10 +184,8 @@ ask(const struct addr_probe *p, const struct ip_addr *ip)
 static bool
 ask_all(struct addr_probe *p)
 {
-	while (p->sent_now < PROBE_ADDRESSES) {
-		const struct ip_addr *ip = &p->ip[p->sent_now];
-
-		if (!ip_addr_is_zero(ip) && !ask(p, ip))
+	while (p->sent_now < p->addrs->numbers) {
+		if (p->addrs->state[p->sent_now].live && !ask(p, (uint16_t)p->sent_now))
 			return false;
 		p->sent_now++;
 	}

@@ -17,12 +17,12 @@
 #define CLOCKOO_ADDR_PROBE_H
 
 #include "base/ip_addr.h"
+#include "local_addrs.h"
 #include "pkt/port.h"
 
 #include <stdbool.h>
 
 #define PROBE_COUNT      3u /* RFC 5227 section 1.1, PROBE_NUM */
-#define PROBE_ADDRESSES  3u
 #define PROBE_BURSTS_MAX 16u
 #define PROBE_SEND_NS    (5ull * 1000000000)
 
@@ -51,19 +51,18 @@ enum addr_state {
 
 struct addr_probe {
 	struct port *port;
-	struct ip_addr ip[PROBE_ADDRESSES]; /* zero: unused */
-	uint16_t vlan, tag;                 /* vlan 0: none */
+	const struct local_addrs *addrs;
 	const struct probe_pace *pace;
 	uint64_t seed;
 	enum addr_state state;
 	uint32_t sent;     /* rounds of probes sent */
-	uint32_t sent_now; /* addresses probed in this round */
+	uint32_t sent_now; /* the number of the address to probe next in this round */
 	uint64_t due_ns, given_up_ns;
-	struct ip_addr taken; /* with ADDR_TAKEN: the address */
-	uint8_t taken_by[6];  /* with ADDR_TAKEN: the MAC that has it */
+	uint16_t taken;      /* with ADDR_TAKEN: the number of the address */
+	uint8_t taken_by[6]; /* with ADDR_TAKEN: the MAC that has it */
 };
 
-/* Initializes the times. The caller sets port, ip, vlan, tag, pace and seed. */
+/* Initializes the times. The caller sets port, addrs, pace and seed. */
 void addr_probe_begin(struct addr_probe *p, uint64_t now_ns);
 
 /* Checks and drops every frame that the port has received. */

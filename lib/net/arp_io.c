@@ -10,14 +10,14 @@
 
 static const uint8_t mac_broadcast[ETH_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
-/* Requests ip. For our own address this is an announcement. */
+/* Requests ip from an address of ours. For that address itself this is an announcement. */
 bool
-arp_send_request(struct net *net, const struct ip_addr *ip)
+arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip)
 {
 	uint8_t *p = tx_queue_begin(net);
 	struct arp arp = {
 		.op = ARP_REQUEST,
-		.sender_ip = net->cfg.ipv4,
+		.sender_ip = ip_addr_v4_get(&net->ip[local]),
 		.target_ip = ip_addr_v4_get(ip),
 	};
 
@@ -26,19 +26,18 @@ arp_send_request(struct net *net, const struct ip_addr *ip)
 	memcpy(arp.sender_mac, net->port->mac, ETH_MAC_BYTES);
 	eth_emit(p, mac_broadcast, net->port->mac, ETH_TYPE_ARP);
 	arp_emit(p + ETH_HEADER_BYTES, &arp);
-	tx_queue_commit(net, ARP_FRAME_BYTES, 0);
+	tx_queue_commit(net, local, ARP_FRAME_BYTES, 0);
 	return true;
 }
 
 /* RFC 826, "Packet Reception": merge first; add only if the packet is a request to us. */
 static void
-arp_learn_sender(struct net *net, const struct arp *arp)
+arp_learn_sender(struct net *net, const struct arp *arp, uint32_t link, bool to_us)
 {
-	const bool to_us = arp->op == ARP_REQUEST && arp->target_ip == net->cfg.ipv4;
 	const struct ip_addr ip = ip_addr_v4(arp->sender_ip);
 	bool learned;
 
-	if (!route_uses(net, &ip))
+	if (!route_uses(net, &ip, link))
 		return; /* a probe (RFC 5227: sender 0), or not on-link */
 	if (to_us)
 		learned = neigh_learn_mt(net->neigh, &ip, arp->sender_mac, net->now_ns);
@@ -48,13 +47,14 @@ arp_learn_sender(struct net *net, const struct arp *arp)
 		net_count(net, ARP_LEARNED);
 }
 
+/* local: the target of the request. */
 static void
-arp_send_reply(struct net *net, uint32_t rx_index, const struct arp *request)
+arp_send_reply(struct net *net, uint32_t rx_index, const struct arp *request, uint16_t local)
 {
 	uint8_t *p = net->in->rx.data[rx_index];
 	struct arp reply = {
 		.op = ARP_REPLY,
-		.sender_ip = net->cfg.ipv4,
+		.sender_ip = request->target_ip,
 		.target_ip = request->sender_ip,
 	};
 
@@ -62,15 +62,27 @@ arp_send_reply(struct net *net, uint32_t rx_index, const struct arp *request)
 	memcpy(reply.target_mac, request->sender_mac, ETH_MAC_BYTES);
 	eth_emit(p, request->sender_mac, net->port->mac, ETH_TYPE_ARP);
 	arp_emit(p + ETH_HEADER_BYTES, &reply);
+	net->in->l3[rx_index].local = local;
 	tx_queue_send_rx(net, rx_index, ARP_FRAME_BYTES, 0);
 	net_count(net, ARP_REPLIES_SENT);
 }
 
-/* Returns ARP_LEARNED if the packet is valid, or the reason to drop it. */
-static enum net_counter
-check_arp(const struct net *net, struct arp *arp, const uint8_t *p, uint32_t len)
+/* Returns the number of our address on the link; LOCAL_NONE: it is not ours. */
+static uint16_t
+find_ours(const struct net *net, uint32_t ip, uint8_t link)
 {
-	switch (arp_parse(arp, p, len)) {
+	const struct ip_addr addr = ip_addr_v4(ip);
+
+	return local_addrs_find(net->addrs, &addr, link);
+}
+
+/* Returns ARP_LEARNED if the packet is valid, or the reason to drop it. *ours: the number of the
+ * sender's address, with ARP_CONFLICT. */
+static enum net_counter
+check_arp(const struct net *net, struct arp *arp, const struct l3_info *l3, const uint8_t *p,
+	  uint16_t *ours)
+{
+	switch (arp_parse(arp, p, l3->l4_len)) {
 	case ARP_WIRE_TRUNCATED:
 		return DROP_ARP_TRUNCATED;
 	case ARP_WIRE_FORMAT:
@@ -82,9 +94,8 @@ check_arp(const struct net *net, struct arp *arp, const uint8_t *p, uint32_t len
 	}
 	if (eth_mac_equal(arp->sender_mac, net->port->mac))
 		return DROP_ARP_SENDER;
-	if (arp->sender_ip == net->cfg.ipv4)
-		return ARP_CONFLICT;
-	return ARP_LEARNED;
+	*ours = find_ours(net, arp->sender_ip, l3->link);
+	return *ours != LOCAL_NONE ? ARP_CONFLICT : ARP_LEARNED;
 }
 
 void
@@ -93,13 +104,16 @@ arp_input(struct net *net, uint32_t rx_index)
 	const struct l3_info *l3 = &net->in->l3[rx_index];
 	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
 	struct arp arp;
-	const enum net_counter what = check_arp(net, &arp, p, l3->l4_len);
+	uint16_t local;
+	const enum net_counter what = check_arp(net, &arp, l3, p, &local);
 
 	if (what == ARP_LEARNED) {
-		arp_learn_sender(net, &arp);
-		if (arp.op == ARP_REQUEST && arp.target_ip == net->cfg.ipv4) {
+		local = arp.op == ARP_REQUEST ? find_ours(net, arp.target_ip, l3->link)
+					      : LOCAL_NONE;
+		arp_learn_sender(net, &arp, l3->link, local != LOCAL_NONE);
+		if (local != LOCAL_NONE) {
 			if (!neigh_rate_limited(net, arp.sender_mac)) {
-				arp_send_reply(net, rx_index, &arp);
+				arp_send_reply(net, rx_index, &arp, local);
 				return;
 			}
 			net_count(net, DROP_NEIGH_RATE_LIMIT);
@@ -107,7 +121,7 @@ arp_input(struct net *net, uint32_t rx_index)
 	} else {
 		net_count(net, what);
 		if (what == ARP_CONFLICT)
-			neigh_conflict(net, LOCAL_V4, arp.sender_mac);
+			neigh_conflict(net, local, arp.sender_mac);
 	}
 	rx_frame_drop(net, rx_index);
 }

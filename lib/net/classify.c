@@ -24,9 +24,9 @@
 #define CLASSIFY_PREFETCH 6u
 
 static inline struct ip_dest
-reply_dest(const struct l3_info *l3, bool v6, uint8_t protocol)
+reply_dest(const struct l3_info *l3, uint8_t protocol)
 {
-	return (struct ip_dest){&l3->src_ip, v6 ? l3->local : LOCAL_V4, protocol};
+	return (struct ip_dest){&l3->src_ip, l3->local, protocol};
 }
 
 /* The checksum over a datagram or segment and its pseudo header. A port that
@@ -87,14 +87,14 @@ check_udp(struct net *net, struct classified *in, uint32_t i, bool v6)
 	verified = (in->rx.ol_flags[i] & FRAME_L4_CKSUM_GOOD) != 0 && udp.len == l4_len;
 	if (v6 && !udp.has_cksum)
 		return DROP_UDP_NO_CKSUM; /* RFC 8200 section 8.1 */
-	if (!verified && udp.has_cksum && !l4_cksum_good(net, l3, p, reply_dest(l3, v6, IPV4_UDP)))
+	if (!verified && udp.has_cksum && !l4_cksum_good(net, l3, p, reply_dest(l3, IPV4_UDP)))
 		return DROP_UDP_CKSUM;
 	in->udp[in->udp_count++] = (uint8_t)i;
 	return CLASSIFY_KEEP;
 }
 
 static inline __attribute__((always_inline)) enum net_counter
-check_tcp(struct net *net, struct classified *in, uint32_t i, bool v6)
+check_tcp(struct net *net, struct classified *in, uint32_t i)
 {
 	const struct l3_info *l3 = &in->l3[i];
 	const uint8_t *p = in->rx.data[i] + l3->l4_offset;
@@ -102,7 +102,7 @@ check_tcp(struct net *net, struct classified *in, uint32_t i, bool v6)
 	if (l3->l4_len < TCP_HEADER_BYTES)
 		return DROP_TCP_TRUNCATED;
 	if ((in->rx.ol_flags[i] & FRAME_L4_CKSUM_GOOD) == 0 &&
-	    !l4_cksum_good(net, l3, p, reply_dest(l3, v6, IPV4_TCP)))
+	    !l4_cksum_good(net, l3, p, reply_dest(l3, IPV4_TCP)))
 		return DROP_TCP_CKSUM;
 	in->tcp[in->tcp_count++] = (uint8_t)i;
 	return CLASSIFY_KEEP;
@@ -124,7 +124,7 @@ check_fragment(struct net *net, struct classified *in, uint32_t i, uint8_t proto
 		return CLASSIFY_GIVEN;
 	if (protocol == IPV4_TCP)
 		return DROP_FRAG_TCP;
-	if (protocol == (in->l3[i].local == LOCAL_V4 ? IPV4_ICMP : IPV6_ICMP))
+	if (protocol == (local_is_v4(in->l3[i].local) ? IPV4_ICMP : IPV6_ICMP))
 		return source_denied(net, &in->l3[i]) ? DROP_ICMP_DENIED
 						      : keep_other(in, i, OTHER_ECHO_FRAGMENT);
 	if (protocol != IPV4_UDP)
@@ -136,16 +136,14 @@ check_fragment(struct net *net, struct classified *in, uint32_t i, uint8_t proto
 	return keep_other(in, i, OTHER_FRAGMENT);
 }
 
-/* RFC 1122 section 3.2.1.3: martian source addresses are invalid. */
+/* RFC 1122 section 3.2.1.3: martian source addresses are invalid, and so are ours. */
 static bool
 source_valid(const struct net *net, uint32_t ip)
 {
 	const uint32_t first = ip >> 24;
-	const bool broadcast = net->cfg.prefix_len < 31 &&
-			       ((ip ^ net->cfg.ipv4) & net->netmask) == 0 &&
-			       (ip | net->netmask) == 0xffffffff;
 
-	return first != 0 && first != 127 && first < 224 && ip != net->cfg.ipv4 && !broadcast;
+	return first != 0 && first != 127 && first < 224 &&
+	       local_addrs_find4(net->addrs, load_u32(be32_of(ip).b)) == LOCAL_NONE;
 }
 
 static bool
@@ -158,38 +156,34 @@ ip_cksum_good(uint32_t ol_flags, const uint8_t *p, uint32_t header_len)
 	return ipv4_cksum_good(p, header_len);
 }
 
-/* Checks a parsed header: checksum, destination, source. */
+/* Checks a parsed header: checksum, destination, source. Fills l3, whose link is known. */
 static inline enum net_counter
-check_header4(const struct net *net, const struct ipv4_packet *ip, const uint8_t *p,
-	      uint32_t ol_flags)
+check_header4(const struct net *net, struct l3_info *l3, const struct ipv4_packet *ip,
+	      const uint8_t *p, uint32_t ol_flags)
 {
+	const struct ip_addr dst = ip_addr_v4(ip->dst);
+
 	if (unlikely(!ip_cksum_good(ol_flags, p, ip->header_len)))
 		return DROP_IP_CKSUM;
-	if (unlikely(ip->dst != net->cfg.ipv4))
+	l3->local = local_addrs_find(net->addrs, &dst, l3->link);
+	if (unlikely(l3->local == LOCAL_NONE))
 		return DROP_IP_NOT_OURS;
 	if (unlikely(!source_valid(net, ip->src)))
 		return DROP_IP_SOURCE;
-	return CLASSIFY_KEEP;
-}
-
-static inline void
-l3_fill_ipv4(struct l3_info *l3, const struct ipv4_packet *ip)
-{
 	ip_addr_set_v4(&l3->src_ip, ip->src);
 	l3->l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip->header_len);
 	l3->l4_len = (uint16_t)(ip->total_len - ip->header_len);
-	l3->local = LOCAL_V4;
+	return CLASSIFY_KEEP;
 }
 
 static __attribute__((noinline)) enum net_counter
 check_fragment4(struct net *net, struct classified *in, uint32_t i, const struct ipv4_packet *ip)
 {
 	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
-	const enum net_counter reason = check_header4(net, ip, p, in->rx.ol_flags[i]);
+	const enum net_counter reason = check_header4(net, &in->l3[i], ip, p, in->rx.ol_flags[i]);
 
 	if (reason != CLASSIFY_KEEP)
 		return reason;
-	l3_fill_ipv4(&in->l3[i], ip);
 	return check_fragment(net, in, i, ip->protocol);
 }
 
@@ -203,7 +197,7 @@ static inline __attribute__((always_inline)) enum net_counter
 check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
 {
 	if (protocol == IPV4_TCP)
-		return check_tcp(net, in, i, false);
+		return check_tcp(net, in, i);
 	if (protocol == IPV4_UDP) {
 		const struct l3_info *l3 = &in->l3[i];
 
@@ -248,10 +242,9 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 	case IPV4_WIRE_OK:
 		break;
 	}
-	reason = check_header4(net, &ip, p, in->rx.ol_flags[i]);
+	reason = check_header4(net, &in->l3[i], &ip, p, in->rx.ol_flags[i]);
 	if (unlikely(reason != CLASSIFY_KEEP))
 		return reason;
-	l3_fill_ipv4(&in->l3[i], &ip);
 	if (ip.protocol == IPV4_UDP && source_denied(net, &in->l3[i]))
 		return refuse_denied(net, &in->l3[i], in->rx.data[i] + in->l3[i].l4_offset);
 	return check_next4(net, in, i, ip.protocol);
@@ -260,43 +253,25 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 /* RFC 4291 sections 2.5.2, 2.5.3 and 2.7. A mapped address would be mistaken for IPv4. The source
  * of a duplicate address probe is :: (RFC 4862 section 5.4.2). */
 static bool
-source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next)
+source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next, uint8_t link)
 {
 	if (ipv6_is_group(src) || ipv6_is_loopback(src) || ip_addr_is_v4(src))
 		return false;
 	if (ip_addr_is_zero(src))
 		return next == IPV6_ICMP;
-	return !ip_addr_equal(src, &net->ip[LOCAL_LINK6]) &&
-	       !ip_addr_equal(src, &net->ip[LOCAL_GLOBAL6]);
+	return local_addrs_find6(net->addrs, src, link) == LOCAL_NONE;
 }
 
-static bool
-is_our_group(const struct net *net, const struct ip_addr *dst)
-{
-	const struct ip_addr all = ipv6_all_nodes();
-
-	if (ip_addr_equal(dst, &all))
-		return true;
-	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++) {
-		const struct ip_addr group = ipv6_solicited_node(&net->ip[local]);
-
-		if (!ip_addr_is_zero(&net->ip[local]) && ip_addr_equal(dst, &group))
-			return true;
-	}
-	return false;
-}
-
-/* Returns which of our addresses dst is, or LOCAL_COUNT. ICMPv6 may also be addressed to a group of
+/* Returns which of our addresses dst is, or LOCAL_NONE. ICMPv6 may also be addressed to a group of
  * ours, and is answered from the link-local address. */
-static uint8_t
-local6(const struct net *net, const struct ip_addr *dst, uint8_t next)
+static uint16_t
+local6(const struct net *net, const struct ip_addr *dst, uint8_t next, uint8_t link)
 {
-	if (ip_addr_equal(dst, &net->ip[LOCAL_GLOBAL6]))
-		return ip_addr_is_zero(dst) ? LOCAL_COUNT : LOCAL_GLOBAL6;
-	if (ip_addr_equal(dst, &net->ip[LOCAL_LINK6]))
-		return LOCAL_LINK6;
-	return next == IPV6_ICMP && ipv6_is_group(dst) && is_our_group(net, dst) ? LOCAL_LINK6
-										 : LOCAL_COUNT;
+	if (likely(!ipv6_is_group(dst)))
+		return local_addrs_find6(net->addrs, dst, link);
+	return next == IPV6_ICMP && local_addrs_group_is_ours(net->addrs, dst, link)
+		       ? net->addrs->link[link].local6
+		       : LOCAL_NONE;
 }
 
 static enum net_counter
@@ -306,7 +281,7 @@ check_next6(struct net *net, struct classified *in, uint32_t i, uint8_t next)
 	case IPV6_UDP:
 		return check_udp(net, in, i, true);
 	case IPV6_TCP:
-		return check_tcp(net, in, i, true);
+		return check_tcp(net, in, i);
 	case IPV6_ICMP:
 		return keep_other(in, i, OTHER_ICMP6);
 	default:
@@ -320,8 +295,9 @@ check_ipv6(struct net *net, struct classified *in, uint32_t i)
 	const uint8_t *p = in->rx.data[i] + ETH_HEADER_BYTES;
 	const struct ipv6_header *h = (const struct ipv6_header *)p;
 	struct ipv6_packet ip;
+	const uint8_t link = in->l3[i].link;
 	bool fragment = false;
-	uint8_t local;
+	uint16_t local;
 
 	switch (ipv6_parse(&ip, p, in->rx.len[i] - ETH_HEADER_BYTES)) {
 	case IPV6_WIRE_TRUNCATED:
@@ -340,16 +316,17 @@ check_ipv6(struct net *net, struct classified *in, uint32_t i)
 	case IPV6_WIRE_OK:
 		break;
 	}
-	local = local6(net, &h->dst, ip.next);
-	if (local == LOCAL_COUNT)
+	local = local6(net, &h->dst, ip.next, link);
+	if (local == LOCAL_NONE)
 		return DROP_IP6_NOT_OURS;
-	if (!source6_valid(net, &h->src, ip.next))
+	if (!source6_valid(net, &h->src, ip.next, link))
 		return DROP_IP6_SOURCE;
 	in->l3[i] = (struct l3_info){
 		.src_ip = h->src,
 		.l4_offset = (uint16_t)(ETH_HEADER_BYTES + ip.l4_at),
 		.l4_len = ip.l4_len,
 		.local = local,
+		.link = link,
 	};
 	return fragment ? check_fragment(net, in, i, ip.next) : check_next6(net, in, i, ip.next);
 }
@@ -364,22 +341,25 @@ multicast_frame_is_ours(const struct eth_header *eth, uint16_t type)
 	return type == ETH_TYPE_IPV6 && eth->dst[0] == 0x33 && eth->dst[1] == 0x33;
 }
 
-/* IEEE 802.1Q clauses 6.9.1, 9.6: a tag with VLAN 0 carries only a priority. */
+/* Finds the link of a frame and removes its tag. IEEE 802.1Q clauses 6.9.1, 9.6: a tag with VLAN 0
+ * carries only a priority. */
 static enum net_counter
 check_tag(struct net *net, struct classified *in, uint32_t i)
 {
 	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
+	const bool tagged = be16_get(eth->type) == ETH_TYPE_VLAN;
 	uint16_t id;
 
-	if (be16_get(eth->type) != ETH_TYPE_VLAN)
-		return DROP_VLAN_UNTAGGED;
-	if (in->rx.len[i] < ETH_HEADER_BYTES + ETH_TAG_BYTES)
+	if (tagged && in->rx.len[i] < ETH_HEADER_BYTES + ETH_TAG_BYTES)
 		return DROP_VLAN_TRUNCATED;
-	id = eth_vlan_tci(in->rx.data[i]) & VLAN_ID;
-	if (id != net->cfg.vlan)
+	id = tagged ? eth_vlan_tci(in->rx.data[i]) & VLAN_ID : 0;
+	in->l3[i].link = net->addrs->link_of_vlan[id];
+	if (in->l3[i].link == LINK_NONE)
 		return id == 0 ? DROP_VLAN_UNTAGGED : DROP_VLAN_OTHER;
-	in->rx.data[i] = eth_vlan_strip(in->rx.data[i]);
-	in->rx.len[i] -= ETH_TAG_BYTES;
+	if (tagged) {
+		in->rx.data[i] = eth_vlan_strip(in->rx.data[i]);
+		in->rx.len[i] -= ETH_TAG_BYTES;
+	}
 	return CLASSIFY_KEEP;
 }
 
@@ -398,7 +378,7 @@ check_other(struct net *net, struct classified *in, uint32_t i)
 	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
 	uint16_t type = be16_get(eth->type);
 
-	if (type == ETH_TYPE_VLAN || net->cfg.vlan != 0) {
+	if (type == ETH_TYPE_VLAN || net->tagged) {
 		const enum net_counter reason = check_tag(net, in, i);
 
 		if (reason != CLASSIFY_KEEP)
@@ -419,6 +399,7 @@ check_other(struct net *net, struct classified *in, uint32_t i)
 	in->l3[i] = (struct l3_info){
 		.l4_offset = ETH_HEADER_BYTES,
 		.l4_len = (uint16_t)(in->rx.len[i] - ETH_HEADER_BYTES),
+		.link = in->l3[i].link,
 	};
 	return keep_other(in, i, OTHER_ARP);
 }
@@ -429,6 +410,7 @@ classify_slow(struct net *net, struct classified *in, uint32_t i)
 {
 	const struct eth_header *eth = (const struct eth_header *)in->rx.data[i];
 
+	in->l3[i].link = LINK_FIRST;
 	if (unlikely(in->rx.len[i] < ETH_HEADER_BYTES))
 		return DROP_ETH_TRUNCATED;
 	if (unlikely(be16_get(eth->type) != net->fast_ether_type)) {
@@ -462,14 +444,34 @@ source_is_fast(const uint32_t *access, const uint8_t src[4])
 	return likely(entry == 0) || access_bit_allows(access, entry, src);
 }
 
+/* Tables that a core reads beside the headers that it expects. Both are constants where there is
+ * one address and no table of networks, so that such a core executes no instruction for them. */
+struct classify_tables {
+	const uint32_t *access;          /* the table of networks, or NULL */
+	const struct local_addrs *addrs; /* NULL: only the first address is fast */
+};
+
+/* Finds the number of an IPv4 destination on the first link. source: an address of ours, or a
+ * broadcast address, sends nothing. LOCAL_NONE: the slow path finds the reason. */
+static inline uint16_t
+find_pair(const struct local_addrs *a, uint32_t source, uint32_t destination)
+{
+	const uint16_t local = local_addrs_find4(a, destination);
+
+	return local < LOCALS_MAX && a->state[local].link == LINK_FIRST &&
+			       local_addrs_find4(a, source) == LOCAL_NONE
+		       ? local
+		       : LOCAL_NONE;
+}
+
 /*
  * True if classify_slow() would accept the Ethernet header and an IPv4 header without options. Both
  * are compared under a mask, word by word in memory order. Reading beyond a short frame is safe:
- * its memory is longer than the headers (port.h).
+ * its memory is longer than the headers (port.h). *local: the number of the destination.
  */
 static inline __attribute__((always_inline)) bool
 is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags,
-	     const uint32_t *access)
+	     const struct classify_tables *tables, uint16_t *local)
 {
 	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	const uint64_t src_mac = load_u64(p + 4) >> 16;
@@ -480,8 +482,14 @@ is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uin
 
 	if (unlikely(!vec16_is_zero(vec16_or(low, high)) || len < match->len_min))
 		return false;
+	*local = LOCAL_V4;
+	if (tables->addrs != NULL) {
+		*local = find_pair(tables->addrs, src, load_u32(h->dst.b));
+		if (*local == LOCAL_NONE)
+			return false;
+	}
 	if (unlikely(src_mac == match->mac || src_mac & 1 || src == match->ip ||
-		     src == match->broadcast || !source_is_fast(access, h->src.b)))
+		     src == match->broadcast || !source_is_fast(tables->access, h->src.b)))
 		return false;
 	if (unlikely(be16_get(h->total_len) - IPV4_HEADER_BYTES >
 		     len - ETH_HEADER_BYTES - IPV4_HEADER_BYTES))
@@ -492,20 +500,24 @@ is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uin
 }
 
 static inline __attribute__((always_inline)) enum net_counter
-check_frame(struct net *net, struct classified *in, uint32_t i, const uint32_t *access)
+check_frame(struct net *net, struct classified *in, uint32_t i,
+	    const struct classify_tables *tables)
 {
 	const uint8_t *p = in->rx.data[i];
 	const struct ipv4_header *h = (const struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	struct l3_info *l3 = &in->l3[i];
-	uint16_t l4_len;
+	uint16_t l4_len, local;
 
-	if (unlikely(!is_fast_path(&net->fast, p, in->rx.len[i], in->rx.ol_flags[i], access)))
+	if (unlikely(!is_fast_path(&net->fast, p, in->rx.len[i], in->rx.ol_flags[i], tables,
+				   &local)))
 		return classify_slow(net, in, i);
 	l4_len = (uint16_t)(be16_get(h->total_len) - IPV4_HEADER_BYTES);
 	ip_addr_set_v4(&l3->src_ip, be32_get(h->src));
 	l3->l4_offset = ETH_HEADER_BYTES + IPV4_HEADER_BYTES;
 	l3->l4_len = l4_len;
-	l3->local = LOCAL_V4;
+	l3->local = local;
+	l3->kind = 0;
+	l3->link = LINK_FIRST;
 	return check_next4(net, in, i, h->protocol);
 }
 
@@ -530,10 +542,9 @@ refuse(struct net *net, struct classified *in, uint32_t i, enum net_counter reas
 	frame_defer_free(net, in->rx.frame[i], in->rx.data[i]);
 }
 
-/* access: the table of networks, or NULL. Instantiated twice, so that a core without a table
- * executes no instruction for it. */
+/* Instantiated twice: with tables, and without. */
 static inline __attribute__((always_inline)) void
-classify_all(struct net *net, struct classified *in, const uint32_t *access)
+classify_all(struct net *net, struct classified *in, const struct classify_tables *tables)
 {
 	const uint32_t count = in->rx.count;
 	uint64_t bytes = 0;
@@ -548,7 +559,7 @@ classify_all(struct net *net, struct classified *in, const uint32_t *access)
 
 		fetch(&in->rx, i + CLASSIFY_PREFETCH, count);
 		bytes += in->rx.len[i];
-		reason = check_frame(net, in, i, access);
+		reason = check_frame(net, in, i, tables);
 		if (unlikely(reason != CLASSIFY_KEEP))
 			refuse(net, in, i, reason);
 	}
@@ -561,18 +572,23 @@ classify_all(struct net *net, struct classified *in, const uint32_t *access)
 }
 
 static __attribute__((noinline)) void
-classify_listed(struct net *net, struct classified *in, const uint32_t *access)
+classify_by_tables(struct net *net, struct classified *in)
 {
-	if (access == NULL)
-		__builtin_unreachable();
-	classify_all(net, in, access);
+	const struct classify_tables tables = {
+		.access = net->access != NULL ? net->access->words : NULL,
+		.addrs = net->many4 ? net->addrs : NULL,
+	};
+
+	classify_all(net, in, &tables);
 }
 
 void
 net_classify(struct net *net, struct classified *in)
 {
-	if (likely(net->access == NULL))
-		classify_all(net, in, NULL);
+	static const struct classify_tables none;
+
+	if (likely(net->access == NULL && !net->many4))
+		classify_all(net, in, &none);
 	else
-		classify_listed(net, in, net->access->words);
+		classify_by_tables(net, in);
 }

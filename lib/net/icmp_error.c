@@ -12,22 +12,14 @@
 #include "wire/ipv6_wire.h"
 #include "wire/tcp_wire.h"
 
-uint8_t
-local_addr_of(const struct net *net, const struct ip_addr *src)
-{
-	for (uint8_t local = 0; local < LOCAL_COUNT; local++)
-		if (!ip_addr_is_zero(src) && ip_addr_equal(src, &net->ip[local]))
-			return local;
-	return LOCAL_COUNT;
-}
-
+/* link: on which the error arrived. */
 static enum net_counter
-add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu)
+add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu, uint8_t link)
 {
 	const struct tcp_header *h = (const struct tcp_header *)q->l4;
-	const uint8_t local = local_addr_of(net, &q->src);
+	const uint16_t local = local_addrs_find(net->addrs, &q->src, link);
 
-	if (local == LOCAL_COUNT || net->pmtu_reports.count == BURST_MAX)
+	if (local == LOCAL_NONE || net->pmtu_reports.count == BURST_MAX)
 		return ICMP_STRAY;
 	if (q->protocol != IPV4_TCP)
 		return ICMP_ERRORS;
@@ -65,7 +57,7 @@ quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 }
 
 enum net_counter
-icmp_error(struct net *net, const uint8_t *p, uint32_t len)
+icmp_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 {
 	const struct icmp_header *h = (const struct icmp_header *)p;
 	struct quote q;
@@ -75,7 +67,7 @@ icmp_error(struct net *net, const uint8_t *p, uint32_t len)
 	if (h->type != ICMP_UNREACHABLE || h->code != ICMP_FRAGMENT_NEEDED)
 		return ICMP_ERRORS;
 	/* RFC 1191 section 4: the MTU is in the low half; old routers send 0. */
-	return add_pmtu_report(net, &q, be16_get(h->seq));
+	return add_pmtu_report(net, &q, be16_get(h->seq), link);
 }
 
 /* We send no extension headers, so a quote with one is not of our packet. */
@@ -92,7 +84,7 @@ quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len)
 }
 
 enum net_counter
-icmp6_error(struct net *net, const uint8_t *p, uint32_t len)
+icmp6_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 {
 	const struct icmp6_header *h = (const struct icmp6_header *)p;
 	struct quote q;
@@ -103,5 +95,5 @@ icmp6_error(struct net *net, const uint8_t *p, uint32_t len)
 		return DROP_ICMP_TRUNCATED;
 	if (h->type != ICMP6_TOO_BIG)
 		return ICMP_ERRORS;
-	return add_pmtu_report(net, &q, be32_get(h->rest));
+	return add_pmtu_report(net, &q, be32_get(h->rest), link);
 }

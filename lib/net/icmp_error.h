@@ -22,11 +22,8 @@ struct quote {
 bool quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len);
 bool quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len);
 
-/* Returns which of our addresses ip is (enum local); LOCAL_COUNT: none. */
-uint8_t local_addr_of(const struct net *net, const struct ip_addr *ip);
-
-/* Processes an ICMP error of valid checksum at p. Returns the counter to count. */
-enum net_counter icmp_error(struct net *net, const uint8_t *p, uint32_t len);
-enum net_counter icmp6_error(struct net *net, const uint8_t *p, uint32_t len);
+/* Processes an ICMP error of valid checksum at p, from a link. Returns the counter to count. */
+enum net_counter icmp_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
+enum net_counter icmp6_error(struct net *net, const uint8_t *p, uint32_t len, uint8_t link);
 
 #endif

@@ -31,8 +31,9 @@ check_echo(struct net *net, const struct ip_addr *src, uint32_t packet_len)
 
 /* Handles a message and returns the counter to count. */
 static enum net_counter
-check_icmp(struct net *net, const struct ip_addr *src, const uint8_t *p, uint32_t len)
+check_icmp(struct net *net, const struct l3_info *l3, const uint8_t *p)
 {
+	const uint32_t len = l3->l4_len;
 	const struct icmp_header *h = (const struct icmp_header *)p;
 
 	if (len < ICMP_HEADER_BYTES)
@@ -41,10 +42,10 @@ check_icmp(struct net *net, const struct ip_addr *src, const uint8_t *p, uint32_
 		return DROP_ICMP_CKSUM;
 	if (h->type == ICMP_UNREACHABLE || h->type == ICMP_TIME_EXCEEDED ||
 	    h->type == ICMP_PARAMETER)
-		return icmp_error(net, p, len);
+		return icmp_error(net, p, len, (uint8_t)link_of_local(net, l3->local));
 	if (h->type != ICMP_ECHO || h->code != 0)
 		return DROP_ICMP_TYPE;
-	return check_echo(net, src, IPV4_HEADER_BYTES + len);
+	return check_echo(net, &l3->src_ip, IPV4_HEADER_BYTES + len);
 }
 
 static struct ip_request
@@ -61,7 +62,7 @@ icmp_input(struct net *net, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &net->in->l3[rx_index];
 	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
-	const enum net_counter what = check_icmp(net, &l3->src_ip, p, l3->l4_len);
+	const enum net_counter what = check_icmp(net, l3, p);
 
 	net_count(net, what);
 	if (what != ICMP_ECHO_REPLIES) {
@@ -80,7 +81,7 @@ check_icmp6(struct net *net, const struct l3_info *l3, const uint8_t *p)
 	const struct icmp6_header *h = (const struct icmp6_header *)p;
 
 	if (h->type < ICMP6_ECHO)
-		return icmp6_error(net, p, l3->l4_len);
+		return icmp6_error(net, p, l3->l4_len, (uint8_t)link_of_local(net, l3->local));
 	if (h->type != ICMP6_ECHO || h->code != 0 || ip_addr_is_zero(&l3->src_ip))
 		return DROP_ICMP_TYPE;
 	return check_echo(net, &l3->src_ip, IPV6_HEADER_BYTES + l3->l4_len);
@@ -148,15 +149,15 @@ echo_reply_make(const struct net *net, const struct reassembled *echo, struct ip
 {
 	struct icmp_header *h = (struct icmp_header *)echo->bytes;
 	const uint64_t pseudo =
-		back.local == LOCAL_V4 ? 0 : ip_pseudo_sum(net, back, (uint16_t)echo->len);
+		local_is_v4(back.local) ? 0 : ip_pseudo_sum(net, back, (uint16_t)echo->len);
 
 	if (echo->len < ICMP_HEADER_BYTES)
 		return DROP_ICMP_TRUNCATED;
 	if (!inet_sum_good(inet_sum(pseudo, echo->bytes, echo->len)))
 		return DROP_ICMP_CKSUM;
-	if (h->type != (back.local == LOCAL_V4 ? ICMP_ECHO : ICMP6_ECHO) || h->code != 0)
+	if (h->type != (local_is_v4(back.local) ? ICMP_ECHO : ICMP6_ECHO) || h->code != 0)
 		return DROP_ICMP_TYPE;
-	if (back.local == LOCAL_V4) {
+	if (local_is_v4(back.local)) {
 		icmp_echo_to_reply(echo->bytes);
 	} else {
 		h->type = ICMP6_ECHO_REPLY;
@@ -183,7 +184,7 @@ echo_answer(struct net *net, uint32_t rx_index, const struct reassembled *echo)
 	const struct l3_info *l3 = &net->in->l3[rx_index];
 	const struct eth_header *eth = (const struct eth_header *)net->in->rx.data[rx_index];
 	const struct ip_dest back = {&l3->src_ip, l3->local,
-				     l3->local == LOCAL_V4 ? IPV4_ICMP : IPV6_ICMP};
+				     local_is_v4(l3->local) ? IPV4_ICMP : IPV6_ICMP};
 	const uint32_t most = ip_fragment_bytes(net, l3->local);
 	const enum net_counter what = echo_reply_make(net, echo, back);
 

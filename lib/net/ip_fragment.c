@@ -7,10 +7,10 @@
 #include "wire/ipv6_wire.h"
 
 uint32_t
-ip_fragment_bytes(const struct net *net, uint8_t local)
+ip_fragment_bytes(const struct net *net, uint16_t local)
 {
 	const uint32_t headers =
-		local == LOCAL_V4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES + IPV6_FRAGMENT_BYTES;
+		local_is_v4(local) ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES + IPV6_FRAGMENT_BYTES;
 
 	return (net->port->mtu - headers) & ~7u;
 }
@@ -27,7 +27,8 @@ fragment4_finish(struct net *net, uint8_t *l4, const struct ip_fragment *piece)
 	if (net->ip_ol_flags == 0)
 		h->cksum = inet_cksum(inet_sum(0, (const uint8_t *)h, IPV4_HEADER_BYTES));
 	memcpy(l4, piece->data, piece->len);
-	tx_queue_commit(net, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + piece->len, net->ip_ol_flags);
+	tx_queue_commit(net, net->begun_local, ETH_HEADER_BYTES + IPV4_HEADER_BYTES + piece->len,
+			net->ip_ol_flags);
 }
 
 static void
@@ -47,7 +48,8 @@ fragment6_finish(struct net *net, uint8_t *l4, const struct ip_fragment *piece)
 		h->next = IPV6_FRAGMENT;
 	}
 	memcpy(l4 + header, piece->data, piece->len);
-	tx_queue_commit(net, ETH_HEADER_BYTES + IPV6_HEADER_BYTES + header + piece->len, 0);
+	tx_queue_commit(net, net->begun_local,
+			ETH_HEADER_BYTES + IPV6_HEADER_BYTES + header + piece->len, 0);
 }
 
 bool
@@ -59,7 +61,7 @@ ip_send_fragment(struct net *net, const uint8_t mac[6], struct ip_dest dest,
 	if (l4 == NULL)
 		return false;
 	ensure(piece->at % 8 == 0 && (!piece->more || piece->len % 8 == 0));
-	if (dest.local == LOCAL_V4)
+	if (local_is_v4(dest.local))
 		fragment4_finish(net, l4, piece);
 	else
 		fragment6_finish(net, l4, piece);

@@ -23,6 +23,6 @@ struct ip_fragment {
 bool ip_send_fragment(struct net *net, const uint8_t mac[6], struct ip_dest dest,
 		      const struct ip_fragment *piece);
 /* Returns the most bytes in a fragment that others follow. */
-uint32_t ip_fragment_bytes(const struct net *net, uint8_t local);
+uint32_t ip_fragment_bytes(const struct net *net, uint16_t local);
 
 #endif

@@ -12,18 +12,25 @@
 static_assert((int)IPV4_UDP == (int)IPV6_UDP && (int)IPV4_TCP == (int)IPV6_TCP,
 	      "one number for both families");
 
+/* Returns our IPv4 address with this number, in host order. */
+static inline uint32_t
+source4(const struct net *net, uint16_t local)
+{
+	return likely(local == LOCAL_V4) ? net->ipv4 : ip_addr_v4_get(&net->ip[local]);
+}
+
 /* Fills in length and checksum of an IPv4 header without options. The sum starts from the
- * template's (ip_sum) and not from the bytes just written, which would wait for the stores. */
+ * template's (ip_sum_any) and not from the bytes just written, which would wait for the stores. */
 static inline void
 ipv4_finish(const struct net *net, struct ipv4_header *h, uint16_t total_len)
 {
 	const uint16_t bytes =
 		(uint16_t)(h->tos + h->protocol); /* each is the low half of a word */
-	const uint64_t sum = inet_sum_be16(inet_sum_be16(net->ip_sum, bytes), total_len);
+	const uint64_t sum = inet_sum_be16(inet_sum_be16(net->ip_sum_any, bytes), total_len);
 
 	h->total_len = be16_of(total_len);
 	if (net->ip_ol_flags == 0)
-		h->cksum = inet_cksum(sum + load_u32(h->dst.b));
+		h->cksum = inet_cksum(sum + load_u32(h->src.b) + load_u32(h->dst.b));
 }
 
 uint8_t *
@@ -33,9 +40,10 @@ ip_begin(struct net *net, const uint8_t mac[6], struct ip_dest dest)
 
 	if (p == NULL)
 		return NULL;
-	if (likely(dest.local == LOCAL_V4)) {
+	net->begun_local = dest.local;
+	if (likely(local_is_v4(dest.local))) {
 		eth_emit(p, mac, net->port->mac, ETH_TYPE_IPV4);
-		ipv4_emit(p + ETH_HEADER_BYTES, net->cfg.ipv4, ip_addr_v4_get(dest.dst),
+		ipv4_emit(p + ETH_HEADER_BYTES, source4(net, dest.local), ip_addr_v4_get(dest.dst),
 			  dest.protocol, 0);
 		return p + L4_AT;
 	}
@@ -87,7 +95,7 @@ ip6_commit(struct net *net, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at)
 	ensure(IPV6_HEADER_BYTES + l4_len <= net->port->mtu && cksum_at + 2 <= l4_len);
 	h->payload_len = be16_of((uint16_t)l4_len);
 	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, ol_flags, h->next == IPV4_UDP);
-	tx_queue_commit(net, L4_AT6 + l4_len, ol_flags);
+	tx_queue_commit(net, net->begun_local, L4_AT6 + l4_len, ol_flags);
 }
 
 void
@@ -105,9 +113,10 @@ ip_commit(struct net *net, uint32_t l4_len, uint32_t cksum_at)
 	ol_flags = l4_ol_flags(net, h->protocol);
 	ensure(IPV4_HEADER_BYTES + l4_len <= net->port->mtu && cksum_at + 2 <= l4_len);
 	ipv4_finish(net, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
-	pseudo = inet_sum_pseudo(net->cfg.ipv4, be32_get(h->dst), h->protocol, (uint16_t)l4_len);
+	pseudo = inet_sum_pseudo(source4(net, net->begun_local), be32_get(h->dst), h->protocol,
+				 (uint16_t)l4_len);
 	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, ol_flags, h->protocol == IPV4_UDP);
-	tx_queue_commit(net, L4_AT + l4_len, net->ip_ol_flags | ol_flags);
+	tx_queue_commit(net, net->begun_local, L4_AT + l4_len, net->ip_ol_flags | ol_flags);
 }
 
 static uint8_t *
@@ -131,15 +140,15 @@ ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len, uint
 	const uint16_t total_len = (uint16_t)(IPV4_HEADER_BYTES + l4_len);
 
 	if (unlikely(from.l4_offset != L4_AT)) {
-		if (from.local != LOCAL_V4)
+		if (!local_is_v4(from.local))
 			return ip6_reply_in_place(net, from, l4_len, protocol);
 		/* The reply has no options, so the payload moves up. */
 		memmove(frame + L4_AT, frame + from.l4_offset, l4_len);
 	}
 	memcpy(eth->dst, eth->src, sizeof eth->dst);
 	memcpy(eth->src, net->port->mac, sizeof eth->src);
-	ipv4_emit(frame + ETH_HEADER_BYTES, net->cfg.ipv4, ip_addr_v4_get(from.src), protocol,
-		  total_len);
+	ipv4_emit(frame + ETH_HEADER_BYTES, source4(net, from.local), ip_addr_v4_get(from.src),
+		  protocol, total_len);
 	ipv4_finish(net, (struct ipv4_header *)(frame + ETH_HEADER_BYTES), total_len);
 	return frame + L4_AT;
 }

@@ -129,10 +129,24 @@ offer(struct net *net, const uint8_t *data, uint32_t len, uint16_t tag)
 	net_count(net, counts[kernel_lane_offer(net->kernel, &frame, net->now_ns)]);
 }
 
+/* Returns the VLAN that a received frame came from, whose tag was removed; 0: untagged. */
+static uint16_t
+vlan_of(const struct net *net, const struct classified *in, uint32_t i)
+{
+	return net->addrs->link[in->l3[i].link].vlan;
+}
+
 void
 kernel_offer(struct net *net, const struct classified *in, uint32_t i)
 {
-	offer(net, in->rx.data[i], in->rx.len[i], net->cfg.vlan);
+	offer(net, in->rx.data[i], in->rx.len[i], vlan_of(net, in, i));
+}
+
+/* True if ip is one of our addresses on the link. */
+static bool
+is_local(const struct net *net, const struct ip_addr *ip, uint8_t link)
+{
+	return local_addrs_find(net->addrs, ip, link) != LOCAL_NONE;
 }
 
 /* True for the frames that an interface with our MAC receives. */
@@ -147,7 +161,7 @@ is_addressed(const struct net *net, const uint8_t *data)
 
 /* True if a frame carries a packet to one of our addresses. */
 static bool
-is_to_our_address(const struct net *net, const uint8_t *data, uint32_t len)
+is_to_our_address(const struct net *net, const uint8_t *data, uint32_t len, uint8_t link)
 {
 	const struct link l = link_of(data, len);
 	struct ip_addr dst;
@@ -158,7 +172,7 @@ is_to_our_address(const struct net *net, const uint8_t *data, uint32_t len)
 		dst = ((const struct ipv6_header *)l.p)->dst;
 	else
 		return false;
-	return local_addr_of(net, &dst) != LOCAL_COUNT;
+	return is_local(net, &dst, link);
 }
 
 bool
@@ -166,19 +180,19 @@ kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
 		     enum net_counter reason)
 {
 	const uint8_t *data = in->rx.data[i];
-	uint16_t tag = net->cfg.vlan;
+	uint16_t tag = 0; /* of another VLAN: the frame is as it was received */
 
 	switch ((uint32_t)reason) {
 	case DROP_VLAN_OTHER:
 	case DROP_VLAN_UNTAGGED:
-		tag = 0; /* it is as it was received */
 		break;
 	case DROP_ETH_NOT_OURS: /* RFC 1122 section 3.3.6: no packet to one station by group */
 	case DROP_IP6_EXT_HEADERS:
 	case DROP_IP6_OPTION:
 	case DROP_IP6_ROUTING:
-		if (is_to_our_address(net, data, in->rx.len[i]))
+		if (is_to_our_address(net, data, in->rx.len[i], in->l3[i].link))
 			return false;
+		tag = vlan_of(net, in, i);
 		break;
 	case DROP_ETH_TYPE:
 	case DROP_IP_NOT_OURS:
@@ -187,6 +201,7 @@ kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
 	case DROP_IP6_NEXT:
 	case DROP_FRAG_PROTOCOL:
 	case DROP_UDP_PORT:
+		tag = vlan_of(net, in, i);
 		break;
 	default:
 		return false;
@@ -217,11 +232,11 @@ fragment_facts_of(const struct net *net, const struct classified *in, uint32_t i
 {
 	const struct l3_info *l3 = &in->l3[i];
 	const uint8_t *ip = in->rx.data[i] + ETH_HEADER_BYTES;
-	uint8_t key[IP_ADDR_BYTES + sizeof(uint32_t) + 2];
+	uint8_t key[IP_ADDR_BYTES + sizeof(uint32_t) + sizeof l3->local + 1];
 	struct fragment_facts facts;
 	uint32_t id;
 
-	if (l3->local == LOCAL_V4) {
+	if (local_is_v4(l3->local)) {
 		const struct ipv4_header *h = (const struct ipv4_header *)ip;
 
 		id = be16_get(h->id);
@@ -236,7 +251,7 @@ fragment_facts_of(const struct net *net, const struct classified *in, uint32_t i
 	}
 	memcpy(key, l3->src_ip.b, IP_ADDR_BYTES);
 	memcpy(key + IP_ADDR_BYTES, &id, sizeof id);
-	key[sizeof key - 2] = l3->local;
+	memcpy(key + IP_ADDR_BYTES + sizeof id, &l3->local, sizeof l3->local);
 	key[sizeof key - 1] = protocol;
 	facts.hash = hash_bytes(key, sizeof key, net->cfg.seed) | 1;
 	return facts;
@@ -253,7 +268,7 @@ owner_if(bool is_ours)
 static enum kernel_owner
 owner_of_first(const struct net *net, const struct l3_info *l3, const uint8_t *l4, uint8_t protocol)
 {
-	const bool is_v6 = l3->local != LOCAL_V4;
+	const bool is_v6 = !local_is_v4(l3->local);
 
 	if (l3->l4_len < PORTS_BYTES)
 		return KERNEL_OWNER_CACHE;
@@ -278,7 +293,7 @@ kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i, 
 	const struct fragment_facts facts = fragment_facts_of(net, in, i, protocol);
 	enum kernel_owner owner;
 
-	if (!is_reassembled_protocol(protocol, l3->local != LOCAL_V4)) {
+	if (!is_reassembled_protocol(protocol, !local_is_v4(l3->local))) {
 		kernel_offer(net, in, i);
 		return true;
 	}
@@ -298,9 +313,9 @@ kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i, 
 /* True if an ICMP error quotes a packet of the cache: of its address, and of a port or an echo
  * reply of its own. */
 static bool
-quote_is_ours(const struct net *net, const struct quote *q, bool is_v6)
+quote_is_ours(const struct net *net, const struct quote *q, bool is_v6, uint8_t link)
 {
-	if (local_addr_of(net, &q->src) == LOCAL_COUNT)
+	if (!is_local(net, &q->src, link))
 		return false;
 	if (names_our_port(net, q->protocol, q->l4))
 		return true;
@@ -311,7 +326,7 @@ quote_is_ours(const struct net *net, const struct quote *q, bool is_v6)
 /* The appliance answers echo requests. An error is the cache's if it quotes a packet of the cache;
  * all else is the kernel's. */
 static bool
-icmp_is_ours(const struct net *net, const uint8_t *p, uint32_t len)
+icmp_is_ours(const struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 {
 	const struct icmp_header *h = (const struct icmp_header *)p;
 	struct quote q;
@@ -320,11 +335,11 @@ icmp_is_ours(const struct net *net, const uint8_t *p, uint32_t len)
 		return true;
 	return icmp_is_error(h->type) &&
 	       quote_ipv4(&q, p + ICMP_HEADER_BYTES, len - ICMP_HEADER_BYTES) &&
-	       quote_is_ours(net, &q, false);
+	       quote_is_ours(net, &q, false, link);
 }
 
 static bool
-icmp6_is_ours(const struct net *net, const uint8_t *p, uint32_t len)
+icmp6_is_ours(const struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 {
 	const struct icmp6_header *h = (const struct icmp6_header *)p;
 	struct quote q;
@@ -333,7 +348,7 @@ icmp6_is_ours(const struct net *net, const uint8_t *p, uint32_t len)
 		return true;
 	return h->type < ICMP6_ECHO &&
 	       quote_ipv6(&q, p + ICMP6_HEADER_BYTES, len - ICMP6_HEADER_BYTES) &&
-	       quote_is_ours(net, &q, true);
+	       quote_is_ours(net, &q, true, link);
 }
 
 bool
@@ -354,11 +369,11 @@ kernel_offer_other(struct net *net, uint32_t rx_index, enum other_kind kind)
 
 	if (kind == OTHER_FRAGMENT || kind == OTHER_ECHO_FRAGMENT)
 		return false; /* classify.c has asked for them */
-	if (kind == OTHER_ICMP && icmp_is_ours(net, p, l3->l4_len))
+	if (kind == OTHER_ICMP && icmp_is_ours(net, p, l3->l4_len, l3->link))
 		return false;
 	if (kind == OTHER_ICMP6) {
 		both = l3->l4_len != 0 && p[0] >= ICMP6_ROUTER_SOLICIT && p[0] <= ICMP6_REDIRECT;
-		if (!both && icmp6_is_ours(net, p, l3->l4_len))
+		if (!both && icmp6_is_ours(net, p, l3->l4_len, l3->link))
 			return false;
 	}
 	kernel_offer(net, net->in, rx_index);
@@ -368,7 +383,7 @@ kernel_offer_other(struct net *net, uint32_t rx_index, enum other_kind kind)
 /* ---- from the kernel ---- */
 
 static bool
-arp_is_ours(const struct net *net, const uint8_t *p, uint32_t len)
+arp_is_ours(const struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 {
 	struct ip_addr sender;
 	struct arp arp;
@@ -376,13 +391,13 @@ arp_is_ours(const struct net *net, const uint8_t *p, uint32_t len)
 	if (arp_parse(&arp, p, len) != ARP_WIRE_OK || arp.op != ARP_REPLY)
 		return false;
 	sender = ip_addr_v4(arp.sender_ip);
-	return local_addr_of(net, &sender) != LOCAL_COUNT;
+	return is_local(net, &sender, link);
 }
 
 /* True if an ICMP message answers for the cache: an echo reply, or an error about a packet to a
  * port of the cache. */
 static bool
-icmp_answers(const struct net *net, const struct packet *p)
+icmp_answers(const struct net *net, const struct packet *p, uint8_t link)
 {
 	const uint8_t type = p->l4[0];
 	struct quote q;
@@ -395,24 +410,23 @@ icmp_answers(const struct net *net, const struct packet *p)
 		       : icmp_is_error(type) && quote_ipv4(&q, p->l4 + ICMP_HEADER_BYTES,
 							   p->l4_len - ICMP_HEADER_BYTES)))
 		return false;
-	return local_addr_of(net, &q.dst) != LOCAL_COUNT &&
+	return is_local(net, &q.dst, link) &&
 	       names_our_port(net, q.protocol, q.l4 + sizeof(struct be16));
 }
 
 /* True if the packet is an answer that the appliance gives, or comes from a port of the cache. */
 static bool
-packet_is_ours(const struct net *net, const struct packet *p)
+packet_is_ours(const struct net *net, const struct packet *p, uint8_t link)
 {
 	if (p->l4_len < PORTS_BYTES)
 		return false;
 	if (p->is_v6 && p->protocol == IPV6_ICMP && p->l4[0] == ICMP6_NEIGH_ADVERT)
 		return p->l4_len >= ND_BYTES &&
-		       local_addr_of(net, (const struct ip_addr *)(p->l4 + ICMP6_HEADER_BYTES)) !=
-			       LOCAL_COUNT;
-	if (local_addr_of(net, &p->src) == LOCAL_COUNT)
+		       is_local(net, (const struct ip_addr *)(p->l4 + ICMP6_HEADER_BYTES), link);
+	if (!is_local(net, &p->src, link))
 		return false;
 	if (p->protocol == (p->is_v6 ? IPV6_ICMP : IPV4_ICMP))
-		return icmp_answers(net, p);
+		return icmp_answers(net, p, link);
 	return names_our_port(net, p->protocol, p->l4);
 }
 
@@ -421,16 +435,19 @@ check_from_kernel(const struct net *net, const uint8_t *data, uint32_t len)
 {
 	struct packet p;
 	struct link l;
+	uint8_t link;
 
 	if (len < ETH_HEADER_BYTES)
 		return KERNEL_DROP_LENGTH;
 	l = link_of(data, len);
 	if (l.len > net->port->mtu)
 		return KERNEL_DROP_LENGTH;
-	if (l.vlan != net->cfg.vlan)
+	link = net->addrs->link_of_vlan[l.vlan];
+	if (link == LINK_NONE)
 		return KERNEL_SENT; /* another network, where the cache has no address */
 	p = packet_of(&l);
-	if (l.type == ETH_TYPE_ARP ? arp_is_ours(net, l.p, l.len) : packet_is_ours(net, &p))
+	if (l.type == ETH_TYPE_ARP ? arp_is_ours(net, l.p, l.len, link)
+				   : packet_is_ours(net, &p, link))
 		return KERNEL_SILENCED;
 	return KERNEL_SENT;
 }

@@ -19,7 +19,7 @@
 struct nd_dest {
 	const uint8_t *mac;
 	struct ip_addr dst;
-	uint8_t local;
+	uint16_t local;
 };
 
 static void
@@ -42,7 +42,7 @@ nd_write(const struct net *net, uint8_t *frame, const struct nd_dest *dest, stru
 
 /* Sends a message in a fresh frame to a group. */
 static bool
-nd_send(struct net *net, uint8_t local, const struct ip_addr *group, struct nd *nd)
+nd_send(struct net *net, uint16_t local, const struct ip_addr *group, struct nd *nd)
 {
 	uint8_t *frame = tx_queue_begin(net);
 	uint8_t mac[ETH_MAC_BYTES];
@@ -52,23 +52,23 @@ nd_send(struct net *net, uint8_t local, const struct ip_addr *group, struct nd *
 		return false;
 	ipv6_group_mac(group, mac);
 	nd_write(net, frame, &dest, nd);
-	tx_queue_commit(net, ND_FRAME_BYTES, 0);
+	tx_queue_commit(net, local, ND_FRAME_BYTES, 0);
 	return true;
 }
 
 /* RFC 4861 section 7.2.2, also for stale entries. */
 bool
-nd_send_solicit(struct net *net, const struct ip_addr *ip)
+nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip)
 {
 	const struct ip_addr group = ipv6_solicited_node(ip);
 	struct nd nd = {.type = ICMP6_NEIGH_SOLICIT, .target = *ip};
 
-	return net->ipv6_enabled && nd_send(net, local_addr_select(net, ip), &group, &nd);
+	return net->ipv6_enabled && nd_send(net, local, &group, &nd);
 }
 
 /* RFC 4861 section 7.2.6: replaces an old MAC in the caches of neighbours. */
 bool
-nd_send_unsolicited(struct net *net, uint8_t local)
+nd_send_unsolicited(struct net *net, uint16_t local)
 {
 	const struct ip_addr all = ipv6_all_nodes();
 	struct nd nd = {
@@ -80,27 +80,17 @@ nd_send_unsolicited(struct net *net, uint8_t local)
 	return nd_send(net, local, &all, &nd);
 }
 
-/* Returns the local address that is the target; LOCAL_COUNT: none. */
-static uint8_t
-target_local(const struct net *net, const struct ip_addr *target)
-{
-	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
-		if (!ip_addr_is_zero(target) && ip_addr_equal(target, &net->ip[local]))
-			return local;
-	return LOCAL_COUNT;
-}
-
 /* Answers in the solicitation's frame: to the sender, or to all nodes if the sender has no address
- * yet. */
+ * yet. local: the target. */
 static void
-nd_send_advert(struct net *net, uint32_t rx_index, const struct nd *asked)
+nd_send_advert(struct net *net, uint32_t rx_index, const struct nd *asked, uint16_t local)
 {
 	const struct ip_addr *src = &net->in->l3[rx_index].src_ip;
 	const struct ip_addr all = ipv6_all_nodes();
 	const bool probe = ip_addr_is_zero(src);
 	uint8_t *frame = net->in->rx.data[rx_index];
 	uint8_t mac[ETH_MAC_BYTES];
-	const struct nd_dest dest = {mac, probe ? all : *src, target_local(net, &asked->target)};
+	const struct nd_dest dest = {mac, probe ? all : *src, local};
 	struct nd nd = {
 		.type = ICMP6_NEIGH_ADVERT,
 		.flags = ND_OVERRIDE | (probe ? 0 : ND_SOLICITED),
@@ -112,6 +102,7 @@ nd_send_advert(struct net *net, uint32_t rx_index, const struct nd *asked)
 	else
 		memcpy(mac, ((struct eth_header *)frame)->src, sizeof mac);
 	nd_write(net, frame, &dest, &nd);
+	net->in->l3[rx_index].local = local;
 	tx_queue_send_rx(net, rx_index, ND_FRAME_BYTES, 0);
 }
 
@@ -121,21 +112,30 @@ header_of(const struct net *net, uint32_t rx_index)
 	return (const struct ipv6_header *)(net->in->rx.data[rx_index] + ETH_HEADER_BYTES);
 }
 
-/* RFC 4861 section 7.2.3. Returns ND_ADVERTS_SENT if an advertisement is due. */
-static enum net_counter
-process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
+/* Refreshes or adds the entry of a neighbour that looks for us. */
+static bool
+learn_source(struct net *net, const struct l3_info *l3, const struct nd *nd)
 {
-	const struct ip_addr *src = &net->in->l3[rx_index].src_ip;
+	const struct ip_addr key = neigh_key(net, &l3->src_ip, l3->link);
 
-	if (target_local(net, &nd->target) == LOCAL_COUNT)
+	return nd->has_mac && route_uses(net, &l3->src_ip, l3->link) &&
+	       neigh_learn_mt(net->neigh, &key, nd->mac, net->now_ns);
+}
+
+/* RFC 4861 section 7.2.3. local: the target. Returns ND_ADVERTS_SENT if an advertisement is due. */
+static enum net_counter
+process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd, uint16_t local)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+
+	if (local == LOCAL_NONE)
 		return DROP_ND_TARGET;
-	if (ip_addr_is_zero(src)) {
+	if (ip_addr_is_zero(&l3->src_ip)) {
 		/* Section 7.1.1: the checks of a duplicate address probe. */
 		if (nd->has_mac || !ipv6_is_group(&header_of(net, rx_index)->dst))
 			return DROP_ND_FORMAT;
 		net_count(net, ND_CONFLICT);
-	} else if (nd->has_mac && route_uses(net, src) &&
-		   neigh_learn_mt(net->neigh, src, nd->mac, net->now_ns)) {
+	} else if (learn_source(net, l3, nd)) {
 		net_count(net, ND_LEARNED);
 	}
 	return neigh_rate_limited(net, ((const struct eth_header *)net->in->rx.data[rx_index])->src)
@@ -146,27 +146,27 @@ process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd)
 /* RFC 4861 section 7.2.5. Without OVERRIDE a MAC that differs from the known one is ignored;
  * without SOLICITED the known one is not confirmed. */
 static enum net_counter
-process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd)
+process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd, uint16_t local)
 {
 	const struct eth_header *eth = (const struct eth_header *)net->in->rx.data[rx_index];
-	const uint8_t local = target_local(net, &nd->target);
+	const struct ip_addr key = neigh_key(net, &nd->target, net->in->l3[rx_index].link);
 	uint8_t known[ETH_MAC_BYTES];
 	enum neigh_state state;
 
 	if (ipv6_is_group(&header_of(net, rx_index)->dst) && (nd->flags & ND_SOLICITED))
 		return DROP_ND_FORMAT; /* section 7.1.2 */
-	if (local != LOCAL_COUNT) {
+	if (local != LOCAL_NONE) {
 		neigh_conflict(net, local, nd->has_mac ? nd->mac : eth->src);
 		return ND_CONFLICT;
 	}
 	if (!nd->has_mac)
 		return DROP_ND_UNSOLICITED;
-	state = neigh_lookup_mt(net->neigh, &nd->target, net->now_ns, known);
+	state = neigh_lookup_mt(net->neigh, &key, net->now_ns, known);
 	if (state != NEIGH_UNKNOWN &&
 	    !(nd->flags & (eth_mac_equal(known, nd->mac) ? ND_SOLICITED : ND_OVERRIDE)))
 		return DROP_ND_UNSOLICITED;
-	return neigh_update_mt(net->neigh, &nd->target, nd->mac, net->now_ns) ? ND_LEARNED
-									      : DROP_ND_UNSOLICITED;
+	return neigh_update_mt(net->neigh, &key, nd->mac, net->now_ns) ? ND_LEARNED
+								       : DROP_ND_UNSOLICITED;
 }
 
 /* Fragmented neighbour discovery is dropped (RFC 6980 section 5). classify.c has validated the
@@ -192,6 +192,7 @@ process_message(struct net *net, uint32_t rx_index)
 	const struct l3_info *l3 = &net->in->l3[rx_index];
 	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
 	const struct icmp6_header *h = (const struct icmp6_header *)p;
+	uint16_t local;
 	struct nd nd;
 
 	if (header_of(net, rx_index)->hop_limit != ND_HOP_LIMIT)
@@ -212,14 +213,15 @@ process_message(struct net *net, uint32_t rx_index)
 	}
 	if (nd.has_mac && eth_mac_equal(nd.mac, net->port->mac))
 		return DROP_ND_SENDER;
+	local = local_addrs_find(net->addrs, &nd.target, l3->link);
 	if (h->type == ICMP6_NEIGH_SOLICIT) {
-		const enum net_counter what = process_solicitation(net, rx_index, &nd);
+		const enum net_counter what = process_solicitation(net, rx_index, &nd, local);
 
 		if (what == ND_ADVERTS_SENT)
-			nd_send_advert(net, rx_index, &nd);
+			nd_send_advert(net, rx_index, &nd, local);
 		return what;
 	}
-	return process_advertisement(net, rx_index, &nd);
+	return process_advertisement(net, rx_index, &nd, local);
 }
 
 void

@@ -12,49 +12,76 @@
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"
 
-static_assert(NEIGH_OURS == LOCAL_COUNT, "the neighbour table numbers our addresses");
-
-static bool
-on_link4(const struct net *net, const struct ip_addr *ip)
+/* Returns the next hop of a packet from a local address; zero: there is no route on its link. */
+static struct ip_addr
+next_hop(const struct net *net, struct ip_dest to)
 {
-	return ((ip_addr_v4_get(ip) ^ net->cfg.ipv4) & net->netmask) == 0;
+	const struct route *route;
+
+	if (unlikely(ipv6_is_link_local(to.dst)))
+		return *to.dst;
+	route = routes_find(&net->addrs->routes, to.dst);
+	if (route == NULL || route->link != link_of_local(net, to.local))
+		return (struct ip_addr){0};
+	return ip_addr_is_zero(&route->gateway) ? *to.dst : route->gateway;
 }
 
 /* RFC 4861 section 5.2; prefixes are configured. */
-static bool
-on_link6(const struct net *net, const struct ip_addr *ip)
-{
-	return ipv6_is_link_local(ip) ||
-	       (!ip_addr_is_zero(&net->cfg.ipv6) &&
-		ip_addr_same_prefix(ip, &net->cfg.ipv6, net->cfg.prefix6_len));
-}
-
-/* Returns the next hop of dst; zero: no route. */
-static const struct ip_addr *
-next_hop(const struct net *net, const struct ip_addr *dst)
-{
-	if (likely(ip_addr_is_v4(dst)))
-		return on_link4(net, dst) ? dst : &net->router4;
-	return on_link6(net, dst) ? dst : &net->cfg.gateway6;
-}
-
 bool
-route_uses(const struct net *net, const struct ip_addr *ip)
+route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link)
 {
-	if (ip_addr_is_v4(ip))
-		return ip_addr_v4_get(ip) != 0 &&
-		       (on_link4(net, ip) || ip_addr_equal(ip, &net->router4));
-	return !ip_addr_is_zero(ip) && (on_link6(net, ip) || ip_addr_equal(ip, &net->cfg.gateway6));
+	const struct routes *routes = &net->addrs->routes;
+	const struct route *route;
+
+	if (ip_addr_is_zero(ip) || (ip_addr_is_v4(ip) && ip_addr_v4_get(ip) == 0))
+		return false;
+	if (ipv6_is_link_local(ip))
+		return true;
+	route = routes_find(routes, ip);
+	return route != NULL && route->link == link && ip_addr_is_zero(&route->gateway);
 }
 
-/* RFC 6724 section 5, rules 2 and 3: the address of the same scope. */
-uint8_t
+/* The ID of the VLAN takes the place of two bytes that are zero in every link-local address (RFC
+ * 4291 section 2.5.6). */
+struct ip_addr
+neigh_key(const struct net *net, const struct ip_addr *ip, uint32_t link)
+{
+	const uint16_t vlan = net->addrs->link[link].vlan;
+	struct ip_addr key = *ip;
+
+	if (unlikely(vlan != 0) && ipv6_is_link_local(ip)) {
+		key.b[2] = (uint8_t)(vlan >> 8);
+		key.b[3] = (uint8_t)vlan;
+	}
+	return key;
+}
+
+uint16_t
 local_addr_select(const struct net *net, const struct ip_addr *dst)
 {
-	if (ip_addr_is_v4(dst))
-		return LOCAL_V4;
-	return ipv6_is_link_local(dst) || ip_addr_is_zero(&net->ip[LOCAL_GLOBAL6]) ? LOCAL_LINK6
-										   : LOCAL_GLOBAL6;
+	const struct local_addrs *a = net->addrs;
+	const struct route *route;
+	uint16_t local;
+
+	if (ipv6_is_link_local(dst))
+		return a->link[LINK_FIRST].local6;
+	route = routes_find(&a->routes, dst);
+	if (route != NULL)
+		return route->local;
+	local = local_addrs_next(a, 0, ip_addr_is_v4(dst));
+	return local == LOCAL_NONE && !ip_addr_is_v4(dst) ? a->link[LINK_FIRST].local6 : local;
+}
+
+uint32_t
+route_mtu(const struct net *net, const struct ip_addr *dst)
+{
+	const struct route *route;
+
+	if (likely(!net->addrs->routes.has_mtu))
+		return net->port->mtu;
+	route = routes_find(&net->addrs->routes, dst);
+	return route != NULL && route->mtu != 0 && route->mtu < net->port->mtu ? route->mtu
+									       : net->port->mtu;
 }
 
 /* A limit for each group of stations. With a single limit, a flood of requests would use up the
@@ -69,49 +96,57 @@ neigh_rate_limited(struct net *net, const uint8_t mac[6])
 				 NEIGH_REPLIES_MAX);
 }
 
+/* Asks for a next hop, from an address of its subnet: others may not answer. */
 static void
-solicit(struct net *net, const struct ip_addr *hop)
+solicit(struct net *net, const struct ip_addr *hop, uint32_t link)
 {
-	if (tx_queue_room(net) == 0 || !neigh_may_solicit_mt(net->neigh, hop, net->now_ns))
+	const struct ip_addr key = neigh_key(net, hop, link);
+	const uint16_t local = ipv6_is_link_local(hop) ? net->addrs->link[link].local6
+						       : local_addr_select(net, hop);
+
+	if (local == LOCAL_NONE || tx_queue_room(net) == 0 ||
+	    !neigh_may_solicit_mt(net->neigh, &key, net->now_ns))
 		return;
 	if (!ip_addr_is_v4(hop)) {
-		if (nd_send_solicit(net, hop))
+		if (nd_send_solicit(net, local, hop))
 			net_count(net, ND_SOLICITS_SENT);
-	} else if (arp_send_request(net, hop)) {
+	} else if (arp_send_request(net, local, hop)) {
 		net_count(net, ARP_REQUESTS_SENT);
 	}
 }
 
 void
-next_hop_mac(struct net *net, const struct ip_addr *dst, const uint8_t fallback[6], uint8_t mac[6])
+next_hop_mac(struct net *net, struct ip_dest to, const uint8_t fallback[6], uint8_t mac[6])
 {
-	const struct ip_addr *hop = next_hop(net, dst);
+	const struct ip_addr hop = next_hop(net, to);
+	const uint32_t link = link_of_local(net, to.local);
+	const struct ip_addr key = neigh_key(net, &hop, link);
 
 	memcpy(mac, fallback, ETH_MAC_BYTES);
-	if (ip_addr_is_zero(hop))
+	if (ip_addr_is_zero(&hop))
 		return; /* no route: the fallback is used */
-	if (likely(neigh_lookup_mt(net->neigh, hop, net->now_ns, mac) == NEIGH_REACHABLE))
+	if (likely(neigh_lookup_mt(net->neigh, &key, net->now_ns, mac) == NEIGH_REACHABLE))
 		return;
-	solicit(net, hop);
+	solicit(net, &hop, link);
 }
 
 void
-next_hop_doubt(struct net *net, const struct ip_addr *dst)
+next_hop_doubt(struct net *net, struct ip_dest to)
 {
-	const struct ip_addr *hop = next_hop(net, dst);
+	const struct ip_addr hop = next_hop(net, to);
 
-	if (!ip_addr_is_zero(hop))
-		solicit(net, hop);
+	if (!ip_addr_is_zero(&hop))
+		solicit(net, &hop, link_of_local(net, to.local));
 }
 
 bool
-next_hop_reachable(const struct net *net, const struct ip_addr *dst, uint8_t mac[6],
-		   uint64_t *until_ns)
+next_hop_reachable(const struct net *net, struct ip_dest to, uint8_t mac[6], uint64_t *until_ns)
 {
-	const struct ip_addr *hop = next_hop(net, dst);
+	const struct ip_addr hop = next_hop(net, to);
+	const struct ip_addr key = neigh_key(net, &hop, link_of_local(net, to.local));
 
-	return !ip_addr_is_zero(hop) &&
-	       neigh_reachable_mt(net->neigh, hop, net->now_ns, mac, until_ns);
+	return !ip_addr_is_zero(&hop) &&
+	       neigh_reachable_mt(net->neigh, &key, net->now_ns, mac, until_ns);
 }
 
 /*
@@ -120,39 +155,71 @@ next_hop_reachable(const struct net *net, const struct ip_addr *dst, uint8_t mac
  * MAC again.
  */
 void
-neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6])
+neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6])
 {
 	neigh_note_conflict_mt(net->neigh, local, mac);
 	if (tx_queue_room(net) == 0 || !neigh_may_defend_mt(net->neigh, local, net->now_ns))
 		return;
-	if (local == LOCAL_V4 ? arp_send_request(net, &net->ip[LOCAL_V4])
-			      : nd_send_unsolicited(net, local))
+	if (local_is_v4(local) ? arp_send_request(net, local, &net->ip[local])
+			       : nd_send_unsolicited(net, local))
 		net_count(net, ADDRESS_DEFENDED);
 }
 
-/* Probes our addresses again after the link was down: it may lead to another network, where others
- * have them. The owner answers, which is a conflict. */
+/* Probes our address again after the link was down: it may lead to another network, where others
+ * have it. The owner answers, which is a conflict. An address that a reload added is probed as
+ * well. */
 static void
-probe_again(struct net *net)
+probe_again(struct net *net, uint16_t local)
 {
-	for (uint8_t local = LOCAL_V4; local < LOCAL_COUNT; local++) {
-		uint8_t *frame = ip_addr_is_zero(&net->ip[local]) ? NULL : tx_queue_begin(net);
+	uint8_t *frame = tx_queue_begin(net);
 
-		if (frame == NULL)
-			continue;
-		tx_queue_commit(net, addr_probe_emit(frame, net->port->mac, &net->ip[local]), 0);
-		net_count(net, ADDRESS_PROBES);
-	}
+	if (frame == NULL)
+		return;
+	tx_queue_commit(net, local, addr_probe_emit(frame, net->port->mac, &net->ip[local]), 0);
+	net_count(net, ADDRESS_PROBES);
 }
 
 static void
-announce(struct net *net)
+announce(struct net *net, uint16_t local)
 {
-	if (arp_send_request(net, &net->ip[LOCAL_V4]))
-		net_count(net, ARP_REQUESTS_SENT);
-	for (uint8_t local = LOCAL_LINK6; local <= LOCAL_GLOBAL6; local++)
-		if (!ip_addr_is_zero(&net->ip[local]) && nd_send_unsolicited(net, local))
-			net_count(net, ND_SOLICITS_SENT);
+	if (local_is_v4(local)) {
+		if (arp_send_request(net, local, &net->ip[local]))
+			net_count(net, ARP_REQUESTS_SENT);
+	} else if (nd_send_unsolicited(net, local)) {
+		net_count(net, ND_SOLICITS_SENT);
+	}
+}
+
+/* Calls what() for ANNOUNCE_BURST addresses from announce_next on, as far as the queue has room.
+ * Returns the number to continue at. */
+static uint32_t
+each_address(struct net *net, void (*what)(struct net *net, uint16_t local))
+{
+	uint32_t at = net->announce_next;
+
+	for (uint32_t n = 0; at < net->addrs->numbers; at++) {
+		if (!net->addrs->state[at].live)
+			continue;
+		if (n++ == ANNOUNCE_BURST || tx_queue_room(net) == 0)
+			return at;
+		what(net, (uint16_t)at);
+	}
+	return at;
+}
+
+/* Announces some addresses. True: all of them have been. */
+static bool
+announce_some(struct net *net)
+{
+	if (tx_queue_room(net) < 2 * ANNOUNCE_BURST)
+		return false;
+	if (net->announces_left == ANNOUNCE_COUNT && net->announce_round != NEIGH_ROUND_FIRST)
+		(void)each_address(net, probe_again);
+	net->announce_next = each_address(net, announce);
+	if (net->announce_next < net->addrs->numbers)
+		return false;
+	net->announce_next = 0;
+	return true;
 }
 
 /*
@@ -169,13 +236,11 @@ neigh_tick(struct net *net)
 		net->announce_round = round;
 		net->announces_left = neigh_may_announce_mt(net->neigh, round) ? ANNOUNCE_COUNT : 0;
 		net->announce_at_ns = net->now_ns;
+		net->announce_next = 0;
 	}
 	if (likely(net->announces_left == 0) || net->now_ns < net->announce_at_ns ||
-	    tx_queue_room(net) < 2 * LOCAL_COUNT)
+	    !announce_some(net))
 		return;
-	if (net->announces_left == ANNOUNCE_COUNT && net->announce_round != NEIGH_ROUND_FIRST)
-		probe_again(net);
-	announce(net);
 	net->announces_left--;
 	net->announce_at_ns = net->now_ns + ANNOUNCE_NS;
 }

@@ -19,6 +19,7 @@
 
 #include "base/ip_addr.h"
 #include "base/region.h"
+#include "local_addrs.h"
 
 #include <stdbool.h>
 
@@ -32,7 +33,7 @@
 /* RFC 1122 2.3.2.1: one request a second for each destination. */
 #define NEIGH_SOLICIT_NS (1ull * 1000000000)
 #define NEIGH_DEFEND_NS  (10ull * 1000000000) /* RFC 5227 section 1.1, DEFEND_INTERVAL */
-#define NEIGH_OURS       3u                   /* number of our addresses */
+#define NEIGH_OURS       LOCALS_MAX           /* numbers of our addresses */
 /* First round of announcements; each link-up begins another. */
 #define NEIGH_ROUND_FIRST 1u
 

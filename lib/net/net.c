@@ -16,10 +16,58 @@ to_free_max(const struct net_config *cfg)
 	return cfg->rx_frames_max + UDP_BACKLOG_MAX + 2 * BURST_MAX;
 }
 
+/* The table of a configuration that names none. */
+struct own_addrs {
+	struct local_addr addr[2];
+	struct static_route route[2];
+	struct local_addrs_spec spec;
+};
+
+/* Fills own in place, which the spec points into. */
+static void
+own_addrs_fill(struct own_addrs *own, const struct net_config *cfg, const struct port *port)
+{
+	struct local_addrs_spec *spec = &own->spec;
+
+	*own = (struct own_addrs){.spec = {.vlan = cfg->vlan,
+					   .vlan_priority = cfg->vlan_priority,
+					   .seed = cfg->seed,
+					   .addr = own->addr,
+					   .route = own->route}};
+	/* RFC 8200 section 5: the minimum of IPv6. */
+	spec->ipv6 = !cfg->ipv6_off && (port == NULL || port->mtu >= IPV6_MTU_MIN);
+	if (port != NULL)
+		memcpy(spec->mac, port->mac, sizeof spec->mac);
+	if (cfg->ipv4 != 0)
+		own->addr[spec->count++] = (struct local_addr){
+			ip_addr_v4(cfg->ipv4), (uint8_t)(IP_ADDR_V4_BITS + cfg->prefix_len), 0};
+	if (!ip_addr_is_zero(&cfg->ipv6))
+		own->addr[spec->count++] =
+			(struct local_addr){cfg->ipv6, (uint8_t)cfg->prefix6_len, 0};
+	if (cfg->gateway != 0)
+		own->route[spec->route_count++] =
+			(struct static_route){.net = ip_addr_v4(0),
+					      .prefix_len = IP_ADDR_V4_BITS,
+					      .gateway = ip_addr_v4(cfg->gateway)};
+	if (!ip_addr_is_zero(&cfg->gateway6))
+		own->route[spec->route_count++] = (struct static_route){.gateway = cfg->gateway6};
+}
+
+static size_t
+own_addrs_bytes(const struct net_config *cfg)
+{
+	struct own_addrs own;
+
+	if (cfg->addrs != NULL)
+		return 0;
+	own_addrs_fill(&own, cfg, NULL);
+	return local_addrs_bytes(&own.spec, NULL);
+}
+
 size_t
 net_bytes(const struct net_config *cfg)
 {
-	return (cfg->udp_port != 0 ? reasm_bytes(REASM_CONTEXTS) : 0) +
+	return own_addrs_bytes(cfg) + (cfg->udp_port != 0 ? reasm_bytes(REASM_CONTEXTS) : 0) +
 	       reasm_bytes(REASM_ECHO_CONTEXTS) +
 	       to_free_max(cfg) * (sizeof(struct frame *) + sizeof(uint8_t *)) +
 	       3 * CACHE_LINE_BYTES;
@@ -32,7 +80,7 @@ mask_of(uint32_t prefix_len)
 }
 
 /* Returns the sum of the header that ipv4_emit writes, without the fields that differ between
- * packets. */
+ * packets. our_ip 0: nor with the source. */
 static uint64_t
 header_template_sum(uint32_t our_ip)
 {
@@ -42,39 +90,28 @@ header_template_sum(uint32_t our_ip)
 	return inet_sum(0, header, sizeof header);
 }
 
-static void
-init_addresses(struct net *net)
-{
-	net->ip[LOCAL_V4] = ip_addr_v4(net->cfg.ipv4);
-	if (net->cfg.gateway != 0)
-		net->router4 = ip_addr_v4(net->cfg.gateway);
-	net->ipv6_enabled =
-		!net->cfg.ipv6_off && net->port->mtu >= IPV6_MTU_MIN; /* RFC 8200 section 5 */
-	if (!net->ipv6_enabled)
-		return;
-	net->ip[LOCAL_LINK6] = ipv6_link_local(net->port->mac);
-	net->ip[LOCAL_GLOBAL6] = net->cfg.ipv6;
-}
-
 static struct fast_match
 fast_match_of(const struct net *net)
 {
-	const bool broadcasts = net->cfg.prefix_len < 31;
-	const uint32_t broadcast = broadcasts ? net->cfg.ipv4 | ~net->netmask : net->cfg.ipv4;
+	const uint32_t prefix_len = net->addrs->state[LOCAL_V4].prefix_len - IP_ADDR_V4_BITS;
+	const bool is_live = net->ipv4 != 0, broadcasts = is_live && prefix_len < 31;
+	const uint32_t broadcast = broadcasts ? net->ipv4 | ~mask_of(prefix_len) : net->ipv4;
 	uint8_t frame[ETH_HEADER_BYTES + IPV4_HEADER_BYTES], mask[sizeof frame] = {0};
 	struct ipv4_header *ip_mask = (struct ipv4_header *)(mask + ETH_HEADER_BYTES);
 	struct fast_match match = {
 		.mac = load_u32(net->port->mac) | (uint64_t)load_u16(net->port->mac + 4) << 32,
-		.ip = load_u32(be32_of(net->cfg.ipv4).b),
+		.ip = load_u32(be32_of(net->ipv4).b),
 		.broadcast = load_u32(be32_of(broadcast).b),
 		.udp_port = net->cfg.udp_port != 0 && net->cfg.udp_ports <= 1
 				    ? load_u16(be16_of(net->cfg.udp_port).b)
 				    : UINT32_MAX,
-		.len_min = net->cfg.vlan == 0 ? sizeof frame : UINT32_MAX,
+		.len_min = (is_live || net->many4) && net->addrs->link[LINK_FIRST].vlan == 0
+				   ? sizeof frame
+				   : UINT32_MAX,
 	};
 
 	eth_emit(frame, net->port->mac, net->port->mac, ETH_TYPE_IPV4);
-	ipv4_emit(frame + ETH_HEADER_BYTES, 0, net->cfg.ipv4, IPV4_TCP, 0);
+	ipv4_emit(frame + ETH_HEADER_BYTES, 0, net->ipv4, IPV4_TCP, 0);
 	match.out_8 = load_u64(frame + 8);
 	match.out_16 = load_u64(frame + 16);
 	((struct ipv4_header *)(frame + ETH_HEADER_BYTES))->fragment = be16_of(0);
@@ -82,12 +119,49 @@ fast_match_of(const struct net *net)
 	memset(mask + 2 * ETH_MAC_BYTES, 0xff, sizeof(struct be16));
 	ip_mask->version_ihl = 0xff;
 	ip_mask->fragment = be16_of(IPV4_FRAG_MASK);
-	ip_mask->dst = be32_of(UINT32_MAX);
+	ip_mask->dst = be32_of(net->many4 ? 0 : UINT32_MAX);
 	memcpy(&match.low, frame, sizeof match.low);
 	memcpy(&match.low_mask, mask, sizeof match.low_mask);
 	memcpy(&match.high, frame + FAST_HIGH_OFFSET, sizeof match.high);
 	memcpy(&match.high_mask, mask + FAST_HIGH_OFFSET, sizeof match.high_mask);
 	return match;
+}
+
+/* Makes room for a tag in front of the free frames when the first VLAN comes, and takes it back
+ * when the last one goes. */
+static void
+frame_cache_shift(struct net *net, bool tagged)
+{
+	struct frame_cache *cache = &net->frame_cache;
+
+	for (uint32_t i = 0; i < cache->count && tagged != net->tagged; i++)
+		cache->data[i] += tagged ? (ptrdiff_t)ETH_TAG_BYTES : -(ptrdiff_t)ETH_TAG_BYTES;
+}
+
+/* Derives from the table what is compared or written for every frame. */
+void
+net_addrs_set(struct net *net, const struct local_addrs *addrs)
+{
+	frame_cache_shift(net, addrs->tagged);
+	net->addrs = addrs;
+	net->ip = addrs->ip;
+	net->many4 = addrs->many4;
+	net->tagged = addrs->tagged;
+	net->ipv4 = addrs->state[LOCAL_V4].live ? ip_addr_v4_get(&addrs->ip[LOCAL_V4]) : 0;
+	net->ip_sum_any = header_template_sum(0);
+	net->ip_sum = header_template_sum(net->ipv4);
+	net->fast_ether_type = addrs->link[LINK_FIRST].vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
+	net->fast = fast_match_of(net);
+	udp_template_make(net);
+}
+
+static const struct local_addrs *
+own_addrs_make(struct region *region, const struct net_config *cfg, const struct port *port)
+{
+	struct own_addrs own;
+
+	own_addrs_fill(&own, cfg, port);
+	return local_addrs_make(region, &own.spec, NULL);
 }
 
 /* RFC 6056 section 3.2: the ports of our own connections are all except the well-known ones. */
@@ -114,23 +188,19 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 	net->port = port;
 	net->neigh = neigh;
 	net->access = cfg->access;
-	net->netmask = mask_of(cfg->prefix_len);
 	net->ip_ol_flags = port->caps & PORT_TX_IP_CKSUM ? FRAME_IP_CKSUM_FILL : 0;
 	net->udp_ol_flags = port->caps & PORT_TX_UDP_CKSUM ? FRAME_L4_CKSUM_FILL : 0;
 	net->tcp_ol_flags =
 		port->caps & PORT_TX_TCP_CKSUM ? FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP : 0;
-	net->ip_sum = header_template_sum(cfg->ipv4);
-	net->tag = (uint16_t)(cfg->vlan | cfg->vlan_priority << VLAN_PRIORITY_SHIFT);
-	net->fast_ether_type = cfg->vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
-	net->fast = fast_match_of(net);
-	init_addresses(net);
+	net->ipv6_enabled = !cfg->ipv6_off && port->mtu >= IPV6_MTU_MIN; /* RFC 8200 section 5 */
+	net->udp_span = cfg->udp_port == 0 ? 0 : cfg->udp_ports > 1 ? cfg->udp_ports : 1;
+	net_addrs_set(net, cfg->addrs != NULL ? cfg->addrs : own_addrs_make(region, cfg, port));
 	net->datagram_max = port->mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES;
 	net->to_free_max = to_free_max(cfg);
 	net->to_free =
 		region_take(region, net->to_free_max * sizeof *net->to_free, CACHE_LINE_BYTES);
 	net->to_free_start = region_take(region, net->to_free_max * sizeof *net->to_free_start,
 					 CACHE_LINE_BYTES);
-	udp_create(net);
 	kernel_attach(net);
 	if (cfg->udp_port != 0)
 		net->reasm = reasm_create(region, REASM_CONTEXTS);

@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/ip_addr.h"
+#include "local_addrs.h"
 #include "pkt/port.h"
 
 #define TX_QUEUE_MAX 256u
@@ -51,16 +52,10 @@ struct net_config {
 	uint16_t udp_ports;               /* number of ports from udp_port on; 0 counts as one */
 	uint32_t rx_frames_max;           /* received frames that all connections may hold */
 	const struct access_list *access; /* sources that are allowed; NULL: all */
-	struct kernel_lane *kernel;       /* the kernel's share of the port; NULL: none */
-	uint64_t seed;                    /* of hashes of flows, stations and sources */
-};
-
-/* Local addresses. A reply has the source address that the request was sent to. */
-enum local {
-	LOCAL_V4,
-	LOCAL_LINK6,
-	LOCAL_GLOBAL6,
-	LOCAL_COUNT,
+	/* All of our addresses, links and routes. NULL: those above. */
+	const struct local_addrs *addrs;
+	struct kernel_lane *kernel; /* the kernel's share of the port; NULL: none */
+	uint64_t seed;              /* of hashes of flows, stations and sources */
 };
 
 /* Received frames by handler: indices into the burst. */
@@ -72,8 +67,9 @@ struct classified {
 		_Alignas(8) struct ip_addr src_ip; /* a row is 24 bytes */
 		uint16_t l4_offset;                /* bytes from the frame's start */
 		uint16_t l4_len;                   /* header and payload, by the IP total length */
-		uint8_t local;                     /* enum local: the destination */
+		uint16_t local;                    /* number of the destination; LOCAL_NONE */
 		uint8_t kind;                      /* of other[]: enum other_kind */
+		uint8_t link;                      /* on which the frame arrived */
 	} l3[BURST_MAX];
 };
 
@@ -88,7 +84,7 @@ struct udp_peer {
 	uint16_t our_port; /* destination port of the request, source port of the reply */
 	uint16_t port;
 	struct ip_addr ip;
-	uint8_t local; /* enum local: the destination of the request, the source of the reply */
+	uint16_t local; /* our address: the destination of the request, the source of the reply */
 };
 
 struct datagram {

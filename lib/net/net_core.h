@@ -90,11 +90,11 @@ struct net {
 	struct kernel_lane *kernel;       /* NULL: the kernel has no share of the port */
 	uint32_t own_port_min;            /* of local ports for connections that we open */
 
-	uint32_t netmask;
 	uint32_t ip_ol_flags;  /* FRAME_IP_CKSUM_FILL if the port fills the checksum, else 0 */
 	uint32_t udp_ol_flags; /* FRAME_L4_CKSUM_FILL if the port fills the checksum, else 0 */
 	uint32_t tcp_ol_flags; /* udp_ol_flags, with FRAME_L4_IS_TCP */
-	uint64_t ip_sum;       /* sum of our IPv4 header without protocol, length, destination */
+	/* Sum of our IPv4 header without protocol, length and addresses; with our first address. */
+	uint64_t ip_sum_any, ip_sum;
 	/* Headers of our IPv4 datagrams from the source MAC on, without lengths, destination and
 	 * checksums; sum of the pseudo header without length and destination. */
 	uint8_t udp4_template[UDP4_TEMPLATE_BYTES];
@@ -102,15 +102,19 @@ struct net {
 	uint16_t udp_span;     /* number of our UDP ports */
 	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port */
 
-	struct ip_addr router4;         /* cfg.gateway; zero: none */
-	struct ip_addr ip[LOCAL_COUNT]; /* our addresses; zero: none */
-	bool ipv6_enabled;              /* the MTU is at least IPv6's minimum */
-	uint16_t tag;                   /* tag of frames sent, if cfg.vlan is set */
-	uint32_t fast_ether_type;       /* IPv4; UINT32_MAX with VLAN tags */
+	const struct local_addrs *addrs; /* the table in use; net_addrs_set() */
+	const struct ip_addr *ip;        /* addrs->ip: our addresses by number */
+	uint32_t ipv4;                   /* the address of number LOCAL_V4; 0: none */
+	bool ipv6_enabled;               /* the MTU is at least IPv6's minimum */
+	bool many4;                      /* more IPv4 addresses than that: classify.c */
+	bool tagged;                     /* some link is a VLAN */
+	uint16_t begun_local;            /* the source of the packet that ip_begin() began */
+	uint32_t fast_ether_type;        /* IPv4; UINT32_MAX if the first link is a VLAN */
 	struct fast_match fast;
 
 	uint32_t announce_round; /* last round of announcements that this core has seen */
 	uint32_t announces_left; /* announcements left of that round, if this core sends them */
+	uint32_t announce_next;  /* the number of the address to announce next */
 	uint64_t announce_at_ns; /* time of the next announcement */
 	struct rate_limit echo_limit, echo_fragment_limit, neigh_limit[NEIGH_LIMITS];
 	struct classified *in;   /* the frames of this turn */
@@ -177,18 +181,18 @@ tx_queue_has_room(const struct net *net)
 	return net->out.count + net->tx_credits < TX_QUEUE_MAX && net->frame_cache.count != 0;
 }
 
-/* Destination and local address (enum local) of a packet. */
+/* Destination of a packet, and the number of its source. */
 struct ip_dest {
 	const struct ip_addr *dst;
-	uint8_t local;
+	uint16_t local;
 	uint8_t protocol;
 };
 
 /* Returns the bytes of the IP header of packets from a local address. */
 static inline uint32_t
-ip_header_bytes(uint8_t local)
+ip_header_bytes(uint32_t local)
 {
-	return local == LOCAL_V4 ? 20 : 40;
+	return local_is_v4(local) ? 20 : 40;
 }
 
 /* Begins an IP packet to mac in a fresh frame at the end of the transmit queue. Returns where its
@@ -198,22 +202,24 @@ uint8_t *ip_begin(struct net *net, const uint8_t mac[6], struct ip_dest dest);
  * port. cksum_at: offset of that field in the L4 header. Without a commit nothing is sent. */
 void ip_commit(struct net *net, uint32_t l4_len, uint32_t cksum_at);
 
-/* Returns the MAC of the next hop (on-link or gateway). If it is not in the neighbour table, it is
- * solicited, and fallback is returned: the MAC that the peer's frames come from. */
-void next_hop_mac(struct net *net, const struct ip_addr *dst_ip, const uint8_t fallback[6],
-		  uint8_t mac[6]);
+/* Returns the MAC of the next hop (on-link or gateway) from a local address. If it is not in the
+ * neighbour table, it is solicited, and fallback is returned: the MAC that the peer's frames come
+ * from. So it is without a route on the link of that address. */
+void next_hop_mac(struct net *net, struct ip_dest to, const uint8_t fallback[6], uint8_t mac[6]);
 
 /* Returns the MAC of the next hop if it is reachable, and until when it is, provided the table's
  * generation stays (neigh_generation_mt). */
-bool next_hop_reachable(const struct net *net, const struct ip_addr *dst, uint8_t mac[6],
+bool next_hop_reachable(const struct net *net, struct ip_dest to, uint8_t mac[6],
 			uint64_t *until_ns);
-void next_hop_doubt(struct net *net, const struct ip_addr *dst); /* no reply: solicits it */
+void next_hop_doubt(struct net *net, struct ip_dest to); /* no reply: solicits it */
+/* Returns the MTU towards dst: the port's, or the route's. */
+uint32_t route_mtu(const struct net *net, const struct ip_addr *dst);
 
 /* Puts a received frame on the deferred-free list. start: its first byte as classify.c left it. */
 void frame_defer_free(struct net *net, struct frame *f, uint8_t *start);
 
-/* Source address selection: enum local (RFC 6724). */
-uint8_t local_addr_select(const struct net *net, const struct ip_addr *dst);
+/* Source address selection (RFC 6724): the number of ours; LOCAL_NONE: none of the family. */
+uint16_t local_addr_select(const struct net *net, const struct ip_addr *dst);
 
 /* Frames with all headers, which tx_queue_push() sends (tx_queue.h). */
 uint8_t *tx_queue_begin(struct net *net); /* a fresh frame; NULL: no slot or no frame */
@@ -225,6 +231,9 @@ size_t net_bytes(const struct net_config *cfg);
 /* Initializes *net, which must be zero. */
 void net_create(struct net *net, struct region *region, const struct net_config *cfg,
 		struct port *port, struct neigh_table *neigh);
+/* Uses another table from now on, made after the one in use. Call between net_input() and
+ * net_tick(). */
+void net_addrs_set(struct net *net, const struct local_addrs *addrs);
 uint32_t net_rx_budget(const struct net *net);
 void net_classify(struct net *net, struct classified *in);
 /* Takes ownership of the frames of in->other and in->udp. */
@@ -244,12 +253,14 @@ uint32_t tx_queue_room(const struct net *net);
 /* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
 void frames_release(struct net *net);
 void frame_cache_refill(struct net *net);
-void tx_queue_commit(struct net *net, uint32_t len, uint32_t ol_flags);
+/* Sends the frame that was begun, on the link of a local address. */
+void tx_queue_commit(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags);
 /* Sends a copy of a frame as it is: with the tag that it has, or with none. There is room. */
 void tx_queue_push_copy(struct net *net, const uint8_t *data, uint32_t len);
+/* Sends a received frame on the link of its local address. */
 void tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags);
 void tx_queue_send_rx_frame(struct net *net, struct frame *f, uint8_t *start, uint32_t len,
-			    uint32_t ol_flags);
+			    uint32_t ol_flags, uint16_t local);
 void rx_frame_drop(struct net *net, uint32_t rx_index);
 
 /* A received packet that is answered in place. */
@@ -257,7 +268,7 @@ struct ip_request {
 	uint8_t *frame;
 	const struct ip_addr *src;
 	uint32_t l4_offset; /* offset in frame */
-	uint8_t local;
+	uint16_t local;
 };
 
 /* Returns the sum of the pseudo header between a local address and dst, in either direction. */
@@ -265,8 +276,10 @@ static inline uint64_t
 ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 {
 	if (likely(dest.local == LOCAL_V4))
-		return inet_sum_pseudo(net->cfg.ipv4, ip_addr_v4_get(dest.dst), dest.protocol,
-				       l4_len);
+		return inet_sum_pseudo(net->ipv4, ip_addr_v4_get(dest.dst), dest.protocol, l4_len);
+	if (local_is_v4(dest.local))
+		return inet_sum_pseudo(ip_addr_v4_get(&net->ip[dest.local]),
+				       ip_addr_v4_get(dest.dst), dest.protocol, l4_len);
 	return inet_sum_pseudo6(net->ip[dest.local].b, dest.dst->b, dest.protocol, l4_len);
 }
 
@@ -275,14 +288,25 @@ ip_pseudo_sum(const struct net *net, struct ip_dest dest, uint16_t l4_len)
 uint8_t *ip_reply_in_place(struct net *net, struct ip_request from, uint32_t l4_len,
 			   uint8_t protocol);
 
-bool route_uses(const struct net *net, const struct ip_addr *ip); /* ip is on-link or a gateway */
-bool neigh_rate_limited(struct net *net, const uint8_t mac[6]);   /* replies to it are used up */
+/* Returns the link of a local address. */
+static inline uint32_t
+link_of_local(const struct net *net, uint32_t local)
+{
+	return net->addrs->state[local].link;
+}
+
+/* True if ip is on the link, or a gateway there. */
+bool route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link);
+/* Returns an address as the neighbour table has it: the same link-local address may be on every
+ * link. */
+struct ip_addr neigh_key(const struct net *net, const struct ip_addr *ip, uint32_t link);
+bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* replies to it are used up */
 /* Handles a packet of another station (mac) from our address. */
-void neigh_conflict(struct net *net, uint8_t local, const uint8_t mac[6]);
-/* Send requests and announcements. False: no room. */
-bool arp_send_request(struct net *net, const struct ip_addr *ip);
-bool nd_send_solicit(struct net *net, const struct ip_addr *ip);
-bool nd_send_unsolicited(struct net *net, uint8_t local);
+void neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6]);
+/* Send requests and announcements from a local address, on its link. False: no room. */
+bool arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip);
+bool nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip);
+bool nd_send_unsolicited(struct net *net, uint16_t local);
 
 /* Input handlers. Each takes ownership of the frame, which is sent back or freed. */
 void arp_input(struct net *net, uint32_t rx_index);
@@ -291,7 +315,7 @@ void icmp6_input(struct net *net, uint32_t rx_index);
 void nd_input(struct net *net, uint32_t rx_index);
 void fragment_input(struct net *net, uint32_t rx_index);
 void echo_fragment_input(struct net *net, uint32_t rx_index);
-void udp_create(struct net *net);
+void udp_template_make(struct net *net);
 void udp_input(struct net *net, const struct classified *in);
 void udp_release(struct net *net);
 void neigh_tick(struct net *net);

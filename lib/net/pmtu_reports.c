@@ -75,7 +75,7 @@ read_slot(const struct report_slot *slot, uint64_t version, struct pmtu_report *
 	memcpy(report->peer.b, word, sizeof report->peer.b);
 	report->seq = (uint32_t)(word[2] >> 32);
 	report->mtu = (uint32_t)word[2];
-	report->local = (uint8_t)(word[3] >> 32);
+	report->local = (uint16_t)(word[3] >> 32);
 	report->peer_port = (uint16_t)(word[3] >> 16);
 	report->local_port = (uint16_t)word[3];
 	return true;

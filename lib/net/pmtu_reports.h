@@ -27,7 +27,7 @@ struct pmtu_reports;
 struct pmtu_report {
 	struct ip_addr peer;
 	uint16_t peer_port, local_port;
-	uint8_t local; /* enum local */
+	uint16_t local; /* number of our address */
 	uint32_t seq, mtu;
 };
 

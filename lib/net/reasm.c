@@ -29,7 +29,7 @@ struct context {
 	struct list found; /* in a bucket while it waits */
 	struct ip_addr src;
 	uint32_t id;
-	uint8_t local;     /* enum local: the destination, and with it the family */
+	uint16_t local;    /* number of the destination, and with it the family */
 	uint8_t state;     /* enum context_state */
 	uint16_t total;    /* bytes of the whole datagram; TOTAL_UNKNOWN: not known yet */
 	uint16_t received; /* bytes received */
@@ -57,7 +57,7 @@ struct fragment {
 	uint32_t id;
 	uint32_t at, len; /* position in the datagram */
 	bool more;        /* fragments come after this one */
-	uint8_t local;
+	uint16_t local;
 	const uint8_t *data;
 };
 
@@ -104,7 +104,7 @@ fragment_of(const struct net *net, uint32_t rx_index)
 		.data = frame + l3->l4_offset,
 	};
 
-	if (l3->local == LOCAL_V4) {
+	if (local_is_v4(l3->local)) {
 		const struct ipv4_header *h =
 			(const struct ipv4_header *)(frame + ETH_HEADER_BYTES);
 		const uint16_t field = be16_get(h->fragment);
@@ -127,11 +127,11 @@ fragment_of(const struct net *net, uint32_t rx_index)
 static struct list *
 bucket_of(const struct net *net, struct reasm *r, const struct fragment *p)
 {
-	uint8_t key[IP_ADDR_BYTES + sizeof p->id + 1];
+	uint8_t key[IP_ADDR_BYTES + sizeof p->id + sizeof p->local];
 
 	memcpy(key, p->src->b, IP_ADDR_BYTES);
 	memcpy(key + IP_ADDR_BYTES, &p->id, sizeof p->id);
-	key[sizeof key - 1] = p->local;
+	memcpy(key + IP_ADDR_BYTES + sizeof p->id, &p->local, sizeof p->local);
 	return &r->bucket[hash_bytes(key, sizeof key, net->cfg.seed) % REASM_CONTEXTS];
 }
 
@@ -302,7 +302,7 @@ check_reassembled(const struct net *net, const struct context *c)
 	if (udp_source_is_bad(net, &udp))
 		return DROP_UDP_SOURCE;
 	if (!udp.has_cksum)
-		return c->local == LOCAL_V4 ? UDP_RECEIVED : DROP_UDP_NO_CKSUM;
+		return local_is_v4(c->local) ? UDP_RECEIVED : DROP_UDP_NO_CKSUM;
 	if (!inet_sum_good(inet_sum(ip_pseudo_sum(net, back, udp.len), c->bytes, udp.len)))
 		return DROP_UDP_CKSUM;
 	return UDP_RECEIVED;

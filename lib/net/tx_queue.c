@@ -30,7 +30,7 @@ net_rx_budget(const struct net *net)
 static uint32_t
 tag_room(const struct net *net)
 {
-	return net->cfg.vlan != 0 ? ETH_TAG_BYTES : 0;
+	return net->tagged ? ETH_TAG_BYTES : 0;
 }
 
 void
@@ -58,11 +58,16 @@ frame_cache_refill(struct net *net)
 }
 
 void
-tx_queue_put_tagged(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
-		    uint32_t ol_flags)
+tx_queue_put_on_link(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
+		     uint32_t ol_flags, uint16_t local)
 {
-	tx_queue_put(&net->out, frame, eth_vlan_insert(data, net->tag), len + ETH_TAG_BYTES,
-		     ol_flags);
+	const struct net_link *link = &net->addrs->link[link_of_local(net, local)];
+
+	if (link->vlan == 0)
+		tx_queue_put(&net->out, frame, data, len, ol_flags);
+	else
+		tx_queue_put(&net->out, frame, eth_vlan_insert(data, link->tag),
+			     len + ETH_TAG_BYTES, ol_flags);
 }
 
 uint8_t *
@@ -81,9 +86,9 @@ tx_queue_begun(struct net *net)
 }
 
 void
-tx_queue_commit(struct net *net, uint32_t len, uint32_t ol_flags)
+tx_queue_commit(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags)
 {
-	tx_queue_push(net, len, ol_flags);
+	tx_queue_push(net, local, len, ol_flags);
 }
 
 void
@@ -104,17 +109,18 @@ tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_f
 {
 	const struct burst *rx = &net->in->rx;
 
-	tx_queue_send_rx_frame(net, rx->frame[rx_index], rx->data[rx_index], len, ol_flags);
+	tx_queue_send_rx_frame(net, rx->frame[rx_index], rx->data[rx_index], len, ol_flags,
+			       net->in->l3[rx_index].local);
 }
 
 void
 tx_queue_send_rx_frame(struct net *net, struct frame *f, uint8_t *start, uint32_t len,
-		       uint32_t ol_flags)
+		       uint32_t ol_flags, uint16_t local)
 {
 	ensure(net->tx_credits != 0 && net->out.count < TX_QUEUE_MAX &&
 	       len <= net->port->frame_bytes);
 	net->tx_credits--;
-	tx_queue_send(net, f, start, len, ol_flags);
+	tx_queue_send(net, f, start, len, ol_flags, local);
 }
 
 void
@@ -192,7 +198,7 @@ static void
 frame_recycle(struct net *net)
 {
 	struct frame_cache *cache = &net->frame_cache;
-	const uint32_t room = net->cfg.vlan == 0 ? FRAME_CACHE_MAX - cache->count : 0;
+	const uint32_t room = net->tagged ? 0 : FRAME_CACHE_MAX - cache->count;
 	const uint32_t n = room < net->to_free_count ? room : net->to_free_count;
 
 	net->to_free_count -= n;

@@ -9,10 +9,10 @@
 
 #include "net_core.h"
 
-/* Adds the tag to a frame that leaves. classify.c removes it from received frames, so no frame in
- * between has one. */
-void tx_queue_put_tagged(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
-			 uint32_t ol_flags);
+/* Adds the tag of a local address's link, if it has one, to a frame that leaves. classify.c removes
+ * it from received frames, so no frame in between has one. */
+void tx_queue_put_on_link(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
+			  uint32_t ol_flags, uint16_t local);
 
 static inline void
 tx_queue_put(struct tx_queue *out, struct frame *frame, uint8_t *data, uint32_t len,
@@ -29,23 +29,25 @@ tx_queue_put(struct tx_queue *out, struct frame *frame, uint8_t *data, uint32_t 
 }
 
 static inline void
-tx_queue_send(struct net *net, struct frame *frame, uint8_t *data, uint32_t len, uint32_t ol_flags)
+tx_queue_send(struct net *net, struct frame *frame, uint8_t *data, uint32_t len, uint32_t ol_flags,
+	      uint16_t local)
 {
-	if (unlikely(net->cfg.vlan != 0))
-		tx_queue_put_tagged(net, frame, data, len, ol_flags);
+	if (unlikely(net->tagged))
+		tx_queue_put_on_link(net, frame, data, len, ol_flags, local);
 	else
 		tx_queue_put(&net->out, frame, data, len, ol_flags);
 }
 
-/* Sends the frame that was begun. */
+/* Sends the frame that was begun, on the link of a local address. */
 static inline void
-tx_queue_push(struct net *net, uint32_t len, uint32_t ol_flags)
+tx_queue_push(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags)
 {
 	struct frame_cache *cache = &net->frame_cache;
 
 	ensure(cache->count != 0 && net->out.count < TX_QUEUE_MAX && len <= net->port->frame_bytes);
 	cache->count--;
-	tx_queue_send(net, cache->frame[cache->count], cache->data[cache->count], len, ol_flags);
+	tx_queue_send(net, cache->frame[cache->count], cache->data[cache->count], len, ol_flags,
+		      local);
 	if (cache->count != 0)
 		prefetch(cache->data[cache->count - 1]);
 }

@@ -32,18 +32,15 @@ static_assert(TEMPLATE_AT + UDP4_TEMPLATE_BYTES == L4_AT + offsetof(struct udp_h
 	      "the template ends behind the ports");
 
 void
-udp_create(struct net *net)
+udp_template_make(struct net *net)
 {
 	uint8_t frame[L4_AT + UDP_HEADER_BYTES] = {0};
 
 	eth_emit(frame, net->port->mac, net->port->mac, ETH_TYPE_IPV4);
-	ipv4_emit(frame + ETH_HEADER_BYTES, net->cfg.ipv4, 0, IPV4_UDP, 0);
+	ipv4_emit(frame + ETH_HEADER_BYTES, net->ipv4, 0, IPV4_UDP, 0);
 	udp_emit(frame + L4_AT, net->cfg.udp_port, 0, 0);
 	memcpy(net->udp4_template, frame + TEMPLATE_AT, sizeof net->udp4_template);
-	net->udp4_pseudo_sum = inet_sum_pseudo(net->cfg.ipv4, 0, IPV4_UDP, 0);
-	net->udp_span = net->cfg.udp_port == 0   ? 0
-			: net->cfg.udp_ports > 1 ? net->cfg.udp_ports
-						 : 1;
+	net->udp4_pseudo_sum = inet_sum_pseudo(net->ipv4, 0, IPV4_UDP, 0);
 }
 
 static inline void
@@ -238,7 +235,7 @@ udp_release(struct net *net)
 
 /* Returns the largest payload of one datagram from a local address. */
 static uint32_t
-datagram_max(const struct net *net, uint8_t local)
+datagram_max(const struct net *net, uint16_t local)
 {
 	return net->datagram_max + IPV4_HEADER_BYTES - ip_header_bytes(local);
 }
@@ -307,18 +304,21 @@ udp_finish(struct net *net, struct udp_header *h, const struct udp_peer *to, str
 	h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
 }
 
+/* Over IPv6, or from another than our first IPv4 address. */
 static __attribute__((noinline)) void
-udp6_reply_in_place(struct net *net, struct datagram *d, uint32_t payload_len)
+reply_in_place_any(struct net *net, struct datagram *d, uint32_t payload_len)
 {
 	const struct ip_dest dest = {&d->from.ip, d->from.local, IPV6_UDP};
 	const struct ip_request from = {d->start, &d->from.ip, d->l4_offset, d->from.local};
+	const bool v4 = local_is_v4(d->from.local);
 	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
 	uint8_t *at;
 
 	ensure(payload_len <= datagram_max(net, d->from.local));
 	at = ip_reply_in_place(net, from, udp_len, IPV6_UDP);
 	udp_finish(net, (struct udp_header *)at, &d->from, dest, payload_len);
-	tx_queue_send_rx_frame(net, d->frame, d->start, L4_AT6 + udp_len, net->udp_ol_flags);
+	tx_queue_send_rx_frame(net, d->frame, d->start, (v4 ? L4_AT : L4_AT6) + udp_len,
+			       net->udp_ol_flags | (v4 ? net->ip_ol_flags : 0), d->from.local);
 }
 
 /* Writes headers from the template, to the sender of the request in the frame. */
@@ -361,14 +361,14 @@ udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 
 	ensure(!d->answered && payload_len <= net->datagram_max);
 	if (unlikely(d->from.local != LOCAL_V4)) {
-		udp6_reply_in_place(net, d, payload_len);
+		reply_in_place_any(net, d, payload_len);
 	} else {
 		/* The reply has no options, so the payload moves up. */
 		if (unlikely(at != L4_AT))
 			memmove(frame + L4_AT, frame + at, udp_len);
 		udp4_headers(net, d, frame, (uint16_t)udp_len);
 		tx_queue_send_rx_frame(net, d->frame, frame, L4_AT + udp_len,
-				       net->ip_ol_flags | net->udp_ol_flags);
+				       net->ip_ol_flags | net->udp_ol_flags, LOCAL_V4);
 	}
 	d->answered = true;
 	net_count(net, UDP_ANSWERED);
@@ -380,7 +380,10 @@ udp_resolve(struct stack *s, struct udp_peer *to)
 	static const uint8_t unknown[ETH_MAC_BYTES];
 
 	to->local = local_addr_select(stack_net(s), &to->ip);
-	next_hop_mac(stack_net(s), &to->ip, unknown, to->mac);
+	if (to->local == LOCAL_NONE)
+		return false;
+	next_hop_mac(stack_net(s), (struct ip_dest){&to->ip, to->local, IPV4_UDP}, unknown,
+		     to->mac);
 	return memcmp(to->mac, unknown, ETH_MAC_BYTES) != 0;
 }
 
@@ -405,16 +408,13 @@ void
 udp_commit(struct stack *s, uint32_t payload_len)
 {
 	struct net *net = stack_net(s);
-	const struct eth_header *eth;
 	struct udp_header *h;
-	uint8_t local;
 
 	if (payload_len == 0)
 		return;
-	eth = (const struct eth_header *)tx_queue_begun(net);
-	local = be16_get(eth->type) == ETH_TYPE_IPV4 ? LOCAL_V4 : LOCAL_LINK6;
-	ensure(payload_len <= datagram_max(net, local));
-	h = (struct udp_header *)((uint8_t *)(eth + 1) + ip_header_bytes(local));
+	ensure(payload_len <= datagram_max(net, net->begun_local));
+	h = (struct udp_header *)(tx_queue_begun(net) + ETH_HEADER_BYTES +
+				  ip_header_bytes(net->begun_local));
 	h->len = be16_of((uint16_t)(UDP_HEADER_BYTES + payload_len));
 	ip_commit(net, UDP_HEADER_BYTES + payload_len, UDP_CKSUM_OFFSET);
 	net_count(net, UDP_SENT);

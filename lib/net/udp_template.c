@@ -20,10 +20,10 @@ udp_flow_make(const struct stack *s, const struct udp_peer *to, uint16_t from,
 
 	ensure(ip_addr_is_v4(&to->ip));
 	eth_emit(flow->headers, to->mac, net->port->mac, ETH_TYPE_IPV4);
-	ipv4_emit(flow->headers + ETH_HEADER_BYTES, net->cfg.ipv4, ip, IPV4_UDP, 0);
+	ipv4_emit(flow->headers + ETH_HEADER_BYTES, net->ipv4, ip, IPV4_UDP, 0);
 	udp_emit(flow->headers + UDP_AT, from, to->port, 0);
 	flow->ip_sum = ipv4_header_sum(flow->headers + ETH_HEADER_BYTES);
-	flow->udp_sum = inet_sum_pseudo(net->cfg.ipv4, ip, IPV4_UDP, 0);
+	flow->udp_sum = inet_sum_pseudo(net->ipv4, ip, IPV4_UDP, 0);
 	/* With offload the port sums the UDP ports itself. */
 	if (net->udp_ol_flags == 0)
 		flow->udp_sum = inet_sum_be16(inet_sum_be16(flow->udp_sum, from), to->port);
@@ -66,6 +66,7 @@ udp_flow_commit(struct stack *s, const struct udp_flow *flow, uint32_t payload_l
 	else
 		udp->cksum = udp_cksum(
 			inet_sum(inet_sum_be16(sum, udp_len), frame + PAYLOAD_AT, payload_len));
-	tx_queue_commit(net, PAYLOAD_AT + payload_len, net->ip_ol_flags | net->udp_ol_flags);
+	tx_queue_commit(net, LOCAL_V4, PAYLOAD_AT + payload_len,
+			net->ip_ol_flags | net->udp_ol_flags);
 	net_count(net, UDP_SENT);
 }

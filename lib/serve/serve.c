@@ -173,6 +173,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	sv->shared = shared;
 	sv->stack = stack;
 	sv->access = shared->access;
+	sv->addrs = shared->addrs;
 	sv->store = store_core_of(shared->store, cfg->core);
 	sv->sessions = region_take(region, (size_t)cfg->conns_max * sizeof(struct session),
 				   CACHE_LINE_BYTES);

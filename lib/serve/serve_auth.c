@@ -42,15 +42,21 @@ users_match(const struct serve *sv, struct view name, struct view password)
 	return found;
 }
 
-/* Applies a new access list to some connections a turn. False: more remain; the old user table
- * stays in use until all are done. */
+/* Applies a new access list or table of addresses to some connections a turn. False: more remain;
+ * the old user table stays in use until all are done. */
 static bool
 access_refresh(struct serve *sv)
 {
-	if (sv->access == sv->shared->access && sv->access_slot == 0)
+	const struct serve_shared *shared = sv->shared;
+
+	stack_refuse(sv->stack, (enum conn_refusal)shared->refusal);
+	if (sv->access == shared->access && sv->addrs == shared->addrs && sv->access_slot == 0)
 		return true;
-	sv->access = sv->shared->access;
+	sv->access = shared->access;
 	stack_access_set(sv->stack, sv->access);
+	if (sv->addrs != shared->addrs)
+		stack_addrs_set(sv->stack, shared->addrs);
+	sv->addrs = shared->addrs;
 	sv->access_slot = stack_access_enforce(sv->stack, sv->access_slot);
 	return sv->access_slot == 0;
 }
@@ -96,7 +102,7 @@ void
 users_refresh(struct serve *sv)
 {
 	/* Acquire: pairs with the release in serve_users_replace_mt and serve_access_replace_mt;
-	 * makes the table visible. */
+	 * makes the tables visible. */
 	const uint32_t turn =
 		atomic_load_explicit(&sv->shared->users_version, memory_order_acquire);
 

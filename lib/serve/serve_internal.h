@@ -145,6 +145,7 @@ struct serve {
 	uint32_t request_bytes; /* request bytes that the message being composed answers */
 	const struct turn_times *turn_times; /* of the core; NULL: not measured */
 	const struct access_list *access;    /* the sources that this core's stack lets in */
+	const struct local_addrs *addrs;     /* the addresses that it has */
 	/* The next connection that is checked against a changed access list; 0: done. */
 	uint32_t access_slot;
 	uint32_t idle_slot; /* the next slot to check for an idle connection */

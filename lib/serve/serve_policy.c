@@ -23,6 +23,12 @@ serve_shared_set_access(struct serve_shared *sh, const struct access_list *list)
 }
 
 void
+serve_shared_set_addrs(struct serve_shared *sh, const struct local_addrs *addrs)
+{
+	sh->addrs = addrs;
+}
+
+void
 serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *policy)
 {
 	struct serve_policy *now = &sh->policy;
@@ -89,17 +95,44 @@ serve_settled_mt(const struct serve_shared *sh)
 		sh, atomic_load_explicit(&sh->users_version, memory_order_relaxed));
 }
 
-bool
-serve_access_replace_mt(struct serve_shared *sh, const struct access_list *list)
+/* Has the cores look at the tables that were replaced: all of them have changed to the last. */
+static void
+tables_publish(struct serve_shared *sh)
 {
 	const uint32_t turn = atomic_load_explicit(&sh->users_version, memory_order_relaxed);
 
-	if (!users_grace_period_over(sh, turn))
-		return false;
-	sh->access = list;
 	sh->users[(turn + 1) % 2] = sh->users[turn % 2];
 	/* Release: pairs with the acquire in users_refresh. */
 	atomic_store_explicit(&sh->users_version, turn + 1, memory_order_release);
+}
+
+bool
+serve_access_replace_mt(struct serve_shared *sh, const struct access_list *list)
+{
+	if (!serve_settled_mt(sh))
+		return false;
+	sh->access = list;
+	tables_publish(sh);
+	return true;
+}
+
+bool
+serve_refuse_mt(struct serve_shared *sh, uint32_t how)
+{
+	if (!serve_settled_mt(sh))
+		return false;
+	sh->refusal = how;
+	tables_publish(sh);
+	return true;
+}
+
+bool
+serve_addrs_replace_mt(struct serve_shared *sh, const struct local_addrs *addrs)
+{
+	if (!serve_settled_mt(sh))
+		return false;
+	sh->addrs = addrs;
+	tables_publish(sh);
 	return true;
 }
 

@@ -58,6 +58,9 @@ void serve_policy_update_mt(struct serve_shared *shared, const struct serve_poli
 /* Sets the access list with which the stacks of all cores start (net_config.access). */
 struct access_list;
 void serve_shared_set_access(struct serve_shared *shared, const struct access_list *list);
+/* Sets the table that the cores' stacks were created with. */
+struct local_addrs;
+void serve_shared_set_addrs(struct serve_shared *shared, const struct local_addrs *addrs);
 
 /* A user: the name, directly followed by the password. */
 struct serve_user {
@@ -82,6 +85,15 @@ bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_user
  * sources), and resets connections of other sources. False: try again, as above. The list stays
  * in use until a later replacement has settled. */
 bool serve_access_replace_mt(struct serve_shared *shared, const struct access_list *list);
+/* Has the cores refuse new connections from their next turn on (enum conn_refusal). False: try
+ * again, as above. */
+bool serve_refuse_mt(struct serve_shared *shared, uint32_t how);
+/*
+ * Replaces the table of our addresses, from each core's next turn on (net/local_addrs.h). A core
+ * has changed to it once it has reset the connections to addresses that leave. False: some core
+ * still uses an earlier table; try again. serve_settled_mt() tells when all have changed.
+ */
+bool serve_addrs_replace_mt(struct serve_shared *shared, const struct local_addrs *addrs);
 /* True if all cores use the last replacement, and none of them an older one. */
 bool serve_settled_mt(const struct serve_shared *shared);
 

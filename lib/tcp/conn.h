@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 struct access_list;
+struct local_addrs;
 struct conn;
 struct conn_sources;
 struct pending_connects;
@@ -92,9 +93,11 @@ void conn_requeue(struct stack *s, struct conn *c);
 uint32_t conn_slot(const struct conn *c); /* 0..conns_max-1, stable for its life */
 /* The peer's address and port; valid from opened() to gone(). */
 void conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port);
-/* The local address: enum local. */
-uint8_t conn_local(const struct conn *c);
+/* The number of the local address (net/local_addrs.h). */
+uint16_t conn_local(const struct conn *c);
 struct ip_addr conn_local_ip(const struct stack *s, const struct conn *c);
+/* Returns our address with this number; zero: there is none. */
+struct ip_addr stack_local_ip(const struct stack *s, uint16_t local);
 
 /* Active open (RFC 9293 section 3.10.1). Call between stack_input() and stack_output(). Either
  * opened() or failed() follows, unless the connection is closed or aborted before; until then it
@@ -211,11 +214,23 @@ void stack_chunk_credit(struct stack *s, uint8_t *chunk);
 
 /* ---- who is let in ---- */
 
+/* The answer to a SYN to a listening port. Open connections go on. */
+enum conn_refusal {
+	REFUSE_NONE,
+	REFUSE_RESET,  /* a RST, at most so many as for other closed ports */
+	REFUSE_SILENT, /* no answer */
+};
+void stack_refuse(struct stack *s, enum conn_refusal how);
+
 /* Sets the sources (net/access_list.h; NULL: all) that may open connections, send datagrams and get
  * echo replies. Call between stack_input() and stack_output(). */
 void stack_access_set(struct stack *s, const struct access_list *list);
+/* Sets the table of our addresses, made after the one in use. Call between stack_input() and
+ * stack_output(). */
+void stack_addrs_set(struct stack *s, const struct local_addrs *addrs);
 /*
- * Resets open connections whose source is not allowed any more, except our own active opens.
+ * Resets open connections whose source is not allowed any more, except our own active opens, and
+ * those to one of our addresses that has left.
  * Examines ACCESS_SLOTS_MAX slots from `from` on. Returns the slot to continue at; 0: all were
  * examined.
  */

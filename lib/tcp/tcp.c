@@ -181,6 +181,43 @@ stack_access_set(struct stack *s, const struct access_list *list)
 	stack_tcp(s)->net.access = list;
 }
 
+void
+stack_refuse(struct stack *s, enum conn_refusal how)
+{
+	stack_tcp(s)->refusal = (uint8_t)how;
+}
+
+void
+stack_addrs_set(struct stack *s, const struct local_addrs *addrs)
+{
+	net_addrs_set(&stack_tcp(s)->net, addrs);
+}
+
+/* Ends a connection at once. */
+static void
+end_by(struct tcp *t, struct conn *c, enum tcp_counter why)
+{
+	tcp_count(t, why);
+	if (c->state == CONN_SYN_RCVD || c->state == CONN_SYN_SENT)
+		conn_fail(t, c, CONNECT_STOPPED);
+	else
+		conn_reset(t, c);
+}
+
+/* Ends a connection to an address that has left. A pipe ends with its wire. Nothing may keep the
+ * address's number. True: there is none left. */
+static bool
+enforce_addrs_on(struct tcp *t, struct conn *c)
+{
+	if (c->state == CONN_CLOSED || t->net.addrs->state[c->local].live || pipe_is(t, c))
+		return c->state == CONN_CLOSED;
+	if (c->state == CONN_TIME_WAIT)
+		conn_free(t, c);
+	else
+		end_by(t, c, TCP_LEFT);
+	return true;
+}
+
 /* Also prevents a connection in TIME-WAIT from being reopened (listen_reopen). */
 static void
 enforce_on(struct tcp *t, struct conn *c)
@@ -188,16 +225,14 @@ enforce_on(struct tcp *t, struct conn *c)
 	struct ip_addr ip;
 	uint16_t port;
 
+	if (enforce_addrs_on(t, c) || t->net.access == NULL)
+		return;
 	if (c->state == CONN_CLOSED || c->state == CONN_TIME_WAIT || c->flags & CONN_ACTIVE)
 		return;
 	conn_peer(c, &ip, &port);
 	if (access_allows(t->net.access, &ip))
 		return;
-	tcp_count(t, TCP_DENIED);
-	if (c->state == CONN_SYN_RCVD)
-		conn_fail(t, c, CONNECT_STOPPED);
-	else
-		conn_reset(t, c);
+	end_by(t, c, TCP_DENIED);
 }
 
 uint32_t
@@ -206,12 +241,14 @@ stack_access_enforce(struct stack *s, uint32_t from)
 	struct tcp *t = stack_tcp(s);
 	uint32_t end = t->cfg.conns_max;
 
-	if (t->net.access == NULL)
-		return 0;
 	if (end - from > ACCESS_SLOTS_MAX)
 		end = from + ACCESS_SLOTS_MAX;
-	for (uint32_t i = from; i < end; i++)
+	/* Each reset needs a frame; what has none is examined in the next call. */
+	for (uint32_t i = from; i < end; i++) {
+		if (i != from && !tx_queue_has_room(&t->net))
+			return i;
 		enforce_on(t, &t->conns[i]);
+	}
 	return end < t->cfg.conns_max ? end : 0;
 }
 

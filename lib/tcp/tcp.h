@@ -21,8 +21,6 @@
 
 #include "wire/tcp_wire.h"
 
-#define PROTOCOL_TCP 6
-
 #define HALF_OPEN_MAX    1024u /* limited to half of conns_max; beyond that SYNs get cookies */
 #define TIMERS_PER_TURN  64u
 #define RX_BACKLOG_TURNS 64u  /* consecutive full bursts for which timers wait: a NIC's ring */
@@ -66,20 +64,27 @@ struct arrival {
 static inline enum ip_ecn
 ecn_field(const struct arrival *a)
 {
-	return ip_ecn_of_frame(a->start, a->l3->local == LOCAL_V4);
+	return ip_ecn_of_frame(a->start, local_is_v4(a->l3->local));
 }
 
 /* The largest segment in our MTU, without options. */
 static inline uint32_t
-mss_ours(const struct tcp *t, uint8_t local)
+mss_ours(const struct tcp *t, uint16_t local)
 {
 	return t->net.port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
+}
+
+/* The largest segment in the MTU of the route to a peer, without options. */
+static inline uint32_t
+mss_of_route(const struct tcp *t, const struct ip_addr *peer, uint16_t local)
+{
+	return route_mtu(&t->net, peer) - ip_header_bytes(local) - TCP_HEADER_BYTES;
 }
 
 /* Window of our SYN or SYN-ACK, with a cookie or without: the ten segments that the peer may send
  * at once (RFC 6928). The ACK that follows advertises more if no requests wait for memory. */
 static inline uint32_t
-syn_window(const struct tcp *t, uint8_t local)
+syn_window(const struct tcp *t, uint16_t local)
 {
 	return min_u32(INITIAL_CWND_SEGS * mss_ours(t, local), UINT16_MAX);
 }

@@ -30,7 +30,7 @@ conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
 	*port = tcp_ports_src(c->ports);
 }
 
-uint8_t
+uint16_t
 conn_local(const struct conn *c)
 {
 	return c->local;
@@ -40,6 +40,12 @@ struct ip_addr
 conn_local_ip(const struct stack *s, const struct conn *c)
 {
 	return stack_tcp(s)->net.ip[c->local];
+}
+
+struct ip_addr
+stack_local_ip(const struct stack *s, uint16_t local)
+{
+	return local_addrs_ip(stack_tcp(s)->net.addrs, local);
 }
 
 struct view

@@ -129,7 +129,8 @@ conn_init(struct tcp *t, struct conn *c, struct flow flow)
 {
 	c->peer_ip = *flow.ip;
 	c->ports = tcp_ports(flow.port, flow.local_port);
-	c->local = flow.local & CONN_LOCAL_MASK;
+	c->local = flow.local;
+	c->other_local = flow.local != LOCAL_V4;
 	if (!flow_add(t, c)) {
 		tcp_count(t, TCP_REFUSED_TABLE);
 		list_push_back(&t->free, &c->state_list);
@@ -187,6 +188,7 @@ conn_open_pipe(struct tcp *t, const struct conn *wire)
 	c->peer_ip = wire->peer_ip;
 	c->ports = wire->ports;
 	c->local = wire->local;
+	c->other_local = wire->other_local;
 	conn_clear(t, c);
 	conn_state_set(t, c, CONN_ESTABLISHED);
 	c->flags |= CONN_ACTIVE | CONN_OPENED;

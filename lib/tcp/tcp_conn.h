@@ -133,19 +133,20 @@ struct conn_hop {
 #define PMTU_TICK_SHIFT 30u
 #define PMTU_SAMPLE_MIN 500u /* shorter segments are never reduced */
 
-#define CONN_SLOTS_MAX  (1u << 24)
-#define CONN_LOCAL_MASK 3u
+#define CONN_SLOTS_MAX (1u << 24)
 
 struct conn {
 	/* flow, and receive state */
 	_Alignas(CACHE_LINE_BYTES) struct ip_addr peer_ip;
 	/* The peer's port and ours, as in its segments: tcp_ports(). */
 	uint32_t ports;
-	uint32_t slot : 24, local : 2; /* local: enum local */
-	uint32_t expected : 1;         /* conn_expect() */
-	uint32_t rx_dropped : 1;       /* conn_awaits_retransmission() */
-	uint32_t state : 4;            /* enum conn_state */
-	uint32_t flags;                /* enum conn_flag */
+	uint32_t slot : 24;
+	uint32_t expected : 1;    /* conn_expect() */
+	uint32_t rx_dropped : 1;  /* conn_awaits_retransmission() */
+	uint32_t other_local : 1; /* local is not LOCAL_V4 */
+	uint32_t syn_timed : 1;   /* our SYN was sent once, at rtt_at_us */
+	uint32_t state : 4;       /* enum conn_state */
+	uint32_t flags;           /* enum conn_flag */
 	uint32_t rcv_nxt;
 	uint32_t rcv_edge;      /* advertised right edge of the window */
 	uint32_t last_ack_sent; /* rcv_nxt as last sent to the peer */
@@ -186,12 +187,11 @@ struct conn {
 	uint32_t srtt_us, rttvar_us, rto_us;
 	uint32_t snd_wnd_max;
 	struct conn_hop hop;
+	uint16_t local; /* number of our address (net/local_addrs.h) */
 	uint8_t snd_wscale;
-	uint8_t keepalive_tries;
-	uint8_t backoff;
+	uint8_t backoff : 4, keepalive_tries : 4;
 	uint8_t peer_mac[6];
-	uint8_t syn_timed : 1; /* our SYN was sent once, at rtt_at_us */
-	uint16_t rcv_mss;      /* estimate of the peer's segment length */
+	uint16_t rcv_mss; /* estimate of the peer's segment length */
 	uint16_t
 		/* Tick in which a segment was sampled; one in each tick is enough. */
 		pmtu_sample_tick;
@@ -239,7 +239,6 @@ struct conn {
 	};
 	uint32_t peer_fin_seq;
 };
-static_assert(LOCAL_COUNT <= CONN_LOCAL_MASK + 1, "a connection knows which of our addresses");
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
 static_assert(offsetof(struct conn, scoreboard) == 3 * CACHE_LINE_BYTES, "sending: two");

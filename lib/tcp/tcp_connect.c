@@ -55,7 +55,7 @@ conn_connect(struct stack *s, const struct conn_target *to)
 		tcp_count(t, TCP_REFUSED_DRAINING);
 		return NULL;
 	}
-	if (ip_addr_is_zero(&t->net.ip[flow.local])) {
+	if (flow.local == LOCAL_NONE) {
 		tcp_count(t, TCP_CONNECT_NO_ADDRESS);
 		return NULL;
 	}

@@ -191,7 +191,8 @@ cookie_answer(struct tcp *t, const struct arrival *a)
 		.seq = cookie_make(t, a, a->seg.seq, step, choice),
 		.ack = a->seg.seq + 1,
 		.window = (uint16_t)syn_window(t, a->l3->local),
-		.opt = {.seen = TCP_HAS_MSS, .mss = (uint16_t)mss_ours(t, a->l3->local)},
+		.opt = {.seen = TCP_HAS_MSS,
+			.mss = (uint16_t)mss_of_route(t, &a->l3->src_ip, a->l3->local)},
 	};
 
 	if (a->seg.opt.seen & TCP_HAS_TIMESTAMPS && t->cfg.timestamps)

@@ -130,6 +130,7 @@ struct tcp {
 	uint64_t pmtu_cursor;      /* position in cfg.pmtu_reports */
 	uint32_t rx_backlog_turns; /* full bursts in succession, up to RX_BACKLOG_TURNS */
 	bool draining;
+	uint8_t refusal;     /* enum conn_refusal */
 	uint32_t drain_slot; /* position of the walk over all connections */
 
 	/* figures of this turn for stack_usage_mt, which other threads call; relaxed */

@@ -50,6 +50,7 @@
 	X(TCP_DROP_RST_NO_CONN, "resets of no connection")                                         \
 	X(TCP_DROP_NO_SYN, "first segments without a valid SYN")                                   \
 	X(TCP_DROP_DENIED, "segments of no connection, from sources that are not let in")          \
+	X(TCP_LEFT, "connections reset: a reload removed our address")                             \
 	X(TCP_DENIED, "connections reset: a reload lets their source in no longer")                \
 	X(TCP_DROP_OUT_OF_WINDOW, "segments outside the receive window")                           \
 	X(TCP_DROP_NO_ACK, "segments without an acknowledgment")                                   \

@@ -61,7 +61,7 @@ ecn_ack_arrives(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 bool
 ecn_fast_path(const struct tcp *t, struct conn *c, const uint8_t *frame, uint32_t ack)
 {
-	if (c->flags & CONN_ECE || ip_ecn_of_frame(frame, c->local == LOCAL_V4) == IP_ECN_CE)
+	if (c->flags & CONN_ECE || ip_ecn_of_frame(frame, local_is_v4(c->local)) == IP_ECN_CE)
 		return false;
 	if (conn_is_dctcp(t, c))
 		dctcp_on_ack(c, ack, false);

@@ -177,7 +177,7 @@ hop_resolve(struct tcp *t, struct conn *c)
 	uint64_t until_ns;
 	uint8_t mac[6];
 
-	if (!next_hop_reachable(&t->net, &c->peer_ip, mac, &until_ns))
+	if (!next_hop_reachable(&t->net, conn_dest(c), mac, &until_ns))
 		return false;
 	c->hop = (struct conn_hop){
 		.first = hop_header(t, mac),
@@ -203,17 +203,17 @@ be16_word(uint32_t v)
 
 /* Fills the checksums of a finished header, or what the port's offload expects in their place. */
 static inline void
-put_cksums(const struct tcp *t, uint8_t *p, uint32_t dst, uint32_t l4_len, uint32_t ecn)
+put_cksums(const struct tcp *t, uint8_t *p, uint32_t src, uint32_t dst, uint32_t l4_len,
+	   uint32_t ecn)
 {
 	const uint16_t ip_len = be16_word(IPV4_HEADER_BYTES + l4_len);
-	const uint64_t pseudo =
-		(uint64_t)t->net.fast.ip + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
+	const uint64_t pseudo = (uint64_t)src + dst + be16_word(IPV4_TCP) + be16_word(l4_len);
 	struct ipv4_header *ip = (struct ipv4_header *)(p + ETH_HEADER_BYTES);
 	struct tcp_header *tcp = (struct tcp_header *)(p + TCP_AT);
 
 	if (unlikely(t->net.ip_ol_flags == 0))
-		ip->cksum = inet_cksum(t->net.ip_sum + be16_word(IPV4_TCP) + ip_len + dst +
-				       be16_word(ecn));
+		ip->cksum = inet_cksum(t->net.ip_sum_any + be16_word(IPV4_TCP) + ip_len + src +
+				       dst + be16_word(ecn));
 	if (likely(t->net.tcp_ol_flags != 0))
 		tcp->cksum = inet_sum_field(pseudo);
 	else
@@ -223,8 +223,8 @@ put_cksums(const struct tcp *t, uint8_t *p, uint32_t dst, uint32_t l4_len, uint3
 /* Writes Ethernet, IPv4 and TCP headers word by word, both checksums zero. Returns where the
  * payload goes. */
 static inline __attribute__((always_inline)) uint8_t *
-put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
-	    bool timestamps)
+put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, uint32_t src,
+	    const struct out_seg *what, bool timestamps)
 {
 	const uint32_t header = timestamps ? HEADER_TIMESTAMPS : TCP_HEADER_BYTES;
 	uint8_t *tcp = p + TCP_AT;
@@ -233,7 +233,7 @@ put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const str
 	/* The ECN field is in the last of these bytes. */
 	store_u64(p + 8, t->net.fast.out_8 | (uint64_t)what->ecn << 56);
 	store_u64(p + 16, t->net.fast.out_16 | be16_word(IPV4_HEADER_BYTES + header + what->len));
-	store_u64(p + 24, (uint64_t)t->net.fast.ip << 16);
+	store_u64(p + 24, (uint64_t)src << 16);
 	store_u32(p + 30, load_u32(c->peer_ip.b + 12));
 	store_u32(tcp, c->ports << 16 | c->ports >> 16);
 	store_u32(tcp + 4, __builtin_bswap32(what->seq));
@@ -249,12 +249,28 @@ put_headers(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const str
 	return tcp + header;
 }
 
+/* The source of a segment: its address as it stands in the header, and its number. */
+struct segment_source {
+	uint32_t ip;
+	uint16_t local;
+};
+
+static inline struct segment_source
+source_of(const struct tcp *t, const struct conn *c)
+{
+	return (struct segment_source){load_u32(t->net.ip[c->local].b + IP_ADDR_V4_BITS / 8),
+				       c->local};
+}
+
 /* Builds and queues the segment in the frame at p, which tx_queue_begin() returned. */
 static inline __attribute__((always_inline)) void
-segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what)
+segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
+	struct segment_source source)
 {
-	uint8_t *payload = likely(c->flags & CONN_TS) ? put_headers(t, c, p, first, what, true)
-						      : put_headers(t, c, p, first, what, false);
+	const uint32_t src = source.ip;
+	uint8_t *payload = likely(c->flags & CONN_TS)
+				   ? put_headers(t, c, p, first, src, what, true)
+				   : put_headers(t, c, p, first, src, what, false);
 	uint32_t l4_len;
 
 	l4_len = (uint32_t)(payload - (p + TCP_AT)) + what->len;
@@ -263,8 +279,9 @@ segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct 
 	else if (what->len > 0)
 		sendq_copy_last(&c->tx, payload, what->len);
 	ensure(IPV4_HEADER_BYTES + l4_len <= t->net.port->mtu);
-	put_cksums(t, p, load_u32(c->peer_ip.b + 12), l4_len, what->ecn);
-	tx_queue_push(&t->net, TCP_AT + l4_len, t->net.ip_ol_flags | t->net.tcp_ol_flags);
+	put_cksums(t, p, src, load_u32(c->peer_ip.b + 12), l4_len, what->ecn);
+	tx_queue_push(&t->net, source.local, TCP_AT + l4_len,
+		      t->net.ip_ol_flags | t->net.tcp_ol_flags);
 }
 
 bool
@@ -276,19 +293,26 @@ fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg 
 		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
-	segment(t, c, p, first, &what);
+	segment(t, c, p, first, &what, source_of(t, c));
 	return true;
 }
 
+/* The connections that an instance of the fast path is for. */
+struct reply_kind {
+	bool first; /* to our first address; else to another IPv4 address */
+	bool ect;   /* CONN_ECT */
+};
+
 /* True if the queued data fits into one segment and all windows, and nothing is in flight. */
-static inline bool
-is_one_segment_reply(const struct tcp *t, const struct conn *c, bool ect)
+static inline __attribute__((always_inline)) bool
+is_one_segment_reply(const struct tcp *t, const struct conn *c, struct reply_kind kind)
 {
 	const struct fast_path_rule *rule = &t->fast_path_out;
 	const uint32_t len = c->tx.bytes;
 
-	return (c->flags & rule->mask) == (rule->want | (ect ? CONN_ECT : 0)) &&
-	       c->state == CONN_ESTABLISHED && c->local == LOCAL_V4 && c->rx.ooo_blocks == NULL &&
+	return (c->flags & rule->mask) == (rule->want | (kind.ect ? CONN_ECT : 0)) &&
+	       c->state == CONN_ESTABLISHED &&
+	       (kind.first ? !c->other_local : local_is_v4(c->local)) && c->rx.ooo_blocks == NULL &&
 	       c->snd_una == c->snd_max && len > 0 && len <= c->mss && len <= c->snd_wnd &&
 	       len <= c->cwnd &&
 	       /* RFC 5681 section 4.1: after an RTO of idle time cwnd has to shrink first. */
@@ -296,21 +320,21 @@ is_one_segment_reply(const struct tcp *t, const struct conn *c, bool ect)
 		t->net.now_us - c->scoreboard.first.sent_us <= c->rto_us);
 }
 
-/* ect: the connection must have CONN_ECT; otherwise it must not. */
 static inline __attribute__((always_inline)) bool
-reply(struct tcp *t, struct conn *c, bool ect)
+reply(struct tcp *t, struct conn *c, struct reply_kind kind)
 {
 	const uint32_t len = c->tx.bytes, seq = c->snd_nxt;
 	const struct out_seg what = {
 		.seq = seq,
 		.len = len,
 		.flags = TCP_ACK | TCP_PSH,
-		.ecn = ect ? IP_ECN_ECT0 : IP_ECN_NOT_ECT,
+		.ecn = kind.ect ? IP_ECN_ECT0 : IP_ECN_NOT_ECT,
 	};
 
-	if (unlikely(!is_one_segment_reply(t, c, ect) || !conn_hop_valid(t, c)))
+	if (unlikely(!is_one_segment_reply(t, c, kind) || !conn_hop_valid(t, c)))
 		return false;
-	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what);
+	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what,
+		kind.first ? (struct segment_source){t->net.fast.ip, LOCAL_V4} : source_of(t, c));
 	tcp_count(t, TCP_TX_SEGMENTS);
 	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(t) != c->pmtu_sample_tick)
 		pmtu_sample(t, c, seq + len, len);
@@ -325,11 +349,11 @@ reply(struct tcp *t, struct conn *c, bool ect)
 bool
 fast_path_output(struct tcp *t, struct conn *c)
 {
-	return reply(t, c, false);
+	return reply(t, c, (struct reply_kind){.first = true});
 }
 
 __attribute__((noinline)) bool
-fast_path_output_ect(struct tcp *t, struct conn *c)
+fast_path_output_other(struct tcp *t, struct conn *c)
 {
-	return reply(t, c, true);
+	return reply(t, c, (struct reply_kind){!c->other_local, (c->flags & CONN_ECT) != 0});
 }

@@ -37,8 +37,8 @@ void fast_path_output_begin(struct tcp *t);
 /* Sends all that the connection has queued as one segment; false: it does not qualify. The transmit
  * queue has room for one frame. */
 bool fast_path_output(struct tcp *t, struct conn *c);
-/* Does the same for connections whose data is ECT. */
-bool fast_path_output_ect(struct tcp *t, struct conn *c);
+/* Does the same for connections whose data is ECT, or to another of our addresses. */
+bool fast_path_output_other(struct tcp *t, struct conn *c);
 /* True if the cached MAC c->hop is valid or could be resolved. Call between
  * fast_path_output_begin() and the end of output. */
 bool conn_hop_valid(struct tcp *t, struct conn *c);

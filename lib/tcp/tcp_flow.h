@@ -13,6 +13,8 @@
 
 #include "tcp_core.h"
 
+#define PROTOCOL_TCP 6
+
 /* Source and destination port of a segment, as the machine loads them. */
 static inline uint32_t
 tcp_ports(uint16_t src, uint16_t dst)
@@ -36,14 +38,21 @@ struct flow {
 	const struct ip_addr *ip; /* the peer's address */
 	uint16_t port;
 	uint16_t local_port;
-	uint8_t local; /* enum local */
+	uint16_t local; /* number of our address */
 };
 
 static inline struct flow
 flow_of_conn(const struct conn *c)
 {
 	return (struct flow){&c->peer_ip, tcp_ports_src(c->ports), tcp_ports_dst(c->ports),
-			     (uint8_t)c->local};
+			     c->local};
+}
+
+/* Returns where the connection's packets go, and which of our addresses they leave from. */
+static inline struct ip_dest
+conn_dest(const struct conn *c)
+{
+	return (struct ip_dest){&c->peer_ip, c->local, PROTOCOL_TCP};
 }
 
 static inline bool

@@ -54,6 +54,7 @@
  * same data centre, and a cache that answers after a second has not answered. */
 #define RTO_MIN_US     200000u
 #define RTO_MAX_US     60000000u
+#define BACKOFF_MAX    15u /* doublings of the RTO; fewer reach RTO_MAX_US */
 #define RTO_INITIAL_US 1000000u
 /*
  * RTO of a SYN-ACK (RFC 6298 section 2.1 allows more than 1 s). It is longer than the peer's, so

@@ -68,7 +68,7 @@ check_listen(const struct tcp *t, const struct tcp_seg *seg)
 		return TCP_DROP_NO_CONN;
 	if (!(seg->flags & TCP_SYN) || seg->flags & TCP_FIN || seg->src_port == 0)
 		return TCP_DROP_NO_SYN;
-	return t->draining ? TCP_REFUSED_DRAINING : TCP_SYNS;
+	return t->draining || t->refusal != REFUSE_NONE ? TCP_REFUSED_DRAINING : TCP_SYNS;
 }
 
 /* Denied sources get no answer: they learn nothing, and a spoofed source is sent nothing. */
@@ -111,7 +111,8 @@ listen_input(struct tcp *t, struct arrival *a)
 		break;
 	}
 	tcp_count(t, what);
-	out_stateless_rst(t, a);
+	if (what != TCP_REFUSED_DRAINING || t->refusal != REFUSE_SILENT)
+		out_stateless_rst(t, a);
 	return NULL;
 }
 
@@ -122,7 +123,7 @@ listen_reopen(struct tcp *t, struct conn *old, struct arrival *a)
 {
 	const uint32_t snd_max = old->snd_max;
 
-	if (old->flags & CONN_ACTIVE || t->draining)
+	if (old->flags & CONN_ACTIVE || t->draining || t->refusal != REFUSE_NONE)
 		return false;
 	if ((a->seg.flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) != TCP_SYN)
 		return false;

@@ -35,10 +35,10 @@ void
 process_syn_options(const struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
 	const struct tcp_options *opt = &seg->opt;
-	const uint16_t unsaid = c->local == LOCAL_V4 ? TCP_MSS_DEFAULT : TCP_MSS_DEFAULT_V6;
+	const uint16_t unsaid = local_is_v4(c->local) ? TCP_MSS_DEFAULT : TCP_MSS_DEFAULT_V6;
 
 	c->peer_mss = opt->seen & TCP_HAS_MSS ? opt->mss : unsaid;
-	c->path_mss = (uint16_t)mss_ours(t, (uint8_t)c->local);
+	c->path_mss = (uint16_t)mss_of_route(t, &c->peer_ip, c->local);
 	c->snd_wscale = 0;
 	if (opt->seen & TCP_HAS_WSCALE) {
 		c->flags |= CONN_WSCALE;
@@ -84,7 +84,7 @@ static void
 put_syn_options(const struct tcp *t, const struct conn *c, struct tcp_options *opt)
 {
 	opt->seen |= TCP_HAS_MSS;
-	opt->mss = (uint16_t)mss_ours(t, (uint8_t)c->local);
+	opt->mss = (uint16_t)mss_of_route(t, &c->peer_ip, c->local);
 	if (c->flags & CONN_WSCALE) {
 		opt->seen |= TCP_HAS_WSCALE;
 		opt->wscale = (uint8_t)t->rcv_autotune.wscale;

@@ -13,7 +13,7 @@
 static bool
 send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
-	uint8_t *at = ip_begin(&t->net, mac, (struct ip_dest){&c->peer_ip, c->local, PROTOCOL_TCP});
+	uint8_t *at = ip_begin(&t->net, mac, conn_dest(c));
 	struct tcp_sack_block blocks[TCP_SACK_MAX];
 	struct tcp_seg seg;
 	uint32_t header;
@@ -22,7 +22,7 @@ send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_s
 		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
-	ip_ecn_set(at - ip_header_bytes(c->local), c->local == LOCAL_V4, what.ecn);
+	ip_ecn_set(at - ip_header_bytes(c->local), local_is_v4(c->local), what.ecn);
 	seg = (struct tcp_seg){
 		.src_port = tcp_ports_dst(c->ports),
 		.dst_port = tcp_ports_src(c->ports),
@@ -44,7 +44,7 @@ send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_s
 static bool
 send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
-	const bool fast = c->local == LOCAL_V4 && !(what.flags & TCP_SYN) &&
+	const bool fast = local_is_v4(c->local) && !(what.flags & TCP_SYN) &&
 			  c->rx.ooo_blocks == NULL && !(c->flags & CONN_DSACK);
 
 	if (unlikely(c->flags & CONN_ECE) && !(what.flags & (TCP_SYN | TCP_RST)))
@@ -426,7 +426,7 @@ dst_mac_select(struct tcp *t, const struct conn *c, uint8_t mac[6])
 	if (unlikely(c->state == CONN_SYN_RCVD) && !(c->flags & CONN_ACTIVE))
 		memcpy(mac, c->peer_mac, sizeof c->peer_mac);
 	else
-		next_hop_mac(&t->net, &c->peer_ip, c->peer_mac, mac);
+		next_hop_mac(&t->net, conn_dest(c), c->peer_mac, mac);
 }
 
 /*
@@ -540,7 +540,7 @@ tcp_output(struct tcp *t)
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
-		if (likely(fast_path_output(t, c)) || fast_path_output_ect(t, c))
+		if (likely(fast_path_output(t, c)) || fast_path_output_other(t, c))
 			continue;
 		if (conn_output(t, c))
 			visit_again(t, c);

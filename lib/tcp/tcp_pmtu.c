@@ -92,7 +92,7 @@ static void
 mss_raise(struct tcp *t, struct conn *c)
 {
 	c->flags &= ~(CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE);
-	mss_restore(t, c, mss_ours(t, (uint8_t)c->local));
+	mss_restore(t, c, mss_of_route(t, &c->peer_ip, c->local));
 	tcp_count(t, TCP_PMTU_RAISED);
 }
 

@@ -31,7 +31,7 @@
 static void
 rcv_limit_write(const struct tcp *t, struct conn *c, uint32_t limit)
 {
-	const uint32_t full = mss_ours(t, (uint8_t)c->local);
+	const uint32_t full = mss_ours(t, c->local);
 
 	c->rcv_limit = limit;
 	/* Rounded down, so that the newly advertised window is wider by at least a segment. */

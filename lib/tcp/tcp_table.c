@@ -208,7 +208,7 @@ conn_fetch(const struct conn *c)
 static uint64_t
 segment_hash(const struct tcp *t, const struct l3_info *l3, uint32_t ports)
 {
-	if (likely(l3->local == LOCAL_V4))
+	if (likely(local_is_v4(l3->local)))
 		return hash_flow4(&l3->src_ip, ports, t->net.cfg.seed);
 	return hash_flow(
 		(struct flow){&l3->src_ip, tcp_ports_src(ports), tcp_ports_dst(ports), l3->local},

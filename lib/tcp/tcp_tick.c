@@ -57,7 +57,7 @@ data_timeout(struct tcp *t, struct conn *c)
 		return;
 	}
 	/* The cached MAC may be false (ARP spoofing). */
-	next_hop_doubt(&t->net, &c->peer_ip);
+	next_hop_doubt(&t->net, conn_dest(c));
 	if (c->flags & CONN_PERSIST) {
 		c->flags |= CONN_WINDOW_PROBE;
 	} else {

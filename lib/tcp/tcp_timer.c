@@ -56,7 +56,7 @@ timer_back_off(struct tcp *t, struct conn *c)
 {
 	uint64_t us;
 
-	if (c->backoff < 16)
+	if (c->backoff < BACKOFF_MAX)
 		c->backoff++;
 	us = (uint64_t)c->rto_us << c->backoff;
 	timer_main(t, c, (us < RTO_MAX_US ? us : RTO_MAX_US) * 1000);

@@ -209,6 +209,39 @@ class ServiceTest(unittest.TestCase):
             "clockoo: reload: FILE: network.allow and network.deny: 0 networks allowed, 2 denied, a "
             "table of 258 KB"])
 
+    def test_a_reload_takes_addresses_and_routes_from_the_file_and_from_theirs(self):
+        vips = self.folder / "vips"
+        vips.write_text("192.0.2.5\n")
+        text = f"network:\n  address: 10.1.1.1/24\n  addresses: {vips}\n"
+        self.assertEqual(self.reloaded(text, text + "  routes: [default via 10.1.1.2]\n",
+                                       lambda: vips.write_text("192.0.2.6\n2001:db8::6/64\n")), [
+            "clockoo: reload: FILE: network.routes is [\"default via 10.1.1.2\"] now",
+            "clockoo: reload: FILE: network.addresses and network.routes: 2 IPv4 and 1 IPv6 addresses, 1 route"])
+
+    def test_a_reload_with_a_wrong_address_changes_nothing(self):
+        said = self.reloaded("network:\n  addresses: [192.0.2.5]\n", "network:\n  addresses: [192.0.2.5, 192.0.2.5]\n")
+        self.assertEqual(len(said), 1)
+        self.assertIn('"192.0.2.5": is given twice: 192.0.2.5; the configuration is unchanged', said[0])
+
+    def test_a_drain_is_not_ready_at_once_and_ends_with_a_stop(self):
+        pid_file, http = self.folder / "pid", self.folder / "http"
+        options = ["--config", "none", "--telemetry-http", str(http), "--pidfile", str(pid_file)]
+
+        def hook(name):
+            return subprocess.run([PROGRAM, name, *options], capture_output=True, text=True, timeout=WAIT_S)
+        self.assertEqual((hook("ready").returncode, hook("drain").returncode), (1, 1))
+        with Service(str(self.folder / "socket"), "--telemetry-http", str(http), "-P", str(pid_file)) as service:
+            self.assertEqual(service.hear().get("READY"), "1")
+            self.assertEqual((hook("ready").returncode, hook("ready").stdout), (0, "serving\n"))
+            drained = hook("drain")
+            self.assertEqual(drained.returncode, 0, drained.stderr)
+            self.assertEqual(service.hear().get("STATUS"), "draining")
+            self.assertEqual(service.hear().get("STOPPING"), "1")
+            said = service.process.communicate(timeout=WAIT_S)[1]
+            self.assertEqual(service.process.returncode, 0)
+            self.assertIn("clockoo: draining: new connections are refused", said)
+        self.assertEqual(hook("ready").returncode, 1)
+
     def test_a_reload_with_a_wrong_list_changes_nothing(self):
         deny = self.folder / "deny"
         deny.write_text("192.0.2.0/24\n")

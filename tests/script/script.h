@@ -33,6 +33,9 @@ enum script_verb {
 	DO_ABORT,    /* the user resets */
 	DO_DRAIN,    /* the stack is stopped */
 	DO_DENY,     /* from now on every peer is denied */
+	DO_MOVE,     /* our addresses leave, and another one comes */
+	DO_REFUSE,   /* new connections are reset */
+	DO_SILENT,   /* new connections get no answer */
 	DO_PAUSE,    /* our process is paused: frames of the peer wait in the port's ring */
 	DO_RESUME,   /* it resumes, until the ring is empty */
 	DO_OPENED,   /* opened() was called this often in all */

@@ -280,6 +280,27 @@ deny_all(struct player *p)
 	while (from != 0);
 }
 
+/* Exchanges the table of our addresses for one with another address only. */
+static void
+move_away(struct player *p)
+{
+	const struct local_addr other = {ip_addr_v4(SIM_IP + 99), IP_ADDR_V4_BITS + SIM_PREFIX, 0};
+	const struct local_addrs *was = stack_net(p->ss->stack)->addrs;
+	struct local_addrs_spec spec = {.ipv6 = true, .addr = &other, .count = 1};
+	struct region region = {.size = local_addrs_bytes(&spec, was)};
+	uint32_t from = 0;
+
+	ensure(p->addrs == NULL);
+	p->addrs = malloc(region.size);
+	ensure(p->addrs != NULL);
+	region.base = p->addrs;
+	spec.mac[0] = 2;
+	stack_addrs_set(p->ss->stack, local_addrs_make(&region, &spec, was));
+	do
+		from = stack_access_enforce(p->ss->stack, from);
+	while (from != 0);
+}
+
 static bool
 act(struct player *p, const struct script_step *st)
 {
@@ -320,6 +341,10 @@ act(struct player *p, const struct script_step *st)
 		conn_abort(s, p->flow->conn);
 	else if (st->verb == DO_DENY)
 		deny_all(p);
+	else if (st->verb == DO_MOVE)
+		move_away(p);
+	else if (st->verb == DO_REFUSE || st->verb == DO_SILENT)
+		stack_refuse(s, st->verb == DO_REFUSE ? REFUSE_RESET : REFUSE_SILENT);
 	else
 		stack_drain(s, p->ss->now_ns);
 	p->ss->now_ns += TURN_NS;
@@ -422,5 +447,6 @@ script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 	good = play_steps(&p) && nothing_stays(&p);
 	sim_stack_destroy(p.ss);
 	free(p.access);
+	free(p.addrs);
 	return good;
 }

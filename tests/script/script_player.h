@@ -55,6 +55,7 @@ struct player {
 	uint32_t opened, gone, refused; /* calls of opened(), gone(), failed() */
 	uint64_t paused_ns;             /* since when our process is paused; 0: it is not */
 	void *access;                   /* who is let in; NULL: all */
+	void *addrs;                    /* memory of another table of our addresses; NULL: none */
 	bool reading, failed;
 	char *error;
 };

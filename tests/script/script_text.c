@@ -84,7 +84,7 @@ set_ip(struct reader *r)
 
 	r->script->local_said = true;
 	for (uint32_t i = 0; i < LOCAL_COUNT; i++)
-		if (words_is(&r->w, words[i])) {
+		if (words[i] != NULL && words_is(&r->w, words[i])) {
 			r->script->local = i;
 			return true;
 		}

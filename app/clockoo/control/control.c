@@ -14,7 +14,6 @@
 #include "process/watchdog.h"
 #include "reload.h"
 #include "serve/serve_policy.h"
-#include "wire/ipv6_wire.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -146,16 +145,14 @@ tell_nic(const struct control *c, struct admin_nic *nic)
 static void
 say_conflicts(const struct control *c, struct conflict_alarm *alarm)
 {
-	const struct ip_addr ip[NEIGH_OURS] = {
-		[LOCAL_V4] = ip_addr_v4(c->settings->config.ipv4),
-		[LOCAL_LINK6] = ipv6_link_local(c->nic->device.ports[0].port.mac),
-		[LOCAL_GLOBAL6] = c->settings->config.ipv6,
-	};
 	char line[CONFLICT_LINE_BYTES];
 	struct neigh_conflicts seen;
+	struct ip_addr ip;
 
-	if (neigh_conflicts_mt(c->neigh, &seen) &&
-	    conflict_alarm_check(alarm, &seen, ip, monotonic_ns(), line))
+	if (!neigh_conflicts_mt(c->neigh, &seen))
+		return;
+	ip = local_addrs_ip(c->own->now.table, seen.which);
+	if (conflict_alarm_check(alarm, &seen, &ip, monotonic_ns(), line))
 		fprintf(stderr, "clockoo: %s\n", line);
 }
 
@@ -274,24 +271,71 @@ refresh_certs(struct control *c, uint32_t *asked)
 	tls_cores_reload(c->tls, &c->settings->config);
 }
 
-/* Ends a reload once the cores have its users and networks. Some cores may not have seen the
- * previous ones yet. */
+/* Ends a reload once the cores have its users, networks and addresses. Some cores may not have seen
+ * the previous ones yet. */
 static void
 apply_users_and_networks(struct control *c, bool *reloading)
 {
 	users_apply(c->users, c->shared);
 	access_apply(c->access, c->shared);
-	if (*reloading && !c->users->pending && access_is_applied(c->access)) {
+	if (own_addrs_apply(c->own, c->shared, c->neigh))
+		own_addrs_join(c->own, &c->nic->device);
+	if (*reloading && !c->users->pending && access_is_applied(c->access) &&
+	    own_addrs_is_applied(c->own)) {
 		notify_send(&c->process->notify, "READY=1");
 		*reloading = false;
 	}
 }
 
+/* A drain in progress. */
+struct drain {
+	bool is_on, told; /* told: the cores know it */
+	uint64_t end_ns;
+};
+
+/* Begins a drain: not ready from now on, and no new connections as soon as the cores know it. */
+static void
+drain_begin(struct control *c, struct drain *d)
+{
+	const struct config *cfg = &c->settings->config;
+
+	if (d->is_on)
+		return;
+	*d = (struct drain){.is_on = true, .end_ns = monotonic_ns() + cfg->drain_time_s * NS_PER_S};
+	http_draining(c->http);
+	notify_send(&c->process->notify, "STATUS=draining");
+	fprintf(stderr,
+		"clockoo: draining: new connections are refused; the stop follows when the last "
+		"one has ended, or in %u s\n",
+		cfg->drain_time_s);
+}
+
+/* True once no connection of a client is open, or the time is over. */
+static bool
+drain_has_ended(struct control *c, struct drain *d)
+{
+	const struct config *cfg = &c->settings->config;
+	struct stack_usage use;
+	uint32_t open = 0;
+
+	if (!d->is_on)
+		return false;
+	if (!d->told)
+		d->told = serve_refuse_mt(c->shared, cfg->drain == CONFIG_DRAIN_SILENT
+							     ? REFUSE_SILENT
+							     : REFUSE_RESET);
+	for (uint32_t i = 0; i < cfg->cores; i++) {
+		stack_usage_mt(c->cores[i].stack, &use);
+		open += use.conns_open;
+	}
+	return monotonic_ns() >= d->end_ns || (d->told && serve_settled_mt(c->shared) && open == 0);
+}
+
 static bool
 is_stop_requested(const struct control *c, int signal_number)
 {
-	return (signal_number != 0 && signal_number != SIGHUP) || port_watch_has_ended(c->port) ||
-	       serve_stop_requested_mt(c->shared) != SERVE_RUN;
+	return (signal_number != 0 && signal_number != SIGHUP && signal_number != SIGUSR2) ||
+	       port_watch_has_ended(c->port) || serve_stop_requested_mt(c->shared) != SERVE_RUN;
 }
 
 static void *
@@ -299,6 +343,7 @@ control_run(void *arg)
 {
 	struct control *c = arg;
 	struct alarms alarms = {0};
+	struct drain drain = {0};
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = (int64_t)monotonic_ns();
@@ -317,7 +362,9 @@ control_run(void *arg)
 	for (;;) {
 		const int number = wait_for_signal(c, signals, due_ns + TICK_NS);
 
-		if (is_stop_requested(c, number))
+		if (number == SIGUSR2)
+			drain_begin(c, &drain);
+		if (is_stop_requested(c, number) || drain_has_ended(c, &drain))
 			break;
 		if (number == SIGHUP)
 			reload(c, &reloading);

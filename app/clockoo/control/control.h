@@ -9,6 +9,7 @@
 #define CLOCKOO_CONTROL_H
 
 #include "access/access.h"
+#include "access/own_addrs.h"
 #include "access/tls_cores.h"
 #include "access/users.h"
 #include "capture/capture_service.h"
@@ -40,6 +41,7 @@ struct control {
 	struct telemetry *telemetry;
 	struct users *users;
 	struct access *access;
+	struct own_addrs *own;
 	struct tls_cores *tls; /* NULL: none */
 	struct fleet *fleet;   /* NULL: not a front */
 	struct front_cores *front_cores;

@@ -87,6 +87,33 @@ reload_access(struct report *r, struct control *c, struct access_lists *lists)
 		words);
 }
 
+/* Reads addresses and routes. What only a restart changes stays as it is in use: --address, VLAN of
+ * all frames, MTU. */
+static bool
+read_addresses(const struct control *c, struct addr_list *list, const struct config *now,
+	       struct error *err)
+{
+	struct config cfg = c->settings->asked;
+
+	memcpy(cfg.addresses, now->addresses, sizeof cfg.addresses);
+	memcpy(cfg.routes, now->routes, sizeof cfg.routes);
+	return addr_list_read(list, &cfg, err);
+}
+
+/* Reads the addresses again, as reload_access(). */
+static void
+reload_addresses(struct report *r, struct control *c, struct addr_list *list)
+{
+	char words[OWN_ADDRS_WORDS_BYTES];
+
+	own_addrs_words(list, words);
+	if (!own_addrs_change(c->own, list))
+		return;
+	r->named = true;
+	fprintf(stderr, "clockoo: reload: %s: network.addresses and network.routes: %s\n", r->file,
+		words);
+}
+
 static void
 reload_config(struct control *c)
 {
@@ -94,13 +121,16 @@ reload_config(struct control *c)
 	struct config_source src = {.again = c->settings->path};
 	struct report report = {.file = src.file};
 	struct access_lists access = {0};
+	struct addr_list addrs = {0};
 	struct fleet_spec *spec;
 	struct config now;
 	struct error err;
 
 	if (config_parse(&now, &src, c->settings->argc, c->settings->argv, &err) != CONFIG_RUN ||
-	    !access_lists_read(&access, &now, &err) || !fleet_spec_read(&spec, &now, &err)) {
+	    !access_lists_read(&access, &now, &err) || !read_addresses(c, &addrs, &now, &err) ||
+	    !fleet_spec_read(&spec, &now, &err)) {
 		access_lists_free(&access);
+		addr_list_free(&addrs);
 		config_error_locate(&src, &err);
 		fprintf(stderr, "clockoo: reload: %s; the configuration is unchanged\n", err.text);
 		return;
@@ -110,6 +140,7 @@ reload_config(struct control *c)
 		      &(struct config_loaded){&now, &src}, report_key, &report);
 	reload_servers(&report, c, &now, spec);
 	reload_access(&report, c, &access);
+	reload_addresses(&report, c, &addrs);
 	if (!report.named)
 		fprintf(stderr, "clockoo: reload: %s: nothing changed\n", src.file);
 	merge_lines(&c->settings->source, &src);
@@ -146,19 +177,36 @@ reload_access_files(struct control *c)
 		reload_access(&report, c, &lists);
 }
 
+/* Reads the files of addresses and routes again, where no configuration file is used. */
+static void
+reload_address_files(struct control *c)
+{
+	struct report report = {.file = "command line"};
+	struct addr_list list;
+	struct error err;
+
+	if (!addr_list_read(&list, &c->settings->asked, &err))
+		fprintf(stderr, "clockoo: reload: %s; the addresses are unchanged\n", err.text);
+	else
+		reload_addresses(&report, c, &list);
+}
+
 void
 reload_all(struct control *c)
 {
-	const bool has_access =
-		c->settings->asked.allow[0] != '\0' || c->settings->asked.deny[0] != '\0';
+	const struct config *asked = &c->settings->asked;
+	const bool has_access = asked->allow[0] != '\0' || asked->deny[0] != '\0';
+	const bool has_addresses = asked->addresses[0] != '\0' || asked->routes[0] != '\0';
 
 	if (c->settings->source.file[0] == '\0' && has_access)
 		reload_access_files(c);
+	if (c->settings->source.file[0] == '\0' && has_addresses)
+		reload_address_files(c);
 	if (c->settings->source.file[0] != '\0')
 		reload_config(c);
 	else if (c->fleet != NULL)
 		reload_servers_file(c);
-	else if (c->users->path[0] == '\0' && !has_access && c->tls == NULL)
+	else if (c->users->path[0] == '\0' && !has_access && !has_addresses && c->tls == NULL)
 		fprintf(stderr, "clockoo: reload: there is no configuration file to reload\n");
 	users_reload(c->users);
 	if (c->tls != NULL)

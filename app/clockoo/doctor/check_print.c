@@ -2,6 +2,7 @@
  * check_print.c - the parts of a start that need neither DPDK nor root, one line each.
  */
 #include "check_print.h"
+#include "access/own_addrs.h"
 #include "access/access.h"
 #include "file_check.h"
 #include "fleet/fleet_spec.h"
@@ -132,7 +133,9 @@ check_print(struct settings *s, struct error *err)
 {
 	char size[FLEET_SPEC_SIZE_BYTES], age[FRONT_AGE_BYTES];
 	char let_in[ACCESS_WORDS_BYTES];
+	char addresses[OWN_ADDRS_WORDS_BYTES];
 	struct access_lists access;
+	struct addr_list addrs;
 	struct fleet_spec *front;
 	const char *users;
 	bool ready;
@@ -141,11 +144,17 @@ check_print(struct settings *s, struct error *err)
 		return -1;
 	access_lists_words(&access, let_in);
 	access_lists_free(&access);
+	if (!addr_list_read(&addrs, &s->config, err))
+		return -1;
+	own_addrs_words(&addrs, addresses);
+	addr_list_free(&addrs);
 	if (!fleet_spec_read(&front, &s->config, err))
 		return -1;
 	printf("%s: configuration OK\n", s->source.file);
 	if (s->config.allow[0] != '\0' || s->config.deny[0] != '\0')
 		printf("network: %s\n", let_in);
+	if (s->config.addresses[0] != '\0' || s->config.routes[0] != '\0')
+		printf("network: %s\n", addresses);
 	if (front != NULL) {
 		fleet_spec_size(front, &s->config, size);
 		front_plan_age(&front->plan, &front->config, age);

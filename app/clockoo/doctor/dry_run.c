@@ -3,6 +3,7 @@
  * them.
  */
 #include "dry_run.h"
+#include "config/addr_list.h"
 #include "access/tls_cores.h"
 #include "firmware.h"
 #include "keep/arena_check.h"
@@ -89,6 +90,18 @@ dry_run_check_process(struct dry_run *p, const struct config *cfg, uint32_t pid)
 	advice_running(&p->advice, &c, pid);
 }
 
+/* Reads the addresses and routes, to find what is wrong with them. */
+static bool
+check_addresses(const struct config *cfg, struct error *err)
+{
+	struct addr_list list;
+
+	if (!addr_list_read(&list, cfg, err))
+		return false;
+	addr_list_free(&list);
+	return true;
+}
+
 static bool
 run(struct dry_run *p, struct config *cfg, struct error *err)
 {
@@ -97,7 +110,8 @@ run(struct dry_run *p, struct config *cfg, struct error *err)
 	struct port_caps expected;
 
 	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err) ||
-	    !access_lists_read(&p->access, cfg, err) || !fleet_spec_read(&p->front, cfg, err) ||
+	    !access_lists_read(&p->access, cfg, err) || !check_addresses(cfg, err) ||
+	    !fleet_spec_read(&p->front, cfg, err) ||
 	    !flash_check_bytes(&asked.flash_bytes, cfg, err) || !tls_files_check(cfg, err))
 		return false;
 	steer_caps_max(&p->profile, &expected);

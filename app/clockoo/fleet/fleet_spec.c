@@ -71,7 +71,10 @@ is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char *
 		return false;
 	*why = "an IPv6 address, and IPv6 is off: give --address6";
 	if (!ip_addr_is_v4(ip))
-		return ip_addr_is_zero(&cfg->ipv6);
+		return ip_addr_is_zero(&cfg->ipv6) && !config_has_ipv6(cfg);
+	/* Further addresses and routes may lead to it. */
+	if (cfg->addresses[0] != '\0' || cfg->routes[0] != '\0')
+		return false;
 	*why = "not on the network of --address, and there is no --gateway";
 	return cfg->ipv4 != 0 && cfg->gateway == 0 &&
 	       !ip_addr_same_prefix(ip, &own, IP_ADDR_V4_BITS + cfg->prefix_len);

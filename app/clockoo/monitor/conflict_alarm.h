@@ -19,10 +19,10 @@ struct conflict_alarm {
 	uint64_t line_ns; /* time of that line; 0: none */
 };
 
-/* Fills in a line if one is due, else returns false. ip: our addresses, by number; now_ns is not 0.
+/* Fills in a line if one is due, else returns false. ip: our address seen->which; now_ns is not 0.
  */
 bool conflict_alarm_check(struct conflict_alarm *alarm, const struct neigh_conflicts *seen,
-			  const struct ip_addr ip[NEIGH_OURS], uint64_t now_ns,
+			  const struct ip_addr *ip, uint64_t now_ns,
 			  char line[CONFLICT_LINE_BYTES]);
 
 #endif

@@ -31,6 +31,12 @@ http_stopping(struct http_server *server)
 }
 
 void
+http_draining(struct http_server *server)
+{
+	(void)server;
+}
+
+void
 http_set_stuck(struct http_server *server, bool stuck)
 {
 	(void)server, (void)stuck;

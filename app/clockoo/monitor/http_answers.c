@@ -78,7 +78,10 @@ readiness_of(const struct http_state *state)
 					       [HTTP_SERVING] = HTTP_IS_SERVING,
 					       [HTTP_STOPPING] = HTTP_IS_STOPPING};
 
-	return state->stuck ? HTTP_IS_STUCK : kinds[state->phase];
+	if (state->stuck)
+		return HTTP_IS_STUCK;
+	return state->draining && state->phase == HTTP_SERVING ? HTTP_IS_DRAINING
+							       : kinds[state->phase];
 }
 
 bool
@@ -87,7 +90,7 @@ http_answer_probe(const struct http_state *state, const char *path, struct http_
 	static const char *const words[HTTP_KINDS] = {
 		[HTTP_IS_ALIVE] = "alive\n",       [HTTP_IS_STUCK] = "a core is stuck\n",
 		[HTTP_IS_SERVING] = "serving\n",   [HTTP_IS_STARTING] = "starting\n",
-		[HTTP_IS_STOPPING] = "stopping\n",
+		[HTTP_IS_STOPPING] = "stopping\n", [HTTP_IS_DRAINING] = "draining\n",
 	};
 	enum http_kind kind = readiness_of(state);
 

@@ -25,7 +25,8 @@ enum http_phase {
 /* The state of the program, as probes see it. */
 struct http_state {
 	enum http_phase phase;
-	bool stuck; /* a core has stopped turning (watchdog.h) */
+	bool stuck;    /* a core has stopped turning (watchdog.h) */
+	bool draining; /* new connections are refused, and a stop follows */
 };
 
 enum http_kind {
@@ -39,6 +40,7 @@ enum http_kind {
 	HTTP_IS_STUCK,
 	HTTP_IS_SERVING,
 	HTTP_IS_STARTING,
+	HTTP_IS_DRAINING,
 	HTTP_IS_STOPPING,
 	HTTP_KINDS
 };

@@ -298,6 +298,7 @@ status_of(enum http_kind kind)
 	case HTTP_IS_STUCK:
 	case HTTP_IS_STARTING:
 	case HTTP_IS_STOPPING:
+	case HTTP_IS_DRAINING:
 		return MHD_HTTP_SERVICE_UNAVAILABLE;
 	default:
 		return MHD_HTTP_OK;
@@ -402,6 +403,13 @@ http_stopping(struct http_server *s)
 {
 	if (s != NULL)
 		s->state.phase = HTTP_STOPPING;
+}
+
+void
+http_draining(struct http_server *s)
+{
+	if (s != NULL)
+		s->state.draining = true;
 }
 
 void

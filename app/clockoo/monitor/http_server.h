@@ -41,6 +41,8 @@ bool http_start(struct http_server **server, const struct http_at *at, struct er
 bool http_serve(struct http_server *server, const struct stat_source *rows, struct error *err);
 /* The program stops: the rows are not read any more. */
 void http_stopping(struct http_server *server);
+/* The program drains: it is not ready any more, and rows are still shown. */
+void http_draining(struct http_server *server);
 /* Says whether a core is stuck. */
 void http_set_stuck(struct http_server *server, bool stuck);
 /* Returns the file to poll for input; -1: none. */

@@ -5,7 +5,6 @@
 #include "address_check.h"
 #include "net/addr_probe.h"
 #include "process/signals.h"
-#include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"
 
 #include <string.h>
@@ -20,33 +19,14 @@ address_check_is_on(const struct config *cfg, const struct profile *profile)
 	       (cfg->probe != CONFIG_PROBE_AUTO || profile_has_neighbours(profile));
 }
 
-static struct addr_probe
-probe_of(struct nic *nic, const struct config *cfg, const struct net_config *net)
-{
-	struct port *port = nic_port(nic, 0);
-	struct addr_probe p = {
-		.port = port,
-		.ip = {ip_addr_v4(net->ipv4)},
-		.vlan = net->vlan,
-		.tag = (uint16_t)(net->vlan | net->vlan_priority << VLAN_PRIORITY_SHIFT),
-		.pace = cfg->probe == CONFIG_PROBE_LONG ? &probe_pace_long : &probe_pace_short,
-		.seed = net->seed,
-	};
-
-	if (!net->ipv6_off && port->mtu >= IPV6_MTU_MIN) {
-		p.ip[1] = ipv6_link_local(port->mac);
-		p.ip[2] = net->ipv6;
-	}
-	return p;
-}
-
 /* Returns the option that names the address. */
 static const char *
 option_of(const struct addr_probe *p)
 {
-	return ip_addr_equal(&p->taken, &p->ip[0])   ? "--address"
-	       : ip_addr_equal(&p->taken, &p->ip[2]) ? "--address6"
-						     : "--ipv6";
+	return p->taken == LOCAL_V4                          ? "--address"
+	       : p->taken == LOCAL_GLOBAL6                   ? "--address6"
+	       : ipv6_is_link_local(&p->addrs->ip[p->taken]) ? "--ipv6"
+							     : "--addresses";
 }
 
 static bool
@@ -55,7 +35,7 @@ say_taken(const struct addr_probe *p, const struct config *cfg, struct error *er
 	char text[IP_ADDR_TEXT_MAX + 1];
 	const uint8_t *m = p->taken_by;
 
-	*ip_addr_text(text, &p->taken) = '\0';
+	*ip_addr_text(text, &p->addrs->ip[p->taken]) = '\0';
 	return error_set(
 		err,
 		"%s: %s is taken: the host with MAC %02x:%02x:%02x:%02x:%02x:%02x has it, at "
@@ -67,11 +47,16 @@ say_taken(const struct addr_probe *p, const struct config *cfg, struct error *er
 }
 
 bool
-address_check(struct nic *nic, const struct config *cfg, const struct net_config *net,
+address_check(struct nic *nic, const struct config *cfg, const struct local_addrs *addrs,
 	      struct error *err)
 {
 	const struct timespec pause = {.tv_nsec = POLL_NS};
-	struct addr_probe p = probe_of(nic, cfg, net);
+	struct addr_probe p = {
+		.port = nic_port(nic, 0),
+		.addrs = addrs,
+		.pace = cfg->probe == CONFIG_PROBE_LONG ? &probe_pace_long : &probe_pace_short,
+		.seed = addrs->seed,
+	};
 	enum addr_state state = ADDR_ASKED;
 
 	if (!address_check_is_on(cfg, &nic->profile))

@@ -17,7 +17,7 @@ bool address_check_is_on(const struct config *cfg, const struct profile *profile
 
 /* Probes the addresses. False if one is taken. Other frames that the port receives meanwhile are
  * dropped. */
-bool address_check(struct nic *nic, const struct config *cfg, const struct net_config *net,
+bool address_check(struct nic *nic, const struct config *cfg, const struct local_addrs *addrs,
 		   struct error *err);
 
 #endif

@@ -117,6 +117,7 @@ core_build(const struct core_parts *p, uint32_t i, struct region *region, struct
 	struct stack *stack;
 
 	stack_cfg.net.access = p->access;
+	stack_cfg.net.addrs = p->addrs;
 	stack_cfg.net.kernel = p->kernel->lane[i]; /* NULL without network.kernel */
 	stack_cfg.tcp.core = i;
 	stack_cfg.tcp.cores = cfg->cores;

@@ -24,6 +24,7 @@ struct core_parts {
 	struct process *process;
 	const struct sizes *sizes;
 	const struct access_list *access;
+	const struct local_addrs *addrs;
 	struct nic *nic;
 	struct neigh_table *neigh;
 	struct store *store;

@@ -127,6 +127,8 @@ policy_change(struct serve_shared *shared, struct config *asked, struct config *
 		both[i]->flash.budget_mb = now->flash.budget_mb;
 		memcpy(both[i]->allow, now->allow, sizeof now->allow);
 		memcpy(both[i]->deny, now->deny, sizeof now->deny);
+		memcpy(both[i]->addresses, now->addresses, sizeof now->addresses);
+		memcpy(both[i]->routes, now->routes, sizeof now->routes);
 	}
 	p = policy_of(config);
 	serve_policy_update_mt(shared, &p);
@@ -139,7 +141,7 @@ policy_may_change(const char *option)
 		"disable-flush-all", "disable-dumping", "disable-watch",
 		"enable-shutdown",   "idle_timeout",    "flash-admit",
 		"flash-budget",      "allow",           "deny",
-		"udp-admin",
+		"udp-admin",         "addresses",       "routes",
 	};
 
 	for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)

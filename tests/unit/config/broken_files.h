@@ -58,7 +58,8 @@ static const struct {
 	 "steering, cache, front, flash, protocol, auth, tls, telemetry, process"},
 	{"network:\n  wuzzle: 1\n",
 	 "f.yaml:2: network.wuzzle: unknown key; in network are: listen, backlog, address, "
-	 "gateway, ipv6, address6, gateway6, probe, allow, deny, vlan, vlan_priority, mtu, kernel"},
+	 "addresses, routes, gateway, ipv6, address6, gateway6, probe, drain, drain_time, allow, "
+	 "deny, vlan, vlan_priority, mtu, kernel"},
 	{"protocol:\n  ssasl: yes\n",
 	 "f.yaml:2: protocol.ssasl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
@@ -110,6 +111,17 @@ static const struct {
 	{"network:\n  allow: [10.0.0.0/8,\n    10.0.0.0/33]\n",
 	 "f.yaml:3: network.allow: \"10.0.0.0/33\": expected a network such as 10.0.0.0/8 or "
 	 "2001:db8::/32"},
+	{"network:\n  addresses: [192.0.2.5,\n    192.0.2.300]\n",
+	 "f.yaml:3: network.addresses: \"192.0.2.300\": expected an address such as 192.0.2.5/24 "
+	 "or "
+	 "2001:db8::5, perhaps with \"vlan ID\" behind it"},
+	{"network:\n  addresses: [192.0.2.5/24 vlan 4095]\n",
+	 "f.yaml:2: network.addresses: \"192.0.2.5/24 vlan 4095\": expected a VLAN of 1 to 4094"},
+	{"network:\n  routes: [10.0.0.1/8 via 192.0.2.1]\n",
+	 "f.yaml:2: network.routes: \"10.0.0.1/8\": bits behind the prefix are set; did you mean "
+	 "10.0.0.0/8?"},
+	{"network:\n  drain: slow\n",
+	 "f.yaml:2: network.drain: \"slow\": expected reset or silent"},
 	{"network:\n  deny: [10.0.0.1/8]\n", "f.yaml:2: network.deny: \"10.0.0.1/8\": bits behind "
 					     "the prefix are set; did you mean 10.0.0.0/8?"},
 	{"network:\n  deny: [\"2001:db8::1/64\"]\n",

@@ -26,6 +26,15 @@ MUTANTS = {
     "PROBE_UNHEARD": ("net/addr_probe.c", "arp.sender_ip == 0 && arp.op != ARP_REQUEST", "arp.sender_ip == 0"),
     # A packet against each packet.
     "DEFENDED_EACH_TIME": ("net/neigh_table.c", "age(last, now_ns) >= NEIGH_DEFEND_NS", "true"),
+    # An address is ours on every link.
+    "ANY_LINK": ("net/local_addrs.c", "local < LOCALS_MAX && a->state[local].link == link", "local < LOCALS_MAX"),
+    # A new address gets the number of one that leaves, whose connections are not reset yet.
+    "NUMBER_GIVEN_TWICE": ("net/local_addrs.c", "|| !m->was->state[local].live", "|| true"),
+    # A reply leaves from the first address, or in the first VLAN.
+    "FIRST_ANSWERS": ("net/ip_out.c", "likely(local == LOCAL_V4) ? net->ipv4", "true ? net->ipv4"),
+    "FIRST_VLAN": ("net/tx_queue.c", "link[link_of_local(net, local)]", "link[LINK_FIRST]"),
+    # Behind a narrow network there is no route, although a wider one goes on.
+    "WIDER_ENDS": ("net/routes.c", "nest->depth != 0 ? nest->route[nest->depth - 1] : NULL", "NULL"),
 }
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ rig_new(const struct rig_options *options)
 	static const struct stack_user nobody = {.opened = ignore, .gone = ignore};
 	struct stack_config cfg = {
 		.net.ipv4 = OUR_IP,
-		.net.prefix_len = 24,
+		.net.prefix_len = options->wide ? 0 : 24,
 		.net.gateway = options->gateway,
+		.net.addrs = options->addrs,
 		.net.prefix6_len = 64,
 		.net.ipv6_off = options->ipv6_off,
 		.net.vlan = options->vlan,

@@ -24,12 +24,14 @@ struct rig {
 };
 
 struct rig_options {
-	struct net_port *port; /* NULL: one of its own */
-	uint32_t caps;         /* enum port_cap */
-	uint32_t gateway;      /* 0: none */
-	uint16_t udp_port;     /* 0: off */
-	uint16_t udp_ports;    /* ports from udp_port on; 0: one */
-	uint16_t vlan;         /* 0: none */
+	bool wide;                       /* our prefix length is 0, not 24 */
+	const struct local_addrs *addrs; /* NULL: OUR_IP and our_ip6 */
+	struct net_port *port;           /* NULL: one of its own */
+	uint32_t caps;                   /* enum port_cap */
+	uint32_t gateway;                /* 0: none */
+	uint16_t udp_port;               /* 0: off */
+	uint16_t udp_ports;              /* ports from udp_port on; 0: one */
+	uint16_t vlan;                   /* 0: none */
 	bool ipv6_off;
 	bool kernel; /* the rig has a lane to the kernel */
 };

@@ -11,6 +11,8 @@
 #include "net/addr_probe.h"
 #include "net/net_core.h"
 
+#include <stdlib.h>
+
 #define MS   1000000ull
 #define VLAN 7u
 
@@ -31,6 +33,22 @@ struct asked {
 	uint64_t now_ns;
 };
 
+/* Returns a table of the three addresses, which lasts until the next call. */
+static const struct local_addrs *
+table_of(uint16_t vlan)
+{
+	static void *memory;
+	const struct local_addr own[] = {{ip_addr_v4(OUR_IP), 96 + 24, 0}, {addr(our_ip6), 64, 0}};
+	struct local_addrs_spec spec = {
+		.ipv6 = true, .vlan = vlan, .addr = own, .count = 2, .seed = 3};
+	struct region region = {.size = local_addrs_bytes(&spec, NULL)};
+
+	memcpy(spec.mac, our_mac, sizeof spec.mac);
+	free(memory);
+	region.base = memory = malloc(region.size);
+	return local_addrs_make(&region, &spec, NULL);
+}
+
 static struct asked
 begin(const struct probe_pace *pace, uint16_t vlan)
 {
@@ -38,9 +56,7 @@ begin(const struct probe_pace *pace, uint16_t vlan)
 
 	a.p = (struct addr_probe){
 		.port = &a.np->port,
-		.ip = {ip_addr_v4(OUR_IP), addr(our_link6), addr(our_ip6)},
-		.vlan = vlan,
-		.tag = vlan,
+		.addrs = table_of(vlan),
 		.pace = pace,
 		.seed = 3,
 	};
@@ -183,7 +199,7 @@ check_taken(const uint8_t *frame, uint32_t len, const struct ip_addr *ip, const 
 	struct addr_probe p;
 
 	check_eq(after(frame, len, 0, &p), ADDR_TAKEN);
-	check(ip_addr_equal(&p.taken, ip));
+	check(ip_addr_equal(&p.addrs->ip[p.taken], ip));
 	check_bytes(p.taken_by, mac, 6);
 	memcpy(tagged, frame, len);
 	len = frame_tag(tagged, len, VLAN | 5u << 13);

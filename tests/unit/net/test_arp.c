@@ -37,7 +37,7 @@ check_hop(struct rig *r, uint32_t dst, const uint8_t *mac)
 
 	const struct ip_addr ip = ip_addr_v4(dst);
 
-	next_hop_mac(stack_net(r->stack), &ip, other_mac, got);
+	next_hop_mac(stack_net(r->stack), (struct ip_dest){&ip, LOCAL_V4, 17}, other_mac, got);
 	check_bytes(got, mac, 6);
 	r->np->sent_count = 0;
 	rig_turn(r, NULL);
@@ -230,16 +230,16 @@ TEST(a_stale_address_is_used_and_asked_for_until_it_is_forgotten)
 /* The addresses of a flood of spoofed neighbours never answer. */
 TEST(questions_are_bounded_by_the_table)
 {
-	const struct rig_options options = {0};
+	/* A table is for one subnet; seen from /0 every address is a neighbour. */
+	const struct rig_options options = {.wide = true};
 	struct rig *r = rig_new(&options);
 	uint8_t mac[6];
 
-	/* A table is for one subnet; seen from /0 every address is a neighbour. */
-	stack_net(r->stack)->netmask = 0;
 	for (uint32_t ip = 0x01000000; ip < 0x01000000 + 8 * NEIGH_SETS * NEIGH_WAYS; ip++) {
 		const struct ip_addr dst = ip_addr_v4(ip);
 
-		next_hop_mac(stack_net(r->stack), &dst, other_mac, mac);
+		next_hop_mac(stack_net(r->stack), (struct ip_dest){&dst, LOCAL_V4, 17}, other_mac,
+			     mac);
 		check_bytes(mac, other_mac, 6);
 		if (tx_queue_room(stack_net(r->stack)) < 8)
 			rig_turn(r, NULL);

@@ -68,7 +68,7 @@ check_hop(struct rig *r, const uint8_t dst[16], const uint8_t *mac)
 	uint8_t got[6];
 
 	rig_turn(r, NULL); /* the clock is read */
-	next_hop_mac(stack_net(r->stack), &ip, other_mac, got);
+	next_hop_mac(stack_net(r->stack), (struct ip_dest){&ip, LOCAL_GLOBAL6, 17}, other_mac, got);
 	check_bytes(got, mac, 6);
 	r->np->sent_count = 0;
 	rig_turn(r, NULL);

@@ -119,10 +119,26 @@ conn_peer(const struct conn *c, struct ip_addr *ip, uint16_t *port)
 	*port = (uint16_t)(FAKE_PORT + c->slot);
 }
 
-uint8_t
+uint16_t
 conn_local(const struct conn *c)
 {
 	return c->slot == FAKE_SLOT6 ? LOCAL_GLOBAL6 : LOCAL_V4;
+}
+
+void
+stack_refuse(struct stack *s, enum conn_refusal how)
+{
+}
+
+void
+stack_addrs_set(struct stack *s, const struct local_addrs *addrs)
+{
+}
+
+struct ip_addr
+stack_local_ip(const struct stack *s, uint16_t local)
+{
+	return local == LOCAL_V4 ? ip_addr_v4(FAKE_OURS) : (struct ip_addr){FAKE_OURS6};
 }
 
 uint16_t

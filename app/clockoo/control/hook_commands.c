@@ -1,0 +1,128 @@
+/*
+ * hook_commands.c - asks a running appliance whether it serves, or has it drain.
+ */
+#include "hook_commands.h"
+#include "base/time_units.h"
+#include "process/pid_file.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ANSWER_BYTES 1024u
+#define POLL_NS      (100 * NS_PER_MS)
+/* The stop that follows a drain may save items. */
+#define STOP_MAX_S 600u
+
+/* Connects to the address or the path of telemetry.http. -1: nothing listens there. */
+static int
+connect_http(const struct config_http *http)
+{
+	const struct timeval wait = {.tv_usec = READY_WAIT_MS * 1000};
+	const bool v4 = ip_addr_is_v4(&http->ip);
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)http->port)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+				   .sin6_port = htons((uint16_t)http->port)};
+	const struct sockaddr *to = (const struct sockaddr *)&un;
+	socklen_t len = sizeof un;
+	int fd;
+
+	if (config_http_is_path(http)) {
+		snprintf(un.sun_path, sizeof un.sun_path, "%s", http->text);
+	} else if (v4) {
+		memcpy(&in.sin_addr, http->ip.b + IP_ADDR_V4_BITS / 8, sizeof in.sin_addr);
+		to = (const struct sockaddr *)&in;
+		len = sizeof in;
+	} else {
+		memcpy(&in6.sin6_addr, http->ip.b, sizeof in6.sin6_addr);
+		to = (const struct sockaddr *)&in6;
+		len = sizeof in6;
+	}
+	fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+	if (connect(fd, to, len) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Reads the whole answer to a request for /readyz. False: none came in time. */
+static bool
+ask_ready(int fd, char answer[ANSWER_BYTES])
+{
+	static const char request[] = "GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n";
+	size_t have = 0;
+	ssize_t n;
+
+	if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) != (ssize_t)sizeof request - 1)
+		return false;
+	while (have < ANSWER_BYTES - 1 &&
+	       (n = recv(fd, answer + have, ANSWER_BYTES - 1 - have, 0)) > 0)
+		have += (size_t)n;
+	answer[have] = '\0';
+	return have != 0;
+}
+
+int
+ready_command(const struct config *cfg, struct error *err)
+{
+	char answer[ANSWER_BYTES];
+	const char *body;
+	bool answered;
+	int fd;
+
+	if (cfg->http.text[0] == '\0') {
+		error_set(err, "ready: no --telemetry-http, which answers it: give one, such as "
+			       "127.0.0.1:9150");
+		return -1;
+	}
+	fd = connect_http(&cfg->http);
+	answered = fd >= 0 && ask_ready(fd, answer);
+	if (fd >= 0)
+		close(fd);
+	if (!answered) {
+		printf("no answer from %s\n", cfg->http.text);
+		return 1;
+	}
+	body = strstr(answer, "\r\n\r\n");
+	printf("%s", body != NULL ? body + 4 : "no answer\n");
+	return strncmp(answer, "HTTP/1.", 7) == 0 && strncmp(answer + 8, " 200 ", 5) == 0 ? 0 : 1;
+}
+
+int
+drain_command(const struct config *cfg, struct error *err)
+{
+	const uint32_t pid = cfg->pid_file[0] != '\0' ? pid_file_read(cfg->pid_file) : 0;
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+	const uint64_t polls = (cfg->drain_time_s + STOP_MAX_S) * (NS_PER_S / POLL_NS);
+
+	if (pid == 0) {
+		error_set(err, "drain: --pidfile names no running process; give the one that the "
+			       "appliance was started with");
+		return -1;
+	}
+	if (kill((pid_t)pid, SIGUSR2) != 0) {
+		error_set(err, "drain: process %u: %s", pid, strerror(errno));
+		return -1;
+	}
+	printf("process %u drains; it stops within %u s\n", pid, cfg->drain_time_s);
+	fflush(stdout);
+	for (uint64_t i = 0; i < polls; i++) {
+		/* It removes the file as it ends; its parent may not have waited for it yet. */
+		if (pid_file_read(cfg->pid_file) != pid)
+			return 0;
+		nanosleep(&pause, NULL);
+	}
+	error_set(err, "drain: process %u still runs", pid);
+	return -1;
+}

@@ -1,0 +1,158 @@
+/*
+ * local_addrs.h - our addresses, the links that they are on, and routes: one table for all cores.
+ * ADDRESSES.md has the invariants.
+ *
+ * Shape:  an address has a number: even for IPv4, odd for IPv6. Two hashes lead from an address to
+ *         its number. A table made after another gives the addresses that they share the same
+ *         numbers.
+ * Units:  prefix lengths in bits of the 128 (ip_addr.h). ip_wire: an IPv4 address as it is loaded
+ *         from a header.
+ * Owner:  the caller of local_addrs_make keeps the region; nothing changes afterwards.
+ * Thread: made by one thread, then read by any.
+ * Errors: none: addresses are of hosts, no two are the same on a link, VLANs are below 4095.
+ * Bounds: LOCAL_ADDRS_MAX addresses, LINKS_MAX links, ROUTES_MAX routes.
+ */
+#ifndef CLOCKOO_LOCAL_ADDRS_H
+#define CLOCKOO_LOCAL_ADDRS_H
+
+#include "base/hash.h"
+#include "base/ip_addr.h"
+#include "base/region.h"
+#include "routes.h"
+
+#define LOCAL_ADDRS_MAX 2048u
+#define LINKS_MAX       64u
+#define VLAN_IDS        4096u
+
+/* Numbers of the first addresses. */
+enum local {
+	LOCAL_V4 = 0,
+	LOCAL_LINK6 = 1,   /* made from the MAC, on the first link */
+	LOCAL_GLOBAL6 = 3, /* the first IPv6 address that is given */
+	LOCAL_COUNT,
+};
+/* All numbers are below: those of one table, and of the one before. */
+#define LOCALS_MAX      (4 * (LOCAL_ADDRS_MAX + LINKS_MAX) + 8)
+#define LOCAL_BROADCAST 0xfffeu /* a broadcast address of one of our networks */
+#define LOCAL_NONE      0xffffu
+
+#define LINK_FIRST 0u
+#define LINK_NONE  0xffu
+
+/* True for the number of an IPv4 address. */
+static inline bool
+local_is_v4(uint32_t local)
+{
+	return (local & 1) == 0;
+}
+
+/* An address that the operator gives. */
+struct local_addr {
+	struct ip_addr ip;
+	uint8_t prefix_len;
+	uint16_t vlan; /* 0: the first link */
+};
+
+/* A route that the operator gives. */
+struct static_route {
+	struct ip_addr net, gateway; /* no bit of net after the prefix is set */
+	uint8_t prefix_len;
+	uint16_t mtu;  /* 0: the port's */
+	uint16_t vlan; /* of a link-local gateway; 0: the first link */
+};
+
+struct local_addrs_spec {
+	uint8_t mac[6];
+	bool ipv6;             /* false: IPv6 addresses are left out */
+	uint16_t vlan;         /* of the first link; 0: untagged */
+	uint8_t vlan_priority; /* of tags */
+	uint64_t seed;
+	const struct local_addr *addr;
+	uint32_t count;
+	const struct static_route *route;
+	uint32_t route_count;
+};
+
+struct local_state {
+	uint8_t prefix_len, link;
+	bool live;  /* false: unused, or it leaves: packets are still sent from it */
+	bool fresh; /* not in the table before */
+};
+
+struct local_slot4 {
+	uint32_t ip; /* ip_wire; 0: free */
+	uint16_t local;
+};
+
+struct net_link {
+	uint16_t vlan;   /* 0: untagged */
+	uint16_t tag;    /* of frames sent, with vlan */
+	uint16_t local6; /* number of its link-local address; LOCAL_NONE */
+};
+
+struct local_addrs {
+	const struct ip_addr *ip;        /* by number; zero: unused */
+	const struct local_state *state; /* by number */
+	uint32_t numbers;                /* all numbers are below */
+	uint32_t mask4, mask6;           /* of hashes */
+	const struct local_slot4 *slots4;
+	const uint16_t *slots6,
+		*groups; /* numbers; LOCAL_NONE: free. groups: by the last 24 bits */
+	uint64_t seed;
+	bool many4;  /* more IPv4 addresses than the first */
+	bool tagged; /* some link is a VLAN */
+	uint32_t link_count;
+	struct net_link link[2 * LINKS_MAX]; /* those of addresses that leave included */
+	uint8_t link_of_vlan[VLAN_IDS];      /* LINK_NONE: not ours */
+	struct routes routes;
+	const struct local_addrs_spec *spec; /* a copy, to be compared */
+};
+
+size_t local_addrs_bytes(const struct local_addrs_spec *spec, const struct local_addrs *was);
+/* was: the table in use, of whose predecessor no core has a number any more; NULL: none. */
+const struct local_addrs *local_addrs_make(struct region *region,
+					   const struct local_addrs_spec *spec,
+					   const struct local_addrs *was);
+/* True if the spec would make the same addresses and routes. */
+bool local_addrs_match(const struct local_addrs *a, const struct local_addrs_spec *spec);
+
+/* Returns the number of an IPv4 address on any link, LOCAL_BROADCAST, or LOCAL_NONE. */
+static inline uint16_t
+local_addrs_find4(const struct local_addrs *a, uint32_t ip_wire)
+{
+	for (uint32_t at = (uint32_t)hash_word(ip_wire, a->seed);; at++) {
+		const struct local_slot4 *slot = &a->slots4[at & a->mask4];
+
+		if (slot->ip == ip_wire && ip_wire != 0)
+			return slot->local;
+		if (slot->ip == 0)
+			return LOCAL_NONE;
+	}
+}
+
+/* Returns the number of an IPv6 address on a link; LOCAL_NONE: none. */
+uint16_t local_addrs_find6(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
+
+/*
+ * The one answer to "is this destination ours?": returns the number of the address that ip is on
+ * this link; LOCAL_NONE: it is not ours. Broadcast addresses and groups are not ours.
+ */
+uint16_t local_addrs_find(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
+
+/* True for the solicited-node group of one of our addresses on the link, and for that of all
+ * nodes. */
+bool local_addrs_group_is_ours(const struct local_addrs *a, const struct ip_addr *group,
+			       uint8_t link);
+
+/* True if ip is one of our addresses, or a broadcast address of our networks: no source of a packet
+ * that we receive. */
+bool local_addrs_has(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
+
+/* Returns the number of the first address of a family from `from` on; LOCAL_NONE: there is none.
+ * Link-local ones do not count. */
+uint16_t local_addrs_next(const struct local_addrs *a, uint32_t from, bool v4);
+
+/* Returns the address with this number; zero: unused. Any number is valid. */
+struct ip_addr local_addrs_ip(const struct local_addrs *a, uint32_t local);
+
+#endif

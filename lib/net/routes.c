@@ -1,0 +1,156 @@
+/*
+ * routes.c - routes as disjoint ranges of addresses: made from nested prefixes, found by a binary
+ * search.
+ */
+#include "routes.h"
+
+#include <stdlib.h>
+
+struct position {
+	uint64_t high, low;
+};
+
+static struct position
+position_of(const struct ip_addr *ip)
+{
+	return (struct position){__builtin_bswap64(load_u64(ip->b)),
+				 __builtin_bswap64(load_u64(ip->b + 8))};
+}
+
+/* Orders by address, then by length, so a network precedes those within it. Equal ones keep their
+ * order: their places in the array differ. */
+static int
+compare(const void *left, const void *right)
+{
+	const struct route *a = *(const struct route *const *)left;
+	const struct route *b = *(const struct route *const *)right;
+	const int ip = memcmp(a->net.b, b->net.b, sizeof a->net.b);
+
+	if (ip != 0)
+		return ip;
+	if (a->prefix_len != b->prefix_len)
+		return a->prefix_len < b->prefix_len ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* The networks around the one that is entered, the widest first. */
+struct nest {
+	const struct route *route[IP_ADDR_BITS + 1];
+	uint32_t depth;
+};
+
+/* Begins a range. One that began at the same address is replaced. */
+static void
+range_begin(struct routes *to, struct route_range *ranges, struct position at,
+	    const struct route *route)
+{
+	if (to->range_count != 0 && ranges[to->range_count - 1].high == at.high &&
+	    ranges[to->range_count - 1].low == at.low)
+		to->range_count--;
+	ranges[to->range_count++] = (struct route_range){
+		at.high, at.low, route == NULL ? ROUTE_NONE : (uint32_t)(route - to->route)};
+}
+
+/* Computes the first address after a network; false: the network has the last one. */
+static bool
+position_behind(const struct route *r, struct position *at)
+{
+	const uint32_t rest = IP_ADDR_BITS - r->prefix_len;
+	const struct position from = position_of(&r->net);
+
+	*at = from;
+	if (rest >= 64) {
+		at->high = rest == IP_ADDR_BITS ? 0 : from.high + (1ull << (rest - 64));
+		return at->high != 0;
+	}
+	at->low += 1ull << rest;
+	at->high += at->low == 0;
+	return at->high != 0 || at->low != 0;
+}
+
+static void
+nest_leave(struct nest *nest, struct routes *to, struct route_range *ranges)
+{
+	const struct route *left = nest->route[--nest->depth];
+	struct position behind;
+
+	if (position_behind(left, &behind))
+		range_begin(to, ranges, behind,
+			    nest->depth != 0 ? nest->route[nest->depth - 1] : NULL);
+}
+
+static void
+make_ranges(struct routes *to, struct route_range *ranges, const struct route **sorted)
+{
+	struct nest nest = {.depth = 0};
+
+	for (uint32_t i = 0; i < to->count; i++) {
+		const struct route *r = sorted[i];
+
+		while (nest.depth != 0 &&
+		       !ip_addr_same_prefix(&nest.route[nest.depth - 1]->net, &r->net,
+					    nest.route[nest.depth - 1]->prefix_len))
+			nest_leave(&nest, to, ranges);
+		if (nest.depth != 0 && nest.route[nest.depth - 1]->prefix_len == r->prefix_len)
+			continue; /* the first of two routes to one network counts */
+		range_begin(to, ranges, position_of(&r->net), r);
+		nest.route[nest.depth++] = r;
+	}
+	while (nest.depth != 0)
+		nest_leave(&nest, to, ranges);
+}
+
+size_t
+routes_bytes(uint32_t count)
+{
+	return count * (sizeof(struct route) + sizeof(struct route *) +
+			2 * sizeof(struct route_range)) +
+	       3 * CACHE_LINE_BYTES;
+}
+
+void
+routes_make(struct routes *routes, struct region *region, const struct route *route, uint32_t count)
+{
+	struct route *copy = region_take(region, count * sizeof *copy, CACHE_LINE_BYTES);
+	const struct route **sorted = region_take(region, count * sizeof *sorted, CACHE_LINE_BYTES);
+	struct route_range *ranges =
+		region_take(region, 2ull * count * sizeof *ranges, CACHE_LINE_BYTES);
+
+	ensure(count <= ROUTES_MAX);
+	*routes = (struct routes){.route = copy, .range = ranges, .count = count};
+	for (uint32_t i = 0; i < count; i++) {
+		copy[i] = route[i];
+		sorted[i] = &copy[i];
+		routes->has_mtu |= route[i].mtu != 0;
+	}
+	qsort(sorted, count, sizeof *sorted, compare);
+	make_ranges(routes, ranges, sorted);
+}
+
+static bool
+starts_at_or_before(const struct route_range *r, const struct position *at)
+{
+	return r->high < at->high || (r->high == at->high && r->low <= at->low);
+}
+
+const struct route *
+routes_find(const struct routes *routes, const struct ip_addr *dst)
+{
+	const struct position at = position_of(dst);
+	const struct route_range *from = routes->range;
+	const struct route *found;
+	uint32_t left = routes->range_count;
+
+	while (left > 1) {
+		const uint32_t half = left / 2;
+
+		from += starts_at_or_before(from + half, &at) ? half : 0;
+		left -= half;
+	}
+	if (routes->range_count == 0 || !starts_at_or_before(from, &at) ||
+	    from->route == ROUTE_NONE)
+		return NULL;
+	found = &routes->route[from->route];
+	/* A route to all of IPv6 contains the mapped addresses, too. */
+	return found->prefix_len < IP_ADDR_V4_BITS && ip_addr_is_v4(dst) ? NULL : found;
+}

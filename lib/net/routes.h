@@ -1,0 +1,55 @@
+/*
+ * routes.h - routes of both families: a destination -> its next hop and source address.
+ *
+ * The longest prefix that contains the destination decides.
+ *
+ * Shape:  the starts of disjoint ranges in order, each with its route: a look-up is one binary
+ *         search.
+ * Units:  prefix lengths in bits of the 128 (ip_addr.h).
+ * Owner:  the caller of routes_make keeps the region; nothing changes afterwards.
+ * Thread: made by one thread, then read by any.
+ * Errors: none: of two routes to the same prefix the first counts.
+ * Bounds: ROUTES_MAX routes, those of our own networks included.
+ */
+#ifndef CLOCKOO_ROUTES_H
+#define CLOCKOO_ROUTES_H
+
+#include "base/ip_addr.h"
+#include "base/region.h"
+
+#include <stdbool.h>
+
+#define ROUTES_MAX 4096u
+
+struct route {
+	struct ip_addr net;     /* no bit after the prefix is set */
+	struct ip_addr gateway; /* zero: the network is on the link */
+	uint16_t local;         /* number of the address that packets leave from */
+	uint16_t mtu;           /* 0: the port's */
+	uint8_t prefix_len;
+	uint8_t link; /* number of the link that it leads to */
+};
+
+/* The first address of a range, in host order, and its route. */
+struct route_range {
+	uint64_t high, low;
+	uint32_t route; /* index in routes; ROUTE_NONE */
+};
+#define ROUTE_NONE UINT32_MAX
+
+struct routes {
+	const struct route *route;
+	const struct route_range *range;
+	uint32_t count, range_count;
+	bool has_mtu; /* some route has an MTU */
+};
+
+size_t routes_bytes(uint32_t count);
+/* Copies the routes, which may be in any order. */
+void routes_make(struct routes *routes, struct region *region, const struct route *route,
+		 uint32_t count);
+
+/* Returns the route to an address; NULL: there is none. */
+const struct route *routes_find(const struct routes *routes, const struct ip_addr *dst);
+
+#endif
