@@ -374,6 +374,7 @@ static const struct {
 	 "--address: port user serves on this host's own addresses"},
 	{{"--port", "user", "--gateway6", "fe80::1"}, "--gateway6: port user serves"},
 	{{"--port", "user", "--vlan", "7"}, "--vlan: port user has no wire"},
+	{{"--port", "user", "-t", "17"}, "--threads: port user has at most 16 workers"},
 	{{"--port", "user", "--allow", "10.0.0.0/8"},
 	 "--allow: over port user all clients have one"},
 	{{"--port", "user", "--deny", "127.0.0.1"}, "--deny: over port user all clients have one"},
