@@ -75,6 +75,24 @@ overrides(const struct cursor *c, struct config_source *src, const char *name, c
 	return true;
 }
 
+static bool
+is_set(const struct cursor *c, const struct config_source *src, const char *name)
+{
+	const uint32_t n = option_number(option_by_name(name, strlen(name)));
+
+	return c->given[n] || src->line[n] != 0;
+}
+
+/* As in memcached, -U without -p is the port of TCP, too. */
+static void
+follow_udp_port(struct config *cfg, const struct cursor *c, const struct config_source *src)
+{
+	const uint32_t udp = option_number(option_by_letter('U'));
+
+	if (c->given[udp] && cfg->udp_port != 0 && !is_set(c, src, "tcp-port"))
+		cfg->tcp_port = cfg->udp_port;
+}
+
 /* Settles options that express one setting in two ways: the command line replaces the file's. */
 static void
 apply_precedence(struct config *cfg, const struct cursor *c, struct config_source *src)
@@ -94,6 +112,7 @@ apply_precedence(struct config *cfg, const struct cursor *c, struct config_sourc
 		cfg->profile[0] = '\0';
 	if (overrides(c, src, "listen", "address"))
 		cfg->address_given = false;
+	follow_udp_port(cfg, c, src);
 }
 
 /* Returns the path of the file to read, or NULL. */

@@ -130,6 +130,9 @@ finish_user(struct config *cfg, struct error *err)
 								: "gateway6");
 	if (cfg->vlan != 0)
 		return error_set(err, "--vlan: port user has no wire to tag; leave it out");
+	if (cfg->cores > CONFIG_USER_WORKERS)
+		return error_set(err, "--threads: port user has at most %d workers; ask for fewer",
+				 CONFIG_USER_WORKERS);
 	if (!user_sees_no_source(cfg, err))
 		return false;
 	cfg->ipv4 = CONFIG_USER_ADDRESS;

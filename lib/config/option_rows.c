@@ -37,7 +37,7 @@ const struct option_row option_rows[] = {
 	{"max-item-size", 'I', OPTION_SIZE, AT(item_max_bytes), 1u << 10, 128u << 20, "BYTES",
 	 "maximum item size; k and m are suffixes (1m, at most 128m)", true, "cache.max_item_size"},
 	{"tcp-port", 'p', OPTION_NUMBER, AT(tcp_port), 0, 65535, "PORT",
-	 "TCP port to listen on, 0 is off (11211)", true, "protocol.tcp_port"},
+	 "TCP port to listen on, 0 is off (that of -U, else 11211)", true, "protocol.tcp_port"},
 	{"udp-port", 'U', OPTION_NUMBER, AT(udp_port), 0, 65535, "PORT",
 	 "UDP port to listen on, 0 is off (0)", true, "protocol.udp_port"},
 	{"udp-allow", 0, OPTION_NETS, AT(udp_allow), 0, CONFIG_NETS_MAX, "NETS",

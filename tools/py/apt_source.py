@@ -63,3 +63,24 @@ def make_tree(tree, suite, words, *how):
     if status != 0:
         raise Missing(f"mmdebstrap: {said[-1:]}")
     begun.rename(tree)
+
+
+def fetch_source(folder, suite, package):
+    """The source of a package as suite has it now: its orig tarball, fetched into folder by apt with lists of its
+    own, so that this machine's apt stays as it is. A tarball that is there is not fetched again."""
+    there = sorted(folder.glob(f"{package}_*.orig.tar.*"))
+    if there:
+        return there[0]
+    lists = folder / "lists"
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    sources = folder / "sources.list"
+    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    sources.write_text(f"deb-src [signed-by={keyring}] {archive()} {suite} main\n")
+    at = ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Etc::sourceparts=/dev/null", "-o",
+          f"Dir::State::lists={lists}", "-o", "APT::Sandbox::User=root"]
+    for words in (["update"], ["source", "--download-only", package]):
+        done = subprocess.run(["apt-get", "-q", *at, *words], cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            lines = (done.stderr.strip() or "no reason given").splitlines()
+            raise Missing(f"apt-get {words[0]} for {package} of {suite}: {re.sub('//[^/ ]*', '//...', lines[-1])}")
+    return sorted(folder.glob(f"{package}_*.orig.tar.*"))[0]

@@ -1,0 +1,124 @@
+"""memcached's own tests as referees: t/*.t and testapp of Debian's source, against memcached built from that source
+and against the appliance.
+
+A test of theirs is known by its file and its number there. Both programs run the same files with the same clock: the
+tests' debugtime, which only a debug build of memcached has, becomes a sleep for the appliance.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from concurrent import futures
+
+AS_MEMCACHED = pathlib.Path(__file__).resolve().parent / "as_memcached"
+AT_ONCE = 3  # tests that mostly sleep
+FILE_S = 120  # in which a file of memcached's ends
+SLOWER = 3  # times as long as memcached's a file may take, and
+HANGS_S = 15  # so much longer: one that waits for words that do not come is ended
+TLS_FILES = re.compile(r"^ssl_")
+# Files that judge the source tree or the proxy, and no server.
+NO_SERVER = {"whitespace.t", "proxy.t"}
+LINE = re.compile(r"^(not )?ok (\d+)", re.M)
+PLAN = re.compile(r"^1\.\.(\d+)", re.M)
+MOVE_TIME = re.compile(r"(sub mem_move_time \{.*?)print \$sock \"debugtime[^\n]*\n.*?\n\}", re.S)
+LIBRARIES = {"event.h": "libevent-dev", "openssl/ssl.h": "libssl-dev"}
+
+
+class CannotJudge(Exception):
+    """Why a referee does not run here."""
+
+
+def build(tarball, folder):
+    """memcached-debug, testapp and what t/ needs, in folder; built once."""
+    if (folder / "testapp").exists():
+        return folder
+    for header, package in LIBRARIES.items():
+        if not pathlib.Path("/usr/include", header).exists():
+            raise CannotJudge(f"memcached's tests need {package}")
+    begun = folder.with_name(folder.name + ".begun")
+    shutil.rmtree(begun, ignore_errors=True)
+    begun.mkdir(parents=True)
+    subprocess.run(["tar", "xf", str(tarball), "-C", str(begun)], check=True)
+    source = next(begun.iterdir())
+    for command in (["./configure", "--enable-tls", "--enable-extstore"], ["make", "-j2", "memcached-debug", "timedrun", "sizes", "testapp"]):
+        done = subprocess.run(command, cwd=source, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CannotJudge(f"{' '.join(command)}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
+    source.rename(folder)
+    shutil.rmtree(begun)
+    return folder
+
+
+def bench_of(source, program):
+    """A folder in which their tests find memcached-debug: theirs, or ours under that name."""
+    home = pathlib.Path(tempfile.mkdtemp(prefix="referee-"))
+    shutil.copytree(source / "t", home / "t")
+    for name in ("timedrun", "sizes", "testapp", "memcached-debug"):
+        shutil.copy(source / name, home / name)
+    if program is not None:
+        shutil.copy(AS_MEMCACHED, home / "memcached-debug")
+        library = home / "t/lib/MemcachedTest.pm"
+        text = library.read_text()
+        library.write_text(MOVE_TIME.sub(r"\1select undef, undef, undef, $move;\n}", text))
+    for file in home.rglob("*"):
+        file.chmod(file.stat().st_mode & ~0o007)  # a file of passwords that anybody may read is refused
+    return home
+
+
+def run_one(home, words, program, tls, limit_s):
+    """What one file says: {number: whether it held}, a number as text, and how many it planned."""
+    env = dict(os.environ, LC_ALL="C")
+    if program is not None:
+        env["CLOCKOO_PROGRAM"] = str(program)
+    if tls:
+        env["SSL_TEST"] = "1"
+    with tempfile.TemporaryFile("w+") as said:
+        with subprocess.Popen(words, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL, env=env,
+                              start_new_session=True) as child:
+            try:
+                child.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                pass
+            os.killpg(child.pid, signal.SIGKILL) if child.poll() is None else None
+        said.seek(0)
+        text = said.read()
+    end_servers(home)
+    plan = PLAN.search(text)
+    return {number: not bad for bad, number in LINE.findall(text)}, int(plan[1]) if plan else 0
+
+
+def end_servers(home):
+    """A test that died leaves its server: each has its folder as its own."""
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if os.readlink(entry / "cwd") == str(home) and "perl" not in (entry / "comm").read_text():
+                    os.kill(int(entry.name), signal.SIGKILL)
+            except OSError:
+                continue
+
+
+def names(source, only=None):
+    """The files that judge a server; only is a set of names, or None for all."""
+    found = ["testapp", *sorted(file.name for file in (source / "t").glob("*.t"))]
+    return [name for name in found if name not in NO_SERVER and not name.startswith("proxy") and (only is None or name in only)]
+
+
+def run_all(source, program=None, only=None, theirs=None):
+    """What all files say, for memcached or, with a program and what memcached's files said, for the appliance."""
+    def run_file(name):
+        began = time.monotonic()
+        home = bench_of(source, program)
+        words = ["./testapp"] if name == "testapp" else ["perl", f"t/{name}"]
+        limit_s = FILE_S if program is None else SLOWER * theirs[name]["seconds"] + HANGS_S
+        results, plan = run_one(home, words, program, bool(TLS_FILES.match(name)), limit_s)
+        shutil.rmtree(home, ignore_errors=True)
+        return name, {"results": results, "plan": plan, "seconds": round(time.monotonic() - began, 1)}
+
+    with futures.ThreadPoolExecutor(AT_ONCE) as several:
+        return dict(several.map(run_file, names(source, only)))
