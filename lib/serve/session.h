@@ -204,7 +204,6 @@ struct session {
 	/* Pending requests in the order of their bytes: retrievals that are executed again, or kept
 	 * requests. One of the two lists is empty (backend/pending.h). */
 	struct pending *pending, *kept;
-	uint32_t answer_bytes; /* mean length of values that a backend answered; 0: none yet */
 
 	/* A chunk that holds a partial line, or deferred requests. Its bytes read_buf_at to
 	 * read_buf_len are read before those of conn_peek(). */
@@ -216,6 +215,7 @@ struct session {
 	/* When the bytes from newer_at on arrived; 0: all of them arrived at read_buf_since_ns. */
 	uint64_t newer_since_ns;
 	uint32_t newer_at;
+	uint32_t answer_bytes; /* mean length of values that a backend answered; 0: none yet */
 
 	/* Unread bytes of the body with its line end. For a request that waits with its body
 	 * unread, the line counts too. */
