@@ -62,7 +62,8 @@
  *         memory is not asked for.
  *
  * Bounds: PENDING_MAX pending requests per core. A connection has PENDING_SESSION_MAX, and less
- *         while few are free; the last PENDING_FIRST_ONLY are for connections that have none. A
+ *         while few are free; the last PENDING_FIRST_ONLY are for connections that have none. Of
+ *         answers that are asked for ahead a connection has what its client takes (BUDGET.md). A
  *         lane, which is a server or a disk, has as many as are free. Datagrams have
  *         PENDING_UDP_MAX, in PENDING_LINES_MAX requests of at most CHUNK_BYTES. In a turn
  *         PENDING_ENDED_PER_TURN end by their deadline, poll() answers a few hundred at most,

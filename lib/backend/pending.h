@@ -113,8 +113,9 @@ struct pending_table {
 	uint32_t turn_pass;       /* the last pass before this turn */
 	uint32_t prefetched_pass; /* the pass whose missed keys were last prefetched */
 	uint32_t free_count, granted, udp_count;
-	uint32_t kept_count; /* kept requests, each in a chunk */
-	uint64_t values;     /* bytes, of all lanes */
+	uint32_t kept_count;  /* kept requests, each in a chunk */
+	uint32_t first_bytes; /* about the longest of recent first answers of sessions */
+	uint64_t values;      /* bytes, of all lanes */
 	struct pending *free;
 	struct list asked, ready;           /* soonest deadline first; ready has no writes */
 	struct list answered, answered_udp; /* kept requests, answered or not asked for */
@@ -151,7 +152,9 @@ struct pending *pending_place_take(struct pending_table *pt, struct session *ss,
 				   struct pending_lane *lane);
 /* Returns about how many more places the session may take, and in *share its share of them. A
  * lane may have fewer. */
-uint32_t pending_places(const struct pending_table *pt, const struct session *ss, uint32_t *share);
+uint32_t pending_places(const struct serve *sv, const struct session *ss, uint32_t *share);
+/* Notes the value of an answer to the session: later ones are expected to be as long. */
+void pending_length_seen(struct pending_table *pt, struct session *ss, const struct item *it);
 /* Charges the bytes of a value to its lane, until backend_value_end(). */
 void pending_values_add(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes);
 /* True if there is a place for a request, and room for value_len bytes of its value. */

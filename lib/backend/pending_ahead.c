@@ -178,7 +178,9 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len;
 	const struct op *end = &sv->ops[sv->op_count];
 	struct search at;
+	uint32_t share;
 
+	pending_places(sv, ss, &share);
 	at.offset = behind;
 	at.line = op_last(op) ? behind : begin;
 	search_begin(&at, ss, op + 1);
@@ -191,7 +193,7 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 			return false;
 		ss->ahead_at = at.offset;
 		ss->ahead_parser = next->before;
-		if (!search_ask(sv, next, &at))
+		if (ss->pending_count >= share || !search_ask(sv, next, &at))
 			return gets_follow(sv, ss, next);
 	}
 	ss->ahead_at = at.offset;
@@ -367,7 +369,7 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	if (ss->read_buf == NULL || sv->under_pressure || sv->backend_mode == BACKEND_PROMOTES ||
 	    pt->draining || ss->ahead_at > ss->read_buf_len)
 		return;
-	left = pending_places(pt, ss, &share);
+	left = pending_places(sv, ss, &share);
 	if (left < share / AHEAD_SHARE_PART)
 		return;
 	do {
@@ -593,5 +595,7 @@ gets_complete(struct serve *sv, struct session *ss)
 	    ss->body != BODY_NONE || ss->parser.swallow || ss->value.item != NULL ||
 	    ss->stream.kind != NULL || sv->observed || sv->backend_mode == BACKEND_PROMOTES)
 		return;
+	if (ss->pending->state == PENDING_READY && ss->pending->answer.item != NULL)
+		pending_length_seen(sv->pending, ss, ss->pending->answer.item);
 	answers_complete(sv, ss);
 }

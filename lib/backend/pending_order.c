@@ -323,6 +323,8 @@ read_pending(struct serve *sv, struct op *op)
 	default:
 		break;
 	}
+	if (answer.item != NULL && op->session != NULL)
+		pending_length_seen(sv->pending, op->session, answer.item);
 	status = pending_complete(sv, op, &answer);
 	pending_end(sv, op);
 	return status;

@@ -6,6 +6,14 @@
 
 #include "store/introspect.h"
 
+#define AHEAD_BYTES         (4u << 20)   /* of answers that all sessions ask for ahead */
+#define AHEAD_BYTES_SESSION (128u << 10) /* most of a session, or twice what its client takes */
+/* Parts of the difference by which a first answer raises, and lowers, the guess for others: many
+ * short ones do not hide the long ones. */
+#define FIRST_RAISES 8u
+#define FIRST_LOWERS 256u
+#define MEAN_OF      8u
+
 #define VALUES_PART     2u  /* of the fill quota: values of writes, of all cores */
 #define QUEUES_PER_TURN 64u /* sessions whose wait for a place may end in a turn */
 
@@ -42,12 +50,41 @@ share_of(uint32_t left)
 	return share < PENDING_SESSION_MAX ? share : PENDING_SESSION_MAX;
 }
 
-uint32_t
-pending_places(const struct pending_table *pt, const struct session *ss, uint32_t *share)
+void
+pending_length_seen(struct pending_table *pt, struct session *ss, const struct item *it)
 {
-	const uint32_t left = places_left(pt);
+	const uint32_t bytes = item_value_len(it);
+	const bool first = ss->answer_bytes == 0;
+
+	ss->answer_bytes =
+		first ? bytes | 1
+		      : (ss->answer_bytes / MEAN_OF * (MEAN_OF - 1) + bytes / MEAN_OF) | 1;
+	if (first && bytes > pt->first_bytes)
+		pt->first_bytes += (bytes - pt->first_bytes) / FIRST_RAISES;
+	else if (first)
+		pt->first_bytes -= (pt->first_bytes - bytes) / FIRST_LOWERS;
+}
+
+/* Returns how many answers the session may have asked for by their length: within twice what its
+ * client takes now, or the session's part. Sessions that wait have read buffers. */
+static uint32_t
+answers_taken(const struct serve *sv, const struct session *ss)
+{
+	const uint32_t each = ss->answer_bytes != 0 ? ss->answer_bytes : sv->pending->first_bytes,
+		       taken = 2 * conn_sendable(ss->conn),
+		       part = AHEAD_BYTES / (sv->read_bufs_used + 1),
+		       own = part < AHEAD_BYTES_SESSION ? part : AHEAD_BYTES_SESSION;
+
+	return 1 + (taken > own ? taken : own) / (each + 1);
+}
+
+uint32_t
+pending_places(const struct serve *sv, const struct session *ss, uint32_t *share)
+{
+	const uint32_t left = places_left(sv->pending), taken = answers_taken(sv, ss);
 
 	*share = left > PENDING_FIRST_ONLY ? share_of(left) : 0;
+	*share = *share < taken ? *share : taken;
 	return *share > ss->pending_count ? *share - ss->pending_count : 0;
 }
 

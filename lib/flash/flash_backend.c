@@ -138,8 +138,7 @@ poll(void *arg, uint64_t now_ns)
 
 	s->now_ns = now_ns;
 	flash_tier_turn(s->c.tier, s->core, now_ns, store_evictions_wait(s->c.store));
-	if (flash_tier_may_copy(s->c.tier, s->core))
-		store_evict_waiting(s->c.store);
+	store_evict_waiting(s->c.store);
 	flash_reads_poll(s);
 	if (s->under_way != 0 && now_ns - s->looked_ns >= FLASH_LOOK_NS)
 		look_at_oldest(s);

@@ -1,7 +1,7 @@
 /*
  * flash_tier.c - the store's hooks as calls of shards; admission; segments handed to the device.
  */
-#include "flash_tier.h"
+#include "flash_copy.h"
 
 #include "base/time_units.h"
 
@@ -58,41 +58,17 @@ spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 		atomic_fetch_sub_explicit(&t->tokens, twice ? 2 * len : len, memory_order_relaxed);
 }
 
-/* True if this core has turns of the tier; the loader has none, so its items are never put off. */
-static bool
-has_turns(const struct flash_tier *t, uint32_t core)
+static struct flash_offer *
+offer_at(struct flash_tier *t, uint32_t core, uint64_t offer)
 {
-	return core < t->c.cores;
-}
-
-/* Returns how many of the len bytes that are left of a value may be copied now. */
-static uint32_t
-copy_most(const struct flash_tier *t, const struct flash_tier_core *c, uint32_t core, uint32_t len)
-{
-	if (!has_turns(t, core) || len <= FLASH_COPY_PIECE || c->copy_room >= len)
-		return len;
-	return c->copy_room >= FLASH_COPY_PIECE ? (uint32_t)c->copy_room : 0;
+	return &t->core[core].offers[offer - 1];
 }
 
 static bool
 copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
 {
-	struct flash_tier *t = arg;
-	const uint32_t core = store_core_number(sc);
-	struct flash_tier_core *c = &t->core[core];
-	const uint32_t len = item_value_len(it);
-	const uint32_t end = c->value_at + copy_most(t, c, core, len - c->value_at);
-
-	(void)offer;
-	while (c->value_at < end) {
-		const struct view run = store_value_at(sc, it, c->value_at);
-		const uint32_t n = run.len < end - c->value_at ? run.len : end - c->value_at;
-
-		flash_log_fill(&c->shard->log, &c->reserved, c->value_at, run.data, n);
-		c->value_at += n;
-		c->copy_room -= n;
-	}
-	return c->value_at == len;
+	(void)it;
+	return flash_copy_go_on(arg, store_core_number(sc), offer);
 }
 
 /* ---- packing ---- */
@@ -124,11 +100,11 @@ pack(struct flash_packer *p, struct flash_tier_core *c, const struct store_core 
 
 /* Copies the packed value into the reserved room. */
 static void
-copy_packed(struct flash_tier_core *c, const struct flash_packer *p, uint32_t packed,
-	    uint32_t value_len)
+copy_packed(struct flash_tier_core *c, struct flash_offer *o, const struct flash_packer *p,
+	    uint32_t packed, uint32_t value_len)
 {
-	flash_log_fill(&c->shard->log, &c->reserved, 0, p->packed, packed);
-	c->value_at = value_len;
+	flash_log_fill(&o->shard->log, &o->reserved, 0, p->packed, packed);
+	o->value_at = value_len;
 	count(c, FLASH_PACKED);
 	counter_add(&c->counters[FLASH_PACKED_SAVED], value_len - packed);
 }
@@ -144,13 +120,13 @@ stream_of(const struct flash_tier *t, const struct flash_record *r)
 /* Puts the item off until the device accepts a segment, or refuses it if sets wait and the device
  * has accepted none for FLASH_PATIENCE_NS. Relaxed: cores may disagree for a moment. */
 static uint64_t
-offer_no_room(struct flash_tier *t, struct flash_tier_core *c, const struct store_core *sc,
-	      bool waits)
+offer_no_room(struct flash_tier *t, struct flash_tier_core *c, struct flash_shard *s,
+	      const struct store_core *sc, bool waits)
 {
 	const bool needed = store_evictions_needed(sc);
 	uint64_t since_ns = atomic_load_explicit(&t->short_since_ns, memory_order_relaxed);
 
-	atomic_store_explicit(&c->shard->is_short, true, memory_order_relaxed);
+	atomic_store_explicit(&s->is_short, true, memory_order_relaxed);
 	if ((since_ns != 0) != needed) {
 		since_ns = needed ? c->now_ns : 0;
 		atomic_store_explicit(&t->short_since_ns, since_ns, memory_order_relaxed);
@@ -170,11 +146,24 @@ has_room(struct flash_tier *t, struct flash_shard *s)
 	atomic_store_explicit(&t->short_since_ns, 0, memory_order_relaxed);
 }
 
+/* Returns a free place for an offer; 0: there is none, or the core is in the middle of a value. */
 static uint64_t
-offer_of(struct flash_tier *t, uint32_t core, const struct store_core *sc, const struct item *it,
+offer_place(const struct flash_tier_core *c)
+{
+	if (c->slicing != 0)
+		return 0;
+	for (uint32_t i = 0; i < FLASH_OFFERS; i++)
+		if (c->offers[i].shard == NULL)
+			return i + 1;
+	return 0;
+}
+
+static uint64_t
+offer_of(struct flash_tier *t, uint32_t core, struct store_core *sc, const struct item *it,
 	 uint64_t hash)
 {
 	struct flash_tier_core *c = &t->core[core];
+	const uint64_t offer = offer_place(c);
 	const uint32_t value_len = item_value_len(it);
 	struct flash_record record = {.kind = FLASH_PUT,
 				      .value_len = value_len,
@@ -182,29 +171,31 @@ offer_of(struct flash_tier *t, uint32_t core, const struct store_core *sc, const
 				      .expiry_s = item_expiry_s(it),
 				      .cas = item_cas(it),
 				      .key = item_key(it)};
+	struct flash_offer made = {.store = sc,
+				   .item = it,
+				   .hash = hash,
+				   .cas = record.cas,
+				   .bytes = record.key.len + value_len};
 	struct flash_packer *packer;
 	uint32_t packed;
 
 	if (!is_admitted(t, c, it, hash))
 		return 0;
-	if (has_turns(t, core) && c->copy_room <= 0)
+	if (offer == 0 || (flash_tier_has_turns(t, core) && c->copy_room <= 0))
 		return STORE_OFFER_LATER;
 	packer = packer_of(t, core);
 	packed = packer != NULL ? pack(packer, c, sc, it, value_len) : 0;
 	record.packed = packed != 0;
 	record.value_len = packed != 0 ? packed : value_len;
-	c->shard = flash_tier_shard(t, hash, stream_of(t, &record));
-	c->hash = hash;
-	c->cas = record.cas;
-	c->bytes = record.key.len + value_len;
-	if (!flash_shard_reserve(c->shard, &record, &c->reserved))
-		return offer_no_room(t, c, sc, has_turns(t, core));
-	has_room(t, c->shard);
-	spend(t, &c->reserved, record.value_len);
-	c->value_at = 0;
+	made.shard = flash_tier_shard(t, hash, stream_of(t, &record));
+	if (!flash_shard_reserve(made.shard, &record, &made.reserved))
+		return offer_no_room(t, c, made.shard, sc, flash_tier_has_turns(t, core));
+	has_room(t, made.shard);
+	spend(t, &made.reserved, record.value_len);
 	if (packed != 0)
-		copy_packed(c, packer, packed, value_len);
-	return 1;
+		copy_packed(c, &made, packer, packed, value_len);
+	*offer_at(t, core, offer) = made;
+	return offer;
 }
 
 static uint64_t
@@ -226,17 +217,19 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 	struct flash_tier *t = arg;
 	const uint32_t core = store_core_number(sc);
 	struct flash_tier_core *c = &t->core[core];
+	struct flash_offer *o = offer_at(t, core, offer);
 
-	(void)offer;
 	(void)generation; /* a reservation before a flush's mark makes no entry */
 	/* A value that was marked where it lies has another number since. */
-	if (it != NULL && item_cas(it) != c->cas)
-		flash_shard_put_nothing(c->shard);
-	else if (it != NULL && flash_shard_put(c->shard, core, c->hash, &c->reserved,
+	if (it != NULL && item_cas(it) != o->cas)
+		flash_shard_put_nothing(o->shard);
+	else if (it != NULL && flash_shard_put(o->shard, core, o->hash, &o->reserved,
 					       (uint8_t)(item_status(it) >> ITEM_STATUS_SHIFT),
 					       item_expiry_s(it)))
-		counter_add(&c->counters[FLASH_ADMITTED_BYTES], c->bytes);
-	flash_log_release(&c->shard->log, &c->reserved);
+		counter_add(&c->counters[FLASH_ADMITTED_BYTES], o->bytes);
+	flash_copy_end(c, offer);
+	flash_log_release(&o->shard->log, &o->reserved);
+	o->shard = NULL;
 }
 
 /* ---- forgetting ---- */
@@ -370,6 +363,7 @@ flash_tier_turn(struct flash_tier *t, uint32_t core, uint64_t now_ns, uint32_t w
 		core < t->c.shard_count ? (t->c.shard_count - core - 1) / t->c.cores + 1 : 0;
 
 	c->packed = 0;
+	c->is_flooded = waiting > STORE_LEAVING_MAX / 2;
 	c->copy_room = copy_room(c->copy_room, now_ns - c->now_ns, waiting);
 	c->now_ns = now_ns;
 	for (uint32_t i = 0; i < FLASH_SHARDS_TURN && i < owned; i++) {
@@ -471,6 +465,9 @@ flash_writer_work(struct flash_writer *w, uint64_t now_ns)
 
 	w->now_ns = now_ns;
 	did = ends_take(w) != 0;
+	for (uint32_t i = 0; i < w->tier->c.cores; i++)
+		for (uint32_t n = 0; n < FLASH_OFFERS && flash_copies_work(&w->tier->core[i]); n++)
+			did = true;
 	look_at_oldest(w);
 	/* Nothing is under way by now, or it is the device's for ever. */
 	if (flash_health_off(&w->tier->health) != FLASH_ON)

@@ -10,10 +10,11 @@
  *         last call.
  * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
  * Errors: none: what is not admitted is evicted as without a tier, and counted.
- * Bounds: FLASH_COPY_TURN bytes are copied a core and turn, and FLASH_COPY_PIECE more at most,
- *         FLASH_PACK_TURN packed, and what was begun below that; a larger value takes several
- *         turns. A core visits FLASH_SHARDS_TURN shards a turn. A set waits FLASH_PATIENCE_NS for a
- *         device that accepts no segment. The unused budget is kept for a second.
+ * Bounds: FLASH_OFFERS of a core are open. A core copies FLASH_COPY_TURN bytes a turn, and
+ *         FLASH_COPY_PIECE more at most, FLASH_PACK_TURN packed, and what was begun below that; a
+ *         larger value takes several turns. A core visits FLASH_SHARDS_TURN shards a turn. A set
+ *         waits FLASH_PATIENCE_NS for a device that accepts no segment. The unused budget is kept
+ *         for a second.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
@@ -37,8 +38,15 @@
 #define FLASH_COPY_FLOOD   (16u << 10)
 #define FLASH_COPY_WAITING 512u
 #define FLASH_COPY_TURN    (256u << 10)
-#define FLASH_PATIENCE_NS  250000000ull /* of a set, for a device that accepts no segment */
-#define FLASH_SHARDS_TURN  4u
+static_assert(FLASH_COPY_PIECE >= ITEM_PIN_MIN_BYTES, "a longer value can be pinned");
+/* The tier's thread copies values above FLASH_COPY_PIECE. The core's part of such an eviction
+ * counts as FLASH_COPY_HELPED copied bytes at its begin, and at its end. The core slices those that
+ * the thread has not taken within FLASH_HELP_NS, or while more than half of its ring waits. */
+#define FLASH_OFFERS      16u /* of a core at once */
+#define FLASH_COPY_HELPED 1024u
+#define FLASH_HELP_NS     1000000ull
+#define FLASH_PATIENCE_NS 250000000ull /* of a set, for a device that accepts no segment */
+#define FLASH_SHARDS_TURN 4u
 
 /* Per-core counters of the offers made to the tier: name, description. */
 #define FLASH_OFFER_COUNTERS(X)                                                                    \
@@ -83,16 +91,36 @@ extern const struct counter_name flash_ask_counter_names[FLASH_ASK_COUNTERS_COUN
 
 struct flash_prefetched;
 
-/* Per-core state of the tier: the open offer, this turn's budgets, and counters. */
-struct flash_tier_core {
-	struct flash_shard *shard; /* of the open offer */
-	uint64_t hash;
+enum flash_copier {
+	FLASH_COPY_UNBEGUN,
+	FLASH_COPY_POSTED, /* for the tier's thread */
+	FLASH_COPY_SLICED, /* by the core, in slices */
+};
+
+/* An item whose record is reserved, and neither settled nor released. */
+struct flash_offer {
+	struct flash_shard *shard; /* NULL: the place is free */
+	struct store_core *store;
+	const struct item *item;
 	struct flash_reserved reserved;
-	uint64_t cas;                        /* of the item when it was offered */
-	uint64_t now_ns;                     /* of this turn */
-	uint32_t bytes;                      /* of its key and value */
-	uint32_t value_at;                   /* bytes of its value that are copied */
+	uint64_t hash;
+	uint64_t cas;       /* of the item when it was offered */
+	uint64_t posted_ns; /* turn in which it was posted */
+	uint32_t bytes;     /* of its key and value */
+	uint32_t value_at;  /* bytes of its value that are copied */
+	enum flash_copier copier;
+	_Atomic bool is_whole; /* the thread's copy is made */
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+
+/* Per-core state of the tier: the open offers, this turn's budgets, and counters. */
+struct flash_tier_core {
+	struct flash_offer offers[FLASH_OFFERS];
+	/* Bits: posted offers that the tier's thread has not taken. */
+	_Atomic uint32_t posted __attribute__((aligned(CACHE_LINE_BYTES)));
+	uint64_t now_ns __attribute__((aligned(CACHE_LINE_BYTES))); /* of this turn */
+	uint64_t slicing;                    /* the offer that the core copies; 0: none */
 	int64_t copy_room;                   /* bytes that may be copied now; below 0: a debt */
+	bool is_flooded;                     /* more than half of the ring waits */
 	uint32_t packed;                     /* bytes of values given to the packer in this turn */
 	uint32_t next;                       /* shard that the next turn visits */
 	struct flash_prefetched *prefetched; /* by its backend; NULL: nothing is */
@@ -108,6 +136,7 @@ struct flash_tier_config {
 	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
 	_Atomic uint64_t *flush_due;   /* outlives the process (flash_state.h); may be NULL */
 	bool admit_all;                /* admit items that no client has read, too */
+	bool thread_copies;            /* flash_writer_work copies evicted values, too */
 	struct flash_ghosts ghosts;    /* otherwise admit a key at its second eviction, too */
 	uint64_t budget;               /* bytes of records a second; 0: any number */
 	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
@@ -138,6 +167,13 @@ struct flash_tier {
 void flash_tier_init(struct flash_tier *tier, const struct flash_tier_config *config);
 /* Changes admission and budget from now on. From any thread. */
 void flash_tier_change_mt(struct flash_tier *tier, bool admit_all, uint64_t budget);
+
+/* True if this core has turns of the tier; the loader has none, so its items are never put off. */
+static inline bool
+flash_tier_has_turns(const struct flash_tier *tier, uint32_t core)
+{
+	return core < tier->c.cores;
+}
 
 static inline struct flash_shard *
 flash_tier_shard(const struct flash_tier *tier, uint64_t hash, uint32_t stream)
@@ -190,12 +226,6 @@ bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_mov
 /* Once a turn of the core: visits some of the shards that it owns, and adds to the bytes that may
  * be copied. waiting: store_evictions_wait(). */
 void flash_tier_turn(struct flash_tier *tier, uint32_t core, uint64_t now_ns, uint32_t waiting);
-
-static inline bool
-flash_tier_may_copy(const struct flash_tier *tier, uint32_t core)
-{
-	return tier->core[core].copy_room > 0;
-}
 
 /* ---- the tier's thread ---- */
 

@@ -7,6 +7,7 @@
 #include "wire/eth_wire.h"
 
 #define FRAME_COST_NS (NS_PER_S / KERNEL_RATE)
+#define BULK_COST_NS  (NS_PER_S / KERNEL_BULK_RATE)
 
 static uint32_t
 slot_bytes(uint32_t mtu)
@@ -53,17 +54,29 @@ kernel_lane_add_port(struct kernel_lane *k, enum kernel_transport transport, uin
 	k->ports[transport][port / 64] |= UINT64_C(1) << port % 64;
 }
 
-/* The bucket of a leaky-bucket policer as one time (GCRA, ITU-T I.371): each frame pays for the
- * interval that it may use, at most KERNEL_BURST of them ahead. */
+/* A leaky-bucket policer as one time (GCRA, ITU-T I.371): each frame pays for the interval that it
+ * may use, at most `burst` of them ahead. */
+static bool
+rate_has_room(uint64_t paid_ns, uint64_t cost_ns, uint64_t burst, uint64_t now_ns)
+{
+	return paid_ns <= now_ns || paid_ns - now_ns <= (burst - 1) * cost_ns;
+}
+
+static void
+rate_pay(uint64_t *paid_ns, uint64_t cost_ns, uint64_t now_ns)
+{
+	*paid_ns = (*paid_ns > now_ns ? *paid_ns : now_ns) + cost_ns;
+}
+
 static bool
 rate_allows(struct kernel_lane *k, bool is_bulk, uint64_t now_ns)
 {
-	const uint64_t from_ns = k->paid_ns > now_ns ? k->paid_ns : now_ns;
-	const uint64_t burst = is_bulk ? KERNEL_BURST / 2 : KERNEL_BURST;
-
-	if (from_ns - now_ns > (burst - 1) * FRAME_COST_NS)
+	if (!rate_has_room(k->paid_ns, FRAME_COST_NS, KERNEL_BURST, now_ns) ||
+	    (is_bulk && !rate_has_room(k->bulk_paid_ns, BULK_COST_NS, KERNEL_BULK_BURST, now_ns)))
 		return false;
-	k->paid_ns = from_ns + FRAME_COST_NS;
+	rate_pay(&k->paid_ns, FRAME_COST_NS, now_ns);
+	if (is_bulk)
+		rate_pay(&k->bulk_paid_ns, BULK_COST_NS, now_ns);
 	return true;
 }
 

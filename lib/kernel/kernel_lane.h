@@ -9,8 +9,9 @@
  * Thread: to_kernel is written by the core and read by the thread of the interface, from_kernel
  *         the other way round. All else is the core's.
  * Errors: enum kernel_offer.
- * Bounds: KERNEL_RATE frames a second and KERNEL_BURST at once towards the kernel, KERNEL_SLICE
- *         frames a turn from it; KERNEL_PACKETS fragmented packets whose owner is known.
+ * Bounds: KERNEL_RATE frames a second and KERNEL_BURST at once towards the kernel, of these
+ *         KERNEL_BULK_RATE and KERNEL_BULK_BURST of bulk; KERNEL_SLICE frames a turn from it;
+ * KERNEL_PACKETS fragmented packets whose owner is known.
  */
 #ifndef CLOCKOO_KERNEL_LANE_H
 #define CLOCKOO_KERNEL_LANE_H
@@ -23,6 +24,10 @@
 #define KERNEL_RATE  50000u
 #define KERNEL_BURST KERNEL_RING
 #define KERNEL_SLICE 16u
+/* Of them frames that anybody can send in masses. Each may cost the kernel 10 us, on a CPU that a
+ * core may share. */
+#define KERNEL_BULK_RATE  5000u
+#define KERNEL_BULK_BURST 64u
 
 /* Local ports of connections that the cache opens itself. Linux takes the ports of its own from
  * 32768 to 60999 (net.ipv4.ip_local_port_range). */
@@ -46,7 +51,8 @@ struct kernel_packet {
 
 struct kernel_lane {
 	struct kernel_ring to_kernel, from_kernel;
-	uint64_t paid_ns; /* the time up to which frames have used up the rate */
+	uint64_t paid_ns;      /* the time up to which frames have used up the rate */
+	uint64_t bulk_paid_ns; /* the same, of bulk and its rate */
 	uint64_t ports[KERNEL_TRANSPORTS][KERNEL_PORT_WORDS]; /* bits of the cache's ports */
 	struct kernel_packet packet[KERNEL_PACKETS];
 };
@@ -71,8 +77,8 @@ kernel_port_is_ours(const struct kernel_lane *k, enum kernel_transport transport
 enum kernel_offer { KERNEL_TAKEN, KERNEL_OVER_RATE, KERNEL_FULL, KERNEL_TOO_LONG };
 
 /*
- * A frame that is offered. Frames that anybody can send in masses have half of the burst, so that a
- * flood of them leaves the other half to sessions and routing protocols.
+ * A frame that is offered. Bulk, frames that anybody can send in masses, has a lower rate of its
+ * own, so that a flood of them leaves the rest to sessions and routing protocols.
  */
 struct kernel_frame {
 	const uint8_t *data;

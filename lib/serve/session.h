@@ -204,6 +204,7 @@ struct session {
 	/* Pending requests in the order of their bytes: retrievals that are executed again, or kept
 	 * requests. One of the two lists is empty (backend/pending.h). */
 	struct pending *pending, *kept;
+	uint32_t answer_bytes; /* mean length of values that a backend answered; 0: none yet */
 
 	/* A chunk that holds a partial line, or deferred requests. Its bytes read_buf_at to
 	 * read_buf_len are read before those of conn_peek(). */

@@ -19,10 +19,9 @@ evicted_all(struct evicted e)
 	return e.of_new + e.of_kept;
 }
 
-/* Offers the item, or continues with the open offer. False: the tier puts off the item, or the rest
- * of it. */
+/* Offers the item. False: the tier puts it off, or opens an offer that it copies in later turns. */
 static bool
-offer_copied(struct store_core *sc, const struct victim *v, uint64_t *offer)
+offer_made(struct store_core *sc, const struct victim *v, uint64_t *offer)
 {
 	const struct store_tier *tier = sc->tier;
 	const struct item *it = item_at(sc->store, v->ref);
@@ -30,44 +29,47 @@ offer_copied(struct store_core *sc, const struct victim *v, uint64_t *offer)
 	 * out. */
 	const bool is_out = slab_state(&sc->store->slab, v->ref) == OBJECT_OUT;
 
-	*offer = sc->leaving.offer;
-	if (*offer == 0 && !is_out && !item_dead(sc, it))
+	if (!is_out && !item_dead(sc, it))
 		*offer = tier->evicting(tier->arg, sc, it, v->hash);
-	if (*offer == 0)
-		return true;
-	if (*offer == STORE_OFFER_LATER)
+	if (*offer == STORE_OFFER_LATER) {
+		*offer = 0;
 		return false;
-	if (tier->copying(tier->arg, sc, *offer, it))
+	}
+	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it))
 		return true;
-	/* Later turns read the rest. */
-	if (sc->leaving.offer == 0)
-		store_pin(it);
-	sc->leaving.offer = *offer;
+	store_pin(it);
 	return false;
 }
 
 enum unlinked
 evict_offered(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
-	      struct departures *d)
+	      struct departures *d, uint64_t *offer)
 {
-	const struct store_tier *tier = sc->tier;
+	const bool was_open = *offer != 0;
 	enum unlinked how;
-	uint64_t offer;
 
 	if (unlikely(v->hash == sc->spared))
 		return UNLINKED_NOT;
-	if (!offer_copied(sc, v, &offer))
+	if (!was_open && !offer_made(sc, v, offer))
 		return UNLINKED_LATER;
-	sc->offer = offer;
+	sc->offer = *offer;
 	how = unlink_victim(sc, v, with_page, ghost, d);
 	if (sc->offer != 0)
-		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);
-	sc->offer = 0;
-	if (sc->leaving.offer != 0) {
-		sc->leaving.offer = 0;
+		sc->tier->evicted(sc->tier->arg, sc, sc->offer, NULL, 0);
+	sc->offer = *offer = 0;
+	if (was_open)
 		store_unpin(item_at(sc->store, v->ref));
-	}
 	return how;
+}
+
+void
+evict_offer_end(struct store_core *sc, uint32_t ref, uint64_t *offer)
+{
+	if (likely(*offer == 0))
+		return;
+	sc->tier->evicted(sc->tier->arg, sc, *offer, NULL, 0);
+	*offer = 0;
+	store_unpin(item_at(sc->store, ref));
 }
 
 /* An item that is named while others wait queues behind them. */
@@ -75,11 +77,13 @@ enum unlinked
 evict_to_tier(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
 	      struct departures *d)
 {
-	const enum unlinked how =
-		sc->leaving.count == 0 ? evict_offered(sc, v, with_page, ghost, d) : UNLINKED_LATER;
+	uint64_t offer = 0;
+	const enum unlinked how = sc->leaving.count == 0
+					  ? evict_offered(sc, v, with_page, ghost, d, &offer)
+					  : UNLINKED_LATER;
 
 	if (how == UNLINKED_LATER)
-		leaving_add(sc, v, ghost);
+		leaving_add(sc, v, ghost, offer);
 	return how;
 }
 

@@ -29,7 +29,7 @@ static bool
 waits(struct leaving *l, uint32_t ref)
 {
 	for (uint32_t n = 0; n < l->count; n++)
-		if (item_number(l, n)->ref == ref)
+		if (item_number(l, n)->ref == ref && !item_number(l, n)->left)
 			return true;
 	return false;
 }
@@ -37,7 +37,7 @@ waits(struct leaving *l, uint32_t ref)
 /* A hand names an item once a round for each of its chunks, and an evacuation in each turn. Such an
  * item is in the ring once. */
 void
-leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost)
+leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uint64_t offer)
 {
 	struct leaving *l = &sc->leaving;
 	const struct item *it = item_at(sc->store, v->ref);
@@ -48,6 +48,7 @@ leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost)
 	if (l->count == STORE_LEAVING_MAX || (named_again && waits(l, v->ref)))
 		return;
 	*w = (struct leaving_item){.hash = v->hash,
+				   .offer = offer,
 				   .ref = v->ref,
 				   .class = (uint16_t)item_class(sc->store, it),
 				   .objects = (uint16_t)(chunks != 0 ? chunks : 1),
@@ -56,14 +57,17 @@ leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost)
 	count_leaving(sc, w, true);
 }
 
+/* Takes items that left out of the front of the ring. */
 static void
 leave_ring(struct store_core *sc)
 {
 	struct leaving *l = &sc->leaving;
 
-	count_leaving(sc, item_number(l, 0), false);
-	l->first = (l->first + 1) % STORE_LEAVING_MAX;
-	l->count--;
+	while (l->count != 0 && item_number(l, 0)->left) {
+		count_leaving(sc, item_number(l, 0), false);
+		l->first = (l->first + 1) % STORE_LEAVING_MAX;
+		l->count--;
+	}
 }
 
 void
@@ -71,42 +75,52 @@ leaving_pause(struct store_core *sc)
 {
 	struct leaving *l = &sc->leaving;
 
-	if (likely(l->offer == 0))
-		return;
-	sc->tier->evicted(sc->tier->arg, sc, l->offer, NULL, 0);
-	l->offer = 0;
-	store_unpin(item_at(sc->store, item_number(l, 0)->ref));
+	for (uint32_t n = 0; n < l->count; n++)
+		evict_offer_end(sc, item_number(l, n)->ref, &item_number(l, n)->offer);
 }
 
-/* Offers the first item and takes it out of the ring, whether or not it left the index. False if
- * the tier puts it off. */
+/* Evicts the item, with its offer if there is one. False: the tier puts it off. */
 static bool
-first_leaves(struct store_core *sc)
+item_leaves(struct store_core *sc, struct leaving_item *w)
 {
-	struct leaving *l = &sc->leaving;
-	const struct leaving_item w = *item_number(l, 0);
-	struct departures d = {.class = w.class};
+	struct departures d = {.class = w->class};
 	enum unlinked how = UNLINKED_NOT;
 	struct victim v;
 
-	if (unlink_look_again(sc->store, w.ref, w.hash, &v))
-		how = evict_offered(sc, &v, false, w.ghost, &d);
+	if (unlink_look_again(sc->store, w->ref, w->hash, &v))
+		how = evict_offered(sc, &v, false, w->ghost, &d, &w->offer);
 	if (how == UNLINKED_LATER)
 		return false;
-	leaving_pause(sc);
-	leave_ring(sc);
+	evict_offer_end(sc, w->ref, &w->offer);
+	w->left = true;
 	account_departures(sc, &d);
 	if (how != UNLINKED_NOT)
-		evict_count_left(sc, w.class, w.ghost);
+		evict_count_left(sc, w->class, w->ghost);
 	return true;
 }
 
+/* False: the tier copies it still. It may have left the index by now. */
+static bool
+is_whole(struct store_core *sc, const struct leaving_item *w)
+{
+	return w->offer == 0 ||
+	       sc->tier->copying(sc->tier->arg, sc, w->offer, item_at(sc->store, w->ref));
+}
+
+/* An item that is being copied holds up none behind it: those are offered, too, until the tier puts
+ * one off. */
 void
 store_evict_waiting(struct store_core *sc)
 {
-	for (uint32_t n = 0; n < LEAVING_TURN && sc->leaving.count != 0; n++)
-		if (!first_leaves(sc))
-			return;
+	struct leaving *l = &sc->leaving;
+
+	for (uint32_t n = 0; n < LEAVING_TURN && n < l->count; n++) {
+		struct leaving_item *w = item_number(l, n);
+
+		if (!w->left && is_whole(sc, w) && !item_leaves(sc, w) && w->offer == 0)
+			break;
+	}
+	leave_ring(sc);
 }
 
 bool

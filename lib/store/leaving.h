@@ -2,10 +2,10 @@
  * leaving.h - items that wait in memory until the tier has copied them.
  *
  * An eviction to a tier is a copy, and the tier limits what a core copies in a turn (tier.h). Items
- * beyond that wait in a ring, in the order in which they were named. They stay in the index, so
- * they are read, written and deleted as before. A value that takes several turns is pinned. Once
- * its copy is whole an item becomes the tier's and leaves the index, under one lock. A set that
- * needs the memory waits, as for a grace period. The design is lib/flash/LEAVING.md.
+ * beyond that wait in a ring, and are offered in the order in which they were named. They stay in
+ * the index, so they are read, written and deleted as before. An item whose offer is open is
+ * pinned. Once its copy is whole it becomes the tier's and leaves the index, under one lock. A set
+ * that needs the memory waits, as for a grace period. The design is lib/flash/LEAVING.md.
  *
  * Thread: the core named.
  * Errors: an item that has changed, moved or left the index leaves the ring, and stays as it is.
@@ -34,9 +34,10 @@ leaving_note_need(struct store *st)
 	return true;
 }
 
-/* Adds the item of a victim, unless it waits already or there is no place. */
-void leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost);
-/* Ends the open offer without an entry; its item waits on. Called without a lock. */
+/* Adds the item of a victim, unless it waits already or there is no place. offer: its open one, if
+ * the ring is empty; else 0. */
+void leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uint64_t offer);
+/* Ends the open offers without entries; their items wait on. Called without a lock. */
 void leaving_pause(struct store_core *sc);
 
 #endif

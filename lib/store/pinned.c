@@ -13,9 +13,10 @@
 #include "pinned.h"
 #include "item_access.h"
 
-#define PINNED_VISITS 8u /* in a turn, and two more for each that was added in it */
-#define PINNED_LONG_S 2u /* seconds that an evacuation waits for pins */
-#define PINNED_BATCH  64u
+#define PINNED_VISITS      8u  /* in a turn, and two more for each that was added in it */
+#define PINNED_VISITS_MANY 64u /* while pins hold 1/STORE_PINS_PART of the memory */
+#define PINNED_LONG_S      2u  /* seconds that an evacuation waits for pins */
+#define PINNED_BATCH       64u
 /* While pins hold this part of the memory, nothing is evicted or evacuated for large values. */
 #define PINNED_MOST_PART 4u
 
@@ -140,19 +141,6 @@ visit(struct store_core *sc)
 	append(sc, it, ref, since_s);
 }
 
-void
-pinned_turn(struct store_core *sc)
-{
-	struct pinned *list = &sc->pinned;
-	uint32_t visits = PINNED_VISITS + 2 * list->added;
-
-	if (visits > list->count)
-		visits = list->count;
-	list->added = 0;
-	for (uint32_t i = 0; i < visits; i++)
-		visit(sc);
-}
-
 static uint64_t
 pinned_bytes(const struct store *st)
 {
@@ -164,6 +152,28 @@ static uint64_t
 limit_bytes(const struct store *st)
 {
 	return atomic_load_explicit(&st->limit_bytes, memory_order_relaxed);
+}
+
+static bool
+pinned_are_some(const struct store *st)
+{
+	return pinned_bytes(st) > limit_bytes(st) / STORE_PINS_PART;
+}
+
+void
+pinned_turn(struct store_core *sc)
+{
+	struct pinned *list = &sc->pinned;
+	uint32_t visits = PINNED_VISITS + 2 * list->added;
+
+	/* An item whose pins have ended may stand behind all that clients do not read. */
+	if (list->count > visits && pinned_are_some(sc->store))
+		visits = visits > PINNED_VISITS_MANY ? visits : PINNED_VISITS_MANY;
+	if (visits > list->count)
+		visits = list->count;
+	list->added = 0;
+	for (uint32_t i = 0; i < visits; i++)
+		visit(sc);
 }
 
 bool
@@ -181,7 +191,7 @@ store_pins_memory_pressure(const struct store_core *sc)
 
 	if (likely(bytes == 0))
 		return 0;
-	if (bytes > limit_bytes(st) / STORE_PINS_PART)
+	if (pinned_are_some(st))
 		return (uint32_t)(limit_bytes(st) / bytes) + 1;
 	/* The clocks of cores differ by a second at times. */
 	return blocked_s != 0 && sc->now_s < blocked_s + PINNED_LONG_S ? STORE_PINS_PART : 0;

@@ -156,16 +156,17 @@ struct newcomer {
 
 /* An item that a hand or an evacuation named, and that the tier put off. */
 struct leaving_item {
-	uint64_t hash; /* of its key, by which it is found again */
+	uint64_t hash;  /* of its key, by which it is found again */
+	uint64_t offer; /* open, and the item is pinned; 0: none is */
 	uint32_t ref;
 	uint16_t class, objects; /* item_class, and its objects there */
 	uint8_t ghost;           /* enum ghost that it leaves */
+	bool left; /* the tier, or the index, has it no more; its place is free soon */
 };
 
 /* A core's items that wait for the tier, in the order in which they were named (leaving.h). */
 struct leaving {
 	uint32_t first, count;
-	uint64_t offer; /* of the first one, which is pinned and copied in part; 0: none is open */
 	struct leaving_item ring[STORE_LEAVING_MAX];
 };
 

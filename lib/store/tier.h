@@ -11,7 +11,6 @@
  * Units:  generation: of flush; it wraps. Items of another generation than the present are dead.
  *
  * Owner:  the tier is the caller's, and outlives the store's last call; its table is not changed.
- *         An item is read in the call only.
  *
  * Thread: the core named. "Under the lock": of a bucket that every writer of the key needs; the
  *         function may take locks of the tier's, which are never held while the store is called,
@@ -19,9 +18,10 @@
  *
  * Errors: a tier may keep nothing of what it is offered; it never refuses to forget.
  *
- * Bounds: one offer of a core is open at a time. It is copied in the call that made it, or over
- *         several turns of that core (STORE_OFFER_LATER, copying); then the item waits in memory,
- *         readable, with STORE_LEAVING_MAX others at most.
+ * Bounds: an offer is copied in the call that made it, or until a later turn of that core
+ *         (copying); then the item waits in memory, readable, with STORE_LEAVING_MAX others at
+ *         most. A core has as many open offers as the tier makes before it answers
+ *         STORE_OFFER_LATER. An item is read in the call only, or while it is pinned.
  */
 #ifndef CLOCKOO_TIER_H
 #define CLOCKOO_TIER_H
@@ -38,15 +38,15 @@ struct store_tier {
 	 * not wanted; STORE_OFFER_LATER. */
 	uint64_t (*evicting)(void *arg, struct store_core *sc, const struct item *it,
 			     uint64_t hash);
-	/* Without a lock: copies a part of the item's value, which does not change. True: that was
-	 * the last part, and evicted() follows in this call of the store. False: the store pins the
-	 * item and calls again from store_evict_waiting(); the item may have left the index by
-	 * then. Only for values of ITEM_PIN_MIN_BYTES or more. */
+	/* Without a lock: copies a part of the item's value, which does not change, or has it
+	 * copied by another thread. True: the copy is whole, and evicted() follows in this call of
+	 * the store. False: the store pins the item and calls again from store_evict_waiting(); the
+	 * item may have left the index by then. Only for values of ITEM_PIN_MIN_BYTES or more. */
 	bool (*copying)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it);
 	/* Ends an offer. Under the lock, with the item still in its slot, alive and of this
 	 * generation: the tier has it from now on, with its present expiry and status; unless the
 	 * tier has seen a later generation, or the item has another cas than when it was offered.
-	 * NULL, without a lock: the item is not the tier's. */
+	 * NULL, without a lock: the item is not the tier's; its value is not read any more. */
 	void (*evicted)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 			uint32_t generation);
 	/* Under the lock: no slot has the key. After the call the tier leads to no copy of it, nor

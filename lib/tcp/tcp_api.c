@@ -126,6 +126,14 @@ conn_unacknowledged(const struct conn *c)
 	return c->tx.bytes;
 }
 
+uint32_t
+conn_sendable(const struct conn *c)
+{
+	const uint32_t most = conn_sendable_max(c);
+
+	return c->tx.bytes < most ? most - c->tx.bytes : 0;
+}
+
 bool
 conn_has_ended(const struct conn *c)
 {

@@ -9,11 +9,11 @@ all that comes out of the NIC. All namespaces end with this process.
 """
 
 import contextlib
-import ctypes
 import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -23,160 +23,72 @@ import tempfile
 import time
 import unittest
 
-NIC_TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/nic"
-WAIT_S = 30
-SKIPPED = 77
-OURS, PEER, OTHER = "10.99.0.1", "10.99.0.2", "10.99.0.77"
-OURS6, PEER6 = "2001:db8::1", "2001:db8::2"
-SSH, CACHE = 22, 11211
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import kernel_bed
+from kernel_bed import (CACHE, OTHER, OURS, OURS6, PEER, PEER6, SSH, WAIT_S, EchoServer, Peer, cksum, enter_namespaces,
+                        exchange, ping, ping_socket, run, set_up, stats_of)
+
 ETH_P_ALL = 3
-INSIDE = "CLOCKOO_KERNEL_SHARE"
 FLOOD_S = 3.0
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None, use_errno=True)
+SSHD, SSHD_PORT = shutil.which("sshd", path="/usr/sbin:/usr/bin"), 2022
 
 
-def run(*command, check=True):
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if check and done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr}{done.stdout}")
-    return done
+def appliance(*options, **how):
+    return kernel_bed.Appliance(PROGRAM, *options, **how)
 
 
-def enter_namespaces():
-    """This program again, as root of network and mount namespaces of its own."""
-    if INSIDE in os.environ:
-        return
-    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        print("skipped: no /dev/net/tun")
-        sys.exit(SKIPPED)
-    how = ["unshare", "-nm"] if os.geteuid() == 0 else ["unshare", "-Urnm"]
-    if subprocess.run([*how, "true"], capture_output=True).returncode != 0:
-        print("skipped: no namespaces here")
-        sys.exit(SKIPPED)
-    os.execvpe(how[0], [*how, sys.executable, "-B", *sys.argv], os.environ | {INSIDE: "1"})
+@contextlib.contextmanager
+def appliance_after(first):
+    """A call that starts another appliance, once the first was killed."""
+    started = []
+
+    def start():
+        if first.process.poll() is None:
+            raise RuntimeError("the first appliance runs")
+        started.append(appliance().ready())
+
+    try:
+        yield start
+    finally:
+        for a in started:
+            a.end()
 
 
-def set_namespace(fd):
-    if LIBC.setns(fd, 0) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
-
-
-def die_with_parent():
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-class Peer:
-    """Commands and sockets of the namespace at the other end of the wire."""
-
-    def __init__(self):
-        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "600"], stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
-        own = os.stat("/proc/self/ns/net").st_ino
-        until = time.monotonic() + WAIT_S
-        while os.stat(f"/proc/{self.holder.pid}/ns/net").st_ino == own and time.monotonic() < until:
-            time.sleep(0.01)
-        self.ns = os.open(f"/proc/{self.holder.pid}/ns/net", os.O_RDONLY)
-        self.own = os.open("/proc/self/ns/net", os.O_RDONLY)
-
-    def run(self, *command, check=True):
-        return run("nsenter", "-t", str(self.holder.pid), "-n", *command, check=check)
-
-    @contextlib.contextmanager
-    def inside(self):
-        set_namespace(self.ns)
-        try:
-            yield
-        finally:
-            set_namespace(self.own)
-
-    def socket(self, *kind):
-        with self.inside():
-            s = socket.socket(*kind)
-        s.settimeout(WAIT_S)
-        return s
-
-    def connect(self, port, host=OURS):
-        s = self.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-        s.connect((host, port))
-        return s
-
-    def close(self):
-        self.holder.kill()
-        self.holder.wait()
-
-
-def ping(s, host, times=3):
-    """Echo requests over a raw socket; how many answers each of them got."""
-    six = ":" in host
-    answers = []
-    for number in range(times):
-        message = struct.pack(">BBHHH", 128 if six else 8, 0, 0, os.getpid() & 0xffff, number) + b"0123456789abcdef"
-        if not six:
-            message = message[:2] + cksum(message) + message[4:]
-        s.settimeout(WAIT_S)
-        s.sendto(message, (host, 0))
-        got = 0
-        with contextlib.suppress(TimeoutError):
-            while True:
-                data = s.recv(2048)
-                data = data if six else data[(data[0] & 15) * 4:]
-                if data[0] == (129 if six else 0) and data[4:] == message[4:]:
-                    got += 1
-                    s.settimeout(0.2)  # a second answer would come at once
-        answers.append(got)
-    return answers
-
-
-def ping_socket(host):
-    return ((socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) if ":" in host
-            else (socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP))
-
-
-def set_up(peer):
-    run("ip", "link", "set", "lo", "up")
-    run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", str(peer.holder.pid))
-    # This kernel has the NIC as well, and must not hear what arrives there: a NIC that DPDK has is no interface. A packet
-    # socket gets the frames before this hook.
-    run("nft", "add table netdev deaf; add chain netdev deaf in { type filter hook ingress device v0 priority 0; policy drop; }")
-    pathlib.Path("/proc/sys/net/ipv6/conf/v0/disable_ipv6").write_text("1")
-    run("ip", "link", "set", "v0", "up")
-    peer.run("ip", "link", "set", "lo", "up")
-    peer.run("ethtool", "-K", "v1", "tx", "off")
-    for address in (f"{PEER}/24", f"{PEER6}/64"):
-        peer.run("ip", "addr", "add", address, "dev", "v1", *(["nodad"] if ":" in address else []))
-    peer.run("ip", "link", "set", "v1", "up")
-    run("ip", "tuntap", "add", "dev", "clockoo0", "mode", "tap", "user", str(os.geteuid()))
-    for address in (f"{OURS}/24", f"{OTHER}/24", f"{OURS6}/64"):
-        run("ip", "addr", "add", address, "dev", "clockoo0", *(["nodad"] if ":" in address else []))
-    run("ip", "link", "set", "clockoo0", "up")
-
-
-class Appliance:
-    def __init__(self, *options, kernel="clockoo0"):
-        self.process = subprocess.Popen(
-            [PROGRAM, "--no-huge", "--iface", "v0", "--kernel", kernel, "-p", str(CACHE), "-U", str(CACHE), "-m", "16",
-             "-c", "64", "--address", f"{OURS}/24", "--address6", f"{OURS6}/64", "--probe", "off", "--poll", "adaptive",
-             "--yield", "--file-prefix", f"kernel-{os.getpid()}", "--config", "none", *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def ready(self):
-        if not select.select([self.process.stdout], [], [], WAIT_S)[0] or self.process.stdout.readline() == "":
-            self.process.kill()
-            raise RuntimeError(f"did not start: {self.process.communicate()[1]}")
-        return self
-
-    def end(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        _, err = self.process.communicate(timeout=WAIT_S)
-        return self.process.returncode, err
+class Sshd:
+    """OpenSSH's server with keys of its own, at port SSHD_PORT of this namespace."""
 
     def __enter__(self):
-        return self.ready()
+        self.folder = tempfile.TemporaryDirectory()
+        self.key = f"{self.folder.name}/key"
+        self.made_run = not os.path.exists("/run/sshd")
+        os.makedirs("/run/sshd", exist_ok=True)
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key)
+        self.process = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", "/dev/null", "-p", str(SSHD_PORT), "-h", self.key, "-o", "PidFile=none",
+             "-o", "StrictModes=no", "-o", f"AuthorizedKeysFile={self.key}.pub", "-o", "PermitRootLogin=yes"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=kernel_bed.die_with_parent)
+        return self
+
+    def session(self, peer):
+        """A shell's place is taken by cat: each line comes back."""
+        return subprocess.Popen(
+            ["nsenter", "-t", str(peer.holder.pid), "-n", "ssh", "-q", "-i", self.key, "-p", str(SSHD_PORT),
+             "-o", "UserKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=no", "-o", "BatchMode=yes",
+             "-o", "ConnectionAttempts=30", f"root@{OURS}", "cat"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=kernel_bed.die_with_parent)
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.end(signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+        if self.made_run:
+            os.rmdir("/run/sshd")
+
+
+def line_of(session, line):
+    session.stdin.write(line)
+    session.stdin.flush()
+    return session.stdout.readline()
 
 
 class Wire:
@@ -214,52 +126,6 @@ def tcp_resets_from(frames, port):
     return count
 
 
-def exchange(s, request, end):
-    s.sendall(request)
-    got = b""
-    while not got.endswith(end):
-        piece = s.recv(65536)
-        if not piece:
-            raise RuntimeError(f"closed after {got!r}")
-        got += piece
-    return got
-
-
-class EchoServer:
-    """A server of the kernel: each connection is a process that echoes lines, as a shell does."""
-
-    def __init__(self, port, family=socket.AF_INET6):
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        listener.bind(("::", port))
-        listener.listen(16)
-        self.pid = os.fork()
-        if self.pid == 0:
-            die_with_parent()
-            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-            while True:
-                connection, _ = listener.accept()
-                if os.fork() == 0:
-                    die_with_parent()
-                    listener.close()
-                    while data := connection.recv(65536):
-                        connection.sendall(data)
-                    os._exit(0)
-                connection.close()
-        listener.close()
-
-    def close(self):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-
-
-def stats_of(peer, name):
-    with peer.connect(CACHE) as s:
-        rows = exchange(s, f"stats {name}\r\n".encode(), b"END\r\n").decode()
-    return {key: int(value) for key, value in re.findall(r"STAT (?:\d+_)?(\S+) (\d+)\r", rows)}
-
-
 class KernelShare(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -276,14 +142,14 @@ class KernelShare(unittest.TestCase):
             self.assertEqual(exchange(s, b"a line\n", b"\n"), b"a line\n")
 
     def test_cache_and_kernel_serve_at_one_address_and_no_reset_of_the_kernel_leaves(self):
-        with Appliance(), Wire(self.peer) as wire:
+        with appliance(), Wire(self.peer) as wire:
             for _ in range(5):
                 self.check_both(OURS)
                 self.check_both(OURS6)
             self.assertEqual(tcp_resets_from(wire.frames(), CACHE), 0)
 
     def test_a_question_about_the_address_has_one_answer(self):
-        with Appliance(), Wire(self.peer) as wire:
+        with appliance(), Wire(self.peer) as wire:
             self.peer.run("ip", "neigh", "flush", "dev", "v1")
             for host in (OURS, OURS6):
                 with self.peer.socket(*ping_socket(host)) as s:
@@ -297,14 +163,14 @@ class KernelShare(unittest.TestCase):
             self.assertGreater(stats_of(self.peer, "net")["kernel_silenced"], 0)
 
     def test_another_address_is_the_kernels(self):
-        with Appliance():
+        with appliance():
             with self.peer.socket(*ping_socket(OTHER)) as s:
                 self.assertEqual(ping(s, OTHER), [1, 1, 1])
             with self.peer.connect(SSH, OTHER) as s:
                 self.assertEqual(exchange(s, b"hello\n", b"\n"), b"hello\n")
 
     def test_the_kernel_reaches_others_and_others_its_datagrams(self):
-        with Appliance():
+        with appliance():
             for host in (PEER, PEER6):
                 with socket.socket(*ping_socket(host)) as s:
                     self.assertEqual(ping(s, host), [1, 1, 1])
@@ -324,13 +190,13 @@ class KernelShare(unittest.TestCase):
                 asks.close()
 
     def test_a_session_survives_kill_9_of_the_appliance(self):
-        with Appliance() as first:
+        with appliance() as first:
             session = self.peer.connect(SSH)
             self.assertEqual(exchange(session, b"before\n", b"\n"), b"before\n")
             first.end(signal.SIGKILL)
             session.sendall(b"while nobody is there\n")
             self.assertNotEqual(run("ip", "addr", "show", "clockoo0").stdout.count("inet "), 0)
-        with Appliance(), Wire(self.peer) as wire:
+        with appliance(), Wire(self.peer) as wire:
             got = b""
             while not got.endswith(b"\n"):
                 got += session.recv(1000)
@@ -341,7 +207,7 @@ class KernelShare(unittest.TestCase):
 
     def test_large_transfers_pass_the_kernel_whole(self):
         data = os.urandom(1 << 20)
-        with Appliance(), self.peer.connect(SSH) as s:
+        with appliance(), self.peer.connect(SSH) as s:
             got, sent = bytearray(), 0
             s.setblocking(False)
             while len(got) < len(data):
@@ -354,7 +220,7 @@ class KernelShare(unittest.TestCase):
             self.assertEqual(bytes(got), data)
 
     def test_a_flood_of_gets_leaves_sessions_alive_and_a_flood_of_syns_leaves_gets(self):
-        with Appliance():
+        with appliance():
             session, cache = self.peer.connect(SSH), self.peer.connect(CACHE)
             datagrams = self.peer.socket(socket.AF_INET, socket.SOCK_DGRAM)
             datagrams.setblocking(False)
@@ -383,10 +249,26 @@ class KernelShare(unittest.TestCase):
             for s in (session, cache, datagrams, syns):
                 s.close()
 
+    @unittest.skipIf(SSHD is None or os.environ.get(kernel_bed.INSIDE) != "root",
+                     "needs sshd (openssh-server) and root")
+    def test_an_ssh_session_of_a_real_sshd_survives_kill_9(self):
+        with Sshd() as sshd, appliance() as first, appliance_after(first) as second:
+            session = sshd.session(self.peer)
+            self.assertEqual(line_of(session, b"before\n"), b"before\n")
+            first.end(signal.SIGKILL)
+            session.stdin.write(b"while nobody is there\n")
+            session.stdin.flush()
+            second()
+            self.assertEqual(session.stdout.readline(), b"while nobody is there\n")
+            self.assertEqual(line_of(session, b"after\n"), b"after\n")
+            session.stdin.close()
+            self.assertEqual(session.wait(WAIT_S), 0)
+            session.stdout.close()
+
     # ---- what hinders a start ----
 
     def refusal(self, *options, kernel="clockoo0"):
-        a = Appliance(*options, kernel=kernel)
+        a = appliance(*options, kernel=kernel)
         out, err = a.process.communicate(timeout=WAIT_S)
         self.assertEqual((out, a.process.returncode), ("", 1))
         self.assertEqual(err.count("\n"), 1, err)
@@ -397,12 +279,12 @@ class KernelShare(unittest.TestCase):
         self.assertIn("--kernel: lo is no tap", self.refusal(kernel="lo"))
 
     def test_an_interface_in_use_or_with_a_larger_mtu_is_one_line(self):
-        with Appliance():
+        with appliance():
             pass
         run("ip", "link", "set", "clockoo0", "mtu", "1600")
         self.assertIn("its MTU is 1600, and the port's 1500: ip link set clockoo0 mtu 1500", self.refusal())
         run("ip", "link", "set", "clockoo0", "mtu", "1500")
-        with Appliance():
+        with appliance():
             err = self.refusal("--file-prefix", f"second-{os.getpid()}", "--address", "10.99.0.9/24")
             self.assertIn("clockoo0 is in use by another process", err)
 
@@ -446,13 +328,6 @@ def syn_frame(mac, ident):
     pseudo = source + socket.inet_aton(OURS) + struct.pack(">BBH", 0, 6, len(tcp))
     tcp = tcp[:16] + cksum(pseudo + tcp) + tcp[18:]
     return mac + b"\x02\0\0\0\0\x55" + b"\x08\x00" + ip + tcp
-
-
-def cksum(data):
-    total = sum(struct.unpack(f">{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return struct.pack(">H", ~total & 0xffff)
 
 
 enter_namespaces()

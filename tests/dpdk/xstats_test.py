@@ -3,7 +3,7 @@
 driver's. Method: each name is a string of the driver's archive and of the program that is linked with it. A driver
 that this DPDK does not have, and a counter that came with a later release, are skipped by name.
 
-    xstats_test.py CLOCKOO SOURCE FOLDER-OF-DPDK RELEASE DRIVER...
+    xstats_test.py CLOCKOO SOURCE FOLDER-OF-DPDK RELEASE DRIVER...   as meson calls it
 """
 
 import pathlib

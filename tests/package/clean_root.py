@@ -51,7 +51,7 @@ def recipe(package):
 
 
 def is_current(base, words):
-    """Was it made whole, by that recipe?"""
+    """Returns True if it was made whole, by that recipe."""
     note = recipe_of(base)
     return base.exists() and note.exists() and note.read_text() == words
 

@@ -818,7 +818,7 @@ TEST(a_client_that_does_not_read_costs_others_no_answer)
  * servers. Answers that have arrived wait for earlier ones, which wait for memory. */
 TEST(no_value_is_missed_for_want_of_memory)
 {
-	for (uint64_t bytes = 256u << 10; bytes <= 2u << 20; bytes *= 2) {
+	for (uint64_t bytes = 64u << 10; bytes <= 512u << 10; bytes *= 2) {
 		struct world *w = world_create_of(false, NS_PER_S, bytes);
 
 		w->big = 30;
@@ -843,9 +843,9 @@ TEST(a_slow_server_is_not_late)
 		uint32_t piece, rests, requests; /* of each client */
 		uint64_t late_within_ns;         /* 0: the server is not late */
 	} rows[] = {
-		{200, 0, 5, 0},
-		{150, 0, 5, 0},
-		{35, 0, 10, 100 * NS_PER_S},
+		{100, 0, 5, 0},
+		{75, 0, 5, 0},
+		{12, 0, 10, 100 * NS_PER_S},
 		{1, 100, 3, 4 * TIMEOUT_NS},
 	};
 

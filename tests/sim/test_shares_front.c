@@ -306,6 +306,7 @@ world_create(const struct crowd *crowd)
 	o.cable.queue_ns = NS_PER_S;
 	o.clients.tcp.conns_max = SIM_CLIENT_SLOTS + FLEET_CONNS;
 	o.clients.tcp.port = SIM_PORT;
+	o.clients.tcp.chunks = 131072; /* 900 peers queue requests until their windows close */
 	o.clients.net.rx_frames_max = FRAMES;
 	o.client_frames = FRAMES + 8192;
 	memcpy(o.cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
@@ -440,6 +441,9 @@ static const struct crowd crowds[] = {
 	{ROW("answers", "do not read 100 KB", 300, true), .asks = "get b%u\r\n"},
 	{ROW("answers", "read a byte a second of 100 KB", 300, false), .asks = "get b%u\r\n",
 	 .rate = 1},
+	/* A lane's time. */
+	{ROW("lanes", "do not read 100 KB, come again", 300, true), .asks = "get b%u\r\n",
+	 .again_ns = NS_PER_S / 2},
 	/* Requests that wait for a server, and those that are kept behind them. */
 	{ROW("requests", "do not read 1 KB", 300, true), .asks = "get s%u\r\n"},
 	{ROW("requests", "do not read 1 KB, come again", 300, false), .asks = "get s%u\r\n",

@@ -13,6 +13,7 @@
 #include "sim_rng.h"
 
 #include "flash/flash_backend.h"
+#include "flash/flash_copy.h"
 #include "backend/pending.h"
 #include "store/evict.h"
 #include "store/introspect.h"
@@ -84,6 +85,7 @@ struct world {
 	uint32_t fillers;
 	bool evicts;         /* items are evicted all the time */
 	bool copies_at_once; /* an evicted value is never sliced */
+	bool copies_nothing; /* the tier's thread does not */
 };
 
 /* ---- clients ---- */
@@ -331,6 +333,17 @@ evict(struct world *w, uint32_t max)
 }
 
 static void
+thread_works(struct world *w)
+{
+	struct flash_tier_core *c = &w->tier->core[0];
+	const uint32_t posted = c->posted;
+
+	c->posted = w->copies_nothing ? 0 : posted;
+	flash_writer_work(&w->writer, w->sim.ss->now_ns);
+	c->posted = w->copies_nothing ? posted : c->posted;
+}
+
+static void
 run(struct world *w, uint64_t for_ns)
 {
 	const uint64_t until_ns = w->sim.ss->now_ns + for_ns;
@@ -342,7 +355,7 @@ run(struct world *w, uint64_t for_ns)
 			if (w->copies_at_once)
 				w->tier->core[0].now_ns = 0;
 			mem_flash_tick(&w->media, w->sim.ss->now_ns);
-			flash_writer_work(&w->writer, w->sim.ss->now_ns);
+			thread_works(w);
 		}
 		sim_service_run(&w->sim, STEP_NS, STEP_NS);
 		if (w->evicts)
@@ -1119,7 +1132,7 @@ evict_burst(struct world *w)
 	evict(w, EVICT_SLICE);
 	check_eq(items(w), BURST);
 	check_eq(store_of(w)->leaving.count, BURST);
-	check(store_of(w)->leaving.offer != 0);
+	check(store_of(w)->leaving.ring[0].offer != 0);
 }
 
 static void
@@ -1179,6 +1192,73 @@ TEST(items_evicted_beyond_a_turns_share_are_found_on_flash)
 	check_eq(items(w), 0);
 	check_eq(counted(w, FLASH_PUTS), BURST);
 	burst_is_found(w);
+	end(w);
+}
+
+/* Names all values for eviction, some of which are posted to a thread that copies none. */
+static struct world *
+begin_posted(uint64_t seed)
+{
+	struct world *w = begin_burst(seed);
+
+	w->tier->c.thread_copies = true;
+	w->copies_nothing = true;
+	evict_burst(w);
+	run(w, FLASH_HELP_NS / 2);
+	check_eq(items(w), BURST);
+	check(w->tier->core[0].posted != 0);
+	check_eq(w->tier->core[0].slicing, 0);
+	return w;
+}
+
+static void
+all_leave(struct world *w)
+{
+	for (uint32_t i = 0; i < 1000 && store_evictions_wait(store_of(w)) != 0; i++)
+		run(w, STEP_NS);
+	check_eq(items(w), 0);
+	check_eq(counted(w, FLASH_PUTS), BURST);
+	burst_is_found(w);
+}
+
+/* The core does not copy what the thread has taken, however late it is. */
+TEST(values_that_the_thread_copies_are_found_on_flash)
+{
+	struct world *w = begin_posted(43);
+	struct flash_tier_core *c = &w->tier->core[0];
+
+	check_eq(c->posted & 1, 1);
+	c->posted &= ~1u; /* the thread is in the middle of it */
+	run(w, 2 * FLASH_HELP_NS);
+	check_eq(c->offers[0].copier, FLASH_COPY_POSTED);
+	check(c->offers[0].shard != NULL);
+	c->posted |= 1;
+	w->copies_nothing = false;
+	all_leave(w);
+	end(w);
+}
+
+TEST(values_that_the_thread_does_not_take_are_copied_by_the_core)
+{
+	struct world *w = begin_posted(44);
+
+	all_leave(w);
+	end(w);
+}
+
+/* A core that rests ends its offers; the thread finds none of them. */
+TEST(a_core_that_rests_takes_back_what_it_posted)
+{
+	struct world *w = begin_posted(45);
+	struct flash_tier_core *c = &w->tier->core[0];
+
+	store_offline(store_of(w));
+	check_eq(c->posted, 0);
+	check(!flash_copies_work(c));
+	for (uint32_t i = 0; i < FLASH_OFFERS; i++)
+		check(c->offers[i].shard == NULL);
+	store_turn(store_of(w), store_of(w)->now_s);
+	all_leave(w);
 	end(w);
 }
 

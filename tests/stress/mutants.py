@@ -396,16 +396,15 @@ MUTANTS = {
     "TIER_REFUSED_SILENT": [("link.c", "if (found->old == NULL && unlikely(sc->tier != NULL))", "if (false)")],
     # An offer ends as taken without a look at the slot: the item may be another version's, or touched since.
     "TIER_EVICT_UNCHECKED": [
-        ("evict.c", "		tier->evicted(tier->arg, sc, sc->offer, NULL, 0);",
-         "		tier->evicted(tier->arg, sc, sc->offer, item_at(sc->store, v->ref), store_generation(sc->store));")],
+        ("evict.c", "		sc->tier->evicted(sc->tier->arg, sc, sc->offer, NULL, 0);",
+         "		sc->tier->evicted(sc->tier->arg, sc, sc->offer, item_at(sc->store, v->ref), store_generation(sc->store));")],
     # An item leaves before its last slice is copied; what a slice is read from may be another item's by then.
-    "TIER_UNWHOLE": [("evict.c", "	if (tier->copying(tier->arg, sc, *offer, it))\n		return true;\n",
-                      "	tier->copying(tier->arg, sc, *offer, it);\n	if (true)\n		return true;\n")],
-    "TIER_UNPINNED": [("evict.c", "	if (sc->leaving.offer == 0)\n		store_pin(it);\n", ""),
-                      ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "")],
+    "TIER_UNWHOLE": [("evict.c", "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it))\n",
+                      "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it) || true)\n")],
+    "TIER_UNPINNED": [("evict.c", "	store_pin(it);\n", ""), ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "		{}\n"),
+                      ("evict.c", "	store_unpin(item_at(sc->store, ref));\n", "")],
     # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.
-    "TIER_LATER_FORGETS": [("evict.c", "	if (*offer == STORE_OFFER_LATER)\n		return false;\n",
-                            "	if (*offer == STORE_OFFER_LATER) {\n		*offer = 0;\n		return true;\n	}\n")],
+    "TIER_LATER_FORGETS": [("evict.c", "		*offer = 0;\n		return false;\n", "		*offer = 0;\n		return true;\n")],
     "TIER_RESTS_OPEN": [("store.c", "	leaving_pause(sc);\n", "")],
     # So does one of an item that was flushed meanwhile.
     "TIER_EVICT_FLUSHED": [("unlink.c", "offer == 0 || item_flushed(it, generation) ||", "offer == 0 ||")],
@@ -573,6 +572,8 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
+    # Clients that do not read ask for as many answers as others.
+    "LANE_NO_SHARE": [("pending_places.c", "*share = *share < taken ? *share : taken;", "*share = *share < taken ? *share : *share;")],
     # Partial lines of others take the read buffers of requests that wait for a backend.
     "PENDING_BESIDE_LINES": [("pending_order.c", "sv->read_bufs_used - sv->read_buf_places.holders;", "sv->read_bufs_used;")],
     # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.
@@ -603,8 +604,13 @@ MUTANTS = {
     # A copy that waits for the device waits for ever; it is whole with its first slice; a mark meanwhile is not seen.
     "PATIENCE_ENDLESS": [("flash_tier.c", "if (waits && (!needed || c->now_ns < since_ns + FLASH_PATIENCE_NS))", "if (waits)")],
     "PATIENCE_UNNEEDED": [("flash_tier.c", "	const bool needed = store_evictions_needed(sc);\n", "	const bool needed = true;\n")],
-    "SLICE_IS_ALL": [("flash_tier.c", "	return c->value_at == len;\n", "	return true;\n")],
-    "MARK_UNSEEN": [("flash_tier.c", "if (it != NULL && item_cas(it) != c->cas)", "if (false)")],
+    "SLICE_IS_ALL": [("flash_copy.c", "	return o->value_at == len;\n", "	return true;\n")],
+    # The core does not wait for the thread's copy; both copy one value; the core waits for a thread that does not come.
+    "COPY_UNMADE": [("flash_copy.c", "	if (is_made(o)) {\n", "	if (true) {\n")],
+    "COPY_TAKEN_TWICE": [("flash_copy.c", "		bit_of(offer)) != 0;\n", "		bit_of(offer)) + 1 != 0;\n")],
+    "COPY_AWAITED": [("flash_copy.c", "	return is_late(c, o) && take_back(c, offer)", "	return false && is_late(c, o) && take_back(c, offer)")],
+    "COPY_STAYS_POSTED": [("flash_copy.c", "	if (o->copier == FLASH_COPY_POSTED && !take_back(c, offer))\n", "	if (false)\n")],
+    "MARK_UNSEEN": [("flash_tier.c", "if (it != NULL && item_cas(it) != o->cas)", "if (false)")],
     "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
     "UNPACKED_AT_ONCE": [("flash_backend.c", " && s->unpacked < FLASH_UNPACK_TURN", "")],

@@ -25,6 +25,7 @@ import front_bench
 import idle_bench
 import links
 import loss_bench
+import nic_bench
 import operate_bench
 import papers_bench
 import papers_report
@@ -304,6 +305,10 @@ def measure_tls(args, keep_figures):
     return measure_operate(args, keep_figures)
 
 
+def measure_nic(args, keep_figures):
+    return nic_bench.measure(build_clockoo(*nic_bench.TARGETS[1:]), args.quick, keep_figures)
+
+
 def measure_budget(args, keep_figures):
     return budget.measure(build_request(), args.keep, machine()["cpu"], keep_figures)
 
@@ -333,7 +338,7 @@ def measure_papers(args, keep_figures):
 
 
 MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood,
-            "budget": measure_budget, "idle": measure_idle, "vs": measure_vs,
+            "budget": measure_budget, "nic": measure_nic, "idle": measure_idle, "vs": measure_vs,
             "sla": measure_sla, "restart": measure_restart, "front": measure_front, "filter": measure_filter, "flash": measure_flash,
             "operate": measure_operate, "tls": measure_tls, "papers": measure_papers, "edge": measure_edge,
             "reach": measure_reach}

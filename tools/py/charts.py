@@ -97,7 +97,7 @@ def load_chart(found):
 
 
 def is_load(found):
-    """Is it a file of clockoo-load, not of tools/bench?"""
+    """Returns True for a file of clockoo-load, not of tools/bench."""
     return isinstance(found, dict) and "settings" in found and "points" in found
 
 

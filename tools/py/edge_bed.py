@@ -1,4 +1,4 @@
-"""What tools/bench edge measures with: servers on one port each, with one core, stopped (SIGSTOP) while another has its
+"""The servers of tools/bench edge: they are on one port each, with one core, stopped (SIGSTOP) while another has its
 turn on the CPU. The frames that a server has moved are read from DPDK's telemetry; the CPU time is that of its core's
 thread, so other work on the machine does not count.
 """
@@ -89,10 +89,16 @@ class EdgeBed(VsBed):
 
     def __init__(self, programs, build):
         super().__init__(programs, build, [])
+        self._started = []
 
     def make(self, ledger):
         self.settle(ledger)
         self.server_ns = None
+
+    def end_all(self):
+        """Ends the servers of a part, of one that failed too."""
+        while self._started:
+            self.end(self._started.pop())
 
     def path(self, name):
         return self._folder / name
@@ -129,15 +135,20 @@ class EdgeBed(VsBed):
         server = self._spinner([str(self._programs / "port_echo"), "serve", "--telemetry-dpdk", "yes", *options], prefix, None)
         return self._with_telemetry(server, prefix)
 
-    def ask_frames(self, words, port, socket_name, frames, ms):
-        """The row of the asking end, which sends the frames of a file."""
-        out = self._kernelless(words, [self._programs / "port_echo", "ask", "--ms", ms, "--frames", frames, "--port", port, "--socket",
-                                       self.path(socket_name)], "-3")
-        return json.loads(out.splitlines()[-1])
+    def ask_frames(self, words, server, port, socket_name, frames, ms):
+        """The asking end's time a frame, in its fastest tenth: both ends need a CPU, and other work may have either."""
+        with self.turn_of(server):
+            out = self._kernelless(words, [self._programs / "port_echo", "ask", "--ms", ms, "--frames", frames, "--port", port,
+                                           "--socket", self.path(socket_name)], "-3")
+        row = json.loads(out.splitlines()[-1])
+        if row["block_ns"] == 0:
+            raise Failed(f"{words}: too few frames came back")
+        return {"ns": row["block_ns"], "idle": row["idle"]}
 
     def _with_telemetry(self, server, prefix):
         """Waits for the telemetry of a server: dpdk-testpmd says nothing when it is ready."""
         end = time.monotonic() + appliance.READY_WAIT_S
+        self._started.append(server)
         with self.turn_of(server):
             while True:
                 try:
@@ -154,20 +165,18 @@ class EdgeBed(VsBed):
         with self.turn_of(server):
             return server.telemetry.ask("/ethdev/info,0")["mac_addr"]
 
-    def sample(self, server):
+    def _sample(self, server):
         """Frames sent so far, and CPU time by thread."""
-        return {"frames": server.telemetry.ask("/ethdev/stats,0")["opackets"], "cpu": threads_cpu_ns(server.pid)}
+        return server.telemetry.ask("/ethdev/stats,0")["opackets"], threads_cpu_ns(server.pid)
 
-    def span(self, server, run):
-        """What a server did while run() ran: frames, CPU ns of its core a frame. A core spins, so a frame's time has what the
-        core waits for frames: the other end says whether it does."""
+    def span(self, server, seconds):
+        """CPU ns of a server's core a frame that it sent. A core spins, so they have what it waits for frames."""
         with self.turn_of(server):
             time.sleep(SETTLE_S)
-            first = self.sample(server)
-            answer = run()
-            last = self.sample(server)
-        frames = last["frames"] - first["frames"]
-        cpu_ns = max(ns - first["cpu"].get(thread, ns) for thread, ns in last["cpu"].items())
-        if frames <= 0 or cpu_ns <= 0:
-            raise Failed(f"no frame was sent: {frames} in {cpu_ns} ns")
-        return {"frames": frames, "cpu_ns": cpu_ns, "ns": cpu_ns / frames, "mops": 1e3 * frames / cpu_ns, "answer": answer}
+            first, cpu_first = self._sample(server)
+            time.sleep(seconds)
+            last, cpu_last = self._sample(server)
+        cpu_ns = max(ns - cpu_first.get(thread, ns) for thread, ns in cpu_last.items())
+        if last <= first or cpu_ns == 0:
+            raise Failed(f"no frame was sent, in {cpu_ns / 1e9:.1f} s of its core")
+        return {"ns": cpu_ns / (last - first)}

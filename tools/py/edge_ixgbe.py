@@ -14,7 +14,5 @@ def measure(bench):
     bed, env = bench.bed, environment(bench)
     server = bed.start_clockoo("", "--port", ADDRESS, "--profile", "ixgbe", environment=env)
     floor = bed.start_macswap("-2", "--allow", ADDRESS, environment=env)
-    rows = bench.rounds_of("ixgbe", floor, server, bench.rest, bench.rest)
+    rows = bench.spans("ixgbe", floor, server)
     bench.keep("edge_ixgbe_cycles_per_get", [r["server"]["ns"] * r["cycles_per_ns"] for r in rows], 1)
-    for one in (server, floor):
-        bed.end(one)

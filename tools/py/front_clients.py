@@ -160,7 +160,7 @@ class Ages:
                 self.judge(self.done_s[key], asked_s, value)
 
     def judge(self, done_s, asked_s, value):
-        """When it was asked for, how long had the write after this one been there?"""
+        """Records how long the write after this one had been there when the value was asked for."""
         next_s = done_s[value + 1] if value is not None and value + 1 < len(done_s) else asked_s
         age_s = max(0.0, asked_s - next_s)
         with self.lock:

@@ -329,7 +329,7 @@ class FrontLoad(Figures):
     # ---- shared mode ----
 
     def staleness(self):
-        """Keys that another client writes at their servers: how old is what the front tells?"""
+        """Measures how old a front's answers are for keys that another client writes at their servers."""
         if not self.bed.keeps_copies:
             self.leave_out("staleness_max_ms", NO_COPIES)
             return

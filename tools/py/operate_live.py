@@ -1,4 +1,4 @@
-"""Parts of tools/bench operate that ask a running appliance: are all rows shown, and what does looking cost?
+"""Parts of tools/bench operate that ask a running appliance: the rows that it shows, and what reading them costs.
 
 scrape: the load generator asks over a memif, at a rate that both ends hold; the core's time of each get is
 compared while /metrics is read SCRAPES times a second, and while nobody reads. Slices are short and

@@ -30,7 +30,7 @@ def judged(times, exact):
 
 
 def exact_of(points, *picks):
-    """Are all of these counts?"""
+    """Returns True if all of these are counts."""
     found = []
     for pick in picks:
         while pick is not None and pick[0] == "/":
@@ -47,7 +47,7 @@ def rounded(value):
 
 
 def holds(ours, paper, better):
-    """Does ours bear the paper's figure out? Within a twentieth of it, or better."""
+    """Returns True if ours is within a twentieth of the paper's figure, or better."""
     times = times_better(ours, paper, better)
     return times is not None and times >= 0.95
 

@@ -32,7 +32,7 @@ def say(text):
 
 
 class Step:
-    """with Step("building") as step: ... step.note = "[3/80]" ..."""
+    """A step of the work. In `with Step("building") as step`, step.note = "[3/80]" shows how far it is."""
 
     def __init__(self, words):
         self.words = words

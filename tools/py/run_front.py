@@ -130,7 +130,7 @@ class Level(threading.Thread):
 
 
 def keeps_copies(program):
-    """Does this build have copies to show the fleet with and without them?"""
+    """Returns True if this build has copies, so that the fleet is shown with and without them."""
     done = subprocess.run([program, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return "--front-items" in done.stdout
 

@@ -293,6 +293,7 @@ tier_make(struct second_tier *t, struct region *region)
 		.item_max = f->item_max_bytes,
 		.flush_due = t->from.state.due,
 		.admit_all = f->admit == FLASH_ADMIT_ALL,
+		.thread_copies = true,
 		.budget = (uint64_t)f->budget_mb << 20,
 		.io = tier_io_name(t->io),
 	};

@@ -1,13 +1,16 @@
 /*
  * flash_evicted.c - how long requests are in the core while evicted values are copied to flash.
  *
- *   flash_evicted [--value BYTES] [--rounds NUMBER] [--steps NUMBER]
+ *   flash_evicted [--value BYTES] [--rounds NUMBER] [--steps NUMBER] [--thread 0]
  *
  * Two cores of the appliance take turns, one with a tier over a device in memory, one without. In
- * both, TCP clients get small values, and new values of one size are stored at a rate, in pieces
- * as large as a burst of frames; so both evict alike. A request is in the core for the turn that
- * takes and answers it. Turns are measured by processor time of the thread, so other processes do
- * not count. The device and the tier's thread work between turns.
+ * both, TCP clients get small values, and new values of one size are stored at a rate; so both
+ * evict alike. Values come in pieces of four frames, so one in ten turns has a piece: with pieces
+ * of 32 frames it is one in a hundred, and the 99th percentile lies between the two kinds of turns.
+ * A request is in the core for the turn that takes and answers it. Turns are measured by processor
+ * time of the thread, so other processes do not count. The device works between turns, and so does
+ * the tier's thread, each THREAD_STEPS turns and on another processor, so that it takes nothing out
+ * of the core's caches. The core without a tier waits as long.
  */
 #include "../../sim/mem_flash_end.h"
 #include "../bench_pair.h"
@@ -15,6 +18,8 @@
 #include "flash/flash_backend.h"
 #include "store/conditional.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +31,15 @@
 #define SEGMENTS     ((uint32_t)(DEVICE_BYTES / FLASH_SEGMENT_BYTES))
 #define SEGMENT_NS   10000000ull /* 200 MB a second */
 #define RATE_SHARE   2u          /* of it */
-#define PIECE_BYTES  (BURST_MAX * 1448u)
+#define PIECE_BYTES  (4u * 1448u)
 #define DEPTH        8u
+#define THREAD_STEPS 16u /* the tier's thread sleeps as long as these take, when it has no work */
 #define READS        2u
 #define DEADLINE_NS  100000000ull
 #define STEP_NS      4000u          /* that a step of bench_pair takes */
 #define FILL_BYTES   (128ull << 20) /* twice the memory */
 #define FILL_STEPS   20000000u
+#define FILL_RATE    10u /* times that of a round */
 #define NO_END       (UINT64_MAX / 4)
 
 struct world {
@@ -45,11 +52,12 @@ struct world {
 	struct flash_intents intents;
 	struct flash_writer writer;
 	struct fill fill; /* of the value that is being stored */
-	uint64_t number, due;
+	uint64_t number, due, steps;
 	uint32_t len, at; /* at: bytes of it that are there; 0: it is not begun */
 };
 
 static struct world worlds[2];
+static uint32_t thread_copies = 1; /* 0: the core copies */
 static struct {
 	struct world *w; /* of this turn */
 	uint64_t begun_ns, turns;
@@ -127,14 +135,14 @@ tier_create(struct world *w)
 	w->shard = pages(sizeof *w->shard);
 	w->tier = pages(sizeof *w->tier);
 	mem_flash_open(&w->media, DEVICE_BYTES, 2 * DEPTH, 1);
-	w->media.faults.write_ns = SEGMENT_NS;
 	mem_flash_ends_open(w->ends, 2, &w->media, DEPTH);
 	shard_create(w);
 	flash_tier_init(w->tier, &(struct flash_tier_config){.shards = w->shard,
 							     .shard_count = 1,
 							     .cores = 1,
 							     .item_max = FLASH_VALUE_MAX,
-							     .admit_all = true});
+							     .admit_all = true,
+							     .thread_copies = thread_copies});
 	w->writer = (struct flash_writer){.tier = w->tier, .device = &w->ends[1].device};
 	store_tier_attach(w->pair.fixture.store, &w->tier->hooks);
 	backend_create(w);
@@ -187,6 +195,62 @@ hook(void)
 	}
 }
 
+/* ---- the tier's thread ---- */
+
+static struct {
+	_Atomic uint64_t asked, done; /* rounds of work */
+	struct world *w;
+	bool is_used;
+} thread;
+
+static void *
+thread_run(void *arg)
+{
+	(void)arg;
+	for (uint64_t n = 1;; n++) {
+		for (uint32_t i = 0; atomic_load(&thread.asked) < n; i++)
+			if (i % 1000 == 999)
+				sched_yield();
+		if (thread.w->tier != NULL)
+			flash_writer_work(&thread.w->writer, thread.w->pair.now_ns);
+		atomic_store(&thread.done, n);
+	}
+	return NULL;
+}
+
+/* Has the tier's thread make a round of its work, on another processor. */
+static void
+thread_works(struct world *w)
+{
+	const uint64_t n = atomic_load(&thread.asked) + 1;
+
+	thread.w = w;
+	atomic_store(&thread.asked, n);
+	for (uint32_t i = 0; atomic_load(&thread.done) < n; i++)
+		if (i % 1000 == 999)
+			sched_yield();
+}
+
+static void
+thread_pin(pthread_t t, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	pthread_setaffinity_np(t, sizeof set, &set);
+}
+
+static void
+thread_start(void)
+{
+	pthread_t t;
+
+	ensure(pthread_create(&t, NULL, thread_run, NULL) == 0);
+	thread_pin(pthread_self(), 0);
+	thread_pin(t, 1);
+}
+
 static void
 step(struct world *w)
 {
@@ -199,11 +263,14 @@ step(struct world *w)
 	for (uint64_t i = turns; i < timed.turns; i++)
 		took_ns += (uint64_t)timed.ns[i % timed.most];
 	w->pair.now_ns = before_ns + (took_ns > STEP_NS ? took_ns : STEP_NS);
-	w->due += FLASH_SEGMENT_BYTES * (w->pair.now_ns - before_ns) / SEGMENT_NS / RATE_SHARE;
-	if (w->tier == NULL)
-		return;
-	mem_flash_tick(&w->media, w->pair.now_ns);
-	flash_writer_work(&w->writer, w->pair.now_ns);
+	w->due += (thread.is_used ? 1 : FILL_RATE) * FLASH_SEGMENT_BYTES *
+		  (w->pair.now_ns - before_ns) / SEGMENT_NS / RATE_SHARE;
+	if (w->tier != NULL)
+		mem_flash_tick(&w->media, w->pair.now_ns);
+	if (!thread.is_used && w->tier != NULL)
+		flash_writer_work(&w->writer, w->pair.now_ns);
+	else if (thread.is_used && ++w->steps % THREAD_STEPS == 0)
+		thread_works(w);
 }
 
 static uint64_t
@@ -223,6 +290,8 @@ world_create(struct world *w, bool with_tier, uint32_t len)
 	for (uint32_t i = 0; i < FILL_STEPS && w->number * len < FILL_BYTES; i++)
 		step(w);
 	ensure(evictions(w) != 0);
+	w->media.faults.write_ns = SEGMENT_NS;
+	w->due = 0;
 }
 
 /* ---- rounds ---- */
@@ -258,6 +327,7 @@ main(int argc, char **argv)
 	uint32_t len = 65536, rounds = 15, steps = 3000;
 
 	const struct bench_option known[] = {BENCH_NUMBER("value", &len, 1024, 1u << 20),
+					     BENCH_NUMBER("thread", &thread_copies, 0, 1),
 					     BENCH_NUMBER("rounds", &rounds, 1, 1000),
 					     BENCH_NUMBER("steps", &steps, 100, 10000000),
 					     {0}};
@@ -268,6 +338,8 @@ main(int argc, char **argv)
 	ensure(timed.ns != NULL);
 	for (uint32_t i = 0; i < 2; i++)
 		world_create(&worlds[i], i == 1, len);
+	thread_start();
+	thread.is_used = true;
 	for (uint32_t i = 0; i < rounds; i++) {
 		run_round(&worlds[i % 2], i, steps);
 		run_round(&worlds[1 - i % 2], i, steps);

@@ -53,7 +53,8 @@ open_tier(uint64_t bytes, uint32_t value_bytes)
 					    .shard_count = 1,
 					    .cores = 1,
 					    .item_max = FLASH_VALUE_MAX,
-					    .admit_all = true};
+					    .admit_all = true,
+					    .thread_copies = true};
 
 	w.bucket_count = (uint32_t)align_up(bytes / value_bytes / (BUCKET_SLOTS / 2) + 16, 2);
 	w.buckets = bench_map(w.bucket_count * sizeof *w.buckets);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""Is a turn repeated when the host had moved our CPUs, and only then? Method: cpu_pair itself once, for
+"""A turn is repeated when the host had moved our CPUs, and only then. Method: cpu_pair itself once, for
 figures that can be; then a program that says what a list says, in order."""
 
 import json

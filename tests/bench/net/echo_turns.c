@@ -6,6 +6,7 @@
 #include "support/frame_file.h"
 #include "wire/eth_wire.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define ASK_BYTES    72u
@@ -84,6 +85,33 @@ hear(struct port *port)
 	return b.count;
 }
 
+/* Counts n frames that came back. */
+static void
+block_add(struct echo_asker *a, uint32_t n, uint64_t now_ns)
+{
+	a->block_frames += n;
+	if (a->block_frames < ECHO_BLOCK_FRAMES || a->blocks == ECHO_BLOCKS_MAX)
+		return;
+	a->block_ns[a->blocks++] = (double)(now_ns - a->block_from_ns) / a->block_frames;
+	a->block_frames = 0;
+	a->block_from_ns = now_ns;
+}
+
+static int
+by_ns(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double
+echo_block_ns(struct echo_asker *a)
+{
+	qsort(a->block_ns, a->blocks, sizeof a->block_ns[0], by_ns);
+	return a->blocks == 0 ? 0 : a->block_ns[a->blocks / 10];
+}
+
 void
 echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_file *frames,
 	       uint64_t span_ns, uint64_t now_ns)
@@ -104,11 +132,12 @@ echo_ask(struct echo_asker *a, uint64_t now_ns)
 
 	a->flying -= n < a->flying ? n : a->flying;
 	if (a->from_ns == 0 && now_ns - a->start_ns >= a->span_ns)
-		a->from_ns = now_ns;
+		a->from_ns = a->block_from_ns = now_ns;
 	else if (a->from_ns != 0) {
 		a->answered += n;
 		a->turns++;
 		a->idle += n == 0;
+		block_add(a, n, now_ns);
 	}
 	if (n != 0)
 		a->heard_ns = now_ns;

@@ -17,7 +17,9 @@
 
 struct frame_file;
 
-#define ECHO_WINDOW 256u /* frames in flight, as clockoo-load has over UDP */
+#define ECHO_BLOCK_FRAMES 1024u
+#define ECHO_BLOCKS_MAX   16384u
+#define ECHO_WINDOW       256u /* frames in flight, as clockoo-load has over UDP */
 
 struct echo_asker {
 	struct port *port;
@@ -28,6 +30,10 @@ struct echo_asker {
 	uint64_t turns, idle;            /* of the measured half; those in which no frame arrived */
 	const struct frame_file *frames; /* to send in turn; NULL: empty ones */
 	uint32_t next;                   /* of frames */
+	/* How long blocks of ECHO_BLOCK_FRAMES took, and the one that is being filled. */
+	uint32_t blocks, block_frames;
+	uint64_t block_from_ns;
+	double block_ns[ECHO_BLOCKS_MAX]; /* a frame */
 };
 
 /* Runs one turn of the end that returns frames. Returns the frames received. */
@@ -38,5 +44,8 @@ void echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_
 /* Runs one turn of the end that sends. Returns 0 once the time is over. */
 uint32_t echo_ask(struct echo_asker *a, uint64_t now_ns);
 double echo_frames_per_s(const struct echo_asker *a);
+/* Returns the time of a frame in the fastest tenth of the blocks, in which no other process had the
+ * CPU of either end. Sorts them. 0: no block was filled. */
+double echo_block_ns(struct echo_asker *a);
 
 #endif

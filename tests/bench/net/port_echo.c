@@ -129,9 +129,9 @@ main(int argc, char **argv)
 		fputs("port_echo: no frame came back\n", stderr);
 		return 1;
 	}
-	printf("{\"part\": \"port_echo\", \"frames_per_s\": %.1f, \"lost\": %llu, \"idle\": "
-	       "%.3f}\n",
+	printf("{\"part\": \"port_echo\", \"frames_per_s\": %.1f, \"lost\": %llu, \"idle\": %.3f, "
+	       "\"block_ns\": %.2f}\n",
 	       echo_frames_per_s(&e.asker), (unsigned long long)e.asker.lost,
-	       (double)e.asker.idle / (double)e.asker.turns);
+	       (double)e.asker.idle / (double)e.asker.turns, echo_block_ns(&e.asker));
 	return 0;
 }

@@ -43,9 +43,9 @@ MUTANTS = {
     # The access list of the cache is the kernel's as well.
     "DENIED_FOR_ALL": ("net/classify.c", "!udp_port_is_ours(net, be16_get(h->dst_port))", "false"),
     # A flood of SYNs takes the whole burst.
-    "BULK_IS_ALL": (LANE, "is_bulk ? KERNEL_BURST / 2 :", "is_bulk ? KERNEL_BURST :"),
+    "BULK_IS_ALL": (LANE, "(is_bulk && !rate_has_room", "(false && !rate_has_room"),
     # Nothing limits the kernel's share but the ring.
-    "NO_RATE": (LANE, "> (burst - 1) * FRAME_COST_NS", "== burst + UINT64_MAX"),
+    "NO_RATE": (LANE, "paid_ns - now_ns <= (burst - 1) * cost_ns", "true"),
     # The kernel's frames take a turn's every place.
     "NO_SLICE": (IO, "n < KERNEL_SLICE &&", "n < KERNEL_RING &&"),
 }

@@ -28,18 +28,27 @@ enum meanwhile { NOTHING, TOUCH, REPLACE, DELETE, FLUSH, MEANWHILES };
 
 #define SLICES_AT_ONCE 1u
 #define SLICED         3u /* turns of a copy */
+#define OFFERS_MOST    4u
+
+/* An offer; key 0: none. */
+struct open {
+	uint32_t key, sliced; /* number and one; slices by now */
+	struct copy copy;
+};
 
 struct fake {
 	struct rig rig;
 	struct store_tier tier;
 	uint64_t hashes[KEYS];
 	struct copy copies[KEYS];
-	struct copy offered;
-	uint32_t open, offers, taken, ended, absents, claims, flushes, generation;
-	uint32_t laters;         /* offers that are put off */
-	uint32_t slices, sliced; /* of a long value; of the open offer, by now */
-	uint32_t random_of;      /* one offer of this many is put off, one value sliced; 0: none */
-	uint32_t order[KEYS];    /* in which they were taken */
+	struct open open[OFFERS_MOST];
+	uint32_t at_once; /* offers */
+	uint32_t offers, taken, ended, absents, claims, flushes, generation;
+	uint32_t laters;      /* offers that are put off */
+	uint32_t slices;      /* of a long value */
+	uint32_t lagging;     /* key whose copy does not end */
+	uint32_t random_of;   /* one offer of this many is put off, one value sliced; 0: none */
+	uint32_t order[KEYS]; /* in which they were taken */
 	uint64_t random;
 	enum meanwhile meanwhile;
 	bool absent_key_seen; /* an absent() call found the key in the store */
@@ -157,26 +166,36 @@ chance(struct fake *t)
 	return t->random_of != 0 && (t->random >> 33) % t->random_of == 0;
 }
 
+/* Returns a free place; at_once: there is none. */
+static uint32_t
+place_of_offer(const struct fake *t)
+{
+	uint32_t i = 0;
+
+	while (i < t->at_once && t->open[i].key != 0)
+		i++;
+	return i;
+}
+
 static uint64_t
 evicting(void *arg, struct store_core *sc, const struct item *it, uint64_t hash)
 {
 	struct fake *t = arg;
-	const uint32_t n = number_of(t, hash);
+	const uint32_t n = number_of(t, hash), i = place_of_offer(t);
 
 	check(sc == t->rig.core);
-	check_eq(t->open, 0);
 	check(n < KEYS);
 	check(!is_locked(t, hash));
+	if (i == t->at_once)
+		return STORE_OFFER_LATER;
 	if (t->laters != 0 || chance(t)) {
 		t->laters -= t->laters != 0;
 		return STORE_OFFER_LATER;
 	}
-	t->sliced = 0;
-	t->offered = copy_of(t, it);
-	t->open = n + 1;
+	t->open[i] = (struct open){.key = n + 1, .copy = copy_of(t, it)};
 	t->offers++;
 	comes_meanwhile(t, n);
-	return t->open;
+	return i + 1;
 }
 
 static bool
@@ -184,16 +203,20 @@ copying(void *arg, struct store_core *sc, uint64_t offer, const struct item *it)
 {
 	struct fake *t = arg;
 	const uint32_t slices = chance(t) ? SLICED : t->slices;
+	struct open *o = &t->open[offer - 1];
 	uint32_t version;
 
 	check(sc == t->rig.core);
-	check_eq(offer, t->open);
+	check(offer <= t->at_once && o->key != 0);
 	/* A pinned item reads as it was, even if its key has another version by now. */
 	memcpy(&version, store_value_at(sc, it, 0).data, sizeof version);
-	check_eq(version, t->offered.version);
-	if (item_value_len(it) < ITEM_PIN_MIN_BYTES || ++t->sliced >= slices)
-		t->sliced = UINT32_MAX;
-	return t->sliced == UINT32_MAX;
+	check_eq(version, o->copy.version);
+	if (o->key - 1 == t->lagging)
+		return false;
+	if (item_value_len(it) < ITEM_PIN_MIN_BYTES || o->sliced == UINT32_MAX ||
+	    ++o->sliced >= slices)
+		o->sliced = UINT32_MAX;
+	return o->sliced == UINT32_MAX;
 }
 
 static void
@@ -201,21 +224,22 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 	uint32_t generation)
 {
 	struct fake *t = arg;
-	const uint32_t n = t->open - 1;
+	struct open *o = &t->open[offer - 1];
+	const uint32_t n = o->key - 1;
 
-	check_eq(offer, t->open);
-	t->open = 0;
+	check(offer <= t->at_once && o->key != 0);
+	o->key = 0;
 	t->ended++;
 	if (it == NULL) {
 		check(!is_locked(t, t->hashes[n]));
 		return;
 	}
-	check_eq(t->sliced, UINT32_MAX);
+	check_eq(o->sliced, UINT32_MAX);
 	check(is_locked(t, t->hashes[n]));
 	check_eq(slot_of(t, n), item_ref(t->rig.store, it));
 	check(!item_flushed(it, generation) && !item_expired(it, sc->now_s));
 	check_eq(generation, t->generation);
-	t->copies[n] = t->offered;
+	t->copies[n] = o->copy;
 	t->copies[n].expiry_s = item_expiry_s(it);
 	t->copies[n].status = item_status(it);
 	t->order[t->taken % KEYS] = n;
@@ -332,8 +356,12 @@ fake_up(struct fake *t)
 {
 	char text_of_key[16];
 
-	*t = (struct fake){
-		.rig = rig_up(8, 2), .meanwhile = NOTHING, .slices = SLICES_AT_ONCE, .random = 39};
+	*t = (struct fake){.rig = rig_up(8, 2),
+			   .meanwhile = NOTHING,
+			   .slices = SLICES_AT_ONCE,
+			   .lagging = KEYS,
+			   .at_once = 1,
+			   .random = 39};
 	t->tier = (struct store_tier){t, evicting, copying, evicted, absent, flushed, due};
 	store_tier_attach(t->rig.store, &t->tier);
 	t->generation = store_flushes(t->rig.core);
@@ -475,6 +503,35 @@ TEST(a_value_in_slices_leaves_with_its_last_one)
 	check_eq(t.taken, 1);
 	check_eq(slot_of(&t, 0), 0);
 	check(t.copies[0].here);
+	turns(t.rig.core, 8);
+	check_eq(t.rig.core->pinned.count, 0);
+	rig_down(&t.rig);
+}
+
+TEST(a_copy_that_lags_holds_up_none_that_is_whole)
+{
+	struct fake t;
+
+	fake_up(&t);
+	store_some(&t, 2 * OFFERS_MOST);
+	t.at_once = OFFERS_MOST;
+	t.slices = SLICED;
+	t.laters = 1;
+	evict_some(&t);
+	t.lagging = number_of(&t, t.rig.core->leaving.ring[0].hash);
+	for (uint32_t turn = 0; turn < 4 * SLICED; turn++)
+		store_evict_waiting(t.rig.core);
+	check_eq(t.taken, 2 * OFFERS_MOST - 1);
+	for (uint32_t n = 0; n < 2 * OFFERS_MOST; n++)
+		check_eq(slot_of(&t, n) != 0, n == t.lagging);
+	/* The places of those behind it are free once it has left, too. */
+	check_eq(store_evictions_wait(t.rig.core), 2 * OFFERS_MOST);
+	t.lagging = KEYS;
+	for (uint32_t turn = 0; turn < SLICED; turn++)
+		store_evict_waiting(t.rig.core);
+	check_eq(t.taken, 2 * OFFERS_MOST);
+	check_eq(store_evictions_wait(t.rig.core), 0);
+	check_eq(t.rig.store->leaving, 0);
 	turns(t.rig.core, 8);
 	check_eq(t.rig.core->pinned.count, 0);
 	rig_down(&t.rig);
@@ -890,7 +947,7 @@ operate(struct model *m, uint32_t n)
 }
 
 static void
-what_either_has_is_the_last_version_where(uint32_t random_of)
+what_either_has_is_the_last_version_where(uint32_t random_of, uint32_t at_once)
 {
 	static struct model m;
 	uint32_t operations = 0;
@@ -898,6 +955,7 @@ what_either_has_is_the_last_version_where(uint32_t random_of)
 	m = (struct model){.random = 18};
 	fake_up(&m.t);
 	m.t.random_of = random_of;
+	m.t.at_once = at_once;
 	for (; operations < OPERATIONS; operations++) {
 		const uint32_t n = draw(&m, KEYS);
 
@@ -918,10 +976,15 @@ what_either_has_is_the_last_version_where(uint32_t random_of)
 
 TEST(what_either_has_is_the_last_version)
 {
-	what_either_has_is_the_last_version_where(0);
+	what_either_has_is_the_last_version_where(0, 1);
 }
 
 TEST(so_it_is_where_offers_are_put_off_and_values_sliced)
 {
-	what_either_has_is_the_last_version_where(3);
+	what_either_has_is_the_last_version_where(3, 1);
+}
+
+TEST(so_it_is_where_several_are_offered_at_once)
+{
+	what_either_has_is_the_last_version_where(3, OFFERS_MOST);
 }

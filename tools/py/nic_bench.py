@@ -1,0 +1,60 @@
+"""tools/bench nic: what the kernel beside the cache costs, and what floods towards one do to the other.
+
+Instructions of a get are counted by callgrind with the kernel's lane and without. Everything else is measured over a veth
+in network namespaces (tests/bench/net/kernel_flood.py), several times; figures are medians. A flood of SYNs to ssh stands
+beside one of the same frames to a MAC without an owner: what both lose is the machine's, since the sender shares it.
+"""
+
+import json
+import subprocess
+import sys
+
+import budget
+import build_tree
+from bench_figures import Figures, table
+from progress import Failed, Step
+
+TARGETS = ["app/clockoo", "tests/bench/bench_request", "tests/bench/net/ask", "tests/bench/net/frame_flood"]
+GETS = ("udp_get", "tcp_get")
+FLOOD = build_tree.ROOT / "tests/bench/net/kernel_flood.py"
+ROUNDS, QUICK_ROUNDS = 5, 1
+SECONDS, QUICK_SECONDS = 5, 2
+LIMIT_S = 300
+
+
+def get_ratio(program):
+    """The larger ratio of the instructions of a get with the kernel's lane to those without."""
+    def count(*options):
+        return {case: budget.instructions(program, case, *options)["instructions"] for case in GETS}
+
+    without, beside = count(), count("--kernel")
+    return max(beside[case] / without[case] for case in GETS)
+
+
+def one_round(folder, seconds):
+    programs = [folder / name for name in (TARGETS[0], *TARGETS[2:])]
+    done = subprocess.run([sys.executable, "-B", FLOOD, *programs, str(seconds)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=LIMIT_S)
+    if done.returncode != 0:
+        raise Failed(f"{FLOOD.name}: {(done.stderr or done.stdout).strip()[-300:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(folder, quick, keep):
+    figures, rows = Figures(), []
+    with Step("instructions of a get"):
+        figures.figures["kernel_path_get_instructions_ratio"] = round(get_ratio(folder / TARGETS[1]), 4)
+    keep(figures.figures)
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    for number in range(rounds):
+        with Step(f"floods, round {number + 1} of {rounds}"):
+            rows.append(one_round(folder, QUICK_SECONDS if quick else SECONDS))
+    figures.figures["ssh_alive_under_get_flood"] = min(row["ssh_alive_under_get_flood"] for row in rows)
+    figures.keep("get_rate_under_ssh_flood", [row["gets_syn"] / row["gets_stray"] for row in rows], 3)
+    figures.keep("ssh_flood_frames_s", [row["flood_syn"] for row in rows], 0)
+    if all(row["iperf_mbps"] is not None for row in rows):
+        figures.keep("kernel_path_iperf_mbps", [row["iperf_mbps"] for row in rows], 1)
+        figures.keep("kernel_alone_iperf_mbps", [row["iperf_alone_mbps"] for row in rows], 1)
+    keep(figures.figures)
+    table("The kernel beside the cache", ["what", "median"], [[name, str(value)] for name, value in figures.figures.items()])
+    return figures.figures
