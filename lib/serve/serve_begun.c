@@ -283,10 +283,13 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 	if (ss->quota.ticket == 0 || asleep == ss->quota.asleep)
 		return asleep;
 	ss->quota.asleep = asleep;
-	if (asleep)
+	if (asleep) {
 		list_unlink(&ss->quota_link);
-	else
+	} else {
 		quota_insert(sv, ss);
+		/* The value may be proven yet: a retransmission comes later than PROVEN_NS. */
+		ss->quota.since_ns = sv->clock.now_ns;
+	}
 	publish_first(sv, ss->quota.part); /* the next turn wakes the first value */
 	return asleep;
 }

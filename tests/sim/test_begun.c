@@ -337,6 +337,7 @@ TEST(values_that_begin_fast_and_slow_down_do_not_delay_others)
 		{{60, 64000, 128, 8192, 0}, 16, 100, true},
 		{{20, LARGE, 2200, 8192, 0}, 64, 1, false},
 		{{60, LARGE, 220, 8192, 0}, 64, 0, false},
+		/* Bursts come in one tick. Forty would put 7,500 frames ahead of others'. */
 		{{20, LARGE, 2200, 8192, 125}, 64, 1, true},
 		{{60, LARGE, 220, 8192, 125}, 64, 0, true},
 	};

@@ -53,7 +53,9 @@ struct drop_nic {
 	X(RESET, 10, "connections reset, they held what others waited for",                        \
 	  "find clients that do not read, or do not finish what they send: stats conns",           \
 	  "TCP_EVICTED_SLOW_READER", "TCP_EVICTED_SLOW_WRITER", "CONN_SLOW_BODY",                  \
-	  "CONN_SLOW_REQUEST", "ADMIN_YIELDED", "HTTP_YIELDED")                                    \
+	  "CONN_SLOW_REQUEST", "ADMIN_YIELDED")                                                    \
+	X(HTTP, 10, "connections of telemetry.http closed, others needed their places",            \
+	  "find who opens so many: ss -t, at its port", "HTTP_YIELDED")                            \
 	X(HANDSHAKES, 100, "TLS handshakes ended, others needed their places",                     \
 	  "more cores (-t), or find who opens so many: stats sources", "TLS_HANDSHAKE_YIELDED")    \
 	X(ANSWERS, 1000, "answers of servers given up for others' memory, asked for again",        \

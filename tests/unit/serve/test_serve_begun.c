@@ -311,6 +311,26 @@ TEST(a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones)
 	check_eq(used(FILL_QUOTA_DEMOTED), LEN + 2);
 }
 
+/* Less than BURST of the value has arrived. The rest found no frames, and its peer sends it again
+ * after a timeout. */
+TEST(a_value_is_proven_by_the_retransmission_of_what_was_dropped)
+{
+	struct conn *c;
+
+	check(store_limit_mt(rig->store, MEMORY_BYTES));
+	rig_turns(rig, 100);
+	for (uint32_t i = 0; i < 3; i++)
+		begin_shut(LEN); /* the last one must wait */
+	c = begin(SHORT, 1024);
+	rig_starve(c, true, false);
+	pass(200);
+	check_eq(used(FILL_QUOTA_SHORT), 0);
+	rig_starve(c, false, false);
+	send_more(c, BURST);
+	pass(5);
+	check_eq(used(FILL_QUOTA_SHORT), SHORT + 2);
+}
+
 /* The first value does not fit. Later ones would, short and proven or
  * slow, but wait behind it. */
 TEST(what_comes_later_waits_behind_what_needs_more)
