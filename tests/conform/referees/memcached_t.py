@@ -71,7 +71,7 @@ def bench_of(source, program):
 
 
 def run_one(home, words, program, tls, limit_s):
-    """What one file says: {number: whether it held}, a number as text, and how many it planned."""
+    """Returns what one file says, {number: whether it held}, a number as text; and how many tests it planned."""
     env = dict(os.environ, LC_ALL="C")
     if program is not None:
         env["CLOCKOO_PROGRAM"] = str(program)
@@ -110,7 +110,7 @@ def names(source, only=None):
 
 
 def run_all(source, program=None, only=None, theirs=None):
-    """What all files say, for memcached or, with a program and what memcached's files said, for the appliance."""
+    """Returns what all files say, for memcached or, with a program, for the appliance."""
     def run_file(name):
         began = time.monotonic()
         home = bench_of(source, program)

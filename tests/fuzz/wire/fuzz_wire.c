@@ -229,6 +229,34 @@ address(uint8_t *p, uint32_t len)
 	}
 }
 
+static struct ip_addr
+our_ip(const uint8_t bytes[16])
+{
+	struct ip_addr ip;
+
+	memcpy(ip.b, bytes, sizeof ip.b);
+	return ip;
+}
+
+/* Returns the table of our addresses, in the VLAN that frames are in. */
+static const struct local_addrs *
+own_addrs(void)
+{
+	static const struct local_addrs *made[2];
+	const struct local_addr own[] = {{ip_addr_v4(OUR_IP), 96 + 24, 0},
+					 {our_ip(our_ip6), 64, 0}};
+	struct local_addrs_spec spec = {
+		.ipv6 = true, .vlan = on_vlan() ? VLAN : 0, .addr = own, .count = 2};
+	struct region region = {.size = local_addrs_bytes(&spec, NULL)};
+
+	if (made[on_vlan()] != NULL)
+		return made[on_vlan()];
+	memcpy(spec.mac, our_mac, sizeof spec.mac);
+	region.base = malloc(region.size);
+	ensure(region.base != NULL);
+	return made[on_vlan()] = local_addrs_make(&region, &spec, NULL);
+}
+
 /* A probe of our addresses that receives the same frames: only another host
  * may be found to have one. */
 static struct net_port *ask_port;
@@ -242,13 +270,9 @@ probe_begin(void)
 	net_port_reset(ask_port, 0);
 	probe = (struct addr_probe){
 		.port = &ask_port->port,
-		.ip = {ip_addr_v4(OUR_IP)},
-		.vlan = on_vlan() ? VLAN : 0,
-		.tag = VLAN,
+		.addrs = own_addrs(),
 		.pace = &probe_pace_short,
 	};
-	memcpy(probe.ip[1].b, our_link6, 16);
-	memcpy(probe.ip[2].b, our_ip6, 16);
 	addr_probe_begin(&probe, 0);
 }
 

@@ -61,7 +61,7 @@ MUTANTS = {
     # The bytes of a request that waits for a read buffer move, and the record of their begin does not.
     "AHEAD_UNMOVED": ("pending_table.c", "\tss->ahead_at -= base;\n", ""),
     "NO_SESSION_SHARE": ("pending_places.c",
-                         "return ss->pending_count < share_of(left);", "return true;"),
+                         "return share < PENDING_SESSION_MAX ? share : PENDING_SESSION_MAX;", "return left;"),
     "NO_SERVER_SHARE": ("pending_places.c", "return lane->open < places_left(pt);", "return places_left(pt) > 0;"),
     # A later request takes the place granted to one that waits.
     "WAKE_WITHOUT_GRANT": ("pending_places.c", "ss->place_granted = true;\n\t\tpt->granted++;\n\t\tlane->open++;",

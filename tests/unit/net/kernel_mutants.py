@@ -21,9 +21,9 @@ MUTANTS = {
     # Later fragments of the kernel's packets are lost on the cache.
     "LATER_FRAGMENTS_LOST": (IO, "if (owner != KERNEL_OWNER_CACHE)", "if (facts.is_first && owner != KERNEL_OWNER_CACHE)"),
     # An error about a packet of the cache is the kernel's.
-    "QUOTE_LEAKS": (IO, "quote_is_ours(net, &q, false)", "false"),
+    "QUOTE_LEAKS": (IO, "quote_is_ours(net, &q, false, link)", "false"),
     # A port of the cache is the cache's at any address.
-    "QUOTE_OF_ANYBODY": (IO, "\tif (local_addr_of(net, &q->src) == LOCAL_COUNT)\n\t\treturn false;\n", ""),
+    "QUOTE_OF_ANYBODY": (IO, "\tif (!is_local(net, &q->src, link))\n\t\treturn false;\n", ""),
     # The kernel answers ARP for our address, too.
     "ANSWERS_TWICE": (IO, "|| arp.op != ARP_REPLY", "|| true"),
     # The kernel advertises our IPv6 addresses.
@@ -33,7 +33,7 @@ MUTANTS = {
     # The kernel tells a client of the cache that its port is closed.
     "PORT_UNREACHABLE": (IO, "names_our_port(net, q.protocol, q.l4 + sizeof(struct be16))", "false"),
     # The rules of our VLAN hold in all.
-    "EVERY_VLAN": (IO, "l.vlan != net->cfg.vlan", "false"),
+    "EVERY_VLAN": (IO, "link_of_vlan[l.vlan]", "link_of_vlan[0]"),
     # Neighbours are learnt by the cache alone.
     "KERNEL_LEARNS_NONE": (IO, "bool both = kind == OTHER_ARP;\n", "bool both = false;\n"),
     # Frames to other stations reach the kernel.
