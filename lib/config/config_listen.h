@@ -22,8 +22,9 @@
 #define CONFIG_USER_PREFIX6  0xfd /* fd00::/64 */
 #define CONFIG_USER_HOST6    2    /* last byte of the host's address */
 #define CONFIG_USER_ADDRESS6 15
-#define CONFIG_USER_WORKERS  16 /* RTE_PMD_RING_MAX_RX_RINGS: the queues of DPDK's port over rings \
-				 */
+#define CONFIG_USER_WORKERS                                                                        \
+	16 /* RTE_PMD_RING_MAX_RX_RINGS: the queues of DPDK's port over rings                      \
+	    */
 
 /* The limits of port user, for --check and doctor. */
 #define CONFIG_USER_LIMITS                                                                         \

@@ -24,8 +24,8 @@
 #define KERNEL_RATE  50000u
 #define KERNEL_BURST KERNEL_RING
 #define KERNEL_SLICE 16u
-/* The rate of those frames that anybody can send in masses. Each costs the kernel an answer or a reassembly,
- * on a CPU that a core may share. */
+/* The rate of those frames that anybody can send in masses. Each costs the kernel an answer or a
+ * reassembly, on a CPU that a core may share. */
 #define KERNEL_BULK_RATE  5000u
 #define KERNEL_BULK_BURST 64u
 

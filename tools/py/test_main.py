@@ -272,6 +272,16 @@ def install_clients(folder):
     subprocess.run([CONFORM / "run_clients", "--install", folder], stdin=subprocess.DEVNULL)
 
 
+def part_referees():
+    """Tests that others wrote, as two releases of Debian have them."""
+    folder = build_tree.default_folder()
+    build_tree.build(folder, build_tree.TESTED, targets=lambda at: ["app/clockoo"])
+    subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
+    suites = [word for suite in REFEREE_SUITES for word in ("--suite", suite)]
+    return counting("memcached's own tests", [str(CONFORM / "run_referees"), "--program", str(folder / "app/clockoo"),
+                                              "--folder", str(folder / "referees"), *suites])
+
+
 def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
     counts.add(beside_appliance("what operators' pages say", CONFORM / "run_pages", "", "--appliances", "2"))
@@ -451,10 +461,11 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "image": part_image, "run": part_run,
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
-         "arm64": part_arm64, "drivers": part_drivers}
+         "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
-ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers")
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees")
+REFEREE_SUITES = ("bookworm", "trixie")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
 # release build.
