@@ -535,8 +535,8 @@ honest_beside(const struct crowd *crowd)
 	return r;
 }
 
-/* A request whose frame was dropped is answered after a timeout of 200 ms. Beside up to 300 peers no
- * frame of others is; beside more the share of a connection is less than a burst. */
+/* A request whose frame was dropped is answered after a timeout of 200 ms. Beside up to 300 peers
+ * no frame of others is; beside more the share of a connection is less than a burst. */
 #define FRAMES_MOST_US 20000u
 #define MOST_PEERS     300u
 
