@@ -150,9 +150,8 @@ struct pending_lane *pending_lane_of(struct pending_table *pt, struct view key, 
  * there is none. */
 struct pending *pending_place_take(struct pending_table *pt, struct session *ss,
 				   struct pending_lane *lane);
-/* Returns about how many more places the session may take, and in *share its share of them. A
- * lane may have fewer. */
-uint32_t pending_places(const struct serve *sv, const struct session *ss, uint32_t *share);
+/* Returns how many places the session may have, asked for ahead. A lane may have fewer. */
+uint32_t pending_share(const struct serve *sv, const struct session *ss);
 /* Notes the value of an answer to the session: later ones are expected to be as long. */
 void pending_length_seen(struct pending_table *pt, struct session *ss, const struct item *it);
 /* Charges the bytes of a value to its lane, until backend_value_end(). */

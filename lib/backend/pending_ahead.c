@@ -175,12 +175,11 @@ FLAT bool
 pending_ask_ahead(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
-	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len;
+	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len,
+		       share = pending_share(sv, ss);
 	const struct op *end = &sv->ops[sv->op_count];
 	struct search at;
-	uint32_t share;
 
-	pending_places(sv, ss, &share);
 	at.offset = behind;
 	at.line = op_last(op) ? behind : begin;
 	search_begin(&at, ss, op + 1);
@@ -364,12 +363,13 @@ void
 gets_ask_ahead(struct serve *sv, struct session *ss)
 {
 	struct pending_table *pt = sv->pending;
-	uint32_t left, share, n;
+	uint32_t share, left, n;
 
 	if (ss->read_buf == NULL || sv->under_pressure || sv->backend_mode == BACKEND_PROMOTES ||
 	    pt->draining || ss->ahead_at > ss->read_buf_len)
 		return;
-	left = pending_places(sv, ss, &share);
+	share = pending_share(sv, ss);
+	left = share > ss->pending_count ? share - ss->pending_count : 0;
 	if (left < share / AHEAD_SHARE_PART)
 		return;
 	do {

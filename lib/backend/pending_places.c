@@ -79,13 +79,12 @@ answers_taken(const struct serve *sv, const struct session *ss)
 }
 
 uint32_t
-pending_places(const struct serve *sv, const struct session *ss, uint32_t *share)
+pending_share(const struct serve *sv, const struct session *ss)
 {
-	const uint32_t left = places_left(sv->pending), taken = answers_taken(sv, ss);
+	const uint32_t left = places_left(sv->pending), taken = answers_taken(sv, ss),
+		       share = left > PENDING_FIRST_ONLY ? share_of(left) : 0;
 
-	*share = left > PENDING_FIRST_ONLY ? share_of(left) : 0;
-	*share = *share < taken ? *share : taken;
-	return *share > ss->pending_count ? *share - ss->pending_count : 0;
+	return share < taken ? share : taken;
 }
 
 /* True if there is a place for a request. The last places are for sessions without a pending

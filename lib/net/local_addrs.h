@@ -31,7 +31,7 @@ enum local {
 	LOCAL_GLOBAL6 = 3, /* the first IPv6 address that is given */
 	LOCAL_COUNT,
 };
-/* All numbers are below: those of one table, and of the one before. */
+/* Numbers of a table, and of the one before it, are below LOCALS_MAX. */
 #define LOCALS_MAX      (4 * (LOCAL_ADDRS_MAX + LINKS_MAX) + 8)
 #define LOCAL_BROADCAST 0xfffeu /* a broadcast address of one of our networks */
 #define LOCAL_NONE      0xffffu
@@ -134,8 +134,8 @@ local_addrs_find4(const struct local_addrs *a, uint32_t ip_wire)
 uint16_t local_addrs_find6(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 
 /*
- * The one answer to "is this destination ours?": returns the number of the address that ip is on
- * this link; LOCAL_NONE: it is not ours. Broadcast addresses and groups are not ours.
+ * Decides alone whether a destination is ours. Returns the number of the address that ip is on this
+ * link; LOCAL_NONE: it is not ours. Broadcast addresses and groups are not ours.
  */
 uint16_t local_addrs_find(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 

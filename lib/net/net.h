@@ -52,7 +52,7 @@ struct net_config {
 	uint16_t udp_ports;               /* number of ports from udp_port on; 0 counts as one */
 	uint32_t rx_frames_max;           /* received frames that all connections may hold */
 	const struct access_list *access; /* sources that are allowed; NULL: all */
-	/* All of our addresses, links and routes. NULL: those above. */
+	/* The table of our addresses, links and routes; NULL: one is made of the fields above. */
 	const struct local_addrs *addrs;
 	struct kernel_lane *kernel; /* the kernel's share of the port; NULL: none */
 	uint64_t seed;              /* of hashes of flows, stations and sources */

@@ -38,7 +38,8 @@ reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
 	return message_reserve(sv, op, bytes);
 }
 
-/* Not inlined: reply_end() would save registers for it on the way of TCP, too. */
+/* Commits a reply in the frame of its request. Inlined, it would have reply_end() save registers
+ * for TCP, too. */
 static NOT_FLAT void
 datagram_end(struct serve *sv, struct op *op, uint8_t *begin, uint32_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
  * kernel_thread.h - the thread between the tap interface of network.kernel and the cores' lanes.
- * So no core makes a system call for the kernel.
+ * Cores make no system call for the kernel.
  *
  * Shape:  the interface is one descriptor; each core has a lane towards it, and core 0 the one that
  *         frames of the kernel come back by.

@@ -1,5 +1,5 @@
 /*
- * One core's lane to the kernel. Goal: frames pass whole, in order and no further than the ring
+ * The lane of one core to the kernel. Goal: frames pass whole, in order and no further than the ring
  * allows; both rates hold over any time, and bulk leaves the rest; the owner of a fragmented packet
  * is known for a time. Method: a lane in plain memory, and a clock that the test moves; one test
  * with two threads.
