@@ -7,6 +7,27 @@
 #include <arpa/inet.h>
 
 bool
+ip_addr_is_host(const struct ip_addr *a)
+{
+	static const struct ip_addr loopback = {{[15] = 1}};
+	const uint32_t first = ip_addr_v4_get(a) >> 24;
+
+	if (ip_addr_is_v4(a))
+		return first != 0 && first != 127 && first < 224;
+	return a->b[0] != 0xff && !ip_addr_is_zero(a) && !ip_addr_equal(a, &loopback);
+}
+
+bool
+ip_addr_is_network_or_broadcast(const struct ip_addr *a, uint32_t prefix_len)
+{
+	const uint32_t bits = IP_ADDR_BITS - prefix_len;
+	const uint32_t hosts = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
+	const uint32_t host = ip_addr_v4_get(a) & hosts;
+
+	return ip_addr_is_v4(a) && bits > 1 && (host == 0 || host == hosts);
+}
+
+bool
 ip_addr_same_prefix(const struct ip_addr *a, const struct ip_addr *b, uint32_t bits)
 {
 	const uint32_t bytes = bits / 8, rest = bits % 8;

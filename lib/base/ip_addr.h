@@ -70,6 +70,21 @@ ip_addr_is_zero(const struct ip_addr *a)
 	return (load_u64(a->b) | load_u64(a->b + 8)) == 0;
 }
 
+/* True for fe80::/10 (RFC 4291 section 2.5.6). */
+static inline bool
+ip_addr_is_link_local(const struct ip_addr *a)
+{
+	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
+}
+
+/* RFC 1122 section 3.2.1.3, RFC 4291 section 2.4: true if one host can have the address, which is
+ * no group, loopback or unspecified address. */
+bool ip_addr_is_host(const struct ip_addr *a);
+
+/* True for an IPv4 address with a host part of only zeros or ones, except on a link of two hosts
+ * (RFC 3021). prefix_len counts in the 128 bits. */
+bool ip_addr_is_network_or_broadcast(const struct ip_addr *a, uint32_t prefix_len);
+
 /* True if the first `bits` bits of both are equal. bits <= IP_ADDR_BITS. */
 bool ip_addr_same_prefix(const struct ip_addr *a, const struct ip_addr *b, uint32_t bits);
 

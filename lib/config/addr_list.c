@@ -88,36 +88,6 @@ parse_numbers(const struct place *at, const struct item *item, uint32_t from, ui
 
 /* ---- one item ---- */
 
-/* RFC 1122 section 3.2.1.3, RFC 4291 section 2.4: True if one host can have the address. */
-static bool
-is_host(const struct ip_addr *ip)
-{
-	static const struct ip_addr loopback = {{[15] = 1}};
-	const uint32_t first = ip_addr_v4_get(ip) >> 24;
-
-	if (ip_addr_is_v4(ip))
-		return first != 0 && first != 127 && first < 224;
-	return ip->b[0] != 0xff && !ip_addr_is_zero(ip) && !ip_addr_equal(ip, &loopback);
-}
-
-static bool
-is_link_local(const struct ip_addr *ip)
-{
-	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
-}
-
-/* True for an IPv4 address with a host part of only zeros or ones, except on a link of two hosts
- * (RFC 3021). */
-static bool
-is_network_or_broadcast(const struct config_addr *a)
-{
-	const uint32_t bits = IP_ADDR_BITS - a->prefix_len;
-	const uint32_t hosts = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
-	const uint32_t host = ip_addr_v4_get(&a->ip) & hosts;
-
-	return ip_addr_is_v4(&a->ip) && bits > 1 && (host == 0 || host == hosts);
-}
-
 static bool
 parse_address(const struct place *at, const struct item *item, struct config_addr *a,
 	      struct error *err)
@@ -132,17 +102,17 @@ parse_address(const struct place *at, const struct item *item, struct config_add
 			     err);
 	a->ip = net.ip;
 	a->prefix_len = net.prefix_len;
-	if (!is_host(&a->ip))
+	if (!ip_addr_is_host(&a->ip))
 		return wrong(at, item->text,
 			     "expected a unicast address, not a multicast, loopback or unspecified "
 			     "one",
 			     err);
-	if (is_link_local(&a->ip))
+	if (ip_addr_is_link_local(&a->ip))
 		return wrong(at, item->text,
 			     "the link-local address (fe80::) is derived from the MAC; give one of "
 			     "another network",
 			     err);
-	if (is_network_or_broadcast(a))
+	if (ip_addr_is_network_or_broadcast(&a->ip, a->prefix_len))
 		return wrong(at, item->text,
 			     "that is the network or broadcast address; give the address of one, "
 			     "or /32",
@@ -162,7 +132,7 @@ parse_route(const struct place *at, const struct item *item, struct config_route
 
 	*r = (struct config_route){.mtu = 0};
 	if (item->count < 3 || strcmp(item->word[1], "via") != 0 ||
-	    !parse_gateway(item->word[2], &r->gateway) || !is_host(&r->gateway) ||
+	    !parse_gateway(item->word[2], &r->gateway) || !ip_addr_is_host(&r->gateway) ||
 	    (!all && !parse_net(item->word[0], &r->net)))
 		return wrong(at, item->text,
 			     "expected a route such as 198.51.100.0/24 via 192.0.2.1, or default "
@@ -354,7 +324,7 @@ add_address(void *to, const struct place *at, const struct item *item, struct er
 static const char *
 gateway_fault(const struct maker *m, const struct config_route *r)
 {
-	bool on_link = is_link_local(&r->gateway);
+	bool on_link = ip_addr_is_link_local(&r->gateway);
 
 	for (uint32_t i = 0; i < m->list->addr_count; i++) {
 		const struct config_addr *a = &m->list->addr[i];
@@ -364,7 +334,7 @@ gateway_fault(const struct maker *m, const struct config_route *r)
 		on_link |= ip_addr_is_v4(&a->ip) == ip_addr_is_v4(&r->gateway) &&
 			   ip_addr_same_prefix(&a->ip, &r->gateway, a->prefix_len);
 	}
-	if (r->vlan != 0 && !is_link_local(&r->gateway))
+	if (r->vlan != 0 && !ip_addr_is_link_local(&r->gateway))
 		return "a VLAN is given for a link-local gateway (fe80::) only: the network of "
 		       "another tells it";
 	if (!on_link)

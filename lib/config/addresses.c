@@ -17,6 +17,7 @@ bool
 option_set_address(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
+	struct ip_addr addr;
 	uint32_t ip, len;
 
 	if (strcmp(value, "none") == 0) {
@@ -29,7 +30,8 @@ option_set_address(struct config *cfg, const char *value, struct error *err)
 				 "--address: \"%s\": expected an IPv4 address and prefix length "
 				 "such as 10.99.0.1/24",
 				 value);
-	if (ip >> 28 >= 0xe || ip >> 24 == 0 || ip >> 24 == 127)
+	addr = ip_addr_v4(ip);
+	if (!ip_addr_is_host(&addr))
 		return error_set(err,
 				 "--address: \"%s\": expected a unicast address, not a "
 				 "multicast, loopback or unspecified one",
@@ -435,21 +437,6 @@ option_set_gateway(struct config *cfg, const char *value, struct error *err)
 	return true;
 }
 
-/* RFC 4291 section 2.4: a host has no multicast, loopback or unspecified address. */
-static bool
-is_host6(const struct ip_addr *ip)
-{
-	static const struct ip_addr loopback = {{[15] = 1}};
-
-	return ip->b[0] != 0xff && !ip_addr_is_zero(ip) && !ip_addr_equal(ip, &loopback);
-}
-
-static bool
-is_link_local6(const struct ip_addr *ip)
-{
-	return ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
-}
-
 bool
 option_set_address6(struct config *cfg, const char *value, struct error *err)
 {
@@ -463,12 +450,12 @@ option_set_address6(struct config *cfg, const char *value, struct error *err)
 				 "--address6: \"%s\": expected an IPv6 address and prefix length "
 				 "such as 2001:db8::1/64",
 				 value);
-	if (!is_host6(&ip))
+	if (!ip_addr_is_host(&ip))
 		return error_set(err,
 				 "--address6: \"%s\": expected a unicast address, not a "
 				 "multicast, loopback or unspecified one",
 				 value);
-	if (is_link_local6(&ip))
+	if (ip_addr_is_link_local(&ip))
 		return error_set(err,
 				 "--address6: \"%s\": the link-local address (fe80::) is derived "
 				 "from the MAC; give one of another network",
@@ -483,7 +470,7 @@ option_set_gateway6(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
-	if (!ip_text_ipv6(&p, &cfg->gateway6) || *p != '\0' || !is_host6(&cfg->gateway6))
+	if (!ip_text_ipv6(&p, &cfg->gateway6) || *p != '\0' || !ip_addr_is_host(&cfg->gateway6))
 		return error_set(
 			err, "--gateway6: \"%s\": expected an IPv6 address such as fe80::1", value);
 	return true;
@@ -505,7 +492,7 @@ finish_address6(struct config *cfg, struct error *err)
 				 CONFIG_MTU6_MIN);
 	if (named && ip_addr_equal(&cfg->gateway6, &cfg->ipv6))
 		return error_set(err, "--gateway6: that is our own address");
-	if (!ip_addr_is_zero(&cfg->gateway6) && !is_link_local6(&cfg->gateway6) &&
+	if (!ip_addr_is_zero(&cfg->gateway6) && !ip_addr_is_link_local(&cfg->gateway6) &&
 	    !(named && ip_addr_same_prefix(&cfg->gateway6, &cfg->ipv6, cfg->prefix6_len)))
 		return error_set(err, "--gateway6: not on the network of --address6; give a router "
 				      "that is, or its link-local address (fe80::)");

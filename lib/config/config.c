@@ -74,16 +74,12 @@ same_network(const struct config *cfg, uint32_t ip)
 	return ((ip ^ cfg->ipv4) & mask) == 0;
 }
 
-/* True if ip has a host part of only zeros or ones, which belongs to no host (RFC 1122, 3.2.1.3),
- * except on a link of two hosts (RFC 3021). */
 static bool
 is_network_or_broadcast(const struct config *cfg, uint32_t ip)
 {
-	const uint32_t hosts =
-		cfg->prefix_len == 0 ? UINT32_MAX : (1u << (32 - cfg->prefix_len)) - 1;
-	const uint32_t host = ip & hosts;
+	const struct ip_addr addr = ip_addr_v4(ip);
 
-	return cfg->prefix_len < 31 && (host == 0 || host == hosts);
+	return ip_addr_is_network_or_broadcast(&addr, IP_ADDR_V4_BITS + cfg->prefix_len);
 }
 
 /* Returns an address of the network inside the process. */

@@ -96,7 +96,7 @@ local_addrs_next(const struct local_addrs *a, uint32_t from, bool v4)
 {
 	from += local_is_v4(from) != v4;
 	for (uint32_t local = from; local < a->numbers; local += 2)
-		if (a->state[local].live && (v4 || !ipv6_is_link_local(&a->ip[local])))
+		if (a->state[local].live && (v4 || !ip_addr_is_link_local(&a->ip[local])))
 			return (uint16_t)local;
 	return LOCAL_NONE;
 }
@@ -371,7 +371,7 @@ add_networks(struct maker *m)
 		const struct local_state *state = &m->state[local];
 
 		if (!state->live || state->prefix_len == IP_ADDR_BITS ||
-		    ipv6_is_link_local(&m->ip[local]))
+		    ip_addr_is_link_local(&m->ip[local]))
 			continue;
 		m->route[m->route_count++] = (struct route){
 			.net = network_of(&m->ip[local], state->prefix_len),
@@ -425,7 +425,7 @@ add_static(struct maker *m, const struct local_addrs_spec *spec)
 
 		if (!spec->ipv6 && !ip_addr_is_v4(&from->gateway))
 			continue;
-		if (ipv6_is_link_local(&from->gateway)) {
+		if (ip_addr_is_link_local(&from->gateway)) {
 			to.link = from->vlan == 0 ? LINK_FIRST : m->a->link_of_vlan[from->vlan];
 			to.local = first_on_link6(m->a, to.link);
 			if (to.local == LOCAL_NONE)

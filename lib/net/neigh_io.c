@@ -18,7 +18,7 @@ next_hop(const struct net *net, struct ip_dest to)
 {
 	const struct route *route;
 
-	if (unlikely(ipv6_is_link_local(to.dst)))
+	if (unlikely(ip_addr_is_link_local(to.dst)))
 		return *to.dst;
 	route = routes_find(&net->addrs->routes, to.dst);
 	if (route == NULL || route->link != link_of_local(net, to.local))
@@ -35,7 +35,7 @@ route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link)
 
 	if (ip_addr_is_zero(ip) || (ip_addr_is_v4(ip) && ip_addr_v4_get(ip) == 0))
 		return false;
-	if (ipv6_is_link_local(ip))
+	if (ip_addr_is_link_local(ip))
 		return true;
 	route = routes_find(routes, ip);
 	return route != NULL && route->link == link && ip_addr_is_zero(&route->gateway);
@@ -49,7 +49,7 @@ neigh_key(const struct net *net, const struct ip_addr *ip, uint32_t link)
 	const uint16_t vlan = net->addrs->link[link].vlan;
 	struct ip_addr key = *ip;
 
-	if (unlikely(vlan != 0) && ipv6_is_link_local(ip)) {
+	if (unlikely(vlan != 0) && ip_addr_is_link_local(ip)) {
 		key.b[2] = (uint8_t)(vlan >> 8);
 		key.b[3] = (uint8_t)vlan;
 	}
@@ -63,7 +63,7 @@ local_addr_select(const struct net *net, const struct ip_addr *dst)
 	const struct route *route;
 	uint16_t local;
 
-	if (ipv6_is_link_local(dst))
+	if (ip_addr_is_link_local(dst))
 		return a->link[LINK_FIRST].local6;
 	route = routes_find(&a->routes, dst);
 	if (route != NULL)
@@ -101,8 +101,8 @@ static void
 solicit(struct net *net, const struct ip_addr *hop, uint32_t link)
 {
 	const struct ip_addr key = neigh_key(net, hop, link);
-	const uint16_t local = ipv6_is_link_local(hop) ? net->addrs->link[link].local6
-						       : local_addr_select(net, hop);
+	const uint16_t local = ip_addr_is_link_local(hop) ? net->addrs->link[link].local6
+							  : local_addr_select(net, hop);
 
 	if (local == LOCAL_NONE || tx_queue_room(net) == 0 ||
 	    !neigh_may_solicit_mt(net->neigh, &key, net->now_ns))

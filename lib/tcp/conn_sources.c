@@ -67,7 +67,7 @@ source_of(const struct conn_sources *cs, const struct ip_addr *ip)
 {
 	const bool v4 = ip_addr_is_v4(ip);
 	const uint8_t *part = v4 ? ip->b + IP_ADDR_V4_BITS / 8 : ip->b;
-	const uint32_t len = v4 ? 4 : ipv6_is_link_local(ip) ? IP_ADDR_BYTES : 8;
+	const uint32_t len = v4 ? 4 : ip_addr_is_link_local(ip) ? IP_ADDR_BYTES : 8;
 	const uint64_t h = hash_bytes(part, len, cs->seed);
 
 	return (struct source){

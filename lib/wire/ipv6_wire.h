@@ -116,12 +116,6 @@ ipv6_is_group(const struct ip_addr *a)
 }
 
 static inline bool
-ipv6_is_link_local(const struct ip_addr *a)
-{
-	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
-}
-
-static inline bool
 ipv6_is_loopback(const struct ip_addr *a)
 {
 	return load_u64(a->b) == 0 && be32_get(*(const struct be32 *)(a->b + 8)) == 0 &&

@@ -23,10 +23,10 @@ address_check_is_on(const struct config *cfg, const struct profile *profile)
 static const char *
 option_of(const struct addr_probe *p)
 {
-	return p->taken == LOCAL_V4                          ? "--address"
-	       : p->taken == LOCAL_GLOBAL6                   ? "--address6"
-	       : ipv6_is_link_local(&p->addrs->ip[p->taken]) ? "--ipv6"
-							     : "--addresses";
+	return p->taken == LOCAL_V4                             ? "--address"
+	       : p->taken == LOCAL_GLOBAL6                      ? "--address6"
+	       : ip_addr_is_link_local(&p->addrs->ip[p->taken]) ? "--ipv6"
+								: "--addresses";
 }
 
 static bool

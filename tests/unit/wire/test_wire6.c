@@ -173,8 +173,8 @@ TEST(addresses_are_made_from_a_mac_and_groups_from_addresses)
 	check_bytes(group.b, "\xff\2\0\0\0\0\0\0\0\0\0\1\xff\x33\x44\x55", 16);
 	ipv6_group_mac(&group, group_mac);
 	check_bytes(group_mac, "\x33\x33\xff\x33\x44\x55", 6);
-	check(ipv6_is_link_local(&link) && !ipv6_is_group(&link));
-	check(ipv6_is_group(&group) && !ipv6_is_link_local(&group));
+	check(ip_addr_is_link_local(&link) && !ipv6_is_group(&link));
+	check(ipv6_is_group(&group) && !ip_addr_is_link_local(&group));
 }
 
 /* ---- neighbour discovery ---- */
