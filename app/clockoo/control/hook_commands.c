@@ -118,8 +118,8 @@ drain_command(const struct config *cfg, struct error *err)
 	printf("process %u drains; it stops within %u s\n", pid, cfg->drain_time_s);
 	fflush(stdout);
 	for (uint64_t i = 0; i < polls; i++) {
-		/* The process removes the file as it ends. kill(2) would still find it until its parent has
-		 * waited for it. */
+		/* The process removes the file as it ends. kill(2) would still find it until its
+		 * parent has waited for it. */
 		if (pid_file_read(cfg->pid_file) != pid)
 			return 0;
 		nanosleep(&pause, NULL);

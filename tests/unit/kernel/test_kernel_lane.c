@@ -1,8 +1,8 @@
 /*
- * The lane of one core to the kernel. Goal: frames pass whole, in order and no further than the ring
- * allows; both rates hold over any time, and bulk leaves the rest; the owner of a fragmented packet
- * is known for a time. Method: a lane in plain memory, and a clock that the test moves; one test
- * with two threads.
+ * The lane of one core to the kernel. Goal: frames pass whole, in order and no further than the
+ * ring allows; both rates hold over any time, and bulk leaves the rest; the owner of a fragmented
+ * packet is known for a time. Method: a lane in plain memory, and a clock that the test moves; one
+ * test with two threads.
  */
 #include "support/test.h"
 #include "base/time_units.h"
