@@ -4,6 +4,8 @@ A row names the versions of memcached's source, a file of its tests, the numbers
 for all from 9 on), and the reason. A file whose row ends open may wait for words that do not come: it is ended early.
 """
 
+import re
+
 MAY_HANG_S = 40  # for a file that may wait for ever
 
 ALL = ("1.6.18", "1.6.38")
@@ -13,6 +15,7 @@ NEW = ("1.6.38",)
 NEWER = "as memcached 1.6.45 does"
 TIER_SIZE = "the tier wants 256 MB of flash at least; these tests give extstore 64 MB"
 CLASSES = "pages and classes are others: a test that counts chunks, pages or totals of memcached's slabs has no counterpart"
+UNIX = "Unix sockets are not supported, and refused"
 POLICY = "eviction is 2Q: which item goes, and in which class that is counted, is no part of the protocol"
 CRAWLER = "items are reclaimed by the hand of expiry, at its own pace and counted as such; lru_crawler starts no crawl that ends"
 
@@ -64,7 +67,15 @@ MEMCACHED = [
     (ALL, "ssl_settings.t", "2 10 12", "sessions are always resumed, by tickets; there is no write buffer whose size could be set"),
     (ALL, "stats-conns.t", "2-", "port user: a listener's address is that of its network, 10.0.2.15; UDP has no address of its own"),
     (ALL, "stats.t", "1 11", "there are more rows; bytes_written counts from the first byte, that of `stats` itself"),
-    (ALL, "unixsocket.t", "2-", "Unix sockets are not supported, and refused"),
+    (ALL, "unixsocket.t", "2-", UNIX),
+]
+
+# Client libraries: (row, a pattern for names of its tests, reason).
+CLIENTS = [
+    ("gomemcache", "TestUnixSocket", UNIX),
+    ("gomemcache", "TestTLS", "port user: the first connections wait for the network inside, and this client waits for half a second"),
+    ("python-binary-memcached", "test/test_tls.py::.*", "ssl_verify_mode without ssl_ca_cert is refused: no certificate could be verified"),
+    ("memcache of crates", "udp_test", "flush_all by a datagram is refused: its sender may be forged"),
 ]
 
 # Rows whose tests depend on who runs first: they may pass.
@@ -91,3 +102,8 @@ def sometimes(version, name, last):
 
 def may_hang(version, name):
     return any(row[2].endswith("-") for row in rows(version, name))
+
+
+def of_client(row, name):
+    """The reason of a client's test, or None."""
+    return next((reason for who, pattern, reason in CLIENTS if who == row and re.fullmatch(pattern, name)), None)

@@ -18,12 +18,11 @@ from concurrent import futures
 
 AS_MEMCACHED = pathlib.Path(__file__).resolve().parent / "as_memcached"
 AT_ONCE = 3  # tests that mostly sleep
-FILE_S = 240  # in which a file ends
+FILE_S = 1200  # only what hangs is ended: a loaded machine takes five minutes for the longest
 TLS_FILES = re.compile(r"^ssl_")
 # Files that judge the source tree or the proxy, and no server.
 NO_SERVER = {"whitespace.t", "proxy.t"}
 LINE = re.compile(r"^(not )?ok (\d+)", re.M)
-PLAN = re.compile(r"^1\.\.(\d+)", re.M)
 MOVE_TIME = re.compile(r"(sub mem_move_time \{.*?)print \$sock \"debugtime[^\n]*\n.*?\n\}", re.S)
 LIBRARIES = {"event.h": "libevent-dev", "openssl/ssl.h": "libssl-dev"}
 
@@ -70,7 +69,7 @@ def bench_of(source, program):
 
 
 def run_one(home, words, program, tls, limit_s):
-    """Returns what one file says, {number: whether it held}, a number as text; and how many tests it planned."""
+    """Returns what one file says, {number: whether it held}, a number as text."""
     env = dict(os.environ, LC_ALL="C")
     if program is not None:
         env["CLOCKOO_PROGRAM"] = str(program)
@@ -87,8 +86,7 @@ def run_one(home, words, program, tls, limit_s):
         said.seek(0)
         text = said.read()
     end_servers(home)
-    plan = PLAN.search(text)
-    return {number: not bad for bad, number in LINE.findall(text)}, int(plan[1]) if plan else 0
+    return {number: not bad for bad, number in LINE.findall(text)}
 
 
 def end_servers(home):
@@ -115,9 +113,9 @@ def run_all(source, program=None, only=None, limits=None):
         began = time.monotonic()
         home = bench_of(source, program)
         words = ["./testapp"] if name == "testapp" else ["perl", f"t/{name}"]
-        results, plan = run_one(home, words, program, bool(TLS_FILES.match(name)), (limits or {}).get(name, FILE_S))
+        results = run_one(home, words, program, bool(TLS_FILES.match(name)), (limits or {}).get(name, FILE_S))
         shutil.rmtree(home, ignore_errors=True)
-        return name, {"results": results, "plan": plan, "seconds": round(time.monotonic() - began, 1)}
+        return name, {"results": results, "seconds": round(time.monotonic() - began, 1)}
 
     with futures.ThreadPoolExecutor(AT_ONCE) as several:
         return dict(several.map(run_file, names(source, only)))

@@ -1,0 +1,118 @@
+"""Client libraries as referees: each runs its tests against memcached and against the appliance.
+
+A run has a network of its own, in which the ports that tests expect are free and nothing else is reached. The program
+under test is `memcached` in its PATH: libraries that start servers start it too.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "clients"))
+
+import libraries  # noqa: E402  (the path above comes first)
+import memcached_t  # noqa: E402
+
+RUN_S = 900  # generous: only what hangs is ended
+NOTE, DONE = "cannot", "installed"
+HELD = {"ok", "PASSED", "PASS", "pass"}
+# In the network: servers, until each listens, then the tests.
+INSIDE = """ip link set lo up
+for words in $SERVERS; do memcached $(echo "$words" | tr , ' ') >>servers.log 2>&1 & done
+for port in $PORTS; do
+    tries=0
+    until exec 3<>/dev/tcp/127.0.0.1/$port && printf 'version\r\n' >&3 && read -t 5 -r answer <&3; do
+        tries=$((tries + 1))
+        [ $tries -lt 600 ] || { echo "no server on port $port"; tail -n 1 servers.log; exit 3; }
+        sleep 0.1
+    done
+done 2>/dev/null
+exec 3>&-
+exec "$@"
+"""
+
+
+def installed(library, folder):
+    """Installs once, and raises libraries.CannotInstall with the reason of this machine."""
+    if not (folder / DONE).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        library.install(folder)
+        (folder / DONE).touch()
+
+
+def bench_of(program, memcached):
+    """A folder whose bin has the program under test as memcached."""
+    home = pathlib.Path(tempfile.mkdtemp(prefix="referee-"))
+    (home / "bin").mkdir()
+    real = memcached_t.AS_MEMCACHED if program is not None else f"{memcached} -u root"
+    (home / "bin/memcached").write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    (home / "bin/memcached").chmod(0o755)
+    return home
+
+
+def outcomes(library, text):
+    """{test: whether it held}; a name that comes twice holds if it held each time."""
+    found = {}
+    for line in re.finditer(library.outcome, text, re.M):
+        found[line["name"]] = found.get(line["name"], True) and line["held"] in HELD
+    return found
+
+
+def run(library, folder, program, memcached):
+    """Returns what a library's tests say of memcached, or of the program, and what they printed."""
+    home = bench_of(program, memcached)
+    ports = [words[words.index("-p") + 1] for words in library.ports]
+    env = {**os.environ, **library.env, "LC_ALL": "C", "PYTHONPATH": str(folder / "packages"),
+           "PATH": f"{home}/bin:{os.environ['PATH']}", "SERVERS": " ".join(",".join(words) for words in library.ports),
+           "PORTS": " ".join(ports), "CLOCKOO_PROGRAM": str(program or "")}
+    words = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "bash", "-c", INSIDE, "inside",
+             *library.command(folder, "127.0.0.1", "11211")]
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        with subprocess.Popen(words, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=env,
+                              start_new_session=True) as child:
+            try:
+                child.wait(RUN_S)
+            except subprocess.TimeoutExpired:
+                pass
+            with_group(child.pid)
+        said.seek(0)
+        text = said.read()
+    memcached_t.end_servers(home)
+    shutil.rmtree(home, ignore_errors=True)
+    return outcomes(library, text), text
+
+
+def with_group(group):
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def judge_all(folder, program, memcached, only=None):
+    """Yields (name, library, what it says of memcached, of the program, seconds), or a reason in place of the last three."""
+    rows = {**{f"calls {name}": library for name, library in libraries.CALLS.items()}, **libraries.OWN_TESTS}
+    for name, library in rows.items():
+        if only is not None and name not in only:
+            continue
+        at = folder / "clients" / name.replace(" ", "-")
+        try:
+            installed(library, at)
+        except (libraries.CannotInstall, OSError) as why:
+            yield name, library, str(why), None, 0
+            continue
+        began = time.monotonic()
+        theirs, said = run(library, at, None, memcached)
+        if not any(theirs.values()):
+            yield name, library, f"passes nothing of memcached's: {(said.strip().splitlines() or ['no word'])[-1]}", None, 0
+            continue
+        ours, said = run(library, at, program, memcached)
+        (at / "said").write_text(said)
+        yield name, library, theirs, ours, time.monotonic() - began
