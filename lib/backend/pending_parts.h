@@ -102,6 +102,9 @@ bool pending_ask_ahead(struct serve *sv, struct op *op);
 bool session_is_ahead(const struct session *ss);
 /* Asks for further gets that the connection of a session that is ahead has received. */
 void gets_ask_ahead(struct serve *sv, struct session *ss);
+
+/* ---- plain gets that are answered (pending_complete.c) ---- */
+
 /* Completes plain gets from their bytes, in order, as far as their answers have arrived. Stops
  * at the first request that must be parsed. */
 void gets_complete(struct serve *sv, struct session *ss);

@@ -51,10 +51,10 @@ MUTANTS = {
     "PASSED_ANY": ("pending_ahead.c", "before->session == op->session && before->hash == op->hash",
                    "before->session == op->session"),
     # An answer that is here is told before its turn.
-    "TOLD_EARLY": ("pending_ahead.c", "a->offset == ss->read_buf_at && !a->answer.failed",
+    "TOLD_EARLY": ("pending_complete.c", "a->offset == ss->read_buf_at && !a->answer.failed",
                    "!a->answer.failed"),
     # A copy answers a get that stands behind requests that are kept.
-    "HIT_OVERTAKES": ("pending_ahead.c", "if (ss->pending == NULL || ss->read_buf == NULL",
+    "HIT_OVERTAKES": ("pending_complete.c", "if (ss->pending == NULL || ss->read_buf == NULL",
                       "if ((ss->pending == NULL && ss->kept == NULL) || ss->read_buf == NULL"),
     # The position of later bytes is taken from a request that was made ahead of its turn.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
@@ -112,6 +112,8 @@ MUTANTS = {
     "KEPT_ANSWER": ("backend.c", "\t\t\tpending_unask(sv, a);", "\t\t\tpending_ready_push(sv, a);"),
     # A client that does not read keeps all others from pipelines.
     "KEPT_UNREAD_FOR_EVER": ("pending_execute.c", "		kept_make_room(sv);", "		;"),
+    # A pipeline takes as many of the last places as it finds.
+    "PIPELINE_NO_SHARE": ("pending_places.c", "return ss->pending_count < share_of(left);", "return true;"),
     # Two requests of a pass are of one key, or are too many, or too large to go back.
     "PASS_UNSEEN": ("pending_execute.c", " && !pass_names(sv, op)", ""),
     "PASS_UNCOUNTED": ("pending_execute.c", "ss->pending_count + ss->pass_ops >= PENDING_KEPT_MAX", "ss->pending_count >= PENDING_KEPT_MAX"),

@@ -231,6 +231,16 @@ TEST(a_kept_read_without_a_place_waits_for_an_answer)
 	check(strncmp(rig_sent(c, NULL), STORED "VALUE s", 15) == 0);
 }
 
+/* One place of the three that are not kept for first requests is a connection's share. */
+TEST(a_pipeline_takes_its_share_of_few_places)
+{
+	const uint32_t others = PENDING_MAX - PENDING_FIRST_ONLY - 3;
+
+	rig->serve->pending->granted += others;
+	says_after(WRITE "get s1\r\nget s5\r\n", 1, STORED S1 "END\r\nEND\r\n");
+	rig->serve->pending->granted -= others;
+}
+
 /* Other places are left to retrievals: behind a value that is not read, kept requests would take
  * them all. */
 TEST(kept_reads_take_half_of_the_places)
