@@ -148,8 +148,7 @@ struct serve {
 	/* The next connection that is checked against a changed access list; 0: done. */
 	uint32_t access_slot;
 	uint32_t idle_slot; /* the next slot to check for an idle connection */
-	/* The idle check has covered the slots that are due up to this time. */
-	uint64_t idle_ns;
+	uint64_t idle_ns;   /* the idle check has covered the slots due up to this time */
 	struct udp_rate_limit *rate_limit;
 	struct udp_rate_limit *error_limit; /* counts errors where rate_limit counts bytes */
 

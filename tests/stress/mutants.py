@@ -699,7 +699,7 @@ MUTANTS = {
     "RESTORE_NO_GROUPS": [("device.c", "{\n\tjoin_groups(d, req->cfg);\n\tif (!fill_reta(", "{\n\tif (!fill_reta(")],
     "RESTORE_NO_RULES": [("device.c", " a second time */\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", " a second time */\n")],
     # Counters of a NIC that begin anew run backwards.
-    "LOSSES_ANEW": [("device.c", "now >= c->seen ? now - c->seen : now;", "now - c->seen;")],
+    "LOSSES_ANEW": [("device_counts.c", "now >= c->seen ? now - c->seen : now;", "now - c->seen;")],
     # A reset does not wait for the cores; the result of an earlier recovery counts for the next one.
     "RESET_BESIDE_CORES": [("port_watch.c", "i < PAUSE_STEPS && ", "i < PAUSE_STEPS && cores == 0 && "), ("port_watch.c", "now_ns >= w->retry_ns &&\n\t    process_all_paused(w->of.process, w->of.request.cfg->cores) &&", "now_ns >= w->retry_ns &&")],
     "RECOVERED_BEFORE": [("port_events.c", "\t PORT_EVENT_RECOVERED | PORT_EVENT_RECOVERY_FAILED},", "\t 0},"), ("port_events.c", "was & ~clears", "was & ~(clears * 0)")],
