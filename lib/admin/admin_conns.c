@@ -133,7 +133,7 @@ conn_unlisted(struct serve *sv, const struct session *ss)
 	snapshot_write(snapshot_of(sv, ss), NULL);
 }
 
-/* Writes the address as "tcp:10.99.0.1:11211" or "tcp6:[2001:db8::1]:11211". */
+/* Writes an address, that of TCP as "tcp:10.99.0.1:11211" or "tcp6:[2001:db8::1]:11211". */
 static void
 conn_address(struct out_buffer *buffer, const struct stream *st, uint32_t number, const char *name,
 	     const struct ip_addr *ip, uint16_t port)
@@ -142,7 +142,8 @@ conn_address(struct out_buffer *buffer, const struct stream *st, uint32_t number
 	struct out_buffer word = {text, text + sizeof text};
 	const bool v4 = ip_addr_is_v4(ip);
 
-	out_put_view(&word, v4 ? TEXT("tcp:") : TEXT("tcp6:["));
+	out_put_view(&word, number == NUMBER_UDP ? TEXT("udp") : TEXT("tcp"));
+	out_put_view(&word, v4 ? TEXT(":") : TEXT("6:["));
 	out_put_ip(&word, ip);
 	out_put_view(&word, v4 ? TEXT(":") : TEXT("]:"));
 	out_put_number(&word, port);
@@ -184,6 +185,10 @@ ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	listener_rows(sv, st, buffer, &n, NUMBER_TCP, info->tcp_port);
 	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
 		conn_row(buffer, st, NUMBER_UDP, "UDP", TEXT("UDP"));
+	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
+		conn_address(buffer, st, NUMBER_UDP, "addr", &info->ip[LOCAL_V4], info->udp_port);
+	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
+		conn_row(buffer, st, NUMBER_UDP, "state", TEXT("conn_read"));
 	for (uint32_t number = NUMBER_PLAIN; number < NUMBERS_FIRST; number++)
 		listener_rows(sv, st, buffer, &n, number, listener_port(info, number));
 	return st->row < n;

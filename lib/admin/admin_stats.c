@@ -222,6 +222,9 @@ restart_kind(const struct serve_shared *sh)
 
 static const char *const tls_versions[] = {"tlsv1.0", "tlsv1.1", "tlsv1.2", "tlsv1.3"};
 
+/* The longest TLS record (RFC 8446 section 5.1), which is memcached's default, too. */
+#define SSL_WBUF_BYTES 16384u
+
 #define SETTINGS_ROWS(X)                                                                           \
 	X(NUMBER, "maxbytes", v.store.limit_bytes)                                                 \
 	X(NUMBER, "maxconns", v.sh->info.conns_max)                                                \
@@ -241,6 +244,7 @@ static const char *const tls_versions[] = {"tlsv1.0", "tlsv1.1", "tlsv1.2", "tls
 	X(TEXT, "detail_enabled", YES_NO(WORD(detail)))                                            \
 	X(NUMBER, "reqs_per_event", v.sh->info.requests_max)                                       \
 	X(TEXT, "cas_enabled", YES_NO(!v.sh->info.no_cas))                                         \
+	X(NUMBER, "tcp_backlog", v.sh->info.backlog)                                               \
 	X(TEXT, "binding_protocol", PROTOCOL_NAME(policy->protocol))                               \
 	X(TEXT, "auth_enabled_sasl", YES_NO(policy->auth))                                         \
 	X(TEXT, "auth_enabled_ascii",                                                              \
@@ -266,6 +270,7 @@ static const char *const tls_versions[] = {"tlsv1.0", "tlsv1.1", "tlsv1.2", "tls
 	X(NUMBER, "ssl_keyformat", v.sh->info.ssl.keyformat)                                       \
 	X(TEXT, "ssl_ciphers", OR_NULL(v.sh->info.ssl.ciphers))                                    \
 	X(TEXT, "ssl_ca_cert", OR_NULL(v.sh->info.ssl.ca_cert))                                    \
+	X(NUMBER, "ssl_wbuf_size", SSL_WBUF_BYTES)                                                 \
 	X(TEXT, "ssl_session_cache", YES_NO(v.sh->info.tls))                                       \
 	X(TEXT, "ssl_kernel_tls", "no")                                                            \
 	X(TEXT, "ssl_min_version", tls_versions[v.sh->info.ssl.min_version & 3])                   \

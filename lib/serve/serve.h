@@ -139,6 +139,7 @@ struct serve_info {
 	uint32_t earlier_s; /* seconds of the store's clock that passed in earlier processes */
 	uint32_t pid;
 	uint32_t conns_max; /* -c, for all cores together; 0: unlimited */
+	uint32_t backlog;   /* -b */
 	uint32_t value_max;
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;

@@ -28,6 +28,7 @@ describe(struct serve_shared *shared, const struct users *users, const struct po
 		.earlier_s =
 			(uint32_t)((f->process->begun_ns - f->process->start_ns) / 1000000000u),
 		.conns_max = c->conns_max,
+		.backlog = c->backlog,
 		.tls = c->tls.on,
 		.ssl = {.chain_cert = config_given(c->tls.chain_cert),
 			.key = config_given(c->tls.key[0] != '\0' ? c->tls.key : c->tls.chain_cert),

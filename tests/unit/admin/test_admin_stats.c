@@ -6,6 +6,7 @@
 #include "support/test.h"
 #include "counter_lists.h"
 #include "unit/serve/one_rig.h"
+#include "serve/serve_shared.h"
 #include "serve/serve_policy.h"
 #include "admin/stat_names.h"
 #include "flash/flash_stats.h"
@@ -720,6 +721,7 @@ TEST(classes_are_told_apart)
 TEST(settings_say_what_is_set)
 {
 	const struct serve_info info = {.conns_max = 5,
+					.backlog = 1024,
 					.no_evict = true,
 					.inter = "10.1.2.3",
 					.auth_file = "/etc/users",
@@ -735,6 +737,8 @@ TEST(settings_say_what_is_set)
 					    .idle_timeout_s = 7};
 	const char *const rows[][2] = {
 		{"maxconns", "5"},
+		{"tcp_backlog", "1024"},
+		{"ssl_wbuf_size", "16384"},
 		{"evictions", "off"},
 		{"inter", "10.1.2.3"},
 		{"flush_enabled", "no"},
@@ -866,6 +870,11 @@ TEST(connections_of_all_cores_are_shown, start_two, stop_two)
 	rig_lose(rigs[1], c[1]);
 	stats = rig_sent(tell(0, "stats conns\r\n"), NULL);
 	row_is(stats, "16:secs_since_last_cmd", "30");
+	rigs[0]->shared->info.udp_port = 11211;
+	stats = rig_sent(tell(0, "stats conns\r\n"), NULL);
+	row_is(stats, "2:UDP", "UDP");
+	row_is(stats, "2:addr", "udp:10.99.0.1:11211");
+	row_is(stats, "2:state", "conn_read");
 	check_null(strstr(stats, "STAT 24:"));
 }
 
