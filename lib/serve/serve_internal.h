@@ -104,9 +104,9 @@ struct serve {
 			uint8_t later_traits;
 		};
 	};
-	/* The second in which a value last found no memory; 0: never. */
-	uint32_t fills_pressure_s;
-	uint32_t fills_pressure_since_s;           /* the second in which that pressure began */
+	uint32_t fills_pressure_s;       /* in which a value last found no memory; 0: never */
+	uint32_t fills_pressure_since_s; /* the second in which that pressure began */
+	bool fills_no_room; /* a slow value found no room beside the quota, and none was reset */
 	uint64_t quota_since_ns[FILL_QUOTA_PARTS]; /* when each queue became nonempty */
 	uint64_t quota_short_until_ns; /* until then short values may begin beside the quota */
 	struct list fills; /* sessions with a begun value, the most recently checked ones last */
