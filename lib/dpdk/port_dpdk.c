@@ -46,13 +46,30 @@ frame_flags_of(uint64_t flags)
 	return frame_flags;
 }
 
-/* True if the core may use this mbuf: one segment, with frame_bytes of room. */
-static inline bool
-is_acceptable(struct port_dpdk *p, const struct rte_mbuf *m)
+/* Copies the segments of a chain into the first one, if the frame is no longer than frame_bytes. */
+static __attribute__((noinline)) bool
+join_segments(struct port_dpdk *p, struct rte_mbuf *m)
 {
-	if (likely(m->nb_segs == 1 && m->data_off + p->port.frame_bytes <= m->buf_len))
+	/* rte_pktmbuf_linearize() sizes the copy by pkt_len; it refuses what the first has no room
+	 * for. */
+	const bool joined = m->pkt_len <= p->port.frame_bytes && rte_pktmbuf_linearize(m) == 0;
+
+	counter_add(&p->counters[joined ? PORT_RX_JOINED : PORT_DROP_CHAINED], 1);
+	return joined;
+}
+
+/* True if the core may use this mbuf: frame_bytes of room, and one segment, or segments that could
+ * be joined. */
+static inline bool
+is_acceptable(struct port_dpdk *p, struct rte_mbuf *m)
+{
+	const bool has_room = m->data_off + p->port.frame_bytes <= m->buf_len;
+
+	if (likely(m->nb_segs == 1 && has_room))
 		return true;
-	counter_add(&p->counters[m->nb_segs != 1 ? PORT_DROP_CHAINED : PORT_DROP_MALFORMED], 1);
+	if (has_room)
+		return join_segments(p, m);
+	counter_add(&p->counters[PORT_DROP_MALFORMED], 1);
 	return false;
 }
 

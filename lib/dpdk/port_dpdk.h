@@ -1,7 +1,8 @@
 /*
  * port_dpdk.h - a struct port over one queue pair of a DPDK port.
  *
- * A frame is an mbuf of one segment; its handle is the mbuf's address.
+ * A frame is an mbuf of one segment; its handle is the mbuf's address. A received chain is
+ * copied into its first segment.
  *
  * Shape:  port is the first member; the rest is for port_dpdk.c and device.c.
  * Owner:  the pool belongs to the device. Sent mbufs belong to the driver until it frees them.
@@ -22,7 +23,8 @@ struct cable_lane;
 struct rte_mempool;
 
 #define PORT_COUNTERS(X)                                                                           \
-	X(PORT_DROP_CHAINED, "received multi-segment frames")                                      \
+	X(PORT_RX_JOINED, "received multi-segment frames copied into one segment")                 \
+	X(PORT_DROP_CHAINED, "received multi-segment frames longer than a frame may be")           \
 	X(PORT_DROP_MALFORMED,                                                                     \
 	  "received frames without room in their mbuf, or for a stripped VLAN tag")                \
 	X(PORT_DROP_TX_REFUSED, "frames rejected by the TX prepare of the driver")                 \

@@ -195,20 +195,60 @@ inject(struct rte_mbuf *m)
 	check_eq(rte_eth_tx_burst(one.device.id, 0, &m, 1), 1);
 }
 
-TEST(a_chained_frame_is_dropped_and_counted)
+/* Returns a frame of count segments of len bytes; all bytes of segment i are i. */
+static struct rte_mbuf *
+chain(uint32_t count, uint16_t len)
 {
-	struct rte_mbuf *head = rte_pktmbuf_alloc(one.device.ports[0].pool);
-	struct rte_mbuf *tail = rte_pktmbuf_alloc(one.device.ports[0].pool);
-	const uint64_t before = counted(PORT_DROP_CHAINED);
+	struct rte_mbuf *head = NULL;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(one.device.ports[0].pool);
+
+		memset(rte_pktmbuf_append(m, len), (int)i, len);
+		if (head == NULL)
+			head = m;
+		else
+			check_eq(rte_pktmbuf_chain(head, m), 0);
+	}
+	return head;
+}
+
+TEST(a_chained_frame_arrives_as_one_and_is_counted)
+{
+	static const uint32_t counts[] = {2, 3, 16};
+
+	for (uint32_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+		const uint64_t before = counted(PORT_RX_JOINED);
+		struct burst in;
+
+		inject(chain(counts[c], 100));
+		port()->ops->rx(port(), &in, BURST_MAX);
+		check_eq(in.count, 1);
+		check_eq(in.len[0], counts[c] * 100);
+		for (uint32_t i = 0; i < in.len[0]; i++)
+			check_eq(in.data[0][i], i / 100);
+		check_eq(counted(PORT_RX_JOINED), before + 1);
+		port()->ops->drop(port(), in.frame, in.count);
+	}
+}
+
+TEST(a_chained_frame_longer_than_a_frame_is_dropped_and_counted)
+{
+	const uint16_t half = (uint16_t)(port()->frame_bytes / 2);
+	const uint64_t joined = counted(PORT_RX_JOINED), dropped = counted(PORT_DROP_CHAINED);
+	struct rte_mbuf *has_room = chain(2, half);
 	struct burst in;
 
-	rte_pktmbuf_append(head, 100);
-	rte_pktmbuf_append(tail, 100);
-	check_eq(rte_pktmbuf_chain(head, tail), 0);
-	inject(head);
+	rte_pktmbuf_prepend(has_room, 1);
+	inject(chain(2, half));
+	inject(has_room);
+	inject(chain(2, half + 1));
 	port()->ops->rx(port(), &in, BURST_MAX);
-	check_eq(in.count, 0);
-	check_eq(counted(PORT_DROP_CHAINED), before + 1);
+	check_eq(in.count, 1);
+	check_eq(in.len[0], 2 * half);
+	check_eq(counted(PORT_RX_JOINED), joined + 1);
+	check_eq(counted(PORT_DROP_CHAINED), dropped + 2);
+	port()->ops->drop(port(), in.frame, in.count);
 }
 
 TEST(a_frame_without_room_to_write_is_dropped_and_counted)
