@@ -1,0 +1,98 @@
+#!/usr/bin/python3 -B
+"""One address on two boxes, as FLEET.md tells an operator. Goal: a box that drains is left by the router before it stops,
+one that stops or dies is left too, and the VIP is answered by the other one; a box that is back is
+used again. Method: two built programs, each with a kernel, a routing daemon and the hook of FLEET.md in a namespace of
+its own; a router of FRR with ECMP and BFD; a client. A drain lasts until a connection ends that the test holds, so the
+order is the test's, not the clock's.
+
+    anycast_test.py CLOCKOO
+"""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import kernel_bed
+import routing_bed
+from anycast_bed import VIP, Rack
+from kernel_bed import CACHE, exchange, run
+from routing_bed import until
+
+BFD_MS = 500  # of a machine that other tests share: a box that waits for a CPU is not left
+SKIP = "needs FRR and BIRD (frr, bird2: tools/install routing) and root"
+
+
+class Anycast(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        run("mount", "-t", "tmpfs", "none", "/run")  # of this mount namespace
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        cls.rack = cls.enterClassContext(Rack(PROGRAM, folder.name, BFD_MS))
+
+    def setUp(self):
+        self.both = [box.own for box in self.rack.boxes]
+        self.assertEqual(self.rack.ways(), self.both)
+
+    def answered(self):
+        """A new client of the VIP."""
+        with self.rack.client.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+            s.connect((VIP, CACHE))
+            self.assertEqual(exchange(s, b"get nothing\r\n", b"END\r\n"), b"END\r\n")
+
+    def check_left(self, box):
+        other = [one.own for one in self.rack.boxes if one is not box]
+        until(f"the router leaves box {box.number}", lambda: self.rack.ways() == other)
+        for _ in range(4):
+            self.answered()
+
+    def check_back(self):
+        until("both are used again", lambda: self.rack.ways() == self.both)
+        self.answered()
+
+    def test_a_box_that_drains_is_left_before_it_stops(self):
+        for box in self.rack.boxes:
+            with self.subTest(box.number), self.rack.router.socket(socket.AF_INET, socket.SOCK_STREAM) as held:
+                held.connect((box.own, CACHE))
+                exchange(held, b"get nothing\r\n", b"END\r\n")
+                drain = subprocess.Popen(box.command("drain"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                         preexec_fn=kernel_bed.die_with_parent)
+                self.check_left(box)
+                self.assertIsNone(box.appliance.poll())
+                self.assertEqual(exchange(held, b"get nothing\r\n", b"END\r\n"), b"END\r\n")
+                held.close()
+                self.assertEqual((drain.wait(kernel_bed.WAIT_S), box.appliance.wait(kernel_bed.WAIT_S)), (0, 0))
+                box.start()
+                self.check_back()
+
+    def test_a_box_that_is_killed_is_left(self):
+        for box in self.rack.boxes:
+            with self.subTest(box.number):
+                box.end(signal.SIGKILL)
+                self.check_left(box)
+                box.start()
+                self.check_back()
+
+    def test_a_box_that_stops_is_left(self):
+        for box in self.rack.boxes:
+            with self.subTest(box.number):
+                box.end(signal.SIGTERM)
+                self.check_left(box)
+                box.start()
+                self.check_back()
+
+
+kernel_bed.enter_namespaces()
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+if __name__ == "__main__":
+    if os.environ[kernel_bed.INSIDE] != "root" or not (routing_bed.HAS_FRR and routing_bed.HAS_BIRD):
+        print(f"skipped: {SKIP}")
+        sys.exit(kernel_bed.SKIPPED)
+    unittest.main(argv=sys.argv)

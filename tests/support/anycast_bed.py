@@ -1,0 +1,180 @@
+"""One address on two boxes: network namespaces of a client, a router with ECMP and BFD (FRR), and two boxes whose files and
+hook are those of FLEET.md, the first with BIRD, the second with FRR.
+
+    client 10.60.0.2 -- 10.60.0.1 router 10.50.N.1 -- 10.50.N.2 box N, and the VIP on both boxes
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+from kernel_bed import NIC_TOOL, WAIT_S, Peer, die_with_parent, run
+from routing_bed import BIRDC, Bird, Frr, until
+
+FLEET = pathlib.Path(__file__).resolve().parents[2] / "drivers-config/FLEET.md"
+VIP, BOX, GATEWAY = "198.51.100.1", "192.0.2.5", "192.0.2.1"  # as FLEET.md names them
+CLIENT, PORT = "10.60.0.2", 11211
+DRAIN_S = 600  # a drain waits for connections, not for this
+
+
+def blocks():
+    """Returns the file of the box, the hook and both daemons' files and lines, as FLEET.md has them."""
+    section = FLEET.read_text().split("## One address on several boxes\n")[1].split("\n## ")[0]
+    hook, bird, frr = re.findall(r"```\n(.*?)```", section, re.S)
+    config = "".join(line[4:] + "\n" for line in section.splitlines() if line.startswith("    "))
+    return {"config": config, "hook": hook, "bird": bird, "frr": frr,
+            "lines": [re.search(rf"\*\*{name}.*?\*\*(.*?):\n\n```", section, re.S)[1] for name in ("BIRD", "FRR")]}
+
+
+def functions(text):
+    """Returns the shell's functions announce() and withdraw() of a daemon's line."""
+    return "\n".join(" ".join(found.split()) for found in re.findall(r"`(\w+\(\) \{.*?\})`", text, re.S))
+
+
+class Box:
+    """A box N of 1 and 2; its daemon and hook run on while its appliance starts and ends."""
+
+    def __init__(self, number, router, program, folder, bfd_ms):
+        self.number, self.program, self.folder, self.bfd_ms = number, program, pathlib.Path(folder) / f"box{number}", bfd_ms
+        self.folder.mkdir()
+        self.own, self.gateway, self.link = f"10.50.{number}.2", f"10.50.{number}.1", f"r{number}"
+        self.host = Peer()
+        self.enter = ["nsenter", "-t", str(self.host.holder.pid), "-n"]
+        self.appliance = self.hook = self.daemon = None
+        router.run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "v0", "netns", str(self.host.holder.pid))
+        router.run("ip", "addr", "add", f"{self.gateway}/24", "dev", self.link)
+        router.run("ethtool", "-K", self.link, "tx", "off")
+        router.run("ip", "link", "set", self.link, "up")
+        self.host.run("ip", "link", "set", "lo", "up")
+        self.host.run("nft", "add table netdev deaf; add chain netdev deaf in { type filter hook ingress device v0 priority 0; "
+                      "policy drop; }")
+        self.host.run("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/v0/disable_ipv6")
+        self.host.run("ip", "link", "set", "v0", "up")
+        self.host.run(str(NIC_TOOL), "kernel", "clockoo0", "root")
+        self.host.run("ip", "addr", "add", f"{self.own}/24", "dev", "clockoo0")
+        self.write_config()
+
+    def named(self, text):
+        """An operator's file with this box's addresses and the bed's time of BFD."""
+        text = text.replace(BOX, self.own).replace(GATEWAY, self.gateway)
+        return re.sub(r"(interval) 50\b", rf"\1 {self.bfd_ms}", text)
+
+    def write_config(self):
+        text = re.sub(r", *\"2001:[^\"]*\"", "", self.named(blocks()["config"]))
+        text = re.sub(r"drain_time: \d+", f"drain_time: {DRAIN_S}", text)
+        text = text.replace("network:\n", "network:\n  probe: off\n  kernel: clockoo0\n")
+        self.config = self.folder / "clockoo.yaml"
+        self.config.write_text(text + "port:\n  iface: v0\nmemory:\n  limit: 16\nprotocol:\n  conn_limit: 64\n")
+
+    def start(self):
+        with open(self.folder / "said", "w", encoding="utf-8") as said:
+            self.appliance = subprocess.Popen(
+                [*self.enter, self.program, "--config", str(self.config), "--no-huge", "-U", str(PORT), "--poll", "adaptive", "--yield",
+                 "--pidfile", str(self.folder / "pid"), "--file-prefix", f"anycast{self.number}-{os.getpid()}"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+                preexec_fn=die_with_parent)
+        until("the appliance is ready", lambda: self.is_ready() or self.appliance.poll() is not None)
+        if self.appliance.poll() is not None:
+            raise RuntimeError((self.folder / "said").read_text())
+
+    def command(self, word):
+        return [*self.enter, self.program, word, "--config", str(self.config), "--pidfile", str(self.folder / "pid")]
+
+    def is_ready(self):
+        return subprocess.run(self.command("ready"), capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
+
+    def start_routing(self):
+        """The daemon with the operator's file, and the hook beside it."""
+        text, (bird, frr) = blocks(), blocks()["lines"]
+        if self.number == 1:
+            self.daemon = Bird(self.folder / "bird", self.enter, self.named(text["bird"]))
+            ask, lines = f"birdc() {{ {BIRDC} -s {self.daemon.socket} \"$@\"; }}\n", functions(bird)
+        else:
+            self.daemon = Frr(self.folder / "frr", self.enter, self.named(text["frr"]))
+            ask = f"vtysh() {{ command vtysh --vty_socket {self.daemon.folder} --config_dir {self.daemon.folder} \"$@\"; }}\n"
+            lines = functions(frr)
+        hook = text["hook"].replace("clockoo ready --config /etc/clockoo/clockoo.yaml",
+                                    f"{self.program} ready --config {self.config} --pidfile {self.folder}/pid")
+        self.hook = subprocess.Popen([*self.enter, "sh", "-c", f"{ask}{lines}\n{hook}"], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
+
+    def end(self, how=signal.SIGKILL):
+        if self.appliance is not None and self.appliance.poll() is None:
+            os.kill(self.appliance.pid, how)
+            self.appliance.wait(WAIT_S)
+
+    def close(self):
+        if self.hook is not None:
+            self.hook.kill()
+            self.hook.wait()
+        if self.daemon is not None:
+            self.daemon.close()
+        self.end()
+        self.host.close()
+
+
+ROUTER = """router bgp 65000
+ no bgp ebgp-requires-policy
+%s address-family ipv4 unicast
+  maximum-paths 2
+bfd
+%s"""
+NEIGHBOUR = " neighbor {0} remote-as 65001\n neighbor {0} bfd\n neighbor {0} timers connect 1\n neighbor {0} graceful-restart-disable\n"
+BFD_PEER = " peer {0}\n  detect-multiplier 3\n  receive-interval {1}\n  transmit-interval {1}\n"
+
+
+class Rack:
+    """with Rack(program, folder) as rack: both boxes serve, and the router spreads the VIP's clients over them."""
+
+    def __init__(self, program, folder, bfd_ms):
+        with contextlib.ExitStack() as self.stack:
+            self.build(program, folder, bfd_ms)
+            self.stack = self.stack.pop_all()
+
+    def build(self, program, folder, bfd_ms):
+        self.router, self.client = Peer(), Peer()
+        for one in (self.router, self.client):
+            self.stack.callback(one.close)
+            one.run("ip", "link", "set", "lo", "up")
+        self.router.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy")
+        self.router.run("ip", "link", "add", "c0", "type", "veth", "peer", "name", "v1", "netns", str(self.client.holder.pid))
+        self.router.run("ip", "addr", "add", "10.60.0.1/24", "dev", "c0")
+        self.router.run("ip", "link", "set", "c0", "up")
+        self.client.run("ethtool", "-K", "v1", "tx", "off")
+        self.client.run("ip", "addr", "add", f"{CLIENT}/24", "dev", "v1")
+        self.client.run("ip", "link", "set", "v1", "up")
+        self.client.run("ip", "route", "add", "default", "via", "10.60.0.1")
+        self.boxes = [Box(number, self.router, program, folder, bfd_ms) for number in (1, 2)]
+        for box in self.boxes:
+            self.stack.callback(box.close)
+            box.start()
+        gateways = [box.own for box in self.boxes]
+        self.frr = self.stack.enter_context(
+            Frr(pathlib.Path(folder) / "router", ["nsenter", "-t", str(self.router.holder.pid), "-n"],
+                ROUTER % ("".join(map(NEIGHBOUR.format, gateways)), "".join(BFD_PEER.format(one, bfd_ms) for one in gateways))))
+        for box in self.boxes:
+            box.start_routing()
+        try:
+            until("both boxes are announced", lambda: self.ways() == gateways)
+        except AssertionError as fault:
+            raise AssertionError(f"{fault}\n{self.state()}") from None
+
+    def state(self):
+        """Returns what the daemons know."""
+        return "\n".join([str(self.ways()), self.frr.ask("show bgp ipv4 unicast summary", "show bfd peers", "show bgp ipv4"),
+                          self.boxes[0].daemon.ask("show protocols"), self.boxes[0].daemon.ask("show bfd sessions"),
+                          self.boxes[1].daemon.ask("show run", "show bfd peers", "show bgp ipv4 unicast summary")])
+
+    def ways(self):
+        """Returns the boxes that the router's kernel has a way to the VIP over."""
+        said = self.router.run("ip", "route", "show", VIP, check=False).stdout
+        return sorted(re.findall(r"via (\S+)", said))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
