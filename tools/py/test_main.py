@@ -22,6 +22,7 @@ import build_tree
 import coverage
 import cross
 import lint
+import mc_proxy
 import netns
 import package_main
 import progress
@@ -282,9 +283,26 @@ def part_referees():
                                               "--folder", str(folder / "referees"), *suites])
 
 
+def part_fleet():
+    """Two zones of appliances behind memcached's proxy, for 1,000,000 operations under 100 faults."""
+    folder = build_tree.default_folder()
+    build_tree.build(folder, build_tree.TESTED, targets=lambda at: ["app/clockoo"])
+    subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
+    try:
+        proxy = mc_proxy.built(folder / "proxy")
+    except Failed as why:
+        print(f"skipped - zones.lua: {why}")
+        return Counts(skipped=1)
+    return counting("zones behind memcached's proxy", [
+        str(CONFORM / "run_zones"), "--program", str(folder / "app/clockoo"), "--proxy", str(proxy), "--operations", "1000000",
+        "--faults", "100"])
+
+
 def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
     counts.add(beside_appliance("what operators' pages say", CONFORM / "run_pages", "", "--appliances", "2"))
+    counts.add(counting("zones behind memcached's proxy",
+                        [str(CONFORM / "run_zones"), "--program", str(build_tree.default_folder() / "app/clockoo")]))
     options = subprocess.run([CONFORM / "run_front", "--options"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
     counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
@@ -461,10 +479,10 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "image": part_image, "run": part_run,
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
-         "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees}
+         "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees, "fleet": part_fleet}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
-ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees")
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet")
 REFEREE_SUITES = ("bookworm", "trixie")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
