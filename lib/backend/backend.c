@@ -49,10 +49,12 @@ unused_check(struct serve *sv)
 		list_unlink(&a->due);
 		if (a->session->body == BODY_FILLED)
 			pending_ready_push(sv, a);
-		else if (a->is_kept)
-			pending_unask(sv, a);
-		else
+		else if (!a->is_kept)
 			pending_drop(sv, a);
+		else if (pending_is_followed(sv, a))
+			pending_ready_push(sv, a);
+		else
+			pending_unask(sv, a);
 	}
 }
 
@@ -73,11 +75,17 @@ turn(struct serve *sv)
 /* ---- answers whose memory the backend needs ---- */
 
 /* True if the answer may be dropped. That for a value in pieces may not: it alone shows that
- * the session waits. Nor may a kept one. */
+ * the session waits. */
 static bool
 may_yield(const struct pending *a)
 {
-	return a->answer.item != NULL && !a->is_kept && a->session->body != BODY_FILLED;
+	return a->answer.item != NULL && a->session->body != BODY_FILLED;
+}
+
+static bool
+is_first(const struct pending *a)
+{
+	return (a->is_kept ? a->session->kept : a->session->pending) == a;
 }
 
 static bool
@@ -86,15 +94,17 @@ session_is_unread(const struct session *ss)
 	return ss->value.item != NULL || conn_is_refused(ss->conn);
 }
 
-/* Returns the rank of an answer to be dropped, 1 first; 0: it stays. Short answers are last:
- * they are many and free little. */
+/* Returns the rank of an answer to be dropped, 1 first; 0: it stays. Short answers are late:
+ * they are many and free little. The last are those that cannot be asked for again. */
 static uint32_t
-yield_rank(const struct pending *a)
+yield_rank(const struct serve *sv, const struct pending *a)
 {
-	const bool unread = session_is_unread(a->session), behind = a->session->pending != a;
+	const bool unread = session_is_unread(a->session);
 
-	if (!may_yield(a) || !(unread || behind))
+	if (!may_yield(a) || !(unread || !is_first(a)))
 		return 0;
+	if (a->is_kept && pending_is_followed(sv, a))
+		return 4;
 	if (item_value_len(a->answer.item) < ITEM_PIN_MIN_BYTES)
 		return 3;
 	return unread ? 1 : 2;
@@ -112,7 +122,7 @@ backend_answer_yield(struct serve *sv)
 	for (uint32_t i = 0; i < YIELD_CHECKS_MAX && at != &pt->ready && least > 1;
 	     i++, at = at->next) {
 		struct pending *a = container_of(at, struct pending, due);
-		const uint32_t rank = yield_rank(a);
+		const uint32_t rank = yield_rank(sv, a);
 
 		if (rank == 0 || rank >= least)
 			continue;
@@ -123,7 +133,10 @@ backend_answer_yield(struct serve *sv)
 		return false;
 	serve_count(sv, AWAITS_YIELDED);
 	list_unlink(&found->due);
-	pending_drop(sv, found);
+	if (found->is_kept)
+		pending_unask(sv, found);
+	else
+		pending_drop(sv, found);
 	return true;
 }
 

@@ -26,9 +26,10 @@
  *         noreply and quiet ones too. The store executes none of them: ask() also updates the
  *         store's copy of the key. Each write is asked for once, at its turn, when
  *         all earlier requests of its connection are completed. A pipeline is the exception:
- *         writes of different keys (not gat, mg and flush_all) and retrievals of one key are
- *         asked for one behind the other, PENDING_KEPT_MAX of both. Such a retrieval is asked for
- *         at its turn only if its key is pending already, or has a copy that answers it.
+ *         writes (not gat, mg and flush_all) and retrievals of one key are asked for one behind
+ *         the other, PENDING_KEPT_MAX of both. Behind a request of its own key a write waits,
+ *         and a retrieval is asked for at its turn, unless the backend executes the two in
+ *         their order (follows()). A retrieval that a copy answers is executed at its turn.
  *         Nothing else behind a write is executed before the write's answer, and all are
  *         completed in order.
  *         All keys of a datagram's line of gat are asked for at once, each once.
@@ -55,7 +56,8 @@
  *         way if it finds no place for timeout_ns, arrives in a drain, or finds no buffer for
  *         its bytes. A datagram that finds no place is dropped. An answer that its connection
  *         has no room for within timeout_ns is released, and its key is asked for once more. So
- *         is an answer whose memory the backend needs (backend_answer_yield()).
+ *         is an answer whose memory the backend needs (backend_answer_yield()). If its key was
+ *         written since, an answer stays, or has failed once its memory is needed.
  *         A failed write is always answered by an error. If it was asked for, it may or may not
  *         have been done. A failed flush_all with noreply ends its connection. The reply to a
  *         write has its room from ask() on. A write that is refused for its size or for
@@ -83,12 +85,12 @@
 
 #ifndef FEW_PENDING
 #define PENDING_MAX         4096u
-#define PENDING_SESSION_MAX 128u
+#define PENDING_SESSION_MAX 640u
 #define PENDING_FIRST_ONLY  1024u
 #define PENDING_UDP_MAX     1536u
 #define PENDING_LINES_MAX   64u
 #define HITS_PER_TURN       512u
-#define PENDING_KEPT_MAX    32u
+#define PENDING_KEPT_MAX    512u
 #else /* a table that tests fill */
 #define PENDING_MAX         24u
 #define PENDING_SESSION_MAX 6u
@@ -96,10 +98,10 @@
 #define PENDING_UDP_MAX     6u
 #define PENDING_LINES_MAX   3u
 #define HITS_PER_TURN       100u
-#define PENDING_KEPT_MAX    3u
+#define PENDING_KEPT_MAX    4u
 #endif
 #define PENDING_KEPT_PLACES    ((PENDING_MAX - PENDING_FIRST_ONLY) / 2)
-#define PENDING_SESSION_PART   (PENDING_MAX / 256 + (PENDING_MAX < 256 ? 2 : 0)) /* of the free */
+#define PENDING_SESSION_PART   (PENDING_MAX / 1024 + (PENDING_MAX < 256 ? 2 : 0)) /* of the free */
 #define PENDING_ENDED_PER_TURN 256u
 #define BACKEND_LANES_MAX      1024u
 #define PENDING_LINE_TIMEOUTS  4u /* after this many no more of a datagram is asked for */
@@ -120,6 +122,9 @@ struct backend_ask {
 	const struct fill *value;
 	uint32_t lane;
 	uint8_t kind; /* enum backend_ask_kind */
+	/* An earlier request of this key and connection is not completed yet. This one is executed
+	 * after it, in a request of its own. */
+	bool behind;
 };
 
 /* How the store's item of a key may answer a retrieval. */
@@ -178,6 +183,9 @@ struct backend {
 	void (*release)(void *arg, uint64_t ticket, const struct item *item);
 	/* Returns the lane of a key. May be NULL if there is one lane. */
 	uint32_t (*lane)(void *arg, struct view key, uint64_t hash);
+	/* True if a request of this key, asked for now, would be executed after the pending request
+	 * of that ticket, which has the same key. May be NULL: false. */
+	bool (*follows)(void *arg, uint64_t ticket, struct view key, uint64_t hash);
 	/* Called when a request of this lane has waited for timeout_ns. True if the lane's
 	 * answers are on their way: the request waits as long again. May be NULL: false. */
 	bool (*is_coming)(void *arg, uint32_t lane);

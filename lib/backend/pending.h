@@ -96,6 +96,7 @@ struct pending_line {
 	struct pending *pending; /* of the line that waits, and of some behind it */
 };
 
+#define PENDING_KEPT_CELLS  1024u
 #define AHEAD_GETS_MAX      64u  /* gets of a connection asked for at a time */
 #define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn, besides operations */
 
@@ -113,7 +114,8 @@ struct pending_table {
 	uint32_t turn_pass;       /* the last pass before this turn */
 	uint32_t prefetched_pass; /* the pass whose missed keys were last prefetched */
 	uint32_t free_count, granted, udp_count;
-	uint32_t kept_count;  /* kept requests, each in a chunk */
+	uint32_t kept_count;                  /* kept requests, each in a chunk */
+	uint16_t kept_of[PENDING_KEPT_CELLS]; /* requests in lists of kept ones, by their hash */
 	uint32_t first_bytes; /* about the longest of recent first answers of sessions */
 	uint64_t values;      /* bytes, of all lanes */
 	struct pending *free;
@@ -191,6 +193,12 @@ void pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req 
  * place (pending_has_place()). */
 void pending_keep(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash,
 		  bool asks);
+/* Returns the last kept request of session ss for the key, or NULL. */
+struct pending *pending_kept_find(const struct serve *sv, const struct session *ss, uint64_t hash);
+/* True if a kept request of the same key follows this one, which then cannot be asked for again. */
+bool pending_is_followed(const struct serve *sv, const struct pending *a);
+/* Notes that a request that is taken out of the list of kept ones is no longer kept. */
+void pending_kept_end(struct serve *sv, struct pending *a);
 /* Keeps a write and asks for it. ss NULL: a datagram's. */
 void pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *write,
 		       uint64_t hash, const struct fill *value);
@@ -198,7 +206,8 @@ void pending_ask_write(struct serve *sv, struct session *ss, struct kept_request
 void pending_answered(struct serve *sv, struct pending *a, const struct backend_answer *answer);
 /* Puts an answered retrieval at the end of those whose answers are not used yet. */
 void pending_ready_push(struct serve *sv, struct pending *a);
-/* Drops the unused answer of a kept retrieval, which is asked for again at its turn. */
+/* Drops the unused answer of a kept retrieval, which is asked for again at its turn. Requests of
+ * its key behind it may have been executed: then it has failed. */
 void pending_unask(struct serve *sv, struct pending *a);
 /* Frees a pending request that its owner has taken out of its list. */
 void pending_free(struct serve *sv, struct pending *a);

@@ -15,18 +15,6 @@
  * completed; then many more are asked for at a time, ahead of their turn (pending_ahead.c). */
 #define READS_BEHIND_MAX PENDING_KEPT_MAX
 
-/* True if an earlier operation of this pass names the key. That operation is kept as soon as it
- * is executed. */
-static bool
-pass_names(const struct serve *sv, const struct op *op)
-{
-	for (const struct op *before = op; before > sv->ops && before[-1].session == op->session;
-	     before--)
-		if (!op_is_kept(&before[-1]) && before[-1].hash == op->hash)
-			return true;
-	return false;
-}
-
 /* True if op may be kept behind the session's kept requests. A write that may need a share of
  * the turn's work may not: it would delay the replies of those before it. No role is checked:
  * one that may write may read, too. */
@@ -44,7 +32,7 @@ may_follow(struct serve *sv, const struct session *ss, struct op *op)
 		return ss->reads_behind < READS_BEHIND_MAX;
 	return pending_is_keyed_write(&op->req) &&
 	       !(op_is(op, VERB_TAKES_WORK) && copies_value(&op->req)) &&
-	       pending_find(ss->kept, op->hash) == NULL && !pass_names(sv, op);
+	       pending_may_follow(sv, op);
 }
 
 /* Ends parsing before a request that must wait. An answer in this pass may let it go on;

@@ -20,6 +20,19 @@ kept_have_room(const struct serve *sv)
 	       sv->pending->kept_count < PENDING_KEPT_PLACES;
 }
 
+/* A retrieval that is not asked for is executed at its turn, and so is all of its key behind it. */
+bool
+pending_may_follow(struct serve *sv, const struct op *op)
+{
+	const struct pending *last = pending_kept_find(sv, op->session, op->hash);
+	const struct backend *by = &sv->pending->backend;
+
+	if (last == NULL || last->state == PENDING_READY)
+		return true;
+	return last->state == PENDING_ASKED && by->follows != NULL &&
+	       by->follows(by->arg, last->ticket, op->req.key, op->hash);
+}
+
 /* True if a session may keep one more request. The session must be able to get a read buffer,
  * to which a request that cannot be asked for goes back. */
 bool
@@ -204,7 +217,7 @@ read_end(struct serve *sv, struct op *op, struct pending *a, uint64_t since_ns, 
 	if (completed) {
 		ss->kept = a->next;
 		ss->pipeline_stopped = false;
-		a->is_kept = false; /* its chunk is the credit of the reply */
+		pending_kept_end(sv, a); /* its chunk is the credit of the reply */
 		pending_free(sv, a);
 		return;
 	}
@@ -235,7 +248,7 @@ write_take(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	ss->pipeline_stopped = false;
 	kept_let_go(sv, a);
 	a->session = NULL;
-	a->is_kept = false;
+	pending_kept_end(sv, a);
 	sv->pending->udp_count++; /* pending_free() counts it as a datagram's */
 	return a;
 }
@@ -338,7 +351,8 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 	const uint32_t len = value ? op->req.body_len : 0;
 	struct fill fill;
 
-	if (!pending_has_place(sv, op->session, op->req.key, op->hash, len) ||
+	if (!pending_may_follow(sv, op) ||
+	    !pending_has_place(sv, op->session, op->req.key, op->hash, len) ||
 	    (value && storage_begin(sv, op, &fill) != STORE_OK)) {
 		op->session->pipeline_stopped = true;
 		return EXEC_RETRY;
@@ -350,8 +364,8 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 	return EXEC_NONE; /* requests behind it may be asked for, too */
 }
 
-/* Keeps a retrieval behind kept requests. If its key is pending already, the retrieval is asked
- * for only at its turn: it may not overtake the earlier request. */
+/* Keeps a retrieval behind kept requests. One that is not asked for now is asked for at its turn,
+ * unless a copy answers it then. */
 enum exec_status
 execute_read_behind(struct serve *sv, struct op *op)
 {
@@ -361,7 +375,7 @@ execute_read_behind(struct serve *sv, struct op *op)
 		ss->pipeline_stopped = true;
 		return EXEC_RETRY;
 	}
-	read_keep(sv, op, pending_find(ss->kept, op->hash) == NULL && pending_lacks(sv, op));
+	read_keep(sv, op, pending_may_follow(sv, op) && pending_lacks(sv, op));
 	session_waits(sv, ss, WAIT_BACKEND);
 	return EXEC_NONE;
 }
@@ -436,8 +450,19 @@ execute_filled_write(struct serve *sv, struct op *op)
 
 /* ---- completing kept requests ---- */
 
-/* Executes a kept retrieval at its turn: with its answer, with a copy, or by asking for it
- * now. */
+/* Executes a retrieval that is kept and was not asked for: a copy answers it, or it is asked for.
+ */
+static enum exec_status
+unasked_execute(struct serve *sv, struct op *op)
+{
+	op->hash = store_probe(sv->store, &op->probe, op->req.key);
+	if (store_probe_primary(sv->store, &op->probe))
+		store_probe_alternate(sv->store, &op->probe);
+	return pending_execute_read(sv, op);
+}
+
+/* Executes a kept retrieval at its turn. Its own answer is used, not a copy: a later retrieval of
+ * the key may have been answered before that copy was made. */
 enum exec_status
 execute_kept_read(struct serve *sv, struct op *op)
 {
@@ -447,10 +472,7 @@ execute_kept_read(struct serve *sv, struct op *op)
 	struct pending *a = read_take(sv, op, key);
 	enum exec_status status;
 
-	op->hash = store_probe(sv->store, &op->probe, op->req.key);
-	if (store_probe_primary(sv->store, &op->probe))
-		store_probe_alternate(sv->store, &op->probe);
-	status = pending_execute_read(sv, op);
+	status = a->state == PENDING_READY ? read_pending(sv, op) : unasked_execute(sv, op);
 	read_end(sv, op, a, since_ns, status != EXEC_RETRY);
 	if (status == EXEC_DONE)
 		return status;

@@ -2,12 +2,12 @@
  * pending_parts.h - the functions of the files above the table, from the lowest file to the
  * highest: datagrams, retrievals, kept requests with pipelines, execution.
  *
- * A pipeline is what follows a write whose answer has not arrived. A write of another key is
- * asked for at once if it is complete and no larger than a read buffer. So is a retrieval of
- * one key, but one that has a copy, or an earlier request of its key in the pipeline, is asked
- * for at its turn. All of them are kept (pending.h) and completed in order. Everything else is
- * left unread until then: nothing is executed, refused or read out of turn, and requests of one
- * key keep their order.
+ * A pipeline is what follows a write whose answer has not arrived. A write is asked for at once if
+ * it is complete and no larger than a read buffer, and so is a retrieval of one key that has no
+ * copy. Behind a request of its own key it is asked for at once only if the backend executes it
+ * after that one; otherwise a retrieval is asked for at its turn, and a write waits. All of them
+ * are kept (pending.h) and completed in order. Everything else is left unread until then: nothing
+ * is executed, refused or read out of turn, and requests of one key keep their order.
  *
  * Private to lib/backend.
  *
@@ -155,6 +155,9 @@ session_keeps_open(const struct session *ss)
 bool kept_have_room(const struct serve *sv);
 /* True if a session that has kept requests may keep one more. */
 bool session_may_pipeline(const struct serve *sv, const struct session *ss);
+/* True if a request of op's session may be asked for now: it is executed after the kept requests of
+ * its key. */
+bool pending_may_follow(struct serve *sv, const struct op *op);
 /* Has the backend delete a key whose set is refused. */
 void pending_drop_key(struct serve *sv, struct view key, uint64_t hash);
 enum exec_status execute_write(struct serve *sv, struct op *op);

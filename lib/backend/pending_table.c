@@ -169,23 +169,62 @@ pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
 	by->ask(by->arg, &ask);
 }
 
+/* ---- kept requests ---- */
+
+static uint16_t *
+kept_cell(const struct serve *sv, uint64_t hash)
+{
+	return &sv->pending->kept_of[hash % PENDING_KEPT_CELLS];
+}
+
+struct pending *
+pending_kept_find(const struct serve *sv, const struct session *ss, uint64_t hash)
+{
+	struct pending *found = NULL;
+
+	if (ss->kept == NULL || *kept_cell(sv, hash) == 0)
+		return NULL;
+	if (ss->kept_last->hash == hash)
+		return ss->kept_last;
+	for (struct pending *a = ss->kept; a != NULL; a = a->next)
+		if (a->hash == hash)
+			found = a;
+	return found;
+}
+
+bool
+pending_is_followed(const struct serve *sv, const struct pending *a)
+{
+	return *kept_cell(sv, a->hash) > 1 && pending_find(a->next, a->hash) != NULL;
+}
+
+void
+pending_kept_end(struct serve *sv, struct pending *a)
+{
+	a->is_kept = false;
+	--*kept_cell(sv, a->hash);
+}
+
 /* Begins a kept request behind the session's others, of which there are PENDING_KEPT_MAX at
  * most. */
 static struct pending *
 kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash)
 {
-	struct pending *a = pending_begin(sv, ss, kept->req.key, hash), **link;
+	struct pending *a = pending_begin(sv, ss, kept->req.key, hash);
 
 	ensure(a != NULL);
 	a->kept = kept;
 	a->is_kept = true;
 	kept->pending = a;
 	sv->pending->kept_count++;
+	++*kept_cell(sv, hash);
 	if (ss == NULL)
 		return a;
-	for (link = &ss->kept; *link != NULL; link = &(*link)->next)
-		;
-	*link = a;
+	if (ss->kept != NULL)
+		ss->kept_last->next = a;
+	else
+		ss->kept = a;
+	ss->kept_last = a;
 	return a;
 }
 
@@ -198,7 +237,8 @@ pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *kep
 				  .key = kept->req.key,
 				  .req = &kept->req,
 				  .value = value,
-				  .kind = BACKEND_ASK_WRITE};
+				  .kind = BACKEND_ASK_WRITE,
+				  .behind = ss != NULL && pending_kept_find(sv, ss, hash) != NULL};
 	struct pending *a = kept_begin(sv, ss, kept, hash);
 
 	if (value != NULL)
@@ -221,7 +261,10 @@ pending_keep(struct serve *sv, struct session *ss, struct kept_request *kept, ui
 	     bool asks)
 {
 	struct pending_table *pt = sv->pending;
-	struct backend_ask ask = {.hash = hash, .key = kept->req.key, .req = &kept->req};
+	struct backend_ask ask = {.hash = hash,
+				  .key = kept->req.key,
+				  .req = &kept->req,
+				  .behind = pending_kept_find(sv, ss, hash) != NULL};
 	struct pending *a = kept_begin(sv, ss, kept, hash);
 
 	if (asks) {
@@ -256,6 +299,7 @@ pending_free(struct serve *sv, struct pending *a)
 	if (a->is_kept) {
 		stack_chunk_put(sv->stack, (uint8_t *)a->kept);
 		pt->kept_count--;
+		pending_kept_end(sv, a);
 	}
 	if (a->session != NULL)
 		a->session->pending_count--;
@@ -434,7 +478,12 @@ pending_unask(struct serve *sv, struct pending *a)
 
 	if (a->answer.item != NULL)
 		pt->backend.release(pt->backend.arg, a->ticket, a->answer.item);
-	unasked_begin(pt, a);
+	if (!pending_is_followed(sv, a)) {
+		unasked_begin(pt, a);
+		return;
+	}
+	a->answer = (struct backend_answer){.failed = true};
+	pending_ready_push(sv, a);
 }
 
 /* ---- the list of a session ---- */

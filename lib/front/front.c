@@ -10,15 +10,6 @@ const struct counter_name front_counter_names[FRONT_COUNTER_COUNT] = {FRONT_COUN
 
 /* ---- requests ---- */
 
-static uint32_t
-lane_of(void *arg, struct view key, uint64_t hash)
-{
-	const struct front *f = arg;
-	const uint32_t server = front_ring_server(f->ring, key);
-
-	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
-}
-
 /* Takes a request for an ask; NULL: it is refused. */
 static struct front_request *
 request_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
@@ -118,7 +109,7 @@ read_ask(struct front *f, const struct backend_ask *ask)
 	struct front_lane *l = front_route(f, ask);
 	struct front_request *request;
 
-	if (copies_enabled(&f->copies) && l != NULL && front_read_follow(f, l, ask))
+	if (copies_enabled(&f->copies) && l != NULL && !ask->behind && front_read_follow(f, l, ask))
 		return;
 	request = request_take(f, l, ask);
 	if (request == NULL) {
@@ -174,7 +165,7 @@ drop(void *arg, struct view name, uint64_t hash)
 					.hash = hash,
 					.key = name,
 					.req = &req,
-					.lane = lane_of(f, name, hash)};
+					.lane = front_lane_of(f, name, hash)};
 	struct front_request *request = request_take(f, front_route(f, &ask), &ask);
 
 	front_count(f, FRONT_DROPS);
@@ -510,8 +501,9 @@ attach(struct front *f, struct region *region)
 		.poll = poll,
 		.forget = forget,
 		.release = release,
-		.lane = lane_of,
+		.lane = front_lane_of,
 		.is_coming = is_coming,
+		.follows = front_follows,
 		.next_ns = next_ns,
 		.copies.drop = drop,
 	};

@@ -97,6 +97,9 @@ front_count(struct front *f, enum front_counter which)
 void front_fleet_look(struct front *f);
 /* Returns the lane for a request; NULL: it is refused. */
 struct front_lane *front_route(struct front *f, const struct backend_ask *ask);
+/* struct backend's lane() and follows(). */
+uint32_t front_lane_of(void *arg, struct view key, uint64_t hash);
+bool front_follows(void *arg, uint64_t ticket, struct view key, uint64_t hash);
 /* Limits the expiry of what is written to a server that stands in for another. */
 void front_query_stand_in(struct front *f, struct front_request *request);
 #define FRONT_TICKET_NONE PENDING_MAX /* of a delete without a client */

@@ -26,6 +26,8 @@ kind_of_read(const struct front *f, uint8_t verb)
 static enum coalesce_kind
 kind_of(const struct front *f, const struct front_request *request)
 {
+	if (request->behind)
+		return COALESCE_NONE;
 	if (request->reads)
 		return kind_of_read(f, request->query.verb);
 	return request->fill.value_len <= FRONT_COMBINED_MAX &&

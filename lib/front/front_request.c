@@ -25,6 +25,14 @@ request_clear(struct front_request *request, bool uses_more)
 	request->used_more = uses_more;
 }
 
+/* Sets what requests other than plain gets have, or plain gets of which copies are made. */
+static NOT_FLAT void
+request_use(struct front_request *request, const struct backend_ask *ask)
+{
+	request->coalesced.key = (struct copy_key){front_request_key(request), ask->hash};
+	request->behind = ask->behind;
+}
+
 /* Takes a free request for a lane. A lane may have at most as many as are still free, so that a
  * stalled one leaves half. */
 struct front_request *
@@ -50,7 +58,7 @@ front_request_take(struct front *f, struct front_lane *lane, const struct backen
 	if (ask->req->verb != MC_GET)
 		request->query = front_query_of(ask->req);
 	if (request->used_more)
-		request->coalesced.key = (struct copy_key){front_request_key(request), ask->hash};
+		request_use(request, ask);
 	bytes_copy(request->bytes, ask->key.data, ask->key.len);
 	f->by_slot[slot_of(ask->ticket)] = request;
 	return request;
@@ -163,6 +171,7 @@ front_request_queue(struct front *f, struct front_request *request)
 {
 	struct front_lane *l = request->lane;
 
+	request->queued = true;
 	list_push_back(&l->queue, &request->link);
 	if (l->state == LANE_UP && list_empty(&l->send_link))
 		list_push_back(&f->unsent, &l->send_link);

@@ -30,6 +30,7 @@ struct front_request {
 	uint8_t parity;          /* of the fleet's generation when it began */
 	bool wanted;             /* the service waits for it */
 	bool sent;
+	bool queued; /* in its lane's queue, or sent: a request queued now is executed after it */
 	uint8_t len;
 	bool reads;     /* a retrieval */
 	bool used_more; /* more than this line and the item were used; cleared when it is taken
@@ -46,6 +47,7 @@ struct front_request {
 	bool is_writer;     /* it is a writer of its version word */
 	bool is_flush;      /* a flush is in progress */
 	bool outcome_known; /* the server has answered what was sent */
+	bool behind;        /* an earlier request of its client and key: it follows no other */
 	uint64_t lease;     /* of the copy to make; 0: none */
 	uint32_t opened;    /* connections opened before it was sent */
 	struct front_query query;

@@ -74,6 +74,30 @@ front_route(struct front *f, const struct backend_ask *ask)
 	return likely(!f->state->special) ? &f->lanes[ask->lane] : route_special(f, ask);
 }
 
+uint32_t
+front_lane_of(void *arg, struct view key, uint64_t hash)
+{
+	const struct front *f = arg;
+	const uint32_t server = front_ring_server(f->ring, key);
+
+	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
+}
+
+/* A lane sends its queue in order. A request that shares another's waits for that one's answer
+ * before it is queued, and a key that moves changes its lane. */
+bool
+front_follows(void *arg, uint64_t ticket, struct view key, uint64_t hash)
+{
+	struct front *f = arg;
+	const struct front_request *earlier = f->by_slot[backend_ticket_slot(ticket)];
+	const struct backend_ask ask = {
+		.hash = hash, .key = key, .lane = front_lane_of(f, key, hash)};
+
+	if (earlier == NULL || earlier->ticket != ticket)
+		return true; /* it has failed; its client is answered in the next turn */
+	return earlier->queued && earlier->lane == front_route(f, &ask);
+}
+
 void
 front_query_stand_in(struct front *f, struct front_request *request)
 {

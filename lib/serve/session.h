@@ -164,12 +164,12 @@ struct session {
 	/* When the oldest bytes that late_pass reads arrived (residence.h). */
 	uint64_t since_ns;
 	union {
-		uint32_t waits; /* 0: the next request waits for none of the following */
+		uint64_t waits; /* 0: the next request waits for none of the following */
 		struct {
 			/* Turns for which the request has waited for memory; 0: it does not
 			 * wait. */
 			uint32_t memory_wait_turns : 21;
-			uint32_t pending_count : 8; /* pending requests of the session */
+			uint32_t pending_count : 11; /* pending requests of the session */
 			/* The session queues for a place in the table of pending requests. */
 			uint32_t place_queued : 1;
 			/* The session has such a place, for this turn. */
@@ -187,9 +187,9 @@ struct session {
 	/* Later gets may be asked for before the pending ones are answered. */
 	bool ahead;
 	bool pipeline_stopped; /* nothing more is asked for until a kept request is completed */
-	uint8_t reads_behind;  /* kept retrievals behind the last kept write */
+	uint16_t reads_behind; /* kept retrievals behind the last kept write */
 	/* Pending requests whose answer is given again for a later key of their line. */
-	uint8_t passed_on;
+	uint16_t passed_on;
 	/* Offset in the read buffer of the next get that may be asked for ahead. */
 	uint32_t ahead_at;
 	struct mc_parser ahead_parser; /* the parser's state at ahead_at */
@@ -204,6 +204,7 @@ struct session {
 	/* Pending requests in the order of their bytes: retrievals that are executed again, or kept
 	 * requests. One of the two lists is empty (backend/pending.h). */
 	struct pending *pending, *kept;
+	struct pending *kept_last; /* the last of kept, unless that is empty */
 
 	/* A chunk that holds a partial line, or deferred requests. Its bytes read_buf_at to
 	 * read_buf_len are read before those of conn_peek(). */

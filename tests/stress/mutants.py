@@ -480,6 +480,10 @@ MUTANTS = {
     # Any leader is followed, or none that is sent; a successor is never sent; a follower does not keep its answer.
     "FOLLOW_OLD": [("coalesce.c", "	if (!leader->sent)\n", "	if (true)\n")],
     "FOLLOW_NONE": [("coalesce.c", "	if (!leader->sent)\n		return !leader->closed;\n	return is_recent", "	return false && is_recent")],
+    # A request is asked for behind one that waits for another's answer; one behind its client's own shares an answer.
+    "FOLLOWS_UNQUEUED": [("front_route.c", "return earlier->queued && earlier", "return earlier")],
+    "FOLLOWED_BEHIND": [("front.c", " && !ask->behind", "")],
+    "BEHIND_FOLLOWS": [("front_follow.c", "	if (request->behind)\n		return COALESCE_NONE;\n", "")],
     "SUCCESSOR_UNSENT": [("front_follow.c", "		front_request_queue(f, request_of(next));", "		(void)f;")],
     "FOLLOW_UNSHARED": [("front_follow.c", "		request->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.

@@ -32,6 +32,7 @@ KEY_HASH = "fnv1a_64"
 MCPROXY = "mcproxy"
 NUTCRACKER = "nutcracker"
 CLIENTS = pathlib.Path(__file__).with_name("front_clients.py")
+STREAMS = pathlib.Path(__file__).with_name("front_streams.py")
 HISTORY = pathlib.Path(__file__).with_name("front_history.py")
 START_S = 5.0
 TICKS_S = os.sysconf("SC_CLK_TCK")
@@ -39,7 +40,7 @@ UP_S = 40.0
 PEER_SIDE = "10.99.9"
 OPEN_FILES = 8192
 CONNECTIONS_MAX = 2048
-SLOW_PORT = 11399
+SLOW_PORT, FAR_PORT = 11399, 11398
 # For a history: the time between two faults, that of a stopped or dead server, and the frames lost of 100.
 CALM_S, STALL_S, DOWN_S, LOST_PERCENT = 1.5, 1.2, 0.3, 3
 # For memcached's proxy: it lacks nutcracker's ring; jump spreads as evenly.
@@ -328,20 +329,34 @@ class FrontBed(VsBed):
 
     def clients_program(self, words, *options):
         """The row of front_clients.py."""
-        command = [*inside(self.client), "prlimit", f"--nofile={OPEN_FILES}", sys.executable, "-B", str(CLIENTS),
+        return self._row_of(words, CLIENTS, options)
+
+    def streams_program(self, words, *options):
+        """The row of front_streams.py."""
+        return self._row_of(words, STREAMS, options)
+
+    def _row_of(self, words, program, options):
+        command = [*inside(self.client), "prlimit", f"--nofile={OPEN_FILES}", sys.executable, "-B", str(program),
                    *map(str, options)]
         return json.loads(self._run(words, command).splitlines()[-1])
 
-    @contextlib.contextmanager
     def slow_server(self):
+        return self._server_of(CLIENTS, "slow", SLOW_PORT)
+
+    def far_server(self, ms):
+        """The first server, as far away as that."""
+        return self._server_of(STREAMS, "relay", FAR_PORT, FIRST_PORT, ms)
+
+    @contextlib.contextmanager
+    def _server_of(self, program, what, port, *options):
         child = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *inside(self.client), "prlimit", f"--nofile={OPEN_FILES}",
-             sys.executable, "-B", str(CLIENTS), "slow", str(SLOW_PORT)],
+             sys.executable, "-B", str(program), what, str(port), *map(str, options)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             if "ready" not in child.stdout.readline():
-                raise Failed("the slow server does not start")
-            yield SLOW_PORT
+                raise Failed(f"{program.name} {what} does not start")
+            yield port
         finally:
             child.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -46,7 +46,11 @@ WIRE = {
     "cpu": ("tcp_pipelined", ["--depth", 8, "--sets", 0, "--zipf", ZIPF, "--copies", FORMULA_COPIES], "requests_per_s",
             "front_cpu_mops"),
 }
-TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "kill", "staleness", "violations")
+TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations")
+FAR_MS = 20
+# Each figure has pipelines of front_streams.py; the one that is slowest by nutcracker's counts.
+STREAMS = {"pipe_incr": ("incr", "set"), "pipe_set_get": ("set_get",), "pipe_distinct": ("sets", "deletes"),
+           "line_500": ("line",)}
 NO_COPIES = "this build keeps no copies (front.items)"
 
 
@@ -272,11 +276,40 @@ class FrontLoad(Figures):
         table(f"One cold key, asked by {COLD_CLIENTS} clients at once, its server waits 100 ms",
               ["who", "gets that reach it", "clients without the value"], lines)
 
-    def in_turn(self, turn, words, *options):
+    # ---- pipelines before a server that is far away ----
+
+    def streams(self):
+        """One connection's pipelines of one key and of many, and a line of many keys, its server FAR_MS away."""
+        rows = {}
+        with self.bed.far_server(FAR_MS) as server, self.bed.proxies_of([server], 11300) as peers:
+            front = self.bed.start_front("auto", [server])
+            if self.bed.keeps_copies:
+                self.bed.await_copies(front)
+            targets = [(OWN, front.host, PORT, lambda: self.bed.turn_of(front))]
+            targets += [(peer.name, f"{PEER_SIDE}.1", peer.port, None) for peer in peers]
+            for who, host, port, turn in targets:
+                rows[who] = self.in_turn(turn, f"pipelines, the server {FAR_MS} ms away, {who}", "stream", host, port,
+                                         2 * self.rounds, program=self.bed.streams_program)
+                self.runs.append({"view": "streams", "who": who, "row": rows[who]})
+                if rows[who]["wrong"]:
+                    raise Failed(f"streams, {who}: {rows[who]['wrong'][0]}")
+            self.bed.end(front)
+        median = {who: {name: statistics.median(ms) for name, ms in row["ms"].items()} for who, row in rows.items()}
+        for who, found in median.items():
+            self.figures |= {f"{'front' if who == OWN else f'front_{who}'}_stream_{name}_ms": round(ms, 1)
+                             for name, ms in found.items()}
+        for figure, names in STREAMS.items():
+            for who in set(PROXIES) & set(median):
+                self.figures[f"{figure}_vs_{who}"] = round(max(median[OWN][name] / median[who][name] for name in names), 2)
+        table(f"One connection, its server {FAR_MS} ms away: ms to the last answer", ["who", *median[OWN]],
+              [[who, *(f"{ms:.1f}" for ms in found.values())] for who, found in median.items()])
+
+    def in_turn(self, turn, words, *options, program=None):
+        run = program or self.bed.clients_program
         if turn is None:
-            return self.bed.clients_program(words, *options)
+            return run(words, *options)
         with turn():
-            return self.bed.clients_program(words, *options)
+            return run(words, *options)
 
     # ---- one server killed ----
 

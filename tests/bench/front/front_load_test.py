@@ -38,6 +38,7 @@ class Bed:
         self.absent = {who: "it is not there" for who in front_load.PROXIES if who not in peers}
         self.peers = [types.SimpleNamespace(name=who, port=1000 + pid, pid=pid)
                       for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
+        self.wrong = []
         self.rounds, self.gets, self.dead, self.loads, self.looks = {}, [0, 0, 0, 0], None, [], 0
 
     def start_front(self, copies=None, servers=None, mode="sole"):
@@ -91,6 +92,15 @@ class Bed:
         yield 11399
 
     @contextlib.contextmanager
+    def far_server(self, ms):
+        yield 11398
+
+    def streams_program(self, words, what, host, port, rounds):
+        names = ("incr", "set", "set_get", "sets", "deletes", "line")
+        ms = {name: (30.0 if name == "set" else 22.0) if host == "front" else 20.0 for name in names}
+        return {"ms": {name: [one, one, one + rounds] for name, one in ms.items()}, "wrong": self.wrong}
+
+    @contextlib.contextmanager
     def proxies_of(self, servers, port):
         yield self.peers
 
@@ -125,6 +135,12 @@ def measure(bed, *parts, quick=True):
 
 
 class FrontLoadTest(unittest.TestCase):
+    def test_wrong_answers_of_a_pipeline_end_the_run(self):
+        bed = Bed()
+        bed.wrong = ["set: other answers"]
+        with self.assertRaises(Failed):
+            measure(bed, "streams")
+
     def test_every_promised_figure_is_there(self):
         figures, tables, kept = measure(Bed(), *front_load.TIMED)
         self.assertAlmostEqual(figures["front_hit_ratio_of_tcp_get"], 0.925)  # the median of 92 and 93 of 100
@@ -132,6 +148,9 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual(figures["front_hit_ratio_of_tcp_get_core_ns"], 0.9)
         self.assertAlmostEqual(figures["front_hit_ratio_of_itself"], 0.94)
         self.assertEqual(figures["front_kernel_hit_ratio_of_tcp_get"], 0.5)
+        self.assertEqual(figures["front_stream_set_ms"], 30)
+        self.assertEqual(figures["pipe_incr_vs_nutcracker"], 1.5)  # sets, which are slower
+        self.assertEqual(figures["pipe_distinct_vs_mcproxy"], 1.1)
         self.assertEqual(figures["front_forward_mops"], 9)          # the mean of 8 and 10
         self.assertEqual(figures["front_multiget_miss_mkeys"], 13)  # the mean of 12 and 14
         self.assertEqual(figures["front_multiget_miss_mkeys_best_tenth"], 3)

@@ -27,8 +27,9 @@ struct ask {
 	uint32_t key_len;
 	struct fill fill; /* of an item that it answers with */
 	bool write, valued, promote;
-	uint8_t verb;
-	struct fill value; /* the value of the request */
+	bool read, found;      /* it was read when it was asked for, and was there */
+	uint8_t verb, written; /* times its key was written before the next ask */
+	struct fill value;     /* the value of the request */
 	struct backend_answer said;
 };
 
@@ -367,6 +368,13 @@ cas_of(const struct ask *a)
 	return a->key[0] == 'l' ? a->said.cas : 1000 + number_of(a);
 }
 
+/* True if the key with an l was not written since: a value of that time may be a copy. */
+static bool
+is_newest(const struct late *late, const struct ask *a)
+{
+	return a->key[0] != 'l' || late->written[number_of(a) % LATE_NUMBERS] == a->written;
+}
+
 /* Ends a value: it is published, so that its pinned bytes stay, and then kept or deleted. */
 static void
 value_end(struct late *late, struct ask *a, bool keep)
@@ -376,7 +384,8 @@ value_end(struct late *late, struct ask *a, bool keep)
 	const struct store_conditions as_is = {
 		.mode = STORE_SET, .set_cas = true, .new_cas = cas_of(a)};
 
-	if (!keep && a->fill.value_len < ITEM_PIN_MIN_BYTES) {
+	keep = keep && is_newest(late, a);
+	if (!keep && (a->fill.value_len < ITEM_PIN_MIN_BYTES || !is_newest(late, a))) {
 		store_abandon(sc, &a->fill);
 		return;
 	}
@@ -562,6 +571,15 @@ write_ask(struct late *late, struct ask *a, const struct backend_ask *q)
 }
 
 static void
+read_now(struct late *late, struct ask *a)
+{
+	a->read = true;
+	a->found = written_item(late, a) != NULL;
+	if (a->found)
+		value_make(late, a);
+}
+
+static void
 ask(void *arg, const struct backend_ask *q)
 {
 	struct late *late = arg;
@@ -572,6 +590,21 @@ ask(void *arg, const struct backend_ask *q)
 	check(q->value == NULL || q->kind == BACKEND_ASK_WRITE);
 	if (q->kind == BACKEND_ASK_WRITE)
 		write_ask(late, a, q);
+	else if (late->cfg.in_order && a->key[0] == 'l')
+		read_now(late, a);
+	a->written = late->written[number_of(a) % LATE_NUMBERS];
+}
+
+static bool
+follows(void *arg, uint64_t ticket, struct view key, uint64_t hash)
+{
+	struct late *late = arg;
+	const struct ask *a = find(late, ticket);
+
+	check_eq(a->state, ASK_OPEN);
+	check_eq(a->key_len, key.len);
+	check_bytes(a->key, key.data, key.len);
+	return late->cfg.in_order;
 }
 
 static enum backend_copy
@@ -589,7 +622,7 @@ write_end(struct late *late, struct ask *a, bool wanted)
 	const struct store_conditions as_is = {
 		.mode = STORE_SET, .set_cas = true, .new_cas = a->said.cas};
 	const bool keep = wanted && a->key[0] == 'l' && a->said.result == STORE_OK &&
-			  (a->verb == MC_SET || a->verb == MC_BIN_SET) &&
+			  (a->verb == MC_SET || a->verb == MC_BIN_SET) && is_newest(late, a) &&
 			  below(late, 10) < late->cfg.copies_of_ten;
 
 	if (!a->valued)
@@ -610,6 +643,8 @@ is_here(struct late *late, struct ask *a)
 {
 	if (a->write && !returns_value(a))
 		return false;
+	if (a->read)
+		return a->found;
 	if (a->key[0] == 'l' && late->cfg.flash)
 		return flash_is_here(late, a);
 	if (a->promote)
@@ -628,12 +663,13 @@ answer(struct late *late, struct ask *a)
 
 	late->answered++;
 	if (here) {
-		value_make(late, a);
+		if (!a->read)
+			value_make(late, a);
 		said.item = a->fill.item;
 	}
 	said.failed = a->key[0] == 'f';
 	if (here || !a->write)
-		said.cas = cas_of(a);
+		said.cas = here || !a->read ? cas_of(a) : 0;
 	if (a->write)
 		write_end(late, a, wanted);
 	check_eq(backend_answer(late->rig->serve, a->ticket, &said), wanted);
@@ -725,6 +761,7 @@ late_create(const struct late_config *cfg)
 		.forget = forget,
 		.release = release,
 		.lane = lane,
+		.follows = cfg->in_order ? follows : NULL,
 		.tier.may_have = cfg->flash ? may_have : NULL,
 		.tier.missed = cfg->flash ? missed : NULL,
 		.copies.answers = cfg->writes ? copy_answers : NULL,

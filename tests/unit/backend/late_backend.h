@@ -41,6 +41,7 @@ struct late_config {
 	uint32_t copies_of_ten; /* of ten values, those kept in the store */
 	bool misses_on_failure;
 	bool writes;   /* the backend writes, and answers gets and binary gets with copies */
+	bool in_order; /* it also reads keys with an l when it is asked, and says that it does */
 	bool flash;    /* a second tier instead, which promotes evicted keys with an l */
 	bool thrashes; /* the store evicts them again at once */
 	bool plain;    /* no backend: a rig by itself */

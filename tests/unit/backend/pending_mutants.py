@@ -90,7 +90,7 @@ MUTANTS = {
     "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
     # Behind a write that has no answer, another of its key is asked; or what is no write of a key is executed; or the
     # end of the stream is seen.
-    "SAME_KEY_BEHIND": ("pending_execute.c", "pending_find(ss->kept, op->hash) == NULL &&", "true &&"),
+    "SAME_KEY_BEHIND": ("pending_kept.c", "return last->state == PENDING_ASKED && by->follows", "return true || by->follows"),
     "ALL_BEHIND": ("pending_table.c", "\tcase MC_BIN_TOUCH:\n\t\treturn true;\n\tdefault:\n\t\treturn false;", "\tcase MC_BIN_TOUCH:\n\tdefault:\n\t\treturn true;"),
     "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && ss->kept == NULL", "conn_eof(ss->conn)"),
     # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
@@ -104,18 +104,23 @@ MUTANTS = {
     "TRIES_COUNTED": ("serve_execute.c", "if (!counted && !behind)\n\t\trequest_count(sv, op);", "if (!counted)\n\t\trequest_count(sv, op);"),
     # A retrieval behind them is asked for although its key waits, or there is a copy; or its turn does not come when the
     # copy has gone, or amid another value; or it is asked for in a drain; or its answer is kept for who does not read.
-    "READ_OF_WRITTEN": ("pending_kept.c", "pending_find(ss->kept, op->hash) == NULL && pending_lacks", "pending_lacks"),
-    "READ_OF_COPY": ("pending_kept.c", "pending_find(ss->kept, op->hash) == NULL && pending_lacks(sv, op)", "pending_find(ss->kept, op->hash) == NULL"),
+    "READ_OF_WRITTEN": ("pending_kept.c", "pending_may_follow(sv, op) && pending_lacks", "pending_lacks"),
+    "READ_OF_COPY": ("pending_kept.c", "pending_may_follow(sv, op) && pending_lacks(sv, op)", "pending_may_follow(sv, op)"),
     "TURN_LOST": ("pending_kept.c", "status != EXEC_RETRY);", "true);"),
     "AMID_VALUE": ("serve_parse.c", "ss->kept != NULL && !reply_resume(sv, ss)", "false"),
     "DRAIN_READS": ("pending_order.c", "	if (sv->pending->draining)\n\t\treturn failed", "	if (false)\n\t\treturn failed"),
     "KEPT_ANSWER": ("backend.c", "\t\t\tpending_unask(sv, a);", "\t\t\tpending_ready_push(sv, a);"),
+    # A retrieval is answered by a copy that is newer than its own answer; an answer behind which its key was written is
+    # dropped and asked for again, after a while or for its memory.
+    "COPY_AHEAD": ("pending_kept.c", "a->state == PENDING_READY ? read_pending(sv, op)", "false ? read_pending(sv, op)"),
+    "UNASKED_FOLLOWED": ("backend.c", "		else if (pending_is_followed(sv, a))\n", "		else if (false)\n"),
+    "YIELD_FOLLOWED": ("pending_table.c", "if (!pending_is_followed(sv, a)) {", "if (true) {"),
     # A client that does not read keeps all others from pipelines.
     "KEPT_UNREAD_FOR_EVER": ("pending_execute.c", "		kept_make_room(sv);", "		;"),
     # A pipeline takes as many of the last places as it finds.
     "PIPELINE_NO_SHARE": ("pending_places.c", "return ss->pending_count < share_of(left);", "return true;"),
     # Two requests of a pass are of one key, or are too many, or too large to go back.
-    "PASS_UNSEEN": ("pending_execute.c", " && !pass_names(sv, op)", ""),
+    "PASS_UNSEEN": ("pending_kept.c", "if (!pending_may_follow(sv, op) ||", "if (false ||"),
     "PASS_UNCOUNTED": ("pending_execute.c", "ss->pending_count + ss->pass_ops >= PENDING_KEPT_MAX", "ss->pending_count >= PENDING_KEPT_MAX"),
     "PASS_TOO_LARGE": ("pending_execute.c", "ss->deferrable_bytes + raw.len > MC_LINE_MAX && ss->pass_ops > 0", "false"),
     # The reply has no room, or its chunk does not come back.

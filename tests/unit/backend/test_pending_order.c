@@ -857,10 +857,11 @@ run(struct late *late, struct late *reference, uint64_t seed)
 }
 
 static void
-runs(bool misses_on_failure, bool backend_writes, bool backend_brings)
+runs(bool misses_on_failure, bool backend_writes, bool backend_brings, bool in_order)
 {
 	const struct late_config cfg = {.misses_on_failure = misses_on_failure,
 					.writes = backend_writes,
+					.in_order = in_order,
 					.flash = backend_brings};
 	struct late *reference = late_create(&cfg), *late = late_create(&cfg);
 
@@ -888,11 +889,12 @@ TEST(replies_do_not_depend_on_when_the_backend_answers)
 	letters = calloc(DATAGRAMS, sizeof *letters);
 	all_lost = 0;
 	if (!only_flash) {
-		runs(false, true, false);
-		runs(true, true, false);
-		runs(false, false, false);
+		runs(false, true, false, false);
+		runs(false, true, false, true);
+		runs(true, true, false, false);
+		runs(false, false, false, false);
 	}
-	runs(true, false, true);
+	runs(true, false, true, false);
 #ifndef FEW_PENDING
 	check(all_lost < 3 * seeds * DATAGRAMS / 100);
 #endif
