@@ -90,7 +90,8 @@ MUTANTS = {
     "WHOLE_BODY": ("serve_parse.c", "(likely(sv->few_behind == 0) ||", "(likely(!sv->under_pressure) ||"),
     # Behind a write that has no answer, another of its key is asked; or what is no write of a key is executed; or the
     # end of the stream is seen.
-    "SAME_KEY_BEHIND": ("pending_kept.c", "return last->state == PENDING_ASKED && by->follows", "return true || by->follows"),
+    "SAME_KEY_BEHIND": ("pending_kept.c", "return last->state == PENDING_ASKED && by->follows != NULL &&\n\t       by->follows(by->arg, last->ticket, op->req.key, op->hash);",
+                        "(void)by;\n\treturn true;"),
     "ALL_BEHIND": ("pending_table.c", "\tcase MC_BIN_TOUCH:\n\t\treturn true;\n\tdefault:\n\t\treturn false;", "\tcase MC_BIN_TOUCH:\n\tdefault:\n\t\treturn true;"),
     "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && ss->kept == NULL", "conn_eof(ss->conn)"),
     # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
