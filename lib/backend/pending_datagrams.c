@@ -161,15 +161,6 @@ datagram_skip(struct serve *sv, struct op *op)
 	return parsed;
 }
 
-static void
-cursor_leave(struct datagram_cursor *dc)
-{
-	dc->next++;
-	dc->text = (struct view){NULL, 0};
-	dc->at = 0;
-	dc->parser = (struct mc_parser){0};
-}
-
 /* Moves the cursor from inside a line to the line's end. */
 static void
 cursor_leave_line(struct datagram_cursor *dc)
@@ -180,7 +171,7 @@ cursor_leave_line(struct datagram_cursor *dc)
 	dc->at = lf != NULL ? (uint32_t)(lf + 1 - dc->text.data) : dc->text.len;
 	dc->parser.in_line = 0;
 	if (dc->at == dc->text.len)
-		cursor_leave(dc);
+		datagram_next(dc);
 }
 
 /* Discards the message that op was composed into. */
@@ -217,7 +208,7 @@ rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 
 	if (dc->text.data != NULL && op->datagram == &dc->list[dc->next]) {
 		end = dc->text.data + dc->text.len;
-		cursor_leave(dc);
+		datagram_next(dc);
 	}
 	text = text_cut(sv, op, (struct view){from, (uint32_t)(end - from)});
 	if (text.len == 0)

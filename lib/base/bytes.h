@@ -119,6 +119,13 @@ be64_of(uint64_t v)
 	return f;
 }
 
+/* Returns a text without its zero byte. */
+static inline struct view
+text_view(const char *text)
+{
+	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
+}
+
 static inline bool
 view_equal(struct view a, struct view b)
 {

@@ -39,89 +39,50 @@ set_delimiter(struct config *cfg, const char *value, struct error *err)
 	return true;
 }
 
+#define CHOICES_MAX 6u /* words of an option, and NULL */
+
+static const char *const choices[][CHOICES_MAX] = {
+	[OPTION_PROTOCOL] = {[PROTOCOL_AUTO] = "auto",
+			     [PROTOCOL_ASCII] = "ascii",
+			     [PROTOCOL_BINARY] = "binary"},
+	[OPTION_CONGESTION] = {[CONGESTION_CUBIC] = "cubic",
+			       [CONGESTION_NEWRENO] = "newreno",
+			       [CONGESTION_DCTCP] = "dctcp"},
+	[OPTION_ECN] = {[CONFIG_ECN_PASSIVE] = "passive",
+			[CONFIG_ECN_ON] = "on",
+			[CONFIG_ECN_OFF] = "off"},
+	[OPTION_STEERING] = {[STEERING_AUTO] = "auto",
+			     [STEERING_FLOW_DIRECTOR] = "flow-director",
+			     [STEERING_RSS] = "rss",
+			     [STEERING_SOFTWARE] = "software",
+			     [STEERING_NONE] = "none"},
+	[OPTION_IPV6] = {[IPV6_AUTO] = "auto", [IPV6_ON] = "on", [IPV6_OFF] = "off"},
+	[OPTION_DRAIN] = {[CONFIG_DRAIN_RESET] = "reset", [CONFIG_DRAIN_SILENT] = "silent"},
+	[OPTION_PROBE] = {[CONFIG_PROBE_AUTO] = "auto",
+			  [CONFIG_PROBE_SHORT] = "short",
+			  [CONFIG_PROBE_LONG] = "long",
+			  [CONFIG_PROBE_OFF] = "off"},
+	[OPTION_HYPERTHREADS] = {[HYPERTHREADS_IDLE] = "idle", [HYPERTHREADS_WORKERS] = "workers"},
+	[OPTION_HUGEPAGE] = {[HUGEPAGE_ANY] = "any", [HUGEPAGE_2M] = "2m", [HUGEPAGE_1G] = "1g"},
+	[OPTION_POLL] = {[POLL_SPIN] = "spin", [POLL_ADAPTIVE] = "adaptive"},
+	[OPTION_EVICTION] = {[EVICTION_2Q] = "2q", [EVICTION_CLOCK] = "clock"},
+	[OPTION_SAVE_COMPRESS] =
+		{[SAVE_COMPRESS_0] = "0", [SAVE_COMPRESS_1] = "1", [SAVE_COMPRESS_NO] = "no"},
+	[OPTION_FLASH_ADMIT] = {[FLASH_ADMIT_ALL] = "all", [FLASH_ADMIT_USED] = "used"},
+	[OPTION_FLASH_LAYOUT] = {[FLASH_LAYOUT_AUTO] = "auto",
+				 [FLASH_LAYOUT_LOG] = "log",
+				 [FLASH_LAYOUT_HASH] = "hash"},
+	[OPTION_FLASH_IO] = {[FLASH_IO_AUTO] = "auto",
+			     [FLASH_IO_URING] = "io_uring",
+			     [FLASH_IO_THREADS] = "threads"},
+};
+
 const char *const *
 option_choices(enum option_kind kind)
 {
-	static const char *const drains[] = {
-		[CONFIG_DRAIN_RESET] = "reset", [CONFIG_DRAIN_SILENT] = "silent", NULL};
-	static const char *const protocols[] = {[PROTOCOL_AUTO] = "auto",
-						[PROTOCOL_ASCII] = "ascii",
-						[PROTOCOL_BINARY] = "binary",
-						NULL};
-	static const char *const congestions[] = {[CONGESTION_CUBIC] = "cubic",
-						  [CONGESTION_NEWRENO] = "newreno",
-						  [CONGESTION_DCTCP] = "dctcp",
-						  NULL};
-	static const char *const ecns[] = {[CONFIG_ECN_PASSIVE] = "passive",
-					   [CONFIG_ECN_ON] = "on",
-					   [CONFIG_ECN_OFF] = "off",
-					   NULL};
-	static const char *const steerings[] = {
-		[STEERING_AUTO] = "auto", [STEERING_FLOW_DIRECTOR] = "flow-director",
-		[STEERING_RSS] = "rss",   [STEERING_SOFTWARE] = "software",
-		[STEERING_NONE] = "none", NULL};
-	static const char *const ipv6_uses[] = {
-		[IPV6_AUTO] = "auto", [IPV6_ON] = "on", [IPV6_OFF] = "off", NULL};
-	static const char *const probes[] = {[CONFIG_PROBE_AUTO] = "auto",
-					     [CONFIG_PROBE_SHORT] = "short",
-					     [CONFIG_PROBE_LONG] = "long",
-					     [CONFIG_PROBE_OFF] = "off",
-					     NULL};
-	static const char *const hyperthreads[] = {
-		[HYPERTHREADS_IDLE] = "idle", [HYPERTHREADS_WORKERS] = "workers", NULL};
-	static const char *const hugepages[] = {
-		[HUGEPAGE_ANY] = "any", [HUGEPAGE_2M] = "2m", [HUGEPAGE_1G] = "1g", NULL};
-	static const char *const polls[] = {
-		[POLL_SPIN] = "spin", [POLL_ADAPTIVE] = "adaptive", NULL};
-	static const char *const evictions[] = {
-		[EVICTION_2Q] = "2q", [EVICTION_CLOCK] = "clock", NULL};
-	static const char *const compressions[] = {
-		[SAVE_COMPRESS_0] = "0", [SAVE_COMPRESS_1] = "1", [SAVE_COMPRESS_NO] = "no", NULL};
-	static const char *const admits[] = {
-		[FLASH_ADMIT_ALL] = "all", [FLASH_ADMIT_USED] = "used", NULL};
-	static const char *const layouts[] = {[FLASH_LAYOUT_AUTO] = "auto",
-					      [FLASH_LAYOUT_LOG] = "log",
-					      [FLASH_LAYOUT_HASH] = "hash",
-					      NULL};
-	static const char *const ios[] = {[FLASH_IO_AUTO] = "auto",
-					  [FLASH_IO_URING] = "io_uring",
-					  [FLASH_IO_THREADS] = "threads",
-					  NULL};
-
-	switch (kind) {
-	case OPTION_PROTOCOL:
-		return protocols;
-	case OPTION_CONGESTION:
-		return congestions;
-	case OPTION_ECN:
-		return ecns;
-	case OPTION_STEERING:
-		return steerings;
-	case OPTION_IPV6:
-		return ipv6_uses;
-	case OPTION_DRAIN:
-		return drains;
-	case OPTION_PROBE:
-		return probes;
-	case OPTION_HYPERTHREADS:
-		return hyperthreads;
-	case OPTION_HUGEPAGE:
-		return hugepages;
-	case OPTION_POLL:
-		return polls;
-	case OPTION_EVICTION:
-		return evictions;
-	case OPTION_SAVE_COMPRESS:
-		return compressions;
-	case OPTION_FLASH_ADMIT:
-		return admits;
-	case OPTION_FLASH_LAYOUT:
-		return layouts;
-	case OPTION_FLASH_IO:
-		return ios;
-	default:
-		return option_fleet_choices(kind);
-	}
+	return kind < sizeof choices / sizeof choices[0] && choices[kind][0] != NULL
+		       ? choices[kind]
+		       : option_fleet_choices(kind);
 }
 
 static bool

@@ -279,18 +279,12 @@ no_peer(const struct profile *p, struct error *err)
 			 p->name);
 }
 
-static bool
-is_away(const struct device *d)
-{
-	return atomic_load_explicit(&d->away, memory_order_relaxed);
-}
-
 bool
 device_link_up_mt(const struct device *d)
 {
 	struct rte_eth_link link = {0};
 
-	if (is_away(d))
+	if (device_is_away(d))
 		return false;
 	return rte_eth_link_get_nowait(d->id, &link) != 0 || link.link_status != 0;
 }
@@ -385,17 +379,6 @@ join_groups(const struct device *d, const struct config *cfg)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
-/* Finds the allowances among the driver's own counters. */
-static void
-find_allowances(struct device *d)
-{
-	static const char *const names[] = {NIC_ALLOWANCES(NIC_ALLOWANCE_NAME)};
-
-	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
-		d->has_allowance[i] =
-			rte_eth_xstats_get_id_by_name(d->id, names[i], &d->allowance_id[i]) == 0;
-}
-
 /* True if further addresses may be in VLANs: a file is read later. */
 static bool
 has_vlans(const struct config *cfg)
@@ -470,7 +453,7 @@ device_start(struct device *d, const struct device_request *req, struct error *e
 	if (!bring_up(d, req, err) || !wait_for_link(d, req->profile, err))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
-	find_allowances(d);
+	device_find_allowances(d);
 	return true;
 }
 
@@ -560,54 +543,6 @@ device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t fr
 		cfg->no_huge && !spans_pages(p, cfg) ? align_up(frame, SMALL_PAGE_BYTES) : frame;
 
 	return cfg->cores * pool_frames(p, frames) * one;
-}
-
-/* Adds what a counter of the driver counted since the last call. A driver whose counters begin
- * anew, as after a reset, has counted its new value. */
-static void
-count_on(struct device_count *c, uint64_t now)
-{
-	c->total += now >= c->seen ? now - c->seen : now;
-	c->seen = now;
-}
-
-void
-device_losses(struct device *d, struct device_losses *losses)
-{
-	struct rte_eth_stats stats;
-
-	if (!is_away(d) && rte_eth_stats_get(d->id, &stats) == 0) {
-		count_on(&d->rx_frames, stats.ipackets);
-		count_on(&d->tx_frames, stats.opackets);
-		count_on(&d->missed, stats.imissed);
-		count_on(&d->no_buffer, stats.rx_nombuf);
-		count_on(&d->rx_errors, stats.ierrors);
-		count_on(&d->tx_errors, stats.oerrors);
-	}
-	*losses = (struct device_losses){.missed = d->missed.total,
-					 .no_buffer = d->no_buffer.total,
-					 .rx_errors = d->rx_errors.total,
-					 .tx_errors = d->tx_errors.total,
-					 .rx_frames = d->rx_frames.total,
-					 .tx_frames = d->tx_frames.total};
-}
-
-void
-device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT])
-{
-	for (uint32_t i = 0; i < NIC_ALLOWANCE_COUNT; i++)
-		if (!d->has_allowance[i] || is_away(d) ||
-		    rte_eth_xstats_get_by_id(d->id, &d->allowance_id[i], &allowances[i], 1) != 1)
-			allowances[i] = NIC_ALLOWANCE_UNKNOWN;
-}
-
-uint64_t
-device_missed(struct device *d)
-{
-	struct device_losses losses;
-
-	device_losses(d, &losses);
-	return losses.missed + losses.no_buffer + losses.rx_errors;
 }
 
 uint32_t

@@ -83,6 +83,12 @@ void device_abandon(struct device *d);
 /* Marks the port as away: it has no link, and its counters stand still. */
 void device_leave(struct device *d, bool away);
 
+static inline bool
+device_is_away(const struct device *d)
+{
+	return atomic_load_explicit(&d->away, memory_order_relaxed);
+}
+
 /* Returns the bytes of all cores' frames, where a core may hold frames beside those of its
  * rings. */
 uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
@@ -99,6 +105,8 @@ struct device_losses {
 };
 void device_losses(struct device *d, struct device_losses *losses);
 
+/* Finds the allowances among the driver's own counters, once the port is configured. */
+void device_find_allowances(struct device *d);
 /* Reads what the cloud counts against the instance (base/nic_allowances.h). A counter that the
  * port does not have is NIC_ALLOWANCE_UNKNOWN. */
 void device_allowances(const struct device *d, uint64_t allowances[NIC_ALLOWANCE_COUNT]);

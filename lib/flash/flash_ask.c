@@ -12,12 +12,6 @@
 /* A mg of a record with one of these is answered by the store. */
 #define STORE_ONLY (ITEM_STALE | ITEM_WON | ITEM_BINARY_KEY)
 
-static void
-count(struct flash_backend *s, enum flash_ask_counter what)
-{
-	counter_add(&s->counters[what], 1);
-}
-
 static struct view
 key_of(const struct flash_ask *a)
 {
@@ -93,7 +87,7 @@ read_begin(struct flash_backend *s, struct flash_ask *a)
 	s->wanted++;
 	a->reads++;
 	a->state = ASK_UNDER_WAY;
-	count(s, FLASH_ASK_READS);
+	flash_ask_count(s, FLASH_ASK_READS);
 	counter_add(&s->counters[FLASH_ASK_READ_PAGES], pages);
 	return true;
 }
@@ -136,7 +130,7 @@ flash_reads_poll(struct flash_backend *s)
 
 		s->under_way--;
 		r->begun_ns = 0;
-		count(s, FLASH_ASK_ENDED);
+		flash_ask_count(s, FLASH_ASK_ENDED);
 		flash_health_ended(&s->c.tier->health, &s->ends, false, results[i].error);
 		if (r->ask == NULL) {
 			flash_read_put(s, r);
@@ -191,7 +185,7 @@ give_up(struct flash_backend *s, struct flash_ask *a)
 		store_has_it(s, a);
 		return;
 	}
-	count(s, FLASH_ASK_ERROR);
+	flash_ask_count(s, FLASH_ASK_ERROR);
 	answer(s, a, false);
 }
 
@@ -263,7 +257,7 @@ unpack(struct flash_backend *s, const uint8_t *pages, const struct flash_found *
 	len = flash_unpack(s->unpacker, packed);
 	s->unpacked += FLASH_UNPACK_LEAST + len;
 	if (len != 0)
-		count(s, FLASH_ASK_UNPACKED);
+		flash_ask_count(s, FLASH_ASK_UNPACKED);
 	return len != 0;
 }
 
@@ -309,7 +303,7 @@ flash_ask_promote(struct flash_backend *s, struct flash_ask *a)
 	const enum store_result result = store_promote(s->c.store, &a->fill, &a->promotion, &made);
 
 	if (result == STORE_OK)
-		count(s, FLASH_ASK_PROMOTED);
+		flash_ask_count(s, FLASH_ASK_PROMOTED);
 	return result;
 }
 
@@ -324,7 +318,7 @@ static enum step
 no_memory(struct flash_backend *s, struct flash_ask *a)
 {
 	if (!a->waited)
-		count(s, FLASH_ASK_NO_MEMORY);
+		flash_ask_count(s, FLASH_ASK_NO_MEMORY);
 	a->waited = true;
 	return STEP_NEXT_TURN;
 }
@@ -332,7 +326,7 @@ no_memory(struct flash_backend *s, struct flash_ask *a)
 static enum step
 look_again(struct flash_backend *s, struct flash_ask *a)
 {
-	count(s, FLASH_ASK_AGAIN);
+	flash_ask_count(s, FLASH_ASK_AGAIN);
 	if (a->read != NULL)
 		flash_read_put(s, a->read);
 	a->state = ASK_LOOKS;
@@ -374,7 +368,7 @@ complete(struct flash_backend *s, struct flash_ask *a)
 		flash_ask_free(s, a);
 		return STEP_ENDED;
 	}
-	count(s, FLASH_ASK_TOLD);
+	flash_ask_count(s, FLASH_ASK_TOLD);
 	if (a->read != NULL)
 		flash_read_put(s, a->read);
 	a->state = ASK_COMPLETED;
@@ -384,7 +378,7 @@ complete(struct flash_backend *s, struct flash_ask *a)
 static enum step
 bad_packed(struct flash_backend *s, struct flash_ask *a)
 {
-	count(s, FLASH_ASK_BAD_PACKED);
+	flash_ask_count(s, FLASH_ASK_BAD_PACKED);
 	unreadable(s, a);
 	return STEP_ENDED;
 }
@@ -472,13 +466,13 @@ judge(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages, bool w
 	case FLASH_AGAIN:
 		return look_again(s, a);
 	case FLASH_UNREADABLE:
-		count(s, FLASH_ASK_BAD_PAGES);
+		flash_ask_count(s, FLASH_ASK_BAD_PAGES);
 		unreadable(s, a);
 		return STEP_ENDED;
 	default:
-		count(s, FLASH_ASK_OTHERS);
+		flash_ask_count(s, FLASH_ASK_OTHERS);
 		if (flash_is_in_column(&a->candidates[a->at]))
-			count(s, FLASH_ASK_COLUMN_OTHERS);
+			flash_ask_count(s, FLASH_ASK_COLUMN_OTHERS);
 		if (a->read != NULL)
 			flash_read_put(s, a->read);
 		a->at++;
@@ -503,7 +497,7 @@ run_out(struct flash_backend *s, struct flash_ask *a)
 	if (a->more) {
 		give_up(s, a);
 	} else {
-		count(s, FLASH_ASK_NOT_FOUND);
+		flash_ask_count(s, FLASH_ASK_NOT_FOUND);
 		answer(s, a, false);
 	}
 	return STEP_ENDED;
@@ -525,7 +519,7 @@ run_reads(struct flash_backend *s, struct flash_ask *a)
 		return STEP_ENDED;
 	}
 	if (flash_read_buffer(a->shards[a->at], &a->candidates[a->at], s->scratch)) {
-		count(s, FLASH_ASK_BUFFERED);
+		flash_ask_count(s, FLASH_ASK_BUFFERED);
 		return judge(s, a, s->scratch, true);
 	}
 	if (a->reads == FLASH_READS_MAX) {
@@ -541,7 +535,7 @@ run_read(struct flash_backend *s, struct flash_ask *a)
 {
 	if (a->error == 0)
 		return judge(s, a, a->read->pages, false);
-	count(s, FLASH_ASK_READ_ERRORS);
+	flash_ask_count(s, FLASH_ASK_READ_ERRORS);
 	unreadable(s, a);
 	return STEP_ENDED;
 }

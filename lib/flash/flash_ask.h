@@ -41,6 +41,12 @@ struct flash_ask {
 	uint8_t key[FLASH_KEY_MAX];
 };
 
+static inline void
+flash_ask_count(struct flash_backend *s, enum flash_ask_counter what)
+{
+	counter_add(&s->counters[what], 1);
+}
+
 /* Looks the key up, and begins the first read, if there is one; otherwise the request waits for
  * flash_ask_run. */
 void flash_ask_begin(struct flash_backend *s, struct flash_ask *a);

@@ -7,12 +7,6 @@
 #include "proto/mc_req.h"
 #include "store/conditional.h"
 
-static void
-count(struct flash_backend *s, enum flash_ask_counter what)
-{
-	counter_add(&s->counters[what], 1);
-}
-
 static NOT_FLAT bool
 look_says(const struct flash_backend *s, struct view key, uint64_t hash)
 {
@@ -76,7 +70,7 @@ missed(void *arg, struct view key, uint64_t hash)
 	for (uint32_t i = 0; i < s->c.tier->c.streams; i++)
 		had |= flash_may_have(flash_tier_shard(s->c.tier, hash, i), hash);
 	if (had)
-		count(s, FLASH_ASK_LATE);
+		flash_ask_count(s, FLASH_ASK_LATE);
 	return store_shadow(s->c.store, key, hash, NULL) != STORE_EXISTS;
 }
 
@@ -100,7 +94,7 @@ ask(void *arg, const struct backend_ask *q)
 	a->key_len = (uint8_t)q->key.len;
 	memcpy(a->key, q->key.data, q->key.len);
 	list_push_back(&s->asked, &a->link);
-	count(s, FLASH_ASKED);
+	flash_ask_count(s, FLASH_ASKED);
 }
 
 /* Makes lookups and begins reads; requests with an answer wait for poll(). */

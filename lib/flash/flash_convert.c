@@ -43,12 +43,6 @@ flash_convert_init(struct flash_convert *c, struct region *region,
 			      CACHE_LINE_BYTES);
 }
 
-static void
-count(struct flash_convert *c, enum flash_convert_counter what, uint64_t n)
-{
-	counter_add(&c->counters[what], n);
-}
-
 const char *
 flash_convert_words(const struct flash_convert *c)
 {
@@ -80,7 +74,7 @@ hand_over(struct flash_convert *c, enum flash_convert_stage stage)
 static void
 give_up(struct flash_convert *c)
 {
-	count(c, FLASH_CONVERT_ENDED, 1);
+	flash_convert_count(c, FLASH_CONVERT_ENDED, 1);
 	hand_over(c, FLASH_CONVERT_IDLE);
 }
 
@@ -175,7 +169,7 @@ place_item(struct flash_convert *c, uint32_t item)
 	struct filter_place p = place_of(c, item);
 	uint32_t bucket = p.buckets[draw(c) & 1];
 
-	count(c, FLASH_CONVERT_ITEMS, 1);
+	flash_convert_count(c, FLASH_CONVERT_ITEMS, 1);
 	if (put_into(c, item, p.buckets[0]) || put_into(c, item, p.buckets[1]))
 		return;
 	for (uint32_t kicks = 0; kicks < FLASH_CONVERT_KICKS; kicks++) {
@@ -191,7 +185,7 @@ place_item(struct flash_convert *c, uint32_t item)
 			return;
 	}
 	c->items[item].at = FLASH_CONVERT_NOWHERE;
-	count(c, FLASH_CONVERT_LOST, 1);
+	flash_convert_count(c, FLASH_CONVERT_LOST, 1);
 }
 
 /* Places a bucket's items where those of the previous bucket ended. */

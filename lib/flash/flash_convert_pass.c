@@ -11,12 +11,6 @@
 #define WRITE_TAG 0x100u
 #define CHUNK     (FLASH_TRANSFER_MAX / FLASH_PAGE_BYTES) /* pages */
 
-static void
-count(struct flash_convert *c, enum flash_convert_counter what, uint64_t n)
-{
-	counter_add(&c->counters[what], n);
-}
-
 /* ---- transfers ---- */
 
 static uint32_t
@@ -102,7 +96,7 @@ flash_pass_work(struct flash_convert *c, flash_pass_fn *fn)
 	read_ahead(c);
 	if (c->begun == c->done || !c->ended[i])
 		return false;
-	count(c, FLASH_CONVERT_SEGMENTS, 1);
+	flash_convert_count(c, FLASH_CONVERT_SEGMENTS, 1);
 	c->did = true;
 	if (fn(c, c->error[i] == 0 ? read_memory(c, c->done) : NULL, c->done))
 		c->done++;
@@ -182,7 +176,7 @@ flash_pass_list(struct flash_convert *c, const uint8_t *bytes, uint64_t sequence
 	struct records r;
 
 	if (!records_begin(c, &r, bytes, sequence)) {
-		count(c, FLASH_CONVERT_UNREAD, 1);
+		flash_convert_count(c, FLASH_CONVERT_UNREAD, 1);
 		return true;
 	}
 	while (records_next(c, &r)) {
@@ -306,7 +300,7 @@ flash_pass_write(struct flash_convert *c, uint32_t pages)
 
 		if (!submit(c, 0, io))
 			break;
-		count(c, FLASH_CONVERT_PAGES, n);
+		flash_convert_count(c, FLASH_CONVERT_PAGES, n);
 		c->begun += n;
 	}
 	return (c->failed || c->begun == end) && c->under_way == 0;

@@ -32,4 +32,10 @@ bool flash_pass_write(struct flash_convert *c, uint32_t pages);
 void flash_old_begin(struct flash_convert *c);
 bool flash_old_work(struct flash_convert *c);
 
+static inline void
+flash_convert_count(struct flash_convert *c, enum flash_convert_counter what, uint64_t n)
+{
+	counter_add(&c->counters[what], n);
+}
+
 #endif

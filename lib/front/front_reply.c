@@ -21,12 +21,6 @@ struct words {
 	struct view word[WORDS_MAX];
 };
 
-static struct view
-text_view(const char *text)
-{
-	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
-}
-
 static bool
 begins_with(struct view line, const char *text)
 {

@@ -21,16 +21,10 @@ void metrics_put(struct metrics_out *out, struct view bytes);
 void metrics_put_text(struct metrics_out *out, const char *text);
 void metrics_put_char(struct metrics_out *out, char c);
 
-static inline struct view
-view_of(const char *text)
-{
-	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
-}
-
 static inline bool
 view_is(struct view v, const char *text)
 {
-	return view_equal(v, view_of(text));
+	return view_equal(v, text_view(text));
 }
 
 /* True if value is digits, perhaps with a point and more digits: a number for both JSON and

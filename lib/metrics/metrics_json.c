@@ -39,7 +39,7 @@ put_member(struct metrics_out *out, struct view name, bool *first)
 static void
 put_reply(struct metrics_out *out, const struct metrics *m, const struct metrics_reply *reply)
 {
-	struct view index = view_of("");
+	struct view index = text_view("");
 	bool first = true;
 
 	metrics_put_char(out, '{');

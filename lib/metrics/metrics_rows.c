@@ -124,7 +124,7 @@ metrics_put(struct metrics_out *out, struct view bytes)
 void
 metrics_put_text(struct metrics_out *out, const char *text)
 {
-	metrics_put(out, view_of(text));
+	metrics_put(out, text_view(text));
 }
 
 void

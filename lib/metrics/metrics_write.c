@@ -243,7 +243,7 @@ put_family_head(struct writer *w, const struct family *f, const struct metrics_r
 
 	put_head(w, f->name, f->counter, "HELP");
 	metrics_put_text(&w->out, own ? "stats" : "stats ");
-	put_escaped(&w->out, own ? view_of("") : reply->name);
+	put_escaped(&w->out, own ? text_view("") : reply->name);
 	metrics_put_char(&w->out, ' ');
 	put_escaped(&w->out, row->name);
 	if (f->words != NULL) {
@@ -348,16 +348,16 @@ put_alias(struct writer *w, const struct metrics_alias *a, const struct metrics_
 		put_label(&w->out, "version", row->value, next);
 		next = ',';
 	} else if (a->command[0] != '\0') {
-		put_label(&w->out, "command", view_of(a->command), next);
-		put_label(&w->out, "status", view_of(a->status), ',');
+		put_label(&w->out, "command", text_view(a->command), next);
+		put_label(&w->out, "status", text_view(a->status), ',');
 		next = ',';
 	}
 	if (next == ',')
 		metrics_put_char(&w->out, '}');
 	snprintf(number, sizeof number, "%llu", (unsigned long long)sets_alone(w->m, reply, row));
 	put_value(&w->out,
-		  text                             ? view_of("1")
-		  : strcmp(a->row, "cmd_set") == 0 ? view_of(number)
+		  text                             ? text_view("1")
+		  : strcmp(a->row, "cmd_set") == 0 ? text_view(number)
 						   : row->value,
 		  0);
 }

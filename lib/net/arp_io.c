@@ -3,7 +3,7 @@
  * announcements.
  */
 #include "neigh_table.h"
-#include "net_core.h"
+#include "net_inside.h"
 #include "wire/arp_wire.h"
 
 #define ARP_FRAME_BYTES (ETH_HEADER_BYTES + ARP_PACKET_BYTES)

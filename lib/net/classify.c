@@ -8,7 +8,7 @@
  */
 #include "access_list.h"
 #include "kernel_io.h"
-#include "net_core.h"
+#include "net_inside.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"

@@ -7,7 +7,7 @@
 #ifndef CLOCKOO_ICMP_ERROR_H
 #define CLOCKOO_ICMP_ERROR_H
 
-#include "net_core.h"
+#include "net_inside.h"
 
 #define QUOTED_BYTES 8u /* of TCP: the ports and the sequence number */
 

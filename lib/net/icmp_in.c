@@ -6,7 +6,7 @@
 #include "access_list.h"
 #include "icmp_error.h"
 #include "ip_fragment.h"
-#include "net_core.h"
+#include "net_inside.h"
 #include "reasm.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"

@@ -8,7 +8,7 @@
 #ifndef CLOCKOO_IP_FRAGMENT_H
 #define CLOCKOO_IP_FRAGMENT_H
 
-#include "net_core.h"
+#include "net_inside.h"
 
 /* A fragment. All fragments of a datagram have the same id. at is a multiple of 8, and so is len if
  * more follow. */

@@ -1,7 +1,7 @@
 /*
  * ip_out.c - IP headers of packets sent: in fresh frames, and in place over the request's.
  */
-#include "net_core.h"
+#include "net_inside.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"

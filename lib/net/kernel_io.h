@@ -10,7 +10,7 @@
 #ifndef CLOCKOO_KERNEL_IO_H
 #define CLOCKOO_KERNEL_IO_H
 
-#include "net_core.h"
+#include "net_inside.h"
 #include "kernel/kernel_lane.h"
 
 /* Declares a port that the transport listens on; 0: none. */

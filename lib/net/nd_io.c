@@ -7,7 +7,7 @@
  * conflicts are counted and answered (neigh_io.c); our own probe is addr_probe.c's.
  */
 #include "neigh_table.h"
-#include "net_core.h"
+#include "net_inside.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"
 #include "wire/inet_cksum.h"

@@ -7,7 +7,7 @@
  */
 #include "addr_probe.h"
 #include "neigh_table.h"
-#include "net_core.h"
+#include "net_inside.h"
 #include "base/hash.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv6_wire.h"

@@ -3,7 +3,7 @@
  */
 #include "kernel_io.h"
 #include "neigh_table.h"
-#include "net_core.h"
+#include "net_inside.h"
 #include "reasm.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"

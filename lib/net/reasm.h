@@ -16,7 +16,7 @@
 #ifndef CLOCKOO_REASM_H
 #define CLOCKOO_REASM_H
 
-#include "net_core.h"
+#include "net_inside.h"
 
 #define REASM_CONTEXTS      64u
 #define REASM_ECHO_CONTEXTS 4u

@@ -30,7 +30,8 @@ struct route {
 	uint8_t link; /* number of the link that it leads to */
 };
 
-/* The first address of a range, in host order, and its route. */
+/* A range of addresses of one route: its first address, in host order. It ends where the next
+ * range begins. */
 struct route_range {
 	uint64_t high, low;
 	uint32_t route; /* index in routes; ROUTE_NONE */

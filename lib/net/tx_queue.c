@@ -1,6 +1,7 @@
 /*
  * tx_queue.c - the transmit queue, the frame cache, and the deferred free of received frames.
  */
+#include "net_inside.h"
 #include "tx_queue.h"
 #include "wire/eth_wire.h"
 

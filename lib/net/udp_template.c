@@ -2,7 +2,7 @@
  * udp_template.c - a header template for many datagrams to one peer (a client's requests): they
  * differ in two lengths and the checksums, whose sums start from the template's.
  */
-#include "net_core.h"
+#include "net_inside.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/udp_wire.h"

@@ -227,13 +227,6 @@ struct mc_opcode {
 enum { MC_OPCODE_COUNT = 0 MC_OPCODES(MC_TABLE_ONE) };
 extern const struct mc_opcode mc_opcodes[MC_OPCODE_COUNT];
 
-/* Verbs that look a key up. */
-static inline bool
-mc_verb_has_key(uint8_t verb)
-{
-	return verb <= MC_ME || (verb >= MC_BIN_GET && verb <= MC_BIN_DECR);
-}
-
 /* Returns whether a binary command may arrive in a datagram: all but flush and those that need a
  * connection. */
 static inline enum mc_udp

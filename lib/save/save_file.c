@@ -3,6 +3,7 @@
  */
 #include "save_file.h"
 
+#include "base/size_units.h"
 #include "base/time_units.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #define OPTION           "--memory-save: %s: "
-#define MB_SHIFT         20
 #define RETRY_MS         50u
 #define LOCK_MODE        0600
 #define STAT_BLOCK_BYTES 512u /* of st_blocks */

@@ -6,15 +6,6 @@
 #include "serve_message.h"
 #include "serve_parse.h"
 
-static void
-datagram_next(struct datagram_cursor *dc)
-{
-	dc->next++;
-	dc->text = (struct view){NULL, 0};
-	dc->at = 0;
-	dc->parser = (struct mc_parser){0};
-}
-
 static inline void
 datagram_read(struct datagram_cursor *dc, uint32_t used)
 {

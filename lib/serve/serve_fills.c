@@ -133,11 +133,13 @@ lag_us(const struct session *ss, uint32_t byte_ns)
 struct look {
 	struct serve *sv;
 	bool wanted;  /* a proven value waits */
+	bool no_room; /* the last search found no room beside the quota for a slow one */
 	bool stalls;  /* the loser stalls */
-	bool no_room; /* no room beside the quota for a value to demote */
 };
 
-/* Ranks a value by its lag while its peer is idle, after demoting it if it is slow. */
+/* Demotes a slow value. An idle value is ranked by its lag only if a slow one found no room beside
+ * the quota. Otherwise it keeps its place and goes to the end of the line: idle values at its begin
+ * would hide all later ones from the search. */
 static uint32_t
 slow_rank(struct look *look, struct session *ss)
 {
@@ -149,9 +151,11 @@ slow_rank(struct look *look, struct session *ss)
 		if (ss->quota.account == FILL_QUOTA_SLOW || lag_us(ss, DEMOTED_BYTE_NS) == 0 ||
 		    fill_quota_demote(sv, ss))
 			return BUDGET_KEEPS;
-		look->no_room = true;
+		sv->fills_no_room = true;
 	}
-	return ss->quota.idle ? BUDGET_KEEPS - lag_us(ss, GIVEN_UP_BYTE_NS) : BUDGET_KEEPS;
+	if (!ss->quota.idle || !look->no_room)
+		return BUDGET_KEEPS;
+	return BUDGET_KEEPS - lag_us(ss, GIVEN_UP_BYTE_NS);
 }
 
 /* Ranks a begun value, which holds memory for all of its bytes: one that stalls goes first. */
@@ -171,11 +175,15 @@ fill_rank(void *arg, struct list *link)
 static __attribute__((noinline)) void
 fills_scan(struct serve *sv)
 {
-	struct look look = {.sv = sv, .wanted = fill_quota_is_wanted(sv)};
-	struct list *link = budget_loser(&sv->fills, fill_rank, &look);
+	struct look look = {sv, fill_quota_is_wanted(sv), sv->fills_no_room, false};
+	struct list *link;
 
-	if (link != NULL && (look.stalls || look.no_room))
-		give_up(sv, container_of(link, struct session, quota_link));
+	sv->fills_no_room = false;
+	link = budget_loser(&sv->fills, fill_rank, &look);
+	if (link == NULL)
+		return;
+	sv->fills_no_room = false; /* now there may be some */
+	give_up(sv, container_of(link, struct session, quota_link));
 }
 
 void

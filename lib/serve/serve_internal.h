@@ -104,12 +104,11 @@ struct serve {
 			uint8_t later_traits;
 		};
 	};
-	/* The second in which a value last found no memory; 0: never. */
-	uint32_t fills_pressure_s;
-	uint32_t fills_pressure_since_s;           /* the second in which that pressure began */
+	uint32_t fills_pressure_s;       /* in which a value last found no memory; 0: never */
+	uint32_t fills_pressure_since_s; /* the second in which that pressure began */
+	bool fills_no_room; /* a slow value found no room beside the quota, and none was reset */
 	uint64_t quota_since_ns[FILL_QUOTA_PARTS]; /* when each queue became nonempty */
-	/* Until then short values may begin beside the quota. */
-	uint64_t quota_short_until_ns;
+	uint64_t quota_short_until_ns; /* until then short values may begin beside the quota */
 	struct list fills; /* sessions with a begun value, the most recently checked ones last */
 	/* Sessions that wait for the fill quota, ordered by ticket; indexed by enum
 	 * fill_quota_part. */
@@ -149,8 +148,7 @@ struct serve {
 	/* The next connection that is checked against a changed access list; 0: done. */
 	uint32_t access_slot;
 	uint32_t idle_slot; /* the next slot to check for an idle connection */
-	/* The idle check has covered the slots that are due up to this time. */
-	uint64_t idle_ns;
+	uint64_t idle_ns;   /* the idle check has covered the slots due up to this time */
 	struct udp_rate_limit *rate_limit;
 	struct udp_rate_limit *error_limit; /* counts errors where rate_limit counts bytes */
 

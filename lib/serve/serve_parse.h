@@ -32,6 +32,16 @@ cursor_in_line(const struct datagram_cursor *dc)
 	return dc->text.data != NULL && (dc->parser.in_line || dc->parser.swallow);
 }
 
+/* Moves the cursor to the next datagram. */
+static inline void
+datagram_next(struct datagram_cursor *dc)
+{
+	dc->next++;
+	dc->text = (struct view){NULL, 0};
+	dc->at = 0;
+	dc->parser = (struct mc_parser){0};
+}
+
 /* Receives bytes of a body that was incomplete when its line was executed (serve_body.c). */
 enum parse_step body_receive(struct serve *sv, struct session *ss);
 

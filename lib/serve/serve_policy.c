@@ -170,12 +170,6 @@ serve_load_set_mt(struct serve_shared *sh, const struct serve_load *load)
 	atomic_store_explicit(&sh->load_state, load->state, memory_order_relaxed);
 }
 
-uint32_t
-serve_verbosity_mt(const struct serve_shared *sh)
-{
-	return atomic_load_explicit(&sh->verbosity, memory_order_relaxed);
-}
-
 /* ---- the policy on one core ---- */
 
 static uint32_t

@@ -120,7 +120,4 @@ struct serve_load {
 };
 void serve_load_set_mt(struct serve_shared *shared, const struct serve_load *load);
 
-/* Returns the last setting of `verbosity`. */
-uint32_t serve_verbosity_mt(const struct serve_shared *shared);
-
 #endif

@@ -70,12 +70,6 @@ arena_page(const struct arena *a, uint32_t page)
 	return a->base + ((size_t)page << a->page_shift);
 }
 
-static inline size_t
-arena_offset(const struct arena *a, uint32_t ref)
-{
-	return (size_t)ref << a->shift;
-}
-
 static inline uint32_t
 arena_ref_of_offset(const struct arena *a, size_t offset)
 {

@@ -74,7 +74,9 @@ enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_conditions *conditions,
 				    const struct item **made);
 
-/* Finishes as store_finish_with, for a caller that can wait, as store_try_finish. */
+/* Finishes as store_finish_with, for a caller that can wait. NOT_YET (APPEND and PREPEND only,
+ * whose new version needs memory of its own): nothing was done; the caller finishes the fill next
+ * turn, or abandons it. */
 enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
 					const struct store_conditions *conditions,
 					const struct item **made);

@@ -205,11 +205,6 @@ void store_fill_expiry(struct fill *f, uint32_t expiry_s);
  * ends in every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
-/* Finishes a fill as store_finish, for a caller that can wait. NOT_YET (APPEND and PREPEND only,
- * whose new version needs memory of its own): nothing was done; the caller finishes the fill next
- * turn, or abandons it. */
-enum store_result store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
-				   uint64_t cas);
 /* The fill ends. What this core has pinned of it stays until the last pin has ended. */
 void store_abandon(struct store_core *sc, struct fill *f);
 

@@ -220,15 +220,6 @@ store_finish_with(struct store_core *sc, struct fill *f, const struct store_cond
 }
 
 enum store_result
-store_try_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
-{
-	const struct store_conditions conditions = {.mode = mode, .cas = cas};
-	const struct item *made;
-
-	return store_try_finish_with(sc, f, &conditions, &made);
-}
-
-enum store_result
 store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64_t cas)
 {
 	const struct store_conditions conditions = {.mode = mode, .cas = cas};

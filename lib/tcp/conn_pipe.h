@@ -11,8 +11,8 @@
  *         service has closed (conn_close) stays until then, with the bytes queued.
  * Thread: core-local.
  * Errors: NULL: no slot, or the stack drains.
- * Bounds: tcp_config.active_reserve slots are left to pipes; in each PIPE_QUEUE_BYTES and one
- *         reply may be queued.
+ * Bounds: pipes have tcp_config.active_reserve slots of their own. A pipe queues PIPE_QUEUE_BYTES,
+ *         and the reply that exceeds them.
  */
 #ifndef CLOCKOO_CONN_PIPE_H
 #define CLOCKOO_CONN_PIPE_H
@@ -26,8 +26,8 @@ struct conn *conn_pipe_open(struct stack *s, struct conn *wire);
 /* Takes up to bytes_max of the bytes that the service has written. Returns the number. */
 uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max);
 /* Passes on what the service expects of the pipe (conn_expect, conn_body_waits) to its wire, and
- * whether the wire has dropped data to the pipe. reads: the service takes the wire's bytes, over
- * several turns; its frames may be lent meanwhile. */
+ * whether the wire has dropped data to the pipe. reads: the service is taking the wire's bytes,
+ * which lasts several turns; so the wire may borrow frames of the reserve. */
 void conn_pipe_tell(struct conn *pipe, struct conn *wire, bool reads);
 /* Marks the end of the stream towards the service. */
 void conn_pipe_end(struct stack *s, struct conn *pipe);

@@ -189,18 +189,28 @@ reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 	return kept - min_u32(kept, t->rx_ooo_frames);
 }
 
+/* True if retransmitted data gets more room: the connection does not wait for its peer to read
+ * earlier replies. */
+static inline bool
+comes_again(const struct conn *c)
+{
+	return c->rx_dropped && !(c->flags & CONN_WANT_WRITE);
+}
+
 /*
  * True if the connection may hold one more frame of unread data. It may hold a few in any case, and
  * beyond that no more than it leaves to others (dynamic thresholds, A. Choudhury and E. Hahne,
  * 1998): connections at their limit compete with each other, not with connections whose data is
- * read.
+ * read. A retransmission need not fit the threshold: if it is dropped, its peer is silent for twice
+ * as long.
  */
 static inline bool
 within_share(const struct tcp *t, const struct conn *c, uint32_t reserve, uint32_t kept)
 {
 	const uint32_t held = c->rx.frames;
 
-	return t->frames.left > reserve + (held > RX_FRAMES_GUARANTEED ? held + kept : 0);
+	return t->frames.left >
+	       reserve + (held > RX_FRAMES_GUARANTEED && !comes_again(c) ? held + kept : 0);
 }
 
 /* Makes room for in-order data by dropping out-of-order data: the connection's own first, then that
@@ -237,15 +247,11 @@ is_lent(const struct conn *c)
 static inline uint32_t
 reserve_for(const struct tcp *t, const struct conn *c)
 {
-	/* Retransmitted data gets more room, unless the connection waits for its peer to read
-	 * earlier replies. */
-	const bool again = c->rx_dropped && !(c->flags & CONN_WANT_WRITE);
-
 	if (c->rx.frames == 0)
 		return 0;
 	if (is_lent(c))
 		return min_u32(BURST_MAX, rx_reserve(t) / 2);
-	return again ? rx_reserve(t) / 2 : rx_reserve(t);
+	return comes_again(c) ? rx_reserve(t) / 2 : rx_reserve(t);
 }
 
 /* True if frames are short and a connection that waits for its peer to read has its share of

@@ -75,16 +75,6 @@ set_find(const struct telemetry_set *set, const char *symbol)
 	return NULL;
 }
 
-bool
-telemetry_find(const struct telemetry *t, const char *symbol)
-{
-	for (uint32_t i = 0; i < t->count; i++) {
-		if (set_find(&t->sets[i], symbol) != NULL)
-			return true;
-	}
-	return false;
-}
-
 uint64_t
 telemetry_sum(const struct telemetry *t, const char *symbol, uint32_t core)
 {

@@ -8,7 +8,7 @@
  *         are one module; its kind says which reply of `stats` shows it.
  * Owner:  the modules own counters and names and outlive the telemetry.
  * Thread: telemetry_add at start; the rest from any thread. Reading never disturbs the writers.
- * Errors: an unknown symbol reads as 0; telemetry_find returns whether it exists.
+ * Errors: an unknown symbol reads as 0.
  * Bounds: TELEMETRY_SETS_MAX sets of TELEMETRY_MODULES_MAX modules.
  */
 #ifndef CLOCKOO_TELEMETRY_H
@@ -57,9 +57,6 @@ bool telemetry_add(struct telemetry *t, const struct telemetry_set *set);
 /* As telemetry_add, for a module with a reply of its own. All sets of a module have one kind. */
 bool telemetry_add_to(struct telemetry *t, enum telemetry_kind kind,
 		      const struct telemetry_set *set);
-
-/* True if any set has a counter of this name. */
-bool telemetry_find(const struct telemetry *t, const char *symbol);
 
 /* Returns the sum over one core's sets, or over TELEMETRY_ALL_CORES. */
 uint64_t telemetry_sum(const struct telemetry *t, const char *symbol, uint32_t core);

@@ -41,7 +41,10 @@ check_driver(struct advice_list *list, const struct advice_input *c)
 	}
 	a = advice_add(list, ADVICE_FAIL, "driver", "%s is bound to %s, not to a user-space driver",
 		       nic->address, nic->driver[0] != '\0' ? nic->driver : "no driver");
-	advice_fix(a, "%s bind %s", c->nic_tool, nic->address);
+	if (c->config->kernel[0] != '\0' && nic->driver[0] != '\0')
+		advice_fix(a, "%s take %s %s", c->nic_tool, nic->address, c->config->kernel);
+	else
+		advice_fix(a, "%s bind %s", c->nic_tool, nic->address);
 }
 
 static void

@@ -4,12 +4,13 @@
 #include "advice.h"
 #include "number_list.h"
 
+#include "base/size_units.h"
+
 #include <string.h>
 
 #define IDLE_DEEP_US    10u /* C1E of a Xeon; leaving a deeper state takes 80 us and more */
 #define UNEQUAL_PERCENT 10u /* the kernel itself uses some memory of one node */
 #define LIST_BYTES      256u
-#define MB_SHIFT        20
 
 /* Returns the CPU that the kernel starts on and keeps for itself
  * (Documentation/timers/no_hz.rst). */

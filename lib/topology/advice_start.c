@@ -5,6 +5,7 @@
 #include "memory_nodes.h"
 
 #include "base/check.h"
+#include "base/size_units.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,18 +13,10 @@
 static_assert(CONFIG_NODES_MAX <= NODES_MAX, "a node without its pages");
 
 #define TCP_LISTEN 0x0au /* include/net/tcp_states.h of the kernel */
-#define MB_SHIFT   20
 #define SMALL_KB   2048u
 /* Tolerance for page tables' rounding, and for pages of 1 GB that the number of nodes does not
  * divide. */
 #define MISPLACED_PERCENT 2u
-
-/* Returns megabytes, rounded up. */
-static unsigned long long
-mb_of(uint64_t bytes)
-{
-	return (unsigned long long)((bytes + (1u << MB_SHIFT) - 1) >> MB_SHIFT);
-}
 
 /* Returns the total of pages of that size that the node needs to have the bytes free. */
 static uint64_t

@@ -15,7 +15,7 @@ ROOT = HERE.parents[1]
 APPLETS = ("sh", "cat", "cut", "dmesg", "echo", "grep", "insmod", "kill", "ln", "ls", "mkdir", "mount",
            "poweroff", "readlink", "sed", "sleep", "stty", "tail", "test", "basename", "dirname",
            "printf", "pidof", "start-stop-daemon", "chown", "tr", "wc", "id", "sync",
-           "awk", "head", "sort", "cp", "mv", "rm", "chmod")
+           "awk", "head", "setsid", "sort", "cp", "mv", "rm", "chmod")
 CLOCKOO_UID = "999"
 USERS = f"root:x:0:0::/:/bin/sh\nclockoo:x:{CLOCKOO_UID}:{CLOCKOO_UID}::/:/bin/sh\n"
 FOLDERS = ("bin", "dev", "etc", "proc", "run", "run/netns", "sys", "tmp", "var", "modules")

@@ -438,13 +438,13 @@ def check_doctor(shell):
                "clockoo-nic bind ADDRESS" in said and "clockoo-nic: bind: " in said, said)
 
 
-def in_namespace(argv):
+def in_namespace(argv, program=__file__):
     """Once more, in a network namespace of our own."""
     user = ["-r"] if os.getuid() != 0 else []
     if subprocess.run(["unshare", *user, "-n", "true"], capture_output=True).returncode != 0:
         print("skipped: no network namespaces here\n0 passed, 0 failed")
         return SKIPPED
-    return subprocess.run(["unshare", *user, "-n", sys.executable, "-B", __file__, "--inside",
+    return subprocess.run(["unshare", *user, "-n", sys.executable, "-B", program, "--inside",
                            *argv]).returncode
 
 

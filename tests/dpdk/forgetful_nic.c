@@ -15,7 +15,7 @@
 #include <rte_flow.h>
 #include <rte_mbuf.h>
 
-/* The time in which a core that was not paused calls the port. */
+/* Within this time a core calls the port, unless it is paused. */
 #define REACH_STEPS 20u
 #define REACH_NS    5000000
 

@@ -462,13 +462,14 @@ static const struct crowd crowds[] = {
 	/* Memory of begun values. */
 	{ROW("fills", "end after 8 KiB", 60), SET_LARGE, .first = 8192},
 	{ROW("fills", "end after 8 KiB", 300), SET_LARGE, .first = 8192},
-	{WORST("fills", "end after 8 KiB", 900), SET_LARGE, .first = 8192},
+	{WORST("fills", "end after 8 KiB of 100 KB", 900), SET_UPLOAD, .first = 8192},
+	{ROW("fills", "end after 450 KB", 900), SET_LARGE, .first = 450000},
+	{ROW("fills", "end after 8 KiB", 900), SET_LARGE, .first = 8192},
 	{ROW("fills", "send a byte a second", 300), SET_LARGE, .first = 1, .rate = 1},
 	{ROW("fills", "send 64 KB/s", 60), SET_LARGE, .first = 8192, .rate = 64000},
 	{ROW("fills", "send 110 KB/s", 60), SET_LARGE, .first = 8192, .rate = 110000},
 	{ROW("fills", "end after 8 KiB, come again", 300), SET_LARGE, .first = 8192,
 	 .again_ns = 100 * MS_NS},
-	{ROW("fills", "end after 8 KiB of 100 KB", 300), SET_UPLOAD, .first = 8192},
 	/* Read buffers of partial lines. */
 	{ROW("lines", "end no line", 60), .says = "get unfinished"},
 	{ROW("lines", "end no line", 300), .says = "get unfinished"},

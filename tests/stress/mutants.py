@@ -558,6 +558,10 @@ MUTANTS = {
     "WORK_NO_SHARE": [("serve_work.c", "	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);", "	rate = 0;")],
     "WORK_NO_BURST": [("serve_work.c", "		work_take(sv, ss, ns, WORK_BURST);", "		work_take(sv, ss, ns, 0);")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
+    # Idle values that were demoted stay first in the line; a retransmission is dropped, too.
+    "FILL_IDLE_FIRST": [("serve_fills.c", "	if (!ss->quota.idle || !look->no_room)", "	if (!ss->quota.idle)"),
+        ("serve_fills.c", "	if (link == NULL)", "	if (link == NULL || !(look.stalls || look.no_room))")],
+    "FRAMES_NOT_AGAIN": [("tcp_rx.c", "RX_FRAMES_GUARANTEED && !comes_again(c) ?", "RX_FRAMES_GUARANTEED ?")],
     "FILL_IDLE_LONG": [("serve_fills.c", "IDLE_FREE_US + gained", "300000 + gained")],
     "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	link = budget_loser(&sv->read_bufs, place_rank, sv);", "	link = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
@@ -695,7 +699,7 @@ MUTANTS = {
     "RESTORE_NO_GROUPS": [("device.c", "{\n\tjoin_groups(d, req->cfg);\n\tif (!fill_reta(", "{\n\tif (!fill_reta(")],
     "RESTORE_NO_RULES": [("device.c", " a second time */\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", " a second time */\n")],
     # Counters of a NIC that begin anew run backwards.
-    "LOSSES_ANEW": [("device.c", "now >= c->seen ? now - c->seen : now;", "now - c->seen;")],
+    "LOSSES_ANEW": [("device_counts.c", "now >= c->seen ? now - c->seen : now;", "now - c->seen;")],
     # A reset does not wait for the cores; the result of an earlier recovery counts for the next one.
     "RESET_BESIDE_CORES": [("port_watch.c", "i < PAUSE_STEPS && ", "i < PAUSE_STEPS && cores == 0 && "), ("port_watch.c", "now_ns >= w->retry_ns &&\n\t    process_all_paused(w->of.process, w->of.request.cfg->cores) &&", "now_ns >= w->retry_ns &&")],
     "RECOVERED_BEFORE": [("port_events.c", "\t PORT_EVENT_RECOVERED | PORT_EVENT_RECOVERY_FAILED},", "\t 0},"), ("port_events.c", "was & ~clears", "was & ~(clears * 0)")],

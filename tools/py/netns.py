@@ -72,7 +72,7 @@ class UserWire:
         self.host6 = "::1" if number == 1 and _has_loopback6() else ""
         self._claim = _claim(self.host, TCP_PORT)
         is_ours = self._claim is not None and _port_is_free(self.host, TCP_PORT)
-        self.tcp_port = TCP_PORT if is_ours else _free_port(self.host)
+        self.tcp_port = TCP_PORT if is_ours else free_port(self.host)
 
     def options(self):
         return ["--port", "user", "-l", ",".join(filter(None, (self.host, self.host6)))]
@@ -115,7 +115,7 @@ def _port_is_free(host, port):
     return True
 
 
-def _free_port(host):
+def free_port(host):
     with socket.socket() as s:
         s.bind((host, 0))
         return s.getsockname()[1]

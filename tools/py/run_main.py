@@ -20,12 +20,14 @@ import types
 import appliance
 import build_tree
 import lendings
+import mc_proxy
 import netns
 import progress
 import rings
 import run_flash
 import run_front
 import run_load
+import run_zones
 import session
 from progress import Failed, say
 
@@ -69,6 +71,7 @@ def parse(argv):
     p.add_argument("--load", action="store_true")
     p.add_argument("--front", type=int)
     p.add_argument("--flash")
+    p.add_argument("--fleet", nargs="?", const="")
     p.add_argument("--no-huge", action="store_true")
     p.add_argument("--no-udp", action="store_true")
     p.add_argument("--server-args", default="")
@@ -105,6 +108,10 @@ def parse(argv):
         p.error("--flash: a size, as 2G")
     if args.flash is not None and (args.port == "tap" or args.appliances > 1 or args.front):
         p.error("--flash: needs one appliance, no front and no tap")
+    if args.fleet is not None:
+        if args.command is not None or args.load or args.front or args.flash or args.appliances > 1:
+            p.error("--fleet: stands alone")
+        args.port = "user"
     args.load |= args.flash is not None and args.command is None
     args.load |= args.front is not None and args.command is None  # a front shows its use under load
     progress.quiet = args.quiet and args.command is not None
@@ -326,6 +333,13 @@ def serve(args, userns, undo):
     return 0
 
 
+def show_fleet(args):
+    if args.fleet and (why := mc_proxy.why_not(args.fleet)) is not None:
+        raise Failed(f"--fleet: {why}")
+    proxy = args.fleet or mc_proxy.built(args.build / "proxy")
+    return run_zones.show(args.build / "app/clockoo", proxy)
+
+
 @contextlib.contextmanager
 def undoing():
     """An ExitStack whose unwinding no second Ctrl-C can cut short."""
@@ -345,6 +359,8 @@ def main(argv):
     try:
         userns = prepare(argv, args)
         with undoing() as undo:
+            if args.fleet is not None:
+                return show_fleet(args)
             return serve(args, userns, undo)
     except Stopped as stopped:
         # Ctrl-C is how the live figures end: that is no failure.

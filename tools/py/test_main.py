@@ -22,6 +22,7 @@ import build_tree
 import coverage
 import cross
 import lint
+import mc_proxy
 import netns
 import package_main
 import progress
@@ -264,7 +265,9 @@ def part_clients():
         folder = os.environ.get(CLIENTS) or undo.enter_context(tempfile.TemporaryDirectory(prefix="clockoo-clients-"))
         if CLIENTS not in os.environ:
             install_clients(folder)
-        return beside_appliance("client libraries", CONFORM / "run_clients", folder)
+        counts = beside_appliance("client libraries", CONFORM / "run_clients", folder)
+    counts.add(referees("clients beside memcached", "--quick"))
+    return counts
 
 
 def install_clients(folder):
@@ -272,19 +275,24 @@ def install_clients(folder):
     subprocess.run([CONFORM / "run_clients", "--install", folder], stdin=subprocess.DEVNULL)
 
 
-def part_referees():
-    """Tests that others wrote, as two releases of Debian have them."""
+def referees(words, *options):
     folder = build_tree.default_folder()
-    build_tree.build(folder, build_tree.TESTED, targets=lambda at: ["app/clockoo"])
+    build_tree.build(folder, build_tree.TESTED, targets=["app/clockoo"])
+    return counting(words, [str(CONFORM / "run_referees"), "--program", str(folder / "app/clockoo"), "--folder", str(folder / "referees"),
+                            *options])
+
+
+def part_referees():
+    """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
-    suites = [word for suite in REFEREE_SUITES for word in ("--suite", suite)]
-    return counting("memcached's own tests", [str(CONFORM / "run_referees"), "--program", str(folder / "app/clockoo"),
-                                              "--folder", str(folder / "referees"), *suites])
+    return referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
 
 
 def part_scale():
     counts = beside_appliance("two appliances", CONFORM / "run_scale", "", "--appliances", "2")
     counts.add(beside_appliance("what operators' pages say", CONFORM / "run_pages", "", "--appliances", "2"))
+    counts.add(counting("zones behind memcached's proxy",
+                        [str(CONFORM / "run_zones"), "--program", str(build_tree.default_folder() / "app/clockoo")]))
     options = subprocess.run([CONFORM / "run_front", "--options"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, check=True).stdout.strip()
     counts.add(beside_appliance("a front before four servers that come and go", CONFORM / "run_front", "", "--cores", "2",
@@ -461,10 +469,10 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "image": part_image, "run": part_run,
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
-         "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees}
+         "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees, "fleet": part_fleet}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
-ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees")
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet")
 REFEREE_SUITES = ("bookworm", "trixie")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the

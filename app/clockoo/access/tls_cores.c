@@ -30,21 +30,15 @@ tls_library_words(void)
 	return OpenSSL_version(OPENSSL_VERSION);
 }
 
-static const char *
-given(const char *text)
-{
-	return text[0] != '\0' ? text : NULL;
-}
-
 static struct tls_context *
 context_load(const struct config *cfg, struct error *err)
 {
 	const struct config_tls *t = &cfg->tls;
 	const struct tls_settings settings = {
-		.chain_cert = given(t->chain_cert),
-		.key = given(t->key[0] != '\0' ? t->key : t->chain_cert),
-		.ciphers = given(t->ciphers),
-		.ca_cert = given(t->ca_cert),
+		.chain_cert = config_given(t->chain_cert),
+		.key = config_given(t->key[0] != '\0' ? t->key : t->chain_cert),
+		.ciphers = config_given(t->ciphers),
+		.ca_cert = config_given(t->ca_cert),
 		.keyformat = t->keyformat,
 		.verify_mode = t->verify_mode,
 		.min_version = t->min_version,

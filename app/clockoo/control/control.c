@@ -289,7 +289,7 @@ apply_users_and_networks(struct control *c, bool *reloading)
 
 /* A drain in progress. */
 struct drain {
-	bool is_on, told; /* told: the cores know it */
+	bool is_on, told; /* told: the cores have received it */
 	uint64_t end_ns;
 };
 

@@ -3,15 +3,13 @@
  */
 #include "hook_commands.h"
 #include "base/time_units.h"
+#include "monitor/http_listen.h"
 #include "process/pid_file.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,42 +17,6 @@
 #define POLL_NS      (100 * NS_PER_MS)
 /* The stop that follows a drain may save items. */
 #define STOP_MAX_S 600u
-
-/* Connects to the address or the path of telemetry.http. -1: nothing listens there. */
-static int
-connect_http(const struct config_http *http)
-{
-	const struct timeval wait = {.tv_usec = READY_WAIT_MS * 1000};
-	const bool v4 = ip_addr_is_v4(&http->ip);
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)http->port)};
-	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
-				   .sin6_port = htons((uint16_t)http->port)};
-	const struct sockaddr *to = (const struct sockaddr *)&un;
-	socklen_t len = sizeof un;
-	int fd;
-
-	if (config_http_is_path(http)) {
-		snprintf(un.sun_path, sizeof un.sun_path, "%s", http->text);
-	} else if (v4) {
-		memcpy(&in.sin_addr, http->ip.b + IP_ADDR_V4_BITS / 8, sizeof in.sin_addr);
-		to = (const struct sockaddr *)&in;
-		len = sizeof in;
-	} else {
-		memcpy(&in6.sin6_addr, http->ip.b, sizeof in6.sin6_addr);
-		to = (const struct sockaddr *)&in6;
-		len = sizeof in6;
-	}
-	fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
-	if (connect(fd, to, len) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
 
 /* Reads the whole answer to a request for /readyz. False: none came in time. */
 static bool
@@ -86,7 +48,7 @@ ready_command(const struct config *cfg, struct error *err)
 			       "127.0.0.1:9150");
 		return -1;
 	}
-	fd = connect_http(&cfg->http);
+	fd = http_connect(&cfg->http, READY_WAIT_MS);
 	answered = fd >= 0 && ask_ready(fd, answer);
 	if (fd >= 0)
 		close(fd);

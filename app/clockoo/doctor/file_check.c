@@ -108,7 +108,9 @@ file_check_nic(const struct config *cfg, struct error *err)
 		return error_set(err, "--port: there is no PCI device %s; %s list shows the NICs",
 				 nic.address, paths_nic_tool());
 	return pci_nic_is_bound(&nic) ||
-	       error_set(err, "--port: %s is bound to %s, not to a user-space driver: %s bind %s",
+	       error_set(err, "--port: %s is bound to %s, not to a user-space driver: %s %s %s",
 			 nic.address, nic.driver[0] != '\0' ? nic.driver : "no driver",
-			 paths_nic_tool(), nic.address);
+			 paths_nic_tool(),
+			 cfg->kernel[0] != '\0' && nic.driver[0] != '\0' ? "take" : "bind",
+			 nic.address);
 }

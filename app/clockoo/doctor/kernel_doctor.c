@@ -6,8 +6,11 @@
 #include "paths.h"
 #include "tap/kernel_tap.h"
 
-#define FAULTS_MAX  3u
+#include <unistd.h>
+
+#define FAULTS_MAX  4u
 #define WORDS_BYTES 160u
+#define TAKEN       "/run/clockoo-nic/taken" /* until clockoo-nic confirm */
 #define RESERVE_WORDS                                                                              \
 	"sysctl -w net.ipv4.ip_local_reserved_ports=61000-65535, and the same in /etc/sysctl.d"
 
@@ -42,6 +45,12 @@ find_faults(const struct config *cfg, struct fault faults[FAULTS_MAX])
 		snprintf(faults[n].words, WORDS_BYTES,
 			 "the kernel may take local ports from 61000 on, which are the cache's");
 		snprintf(faults[n++].fix, WORDS_BYTES, RESERVE_WORDS);
+	}
+	if (access(TAKEN, F_OK) == 0) {
+		snprintf(faults[n].words, WORDS_BYTES,
+			 "a NIC was taken, and goes back to the kernel's driver unless that is "
+			 "confirmed");
+		snprintf(faults[n++].fix, WORDS_BYTES, "%s confirm", paths_nic_tool());
 	}
 	return n;
 }

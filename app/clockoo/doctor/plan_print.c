@@ -3,6 +3,7 @@
  */
 #include "plan_print.h"
 #include "access/tls_cores.h"
+#include "base/size_units.h"
 #include "dry_run.h"
 #include "fleet/front_cores.h"
 #include "kernel_doctor.h"
@@ -17,15 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MB_SHIFT        20
 #define LIST_BYTES      512u
 #define RULES_SHOWN_MAX 40u
-
-static unsigned long long
-mb(uint64_t bytes)
-{
-	return (unsigned long long)((bytes + (1u << MB_SHIFT) - 1) >> MB_SHIFT);
-}
 
 static const char *
 plural(uint32_t n)
@@ -44,7 +38,7 @@ print_node(const struct topology *t, uint32_t n, FILE *out)
 		has[cpu] = t->cpu[cpu].online && t->cpu[cpu].node == n;
 	number_list_write(list, sizeof list, has, t->cpu_end);
 	fprintf(out, "           node %u: CPUs %s; %llu MB of memory; hugepages free:", n, list,
-		mb(node->memory_bytes));
+		mb_of(node->memory_bytes));
 	for (uint32_t k = 0; k < HUGEPAGE_SIZES; k++)
 		fprintf(out, "%s %llu of %llu x %s", k == 0 ? "" : ",",
 			(unsigned long long)node->pages[k].free,
@@ -178,8 +172,9 @@ print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
 					  (uint64_t)config_reserved_mb(cfg) << MB_SHIFT);
 
 		if (bytes != 0 && (cfg->node_count != 0 || cfg->numa != CONFIG_NUMA_NIC))
-			fprintf(out, "           of the items, %llu MB on node %u%s\n", mb(bytes),
-				n, cfg->node_count != 0 ? "" : ", page by page in turn");
+			fprintf(out, "           of the items, %llu MB on node %u%s\n",
+				mb_of(bytes), n,
+				cfg->node_count != 0 ? "" : ", page by page in turn");
 	}
 }
 
@@ -204,18 +199,18 @@ print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 
 	if (f->device == 0)
 		return;
-	fprintf(out, "           flash: index %llu MB, %.2f bytes an item\n", mb(f->index),
+	fprintf(out, "           flash: index %llu MB, %.2f bytes an item\n", mb_of(f->index),
 		(double)f->index / (double)log_items(&f->plan));
 	if (f->convert != 0)
 		fprintf(out, "           flash: one conversion at a time %llu MB\n",
-			mb(f->convert));
+			mb_of(f->convert));
 	if (f->ghosts != 0)
 		fprintf(out, "           flash: ghosts of what is not admitted %llu MB\n",
-			mb(f->ghosts));
-	fprintf(out, "           flash: asks %llu MB (%llu MB per core)\n", mb(f->asks),
-		mb(f->asks / cfg->cores));
+			mb_of(f->ghosts));
+	fprintf(out, "           flash: asks %llu MB (%llu MB per core)\n", mb_of(f->asks),
+		mb_of(f->asks / cfg->cores));
 	fprintf(out, "           flash: reads %llu MB (%llu MB per core), tables %llu MB\n",
-		mb(f->reads), mb(f->reads / cfg->cores), mb(f->tables));
+		mb_of(f->reads), mb_of(f->reads / cfg->cores), mb_of(f->tables));
 }
 
 static void
@@ -234,42 +229,42 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 	const uint64_t tls = tls_heap_max(cfg).all;
 	const uint64_t beside = kernel + ordinary + tls + ((uint64_t)PROGRAM_MB << MB_SHIFT);
 
-	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb(all), p->machine.placement.node,
+	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb_of(all), p->machine.placement.node,
 		cfg->no_huge ? "ordinary pages" : "hugepages");
 	fprintf(out, "           items %llu MB (-m %u), their index in it\n",
-		mb(z->store.memory_bytes), cfg->memory_mb);
+		mb_of(z->store.memory_bytes), cfg->memory_mb);
 	if (z->file_bytes != 0)
-		fprintf(out, "           all of that, %llu MB, in %s\n", mb(z->file_bytes),
+		fprintf(out, "           all of that, %llu MB, in %s\n", mb_of(z->file_bytes),
 			cfg->memory_file);
 	if (cfg->memory_save[0] != '\0')
 		fprintf(out, "           saved by a stop in %s, up to %llu MB\n", cfg->memory_save,
-			mb((uint64_t)cfg->memory_mb << MB_SHIFT));
+			mb_of((uint64_t)cfg->memory_mb << MB_SHIFT));
 	print_nodes(p, cfg, out);
-	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n", mb(conns),
-		mb(conns / cfg->cores));
+	fprintf(out, "           connections and requests %llu MB (%llu MB per core)\n",
+		mb_of(conns), mb_of(conns / cfg->cores));
 	fprintf(out, "           tables of the cores %llu MB\n",
-		mb(sizes_tables(z, cfg) - tier_sizes_bytes(&z->flash)));
+		mb_of(sizes_tables(z, cfg) - tier_sizes_bytes(&z->flash)));
 	print_flash(z, cfg, out);
 	if (state != 0)
 		fprintf(out, "           flash: buffers %llu MB, columns %llu MB, in flash.state\n",
-			mb(z->flash.buffers), mb(z->flash.rows));
-	fprintf(out, "           frames %llu MB, ", mb(z->pool_bytes));
+			mb_of(z->flash.buffers), mb_of(z->flash.rows));
+	fprintf(out, "           frames %llu MB, ", mb_of(z->pool_bytes));
 	if (p->steer.handover)
 		fprintf(out, "one pool for all cores\n           rings between cores %llu MB\n",
-			mb(rings));
+			mb_of(rings));
 	else
 		fprintf(out, "a pool of %llu MB for each queue\n",
-			mb(z->pool_bytes / p->steer.queues));
+			mb_of(z->pool_bytes / p->steer.queues));
 	fprintf(out, "           EAL %u MB\n", EAL_MB);
 	fputs("and        ", out);
 	if (kernel != 0)
-		fprintf(out, "%llu MB of rings in the kernel, ", mb(kernel));
+		fprintf(out, "%llu MB of rings in the kernel, ", mb_of(kernel));
 	if (ordinary != 0)
-		fprintf(out, "%llu MB of buffers and columns for flash, ", mb(ordinary));
+		fprintf(out, "%llu MB of buffers and columns for flash, ", mb_of(ordinary));
 	if (tls != 0)
-		fprintf(out, "%llu MB of heap for TLS at most, ", mb(tls));
+		fprintf(out, "%llu MB of heap for TLS at most, ", mb_of(tls));
 	fprintf(out, "%u MB of program and libraries: %llu MB in all, %llu of them beside -m\n",
-		PROGRAM_MB, mb(all + beside), mb(all + beside - z->store.memory_bytes));
+		PROGRAM_MB, mb_of(all + beside), mb_of(all + beside - z->store.memory_bytes));
 }
 
 /* Prints the number of copies that are planned, and their bound on the busiest server. */
@@ -373,7 +368,7 @@ print_shards(const struct flash_plan *p, FILE *out)
 	fprintf(out,
 		"           and of %u columns of %llu MB; and %llu MB for items above %u bytes, a "
 		"log\n",
-		p->column.count, mb((uint64_t)p->column.pages * FLASH_PAGE_BYTES), mb(large),
+		p->column.count, mb_of((uint64_t)p->column.pages * FLASH_PAGE_BYTES), mb_of(large),
 		CONFIG_FLASH_HASHED);
 }
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* True if the server is this front itself, which would send requests to itself for ever. Unknown
- * for a name. */
+/* True if the server is this front itself, which would send requests to itself for ever. False
+ * for a name, whose address is not known yet. */
 static bool
 is_own(const struct front_host *host, const struct config *cfg)
 {

@@ -2,6 +2,7 @@
  * arena_check.c - reads a file of --memory-file without changing it, and the two commands on it.
  */
 #include "arena_check.h"
+#include "base/size_units.h"
 #include "base/time_units.h"
 #include "flash/flash_state.h"
 #include "process/privileges.h"
@@ -20,7 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MB_SHIFT   20
 #define STAT_BLOCK 512u /* of st_blocks */
 
 size_t

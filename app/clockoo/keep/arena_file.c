@@ -3,6 +3,7 @@
  * serves.
  */
 #include "arena_file.h"
+#include "base/size_units.h"
 #include "base/time_units.h"
 #include "dpdk/huge_block.h"
 #include "dpdk/lcore_run.h"
@@ -14,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MB_SHIFT        20
 #define CLOCK_MARGIN_NS 10000000u
 /* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
 #define ALONE_SHARES   8u

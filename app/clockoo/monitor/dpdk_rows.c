@@ -22,12 +22,6 @@ text_of(char *to, size_t room, struct view v)
 	to[len] = '\0';
 }
 
-static struct view
-view_of(const char *text)
-{
-	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
-}
-
 /* Reads a decimal number. False if v has other bytes or exceeds 64 bits. */
 static bool
 number_of(struct view v, uint64_t *to)
@@ -64,7 +58,7 @@ static const struct metrics_reply *
 reply_of(const struct metrics *m, const char *name)
 {
 	for (uint32_t i = 0; i < m->reply_count; i++)
-		if (view_equal(m->replies[i].name, view_of(name)))
+		if (view_equal(m->replies[i].name, text_view(name)))
 			return &m->replies[i];
 	return NULL;
 }
@@ -83,7 +77,7 @@ static bool
 answer(void *arg, const char *name, const char *parameter, struct dpdk_reply *to)
 {
 	struct stat_rows *rows = arg;
-	const struct view picked = view_of(parameter);
+	const struct view picked = text_view(parameter);
 	const struct metrics_reply *reply;
 	uint64_t part = 0, left_out = 0;
 

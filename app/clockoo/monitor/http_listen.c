@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -118,6 +119,24 @@ http_listen(int *fd, const struct config_http *http, struct error *err)
 	*fd = listening(http);
 	return *fd >= 0 || error_set(err, "--telemetry-http: %s: %s: %s", http->text,
 				     strerror(errno), cure_of(errno, http));
+}
+
+int
+http_connect(const struct config_http *http, uint32_t wait_ms)
+{
+	const struct timeval wait = {.tv_sec = wait_ms / 1000, .tv_usec = wait_ms % 1000 * 1000};
+	union any_address address;
+	const socklen_t len = address_of(&address, http);
+	const int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+	if (connect(fd, &address.any, len) == 0)
+		return fd;
+	close(fd);
+	return -1;
 }
 
 void

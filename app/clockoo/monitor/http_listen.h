@@ -15,6 +15,9 @@
 /* Opens the socket, which does not block and is closed by exec. *fd is -1 if the configuration
  * names none. */
 bool http_listen(int *fd, const struct config_http *http, struct error *err);
+/* Connects to a server there; its socket waits wait_ms at most to send or receive. -1: nothing
+ * listens. */
+int http_connect(const struct config_http *http, uint32_t wait_ms);
 void http_unlisten(int fd, const struct config_http *http);
 
 enum http_place {

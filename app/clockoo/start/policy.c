@@ -11,12 +11,6 @@
 
 static_assert(CONFIG_NETS_MAX <= SERVE_NETWORKS_MAX, "serve takes whatever --udp-allow may name");
 
-static const char *
-given(const char *text)
-{
-	return text[0] != '\0' ? text : NULL;
-}
-
 /* Fills what `stats` shows of this process and its settings. */
 static void
 describe(struct serve_shared *shared, const struct users *users, const struct policy_facts *f)
@@ -35,10 +29,10 @@ describe(struct serve_shared *shared, const struct users *users, const struct po
 			(uint32_t)((f->process->begun_ns - f->process->start_ns) / 1000000000u),
 		.conns_max = c->conns_max,
 		.tls = c->tls.on,
-		.ssl = {.chain_cert = given(c->tls.chain_cert),
-			.key = given(c->tls.key[0] != '\0' ? c->tls.key : c->tls.chain_cert),
-			.ciphers = given(c->tls.ciphers),
-			.ca_cert = given(c->tls.ca_cert),
+		.ssl = {.chain_cert = config_given(c->tls.chain_cert),
+			.key = config_given(c->tls.key[0] != '\0' ? c->tls.key : c->tls.chain_cert),
+			.ciphers = config_given(c->tls.ciphers),
+			.ca_cert = config_given(c->tls.ca_cert),
 			.keyformat = c->tls.keyformat,
 			.verify_mode = c->tls.verify_mode,
 			.min_version = c->tls.min_version},

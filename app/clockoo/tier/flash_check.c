@@ -3,6 +3,7 @@
  * and may be overwritten.
  */
 #include "flash_check.h"
+#include "base/size_units.h"
 #include "flash/flash_plan.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MB_SHIFT   20
 #define STAT_BLOCK 512u
 #define DAY_S      (24.0 * 3600)
 /* A process that ends releases its lock first and the device a moment later. */

@@ -10,6 +10,7 @@
 #include "admin/stat_names.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"
+#include "serve/serve_shared.h"
 #include "store/introspect.h"
 
 #include <stdlib.h>
@@ -197,7 +198,7 @@ TEST(verbosity_is_capped_and_told)
 
 	rig_receive_text(rig, c, "verbosity 7\r\n");
 	rig_turn(rig);
-	check_eq(serve_verbosity_mt(rig->shared), 2);
+	check_eq(atomic_load(&rig->shared->verbosity), 2);
 }
 
 TEST(administration_over_udp_is_refused)

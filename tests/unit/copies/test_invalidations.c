@@ -13,12 +13,6 @@
 #define KEYS 400u
 
 static struct view
-view_of(const char *text)
-{
-	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
-}
-
-static struct view
 key_draw(struct sim_rng *rng, uint8_t bytes[MC_KEY_MAX])
 {
 	const bool plain = sim_below(rng, 2) == 0;
@@ -73,14 +67,14 @@ TEST(a_key_is_told_once_in_a_datagram)
 
 	invalidations_clear(&words);
 	for (uint32_t i = 0; i < 1000; i++) {
-		check(invalidations_add(&words, view_of("k"), 7));
+		check(invalidations_add(&words, text_view("k"), 7));
 		check(invalidations_add_all(&words));
 	}
 	end = request_of(invalidations_end(&words));
 	check_eq(end.len, strlen("peer kk f\r\n"));
 	check_eq(memcmp(end.data, "peer kk f\r\n", end.len), 0);
 	invalidations_clear(&words);
-	check(invalidations_add(&words, view_of("k"), 7));
+	check(invalidations_add(&words, text_view("k"), 7));
 	check_eq(request_of(invalidations_end(&words)).len, strlen("peer kk\r\n"));
 }
 
@@ -135,7 +129,7 @@ words_heard(struct view *rest)
 TEST(nonsense_ends_a_request)
 {
 	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
-		const struct view all = view_of(requests[i].request);
+		const struct view all = text_view(requests[i].request);
 		struct view rest;
 		uint32_t n;
 

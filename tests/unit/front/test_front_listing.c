@@ -8,12 +8,6 @@
 #include "front/front_listing.h"
 #include "support/test.h"
 
-static struct view
-view_of(const char *text)
-{
-	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
-}
-
 #define OWN   "tcp:10.99.0.1:40000"
 #define OWN6  "tcp6:[fd00::1]:40000"
 #define OTHER "tcp:10.99.0.1:40001"
@@ -53,10 +47,10 @@ TEST(who_is_listed_is_known_or_told)
 
 		front_listing_begin(&l, lists[i].v6 ? &v6 : &v4, 40000);
 		for (size_t k = 0; k < 4 && lists[i].address[k] != NULL; k++) {
-			front_listing_row(&l, view_of("25:addr"), view_of(lists[i].address[k]));
-			front_listing_row(&l, view_of("25:listen_addr"), view_of(OTHER));
-			front_listing_row(&l, view_of("25:state"), view_of("conn_new_cmd"));
-			front_listing_row(&l, view_of(":addr"), view_of(""));
+			front_listing_row(&l, text_view("25:addr"), text_view(lists[i].address[k]));
+			front_listing_row(&l, text_view("25:listen_addr"), text_view(OTHER));
+			front_listing_row(&l, text_view("25:state"), text_view("conn_new_cmd"));
+			front_listing_row(&l, text_view(":addr"), text_view(""));
 		}
 		if (front_listing_end(&l) != lists[i].end)
 			print_error("list %zu\n", i);

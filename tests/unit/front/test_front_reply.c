@@ -18,12 +18,6 @@
 static const struct view keys[KEYS] = {
 	{(const uint8_t *)"a", 1}, {(const uint8_t *)"key", 3}, {(const uint8_t *)"user:\xff", 6}};
 
-static struct view
-view_of(const char *text)
-{
-	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
-}
-
 static struct front_asked
 ask(enum front_ask what)
 {
@@ -163,7 +157,7 @@ asked_in(size_t i)
 	struct front_asked asked = ask(cases[i].ask);
 
 	asked.wants_cas = cases[i].cas;
-	asked.opaque = is_meta(cases[i].ask) ? view_of("o7") : (struct view){.data = NULL};
+	asked.opaque = is_meta(cases[i].ask) ? text_view("o7") : (struct view){.data = NULL};
 	return asked;
 }
 
@@ -173,7 +167,7 @@ TEST(a_line_is_what_it_says)
 		struct front_asked asked = asked_in(i);
 		struct front_reply r;
 
-		front_reply_read(&r, &asked, view_of(cases[i].line));
+		front_reply_read(&r, &asked, text_view(cases[i].line));
 		if (r.kind != cases[i].kind)
 			print_error("%s", cases[i].line);
 		check_eq(r.kind, cases[i].kind);
@@ -221,7 +215,7 @@ TEST(a_line_answers_no_other_question)
 			struct front_reply r;
 
 			asked.wants_cas = cases[i].cas;
-			front_reply_read(&r, &asked, view_of(cases[i].line));
+			front_reply_read(&r, &asked, text_view(cases[i].line));
 			if ((enum front_ask)other != cases[i].ask)
 				check_eq(r.kind, FRONT_REPLY_BROKEN);
 		}
@@ -231,7 +225,7 @@ TEST(a_line_answers_no_other_question)
 static void
 read_one(struct front_reply *r, struct front_asked *asked, const char *line)
 {
-	front_reply_read(r, asked, view_of(line));
+	front_reply_read(r, asked, text_view(line));
 }
 
 TEST(a_key_has_one_value_in_any_order)
@@ -366,7 +360,7 @@ TEST(numbers_of_a_meta_reply_are_read)
 static bool
 is_text(struct view v, const char *text)
 {
-	return view_equal(v, view_of(text));
+	return view_equal(v, text_view(text));
 }
 
 TEST(a_row_has_a_name_and_what_is_left)
@@ -407,7 +401,7 @@ TEST(a_whole_value_of_the_expected_key_is_read_at_once)
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct front_asked asked = ask(FRONT_ASK_GET), late = asked, cas = asked;
-		const struct view v = view_of(rows[i].bytes);
+		const struct view v = text_view(rows[i].bytes);
 		struct front_value value;
 
 		late.received = false;
@@ -451,11 +445,11 @@ TEST(a_length_is_what_its_digits_say)
 
 TEST(a_value_ends_with_its_line)
 {
-	check(front_value_end(view_of("")));
-	check(front_value_end(view_of("\r")));
-	check(front_value_end(view_of("\r\n")));
-	check(front_value_end(view_of("\r\nEND")));
-	check(!front_value_end(view_of("\n")));
-	check(!front_value_end(view_of("\rE")));
-	check(!front_value_end(view_of("EN")));
+	check(front_value_end(text_view("")));
+	check(front_value_end(text_view("\r")));
+	check(front_value_end(text_view("\r\n")));
+	check(front_value_end(text_view("\r\nEND")));
+	check(!front_value_end(text_view("\n")));
+	check(!front_value_end(text_view("\rE")));
+	check(!front_value_end(text_view("EN")));
 }

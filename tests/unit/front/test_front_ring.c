@@ -20,12 +20,6 @@ static const struct front_server fleet_of_five[SERVERS] = {
 static const enum front_distribution distributions[] = {FRONT_KETAMA, FRONT_CONSISTENT,
 							FRONT_MODULA, FRONT_JUMP};
 
-static struct view
-view_of(const char *text)
-{
-	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
-}
-
 static struct front_fleet
 fleet_with(enum front_distribution distribution)
 {
@@ -51,7 +45,7 @@ place(const struct front_ring *ring, int key)
 	char text[16];
 
 	snprintf(text, sizeof text, "key-%d", key);
-	return front_ring_server(ring, view_of(text));
+	return front_ring_server(ring, text_view(text));
 }
 
 static void
@@ -222,8 +216,8 @@ TEST(a_tag_is_what_is_hashed)
 	fleet.tag[0] = '{', fleet.tag[1] = '}';
 	ring = ring_of(&fleet, NULL);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-		check_eq(front_ring_server(ring, view_of(cases[i].key)),
-			 front_ring_server(plain, view_of(cases[i].as)));
+		check_eq(front_ring_server(ring, text_view(cases[i].key)),
+			 front_ring_server(plain, text_view(cases[i].as)));
 	free(plain);
 	free(ring);
 }
@@ -245,8 +239,8 @@ TEST(a_key_s_beginning_may_be_skipped)
 	fleet.tag[0] = '{', fleet.tag[1] = '}';
 	ring = ring_of(&fleet, NULL);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-		check_eq(front_ring_server(ring, view_of(cases[i].key)),
-			 front_ring_server(plain, view_of(cases[i].as)));
+		check_eq(front_ring_server(ring, text_view(cases[i].key)),
+			 front_ring_server(plain, text_view(cases[i].as)));
 	free(plain);
 	free(ring);
 }

@@ -19,12 +19,6 @@ static char path[] = "front_servers_XXXXXX";
 #define D70  D10 D10 D10 D10 D10 D10 D10
 #define D250 D70 D70 D70 D10 D10 D10 D10
 
-static struct view
-view_of(const char *text)
-{
-	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)strlen(text)};
-}
-
 static const struct {
 	const char *list;
 	uint32_t count;
@@ -122,7 +116,7 @@ TEST(anything_else_is_refused_in_one_line)
 static bool
 read_lines(const char *text, struct error *err)
 {
-	return front_servers_read_lines(&servers, "F", view_of(text), err);
+	return front_servers_read_lines(&servers, "F", text_view(text), err);
 }
 
 TEST(a_file_has_a_server_a_line)

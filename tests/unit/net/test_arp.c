@@ -6,7 +6,7 @@
 #include "support/test.h"
 #include "net_frames.h"
 #include "net_rig.h"
-#include "net/net_core.h"
+#include "net/net_inside.h"
 
 #define SECOND 1000000000ull
 

@@ -165,8 +165,8 @@ TEST(numbers_survive_a_change_and_are_not_given_twice)
 			if (before != LOCAL_NONE)
 				check_eq(local, before);
 		}
-		/* One that leaves is not found, but can be sent from, and its number is no other's.
-		 */
+		/* An address that leaves is not found, but replies still leave from it, so its
+		 * number is not given to another address. */
 		for (uint32_t local = 0; was != NULL && local < was->numbers; local++)
 			if (was->state[local].live) {
 				check(ip_addr_equal(&was->ip[local], &now->ip[local]));

@@ -210,8 +210,8 @@ TEST(a_source_of_ours_sends_us_nothing)
 	rig_free(r);
 }
 
-/* The first VLAN comes and the last one goes while cores turn: free frames get room for a tag, and
- * give it back. */
+/* A VLAN is added to a table without any, and removed again, while cores turn. Free frames get room
+ * for a tag with the first VLAN, and lose it with the last. */
 TEST(vlans_come_and_go_with_a_change_of_the_table)
 {
 	const struct local_addrs *was = table(false, NULL);

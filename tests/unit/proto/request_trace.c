@@ -259,11 +259,18 @@ say_key(struct request_trace *t, const struct mc_req *req)
 	say(t, " base64");
 }
 
+/* Verbs that look a key up. */
+static bool
+has_key(uint8_t verb)
+{
+	return verb <= MC_ME || (verb >= MC_BIN_GET && verb <= MC_BIN_DECR);
+}
+
 static void
 say_request(struct request_trace *t, const struct mc_req *req)
 {
 	say_verb(t, req->verb);
-	if (req->verb != MC_BAD && mc_verb_has_key(req->verb)) {
+	if (req->verb != MC_BAD && has_key(req->verb)) {
 		promise(req->key.len >= 1 && req->key.len <= MC_KEY_MAX);
 		say_key(t, req);
 	}

@@ -6,12 +6,6 @@
 #include "support/test.h"
 #include "proto/mc_base64.h"
 
-static struct view
-view_of(const char *text)
-{
-	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
-}
-
 static uint64_t
 random_next(uint64_t *state)
 {
@@ -38,10 +32,10 @@ TEST(base64_is_that_of_the_rfc)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		uint8_t text[32], bytes[32];
 
-		*mc_put_base64(text, view_of(rows[i][0])) = 0;
+		*mc_put_base64(text, text_view(rows[i][0])) = 0;
 		check_str((char *)text, rows[i][1]);
-		check_eq(mc_base64_len(view_of(rows[i][1])), strlen(rows[i][0]));
-		*mc_base64_decode(bytes, view_of(rows[i][1])) = 0;
+		check_eq(mc_base64_len(text_view(rows[i][1])), strlen(rows[i][0]));
+		*mc_base64_decode(bytes, text_view(rows[i][1])) = 0;
 		check_str((char *)bytes, rows[i][0]);
 	}
 }
@@ -91,10 +85,10 @@ TEST(no_two_texts_mean_the_same_key)
 
 TEST(a_key_with_a_space_or_a_control_byte_is_no_text)
 {
-	check(mc_key_is_text(view_of("foo:bar")));
-	check(mc_key_is_text(view_of("\xc3\xa4")));
-	check(!mc_key_is_text(view_of("a b")));
-	check(!mc_key_is_text(view_of("a\nb")));
-	check(!mc_key_is_text(view_of("a\x7f")));
+	check(mc_key_is_text(text_view("foo:bar")));
+	check(mc_key_is_text(text_view("\xc3\xa4")));
+	check(!mc_key_is_text(text_view("a b")));
+	check(!mc_key_is_text(text_view("a\nb")));
+	check(!mc_key_is_text(text_view("a\x7f")));
 	check(!mc_key_is_text((struct view){(const uint8_t *)"a\0", 2}));
 }

@@ -10,12 +10,6 @@
 
 #include <stdlib.h>
 
-static struct view
-view_of(const char *text)
-{
-	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
-}
-
 static uint64_t
 random_next(uint64_t *state)
 {
@@ -45,7 +39,7 @@ some_item(void)
 {
 	return (struct mc_meta_item){
 		.shown = MC_META_RETURNED,
-		.key = view_of("foo"),
+		.key = text_view("foo"),
 		.size = 10,
 		.client_flags = 7,
 		.ttl_s = 59,
@@ -170,7 +164,7 @@ TEST(every_flag_has_a_letter_of_its_own)
 TEST(what_is_known_of_an_item_is_written_as_memcached_writes_it)
 {
 	const struct mc_item_info f = {
-		.key = view_of("a/b c%"),
+		.key = text_view("a/b c%"),
 		.exptime = -1,
 		.access = 1700000000,
 		.cas = 12,
@@ -184,7 +178,7 @@ TEST(what_is_known_of_an_item_is_written_as_memcached_writes_it)
 	*mc_put_metadump(text, &f) = 0;
 	check_str((char *)text, "key=a%2Fb%20c%25 exp=-1 la=1700000000 cas=12 fetch=no cls=3 "
 				"size=96 flags=7 \n");
-	text_key.key = view_of("foo");
+	text_key.key = text_view("foo");
 	text_key.exptime = 55;
 	text_key.access = 2;
 	text_key.fetched = true;
@@ -250,7 +244,7 @@ TEST(a_value_stands_behind_header_flags_and_key)
 		0,    0,    0, 0, 0, 0, 1, 2, 0, 0, 0, 7,  'f',  'o',  'o',
 	};
 	const struct mc_bin_value v = {
-		.key = view_of("foo"), .client_flags = 7, .len = 5, .cas = 0x102};
+		.key = text_view("foo"), .client_flags = 7, .len = 5, .cas = 0x102};
 	uint8_t bytes[MC_BIN_VALUE_HEAD_MAX];
 
 	check_eq(mc_put_bin_value_head(bytes, echo, &v) - bytes, sizeof want);
@@ -297,15 +291,15 @@ TEST(numbers_texts_misses_and_statistics_have_their_lengths)
 
 	check_eq(mc_put_bin_number(bytes, echo, 0x0102030405060708, 9) - bytes, 32);
 	check_bytes(bytes + 16, "\0\0\0\0\0\0\0\x09\1\2\3\4\5\6\7\x08", 16);
-	check_eq(mc_put_bin_text(bytes, echo, view_of("1.6.45")) - bytes, 30);
+	check_eq(mc_put_bin_text(bytes, echo, text_view("1.6.45")) - bytes, 30);
 	check_bytes(bytes + 8, "\0\0\0\6", 4);
 	check_bytes(bytes + 24, "1.6.45", 6);
-	check_eq(mc_put_bin_miss(bytes, echo, view_of("foo")) - bytes, 27);
+	check_eq(mc_put_bin_miss(bytes, echo, text_view("foo")) - bytes, 27);
 	check_bytes(bytes, "\x81\x0c\0\3\0\0\0\1\0\0\0\3", 12);
-	check_eq(mc_put_bin_stat(bytes, echo, view_of("pid"), view_of("42")) - bytes, 29);
+	check_eq(mc_put_bin_stat(bytes, echo, text_view("pid"), text_view("42")) - bytes, 29);
 	check_bytes(bytes, "\x81\x0c\0\3\0\0\0\0\0\0\0\5", 12);
 	check_bytes(bytes + 24, "pid42", 5);
-	check_eq(mc_put_bin_stat(bytes, echo, view_of(""), view_of("")) - bytes, 24);
+	check_eq(mc_put_bin_stat(bytes, echo, text_view(""), text_view("")) - bytes, 24);
 	check_bytes(bytes, "\x81\x0c\0\0\0\0\0\0\0\0\0\0", 12);
 	check_eq(mc_put_bin_head(bytes, echo, MC_STATUS_OK, 0, 7) - bytes, 24);
 	check_eq(bytes[23], 7);

@@ -61,12 +61,6 @@ stands_at(struct conn *c, uint32_t at, struct view head, uint32_t len, const cha
 	return at + head.len + len + tail_len;
 }
 
-static struct view
-text_view(const char *text)
-{
-	return (struct view){(const uint8_t *)text, (uint32_t)strlen(text)};
-}
-
 static void
 meta_set(struct conn *c, const char *key, uint32_t len)
 {

@@ -60,7 +60,7 @@ static void
 take_object(struct slab_rig *y, uint32_t class, uint32_t ref, uint32_t number)
 {
 	const uint32_t size = y->slab.classes[class].size;
-	check(arena_offset(&y->arena, ref) + size <= (size_t)(PAGES + 1) << y->arena.page_shift);
+	check((const uint8_t *)arena_at(&y->arena, ref) + size <= arena_page(&y->arena, PAGES + 1));
 	check_eq(size % (1u << y->arena.shift), 0);
 	for (uint32_t g = 0; g < size >> y->arena.shift; g++) {
 		check_eq(y->taken[ref + g], 0);

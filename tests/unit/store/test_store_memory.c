@@ -135,13 +135,15 @@ TEST(large_values_can_be_extended_up_to_the_limit)
 static enum store_result
 append_waiting(struct rig *rig, struct fill *f, struct view old, uint32_t *waited)
 {
+	const struct store_conditions append = {.mode = STORE_APPEND};
 	enum store_result r = STORE_NOT_YET;
+	const struct item *made;
 
 	for (*waited = 0; *waited < 1000 && r == STORE_NOT_YET; ++*waited) {
 		const struct item *it = find(rig->core, "k");
 
 		check(it == NULL || value_is(rig->core, it, old));
-		r = store_try_finish(rig->core, f, STORE_APPEND, 0);
+		r = store_try_finish_with(rig->core, f, &append, &made);
 		check(it != NULL || r == STORE_NOT_STORED);
 		turns(rig->core, 1);
 	}

@@ -209,6 +209,13 @@ bound_to_kernel(struct fixture *b)
 }
 
 static void
+bound_to_kernel_that_shares(struct fixture *b)
+{
+	bound_to_kernel(b);
+	snprintf(b->config.kernel, sizeof b->config.kernel, "clockoo0");
+}
+
+static void
 no_driver(struct fixture *b)
 {
 	b->nic.driver[0] = '\0';
@@ -345,6 +352,8 @@ static const struct {
 	 "lower -m, -c or -t", 1},
 	{bound_to_kernel, ADVICE_FAIL, "driver", "0000:04:00.0 is bound to ixgbe",
 	 "tools/nic bind 0000:04:00.0", 0},
+	{bound_to_kernel_that_shares, ADVICE_FAIL, "driver", "0000:04:00.0 is bound to ixgbe",
+	 "tools/nic take 0000:04:00.0 clockoo0", 0},
 	{no_driver, ADVICE_FAIL, "driver", "is bound to no driver", "tools/nic bind 0000:04:00.0",
 	 0},
 	{no_iommu, ADVICE_FAIL, "IOMMU", "vfio-pci cannot drive", "intel_iommu=on iommu=pt", 0},

@@ -1,0 +1,49 @@
+"""memcached with its proxy, which no package of Debian has: built from the source that Debian 13 packages."""
+
+import shutil
+import subprocess
+
+import apt_source
+from progress import Failed, Step
+
+SUITE = "trixie"  # Debian 12's is older than the proxy's route library
+COMMANDS = (["./configure", "--enable-proxy", "--enable-tls"], ["make", "-j2", "-C", "vendor/lua/src", "linux"],
+            ["make", "-j2", "memcached"])
+
+
+def why_not(path):
+    """None if the file is a memcached with a proxy and its route library."""
+    try:
+        text = subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    if "proxy_config" not in text:
+        return f"{path} is not built with --enable-proxy"
+    return None if "proxy_config=routelib" in text else f"{path} has no route library (memcached 1.6.38 has one)"
+
+
+def built(folder):
+    """The path of the program below folder, where it is built once."""
+    program = folder / "memcached"
+    if program.exists():
+        return program
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        tarball = apt_source.fetch_source(folder, SUITE, "memcached")
+    except apt_source.Missing as why:
+        raise Failed(f"memcached with a proxy: {why}") from None
+    tree = folder / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir()
+    with Step("building memcached with its proxy"):
+        _run(["tar", "xf", str(tarball), "-C", str(tree), "--strip-components", "1"], tree)
+        for command in COMMANDS:
+            _run(command, tree)
+    shutil.copy(tree / "memcached", program)
+    return program
+
+
+def _run(command, where):
+    done = subprocess.run(command, cwd=where, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"memcached with a proxy: {' '.join(command)}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
