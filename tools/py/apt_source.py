@@ -80,8 +80,7 @@ def fetch_source(folder, suite, package):
           f"Dir::State::lists={lists}", "-o", "APT::Sandbox::User=root"]
     for words in (["update"], ["source", "--download-only", package]):
         done = subprocess.run(["apt-get", "-q", *at, *words], cwd=folder, capture_output=True, text=True, check=False)
-        there = sorted(folder.glob(f"{package}_*.orig.tar.*"))  # an archive may lack Debian's patches alone
-        if done.returncode != 0 and not there:
+        if done.returncode != 0:
             lines = (done.stderr.strip() or "no reason given").splitlines()
             raise Missing(f"apt-get {words[0]} for {package} of {suite}: {re.sub('//[^/ ]*', '//...', lines[-1])}")
     return sorted(folder.glob(f"{package}_*.orig.tar.*"))[0]

@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -265,7 +264,9 @@ def part_clients():
         folder = os.environ.get(CLIENTS) or undo.enter_context(tempfile.TemporaryDirectory(prefix="clockoo-clients-"))
         if CLIENTS not in os.environ:
             install_clients(folder)
-        return beside_appliance("client libraries", CONFORM / "run_clients", folder)
+        counts = beside_appliance("client libraries", CONFORM / "run_clients", folder)
+    counts.add(referees("clients beside memcached", "--quick"))
+    return counts
 
 
 def install_clients(folder):
@@ -273,14 +274,17 @@ def install_clients(folder):
     subprocess.run([CONFORM / "run_clients", "--install", folder], stdin=subprocess.DEVNULL)
 
 
-def part_referees():
-    """Tests that others wrote, as two releases of Debian have them."""
+def referees(words, *options):
     folder = build_tree.default_folder()
-    build_tree.build(folder, build_tree.TESTED, targets=lambda at: ["app/clockoo"])
+    build_tree.build(folder, build_tree.TESTED, targets=["app/clockoo"])
+    return counting(words, [str(CONFORM / "run_referees"), "--program", str(folder / "app/clockoo"), "--folder", str(folder / "referees"),
+                            *options])
+
+
+def part_referees():
+    """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
-    suites = [word for suite in REFEREE_SUITES for word in ("--suite", suite)]
-    return counting("memcached's own tests", [str(CONFORM / "run_referees"), "--program", str(folder / "app/clockoo"),
-                                              "--folder", str(folder / "referees"), *suites])
+    return referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
 
 
 def part_fleet():

@@ -9,14 +9,9 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 from typing import Callable, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[2] / "tools/py"))
-
-import apt_source  # noqa: E402  (the path above comes first)
-
 PYTHON = "/usr/bin/python3"
 INSTALL_S = 600
 
@@ -27,12 +22,6 @@ GO_TEST = r"^\s*--- (?P<held>PASS|FAIL): (?P<name>\S+)"
 TAP = r"^(?P<held>ok|not ok) \d+ (?P<name>.+)$"
 CARGO = r"^test (?P<name>\S+) \.\.\. (?P<held>ok|FAILED)$"
 MEMCCAPABLE = r"^(?P<name>(?:ascii|binary) .+?)\s+\[(?P<held>pass|FAIL)\]"
-
-# Its test cases one by one: each ends, and tells by its status.
-LIBMEMCACHED_EACH = """for test in $("$0" --list-test-names-only); do
-    if MEMCACHED_BINARY=$(command -v memcached) timeout -k 1 120 "$0" "$test" >/dev/null 2>&1
-    then echo "ok - $test"; else echo "not ok - $test"; fi
-done"""
 
 PYPI = ["pymemcache==4.0.0", "python-memcached==1.62", "python-binary-memcached==0.31.4"]
 MORE_PYPI = ["aiomcache==0.8.2", "emcache==1.3.3", "meta-memcache==4.3.0"]
@@ -147,24 +136,6 @@ def install_crate(folder):
     (folder / "programs").write_text("\n".join(tests))
 
 
-def install_libmemcached(folder):
-    """Its tests, built from Debian's source. Where they draw a Unix socket or a port they get a port."""
-    for program in ("cmake", "make", "g++", "bison", "flex"):
-        if shutil.which(program) is None:
-            raise CannotInstall(f"no {program} on this machine")
-    try:
-        tarball = apt_source.fetch_source(folder, "bookworm", "libmemcached")
-    except apt_source.Missing as why:
-        raise CannotInstall(str(why)) from None
-    (folder / "source").mkdir()
-    step(folder, "tar", "xf", str(tarball), "-C", "source", "--strip-components=1")
-    drawn = folder / "source/test/lib/random.cpp"
-    drawn.write_text(drawn.read_text().replace('random_num(0, 1) ? "-p" : "-s"', '"-p"'))
-    step(folder, "cmake", "-S", "source", "-B", "built", "-DBUILD_TESTING=ON", "-DBUILD_DOCS=OFF", "-DCMAKE_BUILD_TYPE=None",
-         "-DMEMCACHED_BINARY=memcached")
-    step(folder, "make", "-C", "built", "-j2", "runtests")
-
-
 def needs(*programs, module=None):
     """For what Debian's packages bring: tools/packages names them."""
     def install(_folder):
@@ -214,13 +185,11 @@ OWN_TESTS = {
     "gomemcache": Library("gomemcache 4d751bb6e37c", 0, install_go_tests,
                           lambda at, host, port: [str(at / "tests"), "-test.v", "-test.timeout=300s"], GO_TEST),
     "memcached of npm": Library("memcached 2.2.2 of npm", 0, install_npm(NPM[1], *MOCHA),
-                                lambda at, host, port: ["sh", "-c", 'cd "$0/node_modules/memcached" && exec ../.bin/mocha --exit --timeout 30000 '
+                                lambda at, host, port: ["sh", "-c", 'cd "$0/node_modules/memcached" && exec ../.bin/mocha --exit --require should --timeout 30000 '
                                                         "--reporter tap test/*.test.js", str(at)], TAP,
                                 tuple(("-p", str(port)) for port in (11211, 11212, 11213)), {"MEMCACHED__HOST": "127.0.0.1"}),
     "memcache of crates": Library("memcache 0.21.0 of crates", 0, install_crate, crate_command, CARGO,
                                   (*(("-p", str(port)) for port in range(12345, 12350)), ("-p", "22346", "-U", "22345"))),
-    "libmemcached": Library("libmemcached 1.1.4", 0, install_libmemcached,
-                            lambda at, host, port: ["sh", "-c", LIBMEMCACHED_EACH, str(at / "built/test/runtests")]),
     "memccapable": Library("memccapable of Debian's libmemcached-tools", 0, needs("memccapable"),
                             lambda at, host, port: ["memccapable", "-h", "127.0.0.1", "-p", "11211"], MEMCCAPABLE),
 }
