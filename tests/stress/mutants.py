@@ -573,6 +573,7 @@ MUTANTS = {
     "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&"),
         ("tcp_rx.c", "		limit = min_u32(limit, window_while_refused(t, c));", "		limit = min_u32(limit, 64 * window_while_refused(t, c));")],
     "FRAMES_NOT_LENT": [("tcp_rx.c", "	if (is_lent(c))\n		return min_u32(BURST_MAX, rx_reserve(t) / 2);", "	if (c == NULL)\n		return min_u32(BURST_MAX, rx_reserve(t) / 2);")],
+    "FRAMES_LENT_FOR_GOOD": [("tcp_rx.c", "		if (c->rx.frames > keep)", "		if (c->rx.frames > keep && t == NULL)")],
     "OOO_NO_SHARE": [("tcp_ooo.c", "	if (budget_may_take(&t->frames, place, &c->peer_ip, held, 1))\n		return true;", "	if (t->frames.left > 0)\n		return true;")],
     "OOO_NO_YIELD": [("tcp_ooo.c", "	greedy = ooo_greedy(t);\n", "	greedy = c;\n")],
     # A handshake has a place from its first byte on; nobody yields one.
