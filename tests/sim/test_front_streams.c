@@ -32,7 +32,7 @@ static uint64_t seeds = 20; /* or the first argument */
 
 struct request {
 	bool gets;
-	bool stored; /* a set: its client was told so */
+	bool stored; /* the client received STORED for this set */
 	uint32_t executed;
 };
 

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import mc_proxy
 import netns
 import run_front
 from links import checked, inside
@@ -69,15 +70,6 @@ YAML = """all:
   preconnect: true
   servers:
 %s"""
-
-
-def has_proxy(path):
-    """False also of what cannot be run, such as the tree of a build."""
-    try:
-        done = subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    except OSError:
-        return False
-    return "proxy_config" in done.stdout
 
 
 class FrontBed(VsBed):
@@ -177,7 +169,7 @@ class FrontBed(VsBed):
         found = [self._nutcracker(port, servers)] if shutil.which("nutcracker") else []
         if not found:
             self.absent[NUTCRACKER] = "it is not installed (apt-get install nutcracker)"
-        path = next((str(p.absolute()) for p in self.given if has_proxy(str(p))), None)
+        path = next((str(p.absolute()) for p in self.given if mc_proxy.has_proxy(str(p))), None)
         if path is not None:
             found.append(self._mcproxy(path, port + 1, servers))
         else:

@@ -11,15 +11,23 @@ COMMANDS = (["./configure", "--enable-proxy", "--enable-tls"], ["make", "-j2", "
             ["make", "-j2", "memcached"])
 
 
+def help_of(path):
+    """The program's help; nothing of what cannot be run, such as the tree of a build."""
+    try:
+        return subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+    except OSError:
+        return ""
+
+
+def has_proxy(path):
+    return "proxy_config" in help_of(path)
+
+
 def why_not(path):
     """None if the file is a memcached with a proxy and its route library."""
-    try:
-        text = subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
-    except OSError as error:
-        return f"{path}: {error.strerror}"
-    if "proxy_config" not in text:
-        return f"{path} is not built with --enable-proxy"
-    return None if "proxy_config=routelib" in text else f"{path} has no route library (memcached 1.6.38 has one)"
+    if not has_proxy(path):
+        return f"{path} is no memcached built with --enable-proxy"
+    return None if "proxy_config=routelib" in help_of(path) else f"{path} has no route library (memcached 1.6.38 has one)"
 
 
 def built(folder):

@@ -289,7 +289,8 @@ apply_users_and_networks(struct control *c, bool *reloading)
 
 /* A drain in progress. */
 struct drain {
-	bool is_on, told; /* told: the cores have received it */
+	bool is_on;
+	bool told; /* true once all cores have been told of the drain */
 	uint64_t end_ns;
 };
 

@@ -285,7 +285,7 @@ TEST(a_kept_read_without_a_place_waits_for_an_answer)
 	check(strncmp(rig_sent(c, NULL), STORED "VALUE s", 15) == 0);
 }
 
-/* One place of the three that are not kept for first requests is a connection's share. */
+/* Three places are not kept for first requests; a connection's share of them is one. */
 TEST(a_pipeline_takes_its_share_of_few_places)
 {
 	const uint32_t others = PENDING_MAX - PENDING_FIRST_ONLY - 3;
