@@ -45,8 +45,9 @@ extern const char *const config_offloads[];
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
 /* Duplicate address detection. AUTO: SHORT, but only on a link that other hosts can share. */
 enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
-/* The answer to new connections while the appliance drains: a reset, or none. */
-enum config_drain { CONFIG_DRAIN_RESET, CONFIG_DRAIN_SILENT };
+/* The treatment of connections while the appliance drains (enum serve_drain): new ones get a
+ * reset, or no answer; with CLOSE each is closed behind its next answer. */
+enum config_drain { CONFIG_DRAIN_RESET, CONFIG_DRAIN_SILENT, CONFIG_DRAIN_CLOSE };
 /* TCP: congestion control, and congestion notification (PASSIVE: with peers that ask). */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO, CONGESTION_DCTCP };
 enum config_ecn { CONFIG_ECN_PASSIVE, CONFIG_ECN_ON, CONFIG_ECN_OFF };

@@ -293,8 +293,9 @@ const struct option_row option_rows[] = {
 	 "off; auto: short, off where the port is no network (auto)",
 	 false, "network.probe"},
 	{"drain", 0, OPTION_DRAIN, AT(drain), 0, 0, "NAME",
-	 "answer to new connections during clockoo drain: reset, or silent: none, as if the host "
-	 "were gone (reset)",
+	 "connections during clockoo drain: reset: new ones get a reset; silent: no answer, as if "
+	 "the host were gone; close: each one is closed behind its next answer, so that its client "
+	 "opens another (reset)",
 	 false, "network.drain"},
 	{"drain-time", 0, OPTION_NUMBER, AT(drain_time_s), 0, 86400, "SECONDS",
 	 "how long clockoo drain lets connections go on before the stop (30)", false,

@@ -245,6 +245,13 @@ idle_due(struct serve *sv)
 	return IDLE_SLOTS_PER_TURN;
 }
 
+/* Returns the time after which an idle connection is closed, in seconds; 0: never. */
+static uint32_t
+idle_timeout_s(const struct serve *sv)
+{
+	return unlikely(sv->closes_behind) ? DRAIN_IDLE_S : sv->shared->policy.idle_timeout_s;
+}
+
 static void
 idle_check(struct serve *sv, uint32_t timeout_s)
 {
@@ -256,7 +263,8 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		sv->idle_slot = (sv->idle_slot + 1) % sv->cfg.conns_max;
 		if (ss->conn == NULL || ss->closing || ss->sched != SCHED_READY || ss->waits != 0 ||
 		    ss->value.item != NULL || ss->stream.kind != NULL ||
-		    sv->clock.now_s - ss->active_s < timeout_s)
+		    sv->clock.now_s - ss->active_s < timeout_s ||
+		    (sv->closes_behind && ss->body != BODY_NONE))
 			continue;
 		if (ss->active_s == 0) { /* opened before the first turn set the clock */
 			session_active(sv, ss);
@@ -317,8 +325,8 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 	if (unlikely(!sv->policy_seen))
 		policy_obey(sv);
 	users_refresh(sv);
-	if (unlikely(sv->shared->policy.idle_timeout_s != 0))
-		idle_check(sv, sv->shared->policy.idle_timeout_s);
+	if (unlikely(idle_timeout_s(sv) != 0))
+		idle_check(sv, idle_timeout_s(sv));
 	sv->admin_ops->turn(sv);
 	if (unlikely(sv->backend_mode != BACKEND_NONE))
 		sv->backend_ops->turn(sv);

@@ -42,6 +42,16 @@ users_match(const struct serve *sv, struct view name, struct view password)
 	return found;
 }
 
+/* Applies what a drain does with connections. */
+static void
+drain_refresh(struct serve *sv, enum serve_drain how)
+{
+	stack_refuse(sv->stack, how == SERVE_DRAIN_RESET    ? REFUSE_RESET
+				: how == SERVE_DRAIN_SILENT ? REFUSE_SILENT
+							    : REFUSE_NONE);
+	sv->closes_behind = how == SERVE_DRAIN_CLOSE;
+}
+
 /* Applies a new access list or table of addresses to some connections a turn. False: more remain;
  * the old user table stays in use until all are done. */
 static bool
@@ -49,7 +59,7 @@ access_refresh(struct serve *sv)
 {
 	const struct serve_shared *shared = sv->shared;
 
-	stack_refuse(sv->stack, (enum conn_refusal)shared->refusal);
+	drain_refresh(sv, (enum serve_drain)shared->drain);
 	if (sv->access == shared->access && sv->addrs == shared->addrs && sv->access_slot == 0)
 		return true;
 	sv->access = shared->access;

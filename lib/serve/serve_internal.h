@@ -147,6 +147,7 @@ struct serve {
 	const struct local_addrs *addrs;     /* the addresses that it has */
 	/* The next connection that is checked against a changed access list; 0: done. */
 	uint32_t access_slot;
+	bool closes_behind; /* connections are closed behind their next answer: SERVE_DRAIN_CLOSE */
 	uint32_t idle_slot; /* the next slot to check for an idle connection */
 	uint64_t idle_ns;   /* the idle check has covered the slots due up to this time */
 	struct udp_rate_limit *rate_limit;

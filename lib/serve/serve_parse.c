@@ -315,11 +315,19 @@ window_wait(struct serve *sv, struct session *ss)
 	return PARSE_WAIT;
 }
 
+/* True if a drain closes the connection here: all of its input is answered, with a reply that its
+ * client waits for. */
+static bool
+closes_behind(const struct serve *sv, const struct session *ss)
+{
+	return sv->closes_behind && ss->pass_ops != 0 && !op_noreply(&sv->ops[sv->op_count - 1]);
+}
+
 /* Ends a step for which there are no bytes. */
 static __attribute__((noinline)) enum parse_step
 end_step(struct serve *sv, struct session *ss)
 {
-	if (!session_eof(ss))
+	if (!session_eof(ss) && !closes_behind(sv, ss))
 		return PARSE_WAIT;
 	return session_credit(sv, ss) ? close_push(sv, ss) : window_wait(sv, ss);
 }
@@ -347,7 +355,9 @@ session_step(struct serve *sv, struct session *ss)
 	if (gets_parse_fast(sv, ss, src) == 0)
 		return line_parse(sv, ss, src);
 	/* When all bytes are used, the next segment makes the connection ready. */
-	return session_peek(ss).len == 0 && !session_eof(ss) ? PARSE_WAIT : PARSE_CONTINUE;
+	return session_peek(ss).len == 0 && !session_eof(ss) && likely(!sv->closes_behind)
+		       ? PARSE_WAIT
+		       : PARSE_CONTINUE;
 }
 
 /* Discards the input of a watcher; the end of its stream closes it. Bounded: a connection holds

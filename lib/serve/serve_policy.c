@@ -117,11 +117,11 @@ serve_access_replace_mt(struct serve_shared *sh, const struct access_list *list)
 }
 
 bool
-serve_refuse_mt(struct serve_shared *sh, uint32_t how)
+serve_drain_mt(struct serve_shared *sh, enum serve_drain how)
 {
 	if (!serve_settled_mt(sh))
 		return false;
-	sh->refusal = how;
+	sh->drain = how;
 	tables_publish(sh);
 	return true;
 }

@@ -85,9 +85,20 @@ bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_user
  * sources), and resets connections of other sources. False: try again, as above. The list stays
  * in use until a later replacement has settled. */
 bool serve_access_replace_mt(struct serve_shared *shared, const struct access_list *list);
-/* Has the cores refuse new connections from their next turn on (enum conn_refusal). False: try
- * again, as above. */
-bool serve_refuse_mt(struct serve_shared *shared, uint32_t how);
+/*
+ * The treatment of connections during a drain, before the stop.
+ *
+ * RESET, SILENT: new ones get a reset, or no answer. Open ones go on.
+ * CLOSE: new ones are served. Each is closed behind its next answer, unless more input has arrived,
+ * or once it has been idle for DRAIN_IDLE_S. A client that sees the end of its connection behind an
+ * answer opens another one, which reaches another host once routers have left this one.
+ */
+enum serve_drain { SERVE_DRAIN_NONE, SERVE_DRAIN_RESET, SERVE_DRAIN_SILENT, SERVE_DRAIN_CLOSE };
+
+#define DRAIN_IDLE_S 2u
+
+/* Has the cores begin a drain at their next turn. False: try again, as above. */
+bool serve_drain_mt(struct serve_shared *shared, enum serve_drain how);
 /*
  * Replaces the table of our addresses, from each core's next turn on (net/local_addrs.h). A core
  * has changed to it once it has reset the connections to addresses that leave. False: some core

@@ -61,7 +61,7 @@ struct serve_shared {
 	/* The sources that are let in; written while no core reads it, under the same rule as
 	 * users. */
 	const struct access_list *access;
-	uint32_t refusal;                /* enum conn_refusal */
+	uint32_t drain;                  /* enum serve_drain */
 	const struct local_addrs *addrs; /* NULL: each stack has its own, for good */
 	_Atomic uint32_t users_version;
 	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """One address on two boxes, as FLEET.md tells an operator. Goal: a box that drains is left by the router before it stops,
-one that stops or dies is left too, and the VIP is answered by the other one; a box that is back is
-used again. Method: two built programs, each with a kernel, a routing daemon and the hook of FLEET.md in a namespace of
+one that stops, dies or loses its link is left too, and the VIP is answered by the other one; a box
+that is back is used again. Method: two built programs, each with a kernel, a routing daemon and the hook of FLEET.md in a namespace of
 its own; a router of FRR with ECMP and BFD; a client. A drain lasts until a connection ends that the test holds, so the
 order is the test's, not the clock's.
 
@@ -61,13 +61,13 @@ class Anycast(unittest.TestCase):
         for box in self.rack.boxes:
             with self.subTest(box.number), self.rack.router.socket(socket.AF_INET, socket.SOCK_STREAM) as held:
                 held.connect((box.own, CACHE))
-                exchange(held, b"get nothing\r\n", b"END\r\n")
+                held.sendall(b"set held 0 0 5\r\nhe")  # a drain waits for the rest of it
                 drain = subprocess.Popen(box.command("drain"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                          preexec_fn=kernel_bed.die_with_parent)
                 self.check_left(box)
                 self.assertIsNone(box.appliance.poll())
-                self.assertEqual(exchange(held, b"get nothing\r\n", b"END\r\n"), b"END\r\n")
-                held.close()
+                self.assertEqual(exchange(held, b"llo\r\n", b"\r\n"), b"STORED\r\n")
+                self.assertEqual(held.recv(1), b"")
                 self.assertEqual((drain.wait(kernel_bed.WAIT_S), box.appliance.wait(kernel_bed.WAIT_S)), (0, 0))
                 box.start()
                 self.check_back()
@@ -78,6 +78,14 @@ class Anycast(unittest.TestCase):
                 box.end(signal.SIGKILL)
                 self.check_left(box)
                 box.start()
+                self.check_back()
+
+    def test_a_box_without_a_link_is_left(self):
+        for box in self.rack.boxes:
+            with self.subTest(box.number):
+                self.rack.router.run("ip", "link", "set", box.link, "down")
+                self.check_left(box)
+                self.rack.router.run("ip", "link", "set", box.link, "up")
                 self.check_back()
 
     def test_a_box_that_stops_is_left(self):

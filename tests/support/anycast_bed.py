@@ -17,7 +17,7 @@ from routing_bed import BIRDC, Bird, Frr, until
 FLEET = pathlib.Path(__file__).resolve().parents[2] / "drivers-config/FLEET.md"
 VIP, BOX, GATEWAY = "198.51.100.1", "192.0.2.5", "192.0.2.1"  # as FLEET.md names them
 CLIENT, PORT = "10.60.0.2", 11211
-DRAIN_S = 600  # a drain waits for connections, not for this
+DRAIN_S = 600  # a drain of a test waits for connections, not for this
 
 
 def blocks():
@@ -37,8 +37,9 @@ def functions(text):
 class Box:
     """A box N of 1 and 2; its daemon and hook run on while its appliance starts and ends."""
 
-    def __init__(self, number, router, program, folder, bfd_ms):
+    def __init__(self, number, router, program, folder, bfd_ms, drain_s):
         self.number, self.program, self.folder, self.bfd_ms = number, program, pathlib.Path(folder) / f"box{number}", bfd_ms
+        self.drain_s = drain_s
         self.folder.mkdir()
         self.own, self.gateway, self.link = f"10.50.{number}.2", f"10.50.{number}.1", f"r{number}"
         self.host = Peer()
@@ -64,7 +65,7 @@ class Box:
 
     def write_config(self):
         text = re.sub(r", *\"2001:[^\"]*\"", "", self.named(blocks()["config"]))
-        text = re.sub(r"drain_time: \d+", f"drain_time: {DRAIN_S}", text)
+        text = re.sub(r"drain_time: \d+", f"drain_time: {self.drain_s}", text)
         text = text.replace("network:\n", "network:\n  probe: off\n  kernel: clockoo0\n")
         self.config = self.folder / "clockoo.yaml"
         self.config.write_text(text + "port:\n  iface: v0\nmemory:\n  limit: 16\nprotocol:\n  conn_limit: 64\n")
@@ -116,7 +117,9 @@ class Box:
         self.host.close()
 
 
-ROUTER = """router bgp 65000
+# zebra of FRR 8.4 does not restore a nexthop object that the kernel removed with its link, so this router has none.
+ROUTER = """no zebra nexthop kernel enable
+router bgp 65000
  no bgp ebgp-requires-policy
 %s address-family ipv4 unicast
   maximum-paths 2
@@ -129,12 +132,12 @@ BFD_PEER = " peer {0}\n  detect-multiplier 3\n  receive-interval {1}\n  transmit
 class Rack:
     """with Rack(program, folder) as rack: both boxes serve, and the router spreads the VIP's clients over them."""
 
-    def __init__(self, program, folder, bfd_ms):
+    def __init__(self, program, folder, bfd_ms, drain_s=DRAIN_S):
         with contextlib.ExitStack() as self.stack:
-            self.build(program, folder, bfd_ms)
+            self.build(program, folder, bfd_ms, drain_s)
             self.stack = self.stack.pop_all()
 
-    def build(self, program, folder, bfd_ms):
+    def build(self, program, folder, bfd_ms, drain_s):
         self.router, self.client = Peer(), Peer()
         for one in (self.router, self.client):
             self.stack.callback(one.close)
@@ -147,7 +150,7 @@ class Rack:
         self.client.run("ip", "addr", "add", f"{CLIENT}/24", "dev", "v1")
         self.client.run("ip", "link", "set", "v1", "up")
         self.client.run("ip", "route", "add", "default", "via", "10.60.0.1")
-        self.boxes = [Box(number, self.router, program, folder, bfd_ms) for number in (1, 2)]
+        self.boxes = [Box(number, self.router, program, folder, bfd_ms, drain_s) for number in (1, 2)]
         for box in self.boxes:
             self.stack.callback(box.close)
             box.start()

@@ -3,14 +3,18 @@
 Instructions of a get are counted by callgrind with the kernel's lane and without. Everything else is measured over a veth
 in network namespaces (tests/bench/net/kernel_flood.py), several times; figures are medians. A flood of SYNs to ssh stands
 beside one of the same frames to a MAC without an owner: what both lose is the machine's, since the sender shares it.
+Clients of an address on two boxes (tests/bench/net/anycast_outage.py) are measured where FRR and BIRD are installed.
 """
 
 import json
+import pathlib
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/support"))
 import budget
 import build_tree
+import routing_bed
 from bench_figures import Figures, table
 from progress import Failed, Step
 
@@ -20,6 +24,9 @@ FLOOD = build_tree.ROOT / "tests/bench/net/kernel_flood.py"
 ROUNDS, QUICK_ROUNDS = 5, 1
 SECONDS, QUICK_SECONDS = 5, 2
 LIMIT_S = 300
+OUTAGE = build_tree.ROOT / "tests/bench/net/anycast_outage.py"
+EVENTS, QUICK_EVENTS = 20, 2
+OUTAGE_LIMIT_S = 1200
 
 
 def get_ratio(program):
@@ -40,6 +47,17 @@ def one_round(folder, seconds):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def outages(folder, events):
+    """Returns what clients of an address on two boxes see of events at one of them."""
+    if not (routing_bed.HAS_FRR and routing_bed.HAS_BIRD):
+        return {}
+    done = subprocess.run([sys.executable, "-B", OUTAGE, folder / TARGETS[0], str(events)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True, timeout=OUTAGE_LIMIT_S)
+    if done.returncode != 0:
+        raise Failed(f"{OUTAGE.name} failed")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def measure(folder, quick, keep):
     figures, rows = Figures(), []
     with Step("instructions of a get"):
@@ -55,6 +73,9 @@ def measure(folder, quick, keep):
     if all(row["iperf_mbps"] is not None for row in rows):
         figures.keep("kernel_path_iperf_mbps", [row["iperf_mbps"] for row in rows], 1)
         figures.keep("kernel_alone_iperf_mbps", [row["iperf_alone_mbps"] for row in rows], 1)
+    keep(figures.figures)
+    with Step("an address on two boxes"):
+        figures.figures |= outages(folder, QUICK_EVENTS if quick else EVENTS)
     keep(figures.figures)
     table("The kernel beside the cache", ["what", "median"], [[name, str(value)] for name, value in figures.figures.items()])
     return figures.figures

@@ -287,11 +287,16 @@ apply_users_and_networks(struct control *c, bool *reloading)
 	}
 }
 
+/* A drain ends once no connection has been open for this long. Whoever asks whether the appliance
+ * serves, such as the hook of a routing daemon, has that time to act before the stop. */
+#define DRAIN_QUIET_NS NS_PER_S
+
 /* A drain in progress. */
 struct drain {
 	bool is_on;
 	bool told; /* true once all cores have been told of the drain */
 	uint64_t end_ns;
+	uint64_t open_ns; /* when a connection was last seen open */
 };
 
 /* Begins a drain: not ready from now on, and no new connections as soon as the cores know it. */
@@ -302,34 +307,51 @@ drain_begin(struct control *c, struct drain *d)
 
 	if (d->is_on)
 		return;
-	*d = (struct drain){.is_on = true, .end_ns = monotonic_ns() + cfg->drain_time_s * NS_PER_S};
+	d->is_on = true;
+	d->open_ns = monotonic_ns();
+	d->end_ns = d->open_ns + cfg->drain_time_s * NS_PER_S;
 	http_draining(c->http);
 	notify_send(&c->process->notify, "STATUS=draining");
 	fprintf(stderr,
-		"clockoo: draining: new connections are refused; the stop follows when the last "
-		"one has ended, or in %u s\n",
+		"clockoo: draining: %s; the stop follows when the last one has ended, or in %u s\n",
+		cfg->drain == CONFIG_DRAIN_CLOSE ? "connections are closed behind their next answer"
+						 : "new connections are refused",
 		cfg->drain_time_s);
 }
 
-/* True once no connection of a client is open, or the time is over. */
+static enum serve_drain
+drain_kind(enum config_drain drain)
+{
+	switch (drain) {
+	case CONFIG_DRAIN_SILENT:
+		return SERVE_DRAIN_SILENT;
+	case CONFIG_DRAIN_CLOSE:
+		return SERVE_DRAIN_CLOSE;
+	default:
+		return SERVE_DRAIN_RESET;
+	}
+}
+
+/* True once no connection of a client has been open for DRAIN_QUIET_NS, or the time is over. */
 static bool
 drain_has_ended(struct control *c, struct drain *d)
 {
 	const struct config *cfg = &c->settings->config;
+	const uint64_t now_ns = monotonic_ns();
 	struct stack_usage use;
 	uint32_t open = 0;
 
 	if (!d->is_on)
 		return false;
 	if (!d->told)
-		d->told = serve_refuse_mt(c->shared, cfg->drain == CONFIG_DRAIN_SILENT
-							     ? REFUSE_SILENT
-							     : REFUSE_RESET);
+		d->told = serve_drain_mt(c->shared, drain_kind((enum config_drain)cfg->drain));
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		stack_usage_mt(c->cores[i].stack, &use);
 		open += use.conns_open;
 	}
-	return monotonic_ns() >= d->end_ns || (d->told && serve_settled_mt(c->shared) && open == 0);
+	if (open != 0 || !d->told || !serve_settled_mt(c->shared))
+		d->open_ns = now_ns;
+	return now_ns >= d->end_ns || now_ns - d->open_ns >= DRAIN_QUIET_NS;
 }
 
 static bool

@@ -1,0 +1,230 @@
+#!/usr/bin/python3 -B
+"""How long clients of an address on two boxes have no answer when one of them dies, drains or loses its link.
+
+A router of FRR with ECMP and BFD (50 ms x 3) spreads the clients, and both boxes run FLEET.md's files and hook
+(tests/support/anycast_bed.py). A client sends a get over UDP each 5 ms, from 64 ports in turn, so about half of them reach
+the box of the event. Its outage is the time from the first request without an answer to the last one. A second client
+makes a new TCP connection for each get, and a third one keeps its connections. The last line is JSON.
+
+    anycast_outage.py CLOCKOO ROUNDS
+"""
+
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+import kernel_bed
+import routing_bed
+from anycast_bed import VIP, Rack
+from kernel_bed import CACHE
+from routing_bed import until
+
+BFD_MS = 50
+DRAIN_S = 5
+EACH_S, PORTS = 0.005, 64
+CONNECT_EACH_S, KEPT, ANSWER_S = 0.05, 8, 5.0
+LATE_S = 0.5  # of an answer over a wire of this machine
+QUIET_S, AFTER_S = 20, 1.0
+REQUEST = b"get nothing\r\n"
+
+
+class Client(threading.Thread):
+    """A loop of requests until it is told to end."""
+
+    def __init__(self, ended):
+        super().__init__()
+        self.ended, self.failed, self.longest_s, self.done = ended, 0, 0.0, 0
+
+    def ask(self, s):
+        """Returns whether the connection answered."""
+        try:
+            kernel_bed.exchange(s, REQUEST, b"END\r\n")
+        except (OSError, RuntimeError):
+            return False
+        return True
+
+
+class NewConnections(Client):
+    """Each request has a connection of its own."""
+
+    def run(self):
+        while not self.ended.is_set():
+            begun = time.monotonic()
+            try:
+                with socket.create_connection((VIP, CACHE), ANSWER_S) as s:
+                    self.failed += not self.ask(s)
+            except OSError:
+                self.failed += 1
+            self.done += 1
+            self.longest_s = max(self.longest_s, time.monotonic() - begun)
+            time.sleep(CONNECT_EACH_S)
+
+
+class KeptConnections(Client):
+    """A few connections, asked in turns. One that fails is made again, and so is one that the server has ended between
+    two requests, which is no error."""
+
+    def run(self):
+        kept = []
+        while not self.ended.is_set():
+            try:
+                if len(kept) < KEPT:
+                    kept.append(socket.create_connection((VIP, CACHE), ANSWER_S))
+                s = kept.pop(0)
+            except OSError:
+                continue
+            if select.select([s], [], [], 0)[0]:
+                s.close()
+                continue
+            self.done += 1
+            if self.ask(s):
+                kept.append(s)
+            else:
+                self.failed += 1
+                s.close()
+            time.sleep(EACH_S)
+
+
+def datagrams(ended):
+    """Returns the times at which requests were sent that had no answer within LATE_S."""
+    sockets = []
+    for _ in range(PORTS):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.connect((VIP, CACHE))
+        s.setblocking(False)
+        sockets.append(s)
+    sent, lost, number = {}, [], 0
+    while not ended.is_set() or sent:
+        now = time.monotonic()
+        if not ended.is_set():
+            number += 1
+            ident = number % 65536
+            sent[ident] = now
+            try:
+                sockets[number % PORTS].send(ident.to_bytes(2, "big") + b"\0\0\0\1\0\0" + REQUEST)
+            except OSError:
+                pass  # an ICMP error of the router: the request is counted as lost
+        while (left := now + EACH_S - time.monotonic()) > 0:
+            for s in select.select(sockets, [], [], left)[0]:
+                try:
+                    sent.pop(int.from_bytes(s.recv(64)[:2], "big"), None)
+                except OSError:
+                    pass
+        lost += [when for when in sent.values() if when < now - LATE_S]
+        sent = {ident: when for ident, when in sent.items() if when >= now - LATE_S}
+    return lost, number
+
+
+def client():
+    """The program in the client's namespace: runs until its stdin ends, then prints what it saw."""
+    ended = threading.Event()
+    threads = [NewConnections(ended), KeptConnections(ended)]
+    for one in threads:
+        one.start()
+    watch = threading.Thread(target=lambda: (sys.stdin.read(), ended.set()))
+    watch.start()
+    lost, sent = datagrams(ended)
+    for one in (*threads, watch):
+        one.join()
+    print(json.dumps({"lost": lost, "sent": sent, "new": vars_of(threads[0]), "kept": vars_of(threads[1])}))
+
+
+def vars_of(one):
+    return {"done": one.done, "failed": one.failed, "longest_s": one.longest_s}
+
+
+class Event:
+    """with Event(rack): the clients run; afterwards its outage and errors are known."""
+
+    def __init__(self, rack):
+        self.clients = subprocess.Popen(
+            ["nsenter", "-t", str(rack.client.holder.pid), "-n", sys.executable, "-B", __file__, "--client"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=kernel_bed.die_with_parent)
+
+    def __enter__(self):
+        time.sleep(AFTER_S)
+        return self
+
+    def __exit__(self, *_):
+        self.said = json.loads(self.clients.communicate()[0])
+
+    def outage_ms(self):
+        lost = self.said["lost"]
+        return (max(lost) - min(lost) + EACH_S) * 1000 if lost else 0.0
+
+
+def measure(rack, name, leave, back):
+    """Returns the clients' view of one event: leave() ends when the router has left the box."""
+    both = [box.own for box in rack.boxes]
+    until("both boxes are used", lambda: rack.ways() == both)
+    with Event(rack) as event:
+        leave()
+        until(f"{name}: the router leaves the box", lambda: rack.ways() != both)
+        time.sleep(AFTER_S)
+    back()
+    until(f"{name}: both are used again", lambda: rack.ways() == both)
+    return event
+
+
+def events(rack, number):
+    """The three events of box number, each with what brings the box back."""
+    box = rack.boxes[number]
+
+    def drain():
+        subprocess.Popen(box.command("drain"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         preexec_fn=kernel_bed.die_with_parent)
+
+    def again():
+        box.appliance.wait(kernel_bed.WAIT_S)
+        box.start()
+
+    return {"kill": (lambda: box.end(signal.SIGKILL), box.start),
+            "link": (lambda: rack.router.run("ip", "link", "set", box.link, "down"),
+                     lambda: rack.router.run("ip", "link", "set", box.link, "up")),
+            "drain": (drain, again)}
+
+
+def flaps(rack):
+    """Returns how often the router changed its way to the VIP while nothing happened."""
+    watch = subprocess.run(["nsenter", "-t", str(rack.router.holder.pid), "-n", "timeout", str(QUIET_S), "ip", "-o", "monitor",
+                            "route"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return sum(VIP in line for line in watch.stdout.splitlines())
+
+
+def main(program, rounds):
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        with Rack(os.path.abspath(program), folder, BFD_MS, drain_s=DRAIN_S) as rack:
+            figures["anycast_flaps"] = flaps(rack)
+            for name in ("kill", "link", "drain"):
+                seen = []
+                for number in range(rounds):
+                    seen.append(measure(rack, name, *events(rack, number % 2)[name]))
+                    print(f"{name} {number + 1} of {rounds}: {seen[-1].outage_ms():.0f} ms, new {seen[-1].said['new']}, "
+                          f"kept {seen[-1].said['kept']}", file=sys.stderr, flush=True)
+                outages = [one.outage_ms() for one in seen]
+                figures[f"anycast_{name}_outage_ms"] = round(statistics.median(outages), 1)
+                figures[f"anycast_{name}_outage_longest_ms"] = round(max(outages), 1)
+                figures[f"anycast_{name}_new_failed"] = sum(one.said["new"]["failed"] for one in seen)
+                figures[f"anycast_{name}_kept_failed"] = sum(one.said["kept"]["failed"] for one in seen)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--client"]:
+        client()
+    else:
+        kernel_bed.enter_namespaces()
+        kernel_bed.run("mount", "-t", "tmpfs", "none", "/run")
+        main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,219 @@
+/*
+ * A drain that closes each connection behind its next answer (SERVE_DRAIN_CLOSE). Goal: no client
+ * loses an answer, and none keeps its connection. Method: a whole core, a stack as its clients, and
+ * the bytes that each of them received before the end of its stream.
+ */
+#include "sim_service.h"
+#include "base/time_units.h"
+#include "serve/serve_policy.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+
+#define CLIENTS 8u
+#define STEP_NS 50000u
+#define SOON_NS (NS_PER_S / 10)
+#define GET     "get none\r\n"
+#define SET     "set k 0 0 5\r\nhe"
+
+struct client {
+	struct conn *conn;
+	char said[256];
+	uint32_t len;
+	bool opened, ended;
+};
+
+struct world {
+	struct sim_service sim;
+	struct client clients[CLIENTS];
+};
+
+static struct client *
+client_of(struct world *w, const struct conn *c)
+{
+	uint32_t i = 0;
+
+	while (i < CLIENTS && w->clients[i].conn != c)
+		i++;
+	check(i < CLIENTS);
+	return &w->clients[i];
+}
+
+static void
+on_opened(void *arg, struct conn *c)
+{
+	client_of(arg, c)->opened = true;
+}
+
+static void
+on_gone(void *arg, struct conn *c)
+{
+	client_of(arg, c)->conn = NULL;
+}
+
+static void
+receive(struct world *w, struct conn *c)
+{
+	struct client *client = client_of(w, c);
+
+	for (struct view v = conn_peek(c); v.len > 0; v = conn_peek(c)) {
+		check(client->len + v.len < sizeof client->said);
+		memcpy(client->said + client->len, v.data, v.len);
+		client->len += v.len;
+		conn_advance(w->sim.ss->stack, c, v.len);
+	}
+	if (conn_eof(c)) {
+		client->ended = true;
+		conn_close(w->sim.ss->stack, c);
+	}
+}
+
+static void
+serve(void *arg)
+{
+	struct world *w = arg;
+	struct conn *c;
+
+	while ((c = stack_pop_ready(w->sim.ss->stack)) != NULL)
+		receive(w, c);
+}
+
+static void
+run(struct world *w, uint64_t ns)
+{
+	sim_service_run(&w->sim, ns, STEP_NS);
+}
+
+static void
+open_client(struct world *w, uint32_t i)
+{
+	w->clients[i].conn = sim_service_connect(&w->sim);
+	check_ptr(w->clients[i].conn);
+	run(w, SOON_NS);
+	check(w->clients[i].opened);
+}
+
+static void
+say(struct world *w, uint32_t i, const char *text)
+{
+	sim_service_say(&w->sim, w->clients[i].conn, text, (uint32_t)strlen(text));
+}
+
+static void
+begin(struct world *w)
+{
+	const struct sim_service_options o = sim_service_defaults();
+	const struct stack_user user = {w, on_opened, on_gone, NULL};
+
+	*w = (struct world){0};
+	sim_service_create(&w->sim, &o, &user, serve);
+}
+
+static void
+drain(struct world *w)
+{
+	check(serve_drain_mt(w->sim.sc->shared, SERVE_DRAIN_CLOSE));
+	run(w, SOON_NS);
+}
+
+/* Checks that the client received exactly this text, and the end of its stream or not. */
+static void
+check_said(const struct world *w, uint32_t i, const char *text, bool ended)
+{
+	check_eq(w->clients[i].len, strlen(text));
+	check(memcmp(w->clients[i].said, text, strlen(text)) == 0);
+	check_eq(w->clients[i].ended, ended);
+}
+
+TEST(a_connection_ends_behind_its_next_answer)
+{
+	struct world w;
+
+	begin(&w);
+	open_client(&w, 0);
+	say(&w, 0, GET);
+	run(&w, SOON_NS);
+	check_said(&w, 0, "END\r\n", false);
+	drain(&w);
+	check_said(&w, 0, "END\r\n", false); /* no request of it is under way */
+	say(&w, 0, GET GET GET);
+	run(&w, SOON_NS);
+	check_said(&w, 0, "END\r\nEND\r\nEND\r\nEND\r\n", true);
+	sim_service_destroy(&w.sim);
+}
+
+TEST(a_new_connection_is_served_and_ends_behind_its_answer)
+{
+	struct world w;
+
+	begin(&w);
+	drain(&w);
+	open_client(&w, 0);
+	say(&w, 0, "version\r\n");
+	run(&w, SOON_NS);
+	check(w.clients[0].len > 0 && w.clients[0].ended);
+	sim_service_destroy(&w.sim);
+}
+
+TEST(behind_a_write_without_reply_a_connection_goes_on)
+{
+	struct world w;
+
+	begin(&w);
+	open_client(&w, 0);
+	drain(&w);
+	say(&w, 0, "set k 0 0 5 noreply\r\nhello\r\n");
+	run(&w, SOON_NS);
+	check_said(&w, 0, "", false);
+	say(&w, 0, "get k\r\n");
+	run(&w, SOON_NS);
+	check_said(&w, 0, "VALUE k 0 5\r\nhello\r\nEND\r\n", true);
+	sim_service_destroy(&w.sim);
+}
+
+TEST(a_value_that_has_not_arrived_is_waited_for)
+{
+	struct world w;
+
+	begin(&w);
+	open_client(&w, 0);
+	drain(&w);
+	say(&w, 0, GET SET);
+	run(&w, (DRAIN_IDLE_S + 3) * NS_PER_S);
+	check_said(&w, 0, "END\r\n", false);
+	say(&w, 0, "llo\r\n");
+	run(&w, SOON_NS);
+	check_said(&w, 0, "END\r\nSTORED\r\n", true);
+	sim_service_destroy(&w.sim);
+}
+
+TEST(an_idle_connection_ends_after_a_while)
+{
+	struct world w;
+
+	begin(&w);
+	open_client(&w, 0);
+	say(&w, 0, GET);
+	run(&w, SOON_NS);
+	drain(&w);
+	run(&w, NS_PER_S / 2);
+	check_said(&w, 0, "END\r\n", false);
+	run(&w, (DRAIN_IDLE_S + 3) * NS_PER_S);
+	check_said(&w, 0, "END\r\n", true);
+	sim_service_destroy(&w.sim);
+}
+
+TEST(before_a_drain_connections_stay_open)
+{
+	struct world w;
+
+	begin(&w);
+	open_client(&w, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		say(&w, 0, GET);
+		run(&w, (DRAIN_IDLE_S + 3) * NS_PER_S);
+	}
+	check_said(&w, 0, "END\r\nEND\r\nEND\r\n", false);
+	sim_service_destroy(&w.sim);
+}
