@@ -5,6 +5,8 @@
  */
 #include "admin_internal.h"
 
+#include "proto/mc_error.h"
+
 /* ---- turn ---- */
 
 static void
@@ -95,15 +97,47 @@ execute_shutdown(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Asks the program to read the files again, which a turn cannot do. The program logs a line if they
- * are wrong. */
+static bool
+certs_refused_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+{
+	(void)sv, (void)st, (void)buffer;
+	return false;
+}
+
+static const struct stream_kind certs_refused_stream = {certs_refused_step, MC_FIXED_LINE_MAX,
+							MC_CERTS_REFUSED};
+
+/* Writes nothing until the files are read. The stream's end is the answer. */
+static bool
+certs_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+{
+	const struct serve_shared *sh = sv->shared;
+	/* Acquire: pairs with the release in serve_certs_read_mt. */
+	const uint32_t done = atomic_load_explicit(&sh->certs_done, memory_order_acquire);
+
+	(void)buffer;
+	if ((int32_t)(done - st->at) < 0) {
+		st->later = true;
+		return true;
+	}
+	if (atomic_load_explicit(&sh->certs_refused, memory_order_relaxed))
+		st->kind = &certs_refused_stream;
+	return false;
+}
+
+static const struct stream_kind certs_stream = {certs_step, MC_FIXED_LINE_MAX, MC_OK_LINE};
+
+/* Asks the program to read the files again, which a turn cannot do, and waits for the result. The
+ * program logs a line. */
 static enum exec_status
 execute_refresh_certs(struct serve *sv, struct op *op)
 {
+	struct stream st = {.kind = &certs_stream};
+
 	if (!sv->shared->info.tls)
 		return refused(sv, op, MC_ERR_NO_TLS);
-	atomic_fetch_add_explicit(&sv->shared->certs_asked, 1, memory_order_relaxed);
-	return done(sv, op);
+	st.at = 1 + atomic_fetch_add_explicit(&sv->shared->certs_asked, 1, memory_order_relaxed);
+	return op->session == NULL || op_noreply(op) ? done(sv, op) : stream_start(sv, op, &st);
 }
 
 #define MEMLIMIT_MIN_MB 8

@@ -5,6 +5,7 @@
  * STATS_BYTES_MAX.
  */
 #include "admin_internal.h"
+#include "base/time_units.h"
 #include "stat_names.h"
 
 /* Inputs of the rows, read once for each buffer. */
@@ -91,12 +92,24 @@ restart_kind(const struct serve_shared *sh)
 	return sh->info.restart.kind != NULL ? sh->info.restart.kind : "private";
 }
 
+/* Returns the seconds since the certificates in use were read from their files. */
+static uint64_t
+certs_age_s(const struct serve *sv)
+{
+	const uint64_t read_ns =
+		atomic_load_explicit(&sv->shared->certs_read_ns, memory_order_relaxed);
+
+	/* The control thread's clock may be a turn ahead of this core's. */
+	return sv->clock.now_ns > read_ns ? (sv->clock.now_ns - read_ns) / NS_PER_S : 0;
+}
+
 /* Shows 0 on a front. Its items are copies: when one expires a server is asked, so nothing is
  * missed yet. */
 #define OWN(number) (sv->rows.mode >= BACKEND_WRITES ? 0 : (number))
 
 /* The rows of stats, in memcached's order, which some people read by eye: X(kind, name, value).
- * UNSUPPORTED and NONE are names that tools expect, for mechanisms that do not exist here. */
+ * UNSUPPORTED and NONE are names that tools expect, for mechanisms that do not exist here; TLS is a
+ * number that is shown with -Z. */
 #define STATS_ROWS(X)                                                                              \
 	X(NUMBER, "pid", v.sh->info.pid)                                                           \
 	X(NUMBER, "uptime", up_s(sv))                                                              \
@@ -175,6 +188,7 @@ restart_kind(const struct serve_shared *sh)
 	X(NUMBER, "log_watchers", watchers_count(v.sh))                                            \
 	X(UNSUPPORTED, "unexpected_napi_ids", 0)                                                   \
 	X(UNSUPPORTED, "round_robin_fallback", 0)                                                  \
+	X(TLS, "time_since_server_cert_refresh", certs_age_s(sv))                                  \
 	X(NUMBER, "bytes", v.store.item_bytes)                                                     \
 	X(NUMBER, "curr_items", v.store.items)                                                     \
 	X(NUMBER, "total_items", STORE(STORE_ITEMS_LINKED) - STORE(STORE_ITEMS_RENEWED))           \
@@ -294,8 +308,19 @@ row_view(const char *text)
 #define ROW_SECONDS(name, value)     row_seconds(buffer, st, name, value);
 #define ROW_LETTER(name, value)                                                                    \
 	row_text(buffer, st, name, (struct view){(const uint8_t *)&(value), 1});
+#define ROW_TLS(name, value) row_number(buffer, st, name, value);
+
+/* True for a row that this appliance has. */
+#define HAS_NUMBER      true
+#define HAS_UNSUPPORTED true
+#define HAS_NONE        true
+#define HAS_TEXT        true
+#define HAS_SECONDS     true
+#define HAS_LETTER      true
+#define HAS_TLS         v.sh->info.tls
+
 #define ROW(kind, name, value)                                                                     \
-	if (row_due(buffer, &st->row, &n)) {                                                       \
+	if (HAS_##kind && row_due(buffer, &st->row, &n)) {                                         \
 		ROW_##kind(name, value)                                                            \
 	}
 

@@ -27,6 +27,7 @@ struct stat_name {
 #define STAT_IS_TEXT                 false
 #define STAT_IS_SECONDS              false
 #define STAT_IS_LETTER               false
+#define STAT_IS_TLS                  false
 #define STAT_NAME(kind, name, value) {name, STAT_IS_##kind},
 
 extern const struct stat_name stats_names[], settings_names[], items_names[], slabs_names[];

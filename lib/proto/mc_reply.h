@@ -27,6 +27,7 @@
 	X(MC_RESET, "RESET")                                                                       \
 	X(MC_EN_LINE, "EN")                                                                        \
 	X(MC_MN_LINE, "MN")                                                                        \
+	X(MC_CERTS_REFUSED, "Error loading the certificates: the log has the reason")              \
 	X(MC_TOO_MANY, "ERROR Too many open connections")
 
 #define MC_REPLY_SYMBOL(symbol, text) symbol,

@@ -142,6 +142,24 @@ serve_certs_asked_mt(const struct serve_shared *sh)
 	return atomic_load_explicit(&sh->certs_asked, memory_order_relaxed);
 }
 
+bool
+serve_certs_wanted_mt(const struct serve_shared *sh)
+{
+	return serve_certs_asked_mt(sh) !=
+	       atomic_load_explicit(&sh->certs_done, memory_order_relaxed);
+}
+
+void
+serve_certs_read_mt(struct serve_shared *sh, uint32_t asked, bool taken, uint64_t now_ns)
+{
+	if (taken)
+		atomic_store_explicit(&sh->certs_read_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&sh->certs_refused, !taken, memory_order_relaxed);
+	/* Release: pairs with the acquire in certs_step (admin.c), so that a request sees the
+	 * result of the read that answers it, or of a later one. */
+	atomic_store_explicit(&sh->certs_done, asked, memory_order_release);
+}
+
 enum serve_stop
 serve_stop_requested_mt(const struct serve_shared *sh)
 {

@@ -114,6 +114,11 @@ enum serve_stop { SERVE_RUN, SERVE_STOP, SERVE_STOP_GRACEFULLY };
 enum serve_stop serve_stop_requested_mt(const struct serve_shared *shared);
 /* Returns how often clients have asked to read the certificates again. */
 uint32_t serve_certs_asked_mt(const struct serve_shared *shared);
+/* True if some of them have no answer yet. */
+bool serve_certs_wanted_mt(const struct serve_shared *shared);
+/* Answers the first `asked` of them: the files were read, and the cores use them if `taken`. now_ns
+ * is on the cores' clock. */
+void serve_certs_read_mt(struct serve_shared *shared, uint32_t asked, bool taken, uint64_t now_ns);
 
 /* Sets the processor time of the process for `stats`; the program reads the clock. */
 void serve_rusage_set_mt(struct serve_shared *shared, uint64_t user_us, uint64_t system_us);

@@ -67,8 +67,11 @@ struct serve_shared {
 	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];
 
 	/* Messages between program and commands. Relaxed: no other data is published by them. */
-	_Atomic uint32_t stop;        /* enum serve_stop */
-	_Atomic uint32_t certs_asked; /* number of refresh_certs so far */
+	_Atomic uint32_t stop;          /* enum serve_stop */
+	_Atomic uint32_t certs_asked;   /* number of refresh_certs so far */
+	_Atomic uint32_t certs_done;    /* number that the last read of the files answers */
+	_Atomic bool certs_refused;     /* by the last read */
+	_Atomic uint64_t certs_read_ns; /* when the files in use were read */
 	_Atomic uint32_t verbosity;
 	_Atomic uint64_t user_us, system_us, resident_bytes;
 	_Atomic uint64_t loaded_items, loaded_lost, loaded_us; /* struct serve_load */

@@ -79,6 +79,8 @@ void tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t
 /* Makes handshakes use the next context, from each core's next turn on. False if some core has not
  * yet seen the previous one; the caller then keeps next. */
 bool tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next);
+/* True if all cores use the last context. */
+bool tls_shared_settled_mt(const struct tls_shared *sh);
 /* Frees the contexts. Called when no core turns any more. */
 void tls_shared_end(struct tls_shared *sh);
 

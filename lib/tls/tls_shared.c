@@ -13,14 +13,24 @@ tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t core
 }
 
 bool
+tls_shared_settled_mt(const struct tls_shared *sh)
+{
+	const uint32_t version = atomic_load_explicit(&sh->version, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < sh->cores; i++)
+		if (atomic_load_explicit(&sh->seen[i], memory_order_acquire) != version)
+			return false;
+	return true;
+}
+
+bool
 tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next)
 {
 	const uint32_t version = atomic_load_explicit(&sh->version, memory_order_relaxed);
 	const uint32_t other = (version + 1) % 2;
 
-	for (uint32_t i = 0; i < sh->cores; i++)
-		if (atomic_load_explicit(&sh->seen[i], memory_order_acquire) != version)
-			return false;
+	if (!tls_shared_settled_mt(sh))
+		return false;
 	tls_context_free(sh->context[other]);
 	sh->context[other] = next;
 	atomic_store_explicit(&sh->version, version + 1, memory_order_release);

@@ -7,7 +7,8 @@ name of a program alone is none. A line that ends in a backslash goes on; what f
 import dataclasses
 import re
 
-PROGRAM = re.compile(r"(?:\./)?(?:tools|build|tests)/[\w/-]+ |(?:clockoo(?:-\w+)?|apt|cp|editor|systemctl|echo|printf|ip|nc|man) |"
+PROGRAM = re.compile(r"(?:\./)?(?:tools|build|tests)/[\w/-]+ |(?:[A-Z]+=\w+ )?meson |"
+                     r"(?:clockoo(?:-\w+)?|apt|cp|editor|systemctl|echo|printf|ip|nc|man|ninja|mkdir) |"
                      r"\./tools/\w+$")
 CODE = re.compile(r"(?m)^    (?P<line>.*)$|`(?P<span>[^`]+)`")
 COMMENT = re.compile(r"\s+#\s.*")

@@ -57,10 +57,11 @@ tls_cores_build(struct tls_cores *tls, struct region *region, const struct tls_p
 	(void)tls, (void)region, (void)at, (void)telemetry;
 }
 
-void
+bool
 tls_cores_reload(struct tls_cores *tls, const struct config *cfg)
 {
 	(void)tls, (void)cfg;
+	return false;
 }
 
 void

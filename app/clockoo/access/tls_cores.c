@@ -149,33 +149,43 @@ tls_cores_build(struct tls_cores *tls, struct region *region, const struct tls_p
 							tls_counter_names, tls_counters(conns)}));
 }
 
-void
-tls_cores_reload(struct tls_cores *tls, const struct config *cfg)
+/* Waits until every core uses the last certificates. False after SEEN_TRIES. */
+static bool
+wait_until_settled(const struct tls_cores *tls)
 {
 	const struct timespec wait = {.tv_nsec = SEEN_WAIT_NS};
+
+	for (uint32_t i = 0; i < SEEN_TRIES; i++) {
+		if (tls_shared_settled_mt(&tls->shared))
+			return true;
+		nanosleep(&wait, NULL);
+	}
+	return false;
+}
+
+bool
+tls_cores_reload(struct tls_cores *tls, const struct config *cfg)
+{
 	struct error err;
 	struct tls_context *context = context_load(cfg, &err);
 
 	if (context == NULL) {
 		fprintf(stderr, "clockoo: reload: %s; the certificates are those of before\n",
 			err.text);
-		return;
+		return false;
 	}
-	for (uint32_t i = 0; i < SEEN_TRIES; i++) {
-		if (tls_shared_replace_mt(&tls->shared, context)) {
-			fprintf(stderr, "clockoo: reload: %s: the certificates were read again\n",
-				cfg->tls.chain_cert);
-			date_warn(context, cfg);
-			return;
-		}
-		nanosleep(&wait, NULL);
+	if (!wait_until_settled(tls) || !tls_shared_replace_mt(&tls->shared, context)) {
+		tls_context_free(context);
+		fprintf(stderr,
+			"clockoo: reload: %s: some core has not taken the last certificates yet: "
+			"they stay; reload again\n",
+			cfg->tls.chain_cert);
+		return false;
 	}
-	tls_context_free(context);
-	fprintf(stderr,
-		"clockoo: reload: %s: some core has not taken the last certificates yet: they "
-		"stay; "
-		"reload again\n",
+	fprintf(stderr, "clockoo: reload: %s: the certificates were read again\n",
 		cfg->tls.chain_cert);
+	date_warn(context, cfg);
+	return wait_until_settled(tls);
 }
 
 void

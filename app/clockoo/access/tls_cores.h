@@ -47,8 +47,8 @@ struct tls_place {
 /* Makes a core's TLS, and registers its counters. */
 void tls_cores_build(struct tls_cores *tls, struct region *region, const struct tls_place *at,
 		     struct telemetry *telemetry);
-/* Reads the files again, and prints the result. */
-void tls_cores_reload(struct tls_cores *tls, const struct config *cfg);
+/* Reads the files again, and prints the result. True once every core uses them. */
+bool tls_cores_reload(struct tls_cores *tls, const struct config *cfg);
 /* Frees TLS when no core turns any more. */
 void tls_cores_end(struct tls_cores *tls);
 

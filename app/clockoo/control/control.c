@@ -259,18 +259,6 @@ reload(struct control *c, bool *reloading)
 	*reloading = true;
 }
 
-/* Reads the certificates again if a client has asked for it since. */
-static void
-refresh_certs(struct control *c, uint32_t *asked)
-{
-	const uint32_t now = serve_certs_asked_mt(c->shared);
-
-	if (now == *asked || c->tls == NULL)
-		return;
-	*asked = now;
-	tls_cores_reload(c->tls, &c->settings->config);
-}
-
 /* Ends a reload once the cores have its users, networks and addresses. Some cores may not have seen
  * the previous ones yet. */
 static void
@@ -370,7 +358,7 @@ control_run(void *arg)
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = (int64_t)monotonic_ns();
-	uint32_t ticks = 0, certs_asked = 0;
+	uint32_t ticks = 0;
 	const sigset_t set = signals_taken();
 	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	bool reloading = false, link_up = true;
@@ -381,6 +369,8 @@ control_run(void *arg)
 	live_init(&live,
 		  &(struct live_source){c->process, &c->settings->config, c->nic, c->telemetry,
 					c->store, c->fleet, c->front->copy_ns, c->flash->used});
+	if (c->tls != NULL) /* read at start */
+		serve_certs_read_mt(c->shared, 0, true, process_now_ns(c->process));
 	watchdog_begin(&watchdog, watchdog_ns(c), c->settings->config.cores, (uint64_t)due_ns);
 	for (;;) {
 		const int number = wait_for_signal(c, signals, due_ns + TICK_NS);
@@ -392,7 +382,8 @@ control_run(void *arg)
 		if (number == SIGHUP)
 			reload(c, &reloading);
 		apply_users_and_networks(c, &reloading);
-		refresh_certs(c, &certs_asked);
+		if (c->tls != NULL && serve_certs_wanted_mt(c->shared))
+			reload_certs(c);
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;

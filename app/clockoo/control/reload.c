@@ -192,6 +192,15 @@ reload_address_files(struct control *c)
 }
 
 void
+reload_certs(struct control *c)
+{
+	const uint32_t asked = serve_certs_asked_mt(c->shared);
+	const bool taken = tls_cores_reload(c->tls, &c->settings->config);
+
+	serve_certs_read_mt(c->shared, asked, taken, process_now_ns(c->process));
+}
+
+void
 reload_all(struct control *c)
 {
 	const struct config *asked = &c->settings->asked;
@@ -210,5 +219,5 @@ reload_all(struct control *c)
 		fprintf(stderr, "clockoo: reload: there is no configuration file to reload\n");
 	users_reload(c->users);
 	if (c->tls != NULL)
-		tls_cores_reload(c->tls, &c->settings->config);
+		reload_certs(c);
 }

@@ -12,5 +12,7 @@
 struct control;
 
 void reload_all(struct control *c);
+/* Reads the certificates again, and answers the clients that asked for it. */
+void reload_certs(struct control *c);
 
 #endif

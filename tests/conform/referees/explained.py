@@ -62,7 +62,6 @@ MEMCACHED = [
     (ALL, "slabs-reassign-chunked.t", "3 5-8", CLASSES),
     (ALL, "slabs-reassign2.t", "2-5 8-12", CLASSES),
     (ALL, "slabs_reassign.t", "125 127-129", CLASSES),
-    (ALL, "ssl_cert_refresh.t", "3 6-7", "refresh_certs is answered at once, and the files are read by the control thread within a tenth of a second; there is no time_since_server_cert_refresh"),
     (NEW, "ssl_ports.t", "1-", "a port of its own for clients with certificates (mtls:) is not known: -o ssl_verify_mode is for all ports"),
     (ALL, "ssl_settings.t", "2 10 12", "sessions are always resumed, by tickets; there is no write buffer whose size could be set"),
     (ALL, "stats-conns.t", "2-", "port user: a listener's address is that of its network, 10.0.2.15; UDP has no address of its own"),

@@ -430,3 +430,56 @@ TEST(a_page_moves_where_an_operator_wants_it)
 		answers = one_line(value);
 	check(strstr(answers, BUSY) != NULL);
 }
+
+/* ---- certificates ---- */
+
+static bool
+sends(struct conn *c, const char *want)
+{
+	rig_turns(rig, 3);
+	return strcmp(rig_sent(c, NULL), want) == 0;
+}
+
+TEST(refresh_certs_is_answered_when_the_files_were_read)
+{
+	struct conn *first = rig_open(rig), *second = rig_open(rig);
+	uint32_t asked;
+
+	rig->shared->info.tls = true;
+	check(!serve_certs_wanted_mt(rig->shared));
+	rig_receive_text(rig, first, "refresh_certs\r\nmn\r\n");
+	check(sends(first, ""));
+	check(serve_certs_wanted_mt(rig->shared));
+	asked = serve_certs_asked_mt(rig->shared);
+	rig_receive_text(rig, second, "refresh_certs\r\n");
+	check(sends(second, ""));
+	serve_certs_read_mt(rig->shared, asked, true, 0);
+	check(sends(first, "OK\r\nMN\r\n"));
+	check(sends(second, ""));
+	check(serve_certs_wanted_mt(rig->shared));
+	serve_certs_read_mt(rig->shared, serve_certs_asked_mt(rig->shared), false, 0);
+	check(sends(second, "Error loading the certificates: the log has the reason\r\n"));
+	check(!serve_certs_wanted_mt(rig->shared));
+}
+
+TEST(refresh_certs_noreply_is_done_and_waits_for_nothing)
+{
+	struct conn *c = rig_open(rig);
+
+	rig->shared->info.tls = true;
+	rig_receive_text(rig, c, "refresh_certs noreply\r\nmn\r\n");
+	check(sends(c, "MN\r\n"));
+	check(serve_certs_wanted_mt(rig->shared));
+}
+
+TEST(a_client_that_leaves_while_certificates_are_read_is_forgotten)
+{
+	struct conn *c = rig_open(rig);
+
+	rig->shared->info.tls = true;
+	rig_receive_text(rig, c, "refresh_certs\r\n");
+	check(sends(c, ""));
+	rig_lose(rig, c);
+	serve_certs_read_mt(rig->shared, serve_certs_asked_mt(rig->shared), true, 0);
+	check_str(one_line("mn\r\n"), "MN\r\n");
+}

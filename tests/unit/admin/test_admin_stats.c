@@ -9,6 +9,7 @@
 #include "serve/serve_shared.h"
 #include "serve/serve_policy.h"
 #include "admin/stat_names.h"
+#include "base/time_units.h"
 #include "flash/flash_stats.h"
 #include "front/front_stats.h"
 #include "observe/hot_keys.h"
@@ -98,6 +99,17 @@ TEST(reset_starts_the_counting_anew)
 	row_is(stats, "curr_items", "1");
 	answer("get a\r\n");
 	row_is(answer("stats\r\n"), "get_hits", "1");
+}
+
+TEST(the_age_of_certificates_is_shown_with_tls_alone)
+{
+	check(strstr(answer("stats\r\n"), "time_since_server_cert_refresh") == NULL);
+	rig->shared->info.tls = true;
+	rig->clock.now_ns += 90 * NS_PER_S;
+	serve_certs_read_mt(rig->shared, 0, true, rig->clock.now_ns);
+	rig->clock.now_ns += 7 * NS_PER_S;
+	serve_certs_read_mt(rig->shared, 0, false, rig->clock.now_ns);
+	row_is(answer("stats\r\n"), "time_since_server_cert_refresh", "7");
 }
 
 TEST(what_the_stack_counts_is_shown)
@@ -453,6 +465,7 @@ TEST(the_document_lists_what_is_shown, no_setup)
 
 TEST(every_name_is_shown_once_in_its_order)
 {
+	rig->shared->info.tls = true;
 	answer("set a 0 0 1\r\n5\r\n");
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
 		char line[64];
@@ -531,6 +544,7 @@ static const struct {
 	{"restart_lost", 12},
 	{"restart_us", 12},
 	{"memory_resident", MEMORY_DIGITS},
+	{"time_since_server_cert_refresh", 10},
 	{"turn_p50_us", 8},
 	{"turn_p99_us", 8},
 	{"turn_p9999_us", 8},
@@ -563,6 +577,7 @@ TEST(stats_fits_its_limit_when_every_counter_is_at_its_longest)
 	const char *at;
 
 	times = (struct turn_times){0};
+	rig->shared->info.tls = true;
 	serve_turn_times_set(rig->serve, &times);
 	counters_at_longest(times.counters, TURN_COUNTER_COUNT, TURNS_MAX_NS);
 	counters_at_longest(serve_counters(rig->serve), SERVE_COUNTER_COUNT, SERVE_COUNTER_COUNT);

@@ -24,7 +24,7 @@ LEVELS = {
         slab_global_page_pool memory_items memory_index memory_frames memory_connections memory_tables memory_rings
         memory_program memory_sum restart restart_kept restart_lost restart_us memory_resident turn_p50_us turn_p99_us
         turn_p9999_us turn_max_us libevent read_buf_bytes_free reserved_fds slab_reassign_last_busy_status
-        lru_crawler_running""",
+        lru_crawler_running time_since_server_cert_refresh""",
     "items": "number number_cold age mem_requested evicted_time number_hot number_warm age_hot age_warm",
     "slabs": "chunk_size chunks_per_page total_pages total_chunks used_chunks free_chunks free_chunks_end",
     "front": """name state server_connections queue round_trip_p50_us round_trip_p99_us server_ejected_at copies mode
