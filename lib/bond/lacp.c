@@ -9,9 +9,9 @@
 #define MUX_STEPS       5u /* the longest chain of states in one run */
 
 /* Without a partner a port is individual, in sync and ready to take frames (clause 6.4.9,
- * recordDefault). */
+ * recordDefault). With the short time-out it sends each second, so that a partner is found soon. */
 static const struct lacp_info no_partner = {
-	.state = LACP_SYNC | LACP_COLLECTING | LACP_DISTRIBUTING,
+	.state = LACP_TIMEOUT | LACP_SYNC | LACP_COLLECTING | LACP_DISTRIBUTING,
 };
 
 static inline bool
@@ -174,9 +174,8 @@ is_known(const struct lacp_port *p)
 static bool
 joins(const struct lacp_port *p, const struct lacp_port *lead)
 {
-	return is_known(p) && is_known(lead) && p->mbps == lead->mbps &&
-	       same_system(&p->partner, &lead->partner) && has(&p->partner, LACP_AGGREGATION) &&
-	       has(&lead->partner, LACP_AGGREGATION);
+	return p->mbps == lead->mbps && same_system(&p->partner, &lead->partner) &&
+	       has(&p->partner, LACP_AGGREGATION) && has(&lead->partner, LACP_AGGREGATION);
 }
 
 /* Chooses the port whose partner the aggregator has: one that hears its partner before one that
