@@ -128,13 +128,27 @@ flow_of(const uint8_t *data, uint32_t len)
 }
 
 static uint32_t
-hash_to_core(const struct flow *f, uint32_t cores)
+hash_of(const struct flow *f)
 {
 	uint64_t v = f->addresses ^ f->ports * MIX_A;
 
 	v = (v ^ v >> 32) * MIX_B;
 	v = (v ^ v >> 29) * MIX_A;
-	return (uint32_t)((v >> 32) * cores >> 32);
+	return (uint32_t)(v >> 32);
+}
+
+static uint32_t
+hash_to_core(const struct flow *f, uint32_t cores)
+{
+	return (uint32_t)((uint64_t)hash_of(f) * cores >> 32);
+}
+
+uint32_t
+handover_flow_hash(const uint8_t *data, uint32_t len)
+{
+	const struct flow f = flow_of(data, len);
+
+	return hash_of(&f);
 }
 
 uint32_t

@@ -61,6 +61,10 @@ const struct counter *handover_counters(const struct handover *h, uint32_t core)
 uint32_t handover_owner(const struct handover_config *cfg, const uint8_t *data, uint32_t len,
 			uint32_t here);
 
+/* Returns a hash of the addresses and ports of a frame's flow, of the addresses alone for a
+ * fragment, and the same for all frames that are no IP packets. */
+uint32_t handover_flow_hash(const uint8_t *data, uint32_t len);
+
 /* A TCP segment that is no fragment, whose owner is needed before it exists. Both addresses are
  * of one family, ports are in host order. */
 struct handover_tcp {

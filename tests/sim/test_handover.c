@@ -6,6 +6,7 @@
  * queue for all; clients that set and get values in many segments and compare all they get.
  */
 #include "sim_core.h"
+#include "sim_talks.h"
 #include "spray_port.h"
 #include "zeroed.h"
 
@@ -15,10 +16,7 @@
 
 #include <stdlib.h>
 
-#define CONNS     24u
 #define ROUNDS    6u
-#define VALUE     3000u
-#define TEXT_MAX  (VALUE + 64)
 #define US        1000ull
 #define MS        (1000 * US)
 #define STEP      (50 * US)
@@ -37,14 +35,6 @@ static const struct {
 	{2, 1, false}, {4, 1, false}, {2, 2, true}, {4, 2, true}, {3, 3, true}, {8, 3, true},
 };
 
-/* A client connection, with the bytes still to send and to receive in its round. */
-struct talk {
-	struct conn *conn;
-	uint32_t round;
-	uint32_t ask_len, asked, answer_len, answered;
-	char ask[TEXT_MAX], answer[TEXT_MAX];
-};
-
 struct world {
 	struct spray spray;
 	struct mem_port *wire; /* the server's end */
@@ -52,108 +42,8 @@ struct world {
 	struct sim_cores *server;
 	struct sim_stack *client;
 	struct region region;
-	struct talk talks[CONNS];
-	uint32_t gone;
+	struct sim_talks talks;
 };
-
-static void
-begin_round(struct talk *t, uint32_t n)
-{
-	char value[VALUE + 1];
-
-	for (uint32_t i = 0; i < VALUE; i++)
-		value[i] = (char)('a' + (n * 7 + t->round * 3 + i) % 26);
-	value[VALUE] = '\0';
-	t->ask_len = (uint32_t)snprintf(t->ask, TEXT_MAX, "set k%u 0 0 %u\r\n%s\r\nget k%u\r\n", n,
-					VALUE, value, n);
-	t->answer_len = (uint32_t)snprintf(
-		t->answer, TEXT_MAX, "STORED\r\nVALUE k%u 0 %u\r\n%s\r\nEND\r\n", n, VALUE, value);
-	t->asked = t->answered = 0;
-}
-
-static void
-ask(struct stack *s, struct talk *t)
-{
-	const uint32_t left = t->ask_len - t->asked;
-	const uint32_t n = left < CONN_RESERVE_MAX ? left : CONN_RESERVE_MAX;
-
-	if (n == 0 || !conn_writable(s, t->conn, 1))
-		return;
-	memcpy(conn_reserve(s, t->conn, n), t->ask + t->asked, n);
-	conn_commit(s, t->conn, n);
-	t->asked += n;
-}
-
-static void
-receive(struct stack *s, struct talk *t, struct conn *c)
-{
-	const struct view v = conn_peek(c);
-
-	check(v.len <= t->answer_len - t->answered);
-	check_bytes(v.data, t->answer + t->answered, v.len);
-	conn_advance(s, c, v.len);
-	t->answered += v.len;
-}
-
-static struct talk *
-talk_of(struct world *w, const struct conn *c)
-{
-	for (uint32_t i = 0; i < CONNS; i++)
-		if (w->talks[i].conn == c)
-			return &w->talks[i];
-	return NULL;
-}
-
-static void
-serve_client(void *arg)
-{
-	struct world *w = arg;
-	struct stack *s = w->client->stack;
-	struct conn *c;
-
-	while ((c = stack_pop_ready(s)) != NULL) {
-		struct talk *t = talk_of(w, c);
-
-		check(t != NULL);
-		while (conn_peek(c).len > 0)
-			receive(s, t, c);
-	}
-	for (uint32_t i = 0; i < CONNS; i++) {
-		struct talk *t = &w->talks[i];
-
-		if (t->conn == NULL || t->round == ROUNDS)
-			continue;
-		if (t->answered == t->answer_len && ++t->round < ROUNDS)
-			begin_round(t, i);
-		ask(s, t);
-	}
-}
-
-static void
-on_opened(void *arg, struct conn *c)
-{
-	(void)arg;
-	(void)c;
-}
-
-static void
-on_gone(void *arg, struct conn *c)
-{
-	struct world *w = arg;
-	struct talk *t = talk_of(w, c);
-
-	check(t != NULL);
-	t->conn = NULL;
-	w->gone++;
-}
-
-static void
-on_failed(void *arg, struct conn *c, enum conn_failure why)
-{
-	(void)arg;
-	(void)c;
-	fail_msg("a connection failed: %d", (int)why);
-}
 
 static void
 create_server(struct world *w, uint32_t cores, uint32_t queues, bool evenly)
@@ -180,16 +70,13 @@ create(uint32_t cores, uint32_t queues, bool evenly)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct stack_config cfg = sim_config(9);
-	const struct stack_user user = {w, on_opened, on_gone, on_failed};
 
 	check(w != NULL);
 	create_server(w, cores, queues, evenly);
 	cfg.net.ipv4 = SIM_PEERS + 1;
 	cfg.tcp.port = 0;
 	w->client = sim_stack_create_as(&cfg, FRAMES, 0, sim_peer_mac);
-	w->client->serve = serve_client;
-	w->client->arg = w;
-	stack_attach(w->client->stack, &user);
+	sim_talks_begin(&w->talks, w->client, ROUNDS);
 	return w;
 }
 
@@ -229,27 +116,6 @@ step(struct world *w)
 	w->server->now_ns += STEP;
 }
 
-static void
-connect_all(struct world *w)
-{
-	const struct conn_target to = {.ip = ip_addr_v4(SIM_IP), .port = SIM_PORT};
-
-	for (uint32_t i = 0; i < CONNS; i++) {
-		w->talks[i].conn = conn_connect(w->client->stack, &to);
-		check(w->talks[i].conn != NULL);
-		begin_round(&w->talks[i], i);
-	}
-}
-
-static bool
-all_done(const struct world *w)
-{
-	for (uint32_t i = 0; i < CONNS; i++)
-		if (w->talks[i].round < ROUNDS)
-			return false;
-	return true;
-}
-
 static uint64_t
 handed(const struct world *w, enum handover_counter which)
 {
@@ -273,7 +139,7 @@ every_core_has_some(const struct world *w)
 		check(use.conns_open > 0);
 		sum += use.conns_open;
 	}
-	check_eq(sum, CONNS);
+	check_eq(sum, TALKS);
 }
 
 TEST(streams_are_right_wherever_their_frames_land)
@@ -281,18 +147,17 @@ TEST(streams_are_right_wherever_their_frames_land)
 	for (uint32_t n = 0; n < sizeof nics / sizeof nics[0]; n++) {
 		struct world *w = create(nics[n].cores, nics[n].queues, nics[n].spray);
 
-		connect_all(w);
-		for (uint32_t i = 0; i < STEPS_MAX && !all_done(w); i++)
+		sim_talks_connect(&w->talks);
+		for (uint32_t i = 0; i < STEPS_MAX && !sim_talks_done(&w->talks); i++)
 			step(w);
-		check(all_done(w));
-		check_eq(w->gone, 0);
+		check(sim_talks_done(&w->talks));
+		check_eq(w->talks.gone, 0);
 		every_core_has_some(w);
 		check(handed(w, HANDOVER_FORWARDED) > 0);
 		check_eq(handed(w, HANDOVER_DROP_FULL), 0);
 		check_eq(handed(w, HANDOVER_SENT) > 0, nics[n].queues < nics[n].cores);
-		for (uint32_t i = 0; i < CONNS; i++)
-			conn_close(w->client->stack, w->talks[i].conn);
-		for (uint32_t i = 0; i < 2000 && w->gone < CONNS; i++)
+		sim_talks_close(&w->talks);
+		for (uint32_t i = 0; i < 2000 && w->talks.gone < TALKS; i++)
 			step(w);
 		for (uint32_t i = 0; i < 100; i++)
 			step(w);
