@@ -3,7 +3,7 @@
  */
 #include "coalesce.h"
 
-/* In shared mode a sent leader may be followed up to this part of a copy's life. */
+/* In shared mode a request may follow a sent leader for a fourth of a copy's life. */
 #define FOLLOW_PART 4u
 
 static struct coalesced **
@@ -49,8 +49,8 @@ coalesce_sent(const struct copies *copies, struct coalesced *c, uint64_t now_ns)
 		c->version = version_load_mt(copies->shared.versions, c->key.hash);
 }
 
-/* True if a sent leader is recent enough: its answer may be as old as the leader, and other
- * clients may have written since. */
+/* True if a sent leader is recent enough to be followed. In shared mode others write to the server,
+ * too, and the leader's answer may lack what they have written since it was sent. */
 static bool
 is_recent(const struct copies *copies, const struct coalesced *leader, uint64_t now_ns)
 {

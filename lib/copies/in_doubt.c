@@ -86,7 +86,8 @@ in_doubt_add(struct in_doubt *d, struct versions *versions, uint32_t server, uin
 	return IN_DOUBT_NOTED;
 }
 
-/* Ends all version words of a connection, whose entry is then free. */
+/* Calls end() for all version words of a connection, and frees the entries of both. Returns how
+ * many there were. */
 static uint32_t
 conn_end(struct in_doubt *d, struct versions *versions, uint32_t conn,
 	 void (*end)(struct versions *versions, uint64_t hash))

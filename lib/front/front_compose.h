@@ -43,7 +43,7 @@ struct front_query {
 	uint8_t verb; /* enum mc_verb */
 	uint8_t mode; /* enum mc_mode */
 	bool cas;     /* the answer must have the cas */
-	bool compare; /* with version */
+	bool compare; /* the server stores only if the item's cas is version */
 	uint32_t flags;
 	uint32_t client_flags, body_len;
 	int32_t exptime, vivify_exptime, recache_s;

@@ -2,7 +2,7 @@
  * tcp_loss.c - loss recovery: with SACK (RFC 8985, paced by RFC 9937) or without (RFC 6582),
  * timeouts, and the undo of spurious reductions (RFC 4015, RFC 5682).
  *
- * Only connections with CONN_DISORDER come here, and timeouts.
+ * An ACK is handled here only if its connection has CONN_DISORDER, a timeout always.
  */
 #include "tcp.h"
 
@@ -48,7 +48,8 @@ recovery_begin(struct tcp *t, struct conn *c, const struct ack_delivered *delive
 	const uint32_t flight = c->snd_nxt - c->snd_una;
 
 	undo_save(c);
-	/* A mark of the same window has reduced it. DCTCP has not halved it for that. */
+	/* A congestion mark in the same window has reduced cwnd already; with DCTCP it has not
+	 * halved it. */
 	if (conn_is_dctcp(t, c) || !ecn_is_answered(c, c->snd_una))
 		cc_on_loss(t, c);
 	c->recover = c->snd_nxt;
@@ -149,7 +150,8 @@ reno_detect(struct tcp *t, struct conn *c, const struct sack_info *info, uint32_
 
 		c->dup_acks = partial ? (uint8_t)(c->dup_acks - min_u32(segs, c->dup_acks)) : 0;
 	}
-	/* Step 2: data of the last recovery and duplicates of retransmissions begin no recovery. */
+	/* Step 2: duplicate ACKs of data that was sent before the last recovery began do not begin
+	 * another: retransmissions may have caused them. */
 	if (!partial && (c->flags & CONN_RECOVERY || c->dup_acks != DUP_ACK_THRESHOLD ||
 			 !info->dup || !seq_after(c->snd_una, c->recover)))
 		return 0;

@@ -121,7 +121,7 @@ def show_4_2(rows):
                       *(f"{bits:.2f} ({what(e):.2f})" if bits else "-" for bits, e in zip(found, (0.01, 0.001))),
                       *((f"{reads[0]['present']} ({math.log2(1 / 0.001):.0f})", f"{reads[0]['absent']:.2f} (2)")
                         if reads else ("1..2 (2)", "2 (2)"))])
-    table("Table 4.2: bits an item for a rate e, measured (by the paper's formula), and reads a look; BF: 14 bits",
+    table("Table 4.2: bits an item for a rate e, measured (by the paper's formula), and reads a lookup; BF: 14 bits",
           ["", "paper", "e = 0.01", "e = 0.001", "present", "absent"], lines)
 
 
@@ -143,7 +143,7 @@ def show_looks(rows):
     lines = [[NAMES[name] + words, *(spread((r["mops"] for r in chosen(rows, part, filter=name, present=percent)))
                                      for percent in percents)]
              for part, words in (("mix", ""), ("many", ", 64 at once")) for name in filters_of(rows, part)]
-    table("Figure 4.5: million looks a second in full filters, by how many of the keys are there",
+    table("Figure 4.5: million lookups a second in full filters, by how many of the keys are present",
           ["", *(f"{percent} %" for percent in percents)], lines)
 
 
@@ -158,7 +158,7 @@ def at(rows, part, name, x, value, what):
 
 
 def claims(rows):
-    """[(where, what the paper says, here, is it so here?)]"""
+    """Returns [(figure, what the paper says, the figure here, whether it holds here)]."""
     def mix(name, percent):
         return at(rows, "mix", name, "present", percent, "mops")
 
@@ -189,7 +189,7 @@ def claims(rows):
         ("4.5", "ss-CF faster than BF above 25 % present",
          ", ".join(f"{mix('ss_cf', p) / mix('bf', p):.2f}" for p in (50, 75, 100)),
          all(mix("ss_cf", p) > mix("bf", p) for p in (50, 75, 100))),
-        ("4.6", "most looks below 250 ns (CF, blk-BF), 400 ns (BF)",
+        ("4.6", "most lookups below 250 ns (CF, blk-BF), 400 ns (BF)",
          "95 % in " + ", ".join(f"{slow[name]:.0f}" for name in slow),
          max(slow["cf"], slow["blk_bf"]) < 250 and slow["bf"] < 400),
         ("4.7", "CF, ss-CF steady at any load, absent keys", f"{ratio(rows, 'absent', 'cf'):.2f}, "

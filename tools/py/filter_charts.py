@@ -1,4 +1,4 @@
-"""Figures 4.2 to 4.9 of B. Fan's thesis from the points of tools/bench filter, as lines to be drawn."""
+"""The curves of figures 4.2 to 4.9 of B. Fan's thesis, made of what tools/bench filter has measured."""
 
 import math
 
@@ -39,8 +39,8 @@ def mixed(rows):
 
 
 def charts(rows):
-    """{name: (series, title, x's label, y's label, is x logarithmic?)} of those figures that have points."""
-    rate, bits = "absent keys that seem to be there", "bits an item"
+    """Returns {name: (series, title, x's label, y's label, whether x is logarithmic)} of the figures with points."""
+    rate, bits = "absent keys reported as present", "bits an item"
     found = {
         "4_2a": (loads(rows, 4), "4.2: 4 slots, the least of the runs", "bits of a slot", LOAD, False),
         "4_2b": (loads(rows, 8), "4.2: 8 slots, the least of the runs", "bits of a slot", LOAD, False),
@@ -48,11 +48,11 @@ def charts(rows):
                 rate, bits, True),
         "4_4": (space(rows, {"bf": "BF", "blk_bf": "blk-BF", "cf4": "CF", "ss_cf": "ss-CF"}, THEIRS),
                 "4.4: measured, and by the paper's formulas", rate, bits, True),
-        "4_5": (mixed(rows), "4.5: looks in full filters", "keys that are there, %", SPEED, False),
-        "4_6a": (latencies(rows, "latency_absent"), "4.6 (a): a look alone, absent keys", "ns", "% of looks", False),
-        "4_6b": (latencies(rows, "latency_present"), "4.6 (b): a look alone, present keys", "ns", "% of looks", False),
-        "4_7a": (speeds(rows, "absent", "load"), "4.7 (a): looks by load, absent keys", LOAD, SPEED, False),
-        "4_7b": (speeds(rows, "present", "load"), "4.7 (b): looks by load, present keys", LOAD, SPEED, False),
+        "4_5": (mixed(rows), "4.5: lookups in full filters", "keys that are present, %", SPEED, False),
+        "4_6a": (latencies(rows, "latency_absent"), "4.6 (a): single lookups, absent keys", "ns", "% of lookups", False),
+        "4_6b": (latencies(rows, "latency_present"), "4.6 (b): single lookups, present keys", "ns", "% of lookups", False),
+        "4_7a": (speeds(rows, "absent", "load"), "4.7 (a): lookups by load, absent keys", LOAD, SPEED, False),
+        "4_7b": (speeds(rows, "present", "load"), "4.7 (b): lookups by load, present keys", LOAD, SPEED, False),
         "4_8": (speeds(rows, "insert", "load"), "4.8: inserts by load", LOAD, SPEED, False),
         "4_9": (speeds(rows, "delete", "load"), "4.9: deletes by what is left", "items left, 1: full", SPEED, False)}
     return {name: (series, *words) for name, (series, *words) in found.items() if series and all(series.values())}

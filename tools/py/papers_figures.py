@@ -13,7 +13,7 @@ SIMULATED = "Their cluster was 85 Atom nodes with SSDs; here the fleet is simula
 PERFECT = {"formula": "The bound is of a perfect cache. The product learns by a sketch which keys are asked for most: with hardly more keys than places, all asked for "
                       "alike, it lets in and throws out by chance."}
 FILTERS = {"blk-BF": "A blocked Bloom filter reads or writes one line a key, a cuckoo filter two for a look: in 192 MB lines from memory are what both wait for. It has "
-                     "twice the false positives of a Bloom filter and cannot delete. Tried: looks in groups of 64, with both buckets fetched ahead (the line \"64 at once\" of "
+                     "twice the false positives of a Bloom filter and cannot delete. Tried: lookups in groups of 64, with both buckets fetched ahead (the line \"64 at once\" of "
                      "figure 4.5, where they lead).",
            "CBF": "Its nine counters lie in nine lines that no other waits for, so today's cores fetch them at once, and a look ends at the first zero; at four times the memory of a "
                   "Bloom filter. Tried for deletes: both buckets of a fingerprint fetched ahead (201 MB: 6.0 to 7.8 million/s for 7.3 to 7.8, taken back).",
@@ -55,23 +55,23 @@ _THESIS = (
            "Theirs had up to 2^30 buckets; the sizes here are in the legend. The least of the runs is drawn, as theirs.", better=None, ours=("",)),
     Figure("thesis/4.2b", f"{THESIS}, figure 4.2 (b)", "How full a cuckoo filter gets: 8 slots a bucket", "bits of a fingerprint", "slots in use",
            "Eight slots fill to 98 %.", "As for (a).", better=None, ours=("",)),
-    Figure("thesis/4.3", f"{THESIS}, figure 4.3", "Bits an item by the rate of false positives, by slots", "absent keys that seem to be there",
+    Figure("thesis/4.3", f"{THESIS}, figure 4.3", "Bits an item by the rate of false positives, by slots", "absent keys reported as present",
            "bits an item", "Two slots are smallest above 0.2 %, four below.", "Counts, not times: they hold for any machine.", better=None, ours=("",), log_x=True),
-    Figure("thesis/4.4", f"{THESIS}, figure 4.4", "Bits an item beside Bloom filters", "absent keys that seem to be there", "bits an item",
+    Figure("thesis/4.4", f"{THESIS}, figure 4.4", "Bits an item beside Bloom filters", "absent keys reported as present", "bits an item",
            "Below 3 % a cuckoo filter with sorted buckets takes fewer bits than the best Bloom filter.",
            "Measured points beside the paper's formulas.", better=None, ours=("CF", "ss-CF"), log_x=True),
-    Figure("thesis/4.5", f"{THESIS}, figure 4.5", "Looks in full filters", "keys that are there, %", "million looks/s",
+    Figure("thesis/4.5", f"{THESIS}, figure 4.5", "Lookups in full filters", "keys that are present, %", "million lookups/s",
            "A cuckoo filter is as fast for keys that are there as for others; Bloom filters slow down with the share that is. The blocked one "
            "leads while nearly all are absent.",
            "Their filters had 192 MB, which the full run has too; --quick has 1.5 MB, which fits the second cache and flatters filters of "
            "many dependent reads.", better="more", ours=("CF", "ss-CF"), reasons=FILTERS),
-    Figure("thesis/4.6a", f"{THESIS}, figure 4.6 (a)", "A look alone: absent keys", "ns", "% of looks that took no longer",
-           "Most looks take less than 250 ns (cuckoo, blocked Bloom) or 400 ns (Bloom).", "An L5640 of 2010 there.", better=None, ours=("CF", "ss-CF")),
-    Figure("thesis/4.6b", f"{THESIS}, figure 4.6 (b)", "A look alone: present keys", "ns", "% of looks that took no longer",
+    Figure("thesis/4.6a", f"{THESIS}, figure 4.6 (a)", "Single lookups: absent keys", "ns", "% of lookups that took no longer",
+           "Most lookups take less than 250 ns (cuckoo, blocked Bloom) or 400 ns (Bloom).", "An L5640 of 2010 there.", better=None, ours=("CF", "ss-CF")),
+    Figure("thesis/4.6b", f"{THESIS}, figure 4.6 (b)", "Single lookups: present keys", "ns", "% of lookups that took no longer",
            "The tails of Bloom filters grow; those of cuckoo filters do not.", "An L5640 of 2010 there.", better=None, ours=("CF", "ss-CF")),
-    Figure("thesis/4.7a", f"{THESIS}, figure 4.7 (a)", "Looks by load: absent keys", "load", "million looks/s",
+    Figure("thesis/4.7a", f"{THESIS}, figure 4.7 (a)", "Looks by load: absent keys", "load", "million lookups/s",
            "Cuckoo filters are steady at any load; Bloom filters are fast while few bits are set.", "As for 4.5.", better="more", ours=("CF", "ss-CF"), reasons=FILTERS),
-    Figure("thesis/4.7b", f"{THESIS}, figure 4.7 (b)", "Looks by load: present keys", "load", "million looks/s",
+    Figure("thesis/4.7b", f"{THESIS}, figure 4.7 (b)", "Looks by load: present keys", "load", "million lookups/s",
            "All are steady but those that search longer chains.", "As for 4.5.", better="more", ours=("CF", "ss-CF"), reasons=FILTERS),
     Figure("thesis/4.8", f"{THESIS}, figure 4.8", "Inserts by load", "load", "million inserts/s",
            "A cuckoo filter's inserts slow down as it fills, since keys have to move; a Bloom filter's do not.", "As for 4.5.", better="more", ours=("CF", "ss-CF"),
