@@ -253,9 +253,11 @@ neigh_generation_mt(const struct neigh_table *t)
 	return atomic_load_explicit(&t->generation, memory_order_acquire);
 }
 
-bool
-neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
-		uint64_t now_ns)
+/* Confirms an entry, which is added first if adds is set and there is none. False: the set is
+ * locked, or has no such entry. */
+static bool
+entry_confirm(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
+	      uint64_t now_ns, bool adds)
 {
 	struct neigh_set *set = set_of(t, ip);
 	struct neigh_entry *e;
@@ -263,7 +265,7 @@ neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t m
 
 	if (!try_lock(set))
 		return false;
-	e = find(set, ip);
+	e = adds ? find_or_add(set, ip, now_ns) : find(set, ip);
 	changed = e != NULL && confirm(e, mac, now_ns);
 	unlock(set);
 	if (changed)
@@ -272,21 +274,17 @@ neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t m
 }
 
 bool
+neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
+		uint64_t now_ns)
+{
+	return entry_confirm(t, ip, mac, now_ns, false);
+}
+
+bool
 neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 	       uint64_t now_ns)
 {
-	struct neigh_set *set = set_of(t, ip);
-	struct neigh_entry *e;
-	bool changed;
-
-	if (!try_lock(set))
-		return false;
-	e = find_or_add(set, ip, now_ns);
-	changed = e != NULL && confirm(e, mac, now_ns);
-	unlock(set);
-	if (changed)
-		publish_change(t);
-	return e != NULL;
+	return entry_confirm(t, ip, mac, now_ns, true);
 }
 
 bool
