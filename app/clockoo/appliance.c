@@ -144,6 +144,8 @@ build_net(struct appliance *a, struct region *region)
 	struct stack_config *stack = &a->sizes.stack;
 
 	a->neigh = neigh_table_create(region);
+	if (a->settings.config.gateway6_auto)
+		router_list_ask(neigh_routers(a->neigh));
 	if (c->conns_per_source != 0)
 		stack->tcp.sources = conn_sources_create(region, c->conns_max, c->conns_per_source,
 							 stack->net.seed);

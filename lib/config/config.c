@@ -114,7 +114,8 @@ finish_user(struct config *cfg, struct error *err)
 	if (!config_is_user(cfg))
 		return true;
 	if (cfg->address_given || cfg->gateway != 0 || !ip_addr_is_zero(&cfg->ipv6) ||
-	    !ip_addr_is_zero(&cfg->gateway6) || cfg->addresses[0] != '\0' || cfg->routes[0] != '\0')
+	    !ip_addr_is_zero(&cfg->gateway6) || cfg->gateway6_auto || cfg->addresses[0] != '\0' ||
+	    cfg->routes[0] != '\0')
 		return error_set(err,
 				 "--%s: port user serves on this host's own addresses; leave "
 				 "it out, and name them with --listen",

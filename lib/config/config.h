@@ -96,6 +96,7 @@ struct config {
 	struct ip_addr ipv6; /* in addition to the one made from the MAC; zero = none */
 	uint32_t prefix6_len;
 	struct ip_addr gateway6; /* zero = none */
+	bool gateway6_auto;      /* the router that advertises itself */
 	/* Further addresses, and routes (addr_list.h), or the absolute path of a file; empty: none.
 	 */
 	char addresses[CONFIG_SERVERS_BYTES], routes[CONFIG_SERVERS_BYTES];

@@ -285,8 +285,9 @@ const struct option_row option_rows[] = {
 	 "IPv6 address and prefix length, besides the link-local address (none)", false,
 	 "network.address6"},
 	{"gateway6", 0, OPTION_GATEWAY6, AT(gateway6), 0, 0, "IP",
-	 "IPv6 default gateway; router advertisements are ignored (none)", false,
-	 "network.gateway6"},
+	 "IPv6 default gateway; auto: the router that advertises itself, by its preference and "
+	 "lifetime; else advertisements are ignored (none)",
+	 false, "network.gateway6"},
 	{"probe", 0, OPTION_PROBE, AT(probe), 0, 0, "NAME",
 	 "before our addresses are used, ask whether another host has them, and do not start if "
 	 "so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches that forward late; "

@@ -33,6 +33,7 @@ struct neigh_table {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t defended_ns[NEIGH_OURS]; /* 0: never */
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t conflict_last; /* a MAC, and the number of our address above it */
+	_Alignas(CACHE_LINE_BYTES) struct router_list routers;
 	struct neigh_set set[NEIGH_SETS];
 };
 static_assert(NEIGH_SETS == 256, "the set is a byte");
@@ -306,6 +307,12 @@ neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t n
 		SET(e->solicited_ns, now_ns != 0 ? now_ns : 1);
 	unlock(set);
 	return due;
+}
+
+struct router_list *
+neigh_routers(struct neigh_table *t)
+{
+	return &t->routers;
 }
 
 void

@@ -399,6 +399,7 @@ control_run(void *arg)
 					       process_now_ns(c->process) - c->process->begun_ns))
 				break;
 			watch_link(c, &link_up);
+			follow_router(c);
 		}
 		notify_watchdog(c, &watchdog);
 	}
