@@ -383,7 +383,8 @@ appliance_run(struct appliance *a, struct error *err)
 
 	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
-	    !kernel_thread_start(&a->kernel, &a->process, err) || !start_control(a, &control, err))
+	    !kernel_thread_start(&a->kernel, &a->process, err) || !nic_listen(&a->nic, err) ||
+	    !start_control(a, &control, err))
 		return false;
 	memory_save_start(&a->save);
 	start_pages_give_back();

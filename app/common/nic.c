@@ -224,6 +224,12 @@ nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct err
 	return true;
 }
 
+bool
+nic_listen(struct nic *nic, struct error *err)
+{
+	return nic->user == NULL || user_net_listen(nic->user, err);
+}
+
 void
 nic_stop(struct nic *nic)
 {

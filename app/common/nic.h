@@ -65,6 +65,8 @@ bool nic_check_resources(const struct nic *nic, const struct config *cfg, uint64
 
 /* Starts DPDK, the port and the clock. */
 bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct error *err);
+/* Lets clients connect, where a port refuses them until its cores are about to run. */
+bool nic_listen(struct nic *nic, struct error *err);
 void nic_stop(struct nic *nic);
 
 /* Returns the port of one core: that of its queue, or one that hands over frames. */
