@@ -481,6 +481,13 @@ MUTANTS = {
     "FOLLOW_OLD": [("coalesce.c", "	if (!leader->sent)\n", "	if (true)\n")],
     "FOLLOW_NONE": [("coalesce.c", "	if (!leader->sent)\n		return !leader->closed;\n	return is_recent", "	return false && is_recent")],
     # A request is asked for behind one that waits for another's answer; one behind its client's own shares an answer.
+    # Keys of a long line are asked for a pass at a time; a get is completed although its bytes are not all in the read
+    # buffer; gets whose bytes are in no read buffer are forgotten with the buffer.
+    "LINE_IN_PASSES": [("pending_ahead.c", "return ss->body == BODY_NONE &&",
+                        "return ss->read_buf_at == ss->read_buf_len && ss->body == BODY_NONE &&")],
+    "CUT_COMPLETED": [("pending_complete.c", "a->offset + a->bytes <= ss->read_buf_len &&", "")],
+    "BEYOND_SWEPT": [("pending_order.c", "ss->read_buf_at == ss->read_buf_len && !session_asks_beyond(ss)",
+                      "ss->read_buf_at == ss->read_buf_len")],
     "FOLLOWS_UNQUEUED": [("front_route.c", "return earlier->queued && earlier", "return earlier")],
     "FOLLOWED_BEHIND": [("front.c", " && !ask->behind", "")],
     "BEHIND_FOLLOWS": [("front_follow.c", "	if (request->behind)\n		return COALESCE_NONE;\n", "")],
