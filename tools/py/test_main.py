@@ -266,6 +266,7 @@ def part_clients():
             install_clients(folder)
         counts = beside_appliance("client libraries", CONFORM / "run_clients", folder)
     counts.add(referees("clients beside memcached", "--quick"))
+    counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "--quick", wire="floods of nobody's addresses"))
     return counts
 
 
@@ -284,7 +285,9 @@ def referees(words, *options):
 def part_referees():
     """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
-    return referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
+    counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
+    counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "", wire="floods of nobody's addresses"))
+    return counts
 
 
 def part_fleet():
