@@ -355,6 +355,13 @@ def part_linux():
     return beside_linux("--count", str(LINUX_CONVERSATIONS), "--state", str(state))
 
 
+def part_histories():
+    """Histories that tests/stress judges, and those of its mutants, by a judge that others wrote."""
+    folder = build_tree.default_folder()
+    build_tree.build(folder, build_tree.TESTED)
+    return counting("histories judged by porcupine", [str(CONFORM / "run_histories"), "--build", str(folder)])
+
+
 def part_boot():
     """Without the packages, a tap or a kernel to take apart it is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "boot"], stdin=subprocess.DEVNULL)
@@ -498,10 +505,11 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
          "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees, "fleet": part_fleet,
-         "linux": part_linux}
+         "linux": part_linux, "histories": part_histories}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
-ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet", "linux")
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet", "linux",
+                "histories")
 REFEREE_SUITES = ("bookworm", "trixie")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the

@@ -56,7 +56,7 @@ def syn_ack_again(conversation, number, parts, fields):
 def syn_in_syn_received(conversation, number, parts, fields):
     return (
         fields.keys() == {"resets"}
-        and fields["resets"][1] == ()
+        and fields.get("resets", (0, 1))[1] == ()
         and any("S" in part.flags and part.seq != 0 for part in parts)
     )
 
@@ -79,14 +79,15 @@ def is_old_ack(parts):
 
 
 def old_ack(conversation, number, parts, fields):
-    return is_old_ack(parts) and fields.keys() <= STREAM | REPEATS | {"acked"}
+    is_reset = "resets" in fields and all(fields["resets"])  # each with its own number
+    return is_old_ack(parts) and (fields.keys() <= STREAM | REPEATS | {"acked"} or is_reset)
 
 
 def syn_in_fin_wait_2(conversation, number, parts, fields):
     return (
         any(set("SA") & set(part.flags) == {"S"} for part in parts)
         and fields.get("again") == (False, True)
-        and fields["resets"][1] == ()
+        and fields.get("resets", (0, 1))[1] == ()
     )
 
 
@@ -101,7 +102,7 @@ def syn_without_ecn(conversation, number, parts, fields):
 def data_after_close(conversation, number, parts, fields):
     return (
         "resets" in fields
-        and fields["resets"][1] == ()
+        and fields.get("resets", (0, 1))[1] == ()
         and b"quit" in conversation.stream[: max(part.seq + part.size for part in parts)]
     )
 
@@ -115,7 +116,8 @@ def data_beyond_fin(conversation, number, parts, fields):
 
 
 def fin_into_closed_window(conversation, number, parts, fields):
-    return fields.keys() == {"upto", "fin"} and fields["fin"] == (None, fields["upto"][1]) and parts[-1].win == 0
+    is_closed = any(part.win == 0 for part in before(conversation, number + 1)[-2:])
+    return is_closed and fields.keys() == {"upto", "fin"} and fields["fin"] == (None, fields["upto"][1])
 
 
 def window_of_older_segment(conversation, number, parts, fields):
@@ -138,7 +140,7 @@ def another_syn(conversation, number, parts, fields):
 
 def wrong_ack_in_syn_received(conversation, number, parts, fields):
     is_wrong = any("A" in part.flags and part.ack for part in parts)
-    return is_wrong and "resets" in fields and fields["resets"][1] == () and fields.keys() <= REPEATS | {"resets"}
+    return is_wrong and fields.get("resets", (0, 1))[1] == () and fields.keys() <= REPEATS | {"resets"}
 
 
 def reset_at_fin(conversation, number, parts, fields):
@@ -180,7 +182,9 @@ def old_data_after_close(conversation, number, parts, fields):
 
 
 def small_segments(conversation, number, parts, fields):
-    return mss(conversation) <= 536 and fields.keys() <= STREAM | {"again"} and "upto" in fields
+    syns = [part.seq for part in before(conversation, number) if part.flags == "S"]
+    is_small = mss(conversation) <= 536 or len(syns) > len(set(syns))
+    return is_small and fields.keys() <= STREAM | {"again"} and "upto" in fields
 
 
 KNOWN = [
@@ -323,7 +327,8 @@ KNOWN = [
     (
         "first window",
         "RFC 6928",
-        "of small segments, bytes are counted, and none has less than 216; Linux counts segments, from 48",
+        "of small segments, bytes are counted, and none has less than 216; Linux counts segments, from 48, and begins "
+        "with one after a repeated SYN",
         small_segments,
     ),
 ]

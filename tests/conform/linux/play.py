@@ -56,9 +56,11 @@ class Peer:
             return
         at = (found.seq - self.iss) % sg.NUMBERS
         end = at + len(found.data) + bool(found.flags & sg.FIN)
-        if end > self.upto and self.closed_at is not None and time.monotonic() - self.closed_at > PROBE_S:
-            return
         is_probe = at + 1 == self.upto and len(found.data) <= 1 or end <= self.upto and len(found.data) > 0
+        is_late = self.closed_at is not None and time.monotonic() - self.closed_at > PROBE_S
+        if end > self.upto and is_late:
+            self.acked = max(self.acked, self.relative_ack(found))
+            return
         if found.flags & sg.ACK and not is_probe:
             self.take_ack(found, at, end)
         if end > self.upto and at <= self.upto:
