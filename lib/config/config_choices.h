@@ -45,6 +45,8 @@ extern const char *const config_offloads[];
 enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
 /* Duplicate address detection. AUTO: SHORT, but only on a link that other hosts can share. */
 enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
+/* Two members as one port (lib/bond). LACP: the partner sends each second; SLOW: each 30 s. */
+enum config_bond { CONFIG_BOND_NONE, CONFIG_BOND_LACP, CONFIG_BOND_LACP_SLOW, CONFIG_BOND_BACKUP };
 /* The answer to new connections while the appliance drains: a reset, or none. */
 enum config_drain { CONFIG_DRAIN_RESET, CONFIG_DRAIN_SILENT };
 /* TCP: congestion control, and congestion notification (PASSIVE: with peers that ask). */
