@@ -129,7 +129,7 @@ start_port(struct appliance *a, struct error *err)
 
 	if (!nic_start(&a->nic, c, a->sizes.frames, err) || !begin_addresses(a, err))
 		return false;
-	own_addrs_join(&a->own, &a->nic.device);
+	own_addrs_join(&a->own, &a->nic.device, nic_other(&a->nic));
 	a->process.clock = &a->nic.clock;
 	a->process.control_cpu = a->nic.machine.placement.control_cpu;
 	a->sizes.program_bytes = program_bytes(a);
@@ -275,8 +275,10 @@ watch_port(struct appliance *a, struct error *err)
 	const struct port_watch_parts parts = {
 		.process = &a->process,
 		.device = &a->nic.device,
-		.request = {&a->settings.config, &a->nic.profile, &a->nic.plan, a->sizes.frames},
+		.request = {&a->settings.config, &a->nic.profile, &a->nic.plan, a->sizes.frames,
+			    NULL},
 		.neigh = a->neigh,
+		.other = nic_other(&a->nic),
 	};
 
 	return port_watch_begin(&a->port_watch, &parts, err);
@@ -315,8 +317,9 @@ appliance_start(struct appliance *a, struct error *err)
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
-	a->capture = capture_service_start(&(struct capture_from){
-		c->file_prefix, c->port, &a->nic.device, &a->nic.clock, &a->wall});
+	a->capture = capture_service_start(&(struct capture_from){c->file_prefix, c->port,
+								  &a->nic.device, &a->nic.clock,
+								  &a->wall, nic_other(&a->nic)});
 	if (c->verbosity > 0)
 		ready_line_memory(&a->sizes, &a->nic);
 	return true;

@@ -314,6 +314,14 @@ const struct option_row option_rows[] = {
 	 "802.1Q priority of transmitted frames (0)", false, "network.vlan_priority"},
 	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet in bytes (1500)",
 	 false, "network.mtu"},
+	{"bond", 0, OPTION_BOND, AT(bond), 0, 0, "NAME",
+	 "two NICs as one port: lacp (802.3ad; the partner sends each second), lacp-slow (each 30 "
+	 "s), active-backup, or none (none)",
+	 false, "network.bond"},
+	{"bond-member", 0, OPTION_TEXT, AT(bond_member), 0, SIZE(bond_member), "NIC",
+	 "the bond's second NIC, like the first: its PCI address, or with af_packet its interface "
+	 "(none)",
+	 false, "network.bond_member"},
 	{"kernel", 0, OPTION_TEXT, AT(kernel), 0, 15 + 1, "NAME",
 	 "tap interface by which the kernel uses the same NIC: it gets what is not the cache's, "
 	 "and "
