@@ -584,8 +584,11 @@ static const struct crowd crowds[] = {
 	{ROW("handshakes", "send garbage", 900), .says = SAYS_GARBAGE, .pause_ns = SECOND_NS / 2},
 	{ROW("handshakes", "send nothing", 900)},
 	/* Chunks of pipes and wires, and frames of the requests behind them. */
-	{WORST("replies", "do not read 1 KB", 60), .asks = "get s\r\n"},
-	{ROW("replies", "do not read 1 KB", 300), .asks = "get s\r\n"},
+	{.row = {.pool = "replies",
+		 .name = "do not read 1 KB",
+		 .cell = {300, SIM_SOURCES_FAR},
+		 .worst = true},
+	 .asks = "get s\r\n"},
 	{ROW("replies", "read a byte a second of 1 KB", 300), .asks = "get s\r\n", .rate = 1},
 	{ROW("replies", "do not read 1 KB, come again", 300), .asks = "get s\r\n",
 	 .again_ns = SECOND_NS},
