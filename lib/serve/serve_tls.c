@@ -81,10 +81,21 @@ serve_tls_received(struct serve *sv, struct conn *pipe, uint32_t bytes)
 	conn_requeue(sv->stack, pipe);
 }
 
+bool
+serve_tls_may_read(const struct serve *sv, const struct conn *pipe)
+{
+	const struct session *ss = &sv->sessions[conn_slot(pipe)];
+
+	return ss->turn != sv->turn || (ss->read_buf == NULL && ss->pass_ops == 0);
+}
+
 void
-serve_tls_again(struct serve *sv, struct conn *wire)
+serve_tls_again(struct serve *sv, struct conn *wire, const struct conn *pipe)
 {
 	session_requeue(sv, &sv->sessions[conn_slot(wire)]);
+	/* A body is read in the turn in which it arrives. */
+	if (pipe != NULL && sv->sessions[conn_slot(pipe)].body != BODY_NONE)
+		sv->more = true;
 }
 
 uint64_t

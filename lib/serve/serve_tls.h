@@ -40,13 +40,16 @@ void serve_tls_attach(struct serve *sv, struct region *region, const struct serv
 
 /* Opens a pipe of the wire, from which requests are now served; NULL: no free slot. */
 struct conn *serve_tls_open(struct serve *sv, struct conn *wire);
-/* Called in turn(): returns how many bytes the pipe takes now, and in *at where to; 0: none. */
+/* True if the pipe has no operation in this pass. */
+bool serve_tls_may_read(const struct serve *sv, const struct conn *pipe);
+/* Called in turn(), or after serve_tls_may_read(): returns how many bytes the pipe takes now, and
+ * in *at where to; 0: none. */
 uint32_t serve_tls_room(struct serve *sv, struct conn *pipe, uint8_t **at);
 /* Delivers `bytes` bytes, possibly 0, that were written there; they are read in this turn. */
 void serve_tls_received(struct serve *sv, struct conn *pipe, uint32_t bytes);
-/* Called in ready(): ready() is called again in the next turn, before which the core
- * does not sleep. */
-void serve_tls_again(struct serve *sv, struct conn *wire);
+/* Called in ready(): ready() is called again in the next pass or turn, before which the core does
+ * not sleep. pipe: the wire's, or NULL. */
+void serve_tls_again(struct serve *sv, struct conn *wire, const struct conn *pipe);
 /* Returns the number of requests so far, of any transport. */
 uint64_t serve_tls_requests(const struct serve *sv);
 

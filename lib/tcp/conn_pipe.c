@@ -46,9 +46,9 @@ conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_m
 }
 
 void
-conn_pipe_tell(struct conn *pipe, struct conn *wire, bool reads)
+conn_pipe_tell(struct conn *pipe, struct conn *wire)
 {
-	wire->expected = pipe->expected || reads;
+	wire->expected = pipe->expected;
 	wire->uploads = pipe->uploads;
 	wire->expects_more = pipe->expects_more;
 	wire->body_waits = pipe->body_waits;

@@ -26,9 +26,8 @@ struct conn *conn_pipe_open(struct stack *s, struct conn *wire);
 /* Takes up to bytes_max of the bytes that the service has written. Returns the number. */
 uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max);
 /* Passes on what the service expects of the pipe (conn_expect, conn_body_waits) to its wire, and
- * whether the wire has dropped data to the pipe. reads: the service is taking the wire's bytes,
- * which lasts several turns; so the wire may borrow frames of the reserve. */
-void conn_pipe_tell(struct conn *pipe, struct conn *wire, bool reads);
+ * whether the wire has dropped data to the pipe. */
+void conn_pipe_tell(struct conn *pipe, struct conn *wire);
 /* Marks the end of the stream towards the service. */
 void conn_pipe_end(struct stack *s, struct conn *pipe);
 /* True if the service has closed the pipe and all that it wrote was taken. */

@@ -40,8 +40,7 @@ tls_io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits)
 
 /* ---- turns ---- */
 
-/* Puts the wire in the list for the next turn. Wires are visited when a turn begins, when no
- * operation refers to what their pipes hold. */
+/* Puts the wire in the list for the next turn, which visits it before requests are read. */
 static void
 look_next_turn(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -207,6 +206,7 @@ has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
 	t->rekeys = tls_rekeys(t->stream);
 	t->rekeys_early += t->read - t->rekeyed_at < TLS_REKEY_BYTES;
 	t->rekeyed_at = t->read;
+	t->rests = tc->turns;
 	tc->rekeys++;
 	tls_count(tc, TLS_REKEYS);
 	return true;
@@ -223,7 +223,7 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	if (t->ended || (!has_input(t) && !conn_eof(t->wire)))
 		return true;
 	room = room_of(tc, t, &at);
-	conn_pipe_tell(t->pipe, t->wire, room > 0);
+	conn_pipe_tell(t->pipe, t->wire);
 	for (uint32_t i = 0; i < PIECES_READ_MAX && got < room && has_input(t); i++) {
 		const uint32_t before = conn_unread(t->wire);
 		uint32_t n;
@@ -251,6 +251,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	}
 	if (room > 0)
 		serve_tls_received(tc->serve, t->pipe, got);
+	if (got == 0)
+		t->rests = tc->turns;
 	/* A wire that was refused room to write is ready again when its peer has read. Otherwise
 	 * nothing would make the wire be looked at again, not even without room in the pipe. */
 	if (got > 0 || (has_input(t) && !conn_is_refused(t->wire)))
@@ -289,20 +291,6 @@ wire_gone(void *arg, struct conn *wire)
 	t->wire = NULL;
 }
 
-/* Schedules a visit of a wire that has events. Events from before this turn's visit were seen by
- * it. */
-static void
-wire_ready(void *arg, struct conn *wire)
-{
-	struct tls_conns *tc = arg;
-	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
-
-	if (t->looked == tc->turns || t->deferred)
-		return;
-	look_next_turn(tc, t);
-	serve_tls_again(tc->serve, wire);
-}
-
 /* True if the hello is complete, or no more of it will arrive. */
 static bool
 hello_is_here(const struct conn *wire)
@@ -329,6 +317,37 @@ wire_look(struct tls_conns *tc, struct tls_conn *t)
 		conn_abort(tc->stack, t->wire); /* the service has reset the pipe */
 	else if (replies_send(tc, t))
 		requests_read(tc, t);
+}
+
+/* Visits a wire while requests are read. The chunks reserved for wires are its to use. */
+static void
+wire_look_now(struct tls_conns *tc, struct tls_conn *t)
+{
+	list_unlink(&t->due);
+	conn_credit_return(tc->stack, tc->kept_now);
+	wire_look(tc, t);
+	tc->kept_now = conn_credit_keep(tc->stack, tc->kept);
+}
+
+/* Visits a wire that has events, or is due, at once if no operation refers to what its pipe holds:
+ * data that is read in the turn in which it arrives needs no frame of the pool. Otherwise, during a
+ * handshake and behind a key update the wire is visited in the next turn. Events from before this
+ * turn's visit were seen by it. Bounded: a visit that reads nothing is the last of a turn. */
+static void
+wire_ready(void *arg, struct conn *wire)
+{
+	struct tls_conns *tc = arg;
+	struct tls_conn *t = &tc->of_slot[conn_slot(wire)];
+
+	if (t->looked == tc->turns || t->deferred)
+		return;
+	if (t->pipe != NULL && t->rests != tc->turns && tc->rekeys < TLS_REKEYS_A_TURN &&
+	    serve_tls_may_read(tc->serve, t->pipe)) {
+		wire_look_now(tc, t);
+		return;
+	}
+	look_next_turn(tc, t);
+	serve_tls_again(tc->serve, wire, t->pipe);
 }
 
 /* Visits the wires that are due. Bounded: only those that were due before. After several key
@@ -429,7 +448,7 @@ turn(void *arg, uint64_t now_ns)
 	wires_look(tc);
 	/* Replies in pipes leave through chunks of wires. If pipes had all chunks, none could
 	 * leave. */
-	conn_credit_keep(tc->stack, tc->kept);
+	tc->kept_now = conn_credit_keep(tc->stack, tc->kept);
 }
 
 /* ---- creation ---- */

@@ -30,6 +30,7 @@ struct tls_conn {
 	struct budget_place place; /* from a whole hello until the handshake is complete */
 	struct list due;           /* in the list for the next turn, or in begins or steps */
 	uint64_t looked;           /* number of the turn of the last visit */
+	uint64_t rests;            /* number of the turn that visits it no more */
 	uint32_t rekeys, rekeys_early;
 	uint64_t read, rekeyed_at; /* bytes of requests so far, and at the last key update */
 	bool ended;                /* no further bytes will arrive */
@@ -53,7 +54,8 @@ struct tls_conns {
 	struct list begins; /* waiting for a first step: the newest first */
 	struct list steps;  /* waiting for a further step: the oldest first */
 	uint64_t turns;
-	uint32_t kept; /* chunks reserved for wires */
+	uint32_t kept;     /* chunks reserved for wires */
+	uint32_t kept_now; /* those of them that are left in this turn */
 	struct tls_context *context;
 	uint64_t now_ns;
 	uint64_t step_ns,

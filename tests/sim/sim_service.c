@@ -120,14 +120,20 @@ sim_service_connect6(struct sim_service *s)
 }
 
 void
+sim_service_put(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len)
+{
+	memcpy(conn_reserve(s->ss->stack, c, len), bytes, len);
+	conn_commit(s->ss->stack, c, len);
+}
+
+void
 sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len)
 {
 	for (const uint8_t *at = bytes; len > 0;) {
 		const uint32_t n = len < CONN_RESERVE_MAX ? len : CONN_RESERVE_MAX;
 
 		ensure(conn_writable(s->ss->stack, c, 1));
-		memcpy(conn_reserve(s->ss->stack, c, n), at, n);
-		conn_commit(s->ss->stack, c, n);
+		sim_service_put(s, c, at, n);
 		at += n;
 		len -= n;
 	}

@@ -46,6 +46,8 @@ struct conn *sim_service_connect(struct sim_service *s);
 /* Opens a connection over IPv6, which the core sees as another source. The default options have
  * both addresses. */
 struct conn *sim_service_connect6(struct sim_service *s);
+/* Queues up to CONN_RESERVE_MAX bytes, after conn_writable(). */
+void sim_service_put(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
 /* Queues all of these bytes on a client's connection. */
 void sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
 /* Queues bytes of a set's body, as many as there is room for and `most` at most. *left: bytes of

@@ -21,6 +21,7 @@
 
 #define PARTIES_MAX 1024u
 #define FRAMES      65536u /* of the clients' port */
+#define CHUNKS      65536u /* of the clients: 64, a window of requests, for each of 900 peers */
 #define MS_NS       1000000ull
 #define SECOND_NS   (1000 * MS_NS)
 #define GAP_NS      100000u /* between two turns of the core, or of a peer, at most */
@@ -190,7 +191,7 @@ tls_move(struct tls_world *w, struct party *p, uint64_t most)
 	if (!SSL_is_init_finished(p->ssl) && SSL_do_handshake(p->ssl) != 1)
 		ERR_clear_error();
 	while (conn_writable(s, p->base.conn, 1) && (n = BIO_read(p->out, bytes, sizeof bytes)) > 0)
-		sim_service_say(&w->sim, p->base.conn, bytes, (uint32_t)n);
+		sim_service_put(&w->sim, p->base.conn, bytes, (uint32_t)n);
 }
 
 /* ---- those that behave ---- */
@@ -398,6 +399,7 @@ world_of(const struct crowd *crowd)
 	o.cable.queue_ns = SECOND_NS;
 	o.clients.net.rx_frames_max = FRAMES;
 	o.client_frames = FRAMES + 8192;
+	o.clients.tcp.chunks = CHUNKS;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	w->sim.wire->nat = (struct sim_nat){HONEST_IP, address_of_port, w};
 	tls_attach(w, &o);
@@ -582,8 +584,11 @@ static const struct crowd crowds[] = {
 	{ROW("handshakes", "send garbage", 900), .says = SAYS_GARBAGE, .pause_ns = SECOND_NS / 2},
 	{ROW("handshakes", "send nothing", 900)},
 	/* Chunks of pipes and wires, and frames of the requests behind them. */
-	{WORST("replies", "do not read 1 KB", 60), .asks = "get s\r\n"},
-	{ROW("replies", "do not read 1 KB", 300), .asks = "get s\r\n"},
+	{.row = {.pool = "replies",
+		 .name = "do not read 1 KB",
+		 .cell = {300, SIM_SOURCES_FAR},
+		 .worst = true},
+	 .asks = "get s\r\n"},
 	{ROW("replies", "read a byte a second of 1 KB", 300), .asks = "get s\r\n", .rate = 1},
 	{ROW("replies", "do not read 1 KB, come again", 300), .asks = "get s\r\n",
 	 .again_ns = SECOND_NS},
