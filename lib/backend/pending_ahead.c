@@ -384,6 +384,8 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 	const struct view src = ahead_bytes(sv, ss);
 	uint32_t n = ahead_parse(sv, ss, src, most < AHEAD_GETS_MAX ? most : AHEAD_GETS_MAX);
 
+	if (n == 0)
+		return 0;
 	sv->pending->ahead_left -= n;
 	ahead_prefetch(sv, n);
 	n = ask_more(sv, ss, ops, n, ss->ahead_at);
@@ -414,7 +416,9 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	do {
 		n = segment_ask_ahead(sv, ss, left < pt->ahead_left ? left : pt->ahead_left);
 		left -= n;
-	} while (n != 0);
+	} while (n != 0 && session_has_more(ss));
+	if (ss->ahead_at <= ss->read_buf_len)
+		return;
 	buffer_compact(sv, ss);
 	buffer_fill(sv, ss);
 }
