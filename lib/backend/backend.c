@@ -11,26 +11,48 @@
 
 /* ---- a turn ---- */
 
+/* Ends the wait of a request whose deadline has passed. */
 static void
-deadlines_check(struct serve *sv, uint64_t now_ns)
+deadline_passed(struct serve *sv, struct pending *a)
 {
 	static const struct backend_answer failed = {.failed = true};
 	struct pending_table *pt = sv->pending;
 
-	for (uint32_t i = 0; i < PENDING_ENDED_PER_TURN && !list_empty(&pt->asked); i++) {
-		struct pending *a = container_of(pt->asked.next, struct pending, due);
+	if (pending_lane_is_coming(pt, a->lane)) {
+		list_unlink(&a->due);
+		pending_asked_push(sv, a, PENDING_WAIT_PARTS);
+		return;
+	}
+	serve_count(sv, AWAITS_EXPIRED);
+	pt->backend.forget(pt->backend.arg, a->ticket);
+	pending_answered(sv, a, &failed);
+}
 
-		if (a->deadline_ns > now_ns)
-			return;
-		if (pending_lane_is_coming(pt, a->lane)) {
-			list_unlink(&a->due);
-			a->deadline_ns = now_ns + pt->backend.timeout_ns;
-			list_push_back(&pt->asked, &a->due);
-			continue;
+/* Returns the first request of the list, or NULL, which notes that the list is empty. */
+static struct pending *
+asked_first(struct pending_table *pt, uint32_t list)
+{
+	if (!list_empty(&pt->asked[list]))
+		return container_of(pt->asked[list].next, struct pending, due);
+	pt->asked_lists &= (uint8_t) ~(1u << list);
+	return NULL;
+}
+
+static void
+deadlines_check(struct serve *sv, uint64_t now_ns)
+{
+	struct pending_table *pt = sv->pending;
+	uint32_t left = PENDING_ENDED_PER_TURN;
+
+	for (uint32_t lists = pt->asked_lists; lists != 0; lists &= lists - 1) {
+		const uint32_t list = (uint32_t)__builtin_ctz(lists);
+		struct pending *a;
+
+		while ((a = asked_first(pt, list)) != NULL && a->deadline_ns <= now_ns &&
+		       left > 0) {
+			deadline_passed(sv, a);
+			left--;
 		}
-		serve_count(sv, AWAITS_EXPIRED);
-		pt->backend.forget(pt->backend.arg, a->ticket);
-		pending_answered(sv, a, &failed);
 	}
 }
 
@@ -146,16 +168,20 @@ uint64_t
 backend_next_timer(const struct serve *sv)
 {
 	const struct pending_table *pt = sv->pending;
-	uint64_t next = UINT64_MAX, due;
+	uint64_t next = UINT64_MAX;
 
 	if (pt == NULL)
 		return next;
 	if (pt->backend.next_ns != NULL)
 		next = pt->backend.next_ns(pt->backend.arg);
-	if (list_empty(&pt->asked))
-		return next;
-	due = container_of(pt->asked.next, struct pending, due)->deadline_ns;
-	return due < next ? due : next;
+	for (uint32_t lists = pt->asked_lists; lists != 0; lists &= lists - 1) {
+		const struct list *asked = &pt->asked[__builtin_ctz(lists)];
+		const struct pending *a = container_of(asked->next, struct pending, due);
+
+		if (!list_empty(asked) && a->deadline_ns < next)
+			next = a->deadline_ns;
+	}
+	return next;
 }
 
 /* True if some answered request can be completed: no value that its client has yet to read is
@@ -177,7 +203,7 @@ backend_drain(struct serve *sv, bool hurry)
 
 	if (pt == NULL)
 		return true;
-	none = list_empty(&pt->asked) && list_empty(&pt->lanes_waiting) &&
+	none = pending_none_asked(pt) && list_empty(&pt->lanes_waiting) &&
 	       list_empty(&pt->answered_udp) &&
 	       (hurry ? !some_complete_next(pt)
 		      : list_empty(&pt->answered) && list_empty(&pt->ready) &&
@@ -268,7 +294,8 @@ backend_attach(struct region *region, struct serve *sv, const struct backend *ba
 	       (backend->lane != NULL || backend->lanes == 1));
 	memset(pt, 0, sizeof *pt);
 	pt->backend = *backend;
-	list_init(&pt->asked);
+	for (uint32_t i = 0; i < PENDING_WAIT_PARTS; i++)
+		list_init(&pt->asked[i]);
 	list_init(&pt->ready);
 	list_init(&pt->answered);
 	list_init(&pt->answered_udp);

@@ -48,10 +48,11 @@ struct pending {
 	struct pending *next;    /* in its owner's list, or in the free list */
 	uint32_t offset;         /* of its request in the read buffer; of its datagram's line */
 	uint16_t lane;
-	uint16_t bytes; /* length of a plain get; 0: any other request */
-	uint16_t more;  /* bytes to the last get of its line that takes this answer too */
-	uint8_t state;  /* enum pending_state */
-	uint8_t times;  /* times it was asked for */
+	uint16_t bytes;    /* length of a plain get; 0: any other request */
+	uint16_t more;     /* bytes to the last get of its line that takes this answer too */
+	uint8_t state;     /* enum pending_state */
+	uint8_t times : 4; /* times it was asked for */
+	uint8_t parts : 4; /* of the timeout, left to its first ask */
 	bool begins_line, ends_line; /* a plain get is the first, or last, of its line */
 	bool passed_on; /* its request is answered; later ones of its line take it too */
 	bool is_kept;   /* its request is kept; else its bytes are executed again */
@@ -97,6 +98,7 @@ struct pending_line {
 };
 
 #define PENDING_KEPT_CELLS  1024u
+#define PENDING_WAIT_PARTS  8u   /* of the timeout: a wait for a place counts in such parts */
 #define AHEAD_GETS_MAX      64u  /* gets of a connection asked for at a time */
 #define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn, besides operations */
 
@@ -119,7 +121,11 @@ struct pending_table {
 	uint32_t first_bytes; /* about the longest of recent first answers of sessions */
 	uint64_t values;      /* bytes, of all lanes */
 	struct pending *free;
-	struct list asked, ready;           /* soonest deadline first; ready has no writes */
+	/* Asked ones by the parts of the timeout that were left to them, less one; each list has
+	 * the soonest deadline first. Lists without a bit in asked_lists are empty. */
+	struct list asked[PENDING_WAIT_PARTS];
+	uint8_t asked_lists;
+	struct list ready;                  /* soonest deadline first; ready has no writes */
 	struct list answered, answered_udp; /* kept requests, answered or not asked for */
 	struct list lanes_waiting;
 	struct list lines_free, lines_executed;
@@ -173,6 +179,19 @@ void pending_unqueue(struct serve *sv, struct session *ss);
 /* Begins a turn: the first session in the queue of a lane is granted a place, or fails if it
  * has waited too long. */
 void pending_queues_serve(struct serve *sv);
+
+/* True if no request waits for an answer. */
+bool pending_none_asked(const struct pending_table *pt);
+/* Puts a request with this many parts of the timeout left to those that wait for an answer. */
+static inline void
+pending_asked_push(struct serve *sv, struct pending *a, uint32_t parts)
+{
+	struct pending_table *pt = sv->pending;
+
+	a->deadline_ns = sv->clock.now_ns + pt->backend.timeout_ns * parts / PENDING_WAIT_PARTS;
+	pt->asked_lists |= (uint8_t)(1u << (parts - 1));
+	list_push_back(&pt->asked[parts - 1], &a->due);
+}
 
 /* True if a request that has waited for timeout_ns for this lane waits on. */
 static inline bool

@@ -340,6 +340,19 @@ buffer_compact(struct serve *sv, struct session *ss)
 	ss->read_buf_at = 0;
 }
 
+/* Forgets the requests whose bytes the stack has dropped unacknowledged, as frames were short. They
+ * are asked for when their bytes have arrived again. */
+static NOT_FLAT void
+lost_forget(struct serve *sv, struct session *ss)
+{
+	struct pending **link = pending_link_at(ss, ss->read_buf_len);
+
+	while (*link != NULL)
+		session_pending_end(sv, ss, link);
+	ss->ahead = false;
+	ss->ahead_at = 0;
+}
+
 /* Moves bytes in front of ahead_at from the connection to the read buffer, as far as there is
  * room. */
 static void
@@ -353,7 +366,10 @@ buffer_fill(struct serve *sv, struct session *ss)
 		const struct view src = conn_peek_since(ss->conn, &since_ns);
 		const uint32_t len = src.len < room ? src.len : room;
 
-		ensure(len > 0); /* they were read when they were asked for */
+		if (unlikely(len == 0)) {
+			lost_forget(sv, ss);
+			return;
+		}
 		if (ss->newer_since_ns == 0) {
 			ss->newer_since_ns = since_ns;
 			ss->newer_at = ss->read_buf_len;
@@ -367,13 +383,13 @@ buffer_fill(struct serve *sv, struct session *ss)
 bool
 asked_bytes_move(struct serve *sv, struct session *ss)
 {
-	const uint32_t len = ss->read_buf_len, left = len - ss->read_buf_at;
+	const uint32_t left = ss->read_buf_len - ss->read_buf_at;
 
 	if (likely(!session_asks_beyond(ss)) || left >= AHEAD_ROOM_MIN)
 		return false;
 	buffer_compact(sv, ss);
 	buffer_fill(sv, ss);
-	return true;
+	return ss->read_buf_len - ss->read_buf_at > left;
 }
 
 /* Asks for at most this many gets. Returns how many are done. */
@@ -384,6 +400,8 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 	const struct view src = ahead_bytes(sv, ss);
 	uint32_t n = ahead_parse(sv, ss, src, most < AHEAD_GETS_MAX ? most : AHEAD_GETS_MAX);
 
+	if (n == 0)
+		return 0;
 	sv->pending->ahead_left -= n;
 	ahead_prefetch(sv, n);
 	n = ask_more(sv, ss, ops, n, ss->ahead_at);
@@ -414,7 +432,9 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	do {
 		n = segment_ask_ahead(sv, ss, left < pt->ahead_left ? left : pt->ahead_left);
 		left -= n;
-	} while (n != 0);
+	} while (n != 0 && session_has_more(ss));
+	if (ss->ahead_at <= ss->read_buf_len)
+		return;
 	buffer_compact(sv, ss);
 	buffer_fill(sv, ss);
 }

@@ -94,7 +94,8 @@ write_turn_of(struct serve *sv, struct op *op, uint32_t value_len)
 		serve_count(sv, AWAITS_FAILED);
 	if (ss == NULL || turn == PENDING_QUEUE)
 		return turn;
-	ss->place_since_ns = 0;
+	if (turn == PENDING_NEVER)
+		ss->place_since_ns = 0;
 	ss->place_refused = false;
 	return turn;
 }

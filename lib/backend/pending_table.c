@@ -89,15 +89,27 @@ pending_promotes(const struct mc_req *req)
 
 /* ---- asking ---- */
 
+/* Returns the parts of the timeout that are left to a request that has waited since then for a
+ * place, one at least; 0: it has not waited. */
+static uint32_t
+parts_left(const struct serve *sv, uint64_t since_ns)
+{
+	const uint64_t timeout_ns = sv->pending->backend.timeout_ns;
+	uint64_t waited;
+
+	if (likely(since_ns == 0))
+		return PENDING_WAIT_PARTS;
+	waited = (sv->clock.now_ns - since_ns) * PENDING_WAIT_PARTS / timeout_ns;
+	return waited < PENDING_WAIT_PARTS ? PENDING_WAIT_PARTS - (uint32_t)waited : 1;
+}
+
 static void
 asked_begin(struct serve *sv, struct pending *a, struct backend_ask *ask)
 {
 	struct pending_table *pt = sv->pending;
 
 	a->state = PENDING_ASKED;
-	a->times++;
-	a->deadline_ns = sv->clock.now_ns + pt->backend.timeout_ns;
-	list_push_back(&pt->asked, &a->due);
+	pending_asked_push(sv, a, a->times++ == 0 ? a->parts : PENDING_WAIT_PARTS);
 	pt->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
 	ask->ticket = a->ticket;
@@ -121,10 +133,12 @@ pending_begin(struct serve *sv, struct session *ss, struct view key, uint64_t ha
 {
 	struct pending_table *pt = sv->pending;
 	struct pending_lane *lane = pending_lane_of(pt, key, hash);
+	const uint64_t since_ns = ss != NULL ? ss->place_since_ns : 0;
 	struct pending *a = pending_place_take(pt, ss, lane);
 
 	if (a == NULL)
 		return NULL;
+	a->parts = (uint8_t)parts_left(sv, since_ns);
 	a->session = ss;
 	a->line = NULL;
 	a->is_kept = a->passed_on = false;
@@ -274,6 +288,15 @@ pending_keep(struct serve *sv, struct session *ss, struct kept_request *kept, ui
 	}
 	pt->lanes[a->lane].open--;
 	unasked_begin(pt, a);
+}
+
+bool
+pending_none_asked(const struct pending_table *pt)
+{
+	for (uint32_t i = 0; i < PENDING_WAIT_PARTS; i++)
+		if (!list_empty(&pt->asked[i]))
+			return false;
+	return true;
 }
 
 static void

@@ -59,6 +59,8 @@ MUTANTS = {
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     # The bytes of a request that waits for a read buffer move, and the record of their begin does not.
     "AHEAD_UNMOVED": ("pending_table.c", "\tss->ahead_at -= base < ss->ahead_at ? base : ss->ahead_at;\n", ""),
+    # The wait for a place does not count in the timeout.
+    "WAIT_FORGOTTEN": ("pending_table.c", "if (likely(since_ns == 0))", "if (true)"),
     "NO_SESSION_SHARE": ("pending_places.c",
                          "return share < PENDING_SESSION_MAX ? share : PENDING_SESSION_MAX;", "return left;"),
     "NO_SERVER_SHARE": ("pending_places.c", "return lane->open < places_left(pt);", "return places_left(pt) > 0;"),

@@ -1015,6 +1015,8 @@ TEST(a_datagram_reads_no_copy_of_before_its_write)
 
 #ifndef FEW_PENDING
 #define WRITE_TURNS 8u /* the most until an answer */
+#define LOST_GETS   300u
+#define LOST_BYTES  17u /* of such a get */
 
 /* Returns the turns until this many gets that miss are answered, behind the request `first`. */
 static uint32_t
@@ -1048,6 +1050,50 @@ TEST(one_write_in_front_costs_many_gets_no_more_than_a_few_turns)
 		       alone = turns_for_gets("", "", 400);
 
 	check(behind <= alone + alone / 2 + WRITE_TURNS);
+}
+
+/* Gets beyond the read buffer are asked for, and the stack drops their bytes, which arrive again
+ * before or after all answers. */
+static void
+lose_asked_bytes(uint32_t turns_between)
+{
+	struct late *late = late_create(&(struct late_config){.writes = true, .delay_max = 1});
+	struct rig *rig = late_rig(late);
+	struct conn *c = rig_open(rig);
+	uint8_t bytes[LOST_GETS * LOST_BYTES];
+	uint32_t lost, len = 0;
+
+	for (uint32_t i = 0; i < LOST_GETS; i++)
+		sprintf((char *)bytes + i * LOST_BYTES, "get s%010u\r", 5 * i);
+	for (uint32_t i = 0; i < LOST_GETS; i++)
+		bytes[(i + 1) * LOST_BYTES - 1] = '\n';
+	late_hold(late, true);
+	rig_receive(rig, c, bytes, sizeof bytes);
+	for (uint32_t i = 0; i < 3; i++)
+		late_turn(late);
+	check_eq(late_asked(late), LOST_GETS);
+	lost = conn_peek_copy(c, 0, bytes, sizeof bytes);
+	check(lost > 0);
+	rig_drop_unread(rig, c);
+	late_hold(late, false);
+	for (uint32_t i = 0; i < turns_between; i++) {
+		late_turn(late);
+		rig_acked(rig, c);
+	}
+	rig_receive(rig, c, bytes, lost);
+	settle(late, c);
+	check_str(rig_sent(c, &len) + (LOST_GETS - 1) * strlen("END\r\n"), "END\r\n");
+	check_eq(len, LOST_GETS * strlen("END\r\n"));
+	rig_lose(rig, c);
+	settle(late, NULL);
+	late_destroy(late);
+}
+
+TEST(gets_whose_bytes_the_stack_drops_are_answered_when_they_arrive_again)
+{
+	lose_asked_bytes(0);
+	lose_asked_bytes(1);
+	lose_asked_bytes(200);
 }
 #endif
 

@@ -847,6 +847,30 @@ TEST(a_refusal_that_a_copy_makes_needless_is_forgotten)
 	check_null(strstr(rig_sent(c, NULL), "SERVER_ERROR"));
 }
 
+/* A place is granted when most of the timeout is over, and its server does not answer. */
+TEST(a_wait_for_a_place_counts_in_the_timeout)
+{
+	struct conn *c;
+	uint32_t lane;
+
+	late_hold(late, true);
+	c = say("get s1\r\n");
+	turns(1);
+	lane = lane_at("s1");
+	rig_lose(rig, c);
+	turns(1);
+	rig->serve->pending->lanes[lane].open += PENDING_MAX;
+	c = say("get s1\r\n");
+	turns(TIMEOUT_TURNS - 10);
+	SAYS(c, "");
+	rig->serve->pending->lanes[lane].open -= PENDING_MAX;
+	turns(2);
+	check_eq(OPEN, 1);
+	turns(8 + TIMEOUT_TURNS / PENDING_WAIT_PARTS + 2);
+	SAYS(c, NO_ANSWER);
+	check_eq(OPEN, 0);
+}
+
 /* The wait for an earlier place does not count when the connection waits for another one. */
 TEST(a_second_wait_for_a_place_has_its_own_deadline)
 {

@@ -207,6 +207,13 @@ conn_unread(const struct conn *c)
 }
 
 void
+rig_drop_unread(struct rig *r, struct conn *c)
+{
+	while (c->head != NULL)
+		conn_advance(r->stack, c, conn_peek(c).len);
+}
+
+void
 stack_requests_wait(struct stack *s)
 {
 }

@@ -66,6 +66,8 @@ rig_turns(struct rig *rig, uint32_t n)
 struct conn *rig_open(struct rig *r);
 /* Receives one segment. */
 void rig_receive(struct rig *r, struct conn *c, const void *bytes, uint32_t len);
+/* Drops all unread bytes, as the stack does with unacknowledged ones while frames are short. */
+void rig_drop_unread(struct rig *r, struct conn *c);
 void rig_receive_text(struct rig *r, struct conn *c, const char *text);
 /* dropped: the connection's data is dropped for lack of frames. narrow: its window is closed. */
 void rig_starve(struct conn *c, bool dropped, bool narrow);
