@@ -55,6 +55,7 @@ USERS = "reader:word\n"
 DIFFER_REQUESTS = 60_000  # a full run has a million, and takes some minutes
 DIFFER_FLASH_REQUESTS = 2000
 LINUX_CONVERSATIONS = 30_000
+SOAK_HOURS = "2"
 DIFFER_SEED = 1  # every run uses it; run_differ by itself draws one
 TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
 TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
@@ -365,6 +366,14 @@ def part_histories():
     return counting("histories judged by porcupine", [str(CONFORM / "run_histories"), "--build", str(folder)])
 
 
+def part_soak(hours=SOAK_HOURS):
+    """Every load, kills, floods and growth in turns; its state is kept, and a run that was interrupted goes on."""
+    folder = build_tree.default_folder()
+    build_tree.build(folder, build_tree.TESTED)
+    return counting("loads in turns", [str(ROOT / "tests/stress/run_soak"), "--build", str(folder), "--hours", hours,
+                                       "--state", str(folder / "soak.state")])
+
+
 def part_boot():
     """Without the packages, a tap or a kernel to take apart it is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "boot"], stdin=subprocess.DEVNULL)
@@ -508,11 +517,11 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
          "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees, "fleet": part_fleet,
-         "linux": part_linux, "histories": part_histories}
+         "linux": part_linux, "histories": part_histories, "soak": part_soak}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
 ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet", "linux",
-                "histories")
+                "histories", "soak")
 REFEREE_SUITES = ("bookworm", "trixie")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
@@ -584,6 +593,10 @@ def main(argv):
         argv = argv[2:]
     suites = [word for word in argv if word in RELEASES] if "releases" in argv else []
     argv = [word for word in argv if word not in suites]
+    hours = []
+    if "--hours" in argv[:-1]:
+        at = argv.index("--hours")
+        hours, argv = argv[at + 1:at + 2], argv[:at] + argv[at + 2:]
     for word in argv:
         if word not in PARTS:
             print(f"tools/test: no part is called {word}: {' '.join(PARTS)}", file=sys.stderr)
@@ -609,7 +622,7 @@ def main(argv):
                     total.add(counts)
                     times += lines
                 continue
-            how = {"release": [start_beside] if len(chosen) > 1 else [], "releases": suites}
+            how = {"release": [start_beside] if len(chosen) > 1 else [], "releases": suites, "soak": hours}
             total.add(alone(name, times, *how.get(name, [])))
     finally:
         for b in beside:

@@ -50,7 +50,18 @@ def lone_fin(conversation, number, parts, fields):
 
 
 def syn_ack_again(conversation, number, parts, fields):
-    return "syn_acks" in fields and any(set("SA") <= set(part.flags) and part.seq == 0 for part in parts)
+    is_repeated = any(set("SA") <= set(part.flags) and part.seq == 0 for part in parts)
+    return is_repeated and fields.keys() <= REPEATS | {"syn_acks"}
+
+
+def data_from_the_syn(conversation, number, parts, fields):
+    syns = {part.seq for part in before(conversation, number) if part.flags == "S"}
+    return fields.keys() <= STREAM | {"acked"} and any(part.size and part.seq in syns for part in parts)
+
+
+def window_after_timeout(conversation, number, parts, fields):
+    linux, own = fields.get("upto", (0, 1))
+    return fields.keys() <= STREAM and own < linux and is_old_ack(before(conversation, number))
 
 
 def syn_in_syn_received(conversation, number, parts, fields):
@@ -323,6 +334,18 @@ KNOWN = [
         "RFC 9293 3.10.7.4, eighth",
         "a FIN beyond a gap is not kept: the peer repeats it; Linux keeps it and reports it by SACK",
         lone_fin,
+    ),
+    (
+        "data from the number of the SYN",
+        "RFC 9293 3.10.7.4, first",
+        "a segment that begins at the SYN is trimmed and opens the connection; Linux waits for its data again",
+        data_from_the_syn,
+    ),
+    (
+        "window after a timeout",
+        "RFC 5681 3.1",
+        "a reply whose ACKs are all too old is sent again, and the next begins with one segment",
+        window_after_timeout,
     ),
     (
         "first window",
