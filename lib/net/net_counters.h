@@ -77,6 +77,11 @@
 	X(DROP_ND_UNSOLICITED, "unsolicited neighbour advertisements")                             \
 	X(DROP_ND_ROUTER, "router messages and redirects, ignored: routes are configured")         \
 	X(DROP_NEIGH_RATE_LIMIT, "ARP requests and solicitations not answered: rate limit")        \
+	X(DROP_MLD_SENDER, "MLD queries from no querier of the link")                              \
+	X(DROP_MLD_FORMAT, "malformed MLD queries")                                                \
+	X(DROP_MLD_RATE_LIMIT, "MLD queries not answered: rate limit")                             \
+	X(MLD_QUERIES, "MLD queries received")                                                     \
+	X(MLD_REPORTS_SENT, "MLD reports sent")                                                    \
 	X(ND_ADVERTS_SENT, "neighbour advertisements sent in answer")                              \
 	X(ND_SOLICITS_SENT, "neighbour solicitations and unsolicited advertisements sent")         \
 	X(ND_LEARNED, "IPv6 neighbour entries added or refreshed")                                 \
