@@ -193,7 +193,7 @@ answer_all(struct net *net, uint32_t link, uint32_t *left, uint32_t *looks)
 
 	while (m->all_at_ns != 0 && *left != 0 && w.looks != 0) {
 		if (!rate_limit_allow(&m->limit, net->now_ns, MLD_ANSWERS_MAX)) {
-			m->all_at_ns = net->now_ns + RATE_LIMIT_NS;
+			m->all_at_ns = m->limit.since_ns + RATE_LIMIT_NS;
 			break;
 		}
 		report_some(net, &w);
@@ -219,7 +219,7 @@ mld_tick(struct net *net)
 		if (is_due(net, m->one_at_ns) && left != 0) {
 			left--;
 			if (!answer_one(net, i))
-				m->one_at_ns = net->now_ns + RATE_LIMIT_NS;
+				m->one_at_ns = m->limit.since_ns + RATE_LIMIT_NS;
 		}
 		if (is_due(net, m->all_at_ns))
 			answer_all(net, i, &left, &looks);
