@@ -129,7 +129,7 @@ start_port(struct appliance *a, struct error *err)
 
 	if (!nic_start(&a->nic, c, a->sizes.frames, err) || !begin_addresses(a, err))
 		return false;
-	own_addrs_join(&a->own, &a->nic.device);
+	own_addrs_join(&a->own, &a->nic.device, nic_other(&a->nic));
 	a->process.clock = &a->nic.clock;
 	a->process.control_cpu = a->nic.machine.placement.control_cpu;
 	a->sizes.program_bytes = program_bytes(a);
@@ -144,6 +144,8 @@ build_net(struct appliance *a, struct region *region)
 	struct stack_config *stack = &a->sizes.stack;
 
 	a->neigh = neigh_table_create(region);
+	if (a->settings.config.gateway6_auto)
+		router_list_ask(neigh_routers(a->neigh));
 	if (c->conns_per_source != 0)
 		stack->tcp.sources = conn_sources_create(region, c->conns_max, c->conns_per_source,
 							 stack->net.seed);
@@ -273,8 +275,10 @@ watch_port(struct appliance *a, struct error *err)
 	const struct port_watch_parts parts = {
 		.process = &a->process,
 		.device = &a->nic.device,
-		.request = {&a->settings.config, &a->nic.profile, &a->nic.plan, a->sizes.frames},
+		.request = {&a->settings.config, &a->nic.profile, &a->nic.plan, a->sizes.frames,
+			    NULL},
 		.neigh = a->neigh,
+		.other = nic_other(&a->nic),
 	};
 
 	return port_watch_begin(&a->port_watch, &parts, err);
@@ -313,8 +317,9 @@ appliance_start(struct appliance *a, struct error *err)
 	}
 	serve_resident_set_mt(a->shared, host_resident_bytes());
 	nic_warn(&a->nic, "clockoo");
-	a->capture = capture_service_start(&(struct capture_from){
-		c->file_prefix, c->port, &a->nic.device, &a->nic.clock, &a->wall});
+	a->capture = capture_service_start(&(struct capture_from){c->file_prefix, c->port,
+								  &a->nic.device, &a->nic.clock,
+								  &a->wall, nic_other(&a->nic)});
 	if (c->verbosity > 0)
 		ready_line_memory(&a->sizes, &a->nic);
 	return true;
@@ -381,7 +386,8 @@ appliance_run(struct appliance *a, struct error *err)
 
 	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
-	    !kernel_thread_start(&a->kernel, &a->process, err) || !start_control(a, &control, err))
+	    !kernel_thread_start(&a->kernel, &a->process, err) || !nic_listen(&a->nic, err) ||
+	    !start_control(a, &control, err))
 		return false;
 	memory_save_start(&a->save);
 	start_pages_give_back();

@@ -11,6 +11,7 @@
 #ifndef CLOCKOO_NIC_H
 #define CLOCKOO_NIC_H
 
+#include "bond/bond.h"
 #include "config/config.h"
 #include "profile/profile.h"
 #include "dpdk/device.h"
@@ -34,8 +35,11 @@ struct nic {
 	struct steer_plan plan;
 	struct device device;
 	struct tsc_clock clock;
+	struct device other; /* the bond's second member */
+	struct bond *bond;   /* NULL: one NIC */
+	struct host other_host;
 	struct handover *handover; /* NULL: flows reach their core without it */
-	struct huge_block rings;   /* of handover */
+	struct huge_block rings;   /* of handover and bond */
 	struct user_net *user;     /* NULL: the port is not user */
 	struct cable cable;        /* between port user and the cores */
 	int claim;                 /* nic_claim.h; held while the process runs */
@@ -46,7 +50,7 @@ struct nic {
 /* Reads profile and host, and makes the plan. Chooses cfg->lcores if they are not set. */
 bool nic_prepare(struct nic *nic, struct config *cfg, struct error *err);
 
-/* Returns the memory of the rings between cores; 0 if the plan has none. */
+/* Returns the memory of the rings between cores and of a bond; 0 if there is none. */
 uint64_t nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg);
 
 /* Returns the memory of the rings that the kernel makes for a port; 0 if it makes none. */
@@ -65,10 +69,38 @@ bool nic_check_resources(const struct nic *nic, const struct config *cfg, uint64
 
 /* Starts DPDK, the port and the clock. */
 bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struct error *err);
+/* Lets clients connect, where a port refuses them until its cores are about to run. */
+bool nic_listen(struct nic *nic, struct error *err);
 void nic_stop(struct nic *nic);
 
 /* Returns the port of one core: that of its queue, or one that hands over frames. */
 struct port *nic_port(struct nic *nic, uint32_t core);
+
+/* True if the port carries frames: its NIC has a link, or a member of its bond distributes. Tells
+ * the bond what links its members have, so it is to be called some times a second. */
+bool nic_link_up(struct nic *nic);
+
+/* Returns the bond's second member, or NULL. */
+static inline struct device *
+nic_other(struct nic *nic)
+{
+	return nic->bond != NULL ? &nic->other : NULL;
+}
+
+/* Sums up both members' frames since start, where there is a bond. */
+void nic_losses(struct nic *nic, struct device_losses *losses);
+
+/* Returns the configuration of a port whose only NIC is the bond's second member. */
+struct config nic_other_config(const struct config *cfg);
+
+/* True unless a flow that moves to the bond's other member would reach another core there: both
+ * members spread by the plan's key and table, or by the kernel's one hash, or cores hand frames
+ * over. */
+bool nic_members_spread_alike(const struct steer_plan *plan, const struct profile *profile,
+			      const struct config *cfg, struct error *err);
+
+/* Returns the operator's name of a bond's member. */
+const char *nic_member_name(const struct config *cfg, uint32_t member);
 
 /* Prints one line for each way in which steering differs from what the operator may expect. */
 void nic_warn(const struct nic *nic, const char *program);

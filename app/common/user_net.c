@@ -49,8 +49,16 @@ struct user_timer {
 	uint64_t due_ms; /* UINT64_MAX: not set */
 };
 
+/* The sockets at which the host listens for TCP. */
+struct listeners {
+	int fds[CONFIG_LISTENERS_MAX];
+	uint32_t count, backlog;
+	atomic_bool open; /* clients may connect */
+};
+
 struct user_net {
 	Slirp *slirp;
+	struct listeners listeners;
 	struct cable *cable;
 	struct handover_config owner; /* finds the core of a flow */
 	cpu_set_t cpus;
@@ -62,6 +70,7 @@ struct user_net {
 	struct user_timer timers[SLIRP_TIMER_NUM];
 	uint32_t fd_count, fd_max;
 	struct pollfd *fds;
+	bool has_neighbour; /* a core has sent its address since the last poll */
 };
 
 /* ---- frames to the cores ---- */
@@ -237,6 +246,21 @@ static const struct event_pair event_pairs[] = {
 };
 #define EVENT_PAIRS (sizeof event_pairs / sizeof event_pairs[0])
 
+/* True if fd is a listener that refuses connections still. poll() would report it at once. */
+static bool
+is_closed_listener(const struct user_net *u, int fd)
+{
+	const struct listeners *l = &u->listeners;
+
+	/* Relaxed: the flag carries no data. The event of user_net_listen ends the poll. */
+	if (likely(atomic_load_explicit(&l->open, memory_order_relaxed)))
+		return false;
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->fds[i] == fd)
+			return true;
+	return false;
+}
+
 /* Returns its index. One descriptor too many is polled at a later turn. */
 static int
 add_poll(int fd, int events, void *arg)
@@ -244,7 +268,7 @@ add_poll(int fd, int events, void *arg)
 	struct user_net *u = arg;
 	short wanted = 0;
 
-	if (u->fd_count == u->fd_max)
+	if (u->fd_count == u->fd_max || is_closed_listener(u, fd))
 		return -1;
 	for (uint32_t i = 0; i < EVENT_PAIRS; i++)
 		if (events & event_pairs[i].slirp)
@@ -274,12 +298,27 @@ get_events(int index, void *arg)
 	return events;
 }
 
+/* True for ARP, and for ICMPv6, which has neighbour advertisements. */
+static bool
+is_of_neighbour(const uint8_t *frame, uint32_t len)
+{
+	const struct eth_header *eth = (const void *)frame;
+	const struct ipv6_header *ip6 = (const void *)(eth + 1);
+
+	if (len < sizeof *eth)
+		return false;
+	return be16_get(eth->type) == ETH_TYPE_ARP ||
+	       (be16_get(eth->type) == ETH_TYPE_IPV6 && len >= sizeof *eth + sizeof *ip6 &&
+		ip6->next == IPV6_ICMP);
+}
+
 static void
 take_frame(void *arg, const uint8_t *data, uint32_t len)
 {
 	struct user_net *u = arg;
 	struct user_reset_frames resets;
 
+	u->has_neighbour |= is_of_neighbour(data, len);
 	if (likely(u->resets.dead == 0) ||
 	    !user_reset_replaces(&u->resets, data, len, clock_ns(CLOCK_MONOTONIC) / NS_PER_MS,
 				 &resets)) {
@@ -329,7 +368,10 @@ poll_sockets(struct user_net *u)
 	slirp_pollfds_fill(u->slirp, &ms, add_poll, u);
 	ms = run_timers(u, ms);
 	sleeps = cable_thread_sleeps(u->cable);
-	n = poll(u->fds, u->fd_count, sleeps ? (int)ms : 0);
+	/* libslirp keeps frames for a neighbour that it has just asked for, and sends them behind
+	 * the next poll only. */
+	n = poll(u->fds, u->fd_count, sleeps && !u->has_neighbour ? (int)ms : 0);
+	u->has_neighbour = false;
 	cable_thread_woke(u->cable);
 	if (n > 0 && u->fds[POLL_RESETS].revents != 0)
 		user_reset_collect(&u->resets, clock_ns(CLOCK_MONOTONIC) / NS_PER_MS);
@@ -432,36 +474,32 @@ user_net_is_built(struct error *err)
 	return true;
 }
 
-/* libslirp listens with a backlog of 1; a second listen(2) changes it. Accepted sockets inherit the
- * send buffer: without a bound the kernel takes 4 MB of replies for a peer that reads nothing. */
+/* libslirp listens at once. shutdown(2) ends that and leaves the socket bound; a second listen(2)
+ * begins it again, with another backlog than libslirp's of 1. Accepted sockets inherit the send
+ * buffer: without a bound the kernel takes 4 MB of replies for a peer that reads nothing. */
 static int
 set_up_listener(int fd, int events, void *arg)
 {
 	static const int bytes_max = SEND_BUFFER;
-	const uint32_t *backlog = arg;
+	struct listeners *l = arg;
 	int listens = 0;
 	socklen_t bytes = sizeof listens;
 
 	(void)events;
 	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens) {
+		ensure(l->count < CONFIG_LISTENERS_MAX);
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes_max, sizeof bytes_max);
-		listen(fd, (int)*backlog);
+		shutdown(fd, SHUT_RDWR);
+		l->fds[l->count++] = fd;
 	}
 	return 0;
-}
-
-static void
-set_up_listeners(struct user_net *u, uint32_t backlog)
-{
-	uint32_t ms = 0;
-
-	slirp_pollfds_fill(u->slirp, &ms, set_up_listener, &backlog);
 }
 
 bool
 user_net_open(struct user_net **opened, const struct config *cfg, struct error *err)
 {
 	struct user_net *u = calloc(1, sizeof *u);
+	uint32_t ms = 0;
 	bool can_watch;
 
 	*opened = u;
@@ -480,7 +518,8 @@ user_net_open(struct user_net **opened, const struct config *cfg, struct error *
 	g_log_set_handler("Slirp", G_LOG_LEVEL_MASK | G_LOG_FLAG_RECURSION, log_nothing, NULL);
 	u->slirp = slirp_make(u, cfg);
 	if (can_watch && u->fds != NULL && u->slirp != NULL && user_listen(u->slirp, cfg, err)) {
-		set_up_listeners(u, cfg->backlog);
+		u->listeners.backlog = cfg->backlog;
+		slirp_pollfds_fill(u->slirp, &ms, set_up_listener, &u->listeners);
 		return true;
 	}
 	if (!can_watch || u->fds == NULL || u->slirp == NULL)
@@ -518,6 +557,22 @@ user_net_start(struct user_net *u, struct cable *cable, struct error *err)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&how);
 	return u->runs || error_set(err, "--port user: its thread cannot be started");
+}
+
+bool
+user_net_listen(struct user_net *u, struct error *err)
+{
+	struct listeners *l = &u->listeners;
+
+	for (uint32_t i = 0; i < l->count; i++)
+		if (listen(l->fds[i], (int)l->backlog) != 0)
+			return error_set_code(err, ERROR_OS,
+					      "--listen: %s: another program has begun to listen "
+					      "there during the start",
+					      strerror(errno));
+	atomic_store_explicit(&l->open, true, memory_order_relaxed);
+	eventfd_write(u->cable->thread.fd, 1);
+	return true;
 }
 
 uint64_t

@@ -6,6 +6,9 @@
  * (CONFIG_USER_NET); for connections that the appliance opens, it opens sockets of the host. A
  * thread runs it, and moves frames over a cable. No privilege, NIC or hugepage is needed.
  *
+ * The sockets are bound when the network is opened, so that a conflict ends the start at once. They
+ * refuse connections until user_net_listen: a client never waits for cores that do not run yet.
+ *
  * Owner:  the caller, from user_net_open to user_net_close.
  * Thread: main; its own thread touches nothing of the caller but the cable.
  * Errors: struct error, at start: an address in use, no right to a low port. Later a frame that
@@ -35,6 +38,9 @@ bool user_net_check(const struct config *cfg, struct error *err);
 
 /* Runs the thread. cable: plugged in, with a lane for each core. */
 bool user_net_start(struct user_net *u, struct cable *cable, struct error *err);
+
+/* Lets clients connect. False if another program has begun to listen at an address since. */
+bool user_net_listen(struct user_net *u, struct error *err);
 
 /* Returns the frames dropped on their way to a core. Any thread. */
 uint64_t user_net_dropped_mt(const struct user_net *u);

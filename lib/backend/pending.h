@@ -127,7 +127,8 @@ struct pending_table {
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
 	struct pending_lane lanes[BACKEND_LANES_MAX];
 	uint32_t ahead_left, hits_left;  /* of this turn's limits */
-	struct op ahead[AHEAD_GETS_MAX]; /* gets that are being asked for */
+	struct op ahead[AHEAD_GETS_MAX]; /* gets that are being asked for, and their bytes */
+	uint8_t ahead_bytes[MC_LINE_MAX];
 	struct pending table[PENDING_MAX];
 	struct pending_line lines[PENDING_LINES_MAX];
 };

@@ -140,7 +140,7 @@ search_ask(struct serve *sv, struct op *op, struct search *at)
 	if (same != NULL) {
 		if (same->offset >= at->line && same->offset < offset)
 			same->more = (uint16_t)(offset - same->offset);
-		else
+		else if (same->offset != offset)
 			session_leave_out(ss, op->hash); /* while it waits, for all behind it */
 	} else if ((*at->link == NULL || (*at->link)->offset != offset) && !is_passed(at, op) &&
 		   pending_lacks(sv, op)) {
@@ -168,8 +168,8 @@ gets_follow(const struct serve *sv, const struct session *ss, const struct op *o
 
 /* Stops at the first operation that is not asked for ahead: it may change keys of the
  * operations behind it. */
-FLAT bool
-pending_ask_ahead(struct serve *sv, struct op *op)
+static FLAT bool
+ops_ask_ahead(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 	const uint32_t begin = op_offset(ss, op), behind = begin + op->raw.len,
@@ -180,8 +180,6 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 	at.offset = behind;
 	at.line = op_last(op) ? behind : begin;
 	search_begin(&at, ss, op + 1);
-	ss->left_out = 0;
-	ss->ahead_parser = ss->parser;
 	for (struct op *next = op + 1; next < end; next++) {
 		if (next->session != ss)
 			continue;
@@ -195,6 +193,28 @@ pending_ask_ahead(struct serve *sv, struct op *op)
 	ss->ahead_at = at.offset;
 	ss->ahead_parser = ss->parser;
 	return true;
+}
+
+/* Gets behind this pass may have been asked for: the search goes on behind them. */
+bool
+pending_ask_ahead(struct serve *sv, struct op *op)
+{
+	struct session *ss = op->session;
+	const uint32_t ahead_at = ss->ahead_at;
+	const struct mc_parser parser = ss->ahead_parser;
+	const bool others = ss->pending_count > 1;
+	bool more = true;
+
+	ss->left_out = 0;
+	ss->ahead_at = op_offset(ss, op) + op->raw.len;
+	ss->ahead_parser = ss->parser;
+	if (ss->pass_ops > 1)
+		more = ops_ask_ahead(sv, op);
+	if (others && ahead_at > ss->ahead_at) {
+		ss->ahead_at = ahead_at;
+		ss->ahead_parser = parser;
+	}
+	return more;
 }
 
 static FLAT uint32_t
@@ -223,38 +243,47 @@ session_is_ahead(const struct session *ss)
 {
 	const struct mc_parser *ps = &ss->ahead_parser;
 
-	return ss->body == BODY_NONE && !ss->closing && ss->read_buf_at == ss->read_buf_len &&
-	       ps->protocol == MC_PROTOCOL_TEXT && !ps->swallow &&
-	       (!ps->in_line || ps->verb == MC_GET);
+	return ss->body == BODY_NONE && !ss->closing && ps->protocol == MC_PROTOCOL_TEXT &&
+	       !ps->swallow && (!ps->in_line || ps->verb == MC_GET);
 }
 
-/* Parses a plain get of the read buffer and returns its length, or 0. All gets there are
- * complete, and their lines were validated when they arrived. The byte behind the buffer's last
- * key is not there, so that key is taken as it is. */
-static uint32_t
-deferred_parse(const uint8_t *p, uint32_t left, bool in_line, struct mc_get *get)
+/* Copies the session's bytes from ahead_at on, as many as a line may have before its first key is
+ * read. */
+static struct view
+ahead_bytes(const struct serve *sv, const struct session *ss)
 {
-	const uint32_t prefix = in_line ? 0 : MC_GET_PREFIX_BYTES;
-	const uint8_t *key = p + prefix;
-	uint32_t used, end;
+	uint8_t *to = sv->pending->ahead_bytes;
+	const uint32_t left = ss->ahead_at < ss->read_buf_len ? ss->read_buf_len - ss->ahead_at : 0,
+		       beyond = left == 0 ? ss->ahead_at - ss->read_buf_len : 0;
 
-	if (left <= prefix + 1)
-		return 0;
-	used = mc_key_parse_fast(key, left - prefix, get);
-	if (likely(used != 0))
-		return prefix + used;
-	end = left - prefix - 1;
-	*get = (struct mc_get){.key_len = end};
-	return key[0] > ' ' && key[end] == ' ' && end <= MC_KEY_MAX &&
-			       mc_token_end(key, 0, end) == end
-		       ? left
-		       : 0;
+	memcpy(to, ss->read_buf + ss->ahead_at, left);
+	return (struct view){
+		to, left + conn_peek_copy(ss->conn, beyond, to + left, MC_LINE_MAX - left)};
 }
 
-/* Parses at most this many complete gets into aw->ahead and probes their primary buckets.
- * Returns the number of gets. */
+/* Parses the first key of a line of which MC_LINE_MAX bytes have no end. Returns the bytes used;
+ * 0: it is no plain get. */
+static NOT_FLAT uint32_t
+long_line_parse(const uint8_t *p, uint32_t len, struct mc_get *get)
+{
+	struct mc_parser ps = {.protocol = MC_PROTOCOL_TEXT};
+	struct mc_req req;
+	struct mc_result r;
+
+	if (len < MC_LINE_MAX)
+		return 0;
+	r = mc_parse(&ps, &req, p, len);
+	if (r.status != MC_OK || req.verb != MC_GET || req.error != MC_ERR_NONE || !ps.in_line ||
+	    r.used != MC_GET_PREFIX_BYTES + req.key.len + 1)
+		return 0;
+	*get = (struct mc_get){.key_len = req.key.len};
+	return r.used;
+}
+
+/* Parses at most this many complete gets into pt->ahead and probes their primary buckets. Returns
+ * the number of gets. */
 static uint32_t
-ahead_parse(struct serve *sv, struct session *ss, struct view src, bool deferred, uint32_t most)
+ahead_parse(struct serve *sv, struct session *ss, struct view src, uint32_t most)
 {
 	struct pending_table *pt = sv->pending;
 	bool in_line = ss->ahead_parser.in_line;
@@ -265,10 +294,11 @@ ahead_parse(struct serve *sv, struct session *ss, struct view src, bool deferred
 		const uint32_t left = src.len - at, prefix = in_line ? 0 : MC_GET_PREFIX_BYTES;
 		struct op *op = &pt->ahead[n];
 		struct mc_get get;
-		const uint32_t used = deferred  ? deferred_parse(p, left, in_line, &get)
-				      : in_line ? mc_key_parse_fast(p, left, &get)
-						: mc_get_parse_fast(p, left, &get);
+		uint32_t used = in_line ? mc_key_parse_fast(p, left, &get)
+					: mc_get_parse_fast(p, left, &get);
 
+		if (unlikely(used == 0) && !in_line)
+			used = long_line_parse(p, left, &get);
 		if (used == 0)
 			break;
 		op->session = ss;
@@ -297,59 +327,71 @@ ahead_prefetch(struct serve *sv, uint32_t n)
 		store_probe_alternate(sv->store, &ops[__builtin_ctzll(open)].probe);
 }
 
-/* Returns the room for more bytes in the read buffer. When little is left the bytes are moved
- * to its begin, which writes every pending request of the session. */
-static uint32_t
-buffer_room(struct serve *sv, struct session *ss)
+/* Makes room for more bytes in the read buffer when little is left: moves its bytes to its begin,
+ * which writes every pending request of the session. */
+static void
+buffer_compact(struct serve *sv, struct session *ss)
 {
-	if (ss->read_buf_at > 0 && MC_LINE_MAX - ss->read_buf_len < AHEAD_ROOM_MIN) {
-		pending_rebase(sv, ss, sv->op_count);
-		ss->read_buf_len -= ss->read_buf_at;
-		memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
-		ss->read_buf_at = 0;
-	}
-	return MC_LINE_MAX - ss->read_buf_len;
+	if (ss->read_buf_at == 0 || MC_LINE_MAX - ss->read_buf_len >= AHEAD_ROOM_MIN)
+		return;
+	pending_rebase(sv, ss, sv->op_count);
+	ss->read_buf_len -= ss->read_buf_at;
+	memmove(ss->read_buf, ss->read_buf + ss->read_buf_at, ss->read_buf_len);
+	ss->read_buf_at = 0;
 }
 
-/* Asks for at most this many gets of the read buffer, or of one segment once the buffer has no
- * more. Returns how many are done. */
+/* Moves bytes in front of ahead_at from the connection to the read buffer, as far as there is
+ * room. */
+static void
+buffer_fill(struct serve *sv, struct session *ss)
+{
+	const uint32_t end = ss->ahead_at < MC_LINE_MAX ? ss->ahead_at : MC_LINE_MAX;
+
+	while (ss->read_buf_len < end) {
+		const uint32_t room = end - ss->read_buf_len;
+		uint64_t since_ns;
+		const struct view src = conn_peek_since(ss->conn, &since_ns);
+		const uint32_t len = src.len < room ? src.len : room;
+
+		ensure(len > 0); /* they were read when they were asked for */
+		if (ss->newer_since_ns == 0) {
+			ss->newer_since_ns = since_ns;
+			ss->newer_at = ss->read_buf_len;
+		}
+		memcpy(ss->read_buf + ss->read_buf_len, src.data, len);
+		ss->read_buf_len += len;
+		conn_advance(sv->stack, ss->conn, len);
+	}
+}
+
+bool
+asked_bytes_move(struct serve *sv, struct session *ss)
+{
+	const uint32_t len = ss->read_buf_len, left = len - ss->read_buf_at;
+
+	if (likely(!session_asks_beyond(ss)) || left >= AHEAD_ROOM_MIN)
+		return false;
+	buffer_compact(sv, ss);
+	buffer_fill(sv, ss);
+	return true;
+}
+
+/* Asks for at most this many gets. Returns how many are done. */
 static uint32_t
 segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 {
-	const bool deferred = ss->ahead_at < ss->read_buf_len;
 	struct op *ops = sv->pending->ahead;
-	struct view src;
-	uint32_t bytes, n, room;
-	uint64_t since_ns;
+	const struct view src = ahead_bytes(sv, ss);
+	uint32_t n = ahead_parse(sv, ss, src, most < AHEAD_GETS_MAX ? most : AHEAD_GETS_MAX);
 
-	if (deferred) {
-		src = (struct view){ss->read_buf + ss->ahead_at, ss->read_buf_len - ss->ahead_at};
-	} else {
-		src = conn_peek_since(ss->conn, &since_ns);
-		if (src.len == 0)
-			return 0;
-		room = buffer_room(sv, ss);
-		src.len = src.len < room ? src.len : room;
-	}
-	n = ahead_parse(sv, ss, src, deferred, most < AHEAD_GETS_MAX ? most : AHEAD_GETS_MAX);
 	sv->pending->ahead_left -= n;
 	ahead_prefetch(sv, n);
 	n = ask_more(sv, ss, ops, n, ss->ahead_at);
 	if (n == 0)
 		return 0;
-	bytes = (uint32_t)(ops[n - 1].raw.data + ops[n - 1].raw.len - src.data);
 	ss->ahead_parser = (struct mc_parser){
 		.verb = MC_GET, .in_line = !op_last(&ops[n - 1]), .protocol = MC_PROTOCOL_TEXT};
-	ss->ahead_at += bytes;
-	if (deferred)
-		return n;
-	if (ss->newer_since_ns == 0) {
-		ss->newer_since_ns = since_ns;
-		ss->newer_at = ss->read_buf_len;
-	}
-	memcpy(ss->read_buf + ss->read_buf_len, src.data, bytes);
-	ss->read_buf_len += bytes;
-	conn_advance(sv->stack, ss->conn, bytes);
+	ss->ahead_at += (uint32_t)(ops[n - 1].raw.data + ops[n - 1].raw.len - src.data);
 	return n;
 }
 
@@ -363,7 +405,7 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 	uint32_t share, left, n;
 
 	if (ss->read_buf == NULL || sv->under_pressure || sv->backend_mode == BACKEND_PROMOTES ||
-	    pt->draining || ss->ahead_at > ss->read_buf_len)
+	    pt->draining)
 		return;
 	share = pending_share(sv, ss);
 	left = share > ss->pending_count ? share - ss->pending_count : 0;
@@ -373,4 +415,6 @@ gets_ask_ahead(struct serve *sv, struct session *ss)
 		n = segment_ask_ahead(sv, ss, left < pt->ahead_left ? left : pt->ahead_left);
 		left -= n;
 	} while (n != 0);
+	buffer_compact(sv, ss);
+	buffer_fill(sv, ss);
 }

@@ -58,8 +58,9 @@ static inline bool
 may_complete(const struct serve *sv, const struct session *ss, const struct pending *a)
 {
 	return a != NULL && a->bytes != 0 && a->state == PENDING_READY &&
-	       a->offset == ss->read_buf_at && !a->answer.failed &&
-	       a->answer.error == MC_ERR_NONE && ss->served < sv->cfg.conn_requests_max;
+	       a->offset == ss->read_buf_at && a->offset + a->bytes <= ss->read_buf_len &&
+	       !a->answer.failed && a->answer.error == MC_ERR_NONE &&
+	       ss->served < sv->cfg.conn_requests_max;
 }
 
 /* Reserves room for this many bytes of replies. False if there is none now. */

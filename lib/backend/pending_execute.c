@@ -169,12 +169,14 @@ retrievals_wait(struct session *ss)
 {
 	const struct pending *open = first_open(ss);
 	const bool replying = ss->value.item != NULL || ss->stream.kind != NULL;
+	uint32_t ahead;
 
 	if (ss->place_queued)
 		return true;
 	if (open == NULL || ss->parser.swallow || open->offset < ss->read_buf_at)
 		return false;
-	ss->deferrable_bytes = MC_LINE_MAX - (open->offset - ss->read_buf_at);
+	ahead = open->offset - ss->read_buf_at;
+	ss->deferrable_bytes = MC_LINE_MAX - (ahead < MC_LINE_MAX ? ahead : MC_LINE_MAX - 1);
 	return open->offset == ss->read_buf_at && !replying;
 }
 
@@ -235,8 +237,10 @@ pending_resume(struct serve *sv, struct session *ss)
 		ss->read_buf_since_ns = ss->newer_since_ns;
 		ss->newer_since_ns = 0;
 	}
-	gets_complete(sv, ss);
-	if (ss->ahead)
+	do
+		gets_complete(sv, ss);
+	while (asked_bytes_move(sv, ss));
+	if (ss->ahead && ss->pending != NULL && session_has_more(ss))
 		gets_ask_ahead(sv, ss);
 	if (pending_wait(sv, ss))
 		return false;

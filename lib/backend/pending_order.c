@@ -180,6 +180,7 @@ session_promote(struct serve *sv, struct op *op)
 		return false;
 	}
 	ss->pending_counted = bytes && (op->req.flags & MC_FIRST) != 0;
+	ss->ahead_at = 0;
 	if (!pending_ask_at(sv, op, pending_link_at(ss, offset), offset))
 		pending_queue(sv, ss, op->req.key, op->hash, 0);
 	return true;
@@ -364,7 +365,8 @@ pending_execute_read(struct serve *sv, struct op *op)
 void
 pending_sweep(struct serve *sv, struct session *ss)
 {
-	const bool none = ss->read_buf == NULL || ss->read_buf_at == ss->read_buf_len;
+	const bool none = ss->read_buf == NULL ||
+			  (ss->read_buf_at == ss->read_buf_len && !session_asks_beyond(ss));
 
 	if (ss->body == BODY_FILLED)
 		return;
@@ -375,8 +377,10 @@ pending_sweep(struct serve *sv, struct session *ss)
 	ss->place_refused = false;
 	if (!ss->place_queued)
 		ss->place_since_ns = 0;
-	if (ss->ahead)
+	if (ss->ahead && session_has_more(ss))
 		gets_ask_ahead(sv, ss);
+	else
+		asked_bytes_move(sv, ss);
 }
 
 void

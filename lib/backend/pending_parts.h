@@ -11,8 +11,8 @@
  *
  * Private to lib/backend.
  *
- * Shape:  a session's pending requests are a list in the order of its bytes; offsets are in its
- *         read buffer.
+ * Shape:  a session's pending requests are a list in the order of its bytes. An offset counts from
+ *         the begin of the read buffer and may lie beyond its end (session.ahead_at).
  * Thread: core-local.
  * Bounds: PENDING_KEPT_MAX kept requests of a connection; chunks: backend.h.
  */
@@ -100,8 +100,18 @@ bool pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint
 bool pending_ask_ahead(struct serve *sv, struct op *op);
 /* True if gets behind this pass's operations may be asked for, once all of those are. */
 bool session_is_ahead(const struct session *ss);
+/* True if the session has received bytes behind those that were asked for. */
+static inline bool
+session_has_more(const struct session *ss)
+{
+	return ss->ahead_at < ss->read_buf_len + conn_unread(ss->conn);
+}
+
 /* Asks for further gets that the connection of a session that is ahead has received. */
 void gets_ask_ahead(struct serve *sv, struct session *ss);
+/* Moves bytes of pending requests from the connection to the read buffer, if few are left there and
+ * no operation lies in it. True if bytes were moved. */
+bool asked_bytes_move(struct serve *sv, struct session *ss);
 
 /* ---- plain gets that are answered (pending_complete.c) ---- */
 

@@ -569,7 +569,7 @@ pending_rebase(struct serve *sv, struct session *ss, uint32_t first)
 		session_pending_end(sv, ss, &ss->pending);
 	for (struct pending *a = ss->pending; a != NULL; a = a->next)
 		a->offset -= base;
-	ss->ahead_at -= base;
+	ss->ahead_at -= base < ss->ahead_at ? base : ss->ahead_at;
 	ss->newer_at -= base < ss->newer_at ? base : ss->newer_at;
 }
 

@@ -12,8 +12,9 @@
 
 const struct counter_name bond_counter_names[BOND_COUNTER_COUNT] = {BOND_COUNTERS(COUNTER_NAME)};
 
-/* Which members do what: member i collects (bit i), distributes (bit i + BOND_MEMBERS). */
-#define COLLECTS(member)    (1u << (member))
+/* Which members do what: frames of member i are taken (bit i), it distributes (bit i +
+ * BOND_MEMBERS). */
+#define ACCEPTS(member)     (1u << (member))
 #define DISTRIBUTES(member) (1u << ((member) + BOND_MEMBERS))
 
 struct bond_port {
@@ -188,7 +189,7 @@ run_lacp(struct bond_port *p, uint64_t now_ns)
 	lacp_run(&b->lacp, now_ns);
 	send_lacpdus(p, now_ns);
 	for (uint32_t i = 0; i < BOND_MEMBERS; i++) {
-		roles |= lacp_collects(&b->lacp, i) ? COLLECTS(i) : 0;
+		roles |= lacp_accepts(&b->lacp, i) ? ACCEPTS(i) : 0;
 		roles |= lacp_distributes(&b->lacp, i) ? DISTRIBUTES(i) : 0;
 		set_word(&b->fault[i], lacp_fault(&b->lacp, i));
 	}
@@ -209,7 +210,7 @@ run_backup(struct bond *b)
 		set_word(&b->fault[i], word(&b->mbps[i]) != 0 ? LACP_GOOD : LACP_NO_LINK);
 	if (word(&b->mbps[b->active]) == 0)
 		return 0;
-	return COLLECTS(b->active) | DISTRIBUTES(b->active);
+	return ACCEPTS(b->active) | DISTRIBUTES(b->active);
 }
 
 static void
@@ -316,7 +317,7 @@ static void
 keep(struct bond_port *p, uint32_t member, const struct burst *from, uint32_t roles,
      struct burst *to)
 {
-	const bool lacp = p->bond->cfg.mode == BOND_LACP, collects = roles & COLLECTS(member);
+	const bool lacp = p->bond->cfg.mode == BOND_LACP, accepts = roles & ACCEPTS(member);
 	const uint32_t n = from->count;
 
 	if (to == from)
@@ -333,7 +334,7 @@ keep(struct bond_port *p, uint32_t member, const struct burst *from, uint32_t ro
 					  p->bond->cfg.now_ns(p->bond->cfg.clock));
 			else
 				pass_slow(p, member, data, from->len[i]);
-		} else if (likely(collects)) {
+		} else if (likely(accepts)) {
 			burst_move(to, from, i);
 			continue;
 		} else {
@@ -438,6 +439,12 @@ void
 bond_link_mt(struct bond *b, uint32_t member, uint32_t mbps)
 {
 	set_word(&b->mbps[member], mbps);
+}
+
+bool
+bond_carries_mt(const struct bond *b)
+{
+	return (word(&b->roles) & (DISTRIBUTES(0) | DISTRIBUTES(1))) != 0;
 }
 
 enum lacp_fault

@@ -4,8 +4,8 @@
  * Each core polls its queue of both members, and sends a flow always over the same one of those
  * that distribute. With LACP core 0 runs the protocol (lacp.h) in its turn; other cores copy to it
  * the LACPDUs that their queues receive. As active-backup one member with a link carries all
- * frames. Frames received on a member that does not collect are dropped, as a switch may send a
- * broadcast to both.
+ * frames. Frames received on another member are dropped, as a switch may send a broadcast to
+ * both.
  *
  * Shape:  one struct bond, and a port for each core over its queue of each member. What a member
  *         refuses is kept and sent first the next time, so that a slow member holds up the other
@@ -37,7 +37,7 @@
 	X(BOND_LACPDUS_TX, "LACPDUs sent")                                                         \
 	X(BOND_MARKERS, "markers of a partner answered")                                           \
 	X(BOND_DROP_SLOW, "slow-protocol frames dropped: malformed, our own, or too many")         \
-	X(BOND_DROP_RX, "frames dropped: received on a member that does not collect")              \
+	X(BOND_DROP_RX, "frames dropped: received on a member that takes none")                    \
 	X(BOND_DROP_TX, "frames dropped: no member distributes, or theirs no longer does")
 
 enum bond_counter { BOND_COUNTERS(COUNTER_SYMBOL) BOND_COUNTER_COUNT };
@@ -63,6 +63,9 @@ const struct counter *bond_counters(const struct bond *b, uint32_t core);
 
 /* Sets the speed of a member's link; 0: it is down. */
 void bond_link_mt(struct bond *b, uint32_t member, uint32_t mbps);
+
+/* True if a member distributes. */
+bool bond_carries_mt(const struct bond *b);
 
 /* Returns why a member carries no frames. */
 enum lacp_fault bond_fault_mt(const struct bond *b, uint32_t member);

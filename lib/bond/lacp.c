@@ -178,14 +178,12 @@ joins(const struct lacp_port *p, const struct lacp_port *lead)
 	       has(&p->partner, LACP_AGGREGATION) && has(&lead->partner, LACP_AGGREGATION);
 }
 
-/* Chooses the port whose partner the aggregator has: one that hears its partner before one that
- * does not, and the present one before the other. */
+/* Chooses the port whose partner the aggregator has: the first one, unless only the other hears
+ * its partner. So the first one's partner is the bond's again once it is back. */
 static uint32_t
 choose_lead(const struct lacp *l)
 {
-	const uint32_t other = 1 - l->lead;
-
-	return l->port[other].rx > l->port[l->lead].rx ? other : l->lead;
+	return l->port[1].rx > l->port[0].rx ? 1 : 0;
 }
 
 /* A port that leaves the aggregator detaches first (clause 6.4.14.1), and is selected again in

@@ -94,6 +94,17 @@ lacp_collects(const struct lacp *l, uint32_t port)
 	return l->port[port].mux >= LACP_MUX_COLLECTING;
 }
 
+/* True if frames are taken: the port collects, or has told a partner that it is in sync. A partner
+ * with coupled control, as Linux's, sends from then on. */
+static inline bool
+lacp_accepts(const struct lacp *l, uint32_t port)
+{
+	const struct lacp_port *p = &l->port[port];
+
+	return p->mux >= LACP_MUX_COLLECTING ||
+	       (p->mux == LACP_MUX_ATTACHED && p->rx == LACP_RX_CURRENT);
+}
+
 static inline bool
 lacp_distributes(const struct lacp *l, uint32_t port)
 {

@@ -417,6 +417,20 @@ load(struct maker *m, const char *option, const char *value, add_item *add, stru
 	return ok;
 }
 
+/* True unless a default route over IPv6 is given beside the one that follows routers. */
+static bool
+one_default6(const struct maker *m, struct error *err)
+{
+	const struct addr_list *list = m->list;
+
+	for (uint32_t i = 0; m->cfg->gateway6_auto && i < list->route_count; i++)
+		if (list->route[i].net.prefix_len == 0 &&
+		    !ip_addr_equal(&list->route[i].gateway, &m->cfg->gateway6))
+			return error_set(err, "--routes: a default route over IPv6 beside "
+					      "--gateway6 auto; leave one of them out");
+	return true;
+}
+
 bool
 addr_list_read(struct addr_list *list, const struct config *cfg, struct error *err)
 {
@@ -432,7 +446,7 @@ addr_list_read(struct addr_list *list, const struct config *cfg, struct error *e
 	}
 	add_first(&m);
 	if (load(&m, "addresses", cfg->addresses, add_address, err) &&
-	    load(&m, "routes", cfg->routes, add_route, err))
+	    load(&m, "routes", cfg->routes, add_route, err) && one_default6(&m, err))
 		return true;
 	addr_list_free(list);
 	return false;

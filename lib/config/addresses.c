@@ -470,9 +470,15 @@ option_set_gateway6(struct config *cfg, const char *value, struct error *err)
 {
 	const char *p = value;
 
+	cfg->gateway6 = (struct ip_addr){0};
+	cfg->gateway6_auto = strcmp(value, "auto") == 0;
+	if (cfg->gateway6_auto)
+		return true;
 	if (!ip_text_ipv6(&p, &cfg->gateway6) || *p != '\0' || !ip_addr_is_host(&cfg->gateway6))
 		return error_set(
-			err, "--gateway6: \"%s\": expected an IPv6 address such as fe80::1", value);
+			err,
+			"--gateway6: \"%s\": expected an IPv6 address such as fe80::1, or auto",
+			value);
 	return true;
 }
 
@@ -490,6 +496,8 @@ finish_address6(struct config *cfg, struct error *err)
 	if (named && cfg->mtu < CONFIG_MTU6_MIN)
 		return error_set(err, "--address6: IPv6 needs --mtu %u at least (RFC 8200)",
 				 CONFIG_MTU6_MIN);
+	if (cfg->gateway6_auto && !config_has_ipv6(cfg))
+		return error_set(err, "--gateway6 auto: IPv6 is off; give --address6 or --ipv6 on");
 	if (named && ip_addr_equal(&cfg->gateway6, &cfg->ipv6))
 		return error_set(err, "--gateway6: that is our own address");
 	if (!ip_addr_is_zero(&cfg->gateway6) && !ip_addr_is_link_local(&cfg->gateway6) &&

@@ -114,7 +114,8 @@ finish_user(struct config *cfg, struct error *err)
 	if (!config_is_user(cfg))
 		return true;
 	if (cfg->address_given || cfg->gateway != 0 || !ip_addr_is_zero(&cfg->ipv6) ||
-	    !ip_addr_is_zero(&cfg->gateway6) || cfg->addresses[0] != '\0' || cfg->routes[0] != '\0')
+	    !ip_addr_is_zero(&cfg->gateway6) || cfg->gateway6_auto || cfg->addresses[0] != '\0' ||
+	    cfg->routes[0] != '\0')
 		return error_set(err,
 				 "--%s: port user serves on this host's own addresses; leave "
 				 "it out, and name them with --listen",
@@ -402,6 +403,33 @@ finish_kernel(const struct config *cfg, struct error *err)
 	return true;
 }
 
+static bool
+finish_bond(const struct config *cfg, struct error *err)
+{
+	const char *first = cfg->pci[0] != '\0' ? cfg->pci : cfg->iface;
+
+	if (!config_has_bond(cfg))
+		return cfg->bond_member[0] == '\0' ||
+		       error_set(err,
+				 "--bond-member without --bond: give lacp or active-backup, or "
+				 "leave it out");
+	if (cfg->bond_member[0] == '\0')
+		return error_set(err, "--bond: give the second NIC: --bond-member");
+	if (cfg->pci[0] == '\0' && strcmp(cfg->port, "af_packet") != 0)
+		return error_set(err,
+				 "--bond: --port %s has no second member; give a NIC by its PCI "
+				 "address, or af_packet with --iface",
+				 cfg->port);
+	if ((cfg->pci[0] != '\0') != option_is_pci_address(cfg->bond_member))
+		return error_set(err, "--bond-member: \"%s\": expected %s", cfg->bond_member,
+				 cfg->pci[0] != '\0' ? "a PCI address, as --port has"
+						     : "an interface, as --iface names one");
+	if (strcmp(cfg->bond_member, first) == 0)
+		return error_set(err, "--bond-member: %s is the first member already; name another",
+				 first);
+	return true;
+}
+
 bool
 config_finish(struct config *cfg, struct error *err)
 {
@@ -423,7 +451,7 @@ config_finish(struct config *cfg, struct error *err)
 				 "kernel does not have; give one of the kernel's, such as "
 				 "127.0.0.1:9150",
 				 cfg->http.text);
-	if (!finish_kernel(cfg, err))
+	if (!finish_kernel(cfg, err) || !finish_bond(cfg, err))
 		return false;
 	if (!finish_memory(cfg, err) || !finish_address(cfg, err) || !finish_address6(cfg, err))
 		return false;

@@ -90,12 +90,14 @@ struct config {
 	uint32_t ipv4, prefix_len; /* 0: no IPv4 address, with --address none */
 	uint32_t gateway;          /* 0 = none */
 	uint32_t probe;            /* enum config_probe */
+	uint32_t bond;             /* enum config_bond */
 	uint32_t drain;            /* enum config_drain */
 	uint32_t drain_time_s;
 	uint32_t ipv6_use;   /* enum config_ipv6 */
 	struct ip_addr ipv6; /* in addition to the one made from the MAC; zero = none */
 	uint32_t prefix6_len;
 	struct ip_addr gateway6; /* zero = none */
+	bool gateway6_auto;      /* the router that advertises itself */
 	/* Further addresses, and routes (addr_list.h), or the absolute path of a file; empty: none.
 	 */
 	char addresses[CONFIG_SERVERS_BYTES], routes[CONFIG_SERVERS_BYTES];
@@ -147,8 +149,9 @@ struct config {
 	char sysfs[CONFIG_PATH_BYTES]; /* root of another machine's sysfs; empty: this machine's */
 	char pci[CONFIG_NAME_BYTES];   /* 0000:03:00.0; empty: none */
 	char iface[CONFIG_NAME_BYTES], kernel[CONFIG_NAME_BYTES]; /* kernel: its tap; empty: none */
-	char socket[CONFIG_PATH_BYTES];    /* path of the socket of vhost, virtio_user or memif */
-	char vdev_args[CONFIG_ARGS_BYTES]; /* appended to the profile's arguments */
+	char bond_member[CONFIG_NAME_BYTES]; /* the second one: a PCI address or an interface */
+	char socket[CONFIG_PATH_BYTES];      /* path of the socket of vhost, virtio_user or memif */
+	char vdev_args[CONFIG_ARGS_BYTES];   /* appended to the profile's arguments */
 	char file_prefix[CONFIG_NAME_BYTES];
 	char data_dir[CONFIG_PATH_BYTES];    /* of the NIC profiles; empty: beside the program */
 	char memory_file[CONFIG_PATH_BYTES]; /* empty: private memory */
@@ -200,6 +203,12 @@ static inline bool
 config_has_front(const struct config *cfg)
 {
 	return cfg->front.servers[0] != '\0';
+}
+
+static inline bool
+config_has_bond(const struct config *cfg)
+{
+	return cfg->bond != CONFIG_BOND_NONE;
 }
 
 enum config_action {

@@ -48,6 +48,8 @@ enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CO
 /* The treatment of connections while the appliance drains (enum serve_drain): new ones get a
  * reset, or no answer; with CLOSE each is closed behind its next answer. */
 enum config_drain { CONFIG_DRAIN_RESET, CONFIG_DRAIN_SILENT, CONFIG_DRAIN_CLOSE };
+/* Two members as one port (lib/bond). LACP: the partner sends each second; SLOW: each 30 s. */
+enum config_bond { CONFIG_BOND_NONE, CONFIG_BOND_LACP, CONFIG_BOND_LACP_SLOW, CONFIG_BOND_BACKUP };
 /* TCP: congestion control, and congestion notification (PASSIVE: with peers that ask). */
 enum config_congestion { CONGESTION_CUBIC, CONGESTION_NEWRENO, CONGESTION_DCTCP };
 enum config_ecn { CONFIG_ECN_PASSIVE, CONFIG_ECN_ON, CONFIG_ECN_OFF };

@@ -275,6 +275,10 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		put_ip4(o, cfg->gateway);
 		return cfg->gateway != 0;
 	case OPTION_GATEWAY6:
+		if (cfg->gateway6_auto) {
+			put(o, "auto");
+			return true;
+		}
 		put_ip(o, &cfg->gateway6);
 		return !ip_addr_is_zero(&cfg->gateway6);
 	case OPTION_LISTEN:

@@ -285,8 +285,9 @@ const struct option_row option_rows[] = {
 	 "IPv6 address and prefix length, besides the link-local address (none)", false,
 	 "network.address6"},
 	{"gateway6", 0, OPTION_GATEWAY6, AT(gateway6), 0, 0, "IP",
-	 "IPv6 default gateway; router advertisements are ignored (none)", false,
-	 "network.gateway6"},
+	 "IPv6 default gateway; auto: the router that advertises itself, by its preference and "
+	 "lifetime; else advertisements are ignored (none)",
+	 false, "network.gateway6"},
 	{"probe", 0, OPTION_PROBE, AT(probe), 0, 0, "NAME",
 	 "before our addresses are used, ask whether another host has them, and do not start if "
 	 "so: short: 0.2 to 0.35 s; long: RFC 5227's own 4 to 7 s, for switches that forward late; "
@@ -313,6 +314,14 @@ const struct option_row option_rows[] = {
 	 "802.1Q priority of transmitted frames (0)", false, "network.vlan_priority"},
 	{"mtu", 0, OPTION_NUMBER, AT(mtu), 576, 9000, "BYTES", "largest IP packet in bytes (1500)",
 	 false, "network.mtu"},
+	{"bond", 0, OPTION_BOND, AT(bond), 0, 0, "NAME",
+	 "two NICs as one port: lacp (802.3ad; the partner sends each second), lacp-slow (each 30 "
+	 "s), active-backup, or none (none)",
+	 false, "network.bond"},
+	{"bond-member", 0, OPTION_TEXT, AT(bond_member), 0, SIZE(bond_member), "NIC",
+	 "the bond's second NIC, like the first: its PCI address, or with af_packet its interface "
+	 "(none)",
+	 false, "network.bond_member"},
 	{"kernel", 0, OPTION_TEXT, AT(kernel), 0, 15 + 1, "NAME",
 	 "tap interface by which the kernel uses the same NIC: it gets what is not the cache's, "
 	 "and "

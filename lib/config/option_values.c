@@ -54,9 +54,8 @@ option_set_offloads(uint32_t *field, const char *value, struct error *err)
 	return true;
 }
 
-/* True if text is a PCI address as lspci prints it: 0000:03:00.0 or 03:00.0. */
-static bool
-is_pci_address(const char *text)
+bool
+option_is_pci_address(const char *text)
 {
 	static const char *const forms[] = {"xxxx:xx:xx.x", "xx:xx.x"};
 
@@ -109,7 +108,7 @@ option_set_port(struct config *cfg, const char *text, struct error *err)
 				 "--port: \"%s\" is a number; --port names a NIC (a profile or a "
 				 "PCI address), the TCP port is -p %s",
 				 value, value);
-	if (is_pci_address(value)) {
+	if (option_is_pci_address(value)) {
 		strcpy(cfg->port, "pci");
 		snprintf(cfg->pci, sizeof cfg->pci, "%s", value);
 		/* sysfs uses lower case. */

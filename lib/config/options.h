@@ -53,6 +53,7 @@ enum option_kind {
 	OPTION_IPV6,
 	OPTION_PROBE,
 	OPTION_DRAIN,
+	OPTION_BOND,
 	OPTION_HYPERTHREADS,
 	OPTION_HUGEPAGE,
 	OPTION_POLL,
@@ -199,6 +200,8 @@ bool option_set_gateway(struct config *cfg, const char *value, struct error *err
 bool option_set_address6(struct config *cfg, const char *value, struct error *err);
 bool option_set_gateway6(struct config *cfg, const char *value, struct error *err);
 /* option_values.c */
+/* True if text is a PCI address as lspci prints it: 0000:03:00.0 or 03:00.0. */
+bool option_is_pci_address(const char *text);
 bool option_set_port(struct config *cfg, const char *value, struct error *err);
 bool option_set_profile(struct config *cfg, const char *value, struct error *err);
 bool option_set_offloads(uint32_t *field, const char *value, struct error *err);

@@ -71,21 +71,22 @@ rss_fields_of(uint64_t types)
 	return fields;
 }
 
-bool
-device_find(struct device *d, const struct profile *profile, struct error *err)
+static bool
+no_port(const char *name, const struct error *why, struct error *err)
+{
+	const struct error said = *why;
+
+	return error_set(err, "--port %s: the driver did not start: %s; -vv shows the full log",
+			 name, said.text[0] != '\0' ? said.text : "no driver took the device");
+}
+
+/* Describes the port d->id. */
+static bool
+describe(struct device *d, const struct profile *profile, struct error *err)
 {
 	struct rte_eth_dev_info info;
-	struct error why = *err;
 	int rc;
 
-	memset(d, 0, sizeof *d);
-	if (rte_eth_dev_count_avail() == 0)
-		return error_set(err,
-				 "--port %s: the driver did not start: %s; -vv shows the full log",
-				 profile->name,
-				 why.text[0] != '\0' ? why.text : "no driver took the device");
-	/* The port of a virtual function below netvsc belongs to that driver. */
-	d->id = (uint16_t)rte_eth_find_next_owned_by(0, RTE_ETH_DEV_NO_OWNER);
 	d->node = rte_eth_dev_socket_id(d->id);
 	rc = rte_eth_dev_info_get(d->id, &info);
 	if (rc != 0)
@@ -103,6 +104,27 @@ device_find(struct device *d, const struct profile *profile, struct error *err)
 		.reta_size = info.reta_size,
 	};
 	return true;
+}
+
+bool
+device_find(struct device *d, const struct profile *profile, struct error *err)
+{
+	memset(d, 0, sizeof *d);
+	if (rte_eth_dev_count_avail() == 0)
+		return no_port(profile->name, err, err);
+	/* The port of a virtual function below netvsc belongs to that driver. */
+	d->id = (uint16_t)rte_eth_find_next_owned_by(0, RTE_ETH_DEV_NO_OWNER);
+	return describe(d, profile, err);
+}
+
+bool
+device_find_named(struct device *d, const struct profile *profile, const char *name,
+		  struct error *err)
+{
+	memset(d, 0, sizeof *d);
+	if (rte_eth_dev_get_port_by_name(name, &d->id) != 0)
+		return no_port(name, err, err);
+	return describe(d, profile, err);
 }
 
 /* Selects the offloads that the profile wants and the port supports. Returns them as port
@@ -173,10 +195,14 @@ configure(struct device *d, const struct device_request *req, const struct rte_e
 }
 
 static uint32_t
-pool_frames(const struct profile *p, uint32_t frames)
+pool_frames(const struct profile *p, const struct config *cfg, uint32_t frames)
 {
+	/* A bond has the rings of two ports, and keeps what each refuses. */
+	const uint32_t ports = config_has_bond(cfg) ? 2 : 1;
+	const uint32_t kept = config_has_bond(cfg) ? 2 * BURST_MAX : 0;
+
 	/* The cache of a core may keep 1.5 times its size aside; see rte_mempool.h. */
-	return p->rx_ring + p->tx_ring + frames + POOL_CACHE + POOL_CACHE / 2;
+	return ports * (p->rx_ring + p->tx_ring) + kept + frames + POOL_CACHE + POOL_CACHE / 2;
 }
 
 /* True if frames may span pages. A mempool keeps an object within a page, since a device may see
@@ -202,7 +228,7 @@ make_pool(const struct device *d, const struct device_request *req, uint32_t cor
 
 	snprintf(name, sizeof name, "frames%u", core);
 	pool = rte_mempool_create_empty(
-		name, cores * pool_frames(req->profile, req->frames),
+		name, cores * pool_frames(req->profile, req->cfg, req->frames),
 		sizeof(struct rte_mbuf) + room.mbuf_data_room_size, POOL_CACHE, sizeof room,
 		d->node, spans_pages(req->profile, req->cfg) ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0);
 	if (pool == NULL)
@@ -226,6 +252,10 @@ static bool
 make_pools(struct device *d, const struct device_request *req, struct error *err)
 {
 	for (uint32_t i = 0; i < d->cores; i++) {
+		if (req->first != NULL) {
+			d->ports[i].pool = req->first->ports[i].pool;
+			continue;
+		}
 		d->ports[i].pool =
 			i > 0 && req->plan->handover ? d->ports[0].pool : make_pool(d, req, i);
 		if (d->ports[i].pool == NULL)
@@ -233,7 +263,8 @@ make_pools(struct device *d, const struct device_request *req, struct error *err
 				err,
 				"memory: cannot allocate %u mbufs per core (%s): reserve more "
 				"hugepages (clockoo doctor says how many) or lower -c",
-				pool_frames(req->profile, req->frames), rte_strerror(rte_errno));
+				pool_frames(req->profile, req->cfg, req->frames),
+				rte_strerror(rte_errno));
 	}
 	return true;
 }
@@ -279,16 +310,6 @@ no_peer(const struct profile *p, struct error *err)
 			 p->name);
 }
 
-bool
-device_link_up_mt(const struct device *d)
-{
-	struct rte_eth_link link = {0};
-
-	if (device_is_away(d))
-		return false;
-	return rte_eth_link_get_nowait(d->id, &link) != 0 || link.link_status != 0;
-}
-
 static bool
 wait_for_link(const struct device *d, const struct profile *p, struct error *err)
 {
@@ -332,13 +353,15 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 		p->burst = req->profile->burst;
 		p->tx_prepare = caps != 0;
 	}
+	memcpy(d->mac, req->first != NULL ? req->first->mac : mac.addr_bytes, sizeof d->mac);
 }
 
 static void
 join_named(const struct device *d)
 {
 	static_assert(sizeof(struct rte_ether_addr) == sizeof d->joins.group[0], "MACs");
-	if (rte_eth_dev_set_mc_addr_list(d->id, (struct rte_ether_addr *)(void *)d->joins.group,
+	if (d->all_groups ||
+	    rte_eth_dev_set_mc_addr_list(d->id, (struct rte_ether_addr *)(void *)d->joins.group,
 					 d->joins.groups) != 0)
 		(void)rte_eth_allmulticast_enable(d->id);
 	/* A NIC without the filter receives every VLAN. */
@@ -374,8 +397,7 @@ join_groups(const struct device *d, const struct config *cfg)
 	};
 	const uint32_t count = ip_addr_is_zero(&cfg->ipv6) ? 2 : 3;
 
-	/* The kernel joins groups of its own, beside the cache. */
-	if (cfg->kernel[0] != '\0' || rte_eth_dev_set_mc_addr_list(d->id, groups, count) != 0)
+	if (d->all_groups || rte_eth_dev_set_mc_addr_list(d->id, groups, count) != 0)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
@@ -438,6 +460,22 @@ bring_up(struct device *d, const struct device_request *req, struct error *err)
 	return join_vlan(d, req->cfg, err) && fill_reta(d, req->plan, err);
 }
 
+/* Gives the port the MAC that peers know: a bond has that of its first member, and after a reset a
+ * virtual function may have a new one. */
+static bool
+keep_mac(const struct device *d, struct error *err)
+{
+	struct rte_ether_addr ours, now = {0};
+	int rc;
+
+	memcpy(ours.addr_bytes, d->mac, sizeof ours.addr_bytes);
+	rte_eth_macaddr_get(d->id, &now);
+	if (rte_is_same_ether_addr(&ours, &now))
+		return true;
+	rc = rte_eth_dev_default_mac_addr_set(d->id, &ours);
+	return rc == 0 || failed("take the MAC address that its peers know", rc, err);
+}
+
 bool
 device_start(struct device *d, const struct device_request *req, struct error *err)
 {
@@ -450,29 +488,14 @@ device_start(struct device *d, const struct device_request *req, struct error *e
 	if (!make_pools(d, req, err) || !set_up_queues(d, err))
 		return false;
 	fill_ports(d, req, caps);
-	if (!bring_up(d, req, err) || !wait_for_link(d, req->profile, err))
+	/* The kernel joins groups of its own, beside the cache, and LACP has one. */
+	d->all_groups = req->cfg->kernel[0] != '\0' || config_has_bond(req->cfg);
+	if (!bring_up(d, req, err) || !keep_mac(d, err) ||
+	    (!config_has_bond(req->cfg) && !wait_for_link(d, req->profile, err)))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
 	device_find_allowances(d);
 	return true;
-}
-
-/* Gives the port the MAC that peers know, if a reset gave it another: a virtual function may get a
- * new one each time. */
-static bool
-keep_mac(const struct device *d, const struct device_request *req, struct error *err)
-{
-	struct rte_ether_addr ours, now = {0};
-	int rc;
-
-	memcpy(ours.addr_bytes, d->ports[0].port.mac, sizeof ours.addr_bytes);
-	if (req->profile->another_mac)
-		ours.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
-	rte_eth_macaddr_get(d->id, &now);
-	if (rte_is_same_ether_addr(&ours, &now))
-		return true;
-	rc = rte_eth_dev_default_mac_addr_set(d->id, &ours);
-	return rc == 0 || failed("keep its MAC address after a reset", rc, err);
 }
 
 /* Leaves the port stopped and without rules, in the state of its first start if the driver has a
@@ -495,7 +518,7 @@ device_reset(struct device *d, const struct device_request *req, struct error *e
 	uint32_t caps = 0;
 
 	if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||
-	    !bring_up(d, req, err) || !keep_mac(d, req, err))
+	    !bring_up(d, req, err) || !keep_mac(d, err))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
 	return true;
@@ -542,7 +565,7 @@ device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t fr
 	const uint64_t one =
 		cfg->no_huge && !spans_pages(p, cfg) ? align_up(frame, SMALL_PAGE_BYTES) : frame;
 
-	return cfg->cores * pool_frames(p, frames) * one;
+	return cfg->cores * pool_frames(p, cfg, frames) * one;
 }
 
 uint32_t

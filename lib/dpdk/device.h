@@ -48,7 +48,10 @@ struct device {
 	uint64_t offloads_rx, offloads_tx;
 	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
 	bool abandoned;
-	struct device_joins joins; /* set again after a reset */
+	struct device_joins joins;     /* set again after a reset */
+	bool all_groups;               /* the port receives all multicast */
+	uint8_t mac[6];                /* that the port receives: a bond's, or its own */
+	char iface[CONFIG_NAME_BYTES]; /* the kernel knows its link, and the driver does not */
 	struct device_count rx_frames, tx_frames, missed, no_buffer, rx_errors, tx_errors;
 	bool has_allowance[NIC_ALLOWANCE_COUNT];
 	uint64_t allowance_id[NIC_ALLOWANCE_COUNT]; /* among the driver's own counters */
@@ -59,12 +62,17 @@ struct device_request {
 	const struct config *cfg;
 	const struct profile *profile;
 	const struct steer_plan *plan;
-	uint32_t frames; /* that one core may hold at a time, in addition to the rings */
+	uint32_t frames;            /* that one core may hold at a time, in addition to the rings */
+	const struct device *first; /* whose pools and MAC a bond's second member has; or NULL */
 };
 
 /* Finds the port that EAL brought up, and its capabilities. *err may hold a line of EAL's; if
  * there is no port, that line becomes the reason. */
 bool device_find(struct device *d, const struct profile *profile, struct error *err);
+
+/* As device_find, for the port of this name: a PCI address, or a virtual device. */
+bool device_find_named(struct device *d, const struct profile *profile, const char *name,
+		       struct error *err);
 
 /* Has the port receive these groups and VLANs, instead of those of the last call. They must stay
  * until the next one. A driver that does not take them receives all groups. */
@@ -95,6 +103,10 @@ uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, ui
 
 /* True if there is a peer, as far as the driver knows. Any thread may call it. */
 bool device_link_up_mt(const struct device *d);
+
+/* Returns the link's speed; 0: there is no peer. A speed that nobody knows is 1. Any thread may
+ * call it. */
+uint32_t device_link_mbps_mt(const struct device *d);
 
 /* Frames since start, as the NIC and its driver count them. */
 struct device_losses {

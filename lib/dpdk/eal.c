@@ -95,6 +95,13 @@ eal_args_make(struct eal_args *args, const struct config *cfg, const struct prof
 }
 
 void
+eal_args_add_device(struct eal_args *args, const struct profile *profile, const char *device)
+{
+	add_pair(args, profile_is_pci(profile) ? "--allow" : "--vdev", device);
+	args->words[args->count] = NULL;
+}
+
+void
 stderr_capture_begin(struct stderr_capture *q, bool verbose)
 {
 	q->stderr_fd = -1;

@@ -29,6 +29,9 @@ struct eal_args {
 void eal_args_make(struct eal_args *args, const struct config *cfg, const struct profile *profile,
 		   const char *device, uint32_t memory_mb);
 
+/* Adds another device of the same profile. */
+void eal_args_add_device(struct eal_args *args, const struct profile *profile, const char *device);
+
 /* Starts EAL. verbose lets EAL print. */
 bool eal_start(struct eal_args *args, bool verbose, struct error *err);
 void eal_stop(void);

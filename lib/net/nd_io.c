@@ -2,12 +2,15 @@
  * nd_io.c - neighbour discovery (RFC 4861) for a host: replies to solicitations, learns, solicits,
  * announces.
  *
- * Addresses, prefix and router are configured. So router advertisements and redirects are counted
- * and ignored, and no router is solicited. Of RFC 4862: probes for our addresses are answered, and
- * conflicts are counted and answered (neigh_io.c); our own probe is addr_probe.c's.
+ * Addresses and prefixes are configured. Router advertisements name a default router if they were
+ * asked for (router_list.h), else they are counted and ignored, as redirects are. Of RFC 4862:
+ * probes for our addresses are answered, and conflicts are counted and answered (neigh_io.c); our
+ * own probe is addr_probe.c's.
  */
 #include "neigh_table.h"
 #include "net_inside.h"
+#include "router_list.h"
+#include "base/time_units.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"
 #include "wire/inet_cksum.h"
@@ -22,22 +25,28 @@ struct nd_dest {
 	uint16_t local;
 };
 
+/* Writes the headers and the checksum around a message of len bytes. */
 static void
-nd_write(const struct net *net, uint8_t *frame, const struct nd_dest *dest, struct nd *nd)
+nd_wrap(const struct net *net, uint8_t *frame, const struct nd_dest *dest, uint32_t len)
 {
 	struct ipv6_header *ip = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
 	uint8_t *p = (uint8_t *)(ip + 1);
 	struct be16 cksum;
 
-	memcpy(nd->mac, net->port->mac, ETH_MAC_BYTES);
 	eth_emit(frame, dest->mac, net->port->mac, ETH_TYPE_IPV6);
-	ipv6_emit((uint8_t *)ip, &net->ip[dest->local], &dest->dst, IPV6_ICMP, ND_EMIT_BYTES);
+	ipv6_emit((uint8_t *)ip, &net->ip[dest->local], &dest->dst, IPV6_ICMP, len);
 	ip->hop_limit = ND_HOP_LIMIT;
-	nd_emit(p, nd);
 	cksum = inet_cksum(
-		inet_sum(inet_sum_pseudo6(ip->src.b, ip->dst.b, IPV6_ICMP, ND_EMIT_BYTES), p,
-			 ND_EMIT_BYTES));
+		inet_sum(inet_sum_pseudo6(ip->src.b, ip->dst.b, IPV6_ICMP, len), p, len));
 	memcpy(p + ICMP6_CKSUM_OFFSET, &cksum, sizeof cksum);
+}
+
+static void
+nd_write(const struct net *net, uint8_t *frame, const struct nd_dest *dest, struct nd *nd)
+{
+	memcpy(nd->mac, net->port->mac, ETH_MAC_BYTES);
+	nd_emit(frame + ETH_HEADER_BYTES + IPV6_HEADER_BYTES, nd);
+	nd_wrap(net, frame, dest, ND_EMIT_BYTES);
 }
 
 /* Sends a message in a fresh frame to a group. */
@@ -78,6 +87,25 @@ nd_send_unsolicited(struct net *net, uint16_t local)
 	};
 
 	return nd_send(net, local, &all, &nd);
+}
+
+/* RFC 4861 section 6.3.7: a router answers with an advertisement. */
+bool
+nd_send_router_solicit(struct net *net)
+{
+	const struct ip_addr all = ipv6_all_routers();
+	const uint16_t local = net->addrs->link[LINK_FIRST].local6;
+	uint8_t *frame = local == LOCAL_NONE ? NULL : tx_queue_begin(net);
+	uint8_t mac[ETH_MAC_BYTES];
+	const struct nd_dest dest = {mac, all, local};
+
+	if (frame == NULL)
+		return false;
+	ipv6_group_mac(&all, mac);
+	router_solicit_emit(frame + ETH_HEADER_BYTES + IPV6_HEADER_BYTES, net->port->mac);
+	nd_wrap(net, frame, &dest, ROUTER_SOLICIT_BYTES);
+	tx_queue_commit(net, local, ETH_HEADER_BYTES + IPV6_HEADER_BYTES + ROUTER_SOLICIT_BYTES, 0);
+	return true;
 }
 
 /* Answers in the solicitation's frame: to the sender, or to all nodes if the sender has no address
@@ -169,6 +197,26 @@ process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd, u
 								       : DROP_ND_UNSOLICITED;
 }
 
+/* Notes a router (RFC 4861 section 6.1.2: it advertises itself from its link-local address). */
+static enum net_counter
+process_router(struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	struct router_list *routers = neigh_routers(net->neigh);
+	struct router seen = {.ip = l3->src_ip};
+	struct router_advert ra;
+
+	if (!routers->asked || l3->link != LINK_FIRST)
+		return DROP_ND_ROUTER;
+	if (!ip_addr_is_link_local(&seen.ip) ||
+	    !router_advert_parse(&ra, net->in->rx.data[rx_index] + l3->l4_offset, l3->l4_len))
+		return DROP_ND_FORMAT;
+	if (ra.lifetime_s != 0)
+		seen.until_ns = net->now_ns + ra.lifetime_s * NS_PER_S;
+	seen.preference = ra.preference;
+	return router_list_note_mt(routers, &seen, net->now_ns) ? ND_ROUTER_NOTED : DROP_ND_ROUTER;
+}
+
 /* Fragmented neighbour discovery is dropped (RFC 6980 section 5). classify.c has validated the
  * header chain. */
 static bool
@@ -197,10 +245,13 @@ process_message(struct net *net, uint32_t rx_index)
 
 	if (header_of(net, rx_index)->hop_limit != ND_HOP_LIMIT)
 		return DROP_ND_HOP_LIMIT;
-	if (h->type != ICMP6_NEIGH_SOLICIT && h->type != ICMP6_NEIGH_ADVERT)
+	if (h->type != ICMP6_NEIGH_SOLICIT && h->type != ICMP6_NEIGH_ADVERT &&
+	    h->type != ICMP6_ROUTER_ADVERT)
 		return DROP_ND_ROUTER;
 	if (h->code != 0 || in_fragment(header_of(net, rx_index)))
 		return DROP_ND_FORMAT;
+	if (h->type == ICMP6_ROUTER_ADVERT)
+		return process_router(net, rx_index);
 	switch (nd_parse(&nd, p, l3->l4_len)) {
 	case ND_WIRE_TRUNCATED:
 	case ND_WIRE_TARGET:

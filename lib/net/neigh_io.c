@@ -207,6 +207,15 @@ each_address(struct net *net, void (*what)(struct net *net, uint16_t local))
 	return at;
 }
 
+/* Solicits routers, if they are asked for: at start, and after a link-up. */
+static void
+solicit_routers(struct net *net)
+{
+	if (neigh_routers(net->neigh)->asked && net->ipv6_enabled && tx_queue_room(net) != 0 &&
+	    nd_send_router_solicit(net))
+		net_count(net, ND_SOLICITS_SENT);
+}
+
 /* Announces some addresses. True: all of them have been. */
 static bool
 announce_some(struct net *net)
@@ -221,6 +230,7 @@ announce_some(struct net *net)
 	if (net->announce_next < net->addrs->numbers)
 		return false;
 	net->announce_next = 0;
+	solicit_routers(net);
 	return true;
 }
 

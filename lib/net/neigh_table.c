@@ -34,6 +34,7 @@ struct neigh_table {
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t conflict_last; /* a MAC, and the number of our address above it */
 	_Atomic uint64_t mld1_until_ns[VLAN_IDS]; /* queriers of MLDv1 are present; 0: never */
+	_Alignas(CACHE_LINE_BYTES) struct router_list routers;
 	struct neigh_set set[NEIGH_SETS];
 };
 static_assert(NEIGH_SETS == 256, "the set is a byte");
@@ -254,9 +255,11 @@ neigh_generation_mt(const struct neigh_table *t)
 	return atomic_load_explicit(&t->generation, memory_order_acquire);
 }
 
-bool
-neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
-		uint64_t now_ns)
+/* Confirms an entry, which is added first if adds is set and there is none. False: the set is
+ * locked, or has no such entry. */
+static bool
+entry_confirm(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
+	      uint64_t now_ns, bool adds)
 {
 	struct neigh_set *set = set_of(t, ip);
 	struct neigh_entry *e;
@@ -264,7 +267,7 @@ neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t m
 
 	if (!try_lock(set))
 		return false;
-	e = find(set, ip);
+	e = adds ? find_or_add(set, ip, now_ns) : find(set, ip);
 	changed = e != NULL && confirm(e, mac, now_ns);
 	unlock(set);
 	if (changed)
@@ -273,21 +276,17 @@ neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t m
 }
 
 bool
+neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
+		uint64_t now_ns)
+{
+	return entry_confirm(t, ip, mac, now_ns, false);
+}
+
+bool
 neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 	       uint64_t now_ns)
 {
-	struct neigh_set *set = set_of(t, ip);
-	struct neigh_entry *e;
-	bool changed;
-
-	if (!try_lock(set))
-		return false;
-	e = find_or_add(set, ip, now_ns);
-	changed = e != NULL && confirm(e, mac, now_ns);
-	unlock(set);
-	if (changed)
-		publish_change(t);
-	return e != NULL;
+	return entry_confirm(t, ip, mac, now_ns, true);
 }
 
 bool
@@ -309,6 +308,12 @@ neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t n
 		SET(e->solicited_ns, now_ns != 0 ? now_ns : 1);
 	unlock(set);
 	return due;
+}
+
+struct router_list *
+neigh_routers(struct neigh_table *t)
+{
+	return &t->routers;
 }
 
 void

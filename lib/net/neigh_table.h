@@ -20,6 +20,7 @@
 #include "base/ip_addr.h"
 #include "base/region.h"
 #include "local_addrs.h"
+#include "router_list.h"
 
 #include <stdbool.h>
 
@@ -78,6 +79,9 @@ void neigh_announce_mt(struct neigh_table *t);
 uint32_t neigh_announce_round_mt(const struct neigh_table *t);
 /* True for one core in each round: the caller announces. */
 bool neigh_may_announce_mt(struct neigh_table *t, uint32_t round);
+
+/* The routers of the link. */
+struct router_list *neigh_routers(struct neigh_table *t);
 
 /* Records that mac uses our address number `which`, too. */
 void neigh_note_conflict_mt(struct neigh_table *t, uint32_t which, const uint8_t mac[6]);

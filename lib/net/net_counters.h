@@ -75,7 +75,8 @@
 	X(DROP_ND_SENDER, "neighbour discovery with an invalid MAC, or our own")                   \
 	X(DROP_ND_TARGET, "solicitations for another address")                                     \
 	X(DROP_ND_UNSOLICITED, "unsolicited neighbour advertisements")                             \
-	X(DROP_ND_ROUTER, "router messages and redirects, ignored: routes are configured")         \
+	X(DROP_ND_ROUTER, "router messages that were not asked for, and redirects")                \
+	X(ND_ROUTER_NOTED, "router advertisements noted (gateway6: auto)")                         \
 	X(DROP_NEIGH_RATE_LIMIT, "ARP requests and solicitations not answered: rate limit")        \
 	X(DROP_MLD_SENDER, "MLD queries from no querier of the link")                              \
 	X(DROP_MLD_FORMAT, "malformed MLD queries")                                                \

@@ -68,6 +68,7 @@ bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* replies to it
 void neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6]);
 /* Send requests and announcements from a local address, on its link. False: no room. */
 bool arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip);
+bool nd_send_router_solicit(struct net *net);
 bool nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip);
 bool nd_send_unsolicited(struct net *net, uint16_t local);
 

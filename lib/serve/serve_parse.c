@@ -460,7 +460,7 @@ visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 		session_requeue(sv, ss);
 	if (ss->read_buf == NULL)
 		return;
-	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len)
+	if (ss->pass_ops == 0 && ss->read_buf_at == ss->read_buf_len && ss->pending == NULL)
 		/* Bytes were skipped or belong to a body: no operation lies in the buffer. */
 		read_buf_free(sv, ss);
 	else
@@ -470,6 +470,21 @@ visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 void
 session_visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 {
+	visit_end(sv, ss, step);
+}
+
+/* Parses the bytes of the read buffer, behind which pending requests are in the connection. */
+static __attribute__((noinline)) void
+read_buf_parse(struct serve *sv, struct session *ss)
+{
+	enum parse_step step = PARSE_NEXT_PASS;
+
+	while (ss->read_buf_at < ss->read_buf_len || !session_asks_beyond(ss)) {
+		step = session_step(sv, ss);
+		if (step != PARSE_CONTINUE)
+			break;
+		step = PARSE_NEXT_PASS;
+	}
 	visit_end(sv, ss, step);
 }
 
@@ -501,6 +516,11 @@ conn_parse(struct serve *sv, struct session *ss)
 		ss->ahead = false;
 		ss->newer_since_ns = 0;
 		sv->read_bufs_in_use = true; /* resources of the wait are freed after the pass */
+		if (session_asks_beyond(ss)) {
+			if (reply_resume(sv, ss))
+				read_buf_parse(sv, ss);
+			return;
+		}
 	}
 	if (!reply_resume(sv, ss))
 		return;

@@ -190,7 +190,9 @@ struct session {
 	uint16_t reads_behind; /* kept retrievals behind the last kept write */
 	/* Pending requests whose answer is given again for a later key of their line. */
 	uint16_t passed_on;
-	/* Offset in the read buffer of the next get that may be asked for ahead. */
+	/* Offset of the next get that may be asked for ahead; all pending ones are before it. An
+	 * offset counts from the begin of the read buffer; from read_buf_len on its bytes are
+	 * unread ones of the connection. */
 	uint32_t ahead_at;
 	struct mc_parser ahead_parser; /* the parser's state at ahead_at */
 	/* A set of hashes, with one bit for several of them: gets that wait without having been
@@ -244,6 +246,14 @@ session_peek(const struct session *ss)
 		return (struct view){ss->read_buf + ss->read_buf_at,
 				     ss->read_buf_len - ss->read_buf_at};
 	return conn_peek(ss->conn);
+}
+
+/* True if bytes of pending requests are still in the connection. They are moved to the read buffer
+ * before they are parsed, so that offsets stay true. */
+static inline bool
+session_asks_beyond(const struct session *ss)
+{
+	return ss->pending != NULL && ss->ahead_at > ss->read_buf_len;
 }
 
 /* Returns session_peek(), and the time at which these bytes arrived (residence.h). */

@@ -126,6 +126,9 @@ struct view conn_peek(const struct conn *c);
  * frame, arrival is interpolated between the first and the last of them.
  */
 struct view conn_peek_since(const struct conn *c, uint64_t *since_ns);
+/* Copies at most len unread bytes, from the offset `from` behind the read position on. Returns the
+ * number of bytes copied. */
+uint32_t conn_peek_copy(const struct conn *c, uint32_t from, uint8_t *to, uint32_t len);
 /* Advances the read position by n <= conn_peek().len; the bytes stay valid until stack_release().
  */
 void conn_advance(struct stack *s, struct conn *c, uint32_t n);

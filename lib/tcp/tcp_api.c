@@ -69,6 +69,22 @@ conn_peek_since(const struct conn *c, uint64_t *since_ns)
 	return (struct view){head->data, head->len};
 }
 
+uint32_t
+conn_peek_copy(const struct conn *c, uint32_t from, uint8_t *to, uint32_t len)
+{
+	uint32_t done = 0;
+
+	for (const struct rx_seg *seg = c->rx.head; seg != NULL && done < len; seg = seg->next) {
+		const uint32_t skip = from < seg->len ? from : seg->len, left = len - done,
+			       n = seg->len - skip < left ? seg->len - skip : left;
+
+		memcpy(to + done, seg->data + skip, n);
+		from -= skip;
+		done += n;
+	}
+	return done;
+}
+
 void
 conn_advance(struct stack *s, struct conn *c, uint32_t n)
 {

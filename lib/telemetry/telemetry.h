@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TELEMETRY_SETS_MAX    1024u
+#define TELEMETRY_SETS_MAX    1280u
 #define TELEMETRY_MODULES_MAX 32u
 #define TELEMETRY_ALL_CORES   UINT32_MAX
 #define TELEMETRY_NO_SET      UINT32_MAX

@@ -12,11 +12,13 @@
 #include "base/check.h"
 #include "base/ip_addr.h"
 
-#define ICMP6_HEADER_BYTES 8u
-#define ICMP6_CKSUM_OFFSET 2u
-#define ND_BYTES           24u  /* without options */
-#define ND_EMIT_BYTES      32u  /* with the option that nd_emit writes */
-#define ND_HOP_LIMIT       255u /* a packet with it crossed no router (RFC 4861 section 6.1.1) */
+#define ICMP6_HEADER_BYTES   8u
+#define ICMP6_CKSUM_OFFSET   2u
+#define ND_BYTES             24u  /* without options */
+#define ND_EMIT_BYTES        32u  /* with the option that nd_emit writes */
+#define ROUTER_ADVERT_BYTES  16u  /* without options (RFC 4861 section 4.2) */
+#define ROUTER_SOLICIT_BYTES 16u  /* with the option that router_solicit_emit writes */
+#define ND_HOP_LIMIT         255u /* a packet with it crossed no router (RFC 4861 section 6.1.1) */
 
 enum icmp6_type {
 	ICMP6_UNREACHABLE = 1,
@@ -64,6 +66,18 @@ enum nd_parse_result {
 
 /* Parses a solicitation or advertisement, whose code must be 0. */
 enum nd_parse_result nd_parse(struct nd *nd, const uint8_t *p, uint32_t len);
+
+struct router_advert {
+	uint16_t lifetime_s; /* 0: it is no default router */
+	int8_t preference;   /* -1, 0 or 1 (RFC 4191 section 2.1) */
+};
+
+/* Parses a router advertisement. False: it is truncated, or has an option of length 0 or past the
+ * end (RFC 4861 section 6.1.2). */
+bool router_advert_parse(struct router_advert *ra, const uint8_t *p, uint32_t len);
+
+/* Writes ROUTER_SOLICIT_BYTES, including the address option; checksum zero. */
+void router_solicit_emit(uint8_t *p, const uint8_t mac[6]);
 
 /* Writes ND_EMIT_BYTES, including the address option with nd->mac; checksum zero. */
 void nd_emit(uint8_t *p, const struct nd *nd);

@@ -92,6 +92,12 @@ ipv6_all_nodes(void)
 }
 
 struct ip_addr
+ipv6_all_routers(void)
+{
+	return (struct ip_addr){{0xff, 0x02, [15] = 2}};
+}
+
+struct ip_addr
 ipv6_solicited_node(const struct ip_addr *a)
 {
 	return (struct ip_addr){

@@ -124,6 +124,7 @@ ipv6_is_loopback(const struct ip_addr *a)
 
 /* Returns ff02::1. */
 struct ip_addr ipv6_all_nodes(void);
+struct ip_addr ipv6_all_routers(void);
 /* Returns ff02::1:ffxx:xxxx, the group to which neighbours send solicitations for a (section
  * 2.7.1). */
 struct ip_addr ipv6_solicited_node(const struct ip_addr *a);

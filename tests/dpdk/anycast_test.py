@@ -24,7 +24,7 @@ from anycast_bed import VIP, Rack
 from kernel_bed import CACHE, exchange, run
 from routing_bed import until
 
-BFD_MS = 500  # of a machine that other tests share: a box that waits for a CPU is not left
+BFD_MS = 1500  # of a machine that other tests share: a box that waits for a CPU is not left
 SKIP = "needs FRR and BIRD (frr, bird2: tools/install routing) and root"
 
 

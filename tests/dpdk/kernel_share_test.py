@@ -27,6 +27,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import kernel_bed
 from kernel_bed import (CACHE, OTHER, OURS, OURS6, PEER, PEER6, SSH, WAIT_S, EchoServer, Peer, cksum, enter_namespaces,
                         exchange, ping, ping_socket, run, set_up, stats_of)
+from routing_bed import until
 
 ETH_P_ALL = 3
 FLOOD_S = 3.0
@@ -248,6 +249,20 @@ class KernelShare(unittest.TestCase):
             self.assertGreater(rows["kernel_given"], 0)
             for s in (session, cache, datagrams, syns):
                 s.close()
+
+    def test_the_default_router_is_the_one_that_advertises_itself(self):
+        with appliance("--gateway6", "auto") as box, self.peer.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as s:
+            s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+            with self.peer.inside():
+                index = socket.if_nametoindex("v1")
+            until("the peer has its link-local address", lambda: " fe80" in self.peer.run(
+                "ip", "-6", "-br", "addr", "show", "dev", "v1", "scope", "link", "-tentative").stdout)
+            for lifetime_s, state in ((1800, "fe80::"), (0, "none now")):
+                s.sendto(struct.pack(">BBHBBHII", 134, 0, 0, 64, 0, lifetime_s, 0, 0), ("ff02::1", 0, 0, index))
+                while state not in (line := box.process.stderr.readline()):
+                    self.assertNotEqual(line, "")
+                self.assertIn("--gateway6 auto: the default router is", line)
+            self.assertEqual(stats_of(self.peer, "net")["nd_router_noted"], 2)
 
     @unittest.skipIf(SSHD is None or os.environ.get(kernel_bed.INSIDE) != "root",
                      "needs sshd (openssh-server) and root")

@@ -50,7 +50,7 @@ one_port_start_device(struct one_port *p)
 {
 	struct error err = {0};
 	struct steer_plan plan;
-	struct device_request req = {&p->config, &p->profile, &plan, ONE_PORT_FRAMES};
+	struct device_request req = {&p->config, &p->profile, &plan, ONE_PORT_FRAMES, NULL};
 
 	if (!device_find(&p->device, &p->profile, &err) ||
 	    !steer_plan_make(&plan, &p->config, &p->profile, &p->device.caps, &err) ||

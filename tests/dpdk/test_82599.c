@@ -128,7 +128,7 @@ start(void)
 {
 	struct error err = {0};
 	struct eal_args args;
-	struct device_request req = {&config, &profile, &plan, FRAMES};
+	struct device_request req = {&config, &profile, &plan, FRAMES, NULL};
 
 	configure();
 	pci_folder_make(&folder, VENDOR_INTEL, DEVICE_82599_KX4);

@@ -77,7 +77,7 @@ begin(void)
 {
 	struct speed82599_options options = {
 		.frames = frames, .len = lens, .count = LIST, .cpu = -1, .keep_sent = true};
-	struct device_request req = {&config, &profile, &plan, FRAMES};
+	struct device_request req = {&config, &profile, &plan, FRAMES, NULL};
 	struct error err = {0};
 	struct eal_args args;
 

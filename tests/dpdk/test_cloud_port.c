@@ -93,7 +93,7 @@ TEST(a_key_that_is_refused_ends_the_start)
 {
 	struct error err = {0};
 	struct steer_plan plan;
-	struct device_request req = {&one.config, &one.profile, &plan, ONE_PORT_FRAMES};
+	struct device_request req = {&one.config, &one.profile, &plan, ONE_PORT_FRAMES, NULL};
 
 	start(RSS_KEY_BY_UPDATE);
 	the_port_stops();

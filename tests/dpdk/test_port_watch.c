@@ -51,7 +51,7 @@ SETUP(watch_begins)
 {
 	struct region region = {.base = calloc(1, neigh_table_bytes()),
 				.size = neigh_table_bytes()};
-	const struct port_watch_parts parts = {&process, &one.device, request, NULL};
+	const struct port_watch_parts parts = {&process, &one.device, request, NULL, NULL};
 	struct error err = {0};
 
 	check_ptr(region.base);
@@ -573,7 +573,7 @@ start(void)
 	one.config.udp_port_per_core = true;
 	one.config.vlan = VLAN;
 	memcpy(nic.now.mac, sim_mac, sizeof nic.now.mac);
-	request = (struct device_request){&one.config, &one.profile, &plan, 4096};
+	request = (struct device_request){&one.config, &one.profile, &plan, 4096, NULL};
 	if (!device_find(&one.device, &one.profile, &err) ||
 	    !steer_plan_make(&plan, &one.config, &one.profile, &one.device.caps, &err) ||
 	    !device_start(&one.device, &request, &err))

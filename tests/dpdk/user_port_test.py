@@ -231,6 +231,25 @@ class Listening(unittest.TestCase):
             for host, at in ((three, port), (one, another), (two, port)):
                 self.assertRaises(ConnectionRefusedError, connect, host, at)
 
+    def test_no_client_is_let_in_before_the_appliance_is_ready(self):
+        """/readyz is not 200 while it starts, so whoever gets in first finds it at 200."""
+        host, port, pages = own_address(), free_port(), free_port()
+        process = subprocess.Popen(command("-l", host, "-p", str(port), "--telemetry-http", f"{host}:{pages}"), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            while True:
+                self.assertIsNone(process.poll())
+                with contextlib.suppress(ConnectionRefusedError), connect(host, port) as s:
+                    with connect(host, pages) as probe:
+                        probe.sendall(b"GET /readyz HTTP/1.0\r\n\r\n")
+                        self.assertEqual(take(probe, 12), b"HTTP/1.1 200")
+                    ask(s, b"mn\r\n", b"MN\r\n")
+                    return
+                time.sleep(0.01)
+        finally:
+            process.kill()
+            process.communicate()
+
     def test_loopback_is_the_default(self):
         port = free_port()
         with Appliance("-p", str(port)):

@@ -8,14 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REPLY_MAX 400u
+#define REPLY_MAX 4096u
+#define SENT_MAX  400u
 
 static char *
 value_of(struct sim_memcached *s, const char *key)
 {
 	const uint32_t n = (uint32_t)(key[3] - '0');
 
-	ensure(strncmp(key, "key", 3) == 0 && n < SIM_MEMCACHED_KEYS && key[4] == '\0');
+	ensure(strncmp(key, "key", 3) == 0 && n < SIM_MEMCACHED_KEYS &&
+	       (key[4] == '\0' || key[4] == '.'));
 	return s->value[n];
 }
 
@@ -256,17 +258,21 @@ sim_memcached_gone(struct sim_memcached *s, const struct conn *c)
 	s->left_port = s->port;
 }
 
-/* Counts the unread sets; values have no spaces. */
+/* Counts the unread sets and keys; values have no spaces. */
 static void
-sets_count(struct sim_memcached *s)
+unread_count(struct sim_memcached *s)
 {
 	const struct sim_said *said = &s->said;
-	uint32_t n = 0;
+	uint32_t sets = 0, keys = 0;
 
-	for (uint32_t i = 0; i + 4 <= said->len; i++)
-		n += memcmp(said->bytes + i, "set ", 4) == 0;
-	if (n > s->sets_most)
-		s->sets_most = n;
+	for (uint32_t i = 0; i + 4 <= said->len; i++) {
+		sets += memcmp(said->bytes + i, "set ", 4) == 0;
+		keys += memcmp(said->bytes + i, " key", 4) == 0;
+	}
+	if (sets > s->sets_most)
+		s->sets_most = sets;
+	if (keys > s->keys_most)
+		s->keys_most = keys;
 }
 
 static void
@@ -275,7 +281,7 @@ replies_send(struct sim_memcached *s)
 	struct sim_said *r = &s->replies;
 
 	while (r->len > 0 && conn_writable(s->stack, s->conn, 1)) {
-		const uint32_t len = r->len < REPLY_MAX ? r->len : REPLY_MAX;
+		const uint32_t len = r->len < SENT_MAX ? r->len : SENT_MAX;
 
 		memcpy(conn_reserve(s->stack, s->conn, len), r->bytes, len);
 		conn_commit(s->stack, s->conn, len);
@@ -297,7 +303,7 @@ sim_memcached_turn(struct sim_memcached *s)
 		s->said.len += v.len;
 		conn_advance(s->stack, s->conn, v.len);
 	}
-	sets_count(s);
+	unread_count(s);
 	while (!s->waits && s->replies.len + REPLY_MAX <= SIM_MEMCACHED_SAID &&
 	       take(s, &s->said, reply)) {
 		memcpy(s->replies.bytes + s->replies.len, reply, strlen(reply));

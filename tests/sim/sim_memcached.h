@@ -3,9 +3,9 @@
  * delete and flush_all; with a version also me and mg; on demand also stats conns. On demand it
  * delays its answers.
  *
- * Shape:  keys "key0" to "key2". Requests that a connection leaves unread at its end may be
- *         executed later, as by a real server, which lists the connection until then:
- *         sim_memcached_late(). The answer to an executed request may be sent later.
+ * Shape:  keys "key0" to "key2"; "key0.TEXT" names key0, too. Requests that a connection leaves
+ *         unread at its end may be executed later, as by a real server, which lists the connection
+ *         until then: sim_memcached_late(). The answer to an executed request may be sent later.
  * Owner:  the caller's struct; its stack calls sim_memcached_opened, _gone and _turn.
  * Thread: one.
  * Errors: any other request stops the process.
@@ -46,8 +46,8 @@ struct sim_memcached {
 	void *arg;
 	uint32_t gets; /* keys requested */
 	uint32_t sets; /* sets executed */
-	/* The most sets that were unread at once. */
-	uint32_t sets_most;
+	/* The most sets, and keys, that were unread at once. */
+	uint32_t sets_most, keys_most;
 	/* Reply to `version`; NULL: no me and mg. */
 	const char *version;
 	/* The exp that me shows for every key. */

@@ -2,10 +2,11 @@
  * Pipelines of one key behind a front. Goal: all requests of a pipeline are under way at once, 200
  * deep; the server executes those of one client in their order, each once, and a get returns what
  * its client's set before it stored, or what another client has stored since. A connection that
- * breaks ends each of its requests with an error, and none is sent again. Method: a whole core with
- * a front, clients with deep pipelines of one key, a model server that waits and breaks its
- * connection. A value names its client and its number. A failing seed is named; an argument is the
- * number of seeds.
+ * breaks ends each of its requests with an error, and none is sent again. All keys of lines of
+ * hundreds of keys are under way at once, too, and are answered in their order. Method: a whole
+ * core with a front, clients with deep pipelines of one key or with long lines, a model server that
+ * waits and breaks its connection. A value names its client and its number. A failing seed is
+ * named; an argument is the number of seeds.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"
@@ -22,6 +23,9 @@
 #define SLOTS      32u
 #define DEPTH      200u
 #define ROUNDS     4u
+#define GETS       500u
+#define LONG_GETS  160u
+#define GET_DIGITS 53 /* a get has 64 bytes: some end where a read buffer ends */
 #define ANSWER_MAX 64u
 #define STEP_NS    50000u
 #define MS         1000000ull
@@ -44,6 +48,9 @@ struct client {
 	uint32_t len;
 	char out[DEPTH * ANSWER_MAX]; /* requests that are not sent yet, from out_at on */
 	uint32_t out_at, out_len;
+	/* Keys of lines of many keys: named, answered in their order, and different ones. */
+	uint32_t keys, told, keys_apart;
+	int digits;                      /* of their numbers */
 	char value[SIM_MEMCACHED_VALUE]; /* of the get that is being read; empty: a miss */
 	struct request request[ROUNDS * DEPTH];
 	/* For each other client: the last number read of it, and one more. */
@@ -124,6 +131,23 @@ judge_get(const struct world *w, struct client *cl)
 	cl->seen[client] = number + 1;
 }
 
+/* Reads a line of the answer to many keys, which have one value each. */
+static void
+keys_line_read(struct world *w, struct client *cl)
+{
+	const bool error = strncmp(cl->line, "SERVER_ERROR", 12) == 0;
+	uint32_t key;
+
+	judge_that(w, !error || w->may_fail, "an error", cl);
+	w->errors += error;
+	if (sscanf(cl->line, "VALUE key0.%u", &key) == 1)
+		check_eq(key, cl->told++ % cl->keys_apart);
+	else if (error || strcmp(cl->line, "END") == 0)
+		cl->answered++;
+	else
+		check(strcmp(cl->line, "x") == 0);
+}
+
 static void
 line_read(struct world *w, struct client *cl)
 {
@@ -161,7 +185,10 @@ client_read(struct world *w, struct client *cl)
 				continue;
 			cl->line[cl->len - 2] = '\0';
 			cl->len = 0;
-			line_read(w, cl);
+			if (cl->keys > 0)
+				keys_line_read(w, cl);
+			else
+				line_read(w, cl);
 		}
 		conn_advance(w->sim.ss->stack, cl->conn, v.len);
 	}
@@ -198,6 +225,22 @@ client_say(struct world *w, struct client *cl, uint32_t gets_of_100)
 							 strlen(value), value);
 	}
 	cl->round++;
+	client_send(w, cl);
+}
+
+/* Makes lines of as many keys each. Of all these `apart` differ. */
+static void
+client_say_lines(struct world *w, struct client *cl, uint32_t lines, uint32_t keys, uint32_t apart)
+{
+	cl->out_at = cl->out_len = 0;
+	cl->keys_apart = apart;
+	for (uint32_t i = 0; i < lines; i++) {
+		cl->out_len += (uint32_t)sprintf(cl->out + cl->out_len, "get");
+		for (uint32_t k = 0; k < keys; k++)
+			cl->out_len += (uint32_t)sprintf(cl->out + cl->out_len, " key0.%0*u",
+							 cl->digits, cl->keys++ % cl->keys_apart);
+		cl->out_len += (uint32_t)sprintf(cl->out + cl->out_len, "\r\n");
+	}
 	client_send(w, cl);
 }
 
@@ -256,7 +299,7 @@ on_gone(void *arg, struct conn *c)
 }
 
 static void
-front_attach(struct world *w)
+front_attach(struct world *w, uint32_t copies)
 {
 	static const struct front_server name = {"server", 1};
 	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
@@ -274,14 +317,14 @@ front_attach(struct world *w)
 	};
 	struct region region = zeroed_region(front_bytes(&settings));
 
-	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
+	settings.shared = w->shared = sim_front_shared(copies);
 	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
 	w->memory = region;
 	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
 }
 
 static struct world *
-world_create(uint64_t seed, uint32_t clients)
+world_with(uint64_t seed, uint32_t clients, uint32_t copies)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
@@ -302,7 +345,7 @@ world_create(uint64_t seed, uint32_t clients)
 	w->server.stack = w->sim.ss->stack;
 	w->server.executed = executed;
 	w->server.arg = w;
-	front_attach(w);
+	front_attach(w, copies);
 	for (uint32_t i = 0; i < clients; i++) {
 		struct conn *c = sim_service_connect(&w->sim);
 
@@ -315,6 +358,12 @@ world_create(uint64_t seed, uint32_t clients)
 		sim_service_run(&w->sim, STEP_NS, STEP_NS);
 	}
 	return w;
+}
+
+static struct world *
+world_create(uint64_t seed, uint32_t clients)
+{
+	return world_with(seed, clients, FRONT_ITEMS_MEMORY);
 }
 
 static void
@@ -366,6 +415,59 @@ TEST(two_hundred_sets_of_a_key_are_under_way_at_once)
 	world_destroy(w);
 }
 
+/* Has a client ask for lines of as many keys while the server answers nothing: the server has been
+ * asked for all of them, so they take one round trip. */
+static void
+lines_take_one_round_trip(uint32_t lines, uint32_t keys)
+{
+	struct world *w = world_create(1, 1);
+
+	w->wait = UINT32_MAX;
+	strcpy(w->server.value[0], "x");
+	client_say_lines(w, &w->client[0], lines, keys, lines * keys);
+	sim_service_run(&w->sim, 20 * MS, STEP_NS);
+	check_eq(w->server.keys_most, lines * keys);
+	check_eq(w->server.gets, 0);
+	w->wait = 0;
+	sim_service_run(&w->sim, 20 * MS, STEP_NS);
+	check_eq(w->server.gets, lines * keys);
+	check_eq(w->client[0].told, lines * keys);
+	check_eq(w->client[0].answered, lines);
+	world_destroy(w);
+}
+
+TEST(all_keys_of_a_line_are_under_way_at_once)
+{
+	lines_take_one_round_trip(1, GETS);
+}
+
+TEST(all_keys_of_several_long_lines_are_under_way_at_once)
+{
+	lines_take_one_round_trip(2, GETS / 2);
+	lines_take_one_round_trip(GETS, 1);
+}
+
+/* A key of a line that is named again has one answer, or waits for its turn, amid others that have
+ * been asked for. */
+TEST(lines_that_repeat_keys_are_answered_in_their_order)
+{
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct world *w = world_with(seed, 1, seed % 4 < 2 ? 0 : FRONT_ITEMS_MEMORY);
+		const uint32_t keys = seed % 2 ? 1 : 200 + 50 * sim_below(&w->rng, 7),
+			       lines = seed % 2 ? GETS : 2,
+			       apart = 20 + sim_below(&w->rng, lines * keys);
+
+		strcpy(w->server.value[0], "x");
+		client_say_lines(w, &w->client[0], lines, keys, apart);
+		for (uint32_t step = 0; w->client[0].answered < lines; step++) {
+			check(step < STEPS_MAX);
+			sim_service_run(&w->sim, 2 * STEP_NS, STEP_NS);
+		}
+		check_eq(w->client[0].told, lines * keys);
+		world_destroy(w);
+	}
+}
+
 TEST(a_connection_that_breaks_ends_all_of_them_and_none_is_sent_again)
 {
 	struct world *w = world_create(1, 1);
@@ -381,6 +483,27 @@ TEST(a_connection_that_breaks_ends_all_of_them_and_none_is_sent_again)
 	check_eq(w->client[0].answered, DEPTH);
 	check_eq(w->errors, DEPTH);
 	check_eq(w->server.sets, 0);
+	world_destroy(w);
+}
+
+/* The failed gets are executed from their bytes, most of which are in no read buffer when they
+ * fail. */
+TEST(a_connection_that_breaks_ends_all_gets_and_none_is_sent_again)
+{
+	struct world *w = world_create(1, 1);
+
+	w->wait = UINT32_MAX;
+	w->client[0].digits = GET_DIGITS;
+	client_say_lines(w, &w->client[0], LONG_GETS, 1, LONG_GETS);
+	sim_service_run(&w->sim, 20 * MS, STEP_NS);
+	check_eq(w->server.keys_most, LONG_GETS);
+	w->may_fail = true;
+	server_break(w);
+	w->wait = 0;
+	sim_service_run(&w->sim, 200 * MS, STEP_NS);
+	check_eq(w->client[0].answered, LONG_GETS);
+	check_eq(w->errors, LONG_GETS);
+	check_eq(w->server.gets, 0);
 	world_destroy(w);
 }
 

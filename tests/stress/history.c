@@ -1,5 +1,10 @@
 #include "history.h"
 
+#include "base/check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
 bool
 call_tells_item(const struct call *c)
 {
@@ -65,4 +70,65 @@ call_print(FILE *to, const struct call *c)
 	if (c->result == STORE_OK)
 		print_told(to, c);
 	fprintf(to, "\n");
+}
+
+#define CALL_WORD(symbol, words) #symbol,
+
+static const char *const call_words[CALL_KINDS] = {CALLS(CALL_WORD)};
+
+/* Writes bytes as hexadecimal digits, and "-" where there are none. */
+static void
+keep_bytes(FILE *to, const char *bytes, uint32_t len)
+{
+	fprintf(to, len == 0 ? " -" : " ");
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(to, "%02x", (unsigned char)bytes[i]);
+}
+
+static void
+keep_call(FILE *to, const struct call *c)
+{
+	const unsigned marks = c->told_made | c->told_stale << 1 | c->told_no_cas << 2 |
+			       c->told_won << 3 | c->told_expiry << 4;
+
+	fprintf(to, "%llu %llu %u %u %s %s %llu %llu %u %u", (unsigned long long)c->invoked,
+		(unsigned long long)c->returned, c->thread, c->now_s, call_words[c->kind],
+		result_name(c->result), (unsigned long long)c->number,
+		(unsigned long long)c->initial, c->flags, c->expiry_s);
+	keep_bytes(to, c->bytes, c->len);
+	fprintf(to, " %llu %u %u %u", (unsigned long long)c->told_number, c->told_flags, marks,
+		c->told_expiry_s);
+	keep_bytes(to, c->told, c->told_len);
+	fprintf(to, "\n");
+}
+
+/* Opens the file of this process; NULL: no history is kept. */
+static FILE *
+kept_file(const char *folder)
+{
+	char path[4096];
+	FILE *to;
+
+	snprintf(path, sizeof path, "%s/%d.history", folder, (int)getpid());
+	to = fopen(path, "w");
+	ensure(to != NULL);
+	return to;
+}
+
+void
+history_keep(const struct call *const *calls, uint32_t count, const char *verdict)
+{
+	static FILE *to;
+	static uint32_t kept;
+	const char *folder = getenv(HISTORY_FOLDER);
+
+	if (folder == NULL || kept + count > HISTORY_KEPT_CALLS)
+		return;
+	if (to == NULL)
+		to = kept_file(folder);
+	kept += count;
+	fprintf(to, "history %s %u\n", verdict, count);
+	for (uint32_t i = 0; i < count; i++)
+		keep_call(to, calls[i]);
+	fflush(to);
 }

@@ -207,7 +207,14 @@ enum linear_verdict
 linear_walk(struct linear *l, const struct call *const *calls, uint32_t count,
 	    const struct call **liar)
 {
-	return walk_since(l, calls, count, 0, liar);
+	const uint64_t given_up = l->given_up;
+	const enum linear_verdict verdict = walk_since(l, calls, count, 0, liar);
+
+	history_keep(calls, count,
+		     verdict == LINEAR_LIE     ? "lie"
+		     : l->given_up != given_up ? "unsure"
+					       : "true");
+	return verdict;
 }
 
 /* ---- the shortest history with a lie ---- */

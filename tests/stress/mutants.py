@@ -481,6 +481,13 @@ MUTANTS = {
     "FOLLOW_OLD": [("coalesce.c", "	if (!leader->sent)\n", "	if (true)\n")],
     "FOLLOW_NONE": [("coalesce.c", "	if (!leader->sent)\n		return !leader->closed;\n	return is_recent", "	return false && is_recent")],
     # A request is asked for behind one that waits for another's answer; one behind its client's own shares an answer.
+    # Keys of a long line are asked for a pass at a time; a get is completed although its bytes are not all in the read
+    # buffer; gets whose bytes are in no read buffer are forgotten with the buffer.
+    "LINE_IN_PASSES": [("pending_ahead.c", "return ss->body == BODY_NONE &&",
+                        "return ss->read_buf_at == ss->read_buf_len && ss->body == BODY_NONE &&")],
+    "CUT_COMPLETED": [("pending_complete.c", "a->offset + a->bytes <= ss->read_buf_len &&", "")],
+    "BEYOND_SWEPT": [("pending_order.c", "ss->read_buf_at == ss->read_buf_len && !session_asks_beyond(ss)",
+                      "ss->read_buf_at == ss->read_buf_len")],
     "FOLLOWS_UNQUEUED": [("front_route.c", "return earlier->queued && earlier", "return earlier")],
     "FOLLOWED_BEHIND": [("front.c", " && !ask->behind", "")],
     "BEHIND_FOLLOWS": [("front_follow.c", "	if (request->behind)\n		return COALESCE_NONE;\n", "")],
@@ -698,15 +705,15 @@ MUTANTS = {
     "CAPTURE_LEAVES_EARLY": [("capture.c", "	struct copies copies;\n\n	c->below->rx(port, b, count);", "	struct copies copies;\n\n	leave_if_asked(c, port);\n	c->below->rx(port, b, count);")],
     "COPY_UNCHECKED": [("seq_words.h", "		if (SEQ_MUTANT == 2 ||", "		if (true ||")],
     # A port that was reset lacks its rules, queues or MAC; one that its driver recovered, its groups or rules.
-    "RESET_NO_RULES": [("device.c", "!keep_mac(d, req, err))\n\t\treturn false;\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", "!keep_mac(d, req, err))\n\t\treturn false;\n")],
+    "RESET_NO_RULES": [("device.c", "!keep_mac(d, err))\n\t\treturn false;\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", "!keep_mac(d, err))\n\t\treturn false;\n")],
     "RESET_NO_QUEUES": [("device.c", "if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||", "if (!to_stopped(d, err) || !prepare(d, req, &caps, err) ||")],
-    "RESET_NEW_MAC": [("device.c", "!bring_up(d, req, err) || !keep_mac(d, req, err))", "!bring_up(d, req, err) || (d == NULL && !keep_mac(d, req, err)))")],
+    "RESET_NEW_MAC": [("device.c", "!bring_up(d, req, err) || !keep_mac(d, err))", "!bring_up(d, req, err) || (d == NULL && !keep_mac(d, err)))")],
     "RESTORE_NO_GROUPS": [("device.c", "{\n\tjoin_groups(d, req->cfg);\n\tif (!fill_reta(", "{\n\tif (!fill_reta(")],
     "RESTORE_NO_RULES": [("device.c", " a second time */\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", " a second time */\n")],
     # Counters of a NIC that begin anew run backwards.
     "LOSSES_ANEW": [("device_counts.c", "now >= c->seen ? now - c->seen : now;", "now - c->seen;")],
     # A reset does not wait for the cores; the result of an earlier recovery counts for the next one.
-    "RESET_BESIDE_CORES": [("port_watch.c", "i < PAUSE_STEPS && ", "i < PAUSE_STEPS && cores == 0 && "), ("port_watch.c", "now_ns >= w->retry_ns &&\n\t    process_all_paused(w->of.process, w->of.request.cfg->cores) &&", "now_ns >= w->retry_ns &&")],
+    "RESET_BESIDE_CORES": [("port_watch.c", "i < PAUSE_STEPS && ", "i < PAUSE_STEPS && cores == 0 && "), ("port_watch.c", "now_ns >= n->retry_ns &&\n\t\t    process_all_paused(w->of.process, w->of.request.cfg->cores) &&", "now_ns >= n->retry_ns &&")],
     "RECOVERED_BEFORE": [("port_events.c", "\t PORT_EVENT_RECOVERED | PORT_EVENT_RECOVERY_FAILED},", "\t 0},"), ("port_events.c", "was & ~clears", "was & ~(clears * 0)")],
     # An estimate is one counter, not the least.
     "FREQUENCY_ONE_COUNTER": [("frequency.c", "count < least ? count : least", "count")],

@@ -78,7 +78,7 @@ def fetch_source(folder, suite, package):
     sources.write_text(f"deb-src [signed-by={keyring}] {archive()} {suite} main\n")
     at = ["-o", f"Dir::Etc::sourcelist={sources}", "-o", "Dir::Etc::sourceparts=/dev/null", "-o",
           f"Dir::State::lists={lists}", "-o", "APT::Sandbox::User=root"]
-    for words in (["update"], ["source", "--download-only", package]):
+    for words in (["update"], ["source", "--tar-only", package]):
         done = subprocess.run(["apt-get", "-q", *at, *words], cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             lines = (done.stderr.strip() or "no reason given").splitlines()

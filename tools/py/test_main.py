@@ -54,6 +54,7 @@ SERVER_ARGS = "-m 64 -c 2048"
 USERS = "reader:word\n"
 DIFFER_REQUESTS = 60_000  # a full run has a million, and takes some minutes
 DIFFER_FLASH_REQUESTS = 2000
+LINUX_CONVERSATIONS = 30_000
 DIFFER_SEED = 1  # every run uses it; run_differ by itself draws one
 TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
 TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
@@ -266,6 +267,7 @@ def part_clients():
             install_clients(folder)
         counts = beside_appliance("client libraries", CONFORM / "run_clients", folder)
     counts.add(referees("clients beside memcached", "--quick"))
+    counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "--quick", wire="floods of nobody's addresses"))
     return counts
 
 
@@ -284,7 +286,9 @@ def referees(words, *options):
 def part_referees():
     """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
-    return referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
+    counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
+    counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "", wire="floods of nobody's addresses"))
+    return counts
 
 
 def part_fleet():
@@ -331,6 +335,7 @@ def part_peer():
     """The kernel as the peer."""
     counts = beside_appliance("a clean run, judged by Wireshark", CONFORM / "run_capture",
                               server_args="-m 256 -I 2m", wire="tshark listens on it")
+    counts.add(beside_linux())
     counts.add(beside_appliance("clockoo capture beside dumpcap", CONFORM / "run_seen_twice", "", "--cores", "2",
                                 wire="dumpcap listens on it"))
     counts.add(beside_appliance("a crowd of connections", CONFORM / "run_crowd",
@@ -339,6 +344,25 @@ def part_peer():
     build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["tests/bench/net/frame_flood"])
     counts.add(beside_appliance("under a flood of SYNs", CONFORM / "run_flood", str(flood), wire="SYNs of nobody's address"))
     return counts
+
+
+def beside_linux(*options):
+    build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo"])
+    return counting("the same segments to Linux's TCP",
+                    [str(CONFORM / "run_linux"), "--program", str(build_tree.default_folder() / "app/clockoo"), *options])
+
+
+def part_linux():
+    """Thirty thousand conversations; a run that was interrupted goes on where it ended."""
+    state = build_tree.default_folder() / "linux-conversations.json"
+    return beside_linux("--count", str(LINUX_CONVERSATIONS), "--state", str(state))
+
+
+def part_histories():
+    """Histories that tests/stress judges, and those of its mutants, by a judge that others wrote."""
+    folder = build_tree.default_folder()
+    build_tree.build(folder, build_tree.TESTED)
+    return counting("histories judged by porcupine", [str(CONFORM / "run_histories"), "--build", str(folder)])
 
 
 def part_boot():
@@ -483,10 +507,12 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
          "scale": part_scale, "peer": part_peer, "boot": part_boot, "image": part_image, "run": part_run,
          "package": part_package, "releases": part_releases, "quick": part_quick, "front": part_front,
          "container": part_container, "readme": part_readme, "coverage": part_coverage, "analyze": part_analyze,
-         "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees, "fleet": part_fleet}
+         "arm64": part_arm64, "drivers": part_drivers, "referees": part_referees, "fleet": part_fleet,
+         "linux": part_linux, "histories": part_histories}
 # Its release is that of outside: quick has its unit tests.
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
-ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet")
+ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet", "linux",
+                "histories")
 REFEREE_SUITES = ("bookworm", "trixie")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the

@@ -171,7 +171,7 @@ add_group(struct device_joins *joins, const struct ip_addr *group)
 }
 
 void
-own_addrs_join(struct own_addrs *a, struct device *device)
+own_addrs_join(struct own_addrs *a, struct device *device, struct device *other)
 {
 	const struct local_addrs *table = a->now.table;
 	const struct ip_addr all = ipv6_all_nodes();
@@ -193,6 +193,8 @@ own_addrs_join(struct own_addrs *a, struct device *device)
 		if (table->link[i].vlan != 0)
 			a->vlans[a->joins.vlans++] = table->link[i].vlan;
 	device_join(device, &a->joins);
+	if (other != NULL)
+		device_join(other, &a->joins);
 	free(before);
 }
 

@@ -47,7 +47,7 @@ bool own_addrs_is_applied(const struct own_addrs *a);
 /* "12 IPv4 and 3 IPv6 addresses, 1 route" */
 void own_addrs_words(const struct addr_list *list, char words[OWN_ADDRS_WORDS_BYTES]);
 /* Has the port receive the groups and VLANs of the table in use. */
-void own_addrs_join(struct own_addrs *a, struct device *device);
+void own_addrs_join(struct own_addrs *a, struct device *device, struct device *other);
 void own_addrs_end(struct own_addrs *a);
 
 #endif

@@ -33,7 +33,7 @@ struct capture_service {
 	uid_t starter;
 	struct capture_request request;
 	struct capture_rule rule;
-	struct capture *rings[CORES_MAX];
+	struct capture *rings[2 * CORES_MAX];
 	uint32_t ring_count;
 	struct region memory;
 	uint64_t begun_ns; /* on the cores' clock */
@@ -190,21 +190,32 @@ ring_bytes(uint32_t rings)
 	return bytes;
 }
 
+/* Returns the port of a ring: queue by queue of the first NIC, then of the bond's second member. */
+static struct port *
+port_of(const struct capture_service *s, uint32_t ring)
+{
+	struct device *d = s->from.device;
+
+	return ring < d->queues ? &d->ports[ring].port
+				: &s->from.other->ports[ring - d->queues].port;
+}
+
 /* Makes the rings. capture_create touches their pages here: a core would wait for each one. */
 static bool
 rings_take(struct capture_service *s)
 {
 	struct device *d = s->from.device;
-	const uint32_t ring = ring_bytes(d->queues);
+	const uint32_t queues = s->from.other != NULL ? 2 * d->queues : d->queues;
+	const uint32_t ring = ring_bytes(queues);
 	struct region *m = &s->memory;
 
-	*m = (struct region){.size = d->queues * capture_bytes(ring)};
+	*m = (struct region){.size = queues * capture_bytes(ring)};
 	m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m->base == MAP_FAILED)
 		return false;
-	s->ring_count = d->queues;
+	s->ring_count = queues;
 	for (uint32_t i = 0; i < s->ring_count; i++)
-		s->rings[i] = capture_create(m, &s->rule, d->ports[i].queue, ring);
+		s->rings[i] = capture_create(m, &s->rule, i, ring);
 	return true;
 }
 
@@ -254,7 +265,7 @@ capture_start(struct capture_service *s, const char **words)
 	head_put(s);
 	send(s->client, &begun, sizeof begun, MSG_DONTWAIT | MSG_NOSIGNAL);
 	for (uint32_t i = 0; i < s->ring_count; i++)
-		capture_begin(s->rings[i], &s->from.device->ports[i].port);
+		capture_begin(s->rings[i], port_of(s, i));
 	return true;
 }
 

@@ -41,6 +41,7 @@ struct capture_from {
 	struct device *device;
 	const struct tsc_clock *clock;
 	const struct wall_watch *wall;
+	struct device *other; /* the bond's second member; NULL: none */
 };
 
 /* Opens the socket, before privileges are dropped: a client of root expects a socket of root. NULL

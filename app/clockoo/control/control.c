@@ -3,6 +3,7 @@
  * watchdog.
  */
 #include "control.h"
+#include "bond_watch.h"
 #include "admin/admin.h"
 #include "base/time_units.h"
 #include "monitor/conflict_alarm.h"
@@ -53,7 +54,7 @@ wait_for_any(const struct control *c, int signals, int64_t left_ns)
 	const struct timespec t = {left_ns / (int64_t)NS_PER_S, left_ns % (int64_t)NS_PER_S};
 	struct pollfd files[3 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
 						  {http_fd(c->http), POLLIN, 0},
-						  {c->port->events.fd, POLLIN, 0}};
+						  {port_watch_fd(c->port), POLLIN, 0}};
 
 	ppoll(files, 3 + capture_service_polls(c->capture, files + 3), &t, NULL);
 }
@@ -99,7 +100,7 @@ microseconds(struct timeval t)
 static void
 watch_link(struct control *c, bool *was_up)
 {
-	const bool up = device_link_up_mt(&c->nic->device);
+	const bool up = nic_link_up(c->nic);
 
 	if (up != *was_up)
 		fprintf(stderr, "clockoo: --port %s: the link is %s\n", c->settings->config.port,
@@ -128,14 +129,14 @@ tell_nic(const struct control *c, struct admin_nic *nic)
 	struct device *d = &c->nic->device;
 	struct device_losses losses;
 
-	device_losses(d, &losses);
+	nic_losses(c->nic, &losses);
 	*nic = (struct admin_nic){.rx_frames = losses.rx_frames,
 				  .tx_frames = losses.tx_frames,
 				  .missed = losses.missed,
 				  .no_buffer = losses.no_buffer,
 				  .rx_errors = losses.rx_errors,
 				  .tx_errors = losses.tx_errors,
-				  .link_up = device_link_up_mt(d)};
+				  .link_up = nic_link_up(c->nic)};
 	for (uint32_t i = 0; i < d->cores; i++)
 		nic->frames_free += device_frames_free(d, i);
 	device_allowances(d, nic->allowances);
@@ -267,7 +268,7 @@ apply_users_and_networks(struct control *c, bool *reloading)
 	users_apply(c->users, c->shared);
 	access_apply(c->access, c->shared);
 	if (own_addrs_apply(c->own, c->shared, c->neigh))
-		own_addrs_join(c->own, &c->nic->device);
+		own_addrs_join(c->own, &c->nic->device, nic_other(c->nic));
 	if (*reloading && !c->users->pending && access_is_applied(c->access) &&
 	    own_addrs_is_applied(c->own)) {
 		notify_send(&c->process->notify, "READY=1");
@@ -355,6 +356,7 @@ control_run(void *arg)
 	struct control *c = arg;
 	struct alarms alarms = {0};
 	struct drain drain = {0};
+	struct bond_watch bond = {0};
 	struct live live;
 	struct watchdog watchdog;
 	int64_t due_ns = (int64_t)monotonic_ns();
@@ -387,6 +389,9 @@ control_run(void *arg)
 		if (number != 0)
 			continue;
 		due_ns += TICK_NS;
+		if (c->nic->bond != NULL && nic_link_up(c->nic) &&
+		    bond_watch_moved(&bond, c->nic->bond))
+			neigh_announce_mt(c->neigh);
 		watch_wall_clock(c);
 		arena_file_tick(c->arena, c->telemetry);
 		second_tier_tick(c->flash);
@@ -399,6 +404,8 @@ control_run(void *arg)
 					       process_now_ns(c->process) - c->process->begun_ns))
 				break;
 			watch_link(c, &link_up);
+			follow_router(c);
+			bond_watch_second(&bond, c->nic->bond, &c->settings->config);
 		}
 		notify_watchdog(c, &watchdog);
 	}

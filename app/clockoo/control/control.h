@@ -52,6 +52,7 @@ struct control {
 	struct http_alone *http_alone; /* begun when the control thread ends */
 	struct capture_service *capture;
 	struct port_watch *port;
+	struct ip_addr router6; /* of --gateway6 auto; zero: none */
 };
 
 bool control_start(pthread_t *thread, struct control *c, struct error *err);

@@ -18,20 +18,29 @@ const struct counter_name port_watch_counter_names[PORT_WATCH_COUNTER_COUNT] = {
 bool
 port_watch_begin(struct port_watch *w, const struct port_watch_parts *parts, struct error *err)
 {
-	*w = (struct port_watch){.of = *parts};
-	return port_events_begin(&w->events, parts->device->id, parts->device->name, err);
+	*w = (struct port_watch){.of = *parts, .nics = parts->other != NULL ? 2 : 1};
+	w->nic[0].device = parts->device;
+	w->nic[1].device = parts->other;
+	for (uint32_t i = 0; i < w->nics; i++) {
+		struct port_watch_nic *n = &w->nic[i];
+
+		if (!port_events_begin(&n->events, n->device->id, n->device->name, err))
+			return false;
+	}
+	return true;
 }
 
 void
 port_watch_end(struct port_watch *w)
 {
-	port_events_end(&w->events);
+	for (uint32_t i = 0; i < w->nics; i++)
+		port_events_end(&w->nic[i].events);
 }
 
 bool
 port_watch_is_away(const struct port_watch *w)
 {
-	return w->wanted != 0;
+	return (w->nic[0].wanted | w->nic[1].wanted) != 0;
 }
 
 static const char *
@@ -50,7 +59,8 @@ count(struct port_watch *w, enum port_watch_counter which, uint64_t n)
 static void
 end_program(struct port_watch *w, const char *why)
 {
-	device_abandon(w->of.device);
+	for (uint32_t i = 0; i < w->nics; i++)
+		device_abandon(w->nic[i].device);
 	error_set_code(&w->end, ERROR_PORT, "--port %s: %s", port_name(w), why);
 }
 
@@ -63,26 +73,27 @@ leave(struct port_watch *w, uint64_t now_ns)
 
 	w->left_ns = now_ns;
 	w->began_ns = clock_ns(CLOCK_MONOTONIC);
-	device_leave(w->of.device, true);
 	process_pause(w->of.process);
 	for (uint32_t i = 0; i < PAUSE_STEPS && !process_all_paused(w->of.process, cores); i++)
 		nanosleep(&step, NULL);
 }
 
-/* Gives the port back to the cores. */
+/* Gives the port back to the cores, unless they wait for the other NIC, too. */
 static void
-come_back(struct port_watch *w)
+come_back(struct port_watch *w, struct port_watch_nic *n)
 {
-	const struct rule_report *rules = &w->of.device->rules;
+	const struct rule_report *rules = &n->device->rules;
 	const uint64_t away_ns = clock_ns(CLOCK_MONOTONIC) - w->began_ns;
-	const bool reset = (w->wanted & PORT_EVENT_RESET) != 0;
+	const bool reset = (n->wanted & PORT_EVENT_RESET) != 0;
 
 	count(w, reset ? NIC_RESETS : NIC_RECOVERIES, 1);
-	count(w, NIC_AWAY_NS, away_ns);
-	w->wanted = 0;
-	device_leave(w->of.device, false);
-	process_resume(w->of.process);
-	neigh_announce_mt(w->of.neigh);
+	n->wanted = 0;
+	device_leave(n->device, false);
+	if (!port_watch_is_away(w)) {
+		count(w, NIC_AWAY_NS, away_ns);
+		process_resume(w->of.process);
+		neigh_announce_mt(w->of.neigh);
+	}
 	fprintf(stderr,
 		"clockoo: --port %s: %s; the cores waited %.3f s, %u of %u rules are set again\n",
 		port_name(w),
@@ -90,61 +101,87 @@ come_back(struct port_watch *w)
 		(double)away_ns / NS_PER_S, rules->made, rules->made + rules->refused);
 }
 
+/* Returns the request that the NIC was started with. */
+static struct device_request
+request_of(const struct port_watch *w, const struct port_watch_nic *n)
+{
+	struct device_request request = w->of.request;
+
+	request.first = n->device == w->of.device ? NULL : w->of.device;
+	return request;
+}
+
 /* Resets the port, or sets again what its driver lost. False: to be tried again. */
 static bool
-set_up_again(struct port_watch *w, uint64_t now_ns, struct error *err)
+set_up_again(struct port_watch *w, struct port_watch_nic *n, uint64_t now_ns, struct error *err)
 {
-	const struct port_watch_parts *of = &w->of;
+	const struct device_request request = request_of(w, n);
 
-	if (!(w->wanted & PORT_EVENT_RESET))
-		return device_restore(of->device, &of->request, err);
-	if (device_reset(of->device, &of->request, err))
+	if (!(n->wanted & PORT_EVENT_RESET))
+		return device_restore(n->device, &request, err);
+	if (device_reset(n->device, &request, err))
 		return true;
 	count(w, NIC_RESETS_FAILED, 1);
-	w->retry_ns = now_ns + PORT_RETRY_NS;
+	n->retry_ns = now_ns + PORT_RETRY_NS;
 	return false;
 }
 
 /* Adds what was announced to what is wanted. A recovery that begins makes an earlier result void.
  */
 static void
-want(struct port_watch *w, uint32_t news)
+want(struct port_watch_nic *n, uint32_t news)
 {
 	if (news & PORT_EVENT_RECOVERING)
-		w->wanted &= ~(uint32_t)PORT_EVENT_RECOVERED;
-	w->wanted |= news;
+		n->wanted &= ~(uint32_t)PORT_EVENT_RECOVERED;
+	n->wanted |= news;
+	if (n->wanted != 0)
+		device_leave(n->device, true);
 }
 
 /* True if the driver still has the port, and forbids all calls. */
 static bool
-driver_recovers(const struct port_watch *w)
+driver_recovers(const struct port_watch_nic *n)
 {
-	return (w->wanted & (PORT_EVENT_RECOVERING | PORT_EVENT_RECOVERED)) ==
+	return (n->wanted & (PORT_EVENT_RECOVERING | PORT_EVENT_RECOVERED)) ==
 	       PORT_EVENT_RECOVERING;
+}
+
+/* Takes the events of all NICs. False: the program ends. */
+static bool
+take_events(struct port_watch *w)
+{
+	for (uint32_t i = 0; i < w->nics; i++) {
+		const uint32_t news = port_events_take(&w->nic[i].events);
+
+		if (news & (PORT_EVENT_REMOVED | PORT_EVENT_RECOVERY_FAILED)) {
+			end_program(w, news & PORT_EVENT_REMOVED
+					       ? "the device was removed"
+					       : "its driver could not recover the device");
+			return false;
+		}
+		want(&w->nic[i], news);
+	}
+	return true;
 }
 
 void
 port_watch_run(struct port_watch *w, uint64_t now_ns)
 {
-	const uint32_t news = port_events_take(&w->events);
 	const bool was_away = port_watch_is_away(w);
 	struct error err = {.text = "its driver did not recover it"};
 
-	if (news & (PORT_EVENT_REMOVED | PORT_EVENT_RECOVERY_FAILED)) {
-		end_program(w, news & PORT_EVENT_REMOVED
-				       ? "the device was removed"
-				       : "its driver could not recover the device");
-		return;
-	}
-	want(w, news);
-	if (!port_watch_is_away(w))
+	if (!take_events(w) || !port_watch_is_away(w))
 		return;
 	if (!was_away)
 		leave(w, now_ns);
-	if (!driver_recovers(w) && now_ns >= w->retry_ns &&
-	    process_all_paused(w->of.process, w->of.request.cfg->cores) &&
-	    set_up_again(w, now_ns, &err))
-		come_back(w);
-	else if (now_ns - w->left_ns >= PORT_AWAY_MAX_NS)
+	for (uint32_t i = 0; i < w->nics; i++) {
+		struct port_watch_nic *n = &w->nic[i];
+
+		if (n->wanted != 0 && !driver_recovers(n) && now_ns >= n->retry_ns &&
+		    process_all_paused(w->of.process, w->of.request.cfg->cores) &&
+		    set_up_again(w, n, now_ns, &err))
+			come_back(w, n);
+	}
+	if (port_watch_is_away(w) && now_ns - w->left_ns >= PORT_AWAY_MAX_NS)
 		end_program(w, err.text);
 }

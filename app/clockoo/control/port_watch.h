@@ -22,6 +22,7 @@
 #include "process/process.h"
 
 #define PORT_AWAY_MAX_NS 30000000000ull
+#define PORT_WATCH_NICS  2u
 #define PORT_RETRY_NS    500000000ull /* from a reset that failed to the next attempt */
 
 struct neigh_table;
@@ -40,15 +41,23 @@ struct port_watch_parts {
 	struct device *device;
 	struct device_request request;
 	struct neigh_table *neigh;
+	struct device *other; /* the bond's second member; NULL: none */
+};
+
+/* One NIC; a bond has two. */
+struct port_watch_nic {
+	struct device *device;
+	struct port_events events;
+	uint32_t wanted;   /* enum port_event: announced, and not yet dealt with */
+	uint64_t retry_ns; /* no attempt at a reset before */
 };
 
 struct port_watch {
 	struct port_watch_parts of;
-	struct port_events events;
-	uint32_t wanted;  /* enum port_event: announced, and not yet dealt with; 0: the cores run */
-	uint64_t left_ns; /* when the pause of the cores began, as passed to port_watch_run */
+	struct port_watch_nic nic[PORT_WATCH_NICS];
+	uint32_t nics;
+	uint64_t left_ns;  /* when the pause of the cores began, as passed to port_watch_run */
 	uint64_t began_ns; /* the same by the clock, for how long a reset took */
-	uint64_t retry_ns; /* no attempt at a reset before */
 	struct error end;  /* why the program ends (port_watch_has_ended) */
 	struct counter counters[PORT_WATCH_COUNTER_COUNT];
 };
@@ -64,6 +73,12 @@ static inline bool
 port_watch_has_ended(const struct port_watch *w)
 {
 	return w->end.text[0] != '\0';
+}
+/* Returns the file to poll for events of the first NIC; those of another wait for the next call. */
+static inline int
+port_watch_fd(const struct port_watch *w)
+{
+	return w->nic[0].events.fd;
 }
 /* True while the cores wait for the port. */
 bool port_watch_is_away(const struct port_watch *w);

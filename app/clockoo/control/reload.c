@@ -5,8 +5,10 @@
 #include "reload.h"
 #include "base/time_units.h"
 #include "control.h"
+#include "net/neigh_table.h"
 #include "start/policy.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +99,8 @@ read_addresses(const struct control *c, struct addr_list *list, const struct con
 
 	memcpy(cfg.addresses, now->addresses, sizeof cfg.addresses);
 	memcpy(cfg.routes, now->routes, sizeof cfg.routes);
+	if (cfg.gateway6_auto)
+		cfg.gateway6 = c->router6;
 	return addr_list_read(list, &cfg, err);
 }
 
@@ -112,6 +116,29 @@ reload_addresses(struct report *r, struct control *c, struct addr_list *list)
 	r->named = true;
 	fprintf(stderr, "clockoo: reload: %s: network.addresses and network.routes: %s\n", r->file,
 		words);
+}
+
+void
+follow_router(struct control *c)
+{
+	const struct config *asked = &c->settings->asked;
+	char text[INET6_ADDRSTRLEN];
+	struct addr_list list;
+	struct error err;
+
+	if (!asked->gateway6_auto || !own_addrs_is_applied(c->own) ||
+	    !router_list_choose_mt(neigh_routers(c->neigh), process_now_ns(c->process),
+				   &c->router6))
+		return;
+	if (!read_addresses(c, &list, asked, &err)) {
+		fprintf(stderr, "clockoo: --gateway6 auto: %s; the routes are unchanged\n",
+			err.text);
+		return;
+	}
+	(void)own_addrs_change(c->own, &list);
+	inet_ntop(AF_INET6, c->router6.b, text, sizeof text);
+	fprintf(stderr, "clockoo: --gateway6 auto: the default router is %s now\n",
+		ip_addr_is_zero(&c->router6) ? "none" : text);
 }
 
 static void

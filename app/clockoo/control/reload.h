@@ -12,6 +12,9 @@
 struct control;
 
 void reload_all(struct control *c);
+/* Gives the cores a default route to the router that advertises itself, with --gateway6 auto.
+ * Called once a second. */
+void follow_router(struct control *c);
 /* Reads the certificates again, and answers the clients that asked for it. */
 void reload_certs(struct control *c);
 

@@ -14,6 +14,7 @@
 #include "memfile/memory_file.h"
 #include "monitor/http_listen.h"
 #include "monitor/http_server.h"
+#include "nic.h"
 #include "nic_claim.h"
 #include "plan_print.h"
 #include "process/pid_file.h"
@@ -73,26 +74,14 @@ check_user_port(struct dry_run *p, const struct config *cfg)
 			   err.text);
 }
 
-/* Checks the other reasons why a start would fail: a missing interface or file of users. Skipped
- * for another machine. */
 static void
-check_port(struct dry_run *p, const struct config *cfg)
+check_iface(struct dry_run *p, const struct config *cfg)
 {
 	struct advice *a;
 	struct host host;
-	struct error err;
 
-	if (!tree_is_live(&p->machine.tree))
-		return;
 	host_probe(&host, cfg);
-	if (config_is_user(cfg)) {
-		check_user_port(p, cfg);
-	} else if (!file_check_complete(cfg, &err)) {
-		a = advice_add(&p->advice, ADVICE_FAIL, "configuration", "%s", err.text);
-		advice_fix(a, "set what is missing, as an option or in the configuration file");
-	} else if (!(p->profile.needs & NEED_IFACE)) {
-		return;
-	} else if (host.iface == PRESENCE_READY) {
+	if (host.iface == PRESENCE_READY) {
 		advice_add(&p->advice, ADVICE_OK, "interface", "%s is up", cfg->iface);
 	} else if (host.iface == PRESENCE_DOWN) {
 		a = advice_add(&p->advice, ADVICE_FAIL, "interface", "%s is down", cfg->iface);
@@ -101,6 +90,45 @@ check_port(struct dry_run *p, const struct config *cfg)
 		a = advice_add(&p->advice, ADVICE_FAIL, "interface", "there is no %s", cfg->iface);
 		advice_fix(a, "ip link lists the interfaces");
 	}
+}
+
+/* Checks the bond's second member, and that a flow may move to it. */
+static void
+check_bond(struct dry_run *p, const struct config *cfg)
+{
+	const struct config other = nic_other_config(cfg);
+	struct error err;
+
+	if (!nic_members_spread_alike(&p->steer, &p->profile, cfg, &err) ||
+	    !file_check_nic(&other, &err))
+		advice_fix(advice_add(&p->advice, ADVICE_FAIL, "bond", "%s", err.text),
+			   "see network.bond in man clockoo.yaml");
+	else if (p->profile.needs & NEED_IFACE)
+		check_iface(p, &other);
+	else
+		advice_add(&p->advice, ADVICE_OK, "bond", "%s is bound, too", other.pci);
+}
+
+/* Checks the other reasons why a start would fail: a missing interface or file of users. Skipped
+ * for another machine. */
+static void
+check_port(struct dry_run *p, const struct config *cfg)
+{
+	struct advice *a;
+	struct error err;
+
+	if (!tree_is_live(&p->machine.tree))
+		return;
+	if (config_is_user(cfg)) {
+		check_user_port(p, cfg);
+	} else if (!file_check_complete(cfg, &err)) {
+		a = advice_add(&p->advice, ADVICE_FAIL, "configuration", "%s", err.text);
+		advice_fix(a, "set what is missing, as an option or in the configuration file");
+	} else if (p->profile.needs & NEED_IFACE) {
+		check_iface(p, cfg);
+	}
+	if (config_has_bond(cfg))
+		check_bond(p, cfg);
 }
 
 /* Warns of an untrusted process that holds the name of this address. */

@@ -4,6 +4,7 @@
  */
 #include "file_check.h"
 #include "config/auth_file.h"
+#include "nic.h"
 #include "nic_profile.h"
 #include "paths.h"
 #include "profile/profile.h"
@@ -92,8 +93,8 @@ file_check_complete(const struct config *cfg, struct error *err)
 	       check_users_file(cfg, err);
 }
 
-bool
-file_check_nic(const struct config *cfg, struct error *err)
+static bool
+check_one_nic(const struct config *cfg, struct error *err)
 {
 	struct pci_nic nic;
 	struct tree tree;
@@ -113,4 +114,12 @@ file_check_nic(const struct config *cfg, struct error *err)
 			 paths_nic_tool(),
 			 cfg->kernel[0] != '\0' && nic.driver[0] != '\0' ? "take" : "bind",
 			 nic.address);
+}
+
+bool
+file_check_nic(const struct config *cfg, struct error *err)
+{
+	const struct config other = nic_other_config(cfg);
+
+	return check_one_nic(cfg, err) && (!config_has_bond(cfg) || check_one_nic(&other, err));
 }

@@ -81,6 +81,12 @@ print_nic(const struct dry_run *p, const struct config *cfg, FILE *out)
 			fprintf(out, ", PCIe x%u %s", nic->pcie_width, nic->pcie_speed);
 		fputs("\n", out);
 	}
+	if (config_has_bond(cfg))
+		fprintf(out, "bond       %s and %s: %s\n", nic_member_name(cfg, 0),
+			nic_member_name(cfg, 1),
+			cfg->bond == CONFIG_BOND_BACKUP ? "active-backup"
+			: cfg->bond == CONFIG_BOND_LACP ? "LACP, fast"
+							: "LACP, slow");
 	fprintf(out, "profile    %s: %s\n", p->profile.name, p->profile.summary);
 }
 

@@ -122,6 +122,15 @@ usage_read(struct live *live, struct store_usage *use)
 	use->item_bytes = recent_most_of(&live->item_bytes, use->item_bytes);
 }
 
+static uint64_t
+missed_of(struct nic *nic)
+{
+	struct device_losses losses;
+
+	nic_losses(nic, &losses);
+	return losses.missed + losses.no_buffer + losses.rx_errors;
+}
+
 void
 live_print(struct live *live)
 {
@@ -148,11 +157,10 @@ live_print(struct live *live)
 	for (uint32_t i = 0; i < from->config->cores && n < sizeof line; i++)
 		n += (size_t)snprintf(line + n, sizeof line - n, " %u%%", busy_percent(live, i));
 	if (n < sizeof line)
-		n += (size_t)snprintf(line + n, sizeof line - n,
-				      " | items %llu memory %.1f of %u MB missed %llu",
-				      (unsigned long long)use.items,
-				      (double)use.item_bytes / (1 << 20), from->config->memory_mb,
-				      (unsigned long long)device_missed(&from->nic->device));
+		n += (size_t)snprintf(
+			line + n, sizeof line - n, " | items %llu memory %.1f of %u MB missed %llu",
+			(unsigned long long)use.items, (double)use.item_bytes / (1 << 20),
+			from->config->memory_mb, (unsigned long long)missed_of(from->nic));
 	if (from->fleet != NULL && n < sizeof line)
 		n += (size_t)front_print(live, seconds, line + n, sizeof line - n);
 	if (from->flash && n < sizeof line)

@@ -65,8 +65,7 @@ address_check(struct nic *nic, const struct config *cfg, const struct local_addr
 	while (state == ADDR_ASKED && !signals_stop_is_pending()) {
 		for (uint32_t i = 0; i < cfg->cores; i++)
 			addr_probe_listen(&p, nic_port(nic, i));
-		state = addr_probe_tick(&p, device_link_up_mt(&nic->device),
-					tsc_clock_ns(&nic->clock));
+		state = addr_probe_tick(&p, nic_link_up(nic), tsc_clock_ns(&nic->clock));
 		if (state == ADDR_ASKED)
 			nanosleep(&pause, NULL);
 	}

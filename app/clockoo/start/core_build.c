@@ -44,6 +44,15 @@ register_counters(const struct core_parts *p, uint32_t core, const struct core *
 					&(struct telemetry_set){core, KERNEL_THREAD_COUNTER_COUNT,
 								kernel_thread_counter_names,
 								p->kernel->counters}));
+	if (p->nic->bond != NULL) {
+		const struct telemetry_set member = {core, PORT_COUNTER_COUNT, port_counter_names,
+						     p->nic->other.ports[core].counters};
+		const struct telemetry_set bond = {core, BOND_COUNTER_COUNT, bond_counter_names,
+						   bond_counters(p->nic->bond, core)};
+
+		ensure(telemetry_add_to(p->telemetry, TELEMETRY_NET, &member));
+		ensure(telemetry_add_to(p->telemetry, TELEMETRY_NET, &bond));
+	}
 	if (p->nic->handover != NULL)
 		ensure(telemetry_add_to(
 			p->telemetry, TELEMETRY_NET,
@@ -142,8 +151,9 @@ core_build(const struct core_parts *p, uint32_t i, struct region *region, struct
 		.port = &p->nic->device.ports[i],
 		.process = p->process,
 		.yield = cfg->yield,
-		/* No queue wakes a core whose frames arrive at another core. */
-		.adaptive = (cfg->poll == POLL_ADAPTIVE && p->nic->handover == NULL) ||
+		/* No queue wakes a core whose frames arrive at another core, or on two queues. */
+		.adaptive = (cfg->poll == POLL_ADAPTIVE && p->nic->handover == NULL &&
+			     p->nic->bond == NULL) ||
 			    config_is_user(cfg),
 		.forwards_frames = p->nic->handover != NULL && i < p->nic->plan.queues,
 	};

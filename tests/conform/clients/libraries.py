@@ -46,6 +46,7 @@ class Library(NamedTuple):
     outcome: str = OURS
     ports: tuple = (("-p", "11211"),)  # words for each server that the tests look for
     env: dict = {}
+    tls: bool = False  # the servers speak TLS
 
 
 def step(folder, *command, **env):

@@ -16,7 +16,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "clients"))
 
-import libraries  # noqa: E402  (the path above comes first)
+import judges  # noqa: E402  (the path above comes first)
+import libraries  # noqa: E402
 import memcached_t  # noqa: E402
 
 RUN_S = 900  # generous: only what hangs is ended
@@ -33,7 +34,15 @@ for port in $PORTS; do
         sleep 0.1
     done
 done 2>/dev/null
-exec 3>&-
+exec 3>&- 3<&-
+for port in $TLS_PORTS; do
+    tries=0
+    until printf 'version\r\nquit\r\n' | timeout 5 openssl s_client -quiet -connect 127.0.0.1:$port | grep -q VERSION; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] || { echo "no server of TLS on port $port"; tail -n 1 servers.log; exit 3; }
+        sleep 0.1
+    done
+done 2>/dev/null
 exec "$@"
 """
 
@@ -57,6 +66,16 @@ def bench_of(program, memcached):
     return home
 
 
+def certificate(folder):
+    """The words for a server of TLS with a certificate of its own, made once."""
+    key, chain = folder / "key.pem", folder / "chain.pem"
+    if not chain.exists():
+        libraries.step(folder, "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365", "-keyout", str(key), "-out", str(chain),
+                       "-subj", "/CN=referee", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        key.chmod(0o600)
+    return "-U", "0", "-Z", "-o", f"ssl_chain_cert={chain}", "-o", f"ssl_key={key}"
+
+
 def outcomes(library, text):
     """{test: whether it held}; a name that comes twice holds if it held each time."""
     found = {}
@@ -68,10 +87,11 @@ def outcomes(library, text):
 def run(library, folder, program, memcached):
     """Returns what a library's tests say of memcached, or of the program, and what they printed."""
     home = bench_of(program, memcached)
-    ports = [words[words.index("-p") + 1] for words in library.ports]
+    ports = " ".join(words[words.index("-p") + 1] for words in library.ports)
+    more = certificate(folder) if library.tls else ()
     env = {**os.environ, **library.env, "LC_ALL": "C", "PYTHONPATH": str(folder / "packages"),
-           "PATH": f"{home}/bin:{os.environ['PATH']}", "SERVERS": " ".join(",".join(words) for words in library.ports),
-           "PORTS": " ".join(ports), "CLOCKOO_PROGRAM": str(program or "")}
+           "PATH": f"{home}/bin:{os.environ['PATH']}", "SERVERS": " ".join(",".join((*words, *more)) for words in library.ports),
+           "PORTS": "" if library.tls else ports, "TLS_PORTS": ports if library.tls else "", "CLOCKOO_PROGRAM": str(program or "")}
     words = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "bash", "-c", INSIDE, "inside",
              *library.command(folder, "127.0.0.1", "11211")]
     with tempfile.TemporaryFile("w+", errors="replace") as said:
@@ -96,10 +116,13 @@ def with_group(group):
         pass
 
 
+def rows():
+    return {**{f"calls {name}": library for name, library in libraries.CALLS.items()}, **libraries.OWN_TESTS, **judges.ROWS}
+
+
 def judge_all(folder, program, memcached, only=None):
     """Yields (name, library, what it says of memcached, of the program, seconds), or a reason in place of the last three."""
-    rows = {**{f"calls {name}": library for name, library in libraries.CALLS.items()}, **libraries.OWN_TESTS}
-    for name, library in rows.items():
+    for name, library in rows().items():
         if only is not None and name not in only:
             continue
         at = folder / "clients" / name.replace(" ", "-")

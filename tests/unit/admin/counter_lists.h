@@ -18,6 +18,7 @@
 #include "flash/flash_convert.h"
 #include "flash/flash_tier.h"
 #include "front/front.h"
+#include "bond/bond.h"
 #include "pkt/handover.h"
 #include "tap/kernel_thread.h"
 #include "telemetry/telemetry.h"
@@ -31,6 +32,7 @@
 static const struct counter_name list_net[] = {NET_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_port[] = {PORT_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_watch[] = {PORT_WATCH_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_bond[] = {BOND_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_handover[] = {HANDOVER_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_kernel[] = {KERNEL_THREAD_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_tcp[] = {TCP_COUNTERS(COUNTER_NAME)};
@@ -60,15 +62,16 @@ struct counter_list {
 	}
 
 static const struct counter_list counter_lists[] = {
-	COUNTER_LIST(NET, list_net),          COUNTER_LIST(NET, list_port),
-	COUNTER_LIST(NET, list_handover),     COUNTER_LIST(NET, list_kernel),
-	COUNTER_LIST(NET, list_watch),        COUNTER_LIST(STACK, list_tcp),
-	COUNTER_LIST(STACK, list_tls),        COUNTER_LIST(CORES, list_core),
-	COUNTER_LIST(CORES, list_stages),     COUNTER_LIST(CORES, list_turn),
-	COUNTER_LIST(COUNTERS, list_serve),   COUNTER_LIST(COUNTERS, list_store),
-	COUNTER_LIST(COUNTERS, list_front),   COUNTER_LIST(COUNTERS, list_offer),
-	COUNTER_LIST(COUNTERS, list_ask),     COUNTER_LIST(COUNTERS, list_flash),
-	COUNTER_LIST(COUNTERS, list_convert), COUNTER_LIST(COUNTERS, list_http),
+	COUNTER_LIST(NET, list_net),        COUNTER_LIST(NET, list_port),
+	COUNTER_LIST(NET, list_bond),       COUNTER_LIST(NET, list_handover),
+	COUNTER_LIST(NET, list_kernel),     COUNTER_LIST(NET, list_watch),
+	COUNTER_LIST(STACK, list_tcp),      COUNTER_LIST(STACK, list_tls),
+	COUNTER_LIST(CORES, list_core),     COUNTER_LIST(CORES, list_stages),
+	COUNTER_LIST(CORES, list_turn),     COUNTER_LIST(COUNTERS, list_serve),
+	COUNTER_LIST(COUNTERS, list_store), COUNTER_LIST(COUNTERS, list_front),
+	COUNTER_LIST(COUNTERS, list_offer), COUNTER_LIST(COUNTERS, list_ask),
+	COUNTER_LIST(COUNTERS, list_flash), COUNTER_LIST(COUNTERS, list_convert),
+	COUNTER_LIST(COUNTERS, list_http),
 };
 #define COUNTER_LISTS (sizeof counter_lists / sizeof counter_lists[0])
 

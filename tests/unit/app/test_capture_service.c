@@ -67,7 +67,7 @@ rig_make(struct rig *r)
 	r->device->ports[0].port.ops = &made_ops;
 	now_ns = 1000 * MS;
 	r->s = capture_service_start(
-		&(struct capture_from){r->prefix, "made", r->device, &clock, &wall});
+		&(struct capture_from){r->prefix, "made", r->device, &clock, &wall, NULL});
 	check_ptr(r->s);
 }
 

@@ -51,15 +51,14 @@ MUTANTS = {
     "PASSED_ANY": ("pending_ahead.c", "before->session == op->session && before->hash == op->hash",
                    "before->session == op->session"),
     # An answer that is here is told before its turn.
-    "TOLD_EARLY": ("pending_complete.c", "a->offset == ss->read_buf_at && !a->answer.failed",
-                   "!a->answer.failed"),
+    "TOLD_EARLY": ("pending_complete.c", "a->offset == ss->read_buf_at && ", ""),
     # A copy answers a get that stands behind requests that are kept.
     "HIT_OVERTAKES": ("pending_complete.c", "if (ss->pending == NULL || ss->read_buf == NULL",
                       "if ((ss->pending == NULL && ss->kept == NULL) || ss->read_buf == NULL"),
     # The position of later bytes is taken from a request that was made ahead of its turn.
     "AHEAD_STAYS": ("serve_parse.c", "\t\tss->ahead = false;", ";"),
     # The bytes of a request that waits for a read buffer move, and the record of their begin does not.
-    "AHEAD_UNMOVED": ("pending_table.c", "\tss->ahead_at -= base;\n", ""),
+    "AHEAD_UNMOVED": ("pending_table.c", "\tss->ahead_at -= base < ss->ahead_at ? base : ss->ahead_at;\n", ""),
     "NO_SESSION_SHARE": ("pending_places.c",
                          "return share < PENDING_SESSION_MAX ? share : PENDING_SESSION_MAX;", "return left;"),
     "NO_SERVER_SHARE": ("pending_places.c", "return lane->open < places_left(pt);", "return places_left(pt) > 0;"),

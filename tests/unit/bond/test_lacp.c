@@ -71,7 +71,7 @@ TEST(a_fast_port_expires_after_three_seconds_and_defaults_after_three_more)
 	check_eq(first->rx, LACP_RX_CURRENT);
 	rig_live_ms(&rig, 2, 500);
 	check_eq(first->rx, LACP_RX_EXPIRED);
-	check(!lacp_collects(&rig.l, 0) && lacp_distributes(&rig.l, 1));
+	check(!lacp_accepts(&rig.l, 0) && lacp_distributes(&rig.l, 1));
 	rig_live_ms(&rig, 2, 3000);
 	check_eq(first->rx, LACP_RX_DEFAULTED);
 	check_eq(lacp_fault(&rig.l, 0), LACP_NO_PARTNER);
@@ -140,6 +140,7 @@ TEST(a_member_collects_when_its_partner_is_in_sync)
 	rig_pass_ms(&rig, 2000);
 	check_eq(first->mux, LACP_MUX_ATTACHED);
 	check(actor_has(first, LACP_SYNC));
+	check(lacp_accepts(&rig.l, 0) && !lacp_collects(&rig.l, 0));
 	rig_hear(&rig, 0, rig_partner, LACP_ACTIVITY | LACP_AGGREGATION | LACP_SYNC);
 	check_eq(first->mux, LACP_MUX_COLLECTING);
 	check(actor_has(first, LACP_SYNC | LACP_COLLECTING) &&
@@ -261,7 +262,24 @@ TEST(the_other_member_leads_when_the_first_is_lost)
 	rig_link(&rig, 0, RIG_MBPS);
 	rig_live_ms(&rig, 3, 3000);
 	check(lacp_distributes(&rig.l, 0) && lacp_distributes(&rig.l, 1));
-	check_eq(rig.l.lead, 1);
+	check_eq(rig.l.lead, 0);
+}
+
+TEST(the_first_members_partner_is_the_bonds_again_once_it_is_back)
+{
+	rig_up(&rig);
+	for (uint32_t i = 0; i < 20; i++) { /* the first is silent, the other has a stranger */
+		rig_hear(&rig, 1, rig_stranger, PARTNER_GOOD);
+		rig_pass_ms(&rig, 500);
+	}
+	check(lacp_distributes(&rig.l, 1) && !lacp_collects(&rig.l, 0));
+	for (uint32_t i = 0; i < 10; i++) {
+		rig_hear(&rig, 0, rig_partner, PARTNER_GOOD);
+		rig_hear(&rig, 1, rig_stranger, PARTNER_GOOD);
+		rig_pass_ms(&rig, 500);
+	}
+	check(lacp_distributes(&rig.l, 0) && !lacp_collects(&rig.l, 1));
+	check_eq(lacp_fault(&rig.l, 1), LACP_OTHER_PARTNER);
 }
 
 TEST(without_any_partner_one_member_carries_frames)

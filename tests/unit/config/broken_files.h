@@ -59,7 +59,7 @@ static const struct {
 	{"network:\n  wuzzle: 1\n",
 	 "f.yaml:2: network.wuzzle: unknown key; in network are: listen, backlog, address, "
 	 "addresses, routes, gateway, ipv6, address6, gateway6, probe, drain, drain_time, allow, "
-	 "deny, vlan, vlan_priority, mtu, kernel"},
+	 "deny, vlan, vlan_priority, mtu, bond, bond_member, kernel"},
 	{"protocol:\n  ssasl: yes\n",
 	 "f.yaml:2: protocol.ssasl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
@@ -257,6 +257,23 @@ static const struct {
 	 "interface"},
 	{"network:\n  kernel: clockoo0\nport:\n  nic: user\n",
 	 "f.yaml:2: network.kernel: port user has no NIC to share; leave it out"},
+	{"network:\n  bond: trunk\n",
+	 "f.yaml:2: network.bond: \"trunk\": expected none, lacp, lacp-slow or active-backup"},
+	{"network:\n  bond: lacp\nport:\n  iface: v0\n",
+	 "f.yaml:2: network.bond: give the second NIC: --bond-member"},
+	{"network:\n  bond_member: v1\n",
+	 "f.yaml:2: network.bond_member without network.bond: give lacp or active-backup, or leave "
+	 "it out"},
+	{"network:\n  bond: lacp\n  bond_member: v1\nport:\n  nic: tap\n",
+	 "f.yaml:2: network.bond: --port tap has no second member; give a NIC by its PCI address, "
+	 "or af_packet with --iface"},
+	{"network:\n  bond: lacp\n  bond_member: v1\nport:\n  nic: 0000:03:00.0\n",
+	 "f.yaml:3: network.bond_member: \"v1\": expected a PCI address, as port.nic has"},
+	{"network:\n  bond: lacp\n  bond_member: 0000:03:00.1\nport:\n  iface: v0\n",
+	 "f.yaml:3: network.bond_member: \"0000:03:00.1\": expected an interface, as port.iface "
+	 "names one"},
+	{"network:\n  bond: lacp\n  bond_member: v0\nport:\n  iface: v0\n",
+	 "f.yaml:3: network.bond_member: v0 is the first member already; name another"},
 	{"network:\n  vlan_priority: 3\n",
 	 "f.yaml:2: network.vlan_priority without network.vlan: there is no tag to hold it"},
 	{"process:\n  daemon: yes\ntelemetry:\n  live: yes\n",

@@ -9,6 +9,7 @@
 #include "net_frames6.h"
 #include "net_rig.h"
 #include "net/net_core.h"
+#include "base/time_units.h"
 
 static const struct rig_options plain = {.udp_port = UDP_PORT};
 
@@ -467,5 +468,74 @@ TEST(a_priority_tag_is_taken_out_and_not_returned)
 	fresh = false;
 	answer_bytes = NET_MTU - 48;
 	check_answer(r, p, len, our_ip6);
+	rig_free(r);
+}
+
+/* Receives a router advertisement with that lifetime and preference. */
+static void
+hear_router(struct rig *r, const uint8_t src[16], uint8_t hop_limit, uint16_t lifetime_s)
+{
+	uint8_t p[NET_FRAME_BYTES], ra[24] = {134, [4] = 64, [5] = 0x08, [16] = 1, [17] = 1};
+	uint32_t len;
+
+	put16(ra + 6, lifetime_s);
+	memcpy(ra + 18, peer_mac, 6);
+	len = frame6(p, 58, ra, sizeof ra);
+	p[AT6_HOP_LIMIT] = hop_limit;
+	memcpy(p + AT6_SRC, src, 16);
+	memcpy(p + AT6_DST, all_nodes6, 16);
+	frame6_fix(p, len);
+	hear(r, p, len);
+}
+
+TEST(a_router_is_noted_if_it_was_asked_for)
+{
+	struct rig *r = rig_new(&plain);
+	struct router_list *routers = neigh_routers(r->neigh);
+	struct ip_addr chosen = {0};
+
+	hear_router(r, peer_link6, 255, 1800);
+	check_eq(rig_count(r, DROP_ND_ROUTER), 1);
+	router_list_ask(routers);
+	hear_router(r, peer_link6, 254, 1800); /* from another link */
+	check_eq(rig_count(r, DROP_ND_HOP_LIMIT), 1);
+	hear_router(r, peer_ip6, 255, 1800);
+	check_eq(rig_count(r, DROP_ND_FORMAT), 1);
+	check(!router_list_choose_mt(routers, r->now_ns, &chosen));
+	hear_router(r, peer_link6, 255, 1800);
+	check_eq(rig_count(r, ND_ROUTER_NOTED), 1);
+	check(router_list_choose_mt(routers, r->now_ns, &chosen));
+	check_bytes(chosen.b, peer_link6, 16);
+	check_eq(routers->router[0].preference, ROUTER_HIGH);
+	check(!router_list_choose_mt(routers, r->now_ns + 1799 * NS_PER_S, &chosen));
+	check(router_list_choose_mt(routers, r->now_ns + 1801 * NS_PER_S, &chosen));
+	check(ip_addr_is_zero(&chosen));
+	hear_router(r, peer_link6, 255, 0);
+	check(!router_list_choose_mt(routers, r->now_ns, &chosen));
+	rig_free(r);
+}
+
+TEST(routers_are_solicited_with_the_announcements_of_a_link_up)
+{
+	struct rig *r = rig_new(&plain);
+	uint32_t asked = 0;
+
+	router_list_ask(neigh_routers(r->neigh));
+	neigh_announce_mt(r->neigh);
+	rig_turn(r, NULL);
+	for (uint32_t i = 0; i < r->np->sent_count; i++) {
+		const uint8_t *p = r->np->sent[i].bytes;
+
+		if (r->np->sent[i].len != AT6_L4 + 16 || p[AT6_NEXT] != 58 || p[AT6_L4] != 133)
+			continue;
+		asked++;
+		check(frame6_good(p, r->np->sent[i].len));
+		check_bytes(p, "\x33\x33\0\0\0\2", 6);
+		check_bytes(p + AT6_SRC, our_link6, 16);
+		check_eq(p[AT6_HOP_LIMIT], 255);
+		check_bytes(p + AT6_L4 + 8, "\1\1", 2);
+		check_bytes(p + AT6_L4 + 10, our_mac, 6);
+	}
+	check_eq(asked, 1);
 	rig_free(r);
 }

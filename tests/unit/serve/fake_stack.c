@@ -163,6 +163,21 @@ conn_peek_since(const struct conn *c, uint64_t *since_ns)
 	return conn_peek(c);
 }
 
+uint32_t
+conn_peek_copy(const struct conn *c, uint32_t from, uint8_t *to, uint32_t len)
+{
+	uint32_t done = 0;
+
+	for (const struct segment *g = c->head; g != NULL; g = g->next)
+		for (uint32_t i = g->read; i < g->len && done < len; i++) {
+			if (from > 0)
+				from--;
+			else
+				to[done++] = g->bytes[i];
+		}
+	return done;
+}
+
 void
 conn_advance(struct stack *s, struct conn *c, uint32_t n)
 {

@@ -262,3 +262,35 @@ TEST(a_tag_comes_out_as_it_went_in)
 	check(p == frame + 4);
 	check_bytes(p, "\1\2\3\4\5\6\7\x8\x9\xa\xb\xc\x86\xdd\x60\0\0\0\0\0", 20);
 }
+
+TEST(a_router_advertisement_names_lifetime_and_preference)
+{
+	const struct {
+		uint8_t flags, options[3]; /* of its first option: type, length, and bytes there */
+		uint16_t lifetime_s;
+		uint32_t len;
+		bool ok;
+		int8_t preference;
+	} rows[] = {
+		{0x00, {0}, 1800, 16, true, 0},      {0x08, {0}, 1800, 16, true, 1},
+		{0x18, {0}, 1800, 16, true, -1},     {0x10, {0}, 1800, 16, true, 0},
+		{0x08, {0}, 0, 16, true, 0},         {0x00, {0}, 1800, 15, false, 0},
+		{0x00, {5, 1}, 1800, 24, true, 0},   {0x00, {5, 0}, 1800, 24, false, 0},
+		{0x00, {5, 2}, 1800, 24, false, 0},  {0x00, {5, 1}, 1800, 17, false, 0},
+		{0x00, {200, 2}, 1800, 32, true, 0},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		uint8_t p[32] = {134, [5] = rows[i].flags, [6] = (uint8_t)(rows[i].lifetime_s >> 8),
+				 [7] = (uint8_t)rows[i].lifetime_s};
+		struct router_advert ra = {0};
+
+		memcpy(p + 16, rows[i].options, sizeof rows[i].options);
+		check_eq(router_advert_parse(&ra, at_page_end(p, rows[i].len), rows[i].len),
+			 rows[i].ok);
+		if (!rows[i].ok)
+			continue;
+		check_eq(ra.lifetime_s, rows[i].lifetime_s);
+		check_eq(ra.preference, rows[i].preference);
+	}
+}

@@ -1,0 +1,49 @@
+/*
+ * router_list.h - the routers that advertise themselves on the first link (RFC 4861 section 6.3.4,
+ * preferences: RFC 4191), for a default route that follows them.
+ *
+ * Any core may receive an advertisement and notes it here. The program's control thread chooses a
+ * router and gives the cores a table of addresses whose default route leads to it. Prefixes, MTU
+ * and hop limit of an advertisement are ignored: addresses are configured.
+ *
+ * Shape:  ROUTERS_MAX routers under one lock, which no core waits for.
+ * Units:  ns on the cores' common clock; lifetimes in seconds.
+ * Thread: router_list_ask before any core turns, the others by any thread.
+ * Errors: an advertisement that finds the lock taken, or no room, is lost; another one follows.
+ */
+#ifndef CLOCKOO_ROUTER_LIST_H
+#define CLOCKOO_ROUTER_LIST_H
+
+#include "base/ip_addr.h"
+#include "base/spin.h"
+
+#define ROUTERS_MAX 4u
+
+/* Has the values of RFC 4191 section 2.1, as signed numbers of two bits. */
+enum router_preference { ROUTER_LOW = -1, ROUTER_MEDIUM = 0, ROUTER_HIGH = 1 };
+
+struct router {
+	struct ip_addr ip; /* link-local */
+	uint64_t until_ns; /* its lifetime ends; 0: the place is free */
+	int8_t preference; /* enum router_preference */
+};
+
+struct router_list {
+	struct spin lock;
+	bool asked; /* advertisements are noted, and routers solicited */
+	struct router router[ROUTERS_MAX];
+};
+
+void router_list_ask(struct router_list *l);
+
+/* Notes an advertisement; without a lifetime its router is no default router any more. False: it
+ * is lost. */
+bool router_list_note_mt(struct router_list *l, const struct router *seen, uint64_t now_ns);
+
+/*
+ * Replaces *ip by the default router: the one it names as long as none is preferred to it, else the
+ * most preferred one; zero: there is none. False: unchanged, or the lock is taken.
+ */
+bool router_list_choose_mt(struct router_list *l, uint64_t now_ns, struct ip_addr *ip);
+
+#endif

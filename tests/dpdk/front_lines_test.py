@@ -1,0 +1,157 @@
+#!/usr/bin/python3 -B
+"""The lines that a front writes of its servers. Goal: a server that fails is named in one line with its reason; its error to a get
+is no miss; the front is ready once its names were looked up; names that no one knows leave the servers that
+there are in use. Method: the built program on port user, before servers of this file that refuse, close, are silent
+or say something else.
+
+    front_lines_test.py CLOCKOO
+"""
+
+import os
+import pathlib
+import queue
+import random
+import signal
+import socket
+import socketserver
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import local_server
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+HOST_INSIDE = "10.0.2.2"  # this host, on port user
+WAIT_S = 60               # ends what hangs
+NO_NAME = "no-such-host.invalid"  # RFC 2606 section 2
+FAILURES = 3
+GREETING = b"VERSION 1.6.18\r\nMN\r\n"  # to a front's "version" and "mn"
+ERROR = b"SERVER_ERROR out of order\r\n"
+PASSED_ON = b"SERVER_ERROR the server of this key refuses the request\r\n"
+
+
+def server(answer=b"", closes=False, greets=False):
+    """One that gives its answer to every request; closes: it ends each connection instead; greets: to requests behind
+    the first ones of a connection, which it answers as memcached does."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            while (asked := self.request.recv(65536)) and not closes:
+                hello = greets and asked.startswith(b"version\r\n")
+                self.request.sendall(GREETING if hello else answer * asked.count(b"\r\n"))
+
+    return local_server.LocalServer(Handler).server_address[1]
+
+
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+class Front:
+    """with Front(SERVERS) as f: it has said that it is ready. f.line(WORDS) waits for a line of stderr that has them."""
+
+    def __init__(self, *servers, folder=None):
+        self.port = random.randint(15000, 32000)
+        words = ["--config", "none", "--port", "user", "--no-huge", "-m", "16", "-p", str(self.port), "--file-prefix",
+                 f"front-{os.getpid()}-{random.getrandbits(32)}", "--front-timeout", "200ms", "--front-server-retry-timeout", "200ms",
+                 "--front-server-failure-limit", str(FAILURES)]
+        spec = ",".join(servers)
+        if folder is not None:
+            self.file = pathlib.Path(folder, "servers")
+            self.write(*servers)
+            spec = str(self.file)
+        self.lines, self.seen = queue.Queue(), []
+        self.process = subprocess.Popen([PROGRAM, *words, "--front-servers", spec], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.hears = threading.Thread(target=self.hear)
+        self.hears.start()
+        self.ready = self.process.stdout.readline()
+
+    def write(self, *servers):
+        self.file.write_text("".join(f"{one}\n" for one in servers))
+
+    def hear(self):
+        for line in self.process.stderr:
+            self.lines.put(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.hears.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def ask(self, request):
+        with socket.create_connection(("127.0.0.1", self.port), WAIT_S) as s, s.makefile("rb") as heard:
+            s.sendall(request)
+            return heard.readline()
+
+    def line(self, words):
+        while words not in (self.seen[-1] if self.seen else ""):
+            try:
+                self.seen.append(self.lines.get(timeout=WAIT_S))
+            except queue.Empty:
+                raise AssertionError(f"no line has \"{words}\": {self.seen}") from None
+        return self.seen[-1]
+
+    def fails_as(self, port, reason):
+        for _ in range(2 * FAILURES):
+            self.ask(b"get k\r\n")
+        line = self.line(f"{HOST_INSIDE}:{port} is down: ")
+        if line != f"clockoo: front.servers: {HOST_INSIDE}:{port} is down: {reason}; its keys fail\n":
+            raise AssertionError(line)
+
+
+class Down(unittest.TestCase):
+    def test_server_that_refuses_connections(self):
+        port = closed_port()
+        with Front(f"{HOST_INSIDE}:{port}:1") as f:
+            f.fails_as(port, "it refuses connections")
+
+    def test_server_that_ends_its_connections(self):
+        port = server(closes=True)
+        with Front(f"{HOST_INSIDE}:{port}:1") as f:
+            f.fails_as(port, "it ends its connections")
+
+    def test_server_that_does_not_answer(self):
+        port = server()
+        with Front(f"{HOST_INSIDE}:{port}:1") as f:
+            f.fails_as(port, "it does not answer requests within front.timeout")
+
+    def test_server_that_is_no_memcached(self):
+        port = server(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        with Front(f"{HOST_INSIDE}:{port}:1") as f:
+            f.fails_as(port, "its answers are not those of a memcached")
+
+
+class Errors(unittest.TestCase):
+    def test_error_to_a_get_is_no_miss(self):
+        with Front(f"{HOST_INSIDE}:{server(ERROR, greets=True)}:1") as f:
+            self.assertEqual(f.ask(b"get k\r\n"), PASSED_ON)
+
+
+class Names(unittest.TestCase):
+    def test_ready_comes_after_the_first_lookup(self):
+        """So the line that names a name without an address is there when it is ready."""
+        with Front(f"{HOST_INSIDE}:{server()}:1", f"{NO_NAME}:11211:1") as f:
+            self.assertIn(" ready: ", f.ready)
+            self.assertIn("; its keys fail\n", f.line(f"front.servers: {NO_NAME}: "))
+
+    def test_reload_to_a_name_that_no_one_knows_keeps_the_servers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Front(f"{HOST_INSIDE}:{server(ERROR, greets=True)}:1", folder=folder) as f:
+                f.write(f"{NO_NAME}:11211:1")
+                f.process.send_signal(signal.SIGHUP)
+                self.assertIn(f"reload: {NO_NAME} has no address: the 1 server of before stays;", f.line("reload: no-such"))
+                self.assertEqual(f.ask(b"get k\r\n"), PASSED_ON)
+
+
+if __name__ == "__main__":
+    unittest.main()
