@@ -1,7 +1,7 @@
 /*
  * icmp_in.c - ICMP and ICMPv6: echo requests are answered in place (RFC 1122 section 3.2.2.6, RFC
- * 4443 section 4.2), errors go to icmp_error.c, neighbour discovery to nd_io.c, the rest is
- * counted.
+ * 4443 section 4.2), errors go to icmp_error.c, neighbour discovery to nd_io.c, queries
+ * for groups to mld_io.c, the rest is counted.
  */
 #include "access_list.h"
 #include "icmp_error.h"
@@ -13,6 +13,7 @@
 #include "wire/icmp_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
+#include "wire/mld_wire.h"
 #include "wire/udp_wire.h"
 
 /* Echo requests are subject to the access list. Errors are not: they come from routers, whose
@@ -129,6 +130,9 @@ icmp6_input(struct net *net, uint32_t rx_index)
 			what = DROP_ICMP_CKSUM;
 		} else if (is_neigh_discovery(frame[l3->l4_offset])) {
 			nd_input(net, rx_index);
+			return;
+		} else if (frame[l3->l4_offset] == MLD_QUERY) {
+			mld_input(net, rx_index);
 			return;
 		} else {
 			what = check_icmp6(net, l3, frame + l3->l4_offset);

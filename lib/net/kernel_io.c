@@ -12,6 +12,7 @@
 #include "wire/icmp_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
+#include "wire/mld_wire.h"
 #include "wire/tcp_wire.h"
 
 #define TTL_OF_NEIGHBOURS 255u /* RFC 5082: a packet with it crossed no router */
@@ -372,7 +373,9 @@ kernel_offer_other(struct net *net, uint32_t rx_index, enum other_kind kind)
 	if (kind == OTHER_ICMP && icmp_is_ours(net, p, l3->l4_len, l3->link))
 		return false;
 	if (kind == OTHER_ICMP6) {
-		both = l3->l4_len != 0 && p[0] >= ICMP6_ROUTER_SOLICIT && p[0] <= ICMP6_REDIRECT;
+		both = l3->l4_len != 0 &&
+		       ((p[0] >= ICMP6_ROUTER_SOLICIT && p[0] <= ICMP6_REDIRECT) ||
+			p[0] == MLD_QUERY);
 		if (!both && icmp6_is_ours(net, p, l3->l4_len, l3->link))
 			return false;
 	}

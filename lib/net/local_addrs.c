@@ -70,25 +70,32 @@ local_addrs_has(const struct local_addrs *a, const struct ip_addr *ip, uint8_t l
 				 : local_addrs_find6(a, ip, link) != LOCAL_NONE;
 }
 
-bool
-local_addrs_group_is_ours(const struct local_addrs *a, const struct ip_addr *group, uint8_t link)
+uint16_t
+local_addrs_group_first(const struct local_addrs *a, const struct ip_addr *group, uint8_t link)
 {
-	const struct ip_addr all = ipv6_all_nodes(), solicited = ipv6_solicited_node(group);
+	const struct ip_addr solicited = ipv6_solicited_node(group);
 
-	if (ip_addr_equal(group, &all))
-		return a->link[link].local6 != LOCAL_NONE;
 	if (!ip_addr_equal(group, &solicited))
-		return false;
+		return LOCAL_NONE;
 	for (uint32_t at = (uint32_t)hash_group(a, group);; at++) {
 		const uint16_t local = a->groups[at & a->mask6];
 
 		if (local == LOCAL_NONE)
-			return false;
+			return LOCAL_NONE;
 		if (a->state[local].link == link &&
 		    memcmp(a->ip[local].b + IP_ADDR_BYTES - GROUP_BYTES,
 			   group->b + IP_ADDR_BYTES - GROUP_BYTES, GROUP_BYTES) == 0)
-			return true;
+			return local;
 	}
+}
+
+bool
+local_addrs_group_is_ours(const struct local_addrs *a, const struct ip_addr *group, uint8_t link)
+{
+	const struct ip_addr all = ipv6_all_nodes();
+
+	return ip_addr_equal(group, &all) ? a->link[link].local6 != LOCAL_NONE
+					  : local_addrs_group_first(a, group, link) != LOCAL_NONE;
 }
 
 uint16_t
@@ -185,6 +192,7 @@ link_of(struct local_addrs *a, const struct local_addrs_spec *spec, uint16_t vla
 		.vlan = vlan,
 		.tag = (uint16_t)(vlan | spec->vlan_priority << VLAN_PRIORITY_SHIFT),
 		.local6 = LOCAL_NONE,
+		.source6 = LOCAL_NONE,
 	};
 	a->tagged |= vlan != 0;
 	return a->link_of_vlan[vlan] = (uint8_t)a->link_count++;
@@ -289,6 +297,7 @@ number_link_locals(struct maker *m, const struct local_addrs_spec *spec, bool ha
 		m->a->link[i].local6 =
 			had ? before
 			    : number_take(m, i == LINK_FIRST ? LOCAL_LINK6 : LOCAL_GLOBAL6 + 2);
+		m->a->link[i].source6 = m->a->link[i].local6;
 		enter(m, m->a->link[i].local6, &ip, state);
 	}
 }
@@ -316,12 +325,15 @@ keep_leaving(struct maker *m, const struct local_addrs_spec *spec)
 {
 	for (uint32_t local = 0; m->was != NULL && local < m->was->numbers; local++) {
 		const struct local_state *was = &m->was->state[local];
+		const struct net_link *link = &m->was->link[was->link];
+		struct local_state state = {.prefix_len = was->prefix_len};
 
-		if (was->live && ip_addr_is_zero(&m->ip[local]))
-			enter(m, (uint16_t)local, &m->was->ip[local],
-			      (struct local_state){
-				      .prefix_len = was->prefix_len,
-				      .link = link_of(m->a, spec, m->was->link[was->link].vlan)});
+		if (!was->live || !ip_addr_is_zero(&m->ip[local]))
+			continue;
+		state.link = link_of(m->a, spec, link->vlan);
+		if (local == link->local6)
+			m->a->link[state.link].source6 = (uint16_t)local;
+		enter(m, (uint16_t)local, &m->was->ip[local], state);
 	}
 }
 

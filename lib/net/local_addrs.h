@@ -85,9 +85,10 @@ struct local_slot4 {
 };
 
 struct net_link {
-	uint16_t vlan;   /* 0: untagged */
-	uint16_t tag;    /* of frames sent, with vlan */
-	uint16_t local6; /* number of its link-local address; LOCAL_NONE */
+	uint16_t vlan;    /* 0: untagged */
+	uint16_t tag;     /* of frames sent, with vlan */
+	uint16_t local6;  /* number of its link-local address; LOCAL_NONE */
+	uint16_t source6; /* the same, or of the one that leaves with the link */
 };
 
 struct local_addrs {
@@ -138,6 +139,11 @@ uint16_t local_addrs_find6(const struct local_addrs *a, const struct ip_addr *ip
  * link; LOCAL_NONE: it is not ours. Broadcast addresses and groups are not ours.
  */
 uint16_t local_addrs_find(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
+
+/* Returns the number of one of our addresses on the link that have this solicited-node group, the
+ * same for each call; LOCAL_NONE: there is none. */
+uint16_t local_addrs_group_first(const struct local_addrs *a, const struct ip_addr *group,
+				 uint8_t link);
 
 /* True for the solicited-node group of one of our addresses on the link, and for that of all
  * nodes. */

@@ -222,6 +222,8 @@ announce_some(struct net *net)
 {
 	if (tx_queue_room(net) < 2 * ANNOUNCE_BURST)
 		return false;
+	if (net->announce_next == 0 && !mld_announce(net))
+		return false;
 	if (net->announces_left == ANNOUNCE_COUNT && net->announce_round != NEIGH_ROUND_FIRST)
 		(void)each_address(net, probe_again);
 	net->announce_next = each_address(net, announce);
@@ -247,6 +249,7 @@ neigh_tick(struct net *net)
 		net->announces_left = neigh_may_announce_mt(net->neigh, round) ? ANNOUNCE_COUNT : 0;
 		net->announce_at_ns = net->now_ns;
 		net->announce_next = 0;
+		mld_announce_begin(net);
 	}
 	if (likely(net->announces_left == 0) || net->now_ns < net->announce_at_ns ||
 	    !announce_some(net))
@@ -260,5 +263,7 @@ neigh_next(const struct net *net)
 {
 	if (neigh_announce_round_mt(net->neigh) != net->announce_round)
 		return 0;
-	return net->announces_left != 0 ? net->announce_at_ns : UINT64_MAX;
+	return net->announces_left != 0 && net->announce_at_ns < net->mld.due_ns
+		       ? net->announce_at_ns
+		       : net->mld.due_ns;
 }

@@ -33,6 +33,7 @@ struct neigh_table {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t defended_ns[NEIGH_OURS]; /* 0: never */
 	_Atomic uint64_t conflicts;
 	_Atomic uint64_t conflict_last; /* a MAC, and the number of our address above it */
+	_Atomic uint64_t mld1_until_ns[VLAN_IDS]; /* queriers of MLDv1 are present; 0: never */
 	_Alignas(CACHE_LINE_BYTES) struct router_list routers;
 	struct neigh_set set[NEIGH_SETS];
 };
@@ -365,4 +366,16 @@ neigh_conflicts_mt(const struct neigh_table *t, struct neigh_conflicts *c)
 	for (uint32_t i = 0; i < sizeof c->mac; i++)
 		c->mac[i] = (uint8_t)(last >> 8 * i);
 	return c->count != 0;
+}
+
+void
+neigh_note_mld1_mt(struct neigh_table *t, uint16_t vlan, uint64_t until_ns)
+{
+	SET(t->mld1_until_ns[vlan], until_ns);
+}
+
+bool
+neigh_mld1_present_mt(const struct neigh_table *t, uint16_t vlan, uint64_t now_ns)
+{
+	return now_ns < GET(t->mld1_until_ns[vlan]);
 }

@@ -96,4 +96,8 @@ struct neigh_conflicts {
 };
 bool neigh_conflicts_mt(const struct neigh_table *t, struct neigh_conflicts *c);
 
+/* Records that a querier of MLDv1 is present in a VLAN, or on the untagged link (0), until then. */
+void neigh_note_mld1_mt(struct neigh_table *t, uint16_t vlan, uint64_t until_ns);
+bool neigh_mld1_present_mt(const struct neigh_table *t, uint16_t vlan, uint64_t now_ns);
+
 #endif

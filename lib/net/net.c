@@ -153,6 +153,7 @@ net_addrs_set(struct net *net, const struct local_addrs *addrs)
 	net->fast_ether_type = addrs->link[LINK_FIRST].vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
 	net->fast = fast_match_of(net);
 	udp_template_make(net);
+	mld_addrs_changed(net);
 }
 
 static const struct local_addrs *
@@ -255,6 +256,8 @@ void
 net_tick(struct net *net)
 {
 	neigh_tick(net);
+	if (unlikely(net->now_ns >= net->mld.due_ns))
+		mld_tick(net);
 	if (unlikely(net->kernel != NULL))
 		kernel_tick(net);
 	if (net->reasm != NULL)

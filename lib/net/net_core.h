@@ -60,6 +60,27 @@ enum other_kind {
 #define TX_QUEUE_RESERVE           64u
 #define NET_TRANSPORT_COUNTERS_MAX 128u
 
+/* A walk through our groups, which begins at number LOCAL_LINK6 of each link. */
+struct mld_walk {
+	uint32_t link, at; /* at: the number of the address whose group is next */
+	uint32_t looks;    /* numbers that may be examined in this turn */
+	bool is_change;    /* reports what was joined and left, not what is */
+};
+
+/* Queries of one link that are to be answered; 0: none. */
+struct mld_link {
+	uint64_t all_at_ns, one_at_ns; /* about all groups; about the group of one address */
+	uint32_t all_next;             /* the number to continue at */
+	uint16_t one;                  /* the number of that address */
+	struct rate_limit limit;       /* of answers */
+};
+
+struct mld {
+	uint64_t due_ns; /* time of the next answer; UINT64_MAX: none */
+	struct mld_walk change;
+	struct mld_link link[2 * LINKS_MAX];
+};
+
 struct neigh_table;
 struct reasm; /* see reasm.h */
 struct kernel_lane;
@@ -140,6 +161,7 @@ struct net {
 	struct frame_cache frame_cache;
 	/* The backlog is moved to the front only once it begins in the second half. */
 	struct datagram datagrams[2 * UDP_BACKLOG_MAX + BURST_MAX];
+	struct mld mld;
 	_Alignas(CACHE_LINE_BYTES) struct counter
 		counters[NET_COUNTER_COUNT + NET_TRANSPORT_COUNTERS_MAX];
 };
@@ -241,7 +263,8 @@ void net_input(struct net *net, const struct classified *in);
 void net_release(struct net *net);
 void net_tick(struct net *net);
 uint32_t net_tx(struct net *net);
-uint64_t neigh_next(const struct net *net); /* time of the next announcement; UINT64_MAX: none */
+/* Returns the time of the next announcement or report of groups; UINT64_MAX: there is none. */
+uint64_t neigh_next(const struct net *net);
 bool net_has_work(const struct net *net);
 
 #endif

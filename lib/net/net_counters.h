@@ -78,6 +78,11 @@
 	X(DROP_ND_ROUTER, "router messages that were not asked for, and redirects")                \
 	X(ND_ROUTER_NOTED, "router advertisements noted (gateway6: auto)")                         \
 	X(DROP_NEIGH_RATE_LIMIT, "ARP requests and solicitations not answered: rate limit")        \
+	X(DROP_MLD_SENDER, "MLD queries from no querier of the link")                              \
+	X(DROP_MLD_FORMAT, "malformed MLD queries")                                                \
+	X(DROP_MLD_RATE_LIMIT, "MLD queries not answered: rate limit")                             \
+	X(MLD_QUERIES, "MLD queries received")                                                     \
+	X(MLD_REPORTS_SENT, "MLD reports sent")                                                    \
 	X(ND_ADVERTS_SENT, "neighbour advertisements sent in answer")                              \
 	X(ND_SOLICITS_SENT, "neighbour solicitations and unsolicited advertisements sent")         \
 	X(ND_LEARNED, "IPv6 neighbour entries added or refreshed")                                 \

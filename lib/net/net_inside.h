@@ -72,11 +72,23 @@ bool nd_send_router_solicit(struct net *net);
 bool nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip);
 bool nd_send_unsolicited(struct net *net, uint16_t local);
 
+/* ---- mld_io.c ---- */
+
+/* Begins the reports of all groups anew, where the walk through them has been interrupted. */
+void mld_announce_begin(struct net *net);
+/* Reports some groups, joined and left. True: all have been, and the next call begins anew. */
+bool mld_announce(struct net *net);
+/* Forgets the queries that are pending: the announcement of the new table answers them. */
+void mld_addrs_changed(struct net *net);
+/* Answers queries. Call from net->mld.due_ns on. */
+void mld_tick(struct net *net);
+
 /* Input handlers. Each takes ownership of the frame, which is sent back or freed. */
 void arp_input(struct net *net, uint32_t rx_index);
 void icmp_input(struct net *net, uint32_t rx_index);
 void icmp6_input(struct net *net, uint32_t rx_index);
 void nd_input(struct net *net, uint32_t rx_index);
+void mld_input(struct net *net, uint32_t rx_index);
 void fragment_input(struct net *net, uint32_t rx_index);
 void echo_fragment_input(struct net *net, uint32_t rx_index);
 void udp_template_make(struct net *net);

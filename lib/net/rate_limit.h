@@ -24,7 +24,8 @@ struct rate_limit {
 #define ANNOUNCE_COUNT          3u   /* RFC 4861 section 10, MAX_NEIGHBOR_ADVERTISEMENT */
 #define ANNOUNCE_NS             (1000ull * 1000000) /* RETRANS_TIMER */
 #define ANNOUNCE_BURST          16u                 /* addresses announced in a turn */
-#define PMTU_REPORTS_SHARED_MAX 32u                 /* path MTU reports shared in RATE_LIMIT_NS */
+#define MLD_ANSWERS_MAX         16u /* in RATE_LIMIT_NS, on one link: MLDv1 has a group a report */
+#define PMTU_REPORTS_SHARED_MAX 32u /* path MTU reports shared in RATE_LIMIT_NS */
 
 /* True if n more replies may be sent, which are then counted. */
 static inline bool

@@ -14,6 +14,7 @@
 #include "net/addr_probe.h"
 #include "base/check.h"
 #include "wire/inet_cksum.h"
+#include "wire/mld_wire.h"
 #include "wire/tcp_wire.h"
 
 #include <string.h>
@@ -136,19 +137,22 @@ is_fragment(const uint8_t *p)
 	       inet_sum_good(inet_sum(0, p + AT_IP, 20));
 }
 
-/* Checks a frame of IPv6. Solicitations and advertisements are sent to groups. */
+/* Checks a frame of IPv6. Solicitations, advertisements and reports are sent to groups. */
 static void
 check_sent6(const uint8_t *p, uint32_t len)
 {
 	const bool nd = p[AT6_NEXT] == 58 && (p[AT6_L4] == 135 || p[AT6_L4] == 136);
+	const bool mld = p[AT6_NEXT] == 0;
 
 	ensure(len == (uint32_t)AT6_L4 + get16(p + AT6_PAYLOAD_LEN));
 	ensure(is_fragment(p) || frame6_good(p, len));
 	ensure(memcmp(p + AT6_SRC, our_ip6, 16) == 0 || memcmp(p + AT6_SRC, our_link6, 16) == 0);
 	ensure(memcmp(p + AT6_DST, our_ip6, 16) != 0 && memcmp(p + AT6_DST, our_link6, 16) != 0);
 	ensure((p[AT6_DST] == 0xff) == ((p[0] & 1) != 0));
-	ensure((p[0] & 1) == 0 || (nd && p[0] == 0x33 && p[1] == 0x33));
+	ensure((p[0] & 1) == 0 || ((nd || mld) && p[0] == 0x33 && p[1] == 0x33));
 	ensure(!nd || p[AT6_HOP_LIMIT] == 255);
+	ensure(!mld || (p[AT6_HOP_LIMIT] == 1 && memcmp(p + AT6_SRC, our_link6, 16) == 0 &&
+			memcmp(p + AT6_DST, all_nodes6, 16) != 0 && p[0] == 0x33));
 }
 
 /* Checks that frames sent are from us, to one station, with good checksums. */
@@ -214,6 +218,19 @@ check_options(const uint8_t *p, uint32_t len)
 	ensure(again.opt.sack_count <= seg.opt.sack_count);
 	for (uint32_t i = 0; i < again.opt.sack_count; i++)
 		ensure(memcmp(&again.opt.sack[i], &seg.opt.sack[i], sizeof *seg.opt.sack) == 0);
+}
+
+/* Checks that a query's sources are in its bytes, and that its group is one. */
+static void
+check_query(const uint8_t *p, uint32_t len)
+{
+	struct mld_query q;
+
+	if (mld_query_parse(&q, p, len) != MLD_WIRE_OK)
+		return;
+	ensure(q.is_v1 ? len == MLD1_BYTES : len >= 28u + get16(p + 26) * 16u);
+	ensure(ip_addr_is_zero(&q.group) || q.group.b[0] == 0xff);
+	ensure(q.delay_ms <= 0x1fffu << 10);
 }
 
 /* Addresses a frame to us; one to an IPv6 group stays so. */
@@ -298,6 +315,10 @@ put_frame(struct rig *r, const uint8_t *bytes, uint32_t len)
 	memcpy(p, bytes, len);
 	if (len >= AT_L4)
 		check_options(p + AT_L4, len - AT_L4);
+	if (len >= AT6_L4 + MLD_ALERT_BYTES) {
+		(void)mld_has_alert(p + AT6_L4, len - AT6_L4);
+		check_query(p + AT6_L4 + MLD_ALERT_BYTES, len - AT6_L4 - MLD_ALERT_BYTES);
+	}
 	if (mode & MODE_ADDRESS && len >= AT_L4)
 		address(p, len);
 	if (mode & MODE_FIX)

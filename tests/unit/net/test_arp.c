@@ -286,7 +286,7 @@ TEST(we_are_announced_again_and_anew_when_the_link_was_down)
 
 TEST(the_first_tick_announces_us_once_for_all_cores)
 {
-	const struct rig_options options = {0};
+	const struct rig_options options = {.ipv6_off = true};
 	struct rig *r = rig_new(&options); /* sent[] has the frame of its first turn */
 
 	check_eq(get32(r->np->sent[0].bytes + AT_ARP_TARGET_IP), OUR_IP);

@@ -234,7 +234,7 @@ static const struct row rows[] = {
 	 TCP_DROP_PORT},
 	{"IPv6: an echo", ECHO6, 0, {0}, 0, CACHE, ICMP_ECHO_REPLIES},
 	{"IPv6: an echo reply", ECHO6, 54, {129}, 1, KERNEL, ANY_COUNTER},
-	{"IPv6: a query of groups", ECHO6, 54, {130}, 1, KERNEL, ANY_COUNTER},
+	{"IPv6: a query of groups", ECHO6, 54, {130}, 1, BOTH, DROP_MLD_SENDER},
 	{"IPv6: too big, quoting 5 bytes", ECHO6, 54, {2}, 1, KERNEL, ANY_COUNTER},
 	{"ND: a neighbour asks for us", SOLICIT6, 0, {0}, 0, BOTH, ND_ADVERTS_SENT},
 	{"ND: for another of our group", SOLICIT6, 72, {9}, 1, BOTH, DROP_ND_TARGET},

@@ -248,9 +248,9 @@ TEST(both_addresses_are_announced_at_start)
 
 	options.port = np;
 	r = rig_new(&options); /* sent[] has the frames of its first turn */
-	check_bytes(np->sent[1].bytes + AT6_SRC, our_link6, 16);
-	check_bytes(np->sent[2].bytes + AT6_SRC, our_ip6, 16);
-	for (uint32_t i = 1; i <= 2; i++) {
+	check_bytes(np->sent[2].bytes + AT6_SRC, our_link6, 16);
+	check_bytes(np->sent[3].bytes + AT6_SRC, our_ip6, 16);
+	for (uint32_t i = 2; i <= 3; i++) {
 		check(frame6_good(np->sent[i].bytes, np->sent[i].len));
 		check_eq(np->sent[i].bytes[AT6_L4], 136);
 		check_eq(get32(np->sent[i].bytes + AT6_ND_FLAGS), 0x20000000);
