@@ -36,9 +36,9 @@ SETUPS = {
 }
 OPTIONAL = ("a tap", "TLS")  # a machine may have no tap; a program, no OpenSSL
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=shown"]
-# Names that only an appliance with servers, with a tier that is being converted, on a cloud's NIC, or that shares its
-# NIC with the kernel, has.
-NOT_HERE = re.compile(r"flash_convert_\w+|nic_\w+_allowance_\w+|kernel_(?:written|drop_refused|read)")
+# Names that only an appliance with servers, with a tier that is being converted, on a cloud's NIC, on a bond, or that
+# shares its NIC with the kernel, has.
+NOT_HERE = re.compile(r"flash_convert_\w+|nic_\w+_allowance_\w+|kernel_(?:written|drop_refused|read)|bond_\w+")
 
 
 class Local(http.client.HTTPConnection):
