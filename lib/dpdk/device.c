@@ -554,6 +554,9 @@ device_stop(struct device *d)
 		return;
 	if (d->rules.made != 0)
 		flow_rules_flush(d->id);
+	if (d->iface[0] != '\0') /* the kernel's interface goes on without us, with its own MAC */
+		(void)rte_eth_dev_default_mac_addr_set(
+			d->id, (struct rte_ether_addr *)(void *)d->ports[0].port.mac);
 	rte_eth_dev_stop(d->id);
 	rte_eth_dev_close(d->id);
 }

@@ -4,9 +4,13 @@
  */
 #include "device.h"
 
-#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <rte_ethdev.h>
@@ -21,23 +25,26 @@ device_link_up_mt(const struct device *d)
 	return rte_eth_link_get_nowait(d->id, &link) != 0 || link.link_status != 0;
 }
 
-/* Returns the number in a file of the kernel's about the interface; 0 if there is none. */
+/* Returns the speed of the kernel's interface, 1 if nobody knows it; 0: it has no carrier. */
 static uint32_t
-iface_number(const char *iface, const char *file)
+iface_mbps(const char *iface)
 {
-	char path[sizeof "/sys/class/net//carrier" + CONFIG_NAME_BYTES], text[16] = "";
-	const int n = snprintf(path, sizeof path, "/sys/class/net/%s/%s", iface, file);
-	const int fd = n < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	ssize_t got;
-	long value;
+	struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq req = {0};
+	uint32_t mbps = 0;
 
 	if (fd < 0)
 		return 0;
-	got = read(fd, text,
-		   sizeof text - 1); /* an interface that is down has no carrier to read */
+	snprintf(req.ifr_name, sizeof req.ifr_name, "%.15s", iface);
+	if (ioctl(fd, SIOCGIFFLAGS, &req) == 0 && (req.ifr_flags & IFF_RUNNING) != 0) {
+		req.ifr_data = (void *)&settings;
+		mbps = ioctl(fd, SIOCETHTOOL, &req) == 0 ? ethtool_cmd_speed(&settings) : 0;
+		if (mbps == 0 || mbps == (uint32_t)SPEED_UNKNOWN)
+			mbps = 1;
+	}
 	close(fd);
-	value = got > 0 ? strtol(text, NULL, 10) : 0;
-	return value > 0 && value < UINT16_MAX * 1000L ? (uint32_t)value : 0;
+	return mbps;
 }
 
 uint32_t
@@ -47,11 +54,8 @@ device_link_mbps_mt(const struct device *d)
 
 	if (device_is_away(d))
 		return 0;
-	if (d->iface[0] != '\0') {
-		const uint32_t mbps = iface_number(d->iface, "speed");
-
-		return iface_number(d->iface, "carrier") == 0 ? 0 : mbps != 0 ? mbps : 1;
-	}
+	if (d->iface[0] != '\0')
+		return iface_mbps(d->iface);
 	if (rte_eth_link_get_nowait(d->id, &link) != 0)
 		return 1;
 	if (link.link_status == 0)
