@@ -126,7 +126,6 @@ pending_begin(struct serve *sv, struct session *ss, struct view key, uint64_t ha
 	if (a == NULL)
 		return NULL;
 	a->session = ss;
-	a->line = NULL;
 	a->is_kept = a->passed_on = false;
 	a->next = NULL;
 	a->bytes = 0;
