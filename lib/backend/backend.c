@@ -5,6 +5,7 @@
 #include "backend_link.h"
 #include "pending_parts.h"
 
+#include "base/time_units.h"
 #include "serve/serve_internal.h"
 
 #define YIELD_CHECKS_MAX 256u
@@ -92,6 +93,8 @@ turn(struct serve *sv)
 	deadlines_check(sv, sv->clock.now_ns);
 	unused_check(sv);
 	pending_queues_serve(sv);
+	if (unlikely(pt->unread_busy))
+		pending_unread_turn(sv);
 }
 
 /* ---- answers whose memory the backend needs ---- */
@@ -174,6 +177,8 @@ backend_next_timer(const struct serve *sv)
 		return next;
 	if (pt->backend.next_ns != NULL)
 		next = pt->backend.next_ns(pt->backend.arg);
+	if (unlikely(pt->unread_busy) && sv->clock.now_ns + NS_PER_MS < next)
+		next = sv->clock.now_ns + NS_PER_MS;
 	for (uint32_t lists = pt->asked_lists; lists != 0; lists &= lists - 1) {
 		const struct list *asked = &pt->asked[__builtin_ctz(lists)];
 		const struct pending *a = container_of(asked->next, struct pending, due);
@@ -204,7 +209,7 @@ backend_drain(struct serve *sv, bool hurry)
 	if (pt == NULL)
 		return true;
 	none = pending_none_asked(pt) && list_empty(&pt->lanes_waiting) &&
-	       list_empty(&pt->answered_udp) &&
+	       list_empty(&pt->lanes[LANE_OF_NEWCOMERS].waiting) && list_empty(&pt->answered_udp) &&
 	       (hurry ? !some_complete_next(pt)
 		      : list_empty(&pt->answered) && list_empty(&pt->ready) &&
 				list_empty(&pt->lines_ready));
@@ -280,7 +285,7 @@ later_traits(enum serve_backend_mode mode)
 size_t
 backend_bytes(void)
 {
-	return sizeof(struct pending_table) + CACHE_LINE_BYTES;
+	return sizeof(struct pending_table) + budget_bytes() + CACHE_LINE_BYTES;
 }
 
 void
@@ -300,7 +305,7 @@ backend_attach(struct region *region, struct serve *sv, const struct backend *ba
 	list_init(&pt->answered);
 	list_init(&pt->answered_udp);
 	list_init(&pt->lanes_waiting);
-	for (uint32_t i = 0; i < BACKEND_LANES_MAX; i++) {
+	for (uint32_t i = 0; i <= LANE_OF_NEWCOMERS; i++) {
 		list_init(&pt->lanes[i].waiting);
 		list_init(&pt->lanes[i].link);
 	}
@@ -315,6 +320,7 @@ backend_attach(struct region *region, struct serve *sv, const struct backend *ba
 	pt->free_count = PENDING_MAX;
 	for (uint32_t i = 0; i < PENDING_LINES_MAX; i++)
 		list_push_back(&pt->lines_free, &pt->lines[i].link);
+	pending_unread_create(pt, region, sv->cfg.core);
 	sv->pending = pt;
 	sv->backend_ops = &ops;
 	sv->backend_mode = backend->mode;

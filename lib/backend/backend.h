@@ -91,6 +91,7 @@
 #define PENDING_LINES_MAX   64u
 #define HITS_PER_TURN       512u
 #define PENDING_KEPT_MAX    512u
+#define UNREAD_MAX          1024u
 #else /* a table that tests fill */
 #define PENDING_MAX         24u
 #define PENDING_SESSION_MAX 6u
@@ -99,6 +100,7 @@
 #define PENDING_LINES_MAX   3u
 #define HITS_PER_TURN       100u
 #define PENDING_KEPT_MAX    4u
+#define UNREAD_MAX          8u
 #endif
 #define PENDING_KEPT_PLACES    ((PENDING_MAX - PENDING_FIRST_ONLY) / 2)
 #define PENDING_SESSION_PART   (PENDING_MAX / 1024 + (PENDING_MAX < 256 ? 2 : 0)) /* of the free */

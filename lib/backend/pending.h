@@ -109,6 +109,21 @@ struct pending_lane {
 	struct list link;    /* in lanes_waiting while sessions wait */
 };
 
+#define LANE_OF_NEWCOMERS BACKEND_LANES_MAX /* the queue of newcomers has no lane */
+/* struct session.reader: a place in pending_table.unread_table from 1 on, or one of these. */
+#define READER_NEW    0u /* has read no value yet */
+#define READER_PROVEN UINT16_MAX
+
+/* A client that has yet to read a value: its session's first one, or an unsent rest. */
+struct unread {
+	struct list link; /* in pending_table.unread */
+	struct session *session;
+	uint64_t since_ns; /* when progress was seen last */
+	uint32_t progress, bytes;
+	bool has_asked; /* false: it was let in, and its request is to be executed */
+	struct budget_place place;
+};
+
 struct pending_table {
 	struct backend backend;
 	uint32_t before_sample; /* keys that copies answer before the next sample */
@@ -131,7 +146,16 @@ struct pending_table {
 	struct list lines_free, lines_executed;
 	struct list lines_ready;   /* the first one is being read if its line was left open */
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
-	struct pending_lane lanes[BACKEND_LANES_MAX];
+	/* The last one is the queue of newcomers: its link and open are not used. */
+	struct pending_lane lanes[BACKEND_LANES_MAX + 1];
+	bool unread_busy;   /* pending_unread_turn() has work */
+	struct list unread; /* clients that have yet to read a value, the first to begin in front */
+	uint64_t unread_bytes, unread_most;
+	uint64_t unread_reset_ns; /* when one of them was reset last */
+	struct budget unread_places;
+	uint32_t unread_left;
+	uint16_t unread_free[UNREAD_MAX];
+	struct unread unread_table[UNREAD_MAX];
 	uint32_t ahead_left, hits_left;  /* of this turn's limits */
 	struct op ahead[AHEAD_GETS_MAX]; /* gets that are being asked for, and their bytes */
 	uint8_t ahead_bytes[MC_LINE_MAX];
@@ -192,6 +216,19 @@ pending_asked_push(struct serve *sv, struct pending *a, uint32_t parts)
 	pt->asked_lists |= (uint8_t)(1u << (parts - 1));
 	list_push_back(&pt->asked[parts - 1], &a->due);
 }
+
+/* ---- unread values, and newcomers (pending_unread.c) ---- */
+
+void pending_unread_create(struct pending_table *pt, struct region *region, uint32_t core);
+/* Begins a turn: newcomers are let in, and clients are reset that read nothing while unread values
+ * hold more than they may. */
+void pending_unread_turn(struct serve *sv);
+/* Notes that a rest of a value is unsent. */
+void pending_unread_value(struct serve *sv, struct session *ss);
+void pending_unread_forget(struct serve *sv, struct session *ss);
+/* True if a session that is not proven may ask; else pending_newcomer_wait() follows. */
+bool pending_newcomer_asks(struct serve *sv, struct session *ss);
+void pending_newcomer_wait(struct serve *sv, struct session *ss);
 
 /* True if a request that has waited for timeout_ns for this lane waits on. */
 static inline bool

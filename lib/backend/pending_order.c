@@ -112,6 +112,11 @@ session_wait_answer(struct serve *sv, struct op *op, struct backend_answer *answ
 		return failed(sv, op, answer);
 	}
 	ss->pending_counted = (op->req.flags & MC_FIRST) != 0;
+	if (unlikely(ss->reader != READER_PROVEN) && !pending_newcomer_asks(sv, ss)) {
+		ss->ahead = false;
+		pending_newcomer_wait(sv, ss);
+		return PENDING_LATER;
+	}
 	offset = op_offset(ss, op);
 	if (pending_ask_at(sv, op, pending_link_at(ss, offset), offset)) {
 		ss->ahead = pending_ask_ahead(sv, op) && session_is_ahead(ss);
@@ -327,6 +332,8 @@ read_pending(struct serve *sv, struct op *op)
 	if (answer.item != NULL && op->session != NULL)
 		pending_length_seen(sv->pending, op->session, answer.item);
 	status = pending_complete(sv, op, &answer);
+	if (unlikely(status == EXEC_PARTIAL) && op->session != NULL)
+		pending_unread_value(sv, op->session);
 	pending_end(sv, op);
 	return status;
 }
@@ -386,6 +393,7 @@ pending_sweep(struct serve *sv, struct session *ss)
 void
 pending_forget(struct serve *sv, struct session *ss)
 {
+	pending_unread_forget(sv, ss);
 	pending_unqueue(sv, ss); /* first, so that the session is not granted its own place */
 	pending_give_up(sv, ss);
 	while (ss->kept != NULL)

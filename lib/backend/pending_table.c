@@ -140,7 +140,6 @@ pending_begin(struct serve *sv, struct session *ss, struct view key, uint64_t ha
 		return NULL;
 	a->parts = (uint8_t)parts_left(sv, since_ns);
 	a->session = ss;
-	a->line = NULL;
 	a->is_kept = a->passed_on = false;
 	a->next = NULL;
 	a->bytes = 0;

@@ -200,6 +200,7 @@ struct session {
 	uint64_t left_out;
 	/* The lane in whose queue the session waits, or has a place. */
 	uint16_t place_lane;
+	uint16_t reader; /* what its client has read of a backend's values (backend/pending.h) */
 	/* Length of the value with which the request waits for a place of place_lane. */
 	uint32_t place_bytes;
 	uint64_t place_since_ns; /* when it began to wait for a place; 0: it does not wait */

@@ -30,7 +30,8 @@
 #define BEGIN_NS     (NS_PER_S / 5)
 #define JOINED_NS    (3 * NS_PER_S / 2) /* what all peers ask at once is answered first */
 #define MEASURED_NS  (NS_PER_S / 2)
-#define QUEUE_BYTES  4096u /* of requests that a peer sends in a turn */
+#define PROVES_NS    (200 * NS_PER_MS) /* in which a peer reads an answer */
+#define QUEUE_BYTES  4096u             /* of requests that a peer sends in a turn */
 #define BLOCK_BYTES  1024u
 #define ANSWER_BYTES (16u << 20)
 #define OURS6        "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
@@ -46,6 +47,7 @@ struct crowd {
 	uint32_t times;    /* that each asks; 0: as long as there is room */
 	uint64_t rate;     /* bytes a second that each reads */
 	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
+	bool proves;       /* it reads one answer first */
 };
 
 struct party {
@@ -146,13 +148,13 @@ honest_turn(struct world *w, struct party *p)
 
 /* ---- peers ---- */
 
-/* Composes the peer's next requests; returns their bytes. */
+/* Composes the peer's next requests, of this many bytes or a few more; returns their bytes. */
 static uint32_t
-block_make(const struct crowd *c, struct party *p, char *block)
+block_make(const struct crowd *c, struct party *p, char *block, uint32_t bytes)
 {
 	uint32_t len = 0;
 
-	for (; len < BLOCK_BYTES && (c->times == 0 || p->asked < c->times); p->asked++)
+	for (; len < bytes && (c->times == 0 || p->asked < c->times); p->asked++)
 		len += (uint32_t)sprintf(block + len, c->asks,
 					 1 + 5 * ((p->number + p->asked * 7) % 100));
 	return len;
@@ -164,7 +166,8 @@ peer_turn(struct world *w, struct party *p)
 	const struct crowd *c = w->crowd;
 	struct stack *s = w->sim.ss->stack;
 	const uint64_t age_ns = w->sim.ss->now_ns - p->began_ns;
-	uint64_t may = age_ns * c->rate / NS_PER_S - p->read;
+	const bool proves = c->proves && age_ns < PROVES_NS;
+	uint64_t may = proves ? UINT64_MAX : age_ns * c->rate / NS_PER_S - p->read;
 	char block[BLOCK_BYTES + 64];
 
 	if (c->again_ns != 0 && age_ns > c->again_ns * (100 + p->number * 7919 % 100) / 150) {
@@ -176,12 +179,16 @@ peer_turn(struct world *w, struct party *p)
 		const uint32_t n = v.len < may ? v.len : (uint32_t)may;
 
 		conn_advance(s, p->conn, n);
-		p->read += n;
+		p->read += proves ? 0 : n;
 		may -= n;
 	}
 	for (uint32_t said = 0; said < QUEUE_BYTES && conn_writable(s, p->conn, 1);
 	     said += BLOCK_BYTES) {
-		const uint32_t len = block_make(c, p, block);
+		uint32_t len;
+
+		if (proves && p->asked > 0)
+			break;
+		len = block_make(c, p, block, proves ? 1 : BLOCK_BYTES);
 
 		if (len == 0)
 			break;
@@ -298,6 +305,7 @@ world_create(const struct crowd *crowd)
 	o.cores.memory_bytes = 64u << 20;
 	o.cores.stack.tcp.conns_max = 1056;
 	o.cores.stack.tcp.active_reserve = 6;
+	o.cores.stack.tcp.chunks = 10240; /* app/clockoo/start/sizes.c */
 	o.cores.stack.net.rx_frames_max = 5120;
 	o.cores.frames = 5120 + STACK_FRAMES_MAX + 1024;
 	o.cores.conn_requests_max = 20;
@@ -438,9 +446,11 @@ honest_beside(const struct crowd *crowd)
 
 static const struct crowd crowds[] = {
 	/* Answers of servers, and the head of their lanes. */
-	{ROW("answers", "do not read 100 KB", 300, true), .asks = "get b%u\r\n"},
+	{ROW("answers", "do not read 100 KB", 900, true), .asks = "get b%u\r\n"},
 	{ROW("answers", "read a byte a second of 100 KB", 300, false), .asks = "get b%u\r\n",
 	 .rate = 1},
+	{ROW("answers", "read one answer, then no 100 KB", 900, false), .asks = "get b%u\r\n",
+	 .proves = true},
 	/* A lane's time. */
 	{ROW("lanes", "do not read 100 KB, come again", 300, true), .asks = "get b%u\r\n",
 	 .again_ns = NS_PER_S / 2},

@@ -264,6 +264,12 @@ conn_rtt_us(const struct conn *c)
 }
 
 uint32_t
+conn_unacknowledged(const struct conn *c)
+{
+	return c->queued;
+}
+
+uint32_t
 conn_sendable(const struct conn *c)
 {
 	(void)c;

@@ -1,0 +1,353 @@
+/*
+ * pending_unread.c - values that clients have yet to read, and newcomers. A newcomer has read no
+ * value of a backend. While unread values hold all they may, its first request waits until a
+ * client has read its value, or takes the place of the one that has read nothing for longest.
+ */
+#include "pending_parts.h"
+
+#include "base/time_units.h"
+#include "store/introspect.h"
+
+#define UNREAD_VALUE_PART 8u               /* a value counts as this part of them at most */
+#define UNREAD_PART       2u               /* of what values that are begun may hold */
+#define UNREAD_STALL_NS   (20 * NS_PER_MS) /* and two round trips, without an ACK */
+/* Time between two resets for newcomers: clients that return at once would fill the lanes. */
+#define UNREAD_EACH_NS     NS_PER_MS
+#define UNREAD_BURST       16u /* resets that may follow each other at once */
+#define UNREAD_LOOKS       4u  /* holders examined in a turn while unread values hold much */
+#define ENDED_PER_TURN     16u /* places that end because values are larger than expected */
+#define NEWCOMERS_PER_TURN 64u
+
+void
+pending_unread_create(struct pending_table *pt, struct region *region, uint32_t core)
+{
+	list_init(&pt->unread);
+	for (uint32_t i = UNREAD_MAX; i-- > 0;)
+		pt->unread_free[pt->unread_left++] = (uint16_t)(i + 1);
+	budget_create(&pt->unread_places, region, UNREAD_MAX, 0, core);
+	budget_count_always(&pt->unread_places);
+	pt->unread_most = UINT32_MAX; /* until a value is begun */
+}
+
+static struct unread *
+unread_of(struct pending_table *pt, const struct session *ss)
+{
+	return &pt->unread_table[ss->reader - 1];
+}
+
+static bool
+has_unread(const struct session *ss)
+{
+	return ss->reader != READER_NEW && ss->reader != READER_PROVEN;
+}
+
+/* Updates what unread values may hold: the memory may change. */
+static void
+most_update(struct serve *sv)
+{
+	sv->pending->unread_most = store_begun_max(sv->store) / UNREAD_PART / sv->shared->cores;
+}
+
+/* Returns what a value counts as. A long one does not keep newcomers out alone. */
+static uint32_t
+charge_of(const struct pending_table *pt, uint32_t bytes)
+{
+	const uint64_t part = pt->unread_most / UNREAD_VALUE_PART;
+
+	return bytes < part ? bytes : (uint32_t)part;
+}
+
+/* True if one more newcomer may ask. */
+static bool
+has_room(const struct pending_table *pt)
+{
+	return pt->unread_left > 0 &&
+	       pt->unread_bytes + charge_of(pt, pt->first_bytes) <= pt->unread_most;
+}
+
+/* Unread values are watched once they hold half of what they may. */
+static void
+busy_update(struct pending_table *pt)
+{
+	pt->unread_busy = pt->unread_bytes > pt->unread_most / 2 ||
+			  !list_empty(&pt->lanes[LANE_OF_NEWCOMERS].waiting);
+}
+
+/* ---- places ---- */
+
+static void
+unread_begin(struct serve *sv, struct session *ss, uint32_t bytes)
+{
+	struct pending_table *pt = sv->pending;
+	struct ip_addr ip;
+	struct unread *u;
+	uint16_t port;
+
+	most_update(sv);
+	if (pt->unread_left == 0)
+		return;
+	ss->reader = pt->unread_free[--pt->unread_left];
+	u = unread_of(pt, ss);
+	*u = (struct unread){
+		.session = ss, .since_ns = sv->clock.now_ns, .bytes = charge_of(pt, bytes)};
+	pt->unread_bytes += u->bytes;
+	conn_peer(ss->conn, &ip, &port);
+	budget_join(&pt->unread_places, &u->place, &ip);
+	list_push_back(&pt->unread, &u->link);
+	busy_update(pt);
+}
+
+static void
+unread_end(struct serve *sv, struct session *ss)
+{
+	struct pending_table *pt = sv->pending;
+	struct unread *u = unread_of(pt, ss);
+
+	budget_leave(&pt->unread_places, &u->place);
+	list_unlink(&u->link);
+	pt->unread_bytes -= u->bytes;
+	pt->unread_free[pt->unread_left++] = ss->reader;
+	ss->reader = READER_PROVEN;
+}
+
+void
+pending_unread_forget(struct serve *sv, struct session *ss)
+{
+	if (has_unread(ss))
+		unread_end(sv, ss);
+}
+
+/* True if the client has acknowledged all that it has asked for. Memory of a value is held until
+ * its last byte is acknowledged. */
+static bool
+is_read(const struct unread *u)
+{
+	const struct session *ss = u->session;
+
+	return u->has_asked && ss->pending_count == 0 && ss->value.item == NULL &&
+	       conn_unacknowledged(ss->conn) == 0;
+}
+
+void
+pending_unread_value(struct serve *sv, struct session *ss)
+{
+	struct pending_table *pt = sv->pending;
+	struct unread *u;
+
+	if (sv->backend_mode < BACKEND_WRITES)
+		return;
+	if (!has_unread(ss)) {
+		unread_begin(sv, ss, 0);
+		if (!has_unread(ss))
+			return;
+	}
+	u = unread_of(pt, ss);
+	u->has_asked = true;
+	pt->unread_bytes -= u->bytes;
+	u->bytes = charge_of(pt, item_value_len(ss->value.item));
+	pt->unread_bytes += u->bytes;
+	busy_update(pt);
+}
+
+/* ---- who yields ---- */
+
+/* Returns a number that changes with each ACK of the client. */
+static uint32_t
+progress_of(const struct session *ss)
+{
+	return ss->value.offset - conn_unacknowledged(ss->conn);
+}
+
+/* Ranks those that have read all first, then clients that have acknowledged nothing for a while: of
+ * these one whose source has more than its part, else the first in line. */
+static uint32_t
+unread_rank(void *arg, struct list *link)
+{
+	const struct serve *sv = arg;
+	struct unread *u = container_of(link, struct unread, link);
+	const struct session *ss = u->session;
+	const uint32_t progress = progress_of(ss);
+
+	if (is_read(u))
+		return 0;
+	if (conn_unacknowledged(ss->conn) == 0) /* it waits for a server */
+		return BUDGET_KEEPS;
+	if (progress != u->progress) {
+		u->progress = progress;
+		u->since_ns = sv->clock.now_ns;
+	}
+	if (sv->clock.now_ns - u->since_ns <
+	    UNREAD_STALL_NS + 2 * NS_PER_US * conn_rtt_us(ss->conn))
+		return BUDGET_KEEPS;
+	return budget_source_is_over(&sv->pending->unread_places, &u->place) ? 1 : 2;
+}
+
+/* True if a client may be reset for a newcomer. */
+static bool
+may_reset(const struct serve *sv)
+{
+	return sv->clock.now_ns >= sv->pending->unread_reset_ns + UNREAD_EACH_NS;
+}
+
+static void
+reset_count(struct serve *sv)
+{
+	uint64_t *at_ns = &sv->pending->unread_reset_ns;
+	const uint64_t burst_ns = UNREAD_BURST * UNREAD_EACH_NS;
+
+	if (*at_ns + burst_ns < sv->clock.now_ns)
+		*at_ns = sv->clock.now_ns - burst_ns;
+	*at_ns += UNREAD_EACH_NS;
+}
+
+/* Ends the place of a client that has read all, or resets one that reads nothing. False: all keep
+ * their places. Called while no session has been visited in this turn. */
+static bool
+unread_yield(struct serve *sv, bool resets)
+{
+	struct list *link = budget_loser(&sv->pending->unread, unread_rank, sv);
+	struct session *ss;
+
+	if (link == NULL)
+		return false;
+	ss = container_of(link, struct unread, link)->session;
+	if (is_read(unread_of(sv->pending, ss))) {
+		unread_end(sv, ss);
+		return true;
+	}
+	if (!resets)
+		return false;
+	reset_count(sv);
+	serve_count(sv, CONN_SLOW_REQUEST);
+	ss->end = SESSION_END_ERROR;
+	conn_abort(sv->stack, ss->conn);
+	return true;
+}
+
+/* Examines the first in line. Those that make progress go to the end. */
+static void
+unread_look(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+
+	for (uint32_t i = 0; i < UNREAD_LOOKS && !list_empty(&pt->unread); i++) {
+		struct list *first = pt->unread.next;
+		const uint32_t rank = unread_rank(sv, first);
+
+		if (rank == 0) {
+			unread_end(sv, container_of(first, struct unread, link)->session);
+		} else if (rank == BUDGET_KEEPS) {
+			list_unlink(first);
+			list_push_back(&pt->unread, first);
+		} else {
+			return;
+		}
+	}
+}
+
+/* ---- newcomers ---- */
+
+bool
+pending_newcomer_asks(struct serve *sv, struct session *ss)
+{
+	struct pending_table *pt = sv->pending;
+
+	if (sv->backend_mode < BACKEND_WRITES) {
+		ss->reader = READER_PROVEN;
+		return true;
+	}
+	if (has_unread(ss) && is_read(unread_of(pt, ss))) {
+		unread_end(sv, ss);
+		return true;
+	}
+	if (!has_unread(ss) && !has_room(pt))
+		return false;
+	if (!has_unread(ss))
+		unread_begin(sv, ss, pt->first_bytes);
+	if (has_unread(ss))
+		unread_of(pt, ss)->has_asked = true;
+	return true;
+}
+
+void
+pending_newcomer_wait(struct serve *sv, struct session *ss)
+{
+	if (ss->place_since_ns == 0)
+		ss->place_since_ns = sv->clock.now_ns;
+	ss->place_bytes = 0;
+	ss->place_lane = LANE_OF_NEWCOMERS;
+	ss->place_queued = true;
+	list_push_back(&sv->pending->lanes[LANE_OF_NEWCOMERS].waiting, &ss->quota_link);
+	busy_update(sv->pending);
+}
+
+/* Ends the wait of a newcomer: it is visited next. */
+static void
+newcomer_leaves(struct serve *sv, struct session *ss)
+{
+	list_unlink(&ss->quota_link);
+	ss->place_queued = false;
+	conn_requeue(sv->stack, ss->conn);
+}
+
+/* True if there is room for a newcomer's first value, which others may have to yield. */
+static bool
+newcomer_has_room(struct serve *sv)
+{
+	while (!has_room(sv->pending))
+		if (!unread_yield(sv, may_reset(sv)))
+			return false;
+	return true;
+}
+
+/* Fails newcomers that have waited for too long. */
+static void
+newcomers_expire(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+
+	for (uint32_t i = 0;
+	     i < NEWCOMERS_PER_TURN && !list_empty(&pt->lanes[LANE_OF_NEWCOMERS].waiting); i++) {
+		struct session *ss = container_of(pt->lanes[LANE_OF_NEWCOMERS].waiting.next,
+						  struct session, quota_link);
+
+		if (!pt->draining && sv->clock.now_ns - ss->place_since_ns < pt->backend.timeout_ns)
+			return;
+		ss->place_refused = true;
+		newcomer_leaves(sv, ss);
+	}
+}
+
+/* The newcomer that came last asks first: it would otherwise wait for all clients that came before
+ * it and do not read. */
+static void
+newcomers_admit(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+
+	for (uint32_t i = 0;
+	     i < NEWCOMERS_PER_TURN && !list_empty(&pt->lanes[LANE_OF_NEWCOMERS].waiting) &&
+	     newcomer_has_room(sv);
+	     i++) {
+		struct session *ss = container_of(pt->lanes[LANE_OF_NEWCOMERS].waiting.prev,
+						  struct session, quota_link);
+
+		unread_begin(sv, ss, pt->first_bytes);
+		newcomer_leaves(sv, ss);
+	}
+}
+
+void
+pending_unread_turn(struct serve *sv)
+{
+	struct pending_table *pt = sv->pending;
+	const uint64_t beyond = UNREAD_PART * pt->unread_most;
+
+	unread_look(sv);
+	for (uint32_t i = 0;
+	     i < ENDED_PER_TURN && pt->unread_bytes > beyond && unread_yield(sv, true); i++)
+		;
+	newcomers_expire(sv);
+	newcomers_admit(sv);
+	busy_update(pt);
+}
