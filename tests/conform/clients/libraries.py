@@ -49,14 +49,14 @@ class Library(NamedTuple):
     tls: bool = False  # the servers speak TLS
 
 
-def step(folder, *command, **env):
+def step(folder, *command, limit_s=INSTALL_S, **env):
     if shutil.which(command[0]) is None:
         raise CannotInstall(f"no {command[0]} on this machine")
     try:
         done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=INSTALL_S, env={**os.environ, **env}, check=False)
+                              timeout=limit_s, env={**os.environ, **env}, check=False)
     except subprocess.TimeoutExpired:
-        raise CannotInstall(f"{' '.join(command[:3])}: not done in {INSTALL_S} s") from None
+        raise CannotInstall(f"{' '.join(command[:3])}: not done in {limit_s} s") from None
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise CannotInstall(f"{' '.join(command[:3])}: {lines[-1] if lines else 'failed'}")

@@ -84,7 +84,7 @@ def outcomes(library, text):
     return found
 
 
-def run(library, folder, program, memcached):
+def run(library, folder, program, memcached, limit_s=RUN_S):
     """Returns what a library's tests say of memcached, or of the program, and what they printed."""
     home = bench_of(program, memcached)
     ports = " ".join(words[words.index("-p") + 1] for words in library.ports)
@@ -98,7 +98,7 @@ def run(library, folder, program, memcached):
         with subprocess.Popen(words, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=env,
                               start_new_session=True) as child:
             try:
-                child.wait(RUN_S)
+                child.wait(limit_s)
             except subprocess.TimeoutExpired:
                 pass
             with_group(child.pid)
@@ -120,7 +120,7 @@ def rows():
     return {**{f"calls {name}": library for name, library in libraries.CALLS.items()}, **libraries.OWN_TESTS, **judges.ROWS}
 
 
-def judge_all(folder, program, memcached, only=None):
+def judge_all(folder, program, memcached, only=None, limit_s=RUN_S):
     """Yields (name, library, what it says of memcached, of the program, seconds), or a reason in place of the last three."""
     for name, library in rows().items():
         if only is not None and name not in only:
@@ -136,6 +136,6 @@ def judge_all(folder, program, memcached, only=None):
         if not any(theirs.values()):
             yield name, library, f"passes nothing of memcached's: {(said.strip().splitlines() or ['no word'])[-1]}", None, 0
             continue
-        ours, said = run(library, at, program, memcached)
+        ours, said = run(library, at, program, memcached, limit_s)
         (at / "said").write_text(said)
         yield name, library, theirs, ours, time.monotonic() - began

@@ -22,7 +22,7 @@ MUTANTS = {
     # A kept request is completed before its answer is here; none has a deadline; a backend hears of no request that is over.
     # (tests/sim/test_backend.c)
     "LATER_FIRST": ("pending_execute.c", "a != NULL && a->state != PENDING_ASKED && sv->op_count", "a != NULL && sv->op_count"),
-    "NO_DEADLINE": ("backend.c", "		if (a->deadline_ns > now_ns)\n\t\t\treturn;", "		if (true)\n\t\t\treturn;"),
+    "NO_DEADLINE": ("backend.c", "a->deadline_ns <= now_ns &&", "a->deadline_ns < 0 * now_ns &&"),
     "NOT_FORGOTTEN": ("pending_table.c", "		asked_end(pt, a);\n\t\tpt->backend.forget(pt->backend.arg, a->ticket);", "		asked_end(pt, a);"),
     # A request takes whatever answer is here.
     "ANY_LINE_WRITES": ("pending_order.c", "if (a != NULL && a->offset == offset)",

@@ -1,0 +1,100 @@
+"""Faults that are planted in the appliance, one at a time, and the referees that must catch each.
+
+A fault is one edit of one file of lib/. The file alone is compiled again, without optimisation of the whole program, and
+linked before the rooms' libraries, whose own member of that name the linker then leaves out: seconds for each.
+"""
+
+import json
+import pathlib
+import shlex
+import subprocess
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+NOT_WHOLE = ["-fno-lto", "-fno-use-linker-plugin"]
+
+
+class CannotPlant(Exception):
+    """An edit whose text is not once in its file, or a program that cannot be built."""
+
+
+class Fault(NamedTuple):
+    words: str
+    file: str
+    old: str
+    new: str
+    caught_by: tuple
+
+
+TLS = ("sslscan", "sslyze", "testssl")
+
+FAULTS = (
+    Fault("a value comes without its flags", "lib/serve/serve_execute.c",
+          "item_flags(it), len, with_cas ? &cas : NULL);\n\tat = value_copy", "0, len, with_cas ? &cas : NULL);\n\tat = value_copy",
+          ("calls ruby", "calls php", "calls python", "pylibmc", "flags.t")),
+    Fault("add replaces what is there", "lib/store/link.c", "return old != NULL ? STORE_NOT_STORED : STORE_OK;", "return STORE_OK;",
+          ("memccapable", "pymemcache", "gomemcache", "memcache of crates", "testapp")),
+    Fault("cas stores whatever its number is", "lib/store/link.c", "if (!stores_stale(asked, old))\n\t\treturn STORE_EXISTS;",
+          "if (!stores_stale(asked, old))\n\t\treturn STORE_OK;", ("memccapable", "calls go", "calls java", "cas.t")),
+    Fault("append puts its value in front", "lib/store/new_version.c",
+          "item_write_value(st, it, 0, old);\n\t\titem_write_value(st, it, item_value_len(old), rm->more);",
+          "item_write_value(st, it, 0, rm->more);\n\t\titem_write_value(st, it, item_value_len(rm->more), old);",
+          ("memccapable", "memcached of npm", "calls js")),
+    Fault("a decrement goes below zero", "lib/store/new_version.c", "*number = *number < rm->delta ? 0 : *number - rm->delta;",
+          "*number -= rm->delta;", ("incrdecr.t", "calls python-more")),
+    Fault("a binary answer lacks its opaque", "lib/proto/mc_binary_reply.c", "\t\t.opaque = echo.opaque,\n", "", ("memccapable", "binary.t")),
+    Fault("a quiet command is answered", "lib/serve/serve_binary.c", "\tif (quiet(op))\n\t\treturn;\n\tat = reply_begin(sv, op, MC_BIN_HEAD_BYTES);",
+          "\tat = reply_begin(sv, op, MC_BIN_HEAD_BYTES);", ("memccapable", "python-binary-memcached", "testapp")),
+    Fault("noreply is answered", "lib/serve/serve_storage.c", "\tif (op_noreply(op))\n\t\treturn;\n\tat = reply_begin(sv, op, STORED_BYTES);",
+          "\tat = reply_begin(sv, op, STORED_BYTES);", ("memccapable", "noreply.t")),
+    Fault("TLS 1.0 and 1.1 are taken", "lib/tls/tls_stream.c", "SSL_CTX_set_min_proto_version(ctx, versions[s->min_version & 3]);",
+          "SSL_CTX_set_min_proto_version(ctx, versions[0]);\n\tSSL_CTX_set_security_level(ctx, 0);", ("tlslite-ng", *TLS)),
+    Fault("a TLS session is not resumed", "lib/tls/tls_stream.c", "SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION |",
+          "SSL_CTX_set_num_tickets(ctx, 0);\n\tSSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |", ("tlslite-ng", "sslyze")),
+    Fault("a client of TLS starts handshakes anew", "lib/tls/tls_stream.c", "SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION |",
+          "SSL_CTX_set_options(ctx, SSL_OP_ALLOW_CLIENT_RENEGOTIATION |", ("sslyze", "sslscan")),
+    Fault("a segment to a closed port ends the process", "lib/tcp/tcp_stateless.c",
+          "\tif (!reset_rate_limited(t, &a->l3->src_ip))\n\t\tout_rst_of_own_syn(t, a);", "\t(void)reset_rate_limited;\n\t__builtin_trap();", ("nmap: SYN scan",)),
+)
+
+
+def text_with(fault):
+    text = (ROOT / fault.file).read_text()
+    if text.count(fault.old) != 1:
+        raise CannotPlant(f"{fault.words}: {fault.file} has this {text.count(fault.old)} times, not once: {fault.old}")
+    return text.replace(fault.old, fault.new)
+
+
+def done(command, build):
+    made = subprocess.run(command, cwd=build, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise CannotPlant(f"{command[0]}: {made.stderr.strip()[-400:]}")
+    return made.stdout
+
+
+def compile_again(build, fault, to):
+    """The object of the edited file, which lies beside the build's own so that includes are found as before."""
+    row = next(row for row in json.loads((build / "compile_commands.json").read_text())
+               if (build / row["file"]).resolve() == ROOT / fault.file and "/lib" in "/" + row["output"])
+    source = to / pathlib.Path(fault.file).name
+    source.write_text(text_with(fault))
+    words = shlex.split(row["command"])
+    at = words.index("-o")
+    words[at + 1] = str(source.with_suffix(".o"))
+    words[words.index("-c") + 1] = str(source)
+    for name, file in (("-MF", source.with_suffix(".d")), ("-MQ", source.with_suffix(".o"))):
+        words[words.index(name) + 1] = str(file)
+    done([*words, "-iquote", str((ROOT / fault.file).parent), *NOT_WHOLE], build)
+    return source.with_suffix(".o")
+
+
+def plant(build, fault, to):
+    """Returns the folder to, in which app/clockoo has the fault; build has what it is linked of."""
+    (to / "app").mkdir()
+    made = compile_again(build, fault, to)
+    link = shlex.split(done(["ninja", "-t", "commands", "app/clockoo"], build).splitlines()[-1])
+    at = link.index("-o")
+    link[at + 1] = str(to / "app/clockoo")
+    link[at + 2:at + 2] = [str(made)]
+    done([*link, *NOT_WHOLE], build)
+    return to

@@ -1,0 +1,67 @@
+"""Records hold the last counts of each referee, beside what was built; REFEREES.md is written from them.
+
+A run may ask some rows only: the table has the others as they were last asked. A row that never was says so.
+"""
+
+import json
+
+import client_suites
+import planted
+
+FILE = "records.json"
+NOT_YET = ["—"] * 2
+
+
+def load(folder):
+    file = folder / FILE
+    return json.loads(file.read_text()) if file.exists() else {"memcached": {}, "rows": {}, "planted": {}}
+
+
+def keep(folder, kind, name, value):
+    """Written at once: a run that is ended early has said what it said."""
+    records = load(folder)
+    records[kind][name] = value
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps(records, indent=1))
+
+
+def row_lines(records):
+    for name, library in client_suites.rows().items():
+        held, good = records["rows"].get(name, NOT_YET)
+        yield f"| {name} | {library.name} | {'calls of ours' if library.ours else 'its own'} | {held} | {good} |"
+
+
+def table(folder):
+    records = load(folder)
+    lines = ["# Referees", "",
+             "Written by `tests/conform/run_referees --write`: judges that others wrote, asked of Debian's memcached and of",
+             "the appliance (port user). Where it does not pass what memcached passes, `referees/explained.py` says",
+             "why; a difference without a reason fails. A dash: not asked when the table was written.", "",
+             "| referee | version | tests | memcached passes | of them the appliance |", "|---|---|---|---|---|"]
+    for version in ("1.6.18", "1.6.38"):
+        held, good = records["memcached"].get(version, NOT_YET)
+        lines.append(f"| memcached's t/*.t and testapp | {version} | its own | {held} | {good} |")
+    lines += row_lines(records)
+    lines += ["", "nmap, hping3 and thc-ipv6 (`run_intruders`) judge the appliance alone: all clients beside them are answered.", "",
+              "## Planted faults", "", "Each referee named here must catch the fault: `run_referees --planted`. A dash: not asked yet.", "",
+              "| fault of the appliance | in | to be caught by | caught by |", "|---|---|---|---|"]
+    for fault in planted.FAULTS:
+        by = records["planted"].get(fault.words, [])
+        lines.append(f"| {fault.words} | `{fault.file}` | {', '.join(fault.caught_by)} | {', '.join(by) or '—'} |")
+    return "\n".join(lines) + "\n"
+
+
+def names_missing(text):
+    """Rows and faults that a table does not have, so that it cannot be of another tree."""
+    first = {line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")}
+    return sorted({*client_suites.rows(), *(fault.words for fault in planted.FAULTS)} - first)
+
+
+def totals(theirs, ours):
+    """[tests that memcached passes, those of them that the appliance passes], over files."""
+    held = good = 0
+    for name, found in ours.items():
+        passed = {number for number, is_good in theirs[name]["results"].items() if is_good}
+        held += len(passed)
+        good += sum(found["results"].get(number, False) for number in passed)
+    return [held, good]
