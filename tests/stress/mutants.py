@@ -600,7 +600,7 @@ MUTANTS = {
     "REASM_OLDEST_YIELDS": [("reasm.c", "	list_unlink(&c->line);\n	list_push_back(&r->line, &c->line);\n	return true;", "	return true;")],
     "REASM_NO_YIELD": [("reasm.c", "	if (list_empty(&r->unused) && !list_empty(&r->line))", "	if (list_empty(&r->unused) && !list_empty(&r->line) && net->now_ns == 0)")],
     # A wire is visited in the turn after its bytes have arrived.
-    "TLS_NEXT_TURN": [("tls_conns.c", "if (t->pipe != NULL && t->rests != tc->turns", "if (t->pipe == NULL && t->rests != tc->turns")],
+    "TLS_NEXT_TURN": [("tls_conns.c", "	    serve_tls_may_read(tc->serve, t->pipe)) {", "	    serve_tls_may_read(tc->serve, t->pipe) && tc->turns == 0) {")],
     # A state is written while a core may read it.
     "FRONT_DRAFT_IN_USE": [("front_fleet.c", "if (!is_settled_by_all(x, now->generation))", "if (!is_settled_by_all(x, now->generation) && false)")],
     # The tier: an erasure leaves a neighbour's entry, or its key's own.
