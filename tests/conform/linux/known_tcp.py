@@ -7,6 +7,7 @@ are the conversation, the number of the step that differs, the segments of that 
 
 import conversations as talk
 
+FAR = talk.FAR
 REPEATS = {"again", "sack", "window"}
 STREAM = {"upto", "crc", "fin"}
 
@@ -72,17 +73,20 @@ def syn_in_syn_received(conversation, number, parts, fields):
     )
 
 
+def is_open(conversation, number):
+    """True if a segment before the step has opened the connection."""
+    met = before(conversation, number)
+    firsts = {part.seq + 1 for part in met if part.flags == "S"}
+    return any("A" in part.flags and part.seq in firsts and part.ack == 0 and part.time == "" for part in met)
+
+
 def echo_in_syn_received(conversation, number, parts, fields):
     """Linux answers the segment that should open the connection; the appliance takes it."""
-    if "ts" not in kinds(conversation) or is_old_ack(parts):
+    if "ts" not in kinds(conversation) or is_old_ack(parts) or is_open(conversation, number):
         return False
     linux, own = fields.get("upto", fields.get("acked", (1, 2)))
-    return (
-        fields.get("again") == (True, False)
-        and linux < own
-        or fields == {"sack": fields.get("sack")}
-        and fields["sack"][0] == ()
-    )
+    is_lost = fields.get("again") == (True, False) and linux < own
+    return is_lost or fields == {"sack": fields.get("sack")} and fields["sack"][0] == ()
 
 
 def is_old_ack(parts):
@@ -161,9 +165,9 @@ def reset_at_fin(conversation, number, parts, fields):
 
 
 def reset_in_fin_wait_2(conversation, number, parts, fields):
-    return (
-        fields.keys() <= REPEATS and fields.get("again") == (True, False) and any("R" in part.flags for part in parts)
-    )
+    end = max((part.seq + part.size for part in before(conversation, number) if part.seq < FAR), default=0)
+    is_outside = any("R" in part.flags and not end <= part.seq < FAR for part in parts)
+    return is_outside and fields.keys() <= REPEATS and fields.get("again") == (True, False)
 
 
 def old_ack_and_time(conversation, number, parts, fields):

@@ -260,7 +260,7 @@ static const struct {
 	{"network:\n  bond: trunk\n",
 	 "f.yaml:2: network.bond: \"trunk\": expected none, lacp, lacp-slow or active-backup"},
 	{"network:\n  bond: lacp\nport:\n  iface: v0\n",
-	 "f.yaml:2: network.bond: give the second NIC: --bond-member"},
+	 "f.yaml:2: network.bond: give the second NIC: network.bond_member"},
 	{"network:\n  bond_member: v1\n",
 	 "f.yaml:2: network.bond_member without network.bond: give lacp or active-backup, or leave "
 	 "it out"},
