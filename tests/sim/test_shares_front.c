@@ -48,6 +48,7 @@ struct crowd {
 	uint64_t rate;     /* bytes a second that each reads */
 	uint64_t again_ns; /* it aborts after so long, and comes again; 0: it stays */
 	bool proves;       /* it reads one answer first */
+	uint32_t chunks;   /* of the core; 0: as in the program (app/clockoo/start/sizes.c) */
 };
 
 struct party {
@@ -305,7 +306,7 @@ world_create(const struct crowd *crowd)
 	o.cores.memory_bytes = 64u << 20;
 	o.cores.stack.tcp.conns_max = 1056;
 	o.cores.stack.tcp.active_reserve = 6;
-	o.cores.stack.tcp.chunks = 10240; /* app/clockoo/start/sizes.c */
+	o.cores.stack.tcp.chunks = crowd->chunks != 0 ? crowd->chunks : 10240;
 	o.cores.stack.net.rx_frames_max = 5120;
 	o.cores.frames = 5120 + STACK_FRAMES_MAX + 1024;
 	o.cores.conn_requests_max = 20;
@@ -449,7 +450,8 @@ static const struct crowd crowds[] = {
 	{ROW("answers", "do not read 100 KB", 900, true), .asks = "get b%u\r\n"},
 	{ROW("answers", "read a byte a second of 100 KB", 300, false), .asks = "get b%u\r\n",
 	 .rate = 1},
-	{ROW("answers", "read one answer, then no 100 KB", 900, false), .asks = "get b%u\r\n",
+	/* Answers to clients that others trust. */
+	{ROW("proven", "read one answer, then no 100 KB", 900, false), .asks = "get b%u\r\n",
 	 .proves = true},
 	/* A lane's time. */
 	{ROW("lanes", "do not read 100 KB, come again", 300, true), .asks = "get b%u\r\n",
@@ -459,7 +461,7 @@ static const struct crowd crowds[] = {
 	{ROW("requests", "do not read 1 KB, come again", 300, false), .asks = "get s%u\r\n",
 	 .again_ns = NS_PER_S / 2},
 	/* Read buffers, which requests that wait for a server need, too. */
-	{ROW("lines", "end amid a line", 900, true), .asks = "get s%u", .times = 1},
+	{ROW("lines", "end amid a line", 900, true), .asks = "get s%u", .times = 1, .chunks = 4096},
 };
 
 static bool
