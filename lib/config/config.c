@@ -371,7 +371,7 @@ finish_tls(const struct config *cfg, struct error *err)
 	if (cfg->tls.chain_cert[0] == '\0')
 		return error_set(err, "--enable-ssl: give the certificate and its key: -o "
 				      "ssl_chain_cert=FILE,ssl_key=FILE");
-	if (cfg->tls.verify_mode != 0 && cfg->tls.ca_cert[0] == '\0')
+	if (cfg->tls.verify_mode == TLS_CERT_REQUIRED && cfg->tls.ca_cert[0] == '\0')
 		return error_set(err,
 				 "-o ssl_verify_mode=%u: give the certificates by which "
 				 "clients' are verified: -o ssl_ca_cert=FILE",

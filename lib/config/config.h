@@ -52,6 +52,7 @@
 struct config_tls {
 	bool on;
 	uint32_t keyformat, verify_mode, min_version; /* memcached's numbers */
+#define TLS_CERT_REQUIRED 2u /* verify_mode: a client without a certificate is refused */
 	uint32_t plain_port; /* port without TLS beside the others; 0: none */
 	char chain_cert[CONFIG_PATH_BYTES], key[CONFIG_PATH_BYTES], ca_cert[CONFIG_PATH_BYTES];
 	char ciphers[CONFIG_ARGS_BYTES];

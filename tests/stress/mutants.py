@@ -590,9 +590,8 @@ MUTANTS = {
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
     # Clients that do not read ask for as many answers as others.
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
-    # Newcomers ask whatever clients have yet to read; a value whose last bytes are not acknowledged is read.
+    # Newcomers ask whatever clients have yet to read.
     "NEWCOMERS_ASK": [("pending_order.c", "!pending_newcomer_asks(sv, ss)) {", "!pending_newcomer_asks(sv, ss) && false) {")],
-    "UNREAD_TILL_QUEUED": [("pending_unread.c", " &&\n	       conn_unacknowledged(ss->conn) == 0;", ";")],
     # Partial lines of others take the read buffers of requests that wait for a backend.
     "PENDING_BESIDE_LINES": [("pending_order.c", "sv->read_bufs_used - sv->read_buf_places.holders;", "sv->read_bufs_used;")],
     # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.

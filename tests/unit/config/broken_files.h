@@ -265,8 +265,8 @@ static const struct {
 	 "f.yaml:2: network.bond_member without network.bond: give lacp or active-backup, or leave "
 	 "it out"},
 	{"network:\n  bond: lacp\n  bond_member: v1\nport:\n  nic: tap\n",
-	 "f.yaml:2: network.bond: --port tap has no second member; give a NIC by its PCI address, "
-	 "or af_packet with --iface"},
+	 "f.yaml:2: network.bond: port.nic tap has no second member; give a NIC by its PCI "
+	 "address, or af_packet with port.iface"},
 	{"network:\n  bond: lacp\n  bond_member: v1\nport:\n  nic: 0000:03:00.0\n",
 	 "f.yaml:3: network.bond_member: \"v1\": expected a PCI address, as port.nic has"},
 	{"network:\n  bond: lacp\n  bond_member: 0000:03:00.1\nport:\n  iface: v0\n",
