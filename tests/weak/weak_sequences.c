@@ -15,7 +15,7 @@
 
 #define NOW_NS 1000000000ull
 
-static _Alignas(CACHE_LINE_BYTES) uint8_t room[128u << 10];
+static _Alignas(CACHE_LINE_BYTES) uint8_t room[256u << 10];
 
 static struct region
 fresh_room(void)

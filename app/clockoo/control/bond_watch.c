@@ -10,8 +10,8 @@ static const char *const words[] = {
 	[LACP_NO_PARTNER] = "no LACP partner answers: is the other end's port in a bond?",
 	[LACP_LOOPED] = "it receives our own LACPDUs: both members are on one wire",
 	[LACP_OTHER_SPEED] = "its link has another speed than the member that carries frames",
-	[LACP_OTHER_PARTNER] = "its LACP partner is another than that of the member that carries "
-			       "frames: both cables must lead to one bond",
+	[LACP_OTHER_PARTNER] = ("its LACP partner is another than that of the member that carries "
+				"frames: both cables must lead to one bond"),
 };
 
 void
