@@ -463,12 +463,14 @@ bring_up(struct device *d, const struct device_request *req, struct error *err)
 /* Gives the port the MAC that peers know: a bond has that of its first member, and after a reset a
  * virtual function may have a new one. */
 static bool
-keep_mac(const struct device *d, struct error *err)
+keep_mac(const struct device *d, const struct device_request *req, struct error *err)
 {
 	struct rte_ether_addr ours, now = {0};
 	int rc;
 
 	memcpy(ours.addr_bytes, d->mac, sizeof ours.addr_bytes);
+	if (req->profile->another_mac) /* the port's own is the interface's */
+		ours.addr_bytes[RTE_ETHER_ADDR_LEN - 1] ^= 1;
 	rte_eth_macaddr_get(d->id, &now);
 	if (rte_is_same_ether_addr(&ours, &now))
 		return true;
@@ -490,7 +492,7 @@ device_start(struct device *d, const struct device_request *req, struct error *e
 	fill_ports(d, req, caps);
 	/* The kernel joins groups of its own, beside the cache, and LACP has one. */
 	d->all_groups = req->cfg->kernel[0] != '\0' || config_has_bond(req->cfg);
-	if (!bring_up(d, req, err) || !keep_mac(d, err) ||
+	if (!bring_up(d, req, err) || !keep_mac(d, req, err) ||
 	    (!config_has_bond(req->cfg) && !wait_for_link(d, req->profile, err)))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
@@ -518,7 +520,7 @@ device_reset(struct device *d, const struct device_request *req, struct error *e
 	uint32_t caps = 0;
 
 	if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||
-	    !bring_up(d, req, err) || !keep_mac(d, err))
+	    !bring_up(d, req, err) || !keep_mac(d, req, err))
 		return false;
 	flow_rules_create(d->id, req->plan, &d->rules);
 	return true;
