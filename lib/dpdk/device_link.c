@@ -29,6 +29,7 @@ device_link_up_mt(const struct device *d)
 static uint32_t
 iface_mbps(const char *iface)
 {
+	struct ethtool_value carrier = {.cmd = ETHTOOL_GLINK};
 	struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
 	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq req = {0};
@@ -37,7 +38,9 @@ iface_mbps(const char *iface)
 	if (fd < 0)
 		return 0;
 	snprintf(req.ifr_name, sizeof req.ifr_name, "%.15s", iface);
-	if (ioctl(fd, SIOCGIFFLAGS, &req) == 0 && (req.ifr_flags & IFF_RUNNING) != 0) {
+	/* The interface's flags may show a carrier late on a busy machine; this call updates it. */
+	req.ifr_data = (void *)&carrier;
+	if (ioctl(fd, SIOCETHTOOL, &req) == 0 && carrier.data != 0) {
 		req.ifr_data = (void *)&settings;
 		mbps = ioctl(fd, SIOCETHTOOL, &req) == 0 ? ethtool_cmd_speed(&settings) : 0;
 		if (mbps == 0 || mbps == (uint32_t)SPEED_UNKNOWN)

@@ -64,6 +64,8 @@ class Appliance:
         while time.monotonic() < end and self.process.poll() is None:
             if re.search(pattern, self.said()):
                 return True
+            for name in ("ours0", "far0", "ours1", "far1"):  # the kernel of a busy machine is late with carriers unless asked
+                run("ip", "link", "show", name)
             time.sleep(STEP_S)
         return re.search(pattern, self.said()) is not None
 
