@@ -76,8 +76,8 @@ void nic_stop(struct nic *nic);
 /* Returns the port of one core: that of its queue, or one that hands over frames. */
 struct port *nic_port(struct nic *nic, uint32_t core);
 
-/* True if the port carries frames: its NIC has a link, or a member of its bond distributes. Tells
- * the bond what links its members have, so it is to be called some times a second. */
+/* True if the port carries frames: its NIC has a link, or a member of its bond distributes. The
+ * bond learns its members' links by this call, which is made ten times a second. */
 bool nic_link_up(struct nic *nic);
 
 /* Returns the bond's second member, or NULL. */

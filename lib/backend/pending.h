@@ -120,7 +120,7 @@ struct unread {
 	struct session *session;
 	uint64_t since_ns; /* when progress was seen last */
 	uint32_t progress, bytes;
-	bool has_asked; /* false: it was let in, and its request is to be executed */
+	bool has_asked; /* false: the session may ask, and its request is not executed yet */
 	struct budget_place place;
 };
 
@@ -146,7 +146,7 @@ struct pending_table {
 	struct list lines_free, lines_executed;
 	struct list lines_ready;   /* the first one is being read if its line was left open */
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
-	/* The last one is the queue of newcomers: its link and open are not used. */
+	/* The last lane is the queue of newcomers, which uses neither link nor open. */
 	struct pending_lane lanes[BACKEND_LANES_MAX + 1];
 	bool unread_busy;   /* pending_unread_turn() has work */
 	struct list unread; /* clients that have yet to read a value, the first to begin in front */

@@ -195,7 +195,7 @@ ops_ask_ahead(struct serve *sv, struct op *op)
 	return true;
 }
 
-/* Gets behind this pass may have been asked for: the search goes on behind them. */
+/* The search goes on behind gets that an earlier search has asked for. */
 bool
 pending_ask_ahead(struct serve *sv, struct op *op)
 {

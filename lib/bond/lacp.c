@@ -178,8 +178,8 @@ joins(const struct lacp_port *p, const struct lacp_port *lead)
 	       has(&p->partner, LACP_AGGREGATION) && has(&lead->partner, LACP_AGGREGATION);
 }
 
-/* Chooses the port whose partner the aggregator has: the first one, unless only the other hears
- * its partner. So the first one's partner is the bond's again once it is back. */
+/* Returns the port whose partner is the aggregator's: the second one only while the first one
+ * receives no LACPDUs. */
 static uint32_t
 choose_lead(const struct lacp *l)
 {

@@ -46,7 +46,7 @@ enum lacp_mux_state {
 enum lacp_fault {
 	LACP_GOOD,
 	LACP_NO_LINK,
-	LACP_NO_PARTNER,    /* nobody answers */
+	LACP_NO_PARTNER,    /* no LACPDU arrives */
 	LACP_LOOPED,        /* our own LACPDUs return: both members are on one wire */
 	LACP_OTHER_SPEED,   /* than the member that carries frames */
 	LACP_OTHER_PARTNER, /* than the member that carries frames has, or one that does not

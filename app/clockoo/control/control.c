@@ -276,19 +276,20 @@ apply_users_and_networks(struct control *c, bool *reloading)
 	}
 }
 
-/* A drain ends once no connection has been open for this long. Whoever asks whether the appliance
- * serves, such as the hook of a routing daemon, has that time to act before the stop. */
+/* A drain ends once no connection has been open for this long. The hook of a routing daemon has
+ * that time to notice the drain before the stop. */
 #define DRAIN_QUIET_NS NS_PER_S
 
 /* A drain in progress. */
 struct drain {
 	bool is_on;
-	bool told; /* true once all cores have been told of the drain */
+	bool told; /* true once the cores have the drain in their table */
 	uint64_t end_ns;
 	uint64_t open_ns; /* when a connection was last seen open */
 };
 
-/* Begins a drain: not ready from now on, and no new connections as soon as the cores know it. */
+/* Begins a drain: the appliance is not ready from now on. The cores are told by
+ * drain_has_ended(). */
 static void
 drain_begin(struct control *c, struct drain *d)
 {

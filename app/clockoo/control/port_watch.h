@@ -44,7 +44,7 @@ struct port_watch_parts {
 	struct device *other; /* the bond's second member; NULL: none */
 };
 
-/* One NIC; a bond has two. */
+/* The events of a NIC, and what is due of them. A bond has two NICs. */
 struct port_watch_nic {
 	struct device *device;
 	struct port_events events;

@@ -71,7 +71,7 @@ run(struct world *w)
 		check_port(&w->l, i);
 		ensure(w->sent[i] <= LACP_SENT_MAX * (w->now_ns / NS_PER_S + 1));
 	}
-	/* Both members are one aggregator, of one partner. */
+	/* Two members that collect frames have the same partner. */
 	ensure(!lacp_collects(&w->l, 0) || !lacp_collects(&w->l, 1) ||
 	       eth_mac_equal(w->l.port[0].partner.system, w->l.port[1].partner.system));
 }
