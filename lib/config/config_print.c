@@ -217,6 +217,16 @@ put_address6(struct out *o, const struct config *cfg)
 	return !ip_addr_is_zero(&cfg->ipv6);
 }
 
+static bool
+put_gateway6(struct out *o, const struct config *cfg)
+{
+	if (cfg->gateway6_auto)
+		put(o, "auto");
+	else
+		put_ip(o, &cfg->gateway6);
+	return cfg->gateway6_auto || !ip_addr_is_zero(&cfg->gateway6);
+}
+
 static void
 put_keep_for(struct out *o, uint32_t seconds)
 {
@@ -275,12 +285,7 @@ put_value(struct out *o, const struct config *cfg, const struct option_row *row)
 		put_ip4(o, cfg->gateway);
 		return cfg->gateway != 0;
 	case OPTION_GATEWAY6:
-		if (cfg->gateway6_auto) {
-			put(o, "auto");
-			return true;
-		}
-		put_ip(o, &cfg->gateway6);
-		return !ip_addr_is_zero(&cfg->gateway6);
+		return put_gateway6(o, cfg);
 	case OPTION_LISTEN:
 		put_text(o, cfg->listeners.text);
 		return cfg->listeners.more_count != 0 ||

@@ -418,11 +418,12 @@ TEST(two_hundred_sets_of_a_key_are_under_way_at_once)
 /* Has a client ask for lines of as many keys while the server answers nothing: the server has been
  * asked for all of them, so they take one round trip. */
 static void
-lines_take_one_round_trip(uint32_t lines, uint32_t keys)
+lines_take_one_round_trip(uint32_t lines, uint32_t keys, uint32_t digits)
 {
 	struct world *w = world_create(1, 1);
 
 	w->wait = UINT32_MAX;
+	w->client[0].digits = digits;
 	strcpy(w->server.value[0], "x");
 	client_say_lines(w, &w->client[0], lines, keys, lines * keys);
 	sim_service_run(&w->sim, 20 * MS, STEP_NS);
@@ -438,13 +439,20 @@ lines_take_one_round_trip(uint32_t lines, uint32_t keys)
 
 TEST(all_keys_of_a_line_are_under_way_at_once)
 {
-	lines_take_one_round_trip(1, GETS);
+	lines_take_one_round_trip(1, GETS, 1);
 }
 
 TEST(all_keys_of_several_long_lines_are_under_way_at_once)
 {
-	lines_take_one_round_trip(2, GETS / 2);
-	lines_take_one_round_trip(GETS, 1);
+	lines_take_one_round_trip(2, GETS / 2, 1);
+	lines_take_one_round_trip(GETS, 1, 1);
+}
+
+/* Some of these lines end where a read buffer ends. */
+TEST(all_keys_of_lines_of_any_length_are_under_way_at_once)
+{
+	for (uint32_t digits = 1; digits <= 40; digits++)
+		lines_take_one_round_trip(200, 1, digits);
 }
 
 /* A key of a line that is named again has one answer, or waits for its turn, amid others that have
