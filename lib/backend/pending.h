@@ -25,6 +25,7 @@
 #define CLOCKOO_PENDING_H
 
 #include "backend.h"
+#include "pending_unread.h"
 
 #include "serve/serve_internal.h"
 
@@ -107,21 +108,6 @@ struct pending_lane {
 	uint64_t values;     /* bytes of written values that have not ended, or are granted */
 	struct list waiting; /* sessions without a place, by quota_link */
 	struct list link;    /* in lanes_waiting while sessions wait */
-};
-
-#define LANE_OF_NEWCOMERS BACKEND_LANES_MAX /* the queue of newcomers has no lane */
-/* struct session.reader: a place in pending_table.unread_table from 1 on, or one of these. */
-#define READER_NEW    0u /* has read no value yet */
-#define READER_PROVEN UINT16_MAX
-
-/* A client that has yet to read a value: its session's first one, or an unsent rest. */
-struct unread {
-	struct list link; /* in pending_table.unread */
-	struct session *session;
-	uint64_t since_ns; /* when progress was seen last */
-	uint32_t progress, bytes;
-	bool has_asked; /* false: the session may ask, and its request is not executed yet */
-	struct budget_place place;
 };
 
 struct pending_table {
@@ -216,19 +202,6 @@ pending_asked_push(struct serve *sv, struct pending *a, uint32_t parts)
 	pt->asked_lists |= (uint8_t)(1u << (parts - 1));
 	list_push_back(&pt->asked[parts - 1], &a->due);
 }
-
-/* ---- unread values, and newcomers (pending_unread.c) ---- */
-
-void pending_unread_create(struct pending_table *pt, struct region *region, uint32_t core);
-/* Begins a turn: newcomers are let in, and clients are reset that read nothing while unread values
- * hold more than they may. */
-void pending_unread_turn(struct serve *sv);
-/* Notes that a rest of a value is unsent. */
-void pending_unread_value(struct serve *sv, struct session *ss);
-void pending_unread_forget(struct serve *sv, struct session *ss);
-/* True if a session that is not proven may ask; else pending_newcomer_wait() follows. */
-bool pending_newcomer_asks(struct serve *sv, struct session *ss);
-void pending_newcomer_wait(struct serve *sv, struct session *ss);
 
 /* True if a request that has waited for timeout_ns for this lane waits on. */
 static inline bool
