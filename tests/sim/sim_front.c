@@ -4,6 +4,7 @@
 #include "sim_front.h"
 
 #include "base/check.h"
+#include "zeroed.h"
 
 #include <stdlib.h>
 
@@ -105,4 +106,30 @@ sim_front_shared_free(struct copies_shared *shared)
 {
 	free(shared->versions);
 	free(shared->admission);
+}
+
+void
+sim_one_front_create(struct sim_one_front *f, struct sim_service *s,
+		     const struct front_settings *settings, uint32_t copies)
+{
+	static const struct front_server name = {"server", 1};
+	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
+	struct core *core = &s->sc->cores[0].core;
+	struct front_settings all = *settings;
+	struct region region;
+
+	all.servers = 1;
+	all.connections = 1;
+	all.shared = f->shared = sim_front_shared(copies);
+	all.fleet = f->fleet = sim_front_fleet(&name, &address, 1);
+	f->memory = region = zeroed_region(front_bytes(&all));
+	f->front = front_create(&region, &all, core->serve, core->stack, core->store);
+}
+
+void
+sim_one_front_destroy(struct sim_one_front *f)
+{
+	sim_front_fleet_free(f->fleet);
+	sim_front_shared_free(&f->shared);
+	zeroed_free(f->memory.base, f->memory.size);
 }

@@ -12,6 +12,7 @@
 #include "front/front.h"
 #include "front/front_config.h"
 #include "sim_core.h"
+#include "sim_service.h"
 
 /* Creates a fleet of servers with equal weight; addresses[i] belongs to servers[i]. */
 struct front_exchange *sim_front_fleet(const struct front_server *servers,
@@ -47,5 +48,20 @@ struct sim_cores *sim_station_create(const struct sim_station *station, struct m
  * for (FRONT_ITEMS_MEMORY), or of none (0). */
 struct copies_shared sim_front_shared(uint32_t items);
 void sim_front_shared_free(struct copies_shared *shared);
+
+/* A front on the core of a service, whose clients' stack is its only server, too. */
+struct sim_one_front {
+	struct front *front;
+	struct front_exchange *fleet;
+	struct copies_shared shared;
+	struct region memory;
+};
+
+/* Creates the front; server, fleet and shared state of the settings are filled in here. copies: as
+ * of sim_front_shared(). */
+void sim_one_front_create(struct sim_one_front *f, struct sim_service *s,
+			  const struct front_settings *settings, uint32_t copies);
+/* Frees it, after its service. */
+void sim_one_front_destroy(struct sim_one_front *f);
 
 #endif

@@ -8,7 +8,6 @@
 #include "sim_front.h"
 #include "sim_memcached.h"
 #include "sim_service.h"
-#include "zeroed.h"
 
 #include "index/item_simple.h"
 #include "store/store_state.h"
@@ -37,11 +36,8 @@ struct client {
 
 struct world {
 	struct sim_service sim;
-	struct front *front;
-	struct front_exchange *fleet;
-	struct copies_shared shared;
+	struct sim_one_front one;
 	struct front_stats stats;
-	struct region memory;
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	struct sim_memcached server;
@@ -109,12 +105,7 @@ run(struct world *w, uint64_t for_ns)
 static void
 front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 {
-	static const struct front_server name = {"server", 1};
-	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
-	struct core *core = &w->sim.sc->cores[0].core;
-	struct front_settings settings = {
-		.servers = 1,
-		.connections = 1,
+	const struct front_settings settings = {
 		.conns_max = SLOTS,
 		.misses_on_failure = true,
 		.timeout_ns = TIMEOUT_NS,
@@ -129,12 +120,8 @@ front_attach(struct world *w, uint32_t quiet_s, uint64_t copy_ns)
 		.clock_arg = w,
 		.stats = &w->stats,
 	};
-	struct region region = zeroed_region(front_bytes(&settings));
 
-	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
-	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	w->memory = region;
-	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+	sim_one_front_create(&w->one, &w->sim, &settings, FRONT_ITEMS_MEMORY);
 }
 
 /* Creates a world. list: what the server lists of connections when the front starts. copy_ns: life
@@ -165,7 +152,7 @@ world_create_as(uint32_t clients, uint32_t quiet_s, uint64_t copy_ns,
 			run(w, MS);
 	}
 	run(w, 50 * MS);
-	check_eq(front_lane_info(w->front, 0).state, LANE_UP);
+	check_eq(front_lane_info(w->one.front, 0).state, LANE_UP);
 	return w;
 }
 
@@ -190,12 +177,10 @@ world_destroy(struct world *w)
 
 	w->server.waits = false;
 	run(w, 2 * TIMEOUT_NS);
-	check_eq(front_requests_open(w->front), 0);
+	check_eq(front_requests_open(w->one.front), 0);
 	check_eq(backend_pending(core->serve), 0);
 	sim_service_destroy(&w->sim);
-	sim_front_fleet_free(w->fleet);
-	sim_front_shared_free(&w->shared);
-	zeroed_free(w->memory.base, w->memory.size);
+	sim_one_front_destroy(&w->one);
 	free(w);
 }
 
@@ -339,7 +324,7 @@ TEST(the_successor_outlives_the_leader)
 	for (uint32_t i = 50; i < 100; i++)
 		received(w, i, FIRST);
 	/* The result of the set is unknown, so nothing of the key is kept. */
-	check_eq(counter_read(&front_counters(w->front)[FRONT_WRITES_LOST]), 1);
+	check_eq(counter_read(&front_counters(w->one.front)[FRONT_WRITES_LOST]), 1);
 	one_receives(w, "get key0\r\n", FIRST, 1);
 	one_receives(w, "get key0\r\n", FIRST, 1);
 	world_destroy(w);
@@ -404,7 +389,7 @@ TEST(a_thousand_write_a_key_and_one_set_is_sent_at_a_time)
 		it_is_stored(w, i);
 	check_eq(w->server.sets_most, 1);
 	check_eq(w->server.sets, 2);
-	check_eq(counter_read(&front_counters(w->front)[FRONT_COMBINED]), CLIENTS - 2);
+	check_eq(counter_read(&front_counters(w->one.front)[FRONT_COMBINED]), CLIENTS - 2);
 	sprintf(text, "VALUE key0 %lu 5\r\n%s\r\nEND\r\n", strtoul(last + 1, NULL, 10), last);
 	one_receives(w, "get key0\r\n", text, 0);
 	world_destroy(w);
@@ -455,7 +440,7 @@ TEST(wrong_copies_are_dropped)
 	one_receives(w, "mg key0 v f\r\n", "VA 6 f0\r\nsecond\r\n", 0);
 	one_receives(w, "ms key0 5 T100\r\nthird\r\n", "HD\r\n", 0);
 	one_receives(w, "get key0\r\n", "VALUE key0 0 5\r\nthird\r\nEND\r\n", 0);
-	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 4);
+	check_eq(counter_read(&front_counters(w->one.front)[FRONT_EXCHANGED]), 4);
 	one_receives(w, "flush_all\r\n", "OK\r\n", 0);
 	one_receives(w, "get key0\r\n", MISS, 1);
 	one_receives(w, "get key0\r\n", MISS, 0);
@@ -580,12 +565,12 @@ TEST(copies_of_the_first_connection_do_not_count_for_a_later_one)
 {
 	struct world *w = world_create(1, 0);
 
-	atomic_store(&w->shared.versions->opened, 0);
+	atomic_store(&w->one.shared.versions->opened, 0);
 	one_receives(w, "set key0 0 0 5\r\nfirst\r\n", "STORED\r\n", 0);
 	one_receives(w, "gets key0\r\n", "VALUE key0 0 5 1\r\nfirst\r\nEND\r\n", 1);
-	atomic_store(&w->shared.versions->opened, VERSIONS_OPENED_MAX - 1);
+	atomic_store(&w->one.shared.versions->opened, VERSIONS_OPENED_MAX - 1);
 	restart(w);
-	check_eq(atomic_load(&w->shared.versions->opened), 0);
+	check_eq(atomic_load(&w->one.shared.versions->opened), 0);
 	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 1);
 	one_receives(w, "gets key0\r\n", "VALUE key0 0 6 1\r\nsecond\r\nEND\r\n", 0);
 	world_destroy(w);
@@ -613,7 +598,7 @@ TEST(a_copy_expires_before_the_item_at_its_server)
 		 (long long)serve_unix_s(serve) + 100);
 	one_receives(w, line, "STORED\r\n", 0);
 	one_receives(w, "get key0\r\n", FIRST, 1);
-	check_eq(counter_read(&front_counters(w->front)[FRONT_EXCHANGED]), 1);
+	check_eq(counter_read(&front_counters(w->one.front)[FRONT_EXCHANGED]), 1);
 	world_destroy(w);
 }
 
@@ -649,7 +634,7 @@ lives(const char *version, int32_t exp, bool at_once, bool later)
 	one_receives(w, "get key0\r\n", FIRST, at_once ? 0 : 1);
 	run(w, (TTL_S + 1) * 1000 * MS);
 	one_receives(w, "get key0\r\n", FIRST, later ? 0 : 1);
-	check_eq(counter_read(&front_counters(w->front)[FRONT_SERVER_BROKEN]), 0);
+	check_eq(counter_read(&front_counters(w->one.front)[FRONT_SERVER_BROKEN]), 0);
 	world_destroy(w);
 }
 
@@ -910,7 +895,7 @@ TEST(no_copy_answers_before_older_ones_have_ended)
 {
 	struct world *w = world_shared(NULL, 0);
 	struct store *store = w->sim.sc->cores[0].core.store->store;
-	const struct counter *waits = &front_counters(w->front)[FRONT_COPIES_WAITED];
+	const struct counter *waits = &front_counters(w->one.front)[FRONT_COPIES_WAITED];
 
 	run(w, COPY_NS);
 	spin_lock(&store->sweep.lock);
@@ -946,24 +931,24 @@ TEST(a_flush_waits_for_a_free_generation)
 	ask(w, 1, "flush_all\r\n");
 	run(w, TIMEOUT_NS / 2);
 	received(w, 0, "");
-	check_eq(front_requests_open(w->front), 2);
+	check_eq(front_requests_open(w->one.front), 2);
 	conn_abort(w->sim.ss->stack, w->client[1].conn);
 	w->client[1].open = false;
 	run(w, 10 * MS);
-	check_eq(front_requests_open(w->front), 1);
+	check_eq(front_requests_open(w->one.front), 1);
 	spin_unlock(&store->sweep.lock);
 	run(w, 10 * MS);
 	received(w, 0, "OK\r\n");
 	one_receives(w, "get key0\r\n", MISS, 1);
 	one_receives(w, "get key0\r\n", MISS, 0);
-	check_eq(front_requests_open(w->front), 0);
+	check_eq(front_requests_open(w->one.front), 0);
 	world_destroy(w);
 }
 
 static uint64_t
 front_count_of(const struct world *w, enum front_counter which)
 {
-	return counter_read(&front_counters(w->front)[which]);
+	return counter_read(&front_counters(w->one.front)[which]);
 }
 
 /* A client that asks after the refusal does not join a get that was requested before and is not

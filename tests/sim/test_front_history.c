@@ -14,7 +14,6 @@
 #include "sim_memcached.h"
 #include "sim_rng.h"
 #include "sim_service.h"
-#include "zeroed.h"
 
 #include "support/test.h"
 
@@ -56,10 +55,7 @@ struct note {
 
 struct world {
 	struct sim_service sim;
-	struct front *front;
-	struct front_exchange *fleet;
-	struct copies_shared shared;
-	struct region memory;
+	struct sim_one_front one;
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	struct sim_memcached server;
@@ -337,12 +333,7 @@ turn(void *arg)
 static void
 front_attach(struct world *w)
 {
-	static const struct front_server name = {"server", 1};
-	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
-	struct core *core = &w->sim.sc->cores[0].core;
-	struct front_settings settings = {
-		.servers = 1,
-		.connections = 1,
+	const struct front_settings settings = {
 		.conns_max = SLOTS,
 		.timeout_ns = TIMEOUT_NS,
 		.connect_timeout_ns = TIMEOUT_NS,
@@ -352,12 +343,8 @@ front_attach(struct world *w)
 		.ttl_s = 1000,
 		.copy_ns = w->copy_ns,
 	};
-	struct region region = zeroed_region(front_bytes(&settings));
 
-	settings.shared = w->shared = sim_front_shared(FRONT_ITEMS_MEMORY);
-	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	w->memory = region;
-	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+	sim_one_front_create(&w->one, &w->sim, &settings, FRONT_ITEMS_MEMORY);
 }
 
 static struct world *
@@ -402,9 +389,7 @@ static void
 world_destroy(struct world *w)
 {
 	sim_service_destroy(&w->sim);
-	sim_front_fleet_free(w->fleet);
-	sim_front_shared_free(&w->shared);
-	zeroed_free(w->memory.base, w->memory.size);
+	sim_one_front_destroy(&w->one);
 	free(w);
 }
 
@@ -446,7 +431,7 @@ TEST(the_answers_of_each_key_are_linearizable)
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct world *w = world_create(seed, 0);
-		const struct counter *counters = front_counters(w->front);
+		const struct counter *counters = front_counters(w->one.front);
 
 		run_all(w);
 		for (uint32_t key = 0; key < SIM_MEMCACHED_KEYS; key++)
@@ -525,7 +510,7 @@ TEST(no_get_returns_a_value_older_than_a_copys_life)
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct world *w = world_create(seed, COPY_NS);
-		const struct counter *counters = front_counters(w->front);
+		const struct counter *counters = front_counters(w->one.front);
 
 		run_all(w);
 		for (uint32_t i = 0; i < w->calls; i++)

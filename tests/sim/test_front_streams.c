@@ -12,7 +12,6 @@
 #include "sim_memcached.h"
 #include "sim_rng.h"
 #include "sim_service.h"
-#include "zeroed.h"
 
 #include "support/test.h"
 
@@ -59,10 +58,7 @@ struct client {
 
 struct world {
 	struct sim_service sim;
-	struct front *front;
-	struct front_exchange *fleet;
-	struct copies_shared shared;
-	struct region memory;
+	struct sim_one_front one;
 	struct sim_memcached server;
 	struct sim_rng rng;
 	struct client client[CLIENTS];
@@ -301,12 +297,7 @@ on_gone(void *arg, struct conn *c)
 static void
 front_attach(struct world *w, uint32_t copies)
 {
-	static const struct front_server name = {"server", 1};
-	const struct front_address address = {.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT};
-	struct core *core = &w->sim.sc->cores[0].core;
-	struct front_settings settings = {
-		.servers = 1,
-		.connections = 1,
+	const struct front_settings settings = {
 		.conns_max = SLOTS,
 		.timeout_ns = TIMEOUT_NS,
 		.connect_timeout_ns = TIMEOUT_NS,
@@ -315,12 +306,8 @@ front_attach(struct world *w, uint32_t copies)
 		.answer_bytes_max = 1u << 20,
 		.ttl_s = 1000,
 	};
-	struct region region = zeroed_region(front_bytes(&settings));
 
-	settings.shared = w->shared = sim_front_shared(copies);
-	settings.fleet = w->fleet = sim_front_fleet(&name, &address, 1);
-	w->memory = region;
-	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+	sim_one_front_create(&w->one, &w->sim, &settings, copies);
 }
 
 static struct world *
@@ -353,7 +340,7 @@ world_with(uint64_t seed, uint32_t clients, uint32_t copies)
 		w->client[i].conn = c;
 		w->client[i].number = i;
 	}
-	for (uint32_t i = 0; front_lane_info(w->front, 0).state != LANE_UP; i++) {
+	for (uint32_t i = 0; front_lane_info(w->one.front, 0).state != LANE_UP; i++) {
 		check(i < STEPS_MAX);
 		sim_service_run(&w->sim, STEP_NS, STEP_NS);
 	}
@@ -369,11 +356,9 @@ world_create(uint64_t seed, uint32_t clients)
 static void
 world_destroy(struct world *w)
 {
-	check_eq(front_requests_open(w->front), 0);
+	check_eq(front_requests_open(w->one.front), 0);
 	sim_service_destroy(&w->sim);
-	sim_front_fleet_free(w->fleet);
-	sim_front_shared_free(&w->shared);
-	zeroed_free(w->memory.base, w->memory.size);
+	sim_one_front_destroy(&w->one);
 	free(w);
 }
 
