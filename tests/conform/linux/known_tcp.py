@@ -94,8 +94,10 @@ def is_old_ack(parts):
 
 
 def old_ack(conversation, number, parts, fields):
+    is_predicted = fields.keys() <= STREAM | REPEATS | {"acked"} and not fields.get("again", (False, True))[0]
+    is_late = any("F" in part.flags for part in before(conversation, number)) and fields.keys() <= REPEATS
     is_reset = "resets" in fields and all(fields["resets"])  # each with its own number
-    return is_old_ack(parts) and (fields.keys() <= STREAM | REPEATS | {"acked"} or is_reset)
+    return is_old_ack(parts) and (is_predicted or is_late or is_reset)
 
 
 def syn_in_fin_wait_2(conversation, number, parts, fields):
@@ -219,8 +221,8 @@ KNOWN = [
     (
         "old ACK",
         "RFC 5961 5.2",
-        "an ACK counts if it is no older than the largest window; Linux asks that it is of bytes which were sent, and "
-        "not even that where header prediction takes the segment",
+        "an old ACK counts if it lies in the largest window and is of bytes which were sent; the second is not asked "
+        "after the peer's FIN. Linux takes any ACK where header prediction takes the segment",
         old_ack,
     ),
     (
