@@ -353,6 +353,8 @@ segment_arrives(struct tcp *t, const struct classified *in, uint32_t i)
 	if (tcp_parse(&a.seg, in->rx.data[i] + l3->l4_offset, l3->l4_len) != TCP_WIRE_OK) {
 		tcp_count(t, TCP_DROP_HEADER);
 	} else {
+		if (unlikely(a.seg.opt.seen & TCP_HAS_MALFORMED))
+			tcp_count(t, TCP_BAD_OPTIONS);
 		c = conn_current(t, t->matched[i], &a);
 		if (c == NULL)
 			c = listen_input(t, &a);

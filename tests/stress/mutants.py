@@ -554,6 +554,8 @@ MUTANTS = {
     "ECN_GROWS": [("tcp_ack.c", " && !ecn_is_echo(c, seg)", "")],
     "ECN_FOR_EVER": [("tcp_ecn.c", "	c->flags &= ~CONN_ECT;\n	tcp_count(t, TCP_ECN_STOPPED);", "	tcp_count(t, TCP_ECN_STOPPED);")],
     "ACK_NEVER_SENT": [("tcp_ack.c", "	if (!ack_acceptable(c, seg->ack)) {", "	if (seq_after(seg->ack, c->snd_max) || seq_before(seg->ack, c->snd_una - c->snd_wnd_max)) {")],
+    "OPTION_SIZE_ENDS": [("tcp_wire.c", "		if (!parse_option(opt, p + at, p[at + 1]))\n			opt->seen |= TCP_HAS_MALFORMED;", "		if (!parse_option(opt, p + at, p[at + 1])) {\n			opt->seen |= TCP_HAS_MALFORMED;\n			return;\n		}")],
+    "OPTION_LENGTH_FORGETS": [("tcp_wire.c", "			opt->seen |= TCP_HAS_MALFORMED;\n			return;", "			opt->seen = TCP_HAS_MALFORMED;\n			return;")],
     "DCTCP_LATE_ACK": [("tcp_in.c", "	if (c->flags & (CONN_ACK_NOW | CONN_ACK_DELAYED))\n		out_ack(t, c);\n", "")],
     "DCTCP_ALPHA": [("tcp_cc.c", "#define DCTCP_SHIFT_G       4u", "#define DCTCP_SHIFT_G       5u")],
     "DCTCP_LOSS": [("tcp_cc.c", "	if (t->cfg.congestion == CC_NEWRENO || conn_is_dctcp(t, c)) {", "	if (t->cfg.congestion == CC_NEWRENO) {")],

@@ -25,10 +25,6 @@ def before(conversation, number):
     return [part for parts in conversation.steps[:number] for part in parts]
 
 
-def malformed_option(conversation, number, parts, fields):
-    return "raw" in kinds(conversation) and fields.get("syn_acks", (0, 1))[1] == ()
-
-
 def urgent(conversation, number, parts, fields):
     has_urgent = any("U" in part.flags and "A" in part.flags for part in before(conversation, number + 1))
     return has_urgent and fields.keys() <= STREAM | REPEATS | {"acked", "resets"}
@@ -205,12 +201,6 @@ def small_segments(conversation, number, parts, fields):
 
 
 KNOWN = [
-    (
-        "malformed option",
-        "RFC 9293 3.1, MUST-7",
-        "a SYN whose options contradict their lengths is dropped and counted; Linux skips the option",
-        malformed_option,
-    ),
     ("urgent byte", "RFC 6093 6", "urgent data stays in the stream; Linux takes a byte out of it", urgent),
     (
         "no ACK flag",
