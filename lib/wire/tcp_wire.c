@@ -112,9 +112,9 @@ parse_timestamps_only(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 }
 
 /*
- * MUST-7: an illegal length is survived. A known option of another length is skipped; a length that
- * leads nowhere ends the list. What was read before counts, as in Linux and BSD: a middlebox that
- * writes such options would otherwise keep its hosts out.
+ * MUST-7: an illegal length is survived. A known option of another length is skipped, as in Linux
+ * and BSD; a length that leads nowhere ends the list, as in BSD, and what was read before counts. A
+ * middlebox that writes such options would otherwise keep its hosts out.
  */
 static void
 parse_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)

@@ -25,6 +25,10 @@ def before(conversation, number):
     return [part for parts in conversation.steps[:number] for part in parts]
 
 
+def lost_option(conversation, number, parts, fields):
+    return "raw" in kinds(conversation) and fields.get("syn_acks", (1, 0))[0] == ()
+
+
 def urgent(conversation, number, parts, fields):
     has_urgent = any("U" in part.flags and "A" in part.flags for part in before(conversation, number + 1))
     return has_urgent and fields.keys() <= STREAM | REPEATS | {"acked", "resets"}
@@ -38,12 +42,10 @@ def without_ack(conversation, number, parts, fields):
     )
 
 
-def lone_fin(conversation, number, parts, fields):
-    return (
-        fields.keys() <= REPEATS
-        and any("F" in part.flags for part in before(conversation, number + 1))
-        and "sack" in fields
-    )
+def repeated_fin(conversation, number, parts, fields):
+    fins = {part.seq + part.size for part in before(conversation, number) if "F" in part.flags}
+    is_repeated = any("F" in part.flags and part.seq + part.size in fins for part in parts)
+    return is_repeated and fields.keys() <= REPEATS and fields.get("again") == (False, True)
 
 
 def syn_ack_again(conversation, number, parts, fields):
@@ -201,6 +203,12 @@ def small_segments(conversation, number, parts, fields):
 
 
 KNOWN = [
+    (
+        "option that leads nowhere",
+        "RFC 9293 3.1, MUST-7",
+        "a length below 2 or beyond the header ends the options of a SYN, as in BSD; Linux with TCP-AO drops the SYN",
+        lost_option,
+    ),
     ("urgent byte", "RFC 6093 6", "urgent data stays in the stream; Linux takes a byte out of it", urgent),
     (
         "no ACK flag",
@@ -326,10 +334,11 @@ KNOWN = [
         data_beyond_fin,
     ),
     (
-        "FIN out of order",
-        "RFC 9293 3.10.7.4, eighth",
-        "a FIN beyond a gap is not kept: the peer repeats it; Linux keeps it and reports it by SACK",
-        lone_fin,
+        "repeated FIN",
+        "RFC 9293 3.10.7.4, first",
+        "a FIN that was received is out of the window, so it is acknowledged and its ACK does not count; Linux takes "
+        "the ACK, which may end the connection",
+        repeated_fin,
     ),
     (
         "data from the number of the SYN",
