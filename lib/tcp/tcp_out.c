@@ -45,7 +45,7 @@ static bool
 send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
 	const bool fast = local_is_v4(c->local) && !(what.flags & TCP_SYN) &&
-			  c->rx.ooo_blocks == NULL && !(c->flags & CONN_DSACK);
+			  c->rx.ooo_blocks == NULL && !(c->flags & (CONN_DSACK | CONN_PEER_FIN));
 
 	if (unlikely(c->flags & CONN_ECE) && !(what.flags & (TCP_SYN | TCP_RST)))
 		what.flags |= TCP_ECE;
