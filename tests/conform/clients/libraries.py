@@ -14,6 +14,7 @@ from typing import Callable, NamedTuple
 HERE = pathlib.Path(__file__).resolve().parent
 PYTHON = "/usr/bin/python3"
 INSTALL_S = 600
+RUN_S = 900  # generous: only what hangs is ended
 
 # Outcomes as runners print them: a test's name and whether it held.
 OURS = r"^(?P<held>ok|not ok) - (?P<name>.+)$"
@@ -47,6 +48,7 @@ class Library(NamedTuple):
     ports: tuple = (("-p", "11211"),)  # words for each server that the tests look for
     env: dict = {}
     tls: bool = False  # the servers speak TLS
+    run_s: int = RUN_S  # a run is ended then; what it has not said by then is named
 
 
 def step(folder, *command, limit_s=INSTALL_S, **env):
