@@ -26,6 +26,14 @@ def keep(folder, kind, name, value):
     (folder / FILE).write_text(json.dumps(records, indent=1))
 
 
+def keep_files(folder, version, theirs, ours):
+    """Keeps what files of memcached's tests said of the appliance, and the totals over all that were ever asked."""
+    file = folder / f"appliance-{version}.json"
+    said = {**(json.loads(file.read_text()) if file.exists() else {}), **ours}
+    file.write_text(json.dumps(said))
+    keep(folder, "memcached", version, totals(theirs, said))
+
+
 def row_lines(records):
     for name, library in client_suites.rows().items():
         held, good = records["rows"].get(name, NOT_YET)
