@@ -11,7 +11,7 @@ import json
 
 import libcachesim
 
-POLICIES = {"lru": libcachesim.LRU, "sieve": libcachesim.Sieve, "s3fifo": libcachesim.S3FIFO,
+POLICIES = {"lru": libcachesim.LRU, "fifo": libcachesim.FIFO, "sieve": libcachesim.Sieve, "s3fifo": libcachesim.S3FIFO,
             "wtinylfu": libcachesim.WTinyLFU, "2q": libcachesim.TwoQ}
 ROUNDS_BEFORE, ROUNDS = 10, 15  # times the capacity, as in bench_policy.c
 
