@@ -385,7 +385,7 @@ def miss(bench, only=None):
 # By trace, the policy that the store with probation is compared with.
 POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loop": "s3fifo",
                  "shift": "clock", "getset_zipf09": "lru", "trace": "s3fifo"}
-UNREFEREED = ("getset_zipf09", "trace")  # the format has no sets; a file is there as it is
+AS_IT_IS = ("trace",)  # a file that is not made here
 REFEREED = ("lru", "fifo", "sieve", "s3fifo", "wtinylfu", "2q")
 
 
@@ -396,7 +396,7 @@ def policy_counts(bench):
             for trace in POLICY_TRACES}
     if bench.referee is not None:
         args |= {trace: (*words, "--write", bench.trace_file(trace)) for trace, words in args.items()
-                 if trace not in UNREFEREED}
+                 if trace not in AS_IT_IS}
     args["trace"] = ("--file", bench.trace)
     if bench.trace is None:
         del args["trace"]
@@ -429,19 +429,16 @@ def policy_by_referee(bench):
     for trace, count in policy_counts(bench).items():
         by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
         path = bench.trace if trace == "trace" else bench.trace_file(trace)
-        told = {}
-        if trace != "getset_zipf09":
-            with Step(f"libCacheSim on {trace}"):
-                told = bench.referee.rows(items=by["store, 2q"]["items"], file=path)
-        if trace not in UNREFEREED:
+        with Step(f"libCacheSim on {trace}"):
+            told = bench.referee.rows(items=by["store, 2q"]["items"], file=path)
+        if trace not in AS_IT_IS:
             path.unlink(missing_ok=True)
         for who, miss in told.items():
             bench.keep(f"miss_{trace}_referee_{who}", [miss], 5)
         bench.apart.compare(trace, {who: row["miss"] for who, row in by.items()}, told)
-        why = "its sets are not in the format" if trace == "getset_zipf09" else bench.referee.reason
         lines.append([trace, f"{100 * by['store, 2q']['miss']:.2f} %"]
                      + ([f"{100 * told[who]:.2f} %" for who in REFEREED] if told
-                        else [f"skipped: {why}"] + [""] * (len(REFEREED) - 1)))
+                        else [f"skipped: {bench.referee.reason}"] + [""] * (len(REFEREED) - 1)))
     if bench.referee.reason is None:
         bench.keep("referee_from_models_most", [bench.apart.most], 5)
     table("Misses of the same traces by libCacheSim, with as many items", ["trace", "store, 2q", *REFEREED], lines)

@@ -462,7 +462,7 @@ static void
 write_trace(const struct traces *t, const char *path)
 {
 	const struct trace_file file = {
-		.key = t->key, .operations = t->operations, .keys = t->key_end};
+		.key = t->key, .set = t->set, .operations = t->operations, .keys = t->key_end};
 
 	if (!trace_file_write(path, &file))
 		fail(path, "not written");

@@ -36,6 +36,7 @@ struct policy_model {
 	uint32_t keys, capacity, small_max;
 	uint32_t length[QUEUES + 1];
 	uint32_t hand; /* SIEVE's; a head stands for the tail */
+	bool evicted;  /* once at least */
 };
 
 static inline uint32_t
@@ -188,6 +189,14 @@ policy_evict(struct policy_model *m)
 	}
 }
 
+/* True if a new key begins in the small queue. Until the first eviction it does so only if there is
+ * room, as in the authors' code, so that the main queue fills as well. */
+static inline bool
+policy_is_probed(const struct policy_model *m)
+{
+	return m->policy == POLICY_S3FIFO && (m->evicted || m->length[QUEUE_SMALL] < m->small_max);
+}
+
 /* Uses a key, which is held from then on. True if it was held before. */
 static inline bool
 policy_use(struct policy_model *m, uint32_t key)
@@ -202,10 +211,12 @@ policy_use(struct policy_model *m, uint32_t key)
 	}
 	if (ghost)
 		policy_take_out(m, key);
-	if (policy_count(m) == m->capacity)
+	if (policy_count(m) == m->capacity) {
 		policy_evict(m);
+		m->evicted = true;
+	}
 	m->uses[key] = 0;
-	policy_push(m, key, m->policy != POLICY_S3FIFO || ghost ? QUEUE_MAIN : QUEUE_SMALL);
+	policy_push(m, key, ghost || !policy_is_probed(m) ? QUEUE_MAIN : QUEUE_SMALL);
 	return false;
 }
 
