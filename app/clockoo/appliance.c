@@ -149,7 +149,7 @@ build_net(struct appliance *a, struct region *region)
 	if (c->conns_per_source != 0)
 		stack->tcp.sources = conn_sources_create(region, c->conns_max, c->conns_per_source,
 							 stack->net.seed);
-	kernel_thread_create(&a->kernel, region, c);
+	kernel_thread_create(&a->kernel, region, c, nic_kernel_ring(&a->nic));
 	if (c->cores > 1)
 		stack->tcp.pmtu_reports = pmtu_reports_create(region);
 	front_cores_create(&a->front_cores, region, c, &a->sizes.front, &stack->tcp, &a->nic);

@@ -325,7 +325,8 @@ const struct option_row option_rows[] = {
 	{"kernel", 0, OPTION_TEXT, AT(kernel), 0, 15 + 1, "NAME",
 	 "tap interface by which the kernel uses the same NIC: it gets what is not the cache's, "
 	 "and "
-	 "what it sends leaves; clockoo-nic kernel makes one (none)",
+	 "what it sends leaves; clockoo-nic kernel makes one. nic: ConnectX, whose own interface "
+	 "keeps what is not the cache's (none)",
 	 false, "network.kernel"},
 	{"steering", 0, OPTION_STEERING, AT(steering), 0, 0, "NAME",
 	 "distribution of flows to cores: auto, flow-director, rss, software or none (auto)", false,

@@ -49,6 +49,7 @@ struct device {
 	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
 	bool abandoned;
 	struct device_joins joins;     /* set again after a reset */
+	bool isolated;                 /* it receives only what rules ask for */
 	bool all_groups;               /* the port receives all multicast */
 	uint8_t mac[6];                /* that the port receives: a bond's, or its own */
 	char iface[CONFIG_NAME_BYTES]; /* the kernel knows its link, and the driver does not */

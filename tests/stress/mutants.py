@@ -713,11 +713,11 @@ MUTANTS = {
     "CAPTURE_LEAVES_EARLY": [("capture.c", "	struct copies copies;\n\n	c->below->rx(port, b, count);", "	struct copies copies;\n\n	leave_if_asked(c, port);\n	c->below->rx(port, b, count);")],
     "COPY_UNCHECKED": [("seq_words.h", "		if (SEQ_MUTANT == 2 ||", "		if (true ||")],
     # A port that was reset lacks its rules, queues or MAC; one that its driver recovered, its groups or rules.
-    "RESET_NO_RULES": [("device.c", "!keep_mac(d, req, err))\n\t\treturn false;\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", "!keep_mac(d, req, err))\n\t\treturn false;\n")],
+    "RESET_NO_RULES": [("device.c", "!keep_mac(d, req, err))\n\t\treturn false;\n\treturn make_rules(d, req, err);\n", "!keep_mac(d, req, err))\n\t\treturn false;\n\treturn true;\n")],
     "RESET_NO_QUEUES": [("device.c", "if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||", "if (!to_stopped(d, err) || !prepare(d, req, &caps, err) ||")],
     "RESET_NEW_MAC": [("device.c", "!bring_up(d, req, err) || !keep_mac(d, req, err))", "!bring_up(d, req, err) || (d == NULL && !keep_mac(d, req, err)))")],
     "RESTORE_NO_GROUPS": [("device.c", "{\n\tjoin_groups(d, req->cfg);\n\tif (!fill_reta(", "{\n\tif (!fill_reta(")],
-    "RESTORE_NO_RULES": [("device.c", " a second time */\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", " a second time */\n")],
+    "RESTORE_NO_RULES": [("device.c", " a second time */\n\treturn make_rules(d, req, err);\n", " a second time */\n\treturn true;\n")],
     # Counters of a NIC that begin anew run backwards.
     "LOSSES_ANEW": [("device_counts.c", "now >= c->seen ? now - c->seen : now;", "now - c->seen;")],
     # A reset does not wait for the cores; the result of an earlier recovery counts for the next one.

@@ -93,7 +93,9 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->front_cores_bytes = front_cores_bytes(cfg, &z->front);
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->kernel_bytes = cfg->kernel[0] != '\0' ? kernel_lanes_bytes(cfg->cores, cfg->mtu) : 0;
+	z->kernel_bytes = cfg->kernel[0] != '\0' && !config_shares_nic(cfg)
+				  ? kernel_lanes_bytes(cfg->cores, cfg->mtu)
+				  : 0;
 	z->block_bytes = z->kernel_bytes + z->store_bytes + z->shared_bytes + z->neigh_bytes +
 			 z->sources_bytes + z->pmtu_reports_bytes + z->front_cores_bytes +
 			 tier_sizes_bytes(&z->flash) +
