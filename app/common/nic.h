@@ -45,6 +45,7 @@ struct nic {
 	int claim;                 /* nic_claim.h; held while the process runs */
 	int prefix;                /* name_claim.h; released before the memory file */
 	bool removed_stale_socket; /* a socket that a crash left was removed */
+	const char *lends_not;     /* why values are copied although --offloads has tx_loans */
 };
 
 /* Reads profile and host, and makes the plan. Chooses cfg->lcores if they are not set. */
@@ -72,6 +73,9 @@ bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struc
 /* Lets clients connect, where a port refuses them until its cores are about to run. */
 bool nic_listen(struct nic *nic, struct error *err);
 void nic_stop(struct nic *nic);
+
+/* Lets the port read values in this block, where it can. Call before the cores are built. */
+void nic_lend(struct nic *nic, const struct config *cfg, const struct huge_block *block);
 
 /* Returns the port of one core: that of its queue, or one that hands over frames. */
 struct port *nic_port(struct nic *nic, uint32_t core);

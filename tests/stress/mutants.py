@@ -401,6 +401,8 @@ MUTANTS = {
     # An item leaves before its last slice is copied; what a slice is read from may be another item's by then.
     "TIER_UNWHOLE": [("evict.c", "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it))\n",
                       "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it) || true)\n")],
+    "LOANS_NOT_REAPED": [("port_loans.c", "		(void)rte_eth_tx_done_cleanup(p->id, p->queue, 0);\n", "		{}\n")],
+    "LOANS_END_EARLY": [("port_loans.c", "	p->loans++;\n", "	p->loans++;\n	loan->done(loan->lender, loan->owner);\n")],
     "LENT_UNHELD": [("lending.c", "		l->lender.hold(owner);\n", ""), ("lending.c", "	l->lender.release(owner);\n", "")],
     "LENT_FIRST_DONE": [("lending.c", "	if (--p->frames != 0)\n", "	if (p->bytes != 0)\n		l->lender.release(owner);\n"
                                       "	l->bytes -= p->bytes;\n	p->bytes = 0;\n	if (--p->frames != 0)\n"),

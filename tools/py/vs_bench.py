@@ -58,7 +58,7 @@ TITLES = {
 }
 CYCLES = {"udp_get": "udp_get", "tcp_get": "tcp_get", "tcp_pipelined": "tcp_pipelined",
           "tcp_multiget": "multiget_key", "udp_set": "udp_set", "tcp_set": "tcp_set"}
-# Of core_turn alone: values in GB/s, copied into frames, and lent to the port.
+# Values that core_turn alone sends, in GB/s: copied into frames, and lent to the port.
 VALUES = {"tcp_value_64k": "value_64k_core_gbytes", "tcp_value_64k_lent": "value_64k_lent_core_gbytes"}
 VALUE_BYTES, VALUE_KEYS, VALUE_REQUESTS = 65536, 400, 20000
 QUICK_CYCLES = ("udp_get", "tcp_get", "tcp_pipelined", "tcp_multiget")
