@@ -61,6 +61,8 @@ struct value_rest {
 	uint8_t tail; /* enum value_tail */
 };
 
+extern const struct lender value_lender; /* serve_defer.c: pins the values that the port reads */
+
 struct stream_kind; /* serve_stream.h */
 
 /* Position in a reply of many rows, which is written as room becomes free. */

@@ -401,6 +401,14 @@ MUTANTS = {
     # An item leaves before its last slice is copied; what a slice is read from may be another item's by then.
     "TIER_UNWHOLE": [("evict.c", "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it))\n",
                       "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it) || true)\n")],
+    "LOANS_NOT_REAPED": [("port_loans.c", "		(void)rte_eth_tx_done_cleanup(p->id, p->queue, 0);\n", "		{}\n")],
+    "LOANS_END_EARLY": [("port_loans.c", "	p->loans++;\n", "	p->loans++;\n	loan->done(loan->lender, loan->owner);\n")],
+    "LENT_UNHELD": [("lending.c", "		l->lender.hold(owner);\n", ""), ("lending.c", "	l->lender.release(owner);\n", "")],
+    "LENT_FIRST_DONE": [("lending.c", "	if (--p->frames != 0)\n", "	if (p->bytes != 0)\n		l->lender.release(owner);\n"
+                                      "	l->bytes -= p->bytes;\n	p->bytes = 0;\n	if (--p->frames != 0)\n"),
+                        ("lending.c", "	p->owner = NULL;\n	l->lender.release(owner);\n", "	p->owner = NULL;\n")],
+    "LENT_UNBOUNDED": [("lending.c", "		if (bytes > l->bytes_max - l->bytes)\n			return false;\n", "")],
+    "LENT_UNCOUNTED": [("lending.c", "	l->bytes -= p->bytes;\n", "")],
     "TIER_UNPINNED": [("evict.c", "	store_pin(it);\n", ""), ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "		{}\n"),
                       ("evict.c", "	store_unpin(item_at(sc->store, ref));\n", "")],
     # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.

@@ -181,10 +181,10 @@ static const struct {
 	 "of one"},
 	{"port:\n  offloads: [rx_cksum,\n    tx_chksum]\n",
 	 "f.yaml:3: port.offloads: \"tx_chksum\": expected none, or some of rx_cksum, tx_ip_cksum, "
-	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free, tx_loans"},
 	{"port:\n  offloads: \"rx_cksum,\"\n",
 	 "f.yaml:2: port.offloads: \"\": expected none, or some of rx_cksum, tx_ip_cksum, "
-	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free, tx_loans"},
 	{"process:\n  file_prefix: ../x\n",
 	 "f.yaml:2: process.file_prefix: \"../x\": expected a name of letters, digits and '_', and "
 	 "after the first of them '.' and '-'"},

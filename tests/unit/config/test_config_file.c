@@ -256,6 +256,7 @@ static const char *const settings[][6] = {
 	{"queues", "1", "rx-ring", "96"},
 	{"offloads", "none", NULL, NULL},
 	{"offloads", "rx_cksum,tx_udp_cksum,tx_fast_free", NULL, NULL},
+	{"offloads", "tx_tcp_cksum,tx_loans", NULL, NULL},
 	{"tx-ring", "32768", "burst", "1"},
 	{"address", "192.168.1.2/30", "gateway", "192.168.1.1"},
 	{"address6", "2001:db8::1/64", "gateway6", "fe80::1"},
