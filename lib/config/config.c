@@ -383,9 +383,6 @@ finish_tls(const struct config *cfg, struct error *err)
 	if (cfg->udp_port != 0)
 		return error_set(err, "-U with --enable-ssl: over UDP all would go in the clear; "
 				      "leave one of them out");
-	if (config_has_front(cfg))
-		return error_set(err, "--front-servers with --enable-ssl: a front has no TLS; "
-				      "leave one of them out");
 	return true;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
-"""The two ends of a front. Goal: servers that ask for a login get it before any request, and who refuses it is named in one
-line, without a word of it in any line, list or page. Method: the built program on port user; servers are Debian's
-memcached, the program itself, and servers of this file.
+"""The two ends of a front. Goal: clients are served over TLS, and only once they have named a user; servers that ask for a
+login get it before any request, and who refuses it is named in one line, without a word of it in any line, list or page.
+Method: the built program on port user; servers are Debian's memcached, the program itself, and servers of this file.
 
     front_ends_test.py CLOCKOO
 """
@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import socketserver
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ NAME, WORD, OTHER = "front", "pass-7f3a", "pass-of-before"
 REFUSES = "it refuses the login"
 REQUIRES = "it requires a login: name a file with one as front.login"
 ERROR = b"SERVER_ERROR out of order\r\n"
+SIZES = (0, 1, 1400, 16384, 100_000, 1_000_000)
 
 
 def free_port():
@@ -138,13 +140,15 @@ def server(answer):
 
 
 class Files(unittest.TestCase):
-    """Tests with a folder of their own, in which file() writes one that only its owner reads."""
+    """Tests with a folder of their class, in which file() writes one that only its owner reads."""
 
-    def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
 
-    def file(self, name, text):
-        path = pathlib.Path(self.folder, name)
+    @classmethod
+    def file(cls, name, text):
+        path = pathlib.Path(cls.folder, name)
         path.touch(mode=0o600)
         path.write_text(text)
         return str(path)
@@ -231,6 +235,65 @@ class Handshake(unittest.TestCase):
         with Program(*before(port)) as front:
             self.assertEqual(front.line(" is down: "), f"clockoo: front.servers: {HOST_INSIDE}:{port} is down: "
                                                        "its answers are not those of a memcached; its keys fail\n")
+
+
+@unittest.skipUnless(MEMCACHED and shutil.which("openssl"), "no memcached or openssl here")
+class Clients(Files):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cert, key = (str(pathlib.Path(cls.folder, name)) for name in ("cert.pem", "key.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3",
+                        "-keyout", key, "-out", cert, "-subj", "/CN=front", "-addext", "subjectAltName=DNS:front"],
+                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        users = cls.file("users", f"{NAME}:{WORD}\n")
+        port = cls.enterClassContext(memcached("-Y", users))
+        other = cls.enterClassContext(memcached())
+        cls.front = cls.enterClassContext(Program(*before(port, other), "--front-login", users, "-Y", cls.file("own", "client:word\n"), "-Z",
+                                                  "-o", f"ssl_chain_cert={cert},ssl_key={key}"))
+        cls.context = ssl.create_default_context(cafile=cert)
+
+    def connect(self, session=None):
+        plain = socket.create_connection(("127.0.0.1", self.front.port), WAIT_S)
+        return self.enterContext(self.context.wrap_socket(plain, server_hostname="front", session=session))
+
+    def asks(self, s, request, want):
+        s.sendall(request)
+        got = b""
+        while len(got) < len(want) and (part := s.recv(65536)):
+            got += part
+        if got != want:
+            raise AssertionError(f"{request[:40]!r}: {got[:60]!r} ({len(got)}), expected {want[:60]!r} ({len(want)})")
+
+    def log_in(self, s):
+        self.asks(s, b"set auth 0 0 11\r\nclient word\r\n", b"STORED\r\n")
+
+    def test_who_has_named_a_user_is_served_over_tls(self):
+        with self.connect() as s:
+            self.asks(s, b"get k\r\n", b"CLIENT_ERROR unauthenticated\r\n")
+            self.log_in(s)
+            for size in SIZES:
+                value = random.randbytes(size)
+                for key in (b"a%d" % size, b"b%d" % size, b"c%d" % size):
+                    self.asks(s, b"set %s 5 0 %d\r\n%s\r\n" % (key, size, value), b"STORED\r\n")
+                    self.asks(s, b"get %s\r\n" % key, b"VALUE %s 5 %d\r\n%s\r\nEND\r\n" % (key, size, value))
+            sets = b"".join(b"set p%d 0 0 4\r\n%04d\r\n" % (i, i) for i in range(500))
+            self.asks(s, sets, b"STORED\r\n" * 500)
+            self.asks(s, b"".join(b"get p%d\r\n" % i for i in range(500)), b"".join(b"VALUE p%d 0 4\r\n%04d\r\nEND\r\n" % (i, i) for i in range(500)))
+
+    def test_sessions_are_resumed(self):
+        with self.connect() as s:
+            self.log_in(s)
+            session = s.session
+        with self.connect(session) as s:
+            self.assertTrue(s.session_reused)
+            self.log_in(s)
+            self.asks(s, b"get absent\r\n", b"END\r\n")
+
+    def test_who_speaks_in_the_clear_is_refused(self):
+        with socket.create_connection(("127.0.0.1", self.front.port), WAIT_S) as s:
+            s.sendall(b"set auth 0 0 11\r\nclient word\r\n")
+            self.assertNotIn(b"STORED", s.recv(100))
 
 
 if __name__ == "__main__":
