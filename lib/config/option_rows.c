@@ -185,6 +185,9 @@ const struct option_row option_rows[] = {
 	 "UDP address:port of other fronts of these servers, which are notified of the keys that "
 	 "this front writes, best effort (none)",
 	 false, "front.peers"},
+	{"front-login", 0, OPTION_TEXT, AT(front.login), 1, SIZE(front.login), "FILE",
+	 "log in to the servers: file with one user:password, reloaded on SIGHUP (none)", false,
+	 "front.login"},
 	{"flash-device", 0, OPTION_TEXT, AT(flash.device), 1, SIZE(flash.device), "FILE",
 	 "file or block device of a second tier, for the items that memory evicts (none)", false,
 	 "flash.device"},

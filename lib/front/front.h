@@ -81,7 +81,8 @@
 	X(FRONT_OTHER_CORE, "connections tried again from another port: reply on another core")    \
 	X(FRONT_SERVER_CLOSED, "connections closed by a server, or lost")                          \
 	X(FRONT_SERVER_LATE, "connections reset: answer late")                                     \
-	X(FRONT_SERVER_BROKEN, "connections reset: invalid answer")
+	X(FRONT_SERVER_BROKEN, "connections reset: invalid answer")                                \
+	X(FRONT_LOGIN_REFUSED, "connections reset: login refused, or required and not given")
 
 enum front_counter { FRONT_COUNTERS(COUNTER_SYMBOL) FRONT_COUNTER_COUNT };
 

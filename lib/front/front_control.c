@@ -550,6 +550,7 @@ front_control_init(struct front_control *c, struct front_exchange *exchange,
 
 	ensure(config->servers.count + config->gutter.count <= exchange->room);
 	c->exchange = exchange;
+	draft->login = config->login;
 	members->config = config;
 	for (uint32_t i = 0; i < config->servers.count; i++)
 		members->server[i] = (uint16_t)n++;
@@ -577,7 +578,7 @@ void
 front_control_step(struct front_control *c, uint64_t now_ns)
 {
 	struct front_state *draft = front_exchange_draft(c->exchange);
-	bool changed = false;
+	bool changed = draft != NULL && front_control_login_step(c, draft);
 
 	if (draft == NULL)
 		return;

@@ -167,6 +167,8 @@ failure_of(const struct front_lane *l, enum front_counter why)
 		return FRONT_FAILURE_LATE;
 	case FRONT_SERVER_BROKEN:
 		return FRONT_FAILURE_BROKEN;
+	case FRONT_LOGIN_REFUSED:
+		return l->logs_in ? FRONT_FAILURE_LOGIN : FRONT_FAILURE_NO_LOGIN;
 	default:
 		return FRONT_FAILURE_CLOSED;
 	}

@@ -12,6 +12,7 @@ enum read_step {
 	READ_ON,
 	READ_LATER, /* no bytes have arrived, or there is no memory for them */
 	READ_BROKEN,
+	READ_REFUSED, /* the login was refused, or is missing */
 };
 
 void
@@ -74,8 +75,8 @@ batch_answered(struct front_lane *l, enum mc_error error)
 static enum read_step
 probe_answered(struct front_lane *l, bool meta)
 {
-	const bool last =
-		l->asked.ask == FRONT_ASK_MN || l->front->cfg.speech != FRONT_SPEECH_PROBED;
+	const bool asks_mn = l->front->cfg.speech == FRONT_SPEECH_PROBED;
+	const bool last = l->asked.ask == (asks_mn ? FRONT_ASK_MN : FRONT_ASK_VERSION);
 
 	batch_done(l);
 	if (last)
@@ -411,8 +412,9 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	case FRONT_ASK_VERSION:
 		l->reports_ttl = r->reports_ttl;
 		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
+	case FRONT_ASK_LOGIN:
 	case FRONT_ASK_MN:
-		return probe_answered(l, true);
+		return probe_answered(l, l->asked.ask == FRONT_ASK_MN);
 	case FRONT_ASK_ME:
 		return ttl_answered(l, r->status == FRONT_ME ? r->ttl_s : 0);
 	case FRONT_ASK_FLUSH:
@@ -438,10 +440,16 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	return request_answered(l, &answer);
 }
 
-static bool
-is_retrieval(enum front_ask ask)
+/* Handles an error amid the first requests of a connection. A server without users may have no
+ * memory for the login, and answers the next one. */
+static enum read_step
+probe_refused(struct front_lane *l, bool is_client_error)
 {
-	return ask == FRONT_ASK_GET || ask == FRONT_ASK_MG;
+	if (l->asked.ask == FRONT_ASK_FLUSH || l->asked.ask == FRONT_ASK_VERSION)
+		return is_client_error && l->asked.ask == FRONT_ASK_VERSION ? READ_REFUSED
+									    : READ_BROKEN;
+	return is_client_error && l->asked.ask == FRONT_ASK_LOGIN ? READ_REFUSED
+								  : probe_answered(l, false);
 }
 
 static enum read_step
@@ -449,17 +457,14 @@ error_read(struct front_lane *l, const struct front_reply *r)
 {
 	const struct backend_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
 
-	if (l->asked.ask == FRONT_ASK_VERSION ||
-	    (l->asked.ask == FRONT_ASK_FLUSH && l->state == LANE_PROBING))
-		return READ_BROKEN;
-	if (l->asked.ask == FRONT_ASK_MN)
-		return probe_answered(l, false);
+	if (l->state == LANE_PROBING)
+		return probe_refused(l, r->is_client_error);
 	if (l->asked.ask == FRONT_ASK_ME)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (l->asked.ask == FRONT_ASK_STATS)
 		return stats_answered(l, false);
 	/* An error is no miss, even if front.on_failure makes one of a server that is down. */
-	if (is_retrieval(l->asked.ask))
+	if (l->asked.ask == FRONT_ASK_GET || l->asked.ask == FRONT_ASK_MG)
 		return batch_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
 	request_answered(l, &answer);
 	return r->ends_connection ? READ_BROKEN : READ_ON;
@@ -586,6 +591,8 @@ front_lane_read(struct front_lane *l, uint32_t *bytes)
 	front_lane_moves(l, most - *bytes);
 	if (s == READ_ON)
 		f->more = true;
-	if (s == READ_BROKEN)
-		front_lane_failed(l, conn_eof(l->conn) ? FRONT_SERVER_CLOSED : FRONT_SERVER_BROKEN);
+	if (unlikely(s >= READ_BROKEN))
+		front_lane_failed(l, s == READ_REFUSED   ? FRONT_LOGIN_REFUSED
+				     : conn_eof(l->conn) ? FRONT_SERVER_CLOSED
+							 : FRONT_SERVER_BROKEN);
 }

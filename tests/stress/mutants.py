@@ -543,6 +543,9 @@ MUTANTS = {
     "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
     "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
     "FRONT_SLOW_BY_A_BYTE": [("front_read.c", "front_lane_moves(l, most - *bytes)", "front_lane_moves(l, (most - *bytes) * FRONT_MOVES_BYTES)")],
+    # A connection to a server asks for something before its login.
+    "FRONT_LOGIN_LATE": [("front_send.c", "	if (l->logs_in)\n		probe_send(l, login, FRONT_ASK_LOGIN);\n	if (l->conn != NULL)\n		probe_send(l, \"version\\r\\n\", FRONT_ASK_VERSION);\n",
+                          "	probe_send(l, \"version\\r\\n\", FRONT_ASK_VERSION);\n	if (l->logs_in && l->conn != NULL)\n		probe_send(l, login, FRONT_ASK_LOGIN);\n")],
     # ECN (lib/tcp/ECN.md): the handshake; what is marked; echoes; answers; DCTCP.
     "ECN_ANY_SYN": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) != ECN_SETUP)", "(a->seg.flags & ECN_SETUP) == 0)")],
     "ECN_REFLECTED": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) == TCP_ECE", "(a->seg.flags & TCP_ECE) != 0")],

@@ -188,8 +188,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	const struct front_settings settings =
 		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
 	/* A TLS connection has two slots (lib/tls): its own, and one that requests are read from.
-	 */
-	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) : 0;
+	 * Before a fleet surplus clients have both, or their second would be one of a server's. */
+	const uint32_t pipes_spare = front != NULL ? CONNS_SPARE : 0;
+	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) + pipes_spare : 0;
 	const uint32_t own = front_links_max(&settings) + pipes;
 	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + own;
 

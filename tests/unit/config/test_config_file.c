@@ -325,6 +325,7 @@ static const char *const settings[][6] = {
 	{"front-auto-eject-hosts", "yes", "front-gutter", "10.0.0.9:11211:1,b:1:1 c"},
 	{"front-gutter-ttl", "90s", "front-reload", "flush"},
 	{"front-peers", "10.0.0.2:11211,2001:db8::2:11211", NULL, NULL},
+	{"front-login", "/etc/clockoo/login", NULL, NULL},
 	{"flash-device", "/var/x y", "flash-size", "2t"},
 	{"flash-device", "/dev/nvme0n1", "flash-size", "3g"},
 	{"flash-device", "/f", "flash-state", "/dev/shm/x y"},
