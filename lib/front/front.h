@@ -47,7 +47,7 @@
 #define FRONT_MOVES_BYTES      (16u << 10) /* bytes a timeout that make a lane slow, but not late */
 #define FRONT_SLOW_MAX         8u          /* timeouts of a request that a lane may be slow */
 #define FRONT_RELAY_MIN        (16u << 10) /* bytes of a value that may leave while it arrives */
-#define FRONT_RELAY_STEP       (8u << 10)  /* fewer bytes of it wait for more */
+#define FRONT_RELAY_STEP       (16u << 10) /* fewer bytes of it wait for more */
 #define FRONT_COMBINED_MAX     (64u << 10) /* bytes of a value that may replace a pending one */
 #define FRONT_REOPEN_NS        100000000ull   /* half as much more after each failure */
 #define FRONT_PROBE_MAX_NS     60000000000ull /* longest pause, for an ejected server */
