@@ -46,6 +46,8 @@
 #define FRONT_YIELDS_MAX       16u /* most answers given up for a value in a turn */
 #define FRONT_MOVES_BYTES      (16u << 10) /* bytes a timeout that make a lane slow, but not late */
 #define FRONT_SLOW_MAX         8u          /* timeouts of a request that a lane may be slow */
+#define FRONT_RELAY_MIN        (16u << 10) /* bytes of a value that may leave while it arrives */
+#define FRONT_RELAY_STEP       (16u << 10) /* fewer bytes of it wait for more */
 #define FRONT_COMBINED_MAX     (64u << 10) /* bytes of a value that may replace a pending one */
 #define FRONT_REOPEN_NS        100000000ull   /* half as much more after each failure */
 #define FRONT_PROBE_MAX_NS     60000000000ull /* longest pause, for an ejected server */
@@ -59,6 +61,8 @@
 	X(FRONT_ASKED, "keys requested of servers")                                                \
 	X(FRONT_REQUESTED, "requests sent to servers")                                             \
 	X(FRONT_HITS, "of the keys, found")                                                        \
+	X(FRONT_RELAYED, "of those, with a value that left while it arrived")                      \
+	X(FRONT_RELAYS_LOST, "of those, cut short by their server: the client was reset")          \
 	X(FRONT_MISSES, "of the keys, absent")                                                     \
 	X(FRONT_FAILED, "of the keys, not answered by their server")                               \
 	X(FRONT_REFUSED, "of those, not sent: server down, queue full, or not supported")          \

@@ -21,6 +21,7 @@ front_read_begin(struct front_lane *l)
 	struct front_batch *batch;
 
 	l->reading = READING_LINE;
+	l->relay_parts = 0;
 	if (list_empty(&l->batches))
 		return;
 	batch = front_lane_first(l);
@@ -125,23 +126,6 @@ request_answered(struct front_lane *l, const struct backend_answer *answer)
 	return READ_ON;
 }
 
-static struct backend_answer
-answer_of(const struct front_reply *r)
-{
-	return (struct backend_answer){
-		.cas = r->cas,
-		.won = (r->meta & FRONT_META_WIN) != 0,
-		.stale = (r->meta & FRONT_META_STALE) != 0,
-		.sent = (r->meta & FRONT_META_WON) != 0,
-		.fetched = r->hit != 0,
-		.idle_s = r->last_access_s,
-		.ttl_s = (r->meta & FRONT_META_TTL) != 0 ? r->ttl_s : -1,
-		.size = r->size,
-		.client_flags = r->client_flags,
-		.number = r->number,
-	};
-}
-
 /* ---- values ---- */
 
 static uint32_t
@@ -228,15 +212,19 @@ static enum read_step
 value_answered(struct front_lane *l)
 {
 	struct front_request *request = l->requests[l->reply.key];
-	struct backend_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = front_answer_of(&l->reply);
 
-	request->answer = request->fill.item;
-	answer.item = request->answer;
-	answer.failed = answer.item == NULL;
-	front_cache_value(l, request);
 	l->requests[l->reply.key] = NULL;
 	front_lane_good(l);
-	front_request_answer(l->front, request, &answer);
+	if (l->relayed != NULL) {
+		front_relay_end(l);
+	} else {
+		request->answer = request->fill.item;
+		answer.item = request->answer;
+		answer.failed = answer.item == NULL;
+		front_cache_value(l, request);
+		front_request_answer(l->front, request, &answer);
+	}
 	l->reading = READING_LINE;
 	if (l->asked.ask != FRONT_ASK_GET)
 		batch_done(l);
@@ -332,7 +320,7 @@ static enum read_step
 number_answered(struct front_lane *l)
 {
 	const struct view digits = {.data = l->line, .len = l->line_len};
-	struct backend_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = front_answer_of(&l->reply);
 
 	l->line_len = 0;
 	if (!mc_read_u64(digits, &answer.number))
@@ -406,7 +394,7 @@ result_of(enum front_status status)
 static enum read_step
 status_read(struct front_lane *l, const struct front_reply *r)
 {
-	struct backend_answer answer = answer_of(r);
+	struct backend_answer answer = front_answer_of(r);
 
 	switch (l->asked.ask) {
 	case FRONT_ASK_VERSION:
@@ -473,7 +461,7 @@ error_read(struct front_lane *l, const struct front_reply *r)
 static enum read_step
 number_read(struct front_lane *l, const struct front_reply *r)
 {
-	const struct backend_answer answer = answer_of(r);
+	const struct backend_answer answer = front_answer_of(r);
 
 	return request_answered(l, &answer);
 }
@@ -589,6 +577,8 @@ front_lane_read(struct front_lane *l, uint32_t *bytes)
 	while (s == READ_ON && *bytes > 0 && front_may_answer(f))
 		s = step(l, bytes);
 	front_lane_moves(l, most - *bytes);
+	if (l->reading >= READING_VALUE && s != READ_BROKEN)
+		front_relay(l);
 	if (s == READ_ON)
 		f->more = true;
 	if (unlikely(s >= READ_BROKEN))

@@ -46,14 +46,15 @@ value_end(struct serve *sv, struct session *ss)
 	conn_commit(sv->stack, ss->conn, (uint32_t)(value_tail_put(at, tail) - at));
 }
 
-/* Queues the next piece of the value. Pieces are acknowledged in order, so the last one unpins
- * the whole value. */
+/* Queues the next piece of the value, which ends at `end` at most. Pieces are acknowledged in
+ * order, so the last one unpins the whole value. */
 static void
-piece_queue(struct serve *sv, struct session *ss)
+piece_queue(struct serve *sv, struct session *ss, uint32_t end)
 {
 	struct value_rest *v = &ss->value;
-	const struct view piece = store_value_at(sv->store, v->item, v->offset);
+	struct view piece = store_value_at(sv->store, v->item, v->offset);
 
+	piece.len = piece.len < end - v->offset ? piece.len : end - v->offset;
 	v->offset += piece.len;
 	ensure(conn_write_external(
 		sv->stack, ss->conn, piece.data, piece.len,
@@ -66,13 +67,14 @@ value_resume(struct serve *sv, struct session *ss)
 {
 	struct value_rest *v = &ss->value;
 	const uint32_t len = item_value_len(v->item);
+	const uint32_t here = likely(v->arrival == 0) ? len : sv->backend_ops->arrived(sv, ss);
 
-	if (!conn_piece_writable(sv->stack, ss->conn))
+	if (v->offset == here || !conn_piece_writable(sv->stack, ss->conn))
 		return false;
 	do
-		piece_queue(sv, ss);
-	while (v->offset < len && conn_piece_fits(sv->stack, ss->conn));
-	conn_holds_behind(sv->stack, ss->conn, len - v->offset);
+		piece_queue(sv, ss, here);
+	while (v->offset < here && conn_piece_fits(sv->stack, ss->conn));
+	conn_holds_behind(sv->stack, ss->conn, here - v->offset);
 	if (v->offset < len)
 		return false;
 	value_end(sv, ss);

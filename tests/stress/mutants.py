@@ -546,6 +546,18 @@ MUTANTS = {
     # A connection to a server asks for something before its login.
     "FRONT_LOGIN_LATE": [("front_send.c", "	if (l->logs_in)\n		probe_send(l, login, FRONT_ASK_LOGIN);\n	if (l->conn != NULL)\n		probe_send(l, \"version\\r\\n\", FRONT_ASK_VERSION);\n",
                           "	probe_send(l, \"version\\r\\n\", FRONT_ASK_VERSION);\n	if (l->logs_in && l->conn != NULL)\n		probe_send(l, login, FRONT_ASK_LOGIN);\n")],
+    # A value leaves when it is complete; its last byte before the line end behind it has arrived; its client has a short
+    # one, or an answer that is not complete; a value that its connection is not to send next leaves early, one that is
+    # kept, or shared; its length gives no time; others wait as long.
+    "RELAY_LATE": [("front_read.c", "l->reading >= READING_VALUE && s != READ_BROKEN", "false && s != READ_BROKEN")],
+    "RELAY_ALL_BYTES": [("front_relay.c", "request->fill.value_len - 1;", "request->fill.value_len;")],
+    "RELAY_CUT_SHORT": [("pending_arrivals.c", "	ss->end = SESSION_END_ERROR;\n	conn_abort(sv->stack, ss->conn);", "	conn_requeue(sv->stack, ss->conn);")],
+    "RELAY_UNFAILED": [("pending_arrivals.c", "		answer_fail(sv, ticket);\n", "		(void)ticket;\n")],
+    "RELAY_ANY": [("pending_arrivals.c", "a->session->pending == a && a->session->value.item == NULL", "!a->is_kept")],
+    "RELAY_KEPT": [("front_relay.c", "request->lease == 0 &&", "")],
+    "RELAY_SHARED": [("front_relay.c", " && list_empty(&request->coalesced.followers) &&", " &&")],
+    "RELAY_NO_PARTS": [("front_relay.c", "	l->relay_parts += request", "	l->relay_parts += 0 * request")],
+    "RELAY_KEEPS_OTHERS": [("front_lane.c", "f->now_ns - awaited_ns(l) < FRONT_SLOW_MAX * timeout_ns", "true")],
     # ECN (lib/tcp/ECN.md): the handshake; what is marked; echoes; answers; DCTCP.
     "ECN_ANY_SYN": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) != ECN_SETUP)", "(a->seg.flags & ECN_SETUP) == 0)")],
     "ECN_REFLECTED": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) == TCP_ECE", "(a->seg.flags & TCP_ECE) != 0")],
