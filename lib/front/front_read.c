@@ -2,7 +2,7 @@
  * front_read.c - converts a connection's bytes to answers: line by line, values into items. A
  * server is not trusted: front_reply.c decides whether a line answers the first batch.
  */
-#include "front_cache.h"
+#include "front_handover.h"
 
 #include "base/copy.h"
 #include "base/prefetch.h"
@@ -65,7 +65,7 @@ batch_answered(struct front_lane *l, enum mc_error error)
 	const struct backend_answer answer = {.error = (uint8_t)error};
 
 	for (uint32_t i = 0; i < l->asked.nkeys; i++)
-		if (l->requests[i] != NULL)
+		if (l->requests[i] != NULL && !front_handover_begins(l, l->requests[i], error))
 			front_request_answer(l->front, l->requests[i], &answer);
 	if (error == MC_ERR_NONE)
 		front_lane_good(l);
@@ -189,7 +189,8 @@ value_begin(struct front_lane *l)
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0) &&
+	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0 ||
+	     request->whole != NULL) &&
 	    l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin_yielding(l, request);
 	if (r == STORE_NOT_YET && may_wait(l)) {
@@ -412,6 +413,12 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	case FRONT_ASK_MG: /* a hit has its value, except for a touch */
 		if (r->status == FRONT_HD && l->requests[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
+		if (r->status == FRONT_EN &&
+		    front_handover_begins(l, l->requests[0], MC_ERR_NONE)) {
+			front_lane_good(l);
+			batch_done(l);
+			return READ_ON;
+		}
 		break;
 	case FRONT_ASK_MS:
 		if ((r->meta & FRONT_META_SIZE) == 0)

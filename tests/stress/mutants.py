@@ -499,6 +499,23 @@ MUTANTS = {
     "FOLLOWS_UNQUEUED": [("front_route.c", "return earlier->queued && earlier", "return earlier")],
     "FOLLOWED_BEHIND": [("front.c", " && !ask->behind", "")],
     "BEHIND_FOLLOWS": [("front_follow.c", "	if (request->behind)\n		return COALESCE_NONE;\n", "")],
+    # Keys that are handed over: a write, or a miss, does not settle its key; a write, a flush or a miss waits for no
+    # add; a flush leaves hand-overs; a former server is not told of writes; what it then has is taken for new; an item
+    # lives for as long as at its former server, or for ever; an add whose answer is lost counts as ended.
+    "WARM_WRITE_UNSETTLED": [("front_handover.c", "	front_warm_settle_mt(warm_of(f), ask->hash);\n", ""),
+                             ("front_handover.c", "	    front_warm_settle_mt(warm_of(f), request->hash))\n		return false;\n	list", "	    true)\n		return false;\n	list")],
+    "WARM_WRITE_UNHELD": [("front_handover.c", "	    front_warm_settle_mt(warm_of(f), request->hash))\n		return false;\n	list", "	    true)\n		return false;\n	list")],
+    "WARM_MISS_UNSETTLED": [("front_handover.c", "	if (!front_warm_settle_mt(warm_of(f), request->hash)) {", "	if (false) {")],
+    "WARM_FLUSH_UNHELD": [("front_handover.c", "return warm_of(f) == NULL || front_warm_flush_mt(warm_of(f));", "return warm_of(f) == NULL || front_warm_flush_mt(warm_of(f)) || true;")],
+    "WARM_FLUSH_LEAVES": [("front_handover.c", "return warm_of(f) == NULL || front_warm_flush_mt(warm_of(f));", "return true;")],
+    "WARM_FORMER_KEEPS": [("front_handover.c", "	if (l->condition == FRONT_PLACE_IN_USE && !front_lane_refuses(l))\n", "	if (false)\n"),
+                           ("front_handover.c", "		front_report_outdated_mt(l->report);", "		(void)l;")],
+    "WARM_DELETE_LOST": [("front_request.c", "	front_report_outdated_mt(request->lane->report);\n", "")],
+    "WARM_FORMER_TRUSTED": [("front_reload.c", "c->place[i].outdated |= c->place[i].lost;", "")],
+    "WARM_LIFE_LOST": [("front_handover.c", "	if (ttl_s < 0)\n", "	if (true)\n")],
+    "WARM_EXPIRED_ADDED": [("front_handover.c", "answer->ttl_s > 1", "answer->ttl_s >= 0")],
+    "WARM_UNKNOWN_ENDED": [("front_handover.c", "!add->sent || add->outcome_known", "true")],
+    "WARM_NEWCOMER_COLD": [("front_reload.c", "	return c->joined && (now_ns", "	return true || (now_ns")],
     "SUCCESSOR_UNSENT": [("front_follow.c", "		front_request_queue(f, request_of(next));", "		(void)f;")],
     "FOLLOW_UNSHARED": [("front_follow.c", "		request->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
