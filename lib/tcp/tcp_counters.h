@@ -44,7 +44,8 @@
 	X(TCP_REFUSED_SOURCES_FULL, "refused: per-source table full")                              \
 	X(TCP_REFUSED_TABLE, "SYNs refused: flow table full")                                      \
 	X(TCP_REFUSED_DRAINING, "SYNs reset: shutting down")                                       \
-	X(TCP_DROP_HEADER, "invalid TCP data offset or options")                                   \
+	X(TCP_DROP_HEADER, "invalid TCP data offset")                                              \
+	X(TCP_BAD_OPTIONS, "segments with a malformed option, which was skipped")                  \
 	X(TCP_DROP_PORT, "no service on the TCP port")                                             \
 	X(TCP_DROP_NO_CONN, "ACKs of no connection")                                               \
 	X(TCP_DROP_RST_NO_CONN, "resets of no connection")                                         \

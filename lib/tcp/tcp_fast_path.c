@@ -43,8 +43,8 @@ fast_path_init(struct tcp *t)
 	};
 	t->fast_path_out = (struct fast_path_rule){
 		.mask = CONN_SEND_SYN | CONN_CLOSE | CONN_WINDOW_PROBE | CONN_KEEPALIVE_PROBE |
-			CONN_DSACK | CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE | CONN_TLP_DUE |
-			CONN_ECT | CONN_ECE | CONN_CWR | disorder,
+			CONN_DSACK | CONN_PEER_FIN | CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE |
+			CONN_TLP_DUE | CONN_ECT | CONN_ECE | CONN_CWR | disorder,
 		.want = 0,
 	};
 }
