@@ -238,6 +238,7 @@ build(struct appliance *a, struct error *err)
 	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->settings.config,
 			      (int)a->nic.machine.placement.node, err))
 		return false;
+	nic_lend(&a->nic, &a->settings.config, &a->block);
 	region.base = a->block.base;
 	region.size = a->block.bytes;
 	build_net(a, &region);

@@ -360,6 +360,20 @@ end_user(struct nic *nic)
 	nic->user = NULL;
 }
 
+void
+nic_lend(struct nic *nic, const struct config *cfg, const struct huge_block *block)
+{
+	const struct device_request req = {cfg, &nic->profile, &nic->plan, 0, NULL};
+	const struct device_memory memory = {block->base, block->bytes, block->page_bytes};
+	const char *why = "values in a memory file are copied";
+
+	/* A file is closed for its next reader while the driver still has frames. */
+	if (cfg->memory_file[0] == '\0')
+		why = device_lend(&nic->device, &req, &memory);
+	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS && (cfg->offloads & OFFLOAD_TX_LOANS))
+		nic->lends_not = why;
+}
+
 bool
 nic_link_up(struct nic *nic)
 {
@@ -401,6 +415,8 @@ nic_warn(const struct nic *nic, const char *program)
 	if (rules->refused != 0)
 		fprintf(stderr, "%s: steering: %s (%u of %u rules refused)\n", program,
 			rules->first, rules->refused, rules->refused + rules->made);
+	if (nic->lends_not != NULL)
+		fprintf(stderr, "%s: --offloads: no tx_loans: %s\n", program, nic->lends_not);
 }
 
 bool

@@ -47,6 +47,7 @@ struct nic {
 	int claim;                 /* nic_claim.h; held while the process runs */
 	int prefix;                /* name_claim.h; released before the memory file */
 	bool removed_stale_socket; /* a socket that a crash left was removed */
+	const char *lends_not;     /* why values are copied although --offloads has tx_loans */
 };
 
 /* Reads profile and host, and makes the plan. Chooses cfg->lcores if they are not set. */
@@ -78,6 +79,8 @@ void nic_stop(struct nic *nic);
 
 /* Returns the ring of copies for core 0; NULL unless the NIC leaves frames to the kernel. */
 struct kernel_ring *nic_kernel_ring(struct nic *nic);
+/* Lets the port read values in this block, where it can. Call before the cores are built. */
+void nic_lend(struct nic *nic, const struct config *cfg, const struct huge_block *block);
 
 /* Returns the port of one core: that of its queue, or one that hands over frames. */
 struct port *nic_port(struct nic *nic, uint32_t core);

@@ -12,7 +12,8 @@
 #define FLASH_DEADLINE_MS    100u
 #define FLASH_LARGE          25u
 
-static_assert(CONFIG_FLASH_PATH == CONFIG_PATH_BYTES, "paths are of one length");
+static_assert(CONFIG_FLASH_PATH == CONFIG_PATH_BYTES && CONFIG_LOGIN_PATH == CONFIG_PATH_BYTES,
+	      "paths are of one length");
 
 void
 config_defaults(struct config *cfg)
@@ -279,6 +280,9 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->memory_save[0] != '\0')
 		return error_set(err, "--memory-save with --front-servers: copies of a fleet's "
 				      "items may not outlive a restart; leave one of them out");
+	if (cfg->front.login[0] != '\0' && cfg->front.login[0] != '/')
+		return error_set(err, "--front-login: %s: expected an absolute path",
+				 cfg->front.login);
 	if (cfg->front.peers[0] != '\0' && (cfg->udp_port == 0 || cfg->protocol == PROTOCOL_BINARY))
 		return error_set(err, "--front-peers: fronts tell each other by lines of text over "
 				      "UDP; give a UDP port (-U), and not -B binary");
@@ -378,9 +382,6 @@ finish_tls(const struct config *cfg, struct error *err)
 				 cfg->tls.verify_mode);
 	if (cfg->udp_port != 0)
 		return error_set(err, "-U with --enable-ssl: over UDP all would go in the clear; "
-				      "leave one of them out");
-	if (config_has_front(cfg))
-		return error_set(err, "--front-servers with --enable-ssl: a front has no TLS; "
 				      "leave one of them out");
 	return true;
 }

@@ -50,6 +50,7 @@ static const struct offload_name offload_names[] = {
 	{OFFLOAD_TX_UDP_CKSUM, 0, RTE_ETH_TX_OFFLOAD_UDP_CKSUM, PORT_TX_UDP_CKSUM},
 	{OFFLOAD_TX_TCP_CKSUM, 0, RTE_ETH_TX_OFFLOAD_TCP_CKSUM, PORT_TX_TCP_CKSUM},
 	{OFFLOAD_TX_FAST_FREE, 0, RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0},
+	{OFFLOAD_TX_LOANS, 0, RTE_ETH_TX_OFFLOAD_MULTI_SEGS, 0},
 };
 #define OFFLOAD_NAMES (sizeof offload_names / sizeof offload_names[0])
 
@@ -146,6 +147,8 @@ choose_offloads(struct device *d, const struct rte_eth_dev_info *info, uint32_t 
 		if (info->tx_offload_capa & o->tx)
 			caps |= o->cap;
 	}
+	if (d->offloads_tx & RTE_ETH_TX_OFFLOAD_MULTI_SEGS)
+		d->offloads_tx &= ~RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 	return caps;
 }
 
@@ -584,7 +587,7 @@ device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t fr
 	const uint64_t one =
 		cfg->no_huge && !spans_pages(p, cfg) ? align_up(frame, SMALL_PAGE_BYTES) : frame;
 
-	return cfg->cores * pool_frames(p, cfg, frames) * one;
+	return cfg->cores * pool_frames(p, cfg, frames) * one + device_loans_bytes(p, cfg);
 }
 
 uint32_t

@@ -441,6 +441,9 @@ profile_apply(struct profile *p, const struct config *cfg, struct error *err)
 				 "--kernel nic: port %s cannot leave frames to the kernel; name a "
 				 "tap interface",
 				 p->name);
+	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS && (cfg->offloads & OFFLOAD_TX_LOANS) &&
+	    !(p->offloads & OFFLOAD_TX_LOANS) && !profile_is_pci(p))
+		return error_set(err, "--offloads: tx_loans: port %s takes none", p->name);
 	if (cfg->rx_ring != 0)
 		p->rx_ring = cfg->rx_ring;
 	if (cfg->tx_ring != 0)

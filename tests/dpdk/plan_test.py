@@ -116,6 +116,8 @@ MISTAKES = [
      "--front-peers: fronts tell each other by lines of text over UDP; give a UDP port"),
     (["--plan", "--port", "0000:04:00.0", "-U", "11211", "--front-servers", "a:1:1", "--front-mode", "sole",
       "--front-peers", "10.0.0.9:11211"], 1, "--front-peers with --front-mode sole"),
+    (["--plan", "--port", "0000:04:00.0", "--front-servers", "a:1:1", "--front-warm", "60s"], 1,
+     "--front-warm with --front-mode shared"),
     (["--plan", "--port", "0000:04:00.0", "--flash-device", "/dev/nvme0n1"], 1,
      "--flash-device: --sysfs does not tell how large it is: give --flash-size"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,

@@ -171,7 +171,9 @@ check_print(struct settings *s, struct error *err)
 	if (config_is_user(&s->config))
 		printf("port.nic: user: %s\n", CONFIG_USER_LIMITS);
 	if (s->config.sysfs[0] == '\0' && users_file_is_open(&s->config, &users))
-		printf(USERS_OPEN_FORMAT "\n", users);
+		printf(AUTH_FILE_OPEN_FORMAT "\n", "auth.file", users);
+	if (s->config.sysfs[0] == '\0' && auth_file_is_open(s->config.front.login))
+		printf(AUTH_FILE_OPEN_FORMAT "\n", "front.login", s->config.front.login);
 	ready = report_save(s) && ready;
 	ready = report_arena(s) && ready;
 	ready = report_flash(s) && ready;

@@ -243,6 +243,7 @@ static const struct {
 	{"rx-ring", "4097", "--rx-ring: 4097: port x takes at most 4096"},
 	{"tx-ring", "8192", "--tx-ring: 8192: port x takes at most 4096"},
 	{"mtu", "1501", "--mtu: 1501: port x takes at most 1500"},
+	{"offloads", "tx_loans", "--offloads: tx_loans: port x takes none"},
 };
 
 TEST(the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can)
