@@ -47,7 +47,7 @@ static inline bool
 fast_path_suits(const struct conn *c, uint8_t flags)
 {
 	return local_is_v4(c->local) && !(flags & TCP_SYN) && c->rx.ooo_blocks == NULL &&
-	       !(c->flags & CONN_DSACK);
+	       !(c->flags & (CONN_DSACK | CONN_PEER_FIN));
 }
 /* Queues a segment over IPv4 without options other than timestamps; first as in struct conn_hop.
  * False: no room. */
