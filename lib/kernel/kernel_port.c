@@ -74,6 +74,7 @@ port_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	lower->ops->drop(lower, frames, count);
 }
 
+/* Called only if the lower port lends: its caps are the port's. */
 static bool
 port_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
 {

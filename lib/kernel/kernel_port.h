@@ -6,7 +6,7 @@
  * neighbours, ICMP errors) comes to the kernel; the thread of the kernel's interface copies it
  * into a ring, and this port receives it behind the frames of the queue.
  *
- * Shape:  a port over another one. Sending, fresh frames and drops are the lower port's.
+ * Shape:  a port over another one. Sending, fresh frames, loans and drops are the lower port's.
  * Owner:  the region that it was created from; the caller keeps the lower port alive.
  * Thread: the ring is written by the thread of the interface. All else is core 0's.
  * Errors: none: without a fresh frame a copy stays in the ring.
