@@ -135,6 +135,14 @@ class ConfigProgram(unittest.TestCase):
             self.assertIn("configuration OK", done.stdout)
             self.assertIn("2 networks allowed, 1 denied", done.stdout)
 
+    def test_the_pages_of_the_tier_and_of_fronts_have_files_that_are_right(self):
+        for page, section in (("TIER.md", "flash"), ("FRONTS.md", "front")):
+            with self.subTest(page), tempfile.TemporaryDirectory() as folder:
+                block = re.search(rf"^(?:    .+\n)*    {section}:\n(?:    .+\n)+", (PROFILES / page).read_text(), re.M)[0]
+                path = pathlib.Path(folder, "f.yaml")
+                path.write_text("".join(line[4:] + "\n" for line in block.splitlines()))
+                self.assertIn("configuration OK", clockoo("--check", path, "--data-dir", PROFILES).stdout)
+
     def test_doctor_says_who_is_let_in_and_what_is_open(self):
         words = ("doctor", "--config", "none", "--sysfs", machine(PAPER), "--data-dir", PROFILES, "--port",
                  "0000:04:00.0")
