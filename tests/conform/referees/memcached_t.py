@@ -27,6 +27,8 @@ MOVE_TIME = re.compile(r"(sub mem_move_time \{.*?)print \$sock \"debugtime[^\n]*
 START = ("for (1..80) {", "for (1..1200) {")  # quarters of a second: a loaded machine starts gigabytes for longer than 20 s
 # memcached refuses a dump behind another command, and the appliance answers it: the answers that follow would be others.
 PIPELINED = (r'"mg foo v\r\nlru_crawler metadump all\r\n"', r'"mg foo v\r\nmg foo v\r\n"')
+# Their tests ask for the help at each connection that they make.
+WRAPPER = '#!/bin/sh\n[ "$*" != -h ] || exec cat {home}/help\nexec {home}/as_memcached "$@"\n'
 LIBRARIES = {"event.h": "libevent-dev", "openssl/ssl.h": "libssl-dev"}
 
 
@@ -62,7 +64,10 @@ def bench_of(source, program):
     for name in ("timedrun", "sizes", "testapp", "memcached-debug"):
         shutil.copy(source / name, home / name)
     if program is not None:
-        shutil.copy(AS_MEMCACHED, home / "memcached-debug")
+        shutil.copy(AS_MEMCACHED, home / "as_memcached")
+        (home / "help").write_text(subprocess.run([AS_MEMCACHED, "-h"], env={**os.environ, "CLOCKOO_PROGRAM": str(program)}, capture_output=True,
+                                                  text=True, check=True).stdout)
+        (home / "memcached-debug").write_text(WRAPPER.format(home=home))
         library = home / "t/lib/MemcachedTest.pm"
         text = library.read_text().replace(*START)
         crawler = home / "t/lru-crawler.t"
