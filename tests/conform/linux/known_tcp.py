@@ -166,7 +166,8 @@ def wrong_ack_in_syn_received(conversation, number, parts, fields):
 def reset_at_fin(conversation, number, parts, fields):
     met = before(conversation, number)
     fins = {part.seq + part.size for part in met if "F" in part.flags}
-    return fields.get("resets", (0, 0))[1] == () and any("R" in part.flags and part.seq in fins for part in met)
+    is_gone = fields.get("resets", (0, 0))[1] == () or fields.get("syn_acks", (0, 0))[1] == ()
+    return is_gone and any("R" in part.flags and part.seq in fins for part in met)
 
 
 def reset_in_fin_wait_2(conversation, number, parts, fields):
