@@ -1,6 +1,6 @@
 /*
- * tcp_ack.h - the effects of every acknowledgment. Private to tcp_ack.c, tcp_in.c and
- * tcp_fast_path.c.
+ * tcp_ack.h - the effects of every acknowledgment, and what the windows hold back. Private to
+ * tcp_ack.c, tcp_in.c, tcp_fast_path.c and tcp_out.c.
  *
  * Thread: core-local.
  */
@@ -64,6 +64,13 @@ snd_wnd_update(struct tcp *t, struct conn *c, uint32_t seq, uint32_t ack, uint16
 		c->snd_wnd_max = window;
 	c->snd_wl1 = seq;
 	c->snd_wl2 = ack;
+}
+
+/* True if cwnd holds back data that the peer's window allows. */
+static inline bool
+cwnd_is_full(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->snd_wnd && conn_pipe(c) + c->mss > c->cwnd;
 }
 
 /* True if the congestion window is what limits sending. In slow start that is also the case when

@@ -278,6 +278,12 @@ conn_fin_due(const struct conn *c)
 	return 1u << c->state & (1u << CONN_FIN_WAIT_1 | 1u << CONN_CLOSING | 1u << CONN_LAST_ACK);
 }
 
+static inline bool
+conn_has_unsent(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
+}
+
 /* True in states in which the peer may still send data. */
 static inline bool
 conn_receives_data(const struct conn *c)

@@ -76,6 +76,7 @@
 	X(TCP_CHALLENGES_RATE_LIMITED, "challenge ACKs not sent: rate limit")                      \
 	X(TCP_RESETS_RATE_LIMITED, "resets not sent: rate limit")                                  \
 	X(TCP_TX_SEGMENTS, "segments sent on connections")                                         \
+	X(TCP_TX_LENT, "segments whose data the port read in place")                               \
 	X(TCP_TX_RESETS, "resets sent")                                                            \
 	X(TCP_TX_NO_ROOM, "segments deferred: transmit queue full")                                \
 	X(TCP_RETRANSMITS, "segments retransmitted")                                               \

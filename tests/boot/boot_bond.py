@@ -3,7 +3,7 @@ QEMU lead from the appliance's NICs to two of the kernel. The client outside rea
 routes.
 
 Shown: LACP and active-backup while members flap, every byte compared; a partner that is silent, that is another, or
-that is no bond; an MLAG, which is two bonds with one system.
+that is no bond; an MLAG, which is two bonds with one system; a member of another speed.
 """
 
 import re
@@ -20,7 +20,10 @@ GUEST_IP, BOND_IP, BOND_HERE, PREFIX_LEN = "10.44.0.2", "10.45.0.2", "10.45.0.1"
 SYSTEM = "02:00:00:00:00:99"
 SLOT_FIRST = 0x10
 OURS, KERNELS = ("ours0", "ours1"), ("kernel0", "kernel1")  # QEMU's names of the NICs, cable by cable
-VIRTIO = "virtio-net-pci,disable-legacy=on,iommu_platform=on,speed=10000,duplex=full"
+SLOW = "slow1"        # a NIC of ours at the second cable, too, with another speed
+NUMBERS = (1, 2, 3, 4, 5)
+OURS_NUMBERS, KERNELS_NUMBERS, SLOW_NUMBER = NUMBERS[:2], NUMBERS[2:4], NUMBERS[4]
+VIRTIO, SPEED, SLOW_SPEED = "virtio-net-pci,disable-legacy=on,iommu_platform=on,duplex=full", 10000, 1000
 UNTIL_TRIES, UNTIL_STEP_S = 300, 0.2
 LACP = "mode 802.3ad miimon 50 xmit_hash_policy layer3+4 lacp_rate"
 CARRIES = 4  # states of LACP that say so: of both members, ours and the kernel's
@@ -29,10 +32,11 @@ CARRIES = 4  # states of LACP that say so: of both members, ours and the kernel'
 def words():
     """QEMU's command line: the client's NIC, and both ends of two cables (hubs)."""
     out = ["-netdev", f"tap,id=wire,ifname={boot_tap.NAME},script=no,downscript=no,vhost=off",
-           "-device", f"{VIRTIO},netdev=wire,bus=pcie.0,addr={SLOT_FIRST:#x},mac=52:54:00:45:00:00"]
-    for number, name in enumerate((*OURS, *KERNELS), 1):
-        out += ["-netdev", f"hubport,id=end-{name},hubid={1 + (number - 1) % len(OURS)}",
-                "-device", f"{VIRTIO},id={name},netdev=end-{name},bus=pcie.0,addr={SLOT_FIRST + number:#x},"
+           "-device", f"{VIRTIO},speed={SPEED},netdev=wire,bus=pcie.0,addr={SLOT_FIRST:#x},mac=52:54:00:45:00:00"]
+    for number, name in zip(NUMBERS, (*OURS, *KERNELS, SLOW)):
+        hub, speed = (len(OURS), SLOW_SPEED) if name == SLOW else (1 + (number - 1) % len(OURS), SPEED)
+        out += ["-netdev", f"hubport,id=end-{name},hubid={hub}",
+                "-device", f"{VIRTIO},speed={speed},id={name},netdev=end-{name},bus=pcie.0,addr={SLOT_FIRST + number:#x},"
                 f"mac=52:54:00:45:00:0{number}"]
     return out
 
@@ -95,10 +99,11 @@ class Bond:
 
     def __init__(self, part, guest, monitor, appliance):
         self.part, self.guest, self.monitor, self.appliance = part, guest, monitor, appliance
-        for number in (1, 2):
+        for number in (*OURS_NUMBERS, SLOW_NUMBER):
             guest.must(f"nic bind {pci(number)}")
+        self.second = OURS_NUMBERS[1]
         wire = iface(guest, 0)
-        self.ends = [iface(guest, number) for number in (3, 4)]
+        self.ends = [iface(guest, number) for number in KERNELS_NUMBERS]
         ip(guest, "link set lo up", f"addr add {GUEST_IP}/{PREFIX_LEN} dev {wire}", f"link set {wire} up")
         guest.must("echo 1 >/proc/sys/net/ipv4/ip_forward")
         for end in self.ends:  # without a speed a port of 802.3ad has no LACP
@@ -113,9 +118,10 @@ class Bond:
            *(f"link set {end} master {name}" for end in ends), *(f"link set {end} up" for end in ends),
            *([f"addr add {BOND_HERE}/{PREFIX_LEN} dev {name}"] if address else []), f"link set {name} up")
 
-    def start(self, mode):
+    def start(self, mode, second=OURS_NUMBERS[1]):
+        self.second = second
         return self.appliance.start(
-            self.guest, f"exec clockoo --config none --port {pci(1)} --bond {mode} --bond-member {pci(2)} --address "
+            self.guest, f"exec clockoo --config none --port {pci(1)} --bond {mode} --bond-member {pci(second)} --address "
                         f"{BOND_IP}/{PREFIX_LEN} --gateway {BOND_HERE} -m 32 -c 64 -t 2 -v --yield --probe off")
 
     def until(self, line):
@@ -124,7 +130,8 @@ class Bond:
                               f"sleep {UNTIL_STEP_S}; done")[0] == 0
 
     def until_said(self, member, words):
-        return self.until(f"sed -n \"/bond: {pci(member + 1)}/h; \\${{g;p}}\" /tmp/out | grep -q \"{words}\"")
+        address = pci(self.second if member else OURS_NUMBERS[0])
+        return self.until(f"sed -n \"/bond: {address}/h; \\${{g;p}}\" /tmp/out | grep -q \"{words}\"")
 
     def cable(self, member, up):
         for name in (OURS[member], KERNELS[member]):
@@ -155,11 +162,12 @@ def flap(bond, talk, count, is_back):
     return count
 
 
-def show_flaps(bond):
-    """With slow LACP: a machine that is emulated on a busy one stands still for longer than the fast time-out."""
-    bond.master("bond7", f"bond {LACP} slow", bond.ends)
-    said = bond.start("lacp-slow")
-    if not bond.check("the appliance is ready, by LACP", " ready: " in said, said):
+def show_flaps(bond, rate):
+    """A machine that is emulated on a busy one may stand still for longer than the fast time-out: members then leave and
+    join without a cut, too, and the connections go on all the same."""
+    bond.master("bond7", f"bond {LACP} {rate}", bond.ends)
+    said = bond.start({"slow": "lacp-slow", "fast": "lacp"}[rate])
+    if not bond.check(f"the appliance is ready, by {rate} LACP", " ready: " in said, said):
         return
     both = bond.joined()
     state = bond.guest.must("cat /proc/net/bonding/bond7")
@@ -169,7 +177,7 @@ def show_flaps(bond):
     talk.goes_on()
     before = timeouts()
     done = flap(bond, talk, FLAPS, bond.joined)
-    bond.check(f"{FLAPS} flaps: {CONNECTIONS} connections go on, every byte right", done == FLAPS,
+    bond.check(f"{FLAPS} flaps of {rate} LACP: {CONNECTIONS} connections go on, every byte right", done == FLAPS,
                (done, talk.faults, bond.guest.must("tail -n 5 /tmp/out; cat /proc/net/bonding/bond7")))
     # An emulated machine stands still for longer than a time-out, so test_bond judges their number.
     print(f"   {timeouts() - before} time-outs of the client's kernel in {FLAPS} flaps", flush=True)
@@ -206,6 +214,21 @@ def show_faults(bond):
     bond.appliance.stop(guest)
 
 
+def show_speed(bond):
+    """The member at the second cable has a tenth of the first one's speed; the kernel's ends have equal ones."""
+    end, guest = bond.ends[1], bond.guest
+    ip(guest, f"link set {end} down", f"link set {end} master bond7", f"link set {end} up")
+    said = bond.start("lacp", SLOW_NUMBER)
+    if not bond.check("the appliance is ready, with a slower member", " ready: " in said, said):
+        return
+    bond.check("a member of another speed has its line", bond.until_said(1, "another speed"), guest.must("tail -n 9 /tmp/out"))
+    talk = Talk()
+    bond.check("connections go on over the other one", talk.goes_on() and talk.stop(), talk.faults)
+    said = bond.appliance.stop(guest)
+    sent = re.search(r"BOND_TX_SECOND (\d+)", said)
+    bond.check("the member of another speed carried none", sent is None or int(sent.group(1)) == 0, said[-1500:])
+
+
 def show_backup(bond):
     ip(bond.guest, "link del bond7")
     bond.master("switch0", "bridge", bond.ends)
@@ -222,6 +245,11 @@ def show_backup(bond):
 
 def run(part, guest, monitor, appliance):
     bond = Bond(part, guest, monitor, appliance)
-    show_flaps(bond)
+    show_flaps(bond, "slow")
     show_faults(bond)
+    show_speed(bond)
     show_backup(bond)
+
+
+def run_fast(part, guest, monitor, appliance):
+    show_flaps(Bond(part, guest, monitor, appliance), "fast")

@@ -24,6 +24,7 @@ enum script_verb {
 	DO_SILENCE,  /* the stack must have sent nothing more */
 	DO_WAIT,     /* time passes */
 	DO_FROM,     /* the peer uses another port from now on */
+	DO_TO,       /* the peer sends to another port of ours from now on */
 	DO_READ,     /* the user reads this many bytes, and they are the peer's */
 	DO_READING,  /* from now on the user reads all bytes at once */
 	DO_WRITE,    /* the user queues this many bytes */
@@ -75,6 +76,7 @@ struct script {
 	uint32_t mtu, caps;
 	uint32_t local;  /* enum local: the address of ours that is used */
 	bool local_said; /* the script names it; else any may be used */
+	bool kernel;     /* the kernel is beside the cache */
 	struct script_steps steps;
 };
 

@@ -13,7 +13,7 @@ to_wire(struct player *p, const struct script_seg *st)
 	struct script_options *o = &seg.opt;
 
 	seg.src_port = f->port;
-	seg.dst_port = SIM_PORT;
+	seg.dst_port = p->to;
 	seg.seq += PEER_ISS;
 	seg.ack = seg.flags & FLAG_ACK ? seg.ack + f->iss : 0;
 	for (uint32_t i = 0; i < o->sacks; i++) {
@@ -209,9 +209,9 @@ expect_out(struct player *p, const struct script_seg *want)
 		return false;
 	from_wire(p, &got);
 	script_show(sent, &got, want);
-	if (got.dst_port != p->flow->port || got.src_port != SIM_PORT)
-		return differs(p, "expected out from %u to %u, got %u to %u", SIM_PORT,
-			       p->flow->port, got.src_port, got.dst_port);
+	if (got.dst_port != p->flow->port || got.src_port != p->to)
+		return differs(p, "expected out from %u to %u, got %u to %u", p->to, p->flow->port,
+			       got.src_port, got.dst_port);
 	if (got.flags != want->flags || got.ecn != want->ecn || got.seq != want->seq ||
 	    got.len != want->len || got.ack != want->ack ||
 	    (want->window_given && got.window != want->window) ||

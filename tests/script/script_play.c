@@ -1,5 +1,6 @@
 #include "script_player.h"
 
+#include "kernel/kernel_lane.h"
 #include "net/access_list.h"
 
 #include <inttypes.h>
@@ -205,6 +206,9 @@ look(struct player *p, const struct script_step *st)
 		return peer_expect_silence(p);
 	case DO_FROM:
 		p->flow = flow_of(p, (uint16_t)st->number);
+		return true;
+	case DO_TO:
+		p->to = (uint16_t)st->number;
 		return true;
 	case DO_OPENED:
 		return expect(p, "opened", st->number, p->opened);
@@ -420,6 +424,17 @@ script_to_ipv6(struct script *script)
 	script->mtu += 20;
 }
 
+/* Makes the lane to a kernel that takes nothing from it. */
+static struct kernel_lane *
+create_lane(void **memory, uint32_t mtu)
+{
+	struct region region = {.size = kernel_lane_bytes(mtu, true)};
+
+	region.base = *memory = malloc(region.size);
+	ensure(*memory != NULL);
+	return kernel_lane_create(&region, mtu, true);
+}
+
 bool
 script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 {
@@ -428,8 +443,12 @@ script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 	const struct stack_user user = {
 		.arg = &p, .opened = on_opened, .gone = on_gone, .failed = on_failed};
 	struct stack_config cfg = script->stack;
+	void *lane = NULL;
 	bool good;
 
+	p.to = SIM_PORT;
+	if (script->kernel)
+		cfg.net.kernel = create_lane(&lane, script->mtu);
 	p.ends = ends_of(script);
 	p.header_bytes = script->local == LOCAL_V4 ? 40 : 60;
 	p.flow = flow_of(&p, PEER_PORT);
@@ -448,5 +467,6 @@ script_play(const struct script *script, char error[SCRIPT_ERROR_BYTES])
 	sim_stack_destroy(p.ss);
 	free(p.access);
 	free(p.addrs);
+	free(lane);
 	return good;
 }

@@ -49,6 +49,7 @@ struct player {
 	struct script_flow flows[FLOWS_MAX];
 	uint32_t flow_count;
 	struct script_flow *flow; /* the flow in use */
+	uint16_t to;              /* the port of ours that the peer sends to */
 	struct script_ends ends;  /* from the peer to us */
 	uint32_t header_bytes;    /* of IP and TCP without options */
 	uint64_t start_ns;

@@ -70,6 +70,7 @@ static const struct {
 	SETTING("rx-frames", stack.net.rx_frames_max),
 	SETTING("keepalive", stack.tcp.keepalive_idle_ns),
 	SETTING("mtu", mtu),
+	SETTING("kernel", kernel),
 	SETTING("timestamps", stack.tcp.timestamps),
 	SETTING("congestion", stack.tcp.congestion),
 	SETTING("ecn", stack.tcp.ecn),

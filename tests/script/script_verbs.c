@@ -288,6 +288,7 @@ static const struct {
 	{"silence", DO_SILENCE, parse_none},
 	{"wait", DO_WAIT, parse_time},
 	{"from", DO_FROM, parse_count},
+	{"to", DO_TO, parse_count},
 	{"read", DO_READ, parse_count},
 	{"reading", DO_READING, parse_none},
 	{"write", DO_WRITE, parse_count},

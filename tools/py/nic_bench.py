@@ -1,6 +1,7 @@
 """tools/bench nic: what the kernel beside the cache costs, and what floods towards one do to the other.
 
-Instructions of a get are counted by callgrind with the kernel's lane and without. Everything else is measured over a veth
+Instructions of a get are counted by callgrind with the kernel's lane and without. A frame that the kernel's share refuses
+is timed in memory, a million a second (bench_refused). Everything else is measured over a veth
 in network namespaces (tests/bench/net/kernel_flood.py), several times; figures are medians. A flood of SYNs to ssh stands
 beside one of the same frames to a MAC without an owner: what both lose is the machine's, since the sender shares it.
 Clients of an address on two boxes (tests/bench/net/anycast_outage.py) are measured where FRR and BIRD are installed.
@@ -18,7 +19,7 @@ import routing_bed
 from bench_figures import Figures, table
 from progress import Failed, Step
 
-TARGETS = ["app/clockoo", "tests/bench/bench_request", "tests/bench/net/ask", "tests/bench/net/frame_flood"]
+TARGETS = ["app/clockoo", "tests/bench/bench_request", "tests/bench/net/ask", "tests/bench/net/frame_flood", "tests/bench/net/bench_refused"]
 GETS = ("udp_get", "tcp_get")
 FLOOD = build_tree.ROOT / "tests/bench/net/kernel_flood.py"
 ROUNDS, QUICK_ROUNDS = 5, 1
@@ -39,12 +40,18 @@ def get_ratio(program):
 
 
 def one_round(folder, seconds):
-    programs = [folder / name for name in (TARGETS[0], *TARGETS[2:])]
+    programs = [folder / name for name in (TARGETS[0], *TARGETS[2:4])]
     done = subprocess.run([sys.executable, "-B", FLOOD, *programs, str(seconds)], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
         raise Failed(f"{FLOOD.name}: {(done.stderr or done.stdout).strip()[-300:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def refused_ns(program, rounds):
+    """The core's time for a frame that the kernel's share refuses, of each round."""
+    return [json.loads(subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+                                      timeout=LIMIT_S).stdout)["refused_frame_ns"] for _ in range(rounds)]
 
 
 def outages(folder, events):
@@ -64,6 +71,8 @@ def measure(folder, quick, keep):
         figures.figures["kernel_path_get_instructions_ratio"] = round(get_ratio(folder / TARGETS[1]), 4)
     keep(figures.figures)
     rounds = QUICK_ROUNDS if quick else ROUNDS
+    with Step("a refused frame"):
+        figures.keep("kernel_refused_frame_ns", refused_ns(folder / TARGETS[4], rounds), 1)
     for number in range(rounds):
         with Step(f"floods, round {number + 1} of {rounds}"):
             rows.append(one_round(folder, QUICK_SECONDS if quick else SECONDS))
