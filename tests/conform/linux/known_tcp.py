@@ -92,8 +92,9 @@ def is_old_ack(parts):
 
 
 def old_ack(conversation, number, parts, fields):
-    is_predicted = fields.keys() <= STREAM | REPEATS | {"acked"} and not fields.get("again", (False, True))[0]
-    is_late = any("F" in part.flags for part in before(conversation, number)) and fields.keys() <= REPEATS
+    is_answer = fields.keys() <= STREAM | REPEATS | {"acked"}
+    is_predicted = is_answer and not fields.get("again", (False, True))[0]
+    is_late = is_answer and any("F" in part.flags for part in before(conversation, number))
     is_reset = "resets" in fields and all(fields["resets"])  # each with its own number
     return is_old_ack(parts) and (is_predicted or is_late or is_reset)
 
@@ -131,7 +132,11 @@ def data_beyond_fin(conversation, number, parts, fields):
 
 
 def fin_into_closed_window(conversation, number, parts, fields):
-    is_closed = any(part.win == 0 for part in before(conversation, number + 1)[-2:])
+    met = before(conversation, number + 1)
+    if "resets" in fields:  # ours was acknowledged, and the connection is no more
+        was_closed = any(part.win == 0 and "A" in part.flags for part in met)
+        return was_closed and fields["resets"][0] == () and any("F" in part.flags for part in met)
+    is_closed = any(part.win == 0 for part in met[-2:])
     return is_closed and fields.keys() == {"upto", "fin"} and fields["fin"] == (None, fields["upto"][1])
 
 
@@ -161,7 +166,8 @@ def wrong_ack_in_syn_received(conversation, number, parts, fields):
 def reset_at_fin(conversation, number, parts, fields):
     met = before(conversation, number)
     fins = {part.seq + part.size for part in met if "F" in part.flags}
-    return fields.get("resets", (0, 0))[1] == () and any("R" in part.flags and part.seq in fins for part in met)
+    is_gone = fields.get("resets", (0, 0))[1] == () or fields.get("syn_acks", (0, 0))[1] == ()
+    return is_gone and any("R" in part.flags and part.seq in fins for part in met)
 
 
 def reset_in_fin_wait_2(conversation, number, parts, fields):
@@ -194,6 +200,11 @@ def old_data_after_close(conversation, number, parts, fields):
     """In FIN-WAIT-1 it acknowledges our FIN as well; Linux then forgets the rest of the segment."""
     is_closed = b"quit" in conversation.stream[: max(part.seq + part.size for part in parts)]
     return is_closed and fields.keys() <= REPEATS and fields.get("again") == (False, True)
+
+
+def blocks_apart(conversation, number, parts, fields):
+    is_lone = fields.keys() <= REPEATS and fields.get("again") == (False, True)
+    return is_lone and fields.get("sack", (0, 0))[0] is None and bool(fields["sack"][1])
 
 
 def small_segments(conversation, number, parts, fields):
@@ -351,6 +362,12 @@ KNOWN = [
         "RFC 5681 3.1",
         "a reply whose ACKs are all too old is sent again, and the next begins with one segment",
         window_after_timeout,
+    ),
+    (
+        "blocks in an ACK of their own",
+        "RFC 2018 4",
+        "a full segment has no room for SACK blocks, and an ACK of its own tells them; Linux sends a shorter segment",
+        blocks_apart,
     ),
     (
         "first window",
