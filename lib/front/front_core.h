@@ -40,12 +40,13 @@ struct front {
 	/* Fields that each turn reads, on adjacent lines. */
 	_Alignas(CACHE_LINE_BYTES) struct list events;
 	struct list looks, unsent;
-	struct list landed;      /* requests with an answer that is not completed */
-	struct list flushes;     /* that wait for the store's flush */
+	struct list landed;  /* requests with an answer that is not completed */
+	struct list waiting; /* flushes that wait for the store's, writes that wait for an add */
 	uint64_t now_ns, due_ns; /* due_ns: the soonest due time of the lanes */
 	uint32_t completed_head, completed_tail;
 	uint32_t look_count;           /* lanes in looks */
 	uint32_t answers;              /* given in this turn */
+	uint32_t handovers;            /* keys that are fetched from former servers */
 	uint32_t resets;               /* the last reset of stats that was obeyed */
 	uint32_t generation;           /* of the fleet */
 	bool settled;                  /* no request of an earlier generation is open */
@@ -188,8 +189,30 @@ front_lane_moves(struct front_lane *l, uint32_t bytes)
 }
 /* True if the lane's answers are arriving, so that its clients should keep waiting. */
 bool front_lane_is_coming(const struct front_lane *l);
+static inline bool
+front_lane_has_address(const struct front_lane *l)
+{
+	return !ip_addr_is_zero(&l->front->addresses[l->server].ip);
+}
+
 /* True if the lane does not accept a request now, so that it fails at once. */
-bool front_lane_refuses(const struct front_lane *l);
+static inline bool
+front_lane_refuses(const struct front_lane *l)
+{
+	return l->state != LANE_UP &&
+	       (l->failures >= l->front->cfg.failure_limit || !front_lane_has_address(l));
+}
+
+/* Puts a request at the end of the lane's queue. */
+static inline void
+front_lane_queue(struct front_lane *l, struct front_request *request)
+{
+	request->queued = true;
+	list_push_back(&l->queue, &request->link);
+	if (l->state == LANE_UP && list_empty(&l->send_link))
+		list_push_back(&l->front->unsent, &l->send_link);
+}
+
 /* True if this lane sends requests without a client to its server: one lane of all cores does. */
 bool front_lane_probes(const struct front_lane *l);
 /* Ends its connection, if there is one; all open requests fail. */

@@ -38,19 +38,6 @@ front_lane_probes(const struct front_lane *l)
 	return lane % f->cfg.connections == 0 && l->server % f->cfg.fleet->cores == f->cfg.core;
 }
 
-static bool
-has_address(const struct front_lane *l)
-{
-	return !ip_addr_is_zero(&l->front->addresses[l->server].ip);
-}
-
-bool
-front_lane_refuses(const struct front_lane *l)
-{
-	return l->state != LANE_UP &&
-	       (l->failures >= l->front->cfg.failure_limit || !has_address(l));
-}
-
 static void
 due_at(struct front_lane *l, uint64_t ns)
 {
@@ -181,6 +168,8 @@ failure_of(const struct front_lane *l, enum front_counter why)
 		return FRONT_FAILURE_LATE;
 	case FRONT_SERVER_BROKEN:
 		return FRONT_FAILURE_BROKEN;
+	case FRONT_LOGIN_REFUSED:
+		return l->logs_in ? FRONT_FAILURE_LOGIN : FRONT_FAILURE_NO_LOGIN;
 	default:
 		return FRONT_FAILURE_CLOSED;
 	}
@@ -284,7 +273,7 @@ front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns)
 static bool
 may_open(const struct front_lane *l)
 {
-	return has_address(l) && (l->condition == FRONT_PLACE_IN_USE || l->probe != 0);
+	return front_lane_has_address(l) && (l->condition == FRONT_PLACE_IN_USE || l->probe != 0);
 }
 
 static void

@@ -76,6 +76,7 @@ struct front_lane {
 	uint32_t failures; /* consecutive ones */
 	bool meta;
 	bool reports_ttl;              /* of its server's version, as in front_reply.h */
+	bool logs_in;                  /* its connection began with a login */
 	struct front_request *sending; /* whose value is not yet completely queued; NULL: none */
 	uint32_t sending_at;
 	uint64_t written;

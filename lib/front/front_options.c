@@ -6,6 +6,7 @@
 
 #include "front_names.h"
 #include "front_servers.h"
+#include "config/auth_file.h"
 #include "copies/admission.h"
 #include "backend/backend.h"
 #include "base/time_units.h"
@@ -13,6 +14,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define MS_PER_S 1000u
@@ -91,6 +93,24 @@ read_peers(struct peers_list *peers, const char *value, struct error *err)
 	return true;
 }
 
+static_assert(sizeof FRONT_LOGIN_FORMAT + AUTH_USER_BYTES <= FRONT_LOGIN_BYTES,
+	      "a login of any length fits");
+
+static bool
+read_login(struct front_login *login, const char *path, struct error *err)
+{
+	struct auth_user user;
+
+	if (path[0] == '\0')
+		return true;
+	if (!auth_file_load_login(&user, path, err))
+		return false;
+	snprintf(login->line, sizeof login->line, FRONT_LOGIN_FORMAT,
+		 user.name_len + 1u + user.word_len, user.name_len, (const char *)user.bytes,
+		 user.word_len, (const char *)user.bytes + user.name_len);
+	return true;
+}
+
 /* Checks that peers have a use. Without copies, or with copies that are always right, they would
  * change nothing. */
 static bool
@@ -102,6 +122,21 @@ peers_make_sense(const struct front_config *front, struct error *err)
 			 "--front-peers with --front-%s: fronts tell each other whose copies "
 			 "are not right any more; leave it out",
 			 front->shared ? "items 0" : "mode sole");
+}
+
+/* Checks that every write passes this front, which would not know of others', and that servers
+ * report what is handed over. */
+static bool
+warm_is_right(const struct front_config *front, struct error *err)
+{
+	if (front->warm_ns != 0 && front->shared)
+		return error_set(err,
+				 "--front-warm with --front-mode shared: a former server may have "
+				 "an old value of a key that another client has written since; "
+				 "leave it out");
+	return front->warm_ns == 0 || front->protocol != FRONT_PROTOCOL_TEXT ||
+	       error_set(err, "--front-warm with --front-protocol text: its servers do not "
+			      "report when an item expires; leave it out");
 }
 
 static bool
@@ -151,8 +186,10 @@ front_options_read(struct front_config *front, const struct config *options, str
 	front->auto_eject_hosts = o->auto_eject_hosts;
 	front->gutter_ttl_s = (o->gutter_ttl_ms + MS_PER_S - 1) / MS_PER_S;
 	front->reload_flushes = o->reload != 0;
+	front->warm_ns = o->warm_ms * NS_PER_MS;
 	return read_servers(&front->servers, o->servers, err) &&
 	       read_gutter(&front->gutter, o->gutter, err) &&
 	       read_peers(&front->peers, o->peers, err) && peers_make_sense(front, err) &&
+	       read_login(&front->login, o->login, err) && warm_is_right(front, err) &&
 	       connections_fit(front, err);
 }

@@ -2,7 +2,7 @@
  * front_read.c - converts a connection's bytes to answers: line by line, values into items. A
  * server is not trusted: front_reply.c decides whether a line answers the first batch.
  */
-#include "front_cache.h"
+#include "front_handover.h"
 
 #include "base/copy.h"
 #include "base/prefetch.h"
@@ -12,6 +12,7 @@ enum read_step {
 	READ_ON,
 	READ_LATER, /* no bytes have arrived, or there is no memory for them */
 	READ_BROKEN,
+	READ_REFUSED, /* the login was refused, or is missing */
 };
 
 void
@@ -64,7 +65,7 @@ batch_answered(struct front_lane *l, enum mc_error error)
 	const struct backend_answer answer = {.error = (uint8_t)error};
 
 	for (uint32_t i = 0; i < l->asked.nkeys; i++)
-		if (l->requests[i] != NULL)
+		if (l->requests[i] != NULL && !front_handover_begins(l, l->requests[i], error))
 			front_request_answer(l->front, l->requests[i], &answer);
 	if (error == MC_ERR_NONE)
 		front_lane_good(l);
@@ -75,8 +76,8 @@ batch_answered(struct front_lane *l, enum mc_error error)
 static enum read_step
 probe_answered(struct front_lane *l, bool meta)
 {
-	const bool last =
-		l->asked.ask == FRONT_ASK_MN || l->front->cfg.speech != FRONT_SPEECH_PROBED;
+	const bool asks_mn = l->front->cfg.speech == FRONT_SPEECH_PROBED;
+	const bool last = l->asked.ask == (asks_mn ? FRONT_ASK_MN : FRONT_ASK_VERSION);
 
 	batch_done(l);
 	if (last)
@@ -188,7 +189,8 @@ value_begin(struct front_lane *l)
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0) &&
+	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0 ||
+	     request->whole != NULL) &&
 	    l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin_yielding(l, request);
 	if (r == STORE_NOT_YET && may_wait(l)) {
@@ -399,8 +401,9 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	case FRONT_ASK_VERSION:
 		l->reports_ttl = r->reports_ttl;
 		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
+	case FRONT_ASK_LOGIN:
 	case FRONT_ASK_MN:
-		return probe_answered(l, true);
+		return probe_answered(l, l->asked.ask == FRONT_ASK_MN);
 	case FRONT_ASK_ME:
 		return ttl_answered(l, r->status == FRONT_ME ? r->ttl_s : 0);
 	case FRONT_ASK_FLUSH:
@@ -410,6 +413,12 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	case FRONT_ASK_MG: /* a hit has its value, except for a touch */
 		if (r->status == FRONT_HD && l->requests[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
+		if (r->status == FRONT_EN &&
+		    front_handover_begins(l, l->requests[0], MC_ERR_NONE)) {
+			front_lane_good(l);
+			batch_done(l);
+			return READ_ON;
+		}
 		break;
 	case FRONT_ASK_MS:
 		if ((r->meta & FRONT_META_SIZE) == 0)
@@ -426,10 +435,16 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	return request_answered(l, &answer);
 }
 
-static bool
-is_retrieval(enum front_ask ask)
+/* Handles an error amid the first requests of a connection. A server without users may have no
+ * memory for the login, and answers the next one. */
+static enum read_step
+probe_refused(struct front_lane *l, bool is_client_error)
 {
-	return ask == FRONT_ASK_GET || ask == FRONT_ASK_MG;
+	if (l->asked.ask == FRONT_ASK_FLUSH || l->asked.ask == FRONT_ASK_VERSION)
+		return is_client_error && l->asked.ask == FRONT_ASK_VERSION ? READ_REFUSED
+									    : READ_BROKEN;
+	return is_client_error && l->asked.ask == FRONT_ASK_LOGIN ? READ_REFUSED
+								  : probe_answered(l, false);
 }
 
 static enum read_step
@@ -437,17 +452,14 @@ error_read(struct front_lane *l, const struct front_reply *r)
 {
 	const struct backend_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
 
-	if (l->asked.ask == FRONT_ASK_VERSION ||
-	    (l->asked.ask == FRONT_ASK_FLUSH && l->state == LANE_PROBING))
-		return READ_BROKEN;
-	if (l->asked.ask == FRONT_ASK_MN)
-		return probe_answered(l, false);
+	if (l->state == LANE_PROBING)
+		return probe_refused(l, r->is_client_error);
 	if (l->asked.ask == FRONT_ASK_ME)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (l->asked.ask == FRONT_ASK_STATS)
 		return stats_answered(l, false);
 	/* An error is no miss, even if front.on_failure makes one of a server that is down. */
-	if (is_retrieval(l->asked.ask))
+	if (l->asked.ask == FRONT_ASK_GET || l->asked.ask == FRONT_ASK_MG)
 		return batch_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
 	request_answered(l, &answer);
 	return r->ends_connection ? READ_BROKEN : READ_ON;
@@ -584,6 +596,8 @@ front_lane_read(struct front_lane *l, uint32_t *bytes)
 	front_lane_moves(l, most - *bytes);
 	if (s == READ_ON)
 		f->more = true;
-	if (s == READ_BROKEN)
-		front_lane_failed(l, conn_eof(l->conn) ? FRONT_SERVER_CLOSED : FRONT_SERVER_BROKEN);
+	if (unlikely(s >= READ_BROKEN))
+		front_lane_failed(l, s == READ_REFUSED   ? FRONT_LOGIN_REFUSED
+				     : conn_eof(l->conn) ? FRONT_SERVER_CLOSED
+							 : FRONT_SERVER_BROKEN);
 }

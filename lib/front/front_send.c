@@ -307,11 +307,18 @@ front_lane_ask_stats(struct front_lane *l, const char *line)
 	return true;
 }
 
-/* Probes a server. Only a process answers `version`; its answer to `mn` shows its protocol. */
+/* Logs in, if the fleet has a login, and probes the server. Only a process answers `version`; its
+ * answer to `mn` shows its protocol. */
 void
 front_lane_probe(struct front_lane *l)
 {
-	probe_send(l, "version\r\n", FRONT_ASK_VERSION);
+	const char *login = l->front->state->login.line;
+
+	l->logs_in = login[0] != '\0';
+	if (l->logs_in)
+		probe_send(l, login, FRONT_ASK_LOGIN);
+	if (l->conn != NULL)
+		probe_send(l, "version\r\n", FRONT_ASK_VERSION);
 	if (l->conn != NULL && l->front->cfg.speech == FRONT_SPEECH_PROBED)
 		probe_send(l, "mn\r\n", FRONT_ASK_MN);
 }

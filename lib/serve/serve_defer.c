@@ -19,6 +19,21 @@ extern_unpin(const void *arg)
 }
 
 static void
+lent_hold(const void *owner)
+{
+	store_pin(owner);
+}
+
+static uint32_t
+lent_bytes(const void *owner)
+{
+	return item_value_len(owner);
+}
+
+/* A pin for frames is taken beside that of the queued value, so the count never rises from 0. */
+const struct lender value_lender = {lent_hold, extern_unpin, lent_bytes};
+
+static void
 value_end(struct serve *sv, struct session *ss)
 {
 	const enum value_tail tail = (enum value_tail)ss->value.tail;
@@ -44,6 +59,7 @@ piece_queue(struct serve *sv, struct session *ss, uint32_t end)
 	ensure(conn_write_external(
 		sv->stack, ss->conn, piece.data, piece.len,
 		v->offset == item_value_len(v->item) ? extern_unpin : extern_keep, v->item));
+	conn_external_lendable(ss->conn);
 }
 
 bool

@@ -62,6 +62,8 @@ struct value_rest {
 	uint16_t arrival; /* the number of its arrival; 0: all of the value is here */
 };
 
+extern const struct lender value_lender; /* serve_defer.c: pins the values that the port reads */
+
 struct stream_kind; /* serve_stream.h */
 
 /* Position in a reply of many rows, which is written as room becomes free. */

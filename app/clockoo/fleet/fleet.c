@@ -3,6 +3,7 @@
  * cores and lookups, and from reloads.
  */
 #include "fleet.h"
+#include "config/auth_file.h"
 #include "front/front.h"
 #include "front/front_servers.h"
 
@@ -12,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES 128u /* and ADMISSION_ALIGN */
+#define REFUSED_STEPS   50u     /* of the control in a tick, while a reload refuses keys */
+#define REFUSED_STEP_NS 200000u /* their distance */
+#define LINE_BYTES      128u    /* and ADMISSION_ALIGN */
 
 static_assert(LINE_BYTES >= ADMISSION_ALIGN, "what is shared begins with a line");
 
@@ -37,7 +40,9 @@ make_exchange(struct fleet *f, const struct front_config *config, uint32_t cores
 	if (f->exchange == NULL)
 		return false;
 	front_exchange_init(f->exchange, cores, room);
-	return true;
+	if (config->warm_ns != 0)
+		f->exchange->warm = make(sizeof *f->exchange->warm);
+	return config->warm_ns == 0 || f->exchange->warm != NULL;
 }
 
 /* Allocates the copies that are planned. */
@@ -70,6 +75,8 @@ static const char *const failures[] = {
 	[FRONT_FAILURE_CLOSED] = "it ends its connections",
 	[FRONT_FAILURE_LATE] = "it does not answer requests within front.timeout",
 	[FRONT_FAILURE_BROKEN] = "its answers are not those of a memcached",
+	[FRONT_FAILURE_LOGIN] = "it refuses the login",
+	[FRONT_FAILURE_NO_LOGIN] = "it requires a login: name a file with one as front.login",
 };
 
 /* Makes the thread look the names up at once: their hosts may have moved. The lock is held. */
@@ -390,11 +397,25 @@ next_takes_over(struct fleet *f)
 		f->spec->config.servers.count == 1 ? "" : "s");
 }
 
+/* Ends a reload as soon as the cores can, since keys that move fail until then; after the last
+ * step, in the next tick. The lock is held. */
+static void
+steps_while_refused(struct fleet *f, uint64_t now_ns)
+{
+	const struct timespec pause = {.tv_nsec = REFUSED_STEP_NS};
+
+	for (uint32_t i = 0; i < REFUSED_STEPS && front_control_refuses(&f->control); i++) {
+		nanosleep(&pause, NULL);
+		front_control_step(&f->control, now_ns);
+	}
+}
+
 void
 fleet_tick(struct fleet *f, uint64_t now_ns)
 {
 	pthread_mutex_lock(&f->lock);
 	front_control_step(&f->control, now_ns);
+	steps_while_refused(f, now_ns);
 	fleet_spec_free(f->gone);
 	f->gone = NULL;
 	if (f->next != NULL && front_control_config(&f->control) == &f->next->config)
@@ -420,6 +441,7 @@ keep_the_rest(struct front_config *config, const struct front_config *now)
 	config->auto_eject_hosts = now->auto_eject_hosts;
 	config->gutter_ttl_s = now->gutter_ttl_s;
 	config->reload_flushes = now->reload_flushes;
+	config->warm_ns = now->warm_ns;
 }
 
 bool
@@ -440,6 +462,22 @@ fleet_reload(struct fleet *f, struct fleet_spec *spec, uint64_t now_ns, struct e
 	if (done && !fleet_start(f, &why))
 		fprintf(stderr, "clockoo: front.servers: %s\n", why.text);
 	return done;
+}
+
+bool
+fleet_login(struct fleet *f, const struct fleet_spec *spec)
+{
+	struct front_login *now = &f->spec->config.login;
+
+	if (strcmp(now->line, spec->config.login.line) == 0)
+		return false;
+	pthread_mutex_lock(&f->lock);
+	*now = spec->config.login;
+	if (f->next != NULL)
+		f->next->config.login = *now;
+	front_control_login(&f->control, now);
+	pthread_mutex_unlock(&f->lock);
+	return true;
 }
 
 bool
@@ -464,6 +502,9 @@ fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error *err)
 			"front; none is kept for the first %u s of a server that does not list its "
 			"connections, or lists one of an earlier process\n",
 			FRONT_QUIET_S);
+	if (auth_file_is_open(cfg->front.login))
+		fprintf(stderr, "clockoo: " AUTH_FILE_OPEN_FORMAT "\n", "front.login",
+			cfg->front.login);
 	if (!fleet_start(*fleet, err))
 		return false;
 	fleet_wait(*fleet, FLEET_FIRST_S);

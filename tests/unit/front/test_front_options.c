@@ -180,6 +180,23 @@ refused_peers(const char *peers)
 	return err.text;
 }
 
+TEST(login_is_the_command_that_a_connection_begins_with)
+{
+	char path[] = "/tmp/front_login_XXXXXX";
+	const int fd = mkstemp(path);
+	const char text[] = "front:pa ss:write\n";
+
+	check_eq(write(fd, text, sizeof text - 1), sizeof text - 1);
+	close(fd);
+	begin("a:11211:1");
+	read_options();
+	check_str(front.login.line, "");
+	set("front-login", path);
+	read_options();
+	check_str(front.login.line, "set clockoo-login 0 -1 11\r\nfront pa ss\r\n");
+	unlink(path);
+}
+
 TEST(peers_have_addresses)
 {
 	static const char *const wrong[] = {"10.0.0.2",   "10.0.0.2:",      "10.0.0.2:0",
@@ -209,6 +226,25 @@ TEST(peers_have_addresses)
 	set("front-items", "0");
 	check(!front_options_read(&front, &options, &err));
 	check_ptr(strstr(err.text, "--front-items 0"));
+}
+
+TEST(keys_are_handed_over_in_sole_mode_by_servers_that_know_meta)
+{
+	struct error err;
+
+	begin("a:1:1");
+	set("front-warm", "1500ms");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-warm with --front-mode shared"));
+	set("front-mode", "sole");
+	read_options();
+	check_eq(front.warm_ns, 1500000000ull);
+	set("front-protocol", "text");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-warm with --front-protocol text"));
+	set("front-warm", "0s");
+	read_options();
+	check_eq(front.warm_ns, 0);
 }
 
 TEST(a_worker_has_a_bound_of_connections)
