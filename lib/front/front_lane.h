@@ -86,6 +86,7 @@ struct front_lane {
 
 	/* The reply being read. */
 	enum front_reading reading;
+	uint32_t relay_parts;     /* FRONT_MOVES_BYTES of values that were relayed of this batch */
 	struct front_asked asked; /* of the first batch */
 	uint8_t opaque_text[MC_U64_DIGITS_MAX];
 	struct view views[FRONT_KEYS_MAX];
@@ -94,7 +95,6 @@ struct front_lane {
 	uint32_t value_left, end_left;
 	struct front_request *relayed; /* whose value leaves as it arrives; NULL: none */
 	uint32_t relay_bytes;          /* of it that may leave */
-	uint32_t relay_parts; /* FRONT_MOVES_BYTES of values that were relayed of this batch */
 	uint64_t memory_ns;   /* start of its value's wait for memory; 0: it does not wait */
 	uint64_t excused_ns;  /* until then this front did not read */
 	uint32_t moved_bytes; /* since moved_ns */

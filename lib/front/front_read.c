@@ -548,28 +548,38 @@ reply_begin_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
 }
 
+/* Reads on amid a value. What has arrived of a long one may leave while the rest is awaited. */
 static enum read_step
-step(struct front_lane *l, uint32_t *bytes)
+value_step(struct front_lane *l, uint32_t *bytes)
 {
 	struct view v;
 
 	if (l->reading == READING_BEGIN)
 		return value_begin(l);
-	if (l->reading == READING_VALUE && l->value_left == 0)
+	if (l->value_left == 0)
 		l->reading = READING_VALUE_END;
+	v = conn_peek(l->conn);
+	if (v.len != 0)
+		return l->reading == READING_VALUE ? value_read(l, v, bytes) : value_end_read(l, v);
+	if (conn_eof(l->conn))
+		return READ_BROKEN;
+	front_relay(l);
+	return READ_LATER;
+}
+
+static enum read_step
+step(struct front_lane *l, uint32_t *bytes)
+{
+	struct view v;
+
+	if (l->reading != READING_LINE)
+		return value_step(l, bytes);
 	v = conn_peek(l->conn);
 	if (list_empty(&l->batches)) /* no request is open, so an end is no failure */
 		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
-	switch (l->reading) {
-	case READING_VALUE:
-		return value_read(l, v, bytes);
-	case READING_VALUE_END:
-		return value_end_read(l, v);
-	default:
-		return reply_begin_read(l, v, bytes);
-	}
+	return reply_begin_read(l, v, bytes);
 }
 
 /* Reads replies; bounded, since each step uses bytes that have arrived, except one before each
@@ -584,8 +594,6 @@ front_lane_read(struct front_lane *l, uint32_t *bytes)
 	while (s == READ_ON && *bytes > 0 && front_may_answer(f))
 		s = step(l, bytes);
 	front_lane_moves(l, most - *bytes);
-	if (l->reading >= READING_VALUE && s != READ_BROKEN)
-		front_relay(l);
 	if (s == READ_ON)
 		f->more = true;
 	if (unlikely(s >= READ_BROKEN))
