@@ -386,6 +386,19 @@ finish_tls(const struct config *cfg, struct error *err)
 	return true;
 }
 
+/* Rules of the NIC name ports, and a rule for a port matches untagged frames alone. */
+static bool
+finish_shared_nic(const struct config *cfg, struct error *err)
+{
+	if (cfg->vlan != 0 || strstr(cfg->addresses, "vlan") != NULL)
+		return error_set(err, "--kernel nic: VLANs need a tap interface; name one");
+	if (config_has_bond(cfg))
+		return error_set(err, "--kernel nic: a bond needs a tap interface; name one");
+	if (cfg->steering == STEERING_NONE || cfg->steering == STEERING_FLOW_DIRECTOR)
+		return error_set(err, "--kernel nic: --steering: expected auto, rss or software");
+	return true;
+}
+
 static bool
 finish_kernel(const struct config *cfg, struct error *err)
 {
@@ -393,6 +406,8 @@ finish_kernel(const struct config *cfg, struct error *err)
 		return true;
 	if (config_is_user(cfg))
 		return error_set(err, "--kernel: port user has no NIC to share; leave it out");
+	if (config_shares_nic(cfg))
+		return finish_shared_nic(cfg, err);
 	if (strcmp(cfg->kernel, cfg->iface) == 0)
 		return error_set(err,
 				 "--kernel and --iface: %s: that is the port itself; name the tap "

@@ -43,6 +43,7 @@ struct config_front {
 	char gutter[CONFIG_SERVERS_BYTES]; /* standby servers, as servers; empty: none */
 	uint32_t gutter_ttl_ms;
 	uint32_t reload;
+	uint32_t warm_ms;                 /* 0: keys are not handed over */
 	char peers[CONFIG_SERVERS_BYTES]; /* address:port of each peer; empty: none */
 	char login[CONFIG_LOGIN_PATH];    /* file of the user at the servers; empty: none */
 };

@@ -181,6 +181,10 @@ const struct option_row option_rows[] = {
 	{"front-reload", 0, OPTION_FRONT_RELOAD, AT(front.reload), 0, 0, "NAME",
 	 "items of servers that a reload gives keys of others: keep or flush (keep)", false,
 	 "front.reload"},
+	{"front-warm", 0, OPTION_TIME, AT(front.warm_ms), 0, 86400000, "TIME",
+	 "sole: for so long after a reload, keys are handed over by the servers that had them "
+	 "before; 0: they are not (0)",
+	 false, "front.warm"},
 	{"front-peers", 0, OPTION_SERVERS, AT(front.peers), 0, 0, "LIST",
 	 "UDP address:port of other fronts of these servers, which are notified of the keys that "
 	 "this front writes, best effort (none)",
@@ -328,7 +332,8 @@ const struct option_row option_rows[] = {
 	{"kernel", 0, OPTION_TEXT, AT(kernel), 0, 15 + 1, "NAME",
 	 "tap interface by which the kernel uses the same NIC: it gets what is not the cache's, "
 	 "and "
-	 "what it sends leaves; clockoo-nic kernel makes one (none)",
+	 "what it sends leaves; clockoo-nic kernel makes one. nic: ConnectX, whose own interface "
+	 "keeps what is not the cache's (none)",
 	 false, "network.kernel"},
 	{"steering", 0, OPTION_STEERING, AT(steering), 0, 0, "NAME",
 	 "distribution of flows to cores: auto, flow-director, rss, software or none (auto)", false,

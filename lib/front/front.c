@@ -2,7 +2,7 @@
  * front.c - a backend (backend.h): chooses the lane of a key, makes requests, and does a turn's
  * work.
  */
-#include "front_cache.h"
+#include "front_handover.h"
 
 #define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
 
@@ -73,19 +73,38 @@ flush_parts(struct front *f, struct front_request *whole)
 	front_part_end(f, whole);
 }
 
-/* Flushes the store, once for all pending flushes. The store may have no number for a flush until
- * its sweep has come round. */
-static void
-flushes_look(struct front *f)
+/* Flushes the store, once for all pending flushes. False: they wait, for keys that are being handed
+ * over, or since the store has no number for a flush until its sweep has come round. */
+static bool
+flush_store(struct front *f)
 {
-	if (!copies_flush(&f->copies, serve_now_s(f->serve)))
-		return;
-	while (!list_empty(&f->flushes)) {
-		struct front_request *whole =
-			container_of(f->flushes.next, struct front_request, link);
+	return (likely(!f->state->special) || front_handover_flush(f)) &&
+	       copies_flush(&f->copies, serve_now_s(f->serve));
+}
 
-		list_unlink(&whole->link);
-		flush_parts(f, whole);
+/* Begins the writes and flushes that wait, as far as they may begin now. */
+static void
+waiting_look(struct front *f)
+{
+	bool asked = false, may_flush = false;
+	struct list all;
+
+	list_init(&all);
+	list_move_front(&f->waiting, f->waiting.prev, &all);
+	while (!list_empty(&all)) {
+		struct front_request *request =
+			container_of(list_pop_front(&all), struct front_request, link);
+
+		if (!front_verb_flushes(request->query.verb)) {
+			front_write_queue(f, request);
+			continue;
+		}
+		may_flush = asked ? may_flush : flush_store(f);
+		asked = true;
+		if (may_flush)
+			flush_parts(f, request);
+		else
+			list_push_back(&f->waiting, &request->link);
 	}
 }
 
@@ -99,8 +118,8 @@ flush(struct front *f, const struct backend_ask *ask)
 		return;
 	}
 	front_cache_flush(f, whole);
-	list_push_back(&f->flushes, &whole->link);
-	flushes_look(f);
+	list_push_back(&f->waiting, &whole->link);
+	waiting_look(f);
 }
 
 static FLAT void
@@ -126,7 +145,7 @@ write_ask(struct front *f, const struct backend_ask *ask)
 	struct fill own = ask->value != NULL ? *ask->value : (struct fill){0};
 	struct front_request *request;
 
-	if (ask->req->verb == MC_FLUSH_ALL || ask->req->verb == MC_BIN_FLUSH) {
+	if (front_verb_flushes(ask->req->verb)) {
 		flush(f, ask);
 		return;
 	}
@@ -165,7 +184,8 @@ drop(void *arg, struct view name, uint64_t hash)
 					.hash = hash,
 					.key = name,
 					.req = &req,
-					.lane = front_lane_of(f, name, hash)};
+					.lane = front_lane_of(f, name, hash),
+					.kind = BACKEND_ASK_WRITE};
 	struct front_request *request = request_take(f, front_route(f, &ask), &ask);
 
 	front_count(f, FRONT_DROPS);
@@ -319,8 +339,8 @@ poll(void *arg, uint64_t turn_ns)
 	if (unlikely(!list_empty(&f->events)))
 		events_look(f);
 	front_cache_turn(f);
-	if (unlikely(!list_empty(&f->flushes)))
-		flushes_look(f);
+	if (unlikely(!list_empty(&f->waiting)))
+		waiting_look(f);
 	if (unlikely(f->completed_head != f->completed_tail))
 		front_complete(f);
 	landed_look(f);
@@ -341,7 +361,7 @@ next_ns(void *arg)
 {
 	const struct front *f = arg;
 	const bool now = f->more || !list_empty(&f->events) || !list_empty(&f->landed) ||
-			 !list_empty(&f->flushes) || f->completed_head != f->completed_tail;
+			 !list_empty(&f->waiting) || f->completed_head != f->completed_tail;
 
 	const uint64_t peers_ns = peers_next_ns(f->peers, f->now_ns);
 
@@ -543,7 +563,7 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	list_init(&f->looks);
 	list_init(&f->unsent);
 	list_init(&f->landed);
-	list_init(&f->flushes);
+	list_init(&f->waiting);
 	pools_create(f);
 	f->lanes = region_take(region, f->lane_count * sizeof *f->lanes, CACHE_LINE_BYTES);
 	f->addresses =

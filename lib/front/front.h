@@ -35,22 +35,27 @@
 #include "front_stats.h"
 #include "backend/backend.h"
 
-#define FRONT_REQUESTS         (2 * PENDING_MAX)
-#define FRONT_BATCHES          PENDING_MAX
-#define FRONT_LANE_BATCHES_MAX 1024u
-#define FRONT_LOOKS            64u
-#define FRONT_ANSWERS_PER_TURN 512u
-#define FRONT_READ_TURN        (256u << 10)
-#define FRONT_READ_VISIT       (64u << 10)
-#define FRONT_MEMORY_PART      2u  /* part of the timeout for which a value waits for memory */
-#define FRONT_YIELDS_MAX       16u /* most answers given up for a value in a turn */
-#define FRONT_MOVES_BYTES      (16u << 10) /* bytes a timeout that make a lane slow, but not late */
-#define FRONT_SLOW_MAX         8u          /* timeouts of a request that a lane may be slow */
-#define FRONT_COMBINED_MAX     (64u << 10) /* bytes of a value that may replace a pending one */
-#define FRONT_REOPEN_NS        100000000ull   /* half as much more after each failure */
-#define FRONT_PROBE_MAX_NS     60000000000ull /* longest pause, for an ejected server */
-#define FRONT_REPLY_LOOK_NS    250000ull     /* interval of checks whether a reply reached a core */
-#define FRONT_STABLE_NS        1000000000ull /* a connection that ends sooner counts as a failure */
+#define FRONT_REQUESTS           (2 * PENDING_MAX)
+#define FRONT_BATCHES            PENDING_MAX
+#define FRONT_LANE_BATCHES_MAX   1024u
+#define FRONT_LOOKS              64u
+#define FRONT_ANSWERS_PER_TURN   512u
+#define FRONT_READ_TURN          (256u << 10)
+#define FRONT_READ_VISIT         (64u << 10)
+#define FRONT_MEMORY_PART        2u  /* part of the timeout for which a value waits for memory */
+#define FRONT_YIELDS_MAX         16u /* most answers given up for a value in a turn */
+#define FRONT_MOVES_BYTES        (16u << 10) /* bytes a timeout that make a lane slow, but not late */
+#define FRONT_SLOW_MAX           8u          /* timeouts of a request that a lane may be slow */
+#define FRONT_RELAY_MIN          (16u << 10) /* bytes of a value that may leave while it arrives */
+#define FRONT_RELAY_STEP         (16u << 10) /* fewer bytes of it wait for more */
+#define FRONT_HANDOVERS_MAX      1024u /* keys that a core fetches from former servers at once */
+#define FRONT_HANDOVER_ASKS      64u   /* times that their server is asked again */
+#define FRONT_HANDOVER_SLOW_PART 8u /* part of the timeout; a slower former server is not asked */
+#define FRONT_COMBINED_MAX       (64u << 10)  /* bytes of a value that may replace a pending one */
+#define FRONT_REOPEN_NS          100000000ull /* half as much more after each failure */
+#define FRONT_PROBE_MAX_NS       60000000000ull /* longest pause, for an ejected server */
+#define FRONT_REPLY_LOOK_NS      250000ull /* interval of checks whether a reply reached a core */
+#define FRONT_STABLE_NS          1000000000ull /* a connection that ends sooner counts as a failure */
 /* Time for which nothing is cached of a server that cannot prove that it executes no more requests
  * of an earlier process (front_fence.c). A time is no proof. */
 #define FRONT_QUIET_S 60u
@@ -59,6 +64,8 @@
 	X(FRONT_ASKED, "keys requested of servers")                                                \
 	X(FRONT_REQUESTED, "requests sent to servers")                                             \
 	X(FRONT_HITS, "of the keys, found")                                                        \
+	X(FRONT_RELAYED, "of those, with a value that left while it arrived")                      \
+	X(FRONT_RELAYS_LOST, "of those, cut short by their server: the client was reset")          \
 	X(FRONT_MISSES, "of the keys, absent")                                                     \
 	X(FRONT_FAILED, "of the keys, not answered by their server")                               \
 	X(FRONT_REFUSED, "of those, not sent: server down, queue full, or not supported")          \
@@ -76,6 +83,8 @@
 	X(FRONT_PEERS_LOST, "of them, not sent to one of these fronts")                            \
 	X(FRONT_PEERS_HEARD, "keys received from other fronts: their copies ended")                \
 	X(FRONT_PEERS_REFUSED, "refused: not from front.peers, above the limit, or malformed")     \
+	X(FRONT_HANDED_OVER, "keys handed over by their former server")                            \
+	X(FRONT_HANDED_UNKNOWN, "of them, of unknown fate: writes of these keys fail for a while") \
 	X(FRONT_CONNECTED, "connections opened to servers")                                        \
 	X(FRONT_CONNECT_FAILED, "connections to servers not opened")                               \
 	X(FRONT_OTHER_CORE, "connections tried again from another port: reply on another core")    \

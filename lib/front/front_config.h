@@ -79,9 +79,10 @@ struct front_config {
 	bool auto_eject_hosts;       /* a failing server leaves the fleet */
 	struct front_servers gutter; /* replace servers that are away; count 0: the others do */
 	uint32_t gutter_ttl_s;       /* life of what they hold then: 1..FRONT_GUTTER_TTL_MAX_S */
-	bool reload_flushes;         /* a reload flushes servers that gain keys of others */
-	struct peers_list peers;     /* fronts that are notified of writes */
-	struct front_login login;    /* of all servers */
+	bool reload_flushes;         /* a reload flushes servers that may have old values of keys */
+	uint64_t warm_ns;         /* former servers hand keys over for this long; 0: they do not */
+	struct peers_list peers;  /* fronts that are notified of writes */
+	struct front_login login; /* of all servers */
 };
 
 /* Returns the name, as the option has it. */

@@ -58,6 +58,10 @@ struct front_place {
 	struct ip_addr ip; /* the name's present address */
 	uint32_t probe;    /* its last probe */
 	uint64_t quiet_ns; /* it does not leave before this */
+	bool outdated;     /* it may have old values of keys that others have now */
+	bool lost;         /* it has lost keys by the last reload, and was told of their writes */
+	bool joins;        /* it is new, and has no keys yet */
+	bool departs;      /* it is not in the fleet any more, and hands its keys over */
 };
 
 /* Which places the servers of a configuration have. */
@@ -68,12 +72,15 @@ struct front_membership {
 
 struct front_control {
 	struct front_exchange *exchange;
-	uint32_t membership_now;  /* index of the membership in force */
-	bool reloading, refusing; /* a reload to the other one is in progress; its keys are
-				     already refused */
-	uint64_t locate_ns;       /* a reload waits for addresses of its new servers until this */
-	uint64_t quiet_ns;        /* stand-ins do not change before this */
-	struct front_login login; /* the next state's, if it is new */
+	uint32_t membership_now;   /* index of the membership in force */
+	bool reloading, refusing;  /* a reload to the other one is in progress; its keys are
+				      already refused */
+	bool joined;               /* its new servers are connected and flushed, without keys */
+	bool warming;              /* keys of the last reload are handed over */
+	uint64_t join_ns, warm_ns; /* the ends of both */
+	uint64_t locate_ns;        /* a reload waits for addresses of its new servers until this */
+	uint64_t quiet_ns;         /* stand-ins do not change before this */
+	struct front_login login;  /* the next state's, if it is new */
 	bool login_is_new;
 	/* Called when a server's health has changed. why: the last failure of a server that is
 	 * down or leaves; unknown if a flush is the reason. */
@@ -85,6 +92,7 @@ struct front_control {
 	void *arg;
 	struct front_membership membership[2];
 	struct front_place place[FRONT_SERVERS_MAX];
+	struct front_host departing[FRONT_SERVERS_MAX]; /* of places that depart */
 };
 
 /* Returns the places for this configuration and for later ones. */
@@ -112,6 +120,13 @@ bool front_control_login_step(struct front_control *c, struct front_state *draft
 
 /* Advances the control; called some times a second. */
 void front_control_step(struct front_control *c, uint64_t now_ns);
+
+/* True while a reload refuses keys, so that the next step should be soon. */
+static inline bool
+front_control_refuses(const struct front_control *c)
+{
+	return c->refusing;
+}
 
 static inline const struct front_config *
 front_control_config(const struct front_control *c)

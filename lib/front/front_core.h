@@ -40,12 +40,13 @@ struct front {
 	/* Fields that each turn reads, on adjacent lines. */
 	_Alignas(CACHE_LINE_BYTES) struct list events;
 	struct list looks, unsent;
-	struct list landed;      /* requests with an answer that is not completed */
-	struct list flushes;     /* that wait for the store's flush */
+	struct list landed;  /* requests with an answer that is not completed */
+	struct list waiting; /* flushes that wait for the store's, writes that wait for an add */
 	uint64_t now_ns, due_ns; /* due_ns: the soonest due time of the lanes */
 	uint32_t completed_head, completed_tail;
 	uint32_t look_count;           /* lanes in looks */
 	uint32_t answers;              /* given in this turn */
+	uint32_t handovers;            /* keys that are fetched from former servers */
 	uint32_t resets;               /* the last reset of stats that was obeyed */
 	uint32_t generation;           /* of the fleet */
 	bool settled;                  /* no request of an earlier generation is open */
@@ -126,6 +127,8 @@ void front_write_queue(struct front *f, struct front_request *request);
 void front_request_value_end(struct front *f, struct front_request *request);
 /* Releases a request whose client has its answer, or does not want it. */
 void front_request_release(struct front *f, struct front_request *request);
+/* Ends one use of the owner's answer. */
+void front_request_unuse(struct front *f, struct front_request *owner);
 /* Completes a request with its answer, in poll(). Without a client, or an item, it ends. */
 void front_request_answer(struct front *f, struct front_request *request,
 			  const struct backend_answer *answer);
@@ -186,8 +189,30 @@ front_lane_moves(struct front_lane *l, uint32_t bytes)
 }
 /* True if the lane's answers are arriving, so that its clients should keep waiting. */
 bool front_lane_is_coming(const struct front_lane *l);
+static inline bool
+front_lane_has_address(const struct front_lane *l)
+{
+	return !ip_addr_is_zero(&l->front->addresses[l->server].ip);
+}
+
 /* True if the lane does not accept a request now, so that it fails at once. */
-bool front_lane_refuses(const struct front_lane *l);
+static inline bool
+front_lane_refuses(const struct front_lane *l)
+{
+	return l->state != LANE_UP &&
+	       (l->failures >= l->front->cfg.failure_limit || !front_lane_has_address(l));
+}
+
+/* Puts a request at the end of the lane's queue. */
+static inline void
+front_lane_queue(struct front_lane *l, struct front_request *request)
+{
+	request->queued = true;
+	list_push_back(&l->queue, &request->link);
+	if (l->state == LANE_UP && list_empty(&l->send_link))
+		list_push_back(&l->front->unsent, &l->send_link);
+}
+
 /* True if this lane sends requests without a client to its server: one lane of all cores does. */
 bool front_lane_probes(const struct front_lane *l);
 /* Ends its connection, if there is one; all open requests fail. */
@@ -244,6 +269,16 @@ front_lane_first(const struct front_lane *l)
 {
 	return container_of(l->batches.next, struct front_batch, link);
 }
+
+/* ---- answers, and values that leave while they arrive (front_relay.c) ---- */
+
+/* Returns the answer that a reply is, without its item. */
+struct backend_answer front_answer_of(const struct front_reply *r);
+/* Lets what has arrived of a value leave, if only its own client is to have it. */
+void front_relay(struct front_lane *l);
+/* Ends the relay of a value that has arrived; of one whose connection ends. */
+void front_relay_end(struct front_lane *l);
+void front_relay_lost(struct front_lane *l);
 
 /* ---- replies (front_read.c) ---- */
 

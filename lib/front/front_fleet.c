@@ -6,7 +6,7 @@
 #include "base/check.h"
 
 #define LINE_BYTES 64u
-#define RINGS      3u /* in a state */
+#define RINGS      4u /* in a state */
 
 static size_t
 ring_bytes(uint32_t room)
@@ -30,7 +30,7 @@ front_exchange_init(struct front_exchange *x, uint32_t cores, uint32_t room)
 	x->room = room;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct front_state *s = &x->state[i];
-		struct front_ring **const rings[RINGS] = {&s->ring, &s->stand, &s->next};
+		struct front_ring **const rings[RINGS] = {&s->ring, &s->stand, &s->next, &s->was};
 
 		for (uint32_t k = 0; k < RINGS; k++, at += ring_bytes(room))
 			*rings[k] = (struct front_ring *)(void *)at;
@@ -48,8 +48,8 @@ is_settled_by_all(const struct front_exchange *x, uint32_t generation)
 	return true;
 }
 
-static void
-ring_copy(struct front_ring *to, const struct front_ring *from)
+void
+front_exchange_ring_copy(struct front_ring *to, const struct front_ring *from)
 {
 	memcpy(to, from, sizeof *to + from->npoints * sizeof from->points[0]);
 }
@@ -60,7 +60,7 @@ front_exchange_draft(struct front_exchange *x)
 	const struct front_state *now = atomic_load_explicit(&x->now, memory_order_relaxed);
 	struct front_state *draft = x->draft;
 	struct front_ring *const ring = draft->ring, *const stand = draft->stand,
-				 *const next = draft->next;
+				 *const next = draft->next, *const was = draft->was;
 
 	if (!is_settled_by_all(x, now->generation))
 		return NULL;
@@ -68,9 +68,11 @@ front_exchange_draft(struct front_exchange *x)
 	draft->ring = ring;
 	draft->stand = stand;
 	draft->next = next;
-	ring_copy(ring, now->ring);
-	ring_copy(stand, now->stand);
-	ring_copy(next, now->next);
+	draft->was = was;
+	front_exchange_ring_copy(ring, now->ring);
+	front_exchange_ring_copy(stand, now->stand);
+	front_exchange_ring_copy(next, now->next);
+	front_exchange_ring_copy(was, now->was);
 	draft->generation = now->generation + 1;
 	return draft;
 }

@@ -30,6 +30,7 @@
 #include "config/lcores.h"
 #include "front_config.h"
 #include "front_listing.h"
+#include "front_warm.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -45,7 +46,7 @@ enum front_condition {
 struct front_state {
 	uint32_t generation; /* the first published one is 1; 0 has no servers */
 	uint32_t count;      /* places */
-	bool special;        /* a server is not in use, or a reload is in progress */
+	bool special;        /* a server is not in use, or keys move or are handed over */
 	struct front_address address[FRONT_SERVERS_MAX];
 	struct front_server server[FRONT_SERVERS_MAX];
 	uint8_t condition[FRONT_SERVERS_MAX]; /* enum front_condition */
@@ -54,10 +55,11 @@ struct front_state {
 	uint32_t probe[FRONT_SERVERS_MAX];
 	uint32_t pause_ms[FRONT_SERVERS_MAX];
 	struct front_login login; /* of connections that are opened from now on */
-	/* Rings of this state. The last two may have no points. */
+	/* Rings of this state. All but the first may have no points. */
 	struct front_ring *ring;  /* the server of each key */
 	struct front_ring *stand; /* the stand-in of a server that is away */
 	struct front_ring *next;  /* in a reload: keys with another server there are refused */
+	struct front_ring *was;   /* after a reload: the server that hands a key over */
 };
 
 /* The reason why a connection to a server, or a request to it, failed. */
@@ -83,6 +85,8 @@ struct front_report {
 	/* If unequal, it holds items that a flush should have removed, and is flushed before
 	 * use. */
 	_Atomic uint32_t flush_due, flush_done;
+	/* A key that another server got may have an old value here: a delete of it has failed. */
+	_Atomic bool outdated;
 	/* The server executes no requests of an earlier process with this address any more. */
 	_Atomic bool fenced;
 	/* Local ports of connections that the server has answered, of all cores; 0: none. Ports
@@ -94,6 +98,7 @@ struct front_exchange {
 	_Atomic(struct front_state *) now;
 	uint32_t cores, room;
 	struct front_state *draft; /* the other one */
+	struct front_warm *warm;   /* NULL: no key is handed over */
 	struct {
 		alignas(64) _Atomic uint32_t settled; /* its generation */
 	} core[CORES_MAX];
@@ -110,6 +115,7 @@ void front_exchange_init(struct front_exchange *x, uint32_t cores, uint32_t room
  * settled the current state yet. */
 struct front_state *front_exchange_draft(struct front_exchange *x);
 void front_exchange_publish(struct front_exchange *x);
+void front_exchange_ring_copy(struct front_ring *to, const struct front_ring *from);
 
 /* Returns the current state; a core calls it once a turn, before any other use. */
 static inline const struct front_state *
@@ -151,6 +157,14 @@ static inline void
 front_report_owe_mt(struct front_report *r)
 {
 	atomic_fetch_add_explicit(&r->flush_due, 1, memory_order_release);
+}
+
+/* Records that the server may have an old value of a key that it does not have now. Read by control
+ * once the core has settled the state. */
+static inline void
+front_report_outdated_mt(struct front_report *r)
+{
+	atomic_store_explicit(&r->outdated, true, memory_order_relaxed);
 }
 
 static inline bool

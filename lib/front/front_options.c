@@ -124,6 +124,21 @@ peers_make_sense(const struct front_config *front, struct error *err)
 			 front->shared ? "items 0" : "mode sole");
 }
 
+/* Checks that every write passes this front, which would not know of others', and that servers
+ * report what is handed over. */
+static bool
+warm_is_right(const struct front_config *front, struct error *err)
+{
+	if (front->warm_ns != 0 && front->shared)
+		return error_set(err,
+				 "--front-warm with --front-mode shared: a former server may have "
+				 "an old value of a key that another client has written since; "
+				 "leave it out");
+	return front->warm_ns == 0 || front->protocol != FRONT_PROTOCOL_TEXT ||
+	       error_set(err, "--front-warm with --front-protocol text: its servers do not "
+			      "report when an item expires; leave it out");
+}
+
 static bool
 connections_fit(const struct front_config *front, struct error *err)
 {
@@ -171,8 +186,10 @@ front_options_read(struct front_config *front, const struct config *options, str
 	front->auto_eject_hosts = o->auto_eject_hosts;
 	front->gutter_ttl_s = (o->gutter_ttl_ms + MS_PER_S - 1) / MS_PER_S;
 	front->reload_flushes = o->reload != 0;
+	front->warm_ns = o->warm_ms * NS_PER_MS;
 	return read_servers(&front->servers, o->servers, err) &&
 	       read_gutter(&front->gutter, o->gutter, err) &&
 	       read_peers(&front->peers, o->peers, err) && peers_make_sense(front, err) &&
-	       read_login(&front->login, o->login, err) && connections_fit(front, err);
+	       read_login(&front->login, o->login, err) && warm_is_right(front, err) &&
+	       connections_fit(front, err);
 }

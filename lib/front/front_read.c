@@ -2,7 +2,7 @@
  * front_read.c - converts a connection's bytes to answers: line by line, values into items. A
  * server is not trusted: front_reply.c decides whether a line answers the first batch.
  */
-#include "front_cache.h"
+#include "front_handover.h"
 
 #include "base/copy.h"
 #include "base/prefetch.h"
@@ -21,6 +21,7 @@ front_read_begin(struct front_lane *l)
 	struct front_batch *batch;
 
 	l->reading = READING_LINE;
+	l->relay_parts = 0;
 	if (list_empty(&l->batches))
 		return;
 	batch = front_lane_first(l);
@@ -64,7 +65,7 @@ batch_answered(struct front_lane *l, enum mc_error error)
 	const struct backend_answer answer = {.error = (uint8_t)error};
 
 	for (uint32_t i = 0; i < l->asked.nkeys; i++)
-		if (l->requests[i] != NULL)
+		if (l->requests[i] != NULL && !front_handover_begins(l, l->requests[i], error))
 			front_request_answer(l->front, l->requests[i], &answer);
 	if (error == MC_ERR_NONE)
 		front_lane_good(l);
@@ -123,23 +124,6 @@ request_answered(struct front_lane *l, const struct backend_answer *answer)
 	front_request_answer(l->front, l->requests[0], answer);
 	batch_done(l);
 	return READ_ON;
-}
-
-static struct backend_answer
-answer_of(const struct front_reply *r)
-{
-	return (struct backend_answer){
-		.cas = r->cas,
-		.won = (r->meta & FRONT_META_WIN) != 0,
-		.stale = (r->meta & FRONT_META_STALE) != 0,
-		.sent = (r->meta & FRONT_META_WON) != 0,
-		.fetched = r->hit != 0,
-		.idle_s = r->last_access_s,
-		.ttl_s = (r->meta & FRONT_META_TTL) != 0 ? r->ttl_s : -1,
-		.size = r->size,
-		.client_flags = r->client_flags,
-		.number = r->number,
-	};
 }
 
 /* ---- values ---- */
@@ -205,7 +189,8 @@ value_begin(struct front_lane *l)
 
 	if (l->asked.ask == FRONT_ASK_MA && l->reply.value_len > MC_U64_DIGITS_MAX)
 		return READ_BROKEN;
-	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0) &&
+	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0 ||
+	     request->whole != NULL) &&
 	    l->asked.ask != FRONT_ASK_MA)
 		r = fill_begin_yielding(l, request);
 	if (r == STORE_NOT_YET && may_wait(l)) {
@@ -228,15 +213,19 @@ static enum read_step
 value_answered(struct front_lane *l)
 {
 	struct front_request *request = l->requests[l->reply.key];
-	struct backend_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = front_answer_of(&l->reply);
 
-	request->answer = request->fill.item;
-	answer.item = request->answer;
-	answer.failed = answer.item == NULL;
-	front_cache_value(l, request);
 	l->requests[l->reply.key] = NULL;
 	front_lane_good(l);
-	front_request_answer(l->front, request, &answer);
+	if (l->relayed != NULL) {
+		front_relay_end(l);
+	} else {
+		request->answer = request->fill.item;
+		answer.item = request->answer;
+		answer.failed = answer.item == NULL;
+		front_cache_value(l, request);
+		front_request_answer(l->front, request, &answer);
+	}
 	l->reading = READING_LINE;
 	if (l->asked.ask != FRONT_ASK_GET)
 		batch_done(l);
@@ -332,7 +321,7 @@ static enum read_step
 number_answered(struct front_lane *l)
 {
 	const struct view digits = {.data = l->line, .len = l->line_len};
-	struct backend_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = front_answer_of(&l->reply);
 
 	l->line_len = 0;
 	if (!mc_read_u64(digits, &answer.number))
@@ -406,7 +395,7 @@ result_of(enum front_status status)
 static enum read_step
 status_read(struct front_lane *l, const struct front_reply *r)
 {
-	struct backend_answer answer = answer_of(r);
+	struct backend_answer answer = front_answer_of(r);
 
 	switch (l->asked.ask) {
 	case FRONT_ASK_VERSION:
@@ -424,6 +413,12 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	case FRONT_ASK_MG: /* a hit has its value, except for a touch */
 		if (r->status == FRONT_HD && l->requests[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
+		if (r->status == FRONT_EN &&
+		    front_handover_begins(l, l->requests[0], MC_ERR_NONE)) {
+			front_lane_good(l);
+			batch_done(l);
+			return READ_ON;
+		}
 		break;
 	case FRONT_ASK_MS:
 		if ((r->meta & FRONT_META_SIZE) == 0)
@@ -473,7 +468,7 @@ error_read(struct front_lane *l, const struct front_reply *r)
 static enum read_step
 number_read(struct front_lane *l, const struct front_reply *r)
 {
-	const struct backend_answer answer = answer_of(r);
+	const struct backend_answer answer = front_answer_of(r);
 
 	return request_answered(l, &answer);
 }
@@ -589,6 +584,8 @@ front_lane_read(struct front_lane *l, uint32_t *bytes)
 	while (s == READ_ON && *bytes > 0 && front_may_answer(f))
 		s = step(l, bytes);
 	front_lane_moves(l, most - *bytes);
+	if (l->reading >= READING_VALUE && s != READ_BROKEN)
+		front_relay(l);
 	if (s == READ_ON)
 		f->more = true;
 	if (s >= READ_BROKEN)

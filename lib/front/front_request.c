@@ -1,7 +1,7 @@
 /*
  * front_request.c - requests, from the call to the end of the answer.
  */
-#include "front_cache.h"
+#include "front_handover.h"
 
 #include "base/copy.h"
 
@@ -103,12 +103,22 @@ front_part_end(struct front *f, struct front_request *whole)
 	front_request_free(f, whole);
 }
 
-/* Ends one use of the owner's answer. */
-static void
-unuse(struct front *f, struct front_request *owner)
+void
+front_request_unuse(struct front *f, struct front_request *owner)
 {
 	if (--owner->users == 0)
 		front_request_free(f, owner);
+}
+
+static void
+part_freed(struct front *f, const struct front_request *part)
+{
+	if (part->adds)
+		front_handover_added(f, part);
+	else if (part->whole->reads)
+		front_handover_fetched(f, part->whole);
+	else
+		front_part_end(f, part->whole);
 }
 
 /* Ends what only requests other than plain gets have. */
@@ -121,7 +131,7 @@ more_end(struct front *f, struct front_request *request)
 	if (front_request_caches(request))
 		front_cache_end(f, request);
 	if (request->whole != NULL)
-		front_part_end(f, request->whole);
+		part_freed(f, request);
 }
 
 void
@@ -142,7 +152,7 @@ front_request_free(struct front *f, struct front_request *request)
 		list_unlink(&request->link);
 	f->requests_free[f->requests_left++] = request;
 	if (owner != NULL)
-		unuse(f, owner);
+		front_request_unuse(f, owner);
 }
 
 void
@@ -155,7 +165,7 @@ front_request_release(struct front *f, struct front_request *request)
 	if (!request->used_more || request->owner != NULL)
 		front_request_free(f, request);
 	else
-		unuse(f, request);
+		front_request_unuse(f, request);
 }
 
 static NOT_FLAT void
@@ -169,12 +179,7 @@ more_queued(struct front *f, struct front_request *request)
 void
 front_request_queue(struct front *f, struct front_request *request)
 {
-	struct front_lane *l = request->lane;
-
-	request->queued = true;
-	list_push_back(&l->queue, &request->link);
-	if (l->state == LANE_UP && list_empty(&l->send_link))
-		list_push_back(&f->unsent, &l->send_link);
+	front_lane_queue(request->lane, request);
 	if (request->used_more)
 		more_queued(f, request);
 }
@@ -182,6 +187,8 @@ front_request_queue(struct front *f, struct front_request *request)
 void
 front_write_queue(struct front *f, struct front_request *request)
 {
+	if (unlikely(f->state->special) && front_handover_waits(f, request))
+		return;
 	if (front_cache_write(f, request))
 		front_request_queue(f, request);
 	else
@@ -192,8 +199,19 @@ static void
 request_failed(struct front *f, const struct front_request *request)
 {
 	front_request_failed(f, request->lane);
-	if (request->ticket == FRONT_TICKET_NONE)
-		front_count(f, FRONT_DROPS_FAILED);
+	if (request->ticket != FRONT_TICKET_NONE || request->query.verb != MC_BIN_DELETE)
+		return;
+	front_count(f, FRONT_DROPS_FAILED);
+	front_report_outdated_mt(request->lane->report);
+}
+
+static void
+part_answered(struct front *f, struct front_request *part, const struct backend_answer *answer)
+{
+	if (part->whole->reads)
+		front_handover_answered(f, part, answer);
+	else if (answer->failed || answer->error != 0)
+		part->whole->missed = true;
 }
 
 /* Ends, on the answer, what only requests other than plain gets have. */
@@ -210,8 +228,8 @@ more_answered(struct front *f, struct front_request *request, const struct backe
 	if (front_request_caches(request))
 		front_cache_end(f, request); /* before the next write begins */
 	front_followers_answer(f, request, answer);
-	if (request->whole != NULL && (answer->failed || answer->error != 0))
-		request->whole->missed = true;
+	if (request->whole != NULL)
+		part_answered(f, request, answer);
 }
 
 void
@@ -247,7 +265,7 @@ front_request_fail(struct front *f, struct front_request *request)
 {
 	front_followers_fail(f, request);
 	request_failed(f, request);
-	if (request->whole != NULL) {
+	if (request->whole != NULL && !request->whole->reads && !request->adds) {
 		front_report_owe_mt(request->lane->report);
 		request->whole->missed = true;
 	} else if (request->wanted) {

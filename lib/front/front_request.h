@@ -60,8 +60,12 @@ struct front_request {
 	uint64_t cas;
 	struct front_request *owner; /* the request whose answer this one uses; NULL: its own */
 
-	struct front_request *whole; /* the flush of all servers that this is a part of */
-	uint32_t parts;              /* of a flush: servers that have not answered */
+	/* The flush of all servers that this is a part of, or the retrieval that it fetches for; of
+	 * an add that hands a key over: itself. */
+	struct front_request *whole;
+	uint32_t parts;        /* open ones */
+	bool adds;             /* it hands its key over */
+	uint8_t fetches, asks; /* of a retrieval that missed: of the former server, again */
 };
 static_assert(offsetof(struct front_request, item) == CACHE_LINE_BYTES,
 	      "a plain get takes as few lines as it can");
@@ -95,6 +99,12 @@ front_request_is_text(const struct front_request *request)
 			return false;
 	}
 	return true;
+}
+
+static inline bool
+front_verb_flushes(uint8_t verb)
+{
+	return verb == MC_FLUSH_ALL || verb == MC_BIN_FLUSH;
 }
 
 static inline struct view

@@ -2,7 +2,7 @@
  * front_route.c - applies the fleet's state to lanes once a turn, and replaces the lane of a
  * server that left.
  */
-#include "front_core.h"
+#include "front_handover.h"
 
 static void
 lane_look(struct front *f, struct front_lane *l, const struct front_state *now)
@@ -56,6 +56,8 @@ route_special(struct front *f, const struct backend_ask *ask)
 	struct front_lane *home = &f->lanes[ask->lane];
 	uint32_t to;
 
+	if (s->was->npoints != 0 && ask->kind == BACKEND_ASK_WRITE)
+		front_handover_written(f, ask);
 	if (s->condition[home->server] == FRONT_PLACE_IN_USE)
 		return s->next->npoints == 0 || front_ring_server(s->next, ask->key) == home->server
 			       ? home

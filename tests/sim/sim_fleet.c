@@ -2,6 +2,7 @@
  * sim_fleet.c - model servers: memcached's retrievals, version and mn, as a front uses them.
  */
 #include "sim_fleet.h"
+#include "zeroed.h"
 
 #include "base/check.h"
 
@@ -19,7 +20,8 @@ void
 sim_fleet_destroy(struct sim_fleet *fleet)
 {
 	for (uint32_t i = 0; i < FLEET_CONNS; i++)
-		free(fleet->conn[i].out);
+		if (fleet->conn[i].out != NULL)
+			zeroed_free(fleet->conn[i].out, FLEET_OUT);
 }
 
 /* ---- values ---- */
@@ -74,8 +76,7 @@ sim_fleet_opened(struct sim_fleet *fleet, struct conn *c)
 	ensure(conn_slot(c) < FLEET_CONNS && fc->conn == NULL);
 	fleet->server[server].opened++;
 	if (fc->out == NULL)
-		fc->out = malloc(FLEET_OUT);
-	ensure(fc->out != NULL);
+		fc->out = zeroed_memory(FLEET_OUT);
 	fc->conn = c;
 	fc->server = server;
 	fc->in_len = fc->out_at = fc->out_len = 0;

@@ -323,6 +323,17 @@ print_ejection(const struct front_config *c, FILE *out)
 }
 
 static void
+print_warm(const struct front_config *c, FILE *out)
+{
+	if (c->warm_ns != 0)
+		fprintf(out,
+			"           for %.10g s after a reload, keys that move are fetched from "
+			"the "
+			"servers that had them (%zu MB of memory)\n",
+			(double)c->warm_ns / 1e9, sizeof(struct front_warm) >> 20);
+}
+
+static void
 print_front(const struct fleet_spec *front, const struct config *cfg, FILE *out)
 {
 	char size[FLEET_SPEC_SIZE_BYTES];
@@ -344,6 +355,7 @@ print_front(const struct fleet_spec *front, const struct config *cfg, FILE *out)
 			front->config.peers.count,
 			front->config.peers.count == 1 ? " is" : "s are");
 	print_ejection(&front->config, out);
+	print_warm(&front->config, out);
 }
 
 /* Prints the lists of networks. Their memory is on the heap, twice while a reload replaces them. */

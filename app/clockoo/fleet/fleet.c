@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES 128u /* and ADMISSION_ALIGN */
+#define REFUSED_STEPS   50u     /* of the control in a tick, while a reload refuses keys */
+#define REFUSED_STEP_NS 200000u /* their distance */
+#define LINE_BYTES      128u    /* and ADMISSION_ALIGN */
 
 static_assert(LINE_BYTES >= ADMISSION_ALIGN, "what is shared begins with a line");
 
@@ -38,7 +40,9 @@ make_exchange(struct fleet *f, const struct front_config *config, uint32_t cores
 	if (f->exchange == NULL)
 		return false;
 	front_exchange_init(f->exchange, cores, room);
-	return true;
+	if (config->warm_ns != 0)
+		f->exchange->warm = make(sizeof *f->exchange->warm);
+	return config->warm_ns == 0 || f->exchange->warm != NULL;
 }
 
 /* Allocates the copies that are planned. */
@@ -393,11 +397,25 @@ next_takes_over(struct fleet *f)
 		f->spec->config.servers.count == 1 ? "" : "s");
 }
 
+/* Ends a reload as soon as the cores can, since keys that move fail until then; after the last
+ * step, in the next tick. The lock is held. */
+static void
+steps_while_refused(struct fleet *f, uint64_t now_ns)
+{
+	const struct timespec pause = {.tv_nsec = REFUSED_STEP_NS};
+
+	for (uint32_t i = 0; i < REFUSED_STEPS && front_control_refuses(&f->control); i++) {
+		nanosleep(&pause, NULL);
+		front_control_step(&f->control, now_ns);
+	}
+}
+
 void
 fleet_tick(struct fleet *f, uint64_t now_ns)
 {
 	pthread_mutex_lock(&f->lock);
 	front_control_step(&f->control, now_ns);
+	steps_while_refused(f, now_ns);
 	fleet_spec_free(f->gone);
 	f->gone = NULL;
 	if (f->next != NULL && front_control_config(&f->control) == &f->next->config)
@@ -423,6 +441,7 @@ keep_the_rest(struct front_config *config, const struct front_config *now)
 	config->auto_eject_hosts = now->auto_eject_hosts;
 	config->gutter_ttl_s = now->gutter_ttl_s;
 	config->reload_flushes = now->reload_flushes;
+	config->warm_ns = now->warm_ns;
 }
 
 bool

@@ -698,7 +698,7 @@ TEST(a_name_and_a_value_from_anywhere_go_by_the_same_table)
 
 TEST(help_names_every_option_on_a_line_of_its_own)
 {
-	char text[20480] = {0};
+	char text[32768] = {0};
 	FILE *out = fmemopen(text, sizeof text, "w");
 
 	check_ptr(out);

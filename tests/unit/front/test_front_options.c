@@ -228,6 +228,25 @@ TEST(peers_have_addresses)
 	check_ptr(strstr(err.text, "--front-items 0"));
 }
 
+TEST(keys_are_handed_over_in_sole_mode_by_servers_that_know_meta)
+{
+	struct error err;
+
+	begin("a:1:1");
+	set("front-warm", "1500ms");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-warm with --front-mode shared"));
+	set("front-mode", "sole");
+	read_options();
+	check_eq(front.warm_ns, 1500000000ull);
+	set("front-protocol", "text");
+	check(!front_options_read(&front, &options, &err));
+	check_ptr(strstr(err.text, "--front-warm with --front-protocol text"));
+	set("front-warm", "0s");
+	read_options();
+	check_eq(front.warm_ns, 0);
+}
+
 TEST(a_worker_has_a_bound_of_connections)
 {
 	char list[1024] = "";
