@@ -74,7 +74,15 @@ port_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	lower->ops->drop(lower, frames, count);
 }
 
-static const struct port_ops kernel_port_ops = {port_rx, port_tx, port_alloc, port_drop};
+static bool
+port_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
+{
+	struct port *lower = of(port)->lower;
+
+	return lower->ops->lend(lower, frame, loan);
+}
+
+static const struct port_ops kernel_port_ops = {port_rx, port_tx, port_alloc, port_drop, port_lend};
 
 static uint32_t
 slot_bytes(uint32_t mtu)
