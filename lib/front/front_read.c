@@ -437,7 +437,7 @@ status_read(struct front_lane *l, const struct front_reply *r)
 
 /* Handles an error amid the first requests of a connection. A server without users may have no
  * memory for the login, and answers the next one. */
-static enum read_step
+static NOT_FLAT enum read_step
 probe_refused(struct front_lane *l, bool is_client_error)
 {
 	if (l->asked.ask == FRONT_ASK_FLUSH || l->asked.ask == FRONT_ASK_VERSION)
@@ -596,7 +596,7 @@ front_lane_read(struct front_lane *l, uint32_t *bytes)
 	front_lane_moves(l, most - *bytes);
 	if (s == READ_ON)
 		f->more = true;
-	if (unlikely(s >= READ_BROKEN))
+	if (s >= READ_BROKEN)
 		front_lane_failed(l, s == READ_REFUSED   ? FRONT_LOGIN_REFUSED
 				     : conn_eof(l->conn) ? FRONT_SERVER_CLOSED
 							 : FRONT_SERVER_BROKEN);
