@@ -149,7 +149,7 @@ build_net(struct appliance *a, struct region *region)
 	if (c->conns_per_source != 0)
 		stack->tcp.sources = conn_sources_create(region, c->conns_max, c->conns_per_source,
 							 stack->net.seed);
-	kernel_thread_create(&a->kernel, region, c);
+	kernel_thread_create(&a->kernel, region, c, nic_kernel_ring(&a->nic));
 	if (c->cores > 1)
 		stack->tcp.pmtu_reports = pmtu_reports_create(region);
 	front_cores_create(&a->front_cores, region, c, &a->sizes.front, &stack->tcp, &a->nic);
@@ -238,6 +238,7 @@ build(struct appliance *a, struct error *err)
 	if (!huge_block_alloc(&a->block, a->sizes.block_bytes, &a->settings.config,
 			      (int)a->nic.machine.placement.node, err))
 		return false;
+	nic_lend(&a->nic, &a->settings.config, &a->block);
 	region.base = a->block.base;
 	region.size = a->block.bytes;
 	build_net(a, &region);

@@ -127,7 +127,8 @@ uint64_t
 nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg)
 {
 	return (plan->handover ? handover_bytes(cfg->cores, plan->queues) : 0) +
-	       (config_has_bond(cfg) ? bond_bytes(cfg->cores) : 0);
+	       (config_has_bond(cfg) ? bond_bytes(cfg->cores) : 0) +
+	       (config_shares_nic(cfg) ? kernel_port_bytes(cfg->mtu) : 0);
 }
 
 uint64_t
@@ -199,14 +200,19 @@ create_bond(struct nic *nic, struct region *region, const struct config *cfg)
 	nic->bond = bond_create(region, &how);
 }
 
-/* Returns the port of a core's queue, or of its queues of both members. */
+/* Returns the port of a core's queue, or of its queues of both members, or with the kernel's
+ * copies.
+ */
 static struct port *
 queue_port(struct nic *nic, uint32_t core)
 {
+	if (nic->kernel != NULL && core == 0)
+		return kernel_port_as_port(nic->kernel);
 	return nic->bond != NULL ? bond_port(nic->bond, core) : &nic->device.ports[core].port;
 }
 
-/* Makes the bond, and the rings between queues and cores where the plan needs them. */
+/* Makes the bond, the port with the kernel's copies, and the rings between queues and cores where
+ * the plan needs them. */
 static bool
 create_rings(struct nic *nic, const struct config *cfg, struct error *err)
 {
@@ -226,12 +232,20 @@ create_rings(struct nic *nic, const struct config *cfg, struct error *err)
 	region.size = nic->rings.bytes;
 	if (config_has_bond(cfg))
 		create_bond(nic, &region, cfg);
+	if (config_shares_nic(cfg))
+		nic->kernel = kernel_port_create(&region, &nic->device.ports[0].port, cfg->mtu);
 	if (!nic->plan.handover)
 		return true;
 	for (uint32_t i = 0; i < how.cores; i++)
 		how.lower[i] = queue_port(nic, i);
 	nic->handover = handover_create(&region, &how);
 	return true;
+}
+
+struct kernel_ring *
+nic_kernel_ring(struct nic *nic)
+{
+	return nic->kernel != NULL ? kernel_port_ring(nic->kernel) : NULL;
 }
 
 struct port *
@@ -346,6 +360,20 @@ end_user(struct nic *nic)
 	nic->user = NULL;
 }
 
+void
+nic_lend(struct nic *nic, const struct config *cfg, const struct huge_block *block)
+{
+	const struct device_request req = {cfg, &nic->profile, &nic->plan, 0, NULL};
+	const struct device_memory memory = {block->base, block->bytes, block->page_bytes};
+	const char *why = "values in a memory file are copied";
+
+	/* A file is closed for its next reader while the driver still has frames. */
+	if (cfg->memory_file[0] == '\0')
+		why = device_lend(&nic->device, &req, &memory);
+	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS && (cfg->offloads & OFFLOAD_TX_LOANS))
+		nic->lends_not = why;
+}
+
 bool
 nic_link_up(struct nic *nic)
 {
@@ -387,6 +415,8 @@ nic_warn(const struct nic *nic, const char *program)
 	if (rules->refused != 0)
 		fprintf(stderr, "%s: steering: %s (%u of %u rules refused)\n", program,
 			rules->first, rules->refused, rules->refused + rules->made);
+	if (nic->lends_not != NULL)
+		fprintf(stderr, "%s: --offloads: no tx_loans: %s\n", program, nic->lends_not);
 }
 
 bool

@@ -13,6 +13,7 @@
 
 #include "bond/bond.h"
 #include "config/config.h"
+#include "kernel/kernel_port.h"
 #include "profile/profile.h"
 #include "dpdk/device.h"
 #include "dpdk/host.h"
@@ -35,22 +36,25 @@ struct nic {
 	struct steer_plan plan;
 	struct device device;
 	struct tsc_clock clock;
-	struct device other; /* the bond's second member */
-	struct bond *bond;   /* NULL: one NIC */
+	struct device other;        /* the bond's second member */
+	struct bond *bond;          /* NULL: one NIC */
+	struct kernel_port *kernel; /* core 0's, if the NIC leaves frames to the kernel; or NULL */
 	struct host other_host;
 	struct handover *handover; /* NULL: flows reach their core without it */
-	struct huge_block rings;   /* of handover and bond */
+	struct huge_block rings;   /* of handover, bond and kernel */
 	struct user_net *user;     /* NULL: the port is not user */
 	struct cable cable;        /* between port user and the cores */
 	int claim;                 /* nic_claim.h; held while the process runs */
 	int prefix;                /* name_claim.h; released before the memory file */
 	bool removed_stale_socket; /* a socket that a crash left was removed */
+	const char *lends_not;     /* why values are copied although --offloads has tx_loans */
 };
 
 /* Reads profile and host, and makes the plan. Chooses cfg->lcores if they are not set. */
 bool nic_prepare(struct nic *nic, struct config *cfg, struct error *err);
 
-/* Returns the memory of the rings between cores and of a bond; 0 if there is none. */
+/* Returns the memory of the rings between cores, of a bond and of the kernel's copies; 0 if there
+ * is none. */
 uint64_t nic_ring_bytes(const struct steer_plan *plan, const struct config *cfg);
 
 /* Returns the memory of the rings that the kernel makes for a port; 0 if it makes none. */
@@ -72,6 +76,11 @@ bool nic_start(struct nic *nic, const struct config *cfg, uint32_t frames, struc
 /* Lets clients connect, where a port refuses them until its cores are about to run. */
 bool nic_listen(struct nic *nic, struct error *err);
 void nic_stop(struct nic *nic);
+
+/* Returns the ring of copies for core 0; NULL unless the NIC leaves frames to the kernel. */
+struct kernel_ring *nic_kernel_ring(struct nic *nic);
+/* Lets the port read values in this block, where it can. Call before the cores are built. */
+void nic_lend(struct nic *nic, const struct config *cfg, const struct huge_block *block);
 
 /* Returns the port of one core: that of its queue, or one that hands over frames. */
 struct port *nic_port(struct nic *nic, uint32_t core);

@@ -12,6 +12,15 @@
 
 /* ---- a turn ---- */
 
+/* True if a request that has waited for timeout_ns waits on: its lane answers, or its client
+ * receives a value that arrives meanwhile. */
+static bool
+waits_on(const struct pending_table *pt, const struct pending *a)
+{
+	return pending_lane_is_coming(pt, a->lane) ||
+	       (!pt->draining && a->session != NULL && a->session->value.arrival != 0);
+}
+
 /* Ends the wait of a request whose deadline has passed. */
 static void
 deadline_passed(struct serve *sv, struct pending *a)
@@ -19,7 +28,7 @@ deadline_passed(struct serve *sv, struct pending *a)
 	static const struct backend_answer failed = {.failed = true};
 	struct pending_table *pt = sv->pending;
 
-	if (pending_lane_is_coming(pt, a->lane)) {
+	if (waits_on(pt, a)) {
 		list_unlink(&a->due);
 		pending_asked_push(sv, a, PENDING_WAIT_PARTS);
 		return;
@@ -264,6 +273,7 @@ static const struct serve_backend_ops ops = {
 	.datagrams_parse = pending_lines_parse,
 	.hits_execute = pending_hits_execute,
 	.execute = pending_execute,
+	.arrived = pending_arrived,
 	.set_refused = set_refused,
 	.bytes_move = pending_rebase,
 	.session_swept = pending_sweep,

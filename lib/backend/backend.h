@@ -43,8 +43,9 @@
  * Units:  ns of the clock of serve_turn().
  *
  * Owner:  views in an ask are valid during the call. The item of an answer stays the backend's:
- *         it does not change until release(). After that only pinned parts of it stay reachable
- *         (store_abandon() keeps what is pinned of a fill).
+ *         it does not change until release(), but for the rest of a value that arrives. After
+ *         that only pinned parts of it stay reachable (store_abandon() keeps what is pinned of a
+ *         fill).
  *         A write's value belongs to the backend from ask() on. The backend publishes or
  *         abandons it, whatever becomes of the request, and then calls backend_value_end().
  *
@@ -227,6 +228,23 @@ bool backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answ
  * The key is asked for again at its turn. Large answers go first: one whose client does not
  * read, else one behind others of its connection. Returns false if there is none. */
 bool backend_answer_yield(struct serve *sv);
+
+/* ---- values that are sent while they arrive ---- */
+
+/* Numbers from 1 to BACKEND_LANES_MAX name arrivals, which are the backend's to choose. All of
+ * these are called in poll(). */
+
+/* True if the request of the ticket is the next one of its connection, so that its value may leave
+ * before all of it is here. */
+bool backend_is_next(const struct serve *sv, uint64_t ticket);
+/* Begins the arrival of a value, which backend_answer() names next. */
+void backend_arrival_begin(struct serve *sv, uint32_t number, uint64_t ticket);
+/* Lets the first `bytes` bytes of the value leave, never all of it. */
+void backend_arrival_goes_on(struct serve *sv, uint32_t number, uint32_t bytes);
+/* Lets all of the value leave. */
+void backend_arrival_end(struct serve *sv, uint32_t number);
+/* The rest will not come: a client that has some of the value is reset, any other request fails. */
+void backend_arrival_lost(struct serve *sv, uint32_t number);
 
 /* Sets whether all requests bypass the copies, from now on; called in poll(). */
 void backend_copies_bypass(struct serve *sv, bool bypass);

@@ -110,6 +110,14 @@ struct pending_lane {
 	struct list link;    /* in lanes_waiting while sessions wait */
 };
 
+/* A value that is sent while it arrives. */
+struct arrival {
+	struct session *reader; /* that sends it; NULL: none yet, or none any more */
+	uint64_t ticket;
+	uint32_t bytes; /* that may leave: less than the value's length */
+	bool open;
+};
+
 struct pending_table {
 	struct backend backend;
 	uint32_t before_sample; /* keys that copies answer before the next sample */
@@ -134,6 +142,7 @@ struct pending_table {
 	const uint8_t *line_start; /* of the datagram's line that the last pass left open */
 	/* The last lane is the queue of newcomers, which uses neither link nor open. */
 	struct pending_lane lanes[BACKEND_LANES_MAX + 1];
+	struct arrival arrivals[BACKEND_LANES_MAX];
 	bool unread_busy;   /* pending_unread_turn() has work */
 	struct list unread; /* clients that have yet to read a value, the first to begin in front */
 	uint64_t unread_bytes, unread_most;

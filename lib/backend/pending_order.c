@@ -301,6 +301,20 @@ pending_complete(struct serve *sv, struct op *op, const struct backend_answer *a
 	return completers[op->req.verb](sv, op, answer);
 }
 
+/* Composes the reply from an answer whose value may still arrive. */
+static NOT_FLAT enum exec_status
+arrival_complete(struct serve *sv, struct op *op, const struct backend_answer *answer)
+{
+	enum exec_status status;
+
+	pending_arrival_read(sv, op->session, (uint32_t)answer->arrival,
+			     pending_of(sv, op)->ticket);
+	status = pending_complete(sv, op, answer);
+	if (status != EXEC_PARTIAL) /* the reply has no value */
+		pending_arrival_leave(sv, op->session);
+	return status;
+}
+
 /* ---- execution ---- */
 
 static bool
@@ -331,7 +345,8 @@ read_pending(struct serve *sv, struct op *op)
 	}
 	if (answer.item != NULL && op->session != NULL)
 		pending_length_seen(sv->pending, op->session, answer.item);
-	status = pending_complete(sv, op, &answer);
+	status = likely(answer.arrival == 0) ? pending_complete(sv, op, &answer)
+					     : arrival_complete(sv, op, &answer);
 	if (unlikely(status == EXEC_PARTIAL) && op->session != NULL)
 		pending_unread_value(sv, op->session);
 	pending_end(sv, op);
@@ -394,6 +409,7 @@ void
 pending_forget(struct serve *sv, struct session *ss)
 {
 	pending_unread_forget(sv, ss);
+	pending_arrival_leave(sv, ss);
 	pending_unqueue(sv, ss); /* first, so that the session is not granted its own place */
 	pending_give_up(sv, ss);
 	while (ss->kept != NULL)

@@ -119,6 +119,16 @@ bool asked_bytes_move(struct serve *sv, struct session *ss);
  * at the first request that must be parsed. */
 void gets_complete(struct serve *sv, struct session *ss);
 
+/* ---- values that are sent while they arrive (pending_arrivals.c) ---- */
+
+/* Has the session send the value that it composes next as it arrives, unless the arrival of this
+ * ticket has ended. */
+void pending_arrival_read(struct serve *sv, struct session *ss, uint32_t number, uint64_t ticket);
+/* Ends that: the session sends another value, or has ended. */
+void pending_arrival_leave(struct serve *sv, struct session *ss);
+/* struct serve_backend_ops.arrived. */
+uint32_t pending_arrived(const struct serve *sv, const struct session *ss);
+
 /* ---- retrievals (pending_order.c) ---- */
 
 static inline enum exec_status

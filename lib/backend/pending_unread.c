@@ -13,7 +13,7 @@
 #define UNREAD_STALL_NS   (20 * NS_PER_MS) /* and two round trips, without an ACK */
 /* Time between two resets for newcomers: clients that return at once would fill the lanes. */
 #define UNREAD_EACH_NS     NS_PER_MS
-#define UNREAD_BURST       16u /* resets that may follow each other at once */
+#define UNREAD_BURST       2u  /* resets that may follow each other at once */
 #define UNREAD_LOOKS       4u  /* holders examined in a turn while unread values hold much */
 #define ENDED_PER_TURN     16u /* places that end because values are larger than expected */
 #define NEWCOMERS_PER_TURN 64u

@@ -6,8 +6,11 @@
 #include "text_file.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define OPTION_BYTES 32u /* an option's name, in an error */
 
 /* A role and a few letters more: longer fields are passwords. */
 #define ROLE_LOOK_BYTES 16u
@@ -124,13 +127,16 @@ read_line(struct auth_user *user, const char *line, size_t len)
 	return NULL;
 }
 
-bool
-auth_file_load(struct auth_users *users, const char *path, struct error *err)
+/* Reads the users of the file that an option names. */
+static bool
+load(struct auth_users *users, const char *option, const char *path, struct error *err)
 {
-	char text[AUTH_FILE_BYTES + 1];
-	const ssize_t len = text_file_read(text, AUTH_FILE_BYTES, "--auth-file: ", path, err);
+	char text[AUTH_FILE_BYTES + 1], before[OPTION_BYTES];
+	ssize_t len;
 	struct auth_users read = {0};
 
+	snprintf(before, sizeof before, "%s: ", option);
+	len = text_file_read(text, AUTH_FILE_BYTES, before, path, err);
 	for (ssize_t at = 0; at < len;) {
 		const char *line = text + at;
 		const char *end = memchr(line, '\n', (size_t)(len - at));
@@ -138,11 +144,11 @@ auth_file_load(struct auth_users *users, const char *path, struct error *err)
 		const char *wrong;
 
 		if (read.count == AUTH_USERS_MAX)
-			return error_set(err, "--auth-file: %s: line %u: more than %u users", path,
+			return error_set(err, "%s: %s: line %u: more than %u users", option, path,
 					 read.count + 1, AUTH_USERS_MAX);
 		wrong = read_line(&read.user[read.count], line, line_len);
 		if (wrong != NULL)
-			return error_set(err, "--auth-file: %s: line %u: %s", path, read.count + 1,
+			return error_set(err, "%s: %s: line %u: %s", option, path, read.count + 1,
 					 wrong);
 		read.count++;
 		at += (ssize_t)line_len + 1;
@@ -150,7 +156,31 @@ auth_file_load(struct auth_users *users, const char *path, struct error *err)
 	if (len < 0)
 		return false;
 	if (read.count == 0)
-		return error_set(err, "--auth-file: %s: no user in it", path);
+		return error_set(err, "%s: %s: no user in it", option, path);
 	*users = read;
 	return true;
+}
+
+bool
+auth_file_load(struct auth_users *users, const char *path, struct error *err)
+{
+	return load(users, "--auth-file", path, err);
+}
+
+bool
+auth_file_load_login(struct auth_user *user, const char *path, struct error *err)
+{
+	struct auth_users users;
+
+	if (!load(&users, "--front-login", path, err))
+		return false;
+	if (users.count != 1)
+		return error_set(err, "--front-login: %s: %u users; a front logs in as one", path,
+				 users.count);
+	*user = users.user[0];
+	return memchr(user->bytes, ' ', user->name_len) == NULL ||
+	       error_set(err,
+			 "--front-login: %s: a space in the name, which memcached's login "
+			 "has no way to say",
+			 path);
 }

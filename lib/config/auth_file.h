@@ -42,9 +42,14 @@ struct auth_users {
 	struct auth_user user[AUTH_USERS_MAX];
 };
 
+/* The warning of a file that auth_file_is_open() names: the key, and its file. */
+#define AUTH_FILE_OPEN_FORMAT "%s: %s: any user of this machine can read or change it: chmod o= it"
+
 /* True if users other than the file's owner and group can read or change the file. */
 bool auth_file_is_open(const char *path);
 
 bool auth_file_load(struct auth_users *users, const char *path, struct error *err);
+/* Reads the file of --front-login, which has one user. The role has no meaning at a server. */
+bool auth_file_load_login(struct auth_user *user, const char *path, struct error *err);
 
 #endif

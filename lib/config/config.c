@@ -12,7 +12,8 @@
 #define FLASH_DEADLINE_MS    100u
 #define FLASH_LARGE          25u
 
-static_assert(CONFIG_FLASH_PATH == CONFIG_PATH_BYTES, "paths are of one length");
+static_assert(CONFIG_FLASH_PATH == CONFIG_PATH_BYTES && CONFIG_LOGIN_PATH == CONFIG_PATH_BYTES,
+	      "paths are of one length");
 
 void
 config_defaults(struct config *cfg)
@@ -279,6 +280,9 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->memory_save[0] != '\0')
 		return error_set(err, "--memory-save with --front-servers: copies of a fleet's "
 				      "items may not outlive a restart; leave one of them out");
+	if (cfg->front.login[0] != '\0' && cfg->front.login[0] != '/')
+		return error_set(err, "--front-login: %s: expected an absolute path",
+				 cfg->front.login);
 	if (cfg->front.peers[0] != '\0' && (cfg->udp_port == 0 || cfg->protocol == PROTOCOL_BINARY))
 		return error_set(err, "--front-peers: fronts tell each other by lines of text over "
 				      "UDP; give a UDP port (-U), and not -B binary");
@@ -379,9 +383,19 @@ finish_tls(const struct config *cfg, struct error *err)
 	if (cfg->udp_port != 0)
 		return error_set(err, "-U with --enable-ssl: over UDP all would go in the clear; "
 				      "leave one of them out");
-	if (config_has_front(cfg))
-		return error_set(err, "--front-servers with --enable-ssl: a front has no TLS; "
-				      "leave one of them out");
+	return true;
+}
+
+/* Rules of the NIC name ports, and a rule for a port matches untagged frames alone. */
+static bool
+finish_shared_nic(const struct config *cfg, struct error *err)
+{
+	if (cfg->vlan != 0 || strstr(cfg->addresses, "vlan") != NULL)
+		return error_set(err, "--kernel nic: VLANs need a tap interface; name one");
+	if (config_has_bond(cfg))
+		return error_set(err, "--kernel nic: a bond needs a tap interface; name one");
+	if (cfg->steering == STEERING_NONE || cfg->steering == STEERING_FLOW_DIRECTOR)
+		return error_set(err, "--kernel nic: --steering: expected auto, rss or software");
 	return true;
 }
 
@@ -392,6 +406,8 @@ finish_kernel(const struct config *cfg, struct error *err)
 		return true;
 	if (config_is_user(cfg))
 		return error_set(err, "--kernel: port user has no NIC to share; leave it out");
+	if (config_shares_nic(cfg))
+		return finish_shared_nic(cfg, err);
 	if (strcmp(cfg->kernel, cfg->iface) == 0)
 		return error_set(err,
 				 "--kernel and --iface: %s: that is the port itself; name the tap "

@@ -149,7 +149,8 @@ struct config {
 	char profile[CONFIG_NAME_BYTES]; /* of a PCI address; empty: found by its ID */
 	char sysfs[CONFIG_PATH_BYTES]; /* root of another machine's sysfs; empty: this machine's */
 	char pci[CONFIG_NAME_BYTES];   /* 0000:03:00.0; empty: none */
-	char iface[CONFIG_NAME_BYTES], kernel[CONFIG_NAME_BYTES]; /* kernel: its tap; empty: none */
+	char iface[CONFIG_NAME_BYTES];
+	char kernel[CONFIG_NAME_BYTES];      /* its tap, or CONFIG_KERNEL_NIC; empty: none */
 	char bond_member[CONFIG_NAME_BYTES]; /* the second one: a PCI address or an interface */
 	char socket[CONFIG_PATH_BYTES];      /* path of the socket of vhost, virtio_user or memif */
 	char vdev_args[CONFIG_ARGS_BYTES];   /* appended to the profile's arguments */
@@ -204,6 +205,16 @@ static inline bool
 config_has_front(const struct config *cfg)
 {
 	return cfg->front.servers[0] != '\0';
+}
+
+/* The value of network.kernel for a NIC that keeps the cache's frames apart by itself. */
+#define CONFIG_KERNEL_NIC "nic"
+
+/* True if the kernel keeps the NIC, and all frames that the cache does not ask for. */
+static inline bool
+config_shares_nic(const struct config *cfg)
+{
+	return strcmp(cfg->kernel, CONFIG_KERNEL_NIC) == 0;
 }
 
 static inline bool

@@ -36,6 +36,7 @@ enum offload {
 	OFFLOAD_TX_UDP_CKSUM = 1u << 2,
 	OFFLOAD_TX_TCP_CKSUM = 1u << 3,
 	OFFLOAD_TX_FAST_FREE = 1u << 4, /* the NIC frees sent buffers into one pool, unexamined */
+	OFFLOAD_TX_LOANS = 1u << 5,     /* values are sent from the arena; excludes fast free */
 };
 
 /* Names of the offloads: entry i names bit i, NULL ends the list. */

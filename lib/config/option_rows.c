@@ -189,6 +189,9 @@ const struct option_row option_rows[] = {
 	 "UDP address:port of other fronts of these servers, which are notified of the keys that "
 	 "this front writes, best effort (none)",
 	 false, "front.peers"},
+	{"front-login", 0, OPTION_TEXT, AT(front.login), 1, SIZE(front.login), "FILE",
+	 "log in to the servers: file with one user:password, reloaded on SIGHUP (none)", false,
+	 "front.login"},
 	{"flash-device", 0, OPTION_TEXT, AT(flash.device), 1, SIZE(flash.device), "FILE",
 	 "file or block device of a second tier, for the items that memory evicts (none)", false,
 	 "flash.device"},
@@ -329,7 +332,8 @@ const struct option_row option_rows[] = {
 	{"kernel", 0, OPTION_TEXT, AT(kernel), 0, 15 + 1, "NAME",
 	 "tap interface by which the kernel uses the same NIC: it gets what is not the cache's, "
 	 "and "
-	 "what it sends leaves; clockoo-nic kernel makes one (none)",
+	 "what it sends leaves; clockoo-nic kernel makes one. nic: ConnectX, whose own interface "
+	 "keeps what is not the cache's (none)",
 	 false, "network.kernel"},
 	{"steering", 0, OPTION_STEERING, AT(steering), 0, 0, "NAME",
 	 "distribution of flows to cores: auto, flow-director, rss, software or none (auto)", false,

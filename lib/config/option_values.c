@@ -13,9 +13,10 @@
 
 /* ---- the NIC: profile, PCI address, offloads ---- */
 
-const char *const config_offloads[] = {"rx_cksum",     "tx_ip_cksum",  "tx_udp_cksum",
-				       "tx_tcp_cksum", "tx_fast_free", NULL};
-static_assert(OFFLOAD_TX_FAST_FREE == 1u << 4, "the names stand in the order of the bits");
+const char *const config_offloads[] = {
+	"rx_cksum", "tx_ip_cksum", "tx_udp_cksum", "tx_tcp_cksum", "tx_fast_free",
+	"tx_loans", NULL};
+static_assert(OFFLOAD_TX_LOANS == 1u << 5, "the names stand in the order of the bits");
 
 /* Returns the bit of the offload whose name is text[0..len), or 0. */
 static uint32_t
@@ -43,7 +44,7 @@ option_set_offloads(uint32_t *field, const char *value, struct error *err)
 			return error_set(err,
 					 "--offloads: \"%.*s\": expected none, or some of "
 					 "rx_cksum, tx_ip_cksum, tx_udp_cksum, tx_tcp_cksum, "
-					 "tx_fast_free",
+					 "tx_fast_free, tx_loans",
 					 (int)len, p);
 		wanted |= bit;
 		p += len;

@@ -50,6 +50,7 @@ static const struct offload_name offload_names[] = {
 	{OFFLOAD_TX_UDP_CKSUM, 0, RTE_ETH_TX_OFFLOAD_UDP_CKSUM, PORT_TX_UDP_CKSUM},
 	{OFFLOAD_TX_TCP_CKSUM, 0, RTE_ETH_TX_OFFLOAD_TCP_CKSUM, PORT_TX_TCP_CKSUM},
 	{OFFLOAD_TX_FAST_FREE, 0, RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0},
+	{OFFLOAD_TX_LOANS, 0, RTE_ETH_TX_OFFLOAD_MULTI_SEGS, 0},
 };
 #define OFFLOAD_NAMES (sizeof offload_names / sizeof offload_names[0])
 
@@ -146,6 +147,8 @@ choose_offloads(struct device *d, const struct rte_eth_dev_info *info, uint32_t 
 		if (info->tx_offload_capa & o->tx)
 			caps |= o->cap;
 	}
+	if (d->offloads_tx & RTE_ETH_TX_OFFLOAD_MULTI_SEGS)
+		d->offloads_tx &= ~RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 	return caps;
 }
 
@@ -288,7 +291,7 @@ fill_reta(const struct device *d, const struct steer_plan *plan, struct error *e
 	struct rte_eth_rss_reta_entry64 reta[RETA_MAX / RTE_ETH_RETA_GROUP_SIZE] = {0};
 	int rc;
 
-	if (plan->rss_fields == 0 || plan->reta_size == 0)
+	if (plan->rss_fields == 0 || plan->reta_size == 0 || plan->isolated)
 		return true;
 	for (uint32_t i = 0; i < plan->reta_size; i++) {
 		struct rte_eth_rss_reta_entry64 *group = &reta[i / RTE_ETH_RETA_GROUP_SIZE];
@@ -359,6 +362,8 @@ fill_ports(struct device *d, const struct device_request *req, uint32_t caps)
 static void
 join_named(const struct device *d)
 {
+	if (d->isolated) /* group frames are the kernel's */
+		return;
 	static_assert(sizeof(struct rte_ether_addr) == sizeof d->joins.group[0], "MACs");
 	if (d->all_groups ||
 	    rte_eth_dev_set_mc_addr_list(d->id, (struct rte_ether_addr *)(void *)d->joins.group,
@@ -384,7 +389,7 @@ device_join(struct device *d, const struct device_joins *joins)
 static void
 join_groups(const struct device *d, const struct config *cfg)
 {
-	if (d->joins.groups != 0) {
+	if (d->joins.groups != 0 || d->isolated) {
 		join_named(d);
 		return;
 	}
@@ -417,6 +422,9 @@ prepare(struct device *d, const struct device_request *req, uint32_t *caps, stru
 
 	if (rc != 0)
 		return failed("describe the port", rc, err);
+	d->isolated = req->plan->isolated;
+	if (d->isolated && !flow_rules_isolate(d->id, err))
+		return false;
 	*caps = choose_offloads(d, &info, req->profile->offloads);
 	if (req->cfg->vlan != 0 || has_vlans(req->cfg))
 		d->offloads_rx |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
@@ -454,7 +462,8 @@ bring_up(struct device *d, const struct device_request *req, struct error *err)
 	if (rc != 0)
 		return req->profile->needs & NEED_SOCKET_THERE ? no_peer(req->profile, err)
 							       : failed("start", rc, err);
-	if (req->profile->promiscuous && (rc = rte_eth_promiscuous_enable(d->id)) != 0)
+	if (req->profile->promiscuous && !d->isolated &&
+	    (rc = rte_eth_promiscuous_enable(d->id)) != 0)
 		return failed("receive every frame (promiscuous)", rc, err);
 	join_groups(d, req->cfg);
 	return join_vlan(d, req->cfg, err) && fill_reta(d, req->plan, err);
@@ -478,6 +487,15 @@ keep_mac(const struct device *d, const struct device_request *req, struct error 
 	return rc == 0 || failed("take the MAC address that its peers know", rc, err);
 }
 
+/* Programs the plan's rules. An isolated port needs all of them. */
+static bool
+make_rules(struct device *d, const struct device_request *req, struct error *err)
+{
+	flow_rules_create(d->id, req->plan, &d->rules);
+	return !d->isolated || d->rules.refused == 0 ||
+	       error_set(err, "--kernel nic: %s; name a tap interface", d->rules.first);
+}
+
 bool
 device_start(struct device *d, const struct device_request *req, struct error *err)
 {
@@ -495,7 +513,8 @@ device_start(struct device *d, const struct device_request *req, struct error *e
 	if (!bring_up(d, req, err) || !keep_mac(d, req, err) ||
 	    (!config_has_bond(req->cfg) && !wait_for_link(d, req->profile, err)))
 		return false;
-	flow_rules_create(d->id, req->plan, &d->rules);
+	if (!make_rules(d, req, err))
+		return false;
 	device_find_allowances(d);
 	return true;
 }
@@ -522,8 +541,7 @@ device_reset(struct device *d, const struct device_request *req, struct error *e
 	if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||
 	    !bring_up(d, req, err) || !keep_mac(d, req, err))
 		return false;
-	flow_rules_create(d->id, req->plan, &d->rules);
-	return true;
+	return make_rules(d, req, err);
 }
 
 bool
@@ -533,8 +551,7 @@ device_restore(struct device *d, const struct device_request *req, struct error 
 	if (!fill_reta(d, req->plan, err))
 		return false;
 	flow_rules_flush(d->id); /* a driver that kept them would refuse them a second time */
-	flow_rules_create(d->id, req->plan, &d->rules);
-	return true;
+	return make_rules(d, req, err);
 }
 
 void
@@ -570,7 +587,7 @@ device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t fr
 	const uint64_t one =
 		cfg->no_huge && !spans_pages(p, cfg) ? align_up(frame, SMALL_PAGE_BYTES) : frame;
 
-	return cfg->cores * pool_frames(p, cfg, frames) * one;
+	return cfg->cores * pool_frames(p, cfg, frames) * one + device_loans_bytes(p, cfg);
 }
 
 uint32_t

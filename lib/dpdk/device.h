@@ -49,6 +49,7 @@ struct device {
 	_Atomic bool away; /* the driver has the port for itself: it is not asked for anything */
 	bool abandoned;
 	struct device_joins joins;     /* set again after a reset */
+	bool isolated;                 /* it receives only what rules ask for */
 	bool all_groups;               /* the port receives all multicast */
 	uint8_t mac[6];                /* that the port receives: a bond's, or its own */
 	char iface[CONFIG_NAME_BYTES]; /* the kernel knows its link, and the driver does not */
@@ -100,6 +101,20 @@ device_is_away(const struct device *d)
 /* Returns the bytes of all cores' frames, where a core may hold frames beside those of its
  * rings. */
 uint64_t device_pool_bytes(const struct profile *p, const struct config *cfg, uint32_t frames);
+
+/* The memory of values that a device may read. */
+struct device_memory {
+	uint8_t *base;
+	size_t bytes, page_bytes;
+};
+
+/* Has the started device take loans, and maps the memory for it. Returns NULL, or why it takes
+ * none; then values are copied. */
+const char *device_lend(struct device *d, const struct device_request *req,
+			const struct device_memory *memory);
+
+/* Returns the bytes of all cores' loans. */
+uint64_t device_loans_bytes(const struct profile *p, const struct config *cfg);
 
 /* True if there is a peer, as far as the driver knows. Any thread may call it. */
 bool device_link_up_mt(const struct device *d);

@@ -7,10 +7,11 @@
 #include <stdio.h>
 
 #include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <rte_flow.h>
 
 #define ITEMS_MAX   4u /* Ethernet, IP, transport, end */
-#define ACTIONS_MAX 3u /* queue, mark, end */
+#define ACTIONS_MAX 3u /* queue or RSS, mark, end */
 
 /* A rule in DPDK's form; items and actions point to the rest. */
 struct rte_rule {
@@ -24,7 +25,11 @@ struct rte_rule {
 	struct rte_flow_item_udp udp, udp_mask;
 	struct rte_flow_action_queue queue;
 	struct rte_flow_action_mark mark;
+	struct rte_flow_action_rss rss;
 };
+
+/* The queues of a port in their order: drivers copy the list. */
+static uint16_t all_queues[CORES_MAX];
 
 static void
 add_item(struct rte_rule *r, enum rte_flow_item_type type, const void *spec, const void *mask)
@@ -86,15 +91,46 @@ add_ports(struct rte_rule *r, const struct steer_match *m)
 		add_item(r, RTE_FLOW_ITEM_TYPE_UDP, &r->udp, &r->udp_mask);
 }
 
+/* Returns what the NIC hashes of the flows that a rule matches. */
+static uint64_t
+rss_types_of(const struct steer_match *m)
+{
+	const bool is_tcp = m->protocol == IPPROTO_TCP;
+
+	if (m->ip_version == 4)
+		return is_tcp ? RTE_ETH_RSS_NONFRAG_IPV4_TCP : RTE_ETH_RSS_NONFRAG_IPV4_UDP;
+	return is_tcp ? RTE_ETH_RSS_NONFRAG_IPV6_TCP : RTE_ETH_RSS_NONFRAG_IPV6_UDP;
+}
+
+/* Adds the action that says which queue frames go to: one, or one by the plan's hash. */
 static void
-translate(struct rte_rule *r, const struct steer_rule *rule)
+add_target(struct rte_rule *r, const struct steer_rule *rule, const struct steer_plan *plan)
+{
+	if (!rule->spread || plan->queues == 1) {
+		add_action(r, RTE_FLOW_ACTION_TYPE_QUEUE, &r->queue);
+		return;
+	}
+	for (uint32_t i = 0; i < plan->queues; i++)
+		all_queues[i] = (uint16_t)i;
+	r->rss = (struct rte_flow_action_rss){
+		.types = rss_types_of(&rule->match),
+		.key = plan->rss_key_bytes != 0 ? plan->rss_key : NULL,
+		.key_len = plan->rss_key_bytes,
+		.queue = all_queues,
+		.queue_num = plan->queues,
+	};
+	add_action(r, RTE_FLOW_ACTION_TYPE_RSS, &r->rss);
+}
+
+static void
+translate(struct rte_rule *r, const struct steer_rule *rule, const struct steer_plan *plan)
 {
 	*r = (struct rte_rule){.queue.index = rule->queue, .mark.id = rule->mark};
 	add_ethernet(r, &rule->match);
 	add_ip(r, rule);
 	add_ports(r, &rule->match);
 	add_item(r, RTE_FLOW_ITEM_TYPE_END, NULL, NULL);
-	add_action(r, RTE_FLOW_ACTION_TYPE_QUEUE, &r->queue);
+	add_target(r, rule, plan);
 	if (rule->mark != 0)
 		add_action(r, RTE_FLOW_ACTION_TYPE_MARK, &r->mark);
 	add_action(r, RTE_FLOW_ACTION_TYPE_END, NULL);
@@ -103,14 +139,28 @@ translate(struct rte_rule *r, const struct steer_rule *rule)
 /* Makes one rule. rte_flow_validate does not see existing rules, and rte_flow_create may refuse a
  * rule that passed it. */
 static bool
-make(uint16_t port, const struct steer_rule *rule, struct rte_flow_error *error)
+make(uint16_t port, const struct steer_rule *rule, const struct steer_plan *plan,
+     struct rte_flow_error *error)
 {
 	const struct rte_flow_attr attr = {.ingress = 1, .priority = rule->priority};
 	struct rte_rule r;
 
-	translate(&r, rule);
+	translate(&r, rule, plan);
 	return rte_flow_validate(port, &attr, r.items, r.actions, error) == 0 &&
 	       rte_flow_create(port, &attr, r.items, r.actions, error) != NULL;
+}
+
+bool
+flow_rules_isolate(uint16_t port, struct error *err)
+{
+	struct rte_flow_error error = {0};
+
+	if (rte_flow_isolate(port, 1, &error) == 0)
+		return true;
+	return error_set(err,
+			 "--kernel nic: the driver cannot leave frames to the kernel: %s; name a "
+			 "tap interface",
+			 error.message != NULL ? error.message : rte_strerror(rte_errno));
 }
 
 void
@@ -121,7 +171,7 @@ flow_rules_create(uint16_t port, const struct steer_plan *plan, struct rule_repo
 		const struct steer_rule *rule = &plan->rules[i];
 		struct rte_flow_error error = {0};
 
-		if (make(port, rule, &error)) {
+		if (make(port, rule, plan, &error)) {
 			report->made++;
 			continue;
 		}

@@ -166,6 +166,15 @@ fill_mbufs(const struct burst *b, struct rte_mbuf **out)
 	return all_flags;
 }
 
+/* Completes the lengths of frames that end in a loan. */
+static __attribute__((noinline)) void
+add_loans(const struct burst *b, struct rte_mbuf **out)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		if (b->ol_flags[i] & FRAME_HAS_LOAN)
+			out[i]->pkt_len += out[i]->next->data_len;
+}
+
 static uint32_t
 port_tx(struct port *port, const struct burst *b)
 {
@@ -174,6 +183,8 @@ port_tx(struct port *port, const struct burst *b)
 	const uint32_t all_flags = fill_mbufs(b, out);
 	uint32_t ready = b->count, sent;
 
+	if (unlikely(all_flags & FRAME_HAS_LOAN))
+		add_loans(b, out);
 	/* Drivers adjust what their hardware cannot do as requested: rte_eth_tx_prepare(3). */
 	if (p->tx_prepare && (all_flags & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL)))
 		ready = rte_eth_tx_prepare(p->id, p->queue, out, (uint16_t)b->count);

@@ -1,8 +1,8 @@
 /*
  * port_dpdk.h - a struct port over one queue pair of a DPDK port.
  *
- * A frame is an mbuf of one segment; its handle is the mbuf's address. A received chain is
- * copied into its first segment.
+ * A frame is an mbuf of one segment, and a second one if it ends in a loan; its handle is the
+ * first one's address. A received chain is copied into its first segment.
  *
  * Shape:  port is the first member; the rest is for port_dpdk.c and device.c.
  * Owner:  the pool belongs to the device. Sent mbufs belong to the driver until it frees them.
@@ -28,7 +28,8 @@ struct rte_mempool;
 	X(PORT_DROP_MALFORMED,                                                                     \
 	  "received frames without room in their mbuf, or for a stripped VLAN tag")                \
 	X(PORT_DROP_TX_REFUSED, "frames rejected by the TX prepare of the driver")                 \
-	X(PORT_NO_FRAMES, "mbuf allocation failures")
+	X(PORT_NO_FRAMES, "mbuf allocation failures")                                              \
+	X(PORT_NO_LOANS, "segments copied because all mbufs for loans were in use")
 
 enum port_counter { PORT_COUNTERS(COUNTER_SYMBOL) PORT_COUNTER_COUNT };
 extern const struct counter_name port_counter_names[PORT_COUNTER_COUNT];
@@ -42,6 +43,11 @@ struct port_dpdk {
 	struct cable_lane
 		*lane; /* cable.h; NULL: the port's other end is not a thread of this process */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[PORT_COUNTER_COUNT];
+	/* Loans (port_loans.h). */
+	struct rte_mempool *loan_pool; /* NULL: none */
+	struct port_ops loan_ops;
+	uint32_t loans; /* in frames that are not freed */
+	uint32_t polls;
 };
 
 extern const struct port_ops port_dpdk_ops;

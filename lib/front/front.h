@@ -46,11 +46,13 @@
 #define FRONT_YIELDS_MAX         16u /* most answers given up for a value in a turn */
 #define FRONT_MOVES_BYTES        (16u << 10) /* bytes a timeout that make a lane slow, but not late */
 #define FRONT_SLOW_MAX           8u          /* timeouts of a request that a lane may be slow */
-#define FRONT_COMBINED_MAX       (64u << 10) /* bytes of a value that may replace a pending one */
+#define FRONT_RELAY_MIN          (16u << 10) /* bytes of a value that may leave while it arrives */
+#define FRONT_RELAY_STEP         (16u << 10) /* fewer bytes of it wait for more */
 #define FRONT_HANDOVERS_MAX      1024u /* keys that a core fetches from former servers at once */
 #define FRONT_HANDOVER_ASKS      64u   /* times that their server is asked again */
 #define FRONT_HANDOVER_SLOW_PART 8u /* part of the timeout; a slower former server is not asked */
-#define FRONT_REOPEN_NS          100000000ull   /* half as much more after each failure */
+#define FRONT_COMBINED_MAX       (64u << 10)  /* bytes of a value that may replace a pending one */
+#define FRONT_REOPEN_NS          100000000ull /* half as much more after each failure */
 #define FRONT_PROBE_MAX_NS       60000000000ull /* longest pause, for an ejected server */
 #define FRONT_REPLY_LOOK_NS      250000ull /* interval of checks whether a reply reached a core */
 #define FRONT_STABLE_NS          1000000000ull /* a connection that ends sooner counts as a failure */
@@ -62,6 +64,8 @@
 	X(FRONT_ASKED, "keys requested of servers")                                                \
 	X(FRONT_REQUESTED, "requests sent to servers")                                             \
 	X(FRONT_HITS, "of the keys, found")                                                        \
+	X(FRONT_RELAYED, "of those, with a value that left while it arrived")                      \
+	X(FRONT_RELAYS_LOST, "of those, cut short by their server: the client was reset")          \
 	X(FRONT_MISSES, "of the keys, absent")                                                     \
 	X(FRONT_FAILED, "of the keys, not answered by their server")                               \
 	X(FRONT_REFUSED, "of those, not sent: server down, queue full, or not supported")          \
@@ -86,7 +90,8 @@
 	X(FRONT_OTHER_CORE, "connections tried again from another port: reply on another core")    \
 	X(FRONT_SERVER_CLOSED, "connections closed by a server, or lost")                          \
 	X(FRONT_SERVER_LATE, "connections reset: answer late")                                     \
-	X(FRONT_SERVER_BROKEN, "connections reset: invalid answer")
+	X(FRONT_SERVER_BROKEN, "connections reset: invalid answer")                                \
+	X(FRONT_LOGIN_REFUSED, "connections reset: login refused, or required and not given")
 
 enum front_counter { FRONT_COUNTERS(COUNTER_SYMBOL) FRONT_COUNTER_COUNT };
 

@@ -43,6 +43,15 @@ struct front_servers {
 	struct front_host host[FRONT_SERVERS_MAX];     /* host of server i */
 };
 
+/* The command that logs in to a server, complete with its body: memcached's `set` of text
+ * authentication. The item would expire at once at a server that asks for no login. */
+#define FRONT_LOGIN_FORMAT "set clockoo-login 0 -1 %u\r\n%.*s %.*s\r\n"
+#define FRONT_LOGIN_BYTES  320u
+
+struct front_login {
+	char line[FRONT_LOGIN_BYTES]; /* empty: none */
+};
+
 /* The protocol used with the servers. */
 enum front_protocol {
 	FRONT_PROTOCOL_AUTO, /* by each server's answer to `mn` */
@@ -71,8 +80,9 @@ struct front_config {
 	struct front_servers gutter; /* replace servers that are away; count 0: the others do */
 	uint32_t gutter_ttl_s;       /* life of what they hold then: 1..FRONT_GUTTER_TTL_MAX_S */
 	bool reload_flushes;         /* a reload flushes servers that may have old values of keys */
-	uint64_t warm_ns;        /* former servers hand keys over for this long; 0: they do not */
-	struct peers_list peers; /* fronts that are notified of writes */
+	uint64_t warm_ns;         /* former servers hand keys over for this long; 0: they do not */
+	struct peers_list peers;  /* fronts that are notified of writes */
+	struct front_login login; /* of all servers */
 };
 
 /* Returns the name, as the option has it. */

@@ -360,6 +360,7 @@ front_control_init(struct front_control *c, struct front_exchange *exchange,
 
 	ensure(config->servers.count + config->gutter.count <= exchange->room);
 	c->exchange = exchange;
+	draft->login = config->login;
 	members->config = config;
 	for (uint32_t i = 0; i < config->servers.count; i++)
 		members->server[i] = (uint16_t)n++;
@@ -393,7 +394,8 @@ front_control_step(struct front_control *c, uint64_t now_ns)
 
 	if (draft == NULL)
 		return;
-	changed = front_reload_step(c, draft, now_ns);
+	changed = front_control_login_step(c, draft);
+	changed |= front_reload_step(c, draft, now_ns);
 	if (!changed)
 		for (uint32_t i = 0; i < draft->count; i++)
 			changed |= address_step(c, draft, i) || place_step(c, draft, i, now_ns);

@@ -80,6 +80,8 @@ struct front_control {
 	uint64_t join_ns, warm_ns; /* the ends of both */
 	uint64_t locate_ns;        /* a reload waits for addresses of its new servers until this */
 	uint64_t quiet_ns;         /* stand-ins do not change before this */
+	struct front_login login;  /* the next state's, if it is new */
+	bool login_is_new;
 	/* Called when a server's health has changed. why: the last failure of a server that is
 	 * down or leaves; unknown if a flush is the reason. */
 	void (*tell)(void *arg, const struct front_host *host, enum front_health health,
@@ -109,6 +111,12 @@ void front_control_located(struct front_control *c, const char *host, const stru
  * freed. The caller keeps *config until then, or until refused() is called. */
 bool front_control_reload(struct front_control *c, const struct front_config *config,
 			  uint64_t now_ns, struct error *err);
+
+/* Makes connections that are opened later begin with this login. Servers that are down are tried at
+ * once. */
+void front_control_login(struct front_control *c, const struct front_login *login);
+/* Puts a new login into the draft. True if there is one. */
+bool front_control_login_step(struct front_control *c, struct front_state *draft);
 
 /* Advances the control; called some times a second. */
 void front_control_step(struct front_control *c, uint64_t now_ns);

@@ -127,6 +127,8 @@ void front_write_queue(struct front *f, struct front_request *request);
 void front_request_value_end(struct front *f, struct front_request *request);
 /* Releases a request whose client has its answer, or does not want it. */
 void front_request_release(struct front *f, struct front_request *request);
+/* Ends one use of the owner's answer. */
+void front_request_unuse(struct front *f, struct front_request *owner);
 /* Completes a request with its answer, in poll(). Without a client, or an item, it ends. */
 void front_request_answer(struct front *f, struct front_request *request,
 			  const struct backend_answer *answer);
@@ -267,6 +269,16 @@ front_lane_first(const struct front_lane *l)
 {
 	return container_of(l->batches.next, struct front_batch, link);
 }
+
+/* ---- answers, and values that leave while they arrive (front_relay.c) ---- */
+
+/* Returns the answer that a reply is, without its item. */
+struct backend_answer front_answer_of(const struct front_reply *r);
+/* Lets what has arrived of a value leave, if only its own client is to have it. */
+void front_relay(struct front_lane *l);
+/* Ends the relay of a value that has arrived; of one whose connection ends. */
+void front_relay_end(struct front_lane *l);
+void front_relay_lost(struct front_lane *l);
 
 /* ---- replies (front_read.c) ---- */
 

@@ -54,6 +54,7 @@ struct front_state {
 	 * none. */
 	uint32_t probe[FRONT_SERVERS_MAX];
 	uint32_t pause_ms[FRONT_SERVERS_MAX];
+	struct front_login login; /* of connections that are opened from now on */
 	/* Rings of this state. All but the first may have no points. */
 	struct front_ring *ring;  /* the server of each key */
 	struct front_ring *stand; /* the stand-in of a server that is away */
@@ -71,6 +72,8 @@ enum front_failure {
 	FRONT_FAILURE_CLOSED,      /* the server ended the connection */
 	FRONT_FAILURE_LATE,        /* no answer to a request in time */
 	FRONT_FAILURE_BROKEN,      /* the answer does not match the request */
+	FRONT_FAILURE_LOGIN,       /* the server refuses the login */
+	FRONT_FAILURE_NO_LOGIN,    /* the server requires a login, and there is none */
 };
 
 /* Findings of the cores about a server. */

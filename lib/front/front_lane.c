@@ -46,6 +46,15 @@ due_at(struct front_lane *l, uint64_t ns)
 		l->front->due_ns = ns;
 }
 
+/* Returns since when the oldest open answer is awaited. */
+static uint64_t
+awaited_ns(const struct front_lane *l)
+{
+	const uint64_t sent_ns = front_lane_first(l)->sent_ns;
+
+	return sent_ns > l->excused_ns ? sent_ns : l->excused_ns;
+}
+
 /* Returns when a lane is due. For one that is up or probed that is the deadline of its oldest
  * open answer, or of the fence. */
 uint64_t
@@ -58,9 +67,8 @@ front_lane_due(const struct front_lane *l)
 		return l->due_ns;
 	if (list_empty(&l->batches))
 		return l->fence.ask_ns;
-	late_ns = front_lane_first(l)->sent_ns;
-	late_ns = late_ns > l->excused_ns ? late_ns : l->excused_ns;
-	slow_ns = late_ns + (FRONT_SLOW_MAX - 1) * timeout_ns;
+	late_ns = awaited_ns(l);
+	slow_ns = late_ns + (FRONT_SLOW_MAX + l->relay_parts - 1) * timeout_ns;
 	if (l->moved_ns > late_ns)
 		late_ns = l->moved_ns < slow_ns ? l->moved_ns : slow_ns;
 	late_ns += timeout_ns;
@@ -71,9 +79,14 @@ bool
 front_lane_is_coming(const struct front_lane *l)
 {
 	const struct front *f = l->front;
+	const uint64_t timeout_ns = f->cfg.timeout_ns;
 
-	return l->state == LANE_UP &&
-	       (l->reading == READING_BEGIN || f->now_ns - l->moved_ns < f->cfg.timeout_ns);
+	if (l->state != LANE_UP)
+		return false;
+	return l->reading == READING_BEGIN ||
+	       (f->now_ns - l->moved_ns < timeout_ns &&
+		(list_empty(&l->batches) ||
+		 f->now_ns - awaited_ns(l) < FRONT_SLOW_MAX * timeout_ns));
 }
 
 /* ---- the end of a connection ---- */
@@ -121,6 +134,7 @@ connection_end(struct front_lane *l)
 	batches_fail(l);
 	front_fence_lost(l);
 	l->line_len = 0;
+	front_relay_lost(l);
 }
 
 /* Begins a pause, half as long again as the previous one. */
@@ -154,6 +168,8 @@ failure_of(const struct front_lane *l, enum front_counter why)
 		return FRONT_FAILURE_LATE;
 	case FRONT_SERVER_BROKEN:
 		return FRONT_FAILURE_BROKEN;
+	case FRONT_LOGIN_REFUSED:
+		return l->logs_in ? FRONT_FAILURE_LOGIN : FRONT_FAILURE_NO_LOGIN;
 	default:
 		return FRONT_FAILURE_CLOSED;
 	}

@@ -76,6 +76,7 @@ struct front_lane {
 	uint32_t failures; /* consecutive ones */
 	bool meta;
 	bool reports_ttl;              /* of its server's version, as in front_reply.h */
+	bool logs_in;                  /* its connection began with a login */
 	struct front_request *sending; /* whose value is not yet completely queued; NULL: none */
 	uint32_t sending_at;
 	uint64_t written;
@@ -91,6 +92,9 @@ struct front_lane {
 	struct front_request *requests[FRONT_KEYS_MAX]; /* NULL: answered */
 	struct front_reply reply;                       /* the reply whose value is read */
 	uint32_t value_left, end_left;
+	struct front_request *relayed; /* whose value leaves as it arrives; NULL: none */
+	uint32_t relay_bytes;          /* of it that may leave */
+	uint32_t relay_parts; /* FRONT_MOVES_BYTES of values that were relayed of this batch */
 	uint64_t memory_ns;   /* start of its value's wait for memory; 0: it does not wait */
 	uint64_t excused_ns;  /* until then this front did not read */
 	uint32_t moved_bytes; /* since moved_ns */

@@ -6,6 +6,7 @@
 
 #include "front_names.h"
 #include "front_servers.h"
+#include "config/auth_file.h"
 #include "copies/admission.h"
 #include "backend/backend.h"
 #include "base/time_units.h"
@@ -13,6 +14,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define MS_PER_S 1000u
@@ -88,6 +90,24 @@ read_peers(struct peers_list *peers, const char *value, struct error *err)
 		peers->count++;
 		at += len + (at[len] == ',');
 	}
+	return true;
+}
+
+static_assert(sizeof FRONT_LOGIN_FORMAT + AUTH_USER_BYTES <= FRONT_LOGIN_BYTES,
+	      "a login of any length fits");
+
+static bool
+read_login(struct front_login *login, const char *path, struct error *err)
+{
+	struct auth_user user;
+
+	if (path[0] == '\0')
+		return true;
+	if (!auth_file_load_login(&user, path, err))
+		return false;
+	snprintf(login->line, sizeof login->line, FRONT_LOGIN_FORMAT,
+		 user.name_len + 1u + user.word_len, user.name_len, (const char *)user.bytes,
+		 user.word_len, (const char *)user.bytes + user.name_len);
 	return true;
 }
 
@@ -170,5 +190,6 @@ front_options_read(struct front_config *front, const struct config *options, str
 	return read_servers(&front->servers, o->servers, err) &&
 	       read_gutter(&front->gutter, o->gutter, err) &&
 	       read_peers(&front->peers, o->peers, err) && peers_make_sense(front, err) &&
-	       warm_is_right(front, err) && connections_fit(front, err);
+	       read_login(&front->login, o->login, err) && warm_is_right(front, err) &&
+	       connections_fit(front, err);
 }

@@ -12,6 +12,7 @@ enum read_step {
 	READ_ON,
 	READ_LATER, /* no bytes have arrived, or there is no memory for them */
 	READ_BROKEN,
+	READ_REFUSED, /* the login was refused, or is missing */
 };
 
 void
@@ -20,6 +21,7 @@ front_read_begin(struct front_lane *l)
 	struct front_batch *batch;
 
 	l->reading = READING_LINE;
+	l->relay_parts = 0;
 	if (list_empty(&l->batches))
 		return;
 	batch = front_lane_first(l);
@@ -74,8 +76,8 @@ batch_answered(struct front_lane *l, enum mc_error error)
 static enum read_step
 probe_answered(struct front_lane *l, bool meta)
 {
-	const bool last =
-		l->asked.ask == FRONT_ASK_MN || l->front->cfg.speech != FRONT_SPEECH_PROBED;
+	const bool asks_mn = l->front->cfg.speech == FRONT_SPEECH_PROBED;
+	const bool last = l->asked.ask == (asks_mn ? FRONT_ASK_MN : FRONT_ASK_VERSION);
 
 	batch_done(l);
 	if (last)
@@ -122,23 +124,6 @@ request_answered(struct front_lane *l, const struct backend_answer *answer)
 	front_request_answer(l->front, l->requests[0], answer);
 	batch_done(l);
 	return READ_ON;
-}
-
-static struct backend_answer
-answer_of(const struct front_reply *r)
-{
-	return (struct backend_answer){
-		.cas = r->cas,
-		.won = (r->meta & FRONT_META_WIN) != 0,
-		.stale = (r->meta & FRONT_META_STALE) != 0,
-		.sent = (r->meta & FRONT_META_WON) != 0,
-		.fetched = r->hit != 0,
-		.idle_s = r->last_access_s,
-		.ttl_s = (r->meta & FRONT_META_TTL) != 0 ? r->ttl_s : -1,
-		.size = r->size,
-		.client_flags = r->client_flags,
-		.number = r->number,
-	};
 }
 
 /* ---- values ---- */
@@ -228,15 +213,19 @@ static enum read_step
 value_answered(struct front_lane *l)
 {
 	struct front_request *request = l->requests[l->reply.key];
-	struct backend_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = front_answer_of(&l->reply);
 
-	request->answer = request->fill.item;
-	answer.item = request->answer;
-	answer.failed = answer.item == NULL;
-	front_cache_value(l, request);
 	l->requests[l->reply.key] = NULL;
 	front_lane_good(l);
-	front_request_answer(l->front, request, &answer);
+	if (l->relayed != NULL) {
+		front_relay_end(l);
+	} else {
+		request->answer = request->fill.item;
+		answer.item = request->answer;
+		answer.failed = answer.item == NULL;
+		front_cache_value(l, request);
+		front_request_answer(l->front, request, &answer);
+	}
 	l->reading = READING_LINE;
 	if (l->asked.ask != FRONT_ASK_GET)
 		batch_done(l);
@@ -332,7 +321,7 @@ static enum read_step
 number_answered(struct front_lane *l)
 {
 	const struct view digits = {.data = l->line, .len = l->line_len};
-	struct backend_answer answer = answer_of(&l->reply);
+	struct backend_answer answer = front_answer_of(&l->reply);
 
 	l->line_len = 0;
 	if (!mc_read_u64(digits, &answer.number))
@@ -406,14 +395,15 @@ result_of(enum front_status status)
 static enum read_step
 status_read(struct front_lane *l, const struct front_reply *r)
 {
-	struct backend_answer answer = answer_of(r);
+	struct backend_answer answer = front_answer_of(r);
 
 	switch (l->asked.ask) {
 	case FRONT_ASK_VERSION:
 		l->reports_ttl = r->reports_ttl;
 		return probe_answered(l, l->front->cfg.speech == FRONT_SPEECH_META);
+	case FRONT_ASK_LOGIN:
 	case FRONT_ASK_MN:
-		return probe_answered(l, true);
+		return probe_answered(l, l->asked.ask == FRONT_ASK_MN);
 	case FRONT_ASK_ME:
 		return ttl_answered(l, r->status == FRONT_ME ? r->ttl_s : 0);
 	case FRONT_ASK_FLUSH:
@@ -445,10 +435,16 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	return request_answered(l, &answer);
 }
 
-static bool
-is_retrieval(enum front_ask ask)
+/* Handles an error amid the first requests of a connection. A server without users may have no
+ * memory for the login, and answers the next one. */
+static enum read_step
+probe_refused(struct front_lane *l, bool is_client_error)
 {
-	return ask == FRONT_ASK_GET || ask == FRONT_ASK_MG;
+	if (l->asked.ask == FRONT_ASK_FLUSH || l->asked.ask == FRONT_ASK_VERSION)
+		return is_client_error && l->asked.ask == FRONT_ASK_VERSION ? READ_REFUSED
+									    : READ_BROKEN;
+	return is_client_error && l->asked.ask == FRONT_ASK_LOGIN ? READ_REFUSED
+								  : probe_answered(l, false);
 }
 
 static enum read_step
@@ -456,17 +452,14 @@ error_read(struct front_lane *l, const struct front_reply *r)
 {
 	const struct backend_answer answer = {.error = r->error, .failed = r->error == MC_ERR_NONE};
 
-	if (l->asked.ask == FRONT_ASK_VERSION ||
-	    (l->asked.ask == FRONT_ASK_FLUSH && l->state == LANE_PROBING))
-		return READ_BROKEN;
-	if (l->asked.ask == FRONT_ASK_MN)
-		return probe_answered(l, false);
+	if (l->state == LANE_PROBING)
+		return probe_refused(l, r->is_client_error);
 	if (l->asked.ask == FRONT_ASK_ME)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (l->asked.ask == FRONT_ASK_STATS)
 		return stats_answered(l, false);
 	/* An error is no miss, even if front.on_failure makes one of a server that is down. */
-	if (is_retrieval(l->asked.ask))
+	if (l->asked.ask == FRONT_ASK_GET || l->asked.ask == FRONT_ASK_MG)
 		return batch_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
 	request_answered(l, &answer);
 	return r->ends_connection ? READ_BROKEN : READ_ON;
@@ -475,7 +468,7 @@ error_read(struct front_lane *l, const struct front_reply *r)
 static enum read_step
 number_read(struct front_lane *l, const struct front_reply *r)
 {
-	const struct backend_answer answer = answer_of(r);
+	const struct backend_answer answer = front_answer_of(r);
 
 	return request_answered(l, &answer);
 }
@@ -591,8 +584,12 @@ front_lane_read(struct front_lane *l, uint32_t *bytes)
 	while (s == READ_ON && *bytes > 0 && front_may_answer(f))
 		s = step(l, bytes);
 	front_lane_moves(l, most - *bytes);
+	if (l->reading >= READING_VALUE && s != READ_BROKEN)
+		front_relay(l);
 	if (s == READ_ON)
 		f->more = true;
-	if (s == READ_BROKEN)
-		front_lane_failed(l, conn_eof(l->conn) ? FRONT_SERVER_CLOSED : FRONT_SERVER_BROKEN);
+	if (unlikely(s >= READ_BROKEN))
+		front_lane_failed(l, s == READ_REFUSED   ? FRONT_LOGIN_REFUSED
+				     : conn_eof(l->conn) ? FRONT_SERVER_CLOSED
+							 : FRONT_SERVER_BROKEN);
 }

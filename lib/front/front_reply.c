@@ -235,7 +235,7 @@ static const struct {
 	enum front_status status;
 	bool has_flags;
 } statuses[] = {
-	{"STORED", BIT(STORE), FRONT_STORED, false},
+	{"STORED", BIT(STORE) | BIT(LOGIN), FRONT_STORED, false},
 	{"NOT_STORED", BIT(STORE), FRONT_NOT_STORED, false},
 	{"EXISTS", BIT(STORE), FRONT_EXISTS, false},
 	{"NOT_FOUND", FOUND_ASKS, FRONT_NOT_FOUND, false},
@@ -301,7 +301,8 @@ read_error(struct front_reply *r, const struct front_asked *asked, struct view l
 {
 	const bool has_body = asked->ask == FRONT_ASK_STORE || asked->ask == FRONT_ASK_MS;
 
-	if (!begins_with(line, "SERVER_ERROR ") && !begins_with(line, "CLIENT_ERROR ") &&
+	r->is_client_error = begins_with(line, "CLIENT_ERROR ");
+	if (!begins_with(line, "SERVER_ERROR ") && !r->is_client_error &&
 	    !view_equal(line, text_view("ERROR")))
 		return false;
 	r->kind = FRONT_REPLY_ERROR;

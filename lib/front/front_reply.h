@@ -45,6 +45,7 @@ enum front_ask {
 	FRONT_ASK_MA,
 	FRONT_ASK_MN,
 	FRONT_ASK_STATS, /* of any kind: rows, then END */
+	FRONT_ASK_LOGIN, /* text authentication */
 	FRONT_ASKS_COUNT
 };
 
@@ -105,6 +106,7 @@ struct front_reply {
 	enum front_reply_kind kind;
 	enum front_status status;
 	bool ends_connection; /* of an error: the server may take a body for commands */
+	bool is_client_error; /* of an error: CLIENT_ERROR */
 	uint8_t error;        /* enum mc_error, for errors passed to clients; else MC_ERR_NONE */
 	uint32_t line_len;    /* with CR LF */
 	uint32_t key;         /* of a value: its index in asked->keys */

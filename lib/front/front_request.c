@@ -103,9 +103,8 @@ front_part_end(struct front *f, struct front_request *whole)
 	front_request_free(f, whole);
 }
 
-/* Ends one use of the owner's answer. */
-static void
-unuse(struct front *f, struct front_request *owner)
+void
+front_request_unuse(struct front *f, struct front_request *owner)
 {
 	if (--owner->users == 0)
 		front_request_free(f, owner);
@@ -153,7 +152,7 @@ front_request_free(struct front *f, struct front_request *request)
 		list_unlink(&request->link);
 	f->requests_free[f->requests_left++] = request;
 	if (owner != NULL)
-		unuse(f, owner);
+		front_request_unuse(f, owner);
 }
 
 void
@@ -166,7 +165,7 @@ front_request_release(struct front *f, struct front_request *request)
 	if (!request->used_more || request->owner != NULL)
 		front_request_free(f, request);
 	else
-		unuse(f, request);
+		front_request_unuse(f, request);
 }
 
 static NOT_FLAT void

@@ -49,6 +49,7 @@ batch_sent(struct front_lane *l, struct front_batch *batch, uint32_t bytes)
 {
 	struct front *f = l->front;
 	const bool first = list_empty(&l->batches);
+	uint64_t due_ns;
 
 	conn_commit(f->stack, l->conn, bytes);
 	l->written += bytes;
@@ -61,8 +62,9 @@ batch_sent(struct front_lane *l, struct front_batch *batch, uint32_t bytes)
 		return;
 	front_look_begin(l);
 	front_read_begin(l);
-	if (front_lane_due(l) < f->due_ns)
-		f->due_ns = front_lane_due(l);
+	due_ns = front_lane_due(l);
+	if (due_ns < f->due_ns)
+		f->due_ns = due_ns;
 }
 
 static void
@@ -305,11 +307,18 @@ front_lane_ask_stats(struct front_lane *l, const char *line)
 	return true;
 }
 
-/* Probes a server. Only a process answers `version`; its answer to `mn` shows its protocol. */
+/* Logs in, if the fleet has a login, and probes the server. Only a process answers `version`; its
+ * answer to `mn` shows its protocol. */
 void
 front_lane_probe(struct front_lane *l)
 {
-	probe_send(l, "version\r\n", FRONT_ASK_VERSION);
+	const char *login = l->front->state->login.line;
+
+	l->logs_in = login[0] != '\0';
+	if (l->logs_in)
+		probe_send(l, login, FRONT_ASK_LOGIN);
+	if (l->conn != NULL)
+		probe_send(l, "version\r\n", FRONT_ASK_VERSION);
 	if (l->conn != NULL && l->front->cfg.speech == FRONT_SPEECH_PROBED)
 		probe_send(l, "mn\r\n", FRONT_ASK_MN);
 }

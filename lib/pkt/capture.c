@@ -98,8 +98,10 @@ frames_copy(struct capture *c, const struct burst *b, enum capture_direction dir
 		atomic_load_explicit(&c->tail, memory_order_relaxed); /* this thread's own index */
 
 	for (uint32_t i = 0; i < b->count; i++) {
+		/* A frame with a loan was made before the capture began (captured_lend). */
 		to->wanted[i] =
-			rule->match == NULL || rule->match(rule->filter, b->data[i], b->len[i]);
+			!(b->ol_flags[i] & FRAME_HAS_LOAN) &&
+			(rule->match == NULL || rule->match(rule->filter, b->data[i], b->len[i]));
 		to->copied[i] = to->wanted[i] && record_put(c, &at, b, i, &like);
 		to->end[i] = at;
 	}
@@ -187,11 +189,19 @@ captured_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	capture_of(port)->below->drop(port, frames, count);
 }
 
+/* Refuses every loan, so that the frames of a capture are whole. */
+static bool
+captured_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
+{
+	return false;
+}
+
 static const struct port_ops captured_ops = {
 	.rx = captured_rx,
 	.tx = captured_tx,
 	.alloc = captured_alloc,
 	.drop = captured_drop,
+	.lend = captured_lend,
 };
 
 /* ---- the other thread ---- */

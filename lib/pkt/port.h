@@ -20,6 +20,7 @@
 #ifndef CLOCKOO_PORT_H
 #define CLOCKOO_PORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define BURST_MAX    64u
@@ -38,6 +39,7 @@ enum frame_ol_flag {
 	FRAME_IP_CKSUM_FILL = 1u << 4, /* tx: field is zero, the port fills it */
 	FRAME_L4_CKSUM_FILL = 1u << 5, /* tx: field holds the pseudo header's sum */
 	FRAME_L4_IS_TCP = 1u << 6,     /* tx, with FRAME_L4_CKSUM_FILL: TCP, else UDP */
+	FRAME_HAS_LOAN = 1u << 7,      /* tx: the bytes of its loan follow */
 };
 
 struct burst {
@@ -46,6 +48,16 @@ struct burst {
 	uint32_t ol_flags[BURST_MAX]; /* enum frame_ol_flag */
 	uint8_t *data[BURST_MAX];
 	struct frame *frame[BURST_MAX];
+};
+
+/* Bytes of the core's memory that end a frame. The port reads them until it calls done(lender,
+ * owner), once, on the core's thread, or while no core turns. */
+struct port_loan {
+	const uint8_t *data;
+	uint32_t len;
+	void (*done)(void *lender, const void *owner);
+	void *lender;
+	const void *owner;
 };
 
 struct port;
@@ -63,6 +75,10 @@ struct port_ops {
 
 	/* Gives frames back unsent. count may exceed BURST_MAX. */
 	void (*drop)(struct port *port, struct frame *const *frames, uint32_t count);
+
+	/* With PORT_TX_LOANS: appends a loan to a fresh frame, which the core then sends with
+	 * FRAME_HAS_LOAN, or drops. False: the port has no room for it, and nothing has changed. */
+	bool (*lend)(struct port *port, struct frame *frame, const struct port_loan *loan);
 };
 
 /* Work that the device does in hardware (or the PMD in software). */
@@ -70,6 +86,7 @@ enum port_cap {
 	PORT_TX_IP_CKSUM = 1u << 0,
 	PORT_TX_UDP_CKSUM = 1u << 1,
 	PORT_TX_TCP_CKSUM = 1u << 2,
+	PORT_TX_LOANS = 1u << 3, /* a frame may end with bytes of the core's memory */
 };
 
 /*

@@ -94,6 +94,7 @@ static const struct field fields[] = {
 	{"flow.needs_mark", FIELD_YES_NO, false, AT(flow.needs_mark), 0, 0, NULL},
 	{"flow.masked_ports", FIELD_YES_NO, false, AT(flow.masked_ports), 0, 0, NULL},
 	{"flow.ipv6", FIELD_YES_NO, false, AT(flow.ipv6), 0, 0, NULL},
+	{"flow.isolate", FIELD_YES_NO, false, AT(flow.isolate), 0, 0, NULL},
 	{YES_NO(promiscuous)},
 	{YES_NO(another_mac)},
 	{YES_NO(wait_link)},
@@ -435,6 +436,14 @@ profile_apply(struct profile *p, const struct config *cfg, struct error *err)
 	if (cfg->mtu > p->mtu_max)
 		return error_set(err, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
 				 p->mtu_max);
+	if (config_shares_nic(cfg) && !p->flow.isolate)
+		return error_set(err,
+				 "--kernel nic: port %s cannot leave frames to the kernel; name a "
+				 "tap interface",
+				 p->name);
+	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS && (cfg->offloads & OFFLOAD_TX_LOANS) &&
+	    !(p->offloads & OFFLOAD_TX_LOANS) && !profile_is_pci(p))
+		return error_set(err, "--offloads: tx_loans: port %s takes none", p->name);
 	if (cfg->rx_ring != 0)
 		p->rx_ring = cfg->rx_ring;
 	if (cfg->tx_ring != 0)

@@ -74,6 +74,7 @@ struct flow_limits {
 	bool needs_mark;         /* a director rule must MARK what it queues */
 	bool masked_ports;       /* a director rule may match some bits of a port */
 	bool ipv6;               /* rules by IPv6 ports exist */
+	bool isolate;            /* frames without a rule can stay with the kernel */
 };
 
 struct profile {

@@ -191,6 +191,7 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	shared->serves[cfg->core] = sv;
 	shared->slow[cfg->core] = &sv->slow;
 	stack_attach(stack, &user);
+	stack_lender_set(stack, &value_lender);
 	return sv;
 }
 

@@ -38,11 +38,15 @@ struct backend_answer {
 	bool fetched;            /* mg: h */
 	const struct item *item; /* NULL: a miss. The reply has its key, value, flags and expiry */
 	uint64_t cas;            /* the reply's, for the item or of a write: binary, or c */
-	uint64_t number;         /* the result of incr, decr or ma */
-	uint32_t idle_s;         /* mg: l */
-	int32_t ttl_s;           /* ma: t; -1: for ever */
-	uint32_t size;           /* ms: s */
-	uint32_t client_flags;   /* binary touch */
+	union {
+		uint64_t number; /* the result of incr, decr or ma */
+		/* The arrival (backend.h) whose bytes are the item's so far. 0: it is whole. */
+		uint64_t arrival;
+	};
+	uint32_t idle_s;       /* mg: l */
+	int32_t ttl_s;         /* ma: t; -1: for ever */
+	uint32_t size;         /* ms: s */
+	uint32_t client_flags; /* binary touch */
 };
 
 struct serve_backend_ops {
@@ -59,6 +63,8 @@ struct serve_backend_ops {
 	uint32_t (*hits_execute)(struct serve *sv, uint32_t first);
 	/* Executes any operation: by its verb's own code, or by asking the backend. */
 	enum exec_status (*execute)(struct serve *sv, struct op *op);
+	/* Returns how many bytes have arrived of the value that the session sends meanwhile. */
+	uint32_t (*arrived)(const struct serve *sv, const struct session *ss);
 	/* Has the backend delete a key whose set is refused for its size or for memory. */
 	void (*set_refused)(struct serve *sv, const struct op *op);
 	/* The session's operations from first on go back into its read buffer, whose bytes move to

@@ -19,6 +19,21 @@ extern_unpin(const void *arg)
 }
 
 static void
+lent_hold(const void *owner)
+{
+	store_pin(owner);
+}
+
+static uint32_t
+lent_bytes(const void *owner)
+{
+	return item_value_len(owner);
+}
+
+/* A pin for frames is taken beside that of the queued value, so the count never rises from 0. */
+const struct lender value_lender = {lent_hold, extern_unpin, lent_bytes};
+
+static void
 value_end(struct serve *sv, struct session *ss)
 {
 	const enum value_tail tail = (enum value_tail)ss->value.tail;
@@ -31,18 +46,20 @@ value_end(struct serve *sv, struct session *ss)
 	conn_commit(sv->stack, ss->conn, (uint32_t)(value_tail_put(at, tail) - at));
 }
 
-/* Queues the next piece of the value. Pieces are acknowledged in order, so the last one unpins
- * the whole value. */
+/* Queues the next piece of the value, which ends at `end` at most. Pieces are acknowledged in
+ * order, so the last one unpins the whole value. */
 static void
-piece_queue(struct serve *sv, struct session *ss)
+piece_queue(struct serve *sv, struct session *ss, uint32_t end)
 {
 	struct value_rest *v = &ss->value;
-	const struct view piece = store_value_at(sv->store, v->item, v->offset);
+	struct view piece = store_value_at(sv->store, v->item, v->offset);
 
+	piece.len = piece.len < end - v->offset ? piece.len : end - v->offset;
 	v->offset += piece.len;
 	ensure(conn_write_external(
 		sv->stack, ss->conn, piece.data, piece.len,
 		v->offset == item_value_len(v->item) ? extern_unpin : extern_keep, v->item));
+	conn_external_lendable(ss->conn);
 }
 
 bool
@@ -50,13 +67,14 @@ value_resume(struct serve *sv, struct session *ss)
 {
 	struct value_rest *v = &ss->value;
 	const uint32_t len = item_value_len(v->item);
+	const uint32_t here = likely(v->arrival == 0) ? len : sv->backend_ops->arrived(sv, ss);
 
-	if (!conn_piece_writable(sv->stack, ss->conn))
+	if (v->offset == here || !conn_piece_writable(sv->stack, ss->conn))
 		return false;
 	do
-		piece_queue(sv, ss);
-	while (v->offset < len && conn_piece_fits(sv->stack, ss->conn));
-	conn_holds_behind(sv->stack, ss->conn, len - v->offset);
+		piece_queue(sv, ss, here);
+	while (v->offset < here && conn_piece_fits(sv->stack, ss->conn));
+	conn_holds_behind(sv->stack, ss->conn, here - v->offset);
 	if (v->offset < len)
 		return false;
 	value_end(sv, ss);

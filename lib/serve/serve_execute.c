@@ -171,7 +171,8 @@ op_waits(struct serve *sv, struct session *ss)
 	ss->late_pass = sv->pass;
 	ss->wait.arrived_ns = ss->since_ns;
 	session_waits(sv, ss,
-		      ss->value.item != NULL       ? WAIT_WINDOW
+		      ss->value.arrival != 0       ? WAIT_BACKEND
+		      : ss->value.item != NULL     ? WAIT_WINDOW
 		      : ss->memory_wait_turns != 0 ? WAIT_MEMORY
 						   : WAIT_BACKEND);
 }

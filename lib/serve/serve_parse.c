@@ -401,7 +401,7 @@ reply_value_resume(struct serve *sv, struct session *ss)
 	uint8_t key[MC_KEY_MAX];
 	struct asker who = {.session = ss};
 
-	session_waits(sv, ss, WAIT_WINDOW);
+	session_waits(sv, ss, ss->value.arrival == 0 ? WAIT_WINDOW : WAIT_BACKEND);
 	if (unlikely(slow_log_wants(&sv->slow, sv->clock.now_ns - ss->wait.arrived_ns)))
 		who.key = key_copied(key, ss->value.item);
 	if (!value_resume(sv, ss))

@@ -112,6 +112,7 @@ reply_pinned(struct serve *sv, struct op *op, const struct item *it, enum value_
 		return EXEC_DONE;
 	}
 	store_pin(it);
-	ss->value = (struct value_rest){.item = it, .tail = (uint8_t)tail};
+	ss->value = (struct value_rest){
+		.item = it, .tail = (uint8_t)tail, .arrival = ss->value.arrival};
 	return value_resume(sv, ss) ? EXEC_DONE : EXEC_PARTIAL;
 }

@@ -58,8 +58,11 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 struct value_rest {
 	const struct item *item; /* NULL: no rest */
 	uint32_t offset;
-	uint8_t tail; /* enum value_tail */
+	uint8_t tail;     /* enum value_tail */
+	uint16_t arrival; /* the number of its arrival; 0: all of the value is here */
 };
+
+extern const struct lender value_lender; /* serve_defer.c: pins the values that the port reads */
 
 struct stream_kind; /* serve_stream.h */
 

@@ -36,6 +36,18 @@ stack_attach(struct stack *s, const struct stack_user *user)
 	s->tcp.user = *user;
 }
 
+void
+stack_lender_set(struct stack *s, const struct lender *lender)
+{
+	tcp_lender_set(&s->tcp, lender);
+}
+
+uint64_t
+stack_lent_bytes(const struct stack *s)
+{
+	return s->tcp.lending.bytes;
+}
+
 static void
 set_now(struct net *net, uint64_t now_ns)
 {

@@ -36,6 +36,8 @@ size_t stack_bytes(const struct stack_config *cfg);
 struct stack *stack_create(struct region *region, const struct stack_config *cfg, struct port *port,
 			   struct neigh_table *neigh);
 void stack_attach(struct stack *s, const struct stack_user *user);
+/* Lets the stack lend external buffers to its port, as far as the port takes them. */
+void stack_lender_set(struct stack *s, const struct lender *lender);
 
 /* ---- pauses of the process ---- */
 
@@ -76,6 +78,8 @@ void stack_abort_all(struct stack *s, uint64_t now_ns);
 
 /* ---- telemetry ---- */
 
+/* Returns the bytes of the values that the port reads: core-local. */
+uint64_t stack_lent_bytes(const struct stack *s);
 const struct counter *stack_counters(const struct stack *s); /* an array of STACK_COUNTER_COUNT */
 extern const struct counter_name stack_counter_names[STACK_COUNTER_COUNT];
 

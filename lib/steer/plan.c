@@ -114,7 +114,7 @@ plan_hash(struct steer_plan *plan, const struct plan_args *t, bool director)
 	const uint32_t most = t->profile->rss_queues_max;
 	const uint32_t named = most != 0 ? min_u32(wanted, most) : wanted;
 	const bool rules = (director || named < wanted) && !config_has_front(t->cfg) &&
-			   rules_for_tcp(plan, &t->profile->flow);
+			   !config_shares_nic(t->cfg) && rules_for_tcp(plan, &t->profile->flow);
 
 	if (director && !rules)
 		return steering_refused(t, "flow-director", "has no rules by bits of a port");
@@ -231,11 +231,26 @@ plan_udp_ports(struct steer_plan *plan, const struct plan_args *t)
 	}
 }
 
-bool
-steer_plan_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
-		const struct port_caps *caps, struct error *err)
+/* Plans rules for the cache's ports on a port that leaves all else to the kernel. UDP ports with a
+ * queue each keep their core. */
+static bool
+plan_isolation(struct steer_plan *plan, const struct plan_args *t)
 {
-	const struct plan_args t = {cfg, profile, caps, err};
+	if (!config_shares_nic(t->cfg))
+		return true;
+	plan->isolated = true;
+	summary_add(plan, "; what no rule asks for stays with the kernel");
+	return rules_for_isolation(plan, &t->profile->flow, t->cfg) ||
+	       error_set(t->err, "--kernel nic: port %s has too few rules; name a tap interface",
+			 t->profile->name);
+}
+
+static bool
+plan_flows(struct steer_plan *plan, const struct plan_args *t)
+{
+	const struct config *cfg = t->cfg;
+	const struct profile *profile = t->profile;
+	const struct port_caps *caps = t->caps;
 	const uint32_t wanted = cfg->queues != 0 ? min_u32(cfg->queues, cfg->cores) : cfg->cores;
 	const uint32_t most =
 		min_u32(profile->queues_max, min_u32(caps->rx_queues_max, caps->tx_queues_max));
@@ -245,26 +260,36 @@ steer_plan_make(struct steer_plan *plan, const struct config *cfg, const struct 
 	if (profile->queues_power_of_two)
 		plan->queues = power_of_two_below(plan->queues);
 	if (most == 0)
-		return error_set(err, "--port %s: it has no queue to send or receive by",
+		return error_set(t->err, "--port %s: it has no queue to send or receive by",
 				 profile->name);
 	if (cfg->cores == 1) {
 		summary_add(plan, "1 queue, all flows on it");
 		return true;
 	}
-	if (!plan_as_configured(plan, &t))
+	if (!plan_as_configured(plan, t))
 		return false;
 	plan->cable = profile_is_cable(profile);
-	if (plan->queues > 1 && cfg->steering != STEERING_NONE)
+	if (plan->queues > 1 && cfg->steering != STEERING_NONE && !config_shares_nic(cfg))
 		rules_for_neighbours(plan, &profile->flow);
 	if (plan->queues < cfg->cores) {
 		plan->handover = true;
 		plan->fallback = cfg->steering != STEERING_SOFTWARE && plan->queues < wanted;
 	}
-	plan_udp_ports(plan, &t);
+	if (!config_shares_nic(cfg))
+		plan_udp_ports(plan, t);
 	if (plan->handover)
 		summary_add(plan, "; %u cores hand frames over to each other in software",
 			    cfg->cores);
 	return true;
+}
+
+bool
+steer_plan_make(struct steer_plan *plan, const struct config *cfg, const struct profile *profile,
+		const struct port_caps *caps, struct error *err)
+{
+	const struct plan_args t = {cfg, profile, caps, err};
+
+	return plan_flows(plan, &t) && plan_isolation(plan, &t);
 }
 
 void

@@ -18,7 +18,9 @@
 
 #define RETA_MAX    512u
 #define RSS_KEY_MAX 64u
-/* Rules for TCP by client port; two for each core's UDP port; ARP, ICMP and ND. */
+/* Rules for TCP by client port; two for each core's UDP port; ARP, ICMP and ND. An isolated port
+ * has fewer: no rules by client port, and for both families its TCP ports and those of its own
+ * connections. */
 #define TCP_CLASSES_MAX 256u
 #define RULES_MAX       (TCP_CLASSES_MAX + 2 * CORES_MAX + 3)
 
@@ -53,6 +55,7 @@ struct steer_rule {
 	uint16_t queue;
 	uint32_t mark;          /* 0: none */
 	uint32_t priority;      /* 0 is the first */
+	bool spread;            /* over all queues by RSS, instead of to one */
 	bool explicit_protocol; /* the IP header must name it although a port implies it */
 	char words[80];         /* purpose of the rule */
 	const char *if_refused; /* how these frames reach a core if the NIC refuses the rule */
@@ -61,6 +64,7 @@ struct steer_rule {
 struct steer_plan {
 	uint32_t queues;
 	bool handover;       /* cores forward frames to the core that owns the flow */
+	bool isolated;       /* the port receives only what a rule asks for */
 	bool cable;          /* the thread behind the port does so, by the same owner */
 	uint32_t rss_fields; /* enum rss_kind; 0: no RSS */
 	uint32_t rss_key_bytes;

@@ -3,6 +3,7 @@
  */
 #include "rules.h"
 #include "base/check.h"
+#include "kernel/kernel_lane.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #define CLASSES_PER_QUEUE 4u
 
 static const char by_rss[] = "RSS places them, or they come to queue 0";
+static const char never_here[] = "the kernel gets these frames";
 static const char any_core[] = "RSS places them: any core may answer";
 
 static uint32_t
@@ -168,6 +170,98 @@ rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits)
 			 r->queue);
 	}
 	return true;
+}
+
+/* A port of the cache, or an aligned range of them. */
+struct own_ports {
+	uint8_t protocol;
+	uint16_t port, mask;
+	bool spread; /* over all queues, instead of to one */
+	uint16_t queue;
+};
+
+static void
+add_own_rule(struct steer_plan *plan, const struct steer_rule *like, uint8_t ip_version)
+{
+	struct steer_rule *r = add(plan, like);
+	const uint32_t first = r->match.dst_port;
+	const uint32_t last = first | (uint16_t)~r->match.dst_port_mask;
+	char to[16] = "";
+
+	r->match.ip_version = ip_version;
+	if (last != first)
+		snprintf(to, sizeof to, " to %u", last);
+	snprintf(r->words, sizeof r->words, "%s%s port%s %u%s of the cache",
+		 r->match.protocol == IP_TCP ? "TCP" : "UDP", ip_version == 4 ? "" : " over IPv6",
+		 last == first ? "" : "s", first, to);
+}
+
+/* Adds the rules for these ports, one for each family of IP. */
+static bool
+add_own_ports(struct steer_plan *plan, const struct flow_limits *limits, struct own_ports own)
+{
+	const bool whole = own.mask == PORT_MASK_ALL;
+	const struct steer_rule like = {
+		.match = {.protocol = own.protocol,
+			  .dst_port = own.port,
+			  .dst_port_mask = own.mask},
+		.kind = whole ? STEER_EXACT : STEER_DIRECTOR,
+		.spread = own.spread,
+		.queue = own.queue,
+		.explicit_protocol = limits->needs_proto,
+		.if_refused = never_here,
+	};
+
+	if (!room_for(plan, limits, like.kind, limits->ipv6 ? 2 : 1) ||
+	    (!whole && !limits->masked_ports))
+		return false;
+	add_own_rule(plan, &like, 4);
+	if (limits->ipv6)
+		add_own_rule(plan, &like, 6);
+	return true;
+}
+
+/* Adds the local ports of connections that the cache opens, as ranges that one mask describes. */
+static bool
+add_own_connections(struct steer_plan *plan, const struct flow_limits *limits)
+{
+	struct own_ports own = {.protocol = IP_TCP, .spread = true};
+
+	for (uint32_t port = KERNEL_OWN_PORT_MIN; port <= PORT_MASK_ALL;) {
+		const uint32_t count = port & -port; /* the largest range that begins here */
+
+		own.port = (uint16_t)port;
+		own.mask = (uint16_t)-count;
+		if (!add_own_ports(plan, limits, own))
+			return false;
+		port += count;
+	}
+	return true;
+}
+
+bool
+rules_for_isolation(struct steer_plan *plan, const struct flow_limits *limits,
+		    const struct config *cfg)
+{
+	const uint32_t tcp[] = {cfg->tcp_port, cfg->tls.plain_port};
+	const uint32_t udp = cfg->udp_port == 0 ? 0 : cfg->udp_port_per_core ? cfg->cores : 1;
+	const struct config_listen *more = &cfg->listeners;
+	struct own_ports own = {.protocol = IP_TCP, .mask = PORT_MASK_ALL, .spread = true};
+
+	for (uint32_t i = 0; i < 2 + more->more_count; i++) {
+		own.port = (uint16_t)(i < 2 ? tcp[i] : more->more_ports[i - 2]);
+		if (own.port != 0 && !add_own_ports(plan, limits, own))
+			return false;
+	}
+	own.protocol = IP_UDP;
+	for (uint32_t i = 0; i < udp; i++) {
+		own.port = (uint16_t)(cfg->udp_port + i);
+		own.spread = udp == 1 || i >= plan->queues; /* a core without a queue */
+		own.queue = own.spread ? 0 : (uint16_t)i;
+		if (!add_own_ports(plan, limits, own))
+			return false;
+	}
+	return !config_has_front(cfg) || add_own_connections(plan, limits);
 }
 
 uint16_t

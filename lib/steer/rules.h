@@ -21,6 +21,11 @@ bool rules_for_udp_ports(struct steer_plan *plan, const struct flow_limits *limi
  * or instead of RSS. False if the NIC cannot. */
 bool rules_for_tcp(struct steer_plan *plan, const struct flow_limits *limits);
 
+/* Adds a rule for each port that the cache listens on, and for those of the connections that it
+ * opens itself. All other frames stay with the kernel. False if the NIC has no filter for it. */
+bool rules_for_isolation(struct steer_plan *plan, const struct flow_limits *limits,
+			 const struct config *cfg);
+
 /* Returns the mask over client ports that rules_for_tcp chose; 0: none. */
 uint16_t rules_tcp_mask(const struct steer_plan *plan);
 

@@ -13,7 +13,8 @@ static inline bool
 item_pinned(const struct item *it)
 {
 	/* Acquire: pairs with the release in store_unpin. A pin is taken while the item can
-	 * still be found, so after the grace period the count can only fall. */
+	 * still be found, or while its core holds another one, so after the grace period a count of
+	 * 0 stays. */
 	return (item_form(it) & ITEM_HAS_LONG) != 0 &&
 	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
 }

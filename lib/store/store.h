@@ -188,7 +188,7 @@ struct view store_value_at(const struct store_core *sc, const struct item *it, u
 
 /* Keep an item's value, and nothing else of it, beyond this turn; for values of ITEM_PIN_MIN_BYTES
  * and more. The core that found the item pins it, in the same turn, or the one that fills it, at
- * any time; any core unpins it. */
+ * any time, or one that has pinned it already; any core unpins it. */
 void store_pin(const struct item *it);
 void store_unpin(const struct item *it);
 

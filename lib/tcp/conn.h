@@ -60,6 +60,8 @@ struct tcp_config {
 	struct pending_connects *connects; /* shared by all cores; NULL with one core */
 	/* Lines of the SYN history, a power of two; 0 = no SYN is deferred. */
 	uint32_t syn_lines;
+	/* Bytes of values that the port may hold, if it takes loans (lending.h); 0: none. */
+	uint64_t lent_bytes_max;
 	struct prf_key secret; /* key of sequence numbers, cookies and ports */
 };
 
@@ -69,6 +71,13 @@ enum conn_failure {
 	CONNECT_TIMED_OUT,   /* no answer */
 	CONNECT_UNREACHABLE, /* the next hop does not answer */
 	CONNECT_STOPPED,     /* the stack drains */
+};
+
+/* Keeps a value valid beyond its release (conn_external_lendable). */
+struct lender {
+	void (*hold)(const void *owner); /* called while the value is not released */
+	void (*release)(const void *owner);
+	uint32_t (*bytes)(const void *owner); /* that a hold keeps */
 };
 
 /* Callbacks of the service. */
@@ -194,6 +203,9 @@ void conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes);
  * acknowledged or the connection is freed. False: no descriptor is left, and nothing is queued. */
 bool conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 			 void (*release)(const void *arg), const void *arg);
+/* Allows the stack to lend the buffer queued last to the port, instead of copying it: it then holds
+ * `arg` by the user's lender. */
+void conn_external_lendable(struct conn *c);
 
 void conn_close(struct stack *s, struct conn *c); /* FIN after the queued bytes */
 /* Like conn_close(), without further callbacks: gone() is called before it returns. */

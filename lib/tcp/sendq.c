@@ -170,7 +170,7 @@ sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf by
 	budget_take(&pool->pieces, 1);
 	q->pieces++;
 	*p = bytes;
-	p->inline_bytes = 0;
+	p->inline_bytes = p->lendable = false;
 	append(q, p);
 	q->bytes += p->len;
 	return true;
@@ -247,25 +247,40 @@ sendq_clear(struct sendq *q, struct sendq_pool *pool)
 	sendq_init(q);
 }
 
+/* Moves the cursor within its buffer, or to the next one. It stays at the end of the last buffer,
+ * where more may be committed. */
+static inline void
+cursor_move(struct sendq *q, uint32_t len)
+{
+	const struct sendq_buf *p = q->cursor;
+
+	q->cursor_used += len;
+	if (q->cursor_used == p->len && p->next != NULL) {
+		q->cursor = p->next;
+		q->cursor_used = 0;
+	}
+}
+
+void
+sendq_skip(struct sendq *q, uint32_t len)
+{
+	cursor_move(q, len);
+}
+
 void
 sendq_copy_next(struct sendq *q, uint8_t *to, uint32_t len)
 {
 	while (len > 0) {
-		struct sendq_buf *p = q->cursor;
+		const struct sendq_buf *p = q->cursor;
 		uint32_t left, n;
 
 		ensure(p != NULL);
 		left = p->len - q->cursor_used;
 		n = len < left ? len : left;
 		memcpy(to, p->data + q->cursor_used, n);
-		q->cursor_used += n;
 		to += n;
 		len -= n;
-		/* The cursor stays at the end of the last buffer, where more may be committed. */
-		if (q->cursor_used == p->len && p->next != NULL) {
-			q->cursor = p->next;
-			q->cursor_used = 0;
-		}
+		cursor_move(q, n);
 	}
 }
 

@@ -26,6 +26,7 @@ struct sendq_buf {
 	const uint8_t *data; /* oldest unacknowledged byte of this buffer */
 	uint32_t len;
 	bool inline_bytes;                /* in a chunk; else external */
+	bool lendable;                    /* external: arg may be lent to the port (lending.h) */
 	void (*release)(const void *arg); /* external only */
 	const void *arg;
 };
@@ -126,6 +127,17 @@ sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 	memcpy(to, p->data + q->cursor_used, len);
 	q->cursor_used += len;
 }
+/* Returns the lendable buffer that has the next len bytes, behind the cursor; NULL: they are not in
+ * one. */
+static inline const struct sendq_buf *
+sendq_lendable(const struct sendq *q, uint32_t len)
+{
+	const struct sendq_buf *p = q->cursor;
+
+	return p != NULL && p->lendable && len <= p->len - q->cursor_used ? p : NULL;
+}
+/* Moves the cursor over the bytes that sendq_lendable() found. */
+void sendq_skip(struct sendq *q, uint32_t len);
 /* Copies without moving the cursor. Rising offsets need no walk from the start. */
 void sendq_copy_at(struct sendq *q, uint32_t offset, uint8_t *to, uint32_t len);
 

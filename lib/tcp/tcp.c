@@ -69,6 +69,15 @@ kernel_ports_declare(struct tcp *t)
 }
 
 void
+tcp_lender_set(struct tcp *t, const struct lender *lender)
+{
+	t->lending = (struct lending){.lender = *lender, .bytes_max = t->cfg.lent_bytes_max};
+	/* The port must sum the segments, too: the core does not read what it lends. */
+	t->lends = (t->net.port->caps & PORT_TX_LOANS) != 0 && t->net.tcp_ol_flags != 0 &&
+		   t->cfg.lent_bytes_max != 0;
+}
+
+void
 tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 {
 	const uint32_t buckets = bucket_count(cfg->conns_max);

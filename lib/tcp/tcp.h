@@ -38,6 +38,7 @@ static_assert((CONN_MSS_MIN - TCP_TIMESTAMPS_BYTES) / MSS_PER_SEG > 0, "a visit 
 size_t tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max);
 /* Initializes *t, which must be zero except for its net. */
 void tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg);
+void tcp_lender_set(struct tcp *t, const struct lender *lender); /* stack_lender_set() */
 void tcp_match(struct tcp *t, const struct classified *in);
 /* Takes ownership of the frames of in->tcp: each goes to a receive queue or to the deferred-free
  * list. */

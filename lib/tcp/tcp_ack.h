@@ -1,6 +1,6 @@
 /*
- * tcp_ack.h - the effects of every acknowledgment. Private to tcp_ack.c, tcp_in.c and
- * tcp_fast_path.c.
+ * tcp_ack.h - the effects of every acknowledgment, and what the windows hold back. Private to
+ * tcp_ack.c, tcp_in.c, tcp_fast_path.c and tcp_out.c.
  *
  * Thread: core-local.
  */
@@ -25,11 +25,25 @@ rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 	rtt_sample(c, us);
 }
 
-/* RFC 5961 section 5.2: true unless ack is for data never sent, or older than any window. */
+/* True if the connection has sent the byte before snd_una - age, or cannot tell, because the peer's
+ * FIN is known. After 4 GB iss recurs, and is taken for the first number until a window was sent.
+ */
+static inline bool
+ack_is_of_sent(const struct conn *c, uint32_t age)
+{
+	return c->flags & (CONN_PEER_FIN | CONN_EOF) || age < c->snd_una - c->iss;
+}
+
+/* RFC 5961 section 5.2: true unless ack is for data never sent, or older than any window. Data
+ * never sent lies on both sides: before a window was sent, the numbers up to iss would be a window
+ * of right guesses for a forger of data. */
 static inline bool
 ack_acceptable(const struct conn *c, uint32_t ack)
 {
-	return !seq_after(ack, c->snd_max) && !seq_before(ack, c->snd_una - c->snd_wnd_max);
+	const uint32_t age = c->snd_una - ack;
+
+	return ack - c->snd_una <= c->snd_max - c->snd_una ||
+	       (age <= c->snd_wnd_max && ack_is_of_sent(c, age));
 }
 
 /* Updates SND.WND, SND.WL1 and SND.WL2 of RFC 9293 section 3.10.7.4, fifth. field: the window field
@@ -50,6 +64,13 @@ snd_wnd_update(struct tcp *t, struct conn *c, uint32_t seq, uint32_t ack, uint16
 		c->snd_wnd_max = window;
 	c->snd_wl1 = seq;
 	c->snd_wl2 = ack;
+}
+
+/* True if cwnd holds back data that the peer's window allows. */
+static inline bool
+cwnd_is_full(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->snd_wnd && conn_pipe(c) + c->mss > c->cwnd;
 }
 
 /* True if the congestion window is what limits sending. In slow start that is also the case when

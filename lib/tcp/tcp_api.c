@@ -367,6 +367,13 @@ conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32
 	return true;
 }
 
+void
+conn_external_lendable(struct conn *c)
+{
+	ensure(c->tx.tail != NULL && !c->tx.tail->inline_bytes);
+	c->tx.tail->lendable = true;
+}
+
 /* RFC 9293 section 3.10.4. */
 void
 conn_close(struct stack *s, struct conn *c)

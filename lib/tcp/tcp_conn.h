@@ -232,12 +232,11 @@ struct conn {
 		uint32_t epoch_us;
 	};
 	uint32_t epoch_seq; /* afterwards: the read position at epoch_us */
+	uint32_t ecn_end;   /* snd_nxt when the window was reduced last (tcp_ecn.h) */
 	union {
-		uint32_t iss; /* until the connection is open */
-		/* Afterwards: snd_nxt when the window was reduced last (tcp_ecn.h). */
-		uint32_t ecn_end;
+		uint32_t iss; /* until the peer's FIN arrives */
+		uint32_t peer_fin_seq;
 	};
-	uint32_t peer_fin_seq;
 };
 static_assert(offsetof(struct conn, rx) == CACHE_LINE_BYTES, "sequence space: one line");
 static_assert(offsetof(struct conn, tx) == 2 * CACHE_LINE_BYTES, "queues and lists: another");
@@ -277,6 +276,12 @@ static inline bool
 conn_fin_due(const struct conn *c)
 {
 	return 1u << c->state & (1u << CONN_FIN_WAIT_1 | 1u << CONN_CLOSING | 1u << CONN_LAST_ACK);
+}
+
+static inline bool
+conn_has_unsent(const struct conn *c)
+{
+	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
 }
 
 /* True in states in which the peer may still send data. */

@@ -9,6 +9,7 @@
 #ifndef CLOCKOO_TCP_CORE_H
 #define CLOCKOO_TCP_CORE_H
 
+#include "lending.h"
 #include "syn_history.h"
 #include "tcp_conn.h"
 
@@ -141,6 +142,8 @@ struct tcp {
 	_Atomic uint32_t in_state[CONN_STATE_COUNT];
 	uint32_t conns_count; /* slots not free */
 	struct wheel wheel;
+	bool lends; /* the port takes loans and fills checksums, and the user allows it */
+	struct lending lending;
 };
 
 static_assert(STACK_COUNTER_COUNT <= NET_COUNTER_COUNT + NET_TRANSPORT_COUNTERS_MAX,

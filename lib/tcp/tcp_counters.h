@@ -44,7 +44,8 @@
 	X(TCP_REFUSED_SOURCES_FULL, "refused: per-source table full")                              \
 	X(TCP_REFUSED_TABLE, "SYNs refused: flow table full")                                      \
 	X(TCP_REFUSED_DRAINING, "SYNs reset: shutting down")                                       \
-	X(TCP_DROP_HEADER, "invalid TCP data offset or options")                                   \
+	X(TCP_DROP_HEADER, "invalid TCP data offset")                                              \
+	X(TCP_BAD_OPTIONS, "segments with a malformed option, which was skipped")                  \
 	X(TCP_DROP_PORT, "no service on the TCP port")                                             \
 	X(TCP_DROP_NO_CONN, "ACKs of no connection")                                               \
 	X(TCP_DROP_RST_NO_CONN, "resets of no connection")                                         \
@@ -75,6 +76,7 @@
 	X(TCP_CHALLENGES_RATE_LIMITED, "challenge ACKs not sent: rate limit")                      \
 	X(TCP_RESETS_RATE_LIMITED, "resets not sent: rate limit")                                  \
 	X(TCP_TX_SEGMENTS, "segments sent on connections")                                         \
+	X(TCP_TX_LENT, "segments whose data the port read in place")                               \
 	X(TCP_TX_RESETS, "resets sent")                                                            \
 	X(TCP_TX_NO_ROOM, "segments deferred: transmit queue full")                                \
 	X(TCP_RETRANSMITS, "segments retransmitted")                                               \

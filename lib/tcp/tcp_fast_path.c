@@ -43,8 +43,8 @@ fast_path_init(struct tcp *t)
 	};
 	t->fast_path_out = (struct fast_path_rule){
 		.mask = CONN_SEND_SYN | CONN_CLOSE | CONN_WINDOW_PROBE | CONN_KEEPALIVE_PROBE |
-			CONN_DSACK | CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE | CONN_TLP_DUE |
-			CONN_ECT | CONN_ECE | CONN_CWR | disorder,
+			CONN_DSACK | CONN_PEER_FIN | CONN_PMTU_REDUCED | CONN_PMTU_BLACK_HOLE |
+			CONN_TLP_DUE | CONN_ECT | CONN_ECE | CONN_CWR | disorder,
 		.want = 0,
 	};
 }
@@ -262,26 +262,55 @@ source_of(const struct tcp *t, const struct conn *c)
 				       c->local};
 }
 
+/* Lends the next len bytes to the port, as the end of the frame that tx_queue_begin() returned;
+ * false: they are copied. */
+static __attribute__((noinline)) bool
+payload_lend(struct tcp *t, struct conn *c, uint32_t len)
+{
+	struct net *net = &t->net;
+	const struct sendq_buf *buf = sendq_lendable(&c->tx, len);
+	struct port_loan loan;
+
+	if (buf == NULL || !lending_begin(&t->lending, buf->arg))
+		return false;
+	loan = (struct port_loan){
+		.data = buf->data + c->tx.cursor_used,
+		.len = len,
+		.done = lending_end,
+		.lender = &t->lending,
+		.owner = buf->arg,
+	};
+	if (!net->port->ops->lend(net->port, net->frame_cache.frame[net->frame_cache.count - 1],
+				  &loan)) {
+		lending_end(&t->lending, buf->arg);
+		return false;
+	}
+	sendq_skip(&c->tx, len);
+	counter_add(&net->counters[TX_BYTES], len); /* net_tx() counts the frame's own */
+	tcp_count(t, TCP_TX_LENT);
+	return true;
+}
+
 /* Builds and queues the segment in the frame at p, which tx_queue_begin() returned. */
 static inline __attribute__((always_inline)) void
 segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct out_seg *what,
-	struct segment_source source)
+	struct segment_source source, bool lends)
 {
 	const uint32_t src = source.ip;
 	uint8_t *payload = likely(c->flags & CONN_TS)
 				   ? put_headers(t, c, p, first, src, what, true)
 				   : put_headers(t, c, p, first, src, what, false);
-	uint32_t l4_len;
+	const bool lent = lends && payload_lend(t, c, what->len);
+	const uint32_t l4_len = (uint32_t)(payload - (p + TCP_AT)) + what->len;
 
-	l4_len = (uint32_t)(payload - (p + TCP_AT)) + what->len;
 	if (what->retransmit)
 		sendq_copy_at(&c->tx, what->seq - c->snd_una, payload, what->len);
-	else if (what->len > 0)
+	else if (what->len > 0 && !lent)
 		sendq_copy_last(&c->tx, payload, what->len);
 	ensure(IPV4_HEADER_BYTES + l4_len <= t->net.port->mtu);
 	put_cksums(t, p, src, load_u32(c->peer_ip.b + 12), l4_len, what->ecn);
-	tx_queue_push(&t->net, source.local, TCP_AT + l4_len,
-		      t->net.ip_ol_flags | t->net.tcp_ol_flags);
+	tx_queue_push(&t->net, source.local, TCP_AT + l4_len - (lent ? what->len : 0),
+		      t->net.ip_ol_flags | t->net.tcp_ol_flags | (lent ? FRAME_HAS_LOAN : 0));
 }
 
 bool
@@ -293,7 +322,20 @@ fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg 
 		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
-	segment(t, c, p, first, &what, source_of(t, c));
+	segment(t, c, p, first, &what, source_of(t, c), false);
+	return true;
+}
+
+bool
+fast_path_segment_lent(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what)
+{
+	uint8_t *p = tx_queue_begin(&t->net);
+
+	if (p == NULL) {
+		tcp_count(t, TCP_TX_NO_ROOM);
+		return false;
+	}
+	segment(t, c, p, first, &what, source_of(t, c), true);
 	return true;
 }
 
@@ -334,7 +376,8 @@ reply(struct tcp *t, struct conn *c, struct reply_kind kind)
 	if (unlikely(!is_one_segment_reply(t, c, kind) || !conn_hop_valid(t, c)))
 		return false;
 	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what,
-		kind.first ? (struct segment_source){t->net.fast.ip, LOCAL_V4} : source_of(t, c));
+		kind.first ? (struct segment_source){t->net.fast.ip, LOCAL_V4} : source_of(t, c),
+		false);
 	tcp_count(t, TCP_TX_SEGMENTS);
 	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(t) != c->pmtu_sample_tick)
 		pmtu_sample(t, c, seq + len, len);

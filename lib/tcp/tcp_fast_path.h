@@ -42,9 +42,18 @@ bool fast_path_output_other(struct tcp *t, struct conn *c);
 /* True if the cached MAC c->hop is valid or could be resolved. Call between
  * fast_path_output_begin() and the end of output. */
 bool conn_hop_valid(struct tcp *t, struct conn *c);
+/* True if a segment with these flags is over IPv4, and has no options other than timestamps. */
+static inline bool
+fast_path_suits(const struct conn *c, uint8_t flags)
+{
+	return local_is_v4(c->local) && !(flags & TCP_SYN) && c->rx.ooo_blocks == NULL &&
+	       !(c->flags & CONN_DSACK);
+}
 /* Queues a segment over IPv4 without options other than timestamps; first as in struct conn_hop.
  * False: no room. */
 bool fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what);
+/* Does the same for new data with tcp.lends, and lends the data to the port if it may. */
+bool fast_path_segment_lent(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what);
 
 /* Returns the first 8 bytes of a frame to that MAC. */
 static inline uint64_t

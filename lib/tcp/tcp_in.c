@@ -237,13 +237,16 @@ process_data(struct tcp *t, struct conn *c, struct arrival *a)
 	return STEP_CONTINUE;
 }
 
-/* 3.10.7.4, eighth. A FIN after a hole is remembered and taken when the hole is filled. */
+/* 3.10.7.4, eighth. A FIN after a hole is remembered and taken when the hole is filled. It counts
+ * as the latest segment for SACK, and each repetition is answered (RFC 5681 section 4.2). */
 static void
 process_fin(struct tcp *t, struct conn *c, const struct tcp_seg *seg)
 {
-	if (seg->flags & TCP_FIN && !(c->flags & (CONN_PEER_FIN | CONN_EOF))) {
+	if (seg->flags & TCP_FIN && !(c->flags & CONN_EOF)) {
+		if (!(c->flags & CONN_PEER_FIN))
+			c->peer_fin_seq = seg->seq + seg->payload.len;
 		c->flags |= CONN_PEER_FIN;
-		c->peer_fin_seq = seg->seq + seg->payload.len;
+		c->ooo_clock += seg->payload.len == 0;
 		conn_ack_now(t, c);
 	}
 	if (!(c->flags & CONN_PEER_FIN) || seq_before(c->rcv_nxt, c->peer_fin_seq))
@@ -353,6 +356,8 @@ segment_arrives(struct tcp *t, const struct classified *in, uint32_t i)
 	if (tcp_parse(&a.seg, in->rx.data[i] + l3->l4_offset, l3->l4_len) != TCP_WIRE_OK) {
 		tcp_count(t, TCP_DROP_HEADER);
 	} else {
+		if (unlikely(a.seg.opt.seen & TCP_HAS_MALFORMED))
+			tcp_count(t, TCP_BAD_OPTIONS);
 		c = conn_current(t, t->matched[i], &a);
 		if (c == NULL)
 			c = listen_input(t, &a);

@@ -450,19 +450,49 @@ dsack_take(struct conn *c, struct tcp_sack_block *to)
 	return true;
 }
 
+/* True if the peer's FIN was received behind a gap, and no block reaches it. */
+static bool
+fin_is_apart(const struct conn *c)
+{
+	if (!(c->flags & CONN_PEER_FIN))
+		return false;
+	for (const struct rx_seg *blk = c->rx.ooo_blocks; blk != NULL; blk = ooo_block_next(blk))
+		if (!seq_before(ooo_block_end(blk), c->peer_fin_seq))
+			return seq_after(blk->seq, c->peer_fin_seq);
+	return seq_after(c->peer_fin_seq, c->rcv_nxt);
+}
+
+/* Returns the end of what was received in and behind a block: a FIN behind it is part of it. */
+static uint32_t
+sack_end(const struct conn *c, const struct rx_seg *blk)
+{
+	const uint32_t end = ooo_block_end(blk);
+
+	return end + (c->flags & CONN_PEER_FIN && end == c->peer_fin_seq);
+}
+
 /*
  * RFC 2018 section 4: the block of the latest segment first, then those updated before it. RFC 2883
  * section 4: a D-SACK before them; if it lies in a block, that block is second, since it was
- * updated last.
+ * updated last. A FIN behind a gap is reported like data, so that the peer repairs the gap without
+ * a timeout. If no block has the latest segment, that was the FIN (process_fin).
  */
 uint32_t
 sack_blocks(struct conn *c, struct tcp_sack_block *to, uint32_t max)
 {
 	const struct rx_seg *blk[TCP_SACK_MAX];
 	uint32_t count = max > 0 && dsack_take(c, to), ooo_blocks;
+	const bool fin = max > count && fin_is_apart(c);
+	const struct tcp_sack_block of_fin = block_of(c->peer_fin_seq, c->peer_fin_seq + 1);
+	bool latest;
 
-	ooo_blocks = most_recent(c, blk, max - count);
+	ooo_blocks = most_recent(c, blk, max - count - fin);
+	latest = fin && (ooo_blocks == 0 || blk[0]->block_updated != c->ooo_clock);
+	if (latest)
+		to[count++] = of_fin;
 	for (uint32_t i = 0; i < ooo_blocks; i++)
-		to[count++] = block_of(blk[i]->seq, ooo_block_end(blk[i]));
+		to[count++] = block_of(blk[i]->seq, sack_end(c, blk[i]));
+	if (fin && !latest)
+		to[count++] = of_fin;
 	return count;
 }

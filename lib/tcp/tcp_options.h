@@ -43,7 +43,8 @@ put_options(const struct tcp *t, struct conn *c, struct tcp_seg *seg, uint32_t l
 		seg->opt.ts_value = ts_now(t, c);
 		seg->opt.ts_echo = c->ts_recent;
 	}
-	if (unlikely(seg->flags & TCP_SYN || c->rx.ooo_blocks != NULL || c->flags & CONN_DSACK))
+	if (unlikely(seg->flags & TCP_SYN || c->rx.ooo_blocks != NULL ||
+		     c->flags & (CONN_DSACK | CONN_PEER_FIN)))
 		put_uncommon_options(t, c, seg, len, blocks);
 }
 /* Returns the bytes of options in every segment. */

@@ -4,6 +4,7 @@
  * Connections with something to send are in one list. A visit sends a bounded number of segments
  * and puts the connection at the end of the list if more is left.
  */
+#include "tcp_ack.h"
 #include "tcp_fast_path.h"
 #include "tcp_options.h"
 
@@ -44,17 +45,28 @@ send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_s
 static bool
 send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
-	const bool fast = local_is_v4(c->local) && !(what.flags & TCP_SYN) &&
-			  c->rx.ooo_blocks == NULL && !(c->flags & CONN_DSACK);
-
 	if (unlikely(c->flags & CONN_ECE) && !(what.flags & (TCP_SYN | TCP_RST)))
 		what.flags |= TCP_ECE;
-	if (likely(fast) ? !fast_path_segment(t, c, hop_header(t, mac), what)
-			 : !send_slow_path(t, c, mac, what))
+	if (likely(fast_path_suits(c, what.flags))
+		    ? !fast_path_segment(t, c, hop_header(t, mac), what)
+		    : !send_slow_path(t, c, mac, what))
 		return false;
 	tcp_count(t, TCP_TX_SEGMENTS);
 	if (what.len > PMTU_SAMPLE_MIN && pmtu_tick(t) != c->pmtu_sample_tick)
 		pmtu_sample(t, c, what.seq + what.len, what.len);
+	return true;
+}
+
+/* Sends new data as a loan to the port where it may, else a copy. */
+static __attribute__((noinline)) bool
+send_lendable(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
+{
+	if (what.len < LENDING_SEGMENT_MIN || !fast_path_suits(c, what.flags) ||
+	    c->flags & CONN_ECE || pmtu_tick(t) != c->pmtu_sample_tick)
+		return send_segment(t, c, mac, what);
+	if (!fast_path_segment_lent(t, c, hop_header(t, mac), what))
+		return false;
+	tcp_count(t, TCP_TX_SEGMENTS);
 	return true;
 }
 
@@ -340,13 +352,6 @@ arm_timer(struct tcp *t, struct conn *c)
 	}
 }
 
-/* True if cwnd holds back data that the peer's window allows. */
-static bool
-cwnd_is_full(const struct conn *c)
-{
-	return c->snd_nxt - c->snd_una < c->snd_wnd && conn_pipe(c) + c->mss > c->cwnd;
-}
-
 /* RFC 5681 section 4.1: idle for longer than an RTO. */
 static void
 check_idle(const struct tcp *t, struct conn *c)
@@ -354,12 +359,6 @@ check_idle(const struct tcp *t, struct conn *c)
 	if (c->scoreboard.count == 0 && c->cwnd > INITIAL_CWND_SEGS * c->mss &&
 	    t->net.now_us - c->scoreboard.first.sent_us > c->rto_us)
 		cc_after_idle(c);
-}
-
-static bool
-has_unsent(const struct conn *c)
-{
-	return c->snd_nxt - c->snd_una < c->tx.bytes || conn_fin_due(c);
 }
 
 /* True for a one-segment reply with nothing in flight that the fast path does not handle, usually
@@ -404,12 +403,13 @@ send_data(struct tcp *t, struct conn *c, const uint8_t mac[6], bool *more)
 		*more = next_lost(c, &begin, &end);
 	}
 	c->flags &= ~CONN_CWND_LIMITED;
-	for (uint32_t i = 0; has_unsent(c) && next_segment(c, &what); i++) {
+	for (uint32_t i = 0; conn_has_unsent(c) && next_segment(c, &what); i++) {
 		if (i == most) {
 			*more = true;
 			return true;
 		}
-		if (!send_segment(t, c, mac, what))
+		if (likely(!t->lends) ? !send_segment(t, c, mac, what)
+				      : !send_lendable(t, c, mac, what))
 			return false;
 		record_sent(t, c, &what);
 	}

@@ -59,7 +59,8 @@ parse_sack(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 	return true;
 }
 
-/* Parses one option with a length byte. len is that byte, and len bytes are present. */
+/* Parses one option with a length byte. len is that byte, and len bytes are present. Returns false
+ * if a known option has another length than it must have; nothing of it counts. */
 static bool
 parse_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
@@ -77,8 +78,10 @@ parse_option(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 		opt->wscale = p[2] < TCP_WSCALE_MAX ? p[2] : TCP_WSCALE_MAX;
 		return true;
 	case OPT_SACK_PERMITTED:
+		if (len != OPT_SACK_PERMITTED_BYTES)
+			return false;
 		opt->seen |= TCP_HAS_SACK_PERMITTED;
-		return len == OPT_SACK_PERMITTED_BYTES;
+		return true;
 	case OPT_SACK:
 		return parse_sack(opt, p, len);
 	case OPT_TIMESTAMPS:
@@ -108,27 +111,30 @@ parse_timestamps_only(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 	return true;
 }
 
-static bool
+/*
+ * MUST-7: an illegal length is survived. A known option of another length is skipped, as in Linux
+ * and BSD; a length that leads nowhere ends the list, as in BSD, and what was read before counts. A
+ * middlebox that writes such options would otherwise keep its hosts out.
+ */
+static void
 parse_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
 	if (parse_timestamps_only(opt, p, len))
-		return true;
-	for (uint32_t at = 0; at < len;) {
-		if (p[at] == OPT_END)
-			return true;
+		return;
+	for (uint32_t at = 0; at < len && p[at] != OPT_END;) {
 		if (p[at] == OPT_NOP) {
 			at++;
 			continue;
 		}
-		/* A length counts its own two bytes: 0 or 1 would stop the loop's progress
-		 * (MUST-7: be prepared to handle an illegal option length). */
-		if (len - at < 2 || p[at + 1] < 2 || p[at + 1] > len - at)
-			return false;
+		/* A length counts its own two bytes: 0 or 1 would stop the loop's progress. */
+		if (len - at < 2 || p[at + 1] < 2 || p[at + 1] > len - at) {
+			opt->seen |= TCP_HAS_MALFORMED;
+			return;
+		}
 		if (!parse_option(opt, p + at, p[at + 1]))
-			return false;
+			opt->seen |= TCP_HAS_MALFORMED;
 		at += p[at + 1];
 	}
-	return true;
 }
 
 enum tcp_parse_result
@@ -153,9 +159,8 @@ tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 		.header_len = (uint8_t)header_len,
 		.payload = {p + header_len, len - header_len},
 	};
-	if (header_len > TCP_HEADER_BYTES &&
-	    !parse_options(&seg->opt, p + TCP_HEADER_BYTES, header_len - TCP_HEADER_BYTES))
-		return TCP_WIRE_BAD_OPTIONS;
+	if (header_len > TCP_HEADER_BYTES)
+		parse_options(&seg->opt, p + TCP_HEADER_BYTES, header_len - TCP_HEADER_BYTES);
 	return TCP_WIRE_OK;
 }
 

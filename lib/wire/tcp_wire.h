@@ -56,6 +56,8 @@ enum tcp_option_seen {
 	TCP_HAS_SACK_PERMITTED = 1u << 2,
 	TCP_HAS_TIMESTAMPS = 1u << 3,
 	TCP_HAS_SACK = 1u << 4,
+	TCP_HAS_MALFORMED =
+		1u << 5, /* an option without a length, too short, too long, of a wrong size */
 };
 
 /* A SACK block (RFC 2018 section 3): bytes received beyond the acknowledgment; end is one past
@@ -86,9 +88,8 @@ struct tcp_seg {
 
 enum tcp_parse_result {
 	TCP_WIRE_OK,
-	TCP_WIRE_TRUNCATED,   /* fewer than 20 bytes */
-	TCP_WIRE_BAD_OFFSET,  /* data offset below 5 words, or past the end */
-	TCP_WIRE_BAD_OPTIONS, /* an option without a length, too short, too long, of a wrong size */
+	TCP_WIRE_TRUNCATED,  /* fewer than 20 bytes */
+	TCP_WIRE_BAD_OFFSET, /* data offset below 5 words, or past the end */
 };
 
 /* Parses a segment of len bytes at p: header and payload, by the IP total length. */

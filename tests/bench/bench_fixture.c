@@ -19,6 +19,7 @@
 
 /* The sizes of app/clockoo/start/sizes.c for one core. */
 #define CHUNKS          4096u
+#define LENT_BYTES      (64u << 20)
 #define RX_FRAMES       1024u
 #define CONN_REQUESTS   20u
 #define KEEPALIVE_NS    7200000000000ull
@@ -85,6 +86,7 @@ static const struct stack_config stack_cfg = {
 	.net.rx_frames_max = RX_FRAMES,
 	.tcp.keepalive_idle_ns = KEEPALIVE_NS,
 	.tcp.timestamps = true,
+	.tcp.lent_bytes_max = LENT_BYTES,
 	.net.seed = 42,
 };
 static const struct serve_config serve_cfg = {.conns_max = BENCH_CONNS,
@@ -203,5 +205,6 @@ bench_fixture_create_shared(struct bench_fixture *b, const struct bench_shared *
 {
 	replay_init(&b->port, region_take(r, REPLAY_FRAMES * REPLAY_FRAME_BYTES, 4096),
 		    bench_server_mac);
+	b->port.port.caps |= b->lends ? PORT_TX_LOANS : 0;
 	bench_fixture_create_on_port(b, shared, core, r, &b->port.port);
 }

@@ -36,6 +36,7 @@ struct bench_fixture {
 	struct serve *serve;
 	struct core core;
 	bool hugepages;
+	bool lends; /* its port takes loans: set before it is created */
 };
 
 extern const uint8_t bench_server_mac[6], bench_client_mac[6];

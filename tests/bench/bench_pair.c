@@ -15,16 +15,18 @@
 #define FILL_STEPS_MAX (1u << 28)
 
 static const struct kind kinds[] = {
-	{"udp_get", LOAD_UDP, 32, 1, 0, 0},
-	{"udp_set", LOAD_UDP, 32, 1, 1, 0},
-	{"udp_mix", LOAD_UDP, 32, 1, 0.05, 0},
-	{"udp_zipf_mix", LOAD_UDP, 32, 1, 0.05, 0.99},
-	{"tcp_get", LOAD_TCP, 1, 1, 0, 0},
-	{"tcp_set", LOAD_TCP, 1, 1, 1, 0},
-	{"tcp_mix", LOAD_TCP, 1, 1, 0.05, 0},
-	{"tcp_pipelined", LOAD_TCP, 32, 1, 0, 0},
-	{"tcp_pipelined_mix", LOAD_TCP, 32, 1, 0.05, 0},
-	{"tcp_multiget", LOAD_TCP, 1, 100, 0, 0},
+	{"udp_get", LOAD_UDP, 32, 1, 0, 0, VALUE_BYTES, false},
+	{"udp_set", LOAD_UDP, 32, 1, 1, 0, VALUE_BYTES, false},
+	{"udp_mix", LOAD_UDP, 32, 1, 0.05, 0, VALUE_BYTES, false},
+	{"udp_zipf_mix", LOAD_UDP, 32, 1, 0.05, 0.99, VALUE_BYTES, false},
+	{"tcp_get", LOAD_TCP, 1, 1, 0, 0, VALUE_BYTES, false},
+	{"tcp_set", LOAD_TCP, 1, 1, 1, 0, VALUE_BYTES, false},
+	{"tcp_mix", LOAD_TCP, 1, 1, 0.05, 0, VALUE_BYTES, false},
+	{"tcp_pipelined", LOAD_TCP, 32, 1, 0, 0, VALUE_BYTES, false},
+	{"tcp_pipelined_mix", LOAD_TCP, 32, 1, 0.05, 0, VALUE_BYTES, false},
+	{"tcp_multiget", LOAD_TCP, 1, 100, 0, 0, VALUE_BYTES, false},
+	{"tcp_value_64k", LOAD_TCP, 1, 1, 0, 0, 65536, false},
+	{"tcp_value_64k_lent", LOAD_TCP, 1, 1, 0, 0, 65536, true},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -40,7 +42,7 @@ make_generator(struct bench_pair *b, uint32_t keys, uint32_t core, uint32_t core
 	const struct bench_workload workload = {
 		.transport = b->kind->transport,
 		.keys = keys,
-		.value_bytes = VALUE_BYTES,
+		.value_bytes = b->kind->value_bytes,
 		.multiget = b->kind->multiget,
 		.conns = CONNS,
 		.depth_max = DEPTH_MAX,
@@ -87,8 +89,10 @@ carry(struct replay_port *from, uint32_t first, struct replay_port *to)
 {
 	uint32_t i = first;
 
-	for (; i < from->sent_count && i - first < BURST_MAX; i++)
+	for (; i < from->sent_count && i - first < BURST_MAX; i++) {
+		replay_gather(from, i);
 		replay_load(to, from->sent[i], from->sent_len[i]);
+	}
 	return i;
 }
 
@@ -186,6 +190,7 @@ void
 bench_pair_make(struct bench_pair *b, const struct kind *kind, uint32_t keys, const char *file)
 {
 	b->kind = kind;
+	b->fixture.lends = kind->lent;
 	bench_fixture_create(&b->fixture, keys, file);
 	make_generator(b, keys, 0, 1);
 	fill(b, 1, keys);

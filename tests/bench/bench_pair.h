@@ -21,6 +21,8 @@ struct kind {
 	uint32_t depth; /* of a connection; over UDP of all together */
 	uint32_t multiget;
 	double sets, zipf; /* zipf 0: uniform */
+	uint32_t value_bytes;
+	bool lent; /* the port takes loans */
 };
 
 struct bench_pair {

@@ -745,7 +745,7 @@ class PoorVsBed(FakeVsBed):
 class VsTest(unittest.TestCase):
     def measure(self, quick, bed=FakeVsBed, keep=lambda figures: None):
         log = []
-        cycles = {"cycles": 240.0, "spread": [230, 250], "cycle_stages": {"rx": 3.0}}
+        cycles = {"cycles": 240.0, "spread": [230, 250], "cycle_stages": {"rx": 3.0}, "cycles_per_ns": 2.0}
         for module, name, fake in ((vs_bench, "VsBed", lambda *_: bed(log)),
                                    (vs_bench, "peers_of", lambda *_: []),
                                    (budget, "cycles", lambda *_, **__: cycles)):
@@ -791,8 +791,10 @@ class VsTest(unittest.TestCase):
                          "memcached_udp_get_mops memcached_tcp_get_mops memcached_multiget_mkeys "
                          "memcached_tcp_pipelined_mops cycles_per_udp_get vhost_udp_get_mops "
                          "vhost_multiget_mkeys vhost_port_echo_mpps residence_p99_us "
-                         "two_cores_scaling").split():
+                         "two_cores_scaling value_64k_core_gbytes value_64k_lent_core_gbytes").split():
                 self.assertIn(name, figures)
+        for name in ("udp_set_cycles", "tcp_set_cycles", "value_64k_gbytes"):
+            self.assertIn(name, figures)
         self.assertEqual((figures["udp_get_mops"], figures["multiget_mkeys"]), (10, 30))
         self.assertEqual(figures["udp_get_vs_port_echo"], 0.8)
         self.assertEqual((figures["vhost_tcp_get_mops"], figures["vhost_udp_get_vs_port_echo"]), (3, 0.5))

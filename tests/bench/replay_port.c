@@ -66,11 +66,27 @@ replay_drop(struct port *port, struct frame *const *frames, uint32_t count)
 		rp->free[rp->free_count++] = (uint8_t *)frames[i];
 }
 
+static struct port_loan *
+loan_of(struct replay_port *rp, const uint8_t *data)
+{
+	return &rp->loan[(size_t)(data - rp->memory) / REPLAY_FRAME_BYTES];
+}
+
+static bool
+replay_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
+{
+	struct replay_port *rp = replay_of(port);
+
+	*loan_of(rp, (const uint8_t *)frame) = *loan;
+	return true;
+}
+
 static const struct port_ops replay_ops = {
 	.rx = replay_rx,
 	.tx = replay_tx,
 	.alloc = replay_alloc,
 	.drop = replay_drop,
+	.lend = replay_lend,
 };
 
 void
@@ -85,6 +101,19 @@ replay_init(struct replay_port *rp, uint8_t *memory, const uint8_t mac[6])
 	rp->memory = memory;
 	for (uint32_t i = 0; i < REPLAY_FRAMES; i++)
 		rp->free[rp->free_count++] = memory + (size_t)i * REPLAY_FRAME_BYTES;
+}
+
+void
+replay_gather(struct replay_port *rp, uint32_t i)
+{
+	struct port_loan *loan = loan_of(rp, rp->sent[i]);
+
+	if (loan->len == 0)
+		return;
+	memcpy(rp->sent[i] + rp->sent_len[i], loan->data, loan->len);
+	rp->sent_len[i] += loan->len;
+	loan->done(loan->lender, loan->owner);
+	loan->len = 0;
 }
 
 void

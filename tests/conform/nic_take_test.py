@@ -281,7 +281,7 @@ class Take(unittest.TestCase):
         self.refusal("bond0 lies above it", "take", nic_tool_test.AT["slave0"])
         self.refusal("it has virtual functions", "take", nic_tool_test.AT["pf0"])
         self.refusal("a route of several next hops leads over it", "take", nic_tool_test.AT["hops0"])
-        self.refusal("stays with mlx5_core: there is nothing to take", "take", nic_tool_test.MLX)
+        self.refusal("stays with mlx5_core: there is nothing to take; network.kernel: nic", "take", nic_tool_test.MLX)
         self.refusal("has no interface of the kernel", "take", nic_tool_test.BOUND)
         self.refusal("has not exactly one interface here: none", "take", nic_tool_test.UNSEEN)
         self.refusal("shares its IOMMU group with", "take", nic_tool_test.AT["port0"], "clockoo0", "root")

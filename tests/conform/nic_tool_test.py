@@ -83,7 +83,7 @@ CASES = [
     (["bind", AT["pf0"]], 1, "refused: 0000:10:00.0: it has virtual functions", ""),
     (["bind", UNSEEN], 1, "its interface is not visible here", ""),
     (["bind", BOUND], 0, "bound to vfio-pci", ""),
-    (["bind", MLX], 0, "stays with mlx5_core", ""),
+    (["bind", MLX], 0, "stays with mlx5_core: DPDK drives it beside the kernel; network.kernel: nic leaves it all", ""),
     (["bind", MANA], 0, "stays with mana", ""),
     (["bind", NOGROUP], 1, "no IOMMU: switch on", ""),
     (["bind", CROWD], 1, f"shares its IOMMU group with {NEIGHBOUR}, which ixgbe drives", ""),

@@ -7,6 +7,7 @@
 #include "base/check.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <time.h>
 
@@ -221,7 +222,7 @@ int __wrap_rte_eth_dev_stop(uint16_t id);
 int
 __wrap_rte_eth_dev_stop(uint16_t id)
 {
-	struct nic_setup kept = {.groups = nic.now.groups};
+	struct nic_setup kept = {.groups = nic.now.groups, .isolated = nic.now.isolated};
 
 	stop();
 	memcpy(kept.mac, nic.now.mac, sizeof kept.mac);
@@ -264,6 +265,8 @@ __wrap_rte_eth_dev_rss_reta_update(uint16_t id, struct rte_eth_rss_reta_entry64 
 				   uint16_t size)
 {
 	ensure(size == NIC_RETA);
+	if (nic.now.isolated)
+		return -ENOTSUP;
 	for (uint32_t i = 0; i < size; i++)
 		nic.now.reta[i] =
 			reta[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
@@ -290,6 +293,8 @@ int __wrap_rte_eth_dev_set_mc_addr_list(uint16_t id, struct rte_ether_addr *grou
 int
 __wrap_rte_eth_dev_set_mc_addr_list(uint16_t id, struct rte_ether_addr *groups, uint32_t count)
 {
+	if (nic.now.isolated)
+		return -ENOTSUP;
 	nic.now.groups = count;
 	return 0;
 }
@@ -329,6 +334,48 @@ __wrap_rte_flow_validate(uint16_t id, const struct rte_flow_attr *attr,
 	return 0;
 }
 
+static void
+take_target(struct nic_rule *r, const struct rte_flow_action *action)
+{
+	const struct rte_flow_action_queue *one = action->conf;
+	const struct rte_flow_action_rss *all = action->conf;
+
+	if (action->type == RTE_FLOW_ACTION_TYPE_QUEUE) {
+		r->queue = one->index;
+		return;
+	}
+	ensure(action->type == RTE_FLOW_ACTION_TYPE_RSS);
+	ensure(all->key_len == sizeof r->key);
+	r->queues = (uint16_t)all->queue_num;
+	memcpy(r->key, all->key, sizeof r->key);
+}
+
+static void
+take_item(struct nic_rule *r, const struct rte_flow_item *item)
+{
+	const struct rte_flow_item_udp *udp = item->spec, *udp_mask = item->mask;
+	const struct rte_flow_item_tcp *tcp = item->spec, *tcp_mask = item->mask;
+
+	switch ((uint32_t)item->type) {
+	case RTE_FLOW_ITEM_TYPE_IPV4:
+		r->ip_version = 4;
+		return;
+	case RTE_FLOW_ITEM_TYPE_IPV6:
+		r->ip_version = 6;
+		return;
+	case RTE_FLOW_ITEM_TYPE_UDP:
+		r->protocol = IPPROTO_UDP;
+		r->dst_port = udp->hdr.dst_port;
+		r->dst_port_mask = udp_mask->hdr.dst_port;
+		return;
+	case RTE_FLOW_ITEM_TYPE_TCP:
+		r->protocol = IPPROTO_TCP;
+		r->dst_port = tcp->hdr.dst_port;
+		r->dst_port_mask = tcp_mask->hdr.dst_port;
+		return;
+	}
+}
+
 struct rte_flow *__wrap_rte_flow_create(uint16_t id, const struct rte_flow_attr *attr,
 					const struct rte_flow_item items[],
 					const struct rte_flow_action actions[],
@@ -338,16 +385,31 @@ __wrap_rte_flow_create(uint16_t id, const struct rte_flow_attr *attr,
 		       const struct rte_flow_item items[], const struct rte_flow_action actions[],
 		       struct rte_flow_error *error)
 {
-	const struct rte_flow_action_queue *to = actions[0].conf;
-	const uint32_t at = nic.now.rules++;
+	struct nic_rule *r = &nic.now.rule[nic.now.rules];
 
-	ensure(at < NIC_RULES && actions[0].type == RTE_FLOW_ACTION_TYPE_QUEUE);
-	nic.now.rule[at].queue = to->index;
+	ensure(nic.now.rules < NIC_RULES);
+	if (nic.rules_max != 0 && nic.now.rules == nic.rules_max) {
+		error->message = "no room";
+		return NULL;
+	}
+	nic.now.rules++;
+	take_target(r, &actions[0]);
 	for (; items->type != RTE_FLOW_ITEM_TYPE_END; items++)
-		if (items->type == RTE_FLOW_ITEM_TYPE_UDP)
-			nic.now.rule[at].dst_port =
-				((const struct rte_flow_item_udp *)items->spec)->hdr.dst_port;
-	return (struct rte_flow *)&nic.now.rule[at];
+		take_item(r, items);
+	return (struct rte_flow *)r;
+}
+
+int __wrap_rte_flow_isolate(uint16_t id, int set, struct rte_flow_error *error);
+int
+__wrap_rte_flow_isolate(uint16_t id, int set, struct rte_flow_error *error)
+{
+	ensure(!nic.now.started);
+	if (nic.cannot_isolate) {
+		error->message = "not here";
+		return -ENOTSUP;
+	}
+	nic.now.isolated = set;
+	return 0;
 }
 
 int __wrap_rte_flow_flush(uint16_t id, struct rte_flow_error *error);

@@ -23,22 +23,30 @@
 #define NIC_RULES  16u
 #define NIC_FRAMES 2048u
 
+/* A rule as the NIC keeps it; ports and masks in network order. */
+struct nic_rule {
+	uint16_t queue, queues; /* queues: of RSS; 0: one queue */
+	uint16_t dst_port, dst_port_mask;
+	uint8_t ip_version, protocol;
+	uint8_t key[40];
+};
+
 /* The set-up of a port that a driver gets. The tests compare its bytes. */
 struct nic_setup {
-	bool started;
+	bool started, isolated;
 	uint32_t mtu, rx_queues, tx_queues, pools;
 	uint32_t groups, vlan;
 	uint64_t rss_types;
 	uint8_t rss_key[40], mac[6];
 	uint16_t reta[NIC_RETA];
 	uint32_t rules;
-	struct {
-		uint16_t queue, dst_port;
-	} rule[NIC_RULES];
+	struct nic_rule rule[NIC_RULES];
 };
 
 struct forgetful_nic {
 	struct nic_setup now;
+	bool cannot_isolate;        /* the driver has no function for it */
+	uint32_t rules_max;         /* further ones are refused; 0: NIC_RULES */
 	bool has_reset;             /* the driver has a function for it */
 	uint32_t refusals;          /* resets that are refused before one is carried out */
 	uint8_t mac_at_reset[6];    /* a reset gives the NIC this MAC */

@@ -28,20 +28,20 @@ HOST_INSIDE = "10.0.2.2"  # this host, on port user
 WAIT_S = 60               # ends what hangs
 NO_NAME = "no-such-host.invalid"  # RFC 2606 section 2
 FAILURES = 3
-GREETING = b"VERSION 1.6.18\r\nMN\r\n"  # to a front's "version" and "mn"
+GREETING = {b"version": b"VERSION 1.6.18\r\n", b"mn": b"MN\r\n"}  # what a front asks first on a connection
+SHORT = "200ms"  # for what a test waits for; a server that is to answer has WAIT_S, however busy the machine is
 ERROR = b"SERVER_ERROR out of order\r\n"
 PASSED_ON = b"SERVER_ERROR the server of this key refuses the request\r\n"
 
 
 def server(answer=b"", closes=False, greets=False):
-    """One that gives its answer to every request; closes: it ends each connection instead; greets: to requests behind
-    the first ones of a connection, which it answers as memcached does."""
+    """One that gives its answer to every request; closes: it ends each connection instead; greets: it answers the
+    requests of GREETING as memcached does."""
 
-    class Handler(socketserver.BaseRequestHandler):
+    class Handler(socketserver.StreamRequestHandler):
         def handle(self):
-            while (asked := self.request.recv(65536)) and not closes:
-                hello = greets and asked.startswith(b"version\r\n")
-                self.request.sendall(GREETING if hello else answer * asked.count(b"\r\n"))
+            while (asked := self.rfile.readline()) and not closes:
+                self.wfile.write(GREETING.get(asked.strip(), answer) if greets else answer)
 
     return local_server.LocalServer(Handler).server_address[1]
 
@@ -52,12 +52,13 @@ def closed_port():
 
 
 class Front:
-    """with Front(SERVERS) as f: it has said that it is ready. f.line(WORDS) waits for a line of stderr that has them."""
+    """with Front(SERVERS) as f: it has said that it is ready. f.line(WORDS) waits for a line of stderr that
+    has them. timeout: front.timeout."""
 
-    def __init__(self, *servers, folder=None):
+    def __init__(self, *servers, folder=None, timeout=f"{WAIT_S}s"):
         self.port = random.randint(15000, 32000)
         words = ["--config", "none", "--port", "user", "--no-huge", "-m", "16", "-p", str(self.port), "--file-prefix",
-                 f"front-{os.getpid()}-{random.getrandbits(32)}", "--front-timeout", "200ms", "--front-server-retry-timeout", "200ms",
+                 f"front-{os.getpid()}-{random.getrandbits(32)}", "--front-timeout", timeout, "--front-server-retry-timeout", SHORT,
                  "--front-server-failure-limit", str(FAILURES)]
         spec = ",".join(servers)
         if folder is not None:
@@ -122,7 +123,7 @@ class Down(unittest.TestCase):
 
     def test_server_that_does_not_answer(self):
         port = server()
-        with Front(f"{HOST_INSIDE}:{port}:1") as f:
+        with Front(f"{HOST_INSIDE}:{port}:1", timeout=SHORT) as f:
             f.fails_as(port, "it does not answer requests within front.timeout")
 
     def test_server_that_is_no_memcached(self):

@@ -39,6 +39,9 @@ GOLDEN = [
                                                    "-t", "6"], NOT_READY),
     ("mlx5.plan", "xeon-e5-2660v2-mlx5", ["--plan", "--port", "05:00.0", "-m", "8192", "-t", "8"],
      0),
+    # The same NIC, whose kernel keeps what is not the cache's; a front with its own connections.
+    ("mlx5-nic.plan", "xeon-e5-2660v2-mlx5", ["--plan", "--port", "05:00.0", "-m", "8192", "-t", "8", "-U", "11211",
+                                              "--kernel", "nic", *NETWORK, "--front-servers", "10.0.0.9:11211:1"], 0),
     # A core for each UDP port, by rules of the NIC.
     ("paper-udp.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "8", "--udp-port-per-core"], 0),
     # TCP by classes of the clients' ports, by rules of the NIC.
@@ -119,6 +122,11 @@ MISTAKES = [
      "--flash-device: --sysfs does not tell how large it is: give --flash-size"),
     (["--plan", "--port", "0000:04:00.0", "--control-cpu", "99"], 1,
      "--control-cpu: there is no CPU 99"),
+    (["--plan", "--port", "0000:04:00.0", "--kernel", "nic"], 1, "--kernel nic: port ixgbe cannot leave frames to the kernel"),
+    (["--plan", "--port", "0000:04:00.0", "--kernel", "nic", "--vlan", "7"], 1, "--kernel nic: VLANs need a tap interface"),
+    (["--plan", "--port", "0000:04:00.0", "--kernel", "nic", "--bond", "lacp", "--bond-member", "0000:04:00.1"], 1,
+     "--kernel nic: a bond needs a tap interface"),
+    (["--plan", "--port", "0000:04:00.0", "--kernel", "nic", "--steering", "none"], 1, "--kernel nic: --steering: expected auto"),
     (["doctor", "--no-such-option"], 2, "--no-such-option: unknown option"),
     (["-v", "doctor"], 1, "doctor: a command, not an option; it stands before all options"),
 ]

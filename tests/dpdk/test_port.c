@@ -7,6 +7,7 @@
  */
 #include "one_port.h"
 #include "dpdk/lcore_run.h"
+#include "dpdk/port_loans.h"
 #include "dpdk/tsc_clock.h"
 
 #include <time.h>
@@ -391,6 +392,104 @@ TEST(a_stump_that_lost_a_tag_is_no_frame_and_counted)
 	port()->ops->rx(port(), &in, 1);
 	check_eq(in.count, 0);
 	check_eq(counted(PORT_DROP_MALFORMED), before + 1);
+}
+
+/* ---- loans ---- */
+
+static uint8_t value[PORT_LOANS_MAX];
+static uint32_t loans_done;
+
+static void
+on_done(void *lender, const void *owner)
+{
+	check(lender == &loans_done);
+	check(owner == value);
+	loans_done++;
+}
+
+/* Fills frames of 60 bytes and more, each with a loan of 1,000 bytes. */
+static void
+fill_with_loans(struct burst *b, uint32_t count)
+{
+	struct port_loan loan = {value, 1000, on_done, &loans_done, value};
+
+	if (!(port()->caps & PORT_TX_LOANS))
+		check(port_loans_begin(&one.device.ports[0], SOCKET_ID_ANY));
+	for (uint32_t i = 0; i < sizeof value; i++)
+		value[i] = (uint8_t)(i * 7);
+	loans_done = 0;
+	fill(b, count);
+	for (uint32_t i = 0; i < count; i++) {
+		check(port()->ops->lend(port(), b->frame[i], &loan));
+		b->ol_flags[i] = FRAME_HAS_LOAN;
+	}
+}
+
+TEST(a_frame_ends_with_its_loan_which_is_read_in_place)
+{
+	struct rte_mbuf *m;
+	struct burst out;
+
+	fill_with_loans(&out, 2);
+	out.ol_flags[0] |= FRAME_L4_CKSUM_FILL | FRAME_L4_IS_TCP;
+	out.data[0][14] = 0x45;
+	check_eq(port()->ops->tx(port(), &out), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		check_eq(rte_eth_rx_burst(one.device.id, 0, &m, 1), 1);
+		check_eq(m->nb_segs, 2);
+		check_eq(m->data_len, 60 + i);
+		check_eq(m->pkt_len, 1060 + i);
+		check(rte_pktmbuf_mtod(m->next, uint8_t *) == value);
+		check_eq(m->next->data_len, 1000);
+		check_eq(rte_pktmbuf_iova(m->next), (uintptr_t)value);
+		check_eq(m->ol_flags, i == 0 ? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM : 0);
+		check_eq(loans_done, i);
+		rte_pktmbuf_free(m);
+		check_eq(loans_done, i + 1);
+	}
+}
+
+TEST(every_loan_ends_once)
+{
+	struct burst out, in;
+
+	for (uint32_t sent = 0; sent <= 32; sent++) {
+		fill_with_loans(&out, 32);
+		out.count = sent;
+		check_eq(port()->ops->tx(port(), &out), sent);
+		port()->ops->drop(port(), out.frame + sent, 32 - sent);
+		check_eq(loans_done, 32 - sent);
+		port()->ops->rx(port(), &in, BURST_MAX);
+		check_eq(in.count, sent);
+		for (uint32_t i = 0; i < sent; i++) {
+			check_eq(in.len[i], 1060 + i);
+			check_bytes(in.data[i] + 60 + i, value, 1000);
+		}
+		port()->ops->drop(port(), in.frame, in.count);
+		check_eq(loans_done, 32);
+	}
+	check_eq(one.device.ports[0].loans, 0);
+}
+
+TEST(frames_beyond_the_loans_are_refused_and_counted)
+{
+	static struct burst held[PORT_LOANS_MAX / 32];
+	const struct port_loan loan = {value, 1000, on_done, &loans_done, value};
+	const uint64_t before = counted(PORT_NO_LOANS);
+	struct burst b;
+
+	for (uint32_t i = 0; i < PORT_LOANS_MAX / 32; i++)
+		fill_with_loans(&held[i], 32);
+	fill(&b, 1);
+	check(!port()->ops->lend(port(), b.frame[0], &loan));
+	check_eq(counted(PORT_NO_LOANS), before + 1);
+	check_eq(port()->ops->tx(port(), &b), 1);
+	port()->ops->rx(port(), &b, 1);
+	check_eq(b.len[0], 60);
+	port()->ops->drop(port(), b.frame, 1);
+	for (uint32_t i = 0; i < PORT_LOANS_MAX / 32; i++)
+		port()->ops->drop(port(), held[i].frame, 32);
+	check_eq(loans_done, PORT_LOANS_MAX);
 }
 
 static int

@@ -230,7 +230,12 @@ through_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	below()->ops->drop(below(), frames, count);
 }
 
-static const struct port_ops through_nic = {through_rx, through_tx, through_alloc, through_drop};
+static const struct port_ops through_nic = {
+	.rx = through_rx,
+	.tx = through_tx,
+	.alloc = through_alloc,
+	.drop = through_drop,
+};
 
 /* Makes the core's port that of the NIC, and the cable the NIC's. */
 static void

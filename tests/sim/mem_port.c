@@ -84,7 +84,10 @@ mem_tx(struct port *port, const struct burst *b)
 		ensure(b->len[i] <= port->mtu + ETH_HEADER_BYTES + tag_bytes(b->data[i]));
 		ensure(b->data[i] == b->frame[i]->bytes);
 		tx->len[at] = b->len[i];
+		tx->ol_flags[at] = b->ol_flags[i];
 		tx->frame[at] = b->frame[i];
+		if (b->ol_flags[i] & FRAME_HAS_LOAN)
+			continue; /* the device sums the frame when it reads the loan */
 		if (b->ol_flags[i] & (FRAME_IP_CKSUM_FILL | FRAME_L4_CKSUM_FILL))
 			fill_cksums(b->data[i], b->ol_flags[i]);
 	}
@@ -105,17 +108,77 @@ mem_alloc(struct port *port, struct burst *b, uint32_t count)
 	}
 }
 
+static struct mem_loan *
+loan_of(const struct mem_port *p, const struct frame *frame)
+{
+	return &p->loans[frame - p->frames];
+}
+
+static uint64_t
+hash_of(const uint8_t *bytes, uint32_t len)
+{
+	uint64_t hash = len;
+
+	for (uint32_t i = 0; i < len; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+static bool
+mem_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
+{
+	struct mem_port *p = of(port);
+	struct mem_loan *l = loan_of(p, frame);
+
+	ensure(l->loan.len == 0 && loan->len > 0);
+	if (p->loan_count == p->loans_max)
+		return false;
+	p->loan_count++;
+	*l = (struct mem_loan){*loan, hash_of(loan->data, loan->len)};
+	return true;
+}
+
+static void
+loan_end(struct mem_port *p, const struct frame *frame)
+{
+	struct mem_loan *l = loan_of(p, frame);
+
+	if (l->loan.len == 0)
+		return;
+	ensure(hash_of(l->loan.data, l->loan.len) == l->hash);
+	l->loan.done(l->loan.lender, l->loan.owner);
+	l->loan.len = 0;
+	p->loan_count--;
+}
+
+/* Reads the loan as a device does: some time after the frame was sent. */
+static void
+loan_read(struct mem_port *p, uint32_t at)
+{
+	struct frame *frame = p->tx.frame[at];
+	const struct mem_loan *l = loan_of(p, frame);
+
+	ensure(l->loan.len > 0 && p->tx.len[at] + l->loan.len <= MEM_FRAME_BYTES);
+	ensure(hash_of(l->loan.data, l->loan.len) == l->hash);
+	memcpy(frame->bytes + p->tx.len[at], l->loan.data, l->loan.len);
+	p->tx.len[at] += l->loan.len;
+	p->tx.ol_flags[at] &= ~FRAME_HAS_LOAN;
+	fill_cksums(frame->bytes, p->tx.ol_flags[at]);
+}
+
 static void
 mem_drop(struct port *port, struct frame *const *frames, uint32_t count)
 {
 	struct mem_port *p = of(port);
 
 	ensure(p->unused_count + count <= p->frame_count);
+	for (uint32_t i = 0; p->loan_count != 0 && i < count; i++)
+		loan_end(p, frames[i]);
 	memcpy(p->unused + p->unused_count, frames, count * sizeof *frames);
 	p->unused_count += count;
 }
 
-static const struct port_ops mem_ops = {mem_rx, mem_tx, mem_alloc, mem_drop};
+static const struct port_ops mem_ops = {mem_rx, mem_tx, mem_alloc, mem_drop, mem_lend};
 
 struct mem_port *
 mem_port_create(const uint8_t mac[6], uint32_t frames, uint32_t caps)
@@ -125,11 +188,13 @@ mem_port_create(const uint8_t mac[6], uint32_t frames, uint32_t caps)
 	ensure(p != NULL);
 	p->frames = zeroed_memory(frames * sizeof *p->frames);
 	p->unused = calloc(frames, sizeof(struct frame *));
-	ensure(p->unused != NULL);
+	p->loans = calloc(frames, sizeof *p->loans);
+	ensure(p->unused != NULL && p->loans != NULL);
 	for (uint32_t i = 0; i < frames; i++)
 		p->unused[i] = &p->frames[i];
 	p->frame_count = p->unused_count = frames;
 	p->tx_limit = MEM_RING;
+	p->loans_max = p->tx_gives = UINT32_MAX;
 	p->port = (struct port){
 		.ops = &mem_ops,
 		.caps = caps,
@@ -145,6 +210,7 @@ mem_port_destroy(struct mem_port *p)
 {
 	zeroed_free(p->frames, p->frame_count * sizeof *p->frames);
 	free(p->unused);
+	free(p->loans);
 	free(p);
 }
 
@@ -170,8 +236,10 @@ mem_port_sent(struct mem_port *p, uint32_t *len)
 {
 	const uint32_t at = p->tx.head & RING_MASK;
 
-	if (p->tx.head == p->tx.tail)
+	if (p->tx.head == p->tx.tail || p->tx_gives == 0)
 		return NULL;
+	if (p->tx.ol_flags[at] & FRAME_HAS_LOAN)
+		loan_read(p, at);
 	*len = p->tx.len[at];
 	return p->tx.frame[at]->bytes;
 }
@@ -180,6 +248,8 @@ void
 mem_port_done(struct mem_port *p)
 {
 	ensure(p->tx.head != p->tx.tail);
+	loan_end(p, p->tx.frame[p->tx.head & RING_MASK]);
+	p->tx_gives -= p->tx_gives != UINT32_MAX;
 	p->unused[p->unused_count++] = p->tx.frame[p->tx.head++ & RING_MASK];
 }
 

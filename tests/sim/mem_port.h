@@ -30,6 +30,12 @@ struct mem_ring {
 	struct frame *frame[MEM_RING];
 };
 
+/* A loan that the device has not read, or is not done with. Its bytes may not change meanwhile. */
+struct mem_loan {
+	struct port_loan loan; /* len 0: none */
+	uint64_t hash;
+};
+
 struct mem_port {
 	struct port port; /* first: the port is this struct */
 	struct frame *frames;
@@ -38,6 +44,9 @@ struct mem_port {
 	/* Frames that the tx ring takes; less than MEM_RING models a slow port. */
 	uint32_t tx_limit;
 	struct mem_ring rx, tx;
+	struct mem_loan *loans; /* one for each frame */
+	uint32_t loan_count, loans_max;
+	uint32_t tx_gives; /* frames that the device still sends; UINT32_MAX: all */
 };
 
 /* Creates a port with caps (enum port_cap). A port that fills checksums does so when a frame is

@@ -82,7 +82,12 @@ member_tx(struct port *port, const struct burst *b)
 	return sent;
 }
 
-static const struct port_ops member_ops = {member_rx, member_tx, member_alloc, member_drop};
+static const struct port_ops member_ops = {
+	.rx = member_rx,
+	.tx = member_tx,
+	.alloc = member_alloc,
+	.drop = member_drop,
+};
 
 void
 member_port_init(struct member_port *m, struct mem_port *wire, struct mem_port *const *pools)

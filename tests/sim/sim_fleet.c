@@ -2,6 +2,7 @@
  * sim_fleet.c - model servers: memcached's retrievals, version and mn, as a front uses them.
  */
 #include "sim_fleet.h"
+#include "zeroed.h"
 
 #include "base/check.h"
 
@@ -19,7 +20,8 @@ void
 sim_fleet_destroy(struct sim_fleet *fleet)
 {
 	for (uint32_t i = 0; i < FLEET_CONNS; i++)
-		free(fleet->conn[i].out);
+		if (fleet->conn[i].out != NULL)
+			zeroed_free(fleet->conn[i].out, FLEET_OUT);
 }
 
 /* ---- values ---- */
@@ -74,11 +76,11 @@ sim_fleet_opened(struct sim_fleet *fleet, struct conn *c)
 	ensure(conn_slot(c) < FLEET_CONNS && fc->conn == NULL);
 	fleet->server[server].opened++;
 	if (fc->out == NULL)
-		fc->out = malloc(FLEET_OUT);
-	ensure(fc->out != NULL);
+		fc->out = zeroed_memory(FLEET_OUT);
 	fc->conn = c;
 	fc->server = server;
 	fc->in_len = fc->out_at = fc->out_len = 0;
+	fc->logged_in = false;
 }
 
 void
@@ -308,14 +310,55 @@ read_all(struct sim_fleet *fleet, struct fleet_conn *fc)
 	}
 }
 
+/* Returns the bytes of the line at `at`; 0: it is incomplete. */
+static uint32_t
+line_bytes(const struct fleet_conn *fc, uint32_t at)
+{
+	const char *lf = memchr(fc->in + at, '\n', fc->in_len - at);
+
+	return lf != NULL ? (uint32_t)(lf + 1 - (fc->in + at)) : 0;
+}
+
+/* Answers the commands of a connection before its login, as memcached does. A server without users
+ * takes a login for a set. Returns the bytes answered. */
+static uint32_t
+log_in(struct sim_fleet *fleet, struct fleet_conn *fc)
+{
+	struct fleet_server *server = &fleet->server[fc->server];
+	uint32_t at = 0, first, body;
+
+	while (!fc->logged_in && (first = line_bytes(fc, at)) != 0) {
+		if (strncmp(fc->in + at, "set ", 4) != 0) {
+			fc->logged_in = server->login == NULL;
+			if (fc->logged_in)
+				break;
+			say_text(fc, "CLIENT_ERROR unauthenticated\r\n");
+			at += first;
+			continue;
+		}
+		body = line_bytes(fc, at + first);
+		if (body == 0)
+			break;
+		fc->logged_in = server->login == NULL ||
+				(strlen(server->login) == first + body &&
+				 memcmp(server->login, fc->in + at, first + body) == 0);
+		server->logins += fc->logged_in;
+		say_text(fc,
+			 fc->logged_in ? "STORED\r\n" : "CLIENT_ERROR authentication failure\r\n");
+		at += first + body;
+	}
+	return at;
+}
+
 /* Executes all complete requests. False: the connection is closed. */
 static bool
 execute_all(struct sim_fleet *fleet, struct fleet_conn *fc)
 {
-	uint32_t at = 0;
+	uint32_t at = fc->logged_in ? 0 : log_in(fleet, fc);
 	char *lf;
 
-	while (!has_enough(fc) && (lf = memchr(fc->in + at, '\n', fc->in_len - at)) != NULL) {
+	while (fc->logged_in && !has_enough(fc) &&
+	       (lf = memchr(fc->in + at, '\n', fc->in_len - at)) != NULL) {
 		const uint32_t end = (uint32_t)(lf - fc->in);
 		const struct view line = {(uint8_t *)fc->in + at, end - at - 1};
 

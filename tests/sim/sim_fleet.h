@@ -41,6 +41,9 @@ struct fleet_server {
 	enum fleet_mode mode;
 	bool meta;
 	const char *says;
+	/* A connection must begin with these bytes, a set of text authentication; NULL: any may. */
+	const char *login;
+	uint32_t logins; /* connections that did */
 	/* Lists a connection that does not exist, from the front's address. */
 	bool lists_former;
 	uint32_t piece; /* bytes sent a turn; 0: unlimited */
@@ -51,6 +54,7 @@ struct fleet_server {
 struct fleet_conn {
 	struct conn *conn; /* NULL: none in this slot */
 	uint32_t server;
+	bool logged_in;
 	uint32_t in_len;
 	char in[FLEET_BYTES];
 	uint32_t out_at, out_len, rested;

@@ -54,6 +54,16 @@ sim_front_move(struct front_exchange *fleet, uint32_t server, const struct front
 	front_exchange_publish(fleet);
 }
 
+void
+sim_front_login(struct front_exchange *fleet, const char *line)
+{
+	struct front_state *draft = front_exchange_draft(fleet);
+
+	ensure(draft != NULL && strlen(line) < sizeof draft->login.line);
+	strcpy(draft->login.line, line);
+	front_exchange_publish(fleet);
+}
+
 uint32_t
 sim_front_server(struct front_exchange *fleet, struct view key)
 {

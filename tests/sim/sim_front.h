@@ -25,6 +25,8 @@ void sim_front_fleet_free(struct front_exchange *fleet);
 /* Changes the address of a server from the next turn on. */
 void sim_front_move(struct front_exchange *fleet, uint32_t server,
 		    const struct front_address *address);
+/* Makes connections that are opened later begin with this login. */
+void sim_front_login(struct front_exchange *fleet, const char *line);
 /* Returns the server of a key. */
 uint32_t sim_front_server(struct front_exchange *fleet, struct view key);
 

@@ -7,6 +7,7 @@
 #include "sim_rng.h"
 #include "support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define COUNTS 5u
@@ -29,6 +30,25 @@ cell_of(uint32_t i)
 	static const uint32_t counts[COUNTS] = {1, 5, 60, 300, 900};
 
 	return (struct sim_cell){counts[i / SIM_SOURCES], (enum sim_sources)(i % SIM_SOURCES)};
+}
+
+/* Reads "cell POOL COUNT SOURCES". False: the argument is another. */
+static bool
+cell_asked(const struct sim_shares *sh, const char *pool, struct sim_cell *cell)
+{
+	static const char *const words[SIM_SOURCES] = {"same", "near", "far"};
+	char of[32], sources[8];
+
+	if (sh->asked == NULL ||
+	    sscanf(sh->asked, "cell %31s %u %7s", of, &cell->count, sources) != 3 ||
+	    strcmp(of, pool) != 0)
+		return false;
+	for (uint32_t i = 0; i < SIM_SOURCES; i++) {
+		cell->sources = (enum sim_sources)i;
+		if (strcmp(words[i], sources) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -74,7 +94,10 @@ sim_shares_run(const struct sim_shares *sh)
 	for (uint32_t i = 0; i < sh->rows; i++) {
 		const struct sim_row *row = sh->row(i);
 		const bool pool = asks(sh, row->pool, "");
+		struct sim_cell one;
 
+		if (cell_asked(sh, row->pool, &one))
+			cell_run(sh, &t, i, one);
 		for (uint32_t c = 0; asks(sh, "matrix", row->pool) && c < CELLS; c++)
 			cell_run(sh, &t, i, cell_of(c));
 		if (asks(sh, "all", row->pool) || (sh->asked == NULL && row->worst) ||

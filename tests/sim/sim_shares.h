@@ -3,8 +3,9 @@
  * peers x their sources.
  *
  * Shape:  an argument of the test names what runs. `all` is each row as it is written, `matrix`
- *         each row in each cell, `all POOL` and `matrix POOL` those of a pool. A POOL alone runs
- *         its rows until one fails. Without one: the worst row of each pool, and some cells drawn
+ *         each row in each cell, `all POOL` and `matrix POOL` those of a pool, `cell POOL COUNT
+ *         SOURCES` (same, near, far) the rows of a pool in one cell. A POOL alone runs its rows
+ *         until one fails. Without one: the worst row of each pool, and some cells drawn
  *         with a fixed seed. A cell has no meaning, and is skipped, by one rule: a single peer has
  *         a single source.
  * Units:  addresses are IPv4 in host order.

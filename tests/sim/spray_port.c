@@ -82,7 +82,12 @@ spray_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	wire->ops->drop(wire, frames, count);
 }
 
-static const struct port_ops spray_ops = {spray_rx, spray_tx, spray_alloc, spray_drop};
+static const struct port_ops spray_ops = {
+	.rx = spray_rx,
+	.tx = spray_tx,
+	.alloc = spray_alloc,
+	.drop = spray_drop,
+};
 
 void
 spray_init(struct spray *s, struct mem_port *wire, uint32_t ports, uint32_t queues, bool evenly)

@@ -548,7 +548,8 @@ check_counts(const struct world *w)
 	check_eq(requests, count(w, FRONT_REQUESTED));
 	check_eq(failed, count(w, FRONT_FAILED));
 	check_eq(ends, count(w, FRONT_CONNECT_FAILED) + count(w, FRONT_SERVER_CLOSED) +
-			       count(w, FRONT_SERVER_LATE) + count(w, FRONT_SERVER_BROKEN));
+			       count(w, FRONT_SERVER_LATE) + count(w, FRONT_SERVER_BROKEN) +
+			       count(w, FRONT_LOGIN_REFUSED));
 }
 
 static void
@@ -683,6 +684,61 @@ TEST(a_server_that_fails_costs_its_own_keys)
 		check_nothing_held(w);
 		world_destroy(w);
 	}
+}
+
+/* ---- servers with users ---- */
+
+#define LOGIN(word) "set clockoo-login 0 -1 10\r\nfront " word "\r\n"
+
+static enum front_failure
+why(const struct world *w, uint32_t server)
+{
+	return atomic_load_explicit(&w->servers->report[server].why, memory_order_relaxed);
+}
+
+/* The model answers nothing but an error before the login, and each client is judged. */
+TEST(a_server_is_logged_in_to_before_any_request)
+{
+	for (uint32_t meta = 0; meta < 2; meta++) {
+		struct world *w = world_create(meta, TIMEOUT_NS);
+
+		w->fleet.server[0].login = LOGIN("word");
+		run(w, STEP_NS); /* the front reads the first state */
+		sim_front_login(w->servers, LOGIN("word"));
+		run(w, 50 * MS);
+		clients_open(w, meta);
+		clients_talk(w, 30, 10 * NS_PER_S);
+		check_eq(front_lane_info(w->front, 0).meta, meta);
+		check_eq(w->fleet.server[0].logins, 1);
+		check_nothing_held(w);
+		world_destroy(w);
+	}
+}
+
+/* The front has no login at first, then another's, at last the server's. */
+TEST(a_refused_login_is_the_reason_of_its_server)
+{
+	struct world *w = world_create(true, TIMEOUT_NS);
+
+	w->fleet.server[1].login = LOGIN("word");
+	run(w, 50 * MS);
+	check_eq(why(w, 1), FRONT_FAILURE_NO_LOGIN);
+	sim_front_login(w->servers, LOGIN("beef"));
+	run(w, 2 * RETRY_NS);
+	check_eq(why(w, 1), FRONT_FAILURE_LOGIN);
+	check_eq(front_lane_info(w->front, 0).state, LANE_UP);
+	check_eq(front_lane_info(w->front, 1).meta, false);
+	w->may_fail[1] = true;
+	clients_open(w, 1);
+	clients_talk(w, 20, 2 * NS_PER_S);
+	check_eq(w->fleet.server[1].logins, 0);
+	check(count(w, FRONT_LOGIN_REFUSED) > 1);
+	sim_front_login(w->servers, LOGIN("word"));
+	run(w, 2 * RETRY_NS);
+	w->may_fail[1] = false;
+	clients_talk(w, 20, NS_PER_S);
+	check_nothing_held(w);
+	world_destroy(w);
 }
 
 /* Half of the clients close in the middle of their conversations, again and again. */

@@ -401,6 +401,14 @@ MUTANTS = {
     # An item leaves before its last slice is copied; what a slice is read from may be another item's by then.
     "TIER_UNWHOLE": [("evict.c", "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it))\n",
                       "	if (*offer == 0 || tier->copying(tier->arg, sc, *offer, it) || true)\n")],
+    "LOANS_NOT_REAPED": [("port_loans.c", "		(void)rte_eth_tx_done_cleanup(p->id, p->queue, 0);\n", "		{}\n")],
+    "LOANS_END_EARLY": [("port_loans.c", "	p->loans++;\n", "	p->loans++;\n	loan->done(loan->lender, loan->owner);\n")],
+    "LENT_UNHELD": [("lending.c", "		l->lender.hold(owner);\n", ""), ("lending.c", "	l->lender.release(owner);\n", "")],
+    "LENT_FIRST_DONE": [("lending.c", "	if (--p->frames != 0)\n", "	if (p->bytes != 0)\n		l->lender.release(owner);\n"
+                                      "	l->bytes -= p->bytes;\n	p->bytes = 0;\n	if (--p->frames != 0)\n"),
+                        ("lending.c", "	p->owner = NULL;\n	l->lender.release(owner);\n", "	p->owner = NULL;\n")],
+    "LENT_UNBOUNDED": [("lending.c", "		if (bytes > l->bytes_max - l->bytes)\n			return false;\n", "")],
+    "LENT_UNCOUNTED": [("lending.c", "	l->bytes -= p->bytes;\n", "")],
     "TIER_UNPINNED": [("evict.c", "	store_pin(it);\n", ""), ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "		{}\n"),
                       ("evict.c", "	store_unpin(item_at(sc->store, ref));\n", "")],
     # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.
@@ -552,6 +560,21 @@ MUTANTS = {
     "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
     "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
     "FRONT_SLOW_BY_A_BYTE": [("front_read.c", "front_lane_moves(l, most - *bytes)", "front_lane_moves(l, (most - *bytes) * FRONT_MOVES_BYTES)")],
+    # A connection to a server asks for something before its login.
+    "FRONT_LOGIN_LATE": [("front_send.c", "	if (l->logs_in)\n		probe_send(l, login, FRONT_ASK_LOGIN);\n	if (l->conn != NULL)\n		probe_send(l, \"version\\r\\n\", FRONT_ASK_VERSION);\n",
+                          "	probe_send(l, \"version\\r\\n\", FRONT_ASK_VERSION);\n	if (l->logs_in && l->conn != NULL)\n		probe_send(l, login, FRONT_ASK_LOGIN);\n")],
+    # A value leaves when it is complete; its last byte before the line end behind it has arrived; its client has a short
+    # one, or an answer that is not complete; a value that its connection is not to send next leaves early, one that is
+    # kept, or shared; its length gives no time; others wait as long.
+    "RELAY_LATE": [("front_read.c", "l->reading >= READING_VALUE && s != READ_BROKEN", "false && s != READ_BROKEN")],
+    "RELAY_ALL_BYTES": [("front_relay.c", "request->fill.value_len - 1;", "request->fill.value_len;")],
+    "RELAY_CUT_SHORT": [("pending_arrivals.c", "	ss->end = SESSION_END_ERROR;\n	conn_abort(sv->stack, ss->conn);", "	conn_requeue(sv->stack, ss->conn);")],
+    "RELAY_UNFAILED": [("pending_arrivals.c", "		answer_fail(sv, ticket);\n", "		(void)ticket;\n")],
+    "RELAY_ANY": [("pending_arrivals.c", "a->session->pending == a && a->session->value.item == NULL", "!a->is_kept")],
+    "RELAY_KEPT": [("front_relay.c", "request->lease == 0 &&", "")],
+    "RELAY_SHARED": [("front_relay.c", " && list_empty(&request->coalesced.followers) &&", " &&")],
+    "RELAY_NO_PARTS": [("front_relay.c", "	l->relay_parts += request", "	l->relay_parts += 0 * request")],
+    "RELAY_KEEPS_OTHERS": [("front_lane.c", "f->now_ns - awaited_ns(l) < FRONT_SLOW_MAX * timeout_ns", "true")],
     # ECN (lib/tcp/ECN.md): the handshake; what is marked; echoes; answers; DCTCP.
     "ECN_ANY_SYN": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) != ECN_SETUP)", "(a->seg.flags & ECN_SETUP) == 0)")],
     "ECN_REFLECTED": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) == TCP_ECE", "(a->seg.flags & TCP_ECE) != 0")],
@@ -570,6 +593,12 @@ MUTANTS = {
     "ECN_TWICE": [("tcp_loss.c", "	if (conn_is_dctcp(t, c) || !ecn_is_answered(c, c->snd_una))\n", "")],
     "ECN_GROWS": [("tcp_ack.c", " && !ecn_is_echo(c, seg)", "")],
     "ECN_FOR_EVER": [("tcp_ecn.c", "	c->flags &= ~CONN_ECT;\n	tcp_count(t, TCP_ECN_STOPPED);", "	tcp_count(t, TCP_ECN_STOPPED);")],
+    "ACK_NEVER_SENT": [("tcp_ack.c", "	if (!ack_acceptable(c, seg->ack)) {", "	if (seq_after(seg->ack, c->snd_max) || seq_before(seg->ack, c->snd_una - c->snd_wnd_max)) {")],
+    "FIN_NOT_SACKED": [("tcp_ooo.c", "	const bool fin = max > count && fin_is_apart(c);", "	const bool fin = false && fin_is_apart(c);")],
+    "FIN_NOT_OF_BLOCK": [("tcp_ooo.c", "	return end + (c->flags & CONN_PEER_FIN && end == c->peer_fin_seq);", "	return end;")],
+    "FIN_NEVER_LATEST": [("tcp_in.c", "		c->ooo_clock += seg->payload.len == 0;\n", "")],
+    "OPTION_SIZE_ENDS": [("tcp_wire.c", "		if (!parse_option(opt, p + at, p[at + 1]))\n			opt->seen |= TCP_HAS_MALFORMED;", "		if (!parse_option(opt, p + at, p[at + 1])) {\n			opt->seen |= TCP_HAS_MALFORMED;\n			return;\n		}")],
+    "OPTION_LENGTH_FORGETS": [("tcp_wire.c", "			opt->seen |= TCP_HAS_MALFORMED;\n			return;", "			opt->seen = TCP_HAS_MALFORMED;\n			return;")],
     "DCTCP_LATE_ACK": [("tcp_in.c", "	if (c->flags & (CONN_ACK_NOW | CONN_ACK_DELAYED))\n		out_ack(t, c);\n", "")],
     "DCTCP_ALPHA": [("tcp_cc.c", "#define DCTCP_SHIFT_G       4u", "#define DCTCP_SHIFT_G       5u")],
     "DCTCP_LOSS": [("tcp_cc.c", "	if (t->cfg.congestion == CC_NEWRENO || conn_is_dctcp(t, c)) {", "	if (t->cfg.congestion == CC_NEWRENO) {")],
@@ -724,11 +753,11 @@ MUTANTS = {
     "CAPTURE_LEAVES_EARLY": [("capture.c", "	struct copies copies;\n\n	c->below->rx(port, b, count);", "	struct copies copies;\n\n	leave_if_asked(c, port);\n	c->below->rx(port, b, count);")],
     "COPY_UNCHECKED": [("seq_words.h", "		if (SEQ_MUTANT == 2 ||", "		if (true ||")],
     # A port that was reset lacks its rules, queues or MAC; one that its driver recovered, its groups or rules.
-    "RESET_NO_RULES": [("device.c", "!keep_mac(d, req, err))\n\t\treturn false;\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", "!keep_mac(d, req, err))\n\t\treturn false;\n")],
+    "RESET_NO_RULES": [("device.c", "!keep_mac(d, req, err))\n\t\treturn false;\n\treturn make_rules(d, req, err);\n", "!keep_mac(d, req, err))\n\t\treturn false;\n\treturn true;\n")],
     "RESET_NO_QUEUES": [("device.c", "if (!to_stopped(d, err) || !prepare(d, req, &caps, err) || !set_up_queues(d, err) ||", "if (!to_stopped(d, err) || !prepare(d, req, &caps, err) ||")],
     "RESET_NEW_MAC": [("device.c", "!bring_up(d, req, err) || !keep_mac(d, req, err))", "!bring_up(d, req, err) || (d == NULL && !keep_mac(d, req, err)))")],
     "RESTORE_NO_GROUPS": [("device.c", "{\n\tjoin_groups(d, req->cfg);\n\tif (!fill_reta(", "{\n\tif (!fill_reta(")],
-    "RESTORE_NO_RULES": [("device.c", " a second time */\n\tflow_rules_create(d->id, req->plan, &d->rules);\n", " a second time */\n")],
+    "RESTORE_NO_RULES": [("device.c", " a second time */\n\treturn make_rules(d, req, err);\n", " a second time */\n\treturn true;\n")],
     # Counters of a NIC that begin anew run backwards.
     "LOSSES_ANEW": [("device_counts.c", "now >= c->seen ? now - c->seen : now;", "now - c->seen;")],
     # A reset does not wait for the cores; the result of an earlier recovery counts for the next one.

@@ -22,7 +22,7 @@ import time
 
 # These do the same each time: once is enough, and `meson test` does that.
 REPEAT_EXACTLY = ("mutant-", "stress-cuts", "stress-held", "stress-hot", "stress-scan", "stress-wrap", "stress-stay",
-                  "stress-linear")
+                  "stress-linear", "weak-")
 # These do what their seeds say: so many in one start, from a number that no other start has.
 SEEDS_A_START = {"stress-front": 500, "stress-tier": 500}
 SEEDS_A_RUN = 1_000_000

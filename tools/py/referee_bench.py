@@ -9,42 +9,67 @@ import pathlib
 import subprocess
 import sys
 
+MODELS = ("lru", "fifo", "s3fifo", "sieve")  # that are the same algorithm on both sides
+APART = 0.002  # of all gets: a model that differs by more is named
 PACKAGES = ("libcachesim==0.3.5", "numpy==2.4.6")  # libcachesim, and all of its requirements that it imports
 INSTALL_S, RUN_S = 300, 600
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tests/bench/store/referee.py"
+
+
+class Apart:
+    """The figures of our models beside the referee's own. most: the greatest difference."""
+
+    def __init__(self):
+        self.most, self._compared, self._named = 0, 0, []
+
+    def compare(self, what, ours, told):
+        for who in [who for who in MODELS if who in ours and who in told]:
+            apart = abs(ours[who] - told[who])
+            self.most, self._compared = max(self.most, apart), self._compared + 1
+            if apart > APART:
+                self._named.append(f"{what}, {who}: {100 * ours[who]:.2f} %, libCacheSim {100 * told[who]:.2f} %")
+
+    def show(self, words):
+        """Names what differs since the last call."""
+        print(f"\nFigures of {words} that libCacheSim's own differ from by more than {100 * APART:.1f} points: "
+              f"{len(self._named)} of {self._compared}")
+        for line in self._named:
+            print(f"  {line}")
+        self._compared, self._named = 0, []
 
 
 class Referee:
     """reason: why there is none; None while it is not known, or if there is one."""
 
     def __init__(self, folder):
-        self._folder, self._ready, self.reason = pathlib.Path(folder), False, None
+        self.folder, self._ready, self.reason = pathlib.Path(folder), False, None
 
     def rows(self, **args):
         """The figure of each policy, by its name; none where there is no referee."""
-        if not self._is_ready():
+        if not self.is_ready():
             return {}
         words = [word for name, value in args.items() for word in (f"--{name}", str(value))]
-        out = self._run(RUN_S, self._python(), "-B", str(SCRIPT), *words)
+        out = self._run(RUN_S, self.python(), "-B", str(SCRIPT), *words)
         if out is None:
             return {}
         return {row.pop("who"): row.popitem()[1] for row in map(json.loads, out.splitlines())}
 
-    def _python(self):
-        return str(self._folder / "bin/python")
+    def python(self):
+        return str(self.folder / "bin/python")
 
-    def _is_ready(self):
+    def is_ready(self):
+        """True if it runs here; it is installed if it was not."""
         if not self._ready and self.reason is None:
             self._ready = self._is_installed() or (
-                self._run(INSTALL_S, sys.executable, "-m", "venv", str(self._folder)) is not None
-                and self._run(INSTALL_S, self._python(), "-m", "pip", "--disable-pip-version-check", "-q",
+                self._run(INSTALL_S, sys.executable, "-m", "venv", str(self.folder)) is not None
+                and self._run(INSTALL_S, self.python(), "-m", "pip", "--disable-pip-version-check", "-q",
                               "install", "--no-deps", *PACKAGES) is not None)
         return self._ready
 
     def _is_installed(self):
         version = PACKAGES[0].partition("==")[2]
         try:
-            done = subprocess.run((self._python(), "-c", "import libcachesim; print(libcachesim.__version__)"),
+            done = subprocess.run((self.python(), "-c", "import libcachesim; print(libcachesim.__version__)"),
                                   capture_output=True, text=True, timeout=RUN_S)
         except OSError:
             return False

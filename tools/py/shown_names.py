@@ -104,7 +104,7 @@ def table(reply):
 
 def sections():
     """{reply: names} of STATS.md, whole by the program's tables."""
-    found = {}
+    found = {reply: table(reply) for reply in TABLES}  # the page need not name them
     for part in STATS.read_text().split("\n## ")[1:]:
         reply, _, text = part.partition("\n")
         names = counters(text)

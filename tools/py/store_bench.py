@@ -15,7 +15,9 @@ import statistics
 import subprocess
 import tempfile
 
+import referee_bench
 import told_bench
+import traces_bench
 from bench_figures import Figures, bar, spread, table
 from progress import Failed, Step
 
@@ -117,6 +119,7 @@ class Bench(Figures):
     def __init__(self, folder, quick, trace=None, before=None, referee=None):
         self.folder, self.quick, self.trace, self.before = folder, quick, trace, before
         self.referee, self._traces = referee, tempfile.TemporaryDirectory(prefix="clockoo-traces-")
+        self.apart = referee_bench.Apart()
         self.runs = 3 if quick else 5
         super().__init__()
         self._jobs, self._ahead = [], {}
@@ -382,8 +385,8 @@ def miss(bench, only=None):
 # By trace, the policy that the store with probation is compared with.
 POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loop": "s3fifo",
                  "shift": "clock", "getset_zipf09": "lru", "trace": "s3fifo"}
-UNREFEREED = ("getset_zipf09", "trace")  # the format has no sets; a file is there as it is
-REFEREED = ("lru", "sieve", "s3fifo", "wtinylfu", "2q")
+AS_IT_IS = ("trace",)  # a file that is not made here
+REFEREED = ("lru", "fifo", "sieve", "s3fifo", "wtinylfu", "2q")
 
 
 def policy_counts(bench):
@@ -393,7 +396,7 @@ def policy_counts(bench):
             for trace in POLICY_TRACES}
     if bench.referee is not None:
         args |= {trace: (*words, "--write", bench.trace_file(trace)) for trace, words in args.items()
-                 if trace not in UNREFEREED}
+                 if trace not in AS_IT_IS}
     args["trace"] = ("--file", bench.trace)
     if bench.trace is None:
         del args["trace"]
@@ -422,27 +425,24 @@ def policy(bench):
 
 def policy_by_referee(bench):
     """Runs the same traces through libCacheSim, whose 2Q is the one of 1994, and names models that differ from it."""
-    lines, apart = [], 0
+    lines = []
     for trace, count in policy_counts(bench).items():
         by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
         path = bench.trace if trace == "trace" else bench.trace_file(trace)
-        told = {}
-        if trace != "getset_zipf09":
-            with Step(f"libCacheSim on {trace}"):
-                told = bench.referee.rows(items=by["store, 2q"]["items"], file=path)
-        if trace not in UNREFEREED:
+        with Step(f"libCacheSim on {trace}"):
+            told = bench.referee.rows(items=by["store, 2q"]["items"], file=path)
+        if trace not in AS_IT_IS:
             path.unlink(missing_ok=True)
         for who, miss in told.items():
             bench.keep(f"miss_{trace}_referee_{who}", [miss], 5)
-            if who in by and who != "wtinylfu":
-                apart = max(apart, abs(miss - by[who]["miss"]))
-        why = "its sets are not in the format" if trace == "getset_zipf09" else bench.referee.reason
+        bench.apart.compare(trace, {who: row["miss"] for who, row in by.items()}, told)
         lines.append([trace, f"{100 * by['store, 2q']['miss']:.2f} %"]
                      + ([f"{100 * told[who]:.2f} %" for who in REFEREED] if told
-                        else [f"skipped: {why}"] + [""] * (len(REFEREED) - 1)))
+                        else [f"skipped: {bench.referee.reason}"] + [""] * (len(REFEREED) - 1)))
     if bench.referee.reason is None:
-        bench.keep("referee_from_models_most", [apart], 5)
+        bench.keep("referee_from_models_most", [bench.apart.most], 5)
     table("Misses of the same traces by libCacheSim, with as many items", ["trace", "store, 2q", *REFEREED], lines)
+    bench.apart.show("the made traces")
 
 
 # Percent of what is held that is set between a value's set and its only get, and the values' bytes.
@@ -484,10 +484,12 @@ def lag_by_referee(bench):
             told = bench.referee.rows(items=items, lag=part)
         for who, hit in told.items():
             bench.keep(f"hits_lag_{part}_{value}_referee_{who}", [hit], 5)
+        bench.apart.compare(f"a lag of {part} %, {value} bytes", {who: row["hit"] for who, row in by.items()}, told)
         lines.append([value, f"{part} %", f"{by['store, 2q']['hit']:.4f}"]
                      + ([f"{told[who]:.4f}" for who in REFEREED] if told
                         else [f"skipped: {bench.referee.reason}"] + [""] * (len(REFEREED) - 1)))
     table("The same by libCacheSim, with as many items", ["value", "lag", "store, 2q", *REFEREED], lines)
+    bench.apart.show("the lag loads")
 
 
 def sizes_counts(quick):
@@ -723,7 +725,7 @@ def sets(bench):
           ["", "ns", "before", "by that"][:2 + 2 * (len(folders) - 1)], lines)
 
 
-PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy, "lag": lag,
+PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy, "lag": lag, "traces": traces_bench.traces,
          "insert": insert, "get": get, "set": sets, "mixed": mixed, "churn": churn, "grow": grow,
          "turns": turns,
          "mixed_sizes": mixed_sizes, "expiry": expiry}

@@ -285,7 +285,7 @@ def referees(words, *options):
 
 
 def part_referees():
-    """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
+    """Tests that others wrote: memcached's, as three releases of Debian have them, and those of client libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
     counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
     counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "", wire="floods of nobody's addresses"))
@@ -522,7 +522,7 @@ PARTS = {"check": part_check, "release": part_release, "lint": part_lint, "sanit
 IN_CONTAINER = ("quick", "conform", "differ", "clients", "scale", "peer", "run")
 ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", "releases", "arm64", "drivers", "referees", "fleet", "linux",
                 "histories", "soak")
-REFEREE_SUITES = ("bookworm", "trixie")
+REFEREE_SUITES = ("bookworm", "trixie", "forky")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
 # release build.

@@ -36,6 +36,7 @@ MORE = {
     "tcp_get_zipf_mops": ("tcp_get", ["--zipf", 0.99, "--burst", 12], "requests_per_s", 1e6),
     "udp_value_1k_gbytes": ("udp_get", ["--value", 1000, "--sets", 0], "bytes_per_s", 1e9),
     "tcp_value_1k_gbytes": ("tcp_pipelined", ["--value", 1000, "--sets", 0], "bytes_per_s", 1e9),
+    "value_64k_gbytes": ("tcp_get", ["--value", 65536, "--keys", 1000, "--sets", 0], "bytes_per_s", 1e9),
     "tcp_value_1m_gbytes": ("tcp_get", ["--value", 1_000_000, "--keys", 100, "--sets", 0],
                             "bytes_per_s", 1e9),
 }
@@ -57,6 +58,9 @@ TITLES = {
 }
 CYCLES = {"udp_get": "udp_get", "tcp_get": "tcp_get", "tcp_pipelined": "tcp_pipelined",
           "tcp_multiget": "multiget_key", "udp_set": "udp_set", "tcp_set": "tcp_set"}
+# Values that core_turn alone sends, in GB/s: copied into frames, and lent to the port.
+VALUES = {"tcp_value_64k": "value_64k_core_gbytes", "tcp_value_64k_lent": "value_64k_lent_core_gbytes"}
+VALUE_BYTES, VALUE_KEYS, VALUE_REQUESTS = 65536, 400, 20000
 QUICK_CYCLES = ("udp_get", "tcp_get", "tcp_pipelined", "tcp_multiget")
 OWN = "clockoo"
 US = 1e6
@@ -216,12 +220,18 @@ class VsBench(Figures):
                                   requests=300_000 if self.quick else 1_000_000)
             name = f"cycles_per_{CYCLES[case]}"
             self.figures[name], self.figures[f"{name}_spread"] = found["cycles"], found["spread"]
+            if case.endswith("_set"):
+                self.figures[f"{case}_cycles"] = found["cycles"]
             lines.append([CYCLES[case], found["cycles"],
                           f"{found['spread'][0]}..{found['spread'][1]}",
                           *found["cycle_stages"].values()])
             stages = list(found["cycle_stages"])
         table(f"View c, in process: cycles of core_turn, {budget.CYCLE_KEYS / 1e6:g} million keys, "
               "by stage", ["a", "cycles", "spread", *stages], lines)
+        for case, name in VALUES.items():
+            found = budget.cycles(bench_request, case, 3, VALUE_KEYS, VALUE_REQUESTS)
+            self.figures[name] = round(VALUE_BYTES * found["cycles_per_ns"] / found["cycles"], 2)
+            print(f"  {name}: {self.figures[name]} GB/s", flush=True)
 
     # ---- what was found ----
 

@@ -40,7 +40,7 @@ users_begin(struct users *u, const struct config *cfg, struct error *err)
 	if (!auth_file_load(&u->now, file, err))
 		return false;
 	if (auth_file_is_open(u->path))
-		fprintf(stderr, "clockoo: " USERS_OPEN_FORMAT "\n", u->path);
+		fprintf(stderr, "clockoo: " AUTH_FILE_OPEN_FORMAT "\n", "auth.file", u->path);
 	return true;
 }
 

@@ -20,9 +20,6 @@ struct users {
 	bool pending; /* users wait for a core that has not seen the previous ones yet */
 };
 
-/* The warning of start, --check and doctor. */
-#define USERS_OPEN_FORMAT                                                                          \
-	"auth.file: %s: any user of this machine can read or change it: chmod o= it"
 /* True if others can read the file. file: set to the configured one, or NULL. */
 bool users_file_is_open(const struct config *cfg, const char **file);
 

@@ -21,7 +21,8 @@ struct report {
 static bool
 is_servers(const char *option)
 {
-	return strcmp(option, "front-servers") == 0 || strcmp(option, "front-gutter") == 0;
+	return strcmp(option, "front-servers") == 0 || strcmp(option, "front-gutter") == 0 ||
+	       strcmp(option, "front-login") == 0;
 }
 
 static void
@@ -45,6 +46,25 @@ merge_lines(struct config_source *all, const struct config_source *src)
 	for (uint32_t i = 0; i < CONFIG_ROWS_MAX; i++)
 		if (all->line[i] == 0)
 			all->line[i] = src->line[i];
+}
+
+/* Gives the fleet another login. The file's lines can change while no key does. */
+static void
+reload_login(struct report *r, struct control *c, const struct config *now,
+	     const struct fleet_spec *spec)
+{
+	struct config *const both[] = {&c->settings->asked, &c->settings->config};
+
+	if (c->fleet == NULL || spec == NULL)
+		return;
+	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++)
+		memcpy(both[i]->front.login, now->front.login, sizeof now->front.login);
+	if (!fleet_login(c->fleet, spec))
+		return;
+	r->named = true;
+	fprintf(stderr, "clockoo: reload: front.login: new connections to servers %s now\n",
+		spec->config.login.line[0] != '\0' ? "begin with this login"
+						   : "begin without a login");
 }
 
 /* Gives the fleet another list of servers. The lines of a file of servers can change while no key
@@ -165,6 +185,7 @@ reload_config(struct control *c)
 	report.servers = c->fleet != NULL && spec != NULL;
 	config_differ(&(struct config_loaded){&c->settings->asked, &c->settings->source},
 		      &(struct config_loaded){&now, &src}, report_key, &report);
+	reload_login(&report, c, &now, spec);
 	reload_servers(&report, c, &now, spec);
 	reload_access(&report, c, &access);
 	reload_addresses(&report, c, &addrs);
@@ -184,10 +205,12 @@ reload_servers_file(struct control *c)
 	struct fleet_spec *spec;
 	struct error err;
 
-	if (!fleet_spec_read(&spec, &asked, &err))
+	if (!fleet_spec_read(&spec, &asked, &err)) {
 		fprintf(stderr, "clockoo: reload: %s; the servers are those of before\n", err.text);
-	else
-		reload_servers(&report, c, &asked, spec);
+		return;
+	}
+	reload_login(&report, c, &asked, spec);
+	reload_servers(&report, c, &asked, spec);
 }
 
 /* Reads the files of networks again, where no configuration file is used. */

@@ -11,6 +11,7 @@
 #include "kernel_doctor.h"
 #include "keep/memory_save.h"
 #include "monitor/http_server.h"
+#include "tap/kernel_copy.h"
 #include "tap/kernel_tap.h"
 #include "tier/flash_check.h"
 #include "tier/tier_io.h"
@@ -120,8 +121,11 @@ report_http(const struct settings *s)
 static bool
 report_kernel(const struct settings *s)
 {
+	char iface[TOPOLOGY_NAME_BYTES];
 	struct error err;
 
+	if (config_shares_nic(&s->config) && !kernel_copy_find(iface, &s->config, &err))
+		return say_not_ready(s, &err);
 	if (!kernel_tap_check(&s->config, &err))
 		return say_not_ready(s, &err);
 	kernel_doctor_check(&s->config, stdout);
@@ -167,7 +171,9 @@ check_print(struct settings *s, struct error *err)
 	if (config_is_user(&s->config))
 		printf("port.nic: user: %s\n", CONFIG_USER_LIMITS);
 	if (s->config.sysfs[0] == '\0' && users_file_is_open(&s->config, &users))
-		printf(USERS_OPEN_FORMAT "\n", users);
+		printf(AUTH_FILE_OPEN_FORMAT "\n", "auth.file", users);
+	if (s->config.sysfs[0] == '\0' && auth_file_is_open(s->config.front.login))
+		printf(AUTH_FILE_OPEN_FORMAT "\n", "front.login", s->config.front.login);
 	ready = report_save(s) && ready;
 	ready = report_arena(s) && ready;
 	ready = report_flash(s) && ready;

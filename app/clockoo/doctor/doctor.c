@@ -261,17 +261,26 @@ check_let_in(struct dry_run *p, const struct config *cfg)
 			"auth.file with roles, or network.allow with the networks of operators");
 }
 
-/* Names and passwords of the cache. */
+static void
+advise_open_file(struct dry_run *p, const char *what, const char *file)
+{
+	advice_fix(advice_add(&p->advice, ADVICE_WARN, what,
+			      "%.100s: any user of this machine can read or change it", file),
+		   "chmod o= %s", file);
+}
+
+/* Names and passwords of the cache, and of a front at its servers. */
 static void
 check_users(struct dry_run *p, const struct config *cfg)
 {
 	const char *file;
 
-	if (tree_is_live(&p->machine.tree) && users_file_is_open(cfg, &file))
-		advice_fix(advice_add(&p->advice, ADVICE_WARN, "users",
-				      "%.100s: any user of this machine can read or change it",
-				      file),
-			   "chmod o= %s", file);
+	if (!tree_is_live(&p->machine.tree))
+		return;
+	if (users_file_is_open(cfg, &file))
+		advise_open_file(p, "users", file);
+	if (auth_file_is_open(cfg->front.login))
+		advise_open_file(p, "front.login", cfg->front.login);
 }
 
 /* Reports certificates whose dates make clients refuse the service. */

@@ -170,7 +170,7 @@ flash_doctor(struct advice_list *list, const struct config *cfg)
 		return;
 	if (!flash_check(cfg, &err) || !flash_check_bytes(&bytes, cfg, &err)) {
 		advice_fix(advice_add(list, ADVICE_FAIL, SUBJECT, "%s", err.text),
-			   "change that: README says what a device must be");
+			   "change that: TIER.md says what a device must be");
 		return;
 	}
 	flash_check_words(cfg, bytes, words);

@@ -3,6 +3,7 @@
  * cores and lookups, and from reloads.
  */
 #include "fleet.h"
+#include "config/auth_file.h"
 #include "front/front.h"
 #include "front/front_servers.h"
 
@@ -74,6 +75,8 @@ static const char *const failures[] = {
 	[FRONT_FAILURE_CLOSED] = "it ends its connections",
 	[FRONT_FAILURE_LATE] = "it does not answer requests within front.timeout",
 	[FRONT_FAILURE_BROKEN] = "its answers are not those of a memcached",
+	[FRONT_FAILURE_LOGIN] = "it refuses the login",
+	[FRONT_FAILURE_NO_LOGIN] = "it requires a login: name a file with one as front.login",
 };
 
 /* Makes the thread look the names up at once: their hosts may have moved. The lock is held. */
@@ -462,6 +465,22 @@ fleet_reload(struct fleet *f, struct fleet_spec *spec, uint64_t now_ns, struct e
 }
 
 bool
+fleet_login(struct fleet *f, const struct fleet_spec *spec)
+{
+	struct front_login *now = &f->spec->config.login;
+
+	if (strcmp(now->line, spec->config.login.line) == 0)
+		return false;
+	pthread_mutex_lock(&f->lock);
+	*now = spec->config.login;
+	if (f->next != NULL)
+		f->next->config.login = *now;
+	front_control_login(&f->control, now);
+	pthread_mutex_unlock(&f->lock);
+	return true;
+}
+
+bool
 fleet_has(const struct fleet *f, const struct fleet_spec *spec)
 {
 	const struct front_config *now = f->next != NULL ? &f->next->config : &f->spec->config;
@@ -483,6 +502,9 @@ fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error *err)
 			"front; none is kept for the first %u s of a server that does not list its "
 			"connections, or lists one of an earlier process\n",
 			FRONT_QUIET_S);
+	if (auth_file_is_open(cfg->front.login))
+		fprintf(stderr, "clockoo: " AUTH_FILE_OPEN_FORMAT "\n", "front.login",
+			cfg->front.login);
 	if (!fleet_start(*fleet, err))
 		return false;
 	fleet_wait(*fleet, FLEET_FIRST_S);

@@ -79,6 +79,9 @@ void fleet_tick(struct fleet *fleet, uint64_t now_ns);
  * and nothing has changed. */
 bool fleet_reload(struct fleet *fleet, struct fleet_spec *spec, uint64_t now_ns, struct error *err);
 
+/* Makes the login of *look that of all servers. True if it differs from the former one. */
+bool fleet_login(struct fleet *fleet, const struct fleet_spec *spec);
+
 /* True if *look names the servers and the gutter that are in force or will soon be. */
 bool fleet_has(const struct fleet *fleet, const struct fleet_spec *spec);
 

@@ -39,7 +39,7 @@ register_counters(const struct core_parts *p, uint32_t core, const struct core *
 		ensure(telemetry_add_to(
 			p->telemetry, TELEMETRY_STACK,
 			&(struct telemetry_set){core, TLS_COUNTER_COUNT, no_tls_names, no_tls}));
-	if (p->kernel->lanes != 0 && core == 0)
+	if (p->kernel->in != NULL && core == 0)
 		ensure(telemetry_add_to(p->telemetry, TELEMETRY_NET,
 					&(struct telemetry_set){core, KERNEL_THREAD_COUNTER_COUNT,
 								kernel_thread_counter_names,
@@ -127,7 +127,7 @@ core_build(const struct core_parts *p, uint32_t i, struct region *region, struct
 
 	stack_cfg.net.access = p->access;
 	stack_cfg.net.addrs = p->addrs;
-	stack_cfg.net.kernel = p->kernel->lane[i]; /* NULL without network.kernel */
+	stack_cfg.net.kernel = p->kernel->lane[i]; /* NULL without a tap */
 	stack_cfg.tcp.core = i;
 	stack_cfg.tcp.cores = cfg->cores;
 	stack = stack_create(region, &stack_cfg, port, p->neigh);

@@ -21,8 +21,10 @@
 
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
-#define PARTS         6u
-#define CHUNKS_CONN   4ull /* for a typical connection */
+/* The ports of all cores read 1/part of the store's memory at most. */
+#define LENT_PART   32u
+#define PARTS       6u
+#define CHUNKS_CONN 4ull /* for a typical connection */
 /* For each connection of a front: an eighth serves requests that wait for servers, and all
  * connections may wait. */
 #define CHUNKS_WAITING     10ull
@@ -93,7 +95,9 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
 	z->front_cores_bytes = front_cores_bytes(cfg, &z->front);
 	z->sources_bytes = cfg->conns_per_source != 0 ? conn_sources_bytes(cfg->conns_max) : 0;
-	z->kernel_bytes = cfg->kernel[0] != '\0' ? kernel_lanes_bytes(cfg->cores, cfg->mtu) : 0;
+	z->kernel_bytes = cfg->kernel[0] != '\0' && !config_shares_nic(cfg)
+				  ? kernel_lanes_bytes(cfg->cores, cfg->mtu)
+				  : 0;
 	z->block_bytes = z->kernel_bytes + z->store_bytes + z->shared_bytes + z->neigh_bytes +
 			 z->sources_bytes + z->pmtu_reports_bytes + z->front_cores_bytes +
 			 tier_sizes_bytes(&z->flash) +
@@ -147,6 +151,7 @@ tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, 
 		.ecn = ecn[cfg->ecn],
 		.timestamps = !cfg->no_timestamps,
 		.syn_lines = SYN_HISTORY_LINES,
+		.lent_bytes_max = ((uint64_t)cfg->memory_mb << 20) / LENT_PART / cfg->cores,
 		.secret = secrets->key,
 	};
 
@@ -183,8 +188,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	const struct front_settings settings =
 		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
 	/* A TLS connection has two slots (lib/tls): its own, and one that requests are read from.
-	 */
-	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) : 0;
+	 * Before a fleet surplus clients have both, or their second would be one of a server's. */
+	const uint32_t pipes_spare = front != NULL ? CONNS_SPARE : 0;
+	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) + pipes_spare : 0;
 	const uint32_t own = front_links_max(&settings) + pipes;
 	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + own;
 

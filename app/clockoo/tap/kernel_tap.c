@@ -74,7 +74,7 @@ check_mtu(const struct config *cfg, struct error *err)
 bool
 kernel_tap_check(const struct config *cfg, struct error *err)
 {
-	if (cfg->kernel[0] == '\0' || cfg->sysfs[0] != '\0')
+	if (cfg->kernel[0] == '\0' || config_shares_nic(cfg) || cfg->sysfs[0] != '\0')
 		return true;
 	if (access(TUN_DEVICE, F_OK) != 0)
 		return error_set(err, "--kernel: there is no " TUN_DEVICE ": modprobe tun");

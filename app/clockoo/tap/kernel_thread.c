@@ -3,6 +3,7 @@
  * the lanes every POLL_BUSY_NS; when none do, ever more rarely.
  */
 #include "kernel_thread.h"
+#include "kernel_copy.h"
 #include "kernel_tap.h"
 
 #include "base/time_units.h"
@@ -25,21 +26,26 @@ const struct counter_name kernel_thread_counter_names[KERNEL_THREAD_COUNTER_COUN
 	KERNEL_THREAD_COUNTERS(COUNTER_NAME)};
 
 void
-kernel_thread_create(struct kernel_thread *t, struct region *region, const struct config *cfg)
+kernel_thread_create(struct kernel_thread *t, struct region *region, const struct config *cfg,
+		     struct kernel_ring *copies)
 {
-	if (cfg->kernel[0] == '\0')
-		return;
 	t->fd = -1;
+	t->in = copies;
+	if (cfg->kernel[0] == '\0' || copies != NULL)
+		return;
 	t->lanes = cfg->cores;
 	for (uint32_t i = 0; i < t->lanes; i++)
 		t->lane[i] = kernel_lane_create(region, cfg->mtu, i == 0);
+	t->in = &t->lane[0]->from_kernel;
 }
 
 bool
 kernel_thread_attach(struct kernel_thread *t, const struct config *cfg, const uint8_t mac[6],
 		     struct error *err)
 {
-	return t->lanes == 0 || kernel_tap_attach(&t->fd, cfg, mac, err);
+	if (config_shares_nic(cfg))
+		return kernel_copy_attach(&t->fd, cfg, err);
+	return t->in == NULL || kernel_tap_attach(&t->fd, cfg, mac, err);
 }
 
 /* Writes a batch of a lane's frames to the kernel. A tap never blocks; it refuses what it gets
@@ -69,7 +75,7 @@ write_lane(struct kernel_thread *t, struct kernel_ring *ring)
 static uint32_t
 read_interface(struct kernel_thread *t)
 {
-	struct kernel_ring *ring = &t->lane[0]->from_kernel;
+	struct kernel_ring *ring = t->in;
 	uint32_t n = 0;
 
 	for (; n < KERNEL_THREAD_BATCH; n++) {
@@ -87,7 +93,7 @@ read_interface(struct kernel_thread *t)
 static void
 wait_for_frames(struct kernel_thread *t, uint32_t idle_rounds)
 {
-	const bool has_room = kernel_ring_begin(&t->lane[0]->from_kernel) != NULL;
+	const bool has_room = kernel_ring_begin(t->in) != NULL;
 	struct pollfd fd = {t->fd, has_room ? POLLIN : 0, 0};
 	const struct timespec most = {
 		.tv_nsec = (long)(idle_rounds < BUSY_ROUNDS ? POLL_BUSY_NS : POLL_IDLE_NS)};
@@ -123,7 +129,7 @@ kernel_thread_start(struct kernel_thread *t, const struct process *process, stru
 {
 	int rc;
 
-	if (t->lanes == 0)
+	if (t->in == NULL)
 		return true;
 	t->process = process;
 	rc = pthread_create(&t->thread, NULL, run, t);
@@ -134,7 +140,7 @@ kernel_thread_start(struct kernel_thread *t, const struct process *process, stru
 void
 kernel_thread_end(struct kernel_thread *t)
 {
-	if (t->lanes == 0)
+	if (t->in == NULL)
 		return;
 	if (t->runs) {
 		atomic_store_explicit(&t->end, true, memory_order_relaxed);

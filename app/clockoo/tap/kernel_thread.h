@@ -1,9 +1,10 @@
 /*
- * kernel_thread.h - the thread between the tap interface of network.kernel and the cores' lanes.
- * Cores make no system call for the kernel.
+ * kernel_thread.h - the thread between the interface of network.kernel and the cores. Cores make no
+ * system call for the kernel.
  *
- * Shape:  the interface is one descriptor; each core has a lane towards it, and core 0 the one that
- *         frames of the kernel come back by.
+ * Shape:  the interface is one descriptor. Each core has a lane towards a tap, and core 0 the one
+ *         that frames of the kernel come back by. Of a NIC that leaves frames to the kernel there
+ *         are only copies for core 0 (kernel_copy.h).
  * Owner:  the descriptor is the thread's until kernel_thread_end; lanes are the region's.
  * Thread: main.
  * Errors: struct error at start; later KERNEL_THREAD_COUNTERS.
@@ -32,8 +33,9 @@ extern const struct counter_name kernel_thread_counter_names[KERNEL_THREAD_COUNT
 struct process;
 
 struct kernel_thread {
-	int fd;         /* of the interface; -1: not attached */
-	uint32_t lanes; /* 0: there is no interface */
+	int fd;                 /* of the interface; -1: not attached */
+	struct kernel_ring *in; /* towards core 0; NULL: there is no interface */
+	uint32_t lanes;         /* towards the kernel: 0 if the NIC leaves frames to it */
 	struct kernel_lane *lane[CORES_MAX];
 	const struct process *process;
 	pthread_t thread;
@@ -42,8 +44,10 @@ struct kernel_thread {
 	struct counter counters[KERNEL_THREAD_COUNTER_COUNT];
 };
 
-/* Creates the lanes of all cores, if there is an interface. */
-void kernel_thread_create(struct kernel_thread *t, struct region *region, const struct config *cfg);
+/* Creates the lanes of all cores, if there is a tap. copies: of a NIC that leaves frames to the
+ * kernel, or NULL. */
+void kernel_thread_create(struct kernel_thread *t, struct region *region, const struct config *cfg,
+			  struct kernel_ring *copies);
 
 /* Attaches to the interface, if there is one. */
 bool kernel_thread_attach(struct kernel_thread *t, const struct config *cfg, const uint8_t mac[6],

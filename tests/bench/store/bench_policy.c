@@ -1,5 +1,5 @@
 /*
- * bench_policy.c - compares the misses of the store's eviction with CLOCK, LRU, bags, SIEVE,
+ * bench_policy.c - compares the misses of the store's eviction with FIFO, CLOCK, LRU, bags, SIEVE,
  * S3-FIFO and W-TinyLFU, on equally many items and the same keys.
  *
  * Each trace is made from a seed, or read from a file, as the same operations for all. The cache
@@ -40,7 +40,7 @@
 #define FITS_MAX       8u
 #define FILE_VALUE     200u /* if the memory can be that large */
 #define OBJECT_BYTES   300u
-#define FILE_ITEMS_MIN 1000u
+#define FILE_ITEMS_MIN 100u
 /* Turns of so few operations end grace periods early. Longer ones would use up large objects and
  * take pages. */
 #define FILE_TURN_EVERY 8u
@@ -462,7 +462,7 @@ static void
 write_trace(const struct traces *t, const char *path)
 {
 	const struct trace_file file = {
-		.key = t->key, .operations = t->operations, .keys = t->key_end};
+		.key = t->key, .set = t->set, .operations = t->operations, .keys = t->key_end};
 
 	if (!trace_file_write(path, &file))
 		fail(path, "not written");
@@ -476,6 +476,7 @@ run(struct traces *t, const char *trace)
 	own(t, trace, &eviction_clock);
 	own(t, trace, &eviction_sieve);
 	lru(t, trace, items);
+	model(t, trace, "fifo", POLICY_FIFO, items);
 	model(t, trace, "clock", POLICY_CLOCK, items);
 	model(t, trace, "sieve", POLICY_SIEVE, items);
 	model(t, trace, "s3fifo", POLICY_S3FIFO, items);

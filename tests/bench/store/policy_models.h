@@ -1,6 +1,6 @@
 /*
- * policy_models.h - models of SIEVE, CLOCK and S3-FIFO: which of n numbered keys they would hold
- * at a given capacity.
+ * policy_models.h - models of FIFO, SIEVE, CLOCK and S3-FIFO: which of n numbered keys they would
+ * hold at a given capacity.
  *
  * SIEVE: Zhang et al., NSDI 2024. S3-FIFO: Yang et al., SOSP 2023, with its published parameters:
  * a tenth of the capacity for new keys, as many ghosts as the rest, two uses to pass. All have
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum policy { POLICY_CLOCK, POLICY_SIEVE, POLICY_S3FIFO };
+enum policy { POLICY_FIFO, POLICY_CLOCK, POLICY_SIEVE, POLICY_S3FIFO, POLICIES };
 
 #define S3FIFO_USES_MAX 3u
 #define S3FIFO_PASS     2u /* uses that move a key from the small queue to the main one */
@@ -36,6 +36,7 @@ struct policy_model {
 	uint32_t keys, capacity, small_max;
 	uint32_t length[QUEUES + 1];
 	uint32_t hand; /* SIEVE's; a head stands for the tail */
+	bool evicted;  /* once at least */
 };
 
 static inline uint32_t
@@ -173,6 +174,7 @@ static inline void
 policy_evict(struct policy_model *m)
 {
 	switch (m->policy) {
+	case POLICY_FIFO: /* no key counts a use */
 	case POLICY_CLOCK:
 		policy_evict_clock(m);
 		break;
@@ -182,14 +184,25 @@ policy_evict(struct policy_model *m)
 	case POLICY_S3FIFO:
 		policy_evict_s3fifo(m);
 		break;
+	case POLICIES:
+		ensure(false);
 	}
+}
+
+/* True if a new key begins in the small queue. Until the first eviction it does so only if there is
+ * room, as in the authors' code, so that the main queue fills as well. */
+static inline bool
+policy_is_probed(const struct policy_model *m)
+{
+	return m->policy == POLICY_S3FIFO && (m->evicted || m->length[QUEUE_SMALL] < m->small_max);
 }
 
 /* Uses a key, which is held from then on. True if it was held before. */
 static inline bool
 policy_use(struct policy_model *m, uint32_t key)
 {
-	const uint32_t uses_max = m->policy == POLICY_S3FIFO ? S3FIFO_USES_MAX : 1;
+	static const uint32_t most[POLICIES] = {0, 1, 1, S3FIFO_USES_MAX};
+	const uint32_t uses_max = most[m->policy];
 	const bool ghost = m->queue[key] == QUEUE_GHOSTS;
 
 	if (!ghost && m->queue[key] != QUEUE_NONE) {
@@ -198,10 +211,12 @@ policy_use(struct policy_model *m, uint32_t key)
 	}
 	if (ghost)
 		policy_take_out(m, key);
-	if (policy_count(m) == m->capacity)
+	if (policy_count(m) == m->capacity) {
 		policy_evict(m);
+		m->evicted = true;
+	}
 	m->uses[key] = 0;
-	policy_push(m, key, m->policy != POLICY_S3FIFO || ghost ? QUEUE_MAIN : QUEUE_SMALL);
+	policy_push(m, key, ghost || !policy_is_probed(m) ? QUEUE_MAIN : QUEUE_SMALL);
 	return false;
 }
 

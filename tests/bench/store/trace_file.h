@@ -3,7 +3,8 @@
  *
  * Shape:  records of 24 bytes, little-endian: seconds (4 bytes), the object's number (8), its
  *         size (4), the record of its next request (8). Only the objects' numbers are read: every
- *         object counts as one. Keys are the numbers' ranks, from 0 on.
+ *         object counts as one. Keys are the numbers' ranks, from 0 on. A written record of size
+ *         TRACE_SET is a set; the format knows none, and referee.py does.
  * Owner:  trace_file_read allocates the keys; the caller frees them.
  * Errors: false: the file is missing, or has no record, too many, or an incomplete one.
  */
@@ -23,9 +24,11 @@
 #define TRACE_SIZE_AT      12u
 #define TRACE_NEXT_AT      16u
 #define TRACE_RECORDS_MAX  1000000000u
+#define TRACE_SET          UINT32_MAX /* size of an object that is set; 1: it is requested */
 
 struct trace_file {
-	uint32_t *key; /* the key of each operation */
+	uint32_t *key;   /* the key of each operation */
+	const bool *set; /* written only; NULL: no operation sets */
 	uint32_t operations, keys;
 };
 
@@ -107,7 +110,7 @@ trace_file_read(const char *path, struct trace_file *t)
 	return true;
 }
 
-/* Writes objects of one byte, one a second, without the record of their next request. */
+/* Writes objects, one a second, without the record of their next request. */
 static inline bool
 trace_file_write(const char *path, const struct trace_file *t)
 {
@@ -119,7 +122,7 @@ trace_file_write(const char *path, const struct trace_file *t)
 
 		store_u32(record, i);
 		store_u64(record + TRACE_OBJECT_AT, t->key[i]);
-		store_u32(record + TRACE_SIZE_AT, 1);
+		store_u32(record + TRACE_SIZE_AT, t->set != NULL && t->set[i] ? TRACE_SET : 1);
 		store_u64(record + TRACE_NEXT_AT, UINT64_MAX);
 		whole = fwrite(record, sizeof record, 1, file) == 1;
 	}

@@ -9,11 +9,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 from typing import Callable, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "tools/py"))
+
+import apt_source  # noqa: E402  (the path above comes first)
+
 PYTHON = "/usr/bin/python3"
 INSTALL_S = 600
+RUN_S = 900  # generous: only what hangs is ended
 
 # Outcomes as runners print them: a test's name and whether it held.
 OURS = r"^(?P<held>ok|not ok) - (?P<name>.+)$"
@@ -47,6 +53,7 @@ class Library(NamedTuple):
     ports: tuple = (("-p", "11211"),)  # words for each server that the tests look for
     env: dict = {}
     tls: bool = False  # the servers speak TLS
+    run_s: int = RUN_S  # a run is ended then; what it has not said by then is named
 
 
 def step(folder, *command, limit_s=INSTALL_S, **env):
@@ -137,6 +144,17 @@ def install_crate(folder):
     (folder / "programs").write_text("\n".join(tests))
 
 
+def install_php_tests(folder):
+    """Debian 13's source has its tests; Debian 12's archive has no source of this package any more."""
+    needs("php", module=("php", "-r", "new Memcached();"))(folder)
+    try:
+        tarball = apt_source.fetch_source(folder, "trixie", "php-memcached")
+    except apt_source.Missing as why:
+        raise CannotInstall(str(why)) from None
+    (folder / "source").mkdir()
+    step(folder, "tar", "xf", str(tarball), "-C", "source", "--strip-components=1")
+
+
 def needs(*programs, module=None):
     """For what Debian's packages bring: tools/packages names them."""
     def install(_folder):
@@ -191,6 +209,8 @@ OWN_TESTS = {
                                 tuple(("-p", str(port)) for port in (11211, 11212, 11213)), {"MEMCACHED__HOST": "127.0.0.1"}),
     "memcache of crates": Library("memcache 0.21.0 of crates", 0, install_crate, crate_command, CARGO,
                                   (*(("-p", str(port)) for port in range(12345, 12350)), ("-p", "22346", "-U", "22345"))),
+    "php-memcached": Library("Debian's php-memcached, tests of 3.3.0", 0, install_php_tests,
+                             lambda at, host, port: [PYTHON, "-B", str(HERE / "phpt.py"), str(next((at / "source").rglob("*.phpt")).parent)]),
     "memccapable": Library("memccapable of Debian's libmemcached-tools", 0, needs("memccapable"),
                             lambda at, host, port: ["memccapable", "-h", "127.0.0.1", "-p", "11211"], MEMCCAPABLE),
 }

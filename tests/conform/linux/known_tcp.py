@@ -25,8 +25,8 @@ def before(conversation, number):
     return [part for parts in conversation.steps[:number] for part in parts]
 
 
-def malformed_option(conversation, number, parts, fields):
-    return "raw" in kinds(conversation) and fields.get("syn_acks", (0, 1))[1] == ()
+def lost_option(conversation, number, parts, fields):
+    return "raw" in kinds(conversation) and fields.get("syn_acks", (1, 0))[0] == ()
 
 
 def urgent(conversation, number, parts, fields):
@@ -42,12 +42,10 @@ def without_ack(conversation, number, parts, fields):
     )
 
 
-def lone_fin(conversation, number, parts, fields):
-    return (
-        fields.keys() <= REPEATS
-        and any("F" in part.flags for part in before(conversation, number + 1))
-        and "sack" in fields
-    )
+def repeated_fin(conversation, number, parts, fields):
+    fins = {part.seq + part.size for part in before(conversation, number) if "F" in part.flags}
+    is_repeated = any("F" in part.flags and part.seq + part.size in fins for part in parts)
+    return is_repeated and fields.keys() <= REPEATS and fields.get("again") == (False, True)
 
 
 def syn_ack_again(conversation, number, parts, fields):
@@ -94,8 +92,10 @@ def is_old_ack(parts):
 
 
 def old_ack(conversation, number, parts, fields):
+    is_predicted = fields.keys() <= STREAM | REPEATS | {"acked"} and not fields.get("again", (False, True))[0]
+    is_late = any("F" in part.flags for part in before(conversation, number)) and fields.keys() <= REPEATS
     is_reset = "resets" in fields and all(fields["resets"])  # each with its own number
-    return is_old_ack(parts) and (fields.keys() <= STREAM | REPEATS | {"acked"} or is_reset)
+    return is_old_ack(parts) and (is_predicted or is_late or is_reset)
 
 
 def syn_in_fin_wait_2(conversation, number, parts, fields):
@@ -204,10 +204,10 @@ def small_segments(conversation, number, parts, fields):
 
 KNOWN = [
     (
-        "malformed option",
+        "option that leads nowhere",
         "RFC 9293 3.1, MUST-7",
-        "a SYN whose options contradict their lengths is dropped and counted; Linux skips the option",
-        malformed_option,
+        "a length below 2 or beyond the header ends the options of a SYN, as in BSD; Linux with TCP-AO drops the SYN",
+        lost_option,
     ),
     ("urgent byte", "RFC 6093 6", "urgent data stays in the stream; Linux takes a byte out of it", urgent),
     (
@@ -219,8 +219,8 @@ KNOWN = [
     (
         "old ACK",
         "RFC 5961 5.2",
-        "an ACK counts if it is no older than the largest window; Linux asks that it is of bytes which were sent, and "
-        "not even that where header prediction takes the segment",
+        "an old ACK counts if it lies in the largest window and is of bytes which were sent; the second is not asked "
+        "after the peer's FIN. Linux takes any ACK where header prediction takes the segment",
         old_ack,
     ),
     (
@@ -334,10 +334,11 @@ KNOWN = [
         data_beyond_fin,
     ),
     (
-        "FIN out of order",
-        "RFC 9293 3.10.7.4, eighth",
-        "a FIN beyond a gap is not kept: the peer repeats it; Linux keeps it and reports it by SACK",
-        lone_fin,
+        "repeated FIN",
+        "RFC 9293 3.10.7.4, first",
+        "a FIN that was received is out of the window, so it is acknowledged and its ACK does not count; Linux takes "
+        "the ACK, which may end the connection",
+        repeated_fin,
     ),
     (
         "data from the number of the SYN",

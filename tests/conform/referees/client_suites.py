@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "clients"))
 
@@ -20,17 +21,19 @@ import judges  # noqa: E402  (the path above comes first)
 import libraries  # noqa: E402
 import memcached_t  # noqa: E402
 
-RUN_S = 900  # generous: only what hangs is ended
 NOTE, DONE = "cannot", "installed"
 HELD = {"ok", "PASSED", "PASS", "pass"}
-# In the network: servers, until each listens, then the tests.
+CONTROL = pathlib.Path(__file__).resolve().parent / "control.py"
+NOT_SERVING = 86  # the status of a run whose server does not serve; no program of a row ends with it
+# In the network: servers, until each answers, the control if there is one, then the tests.
 INSIDE = """ip link set lo up
 for words in $SERVERS; do memcached $(echo "$words" | tr , ' ') >>servers.log 2>&1 & done
+running() { [ "$(jobs -pr | wc -l)" = "$(echo $SERVERS | wc -w)" ]; }
 for port in $PORTS; do
     tries=0
     until exec 3<>/dev/tcp/127.0.0.1/$port && printf 'version\r\n' >&3 && read -t 5 -r answer <&3; do
         tries=$((tries + 1))
-        [ $tries -lt 600 ] || { echo "no server on port $port"; tail -n 1 servers.log; exit 3; }
+        running && [ $tries -lt 600 ] || { echo "no server on port $port"; tail -n 1 servers.log; exit 86; }
         sleep 0.1
     done
 done 2>/dev/null
@@ -39,12 +42,25 @@ for port in $TLS_PORTS; do
     tries=0
     until printf 'version\r\nquit\r\n' | timeout 5 openssl s_client -quiet -connect 127.0.0.1:$port | grep -q VERSION; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] || { echo "no server of TLS on port $port"; tail -n 1 servers.log; exit 3; }
+        running && [ $tries -lt 200 ] || { echo "no server of TLS on port $port"; tail -n 1 servers.log; exit 86; }
         sleep 0.1
     done
 done 2>/dev/null
+[ -z "$CONTROL" ] || for port in $PORTS $TLS_PORTS; do "$CONTROL" 127.0.0.1 $port ${TLS_PORTS:+tls} || exit 86; done
 exec "$@"
 """
+
+
+class Said(NamedTuple):
+    outcomes: dict  # {test: whether it held}
+    text: str  # all that was printed
+    cut: bool  # the run was ended at its limit
+    serves: bool  # each server answered, and passed the control if there was one
+    seconds: float
+
+    def without_end(self, of_others):
+        """Tests that were cut, by a limit of their own or by that of the run: these are known from another run."""
+        return sorted({*re.findall(r"^cut - (.+)$", self.text, re.M), *(of_others - self.outcomes.keys() if self.cut else ())})
 
 
 def installed(library, folder):
@@ -84,29 +100,31 @@ def outcomes(library, text):
     return found
 
 
-def run(library, folder, program, memcached, limit_s=RUN_S):
-    """Returns what a library's tests say of memcached, or of the program, and what they printed."""
+def run(library, folder, program, memcached, limit_s=None, control=False):
+    """Returns what a library's tests say of memcached, or of the program."""
     home = bench_of(program, memcached)
+    began = time.monotonic()
     ports = " ".join(words[words.index("-p") + 1] for words in library.ports)
     more = certificate(folder) if library.tls else ()
     env = {**os.environ, **library.env, "LC_ALL": "C", "PYTHONPATH": str(folder / "packages"),
            "PATH": f"{home}/bin:{os.environ['PATH']}", "SERVERS": " ".join(",".join((*words, *more)) for words in library.ports),
-           "PORTS": "" if library.tls else ports, "TLS_PORTS": ports if library.tls else "", "CLOCKOO_PROGRAM": str(program or "")}
+           "PORTS": "" if library.tls else ports, "TLS_PORTS": ports if library.tls else "", "CLOCKOO_PROGRAM": str(program or ""),
+           "CONTROL": str(CONTROL) if control else ""}
     words = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "bash", "-c", INSIDE, "inside",
              *library.command(folder, "127.0.0.1", "11211")]
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         with subprocess.Popen(words, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=env,
                               start_new_session=True) as child:
             try:
-                child.wait(limit_s)
+                status = child.wait(limit_s or library.run_s)
             except subprocess.TimeoutExpired:
-                pass
+                status = None
             with_group(child.pid)
         said.seek(0)
         text = said.read()
     memcached_t.end_servers(home)
     shutil.rmtree(home, ignore_errors=True)
-    return outcomes(library, text), text
+    return Said(outcomes(library, text), text, status is None, status != NOT_SERVING, time.monotonic() - began)
 
 
 def with_group(group):
@@ -120,8 +138,8 @@ def rows():
     return {**{f"calls {name}": library for name, library in libraries.CALLS.items()}, **libraries.OWN_TESTS, **judges.ROWS}
 
 
-def judge_all(folder, program, memcached, only=None, limit_s=RUN_S):
-    """Yields (name, library, what it says of memcached, of the program, seconds), or a reason in place of the last three."""
+def judge_all(folder, program, memcached, only=None):
+    """Yields (name, library, what it says of memcached, of the program, seconds), or a reason, None and 0 behind the second."""
     for name, library in rows().items():
         if only is not None and name not in only:
             continue
@@ -132,10 +150,10 @@ def judge_all(folder, program, memcached, only=None, limit_s=RUN_S):
             yield name, library, str(why), None, 0
             continue
         began = time.monotonic()
-        theirs, said = run(library, at, None, memcached)
-        if not any(theirs.values()):
-            yield name, library, f"passes nothing of memcached's: {(said.strip().splitlines() or ['no word'])[-1]}", None, 0
+        theirs = run(library, at, None, memcached)
+        if not any(theirs.outcomes.values()):
+            yield name, library, f"passes nothing of memcached's: {(theirs.text.strip().splitlines() or ['no word'])[-1]}", None, 0
             continue
-        ours, said = run(library, at, program, memcached, limit_s)
-        (at / "said").write_text(said)
+        ours = run(library, at, program, memcached)
+        (at / "said").write_text(ours.text)
         yield name, library, theirs, ours, time.monotonic() - began

@@ -31,17 +31,17 @@ TLS = ("sslscan", "sslyze", "testssl")
 FAULTS = (
     Fault("a value comes without its flags", "lib/serve/serve_execute.c",
           "item_flags(it), len, with_cas ? &cas : NULL);\n\tat = value_copy", "0, len, with_cas ? &cas : NULL);\n\tat = value_copy",
-          ("calls ruby", "calls php", "calls python", "pylibmc", "flags.t")),
+          ("calls php", "calls python", "pylibmc", "flags.t")),
     Fault("add replaces what is there", "lib/store/link.c", "return old != NULL ? STORE_NOT_STORED : STORE_OK;", "return STORE_OK;",
           ("memccapable", "pymemcache", "gomemcache", "memcache of crates", "testapp")),
     Fault("cas stores whatever its number is", "lib/store/link.c", "if (!stores_stale(asked, old))\n\t\treturn STORE_EXISTS;",
-          "if (!stores_stale(asked, old))\n\t\treturn STORE_OK;", ("memccapable", "calls go", "calls java", "cas.t")),
+          "if (!stores_stale(asked, old))\n\t\treturn STORE_OK;", ("memccapable", "calls go", "calls java")),
     Fault("append puts its value in front", "lib/store/new_version.c",
           "item_write_value(st, it, 0, old);\n\t\titem_write_value(st, it, item_value_len(old), rm->more);",
           "item_write_value(st, it, 0, rm->more);\n\t\titem_write_value(st, it, item_value_len(rm->more), old);",
-          ("memccapable", "memcached of npm", "calls js")),
+          ("memccapable", "calls js")),
     Fault("a decrement goes below zero", "lib/store/new_version.c", "*number = *number < rm->delta ? 0 : *number - rm->delta;",
-          "*number -= rm->delta;", ("incrdecr.t", "calls python-more")),
+          "*number -= rm->delta;", ("incrdecr.t", "python-binary-memcached")),
     Fault("a binary answer lacks its opaque", "lib/proto/mc_binary_reply.c", "\t\t.opaque = echo.opaque,\n", "", ("memccapable", "binary.t")),
     Fault("a quiet command is answered", "lib/serve/serve_binary.c", "\tif (quiet(op))\n\t\treturn;\n\tat = reply_begin(sv, op, MC_BIN_HEAD_BYTES);",
           "\tat = reply_begin(sv, op, MC_BIN_HEAD_BYTES);", ("memccapable", "python-binary-memcached", "testapp")),
@@ -51,10 +51,24 @@ FAULTS = (
           "SSL_CTX_set_min_proto_version(ctx, versions[0]);\n\tSSL_CTX_set_security_level(ctx, 0);", ("tlslite-ng", *TLS)),
     Fault("a TLS session is not resumed", "lib/tls/tls_stream.c", "SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION |",
           "SSL_CTX_set_num_tickets(ctx, 0);\n\tSSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |", ("tlslite-ng", "sslyze")),
-    Fault("a client of TLS starts handshakes anew", "lib/tls/tls_stream.c", "SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION |",
-          "SSL_CTX_set_options(ctx, SSL_OP_ALLOW_CLIENT_RENEGOTIATION |", ("sslyze", "sslscan")),
+    Fault("suites of TLS without a cipher are taken", "lib/tls/tls_stream.c", "\tSSL_CTX_set_max_early_data(ctx, 0);",
+          "\tSSL_CTX_set_max_early_data(ctx, 0);\n\tSSL_CTX_set_security_level(ctx, 0);\n\tSSL_CTX_set_cipher_list(ctx, \"ALL:eNULL\");", ("sslscan", "sslyze")),
     Fault("a segment to a closed port ends the process", "lib/tcp/tcp_stateless.c",
           "\tif (!reset_rate_limited(t, &a->l3->src_ip))\n\t\tout_rst_of_own_syn(t, a);", "\t(void)reset_rate_limited;\n\t__builtin_trap();", ("nmap: SYN scan",)),
+    Fault("a SYN cookie opens no connection", "lib/tcp/tcp_cookie.c", "if (!is_cookie(t, a, a->seg.ack - 1)) {", "if (!is_cookie(t, a, a->seg.ack)) {",
+          ("hping3: SYN flood", "thcsyn6")),
+    Fault("a segment of a short header keeps its frame", "lib/tcp/tcp_in.c", "tcp_count(t, TCP_DROP_HEADER);", "tcp_count(t, TCP_DROP_HEADER);\n\t\treturn;",
+          ("hping3: no flags, wrong offset",)),
+    Fault("an echo beyond the limit keeps its frame", "lib/net/icmp_in.c",
+          "\tif (what != ICMP_ECHO_REPLIES) {\n\t\trx_frame_drop(net, rx_index);\n\t\treturn;\n\t}\n\ticmp_echo_to_reply(",
+          "\tif (what != ICMP_ECHO_REPLIES)\n\t\treturn;\n\ticmp_echo_to_reply(", ("hping3: ICMP flood",)),
+    Fault("a frame that is refused is kept", "lib/net/classify.c", "\tframe_defer_free(net, in->rx.frame[i], in->rx.data[i]);\n}\n\n/* Instantiated twice",
+          "}\n\n/* Instantiated twice", ("hping3: wrong checksums", "nmap: UDP and IP protocols")),
+    Fault("an advertisement that nobody asked for keeps its frame", "lib/net/nd_io.c", "\tif (what != ND_ADVERTS_SENT)\n\t\trx_frame_drop(net, rx_index);",
+          "\tif (what != ND_ADVERTS_SENT && what != DROP_ND_UNSOLICITED)\n\t\trx_frame_drop(net, rx_index);", ("flood_advertise6",)),
+    Fault("a fragment of a datagram that is not whole keeps its frame", "lib/net/udp_io.c",
+          "\tif (udp == NULL) {\n\t\trx_frame_drop(net, rx_index);\n\t\treturn;\n\t}", "\tif (udp == NULL)\n\t\treturn;",
+          ("hping3: fragments that never end",)),
 )
 
 
@@ -91,6 +105,8 @@ def compile_again(build, fault, to):
 def plant(build, fault, to):
     """Returns the folder to, in which app/clockoo has the fault; build has what it is linked of."""
     (to / "app").mkdir()
+    (to / "share/clockoo").mkdir(parents=True)
+    (to / "share/clockoo/drivers-config").symlink_to(ROOT / "drivers-config")
     made = compile_again(build, fault, to)
     link = shlex.split(done(["ninja", "-t", "commands", "app/clockoo"], build).splitlines()[-1])
     at = link.index("-o")

@@ -6,6 +6,7 @@ A run may ask some rows only: the table has the others as they were last asked. 
 import json
 
 import client_suites
+import explained
 import planted
 
 FILE = "records.json"
@@ -25,6 +26,14 @@ def keep(folder, kind, name, value):
     (folder / FILE).write_text(json.dumps(records, indent=1))
 
 
+def keep_files(folder, version, theirs, ours):
+    """Keeps what files of memcached's tests said of the appliance, and the totals over all that were ever asked."""
+    file = folder / f"appliance-{version}.json"
+    said = {**(json.loads(file.read_text()) if file.exists() else {}), **ours}
+    file.write_text(json.dumps(said))
+    keep(folder, "memcached", version, totals(theirs, said))
+
+
 def row_lines(records):
     for name, library in client_suites.rows().items():
         held, good = records["rows"].get(name, NOT_YET)
@@ -38,7 +47,7 @@ def table(folder):
              "the appliance (port user). Where it does not pass what memcached passes, `referees/explained.py` says",
              "why; a difference without a reason fails. A dash: not asked when the table was written.", "",
              "| referee | version | tests | memcached passes | of them the appliance |", "|---|---|---|---|---|"]
-    for version in ("1.6.18", "1.6.38"):
+    for version in explained.ALL:
         held, good = records["memcached"].get(version, NOT_YET)
         lines.append(f"| memcached's t/*.t and testapp | {version} | its own | {held} | {good} |")
     lines += row_lines(records)
@@ -46,7 +55,7 @@ def table(folder):
               "## Planted faults", "", "Each referee named here must catch the fault: `run_referees --planted`. A dash: not asked yet.", "",
               "| fault of the appliance | in | to be caught by | caught by |", "|---|---|---|---|"]
     for fault in planted.FAULTS:
-        by = records["planted"].get(fault.words, [])
+        by = [name for name in fault.caught_by if name in records["planted"].get(fault.words, [])]
         lines.append(f"| {fault.words} | `{fault.file}` | {', '.join(fault.caught_by)} | {', '.join(by) or '—'} |")
     return "\n".join(lines) + "\n"
 

@@ -55,7 +55,8 @@ struct nic82599 {
 	uint8_t mac[6];
 	struct director_rule director[DIRECTOR_MAX];
 	uint32_t director_count;
-	uint32_t context[QUEUES_82599][2][4]; /* of transmit checksums */
+	uint32_t context[QUEUES_82599][2][4];  /* of transmit checksums */
+	struct sent_frame begun[QUEUES_82599]; /* frames whose last descriptor is missing */
 	struct sent_frame sent[SENT_MAX];
 	_Atomic uint32_t sent_count;
 	/* Resets begun, and those that the polling thread has noticed; it is waited for while it

@@ -154,21 +154,26 @@ fill_sums(struct sent_frame *f, const uint32_t *context, uint32_t options)
 	}
 }
 
+/* Adds the bytes of a descriptor to its frame, which is sent with the last one. */
 static void
 send_one(struct nic82599 *nic, uint32_t queue, const struct descriptor *d)
 {
-	struct sent_frame *f = &nic->sent[nic->sent_count % SENT_MAX];
+	struct sent_frame *f = &nic->begun[queue];
 
-	ensure(!(d->w2 & TX_SEGMENT) && (d->w2 & TX_END) && TX_LEN(d->w2) <= SENT_BYTES_MAX);
+	ensure(!(d->w2 & TX_SEGMENT) && f->len + TX_LEN(d->w2) <= SENT_BYTES_MAX);
+	memcpy(f->bytes + f->len, (const void *)(uintptr_t)d->address, TX_LEN(d->w2));
 	f->queue = queue;
-	f->len = TX_LEN(d->w2);
-	memcpy(f->bytes, (const void *)(uintptr_t)d->address, f->len);
+	f->len += TX_LEN(d->w2);
+	if (!(d->w2 & TX_END))
+		return;
 	if (d->w3 & (TX_FILL_IP | TX_FILL_L4))
 		fill_sums(f, nic->context[queue][TX_CONTEXT_OF(d->w3)], d->w3);
 	if (f->len < FRAME_MIN) {
 		memset(f->bytes + f->len, 0, FRAME_MIN - f->len);
 		f->len = FRAME_MIN;
 	}
+	nic->sent[nic->sent_count % SENT_MAX] = *f;
+	f->len = 0;
 	*nic_reg(nic, REG_GPTC) += 1;
 	atomic_fetch_add_explicit(&nic->sent_count, 1, memory_order_release);
 }

@@ -205,13 +205,11 @@ static const struct {
 static const char *document_path;
 
 static int
-say_names(char *out, const struct stat_name *names, uint32_t count, bool unsupported)
+say_names(char *out, const struct stat_name *names, uint32_t count)
 {
 	int len = 0, column = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (names[i].unsupported != unsupported)
-			continue;
 		if (column + strlen(names[i].name) > 96)
 			column = 0, len += sprintf(out + len, "\n");
 		const char *end = stpcpy(stpcpy(out + len, column == 0 ? "" : " "), names[i].name);
@@ -230,35 +228,28 @@ say_words(char *out, const char *const *names, uint32_t count)
 	check(count <= 64);
 	for (uint32_t i = 0; i < count; i++)
 		list[i].name = names[i];
-	return say_names(out, list, count, false);
+	return say_names(out, list, count);
 }
 
-/* Writes the names of our own in a list, and those of what does not exist here. */
+/* Writes the names of our own in a list, if it has any. */
 static int
-list_names_say(char *out, size_t which)
+own_names_say(char *out, size_t which)
 {
 	const struct stat_name *names = lists[which].names;
 	const uint32_t count = *lists[which].count;
-	uint32_t first = 0, last = 0;
-	int len = sprintf(out, "\n## %s\n", lists[which].command);
+	uint32_t first = 0, last;
+	int len;
 
-	if (lists[which].after != NULL) {
-		while (strcmp(names[first++].name, lists[which].after) != 0)
-			check(first < count);
-		for (last = first; strcmp(names[last].name, lists[which].before) != 0; last++)
-			check(last + 1 < count);
-		len += sprintf(out + len, "\nOur own, before `%s`:\n\n", lists[which].before);
-		len += say_names(out + len, names + first, last - first, false);
-		len += sprintf(out + len, "\n");
-	}
-	for (uint32_t k = 0; k < count; k++) {
-		if (!names[k].unsupported)
-			continue;
-		len += sprintf(out + len, "\nAlways 0 or none:\n\n");
-		len += say_names(out + len, names, count, true);
-		return len + sprintf(out + len, "\n");
-	}
-	return len;
+	if (lists[which].after == NULL)
+		return 0;
+	while (strcmp(names[first++].name, lists[which].after) != 0)
+		check(first < count);
+	for (last = first; strcmp(names[last].name, lists[which].before) != 0; last++)
+		check(last + 1 < count);
+	len = sprintf(out, "\n## %s\n\nOur own, before `%s`:\n\n", lists[which].command,
+		      lists[which].before);
+	len += say_names(out + len, names + first, last - first);
+	return len + sprintf(out + len, "\n");
 }
 
 /* True if a list of counters, with their words, has the row. */
@@ -339,9 +330,8 @@ counters_say(char *out)
 	int len = 0;
 
 	for (size_t k = 0; k < sizeof order / sizeof order[0]; k++) {
-		len += sprintf(out + len,
-			       "\n## %s\n\n%s. Since start; `stats reset` does not clear them.\n\n",
-			       counter_replies[order[k]].command, counter_replies[order[k]].words);
+		len += sprintf(out + len, "\n## %s\n\n%s.\n\n", counter_replies[order[k]].command,
+			       counter_replies[order[k]].words);
 		len += gauges_say(out + len, order[k]);
 		len += sprintf(out + len, "```\n");
 		for (size_t i = 0; i < COUNTER_LISTS; i++)
@@ -410,15 +400,17 @@ static const char *
 document(void)
 {
 	static char out[1u << 16];
-	int len =
-		sprintf(out, "# Rows of stats\n\n"
-			     "`stats`, `stats settings`, `stats items` and `stats slabs` have "
-			     "memcached's rows in its order; its\nprotocol.txt describes them, the "
-			     "README of lib/admin what differs. The program's tables make this\n"
-			     "page; a test compares them.\n");
+	int len = sprintf(out,
+			  "# Rows of stats\n\n"
+			  "`stats`, `stats settings`, `stats items` and `stats slabs` have "
+			  "memcached's rows in its order; its\nprotocol.txt describes them. Rows "
+			  "of mechanisms that do not exist here are 0 or none. `stats net`,\n"
+			  "`stack`, `cores` and `counters` count since start; `stats reset` does "
+			  "not clear them. The program's\ntables make this page; a test compares "
+			  "them.\n");
 
 	for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-		len += list_names_say(out + len, i);
+		len += own_names_say(out + len, i);
 	len += sprintf(out + len,
 		       "\n## stats front\n\nWith --front-servers. For each server `<server>:` "
 		       "and\n\n");

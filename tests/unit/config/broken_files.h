@@ -181,10 +181,10 @@ static const struct {
 	 "of one"},
 	{"port:\n  offloads: [rx_cksum,\n    tx_chksum]\n",
 	 "f.yaml:3: port.offloads: \"tx_chksum\": expected none, or some of rx_cksum, tx_ip_cksum, "
-	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free, tx_loans"},
 	{"port:\n  offloads: \"rx_cksum,\"\n",
 	 "f.yaml:2: port.offloads: \"\": expected none, or some of rx_cksum, tx_ip_cksum, "
-	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free"},
+	 "tx_udp_cksum, tx_tcp_cksum, tx_fast_free, tx_loans"},
 	{"process:\n  file_prefix: ../x\n",
 	 "f.yaml:2: process.file_prefix: \"../x\": expected a name of letters, digits and '_', and "
 	 "after the first of them '.' and '-'"},
@@ -338,7 +338,7 @@ static const struct {
 	 "order, hash_tag, hash_skip, protocol, server_connections, timeout, connect_timeout, "
 	 "server_failure_limit, server_retry_timeout, on_failure, mode, items, ttl, "
 	 "auto_eject_hosts, "
-	 "gutter, gutter_ttl, reload, warm, peers"},
+	 "gutter, gutter_ttl, reload, warm, peers, login"},
 	{"front:\n  servers: a:1:1\nsteering:\n  mode: flow-director\n",
 	 "f.yaml:4: steering.mode: flow-director, with front.servers: its rules look at the "
 	 "sender's port, which is one for all servers; use auto"},

@@ -179,6 +179,32 @@ TEST(a_bad_file_is_refused_by_line_and_changes_nothing)
 	}
 }
 
+TEST(login_of_a_front_is_one_user)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{"user:pa ss:write\n", NULL},
+		{"", "--front-login: auth_file"},
+		{"user:sec\nother:sec\n", "2 users"},
+		{"us er:sec\n", "a space in the name"},
+		{"sec\n", "line 1: expected user:password"},
+	};
+
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct auth_user user;
+		struct error err = {.text = ""};
+
+		put(rows[i].text, strlen(rows[i].text));
+		check_eq(auth_file_load_login(&user, path, &err), rows[i].why == NULL);
+		if (rows[i].why != NULL && strstr(err.text, rows[i].why) == NULL)
+			fail_msg("file %u: %s", i, err.text);
+		check(strstr(err.text, "sec") == NULL);
+		if (rows[i].why == NULL)
+			check_bytes(user.bytes, "userpa ss", 9);
+	}
+}
+
 TEST(what_is_no_ordinary_file_is_refused)
 {
 	struct auth_users users;

@@ -571,6 +571,27 @@ note_refused(void *arg, const struct front_host *host)
 	strcpy(arg, host->host);
 }
 
+/* A server that is down is tried with it at once. */
+TEST(new_login_reaches_the_cores_and_servers_that_are_down)
+{
+	static const struct front_login login = {.line = "set k 0 -1 3\r\nu p\r\n"};
+	struct world *w = world_create(3, 0, false);
+	uint32_t probe;
+
+	check_str(state_of(w)->login.line, "");
+	w->control.exchange->report[1].failures = 2;
+	steps(w);
+	probe = state_of(w)->probe[1];
+	check(probe != 0);
+	front_control_login(&w->control, &login);
+	step(w);
+	check_str(state_of(w)->login.line, login.line);
+	check_eq(state_of(w)->probe[1], probe + 1);
+	check_eq(state_of(w)->pause_ms[1], 0);
+	check_eq(state_of(w)->probe[0], 0);
+	world_destroy(w);
+}
+
 TEST(reload_without_an_address_is_refused)
 {
 	struct world *w = world_create(2, 0, false);

@@ -180,6 +180,23 @@ refused_peers(const char *peers)
 	return err.text;
 }
 
+TEST(login_is_the_command_that_a_connection_begins_with)
+{
+	char path[] = "/tmp/front_login_XXXXXX";
+	const int fd = mkstemp(path);
+	const char text[] = "front:pa ss:write\n";
+
+	check_eq(write(fd, text, sizeof text - 1), sizeof text - 1);
+	close(fd);
+	begin("a:11211:1");
+	read_options();
+	check_str(front.login.line, "");
+	set("front-login", path);
+	read_options();
+	check_str(front.login.line, "set clockoo-login 0 -1 11\r\nfront pa ss\r\n");
+	unlink(path);
+}
+
 TEST(peers_have_addresses)
 {
 	static const char *const wrong[] = {"10.0.0.2",   "10.0.0.2:",      "10.0.0.2:0",

@@ -201,8 +201,8 @@ TEST(a_cut_line_waits)
 /* A line answers one kind of request only, except errors and words that several kinds share. */
 TEST(a_line_answers_no_other_question)
 {
-	static const char *const shared[] = {"END", "NOT_FOUND", "EN\r", "HD",
-					     "NS",  "EX ",       "NF",   "VA "};
+	static const char *const shared[] = {"END", "NOT_FOUND", "EN\r", "HD",    "NS",
+					     "EX ", "NF",        "VA ",  "STORED"};
 
 	for (size_t i = 0; i < CASES; i++) {
 		bool many =

@@ -90,7 +90,19 @@ made_drop(struct port *port, struct frame *const *frames, uint32_t count)
 	made(port)->drops += count;
 }
 
-static const struct port_ops made_ops = {made_rx, made_tx, made_alloc, made_drop};
+static bool
+made_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
+{
+	return true;
+}
+
+static const struct port_ops made_ops = {
+	.rx = made_rx,
+	.tx = made_tx,
+	.alloc = made_alloc,
+	.drop = made_drop,
+	.lend = made_lend,
+};
 
 static uint64_t
 clock_ns(const void *clock)
@@ -245,6 +257,28 @@ TEST(frames_are_cut_and_filtered)
 		expect_next(&r, i, CAPTURE_IN);
 	check_null(capture_next(r.c));
 	check_eq(capture_wanted(r.c), 4);
+	rig_end(&r);
+}
+
+/* Its frames are whole; those that were made before it began are not part of it. */
+TEST(a_capture_takes_no_loans)
+{
+	const struct port_loan loan = {.len = 1};
+	uint8_t bytes[LEN_MIN + LEN_SPREAD];
+	struct burst b = {.count = 1, .data = {bytes}, .ol_flags = {FRAME_HAS_LOAN}};
+	struct rig r;
+
+	rig_make(&r, CAPTURE_RING_MIN);
+	r.p.takes = BURST_MAX;
+	check(r.p.port.ops->lend(&r.p.port, NULL, &loan));
+	capture_begin(r.c, &r.p.port);
+	check(!r.p.port.ops->lend(&r.p.port, NULL, &loan));
+	frame_make(bytes, 3);
+	b.len[0] = len_of(3);
+	check_eq(r.p.port.ops->tx(&r.p.port, &b), 1);
+	check_eq(send_from(&r, 4, 1), 1);
+	expect_next(&r, 4, CAPTURE_OUT);
+	check_null(capture_next(r.c));
 	rig_end(&r);
 }
 

@@ -66,6 +66,7 @@ static const char good[] = "name: x\n"
 			   "  needs_mark: no\n"
 			   "  masked_ports: yes\n"
 			   "  ipv6: no\n"
+			   "  isolate: no\n"
 			   "promiscuous: no\n"
 			   "another_mac: no\n"
 			   "wait_link: yes\n"
@@ -121,9 +122,9 @@ static const struct {
 	{"needs: [iface]", "needs: [iface, luck]", "needs"},
 	{"offloads: [rx_cksum]", "offloads: [rx_chksum]", "offloads"},
 	{"promiscuous: no", "promiscuous: sometimes", "promiscuous"},
-	{"quirks: []", "quirks: [{what: odd}]", ":39: quirks[0]: source is missing"},
+	{"quirks: []", "quirks: [{what: odd}]", ":40: quirks[0]: source is missing"},
 	{"quirks: []", "quirks: [{what: a, source: b}, {source: c}]", "quirks[1]: what is missing"},
-	{"quirks: []", "quirks: [{what: a, source: b, where: c}]", ":39: quirks[0].where"},
+	{"quirks: []", "quirks: [{what: a, source: b, where: c}]", ":40: quirks[0].where"},
 	{"quirks: []", "quirks: odd", "quirks: expected a list of entries"},
 	{"vector: []\n", "", "vector: missing"},
 	{"xstats: []\n", "", "xstats: missing"},
@@ -242,6 +243,7 @@ static const struct {
 	{"rx-ring", "4097", "--rx-ring: 4097: port x takes at most 4096"},
 	{"tx-ring", "8192", "--tx-ring: 8192: port x takes at most 4096"},
 	{"mtu", "1501", "--mtu: 1501: port x takes at most 1500"},
+	{"offloads", "tx_loans", "--offloads: tx_loans: port x takes none"},
 };
 
 TEST(the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can)

@@ -82,13 +82,11 @@ say_differences(struct text *t)
 	    "- **Classes.** memcached has 63 slab classes, here there may be more. `stats "
 	    "cachedump 63` lists the items of\n  class 63 and above, and higher classes list "
 	    "none: tools that know memcached's classes see each item once.\n"
-	    "- **Errors** and statuses are memcached's (`mc_error.h` lists them), and five more: "
-	    "`CLIENT_ERROR not allowed\n  over UDP`, `CLIENT_ERROR not allowed for this user`, "
-	    "`SERVER_ERROR no answer in time`, `SERVER_ERROR the\n  server of this key refuses "
-	    "the request`, `SERVER_ERROR flushes come too fast, try again`. A line with an\n"
-	    "  error is answered at once; memcached waits for its data. Of several errors in one "
-	    "line the same one is\n  answered.\n"
-	    "- Administration over UDP and statistics: the decisions of lib/admin.\n");
+	    "- **Errors** and statuses are memcached's, and five more: `CLIENT_ERROR not allowed "
+	    "over UDP`, `CLIENT_ERROR\n  not allowed for this user`, `SERVER_ERROR no answer in "
+	    "time`, `SERVER_ERROR the server of this key refuses\n  the request`, `SERVER_ERROR "
+	    "flushes come too fast, try again`. A line with an error is answered at once;\n"
+	    "  memcached waits for its data.\n");
 }
 
 static bool

@@ -71,6 +71,12 @@ const struct counter_name stack_counter_names[STACK_COUNTER_COUNT] = {STACK_COUN
 /* ---- calls of the service ---- */
 
 void
+stack_lender_set(struct stack *s, const struct lender *lender)
+{
+	check(lender->hold != NULL && lender->release != NULL && lender->bytes != NULL);
+}
+
+void
 stack_attach(struct stack *s, const struct stack_user *user)
 {
 	s->user = *user;
@@ -399,6 +405,12 @@ conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32
 	c->pieces[c->piece_count++] = (struct elsewhere){data, len, c->sent_len, release, arg};
 	queue(c, data, len);
 	return true;
+}
+
+void
+conn_external_lendable(struct conn *c)
+{
+	check(c->piece_count > 0);
 }
 
 static void

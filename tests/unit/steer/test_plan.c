@@ -427,6 +427,76 @@ TEST(rules_for_tcp_share_out_the_even_ports_of_clients)
 	}
 }
 
+/* Plans for a NIC like ConnectX that leaves frames to the kernel. */
+static bool
+make_isolated(struct steer_plan *plan, struct config *cfg, const struct flow_limits *flow,
+	      struct error *err)
+{
+	const struct profile p = {.name = "x",
+				  .spread = SPREAD_RSS,
+				  .queues_max = 4,
+				  .rss_queues_max = 64,
+				  .flow = *flow};
+	const struct port_caps caps = {4, 4, ALL_RSS, 40, 128};
+
+	strcpy(cfg->kernel, CONFIG_KERNEL_NIC);
+	return steer_plan_make(plan, cfg, &p, &caps, err);
+}
+
+/* UDP ports of cores keep their queue; those of cores without one are spread, as TCP is. */
+TEST(an_isolated_port_is_asked_for_the_ports_of_the_cache_alone)
+{
+	const struct flow_limits flow = {.five_tuple_max = 64, .ipv6 = true, .isolate = true};
+	struct config cfg = {.cores = 6, .tcp_port = 11211, .udp_port = 11211};
+	struct steer_plan plan;
+	struct error err;
+
+	cfg.udp_port_per_core = true;
+	cfg.tls.plain_port = 11311;
+	check(make_isolated(&plan, &cfg, &flow, &err));
+	check(plan.isolated && plan.handover);
+	check_eq(plan.rule_count, 2 * (2 + 6));
+	for (uint32_t r = 0; r < plan.rule_count; r++) {
+		const struct steer_match *m = &plan.rules[r].match;
+		const uint32_t core = m->dst_port - cfg.udp_port;
+		const bool has_queue = m->protocol == 17 && core < plan.queues;
+
+		check_eq(plan.rules[r].spread, !has_queue);
+		check_eq(plan.rules[r].queue, has_queue ? core : 0);
+		check_eq(m->dst_port_mask, UINT16_MAX);
+	}
+	check_str(plan.rules[3].words, "TCP over IPv6 port 11311 of the cache");
+}
+
+TEST(one_core_is_isolated_too)
+{
+	const struct flow_limits flow = {.five_tuple_max = 64, .isolate = true};
+	struct config cfg = {.cores = 1, .tcp_port = 11211};
+	struct steer_plan plan;
+	struct error err;
+
+	check(make_isolated(&plan, &cfg, &flow, &err));
+	check_eq(plan.rule_count, 1);
+	check_str(plan.words,
+		  "1 queue, all flows on it; what no rule asks for stays with the kernel");
+}
+
+TEST(a_nic_with_too_few_rules_is_not_isolated)
+{
+	const struct flow_limits few = {.five_tuple_max = 1, .ipv6 = true, .isolate = true};
+	const struct flow_limits no_masks = {
+		.five_tuple_max = 64, .director_max = 64, .isolate = true};
+	struct config cfg = {.cores = 2, .tcp_port = 11211};
+	struct steer_plan plan;
+	struct error err;
+
+	check(!make_isolated(&plan, &cfg, &few, &err));
+	check_str(err.text, "--kernel nic: port x has too few rules; name a tap interface");
+	check(make_isolated(&plan, &cfg, &no_masks, &err));
+	strcpy(cfg.front.servers, "10.0.0.9:11211");
+	check(!make_isolated(&plan, &cfg, &no_masks, &err));
+}
+
 TEST(the_table_gives_every_queue_its_share)
 {
 	for (uint32_t i = 0; i < GOLDEN; i++) {

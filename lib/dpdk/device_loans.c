@@ -1,0 +1,72 @@
+/*
+ * device_loans.c - decides whether a device may send values from the store's memory, and maps that
+ * memory for a NIC.
+ */
+/* rte_dev_dma_map is experimental in DPDK 22.11. */
+#define ALLOW_EXPERIMENTAL_API
+
+#include "device.h"
+#include "port_loans.h"
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#define LOAN_BYTES 384u /* struct rte_mbuf, its note, mempool header */
+
+uint64_t
+device_loans_bytes(const struct profile *p, const struct config *cfg)
+{
+	return p->offloads & OFFLOAD_TX_LOANS ? (uint64_t)cfg->cores * PORT_LOANS_MAX * LOAN_BYTES
+					      : 0;
+}
+
+/* Returns why the ports of this device cannot take loans; NULL: they can. */
+static const char *
+why_ports_take_none(const struct device *d, const struct device_request *req)
+{
+	if (!(req->profile->offloads & OFFLOAD_TX_LOANS))
+		return "the profile does not ask for them";
+	if (req->plan->handover || config_has_bond(req->cfg) || profile_is_cable(req->profile))
+		return "another thread or NIC may free a frame";
+	if (!(d->offloads_tx & RTE_ETH_TX_OFFLOAD_MULTI_SEGS))
+		return "the port sends no frames of two segments";
+	if (!(d->ports[0].port.caps & PORT_TX_TCP_CKSUM))
+		return "the port does not fill TCP checksums";
+	return NULL;
+}
+
+/* Returns why a NIC cannot read the memory; NULL: it is mapped. A software port reads all. */
+static const char *
+why_unmapped(const struct device *d, const struct device_request *req,
+	     const struct device_memory *memory)
+{
+	struct rte_eth_dev_info info;
+
+	if (!profile_is_pci(req->profile))
+		return NULL;
+	if (req->cfg->no_huge || rte_eal_iova_mode() != RTE_IOVA_VA)
+		return "the NIC does not use our addresses: it needs hugepages and an IOMMU";
+	if (rte_eth_tx_done_cleanup(d->id, 0, 0) == -ENOTSUP)
+		return "the driver does not free sent frames on request";
+	if (rte_eth_dev_info_get(d->id, &info) != 0 ||
+	    rte_extmem_register(memory->base, memory->bytes, NULL, 0, memory->page_bytes) != 0 ||
+	    rte_dev_dma_map(info.device, memory->base, (uint64_t)(uintptr_t)memory->base,
+			    memory->bytes) != 0)
+		return "the memory could not be mapped for the NIC";
+	return NULL;
+}
+
+const char *
+device_lend(struct device *d, const struct device_request *req, const struct device_memory *memory)
+{
+	const char *why = why_ports_take_none(d, req);
+
+	if (why == NULL)
+		why = why_unmapped(d, req, memory);
+	for (uint32_t i = 0; i < d->queues && why == NULL; i++)
+		if (!port_loans_begin(&d->ports[i], d->node))
+			why = "there is no memory for their mbufs";
+	return why;
+}
