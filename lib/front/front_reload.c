@@ -228,13 +228,20 @@ join(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 	c->join_ns = now_ns + FRONT_LOCATE_NS;
 }
 
+static bool
+all_joined(const struct front_control *c)
+{
+	for (uint32_t i = 0; i < c->exchange->room; i++)
+		if (c->place[i].joins && c->place[i].health == FRONT_HEALTH_DOWN)
+			return false;
+	return true;
+}
+
 /* True if all servers of the reload may have keys, or have had the time to. */
 static bool
 may_refuse(const struct front_control *c, uint64_t now_ns)
 {
-	if (c->exchange->warm == NULL)
-		return true;
-	return c->joined && (now_ns >= c->join_ns || front_places_count(c, FRONT_HEALTH_DOWN) == 0);
+	return c->exchange->warm == NULL || (c->joined && (now_ns >= c->join_ns || all_joined(c)));
 }
 
 /* Begins the reload. Keys of a server that is away may get another stand-in, so the server counts

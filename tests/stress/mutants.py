@@ -515,7 +515,7 @@ MUTANTS = {
     "WARM_LIFE_LOST": [("front_handover.c", "	if (ttl_s < 0)\n", "	if (true)\n")],
     "WARM_EXPIRED_ADDED": [("front_handover.c", "answer->ttl_s > 1", "answer->ttl_s >= 0")],
     "WARM_UNKNOWN_ENDED": [("front_handover.c", "!add->sent || add->outcome_known", "true")],
-    "WARM_NEWCOMER_COLD": [("front_reload.c", "	return c->joined && (now_ns", "	return true || (now_ns")],
+    "WARM_NEWCOMER_COLD": [("front_reload.c", "now_ns >= c->join_ns || all_joined(c)", "true || all_joined(c)")],
     "SUCCESSOR_UNSENT": [("front_follow.c", "		front_request_queue(f, request_of(next));", "		(void)f;")],
     "FOLLOW_UNSHARED": [("front_follow.c", "		request->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.
