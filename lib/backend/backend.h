@@ -235,7 +235,7 @@ bool backend_answer_yield(struct serve *sv);
  * these are called in poll(). */
 
 /* True if the request of the ticket is the next one of its connection, so that its value may leave
- * before all of it is here. */
+ * before all of it has arrived. */
 bool backend_is_next(const struct serve *sv, uint64_t ticket);
 /* Begins the arrival of a value, which backend_answer() names next. */
 void backend_arrival_begin(struct serve *sv, uint32_t number, uint64_t ticket);

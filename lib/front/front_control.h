@@ -59,7 +59,7 @@ struct front_place {
 	uint32_t probe;    /* its last probe */
 	uint64_t quiet_ns; /* it does not leave before this */
 	bool outdated;     /* it may have old values of keys that others have now */
-	bool lost;         /* it has lost keys by the last reload, and was told of their writes */
+	bool lost;         /* it has lost keys by the last reload, and gets deletes of these */
 	bool joins;        /* it is new, and has no keys yet */
 	bool departs;      /* it is not in the fleet any more, and hands its keys over */
 };

@@ -301,7 +301,7 @@ losers_mark(struct front_control *c, const struct front_ring *was, const struct 
 		c->place[i].lost = lost[i];
 }
 
-/* Begins the time in which servers that have lost keys are not told of their writes. */
+/* Ends the time in which servers that have lost keys get deletes of them at each write. */
 static void
 losers_end(struct front_control *c)
 {

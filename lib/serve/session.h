@@ -59,7 +59,7 @@ struct value_rest {
 	const struct item *item; /* NULL: no rest */
 	uint32_t offset;
 	uint8_t tail;     /* enum value_tail */
-	uint16_t arrival; /* the number of its arrival; 0: all of the value is here */
+	uint16_t arrival; /* the number of its arrival; 0: all has arrived */
 };
 
 extern const struct lender value_lender; /* serve_defer.c: pins the values that the port reads */

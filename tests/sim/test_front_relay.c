@@ -297,7 +297,7 @@ count(const struct world *w, enum front_counter which)
 	return counter_read(&front_counters(w->one.front)[which]);
 }
 
-/* Creates a front with copies of so many keys, which begin after quiet_s. */
+/* Creates a front that may copy this number of keys, quiet_s after its start. */
 static struct world *
 world_create(uint64_t seed, uint32_t copies, uint32_t quiet_s)
 {

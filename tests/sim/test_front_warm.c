@@ -466,7 +466,7 @@ send_text(struct world *w, uint32_t client, const char *text)
 		check_str((w)->client[0].in, want);                                                \
 	} while (0)
 
-/* Returns a key that moves from one of so many servers to one of so many others. */
+/* Returns a key that moves from one of `was` servers to one of `is`. */
 static const char *
 moving_key(const struct world *w, uint32_t was, uint32_t is, uint32_t nth)
 {

@@ -33,7 +33,7 @@
 #define DROP_AT          28
 #define ACCEPT_AT        29
 #define OFFSET_OF(field) ((uint32_t)(SKF_AD_OFF + (field)))
-/* Instruction number at: goes on at one of two others. */
+/* The instruction with this number, which continues at one of two others. */
 #define IF(at, test, value, yes, no)                                                               \
 	[at] = BPF_JUMP(BPF_JMP | BPF_K | (test), value, (yes) - (at)-1, (no) - (at)-1)
 

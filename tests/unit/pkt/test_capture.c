@@ -260,7 +260,7 @@ TEST(frames_are_cut_and_filtered)
 	rig_end(&r);
 }
 
-/* Its frames are whole; those that were made before it began are not part of it. */
+/* A capture's frames are whole; those that were made before it began are not part of it. */
 TEST(a_capture_takes_no_loans)
 {
 	const struct port_loan loan = {.len = 1};
