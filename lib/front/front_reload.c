@@ -215,7 +215,7 @@ static void
 join(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 {
 	const struct front_membership *next = &c->membership[!c->membership_now];
-	bool taken[FRONT_SERVERS_MAX];
+	bool taken[FRONT_SERVERS_MAX] = {false};
 
 	for (uint32_t i = 0; i < c->exchange->room; i++)
 		taken[i] = c->place[i].health != FRONT_HEALTH_VACANT;
