@@ -146,7 +146,7 @@ struct pending_table {
 	bool unread_busy;   /* pending_unread_turn() has work */
 	struct list unread; /* clients that have yet to read a value, the first to begin in front */
 	uint64_t unread_bytes, unread_most;
-	uint64_t unread_reset_ns; /* when one of them was reset last */
+	uint64_t unread_reset_ns, unread_spare_ns; /* the pace of their resets (pace_take) */
 	struct budget unread_places;
 	uint32_t unread_left;
 	uint16_t unread_free[UNREAD_MAX];

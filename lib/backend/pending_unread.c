@@ -11,12 +11,15 @@
 #define UNREAD_VALUE_PART 8u               /* a value counts as this part of them at most */
 #define UNREAD_PART       2u               /* of what values that are begun may hold */
 #define UNREAD_STALL_NS   (20 * NS_PER_MS) /* and two round trips, without an ACK */
-/* Time between two resets for newcomers: clients that return at once would fill the lanes. */
-#define UNREAD_EACH_NS     NS_PER_MS
-#define UNREAD_BURST       2u  /* resets that may follow each other at once */
-#define UNREAD_LOOKS       4u  /* holders examined in a turn while unread values hold much */
-#define ENDED_PER_TURN     16u /* places that end because values are larger than expected */
-#define NEWCOMERS_PER_TURN 64u
+/* Resets for newcomers are paced: clients that return at once, or together, would fill the lanes.
+ * A spare amount serves the first newcomers behind clients that came together and read nothing. */
+#define UNREAD_EACH_NS       NS_PER_MS
+#define UNREAD_BURST         2u
+#define UNREAD_SPARE_EACH_NS (128 * NS_PER_MS)
+#define UNREAD_SPARE_BURST   16u
+#define UNREAD_LOOKS         4u  /* holders examined in a turn while unread values hold much */
+#define ENDED_PER_TURN       16u /* places that end because values are larger than expected */
+#define NEWCOMERS_PER_TURN   64u
 
 void
 pending_unread_create(struct pending_table *pt, struct region *region, uint32_t core)
@@ -182,28 +185,33 @@ unread_rank(void *arg, struct list *link)
 	return budget_source_is_over(&sv->pending->unread_places, &u->place) ? 1 : 2;
 }
 
-/* True if a client may be reset for a newcomer. */
+/* Takes one of `burst` amounts, of which one returns after each_ns. False: none is left. */
 static bool
-may_reset(const struct serve *sv)
+pace_take(uint64_t *used_ns, uint64_t now_ns, uint64_t each_ns, uint32_t burst)
 {
-	return sv->clock.now_ns >= sv->pending->unread_reset_ns + UNREAD_EACH_NS;
+	if (now_ns < *used_ns + each_ns)
+		return false;
+	if (*used_ns + burst * each_ns < now_ns)
+		*used_ns = now_ns - burst * each_ns;
+	*used_ns += each_ns;
+	return true;
 }
 
-static void
-reset_count(struct serve *sv)
+/* True if a client may be reset for a newcomer; counts it. */
+static bool
+may_reset(struct serve *sv)
 {
-	uint64_t *at_ns = &sv->pending->unread_reset_ns;
-	const uint64_t burst_ns = UNREAD_BURST * UNREAD_EACH_NS;
+	struct pending_table *pt = sv->pending;
 
-	if (*at_ns + burst_ns < sv->clock.now_ns)
-		*at_ns = sv->clock.now_ns - burst_ns;
-	*at_ns += UNREAD_EACH_NS;
+	return pace_take(&pt->unread_reset_ns, sv->clock.now_ns, UNREAD_EACH_NS, UNREAD_BURST) ||
+	       pace_take(&pt->unread_spare_ns, sv->clock.now_ns, UNREAD_SPARE_EACH_NS,
+			 UNREAD_SPARE_BURST);
 }
 
 /* Ends the place of a client that has read all, or resets one that reads nothing. False: all keep
  * their places. Called while no session has been visited in this turn. */
 static bool
-unread_yield(struct serve *sv, bool resets)
+unread_yield(struct serve *sv, bool is_paced)
 {
 	struct list *link = budget_loser(&sv->pending->unread, unread_rank, sv);
 	struct session *ss;
@@ -215,9 +223,8 @@ unread_yield(struct serve *sv, bool resets)
 		unread_end(sv, ss);
 		return true;
 	}
-	if (!resets)
+	if (!may_reset(sv) && is_paced)
 		return false;
-	reset_count(sv);
 	serve_count(sv, CONN_SLOW_REQUEST);
 	ss->end = SESSION_END_ERROR;
 	conn_abort(sv->stack, ss->conn);
@@ -295,7 +302,7 @@ static bool
 newcomer_has_room(struct serve *sv)
 {
 	while (!has_room(sv->pending))
-		if (!unread_yield(sv, may_reset(sv)))
+		if (!unread_yield(sv, true))
 			return false;
 	return true;
 }
@@ -345,7 +352,7 @@ pending_unread_turn(struct serve *sv)
 
 	unread_look(sv);
 	for (uint32_t i = 0;
-	     i < ENDED_PER_TURN && pt->unread_bytes > beyond && unread_yield(sv, true); i++)
+	     i < ENDED_PER_TURN && pt->unread_bytes > beyond && unread_yield(sv, false); i++)
 		;
 	newcomers_expire(sv);
 	newcomers_admit(sv);
