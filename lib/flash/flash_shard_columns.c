@@ -71,6 +71,15 @@ flash_shard_columns_hide(struct flash_shard *s)
 	flash_columns_show(&s->columns, 0);
 }
 
+void
+flash_shard_column_end(struct flash_shard *s)
+{
+	if (!flash_has_columns(s))
+		return;
+	s->building = 0;
+	s->erasable = visible_of(s);
+}
+
 /* ---- looks ---- */
 
 uint32_t

@@ -12,6 +12,7 @@
  * test_flash_convert figures: more items, and how many of them a second of CPU converts.
  */
 #include "flash/flash_convert.h"
+#include "flash/flash_fault.h"
 #include "flash/flash_shard_inside.h"
 
 #include "../../sim/mem_flash.h"
@@ -463,6 +464,33 @@ TEST(a_flush_ends_the_column_that_is_made)
 		pump(&r);
 	for (uint64_t i = 0; i < n; i++)
 		check(!look(&r, i, &l, false));
+	rig_down(&r);
+}
+
+/* An item that a check has passed dies with its segment. It is then erased, and must not come back
+ * with the column. */
+TEST(a_segment_that_is_given_up_ends_the_column_that_is_made)
+{
+	struct flash_look l = {0};
+	struct rig r;
+	uint64_t n = 0, hash;
+
+	scale = FEW;
+	rig_up(&r, 2);
+	while ((r.convert.stage & 0xff) != FLASH_CONVERT_CHECK || r.convert.step == 0)
+		put(&r, n++);
+	hash = r.convert.items[0].hash;
+	flash_look_begin(&r.shard, &l);
+	check(flash_look_end(&r.shard, &l, hash));
+	check(l.count == 1 && !flash_is_in_column(&l.at[0]));
+	for (uint32_t i = 0; i < FLASH_BAD_ERRORS; i++)
+		flash_shard_unreadable(&r.shard, &l.at[0]);
+	flash_shard_erase(&r.shard, hash);
+	for (uint32_t i = 0; i < TRIES && (r.convert.stage & 0xff) == FLASH_CONVERT_CHECK; i++)
+		pump(&r);
+	flash_look_begin(&r.shard, &l);
+	check(flash_look_end(&r.shard, &l, hash));
+	check_eq(l.count, 0);
 	rig_down(&r);
 }
 
