@@ -365,6 +365,7 @@ put(struct flash_convert *c)
 	if (c->step < end)
 		return;
 	flash_column_is_put(c->shard);
+	c->checks = 0;
 	hand_over(c, FLASH_CONVERT_CHECK);
 }
 
@@ -378,9 +379,14 @@ sequence_of(const struct flash_convert *c, uint32_t location)
 	return c->from + (flash_location_slot(location) + n - flash_slot(log, c->from)) % n;
 }
 
+/* Removes items erased since they were listed, and shows the column. If the log has dropped a
+ * segment meanwhile, items that the check has passed may be dead: an erasure that finds no live
+ * entry leaves them in the column. They are checked again. */
 static void
 check(struct flash_convert *c)
 {
+	if (c->step == 0)
+		c->first = flash_column_log_first(c->shard);
 	for (uint32_t i = 0; i < FLASH_CONVERT_SLICE && c->step < c->count; i++, c->step++) {
 		const struct flash_convert_item *it = &c->items[c->step];
 
@@ -388,6 +394,14 @@ check(struct flash_convert *c)
 	}
 	if (c->step < c->count)
 		return;
+	if (flash_column_log_first(c->shard) != c->first) {
+		c->step = 0;
+		if (++c->checks == FLASH_CONVERT_CHECKS) {
+			flash_column_end(c->shard);
+			give_up(c);
+		}
+		return;
+	}
 	flash_column_show(c->shard, pages_of(c), c->to);
 	hand_over(c, FLASH_CONVERT_IDLE);
 }

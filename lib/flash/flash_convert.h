@@ -28,6 +28,7 @@
 
 #define FLASH_CONVERT_TAG       (1ull << 40) /* tag of its transfers */
 #define FLASH_CONVERT_TRANSFERS 4u           /* reads or writes in progress */
+#define FLASH_CONVERT_CHECKS    8u           /* of a column; then it is given up */
 #define FLASH_CONVERT_SLICES    4u           /* in a turn of the owner; each is under the lock */
 #define FLASH_CONVERT_SLICE     16u          /* buckets or items in a slice */
 #define FLASH_CONVERT_AGAIN     16u          /* items reinserted in a turn */
@@ -89,9 +90,11 @@ struct flash_convert {
 	uint32_t *slots; /* items by slot, plus 1; 0: none */
 	uint64_t *ends;  /* a bit for each bucket: the next one begins in a later page */
 	uint64_t random;
-	uint32_t step;  /* of the stage: an item or bucket */
-	uint32_t bytes; /* of the column's payload */
-	bool placed;    /* in BUILD: all items have a bucket */
+	uint32_t step;   /* of the stage: an item or bucket */
+	uint32_t checks; /* made of the column */
+	uint64_t first;  /* the log's first segment when the present check began */
+	uint32_t bytes;  /* of the column's payload */
+	bool placed;     /* in BUILD: all items have a bucket */
 
 	/* The current pass. */
 	uint64_t begun, done; /* segments, or pages */

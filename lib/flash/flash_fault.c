@@ -2,6 +2,7 @@
  * flash_fault.c - counts errors, gives segments up, and turns shards off.
  */
 #include "flash_fault.h"
+#include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
 
 #include <errno.h>
@@ -71,7 +72,7 @@ give_up(struct flash_shard *s, uint64_t sequence)
 	flash_shard_journal(s, FLASH_DROP, sequence | FLASH_DROP_ENTRIES);
 	protocol_gap();
 	flash_log_lose(&s->log, sequence);
-	flash_shard_column_end(s);
+	flash_column_end(s);
 	s->died = true;
 	flash_index_step(&s->index);
 	counter_add(&s->counters[FLASH_SEGMENTS_GIVEN_UP], 1);

@@ -71,15 +71,6 @@ flash_shard_columns_hide(struct flash_shard *s)
 	flash_columns_show(&s->columns, 0);
 }
 
-void
-flash_shard_column_end(struct flash_shard *s)
-{
-	if (!flash_has_columns(s))
-		return;
-	s->building = 0;
-	s->erasable = visible_of(s);
-}
-
 /* ---- looks ---- */
 
 uint32_t
@@ -275,6 +266,15 @@ flash_column_skip(struct flash_shard *s, uint64_t to)
 	protocol_gap();
 	flash_shard_mark(s, FLASH_POSITION(to + 1, 0));
 	atomic_store_explicit(&s->is_column_due, 0, memory_order_relaxed);
+}
+
+void
+flash_column_end(struct flash_shard *s)
+{
+	if (!flash_has_columns(s))
+		return;
+	s->building = 0;
+	s->erasable = visible_of(s);
 }
 
 void

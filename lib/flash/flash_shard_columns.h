@@ -39,6 +39,9 @@ void flash_column_put(struct flash_shard *s, uint32_t bucket,
 void flash_column_is_put(struct flash_shard *s);
 /* Erases an item from the new column if its copied record is not the index's entry any more. */
 void flash_column_check(struct flash_shard *s, uint64_t hash, uint64_t sequence, uint32_t location);
+/* Ends the column that is being made, if there is one: items that it has of a segment that the log
+ * lost are in no lookup, so an erasure passes them over. */
+void flash_column_end(struct flash_shard *s);
 /* Shows the column. It has all that the log has up to this segment; other records there are
  * dead. */
 void flash_column_show(struct flash_shard *s, uint32_t pages, uint64_t to);

@@ -42,9 +42,6 @@ flash_has_columns(const struct flash_shard *s)
 void flash_shard_columns_init(struct flash_shard *s, const struct flash_column_config *config);
 /* Handles a flush: all columns become invalid, including one that is being made. */
 void flash_shard_columns_hide(struct flash_shard *s);
-/* Ends a column that is being made, since a segment of the log has died: items that it has of that
- * segment are in no lookup, so an erasure would pass them over. */
-void flash_shard_column_end(struct flash_shard *s);
 /* Finds the candidates that match, as flash_columns_look; without the lock. */
 uint32_t flash_shard_columns_look(const struct flash_shard *s, const struct filter_place *place,
 				  struct flash_candidate *at);
