@@ -243,7 +243,8 @@ void backend_arrival_begin(struct serve *sv, uint32_t number, uint64_t ticket);
 void backend_arrival_goes_on(struct serve *sv, uint32_t number, uint32_t bytes);
 /* Lets all of the value leave. */
 void backend_arrival_end(struct serve *sv, uint32_t number);
-/* The rest will not come: a client that has some of the value is reset, any other request fails. */
+/* Ends an arrival whose rest will not come: a client that has some of the value is reset, any other
+ * request fails. */
 void backend_arrival_lost(struct serve *sv, uint32_t number);
 
 /* Sets whether all requests bypass the copies, from now on; called in poll(). */

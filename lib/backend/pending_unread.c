@@ -197,9 +197,9 @@ pace_take(uint64_t *used_ns, uint64_t now_ns, uint64_t each_ns, uint32_t burst)
 	return true;
 }
 
-/* True if a client may be reset for a newcomer; counts it. */
+/* Takes a reset from what the pace allows, first of the steady amount. False: none is left. */
 static bool
-may_reset(struct serve *sv)
+reset_take(struct serve *sv)
 {
 	struct pending_table *pt = sv->pending;
 
@@ -223,7 +223,8 @@ unread_yield(struct serve *sv, bool is_paced)
 		unread_end(sv, ss);
 		return true;
 	}
-	if (!may_reset(sv) && is_paced)
+	/* A reset that is not paced takes from it, too. */
+	if (!reset_take(sv) && is_paced)
 		return false;
 	serve_count(sv, CONN_SLOW_REQUEST);
 	ss->end = SESSION_END_ERROR;

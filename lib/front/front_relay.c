@@ -1,5 +1,5 @@
 /*
- * front_relay.c - relays a long value to its client while it arrives, where nobody else is to have
+ * front_relay.c - relays a long value to its client while it arrives, where nobody else will have
  * it. Its memory is that of any value, so its client never holds up its lane.
  */
 #include "front_cache.h"

@@ -127,6 +127,7 @@ sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 	memcpy(to, p->data + q->cursor_used, len);
 	q->cursor_used += len;
 }
+
 /* Returns the lendable buffer that has the next len bytes, behind the cursor; NULL: they are not in
  * one. */
 static inline const struct sendq_buf *

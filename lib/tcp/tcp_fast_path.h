@@ -49,6 +49,7 @@ fast_path_suits(const struct conn *c, uint8_t flags)
 	return local_is_v4(c->local) && !(flags & TCP_SYN) && c->rx.ooo_blocks == NULL &&
 	       !(c->flags & (CONN_DSACK | CONN_PEER_FIN));
 }
+
 /* Queues a segment over IPv4 without options other than timestamps; first as in struct conn_hop.
  * False: no room. */
 bool fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what);

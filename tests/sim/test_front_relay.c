@@ -575,7 +575,8 @@ server_goes_on(struct world *w, uint32_t timeouts)
 	}
 }
 
-/* Its client sees that it comes. Those behind it wait no longer than for any slow answer. */
+/* The client of a long value sees that it comes. Clients behind it wait no longer than for any slow
+ * answer. */
 TEST(a_long_value_may_take_as_many_timeouts_as_it_has_parts)
 {
 	struct world *w = world_create(1, 0, 0);

@@ -64,7 +64,7 @@ TEST(policies_hold_what_their_papers_say)
 		{POLICY_CLOCK, "abcdefghijklmna"},
 		{POLICY_FIFO, "abcdefghijklAAmaCb"},
 		{POLICY_S3FIFO, "abcdefghijklmna"},
-		/* The first keys fill the main queue, too. */
+		/* S3-FIFO's first keys fill its main queue, too. */
 		{POLICY_S3FIFO, "abcdefghijklmnB"},
 		/* A key used once does not pass; one used twice does. A ghost enters the main
 		 * queue. */
