@@ -158,7 +158,7 @@ struct pending_table {
 	struct pending_line lines[PENDING_LINES_MAX];
 };
 
-/* ---- kinds of requests (pending_table.c) ---- */
+/* ---- kinds of requests (pending_kinds.c) ---- */
 
 /* True for a retrieval without an effect, which may be asked for before its turn. */
 bool pending_reads(const struct mc_req *req);

@@ -280,6 +280,20 @@ void front_relay(struct front_lane *l);
 void front_relay_end(struct front_lane *l);
 void front_relay_lost(struct front_lane *l);
 
+/* ---- memory for values (front_fill.c) ---- */
+
+/* Begins the item of the value that the lane reads, if necessary with memory of answers that
+ * clients do not read. */
+enum store_result front_fill_begin(struct front_lane *l, struct front_request *request);
+/* True if the value may still wait for memory. */
+bool front_fill_may_wait(struct front_lane *l);
+
+/* ---- links and other fronts (front_links.c) ---- */
+
+void front_peers_begin(struct front *f, struct region *region);
+/* Has the service report events of the front's connections, and datagrams of the other fronts. */
+void front_links_attach(struct front *f);
+
 /* ---- replies (front_read.c) ---- */
 
 /* Begins with the first batch's reply. */
