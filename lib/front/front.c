@@ -444,7 +444,7 @@ attach(struct front *f, struct region *region)
 	front_cache_attach(f, &backend.copies);
 	backend_attach(region, f->serve, &backend);
 	serve_rows_attach(f->serve, &rows);
-	front_links_attach(f);
+	front_links_attach(f, region);
 }
 
 struct front *
@@ -460,7 +460,6 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->stack = stack;
 	f->store = store;
 	front_cache_begin(f);
-	front_peers_begin(f, region);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);

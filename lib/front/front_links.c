@@ -80,8 +80,8 @@ peers_counted(void *arg, enum peers_count which)
 	counter_add(&f->peer_counts.count[which], 1);
 }
 
-void
-front_peers_begin(struct front *f, struct region *region)
+static void
+peers_begin(struct front *f, struct region *region)
 {
 	const struct peers_core core = {.stack = f->stack,
 					.copies = &f->copies,
@@ -93,16 +93,17 @@ front_peers_begin(struct front *f, struct region *region)
 }
 
 void
-front_links_attach(struct front *f)
+front_links_attach(struct front *f, struct region *region)
 {
-	const struct serve_link_user user = {
+	struct serve_link_user user = {
 		.arg = f,
 		.opened = on_opened,
 		.gone = on_gone,
 		.failed = on_failed,
 		.ready = on_ready,
-		.received = f->peers != NULL ? peers_received : NULL,
 	};
 
+	peers_begin(f, region);
+	user.received = f->peers != NULL ? peers_received : NULL;
 	serve_links_attach(f->serve, &user);
 }
