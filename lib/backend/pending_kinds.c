@@ -3,6 +3,7 @@
  */
 #include "pending_parts.h"
 
+#include "proto/mc_fast_path.h"
 #include "serve/serve_execute.h"
 
 bool
@@ -65,6 +66,16 @@ pending_is_keyed_write(const struct mc_req *req)
 	default:
 		return false;
 	}
+}
+
+uint16_t
+pending_plain_get_bytes(const struct op *op)
+{
+	const uint8_t flags = op->req.flags;
+	const uint32_t bytes = op->req.key.len + (flags & MC_FIRST ? MC_GET_PREFIX_BYTES : 0) +
+			       (flags & MC_LAST ? MC_BODY_END : 1);
+
+	return op->req.verb == MC_GET && op->raw.len == bytes ? (uint16_t)bytes : 0;
 }
 
 bool

@@ -84,6 +84,23 @@ pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
 	return a;
 }
 
+bool
+pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset)
+{
+	struct pending *a = pending_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
+
+	if (a == NULL)
+		return false;
+	a->offset = offset;
+	a->bytes = pending_plain_get_bytes(op);
+	a->begins_line = (op->req.flags & MC_FIRST) != 0;
+	a->ends_line = op_last(op);
+	a->more = 0;
+	a->next = *link;
+	*link = a;
+	return true;
+}
+
 void
 pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req, struct view key)
 {

@@ -66,16 +66,18 @@ pages_of(const struct flash_ask *a)
 	return flash_candidate_pages(&a->candidates[a->at]);
 }
 
-/* Begins a read. False: all memory is in use. */
-static bool
+/* Begins a read, or waits while all memory of reads is in use. */
+static void
 read_begin(struct flash_backend *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
 	const uint32_t pages = pages_of(a);
 	struct flash_read *r = read_take(s, a, pages);
 
-	if (r == NULL)
-		return false;
+	if (r == NULL) {
+		list_push_back(&s->waiting[pages > FLASH_SMALL_PAGES], &a->link);
+		return;
+	}
 	s->ios[s->io_count++] =
 		(struct flash_io){.tag = (uint64_t)(r - s->reads),
 				  .offset = flash_candidate_offset(a->shards[a->at], at),
@@ -89,14 +91,6 @@ read_begin(struct flash_backend *s, struct flash_ask *a)
 	a->state = ASK_UNDER_WAY;
 	flash_ask_count(s, FLASH_ASK_READS);
 	counter_add(&s->counters[FLASH_ASK_READ_PAGES], pages);
-	return true;
-}
-
-static void
-read_begin_or_wait(struct flash_backend *s, struct flash_ask *a)
-{
-	if (!read_begin(s, a))
-		list_push_back(&s->waiting[pages_of(a) > FLASH_SMALL_PAGES], &a->link);
 }
 
 void
@@ -104,8 +98,8 @@ flash_reads_begin(struct flash_backend *s)
 {
 	for (uint32_t large = 0; large < 2; large++)
 		while (s->free[large] != NULL && !list_empty(&s->waiting[large]))
-			read_begin_or_wait(s, container_of(list_pop_front(&s->waiting[large]),
-							   struct flash_ask, link));
+			read_begin(s, container_of(list_pop_front(&s->waiting[large]),
+						   struct flash_ask, link));
 }
 
 void
@@ -526,7 +520,7 @@ run_reads(struct flash_backend *s, struct flash_ask *a)
 		give_up(s, a);
 		return STEP_ENDED;
 	}
-	read_begin_or_wait(s, a);
+	read_begin(s, a);
 	return STEP_ENDED;
 }
 
@@ -577,7 +571,7 @@ flash_ask_begin(struct flash_backend *s, struct flash_ask *a)
 	if (!look(s, a)) {
 		a->state = ASK_LOOKS;
 	} else if (is_on_flash(a) && !is_too_long(s, a)) {
-		read_begin_or_wait(s, a);
+		read_begin(s, a);
 		return;
 	}
 	make_runnable(s, a);

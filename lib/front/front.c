@@ -122,23 +122,6 @@ flush(struct front *f, const struct backend_ask *ask)
 	waiting_look(f);
 }
 
-static FLAT void
-read_ask(struct front *f, const struct backend_ask *ask)
-{
-	struct front_lane *l = front_route(f, ask);
-	struct front_request *request;
-
-	if (copies_enabled(&f->copies) && l != NULL && !ask->behind && front_read_follow(f, l, ask))
-		return;
-	request = request_take(f, l, ask);
-	if (request == NULL) {
-		front_ticket_complete(f, ask->ticket, true);
-		return;
-	}
-	front_cache_asked(f, request);
-	front_request_queue(f, request);
-}
-
 static void
 write_ask(struct front *f, const struct backend_ask *ask)
 {
@@ -164,13 +147,28 @@ write_ask(struct front *f, const struct backend_ask *ask)
 	backend_value_end(f->serve, ask->lane, own.value_len);
 }
 
+/* Asks the server of a read's key, unless a request for it is under way; passes writes on. */
 static FLAT void
 ask(void *arg, const struct backend_ask *ask)
 {
-	if (ask->kind == BACKEND_ASK_WRITE)
-		write_ask(arg, ask);
-	else
-		read_ask(arg, ask);
+	struct front *f = arg;
+	struct front_request *request;
+	struct front_lane *l;
+
+	if (ask->kind == BACKEND_ASK_WRITE) {
+		write_ask(f, ask);
+		return;
+	}
+	l = front_route(f, ask);
+	if (copies_enabled(&f->copies) && l != NULL && !ask->behind && front_read_follow(f, l, ask))
+		return;
+	request = request_take(f, l, ask);
+	if (request == NULL) {
+		front_ticket_complete(f, ask->ticket, true);
+		return;
+	}
+	front_cache_asked(f, request);
+	front_request_queue(f, request);
 }
 
 /* Queues a delete of the key to its server, ahead of this client's later requests on the same lane.

@@ -487,15 +487,6 @@ line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	return reply_read(l, &reply);
 }
 
-static enum read_step
-reply_begin_read(struct front_lane *l, struct view v, uint32_t *bytes)
-{
-	enum read_step s;
-
-	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
-	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
-}
-
 /* Reads on amid a value. What has arrived of a long one may leave while the rest is awaited. */
 static enum read_step
 value_step(struct front_lane *l, uint32_t *bytes)
@@ -518,6 +509,7 @@ value_step(struct front_lane *l, uint32_t *bytes)
 static enum read_step
 step(struct front_lane *l, uint32_t *bytes)
 {
+	enum read_step s;
 	struct view v;
 
 	if (l->reading != READING_LINE)
@@ -527,7 +519,8 @@ step(struct front_lane *l, uint32_t *bytes)
 		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
-	return reply_begin_read(l, v, bytes);
+	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
+	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
 }
 
 /* Reads replies; bounded, since each step uses bytes that have arrived, except one before each
