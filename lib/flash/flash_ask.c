@@ -447,12 +447,19 @@ look(struct flash_backend *s, struct flash_ask *a)
 	return it == NULL;
 }
 
-/* Judges the read pages (V). */
+/* Judges the pages of a read, or of a buffer, which are in the scratch pages (V). */
 static enum step
-judge(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages, bool was_buffer)
+judge(struct flash_backend *s, struct flash_ask *a)
 {
+	const bool was_buffer = a->read == NULL;
+	const uint8_t *pages = was_buffer ? s->scratch : a->read->pages;
 	struct flash_found found;
 
+	if (!was_buffer && a->error != 0) {
+		flash_ask_count(s, FLASH_ASK_READ_ERRORS);
+		unreadable(s, a);
+		return STEP_ENDED;
+	}
 	switch (flash_read_judge(a->shards[a->at], &a->candidates[a->at], pages, was_buffer,
 				 key_of(a), &found)) {
 	case FLASH_FOUND:
@@ -514,23 +521,13 @@ run_reads(struct flash_backend *s, struct flash_ask *a)
 	}
 	if (flash_read_buffer(a->shards[a->at], &a->candidates[a->at], s->scratch)) {
 		flash_ask_count(s, FLASH_ASK_BUFFERED);
-		return judge(s, a, s->scratch, true);
+		return judge(s, a);
 	}
 	if (a->reads == FLASH_READS_MAX) {
 		give_up(s, a);
 		return STEP_ENDED;
 	}
 	read_begin(s, a);
-	return STEP_ENDED;
-}
-
-static enum step
-run_read(struct flash_backend *s, struct flash_ask *a)
-{
-	if (a->error == 0)
-		return judge(s, a, a->read->pages, false);
-	flash_ask_count(s, FLASH_ASK_READ_ERRORS);
-	unreadable(s, a);
 	return STEP_ENDED;
 }
 
@@ -542,7 +539,7 @@ flash_ask_run(struct flash_backend *s, struct flash_ask *a)
 	for (uint32_t i = 0; i < STEPS_MAX && step == STEP_ON; i++)
 		step = a->state == ASK_LOOKS   ? run_look(s, a)
 		       : a->state == ASK_READS ? run_reads(s, a)
-					       : run_read(s, a);
+					       : judge(s, a);
 	if (step != STEP_ENDED)
 		make_runnable(s, a);
 }
