@@ -555,7 +555,7 @@ MUTANTS = {
     "BUDGET_KEEPERS_STAY": [("budget.c", "			list_push_back(line, at);\n", "			list_push_front(line, at);\n")],
     "BUDGET_LENDS_ALL": [("budget.c", "b->left >= b->reserve + n + BUDGET_LENT_PART * held;", "b->left >= n;")],
     # Answers that clients do not read keep their memory.
-    "FRONT_NO_YIELD": [("front_read.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
+    "FRONT_NO_YIELD": [("front_fill.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A server that still sends is late; is slow for ever; one byte makes it slow.
     "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
     "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
