@@ -22,6 +22,7 @@
 struct save_told {
 	uint64_t items, value_bytes; /* saved; bytes of their keys and values */
 	uint64_t file_bytes;
+	uint64_t skew_ns; /* the time from which the items are; 0: of one moment */
 	const char *how;
 	bool finished; /* nothing is missing */
 };
