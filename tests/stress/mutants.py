@@ -348,6 +348,14 @@ MUTANTS = {
     "LOAD_OVER_SET": [("store_load.c", "if (lock->spot.bucket != NULL)", "if (false)")],
     # Floors do not follow the items that were there.
     "LOAD_LOW_FLOOR": [("store_save.c", "if (floors[i] < scan->floors[i])", "if (false)")],
+    # A snapshot's item is read after the turn that found it.
+    "SNAPSHOT_UNHELD": [("store_snapshot.c", "#include \"image.h\"\n", "#include \"image.h\"\n#include <sched.h>\n"),
+                        ("store_snapshot.c", "	*saved = (struct store_saved_item){",
+                         "	for (uint32_t turn = 0; turn < 64; turn++) {\n		sched_yield();\n"
+                         "		store_turn((struct store_core *)(uintptr_t)sc, sc->now_s);\n	}\n"
+                         "	*saved = (struct store_saved_item){")],
+    # A snapshot's floors do not cover what was written behind its walk.
+    "SNAPSHOT_LOW_FLOOR": [("store_snapshot.c", "raised(floors[i], linked + STORE_SNAPSHOT_AHEAD)", "floors[i]")],
     # A removal of an item that is there leaves no mark.
     "LOAD_UNMARKED": [("unlink.c", "if (unlikely(sc->marks))", "if (false)")],
     # The front's admission (tests/unit/front, tests/bench/front). Whatever misses gets a slot.

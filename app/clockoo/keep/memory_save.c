@@ -429,7 +429,7 @@ void
 memory_save_stop(struct memory_save *s)
 {
 	const uint64_t begun_ns = process_now_ns(s->of.process);
-	const size_t bytes = save_write_bytes();
+	const size_t bytes = save_blocks_bytes();
 	struct save_told told;
 	struct error err;
 	void *memory;
