@@ -65,6 +65,8 @@ TEST(a_row_is_a_metric_by_rule)
 		{"stats\r\nSTAT curr_items 3\r\n",
 		 "# TYPE clockoo_curr_items gauge\nclockoo_curr_items 3\n"},
 		{"stats\r\nSTAT turn_p99_us 229\r\n", "\nclockoo_turn_p99_seconds 0.000229\n"},
+		{"stats slow\r\nSTAT 0:ago_s 17\r\n",
+		 "\nclockoo_slow_ago_seconds{rank=\"0\"} 17\n"},
 		{"stats\r\nSTAT restart_us 1000001\r\n", "\nclockoo_restart_seconds 1.000001\n"},
 		{"stats\r\nSTAT rusage_user 1.000042\r\n",
 		 "\nclockoo_rusage_user_total 1.000042\n"},
