@@ -43,6 +43,14 @@ enum front_condition {
 	FRONT_PLACE_VACANT,  /* no server has this place */
 };
 
+/* The part that a server plays in the fleet. */
+enum front_role {
+	FRONT_ROLE_SERVER,
+	FRONT_ROLE_GUTTER,   /* it stands in for servers that are away */
+	FRONT_ROLE_JOINING,  /* a reload adds it; it has no keys yet */
+	FRONT_ROLE_DRAINING, /* a reload removed it; it hands its keys over */
+};
+
 struct front_state {
 	uint32_t generation; /* the first published one is 1; 0 has no servers */
 	uint32_t count;      /* places */
@@ -50,6 +58,7 @@ struct front_state {
 	struct front_address address[FRONT_SERVERS_MAX];
 	struct front_server server[FRONT_SERVERS_MAX];
 	uint8_t condition[FRONT_SERVERS_MAX]; /* enum front_condition */
+	uint8_t role[FRONT_SERVERS_MAX];      /* enum front_role, for the rows of `stats front` */
 	/* A new number requests a probe of a server that is not in use, after a pause. 0:
 	 * none. */
 	uint32_t probe[FRONT_SERVERS_MAX];

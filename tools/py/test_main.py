@@ -329,6 +329,7 @@ def part_front():
                               server_args="--front-mode sole --front-items auto")
     counts.add(beside_appliance("two fronts before two servers", CONFORM / "run_scale", "", "--appliances", "2", "--front", "2",
                                 server_args="", wire="two fronts reach each other's addresses"))
+    counts.add(counting("the page of a front before 200 servers", [str(CONFORM / "run_fleet_page")]))
     return counts
 
 
