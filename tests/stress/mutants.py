@@ -417,6 +417,8 @@ MUTANTS = {
                         ("lending.c", "	p->owner = NULL;\n	l->lender.release(owner);\n", "	p->owner = NULL;\n")],
     "LENT_UNBOUNDED": [("lending.c", "		if (bytes > l->bytes_max - l->bytes)\n			return false;\n", "")],
     "LENT_UNCOUNTED": [("lending.c", "	l->bytes -= p->bytes;\n", "")],
+    # The frame is as long as if the loan were in it.
+    "LENT_TWICE": [("ip_out.c", "L4_AT6 + l4_len - lent,", "L4_AT6 + l4_len,")],
     "TIER_UNPINNED": [("evict.c", "	store_pin(it);\n", ""), ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "		{}\n"),
                       ("evict.c", "	store_unpin(item_at(sc->store, ref));\n", "")],
     # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.
