@@ -284,10 +284,10 @@ def referees(words, *options):
                             *options])
 
 
-def part_referees():
+def part_referees(*options):
     """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
-    counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
+    counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)), *options)
     counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "", wire="floods of nobody's addresses"))
     return counts
 
@@ -597,6 +597,8 @@ def main(argv):
     if "--hours" in argv[:-1]:
         at = argv.index("--hours")
         hours, argv = argv[at + 1:at + 2], argv[:at] + argv[at + 2:]
+    write = ["--write"] if "--write" in argv else []
+    argv = [word for word in argv if word not in write]
     for word in argv:
         if word not in PARTS:
             print(f"tools/test: no part is called {word}: {' '.join(PARTS)}", file=sys.stderr)
@@ -622,7 +624,7 @@ def main(argv):
                     total.add(counts)
                     times += lines
                 continue
-            how = {"release": [start_beside] if len(chosen) > 1 else [], "releases": suites, "soak": hours}
+            how = {"release": [start_beside] if len(chosen) > 1 else [], "releases": suites, "soak": hours, "referees": write}
             total.add(alone(name, times, *how.get(name, [])))
     finally:
         for b in beside:
