@@ -55,7 +55,9 @@ def syn_ack_again(conversation, number, parts, fields):
 
 def data_from_the_syn(conversation, number, parts, fields):
     syns = {part.seq for part in before(conversation, number) if part.flags == "S"}
-    return fields.keys() <= STREAM | {"acked"} and any(part.size and part.seq in syns for part in parts)
+    linux, own = fields.get("acked", (0, 0))
+    others = STREAM | {"acked"} | (REPEATS if linux < own else set())
+    return fields.keys() <= others and any(part.size and part.seq in syns for part in parts)
 
 
 def window_after_timeout(conversation, number, parts, fields):
