@@ -366,11 +366,11 @@ def part_histories():
     return counting("histories judged by porcupine", [str(CONFORM / "run_histories"), "--build", str(folder)])
 
 
-def part_soak(hours=SOAK_HOURS):
+def part_soak(hours=SOAK_HOURS, option="--hours"):
     """Every load, kills, floods and growth in turns; its state is kept, and a run that was interrupted goes on."""
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED)
-    return counting("loads in turns", [str(ROOT / "tests/stress/run_soak"), "--build", str(folder), "--hours", hours,
+    return counting("loads in turns", [str(ROOT / "tests/stress/run_soak"), "--build", str(folder), option, hours,
                                        "--state", str(folder / "soak.state")])
 
 
@@ -594,9 +594,9 @@ def main(argv):
     suites = [word for word in argv if word in RELEASES] if "releases" in argv else []
     argv = [word for word in argv if word not in suites]
     hours = []
-    if "--hours" in argv[:-1]:
-        at = argv.index("--hours")
-        hours, argv = argv[at + 1:at + 2], argv[:at] + argv[at + 2:]
+    for option in [word for word in argv[:-1] if word in ("--hours", "--more")]:
+        at = argv.index(option)
+        hours, argv = [argv[at + 1], option], argv[:at] + argv[at + 2:]
     write = ["--write"] if "--write" in argv else []
     argv = [word for word in argv if word not in write]
     for word in argv:
