@@ -25,6 +25,7 @@
 #define CLOCKOO_PENDING_H
 
 #include "backend.h"
+#include "backend_link.h"
 #include "pending_unread.h"
 
 #include "serve/serve_internal.h"
@@ -156,6 +157,8 @@ struct pending_table {
 	uint8_t ahead_bytes[MC_LINE_MAX];
 	struct pending table[PENDING_MAX];
 	struct pending_line lines[PENDING_LINES_MAX];
+	struct link_layer layer; /* open NULL: there is none */
+	struct serve_backend_ops layered;
 };
 
 /* ---- kinds of requests (pending_kinds.c) ---- */

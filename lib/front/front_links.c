@@ -46,14 +46,25 @@ on_gone(void *arg, struct conn *link)
 }
 
 static void
-on_failed(void *arg, struct conn *link, enum conn_failure why)
+on_failed(void *arg, struct conn *link, uint32_t why)
 {
 	static const uint8_t failures[] = {
 		[CONNECT_REFUSED] = FRONT_FAILURE_REFUSED,
 		[CONNECT_TIMED_OUT] = FRONT_FAILURE_SILENT,
 		[CONNECT_UNREACHABLE] = FRONT_FAILURE_UNREACHABLE,
 		[CONNECT_STOPPED] = FRONT_FAILURE_UNKNOWN,
+		[LINK_CLOSED] = FRONT_FAILURE_TLS_CLOSED,
+		[LINK_NOT_TLS] = FRONT_FAILURE_NOT_TLS,
+		[LINK_TLS_REFUSED] = FRONT_FAILURE_TLS_REFUSED,
+		[LINK_TLS_OTHER] = FRONT_FAILURE_TLS_OTHER,
+		[LINK_CERT_EXPIRED] = FRONT_FAILURE_CERT_EXPIRED,
+		[LINK_CERT_EARLY] = FRONT_FAILURE_CERT_EARLY,
+		[LINK_CERT_NAME] = FRONT_FAILURE_CERT_NAME,
+		[LINK_CERT_ISSUER] = FRONT_FAILURE_CERT_ISSUER,
+		[LINK_CERT_OTHER] = FRONT_FAILURE_CERT_OTHER,
 	};
+
+	static_assert(sizeof failures == LINK_FAILURE_COUNT, "each has one");
 
 	lane_of_link(arg, link)->connect_failure = failures[why];
 	on_gone(arg, link);
