@@ -173,8 +173,7 @@ bool pending_promotes(const struct mc_req *req);
  * has no value. */
 bool pending_is_keyed_write(const struct mc_req *req);
 bool pending_is_keyed_read(const struct mc_req *req);
-/* Returns the bytes of a get as clients write it, which is completed without parsing it again
- * (gets_complete()); 0 for anything else. */
+/* Returns the bytes of a get that gets_complete() completes as it is written; 0 for any other. */
 uint16_t pending_plain_get_bytes(const struct op *op);
 
 /* ---- places (pending_places.c) ---- */
