@@ -20,7 +20,8 @@ import unittest
 import xml.etree.ElementTree
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools/py"))
+for folder in ("tools/py", "tests/support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / folder))
 
 import appliance  # noqa: E402
 import bench_main  # noqa: E402
@@ -36,6 +37,7 @@ import store_bench  # noqa: E402
 import told_bench  # noqa: E402
 import vs_bed  # noqa: E402
 import vs_bench  # noqa: E402
+from bench_case import BenchCase  # noqa: E402
 from progress import Failed  # noqa: E402
 
 # A program for all names: writes the lines of NAME.rows, and when it began and ended.
@@ -130,16 +132,12 @@ PROMISED = """index_occupancy index_bytes_per_key get_hit_vs_best get_miss_vs_be
     set_two_threads_vs_two_processes set_overwrite_two_threads_vs_two_processes""".split()
 
 
-class BenchToolTest(unittest.TestCase):
+class BenchToolTest(BenchCase):
     def setUp(self):
-        progress.quiet = True
-        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         for name, rows in ROWS.items():
-            (self.folder / name).write_text(FAKE)
-            (self.folder / name).chmod(0o755)
-            (self.folder / f"{name}.rows").write_text("".join(json.dumps(r) + "\n" for r in rows))
+            self.program(name, FAKE)
+            self.rows(f"{name}.rows", rows)
         memcached = store_bench.memcached
         self.addCleanup(setattr, store_bench, "memcached", memcached)
         store_bench.memcached = lambda mebibytes: contextlib.nullcontext("socket")
@@ -435,13 +433,7 @@ class StartTest(unittest.TestCase):
         self.assertEqual(wire.tcp_port, 4242)
 
 
-class MergeTest(unittest.TestCase):
-    def setUp(self):
-        progress.quiet = True
-        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class MergeTest(BenchCase):
     def piece(self, name, **figures):
         path = self.folder / name
         path.write_text(json.dumps({"machine": {"load_before": 1}, "quick": False, **figures}))

@@ -8,21 +8,20 @@ that answers with rows made up here.
 
 import contextlib
 import io
-import json
 import pathlib
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
+for folder in ("tools/py", "tests/support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / folder))
 
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
 import bench_report  # noqa: E402
 import filter_bench  # noqa: E402
 import filter_charts  # noqa: E402
-import progress  # noqa: E402
+from bench_case import BenchCase  # noqa: E402
 from progress import Failed  # noqa: E402
 
 FAKE = """#!/bin/sh
@@ -73,24 +72,16 @@ ROWS = {
 }
 
 
-class FilterBenchTest(unittest.TestCase):
+class FilterBenchTest(BenchCase):
     def setUp(self):
-        progress.quiet = True
-        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        program = self.folder / "filter_trial"
-        program.write_text(FAKE)
-        program.chmod(0o755)
+        super().setUp()
+        self.program("filter_trial", FAKE)
         (self.folder / "fails").write_text("")
         for part, rows in ROWS.items():
-            (self.folder / part).write_text("".join(json.dumps(row) + "\n" for row in rows))
+            self.rows(part, rows)
 
     def measure(self, quick=True):
-        kept = []
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            figures = filter_bench.measure(self.folder, quick, lambda found: kept.append(dict(found)))
-        return figures, out.getvalue(), kept
+        return self.measured(lambda keep: filter_bench.measure(self.folder, quick, keep))
 
     @staticmethod
     def save(found, folder):

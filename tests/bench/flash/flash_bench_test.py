@@ -12,16 +12,16 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import types
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
+for folder in ("tools/py", "tests/support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / folder))
 
 import bench_main  # noqa: E402
 import flash_bench  # noqa: E402
 import flash_kills  # noqa: E402
-import progress  # noqa: E402
+from bench_case import BenchCase  # noqa: E402
 from progress import Failed  # noqa: E402
 
 FAKE = """#!/bin/sh
@@ -128,22 +128,16 @@ class FakeBed:
         self.did.append("end")
 
 
-class FlashBenchTest(unittest.TestCase):
+class FlashBenchTest(BenchCase):
     def setUp(self):
-        progress.quiet = True
-        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         for name, text in ((flash_bench.PROGRAM, FAKE), (flash_bench.FILTER, FAKE), (flash_bench.EVICTED, FAKE), (flash_bench.STRESS, STRESS),
                            (flash_bench.CONVERT, CONVERT)):
-            program = self.folder / name
-            program.parent.mkdir(parents=True, exist_ok=True)
-            program.write_text(text)
-            program.chmod(0o755)
+            self.program(name, text)
         (self.folder / "fails").write_text("")
         (self.folder / "tests/stress/status").write_text("0")
         for part, rows in ROWS.items():
-            (self.folder / part).write_text("".join(json.dumps(row) + "\n" for row in rows))
+            self.rows(part, rows)
         self.was = flash_bench.extstore
         self.addCleanup(setattr, flash_bench, "extstore", self.was)
         flash_bench.extstore = lambda *_: contextlib.nullcontext("socket")
@@ -156,10 +150,7 @@ class FlashBenchTest(unittest.TestCase):
         FakeBed.did = []
 
     def measure(self, parts=flash_bench.PARTS[:-1], quick=True):
-        kept = []
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            figures = flash_bench.measure(self.folder, quick, parts, lambda found: kept.append(dict(found)))
-        return figures, out.getvalue(), kept
+        return self.measured(lambda keep: flash_bench.measure(self.folder, quick, parts, keep))
 
     def test_figures_have_their_names_and_are_kept_part_by_part(self):
         figures, tables, kept = self.measure()

@@ -8,19 +8,18 @@ rows made up here.
 
 import contextlib
 import io
-import json
 import pathlib
 import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/py"))
+for folder in ("tools/py", "tests/support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / folder))
 
 import bench_main  # noqa: E402
 import bench_plot  # noqa: E402
 import front_bench  # noqa: E402
 import front_charts  # noqa: E402
-import progress  # noqa: E402
+from bench_case import BenchCase  # noqa: E402
 from progress import Failed  # noqa: E402
 
 FAKE = """#!/usr/bin/python3 -S
@@ -74,24 +73,16 @@ ROWS = {
 }
 
 
-class FrontBenchTest(unittest.TestCase):
+class FrontBenchTest(BenchCase):
     def setUp(self):
-        progress.quiet = True
-        folder = tempfile.TemporaryDirectory(prefix="clockoo-bench-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        program = self.folder / "front_level"
-        program.write_text(FAKE)
-        program.chmod(0o755)
+        super().setUp()
+        self.program("front_level", FAKE)
         (self.folder / "fails").write_text("")
         for part, rows in ROWS.items():
-            (self.folder / part).write_text("".join(json.dumps(row) + "\n" for row in rows))
+            self.rows(part, rows)
 
     def measure(self, quick=True):
-        kept = []
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            figures = front_bench.balance(self.folder, quick, lambda found: kept.append(dict(found)))
-        return figures, out.getvalue(), kept
+        return self.measured(lambda keep: front_bench.balance(self.folder, quick, keep))
 
     def test_every_promised_figure_is_of_the_worst_point(self):
         figures, tables, kept = self.measure()
