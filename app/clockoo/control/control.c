@@ -292,8 +292,8 @@ struct drain {
 	uint64_t open_ns; /* when a connection was last seen open */
 };
 
-/* Begins a drain: the appliance is not ready from now on. The cores are told by
- * drain_has_ended(). */
+/* Begins a drain: the appliance is not ready from now on. drain_has_ended() puts the drain into the
+ * cores' table. */
 static void
 drain_begin(struct control *c, struct drain *d)
 {

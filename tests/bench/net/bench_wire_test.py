@@ -24,8 +24,8 @@ def wire(*words):
     return subprocess.run([WIRE, *words], capture_output=True, text=True, timeout=LIMIT_S)
 
 
-def rows(*words, ms=100):
-    done = wire(*words, "--keys", "1000", "--runs", "1", "--ms", str(ms), "--requests", str(REQUESTS))
+def rows(*words):
+    done = wire(*words, "--keys", "1000", "--runs", "1", "--ms", "100", "--requests", str(REQUESTS))
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return {row["part"]: row for row in map(json.loads, done.stdout.splitlines())}
@@ -37,8 +37,6 @@ class Wire(unittest.TestCase):
         for kind, keys in KINDS.items():
             with self.subTest(kind):
                 found = rows(kind)
-                if found["echo"]["frames_per_s"] == 0:  # other work had one of the CPUs for all of that time
-                    found = rows(kind, ms=10_000)
                 self.assertGreater(found["echo"]["frames_per_s"], 0)
                 row = found[kind]
                 self.assertEqual(row["requests"], REQUESTS)

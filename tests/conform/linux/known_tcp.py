@@ -55,7 +55,9 @@ def syn_ack_again(conversation, number, parts, fields):
 
 def data_from_the_syn(conversation, number, parts, fields):
     syns = {part.seq for part in before(conversation, number) if part.flags == "S"}
-    return fields.keys() <= STREAM | {"acked"} and any(part.size and part.seq in syns for part in parts)
+    linux, own = fields.get("acked", (0, 0))
+    others = STREAM | {"acked"} | (REPEATS if linux < own else set())
+    return fields.keys() <= others and any(part.size and part.seq in syns for part in parts)
 
 
 def window_after_timeout(conversation, number, parts, fields):
@@ -140,9 +142,17 @@ def fin_into_closed_window(conversation, number, parts, fields):
     return is_closed and fields.keys() == {"upto", "fin"} and fields["fin"] == (None, fields["upto"][1])
 
 
-def window_of_older_segment(conversation, number, parts, fields):
+def closes_by_older_segment(conversation, number):
     newest = max((part.seq for part in before(conversation, number)), default=0)
-    return fields.keys() <= STREAM and parts[-1].win == 0 and parts[-1].seq < newest
+    last = conversation.steps[number][-1]
+    return last.win == 0 and last.seq < newest
+
+
+def window_of_older_segment(conversation, number, parts, fields):
+    """In that step, or later: the peer counts a reply into its closed window as a probe, and what follows has a gap."""
+    if fields.get("gap") == (False, True):
+        return fields.keys() <= STREAM | {"gap"} and any(closes_by_older_segment(conversation, n) for n in range(number))
+    return fields.keys() <= STREAM and closes_by_older_segment(conversation, number)
 
 
 def reply_after_closed_window(conversation, number, parts, fields):
