@@ -65,10 +65,11 @@ struct front_state {
 	uint32_t pause_ms[FRONT_SERVERS_MAX];
 	struct front_login login; /* of connections that are opened from now on */
 	/* Rings of this state. All but the first may have no points. */
-	struct front_ring *ring;  /* the server of each key */
-	struct front_ring *stand; /* the stand-in of a server that is away */
-	struct front_ring *next;  /* in a reload: keys with another server there are refused */
-	struct front_ring *was;   /* after a reload: the server that hands a key over */
+	struct front_ring *ring;   /* the server of each key */
+	struct front_ring *stand;  /* the stand-in of a server that is away */
+	struct front_ring *next;   /* in a reload: keys with another server there are refused */
+	struct front_ring *was;    /* after a reload: the server that hands a key over */
+	struct front_ring *before; /* after a chained one: the server before both reloads */
 };
 
 /* The reason why a connection to a server, or a request to it, failed. */
