@@ -64,6 +64,8 @@ struct front_state {
 	uint32_t probe[FRONT_SERVERS_MAX];
 	uint32_t pause_ms[FRONT_SERVERS_MAX];
 	struct front_login login; /* of connections that are opened from now on */
+	/* For each place: the host of its server, a name or an address. */
+	char (*host)[FRONT_HOST_BYTES];
 	/* Rings of this state. All but the first may have no points. */
 	struct front_ring *ring;   /* the server of each key */
 	struct front_ring *stand;  /* the stand-in of a server that is away */
@@ -84,6 +86,16 @@ enum front_failure {
 	FRONT_FAILURE_BROKEN,      /* the answer does not match the request */
 	FRONT_FAILURE_LOGIN,       /* the server refuses the login */
 	FRONT_FAILURE_NO_LOGIN,    /* the server requires a login, and there is none */
+	FRONT_FAILURE_NOT_TLS,     /* the server does not speak TLS */
+	FRONT_FAILURE_TLS_SILENT,  /* its handshake did not end in time */
+	FRONT_FAILURE_TLS_CLOSED,  /* the server ended the connection amid the handshake */
+	FRONT_FAILURE_TLS_REFUSED, /* the server refused the handshake */
+	FRONT_FAILURE_TLS_OTHER,   /* the handshake failed */
+	FRONT_FAILURE_CERT_EXPIRED,
+	FRONT_FAILURE_CERT_EARLY,  /* it is not valid yet */
+	FRONT_FAILURE_CERT_NAME,   /* it has another name */
+	FRONT_FAILURE_CERT_ISSUER, /* no certificate of front.tls_ca has issued it */
+	FRONT_FAILURE_CERT_OTHER,  /* it does not verify */
 };
 
 /* Findings of the cores about a server. */
