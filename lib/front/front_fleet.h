@@ -96,6 +96,7 @@ enum front_failure {
 	FRONT_FAILURE_CERT_NAME,   /* it has another name */
 	FRONT_FAILURE_CERT_ISSUER, /* no certificate of front.tls_ca has issued it */
 	FRONT_FAILURE_CERT_OTHER,  /* it does not verify */
+	FRONT_FAILURE_COUNT,
 };
 
 /* Findings of the cores about a server. */
