@@ -77,6 +77,8 @@ struct front_control {
 				      already refused */
 	bool joined;               /* its new servers are connected and flushed, without keys */
 	bool warming;              /* keys of the last reload are handed over */
+	bool stayed;               /* no server has left by the last reload */
+	bool chains;               /* the reload in progress is chained to the last one */
 	uint64_t join_ns, warm_ns; /* the ends of both */
 	uint64_t locate_ns;        /* a reload waits for addresses of its new servers until this */
 	uint64_t quiet_ns;         /* stand-ins do not change before this */

@@ -6,7 +6,7 @@
 #include "base/check.h"
 
 #define LINE_BYTES 64u
-#define RINGS      4u /* in a state */
+#define RINGS      5u /* in a state */
 
 static size_t
 ring_bytes(uint32_t room)
@@ -36,7 +36,8 @@ front_exchange_init(struct front_exchange *x, uint32_t cores, uint32_t room)
 	x->room = room;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct front_state *s = &x->state[i];
-		struct front_ring **const rings[RINGS] = {&s->ring, &s->stand, &s->next, &s->was};
+		struct front_ring **const rings[RINGS] = {&s->ring, &s->stand, &s->next, &s->was,
+							  &s->before};
 
 		for (uint32_t k = 0; k < RINGS; k++, at += ring_bytes(room))
 			*rings[k] = (struct front_ring *)(void *)at;
@@ -68,7 +69,8 @@ front_exchange_draft(struct front_exchange *x)
 	const struct front_state *now = atomic_load_explicit(&x->now, memory_order_relaxed);
 	struct front_state *draft = x->draft;
 	struct front_ring *const ring = draft->ring, *const stand = draft->stand,
-				 *const next = draft->next, *const was = draft->was;
+				 *const next = draft->next, *const was = draft->was,
+				 *const before = draft->before;
 	char(*const host)[FRONT_HOST_BYTES] = draft->host;
 
 	if (!is_settled_by_all(x, now->generation))
@@ -78,12 +80,14 @@ front_exchange_draft(struct front_exchange *x)
 	draft->stand = stand;
 	draft->next = next;
 	draft->was = was;
+	draft->before = before;
 	draft->host = host;
 	memcpy(host, now->host, hosts_bytes(x->room));
 	front_exchange_ring_copy(ring, now->ring);
 	front_exchange_ring_copy(stand, now->stand);
 	front_exchange_ring_copy(next, now->next);
 	front_exchange_ring_copy(was, now->was);
+	front_exchange_ring_copy(before, now->before);
 	draft->generation = now->generation + 1;
 	return draft;
 }

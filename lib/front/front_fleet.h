@@ -67,10 +67,11 @@ struct front_state {
 	/* For each place: the host of its server, a name or an address. */
 	char (*host)[FRONT_HOST_BYTES];
 	/* Rings of this state. All but the first may have no points. */
-	struct front_ring *ring;  /* the server of each key */
-	struct front_ring *stand; /* the stand-in of a server that is away */
-	struct front_ring *next;  /* in a reload: keys with another server there are refused */
-	struct front_ring *was;   /* after a reload: the server that hands a key over */
+	struct front_ring *ring;   /* the server of each key */
+	struct front_ring *stand;  /* the stand-in of a server that is away */
+	struct front_ring *next;   /* in a reload: keys with another server there are refused */
+	struct front_ring *was;    /* after a reload: the server that hands a key over */
+	struct front_ring *before; /* after a chained one: the server before both reloads */
 };
 
 /* The reason why a connection to a server, or a request to it, failed. */
@@ -95,6 +96,7 @@ enum front_failure {
 	FRONT_FAILURE_CERT_NAME,   /* it has another name */
 	FRONT_FAILURE_CERT_ISSUER, /* no certificate of front.tls_ca has issued it */
 	FRONT_FAILURE_CERT_OTHER,  /* it does not verify */
+	FRONT_FAILURE_COUNT,
 };
 
 /* Findings of the cores about a server. */

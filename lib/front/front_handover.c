@@ -15,16 +15,51 @@ warm_of(const struct front *f)
 	return f->cfg.fleet->warm;
 }
 
-/* Returns the lane of the server that had the key before the change; NULL: its server is the same.
- */
-static struct front_lane *
-former_lane(const struct front *f, struct view key, uint64_t hash)
-{
-	const uint32_t was = front_ring_server(f->state->was, key);
+#define FORMERS_MAX 2u
 
-	if (was == front_ring_server(f->ring, key))
-		return NULL;
-	return &f->lanes[was * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections];
+/* Servers that may have a key of before the change, the latest first. */
+struct formers {
+	uint32_t count;
+	struct front_lane *lane[FORMERS_MAX];
+};
+
+static void
+formers_add(struct formers *to, const struct front *f, const struct front_ring *ring,
+	    struct view key, uint64_t hash)
+{
+	const uint32_t server = ring->npoints != 0 ? front_ring_server(ring, key) : UINT32_MAX;
+
+	if (server == UINT32_MAX || server == front_ring_server(f->ring, key) ||
+	    (to->count != 0 && to->lane[0]->server == server))
+		return;
+	to->lane[to->count++] = &f->lanes[server * f->cfg.connections +
+					  (uint32_t)(hash >> 32) % f->cfg.connections];
+}
+
+/* Returns the servers that had the key before the change, and before the one that it is chained to;
+ * none: its server is the same. */
+static struct formers
+formers_of(const struct front *f, struct view key, uint64_t hash)
+{
+	struct formers found = {0};
+
+	formers_add(&found, f, f->state->was, key, hash);
+	formers_add(&found, f, f->state->before, key, hash);
+	return found;
+}
+
+/* Returns the server that is asked next for a key that its own lacks; NULL: all were asked. What a
+ * server of before a chained change has is old if the key was settled between both. */
+static struct front_lane *
+former_next(const struct front *f, const struct formers *formers,
+	    const struct front_request *request)
+{
+	struct formers may = {0};
+
+	formers_add(&may, f, f->state->was, front_request_key(request), request->hash);
+	if (!front_warm_was_settled_mt(warm_of(f), request->hash))
+		may = *formers;
+	return request->fetches < may.count ? may.lane[request->fetches] : NULL;
 }
 
 /* Takes a request without a client. */
@@ -51,7 +86,7 @@ part_take(struct front *f, struct front_lane *l, struct view key, uint64_t hash,
 /* Deletes the key at its former server, which may get the key back by a later change. Whatever is
  * left there then is flushed, if the delete may have failed. */
 static void
-former_delete(struct front *f, struct front_lane *l, struct view key, uint64_t hash)
+former_delete_at(struct front *f, struct front_lane *l, struct view key, uint64_t hash)
 {
 	static const struct mc_req req = {.verb = MC_BIN_DELETE};
 	struct front_request *part = NULL;
@@ -62,6 +97,13 @@ former_delete(struct front *f, struct front_lane *l, struct view key, uint64_t h
 		front_report_outdated_mt(l->report);
 	else
 		front_request_queue(f, part);
+}
+
+static void
+former_delete(struct front *f, const struct formers *formers, struct view key, uint64_t hash)
+{
+	for (uint32_t i = 0; i < formers->count; i++)
+		former_delete_at(f, formers->lane[i], key, hash);
 }
 
 static bool
@@ -88,7 +130,7 @@ fetch_begin(struct front *f, struct front_request *request, struct front_lane *f
 	static const struct mc_req req = {.verb = MC_MG, .meta = {.flags = MC_FLAG_TTL}};
 	struct front_request *part;
 
-	if (request->lane != &f->lanes[request->asked_lane] || request->fetches != 0 ||
+	if (former == NULL || request->lane != &f->lanes[request->asked_lane] ||
 	    f->handovers == FRONT_HANDOVERS_MAX || !may_fetch(former) ||
 	    !front_warm_may_mt(warm_of(f), request->hash))
 		return false;
@@ -197,33 +239,33 @@ front_handover_added(struct front *f, const struct front_request *add)
 bool
 front_handover_missed(struct front *f, struct front_request *request)
 {
-	struct front_lane *former;
+	struct formers formers;
 
 	if (f->state->was->npoints == 0 || !request->reads)
 		return false;
-	former = former_lane(f, front_request_key(request), request->hash);
-	if (former == NULL || (!request->wanted && list_empty(&request->coalesced.followers)))
+	formers = formers_of(f, front_request_key(request), request->hash);
+	if (formers.count == 0 || (!request->wanted && list_empty(&request->coalesced.followers)))
 		return false;
 	front_request_use_more(request);
-	if (fetch_begin(f, request, former))
+	if (fetch_begin(f, request, former_next(f, &formers, request)))
 		return true;
 	if (!front_warm_settle_mt(warm_of(f), request->hash)) {
 		ask_again(f, request);
 		return true;
 	}
-	former_delete(f, former, front_request_key(request), request->hash);
+	former_delete(f, &formers, front_request_key(request), request->hash);
 	return false;
 }
 
 void
 front_handover_written(struct front *f, const struct backend_ask *ask)
 {
-	struct front_lane *former = former_lane(f, ask->key, ask->hash);
+	const struct formers formers = formers_of(f, ask->key, ask->hash);
 
-	if (former == NULL)
+	if (formers.count == 0)
 		return;
 	front_warm_settle_mt(warm_of(f), ask->hash);
-	former_delete(f, former, ask->key, ask->hash);
+	former_delete(f, &formers, ask->key, ask->hash);
 }
 
 bool
@@ -231,7 +273,7 @@ front_handover_waits(struct front *f, struct front_request *request)
 {
 	const struct view key = front_request_key(request);
 
-	if (f->state->was->npoints == 0 || former_lane(f, key, request->hash) == NULL ||
+	if (f->state->was->npoints == 0 || formers_of(f, key, request->hash).count == 0 ||
 	    front_warm_settle_mt(warm_of(f), request->hash))
 		return false;
 	list_push_back(&f->waiting, &request->link);

@@ -174,7 +174,7 @@ warm_may_end(struct front_control *c)
 static void
 warm_end(struct front_control *c, struct front_state *draft)
 {
-	draft->was->npoints = 0;
+	draft->was->npoints = draft->before->npoints = 0;
 	for (uint32_t i = 0; i < draft->count; i++)
 		if (c->place[i].departs && c->place[i].health != FRONT_HEALTH_VACANT)
 			vacate(c, draft, i);
@@ -259,7 +259,9 @@ reload_begin(struct front_control *c, struct front_state *draft)
 	front_newcomers_take(c, draft, &next->config->servers, next->server, false);
 	front_newcomers_take(c, draft, &next->config->gutter, next->gutter, true);
 	front_membership_ring(next, draft->next, NULL);
-	if (c->warming)
+	/* Keys that are not refused are settled during a chained reload, too. */
+	c->chains = c->warming && c->stayed && front_warm_may_chain(c->exchange->warm);
+	if (c->warming && !c->chains)
 		warm_end(c, draft);
 	if (c->exchange->warm != NULL)
 		front_warm_prepare(c->exchange->warm);
@@ -315,7 +317,10 @@ losers_end(struct front_control *c)
 static void
 warm_begin(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 {
-	front_warm_open(c->exchange->warm);
+	front_warm_open(c->exchange->warm, c->chains);
+	draft->before->npoints = 0;
+	if (c->chains)
+		front_exchange_ring_copy(draft->before, draft->was);
 	front_exchange_ring_copy(draft->was, draft->ring);
 	c->warm_ns = now_ns + front_control_config(c)->warm_ns;
 	c->warming = true;
@@ -351,7 +356,9 @@ reload_end(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 	draft->next->npoints = draft->stand->npoints = 0;
 	stay(c, &next->config->servers, next->server, stays);
 	stay(c, &next->config->gutter, next->gutter, stays);
+	c->stayed = true;
 	for (uint32_t i = 0; i < draft->count; i++) {
+		c->stayed &= stays[i] || c->place[i].health == FRONT_HEALTH_VACANT;
 		if (!stays[i] && c->warming && c->place[i].health == FRONT_HEALTH_LIVE)
 			depart(c, i);
 		else if (!stays[i])

@@ -266,16 +266,28 @@ state_of(const struct front_stats *stats, const struct front_state *fleet, uint3
 static const char *
 reason_word(const struct front_stats *stats, const struct front_shown *shown, uint32_t server)
 {
-	static const char *const failures[] = {[FRONT_FAILURE_UNKNOWN] = "unknown",
-					       [FRONT_FAILURE_REFUSED] = "refused",
-					       [FRONT_FAILURE_UNREACHABLE] = "unreachable",
-					       [FRONT_FAILURE_SILENT] = "connect_timed_out",
-					       [FRONT_FAILURE_NO_CONN] = "no_connection_free",
-					       [FRONT_FAILURE_CLOSED] = "closed",
-					       [FRONT_FAILURE_LATE] = "timed_out",
-					       [FRONT_FAILURE_BROKEN] = "invalid_answer",
-					       [FRONT_FAILURE_LOGIN] = "login_refused",
-					       [FRONT_FAILURE_NO_LOGIN] = "login_required"};
+	static const char *const failures[] = {
+		[FRONT_FAILURE_UNKNOWN] = "unknown",
+		[FRONT_FAILURE_REFUSED] = "refused",
+		[FRONT_FAILURE_UNREACHABLE] = "unreachable",
+		[FRONT_FAILURE_SILENT] = "connect_timed_out",
+		[FRONT_FAILURE_NO_CONN] = "no_connection_free",
+		[FRONT_FAILURE_CLOSED] = "closed",
+		[FRONT_FAILURE_LATE] = "timed_out",
+		[FRONT_FAILURE_BROKEN] = "invalid_answer",
+		[FRONT_FAILURE_LOGIN] = "login_refused",
+		[FRONT_FAILURE_NO_LOGIN] = "login_required",
+		[FRONT_FAILURE_NOT_TLS] = "not_tls",
+		[FRONT_FAILURE_TLS_SILENT] = "tls_timed_out",
+		[FRONT_FAILURE_TLS_CLOSED] = "tls_closed",
+		[FRONT_FAILURE_TLS_REFUSED] = "tls_refused",
+		[FRONT_FAILURE_TLS_OTHER] = "tls_failed",
+		[FRONT_FAILURE_CERT_EXPIRED] = "certificate_expired",
+		[FRONT_FAILURE_CERT_EARLY] = "certificate_not_valid_yet",
+		[FRONT_FAILURE_CERT_NAME] = "certificate_of_another_name",
+		[FRONT_FAILURE_CERT_ISSUER] = "certificate_of_unknown_issuer",
+		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid"};
+	static_assert(sizeof failures / sizeof failures[0] == FRONT_FAILURE_COUNT, "all are named");
 	const struct front_state *fleet = shown->names;
 	const struct front_report *r = &shown->exchange->report[server];
 	const uint8_t condition = fleet->condition[server];

@@ -526,6 +526,12 @@ MUTANTS = {
     "WARM_EXPIRED_ADDED": [("front_handover.c", "answer->ttl_s > 1", "answer->ttl_s >= 0")],
     "WARM_UNKNOWN_ENDED": [("front_handover.c", "!add->sent || add->outcome_known", "true")],
     "WARM_NEWCOMER_COLD": [("front_reload.c", "now_ns >= c->join_ns || all_joined(c)", "true || all_joined(c)")],
+    # The server of before both changes is always asked; it keeps values that are written since; keys are not settled during the second change.
+    "WARM_BEFORE_TRUSTED": [("front_handover.c", "	if (!front_warm_was_settled_mt(warm_of(f), request->hash))\n", "")],
+    "WARM_BEFORE_KEEPS": [("front_handover.c", "	for (uint32_t i = 0; i < formers->count; i++)\n", "	for (uint32_t i = 0; i < 1; i++)\n")],
+    "WARM_CHAIN_UNSETTLED": [("front_handover.c", "	if (formers.count == 0)\n		return;\n", "	if (formers.count == 0 || f->state->next->npoints != 0)\n		return;\n"),
+                             ("front_handover.c", "	    front_warm_settle_mt(warm_of(f), request->hash))\n		return false;\n	list", "	    f->state->next->npoints != 0 || front_warm_settle_mt(warm_of(f), request->hash))\n		return false;\n	list")],
+    "WARM_CHAINS_ALWAYS": [("front_reload.c", "c->warming && c->stayed && front_warm_may_chain(c->exchange->warm)", "c->warming")],
     "SUCCESSOR_UNSENT": [("front_follow.c", "		front_request_queue(f, request_of(next));", "		(void)f;")],
     "FOLLOW_UNSHARED": [("front_follow.c", "		request->users++;", "")],
     # A set that waits is told what the one before it was told; it is sent as if it were no write; any command that stores may replace it.

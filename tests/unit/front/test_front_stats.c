@@ -288,22 +288,33 @@ connect(uint32_t cores)
 
 TEST(server_that_is_not_connected_says_which_failure_was_the_last)
 {
-	static const char *const words[] = {[FRONT_FAILURE_UNKNOWN] = "unknown",
-					    [FRONT_FAILURE_REFUSED] = "refused",
-					    [FRONT_FAILURE_UNREACHABLE] = "unreachable",
-					    [FRONT_FAILURE_SILENT] = "connect_timed_out",
-					    [FRONT_FAILURE_NO_CONN] = "no_connection_free",
-					    [FRONT_FAILURE_CLOSED] = "closed",
-					    [FRONT_FAILURE_LATE] = "timed_out",
-					    [FRONT_FAILURE_BROKEN] = "invalid_answer",
-					    [FRONT_FAILURE_LOGIN] = "login_refused",
-					    [FRONT_FAILURE_NO_LOGIN] = "login_required"};
+	static const char *const words[] = {
+		[FRONT_FAILURE_UNKNOWN] = "unknown",
+		[FRONT_FAILURE_REFUSED] = "refused",
+		[FRONT_FAILURE_UNREACHABLE] = "unreachable",
+		[FRONT_FAILURE_SILENT] = "connect_timed_out",
+		[FRONT_FAILURE_NO_CONN] = "no_connection_free",
+		[FRONT_FAILURE_CLOSED] = "closed",
+		[FRONT_FAILURE_LATE] = "timed_out",
+		[FRONT_FAILURE_BROKEN] = "invalid_answer",
+		[FRONT_FAILURE_LOGIN] = "login_refused",
+		[FRONT_FAILURE_NO_LOGIN] = "login_required",
+		[FRONT_FAILURE_NOT_TLS] = "not_tls",
+		[FRONT_FAILURE_TLS_SILENT] = "tls_timed_out",
+		[FRONT_FAILURE_TLS_CLOSED] = "tls_closed",
+		[FRONT_FAILURE_TLS_REFUSED] = "tls_refused",
+		[FRONT_FAILURE_TLS_OTHER] = "tls_failed",
+		[FRONT_FAILURE_CERT_EXPIRED] = "certificate_expired",
+		[FRONT_FAILURE_CERT_EARLY] = "certificate_not_valid_yet",
+		[FRONT_FAILURE_CERT_NAME] = "certificate_of_another_name",
+		[FRONT_FAILURE_CERT_ISSUER] = "certificate_of_unknown_issuer",
+		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid"};
 	struct front_report *r = &exchange.report[1];
 
 	connect(1);
 	check_state("partly", "connecting");
 	atomic_store(&r->failures, 2);
-	for (uint8_t why = FRONT_FAILURE_UNKNOWN; why <= FRONT_FAILURE_NO_LOGIN; why++) {
+	for (uint8_t why = FRONT_FAILURE_UNKNOWN; why < FRONT_FAILURE_COUNT; why++) {
 		atomic_store(&r->why, why);
 		names.condition[1] = FRONT_PLACE_IN_USE;
 		check_state("partly", words[why]);

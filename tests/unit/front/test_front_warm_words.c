@@ -37,8 +37,41 @@ TEST(a_settled_key_is_not_added)
 	front_warm_add_end_mt(w, OTHER, true);
 	check(front_warm_close(w));
 	check(!front_warm_may_mt(w, OTHER) && !front_warm_add_begin_mt(w, OTHER));
-	front_warm_open(w);
+	front_warm_open(w, false);
 	check(front_warm_add_begin_mt(w, KEY));
+	free(w);
+}
+
+TEST(a_chained_change_knows_what_was_settled_before_it)
+{
+	struct front_warm *w = new_warm();
+
+	check(front_warm_settle_mt(w, KEY) && front_warm_may_chain(w));
+	front_warm_open(w, true);
+	check(front_warm_was_settled_mt(w, KEY) && !front_warm_was_settled_mt(w, OTHER));
+	check(front_warm_add_begin_mt(w, KEY) && !front_warm_settle_mt(w, KEY));
+	front_warm_add_end_mt(w, KEY, true);
+	check(front_warm_settle_mt(w, OTHER));
+	front_warm_open(
+		w, true); /* KEY was settled by the write that waited; what was before is over */
+	check(front_warm_was_settled_mt(w, KEY) && front_warm_was_settled_mt(w, OTHER));
+	front_warm_open(w, true);
+	check(!front_warm_was_settled_mt(w, KEY));
+	check(front_warm_settle_mt(w, KEY));
+	front_warm_open(w, false);
+	check(!front_warm_was_settled_mt(w, KEY));
+	check(front_warm_flush_mt(w) && !front_warm_may_chain(w));
+	free(w);
+}
+
+TEST(a_word_is_full_before_its_bits_are_others)
+{
+	struct front_warm *w = new_warm();
+
+	for (uint32_t i = 0; i < FRONT_WARM_WORD_ADDS; i++)
+		check(front_warm_add_begin_mt(w, KEY));
+	check(!front_warm_add_begin_mt(w, KEY));
+	check(!front_warm_was_settled_mt(w, KEY) && front_warm_may_mt(w, KEY));
 	free(w);
 }
 
@@ -66,7 +99,7 @@ TEST(an_add_of_unknown_fate_holds_its_word_until_the_next_change)
 	check(!front_warm_flush_mt(w));
 	check(front_warm_close(w)); /* the control thread does not wait for it */
 	front_warm_prepare(w);
-	front_warm_open(w);
+	front_warm_open(w, false);
 	check(front_warm_settle_mt(w, KEY) && front_warm_flush_mt(w));
 	free(w);
 }
@@ -78,11 +111,11 @@ TEST(a_flush_while_keys_are_refused_prevents_hand_overs)
 
 	check(front_warm_flush_mt(w));
 	front_warm_prepare(w);
-	front_warm_open(w);
+	front_warm_open(w, false);
 	check(front_warm_may_mt(w, KEY));
 	front_warm_prepare(w);
 	check(front_warm_flush_mt(w));
-	front_warm_open(w);
+	front_warm_open(w, false);
 	check(!front_warm_may_mt(w, KEY) && !front_warm_add_begin_mt(w, KEY));
 	free(w);
 }
@@ -130,7 +163,7 @@ TEST(no_add_comes_after_a_delete)
 		while (atomic_load(&r.done) != round * ADDERS)
 			sched_yield();
 		check_eq(atomic_load(&r.server), 0);
-		front_warm_open(r.warm);
+		front_warm_open(r.warm, false);
 		atomic_store(&r.round, round + 1);
 	}
 	while (atomic_load(&r.done) != (ROUNDS + 1) * ADDERS)
