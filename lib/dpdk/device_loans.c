@@ -78,10 +78,10 @@ why_unmapped(const struct device *d, const struct device_request *req,
 
 	if (!profile_is_pci(req->profile))
 		return copies_at_once(d) ? NULL : "the port's peer cannot read the store's memory";
-	if (req->cfg->no_huge || rte_eal_iova_mode() != RTE_IOVA_VA)
-		return "the NIC does not use our addresses: it needs hugepages and an IOMMU";
 	if (stops_once_freed(d) || rte_eth_tx_done_cleanup(d->id, 0, 0) == -ENOTSUP)
 		return "the driver cannot free sent frames on request";
+	if (req->cfg->no_huge || rte_eal_iova_mode() != RTE_IOVA_VA)
+		return "the NIC does not use our addresses: it needs hugepages and an IOMMU";
 	if (rte_eth_dev_info_get(d->id, &info) != 0 || !map_for(info.device, memory))
 		return "the memory could not be mapped for the NIC";
 	return NULL;
