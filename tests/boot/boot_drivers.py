@@ -30,7 +30,9 @@ LOOK_S = 0.2
 STATS_SLACK = 64    # frames that pass between the second's figures of the NIC and ours
 REMOVED = "the device was removed"
 REMOVED_STATUS = 74
-COLUMNS = ("served", "bytes compared", "VLAN", "MTU 9000", "statistics", "link flap", "removal")
+LENDING = "rx_cksum,tx_ip_cksum,tx_udp_cksum,tx_tcp_cksum,tx_loans"
+NOT_LENT = "no tx_loans: the driver cannot free sent frames on request"
+COLUMNS = ("served", "bytes compared", "VLAN", "MTU 9000", "statistics", "loans", "link flap", "removal")
 
 
 @dataclasses.dataclass
@@ -154,9 +156,9 @@ class Row:
                    f"{self.driver.cores} queue{'s' * (self.driver.cores > 1)}", said)
         return found is not None
 
-    def stats(self):
+    def stats(self, group="net"):
         with boot_client.connect(self.wire.there) as conn:
-            conn.sendall(b"stats net\r\n")
+            conn.sendall(f"stats {group}\r\n".encode())
             text = boot_client.read_until(conn, b"END\r\n").decode()
         return {name: int(value) for name, value in re.findall(r"STAT (\w+) (\d+)", text)}
 
@@ -185,6 +187,15 @@ class Row:
         boot_client.expect(conns[0], b"get jumbo\r\n", boot_client.reply_of("jumbo", value))
         frames = self.wire.frames_from_guest() - before
         self.check("MTU 9000", f"{BIGGEST} bytes come in {frames} frames", frames <= BIGGEST_FRAMES, "yes", frames)
+
+    def loans(self):
+        """None of these drivers can lend values; igb's would stop sending after one turn of its ring."""
+        if not self.start(f"--offloads {LENDING}"):
+            return
+        conns = boot_client.over_tcp(self.wire.there, CONNECTIONS[self.driver.cores])
+        lent, said = self.stats("stack")["tcp_tx_lent"], self.appliance.stop(self.guest)
+        self.check("loans", f"asked for tx_loans, it copies, every byte over {len(conns)} TCP connections, and says why",
+                   lent == 0 and NOT_LENT in said and "\nended 0" in said, "refused", (lent, said))
 
     def statistics(self):
         """The NIC's own counters beside ours, when a second has passed without requests."""
@@ -295,6 +306,8 @@ class Row:
         said = self.appliance.stop(self.guest)
         self.check("served", "SIGTERM ends it with 0", "\nended 0" in said,
                    f"{self.driver.cores} queue{'s' * (self.driver.cores > 1)}", said)
+        self.wire.mtu(1500)
+        self.loans()
         self.vlan()
         self.remove()
 
