@@ -207,8 +207,7 @@ execute_reassign(struct serve *sv, struct op *op)
 
 static enum exec_status (*const commands[MC_VERB_COUNT])(struct serve *sv, struct op *op) = {
 	[MC_VERBOSITY] = execute_verbosity,
-	[MC_STATS... MC_STATS_CONNS] = execute_stats,
-	[MC_STATS_RESET] = execute_stats_reset,
+	[MC_STATS... MC_STATS_RESET] = execute_stats,
 	[MC_STATS_DETAIL] = execute_detail,
 	[MC_STATS_CACHEDUMP] = execute_cachedump,
 	[MC_SHUTDOWN] = execute_shutdown,

@@ -149,7 +149,6 @@ struct admin_shared {
 /* ---- commands ---- */
 
 enum exec_status execute_stats(struct serve *sv, struct op *op);
-enum exec_status execute_stats_reset(struct serve *sv, struct op *op);
 enum exec_status execute_bin_stat(struct serve *sv, struct op *op);
 enum exec_status execute_detail(struct serve *sv, struct op *op);
 bool admin_dumps_off(const struct serve *sv);

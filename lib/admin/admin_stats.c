@@ -357,6 +357,22 @@ const uint32_t settings_name_count = sizeof settings_names / sizeof settings_nam
 const struct stream_kind stats_stream = {stats_step, ROW_MAX, MC_END};
 const struct stream_kind settings_stream = {settings_step, ROW_MAX, MC_END};
 
+/* Sets the counters to zero in one step, which writes no row. */
+static bool
+reset_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
+{
+	(void)buffer;
+	st->work += WORK_RESET * sv->shared->cores;
+	shared_reset(sv->shared);
+	/* Requests that follow the reset in this turn are counted. */
+	prefixes_clear(sv);
+	if (sv->rows.reset != NULL)
+		sv->rows.reset(sv->rows.arg);
+	return false;
+}
+
+static const struct stream_kind reset_stream = {reset_step, ROW_MAX, MC_RESET};
+
 static const struct stream_kind *
 stream_of(uint8_t verb)
 {
@@ -391,6 +407,8 @@ stream_of(uint8_t verb)
 		return &sources_stream;
 	case MC_STATS_SLOW:
 		return &slow_stream;
+	case MC_STATS_RESET:
+		return &reset_stream;
 	default:
 		return &conns_stream;
 	}
@@ -420,16 +438,6 @@ execute_stats(struct serve *sv, struct op *op)
 	return stats_start(sv, op, &st);
 }
 
-static void
-reset(struct serve *sv)
-{
-	shared_reset(sv->shared);
-	/* Requests that follow the reset in this turn are counted. */
-	prefixes_clear(sv);
-	if (sv->rows.reset != NULL)
-		sv->rows.reset(sv->rows.arg);
-}
-
 /* Answers with one packet a row and an empty one at the end. Where text has a line of its own
  * instead of rows, the reply is the empty packet alone. */
 enum exec_status
@@ -442,22 +450,11 @@ execute_bin_stat(struct serve *sv, struct op *op)
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
 		return EXEC_DONE;
 	}
-	if (verb == MC_STATS_RESET) {
-		reset(sv);
-		st.rows_done = true;
-	} else if (verb == MC_STATS_DETAIL) {
+	if (verb == MC_STATS_DETAIL) {
 		if (!detail_switch(sv, op, &st))
 			return EXEC_DONE;
 	} else {
 		st.kind = stream_of(verb);
 	}
 	return stats_start(sv, op, &st);
-}
-
-enum exec_status
-execute_stats_reset(struct serve *sv, struct op *op)
-{
-	reset(sv);
-	reply_line(sv, op, mc_reply_line[MC_RESET]);
-	return EXEC_DONE;
 }

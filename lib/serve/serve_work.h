@@ -36,6 +36,7 @@
 
 #define WORK_STEP      100u   /* one step of a reply that writes little or nothing */
 #define WORK_CORE      500u   /* reading all counters of a core */
+#define WORK_RESET     10000u /* stats reset, for each core */
 #define WORK_PAGE_MOVE 20000u /* the search for a page to evacuate */
 
 struct work {
