@@ -9,9 +9,10 @@
 
 #include <string.h>
 
+/* is_guess: the machine does not have the NIC whose profile this is to be. */
 static bool
 load(struct profile *p, const struct config *cfg, const char *folder, const char *name,
-     struct error *err)
+     bool is_guess, struct error *err)
 {
 	const struct dpdk_release release = dpdk_release_linked();
 	char path[PATH_BYTES];
@@ -21,14 +22,16 @@ load(struct profile *p, const struct config *cfg, const char *folder, const char
 	if (!profile_load(p, path, name, err))
 		return false;
 	profile_apply_release(p, release.year * 100 + release.month);
+	if (is_guess)
+		profile_suppose(p, cfg);
 	return profile_apply(p, cfg, err);
 }
 
 /* Finds the profile by the device's PCI ID: the generic one if the machine does not know the
  * device. Another check reports a missing device. */
 static bool
-name_by_id(char name[CONFIG_NAME_BYTES], const struct config *cfg, const char *folder,
-	   struct error *err)
+name_by_id(char name[CONFIG_NAME_BYTES], bool *is_missing, const struct config *cfg,
+	   const char *folder, struct error *err)
 {
 	struct pci_nic nic;
 	struct tree tree;
@@ -37,6 +40,7 @@ name_by_id(char name[CONFIG_NAME_BYTES], const struct config *cfg, const char *f
 		return false;
 	pci_nic_read(&nic, &tree, cfg->pci);
 	tree_close(&tree);
+	*is_missing = !nic.there;
 	return profile_find_pci(name, folder, (uint16_t)nic.vendor, (uint16_t)nic.device, err);
 }
 
@@ -44,13 +48,15 @@ bool
 nic_profile(struct profile *p, const struct config *cfg, struct error *err)
 {
 	char folder[PATH_BYTES], name[CONFIG_NAME_BYTES];
+	bool is_missing = false;
 
 	if (!paths_profile_folder(folder, cfg, err))
 		return false;
 	strcpy(name, cfg->profile[0] != '\0' ? cfg->profile : cfg->port);
-	if (cfg->profile[0] == '\0' && cfg->pci[0] != '\0' && !name_by_id(name, cfg, folder, err))
+	if (cfg->profile[0] == '\0' && cfg->pci[0] != '\0' &&
+	    !name_by_id(name, &is_missing, cfg, folder, err))
 		return false;
-	return load(p, cfg, folder, name, err);
+	return load(p, cfg, folder, name, is_missing, err);
 }
 
 bool
@@ -63,5 +69,5 @@ nic_profile_of_driver(struct profile *p, const struct config *cfg, const char *d
 		return true;
 	return paths_profile_folder(folder, cfg, err) &&
 	       profile_find_driver(name, folder, driver, err) &&
-	       (strcmp(name, p->name) == 0 || load(p, cfg, folder, name, err));
+	       (strcmp(name, p->name) == 0 || load(p, cfg, folder, name, false, err));
 }

@@ -341,10 +341,12 @@ bool
 host_check(const struct host *host, const struct config *cfg, const struct profile *p,
 	   uint64_t memory_bytes, struct error *err)
 {
+	if (!pci_is_ready(host, cfg, p, err))
+		return false;
 	if (cfg->mtu > p->mtu_max)
 		return error_set(err, "--mtu: %u: port %s takes at most %u", cfg->mtu, p->name,
 				 p->mtu_max);
-	return pci_is_ready(host, cfg, p, err) && check_privileges(host, p, err) &&
+	return check_privileges(host, p, err) &&
 	       (!(p->needs & NEED_IFACE) || iface_is_ready(host, cfg, p, err)) &&
 	       socket_is_ready(host, cfg, p, err) && check_memory(host, cfg, memory_bytes, err);
 }

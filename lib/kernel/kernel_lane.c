@@ -88,8 +88,10 @@ kernel_lane_offer(struct kernel_lane *k, const struct kernel_frame *f, uint64_t 
 
 	if (f->len + room > k->to_kernel.slot_bytes)
 		return KERNEL_TOO_LONG;
-	if (!rate_allows(k, f->is_bulk, now_ns))
+	if (!rate_allows(k, f->is_bulk, now_ns)) {
+		k->is_flooded = true;
 		return KERNEL_OVER_RATE;
+	}
 	slot = kernel_ring_begin(&k->to_kernel);
 	if (slot == NULL)
 		return KERNEL_FULL;

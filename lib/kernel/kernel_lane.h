@@ -53,6 +53,7 @@ struct kernel_lane {
 	struct kernel_ring to_kernel, from_kernel;
 	uint64_t paid_ns;      /* the time up to which frames have used up the rate */
 	uint64_t bulk_paid_ns; /* the same, of bulk and its rate */
+	bool is_flooded;       /* the rate refused a frame since the core last looked for SYNs */
 	uint64_t ports[KERNEL_TRANSPORTS][KERNEL_PORT_WORDS]; /* bits of the cache's ports */
 	struct kernel_packet packet[KERNEL_PACKETS];
 };

@@ -591,4 +591,6 @@ net_classify(struct net *net, struct classified *in)
 		classify_all(net, in, &none);
 	else
 		classify_by_tables(net, in);
+	if (unlikely(net->kernel != NULL) && net->kernel->is_flooded)
+		kernel_take_syns(net, in);
 }

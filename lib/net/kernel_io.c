@@ -117,7 +117,7 @@ kernel_declare_tcp(struct net *net, uint16_t port)
 }
 
 static void
-offer(struct net *net, const uint8_t *data, uint32_t len, uint16_t tag)
+offer_frame(struct net *net, const struct kernel_frame *frame)
 {
 	static const enum net_counter counts[] = {
 		[KERNEL_TAKEN] = KERNEL_GIVEN,
@@ -125,9 +125,16 @@ offer(struct net *net, const uint8_t *data, uint32_t len, uint16_t tag)
 		[KERNEL_FULL] = KERNEL_DROP_FULL,
 		[KERNEL_TOO_LONG] = KERNEL_DROP_LENGTH,
 	};
+
+	net_count(net, counts[kernel_lane_offer(net->kernel, frame, net->now_ns)]);
+}
+
+static void
+offer(struct net *net, const uint8_t *data, uint32_t len, uint16_t tag)
+{
 	const struct kernel_frame frame = {data, len, tag, is_bulk(data, len)};
 
-	net_count(net, counts[kernel_lane_offer(net->kernel, &frame, net->now_ns)]);
+	offer_frame(net, &frame);
 }
 
 /* Returns the VLAN that a received frame came from, whose tag was removed; 0: untagged. */
@@ -211,6 +218,40 @@ kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
 		return false;
 	offer(net, data, in->rx.len[i], tag);
 	return true;
+}
+
+/* True for a well-formed SYN to a port of the kernel. */
+static bool
+is_kernel_syn(const struct net *net, const struct classified *in, uint32_t i)
+{
+	const struct l3_info *l3 = &in->l3[i];
+	const struct tcp_header *h = (const struct tcp_header *)(in->rx.data[i] + l3->l4_offset);
+	const uint32_t header_len = (uint32_t)(h->data_offset >> 4) * 4;
+
+	return (h->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && header_len >= TCP_HEADER_BYTES &&
+	       header_len <= l3->l4_len &&
+	       !kernel_port_is_ours(net->kernel, KERNEL_TCP, be16_get(h->dst_port));
+}
+
+void
+kernel_take_syns(struct net *net, struct classified *in)
+{
+	uint32_t kept = 0;
+
+	net->kernel->is_flooded = false;
+	for (uint32_t k = 0; k < in->tcp_count; k++) {
+		const uint32_t i = in->tcp[k];
+		const struct kernel_frame frame = {in->rx.data[i], in->rx.len[i],
+						   vlan_of(net, in, i), true};
+
+		if (!is_kernel_syn(net, in, i)) {
+			in->tcp[kept++] = (uint8_t)i;
+			continue;
+		}
+		offer_frame(net, &frame);
+		frame_defer_free(net, in->rx.frame[i], in->rx.data[i]);
+	}
+	in->tcp_count = kept;
 }
 
 static bool

@@ -33,6 +33,10 @@ bool kernel_offer_fragment(struct net *net, const struct classified *in, uint32_
  * the burst. True: it is the kernel's. */
 bool kernel_offer_segment(struct net *net, const struct l3_info *l3, uint16_t port);
 
+/* Offers SYNs to ports of the kernel and removes them from in->tcp, so that a flood of them costs
+ * no look-up of a connection. Called while the lane is flooded. */
+void kernel_take_syns(struct net *net, struct classified *in);
+
 /* Offers ARP, neighbour discovery and the kernel's ICMP. True: it is the kernel's alone. */
 bool kernel_offer_other(struct net *net, uint32_t rx_index, enum other_kind kind);
 

@@ -425,6 +425,27 @@ profile_load(struct profile *p, const char *path, const char *name, struct error
 	return yaml_keys_of_file(path, &v, err) && check_profile(&r, path, name, err);
 }
 
+static uint32_t
+max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+void
+profile_suppose(struct profile *p, const struct config *cfg)
+{
+	p->ring_max = max_u32(p->ring_max, max_u32(cfg->rx_ring, cfg->tx_ring));
+	p->mtu_max = max_u32(p->mtu_max, cfg->mtu);
+	if (config_shares_nic(cfg))
+		p->flow = (struct flow_limits){
+			.five_tuple_max = UINT16_MAX,
+			.director_max = UINT16_MAX,
+			.masked_ports = true,
+			.ipv6 = true,
+			.isolate = true,
+		};
+}
+
 bool
 profile_apply(struct profile *p, const struct config *cfg, struct error *err)
 {

@@ -114,6 +114,10 @@ bool profile_load(struct profile *p, const char *path, const char *name, struct 
 bool profile_read(struct profile *p, const char *path, const char *name, const char *text,
 		  size_t len, struct error *err);
 
+/* Raises limits to what the configuration asks for: nothing is known of a NIC that is missing, so
+ * its profile refuses nothing. */
+void profile_suppose(struct profile *p, const struct config *cfg);
+
 /* Replaces the profile's values by the operator's, within the NIC's limits. */
 bool profile_apply(struct profile *p, const struct config *cfg, struct error *err);
 

@@ -194,6 +194,7 @@ def show_faults(bond):
     ip(guest, "link set bond7 down", "link set bond7 type bond lacp_rate fast", "link set bond7 up")
     said = bond.start("lacp")
     if not bond.check("the appliance is ready, by fast LACP", " ready: " in said and bond.joined(), said):
+        bond.appliance.stop(guest)
         return
     talk = Talk()
     bond.monitor.run("set_link", name=KERNELS[1], up=False)
@@ -220,6 +221,7 @@ def show_speed(bond):
     ip(guest, f"link set {end} down", f"link set {end} master bond7", f"link set {end} up")
     said = bond.start("lacp", SLOW_NUMBER)
     if not bond.check("the appliance is ready, with a slower member", " ready: " in said, said):
+        bond.appliance.stop(guest)
         return
     bond.check("a member of another speed has its line", bond.until_said(1, "another speed"), guest.must("tail -n 9 /tmp/out"))
     talk = Talk()
@@ -253,3 +255,9 @@ def run(part, guest, monitor, appliance):
 
 def run_fast(part, guest, monitor, appliance):
     show_flaps(Bond(part, guest, monitor, appliance), "fast")
+
+
+def run_speed(part, guest, monitor, appliance):
+    bond = Bond(part, guest, monitor, appliance)
+    bond.master("bond7", f"bond {LACP} fast", bond.ends)
+    show_speed(bond)

@@ -103,6 +103,22 @@ class ConfigProgram(unittest.TestCase):
                 self.assertEqual(done.stdout, "f.yaml: configuration OK\nnot ready to start: "
                                  f"f.yaml:2: port.nic: {words}\n")
 
+    def test_a_nic_that_is_not_there_is_said_before_what_its_profile_would_refuse(self):
+        missing = "there is no PCI device 0000:00:1f.0"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "f.yaml"
+            for more in ("network:\n  kernel: nic\n", "network:\n  mtu: 9000\n",
+                         "network:\n  kernel: nic\ncores:\n  count: 2\n"):
+                with self.subTest(more):
+                    path.write_text("port:\n  nic: 00:1f.0\n" + more)
+                    done = check("f.yaml", "vm", cwd=folder)
+                    self.assertEqual((done.returncode, done.stderr), (NOT_READY, ""))
+                    self.assertEqual(done.stdout, "f.yaml: configuration OK\nnot ready to start: "
+                                     f"f.yaml:2: port.nic: {missing}; tools/nic list shows the NICs\n")
+                    done = clockoo("doctor", "--config", path, "--sysfs", machine("vm"), "--data-dir", PROFILES)
+                    self.assertEqual(done.stdout.count(missing), 1, done.stdout + done.stderr)
+                    self.assertNotIn("network.kernel", done.stdout)
+
     def test_an_example_is_wrong_for_a_machine_too_small(self):
         done = check(EXAMPLES / "intel-paper.yaml", VM)
         self.assertEqual(done.returncode, WRONG_FILE)

@@ -60,7 +60,7 @@ class Peer:
     """Commands and sockets of the namespace at the other end of the wire."""
 
     def __init__(self):
-        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "600"], stdin=subprocess.DEVNULL,
+        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "infinity"], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
         own = os.stat("/proc/self/ns/net").st_ino
         until = time.monotonic() + WAIT_S

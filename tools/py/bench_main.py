@@ -306,7 +306,7 @@ def measure_tls(args, keep_figures):
 
 
 def measure_nic(args, keep_figures):
-    return nic_bench.measure(build_clockoo(*nic_bench.TARGETS[1:]), args.quick, keep_figures)
+    return nic_bench.measure(build_clockoo(*nic_bench.TARGETS[1:]), args.quick, args.part or nic_bench.PARTS, keep_figures)
 
 
 def measure_budget(args, keep_figures):
@@ -343,7 +343,7 @@ MEASURES = {"store": measure_store, "loss": measure_loss, "flood": measure_flood
             "operate": measure_operate, "tls": measure_tls, "papers": measure_papers, "edge": measure_edge,
             "reach": measure_reach}
 PARTS = {"papers": papers_bench.NAMES, "edge": edge_bench.PARTS, "flash": flash_bench.PARTS, "operate": operate_bench.PARTS, "front": front_bench.PARTS,
-         "flood": flood_bench.PARTS,
+         "flood": flood_bench.PARTS, "nic": nic_bench.PARTS,
          "store": [*store_bench.PARTS, *store_bench.MISS_PIECES],
          "loss": [*(str(loss) for loss in loss_bench.LOSSES), loss_bench.BULK]}
 

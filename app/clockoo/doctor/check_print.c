@@ -124,7 +124,8 @@ report_kernel(const struct settings *s)
 	char iface[TOPOLOGY_NAME_BYTES];
 	struct error err;
 
-	if (config_shares_nic(&s->config) && !kernel_copy_find(iface, &s->config, &err))
+	if (config_shares_nic(&s->config) && kernel_copy_has_nic(&s->config) &&
+	    !kernel_copy_find(iface, &s->config, &err))
 		return say_not_ready(s, &err);
 	if (!kernel_tap_check(&s->config, &err))
 		return say_not_ready(s, &err);

@@ -100,7 +100,7 @@ kernel_doctor(struct advice_list *list, const struct config *cfg)
 	struct error err;
 	uint32_t n;
 
-	if (cfg->kernel[0] == '\0')
+	if (cfg->kernel[0] == '\0' || (config_shares_nic(cfg) && !kernel_copy_has_nic(cfg)))
 		return;
 	if (config_shares_nic(cfg) && !kernel_copy_find(iface, cfg, &err)) {
 		advice_fix(advice_add(list, ADVICE_FAIL, "kernel", "%s", err.text),

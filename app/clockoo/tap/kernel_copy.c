@@ -84,17 +84,37 @@ kernel_copy_filter(int fd)
 
 /* ---- the interface ---- */
 
-bool
-kernel_copy_find(char iface[TOPOLOGY_NAME_BYTES], const struct config *cfg, struct error *err)
+static bool
+read_nic(struct pci_nic *nic, const struct config *cfg, struct error *err)
 {
-	struct pci_nic nic;
 	struct tree tree;
 
 	if (!tree_open(&tree, cfg->sysfs[0] != '\0' ? cfg->sysfs : "/", err))
 		return false;
-	pci_nic_read(&nic, &tree, cfg->pci);
+	pci_nic_read(nic, &tree, cfg->pci);
 	tree_close(&tree);
+	return true;
+}
+
+bool
+kernel_copy_has_nic(const struct config *cfg)
+{
+	struct pci_nic nic;
+	struct error err;
+
+	return read_nic(&nic, cfg, &err) && nic.there;
+}
+
+bool
+kernel_copy_find(char iface[TOPOLOGY_NAME_BYTES], const struct config *cfg, struct error *err)
+{
+	struct pci_nic nic;
+
+	if (!read_nic(&nic, cfg, err))
+		return false;
 	memcpy(iface, nic.iface, sizeof nic.iface);
+	if (!nic.there)
+		return error_set(err, "--kernel nic: there is no PCI device %s", nic.address);
 	if (iface[0] == '\0')
 		return error_set(err,
 				 "--kernel nic: %s has no interface of the kernel; is it bound to "

@@ -15,6 +15,9 @@
 #include "config/config.h"
 #include "topology/pci_nic.h"
 
+/* True if the machine has the NIC. Other checks report one that is missing. */
+bool kernel_copy_has_nic(const struct config *cfg);
+
 /* Finds the kernel's interface of the NIC, which must be up. */
 bool kernel_copy_find(char iface[TOPOLOGY_NAME_BYTES], const struct config *cfg, struct error *err);
 

@@ -4,7 +4,8 @@
 A router of FRR with ECMP and BFD (50 ms x 3) spreads the clients, and both boxes run FLEET.md's files and hook
 (tests/support/anycast_bed.py). A client sends a get over UDP each 5 ms, from 64 ports in turn, so about half of them reach
 the box of the event. Its outage is the time from the first request without an answer to the last one. A second client
-makes a new TCP connection for each get, and a third one keeps its connections. The last line is JSON.
+makes a new TCP connection for each get, and a third one keeps its connections. After each kind of event a line of JSON has
+all figures so far.
 
     anycast_outage.py CLOCKOO ROUNDS
 """
@@ -218,7 +219,8 @@ def main(program, rounds):
                 figures[f"anycast_{name}_outage_longest_ms"] = round(max(outages), 1)
                 figures[f"anycast_{name}_new_failed"] = sum(one.said["new"]["failed"] for one in seen)
                 figures[f"anycast_{name}_kept_failed"] = sum(one.said["kept"]["failed"] for one in seen)
-    print(json.dumps(figures))
+                figures[f"anycast_{name}_events"] = len(seen)
+                print(json.dumps(figures), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,18 +13,16 @@
 #include "base/time_units.h"
 #include "kernel/kernel_lane.h"
 #include "net/net_counters.h"
+#include "refused_syn.h"
 #include "sim/sim_stack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SSH         22u
-#define FRAME_BYTES 60u
-#define SOURCES     16384u
-#define TURNS_MAX   100000u
-#define FLOOD_NS    1000u /* between two frames */
-#define POOL        1024u
-#define CHECKED     (FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD)
+#define TURNS_MAX 100000u
+#define FLOOD_NS  1000u /* between two frames */
+#define POOL      1024u
+#define CHECKED   (FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD)
 
 static int
 by_value(const void *a, const void *b)
@@ -34,25 +32,6 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Writes a SYN of one of the sources to the kernel's port. */
-static void
-write_syn(uint8_t p[FRAME_BYTES], uint32_t number)
-{
-	static const uint8_t like[FRAME_BYTES] = {
-		[12] = 0x08, [14] = 0x45, [17] = 40,   [22] = 64,   [23] = 6,
-		[26] = 10,   [30] = 10,   [33] = 1,    [34] = 0x80, [37] = SSH,
-		[46] = 0x50, [47] = 0x02, [48] = 0x20,
-	};
-	const uint32_t source = number % SOURCES;
-
-	memcpy(p, like, FRAME_BYTES);
-	memcpy(p, sim_mac, sizeof sim_mac);
-	memcpy(p + 6, sim_peer_mac, sizeof sim_peer_mac);
-	p[28] = (uint8_t)(1 + source / 256);
-	p[29] = (uint8_t)source;
-	p[41] = (uint8_t)number;
-}
-
 /* Turns once over a full burst. Returns the ns of each frame. */
 static double
 turn(struct sim_stack *ss, uint32_t number)
@@ -60,7 +39,8 @@ turn(struct sim_stack *ss, uint32_t number)
 	uint64_t from;
 
 	for (uint32_t i = 0; i < BURST_MAX; i++)
-		write_syn(mem_port_feed(ss->port, FRAME_BYTES, CHECKED), number + i);
+		refused_syn_write(mem_port_feed(ss->port, REFUSED_SYN_BYTES, CHECKED), sim_mac,
+				  sim_peer_mac, SIM_IP, number + i);
 	ss->now_ns += BURST_MAX * FLOOD_NS;
 	from = clock_ns(CLOCK_MONOTONIC);
 	sim_stack_turn(ss);

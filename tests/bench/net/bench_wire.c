@@ -12,7 +12,7 @@
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
  *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
- *              [--copies N] [--bypassed] [--pairs N] [--lent]
+ *              [--copies N] [--bypassed] [--pairs N] [--flood FRAMES_A_SECOND] [--lent]
  *
  * With --front the core is a front of SERVERS servers, which keeps N copies (0); the servers are
  * connections to a core that shares the generator's CPU (wire_fleet.h). The wire alone is not
@@ -22,6 +22,12 @@
  * one changing: a machine of varying speed is the same for both of a pair. One line has all
  * pairs, then one the median run of each. With --pairs and --bypassed neither is a front, so the
  * remaining difference is that of the method.
+ *
+ * With --flood the core is beside the kernel (network.kernel), and each of the runs is a pair: with
+ * a flood of SYNs to a port of the kernel between the requests (wire_flood.h) and without, the
+ * first of them changing. One line has all pairs: the rate of both, the frames that the kernel's
+ * share refused in a second, and the core's time for each, which is the time that it was busy
+ * beyond that of its requests in the other run.
  *
  * With --lent the core's port takes values of the store as loans, without a copy; the generator
  * gathers them, so it is the limit: bytes_per_s by server_busy is what the core could send.
@@ -38,6 +44,7 @@
 
 #define RUNS_MAX     99u
 #define PAIRS_MAX    2000u
+#define FLOOD_MAX    10000000u
 #define WARM_NS      250000000ull /* each key was requested: the first use of an item costs more */
 #define WARM_NEXT_NS 50000000ull  /* of the runs after the first one */
 #define WARM_OPEN_NS 2000000ull
@@ -62,6 +69,8 @@ static const struct kind kinds[] = {
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 enum side { FRONT, ALONE, SIDES };
+/* Runs of --flood are paired by the same index. */
+#define FLOODED FRONT
 
 struct bench {
 	struct wire_run run[SIDES]; /* the second is used with pairs only */
@@ -69,7 +78,7 @@ struct bench {
 	struct bench_workload workload;
 	uint32_t depth, runs, ms, requests, load, memory_mib;
 	bool cpus_said;
-	uint32_t pairs;
+	uint32_t pairs, flood;
 	struct wire_row rows[RUNS_MAX];
 	struct wire_row paired[SIDES][PAIRS_MAX];
 };
@@ -158,6 +167,7 @@ options_of(struct bench *b, int argc, char **argv)
 		BENCH_FLAG("lent", &b->run[FRONT].lends),
 		BENCH_FLAG("bypassed", &b->run[FRONT].fleet.bypassed),
 		BENCH_NUMBER("pairs", &b->pairs, 1, PAIRS_MAX),
+		BENCH_NUMBER("flood", &b->flood, 1, FLOOD_MAX),
 		{0}};
 
 	bench_options(argc, argv, known);
@@ -168,6 +178,9 @@ options_of(struct bench *b, int argc, char **argv)
 		bench_refuse("--front is for TCP");
 	if (b->pairs != 0 && b->run[FRONT].fleet.servers == 0)
 		bench_refuse("--pairs are of a front (--front) and of a core that is none");
+	if (b->flood != 0 && b->run[FRONT].fleet.servers != 0)
+		bench_refuse("--flood is of a core that is no front");
+	b->run[FRONT].flood.is_offered = b->flood != 0;
 	b->workload.depth_max = b->depth < 32 ? 32 : b->depth;
 	if (b->memory_mib == 0)
 		b->memory_mib = bench_fixture_mib(b->workload.keys) +
@@ -328,6 +341,45 @@ measure_pairs(struct bench *b)
 	}
 }
 
+/* ---- a flood ---- */
+
+static void
+say_flood(const struct bench *b)
+{
+	printf("{\"part\": \"flood\", \"columns\": [\"requests_per_s\", "
+	       "\"requests_per_s_alone\", \"refused_per_s\", \"refused_ns\", "
+	       "\"generator_busy\"], \"pairs\": [");
+	for (uint32_t i = 0; i < b->runs; i++) {
+		const struct wire_row *with = &b->paired[FLOODED][i];
+		const struct wire_row *alone = &b->paired[ALONE][i];
+		const double more_ns = (with->server_ns - alone->server_ns) * with->served;
+
+		printf("%s[%.0f, %.0f, %.0f, %.1f, %.3f]", i == 0 ? "" : ", ", with->requests_s,
+		       alone->requests_s, with->refused_s,
+		       with->refused > 0 ? more_ns / with->refused : 0, with->generator_busy);
+	}
+	puts("]}");
+}
+
+static void
+measure_flood(struct bench *b)
+{
+	struct load_command command = command_of(b);
+	struct wire_run *r = &b->run[FRONT];
+
+	wire_run_command(r, &command, false, &b->paired[ALONE][0]); /* discarded */
+	command.warmup_ns = WARM_PAIR_NS;
+	for (uint32_t i = 0; i < b->runs; i++)
+		for (uint32_t k = 0; k < SIDES; k++) {
+			const enum side side = (i + k) % SIDES;
+
+			wire_flood_rate_mt(&r->flood, side == FLOODED ? b->flood : 0);
+			wire_run_command(r, &command, false, &b->paired[side][i]);
+		}
+	wire_flood_rate_mt(&r->flood, 0);
+	say_flood(b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -338,7 +390,7 @@ main(int argc, char **argv)
 	if (b.pairs != 0) {
 		measure_pairs(&b);
 	} else {
-		measure(&b);
+		b.flood != 0 ? measure_flood(&b) : measure(&b);
 		wire_run_end(&b.run[FRONT]);
 	}
 	if (b.run[FRONT].fleet.servers != 0 && !b.run[FRONT].fleet.bypassed)

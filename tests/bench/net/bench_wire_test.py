@@ -84,9 +84,18 @@ class Wire(unittest.TestCase):
         self.assertEqual([found[who]["requests"] for who in ("tcp_get", "alone")], [REQUESTS, REQUESTS])
         self.assertGreater(found["fleet"]["keys"], 0)
 
+    def test_a_flood_to_the_kernel_is_refused_and_every_request_answered(self):
+        # A loop without a share of the CPUs sends less than it is asked for, so none of the figures has a least value.
+        for kind in ("udp_get", "tcp_get"):
+            with self.subTest(kind):
+                found = rows(kind, "--flood", "1000000")["flood"]
+                (with_flood, alone, refused_s, *_), = found["pairs"]
+                self.assertGreater(min(with_flood, alone, refused_s), 0)
+
     def test_mistakes_are_one_line(self):
         for words in ((), ("nonsense",), ("udp_get", "--zipf", "9"), ("udp_get", "--cpus", "1"),
-                      ("udp_get", "--front", "4"), ("tcp_get", "--pairs", "2")):
+                      ("udp_get", "--front", "4"), ("tcp_get", "--pairs", "2"),
+                      ("tcp_get", "--front", "4", "--flood", "9")):
             done = wire(*words)
             self.assertIn(done.returncode, (1, 2))  # 2: a wrong option
             self.assertEqual(done.stdout, "")

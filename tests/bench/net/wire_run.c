@@ -96,6 +96,7 @@ ask(struct wire_run *r, uint64_t *from_ns, uint64_t *from_count)
 	uint64_t count;
 
 	load_core_turn(r->client.core, now_ns);
+	wire_flood_turn(&r->flood, now_ns);
 	if (r->fleet.servers != 0)
 		core_turn(&r->fleet.fixture.core, now_ns);
 	if (likely(now_ns - *from_ns < SLICE_NS))
@@ -148,7 +149,8 @@ wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32
 	bench_client_plan(&r->client, workload);
 	region = bench_region(bench_shared_bytes(memory_mib, 1) + bench_fixture_bytes() +
 				      wire_bytes() + bench_client_bytes(&r->client, workload) +
-				      wire_fleet_bytes(&r->fleet, memory_mib),
+				      wire_fleet_bytes(&r->fleet, memory_mib) +
+				      wire_flood_bytes(&r->flood),
 			      &r->hugepages);
 	r->fixture.hugepages = r->hugepages;
 	wire_make(&r->wire, &region, mac);
@@ -161,6 +163,7 @@ wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32
 	else
 		bench_fixture_create_on_port(&r->fixture, &shared, 0, &region,
 					     &r->wire.end[SERVER].port);
+	wire_flood_make(&r->flood, &r->fixture, &region, &r->wire.end[CLIENT]);
 	bench_client_make(&r->client, workload, &region,
 			  r->fleet.servers != 0 ? &r->fleet.split.side[0].port
 						: &r->wire.end[CLIENT].port);
@@ -280,7 +283,7 @@ ratio(double a, double b)
 }
 
 struct served {
-	uint64_t busy_ns, total_ns, busy_turns, frames, sent;
+	uint64_t busy_ns, total_ns, busy_turns, frames, sent, refused;
 };
 
 static struct served
@@ -295,6 +298,7 @@ served(const struct wire_run *r)
 		turn_times_count(&r->fixture.core.times),
 		counter_read(&s[RX_FRAMES]),
 		counter_read(&s[TX_FRAMES]),
+		counter_read(&s[KERNEL_DROP_RATE]),
 	};
 }
 
@@ -311,6 +315,9 @@ row_of_server(struct wire_row *row, const struct served *from, const struct serv
 	row->server_turn_ns = ratio(busy_ns, (double)(to->busy_turns - from->busy_turns));
 	row->server_in = ratio((double)(to->frames - from->frames), requests);
 	row->server_out = ratio((double)(to->sent - from->sent), requests);
+	row->served = requests;
+	row->refused = (double)(to->refused - from->refused);
+	row->refused_s = ratio(1e9 * row->refused, (double)(to->total_ns - from->total_ns));
 }
 
 static void

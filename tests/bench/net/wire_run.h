@@ -16,6 +16,7 @@
 #include "dpdk/tsc_clock.h"
 #include "echo_turns.h"
 #include "wire_fleet.h"
+#include "wire_flood.h"
 #include "wire_port.h"
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ struct wire_run {
 	struct bench_fixture fixture;
 	struct bench_client client;
 	struct wire_fleet fleet; /* if it has servers, the core is their front */
+	struct wire_flood flood;
 	struct bench_workload workload;
 	struct tsc_clock clock;
 	pthread_t threads[2];
@@ -57,6 +59,8 @@ struct wire_row {
 	double server_burst;                /* frames in a busy turn of the server */
 	double server_turn_ns;              /* length of a busy turn */
 	double server_in, server_out;       /* frames for each request */
+	double served, refused;             /* requests and frames of the flood, with the warm-up */
+	double refused_s;                   /* frames of the flood a second */
 	double residence_p50_us, residence_p99_us, residence_p999_us; /* 0: not measured */
 };
 

@@ -22,6 +22,7 @@ enum mode {
 	MODE_ADDRESS = 1u << 1, /* frames are addressed to us */
 	MODE_VLAN = 1u << 2,    /* the port is on a VLAN, and frames without a tag get one */
 	MODE_IPV6_OFF = 1u << 3,
+	MODE_FLOODED = 1u << 4, /* SYNs are looked for as after a flood */
 };
 
 #define RECORDS_MAX     64u
@@ -199,6 +200,7 @@ one_record(struct rig *r, const uint8_t *bytes, uint32_t len, bool from_kernel)
 	rig_turn(r, NULL);
 	r->np->sent_count = 0;
 	rig_ol_flags(r);
+	r->kernel->is_flooded = (mode & MODE_FLOODED) != 0;
 	if (from_kernel)
 		kernel_sends(r, p, len);
 	else

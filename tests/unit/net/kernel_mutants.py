@@ -44,6 +44,13 @@ MUTANTS = {
     "DENIED_FOR_ALL": ("net/classify.c", "!udp_port_is_ours(net, be16_get(h->dst_port))", "false"),
     # A flood of SYNs takes the whole burst.
     "BULK_IS_ALL": (LANE, "(is_bulk && !rate_has_room", "(false && !rate_has_room"),
+    # In a flood of SYNs those to the cache are the kernel's, too.
+    "FLOOD_TAKES_ALL": (IO, "header_len <= l3->l4_len &&\n\t       !kernel_port_is_ours(net->kernel, KERNEL_TCP, be16_get(h->dst_port))",
+                        "header_len <= l3->l4_len"),
+    # The first segments of a burst are kept, whichever they are.
+    "FLOOD_KEEPS_FIRST": (IO, "in->tcp[kept++] = (uint8_t)i;", "kept++;"),
+    # A flood is not noticed, so each of its frames is looked up as a segment.
+    "FLOOD_UNNOTICED": (LANE, "k->is_flooded = true;", ""),
     # Nothing limits the kernel's share but the ring.
     "NO_RATE": (LANE, "paid_ns - now_ns <= (burst - 1) * cost_ns", "true"),
     # The kernel's frames take a turn's every place.

@@ -39,10 +39,12 @@ struct row {
 };
 
 static struct rig *rig;
+static bool flooded; /* the kernel's SYNs are looked for, as after a frame above the rate */
 
 SETUP(start)
 {
 	rig = rig_new(&(struct rig_options){.udp_port = UDP_PORT, .kernel = true});
+	flooded = false;
 }
 
 TEARDOWN(stop)
@@ -94,6 +96,7 @@ receive(const uint8_t *p, uint32_t len)
 	rig_turn(rig, NULL);
 	rig->np->sent_count = 0;
 	rig_ol_flags(rig);
+	rig->kernel->is_flooded = flooded;
 	check(net_port_put(rig->np, p, len, 0));
 	rig_turn(rig, NULL);
 }
@@ -243,17 +246,95 @@ static const struct row rows[] = {
 	{"ND: a router", SOLICIT6, 54, {134}, 1, BOTH, DROP_ND_ROUTER},
 };
 
+static void
+check_row(const struct row *row)
+{
+	uint8_t p[NET_FRAME_BYTES] = {0};
+	const uint32_t len = make(p, row->base);
+
+	memcpy(p + row->at, row->value, row->value_len);
+	if (row->base != ARP)
+		frame_fix(p, len);
+	check_owner(row->what, p, len, row->who, row->counter);
+}
+
 TEST(each_frame_has_the_owner_of_its_row)
 {
-	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		uint8_t p[NET_FRAME_BYTES] = {0};
-		const uint32_t len = make(p, rows[i].base);
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		check_row(&rows[i]);
+}
 
-		memcpy(p + rows[i].at, rows[i].value, rows[i].value_len);
-		if (rows[i].base != ARP)
-			frame_fix(p, len);
-		check_owner(rows[i].what, p, len, rows[i].who, rows[i].counter);
+#define AT_TCP_PORT   36u
+#define AT_TCP_OFFSET 46u
+#define AT_TCP_FLAGS  47u
+
+/* Segments to a port: the owner, and the counter of the cache or of the reason. */
+static const struct {
+	const char *what;
+	uint16_t port;
+	uint8_t offset, flags;
+	enum who who;
+	uint32_t counter;
+} segments[] = {
+	{"a SYN to ssh", SSH, 0x50, 2, KERNEL, ANY_COUNTER},
+	{"a SYN with ECN to ssh", SSH, 0x50, 0xc2, KERNEL, ANY_COUNTER},
+	{"a SYN-ACK to ssh", SSH, 0x50, 0x12, KERNEL, ANY_COUNTER},
+	{"an ACK to ssh", SSH, 0x50, 0x10, KERNEL, ANY_COUNTER},
+	{"a SYN to our port", UDP_PORT, 0x50, 2, CACHE, TCP_SYNS},
+	{"a SYN to a port of our own connections", OWN_PORT, 0x50, 2, CACHE, TCP_DROP_PORT},
+	{"a SYN to ssh with too short a header", SSH, 0x40, 2, NOBODY, TCP_DROP_HEADER},
+	{"a SYN to ssh with a header beyond its end", SSH, 0xf0, 2, NOBODY, TCP_DROP_HEADER},
+};
+
+TEST(segments_have_one_owner_in_a_flood_and_without)
+{
+	for (uint32_t n = 0; n < 2 * sizeof segments / sizeof segments[0]; n++) {
+		const uint32_t i = n / 2;
+		uint8_t p[NET_FRAME_BYTES];
+		const uint32_t len = frame_tcp(p, "hello", 5);
+
+		flooded = n % 2 != 0;
+		put16(p + AT_TCP_PORT - 2, (uint16_t)(40000 + n)); /* each has a flow */
+		put16(p + AT_TCP_PORT, segments[i].port);
+		p[AT_TCP_OFFSET] = segments[i].offset;
+		p[AT_TCP_FLAGS] = segments[i].flags;
+		frame_fix(p, len);
+		check_owner(segments[i].what, p, len, segments[i].who, segments[i].counter);
 	}
+}
+
+TEST(a_flood_changes_no_frames_owner)
+{
+	flooded = true;
+	for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		check_row(&rows[i]);
+}
+
+/* The frames that are kept after a flood's are removed are all others, in their order. */
+TEST(between_syns_of_a_flood_every_segment_reaches_the_cache)
+{
+	const uint32_t lent = rig_lent(rig);
+	uint8_t ssh[NET_FRAME_BYTES], ours[NET_FRAME_BYTES];
+	const uint32_t len = frame_tcp(ssh, "", 0);
+
+	memcpy(ours, ssh, len);
+	put16(ssh + AT_TCP_PORT, SSH);
+	ssh[AT_TCP_FLAGS] = 2;
+	frame_fix(ssh, len);
+	rig_ol_flags(rig);
+	for (uint32_t turn = 0; turn < 100; turn++) {
+		for (uint32_t i = 0; i < 32; i++)
+			check(net_port_put(rig->np, i % 3 == 0 ? ours : ssh, len, 0));
+		rig_turn(rig, NULL);
+		check(turn < 4 || rig->kernel->is_flooded);
+	}
+	check_eq(rig_count(rig, TCP_DROP_NO_CONN), 100 * 11);
+	check_eq(rig_count(rig, KERNEL_GIVEN) + rig_count(rig, KERNEL_DROP_RATE), 100 * 21);
+	check_eq(rig_count(rig, KERNEL_GIVEN), KERNEL_BULK_BURST);
+	rig->now_ns += NS_PER_S;
+	rig_turn(rig, NULL);
+	check(!rig->kernel->is_flooded);
+	check_eq(rig_lent(rig), lent);
 }
 
 TEST(frames_to_another_station_are_nobodys)

@@ -268,6 +268,26 @@ TEST(the_operators_word_goes_before_the_profiles_as_far_as_the_nic_can)
 	}
 }
 
+TEST(the_profile_of_a_missing_nic_refuses_nothing)
+{
+	for (uint32_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++) {
+		struct profile p;
+		struct config cfg;
+		struct error err = {0};
+
+		check(load_with("summary", "summary", &p, &err));
+		config_defaults(&cfg);
+		check(config_set(&cfg, overrides[i].option, overrides[i].value, &err));
+		strcpy(cfg.kernel, CONFIG_KERNEL_NIC);
+		check(!profile_apply(&p, &cfg, &err));
+		if (strstr(overrides[i].value, "loans") != NULL)
+			continue; /* a NIC of the PCI bus may take loans whatever its profile says
+				   */
+		profile_suppose(&p, &cfg);
+		check(profile_apply(&p, &cfg, &err));
+	}
+}
+
 static const struct {
 	uint16_t vendor, device;
 	const char *name;
