@@ -1,16 +1,18 @@
 """memcached's own tests as referees: t/*.t and testapp of Debian's source, against memcached built from that source
-and against the appliance.
+and against the appliance. A file starts its servers, or, if it needs no words for them, asks one that runs: external.
 
 A test of theirs is known by its file and its number there. Both programs run the same files with the same clock: the
 tests' debugtime, which only a debug build of memcached has, becomes a sleep for the appliance, a second longer than asked: an
 item ends within the second that it was told.
 """
 
+import contextlib
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -30,6 +32,9 @@ START = ("for (1..80) {", "for (1..1200) {")  # quarters of a second: a loaded m
 PIPELINED = (r'"mg foo v\r\nlru_crawler metadump all\r\n"', r'"mg foo v\r\nmg foo v\r\n"')
 # Their tests ask for the help at each connection that they make.
 WRAPPER = '#!/bin/sh\n[ "$*" != -h ] || exec cat {home}/help\nexec {home}/as_memcached "$@"\n'
+# A file that starts servers in no other way can ask one that runs.
+STARTS = re.compile(r"new_memcached\(([^)]*)\)")
+READY_S = 300  # generous: a loaded machine
 LIBRARIES = {"event.h": "libevent-dev", "openssl/ssl.h": "libssl-dev"}
 
 
@@ -93,9 +98,28 @@ def ends_by_itself(child, said, silent_s):
     return False
 
 
-def run_one(home, words, program, tls, silent_s):
+@contextlib.contextmanager
+def running(home, program):
+    """A server for one file. Yields what the file's environment says of it."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    env = dict(os.environ, LC_ALL="C", **({"CLOCKOO_PROGRAM": str(program)} if program is not None else {}))
+    with subprocess.Popen([home / "memcached-debug", "-u", "root", "-p", str(port), "-U", "0"], cwd=home, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env) as child:
+        end = time.monotonic() + READY_S
+        while child.poll() is None and time.monotonic() < end:
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield {"T_MEMD_USE_DAEMON": f"127.0.0.1:{port}"}
+        child.kill()
+
+
+def run_one(home, words, program, tls, silent_s, **more_env):
     """Returns what one file says, {number: whether it held}, a number as text, and its last line if it had to be ended."""
-    env = dict(os.environ, LC_ALL="C")
+    env = dict(os.environ, LC_ALL="C", **more_env)
     if program is not None:
         env["CLOCKOO_PROGRAM"] = str(program)
     if tls:
@@ -130,14 +154,22 @@ def names(source, only=None):
     return [name for name in found if name not in NO_SERVER and not name.startswith("proxy") and (only is None or name in only)]
 
 
-def run_all(source, program=None, only=None, silences=None):
+def external_names(source, only=None):
+    """The files that start servers without words for them."""
+    found = [name for name in names(source, only) if name != "testapp" and not TLS_FILES.match(name)]
+    starts = {name: STARTS.findall((source / "t" / name).read_text()) for name in found}
+    return [name for name in found if starts[name] and not any(starts[name])]
+
+
+def run_all(source, program=None, only=None, silences=None, external=False):
     """Returns what all files say, for memcached or, with a program, for the appliance. silences: seconds without a line
-    after which a file is ended, where that is not SILENT_S."""
+    after which a file is ended, where that is not SILENT_S. external: each file asks a server that runs."""
     def run_file(name):
         began = time.monotonic()
         home = bench_of(source, program)
         words = ["./testapp"] if name == "testapp" else ["perl", f"t/{name}"]
-        results, last = run_one(home, words, program, bool(TLS_FILES.match(name)), (silences or {}).get(name, SILENT_S))
+        with running(home, program) if external else contextlib.nullcontext({}) as where:
+            results, last = run_one(home, words, program, bool(TLS_FILES.match(name)), (silences or {}).get(name, SILENT_S), **where)
         shutil.rmtree(home, ignore_errors=True)
         seconds = round(time.monotonic() - began, 1)
         if last is not None:
@@ -145,4 +177,4 @@ def run_all(source, program=None, only=None, silences=None):
         return name, {"results": results, "seconds": seconds, "ended": last is not None}
 
     with futures.ThreadPoolExecutor(AT_ONCE) as several:
-        return dict(several.map(run_file, names(source, only)))
+        return dict(several.map(run_file, external_names(source, only) if external else names(source, only)))

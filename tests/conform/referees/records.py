@@ -11,6 +11,7 @@ import planted
 
 FILE = "records.json"
 NOT_YET = ["—"] * 2
+EXTERNAL = ", external"  # behind a version: its files asked a server that runs
 
 
 def load(folder):
@@ -49,7 +50,7 @@ def table(folder):
              "t/*.t the appliance lacks above all binary-extstore.t, 40,000 tests of an extstore of 64 MB, for which",
              "the tier is too large.", "",
              "| referee | version | tests | memcached passes | of them the appliance |", "|---|---|---|---|---|"]
-    for version in explained.ALL:
+    for version in (f"{version}{kind}" for kind in ("", EXTERNAL) for version in explained.ALL):
         held, good = records["memcached"].get(version, NOT_YET)
         lines.append(f"| memcached's t/*.t and testapp | {version} | its own | {held} | {good} |")
     lines += row_lines(records)
