@@ -37,7 +37,7 @@ read_settings(struct appliance *a, struct error *err)
 	struct config *c = &a->settings.config;
 
 	return (nic_prepare(&a->nic, c, err) && fleet_prepare(&a->fleet, c, err) &&
-		tls_cores_begin(&a->tls, c, err) &&
+		tls_cores_begin(&a->tls, c, err) && tls_servers_begin(&a->tls_servers, c, err) &&
 		(c->http.text[0] == '\0' || http_is_built(err))) ||
 	       config_error_permanent(&a->settings.source, err);
 }
@@ -212,6 +212,7 @@ build_cores(struct appliance *a, struct region *region)
 		.store = a->store,
 		.shared = a->shared,
 		.tls = a->tls,
+		.tls_servers = a->tls_servers,
 		.fleet = a->fleet,
 		.flash = &a->flash,
 		.kernel = &a->kernel,
@@ -344,6 +345,7 @@ start_control(struct appliance *a, pthread_t *thread, struct error *err)
 		.access = &a->access,
 		.own = &a->own,
 		.tls = a->tls,
+		.tls_servers = a->tls_servers,
 		.fleet = a->fleet,
 		.front_cores = &a->front_cores,
 		.front = &a->sizes.front,
@@ -430,6 +432,7 @@ appliance_stop(struct appliance *a)
 		telemetry_each(&a->telemetry, print_counter, NULL);
 	dpdk_rows_end();
 	capture_service_destroy(a->capture);
+	tls_servers_end(a->tls_servers);
 	close_all(a);
 	access_end(&a->access);
 	own_addrs_end(&a->own);

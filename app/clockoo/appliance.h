@@ -37,7 +37,8 @@ struct appliance {
 	struct users users;
 	struct access access;
 	struct own_addrs own;
-	struct tls_cores *tls; /* NULL: none */
+	struct tls_cores *tls;           /* NULL: none */
+	struct tls_servers *tls_servers; /* NULL: none */
 	/* ---- the items ---- */
 	struct store *store;
 	struct arena_file arena;

@@ -283,6 +283,12 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->front.login[0] != '\0' && cfg->front.login[0] != '/')
 		return error_set(err, "--front-login: %s: expected an absolute path",
 				 cfg->front.login);
+	if (cfg->front.tls_ca[0] != '\0' && cfg->front.tls_ca[0] != '/')
+		return error_set(err, "--front-tls-ca: %s: expected an absolute path",
+				 cfg->front.tls_ca);
+	if (cfg->front.tls_name[0] != '\0' && cfg->front.tls_ca[0] == '\0')
+		return error_set(err, "--front-tls-name without --front-tls-ca: servers are spoken "
+				      "to in the clear, and show no certificate");
 	if (cfg->front.peers[0] != '\0' && (cfg->udp_port == 0 || cfg->protocol == PROTOCOL_BINARY))
 		return error_set(err, "--front-peers: fronts tell each other by lines of text over "
 				      "UDP; give a UDP port (-U), and not -B binary");

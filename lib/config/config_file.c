@@ -128,7 +128,7 @@ closest_key(const char *path)
 static bool
 unknown(const struct yaml_key *key, struct error *err)
 {
-	char section[YAML_PATH_BYTES], words[ERROR_BYTES / 2];
+	char section[YAML_PATH_BYTES], words[ERROR_BYTES - YAML_PATH_BYTES];
 	const struct config_section *there;
 	const char *best = closest_key(key->path);
 

@@ -15,6 +15,7 @@
 #define CONFIG_SERVERS_BYTES         4096u
 #define CONFIG_SERVERS_MAX           128u /* of a list; a longer one needs a file */
 #define CONFIG_LOGIN_PATH            256u
+#define CONFIG_TLS_NAME_BYTES        254u /* RFC 1035, 2.3.4, with a zero byte */
 #define CONFIG_SKIP_BYTES            129u /* libmemcached's longest namespace, with its zero byte */
 #define CONFIG_FRONT_FNV1A_64        6u   /* a value of hash: nutcracker's default */
 #define CONFIG_FRONT_CONNECTIONS_MAX 16u
@@ -43,9 +44,11 @@ struct config_front {
 	char gutter[CONFIG_SERVERS_BYTES]; /* standby servers, as servers; empty: none */
 	uint32_t gutter_ttl_ms;
 	uint32_t reload;
-	uint32_t warm_ms;                 /* 0: keys are not handed over */
-	char peers[CONFIG_SERVERS_BYTES]; /* address:port of each peer; empty: none */
-	char login[CONFIG_LOGIN_PATH];    /* file of the user at the servers; empty: none */
+	uint32_t warm_ms;                     /* 0: keys are not handed over */
+	char peers[CONFIG_SERVERS_BYTES];     /* address:port of each peer; empty: none */
+	char login[CONFIG_LOGIN_PATH];        /* file of the user at the servers; empty: none */
+	char tls_ca[CONFIG_LOGIN_PATH];       /* file of the issuers of servers; empty: no TLS */
+	char tls_name[CONFIG_TLS_NAME_BYTES]; /* of all certificates; empty: each server's host */
 };
 
 #endif

@@ -192,6 +192,13 @@ const struct option_row option_rows[] = {
 	{"front-login", 0, OPTION_TEXT, AT(front.login), 1, SIZE(front.login), "FILE",
 	 "log in to the servers: file with one user:password, reloaded on SIGHUP (none)", false,
 	 "front.login"},
+	{"front-tls-ca", 0, OPTION_TEXT, AT(front.tls_ca), 1, SIZE(front.tls_ca), "FILE",
+	 "speak TLS to the servers, and only to those with a certificate that one of this PEM file "
+	 "has issued; reloaded on SIGHUP (none: in the clear)",
+	 false, "front.tls_ca"},
+	{"front-tls-name", 0, OPTION_TEXT, AT(front.tls_name), 1, SIZE(front.tls_name), "NAME",
+	 "name or address that the servers' certificates have (that of --front-servers)", false,
+	 "front.tls_name"},
 	{"flash-device", 0, OPTION_TEXT, AT(flash.device), 1, SIZE(flash.device), "FILE",
 	 "file or block device of a second tier, for the items that memory evicts (none)", false,
 	 "flash.device"},

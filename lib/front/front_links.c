@@ -32,6 +32,27 @@ on_ready(void *arg, struct conn *link)
 		front_lane_event(l, EVENT_READY);
 }
 
+/* A record that begins amid a request ends with it: memcached, having read the rest of a value,
+ * waits for bytes of its socket, and misses those that its TLS has deciphered already. */
+static uint32_t
+piece(void *arg, const struct conn *link, uint32_t most)
+{
+	const struct front_lane *l = lane_of_link(arg, link);
+	const uint64_t taken = l->written - conn_unacknowledged(link);
+	uint64_t end = taken + most;
+
+	for (const struct list *at = l->batches.prev; at != &l->batches; at = at->prev) {
+		const struct front_batch *batch = container_of(at, struct front_batch, link);
+
+		if (batch->end == taken)
+			return most;
+		if (batch->end < taken)
+			break;
+		end = batch->end;
+	}
+	return end - taken < most ? (uint32_t)(end - taken) : most;
+}
+
 static void
 on_gone(void *arg, struct conn *link)
 {
@@ -112,6 +133,7 @@ front_links_attach(struct front *f, struct region *region)
 		.gone = on_gone,
 		.failed = on_failed,
 		.ready = on_ready,
+		.piece = piece,
 	};
 
 	peers_begin(f, region);

@@ -100,6 +100,8 @@ struct serve_link_user {
 	void (*gone)(void *arg, struct conn *link);
 	void (*failed)(void *arg, struct conn *link, uint32_t why);
 	void (*ready)(void *arg, struct conn *link);
+	/* Returns how many of the link's unsent bytes a record takes, `most` at most. */
+	uint32_t (*piece)(void *arg, const struct conn *link, uint32_t most);
 	/* Offers a datagram's request that is no command, up to the datagram's end. True: it is
 	 * one of the user's own, and nothing is replied. May be NULL. */
 	bool (*received)(void *arg, const struct udp_peer *from, struct view request);

@@ -94,7 +94,7 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 	for (;;) {
 		uint32_t n;
 		const enum tls_status status =
-			tls_wire_send(&tc->io, t->stream, t->wire, t->pipe, &n);
+			tls_wire_send(&tc->io, t->stream, t->wire, t->pipe, NULL, &n);
 
 		if (status == TLS_WAITS)
 			return true;

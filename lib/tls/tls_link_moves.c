@@ -281,7 +281,7 @@ tls_link_send(struct tls_links *tl, struct tls_link *l)
 	if (likely(conn_unacknowledged(l->pipe) == 0 && !conn_pipe_is_done(l->pipe)))
 		return;
 	do {
-		status = tls_wire_send(&tl->io, l->stream, wire, l->pipe, &n);
+		status = tls_wire_send(&tl->io, l->stream, wire, l->pipe, &tl->user, &n);
 	} while (status == TLS_DONE && n > 0);
 	if (status == TLS_FAILED) {
 		link_broken(tl, l);

@@ -352,8 +352,11 @@ on_message(int is_ours, int version, int type, const void *bytes, size_t len, SS
 {
 	struct tls_stream *stream = arg;
 
-	(void)version, (void)bytes, (void)len, (void)ssl;
-	stream->rekeys += !is_ours && type == SSL3_RT_HANDSHAKE;
+	const bool is_ticket = stream->is_client && len > 0 &&
+			       *(const uint8_t *)bytes == SSL3_MT_NEWSESSION_TICKET;
+
+	(void)version, (void)ssl;
+	stream->rekeys += !is_ours && type == SSL3_RT_HANDSHAKE && !is_ticket;
 }
 
 /* Writes the alert for a hello that is too long, as OpenSSL does for any such message: fatal,

@@ -79,7 +79,7 @@ tls_wire_read(struct tls_wire_io *w, struct tls_stream *stream, struct conn *wir
 
 enum tls_status
 tls_wire_send(struct tls_wire_io *w, struct tls_stream *stream, struct conn *wire,
-	      struct conn *pipe, uint32_t *bytes)
+	      struct conn *pipe, const struct serve_link_user *by, uint32_t *bytes)
 {
 	enum tls_status status = TLS_DONE;
 	uint32_t credits, n = 0;
@@ -89,9 +89,10 @@ tls_wire_send(struct tls_wire_io *w, struct tls_stream *stream, struct conn *wir
 	if (room == 0)
 		return TLS_WAITS;
 	if (room > TLS_RECORD_MORE)
-		n = conn_pipe_take(w->stack, pipe, w->plain,
-				   room - TLS_RECORD_MORE < TLS_STEP_MAX ? room - TLS_RECORD_MORE
-									 : TLS_STEP_MAX);
+		n = room - TLS_RECORD_MORE < TLS_STEP_MAX ? room - TLS_RECORD_MORE : TLS_STEP_MAX;
+	if (n > 0 && by != NULL && conn_unacknowledged(pipe) > 0)
+		n = by->piece(by->arg, pipe, n);
+	n = conn_pipe_take(w->stack, pipe, w->plain, n);
 	if (n == 0 && conn_pipe_is_done(pipe))
 		tls_end(stream);
 	if (n > 0)

@@ -12,6 +12,7 @@
 #ifndef CLOCKOO_TLS_WIRE_H
 #define CLOCKOO_TLS_WIRE_H
 
+#include "serve/serve_backend.h"
 #include "stack/stack.h"
 #include "tls_stream.h"
 
@@ -36,10 +37,11 @@ enum tls_status tls_wire_handshake(struct tls_wire_io *w, struct tls_stream *str
 /* Deciphers the wire's next bytes in one call. *bytes: how many are at `to`. */
 enum tls_status tls_wire_read(struct tls_wire_io *w, struct tls_stream *stream, struct conn *wire,
 			      uint8_t *to, uint32_t room, uint32_t *bytes);
-/* Sends a record of the pipe's bytes; or, if the pipe is done, the end of the stream. TLS_WAITS:
- * there is no room. *bytes: of the pipe; 0: it has none left. */
+/* Sends a record of the pipe's bytes; or, if the pipe is done, the end of the stream. by: says
+ * where a record ends (struct serve_link_user); NULL: anywhere. TLS_WAITS: there is no room.
+ * *bytes: of the pipe; 0: it has none left. */
 enum tls_status tls_wire_send(struct tls_wire_io *w, struct tls_stream *stream, struct conn *wire,
-			      struct conn *pipe, uint32_t *bytes);
+			      struct conn *pipe, const struct serve_link_user *by, uint32_t *bytes);
 /* True if bytes have arrived that were not read. */
 bool tls_wire_has_input(const struct tls_stream *stream, const struct conn *wire);
 

@@ -1,7 +1,7 @@
 /*
- * tls_absent.c - -Z of a program that was built without OpenSSL: refused.
+ * tls_absent.c - -Z and --front-tls-ca of a program that was built without OpenSSL: refused.
  */
-#include "tls_cores.h"
+#include "tls_servers.h"
 
 bool
 tls_is_built(struct error *err)
@@ -68,4 +68,68 @@ void
 tls_cores_end(struct tls_cores *tls)
 {
 	(void)tls;
+}
+
+/* ---- to servers ---- */
+
+static bool
+servers_refused(const struct config *cfg, struct error *err)
+{
+	return cfg->front.tls_ca[0] == '\0' ||
+	       error_set(err, "--front-tls-ca: this program was built without OpenSSL; install "
+			      "libssl-dev and build it again, or leave it out");
+}
+
+bool
+tls_servers_check(const struct config *cfg, struct error *err)
+{
+	return servers_refused(cfg, err);
+}
+
+bool
+tls_servers_begin(struct tls_servers **ts, const struct config *cfg, struct error *err)
+{
+	*ts = NULL;
+	return servers_refused(cfg, err);
+}
+
+uint32_t
+tls_servers_pipes(const struct config *cfg, const struct front_settings *front)
+{
+	(void)cfg, (void)front;
+	return 0;
+}
+
+size_t
+tls_servers_core_bytes(const struct config *cfg, const struct front_settings *front)
+{
+	(void)cfg, (void)front;
+	return 0;
+}
+
+uint64_t
+tls_servers_heap_max(const struct config *cfg, const struct front_settings *front)
+{
+	(void)cfg, (void)front;
+	return 0;
+}
+
+void
+tls_servers_build(struct tls_servers *ts, struct region *region, const struct tls_place *at,
+		  const struct front_settings *front, struct telemetry *telemetry)
+{
+	(void)ts, (void)region, (void)at, (void)front, (void)telemetry;
+}
+
+bool
+tls_servers_reload(struct tls_servers *ts, const struct config *cfg)
+{
+	(void)ts, (void)cfg;
+	return false;
+}
+
+void
+tls_servers_end(struct tls_servers *ts)
+{
+	(void)ts;
 }

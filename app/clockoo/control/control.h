@@ -10,7 +10,7 @@
 
 #include "access/access.h"
 #include "access/own_addrs.h"
-#include "access/tls_cores.h"
+#include "access/tls_servers.h"
 #include "access/users.h"
 #include "capture/capture_service.h"
 #include "core/core.h"
@@ -43,8 +43,9 @@ struct control {
 	struct users *users;
 	struct access *access;
 	struct own_addrs *own;
-	struct tls_cores *tls; /* NULL: none */
-	struct fleet *fleet;   /* NULL: not a front */
+	struct tls_cores *tls;           /* NULL: none */
+	struct tls_servers *tls_servers; /* NULL: none */
+	struct fleet *fleet;             /* NULL: not a front */
 	struct front_cores *front_cores;
 	const struct front_settings *front;
 	struct arena_file *arena;

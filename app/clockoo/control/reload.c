@@ -245,7 +245,9 @@ void
 reload_certs(struct control *c)
 {
 	const uint32_t asked = serve_certs_asked_mt(c->shared);
-	const bool taken = tls_cores_reload(c->tls, &c->settings->config);
+	const struct config *cfg = &c->settings->config;
+	const bool issuers = c->tls_servers == NULL || tls_servers_reload(c->tls_servers, cfg);
+	const bool taken = tls_cores_reload(c->tls, cfg) && issuers;
 
 	serve_certs_read_mt(c->shared, asked, taken, process_now_ns(c->process));
 }
@@ -270,4 +272,6 @@ reload_all(struct control *c)
 	users_reload(c->users);
 	if (c->tls != NULL)
 		reload_certs(c);
+	else if (c->tls_servers != NULL)
+		tls_servers_reload(c->tls_servers, &c->settings->config);
 }

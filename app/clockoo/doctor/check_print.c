@@ -164,6 +164,11 @@ check_print(struct settings *s, struct error *err)
 		fleet_spec_size(front, &s->config, size);
 		front_plan_age(&front->plan, &front->config, age);
 		printf("front: %s\nfront: %s\n", size, age);
+		if (s->config.front.tls_ca[0] != '\0')
+			printf("front: TLS to the servers, issued by %s, for %s\n",
+			       s->config.front.tls_ca,
+			       s->config.front.tls_name[0] != '\0' ? s->config.front.tls_name
+								   : "each server's host");
 		report_front(front);
 	}
 	fleet_spec_free(front);

@@ -4,7 +4,7 @@
  */
 #include "dry_run.h"
 #include "config/addr_list.h"
-#include "access/tls_cores.h"
+#include "access/tls_servers.h"
 #include "firmware.h"
 #include "keep/arena_check.h"
 #include "nic.h"
@@ -112,7 +112,8 @@ run(struct dry_run *p, struct config *cfg, struct error *err)
 	if (!nic_profile(&p->profile, cfg, err) || !place_workers(p, cfg, err) ||
 	    !access_lists_read(&p->access, cfg, err) || !check_addresses(cfg, err) ||
 	    !fleet_spec_read(&p->front, cfg, err) ||
-	    !flash_check_bytes(&asked.flash_bytes, cfg, err) || !tls_files_check(cfg, err))
+	    !flash_check_bytes(&asked.flash_bytes, cfg, err) || !tls_files_check(cfg, err) ||
+	    !tls_servers_check(cfg, err))
 		return false;
 	steer_caps_max(&p->profile, &expected);
 	if (!steer_plan_make(&p->steer, cfg, &p->profile, &expected, err))

@@ -3,6 +3,7 @@
  * anything.
  */
 #include "file_check.h"
+#include "access/tls_servers.h"
 #include "config/auth_file.h"
 #include "nic.h"
 #include "nic_profile.h"
@@ -90,7 +91,7 @@ file_check_complete(const struct config *cfg, struct error *err)
 
 	return nic_profile(&profile, cfg, err) &&
 	       profile_device(&profile, cfg, cfg->queues, device, err) &&
-	       check_users_file(cfg, err);
+	       check_users_file(cfg, err) && (cfg->sysfs[0] != '\0' || tls_servers_check(cfg, err));
 }
 
 static bool

@@ -2,7 +2,7 @@
  * plan_print.c - --plan: a dry run as text.
  */
 #include "plan_print.h"
-#include "access/tls_cores.h"
+#include "access/tls_servers.h"
 #include "base/size_units.h"
 #include "dry_run.h"
 #include "fleet/front_cores.h"
@@ -232,7 +232,7 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 			     ((uint64_t)EAL_MB << MB_SHIFT);
 	/* A tier's buffers and columns lie in ordinary pages or in a file on a tmpfs. */
 	const uint64_t ordinary = state != 0 ? 0 : z->flash.buffers + z->flash.rows;
-	const uint64_t tls = tls_heap_max(cfg).all;
+	const uint64_t tls = tls_heap_max(cfg).all + tls_servers_heap_max(cfg, &z->front);
 	const uint64_t beside = kernel + ordinary + tls + ((uint64_t)PROGRAM_MB << MB_SHIFT);
 
 	fprintf(out, "memory     %llu MB on node %u, %s:\n", mb_of(all), p->machine.placement.node,
@@ -331,6 +331,21 @@ print_warm(const struct front_config *c, FILE *out)
 			"the "
 			"servers that had them (%zu MB of memory)\n",
 			(double)c->warm_ns / 1e9, sizeof(struct front_warm) >> 20);
+}
+
+/* Prints what TLS to servers takes. */
+static void
+print_tls_to_servers(const struct config *cfg, const struct sizes *z, FILE *out)
+{
+	if (cfg->front.tls_ca[0] == '\0')
+		return;
+	fprintf(out,
+		"           TLS, issued by %s, for %s; %zu KB a core, heap at most %llu KB in "
+		"all\n",
+		cfg->front.tls_ca,
+		cfg->front.tls_name[0] != '\0' ? cfg->front.tls_name : "each server's host",
+		tls_servers_core_bytes(cfg, &z->front) >> 10,
+		(unsigned long long)tls_servers_heap_max(cfg, &z->front) >> 10);
 }
 
 static void
@@ -512,6 +527,7 @@ plan_print(struct config *cfg, FILE *out, bool *starts, struct error *err)
 	print_front(p.front, cfg, out);
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
+	print_tls_to_servers(cfg, &p.sizes, out);
 	device_starts = print_device(&p.sizes.flash, cfg, out);
 	print_tls(cfg, &p.sizes, out);
 	http_starts = print_http(&cfg->http, out);

@@ -77,6 +77,16 @@ static const char *const failures[] = {
 	[FRONT_FAILURE_BROKEN] = "its answers are not those of a memcached",
 	[FRONT_FAILURE_LOGIN] = "it refuses the login",
 	[FRONT_FAILURE_NO_LOGIN] = "it requires a login: name a file with one as front.login",
+	[FRONT_FAILURE_NOT_TLS] = "it does not speak TLS",
+	[FRONT_FAILURE_TLS_SILENT] = "its TLS handshake does not end within front.connect_timeout",
+	[FRONT_FAILURE_TLS_CLOSED] = "it ends its connections amid the TLS handshake",
+	[FRONT_FAILURE_TLS_REFUSED] = "it refuses the TLS handshake",
+	[FRONT_FAILURE_TLS_OTHER] = "its TLS handshake fails",
+	[FRONT_FAILURE_CERT_EXPIRED] = "its certificate has expired",
+	[FRONT_FAILURE_CERT_EARLY] = "its certificate is not valid yet",
+	[FRONT_FAILURE_CERT_NAME] = "its certificate has another name: see front.tls_name",
+	[FRONT_FAILURE_CERT_ISSUER] = "no certificate of front.tls_ca has issued its own",
+	[FRONT_FAILURE_CERT_OTHER] = "its certificate does not verify",
 };
 
 /* Makes the thread look the names up at once: their hosts may have moved. The lock is held. */

@@ -109,6 +109,10 @@ build_front(const struct core_parts *p, uint32_t core, struct region *region, st
 		settings.clock_arg = p->process->clock;
 	}
 	front = front_create(region, &settings, serve, stack, store_core_of(p->store, core));
+	if (p->tls_servers != NULL)
+		tls_servers_build(p->tls_servers, region,
+				  &(struct tls_place){core, &p->sizes->stack, stack, serve},
+				  &settings, p->telemetry);
 	ensure(telemetry_add(p->telemetry,
 			     &(struct telemetry_set){core, FRONT_COUNTER_COUNT, front_counter_names,
 						     front_counters(front)}));

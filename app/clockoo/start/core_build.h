@@ -7,7 +7,7 @@
 #ifndef CLOCKOO_CORE_BUILD_H
 #define CLOCKOO_CORE_BUILD_H
 
-#include "access/tls_cores.h"
+#include "access/tls_servers.h"
 #include "fleet/fleet.h"
 #include "nic.h"
 #include "process/process.h"
@@ -29,8 +29,9 @@ struct core_parts {
 	struct neigh_table *neigh;
 	struct store *store;
 	struct serve_shared *shared;
-	struct tls_cores *tls; /* NULL: none */
-	struct fleet *fleet;   /* NULL: not a front */
+	struct tls_cores *tls;           /* NULL: none */
+	struct tls_servers *tls_servers; /* NULL: none */
+	struct fleet *fleet;             /* NULL: not a front */
 	struct second_tier *flash;
 	const struct kernel_thread *kernel;
 	struct telemetry *telemetry;

@@ -3,7 +3,7 @@
  * configuration.
  */
 #include "sizes.h"
-#include "access/tls_cores.h"
+#include "access/tls_servers.h"
 #include "admin/admin.h"
 #include "core/core.h"
 #include "dpdk/device.h"
@@ -76,6 +76,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 		.gutter_ttl_s = (int32_t)front->gutter_ttl_s,
 		.peers = front->peers,
 		.answer_bytes_max = arena_store_bytes(cfg) / FRONT_ANSWERS_PART / cfg->cores,
+		.tls_name = config_given(cfg->front.tls_name),
 	};
 }
 
@@ -89,7 +90,8 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->stack_bytes = stack_bytes(&z->stack);
 	z->front_bytes = z->front.servers != 0 ? front_bytes(&z->front) : 0;
 	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve) + z->front_bytes +
-			 tls_core_bytes(cfg, z->serve.conns_max);
+			 tls_core_bytes(cfg, z->serve.conns_max) +
+			 tls_servers_core_bytes(cfg, &z->front);
 	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
@@ -150,7 +152,7 @@ tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, 
 		.more_count = cfg->listeners.more_count,
 		.conns_max = conns,
 		.active_reserve = own,
-		.pipes = cfg->tls.on,
+		.pipes = cfg->tls.on || cfg->front.tls_ca[0] != '\0',
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp(chunks_conn * conns_likely(cfg), CHUNKS_MIN, CHUNKS_MAX),
 		.keepalive_idle_ns = KEEPALIVE_NS,
@@ -198,7 +200,7 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	 * Before a fleet surplus clients have both, or their second would be one of a server's. */
 	const uint32_t pipes_spare = front != NULL ? CONNS_SPARE : 0;
 	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) + pipes_spare : 0;
-	const uint32_t own = front_links_max(&settings) + pipes;
+	const uint32_t own = front_links_max(&settings) + tls_servers_pipes(cfg, &settings) + pipes;
 	const uint32_t conns = conns_of_one_core(cfg) + CONNS_SPARE + own;
 
 	z->stack.net = net_of(cfg, secrets);

@@ -332,6 +332,7 @@ static const char *const settings[][6] = {
 	{"front-mode", "sole", "front-warm", "1500ms"},
 	{"front-peers", "10.0.0.2:11211,2001:db8::2:11211", NULL, NULL},
 	{"front-login", "/etc/clockoo/login", NULL, NULL},
+	{"front-tls-ca", "/etc/clockoo/ca.pem", "front-tls-name", "cache.example"},
 	{"flash-device", "/var/x y", "flash-size", "2t"},
 	{"flash-device", "/dev/nvme0n1", "flash-size", "3g"},
 	{"flash-device", "/f", "flash-state", "/dev/shm/x y"},
