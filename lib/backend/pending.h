@@ -169,12 +169,10 @@ bool pending_reads(const struct mc_req *req);
 bool pending_is_write(const struct serve *sv, const struct mc_req *req);
 /* True if this request changes the stored version, or shows what only the store knows. */
 bool pending_promotes(const struct mc_req *req);
-/* True if the request may stand in a pipeline with writes: it has one key, and a write's answer
- * has no value. */
+/* True if it may stand in a pipeline with writes: one key, and no value in a write's answer. */
 bool pending_is_keyed_write(const struct mc_req *req);
 bool pending_is_keyed_read(const struct mc_req *req);
-/* Returns the bytes of a get as clients write it, which is completed without parsing it again
- * (gets_complete()); 0 for anything else. */
+/* Returns the bytes of a get that gets_complete() completes as it is written; 0 for any other. */
 uint16_t pending_plain_get_bytes(const struct op *op);
 
 /* ---- places (pending_places.c) ---- */

@@ -29,11 +29,18 @@
  * queue, and a burst. The port's pool is sized by it. */
 #define STACK_FRAMES_MAX (FRAME_CACHE_MAX + TX_QUEUE_MAX + BURST_MAX)
 /* Unread datagrams kept for later turns. With UDP a stack owns this many more frames. */
-#define UDP_BACKLOG_MAX 1024u
-#define UDP_SOURCES     1024u /* hashed cells that distinguish the sources of datagrams */
+#define UDP_BACKLOG_MAX  1024u
+#define UDP_SOURCES      1024u /* hashed cells that distinguish the sources of datagrams */
+#define UDP_NETWORKS_MAX 16u
 
 struct access_list;
 struct kernel_lane;
+
+/* A network whose datagrams are read before those of others. */
+struct udp_network {
+	struct ip_addr ip;
+	uint32_t prefix_len; /* from 128 bits */
+};
 
 struct net_config {
 	uint32_t ipv4;       /* our address */
@@ -55,7 +62,10 @@ struct net_config {
 	/* The table of our addresses, links and routes; NULL: one is made of the fields above. */
 	const struct local_addrs *addrs;
 	struct kernel_lane *kernel; /* the kernel's share of the port; NULL: none */
-	uint64_t seed;              /* of hashes of flows, stations and sources */
+	/* Networks whose datagrams are read first while some are kept; none: all are alike. */
+	struct udp_network udp_networks[UDP_NETWORKS_MAX];
+	uint32_t udp_network_count;
+	uint64_t seed; /* of hashes of flows, stations and sources */
 };
 
 /* Received frames by handler: indices into the burst. */
@@ -87,6 +97,9 @@ struct udp_peer {
 	uint16_t local; /* our address: the destination of the request, the source of the reply */
 };
 
+/* Datagrams of near sources are read first: of udp_networks, or all without such networks. */
+enum datagram_kept { DATAGRAM_NEW, DATAGRAM_KEPT_NEAR, DATAGRAM_KEPT_FAR };
+
 struct datagram {
 	struct udp_peer from;
 	struct view payload;
@@ -94,13 +107,14 @@ struct datagram {
 	struct frame *frame;
 	uint8_t *start;
 	uint16_t l4_offset; /* bytes from start */
-	uint16_t cell;      /* while it is kept: the cell of its source */
+	/* While it is kept: cells of its source, and of the source's network. */
+	uint16_t cell, network;
 	bool answered;
-	bool kept;         /* kept from an earlier turn */
+	uint8_t kept;      /* from an earlier turn: enum datagram_kept */
 	uint64_t since_ns; /* turn in which it was received */
 };
 
-/* Returns the datagrams of this turn, oldest first: those kept, then those received. */
+/* Returns the datagrams of this turn: those kept, then those received. */
 struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
 /*
  * Keeps the datagrams from number `first` on for the next turn, bytes in place. The last call of a
@@ -112,9 +126,10 @@ void stack_datagrams_defer(struct stack *s, uint32_t first);
  * /64 of an IPv6 address. */
 uint32_t stack_udp_source(const struct stack *s, const struct udp_peer *from);
 /*
- * At the end of the turn up to BURST_MAX kept datagrams move ahead of those whose sources wait.
- * Datagrams of one source keep their order. first_stays: the first datagram is not moved. waiting:
- * the caller's bitmap of sources, which is read until the next call.
+ * At the end of the turn up to BURST_MAX kept datagrams, but those whose sources wait, move to the
+ * front: of udp_networks first, then networks, then sources take turns. Datagrams of one source
+ * keep their order. first_stays: the first datagram is not moved. waiting: the caller's bitmap of
+ * sources, which is read until the next call.
  */
 void stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool first_stays);
 /* Returns where an in-place reply is written (over the request), and its room. */

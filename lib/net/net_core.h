@@ -146,7 +146,9 @@ struct net {
 	uint32_t backlog_count;      /* datagrams of this turn that were kept from earlier turns */
 	uint32_t datagrams_withheld; /* kept, and not shown to the service this turn: the last */
 	uint32_t datagrams_unread;   /* the last of those shown: deferred to the next turn */
-	uint16_t backlog_by_source[UDP_SOURCES]; /* kept, by backlog_cell() */
+	uint16_t backlog_by_source[2]
+				  [UDP_SOURCES]; /* kept, by backlog_cell(): whole, reassembled */
+	uint32_t backlog_far;                    /* kept of no network that is read first */
 	const uint64_t *sources_waiting;         /* the service's bitmap, or NULL */
 	bool backlog_first_stays;                /* the first datagram keeps its place */
 

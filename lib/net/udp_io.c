@@ -24,9 +24,9 @@
 #define UDP_BACKLOG_SHARE 4u
 /* The backlog's last places are reserved for sources that have no datagram in it. */
 #define UDP_BACKLOG_RESERVE BURST_MAX
-/* A reassembled datagram counts as this many, so a source may keep a quarter of the contexts
- * (reasm.h). */
-#define UDP_BACKLOG_REASSEMBLED_WEIGHT 256u
+/* Datagrams of far sources, which can be forged, have this part of the backlog. */
+#define UDP_BACKLOG_FAR_PART    2u
+#define UDP_BACKLOG_REASSEMBLED (REASM_CONTEXTS / 4) /* those that a source may keep */
 
 static_assert(TEMPLATE_AT + UDP4_TEMPLATE_BYTES == L4_AT + offsetof(struct udp_header, len),
 	      "the template ends behind the ports");
@@ -61,7 +61,7 @@ datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const
 	d->start = in->rx.data[i];
 	d->l4_offset = l3->l4_offset;
 	d->answered = false;
-	d->kept = false;
+	d->kept = DATAGRAM_NEW;
 }
 
 /*
@@ -129,60 +129,153 @@ backlog_cell(const struct net *net, const struct ip_addr *ip)
 	return (uint32_t)(hash_word(word, net->cfg.seed) % UDP_SOURCES);
 }
 
-/* Returns what the datagram counts for its source. */
+/* Returns the cell of a source's network: a /24, or the /56 of an IPv6 address. */
 static uint32_t
-backlog_weight(const struct net *net, const struct datagram *d)
+backlog_network(const struct net *net, const struct ip_addr *ip)
 {
-	return net->reasm != NULL && reasm_holds(net->reasm, d) ? UDP_BACKLOG_REASSEMBLED_WEIGHT
-								: 1;
+	const uint64_t hash = ip_addr_is_v4(ip)
+				      ? hash_bytes(ip->b + IP_ADDR_V4_BITS / 8, 3, net->cfg.seed)
+				      : hash_bytes(ip->b, 7, net->cfg.seed);
+
+	return (uint32_t)(hash % UDP_SOURCES);
+}
+
+static bool
+is_reassembled(const struct net *net, const struct datagram *d)
+{
+	return net->reasm != NULL && reasm_holds(net->reasm, d);
+}
+
+static void
+backlog_leave(struct net *net, const struct datagram *d)
+{
+	net->backlog_by_source[is_reassembled(net, d)][d->cell]--;
+	net->backlog_far -= d->kept == DATAGRAM_KEPT_FAR;
+}
+
+/* True if the address is of a network that is read first; without such networks all are. */
+static bool
+source_is_near(const struct net *net, const struct ip_addr *ip)
+{
+	const struct udp_network *of = net->cfg.udp_networks;
+
+	for (uint32_t i = 0; i < net->cfg.udp_network_count; i++)
+		if (ip_addr_same_prefix(ip, &of[i].ip, of[i].prefix_len))
+			return true;
+	return net->cfg.udp_network_count == 0;
+}
+
+/* True if the datagram, whose cells and `kept` are set, may be kept beside `kept` others. Far
+ * sources have half of the backlog. */
+static bool
+backlog_admits(const struct net *net, const struct datagram *d, bool reassembled, uint32_t kept)
+{
+	const bool is_near = d->kept == DATAGRAM_KEPT_NEAR;
+	const uint32_t held = net->backlog_by_source[reassembled][d->cell],
+		       used = is_near ? kept : net->backlog_far,
+		       most = is_near ? UDP_BACKLOG_MAX : UDP_BACKLOG_MAX / UDP_BACKLOG_FAR_PART,
+		       left = kept < UDP_BACKLOG_MAX && used < most ? most - used : 0;
+
+	if (reassembled)
+		return left > 0 && held < UDP_BACKLOG_REASSEMBLED;
+	if (held == 0 || left <= UDP_BACKLOG_RESERVE)
+		return held == 0 && left > 0;
+	return held < UDP_BACKLOG_SHARE * (left - UDP_BACKLOG_RESERVE);
 }
 
 /* Keeps a datagram of this turn if its source is below its limit. False: it is not kept. */
 static bool
 backlog_add(struct net *net, struct datagram *d, uint32_t kept)
 {
-	const uint32_t cell = backlog_cell(net, &d->from.ip), held = net->backlog_by_source[cell],
-		       most = UDP_BACKLOG_MAX - (held != 0 ? UDP_BACKLOG_RESERVE : 0),
-		       free = kept < most ? most - kept : 0;
+	const bool reassembled = is_reassembled(net, d);
 
-	if (held >= UDP_BACKLOG_SHARE * free) {
+	d->cell = (uint16_t)backlog_cell(net, &d->from.ip);
+	d->network = (uint16_t)backlog_network(net, &d->from.ip);
+	d->kept = source_is_near(net, &d->from.ip) ? DATAGRAM_KEPT_NEAR : DATAGRAM_KEPT_FAR;
+	if (!backlog_admits(net, d, reassembled, kept)) {
 		net_count(net, DROP_UDP_BACKLOG);
 		frame_defer_free(net, d->frame, d->start);
 		return false;
 	}
-	d->cell = (uint16_t)cell;
-	d->kept = true;
 	d->since_ns = net->now_ns;
-	net->backlog_by_source[cell] += backlog_weight(net, d);
+	net->backlog_by_source[reassembled][d->cell]++;
+	net->backlog_far += d->kept == DATAGRAM_KEPT_FAR;
 	return true;
 }
 
 static bool
 source_waits(const struct net *net, const struct datagram *d)
 {
-	return (net->sources_waiting[d->cell / 64] >> d->cell % 64 & 1) != 0;
+	return net->sources_waiting != NULL &&
+	       (net->sources_waiting[d->cell / 64] >> d->cell % 64 & 1) != 0;
 }
 
-/* Moves up to BURST_MAX datagrams of sources that do not wait ahead of those of sources that do. */
+/* Ranks of kept datagrams, those that are read first before others: the oldest one of its network,
+ * the oldest one of its source, another one. RANK_FAR is added to those of far sources. */
+enum { RANK_NETWORK, RANK_SOURCE, RANK_OTHER, RANK_FAR, RANKS = 2 * RANK_FAR };
+
+/* The positions of kept datagrams by rank, the oldest ones of each. */
+struct backlog_order {
+	uint64_t sources[UDP_SOURCES / 64], networks[UDP_SOURCES / 64]; /* that were seen */
+	uint64_t moves[2 * UDP_BACKLOG_MAX / 64];
+	uint32_t count[RANKS];
+	uint16_t at[RANKS][BURST_MAX];
+};
+
+/* Sets the bit. True if it was clear. */
+static bool
+is_first(uint64_t *bits, uint32_t at)
+{
+	const uint64_t bit = 1ull << at % 64;
+	const bool clear = (bits[at / 64] & bit) == 0;
+
+	bits[at / 64] |= bit;
+	return clear;
+}
+
+/* Ranks the kept datagrams from `first` on, but those whose sources wait. */
 static void
-backlog_pass_over(struct net *net)
+backlog_rank(const struct net *net, struct backlog_order *o, uint32_t first)
+{
+	const struct datagram *d = &net->datagrams[net->datagram_first];
+
+	for (uint32_t n = first; n < net->backlog_count; n++) {
+		uint32_t rank = RANK_OTHER;
+
+		if (source_waits(net, &d[n]))
+			continue;
+		if (is_first(o->sources, d[n].cell))
+			rank = RANK_SOURCE;
+		if (is_first(o->networks, d[n].network))
+			rank = RANK_NETWORK;
+		rank += d[n].kept == DATAGRAM_KEPT_FAR ? RANK_FAR : 0;
+		if (o->count[rank] < BURST_MAX)
+			o->at[rank][o->count[rank]++] = (uint16_t)n;
+	}
+}
+
+/* Moves the BURST_MAX datagrams of the lowest ranks to the front. So networks take turns, and in
+ * each of them its sources. Datagrams of one source stay in order. */
+static void
+backlog_arrange(struct net *net)
 {
 	struct datagram *d = &net->datagrams[net->datagram_first];
+	const uint32_t first = net->backlog_first_stays ? 1 : 0;
+	struct backlog_order o = {0};
 	struct datagram ahead[BURST_MAX];
-	uint32_t first = net->backlog_first_stays ? 1 : 0;
-	uint32_t count = 0, end = 0;
+	uint32_t count = 0, end = first;
 
-	while (first < net->backlog_count && !source_waits(net, &d[first]))
-		first++;
-	for (uint32_t n = first; n < net->backlog_count && count < BURST_MAX; n++)
-		if (!source_waits(net, &d[n])) {
+	backlog_rank(net, &o, first);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		for (uint32_t i = 0; i < o.count[rank] && count < BURST_MAX; i++) {
+			const uint32_t n = o.at[rank][i];
+
 			ahead[count++] = d[n];
-			end = n + 1;
+			is_first(o.moves, n);
+			end = n >= end ? n + 1 : end;
 		}
-	if (count == 0)
-		return;
 	for (uint32_t n = end; n-- > first;)
-		if (source_waits(net, &d[n]))
+		if ((o.moves[n / 64] >> n % 64 & 1) == 0)
 			d[--end] = d[n];
 	memcpy(d + first, ahead, count * sizeof ahead[0]);
 }
@@ -197,7 +290,7 @@ backlog_update(struct net *net, uint32_t read)
 	uint32_t kept = net->backlog_count - read_kept;
 
 	for (uint32_t n = 0; n < read_kept; n++)
-		net->backlog_by_source[d[n].cell] -= backlog_weight(net, &d[n]);
+		backlog_leave(net, &d[n]);
 	for (uint32_t n = read + kept; n < net->datagram_count; n++)
 		if (backlog_add(net, &d[n], kept))
 			d[read + kept++] = d[n];
@@ -209,8 +302,8 @@ backlog_update(struct net *net, uint32_t read)
 	}
 	net->datagram_count = net->backlog_count = kept;
 	net->datagrams_withheld = net->datagrams_unread = 0;
-	if (net->sources_waiting != NULL)
-		backlog_pass_over(net);
+	if (kept > 1)
+		backlog_arrange(net);
 }
 
 void

@@ -301,12 +301,10 @@ send_empty(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t seq)
 	return send_segment(t, c, mac, what);
 }
 
-/*
- * Returns the sequence number of an empty segment: snd_max. With a lower number the peer would
+/* Returns the sequence number of an empty segment: snd_max. With a lower number the peer would
  * treat the segment as old and ignore its ACK. After a timeout snd_nxt is lower, and two peers that
  * both retransmit would ignore each other forever. The window's end is the limit, since a probe may
- * have been beyond it.
- */
+ * have been beyond it. */
 static uint32_t
 empty_seq(const struct conn *c)
 {

@@ -463,12 +463,10 @@ rx_clear(struct tcp *t, struct conn *c)
 	rcv_autotune_reset(t, c);
 }
 
-/*
- * Returns the frames of the common pool that the window may promise. A connection without unread
+/* Returns the frames of the common pool that the window may promise. A connection without unread
  * data returns its frames in the turn they arrive; it gets half of what is left. A connection with
  * unread data gets half of what within_share() admits, because others are offered the same
- * frames.
- */
+ * frames. */
 static uint32_t
 common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 {
@@ -495,21 +493,9 @@ window_of_frames(const struct tcp *t, const struct conn *c)
 	       (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
-void
-stack_requests_wait(struct stack *s)
-{
-	struct tcp *t = stack_tcp(s);
-	const uint32_t frames = t->net.cfg.rx_frames_max;
-
-	if (frames - t->frames.left >= frames / RX_WAITING_PART)
-		t->rcv_autotune.waiting_until_ns = t->net.now_ns + RX_WINDOW_WAITING_NS;
-}
-
-/*
- * Returns the window while requests wait for memory. If n of them hold what they were offered, they
+/* Returns the window while requests wait for memory. If n of them hold what they were offered, they
  * hold RX_UNREAD_PART * n / (n + RX_WAITING_SHARE) of the frames, because each is offered a part of
- * what the others have left. The rest is for data that is read in its turn.
- */
+ * what the others have left. The rest is for data that is read in its turn. */
 static __attribute__((noinline)) uint32_t
 window_while_waiting(const struct tcp *t, const struct conn *c)
 {

@@ -24,7 +24,9 @@
 #define HONEST     10u
 #define HONEST_IP  (SIM_PEERS + 1)
 #define RATE       600000u
-#define MANY_RATE  40000u /* of requests with many keys */
+#define MANY_RATE  40000u  /* of requests with many keys */
+#define OVER_RATE  200000u /* of these, twice as many as the core answers */
+#define FORGED_IP  0x0a100000u
 #define SMALL      1000u
 #define LARGE      15000u
 #define PAUSE_NS   (NS_PER_MS / 2)
@@ -52,6 +54,8 @@ struct crowd {
 	uint32_t from, len; /* the part of it that is sent as a fragment; 0: all, in a frame */
 	bool more;          /* the fragment is not the last */
 	uint32_t rate;
+	uint32_t step; /* between their addresses from FORGED_IP on; 0: those of the cell */
+	bool near;     /* the others' network is read first */
 };
 
 struct client {
@@ -199,7 +203,9 @@ peers_turn(struct world *w)
 		const uint32_t number = w->peers_sent++ % c->row.cell.count;
 		const uint32_t len = datagram_make(l4, (uint16_t)(10000 + number), 1, c->text, 0);
 
-		feed(w, sim_source_ip(c->row.cell.sources, number),
+		feed(w,
+		     c->step != 0 ? FORGED_IP + number * c->step
+				  : sim_source_ip(c->row.cell.sources, number),
 		     (uint16_t)(0xa000 + w->peers_sent % 0x5000), l4, c->from,
 		     c->len != 0 ? c->len : len, c->more);
 	}
@@ -260,6 +266,11 @@ honest_beside(const struct crowd *crowd)
 
 	check_ptr(w);
 	options.memory_bytes = 64u << 20;
+	if (crowd->near) {
+		options.stack.net.udp_networks[0] =
+			(struct udp_network){ip_addr_v4(HONEST_IP), IP_ADDR_BITS};
+		options.stack.net.udp_network_count = 1;
+	}
 	*w = (struct world){.sc = sim_cores_create(&options), .crowd = crowd, .rng = {1}};
 	set_small(w);
 	for (uint32_t i = 0; i < HONEST; i++)
@@ -345,6 +356,42 @@ TEST(sources_of_datagrams_slow_nobody_by_more_than_half)
 
 	check_eq(alone.lost, 0);
 	check(sim_shares_run(&sh));
+}
+
+static void
+others_lose_no_answer(const char *name, uint32_t count, uint32_t step, bool near)
+{
+	const struct crowd none = {
+		.row = {.pool = "control", .name = "do nothing", .cell = {1, 0}}};
+	struct crowd crowd = {
+		.row = {.pool = name, .name = "get fifty keys", .cell = {count, SIM_SOURCES_FAR}},
+		.text = TEXT_120,
+		.rate = OVER_RATE,
+		.step = step,
+		.near = near};
+	const struct result alone = honest_beside(&none), beside = honest_beside(&crowd);
+
+	check_eq(beside.lost, 0);
+	check(beside.answers > alone.answers / 2);
+	for (uint32_t k = 0; k < KINDS; k++)
+		check(beside.p99_ns[k] < alone.p99_ns[k] + NS_PER_MS);
+}
+
+/* Others wait for a datagram of each source that asks for more than the core answers. */
+TEST(a_few_sources_that_ask_too_much_cost_others_no_answer)
+{
+	others_lose_no_answer("five addresses", 5, 1u << 8, false);
+}
+
+TEST(addresses_of_one_network_that_ask_too_much_cost_others_no_answer)
+{
+	others_lose_no_answer("60 of a /24", 60, 1, false);
+}
+
+TEST(forged_sources_cost_networks_that_are_read_first_no_answer)
+{
+	others_lose_no_answer("4096 of a /20", 4096, 1, true);
+	others_lose_no_answer("4096 networks", 4096, 1u << 8, true);
 }
 
 int

@@ -660,6 +660,11 @@ MUTANTS = {
     # Partial lines of others take the read buffers of requests that wait for a backend.
     "PENDING_BESIDE_LINES": [("pending_order.c", "sv->read_bufs_used - sv->read_buf_places.holders;", "sv->read_bufs_used;")],
     # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.
+    "UDP_FAR_AS_NEAR": [("udp_io.c", "		rank += d[n].kept == DATAGRAM_KEPT_FAR ? RANK_FAR : 0;\n", "")],
+    "UDP_FAR_ALL": [("udp_io.c", "UDP_BACKLOG_MAX / UDP_BACKLOG_FAR_PART", "UDP_BACKLOG_MAX")],
+    "UDP_NO_TURNS": [("udp_io.c", "			rank = RANK_SOURCE;\n", "			rank = RANK_OTHER;\n"),
+                     ("udp_io.c", "			rank = RANK_NETWORK;\n", "			rank = RANK_OTHER;\n")],
+    "UDP_REASSEMBLED_ALONE": [("udp_io.c", "return left > 0 && held < UDP_BACKLOG_REASSEMBLED;", "return held == 0 && left > 0;")],
     "REASM_OLDEST_YIELDS": [("reasm.c", "	list_unlink(&c->line);\n	list_push_back(&r->line, &c->line);\n	return true;", "	return true;")],
     "REASM_NO_YIELD": [("reasm.c", "	if (list_empty(&r->unused) && !list_empty(&r->line))", "	if (list_empty(&r->unused) && !list_empty(&r->line) && net->now_ns == 0)")],
     # A wire is visited in the turn after its bytes have arrived.

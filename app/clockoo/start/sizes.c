@@ -109,7 +109,7 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 static struct net_config
 net_of(const struct config *cfg, const struct secrets *secrets)
 {
-	return (struct net_config){
+	struct net_config net = {
 		.ipv4 = cfg->ipv4,
 		.prefix_len = cfg->prefix_len,
 		.gateway = cfg->gateway,
@@ -122,8 +122,15 @@ net_of(const struct config *cfg, const struct secrets *secrets)
 		.udp_port = (uint16_t)cfg->udp_port,
 		.udp_ports = cfg->udp_port_per_core ? (uint16_t)cfg->cores : 0,
 		.rx_frames_max = clamp(2ull * conns_likely(cfg), RX_FRAMES_MIN, RX_FRAMES_MAX),
+		.udp_network_count = cfg->udp_allow_count,
 		.seed = secrets->seed,
 	};
+
+	static_assert(CONFIG_NETS_MAX <= UDP_NETWORKS_MAX, "all of udp_allow");
+	for (uint32_t i = 0; i < cfg->udp_allow_count; i++)
+		net.udp_networks[i] =
+			(struct udp_network){cfg->udp_allow[i].ip, cfg->udp_allow[i].prefix_len};
+	return net;
 }
 
 /* own: connections that the core opens itself, and the second slots of TLS connections. */

@@ -81,12 +81,13 @@ def is_open(conversation, number):
 
 
 def echo_in_syn_received(conversation, number, parts, fields):
-    """Linux answers the segment that should open the connection; the appliance takes it."""
+    """Linux answers the segment that should open the connection, and later lacks its FIN; the appliance takes it."""
     if "ts" not in kinds(conversation) or is_old_ack(parts) or is_open(conversation, number):
         return False
     linux, own = fields.get("upto", fields.get("acked", (1, 2)))
     is_lost = fields.get("again") == (True, False) and linux < own
-    return is_lost or fields == {"sack": fields.get("sack")} and fields["sack"][0] == ()
+    is_fin_lost = fields.keys() <= STREAM | {"acked"} and fields.get("acked") == (own - 1, own) and "fin" in fields
+    return is_lost or is_fin_lost or fields == {"sack": fields.get("sack")} and fields["sack"][0] == ()
 
 
 def is_old_ack(parts):
@@ -151,7 +152,8 @@ def closes_by_older_segment(conversation, number):
 def window_of_older_segment(conversation, number, parts, fields):
     """In that step, or later: the peer counts a reply into its closed window as a probe, and what follows has a gap."""
     if fields.get("gap") == (False, True):
-        return fields.keys() <= STREAM | {"gap"} and any(closes_by_older_segment(conversation, n) for n in range(number))
+        was_closed = any(closes_by_older_segment(conversation, n) for n in range(number))
+        return was_closed and fields.keys() <= STREAM | {"gap"}
     return fields.keys() <= STREAM and closes_by_older_segment(conversation, number)
 
 

@@ -1,8 +1,8 @@
 """Plays conversations to a server, many beside each other, step by step, and notes what their peers observe.
 
 A step ends when a connection that was opened after its segments were sent has had two answers: servers take frames,
-connections and requests in their order, and STEP_S later: longer than an ACK may be delayed and than the appliance waits
-between two challenges, however late a loaded machine took the segments.
+connections and requests in their order, and STEP_S later: longer than an ACK may be delayed and than the appliance
+waits between two challenges, however late a loaded machine took the segments.
 """
 
 import select
