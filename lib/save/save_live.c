@@ -166,6 +166,7 @@ put_all(struct live *l)
 		take_slice(l);
 		put_staged(l);
 		put_held(l);
+		l->blocks.ends |= !l->ask->go_on(l->ask->arg, l->blocks.told);
 	}
 	end = store_snapshot_end(core, &l->snap, floors, &due_s);
 	l->blocks.told->skew_ns = l->ask->now_ns(l->ask->arg) - begun_ns;

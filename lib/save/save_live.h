@@ -39,7 +39,7 @@ struct save_live_ask {
 	void *memory;   /* of save_live_bytes */
 	uint32_t (*now_s)(void *arg);
 	uint64_t (*now_ns)(void *arg);
-	bool (*go_on)(void *arg, const struct save_told *told); /* after each slot; it may sleep */
+	bool (*go_on)(void *arg, const struct save_told *told); /* it may sleep */
 	void *arg;
 };
 

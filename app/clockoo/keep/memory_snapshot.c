@@ -10,7 +10,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define NAP_NS (10 * NS_PER_MS) /* between two looks for the end, while the rate lets it wait */
+#define NAP_NS                                                                                     \
+	(10 * NS_PER_MS) /* between two looks for the end, while the rate lets it wait, at most */
 
 static uint64_t
 snapshot_now_ns(void *arg)
@@ -39,15 +40,21 @@ is_cancelled(const struct memory_snapshot *s)
 static bool
 rate_wait(void *arg, const struct save_told *told)
 {
-	const struct timespec nap = {.tv_nsec = NAP_NS};
 	struct memory_snapshot *s = arg;
 	const uint64_t bytes =
 		told->value_bytes > told->file_bytes ? told->value_bytes : told->file_bytes;
 	const uint64_t due_ns =
 		s->begun_ns + (uint64_t)((double)bytes / MEMORY_SNAPSHOT_BYTES_S * NS_PER_S);
 
-	while (!is_cancelled(s) && snapshot_now_ns(s) < due_ns)
-		nanosleep(&nap, NULL);
+	uint64_t now_ns;
+
+	while (!is_cancelled(s) && (now_ns = snapshot_now_ns(s)) < due_ns) {
+		const uint64_t left_ns = due_ns - now_ns;
+
+		nanosleep(&(struct timespec){.tv_nsec = (int64_t)(left_ns < NAP_NS ? left_ns
+										   : NAP_NS)},
+			  NULL);
+	}
 	return !is_cancelled(s);
 }
 

@@ -17,7 +17,7 @@
 #include "save/save_live.h"
 
 /* The rate at which items are read and written: a small part of what a machine's memory can do. */
-#define MEMORY_SNAPSHOT_BYTES_S (256ull << 20)
+#define MEMORY_SNAPSHOT_BYTES_S (64ull << 20)
 
 struct memory_snapshot {
 	struct memory_save *save;

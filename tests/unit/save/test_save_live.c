@@ -16,6 +16,7 @@ static uint8_t bytes[LARGE + KEYS];
 struct live_rig {
 	struct rig rig;
 	uint64_t now_ns;
+	uint64_t file_bytes;
 	uint32_t slots;
 	void (*between)(struct live_rig *r); /* runs after each slot */
 	void (*in_turn)(struct live_rig *r); /* runs before each slice */
@@ -76,6 +77,9 @@ live_go_on(void *arg, const struct save_told *told)
 
 	/* A disk that takes its time delays no grace period. */
 	check(!store_core_of(r->rig.store, 1)->online);
+	if (told->file_bytes == r->file_bytes)
+		return true; /* a slice has ended, within a slot */
+	r->file_bytes = told->file_bytes;
 	r->slots++;
 	if (r->between != NULL)
 		r->between(r);
@@ -358,6 +362,7 @@ is_void(struct live_rig *r, const char *words)
 	/* The next one is whole. */
 	r->between = NULL;
 	r->stop = false;
+	r->file_bytes = 0;
 	check(live_save(r, SAVE_UNPACKED, &told, &b, &err));
 	check(has_front(&b));
 	free(b.at);
