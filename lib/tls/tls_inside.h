@@ -64,6 +64,7 @@ struct tls_conns {
 	bool stepped;           /* a step was made in this turn */
 	bool begun_last;        /* the last step was one of begins */
 	uint32_t rekeys;        /* in this turn */
+	uint32_t records;       /* read in this turn */
 	struct tls_io io;       /* arguments of the current call */
 	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
