@@ -321,6 +321,7 @@ appliance_start(struct appliance *a, struct error *err)
 	a->capture = capture_service_start(&(struct capture_from){c->file_prefix, c->port,
 								  &a->nic.device, &a->nic.clock,
 								  &a->wall, nic_other(&a->nic)});
+	save_service_start(&a->saves, &a->save);
 	if (c->verbosity > 0)
 		ready_line_memory(&a->sizes, &a->nic);
 	return true;
@@ -351,6 +352,7 @@ start_control(struct appliance *a, pthread_t *thread, struct error *err)
 		.http = a->http,
 		.http_alone = &a->http_alone,
 		.capture = a->capture,
+		.saves = &a->saves,
 		.port = &a->port_watch,
 	};
 	return control_start(thread, &a->control, err);
@@ -400,6 +402,7 @@ appliance_run(struct appliance *a, struct error *err)
 	pthread_join(control, NULL);
 	kernel_thread_end(&a->kernel);
 	arena_file_end_service(&a->arena);
+	save_service_end(&a->saves);
 	memory_save_join(&a->save);
 	second_tier_stop(&a->flash);
 	arena_file_stop(&a->arena, a->store);

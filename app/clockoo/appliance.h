@@ -14,7 +14,7 @@
 #include "access/access.h"
 #include "control/control.h"
 #include "control/port_watch.h"
-#include "keep/memory_save.h"
+#include "keep/save_service.h"
 #include "monitor/http_alone.h"
 #include "monitor/http_counters.h"
 #include "process/background.h"
@@ -42,6 +42,7 @@ struct appliance {
 	struct store *store;
 	struct arena_file arena;
 	struct memory_save save;
+	struct save_service saves;
 	struct second_tier flash;
 	struct fleet *fleet; /* NULL: not a front */
 	struct front_cores front_cores;

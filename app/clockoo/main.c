@@ -12,6 +12,7 @@
 #include "doctor/about.h"
 #include "doctor/plan_print.h"
 #include "keep/arena_check.h"
+#include "keep/save_command.h"
 #include "paths.h"
 #include "process/last_words.h"
 
@@ -173,6 +174,14 @@ doctor(struct appliance *a)
 	return status >= 0 ? status : (start_refused(a, &err), DOCTOR_FAILED);
 }
 
+static int
+save(const struct appliance *a, const char *file)
+{
+	struct error err;
+
+	return save_command(&a->settings.config, file, &err) == 0 ? 0 : start_refused(a, &err);
+}
+
 /* The commands about a running appliance. */
 static int
 hook(const struct appliance *a, bool is_ready)
@@ -192,10 +201,12 @@ main(int argc, char **argv)
 	const bool is_arena = argc > 1 && strcmp(argv[1], "arena") == 0;
 	const bool is_ready = argc > 1 && strcmp(argv[1], "ready") == 0;
 	const bool is_drain = argc > 1 && strcmp(argv[1], "drain") == 0;
-	const bool has_word = is_arena && argc > 2 && argv[2][0] != '-';
+	const bool is_save = argc > 1 && strcmp(argv[1], "save") == 0;
+	const bool has_word = (is_arena || is_save) && argc > 2 && argv[2][0] != '-';
 	const char *const what = has_word ? argv[2] : "";
 	/* Words that precede the options. */
-	const int words = is_doctor || is_ready || is_drain ? 1 : is_arena ? 1 + has_word : 0;
+	const int words =
+		is_doctor || is_ready || is_drain || is_arena || is_save ? 1 + has_word : 0;
 	struct error err;
 
 	if (argc > 1 && strcmp(argv[1], "capture") == 0)
@@ -228,5 +239,7 @@ main(int argc, char **argv)
 	}
 	if (is_ready || is_drain)
 		return hook(&a, is_ready);
+	if (is_save)
+		return save(&a, what);
 	return is_doctor ? doctor(&a) : is_arena ? arena(&a, what) : run(&a);
 }

@@ -1,6 +1,6 @@
 /*
  * backend.c - attaches a backend to a service, which calls this room through one table of
- * functions; a turn with its deadlines, the drain; opens links.
+ * functions; a turn with its deadlines, the drain.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
@@ -186,6 +186,8 @@ backend_next_timer(const struct serve *sv)
 		return next;
 	if (pt->backend.next_ns != NULL)
 		next = pt->backend.next_ns(pt->backend.arg);
+	if (unlikely(pt->layer.open != NULL) && pt->layer.has_work(pt->layer.arg))
+		return 0;
 	if (unlikely(pt->unread_busy) && sv->clock.now_ns + NS_PER_MS < next)
 		next = sv->clock.now_ns + NS_PER_MS;
 	for (uint32_t lists = pt->asked_lists; lists != 0; lists &= lists - 1) {
@@ -350,33 +352,42 @@ backend_copies_bypass(struct serve *sv, bool bypass)
 	sv->backend_mode = bypass ? BACKEND_BYPASSED : BACKEND_WRITES;
 }
 
-/* ---- links: serve.c calls their user as they come and go ---- */
+/* ---- a layer of links ---- */
 
-void
-serve_links_attach(struct serve *sv, const struct serve_link_user *user)
+static void
+layered_turn(struct serve *sv)
 {
+	const struct link_layer *layer = &sv->pending->layer;
+
+	layer->turn(layer->arg, sv->clock.now_ns);
+	turn(sv);
+	layer->send(layer->arg);
+}
+
+static void
+layered_pass_end(struct serve *sv)
+{
+	const struct link_layer *layer = &sv->pending->layer;
+	const bool asked = sv->pending->asked_in_turn;
+
+	pass_end(sv);
+	if (asked && !sv->pending->asked_in_turn)
+		layer->send(layer->arg);
+}
+
+struct serve_link_user
+serve_links_layer(struct serve *sv, const struct link_layer *layer,
+		  const struct serve_link_user *user)
+{
+	const struct serve_link_user above = sv->links;
+
+	ensure(sv->pending != NULL && sv->pending->layer.open == NULL && above.failed != NULL);
+	sv->pending->layer = *layer;
+	sv->pending->layered = ops;
+	sv->pending->layered.turn = layered_turn;
+	sv->pending->layered.pass_end = layered_pass_end;
+	sv->backend_ops = &sv->pending->layered;
 	sv->links = *user;
-}
-
-struct conn *
-serve_link_open(struct serve *sv, const struct conn_target *to)
-{
-	struct conn *c;
-
-	ensure(sv->links.failed != NULL);
-	c = conn_connect(sv->stack, to);
-	if (c != NULL)
-		sv->sessions[conn_slot(c)] = (struct session){.sched = SCHED_LINK};
-	return c;
-}
-
-void
-serve_link_abort(struct serve *sv, struct conn *link)
-{
-	struct session *ss = &sv->sessions[conn_slot(link)];
-
-	ensure(ss->sched == SCHED_LINK);
-	ss->closing = true;
-	conn_abort(sv->stack, link);
-	*ss = (struct session){0};
+	sv->links.received = above.received;
+	return above;
 }

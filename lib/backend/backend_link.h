@@ -27,7 +27,38 @@ void serve_links_attach(struct serve *sv, const struct serve_link_user *user);
 
 /* Opens a link. Returns NULL if the stack refused, which it has counted. */
 struct conn *serve_link_open(struct serve *sv, const struct conn_target *to);
+/* Opens a link by the layer, if there is one. name: the server's, or its address. */
+struct conn *serve_link_open_to(struct serve *sv, const struct conn_target *to, const char *name);
 /* Resets a link. No function of the user is called for the link any more. */
 void serve_link_abort(struct serve *sv, struct conn *link);
+/* True if TCP is open, and the layer's handshake is not complete yet. */
+bool serve_link_is_answered(const struct serve *sv, const struct conn *link);
+
+/*
+ * A layer between TCP and the user of links (TLS, lib/tls). The user's link is then a pipe
+ * (tcp/conn_pipe.h), which is open once the layer says so; its wire is the layer's.
+ */
+struct link_layer {
+	void *arg;
+	struct conn *(*open)(void *arg, const struct conn_target *to, const char *name);
+	bool (*abort)(void *arg, struct conn *link); /* false: it is no link of the layer */
+	bool (*is_answered)(void *arg, const struct conn *link);
+	/* turn(): before the backend's poll(). send(): after it, and after its send(). */
+	void (*turn)(void *arg, uint64_t now_ns);
+	void (*send)(void *arg);
+	bool (*has_work)(void *arg); /* without an event to come */
+};
+
+/* Attaches the layer, once, after the backend. user: called for wires and pipes from now on.
+ * Returns the user of links so far, whom the layer calls for pipes. */
+struct serve_link_user serve_links_layer(struct serve *sv, const struct link_layer *layer,
+					 const struct serve_link_user *user);
+/* Opens a pipe of a wire; NULL: no free slot, or the stack drains. */
+struct conn *serve_link_pipe_open(struct serve *sv, struct conn *wire);
+/* Free a pipe, reset a wire, close a wire behind what is queued. No function of the user is called
+ * for it any more. */
+void serve_link_pipe_free(struct serve *sv, struct conn *pipe);
+void serve_link_wire_abort(struct serve *sv, struct conn *wire);
+void serve_link_wire_close(struct serve *sv, struct conn *wire);
 
 #endif

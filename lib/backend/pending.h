@@ -25,6 +25,7 @@
 #define CLOCKOO_PENDING_H
 
 #include "backend.h"
+#include "backend_link.h"
 #include "pending_unread.h"
 
 #include "serve/serve_internal.h"
@@ -156,9 +157,11 @@ struct pending_table {
 	uint8_t ahead_bytes[MC_LINE_MAX];
 	struct pending table[PENDING_MAX];
 	struct pending_line lines[PENDING_LINES_MAX];
+	struct link_layer layer; /* open NULL: there is none */
+	struct serve_backend_ops layered;
 };
 
-/* ---- kinds of requests (pending_table.c) ---- */
+/* ---- kinds of requests (pending_kinds.c) ---- */
 
 /* True for a retrieval without an effect, which may be asked for before its turn. */
 bool pending_reads(const struct mc_req *req);
@@ -166,10 +169,11 @@ bool pending_reads(const struct mc_req *req);
 bool pending_is_write(const struct serve *sv, const struct mc_req *req);
 /* True if this request changes the stored version, or shows what only the store knows. */
 bool pending_promotes(const struct mc_req *req);
-/* True if the request may stand in a pipeline with writes: it has one key, and a write's answer
- * has no value. */
+/* True if it may stand in a pipeline with writes: one key, and no value in a write's answer. */
 bool pending_is_keyed_write(const struct mc_req *req);
 bool pending_is_keyed_read(const struct mc_req *req);
+/* Returns the bytes of a get that gets_complete() completes as it is written; 0 for any other. */
+uint16_t pending_plain_get_bytes(const struct op *op);
 
 /* ---- places (pending_places.c) ---- */
 
@@ -225,6 +229,8 @@ pending_lane_is_coming(const struct pending_table *pt, uint32_t lane)
 /* Asks for a key, for session ss or for a line of a datagram. NULL: there is no place. */
 struct pending *pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
 			    const struct mc_req *req, struct view key, uint64_t hash);
+/* Asks for op and inserts its pending request at *link. False if there is no place. */
+bool pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset);
 /* Asks again for a pending request whose answer has no item, or for the first time. */
 void pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
 		       struct view key);

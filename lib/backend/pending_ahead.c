@@ -13,35 +13,6 @@
 #define WORD_BITS    64u
 #define WAITED_WORDS 32u
 
-/* Returns the bytes of a get as clients write it, which is completed without parsing it again
- * (gets_complete()); 0 for anything else. */
-static uint16_t
-plain_get_bytes(const struct op *op)
-{
-	const uint8_t flags = op->req.flags;
-	const uint32_t bytes = op->req.key.len + (flags & MC_FIRST ? MC_GET_PREFIX_BYTES : 0) +
-			       (flags & MC_LAST ? MC_BODY_END : 1);
-
-	return op->req.verb == MC_GET && op->raw.len == bytes ? (uint16_t)bytes : 0;
-}
-
-bool
-pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset)
-{
-	struct pending *a = pending_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
-
-	if (a == NULL)
-		return false;
-	a->offset = offset;
-	a->bytes = plain_get_bytes(op);
-	a->begins_line = (op->req.flags & MC_FIRST) != 0;
-	a->ends_line = op_last(op);
-	a->more = 0;
-	a->next = *link;
-	*link = a;
-	return true;
-}
-
 /* A filter over the hashes of keys: a key whose bit is clear is not in it. */
 struct waited {
 	uint64_t bits[WAITED_WORDS];
@@ -161,7 +132,7 @@ static bool
 gets_follow(const struct serve *sv, const struct session *ss, const struct op *op)
 {
 	for (; op < &sv->ops[sv->op_count]; op++)
-		if (op->session == ss && plain_get_bytes(op) == 0)
+		if (op->session == ss && pending_plain_get_bytes(op) == 0)
 			return false;
 	return true;
 }

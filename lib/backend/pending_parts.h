@@ -93,8 +93,6 @@ session_left_out(const struct session *ss, uint64_t hash)
 
 /* True if the key of op must be asked for: neither a copy nor a known miss answers it. */
 bool pending_lacks(struct serve *sv, const struct op *op);
-/* Asks for op and inserts its pending request at *link. False if there is no place. */
-bool pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset);
 /* Asks for the operations of this pass behind op, which waits, as far as there are places. True
  * if gets behind the pass may be asked for ahead of their turn, too. */
 bool pending_ask_ahead(struct serve *sv, struct op *op);

@@ -1,91 +1,10 @@
 /*
- * pending_table.c - kinds of requests; the table of pending requests: asking, answers, and the
- * list of a connection's.
+ * pending_table.c - the table of pending requests: asking, answers, and the list of a
+ * connection's.
  */
 #include "pending_parts.h"
 
 #include "base/prefetch.h"
-#include "serve/serve_execute.h"
-
-/* ---- kinds of requests ---- */
-
-bool
-pending_reads(const struct mc_req *req)
-{
-	switch (req->verb) {
-	case MC_GET:
-	case MC_GETS:
-	case MC_BIN_GET:
-		return true;
-	case MC_MG:
-		return (req->meta.flags & MG_EFFECTS) == 0;
-	default:
-		return false;
-	}
-}
-
-static bool
-has_effect(const struct mc_req *req)
-{
-	if (req->verb == MC_MG)
-		return (req->meta.flags & MG_EFFECTS) != 0;
-	return (verb_traits[req->verb] & VERB_WRITES) != 0 || req->verb == MC_FLUSH_ALL ||
-	       req->verb == MC_BIN_FLUSH;
-}
-
-bool
-pending_is_write(const struct serve *sv, const struct mc_req *req)
-{
-	return req->verb != MC_GET && sv->backend_mode >= BACKEND_WRITES && has_effect(req);
-}
-
-bool
-pending_is_keyed_read(const struct mc_req *req)
-{
-	const uint8_t whole = MC_FIRST | MC_LAST;
-
-	return pending_reads(req) && (req->flags & whole) == whole &&
-	       (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER)) == 0;
-}
-
-bool
-pending_is_keyed_write(const struct mc_req *req)
-{
-	if (req->flags & (MC_KEY_BASE64 | MC_CLOSE_AFTER))
-		return false;
-	switch (req->verb) {
-	case MC_SET ... MC_CAS:
-	case MC_DELETE:
-	case MC_INCR ... MC_DECR:
-	case MC_TOUCH:
-	case MC_MS:
-	case MC_MD:
-	case MC_MA:
-	case MC_BIN_SET ... MC_BIN_PREPEND:
-	case MC_BIN_DELETE:
-	case MC_BIN_INCR ... MC_BIN_DECR:
-	case MC_BIN_TOUCH:
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool
-pending_promotes(const struct mc_req *req)
-{
-	switch (req->verb) {
-	case MC_BIN_SET:
-	case MC_MS:
-		return store_mode_of(req) != STORE_SET;
-	case MC_DELETE:
-		return (req->flags & MC_NOREPLY) == 0;
-	case MC_MG:
-		return (req->meta.flags & MG_EFFECTS) != 0;
-	default:
-		return (verb_traits[req->verb] & VERB_PROMOTES) != 0;
-	}
-}
 
 /* ---- asking ---- */
 
@@ -163,6 +82,23 @@ pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
 	asked_begin(sv, a, &ask);
 	by->ask(by->arg, &ask);
 	return a;
+}
+
+bool
+pending_ask_at(struct serve *sv, struct op *op, struct pending **link, uint32_t offset)
+{
+	struct pending *a = pending_ask(sv, op->session, NULL, &op->req, op->req.key, op->hash);
+
+	if (a == NULL)
+		return false;
+	a->offset = offset;
+	a->bytes = pending_plain_get_bytes(op);
+	a->begins_line = (op->req.flags & MC_FIRST) != 0;
+	a->ends_line = op_last(op);
+	a->more = 0;
+	a->next = *link;
+	*link = a;
+	return true;
 }
 
 void

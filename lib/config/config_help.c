@@ -149,6 +149,7 @@ config_help(FILE *out)
 	      "  clockoo ready [option...]   ask whether it serves\n"
 	      "  clockoo drain [option...]   have it end connections and stop\n"
 	      "  clockoo capture file [option...]    write frames that pass the port; clockoo(8)\n"
+	      "  clockoo save file [option...]       have it write its items, for another box\n"
 	      "  clockoo arena list|remove [option...]  show or remove the file of "
 	      "--memory-file\n\n"
 	      "Defaults are in parentheses.\n\n",

@@ -194,22 +194,40 @@ option_set_flash(struct config *cfg, const struct option_row *row, const char *v
 
 /* ---- a front: words, times, a list of servers or a file of them ---- */
 
+/* Returns the milliseconds of a unit; 0: there is no such unit. */
+static double
+unit_ms(const char *unit)
+{
+	static const struct {
+		const char *word;
+		double ms;
+	} units[] = {{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}};
+
+	for (uint32_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strcmp(unit, units[i].word) == 0)
+			return units[i].ms;
+	return 0;
+}
+
+/* Stores a time. 0 needs no unit. */
 bool
 option_set_time(uint32_t *ms, const struct option_row *row, const char *value, struct error *err)
 {
 	const size_t len = strspn(value, "0123456789");
 	const char *unit = value + len;
-	const double factor = strcmp(unit, "s") == 0 ? 1e3 : strcmp(unit, "ms") == 0 ? 1 : 0;
+	const double factor = unit_ms(unit);
 	char digits[CONFIG_NAME_BYTES];
 	uint32_t n;
 
 	snprintf(digits, sizeof digits, "%.*s", (int)len, value);
-	if (len >= sizeof digits || !parse_decimal(digits, &n) || n * factor < row->min ||
+	if (len >= sizeof digits || !parse_decimal(digits, &n) ||
+	    (factor == 0 && (n != 0 || *unit != '\0')) || n * factor < row->min ||
 	    n * factor > row->max)
-		return error_set(err,
-				 "--%s: \"%s\": expected a time from %.10gms to %.10gs, with ms or "
-				 "s behind it",
-				 row->name, value, row->min, row->max / 1e3);
+		return error_set(
+			err,
+			"--%s: \"%s\": expected a time from %.10gms to %.10gs, with ms, s, "
+			"m or h behind it",
+			row->name, value, row->min, row->max / 1e3);
 	*ms = (uint32_t)(n * factor);
 	return true;
 }

@@ -22,7 +22,7 @@ enum option_kind {
 	OPTION_AMOUNT,    /* uint32_t; k and m multiply by 1000 */
 	OPTION_REAL,      /* double; k and m multiply by 1000 */
 	OPTION_WORD,   /* uint32_t: the index of the value among the words in arg, separated by | */
-	OPTION_TIME,   /* uint32_t of milliseconds; ms or s follows the number */
+	OPTION_TIME,   /* uint32_t of milliseconds; ms, s, m or h follows the number */
 	OPTION_CUSTOM, /* the table's program reads it */
 	OPTION_PORT,   /* profile or PCI address */
 	OPTION_ADDRESS,

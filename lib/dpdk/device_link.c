@@ -3,15 +3,10 @@
  * interface of its own.
  */
 #include "device.h"
+#include "kernel/kernel_iface.h"
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
-#include <net/if.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <rte_ethdev.h>
 
@@ -31,23 +26,15 @@ iface_mbps(const char *iface)
 {
 	struct ethtool_value carrier = {.cmd = ETHTOOL_GLINK};
 	struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
-	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq req = {0};
-	uint32_t mbps = 0;
+	struct ifreq req = {.ifr_data = (void *)&carrier};
+	uint32_t mbps;
 
-	if (fd < 0)
-		return 0;
-	snprintf(req.ifr_name, sizeof req.ifr_name, "%.15s", iface);
 	/* The interface's flags may show a carrier late on a busy machine; this call updates it. */
-	req.ifr_data = (void *)&carrier;
-	if (ioctl(fd, SIOCETHTOOL, &req) == 0 && carrier.data != 0) {
-		req.ifr_data = (void *)&settings;
-		mbps = ioctl(fd, SIOCETHTOOL, &req) == 0 ? ethtool_cmd_speed(&settings) : 0;
-		if (mbps == 0 || mbps == (uint32_t)SPEED_UNKNOWN)
-			mbps = 1;
-	}
-	close(fd);
-	return mbps;
+	if (!kernel_iface_ask(iface, SIOCETHTOOL, &req) || carrier.data == 0)
+		return 0;
+	req.ifr_data = (void *)&settings;
+	mbps = kernel_iface_ask(iface, SIOCETHTOOL, &req) ? ethtool_cmd_speed(&settings) : 0;
+	return mbps == 0 || mbps == (uint32_t)SPEED_UNKNOWN ? 1 : mbps;
 }
 
 uint32_t

@@ -8,6 +8,8 @@
 #include "device.h"
 #include "port_loans.h"
 
+#include <string.h>
+
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -37,7 +39,28 @@ why_ports_take_none(const struct device *d, const struct device_request *req)
 	return NULL;
 }
 
-/* Returns why a NIC cannot read the memory; NULL: it is mapped. A software port reads all. */
+/* Maps the memory at its virtual address. False: nothing has changed. */
+static bool
+map_for(struct rte_device *device, const struct device_memory *memory)
+{
+	if (rte_extmem_register(memory->base, memory->bytes, NULL, 0, memory->page_bytes) != 0)
+		return false;
+	if (rte_dev_dma_map(device, memory->base, (uint64_t)(uintptr_t)memory->base,
+			    memory->bytes) == 0)
+		return true;
+	rte_extmem_unregister(memory->base, memory->bytes);
+	return false;
+}
+
+/* True if the driver has copied a frame when its send returns, in this process. The peer of another
+ * software port reads frames in EAL's memory, which it shares, and not in ours. */
+static bool
+copies_at_once(const struct device *d)
+{
+	return strcmp(d->driver, "net_tap") == 0 || strcmp(d->driver, "net_vhost") == 0;
+}
+
+/* Returns why the device cannot read the memory; NULL: it can, and a NIC's is mapped. */
 static const char *
 why_unmapped(const struct device *d, const struct device_request *req,
 	     const struct device_memory *memory)
@@ -45,15 +68,12 @@ why_unmapped(const struct device *d, const struct device_request *req,
 	struct rte_eth_dev_info info;
 
 	if (!profile_is_pci(req->profile))
-		return NULL;
+		return copies_at_once(d) ? NULL : "the port's peer cannot read the store's memory";
 	if (req->cfg->no_huge || rte_eal_iova_mode() != RTE_IOVA_VA)
 		return "the NIC does not use our addresses: it needs hugepages and an IOMMU";
 	if (rte_eth_tx_done_cleanup(d->id, 0, 0) == -ENOTSUP)
 		return "the driver does not free sent frames on request";
-	if (rte_eth_dev_info_get(d->id, &info) != 0 ||
-	    rte_extmem_register(memory->base, memory->bytes, NULL, 0, memory->page_bytes) != 0 ||
-	    rte_dev_dma_map(info.device, memory->base, (uint64_t)(uintptr_t)memory->base,
-			    memory->bytes) != 0)
+	if (rte_eth_dev_info_get(d->id, &info) != 0 || !map_for(info.device, memory))
 		return "the memory could not be mapped for the NIC";
 	return NULL;
 }

@@ -3,16 +3,15 @@
  * missing.
  */
 #include "host.h"
+#include "kernel/kernel_iface.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
-#include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -94,16 +93,10 @@ static enum presence
 probe_iface(const char *name)
 {
 	struct ifreq req = {0};
-	enum presence p = PRESENCE_MISSING;
-	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0)
-		return p;
-	snprintf(req.ifr_name, sizeof req.ifr_name, "%.15s", name);
-	if (name[0] != '\0' && ioctl(fd, SIOCGIFFLAGS, &req) == 0)
-		p = req.ifr_flags & IFF_UP ? PRESENCE_READY : PRESENCE_DOWN;
-	close(fd);
-	return p;
+	if (!kernel_iface_ask(name, SIOCGIFFLAGS, &req))
+		return PRESENCE_MISSING;
+	return req.ifr_flags & IFF_UP ? PRESENCE_READY : PRESENCE_DOWN;
 }
 
 static bool

@@ -66,16 +66,18 @@ pages_of(const struct flash_ask *a)
 	return flash_candidate_pages(&a->candidates[a->at]);
 }
 
-/* Begins a read. False: all memory is in use. */
-static bool
+/* Begins a read, or waits while all memory of reads is in use. */
+static void
 read_begin(struct flash_backend *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
 	const uint32_t pages = pages_of(a);
 	struct flash_read *r = read_take(s, a, pages);
 
-	if (r == NULL)
-		return false;
+	if (r == NULL) {
+		list_push_back(&s->waiting[pages > FLASH_SMALL_PAGES], &a->link);
+		return;
+	}
 	s->ios[s->io_count++] =
 		(struct flash_io){.tag = (uint64_t)(r - s->reads),
 				  .offset = flash_candidate_offset(a->shards[a->at], at),
@@ -89,14 +91,6 @@ read_begin(struct flash_backend *s, struct flash_ask *a)
 	a->state = ASK_UNDER_WAY;
 	flash_ask_count(s, FLASH_ASK_READS);
 	counter_add(&s->counters[FLASH_ASK_READ_PAGES], pages);
-	return true;
-}
-
-static void
-read_begin_or_wait(struct flash_backend *s, struct flash_ask *a)
-{
-	if (!read_begin(s, a))
-		list_push_back(&s->waiting[pages_of(a) > FLASH_SMALL_PAGES], &a->link);
 }
 
 void
@@ -104,8 +98,8 @@ flash_reads_begin(struct flash_backend *s)
 {
 	for (uint32_t large = 0; large < 2; large++)
 		while (s->free[large] != NULL && !list_empty(&s->waiting[large]))
-			read_begin_or_wait(s, container_of(list_pop_front(&s->waiting[large]),
-							   struct flash_ask, link));
+			read_begin(s, container_of(list_pop_front(&s->waiting[large]),
+						   struct flash_ask, link));
 }
 
 void
@@ -453,12 +447,19 @@ look(struct flash_backend *s, struct flash_ask *a)
 	return it == NULL;
 }
 
-/* Judges the read pages (V). */
+/* Judges the pages of a read, or of a buffer, which are in the scratch pages (V). */
 static enum step
-judge(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages, bool was_buffer)
+judge(struct flash_backend *s, struct flash_ask *a)
 {
+	const bool was_buffer = a->read == NULL;
+	const uint8_t *pages = was_buffer ? s->scratch : a->read->pages;
 	struct flash_found found;
 
+	if (!was_buffer && a->error != 0) {
+		flash_ask_count(s, FLASH_ASK_READ_ERRORS);
+		unreadable(s, a);
+		return STEP_ENDED;
+	}
 	switch (flash_read_judge(a->shards[a->at], &a->candidates[a->at], pages, was_buffer,
 				 key_of(a), &found)) {
 	case FLASH_FOUND:
@@ -520,23 +521,13 @@ run_reads(struct flash_backend *s, struct flash_ask *a)
 	}
 	if (flash_read_buffer(a->shards[a->at], &a->candidates[a->at], s->scratch)) {
 		flash_ask_count(s, FLASH_ASK_BUFFERED);
-		return judge(s, a, s->scratch, true);
+		return judge(s, a);
 	}
 	if (a->reads == FLASH_READS_MAX) {
 		give_up(s, a);
 		return STEP_ENDED;
 	}
-	read_begin_or_wait(s, a);
-	return STEP_ENDED;
-}
-
-static enum step
-run_read(struct flash_backend *s, struct flash_ask *a)
-{
-	if (a->error == 0)
-		return judge(s, a, a->read->pages, false);
-	flash_ask_count(s, FLASH_ASK_READ_ERRORS);
-	unreadable(s, a);
+	read_begin(s, a);
 	return STEP_ENDED;
 }
 
@@ -548,7 +539,7 @@ flash_ask_run(struct flash_backend *s, struct flash_ask *a)
 	for (uint32_t i = 0; i < STEPS_MAX && step == STEP_ON; i++)
 		step = a->state == ASK_LOOKS   ? run_look(s, a)
 		       : a->state == ASK_READS ? run_reads(s, a)
-					       : run_read(s, a);
+					       : judge(s, a);
 	if (step != STEP_ENDED)
 		make_runnable(s, a);
 }
@@ -577,7 +568,7 @@ flash_ask_begin(struct flash_backend *s, struct flash_ask *a)
 	if (!look(s, a)) {
 		a->state = ASK_LOOKS;
 	} else if (is_on_flash(a) && !is_too_long(s, a)) {
-		read_begin_or_wait(s, a);
+		read_begin(s, a);
 		return;
 	}
 	make_runnable(s, a);

@@ -122,23 +122,6 @@ flush(struct front *f, const struct backend_ask *ask)
 	waiting_look(f);
 }
 
-static FLAT void
-read_ask(struct front *f, const struct backend_ask *ask)
-{
-	struct front_lane *l = front_route(f, ask);
-	struct front_request *request;
-
-	if (copies_enabled(&f->copies) && l != NULL && !ask->behind && front_read_follow(f, l, ask))
-		return;
-	request = request_take(f, l, ask);
-	if (request == NULL) {
-		front_ticket_complete(f, ask->ticket, true);
-		return;
-	}
-	front_cache_asked(f, request);
-	front_request_queue(f, request);
-}
-
 static void
 write_ask(struct front *f, const struct backend_ask *ask)
 {
@@ -164,13 +147,28 @@ write_ask(struct front *f, const struct backend_ask *ask)
 	backend_value_end(f->serve, ask->lane, own.value_len);
 }
 
+/* Asks the server of a read's key, unless a request for it is under way; passes writes on. */
 static FLAT void
 ask(void *arg, const struct backend_ask *ask)
 {
-	if (ask->kind == BACKEND_ASK_WRITE)
-		write_ask(arg, ask);
-	else
-		read_ask(arg, ask);
+	struct front *f = arg;
+	struct front_request *request;
+	struct front_lane *l;
+
+	if (ask->kind == BACKEND_ASK_WRITE) {
+		write_ask(f, ask);
+		return;
+	}
+	l = front_route(f, ask);
+	if (copies_enabled(&f->copies) && l != NULL && !ask->behind && front_read_follow(f, l, ask))
+		return;
+	request = request_take(f, l, ask);
+	if (request == NULL) {
+		front_ticket_complete(f, ask->ticket, true);
+		return;
+	}
+	front_cache_asked(f, request);
+	front_request_queue(f, request);
 }
 
 /* Queues a delete of the key to its server, ahead of this client's later requests on the same lane.
@@ -386,95 +384,6 @@ reset(void *arg)
 	front_stats_reset_mt(f->stats);
 }
 
-/* ---- events of links ---- */
-
-static struct front_lane *
-lane_of_link(struct front *f, const struct conn *link)
-{
-	const uint32_t lane = f->lane_of_slot[conn_slot(link)];
-
-	ensure(lane != 0);
-	return &f->lanes[lane - 1];
-}
-
-static void
-on_opened(void *arg, struct conn *link)
-{
-	struct front_lane *l = lane_of_link(arg, link);
-
-	if (!front_fence_hastened(l, link, true))
-		front_lane_event(l, EVENT_OPENED);
-}
-
-static void
-on_ready(void *arg, struct conn *link)
-{
-	struct front_lane *l = lane_of_link(arg, link);
-
-	if (list_empty(&l->batches))
-		front_lane_event(l, EVENT_READY);
-}
-
-static void
-on_gone(void *arg, struct conn *link)
-{
-	struct front *f = arg;
-	struct front_lane *l = lane_of_link(f, link);
-
-	if (front_fence_hastened(l, link, false))
-		return;
-	f->lane_of_slot[conn_slot(link)] = 0;
-	l->conn = NULL;
-	front_lane_event(l, EVENT_LOST);
-}
-
-static void
-on_failed(void *arg, struct conn *link, enum conn_failure why)
-{
-	static const uint8_t failures[] = {
-		[CONNECT_REFUSED] = FRONT_FAILURE_REFUSED,
-		[CONNECT_TIMED_OUT] = FRONT_FAILURE_SILENT,
-		[CONNECT_UNREACHABLE] = FRONT_FAILURE_UNREACHABLE,
-		[CONNECT_STOPPED] = FRONT_FAILURE_UNKNOWN,
-	};
-
-	lane_of_link(arg, link)->connect_failure = failures[why];
-	on_gone(arg, link);
-}
-
-/* ---- other fronts ---- */
-
-static bool
-peers_received(void *arg, const struct udp_peer *from, struct view request)
-{
-	const struct front *f = arg;
-
-	return peers_receive(f->peers, from, request, serve_now_s(f->serve));
-}
-
-/* Counts since the start, and since the last reset of stats. */
-static void
-peers_counted(void *arg, enum peers_count which)
-{
-	struct front *f = arg;
-
-	static_assert(FRONT_PEERS_REFUSED - FRONT_PEERS_TOLD == PEERS_REFUSED, "one order");
-	front_count(f, (enum front_counter)(FRONT_PEERS_TOLD + which));
-	counter_add(&f->peer_counts.count[which], 1);
-}
-
-static void
-peers_begin(struct front *f, struct region *region)
-{
-	const struct peers_core core = {.stack = f->stack,
-					.copies = &f->copies,
-					.coalesce = &f->coalesce,
-					.count = peers_counted,
-					.arg = f};
-
-	f->peers = peers_create(region, &f->cfg.peers, &core);
-}
-
 /* ---- creation ---- */
 
 static uint32_t
@@ -529,19 +438,11 @@ attach(struct front *f, struct region *region)
 	};
 	const struct serve_rows rows = {
 		.arg = f, .mode = BACKEND_WRITES, .row = row, .reset = reset};
-	const struct serve_link_user user = {
-		.arg = f,
-		.opened = on_opened,
-		.gone = on_gone,
-		.failed = on_failed,
-		.ready = on_ready,
-		.received = f->peers != NULL ? peers_received : NULL,
-	};
 
 	front_cache_attach(f, &backend.copies);
 	backend_attach(region, f->serve, &backend);
 	serve_rows_attach(f->serve, &rows);
-	serve_links_attach(f->serve, &user);
+	front_links_attach(f, region);
 }
 
 struct front *
@@ -557,7 +458,6 @@ front_create(struct region *region, const struct front_settings *settings, struc
 	f->stack = stack;
 	f->store = store;
 	front_cache_begin(f);
-	peers_begin(f, region);
 	f->lane_count = lanes_of(settings);
 	list_init(&f->events);
 	list_init(&f->looks);

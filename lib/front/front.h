@@ -142,6 +142,9 @@ struct front_settings {
 	int32_t gutter_ttl_s;      /* what is written to a stand-in lives no longer */
 	uint64_t answer_bytes_max; /* bytes of values that wait to be sent to clients */
 	struct front_stats *stats; /* of all cores; NULL: this front's own */
+	/* With a layer of links (backend_link.h): the name that all servers have; NULL: each its
+	 * host's. */
+	const char *tls_name;
 };
 
 struct front;

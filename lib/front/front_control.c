@@ -49,6 +49,7 @@ front_place_take(struct front_control *c, struct front_state *draft, uint32_t pl
 			      atomic_load_explicit(&r->flush_due, memory_order_relaxed),
 			      memory_order_relaxed);
 	draft->address[place] = (struct front_address){.ip = p->ip, .port = host->port};
+	memcpy(draft->host[place], host->host, sizeof draft->host[place]);
 	if (draft->count <= place)
 		draft->count = place + 1;
 }
@@ -331,6 +332,16 @@ condition_of(const struct front_place *p, bool refuses)
 	}
 }
 
+static enum front_role
+role_of(const struct front_place *p)
+{
+	if (p->departs && p->health != FRONT_HEALTH_VACANT)
+		return FRONT_ROLE_DRAINING;
+	if (p->joins)
+		return FRONT_ROLE_JOINING;
+	return p->stands_in ? FRONT_ROLE_GUTTER : FRONT_ROLE_SERVER;
+}
+
 static void
 publish(struct front_control *c, struct front_state *draft)
 {
@@ -339,6 +350,7 @@ publish(struct front_control *c, struct front_state *draft)
 	draft->special = draft->next->npoints != 0 || draft->was->npoints != 0;
 	for (uint32_t i = 0; i < draft->count; i++) {
 		draft->condition[i] = condition_of(&c->place[i], refuses);
+		draft->role[i] = role_of(&c->place[i]);
 		draft->special |= draft->condition[i] != FRONT_PLACE_IN_USE;
 		if (draft->condition[i] == FRONT_PLACE_IN_USE)
 			draft->probe[i] = 0;

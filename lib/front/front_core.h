@@ -270,8 +270,12 @@ front_lane_first(const struct front_lane *l)
 	return container_of(l->batches.next, struct front_batch, link);
 }
 
-/* ---- answers, and values that leave while they arrive (front_relay.c) ---- */
+/* ---- values (front_fill.c, front_relay.c) ---- */
 
+/* Begins the value's item, if necessary with memory of answers that clients do not read. */
+enum store_result front_fill_begin(struct front_lane *l, struct front_request *request);
+/* True if the value may still wait for memory. */
+bool front_fill_may_wait(struct front_lane *l);
 /* Returns the answer that a reply is, without its item. */
 struct backend_answer front_answer_of(const struct front_reply *r);
 /* Lets what has arrived of a value leave, if only its own client is to have it. */
@@ -279,6 +283,11 @@ void front_relay(struct front_lane *l);
 /* Ends the relay of a value that has arrived; of one whose connection ends. */
 void front_relay_end(struct front_lane *l);
 void front_relay_lost(struct front_lane *l);
+
+/* ---- links (front_links.c) ---- */
+
+/* Has the service report events of connections to servers, and datagrams of the other fronts. */
+void front_links_attach(struct front *f, struct region *region);
 
 /* ---- replies (front_read.c) ---- */
 

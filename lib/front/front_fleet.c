@@ -14,10 +14,16 @@ ring_bytes(uint32_t room)
 	return (front_ring_bytes(room) + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
 }
 
+static size_t
+hosts_bytes(uint32_t room)
+{
+	return room * sizeof(char[FRONT_HOST_BYTES]);
+}
+
 size_t
 front_exchange_bytes(uint32_t room)
 {
-	return sizeof(struct front_exchange) + 2 * RINGS * ring_bytes(room);
+	return sizeof(struct front_exchange) + 2 * (RINGS * ring_bytes(room) + hosts_bytes(room));
 }
 
 void
@@ -35,6 +41,8 @@ front_exchange_init(struct front_exchange *x, uint32_t cores, uint32_t room)
 		for (uint32_t k = 0; k < RINGS; k++, at += ring_bytes(room))
 			*rings[k] = (struct front_ring *)(void *)at;
 	}
+	for (uint32_t i = 0; i < 2; i++, at += hosts_bytes(room))
+		x->state[i].host = (char(*)[FRONT_HOST_BYTES])(void *)at;
 	x->draft = &x->state[1];
 	atomic_store_explicit(&x->now, &x->state[0], memory_order_release);
 }
@@ -61,6 +69,7 @@ front_exchange_draft(struct front_exchange *x)
 	struct front_state *draft = x->draft;
 	struct front_ring *const ring = draft->ring, *const stand = draft->stand,
 				 *const next = draft->next, *const was = draft->was;
+	char(*const host)[FRONT_HOST_BYTES] = draft->host;
 
 	if (!is_settled_by_all(x, now->generation))
 		return NULL;
@@ -69,6 +78,8 @@ front_exchange_draft(struct front_exchange *x)
 	draft->stand = stand;
 	draft->next = next;
 	draft->was = was;
+	draft->host = host;
+	memcpy(host, now->host, hosts_bytes(x->room));
 	front_exchange_ring_copy(ring, now->ring);
 	front_exchange_ring_copy(stand, now->stand);
 	front_exchange_ring_copy(next, now->next);

@@ -43,6 +43,14 @@ enum front_condition {
 	FRONT_PLACE_VACANT,  /* no server has this place */
 };
 
+/* The part that a server plays in the fleet. */
+enum front_role {
+	FRONT_ROLE_SERVER,
+	FRONT_ROLE_GUTTER,   /* it stands in for servers that are away */
+	FRONT_ROLE_JOINING,  /* a reload adds it; it has no keys yet */
+	FRONT_ROLE_DRAINING, /* a reload removed it; it hands its keys over */
+};
+
 struct front_state {
 	uint32_t generation; /* the first published one is 1; 0 has no servers */
 	uint32_t count;      /* places */
@@ -50,11 +58,14 @@ struct front_state {
 	struct front_address address[FRONT_SERVERS_MAX];
 	struct front_server server[FRONT_SERVERS_MAX];
 	uint8_t condition[FRONT_SERVERS_MAX]; /* enum front_condition */
+	uint8_t role[FRONT_SERVERS_MAX];      /* enum front_role, for the rows of `stats front` */
 	/* A new number requests a probe of a server that is not in use, after a pause. 0:
 	 * none. */
 	uint32_t probe[FRONT_SERVERS_MAX];
 	uint32_t pause_ms[FRONT_SERVERS_MAX];
 	struct front_login login; /* of connections that are opened from now on */
+	/* For each place: the host of its server, a name or an address. */
+	char (*host)[FRONT_HOST_BYTES];
 	/* Rings of this state. All but the first may have no points. */
 	struct front_ring *ring;  /* the server of each key */
 	struct front_ring *stand; /* the stand-in of a server that is away */
@@ -74,6 +85,16 @@ enum front_failure {
 	FRONT_FAILURE_BROKEN,      /* the answer does not match the request */
 	FRONT_FAILURE_LOGIN,       /* the server refuses the login */
 	FRONT_FAILURE_NO_LOGIN,    /* the server requires a login, and there is none */
+	FRONT_FAILURE_NOT_TLS,     /* the server does not speak TLS */
+	FRONT_FAILURE_TLS_SILENT,  /* its handshake did not end in time */
+	FRONT_FAILURE_TLS_CLOSED,  /* the server ended the connection amid the handshake */
+	FRONT_FAILURE_TLS_REFUSED, /* the server refused the handshake */
+	FRONT_FAILURE_TLS_OTHER,   /* the handshake failed */
+	FRONT_FAILURE_CERT_EXPIRED,
+	FRONT_FAILURE_CERT_EARLY,  /* it is not valid yet */
+	FRONT_FAILURE_CERT_NAME,   /* it has another name */
+	FRONT_FAILURE_CERT_ISSUER, /* no certificate of front.tls_ca has issued it */
+	FRONT_FAILURE_CERT_OTHER,  /* it does not verify */
 };
 
 /* Findings of the cores about a server. */

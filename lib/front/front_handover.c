@@ -169,6 +169,8 @@ front_handover_answered(struct front *f, struct front_request *part,
 	part->fill = (struct fill){0};
 	part->answer = NULL;
 	front_count(f, FRONT_HANDED_OVER);
+	front_server_add(part->lane->counts, FRONT_SERVER_HANDED_OUT);
+	front_server_add(request->lane->counts, FRONT_SERVER_HANDED_IN);
 	front_request_queue(f, add);
 }
 

@@ -307,6 +307,8 @@ connecting(struct front_lane *l)
 		due_at(l, front_link_look_ns(l));
 	} else if (!lost || ++l->lost_tries >= FRONT_PORT_TRIES) {
 		l->lost_tries = 0;
+		if (serve_link_is_answered(f->serve, l->conn))
+			l->connect_failure = FRONT_FAILURE_TLS_SILENT;
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 	} else {
 		connection_end(l);

@@ -16,6 +16,16 @@ port_fits(const void *arg, const struct ip_addr *ours, uint16_t local_port)
 	return core == f->cfg.core || core == FRONT_CORE_UNKNOWN;
 }
 
+static struct conn *
+open_to(const struct front_lane *l, const struct conn_target *to)
+{
+	const struct front *f = l->front;
+
+	return serve_link_open_to(f->serve, to,
+				  f->cfg.tls_name != NULL ? f->cfg.tls_name
+							  : f->state->host[l->server]);
+}
+
 /* Opens from a port that another core found for this one, if there is one. */
 static struct conn *
 open_from_found(struct front_lane *l, struct conn_target to)
@@ -23,7 +33,7 @@ open_from_found(struct front_lane *l, struct conn_target to)
 	struct front *f = l->front;
 
 	to.local_port = front_ports_take_mt(f->cfg.ports, l->server, f->cfg.core);
-	return to.local_port != 0 ? serve_link_open(f->serve, &to) : NULL;
+	return to.local_port != 0 ? open_to(l, &to) : NULL;
 }
 
 struct conn *
@@ -37,7 +47,7 @@ front_link_open(struct front_lane *l)
 				       .arg = l};
 	struct conn *c = f->cfg.ports != NULL ? open_from_found(l, to) : NULL;
 
-	return c != NULL ? c : serve_link_open(f->serve, &to);
+	return c != NULL ? c : open_to(l, &to);
 }
 
 uint64_t

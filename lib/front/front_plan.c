@@ -194,6 +194,30 @@ warn_of_hash(struct front_warning *w, const struct front_plan *plan, const char 
 			 hash, plan->sequence, plan->busiest);
 }
 
+/* Warns of values that servers may have kept from earlier. Returns the number of warnings: at most
+ * one, since hand-overs are for sole mode. */
+static uint32_t
+warn_of_old(struct front_warning *w, const struct front_config *config)
+{
+	if (config->shared && config->auto_eject_hosts) {
+		*w = (struct front_warning){
+			.key = "front.auto_eject_hosts",
+			.fix = "sole, where every write passes this front: it returns flushed",
+			.words = "shared: a server that has left returns with what it had then, "
+				 "however old, and this front's writes went elsewhere"};
+		return 1;
+	}
+	if (config->warm_ns == 0 || config->reload_flushes)
+		return 0;
+	*w = (struct front_warning){
+		.key = "front.warm",
+		.fix = "front.reload: flush, which empties only servers that may have such values",
+		.words = "with front.reload: keep a server that a reload adds answers with what it "
+			 "still has, "
+			 "of keys that moved too, however old"};
+	return 1;
+}
+
 uint32_t
 front_plan_warnings(const struct front_plan *plan, const struct front_config *config,
 		    struct front_warning out[FRONT_WARNINGS_MAX])
@@ -210,14 +234,7 @@ front_plan_warnings(const struct front_plan *plan, const struct front_config *co
 	}
 	if (plan->one_has_all || plan->sequence > UNEVEN * plan->busiest)
 		warn_of_hash(&out[n++], plan, front_hash_name(config->hash));
-	if (config->shared && config->auto_eject_hosts) {
-		out[n] = (struct front_warning){
-			.key = "front.auto_eject_hosts",
-			.fix = "sole, where every write passes this front: it returns flushed"};
-		snprintf(out[n++].words, sizeof out[0].words,
-			 "shared: a server that has left returns with what it had then, however "
-			 "old, and this front's writes went elsewhere");
-	}
+	n += warn_of_old(&out[n], config);
 	if (config->items != FRONT_ITEMS_MEMORY && plan->items != 0 && plan->memory_bytes != 0 &&
 	    plan->memory_bytes / plan->items < FRONT_COPY_BYTES) {
 		out[n] = (struct front_warning){.key = "front.items",

@@ -128,58 +128,6 @@ request_answered(struct front_lane *l, const struct backend_answer *answer)
 
 /* ---- values ---- */
 
-static uint32_t
-expiry_of(const struct front_lane *l)
-{
-	if ((l->reply.meta & FRONT_META_TTL) == 0 || l->reply.ttl_s < 0)
-		return 0;
-	return serve_now_s(l->front->serve) + (uint32_t)l->reply.ttl_s;
-}
-
-static enum store_result
-fill_begin(struct front_lane *l, struct front_request *request)
-{
-	struct front *f = l->front;
-	const uint32_t len = l->reply.value_len;
-	const struct view view = {.data = request->bytes, .len = request->len};
-	enum store_result r;
-
-	front_request_use_more(request);
-	/* A single answer may have more. */
-	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
-		return STORE_NOT_YET;
-	r = store_begin(f->store, &request->fill, view, request->hash, len, l->reply.client_flags,
-			expiry_of(l));
-	if (r == STORE_OK)
-		f->answer_bytes += len;
-	return r;
-}
-
-/* Begins a fill, if necessary with memory of answers that clients do not read. */
-static enum store_result
-fill_begin_yielding(struct front_lane *l, struct front_request *request)
-{
-	enum store_result r = fill_begin(l, request);
-
-	for (uint32_t i = 0; i < FRONT_YIELDS_MAX && r == STORE_NOT_YET; i++) {
-		if (!backend_answer_yield(l->front->serve))
-			return r;
-		r = fill_begin(l, request);
-	}
-	return r;
-}
-
-/* True if the value may still wait for memory. */
-static bool
-may_wait(struct front_lane *l)
-{
-	const struct front *f = l->front;
-
-	if (l->memory_ns == 0)
-		l->memory_ns = f->now_ns;
-	return f->now_ns - l->memory_ns < f->cfg.timeout_ns / FRONT_MEMORY_PART;
-}
-
 /* Begins a value. Without an item it is skipped. */
 static enum read_step
 value_begin(struct front_lane *l)
@@ -192,8 +140,8 @@ value_begin(struct front_lane *l)
 	if ((request->wanted || request->coalesced.kind != COALESCE_NONE || request->lease != 0 ||
 	     request->whole != NULL) &&
 	    l->asked.ask != FRONT_ASK_MA)
-		r = fill_begin_yielding(l, request);
-	if (r == STORE_NOT_YET && may_wait(l)) {
+		r = front_fill_begin(l, request);
+	if (r == STORE_NOT_YET && front_fill_may_wait(l)) {
 		l->reading = READING_BEGIN;
 		l->front->more = true;
 		return READ_LATER;
@@ -539,15 +487,6 @@ line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	return reply_read(l, &reply);
 }
 
-static enum read_step
-reply_begin_read(struct front_lane *l, struct view v, uint32_t *bytes)
-{
-	enum read_step s;
-
-	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
-	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
-}
-
 /* Reads on amid a value. What has arrived of a long one may leave while the rest is awaited. */
 static enum read_step
 value_step(struct front_lane *l, uint32_t *bytes)
@@ -570,6 +509,7 @@ value_step(struct front_lane *l, uint32_t *bytes)
 static enum read_step
 step(struct front_lane *l, uint32_t *bytes)
 {
+	enum read_step s;
 	struct view v;
 
 	if (l->reading != READING_LINE)
@@ -579,7 +519,8 @@ step(struct front_lane *l, uint32_t *bytes)
 		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
-	return reply_begin_read(l, v, bytes);
+	l->asked.received = l->written - conn_unacknowledged(l->conn) >= front_lane_first(l)->end;
+	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
 }
 
 /* Reads replies; bounded, since each step uses bytes that have arrived, except one before each

@@ -183,6 +183,19 @@ sums_look(struct front_stats *stats)
 	}
 }
 
+/* Stores each server's load since the last look, as front_load.by_mean is the busiest one's. */
+static void
+recent_store(struct front_stats *stats, const uint64_t *keys, const double *due, uint64_t sent,
+	     uint64_t wanted)
+{
+	for (uint32_t i = 0; i < stats->servers; i++) {
+		const struct most one = {i, due[i] > 0 ? (double)keys[i] / due[i] : 0};
+
+		atomic_store_explicit(&stats->recent[i], thousandths(&one, sent, wanted),
+				      memory_order_relaxed);
+	}
+}
+
 void
 front_stats_due(const struct front_control *c, double due[FRONT_SERVERS_MAX])
 {
@@ -216,12 +229,14 @@ front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_
 		looker->keys[i] = now;
 		all += now;
 		load->keys += since;
+		looker->since[i] = since;
 		load->live += links_of(stats, i) >= (uint64_t)links * stats->cores;
 		most_add(&most, i, now, due[i]);
 		most_add(&most_new, i, since, due[i]);
 	}
 	load->busiest = most_new.server;
 	load->by_mean = thousandths(&most_new, load->keys, wanted - looker->wanted);
+	recent_store(stats, looker->since, due, load->keys, wanted - looker->wanted);
 	looker->wanted = wanted;
 	atomic_store_explicit(&stats->busiest, most.server, memory_order_relaxed);
 	atomic_store_explicit(&stats->by_mean,
@@ -246,6 +261,49 @@ state_of(const struct front_stats *stats, const struct front_state *fleet, uint3
 	return up >= (uint64_t)links * stats->cores ? "up" : "partly";
 }
 
+/* Returns why a server is not wholly in use, for its state of state_of(). A failure is named until
+ * the next success. */
+static const char *
+reason_word(const struct front_stats *stats, const struct front_shown *shown, uint32_t server)
+{
+	static const char *const failures[] = {[FRONT_FAILURE_UNKNOWN] = "unknown",
+					       [FRONT_FAILURE_REFUSED] = "refused",
+					       [FRONT_FAILURE_UNREACHABLE] = "unreachable",
+					       [FRONT_FAILURE_SILENT] = "connect_timed_out",
+					       [FRONT_FAILURE_NO_CONN] = "no_connection_free",
+					       [FRONT_FAILURE_CLOSED] = "closed",
+					       [FRONT_FAILURE_LATE] = "timed_out",
+					       [FRONT_FAILURE_BROKEN] = "invalid_answer",
+					       [FRONT_FAILURE_LOGIN] = "login_refused",
+					       [FRONT_FAILURE_NO_LOGIN] = "login_required"};
+	const struct front_state *fleet = shown->names;
+	const struct front_report *r = &shown->exchange->report[server];
+	const uint8_t condition = fleet->condition[server];
+
+	if (condition == FRONT_PLACE_VACANT ||
+	    (condition == FRONT_PLACE_IN_USE &&
+	     links_of(stats, server) >= (uint64_t)shown->links * stats->cores))
+		return "none";
+	if (ip_addr_is_zero(&fleet->address[server].ip))
+		return "name_unresolved";
+	if (atomic_load_explicit(&r->failures, memory_order_relaxed) != 0)
+		return failures[atomic_load_explicit(&r->why, memory_order_relaxed)];
+	if (condition == FRONT_PLACE_IN_USE)
+		return "connecting";
+	return front_report_owes_mt(r) ? "flush" : "returning";
+}
+
+static const char *
+role_word(const struct front_state *fleet, uint32_t server)
+{
+	static const char *const words[] = {[FRONT_ROLE_SERVER] = "server",
+					    [FRONT_ROLE_GUTTER] = "gutter",
+					    [FRONT_ROLE_JOINING] = "joining",
+					    [FRONT_ROLE_DRAINING] = "draining"};
+
+	return words[fleet->role[server]];
+}
+
 /* Returns whether answers of this server are cached now. */
 static const char *
 copies_of(const struct front_shown *shown, uint32_t server)
@@ -264,8 +322,12 @@ copies_of(const struct front_shown *shown, uint32_t server)
 #define SERVER_ROWS(X)                                                                             \
 	X(TEXT, "name", shown->names->server[i].name, 0)                                           \
 	X(TEXT, "state", state_of(stats, shown->names, i, shown->links), 2)                        \
+	X(TEXT, "reason", reason_word(stats, shown, i), 2)                                         \
+	X(TEXT, "role", role_word(shown->names, i), 0)                                             \
 	X(NUMBER, "server_connections", links_of(stats, i), 2)                                     \
 	X(NUMBER, "keys", SUM(KEYS), 1)                                                            \
+	X(THOUSANDTHS, "recent_by_mean",                                                           \
+	  atomic_load_explicit(&stats->recent[i], memory_order_relaxed), 0)                        \
 	X(NUMBER, "requests", SUM(REQUESTS), 1)                                                    \
 	X(NUMBER, "failed", SUM(FAILED), 1)                                                        \
 	X(NUMBER, "server_err", SUM(ERR), 1)                                                       \
@@ -281,7 +343,10 @@ copies_of(const struct front_shown *shown, uint32_t server)
 	X(NUMBER, "fills", SUM(FILLS), 1)                                                          \
 	X(NUMBER, "joined", SUM(JOINED), 1)                                                        \
 	X(NUMBER, "writes_lost", SUM(LOST), 1)                                                     \
-	X(NUMBER, "fates_unknown", open_of(stats, i, FRONT_SERVER_UNKNOWN, FRONT_SERVER_SETTLED), 2)
+	X(NUMBER, "fates_unknown", open_of(stats, i, FRONT_SERVER_UNKNOWN, FRONT_SERVER_SETTLED),  \
+	  2)                                                                                       \
+	X(NUMBER, "handed_in", SUM(HANDED_IN), 1)                                                  \
+	X(NUMBER, "handed_out", SUM(HANDED_OUT), 1)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
@@ -308,6 +373,7 @@ doubts_of_all(const struct front_stats *stats)
 	X(NUMBER, "joined", OF_ALL(JOINED), 0)                                                     \
 	X(NUMBER, "writes_lost", OF_ALL(LOST), 0)                                                  \
 	X(NUMBER, "fates_unknown", doubts_of_all(stats), 0)                                        \
+	X(NUMBER, "handing_over", shown->names->was->npoints != 0, 0)                              \
 	X(NUMBER, "peers_told", PEERS(TOLD), 1)                                                    \
 	X(NUMBER, "peers_lost", PEERS(LOST), 1)                                                    \
 	X(NUMBER, "peers_heard", PEERS(HEARD), 1)                                                  \

@@ -43,14 +43,16 @@ enum front_server_count {
 	FRONT_SERVER_ERR,      /* not opened, or reset because of an invalid reply */
 	FRONT_SERVER_TIMEDOUT,
 	FRONT_SERVER_EOF,
-	FRONT_SERVER_SPARED,    /* keys that copies answered: FRONT_LOOK_WEIGHT a record */
-	FRONT_SERVER_FILLS,     /* keys sent for copies */
-	FRONT_SERVER_JOINED,    /* keys answered by another client's request */
-	FRONT_SERVER_LOST,      /* writes whose outcome was unknown when they were answered */
-	FRONT_SERVER_UNKNOWN,   /* version words of those whose keys had no copies any more */
-	FRONT_SERVER_SETTLED,   /* of those: lists have shown that all is over */
-	FRONT_SERVER_EJECTED,   /* times that the server has left */
-	FRONT_SERVER_LEFT_AT_S, /* Unix time of the last one; counted by one core */
+	FRONT_SERVER_SPARED,     /* keys that copies answered: FRONT_LOOK_WEIGHT a record */
+	FRONT_SERVER_FILLS,      /* keys sent for copies */
+	FRONT_SERVER_JOINED,     /* keys answered by another client's request */
+	FRONT_SERVER_LOST,       /* writes whose outcome was unknown when they were answered */
+	FRONT_SERVER_UNKNOWN,    /* version words of those whose keys had no copies any more */
+	FRONT_SERVER_SETTLED,    /* of those: lists have shown that all is over */
+	FRONT_SERVER_EJECTED,    /* times that the server has left */
+	FRONT_SERVER_LEFT_AT_S,  /* Unix time of the last one; counted by one core */
+	FRONT_SERVER_HANDED_IN,  /* keys that former servers handed over to it */
+	FRONT_SERVER_HANDED_OUT, /* keys that it handed over */
 	FRONT_SERVER_COUNTS,
 };
 
@@ -79,7 +81,9 @@ struct front_stats {
 	_Atomic uint32_t resets;
 	/* Results of the last look. */
 	_Atomic uint32_t busiest, by_mean;
-	_Atomic uint64_t sum[FRONT_SERVER_COUNTS]; /* over all servers */
+	_Atomic uint64_t sum[FRONT_SERVER_COUNTS];  /* over all servers */
+	_Atomic uint32_t recent[FRONT_SERVERS_MAX]; /* each server's load since the look before, in
+						       thousandths */
 };
 
 /* Attaches a core's counts, one for each server. */
@@ -132,6 +136,7 @@ struct front_looker {
 	uint32_t resets;
 	uint64_t wanted, wanted_before; /* at the last look, and at the last reset */
 	uint64_t keys[FRONT_SERVERS_MAX];
+	uint64_t since[FRONT_SERVERS_MAX]; /* keys between the last two looks */
 };
 
 /* Computes each place's share of evenly requested keys, 0..1, by weight. The mean share stands for

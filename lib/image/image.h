@@ -94,6 +94,9 @@ struct store *image_create(struct region *region, void *image, const struct stor
 /* The plan that an image was made with, so far as options do not choose it. The header is sound. */
 struct store_plan image_plan(const void *image, const struct store_config *cfg);
 
+/* Raises the floor of an item's key to its cas, in a table of floors to be saved. */
+void store_floors_note(const struct store *st, uint64_t floors[FLOORS], const struct item *it);
+
 /* Make all of struct store anew but for its kept head, and what lies beside the image. Pages and
  * counters are still to come. */
 struct store *image_bind(struct region *region, void *image, const struct store_config *cfg,

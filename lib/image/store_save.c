@@ -56,12 +56,12 @@ next_word(const struct store *st, struct store_scan *scan)
 	return false;
 }
 
-static void
-note_floor(const struct store *st, struct store_scan *scan, const struct item *it)
+void
+store_floors_note(const struct store *st, uint64_t floors[FLOORS], const struct item *it)
 {
 	const uint16_t tag = hash_tag(index_hash(&st->ix, item_key(it)));
 	const uint64_t now = atomic_load_explicit(store_floor(st, tag), memory_order_relaxed);
-	uint64_t *floor = &scan->floors[tag % FLOORS];
+	uint64_t *floor = &floors[tag % FLOORS];
 	const uint64_t cas = item_cas(it);
 
 	if (floor_follows(now, cas) && cas > *floor)
@@ -84,7 +84,7 @@ store_scan_next(const struct store *st, struct store_scan *scan, uint32_t now_s)
 
 			if (item_key_len(it) == 0)
 				continue; /* a chunk */
-			note_floor(st, scan, it);
+			store_floors_note(st, scan->floors, it);
 			if (!item_flushed(it, generation) && !item_expired(it, now_s))
 				return it;
 		}

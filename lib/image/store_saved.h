@@ -10,8 +10,19 @@
  *             save what item_*() and store_value_at() say of it;
  *     save store_saved_floors() of the scan;
  *
- * Loading, while cores serve, by a core of its own (config.loads), which turns as others do and
- * goes offline while it waits:
+ * Saving while cores serve, by the core of its own (config.loads) once it loads no more. It copies
+ * what it is given in the same turn, and goes offline while it waits:
+ *
+ *     store_turn(...); store_snapshot_begin(...);
+ *     in each turn, some times: store_snapshot_next(...); store_snapshot_read(...);
+ *     store_snapshot_end(...);
+ *
+ * Each item was the version that a lookup found at some moment between begin and end. A key that is
+ * cached from begin to end is given once. A key that was removed or expired before the begin is not
+ * given. A flush makes the snapshot void.
+ *
+ * Loading, while cores serve, by that core, which turns as others do and goes offline while it
+ * waits:
  *
  *     store_load_prepare(...);           before any core turns
  *     store_load_look(...); store_load_begin(...); store_fill(...); store_load_finish(...);
@@ -26,7 +37,7 @@
  *
  * Units:  seconds on the store's clock; the caller has translated those of the file.
  *
- * Thread: scans: one, with no other. store_load_begin and _finish: the loader's core.
+ * Thread: scans: one, with no other. Snapshots, store_load_begin and _finish: the loader's core.
  *
  * Errors: enum store_loaded.
  *
@@ -36,6 +47,7 @@
 #ifndef CLOCKOO_STORE_SAVED_H
 #define CLOCKOO_STORE_SAVED_H
 
+#include "index/walk_cursor.h"
 #include "store/store.h"
 
 /* ---- saving ---- */
@@ -47,6 +59,14 @@ enum store_saved_bits {
 	STORE_SAVED_STATE = 3u,        /* two bits of state */
 	STORE_SAVED_STATUS_SHIFT = 2u, /* four status bits */
 	STORE_SAVED_BITS = 0x3fu,
+};
+
+struct store_saved_item {
+	struct view key;
+	uint64_t hash;
+	uint64_t cas;
+	uint32_t value_len, flags, expiry_s;
+	uint32_t bits; /* enum store_saved_bits */
 };
 
 /* Zero is its beginning. Items on probation come last: where they do not fit, they are what is
@@ -73,6 +93,40 @@ uint32_t store_flush_due_s(const struct store *store);
  * only for a build with the same hash. */
 uint32_t store_hashes_crc(void);
 
+/* ---- saving while cores serve: a snapshot ---- */
+
+/* Floors of a snapshot are this far above all numbers that keys had until its end, so that no
+ * number given within as many writes after it is given again by a store that loads the snapshot. */
+#define STORE_SNAPSHOT_AHEAD (1ull << 20)
+
+struct store_snapshot {
+	struct walk_cursor cursor;
+	uint32_t flushes; /* store_flushes at the begin */
+	uint64_t linked;  /* items ever linked, then */
+	bool lost_place;
+	uint64_t floors[STORE_SAVED_FLOORS]; /* raised by what the snapshot gave */
+};
+
+enum store_snapshot_end {
+	STORE_SNAPSHOT_WHOLE,
+	STORE_SNAPSHOT_FLUSHED, /* since it began: items in it are flushed */
+	STORE_SNAPSHOT_CROWDED, /* WALKS_MAX other walks are under way, or it paused for too long */
+};
+
+void store_snapshot_begin(struct store_core *sc, struct store_snapshot *snap);
+/* Returns an item that a lookup finds now, valid until this core's next turn. NULL: none in this
+ * step; snap->cursor.done is the end. */
+const struct item *store_snapshot_next(struct store_core *sc, struct store_snapshot *snap);
+/* Reads the fields of an item that other cores may remove, touch or mark meanwhile. *saved points
+ * to the item's key. */
+void store_snapshot_read(const struct store_core *sc, const struct item *it,
+			 struct store_saved_item *saved);
+/* Ends the snapshot, finished or not. Its items and floors may be loaded if it is WHOLE;
+ * *flush_due_s is store_flush_due_s. */
+enum store_snapshot_end store_snapshot_end(struct store_core *sc, struct store_snapshot *snap,
+					   uint64_t floors[STORE_SAVED_FLOORS],
+					   uint32_t *flush_due_s);
+
 /* ---- loading ---- */
 
 enum store_loaded {
@@ -80,14 +134,6 @@ enum store_loaded {
 	STORE_LOAD_NEWER,   /* clients have stored or removed the key */
 	STORE_LOAD_NO_ROOM, /* no free memory, no slot, or too large for this store */
 	STORE_LOAD_FLUSHED, /* since the load began: it is over */
-};
-
-struct store_saved_item {
-	struct view key;
-	uint64_t hash;
-	uint64_t cas;
-	uint32_t value_len, flags, expiry_s;
-	uint32_t bits; /* enum store_saved_bits */
 };
 
 /* Prepares an empty store with config.loads, before any core turns. flush_due_s: the

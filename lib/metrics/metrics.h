@@ -9,7 +9,7 @@
  *
  * Shape:  `stats net` begins a reply, `STAT name value` is a row of it, `STAT 3:name value` a row
  *         with index 3. A row's metric is clockoo_net_name, or clockoo_name for `stats` itself;
- *         `_us`, `_ms` and `_ns` become `_seconds`; a counter ends in `_total`; a text is the
+ *         `_s`, `_ms`, `_us` and `_ns` become `_seconds`; a counter ends in `_total`; a text is the
  *         label `value` of a 1.
  * Owner:  rows point into the text, which must stay.
  * Thread: pure functions.

@@ -33,9 +33,9 @@ static const struct {
 		  "hits_to_hot hits_to_warm hits_to_cold hits_to_temp "},
 	{"slabs",
 	 " get_hits cmd_set delete_hits incr_hits decr_hits cas_hits cas_badval touch_hits "},
-	{"front",
-	 " keys requests failed server_err server_timedout server_eof server_ejections "
-	 "spared fills joined writes_lost peers_told peers_lost peers_heard peers_refused "},
+	{"front", " keys requests failed server_err server_timedout server_eof server_ejections "
+		  "spared fills joined writes_lost handed_in handed_out peers_told peers_lost "
+		  "peers_heard peers_refused "},
 	{"extstore",
 	 " extstore_page_allocs extstore_page_evictions extstore_objects_read "
 	 "extstore_objects_written extstore_bytes_read extstore_bytes_written flash_asked "

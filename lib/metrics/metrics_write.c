@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define NS_DIGITS  9u
-#define UNIT_WORDS 3u
+#define UNIT_WORDS 4u
 
 struct writer {
 	struct metrics *m;
@@ -20,14 +20,14 @@ struct writer {
 struct family {
 	char name[METRICS_NAME_MAX + 1];
 	bool counter;
-	uint32_t decimals; /* of a second, in whole numbers of rows; 0: not a time */
+	uint32_t decimals; /* of a second, in whole numbers of rows; 0: seconds, or not a time */
 	const char *words; /* description of its counter; NULL: none */
 };
 
 static const struct {
 	const char *suffix;
 	uint32_t decimals;
-} units[UNIT_WORDS] = {{"_ns", 9}, {"_us", 6}, {"_ms", 3}};
+} units[UNIT_WORDS] = {{"_ns", 9}, {"_us", 6}, {"_ms", 3}, {"_s", 0}};
 
 /* ---- names ---- */
 

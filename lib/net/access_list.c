@@ -82,7 +82,7 @@ size_t
 access_list_bytes(const struct access_net *nets, uint32_t count)
 {
 	return sizeof(struct access_list) + words_needed(nets, count) * sizeof(uint32_t) +
-	       2ull * count_v6(nets, count) * sizeof(struct access_start) + 3 * CACHE_LINE_BYTES;
+	       2ull * count_v6(nets, count) * sizeof(struct ip_position) + 3 * CACHE_LINE_BYTES;
 }
 
 /* ---- IPv4 ---- */
@@ -191,32 +191,8 @@ make_v4(struct table *t, const struct access_net *nets, uint32_t count, bool den
 
 /* ---- IPv6 ---- */
 
-static struct access_start
-start_of(const struct ip_addr *ip)
-{
-	return (struct access_start){__builtin_bswap64(load_u64(ip->b)),
-				     __builtin_bswap64(load_u64(ip->b + 8))};
-}
-
-/* Computes the first address after a network; false: the network has the last one. */
-static bool
-start_behind(const struct access_net *net, struct access_start *behind)
-{
-	const struct access_start from = start_of(&net->ip);
-	const uint32_t rest = IP_ADDR_BITS - net->prefix_len;
-
-	*behind = from;
-	if (rest >= 64) {
-		behind->high = rest == 128 ? 0 : from.high + (1ull << (rest - 64));
-		return behind->high != 0;
-	}
-	behind->low += 1ull << rest;
-	behind->high += behind->low == 0;
-	return behind->high != 0 || behind->low != 0;
-}
-
 struct ranges {
-	struct access_start *starts;
+	struct ip_position *starts;
 	uint32_t count;
 	bool denies_first;
 };
@@ -224,10 +200,9 @@ struct ranges {
 /* Begins a range at an address, unless the state is the same already. A range that began at the
  * same address is replaced. */
 static void
-range_begin(struct ranges *r, struct access_start at, bool deny)
+range_begin(struct ranges *r, struct ip_position at, bool deny)
 {
-	if (r->count != 0 && r->starts[r->count - 1].high == at.high &&
-	    r->starts[r->count - 1].low == at.low)
+	if (r->count != 0 && ip_position_equal(&r->starts[r->count - 1], &at))
 		r->count--;
 	if ((r->denies_first ^ (r->count & 1)) != deny)
 		r->starts[r->count++] = at;
@@ -243,9 +218,9 @@ static void
 nest_leave(struct nest *n, struct ranges *r)
 {
 	const struct access_net *left = n->net[--n->depth];
-	struct access_start behind;
+	struct ip_position behind;
 
-	if (start_behind(left, &behind))
+	if (ip_position_behind(&left->ip, left->prefix_len, &behind))
 		range_begin(r, behind,
 			    n->depth != 0 ? !n->net[n->depth - 1]->allow : r->denies_first);
 }
@@ -261,7 +236,7 @@ make_v6(struct ranges *r, const struct access_net *nets, uint32_t count)
 		while (n.depth != 0 && !ip_addr_same_prefix(&n.net[n.depth - 1]->ip, &nets[i].ip,
 							    n.net[n.depth - 1]->prefix_len))
 			nest_leave(&n, r);
-		range_begin(r, start_of(&nets[i].ip), !nets[i].allow);
+		range_begin(r, ip_position_of(&nets[i].ip), !nets[i].allow);
 		n.net[n.depth++] = &nets[i];
 	}
 	while (n.depth != 0)
@@ -269,25 +244,19 @@ make_v6(struct ranges *r, const struct access_net *nets, uint32_t count)
 }
 
 static bool
-starts_at_or_before(const struct access_start *s, const struct access_start *at)
-{
-	return s->high < at->high || (s->high == at->high && s->low <= at->low);
-}
-
-static bool
 allows_v6(const struct access_list *list, const struct ip_addr *ip)
 {
-	const struct access_start at = start_of(ip);
-	const struct access_start *from = list->starts;
+	const struct ip_position at = ip_position_of(ip);
+	const struct ip_position *from = list->starts;
 	uint32_t left = list->start_count;
 
 	while (left > 1) {
 		const uint32_t half = left / 2;
 
-		from += starts_at_or_before(from + half, &at) ? half : 0;
+		from += ip_position_at_or_before(from + half, &at) ? half : 0;
 		left -= half;
 	}
-	if (list->start_count == 0 || !starts_at_or_before(from, &at))
+	if (list->start_count == 0 || !ip_position_at_or_before(from, &at))
 		return !list->denies_first;
 	return (list->denies_first ^ ((uint32_t)(from - list->starts + 1) & 1)) == 0;
 }

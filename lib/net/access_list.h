@@ -15,7 +15,7 @@
 #ifndef CLOCKOO_ACCESS_LIST_H
 #define CLOCKOO_ACCESS_LIST_H
 
-#include "base/ip_addr.h"
+#include "ip_position.h"
 #include "base/region.h"
 
 #define ACCESS_NETS_MAX 65536u
@@ -24,11 +24,6 @@ struct access_net {
 	struct ip_addr ip;  /* no bit after the prefix is set */
 	uint8_t prefix_len; /* in bits of the 128, as in ip_addr.h */
 	bool allow;
-};
-
-/* The start of a range of IPv6 addresses, in host order. */
-struct access_start {
-	uint64_t high, low;
 };
 
 /*
@@ -45,7 +40,7 @@ struct access_start {
 
 struct access_list {
 	const uint32_t *words;
-	const struct access_start *starts;
+	const struct ip_position *starts; /* of ranges of IPv6 addresses */
 	uint32_t start_count;
 	bool denies_first; /* IPv6 addresses below starts[0] are denied */
 	uint32_t count;    /* number of networks */

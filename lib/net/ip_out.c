@@ -85,8 +85,9 @@ l4_finish(uint8_t *l4, uint32_t l4_len, uint32_t cksum_at, uint64_t pseudo, uint
 	memcpy(l4 + cksum_at, &cksum, sizeof cksum);
 }
 
-static void
-ip6_commit(struct net *net, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at)
+/* Finishes a packet whose last `lent` bytes follow as a loan. */
+static inline __attribute__((always_inline)) void
+commit6(struct net *net, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at, uint32_t lent)
 {
 	struct ipv6_header *h = (struct ipv6_header *)(frame + ETH_HEADER_BYTES);
 	const uint32_t ol_flags = l4_ol_flags(net, h->next);
@@ -95,28 +96,53 @@ ip6_commit(struct net *net, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at)
 	ensure(IPV6_HEADER_BYTES + l4_len <= net->port->mtu && cksum_at + 2 <= l4_len);
 	h->payload_len = be16_of((uint16_t)l4_len);
 	l4_finish(frame + L4_AT6, l4_len, cksum_at, pseudo, ol_flags, h->next == IPV4_UDP);
-	tx_queue_commit(net, net->begun_local, L4_AT6 + l4_len, ol_flags);
+	tx_queue_commit(net, net->begun_local, L4_AT6 + l4_len - lent,
+			ol_flags | (lent != 0 ? FRAME_HAS_LOAN : 0));
+}
+
+static inline __attribute__((always_inline)) void
+commit4(struct net *net, uint8_t *frame, uint32_t l4_len, uint32_t cksum_at, uint32_t lent)
+{
+	struct ipv4_header *h = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
+	const uint32_t ol_flags = l4_ol_flags(net, h->protocol);
+	uint64_t pseudo;
+
+	ensure(IPV4_HEADER_BYTES + l4_len <= net->port->mtu && cksum_at + 2 <= l4_len);
+	ipv4_finish(net, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
+	pseudo = inet_sum_pseudo(source4(net, net->begun_local), be32_get(h->dst), h->protocol,
+				 (uint16_t)l4_len);
+	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, ol_flags, h->protocol == IPV4_UDP);
+	tx_queue_commit(net, net->begun_local, L4_AT + l4_len - lent,
+			net->ip_ol_flags | ol_flags | (lent != 0 ? FRAME_HAS_LOAN : 0));
+}
+
+static bool
+is_ipv6(const uint8_t *frame)
+{
+	return ((const struct ipv4_header *)(frame + ETH_HEADER_BYTES))->version_ihl >> 4 == 6;
 }
 
 void
 ip_commit(struct net *net, uint32_t l4_len, uint32_t cksum_at)
 {
 	uint8_t *frame = tx_queue_begun(net);
-	struct ipv4_header *h = (struct ipv4_header *)(frame + ETH_HEADER_BYTES);
-	uint32_t ol_flags;
-	uint64_t pseudo;
 
-	if (unlikely(h->version_ihl >> 4 == 6)) {
-		ip6_commit(net, frame, l4_len, cksum_at);
-		return;
-	}
-	ol_flags = l4_ol_flags(net, h->protocol);
-	ensure(IPV4_HEADER_BYTES + l4_len <= net->port->mtu && cksum_at + 2 <= l4_len);
-	ipv4_finish(net, h, (uint16_t)(IPV4_HEADER_BYTES + l4_len));
-	pseudo = inet_sum_pseudo(source4(net, net->begun_local), be32_get(h->dst), h->protocol,
-				 (uint16_t)l4_len);
-	l4_finish(frame + L4_AT, l4_len, cksum_at, pseudo, ol_flags, h->protocol == IPV4_UDP);
-	tx_queue_commit(net, net->begun_local, L4_AT + l4_len, net->ip_ol_flags | ol_flags);
+	if (unlikely(is_ipv6(frame)))
+		commit6(net, frame, l4_len, cksum_at, 0);
+	else
+		commit4(net, frame, l4_len, cksum_at, 0);
+}
+
+void
+ip_commit_lent(struct net *net, uint32_t l4_len, uint32_t cksum_at, uint32_t lent)
+{
+	uint8_t *frame = tx_queue_begun(net);
+
+	ensure(lent < l4_len && net->tcp_ol_flags != 0);
+	if (is_ipv6(frame))
+		commit6(net, frame, l4_len, cksum_at, lent);
+	else
+		commit4(net, frame, l4_len, cksum_at, lent);
 }
 
 static uint8_t *

@@ -20,7 +20,7 @@
 
 #define MLD_AT    (ETH_HEADER_BYTES + IPV6_HEADER_BYTES + MLD_ALERT_BYTES)
 #define MLD_LOOKS 1024u
-/* RFC 3810 section 9.12: twice the query interval, which MLDv1 does not tell, and the delay. */
+/* RFC 3810 section 9.12: twice the query interval, which MLDv1 does not have, and the delay. */
 #define MLD1_PRESENT_NS (260ull * NS_PER_S)
 
 /* ---- reports ---- */

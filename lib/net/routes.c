@@ -6,17 +6,6 @@
 
 #include <stdlib.h>
 
-struct position {
-	uint64_t high, low;
-};
-
-static struct position
-position_of(const struct ip_addr *ip)
-{
-	return (struct position){__builtin_bswap64(load_u64(ip->b)),
-				 __builtin_bswap64(load_u64(ip->b + 8))};
-}
-
 /* Orders by address, then by length, so a network precedes those within it. Equal ones keep their
  * order: their places in the array differ. */
 static int
@@ -41,40 +30,22 @@ struct nest {
 
 /* Begins a range. One that began at the same address is replaced. */
 static void
-range_begin(struct routes *to, struct route_range *ranges, struct position at,
+range_begin(struct routes *to, struct route_range *ranges, struct ip_position at,
 	    const struct route *route)
 {
-	if (to->range_count != 0 && ranges[to->range_count - 1].high == at.high &&
-	    ranges[to->range_count - 1].low == at.low)
+	if (to->range_count != 0 && ip_position_equal(&ranges[to->range_count - 1].from, &at))
 		to->range_count--;
 	ranges[to->range_count++] = (struct route_range){
-		at.high, at.low, route == NULL ? ROUTE_NONE : (uint32_t)(route - to->route)};
-}
-
-/* Computes the first address after a network; false: the network has the last one. */
-static bool
-position_behind(const struct route *r, struct position *at)
-{
-	const uint32_t rest = IP_ADDR_BITS - r->prefix_len;
-	const struct position from = position_of(&r->net);
-
-	*at = from;
-	if (rest >= 64) {
-		at->high = rest == IP_ADDR_BITS ? 0 : from.high + (1ull << (rest - 64));
-		return at->high != 0;
-	}
-	at->low += 1ull << rest;
-	at->high += at->low == 0;
-	return at->high != 0 || at->low != 0;
+		at, route == NULL ? ROUTE_NONE : (uint32_t)(route - to->route)};
 }
 
 static void
 nest_leave(struct nest *nest, struct routes *to, struct route_range *ranges)
 {
 	const struct route *left = nest->route[--nest->depth];
-	struct position behind;
+	struct ip_position behind;
 
-	if (position_behind(left, &behind))
+	if (ip_position_behind(&left->net, left->prefix_len, &behind))
 		range_begin(to, ranges, behind,
 			    nest->depth != 0 ? nest->route[nest->depth - 1] : NULL);
 }
@@ -93,7 +64,7 @@ make_ranges(struct routes *to, struct route_range *ranges, const struct route **
 			nest_leave(&nest, to, ranges);
 		if (nest.depth != 0 && nest.route[nest.depth - 1]->prefix_len == r->prefix_len)
 			continue; /* the first of two routes to one network counts */
-		range_begin(to, ranges, position_of(&r->net), r);
+		range_begin(to, ranges, ip_position_of(&r->net), r);
 		nest.route[nest.depth++] = r;
 	}
 	while (nest.depth != 0)
@@ -127,16 +98,10 @@ routes_make(struct routes *routes, struct region *region, const struct route *ro
 	make_ranges(routes, ranges, sorted);
 }
 
-static bool
-starts_at_or_before(const struct route_range *r, const struct position *at)
-{
-	return r->high < at->high || (r->high == at->high && r->low <= at->low);
-}
-
 const struct route *
 routes_find(const struct routes *routes, const struct ip_addr *dst)
 {
-	const struct position at = position_of(dst);
+	const struct ip_position at = ip_position_of(dst);
 	const struct route_range *from = routes->range;
 	const struct route *found;
 	uint32_t left = routes->range_count;
@@ -144,10 +109,10 @@ routes_find(const struct routes *routes, const struct ip_addr *dst)
 	while (left > 1) {
 		const uint32_t half = left / 2;
 
-		from += starts_at_or_before(from + half, &at) ? half : 0;
+		from += ip_position_at_or_before(&from[half].from, &at) ? half : 0;
 		left -= half;
 	}
-	if (routes->range_count == 0 || !starts_at_or_before(from, &at) ||
+	if (routes->range_count == 0 || !ip_position_at_or_before(&from->from, &at) ||
 	    from->route == ROUTE_NONE)
 		return NULL;
 	found = &routes->route[from->route];

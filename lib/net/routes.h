@@ -14,7 +14,7 @@
 #ifndef CLOCKOO_ROUTES_H
 #define CLOCKOO_ROUTES_H
 
-#include "base/ip_addr.h"
+#include "ip_position.h"
 #include "base/region.h"
 
 #include <stdbool.h>
@@ -33,7 +33,7 @@ struct route {
 /* A range of addresses of one route: its first address, in host order. It ends where the next
  * range begins. */
 struct route_range {
-	uint64_t high, low;
+	struct ip_position from;
 	uint32_t route; /* index in routes; ROUTE_NONE */
 };
 #define ROUTE_NONE UINT32_MAX

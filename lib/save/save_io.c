@@ -57,6 +57,16 @@ save_io_open(struct save_io *io, const char *path, int flags, bool uring, void *
 	return 0;
 }
 
+void
+save_io_use(struct save_io *io, int fd, bool uring, void *memory)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	*io = (struct save_io){.fd = fd, .memory = memory, .writes = true, .lent = true};
+	io->direct = flags >= 0 && fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
+	io->uring = uring && io_uring_queue_init(SAVE_IO_DEPTH, &io->ring, 0) == 0;
+}
+
 const char *
 save_io_words(const struct save_io *io)
 {
@@ -172,7 +182,7 @@ save_io_close(struct save_io *io)
 			save_io_wait(io, i);
 		io_uring_queue_exit(&io->ring);
 	}
-	if (io->fd >= 0)
+	if (io->fd >= 0 && !io->lent)
 		close(io->fd);
 	io->fd = -1;
 }

@@ -6,7 +6,7 @@
  *         support them; otherwise pread and pwrite, one at a time, with the kernel's cache.
  *
  * Owner:  the caller's memory, SAVE_IO_BYTES of it at a multiple of SAVE_ALIGN; the struct owns
- *         the descriptor.
+ *         the descriptor, unless it is lent.
  *
  * Thread: one.
  *
@@ -29,6 +29,7 @@ struct save_io {
 	int fd;
 	bool uring, direct;
 	bool writes;
+	bool lent;   /* the descriptor is the caller's */
 	bool broken; /* a transfer did not complete, and the kernel may use its buffer: no buffer is
 			used again */
 	uint8_t *memory;
@@ -42,6 +43,9 @@ struct save_io {
 /* Opens the file with the flags of open(2), without O_DIRECT; a new file has mode 0600. uring:
  * try io_uring. Returns 0, or -errno. */
 int save_io_open(struct save_io *io, const char *path, int flags, bool uring, void *memory);
+/* Uses an empty file that the caller has opened for writing, and bypasses the kernel's cache if the
+ * file can. save_io_close leaves the caller's descriptor open. */
+void save_io_use(struct save_io *io, int fd, bool uring, void *memory);
 /* Returns the way of access, such as "io_uring, O_DIRECT". */
 const char *save_io_words(const struct save_io *io);
 

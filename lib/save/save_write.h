@@ -1,8 +1,7 @@
 /*
  * save_write.h - writes all live items of a store to a file.
  *
- * Shape:  full slots are written while the next ones are filled; the front is written last, so an
- *         unfinished file has none.
+ * Shape:  as save_blocks.h.
  *
  * Owner:  the caller's memory, SAVE_WRITE_ALIGN aligned, for the time of the call.
  *
@@ -17,14 +16,7 @@
 #define CLOCKOO_SAVE_WRITE_H
 
 #include "config/config.h"
-#include "save_io.h"
-
-struct save_told {
-	uint64_t items, value_bytes; /* saved; bytes of their keys and values */
-	uint64_t file_bytes;
-	const char *how;
-	bool finished; /* nothing is missing */
-};
+#include "save_blocks.h"
 
 struct save_ask {
 	struct store *store;
@@ -35,12 +27,11 @@ struct save_ask {
 	uint64_t file;                                          /* a random number */
 	uint32_t level;                                         /* of igzip, or SAVE_UNPACKED */
 	bool uring;                                             /* if the kernel supports it */
-	void *memory;                                           /* of save_write_bytes */
+	void *memory;                                           /* of save_blocks_bytes */
 	bool (*go_on)(void *arg, const struct save_told *told); /* after each slot; may be NULL */
 	void *arg;
 };
 
-size_t save_write_bytes(void);
 /* Writes a new file of that name, complete and on the disk. */
 bool save_write(const struct save_ask *ask, struct save_told *told, struct error *err);
 

@@ -78,13 +78,27 @@ struct serve_backend_ops {
 	void (*forget)(struct serve *sv, struct session *ss);
 };
 
+/* Why a link failed to open: enum conn_failure, or what the layer above TCP found. */
+enum link_failure {
+	LINK_CLOSED = CONNECT_STOPPED + 1, /* its server ended it amid the handshake */
+	LINK_NOT_TLS,                      /* the answer is not TLS */
+	LINK_TLS_REFUSED,                  /* the server refused the handshake */
+	LINK_TLS_OTHER,                    /* the handshake failed */
+	LINK_CERT_EXPIRED,
+	LINK_CERT_EARLY,
+	LINK_CERT_NAME,   /* the certificate is another server's */
+	LINK_CERT_ISSUER, /* it was issued by somebody else */
+	LINK_CERT_OTHER,  /* it does not verify */
+	LINK_FAILURE_COUNT
+};
+
 /* The user of links (backend/backend_link.h): connections that a backend opens to its
- * servers. */
+ * servers. why: enum conn_failure or link_failure. */
 struct serve_link_user {
 	void *arg;
 	void (*opened)(void *arg, struct conn *link);
 	void (*gone)(void *arg, struct conn *link);
-	void (*failed)(void *arg, struct conn *link, enum conn_failure why);
+	void (*failed)(void *arg, struct conn *link, uint32_t why);
 	void (*ready)(void *arg, struct conn *link);
 	/* Offers a datagram's request that is no command, up to the datagram's end. True: it is
 	 * one of the user's own, and nothing is replied. May be NULL. */

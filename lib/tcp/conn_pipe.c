@@ -17,7 +17,7 @@ conn_pipe_open(struct stack *s, struct conn *wire)
 	pipe = conn_open_pipe(t, wire);
 	if (pipe == NULL)
 		return NULL;
-	t->mates[pipe->slot] = wire->slot + 1;
+	t->mates[pipe->slot] = (wire->slot + 1) | PIPE_SLOT;
 	t->mates[wire->slot] = pipe->slot + 1;
 	/* The flag keeps a pipe off the fast path of output; tcp_out.c recognizes it on the slow
 	 * path. */
@@ -43,6 +43,26 @@ conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_m
 	sendq_drop(&pipe->tx, &t->pool, n);
 	conn_wake_writer(t, pipe);
 	return n;
+}
+
+bool
+conn_pipe_put(struct stack *s, struct conn *pipe, struct view bytes)
+{
+	struct arrival no_frame = {.seg = {.payload = bytes}};
+	struct tcp *t = stack_tcp(s);
+
+	ensure(pipe->rx.head == NULL && bytes.len > 0);
+	if (pipe->flags & CONN_CLOSE)
+		return true;
+	if (t->rx_free == NULL)
+		return false;
+	/* A window without room has the reader's last read take the slow path (rx_read()). */
+	pipe->rcv_edge = pipe->rcv_nxt;
+	pipe->rx.head = pipe->rx.tail = rx_node_take(t, &no_frame);
+	pipe->rx.head->next = NULL;
+	pipe->rx.frames = 1;
+	pipe->rx.bytes = bytes.len;
+	return true;
 }
 
 void

@@ -3,7 +3,8 @@
  *
  * A layer between a peer and the service (TLS) has two connections: the wire, which TCP knows, and
  * a pipe, which the service reads and writes as any other connection. A pipe sends no segments: it
- * has no flow, no timer and no output, and its queue is read by conn_pipe_take() only.
+ * has no flow, no timer and no output, and its queue is read by conn_pipe_take() only. A wire may
+ * be one that the program opens itself, from its SYN on.
  *
  * Shape:  a pipe and its wire are mates until one of them is free. A pipe shows its wire's peer.
  *         What is written into it makes the wire ready (stack_pop_ready) after the output stage.
@@ -25,6 +26,10 @@
 struct conn *conn_pipe_open(struct stack *s, struct conn *wire);
 /* Takes up to bytes_max of the bytes that the service has written. Returns the number. */
 uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max);
+/* Shows the pipe's reader these bytes, all earlier ones being read. They stay the caller's, and
+ * stay as they are until the pipe has no unread bytes and stack_release() was called. False: there
+ * is no receive node now; a later call may succeed. */
+bool conn_pipe_put(struct stack *s, struct conn *pipe, struct view bytes);
 /* Passes on what the service expects of the pipe (conn_expect, conn_body_waits) to its wire, and
  * whether the wire has dropped data to the pipe. */
 void conn_pipe_tell(struct conn *pipe, struct conn *wire);

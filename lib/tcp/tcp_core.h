@@ -101,7 +101,8 @@ struct tcp {
 	uint32_t half_open_count, half_open_max, time_wait_count;
 	uint32_t active_count; /* connections of conn_connect(), which may have any local port */
 	uint32_t port_next[PORT_COUNTERS]; /* RFC 6056 section 3.3.4 */
-	/* For each slot: the other half's slot plus 1 (conn_pipe.h); NULL without pipes. */
+	/* For each slot: the other half's slot plus 1 (conn_pipe.h), with PIPE_SLOT for that of a
+	 * pipe; NULL without pipes. */
 	uint32_t *mates;
 	uint32_t *source_cell; /* for each slot: its cell in cfg.sources; NULL without a limit */
 	uint64_t cookie_ns;    /* when the last cookie was sent; 0: never */
@@ -191,11 +192,13 @@ stack_tcp(const struct stack *s)
 
 /* ---- pipes (conn_pipe.h) ---- */
 
+#define PIPE_SLOT (1u << 31)
+
 /* Returns the other half of a pipe or its wire; NULL: there is none. */
 static inline struct conn *
 pipe_mate(const struct tcp *t, const struct conn *c)
 {
-	const uint32_t mate = t->mates != NULL ? t->mates[c->slot] : 0;
+	const uint32_t mate = t->mates != NULL ? t->mates[c->slot] & ~PIPE_SLOT : 0;
 
 	return mate != 0 ? &t->conns[mate - 1] : NULL;
 }
@@ -203,7 +206,7 @@ pipe_mate(const struct tcp *t, const struct conn *c)
 static inline bool
 pipe_is(const struct tcp *t, const struct conn *c)
 {
-	return pipe_mate(t, c) != NULL && (c->flags & CONN_ACTIVE) != 0;
+	return t->mates != NULL && (t->mates[c->slot] & PIPE_SLOT) != 0;
 }
 
 /* Separates a pipe and its wire when one of them ends. */

@@ -262,9 +262,7 @@ source_of(const struct tcp *t, const struct conn *c)
 				       c->local};
 }
 
-/* Lends the next len bytes to the port, as the end of the frame that tx_queue_begin() returned;
- * false: they are copied. */
-static __attribute__((noinline)) bool
+__attribute__((noinline)) bool
 payload_lend(struct tcp *t, struct conn *c, uint32_t len)
 {
 	struct net *net = &t->net;

@@ -55,6 +55,9 @@ fast_path_suits(const struct conn *c, uint8_t flags)
 bool fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what);
 /* Does the same for new data with tcp.lends, and lends the data to the port if it may. */
 bool fast_path_segment_lent(struct tcp *t, struct conn *c, uint64_t first, struct out_seg what);
+/* Lends the next len bytes to the port, as the end of the frame that tx_queue_begin() returned;
+ * false: they are copied. */
+bool payload_lend(struct tcp *t, struct conn *c, uint32_t len);
 
 /* Returns the first 8 bytes of a frame to that MAC. */
 static inline uint64_t

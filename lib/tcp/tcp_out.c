@@ -11,8 +11,8 @@
 #define SENT_SPREAD 32u /* scoreboard ranges in an RTT of continuous sending */
 
 /* Sends a segment over IPv6, or with options other than timestamps. */
-static bool
-send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
+static inline __attribute__((always_inline)) bool
+send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what, bool lends)
 {
 	uint8_t *at = ip_begin(&t->net, mac, conn_dest(c));
 	struct tcp_sack_block blocks[TCP_SACK_MAX];
@@ -34,6 +34,10 @@ send_slow_path(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_s
 	};
 	put_options(t, c, &seg, what.len, blocks);
 	header = tcp_emit(at, &seg);
+	if (lends && payload_lend(t, c, what.len)) {
+		ip_commit_lent(&t->net, header + what.len, TCP_CKSUM_OFFSET, what.len);
+		return true;
+	}
 	if (what.retransmit)
 		sendq_copy_at(&c->tx, what.seq - c->snd_una, at + header, what.len);
 	else
@@ -49,7 +53,7 @@ send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg
 		what.flags |= TCP_ECE;
 	if (likely(fast_path_suits(c, what.flags))
 		    ? !fast_path_segment(t, c, hop_header(t, mac), what)
-		    : !send_slow_path(t, c, mac, what))
+		    : !send_slow_path(t, c, mac, what, false))
 		return false;
 	tcp_count(t, TCP_TX_SEGMENTS);
 	if (what.len > PMTU_SAMPLE_MIN && pmtu_tick(t) != c->pmtu_sample_tick)
@@ -61,20 +65,19 @@ send_segment(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg
 static __attribute__((noinline)) bool
 send_lendable(struct tcp *t, struct conn *c, const uint8_t mac[6], struct out_seg what)
 {
-	if (what.len < LENDING_SEGMENT_MIN || !fast_path_suits(c, what.flags) ||
-	    c->flags & CONN_ECE || pmtu_tick(t) != c->pmtu_sample_tick)
+	if (what.len < LENDING_SEGMENT_MIN || c->flags & CONN_ECE ||
+	    pmtu_tick(t) != c->pmtu_sample_tick)
 		return send_segment(t, c, mac, what);
-	if (!fast_path_segment_lent(t, c, hop_header(t, mac), what))
+	if (fast_path_suits(c, what.flags) ? !fast_path_segment_lent(t, c, hop_header(t, mac), what)
+					   : !send_slow_path(t, c, mac, what, true))
 		return false;
 	tcp_count(t, TCP_TX_SEGMENTS);
 	return true;
 }
 
-/*
- * Returns how many bytes may be sent at snd_nxt. A segment that the window truncates waits for the
+/* Returns how many bytes may be sent at snd_nxt. A segment that the window truncates waits for the
  * window, unless nothing is in flight and it is half of the largest window seen (RFC 9293 section
- * 3.8.6.2.1, without Nagle: the last bytes never wait).
- */
+ * 3.8.6.2.1, without Nagle: the last bytes never wait). */
 static uint32_t
 sendable(const struct conn *c)
 {
@@ -298,12 +301,10 @@ send_empty(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_t seq)
 	return send_segment(t, c, mac, what);
 }
 
-/*
- * Returns the sequence number of an empty segment: snd_max. With a lower number the peer would
+/* Returns the sequence number of an empty segment: snd_max. With a lower number the peer would
  * treat the segment as old and ignore its ACK. After a timeout snd_nxt is lower, and two peers that
  * both retransmit would ignore each other forever. The window's end is the limit, since a probe may
- * have been beyond it.
- */
+ * have been beyond it. */
 static uint32_t
 empty_seq(const struct conn *c)
 {

@@ -174,3 +174,13 @@ rcv_autotune_measure(struct tcp *t, struct conn *c)
 	else if (want > c->rcv_limit)
 		rcv_autotune_grow(t, c, want);
 }
+
+void
+stack_requests_wait(struct stack *s)
+{
+	struct tcp *t = stack_tcp(s);
+	const uint32_t frames = t->net.cfg.rx_frames_max;
+
+	if (frames - t->frames.left >= frames / RX_WAITING_PART)
+		t->rcv_autotune.waiting_until_ns = t->net.now_ns + RX_WINDOW_WAITING_NS;
+}

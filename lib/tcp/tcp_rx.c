@@ -125,18 +125,27 @@ rx_later_since_ns(const struct rx_seg *node)
 }
 
 static inline void
-node_free(struct tcp *t, struct rx_seg *node)
+node_give(struct tcp *t, struct rx_seg *node)
 {
-	frame_defer_free(&t->net, node->frame, node->start);
 	node->next = t->rx_free;
 	t->rx_free = node;
 	budget_give(&t->frames, 1);
 }
 
+static inline void
+node_free(struct tcp *t, struct rx_seg *node)
+{
+	frame_defer_free(&t->net, node->frame, node->start);
+	node_give(t, node);
+}
+
 void
 rx_node_free(struct tcp *t, struct rx_seg *node)
 {
-	node_free(t, node);
+	if (node->frame != NULL)
+		node_free(t, node);
+	else
+		node_give(t, node);
 }
 
 static inline void
@@ -454,12 +463,10 @@ rx_clear(struct tcp *t, struct conn *c)
 	rcv_autotune_reset(t, c);
 }
 
-/*
- * Returns the frames of the common pool that the window may promise. A connection without unread
+/* Returns the frames of the common pool that the window may promise. A connection without unread
  * data returns its frames in the turn they arrive; it gets half of what is left. A connection with
  * unread data gets half of what within_share() admits, because others are offered the same
- * frames.
- */
+ * frames. */
 static uint32_t
 common_frames(const struct tcp *t, const struct conn *c, uint32_t held)
 {
@@ -486,21 +493,9 @@ window_of_frames(const struct tcp *t, const struct conn *c)
 	       (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
-void
-stack_requests_wait(struct stack *s)
-{
-	struct tcp *t = stack_tcp(s);
-	const uint32_t frames = t->net.cfg.rx_frames_max;
-
-	if (frames - t->frames.left >= frames / RX_WAITING_PART)
-		t->rcv_autotune.waiting_until_ns = t->net.now_ns + RX_WINDOW_WAITING_NS;
-}
-
-/*
- * Returns the window while requests wait for memory. If n of them hold what they were offered, they
+/* Returns the window while requests wait for memory. If n of them hold what they were offered, they
  * hold RX_UNREAD_PART * n / (n + RX_WAITING_SHARE) of the frames, because each is offered a part of
- * what the others have left. The rest is for data that is read in its turn.
- */
+ * what the others have left. The rest is for data that is read in its turn. */
 static __attribute__((noinline)) uint32_t
 window_while_waiting(const struct tcp *t, const struct conn *c)
 {
@@ -566,14 +561,17 @@ rx_window_now(struct tcp *t, struct conn *c)
 	return rx_window(t, c);
 }
 
-/* Advertises a window that has opened, because a peer may wait for it: when it is twice as wide as
- * advertised, and wider by two segments. */
+/* Frees a node that was read while the window is low, as that of a pipe always is. Advertises a
+ * window that has opened, because a peer may wait for it: when it is twice as wide as advertised,
+ * and wider by two segments. */
 static NOT_FLAT void
-window_update(struct tcp *t, struct conn *c)
+read_at_low_window(struct tcp *t, struct conn *c, struct rx_seg *node)
 {
 	const uint32_t advertised = c->rcv_edge - c->rcv_nxt;
+	const bool is_of_pipe = node->frame == NULL;
 
-	if (rx_window(t, c) >= 2 * advertised + 2 * mss_ours(t, c->local))
+	rx_node_free(t, node);
+	if (!is_of_pipe && rx_window(t, c) >= 2 * advertised + 2 * mss_ours(t, c->local))
 		conn_ack_now(t, c);
 }
 
@@ -592,7 +590,8 @@ rx_read(struct tcp *t, struct conn *c, uint32_t n)
 	}
 	q->head = node->next;
 	q->frames--;
-	node_free(t, node);
 	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_LOW))
-		window_update(t, c);
+		read_at_low_window(t, c, node);
+	else
+		node_free(t, node);
 }

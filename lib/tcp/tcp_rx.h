@@ -87,7 +87,7 @@ quickack_enter(const struct tcp *t, struct conn *c)
 	quickack_count(c);
 }
 
-/* Nodes, used by tcp_ooo.c too. */
+/* Nodes, used by tcp_ooo.c too, and by conn_pipe.c for data that is in no frame. */
 struct rx_seg *rx_node_take(struct tcp *t, struct arrival *a);
 void rx_node_free(struct tcp *t, struct rx_seg *node);
 /* Appends the data to the node's frame; false: no room there. */

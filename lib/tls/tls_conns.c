@@ -11,33 +11,6 @@ const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(C
 #define EXPIRED_A_TURN 8u
 #define WIRES_PART     8u /* chunks reserved for wires, as a part of all */
 
-/* ---- the wire ---- */
-
-uint32_t
-tls_io_begin(struct tls_conns *tc, struct conn *wire, uint32_t *credits)
-{
-	*credits = conn_credit_take(tc->stack, wire, OUT_PIECES);
-	tc->io = (struct tls_io){.out = tc->out, .out_max = *credits * CONN_RESERVE_MAX};
-	return tc->io.out_max;
-}
-
-void
-tls_io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits)
-{
-	for (uint32_t at = 0; at < tc->io.out_len; credits--) {
-		const uint32_t left = tc->io.out_len - at;
-		const uint32_t n = left < CONN_RESERVE_MAX ? left : CONN_RESERVE_MAX;
-		uint8_t *to = conn_reserve(tc->stack, wire, n);
-
-		ensure(to != NULL && credits > 0);
-		memcpy(to, tc->out + at, n);
-		conn_commit(tc->stack, wire, n);
-		at += n;
-	}
-	conn_credit_return(tc->stack, credits);
-	tc->io.out_len = 0;
-}
-
 /* ---- turns ---- */
 
 /* Puts the wire in the list for the next turn, which visits it before requests are read. */
@@ -119,25 +92,17 @@ static bool
 replies_send(struct tls_conns *tc, struct tls_conn *t)
 {
 	for (;;) {
-		uint32_t credits, n = 0;
-		const uint32_t room = tls_io_begin(tc, t->wire, &credits);
+		uint32_t n;
+		const enum tls_status status =
+			tls_wire_send(&tc->io, t->stream, t->wire, t->pipe, &n);
 
-		if (room == 0)
+		if (status == TLS_WAITS)
 			return true;
-		if (room > TLS_RECORD_MORE)
-			n = conn_pipe_take(tc->stack, t->pipe, tc->plain,
-					   room - TLS_RECORD_MORE < TLS_STEP_MAX
-						   ? room - TLS_RECORD_MORE
-						   : TLS_STEP_MAX);
-		if (n == 0 && conn_pipe_is_done(t->pipe))
-			tls_end(t->stream);
-		if (n > 0 && tls_write(t->stream, tc->plain, n) != TLS_DONE) {
-			tls_io_flush(tc, t->wire, credits);
+		if (status != TLS_DONE) {
 			tls_count(tc, TLS_PROTO_ERRORS);
 			tls_finish(tc, t);
 			return false;
 		}
-		tls_io_flush(tc, t->wire, credits);
 		if (n == 0)
 			break;
 		if (t->leaving)
@@ -150,31 +115,6 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 }
 
 /* ---- requests ---- */
-
-/* Deciphers the wire's next bytes into the session's read buffer, in one call of OpenSSL. */
-static enum tls_status
-piece_read(struct tls_conns *tc, struct tls_conn *t, uint8_t *to, uint32_t room, uint32_t *bytes)
-{
-	const struct view in = conn_peek(t->wire);
-	enum tls_status status;
-	uint32_t credits;
-
-	*bytes = 0;
-	if (tls_io_begin(tc, t->wire, &credits) == 0)
-		return TLS_WAITS;
-	tc->io.in = in.data;
-	tc->io.in_len = in.len;
-	status = tls_read(t->stream, to, room, bytes);
-	conn_advance(tc->stack, t->wire, in.len - tc->io.in_len);
-	tls_io_flush(tc, t->wire, credits);
-	return status;
-}
-
-static bool
-has_input(const struct tls_conn *t)
-{
-	return conn_peek(t->wire).len > 0 || tls_has_read_ahead(t->stream);
-}
 
 /* Ends the stream. The requests that the service already has are answered first. */
 static void
@@ -235,14 +175,16 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 	uint32_t got = 0, room;
 	uint8_t *at;
 
-	if (t->ended || (!has_input(t) && !conn_eof(t->wire)))
+	if (t->ended || (!tls_wire_has_input(t->stream, t->wire) && !conn_eof(t->wire)))
 		return true;
 	room = room_of(tc, t, &at);
 	conn_pipe_tell(t->pipe, t->wire);
-	for (uint32_t i = 0; i < pieces && got < room && has_input(t); i++) {
+	for (uint32_t i = 0; i < pieces && got < room && tls_wire_has_input(t->stream, t->wire);
+	     i++) {
 		const uint32_t before = conn_unread(t->wire);
 		uint32_t n;
-		const enum tls_status status = piece_read(tc, t, at + got, room - got, &n);
+		const enum tls_status status =
+			tls_wire_read(&tc->io, t->stream, t->wire, at + got, room - got, &n);
 
 		got += n;
 		if (status == TLS_FAILED) {
@@ -272,7 +214,7 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 		t->rests = tc->turns;
 	/* A wire that was refused room to write is ready again when its peer has read. Otherwise
 	 * nothing would make the wire be looked at again, not even without room in the pipe. */
-	if (got > 0 || (has_input(t) && !conn_is_refused(t->wire)))
+	if (got > 0 || (tls_wire_has_input(t->stream, t->wire) && !conn_is_refused(t->wire)))
 		look_again(tc, t);
 	else if (conn_eof(t->wire)) {
 		tls_count(tc, TLS_CUT);
@@ -498,6 +440,7 @@ tls_conns_create(struct region *region, const struct tls_conns_config *cfg, stru
 		tc->cfg.handshakes_max = TLS_HANDSHAKES_MAX;
 	tc->serve = serve;
 	tc->stack = stack;
+	tc->io.stack = stack;
 	tc->of_slot = region_take(region, cfg->conns_max * sizeof *tc->of_slot, CACHE_LINE_BYTES);
 	tc->wire_of = region_take(region, cfg->conns_max * sizeof *tc->wire_of, CACHE_LINE_BYTES);
 	tc->context = cfg->shared->context[0];

@@ -115,7 +115,7 @@ static bool
 stream_begin(struct tls_conns *tc, struct tls_conn *t)
 {
 	place_free(tc);
-	t->stream = tls_stream_open(tc->context, &tc->io);
+	t->stream = tls_stream_open(tc->context, &tc->io.io);
 	if (t->stream == NULL) {
 		tls_count(tc, TLS_NO_ROOM);
 		tls_finish(tc, t);
@@ -134,33 +134,6 @@ handshake_progressed(struct tls_conns *tc, struct tls_conn *t)
 	t->answered_ns = tc->now_ns;
 	list_unlink(&t->handshake);
 	list_push_back(&tc->handshakes, &t->handshake);
-}
-
-static enum tls_status
-handshake_step(struct tls_conns *tc, struct tls_conn *t, bool *resumed)
-{
-	enum tls_status status = TLS_WAITS;
-
-	*resumed = false;
-	for (uint32_t i = 0; i < PIECES_READ_MAX && status == TLS_WAITS; i++) {
-		const struct view in = conn_peek(t->wire);
-		uint32_t credits, used, written;
-
-		if (tls_io_begin(tc, t->wire, &credits) == 0)
-			return TLS_WAITS;
-		tc->io.in = in.data;
-		tc->io.in_len = in.len;
-		status = tls_handshake(t->stream, resumed);
-		used = in.len - tc->io.in_len;
-		written = tc->io.out_len;
-		conn_advance(tc->stack, t->wire, used);
-		tls_io_flush(tc, t->wire, credits);
-		if (written > 0 && status != TLS_FAILED)
-			handshake_progressed(tc, t);
-		if (used == 0 && written == 0)
-			break;
-	}
-	return status;
 }
 
 /* Waits for a step. The newest begins first: under a flood the oldest have given up, or never meant
@@ -192,7 +165,7 @@ bool
 tls_handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
 {
 	enum tls_status status;
-	bool resumed;
+	bool resumed, answered;
 
 	source_join(tc, t);
 	if (!tls_step_is_allowed(tc) || (t->stream == NULL && !tls_place_is_to_be_had(tc))) {
@@ -203,7 +176,9 @@ tls_handshake_go_on(struct tls_conns *tc, struct tls_conn *t)
 		return false;
 	t->deferred = false;
 	step_begins(tc);
-	status = handshake_step(tc, t, &resumed);
+	status = tls_wire_handshake(&tc->io, t->stream, t->wire, &resumed, &answered);
+	if (answered)
+		handshake_progressed(tc, t);
 	if (status == TLS_FAILED || (status == TLS_WAITS && conn_eof(t->wire))) {
 		tls_handshake_failed(tc, t);
 		return false;

@@ -14,12 +14,7 @@
 #include "base/budget.h"
 #include "base/list.h"
 #include "tls_conns.h"
-
-#define OUT_PIECES      10u /* units of CONN_RESERVE_MAX that one call may fill: more than a record */
-#define OUT_BYTES       (OUT_PIECES * CONN_RESERVE_MAX)
-#define PIECES_READ_MAX 64u /* frames and records read in one visit */
-
-static_assert(OUT_BYTES >= TLS_STEP_MAX + TLS_RECORD_MORE, "a record fits");
+#include "tls_wire.h"
 
 struct tls_conn {
 	struct conn *wire, *pipe;  /* NULL: none. The pipe opens after the handshake */
@@ -65,8 +60,7 @@ struct tls_conns {
 	bool begun_last;        /* the last step was one of begins */
 	uint32_t rekeys;        /* in this turn */
 	uint32_t records;       /* read in this turn */
-	struct tls_io io;       /* arguments of the current call */
-	uint8_t out[OUT_BYTES], plain[TLS_STEP_MAX];
+	struct tls_wire_io io;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
 };
 
@@ -75,12 +69,6 @@ tls_count(struct tls_conns *tc, enum tls_counter which)
 {
 	counter_add(&tc->counters[which], 1);
 }
-
-/* Prepares io for the next call. Returns the bytes that it may write; 0: the wire is visited again
- * when there is room. */
-uint32_t tls_io_begin(struct tls_conns *tc, struct conn *wire, uint32_t *credits);
-/* Queues the bytes that the call wrote. */
-void tls_io_flush(struct tls_conns *tc, struct conn *wire, uint32_t credits);
 
 /* Ends the wire in order, after the bytes that are queued: an alert, or the last reply. */
 void tls_finish(struct tls_conns *tc, struct tls_conn *t);

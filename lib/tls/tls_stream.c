@@ -1,15 +1,12 @@
 /*
  * tls_stream.c - OpenSSL over memory: a BIO that reads from a view and writes into a buffer.
  */
-#include "tls_stream.h"
-#include "tls_hello.h"
+#include "tls_stream_inside.h"
 
 #include "base/check.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -20,22 +17,6 @@
 #endif
 
 static const uint8_t session_context[] = "clockoo";
-
-struct tls_context {
-	SSL_CTX *ctx;
-	BIO_METHOD *method;
-	_Atomic uint32_t users; /* its streams, and the caller that loaded it */
-};
-
-struct tls_stream {
-	SSL *ssl;
-	struct tls_context *context;
-	struct tls_io *io;
-	struct tls_hello hello;
-	bool is_open;        /* its handshake is complete */
-	bool hello_too_long; /* tls_hello.h: OpenSSL did not see it, and sends no alert */
-	uint32_t rekeys;
-};
 
 /* ---- memory ---- */
 
@@ -82,7 +63,7 @@ io_read(BIO *bio, char *to, int len)
 		BIO_set_retry_read(bio);
 		return -1;
 	}
-	if (!s->is_open &&
+	if (!s->is_open && !s->is_client &&
 	    !tls_hello_passes(&s->hello, io->in, n, SSL_version(s->ssl) == TLS1_3_VERSION)) {
 		s->hello_too_long = true;
 		return -1;
@@ -140,7 +121,7 @@ io_method(void)
 
 /* ---- contexts ---- */
 
-static bool
+bool
 tls_option_error(char why[TLS_WHY_BYTES], const char *option, const char *value, const char *words)
 {
 	const unsigned long code = ERR_get_error();
@@ -189,37 +170,54 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	SSL_CTX_set_session_id_context(ctx, session_context, sizeof session_context - 1);
 	/* Sessions are stored in tickets, at the client. */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-					 SSL_OP_CIPHER_SERVER_PREFERENCE |
-					 /* Compressed, 700 bytes of a peer would become 64 KB. */
-					 SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
-	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* A call that reads ends with the first record that is not application data. In a frame
-	 * full of key updates each takes some 30 us. */
-	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
+	SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_max_early_data(ctx, 0);
-	SSL_CTX_set_max_cert_list(ctx, TLS_PEER_CHAIN_MAX);
 	if (s->ciphers != NULL && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
 		return tls_option_error(why, "ssl_ciphers", s->ciphers,
 					"names no cipher that there is");
 	return certificates_load(ctx, s, why);
 }
 
+static void
+context_limit(SSL_CTX *ctx)
+{
+	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+					 /* Compressed, 700 bytes of a peer would become 64 KB. */
+					 SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
+	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+	/* A call that reads ends with the first record that is not application data. In a frame
+	 * full of key updates each takes some 30 us. */
+	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
+	SSL_CTX_set_max_cert_list(ctx, TLS_PEER_CHAIN_MAX);
+}
+
 struct tls_context *
-tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES])
+tls_context_new(const SSL_METHOD *method)
 {
 	struct tls_context *context = OPENSSL_zalloc(sizeof *context);
 
 	ERR_clear_error();
-	why[0] = '\0';
-	if (context != NULL) {
-		atomic_store(&context->users, 1);
-		context->ctx = SSL_CTX_new(TLS_server_method());
-		context->method = io_method();
-		if (context->ctx != NULL && context->method != NULL &&
-		    context_set(context->ctx, from, why))
-			return context;
+	if (context == NULL)
+		return NULL;
+	atomic_store(&context->users, 1);
+	context->ctx = SSL_CTX_new(method);
+	context->method = io_method();
+	if (context->ctx != NULL && context->method != NULL) {
+		context_limit(context->ctx);
+		return context;
 	}
+	tls_context_free(context);
+	return NULL;
+}
+
+struct tls_context *
+tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES])
+{
+	struct tls_context *context = tls_context_new(TLS_server_method());
+
+	why[0] = '\0';
+	if (context != NULL && context_set(context->ctx, from, why))
+		return context;
 	if (why[0] == '\0')
 		tls_option_error(why, "TLS", NULL, "no memory");
 	tls_context_free(context);
@@ -280,7 +278,7 @@ tls_context_date_is_near(const struct tls_context *context, int64_t now_s,
 /* ---- streams ---- */
 
 struct tls_stream *
-tls_stream_open(struct tls_context *context, struct tls_io *io)
+tls_stream_new(struct tls_context *context, struct tls_io *io)
 {
 	struct tls_stream *stream = OPENSSL_zalloc(sizeof *stream);
 	SSL *ssl = stream != NULL ? SSL_new(context->ctx) : NULL;
@@ -294,16 +292,29 @@ tls_stream_open(struct tls_context *context, struct tls_io *io)
 	}
 	BIO_set_data(bio, stream);
 	SSL_set_bio(ssl, bio, bio);
-	SSL_set_accept_state(ssl);
 	atomic_fetch_add(&context->users, 1);
 	*stream = (struct tls_stream){.ssl = ssl, .context = context, .io = io};
+	return stream;
+}
+
+struct tls_stream *
+tls_stream_open(struct tls_context *context, struct tls_io *io)
+{
+	struct tls_stream *stream = tls_stream_new(context, io);
+
+	if (stream != NULL)
+		SSL_set_accept_state(stream->ssl);
 	return stream;
 }
 
 void
 tls_stream_free(struct tls_stream *stream)
 {
+	/* OpenSSL makes the session of a stream that did not end in order useless. */
+	if (stream->is_client)
+		SSL_set_shutdown(stream->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(stream->ssl);
+	SSL_SESSION_free(stream->offered);
 	tls_context_free(stream->context);
 	OPENSSL_free(stream);
 }
@@ -318,9 +329,9 @@ errors_forget(void)
 }
 
 static enum tls_status
-status_of(const SSL *ssl, int result)
+status_of(struct tls_stream *stream, int result)
 {
-	switch (SSL_get_error(ssl, result)) {
+	switch (SSL_get_error(stream->ssl, result)) {
 	case SSL_ERROR_NONE:
 		return TLS_DONE;
 	case SSL_ERROR_WANT_READ:
@@ -329,6 +340,7 @@ status_of(const SSL *ssl, int result)
 	case SSL_ERROR_ZERO_RETURN:
 		return TLS_ENDED;
 	default:
+		stream->error = ERR_peek_error();
 		ERR_clear_error();
 		return TLS_FAILED;
 	}
@@ -366,7 +378,7 @@ tls_handshake(struct tls_stream *stream, bool *resumed)
 	enum tls_status status;
 
 	errors_forget();
-	status = status_of(ssl, SSL_do_handshake(ssl));
+	status = status_of(stream, SSL_do_handshake(ssl));
 	*resumed = status == TLS_DONE && SSL_session_reused(ssl) == 1;
 	if (status == TLS_DONE) {
 		stream->is_open = true;
@@ -388,7 +400,7 @@ tls_read(struct tls_stream *stream, uint8_t *to, uint32_t bytes_max, uint32_t *b
 	errors_forget();
 	result = SSL_read_ex(stream->ssl, to, bytes_max, &n);
 	*bytes = (uint32_t)n;
-	return status_of(stream->ssl, result);
+	return status_of(stream, result);
 }
 
 enum tls_status
@@ -399,7 +411,7 @@ tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes)
 
 	ensure(bytes > 0 && bytes <= TLS_STEP_MAX);
 	errors_forget();
-	status = status_of(stream->ssl, SSL_write_ex(stream->ssl, from, bytes, &n));
+	status = status_of(stream, SSL_write_ex(stream->ssl, from, bytes, &n));
 	/* The buffer had room for all of it. */
 	return status == TLS_DONE && n == bytes ? TLS_DONE : TLS_FAILED;
 }

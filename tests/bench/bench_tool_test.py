@@ -793,7 +793,7 @@ class VsTest(unittest.TestCase):
                          "vhost_multiget_mkeys vhost_port_echo_mpps residence_p99_us "
                          "two_cores_scaling value_64k_core_gbytes value_64k_lent_core_gbytes").split():
                 self.assertIn(name, figures)
-        for name in ("udp_set_cycles", "tcp_set_cycles", "value_64k_gbytes"):
+        for name in ("udp_set_cycles", "tcp_set_cycles", "value_64k_gbytes", "value_64k_lent_gbytes", "tcp_value_1m_lent_core_ns"):
             self.assertIn(name, figures)
         self.assertEqual((figures["udp_get_mops"], figures["multiget_mkeys"]), (10, 30))
         self.assertEqual(figures["udp_get_vs_port_echo"], 0.8)

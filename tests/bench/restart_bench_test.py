@@ -95,13 +95,17 @@ class FakeClient:
         self.words = words
 
     def row(self):
+        if self.words[0] == "gets":
+            return {"p50_us": 10, "p99_us": 22, "gets": 9, "wrong": self.bed.wrong}
         if self.words[0] == "write":
             return {"checked": 600, "live": 500, "lost": 1, "resurrected": 0, "wrong": 0,
                     "evictions": self.bed.evictions, "amid_resize": False}
         return {"acknowledged": 1000, "grown": 1, "shrunk": 1, "moved": 1}
 
     def ask(self, *words):
-        return {"check": {"kept": 90, "wrong": 0}, 
+        if words[0] == "fill":
+            self.bed.keys = words[1]
+        return {"gets": {"p50_us": 10, "p99_us": 20, "gets": 9, "wrong": 0}, "check": {"kept": 90, "wrong": 0}, 
                 "stats": {"restart_us": "2000", "restart": self.bed.kind, "restart_kept": "90", "bytes": "1000000000",
                           "used_chunks": 75, "total_chunks": 100}}.get(words[0], {})
 
@@ -109,7 +113,7 @@ class FakeClient:
 class FakeRestartBed:
     client_ns = peer_ns = "x"
     wire = type("Wire", (), {"host": "x"})
-    evictions, repairs = 0, True
+    evictions, repairs, wrong = 0, True, 0
 
     def __init__(self, programs):
         self.kind, self.starts, self.kills = "empty", 0, 0
@@ -134,6 +138,9 @@ class FakeRestartBed:
 
     def scratch(self):
         return "x"
+
+    def save(self, path):
+        return {"items": self.keys, "s": 0.5, "skew_ms": 400}
 
     def kill(self):
         self.kills += 1
@@ -168,7 +175,8 @@ class RestartTest(unittest.TestCase):
         progress.quiet = True
         fake_program.status = status
         for name, fake in (("checked", self.checked), ("dd", lambda path, megabytes: (1.0, 2.0)),
-                           ("RestartBed", type("Bed", (FakeRestartBed,), bed)), ("WRITES_S", (0, 0)),
+                           ("RestartBed", type("Bed", (FakeRestartBed,), bed)), ("SnapshotBed", type("Bed", (FakeRestartBed,), bed)),
+                           ("SNAPSHOT", (1, 8, 2, 3)), ("QUICK_SNAPSHOT", (1, 8, 2, 2)), ("WRITES_S", (0, 0)),
                            ("PEER_AWAY_S", 0),
                            ("subprocess", type("Subprocess", (), {"run": fake_program, "PIPE": None})),
                            ("budget", type("Budget", (), {"instructions": lambda program, case, *options: {
@@ -191,13 +199,14 @@ class RestartTest(unittest.TestCase):
                          "attach_ms_per_gb_holes kills wrong_after_kill resurrected lost_ratio_after_kill "
                          "repair_mitems_per_core kills_real kills_model crc_gbytes_per_s_core get_cycles_ratio memcached_kept_ratio memcached_attach_ms_per_gb "
                          "memcached_kept_ratio_killed attach_core_ms_per_gb_40 attach_cores_ms_per_gb_40 save_gbytes_per_s load_gbytes_per_s save_by dd_write_gbytes_per_s "
-                         "dd_read_gbytes_per_s load_mitems_per_s save_gbytes_per_s_1000_igzip0").split():
+                         "snapshot_get_p50_ratio snapshot_gbytes_per_s dd_read_gbytes_per_s load_mitems_per_s save_gbytes_per_s_1000_igzip0").split():
                 self.assertIn(name, figures)
             self.assertEqual((figures["attach_ms_per_gb"], figures["attach_ms_per_gb_holes"]), (2, 0.25))
             self.assertEqual((figures["kills_real"], figures["lost_ratio_after_kill"]), (kills, 0.002))
             self.assertEqual((figures["kills_model"], figures["kills"]), (13 * shapes, kills + 13 * shapes))
             self.assertEqual((figures["crc_gbytes_per_s_core"], figures["repair_core_mitems"]), (20, 20000))
             self.assertEqual(figures["get_cycles_ratio"], 1.004)
+            self.assertEqual((figures["snapshot_get_p99_ratio"], figures["snapshot_skew_ms"]), (1.1, 400))
             self.assertIn(f"{kills} kills amid 1000 writes", said)
             self.assertEqual((figures["save_ratio_dd"], figures["load_ratio_dd"]), (1, 1))
 
@@ -214,6 +223,10 @@ class RestartTest(unittest.TestCase):
     def test_a_kill_that_no_repair_follows_is_no_figure(self):
         with self.assertRaisesRegex(Failed, "followed by empty, not by a repair"):
             self.measure(repairs=False)
+
+    def test_a_wrong_get_beside_a_save_is_no_figure(self):
+        with self.assertRaisesRegex(Failed, "0 and 1 gets were wrong"):
+            self.measure(wrong=1)
 
     def test_a_journal_beside_evictions_says_nothing(self):
         with self.assertRaisesRegex(Failed, "evicted"):

@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -B
 """Planted faults (referees/planted_judge.py): what counts as caught, and that a program which does not serve proves nothing.
+Files of memcached's tests: one that hangs is ended.
 
 Programs of a few lines stand in for the appliance, and a row of one test for the referee.
 """
@@ -13,7 +14,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "referees"), str(HERE.parents[1] / "tools/py")]
 
-import planted  # noqa: E402  (the paths above come first)
+import memcached_t  # noqa: E402  (the paths above come first)
+import planted  # noqa: E402
 import planted_judge  # noqa: E402
 from libraries import Library  # noqa: E402
 
@@ -89,6 +91,22 @@ class Caught(unittest.TestCase):
     def test_each_fault_has_its_place(self):
         for fault in planted.FAULTS:
             self.assertIn(fault.new, planted.text_with(fault))
+
+
+class Files(unittest.TestCase):
+    def said(self, script, silent_s):
+        with tempfile.TemporaryDirectory(prefix="planted-") as home:
+            return memcached_t.run_one(pathlib.Path(home), ["sh", "-c", script], None, False, silent_s)
+
+    def test_file_that_hangs_is_ended_and_its_last_line_is_named(self):
+        self.assertEqual(self.said("echo ok 1; echo not ok 2; echo ok 3 - stored; exec sleep 100000", 1),
+                         ({"1": True, "2": False, "3": True}, "ok 3 - stored"))
+
+    def test_file_that_hangs_without_a_line_is_ended(self):
+        self.assertEqual(self.said("exec sleep 100000", 1), ({}, "no line"))
+
+    def test_file_that_ends_has_no_last_line(self):
+        self.assertEqual(self.said("echo ok 1", 600), ({"1": True}, None))
 
 
 @unittest.skipUnless(can_isolate(), "no network namespaces here")

@@ -337,7 +337,7 @@ class Taken(unittest.TestCase):
             a = Appliance("capt", "null")
             a.end()
         self.assertIn("ready", a.ready)
-        self.assertIn("warning: nothing can be captured", a.err)
+        self.assertIn("warning: `clockoo capture` cannot be used", a.err)
 
     def test_who_took_it_is_named(self):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:

@@ -19,16 +19,14 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import local_server
+from user_port_program import HOST_INSIDE, WAIT_S, UserPortProgram, base, free_port
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 MEMCACHED = shutil.which("memcached")
-HOST_INSIDE = "10.0.2.2"  # this host, on port user
-WAIT_S = 60               # ends what hangs
 TRIES = 200               # of a request until a server is up, 50 ms each at least
 NAME, WORD, OTHER = "front", "pass-7f3a", "pass-of-before"
 REFUSES = "it refuses the login"
@@ -37,47 +35,9 @@ ERROR = b"SERVER_ERROR out of order\r\n"
 SIZES = (0, 1, 1400, 16384, 100_000, 1_000_000)
 
 
-def free_port():
-    while True:
-        port = random.randint(15000, 32000)
-        with contextlib.suppress(OSError), socket.socket() as s:
-            s.bind(("127.0.0.1", port))
-            return port
-
-
-class Program:
-    """with Program(WORDS) as p: it has said that it is ready. p.line(WORDS) waits for a line of stderr that has them."""
-
+class Program(UserPortProgram):
     def __init__(self, *words):
-        self.port = free_port()
-        self.lines, self.seen = queue.Queue(), []
-        self.process = subprocess.Popen([PROGRAM, *base(self.port), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        self.hears = threading.Thread(target=self.hear)
-        self.hears.start()
-        self.ready = self.process.stdout.readline()
-
-    def hear(self):
-        for line in self.process.stderr:
-            self.lines.put(line)
-
-    def __enter__(self):
-        if " ready: " not in self.ready:
-            self.__exit__()
-            raise AssertionError(f"it is not ready: {list(self.lines.queue)}")
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.hears.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def ask(self, request):
-        with socket.create_connection(("127.0.0.1", self.port), WAIT_S) as s, s.makefile("rb") as heard:
-            s.sendall(request)
-            return heard.readline()
+        super().__init__(PROGRAM, *words)
 
     def line(self, words):
         """Asks until a line of stderr has these words: only requests make a front notice that a server fails."""
@@ -102,11 +62,6 @@ class Program:
 
     def hup(self):
         self.process.send_signal(signal.SIGHUP)
-
-
-def base(port):
-    return ["--config", "none", "--port", "user", "--no-huge", "-m", "16", "-p", str(port), "--file-prefix",
-            f"ends-{os.getpid()}-{random.getrandbits(32)}"]
 
 
 def before(*ports):

@@ -9,23 +9,18 @@ or say something else.
 
 import os
 import pathlib
-import queue
-import random
 import signal
 import socket
 import socketserver
-import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import local_server
+from user_port_program import HOST_INSIDE, WAIT_S, UserPortProgram
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
-HOST_INSIDE = "10.0.2.2"  # this host, on port user
-WAIT_S = 60               # ends what hangs
 NO_NAME = "no-such-host.invalid"  # RFC 2606 section 2
 FAILURES = 3
 GREETING = {b"version": b"VERSION 1.6.18\r\n", b"mn": b"MN\r\n"}  # what a front asks first on a connection
@@ -51,56 +46,20 @@ def closed_port():
         return s.getsockname()[1]
 
 
-class Front:
-    """with Front(SERVERS) as f: it has said that it is ready. f.line(WORDS) waits for a line of stderr that
-    has them. timeout: front.timeout."""
+class Front(UserPortProgram):
+    """A front before these servers, which are in a file of the folder if there is one. timeout: front.timeout."""
 
     def __init__(self, *servers, folder=None, timeout=f"{WAIT_S}s"):
-        self.port = random.randint(15000, 32000)
-        words = ["--config", "none", "--port", "user", "--no-huge", "-m", "16", "-p", str(self.port), "--file-prefix",
-                 f"front-{os.getpid()}-{random.getrandbits(32)}", "--front-timeout", timeout, "--front-server-retry-timeout", SHORT,
-                 "--front-server-failure-limit", str(FAILURES)]
         spec = ",".join(servers)
         if folder is not None:
             self.file = pathlib.Path(folder, "servers")
             self.write(*servers)
             spec = str(self.file)
-        self.lines, self.seen = queue.Queue(), []
-        self.process = subprocess.Popen([PROGRAM, *words, "--front-servers", spec], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        self.hears = threading.Thread(target=self.hear)
-        self.hears.start()
-        self.ready = self.process.stdout.readline()
+        super().__init__(PROGRAM, "--front-timeout", timeout, "--front-server-retry-timeout", SHORT,
+                         "--front-server-failure-limit", str(FAILURES), "--front-servers", spec)
 
     def write(self, *servers):
         self.file.write_text("".join(f"{one}\n" for one in servers))
-
-    def hear(self):
-        for line in self.process.stderr:
-            self.lines.put(line)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.hears.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-    def ask(self, request):
-        with socket.create_connection(("127.0.0.1", self.port), WAIT_S) as s, s.makefile("rb") as heard:
-            s.sendall(request)
-            return heard.readline()
-
-    def line(self, words):
-        while words not in (self.seen[-1] if self.seen else ""):
-            try:
-                self.seen.append(self.lines.get(timeout=WAIT_S))
-            except queue.Empty:
-                raise AssertionError(f"no line has \"{words}\": {self.seen}") from None
-        return self.seen[-1]
 
     def fails_as(self, port, reason):
         for _ in range(2 * FAILURES):

@@ -30,6 +30,7 @@ sys.path.insert(0, str(SOURCE / "tools/py"))
 import shown_names  # noqa: E402
 
 MONITORING = SOURCE / "drivers-config/monitoring"
+DASHBOARDS = MONITORING / "grafana.json", SOURCE / "drivers-config/fleet/fleet.json"
 WAIT_S = 20
 CONNS_MAX = 32  # HTTP_CONNS_MAX
 CROWD = 1000
@@ -393,15 +394,31 @@ class Rules(unittest.TestCase):
                 done = subprocess.run(["promtool", *words], cwd=folder, capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_rules_and_dashboard_name_metrics_that_there_are(self):
-        with Served() as s:
-            text = s.get("/metrics")[2]
+    def test_expressions_of_dashboards_are_parsed(self):
+        if not shutil.which("promtool"):
+            self.skipTest("there is no promtool: tools/install monitor")
+        for path in DASHBOARDS:
+            exprs = [target["expr"].replace("$__rate_interval", "5m") for panel in json.loads(path.read_text())["panels"]
+                     for target in panel["targets"]]
+            self.assertGreater(len(exprs), 10)
+            rules = {"groups": [{"name": "panels", "rules": [{"record": f"panel:{i}", "expr": e} for i, e in enumerate(exprs)]}]}
+            with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+                json.dump(rules, file)
+                file.flush()
+                done = subprocess.run(["promtool", "check", "rules", file.name], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_rules_and_dashboards_name_metrics_that_there_are(self):
+        text = ""
+        for options in ((), ("--front-servers", "10.99.0.9:11211:1 a")):
+            with Served(options=options) as s:
+                text += s.get("/metrics")[2]
         there = set(re.findall(r"^([a-z_0-9]+)[ {]", text, re.M)) | set(re.findall(r"^# TYPE (\S+)", text, re.M))
         absent = {"clockoo_slabs_chunk_size", "clockoo_slabs_total_chunks", "clockoo_cores_core_long_"}
         # Only the NICs of a cloud have these.
         absent |= {f"clockoo_net_nic_{name}_allowance_exceeded_total" for name in ("bw_in", "bw_out", "pps", "conntrack", "linklocal")}
         absent.add("clockoo_net_nic_conntrack_allowance_available")
-        for path in (MONITORING / "alerts.yaml", MONITORING / "grafana.json"):
+        for path in (MONITORING / "alerts.yaml", *DASHBOARDS):
             for name in set(re.findall(r"\b(?:clockoo|memcached)_\w+", path.read_text())) - absent:
                 if not name.endswith("_"):
                     self.assertIn(name, there, path.name)

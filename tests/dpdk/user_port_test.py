@@ -23,6 +23,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from user_port_program import free_port  # noqa: E402
+
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 WAIT_S = 30
 REFUSED = 71  # EX_OSERR
@@ -44,16 +47,6 @@ TW_REUSE_S = 2.5  # Linux keeps a port for one second at least, by timestamps
 def own_address():
     """Returns an address of 127.0.0.0/8 that no other test uses."""
     return "127." + ".".join(str(random.randint(1, 254)) for _ in range(3))
-
-
-def free_port():
-    """Free at all addresses, of TCP and of UDP; below those the kernel gives away."""
-    while True:
-        port = random.randint(15000, 32000)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as undo:
-            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-                undo.enter_context(socket.socket(socket.AF_INET, kind)).bind(("0.0.0.0", port))
-            return port
 
 
 def has_ipv6():

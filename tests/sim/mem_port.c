@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
+#include "wire/ipv6_wire.h"
 #include "wire/tcp_wire.h"
 #include "wire/udp_wire.h"
 
@@ -47,8 +48,11 @@ static void
 fill_cksums(uint8_t *data, uint32_t ol_flags)
 {
 	struct ipv4_header *ip = (void *)(data + ETH_HEADER_BYTES);
-	uint8_t *l4 = (uint8_t *)ip + IPV4_HEADER_BYTES;
-	const uint32_t l4_len = be16_get(ip->total_len) - IPV4_HEADER_BYTES;
+	const struct ipv6_header *ip6 = (const void *)ip;
+	const bool six = ip->version_ihl >> 4 == 6;
+	uint8_t *l4 = (uint8_t *)ip + (six ? IPV6_HEADER_BYTES : IPV4_HEADER_BYTES);
+	const uint32_t l4_len =
+		six ? be16_get(ip6->payload_len) : be16_get(ip->total_len) - IPV4_HEADER_BYTES;
 	const uint32_t at = ol_flags & FRAME_L4_IS_TCP ? TCP_CKSUM_OFFSET : UDP_CKSUM_OFFSET;
 
 	if (ol_flags & FRAME_IP_CKSUM_FILL)

@@ -63,16 +63,28 @@ sim_clients_create(struct sim_clients *cs, struct sim_service *s,
 	sim_service_create(s, options, &of_stack, serve);
 }
 
-void
-sim_client_connect(struct sim_clients *cs, struct sim_client *cl)
+static void
+client_begin(struct sim_clients *cs, struct sim_client *cl, struct conn *conn)
 {
 	ensure(cl->conn == NULL);
 	if (!cl->gone) {
 		ensure(cs->count < SIM_CLIENTS_MAX);
 		cs->all[cs->count++] = cl;
 	}
-	*cl = (struct sim_client){.conn = sim_service_connect(cs->service)};
-	cs->of_slot[conn_slot(cl->conn)] = cl;
+	*cl = (struct sim_client){.conn = conn};
+	cs->of_slot[conn_slot(conn)] = cl;
+}
+
+void
+sim_client_connect(struct sim_clients *cs, struct sim_client *cl)
+{
+	client_begin(cs, cl, sim_service_connect(cs->service));
+}
+
+void
+sim_client_connect6(struct sim_clients *cs, struct sim_client *cl)
+{
+	client_begin(cs, cl, sim_service_connect6(cs->service));
 }
 
 void

@@ -47,6 +47,7 @@ void sim_clients_create(struct sim_clients *cs, struct sim_service *s,
 			const struct sim_clients_user *user);
 /* Opens the client's first connection, or the next one after the core has ended it. */
 void sim_client_connect(struct sim_clients *cs, struct sim_client *cl);
+void sim_client_connect6(struct sim_clients *cs, struct sim_client *cl); /* over IPv6 */
 
 struct sim_waits {
 	uint32_t count;

@@ -34,6 +34,8 @@ sim_front_fleet_of_cores(const struct front_server *servers, const struct front_
 	ensure(draft != NULL && front_ring_build(draft->ring, &fleet, NULL));
 	draft->count = count;
 	memcpy(draft->address, addresses, count * sizeof *addresses);
+	for (uint32_t i = 0; i < count; i++)
+		*ip_addr_text(draft->host[i], &addresses[i].ip) = '\0';
 	front_exchange_publish(x);
 	return x;
 }
@@ -83,6 +85,7 @@ sim_station_create(const struct sim_station *station, struct mem_port **port)
 	o.stack.net.ipv4 = sim_station_ip(station->number);
 	o.memory_bytes = station->memory_bytes;
 	o.stack.tcp.active_reserve = station->links;
+	o.stack.tcp.pipes = station->pipes;
 	return sim_cores_create(&o);
 }
 

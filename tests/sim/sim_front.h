@@ -33,7 +33,8 @@ uint32_t sim_front_server(struct front_exchange *fleet, struct view key);
 struct sim_station {
 	uint32_t number;       /* its number on the hub, which determines MAC and address */
 	uint32_t frames, caps; /* of its port */
-	uint32_t links;        /* connections that it may open */
+	uint32_t links;        /* connections that it may open, pipes included */
+	bool pipes;            /* some are pipes (conn_pipe.h) */
 	size_t memory_bytes;
 	uint64_t seed;
 };

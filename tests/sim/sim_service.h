@@ -50,8 +50,8 @@ struct conn *sim_service_connect6(struct sim_service *s);
 void sim_service_put(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
 /* Queues all of these bytes on a client's connection. */
 void sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
-/* Queues bytes of a set's body, as many as there is room for and `most` at most. *left: bytes of
- * the body still to send, line end included. Returns the number of bytes queued. */
+/* Queues bytes of a set's body, as many as fit, at most `most`. *left: bytes of the body that are
+ * still to be sent, line end included. Returns the number of bytes queued. */
 uint32_t sim_service_send_body(struct sim_service *s, struct conn *c, uint32_t *left,
 			       uint32_t most);
 

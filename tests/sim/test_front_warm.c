@@ -507,6 +507,11 @@ TEST(a_key_is_handed_over_with_its_flags_and_life)
 	SAYS(w, "HD f7 t-1\r\n", "mg %s f t\r\n", key);
 	SAYS(w, "HD t499\r\n", "mg %s t\r\n", lives);
 	check_eq(counted(w, FRONT_HANDED_OVER), 2);
+	check_eq(front_stats_sum_mt(&w->stats, 2, FRONT_SERVER_HANDED_IN), 2);
+	check_eq(front_stats_sum_mt(&w->stats, 2, FRONT_SERVER_HANDED_OUT), 0);
+	check_eq(front_stats_sum_mt(&w->stats, 0, FRONT_SERVER_HANDED_OUT) +
+			 front_stats_sum_mt(&w->stats, 1, FRONT_SERVER_HANDED_OUT),
+		 2);
 	SAYS(w, "NOT_STORED\r\n", "add %s 0 0 1\r\nx\r\n", key);
 	world_destroy(w);
 }
@@ -749,6 +754,12 @@ TEST(a_server_that_departs_may_return)
 	world_destroy(w);
 }
 
+static uint32_t
+role_shown(const struct world *w, uint32_t place)
+{
+	return front_exchange_turn_mt(w->exchange)->role[place];
+}
+
 /* A server that is not in the list any more hands its keys over, and leaves. */
 TEST(a_server_is_drained_by_leaving_it_out)
 {
@@ -759,9 +770,11 @@ TEST(a_server_is_drained_by_leaving_it_out)
 	SAYS(w, "STORED\r\n", "set %s 0 0 1\r\n1\r\n", late);
 	reload(w, 2);
 	check_eq(w->control.place[2].health, FRONT_HEALTH_LIVE);
+	check_eq(role_shown(w, 2), FRONT_ROLE_DRAINING);
 	SAYS(w, "HD\r\n", "mg %s\r\n", key);
 	run(w, WARM_NS + 100 * MS);
 	check_eq(w->control.place[2].health, FRONT_HEALTH_VACANT);
+	check_eq(role_shown(w, 2), FRONT_ROLE_SERVER);
 	SAYS(w, "HD\r\n", "mg %s\r\n", key);
 	SAYS(w, "EN\r\n", "mg %s\r\n", late);
 	world_destroy(w);

@@ -41,6 +41,7 @@ struct world {
 	struct sim_rng rng;
 	uint32_t versions, hits, misses, resets, flushes;
 	uint64_t lent_max;
+	bool over_ipv6;
 	struct reader reader[READERS];
 };
 
@@ -209,7 +210,8 @@ run(struct world *w, uint64_t for_ns)
 	while (w->sim.ss->now_ns < end_ns) {
 		for (uint32_t i = 0; i < READERS; i++)
 			if (w->reader[i].base.conn == NULL)
-				sim_client_connect(&w->clients, &w->reader[i].base);
+				(w->over_ipv6 ? sim_client_connect6 : sim_client_connect)(
+					&w->clients, &w->reader[i].base);
 		device(w)->tx_gives =
 			sim_chance(&w->rng, 500) ? sim_below(&w->rng, 30) : UINT32_MAX;
 		for (uint64_t stall = sim_below(&w->rng, STALL_NS); stall > STEP_NS;
@@ -271,6 +273,17 @@ TEST(values_beyond_either_limit_are_copied)
 		check(w->hits > 100 && lent(w) > 0 && lent(w) < segments * 3 / 4);
 		world_end(w);
 	}
+}
+
+TEST(values_over_ipv6_are_lent_and_whole)
+{
+	struct world *w = world_create(1, LOANS_MAX);
+
+	w->over_ipv6 = true;
+	run(w, RUN_NS);
+	print_message("%u values whole, %u segments lent\n", w->hits, (uint32_t)lent(w));
+	check(w->hits > 100 && w->resets > 3 && lent(w) > 1000);
+	world_end(w);
 }
 
 /* The core sums what the port does not. */

@@ -348,6 +348,14 @@ MUTANTS = {
     "LOAD_OVER_SET": [("store_load.c", "if (lock->spot.bucket != NULL)", "if (false)")],
     # Floors do not follow the items that were there.
     "LOAD_LOW_FLOOR": [("store_save.c", "if (floors[i] < scan->floors[i])", "if (false)")],
+    # A snapshot's item is read after the turn that found it.
+    "SNAPSHOT_UNHELD": [("store_snapshot.c", "#include \"image.h\"\n", "#include \"image.h\"\n#include <sched.h>\n"),
+                        ("store_snapshot.c", "	*saved = (struct store_saved_item){",
+                         "	for (uint32_t turn = 0; turn < 64; turn++) {\n		sched_yield();\n"
+                         "		store_turn((struct store_core *)(uintptr_t)sc, sc->now_s);\n	}\n"
+                         "	*saved = (struct store_saved_item){")],
+    # A snapshot's floors do not cover what was written behind its walk.
+    "SNAPSHOT_LOW_FLOOR": [("store_snapshot.c", "raised(floors[i], linked + STORE_SNAPSHOT_AHEAD)", "floors[i]")],
     # A removal of an item that is there leaves no mark.
     "LOAD_UNMARKED": [("unlink.c", "if (unlikely(sc->marks))", "if (false)")],
     # The front's admission (tests/unit/front, tests/bench/front). Whatever misses gets a slot.
@@ -409,6 +417,8 @@ MUTANTS = {
                         ("lending.c", "	p->owner = NULL;\n	l->lender.release(owner);\n", "	p->owner = NULL;\n")],
     "LENT_UNBOUNDED": [("lending.c", "		if (bytes > l->bytes_max - l->bytes)\n			return false;\n", "")],
     "LENT_UNCOUNTED": [("lending.c", "	l->bytes -= p->bytes;\n", "")],
+    # The frame is as long as if the loan were in it.
+    "LENT_TWICE": [("ip_out.c", "L4_AT6 + l4_len - lent,", "L4_AT6 + l4_len,")],
     "TIER_UNPINNED": [("evict.c", "	store_pin(it);\n", ""), ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "		{}\n"),
                       ("evict.c", "	store_unpin(item_at(sc->store, ref));\n", "")],
     # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.
@@ -555,7 +565,7 @@ MUTANTS = {
     "BUDGET_KEEPERS_STAY": [("budget.c", "			list_push_back(line, at);\n", "			list_push_front(line, at);\n")],
     "BUDGET_LENDS_ALL": [("budget.c", "b->left >= b->reserve + n + BUDGET_LENT_PART * held;", "b->left >= n;")],
     # Answers that clients do not read keep their memory.
-    "FRONT_NO_YIELD": [("front_read.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
+    "FRONT_NO_YIELD": [("front_fill.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A server that still sends is late; is slow for ever; one byte makes it slow.
     "FRONT_SLOW_IS_LATE": [("front_lane.c", "	if (l->moved_ns > late_ns)\n", "	if (l->moved_ns > late_ns && false)\n")],
     "FRONT_SLOW_FOR_EVER": [("front_lane.c", "l->moved_ns < slow_ns ? l->moved_ns : slow_ns", "l->moved_ns")],
@@ -636,6 +646,15 @@ MUTANTS = {
     "TLS_RECORDS_MANY": [("tls_conns.c", "PIECES_READ_MAX : TLS_RECORDS_FEW;", "PIECES_READ_MAX : PIECES_READ_MAX;")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
+    # A front's servers: any certificate will do, or any name; a session outlives its certificate, or its issuers; requests may leave before
+    # the server is verified.
+    "TLS_UNVERIFIED": [("tls_client.c", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_NONE, NULL);")],
+    "TLS_ANY_NAME": [("tls_client.c", "	return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&\n", "	return\n")],
+    "TLS_SESSION_EXPIRED": [("tls_client.c", "X509_cmp_time(X509_get0_notAfter(cert), &now) > 0 &&", "X509_cmp_time(X509_get0_notAfter(cert), &now) != 2 &&")],
+    "TLS_LINK_UNVERIFIED": [("tls_client.c", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_NONE, NULL);")],
+    "TLS_LINK_EARLY": [("tls_link_moves.c", "	else if (status == TLS_DONE)\n		handshake_done", "	else\n		handshake_done")],
+    "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
+    "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "l->held == 0 && l->ended")],
     # Clients that do not read ask for as many answers as others.
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.

@@ -27,7 +27,7 @@ from links import checked, inside
 from progress import Failed, Step
 from vs_bed import PORT, Peer, VsBed, cpu_s
 
-SERVERS = 4
+SERVERS, GROWN = 4, 8
 FIRST_PORT = 11311
 KEY_HASH = "fnv1a_64"
 MCPROXY = "mcproxy"
@@ -106,7 +106,7 @@ class FrontBed(VsBed):
     # ---- servers ----
 
     def start_server(self, port):
-        cpu = self.server_cpus_of[port - FIRST_PORT]
+        cpu = self.server_cpus_of[(port - FIRST_PORT) % SERVERS]
         child = subprocess.Popen(
             [*inside(self.client), "taskset", "-c", str(cpu), "setpriv", "--reuid", "nobody", "--regid", "nogroup",
              "--clear-groups", "--pdeathsig", "KILL", "memcached", "-l", "0.0.0.0", "-p", str(port), "-U", "0",
@@ -215,6 +215,78 @@ class FrontBed(VsBed):
         fleet = ",".join(f"{here}:{port}:1 s{port}" for port in servers or sorted(self.servers))
         return self.start_own(2, "--front-servers", fleet, "--front-mode", mode, *options,
                               *(["--front-items", copies] if copies is not None and self.keeps_copies else []))
+
+    # ---- a fleet that grows ----
+
+    @contextlib.contextmanager
+    def growing_front(self, *options):
+        """A front in sole mode without copies, before the first SERVERS of GROWN servers, until list_servers() says otherwise."""
+        more = range(FIRST_PORT + SERVERS, FIRST_PORT + GROWN)
+        self._list = self._folder / "servers"
+        self._list_write(SERVERS)
+        for port in more:
+            self.start_server(port)
+        front = self.start_own(2, "--front-servers", self._list, "--front-mode", "sole", "--front-timeout", "5s", "--front-reload", "flush",
+                               *options, *(["--front-items", "0"] if self.keeps_copies else []))
+        try:
+            yield front
+        finally:
+            self.end(front)
+            for port in more:
+                self.kill_server(port)
+                del self.servers[port]
+
+    def _list_write(self, count):
+        self._list.write_text("".join(f"{self._wires[1].here}:{FIRST_PORT + i}:1 s{FIRST_PORT + i}\n" for i in range(count)))
+
+    def list_servers(self, front, count):
+        """Changes the front's list, which has to run. Returns when its keys are placed by it."""
+        self._list_write(count)
+        os.kill(front.pid, signal.SIGHUP)
+        end = time.monotonic() + UP_S
+        while self._placed_on(front) != count:
+            if time.monotonic() > end:
+                raise Failed(f"the front does not take a list of {count} servers")
+            time.sleep(0.05)
+
+    def _placed_on(self, front):
+        rows = self.rows_of(front, "stats front")
+        places = {name.partition(":")[0] for name, value in rows.items() if name.endswith(":role") and value == "server"}
+        return sum(rows[f"{place}:state"] != "unlisted" for place in places)
+
+    def rows_of(self, front, reply):
+        """Returns the rows of this reply of stats as text."""
+        text = self._nc(front.host, PORT, f"{reply}\r\nquit\r\n".encode()).decode(errors="replace")
+        return dict(line.split(" ", 2)[1:] for line in text.splitlines() if line.startswith("STAT "))
+
+    def growing_clients(self, words, front, keys, seconds, changes):
+        """The row of clients that get, and set what they miss, while the list changes to (second, count)."""
+        command = ["setpriv", "--pdeathsig", "KILL", *inside(self.client), sys.executable, "-B", str(CLIENTS), "grow", front.host, str(PORT),
+                   str(keys), str(seconds)]
+        with Step(words), subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as child:
+            try:
+                if "ready" not in child.stdout.readline():
+                    raise Failed("the clients of a fleet that grows do not start")
+                began = time.monotonic()
+                for second, count in changes:
+                    time.sleep(max(0, began + second - time.monotonic()))
+                    self.list_servers(front, count)
+                out = child.stdout.read()
+            finally:
+                child.kill()
+        if child.returncode != 0:
+            raise Failed(f"{words}: the clients ended with {child.returncode}")
+        return json.loads(out.splitlines()[-1])
+
+    def grown_history(self, words, number, front, changes, pause_s):
+        """The row of clients whose calls are judged, while the list changes; copied: keys that were handed over."""
+        self._judged = front
+        with Step(words), self._history_of(number) as row:
+            for count in changes:
+                time.sleep(pause_s)
+                self.list_servers(front, count)
+            time.sleep(pause_s)
+        return row
 
     # ---- histories ----
 

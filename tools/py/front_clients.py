@@ -6,6 +6,7 @@
     front_clients.py calm HOST PORT SECONDS KEY...  p99 of those keys, one after the other
     front_clients.py age HOST PORT SECONDS TTL_MS KEY:SERVER...  how old values are that a front tells of keys which
                                               another client writes at their servers, ports of 127.0.0.1
+    front_clients.py grow HOST PORT KEYS SECONDS  the part of gets that hit, by second, of keys under Zipf's law; a key that is missed is set
 
 slow lives until its stdin ends. It says how many gets have come to whoever asks it for `stats`.
 """
@@ -14,6 +15,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import random
 import resource
 import socket
 import sys
@@ -25,6 +27,7 @@ PATIENCE_S = 20
 CALM_GAP_S = 0.0005
 AGE_GAP_S = 0.005  # between two writes of a key
 AGE_READERS = 4
+GROW_BATCH, GROW_FILL, GROW_ZIPF = 32, 500, 0.99
 
 
 def answer_of(verb, words):
@@ -194,6 +197,43 @@ def age(host, port, seconds, ttl_ms, places):
                       "writes": sum(map(len, ages.done_s.values())), "faults": ages.faults}))
 
 
+def set_all(s, heard, names):
+    s.sendall(b"".join(b"set %s 0 0 5\r\nvalue\r\n" % name for name in names))
+    return sum(heard.readline() == b"STORED\r\n" for _ in names)
+
+
+def is_hit(heard):
+    """Reads the answer to a get. True: a value; None: an error."""
+    line = heard.readline()
+    if not line.startswith(b"VALUE "):
+        return False if line == b"END\r\n" else None
+    heard.readline()
+    heard.readline()
+    return True
+
+
+def grow(host, port, keys, seconds):
+    """Each second has the gets whose answers it began to wait for. Errors are no hits."""
+    names = [b"grow%d" % i for i in range(keys)]
+    weights = list(itertools.accumulate((i + 1) ** -GROW_ZIPF for i in range(keys)))
+    gets, hits, errors = [0] * seconds, [0] * seconds, 0
+    with socket.create_connection((host, port), PATIENCE_S) as s, s.makefile("rb") as heard:
+        for first in range(0, keys, GROW_FILL):
+            if set_all(s, heard, names[first:first + GROW_FILL]) != len(names[first:first + GROW_FILL]):
+                raise SystemExit("not all keys were stored")
+        print("ready", flush=True)
+        began = time.monotonic()
+        while (second := int(time.monotonic() - began)) < seconds:
+            asked = random.choices(names, cum_weights=weights, k=GROW_BATCH)
+            s.sendall(b"".join(b"get %s\r\n" % name for name in asked))
+            answers = [is_hit(heard) for _ in asked]
+            gets[second] += len(asked)
+            hits[second] += answers.count(True)
+            errors += answers.count(None)
+            set_all(s, heard, [name for name, hit in zip(asked, answers) if hit is False])
+    print(json.dumps({"part": "grow", "gets": gets, "hits": [h / max(1, g) for h, g in zip(hits, gets)], "errors": errors}))
+
+
 def main(argv):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -202,6 +242,8 @@ def main(argv):
         asyncio.run(slow(int(words[0])))
     elif what == "cold":
         asyncio.run(cold(words[0], int(words[1]), int(words[2]), int(words[3])))
+    elif what == "grow":
+        grow(words[0], int(words[1]), int(words[2]), int(words[3]))
     elif what == "age":
         age(words[0], int(words[1]), float(words[2]), float(words[3]), words[4:])
     else:

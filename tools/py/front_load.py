@@ -29,6 +29,7 @@ CALM_S, CALM_KEYS = 1, 100
 KILL_ROUNDS_A_ROUND = 4  # short ones: what is before and after is of the same moments of a machine with other work
 AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
 HISTORY_ROUNDS, QUICK_HISTORY_ROUNDS = 8, 1
+HISTORY_PAUSE_S = 0.7  # between two changes of the list
 FORMULA_COPIES = 64  # auto's of four servers
 HIT_COPIES = str(4 * HIT_KEYS)  # copies for all keys, however they fall into sets
 # name: ask's options, what is counted, its unit, front.items
@@ -46,11 +47,13 @@ WIRE = {
     "cpu": ("tcp_pipelined", ["--depth", 8, "--sets", 0, "--zipf", ZIPF, "--copies", FORMULA_COPIES], "requests_per_s",
             "front_cpu_mops"),
 }
-TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations")
+TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations", "warm")
 FAR_MS = 20
 # Each figure has pipelines of front_streams.py; the one that is slowest by nutcracker's counts.
 STREAMS = {"pipe_incr": ("incr", "set"), "pipe_set_get": ("set_get",), "pipe_distinct": ("sets", "deletes"),
            "line_500": ("line",)}
+GROWTH, GROWTH_KEYS, GROWTH_S, QUICK_GROWTH_S = (8, 6), 20_000, 20, 5  # servers, and seconds before the next change
+HANDS_OVER = ("--front-warm", "1h")
 NO_COPIES = "this build keeps no copies (front.items)"
 
 
@@ -358,6 +361,38 @@ class FrontLoad(Figures):
         table("Sole mode: some frames lost, servers killed and stopped, the front killed",
               ["values told", "misses", "writes done", "calls without an answer", "by copies", "violations"],
               [[sums[name] for name in ("get", "miss", "write", "lost", "copied", "violations")]])
+
+    # ---- a fleet that grows ----
+
+    def warm(self):
+        """Four servers, eight, six, under Zipf's law: the points by which hits drop in the worst second, and values that are too old."""
+        for name, options in (("warm_dip_points", HANDS_OVER), ("cold_dip_points", ())):
+            with self.bed.growing_front(*options) as front, self.bed.turn_of(front):
+                self.grow(name, front)
+        with self.bed.growing_front(*HANDS_OVER, "--front-on-failure", "error") as front, self.bed.turn_of(front):
+            changes = (*GROWTH, SERVERS) * (QUICK_HISTORY_ROUNDS if self.quick else HISTORY_ROUNDS)
+            row = self.bed.grown_history("histories while the list changes", 1, front, changes, HISTORY_PAUSE_S)
+            moved = int(self.bed.rows_of(front, "stats counters")["front_handed_over"])
+        if row["get"] < 1000 or moved == 0:
+            raise Failed(f"warm: nothing was tried: {row}, {moved} keys moved")
+        for fault in row["faults"]:
+            print(f"  {fault}", flush=True)
+        self.runs.append({"view": "warm", "part": "history", "row": row, "moved": moved})
+        self.figures |= {"warm_stale": row["violations"], "warm_stale_moved": moved}
+        table(f"{SERVERS} servers, then {', then '.join(map(str, GROWTH))}: points by which hits drop in the worst second after each change",
+              ["keys are", *(f"to {count}" for count in GROWTH)],
+              [[words, *(f"{dip:.2f}" for dip in self.figures[f"{name}_each"])]
+               for words, name in (("handed over", "warm_dip_points"), ("not", "cold_dip_points"))])
+        print(f"  {row['get']} values told in histories, {moved} keys handed over, {row['violations']} too old", flush=True)
+
+    def grow(self, name, front):
+        span = QUICK_GROWTH_S if self.quick else GROWTH_S
+        changes = [(span * (i + 1), count) for i, count in enumerate(GROWTH)]
+        row = self.bed.growing_clients(f"{name}: {GROWTH_KEYS} keys", front, GROWTH_KEYS, span * (len(GROWTH) + 1), changes)
+        spans = [row["hits"][i:i + span] for i in range(0, len(row["hits"]), span)]
+        each = [100 * (statistics.mean(spans[0]) - min(after)) for after in spans[1:]]
+        self.figures |= {name: round(max(0, *each), 3), f"{name}_each": [round(dip, 3) for dip in each]}
+        self.runs.append({"view": "warm", "part": name, "row": row})
 
     # ---- shared mode ----
 

@@ -57,6 +57,9 @@ WRITES_S = (0.02, 0.4)
 SAVES = ((4096, 1000, None), (4096, 20_000, None), (2048, 64, None), (2048, 1000, 0))
 QUICK_SAVES = ((768, 1000, None), (256, 64, None), (256, 1000, 0))
 SAVE_ROUNDS, QUICK_SAVE_ROUNDS = 5, 2
+# A snapshot beside gets: MB of memory, bytes of a value, ms of gets without it and beside it, as many rounds.
+SNAPSHOT, QUICK_SNAPSHOT = (1024, 1000, 3000, 7), (192, 1000, 1000, 3)
+SAVED = re.compile(r"saved (\d+) items, .* in ([\d.]+) s .*, snapshot_skew_ms (\d+)$", re.M)
 PEER_HOST = "127.0.0.1"
 PEER_AWAY_S = 4.0
 RECOVERY = re.compile(r"recovery (start|end) \[(\d+)\.(\d+)\]")
@@ -167,6 +170,21 @@ class RestartBed(Bed):
 
     def client(self, ns, host):
         return Client(ns, host)
+
+
+class SnapshotBed(RestartBed):
+    """An appliance with --memory-save, which is saved while it serves."""
+
+    def keeping(self):
+        return ["--memory-save", str(self.scratch())]
+
+    def save(self, path):
+        """Returns what it says: items, seconds, snapshot_skew_ms."""
+        said = SAVED.search(checked(*inside(self.wire.server), str(self._programs / "app/clockoo"), "save", str(path), "--config",
+                                    "none", "--file-prefix", self._ledger.name))
+        if said is None:
+            raise Failed("clockoo save says something else")
+        return {"items": int(said[1]), "s": float(said[2]), "skew_ms": int(said[3])}
 
 
 class Client:
@@ -404,6 +422,32 @@ def measure_save(programs, quick, figures):
           f"{figures.figures['dd_read_gbytes_per_s']} GB/s", ["value", "igzip", "save GB/s", "load GB/s", "M items/s"], lines)
 
 
+def measure_snapshot(programs, quick, figures):
+    """Gets of one client at a time without a save and beside saves of all items, by turns."""
+    mebibytes, size, ms, rounds = QUICK_SNAPSHOT if quick else SNAPSHOT
+    keys, ratios, saves = keys_of(size, mebibytes), [], []
+    with tempfile.TemporaryDirectory(prefix="saved-", dir=programs) as folder, SnapshotBed(programs) as bed, \
+            Step(f"gets beside saves of {mebibytes} MB") as step:
+        bed.start(2 * mebibytes)
+        with bed.client(bed.client_ns, bed.wire.host) as client:
+            client.ask("fill", keys, size)
+            for _ in range(rounds):
+                alone = client.ask("gets", keys, size, ms)
+                client.tell("gets", keys, size, ms)
+                end = time.monotonic() + ms / 1000
+                while time.monotonic() < end:
+                    saves.append(bed.save(pathlib.Path(folder) / "items"))
+                beside = client.row()
+                if alone["wrong"] + beside["wrong"] != 0 or saves[-1]["items"] != keys:
+                    raise Failed(f"{alone['wrong']} and {beside['wrong']} gets were wrong, {saves[-1]['items']} items saved")
+                ratios.append({p: beside[p] / alone[p] for p in ("p50_us", "p99_us")})
+                step.note = f"{ratios[-1]['p99_us']:.2f}"
+    figures.keep("snapshot_get_p99_ratio", [r["p99_us"] for r in ratios])
+    figures.keep("snapshot_get_p50_ratio", [r["p50_us"] for r in ratios])
+    figures.keep("snapshot_skew_ms", [s["skew_ms"] for s in saves], 0)
+    figures.keep("snapshot_gbytes_per_s", [keys * (size + HEAD) / 1e9 / s["s"] for s in saves])
+
+
 class Memcached:
     """Filled and stopped before the appliance has its turn; started again when it has been down for
     longer than PEER_AWAY_S: at once it takes its own file for one of the future (1.6.18)."""
@@ -453,6 +497,7 @@ def measure(programs, quick, keep):
         if peer is not None:
             peer.measure(figures)
     keep(figures.figures)
+    measure_snapshot(programs, quick, figures)
     measure_save(programs, quick, figures)
     keep(figures.figures)
     f = figures.figures

@@ -3,6 +3,7 @@
     fill KEYS BYTES    sets of values that follow from their keys
     check KEYS BYTES   {"kept": how many are there, "wrong": with another value}
     drop KEYS STEP     every STEP-th key is deleted
+    gets KEYS BYTES MS gets of one key at a time: {"p50_us": ..., "p99_us": ..., "gets": how many, "wrong": ...}
     reach              {} when it answers
     stats              {"name": "value", ...}, and slabs' chunks
     anew               the server begins empty, and so does the journal
@@ -103,6 +104,20 @@ def drop(line, keys, step):
         line.send(b"".join(b"delete %s noreply\r\n" % key_of(i)
                            for i in range(first, min(first + BATCH * step, keys), step)))
     return {"version": line.ask(b"version").decode()}
+
+
+def gets(line, keys, size, ms):
+    rng, took, wrong = random.Random(1), [], 0
+    end = time.monotonic() + ms / 1000
+    while time.monotonic() < end:
+        i = rng.randrange(keys)
+        begun = time.perf_counter_ns()
+        found = line.get_many([key_of(i)])
+        took.append(time.perf_counter_ns() - begun)
+        wrong += found.get(key_of(i), (None,))[0] != value_of(i, size)
+    took.sort()
+    return {"p50_us": took[len(took) // 2] / 1000, "p99_us": took[len(took) * 99 // 100] / 1000, "gets": len(took),
+            "wrong": wrong}
 
 
 def reach(host, port):
@@ -335,7 +350,7 @@ def main(host, port):
             answer = reach(host, port)
         else:
             line = Line(host, port)
-            answer = {"fill": fill, "check": check, "drop": drop, "stats": stats, "converts": converts}[words[0]](line, *map(int, words[1:]))
+            answer = {"fill": fill, "check": check, "drop": drop, "stats": stats, "gets": gets, "converts": converts}[words[0]](line, *map(int, words[1:]))
             line.close()
         print(json.dumps(answer), flush=True)
 

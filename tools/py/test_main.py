@@ -284,10 +284,10 @@ def referees(words, *options):
                             *options])
 
 
-def part_referees():
+def part_referees(*options):
     """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
-    counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)))
+    counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)), *options)
     counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "", wire="floods of nobody's addresses"))
     return counts
 
@@ -329,6 +329,7 @@ def part_front():
                               server_args="--front-mode sole --front-items auto")
     counts.add(beside_appliance("two fronts before two servers", CONFORM / "run_scale", "", "--appliances", "2", "--front", "2",
                                 server_args="", wire="two fronts reach each other's addresses"))
+    counts.add(counting("the page of a front before 200 servers", [str(CONFORM / "run_fleet_page")]))
     return counts
 
 
@@ -366,11 +367,11 @@ def part_histories():
     return counting("histories judged by porcupine", [str(CONFORM / "run_histories"), "--build", str(folder)])
 
 
-def part_soak(hours=SOAK_HOURS):
+def part_soak(hours=SOAK_HOURS, option="--hours"):
     """Every load, kills, floods and growth in turns; its state is kept, and a run that was interrupted goes on."""
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED)
-    return counting("loads in turns", [str(ROOT / "tests/stress/run_soak"), "--build", str(folder), "--hours", hours,
+    return counting("loads in turns", [str(ROOT / "tests/stress/run_soak"), "--build", str(folder), option, hours,
                                        "--state", str(folder / "soak.state")])
 
 
@@ -594,9 +595,11 @@ def main(argv):
     suites = [word for word in argv if word in RELEASES] if "releases" in argv else []
     argv = [word for word in argv if word not in suites]
     hours = []
-    if "--hours" in argv[:-1]:
-        at = argv.index("--hours")
-        hours, argv = argv[at + 1:at + 2], argv[:at] + argv[at + 2:]
+    for option in [word for word in argv[:-1] if word in ("--hours", "--more")]:
+        at = argv.index(option)
+        hours, argv = [argv[at + 1], option], argv[:at] + argv[at + 2:]
+    write = ["--write"] if "--write" in argv else []
+    argv = [word for word in argv if word not in write]
     for word in argv:
         if word not in PARTS:
             print(f"tools/test: no part is called {word}: {' '.join(PARTS)}", file=sys.stderr)
@@ -622,7 +625,7 @@ def main(argv):
                     total.add(counts)
                     times += lines
                 continue
-            how = {"release": [start_beside] if len(chosen) > 1 else [], "releases": suites, "soak": hours}
+            how = {"release": [start_beside] if len(chosen) > 1 else [], "releases": suites, "soak": hours, "referees": write}
             total.add(alone(name, times, *how.get(name, [])))
     finally:
         for b in beside:

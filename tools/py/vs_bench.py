@@ -37,8 +37,11 @@ MORE = {
     "udp_value_1k_gbytes": ("udp_get", ["--value", 1000, "--sets", 0], "bytes_per_s", 1e9),
     "tcp_value_1k_gbytes": ("tcp_pipelined", ["--value", 1000, "--sets", 0], "bytes_per_s", 1e9),
     "value_64k_gbytes": ("tcp_get", ["--value", 65536, "--keys", 1000, "--sets", 0], "bytes_per_s", 1e9),
+    "value_64k_lent_gbytes": ("tcp_get", ["--value", 65536, "--keys", 1000, "--sets", 0, "--lent"], "bytes_per_s", 1e9),
     "tcp_value_1m_gbytes": ("tcp_get", ["--value", 1_000_000, "--keys", 100, "--sets", 0],
                             "bytes_per_s", 1e9),
+    "tcp_value_1m_lent_gbytes": ("tcp_get", ["--value", 1_000_000, "--keys", 100, "--sets", 0, "--lent"],
+                                 "bytes_per_s", 1e9),
 }
 LOADED = 80               # percent of what the closed loop found: how long a request is in the core
 PREFIX = {"a": "kernel_", "b": "", "v": "vhost_"}

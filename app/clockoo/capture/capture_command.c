@@ -4,7 +4,6 @@
  */
 #include "capture_command.h"
 #include "capture_filter.h"
-#include "name_claim.h"
 
 #include "base/time_units.h"
 
@@ -219,30 +218,6 @@ file_open(struct session *s, struct error *err)
 					   : "");
 }
 
-static bool
-socket_open(struct session *s, const char *prefix, struct error *err)
-{
-	char words[NAME_CLAIM_WORDS_BYTES];
-	struct sockaddr_un address;
-	const socklen_t len = capture_address(&address, prefix);
-	struct name_holder holder;
-
-	s->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (s->socket >= 0 && connect(s->socket, (const struct sockaddr *)&address, len) == 0) {
-		holder = name_holder_of(s->socket);
-		return holder.kind == NAME_TRUSTED ||
-		       error_set(
-			       err,
-			       "capture: the name of --file-prefix %s is held by %s, neither root "
-			       "nor you nor %s; if that is the appliance, capture as its user",
-			       prefix, name_holder_words(words, &holder), NAME_CLAIM_SERVICE_USER);
-	}
-	return error_set(err,
-			 "capture: no appliance with --file-prefix %s is here: %s; name its "
-			 "--file-prefix or --config, and go to its network namespace (nsenter -n)",
-			 prefix, strerror(errno));
-}
-
 /* Writes blocks to the file. A block that was written in part is cut off again. */
 static bool
 file_write(struct session *s, size_t bytes, struct error *err)
@@ -271,19 +246,6 @@ file_write(struct session *s, size_t bytes, struct error *err)
 
 /* ---- what the appliance says ---- */
 
-/* Sets *err to the appliance's line. Another program may have the socket's name, so bytes that
- * could control a terminal become question marks. */
-static bool
-refused(const struct session *s, size_t bytes, struct error *err)
-{
-	char line[ERROR_BYTES] = "";
-
-	for (size_t i = 1; i < bytes && i < sizeof line; i++)
-		line[i - 1] =
-			s->message[i] >= ' ' && s->message[i] < 127 ? (char)s->message[i] : '?';
-	return error_set(err, "capture: %s", line);
-}
-
 static bool
 message_take(struct session *s, size_t bytes, bool *over, struct error *err)
 {
@@ -295,7 +257,7 @@ message_take(struct session *s, size_t bytes, bool *over, struct error *err)
 			       ? file_write(s, bytes - 1, err)
 			       : error_set(err, "capture: more was sent than --size");
 	case CAPTURE_REFUSED:
-		return refused(s, bytes, err);
+		return command_socket_refused(CAPTURE_COMMAND, s->message + 1, bytes - 1, err);
 	case CAPTURE_OVER:
 		*over = bytes == 1 + sizeof s->sum;
 		if (*over)
@@ -371,7 +333,8 @@ capture(struct session *s, const char *prefix, struct error *err)
 {
 	const struct capture_request *r = &s->words->request;
 
-	if (!socket_open(s, prefix, err) || !file_open(s, err))
+	s->socket = command_socket_connect(prefix, CAPTURE_COMMAND, err);
+	if (s->socket < 0 || !file_open(s, err))
 		return false;
 	s->signals = signals_open();
 	if (s->signals < 0)

@@ -3,6 +3,7 @@
  */
 #include "capture_filter.h"
 
+#include <assert.h>
 #include <pcap/pcap.h>
 
 static_assert(sizeof(struct capture_insn) == sizeof(struct bpf_insn) &&

@@ -5,7 +5,7 @@
 #include "capture_service.h"
 #include "base/time_units.h"
 #include "capture_filter.h"
-#include "name_claim.h"
+#include "command_socket.h"
 #include "pkt/capture.h"
 #include "pkt/filled_cksum.h"
 #include "pkt/pcapng.h"
@@ -47,45 +47,6 @@ struct capture_service {
 
 /* ---- the socket ---- */
 
-static int
-listening(const char *file_prefix)
-{
-	struct sockaddr_un address;
-	const socklen_t len = capture_address(&address, file_prefix);
-	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -1;
-	if (bind(fd, (const struct sockaddr *)&address, len) == 0 &&
-	    listen(fd, (int)CAPTURE_ACCEPTS_MAX) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* Warns that nothing can be captured, and names the holder of the name if the kernel knows it. */
-static void
-listening_warn(const char *file_prefix, int why)
-{
-	char words[NAME_CLAIM_WORDS_BYTES] = "";
-	struct sockaddr_un address;
-	const socklen_t len = capture_address(&address, file_prefix);
-	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (why == EADDRINUSE && fd >= 0 &&
-	    connect(fd, (const struct sockaddr *)&address, len) == 0) {
-		const struct name_holder holder = name_holder_of(fd);
-
-		name_holder_words(words, &holder);
-	}
-	if (fd >= 0)
-		close(fd);
-	fprintf(stderr,
-		"clockoo: warning: nothing can be captured: the socket of `clockoo capture` for "
-		"--file-prefix %s: %s%s%s\n",
-		file_prefix, strerror(why), words[0] != '\0' ? ", held by " : "", words);
-}
-
 struct capture_service *
 capture_service_start(const struct capture_from *from)
 {
@@ -96,9 +57,7 @@ capture_service_start(const struct capture_from *from)
 	s->from = *from;
 	s->client = -1;
 	s->starter = getuid();
-	s->listener = listening(from->file_prefix);
-	if (s->listener < 0)
-		listening_warn(from->file_prefix, errno);
+	s->listener = command_socket_listen(from->file_prefix, CAPTURE_COMMAND);
 	return s;
 }
 
@@ -108,31 +67,6 @@ client_close(struct capture_service *s)
 	if (s->client >= 0)
 		close(s->client);
 	s->client = -1;
-}
-
-/* Refuses the client. If the socket were closed with the request unread, the kernel would report an
- * error to the client, which would then miss the line. */
-static void
-capture_refuse(int fd, const char *words)
-{
-	char line[ERROR_BYTES], byte;
-
-	recv(fd, &byte, sizeof byte, MSG_DONTWAIT);
-
-	const int len = snprintf(line, sizeof line, "%c%s", CAPTURE_REFUSED, words);
-
-	send(fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* True if the peer may capture. Frames contain all traffic of clients, passwords included. */
-static bool
-is_let_in(const struct capture_service *s, int fd)
-{
-	struct ucred who;
-	socklen_t len = sizeof who;
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-	       (who.uid == 0 || who.uid == s->starter);
 }
 
 /* Asks for the largest send buffer that the kernel gives. */
@@ -153,14 +87,16 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 
 		if (fd < 0)
 			return;
-		if (!is_let_in(s, fd)) {
-			capture_refuse(
+		/* Frames contain all traffic of clients, passwords included. */
+		if (!command_socket_lets_in(fd, s->starter)) {
+			command_socket_refuse(
 				fd, "only root and the user who started the appliance may capture");
 		} else if (s->state == LOST) {
-			capture_refuse(fd, "a core has yet to leave the last capture; try again");
+			command_socket_refuse(
+				fd, "a core has yet to leave the last capture; try again");
 		} else if (s->state != IDLE) {
-			capture_refuse(fd,
-				       "another capture is running; wait for its end, or end it");
+			command_socket_refuse(
+				fd, "another capture is running; wait for its end, or end it");
 		} else {
 			send_room_make(fd);
 			s->client = fd;
@@ -285,7 +221,7 @@ request_read(struct capture_service *s, uint64_t now_ns)
 		return;
 	}
 	if (got > 0)
-		capture_refuse(s->client, words);
+		command_socket_refuse(s->client, words);
 	client_close(s);
 	s->state = IDLE;
 }

@@ -1,10 +1,9 @@
 /*
  * capture_wire.h - messages between `clockoo capture` and a running appliance.
  *
- * They pass over an abstract Unix socket of messages, named by the appliance's --file-prefix
- * (unix(7)). It ends with the process and needs no folder to write to. The client sends one
- * request, then the server sends messages: a byte of enum capture_word and its contents. A
- * client shuts its side down to ask for the end.
+ * They pass over the command's socket (command_socket.h). The client sends one request, then the
+ * server sends messages: a byte of enum capture_word and its contents. A client shuts its side down
+ * to ask for the end.
  *
  * Units:  seconds, bytes of the file, bytes of a frame.
  * Errors: a request that is not of this shape is refused in one line.
@@ -13,14 +12,12 @@
 #ifndef CLOCKOO_CAPTURE_WIRE_H
 #define CLOCKOO_CAPTURE_WIRE_H
 
-#include "config/config.h"
+#include "command_socket.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
+#define CAPTURE_COMMAND       "capture"
 #define CAPTURE_MAGIC         0x636c6b32u /* differs for each form of struct capture_request */
 #define CAPTURE_MESSAGE_BYTES (64u << 10)
 #define CAPTURE_INSNS_MAX     512u
@@ -52,9 +49,9 @@ struct capture_request {
 
 enum capture_word {
 	CAPTURE_BEGUN = 'B',
-	CAPTURE_BLOCKS = 'D',  /* whole blocks of pcapng */
-	CAPTURE_REFUSED = 'E', /* a line of text */
-	CAPTURE_OVER = 'Z',    /* struct capture_summary */
+	CAPTURE_BLOCKS = 'D',              /* whole blocks of pcapng */
+	CAPTURE_REFUSED = COMMAND_REFUSED, /* a line of text */
+	CAPTURE_OVER = 'Z',                /* struct capture_summary */
 };
 
 enum capture_reason {
@@ -88,26 +85,6 @@ capture_request_is_good(const struct capture_request *r, size_t bytes)
 	       r->snap <= CAPTURE_SNAP_MAX && r->seconds >= 1 &&
 	       r->seconds <= CAPTURE_SECONDS_MAX && r->size >= CAPTURE_SIZE_MIN &&
 	       r->size <= CAPTURE_SIZE_MAX && memchr(r->filter, 0, sizeof r->filter) != NULL;
-}
-
-/* Fills in the socket's address. Returns its length. */
-static inline socklen_t
-capture_address(struct sockaddr_un *to, const char *file_prefix)
-{
-	static const char begin[] = "clockoo/", end[] = "/capture";
-	const size_t len = strnlen(file_prefix, CONFIG_NAME_BYTES);
-	char *at = to->sun_path + 1; /* the name follows a zero byte: it is abstract */
-
-	static_assert(sizeof begin + CONFIG_NAME_BYTES + sizeof end <= sizeof to->sun_path,
-		      "a prefix of any length has an address");
-	memset(to, 0, sizeof *to);
-	to->sun_family = AF_UNIX;
-	memcpy(at, begin, sizeof begin - 1);
-	at += sizeof begin - 1;
-	memcpy(at, file_prefix, len);
-	memcpy(at + len, end, sizeof end - 1);
-	at += len + sizeof end - 1;
-	return (socklen_t)(at - (char *)to);
 }
 
 #endif

@@ -46,27 +46,31 @@ signal_take(void)
 	return sigtimedwait(&set, NULL, &none);
 }
 
-/* Waits for a signal, for a request of HTTP or capture, for an event of the port, or for left_ns.
- */
+/* Waits for a signal, for a request of HTTP, capture or save, for an event of the port, or for
+ * left_ns. */
 static void
 wait_for_any(const struct control *c, int signals, int64_t left_ns)
 {
 	const struct timespec t = {left_ns / (int64_t)NS_PER_S, left_ns % (int64_t)NS_PER_S};
-	struct pollfd files[3 + CAPTURE_POLLS] = {{signals, POLLIN, 0},
-						  {http_fd(c->http), POLLIN, 0},
-						  {port_watch_fd(c->port), POLLIN, 0}};
+	struct pollfd files[3 + CAPTURE_POLLS + SAVE_POLLS] = {{signals, POLLIN, 0},
+							       {http_fd(c->http), POLLIN, 0},
+							       {port_watch_fd(c->port), POLLIN, 0}};
+	uint32_t n = 3;
 
-	ppoll(files, 3 + capture_service_polls(c->capture, files + 3), &t, NULL);
+	n += capture_service_polls(c->capture, files + n);
+	n += save_service_polls(c->saves, files + n);
+	ppoll(files, n, &t, NULL);
 }
 
-/* Answers requests of HTTP and of `clockoo capture`, and acts on events of the port. True if there
- * is more to do. */
+/* Answers requests of HTTP and of commands, and acts on events of the port. True if there is more
+ * to do. */
 static bool
 answer(struct control *c)
 {
 	const bool http = http_run(c->http, monotonic_ns());
 
 	port_watch_run(c->port, monotonic_ns());
+	save_service_run(c->saves, monotonic_ns());
 	return capture_service_run(c->capture, monotonic_ns()) || http;
 }
 
@@ -288,8 +292,8 @@ struct drain {
 	uint64_t open_ns; /* when a connection was last seen open */
 };
 
-/* Begins a drain: the appliance is not ready from now on. The cores are told by
- * drain_has_ended(). */
+/* Begins a drain: the appliance is not ready from now on. drain_has_ended() puts the drain into the
+ * cores' table. */
 static void
 drain_begin(struct control *c, struct drain *d)
 {
@@ -411,6 +415,7 @@ control_run(void *arg)
 		notify_watchdog(c, &watchdog);
 	}
 	capture_service_stop(c->capture);
+	save_service_stop(c->saves);
 	if (signals >= 0)
 		close(signals);
 	notify_send(&c->process->notify, "STOPPING=1");

@@ -17,6 +17,7 @@
 #include "fleet/fleet.h"
 #include "fleet/front_cores.h"
 #include "keep/arena_file.h"
+#include "keep/save_service.h"
 #include "monitor/http_alone.h"
 #include "nic.h"
 #include "port_watch.h"
@@ -51,6 +52,7 @@ struct control {
 	struct http_server *http;
 	struct http_alone *http_alone; /* begun when the control thread ends */
 	struct capture_service *capture;
+	struct save_service *saves;
 	struct port_watch *port;
 	struct ip_addr router6; /* of --gateway6 auto; zero: none */
 };

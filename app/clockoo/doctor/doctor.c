@@ -269,7 +269,8 @@ advise_open_file(struct dry_run *p, const char *what, const char *file)
 		   "chmod o= %s", file);
 }
 
-/* Names and passwords of the cache, and of a front at its servers. */
+/* Warns of files of passwords that any user may read: the cache's, and a front's for its servers.
+ */
 static void
 check_users(struct dry_run *p, const struct config *cfg)
 {

@@ -10,10 +10,11 @@
  *         list that was replaced is freed.
  * Thread: begin by main; start, tick and reload by the control thread, or before it runs. A
  *         mutex guards the thread's findings. Cores ask front_exchange_turn_mt().
- * Errors: struct error. A line on stderr reports a name that begins or ceases to fail or moves,
- *         a server that goes down, leaves (with the reason) or returns, and a refused reload.
- *         One whose new server has no address within FRONT_LOCATE_NS is refused.
- * Bounds: memory of FRONT_SERVERS_MAX servers, some times; one lookup at a time.
+ * Errors: struct error. A line on stderr reports a name whose lookups begin to fail, succeed again
+ *         or find another address, a server that goes down, leaves (with the reason) or returns,
+ *         and a refused reload. A reload is refused if a new server has no address within
+ *         FRONT_LOCATE_NS.
+ * Bounds: four lists of FRONT_SERVERS_MAX servers; one lookup at a time.
  */
 #ifndef CLOCKOO_FLEET_H
 #define CLOCKOO_FLEET_H
@@ -33,8 +34,8 @@
 
 struct fleet {
 	struct fleet_spec *spec; /* in force */
-	struct fleet_spec *next; /* the look of a reload in progress; NULL: none */
-	struct fleet_spec *gone; /* the look of a refused reload, to be freed; NULL: none */
+	struct fleet_spec *next; /* of a reload in progress; NULL: none */
+	struct fleet_spec *gone; /* of a refused reload, to be freed; NULL: none */
 	struct front_exchange *exchange;
 	struct copies_shared shared; /* copies of all cores */
 	pthread_mutex_t lock;        /* guards the members from here to hosts */
@@ -72,17 +73,17 @@ bool fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error 
 /* Looks each name up once. True if all have an address. */
 bool fleet_pass(struct fleet *fleet, front_lookup_fn *lookup, void *arg);
 
-/* Publishes changes. Called some times a second, by any one clock. */
+/* Publishes changes. Called several times a second; now_ns is always of the same clock. */
 void fleet_tick(struct fleet *fleet, uint64_t now_ns);
 
-/* Makes the servers and gutter of *look the next fleet, and takes ownership of it. False: refused,
+/* Makes the servers and gutter of *spec the next fleet, and takes ownership of it. False: refused,
  * and nothing has changed. */
 bool fleet_reload(struct fleet *fleet, struct fleet_spec *spec, uint64_t now_ns, struct error *err);
 
-/* Makes the login of *look that of all servers. True if it differs from the former one. */
+/* Makes the login of *spec that of all servers. True if it differs from the former one. */
 bool fleet_login(struct fleet *fleet, const struct fleet_spec *spec);
 
-/* True if *look names the servers and the gutter that are in force or will soon be. */
+/* True if *spec names the servers and the gutter that are in force or will soon be. */
 bool fleet_has(const struct fleet *fleet, const struct fleet_spec *spec);
 
 #endif

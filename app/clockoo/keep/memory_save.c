@@ -171,8 +171,8 @@ struct loading {
 	uint64_t slots, begun_ns, said_ns;
 };
 
-static void *
-take_memory(size_t bytes)
+void *
+memory_save_map(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -321,13 +321,21 @@ load(struct loading *l, void *memory)
 	say_loaded(l);
 }
 
+/* Release: pairs with the acquire in memory_save_is_settled; all that the loader did with its core
+ * comes first. */
+static void
+settle(struct memory_save *s)
+{
+	atomic_store_explicit(&s->settled, true, memory_order_release);
+}
+
 static void *
 load_run(void *arg)
 {
 	struct memory_save *s = arg;
 	const uint64_t now_ns = process_now_ns(s->of.process);
 	struct loading l = {.save = s, .begun_ns = now_ns, .said_ns = now_ns};
-	void *memory = take_memory(SAVE_IO_BYTES);
+	void *memory = memory_save_map(SAVE_IO_BYTES);
 
 	last_words_thread("the loader of memory.save");
 	process_pin(s->of.process);
@@ -340,7 +348,15 @@ load_run(void *arg)
 	store_load_end(s->store);
 	save_forget(s->paths.loading);
 	tell(&l, SERVE_LOADED);
+	settle(s);
 	return NULL;
+}
+
+bool
+memory_save_is_settled(const struct memory_save *s)
+{
+	/* Acquire: pairs with the release in settle. */
+	return atomic_load_explicit(&s->settled, memory_order_acquire);
 }
 
 void
@@ -359,6 +375,8 @@ memory_save_start(struct memory_save *s)
 		say_empty(s, "no thread for it");
 		store_load_end(s->store);
 	}
+	if (!s->runs)
+		settle(s);
 }
 
 void
@@ -429,14 +447,14 @@ void
 memory_save_stop(struct memory_save *s)
 {
 	const uint64_t begun_ns = process_now_ns(s->of.process);
-	const size_t bytes = save_write_bytes();
+	const size_t bytes = save_blocks_bytes();
 	struct save_told told;
 	struct error err;
 	void *memory;
 
 	if (!s->used)
 		return;
-	memory = take_memory(bytes);
+	memory = memory_save_map(bytes);
 	if (memory == NULL) {
 		fprintf(stderr, LINE "%s: not saved: no memory for it\n", s->paths.file);
 		return;

@@ -39,6 +39,7 @@ struct memory_save {
 	bool loads; /* there is a file to load */
 	bool runs;  /* the thread must be joined */
 	bool served;
+	_Atomic bool settled; /* in service, and no load uses the store's core for loads */
 	struct save_paths paths;
 	int lock_fd; /* held until the process ends */
 	struct save_look look;
@@ -66,6 +67,10 @@ void memory_save_start(struct memory_save *s);
 /* Ends the load and its thread when the cores have ended and the gap begins. A load ends at the end
  * of its file. */
 void memory_save_join(struct memory_save *s);
+/* True once a snapshot may use the store's core for loads. Any thread. */
+bool memory_save_is_settled(const struct memory_save *s);
+/* Returns bytes of memory for transfers; NULL if there are none. */
+void *memory_save_map(size_t bytes);
 /* Called when all threads have ended by themselves. */
 void memory_save_stop(struct memory_save *s);
 

@@ -2,6 +2,7 @@
  * kernel_copy.c - finds the NIC's interface, and reads it through a packet socket with a filter.
  */
 #include "kernel_copy.h"
+#include "kernel/kernel_iface.h"
 #include "wire/arp_wire.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"
@@ -17,7 +18,6 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -84,20 +84,6 @@ kernel_copy_filter(int fd)
 
 /* ---- the interface ---- */
 
-static bool
-is_up(const char *iface)
-{
-	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq r = {0};
-	bool up;
-
-	snprintf(r.ifr_name, sizeof r.ifr_name, "%.15s", iface);
-	up = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &r) == 0 && (r.ifr_flags & IFF_UP) != 0;
-	if (fd >= 0)
-		close(fd);
-	return up;
-}
-
 bool
 kernel_copy_find(char iface[TOPOLOGY_NAME_BYTES], const struct config *cfg, struct error *err)
 {
@@ -114,7 +100,7 @@ kernel_copy_find(char iface[TOPOLOGY_NAME_BYTES], const struct config *cfg, stru
 				 "--kernel nic: %s has no interface of the kernel; is it bound to "
 				 "its own driver?",
 				 cfg->pci);
-	return cfg->sysfs[0] != '\0' || is_up(iface) ||
+	return cfg->sysfs[0] != '\0' || kernel_iface_is_up(iface) ||
 	       error_set(err, "--kernel nic: %s is down: ip link set %s up", iface, iface);
 }
 

@@ -2,6 +2,7 @@
  * kernel_tap.c - checks the tap interface, attaches to it, and reads what may be wrong with it.
  */
 #include "kernel_tap.h"
+#include "kernel/kernel_iface.h"
 #include "kernel/kernel_lane.h"
 #include "paths.h"
 
@@ -24,47 +25,23 @@
 #define PORTS_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
 #define PORTS_KEPT  "/proc/sys/net/ipv4/ip_local_reserved_ports"
 
-static struct ifreq
-request_of(const struct config *cfg)
-{
-	struct ifreq r = {0};
-
-	memcpy(r.ifr_name, cfg->kernel, strnlen(cfg->kernel, sizeof r.ifr_name - 1));
-	return r;
-}
-
-/* Asks the kernel about the interface. False: errno says why not. */
-static bool
-ask(unsigned long what, struct ifreq *r)
-{
-	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	const bool good = fd >= 0 && ioctl(fd, what, r) == 0;
-	const int why = errno;
-
-	if (fd >= 0)
-		close(fd);
-	errno = why;
-	return good;
-}
-
 /* The driver of taps and tuns calls itself "tun", and says of a tap that it is one. */
 static bool
 is_tap(const struct config *cfg)
 {
 	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
-	struct ifreq r = request_of(cfg);
+	struct ifreq r = {.ifr_data = (char *)&info};
 
-	r.ifr_data = (char *)&info;
-	return ask(SIOCETHTOOL, &r) && strcmp(info.driver, "tun") == 0 &&
+	return kernel_iface_ask(cfg->kernel, SIOCETHTOOL, &r) && strcmp(info.driver, "tun") == 0 &&
 	       strcmp(info.bus_info, "tap") == 0;
 }
 
 static bool
 check_mtu(const struct config *cfg, struct error *err)
 {
-	struct ifreq r = request_of(cfg);
+	struct ifreq r = {0};
 
-	if (!ask(SIOCGIFMTU, &r) || (uint32_t)r.ifr_mtu <= cfg->mtu)
+	if (!kernel_iface_ask(cfg->kernel, SIOCGIFMTU, &r) || (uint32_t)r.ifr_mtu <= cfg->mtu)
 		return true;
 	return error_set(err,
 			 "--kernel %s: its MTU is %d, and the port's %u: ip link set %s mtu %u",
@@ -111,11 +88,11 @@ not_attached(const struct config *cfg, struct error *err)
 static bool
 set_mac(int fd, const struct config *cfg, const uint8_t mac[6], struct error *err)
 {
-	struct ifreq r = request_of(cfg);
+	struct ifreq r = {0};
 
-	if (ask(SIOCGIFHWADDR, &r) && memcmp(r.ifr_hwaddr.sa_data, mac, 6) == 0)
+	if (kernel_iface_ask(cfg->kernel, SIOCGIFHWADDR, &r) &&
+	    memcmp(r.ifr_hwaddr.sa_data, mac, 6) == 0)
 		return true;
-	r = request_of(cfg);
 	r.ifr_hwaddr.sa_family = ARPHRD_ETHER;
 	memcpy(r.ifr_hwaddr.sa_data, mac, 6);
 	return ioctl(fd, SIOCSIFHWADDR, &r) == 0 ||
@@ -126,14 +103,14 @@ set_mac(int fd, const struct config *cfg, const uint8_t mac[6], struct error *er
 bool
 kernel_tap_attach(int *fd, const struct config *cfg, const uint8_t mac[6], struct error *err)
 {
-	struct ifreq r = request_of(cfg);
+	struct ifreq r = {.ifr_flags = IFF_TAP | IFF_NO_PI};
 
 	if (!kernel_tap_check(cfg, err))
 		return false;
+	memcpy(r.ifr_name, cfg->kernel, strnlen(cfg->kernel, sizeof r.ifr_name - 1));
 	*fd = open(TUN_DEVICE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (*fd < 0)
 		return error_set(err, "--kernel: cannot open " TUN_DEVICE ": %s", strerror(errno));
-	r.ifr_flags = IFF_TAP | IFF_NO_PI;
 	if (ioctl(*fd, TUNSETIFF, &r) != 0 ? not_attached(cfg, err) : set_mac(*fd, cfg, mac, err))
 		return true;
 	close(*fd);
@@ -214,13 +191,12 @@ ports_overlap(void)
 void
 kernel_tap_facts(struct kernel_tap_facts *facts, const struct config *cfg)
 {
-	struct ifreq r = request_of(cfg);
+	struct ifreq r = {0};
 
-	*facts =
-		(struct kernel_tap_facts){.owner = owner_of(cfg), .ports_overlap = ports_overlap()};
-	facts->is_up = ask(SIOCGIFFLAGS, &r) && (r.ifr_flags & IFF_UP) != 0;
-	r = request_of(cfg);
-	facts->has_mac = ask(SIOCGIFHWADDR, &r);
+	*facts = (struct kernel_tap_facts){.owner = owner_of(cfg),
+					   .is_up = kernel_iface_is_up(cfg->kernel),
+					   .ports_overlap = ports_overlap()};
+	facts->has_mac = kernel_iface_ask(cfg->kernel, SIOCGIFHWADDR, &r);
 	if (facts->has_mac)
 		memcpy(facts->mac, r.ifr_hwaddr.sa_data, sizeof facts->mac);
 }

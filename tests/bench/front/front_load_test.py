@@ -38,7 +38,7 @@ class Bed:
         self.absent = {who: "it is not there" for who in front_load.PROXIES if who not in peers}
         self.peers = [types.SimpleNamespace(name=who, port=1000 + pid, pid=pid)
                       for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
-        self.wrong = []
+        self.wrong, self.moved = [], 7
         self.rounds, self.gets, self.dead, self.loads, self.looks = {}, [0, 0, 0, 0], None, [], 0
 
     def start_front(self, copies=None, servers=None, mode="sole"):
@@ -114,6 +114,25 @@ class Bed:
     def history(self, words, number):
         return {"violations": number + 1, "faults": ["k1: old"], "get": 1250, "miss": 20, "write": 30, "lost": 1, "copied": 512}
 
+    @contextlib.contextmanager
+    def growing_front(self, *options):
+        self.warms = "--front-warm" in options
+        yield types.SimpleNamespace(host="front", pid=1)
+
+    def growing_clients(self, words, front, keys, seconds, changes):
+        """In the second of each change hits drop, by half a point or by a fifth."""
+        self.changes = changes
+        hits = [1.0] * seconds
+        for second, count in changes:
+            hits[second] = 0.995 if self.warms else 0.8
+        return {"hits": hits, "gets": [1000] * seconds, "errors": 0}
+
+    def grown_history(self, words, number, front, changes, pause_s):
+        return {"violations": 2 if self.moved else 0, "faults": ["k2: older"], "get": 1250, "miss": 20, "write": 30, "lost": 1, "copied": 0}
+
+    def rows_of(self, front, reply):
+        return {"front_handed_over": str(self.moved)}
+
     def store_where(self, host, keys, port):
         return set(keys[port % 4::4])
 
@@ -140,6 +159,17 @@ class FrontLoadTest(unittest.TestCase):
         bed.wrong = ["set: other answers"]
         with self.assertRaises(Failed):
             measure(bed, "streams")
+
+    def test_history_without_moved_keys_is_no_figure(self):
+        bed = Bed()
+        bed.moved = 0
+        with self.assertRaises(Failed):
+            measure(bed, "warm")
+
+    def test_fleet_grows_and_shrinks_at_its_seconds(self):
+        bed = Bed()
+        measure(bed, "warm", quick=False)
+        self.assertEqual(bed.changes, [(front_load.GROWTH_S, 8), (2 * front_load.GROWTH_S, 6)])
 
     def test_every_promised_figure_is_there(self):
         figures, tables, kept = measure(Bed(), *front_load.TIMED)
@@ -174,6 +204,10 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual((figures["staleness_max_ms"], figures["staleness_violations"]), (937.5, 0))
         self.assertEqual((figures["violations"], figures["violations_calls"]), (1, 1300))
         self.assertIn("k1: old", tables)
+        self.assertEqual((figures["warm_dip_points"], figures["cold_dip_points"]), (0.5, 20))
+        self.assertEqual(figures["warm_dip_points_each"], [0.5, 0.5])
+        self.assertEqual((figures["warm_stale"], figures["warm_stale_moved"]), (2, 7))
+        self.assertIn("k2: older", tables)
         self.assertEqual(figures["front_left_out"], [])
         self.assertEqual(kept[-1]["front_runs"], figures["front_runs"])
         for words in ("Over the wire", "One cold key", "hit, a kernel client"):

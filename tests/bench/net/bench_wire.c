@@ -12,7 +12,7 @@
  *   bench_wire KIND [--keys N] [--value BYTES] [--connections N] [--depth N] [--multiget N]
  *              [--sets PERCENT] [--zipf S] [--runs N] [--ms N] [--requests N] [--load PERCENT]
  *              [--memory MIB] [--burst N] [--cpus SERVER,CLIENT] [--front SERVERS]
- *              [--copies N] [--bypassed] [--pairs N]
+ *              [--copies N] [--bypassed] [--pairs N] [--lent]
  *
  * With --front the core is a front of SERVERS servers, which keeps N copies (0); the servers are
  * connections to a core that shares the generator's CPU (wire_fleet.h). The wire alone is not
@@ -22,6 +22,9 @@
  * one changing: a machine of varying speed is the same for both of a pair. One line has all
  * pairs, then one the median run of each. With --pairs and --bypassed neither is a front, so the
  * remaining difference is that of the method.
+ *
+ * With --lent the core's port takes values of the store as loans, without a copy; the generator
+ * gathers them, so it is the limit: bytes_per_s by server_busy is what the core could send.
  *
  * With --requests a run ends after N requests, or after a minute, instead of after --ms.
  */
@@ -152,6 +155,7 @@ options_of(struct bench *b, int argc, char **argv)
 		BENCH_READ("cpus", read_cpus, b),
 		BENCH_NUMBER("front", &b->run[FRONT].fleet.servers, 1, WIRE_SERVERS_MAX),
 		BENCH_NUMBER("copies", &b->run[FRONT].fleet.copies, 0, ADMISSION_ITEMS_MAX),
+		BENCH_FLAG("lent", &b->run[FRONT].lends),
 		BENCH_FLAG("bypassed", &b->run[FRONT].fleet.bypassed),
 		BENCH_NUMBER("pairs", &b->pairs, 1, PAIRS_MAX),
 		{0}};

@@ -24,8 +24,8 @@ def wire(*words):
     return subprocess.run([WIRE, *words], capture_output=True, text=True, timeout=LIMIT_S)
 
 
-def rows(*words, ms=100):
-    done = wire(*words, "--keys", "1000", "--runs", "1", "--ms", str(ms), "--requests", str(REQUESTS))
+def rows(*words):
+    done = wire(*words, "--keys", "1000", "--runs", "1", "--ms", "100", "--requests", str(REQUESTS))
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return {row["part"]: row for row in map(json.loads, done.stdout.splitlines())}
@@ -37,8 +37,6 @@ class Wire(unittest.TestCase):
         for kind, keys in KINDS.items():
             with self.subTest(kind):
                 found = rows(kind)
-                if found["echo"]["frames_per_s"] == 0:  # other work had one of the CPUs for all of that time
-                    found = rows(kind, ms=10_000)
                 self.assertGreater(found["echo"]["frames_per_s"], 0)
                 row = found[kind]
                 self.assertEqual(row["requests"], REQUESTS)
@@ -58,8 +56,9 @@ class Wire(unittest.TestCase):
         self.assertLessEqual(found[-1]["residence_p50_us"], found[-1]["p50_us"] * 1.01)
 
     def test_values_and_popularity_are_as_asked(self):
-        row = rows("tcp_get", "--value", "100000", "--zipf", "0.99", "--sets", "0")["tcp_get"]
-        self.assertGreater(row["bytes_per_s"] / row["requests_per_s"], 100_000)
+        for lent in ((), ("--lent",)):
+            row = rows("tcp_get", "--value", "100000", "--zipf", "0.99", "--sets", "0", *lent)["tcp_get"]
+            self.assertGreater(row["bytes_per_s"] / row["requests_per_s"], 100_000)
 
     def test_a_front_asks_its_servers_for_every_key(self):
         found = rows("multiget", "--front", "4")

@@ -120,9 +120,40 @@ echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_file 
 		.port = port,
 		.frames = frames,
 		.span_ns = span_ns,
-		.start_ns = now_ns,
+		.begun_ns = now_ns,
 		.heard_ns = now_ns,
 	};
+}
+
+/* Takes in n frames that came back. */
+static void
+count_back(struct echo_asker *a, uint32_t n, uint64_t now_ns)
+{
+	a->flying -= n < a->flying ? n : a->flying;
+	a->heard_ns = now_ns;
+	if (a->start_ns == 0)
+		a->start_ns = now_ns;
+}
+
+/* Gives up the frames in flight if none has come back for LOST_NS. */
+static void
+give_up_lost(struct echo_asker *a, uint64_t now_ns)
+{
+	if (a->flying == 0 || now_ns - a->heard_ns <= LOST_NS)
+		return;
+	a->lost += a->flying;
+	a->flying = 0;
+	a->heard_ns = now_ns;
+}
+
+/* True if the time of the measurement is over in this turn, in which n frames came back. Without
+ * frames it goes on for ECHO_PATIENCE_NS: the other end may wait for a CPU. */
+static bool
+is_over(const struct echo_asker *a, uint32_t n, uint64_t now_ns)
+{
+	if (now_ns - a->begun_ns >= 2 * a->span_ns + ECHO_PATIENCE_NS)
+		return true;
+	return n != 0 && a->answered != 0 && now_ns - a->start_ns >= 2 * a->span_ns;
 }
 
 uint32_t
@@ -130,8 +161,9 @@ echo_ask(struct echo_asker *a, uint64_t now_ns)
 {
 	const uint32_t n = hear(a->port);
 
-	a->flying -= n < a->flying ? n : a->flying;
-	if (a->from_ns == 0 && now_ns - a->start_ns >= a->span_ns)
+	if (n != 0)
+		count_back(a, n, now_ns);
+	if (a->from_ns == 0 && a->start_ns != 0 && now_ns - a->start_ns >= a->span_ns)
 		a->from_ns = a->block_from_ns = now_ns;
 	else if (a->from_ns != 0) {
 		a->answered += n;
@@ -139,16 +171,10 @@ echo_ask(struct echo_asker *a, uint64_t now_ns)
 		a->idle += n == 0;
 		block_add(a, n, now_ns);
 	}
-	if (n != 0)
-		a->heard_ns = now_ns;
-	if (a->flying != 0 && now_ns - a->heard_ns > LOST_NS) {
-		a->lost += a->flying;
-		a->flying = 0;
-		a->heard_ns = now_ns;
-	}
 	a->end_ns = now_ns;
-	if (now_ns - a->start_ns >= 2 * a->span_ns)
+	if (is_over(a, n, now_ns))
 		return 0;
+	give_up_lost(a, now_ns);
 	if (a->flying < ECHO_WINDOW)
 		a->flying += ask_some(a, ECHO_WINDOW - a->flying);
 	return 1;

@@ -20,13 +20,18 @@ struct frame_file;
 #define ECHO_BLOCK_FRAMES 1024u
 #define ECHO_BLOCKS_MAX   16384u
 #define ECHO_WINDOW       256u /* frames in flight, as clockoo-load has over UDP */
+#define ECHO_PATIENCE_NS                                                                           \
+	60000000000ull /* beyond the time to measure, for an end that is silent                    \
+			*/
 
 struct echo_asker {
 	struct port *port;
-	uint64_t span_ns; /* to measure, after a warm-up of the same length */
-	uint64_t start_ns, heard_ns, from_ns, end_ns;
+	uint64_t span_ns;            /* to measure, after a warm-up of the same length */
+	uint64_t begun_ns, start_ns; /* start_ns: of the first frame that came back; 0: none yet */
+	uint64_t heard_ns, from_ns, end_ns;
 	uint32_t flying;
-	uint64_t answered, lost;
+	uint64_t answered;
+	uint64_t lost;                   /* of which nothing came back for 200 ms */
 	uint64_t turns, idle;            /* of the measured half; those in which no frame arrived */
 	const struct frame_file *frames; /* to send in turn; NULL: empty ones */
 	uint32_t next;                   /* of frames */
@@ -41,7 +46,8 @@ uint32_t echo_answer(struct port *port);
 
 void echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_file *frames,
 		    uint64_t span_ns, uint64_t now_ns);
-/* Runs one turn of the end that sends. Returns 0 once the time is over. */
+/* Runs one turn of the end that sends. Returns 0 once the time is over, which begins with the first
+ * frame that comes back. */
 uint32_t echo_ask(struct echo_asker *a, uint64_t now_ns);
 double echo_frames_per_s(const struct echo_asker *a);
 /* Returns the time of a frame in the fastest tenth of the blocks, in which no other process had the

@@ -75,10 +75,19 @@ def ask(program, server, *args):
     return json.loads(done.stdout)
 
 
-def talk(server, *args):
+def run_until(is_enough, run):
+    """The row of run(ms) that is enough: a machine that others use may give it no CPU for a while."""
+    for ms in (300, 1000, 5000, 20000):
+        row = run(ms)
+        if is_enough(row):
+            break
+    return row
+
+
+def talk(server, ms):
     # One connection, one request at a time: the fault meets a get of a key that was set.
     return ask(TALK, server, "--connections", "1", "--depth", "1", "--keys", "1", "--value-max",
-               "1000", "--ms", "900", "--drain-ms", "5000", *args)
+               "1000", "--ms", str(ms), "--drain-ms", "20000")
 
 
 class TalkTest(unittest.TestCase):
@@ -91,23 +100,26 @@ class TalkTest(unittest.TestCase):
 
     def faulty(self, fault, kind):
         """Its row, the fault being put into the first request of that kind after some others."""
-        server = Server(fault)
         original = Cache.answer
+        met = []
 
         def answer(handler, words):
+            server = handler.server
             if server.asked > 100 and server.fault_at == 0 and words[0] == kind:
                 server.fault_at = server.asked + 1
+                met.append(server)
             original(handler, words)
 
         Cache.answer = answer
         self.addCleanup(setattr, Cache, "answer", original)
-        row = talk(server)
-        self.assertGreater(server.fault_at, 0)
+        row = run_until(lambda row: met, lambda ms: talk(Server(fault), ms))
+        self.assertTrue(met)
         return row
 
     def test_an_honest_cache_is_right(self):
-        row = ask(TALK, Server(), "--connections", "8", "--depth", "4", "--value-max", "200000",
-                  "--ms", "800")
+        row = run_until(lambda row: min(row["sets"], row["gets"]) > 20,
+                        lambda ms: ask(TALK, Server(), "--connections", "8", "--depth", "4",
+                                       "--value-max", "200000", "--ms", str(ms)))
         self.check(row)
         self.assertEqual(row["connects"], 8)
         self.assertGreater(min(row["sets"], row["gets"]), 20)
@@ -139,12 +151,10 @@ class TalkTest(unittest.TestCase):
         self.assertEqual((row["stuck"], row["goodput_mbs"]), (3, 0))
         self.assertGreater(row["longest_stall_s"], 0.2)
 
-
     def test_all_are_connected_before_anything_is_measured(self):
-        for ms in (100, 1000, 5000):  # a machine that others use may give it no CPU for a while
-            row = ask(TALK, Server(), "--connections", "4", "--connect-ms", "5000", "--ms", str(ms))
-            if row["goodput_mbs"] > 0:
-                break
+        row = run_until(lambda row: row["goodput_mbs"] > 0,
+                        lambda ms: ask(TALK, Server(), "--connections", "4", "--connect-ms", "20000",
+                                       "--ms", str(ms)))
         self.check(row)
         self.assertEqual(row["connects"], 4)
 
@@ -165,7 +175,8 @@ class KnockTest(unittest.TestCase):
     def test_no_answer_within_the_limit_is_a_failure(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             row = ask(PROBE, silent, "--ms", "200", "--every-ms", "50", "--limit-ms", "300")
-        self.assertEqual((row["tried"], row["answered"], row["failed"]), (4, 0, 4))
+        self.assertEqual((row["answered"], row["failed"]), (0, row["tried"]))
+        self.assertIn(row["tried"], range(1, 5))
 
 
 if __name__ == "__main__":

@@ -113,6 +113,22 @@ stamp_of(struct wire_end *e, uint32_t number, uint32_t now)
 	return came != 0 ? (now - came) | 1 : 0;
 }
 
+/* The loan of a frame that is not sent yet lies in the frame's headroom. */
+static inline struct port_loan *
+loan_of(const struct wire_end *e, uint32_t number)
+{
+	static_assert(sizeof(struct port_loan) <= WIRE_HEADROOM, "it has the room");
+	return (struct port_loan *)(void *)bytes_of(e, number);
+}
+
+/* Copies a loan behind the bytes of its frame, as a NIC does. */
+static __attribute__((noinline)) void
+gather(const struct wire_end *e, const struct wire_slot *s, const struct port_loan *loan)
+{
+	ensure(s->at + s->len + s->lent <= WIRE_FRAME_SPAN && loan->len == s->lent);
+	memcpy(bytes_of(e, s->frame) + s->at + s->len, loan->data, loan->len);
+}
+
 static void
 end_rx(struct port *port, struct burst *b, uint32_t count)
 {
@@ -128,13 +144,28 @@ end_rx(struct port *port, struct burst *b, uint32_t count)
 
 		b->data[i] = bytes_of(e, s->frame) + s->at;
 		prefetch(b->data[i]);
-		b->len[i] = s->len;
+		b->len[i] = s->len + s->lent;
+		if (s->lent != 0)
+			gather(e, s, &e->in->loan[(head + i) & RING_MASK]);
 		b->ol_flags[i] = FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD;
 		b->frame[i] = frame_of(s->frame);
 		if (is_timed(e))
 			note_stamp(e, s);
 	}
 	ring_took(e->in, n);
+}
+
+/* Ends the loans of the slots that the other end has read, before they are written again. */
+static __attribute__((noinline)) void
+reap(struct wire_end *e)
+{
+	for (; e->reaped != e->out->head_seen; e->reaped++) {
+		const uint32_t at = e->reaped & RING_MASK;
+		const struct port_loan *loan = &e->out->loan[at];
+
+		if (e->out->slot[at].lent != 0)
+			loan->done(loan->lender, loan->owner);
+	}
 }
 
 static uint32_t
@@ -145,6 +176,8 @@ end_tx(struct port *port, const struct burst *b)
 	const uint32_t tail = atomic_load_explicit(&e->out->tail, memory_order_relaxed);
 	const uint32_t now = is_timed(e) ? stamp_now() : 0;
 
+	if (unlikely(e->port.caps & PORT_TX_LOANS))
+		reap(e);
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t number = number_of(b->frame[i]);
 		struct wire_slot *s = &e->out->slot[(tail + i) & RING_MASK];
@@ -152,6 +185,14 @@ end_tx(struct port *port, const struct burst *b)
 		s->frame = number;
 		s->at = (uint16_t)(b->data[i] - bytes_of(e, number));
 		s->len = (uint16_t)b->len[i];
+		s->lent = 0;
+		if (unlikely(b->ol_flags[i] & FRAME_HAS_LOAN)) {
+			struct port_loan *loan = loan_of(e, number);
+
+			e->out->loan[(tail + i) & RING_MASK] = *loan;
+			s->lent = loan->len;
+			loan->len = 0;
+		}
 		s->stamp = is_timed(e) ? stamp_of(e, number, now) : 0;
 	}
 	ring_put(e->out, n);
@@ -219,12 +260,60 @@ end_drop(struct port *port, struct frame *const *frames, uint32_t count)
 		give_back(e);
 }
 
+static bool
+end_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
+{
+	*loan_of(end_of(port), number_of(frame)) = *loan;
+	return true;
+}
+
+static void
+end_reap_rx(struct port *port, struct burst *b, uint32_t count)
+{
+	struct wire_end *e = end_of(port);
+
+	ring_room(e->out, WIRE_RING);
+	reap(e);
+	end_rx(port, b, count);
+}
+
+/* Drops frames, and ends the loan of each that has one. */
+static void
+end_lent_drop(struct port *port, struct frame *const *frames, uint32_t count)
+{
+	struct wire_end *e = end_of(port);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct port_loan *loan = loan_of(e, number_of(frames[i]));
+
+		if (loan->len != 0)
+			loan->done(loan->lender, loan->owner);
+		loan->len = 0;
+	}
+	end_drop(port, frames, count);
+}
+
 static const struct port_ops wire_ops = {
 	.rx = end_rx,
 	.tx = end_tx,
 	.alloc = end_alloc,
 	.drop = end_drop,
 };
+
+static const struct port_ops lending_ops = {
+	.rx = end_reap_rx,
+	.tx = end_tx,
+	.alloc = end_alloc,
+	.drop = end_lent_drop,
+	.lend = end_lend,
+};
+
+void
+wire_lend(struct wire_end *e)
+{
+	e->port.ops = &lending_ops;
+	e->port.caps |= PORT_TX_LOANS;
+}
 
 size_t
 wire_bytes(void)

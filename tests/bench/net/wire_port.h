@@ -5,6 +5,9 @@
  * ring; the receiver reads the bytes in the cache that both share. Checksums count as done in
  * hardware. The cost of a NIC's driver (descriptors, doorbells) is not included.
  *
+ * An end may take loans (pkt/port.h). The receiver gathers them, in place of the NIC's DMA, so that
+ * the sender does not pay for it; the sender ends them when it receives.
+ *
  * Shape:  an end has a ring to it, a ring from it, and a stack of free frames, last used first.
  *         Received frames become its own; a third ring returns surplus frames.
  * Units:  stamps are the lower half of the time stamp counter, so spans are below a second.
@@ -34,7 +37,7 @@
 struct wire_slot {
 	uint32_t frame; /* number of the frame */
 	uint16_t at, len;
-	uint32_t ol_flags;
+	uint32_t lent;  /* bytes of a loan that follow */
 	uint32_t stamp; /* 0: none */
 };
 static_assert(sizeof(struct wire_slot) == 16, "four a cache line");
@@ -46,6 +49,7 @@ struct wire_ring {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t head; /* written by the reader */
 	uint32_t tail_seen;
 	_Alignas(CACHE_LINE_BYTES) struct wire_slot slot[WIRE_RING];
+	struct port_loan loan[WIRE_RING]; /* of the slots with lent bytes; the reader reads data */
 };
 
 struct wire_end {
@@ -53,8 +57,9 @@ struct wire_end {
 	struct wire_ring *in, *out, *back_in, *back_out;
 	uint8_t *frames;
 	atomic_bool timed; /* residence is measured; another thread sets it between runs */
-	bool is_client; /* this end stamps the frames that it sends; the other end returns how long
-			   it had them */
+	bool is_client;  /* this end stamps the frames that it sends; the other end returns how long
+			    it had them */
+	uint32_t reaped; /* slots of `out` whose loans have ended */
 	uint32_t free_count;
 	uint32_t *free;             /* 2 * WIRE_FRAMES numbers */
 	uint32_t *came;             /* stamps of received frames, by number; 0: none */
@@ -68,5 +73,7 @@ struct wire {
 
 size_t wire_bytes(void);
 void wire_make(struct wire *w, struct region *region, const uint8_t mac[2][6]);
+/* Has the end take loans. Call before its core is created. */
+void wire_lend(struct wire_end *e);
 
 #endif

@@ -153,6 +153,8 @@ wire_run_start(struct wire_run *r, const struct bench_workload *workload, uint32
 	r->fixture.hugepages = r->hugepages;
 	wire_make(&r->wire, &region, mac);
 	r->wire.end[CLIENT].is_client = true;
+	if (r->lends)
+		wire_lend(&r->wire.end[SERVER]);
 	bench_shared_make(&shared, memory_mib, 1, &region);
 	if (r->fleet.servers != 0)
 		wire_fleet_make(&r->fleet, &r->fixture, &shared, memory_mib, &region, &r->wire);

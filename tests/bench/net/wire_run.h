@@ -33,6 +33,7 @@ struct wire_run {
 	pthread_t threads[2];
 	uint32_t cpus[2]; /* the server's and the client's */
 	bool hugepages;
+	bool lends; /* the server's end takes loans; set before the start */
 	atomic_bool stop;
 	atomic_uint state; /* enum run_state, wire_run.c */
 	pthread_mutex_t lock;

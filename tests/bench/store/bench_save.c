@@ -138,7 +138,7 @@ main(int argc, char **argv)
 {
 	const size_t megabytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	const uint32_t len = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
-	void *memory = bench_map(save_write_bytes());
+	void *memory = bench_map(save_blocks_bytes());
 	struct save_told told;
 	struct error err;
 	struct moment begun, saved, loads, loaded_at;

@@ -55,7 +55,9 @@ def syn_ack_again(conversation, number, parts, fields):
 
 def data_from_the_syn(conversation, number, parts, fields):
     syns = {part.seq for part in before(conversation, number) if part.flags == "S"}
-    return fields.keys() <= STREAM | {"acked"} and any(part.size and part.seq in syns for part in parts)
+    linux, own = fields.get("acked", (0, 0))
+    others = STREAM | {"acked"} | (REPEATS if linux < own else set())
+    return fields.keys() <= others and any(part.size and part.seq in syns for part in parts)
 
 
 def window_after_timeout(conversation, number, parts, fields):
@@ -79,12 +81,13 @@ def is_open(conversation, number):
 
 
 def echo_in_syn_received(conversation, number, parts, fields):
-    """Linux answers the segment that should open the connection; the appliance takes it."""
+    """Linux answers the segment that should open the connection, and later lacks its FIN; the appliance takes it."""
     if "ts" not in kinds(conversation) or is_old_ack(parts) or is_open(conversation, number):
         return False
     linux, own = fields.get("upto", fields.get("acked", (1, 2)))
     is_lost = fields.get("again") == (True, False) and linux < own
-    return is_lost or fields == {"sack": fields.get("sack")} and fields["sack"][0] == ()
+    is_fin_lost = fields.keys() <= STREAM | {"acked"} and fields.get("acked") == (own - 1, own) and "fin" in fields
+    return is_lost or is_fin_lost or fields == {"sack": fields.get("sack")} and fields["sack"][0] == ()
 
 
 def is_old_ack(parts):
@@ -140,9 +143,18 @@ def fin_into_closed_window(conversation, number, parts, fields):
     return is_closed and fields.keys() == {"upto", "fin"} and fields["fin"] == (None, fields["upto"][1])
 
 
-def window_of_older_segment(conversation, number, parts, fields):
+def closes_by_older_segment(conversation, number):
     newest = max((part.seq for part in before(conversation, number)), default=0)
-    return fields.keys() <= STREAM and parts[-1].win == 0 and parts[-1].seq < newest
+    last = conversation.steps[number][-1]
+    return last.win == 0 and last.seq < newest
+
+
+def window_of_older_segment(conversation, number, parts, fields):
+    """In that step, or later: the peer counts a reply into its closed window as a probe, and what follows has a gap."""
+    if fields.get("gap") == (False, True):
+        was_closed = any(closes_by_older_segment(conversation, n) for n in range(number))
+        return was_closed and fields.keys() <= STREAM | {"gap"}
+    return fields.keys() <= STREAM and closes_by_older_segment(conversation, number)
 
 
 def reply_after_closed_window(conversation, number, parts, fields):

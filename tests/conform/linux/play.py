@@ -1,8 +1,8 @@
 """Plays conversations to a server, many beside each other, step by step, and notes what their peers observe.
 
 A step ends when a connection that was opened after its segments were sent has had two answers: servers take frames,
-connections and requests in their order. It lasts STEP_S at least, longer than an ACK may be delayed and than the
-appliance waits between two challenges.
+connections and requests in their order, and STEP_S later: longer than an ACK may be delayed and than the appliance
+waits between two challenges, however late a loaded machine took the segments.
 """
 
 import select
@@ -274,8 +274,7 @@ def play(sides, played):
     began = time.monotonic()
     for step in range(max(len(conversation.steps) for conversation in played)):
         now_talking = [n for n, conversation in enumerate(played) if step < len(conversation.steps)]
-        start = time.monotonic()
-        now = TIME_BASE + int((start - began) * 1000)
+        now = TIME_BASE + int((time.monotonic() - began) * 1000)
         for at in range(0, len(now_talking), BURST):
             for s, side in enumerate(sides):
                 for n in now_talking[at : at + BURST]:
@@ -283,7 +282,7 @@ def play(sides, played):
                         side.send(pairs[n][s], part, now)
                 side.receive()
         wait_barriers(sides)
-        listen(sides, start + STEP_S)
+        listen(sides, time.monotonic() + STEP_S)
         # The last step of a conversation has the time of two.
         ended = [n for n, conversation in enumerate(played) if step == len(conversation.steps)]
         for n in ended + [n for n in now_talking if step + 1 < len(played[n].steps)]:

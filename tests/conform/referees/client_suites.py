@@ -24,6 +24,8 @@ import memcached_t  # noqa: E402
 NOTE, DONE = "cannot", "installed"
 HELD = {"ok", "PASSED", "PASS", "pass"}
 CONTROL = pathlib.Path(__file__).resolve().parent / "control.py"
+# memcached listens on all addresses unless told; libraries take localhost for ::1, too.
+BOTH_FAMILIES = 'case " $* " in *" -l "*) ;; *) set -- -l 127.0.0.1,::1 "$@" ;; esac\n'
 NOT_SERVING = 86  # the status of a run whose server does not serve; no program of a row ends with it
 # In the network: servers, until each answers, the control if there is one, then the tests.
 INSIDE = """ip link set lo up
@@ -77,7 +79,7 @@ def bench_of(program, memcached):
     home = pathlib.Path(tempfile.mkdtemp(prefix="referee-"))
     (home / "bin").mkdir()
     real = memcached_t.AS_MEMCACHED if program is not None else f"{memcached} -u root"
-    (home / "bin/memcached").write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    (home / "bin/memcached").write_text(f'#!/bin/sh\n{BOTH_FAMILIES if program is not None else ""}exec {real} "$@"\n')
     (home / "bin/memcached").chmod(0o755)
     return home
 

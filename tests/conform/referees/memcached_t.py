@@ -19,6 +19,7 @@ from concurrent import futures
 AS_MEMCACHED = pathlib.Path(__file__).resolve().parent / "as_memcached"
 AT_ONCE = 3  # tests that mostly sleep
 FILE_S = 1200  # only what hangs is ended: a loaded machine takes five minutes for the longest
+SILENT_S = 300  # a file that prints nothing for so long hangs: the longest silence is a start on a loaded machine
 TLS_FILES = re.compile(r"^ssl_")
 # Files that judge the source tree or the proxy, and no server.
 NO_SERVER = {"whitespace.t", "proxy.t"}
@@ -78,8 +79,22 @@ def bench_of(source, program):
     return home
 
 
-def run_one(home, words, program, tls, limit_s):
-    """Returns what one file says, {number: whether it held}, a number as text."""
+def ends_by_itself(child, said, silent_s):
+    """True if child ended; False once it has printed nothing for silent_s, or has run for FILE_S."""
+    end = time.monotonic() + FILE_S
+    size, heard = 0, time.monotonic()
+    while time.monotonic() < min(end, heard + silent_s):
+        try:
+            child.wait(1)
+            return True
+        except subprocess.TimeoutExpired:
+            if os.fstat(said.fileno()).st_size != size:
+                size, heard = os.fstat(said.fileno()).st_size, time.monotonic()
+    return False
+
+
+def run_one(home, words, program, tls, silent_s):
+    """Returns what one file says, {number: whether it held}, a number as text, and its last line if it had to be ended."""
     env = dict(os.environ, LC_ALL="C")
     if program is not None:
         env["CLOCKOO_PROGRAM"] = str(program)
@@ -88,15 +103,14 @@ def run_one(home, words, program, tls, limit_s):
     with tempfile.TemporaryFile("w+") as said:
         with subprocess.Popen(words, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.DEVNULL, env=env,
                               start_new_session=True) as child:
-            try:
-                child.wait(limit_s)
-            except subprocess.TimeoutExpired:
-                pass
-            os.killpg(child.pid, signal.SIGKILL) if child.poll() is None else None
+            ended = not ends_by_itself(child, said, silent_s)
+            if ended:
+                os.killpg(child.pid, signal.SIGKILL)
         said.seek(0)
         text = said.read()
     end_servers(home)
-    return {number: not bad for bad, number in LINE.findall(text)}
+    last = (text.splitlines() or ["no line"])[-1] if ended else None
+    return {number: not bad for bad, number in LINE.findall(text)}, last
 
 
 def end_servers(home):
@@ -116,16 +130,19 @@ def names(source, only=None):
     return [name for name in found if name not in NO_SERVER and not name.startswith("proxy") and (only is None or name in only)]
 
 
-def run_all(source, program=None, only=None, limits=None):
-    """Returns what all files say, for memcached or, with a program, for the appliance. limits: seconds of files that
-    are ended early."""
+def run_all(source, program=None, only=None, silences=None):
+    """Returns what all files say, for memcached or, with a program, for the appliance. silences: seconds without a line
+    after which a file is ended, where that is not SILENT_S."""
     def run_file(name):
         began = time.monotonic()
         home = bench_of(source, program)
         words = ["./testapp"] if name == "testapp" else ["perl", f"t/{name}"]
-        results = run_one(home, words, program, bool(TLS_FILES.match(name)), (limits or {}).get(name, FILE_S))
+        results, last = run_one(home, words, program, bool(TLS_FILES.match(name)), (silences or {}).get(name, SILENT_S))
         shutil.rmtree(home, ignore_errors=True)
-        return name, {"results": results, "seconds": round(time.monotonic() - began, 1)}
+        seconds = round(time.monotonic() - began, 1)
+        if last is not None:
+            print(f"ended - {name}, asked of {'memcached' if program is None else 'the appliance'}, after {seconds:.0f} s, behind: {last}", flush=True)
+        return name, {"results": results, "seconds": seconds, "ended": last is not None}
 
     with futures.ThreadPoolExecutor(AT_ONCE) as several:
         return dict(several.map(run_file, names(source, only)))

@@ -75,9 +75,9 @@ class Judge:
         control = client_suites.run(NOTHING, self.folder, program, self.memcached, control=True)
         if not control.serves:
             raise NoControl((control.text.strip().splitlines() or ["no word"])[-1])
-        limit_s = max(LEAST_S, TIMES_CLEAN * clean["seconds"])
-        said = memcached_t.run_all(source, program, {name}, {name: limit_s})[name]
-        return bool(caught(clean["results"], said["results"], said["seconds"] >= limit_s))
+        silent_s = max(LEAST_S, TIMES_CLEAN * clean["seconds"])
+        said = memcached_t.run_all(source, program, {name}, {name: silent_s})[name]
+        return bool(caught(clean["results"], said["results"], said["ended"]))
 
     def intruder(self, made, name):
         """True if the clients beside an intruder see harm."""

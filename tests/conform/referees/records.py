@@ -43,7 +43,7 @@ def row_lines(records):
 def table(folder):
     records = load(folder)
     lines = ["# Referees", "",
-             "Written by `tests/conform/run_referees --write`: judges that others wrote, asked of Debian's memcached and of",
+             "Written by `tools/test referees --write`: judges that others wrote, asked of Debian's memcached and of",
              "the appliance (port user). Where it does not pass what memcached passes, `referees/explained.py` says",
              "why; a difference without a reason fails. A dash: not asked when the table was written. Of memcached's",
              "t/*.t the appliance lacks above all binary-extstore.t, 40,000 tests of an extstore of 64 MB, for which",

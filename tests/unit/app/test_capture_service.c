@@ -110,7 +110,7 @@ client_connect(const struct rig *r)
 {
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;
-	const socklen_t len = capture_address(&address, r->prefix);
+	const socklen_t len = command_socket_address(&address, r->prefix, CAPTURE_COMMAND);
 
 	check(fd >= 0);
 	check_eq(connect(fd, (const struct sockaddr *)&address, len), 0);

@@ -83,7 +83,7 @@ MUTANTS = {
     "ASKED_TWICE": ("pending_kept.c", "op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;",
                     "op->session != NULL ? EXEC_RETRY : EXEC_LATER;"),
     # A request with an effect is made before its turn.
-    "WRITE_AHEAD": ("pending_table.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
+    "WRITE_AHEAD": ("pending_kinds.c", "return (req->meta.flags & MG_EFFECTS) == 0;", "return true;"),
     # Requests behind a write are put back, and do not fit.
     "BEHIND_WRITES": ("backend.c", "mode >= BACKEND_WRITES ? VERB_WRITES : 0", "0"),
     "BEHIND_BODY": ("serve_parse.c", "sv->later_traits != 0 && ss->pass_ops > 0", "sv->later_traits != 0 && ss->pass_ops > OPS_MAX"),
@@ -93,7 +93,7 @@ MUTANTS = {
     # end of the stream is seen.
     "SAME_KEY_BEHIND": ("pending_kept.c", "return last->state == PENDING_ASKED && by->follows != NULL &&\n\t       by->follows(by->arg, last->ticket, op->req.key, op->hash);",
                         "(void)by;\n\treturn true;"),
-    "ALL_BEHIND": ("pending_table.c", "\tcase MC_BIN_TOUCH:\n\t\treturn true;\n\tdefault:\n\t\treturn false;", "\tcase MC_BIN_TOUCH:\n\tdefault:\n\t\treturn true;"),
+    "ALL_BEHIND": ("pending_kinds.c", "\tcase MC_BIN_TOUCH:\n\t\treturn true;\n\tdefault:\n\t\treturn false;", "\tcase MC_BIN_TOUCH:\n\tdefault:\n\t\treturn true;"),
     "END_BEHIND": ("serve_parse.c", "conn_eof(ss->conn) && ss->kept == NULL", "conn_eof(ss->conn)"),
     # Answers that are here wait for the share of work of a request behind them; once told they leave the limit of requests
     # behind; what is cut behind them takes the last read buffer, or tries to in each turn.
@@ -151,7 +151,7 @@ MUTANTS = {
     "PROMOTE_FOR_EVER": ("pending_order.c", "a->times >= PENDING_TIMES_MAX || ", ""),
     "BODY_DROPPED": ("backend.c", "if (a->session->body == BODY_FILLED)", "if (false)"),
     "BODY_LOST": ("pending_order.c", "	if (ss->body == BODY_FILLED)\n\t\treturn;\n", ""),
-    "ADD_UNREAD": ("pending_table.c", "	switch (req->verb) {\n	case MC_BIN_SET:",
+    "ADD_UNREAD": ("pending_kinds.c", "	switch (req->verb) {\n	case MC_BIN_SET:",
                    "	switch (req->verb) {\n	case MC_ADD:\n		return false;\n	case MC_BIN_SET:"),
     "PROMOTE_UNSAID": ("pending_table.c", "return sv->backend_mode == BACKEND_PROMOTES ? BACKEND_ASK_PROMOTE", "return false ? BACKEND_ASK_PROMOTE"),
     # In a datagram what stands behind a write, or behind a line that waits, does not wait.

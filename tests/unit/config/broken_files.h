@@ -313,18 +313,31 @@ static const struct {
 	{"front:\n  on_failure: hit\n",
 	 "f.yaml:2: front.on_failure: \"hit\": expected miss or error"},
 	{"front:\n  timeout: 400\n", "f.yaml:2: front.timeout: \"400\": expected a time from 1ms "
-				     "to 60s, with ms or s behind it"},
+				     "to 60s, with ms, s, m or h behind it"},
 	{"front:\n  timeout: 0ms\n", "f.yaml:2: front.timeout: \"0ms\": expected a time from 1ms "
-				     "to 60s, with ms or s behind it"},
+				     "to 60s, with ms, s, m or h behind it"},
 	{"front:\n  timeout: 61s\n", "f.yaml:2: front.timeout: \"61s\": expected a time from 1ms "
-				     "to 60s, with ms or s behind it"},
-	{"front:\n  timeout: 4294967297ms\n", "f.yaml:2: front.timeout: \"4294967297ms\": expected "
-					      "a time from 1ms to 60s, with ms or s behind it"},
+				     "to 60s, with ms, s, m or h behind it"},
+	{"front:\n  timeout: 4294967297ms\n",
+	 "f.yaml:2: front.timeout: \"4294967297ms\": expected "
+	 "a time from 1ms to 60s, with ms, s, m or h behind it"},
 	{"front:\n  timeout: 1 s\n", "f.yaml:2: front.timeout: \"1 s\": expected a time from 1ms "
-				     "to 60s, with ms or s behind it"},
+				     "to 60s, with ms, s, m or h behind it"},
 	{"front:\n  server_retry_timeout: 99ms\n",
 	 "f.yaml:2: front.server_retry_timeout: \"99ms\": expected a time from 100ms to 3600s, "
-	 "with ms or s behind it"},
+	 "with ms, s, m or h behind it"},
+	{"front:\n  warm: 1d\n",
+	 "f.yaml:2: front.warm: \"1d\": expected a time from 0ms to 86400s, with ms, s, m or h "
+	 "behind it"},
+	{"front:\n  warm: 60\n",
+	 "f.yaml:2: front.warm: \"60\": expected a time from 0ms to 86400s, with ms, s, m or h "
+	 "behind it"},
+	{"front:\n  warm: 0x\n",
+	 "f.yaml:2: front.warm: \"0x\": expected a time from 0ms to 86400s, with ms, s, m or h "
+	 "behind it"},
+	{"front:\n  warm: 25h\n",
+	 "f.yaml:2: front.warm: \"25h\": expected a time from 0ms to 86400s, with ms, s, m or h "
+	 "behind it"},
 	{"front:\n  server_connections: 17\n",
 	 "f.yaml:2: front.server_connections: \"17\": expected a number from 1 to 16"},
 	{"front:\n  items: 65537\n",
@@ -332,7 +345,7 @@ static const struct {
 	{"front:\n  items: all\n",
 	 "f.yaml:2: front.items: \"all\": expected auto, memory, or a number from 0 to 65536"},
 	{"front:\n  ttl: 15ms\n", "f.yaml:2: front.ttl: \"15ms\": expected a time from 16ms to "
-				  "3600s, with ms or s behind it"},
+				  "3600s, with ms, s, m or h behind it"},
 	{"front:\n  preconnect: true\n",
 	 "f.yaml:2: front.preconnect: unknown key; in front are: servers, hash, distribution, "
 	 "order, hash_tag, hash_skip, protocol, server_connections, timeout, connect_timeout, "
@@ -351,7 +364,7 @@ static const struct {
 	{"flash:\n  device: /f\n  size: 100m\n",
 	 "f.yaml:3: flash.size: \"100m\": expected 256m to 2t, in megabytes or with m, g or t"},
 	{"flash:\n  deadline: 2s\n", "f.yaml:2: flash.deadline: \"2s\": expected a time from 1ms "
-				     "to 1s, with ms or s behind it"},
+				     "to 1s, with ms, s, m or h behind it"},
 	{"flash:\n  size: 1g\n", "f.yaml:2: flash.size without flash.device: name the file or "
 				 "block device, or leave it out"},
 	{"flash:\n  device: /f\ncache:\n  disable_evictions: yes\n",

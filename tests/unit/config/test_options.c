@@ -307,7 +307,7 @@ static const struct {
 	{{"--flash-admit", "none"}, "--flash-admit: \"none\": expected all or used"},
 	{{"--flash-item-size", "63"}, "expected a number from 64 to 65536"},
 	{{"--flash-item-max", "2036k"}, "expected 1k to 2035k, in bytes or with a k or m"},
-	{{"--flash-deadline", "1001ms"}, "expected a time from 1ms to 1s, with ms or s"},
+	{{"--flash-deadline", "1001ms"}, "expected a time from 1ms to 1s, with ms, s, m or h"},
 	{{"-o", "ext_path=/f"}, "-o ext_path: \"/f\": expected FILE:SIZE, of 256m to 2t"},
 	{{"-o", "ext_path=:1G"}, "-o ext_path: \":1G\": expected FILE:SIZE"},
 	{{"-o", "ext_path=/f:64m"}, "expected FILE:SIZE, of 256m to 2t with m, g or t"},

@@ -294,6 +294,25 @@ TEST(a_weight_without_a_point_is_a_warning)
 	check_eq(warnings_of(w), FRONT_WARNINGS_MAX - 1);
 }
 
+TEST(keys_handed_over_to_a_server_that_is_not_flushed_are_a_warning)
+{
+	struct front_warning w[FRONT_WARNINGS_MAX];
+
+	set_equal(4, FRONT_KETAMA, FRONT_HASH_MD5);
+	config.items = 0;
+	config.shared = false;
+	config.warm_ns = 1;
+	config.reload_flushes = false;
+	check_eq(warnings_of(w), 1);
+	check_str(w[0].key, "front.warm");
+	check(strstr(w[0].words, "front.reload: keep") != NULL);
+	config.reload_flushes = true;
+	check_eq(warnings_of(w), 0);
+	config.warm_ns = 0;
+	config.reload_flushes = false;
+	check_eq(warnings_of(w), 0);
+}
+
 TEST(memory_that_is_too_little_for_the_copies_is_a_warning)
 {
 	struct front_warning w[FRONT_WARNINGS_MAX];

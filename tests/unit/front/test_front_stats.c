@@ -24,6 +24,7 @@ static struct front_server_counts counts[2][SERVERS];
 static struct front_peer_counts peers[2];
 static struct front_stats stats;
 static struct front_state names;
+static struct front_ring former; /* without points: no key is handed over */
 static struct front_exchange exchange;
 static struct front_shown shown;
 
@@ -35,7 +36,10 @@ SETUP(start)
 	shown = (struct front_shown){.names = &names, .exchange = &exchange, .links = 1};
 	for (uint32_t i = 0; i < 2; i++)
 		front_stats_attach(&stats, counts[i], &peers[i], SERVERS);
+	memset(&exchange.report, 0, sizeof exchange.report);
+	memset(&names.address, 0, sizeof names.address);
 	names.count = SERVERS;
+	names.was = &former;
 	for (uint32_t i = 0; i < SERVERS; i++)
 		snprintf(names.server[i].name, FRONT_NAME_BYTES, "server%u", i);
 }
@@ -191,16 +195,20 @@ TEST(each_row_is_there_once)
 		const char *text;
 		uint64_t number;
 	} rows[] = {
-		{.text = "server1"},  {.text = "partly"}, {.number = 1},    {.number = 9},
-		{.number = 4},        {.number = 3},      {.number = 5},    {.number = 6},
-		{.number = 7},        {.number = 8},      {.number = 5},    {.number = 5},
-		{.number = 15000000}, {.number = 14},     {.text = "none"}, {.number = 256},
-		{.number = 11},       {.number = 12},     {.number = 13},   {.number = 16},
+		{.text = "server1"},  {.text = "partly"}, {.text = "connecting"},
+		{.text = "server"},   {.number = 1},      {.number = 9},
+		{.number = 3000},     {.number = 4},      {.number = 3},
+		{.number = 5},        {.number = 6},      {.number = 7},
+		{.number = 8},        {.number = 5},      {.number = 5},
+		{.number = 15000000}, {.number = 14},     {.text = "none"},
+		{.number = 256},      {.number = 11},     {.number = 12},
+		{.number = 13},       {.number = 16},     {.number = 17},
+		{.number = 18},
 	};
 	const uint32_t all = SERVERS * front_stats_name_count + front_fleet_name_count;
-	static const uint32_t added[FRONT_SERVER_COUNTS] = {10, 2,   9,  4,  3,  1,  0, 5,  6,
-							    7,  256, 11, 12, 13, 20, 4, 14, 15};
-	static const uint64_t sums[] = {256, 11, 12, 13, 16, 21, 22, 23, 24};
+	static const uint32_t added[FRONT_SERVER_COUNTS] = {10,  2,  9,  4,  3,  1, 0,  5,  6,  7,
+							    256, 11, 12, 13, 20, 4, 14, 15, 17, 18};
+	static const uint64_t sums[] = {256, 11, 12, 13, 16, 0, 21, 22, 23, 24};
 	static struct front_looker looker;
 	struct front_load load;
 	struct serve_row row;
@@ -210,6 +218,8 @@ TEST(each_row_is_there_once)
 	for (uint32_t i = 0; i < PEERS_COUNTS; i++)
 		counter_add(&peers[i % 2].count[i], 21 + i);
 	front_trip_add(&counts[1][1], 4500);
+	names.address[1].ip.b[0] = 1;
+	front_stats_look(&stats, &looker, 0, 1, due, &load);
 	for (uint32_t n = 0; n < SERVERS * front_stats_name_count; n++) {
 		const uint32_t which = n % front_stats_name_count;
 
@@ -223,7 +233,6 @@ TEST(each_row_is_there_once)
 		else
 			check_eq(row.number, rows[which].number);
 	}
-	front_stats_look(&stats, &looker, 0, 1, due, &load);
 	for (uint32_t n = 0; n < front_fleet_name_count; n++) {
 		row = row_at(SERVERS * front_stats_name_count + n);
 		check_str(row.name, front_fleet_names[n]);
@@ -258,11 +267,131 @@ TEST(one_that_is_not_in_use_says_so)
 	names.condition[1] = FRONT_PLACE_IN_USE;
 }
 
+/* ---- reasons ---- */
+
+/* Checks both rows of server 1. */
+static void
+check_state(const char *state, const char *reason)
+{
+	check_str(row_at(front_stats_name_count + 1).text, state);
+	check_str(row_at(front_stats_name_count + 2).name, "reason");
+	check_str(row_at(front_stats_name_count + 2).text, reason);
+}
+
+static void
+connect(uint32_t cores)
+{
+	for (uint32_t core = 0; core < cores; core++)
+		add(core, 1, FRONT_SERVER_OPENED, 1);
+	names.address[1].ip.b[0] = 1;
+}
+
+TEST(server_that_is_not_connected_says_which_failure_was_the_last)
+{
+	static const char *const words[] = {[FRONT_FAILURE_UNKNOWN] = "unknown",
+					    [FRONT_FAILURE_REFUSED] = "refused",
+					    [FRONT_FAILURE_UNREACHABLE] = "unreachable",
+					    [FRONT_FAILURE_SILENT] = "connect_timed_out",
+					    [FRONT_FAILURE_NO_CONN] = "no_connection_free",
+					    [FRONT_FAILURE_CLOSED] = "closed",
+					    [FRONT_FAILURE_LATE] = "timed_out",
+					    [FRONT_FAILURE_BROKEN] = "invalid_answer",
+					    [FRONT_FAILURE_LOGIN] = "login_refused",
+					    [FRONT_FAILURE_NO_LOGIN] = "login_required"};
+	struct front_report *r = &exchange.report[1];
+
+	connect(1);
+	check_state("partly", "connecting");
+	atomic_store(&r->failures, 2);
+	for (uint8_t why = FRONT_FAILURE_UNKNOWN; why <= FRONT_FAILURE_NO_LOGIN; why++) {
+		atomic_store(&r->why, why);
+		names.condition[1] = FRONT_PLACE_IN_USE;
+		check_state("partly", words[why]);
+		names.condition[1] = FRONT_PLACE_REFUSED;
+		check_state("down", words[why]);
+		names.condition[1] = FRONT_PLACE_AWAY;
+		check_state("away", words[why]);
+		names.condition[1] = FRONT_PLACE_VACANT;
+		check_state("unlisted", "none");
+	}
+	names.condition[1] = FRONT_PLACE_IN_USE;
+}
+
+TEST(server_in_use_has_no_reason_although_one_failed_before)
+{
+	connect(2);
+	atomic_store(&exchange.report[1].why, FRONT_FAILURE_CLOSED);
+	check_state("up", "none");
+	atomic_store(&exchange.report[1].failures, 1);
+	check_state("up", "none");
+}
+
+TEST(server_that_returns_waits_for_a_flush_or_for_requests_of_others)
+{
+	connect(2);
+	names.condition[1] = FRONT_PLACE_REFUSED;
+	front_report_owe_mt(&exchange.report[1]);
+	check_state("down", "flush");
+	atomic_store(&exchange.report[1].flush_done, 1);
+	check_state("down", "returning");
+	names.condition[1] = FRONT_PLACE_IN_USE;
+}
+
+TEST(server_without_an_address_says_so_whatever_failed)
+{
+	atomic_store(&exchange.report[1].failures, 3);
+	check_state("down", "name_unresolved");
+}
+
+TEST(server_says_which_part_it_plays)
+{
+	static const char *const words[] = {[FRONT_ROLE_SERVER] = "server",
+					    [FRONT_ROLE_GUTTER] = "gutter",
+					    [FRONT_ROLE_JOINING] = "joining",
+					    [FRONT_ROLE_DRAINING] = "draining"};
+
+	for (uint8_t role = FRONT_ROLE_SERVER; role <= FRONT_ROLE_DRAINING; role++) {
+		names.role[1] = role;
+		check_str(row_at(front_stats_name_count + 3).name, "role");
+		check_str(row_at(front_stats_name_count + 3).text, words[role]);
+	}
+	names.role[1] = FRONT_ROLE_SERVER;
+}
+
+TEST(fleet_says_that_keys_are_handed_over)
+{
+	const uint32_t at = SERVERS * front_stats_name_count + FATES_ROW + 1;
+
+	check_str(row_at(at).name, "handing_over");
+	check_eq(row_at(at).number, 0);
+	former.npoints = 1;
+	check_eq(row_at(at).number, 1);
+	former.npoints = 0;
+}
+
+TEST(load_is_that_of_the_last_look)
+{
+	static struct front_looker looker;
+	const uint32_t at = front_stats_name_count + 6;
+	struct front_load load;
+
+	check_str(row_at(at).name, "recent_by_mean");
+	add(0, 0, FRONT_SERVER_KEYS, 100);
+	add(1, 1, FRONT_SERVER_KEYS, 200);
+	front_stats_look(&stats, &looker, 300, 1, due, &load);
+	check_eq(row_at(at).number, 2000);
+	check_eq(row_at(at - front_stats_name_count).number, 1000);
+	add(0, 1, FRONT_SERVER_KEYS, 50);
+	front_stats_look(&stats, &looker, 600, 1, due, &load); /* copies answer the other 250 */
+	check_eq(row_at(at).number, 500);
+	check_eq(row_at(at - front_stats_name_count).number, 0);
+}
+
 /* ---- copies ---- */
 
 TEST(one_says_whether_its_answers_are_kept)
 {
-	const uint32_t at = front_stats_name_count - 6;
+	const uint32_t at = front_stats_name_count - 8;
 
 	check_str(row_at(at).name, "copies");
 	shown.copies = shown.fence = true;

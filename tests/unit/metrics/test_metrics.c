@@ -65,6 +65,8 @@ TEST(a_row_is_a_metric_by_rule)
 		{"stats\r\nSTAT curr_items 3\r\n",
 		 "# TYPE clockoo_curr_items gauge\nclockoo_curr_items 3\n"},
 		{"stats\r\nSTAT turn_p99_us 229\r\n", "\nclockoo_turn_p99_seconds 0.000229\n"},
+		{"stats slow\r\nSTAT 0:ago_s 17\r\n",
+		 "\nclockoo_slow_ago_seconds{rank=\"0\"} 17\n"},
 		{"stats\r\nSTAT restart_us 1000001\r\n", "\nclockoo_restart_seconds 1.000001\n"},
 		{"stats\r\nSTAT rusage_user 1.000042\r\n",
 		 "\nclockoo_rusage_user_total 1.000042\n"},
@@ -84,6 +86,33 @@ TEST(a_row_is_a_metric_by_rule)
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		has(exposed(cases[i][0], METRICS_PROMETHEUS), cases[i][1]);
+}
+
+/* A name may have any printable bytes; states and reasons are words of a list. */
+TEST(each_server_of_a_front_has_its_name_state_and_reason)
+{
+	const char *out = exposed("stats front\r\nSTAT 0:name a\r\nSTAT 0:state up\r\n"
+				  "STAT 0:reason none\r\nSTAT 0:handed_in 3\r\n"
+				  "STAT 0:recent_by_mean 1.250\r\n"
+				  "STAT 1:name <b>\"\\\r\nSTAT 1:state down\r\n"
+				  "STAT 1:reason name_unresolved\r\nSTAT 1:handed_in 0\r\n"
+				  "STAT 1:recent_by_mean 0.000\r\nSTAT handing_over 1\r\n",
+				  METRICS_PROMETHEUS);
+
+	has(out, "# TYPE clockoo_front_name gauge\nclockoo_front_name{server=\"0\",value=\"a\"} 1\n"
+		 "clockoo_front_name{server=\"1\",value=\"<b>\\\"\\\\\"} 1\n");
+	has(out, "# TYPE clockoo_front_state gauge\n"
+		 "clockoo_front_state{server=\"0\",value=\"up\"} 1\n"
+		 "clockoo_front_state{server=\"1\",value=\"down\"} 1\n");
+	has(out, "# TYPE clockoo_front_reason gauge\n"
+		 "clockoo_front_reason{server=\"0\",value=\"none\"} 1\n"
+		 "clockoo_front_reason{server=\"1\",value=\"name_unresolved\"} 1\n");
+	has(out, "# TYPE clockoo_front_handed_in_total counter\n"
+		 "clockoo_front_handed_in_total{server=\"0\"} 3\n"
+		 "clockoo_front_handed_in_total{server=\"1\"} 0\n");
+	has(out, "# TYPE clockoo_front_recent_by_mean gauge\n"
+		 "clockoo_front_recent_by_mean{server=\"0\"} 1.250\n");
+	has(out, "# TYPE clockoo_front_handing_over gauge\nclockoo_front_handing_over 1\n");
 }
 
 TEST(counters_of_the_rooms_have_their_words)

@@ -76,7 +76,7 @@ save(struct rig *rig, const struct saving *how, struct save_told *told, struct b
 		.file = RIG_FILE,
 		.level = how->level,
 		.uring = how->uring,
-		.memory = aligned_alloc(SAVE_ALIGN, align_up(save_write_bytes(), SAVE_ALIGN)),
+		.memory = aligned_alloc(SAVE_ALIGN, align_up(save_blocks_bytes(), SAVE_ALIGN)),
 		.go_on = how->go_on,
 		.arg = how->arg,
 	};

@@ -1,0 +1,92 @@
+/*
+ * store_snapshot.c - reads the live items of a store that other cores change meanwhile.
+ *
+ * A walk shows each key that stays cached once, as the version that a lookup finds (walk.c). So a
+ * version in the snapshot was its key's at the moment of the step.
+ *
+ * The floors must cover every number that a key had until the end, also of versions that the
+ * snapshot does not have:
+ * - A key that was removed has raised its floor before its slot was cleared. If the walk did not
+ *   find the key, it read the slot after that, so the floors read at the end have its number.
+ * - A key that was written again after the walk had passed has a number that is above the one
+ *   noted by at most one for each version linked meanwhile. The floors are raised by that count.
+ */
+#include "image.h"
+#include "store_saved.h"
+#include "store/account.h"
+#include "store/floors.h"
+#include "store/introspect.h"
+#include "store/item_access.h"
+
+void
+store_snapshot_begin(struct store_core *sc, struct store_snapshot *snap)
+{
+	*snap = (struct store_snapshot){
+		.flushes = store_flushes(sc),
+		.linked = store_sum(sc->store, STORE_ITEMS_LINKED),
+	};
+}
+
+const struct item *
+store_snapshot_next(struct store_core *sc, struct store_snapshot *snap)
+{
+	const struct item *it = NULL;
+
+	if (store_walk(sc, &snap->cursor, STORE_ALL_CLASSES, &it, 1) == 0)
+		it = NULL;
+	/* A walk without a place may miss an item that moves past it. */
+	snap->lost_place |= !snap->cursor.done && snap->cursor.owner == 0;
+	if (it != NULL)
+		store_floors_note(sc->store, snap->floors, it);
+	return it;
+}
+
+void
+store_snapshot_read(const struct store_core *sc, const struct item *it,
+		    struct store_saved_item *saved)
+{
+	*saved = (struct store_saved_item){
+		.key = item_key(it),
+		.cas = item_cas(it),
+		.value_len = item_value_len(it),
+		.flags = item_flags(it),
+		.expiry_s = item_expiry_s(it),
+	};
+	/* The marks are read after the number, so that a new number comes with its marks
+	 * (item_mark_stale). */
+	saved->bits = store_saved_bits_of(sc->store, it);
+}
+
+static uint64_t
+raised(uint64_t floor, uint64_t by)
+{
+	return floor < FLOOR_MAX && by < FLOOR_MAX ? floor + by : floor;
+}
+
+enum store_snapshot_end
+store_snapshot_end(struct store_core *sc, struct store_snapshot *snap, uint64_t floors[FLOORS],
+		   uint32_t *flush_due_s)
+{
+	struct store *st = sc->store;
+	const bool lost = snap->lost_place || !snap->cursor.done;
+	uint64_t linked;
+	bool flushed;
+
+	store_walk_end(sc, &snap->cursor);
+	for (uint32_t i = 0; i < FLOORS; i++) {
+		floors[i] = atomic_load_explicit(&st->floors[i], memory_order_relaxed);
+		if (floors[i] < snap->floors[i])
+			floors[i] = snap->floors[i];
+	}
+	linked = store_sum(st, STORE_ITEMS_LINKED) - snap->linked;
+	for (uint32_t i = 0; i < FLOORS; i++)
+		floors[i] = raised(floors[i], linked + STORE_SNAPSHOT_AHEAD);
+	/* Under the flush's lock a flush is either still due or has stepped the number. */
+	spin_lock(&st->flush_lock);
+	*flush_due_s = store_flush_due_s(st);
+	flushed = store_flushes(sc) != snap->flushes;
+	spin_unlock(&st->flush_lock);
+	if (flushed)
+		return STORE_SNAPSHOT_FLUSHED;
+	return lost ? STORE_SNAPSHOT_CROWDED : STORE_SNAPSHOT_WHOLE;
+}

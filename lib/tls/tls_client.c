@@ -1,0 +1,174 @@
+/*
+ * tls_client.c - a client by OpenSSL: which servers it trusts, and the sessions that they offer.
+ */
+#include "tls_client.h"
+#include "tls_stream_inside.h"
+
+#include "base/check.h"
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <time.h>
+
+static_assert(sizeof(time_t) == sizeof(int64_t), "a Unix time is a time_t");
+
+/* ---- sessions ---- */
+
+static SSL_SESSION *
+ssl_session(const struct tls_session *session)
+{
+	return (SSL_SESSION *)(void *)(uintptr_t)session;
+}
+
+/* Keeps a session that the server offers, instead of the one before it. Returns 1, as the stream
+ * then owns it. */
+static int
+on_session(SSL *ssl, SSL_SESSION *session)
+{
+	struct tls_stream *stream = BIO_get_data(SSL_get_rbio(ssl));
+
+	SSL_SESSION_free(stream->offered);
+	stream->offered = session;
+	return 1;
+}
+
+/* True if the certificate that the session stands for is valid at now_s. A resumed handshake shows
+ * no certificate, so nothing else would notice its end. */
+static bool
+session_is_valid(const SSL_SESSION *session, int64_t now_s)
+{
+	const X509 *cert = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);
+	time_t now = (time_t)now_s;
+
+	return cert != NULL && X509_cmp_time(X509_get0_notAfter(cert), &now) > 0 &&
+	       SSL_SESSION_is_resumable(session) == 1;
+}
+
+struct tls_session *
+tls_client_session(struct tls_stream *stream)
+{
+	SSL_SESSION *session = stream->offered;
+
+	stream->offered = NULL;
+	return (struct tls_session *)(void *)session;
+}
+
+void
+tls_session_free(struct tls_session *session)
+{
+	SSL_SESSION_free(ssl_session(session));
+}
+
+/* ---- contexts ---- */
+
+struct tls_context *
+tls_client_context_load(const char *option, const char *ca, char why[TLS_WHY_BYTES])
+{
+	struct tls_context *context = tls_context_new(TLS_client_method());
+
+	why[0] = '\0';
+	if (context == NULL) {
+		tls_option_error(why, "TLS", NULL, "no memory");
+		return NULL;
+	}
+	SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION);
+	SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);
+	SSL_CTX_set_session_cache_mode(context->ctx,
+				       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	SSL_CTX_sess_set_new_cb(context->ctx, on_session);
+	if (SSL_CTX_load_verify_locations(context->ctx, ca, NULL) == 1)
+		return context;
+	tls_option_error(why, option, ca, "cannot be read as PEM certificates");
+	tls_context_free(context);
+	return NULL;
+}
+
+/* ---- streams ---- */
+
+/* Has the handshake verify that name, and names it to the server. Names of certificates count only
+ * where RFC 9525 has them, not as the subject's common name. */
+static bool
+name_set(SSL *ssl, const char *name)
+{
+	X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+
+	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+						       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+	if (X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1)
+		return true;
+	ERR_clear_error();
+	return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&
+	       SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+struct tls_stream *
+tls_client_open(struct tls_context *context, struct tls_io *io, const char *name, int64_t now_s,
+		const struct tls_session *resume)
+{
+	struct tls_stream *stream = tls_stream_new(context, io);
+
+	ensure(name[0] != '\0');
+	if (stream == NULL)
+		return NULL;
+	stream->is_client = true;
+	SSL_set_connect_state(stream->ssl);
+	X509_VERIFY_PARAM_set_time(SSL_get0_param(stream->ssl), (time_t)now_s);
+	if (!name_set(stream->ssl, name)) {
+		ERR_clear_error();
+		tls_stream_free(stream);
+		return NULL;
+	}
+	if (resume != NULL && session_is_valid(ssl_session(resume), now_s))
+		SSL_set_session(stream->ssl, ssl_session(resume));
+	return stream;
+}
+
+/* ---- faults ---- */
+
+static enum tls_fault
+fault_of_verification(long result)
+{
+	switch (result) {
+	case X509_V_ERR_CERT_HAS_EXPIRED:
+		return TLS_FAULT_EXPIRED;
+	case X509_V_ERR_CERT_NOT_YET_VALID:
+		return TLS_FAULT_EARLY;
+	case X509_V_ERR_HOSTNAME_MISMATCH:
+	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+		return TLS_FAULT_NAME;
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+	case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+		return TLS_FAULT_ISSUER;
+	default:
+		return TLS_FAULT_CERTIFICATE;
+	}
+}
+
+enum tls_fault
+tls_stream_fault(const struct tls_stream *stream)
+{
+	const long verified = SSL_get_verify_result(stream->ssl);
+	const int reason =
+		ERR_GET_LIB(stream->error) == ERR_LIB_SSL ? ERR_GET_REASON(stream->error) : 0;
+
+	if (verified != X509_V_OK)
+		return fault_of_verification(verified);
+	if (reason >= SSL_AD_REASON_OFFSET)
+		return TLS_FAULT_REFUSED;
+	switch (reason) {
+	case SSL_R_WRONG_VERSION_NUMBER:
+	case SSL_R_HTTP_REQUEST:
+	case SSL_R_HTTPS_PROXY_REQUEST:
+	case SSL_R_BAD_RECORD_TYPE:
+	case SSL_R_UNEXPECTED_MESSAGE:
+	case SSL_R_PACKET_LENGTH_TOO_LONG:
+	case SSL_R_ENCRYPTED_LENGTH_TOO_LONG:
+		return TLS_FAULT_NOT_TLS;
+	default:
+		return TLS_FAULT_OTHER;
+	}
+}

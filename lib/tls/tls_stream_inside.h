@@ -1,0 +1,44 @@
+/*
+ * tls_stream_inside.h - definitions shared by the files of streams: both roles, one BIO.
+ *
+ * Private to lib/tls.
+ *
+ * Thread: as tls_stream.h.
+ */
+#ifndef CLOCKOO_TLS_STREAM_INSIDE_H
+#define CLOCKOO_TLS_STREAM_INSIDE_H
+
+#include "tls_hello.h"
+#include "tls_stream.h"
+
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+
+struct tls_context {
+	SSL_CTX *ctx;
+	BIO_METHOD *method;
+	_Atomic uint32_t users; /* its streams, and the caller that loaded it */
+};
+
+struct tls_stream {
+	SSL *ssl;
+	struct tls_context *context;
+	struct tls_io *io;
+	struct tls_hello hello;
+	SSL_SESSION *offered; /* a client's: the last session that its server offered; NULL: none */
+	unsigned long error;  /* OpenSSL's code of the failure; 0: none */
+	bool is_client;       /* the peer sends no hello of a client */
+	bool is_open;         /* its handshake is complete */
+	bool hello_too_long;  /* tls_hello.h: OpenSSL did not see it, and sends no alert */
+	uint32_t rekeys;
+};
+
+/* Returns a new context with the settings of both roles; NULL without memory. */
+struct tls_context *tls_context_new(const SSL_METHOD *method);
+/* Writes "option value: words: OpenSSL's reason". Returns false. */
+bool tls_option_error(char why[TLS_WHY_BYTES], const char *option, const char *value,
+		      const char *words);
+/* Returns a stream without a role; NULL without memory. */
+struct tls_stream *tls_stream_new(struct tls_context *context, struct tls_io *io);
+
+#endif
