@@ -152,11 +152,26 @@ has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
 	return true;
 }
 
+/* Returns how many frames and records a visit may read. */
+static uint32_t
+pieces_max(const struct tls_conns *tc)
+{
+	return tc->records < TLS_RECORDS_A_TURN / 4 ? PIECES_READ_MAX : TLS_RECORDS_FEW;
+}
+
+/* True if this turn has read as much as it may: other wires wait for the next one. */
+static bool
+turn_is_full(const struct tls_conns *tc)
+{
+	return tc->rekeys >= TLS_REKEYS_A_TURN || tc->records >= TLS_RECORDS_A_TURN;
+}
+
 /* Reads requests from the wire. Bounded: each piece consumes bytes that had arrived. False if the
  * connection has ended. */
 static bool
 requests_read(struct tls_conns *tc, struct tls_conn *t)
 {
+	const uint32_t pieces = pieces_max(tc);
 	uint32_t got = 0, room;
 	uint8_t *at;
 
@@ -164,8 +179,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 		return true;
 	room = room_of(tc, t, &at);
 	conn_pipe_tell(t->pipe, t->wire);
-	for (uint32_t i = 0;
-	     i < PIECES_READ_MAX && got < room && tls_wire_has_input(t->stream, t->wire); i++) {
+	for (uint32_t i = 0; i < pieces && got < room && tls_wire_has_input(t->stream, t->wire);
+	     i++) {
 		const uint32_t before = conn_unread(t->wire);
 		uint32_t n;
 		const enum tls_status status =
@@ -183,6 +198,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 			return true;
 		}
 		t->read += n;
+		tc->records += n > 0;
+		counter_add(&tc->counters[TLS_RECORDS], n > 0);
 		if (has_rekeyed(tc, t) || (n == 0 && conn_unread(t->wire) == before))
 			break;
 	}
@@ -283,7 +300,7 @@ wire_ready(void *arg, struct conn *wire)
 
 	if (t->looked == tc->turns || t->deferred)
 		return;
-	if (t->pipe != NULL && t->rests != tc->turns && tc->rekeys < TLS_REKEYS_A_TURN &&
+	if (t->pipe != NULL && t->rests != tc->turns && !turn_is_full(tc) &&
 	    serve_tls_may_read(tc->serve, t->pipe)) {
 		wire_look_now(tc, t);
 		return;
@@ -292,15 +309,15 @@ wire_ready(void *arg, struct conn *wire)
 	serve_tls_again(tc->serve, wire, t->pipe);
 }
 
-/* Visits the wires that are due. Bounded: only those that were due before. After several key
- * updates the others wait for the next turn. */
+/* Visits the wires that are due. Bounded: only those that were due before, until the turn is full.
+ */
 static void
 wires_look(struct tls_conns *tc)
 {
 	struct list *last = tc->due.prev, *node;
 
-	tc->rekeys = 0;
-	while (tc->rekeys < TLS_REKEYS_A_TURN && (node = list_pop_front(&tc->due)) != NULL) {
+	tc->rekeys = tc->records = 0;
+	while (!turn_is_full(tc) && (node = list_pop_front(&tc->due)) != NULL) {
 		const bool was_last = node == last;
 
 		wire_look(tc, container_of(node, struct tls_conn, due));

@@ -27,6 +27,10 @@
 #define TLS_PLACE_NS  250000000ull
 #define TLS_UNREAD_NS 10000000000ull /* for the last reply to be read by the peer */
 
+/* A record of one byte takes 1 us; a segment has 60 of them. */
+#define TLS_RECORDS_A_TURN 256u /* of a core; beyond a quarter of it a visit reads few */
+#define TLS_RECORDS_FEW    8u
+
 /* A key update costs as much as a tenth of a handshake. */
 #define TLS_REKEYS_A_TURN 4u         /* of a core; a connection has one at most */
 #define TLS_REKEY_BYTES   (1u << 20) /* bytes that a connection reads between two updates */
@@ -39,6 +43,7 @@
 	X(TLS_HANDSHAKE_TIMEOUTS, "of them, those that took too long")                             \
 	X(TLS_HANDSHAKE_YIELDED, "TLS handshakes whose place another one took")                    \
 	X(TLS_PROTO_ERRORS, "TLS connections closed: a wrong record")                              \
+	X(TLS_RECORDS, "TLS records of requests")                                                  \
 	X(TLS_REKEYS, "key updates of peers")                                                      \
 	X(TLS_REKEYS_REFUSED, "TLS connections closed: key updates in a row")                      \
 	X(TLS_CUT, "TLS connections closed by the peer without notice")                            \

@@ -59,6 +59,7 @@ struct tls_conns {
 	bool stepped;           /* a step was made in this turn */
 	bool begun_last;        /* the last step was one of begins */
 	uint32_t rekeys;        /* in this turn */
+	uint32_t records;       /* read in this turn */
 	struct tls_wire_io io;
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[TLS_COUNTER_COUNT];
 };
