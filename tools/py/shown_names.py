@@ -33,8 +33,9 @@ SETUPS = {
     "a tap": ["--port", "tap", "--iface", "shown0"],
     "items": ["--port", "memif", "--socket", "FOLDER/memif"],
     "TLS": ["--port", "null", "-U", "0", "-Z", "-o", "ssl_chain_cert=FOLDER/cert,ssl_key=FOLDER/key"],
+    "a front with TLS": ["--port", "null", "--front-servers", "10.99.0.9:11211:1 a", "--front-tls-ca", "FOLDER/cert"],
 }
-OPTIONAL = ("a tap", "TLS")  # a machine may have no tap; a program, no OpenSSL
+OPTIONAL = ("a tap", "TLS", "a front with TLS")  # a machine may have no tap; a program, no OpenSSL
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=shown"]
 # Names that only an appliance with servers, with a tier that is being converted, on a cloud's NIC, on a bond, or that
 # shares its NIC with the kernel, has.
@@ -68,7 +69,7 @@ def served(program, name, *more):
     with tempfile.TemporaryDirectory(prefix="clockoo-shown-") as folder:
         with open(f"{folder}/flash", "wb") as file:
             file.truncate(FLASH_MB << 20)
-        if name == "TLS" and shutil.which("openssl") is not None:
+        if "TLS" in name and shutil.which("openssl") is not None:
             subprocess.run([*CERTIFICATE, "-keyout", f"{folder}/key", "-out", f"{folder}/cert"], stdin=subprocess.DEVNULL,
                            capture_output=True, check=True)
         cpu = str(min(os.sched_getaffinity(0)))

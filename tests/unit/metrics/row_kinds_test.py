@@ -28,7 +28,7 @@ LEVELS = {
     "items": "number number_cold age mem_requested evicted_time number_hot number_warm age_hot age_warm",
     "slabs": "chunk_size chunks_per_page total_pages total_chunks used_chunks free_chunks free_chunks_end",
     "front": """name state server_connections queue round_trip_p50_us round_trip_p99_us server_ejected_at copies mode
-        copy_ttl_ms busiest_server busiest_by_mean fates_unknown""",
+        copy_ttl_ms busiest_server busiest_by_mean fates_unknown reason role recent_by_mean handing_over""",
     "extstore": """extstore_pages_free extstore_pages_used extstore_limit_maxbytes extstore_io_queue flash_state flash_io
         flash_write_amplification flash_log_items flash_hash_items flash_conversion""",
     "net": "nic_link_up frames_bytes frames_free nic_conntrack_allowance_available",
