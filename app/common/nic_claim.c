@@ -23,7 +23,7 @@ static void
 name_of(char name[NAME_BYTES], const char *nic, const struct config *cfg,
 	char address[IP_ADDR_TEXT_MAX + 1])
 {
-	const struct ip_addr ip = ip_addr_v4(cfg->ipv4);
+	const struct ip_addr ip = config_first_address(cfg);
 
 	*ip_addr_text(address, &ip) = '\0';
 	snprintf(name, NAME_BYTES, "clockoo/nic/%s/%s", nic, address);
@@ -55,8 +55,9 @@ nic_claim(const struct config *cfg, const struct profile *profile, int *claim, s
 	*claim = name_claim_take(name, &holder);
 	if (holder.kind == NAME_TRUSTED)
 		return error_set(err,
-				 "--address: process %ld already serves %s on %s; stop it, or give "
+				 "--%s: process %ld already serves %s on %s; stop it, or give "
 				 "this one another address",
+				 cfg->ipv4 == 0 && config_has_ipv6(cfg) ? "address6" : "address",
 				 (long)holder.pid, address, nic);
 	if (holder.kind == NAME_STRANGER) {
 		snprintf(what, sizeof what, "%s on %s", address, nic);

@@ -168,7 +168,7 @@ listener_rows(struct serve *sv, struct stream *st, struct out_buffer *buffer, ui
 	const struct serve_info *info = &sv->shared->info;
 
 	if (row_due(buffer, &st->row, n) && port != 0)
-		conn_address(buffer, st, number, "addr", &info->ip[LOCAL_V4], port);
+		conn_address(buffer, st, number, "addr", &info->ip, port);
 	if (row_due(buffer, &st->row, n) && port != 0)
 		conn_row(buffer, st, number, "state", TEXT("conn_listening"));
 	if (row_due(buffer, &st->row, n) && port != 0)
@@ -186,7 +186,7 @@ ports_step(struct serve *sv, struct stream *st, struct out_buffer *buffer)
 	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
 		conn_row(buffer, st, NUMBER_UDP, "UDP", TEXT("UDP"));
 	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
-		conn_address(buffer, st, NUMBER_UDP, "addr", &info->ip[LOCAL_V4], info->udp_port);
+		conn_address(buffer, st, NUMBER_UDP, "addr", &info->ip, info->udp_port);
 	if (row_due(buffer, &st->row, &n) && info->udp_port != 0)
 		conn_row(buffer, st, NUMBER_UDP, "state", TEXT("conn_read"));
 	for (uint32_t number = NUMBER_PLAIN; number < NUMBERS_FIRST; number++)

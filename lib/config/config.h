@@ -201,6 +201,14 @@ config_has_ipv6(const struct config *cfg)
 	return cfg->ipv6_use == IPV6_ON || (cfg->ipv6_use == IPV6_AUTO && named);
 }
 
+/* Returns the address that names the appliance: that of --address, without one that of --address6.
+ * 0.0.0.0 or ::, as its family is: neither is given. */
+static inline struct ip_addr
+config_first_address(const struct config *cfg)
+{
+	return cfg->ipv4 == 0 && config_has_ipv6(cfg) ? cfg->ipv6 : ip_addr_v4(cfg->ipv4);
+}
+
 static inline bool
 config_has_front(const struct config *cfg)
 {

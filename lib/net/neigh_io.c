@@ -77,7 +77,7 @@ route_mtu(const struct net *net, const struct ip_addr *dst)
 {
 	const struct route *route;
 
-	if (likely(!net->addrs->routes.has_mtu))
+	if (likely(net->addrs->routes.mtu_min == 0))
 		return net->port->mtu;
 	route = routes_find(&net->addrs->routes, dst);
 	return route != NULL && route->mtu != 0 && route->mtu < net->port->mtu ? route->mtu

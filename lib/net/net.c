@@ -127,6 +127,16 @@ fast_match_of(const struct net *net)
 	return match;
 }
 
+/* Returns the largest UDP payload that fits the MTU of every route over IPv4. */
+static uint16_t
+reply_max_of(const struct net *net)
+{
+	const uint32_t least = net->addrs->routes.mtu_min;
+	const uint32_t mtu = least != 0 && least < net->port->mtu ? least : net->port->mtu;
+
+	return (uint16_t)(mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES);
+}
+
 /* Makes room for a tag in front of the free frames when the first VLAN comes, and takes it back
  * when the last one goes. */
 static void
@@ -152,6 +162,7 @@ net_addrs_set(struct net *net, const struct local_addrs *addrs)
 	net->ip_sum = header_template_sum(net->ipv4);
 	net->fast_ether_type = addrs->link[LINK_FIRST].vlan == 0 ? ETH_TYPE_IPV4 : UINT32_MAX;
 	net->fast = fast_match_of(net);
+	net->reply_max = reply_max_of(net);
 	udp_template_make(net);
 	mld_addrs_changed(net);
 }

@@ -121,7 +121,8 @@ struct net {
 	uint8_t udp4_template[UDP4_TEMPLATE_BYTES];
 	uint64_t udp4_pseudo_sum;
 	uint16_t udp_span;     /* number of our UDP ports */
-	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port */
+	uint16_t reply_max;    /* as datagram_max, in the smallest MTU of the port and all routes */
+	uint32_t datagram_max; /* bytes of UDP payload in one frame of the port, over IPv4 */
 
 	const struct local_addrs *addrs; /* the table in use; net_addrs_set() */
 	const struct ip_addr *ip;        /* addrs->ip: our addresses by number */

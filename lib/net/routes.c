@@ -92,7 +92,9 @@ routes_make(struct routes *routes, struct region *region, const struct route *ro
 	for (uint32_t i = 0; i < count; i++) {
 		copy[i] = route[i];
 		sorted[i] = &copy[i];
-		routes->has_mtu |= route[i].mtu != 0;
+		ensure(route[i].mtu == 0 || route[i].mtu >= ROUTE_MTU_MIN);
+		if (route[i].mtu != 0 && (routes->mtu_min == 0 || route[i].mtu < routes->mtu_min))
+			routes->mtu_min = route[i].mtu;
 	}
 	qsort(sorted, count, sizeof *sorted, compare);
 	make_ranges(routes, ranges, sorted);

@@ -19,13 +19,14 @@
 
 #include <stdbool.h>
 
-#define ROUTES_MAX 4096u
+#define ROUTES_MAX    4096u
+#define ROUTE_MTU_MIN 576u /* RFC 791: every host receives a packet of that length */
 
 struct route {
 	struct ip_addr net;     /* no bit after the prefix is set */
 	struct ip_addr gateway; /* zero: the network is on the link */
 	uint16_t local;         /* number of the address that packets leave from */
-	uint16_t mtu;           /* 0: the port's */
+	uint16_t mtu;           /* 0: the port's; else ROUTE_MTU_MIN at least */
 	uint8_t prefix_len;
 	uint8_t link; /* number of the link that it leads to */
 };
@@ -42,7 +43,7 @@ struct routes {
 	const struct route *route;
 	const struct route_range *range;
 	uint32_t count, range_count;
-	bool has_mtu; /* some route has an MTU */
+	uint16_t mtu_min; /* the smallest MTU of a route; 0: none has one */
 };
 
 size_t routes_bytes(uint32_t count);

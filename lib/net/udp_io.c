@@ -28,6 +28,8 @@
 #define UDP_BACKLOG_FAR_PART    2u
 #define UDP_BACKLOG_REASSEMBLED (REASM_CONTEXTS / 4) /* those that a source may keep */
 
+static_assert(L4_AT6 + IPV6_EXT_BYTES_MAX + UDP_HEADER_BYTES < ROUTE_MTU_MIN,
+	      "behind the longest headers there is room for a reply");
 static_assert(TEMPLATE_AT + UDP4_TEMPLATE_BYTES == L4_AT + offsetof(struct udp_header, len),
 	      "the template ends behind the ports");
 
@@ -326,7 +328,7 @@ udp_release(struct net *net)
 			      net->datagram_count);
 }
 
-/* Returns the largest payload of one datagram from a local address. */
+/* Returns the largest payload of one datagram from a local address, whatever its route. */
 static uint32_t
 datagram_max(const struct net *net, uint16_t local)
 {
@@ -371,11 +373,11 @@ uint8_t *
 udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
 	/* Options, extension headers and the longer IPv6 header take room in the frame; the reply
-	 * moves up later. Options and headers together are shorter than the family's minimum MTU.
-	 */
+	 * moves up later. No route is looked up here: the room is within the MTU of each, and a
+	 * longer reply goes into fresh frames. */
 	const uint32_t at = d->l4_offset + UDP_HEADER_BYTES;
 
-	*room = stack_net(s)->datagram_max - (at - UDP_PAYLOAD_AT);
+	*room = stack_net(s)->reply_max - (at - UDP_PAYLOAD_AT);
 	return d->start + at;
 }
 
@@ -493,7 +495,7 @@ udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room)
 		return NULL;
 	/* The length is filled in by udp_commit(). */
 	udp_emit(p, to->our_port, to->port, 0);
-	*room = datagram_max(net, to->local);
+	*room = route_mtu(net, &to->ip) - ip_header_bytes(to->local) - UDP_HEADER_BYTES;
 	return p + UDP_HEADER_BYTES;
 }
 

@@ -146,7 +146,7 @@ struct serve_info {
 	uint16_t plain_port; /* the port without TLS beside tcp_port; 0: none */
 	uint16_t udp_port;
 	uint16_t more_ports[TCP_MORE_PORTS_MAX]; /* TCP ports beside tcp_port; 0: none */
-	struct ip_addr ip[LOCAL_COUNT];          /* addresses of the appliance */
+	struct ip_addr ip;                       /* the first address of the appliance */
 	uint32_t verbosity;
 	struct serve_memory memory;
 	struct serve_restart restart;

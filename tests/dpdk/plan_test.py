@@ -87,6 +87,8 @@ MISTAKES = [
      1, "--front-servers: 10.0.1.9:11211 is the front itself"),
     (["--plan", "--port", "0000:04:00.0", *NETWORK, "--front-servers", "10.0.0.1:1:1,10.1.0.1:1:1"], 1,
      "--front-servers: 10.1.0.1:1 is not on the network of --address, and there is no --gateway"),
+    (["--plan", "--port", "0000:04:00.0", "--address", "none", "--address6", "2001:db8::9/64", "--front-servers", "10.0.0.1:1:1"],
+     1, "--front-servers: 10.0.0.1:1 is an IPv4 address, and --address is none"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "127.0.0.2:1:1"], 1,
      "--front-servers: 127.0.0.2:1 is a loopback address, which a NIC does not reach"),
     (["--plan", "--port", "0000:04:00.0", "--front-servers", "::1:1:1"], 1,

@@ -144,8 +144,8 @@ def set_up(peer):
 class Appliance:
     def __init__(self, program, *options, kernel="clockoo0"):
         self.process = subprocess.Popen(
-            [program, "--no-huge", "--iface", "v0", "--kernel", kernel, "-p", str(CACHE), "-U", str(CACHE), "-m", "16",
-             "-c", "64", "--address", f"{OURS}/24", "--address6", f"{OURS6}/64", "--probe", "off", "--poll", "adaptive",
+            [program, "--no-huge", "--iface", "v0", *(("--kernel", kernel) if kernel is not None else ()), "-p", str(CACHE),
+             "-U", str(CACHE), "-m", "16", "-c", "64", "--address", f"{OURS}/24", "--address6", f"{OURS6}/64", "--probe", "off", "--poll", "adaptive",
              "--yield", "--file-prefix", f"kernel-{os.getpid()}", "--config", "none", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -75,8 +75,11 @@ is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char *
 	/* Further addresses and routes may lead to it. */
 	if (cfg->addresses[0] != '\0' || cfg->routes[0] != '\0')
 		return false;
+	*why = "an IPv4 address, and --address is none";
+	if (cfg->ipv4 == 0)
+		return true;
 	*why = "not on the network of --address, and there is no --gateway";
-	return cfg->ipv4 != 0 && cfg->gateway == 0 &&
+	return cfg->gateway == 0 &&
 	       !ip_addr_same_prefix(ip, &own, IP_ADDR_V4_BITS + cfg->prefix_len);
 }
 

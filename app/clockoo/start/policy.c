@@ -4,7 +4,6 @@
 #include "policy.h"
 #include "proto/mc_req.h"
 #include "serve/serve_policy.h"
-#include "wire/ipv6_wire.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -16,11 +15,7 @@ static void
 describe(struct serve_shared *shared, const struct users *users, const struct policy_facts *f)
 {
 	const struct config *c = f->config;
-	const struct ip_addr ip = ip_addr_v4(c->ipv4);
-	struct ip_addr link6 = {.b = {0}};
-
-	if (config_has_ipv6(c))
-		link6 = ipv6_link_local(f->nic->device.ports[0].port.mac);
+	const struct ip_addr ip = config_first_address(c);
 
 	*ip_addr_text(f->inter, &ip) = '\0';
 	struct serve_info info = {
@@ -42,7 +37,7 @@ describe(struct serve_shared *shared, const struct users *users, const struct po
 		.tcp_port = (uint16_t)c->tcp_port,
 		.plain_port = (uint16_t)c->tls.plain_port,
 		.udp_port = (uint16_t)c->udp_port,
-		.ip = {[LOCAL_V4] = ip, [LOCAL_LINK6] = link6, [LOCAL_GLOBAL6] = c->ipv6},
+		.ip = ip,
 		.verbosity = c->verbosity,
 		.memory = {.frames = f->sizes->pool_bytes,
 			   .connections = sizes_connections(f->sizes, c),

@@ -32,10 +32,10 @@ print_ports(const struct config *c, const struct ip_addr *ip)
 static void
 print_addresses(const struct config *c)
 {
-	const struct ip_addr ip4 = ip_addr_v4(c->ipv4);
+	const struct ip_addr first = config_first_address(c);
 
-	print_ports(c, &ip4);
-	if (!ip_addr_is_zero(&c->ipv6))
+	print_ports(c, &first);
+	if (ip_addr_is_v4(&first) && !ip_addr_is_zero(&c->ipv6))
 		print_ports(c, &c->ipv6);
 }
 

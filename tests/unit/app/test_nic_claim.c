@@ -117,6 +117,27 @@ TEST(another_address_or_nic_is_free)
 	kill_child(first);
 }
 
+/* Without an IPv4 address the claim is to that of --address6. */
+TEST(an_ipv6_address_alone_is_claimed)
+{
+	struct config cfg = config_of("v", 0), other = config_of("v", 0);
+	struct error err;
+	char words[128];
+	pid_t first;
+	int claim;
+
+	cfg.ipv6 = (struct ip_addr){{0x20, 1, 0x0d, 0xb8, [15] = 1}};
+	other.ipv6 = (struct ip_addr){{0x20, 1, 0x0d, 0xb8, [15] = 2}};
+	first = child_with(&cfg);
+	check(claim_of(&other, &claim, &err));
+	close(claim);
+	check(!claim_of(&cfg, &claim, &err));
+	snprintf(words, sizeof words, "--address6: process %ld already serves 2001:db8::1 on %s",
+		 (long)first, cfg.iface);
+	check_ptr(strstr(err.text, words));
+	kill_child(first);
+}
+
 TEST(a_port_of_ones_own_is_not_claimed)
 {
 	const struct profile ring = {.device = "net_null0"};

@@ -35,6 +35,11 @@ MUTANTS = {
     "FIRST_VLAN": ("net/tx_queue.c", "link[link_of_local(net, local)]", "link[LINK_FIRST]"),
     # Behind a narrow network there is no route, although a wider one goes on.
     "WIDER_ENDS": ("net/routes.c", "nest->depth != 0 ? nest->route[nest->depth - 1] : NULL", "NULL"),
+    # Without an IPv4 address 0.0.0.0 is ours.
+    "UNSPECIFIED_IS_OURS": ("net/net.c", "(is_live || net->many4) &&", ""),
+    # A datagram has the port's MTU: in a fresh frame, in its request's.
+    "FRESH_HAS_PORT_MTU": ("net/udp_io.c", "route_mtu(net, &to->ip)", "net->port->mtu"),
+    "REPLY_HAS_PORT_MTU": ("net/net.c", "least != 0 && least < net->port->mtu", "false"),
 }
 
 if __name__ == "__main__":

@@ -661,12 +661,11 @@ shared_create(struct rig *r, uint32_t cores, bool never_evict)
 					       .value_max = STORE_VALUE_MAX,
 					       .seed = 1,
 					       .never_evict = never_evict};
-	const struct serve_info info = {
-		.pid = 77,
-		.conns_max = cores * FAKE_CONNS,
-		.tcp_port = 11211,
-		.plain_port = FAKE_PLAIN_PORT,
-		.ip = {[LOCAL_V4] = ip_addr_v4(FAKE_OURS), [LOCAL_GLOBAL6] = {FAKE_OURS6}}};
+	const struct serve_info info = {.pid = 77,
+					.conns_max = cores * FAKE_CONNS,
+					.tcp_port = 11211,
+					.plain_port = FAKE_PLAIN_PORT,
+					.ip = ip_addr_v4(FAKE_OURS)};
 
 	r->region.size = store_bytes(&store_cfg) + serve_shared_bytes(cores) +
 			 admin_shared_bytes() +
