@@ -660,7 +660,8 @@ MUTANTS = {
     "TLS_LINK_UNVERIFIED": [("tls_client.c", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_NONE, NULL);")],
     "TLS_LINK_EARLY": [("tls_link_moves.c", "	else if (status == TLS_DONE)\n		handshake_done", "	else\n		handshake_done")],
     "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
-    "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "l->held == 0 && l->ended")],
+    "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "!was_held && l->ended")],
+    "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
     # Clients that do not read ask for as many answers as others.
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.
