@@ -655,7 +655,7 @@ MUTANTS = {
     # A front's servers: any certificate will do, or any name; a session outlives its certificate, or its issuers; requests may leave before
     # the server is verified.
     "TLS_UNVERIFIED": [("tls_client.c", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_NONE, NULL);")],
-    "TLS_ANY_NAME": [("tls_client.c", "	return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&\n", "	return\n")],
+    "TLS_ANY_NAME": [("tls_client.c", "	return X509_VERIFY_PARAM_set1_host(param, host, 0) == 1 &&\n", "	return\n")],
     "TLS_SESSION_EXPIRED": [("tls_client.c", "X509_cmp_time(X509_get0_notAfter(cert), &now) > 0 &&", "X509_cmp_time(X509_get0_notAfter(cert), &now) != 2 &&")],
     "TLS_LINK_UNVERIFIED": [("tls_client.c", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_NONE, NULL);")],
     "TLS_LINK_EARLY": [("tls_link_moves.c", "	else if (status == TLS_DONE)\n		handshake_done", "	else\n		handshake_done")],
