@@ -8,6 +8,8 @@
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static_assert(sizeof(time_t) == sizeof(int64_t), "a Unix time is a time_t");
@@ -73,6 +75,8 @@ tls_client_context_load(const char *option, const char *ca, char why[TLS_WHY_BYT
 	}
 	SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION);
 	SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);
+	/* The file says who is trusted, whoever has issued that one. */
+	X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context->ctx), X509_V_FLAG_PARTIAL_CHAIN);
 	SSL_CTX_set_session_cache_mode(context->ctx,
 				       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(context->ctx, on_session);
@@ -91,14 +95,20 @@ static bool
 name_set(SSL *ssl, const char *name)
 {
 	X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+	const size_t len = strlen(name), dot = len > 1 && name[len - 1] == '.';
+	char host[TLSEXT_MAXLEN_host_name + 1];
 
 	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
 						       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	if (X509_VERIFY_PARAM_set1_ip_asc(param, name) == 1)
 		return true;
 	ERR_clear_error();
-	return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&
-	       SSL_set_tlsext_host_name(ssl, name) == 1;
+	if (len >= sizeof host)
+		return false;
+	/* A name of DNS may end with a dot, one of a certificate does not. */
+	snprintf(host, sizeof host, "%.*s", (int)(len - dot), name);
+	return X509_VERIFY_PARAM_set1_host(param, host, 0) == 1 &&
+	       SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
 struct tls_stream *

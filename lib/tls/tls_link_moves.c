@@ -206,7 +206,7 @@ link_input_ends(struct tls_links *tl, struct tls_link *l)
 	conn_pipe_end(tl->stack, l->pipe);
 }
 
-/* Shows the deciphered bytes to the pipe's reader. */
+/* Shows the deciphered bytes to the pipe's reader. They stay held while no node is free. */
 static void
 held_show(struct tls_links *tl, struct tls_link *l)
 {
@@ -246,10 +246,16 @@ void
 tls_link_read(struct tls_links *tl, struct tls_link *l)
 {
 	enum tls_status status;
+	bool was_held;
 
+	if (l->ended)
+		return;
 	/* The reader, or the last turn, still refers to the bytes. */
-	if (l->ended || conn_unread(l->pipe) > 0 ||
-	    (!tls_wire_has_input(l->stream, l->wire) && !conn_eof(l->wire)))
+	if (conn_unread(l->pipe) > 0) {
+		tl->more = true;
+		return;
+	}
+	if (l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof(l->wire))
 		return;
 	status = pieces_read(tl, l);
 	if (status == TLS_FAILED) {
@@ -257,16 +263,18 @@ tls_link_read(struct tls_links *tl, struct tls_link *l)
 		return;
 	}
 	session_keep(tl, l);
-	tl->more |= l->held > 0 || tls_wire_has_input(l->stream, l->wire);
-	if (status == TLS_ENDED ||
-	    (l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire))) {
-		if (status != TLS_ENDED)
-			tls_link_count(tl, TLS_LINK_CUT);
-		held_show(tl, l);
-		link_input_ends(tl, l);
-		return;
-	}
+	l->is_told |= status == TLS_ENDED;
+	was_held = l->held > 0;
+	tl->more |= was_held || tls_wire_has_input(l->stream, l->wire);
 	held_show(tl, l);
+	if (l->held > 0) /* in the next turn */
+		return;
+	if (l->is_told) {
+		link_input_ends(tl, l);
+	} else if (!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)) {
+		tls_link_count(tl, TLS_LINK_CUT);
+		link_input_ends(tl, l);
+	}
 }
 
 /* ---- what is sent ---- */

@@ -29,7 +29,8 @@ struct tls_link {
 	bool is_answered;          /* TCP is open */
 	bool has_greeted;          /* our hello is sent */
 	bool is_open;              /* its server is verified, and the user knows */
-	bool ended;                /* no further bytes will arrive */
+	bool is_told;              /* its server has said that its stream ends */
+	bool ended;                /* its reader knows that no further bytes will arrive */
 	uint8_t *plain;            /* TLS_STEP_MAX bytes */
 };
 

@@ -57,6 +57,14 @@ sim_issuer_make(struct sim_issuer *issuer, const char *name, int64_t now_s)
 }
 
 void
+sim_issuer_sign(struct sim_issuer *issuer, const struct sim_issuer *by)
+{
+	X509_set_issuer_name(issuer->cert, X509_get_subject_name(by->cert));
+	check(X509_sign(issuer->cert, by->key, EVP_sha256()) > 0);
+	cert_write(issuer->file, issuer->cert);
+}
+
+void
 sim_issuer_free(struct sim_issuer *issuer)
 {
 	unlink(issuer->file);

@@ -26,6 +26,8 @@ struct sim_leaf {
 
 /* Makes an issuer that is valid around now_s. */
 void sim_issuer_make(struct sim_issuer *issuer, const char *name, int64_t now_s);
+/* Has an issuer, so far its own, issued by another one. */
+void sim_issuer_sign(struct sim_issuer *issuer, const struct sim_issuer *by);
 void sim_issuer_free(struct sim_issuer *issuer);
 /* Makes a certificate with these names, such as "DNS:a.test,IP:10.0.0.1"; NULL: with none but its
  * subject's, which is `name`. */

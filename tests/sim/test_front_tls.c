@@ -12,7 +12,7 @@
 
 #include "base/time_units.h"
 #include "serve/serve_internal.h"
-#include "tls/tls_links.h"
+#include "tls/tls_links_inside.h"
 
 #include "support/test.h"
 
@@ -408,6 +408,53 @@ TEST(values_of_any_length_pass)
 		check_str(w->in + n + len, "\r\nEND\r\n");
 	}
 	zeroed_free(text, TEXT_MAX);
+	check_nothing_held(w);
+	world_destroy(w);
+}
+
+/* Receives in the front's core without the rest of its turn, until a server's answer is there.
+ * Returns its link. */
+static struct tls_link *
+answer_arrives(struct world *w)
+{
+	struct core *core = &w->front.sc->cores[0].core;
+
+	for (uint32_t i = 0; i < STEPS_MAX; i++) {
+		mem_port_hub(w->port, STATIONS, NULL);
+		w->now_ns += STEP_NS;
+		core->in.rx.count = 0;
+		core->port->ops->rx(core->port, &core->in.rx, BURST_MAX);
+		stack_classify(core->stack, &core->in);
+		stack_match(core->stack, &core->in);
+		stack_input(core->stack, &core->in, w->now_ns);
+		for (uint32_t k = 0; k < LANES; k++)
+			if (conn_unread(w->links->links[k].wire) > 0)
+				return &w->links->links[k];
+		w->server.sc->now_ns = w->now_ns;
+		sim_cores_turn(w->server.sc);
+	}
+	fail_msg("no answer");
+	return NULL;
+}
+
+/* A turn that finds no node for deciphered bytes leaves them held, and the wire empty. */
+TEST(bytes_that_found_no_node_are_shown_in_the_next_turn)
+{
+	struct world *w = world_create(WORKS);
+	struct tls_link *l;
+
+	wait_up(w);
+	client_open(w);
+	asks(w, "set k 0 0 5\r\nhello\r\n", "STORED\r\n");
+	w->server_rests = true;
+	say(w, "get k\r\n", 7);
+	run(w, NS_PER_MS);
+	w->server_rests = false;
+	l = answer_arrives(w);
+	check(tls_wire_read(&w->links->io, l->stream, l->wire, l->plain, TLS_STEP_MAX, &l->held) ==
+	      TLS_DONE);
+	check(l->held > 0 && !tls_wire_has_input(l->stream, l->wire));
+	asks(w, "", "VALUE k 0 5\r\nhello\r\nEND\r\n");
 	check_nothing_held(w);
 	world_destroy(w);
 }

@@ -141,8 +141,8 @@ server_write(struct world *w, const char *text)
 
 TEST(a_server_is_known_by_its_names_and_addresses)
 {
-	static const char *const names[] = {"cache.test", "CACHE.test", "a.wild.test", "10.0.0.7",
-					    "2001:db8::7"};
+	static const char *const names[] = {"cache.test",  "cache.test.", "CACHE.test",
+					    "a.wild.test", "10.0.0.7",    "2001:db8::7"};
 	struct world w;
 
 	world_create(&w, "DNS:cache.test,DNS:*.wild.test,IP:10.0.0.7,IP:2001:db8::7",
@@ -196,6 +196,28 @@ TEST(a_server_that_does_not_verify_is_refused_with_a_reason)
 		check_eq(w.c.status, TLS_FAILED);
 		check_eq(tls_stream_fault(w.c.stream), rows[i].fault);
 		check_eq(w.s.status, TLS_FAILED);
+		streams_free(&w);
+		world_destroy(&w);
+	}
+}
+
+/* An issuer of the file is trusted as it is there, also if another one has issued it. */
+TEST(an_issuer_of_the_file_needs_none_itself)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		char why[TLS_WHY_BYTES];
+		struct world w;
+
+		world_create(&w, "DNS:cache.test", NOW_S - SIM_DAY_S, NOW_S + SIM_DAY_S);
+		sim_issuer_sign(&w.issuer, &w.other);
+		tls_context_free(w.client);
+		w.client = tls_client_context_load("--front-tls-ca",
+						   i == 0 ? w.issuer.file : w.other.file, why);
+		check_ptr(w.client);
+		shake_hands(&w, "cache.test", NOW_S, NULL);
+		check_eq(w.c.status, i == 0 ? TLS_DONE : TLS_FAILED);
+		if (i == 1) /* the server does not send what is between the two */
+			check_eq(tls_stream_fault(w.c.stream), TLS_FAULT_ISSUER);
 		streams_free(&w);
 		world_destroy(&w);
 	}

@@ -655,12 +655,13 @@ MUTANTS = {
     # A front's servers: any certificate will do, or any name; a session outlives its certificate, or its issuers; requests may leave before
     # the server is verified.
     "TLS_UNVERIFIED": [("tls_client.c", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_NONE, NULL);")],
-    "TLS_ANY_NAME": [("tls_client.c", "	return X509_VERIFY_PARAM_set1_host(param, name, 0) == 1 &&\n", "	return\n")],
+    "TLS_ANY_NAME": [("tls_client.c", "	return X509_VERIFY_PARAM_set1_host(param, host, 0) == 1 &&\n", "	return\n")],
     "TLS_SESSION_EXPIRED": [("tls_client.c", "X509_cmp_time(X509_get0_notAfter(cert), &now) > 0 &&", "X509_cmp_time(X509_get0_notAfter(cert), &now) != 2 &&")],
     "TLS_LINK_UNVERIFIED": [("tls_client.c", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);", "SSL_CTX_set_verify(context->ctx, SSL_VERIFY_NONE, NULL);")],
     "TLS_LINK_EARLY": [("tls_link_moves.c", "	else if (status == TLS_DONE)\n		handshake_done", "	else\n		handshake_done")],
     "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
-    "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "l->held == 0 && l->ended")],
+    "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "!was_held && l->ended")],
+    "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
     # Clients that do not read ask for as many answers as others.
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.

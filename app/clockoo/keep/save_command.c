@@ -54,6 +54,9 @@ is_free(const struct save_paths *paths, struct error *err)
 	const int fd = open(paths->lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	const bool taken = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
 
+	if (fd < 0 && errno != ENOENT) /* another user's: whether it is locked is unknown */
+		return error_set(err, "save: %s: %s; choose another path", paths->lock,
+				 strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return !taken || error_set(err,
@@ -73,6 +76,17 @@ has_name(int fd, const char *path)
 	       mine.st_ino == named.st_ino;
 }
 
+/* True if the file is this user's, with one name, and only this user can open it. Another one was
+ * put there to obtain the values, or to have a file of ours overwritten. */
+static bool
+is_private(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       st.st_nlink <= 1 && fchmod(fd, FILE_MODE) == 0;
+}
+
 /* Opens FILE.part, empty, for this command alone. Returns -1 with *err set if that fails. */
 static int
 part_open(const struct save_paths *paths, struct error *err)
@@ -85,11 +99,17 @@ part_open(const struct save_paths *paths, struct error *err)
 		return -1;
 	}
 	fd = open(paths->part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && has_name(fd, paths->part) &&
-	    ftruncate(fd, 0) == 0)
+	if (fd >= 0 && !is_private(fd))
+		error_set(err,
+			  "save: %s: not a file of yours alone; remove it, or choose another path",
+			  paths->part);
+	else if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && has_name(fd, paths->part) &&
+		 ftruncate(fd, 0) == 0)
 		return fd;
-	error_set(err, "save: %s: %s", paths->part,
-		  fd >= 0 && errno == EWOULDBLOCK ? "another save is writing it" : strerror(errno));
+	else
+		error_set(err, "save: %s: %s", paths->part,
+			  fd >= 0 && errno == EWOULDBLOCK ? "another save is writing it"
+							  : strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -155,13 +175,25 @@ answer_wait(int fd, struct save_summary *sum, struct error *err)
 				     : error_set(err, "save: ended by a signal");
 }
 
+/* Names the file. Meanwhile an appliance may have begun with FILE as its memory.save: it removes
+ * FILE.part, and a file of that name is another one's. */
+static bool
+publish(const struct save_paths *paths, int file, struct error *err)
+{
+	if (!is_free(paths, err))
+		return false;
+	if (!has_name(file, paths->part))
+		return error_set(err, "save: %s was removed meanwhile", paths->part);
+	return save_publish(paths, err);
+}
+
 static bool
 save_to(int fd, const struct save_paths *paths, int file, struct error *err)
 {
 	struct save_summary sum;
 
 	if (!request_send(fd, paths->file, file, err) || !answer_wait(fd, &sum, err) ||
-	    !save_publish(paths, err))
+	    !publish(paths, file, err))
 		return false;
 	printf("%s: saved %llu items, %.1f GB in %.2f s (%s), snapshot_skew_ms %llu\n", paths->file,
 	       (unsigned long long)sum.items, (double)sum.value_bytes / GB,
@@ -184,7 +216,7 @@ save_command(const struct config *cfg, const char *file, struct error *err)
 		return -1;
 	part = part_open(&paths, err);
 	saved = part >= 0 && save_to(fd, &paths, part, err);
-	if (part >= 0 && !saved)
+	if (part >= 0 && !saved && has_name(part, paths.part))
 		save_forget(paths.part);
 	return saved ? 0 : -1;
 }
