@@ -37,7 +37,7 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 SANITIZED = ("unit", "sim", "script", "fuzz")
 SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
 SHARED = 4  # and how much longer any test may, where others have most of the CPUs
-TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 1  # some of them wait
+TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 2  # many of them wait
 
 # Suites of meson that the quick part runs, and the one it leaves out of them.
 QUICK, SLOW = ("unit", "sim", "script"), "slow"
