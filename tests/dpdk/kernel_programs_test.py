@@ -1,19 +1,22 @@
 #!/usr/bin/python3 -B
 """Programs of Debian on the NIC of a running appliance. Goal: FRR, BIRD, dhclient, lldpd and node_exporter, unchanged,
-work through the kernel's interface while clients ask the cache at the same address, and no request of these fails.
+work through the kernel's interface while clients and clockoo-load ask the cache at the same address, and no request of
+these fails.
 Method: as kernel_share_test.py; the other end of each program is another program, or frames of ours, in the peer's
 namespace. A program that is not installed (tools/install routing) is skipped by name.
 
-    kernel_programs_test.py CLOCKOO
+    kernel_programs_test.py CLOCKOO CLOCKOO-LOAD|none
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -28,6 +31,7 @@ from routing_bed import Bird, Daemon, Frr, until
 EXPORTER, EXPORTER_PORT = shutil.which("prometheus-node-exporter"), 9100
 DHCLIENT, DNSMASQ = (shutil.which(name, path="/usr/sbin:/sbin:/usr/bin") for name in ("dhclient", "dnsmasq"))
 LLDPD, LLDPCLI = (shutil.which(name, path="/usr/sbin:/usr/bin") for name in ("lldpd", "lldpcli"))
+LOADER, SILENT_MAX = "10.99.0.9", 20
 LLDP, LLDP_GROUP = 0x88CC, bytes.fromhex("0180c200000e")
 BOX_AS, RACK_AS, ROUTE = 65001, 65000, "198.51.100.1/32"
 
@@ -60,6 +64,42 @@ class Clients(threading.Thread):
         self.connection.close()
 
 
+class Load(threading.Thread):
+    """with Load(enter, folder): clockoo-load at an address of its own beside the peer's, run after run until the end."""
+
+    def __init__(self, enter, folder):
+        super().__init__()
+        self.figures = folder / "figures"
+        self.words = ["nice", "-n", "5", *enter, LOAD, "--no-huge", "--yield", "--iface", "v1", "--address", f"{LOADER}/24",
+                      "--server", OURS, "--connections", "4", "--keys", "100", "--rate", "1000", "--seconds", "1", "--warmup", "0",
+                      "--timeout", str(WAIT_S), "--quiet", "--file-prefix", f"kernel-load-{os.getpid()}", "--json", str(self.figures)]
+        self.ended, self.rounds, self.fault = threading.Event(), 0, None
+
+    def run(self):
+        silent = 0  # on a busy machine nothing may be answered in a run's second
+        while self.fault is None and not (self.ended.is_set() and self.rounds != 0):
+            done = subprocess.run(self.words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            if "no answer in the measured time: 0 requests were lost" in done.stderr and silent < SILENT_MAX:
+                silent += 1
+            elif done.returncode != 0 or not all_right(json.loads(self.figures.read_text())):
+                self.fault = done.stdout + done.stderr
+            else:
+                self.rounds += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+
+def all_right(figures):
+    return figures["wrong"] == 0 and all(p["answered"] > 0 and p["lost"] + p["broken"] + p["refused"] + p["misses"] == 0
+                                         for p in figures["points"])
+
+
 class KernelPrograms(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -78,10 +118,14 @@ class KernelPrograms(unittest.TestCase):
     @contextlib.contextmanager
     def serving(self):
         """An appliance whose clients ask all the time, and are all answered."""
-        with kernel_bed.Appliance(PROGRAM), Clients(self.peer) as clients:
+        with contextlib.ExitStack() as running:
+            running.enter_context(kernel_bed.Appliance(PROGRAM))
+            asking = [running.enter_context(Clients(self.peer))]
+            asking += [running.enter_context(Load(self.there, self.folder))] if LOAD != "none" else []
             yield
-        self.assertIsNone(clients.fault)
-        self.assertGreater(clients.rounds, 0)
+        for one in asking:
+            self.assertIsNone(one.fault)
+            self.assertGreater(one.rounds, 0)
 
     def check_routing(self, ours, theirs):
         """BGP and BFD come up, a route passes, a killed appliance ends both, and its next start brings them back."""
@@ -174,7 +218,7 @@ class KernelPrograms(unittest.TestCase):
 
 
 enter_namespaces()
-PROGRAM = os.path.abspath(sys.argv.pop(1))
+PROGRAM, LOAD = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1)
 if __name__ == "__main__":
     if os.environ[kernel_bed.INSIDE] != "root":
         print("skipped: the programs need root")
