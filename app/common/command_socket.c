@@ -100,7 +100,8 @@ command_socket_refuse(int fd, const char *words)
 /* ---- the command's side ---- */
 
 int
-command_socket_connect(const char *file_prefix, const char *command, struct error *err)
+command_socket_connect(const char *file_prefix, const char *command, const char *needs,
+		       struct error *err)
 {
 	char words[NAME_CLAIM_WORDS_BYTES];
 	struct sockaddr_un address;
@@ -119,10 +120,10 @@ command_socket_connect(const char *file_prefix, const char *command, struct erro
 			  NAME_CLAIM_SERVICE_USER);
 	} else {
 		error_set(err,
-			  "%s: no appliance with --file-prefix %s is here: %s; name its "
+			  "%s: no appliance with --file-prefix %s%s is here: %s; name its "
 			  "--file-prefix or --config, and go to its network namespace (nsenter "
 			  "-n)",
-			  command, file_prefix, strerror(errno));
+			  command, file_prefix, needs, strerror(errno));
 	}
 	if (fd >= 0)
 		close(fd);

@@ -35,8 +35,10 @@ int command_socket_listen(const char *file_prefix, const char *command);
 bool command_socket_lets_in(int fd, uid_t starter);
 /* Refuses a client with a line. */
 void command_socket_refuse(int fd, const char *words);
-/* Returns a connection to a holder of the name that may be trusted, or -1. */
-int command_socket_connect(const char *file_prefix, const char *command, struct error *err);
+/* Returns a connection to a holder of the name that may be trusted, or -1. needs: what an appliance
+ * has to have to take the command, such as " and memory.save", for the reason. */
+int command_socket_connect(const char *file_prefix, const char *command, const char *needs,
+			   struct error *err);
 /* Sets *err to the line of a refusal. Another program may have the name, so bytes that could
  * control a terminal become question marks. Returns false. */
 bool command_socket_refused(const char *command, const uint8_t *line, size_t bytes,

@@ -333,7 +333,7 @@ capture(struct session *s, const char *prefix, struct error *err)
 {
 	const struct capture_request *r = &s->words->request;
 
-	s->socket = command_socket_connect(prefix, CAPTURE_COMMAND, err);
+	s->socket = command_socket_connect(prefix, CAPTURE_COMMAND, "", err);
 	if (s->socket < 0 || !file_open(s, err))
 		return false;
 	s->signals = signals_open();

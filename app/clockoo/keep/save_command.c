@@ -211,7 +211,7 @@ save_command(const struct config *cfg, const char *file, struct error *err)
 
 	if (!names_set(&paths, file, err) || !is_free(&paths, err))
 		return -1;
-	fd = command_socket_connect(cfg->file_prefix, SAVE_COMMAND, err);
+	fd = command_socket_connect(cfg->file_prefix, SAVE_COMMAND, " and memory.save", err);
 	if (fd < 0)
 		return -1;
 	part = part_open(&paths, err);
