@@ -19,7 +19,7 @@ from boot_machine import MACHINES
 MODULES = ("vfio_iommu_type1", "vfio-pci", "veth", "bridge", "sch_netem")
 # The kernel for all machines has the drivers of NICs that no cloud has: here that of a physical function.
 WHOLE_PACKAGE, WHOLE_MODULES = "linux-image-amd64", (*MODULES, "igb")
-TAKE_MODULES = (*MODULES, "virtio_pci", "virtio_net", "tun")
+TAKE_MODULES = (*MODULES, "virtio_pci", "virtio_net", "tun", "8021q")
 BOND_MODULES = (*MODULES, "virtio_pci", "virtio_net", "bonding")
 FETCH_S = 120
 UNPACKERS = {b"\x02\x21\x4c\x18": "lz4", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}

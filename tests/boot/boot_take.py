@@ -1,25 +1,38 @@
 """clockoo-nic take in the guest, on a NIC that the kernel's driver has: a session with the guest's kernel goes on while the
-NIC is taken, returned, taken again and confirmed, and when nobody confirms; the cache answers while it is taken.
+NIC is taken, returned, taken again and confirmed, and when nobody confirms; the cache answers while it is taken, and an
+802.1Q interface of the guest's kernel, which the appliance has no address in.
 
 The tool runs in dash: busybox's shell takes its own `ip` before any in $PATH, which knows no taps.
 """
 
+import os
+import pathlib
 import socket
+import struct
+import sys
+import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import boot_client
 import boot_tap
 from boot_tap import GUEST_IP, HERE_IP, PREFIX_LEN
+from kernel_bed import cksum
 
 ECHO_PORT = 2022
 SESSION_S = 120        # a segment that was lost meanwhile is sent again, later and later
 WITHIN_S = 20          # of a take that nobody confirms: it has to start the service meanwhile
 RETURNED_TRIES, RETURNED_STEP_S = 300, 0.2
+VLAN, VLAN_IP, VLAN_HERE_IP, VLAN_HERE_MAC = 9, "10.45.0.2", "10.45.0.1", bytes.fromhex("020000450001")
+ETH_P_ALL, ARP, IPV4, TAG = 3, 0x0806, 0x0800, 0x8100
+SOL_PACKET, PACKET_AUXDATA, VLAN_VALID, AUXDATA = 263, 8, 1 << 4, struct.Struct("IIIHHHH")  # linux/if_packet.h
+PINGS = (0, 100, 1472)  # bytes of data; the last is a whole packet
 TOOL = "/tmp/clockoo-nic"
+PROFILES = "/tmp/profiles"  # virtio filters VLANs unless it is promiscuous
 SERVICE = f"""#!/bin/sh
 case $1 in
 start)
     rm -f /tmp/out; touch /tmp/out
-    setsid clockoo --config none --port @ --address {GUEST_IP}/{PREFIX_LEN} --kernel clockoo0 --probe off -m 32 -c 64 -t 1 --yield \\
+    setsid clockoo --config none --port @ --address {GUEST_IP}/{PREFIX_LEN} --kernel clockoo0 --data-dir {PROFILES} --probe off -m 32 -c 64 -t 1 --yield \\
         </dev/null >/tmp/out 2>&1 &
     pid=$!
     until grep -q ready: /tmp/out; do kill -0 $pid 2>/dev/null || exit 1; sleep 0.1; done
@@ -38,6 +51,7 @@ def prepare(guest, address):
     guest.must(f"ip=/usr/bin/ip; $ip link set lo up; $ip addr add {GUEST_IP}/{PREFIX_LEN} dev {iface} && $ip link set {iface} up && "
                f"$ip route add default via {HERE_IP} && (busybox nc -l -p {ECHO_PORT} -e cat </dev/null >/dev/null 2>&1 &)")
     guest.must(f"sed '1s,/bin/sh,/usr/bin/dash,' /usr/bin/nic >{TOOL}; chmod +x {TOOL}; echo root:x:0: >/etc/group")
+    guest.must(f"cp -r /usr/share/clockoo/drivers-config {PROFILES} && sed -i 's/^promiscuous: .*/promiscuous: yes/' {PROFILES}/*.yaml")
     for number, line in enumerate(SERVICE.replace("@", address).splitlines()):
         guest.must(f"printf '%s\\n' '{line}' >{'>' * (number > 0)}/tmp/service")
     guest.must("chmod +x /tmp/service")
@@ -63,6 +77,63 @@ class Session:
         return boot_client.read_until(self._conn, b"\n") == line
 
 
+class TaggedWire:
+    """The cable's outer end in a VLAN. This side's kernel may know no 802.1Q: a packet socket writes tags, and learns that of
+    a received frame from its auxiliary data."""
+
+    def __init__(self):
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        self._socket.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+        self._socket.bind((boot_tap.NAME, 0))
+        self._here, self._there = socket.inet_aton(VLAN_HERE_IP), socket.inet_aton(VLAN_IP)
+
+    def close(self):
+        self._socket.close()
+
+    def _send(self, mac, kind, body):
+        self._socket.send(mac + VLAN_HERE_MAC + struct.pack(">HHH", TAG, VLAN, kind) + body)
+
+    def _receive(self, kind):
+        """The next frame of this kind to us in the VLAN: its sender and its body."""
+        until = time.monotonic() + boot_client.WAIT_S
+        while time.monotonic() < until:
+            self._socket.settimeout(boot_client.WAIT_S)
+            frame, more, _, _ = self._socket.recvmsg(2048, 256)
+            status, _, _, _, _, tci, _ = AUXDATA.unpack(more[0][2])
+            if status & VLAN_VALID and tci & 0xfff == VLAN and frame[:6] == VLAN_HERE_MAC and frame[12:14] == kind.to_bytes(2, "big"):
+                return frame[6:12], frame[14:]
+        raise TimeoutError
+
+    def resolve(self):
+        """The MAC that has VLAN_IP."""
+        self._send(b"\xff" * 6, ARP, struct.pack(">HHBBH6s4s6s4s", 1, IPV4, 6, 4, 1, VLAN_HERE_MAC, self._here, bytes(6), self._there))
+        mac, body = self._receive(ARP)
+        return mac if body[7] == 2 and body[14:18] == self._there else None
+
+    def ping(self, mac, data):
+        """True if the answer has the same bytes."""
+        echo = struct.pack(">BBHHH", 8, 0, 0, VLAN, len(data)) + data
+        echo = echo[:2] + cksum(echo) + echo[4:]
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(echo), 0, 0x4000, 64, 1, 0, self._here, self._there)
+        self._send(mac, IPV4, ip[:10] + cksum(ip) + ip[12:] + echo)
+        _, body = self._receive(IPV4)
+        return body[12:16] == self._there and body[20] == 0 and body[24:20 + len(echo)] == echo[4:]
+
+
+def tagged(guest):
+    """The fault of the guest's 802.1Q interface, or nothing."""
+    guest.must(f"ip=/usr/bin/ip; $ip link add link clockoo0 name tagged type vlan id {VLAN} && $ip addr add {VLAN_IP}/24 dev tagged && "
+               "$ip link set tagged up")
+    wire = TaggedWire()
+    try:
+        mac = wire.resolve()
+        return "" if mac and all(wire.ping(mac, os.urandom(n)) for n in PINGS) else f"another answer; it is at {mac}"
+    except TimeoutError:
+        return "no answer: " + guest.run("/usr/bin/ip -s link show tagged; /usr/bin/ip neigh")[1]
+    finally:
+        wire.close()
+
+
 def driver(guest, address):
     return guest.must(f"basename $(readlink /sys/bus/pci/devices/{address}/driver)").strip()
 
@@ -78,6 +149,8 @@ def run(part, guest):
     part.check("take: the session goes on over the tap", session.echo())
     boot_client.over_tcp(GUEST_IP, 2)
     part.check("take: the cache answers at the same address, every byte", True)
+    fault = tagged(guest)
+    part.check(f"take: the kernel's interface of VLAN {VLAN} answers ARP and pings of {PINGS[-1]} bytes", fault == "", fault)
     status, said = guest.run(f"{TOOL} --service /tmp/service return")
     part.check("take: return gives the NIC back to virtio-pci", status == 0 and driver(guest, address) == "virtio-pci", said)
     part.check("take: the session goes on over the NIC", session.echo())
