@@ -78,10 +78,11 @@ receive(int fd, struct save_request *r, int *file)
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = {r, sizeof *r};
+	/* CMSG_SPACE would have room for a second descriptor, which nobody would close. */
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof control.bytes};
+				 .msg_controllen = CMSG_LEN(sizeof *file)};
 	const ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *c = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 
