@@ -26,7 +26,7 @@ struct tls_servers {
 static bool
 is_on(const struct config *cfg)
 {
-	return cfg->front.tls_ca[0] != '\0';
+	return config_has_front(cfg) && cfg->front.tls_ca[0] != '\0';
 }
 
 static struct tls_context *
