@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* is_guess: the machine does not have the NIC whose profile this is to be. */
+/* Reads the profile `name` of the folder. is_guess: it was not chosen by a NIC that is there. */
 static bool
 load(struct profile *p, const struct config *cfg, const char *folder, const char *name,
      bool is_guess, struct error *err)

@@ -226,8 +226,8 @@ uint8_t *ip_begin(struct net *net, const uint8_t mac[6], struct ip_dest dest);
 /* Finishes the packet: IP length and checksum, L4 checksum over l4_len bytes, in software or by the
  * port. cksum_at: offset of that field in the L4 header. Without a commit nothing is sent. */
 void ip_commit(struct net *net, uint32_t l4_len, uint32_t cksum_at);
-/* The same for a TCP segment whose last bytes are a loan of the frame (pkt/port.h): the port fills
- * the checksum. */
+/* Finishes a TCP segment whose last bytes are a loan of the frame (pkt/port.h), as ip_commit()
+ * does, but that the port fills the checksum. */
 void ip_commit_lent(struct net *net, uint32_t l4_len, uint32_t cksum_at, uint32_t lent);
 
 /* Returns the MAC of the next hop (on-link or gateway) from a local address. If it is not in the

@@ -87,7 +87,7 @@ enum link_failure {
 	LINK_CERT_EXPIRED,
 	LINK_CERT_EARLY,
 	LINK_CERT_NAME,   /* the certificate is another server's */
-	LINK_CERT_ISSUER, /* it was issued by somebody else */
+	LINK_CERT_ISSUER, /* no trusted certificate has issued it */
 	LINK_CERT_OTHER,  /* it does not verify */
 	LINK_FAILURE_COUNT
 };

@@ -75,7 +75,7 @@ tls_client_context_load(const char *option, const char *ca, char why[TLS_WHY_BYT
 	}
 	SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION);
 	SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);
-	/* The file says who is trusted, whoever has issued that one. */
+	/* Each certificate of the file is trusted, even an intermediate one alone. */
 	X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context->ctx), X509_V_FLAG_PARTIAL_CHAIN);
 	SSL_CTX_set_session_cache_mode(context->ctx,
 				       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);

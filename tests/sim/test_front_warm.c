@@ -739,7 +739,7 @@ TEST(keys_that_no_get_has_moved_outlive_a_second_change)
 	world_destroy(w);
 }
 
-/* The first server missed the delete, and is in use again when it might be asked. */
+/* A server that is out of use misses a delete. Once in use again, it is not asked for the key. */
 TEST(key_deleted_between_two_changes_is_not_brought_back)
 {
 	struct world *w = world_create(2, false, false);

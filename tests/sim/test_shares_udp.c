@@ -377,7 +377,7 @@ others_lose_no_answer(const char *name, uint32_t count, uint32_t step, bool near
 		check(beside.p99_ns[k] < alone.p99_ns[k] + NS_PER_MS);
 }
 
-/* Others wait for a datagram of each source that asks for more than the core answers. */
+/* A datagram of another source waits for one datagram of each source that asks too much. */
 TEST(a_few_sources_that_ask_too_much_cost_others_no_answer)
 {
 	others_lose_no_answer("five addresses", 5, 1u << 8, false);

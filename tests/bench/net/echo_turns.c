@@ -125,7 +125,7 @@ echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_file 
 	};
 }
 
-/* Takes in n frames that came back. */
+/* Counts n frames that the other end has returned. */
 static void
 count_back(struct echo_asker *a, uint32_t n, uint64_t now_ns)
 {
@@ -135,7 +135,7 @@ count_back(struct echo_asker *a, uint32_t n, uint64_t now_ns)
 		a->start_ns = now_ns;
 }
 
-/* Gives up the frames in flight if none has come back for LOST_NS. */
+/* Counts the frames in flight as lost if the other end has returned none for LOST_NS. */
 static void
 give_up_lost(struct echo_asker *a, uint64_t now_ns)
 {
