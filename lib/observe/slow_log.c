@@ -110,7 +110,7 @@ core_list(struct slow_log *log, uint64_t now_ns, struct slow_list *list)
 		struct slow_request r;
 
 		if (!seq_words_read(&log->entry[i].version, log->entry[i].words, 0, &r, sizeof r))
-			continue; /* being written: young */
+			continue; /* being written, so it is recent */
 		if (r.ns == 0 || is_old(r.end_ns, now_ns)) {
 			full = false;
 			continue;

@@ -287,7 +287,7 @@ apply_users_and_networks(struct control *c, bool *reloading)
 /* A drain in progress. */
 struct drain {
 	bool is_on;
-	bool told; /* true once the cores have the drain in their table */
+	bool is_published; /* true once the cores have the drain in their table */
 	uint64_t end_ns;
 	uint64_t open_ns; /* when a connection was last seen open */
 };
@@ -337,13 +337,14 @@ drain_has_ended(struct control *c, struct drain *d)
 
 	if (!d->is_on)
 		return false;
-	if (!d->told)
-		d->told = serve_drain_mt(c->shared, drain_kind((enum config_drain)cfg->drain));
+	if (!d->is_published)
+		d->is_published =
+			serve_drain_mt(c->shared, drain_kind((enum config_drain)cfg->drain));
 	for (uint32_t i = 0; i < cfg->cores; i++) {
 		stack_usage_mt(c->cores[i].stack, &use);
 		open += use.conns_open;
 	}
-	if (open != 0 || !d->told || !serve_settled_mt(c->shared))
+	if (open != 0 || !d->is_published || !serve_settled_mt(c->shared))
 		d->open_ns = now_ns;
 	return now_ns >= d->end_ns || now_ns - d->open_ns >= DRAIN_QUIET_NS;
 }

@@ -398,7 +398,7 @@ struct stopping {
 /* Prints one line a second and extends the manager's time limit. False if a second signal arrived.
  */
 static bool
-go_on(void *arg, const struct save_told *told)
+go_on(void *arg, const struct save_result *result)
 {
 	struct stopping *st = arg;
 	const uint64_t now = process_now_ns(st->process);
@@ -406,14 +406,14 @@ go_on(void *arg, const struct save_told *told)
 	if (now - st->said_ns >= NS_PER_S) {
 		st->said_ns = now;
 		fprintf(stderr, LINE "saving, %.0f %%\n",
-			100.0 * (double)told->items / (double)(st->items + 1));
+			100.0 * (double)result->items / (double)(st->items + 1));
 		notify_send(&st->process->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 	}
 	return now - st->begun_ns < SAVE_LIMIT_S * NS_PER_S && !signals_stop_is_pending();
 }
 
 static bool
-write_file(const struct memory_save *s, void *memory, struct save_told *told, struct error *err)
+write_file(const struct memory_save *s, void *memory, struct save_result *result, struct error *err)
 {
 	const struct process *p = s->of.process;
 	struct stopping st = {p, .begun_ns = process_now_ns(p), .said_ns = process_now_ns(p)};
@@ -440,7 +440,7 @@ write_file(const struct memory_save *s, void *memory, struct save_told *told, st
 	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
 		return error_set(err, "no random numbers from the kernel");
 	notify_send(&p->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
-	return save_write(&ask, told, err) && save_publish(&s->paths, err);
+	return save_write(&ask, result, err) && save_publish(&s->paths, err);
 }
 
 void
@@ -448,7 +448,7 @@ memory_save_stop(struct memory_save *s)
 {
 	const uint64_t begun_ns = process_now_ns(s->of.process);
 	const size_t bytes = save_blocks_bytes();
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	void *memory;
 
@@ -459,11 +459,11 @@ memory_save_stop(struct memory_save *s)
 		fprintf(stderr, LINE "%s: not saved: no memory for it\n", s->paths.file);
 		return;
 	}
-	if (write_file(s, memory, &told, &err)) {
+	if (write_file(s, memory, &result, &err)) {
 		fprintf(stderr, LINE "saved %llu items, %.1f GB in %.2f s (%s)%s\n",
-			(unsigned long long)told.items, (double)told.value_bytes / GB,
-			(double)(process_now_ns(s->of.process) - begun_ns) / NS_PER_S, told.how,
-			told.finished ? "" : "; there was no time for the others");
+			(unsigned long long)result.items, (double)result.value_bytes / GB,
+			(double)(process_now_ns(s->of.process) - begun_ns) / NS_PER_S, result.how,
+			result.finished ? "" : "; there was no time for the others");
 	} else {
 		fprintf(stderr, LINE "not saved: %s\n", err.text);
 		save_forget(s->paths.part);
