@@ -127,7 +127,7 @@ leave(const struct live *l)
 /* ---- the file ---- */
 
 static void
-put_front(struct live *l, const uint64_t floors[STORE_SAVED_FLOORS], uint32_t flush_due_s)
+put_live_front(struct live *l, const uint64_t floors[STORE_SAVED_FLOORS], uint32_t flush_due_s)
 {
 	const struct save_live_ask *ask = l->ask;
 	struct save_head head = {
@@ -177,7 +177,7 @@ put_all(struct live *l)
 	if (end != STORE_SNAPSHOT_WHOLE)
 		return ends[end];
 	l->blocks.result->finished = true;
-	put_front(l, floors, due_s);
+	put_live_front(l, floors, due_s);
 	return l->blocks.e != 0 ? strerror(-l->blocks.e) : NULL;
 }
 

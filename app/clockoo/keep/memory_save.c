@@ -69,14 +69,14 @@ memory_save_seed(const struct memory_save *s, uint64_t *seed)
 }
 
 static void
-say_empty(const struct memory_save *s, const char *why)
+say_not_loaded(const struct memory_save *s, const char *why)
 {
 	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
 }
 
 /* Judges the gap again after the rest of the start, and notes how far the file's clock is ahead. */
 static bool
-judge(struct memory_save *s)
+gap_still_fits(struct memory_save *s)
 {
 	const struct process *p = s->of.process;
 	const uint64_t store_ns = STORE_CLOCK_START * NS_PER_S + process_now_ns(p) - p->start_ns;
@@ -88,7 +88,7 @@ judge(struct memory_save *s)
 	gap_judge_saved(gap, &s->look.head.beat, s->look.head.boot_id, &now,
 			s->of.config->keep_for_s);
 	if (gap->verdict != GAP_KEEP) {
-		say_empty(s, gap->words);
+		say_not_loaded(s, gap->words);
 		return false;
 	}
 	ahead_ns = (int64_t)(gap->store_ns - store_ns);
@@ -98,7 +98,7 @@ judge(struct memory_save *s)
 	if (s->look.head.flush_due_s == 0)
 		return true;
 	if (s->look.head.flush_due_s - s->shift_s <= STORE_CLOCK_START) {
-		say_empty(s, "a flush was due while it was down");
+		say_not_loaded(s, "a flush was due while it was down");
 		return false;
 	}
 	return true;
@@ -111,12 +111,12 @@ take(struct memory_save *s)
 	const uint32_t due_s = s->look.head.flush_due_s;
 	struct error err;
 
-	if (!judge(s)) {
+	if (!gap_still_fits(s)) {
 		save_forget(s->paths.file);
 		return;
 	}
 	if (!save_take(&s->paths, &err)) {
-		say_empty(s, err.text);
+		say_not_loaded(s, err.text);
 		return;
 	}
 	/* Root brought the file here; the user that this process becomes will load it. */
@@ -142,22 +142,22 @@ memory_save_take(struct memory_save *s, struct store *store, struct serve_shared
 	switch (s->look.found) {
 	case SAVE_FOUND_NONE:
 		if (!kept)
-			say_empty(s, "it is not there; a graceful stop writes it");
+			say_not_loaded(s, "it is not there; a graceful stop writes it");
 		break;
 	case SAVE_FOUND_WHOLE:
 		if (!kept) {
 			take(s);
 			break;
 		}
-		say_empty(s, "memory.file is newer");
+		say_not_loaded(s, "memory.file is newer");
 		save_forget(s->paths.file);
 		break;
 	case SAVE_FOUND_OLD:
-		say_empty(s, s->look.words);
+		say_not_loaded(s, s->look.words);
 		save_forget(s->paths.file);
 		break;
 	case SAVE_FOUND_OTHER:
-		say_empty(s, s->look.words);
+		say_not_loaded(s, s->look.words);
 		save_refuse(&s->paths);
 		break;
 	}
@@ -213,7 +213,7 @@ is_stopping(const struct loading *l)
 }
 
 static void
-say_progress(struct loading *l, uint64_t slot)
+say_loading(struct loading *l, uint64_t slot)
 {
 	tell(l, SERVE_LOADING);
 	if (process_now_ns(l->save->of.process) - l->said_ns < NS_PER_S)
@@ -263,7 +263,7 @@ load_slots(struct loading *l)
 		else
 			loader->count.damaged++;
 		begin_slot(l, slot + SAVE_IO_DEPTH);
-		say_progress(l, slot + 1);
+		say_loading(l, slot + 1);
 	}
 }
 
@@ -306,7 +306,7 @@ load(struct loading *l, void *memory)
 	const int e = save_io_open(&l->io, s->paths.loading, O_RDONLY, true, memory);
 
 	if (e != 0) {
-		say_empty(s, strerror(-e));
+		say_not_loaded(s, strerror(-e));
 		return;
 	}
 	l->slots = (s->look.bytes + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
@@ -343,7 +343,7 @@ load_run(void *arg)
 		load(&l, memory);
 		munmap(memory, SAVE_IO_BYTES);
 	} else {
-		say_empty(s, "no memory for it");
+		say_not_loaded(s, "no memory for it");
 	}
 	store_load_end(s->store);
 	save_forget(s->paths.loading);
@@ -372,7 +372,7 @@ memory_save_start(struct memory_save *s)
 	s->served = true;
 	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, s) == 0;
 	if (s->loads && !s->runs) {
-		say_empty(s, "no thread for it");
+		say_not_loaded(s, "no thread for it");
 		store_load_end(s->store);
 	}
 	if (!s->runs)
