@@ -37,11 +37,11 @@ is_cancelled(const struct memory_snapshot *s)
 
 /* Waits until the rate allows more. False: the snapshot ends here. */
 static bool
-rate_wait(void *arg, const struct save_told *told)
+rate_wait(void *arg, const struct save_result *result)
 {
 	struct memory_snapshot *s = arg;
 	const uint64_t bytes =
-		told->value_bytes > told->file_bytes ? told->value_bytes : told->file_bytes;
+		result->value_bytes > result->file_bytes ? result->value_bytes : result->file_bytes;
 	const uint64_t due_ns =
 		s->begun_ns + (uint64_t)((double)bytes / MEMORY_SNAPSHOT_BYTES_S * NS_PER_S);
 
@@ -82,7 +82,7 @@ snapshot_write(struct memory_snapshot *s, void *memory)
 		return error_set(&s->err, "the clocks cannot be read at one moment");
 	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
 		return error_set(&s->err, "no random numbers from the kernel");
-	return save_live(&ask, &s->told, &s->err);
+	return save_live(&ask, &s->result, &s->err);
 }
 
 static void *
