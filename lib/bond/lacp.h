@@ -94,8 +94,8 @@ lacp_collects(const struct lacp *l, uint32_t port)
 	return l->port[port].mux >= LACP_MUX_COLLECTING;
 }
 
-/* True if frames are taken: the port collects, or has told a partner that it is in sync. A partner
- * with coupled control, as Linux's, sends from then on. */
+/* True if frames are taken: the port collects, or has reported to a partner that it is in sync. A
+ * partner with coupled control, as Linux's, sends from then on. */
 static inline bool
 lacp_accepts(const struct lacp *l, uint32_t port)
 {

@@ -724,7 +724,7 @@ class FakeVsBed:
 
 
 class PoorVsBed(FakeVsBed):
-    """Its hugepages run out in the middle of the second round."""
+    """A bed whose hugepages run out in the middle of the second round."""
 
     LACK = "round 2 of 2, tcp_get, clockoo over vhost"
 

@@ -137,7 +137,7 @@ def make_function(wire, guest):
 
 
 class Row:
-    """One NIC's tests, and what they found: a cell for each column."""
+    """The tests of one NIC and their results, a cell for each column."""
 
     def __init__(self, name, wire, part, guest, monitor, appliance):
         self.name, self.wire, self.driver, self.part = name, wire, wire.driver, part

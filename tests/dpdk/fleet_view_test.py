@@ -43,7 +43,7 @@ def free_port():
 
 
 def server(answer):
-    """One that gives its answer to every line; an empty one: it is silent."""
+    """Starts a server that gives this answer to every line; empty: it is silent."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self):

@@ -1,7 +1,7 @@
-"""Where this machine's own apt has Debian from, so that another Debian can be made from the same archive.
+"""Finds the archive of this machine's apt, so that another Debian can be made from it.
 
-apt itself is asked: sources are written in more than one way. What it is told of the way to the archive (a proxy,
-dates that are not checked) another Debian is told as well.
+apt itself is asked, because sources are written in more than one way. Its options for the way there (a proxy,
+dates that are not checked) are used for the other Debian, too.
 """
 
 import pathlib

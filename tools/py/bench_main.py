@@ -245,7 +245,7 @@ VS_TARGETS = ["app/clockoo", "tests/load/clockoo-load", "tests/bench/bench_reque
 
 
 def build_vs(quick):
-    """Both programs and what vs measures with: a release build, in full as it is shipped."""
+    """Builds both programs and the tools of vs: a release build; in full runs the one that is shipped."""
     folder = folder_of_builds()
     if quick:
         build_tree.build(folder, build_tree.RELEASE, targets=VS_TARGETS)

@@ -107,7 +107,7 @@ class Client(threading.Thread):
         return line[:-2]
 
     def retrieve(self, verb, key, counts):
-        """Its value, or None, and its number."""
+        """Gets a key. Returns its value, or None, and its cas number."""
         line = self.say(f"{verb} {key}\r\n")
         if line == "END":
             return None, None

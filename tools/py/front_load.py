@@ -105,11 +105,11 @@ class FrontLoad(Figures):
         name = "front_hit_ratio_of_tcp_get"
         for suffix, what in (("", "rate"), ("_core_ns", "core_ns"), ("_mean", "mean")):
             self.keep(name + suffix, [one[what] for one in found])
-        # Where the generator is the limit, the rates are its own, and these are the core's.
+        # If the generator is the limit, the rates are those of the generator; these figures are the core's.
         self.keep("front_hit_mops", [one["row"]["requests_per_s"] / 1e6 for one in found])
         self.keep("front_hit_core_ns", [one["row"]["server_ns"] for one in found])
         self.keep("front_hit_generator_busy", [one["row"]["generator_busy"] for one in found])
-        # Neither of both is a front: what the method shows of itself.
+        # A control: both turns are measured without a front.
         control = self.hit_round(self.rounds, "both without a front", "--bypassed")
         for suffix, what in (("", "rate"), ("_core_ns", "core_ns")):
             self.figures[f"front_hit_ratio_of_itself{suffix}"] = round(control[what], 3)
@@ -282,7 +282,7 @@ class FrontLoad(Figures):
     # ---- pipelines before a server that is far away ----
 
     def streams(self):
-        """One connection's pipelines of one key and of many, and a line of many keys, its server FAR_MS away."""
+        """Measures a connection to a server FAR_MS away: pipelines of one key and of many, and a line of many keys."""
         rows = {}
         with self.bed.far_server(FAR_MS) as server, self.bed.proxies_of([server], 11300) as peers:
             front = self.bed.start_front("auto", [server])

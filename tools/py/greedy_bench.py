@@ -69,7 +69,7 @@ PARTS = [*ATTACKS, EVEN]
 
 
 class GreedyBed(Bed):
-    """One appliance, as a front of memcached servers if it says so, and clients on a veth."""
+    """An appliance, optionally as a front of memcached servers, and clients on a veth."""
 
     SIDES = ("c", "s")
 

@@ -201,7 +201,7 @@ class Bed:
 
 
 class Links(Bed):
-    """Both servers, each behind a link of its own."""
+    """The two servers, each behind a link of its own."""
 
     SIDES = ("c", "m", "s", "k")
 
@@ -223,7 +223,7 @@ class Links(Bed):
         self.memcached.know_client()
 
     def _start_memcached(self):
-        # It will not run as root. Changing user clears the death signal, so that comes after.
+        # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
         command = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
                    "--pdeathsig", "KILL", "memcached", "-l", self.memcached.host, "-p", str(PORT),
                    "-U", "0", "-t", "1", "-m", str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX)]

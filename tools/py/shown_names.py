@@ -65,7 +65,7 @@ def get(path, what):
 
 @contextlib.contextmanager
 def served(program, name, *more):
-    """Its folder, in which HTTP is at `http`; None: this machine cannot have such a one."""
+    """Runs such an appliance. Yields its folder, where HTTP is at `http`; None: this machine cannot run it."""
     with tempfile.TemporaryDirectory(prefix="clockoo-shown-") as folder:
         with open(f"{folder}/flash", "wb") as file:
             file.truncate(FLASH_MB << 20)

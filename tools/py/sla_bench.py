@@ -88,7 +88,7 @@ class SlaBed(VsBed):
         return self.start_vhost(*map(str, options))
 
     def sweep(self, words, server, *options):
-        """One knee: {"knee", "points", "cpu_share"}."""
+        """Measures a knee. Returns {"knee", "points", "cpu_share"}."""
         found, share = self.load_whole(words, server, "--no-fill", *options, limit_s=TURN_LIMIT_S)
         return {"knee": found["knee_per_s"], "points": found["points"], "cpu_share": share}
 

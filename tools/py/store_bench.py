@@ -136,7 +136,7 @@ class Bench(Figures):
         self._traces.cleanup()
 
     def trace_file(self, trace):
-        """Where a made trace lies for the referee, as long as it is not measured."""
+        """Returns the path of a generated trace, which the referee reads before the trace is measured."""
         return pathlib.Path(self._traces.name) / f"{trace}.bin"
 
     def ahead(self, count):
@@ -302,7 +302,7 @@ def memcached(mebibytes):
     """A memcached of our own on a unix socket, ended with us whatever happens."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder:
         socket = pathlib.Path(folder) / "socket"
-        # It will not run as root. Changing user would clear the death signal, so that comes first.
+        # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
         user = []
         if os.geteuid() == 0:
             os.chmod(folder, 0o777)

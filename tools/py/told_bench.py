@@ -43,7 +43,7 @@ def common(name, last):
 
 
 def memory_bytes(pid):
-    """All of a process's memory: its share of what others map, too, and its hugepages."""
+    """Returns the memory of a process: its own, its share of shared mappings, and its hugepages."""
     rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return 1024 * sum(int(line.split()[1]) for line in rollup if line.startswith(FIELDS))
 

@@ -156,7 +156,7 @@ class AskTest(unittest.TestCase):
 
     def test_keys_are_counted_one_by_one(self):
         row = self.run_all(Text, None, "--multiget", "50", "--sets", "0")
-        # Both are whole numbers of a second, rounded each for itself.
+        # The two rates are rounded to whole numbers separately.
         self.assertAlmostEqual(row["keys_per_s"], 50 * row["requests_per_s"], delta=50)
 
     def test_a_datagram_that_does_not_come_is_lost_and_the_others_go_on(self):
