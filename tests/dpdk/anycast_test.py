@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""One address on two boxes, as FLEET.md tells an operator. Goal: a box that drains is left by the router before it stops,
+"""One address on two boxes, as FLEET.md describes. Goal: a box that drains is left by the router before it stops,
 one that stops, dies or loses its link is left too, and the VIP is answered by the other one; a box
 that is back is used again. Method: two built programs, each with a kernel, a routing daemon and the hook of FLEET.md in a namespace of
 its own; a router of FRR with ECMP and BFD; a client. A drain lasts until a connection ends that the test holds, so the

@@ -40,7 +40,7 @@ REQUEST = b"get nothing\r\n"
 
 
 class Client(threading.Thread):
-    """A loop of requests until it is told to end."""
+    """Sends requests in a loop until stop()."""
 
     def __init__(self, ended):
         super().__init__()
