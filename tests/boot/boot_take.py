@@ -27,12 +27,11 @@ ETH_P_ALL, ARP, IPV4, TAG = 3, 0x0806, 0x0800, 0x8100
 SOL_PACKET, PACKET_AUXDATA, VLAN_VALID, AUXDATA = 263, 8, 1 << 4, struct.Struct("IIIHHHH")  # linux/if_packet.h
 PINGS = (0, 100, 1472)  # bytes of data; the last is a whole packet
 TOOL = "/tmp/clockoo-nic"
-PROFILES = "/tmp/profiles"  # virtio filters VLANs unless it is promiscuous
 SERVICE = f"""#!/bin/sh
 case $1 in
 start)
     rm -f /tmp/out; touch /tmp/out
-    setsid clockoo --config none --port @ --address {GUEST_IP}/{PREFIX_LEN} --kernel clockoo0 --data-dir {PROFILES} --probe off -m 32 -c 64 -t 1 --yield \\
+    setsid clockoo --config none --port @ --address {GUEST_IP}/{PREFIX_LEN} --kernel clockoo0 --probe off -m 32 -c 64 -t 1 --yield \\
         </dev/null >/tmp/out 2>&1 &
     pid=$!
     until grep -q ready: /tmp/out; do kill -0 $pid 2>/dev/null || exit 1; sleep 0.1; done
@@ -51,7 +50,6 @@ def prepare(guest, address):
     guest.must(f"ip=/usr/bin/ip; $ip link set lo up; $ip addr add {GUEST_IP}/{PREFIX_LEN} dev {iface} && $ip link set {iface} up && "
                f"$ip route add default via {HERE_IP} && (busybox nc -l -p {ECHO_PORT} -e cat </dev/null >/dev/null 2>&1 &)")
     guest.must(f"sed '1s,/bin/sh,/usr/bin/dash,' /usr/bin/nic >{TOOL}; chmod +x {TOOL}; echo root:x:0: >/etc/group")
-    guest.must(f"cp -r /usr/share/clockoo/drivers-config {PROFILES} && sed -i 's/^promiscuous: .*/promiscuous: yes/' {PROFILES}/*.yaml")
     for number, line in enumerate(SERVICE.replace("@", address).splitlines()):
         guest.must(f"printf '%s\\n' '{line}' >{'>' * (number > 0)}/tmp/service")
     guest.must("chmod +x /tmp/service")

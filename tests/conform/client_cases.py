@@ -22,7 +22,7 @@ MEMCACHED_TOOL = "/usr/share/memcached/scripts/memcached-tool"
 
 
 def _client(**options):
-    return Client((HOST, PORT), timeout=10, connect_timeout=10, **options)
+    return Client((HOST, PORT), timeout=60, connect_timeout=60, **options)
 
 
 def pymemcache_sets_and_gets():

@@ -23,7 +23,7 @@ TLS_CA = os.environ.get("CLOCKOO_TLS_CA")
 # expected: its figures are of copies, a dump of them is refused, and the server's -I is the limit of a value.
 FRONT = "--front" in sys.argv
 
-WAIT_S = 10.0    # for an answer that must come
+WAIT_S = 60.0    # for an answer that must come
 SILENCE_S = 0.3  # how long nothing must come before we call it nothing
 RECV_BYTES = 1 << 18
 UDP_HEADER = struct.Struct(">HHHH")

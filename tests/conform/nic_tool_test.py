@@ -103,7 +103,7 @@ CASES = [
     (["--frob", "list"], 1, "unknown option", ""),
 ]
 
-CONNECT_TRIES, CONNECT_PAUSE_S = 100, 0.05
+CONNECT_TRIES, CONNECT_PAUSE_S = 1200, 0.05
 
 # Starting processes takes most of the time, so busybox runs only the cases that depend on its awk, ip or sed.
 IN_BUSYBOX = [["bind", AT["free0"]], ["bind", AT["def0"]], ["bind", AT["ses0"]],

@@ -55,7 +55,7 @@ class Front(UserPortProgram):
             self.file = pathlib.Path(folder, "servers")
             self.write(*servers)
             spec = str(self.file)
-        super().__init__(PROGRAM, "--front-timeout", timeout, "--front-server-retry-timeout", SHORT,
+        super().__init__(PROGRAM, "--front-timeout", timeout, "--front-connect-timeout", f"{WAIT_S}s", "--front-server-retry-timeout", SHORT,
                          "--front-server-failure-limit", str(FAILURES), "--front-servers", spec)
 
     def write(self, *servers):

@@ -24,7 +24,7 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 TMPFS = "/dev/shm"
-WAIT_S = 30
+WAIT_S = 60  # ends what hangs
 PAGE_AT = 4096
 MAGIC = 0x31656761706b6c63
 # memory_page.h: magic, pid, incarnation, attempts, signal, device, inode, boot id; two beats.
@@ -114,8 +114,17 @@ class MemoryFileTest(unittest.TestCase):
             self.assertGreater(page.count, first.count)
             self.assertGreater(page.served_ns, first.boot_ns)
             self.assertLessEqual(page.served_ns, page.boot_ns)
-            apart = (page.store_ns - first.store_ns) - (page.boot_ns - first.boot_ns)
-            self.assertLess(abs(apart), 0.01 * (page.boot_ns - first.boot_ns) + 1e7)
+            # Both clocks go on alike. A process that stands still between its two readings writes a pair that is apart.
+            pages = [first]
+            while not (alike := any(self.go_on_alike(one, pages[-1]) for one in pages[:-1])) and time.monotonic() < deadline:
+                pages.append(Page(self.path))
+                time.sleep(0.05)
+            self.assertTrue(alike, [page.store_ns - page.boot_ns for page in pages])
+
+    @staticmethod
+    def go_on_alike(first, page):
+        took_ns = page.boot_ns - first.boot_ns
+        return took_ns >= 1e9 and abs(page.store_ns - first.store_ns - took_ns) < 0.01 * took_ns + 1e7
 
     def test_a_stop_and_a_kill_are_no_crash(self):
         for number, status in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL), (signal.SIGUSR1, 0)):

@@ -30,7 +30,7 @@ from progress import Failed, say
 ROOT = build_tree.ROOT
 CONFORM = ROOT / "tests/conform"
 CONTAINER = ROOT / "tests/support/container"
-START_S = 30  # in which an appliance is reached
+START_S = 60  # in which an appliance is reached
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 # Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.

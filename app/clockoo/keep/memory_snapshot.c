@@ -5,7 +5,6 @@
 #include "base/time_units.h"
 #include "process/last_words.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
@@ -92,14 +91,9 @@ snapshot_run(void *arg)
 	struct memory_snapshot *s = arg;
 	const size_t bytes = save_live_bytes();
 	void *memory = memory_save_map(bytes);
-	sigset_t too_large;
 
 	last_words_thread("the writer of clockoo save");
 	process_pin(s->save->of.process);
-	/* A limit of file sizes then is an error of a write, and no signal. */
-	sigemptyset(&too_large);
-	sigaddset(&too_large, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &too_large, NULL);
 	if (memory != NULL) {
 		s->done = snapshot_write(s, memory);
 		munmap(memory, bytes);

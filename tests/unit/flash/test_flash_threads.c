@@ -31,7 +31,7 @@
 #define WHOLE       INT64_MAX /* an answer: all bytes requested */
 #define TRANSFERS   rounds(200000u, 40000u)
 #define SLEEPS      rounds(20000u, 4000u)
-#define TRIES_MAX   10000u
+#define TRIES_MAX   120000u
 #define YIELDS      2000u /* polls without a pause */
 #define PAUSE_US    500u
 
