@@ -129,7 +129,7 @@ def shown(metrics, everything):
 
 @contextlib.contextmanager
 def loaded(load, folder):
-    """While its connections are open, and told as sources: then it has stored all keys."""
+    """Stores all keys, and stays connected until `stats sources` shows the connections."""
     child = subprocess.Popen([str(load), "--no-huge", "--yield", "--port", "memif", "--socket", f"{folder}/memif", "--file-prefix",
                               f"shown-load-{os.getpid()}", "--keys", "500", "--rate", "1000", "--seconds", str(READY_S), "--quiet"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -43,7 +43,7 @@ KINDS = ("kill", "link", "drain")
 
 
 class Client(threading.Thread):
-    """A loop of requests until it is told to end."""
+    """Sends requests in a loop until stop()."""
 
     def __init__(self, ended):
         super().__init__()

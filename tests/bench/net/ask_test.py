@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """ask_test.py ASK - the kernel client of tools/bench vs.
 
-Goal: in every protocol it asks what it was told to, sees a wrong byte, gives a lost datagram up and
+Goal: in every protocol it sends the requests of its options, sees a wrong byte, gives a lost datagram up and
 goes on, and says whose CPU was used. Method: a small cache in this file, on loopback, that can lie.
 """
 
