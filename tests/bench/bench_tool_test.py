@@ -32,7 +32,9 @@ import charts  # noqa: E402
 import flood_bench  # noqa: E402
 import links  # noqa: E402
 import loss_bench  # noqa: E402
+import policy_bench  # noqa: E402
 import progress  # noqa: E402
+import sizes_bench  # noqa: E402
 import store_bench  # noqa: E402
 import told_bench  # noqa: E402
 import vs_bed  # noqa: E402
@@ -82,7 +84,7 @@ ROWS = {
     "bench_sizes": [{"part": "sizes", "hit": 0.8, "hit_bytes": 0.7, "items": 7, "rescued_share": 0.01,
                      "page_mb": 16.0, "pss_mb": 47.0},
                     {"part": "shares", "pages": 62, "classes": 62, "without_page": 1.5,
-                     **dict.fromkeys(store_bench.SHARES, 0.1)}],
+                     **dict.fromkeys(sizes_bench.SHARES, 0.1)}],
     "bench_expiry": [{"part": "expiry", "who": who, "hit": 0.7, "dead": 0.01}
                      for who in ("left out", "deleted", "expiring")],
     "bench_mixed": [{"part": "mixed", "share": share, "get_ns": 30 + share, "insert_ns": 100,
@@ -196,7 +198,7 @@ class BenchToolTest(BenchCase):
                 self.asked.append(args)
                 return dict(self.figures)
 
-        for figures, reason in ((dict.fromkeys(store_bench.REFEREED, 0.35), None), ({}, "no network")):
+        for figures, reason in ((dict.fromkeys(policy_bench.REFEREED, 0.35), None), ({}, "no network")):
             judge = Referee(figures, reason)
             with contextlib.redirect_stdout(io.StringIO()) as out, \
                     store_bench.Bench(self.folder, True, referee=judge) as bench:
@@ -733,7 +735,7 @@ class FakeVsBed:
 
 
 class PoorVsBed(FakeVsBed):
-    """Its hugepages run out in the middle of the second round."""
+    """A bed whose hugepages run out in the middle of the second round."""
 
     LACK = "round 2 of 2, tcp_get, clockoo over vhost"
 

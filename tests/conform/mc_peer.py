@@ -175,7 +175,7 @@ class Udp:
         return (*UDP_HEADER.unpack_from(data), data[UDP_HEADER.size:])
 
     def message(self, request_id):
-        """One whole answer: n datagrams, in any order, put together. Returns (payload, n)."""
+        """Receives the n datagrams of one answer, in any order. Returns (payload, n)."""
         parts, total, end = {}, None, time.monotonic() + WAIT_S
         while total is None or len(parts) < total:
             got = self.datagram(max(0.0, end - time.monotonic()))

@@ -87,7 +87,7 @@ def memcached(*words):
 
 
 def server(answer):
-    """One that gives its answer to every line."""
+    """Starts a server that gives this answer to every line."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
@@ -121,7 +121,7 @@ class Login(Files):
             front.stores()
 
     def test_appliance_with_users_is_logged_in_to(self):
-        """Its own line of users, with its role, may be the login's."""
+        """A line of the server's file of users, role included, may serve as the front's login."""
         users = self.file("users", f"{NAME}:{WORD}:write\n")
         with Program("-Y", users) as cache, Program(*before(cache.port), "--front-login", users) as front:
             front.stores()

@@ -175,7 +175,7 @@ class Http(unittest.TestCase):
             s.close()
 
     def test_a_crowd_that_waits_to_be_accepted_is_soon_through(self):
-        """All of it is connected at the first try, while nobody accepts; each then yields its place to the next."""
+        """The clients connect while the process is stopped and accepts none; each then gives its place to the next."""
         somaxconn = int(pathlib.Path("/proc/sys/net/core/somaxconn").read_text())
         if somaxconn < CROWD:
             self.skipTest(f"net.core.somaxconn is {somaxconn}: that many may wait")

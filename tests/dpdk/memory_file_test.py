@@ -65,7 +65,7 @@ class Server:
         self.process.communicate()
 
     def end(self, number):
-        """Its status and what it said on stderr."""
+        """Ends the program by a signal. Returns its status and its stderr."""
         self.process.send_signal(number)
         said = self.process.communicate(timeout=WAIT_S)[1]
         return self.process.returncode, said
@@ -211,7 +211,7 @@ class MemoryFileTest(unittest.TestCase):
             with self.assertRaises(AssertionError) as caught, Server(self.path):
                 pass
             self.assertIn("in use by another instance", str(caught.exception))
-        # It changed the file, too, as the next start knows.
+        # The refused program has changed the file, and the next start detects that.
         with Server(self.path) as s:
             self.assertRegex(s.end(signal.SIGTERM)[1], "clockoo: (repaired: )?kept 0 items")
 

@@ -150,7 +150,7 @@ class Appliance:
 
 
 def refused(*options, before=()):
-    """Its status and what it said."""
+    """Runs the program. Returns its status and the lines of its stderr."""
     done = subprocess.run([*before, *command(*options)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S)
     return done.returncode, done.stderr.splitlines()
 
@@ -231,7 +231,7 @@ class Listening(unittest.TestCase):
                 self.assertRaises(ConnectionRefusedError, connect, host, at)
 
     def test_no_client_is_let_in_before_the_appliance_is_ready(self):
-        """/readyz is not 200 while it starts, so whoever gets in first finds it at 200."""
+        """/readyz is not 200 during the start, so the first connection that is accepted gets 200."""
         host, port, pages = own_address(), free_port(), free_port()
         process = subprocess.Popen(command("-l", host, "-p", str(port), "--telemetry-http", f"{host}:{pages}"), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -353,7 +353,7 @@ class Clients(unittest.TestCase):
             self.assertEqual(sum(retransmitted(s) > 0 for s in rush), 0, "connections whose client sent again")
 
     def test_peer_that_reads_nothing_is_sent_a_bounded_part_of_its_replies(self):
-        """The rest waits in the appliance, whose pools have shares; its host's memory has none."""
+        """The rest of the replies waits in the appliance, whose pools have shares, and not in the kernel's memory."""
         with self.appliance() as a, socket.socket() as s:
             with self.connect() as other:
                 ask(other, b"set k 0 0 %d\r\n%s\r\n" % (LARGE, b"x" * LARGE), b"STORED\r\n")
@@ -438,7 +438,7 @@ class Clients(unittest.TestCase):
             self.assertIsNone(a.process.poll())
 
     def await_connections(self, count):
-        """One of them is the one that asks."""
+        """Waits until at most count connections are open, the asking one among them."""
         end = time.monotonic() + WAIT_S
         while (left := int(stats(self.host, self.port, b"")["curr_connections"])) > count and time.monotonic() < end:
             time.sleep(0.1)

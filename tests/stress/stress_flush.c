@@ -51,7 +51,7 @@ struct worker {
 	uint32_t last[KEYS]; /* note() of own keys that must be there until the next flush */
 };
 
-struct told {
+struct content {
 	uint32_t key, writer, number, sum;
 };
 
@@ -98,7 +98,7 @@ static void
 store_key(struct worker *w, uint32_t key)
 {
 	const struct view k = key_view(&key);
-	const struct told t = {key, w->id, w->next, key ^ w->next};
+	const struct content t = {key, w->id, w->next, key ^ w->next};
 	const uint32_t done = atomic_load(&w->run->done);
 	struct fill f;
 	uint32_t noted;
@@ -123,7 +123,7 @@ store_key(struct worker *w, uint32_t key)
 
 /* Returns the value's note, or a maximum if its writer has not written it yet. */
 static uint32_t
-was_there(struct run *run, const struct told *t)
+was_there(struct run *run, const struct content *t)
 {
 	const uint32_t noted = atomic_load(&run->there[t->writer][t->number]);
 
@@ -136,7 +136,7 @@ find_key(struct worker *w, uint32_t key)
 	const struct view k = key_view(&key);
 	const uint32_t done = atomic_load(&w->run->done);
 	const struct item *it = store_get(w->core, k, store_hash(w->core, k));
-	struct told t;
+	struct content t;
 
 	if (it == NULL) {
 		if (w->run->store->never_evict && key % THREADS == w->id &&

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """ask_test.py ASK - the kernel client of tools/bench vs.
 
-Goal: in every protocol it asks what it was told to, sees a wrong byte, gives a lost datagram up and
+Goal: in every protocol it sends the requests of its options, sees a wrong byte, gives a lost datagram up and
 goes on, and says whose CPU was used. Method: a small cache in this file, on loopback, that can lie.
 """
 
@@ -156,7 +156,7 @@ class AskTest(unittest.TestCase):
 
     def test_keys_are_counted_one_by_one(self):
         row = self.run_all(Text, None, "--multiget", "50", "--sets", "0")
-        # Both are whole numbers of a second, rounded each for itself.
+        # The two rates are rounded to whole numbers separately.
         self.assertAlmostEqual(row["keys_per_s"], 50 * row["requests_per_s"], delta=50)
 
     def test_a_datagram_that_does_not_come_is_lost_and_the_others_go_on(self):

@@ -22,7 +22,7 @@ def check(what, good):
 
 
 def pair_that_finds(folder, looks, patience_s):
-    """Its first looks are near; then these, then near again."""
+    """Returns a pair whose program reports near CPUs first, then these looks, then near CPUs again."""
     lines = [NEAR] * cpu_pair.FIRST_LOOKS + list(looks)
     (folder / "looks").write_text("".join(
         json.dumps({"distance_ns": ns, "shares": [share, 3.7]}) + "\n" for ns, share in lines))
