@@ -70,7 +70,7 @@ struct front_config {
 	uint32_t items;
 	enum front_protocol protocol;
 	uint32_t server_connections; /* of a core to each server: 1..FRONT_CONNECTIONS_MAX */
-	uint64_t timeout_ns;         /* of a sent request */
+	uint64_t timeout_ns;         /* of a request, in all */
 	uint64_t connect_timeout_ns;
 	uint64_t ttl_ns;        /* sole: life of copies whose server does not report their expiry */
 	bool misses_on_failure; /* a failure is a miss; else an error line */

@@ -334,6 +334,12 @@ conn_is_refused(const struct conn *c)
 	return c->wants_room;
 }
 
+bool
+conn_peer_is_full(const struct conn *c)
+{
+	return c->wants_room;
+}
+
 uint32_t
 conn_credit_take(struct stack *s, struct conn *c, uint32_t replies)
 {
