@@ -64,7 +64,7 @@ sendq_init(struct sendq *q)
 }
 
 static void
-append(struct sendq *q, struct sendq_buf *p)
+buf_append(struct sendq *q, struct sendq_buf *p)
 {
 	p->next = NULL;
 	if (q->tail != NULL)
@@ -108,7 +108,7 @@ sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uin
 	if (chunk == NULL)
 		return NULL;
 	chunk->buf = (struct sendq_buf){.data = chunk->bytes, .inline_bytes = 1};
-	append(q, &chunk->buf);
+	buf_append(q, &chunk->buf);
 	q->chunks++;
 	*room = (uint32_t)sizeof chunk->bytes;
 	return chunk->bytes;
@@ -171,7 +171,7 @@ sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf by
 	q->pieces++;
 	*p = bytes;
 	p->inline_bytes = p->lendable = false;
-	append(q, p);
+	buf_append(q, p);
 	q->bytes += p->len;
 	return true;
 }
