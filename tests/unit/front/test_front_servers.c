@@ -89,7 +89,7 @@ static const struct {
 	{"unix:/" D70 D10 D10 D10 "1234567:1 x", "a path of 108 bytes; at most 107"},
 	{"kernel::1:1", "\"kernel::1:1\": expected host:port:weight"},
 	{"kernel:a:0:1", "port \"0\": expected"},
-	{"kernel:unix:/a:1", "expected host:port:weight"},
+	{"kernel:unix:/a:1", "port \"/a\": expected"},
 	{"[::1]:11211:1", "\"[::1]:11211:1\": an IPv6 address stands without brackets"},
 	{"a:0:1", "\"a:0:1\": port \"0\": expected a number from 1 to 65535"},
 	{"a:65536:1", "port \"65536\": expected a number from 1 to 65535"},
