@@ -472,7 +472,8 @@ static __attribute__((noinline)) bool
 path_check(struct tcp *t, struct conn *c)
 {
 	if (pipe_is(t, c)) {
-		conn_make_ready(t, pipe_mate(t, c));
+		if (pipe_mate(t, c) != NULL)
+			conn_make_ready(t, pipe_mate(t, c));
 		return false;
 	}
 	pmtu_check(t, c);

@@ -664,6 +664,16 @@ MUTANTS = {
     "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
     "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "!was_held && l->ended")],
     "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
+    # Connections through the kernel: a ring's end is passed over; a place is given back with its socket open; the helper sleeps without
+    # a look, or before news; who makes room tells nobody; an end is said before what arrived.
+    "SOCK_WRAPS_SHORT": [("sock_helper.c", "here < most ? here : most, MSG_NOSIGNAL", "here < most ? here : most - 1, MSG_NOSIGNAL"),
+                         ("sock_helper.c", "taken += (uint32_t)n;", "taken += (uint32_t)n + ((uint32_t)n == most - 1);")],
+    "SOCK_CLOSED_EARLY": [("sock_helper.c", "	file_close(h, v->file);\n	v->file->number = asked;\n", "	if (asked % 2 != 0)\n		file_close(h, v->file);\n	v->file->number = asked;\n")],
+    "SOCK_SLEEPS_UNASKED": [("sock_helper.c", "	atomic_store(&h->signal.asleep, 1);\n	if (!has_news(h) && !atomic_load(&h->signal.over))\n", "	" + YIELD + "	atomic_store(&h->signal.asleep, 1);\n	if (!atomic_load(&h->signal.over))\n"),
+                            ("sock_helper.c", "#include <string.h>\n", "#include <string.h>\n#include <sched.h>\n")],
+    "SOCK_ROOM_SILENT": [("sock_port.c", "if (unlikely(atomic_load(&at->in_is_full) != 0))", "if (unlikely(atomic_load(&at->in_is_full) > 1))")],
+    "SOCK_END_FIRST": [("sock_helper.c", "		if (n == 0 || (n < 0 && errno != EAGAIN", "		if ((n > 0 && (uint32_t)n < most && recv(v->file->fd, p->in, 1, MSG_PEEK) == 0) || n == 0 || (n < 0 && errno != EAGAIN")],
+    "SOCK_WAKES_NOBODY": [("sock_port.c", "	if (write(p->signal->fd, &one, sizeof one) < 0)\n", "	if (one == 0)\n")],
     # Clients that do not read ask for as many answers as others.
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.
