@@ -101,7 +101,7 @@ config_warn(const struct config *cfg, FILE *out)
 }
 
 static void
-put_text(FILE *out, const char *text)
+write_text(FILE *out, const char *text)
 {
 	fputs(text, out);
 }
@@ -140,7 +140,7 @@ config_help(FILE *out)
 		.reason = ": ",
 		.end = "\n",
 		.quotes = {"", ""},
-		.text = put_text,
+		.text = write_text,
 	};
 
 	fputs("clockoo: a memcached-compatible cache on its own network stack\n\n"

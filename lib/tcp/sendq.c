@@ -64,7 +64,7 @@ sendq_init(struct sendq *q)
 }
 
 static void
-append(struct sendq *q, struct sendq_buf *p)
+buf_append(struct sendq *q, struct sendq_buf *p)
 {
 	p->next = NULL;
 	if (q->tail != NULL)
@@ -136,7 +136,7 @@ reserve_behind(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uint32_
 	chunk = chunk_begin(pool);
 	if (chunk == NULL)
 		return NULL;
-	append(q, &chunk->buf);
+	buf_append(q, &chunk->buf);
 	q->chunks++;
 	*room = (uint32_t)sizeof chunk->bytes;
 	return chunk->bytes;
@@ -209,7 +209,7 @@ sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf by
 	q->pieces++;
 	*p = bytes;
 	p->inline_bytes = p->lendable = false;
-	append(q, p);
+	buf_append(q, p);
 	q->bytes += p->len;
 	return true;
 }

@@ -174,7 +174,7 @@ def a_get_of_100_keys_over_udp_is_one_message():
 
 
 def _asked_at_once(u, requests):
-    """All requests before the first answer is read; how many of them are answered whole."""
+    """Sends all requests before it reads an answer. Returns how many were answered in whole."""
     wanted = {u.send(request): {} for request in requests}
     whole = 0
     while whole < len(wanted) and (got := u.datagram()) is not None:

@@ -50,8 +50,8 @@ struct client {
 	uint32_t asked, requests; /* made so far; to be made */
 	uint32_t out_len, out_at, want_len, in_len, judged;
 	uint32_t items, item;
-	uint32_t told;    /* values received of servers that may fail */
-	uint32_t refused; /* lines that ended with the refusal of their server */
+	uint32_t received; /* values received of servers that may fail */
+	uint32_t refused;  /* lines that ended with the refusal of their server */
 	char *out, *want, *in;
 	struct expected list[ITEMS_MAX];
 };
@@ -269,7 +269,7 @@ judge(struct client *cl, bool may_be_refused)
 		const struct expected *it = &cl->list[cl->item];
 		int c = cl->judged < cl->in_len ? compare(cl, cl->want + it->at, it->len) : 0;
 
-		cl->told += c == 1 && it->may_fail;
+		cl->received += c == 1 && it->may_fail;
 		if (c < 0 && it->may_fail)
 			c = compare(cl, it->instead, (uint32_t)strlen(it->instead));
 		if (c < 0 && it->may_fail && it->error)
@@ -313,7 +313,7 @@ static void
 client_clear(struct client *cl)
 {
 	cl->asked = cl->requests = cl->out_len = cl->out_at = cl->want_len = cl->in_len = 0;
-	cl->judged = cl->items = cl->item = cl->told = 0;
+	cl->judged = cl->items = cl->item = cl->received = 0;
 }
 
 /* ---- peers that do not read ---- */

@@ -636,8 +636,8 @@ TEST(peers_of_tls_slow_nobody_by_more_than_half)
 	check(sim_shares_run(&sh));
 }
 
-/* While the core answers the hellos of all peers at once, the newest goes first. Nobody is closed
- * for want of a place, so nobody comes again. */
+/* The core answers the hellos of all peers at once, the newest first. No peer is closed for want of
+ * a place, so none connects again. */
 TEST(a_burst_of_hellos_is_not_waited_for)
 {
 	const struct crowd none = {ROW("control", "do nothing", 0)};

@@ -666,6 +666,9 @@ MUTANTS = {
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.
     "NEWCOMERS_ASK": [("pending_order.c", "!pending_newcomer_asks(sv, ss)) {", "!pending_newcomer_asks(sv, ss) && false) {")],
+    # Clients that read one value and no more return as fast as they are reset; ACKs that are under way are not waited for.
+    "UNREAD_RESETS_FAST": [("pending_unread.c", "#define UNREAD_EACH_NS       (4 * NS_PER_MS)", "#define UNREAD_EACH_NS       NS_PER_MS")],
+    "UNREAD_SILENT_IS_FULL": [("pending_unread.c", "bool full = conn_peer_is_full(ss->conn);", "bool full = true;")],
     # Partial lines of others take the read buffers of requests that wait for a backend.
     "PENDING_BESIDE_LINES": [("pending_order.c", "sv->read_bufs_used - sv->read_buf_places.holders;", "sv->read_bufs_used;")],
     # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.
@@ -690,7 +693,7 @@ MUTANTS = {
     # A look counts if it found anything.
     "EARLY_LOOK": [("flash_shard.c", "	return flash_index_moves(&s->index) == l->moves;", "	return l->count != 0 || flash_index_moves(&s->index) == l->moves;")],
     # A key that matches no entry is absent, even if entries have moved meanwhile.
-    "LACKED_AT_ONCE": [("flash_shard.c", "	return !matches(s, p) && flash_index_moves(&s->index) == moves;", "	return !matches(s, p);")],
+    "LACKED_AT_ONCE": [("flash_shard.c", "	return !key_matches(s, p) && flash_index_moves(&s->index) == moves;", "	return !key_matches(s, p);")],
     # A move along a path is no step.
     "PATH_UNSEEN": [("flash_index.c", "		flash_index_step(ix);\n", "")],
     # A segment that was lost has another key's record.
@@ -704,9 +707,9 @@ MUTANTS = {
     "SLICE_IS_ALL": [("flash_copy.c", "	return o->value_at == len;\n", "	return true;\n")],
     # The core does not wait for the thread's copy; both copy one value; the core waits for a thread that does not come.
     "COPY_UNMADE": [("flash_copy.c", "	if (is_made(o)) {\n", "	if (true) {\n")],
-    "COPY_TAKEN_TWICE": [("flash_copy.c", "		bit_of(offer)) != 0;\n", "		bit_of(offer)) + 1 != 0;\n")],
-    "COPY_AWAITED": [("flash_copy.c", "	return is_late(c, o) && take_back(c, offer)", "	return false && is_late(c, o) && take_back(c, offer)")],
-    "COPY_STAYS_POSTED": [("flash_copy.c", "	if (o->copier == FLASH_COPY_POSTED && !take_back(c, offer))\n", "	if (false)\n")],
+    "COPY_TAKEN_TWICE": [("flash_copy.c", "		offer_bit(offer)) != 0;\n", "		offer_bit(offer)) + 1 != 0;\n")],
+    "COPY_AWAITED": [("flash_copy.c", "	return is_late(c, o) && offer_take_back(c, offer)", "	return false && is_late(c, o) && offer_take_back(c, offer)")],
+    "COPY_STAYS_POSTED": [("flash_copy.c", "	if (o->copier == FLASH_COPY_POSTED && !offer_take_back(c, offer))\n", "	if (false)\n")],
     "MARK_UNSEEN": [("flash_tier.c", "if (it != NULL && item_cas(it) != o->cas)", "if (false)")],
     "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
@@ -758,8 +761,8 @@ MUTANTS = {
     "TORN_TAIL": [("flash_log.c", "	truncate(log, payload(log, buffer), whole);\n", "	(void)whole;\n	(void)truncate;\n")],
     # A log that becomes a column: what was erased meanwhile stays; its entries go before the column is seen; an erasure leaves the column that is made, and one that is not seen yet.
     "NO_DRAIN": [("flash_convert.c", "		flash_column_check(c->shard, it->hash, sequence_of(c, it->location), it->location);\n", "		(void)it;\n		(void)sequence_of;\n")],
-    "HIDE_FIRST": [("flash_shard_columns.c", "	flash_columns_show(&s->columns, visible_of(s) | bit_of(s, number));\n	protocol_gap();\n	flash_column_skip(s, to);\n", "	flash_column_skip(s, to);\n	protocol_gap();\n	flash_columns_show(&s->columns, visible_of(s) | bit_of(s, number));\n")],
-    "ERASE_VISIBLE_ONLY": [("flash_shard_columns.c", "	s->erasable |= bit_of(s, s->building);\n", ""), ("flash_shard_columns.c", "	flash_column_skip(s, to);\n	s->building = 0;", "	s->erasable |= bit_of(s, s->building);\n	flash_column_skip(s, to);\n	s->building = 0;")],
+    "HIDE_FIRST": [("flash_shard_columns.c", "	flash_columns_show(&s->columns, visible_of(s) | column_bit(s, number));\n	protocol_gap();\n	flash_column_skip(s, to);\n", "	flash_column_skip(s, to);\n	protocol_gap();\n	flash_columns_show(&s->columns, visible_of(s) | column_bit(s, number));\n")],
+    "ERASE_VISIBLE_ONLY": [("flash_shard_columns.c", "	s->erasable |= column_bit(s, s->building);\n", ""), ("flash_shard_columns.c", "	flash_column_skip(s, to);\n	s->building = 0;", "	s->erasable |= column_bit(s, s->building);\n	flash_column_skip(s, to);\n	s->building = 0;")],
     # A restart reads segments that have become a column; leaves a bucket half written.
     "CONVERTED_UNKEPT": [("flash_shard_columns.c", "	atomic_store_explicit(&s->log.kept->first, to + 1, memory_order_release);\n", "")],
     "BUCKET_TORN": [("flash_columns.c", "	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);\n", "")],
@@ -767,14 +770,14 @@ MUTANTS = {
     # However much is written, the sweep takes one slice a turn.
     "SWEEP_BY_TURNS": [("flash_shard.c", "	slices = slices_due(s);\n", "	(void)slices_due;\n	slices = 1;\n")],
     "NO_DROP_STEP": [("flash_shard_columns.c", "		flash_index_step(&s->index);\n		protocol_gap();\n", "		protocol_gap();\n")],
-    "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, bit_of(s, number)) == 0 ||\n", "")],
+    "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, column_bit(s, number)) == 0 ||\n", "")],
     "FLUSH_LEAVES_COLUMNS": [("flash_shard.c", "	flash_shard_columns_hide(s);\n", "")],
-    "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? bit_of(s, s->building) : 0;\n")],
+    "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? column_bit(s, s->building) : 0;\n")],
     # Rows of columns that were not written whole are kept, those of a cold start, and numbers that no process wrote; another shape of columns is not seen.
-    "ROWS_UNSUMMED": [("flash_rows.c", " || sum_of(c) != sum))", "))")],
+    "ROWS_UNSUMMED": [("flash_rows.c", " || rows_sum(c) != sum))", "))")],
     "ROWS_HANG_UNSAID": [("flash_rows.c", "		return !hangs;\n", "		return true;\n")],
     "ROWS_OF_ANYBODY": [("flash_rows.c", "	if (start == FLASH_COLD)\n		return true;\n", "")],
-    "ROWS_UNSOUND": [("flash_rows.c", "	c->is_kept = are_sound(c);\n", "	c->is_kept = true;\n	(void)are_sound;\n")],
+    "ROWS_UNSOUND": [("flash_rows.c", "	c->is_kept = rows_are_sound(c);\n", "	c->is_kept = true;\n	(void)rows_are_sound;\n")],
     "SHAPE_UNASKED": [("flash_super.c", " &&\n	       a->columns == b->columns && a->column_buckets == b->column_buckets &&", " &&")],
     # A claim takes any column's item for the one that was read.
     "COLUMN_UNCLAIMED": [("flash_shard.c", "	return flash_column_is_shown(s, number) &&\n	       flash_columns_having(&s->columns, hash, 1u << number % s->column.count) != 0;", "	return flash_column_is_shown(s, number);")],

@@ -1,10 +1,10 @@
-"""Where a host has put our two CPUs, so that what is measured is ours.
+"""Finds where a host runs our two CPUs, so that no turn is measured beside another machine's load.
 
-The CPUs of a virtual machine move: from one chip of the host to two, onto cores whose other hardware
-thread is somebody else's. What two programs do together then takes up to twice the time, for
-seconds. cpu_pair says where they are, in some ms. A turn that did not begin and end with both CPUs
-on one chip, each with a core to itself, is repeated, whoever had it, as long as there is patience
-left; after that turns count as they come. A machine without neighbours always passes.
+The CPUs of a virtual machine move: from one chip of the host to two, or to cores whose other hardware
+thread another machine uses. Work that two programs do together then takes up to twice the time, for
+seconds. cpu_pair finds out where they are, in some ms. A turn that did not begin and end with both CPUs
+on one chip, each with a core to itself, is repeated, whichever server was measured, until patience_s is used
+up; later turns all count. A machine without neighbours always passes.
 """
 
 import json

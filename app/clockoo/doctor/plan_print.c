@@ -365,8 +365,8 @@ print_front(const struct fleet_spec *front, const struct config *cfg, FILE *out)
 	print_copies(front, out);
 	if (front->config.peers.count != 0)
 		fprintf(out,
-			"           %u other front%s told over UDP which keys are written, best "
-			"effort: what is lost is seen when copies end\n",
+			"           %u other front%s notified over UDP of keys that are written, "
+			"best effort: a lost notification costs until the copy ends\n",
 			front->config.peers.count,
 			front->config.peers.count == 1 ? " is" : "s are");
 	print_ejection(&front->config, out);

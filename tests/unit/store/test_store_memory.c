@@ -268,7 +268,7 @@ TEST(a_full_store_evicts_but_never_lies)
 
 	const double cost = (double)usage.memory_bytes / (double)usage.items;
 
-	printf("16-byte keys, 32-byte values: %.2f bytes each, all told (%.2f without the "
+	printf("16-byte keys, 32-byte values: %.2f bytes each in all (%.2f without the "
 	       "reserve)\n",
 	       cost,
 	       (double)(usage.memory_bytes -
