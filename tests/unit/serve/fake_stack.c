@@ -283,6 +283,12 @@ conn_sendable(const struct conn *c)
 }
 
 bool
+conn_has_ended(const struct conn *c)
+{
+	return c->eof;
+}
+
+bool
 conn_eof(const struct conn *c)
 {
 	return c->eof && c->head == NULL;
