@@ -652,7 +652,9 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_RECORDS_ALL": [("tls_conns.c", " || tc->records >= TLS_RECORDS_A_TURN;", ";")],
     "TLS_RECORDS_MANY": [("tls_conns.c", "PIECES_READ_MAX : TLS_RECORDS_FEW;", "PIECES_READ_MAX : PIECES_READ_MAX;")],
-    "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
+    "TLS_OLDEST_FIRST": [("tls_handshakes.c", "oldest->deferred_ns + TLS_IN_ORDER_NS)", "oldest->deferred_ns + 1000 * TLS_IN_ORDER_NS)")],
+    "TLS_NEWEST_FIRST": [("tls_handshakes.c", "oldest->deferred_ns + TLS_IN_ORDER_NS)", "oldest->deferred_ns)")],
+    "TLS_STEP_UPON_STEP": [("tls_handshakes.c", "if (tc->turns <= tc->stepped_turn + 1)", "if (tc->stepped)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
     # A front's servers: any certificate will do, or any name; a session outlives its certificate, or its issuers; requests may leave before
     # the server is verified.
