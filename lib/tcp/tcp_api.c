@@ -156,6 +156,14 @@ conn_sendable(const struct conn *c)
 	return c->tx.bytes < most ? most - c->tx.bytes : 0;
 }
 
+/* Nothing is ever in flight of a pipe: its reader is full when all of its room is used. */
+bool
+conn_peer_is_full(const struct conn *c)
+{
+	return c->tx.bytes > 0 && c->snd_nxt == c->snd_una &&
+	       (c->snd_wnd < min_u32(c->mss, c->tx.bytes) || c->tx.bytes >= c->snd_wnd);
+}
+
 bool
 conn_has_ended(const struct conn *c)
 {

@@ -666,6 +666,9 @@ MUTANTS = {
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.
     "NEWCOMERS_ASK": [("pending_order.c", "!pending_newcomer_asks(sv, ss)) {", "!pending_newcomer_asks(sv, ss) && false) {")],
+    # Clients that read one value and no more return as fast as they are reset; ACKs that are under way are not waited for.
+    "UNREAD_RESETS_FAST": [("pending_unread.c", "#define UNREAD_EACH_NS       (4 * NS_PER_MS)", "#define UNREAD_EACH_NS       NS_PER_MS")],
+    "UNREAD_SILENT_IS_FULL": [("pending_unread.c", "bool full = conn_peer_is_full(ss->conn);", "bool full = true;")],
     # Partial lines of others take the read buffers of requests that wait for a backend.
     "PENDING_BESIDE_LINES": [("pending_order.c", "sv->read_bufs_used - sv->read_buf_places.holders;", "sv->read_bufs_used;")],
     # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.

@@ -22,6 +22,7 @@
 
 #define THREADS     3u
 #define RUN_MS      1500u
+#define CAUGHT_MS   60000u /* how long a mutant may stay undetected */
 #define TURN_OPS    64u
 #define KEYS        120000u /* several times what the retire list holds */
 #define FLOOD       (GENERATIONS_MAX + 1)
@@ -264,12 +265,12 @@ make_store(bool never_evict, void **memory)
 
 /* Waits for the end of the run. Returns the most tombstones seen. */
 static uint64_t
-wait_for_end(struct run *run)
+wait_for_end(struct run *run, uint32_t run_ms)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < RUN_MS && !atomic_load(&run->stop); i++) {
+	for (uint32_t i = 0; i < run_ms && !atomic_load(&run->stop); i++) {
 		const uint64_t tombstones = atomic_load(&run->store->tombstones);
 
 		most = tombstones > most ? tombstones : most;
@@ -280,7 +281,7 @@ wait_for_end(struct run *run)
 }
 
 static uint64_t
-run_threads(struct run *run)
+run_threads(struct run *run, uint32_t run_ms)
 {
 	struct worker *workers = calloc(THREADS, sizeof *workers);
 	pthread_t threads[THREADS];
@@ -293,7 +294,7 @@ run_threads(struct run *run)
 		workers[i].random = run->store->seed + i;
 		pthread_create(&threads[i], NULL, work, &workers[i]);
 	}
-	most = wait_for_end(run);
+	most = wait_for_end(run, run_ms);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
 		printf("%u: %llu stored, %llu found, %llu refused, %llu turns waited for a flush\n",
@@ -322,7 +323,7 @@ main(int argc, char **argv)
 	if (mutant)
 		crash_is_harm();
 	run->store = make_store(never_evict, &memory);
-	most = run_threads(run);
+	most = run_threads(run, mutant ? CAUGHT_MS : RUN_MS);
 	if (atomic_load(&run->lie) == NULL)
 		check_end(run);
 	said = atomic_load(&run->lie);

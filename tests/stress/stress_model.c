@@ -41,7 +41,7 @@
 #endif
 #define KEYS_MAX      60u
 #define RUN_MS        1000u
-#define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
+#define CAUGHT_MS     60000u /* how long a mutant may stay undetected */
 #define STALL_MS      1000u  /* after that long without a call, threads wait for each other */
 #define STALL_SANE_MS 60000u
 #define TURN_CALLS    12u

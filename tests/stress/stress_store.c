@@ -33,7 +33,7 @@
 #define THREADS       4u
 #define WRITERS       2u
 #define RUN_MS        1500u
-#define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
+#define CAUGHT_MS     60000u /* how long a mutant may stay undetected */
 #define TURN_OPS      16u
 #define COUNT_TO      40000u
 #define KEYS_MAX      40000u
