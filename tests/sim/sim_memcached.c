@@ -2,6 +2,7 @@
  * sim_memcached.c - the model server: a request is executed once all of its bytes have arrived.
  */
 #include "sim_memcached.h"
+#include "sim_stack.h"
 
 #include "base/check.h"
 
@@ -297,12 +298,7 @@ sim_memcached_turn(struct sim_memcached *s)
 
 	if (s->conn == NULL)
 		return;
-	for (struct view v = conn_peek(s->conn); v.len > 0; v = conn_peek(s->conn)) {
-		ensure(s->said.len + v.len <= SIM_MEMCACHED_SAID);
-		memcpy(s->said.bytes + s->said.len, v.data, v.len);
-		s->said.len += v.len;
-		conn_advance(s->stack, s->conn, v.len);
-	}
+	sim_receive(s->stack, s->conn, s->said.bytes, &s->said.len, SIM_MEMCACHED_SAID);
 	unread_count(s);
 	while (!s->waits && s->replies.len + REPLY_MAX <= SIM_MEMCACHED_SAID &&
 	       take(s, &s->said, reply)) {

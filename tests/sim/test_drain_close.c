@@ -58,12 +58,7 @@ receive(struct world *w, struct conn *c)
 {
 	struct client *client = client_of(w, c);
 
-	for (struct view v = conn_peek(c); v.len > 0; v = conn_peek(c)) {
-		check(client->len + v.len < sizeof client->said);
-		memcpy(client->said + client->len, v.data, v.len);
-		client->len += v.len;
-		conn_advance(w->sim.ss->stack, c, v.len);
-	}
+	sim_receive(w->sim.ss->stack, c, client->said, &client->len, sizeof client->said - 1);
 	if (conn_eof(c)) {
 		client->ended = true;
 		conn_close(w->sim.ss->stack, c);

@@ -97,12 +97,7 @@ client_turn(void *arg, struct sim_client *cl)
 	struct talker *t = container_of(cl, struct talker, client);
 	struct stack *s = w->sim.ss->stack;
 
-	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
-		check(t->reply_len + v.len < REPLY_MAX);
-		memcpy(t->reply + t->reply_len, v.data, v.len);
-		t->reply_len += v.len;
-		conn_advance(s, cl->conn, v.len);
-	}
+	sim_receive(s, cl->conn, t->reply, &t->reply_len, REPLY_MAX - 1);
 	if (conn_eof(cl->conn)) {
 		conn_close(s, cl->conn);
 		return;
