@@ -10,11 +10,13 @@
 
 #define UNREAD_VALUE_PART 8u               /* a value counts as this part of them at most */
 #define UNREAD_PART       2u               /* of what values that are begun may hold */
-#define UNREAD_STALL_NS   (20 * NS_PER_MS) /* and two round trips, without an ACK */
+#define UNREAD_STALL_NS   (20 * NS_PER_MS) /* and two round trips, with a window that is closed */
+/* The same for a client whose window is open: its ACKs may wait behind the segments of others. */
+#define UNREAD_SILENT_NS (100 * NS_PER_MS)
 /* Resets for newcomers are paced: clients that return at once, or together, would fill the lanes.
  * A spare amount serves the first newcomers behind clients that came together and read nothing. */
-#define UNREAD_EACH_NS       NS_PER_MS
-#define UNREAD_BURST         2u
+#define UNREAD_EACH_NS       (4 * NS_PER_MS)
+#define UNREAD_BURST         8u
 #define UNREAD_SPARE_EACH_NS (128 * NS_PER_MS)
 #define UNREAD_SPARE_BURST   16u
 #define UNREAD_LOOKS         4u  /* holders examined in a turn while unread values hold much */
@@ -162,7 +164,8 @@ progress_of(const struct session *ss)
 }
 
 /* Ranks those that have read all first, then clients that have acknowledged nothing for a while: of
- * these one whose source has more than its part, else the first in line. */
+ * these one whose window is closed, then one whose source has more than its part, else the first in
+ * line. */
 static uint32_t
 unread_rank(void *arg, struct list *link)
 {
@@ -170,6 +173,9 @@ unread_rank(void *arg, struct list *link)
 	struct unread *u = container_of(link, struct unread, link);
 	const struct session *ss = u->session;
 	const uint32_t progress = progress_of(ss);
+	const bool full = conn_peer_is_full(ss->conn);
+	const uint64_t patience_ns =
+		(full ? UNREAD_STALL_NS : UNREAD_SILENT_NS) + 2 * NS_PER_US * conn_rtt_us(ss->conn);
 
 	if (is_read(u))
 		return 0;
@@ -179,10 +185,9 @@ unread_rank(void *arg, struct list *link)
 		u->progress = progress;
 		u->since_ns = sv->clock.now_ns;
 	}
-	if (sv->clock.now_ns - u->since_ns <
-	    UNREAD_STALL_NS + 2 * NS_PER_US * conn_rtt_us(ss->conn))
+	if (sv->clock.now_ns - u->since_ns < patience_ns)
 		return BUDGET_KEEPS;
-	return budget_source_is_over(&sv->pending->unread_places, &u->place) ? 1 : 2;
+	return (full ? 1 : 3) + !budget_source_is_over(&sv->pending->unread_places, &u->place);
 }
 
 /* Takes one of `burst` amounts, of which one returns after each_ns. False: none is left. */

@@ -557,7 +557,7 @@ device_stop(struct device *d)
 		return;
 	if (d->rules.made != 0)
 		flow_rules_flush(d->id);
-	if (d->iface[0] != '\0') /* the kernel's interface goes on without us, with its own MAC */
+	if (d->iface[0] != '\0') /* the kernel keeps the interface, with its own MAC */
 		(void)rte_eth_dev_default_mac_addr_set(
 			d->id, (struct rte_ether_addr *)(void *)d->ports[0].port.mac);
 	rte_eth_dev_stop(d->id);

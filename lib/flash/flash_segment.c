@@ -361,7 +361,7 @@ next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_reco
 
 	if (w->next == 0 && !first_from(p, 0, &offset))
 		return FLASH_BAD;
-	/* The rest of a page that is not full has no record. */
+	/* After its last record a page that is not full is empty. */
 	if (offset < end && page_ends(p, offset) &&
 	    !first_from(p, offset / FLASH_PAYLOAD_BYTES + 1, &offset))
 		return FLASH_BAD;

@@ -230,9 +230,8 @@ chunks_check(struct serve *sv)
 
 #define IDLE_SLOTS_PER_TURN 64u
 
-/* Returns the number of slots to check for the time since the last call. Each slot is checked
- * about once a second, whatever their number and the rate of turns; at the end of a drain sooner.
- */
+/* Returns the number of slots to check for the time since the last call. Each slot is checked about
+ * once a second, for any number of slots and any rate of turns; at the end of a drain sooner. */
 static uint32_t
 idle_due(struct serve *sv)
 {

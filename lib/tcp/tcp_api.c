@@ -156,6 +156,14 @@ conn_sendable(const struct conn *c)
 	return c->tx.bytes < most ? most - c->tx.bytes : 0;
 }
 
+/* Nothing is ever in flight of a pipe: its reader is full when all of its room is used. */
+bool
+conn_peer_is_full(const struct conn *c)
+{
+	return c->tx.bytes > 0 && c->snd_nxt == c->snd_una &&
+	       (c->snd_wnd < min_u32(c->mss, c->tx.bytes) || c->tx.bytes >= c->snd_wnd);
+}
+
 bool
 conn_has_ended(const struct conn *c)
 {
@@ -204,7 +212,7 @@ sendq_is_full(struct tcp *t, struct conn *c)
 }
 
 /* Blocks a connection that was refused chunks or pieces; it becomes ready when there are some. */
-static void
+static NOT_FLAT void
 conn_block(struct tcp *t, struct conn *c)
 {
 	c->flags |= CONN_WANT_WRITE;

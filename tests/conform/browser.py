@@ -1,4 +1,4 @@
-"""Headless Chromium, told what to do over two pipes in its DevTools protocol (--remote-debugging-pipe).
+"""Headless Chromium, controlled over two pipes in its DevTools protocol (--remote-debugging-pipe).
 
 A page is opened, asked by JavaScript, looked at; what it asked for and what went wrong in it are kept.
 """

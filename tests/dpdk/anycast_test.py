@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""One address on two boxes, as FLEET.md tells an operator. Goal: a box that drains has ended its idle connections before it
-is left by the router, and is left before it stops; one that stops, dies or loses its link is left too, and the VIP is answered by the other one; a box
-that is back is used again. Method: two built programs, each with a kernel, a routing daemon and the hook of FLEET.md in a namespace of
-its own; a router of FRR with ECMP and BFD; a client. A drain lasts until a connection ends that the test holds, so the
-order is the test's, not the clock's.
+"""One address on two boxes, as FLEET.md describes. Goal: a box that drains ends its idle connections before the router
+leaves it, and the router leaves it before it stops; a box that stops, dies or loses its link is left, too, and the
+other one answers the VIP; a box that is back is used again. Method: two built programs, each with a kernel, a routing
+daemon and the hook of FLEET.md in a namespace of its own; a router of FRR with ECMP and BFD; a client. A drain lasts
+until a connection ends that the test holds, so the order is the test's, not the clock's.
 
     anycast_test.py CLOCKOO
 """

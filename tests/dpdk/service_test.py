@@ -180,7 +180,7 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual((said, read), ([days == 3, after == 3], [False, True] if days == 3 else [True, False]), lines)
 
     def reloaded(self, before, after, meanwhile=lambda: None):
-        """stderr of a program that was started with one file and told of another."""
+        """Returns the stderr of a program that was started with one file and reloaded with another."""
         config = self.folder / "clockoo.yaml"
         config.write_text(before)
         with Service(str(self.folder / "socket"), config=str(config)) as service:

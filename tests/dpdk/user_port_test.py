@@ -231,7 +231,7 @@ class Listening(unittest.TestCase):
                 self.assertRaises(ConnectionRefusedError, connect, host, at)
 
     def test_no_client_is_let_in_before_the_appliance_is_ready(self):
-        """/readyz is not 200 while it starts, so whoever gets in first finds it at 200."""
+        """/readyz is not 200 during the start, so the first connection that is accepted gets 200."""
         host, port, pages = own_address(), free_port(), free_port()
         process = subprocess.Popen(command("-l", host, "-p", str(port), "--telemetry-http", f"{host}:{pages}"), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -88,7 +88,7 @@ mg(struct sim_memcached *s, char *line, char *reply)
 
 /* Answers version and mn, and ERROR to everything else. */
 static const char *
-told(const struct sim_memcached *s, const char *line)
+plain_answer(const struct sim_memcached *s, const char *line)
 {
 	if (strcmp(line, "version") == 0)
 		return s->version != NULL ? s->version : "VERSION 1\r\n";
@@ -199,7 +199,7 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 	} else if (strncmp(line, "mg ", 3) == 0 && s->version != NULL) {
 		mg(s, line + 3, reply);
 	} else {
-		strcpy(reply, told(s, line));
+		strcpy(reply, plain_answer(s, line));
 	}
 	return len;
 }

@@ -162,7 +162,7 @@ judge_value(struct world *w, const struct client *cl, const char *value)
 			 cl->floor, cl->key->last);
 }
 
-/* A miss is final, if nobody wrote meanwhile. */
+/* A miss is final unless another client has written meanwhile. */
 static void
 judge_miss(const struct client *cl)
 {
@@ -472,7 +472,7 @@ send_text(struct world *w, uint32_t client, const char *text)
 		check_str((w)->client[0].in, want);                                                \
 	} while (0)
 
-/* Returns the server of a key in a fleet of so many. */
+/* Returns the server of a key in a fleet of this size. */
 static uint32_t
 server_of(const struct world *w, uint32_t servers, const char *key)
 {

@@ -201,7 +201,7 @@ world_create(uint64_t seed, uint64_t lent_bytes_max)
 	return w;
 }
 
-/* Runs for a time in pieces, between which values change and the device stalls or goes on. */
+/* Runs for a time in pieces, between which values change and the device stalls or resumes. */
 static void
 run(struct world *w, uint64_t for_ns)
 {

@@ -636,8 +636,8 @@ TEST(peers_of_tls_slow_nobody_by_more_than_half)
 	check(sim_shares_run(&sh));
 }
 
-/* While the core answers the hellos of all peers at once, the newest goes first. Nobody is closed
- * for want of a place, so nobody comes again. */
+/* The core answers the hellos of all peers at once, the newest first. No peer is closed for want of
+ * a place, so none connects again. */
 TEST(a_burst_of_hellos_is_not_waited_for)
 {
 	const struct crowd none = {ROW("control", "do nothing", 0)};
@@ -649,6 +649,19 @@ TEST(a_burst_of_hellos_is_not_waited_for)
 	check(beside.p99_us[KIND_HELLO] <= alone.p99_us[KIND_HELLO] * 4);
 	check(beside.answers * 20 >= alone.answers * 19);
 	check_eq(beside.resets, 0);
+	check_eq(beside.good_resets, 0);
+}
+
+/* A request waits for one step of a handshake, and a hello for those before it. */
+TEST(a_peer_that_says_hello_and_comes_again_slows_nobody)
+{
+	const struct crowd none = {ROW("control", "do nothing", 0)};
+	const struct crowd again = {ROW("handshakes", "end behind a hello, come again", 300),
+				    .says = SAYS_HELLO, .again_ns = SECOND_NS};
+	const struct result alone = honest_beside(&none), beside = honest_beside(&again);
+
+	check(beside.p99_us[KIND_HELLO] <= alone.p99_us[KIND_HELLO] * 3 / 2);
+	check(beside.p99_us[KIND_GET_SMALL] <= (HELLO_NS + STEP_NS + GAP_NS) / 1000);
 	check_eq(beside.good_resets, 0);
 }
 

@@ -30,7 +30,7 @@ def archive():
 
 
 def options():
-    """Returns what apt is told of the way there: lines of a configuration file of apt."""
+    """Returns apt's options for the way to the archive, as lines of its configuration file."""
     text = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     return HANDED_ON.findall(text)
 

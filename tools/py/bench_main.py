@@ -188,7 +188,7 @@ executable('bench_set', 'bench_set.c', dependencies: [bench_load_dep, store_dep]
 
 
 def build_before(tree):
-    """bench_set, as it is here, on the store of another tree: a folder of sources, or a revision."""
+    """Builds this tree's bench_set with the store of another tree: a folder of sources, or a revision."""
     folder = build_tree.beside_default("before")
     sources, bench = folder / "sources", folder / "sources/tests/bench/store"
     shutil.rmtree(sources, ignore_errors=True)

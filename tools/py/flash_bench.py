@@ -183,7 +183,7 @@ def filters(bench):
 
 @contextlib.contextmanager
 def file_beside(folder):
-    """For a device: on the disk of the builds, gone afterwards."""
+    """Yields a file that serves as a device, on the disk of the builds. It is removed afterwards."""
     path = folder / "flash-bench.file"
     try:
         yield path

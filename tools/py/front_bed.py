@@ -5,7 +5,7 @@
     NAME-s2  the product as a front           v0 10.99.1.1
     NAME-k   nutcracker, memcached's proxy    k0 10.99.9.1
 
-All reach the servers by one veth. Whoever has its turn has the first CPU; servers and clients have the
+All reach the servers by one veth. The program that is measured has the first CPU; servers and clients have the
 second, or, of six CPUs, one each. A front sleeps while it has nothing to do (--poll adaptive), so its CPU
 time is what it used; it is stopped (SIGSTOP) while others have their turn.
 """

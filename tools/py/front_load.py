@@ -359,7 +359,7 @@ class FrontLoad(Figures):
             print(f"  {fault}", flush=True)
         self.figures |= {"violations": sums["violations"], "violations_calls": sums["get"] + sums["miss"] + sums["write"]}
         table("Sole mode: some frames lost, servers killed and stopped, the front killed",
-              ["values told", "misses", "writes done", "calls without an answer", "by copies", "violations"],
+              ["values returned", "misses", "writes done", "calls without an answer", "by copies", "violations"],
               [[sums[name] for name in ("get", "miss", "write", "lost", "copied", "violations")]])
 
     # ---- a fleet that grows ----
@@ -383,7 +383,7 @@ class FrontLoad(Figures):
               ["keys are", *(f"to {count}" for count in GROWTH)],
               [[words, *(f"{dip:.2f}" for dip in self.figures[f"{name}_each"])]
                for words, name in (("handed over", "warm_dip_points"), ("not", "cold_dip_points"))])
-        print(f"  {row['get']} values told in histories, {moved} keys handed over, {row['violations']} too old", flush=True)
+        print(f"  {row['get']} values returned in histories, {moved} keys handed over, {row['violations']} too old", flush=True)
 
     def grow(self, name, front):
         span = QUICK_GROWTH_S if self.quick else GROWTH_S

@@ -91,7 +91,7 @@ def exchange(conn, requests, length):
 
 
 def is_right(name, got, want):
-    """Keys of one line may come in any order: a proxy tells those of one server after the other."""
+    """Keys of one line may come in any order: a proxy returns those of one server after the other."""
     return got == want if name != "line" else sorted(got.split(b"VALUE")) == sorted(want.split(b"VALUE"))
 
 

@@ -205,7 +205,7 @@ class Wire:
 
 
 def end_processes(name):
-    """End whoever is still in the namespaces of that run: they cannot outlive them usefully."""
+    """Ends all processes that are left in the namespaces of that run: they are of no use after it."""
     _end([p for side in SIDES for p in _members(f"{name}-{side}")])
 
 

@@ -1,6 +1,6 @@
 """tools/package, behind its shell: see there.
 
-A table says what lies where in the package; the rest is what dpkg-deb wants to be told of it.
+A table says what lies where in the package; the rest are the files that dpkg-deb needs.
 """
 
 import argparse

@@ -43,7 +43,7 @@ def caches(folder, quick, options):
 
 
 def hottest_share(keys, shards, s=ZIPF):
-    """Returns what the busiest of so many shards gets, keys spread by a checksum of their names as libmemcached does."""
+    """Returns the busiest shard's part of the load, with keys spread by a checksum as libmemcached does."""
     loads, whole = [0.0] * shards, 0.0
     for rank in range(1, keys + 1):
         weight = rank ** -s

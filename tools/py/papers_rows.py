@@ -90,7 +90,7 @@ def overlap(ours, baseline):
     """Why a baseline leads that nobody has written a reason for: what leads in one round does not in another."""
     if not ours or not baseline or ours[0] > baseline[1] or baseline[0] > ours[1]:
         return None
-    return f"The rounds of both overlap, {ours[0]:.4g} to {ours[1]:.4g} of ours and {baseline[0]:.4g} to {baseline[1]:.4g}: they are not told apart here."
+    return f"The rounds of both overlap, {ours[0]:.4g} to {ours[1]:.4g} of ours and {baseline[0]:.4g} to {baseline[1]:.4g}: no difference is shown."
 
 
 def figure_cells(figure, points):

@@ -46,7 +46,7 @@ KILLS, QUICK_KILLS = 500, 20
 QUICK_KILLS_S = 25.0  # or as many as fit
 KILL_MB, FULL_MB, KILL_CORES = 64, 32, 2
 KILLS_A_FILE = 10     # then an empty one: its index grows, and with every second file shrinks
-# Shapes of tests/stress/cuts.c: calls, and one successor for so many cuts.
+# Shapes of tests/stress/cuts.c: calls, and the number of cuts for each successor.
 MODEL = {"small": (1600, 25), "crowded": (900, 25), "resized": (160, 30), "pages": (300, 30), "claims": (45, 30),
          "limits": (70, 30), "two": (600, 30), "two-pages": (150, 30)}
 QUICK_MODEL = {"small": (40, 20), "resized": (4, 30), "pages": (6, 30), "two": (10, 30)}

@@ -77,7 +77,7 @@ class SlaBed(VsBed):
         self.settle(ledger)
 
     def lacks(self, cores):
-        """Why so many cores cannot be measured here; None if they can."""
+        """Returns why this many cores cannot be measured on this machine; None: they can."""
         if 2 * cores > len(self.cpus):
             return (f"{cores} cores and as many of the generator's spin on a CPU each, and this machine "
                     f"lets us have {len(self.cpus)}")

@@ -218,7 +218,7 @@ class VsBench(Figures):
         cases = QUICK_CYCLES if self.quick else CYCLES
         lines = []
         for case in cases:
-            # A neighbour of the servers is nobody now: they sleep, or are gone.
+            # No neighbour measures now: the servers sleep, or have ended.
             found = budget.cycles(bench_request, case, 3 if self.quick else 5,
                                   requests=300_000 if self.quick else 1_000_000)
             name = f"cycles_per_{CYCLES[case]}"

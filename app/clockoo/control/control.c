@@ -211,7 +211,7 @@ watchdog_ns(const struct control *c)
 }
 
 /* Sends the service manager a heartbeat, or logs why it stops. The manager ends a process without
- * heartbeats, and so may whoever probes /healthz. */
+ * heartbeats, and so may a probe of /healthz. */
 static void
 notify_watchdog(const struct control *c, struct watchdog *w)
 {

@@ -78,7 +78,7 @@ receive(int fd, struct save_request *r, int *file)
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = {r, sizeof *r};
-	/* CMSG_SPACE would have room for a second descriptor, which nobody would close. */
+	/* CMSG_SPACE would make room for a second descriptor, which would stay open for ever. */
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = control.bytes,

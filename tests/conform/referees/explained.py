@@ -107,7 +107,7 @@ def rows(version, name):
 
 
 def numbers(version, name, last):
-    """The explained numbers of one file with so many tests."""
+    """Returns the explained test numbers of a file that has this many tests."""
     return {number for row in rows(version, name) for text in row[2].split() for number in _span(text, last)}
 
 

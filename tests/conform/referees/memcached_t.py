@@ -3,7 +3,7 @@ and against the appliance. A file starts its servers, or, if it needs no words f
 
 A test of theirs is known by its file and its number there. Both programs run the same files with the same clock: the
 tests' debugtime, which only a debug build of memcached has, becomes a sleep for the appliance, a second longer than asked: an
-item ends within the second that it was told.
+item ends within the second of its expiry.
 """
 
 import contextlib

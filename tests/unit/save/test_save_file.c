@@ -80,7 +80,7 @@ TEST(the_gap_is_judged_by_the_clocks_that_know_it)
 	}
 }
 
-TEST(what_is_no_saved_cache_is_told_apart)
+TEST(a_file_that_is_no_saved_cache_is_recognized)
 {
 	const struct beat beat = {100 * S, 1000 * S, 30 * S, 100 * S};
 	const struct gap_now now = {101 * S, 1001 * S, "b1"};
