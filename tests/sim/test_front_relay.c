@@ -29,7 +29,7 @@
 #define TIMEOUT_NS (50 * MS)
 #define NO_ANSWER  "SERVER_ERROR no answer in time\r\n"
 
-static uint64_t seeds = 8; /* or the first argument */
+static uint64_t seeds = rounds(8, 3); /* or the first argument */
 
 struct stream {
 	char *bytes;

@@ -23,7 +23,7 @@
 #define STEP_NS    20000u
 #define STALL_NS   400000u /* at most */
 #define LOANS_MAX  (64ull << 20)
-#define SEEDS      4u
+#define SEEDS      rounds(4u, 2u)
 #define RUN_NS     (NS_PER_S / 16)
 
 static uint32_t caps = PORT_TX_IP_CKSUM | PORT_TX_TCP_CKSUM | PORT_TX_LOANS;

@@ -450,7 +450,7 @@ static const struct crowd crowds[] = {
 	{ROW("work", "list all keys", 5), .asks = "lru_crawler metadump all\r\n"},
 	{WORST("work", "list all keys", 60), .asks = "lru_crawler metadump all\r\n"},
 	{ROW("work", "list all keys", 300), .asks = "lru_crawler metadump all\r\n"},
-	{WORST("work", "ask for classes", 300), .asks = "stats items\r\n"},
+	{WORST("classes", "ask for them", 300), .asks = "stats items\r\n"},
 };
 
 static bool
