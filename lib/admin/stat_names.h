@@ -1,8 +1,8 @@
 /*
- * stat_names.h - every name that stats shows, for STATS.md and the test that compares.
+ * stat_names.h - every name that stats shows, for STATS.md and the test that compares the two.
  *
- * Shape:  in the order shown, made from the tables that also make the replies.
- * Bounds: STATS_BYTES_MAX bytes of stats; other replies of rows have no bound.
+ * Shape:  the names are in the order shown, and come from the tables that also make the replies.
+ * Bounds: the reply to stats has less than STATS_BYTES_MAX bytes; the other replies have no bound.
  */
 #ifndef CLOCKOO_STAT_NAMES_H
 #define CLOCKOO_STAT_NAMES_H
@@ -16,11 +16,11 @@
 
 struct stat_name {
 	const char *name;
-	bool unsupported; /* a name that tools expect, for a mechanism that does not exist here: 0
-			     or none */
+	bool unsupported; /* shown as 0 or "none": tools expect the name, but the mechanism does
+			     not exist here */
 };
 
-/* Reads a row of such a table: X(kind, name, value). */
+/* Makes a struct stat_name of a row X(kind, name, value) of these tables. */
 #define STAT_IS_UNSUPPORTED          true
 #define STAT_IS_NONE                 true
 #define STAT_IS_NUMBER               false
@@ -40,7 +40,7 @@ extern const uint32_t latency_row_count, latency_figure_count;
 /* Names in stats slow: each request has all of them. */
 extern const char *const slow_names[];
 extern const uint32_t slow_name_count;
-/* Names in stats hotkeys: of each hot key, and of each large one. */
+/* Names in stats hotkeys: those of a hot key, and those of a large key. */
 extern const char *const hotkeys_hot_names[], *const hotkeys_big_names[];
 extern const uint32_t hotkeys_hot_count, hotkeys_big_count;
 /* Names in stats sources: each source has all of them. */

@@ -166,7 +166,7 @@ ops_ask_ahead(struct serve *sv, struct op *op)
 	return true;
 }
 
-/* The search goes on behind gets that an earlier search has asked for. */
+/* Skips the gets that an earlier search has asked for already. */
 bool
 pending_ask_ahead(struct serve *sv, struct op *op)
 {

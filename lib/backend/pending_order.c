@@ -237,7 +237,7 @@ line_has_answered(struct serve *sv, const struct op *op)
 /* Skips the rest of a retrieval line. Skipping is no operation, so requests asked for ahead
  * could not be matched: all are dropped, those of later lines, too. */
 static void
-line_skip(struct serve *sv, struct op *op)
+line_rest_skip(struct serve *sv, struct op *op)
 {
 	struct session *ss = op->session;
 
@@ -271,7 +271,7 @@ pending_fail(struct serve *sv, struct op *op, const struct backend_answer *answe
 	if (op->session == NULL)
 		pending_line_fail(sv, op);
 	else if (op->req.verb <= MC_GATS && !op_last(op))
-		line_skip(sv, op);
+		line_rest_skip(sv, op);
 }
 
 /* ---- replies ---- */

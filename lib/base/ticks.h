@@ -2,8 +2,8 @@
  * ticks.h - the CPU's counter of time: the TSC on x86-64, the virtual counter (CNTVCT_EL0) on
  * arm64.
  *
- * Units:  ticks of one rate, whatever the CPU's clock: 0.2 to 1 ns on x86-64; on arm64 1 ns from
- *         Armv8.6 on, up to 40 before. lib/dpdk/tsc_clock.h measures the rate.
+ * Units:  ticks of a constant rate, independent of the CPU's frequency: 0.2 to 1 ns on x86-64; on
+ *         arm64 1 ns from Armv8.6 on, up to 40 before. lib/dpdk/tsc_clock.h measures the rate.
  * Thread: any. The counters of a machine's CPUs are in step.
  */
 #ifndef CLOCKOO_TICKS_H

@@ -7,8 +7,8 @@
  * one partner (system, priority and key) and one speed. A port without a partner is individual
  * and carries frames alone, if no other has a partner.
  *
- * Shape:  an event (link, LACPDU) changes a port; lacp_run() then runs every machine as far as it
- *         goes. What is to be sent is asked for.
+ * Shape:  an event (link, LACPDU) changes a port; lacp_run() then runs each machine until nothing
+ *         changes. The caller then asks for the LACPDUs to send.
  * Units:  ns on the caller's clock.
  * Owner:  the caller; nothing is allocated.
  * Thread: one.
@@ -94,8 +94,8 @@ lacp_collects(const struct lacp *l, uint32_t port)
 	return l->port[port].mux >= LACP_MUX_COLLECTING;
 }
 
-/* True if frames are taken: the port collects, or has told a partner that it is in sync. A partner
- * with coupled control, as Linux's, sends from then on. */
+/* True if frames are taken: the port collects, or has reported to a partner that it is in sync. A
+ * partner with coupled control, as Linux's, sends from then on. */
 static inline bool
 lacp_accepts(const struct lacp *l, uint32_t port)
 {

@@ -17,12 +17,6 @@
 #define VLAN_MAX     4094u
 #define MTU_MIN      576u
 
-/* The place of an error: "--routes: FILE: line 7: ", or "--routes: ". */
-struct place {
-	const char *option, *where;
-	uint32_t line;
-};
-
 /* An item, cut into words. */
 struct item {
 	char text[ITEM_BYTES];  /* as given, for errors */
@@ -30,15 +24,6 @@ struct item {
 	const char *word[WORDS_MAX];
 	uint32_t count;
 };
-
-static bool
-wrong(const struct place *at, const char *text, const char *what, struct error *err)
-{
-	if (at->where == NULL)
-		return error_set(err, "--%s: \"%s\": %s", at->option, text, what);
-	return error_set(err, "--%s: %s: line %u: \"%s\": %s", at->option, at->where, at->line,
-			 text, what);
-}
 
 /* Parses a whole word as an address, with a prefix length or alone. */
 static bool
@@ -62,7 +47,7 @@ parse_gateway(const char *word, struct ip_addr *ip)
 
 /* Parses the pairs of a keyword and a number behind word `from`. mtu NULL: none is allowed. */
 static bool
-parse_numbers(const struct place *at, const struct item *item, uint32_t from, uint32_t *vlan,
+parse_numbers(const struct list_place *at, const struct item *item, uint32_t from, uint32_t *vlan,
 	      uint32_t *mtu, struct error *err)
 {
 	for (uint32_t i = from; i < item->count; i += 2) {
@@ -71,16 +56,17 @@ parse_numbers(const struct place *at, const struct item *item, uint32_t from, ui
 
 		if (to == NULL || (!is_vlan && strcmp(item->word[i], "mtu") != 0) || *to != 0 ||
 		    i + 1 == item->count)
-			return wrong(at, item->text,
-				     mtu != NULL ? "expected \"mtu N\" or \"vlan ID\" at the end, "
-						   "each at most once"
-						 : "expected \"vlan ID\" at the end, or nothing",
-				     err);
+			return list_place_error(
+				at, item->text,
+				mtu != NULL ? "expected \"mtu N\" or \"vlan ID\" at the end, "
+					      "each at most once"
+					    : "expected \"vlan ID\" at the end, or nothing",
+				err);
 		if (!parse_decimal(item->word[i + 1], &n) || n == 0 || (is_vlan && n > VLAN_MAX))
-			return wrong(at, item->text,
-				     is_vlan ? "expected a VLAN of 1 to 4094"
-					     : "expected an MTU in bytes",
-				     err);
+			return list_place_error(at, item->text,
+						is_vlan ? "expected a VLAN of 1 to 4094"
+							: "expected an MTU in bytes",
+						err);
 		*to = n;
 	}
 	return true;
@@ -89,40 +75,44 @@ parse_numbers(const struct place *at, const struct item *item, uint32_t from, ui
 /* ---- one item ---- */
 
 static bool
-parse_address(const struct place *at, const struct item *item, struct config_addr *a,
+parse_address(const struct list_place *at, const struct item *item, struct config_addr *a,
 	      struct error *err)
 {
 	struct config_net net;
 
 	*a = (struct config_addr){.vlan = 0};
 	if (!parse_net(item->word[0], &net))
-		return wrong(at, item->text,
-			     "expected an address such as 192.0.2.5/24 or 2001:db8::5, perhaps "
-			     "with \"vlan ID\" behind it",
-			     err);
+		return list_place_error(
+			at, item->text,
+			"expected an address such as 192.0.2.5/24 or 2001:db8::5, perhaps "
+			"with \"vlan ID\" behind it",
+			err);
 	a->ip = net.ip;
 	a->prefix_len = net.prefix_len;
 	if (!ip_addr_is_host(&a->ip))
-		return wrong(at, item->text,
-			     "expected a unicast address, not a multicast, loopback or unspecified "
-			     "one",
-			     err);
+		return list_place_error(
+			at, item->text,
+			"expected a unicast address, not a multicast, loopback or unspecified "
+			"one",
+			err);
 	if (ip_addr_is_link_local(&a->ip))
-		return wrong(at, item->text,
-			     "the link-local address (fe80::) is derived from the MAC; give one of "
-			     "another network",
-			     err);
+		return list_place_error(
+			at, item->text,
+			"the link-local address (fe80::) is derived from the MAC; give one of "
+			"another network",
+			err);
 	if (ip_addr_is_network_or_broadcast(&a->ip, a->prefix_len))
-		return wrong(at, item->text,
-			     "that is the network or broadcast address; give the address of one, "
-			     "or /32",
-			     err);
+		return list_place_error(
+			at, item->text,
+			"that is the network or broadcast address; give the address of one, "
+			"or /32",
+			err);
 	return parse_numbers(at, item, 1, &a->vlan, NULL, err);
 }
 
 /* Parses "NETWORK via GATEWAY". "default" is all of the gateway's family. */
 static bool
-parse_route(const struct place *at, const struct item *item, struct config_route *r,
+parse_route(const struct list_place *at, const struct item *item, struct config_route *r,
 	    struct error *err)
 {
 	const bool all = strcmp(item->word[0], "default") == 0;
@@ -134,10 +124,11 @@ parse_route(const struct place *at, const struct item *item, struct config_route
 	if (item->count < 3 || strcmp(item->word[1], "via") != 0 ||
 	    !parse_gateway(item->word[2], &r->gateway) || !ip_addr_is_host(&r->gateway) ||
 	    (!all && !parse_net(item->word[0], &r->net)))
-		return wrong(at, item->text,
-			     "expected a route such as 198.51.100.0/24 via 192.0.2.1, or default "
-			     "via fe80::1",
-			     err);
+		return list_place_error(
+			at, item->text,
+			"expected a route such as 198.51.100.0/24 via 192.0.2.1, or default "
+			"via fe80::1",
+			err);
 	/* net_list_read refuses bits behind the prefix, and names the network that was meant. */
 	snprintf(words, sizeof words, "%s", item->word[0]);
 	if (!all && !net_list_read(&list, at->option, at->where, words, strlen(words), err))
@@ -147,18 +138,20 @@ parse_route(const struct place *at, const struct item *item, struct config_route
 									: (struct ip_addr){{0}},
 					     ip_addr_is_v4(&r->gateway) ? IP_ADDR_V4_BITS : 0};
 	if (ip_addr_is_v4(&r->net.ip) != ip_addr_is_v4(&r->gateway))
-		return wrong(at, item->text, "network and gateway are of two families", err);
+		return list_place_error(at, item->text, "network and gateway are of two families",
+					err);
 	if (!parse_numbers(at, item, 3, &r->vlan, &r->mtu, err))
 		return false;
 	if (r->mtu != 0 && r->mtu < (ip_addr_is_v4(&r->gateway) ? MTU_MIN : CONFIG_MTU6_MIN))
-		return wrong(at, item->text, "expected an MTU of 576 at least, or 1280 for IPv6",
-			     err);
+		return list_place_error(at, item->text,
+					"expected an MTU of 576 at least, or 1280 for IPv6", err);
 	return true;
 }
 
 /* ---- a text ---- */
 
-typedef bool add_item(void *to, const struct place *at, const struct item *item, struct error *err);
+typedef bool add_item(void *to, const struct list_place *at, const struct item *item,
+		      struct error *err);
 
 static void
 cut(struct item *item, const char *text, size_t len)
@@ -182,10 +175,10 @@ cut(struct item *item, const char *text, size_t len)
 
 /* Calls add for each item. */
 static bool
-each_item(const struct place *from, const char *text, size_t len, add_item *add, void *to,
+each_item(const struct list_place *from, const char *text, size_t len, add_item *add, void *to,
 	  struct error *err)
 {
-	struct place at = *from;
+	struct list_place at = *from;
 
 	for (size_t i = 0; i < len; at.line += text[i] == '\n', i++) {
 		const size_t begin = i + strspn(text + i, " \t\r");
@@ -196,7 +189,8 @@ each_item(const struct place *from, const char *text, size_t len, add_item *add,
 		if (i > begin) {
 			cut(&item, text + begin, i - begin);
 			if (i - begin >= ITEM_BYTES || item.count == WORDS_MAX)
-				return wrong(&at, item.text, "too long for one item", err);
+				return list_place_error(&at, item.text, "too long for one item",
+							err);
 			if (item.count != 0 && !add(to, &at, &item, err))
 				return false;
 		}
@@ -209,7 +203,7 @@ each_item(const struct place *from, const char *text, size_t len, add_item *add,
 }
 
 static bool
-add_no_address(void *to, const struct place *at, const struct item *item, struct error *err)
+add_no_address(void *to, const struct list_place *at, const struct item *item, struct error *err)
 {
 	struct config_addr a;
 
@@ -217,7 +211,7 @@ add_no_address(void *to, const struct place *at, const struct item *item, struct
 }
 
 static bool
-add_no_route(void *to, const struct place *at, const struct item *item, struct error *err)
+add_no_route(void *to, const struct list_place *at, const struct item *item, struct error *err)
 {
 	struct config_route r;
 
@@ -227,7 +221,7 @@ add_no_route(void *to, const struct place *at, const struct item *item, struct e
 bool
 addr_list_check_addresses(const char *value, struct error *err)
 {
-	const struct place at = {"addresses", NULL, 1};
+	const struct list_place at = {"addresses", NULL, 1};
 
 	return each_item(&at, value, strlen(value), add_no_address, NULL, err);
 }
@@ -235,7 +229,7 @@ addr_list_check_addresses(const char *value, struct error *err)
 bool
 addr_list_check_routes(const char *value, struct error *err)
 {
-	const struct place at = {"routes", NULL, 1};
+	const struct list_place at = {"routes", NULL, 1};
 
 	return each_item(&at, value, strlen(value), add_no_route, NULL, err);
 }
@@ -291,7 +285,7 @@ clash(const struct maker *m, const struct config_addr *a, const struct config_ad
 }
 
 static bool
-add_address(void *to, const struct place *at, const struct item *item, struct error *err)
+add_address(void *to, const struct list_place *at, const struct item *item, struct error *err)
 {
 	struct maker *m = to;
 	const struct config_addr *other = NULL;
@@ -302,19 +296,20 @@ add_address(void *to, const struct place *at, const struct item *item, struct er
 	if (!parse_address(at, item, &a, err))
 		return false;
 	if (!ip_addr_is_v4(&a.ip) && m->cfg->ipv6_use == IPV6_OFF)
-		return wrong(at, item->text, "an IPv6 address, and --ipv6 is off", err);
+		return list_place_error(at, item->text, "an IPv6 address, and --ipv6 is off", err);
 	if (!ip_addr_is_v4(&a.ip) && m->cfg->mtu < CONFIG_MTU6_MIN)
-		return wrong(at, item->text, "IPv6 needs --mtu 1280 at least (RFC 8200)", err);
+		return list_place_error(at, item->text, "IPv6 needs --mtu 1280 at least (RFC 8200)",
+					err);
 	fault = clash(m, &a, &other);
 	if (fault != NULL) {
 		*ip_addr_text(ip, &other->ip) = '\0';
 		snprintf(what, sizeof what, "%s: %s", fault, ip);
-		return wrong(at, item->text, what, err);
+		return list_place_error(at, item->text, what, err);
 	}
 	if (m->list->addr_count == CONFIG_ADDRS_MAX)
-		return wrong(at, item->text, "more than 2048 addresses in all", err);
+		return list_place_error(at, item->text, "more than 2048 addresses in all", err);
 	if (!note_vlan(m, vlan_of(m->cfg, a.vlan)))
-		return wrong(at, item->text, "more than 64 VLANs in all", err);
+		return list_place_error(at, item->text, "more than 64 VLANs in all", err);
 	m->list->addr[m->list->addr_count++] = a;
 	m->list->given++;
 	return true;
@@ -348,7 +343,7 @@ gateway_fault(const struct maker *m, const struct config_route *r)
 }
 
 static bool
-add_route(void *to, const struct place *at, const struct item *item, struct error *err)
+add_route(void *to, const struct list_place *at, const struct item *item, struct error *err)
 {
 	struct maker *m = to;
 	struct config_route r;
@@ -358,18 +353,19 @@ add_route(void *to, const struct place *at, const struct item *item, struct erro
 		return false;
 	fault = gateway_fault(m, &r);
 	if (fault != NULL)
-		return wrong(at, item->text, fault, err);
+		return list_place_error(at, item->text, fault, err);
 	if (r.mtu > m->cfg->mtu)
-		return wrong(at, item->text, "an MTU above --mtu", err);
+		return list_place_error(at, item->text, "an MTU above --mtu", err);
 	for (uint32_t i = 0; i < m->list->route_count; i++)
 		if (ip_addr_equal(&m->list->route[i].net.ip, &r.net.ip) &&
 		    m->list->route[i].net.prefix_len == r.net.prefix_len)
-			return wrong(at, item->text,
-				     "there is a route to that network already (--gateway and "
-				     "--gateway6 are routes to all)",
-				     err);
+			return list_place_error(
+				at, item->text,
+				"there is a route to that network already (--gateway and "
+				"--gateway6 are routes to all)",
+				err);
 	if (m->list->route_count == CONFIG_ROUTES_MAX)
-		return wrong(at, item->text, "more than 1024 routes in all", err);
+		return list_place_error(at, item->text, "more than 1024 routes in all", err);
 	m->list->route[m->list->route_count++] = r;
 	return true;
 }
@@ -398,9 +394,9 @@ add_first(struct maker *m)
 
 /* Reads an option's value: a list, or the absolute path of a file. */
 static bool
-load(struct maker *m, const char *option, const char *value, add_item *add, struct error *err)
+load_items(struct maker *m, const char *option, const char *value, add_item *add, struct error *err)
 {
-	const struct place here = {option, NULL, 1}, there = {option, value, 1};
+	const struct list_place here = {option, NULL, 1}, there = {option, value, 1};
 	char before[OPTION_BYTES], *text;
 	ssize_t len;
 	bool ok;
@@ -445,8 +441,8 @@ addr_list_read(struct addr_list *list, const struct config *cfg, struct error *e
 		return error_set(err, "--addresses: no memory to read them");
 	}
 	add_first(&m);
-	if (load(&m, "addresses", cfg->addresses, add_address, err) &&
-	    load(&m, "routes", cfg->routes, add_route, err) && one_default6(&m, err))
+	if (load_items(&m, "addresses", cfg->addresses, add_address, err) &&
+	    load_items(&m, "routes", cfg->routes, add_route, err) && one_default6(&m, err))
 		return true;
 	addr_list_free(list);
 	return false;

@@ -129,7 +129,7 @@ read_line(struct auth_user *user, const char *line, size_t len)
 
 /* Reads the users of the file that an option names. */
 static bool
-load(struct auth_users *users, const char *option, const char *path, struct error *err)
+load_users(struct auth_users *users, const char *option, const char *path, struct error *err)
 {
 	char text[AUTH_FILE_BYTES + 1], before[OPTION_BYTES];
 	ssize_t len;
@@ -164,7 +164,7 @@ load(struct auth_users *users, const char *option, const char *path, struct erro
 bool
 auth_file_load(struct auth_users *users, const char *path, struct error *err)
 {
-	return load(users, "--auth-file", path, err);
+	return load_users(users, "--auth-file", path, err);
 }
 
 bool
@@ -172,7 +172,7 @@ auth_file_load_login(struct auth_user *user, const char *path, struct error *err
 {
 	struct auth_users users;
 
-	if (!load(&users, "--front-login", path, err))
+	if (!load_users(&users, "--front-login", path, err))
 		return false;
 	if (users.count != 1)
 		return error_set(err, "--front-login: %s: %u users; a front logs in as one", path,

@@ -169,7 +169,7 @@ finish(struct config *cfg, const struct config_source *src, enum config_action a
 }
 
 static void
-unknown(const char *name, size_t len, struct error *err)
+refuse_option(const char *name, size_t len, struct error *err)
 {
 	option_unknown(false, name, len, err);
 }
@@ -189,7 +189,7 @@ config_parse(struct config *cfg, struct config_source *src, int argc, char *cons
 {
 	struct cursor c = {.cfg = cfg};
 	const struct option_reader reader = {
-		argc, argv, COMMAND, option_by_name, option_by_letter, unknown, apply, &c,
+		argc, argv, COMMAND, option_by_name, option_by_letter, refuse_option, apply, &c,
 	};
 	enum config_action action;
 	const char *file;

@@ -47,8 +47,14 @@ enum config_ipv6 { IPV6_AUTO, IPV6_ON, IPV6_OFF };
 /* Duplicate address detection. AUTO: SHORT, but only on a link that other hosts can share. */
 enum config_probe { CONFIG_PROBE_AUTO, CONFIG_PROBE_SHORT, CONFIG_PROBE_LONG, CONFIG_PROBE_OFF };
 /* The treatment of connections while the appliance drains (enum serve_drain): new ones get a
- * reset, or no answer; with CLOSE each is closed behind its next answer. */
-enum config_drain { CONFIG_DRAIN_RESET, CONFIG_DRAIN_SILENT, CONFIG_DRAIN_CLOSE };
+ * reset, or no answer; with CLOSE each is closed behind its next answer. ANYCAST: as CLOSE, and the
+ * appliance is ready until none is open. */
+enum config_drain {
+	CONFIG_DRAIN_RESET,
+	CONFIG_DRAIN_SILENT,
+	CONFIG_DRAIN_CLOSE,
+	CONFIG_DRAIN_ANYCAST
+};
 /* Two members as one port (lib/bond). LACP: the partner sends each second; SLOW: each 30 s. */
 enum config_bond { CONFIG_BOND_NONE, CONFIG_BOND_LACP, CONFIG_BOND_LACP_SLOW, CONFIG_BOND_BACKUP };
 /* TCP: congestion control, and congestion notification (PASSIVE: with peers that ask). */

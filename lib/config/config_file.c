@@ -126,7 +126,7 @@ closest_key(const char *path)
 }
 
 static bool
-unknown(const struct yaml_key *key, struct error *err)
+refuse_key(const struct yaml_key *key, struct error *err)
 {
 	char section[YAML_PATH_BYTES], words[ERROR_BYTES - YAML_PATH_BYTES];
 	const struct config_section *there;
@@ -236,7 +236,7 @@ parse_key(void *ctx, const struct yaml_key *key, struct error *err)
 			return yaml_key_error(err, key, "a mapping; expected one value per item");
 		if (section_named(key->path) == NULL)
 			return (key->path[0] == '\0' && key->shape == YAML_SECTION) ||
-			       unknown(key, err);
+			       refuse_key(key, err);
 		/* An empty section, such as "network:" alone, sets nothing and is allowed. */
 		if (key->shape == YAML_SECTION ||
 		    (key->shape == YAML_VALUE && key->text[0] == '\0'))

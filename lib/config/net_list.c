@@ -15,14 +15,8 @@
 
 static const char separators[] = " \t\r\n,#";
 
-/* The place of an error: "--deny: FILE: line 7: ", or "--deny: ". */
-struct place {
-	const char *option, *where;
-	uint32_t line;
-};
-
-static bool
-wrong(const struct place *at, const char *word, const char *what, struct error *err)
+bool
+list_place_error(const struct list_place *at, const char *word, const char *what, struct error *err)
 {
 	if (at->where == NULL)
 		return error_set(err, "--%s: \"%s\": %s", at->option, word, what);
@@ -55,7 +49,7 @@ net_text(char text[WORD_BYTES], const struct config_net *net)
 }
 
 static bool
-add_word(struct net_list *list, const struct place *at, const char *word, size_t len,
+add_word(struct net_list *list, const struct list_place *at, const char *word, size_t len,
 	 struct error *err)
 {
 	char text[WORD_BYTES], meant[WORD_BYTES], what[WORD_BYTES + 64];
@@ -69,19 +63,19 @@ add_word(struct net_list *list, const struct place *at, const char *word, size_t
 			*c = '?';
 	end = len < sizeof text ? option_parse_net(text, &net) : NULL;
 	if (end == NULL || *end != '\0')
-		return wrong(at, text, "expected a network such as 10.0.0.0/8 or 2001:db8::/32",
-			     err);
+		return list_place_error(
+			at, text, "expected a network such as 10.0.0.0/8 or 2001:db8::/32", err);
 	cleared = net;
 	clear_host_bits(&cleared.ip, net.prefix_len);
 	if (!ip_addr_equal(&cleared.ip, &net.ip)) {
 		net_text(meant, &cleared);
 		snprintf(what, sizeof what, "bits behind the prefix are set; did you mean %s?",
 			 meant);
-		return wrong(at, text, what, err);
+		return list_place_error(at, text, what, err);
 	}
 	if (list->count == list->max) {
 		snprintf(what, sizeof what, "more than %u networks in all", list->max);
-		return wrong(at, text, what, err);
+		return list_place_error(at, text, what, err);
 	}
 	list->nets[list->count++] = net;
 	return true;
@@ -91,7 +85,7 @@ bool
 net_list_read(struct net_list *list, const char *option, const char *where, const char *text,
 	      size_t len, struct error *err)
 {
-	struct place at = {option, where, 1};
+	struct list_place at = {option, where, 1};
 
 	for (size_t i = 0; i < len;) {
 		size_t n = 0;

@@ -21,6 +21,16 @@ struct net_list {
 	uint32_t count, max;
 };
 
+/* The place of an error in an option's list: "--deny: ", or "--deny: FILE: line 7: ". */
+struct list_place {
+	const char *option, *where; /* where: the file; NULL: the list is the option's value */
+	uint32_t line;
+};
+
+/* Sets an error about a word of a list. Returns false. */
+bool list_place_error(const struct list_place *at, const char *word, const char *what,
+		      struct error *err);
+
 /* Adds the networks of a text. where is a file's name for errors, which then also give the line;
  * NULL: errors give neither. */
 bool net_list_read(struct net_list *list, const char *option, const char *where, const char *text,

@@ -327,7 +327,7 @@ option_fleet_choices(enum option_kind kind)
 
 /* Parses "127.0.0.1:9150" or "[::1]:9150". */
 static bool
-parse_address(struct config_http *http, const char *value)
+parse_http_address(struct config_http *http, const char *value)
 {
 	const bool six = value[0] == '[';
 	const char *at = value + six;
@@ -361,7 +361,7 @@ option_set_http(struct config_http *http, const char *value, struct error *err)
 		return error_set(err, "--telemetry-http: more than %zu characters",
 				 sizeof read.text - 1);
 	memset(&read, 0, sizeof read);
-	if (value[0] != '/' && !parse_address(&read, value))
+	if (value[0] != '/' && !parse_http_address(&read, value))
 		return error_set(err,
 				 "--telemetry-http: \"%s\": expected IP:PORT such as "
 				 "127.0.0.1:9150 or [::1]:9150, the path of a Unix socket, or none",

@@ -234,7 +234,7 @@ admission_count_mt(struct admission *a, uint64_t hash)
 
 /* Transfers a leaving key's count to the frequencies, where it can be compared with others'. */
 static uint64_t
-leave(struct admission_set *set, uint32_t slot, uint64_t state)
+slot_leave(struct admission_set *set, uint32_t slot, uint64_t state)
 {
 	const uint64_t name = key_at(set, slot);
 
@@ -254,7 +254,7 @@ take(struct admission_set *set, uint64_t hash, uint64_t *state, uint64_t *left)
 	if (!is_free && count <= count_at(*state, slot))
 		return ADMISSION_REFUSED;
 	if (!is_free)
-		*left = leave(set, slot, *state);
+		*left = slot_leave(set, slot, *state);
 	atomic_store_explicit(&set->key[slot], name_of(hash), memory_order_relaxed);
 	*state = with_count(*state, slot, count);
 	return is_free ? ADMISSION_FREE_SLOT : ADMISSION_REPLACED;

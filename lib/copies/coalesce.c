@@ -96,7 +96,7 @@ succession_end(struct coalesced *c)
 }
 
 static void
-leave(struct coalesce *t, struct coalesced *c)
+unlink_request(struct coalesce *t, struct coalesced *c)
 {
 	struct coalesced **at = bucket_of(t, c->key.hash);
 
@@ -114,7 +114,7 @@ coalesce_end(struct coalesce *t, struct coalesced *c)
 	succession_end(c);
 	if (c->kind == COALESCE_NONE)
 		return NULL;
-	leave(t, c);
+	unlink_request(t, c);
 	if (successor != NULL)
 		succession_end(successor);
 	return successor;

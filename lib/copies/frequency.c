@@ -17,7 +17,7 @@ word_at(const struct frequency *f, uint32_t word)
 }
 
 static uint32_t
-word_of(uint32_t bits, uint32_t row)
+counter_word(uint32_t bits, uint32_t row)
 {
 	return 2 * row + (bits >> (BITS_A_ROW * row + COUNTER_BITS) & 1);
 }
@@ -35,7 +35,7 @@ frequency_estimate(const struct frequency *f, uint32_t bits)
 
 	for (uint32_t row = 0; row < FREQUENCY_ROWS; row++) {
 		const uint32_t count =
-			(uint32_t)(word_at(f, word_of(bits, row)) >> shift_of(bits, row)) &
+			(uint32_t)(word_at(f, counter_word(bits, row)) >> shift_of(bits, row)) &
 			FREQUENCY_MAX;
 
 		least = count < least ? count : least;
@@ -48,7 +48,7 @@ frequency_raise(struct frequency *f, uint32_t bits, uint32_t count)
 {
 	ensure(count <= FREQUENCY_MAX);
 	for (uint32_t row = 0; row < FREQUENCY_ROWS; row++) {
-		const uint32_t i = word_of(bits, row), shift = shift_of(bits, row);
+		const uint32_t i = counter_word(bits, row), shift = shift_of(bits, row);
 		const uint64_t word = word_at(f, i);
 
 		if ((word >> shift & FREQUENCY_MAX) < count)

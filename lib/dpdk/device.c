@@ -3,6 +3,7 @@
  * sets it up again after a reset, and stops it.
  */
 #include "device.h"
+#include "device_vlans.h"
 #include "base/region.h"
 
 #include <stdatomic.h>
@@ -406,13 +407,6 @@ join_groups(const struct device *d, const struct config *cfg)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
-/* True if further addresses may be in VLANs: a file is read later. */
-static bool
-has_vlans(const struct config *cfg)
-{
-	return cfg->addresses[0] == '/' || strstr(cfg->addresses, "vlan") != NULL;
-}
-
 /* Configures the port. *caps gets the offloads in use as port caps. */
 static bool
 prepare(struct device *d, const struct device_request *req, uint32_t *caps, struct error *err)
@@ -426,7 +420,7 @@ prepare(struct device *d, const struct device_request *req, uint32_t *caps, stru
 	if (d->isolated && !flow_rules_isolate(d->id, err))
 		return false;
 	*caps = choose_offloads(d, &info, req->profile->offloads);
-	if (req->cfg->vlan != 0 || has_vlans(req->cfg))
+	if (device_vlans_filter(d, req->cfg))
 		d->offloads_rx |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	return configure(d, req, &info, err);
 }
@@ -438,19 +432,6 @@ set_up_queues(struct device *d, struct error *err)
 		if (!set_up_queue(d, i, err))
 			return false;
 	return true;
-}
-
-/* Asks for frames of our VLAN where the NIC may filter: a virtual function gets only those of VLANs
- * that it has named. */
-static bool
-join_vlan(const struct device *d, const struct config *cfg, struct error *err)
-{
-	int rc;
-
-	if (!(d->offloads_rx & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) || cfg->vlan == 0)
-		return true;
-	rc = rte_eth_dev_vlan_filter(d->id, (uint16_t)cfg->vlan, 1);
-	return rc == 0 || failed("receive the VLAN of --vlan", rc, err);
 }
 
 /* Starts a port whose queues are set up: then come the filters, and the spreading of flows. */
@@ -466,7 +447,10 @@ bring_up(struct device *d, const struct device_request *req, struct error *err)
 	    (rc = rte_eth_promiscuous_enable(d->id)) != 0)
 		return failed("receive every frame (promiscuous)", rc, err);
 	join_groups(d, req->cfg);
-	return join_vlan(d, req->cfg, err) && fill_reta(d, req->plan, err);
+	rc = device_vlans_join(d, req->cfg);
+	if (rc != 0)
+		return failed("receive VLANs", rc, err);
+	return fill_reta(d, req->plan, err);
 }
 
 /* Gives the port the MAC that peers know: a bond has that of its first member, and after a reset a
@@ -573,7 +557,7 @@ device_stop(struct device *d)
 		return;
 	if (d->rules.made != 0)
 		flow_rules_flush(d->id);
-	if (d->iface[0] != '\0') /* the kernel's interface goes on without us, with its own MAC */
+	if (d->iface[0] != '\0') /* the kernel keeps the interface, with its own MAC */
 		(void)rte_eth_dev_default_mac_addr_set(
 			d->id, (struct rte_ether_addr *)(void *)d->ports[0].port.mac);
 	rte_eth_dev_stop(d->id);

@@ -119,8 +119,8 @@ uint64_t device_loans_bytes(const struct profile *p, const struct config *cfg);
 /* True if there is a peer, as far as the driver knows. Any thread may call it. */
 bool device_link_up_mt(const struct device *d);
 
-/* Returns the link's speed; 0: there is no peer. A speed that nobody knows is 1. Any thread may
- * call it. */
+/* Returns the link's speed in Mbit/s; 1: it is unknown; 0: there is no peer. Any thread may call
+ * it. */
 uint32_t device_link_mbps_mt(const struct device *d);
 
 /* Frames since start, as the NIC and its driver count them. */

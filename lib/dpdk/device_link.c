@@ -20,7 +20,7 @@ device_link_up_mt(const struct device *d)
 	return rte_eth_link_get_nowait(d->id, &link) != 0 || link.link_status != 0;
 }
 
-/* Returns the speed of the kernel's interface, 1 if nobody knows it; 0: it has no carrier. */
+/* Returns the speed of the kernel's interface; 1: it is unknown; 0: there is no carrier. */
 static uint32_t
 iface_mbps(const char *iface)
 {

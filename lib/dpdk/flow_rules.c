@@ -93,7 +93,7 @@ add_ports(struct rte_rule *r, const struct steer_match *m)
 
 /* Returns what the NIC hashes of the flows that a rule matches. */
 static uint64_t
-rss_types_of(const struct steer_match *m)
+match_rss_types(const struct steer_match *m)
 {
 	const bool is_tcp = m->protocol == IPPROTO_TCP;
 
@@ -113,7 +113,7 @@ add_target(struct rte_rule *r, const struct steer_rule *rule, const struct steer
 	for (uint32_t i = 0; i < plan->queues; i++)
 		all_queues[i] = (uint16_t)i;
 	r->rss = (struct rte_flow_action_rss){
-		.types = rss_types_of(&rule->match),
+		.types = match_rss_types(&rule->match),
 		.key = plan->rss_key_bytes != 0 ? plan->rss_key : NULL,
 		.key_len = plan->rss_key_bytes,
 		.queue = all_queues,

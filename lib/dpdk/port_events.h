@@ -2,7 +2,7 @@
  * port_events.h - what a driver announces of its port: reset, recovery, removal.
  *
  * A driver calls back from DPDK's interrupt thread, some with locks of their own held. The call
- * notes the event and wakes whoever polls fd; another thread takes the events and acts.
+ * notes the event and wakes the thread that polls fd, which takes the events and acts.
  *
  * Shape:  a word of bits, enum port_event. A new recovery cancels the result of an earlier one, so
  *         that the word never says that a port under recovery has recovered.
@@ -23,7 +23,7 @@ enum port_event {
 	PORT_EVENT_RECOVERING = 1u << 1,      /* the driver recovers the port by itself */
 	PORT_EVENT_RECOVERED = 1u << 2,       /* it did; rules and groups may be lost */
 	PORT_EVENT_RECOVERY_FAILED = 1u << 3, /* it could not: the port is of no more use */
-	PORT_EVENT_REMOVED = 1u << 4,         /* the device is gone, or is about to go */
+	PORT_EVENT_REMOVED = 1u << 4,         /* the device is removed, or will be at once */
 };
 
 struct port_events {

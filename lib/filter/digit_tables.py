@@ -9,7 +9,7 @@ DIGITS, QUAD_STEP, TRIPLE_STEP = 68, 1024, 32
 
 
 def starts(sizes, step):
-    """Where each begins if every one is as long as a multiple of step; where the last one ends."""
+    """Returns where each entry begins, and where the last ends, if sizes are rounded up to multiples of step."""
     found = [0]
     for size in sizes:
         found.append(found[-1] + -(-size // step) * step)

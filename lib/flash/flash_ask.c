@@ -61,7 +61,7 @@ flash_read_put(struct flash_backend *s, struct flash_read *r)
 }
 
 static uint32_t
-pages_of(const struct flash_ask *a)
+candidate_pages(const struct flash_ask *a)
 {
 	return flash_candidate_pages(&a->candidates[a->at]);
 }
@@ -71,7 +71,7 @@ static void
 read_begin(struct flash_backend *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
-	const uint32_t pages = pages_of(a);
+	const uint32_t pages = candidate_pages(a);
 	struct flash_read *r = read_take(s, a, pages);
 
 	if (r == NULL) {
@@ -173,7 +173,7 @@ store_has_it(struct flash_backend *s, struct flash_ask *a)
 
 /* Erases the key, and completes the request as failed (E). */
 static void
-give_up(struct flash_backend *s, struct flash_ask *a)
+ask_fail(struct flash_backend *s, struct flash_ask *a)
 {
 	if (store_shadow(s->c.store, key_of(a), a->hash, NULL) == STORE_EXISTS) {
 		store_has_it(s, a);
@@ -187,7 +187,7 @@ static void
 unreadable(struct flash_backend *s, struct flash_ask *a)
 {
 	flash_shard_unreadable(a->shards[a->at], &a->candidates[a->at]);
-	give_up(s, a);
+	ask_fail(s, a);
 }
 
 /* ---- records ---- */
@@ -326,7 +326,7 @@ look_again(struct flash_backend *s, struct flash_ask *a)
 	a->state = ASK_LOOKS;
 	if (a->looks < FLASH_LOOKS_MAX)
 		return STEP_ON;
-	give_up(s, a);
+	ask_fail(s, a);
 	return STEP_ENDED;
 }
 
@@ -346,7 +346,7 @@ promote(struct flash_backend *s, struct flash_ask *a)
 }
 
 static enum step
-complete(struct flash_backend *s, struct flash_ask *a)
+promote_or_answer(struct flash_backend *s, struct flash_ask *a)
 {
 	const struct flash_candidate *at = &a->candidates[a->at];
 	const bool used = a->uses && flash_candidate_use(a->shards[a->at], a->hash, at);
@@ -385,7 +385,7 @@ found_it(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	uint32_t len;
 
 	if (expiry_s != 0 && expiry_s <= serve_now_s(s->c.serve)) {
-		give_up(s, a);
+		ask_fail(s, a);
 		return STEP_ENDED;
 	}
 	if (!value_len(pages, found, &len))
@@ -398,14 +398,14 @@ found_it(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	case STORE_NOT_YET:
 		return no_memory(s, a);
 	default:
-		give_up(s, a);
+		ask_fail(s, a);
 		return STEP_ENDED;
 	}
 	if (!copy_record(s, a, pages, found, len))
 		return bad_packed(s, a);
 	if (a->promote || (a->is_meta && (a->promotion.status & STORE_ONLY) != 0))
 		return promote(s, a);
-	return complete(s, a);
+	return promote_or_answer(s, a);
 }
 
 /* ---- looks and reads ---- */
@@ -426,7 +426,7 @@ add_candidate(struct flash_ask *a, struct flash_shard *shard, const struct flash
 
 /* Looks the key up (L). False: the store has the key. */
 static bool
-look(struct flash_backend *s, struct flash_ask *a)
+look_up_key(struct flash_backend *s, struct flash_ask *a)
 {
 	struct flash_tier *tier = s->c.tier;
 	struct flash_tier_look l;
@@ -449,7 +449,7 @@ look(struct flash_backend *s, struct flash_ask *a)
 
 /* Judges the pages of a read, or of a buffer, which are in the scratch pages (V). */
 static enum step
-judge(struct flash_backend *s, struct flash_ask *a)
+judge_record(struct flash_backend *s, struct flash_ask *a)
 {
 	const bool was_buffer = a->read == NULL;
 	const uint8_t *pages = was_buffer ? s->scratch : a->read->pages;
@@ -485,7 +485,7 @@ judge(struct flash_backend *s, struct flash_ask *a)
 static enum step
 run_look(struct flash_backend *s, struct flash_ask *a)
 {
-	if (look(s, a))
+	if (look_up_key(s, a))
 		return STEP_ON;
 	store_has_it(s, a);
 	return STEP_ENDED;
@@ -496,7 +496,7 @@ static enum step
 run_out(struct flash_backend *s, struct flash_ask *a)
 {
 	if (a->more) {
-		give_up(s, a);
+		ask_fail(s, a);
 	} else {
 		flash_ask_count(s, FLASH_ASK_NOT_FOUND);
 		answer(s, a, false);
@@ -507,7 +507,7 @@ run_out(struct flash_backend *s, struct flash_ask *a)
 static bool
 is_too_long(const struct flash_backend *s, const struct flash_ask *a)
 {
-	return pages_of(a) > flash_record_pages(s->c.item_max);
+	return candidate_pages(a) > flash_record_pages(s->c.item_max);
 }
 
 static enum step
@@ -516,15 +516,15 @@ run_reads(struct flash_backend *s, struct flash_ask *a)
 	if (a->at == a->count)
 		return run_out(s, a);
 	if (is_too_long(s, a)) {
-		give_up(s, a);
+		ask_fail(s, a);
 		return STEP_ENDED;
 	}
 	if (flash_read_buffer(a->shards[a->at], &a->candidates[a->at], s->scratch)) {
 		flash_ask_count(s, FLASH_ASK_BUFFERED);
-		return judge(s, a);
+		return judge_record(s, a);
 	}
 	if (a->reads == FLASH_READS_MAX) {
-		give_up(s, a);
+		ask_fail(s, a);
 		return STEP_ENDED;
 	}
 	read_begin(s, a);
@@ -539,7 +539,7 @@ flash_ask_run(struct flash_backend *s, struct flash_ask *a)
 	for (uint32_t i = 0; i < STEPS_MAX && step == STEP_ON; i++)
 		step = a->state == ASK_LOOKS   ? run_look(s, a)
 		       : a->state == ASK_READS ? run_reads(s, a)
-					       : judge(s, a);
+					       : judge_record(s, a);
 	if (step != STEP_ENDED)
 		make_runnable(s, a);
 }
@@ -565,7 +565,7 @@ is_on_flash(const struct flash_ask *a)
 void
 flash_ask_begin(struct flash_backend *s, struct flash_ask *a)
 {
-	if (!look(s, a)) {
+	if (!look_up_key(s, a)) {
 		a->state = ASK_LOOKS;
 	} else if (is_on_flash(a) && !is_too_long(s, a)) {
 		read_begin(s, a);

@@ -97,7 +97,7 @@ ask(void *arg, const struct backend_ask *q)
 	flash_ask_count(s, FLASH_ASKED);
 }
 
-/* Makes lookups and begins reads; requests with an answer wait for poll(). */
+/* Makes lookups and begins reads; requests with an answer wait for flash_poll(). */
 static void
 send(void *arg)
 {
@@ -113,7 +113,7 @@ send(void *arg)
 }
 
 static void
-look_at_oldest(struct flash_backend *s)
+note_oldest_read(struct flash_backend *s)
 {
 	const uint32_t reads = s->c.reads_small + s->c.reads_large;
 	uint64_t oldest_ns = s->now_ns;
@@ -126,7 +126,7 @@ look_at_oldest(struct flash_backend *s)
 }
 
 static void
-poll(void *arg, uint64_t now_ns)
+flash_poll(void *arg, uint64_t now_ns)
 {
 	struct flash_backend *s = arg;
 
@@ -135,7 +135,7 @@ poll(void *arg, uint64_t now_ns)
 	store_evict_waiting(s->c.store);
 	flash_reads_poll(s);
 	if (s->under_way != 0 && now_ns - s->looked_ns >= FLASH_LOOK_NS)
-		look_at_oldest(s);
+		note_oldest_read(s);
 
 	const uint32_t n = s->runnable_count < PENDING_ENDED_PER_TURN ? s->runnable_count
 								      : PENDING_ENDED_PER_TURN;
@@ -162,7 +162,7 @@ ask_of(struct flash_backend *s, uint64_t ticket)
 }
 
 static void
-forget(void *arg, uint64_t ticket)
+ask_forget(void *arg, uint64_t ticket)
 {
 	struct flash_backend *s = arg;
 	struct flash_ask *a = ask_of(s, ticket);
@@ -234,8 +234,8 @@ flash_backend_of(struct flash_backend *s)
 		.timeout_ns = s->c.deadline_ns,
 		.ask = ask,
 		.send = send,
-		.poll = poll,
-		.forget = forget,
+		.poll = flash_poll,
+		.forget = ask_forget,
 		.release = release,
 		.next_ns = next_ns,
 		.tier = {.may_have = may_have, .prefetch = prefetch_keys, .missed = missed},

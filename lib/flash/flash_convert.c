@@ -62,7 +62,7 @@ flash_convert_words(const struct flash_convert *c)
 
 /* Hands the conversion over: all that was done in this stage becomes the other thread's. */
 static void
-hand_over(struct flash_convert *c, enum flash_convert_stage stage)
+stage_publish(struct flash_convert *c, enum flash_convert_stage stage)
 {
 	const uint32_t shard = (uint32_t)(c->shard - c->c.shards);
 
@@ -72,10 +72,10 @@ hand_over(struct flash_convert *c, enum flash_convert_stage stage)
 }
 
 static void
-give_up(struct flash_convert *c)
+conversion_end(struct flash_convert *c)
 {
 	flash_convert_count(c, FLASH_CONVERT_ENDED, 1);
-	hand_over(c, FLASH_CONVERT_IDLE);
+	stage_publish(c, FLASH_CONVERT_IDLE);
 }
 
 /* ---- choice of segments ---- */
@@ -112,7 +112,7 @@ choose(struct flash_convert *c)
 	c->count = 0;
 	c->bytes = 0;
 	flash_pass_begin(c, c->from);
-	hand_over(c, FLASH_CONVERT_LIST);
+	stage_publish(c, FLASH_CONVERT_LIST);
 }
 
 /* ---- LIST ---- */
@@ -123,14 +123,14 @@ list(struct flash_convert *c)
 	if (!flash_pass_work(c, flash_pass_list))
 		return;
 	if (c->count == 0) {
-		hand_over(c, FLASH_CONVERT_BEGIN);
+		stage_publish(c, FLASH_CONVERT_BEGIN);
 		return;
 	}
 	memset(c->slots, 0,
 	       (size_t)c->shard->column.buckets * FLASH_COLUMN_SLOTS * sizeof c->slots[0]);
 	memset(c->ends, 0, (c->shard->column.buckets / 64 + 1) * sizeof c->ends[0]);
 	c->placed = false;
-	hand_over(c, FLASH_CONVERT_BUILD);
+	stage_publish(c, FLASH_CONVERT_BUILD);
 }
 
 /* ---- BUILD ---- */
@@ -143,7 +143,7 @@ draw(struct flash_convert *c)
 }
 
 static struct filter_place
-place_of(const struct flash_convert *c, uint32_t item)
+item_place(const struct flash_convert *c, uint32_t item)
 {
 	return filter_place(&c->shard->columns.shape, c->items[item].hash);
 }
@@ -166,7 +166,7 @@ put_into(struct flash_convert *c, uint32_t item, uint32_t bucket)
 static void
 place_item(struct flash_convert *c, uint32_t item)
 {
-	struct filter_place p = place_of(c, item);
+	struct filter_place p = item_place(c, item);
 	uint32_t bucket = p.buckets[draw(c) & 1];
 
 	flash_convert_count(c, FLASH_CONVERT_ITEMS, 1);
@@ -179,7 +179,7 @@ place_item(struct flash_convert *c, uint32_t item)
 
 		*slot = item + 1;
 		item = other;
-		p = place_of(c, item);
+		p = item_place(c, item);
 		bucket = p.buckets[0] == bucket ? p.buckets[1] : p.buckets[0];
 		if (put_into(c, item, bucket))
 			return;
@@ -227,7 +227,7 @@ build(struct flash_convert *c)
 	c->step = 0;
 	if (c->placed) {
 		flash_old_begin(c);
-		hand_over(c, FLASH_CONVERT_OLD);
+		stage_publish(c, FLASH_CONVERT_OLD);
 	} else {
 		c->placed = true;
 		c->bytes = 0;
@@ -237,7 +237,7 @@ build(struct flash_convert *c)
 /* ---- DATA ---- */
 
 static uint32_t
-pages_of(const struct flash_convert *c)
+column_page_count(const struct flash_convert *c)
 {
 	return (c->bytes + FLASH_PAYLOAD_BYTES - 1) / FLASH_PAYLOAD_BYTES;
 }
@@ -252,22 +252,22 @@ data(struct flash_convert *c)
 		if (!flash_pass_work(c, flash_pass_place))
 			return;
 		if (c->failed || c->cursor != c->count) {
-			give_up(c);
+			conversion_end(c);
 			return;
 		}
-		flash_pass_seal(c, pages_of(c));
+		flash_pass_seal(c, column_page_count(c));
 		c->writes = true;
 	}
-	if (!flash_pass_write(c, pages_of(c)))
+	if (!flash_pass_write(c, column_page_count(c)))
 		return;
 	if (c->failed) {
-		give_up(c);
+		conversion_end(c);
 		return;
 	}
 	c->is_open = c->writes = false;
 	c->page += c->c.output_pages;
-	if (c->page >= pages_of(c))
-		hand_over(c, FLASH_CONVERT_PUT);
+	if (c->page >= column_page_count(c))
+		stage_publish(c, FLASH_CONVERT_PUT);
 }
 
 bool
@@ -291,8 +291,8 @@ flash_convert_work(struct flash_convert *c)
 		break;
 	case FLASH_CONVERT_OLD:
 		if (flash_old_work(c))
-			hand_over(c, c->again_count != 0 ? FLASH_CONVERT_REINSERT
-							 : FLASH_CONVERT_BEGIN);
+			stage_publish(c, c->again_count != 0 ? FLASH_CONVERT_REINSERT
+							     : FLASH_CONVERT_BEGIN);
 		break;
 	case FLASH_CONVERT_DATA:
 		data(c);
@@ -311,13 +311,13 @@ begin(struct flash_convert *c)
 {
 	if (c->count == 0) {
 		flash_column_skip(c->shard, c->to);
-		hand_over(c, FLASH_CONVERT_IDLE);
+		stage_publish(c, FLASH_CONVERT_IDLE);
 		return;
 	}
 	c->number = flash_column_begin(c->shard);
 	c->page = 0;
 	c->is_open = c->writes = false;
-	hand_over(c, FLASH_CONVERT_DATA);
+	stage_publish(c, FLASH_CONVERT_DATA);
 }
 
 static void
@@ -332,7 +332,7 @@ again(struct flash_convert *c)
 				      c->again[i].bytes + record.head);
 	}
 	c->again_count = 0;
-	hand_over(c, FLASH_CONVERT_OLD);
+	stage_publish(c, FLASH_CONVERT_OLD);
 }
 
 /* Returns a bucket's fingerprints in ascending order. */
@@ -341,7 +341,7 @@ fingerprints_of(const struct flash_convert *c, uint32_t bucket, uint32_t f[FLASH
 {
 	for (uint32_t i = 0; i < FLASH_COLUMN_SLOTS; i++) {
 		const uint32_t item = c->slots[(size_t)bucket * FLASH_COLUMN_SLOTS + i];
-		const uint32_t value = item == 0 ? 0 : place_of(c, item - 1).fingerprint;
+		const uint32_t value = item == 0 ? 0 : item_place(c, item - 1).fingerprint;
 		uint32_t at = i;
 
 		for (; at != 0 && f[at - 1] > value; at--)
@@ -351,7 +351,7 @@ fingerprints_of(const struct flash_convert *c, uint32_t bucket, uint32_t f[FLASH
 }
 
 static void
-put(struct flash_convert *c)
+put_fingerprints(struct flash_convert *c)
 {
 	const uint32_t end = c->shard->column.buckets;
 
@@ -366,7 +366,7 @@ put(struct flash_convert *c)
 		return;
 	flash_column_is_put(c->shard);
 	c->checks = 0;
-	hand_over(c, FLASH_CONVERT_CHECK);
+	stage_publish(c, FLASH_CONVERT_CHECK);
 }
 
 /* Returns the segment of a location: only one of those being converted is in the slot. */
@@ -398,17 +398,17 @@ check(struct flash_convert *c)
 		c->step = 0;
 		if (++c->checks == FLASH_CONVERT_CHECKS) {
 			flash_column_end(c->shard);
-			give_up(c);
+			conversion_end(c);
 		}
 		return;
 	}
-	flash_column_show(c->shard, pages_of(c), c->to);
-	hand_over(c, FLASH_CONVERT_IDLE);
+	flash_column_show(c->shard, column_page_count(c), c->to);
+	stage_publish(c, FLASH_CONVERT_IDLE);
 }
 
 /* Prefetches what a check reads, before the lock is taken. */
 static void
-fetch(const struct flash_convert *c)
+prefetch_checked(const struct flash_convert *c)
 {
 	const struct flash_shard *s = c->shard;
 
@@ -421,19 +421,19 @@ fetch(const struct flash_convert *c)
 }
 
 static void
-slice(struct flash_convert *c, struct flash_shard *s, uint32_t stage)
+convert_slice(struct flash_convert *c, struct flash_shard *s, uint32_t stage)
 {
 	if (stage == FLASH_CONVERT_CHECK)
-		fetch(c);
+		prefetch_checked(c);
 	spin_lock(&s->lock);
 	if (stage == FLASH_CONVERT_REINSERT)
 		again(c);
 	else if (stage == FLASH_CONVERT_BEGIN)
 		begin(c);
 	else if (s->building != c->number)
-		give_up(c); /* a flush has ended the column */
+		conversion_end(c); /* a flush has ended the column */
 	else if (stage == FLASH_CONVERT_PUT)
-		put(c);
+		put_fingerprints(c);
 	else
 		check(c);
 	spin_unlock(&s->lock);
@@ -450,6 +450,6 @@ flash_convert_turn(struct flash_convert *c, struct flash_shard *s)
 
 		if (now >> STAGE_BITS != shard || (now & STAGE_MASK) < FLASH_CONVERT_REINSERT)
 			return;
-		slice(c, s, now & STAGE_MASK);
+		convert_slice(c, s, now & STAGE_MASK);
 	}
 }

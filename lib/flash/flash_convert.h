@@ -12,7 +12,7 @@
  * Units:  at: offset in a column's payload. stage: enum flash_convert_stage.
  * Owner:  the caller owns the shards, and the memory for transfers, which the device uses. All
  *         other memory comes from flash_convert_bytes of the caller's region.
- * Thread: flash_convert_work, _heard: the tier's thread. flash_convert_turn: a shard's owner, one
+ * Thread: flash_convert_work, _ended: the tier's thread. flash_convert_turn: a shard's owner, one
  *         core, without a lock.
  * Errors: none are reported: an item that does not enter a column leaves with its segment.
  * Bounds: a call of flash_convert_work processes one segment, or as much; one of _turn takes

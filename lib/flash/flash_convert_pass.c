@@ -13,27 +13,22 @@
 
 /* ---- transfers ---- */
 
-static uint32_t
-segment_bytes(const struct flash_convert *c)
-{
-	return c->shard->log.c.segment_pages * FLASH_PAGE_BYTES;
-}
-
 static uint8_t *
 read_memory(const struct flash_convert *c, uint64_t n)
 {
-	return c->c.memory + n % FLASH_CONVERT_TRANSFERS * segment_bytes(c);
+	return c->c.memory + n % FLASH_CONVERT_TRANSFERS * flash_log_segment_bytes(&c->shard->log);
 }
 
 static uint8_t *
 output(const struct flash_convert *c)
 {
-	return c->c.memory + (size_t)FLASH_CONVERT_TRANSFERS * segment_bytes(c);
+	return c->c.memory +
+	       (size_t)FLASH_CONVERT_TRANSFERS * flash_log_segment_bytes(&c->shard->log);
 }
 
 /* Submits a transfer. False: the device accepts no more at present. */
 static bool
-submit(struct flash_convert *c, uint64_t n, struct flash_io io)
+transfer_submit(struct flash_convert *c, uint64_t n, struct flash_io io)
 {
 	const uint32_t i = (uint32_t)(n % FLASH_CONVERT_TRANSFERS);
 
@@ -78,10 +73,10 @@ read_ahead(struct flash_convert *c)
 			.offset = flash_log_offset(log,
 						   flash_location(flash_slot(log, c->begun), 0, 1)),
 			.data = read_memory(c, c->begun),
-			.len = segment_bytes(c),
+			.len = flash_log_segment_bytes(&c->shard->log),
 			.kind = FLASH_READ};
 
-		if (!submit(c, c->begun, io))
+		if (!transfer_submit(c, c->begun, io))
 			return;
 	}
 }
@@ -217,7 +212,7 @@ flash_pass_data_begin(struct flash_convert *c)
 
 /* Copies the part of a record that lies in the output. */
 static void
-lay_out(struct flash_convert *c, const struct records *r, uint32_t at)
+copy_record_part(struct flash_convert *c, const struct records *r, uint32_t at)
 {
 	const uint32_t begin = range_begin(c);
 	const uint32_t room = c->c.output_pages * FLASH_PAYLOAD_BYTES;
@@ -256,7 +251,7 @@ flash_pass_place(struct flash_convert *c, const uint8_t *bytes, uint64_t sequenc
 		if (it->location != r.location || it->hash != c->c.hash(c->c.arg, r.record.key))
 			continue;
 		if (it->at != FLASH_CONVERT_NOWHERE)
-			lay_out(c, &r, it->at);
+			copy_record_part(c, &r, it->at);
 		c->cursor++;
 	}
 	protocol_gap();
@@ -298,7 +293,7 @@ flash_pass_write(struct flash_convert *c, uint32_t pages)
 			.len = n * FLASH_PAGE_BYTES,
 			.kind = FLASH_WRITE};
 
-		if (!submit(c, 0, io))
+		if (!transfer_submit(c, 0, io))
 			break;
 		flash_convert_count(c, FLASH_CONVERT_PAGES, n);
 		c->begun += n;
@@ -342,7 +337,7 @@ old_read(struct flash_convert *c, uint32_t pages)
 				    .len = pages * FLASH_PAGE_BYTES,
 				    .kind = FLASH_READ};
 
-	if (c->begun == 0 && submit(c, 0, io))
+	if (c->begun == 0 && transfer_submit(c, 0, io))
 		c->begun = 1;
 	return c->begun != 0 && c->under_way == 0;
 }

@@ -30,7 +30,7 @@ copy_until(struct flash_offer *o, uint32_t end)
 }
 
 static bool
-slice(struct flash_tier *t, uint32_t core, uint64_t offer)
+copy_slice(struct flash_tier *t, uint32_t core, uint64_t offer)
 {
 	struct flash_tier_core *c = &t->core[core];
 	struct flash_offer *o = &c->offers[offer - 1];
@@ -46,7 +46,7 @@ slice(struct flash_tier *t, uint32_t core, uint64_t offer)
 /* ---- the tier's thread ---- */
 
 static uint32_t
-bit_of(uint64_t offer)
+offer_bit(uint64_t offer)
 {
 	return 1u << (offer - 1);
 }
@@ -61,16 +61,16 @@ post(struct flash_tier_core *c, uint64_t offer)
 	c->copy_room -= FLASH_COPY_HELPED;
 	/* Release: pairs with the acquire in flash_copies_work; the offer and its item are
 	 * visible. */
-	atomic_fetch_or_explicit(&c->posted, bit_of(offer), memory_order_release);
+	atomic_fetch_or_explicit(&c->posted, offer_bit(offer), memory_order_release);
 }
 
 /* True: the thread has not taken the offer, and will not. */
 static bool
-take_back(struct flash_tier_core *c, uint64_t offer)
+offer_take_back(struct flash_tier_core *c, uint64_t offer)
 {
 	/* Relaxed: the core wrote what it reads then. */
-	return (atomic_fetch_and_explicit(&c->posted, ~bit_of(offer), memory_order_relaxed) &
-		bit_of(offer)) != 0;
+	return (atomic_fetch_and_explicit(&c->posted, ~offer_bit(offer), memory_order_relaxed) &
+		offer_bit(offer)) != 0;
 }
 
 static bool
@@ -126,14 +126,14 @@ flash_copy_go_on(struct flash_tier *t, uint32_t core, uint64_t offer)
 		return false;
 	}
 	if (o->copier != FLASH_COPY_POSTED)
-		return slice(t, core, offer);
+		return copy_slice(t, core, offer);
 	if (c->copy_room <= 0)
 		return false;
 	if (is_made(o)) {
 		c->copy_room -= FLASH_COPY_HELPED;
 		return true;
 	}
-	return is_late(c, o) && take_back(c, offer) && slice(t, core, offer);
+	return is_late(c, o) && offer_take_back(c, offer) && copy_slice(t, core, offer);
 }
 
 void
@@ -141,7 +141,7 @@ flash_copy_end(struct flash_tier_core *c, uint64_t offer)
 {
 	struct flash_offer *o = &c->offers[offer - 1];
 
-	if (o->copier == FLASH_COPY_POSTED && !take_back(c, offer))
+	if (o->copier == FLASH_COPY_POSTED && !offer_take_back(c, offer))
 		while (!is_made(o))
 			spin_pause();
 	c->slicing = c->slicing == offer ? 0 : c->slicing;

@@ -67,7 +67,7 @@ errors_of(struct flash_shard *s, uint64_t sequence)
 /* Gives a segment up. Its tombstones stay valid; a restart that cannot read them forgets older
  * records. */
 static void
-give_up(struct flash_shard *s, uint64_t sequence)
+segment_drop(struct flash_shard *s, uint64_t sequence)
 {
 	flash_shard_journal(s, FLASH_DROP, sequence | FLASH_DROP_ENTRIES);
 	protocol_gap();
@@ -84,7 +84,7 @@ flash_shard_unreadable(struct flash_shard *s, const struct flash_candidate *at)
 	spin_lock(&s->lock);
 	if (flash_log_live(&s->log, at->location) == at->sequence &&
 	    errors_of(s, at->sequence) == FLASH_BAD_ERRORS)
-		give_up(s, at->sequence);
+		segment_drop(s, at->sequence);
 	spin_unlock(&s->lock);
 }
 

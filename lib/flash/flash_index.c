@@ -13,7 +13,7 @@ struct node {
 };
 
 static uint32_t
-matches(const struct flash_index *ix, uint32_t bucket, uint16_t tag, uint32_t *locations)
+matching_locations(const struct flash_index *ix, uint32_t bucket, uint16_t tag, uint32_t *locations)
 {
 	const struct bucket *b = &ix->buckets[bucket];
 	uint32_t count = 0;
@@ -31,10 +31,10 @@ uint32_t
 flash_index_look(const struct flash_index *ix, uint64_t hash, uint32_t *locations)
 {
 	const struct place p = flash_index_place(ix, hash);
-	uint32_t count = matches(ix, p.primary, p.tag, locations);
+	uint32_t count = matching_locations(ix, p.primary, p.tag, locations);
 
 	protocol_gap();
-	count += matches(ix, p.alternate, p.tag, locations + count);
+	count += matching_locations(ix, p.alternate, p.tag, locations + count);
 	/* Acquire: pairs with the release in bucket_clear; a lookup that sees a slot cleared by a
 	 * move sees the step before it. */
 	atomic_thread_fence(memory_order_acquire);
@@ -124,7 +124,7 @@ branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t c
 /* Frees a slot in one of the two buckets. No path has a bucket twice: a shorter path would have
  * been found before. */
 static struct spot
-make_room(struct flash_index *ix, const struct place *p)
+free_slot(struct flash_index *ix, const struct place *p)
 {
 	struct node nodes[FLASH_INDEX_NODES]; /* 2 KiB, of which most calls need two nodes */
 	uint32_t count = 2;
@@ -153,7 +153,7 @@ find_room(struct flash_index *ix, const struct place *p)
 	const uint32_t free = other ? there : here;
 
 	if (free == 0)
-		return make_room(ix, p);
+		return free_slot(ix, p);
 	return (struct spot){other ? alternate : primary, (uint32_t)__builtin_ctz(free), 0};
 }
 

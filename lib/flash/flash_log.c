@@ -8,7 +8,7 @@
 #include <string.h>
 
 static uint64_t
-head_of(const struct flash_log *log)
+log_head(const struct flash_log *log)
 {
 	/* Acquire: pairs with the release in flash_log_open. */
 	return atomic_load_explicit(&log->head, memory_order_acquire);
@@ -32,7 +32,7 @@ flash_log_init(struct flash_log *log, const struct flash_log_config *c, struct f
 bool
 flash_log_has(const struct flash_log *log, uint64_t sequence)
 {
-	const uint64_t head = head_of(log);
+	const uint64_t head = log_head(log);
 
 	return sequence <= head && head - sequence < log->c.live &&
 	       !flash_is_lost(log, flash_slot(log, sequence));
@@ -41,7 +41,7 @@ flash_log_has(const struct flash_log *log, uint64_t sequence)
 uint64_t
 flash_log_live(const struct flash_log *log, uint32_t location)
 {
-	const uint64_t head = head_of(log);
+	const uint64_t head = log_head(log);
 	const uint32_t slot = flash_location_slot(location & ~(1u << 31)), n = log->c.segments;
 	const uint64_t back = (flash_slot(log, head) + n - slot) % n;
 
@@ -114,7 +114,7 @@ flash_log_turn_page(struct flash_log *log)
 uint64_t
 flash_log_position(const struct flash_log *log)
 {
-	const uint64_t head = head_of(log);
+	const uint64_t head = log_head(log);
 
 	if (log->open == FLASH_BUFFERS || log->at >= flash_log_capacity(log))
 		return FLASH_POSITION(head + 1, 1);
@@ -179,7 +179,7 @@ bool
 flash_log_open(struct flash_log *log)
 {
 	const uint32_t i = free_buffer(log);
-	const uint64_t sequence = head_of(log) + 1;
+	const uint64_t sequence = log_head(log) + 1;
 	const uint32_t slot = flash_slot(log, sequence);
 
 	if (i == FLASH_BUFFERS)
@@ -231,11 +231,11 @@ flash_log_reserve(struct flash_log *log, const struct flash_record *record,
 	const uint32_t page = log->at / FLASH_PAYLOAD_BYTES;
 	const uint32_t last = (log->at + len - 1) / FLASH_PAYLOAD_BYTES;
 
-	*r = (struct flash_reserved){.sequence = head_of(log),
+	*r = (struct flash_reserved){.sequence = log_head(log),
 				     .buffer = log->open,
 				     .offset = log->at,
 				     .head = head_len,
-				     .location = flash_location(flash_slot(log, head_of(log)),
+				     .location = flash_location(flash_slot(log, log_head(log)),
 								1 + page, last - page + 1),
 				     .has_expiry = record->expiry_s != 0};
 	flash_payload_put(payload(log, log->open), log->at, head, head_len);
@@ -360,7 +360,7 @@ flash_log_write(struct flash_log *log, struct flash_io *io)
 			.offset = flash_log_offset(log,
 						   flash_location(flash_slot(log, sequence), 0, 1)),
 			.data = b->pages,
-			.len = log->c.segment_pages * FLASH_PAGE_BYTES,
+			.len = flash_log_segment_bytes(log),
 			.kind = FLASH_WRITE};
 		return true;
 	}

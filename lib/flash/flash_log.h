@@ -84,6 +84,12 @@ void flash_log_init(struct flash_log *log, const struct flash_log_config *config
 		    struct flash_kept *kept, uint8_t *pages);
 
 static inline uint32_t
+flash_log_segment_bytes(const struct flash_log *log)
+{
+	return log->c.segment_pages * FLASH_PAGE_BYTES;
+}
+
+static inline uint32_t
 flash_slot(const struct flash_log *log, uint64_t sequence)
 {
 	return (uint32_t)(sequence % log->c.segments);

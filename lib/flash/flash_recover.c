@@ -29,12 +29,6 @@ struct recovery {
 	uint64_t bad[FLASH_SLOTS_MAX / 64];
 };
 
-static uint32_t
-segment_bytes(const struct flash_shard *s)
-{
-	return s->log.c.segment_pages * FLASH_PAGE_BYTES;
-}
-
 /* ---- transfers ---- */
 
 #define WRITE_TAG (1ull << 32)
@@ -53,12 +47,12 @@ goes_on(struct recovery *r)
 static uint8_t *
 memory_of(const struct recovery *r, uint32_t i)
 {
-	return r->c->memory + (size_t)i * segment_bytes(r->s);
+	return r->c->memory + (size_t)i * flash_log_segment_bytes(&r->s->log);
 }
 
 /* Handles an end, if there is one. */
 static bool
-ends_take(struct recovery *r)
+end_take(struct recovery *r)
 {
 	struct flash_result ended;
 
@@ -81,9 +75,9 @@ ends_take(struct recovery *r)
 
 /* Waits for an end. False: there will be none. */
 static bool
-poll(struct recovery *r)
+end_wait(struct recovery *r)
 {
-	while (!ends_take(r)) {
+	while (!end_take(r)) {
 		if (!goes_on(r))
 			return false;
 		r->c->wait(r->c->arg);
@@ -92,10 +86,10 @@ poll(struct recovery *r)
 }
 
 static bool
-submit(struct recovery *r, const struct flash_io *io)
+io_submit_wait(struct recovery *r, const struct flash_io *io)
 {
 	while (r->c->device->ops->submit(r->c->device, io, 1) == 0)
-		if (!poll(r))
+		if (!end_wait(r))
 			return false;
 	r->transfers++;
 	return true;
@@ -103,7 +97,7 @@ submit(struct recovery *r, const struct flash_io *io)
 
 /* Waits until no worker reads this segment. */
 static void
-take_back(struct recovery *r, uint32_t i)
+segment_take_back(struct recovery *r, uint32_t i)
 {
 	while (r->c->workers != NULL && !flash_workers_take_back(r->c->workers, i))
 		r->c->wait(r->c->arg);
@@ -118,7 +112,7 @@ stop(struct recovery *r)
 	struct flash_result ended;
 
 	for (uint32_t i = 0; i < r->c->depth; i++)
-		take_back(r, i);
+		segment_take_back(r, i);
 	for (uint32_t i = 0; i < FLASH_RECOVER_WAITS && r->transfers != 0; i++) {
 		if (r->c->device->ops->poll(r->c->device, &ended, 1) != 0)
 			r->transfers--;
@@ -137,11 +131,11 @@ write_closed(struct recovery *r)
 	while (flash_log_write(&r->s->log, &io)) {
 		io.tag |= WRITE_TAG;
 		r->writes++;
-		if (!submit(r, &io))
+		if (!io_submit_wait(r, &io))
 			return false;
 	}
 	while (r->writes != 0)
-		if (!poll(r))
+		if (!end_wait(r))
 			return false;
 	return true;
 }
@@ -155,12 +149,12 @@ begin_read(struct recovery *r, uint64_t sequence)
 		.tag = i,
 		.offset = flash_log_offset(log, flash_location(flash_slot(log, sequence), 0, 1)),
 		.data = memory_of(r, i),
-		.len = segment_bytes(r->s),
+		.len = flash_log_segment_bytes(&r->s->log),
 		.kind = FLASH_READ};
 
 	r->done[i] = false;
 	r->sequence[i] = sequence;
-	return submit(r, &io);
+	return io_submit_wait(r, &io);
 }
 
 static const uint8_t *
@@ -169,7 +163,7 @@ end_read(struct recovery *r, uint64_t sequence)
 	const uint32_t i = (uint32_t)(sequence % r->c->depth);
 
 	while (!r->done[i])
-		if (!poll(r))
+		if (!end_wait(r))
 			return NULL;
 	return r->error[i] == 0 ? memory_of(r, i) : NULL;
 }
@@ -238,7 +232,7 @@ redo(struct recovery *r, uint64_t sequence, const struct flash_change *c)
 }
 
 static void
-fetch(const struct recovery *r, const struct flash_change *c)
+prefetch_change(const struct recovery *r, const struct flash_change *c)
 {
 	const struct place p = flash_index_place(&r->s->index, c->hash);
 
@@ -251,10 +245,10 @@ static void
 redo_list(struct recovery *r, uint64_t sequence, const struct flash_change *changes, uint32_t count)
 {
 	for (uint32_t i = 0; i < count && i < AHEAD; i++)
-		fetch(r, &changes[i]);
+		prefetch_change(r, &changes[i]);
 	for (uint32_t i = 0; i < count; i++) {
 		if (i + AHEAD < count)
-			fetch(r, &changes[i + AHEAD]);
+			prefetch_change(r, &changes[i + AHEAD]);
 		redo(r, sequence, &changes[i]);
 	}
 }
@@ -291,7 +285,7 @@ redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 		flash_replay_next(p, &r->of, r->changes, AT_ONCE);
 		redo_list(r, sequence, r->changes, p->count);
 	}
-	take_back(r, i);
+	segment_take_back(r, i);
 	return p->step == FLASH_END;
 }
 
@@ -299,7 +293,7 @@ redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 static void
 share(struct recovery *r)
 {
-	while (r->c->workers != NULL && r->transfers != 0 && ends_take(r))
+	while (r->c->workers != NULL && r->transfers != 0 && end_take(r))
 		continue;
 }
 

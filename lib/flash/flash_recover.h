@@ -1,17 +1,17 @@
 /*
  * flash_recover.h - recovers a shard as the previous process left it, or empty.
  *
- * A killed process leaves its segments on flash, the buffers that it had perhaps not written, and
- * struct flash_kept. The buffers are written first; then the live segments are read in their
- * order, and their records applied again.
+ * A killed process leaves its segments on flash, buffers that may not be on flash yet, and struct
+ * flash_kept. Recovery writes the buffers first, then reads the live segments in order and applies
+ * their records again.
  *
- * Shape:  the shard finds nothing that was not reachable before: a record that it cannot keep is
- *         first forgotten in the log, so that the next restart does not find it either.
+ * Shape:  nothing becomes reachable that was not reachable before. A record that recovery cannot
+ *         keep is first invalidated in the log, so that the next restart does not find it either.
  * Owner:  memory: depth x a segment's pages, from and to which the device transfers.
  * Thread: one thread, before any other uses the shard; workers read records, and change nothing.
- *         It waits for the device or a worker: wait is called when nothing has ended.
- * Errors: a segment that cannot be read or has an invalid page, and that no DROP names, is
- *         forgotten with all before it. The same holds for a buffer that cannot be written.
+ *         It calls wait while it has to wait for the device or a worker.
+ * Errors: if a segment cannot be read or has an invalid page, and no DROP record names it, it and
+ *         all earlier segments are forgotten. The same holds for a buffer that cannot be written.
  * Bounds: `live` segments are read, depth at once. A stopped recovery waits FLASH_RECOVER_WAITS
  *         times for transfers to end.
  */
@@ -34,8 +34,8 @@ struct flash_recover_config {
 	void *arg;
 	/* Threads that read records meanwhile, besides this one; NULL: none. */
 	struct flash_workers *workers;
-	/* Called at each segment, and while it waits; done of all segments are read. False: the
-	 * recovery ends at once. NULL: it always continues. */
+	/* Called at each segment and while recovery waits. done: segments read, of `all`. If it
+	 * returns false, the recovery ends at once. NULL: the recovery always continues. */
 	bool (*go_on)(void *arg, uint32_t done, uint32_t all);
 	void *go_on_arg;
 };
@@ -47,16 +47,17 @@ struct flash_recovered {
 	bool hangs;   /* stopped, and the device has not ended all transfers */
 };
 
-/* Recovers a shard: kept and pages as they were left, buckets zeroed. */
+/* Recovers a shard. The caller passes kept and pages as the last process left them, and zeroed
+ * buckets. */
 struct flash_recovered flash_shard_recover(struct flash_shard *s,
 					   const struct flash_shard_config *config,
 					   const struct flash_recover_config *recover);
 
-/* Invalidates all that was written before, now and after any restart. */
+/* Invalidates everything written so far, for this process and after any restart. */
 void flash_kept_forget(struct flash_kept *kept);
 
-/* Writes all buffers to flash for a stop, while no other thread uses the shard. False: that
- * failed, and the content must not be relied on. */
+/* Writes all buffers to flash for a stop, while no other thread uses the shard. False: a write
+ * failed, and the content must not be used. */
 bool flash_shard_leave(struct flash_shard *s, const struct flash_recover_config *recover);
 
 #endif

@@ -40,8 +40,8 @@ drain(const struct flash_rows_io *rows, uint32_t under_way)
 
 /* Transfers all rows. hangs: some transfers have not ended. */
 static bool
-transfer(const struct flash_column_config *c, const struct flash_rows_io *rows,
-	 enum flash_io_kind kind, bool *hangs)
+transfer_rows(const struct flash_column_config *c, const struct flash_rows_io *rows,
+	      enum flash_io_kind kind, bool *hangs)
 {
 	const uint64_t offset = c->offset + (uint64_t)c->count * c->pages * FLASH_PAGE_BYTES;
 	const size_t bytes = flash_rows_bytes(c->buckets);
@@ -74,7 +74,7 @@ transfer(const struct flash_column_config *c, const struct flash_rows_io *rows,
 }
 
 static uint64_t
-sum_of(const struct flash_column_config *c)
+rows_sum(const struct flash_column_config *c)
 {
 	const size_t bytes = flash_rows_bytes(c->buckets);
 	uint32_t crc = ~0u;
@@ -89,7 +89,7 @@ flash_rows_write(const struct flash_column_config *c, const struct flash_rows_io
 {
 	bool hangs;
 
-	return transfer(c, io, FLASH_WRITE, &hangs) ? sum_of(c) : 0;
+	return transfer_rows(c, io, FLASH_WRITE, &hangs) ? rows_sum(c) : 0;
 }
 
 /* ---- a start ---- */
@@ -97,7 +97,7 @@ flash_rows_write(const struct flash_column_config *c, const struct flash_rows_io
 /* True if the numbers are ones that a process can have written. Lookups check fingerprints and
  * borders themselves. */
 static bool
-are_sound(const struct flash_column_config *c)
+rows_are_sound(const struct flash_column_config *c)
 {
 	const struct flash_columns_kept *k = (const void *)c->memory;
 
@@ -123,8 +123,8 @@ flash_rows_start(struct flash_column_config *c, enum flash_start start,
 	if (start == FLASH_COLD)
 		return true;
 	if (start == FLASH_FROM_CLEAN &&
-	    (sum == 0 || !transfer(c, io, FLASH_READ, &hangs) || sum_of(c) != sum))
+	    (sum == 0 || !transfer_rows(c, io, FLASH_READ, &hangs) || rows_sum(c) != sum))
 		return !hangs;
-	c->is_kept = are_sound(c);
+	c->is_kept = rows_are_sound(c);
 	return true;
 }

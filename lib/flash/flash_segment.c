@@ -89,7 +89,7 @@ flash_header_read(const uint8_t *page, struct flash_segment_id *id)
 }
 
 static uint32_t
-place_of(uint32_t offset)
+byte_place(uint32_t offset)
 {
 	return offset / FLASH_PAYLOAD_BYTES * FLASH_PAGE_BYTES +
 	       (uint32_t)sizeof(struct flash_page) + offset % FLASH_PAYLOAD_BYTES;
@@ -111,7 +111,7 @@ flash_payload_put(uint8_t *pages, uint32_t offset, const void *bytes, uint32_t l
 
 	for (uint32_t run; len != 0; offset += run, from += run, len -= run) {
 		run = run_of(offset, len);
-		memcpy(pages + place_of(offset), from, run);
+		memcpy(pages + byte_place(offset), from, run);
 	}
 }
 
@@ -122,7 +122,7 @@ flash_payload_get(const uint8_t *pages, uint32_t offset, void *bytes, uint32_t l
 
 	for (uint32_t run; len != 0; offset += run, to += run, len -= run) {
 		run = run_of(offset, len);
-		memcpy(to, pages + place_of(offset), run);
+		memcpy(to, pages + byte_place(offset), run);
 	}
 }
 
@@ -213,7 +213,7 @@ head_bytes(uint64_t head)
 }
 
 static const uint8_t *
-take(const uint8_t *at, void *field, uint32_t len)
+field_take(const uint8_t *at, void *field, uint32_t len)
 {
 	if (len != 0)
 		memcpy(field, at, len);
@@ -234,16 +234,16 @@ flash_record_read(const uint8_t *at, uint32_t len, struct flash_record *r)
 		return 0;
 	at += FLASH_RECORD_HEAD;
 	if (has_number(r->kind)) {
-		take(at, &r->number, sizeof r->number);
+		field_take(at, &r->number, sizeof r->number);
 		return r->head;
 	}
 	r->status = head >> STATUS_SHIFT & 0xf;
 	r->packed = bit(head, PACKED_SHIFT);
-	at = take(at, &more, cas_bytes(head));
+	at = field_take(at, &more, cas_bytes(head));
 	r->cas = more << CAS_HERE_BITS | head >> CAS_SHIFT;
-	at = take(at, &r->flags, bit(head, FLAGS_SHIFT) ? sizeof r->flags : 0);
-	at = take(at, &r->expiry_s, bit(head, EXPIRY_SHIFT) ? sizeof r->expiry_s : 0);
-	at = take(at, &upper, bit(head, LONG_SHIFT) ? sizeof upper : 0);
+	at = field_take(at, &r->flags, bit(head, FLAGS_SHIFT) ? sizeof r->flags : 0);
+	at = field_take(at, &r->expiry_s, bit(head, EXPIRY_SHIFT) ? sizeof r->expiry_s : 0);
+	at = field_take(at, &upper, bit(head, LONG_SHIFT) ? sizeof upper : 0);
 	r->value_len = (uint32_t)upper << VALUE_BITS | (head >> VALUE_SHIFT & VALUE_HERE);
 	r->key = (struct view){at, head & 0xff};
 	if (bit(head, LONG_SHIFT) && (upper == 0 || r->value_len > FLASH_VALUE_MAX))
@@ -347,7 +347,7 @@ is_within_page(const struct flash_pages *p, uint32_t offset, struct flash_record
 
 	return page < p->count && page_at(p, page, &h) && at < h.used &&
 	       h.used <= FLASH_PAYLOAD_BYTES &&
-	       flash_record_read(p->bytes + place_of(offset), h.used - at, r) != 0 &&
+	       flash_record_read(p->bytes + byte_place(offset), h.used - at, r) != 0 &&
 	       r->head + r->value_len <= h.used - at;
 }
 
@@ -361,7 +361,7 @@ next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_reco
 
 	if (w->next == 0 && !first_from(p, 0, &offset))
 		return FLASH_BAD;
-	/* The rest of a page that is not full has no record. */
+	/* After its last record a page that is not full is empty. */
 	if (offset < end && page_ends(p, offset) &&
 	    !first_from(p, offset / FLASH_PAYLOAD_BYTES + 1, &offset))
 		return FLASH_BAD;
@@ -427,7 +427,7 @@ flash_walk_skip(const struct flash_pages *p, struct flash_walk *w, struct view k
 
 	if (page < p->count && page_at(p, page, &h) && h.used <= FLASH_PAYLOAD_BYTES)
 		for (uint32_t at = offset % FLASH_PAYLOAD_BYTES; at < h.used; at += bytes) {
-			bytes = other_bytes(p->bytes + place_of(offset), h.used - at, key);
+			bytes = other_bytes(p->bytes + byte_place(offset), h.used - at, key);
 			if (bytes == 0)
 				break;
 			offset += bytes;

@@ -97,7 +97,7 @@ is_next_clean(const struct flash_shard *s)
 
 /* Makes room for this many bytes, in the next segment if need be. */
 static void
-make_room(struct flash_shard *s, uint32_t bytes)
+open_segment_for(struct flash_shard *s, uint32_t bytes)
 {
 	if (!flash_log_wants_segment(&s->log, bytes) || !is_next_clean(s))
 		return;
@@ -114,7 +114,7 @@ make_room(struct flash_shard *s, uint32_t bytes)
 void
 flash_shard_journal(struct flash_shard *s, enum flash_kind kind, uint64_t number)
 {
-	make_room(s, FLASH_JOURNAL_BYTES);
+	open_segment_for(s, FLASH_JOURNAL_BYTES);
 	if (flash_log_journal(&s->log, kind, number))
 		return;
 	atomic_store_explicit(&s->log.kept->unjournaled, 1, memory_order_release); /* U */
@@ -135,9 +135,9 @@ flash_shard_mark(struct flash_shard *s, uint64_t mark)
 void
 flash_shard_kill_all(struct flash_shard *s)
 {
-	make_room(s, FLASH_JOURNAL_BYTES);
+	open_segment_for(s, FLASH_JOURNAL_BYTES);
 	flash_log_turn_page(&s->log);
-	make_room(s, FLASH_JOURNAL_BYTES);
+	open_segment_for(s, FLASH_JOURNAL_BYTES);
 
 	const uint64_t mark = flash_log_position(&s->log);
 
@@ -172,7 +172,7 @@ flash_shard_flushed(struct flash_shard *s, uint32_t generation)
 /* Erases all entries that match: journals a tombstone, then spends their pages, then removes them.
  * Columns are kept in memory and need no tombstone. */
 static void
-forget(struct flash_shard *s, uint64_t hash, bool journal)
+entries_forget(struct flash_shard *s, uint64_t hash, bool journal)
 {
 	uint32_t locations[FLASH_INDEX_MATCHES];
 	const uint32_t n = flash_index_look(&s->index, hash, locations);
@@ -199,13 +199,13 @@ forget(struct flash_shard *s, uint64_t hash, bool journal)
 void
 flash_shard_forget(struct flash_shard *s, uint64_t hash)
 {
-	forget(s, hash, true);
+	entries_forget(s, hash, true);
 }
 
 /* Lists the live entries that match, and returns their number; or FLASH_COLUMNS_TORN. The caller
  * checks that nothing moved meanwhile. */
 static uint32_t
-look(const struct flash_shard *s, uint64_t hash, struct flash_candidate *at)
+list_candidates(const struct flash_shard *s, uint64_t hash, struct flash_candidate *at)
 {
 	uint32_t locations[FLASH_INDEX_MATCHES], found = 0;
 	const struct filter_place place = flash_has_columns(s)
@@ -246,7 +246,7 @@ flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *p)
 
 /* True if an entry or a fingerprint matches, dead entries included. */
 static bool
-matches(const struct flash_shard *s, const struct flash_shard_place *p)
+key_matches(const struct flash_shard *s, const struct flash_shard_place *p)
 {
 	if (flash_index_matches(&s->index, &p->index))
 		return true;
@@ -257,7 +257,7 @@ matches(const struct flash_shard *s, const struct flash_shard_place *p)
 bool
 flash_shard_lacks(const struct flash_shard *s, uint32_t moves, const struct flash_shard_place *p)
 {
-	return !matches(s, p) && flash_index_moves(&s->index) == moves;
+	return !key_matches(s, p) && flash_index_moves(&s->index) == moves;
 }
 
 bool
@@ -271,7 +271,7 @@ flash_may_have(struct flash_shard *s, uint64_t hash)
 	for (uint32_t i = 0; i < FLASH_LOOK_TRIES; i++) {
 		const uint32_t moves = flash_index_moves(&s->index);
 
-		if (matches(s, &place) && look(s, hash, at) != 0)
+		if (key_matches(s, &place) && list_candidates(s, hash, at) != 0)
 			return true;
 		if (flash_index_moves(&s->index) == moves)
 			return false;
@@ -286,7 +286,7 @@ flash_shard_erase(struct flash_shard *s, uint64_t hash)
 	if (!flash_may_have(s, hash))
 		return;
 	spin_lock(&s->lock);
-	forget(s, hash, false);
+	entries_forget(s, hash, false);
 	spin_unlock(&s->lock);
 }
 
@@ -313,7 +313,7 @@ flash_look_begin(struct flash_shard *s, struct flash_look *l)
 bool
 flash_look_end(struct flash_shard *s, struct flash_look *l, uint64_t hash)
 {
-	l->count = look(s, hash, l->at);
+	l->count = list_candidates(s, hash, l->at);
 	l->tries++;
 	/* Never under the lock. */
 	if (l->count == FLASH_COLUMNS_TORN) {
@@ -367,7 +367,7 @@ flash_shard_claimed(struct flash_shard *s, uint64_t hash)
 {
 	/* Lookups that saw neither the store's copy nor this one begin again. */
 	flash_index_step(&s->index);
-	forget(s, hash, false);
+	entries_forget(s, hash, false);
 	spin_unlock(&s->lock);
 }
 
@@ -383,7 +383,7 @@ flash_shard_make_place(struct flash_shard *s, const struct flash_record *record,
 	/* The first try may end on a spent page, the last page of its segment. */
 	for (uint32_t tries = 0; tries < 2 && !there; tries++) {
 		if (most <= flash_log_capacity(&s->log))
-			make_room(s, most);
+			open_segment_for(s, most);
 		there = flash_log_reserve(&s->log, record, reserved);
 	}
 	return there;

@@ -63,8 +63,8 @@
 enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
 extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
 
-/* One key for each core and all shards, kept as flash_kept is: the key may be in the store and in
- * the tier if the process is killed now. */
+/* Each core notes here the key that it is moving between store and tier, in memory that outlives a
+ * kill as flash_kept does: a process killed now may leave the key in both. */
 struct flash_intents {
 	_Atomic uint64_t hash[FLASH_CORES_MAX];
 };

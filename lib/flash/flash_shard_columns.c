@@ -11,7 +11,7 @@
 #include <string.h>
 
 static uint32_t
-bit_of(const struct flash_shard *s, uint64_t number)
+column_bit(const struct flash_shard *s, uint64_t number)
 {
 	return 1u << number % s->column.count;
 }
@@ -26,7 +26,7 @@ visible_of(const struct flash_shard *s)
 bool
 flash_column_is_shown(const struct flash_shard *s, uint64_t number)
 {
-	return (visible_of(s) & bit_of(s, number)) != 0 &&
+	return (visible_of(s) & column_bit(s, number)) != 0 &&
 	       s->columns.kept->number[number % s->column.count] == number;
 }
 
@@ -131,7 +131,7 @@ static void
 use_in_columns(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at)
 {
 	const uint64_t building = atomic_load_explicit(&s->building, memory_order_relaxed);
-	uint32_t of = building != 0 ? bit_of(s, building) : 0;
+	uint32_t of = building != 0 ? column_bit(s, building) : 0;
 
 	if (flash_log_live(&s->log, at->location) != at->sequence)
 		of |= visible_of(s);
@@ -201,7 +201,7 @@ flash_column_begin(struct flash_shard *s)
 {
 	struct flash_columns_kept *k = s->columns.kept;
 	const uint64_t number = ++k->last;
-	const uint32_t bit = bit_of(s, number);
+	const uint32_t bit = column_bit(s, number);
 
 	if ((visible_of(s) & bit) != 0) {
 		/* Items that were put into the log again are visible to lookups in progress. */
@@ -227,7 +227,7 @@ flash_column_put(struct flash_shard *s, uint32_t bucket,
 void
 flash_column_is_put(struct flash_shard *s)
 {
-	s->erasable |= bit_of(s, s->building);
+	s->erasable |= column_bit(s, s->building);
 }
 
 /* Returns the entry of this location, with its used bit; 0: there is none. */
@@ -283,7 +283,7 @@ flash_column_show(struct flash_shard *s, uint32_t pages, uint64_t to)
 	const uint64_t number = s->building;
 
 	s->columns.kept->pages[number % s->column.count] = pages;
-	flash_columns_show(&s->columns, visible_of(s) | bit_of(s, number));
+	flash_columns_show(&s->columns, visible_of(s) | column_bit(s, number));
 	protocol_gap();
 	flash_column_skip(s, to);
 	s->building = 0;
@@ -301,7 +301,7 @@ flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 	struct flash_reserved r;
 
 	if (!flash_column_is_shown(s, number) ||
-	    flash_columns_having(&s->columns, hash, bit_of(s, number)) == 0 ||
+	    flash_columns_having(&s->columns, hash, column_bit(s, number)) == 0 ||
 	    !flash_shard_make_place(s, record, &r))
 		return false;
 	flash_log_fill(&s->log, &r, 0, value, record->value_len);

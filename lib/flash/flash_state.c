@@ -39,7 +39,7 @@ head_of(const struct flash_state *s)
 }
 
 static uint64_t
-sum_of(const struct flash_state_head *h)
+head_sum(const struct flash_state_head *h)
 {
 	return hash_bytes((const uint8_t *)h, offsetof(struct flash_state_head, valid), SUM_SEED) |
 	       1;
@@ -62,7 +62,7 @@ is_sound(const struct flash_kept *kept)
 }
 
 static bool
-are_sound(const struct flash_state *s, uint32_t shards)
+shards_are_sound(const struct flash_state *s, uint32_t shards)
 {
 	for (uint32_t i = 0; i < shards; i++)
 		if (!is_sound(&s->kept[i]))
@@ -71,7 +71,7 @@ are_sound(const struct flash_state *s, uint32_t shards)
 }
 
 static void
-judge(struct flash_state *s, const struct flash_state_config *c, const struct gap_now *now)
+judge_file(struct flash_state *s, const struct flash_state_config *c, const struct gap_now *now)
 {
 	const struct memory_page_file file = {s->file.id, s->file.changed_ns};
 	const struct flash_state_head *h = head_of(s);
@@ -87,11 +87,11 @@ judge(struct flash_state *s, const struct flash_state_config *c, const struct ga
 		return;
 	else if (h->valid == 0)
 		strcpy(s->words, "its process had not begun to serve, or has ended");
-	else if (h->valid != sum_of(h))
+	else if (h->valid != head_sum(h))
 		strcpy(s->words, "it is damaged");
 	else if (h->head_bytes != sizeof *h || h->kept_bytes != sizeof *h->kept)
 		strcpy(s->words, "another version of clockoo wrote it");
-	else if (!are_sound(s, c->shards))
+	else if (!shards_are_sound(s, c->shards))
 		strcpy(s->words, "its numbers are damaged");
 }
 
@@ -163,7 +163,7 @@ flash_state_open(struct flash_state *s, const struct flash_state_config *c,
 	s->rows = s->pages + s->pages_bytes;
 	if (s->page == NULL)
 		return true;
-	judge(s, c, now);
+	judge_file(s, c, now);
 	if (s->words[0] != '\0') {
 		flash_state_forget(s);
 		return true;
@@ -213,7 +213,7 @@ flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const 
 	s->is_attempt = false;
 	note_change(s);
 	/* Release: all that the sum covers is written. */
-	atomic_store_explicit(&h->valid, sum_of(h), memory_order_release);
+	atomic_store_explicit(&h->valid, head_sum(h), memory_order_release);
 }
 
 void

@@ -56,12 +56,6 @@ base(const _Atomic uint64_t *at)
 	(raw_convert(t, FLASH_CONVERT_##which) - base(&t->base.convert[FLASH_CONVERT_##which]))
 
 static uint64_t
-segment_bytes(const struct flash_tier *t)
-{
-	return (uint64_t)t->c.shards[0].log.c.segment_pages * FLASH_PAGE_BYTES;
-}
-
-static uint64_t
 segments(const struct flash_tier *t)
 {
 	uint64_t sum = 0;
@@ -106,7 +100,8 @@ hash_items(const struct flash_tier *t)
 static uint64_t
 bytes_written(const struct flash_tier *t)
 {
-	return SHARD(FLASH_SEGMENTS_WRITTEN) * segment_bytes(t) + CONVERT(PAGES) * FLASH_PAGE_BYTES;
+	return SHARD(FLASH_SEGMENTS_WRITTEN) * flash_log_segment_bytes(&t->c.shards[0].log) +
+	       CONVERT(PAGES) * FLASH_PAGE_BYTES;
 }
 
 /* Returns the live segments. */
@@ -168,7 +163,8 @@ amplification(const struct flash_tier *t)
 	X(NUMBER, "extstore_objects_written", SHARD(FLASH_PUTS))                                   \
 	X(NUMBER, "extstore_bytes_read", ASK(FLASH_ASK_READ_PAGES) * FLASH_PAGE_BYTES)             \
 	X(NUMBER, "extstore_bytes_written", bytes_written(t))                                      \
-	X(NUMBER, "extstore_limit_maxbytes", segments(t) * segment_bytes(t) + column_bytes(t))     \
+	X(NUMBER, "extstore_limit_maxbytes",                                                       \
+	  segments(t) * flash_log_segment_bytes(&t->c.shards[0].log) + column_bytes(t))            \
 	X(NUMBER, "extstore_io_queue", raw_ask(t, FLASH_ASK_READS) - raw_ask(t, FLASH_ASK_ENDED))  \
 	X(TEXT, "flash_state", flash_off_names[flash_health_off(&t->health)].words)                \
 	X(TEXT, "flash_io", io_word(t))                                                            \
@@ -207,7 +203,8 @@ amplification(const struct flash_tier *t)
 	X(TEXT, "flash_conversion", conversion(t))                                                 \
 	X(NUMBER, "flash_converted", CONVERT(ITEMS) - CONVERT(LOST))                               \
 	X(NUMBER, "flash_conversions_ended", CONVERT(ENDED))                                       \
-	X(NUMBER, "flash_convert_bytes_read", CONVERT(SEGMENTS) * segment_bytes(t))                \
+	X(NUMBER, "flash_convert_bytes_read",                                                      \
+	  CONVERT(SEGMENTS) * flash_log_segment_bytes(&t->c.shards[0].log))                        \
 	X(NUMBER, "flash_convert_bytes_written", CONVERT(PAGES) * FLASH_PAGE_BYTES)
 
 #define NAME(kind, name, value) name,

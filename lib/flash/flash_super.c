@@ -114,7 +114,7 @@ is_state(const struct flash_state_id *state, const struct flash_super *super)
 
 /* True if the numbers are possible. Impossible ones would make the recovery read for ever. */
 static bool
-are_sound(const struct flash_super *s)
+super_is_sound(const struct flash_super *s)
 {
 	for (uint32_t i = 0; i < s->layout.shards; i++)
 		if (s->shard[i].head >= HEAD_MAX || s->shard[i].first > s->shard[i].head + 1)
@@ -137,7 +137,7 @@ fault_of(const struct flash_before *b, const struct flash_layout *layout)
 		       "flash.item_size";
 	if (s->layout.seed != layout->seed)
 		return "memory has another hash of keys";
-	if (s->clean != 0 && !are_sound(s))
+	if (s->clean != 0 && !super_is_sound(s))
 		return "its numbers are damaged";
 	if (b->has_store &&
 	    (b->store.device != layout->device || b->store.incarnation != s->incarnation))

@@ -149,7 +149,7 @@ flash_queue_open(struct flash_queue *q, struct flash_threads *threads,
 /* Takes a transfer. If its slot was read too late, the position belongs to another by then, and
  * the exchange fails. */
 static uint32_t
-take(struct flash_queue *q)
+transfer_take(struct flash_queue *q)
 {
 	/* Acquire: pairs with the exchange of the helper that took the previous one, so that
 	 * submitted is never seen older than taken. */
@@ -198,7 +198,7 @@ transfer_part(int fd, const struct flash_io *io, uint32_t done)
 }
 
 static int32_t
-transfer(int fd, const struct flash_io *io)
+transfer_whole(int fd, const struct flash_io *io)
 {
 	uint32_t done = 0, tries = 0;
 	int64_t n;
@@ -228,12 +228,12 @@ flash_threads_work(struct flash_threads *t, uint32_t *at)
 	for (uint32_t i = 0; i < t->count; i++) {
 		const uint32_t which = (*at + i) % t->count;
 		struct flash_queue *q = &t->queues[which];
-		const uint32_t slot = take(q);
+		const uint32_t slot = transfer_take(q);
 
 		if (slot == NO_SLOT)
 			continue;
 		*at = which + 1;
-		q->slots[slot].error = transfer(q->fd, &q->slots[slot].io);
+		q->slots[slot].error = transfer_whole(q->fd, &q->slots[slot].io);
 		push_end(q, slot);
 		return true;
 	}

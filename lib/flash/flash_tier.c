@@ -415,7 +415,7 @@ flash_tier_init(struct flash_tier *t, const struct flash_tier_config *config)
 /* ---- the tier's thread ---- */
 
 static bool
-submit(struct flash_writer *w, const struct flash_io *io)
+io_submit_once(struct flash_writer *w, const struct flash_io *io)
 {
 	if (!w->is_refused)
 		w->begun_ns[io->tag] = w->now_ns;
@@ -444,7 +444,7 @@ ends_take(struct flash_writer *w)
 }
 
 static void
-look_at_oldest(struct flash_writer *w)
+note_oldest_write(struct flash_writer *w)
 {
 	uint64_t oldest_ns = w->now_ns;
 
@@ -468,17 +468,17 @@ flash_writer_work(struct flash_writer *w, uint64_t now_ns)
 	for (uint32_t i = 0; i < w->tier->c.cores; i++)
 		for (uint32_t n = 0; n < FLASH_OFFERS && flash_copies_work(&w->tier->core[i]); n++)
 			did = true;
-	look_at_oldest(w);
+	note_oldest_write(w);
 	/* Nothing is under way by now, or it is the device's for ever. */
 	if (flash_health_off(&w->tier->health) != FLASH_ON)
 		return did;
-	if (w->is_refused && !submit(w, &w->refused))
+	if (w->is_refused && !io_submit_once(w, &w->refused))
 		return did;
 	for (uint32_t i = 0; i < w->tier->c.shard_count; i++)
 		while (flash_log_write(&w->tier->c.shards[i].log, &io)) {
 			did = true;
 			io.tag += i * FLASH_BUFFERS;
-			if (!submit(w, &io))
+			if (!io_submit_once(w, &io))
 				return did;
 		}
 	if (w->tier->c.convert != NULL)

@@ -14,7 +14,7 @@
 /* ---- slots ---- */
 
 static uint32_t
-take(struct flash_uring *u, uint32_t *list)
+list_take(struct flash_uring *u, uint32_t *list)
 {
 	const uint32_t slot = *list;
 
@@ -24,7 +24,7 @@ take(struct flash_uring *u, uint32_t *list)
 }
 
 static void
-put(struct flash_uring *u, uint32_t *list, uint32_t slot)
+list_put(struct flash_uring *u, uint32_t *list, uint32_t slot)
 {
 	u->slots[slot].next = *list;
 	*list = slot;
@@ -34,7 +34,7 @@ static void
 end_with(struct flash_uring *u, uint32_t slot, int32_t error)
 {
 	u->slots[slot].error = error;
-	put(u, &u->ended, slot);
+	list_put(u, &u->ended, slot);
 }
 
 /* ---- entries ---- */
@@ -72,7 +72,7 @@ enter(struct flash_uring *u, uint32_t slot)
 /* Submits entries. If the kernel lacks memory or room for some, the next call sends them
  * again. */
 static void
-hand_over(struct flash_uring *u)
+entries_submit(struct flash_uring *u)
 {
 	const int sent = u->unsent && u->broken == 0 ? io_uring_submit(&u->ring) : 0;
 
@@ -87,7 +87,7 @@ uring_submit(struct flash_device *device, const struct flash_io *ios, uint32_t c
 	struct flash_uring *u = (struct flash_uring *)device;
 	uint32_t taken = 0, slot;
 
-	for (; taken < count && (slot = take(u, &u->unused)) != NO_SLOT; taken++) {
+	for (; taken < count && (slot = list_take(u, &u->unused)) != NO_SLOT; taken++) {
 		ensure(flash_device_may_take(device, &ios[taken]));
 		u->slots[slot] = (struct flash_uring_slot){.io = ios[taken]};
 		if (u->broken != 0)
@@ -95,14 +95,14 @@ uring_submit(struct flash_device *device, const struct flash_io *ios, uint32_t c
 		else
 			enter(u, slot);
 	}
-	hand_over(u);
+	entries_submit(u);
 	return taken;
 }
 
 /* ---- ends ---- */
 
 static void
-complete(struct flash_uring *u, uint32_t slot, int32_t res)
+slot_complete(struct flash_uring *u, uint32_t slot, int32_t res)
 {
 	struct flash_uring_slot *s = &u->slots[slot];
 	const bool short_one = res > 0 && (uint32_t)res < s->io.len - s->done &&
@@ -129,16 +129,16 @@ uring_poll(struct flash_device *device, struct flash_result *results, uint32_t c
 	uint32_t n = 0, slot;
 
 	for (uint32_t i = 0; i < count && io_uring_peek_cqe(&u->ring, &cqe) == 0; i++) {
-		complete(u, (uint32_t)io_uring_cqe_get_data64(cqe), cqe->res);
+		slot_complete(u, (uint32_t)io_uring_cqe_get_data64(cqe), cqe->res);
 		io_uring_cqe_seen(&u->ring, cqe);
 		u->under_way--;
 	}
-	hand_over(u);
-	for (; n < count && (slot = take(u, &u->ended)) != NO_SLOT; n++) {
+	entries_submit(u);
+	for (; n < count && (slot = list_take(u, &u->ended)) != NO_SLOT; n++) {
 		const struct flash_uring_slot *s = &u->slots[slot];
 
 		results[n] = (struct flash_result){.tag = s->io.tag, .error = s->error};
-		put(u, &u->unused, slot);
+		list_put(u, &u->unused, slot);
 	}
 	return n;
 }
@@ -162,7 +162,7 @@ flash_uring_open(struct flash_uring *u, const struct flash_file *file, uint32_t 
 				  .unused = NO_SLOT,
 				  .ended = NO_SLOT};
 	for (uint32_t slot = depth; slot-- != 0;)
-		put(u, &u->unused, slot);
+		list_put(u, &u->unused, slot);
 	e = io_uring_queue_init(depth, &u->ring, 0);
 	if (e != 0)
 		return e;

@@ -24,12 +24,12 @@ flash_workers_give(struct flash_workers *w, uint32_t job, const uint8_t *bytes, 
 
 	j->bytes = bytes;
 	atomic_store_explicit(&j->sequence, sequence, memory_order_relaxed);
-	/* Release: pairs with the acquire in take; bytes and the log are visible. */
+	/* Release: pairs with the acquire in job_take; bytes and the log are visible. */
 	atomic_store_explicit(&j->state, FLASH_JOB_READY, memory_order_release);
 }
 
 static bool
-take(struct flash_job *j, enum flash_job_state then)
+job_take(struct flash_job *j, enum flash_job_state then)
 {
 	uint32_t ready = FLASH_JOB_READY;
 
@@ -67,7 +67,7 @@ flash_workers_work(struct flash_workers *w)
 {
 	struct flash_job *j = oldest_ready(w);
 
-	if (j == NULL || !take(j, FLASH_JOB_TAKEN))
+	if (j == NULL || !job_take(j, FLASH_JOB_TAKEN))
 		return false;
 	flash_replay_begin(&j->replay, &w->of, j->bytes,
 			   atomic_load_explicit(&j->sequence, memory_order_relaxed));
@@ -90,7 +90,7 @@ flash_workers_take_back(struct flash_workers *w, uint32_t job)
 {
 	struct flash_job *j = &w->jobs[job];
 
-	if (take(j, FLASH_JOB_NONE))
+	if (job_take(j, FLASH_JOB_NONE))
 		return true;
 	/* Acquire: as above; no thread reads its bytes any more. */
 	if (atomic_load_explicit(&j->state, memory_order_acquire) == FLASH_JOB_TAKEN)

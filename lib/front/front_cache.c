@@ -108,7 +108,7 @@ outlives_copies(const struct front *f, int32_t ttl_s)
 /* Computes a copy's expiry: a second before the item expires at its server, whose seconds begin
  * at other moments. False: it has expired. */
 static bool
-expiry_of(const struct front_lane *l, uint32_t *expiry_s)
+copy_expiry(const struct front_lane *l, uint32_t *expiry_s)
 {
 	const uint32_t sent_s = front_lane_first(l)->sent_s;
 	const int32_t ttl_s = ttl_of(l);
@@ -136,7 +136,7 @@ front_cache_value(struct front_lane *l, struct front_request *request)
 
 	if (unlikely(!front_may_cache(l)))
 		copy_unfenced(&f->copies, &request->coalesced.key);
-	if (request->lease == 0 || request->answer == NULL || !expiry_of(l, &received.expiry_s) ||
+	if (request->lease == 0 || request->answer == NULL || !copy_expiry(l, &received.expiry_s) ||
 	    (l->reply.meta & (FRONT_META_WIN | FRONT_META_STALE | FRONT_META_WON)) != 0)
 		return;
 	copy_publish(&f->copies, &request->coalesced.key, request->lease, &received);

@@ -101,7 +101,7 @@ struct front_control {
 uint32_t front_control_room(const struct front_config *config);
 
 /* Publishes the first state: all servers in use, with the addresses given as text. The caller has
- * zeroed *c, apart from tell, refused and arg. */
+ * zeroed *c, except for its callbacks and their arg. */
 void front_control_init(struct front_control *c, struct front_exchange *exchange,
 			const struct front_config *config);
 

@@ -48,7 +48,7 @@ ask_at(struct front_lane *l, uint64_t ns)
 
 /* Returns the entry for this lane's port; NULL: there is none. */
 static _Atomic uint16_t *
-port_of(const struct front_lane *l)
+listed_port(const struct front_lane *l)
 {
 	const struct front_settings *cfg = &l->front->cfg;
 	const uint32_t nth = (uint32_t)(l - l->front->lanes) % cfg->connections;
@@ -61,9 +61,11 @@ port_of(const struct front_lane *l)
 void
 front_fence_up(struct front_lane *l)
 {
-	_Atomic uint16_t *port = port_of(l);
+	_Atomic uint16_t *port = listed_port(l);
 
 	l->fence.port = conn_local_port(l->conn);
+	/* A list shows the kernel's addresses and ports, which are not this process's alone. */
+	l->fence.unable |= l->front->addresses[l->server].by_kernel;
 	if (port != NULL)
 		atomic_store_explicit(port, l->fence.port, memory_order_release);
 	l->fence.pause_ns = AGAIN_NS;
@@ -76,7 +78,7 @@ front_fence_up(struct front_lane *l)
 void
 front_fence_down(struct front_lane *l)
 {
-	_Atomic uint16_t *port = port_of(l);
+	_Atomic uint16_t *port = listed_port(l);
 
 	if (port != NULL)
 		atomic_store_explicit(port, 0, memory_order_release);

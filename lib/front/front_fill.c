@@ -4,7 +4,7 @@
 #include "front_core.h"
 
 static uint32_t
-expiry_of(const struct front_lane *l)
+fill_expiry(const struct front_lane *l)
 {
 	if ((l->reply.meta & FRONT_META_TTL) == 0 || l->reply.ttl_s < 0)
 		return 0;
@@ -24,7 +24,7 @@ fill_begin(struct front_lane *l, struct front_request *request)
 	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
 		return STORE_NOT_YET;
 	r = store_begin(f->store, &request->fill, view, request->hash, len, l->reply.client_flags,
-			expiry_of(l));
+			fill_expiry(l));
 	if (r == STORE_OK)
 		f->answer_bytes += len;
 	return r;

@@ -24,7 +24,7 @@ kind_of_read(const struct front *f, uint8_t verb)
 }
 
 static enum coalesce_kind
-kind_of(const struct front *f, const struct front_request *request)
+coalesce_kind_of(const struct front *f, const struct front_request *request)
 {
 	if (request->behind)
 		return COALESCE_NONE;
@@ -50,7 +50,7 @@ leader_of(const struct front *f, const struct front_lane *l, const struct copy_k
 void
 front_request_lead(struct front *f, struct front_request *request)
 {
-	const enum coalesce_kind kind = kind_of(f, request);
+	const enum coalesce_kind kind = coalesce_kind_of(f, request);
 
 	if (kind != COALESCE_NONE)
 		coalesce_lead(&f->coalesce, &request->coalesced, kind);
@@ -90,7 +90,7 @@ bool
 front_set_follow(struct front *f, struct front_request *request)
 {
 	struct coalesced *leader =
-		kind_of(f, request) == COALESCE_SET
+		coalesce_kind_of(f, request) == COALESCE_SET
 			? leader_of(f, request->lane, &request->coalesced.key, COALESCE_SET)
 			: NULL;
 

@@ -83,8 +83,8 @@ part_take(struct front *f, struct front_lane *l, struct view key, uint64_t hash,
 
 /* ---- the former server ---- */
 
-/* Deletes the key at its former server, which may get the key back by a later change. Whatever is
- * left there then is flushed, if the delete may have failed. */
+/* Deletes the key at its former server, which may be given the key again by a later change. If the
+ * delete may have failed, the former server is flushed before that. */
 static void
 former_delete_at(struct front *f, struct front_lane *l, struct view key, uint64_t hash)
 {

@@ -46,7 +46,7 @@ due_at(struct front_lane *l, uint64_t ns)
 		l->front->due_ns = ns;
 }
 
-/* Returns since when the oldest open answer is awaited. */
+/* Returns the time from which the timeout of the oldest open answer is counted. */
 static uint64_t
 awaited_ns(const struct front_lane *l)
 {
@@ -75,13 +75,27 @@ front_lane_due(const struct front_lane *l)
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
 }
 
-bool
-front_lane_is_coming(const struct front_lane *l)
+/* True if the lane reads the value of this request, or of one of its key that it follows. A request
+ * that is not queued follows the leader if that one has no successor. */
+static bool
+is_read_now(const struct front_lane *l, const struct front_request *request)
 {
+	const struct front_request *read =
+		l->reading == READING_LINE ? NULL : l->requests[l->reply.key];
+
+	return read != NULL &&
+	       (read == request || (!request->queued && request->hash == read->hash &&
+				    read->coalesced.successor == NULL));
+}
+
+bool
+front_request_is_coming(const struct front_request *request)
+{
+	const struct front_lane *l = request->lane;
 	const struct front *f = l->front;
 	const uint64_t timeout_ns = f->cfg.timeout_ns;
 
-	if (l->state != LANE_UP)
+	if (l->state != LANE_UP || !is_read_now(l, request))
 		return false;
 	return l->reading == READING_BEGIN ||
 	       (f->now_ns - l->moved_ns < timeout_ns &&
@@ -184,7 +198,8 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	front_server_add(l->counts, why == FRONT_SERVER_LATE     ? FRONT_SERVER_TIMEDOUT
 				    : why == FRONT_SERVER_CLOSED ? FRONT_SERVER_EOF
 								 : FRONT_SERVER_ERR);
-	/* The control thread reads it after the count, to name it; an older one does no harm. */
+	/* The control thread reads the reason when it sees the count, to report it. It may read the
+	 * reason of an earlier failure, which does no harm. */
 	atomic_store_explicit(&l->report->why, (uint8_t)failure_of(l, why), memory_order_relaxed);
 	connection_end(l);
 	if (l->condition == FRONT_PLACE_IN_USE)
@@ -221,7 +236,7 @@ front_lane_moved(struct front_lane *l)
 	due_at(l, l->front->now_ns);
 }
 
-/* Counts an ejection, by one lane of all cores'. */
+/* Counts the ejection of a server. Only one lane of all cores counts it. */
 static void
 count_ejection(struct front_lane *l)
 {
@@ -358,7 +373,8 @@ front_lane_probed(struct front_lane *l, bool meta)
 	front_lane_flush(l);
 }
 
-/* Handles a flush's answer. A flush that another core requested since is repeated, at worst. */
+/* Handles the answer to a flush. At worst, a flush that another core has requested since then is
+ * done twice. */
 void
 front_lane_flushed(struct front_lane *l)
 {

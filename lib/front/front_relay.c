@@ -1,6 +1,7 @@
 /*
- * front_relay.c - relays a long value to its client while it arrives, where nobody else will have
- * it. Its memory is that of any value, so its client never holds up its lane.
+ * front_relay.c - relays a long value to its client while it arrives, if no other client waits for
+ * it and no copy is kept. The value has the same memory as one that is not relayed, so a slow
+ * client does not block its lane.
  */
 #include "front_cache.h"
 

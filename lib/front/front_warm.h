@@ -4,8 +4,8 @@
  *
  * A key that moved from server A to B is handed over by an `add` at B of what A has. That is right
  * only while nothing newer is known of the key: no write of it was sent, and no miss of it was
- * reported, since the change. A key is settled by the first of these; whoever settles it waits
- * until no add of the key is in progress.
+ * reported, since the change. A key is settled by the first of these; the core that settles it
+ * waits until no add of the key is in progress.
  *
  * A second change within the time of the first is chained to it: a key that was not settled between
  * the two may still be at the server that had it before both.

@@ -19,7 +19,7 @@ bucket_count_is_sound(const struct store *st, uint32_t count)
 
 /* A process that ended amid geometry_end left both numbers the same, and seq odd. */
 static bool
-geometry_is_sound(struct store *st)
+index_geometry_is_sound(struct store *st)
 {
 	struct index *ix = &st->ix;
 	const uint32_t seq = index_seq(ix), old = index_bucket_count(ix);
@@ -109,7 +109,7 @@ open_begin(struct store_opening *open)
 
 	if (st->seed != h->seed || st->ix.seed != h->seed)
 		image_refuse(open, STORE_IMAGE_DAMAGED);
-	else if (!geometry_is_sound(st))
+	else if (!index_geometry_is_sound(st))
 		image_refuse(open, STORE_IMAGE_TANGLED);
 	else
 		open->index_pages = index_pages(st);

@@ -49,8 +49,8 @@ enum item_form {
 	ITEM_FLUSH_SHIFT = 4, /* bits 4..7: flush generation it was stored in */
 };
 
-/* The first word has the reference stamp above the short value length: when the reference bit was
- * set last (slab_states.h; 0 is never). The status bits lie above the stamp. */
+/* An item's first word has the short value length, above it the reference stamp, and above that the
+ * status bits. The stamp says when the reference bit was set last (slab_states.h); 0: never. */
 #define ITEM_REFERENCE_STAMP_SHIFT 18u
 #define ITEM_REFERENCE_STAMP_MAX   1023u
 #define ITEM_REFERENCE_STAMP       (ITEM_REFERENCE_STAMP_MAX << ITEM_REFERENCE_STAMP_SHIFT)

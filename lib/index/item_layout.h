@@ -112,7 +112,7 @@ bytes_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 	if (len >= 4)
 		return ((load_u32(a) ^ load_u32(b)) |
 			(load_u32(a + len - 4) ^ load_u32(b + len - 4))) == 0;
-	/* One to three words remain: compare the first, the middle and the last. */
+	/* At most three words remain: the comparisons of first, middle and last cover them. */
 	return a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1];
 }
 

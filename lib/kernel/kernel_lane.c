@@ -10,7 +10,7 @@
 #define BULK_COST_NS  (NS_PER_S / KERNEL_BULK_RATE)
 
 static uint32_t
-slot_bytes(uint32_t mtu)
+lane_slot_bytes(uint32_t mtu)
 {
 	return (uint32_t)align_up(ETH_HEADER_BYTES + ETH_TAG_BYTES + mtu, CACHE_LINE_BYTES);
 }
@@ -19,7 +19,7 @@ size_t
 kernel_lane_bytes(uint32_t mtu, bool returns)
 {
 	return sizeof(struct kernel_lane) + CACHE_LINE_BYTES +
-	       (returns ? 2 : 1) * ((size_t)KERNEL_RING * slot_bytes(mtu) + CACHE_LINE_BYTES);
+	       (returns ? 2 : 1) * ((size_t)KERNEL_RING * lane_slot_bytes(mtu) + CACHE_LINE_BYTES);
 }
 
 size_t
@@ -31,7 +31,7 @@ kernel_lanes_bytes(uint32_t cores, uint32_t mtu)
 static void
 ring_create(struct kernel_ring *r, struct region *region, uint32_t mtu)
 {
-	r->slot_bytes = slot_bytes(mtu);
+	r->slot_bytes = lane_slot_bytes(mtu);
 	r->slots = region_take(region, (size_t)KERNEL_RING * r->slot_bytes, CACHE_LINE_BYTES);
 }
 

@@ -2,8 +2,8 @@
  * kernel_lane.h - one core's way to the kernel's interface and back: two rings, the limit of the
  * kernel's share, the ports that are the cache's, and the owners of fragmented packets.
  *
- * Shape:  one lane a core. All lanes lead to the kernel; what the kernel sends comes back over one
- *         of them, so that it keeps its order.
+ * Shape:  one lane a core. All lanes lead to the kernel; one of them also carries the frames that
+ *         the kernel sends, which keeps their order.
  * Units:  times in ns on the core's clock, ports in host order.
  * Owner:  the region that it was created from.
  * Thread: to_kernel is written by the core and read by the thread of the interface, from_kernel
@@ -24,7 +24,7 @@
 #define KERNEL_RATE  50000u
 #define KERNEL_BURST KERNEL_RING
 #define KERNEL_SLICE 16u
-/* The rate of those frames that anybody can send in masses. Each costs the kernel an answer or a
+/* The rate of bulk: frames that any host can send in masses. Each costs the kernel an answer or a
  * reassembly, on a CPU that a core may share. */
 #define KERNEL_BULK_RATE  5000u
 #define KERNEL_BULK_BURST 64u
@@ -58,9 +58,9 @@ struct kernel_lane {
 	struct kernel_packet packet[KERNEL_PACKETS];
 };
 
-/* mtu: bytes of IP packet in a frame. returns: frames of the kernel come back over this lane. */
+/* mtu: bytes of IP packet in a frame. returns: this lane carries the kernel's frames, too. */
 size_t kernel_lane_bytes(uint32_t mtu, bool returns);
-/* Returns the memory of the lanes of all cores; frames of the kernel come back to the first. */
+/* Returns the memory of the lanes of all cores. The first one carries the kernel's frames, too. */
 size_t kernel_lanes_bytes(uint32_t cores, uint32_t mtu);
 struct kernel_lane *kernel_lane_create(struct region *region, uint32_t mtu, bool returns);
 
@@ -78,8 +78,8 @@ kernel_port_is_ours(const struct kernel_lane *k, enum kernel_transport transport
 enum kernel_offer { KERNEL_TAKEN, KERNEL_OVER_RATE, KERNEL_FULL, KERNEL_TOO_LONG };
 
 /*
- * A frame that is offered. Bulk, frames that anybody can send in masses, has a lower rate of its
- * own, so that a flood of them leaves the rest to sessions and routing protocols.
+ * A frame that is offered. Bulk has a lower rate of its own, so that a flood of it leaves the rest
+ * to sessions and routing protocols.
  */
 struct kernel_frame {
 	const uint8_t *data;

@@ -86,7 +86,7 @@ port_lend(struct port *port, struct frame *frame, const struct port_loan *loan)
 static const struct port_ops kernel_port_ops = {port_rx, port_tx, port_alloc, port_drop, port_lend};
 
 static uint32_t
-slot_bytes(uint32_t mtu)
+port_slot_bytes(uint32_t mtu)
 {
 	return (uint32_t)align_up(ETH_HEADER_BYTES + mtu, CACHE_LINE_BYTES);
 }
@@ -94,7 +94,7 @@ slot_bytes(uint32_t mtu)
 size_t
 kernel_port_bytes(uint32_t mtu)
 {
-	return sizeof(struct kernel_port) + (size_t)KERNEL_RING * slot_bytes(mtu) +
+	return sizeof(struct kernel_port) + (size_t)KERNEL_RING * port_slot_bytes(mtu) +
 	       2 * CACHE_LINE_BYTES;
 }
 
@@ -107,8 +107,8 @@ kernel_port_create(struct region *region, struct port *lower, uint32_t mtu)
 	k->port.ops = &kernel_port_ops;
 	k->port.capture = NULL;
 	k->lower = lower;
-	k->ring.slot_bytes =
-		slot_bytes(mtu) < lower->frame_bytes ? slot_bytes(mtu) : lower->frame_bytes;
+	k->ring.slot_bytes = port_slot_bytes(mtu) < lower->frame_bytes ? port_slot_bytes(mtu)
+								       : lower->frame_bytes;
 	k->ring.slots =
 		region_take(region, (size_t)KERNEL_RING * k->ring.slot_bytes, CACHE_LINE_BYTES);
 	return k;

@@ -25,7 +25,7 @@
 struct kernel_ring {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail; /* written by the writer */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t head; /* written by the reader */
-	_Alignas(CACHE_LINE_BYTES) uint8_t *slots;        /* NULL: nobody writes to it */
+	_Alignas(CACHE_LINE_BYTES) uint8_t *slots;        /* NULL: the ring is not used */
 	uint32_t slot_bytes;
 	uint32_t len[KERNEL_RING];
 };

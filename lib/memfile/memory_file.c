@@ -399,8 +399,8 @@ memory_file_map(struct memory_file *f, struct error *err)
 	return true;
 }
 
-/* Gives an empty tmpfs file huge pages, whatever its mount options are, as far as the kernel has
- * them. MADV_COLLAPSE only examines addresses that already have a page. */
+/* Gives an empty tmpfs file huge pages, as far as the kernel has them; the mount options do not
+ * matter. MADV_COLLAPSE only examines addresses that already have a page. */
 static void
 make_huge(struct memory_file *f)
 {

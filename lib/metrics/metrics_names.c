@@ -113,7 +113,8 @@ metrics_index_label(struct view reply)
 const struct metrics_alias metrics_aliases[] = {
 	{"uptime_seconds", "stats", "uptime", false, "Seconds since the start.", NONE},
 	{"time_seconds", "stats", "time", false, "Wall clock.", NONE},
-	{"version", "stats", "version", false, "Version that clients are told.", NONE},
+	{"version", "stats", "version", false, "Version that clients get as the answer to version.",
+	 NONE},
 	{"process_user_cpu_seconds", "stats", "rusage_user", true, "CPU time in user mode.", NONE},
 	{"process_system_cpu_seconds", "stats", "rusage_system", true, "CPU time in the kernel.",
 	 NONE},

@@ -14,7 +14,7 @@
 #define ROW_BITS  (IP_ADDR_V4_BITS + 24)
 
 static int
-compare(const void *a, const void *b)
+compare_nets(const void *a, const void *b)
 {
 	const struct access_net *one = a, *other = b;
 	const int order = memcmp(one->ip.b, other->ip.b, sizeof one->ip.b);
@@ -25,7 +25,7 @@ compare(const void *a, const void *b)
 void
 access_nets_sort(struct access_net *nets, uint32_t count)
 {
-	qsort(nets, count, sizeof nets[0], compare);
+	qsort(nets, count, sizeof nets[0], compare_nets);
 }
 
 static bool
@@ -200,7 +200,7 @@ struct ranges {
 /* Begins a range at an address, unless the state is the same already. A range that began at the
  * same address is replaced. */
 static void
-range_begin(struct ranges *r, struct ip_position at, bool deny)
+verdict_begin(struct ranges *r, struct ip_position at, bool deny)
 {
 	if (r->count != 0 && ip_position_equal(&r->starts[r->count - 1], &at))
 		r->count--;
@@ -215,14 +215,14 @@ struct nest {
 };
 
 static void
-nest_leave(struct nest *n, struct ranges *r)
+net_leave(struct nest *n, struct ranges *r)
 {
 	const struct access_net *left = n->net[--n->depth];
 	struct ip_position behind;
 
 	if (ip_position_behind(&left->ip, left->prefix_len, &behind))
-		range_begin(r, behind,
-			    n->depth != 0 ? !n->net[n->depth - 1]->allow : r->denies_first);
+		verdict_begin(r, behind,
+			      n->depth != 0 ? !n->net[n->depth - 1]->allow : r->denies_first);
 }
 
 static void
@@ -235,12 +235,12 @@ make_v6(struct ranges *r, const struct access_net *nets, uint32_t count)
 			continue;
 		while (n.depth != 0 && !ip_addr_same_prefix(&n.net[n.depth - 1]->ip, &nets[i].ip,
 							    n.net[n.depth - 1]->prefix_len))
-			nest_leave(&n, r);
-		range_begin(r, ip_position_of(&nets[i].ip), !nets[i].allow);
+			net_leave(&n, r);
+		verdict_begin(r, ip_position_of(&nets[i].ip), !nets[i].allow);
 		n.net[n.depth++] = &nets[i];
 	}
 	while (n.depth != 0)
-		nest_leave(&n, r);
+		net_leave(&n, r);
 }
 
 static bool

@@ -57,7 +57,7 @@ addr_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
 }
 
 /* A frame received: the link that it came from, and its sender. */
-struct heard {
+struct probe_frame {
 	uint8_t link;
 	const uint8_t *from;
 };
@@ -77,7 +77,7 @@ taken(struct addr_probe *p, uint8_t link, const struct ip_addr *ip, const uint8_
 /* RFC 5227 section 2.1.1: a conflict is a packet from the address, or another host's probe for
  * it. */
 static void
-hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct heard frame)
+judge_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct probe_frame frame)
 {
 	struct ip_addr ip;
 	struct arp arp;
@@ -93,7 +93,7 @@ hear_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct heard
 /* RFC 4862 sections 5.4.3 and 5.4.4: a conflict is an advertisement of the address, or another
  * host's probe for it. A solicitation from a valid address only looks for the owner. */
 static void
-hear_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct heard frame)
+judge_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct probe_frame frame)
 {
 	const struct ipv6_header *h = (const struct ipv6_header *)packet;
 	const struct icmp6_header *icmp;
@@ -116,10 +116,10 @@ hear_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct heard
 }
 
 static void
-hear(struct addr_probe *p, const uint8_t *frame, uint32_t len)
+judge_frame(struct addr_probe *p, const uint8_t *frame, uint32_t len)
 {
 	const struct eth_header *eth = (const struct eth_header *)frame;
-	struct heard heard = {.from = eth->src};
+	struct probe_frame received = {.from = eth->src};
 	uint32_t header = ETH_HEADER_BYTES;
 	uint16_t type, vlan = 0;
 
@@ -132,13 +132,13 @@ hear(struct addr_probe *p, const uint8_t *frame, uint32_t len)
 		header += ETH_TAG_BYTES;
 		type = __builtin_bswap16(load_u16(frame + header - sizeof type));
 	}
-	heard.link = p->addrs->link_of_vlan[vlan];
-	if (heard.link == LINK_NONE)
+	received.link = p->addrs->link_of_vlan[vlan];
+	if (received.link == LINK_NONE)
 		return;
 	if (type == ETH_TYPE_ARP)
-		hear_arp(p, frame + header, len - header, heard);
+		judge_arp(p, frame + header, len - header, received);
 	else if (type == ETH_TYPE_IPV6)
-		hear_ip6(p, frame + header, len - header, heard);
+		judge_ip6(p, frame + header, len - header, received);
 }
 
 void
@@ -150,7 +150,7 @@ addr_probe_listen(struct addr_probe *p, struct port *port)
 		b.count = 0;
 		port->ops->rx(port, &b, BURST_MAX);
 		for (uint32_t i = 0; i < b.count; i++)
-			hear(p, b.data[i], b.len[i]);
+			judge_frame(p, b.data[i], b.len[i]);
 		port->ops->drop(port, b.frame, b.count);
 		if (b.count < BURST_MAX)
 			return;

@@ -8,6 +8,7 @@
 #include "ip_fragment.h"
 #include "net_inside.h"
 #include "reasm.h"
+#include "base/hash.h"
 #include "wire/eth_wire.h"
 #include "wire/icmp6_wire.h"
 #include "wire/icmp_wire.h"
@@ -15,6 +16,8 @@
 #include "wire/ipv6_wire.h"
 #include "wire/mld_wire.h"
 #include "wire/udp_wire.h"
+
+#include <stddef.h>
 
 /* Echo requests are subject to the access list. Errors are not: they come from routers, whose
  * addresses no list of clients has. */
@@ -29,6 +32,93 @@ check_echo(struct net *net, const struct ip_addr *src, uint32_t packet_len)
 		       ? ICMP_ECHO_REPLIES
 		       : DROP_ICMP_RATE_LIMIT;
 }
+
+/* ---- replies in fragments ---- */
+
+/* Turns a complete request into its reply. Returns ICMP_ECHO_REPLIES, or the reason to drop it. */
+static enum net_counter
+echo_reply_make(const struct net *net, const struct reassembled *echo, struct ip_dest back)
+{
+	struct icmp_header *h = (struct icmp_header *)echo->bytes;
+	const uint64_t pseudo =
+		local_is_v4(back.local) ? 0 : ip_pseudo_sum(net, back, (uint16_t)echo->len);
+
+	if (echo->len < ICMP_HEADER_BYTES)
+		return DROP_ICMP_TRUNCATED;
+	if (!inet_sum_good(inet_sum(pseudo, echo->bytes, echo->len)))
+		return DROP_ICMP_CKSUM;
+	if (h->type != (local_is_v4(back.local) ? ICMP_ECHO : ICMP6_ECHO) || h->code != 0)
+		return DROP_ICMP_TYPE;
+	if (local_is_v4(back.local)) {
+		icmp_echo_to_reply(echo->bytes);
+	} else {
+		h->type = ICMP6_ECHO_REPLY;
+		h->cksum = be16_of(0);
+		h->cksum = udp_cksum(inet_sum(pseudo, echo->bytes, echo->len));
+	}
+	return ICMP_ECHO_REPLIES;
+}
+
+/* Every frame of the reply counts for the limits, so a long request gains nothing. */
+static bool
+echo_fragments_allowed(struct net *net, uint32_t frames)
+{
+	return frames <= tx_queue_room(net) &&
+	       rate_limit_take(&net->echo_fragment_limit, net->now_ns, frames,
+			       ECHO_FRAGMENTS_MAX) &&
+	       rate_limit_take(&net->echo_limit, net->now_ns, frames, ECHO_REPLIES_MAX);
+}
+
+/* Sends the reply in fragments of the route's size to the MAC the last fragment came from. */
+static enum net_counter
+echo_answer(struct net *net, uint32_t rx_index, const struct reassembled *echo)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	const struct eth_header *eth = (const struct eth_header *)net->in->rx.data[rx_index];
+	const struct ip_dest back = {&l3->src_ip, l3->local,
+				     local_is_v4(l3->local) ? IPV4_ICMP : IPV6_ICMP};
+	const uint32_t most = ip_fragment_bytes(net, back);
+	const enum net_counter what = echo_reply_make(net, echo, back);
+
+	if (what != ICMP_ECHO_REPLIES)
+		return what;
+	if (!echo_fragments_allowed(net, (echo->len + most - 1) / most))
+		return DROP_ICMP_RATE_LIMIT;
+	for (uint32_t at = 0; at < echo->len; at += most) {
+		const uint32_t left = echo->len - at;
+		const struct ip_fragment piece = {.data = echo->bytes + at,
+						  .id = echo->id,
+						  .at = at,
+						  .len = left < most ? left : most,
+						  .more = left > most};
+
+		ensure(ip_send_fragment(net, eth->src, back, &piece));
+	}
+	return ICMP_ECHO_REPLIES;
+}
+
+/* True if the reply to a request in one packet is longer than the MTU of its route. */
+static bool
+is_long_for_route(const struct net *net, const struct l3_info *l3)
+{
+	return ip_header_bytes(l3->local) + l3->l4_len > route_mtu(net, &l3->src_ip);
+}
+
+/* Answers such a request. */
+static void
+echo_in_fragments(struct net *net, uint32_t rx_index)
+{
+	const struct l3_info *l3 = &net->in->l3[rx_index];
+	uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
+	/* Differs from one request to the next, and cannot be predicted (RFC 7739). */
+	const uint32_t id =
+		(uint32_t)hash_word(load_u32(p + offsetof(struct icmp_header, id)), net->cfg.seed);
+
+	net_count(net, echo_answer(net, rx_index, &(struct reassembled){p, l3->l4_len, id}));
+	rx_frame_drop(net, rx_index);
+}
+
+/* ---- messages in one packet ---- */
 
 /* Handles a message and returns the counter to count. */
 static enum net_counter
@@ -65,6 +155,10 @@ icmp_input(struct net *net, uint32_t rx_index)
 	const uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
 	const enum net_counter what = check_icmp(net, l3, p);
 
+	if (what == ICMP_ECHO_REPLIES && unlikely(is_long_for_route(net, l3))) {
+		echo_in_fragments(net, rx_index);
+		return;
+	}
 	net_count(net, what);
 	if (what != ICMP_ECHO_REPLIES) {
 		rx_frame_drop(net, rx_index);
@@ -138,6 +232,10 @@ icmp6_input(struct net *net, uint32_t rx_index)
 			what = check_icmp6(net, l3, frame + l3->l4_offset);
 		}
 	}
+	if (what == ICMP_ECHO_REPLIES && unlikely(is_long_for_route(net, l3))) {
+		echo_in_fragments(net, rx_index);
+		return;
+	}
 	net_count(net, what);
 	if (what == ICMP_ECHO_REPLIES)
 		icmp6_echo(net, rx_index);
@@ -146,68 +244,6 @@ icmp6_input(struct net *net, uint32_t rx_index)
 }
 
 /* ---- echo requests in fragments ---- */
-
-/* Turns a complete request into its reply. Returns ICMP_ECHO_REPLIES, or the reason to drop it. */
-static enum net_counter
-echo_reply_make(const struct net *net, const struct reassembled *echo, struct ip_dest back)
-{
-	struct icmp_header *h = (struct icmp_header *)echo->bytes;
-	const uint64_t pseudo =
-		local_is_v4(back.local) ? 0 : ip_pseudo_sum(net, back, (uint16_t)echo->len);
-
-	if (echo->len < ICMP_HEADER_BYTES)
-		return DROP_ICMP_TRUNCATED;
-	if (!inet_sum_good(inet_sum(pseudo, echo->bytes, echo->len)))
-		return DROP_ICMP_CKSUM;
-	if (h->type != (local_is_v4(back.local) ? ICMP_ECHO : ICMP6_ECHO) || h->code != 0)
-		return DROP_ICMP_TYPE;
-	if (local_is_v4(back.local)) {
-		icmp_echo_to_reply(echo->bytes);
-	} else {
-		h->type = ICMP6_ECHO_REPLY;
-		h->cksum = be16_of(0);
-		h->cksum = udp_cksum(inet_sum(pseudo, echo->bytes, echo->len));
-	}
-	return ICMP_ECHO_REPLIES;
-}
-
-/* Every frame of the reply counts for the limits, so a long request gains nothing. */
-static bool
-echo_fragments_allowed(struct net *net, uint32_t frames)
-{
-	return frames <= tx_queue_room(net) &&
-	       rate_limit_take(&net->echo_fragment_limit, net->now_ns, frames,
-			       ECHO_FRAGMENTS_MAX) &&
-	       rate_limit_take(&net->echo_limit, net->now_ns, frames, ECHO_REPLIES_MAX);
-}
-
-/* Sends the reply in fragments of this link's size to the MAC the last fragment came from. */
-static enum net_counter
-echo_answer(struct net *net, uint32_t rx_index, const struct reassembled *echo)
-{
-	const struct l3_info *l3 = &net->in->l3[rx_index];
-	const struct eth_header *eth = (const struct eth_header *)net->in->rx.data[rx_index];
-	const struct ip_dest back = {&l3->src_ip, l3->local,
-				     local_is_v4(l3->local) ? IPV4_ICMP : IPV6_ICMP};
-	const uint32_t most = ip_fragment_bytes(net, l3->local);
-	const enum net_counter what = echo_reply_make(net, echo, back);
-
-	if (what != ICMP_ECHO_REPLIES)
-		return what;
-	if (!echo_fragments_allowed(net, (echo->len + most - 1) / most))
-		return DROP_ICMP_RATE_LIMIT;
-	for (uint32_t at = 0; at < echo->len; at += most) {
-		const uint32_t left = echo->len - at;
-		const struct ip_fragment piece = {.data = echo->bytes + at,
-						  .id = echo->id,
-						  .at = at,
-						  .len = left < most ? left : most,
-						  .more = left > most};
-
-		ensure(ip_send_fragment(net, eth->src, back, &piece));
-	}
-	return ICMP_ECHO_REPLIES;
-}
 
 void
 echo_fragment_input(struct net *net, uint32_t rx_index)

@@ -7,12 +7,12 @@
 #include "wire/ipv6_wire.h"
 
 uint32_t
-ip_fragment_bytes(const struct net *net, uint16_t local)
+ip_fragment_bytes(const struct net *net, struct ip_dest dest)
 {
-	const uint32_t headers =
-		local_is_v4(local) ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES + IPV6_FRAGMENT_BYTES;
+	const uint32_t headers = local_is_v4(dest.local) ? IPV4_HEADER_BYTES
+							 : IPV6_HEADER_BYTES + IPV6_FRAGMENT_BYTES;
 
-	return (net->port->mtu - headers) & ~7u;
+	return (route_mtu(net, dest.dst) - headers) & ~7u;
 }
 
 /* The header sum of ipv4_finish is for packets that may not be fragmented. */

@@ -3,7 +3,7 @@
  *
  * Units:  bytes of IP payload.
  * Thread: core-local.
- * Bounds: a fragment fits a frame of the port.
+ * Bounds: a fragment fits a frame of the port, and the MTU of the route to its destination.
  */
 #ifndef CLOCKOO_IP_FRAGMENT_H
 #define CLOCKOO_IP_FRAGMENT_H
@@ -22,7 +22,7 @@ struct ip_fragment {
  * piece over IPv6 has no fragment header. False: no slot or no frame. */
 bool ip_send_fragment(struct net *net, const uint8_t mac[6], struct ip_dest dest,
 		      const struct ip_fragment *piece);
-/* Returns the most bytes in a fragment that others follow. */
-uint32_t ip_fragment_bytes(const struct net *net, uint16_t local);
+/* Returns the most bytes in a fragment that others follow, within the MTU of the route. */
+uint32_t ip_fragment_bytes(const struct net *net, struct ip_dest dest);
 
 #endif

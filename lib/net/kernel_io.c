@@ -68,7 +68,7 @@ struct link {
 };
 
 static struct link
-link_of(const uint8_t *data, uint32_t len)
+link_header(const uint8_t *data, uint32_t len)
 {
 	struct link l = {.type = be16_get(((const struct eth_header *)data)->type),
 			 .p = data + ETH_HEADER_BYTES,
@@ -96,7 +96,7 @@ packet_of(const struct link *l)
 static bool
 is_bulk(const uint8_t *data, uint32_t len)
 {
-	const struct link l = link_of(data, len);
+	const struct link l = link_header(data, len);
 	const struct packet p = packet_of(&l);
 
 	if (p.protocol == IPV4_TCP)
@@ -171,7 +171,7 @@ is_addressed(const struct net *net, const uint8_t *data)
 static bool
 is_to_our_address(const struct net *net, const uint8_t *data, uint32_t len, uint8_t link)
 {
-	const struct link l = link_of(data, len);
+	const struct link l = link_header(data, len);
 	struct ip_addr dst;
 
 	if (l.type == ETH_TYPE_IPV4 && l.len >= IPV4_HEADER_BYTES)
@@ -483,7 +483,7 @@ check_from_kernel(const struct net *net, const uint8_t *data, uint32_t len)
 
 	if (len < ETH_HEADER_BYTES)
 		return KERNEL_DROP_LENGTH;
-	l = link_of(data, len);
+	l = link_header(data, len);
 	if (l.len > net->port->mtu)
 		return KERNEL_DROP_LENGTH;
 	link = net->addrs->link_of_vlan[l.vlan];

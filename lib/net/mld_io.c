@@ -1,9 +1,10 @@
 /*
- * mld_io.c - a listener of multicast listener discovery (RFC 3810): tells switches that watch MLD
- * which solicited-node groups to forward to us, or nobody would reach an address of ours.
+ * mld_io.c - a listener of multicast listener discovery (RFC 3810): reports
+ * to switches that watch MLD which solicited-node groups to forward to us. Without these reports no
+ * host would reach our addresses.
  *
  * The core that announces our addresses sends changes, the core that receives a query the answer.
- * While a querier of MLDv1 is heard on a link, reports there are MLDv1's (section 8.2.1). Reports
+ * While a link has a querier of MLDv1, reports on it are MLDv1's (section 8.2.1). Reports
  * of others do not suppress ours: section 8.2.2 leaves that open, and a switch must see each port's
  * (RFC 4541 section 3). The group of all nodes is never reported (section 6).
  *

@@ -67,7 +67,7 @@ struct mld_walk {
 	bool is_change;    /* reports what was joined and left, not what is */
 };
 
-/* Queries of one link that are to be answered; 0: none. */
+/* Queries of one link that still need an answer; 0: none. */
 struct mld_link {
 	uint64_t all_at_ns, one_at_ns; /* about all groups; about the group of one address */
 	uint32_t all_next;             /* the number to continue at */

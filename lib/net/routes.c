@@ -9,7 +9,7 @@
 /* Orders by address, then by length, so a network precedes those within it. Equal ones keep their
  * order: their places in the array differ. */
 static int
-compare(const void *left, const void *right)
+compare_routes(const void *left, const void *right)
 {
 	const struct route *a = *(const struct route *const *)left;
 	const struct route *b = *(const struct route *const *)right;
@@ -30,7 +30,7 @@ struct nest {
 
 /* Begins a range. One that began at the same address is replaced. */
 static void
-range_begin(struct routes *to, struct route_range *ranges, struct ip_position at,
+route_begin(struct routes *to, struct route_range *ranges, struct ip_position at,
 	    const struct route *route)
 {
 	if (to->range_count != 0 && ip_position_equal(&ranges[to->range_count - 1].from, &at))
@@ -40,13 +40,13 @@ range_begin(struct routes *to, struct route_range *ranges, struct ip_position at
 }
 
 static void
-nest_leave(struct nest *nest, struct routes *to, struct route_range *ranges)
+route_leave(struct nest *nest, struct routes *to, struct route_range *ranges)
 {
 	const struct route *left = nest->route[--nest->depth];
 	struct ip_position behind;
 
 	if (ip_position_behind(&left->net, left->prefix_len, &behind))
-		range_begin(to, ranges, behind,
+		route_begin(to, ranges, behind,
 			    nest->depth != 0 ? nest->route[nest->depth - 1] : NULL);
 }
 
@@ -61,14 +61,14 @@ make_ranges(struct routes *to, struct route_range *ranges, const struct route **
 		while (nest.depth != 0 &&
 		       !ip_addr_same_prefix(&nest.route[nest.depth - 1]->net, &r->net,
 					    nest.route[nest.depth - 1]->prefix_len))
-			nest_leave(&nest, to, ranges);
+			route_leave(&nest, to, ranges);
 		if (nest.depth != 0 && nest.route[nest.depth - 1]->prefix_len == r->prefix_len)
 			continue; /* the first of two routes to one network counts */
-		range_begin(to, ranges, ip_position_of(&r->net), r);
+		route_begin(to, ranges, ip_position_of(&r->net), r);
 		nest.route[nest.depth++] = r;
 	}
 	while (nest.depth != 0)
-		nest_leave(&nest, to, ranges);
+		route_leave(&nest, to, ranges);
 }
 
 size_t
@@ -96,7 +96,7 @@ routes_make(struct routes *routes, struct region *region, const struct route *ro
 		if (route[i].mtu != 0 && (routes->mtu_min == 0 || route[i].mtu < routes->mtu_min))
 			routes->mtu_min = route[i].mtu;
 	}
-	qsort(sorted, count, sizeof *sorted, compare);
+	qsort(sorted, count, sizeof *sorted, compare_routes);
 	make_ranges(routes, ranges, sorted);
 }
 

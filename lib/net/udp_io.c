@@ -328,7 +328,7 @@ udp_release(struct net *net)
 			      net->datagram_count);
 }
 
-/* Returns the largest payload of one datagram from a local address, whatever its route. */
+/* Returns the largest payload of one datagram from a local address over any route. */
 static uint32_t
 datagram_max(const struct net *net, uint16_t local)
 {

@@ -162,7 +162,7 @@ hot_keys_record(struct hot_keys *hot, uint32_t i, struct view key, uint32_t size
 /* ---- big keys ---- */
 
 static bool
-is_old(const struct big_key *big, uint64_t now_ns)
+big_key_is_old(const struct big_key *big, uint64_t now_ns)
 {
 	const uint64_t seen_ns = LOAD(big->seen_ns);
 
@@ -180,9 +180,9 @@ big_place(struct hot_keys *hot, uint64_t hash, uint64_t now_ns)
 
 		if (LOAD(at->size) != 0 && LOAD(at->hash) == hash)
 			return at;
-		if (is_old(to, now_ns))
+		if (big_key_is_old(to, now_ns))
 			continue;
-		if (is_old(at, now_ns) || LOAD(at->size) < LOAD(to->size))
+		if (big_key_is_old(at, now_ns) || LOAD(at->size) < LOAD(to->size))
 			to = at;
 	}
 	return to;
@@ -195,7 +195,7 @@ hot_keys_big(struct hot_keys *hot, struct view key, uint64_t hash, uint32_t size
 	const bool known = LOAD(to->size) != 0 && LOAD(to->hash) == hash;
 
 	if (key.len == 0 || key.len > MC_KEY_MAX || size == 0 ||
-	    (!known && !is_old(to, now_ns) && size <= LOAD(to->size)))
+	    (!known && !big_key_is_old(to, now_ns) && size <= LOAD(to->size)))
 		return;
 	if (!known) {
 		STORE(to->hash, hash);
@@ -328,7 +328,7 @@ bigs_take(const struct hot_keys *hot, uint64_t now_ns, struct hot_list *list)
 		const struct big_key *big = &hot->big[i];
 		struct hot_key key = {.size = LOAD(big->size), .uses = LOAD(big->uses)};
 
-		if (!is_old(big, now_ns) &&
+		if (!big_key_is_old(big, now_ns) &&
 		    name_read(&big->name, &big->hash, LOAD(big->hash), &key))
 			big_insert(list, &key);
 	}

@@ -13,7 +13,7 @@ slow_log_begin(struct slow_log *log)
 }
 
 static bool
-is_old(uint64_t end_ns, uint64_t now_ns)
+record_is_old(uint64_t end_ns, uint64_t now_ns)
 {
 	return now_ns > end_ns && now_ns - end_ns > SLOW_KEEP_NS;
 }
@@ -24,7 +24,7 @@ place_for(const struct slow_log *log, uint64_t now_ns)
 	uint32_t shortest = 0;
 
 	for (uint32_t i = 0; i < SLOW_ENTRIES; i++) {
-		if (log->ns[i] == 0 || is_old(log->end_ns[i], now_ns))
+		if (log->ns[i] == 0 || record_is_old(log->end_ns[i], now_ns))
 			return i;
 		if (log->ns[i] < log->ns[shortest])
 			shortest = i;
@@ -39,7 +39,7 @@ least_raise(struct slow_log *log, uint64_t now_ns)
 	uint64_t least_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < SLOW_ENTRIES; i++) {
-		if (log->ns[i] == 0 || is_old(log->end_ns[i], now_ns))
+		if (log->ns[i] == 0 || record_is_old(log->end_ns[i], now_ns))
 			return;
 		least_ns = log->ns[i] < least_ns ? log->ns[i] : least_ns;
 	}
@@ -52,7 +52,7 @@ slow_log_put(struct slow_log *log, const struct slow_request *r, bool open)
 	const uint32_t i = place_for(log, r->end_ns);
 
 	/* The reader of the list may have lowered least_ns by what it found. */
-	if (log->ns[i] > r->ns && !is_old(log->end_ns[i], r->end_ns)) {
+	if (log->ns[i] > r->ns && !record_is_old(log->end_ns[i], r->end_ns)) {
 		least_raise(log, r->end_ns);
 		return;
 	}
@@ -110,8 +110,8 @@ core_list(struct slow_log *log, uint64_t now_ns, struct slow_list *list)
 		struct slow_request r;
 
 		if (!seq_words_read(&log->entry[i].version, log->entry[i].words, 0, &r, sizeof r))
-			continue; /* being written: young */
-		if (r.ns == 0 || is_old(r.end_ns, now_ns)) {
+			continue; /* being written, so it is recent */
+		if (r.ns == 0 || record_is_old(r.end_ns, now_ns)) {
 			full = false;
 			continue;
 		}

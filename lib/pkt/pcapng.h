@@ -9,8 +9,8 @@
  * Units:  times in ns since 1970.
  * Thread: pure functions.
  * Errors: 0: no room; nothing is written.
- * Bounds: texts of PCAPNG_TEXT_MAX bytes, longer ones are cut; a frame of kept bytes takes
- *         PCAPNG_FRAME_BYTES more.
+ * Bounds: texts longer than PCAPNG_TEXT_MAX bytes are cut. The block of a frame needs at most
+ *         kept + PCAPNG_FRAME_BYTES bytes.
  */
 #ifndef CLOCKOO_PCAPNG_H
 #define CLOCKOO_PCAPNG_H
@@ -34,7 +34,7 @@ struct pcapng_about {
 
 struct pcapng_frame {
 	uint64_t at_ns;
-	uint32_t len, kept; /* on the wire; at data */
+	uint32_t len, kept; /* bytes on the wire; bytes at data */
 	uint32_t queue;
 	bool sent;
 	const uint8_t *data;

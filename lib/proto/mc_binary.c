@@ -39,19 +39,13 @@ struct packet {
 	uint32_t front; /* bytes in front of the value */
 };
 
-static inline struct mc_result
-result(enum mc_status status, uint32_t used)
-{
-	return (struct mc_result){status, used};
-}
-
 /* Answers with an error and closes, since the start of the next request is unknown. */
 static struct mc_result
 error_and_close(struct mc_req *req, enum mc_error error)
 {
 	mc_bad(req, error);
 	req->flags |= MC_CLOSE_AFTER;
-	return result(MC_OK, MC_BIN_HEAD_BYTES);
+	return mc_result_of(MC_OK, MC_BIN_HEAD_BYTES);
 }
 
 /* Answers with an error and skips the request's body. */
@@ -62,7 +56,7 @@ skip(struct mc_req *req, enum mc_error error, uint32_t used, uint32_t body_len)
 	if (body_len > 0)
 		req->flags |= MC_HAS_BODY;
 	req->body_len = body_len;
-	return result(MC_OK, used);
+	return mc_result_of(MC_OK, used);
 }
 
 static inline bool
@@ -135,9 +129,9 @@ sasl_read(struct mc_req *req, const uint8_t *p, const struct packet *pk, uint32_
 	if (pk->value_len > MC_AUTH_MAX)
 		return skip(req, MC_ERR_AUTH_LONG, pk->front, pk->value_len);
 	if (len - pk->front < pk->value_len)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	req->admin.text = (struct view){p + pk->front, pk->value_len};
-	return result(MC_OK, pk->front + pk->value_len);
+	return mc_result_of(MC_OK, pk->front + pk->value_len);
 }
 
 static struct mc_result
@@ -171,7 +165,7 @@ fields_read(struct mc_req *req, const uint8_t *p, const struct packet *pk, uint3
 	default:
 		break;
 	}
-	return result(MC_OK, pk->front);
+	return mc_result_of(MC_OK, pk->front);
 }
 
 /* Reads the rest of a request with valid lengths, once it has arrived. */
@@ -190,7 +184,7 @@ packet_read(struct mc_req *req, const uint8_t *p, uint32_t len, const struct mc_
 	if (!parts_fit(s, pk.extras_len, key_len, pk.value_len))
 		return error_and_close(req, MC_ERR_FORMAT);
 	if (len < pk.front)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	req->verb = s->verb;
 	if (s->quiet)
 		req->flags |= MC_QUIET;
@@ -210,9 +204,9 @@ mc_binary_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint
 	uint32_t key_len, body_len;
 
 	if (len > 0 && p[0] != MC_BIN_REQUEST_MAGIC)
-		return result(MC_CLOSE, 0);
+		return mc_result_of(MC_CLOSE, 0);
 	if (len < MC_BIN_HEAD_BYTES)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	memcpy(&head, p, sizeof head);
 	memset(req, 0, offsetof(struct mc_req, meta));
 	req->key.data = p;

@@ -20,7 +20,7 @@ mc_bin_shows_key(uint8_t opcode)
 	}
 }
 
-/* Fields of a header that may differ from zero, beside the echo. */
+/* Header fields of a response, except those that it echoes. Zero if not set. */
 struct parts {
 	enum mc_bin_status status;
 	uint32_t extras_len, key_len;

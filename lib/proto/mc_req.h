@@ -27,6 +27,12 @@ struct mc_result {
 	uint32_t used;
 };
 
+static inline struct mc_result
+mc_result_of(enum mc_status status, uint32_t used)
+{
+	return (struct mc_result){status, used};
+}
+
 enum mc_protocol {
 	MC_PROTOCOL_UNKNOWN, /* the first byte decides */
 	MC_PROTOCOL_TEXT,

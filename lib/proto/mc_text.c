@@ -15,17 +15,11 @@
 #define KEY_TOO_LONG_BYTES (MC_KEY_MAX + 2u)
 
 static inline struct mc_result
-result(enum mc_status status, uint32_t used)
-{
-	return (struct mc_result){status, used};
-}
-
-static inline struct mc_result
 bad_line(struct mc_req *req, enum mc_error error, uint32_t used)
 {
 	req->flags = MC_FIRST | MC_LAST;
 	mc_bad(req, error);
-	return result(MC_OK, used);
+	return mc_result_of(MC_OK, used);
 }
 
 /* Answers a broken line whose end may be far: the rest is skipped as it arrives. */
@@ -36,7 +30,7 @@ bad_open_line(struct mc_parser *ps, struct mc_req *req, enum mc_error error, uin
 	ps->swallow = MC_SWALLOW_LINE;
 	req->flags |= MC_LAST;
 	mc_bad(req, error);
-	return result(MC_OK, used);
+	return mc_result_of(MC_OK, used);
 }
 
 static struct mc_result
@@ -45,9 +39,9 @@ line_skip(struct mc_parser *ps, const uint8_t *p, uint32_t len)
 	const uint8_t *lf = memchr(p, '\n', len);
 
 	if (lf == NULL)
-		return result(MC_MORE, len);
+		return mc_result_of(MC_MORE, len);
 	ps->swallow = MC_SWALLOW_NOTHING;
-	return result(MC_MORE, (uint32_t)(lf - p) + 1);
+	return mc_result_of(MC_MORE, (uint32_t)(lf - p) + 1);
 }
 
 /*
@@ -83,14 +77,14 @@ key_emit(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 	bool last;
 
 	if (end == len && len < KEY_TOO_LONG_BYTES)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	if (end < len && p[end] == '\n' && p[end - 1] == '\r')
 		end--;
 	if (end > MC_KEY_MAX)
 		return bad_open_line(ps, req, MC_ERR_FORMAT, MC_KEY_MAX + 1);
 	next = next_token(p, end, len, &last);
 	if (next == len && !last)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	req->verb = ps->verb;
 	req->exptime = ps->exptime;
 	req->key = (struct view){p, end};
@@ -100,7 +94,7 @@ key_emit(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t le
 	} else {
 		ps->in_line = 1;
 	}
-	return result(MC_OK, next);
+	return mc_result_of(MC_OK, next);
 }
 
 /* Continues a retrieval line. Only a run of spaces can use up MC_LINE_MAX bytes without a key. */
@@ -128,10 +122,10 @@ first_key_find(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint3
 	bool last;
 
 	if (spaces > 0)
-		return result(MC_MORE, spaces);
+		return mc_result_of(MC_MORE, spaces);
 	next = next_token(p, 0, len, &last);
 	if (next == len && !last)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	mc_req_clear(req, p);
 	if (last) {
 		ps->swallow = MC_SWALLOW_NOTHING;
@@ -190,7 +184,7 @@ line_begin(struct mc_parser *ps, struct mc_req *req, struct view line, uint32_t 
 	if (error != MC_ERR_NONE)
 		return bad_line(req, error, used);
 	r = key_emit(ps, req, line.data + at, used - at);
-	return result(r.status, at + r.used);
+	return mc_result_of(r.status, at + r.used);
 }
 
 /* Begins a retrieval line whose first MC_LINE_MAX bytes contain no end. The exptime of gat must be
@@ -205,13 +199,14 @@ long_line_begin(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint
 	if (ps->verb == MC_GAT || ps->verb == MC_GATS)
 		at = gat_exptime(ps, p, at, MC_LINE_MAX, &error);
 	if (at == MC_LINE_MAX && (error != MC_ERR_NONE || p[at - 1] != ' '))
-		return result(MC_CLOSE, 0);
+		return mc_result_of(MC_CLOSE, 0);
 	if (error != MC_ERR_NONE)
 		return bad_open_line(ps, req, error, at);
-	r = at == MC_LINE_MAX ? result(MC_MORE, 0) : key_emit(ps, req, p + at, MC_LINE_MAX - at);
+	r = at == MC_LINE_MAX ? mc_result_of(MC_MORE, 0)
+			      : key_emit(ps, req, p + at, MC_LINE_MAX - at);
 	if (r.status == MC_MORE)
 		ps->swallow = MC_SWALLOW_SPACES;
-	return result(r.status, at + r.used);
+	return mc_result_of(r.status, at + r.used);
 }
 
 static inline bool
@@ -228,11 +223,11 @@ line_open(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t l
 	enum mc_verb verb;
 
 	if (len < MC_LINE_MAX)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	end = mc_token_end(p, 0, len);
 	verb = mc_verb_of((struct view){p, end});
 	if (end == len || !is_retrieval(verb))
-		return result(MC_CLOSE, 0);
+		return mc_result_of(MC_CLOSE, 0);
 	ps->verb = (uint8_t)verb;
 	ps->exptime = 0;
 	req->flags = MC_FIRST;
@@ -266,8 +261,8 @@ line_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t 
 	}
 	req->flags = MC_FIRST | MC_LAST;
 	if (!mc_command_parse(req, verb, line))
-		return result(MC_CLOSE, used);
-	return result(MC_OK, used);
+		return mc_result_of(MC_CLOSE, used);
+	return mc_result_of(MC_OK, used);
 }
 
 static struct mc_result
@@ -287,14 +282,14 @@ struct mc_result
 mc_text_parse(struct mc_parser *ps, struct mc_req *req, const uint8_t *p, uint32_t len)
 {
 	if (len == 0)
-		return result(MC_MORE, 0);
+		return mc_result_of(MC_MORE, 0);
 	if (unlikely(ps->in_line | ps->swallow))
 		return line_resume(ps, req, p, len);
 	if (mc_set_begins(p, len)) {
 		const uint32_t used = mc_set_parse_fast(req, p, len);
 
 		if (likely(used != 0))
-			return result(MC_OK, used);
+			return mc_result_of(MC_OK, used);
 	}
 	return line_parse(ps, req, p, len);
 }

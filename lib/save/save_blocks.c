@@ -51,10 +51,10 @@ slot_close(struct save_blocks *w)
 {
 	if (w->used != 0 && w->e == 0)
 		save_io_begin(&w->io, w->slot, w->used);
-	w->told->file_bytes = w->slot * SAVE_SLOT_BYTES + w->used;
+	w->result->file_bytes = w->slot * SAVE_SLOT_BYTES + w->used;
 	w->slot++;
 	slot_open(w);
-	if (w->go_on != NULL && !w->go_on(w->arg, w->told))
+	if (w->go_on != NULL && !w->go_on(w->arg, w->result))
 		w->ends = true;
 }
 
@@ -138,8 +138,8 @@ save_blocks_item(struct save_blocks *w, const struct store_saved_item *saved)
 	const uint64_t bytes = head + saved->value_len;
 	const bool large = bytes > SAVE_PAYLOAD_MAX;
 
-	w->told->items++;
-	w->told->value_bytes += saved->key.len + saved->value_len;
+	w->result->items++;
+	w->result->value_bytes += saved->key.len + saved->value_len;
 	if (large)
 		block_open(w, SAVE_LARGE, SAVE_RECORD_MAX + 1);
 	else if (w->kind != SAVE_ITEMS || w->room - w->len < bytes)
@@ -179,7 +179,7 @@ save_blocks_begin(struct save_blocks *w, void *memory)
 	w->packer = (void *)(at + SAVE_IO_BYTES + SAVE_BLOCK_BYTES);
 	w->used = SAVE_FRONT_BYTES;
 	w->number = 2; /* after the front's blocks */
-	w->told->how = save_io_words(&w->io);
+	w->result->how = save_io_words(&w->io);
 	memset(at, 0, SAVE_FRONT_BYTES);
 }
 

@@ -19,7 +19,7 @@
 
 #include "save_io.h"
 
-struct save_told {
+struct save_result {
 	uint64_t items, value_bytes; /* saved; bytes of their keys and values */
 	uint64_t file_bytes;
 	uint64_t skew_ns; /* the time from which the items are; 0: of one moment */
@@ -29,10 +29,11 @@ struct save_told {
 
 struct save_blocks {
 	struct save_io io;
-	struct save_told *told;
-	uint64_t file;                                          /* a random number */
-	uint32_t level;                                         /* of igzip, or SAVE_UNPACKED */
-	bool (*go_on)(void *arg, const struct save_told *told); /* after each slot; may be NULL */
+	struct save_result *result;
+	uint64_t file;  /* a random number */
+	uint32_t level; /* of igzip, or SAVE_UNPACKED */
+	bool (*go_on)(void *arg,
+		      const struct save_result *result); /* after each slot; may be NULL */
 	void *arg;
 
 	struct save_packer *packer;

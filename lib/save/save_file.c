@@ -3,6 +3,7 @@
  */
 #include "save_file.h"
 
+#include "base/one_name.h"
 #include "base/size_units.h"
 #include "base/time_units.h"
 
@@ -96,6 +97,13 @@ save_lock(const struct save_paths *p, uint32_t wait_ms, int *fd, struct error *e
 	*fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, LOCK_MODE);
 	if (*fd < 0)
 		return true;
+	if (!file_has_one_name(*fd)) {
+		error_set(err, OPTION "%s has another name too; remove it, or choose another path",
+			  p->file, p->lock);
+		close(*fd);
+		*fd = -1;
+		return false;
+	}
 	for (uint32_t ms = 0; flock(*fd, LOCK_EX | LOCK_NB) != 0; ms += RETRY_MS) {
 		if (ms >= wait_ms) {
 			refuse_in_use(p, *fd, err);

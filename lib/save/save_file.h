@@ -34,8 +34,8 @@ struct save_paths {
 
 void save_paths_set(struct save_paths *p, const char *file);
 /* Locks FILE and the files that belong to it for this process, until it ends or closes *fd. False
- * if another process still has them after wait_ms. *fd is -1 if no lock can be created; nobody
- * saves there then. */
+ * if another process still has them after wait_ms, or if the lock's file has a second name. *fd is
+ * -1 if no lock can be created; then no process can save there either. */
 bool save_lock(const struct save_paths *p, uint32_t wait_ms, int *fd, struct error *err);
 
 enum save_found {

@@ -127,15 +127,15 @@ leave(const struct live *l)
 /* ---- the file ---- */
 
 static void
-put_front(struct live *l, const uint64_t floors[STORE_SAVED_FLOORS], uint32_t flush_due_s)
+put_live_front(struct live *l, const uint64_t floors[STORE_SAVED_FLOORS], uint32_t flush_due_s)
 {
 	const struct save_live_ask *ask = l->ask;
 	struct save_head head = {
 		.layout = SAVE_LAYOUT,
 		.hashes_crc = store_hashes_crc(),
 		.seed = store_seed(ask->store),
-		.items = l->blocks.told->items,
-		.value_bytes = l->blocks.told->value_bytes,
+		.items = l->blocks.result->items,
+		.value_bytes = l->blocks.result->value_bytes,
 		.beat = ask->beat,
 		.flush_due_s = flush_due_s,
 		.finished = 1,
@@ -166,27 +166,27 @@ put_all(struct live *l)
 		take_slice(l);
 		put_staged(l);
 		put_held(l);
-		l->blocks.ends |= !l->ask->go_on(l->ask->arg, l->blocks.told);
+		l->blocks.ends |= !l->ask->go_on(l->ask->arg, l->blocks.result);
 	}
 	end = store_snapshot_end(core, &l->snap, floors, &due_s);
-	l->blocks.told->skew_ns = l->ask->now_ns(l->ask->arg) - begun_ns;
+	l->blocks.result->skew_ns = l->ask->now_ns(l->ask->arg) - begun_ns;
 	leave(l);
 	save_blocks_end(&l->blocks);
 	if (!save_blocks_go_on(&l->blocks))
 		return l->blocks.e != 0 ? strerror(-l->blocks.e) : "it was ended";
 	if (end != STORE_SNAPSHOT_WHOLE)
 		return ends[end];
-	l->blocks.told->finished = true;
-	put_front(l, floors, due_s);
+	l->blocks.result->finished = true;
+	put_live_front(l, floors, due_s);
 	return l->blocks.e != 0 ? strerror(-l->blocks.e) : NULL;
 }
 
 bool
-save_live(const struct save_live_ask *ask, struct save_told *told, struct error *err)
+save_live(const struct save_live_ask *ask, struct save_result *result, struct error *err)
 {
 	struct live l = {
 		.ask = ask,
-		.blocks = {.told = told,
+		.blocks = {.result = result,
 			   .file = ask->file,
 			   .level = ask->level,
 			   .go_on = ask->go_on,
@@ -195,7 +195,7 @@ save_live(const struct save_live_ask *ask, struct save_told *told, struct error 
 	};
 	const char *why;
 
-	*told = (struct save_told){.how = ""};
+	*result = (struct save_result){.how = ""};
 	save_io_use(&l.blocks.io, ask->fd, ask->uring, ask->memory);
 	save_blocks_begin(&l.blocks, ask->memory);
 	why = put_all(&l);

@@ -39,12 +39,12 @@ struct save_live_ask {
 	void *memory;   /* of save_live_bytes */
 	uint32_t (*now_s)(void *arg);
 	uint64_t (*now_ns)(void *arg);
-	bool (*go_on)(void *arg, const struct save_told *told); /* it may sleep */
+	bool (*go_on)(void *arg, const struct save_result *result); /* it may sleep */
 	void *arg;
 };
 
 size_t save_live_bytes(void);
 /* Writes the file, complete and on the disk. */
-bool save_live(const struct save_live_ask *ask, struct save_told *told, struct error *err);
+bool save_live(const struct save_live_ask *ask, struct save_result *result, struct error *err);
 
 #endif

@@ -37,13 +37,13 @@ put_items(struct save_blocks *w, const struct save_ask *ask, struct store_scan *
 	const struct item *it;
 
 	while ((it = store_scan_next(ask->store, scan, ask->now_s)) != NULL) {
-		w->told->finished = save_blocks_go_on(w);
-		if (w->told->finished)
+		w->result->finished = save_blocks_go_on(w);
+		if (w->result->finished)
 			put_item(w, ask, it);
 		else if (w->e != 0)
 			return;
 	}
-	w->told->finished = save_blocks_go_on(w);
+	w->result->finished = save_blocks_go_on(w);
 	save_blocks_end(w);
 }
 
@@ -55,11 +55,11 @@ put_front(struct save_blocks *w, const struct save_ask *ask, const struct store_
 		.layout = SAVE_LAYOUT,
 		.hashes_crc = store_hashes_crc(),
 		.seed = store_seed(ask->store),
-		.items = w->told->items,
-		.value_bytes = w->told->value_bytes,
+		.items = w->result->items,
+		.value_bytes = w->result->value_bytes,
 		.beat = ask->beat,
 		.flush_due_s = store_flush_due_s(ask->store),
-		.finished = w->told->finished,
+		.finished = w->result->finished,
 	};
 
 	memcpy(head.boot_id, ask->boot_id, strnlen(ask->boot_id, BOOT_ID_BYTES - 1));
@@ -68,10 +68,10 @@ put_front(struct save_blocks *w, const struct save_ask *ask, const struct store_
 }
 
 bool
-save_write(const struct save_ask *ask, struct save_told *told, struct error *err)
+save_write(const struct save_ask *ask, struct save_result *result, struct error *err)
 {
 	struct save_blocks w = {
-		.told = told,
+		.result = result,
 		.file = ask->file,
 		.level = ask->level,
 		.go_on = ask->go_on,
@@ -79,7 +79,7 @@ save_write(const struct save_ask *ask, struct save_told *told, struct error *err
 	};
 	struct store_scan scan = {.pass = 0};
 
-	*told = (struct save_told){.how = ""};
+	*result = (struct save_result){.how = ""};
 	w.e = save_io_open(&w.io, ask->path, O_RDWR | O_CREAT | O_EXCL, ask->uring, ask->memory);
 	if (w.e == 0) {
 		save_blocks_begin(&w, ask->memory);

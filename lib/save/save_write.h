@@ -24,15 +24,16 @@ struct save_ask {
 	uint32_t now_s;
 	struct beat beat; /* the clocks when the cache last served */
 	const char *boot_id;
-	uint64_t file;                                          /* a random number */
-	uint32_t level;                                         /* of igzip, or SAVE_UNPACKED */
-	bool uring;                                             /* if the kernel supports it */
-	void *memory;                                           /* of save_blocks_bytes */
-	bool (*go_on)(void *arg, const struct save_told *told); /* after each slot; may be NULL */
+	uint64_t file;  /* a random number */
+	uint32_t level; /* of igzip, or SAVE_UNPACKED */
+	bool uring;     /* if the kernel supports it */
+	void *memory;   /* of save_blocks_bytes */
+	bool (*go_on)(void *arg,
+		      const struct save_result *result); /* after each slot; may be NULL */
 	void *arg;
 };
 
 /* Writes a new file of that name, complete and on the disk. */
-bool save_write(const struct save_ask *ask, struct save_told *told, struct error *err);
+bool save_write(const struct save_ask *ask, struct save_result *result, struct error *err);
 
 #endif

@@ -230,14 +230,16 @@ chunks_check(struct serve *sv)
 
 #define IDLE_SLOTS_PER_TURN 64u
 
-/* Returns the number of slots to check for the time since the last call. Each slot is checked
- * about once a second, whatever their number and the rate of turns. */
+/* Returns the number of slots to check for the time since the last call. Each slot is checked about
+ * once a second, for any number of slots and any rate of turns; at the end of a drain sooner. */
 static uint32_t
 idle_due(struct serve *sv)
 {
 	const uint64_t slot_ns = NS_PER_S / sv->cfg.conns_max + 1;
 	const uint64_t due = (sv->clock.now_ns - sv->idle_ns) / slot_ns;
 
+	if (unlikely(sv->closes_idle))
+		return IDLE_SLOTS_PER_TURN;
 	if (due < IDLE_SLOTS_PER_TURN) {
 		sv->idle_ns += due * slot_ns;
 		return (uint32_t)due;
@@ -253,6 +255,16 @@ idle_timeout_s(const struct serve *sv)
 	return unlikely(sv->closes_behind) ? DRAIN_IDLE_S : sv->shared->policy.idle_timeout_s;
 }
 
+/* Returns the timeout of this session: at the end of a drain none for one without a request. */
+static uint32_t
+session_timeout_s(const struct serve *sv, const struct session *ss, uint32_t timeout_s)
+{
+	const bool asks =
+		session_peek(ss).len != 0 || ss->pending != NULL || ss->parser.swallow != 0;
+
+	return unlikely(sv->closes_idle) && !asks ? 0 : timeout_s;
+}
+
 static void
 idle_check(struct serve *sv, uint32_t timeout_s)
 {
@@ -264,7 +276,7 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		sv->idle_slot = (sv->idle_slot + 1) % sv->cfg.conns_max;
 		if (ss->conn == NULL || ss->closing || ss->sched != SCHED_READY || ss->waits != 0 ||
 		    ss->value.item != NULL || ss->stream.kind != NULL ||
-		    sv->clock.now_s - ss->active_s < timeout_s ||
+		    sv->clock.now_s - ss->active_s < session_timeout_s(sv, ss, timeout_s) ||
 		    (sv->closes_behind && ss->body != BODY_NONE))
 			continue;
 		if (ss->active_s == 0) { /* opened before the first turn set the clock */

@@ -46,10 +46,16 @@ users_match(const struct serve *sv, struct view name, struct view password)
 static void
 drain_refresh(struct serve *sv, enum serve_drain how)
 {
-	stack_refuse(sv->stack, how == SERVE_DRAIN_RESET    ? REFUSE_RESET
-				: how == SERVE_DRAIN_SILENT ? REFUSE_SILENT
-							    : REFUSE_NONE);
-	sv->closes_behind = how == SERVE_DRAIN_CLOSE;
+	static const enum conn_refusal refusal[] = {
+		[SERVE_DRAIN_RESET] = REFUSE_RESET,
+		[SERVE_DRAIN_SILENT] = REFUSE_SILENT,
+		[SERVE_DRAIN_CLOSE_LAST] = REFUSE_SILENT,
+		[SERVE_DRAIN_CLOSE_IDLE] = REFUSE_SILENT,
+	};
+
+	stack_refuse(sv->stack, refusal[how]);
+	sv->closes_behind = how >= SERVE_DRAIN_CLOSE;
+	sv->closes_idle = how == SERVE_DRAIN_CLOSE_IDLE;
 }
 
 /* Applies a new access list or table of addresses to some connections a turn. False: more remain;

@@ -256,7 +256,7 @@ datagrams_parse(struct serve *sv)
 			datagram_step(sv, dc);
 	}
 	/* The pass ends inside a line. If a later key of it is missed, serve_backend_ops.pass_end
-	 * must know where the line began, whatever this pass has found. */
+	 * must know where the line began, even if this pass only had hits. */
 	if (unlikely(sv->backend_mode != BACKEND_NONE) && cursor_in_line(dc))
 		sv->read_bufs_in_use = true;
 }

@@ -147,9 +147,9 @@ struct serve {
 	const struct local_addrs *addrs;     /* the addresses that it has */
 	/* The next connection that is checked against a changed access list; 0: done. */
 	uint32_t access_slot;
-	bool closes_behind; /* connections are closed behind their next answer: SERVE_DRAIN_CLOSE */
-	uint32_t idle_slot; /* the next slot to check for an idle connection */
-	uint64_t idle_ns;   /* the idle check has covered the slots due up to this time */
+	bool closes_behind, closes_idle; /* SERVE_DRAIN_CLOSE; SERVE_DRAIN_CLOSE_IDLE */
+	uint32_t idle_slot;              /* the next slot to check for an idle connection */
+	uint64_t idle_ns; /* the idle check has covered the slots due up to this time */
 	struct udp_rate_limit *rate_limit;
 	struct udp_rate_limit *error_limit; /* counts errors where rate_limit counts bytes */
 

@@ -92,8 +92,17 @@ bool serve_access_replace_mt(struct serve_shared *shared, const struct access_li
  * CLOSE: new ones are served. Each is closed behind its next answer, unless more input has arrived,
  * or once it has been idle for DRAIN_IDLE_S. A client that sees the end of its connection behind an
  * answer opens another one, which reaches another host once routers have left this one.
+ * CLOSE_LAST: as CLOSE, but new ones get no answer.
+ * CLOSE_IDLE: as CLOSE_LAST, and each that has no request under way is closed at once.
  */
-enum serve_drain { SERVE_DRAIN_NONE, SERVE_DRAIN_RESET, SERVE_DRAIN_SILENT, SERVE_DRAIN_CLOSE };
+enum serve_drain {
+	SERVE_DRAIN_NONE,
+	SERVE_DRAIN_RESET,
+	SERVE_DRAIN_SILENT,
+	SERVE_DRAIN_CLOSE,
+	SERVE_DRAIN_CLOSE_LAST,
+	SERVE_DRAIN_CLOSE_IDLE,
+};
 
 #define DRAIN_IDLE_S 2u
 

@@ -75,8 +75,8 @@ claim_of(const struct serve *sv, const struct session *ss)
 		       : CLAIM_QUEUED;
 }
 
-/* Ranks a session by its claim; of those with one claim, one whose source has more than its part
- * goes first, else the one that took its place first. */
+/* Ranks a session by its claim. Among equal claims, a session whose source has more than its part
+ * loses its place first, and then the one that took its place first. */
 static uint32_t
 place_rank(void *arg, struct list *link)
 {

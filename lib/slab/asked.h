@@ -194,16 +194,16 @@ asked_resize(struct asked *a, uint32_t class, uint32_t objects)
 	atomic_store_explicit(&a->mask, (1u << shift) - 1, memory_order_relaxed);
 }
 
-/* True if enough of what left probation is asked for, and more often than what the CLOCK hand
- * evicted. */
+/* True if enough of the keys evicted on probation are asked for again, and more often than those
+ * that the CLOCK hand evicted. tried: keys on probation; kept: others. */
 static inline bool
 asked_for(const struct asked_class *c)
 {
-	const uint64_t young = asked_load(&c->asked[0]), kept = asked_load(&c->asked[1]);
-	const uint64_t young_left = asked_load(&c->left[0]), kept_left = asked_load(&c->left[1]);
+	const uint64_t tried = asked_load(&c->asked[0]), kept = asked_load(&c->asked[1]);
+	const uint64_t tried_left = asked_load(&c->left[0]), kept_left = asked_load(&c->left[1]);
 
-	return young >= ASKED_MIN && young * ASKED_PART > young_left + kept_left &&
-	       young * (kept_left + 1) > 2 * kept * (young_left + 1);
+	return tried >= ASKED_MIN && tried * ASKED_PART > tried_left + kept_left &&
+	       tried * (kept_left + 1) > 2 * kept * (tried_left + 1);
 }
 
 /* Counts lose a part of themselves at the end of each window. */

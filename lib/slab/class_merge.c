@@ -18,7 +18,7 @@
 #define MERGE_PARTS 2u
 
 static uint32_t
-class_free(const struct slab_class *c)
+class_free_count(const struct slab_class *c)
 {
 	return atomic_load_explicit(&c->free_count, memory_order_relaxed);
 }
@@ -27,7 +27,7 @@ class_free(const struct slab_class *c)
 static uint32_t
 class_used(const struct slab_class *c)
 {
-	const uint32_t free = class_free(c);
+	const uint32_t free = class_free_count(c);
 
 	return free < c->per_page ? c->per_page - free : 0;
 }
@@ -56,7 +56,7 @@ class_with_room(const struct slab *sl, uint32_t class)
 		if (c->size == SLAB_OBJECT_MAX || (uint64_t)used * c->size > most)
 			break;
 		if (slab_class_pages(c) != 0 && slab_class_taken(sl, i) == i &&
-		    class_free(c) >= used + slab_class_ahead(c) + c->per_page / MERGE_SPARE)
+		    class_free_count(c) >= used + slab_class_ahead(c) + c->per_page / MERGE_SPARE)
 			return i;
 	}
 	return class;

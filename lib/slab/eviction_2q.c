@@ -8,7 +8,7 @@
 #include "hand.h"
 
 static enum object_state
-insert(const struct slab_class *c, uint64_t hash)
+insert_2q(const struct slab_class *c, uint64_t hash)
 {
 	if (likely(!probation_skips(slab_probation_step(c), hash)))
 		return OBJECT_NEW;
@@ -102,8 +102,8 @@ choose_new(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *ref
 }
 
 static uint32_t
-choose(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max,
-       uint32_t *of_new)
+choose_2q(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max,
+	  uint32_t *of_new)
 {
 	const uint32_t n = choose_new(sl, mags, class, refs, max);
 
@@ -135,9 +135,9 @@ const struct eviction_policy eviction_2q = {
 	.name = "2q",
 	.has_new = true,
 	.has_ghosts = true,
-	.insert = insert,
+	.insert = insert_2q,
 	.returned = returned,
-	.choose = choose,
+	.choose = choose_2q,
 	.grown = grown,
 	.evicted = evicted,
 	.missed = missed,

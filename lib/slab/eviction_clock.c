@@ -5,7 +5,7 @@
 #include "hand.h"
 
 static enum object_state
-insert(const struct slab_class *c, uint64_t hash)
+insert_clock(const struct slab_class *c, uint64_t hash)
 {
 	(void)c;
 	(void)hash;
@@ -14,8 +14,8 @@ insert(const struct slab_class *c, uint64_t hash)
 
 /* The hand takes NEW objects, too: an image that another policy left may have some. */
 static uint32_t
-choose(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max,
-       uint32_t *of_new)
+choose_clock(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, uint32_t max,
+	     uint32_t *of_new)
 {
 	*of_new = 0;
 	return hand_clock(sl, mags, class, true, refs, max);
@@ -23,6 +23,6 @@ choose(struct slab *sl, struct magazine *mags, uint32_t class, uint32_t *refs, u
 
 const struct eviction_policy eviction_clock = {
 	.name = "clock",
-	.insert = insert,
-	.choose = choose,
+	.insert = insert_clock,
+	.choose = choose_clock,
 };

@@ -14,39 +14,39 @@ uint32_t item_hand_over(struct item *old, uint32_t inherit);
 /* Marks a published item with a long cas as stale and not won, with this cas. Under its bucket's
  * lock. */
 void item_mark_stale(struct item *it, uint64_t cas);
-/* Write value bytes at an offset. */
+/* Writes bytes of the value at an offset. */
 void item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes);
-/* Write all of from's value at an offset of to's. */
+/* Writes the whole value of `from` into that of `to`, at an offset. */
 void item_write_value(const struct store *st, struct item *to, uint32_t offset,
 		      const struct item *from);
 struct view item_value_at(const struct store *st, const struct item *it, uint32_t offset);
-/* Give an unpublished item another form and value length, its key unchanged. False: its object is
- * too small, or the item is chunked, before or after. */
+/* Gives an unpublished item another form and value length; its key stays. False if its object is
+ * too small, or if the item is chunked before or after. */
 bool item_reshape(const struct store *st, struct item *it, uint32_t form, uint32_t value_len);
 
 /* ---- all objects of an item: the item and its chunks ---- */
 
-/* Chunks of an item that exists. */
+/* Returns the number of chunks of an existing item. */
 static inline uint32_t
 item_chunks(const struct item *it)
 {
 	return item_form(it) & ITEM_IS_CHUNKED ? item_chunk_count(item_value_len(it)) : 0;
 }
 
-/* Sum of their class sizes. */
+/* Returns the bytes of all objects of the item, by the sizes of their classes. */
 uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it, enum object_state state);
-/* Notes the expiry of an item whose expiry was written after it was in the index. */
+/* Notes the expiry of an item that was in the index before its expiry was written. */
 void item_note_due(struct store *st, const struct item *it);
 void item_clear_live(struct store *st, struct item *it);
-/* Adds by (1 or -1) to the class counts of the first and the last object of a value in chunks. */
+/* Adds `by`, 1 or -1, to the counts of the classes of a chunked item's first and last object. */
 void item_count_parts(struct store *st, const struct item *it, uint32_t chunks, int32_t by);
-/* Free an item that was never published, or whose grace period has passed. */
+/* Frees an item that was never published, or whose grace period has passed. */
 void item_free(struct store_core *sc, struct item *it);
-/* Frees the item, and only its first chunks. */
+/* Frees the item and its first `chunks` chunks. */
 void item_free_objects(struct store_core *sc, struct item *it, uint32_t chunks);
 
-/* The class whose evictions decide on an item: of its chunks, if it has any. */
+/* Returns the class whose evictions free the item: that of its chunks, if it has any. */
 static inline uint32_t
 item_class(const struct store *st, const struct item *it)
 {
@@ -69,19 +69,21 @@ item_ghosts(const struct store *st, const struct item *it, uint64_t hash)
 /* ---- reference bits ---- */
 
 void item_set_chunks_referenced(const struct store *st, const struct item *it);
-/* Stamp the item. Its reference bit is set in the next turn, when the cache line of its state,
- * which is prefetched here, has arrived. */
+/* Stamps the item and prefetches the cache line of its state. The reference bit is set in the next
+ * turn, when that line has arrived. */
 void item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t ref, uint32_t stamp);
-/* Set the reference bits of items stamped since: once a turn, and before this core moves a hand. */
+/* Sets the reference bits of the items stamped since the last call. Called once a turn, and before
+ * this core moves a hand. */
 void item_apply_referenced(struct store_core *sc);
 
-/* Take out the ghost of a new item's key, and count its return to the class. */
+/* Takes out the ghost of a new item's key, and counts the return of the key to the class. */
 enum ghost item_take_ghost(struct store_core *sc, uint32_t class, struct ghost_group *ghosts,
 			   uint64_t hash);
-/* The newcomer's ghost: before the next newcomer, and with item_apply_referenced. */
+/* Ends the probation of the last new item if its ghost says so. Called before the next new item,
+ * and by item_apply_referenced. */
 void item_judge_newcomer(struct store_core *sc);
 
-/* The item's own reference bit, not those of its chunks. */
+/* Marks the item itself as referenced, but not its chunks. */
 static inline void
 item_set_referenced(struct store_core *sc, const struct item *it, uint32_t ref)
 {
@@ -91,7 +93,7 @@ item_set_referenced(struct store_core *sc, const struct item *it, uint32_t ref)
 		item_set_reference_stamp(sc, (struct item *)it, ref, stamp);
 }
 
-/* A get or a touch. */
+/* Records a get or a touch of the item. */
 static inline void
 item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
 {
@@ -100,13 +102,13 @@ item_bump(struct store_core *sc, const struct item *it, uint32_t ref)
 		item_set_chunks_referenced(sc->store, it);
 }
 
-/* The item that a live object belongs to. */
+/* Returns the reference of the item that a live object belongs to. */
 static inline uint32_t
 item_of_object(const struct store *st, uint32_t ref)
 {
 	const struct item_chunk *c = arena_at(&st->arena, ref);
-	/* A chunk's marker, or the first word of an item, in which a reader may set a status
-	 * bit. */
+	/* The first word is a chunk's marker, or the head of an item, in which a reader may set a
+	 * status bit at the same time. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
 
 	return likely((marker & 0xff) != 0) ? ref : c->owner;

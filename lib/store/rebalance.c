@@ -57,7 +57,7 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 				return;
 			*work += EVACUATE_CHOICE;
 		}
-		/* All objects of the page are retired or must wait: the next page. */
+		/* Every object of this page is retired or must wait, so the next page is taken. */
 		idle += !evacuate_batch(sc, work, most[why], why > EVACUATION_FOR_INDEX);
 	}
 }

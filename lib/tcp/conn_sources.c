@@ -32,7 +32,7 @@ struct source {
 };
 
 static uint32_t
-line_count(uint32_t conns)
+source_lines(uint32_t conns)
 {
 	uint32_t n = 2;
 
@@ -44,7 +44,7 @@ line_count(uint32_t conns)
 size_t
 conn_sources_bytes(uint32_t conns)
 {
-	return sizeof(struct conn_sources) + line_count(conns) * sizeof(struct sources_line) +
+	return sizeof(struct conn_sources) + source_lines(conns) * sizeof(struct sources_line) +
 	       2 * CACHE_LINE_BYTES;
 }
 
@@ -52,7 +52,7 @@ struct conn_sources *
 conn_sources_create(struct region *region, uint32_t conns, uint32_t limit, uint64_t seed)
 {
 	struct conn_sources *cs = region_take(region, sizeof *cs, CACHE_LINE_BYTES);
-	const uint32_t lines = line_count(conns);
+	const uint32_t lines = source_lines(conns);
 
 	ensure(limit > 0 && conns < COUNT_MASK);
 	cs->limit = limit;
@@ -63,7 +63,7 @@ conn_sources_create(struct region *region, uint32_t conns, uint32_t limit, uint6
 }
 
 static struct source
-source_of(const struct conn_sources *cs, const struct ip_addr *ip)
+source_of_peer(const struct conn_sources *cs, const struct ip_addr *ip)
 {
 	const bool v4 = ip_addr_is_v4(ip);
 	const uint8_t *part = v4 ? ip->b + IP_ADDR_V4_BITS / 8 : ip->b;
@@ -116,7 +116,7 @@ lookup(const struct conn_sources *cs, const struct source *src, uint32_t *place)
 bool
 conn_sources_at_limit_mt(const struct conn_sources *cs, const struct ip_addr *ip)
 {
-	const struct source src = source_of(cs, ip);
+	const struct source src = source_of_peer(cs, ip);
 	uint32_t place;
 
 	return lookup(cs, &src, &place) >= cs->limit;
@@ -139,7 +139,7 @@ cell_increment(struct conn_sources *cs, uint32_t place, uint64_t tag)
 enum sources_result
 conn_sources_add_mt(struct conn_sources *cs, const struct ip_addr *ip, uint32_t *place)
 {
-	const struct source src = source_of(cs, ip);
+	const struct source src = source_of_peer(cs, ip);
 	uint32_t again;
 
 	for (uint32_t tries = 0; tries < SOURCES_TRIES_MAX; tries++) {

@@ -23,7 +23,7 @@ struct pending_connects {
 };
 
 static uint32_t
-line_count(uint32_t most)
+connect_lines(uint32_t most)
 {
 	uint32_t n = 1;
 
@@ -35,7 +35,7 @@ line_count(uint32_t most)
 size_t
 pending_connects_bytes(uint32_t most)
 {
-	return sizeof(struct pending_connects) + line_count(most) * sizeof(struct pending_line) +
+	return sizeof(struct pending_connects) + connect_lines(most) * sizeof(struct pending_line) +
 	       2 * CACHE_LINE_BYTES;
 }
 
@@ -43,7 +43,7 @@ struct pending_connects *
 pending_connects_create(struct region *region, uint32_t most)
 {
 	struct pending_connects *p = region_take(region, sizeof *p, CACHE_LINE_BYTES);
-	const uint32_t lines = line_count(most);
+	const uint32_t lines = connect_lines(most);
 
 	p->line_mask = lines - 1;
 	p->lines = region_take(region, lines * sizeof *p->lines, CACHE_LINE_BYTES);

@@ -13,9 +13,8 @@
 static inline void
 rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 {
-	uint32_t us = t->net.now_us - sent_us;
+	const uint32_t us = max_u32(t->net.now_us - sent_us, 1);
 
-	us += us == 0;
 	if (unlikely(us > RTT_LONG_US)) {
 		rtt_measure_long(t, c, sent_us);
 		return;
@@ -25,9 +24,9 @@ rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 	rtt_sample(c, us);
 }
 
-/* True if the connection has sent the byte before snd_una - age, or cannot tell, because the peer's
- * FIN is known. After 4 GB iss recurs, and is taken for the first number until a window was sent.
- */
+/* True if the connection has sent the byte before snd_una - age. After the peer's FIN this cannot
+ * be checked, and is taken as true. After 4 GB the number iss comes again; from there the check is
+ * too strict until a window has been sent. */
 static inline bool
 ack_is_of_sent(const struct conn *c, uint32_t age)
 {

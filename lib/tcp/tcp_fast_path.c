@@ -122,8 +122,9 @@ take(struct tcp *t, const struct classified *in, uint32_t i, bool ecn)
 	bool acks, timestamps;
 
 	if (unlikely(c == NULL || (c->flags & rule->mask) != (rule->want | (ecn ? CONN_ECN : 0)) ||
-		     c->state != CONN_ESTABLISHED || c->rx_dropped || c->rx.head != NULL ||
-		     c->rx.ooo_blocks != NULL || t->frames.left == 0))
+		     c->state != CONN_ESTABLISHED || c->rx_dropped ||
+		     ((uintptr_t)c->rx.head | (uintptr_t)c->rx.ooo_blocks) != 0 ||
+		     t->frames.left == 0))
 		return false;
 	timestamps = c->flags & CONN_TS;
 	/* Two instances, so that the header length is a constant in each. */
@@ -150,7 +151,7 @@ take(struct tcp *t, const struct classified *in, uint32_t i, bool ecn)
 	return true;
 }
 
-bool
+FLAT bool
 fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 {
 	return take(t, in, i, false);
@@ -256,7 +257,7 @@ struct segment_source {
 };
 
 static inline struct segment_source
-source_of(const struct tcp *t, const struct conn *c)
+segment_source_of(const struct tcp *t, const struct conn *c)
 {
 	return (struct segment_source){load_u32(t->net.ip[c->local].b + IP_ADDR_V4_BITS / 8),
 				       c->local};
@@ -320,7 +321,7 @@ fast_path_segment(struct tcp *t, struct conn *c, uint64_t first, struct out_seg 
 		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
-	segment(t, c, p, first, &what, source_of(t, c), false);
+	segment(t, c, p, first, &what, segment_source_of(t, c), false);
 	return true;
 }
 
@@ -333,7 +334,7 @@ fast_path_segment_lent(struct tcp *t, struct conn *c, uint64_t first, struct out
 		tcp_count(t, TCP_TX_NO_ROOM);
 		return false;
 	}
-	segment(t, c, p, first, &what, source_of(t, c), true);
+	segment(t, c, p, first, &what, segment_source_of(t, c), true);
 	return true;
 }
 
@@ -374,7 +375,8 @@ reply(struct tcp *t, struct conn *c, struct reply_kind kind)
 	if (unlikely(!is_one_segment_reply(t, c, kind) || !conn_hop_valid(t, c)))
 		return false;
 	segment(t, c, tx_queue_begun(&t->net), c->hop.first, &what,
-		kind.first ? (struct segment_source){t->net.fast.ip, LOCAL_V4} : source_of(t, c),
+		kind.first ? (struct segment_source){t->net.fast.ip, LOCAL_V4}
+			   : segment_source_of(t, c),
 		false);
 	tcp_count(t, TCP_TX_SEGMENTS);
 	if (unlikely(len > PMTU_SAMPLE_MIN) && pmtu_tick(t) != c->pmtu_sample_tick)
@@ -383,7 +385,7 @@ reply(struct tcp *t, struct conn *c, struct reply_kind kind)
 	scoreboard_add_first(&c->scoreboard, seq, seq + len, t->net.now_us);
 	c->flags &= ~CONN_CWND_LIMITED;
 	if (c->main_at_ns == NEVER)
-		timer_flight(t, c);
+		timer_flight_one(t, c);
 	return true;
 }
 

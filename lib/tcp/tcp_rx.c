@@ -40,7 +40,7 @@ rx_reserve(const struct tcp *t)
 }
 
 static inline struct rx_seg *
-node_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payload)
+segment_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payload)
 {
 	struct rx_seg *node = t->rx_free;
 
@@ -58,7 +58,7 @@ node_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payloa
 struct rx_seg *
 rx_node_take(struct tcp *t, struct arrival *a)
 {
-	struct rx_seg *node = node_take(t, a->frame, a->start, a->seg.payload);
+	struct rx_seg *node = segment_take(t, a->frame, a->start, a->seg.payload);
 
 	node->seq = a->seg.seq;
 	a->kept = true;
@@ -133,7 +133,7 @@ node_give(struct tcp *t, struct rx_seg *node)
 }
 
 static inline void
-node_free(struct tcp *t, struct rx_seg *node)
+segment_free(struct tcp *t, struct rx_seg *node)
 {
 	frame_defer_free(&t->net, node->frame, node->start);
 	node_give(t, node);
@@ -143,13 +143,13 @@ void
 rx_node_free(struct tcp *t, struct rx_seg *node)
 {
 	if (node->frame != NULL)
-		node_free(t, node);
+		segment_free(t, node);
 	else
 		node_give(t, node);
 }
 
 static inline void
-append(struct conn *c, struct rx_seg *node)
+segment_append(struct conn *c, struct rx_seg *node)
 {
 	struct rxq *q = &c->rx;
 
@@ -342,7 +342,7 @@ drop_unacknowledged(struct tcp *t, struct conn *c, uint32_t keep)
 		next = node->next;
 		q->frames--;
 		q->bytes -= node->len;
-		node_free(t, node);
+		segment_free(t, node);
 		tcp_count(t, TCP_DROP_RX_FRAMES_MAX);
 	}
 	last->next = NULL;
@@ -403,7 +403,7 @@ enqueue_in_order(struct tcp *t, struct conn *c, struct arrival *a)
 		q->bytes += a->seg.payload.len;
 		c->rcv_nxt += a->seg.payload.len;
 	} else if (rx_has_room(t, c)) {
-		append(c, rx_node_take(t, a));
+		segment_append(c, rx_node_take(t, a));
 	} else {
 		drop_in_order(t, c);
 		return false;
@@ -423,7 +423,7 @@ void
 rx_enqueue_first(struct tcp *t, struct conn *c, struct frame *frame, uint8_t *start,
 		 struct view payload)
 {
-	struct rx_seg *node = node_take(t, frame, start, payload);
+	struct rx_seg *node = segment_take(t, frame, start, payload);
 
 	node->seq = c->rcv_nxt;
 	node->next = NULL;
@@ -593,5 +593,5 @@ rx_read(struct tcp *t, struct conn *c, uint32_t n)
 	if (unlikely(c->rcv_edge - c->rcv_nxt < RX_WINDOW_LOW))
 		read_at_low_window(t, c, node);
 	else
-		node_free(t, node);
+		segment_free(t, node);
 }

@@ -30,7 +30,7 @@ range_len(const struct sent_range *range)
 }
 
 static struct sent_range *
-node_take(struct scoreboard *b, struct scoreboard_pool *pool)
+range_take(struct scoreboard *b, struct scoreboard_pool *pool)
 {
 	struct sent_range *node = pool->free;
 
@@ -43,7 +43,7 @@ node_take(struct scoreboard *b, struct scoreboard_pool *pool)
 }
 
 static void
-node_free(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range *node)
+range_free(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range *node)
 {
 	node->next = pool->free;
 	pool->free = node;
@@ -60,7 +60,7 @@ remove_next(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_rang
 	range->next = gone->next;
 	if (b->tail == gone)
 		b->tail = range;
-	node_free(b, pool, gone);
+	range_free(b, pool, gone);
 }
 
 void
@@ -111,7 +111,7 @@ scoreboard_add(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_r
 		tail->end = range.end;
 		return true;
 	}
-	node = node_take(b, pool);
+	node = range_take(b, pool);
 	if (node == NULL) {
 		/* The youngest time stands for all bytes, so that nothing is marked lost too
 		 * early. */
@@ -187,7 +187,7 @@ scoreboard_ack(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t ack,
 		if (b->tail == next)
 			b->tail = first;
 		*first = *next;
-		node_free(b, pool, next);
+		range_free(b, pool, next);
 	}
 }
 
@@ -195,7 +195,7 @@ scoreboard_ack(struct scoreboard *b, struct scoreboard_pool *pool, uint32_t ack,
 static bool
 split(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range *range, uint32_t at)
 {
-	struct sent_range *rest = node_take(b, pool);
+	struct sent_range *rest = range_take(b, pool);
 
 	if (rest == NULL)
 		return false;

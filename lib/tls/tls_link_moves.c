@@ -263,13 +263,13 @@ tls_link_read(struct tls_links *tl, struct tls_link *l)
 		return;
 	}
 	session_keep(tl, l);
-	l->is_told |= status == TLS_ENDED;
+	l->has_ended |= status == TLS_ENDED;
 	was_held = l->held > 0;
 	tl->more |= was_held || tls_wire_has_input(l->stream, l->wire);
 	held_show(tl, l);
 	if (l->held > 0) /* in the next turn */
 		return;
-	if (l->is_told) {
+	if (l->has_ended) {
 		link_input_ends(tl, l);
 	} else if (!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)) {
 		tls_link_count(tl, TLS_LINK_CUT);

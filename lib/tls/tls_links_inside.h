@@ -29,7 +29,7 @@ struct tls_link {
 	bool is_answered;          /* TCP is open */
 	bool has_greeted;          /* our hello is sent */
 	bool is_open;              /* its server is verified, and the user knows */
-	bool is_told;              /* its server has said that its stream ends */
+	bool has_ended;            /* its server has said that its stream ends */
 	bool ended;                /* its reader knows that no further bytes will arrive */
 	uint8_t *plain;            /* TLS_STEP_MAX bytes */
 };

@@ -65,8 +65,8 @@ check_vfio(struct advice_list *list, const struct advice_input *c)
 	}
 }
 
-/* Sets the fix for the CPU vendor's IOMMU. AMD's is on if the BIOS enables it, Intel's needs the
- * kernel's option. */
+/* Sets the fix that switches on the IOMMU. For AMD the BIOS is enough, Intel also needs a kernel
+ * option. */
 static void
 fix_iommu(struct advice *a, const struct advice_input *c, const char *else_words)
 {

@@ -32,7 +32,7 @@ option_bytes(const uint8_t *p, uint32_t len)
 }
 
 static enum nd_parse_result
-parse_options(struct nd *nd, const uint8_t *p, uint32_t len)
+parse_nd_options(struct nd *nd, const uint8_t *p, uint32_t len)
 {
 	const uint8_t wanted = mac_option(nd->type);
 
@@ -65,7 +65,7 @@ nd_parse(struct nd *nd, const uint8_t *p, uint32_t len)
 	memcpy(nd->target.b, p + ICMP6_HEADER_BYTES, sizeof nd->target.b);
 	if (nd->target.b[0] == 0xff)
 		return ND_WIRE_TARGET;
-	return parse_options(nd, p + ND_BYTES, len - ND_BYTES);
+	return parse_nd_options(nd, p + ND_BYTES, len - ND_BYTES);
 }
 
 void

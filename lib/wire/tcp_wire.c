@@ -117,7 +117,7 @@ parse_timestamps_only(struct tcp_options *opt, const uint8_t *p, uint32_t len)
  * middlebox that writes such options would otherwise keep its hosts out.
  */
 static void
-parse_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
+parse_tcp_options(struct tcp_options *opt, const uint8_t *p, uint32_t len)
 {
 	if (parse_timestamps_only(opt, p, len))
 		return;
@@ -160,7 +160,7 @@ tcp_parse(struct tcp_seg *seg, const uint8_t *p, uint32_t len)
 		.payload = {p + header_len, len - header_len},
 	};
 	if (header_len > TCP_HEADER_BYTES)
-		parse_options(&seg->opt, p + TCP_HEADER_BYTES, header_len - TCP_HEADER_BYTES);
+		parse_tcp_options(&seg->opt, p + TCP_HEADER_BYTES, header_len - TCP_HEADER_BYTES);
 	return TCP_WIRE_OK;
 }
 

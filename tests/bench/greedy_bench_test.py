@@ -26,7 +26,7 @@ import greedy_bench  # noqa: E402
 import local_server  # noqa: E402
 import progress  # noqa: E402
 
-STALL_S, WAIT_S = 0.5, 30.0
+STALL_S, WAIT_S = 0.5, 60.0
 NAME = "k:8:100:2000"
 
 
@@ -166,7 +166,11 @@ class BystandersTest(unittest.TestCase):
         for fault, missed in (("", 0), ("miss", 1)):
             server = Server(fault)
             bystanders(server, "fill", NAME)
-            row = bystanders(server, "even", "0.5", NAME)
+            for seconds in ("0.5", "2", "8", "32"):  # a machine that others use may give it no CPU for a while
+                server.gets = 0
+                row = bystanders(server, "even", seconds, NAME)
+                if row["gets"] > 64:
+                    break
             self.assertEqual((row["missed"], row["refused"]), (missed, 0), row)
             self.assertGreater(row["gets"], 64)
 

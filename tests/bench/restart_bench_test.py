@@ -22,7 +22,7 @@ from progress import Failed  # noqa: E402
 
 
 class FakeLine:
-    """A server that has what it is told to have, and answers nothing else."""
+    """A server with the given keys, which answers gets only."""
 
     def __init__(self, has):
         self.has = has

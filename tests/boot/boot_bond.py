@@ -24,7 +24,7 @@ SLOW = "slow1"        # a NIC of ours at the second cable, too, with another spe
 NUMBERS = (1, 2, 3, 4, 5)
 OURS_NUMBERS, KERNELS_NUMBERS, SLOW_NUMBER = NUMBERS[:2], NUMBERS[2:4], NUMBERS[4]
 VIRTIO, SPEED, SLOW_SPEED = "virtio-net-pci,disable-legacy=on,iommu_platform=on,duplex=full", 10000, 1000
-UNTIL_TRIES, UNTIL_STEP_S = 300, 0.2
+UNTIL_TRIES, UNTIL_STEP_S = 400, 0.2
 LACP = "mode 802.3ad miimon 50 xmit_hash_policy layer3+4 lacp_rate"
 CARRIES = 4  # states of LACP that say so: of both members, ours and the kernel's
 

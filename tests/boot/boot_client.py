@@ -7,8 +7,8 @@ import socket
 import struct
 
 PORT = 11211
-WAIT_S = 20.0
-TRIES = 5
+WAIT_S = 60.0
+TRIES = 15
 SIZES = (1, 100, 1460, 1461, 8192, 65536)
 UDP_HEADER = struct.Struct("!HHHH")  # request, number of the datagram, datagrams, zero
 UDP_VALUE_BYTES = 5000               # more than three datagrams

@@ -17,7 +17,7 @@ import boot_tap
 
 JUMBO = 9000
 JUMBO_FOLDER = "/tmp/jumbo"
-BIGGEST, BIGGEST_FRAMES = 65536, 16  # bytes of a value; it fills so many frames at most, if they are jumbo
+BIGGEST, BIGGEST_FRAMES = 65536, 16  # bytes of a value, and the most jumbo frames that it fills
 VLAN = 7
 LOADS = ("--transport udp --depth 4", "--transport tcp --connections 4")
 CONNECTIONS = {1: 8, 2: 32}  # by cores; 32 flows all on one of two queues: once in two thousand million
@@ -25,7 +25,7 @@ UDP_REQUESTS = 8
 FLAP_CONNECTIONS, FLAP_ROUNDS, TALK_S = 8, 20, 0.05
 CONNS_MAX = 256
 SLOT_FIRST = 0x10   # on the PCI Express bus, of the ports
-WAIT_S = 30         # for something that the guest does by itself
+WAIT_S = 60         # for something that the guest does by itself
 LOOK_S = 0.2
 STATS_SLACK = 64    # frames that pass between the second's figures of the NIC and ours
 REMOVED = "the device was removed"
@@ -137,7 +137,7 @@ def make_function(wire, guest):
 
 
 class Row:
-    """One NIC's tests, and what they found: a cell for each column."""
+    """The tests of one NIC and their results, a cell for each column."""
 
     def __init__(self, name, wire, part, guest, monitor, appliance):
         self.name, self.wire, self.driver, self.part = name, wire, wire.driver, part

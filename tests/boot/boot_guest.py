@@ -76,7 +76,7 @@ class OwnTime:
         return longest / 1e9
 
     def limit(self, seconds):
-        """A function of the seconds that are left of so many."""
+        """Returns a function that returns how many of these seconds are left."""
         begun, waited = time.monotonic(), self._waited()
 
         def left():

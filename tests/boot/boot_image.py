@@ -89,7 +89,7 @@ class Archive:
 
 
 class Origin:
-    """Where programs and their libraries are from: this machine, or a folder with another architecture's Debian and a
+    """The source of programs and their libraries: this machine, or a folder with another architecture's Debian and a
     command that names a program's libraries in it, as ldd does."""
 
     def __init__(self, root="/", ldd=("ldd",)):

@@ -21,18 +21,18 @@ from kernel_bed import cksum
 ECHO_PORT = 2022
 SESSION_S = 120        # a segment that was lost meanwhile is sent again, later and later
 WITHIN_S = 20          # of a take that nobody confirms: it has to start the service meanwhile
-RETURNED_TRIES, RETURNED_STEP_S = 300, 0.2
+RETURNED_TRIES, RETURNED_STEP_S = 400, 0.2
+ASK_TRIES, ASK_S = 20, 6  # of a frame that may be lost
 VLAN, VLAN_IP, VLAN_HERE_IP, VLAN_HERE_MAC = 9, "10.45.0.2", "10.45.0.1", bytes.fromhex("020000450001")
 ETH_P_ALL, ARP, IPV4, TAG = 3, 0x0806, 0x0800, 0x8100
 SOL_PACKET, PACKET_AUXDATA, VLAN_VALID, AUXDATA = 263, 8, 1 << 4, struct.Struct("IIIHHHH")  # linux/if_packet.h
 PINGS = (0, 100, 1472)  # bytes of data; the last is a whole packet
 TOOL = "/tmp/clockoo-nic"
-PROFILES = "/tmp/profiles"  # virtio filters VLANs unless it is promiscuous
 SERVICE = f"""#!/bin/sh
 case $1 in
 start)
     rm -f /tmp/out; touch /tmp/out
-    setsid clockoo --config none --port @ --address {GUEST_IP}/{PREFIX_LEN} --kernel clockoo0 --data-dir {PROFILES} --probe off -m 32 -c 64 -t 1 --yield \\
+    setsid clockoo --config none --port @ --address {GUEST_IP}/{PREFIX_LEN} --kernel clockoo0 --probe off -m 32 -c 64 -t 1 --yield \\
         </dev/null >/tmp/out 2>&1 &
     pid=$!
     until grep -q ready: /tmp/out; do kill -0 $pid 2>/dev/null || exit 1; sleep 0.1; done
@@ -51,7 +51,6 @@ def prepare(guest, address):
     guest.must(f"ip=/usr/bin/ip; $ip link set lo up; $ip addr add {GUEST_IP}/{PREFIX_LEN} dev {iface} && $ip link set {iface} up && "
                f"$ip route add default via {HERE_IP} && (busybox nc -l -p {ECHO_PORT} -e cat </dev/null >/dev/null 2>&1 &)")
     guest.must(f"sed '1s,/bin/sh,/usr/bin/dash,' /usr/bin/nic >{TOOL}; chmod +x {TOOL}; echo root:x:0: >/etc/group")
-    guest.must(f"cp -r /usr/share/clockoo/drivers-config {PROFILES} && sed -i 's/^promiscuous: .*/promiscuous: yes/' {PROFILES}/*.yaml")
     for number, line in enumerate(SERVICE.replace("@", address).splitlines()):
         guest.must(f"printf '%s\\n' '{line}' >{'>' * (number > 0)}/tmp/service")
     guest.must("chmod +x /tmp/service")
@@ -93,31 +92,41 @@ class TaggedWire:
     def _send(self, mac, kind, body):
         self._socket.send(mac + VLAN_HERE_MAC + struct.pack(">HHH", TAG, VLAN, kind) + body)
 
-    def _receive(self, kind):
-        """The next frame of this kind to us in the VLAN: its sender and its body."""
-        until = time.monotonic() + boot_client.WAIT_S
-        while time.monotonic() < until:
-            self._socket.settimeout(boot_client.WAIT_S)
-            frame, more, _, _ = self._socket.recvmsg(2048, 256)
+    def _receive(self, kind, is_answer):
+        """The next frame of this kind to us in the VLAN that is the answer: its sender and its body; None: it did not come."""
+        until = time.monotonic() + ASK_S
+        while (left := until - time.monotonic()) > 0:
+            self._socket.settimeout(left)
+            try:
+                frame, more, _, _ = self._socket.recvmsg(2048, 256)
+            except TimeoutError:
+                return None
             status, _, _, _, _, tci, _ = AUXDATA.unpack(more[0][2])
-            if status & VLAN_VALID and tci & 0xfff == VLAN and frame[:6] == VLAN_HERE_MAC and frame[12:14] == kind.to_bytes(2, "big"):
+            if status & VLAN_VALID and tci & 0xfff == VLAN and frame[:6] == VLAN_HERE_MAC and frame[12:14] == kind.to_bytes(2, "big") \
+                    and is_answer(frame[14:]):
                 return frame[6:12], frame[14:]
+        return None
+
+    def _ask(self, mac, kind, body, is_answer):
+        for _ in range(ASK_TRIES):
+            self._send(mac, kind, body)
+            answer = self._receive(kind, is_answer)
+            if answer is not None:
+                return answer
         raise TimeoutError
 
     def resolve(self):
         """The MAC that has VLAN_IP."""
-        self._send(b"\xff" * 6, ARP, struct.pack(">HHBBH6s4s6s4s", 1, IPV4, 6, 4, 1, VLAN_HERE_MAC, self._here, bytes(6), self._there))
-        mac, body = self._receive(ARP)
-        return mac if body[7] == 2 and body[14:18] == self._there else None
+        body = struct.pack(">HHBBH6s4s6s4s", 1, IPV4, 6, 4, 1, VLAN_HERE_MAC, self._here, bytes(6), self._there)
+        return self._ask(b"\xff" * 6, ARP, body, lambda body: body[7] == 2 and body[14:18] == self._there)[0]
 
     def ping(self, mac, data):
-        """True if the answer has the same bytes."""
+        """Returns once the answer has the same bytes."""
         echo = struct.pack(">BBHHH", 8, 0, 0, VLAN, len(data)) + data
         echo = echo[:2] + cksum(echo) + echo[4:]
         ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(echo), 0, 0x4000, 64, 1, 0, self._here, self._there)
-        self._send(mac, IPV4, ip[:10] + cksum(ip) + ip[12:] + echo)
-        _, body = self._receive(IPV4)
-        return body[12:16] == self._there and body[20] == 0 and body[24:20 + len(echo)] == echo[4:]
+        self._ask(mac, IPV4, ip[:10] + cksum(ip) + ip[12:] + echo,
+                  lambda body: body[12:16] == self._there and body[20] == 0 and body[24:20 + len(echo)] == echo[4:])
 
 
 def tagged(guest):
@@ -127,7 +136,9 @@ def tagged(guest):
     wire = TaggedWire()
     try:
         mac = wire.resolve()
-        return "" if mac and all(wire.ping(mac, os.urandom(n)) for n in PINGS) else f"another answer; it is at {mac}"
+        for n in PINGS:
+            wire.ping(mac, os.urandom(n))
+        return ""
     except TimeoutError:
         return "no answer: " + guest.run("/usr/bin/ip -s link show tagged; /usr/bin/ip neigh")[1]
     finally:

@@ -37,7 +37,7 @@ def remove():
 
 
 def find_nic(guest):
-    """Its address: the one device of class 0x02, network."""
+    """Returns the PCI address of the guest's only network device (class 0x02)."""
     return guest.must("for d in /sys/bus/pci/devices/*; do "
                       "case $(cat $d/class) in 0x02*) basename $d ;; esac; done").strip()
 

@@ -1,4 +1,4 @@
-"""Headless Chromium, told what to do over two pipes in its DevTools protocol (--remote-debugging-pipe).
+"""Headless Chromium, controlled over two pipes in its DevTools protocol (--remote-debugging-pipe).
 
 A page is opened, asked by JavaScript, looked at; what it asked for and what went wrong in it are kept.
 """
@@ -22,7 +22,7 @@ OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm
            "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
            "--disable-extensions", "--disable-sync", "--disable-features=Translate,OptimizationHints,MediaRouter",
            "--metrics-recording-only", "--mute-audio", "--hide-scrollbars", "--remote-debugging-pipe")
-# It reads from 3 and writes to 4. Not by a shell: dash takes descriptors of one digit only.
+# Chromium reads from descriptor 3 and writes to 4. A shell cannot move them: dash knows descriptors of one digit only.
 ON_3_AND_4 = """
 import fcntl, os, sys
 ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
@@ -118,7 +118,7 @@ class Browser:
         return found["result"].get("value")
 
     def until(self, expression, seconds):
-        """Its value, once it is true in JavaScript's sense."""
+        """Returns the expression's value as soon as JavaScript takes it for true."""
         expression = f"(() => {{ try {{ return {expression} }} catch {{ return false }} }})()"  # not yet loaded
         end = time.monotonic() + seconds
         while not (value := self.value(expression)):

@@ -115,6 +115,8 @@ VIOLATIONS = [
     ("unfinished work", {"lib/wire/frame2.c": f"/* {UNFINISHED}: later */\n"}, UNFINISHED),
     ("a thread that may outlive its test", {"tests/unit/one_test.py": "t = Thread(target=f, daemon=Tr" "ue)\n"},
      "a test joins its threads"),
+    ("two statics of one name", {f"lib/wire/one{n}.c": OPENING + "static int\nsame(void)\n{\n\treturn 0;\n}\n" for n in (1, 2)},
+     "lib/wire/one2.c:3: same is a static of lib/wire/one1.c, too"),
     ("C that is not formatted", {"lib/wire/frame2.h": "int   x ;\n"}, "not formatted"),
     ("a word the glossary refuses, in a comment", {"lib/wire/frame2.h": f"/* in {BANNED} */\n"},
      f"lib/wire/frame2.h:1: {BANNED}"),
@@ -222,6 +224,8 @@ FINE = [
     ("five files that call each other one way", {**ring(5), "lib/wire/ring4.c": OPENING + "int\nring_4(void)\n{\n\treturn 0;\n}\n"}),
     ("rings of two rooms", {**ring(4), **{name.replace("ring", "circle"): text.replace("ring", "circle")
                                           for name, text in ring(4, "lib/base").items()}}),
+    ("statics of one name in two rooms",
+     {f"lib/{room}/{room}1.c": OPENING + "static int\nsame(void)\n{\n\treturn 0;\n}\n" for room in ("wire", "base")}),
     ("parts of a program", PARTS),
     ("a layer on two lines", {**LAYERED, "lib/wire/README.md": LAYERS.format(below="frame", above="seg.c\n  seg.h")}),
     ("a question mark in a word", {"lib/wire/frame2.h": "int n; /* becomes ?. http://h/?q | cas:24? | n */\n"}),

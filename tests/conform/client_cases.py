@@ -15,14 +15,14 @@ SERVERS = f"--servers={HOST}:{PORT}"
 TOOL_WAIT_S = 60
 SLAP_THREADS, SLAP_ROUNDS = 4, 5000
 CASLAP_S = 3
-# Its default, which without -F it writes into the user's home: lengths of keys and values, and 10 % sets.
+# The default of memcaslap: lengths of keys and values, and 10 % sets. Without -F it writes a file into the user's home.
 CASLAP_MIX = "key\n64 64 1\nvalue\n1024 1024 1\ncmd\n0 0.1\n1 0.9\n"
 MEMCCAPABLE = {"ascii": "-a", "binary": "-b"}
 MEMCACHED_TOOL = "/usr/share/memcached/scripts/memcached-tool"
 
 
 def _client(**options):
-    return Client((HOST, PORT), timeout=10, connect_timeout=10, **options)
+    return Client((HOST, PORT), timeout=60, connect_timeout=60, **options)
 
 
 def pymemcache_sets_and_gets():
@@ -169,7 +169,7 @@ def _caslap(*options):
 
 
 def memccapable_cases(kind):
-    """One case for each line of memccapable -a or -b: {name: passed}."""
+    """Runs memccapable -a or -b. Returns a case for each line of it: {name: passed}."""
     # Names go to stdout and verdicts of failed tests to stderr: only together are they in order.
     done = subprocess.run(["memccapable", "-h", HOST, "-p", str(PORT), MEMCCAPABLE[kind], "-t", "10"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -23,7 +23,7 @@ TLS_CA = os.environ.get("CLOCKOO_TLS_CA")
 # expected: its figures are of copies, a dump of them is refused, and the server's -I is the limit of a value.
 FRONT = "--front" in sys.argv
 
-WAIT_S = 10.0    # for an answer that must come
+WAIT_S = 60.0    # for an answer that must come
 SILENCE_S = 0.3  # how long nothing must come before we call it nothing
 RECV_BYTES = 1 << 18
 UDP_HEADER = struct.Struct(">HHHH")
@@ -175,7 +175,7 @@ class Udp:
         return (*UDP_HEADER.unpack_from(data), data[UDP_HEADER.size:])
 
     def message(self, request_id):
-        """One whole answer: n datagrams, in any order, put together. Returns (payload, n)."""
+        """Receives the n datagrams of one answer, in any order. Returns (payload, n)."""
         parts, total, end = {}, None, time.monotonic() + WAIT_S
         while total is None or len(parts) < total:
             got = self.datagram(max(0.0, end - time.monotonic()))

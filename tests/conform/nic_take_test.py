@@ -25,7 +25,7 @@ MAC = "02:00:00:00:50:01"
 ADDRESSES = ("10.50.0.2/24", "10.50.7.7/32", "2001:db8:50::2/64")
 ROUTES = ("-4 route add default via 10.50.0.1 dev take0 metric 100", "-4 route add 10.60.0.0/16 via 10.50.0.9 dev take0 table 77",
           "-6 route add default via 2001:db8:50::1 dev take0 metric 55")
-WAIT_S, LOOK_S = 30, 0.05
+WAIT_S, LOOK_S = 60, 0.05
 WITHIN_S = 2  # of a take that is not confirmed
 # The stub makes the veth anew, as a driver makes an interface when it gets its NIC. A word in "kill" ends the processes of
 # take at that step.

@@ -1,11 +1,11 @@
 #!/usr/bin/python3 -B
-"""tools/nic takes no NIC away that somebody uses, and does what it says to the others.
+"""tools/nic refuses a NIC that is in use, and binds and unbinds any other.
 
-Goal: whatever carries a session, a route, or an interface above it is refused with one line, and
-nothing is written then; a free NIC is bound and given back, by devbind or by sysfs; hugepages are
-reserved now and for the next boot. Method: veths in a network namespace of our own are the kernel's
-interfaces, with real addresses, routes and sessions; a folder is the PCI bus, a stub is devbind and
-writes down what it is called with. Every case runs in /bin/sh, and in busybox where it is there.
+Goal: a NIC that carries a session, a route, or an interface above it is refused with one line, and nothing is
+written; a free NIC is bound and given back, by devbind or by sysfs; hugepages are reserved now and for the next
+boot. Method: veths in a network namespace stand for the kernel's interfaces, with real addresses, routes and
+sessions; a folder stands for the PCI bus, and a stub for devbind, which logs its arguments. Every case runs in
+/bin/sh; some run in busybox, too, if it is installed.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ echo "$*" >>{root}/devbind.log
 ln -sfn ../../../../bus/pci/drivers/$2 {root}/sys/bus/pci/devices/$3/driver
 """
 
-# Interface, its addresses, and what else "ip" is told. The PCI address is 0000:NN:00.0 by order.
+# Each interface with its addresses and further commands for ip. The nth has the PCI address 0000:n:00.0.
 IFACES = [
     ("free0", [], []),
     ("def0", ["10.1.0.2/24"], ["route add default via 10.1.0.1"]),
@@ -38,7 +38,7 @@ IFACES = [
     ("slave0", [], []),
     ("trunk0", [], []),
     ("other0", ["10.9.0.2/24"], []),
-    # A route that only another table has; the second of two ways; addresses of the link alone.
+    # A route in another table only; the second of two next hops; a link-local address only.
     ("table0", ["10.11.0.2/32"], ["route add default dev table0 table 100"]),
     ("hops0", [], ["route add default metric 7 nexthop via 10.1.0.1 dev def0 "
                    "nexthop via 10.1.0.9 dev hops0 onlink"]),
@@ -103,16 +103,16 @@ CASES = [
     (["--frob", "list"], 1, "unknown option", ""),
 ]
 
-CONNECT_TRIES, CONNECT_PAUSE_S = 100, 0.05
+CONNECT_TRIES, CONNECT_PAUSE_S = 1200, 0.05
 
-# A process costs the most here, so busybox is asked only what its own awk, ip and sed decide.
+# Starting processes takes most of the time, so busybox runs only the cases that depend on its awk, ip or sed.
 IN_BUSYBOX = [["bind", AT["free0"]], ["bind", AT["def0"]], ["bind", AT["ses0"]],
               ["bind", AT["sixdef0"]], ["bind", AT["sixses0"]], ["bind", AT["other0"]],
               ["bind", AT["table0"]], ["bind", CROWD], ["unbind", BOUND]]
 
 
 def connected(family, at):
-    """The kernel knows its own new addresses a moment late on a busy machine."""
+    """Returns a client connected to our own address. On a busy machine a new address works only after a moment."""
     for _ in range(CONNECT_TRIES):
         client = socket.socket(family)
         if client.connect_ex(at) == 0:
@@ -123,7 +123,7 @@ def connected(family, at):
 
 
 def sessions():
-    """Real ones: each end of a loop has the interface's own address."""
+    """Opens TCP sessions over some interfaces, from each interface's own address to itself. Returns the sockets."""
     made = []
     link = (0, socket.if_nametoindex("link0"))
     for at in (("10.3.0.2", 22), ("2001:db8:7::2", 4711), ("fe80::77", 4713, *link)):
@@ -133,7 +133,7 @@ def sessions():
         server.listen()
         client = connected(family, at)
         made += [server, client, server.accept()[0]]
-    # As a server for both families sees an IPv4 client: in /proc/net/tcp6. Its other end is far.
+    # A server of both families: the kernel lists its IPv4 client in /proc/net/tcp6. The client has another address.
     server = socket.socket(socket.AF_INET6)
     server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     server.bind(("::", 4712))
@@ -177,7 +177,7 @@ def add_device(root, address, driver, iface="", group="1", kind="0x020000"):
 
 
 def make_tree(root):
-    """A PCI bus whose interfaces are the namespace's; /proc is the real one, read only by use."""
+    """Makes the folder of a PCI bus with the namespace's interfaces. /proc is the real one; tools/nic only reads it."""
     for name, _, _ in IFACES:
         add_device(root, AT[name], "ixgbe", name, group="pair" if "port" in name else name)
         (root / "sys/class/net" / name).mkdir(parents=True)
@@ -222,7 +222,7 @@ def run(shell, root, words, devbind=True, ssh=""):
     env = {k: v for k, v in os.environ.items() if k != "SSH_CONNECTION"}
     if ssh:
         env["SSH_CONNECTION"] = ssh
-    if len(shell) > 1:  # busybox alone: none of the programs of a whole system
+    if len(shell) > 1:  # only programs of busybox are in PATH
         env["PATH"] = f"{root}/bin"
         (root / "bin").mkdir(exist_ok=True)
         for name in ("sh", "awk", "grep", "id", "ip", "ln", "ls", "mkdir", "readlink", "rm", "sed",
@@ -240,7 +240,7 @@ def text(path):
 
 
 def put_back(root, drivers):
-    """Restores what a case may have changed as make_tree made it: a new tree costs more than the case."""
+    """Restores what a case may have changed in the tree: making a new tree takes longer than a case."""
     for link, target in drivers.items():
         if os.readlink(link) != target:
             link.unlink()
@@ -265,8 +265,8 @@ def check_cases(shell):
 
 
 def check_sysfs(shell):
-    """Without devbind: what is written where. The tree's driver does not change by itself, so the
-    tool must notice that too."""
+    """Without devbind tools/nic writes to sysfs. In a folder the driver does not change by that, which the tool must
+    notice."""
     at = AT["free0"]
     with a_tree() as root:
         got, said = run(shell, root, ["bind", at], devbind=False)
@@ -280,7 +280,7 @@ def check_sysfs(shell):
     with a_tree() as root:
         (root / "devbind").write_text("#!/bin/sh\nexit 3\n")
         got, said = run(shell, root, ["bind", at])
-        yield "a devbind that fails is said", got == 1 and "could not bind it" in said, said
+        yield "a failure of devbind is reported", got == 1 and "could not bind it" in said, said
 
 
 def check_keep(shell):
@@ -290,12 +290,12 @@ def check_keep(shell):
     with a_tree() as root:
         got, said = run(shell, root, ["--keep", "bind", at])
         rules = root / f"etc/udev/rules.d/60-clockoo-{at}.rules"
-        yield ("bind --keep is for every boot", got == 0 and text(rules) == rule and
+        yield ("bind --keep binds at every boot", got == 0 and text(rules) == rule and
                text(root / "etc/modules-load.d/clockoo.conf") == "vfio-pci\n", said + text(rules))
 
 
 def check_keep_two(shell):
-    """A second NIC with another driver; and what vfio must be told at boot without an IOMMU."""
+    """A second kept NIC may have another driver. Without an IOMMU, vfio needs an option at boot."""
     with a_tree() as root:
         flag = root / "sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
         flag.parent.mkdir(parents=True)
@@ -306,13 +306,13 @@ def check_keep_two(shell):
                text(root / "etc/modules-load.d/clockoo.conf") == "vfio-pci\nuio_pci_generic\n" and
                text(root / "etc/modprobe.d/clockoo.conf") == "", str(said))
         got, words = run(shell, root, ["--keep", "bind", NOGROUP])
-        yield ("without an IOMMU vfio is told so at boot", got == 0 and
+        yield ("without an IOMMU vfio gets its option at boot", got == 0 and
                text(root / "etc/modprobe.d/clockoo.conf") ==
                "options vfio enable_unsafe_noiommu_mode=1\n", words)
 
 
 def check_notes(shell):
-    """Which driver of the kernel it had is remembered, whatever its neighbours have."""
+    """The kernel's former driver of a NIC is noted, even if another NIC of its group has a different driver."""
     with a_tree() as root:
         other = root / "sys/bus/pci/devices" / AT["port1"] / "driver"
         other.unlink()
@@ -334,7 +334,7 @@ def check_open(shell):
 
 
 def check_iommu(shell):
-    """The switch has the name that this CPU's maker gave it."""
+    """The advice names the IOMMU's switch as the CPU's vendor does."""
     with a_tree() as root:
         (root / "proc").unlink()
         (root / "proc").mkdir()
@@ -350,9 +350,10 @@ def check_iommu(shell):
         (root / "sys/bus/pci/devices" / BOUND / "driver").unlink()
         add_driver(root, BOUND, "uio_pci_generic")
         got, said = run(shell, root, ["bind", BOUND])
-        yield "an IOMMU that a driven NIC is not behind is none", got == 1 and "no IOMMU" in said, said
+        yield "a bound NIC outside every IOMMU group has no IOMMU", got == 1 and "no IOMMU" in said, said
         got, said = run(shell, root, ["bind", NOGROUP])
-        yield "a NIC that no driver took yet gets its IOMMU group from vfio-pci", got == 0 and "bound to vfio-pci" in said, said
+        yield ("a NIC without a driver gets its IOMMU group from vfio-pci", got == 0 and "bound to vfio-pci" in said,
+               said)
 
 
 def check_hugepages(shell):
@@ -377,7 +378,7 @@ def check_hugepages(shell):
 
 
 def check_hugeadm(shell):
-    """hugeadm is asked for all nodes' pages together, by numactl where there are two."""
+    """hugeadm gets the total of all nodes' pages. With two nodes, numactl runs it on the chosen one."""
     file = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
     with a_tree() as root:
         for name, last in (("hugeadm", f"echo ${{4##*:}} >{root}/{file}"), ("numactl", "shift 2; \"$@\"")):
@@ -418,7 +419,7 @@ def check_list(shell):
 
 
 def check_doctor(shell):
-    """Where both are installed, check asks the program; what it is asked with, and how it ends."""
+    """An installed tools/nic runs `clockoo doctor` for check, and passes on its arguments and its exit status."""
     with a_tree() as root:
         (root / "sbin").mkdir()
         shutil.copy(NIC, root / "sbin/clockoo-nic")
@@ -439,7 +440,7 @@ def check_doctor(shell):
 
 
 def in_namespace(argv, program=__file__):
-    """Once more, in a network namespace of our own."""
+    """Runs the program again in a new network namespace. Returns its status, or SKIPPED."""
     user = ["-r"] if os.getuid() != 0 else []
     if subprocess.run(["unshare", *user, "-n", "true"], capture_output=True).returncode != 0:
         print("skipped: no network namespaces here\n0 passed, 0 failed")

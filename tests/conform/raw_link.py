@@ -1,6 +1,6 @@
 """Frames by hand: a packet socket on one interface, and what stands in tagged frames.
 
-The kernel takes a VLAN tag out of what it hands to a packet socket and tells it beside the frame
+The kernel removes the VLAN tag from a frame for a packet socket and passes it beside the frame
 (packet(7), PACKET_AUXDATA); here it is put back, so that a frame is what was on the wire.
 """
 

@@ -59,7 +59,7 @@ def file_of(text, name):
 
 def command_to_run(command, entry):
     if entry.way == "served":
-        # Where nothing is answered, grep ends with 1.
+        # The command fails if nothing is answered: grep then ends with 1.
         asked = SERVER.sub("$CLOCKOO_HOST", command).replace("'", "'\\''")
         return f"./tools/run -q --exec '{asked} | grep .'"
     return entry.argument if entry.way == "run" and entry.argument else command

@@ -249,7 +249,7 @@ def a_front_stands_before_servers():
     expect(r.finish().returncode, 0, r.stderr)
     expect(found is not None, True, r.stderr)
     expect("front stored greeting on one of 2" in r.stderr, True, r.stderr)
-    # One of two servers has at most twice the mean, and a bar of that length.
+    # The busier one of two servers has at most twice the mean, and its bar has that length.
     longest = max(bar.count("#") for bar in found["bars"].split("|"))
     busiest = float(found["busiest"])
     expect(abs(longest - 6 * busiest) <= 1 and busiest <= 2, True, found.group())

@@ -18,7 +18,7 @@ Write = collections.namedtuple("Write", "kind began ended")  # ended: None of a 
 
 
 class History:
-    """All writes of one key, in the order of its writer. Version n is the n-th write, from 1."""
+    """The writes of one key, in the order of its writer. Version n is the n-th write, from 1."""
 
     def __init__(self):
         self.writes, self.reads = [], []
@@ -59,7 +59,7 @@ class History:
         return "late" if self.writes[version - 1].ended is None else "stale"
 
     def _since(self, version):
-        """That write, and all behind it."""
+        """Returns the write of that version and all later ones."""
         return self.writes[version - 1:]
 
     def _lost_delete_before(self, version):

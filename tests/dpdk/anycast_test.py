@@ -1,15 +1,17 @@
 #!/usr/bin/python3 -B
-"""One address on two boxes, as FLEET.md tells an operator. Goal: a box that drains is left by the router before it stops,
-one that stops, dies or loses its link is left too, and the VIP is answered by the other one; a box
-that is back is used again. Method: two built programs, each with a kernel, a routing daemon and the hook of FLEET.md in a namespace of
-its own; a router of FRR with ECMP and BFD; a client. A drain lasts until a connection ends that the test holds, so the
-order is the test's, not the clock's.
+"""One address on two boxes, as FLEET.md describes. Goal: a box that drains ends its idle connections before the router
+leaves it, and the router leaves it before it stops; a box that stops, dies or loses its link is left, too, and the
+other one answers the VIP; a box that is back is used again. Method: two built programs, each with a kernel, a routing
+daemon and the hook of FLEET.md in a namespace of its own; a router of FRR with ECMP and BFD; a client. A drain lasts
+until a connection ends that the test holds, so the order is the test's, not the clock's.
 
     anycast_test.py CLOCKOO
 """
 
+import contextlib
 import os
 import pathlib
+import select
 import signal
 import socket
 import subprocess
@@ -24,6 +26,7 @@ from anycast_bed import VIP, Rack
 from kernel_bed import CACHE, exchange, run
 from routing_bed import until
 
+IDLE = 8
 BFD_MS = 1500  # of a machine that other tests share: a box that waits for a CPU is not left
 SKIP = "needs FRR and BIRD (frr, bird2: tools/install routing) and root"
 
@@ -57,20 +60,39 @@ class Anycast(unittest.TestCase):
         until("both are used again", lambda: self.rack.ways() == self.both)
         self.answered()
 
-    def test_a_box_that_drains_is_left_before_it_stops(self):
-        for box in self.rack.boxes:
-            with self.subTest(box.number), self.rack.router.socket(socket.AF_INET, socket.SOCK_STREAM) as held:
-                held.connect((box.own, CACHE))
-                held.sendall(b"set held 0 0 5\r\nhe")  # a drain waits for the rest of it
-                drain = subprocess.Popen(box.command("drain"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                         preexec_fn=kernel_bed.die_with_parent)
-                self.check_left(box)
-                self.assertIsNone(box.appliance.poll())
-                self.assertEqual(exchange(held, b"llo\r\n", b"\r\n"), b"STORED\r\n")
-                self.assertEqual(held.recv(1), b"")
-                self.assertEqual((drain.wait(kernel_bed.WAIT_S), box.appliance.wait(kernel_bed.WAIT_S)), (0, 0))
-                box.start()
-                self.check_back()
+    def idle_connections(self, stack):
+        """Connections to the VIP, on both boxes unless chance has it otherwise."""
+        found = [stack.enter_context(self.rack.client.socket(socket.AF_INET, socket.SOCK_STREAM)) for _ in range(IDLE)]
+        for s in found:
+            s.connect((VIP, CACHE))
+            exchange(s, b"get nothing\r\n", b"END\r\n")
+        return found
+
+    def check_in_order(self, s):
+        """The connection has ended without a reset, or is answered."""
+        if select.select([s], [], [], 0)[0]:
+            self.assertEqual(s.recv(1), b"")
+        else:
+            self.assertEqual(exchange(s, b"get nothing\r\n", b"END\r\n"), b"END\r\n")
+
+    def test_a_box_that_drains_ends_connections_then_its_route_then_itself(self):
+        box = self.rack.boxes[1]
+        with contextlib.ExitStack() as stack:
+            held = stack.enter_context(self.rack.router.socket(socket.AF_INET, socket.SOCK_STREAM))
+            held.connect((box.own, CACHE))
+            held.sendall(b"set held 0 0 5\r\nhe")  # the stop waits for the rest of it
+            idle = self.idle_connections(stack)
+            drain = subprocess.Popen(box.command("drain"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                     preexec_fn=kernel_bed.die_with_parent)
+            self.check_left(box)
+            for s in idle:
+                self.check_in_order(s)
+            self.assertIsNone(box.appliance.poll())
+            self.assertEqual(exchange(held, b"llo\r\n", b"\r\n"), b"STORED\r\n")
+            self.assertEqual(held.recv(1), b"")
+            self.assertEqual((drain.wait(kernel_bed.WAIT_S), box.appliance.wait(kernel_bed.WAIT_S)), (0, 0))
+        box.start()
+        self.check_back()
 
     def test_a_box_that_is_killed_is_left(self):
         for box in self.rack.boxes:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from kernel_bed import SKIPPED, enter_namespaces, exchange, run
 
 PORT, OURS, PEER = 11211, "10.99.0.1", "10.99.0.2"
-FLAPS, VALUE, WAIT_S, STEP_S = 6, b"v" * 20000, 30, 0.05
+FLAPS, VALUE, WAIT_S, STEP_S = 6, b"v" * 20000, 60, 0.05
 
 
 def set_up():

@@ -129,9 +129,10 @@ class Wireshark(unittest.TestCase):
         self.assertEqual(len(frames), 500)
         times = [float(frame[0]) for frame in frames]
         self.assertEqual(times, sorted(times))
-        # The appliance's clock is the kernel's within some parts of a million; the machine may be busy.
-        self.assertGreater(times[0], before - 0.5)
-        self.assertLess(times[-1], after + 0.5)
+        # The appliance's clock is the kernel's within some parts of a million; test_clock.c has how near. A turn that began
+        # before this test may have stood still.
+        self.assertGreater(times[0], before - WAIT_S)
+        self.assertLess(times[-1], after + WAIT_S)
         frames = [frame for frame in frames if frame[4]]  # the appliance may look for a neighbour meanwhile
         self.assertGreater(len(frames), 480)
         self.assertEqual({tuple(frame[3:5]) for frame in frames}, {("0x00000001", "10.99.0.2"), ("0x00000002", SERVER_IP)})
@@ -144,8 +145,11 @@ class Wireshark(unittest.TestCase):
 
     def test_frames_are_filtered_and_cut(self):
         path = self.a.path("cut.pcapng")
-        done = self.a.capture(path, "udp", "and", "dst", "port", "11211", "--snap", "60", "--seconds", "1", "--count", "100000")
-        self.assertEqual(SUMMARY.match(done.stderr)[5], "--seconds are over")
+        for seconds in (1, 4, 16, 40):  # a machine that stands still has none in a second
+            done = self.a.capture(path, "udp", "and", "dst", "port", "11211", "--snap", "60", "--seconds", str(seconds), "--count", "1000000")
+            self.assertEqual(SUMMARY.match(done.stderr)[5], "--seconds are over")
+            if frames_of(done) > 0:
+                break
         frames = self.read(path, "frame.cap_len", "frame.len", "udp.dstport", "frame.packet_flags_direction")
         self.assertEqual(len(frames), frames_of(done))
         self.assertGreater(len(frames), 0)

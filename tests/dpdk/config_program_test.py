@@ -258,7 +258,7 @@ class ConfigProgram(unittest.TestCase):
                 printed = (pathlib.Path(folder) / "f.yaml").read_text()
                 self.assertIn("\n  limit: 96\n", printed)
                 self.assertIn("\n  tcp_port: 11212\n", printed)
-            # A broken file of ours is still told what is broken in it.
+            # The message about a broken file of ours still says what is broken.
             (pathlib.Path(folder) / "f.yaml").write_text("---\ncores:\n  list:\n  - 1\n  count: x\n")
             self.assertIn("f.yaml:5: cores.count", check("f.yaml", None, cwd=folder).stderr)
 

@@ -43,7 +43,7 @@ def free_port():
 
 
 def server(answer):
-    """One that gives its answer to every line; an empty one: it is silent."""
+    """Starts a server that gives this answer to every line; empty: it is silent."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self):
@@ -158,7 +158,7 @@ class Fleet(unittest.TestCase):
         return found[0][0] or float(found[0][1])
 
     def agree(self, front, rows):
-        """/metrics and `stats front` say what the page is told. The rows are read again a second later, which may be in between."""
+        """Checks that /metrics and `stats front` have the figures of the page, or ones between its two readings."""
         for name in ("name", "state", "reason", "role"):
             self.assertEqual(self.metric(front, name, rows["place"]), rows[name])
         text = b"".join(front.ask(b"stats front\r\n", b"END")).decode()

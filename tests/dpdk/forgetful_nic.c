@@ -164,6 +164,7 @@ __wrap_rte_eth_dev_configure(uint16_t id, uint16_t rx_queues, uint16_t tx_queues
 	ensure(rx_queues == NIC_QUEUES);
 	ensure(tx_queues == NIC_QUEUES);
 	nic.now.mtu = conf->rxmode.mtu;
+	nic.now.filters_vlans = (conf->rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) != 0;
 	nic.now.rss_types = rss->rss_hf;
 	memcpy(nic.now.rss_key, rss->rss_key, sizeof nic.now.rss_key);
 	return 0;
@@ -239,6 +240,7 @@ __wrap_rte_eth_dev_reset(uint16_t id)
 		return -ENOTSUP;
 	stop();
 	nic.now = (struct nic_setup){0};
+	nic.vlans = 0;
 	memcpy(nic.now.mac, nic.mac_at_reset, sizeof nic.now.mac);
 	rx.head = rx.tail;
 	if (nic.refusals > 0) {
@@ -303,7 +305,10 @@ int __wrap_rte_eth_dev_vlan_filter(uint16_t id, uint16_t vlan, int on);
 int
 __wrap_rte_eth_dev_vlan_filter(uint16_t id, uint16_t vlan, int on)
 {
+	if (!nic.now.filters_vlans)
+		return -ENOSYS;
 	nic.now.vlan = on ? vlan : 0;
+	nic.vlans++;
 	return 0;
 }
 

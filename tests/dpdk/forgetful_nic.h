@@ -35,7 +35,8 @@ struct nic_rule {
 struct nic_setup {
 	bool started, isolated;
 	uint32_t mtu, rx_queues, tx_queues, pools;
-	uint32_t groups, vlan;
+	uint32_t groups, vlan; /* vlan: the last that was named to the filter */
+	bool filters_vlans;
 	uint64_t rss_types;
 	uint8_t rss_key[40], mac[6];
 	uint16_t reta[NIC_RETA];
@@ -51,7 +52,7 @@ struct forgetful_nic {
 	uint32_t refusals;          /* resets that are refused before one is carried out */
 	uint8_t mac_at_reset[6];    /* a reset gives the NIC this MAC */
 	uint64_t missed, tx_errors; /* as the driver's statistics say */
-	uint32_t resets;
+	uint32_t resets, vlans;     /* vlans: named to the filter since the last reset */
 	_Atomic uint32_t violations;
 	struct mem_port *wire;           /* NULL: no cable */
 	const struct port_ops *wire_ops; /* its own functions: those of port are the NIC's */

@@ -19,6 +19,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -27,7 +28,7 @@ from user_port_program import HOST_INSIDE, WAIT_S, UserPortProgram, base, free_p
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 MEMCACHED = shutil.which("memcached")
-TRIES = 200               # of a request until a server is up, 50 ms each at least
+TRY_S = 0.05              # of a request until a server is up, or down
 NAME, WORD, OTHER = "front", "pass-7f3a", "pass-of-before"
 REFUSES = "it refuses the login"
 REQUIRES = "it requires a login: name a file with one as front.login"
@@ -41,9 +42,10 @@ class Program(UserPortProgram):
 
     def line(self, words):
         """Asks until a line of stderr has these words: only requests make a front notice that a server fails."""
-        for _ in range(TRIES):
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
             with contextlib.suppress(queue.Empty):
-                self.seen.append(self.lines.get(timeout=0.05))
+                self.seen.append(self.lines.get(timeout=TRY_S))
             if self.seen and words in self.seen[-1]:
                 return self.seen[-1]
             self.ask(b"get k\r\n")
@@ -51,14 +53,16 @@ class Program(UserPortProgram):
 
     def stores(self):
         """Stores and gets a value, as soon as the server is in use."""
-        for _ in range(TRIES):
-            if self.ask(b"set k 0 0 2\r\nhi\r\n") == b"STORED\r\n":
-                break
-            with contextlib.suppress(queue.Empty):
-                self.seen.append(self.lines.get(timeout=0.05))
+        self.until_stored()
         got = self.ask(b"get k\r\n")
         if got != b"VALUE k 0 2\r\n":
             raise AssertionError(f"{got}: {self.seen}")
+
+    def until_stored(self):
+        end = time.monotonic() + WAIT_S
+        while self.ask(b"set k 0 0 2\r\nhi\r\n") != b"STORED\r\n" and time.monotonic() < end:
+            with contextlib.suppress(queue.Empty):
+                self.seen.append(self.lines.get(timeout=TRY_S))
 
     def hup(self):
         self.process.send_signal(signal.SIGHUP)
@@ -67,7 +71,7 @@ class Program(UserPortProgram):
 def before(*ports):
     """Returns the options of a front before the servers on these ports of this host."""
     return ["--front-servers", ",".join(f"{HOST_INSIDE}:{port}:1" for port in ports), "--front-items", "0",
-            "--front-server-retry-timeout", "200ms", "--front-timeout", "5s"]
+            "--front-server-retry-timeout", "200ms", "--front-timeout", f"{WAIT_S}s", "--front-connect-timeout", f"{WAIT_S}s"]
 
 
 @contextlib.contextmanager
@@ -83,7 +87,7 @@ def memcached(*words):
 
 
 def server(answer):
-    """One that gives its answer to every line."""
+    """Starts a server that gives this answer to every line."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
@@ -117,7 +121,7 @@ class Login(Files):
             front.stores()
 
     def test_appliance_with_users_is_logged_in_to(self):
-        """Its own line of users, with its role, may be the login's."""
+        """A line of the server's file of users, role included, may serve as the front's login."""
         users = self.file("users", f"{NAME}:{WORD}:write\n")
         with Program("-Y", users) as cache, Program(*before(cache.port), "--front-login", users) as front:
             front.stores()

@@ -30,7 +30,7 @@ PASSED_ON = b"SERVER_ERROR the server of this key refuses the request\r\n"
 
 
 def server(answer=b"", closes=False, greets=False):
-    """One that gives its answer to every request; closes: it ends each connection instead; greets: it answers the
+    """Starts a server that gives this answer to every request. closes: it ends each connection. greets: it answers the
     requests of GREETING as memcached does."""
 
     class Handler(socketserver.StreamRequestHandler):
@@ -55,7 +55,7 @@ class Front(UserPortProgram):
             self.file = pathlib.Path(folder, "servers")
             self.write(*servers)
             spec = str(self.file)
-        super().__init__(PROGRAM, "--front-timeout", timeout, "--front-server-retry-timeout", SHORT,
+        super().__init__(PROGRAM, "--front-timeout", timeout, "--front-connect-timeout", f"{WAIT_S}s", "--front-server-retry-timeout", SHORT,
                          "--front-server-failure-limit", str(FAILURES), "--front-servers", spec)
 
     def write(self, *servers):
@@ -99,7 +99,7 @@ class Errors(unittest.TestCase):
 
 class Names(unittest.TestCase):
     def test_ready_comes_after_the_first_lookup(self):
-        """So the line that names a name without an address is there when it is ready."""
+        """A front that is ready has printed its line about a name that has no address."""
         with Front(f"{HOST_INSIDE}:{server()}:1", f"{NO_NAME}:11211:1") as f:
             self.assertIn(" ready: ", f.ready)
             self.assertIn("; its keys fail\n", f.line(f"front.servers: {NO_NAME}: "))

@@ -160,7 +160,7 @@ class KernelShare(unittest.TestCase):
             asked = self.peer.run("ip", "neigh", "show", OURS).stdout
             self.assertIn("lladdr", asked)
             self.assertEqual(len(arp), 1)
-            # The kernel has heard the questions as well, to learn who asks, and its answers did not leave.
+            # The kernel has received the questions as well, to learn the asking hosts, and its answers did not leave.
             self.assertGreater(stats_of(self.peer, "net")["kernel_silenced"], 0)
 
     def test_another_address_is_the_kernels(self):

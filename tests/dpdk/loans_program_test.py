@@ -76,7 +76,7 @@ class Program:
             raise RuntimeError(f"did not start: {self.process.communicate()}")
 
     def end(self):
-        """Its status and words after SIGTERM."""
+        """Ends the program by SIGTERM. Returns its status and its stderr."""
         self.process.send_signal(signal.SIGTERM)
         said = self.process.communicate(timeout=WAIT_S)[1]
         return self.process.returncode, said

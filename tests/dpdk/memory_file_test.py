@@ -24,7 +24,7 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 TMPFS = "/dev/shm"
-WAIT_S = 30
+WAIT_S = 60  # ends what hangs
 PAGE_AT = 4096
 MAGIC = 0x31656761706b6c63
 # memory_page.h: magic, pid, incarnation, attempts, signal, device, inode, boot id; two beats.
@@ -65,7 +65,7 @@ class Server:
         self.process.communicate()
 
     def end(self, number):
-        """Its status and what it said on stderr."""
+        """Ends the program by a signal. Returns its status and its stderr."""
         self.process.send_signal(number)
         said = self.process.communicate(timeout=WAIT_S)[1]
         return self.process.returncode, said
@@ -114,8 +114,17 @@ class MemoryFileTest(unittest.TestCase):
             self.assertGreater(page.count, first.count)
             self.assertGreater(page.served_ns, first.boot_ns)
             self.assertLessEqual(page.served_ns, page.boot_ns)
-            apart = (page.store_ns - first.store_ns) - (page.boot_ns - first.boot_ns)
-            self.assertLess(abs(apart), 0.01 * (page.boot_ns - first.boot_ns) + 1e7)
+            # Both clocks go on alike. A process that stands still between its two readings writes a pair that is apart.
+            pages = [first]
+            while not (alike := any(self.go_on_alike(one, pages[-1]) for one in pages[:-1])) and time.monotonic() < deadline:
+                pages.append(Page(self.path))
+                time.sleep(0.05)
+            self.assertTrue(alike, [page.store_ns - page.boot_ns for page in pages])
+
+    @staticmethod
+    def go_on_alike(first, page):
+        took_ns = page.boot_ns - first.boot_ns
+        return took_ns >= 1e9 and abs(page.store_ns - first.store_ns - took_ns) < 0.01 * took_ns + 1e7
 
     def test_a_stop_and_a_kill_are_no_crash(self):
         for number, status in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL), (signal.SIGUSR1, 0)):
@@ -202,7 +211,7 @@ class MemoryFileTest(unittest.TestCase):
             with self.assertRaises(AssertionError) as caught, Server(self.path):
                 pass
             self.assertIn("in use by another instance", str(caught.exception))
-        # It changed the file, too, as the next start knows.
+        # The refused program has changed the file, and the next start detects that.
         with Server(self.path) as s:
             self.assertRegex(s.end(signal.SIGTERM)[1], "clockoo: (repaired: )?kept 0 items")
 

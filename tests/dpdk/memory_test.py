@@ -22,7 +22,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
 MEMORY_MB, BESIDE_MB = 64, 40
 PLAN_SPARE_MB = 16  # EAL's reserve and the roundings
-WAIT_S = 30
+WAIT_S = 60  # ends what hangs
 WORDS = ["--no-huge", "--port", "null", "--vdev-args", "no-rx=1", "-m", str(MEMORY_MB), "-c", "1024", "-t", "1",
          "--config", "none"]
 # glibc writes to all that it allocates if meson asks for it: from DPDK 24.11 on to 16 MB that EAL reserves for 128

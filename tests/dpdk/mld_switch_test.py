@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """The appliance behind a switch that snoops MLD. Goal: the switch learns the group of each IPv6 address, by reports when
-an address comes and by its own queries (MLDv1 and MLDv2) when it has forgotten; it learns that a group has gone, and a
+an address comes and by its own queries (MLDv1 and MLDv2) when it has forgotten; it learns that a group has ended, and a
 client reaches each address though the switch floods no multicast. Method: the built program on a veth whose other end
 is a port of a Linux bridge, the client's namespace behind another port.
 

@@ -30,7 +30,7 @@ NOT_READY = 1  # exit status of --plan: a warning says why a start would fail
 GOLDEN = [
     # The Intel paper's machine as it comes, with all cores of the NIC's socket.
     ("paper.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "8"], 0),
-    # All 16 cores: half of them far.
+    # A plan for all 16 cores, half of them on the other NUMA node.
     ("paper-16.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "16"], 0),
     ("paper-tuned.plan", "xeon-e5-2660-tuned", ["--plan", *PAPER, "-t", "7"], 0),
     ("paper-threads.plan", "xeon-e5-2660", ["--plan", *PAPER, "-t", "10", "--hyperthreads",
@@ -39,7 +39,7 @@ GOLDEN = [
                                                    "-t", "6"], NOT_READY),
     ("mlx5.plan", "xeon-e5-2660v2-mlx5", ["--plan", "--port", "05:00.0", "-m", "8192", "-t", "8"],
      0),
-    # The same NIC, whose kernel keeps what is not the cache's; a front with its own connections.
+    # A front on the same NIC, whose kernel keeps all frames that are not for the cache.
     ("mlx5-nic.plan", "xeon-e5-2660v2-mlx5", ["--plan", "--port", "05:00.0", "-m", "8192", "-t", "8", "-U", "11211",
                                               "--kernel", "nic", *NETWORK, "--front-servers", "10.0.0.9:11211:1"], 0),
     # A core for each UDP port, by rules of the NIC.
@@ -133,13 +133,13 @@ MISTAKES = [
     (["-v", "doctor"], 1, "doctor: a command, not an option; it stands before all options"),
 ]
 
-# One line of the tuned machine changed: what doctor must then say, and its status.
+# A changed line of the tuned machine (old, new), what doctor must print then, and its status.
 BREAKS = [
     ("sys/devices/system/cpu/isolated = 1-7,17-23", "", "warn  isolation", 1),
     ("/bus/pci/drivers/vfio-pci", "/bus/pci/drivers/ixgbe", "FAIL  driver", 2),
     ("free_hugepages = 8192", "free_hugepages = 12", "FAIL  hugepages", 2),
     ("0000:04:00.0/current_link_width = 8", "0000:04:00.0/current_link_width = 4", "warn  PCIe", 1),
-    # Without an IOMMU vfio makes a group that is none.
+    # Without an IOMMU vfio makes a group, which isolates nothing.
     ("sys/devices/system/cpu/isolated", "sys/kernel/iommu_groups/27/name = vfio-noiommu\n"
      "sys/devices/system/cpu/isolated", "warn  IOMMU", 1),
     ("no_turbo = 0", "no_turbo = 1", "warn  turbo", 1),

@@ -74,7 +74,7 @@ class Service:
                 return words
 
     def end(self):
-        """SIGTERM; what it wrote on stderr."""
+        """Ends the program by SIGTERM. Returns its last datagram to the service manager, its status and its stderr."""
         self.process.send_signal(signal.SIGTERM)
         heard = self.hear()
         _, err = self.process.communicate(timeout=WAIT_S)
@@ -82,7 +82,7 @@ class Service:
 
 
 class Unread:
-    """Where a program may write and nobody reads. end: the program's."""
+    """A pipe or socket that the program writes to and the test does not read. end: the program's end."""
 
     def __init__(self, ours, end, again):
         self.ours, self.end, self.again = ours, end, again
@@ -100,7 +100,7 @@ class Unread:
         return cls(*(s.detach() for s in socket.socketpair()), False)
 
     def fill(self):
-        """Without a change of how the program's own descriptor waits."""
+        """Fills the pipe or socket, without making the program's own descriptor non-blocking."""
         with contextlib.ExitStack() as undo, contextlib.suppress(BlockingIOError):
             if self.again:
                 fd = os.open(f"/proc/self/fd/{self.end}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -180,7 +180,7 @@ class ServiceTest(unittest.TestCase):
             self.assertEqual((said, read), ([days == 3, after == 3], [False, True] if days == 3 else [True, False]), lines)
 
     def reloaded(self, before, after, meanwhile=lambda: None):
-        """stderr of a program that was started with one file and told of another."""
+        """Returns the stderr of a program that was started with one file and reloaded with another."""
         config = self.folder / "clockoo.yaml"
         config.write_text(before)
         with Service(str(self.folder / "socket"), config=str(config)) as service:
@@ -433,7 +433,7 @@ class FlashTest(unittest.TestCase):
                        str(self.device), *options, **how)
 
     def supers(self):
-        """Both copies: (number, process, clean)."""
+        """Returns both copies of the file's state: (number, process, clean)."""
         with open(self.device, "rb") as file:
             pages = [file.read(self.PAGE) for _ in range(2)]
         return sorted(self.COUNTER.unpack_from(page, self.PAYLOAD) for page in pages)

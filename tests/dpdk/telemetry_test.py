@@ -21,7 +21,7 @@ import threading
 import unittest
 
 PROGRAM, SOURCE = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
-WAIT_S = 20
+WAIT_S = 60  # ends what hangs
 REPLIES = {"stats", "settings", "items", "slabs", "front", "extstore", "latency", "hotkeys", "net", "stack", "cores",
            "counters", "sources", "slow"}
 

@@ -32,7 +32,7 @@
 #define MEMORY_MB  288u
 #define RING       128u
 #define UDP_SUM_AT 40u
-#define WAIT_TRIES 2000u /* of a millisecond */
+#define WAIT_TRIES 60000u /* of a millisecond */
 
 static const struct {
 	const char *name;

@@ -26,7 +26,7 @@
 #define BURST       16u
 #define VALUES      (BURSTS * BURST)
 #define TX_RS       32u /* the driver reports descriptors as done in groups: tx_rs_thresh */
-#define POLLS       20000u
+#define POLLS       60000u
 #define SOURCE      0x0a000001u
 #define DESTINATION 0x0a000002u
 

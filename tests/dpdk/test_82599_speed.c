@@ -28,7 +28,7 @@
 #define FRAMES     512u /* of the pool beside the rings */
 #define HELD_MAX   4096u
 #define MEMORY_MB  288u
-#define TRIES      5000000u
+#define TRIES      60000000u
 #define REPORT     (1u << 27) /* RS of a transmit descriptor, 7.2.3.2.4 */
 #define DONE       1u
 

@@ -19,7 +19,7 @@ struct world {
 	uint64_t tsc, ns; /* ns: the kernel's */
 	double hz;
 	struct tsc_clock clock;
-	uint64_t told_ns; /* the clock's last reading */
+	uint64_t last_ns; /* the clock's last reading */
 };
 
 static struct tsc_sample
@@ -38,8 +38,8 @@ world_begin(double hz, double wrong_ppm)
 				       NS_BEGIN + NS_PER_S};
 
 	tsc_clock_start_at(&w.clock, begin, end);
-	w.told_ns = tsc_clock_ns_at(&w.clock, w.tsc);
-	check_eq(w.told_ns, NS_BEGIN);
+	w.last_ns = tsc_clock_ns_at(&w.clock, w.tsc);
+	check_eq(w.last_ns, NS_BEGIN);
 	return w;
 }
 
@@ -55,9 +55,9 @@ second(struct world *w, uint64_t off_ns)
 		w->tsc = tsc + (uint64_t)(w->hz / 1000 * ms);
 		w->ns += NS_PER_MS;
 		ns = tsc_clock_ns_at(&w->clock, w->tsc);
-		check(ns >= w->told_ns + NS_PER_MS - off_ns);
-		check(ns <= w->told_ns + NS_PER_MS + off_ns);
-		w->told_ns = ns;
+		check(ns >= w->last_ns + NS_PER_MS - off_ns);
+		check(ns <= w->last_ns + NS_PER_MS + off_ns);
+		w->last_ns = ns;
 	}
 }
 

@@ -241,7 +241,7 @@ TEST(this_machine_has_a_cpu_and_a_loopback_and_no_such_interface)
 }
 
 /* The check must not be taken for a peer: a listener would accept it. */
-TEST(a_listener_is_told_from_the_file_a_crash_left_and_is_not_disturbed)
+TEST(a_listener_is_distinguished_from_the_file_that_a_crash_left)
 {
 	static const int types[] = {SOCK_STREAM, SOCK_SEQPACKET};
 	struct config cfg = config_for("memif");

@@ -2,8 +2,8 @@
  * A NIC that leaves frames to the kernel (network.kernel: nic). Goal: it is isolated before it is
  * configured, gives the cache its ports over both families and nothing else, by the plan's hash, is
  * asked for nothing that an isolated port does not have, and is so again after a reset; a driver
- * that refuses any of it is named. Method: lib/dpdk over a NIC that keeps what it is told
- * (forgetful_nic.h), with the profile of ConnectX; no such NIC is here.
+ * that refuses any of it is named. Method: lib/dpdk over a NIC that records its
+ * set-up (forgetful_nic.h), with the profile of ConnectX; no real one is used.
  */
 #include "forgetful_nic.h"
 #include "one_port.h"

@@ -3,7 +3,7 @@
  * connections is set up again with all that it had, no core calls it meanwhile, and nothing is lost
  * but time; a NIC that is gone ends the program with its own exit code.
  * Method: the control thread's port_watch and lib/dpdk over a NIC that forgets its set-up
- * (forgetful_nic.h), which compares what it is told before and after. One thread is core 0 with its
+ * (forgetful_nic.h), and compares the set-up before with that after. One thread is core 0 with its
  * clients, in simulated time; another is core 1, which only polls.
  */
 #include "forgetful_nic.h"
@@ -260,7 +260,7 @@ step(bool with_core)
 	s->ss->now_ns += STEP_NS;
 }
 
-/* Steps until all clients have done so many rounds; true if they did within limit_ns. */
+/* Steps until all clients have done this many rounds; true if they did within limit_ns. */
 static bool
 run_until(uint32_t rounds, uint64_t limit_ns)
 {
@@ -351,7 +351,7 @@ run_on(uint64_t at_ns)
 }
 
 /* Runs port_watch as the control thread does, until the cores have the port again. Its clock
- * goes on by a second each time, so that no attempt at a reset is waited for. */
+ * advances by a second each time, so that the test does not wait between attempts at a reset. */
 static void
 watch_until_back(uint64_t count)
 {

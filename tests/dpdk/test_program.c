@@ -21,7 +21,7 @@
 
 #define ARGS_MAX 12
 #define OUT_MAX  4096
-#define WAIT_MS  20000
+#define WAIT_MS  60000
 
 /* The program's path, set once in main from the command line; cmocka hands tests no argv. */
 static const char *program;

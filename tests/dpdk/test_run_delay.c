@@ -66,23 +66,23 @@ pin_to_one_cpu(void)
 	check_eq(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-TEST(a_wait_is_told_once)
+TEST(a_wait_is_reported_once)
 {
 	struct run_delay d;
-	uint64_t told = 0, sum, looks = 0;
+	uint64_t since_ns = 0, sum, looks = 0;
 	pthread_t other;
 
 	pin_to_one_cpu();
 	run_delay_begin(&d, NOW);
 	sum = d.last_ns;
 	check_eq(pthread_create(&other, NULL, spin, NULL), 0);
-	while (told == 0 && looks++ < LOOKS_MAX) {
-		told = run_delay_since_ns(&d, NOW);
-		sum += told;
+	while (since_ns == 0 && looks++ < LOOKS_MAX) {
+		since_ns = run_delay_since_ns(&d, NOW);
+		sum += since_ns;
 	}
 	atomic_store_explicit(&stop, true, memory_order_relaxed);
 	pthread_join(other, NULL);
-	check(told > 1000);
+	check(since_ns > 1000);
 	check_eq(sum, d.last_ns);
 	run_delay_end(&d);
 	check_eq(d.fd, -1);

@@ -155,7 +155,7 @@ def watchdog(tally, guest):
     # Process 0 would be the shell that is asked: a slow machine's watchdog may have ended it already.
     guest.must("for i in $(seq 100); do pid=$(systemctl show -P MainPID clockoo); [ $pid != 0 ] && break; sleep 0.5; done; "
                "[ $pid != 0 ] && kill -STOP $pid")
-    status, text = guest.run(f"for i in $(seq {10 * WATCHDOG_S}); do sleep 1; "
+    status, text = guest.run(f"for i in $(seq {30 * WATCHDOG_S}); do sleep 1; "
                              "[ $(systemctl show -P NRestarts clockoo) != 0 ] && "
                              "[ $(systemctl show -P ActiveState clockoo) = active ] && exit 0; done; exit 1",
                              START_S)

@@ -29,7 +29,7 @@ end_poll(struct flash_device *device, struct flash_result *results, uint32_t n)
 	struct mem_flash_end *e = (struct mem_flash_end *)device;
 	struct flash_device *media = &e->media->device;
 	struct flash_result r;
-	uint32_t told = 0;
+	uint32_t count = 0;
 
 	while (media->ops->poll(media, &r, 1) == 1) {
 		struct mem_flash_end *of = &e->ends[r.tag >> END_SHIFT];
@@ -37,9 +37,9 @@ end_poll(struct flash_device *device, struct flash_result *results, uint32_t n)
 		r.tag &= (1ull << END_SHIFT) - 1;
 		of->results[of->count++] = r;
 	}
-	while (told < n && e->count != 0)
-		results[told++] = e->results[--e->count];
-	return told;
+	while (count < n && e->count != 0)
+		results[count++] = e->results[--e->count];
+	return count;
 }
 
 void

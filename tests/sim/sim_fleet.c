@@ -2,6 +2,7 @@
  * sim_fleet.c - model servers: memcached's retrievals, version and mn, as a front uses them.
  */
 #include "sim_fleet.h"
+#include "sim_stack.h"
 #include "zeroed.h"
 
 #include "base/check.h"
@@ -302,12 +303,7 @@ has_enough(const struct fleet_conn *fc)
 static void
 read_all(struct sim_fleet *fleet, struct fleet_conn *fc)
 {
-	for (struct view v = conn_peek(fc->conn); v.len > 0; v = conn_peek(fc->conn)) {
-		ensure(fc->in_len + v.len <= FLEET_BYTES);
-		memcpy(fc->in + fc->in_len, v.data, v.len);
-		fc->in_len += v.len;
-		conn_advance(fleet->stack, fc->conn, v.len);
-	}
+	sim_receive(fleet->stack, fc->conn, fc->in, &fc->in_len, FLEET_BYTES);
 }
 
 /* Returns the bytes of the line at `at`; 0: it is incomplete. */

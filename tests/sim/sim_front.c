@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "zeroed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct front_exchange *
@@ -145,4 +146,18 @@ sim_one_front_destroy(struct sim_one_front *f)
 	sim_front_fleet_free(f->fleet);
 	sim_front_shared_free(&f->shared);
 	zeroed_free(f->memory.base, f->memory.size);
+}
+
+void
+sim_station_servers(struct front_servers *s, uint32_t first, uint32_t count)
+{
+	s->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		snprintf(s->server[i].name, sizeof s->server[i].name, "%c", 'a' + (int)(first + i));
+		s->server[i].weight = 1;
+		snprintf(s->host[i].host, sizeof s->host[i].host, "%u.%u.%u.%u",
+			 sim_station_ip(first + i) >> 24, sim_station_ip(first + i) >> 16 & 0xff,
+			 sim_station_ip(first + i) >> 8 & 0xff, sim_station_ip(first + i) & 0xff);
+		s->host[i].port = SIM_PORT;
+	}
 }

@@ -67,4 +67,7 @@ void sim_one_front_create(struct sim_one_front *f, struct sim_service *s,
 /* Frees it, after its service. */
 void sim_one_front_destroy(struct sim_one_front *f);
 
+/* Lists the stations first, first + 1 and so on as servers, which are named "a", "b" and so on. */
+void sim_station_servers(struct front_servers *s, uint32_t first, uint32_t count);
+
 #endif

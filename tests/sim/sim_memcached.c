@@ -2,6 +2,7 @@
  * sim_memcached.c - the model server: a request is executed once all of its bytes have arrived.
  */
 #include "sim_memcached.h"
+#include "sim_stack.h"
 
 #include "base/check.h"
 
@@ -88,7 +89,7 @@ mg(struct sim_memcached *s, char *line, char *reply)
 
 /* Answers version and mn, and ERROR to everything else. */
 static const char *
-told(const struct sim_memcached *s, const char *line)
+plain_answer(const struct sim_memcached *s, const char *line)
 {
 	if (strcmp(line, "version") == 0)
 		return s->version != NULL ? s->version : "VERSION 1\r\n";
@@ -199,7 +200,7 @@ execute(struct sim_memcached *s, struct sim_said *said, char *reply)
 	} else if (strncmp(line, "mg ", 3) == 0 && s->version != NULL) {
 		mg(s, line + 3, reply);
 	} else {
-		strcpy(reply, told(s, line));
+		strcpy(reply, plain_answer(s, line));
 	}
 	return len;
 }
@@ -297,12 +298,7 @@ sim_memcached_turn(struct sim_memcached *s)
 
 	if (s->conn == NULL)
 		return;
-	for (struct view v = conn_peek(s->conn); v.len > 0; v = conn_peek(s->conn)) {
-		ensure(s->said.len + v.len <= SIM_MEMCACHED_SAID);
-		memcpy(s->said.bytes + s->said.len, v.data, v.len);
-		s->said.len += v.len;
-		conn_advance(s->stack, s->conn, v.len);
-	}
+	sim_receive(s->stack, s->conn, s->said.bytes, &s->said.len, SIM_MEMCACHED_SAID);
 	unread_count(s);
 	while (!s->waits && s->replies.len + REPLY_MAX <= SIM_MEMCACHED_SAID &&
 	       take(s, &s->said, reply)) {

@@ -190,3 +190,38 @@ sim_service_count(const struct sim_service *s, enum serve_counter which)
 {
 	return counter_read(&serve_counters(s->sc->cores[0].core.serve)[which]);
 }
+
+uint64_t
+sim_service_worked_ns(const struct sim_service *s)
+{
+	return SIM_FRAME_NS * (sim_service_stack_count(s, RX_FRAMES) +
+			       sim_service_stack_count(s, TX_FRAMES)) +
+	       SIM_REQUEST_NS * sim_service_count(s, REQ_TCP);
+}
+
+void
+sim_service_busy_turn(struct sim_service *s, uint64_t *free_ns,
+		      uint64_t (*worked_ns)(const struct sim_service *s))
+{
+	const uint64_t now_ns = s->ss->now_ns;
+	uint64_t next_ns = now_ns + SIM_STEP_NS, at_ns;
+
+	sim_wire_turn(s->wire, now_ns);
+	sim_stack_turn(s->ss);
+	if (now_ns >= *free_ns) {
+		const uint64_t before_ns = worked_ns(s);
+
+		s->sc->now_ns = now_ns;
+		sim_cores_turn(s->sc);
+		*free_ns = now_ns + SIM_TURN_NS + worked_ns(s) - before_ns;
+		/* An idle core runs a turn when a frame arrives. */
+		if (worked_ns(s) != before_ns)
+			next_ns = *free_ns;
+	} else {
+		next_ns = *free_ns;
+	}
+	sim_wire_turn(s->wire, now_ns);
+	at_ns = sim_wire_next(s->wire);
+	next_ns = at_ns < next_ns ? at_ns : next_ns;
+	s->ss->now_ns = next_ns > now_ns + SIM_LEAST_NS ? next_ns : now_ns + SIM_LEAST_NS;
+}

@@ -15,6 +15,12 @@
 #include "sim_wire.h"
 #include "store/store.h"
 
+#define SIM_STEP_NS    100000u /* at most, between two turns of sim_service_busy_turn */
+#define SIM_LEAST_NS   2000u   /* at least */
+#define SIM_TURN_NS    500u
+#define SIM_FRAME_NS   150u
+#define SIM_REQUEST_NS 200u
+
 struct sim_service {
 	struct sim_cores *sc; /* one core */
 	struct sim_stack *ss; /* the clients' stack */
@@ -40,6 +46,14 @@ void sim_service_destroy(struct sim_service *s);
 
 /* Runs both sides for for_ns, with at most step_ns between two turns. */
 void sim_service_run(struct sim_service *s, uint64_t for_ns, uint64_t step_ns);
+
+/* Returns the time that the core has worked: SIM_FRAME_NS for each frame, SIM_REQUEST_NS for each
+ * request. */
+uint64_t sim_service_worked_ns(const struct sim_service *s);
+/* Runs a turn of the clients, and one of the core unless it is busy until *free_ns. A turn of the
+ * core takes SIM_TURN_NS, and what worked_ns says. */
+void sim_service_busy_turn(struct sim_service *s, uint64_t *free_ns,
+			   uint64_t (*worked_ns)(const struct sim_service *s));
 
 /* Opens a connection of a client. */
 struct conn *sim_service_connect(struct sim_service *s);

@@ -92,7 +92,8 @@ sim_shares_run(const struct sim_shares *sh)
 	struct totals t = {0};
 
 	for (uint32_t i = 0; i < sh->rows; i++) {
-		const struct sim_row *row = sh->row(i);
+		const struct sim_row *row =
+			(const void *)((const char *)sh->first + i * sh->stride);
 		const bool pool = asks(sh, row->pool, "");
 		struct sim_cell one;
 

@@ -16,6 +16,7 @@
 #define CLOCKOO_SIM_SHARES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum sim_sources { SIM_SOURCES_SAME, SIM_SOURCES_NEAR, SIM_SOURCES_FAR, SIM_SOURCES };
@@ -37,7 +38,8 @@ struct sim_shares {
 	const char *asked; /* the argument; NULL: none */
 	uint32_t drawn;    /* cells that run without an argument, beside the worst rows */
 	uint32_t rows;
-	const struct sim_row *(*row)(uint32_t i);
+	const struct sim_row *first;
+	size_t stride; /* bytes from a row to the next one */
 	/* Runs a row with the peers of a cell. False: others were slowed or refused. */
 	bool (*run)(void *arg, uint32_t i, struct sim_cell cell);
 	void *arg;

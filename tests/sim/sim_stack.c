@@ -5,6 +5,7 @@
 #include "net/neigh_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define BUSY_NS    1000u /* between turns while work is left */
 #define BUSY_TURNS 20000u
@@ -104,4 +105,15 @@ uint64_t
 sim_stack_count(const struct sim_stack *ss, uint32_t which)
 {
 	return counter_read(&stack_counters(ss->stack)[which]);
+}
+
+void
+sim_receive(struct stack *s, struct conn *c, void *to, uint32_t *len, uint32_t room)
+{
+	for (struct view v = conn_peek(c); v.len > 0; v = conn_peek(c)) {
+		ensure(*len + v.len <= room);
+		memcpy((uint8_t *)to + *len, v.data, v.len);
+		*len += v.len;
+		conn_advance(s, c, v.len);
+	}
 }

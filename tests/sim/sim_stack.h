@@ -44,6 +44,10 @@ void sim_stack_turn(struct sim_stack *ss);
 /* Runs turns until the clock is at until_ns and all timers up to then have fired. */
 void sim_stack_run(struct sim_stack *ss, uint64_t until_ns);
 
+/* Appends all that a connection has received to `to`, which has *len of room bytes. More than fits
+ * stops the process. */
+void sim_receive(struct stack *s, struct conn *c, void *to, uint32_t *len, uint32_t room);
+
 uint64_t sim_stack_count(const struct sim_stack *ss, uint32_t which);
 
 #endif

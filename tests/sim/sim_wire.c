@@ -140,7 +140,7 @@ too_big(struct sim_wire *w, struct mem_port *from, const uint8_t *bytes, uint32_
 	w->counts.too_big++;
 	n = w->router.silent ? 0 : sim_write_too_big(answer, bytes, len, (uint16_t)w->router.mtu);
 	if (n > 0) {
-		w->counts.told++;
+		w->counts.reported++;
 		fly(w, from, answer, n, now_ns + w->faults.delay_ns);
 	}
 	return true;

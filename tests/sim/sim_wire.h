@@ -47,7 +47,7 @@ struct sim_nat {
 };
 
 struct sim_wire_counts {
-	uint64_t sent, lost, twice, late, corrupted, queue_full, marked, too_big, told;
+	uint64_t sent, lost, twice, late, corrupted, queue_full, marked, too_big, reported;
 };
 
 struct sim_flight {

@@ -50,12 +50,7 @@ client_turn(void *arg)
 	struct conn *c;
 
 	while ((c = stack_pop_ready(s)) != NULL)
-		for (struct view v = conn_peek(c); v.len > 0; v = conn_peek(c)) {
-			check(w->heard_len + v.len < HEARD_MAX);
-			memcpy(w->heard + w->heard_len, v.data, v.len);
-			w->heard_len += v.len;
-			conn_advance(s, c, v.len);
-		}
+		sim_receive(s, c, w->heard, &w->heard_len, HEARD_MAX - 1);
 }
 
 static void

@@ -57,12 +57,8 @@ send_on(struct world *w, struct client *cl)
 static void
 listen_to(struct world *w, struct client *cl)
 {
-	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
-		check(cl->answer_len + v.len < sizeof cl->answer);
-		memcpy(cl->answer + cl->answer_len, v.data, v.len);
-		cl->answer_len += v.len;
-		conn_advance(w->sim.ss->stack, cl->base.conn, v.len);
-	}
+	sim_receive(w->sim.ss->stack, cl->base.conn, cl->answer, &cl->answer_len,
+		    sizeof cl->answer - 1);
 	if (cl->answer_len < 8)
 		return;
 	check_bytes(cl->answer, "STORED\r\n", 8);

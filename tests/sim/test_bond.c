@@ -539,7 +539,7 @@ TEST(slow_protocol_frames_are_taken_answered_or_counted)
 	check_eq(counted(w, BOND_MARKERS), 1);
 	check_ptr(mem_port_sent(w->wire[0][1], &len));
 	check_bytes(mem_port_sent(w->wire[0][1], &len) + 6, second_mac, 6);
-	frame[16] = 2; /* a response, which nobody asked for */
+	frame[16] = 2; /* a response without a request */
 	feed(w->wire[0][0], frame, sizeof frame);
 	feed(w->wire[0][0], frame, 60);
 	feed(w->wire[0][0], frame, 13);

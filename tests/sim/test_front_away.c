@@ -164,12 +164,7 @@ client_turn(struct world *w, struct client *cl)
 {
 	struct stack *s = w->client_stack->stack;
 
-	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
-		check(cl->in_len + v.len < sizeof cl->in);
-		memcpy(cl->in + cl->in_len, v.data, v.len);
-		cl->in_len += v.len;
-		conn_advance(s, cl->conn, v.len);
-	}
+	sim_receive(s, cl->conn, cl->in, &cl->in_len, sizeof cl->in - 1);
 	if (cl->waits && judge(w, cl)) {
 		cl->waits = false;
 		cl->in_len = 0;
@@ -229,20 +224,6 @@ cores_create(struct world *w, uint32_t i)
 					    .seed = 11};
 
 	return sim_station_create(&station, &w->port[i]);
-}
-
-static void
-servers_set(struct front_servers *s, uint32_t first, uint32_t count)
-{
-	s->count = count;
-	for (uint32_t i = 0; i < count; i++) {
-		snprintf(s->server[i].name, sizeof s->server[i].name, "%c", 'a' + (int)(first + i));
-		s->server[i].weight = 1;
-		snprintf(s->host[i].host, sizeof s->host[i].host, "%u.%u.%u.%u",
-			 sim_station_ip(first + i) >> 24, sim_station_ip(first + i) >> 16 & 0xff,
-			 sim_station_ip(first + i) >> 8 & 0xff, sim_station_ip(first + i) & 0xff);
-		s->host[i].port = SIM_PORT;
-	}
 }
 
 static void
@@ -330,8 +311,8 @@ world_create(uint32_t servers, uint32_t gutter, bool ejects)
 					     .auto_eject_hosts = ejects,
 					     .gutter_ttl_s = TTL_S,
 					     .reload_flushes = true};
-	servers_set(&w->config[0].servers, 0, servers);
-	servers_set(&w->config[0].gutter, servers, gutter);
+	sim_station_servers(&w->config[0].servers, 0, servers);
+	sim_station_servers(&w->config[0].gutter, servers, gutter);
 	for (uint32_t i = 1; i < 3; i++)
 		w->config[i] = w->config[0];
 	for (uint32_t i = 0; i <= SERVERS; i++)
@@ -545,7 +526,7 @@ TEST(keys_move_when_no_request_for_them_is_open)
 	struct error err;
 	char line[60];
 
-	servers_set(&w->config[1].servers, 1, 2); /* a is removed, c is added */
+	sim_station_servers(&w->config[1].servers, 1, 2); /* a is removed, c is added */
 	w->cut[0] = true;
 	snprintf(line, sizeof line, "delete %s\r\n", key_of(w, 0));
 	send_text(w, waits, line);
@@ -643,8 +624,8 @@ TEST(no_value_is_stale_after_a_reload)
 			struct front_config *next = &w->config[round % 3];
 			struct error err;
 
-			servers_set(&next->servers, sim_below(&w->rng, 2),
-				    2 + sim_below(&w->rng, 2));
+			sim_station_servers(&next->servers, sim_below(&w->rng, 2),
+					    2 + sim_below(&w->rng, 2));
 			w->cut[0] = sim_below(&w->rng, 3) == 0;
 			run(w, sim_below(&w->rng, 300) * MS);
 			check(front_control_reload(&w->control, next, w->now_ns, &err));

@@ -124,7 +124,7 @@ call_begin(struct world *w, struct client *cl)
 			   .thread = (uint32_t)(cl - w->client) * 2 + cl->begun++ % 2,
 			   .key = sim_below(&w->rng, 8) < 6 ? 0 : sim_below(&w->rng, 3),
 			   .now_s = STORE_CLOCK_START,
-			   .told_no_cas = true};
+			   .got_no_cas = true};
 	w->invoked_ns[n] = w->sim.ss->now_ns;
 	if (before != NULL)
 		c->key = (before->key + 1 + sim_below(&w->rng, 2)) % 3;
@@ -185,8 +185,8 @@ value_read(struct world *w, struct client *cl)
 	check_eq(key[3] - '0', c->key);
 	check_eq(strlen(value), len);
 	c->result = STORE_OK;
-	c->told_len = len;
-	memcpy(c->told, value, len);
+	c->got_len = len;
+	memcpy(c->got, value, len);
 }
 
 static bool
@@ -476,7 +476,7 @@ had_until(const struct world *w, uint32_t get)
 	bool has = true; /* empty at first */
 
 	if (c->result == STORE_OK)
-		snprintf(value, sizeof value, "%.*s", (int)c->told_len, c->told);
+		snprintf(value, sizeof value, "%.*s", (int)c->got_len, c->got);
 	for (uint32_t i = 0; i < w->notes && w->note[i].ns <= w->returned_ns[get]; i++) {
 		const struct note *n = &w->note[i];
 

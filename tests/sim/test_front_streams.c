@@ -48,7 +48,7 @@ struct client {
 	char out[DEPTH * ANSWER_MAX]; /* requests that are not sent yet, from out_at on */
 	uint32_t out_at, out_len;
 	/* Keys of lines of many keys: named, answered in their order, and different ones. */
-	uint32_t keys, told, keys_apart;
+	uint32_t keys, received, keys_apart;
 	int digits;                      /* of their numbers */
 	char value[SIM_MEMCACHED_VALUE]; /* of the get that is being read; empty: a miss */
 	struct request request[ROUNDS * DEPTH];
@@ -137,7 +137,7 @@ keys_line_read(struct world *w, struct client *cl)
 	judge_that(w, !error || w->may_fail, "an error", cl);
 	w->errors += error;
 	if (sscanf(cl->line, "VALUE key0.%u", &key) == 1)
-		check_eq(key, cl->told++ % cl->keys_apart);
+		check_eq(key, cl->received++ % cl->keys_apart);
 	else if (error || strcmp(cl->line, "END") == 0)
 		cl->answered++;
 	else
@@ -417,7 +417,7 @@ lines_take_one_round_trip(uint32_t lines, uint32_t keys, uint32_t digits)
 	w->wait = 0;
 	sim_service_run(&w->sim, 20 * MS, STEP_NS);
 	check_eq(w->server.gets, lines * keys);
-	check_eq(w->client[0].told, lines * keys);
+	check_eq(w->client[0].received, lines * keys);
 	check_eq(w->client[0].answered, lines);
 	world_destroy(w);
 }
@@ -456,7 +456,7 @@ TEST(lines_that_repeat_keys_are_answered_in_their_order)
 			check(step < STEPS_MAX);
 			sim_service_run(&w->sim, 2 * STEP_NS, STEP_NS);
 		}
-		check_eq(w->client[0].told, lines * keys);
+		check_eq(w->client[0].received, lines * keys);
 		world_destroy(w);
 	}
 }

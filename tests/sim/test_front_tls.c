@@ -657,7 +657,8 @@ TEST(writes_without_an_answer_fail_and_none_is_sent_again)
 	judge_lost_writes(true);
 }
 
-/* The server rests, breaks and goes on at any time, and clients leave; then all is as it was. */
+/* The server pauses, breaks and resumes at any time, and clients leave; in the end no resource is
+ * held. */
 TEST(however_connections_end_nothing_is_held)
 {
 	for (uint64_t seed = 1; seed <= 5; seed++) {

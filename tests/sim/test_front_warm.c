@@ -162,7 +162,7 @@ judge_value(struct world *w, const struct client *cl, const char *value)
 			 cl->floor, cl->key->last);
 }
 
-/* A miss is final, if nobody wrote meanwhile. */
+/* A miss is final unless another client has written meanwhile. */
 static void
 judge_miss(const struct client *cl)
 {
@@ -206,12 +206,7 @@ client_turn(struct world *w, struct client *cl)
 {
 	struct stack *s = w->client_stack->stack;
 
-	for (struct view v = conn_peek(cl->conn); v.len > 0; v = conn_peek(cl->conn)) {
-		check(cl->in_len + v.len < sizeof cl->in);
-		memcpy(cl->in + cl->in_len, v.data, v.len);
-		cl->in_len += v.len;
-		conn_advance(s, cl->conn, v.len);
-	}
+	sim_receive(s, cl->conn, cl->in, &cl->in_len, sizeof cl->in - 1);
 	if (cl->waits && judge(w, cl)) {
 		cl->waits = false;
 		cl->in_len = 0;
@@ -256,20 +251,6 @@ on_failed(void *arg, struct conn *c, enum conn_failure why)
 }
 
 /* ---- the world ---- */
-
-static void
-servers_set(struct front_servers *s, uint32_t count)
-{
-	s->count = count;
-	for (uint32_t i = 0; i < count; i++) {
-		snprintf(s->server[i].name, sizeof s->server[i].name, "%c", 'a' + (int)i);
-		s->server[i].weight = 1;
-		snprintf(s->host[i].host, sizeof s->host[i].host, "%u.%u.%u.%u",
-			 sim_station_ip(i) >> 24, sim_station_ip(i) >> 16 & 0xff,
-			 sim_station_ip(i) >> 8 & 0xff, sim_station_ip(i) & 0xff);
-		s->host[i].port = SIM_PORT;
-	}
-}
 
 static void
 front_attach(struct world *w, bool copies)
@@ -393,7 +374,7 @@ world_create(uint32_t servers, bool flushes, bool copies)
 					     .gutter_ttl_s = 1,
 					     .reload_flushes = flushes,
 					     .warm_ns = WARM_NS};
-	servers_set(&w->config[0].servers, servers);
+	sim_station_servers(&w->config[0].servers, 0, servers);
 	w->config[1] = w->config[0];
 	stations_create(w);
 	front_attach(w, copies);
@@ -427,7 +408,7 @@ reload_begin(struct world *w, uint32_t servers)
 	struct front_config *next = &w->config[w->config_now = !w->config_now];
 	struct error err;
 
-	servers_set(&next->servers, servers);
+	sim_station_servers(&next->servers, 0, servers);
 	check(front_control_reload(&w->control, next, w->now_ns, &err));
 }
 
@@ -472,7 +453,7 @@ send_text(struct world *w, uint32_t client, const char *text)
 		check_str((w)->client[0].in, want);                                                \
 	} while (0)
 
-/* Returns the server of a key in a fleet of so many. */
+/* Returns the server of a key in a fleet of this size. */
 static uint32_t
 server_of(const struct world *w, uint32_t servers, const char *key)
 {
@@ -481,7 +462,7 @@ server_of(const struct world *w, uint32_t servers, const char *key)
 	struct front_fleet fleet;
 	uint32_t server;
 
-	servers_set(&config.servers, servers);
+	sim_station_servers(&config.servers, 0, servers);
 	fleet = front_config_fleet(&config);
 	check_ptr(ring);
 	check(front_ring_build(ring, &fleet, NULL));
@@ -502,7 +483,7 @@ moving_key(const struct world *w, uint32_t was, uint32_t is, uint32_t nth)
 		struct front_config config = w->config[0];
 		struct front_fleet fleet;
 
-		servers_set(&config.servers, r == 0 ? was : is);
+		sim_station_servers(&config.servers, 0, r == 0 ? was : is);
 		fleet = front_config_fleet(&config);
 		rings[r] = malloc(front_ring_bytes(SERVERS));
 		check_ptr(rings[r]);

@@ -159,12 +159,7 @@ turn(void *arg, struct sim_client *base)
 		conn_abort(w->sim.ss->stack, base->conn);
 		return;
 	}
-	for (struct view v = conn_peek(base->conn); v.len > 0; v = conn_peek(base->conn)) {
-		check(r->got + v.len <= ANSWER_MAX);
-		memcpy(r->answer + r->got, v.data, v.len);
-		r->got += v.len;
-		conn_advance(w->sim.ss->stack, base->conn, v.len);
-	}
+	sim_receive(w->sim.ss->stack, base->conn, r->answer, &r->got, ANSWER_MAX);
 	if (r->got >= 5 && memcmp(r->answer + r->got - 5, "END\r\n", 5) == 0) {
 		check_answer(w, r);
 		r->asks = false;
@@ -201,7 +196,7 @@ world_create(uint64_t seed, uint64_t lent_bytes_max)
 	return w;
 }
 
-/* Runs for a time in pieces, between which values change and the device stalls or goes on. */
+/* Runs for a time in pieces, between which values change and the device stalls or resumes. */
 static void
 run(struct world *w, uint64_t for_ns)
 {

@@ -24,8 +24,6 @@
 #define CLIENTS_MAX   1024u
 #define CLIENT_FRAMES 65536u
 #define MS_NS         1000000ull
-#define STEP_NS       100000u /* at most, between two turns */
-#define LEAST_NS      2000u
 #define TICK_NS       (MS_NS / 5)
 #define HONEST        10u
 #define MIDDLE        20000u
@@ -39,11 +37,6 @@
 #define CUT_KEYS      8u    /* longest keys before the one that is cut: more than a segment */
 #define TWO_PARTS_NS  (MS_NS / 10)
 #define HONEST_IP     (SIM_PEERS + 1)
-
-/* Costs of the core. */
-#define TURN_NS    500u
-#define FRAME_NS   150u
-#define REQUEST_NS 200u
 
 enum kind {
 	KIND_GET_MIDDLE,
@@ -316,39 +309,15 @@ world_destroy(struct world *w)
 }
 
 static uint64_t
-worked_ns(const struct world *w)
+worked_ns(const struct sim_service *s)
 {
-	return FRAME_NS * (sim_service_stack_count(&w->sim, RX_FRAMES) +
-			   sim_service_stack_count(&w->sim, TX_FRAMES)) +
-	       REQUEST_NS * sim_service_count(&w->sim, REQ_TCP) +
-	       sim_service_count(&w->sim, WORK_NS);
+	return sim_service_worked_ns(s) + sim_service_count(s, WORK_NS);
 }
 
-/* Runs a turn of the clients, and one of the core unless it is busy. */
 static void
 step(struct world *w)
 {
-	struct sim_service *s = &w->sim;
-	const uint64_t now_ns = s->ss->now_ns;
-	uint64_t next_ns = now_ns + STEP_NS, at_ns;
-
-	sim_wire_turn(s->wire, now_ns);
-	sim_stack_turn(s->ss);
-	if (now_ns >= w->core_free_ns) {
-		const uint64_t before_ns = worked_ns(w);
-
-		s->sc->now_ns = now_ns;
-		sim_cores_turn(s->sc);
-		w->core_free_ns = now_ns + TURN_NS + worked_ns(w) - before_ns;
-		if (worked_ns(w) != before_ns)
-			next_ns = w->core_free_ns;
-	} else {
-		next_ns = w->core_free_ns;
-	}
-	sim_wire_turn(s->wire, now_ns);
-	at_ns = sim_wire_next(s->wire);
-	next_ns = at_ns < next_ns ? at_ns : next_ns;
-	s->ss->now_ns = next_ns > now_ns + LEAST_NS ? next_ns : now_ns + LEAST_NS;
+	sim_service_busy_turn(&w->sim, &w->core_free_ns, worked_ns);
 }
 
 static void
@@ -501,12 +470,6 @@ run_cell(void *arg, uint32_t i, struct sim_cell cell)
 	return good;
 }
 
-static const struct sim_row *
-row_of(uint32_t i)
-{
-	return &crowds[i].row;
-}
-
 static const char *asked;
 
 TEST(peers_that_fill_a_pool_slow_nobody_by_more_than_half)
@@ -515,7 +478,8 @@ TEST(peers_that_fill_a_pool_slow_nobody_by_more_than_half)
 	struct result alone = honest_beside(&none);
 	const struct sim_shares sh = {.asked = asked,
 				      .rows = sizeof crowds / sizeof *crowds,
-				      .row = row_of,
+				      .first = &crowds[0].row,
+				      .stride = sizeof *crowds,
 				      .run = run_cell,
 				      .arg = &alone};
 
@@ -601,9 +565,9 @@ few_ask(struct few *f, bool other, const char *line)
 	const uint32_t i = f->count++;
 
 	f->conn[i] = other ? sim_service_connect6(&f->sim) : sim_service_connect(&f->sim);
-	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
+	sim_service_run(&f->sim, 5 * MS_NS, SIM_STEP_NS);
 	sim_service_say(&f->sim, f->conn[i], line, (uint32_t)strlen(line));
-	sim_service_run(&f->sim, 5 * MS_NS, STEP_NS);
+	sim_service_run(&f->sim, 5 * MS_NS, SIM_STEP_NS);
 	return f->received[i];
 }
 
@@ -634,7 +598,7 @@ TEST(a_watch_that_is_not_read_yields_its_place)
 		if (conn_writable(f->sim.ss->stack, f->conn[WATCHERS_MAX], 1))
 			sim_service_say(&f->sim, f->conn[WATCHERS_MAX], "get a\r\n", 7);
 		if (i % 20 == 0)
-			sim_service_run(&f->sim, MS_NS, STEP_NS);
+			sim_service_run(&f->sim, MS_NS, SIM_STEP_NS);
 	}
 	check_str(few_ask(f, false, "watch\r\n"), "OK\r\n");
 	check_eq(sim_service_count(&f->sim, ADMIN_YIELDED), 1);

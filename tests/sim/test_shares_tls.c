@@ -614,12 +614,6 @@ run_cell(void *arg, uint32_t i, struct sim_cell cell)
 	return good;
 }
 
-static const struct sim_row *
-row_of(uint32_t i)
-{
-	return &crowds[i].row;
-}
-
 static const char *asked;
 
 TEST(peers_of_tls_slow_nobody_by_more_than_half)
@@ -629,15 +623,16 @@ TEST(peers_of_tls_slow_nobody_by_more_than_half)
 	const struct sim_shares sh = {.asked = asked,
 				      .drawn = 1,
 				      .rows = sizeof crowds / sizeof *crowds,
-				      .row = row_of,
+				      .first = &crowds[0].row,
+				      .stride = sizeof *crowds,
 				      .run = run_cell,
 				      .arg = &alone};
 
 	check(sim_shares_run(&sh));
 }
 
-/* While the core answers the hellos of all peers at once, the newest goes first. Nobody is closed
- * for want of a place, so nobody comes again. */
+/* The core answers the hellos of all peers at once, the newest first. No peer is closed for want of
+ * a place, so none connects again. */
 TEST(a_burst_of_hellos_is_not_waited_for)
 {
 	const struct crowd none = {ROW("control", "do nothing", 0)};

@@ -334,12 +334,6 @@ run_cell(void *arg, uint32_t i, struct sim_cell cell)
 	return good;
 }
 
-static const struct sim_row *
-row_of(uint32_t i)
-{
-	return &crowds[i].row;
-}
-
 static const char *asked;
 
 TEST(sources_of_datagrams_slow_nobody_by_more_than_half)
@@ -350,7 +344,8 @@ TEST(sources_of_datagrams_slow_nobody_by_more_than_half)
 	const struct sim_shares sh = {.asked = asked,
 				      .drawn = 2,
 				      .rows = sizeof crowds / sizeof *crowds,
-				      .row = row_of,
+				      .first = &crowds[0].row,
+				      .stride = sizeof *crowds,
 				      .run = run_cell,
 				      .arg = &alone};
 

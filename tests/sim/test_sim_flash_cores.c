@@ -448,7 +448,7 @@ judge(struct world *w, struct client *c, uint8_t *text, uint32_t len)
 		memset(text + CAS_AT, 0, sizeof(struct be64));
 	if (len == c->reply_len && memcmp(text, c->reply, len) == 0)
 		return;
-	fail_msg("client %u, request %u: %.*s told %.*s, not %.*s", (uint32_t)(c - w->client),
+	fail_msg("client %u, request %u: %.*s got %.*s, not %.*s", (uint32_t)(c - w->client),
 		 c->asked, (int)c->request_len, c->request, (int)len, (char *)text,
 		 (int)c->reply_len, c->reply);
 }
@@ -545,7 +545,7 @@ refused(const struct world *w)
 
 TEST(two_cores_have_one_value_of_a_key)
 {
-	uint64_t told[CORES] = {0}, promoted[CORES] = {0}, read[CORES] = {0};
+	uint64_t answers[CORES] = {0}, promoted[CORES] = {0}, read[CORES] = {0};
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct world *w = begin(seed);
@@ -558,7 +558,7 @@ TEST(two_cores_have_one_value_of_a_key)
 		}
 		check_eq(refused(w), 0);
 		for (uint32_t i = 0; i < CORES; i++) {
-			told[i] += asks(w, i, FLASH_ASK_TOLD);
+			answers[i] += asks(w, i, FLASH_ASK_TOLD);
 			promoted[i] += asks(w, i, FLASH_ASK_PROMOTED);
 			read[i] += asks(w, i, FLASH_ASK_READS);
 		}
@@ -566,9 +566,9 @@ TEST(two_cores_have_one_value_of_a_key)
 		end(w);
 	}
 	for (uint32_t i = 0; i < CORES; i++) {
-		printf("core %u: told %u, promoted %u, read %u\n", i, (uint32_t)told[i],
+		printf("core %u: answers %u, promoted %u, read %u\n", i, (uint32_t)answers[i],
 		       (uint32_t)promoted[i], (uint32_t)read[i]);
-		check(told[i] > 20 * seeds && promoted[i] > 20 * seeds && read[i] > 10 * seeds);
+		check(answers[i] > 20 * seeds && promoted[i] > 20 * seeds && read[i] > 10 * seeds);
 	}
 }
 

@@ -33,11 +33,11 @@ TEST(every_reply_stream_is_right_or_ends_for_a_reason)
 		all.corrupted += r.wire.corrupted;
 		all.queue_full += r.wire.queue_full;
 		all.too_big += r.wire.too_big;
-		all.told += r.wire.told;
+		all.reported += r.wire.reported;
 	}
 	/* The network had all its faults, and yet most connections were complete. */
 	check(all.lost > 0 && all.twice > 0 && all.late > 0 && all.queue_full > 0);
-	check(all.too_big > all.told && all.told > 0);
+	check(all.too_big > all.reported && all.reported > 0);
 	check(all.corrupted > 0 && cksum_drops > 0);
 	check(left > 0 && clean > 0);
 	check((whole + left) * 20 > clients * 19);

@@ -161,7 +161,7 @@ TEST(a_server_is_known_by_its_names_and_addresses)
 	world_destroy(&w);
 }
 
-/* Each server is refused before it can be sent anything, and it is told so. */
+/* Each server is refused before a request is sent to it, and it receives an alert. */
 TEST(a_server_that_does_not_verify_is_refused_with_a_reason)
 {
 	static const struct {

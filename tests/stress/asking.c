@@ -45,7 +45,7 @@ ask_removal(struct store_core *sc, struct call *c, struct view key, const struct
 					  .expiry_s = c->expiry_s};
 	const enum store_result r = store_delete_with(sc, key, store_hash(sc, key), &how, it);
 
-	c->told_made = *it != NULL;
+	c->got_made = *it != NULL;
 	return r;
 }
 
@@ -56,7 +56,7 @@ ask_win(struct store_core *sc, struct call *c, struct view key, const struct ite
 	if (*it == NULL)
 		return STORE_NOT_FOUND;
 	gaps_yield(YIELD_OF);
-	c->told_won = store_win(sc, *it);
+	c->got_won = store_win(sc, *it);
 	return STORE_OK;
 }
 
@@ -70,8 +70,8 @@ ask_count(struct store_core *sc, struct call *c, struct view key)
 	struct store_arith_result total;
 	const enum store_result r = store_arith_with(sc, key, store_hash(sc, key), &sum, &total);
 
-	c->told_number = total.value;
-	c->told_made = total.created;
+	c->got_number = total.value;
+	c->got_made = total.created;
 	return r == STORE_NOT_YET ? STORE_NO_MEMORY : r;
 }
 
@@ -89,7 +89,7 @@ call_ask(struct store_core *sc, struct call *c, struct view key, const struct it
 		return store_touch(sc, key, hash, c->expiry_s, it);
 	case CALL_INCR:
 	case CALL_DECR:
-		return store_count(sc, key, hash, c->number, c->kind == CALL_DECR, &c->told_number);
+		return store_count(sc, key, hash, c->number, c->kind == CALL_DECR, &c->got_number);
 	case CALL_COUNT:
 		return ask_count(sc, c, key);
 	case CALL_DELETE:

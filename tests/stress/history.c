@@ -17,7 +17,7 @@ call_tells_item(const struct call *c)
 		return c->result == STORE_OK;
 	case CALL_STALE:
 	case CALL_EMPTY:
-		return c->result == STORE_OK && c->told_made;
+		return c->result == STORE_OK && c->got_made;
 	default:
 		return false;
 	}
@@ -37,18 +37,18 @@ result_name(enum store_result r)
 }
 
 static void
-print_told(FILE *to, const struct call *c)
+print_answer(FILE *to, const struct call *c)
 {
 	if (c->kind == CALL_INCR || c->kind == CALL_DECR || c->kind == CALL_COUNT)
-		fprintf(to, " %llu", (unsigned long long)c->told_number);
-	fprintf(to, "%s%s%s", c->told_made ? " made" : "", c->told_stale ? " stale" : "",
-		c->told_won ? " won" : "");
+		fprintf(to, " %llu", (unsigned long long)c->got_number);
+	fprintf(to, "%s%s%s", c->got_made ? " made" : "", c->got_stale ? " stale" : "",
+		c->got_won ? " won" : "");
 	if (!call_tells_item(c))
 		return;
-	fprintf(to, " '%.*s' cas %llu flags %u", (int)c->told_len, c->told,
-		(unsigned long long)c->told_number, c->told_flags);
-	if (c->told_expiry)
-		fprintf(to, " expiry %u", c->told_expiry_s);
+	fprintf(to, " '%.*s' cas %llu flags %u", (int)c->got_len, c->got,
+		(unsigned long long)c->got_number, c->got_flags);
+	if (c->got_expiry)
+		fprintf(to, " expiry %u", c->got_expiry_s);
 }
 
 void
@@ -68,7 +68,7 @@ call_print(FILE *to, const struct call *c)
 		fprintf(to, " expiry %u", c->expiry_s);
 	fprintf(to, " -> %s", result_name(c->result));
 	if (c->result == STORE_OK)
-		print_told(to, c);
+		print_answer(to, c);
 	fprintf(to, "\n");
 }
 
@@ -88,17 +88,17 @@ keep_bytes(FILE *to, const char *bytes, uint32_t len)
 static void
 keep_call(FILE *to, const struct call *c)
 {
-	const unsigned marks = c->told_made | c->told_stale << 1 | c->told_no_cas << 2 |
-			       c->told_won << 3 | c->told_expiry << 4;
+	const unsigned marks = c->got_made | c->got_stale << 1 | c->got_no_cas << 2 |
+			       c->got_won << 3 | c->got_expiry << 4;
 
 	fprintf(to, "%llu %llu %u %u %s %s %llu %llu %u %u", (unsigned long long)c->invoked,
 		(unsigned long long)c->returned, c->thread, c->now_s, call_words[c->kind],
 		result_name(c->result), (unsigned long long)c->number,
 		(unsigned long long)c->initial, c->flags, c->expiry_s);
 	keep_bytes(to, c->bytes, c->len);
-	fprintf(to, " %llu %u %u %u", (unsigned long long)c->told_number, c->told_flags, marks,
-		c->told_expiry_s);
-	keep_bytes(to, c->told, c->told_len);
+	fprintf(to, " %llu %u %u %u", (unsigned long long)c->got_number, c->got_flags, marks,
+		c->got_expiry_s);
+	keep_bytes(to, c->got, c->got_len);
 	fprintf(to, "\n");
 }
 

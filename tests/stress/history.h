@@ -65,16 +65,16 @@ struct call {
 	char bytes[HISTORY_ARGUMENT];
 
 	/* the answer, if OK */
-	uint64_t told_number; /* the new number of incr, decr and count; else the item's cas */
-	uint32_t told_flags;
-	bool told_made; /* of count: no number existed; of stale and empty: an item is left */
-	bool told_stale;
-	bool told_no_cas; /* told_number has no cas */
-	bool told_won;    /* of win: by this call */
-	uint32_t told_expiry_s;
-	bool told_expiry; /* the expiry was not in the past */
-	uint32_t told_len;
-	char told[HISTORY_VALUE_MAX];
+	uint64_t got_number; /* the new number of incr, decr and count; else the item's cas */
+	uint32_t got_flags;
+	bool got_made; /* of count: no number existed; of stale and empty: an item is left */
+	bool got_stale;
+	bool got_no_cas; /* got_number has no cas */
+	bool got_won;    /* of win: by this call */
+	uint32_t got_expiry_s;
+	bool got_expiry; /* the expiry was not in the past */
+	uint32_t got_len;
+	char got[HISTORY_VALUE_MAX];
 };
 
 /* True if the call's answer contains the fields of the item. */

@@ -157,7 +157,7 @@ step_number(struct key_state *s, const struct call *c)
 		n = n < c->number ? 0 : n - c->number;
 	else
 		n += c->number;
-	if (n != c->told_number)
+	if (n != c->got_number)
 		return false;
 
 	const uint32_t digits =
@@ -173,24 +173,24 @@ step_number(struct key_state *s, const struct call *c)
 
 /* True if the answer's fields are those of the version. An unknown cas becomes known by it. */
 static bool
-told_truth(struct key_state *s, const struct call *c)
+answer_fits(struct key_state *s, const struct call *c)
 {
 	if (s->what == KEY_ANY) {
 		*s = (struct key_state){.what = KEY_PRESENT,
-					.flags = c->told_flags,
-					.expiry_s = c->told_expiry_s,
-					.stale = c->told_stale,
-					.len = c->told_len};
-		memcpy(s->value, c->told, c->told_len);
+					.flags = c->got_flags,
+					.expiry_s = c->got_expiry_s,
+					.stale = c->got_stale,
+					.len = c->got_len};
+		memcpy(s->value, c->got, c->got_len);
 	}
-	if (s->len != c->told_len || memcmp(s->value, c->told, s->len) != 0 ||
-	    s->flags != c->told_flags || s->stale != c->told_stale)
+	if (s->len != c->got_len || memcmp(s->value, c->got, s->len) != 0 ||
+	    s->flags != c->got_flags || s->stale != c->got_stale)
 		return false;
-	if (c->told_no_cas)
+	if (c->got_no_cas)
 		return true;
-	if (s->cas_known ? s->cas != c->told_number : c->told_number < s->cas)
+	if (s->cas_known ? s->cas != c->got_number : c->got_number < s->cas)
 		return false;
-	s->cas = c->told_number;
+	s->cas = c->got_number;
 	s->cas_known = 1;
 	return true;
 }
@@ -203,13 +203,13 @@ step_look(struct key_state *s, const struct call *c)
 	if (!seen_present(s, c))
 		return false;
 	/* At the middle of a history, an expiry in the past cannot be the one it was found by. */
-	if (s->what == KEY_ANY && c->kind == CALL_GET && !c->told_expiry)
+	if (s->what == KEY_ANY && c->kind == CALL_GET && !c->got_expiry)
 		return true;
-	if (!told_truth(s, c))
+	if (!answer_fits(s, c))
 		return false;
 	if (c->kind == CALL_TOUCH)
 		s->expiry_s = c->expiry_s;
-	return c->kind == CALL_TOUCH || !c->told_expiry || c->told_expiry_s == s->expiry_s;
+	return c->kind == CALL_TOUCH || !c->got_expiry || c->got_expiry_s == s->expiry_s;
 }
 
 static bool
@@ -257,7 +257,7 @@ step_keep(struct key_state *s, const struct call *c)
 		s->cas = c->number;
 		s->cas_known = 1;
 	}
-	if (!c->told_made) {
+	if (!c->got_made) {
 		forget(s);
 		return true;
 	}
@@ -270,7 +270,7 @@ step_keep(struct key_state *s, const struct call *c)
 		s->expiry_s = c->expiry_s;
 		memset(s->value, 0, sizeof s->value);
 	}
-	return told_truth(s, c);
+	return answer_fits(s, c);
 }
 
 /* Takes an answer of win: one reader wins a version. A reader that does not win may have arrived
@@ -284,18 +284,18 @@ step_win(struct key_state *s, const struct call *c)
 		return false;
 	if (s->what == KEY_ANY)
 		return true;
-	if (!told_truth(s, c) || (c->told_won && s->won))
+	if (!answer_fits(s, c) || (c->got_won && s->won))
 		return false;
-	s->won |= c->told_won;
+	s->won |= c->got_won;
 	return true;
 }
 
 static bool
 step_count(struct key_state *s, const struct call *c)
 {
-	if (c->result != STORE_OK || !c->told_made)
+	if (c->result != STORE_OK || !c->got_made)
 		return c->result != STORE_NOT_FOUND && step_number(s, c);
-	if (c->told_number != c->initial)
+	if (c->got_number != c->initial)
 		return false;
 	seen_absent(s, c);
 	put_value(s, c, 0);
@@ -316,13 +316,13 @@ step_append_or_begin(struct key_state *s, const struct call *c)
 		return c->result != STORE_NOT_STORED && step_extend(s, c);
 	if (s->what == KEY_ANY)
 		return true;
-	if (seen_present(s, c) && step_extend(&extended, c) && told_truth(&extended, c)) {
+	if (seen_present(s, c) && step_extend(&extended, c) && answer_fits(&extended, c)) {
 		*s = extended;
 		return true;
 	}
 	seen_absent(s, c);
 	put_value(s, c, 0);
-	return told_truth(s, c);
+	return answer_fits(s, c);
 }
 
 static bool
@@ -336,12 +336,12 @@ step_late(struct key_state *s, const struct call *c)
 		return true;
 	if (c->result == STORE_EXISTS)
 		return c->number == 0 ? true : s->cas < c->number;
-	if (!c->told_stale) {
+	if (!c->got_stale) {
 		if (!may_match(s, c))
 			return false;
 		put_value(s, c, s->doomed_s);
 		s->cas = c->number + 1;
-		return told_truth(s, c);
+		return answer_fits(s, c);
 	}
 	if (c->number == 0 || (s->cas_known && s->cas <= c->number))
 		return false;
@@ -354,7 +354,7 @@ step_late(struct key_state *s, const struct call *c)
 	s->expiry_s = old.expiry_s;
 	s->stale = 1;
 	s->won = old.won;
-	return told_truth(s, c);
+	return answer_fits(s, c);
 }
 
 /* A flush is immediate, or a delayed one that flushes at least the items of now. */

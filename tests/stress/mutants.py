@@ -590,7 +590,9 @@ MUTANTS = {
     "RELAY_KEPT": [("front_relay.c", "request->lease == 0 &&", "")],
     "RELAY_SHARED": [("front_relay.c", " && list_empty(&request->coalesced.followers) &&", " &&")],
     "RELAY_NO_PARTS": [("front_relay.c", "	l->relay_parts += request", "	l->relay_parts += 0 * request")],
-    "RELAY_KEEPS_OTHERS": [("front_lane.c", "f->now_ns - awaited_ns(l) < FRONT_SLOW_MAX * timeout_ns", "true")],
+    "RELAY_KEEPS_OTHERS": [("front_lane.c", "return read != NULL &&\n\t       (read == request ||", "return true || (read != NULL ||")],
+    "RELAY_CUTS_LINES": [("pending_arrivals.c", "		next_waits_anew(sv, v->reader);\n", "		(void)next_waits_anew;\n")],
+    "SLOW_VALUE_FAILS": [("front.c", "request->ticket == ticket && front_request_is_coming(request)", "false")],
     # ECN (lib/tcp/ECN.md): the handshake; what is marked; echoes; answers; DCTCP.
     "ECN_ANY_SYN": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) != ECN_SETUP)", "(a->seg.flags & ECN_SETUP) == 0)")],
     "ECN_REFLECTED": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) == TCP_ECE", "(a->seg.flags & TCP_ECE) != 0")],
@@ -664,6 +666,16 @@ MUTANTS = {
     "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
     "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "!was_held && l->ended")],
     "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
+    # Connections through the kernel: a ring's end is passed over; a place is given back with its socket open; the helper sleeps without
+    # a look, or before news; who makes room tells nobody; an end is said before what arrived.
+    "SOCK_WRAPS_SHORT": [("sock_helper.c", "here < most ? here : most, MSG_NOSIGNAL", "here < most ? here : most - 1, MSG_NOSIGNAL"),
+                         ("sock_helper.c", "taken += (uint32_t)n;", "taken += (uint32_t)n + ((uint32_t)n == most - 1);")],
+    "SOCK_CLOSED_EARLY": [("sock_helper.c", "	file_close(h, v->file);\n	v->file->number = asked;\n", "	if (asked % 2 != 0)\n		file_close(h, v->file);\n	v->file->number = asked;\n")],
+    "SOCK_SLEEPS_UNASKED": [("sock_helper.c", "	atomic_store(&h->signal.asleep, 1);\n	if (!has_news(h) && !atomic_load(&h->signal.over))\n", "	" + YIELD + "	atomic_store(&h->signal.asleep, 1);\n	if (!atomic_load(&h->signal.over))\n"),
+                            ("sock_helper.c", "#include <string.h>\n", "#include <string.h>\n#include <sched.h>\n")],
+    "SOCK_ROOM_SILENT": [("sock_port.c", "if (unlikely(atomic_load(&at->in_is_full) != 0))", "if (unlikely(atomic_load(&at->in_is_full) > 1))")],
+    "SOCK_END_FIRST": [("sock_helper.c", "		if (n == 0 || (n < 0 && errno != EAGAIN", "		if ((n > 0 && (uint32_t)n < most && recv(v->file->fd, p->in, 1, MSG_PEEK) == 0) || n == 0 || (n < 0 && errno != EAGAIN")],
+    "SOCK_WAKES_NOBODY": [("sock_port.c", "	if (write(p->signal->fd, &one, sizeof one) < 0)\n", "	if (one == 0)\n")],
     # Clients that do not read ask for as many answers as others.
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.
@@ -695,7 +707,7 @@ MUTANTS = {
     # A look counts if it found anything.
     "EARLY_LOOK": [("flash_shard.c", "	return flash_index_moves(&s->index) == l->moves;", "	return l->count != 0 || flash_index_moves(&s->index) == l->moves;")],
     # A key that matches no entry is absent, even if entries have moved meanwhile.
-    "LACKED_AT_ONCE": [("flash_shard.c", "	return !matches(s, p) && flash_index_moves(&s->index) == moves;", "	return !matches(s, p);")],
+    "LACKED_AT_ONCE": [("flash_shard.c", "	return !key_matches(s, p) && flash_index_moves(&s->index) == moves;", "	return !key_matches(s, p);")],
     # A move along a path is no step.
     "PATH_UNSEEN": [("flash_index.c", "		flash_index_step(ix);\n", "")],
     # A segment that was lost has another key's record.
@@ -709,9 +721,9 @@ MUTANTS = {
     "SLICE_IS_ALL": [("flash_copy.c", "	return o->value_at == len;\n", "	return true;\n")],
     # The core does not wait for the thread's copy; both copy one value; the core waits for a thread that does not come.
     "COPY_UNMADE": [("flash_copy.c", "	if (is_made(o)) {\n", "	if (true) {\n")],
-    "COPY_TAKEN_TWICE": [("flash_copy.c", "		bit_of(offer)) != 0;\n", "		bit_of(offer)) + 1 != 0;\n")],
-    "COPY_AWAITED": [("flash_copy.c", "	return is_late(c, o) && take_back(c, offer)", "	return false && is_late(c, o) && take_back(c, offer)")],
-    "COPY_STAYS_POSTED": [("flash_copy.c", "	if (o->copier == FLASH_COPY_POSTED && !take_back(c, offer))\n", "	if (false)\n")],
+    "COPY_TAKEN_TWICE": [("flash_copy.c", "		offer_bit(offer)) != 0;\n", "		offer_bit(offer)) + 1 != 0;\n")],
+    "COPY_AWAITED": [("flash_copy.c", "	return is_late(c, o) && offer_take_back(c, offer)", "	return false && is_late(c, o) && offer_take_back(c, offer)")],
+    "COPY_STAYS_POSTED": [("flash_copy.c", "	if (o->copier == FLASH_COPY_POSTED && !offer_take_back(c, offer))\n", "	if (false)\n")],
     "MARK_UNSEEN": [("flash_tier.c", "if (it != NULL && item_cas(it) != o->cas)", "if (false)")],
     "PACKED_AS_IS": [("flash_ask.c", "	if (!found->record.packed)\n", "	if (true)\n"), ("flash_ask.c", "	if (r->packed)\n", "	if (false)\n"), ("flash_ask.c", "r->packed && !unpack(s, pages, found)", "r->packed && unpack(s, pages, found) && false")],
     "UNPACKED_SHORT": [("flash_pack.c", " || !is_whole(&u->state, length))", ")\n		(void)is_whole;\n	if (false)")],
@@ -763,8 +775,8 @@ MUTANTS = {
     "TORN_TAIL": [("flash_log.c", "	truncate(log, payload(log, buffer), whole);\n", "	(void)whole;\n	(void)truncate;\n")],
     # A log that becomes a column: what was erased meanwhile stays; its entries go before the column is seen; an erasure leaves the column that is made, and one that is not seen yet.
     "NO_DRAIN": [("flash_convert.c", "		flash_column_check(c->shard, it->hash, sequence_of(c, it->location), it->location);\n", "		(void)it;\n		(void)sequence_of;\n")],
-    "HIDE_FIRST": [("flash_shard_columns.c", "	flash_columns_show(&s->columns, visible_of(s) | bit_of(s, number));\n	protocol_gap();\n	flash_column_skip(s, to);\n", "	flash_column_skip(s, to);\n	protocol_gap();\n	flash_columns_show(&s->columns, visible_of(s) | bit_of(s, number));\n")],
-    "ERASE_VISIBLE_ONLY": [("flash_shard_columns.c", "	s->erasable |= bit_of(s, s->building);\n", ""), ("flash_shard_columns.c", "	flash_column_skip(s, to);\n	s->building = 0;", "	s->erasable |= bit_of(s, s->building);\n	flash_column_skip(s, to);\n	s->building = 0;")],
+    "HIDE_FIRST": [("flash_shard_columns.c", "	flash_columns_show(&s->columns, visible_of(s) | column_bit(s, number));\n	protocol_gap();\n	flash_column_skip(s, to);\n", "	flash_column_skip(s, to);\n	protocol_gap();\n	flash_columns_show(&s->columns, visible_of(s) | column_bit(s, number));\n")],
+    "ERASE_VISIBLE_ONLY": [("flash_shard_columns.c", "	s->erasable |= column_bit(s, s->building);\n", ""), ("flash_shard_columns.c", "	flash_column_skip(s, to);\n	s->building = 0;", "	s->erasable |= column_bit(s, s->building);\n	flash_column_skip(s, to);\n	s->building = 0;")],
     # A restart reads segments that have become a column; leaves a bucket half written.
     "CONVERTED_UNKEPT": [("flash_shard_columns.c", "	atomic_store_explicit(&s->log.kept->first, to + 1, memory_order_release);\n", "")],
     "BUCKET_TORN": [("flash_columns.c", "	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);\n", "")],
@@ -772,14 +784,14 @@ MUTANTS = {
     # However much is written, the sweep takes one slice a turn.
     "SWEEP_BY_TURNS": [("flash_shard.c", "	slices = slices_due(s);\n", "	(void)slices_due;\n	slices = 1;\n")],
     "NO_DROP_STEP": [("flash_shard_columns.c", "		flash_index_step(&s->index);\n		protocol_gap();\n", "		protocol_gap();\n")],
-    "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, bit_of(s, number)) == 0 ||\n", "")],
+    "REINSERT_BLIND": [("flash_shard_columns.c", "	    flash_columns_having(&s->columns, hash, column_bit(s, number)) == 0 ||\n", "")],
     "FLUSH_LEAVES_COLUMNS": [("flash_shard.c", "	flash_shard_columns_hide(s);\n", "")],
-    "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? bit_of(s, s->building) : 0;\n")],
+    "FLUSH_LEAVES_BUILDING": [("flash_shard_columns.c", "	s->building = 0;\n	s->erasable = 0;\n", "	s->erasable = s->building != 0 ? column_bit(s, s->building) : 0;\n")],
     # Rows of columns that were not written whole are kept, those of a cold start, and numbers that no process wrote; another shape of columns is not seen.
-    "ROWS_UNSUMMED": [("flash_rows.c", " || sum_of(c) != sum))", "))")],
+    "ROWS_UNSUMMED": [("flash_rows.c", " || rows_sum(c) != sum))", "))")],
     "ROWS_HANG_UNSAID": [("flash_rows.c", "		return !hangs;\n", "		return true;\n")],
     "ROWS_OF_ANYBODY": [("flash_rows.c", "	if (start == FLASH_COLD)\n		return true;\n", "")],
-    "ROWS_UNSOUND": [("flash_rows.c", "	c->is_kept = are_sound(c);\n", "	c->is_kept = true;\n	(void)are_sound;\n")],
+    "ROWS_UNSOUND": [("flash_rows.c", "	c->is_kept = rows_are_sound(c);\n", "	c->is_kept = true;\n	(void)rows_are_sound;\n")],
     "SHAPE_UNASKED": [("flash_super.c", " &&\n	       a->columns == b->columns && a->column_buckets == b->column_buckets &&", " &&")],
     # A claim takes any column's item for the one that was read.
     "COLUMN_UNCLAIMED": [("flash_shard.c", "	return flash_column_is_shown(s, number) &&\n	       flash_columns_having(&s->columns, hash, 1u << number % s->column.count) != 0;", "	return flash_column_is_shown(s, number);")],

@@ -20,13 +20,13 @@ import subprocess
 import sys
 import time
 
-# These do the same each time: once is enough, and `meson test` does that.
+# Tests that do the same each time. `meson test` runs them once, which is enough.
 REPEAT_EXACTLY = ("mutant-", "stress-cuts", "stress-held", "stress-hot", "stress-scan", "stress-wrap", "stress-stay",
                   "stress-linear", "weak-")
-# These do what their seeds say: so many in one start, from a number that no other start has.
+# Tests that depend on their seed: the number of seeds in one start. Each start begins at another seed.
 SEEDS_A_START = {"stress-front": 500, "stress-tier": 500}
 SEEDS_A_RUN = 1_000_000
-# A program that has not ended by then stands still.
+# A program that runs longer hangs.
 LONGEST_S = 300
 
 

@@ -103,15 +103,15 @@ core_of(uint32_t core)
 /* ---- answers ---- */
 
 static void
-answer(struct call *c, enum store_result result, const void *told, uint32_t len, uint32_t flags)
+answer(struct call *c, enum store_result result, const void *got, uint32_t len, uint32_t flags)
 {
 	c->result = result;
 	c->returned = ++w.tick;
-	c->told_no_cas = true;
-	c->told_len = len;
-	c->told_flags = flags;
+	c->got_no_cas = true;
+	c->got_len = len;
+	c->got_flags = flags;
 	if (len != 0)
-		memcpy(c->told, told, len);
+		memcpy(c->got, got, len);
 	w.now[c->thread] = NULL;
 }
 

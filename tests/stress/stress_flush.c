@@ -22,6 +22,7 @@
 
 #define THREADS     3u
 #define RUN_MS      1500u
+#define CAUGHT_MS   60000u /* how long a mutant may stay undetected */
 #define TURN_OPS    64u
 #define KEYS        120000u /* several times what the retire list holds */
 #define FLOOD       (GENERATIONS_MAX + 1)
@@ -50,7 +51,7 @@ struct worker {
 	uint32_t last[KEYS]; /* note() of own keys that must be there until the next flush */
 };
 
-struct told {
+struct content {
 	uint32_t key, writer, number, sum;
 };
 
@@ -97,7 +98,7 @@ static void
 store_key(struct worker *w, uint32_t key)
 {
 	const struct view k = key_view(&key);
-	const struct told t = {key, w->id, w->next, key ^ w->next};
+	const struct content t = {key, w->id, w->next, key ^ w->next};
 	const uint32_t done = atomic_load(&w->run->done);
 	struct fill f;
 	uint32_t noted;
@@ -122,7 +123,7 @@ store_key(struct worker *w, uint32_t key)
 
 /* Returns the value's note, or a maximum if its writer has not written it yet. */
 static uint32_t
-was_there(struct run *run, const struct told *t)
+was_there(struct run *run, const struct content *t)
 {
 	const uint32_t noted = atomic_load(&run->there[t->writer][t->number]);
 
@@ -135,7 +136,7 @@ find_key(struct worker *w, uint32_t key)
 	const struct view k = key_view(&key);
 	const uint32_t done = atomic_load(&w->run->done);
 	const struct item *it = store_get(w->core, k, store_hash(w->core, k));
-	struct told t;
+	struct content t;
 
 	if (it == NULL) {
 		if (w->run->store->never_evict && key % THREADS == w->id &&
@@ -264,12 +265,12 @@ make_store(bool never_evict, void **memory)
 
 /* Waits for the end of the run. Returns the most tombstones seen. */
 static uint64_t
-wait_for_end(struct run *run)
+wait_for_end(struct run *run, uint32_t run_ms)
 {
 	const struct timespec ms = {.tv_nsec = 1000000};
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < RUN_MS && !atomic_load(&run->stop); i++) {
+	for (uint32_t i = 0; i < run_ms && !atomic_load(&run->stop); i++) {
 		const uint64_t tombstones = atomic_load(&run->store->tombstones);
 
 		most = tombstones > most ? tombstones : most;
@@ -280,7 +281,7 @@ wait_for_end(struct run *run)
 }
 
 static uint64_t
-run_threads(struct run *run)
+run_threads(struct run *run, uint32_t run_ms)
 {
 	struct worker *workers = calloc(THREADS, sizeof *workers);
 	pthread_t threads[THREADS];
@@ -293,7 +294,7 @@ run_threads(struct run *run)
 		workers[i].random = run->store->seed + i;
 		pthread_create(&threads[i], NULL, work, &workers[i]);
 	}
-	most = wait_for_end(run);
+	most = wait_for_end(run, run_ms);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
 		printf("%u: %llu stored, %llu found, %llu refused, %llu turns waited for a flush\n",
@@ -322,7 +323,7 @@ main(int argc, char **argv)
 	if (mutant)
 		crash_is_harm();
 	run->store = make_store(never_evict, &memory);
-	most = run_threads(run);
+	most = run_threads(run, mutant ? CAUGHT_MS : RUN_MS);
 	if (atomic_load(&run->lie) == NULL)
 		check_end(run);
 	said = atomic_load(&run->lie);

@@ -41,7 +41,7 @@
 #endif
 #define KEYS_MAX      60u
 #define RUN_MS        1000u
-#define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
+#define CAUGHT_MS     60000u /* how long a mutant may stay undetected */
 #define STALL_MS      1000u  /* after that long without a call, threads wait for each other */
 #define STALL_SANE_MS 60000u
 #define TURN_CALLS    12u
@@ -151,7 +151,7 @@ name_of(const struct round *r, uint32_t key, char *text, size_t size)
 /* Returns the result for the history. Results that mean "nothing happened" without a reason count
  * as lack of memory. */
 static enum store_result
-told_result(enum store_result r)
+result_seen(enum store_result r)
 {
 	return r <= STORE_NOT_A_NUMBER && r != STORE_TOO_LARGE ? r
 	       : r == STORE_TOO_LARGE                          ? STORE_TOO_LARGE
@@ -164,16 +164,16 @@ take_down(struct worker *w, struct call *c, const struct item *it)
 {
 	const uint32_t len = item_value_len(it);
 
-	c->told_number = item_cas(it);
-	c->told_flags = item_flags(it);
-	c->told_stale = item_is_stale(it);
-	c->told_len = len < HISTORY_VALUE_MAX ? len : HISTORY_VALUE_MAX;
+	c->got_number = item_cas(it);
+	c->got_flags = item_flags(it);
+	c->got_stale = item_is_stale(it);
+	c->got_len = len < HISTORY_VALUE_MAX ? len : HISTORY_VALUE_MAX;
 	if (len != 0)
-		memcpy(c->told, store_value_at(w->core, it, 0).data, c->told_len);
+		memcpy(c->got, store_value_at(w->core, it, 0).data, c->got_len);
 	if (c->kind != CALL_GET)
 		return;
-	c->told_expiry_s = item_expiry_s(it);
-	c->told_expiry = c->told_expiry_s == 0 || c->told_expiry_s > c->now_s;
+	c->got_expiry_s = item_expiry_s(it);
+	c->got_expiry = c->got_expiry_s == 0 || c->got_expiry_s > c->now_s;
 	if (w->held == NULL) {
 		w->held = it;
 		w->held_as = *c;
@@ -401,10 +401,10 @@ ask(struct worker *w)
 	const struct view key = name_of(w->round, c->key, text, sizeof text);
 
 	c->invoked = next_tick(w->round);
-	c->result = told_result(do_call(w, c, key));
+	c->result = result_seen(do_call(w, c, key));
 	c->returned = next_tick(w->round);
 	if (call_tells_item(c))
-		w->cas[c->key] = c->told_number;
+		w->cas[c->key] = c->got_number;
 	w->count++;
 	if (c->result == STORE_NO_MEMORY)
 		sched_yield(); /* it is freed when the others have turned */
@@ -497,8 +497,8 @@ turn(struct worker *w)
 
 	if (w->held != NULL) {
 		take_down(w, &again, w->held);
-		w->changed |= again.told_len != w->held_as.told_len ||
-			      memcmp(again.told, w->held_as.told, again.told_len) != 0;
+		w->changed |= again.got_len != w->held_as.got_len ||
+			      memcmp(again.got, w->held_as.got, again.got_len) != 0;
 		w->held = NULL;
 	}
 	w->probe_step = 0; /* a probe is valid for one turn */

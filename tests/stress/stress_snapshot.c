@@ -85,7 +85,7 @@ name_of(uint32_t key, char *to)
 	return (struct view){(const uint8_t *)to, (uint32_t)sprintf(to, "key-%u", key)};
 }
 
-/* Writes the value of a version, every part of which tells it. */
+/* Writes the value of a version. Every part of the value contains the version. */
 static uint32_t
 value_of(uint32_t key, uint32_t version, uint8_t *to)
 {

@@ -33,7 +33,7 @@
 #define THREADS       4u
 #define WRITERS       2u
 #define RUN_MS        1500u
-#define CAUGHT_MS     30000u /* how long a mutant may stay undetected */
+#define CAUGHT_MS     60000u /* how long a mutant may stay undetected */
 #define TURN_OPS      16u
 #define COUNT_TO      40000u
 #define KEYS_MAX      40000u
@@ -62,7 +62,7 @@ struct worker {
 };
 
 /* The record at the beginning of a value. */
-struct told {
+struct content {
 	uint64_t key, version, len, sum;
 };
 
@@ -109,14 +109,14 @@ key_view(const uint64_t *key)
 }
 
 static uint64_t
-sum_of(const struct told *t)
+sum_of(const struct content *t)
 {
-	return hash_bytes(t, offsetof(struct told, sum), 99);
+	return hash_bytes(t, offsetof(struct content, sum), 99);
 }
 
 /* Writes the value of a version: the record, then bytes that follow from it. */
 static void
-write_value(struct store_core *sc, struct fill *f, struct told t)
+write_value(struct store_core *sc, struct fill *f, struct content t)
 {
 	uint8_t bytes[4096];
 
@@ -139,13 +139,13 @@ write_key(struct worker *w, uint64_t key, uint64_t version, uint32_t len)
 
 	if (r != STORE_OK)
 		return r;
-	write_value(w->core, &f, (struct told){.key = key, .version = version, .len = len});
+	write_value(w->core, &f, (struct content){.key = key, .version = version, .len = len});
 	return store_finish(w->core, &f, STORE_SET, 0);
 }
 
 /* True if the item is of this key, and every byte of its value is right. */
 static bool
-item_tells_truth(struct worker *w, const struct item *it, uint64_t key, struct told *t)
+item_is_right(struct worker *w, const struct item *it, uint64_t key, struct content *t)
 {
 	const uint32_t len = item_value_len(it);
 	uint32_t at = sizeof *t;
@@ -182,7 +182,7 @@ move_writer(struct worker *w)
 		if (*slot != 0)
 			store_delete(w->core, old, store_hash(w->core, old));
 		*slot = next++;
-		write_key(w, *slot, 1, sizeof(struct told));
+		write_key(w, *slot, 1, sizeof(struct content));
 	}
 }
 
@@ -225,8 +225,8 @@ walk_writer(struct worker *w)
 		if (*slot != 0)
 			store_delete(w->core, old, store_hash(w->core, old));
 		*slot = next++;
-		write_key(w, *slot, 1, sizeof(struct told));
-		write_key(w, next_random(w) % (MOVE_RESIDENT / 2), op, sizeof(struct told));
+		write_key(w, *slot, 1, sizeof(struct content));
+		write_key(w, next_random(w) % (MOVE_RESIDENT / 2), op, sizeof(struct content));
 	}
 }
 
@@ -275,7 +275,7 @@ write_own_keys(struct worker *w, uint32_t keys, bool large)
 		const uint64_t key = next_random(w) % (keys / WRITERS) * WRITERS + w->id;
 		const uint64_t r = next_random(w);
 		const struct view k = key_view(&key);
-		uint32_t len = sizeof(struct told) + (uint32_t)(r % 64);
+		uint32_t len = sizeof(struct content) + (uint32_t)(r % 64);
 
 		if (large && r % 8 == 0)
 			len += (uint32_t)(r >> 8) % 3000;
@@ -299,9 +299,9 @@ write_own_keys(struct worker *w, uint32_t keys, bool large)
 static void
 judge_item(struct worker *w, const struct item *it, uint64_t key)
 {
-	struct told t;
+	struct content t;
 
-	if (!item_tells_truth(w, it, key, &t)) {
+	if (!item_is_right(w, it, key, &t)) {
 		lie(w->run, "a value was not what was written under its key");
 		return;
 	}
@@ -317,7 +317,7 @@ read_keys(struct worker *w, uint32_t keys)
 {
 	const struct item *held[TURN_OPS] = {NULL};
 	uint64_t held_key[TURN_OPS] = {0};
-	struct told t;
+	struct content t;
 
 	for (uint64_t op = 0; running(w, op); op++) {
 		const uint64_t key = next_random(w) % keys;
@@ -332,7 +332,7 @@ read_keys(struct worker *w, uint32_t keys)
 			continue;
 		/* At the end of the turn all items got in it must be unchanged. */
 		for (uint32_t i = 0; i < TURN_OPS; i++)
-			if (held[i] != NULL && !item_tells_truth(w, held[i], held_key[i], &t))
+			if (held[i] != NULL && !item_is_right(w, held[i], held_key[i], &t))
 				lie(w->run, "an item changed while a reader held it");
 	}
 }
@@ -472,7 +472,7 @@ fill_store(struct worker *w, enum load load)
 
 	for (uint64_t key = 0; (load == LOAD_MOVE || load == LOAD_WALK) && key < MOVE_RESIDENT;
 	     key++)
-		write_key(w, key, 1, sizeof(struct told));
+		write_key(w, key, 1, sizeof(struct content));
 	for (uint32_t i = 0; load == LOAD_COUNT && i < 2; i++) {
 		const struct view value = {i == 0 ? (const uint8_t *)"0" : (const uint8_t *)&zero,
 					   i == 0 ? 1 : 8};

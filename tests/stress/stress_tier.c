@@ -100,7 +100,7 @@ new_call(uint32_t core, enum call_kind kind, uint32_t key)
 			   .thread = h.killed * TIER_CORES + core,
 			   .key = key,
 			   .flags = h.calls % 2 ? h.calls : 0,
-			   .told_no_cas = true};
+			   .got_no_cas = true};
 	if (kind == CALL_SET || kind == CALL_ADD || kind == CALL_APPEND)
 		c->len = (uint32_t)snprintf(c->bytes, sizeof c->bytes, "v%u", h.calls);
 	if (kind == CALL_APPEND || kind == CALL_GET)

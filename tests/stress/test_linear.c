@@ -23,8 +23,8 @@
 	}
 #define GOT(t, from, to, v, cas)                                                                   \
 	{                                                                                          \
-		OF(t, from, to, CALL_GET), .told = v, .told_len = sizeof(v) - 1,                   \
-					   .told_number = (cas), .told_expiry = true               \
+		OF(t, from, to, CALL_GET), .got = v, .got_len = sizeof(v) - 1,                     \
+					   .got_number = (cas), .got_expiry = true                 \
 	}
 #define MISSED(t, from, to) ANSWER(t, from, to, CALL_GET, STORE_NOT_FOUND)
 #define COMPARED(t, from, to, v, cas, answer)                                                      \
@@ -33,7 +33,7 @@
 	}
 #define COUNTED(t, from, to, what, by, now)                                                        \
 	{                                                                                          \
-		OF(t, from, to, what), .number = (by), .told_number = (now)                        \
+		OF(t, from, to, what), .number = (by), .got_number = (now)                         \
 	}
 #define SET_UNTIL(t, from, to, v, at)                                                              \
 	{                                                                                          \
@@ -46,33 +46,33 @@
 /* A win: the item's fields, whether it is stale, whether this call won it. */
 #define REACHED(t, from, to, v, cas, stale, mine)                                                  \
 	{                                                                                          \
-		OF(t, from, to, CALL_WIN), .told = v, .told_len = sizeof(v) - 1,                   \
-					   .told_number = (cas), .told_stale = (stale),            \
-					   .told_won = (mine)                                      \
+		OF(t, from, to, CALL_WIN), .got = v, .got_len = sizeof(v) - 1,                     \
+					   .got_number = (cas), .got_stale = (stale),              \
+					   .got_won = (mine)                                       \
 	}
 /* An item that was marked stale or emptied, as it is then. */
 #define KEPT(t, from, to, what, if_cas, v, cas)                                                    \
 	{                                                                                          \
-		OF(t, from, to, what), .number = (if_cas), .told = v, .told_len = sizeof(v) - 1,   \
-				       .told_number = (cas), .told_made = true,                    \
-				       .told_stale = (what) == CALL_STALE                          \
+		OF(t, from, to, what), .number = (if_cas), .got = v, .got_len = sizeof(v) - 1,     \
+				       .got_number = (cas), .got_made = true,                      \
+				       .got_stale = (what) == CALL_STALE                           \
 	}
 #define CAME_LATE(t, from, to, v, if_cas, cas, late)                                               \
 	{                                                                                          \
-		OF(t, from, to, CALL_LATE), VALUE(v), .number = (if_cas), .told = v,               \
-						      .told_len = sizeof(v) - 1,                   \
-						      .told_number = (cas), .told_stale = (late)   \
+		OF(t, from, to, CALL_LATE), VALUE(v), .number = (if_cas), .got = v,                \
+						      .got_len = sizeof(v) - 1,                    \
+						      .got_number = (cas), .got_stale = (late)     \
 	}
 #define BEGUN(t, from, to, at)                                                                     \
 	{                                                                                          \
-		OF(t, from, to, CALL_COUNT), .number = 1, .initial = (at), .told_number = (at),    \
-					     .told_made = true                                     \
+		OF(t, from, to, CALL_COUNT), .number = 1, .initial = (at), .got_number = (at),     \
+					     .got_made = true                                      \
 	}
 #define EXTENDED(t, from, to, v, now, cas)                                                         \
 	{                                                                                          \
 		OF(t, from, to, CALL_EXTEND), VALUE(v),                                            \
-			.flags = 9, .told = now, .told_len = sizeof(now) - 1,                      \
-			.told_number = (cas), .told_flags = sizeof(v) == sizeof(now) ? 9 : 0       \
+			.flags = 9, .got = now, .got_len = sizeof(now) - 1, .got_number = (cas),   \
+			.got_flags = sizeof(v) == sizeof(now) ? 9 : 0                              \
 	}
 #define TIME(from, to, now)                                                                        \
 	{                                                                                          \
@@ -203,7 +203,7 @@ static const struct history {
 	{"outlived its expiry, seen in the nick of time",
 	 LINEAR_LIE,
 	 {SET_UNTIL(0, 1, 2, "a", 5),
-	  {OF(1, 3, 4, CALL_GET), .told = "a", .told_len = 1, .told_number = 1}}},
+	  {OF(1, 3, 4, CALL_GET), .got = "a", .got_len = 1, .got_number = 1}}},
 	{"expired to one, not yet to another whose clock is behind",
 	 LINEAR_TRUE,
 	 {SET_UNTIL(0, 1, 2, "a", 5),
@@ -213,9 +213,9 @@ static const struct history {
 	   .returned = 6,
 	   .kind = CALL_GET,
 	   .now_s = 4,
-	   .told = "a",
-	   .told_len = 1,
-	   .told_number = 1}}},
+	   .got = "a",
+	   .got_len = 1,
+	   .got_number = 1}}},
 	{"put in front",
 	 LINEAR_TRUE,
 	 {STORED(0, 1, 2, CALL_SET, "a"), STORED(0, 3, 4, CALL_PREPEND, "b"),
@@ -296,8 +296,8 @@ static const struct history {
 	{"a value begun and extended",
 	 LINEAR_TRUE,
 	 {EXTENDED(0, 1, 2, "a", "a", 3),
-	  {OF(1, 3, 4, CALL_EXTEND), VALUE("b"), .flags = 8, .told = "ab", .told_len = 2,
-	   .told_number = 4, .told_flags = 9}}},
+	  {OF(1, 3, 4, CALL_EXTEND), VALUE("b"), .flags = 8, .got = "ab", .got_len = 2,
+	   .got_number = 4, .got_flags = 9}}},
 	{"a value extended by what it was begun with",
 	 LINEAR_LIE,
 	 {STORED(0, 1, 2, CALL_SET, "a"), EXTENDED(1, 3, 4, "b", "ba", 4)}},
@@ -366,10 +366,10 @@ look(const struct maker *m)
 	if (m->state.what != KEY_PRESENT)
 		return c;
 	c.result = STORE_OK;
-	c.told_len = m->state.len;
-	memcpy(c.told, m->state.value, m->state.len);
-	c.told_number = m->state.cas;
-	c.told_expiry = true;
+	c.got_len = m->state.len;
+	memcpy(c.got, m->state.value, m->state.len);
+	c.got_number = m->state.cas;
+	c.got_expiry = true;
 	return c;
 }
 
@@ -427,7 +427,7 @@ judge(struct linear *l, const struct maker *m, const struct call **calls, const 
 	return linear_walk(l, calls, MADE_CALLS, liar);
 }
 
-TEST(what_the_model_did_is_true_and_one_bent_answer_is_a_lie_told_shortly)
+TEST(a_models_history_is_accepted_and_one_changed_answer_is_found)
 {
 	struct linear *l = linear_new();
 	struct maker *m = test_calloc(1, sizeof *m);
@@ -442,16 +442,16 @@ TEST(what_the_model_did_is_true_and_one_bent_answer_is_a_lie_told_shortly)
 
 		while (m->calls[n].kind != CALL_GET || m->calls[n].result != STORE_OK)
 			n++;
-		m->calls[n].told[0] = '?';
+		m->calls[n].got[0] = '?';
 		check_eq(judge(l, m, calls, &liar), LINEAR_LIE);
 
 		const uint32_t count = linear_shorten(calls, MADE_CALLS, liar);
 
-		bool told = false;
+		bool found = false;
 
 		for (uint32_t i = 0; i < count; i++)
-			told |= calls[i] == &m->calls[n];
-		check(told);
+			found |= calls[i] == &m->calls[n];
+		check(found);
 		/* The writes of its time, one of which might have been read, are left, too. */
 		check(count <= 3 * WITNESSES);
 	}

@@ -212,12 +212,12 @@ tier_cut(bool stops)
 	seen.cold += start == FLASH_COLD;
 	seen.clean += start == FLASH_FROM_CLEAN;
 
-	struct flash_recovered told;
-	const bool whole = tier_restart(&told, find_rows(start));
+	struct flash_recovered recovered;
+	const bool whole = tier_restart(&recovered, find_rows(start));
 
-	seen.records += told.puts;
+	seen.records += recovered.puts;
 	if (w.columns != 0)
 		seen.columns += flash_columns_items(&w.shard.columns);
 	serve();
-	return whole && is_right(stopped, start) && (start != FLASH_COLD || told.puts == 0);
+	return whole && is_right(stopped, start) && (start != FLASH_COLD || recovered.puts == 0);
 }

@@ -116,7 +116,7 @@ rot(void)
 }
 
 bool
-tier_restart(struct flash_recovered *told, bool is_kept)
+tier_restart(struct flash_recovered *recovered, bool is_kept)
 {
 	struct flash_shard_config c = tier_config();
 	const uint32_t write_errors = w.device.faults.write_errors;
@@ -129,12 +129,12 @@ tier_restart(struct flash_recovered *told, bool is_kept)
 	if (w.rots && sim_chance(&w.rng, 500))
 		rot();
 
-	*told = recover(&w.shard, c, &w.device, is_kept);
+	*recovered = recover(&w.shard, c, &w.device, is_kept);
 	w.device.faults.write_errors = write_errors;
 	memset(&w.intents, 0, sizeof w.intents);
 	tier_convert_init();
 	w.now_ns = w.device.now_ns;
-	return all_whole(*told);
+	return all_whole(*recovered);
 }
 
 bool

@@ -303,9 +303,9 @@ promote(uint32_t core, uint32_t key, const struct fetched *f)
 static void
 tell(struct call *c, const struct tier_slot *s)
 {
-	c->told_len = s->len;
-	c->told_flags = s->flags;
-	memcpy(c->told, s->text, s->len);
+	c->got_len = s->len;
+	c->got_flags = s->flags;
+	memcpy(c->got, s->text, s->len);
 }
 
 static enum store_result
@@ -330,13 +330,13 @@ do_get(uint32_t core, struct call *c)
 static enum store_result
 do_set(struct call *c)
 {
-	const bool told = sim_chance(&w.rng, 500);
+	const bool fetched = sim_chance(&w.rng, 500);
 	struct flash_shard_place place;
 
-	if (told)
+	if (fetched)
 		fetch_place(c->key, &place);
 	lock_key(c->key);
-	if (!w.d[c->key].there && told)
+	if (!w.d[c->key].there && fetched)
 		flash_shard_erase_at(&w.shard, w.hash[c->key], &place);
 	else if (!w.d[c->key].there)
 		flash_shard_erase(&w.shard, w.hash[c->key]);
@@ -355,22 +355,22 @@ do_delete(uint32_t core, struct call *c)
 
 	for (;;) {
 		const struct fetched f = fetch(core, key);
-		enum store_result told = STORE_NOT_YET;
+		enum store_result result = STORE_NOT_YET;
 
 		lock_key(key);
 		if (w.d[key].there) {
-			told = w.d[key].generation == w.generation ? STORE_OK : STORE_NOT_FOUND;
+			result = w.d[key].generation == w.generation ? STORE_OK : STORE_NOT_FOUND;
 			w.d[key].there = false;
 		} else if (f.where == NOWHERE) {
-			told = STORE_NOT_FOUND;
+			result = STORE_NOT_FOUND;
 		} else if (f.where == IN_TIER &&
 			   flash_shard_claim(&w.shard, core, w.hash[key], w.generation, &f.at)) {
 			flash_shard_claimed(&w.shard, w.hash[key]);
-			told = STORE_OK;
+			result = STORE_OK;
 		}
 		unlock_key(key);
-		if (told != STORE_NOT_YET)
-			return told;
+		if (result != STORE_NOT_YET)
+			return result;
 	}
 }
 
@@ -409,7 +409,7 @@ do_append(uint32_t core, struct call *c)
 
 	for (;;) {
 		const struct fetched f = fetch(core, key);
-		enum store_result told = STORE_NOT_YET;
+		enum store_result result = STORE_NOT_YET;
 
 		if (f.where == NOWHERE)
 			return STORE_NOT_STORED;
@@ -419,17 +419,17 @@ do_append(uint32_t core, struct call *c)
 		if (w.d[key].there) {
 			struct tier_slot d = w.d[key];
 
-			told = d.generation != w.generation              ? STORE_NOT_STORED
-			       : d.len + c->len >= HISTORY_VALUE_MAX / 2 ? STORE_NO_MEMORY
-									 : STORE_OK;
-			if (told == STORE_OK) {
+			result = d.generation != w.generation              ? STORE_NOT_STORED
+				 : d.len + c->len >= HISTORY_VALUE_MAX / 2 ? STORE_NO_MEMORY
+									   : STORE_OK;
+			if (result == STORE_OK) {
 				memcpy(d.text + d.len, c->bytes, c->len);
 				publish(key, d.text, d.len + c->len, d.flags, d.generation);
 			}
 		}
 		unlock_key(key);
-		if (told != STORE_NOT_YET)
-			return told;
+		if (result != STORE_NOT_YET)
+			return result;
 	}
 }
 

@@ -102,7 +102,7 @@ void tier_kill_print(void);
  * items were lost. */
 bool tier_kill(bool keeps_store);
 /* Restarts the shard, as every restart does; is_kept: its state in memory is kept. */
-bool tier_restart(struct flash_recovered *told, bool is_kept);
+bool tier_restart(struct flash_recovered *recovered, bool is_kept);
 struct flash_recover_config tier_recover_config(struct mem_flash *device);
 /* True if a process killed now would find only reachable items, and none that the store has. */
 bool tier_copy_has_no_more(void);

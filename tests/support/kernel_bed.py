@@ -16,7 +16,7 @@ import sys
 import time
 
 NIC_TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/nic"
-WAIT_S = 30
+WAIT_S = 60  # ends what hangs
 SKIPPED = 77
 OURS, PEER, OTHER = "10.99.0.1", "10.99.0.2", "10.99.0.77"
 OURS6, PEER6 = "2001:db8::1", "2001:db8::2"
@@ -126,7 +126,7 @@ def ping_socket(host):
 def set_up(peer):
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", str(peer.holder.pid))
-    # This kernel has the NIC as well, and must not hear what arrives there: a NIC that DPDK has is no interface. A packet
+    # This kernel has the NIC as well, and must not receive its frames: a NIC that DPDK drives is no interface. A packet
     # socket gets the frames before this hook.
     run("nft", "add table netdev deaf; add chain netdev deaf in { type filter hook ingress device v0 priority 0; policy drop; }")
     pathlib.Path("/proc/sys/net/ipv6/conf/v0/disable_ipv6").write_text("1")

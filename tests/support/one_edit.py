@@ -22,7 +22,7 @@ def write(mutant, edit, folder, out):
 
 
 def caught(command):
-    """One failure is enough: the program's other tests do not run."""
+    """True if the tests fail. The program is ended at the first failure."""
     said = []
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace") as program:

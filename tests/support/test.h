@@ -61,8 +61,8 @@ struct test_row {
 /* Runs all TESTs of this program between begin() and end(), each of which may be NULL. Returns the
  * number of those that failed: the exit status. */
 int tests_run(test_function *begin, test_function *end);
-/* Makes tests_run() run those TESTs alone whose names match the pattern (* and ?). Ends the program
- * if there are none. */
+/* Makes tests_run() run only the TESTs whose names match a pattern of fnmatch(3). Ends the program
+ * if no name matches. */
 void tests_filter(const char *pattern);
 
 /* TEST(name, no_setup) is a test without its file's setup and teardown. */

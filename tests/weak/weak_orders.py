@@ -81,7 +81,7 @@ def run(program, *args):
 
 
 class Sites:
-    """Where a program's cases order: {(path, line): addresses}, and {address: cases}, the quickest case first."""
+    """The memory orders in a program's cases: {(path, line): addresses}, and {address: cases}, quickest first."""
 
     def __init__(self, program):
         self.program = program

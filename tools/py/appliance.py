@@ -114,7 +114,7 @@ def _try_hugepages(command, wire):
     try:
         return _started(command, wire)
     except Died as died:
-        # Others of this machine, in containers say, may take what we saw free: that is the second.
+        # Another program, perhaps in a container, may have taken the hugepages that were free before.
         if not any(words in str(died) for words in ("ugepage", "Cannot allocate memory")):
             raise
         need = HUGE_NEED.search(str(died))

@@ -1,7 +1,7 @@
-"""Where this machine's own apt has Debian from, so that another Debian can be made from the same archive.
+"""Finds the archive of this machine's apt, so that another Debian can be made from it.
 
-apt itself is asked: sources are written in more than one way. What it is told of the way to the archive (a proxy,
-dates that are not checked) another Debian is told as well.
+apt itself is asked, because sources are written in more than one way. Its options for the way there (a proxy,
+dates that are not checked) are used for the other Debian, too.
 """
 
 import pathlib
@@ -30,7 +30,7 @@ def archive():
 
 
 def options():
-    """Returns what apt is told of the way there: lines of a configuration file of apt."""
+    """Returns apt's options for the way to the archive, as lines of its configuration file."""
     text = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     return HANDED_ON.findall(text)
 

@@ -10,7 +10,7 @@ class Figures:
         self.figures = {}
 
     def keep(self, name, values, digits=3):
-        """One figure: the median of its values, and their spread if there are several."""
+        """Keeps a figure: the median of its values, and their spread if there are several."""
         values = list(values)
         self.figures[name] = round(statistics.median(values), digits)
         if len(values) > 1:

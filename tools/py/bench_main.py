@@ -188,7 +188,7 @@ executable('bench_set', 'bench_set.c', dependencies: [bench_load_dep, store_dep]
 
 
 def build_before(tree):
-    """bench_set, as it is here, on the store of another tree: a folder of sources, or a revision."""
+    """Builds this tree's bench_set with the store of another tree: a folder of sources, or a revision."""
     folder = build_tree.beside_default("before")
     sources, bench = folder / "sources", folder / "sources/tests/bench/store"
     shutil.rmtree(sources, ignore_errors=True)
@@ -245,7 +245,7 @@ VS_TARGETS = ["app/clockoo", "tests/load/clockoo-load", "tests/bench/bench_reque
 
 
 def build_vs(quick):
-    """Both programs and what vs measures with: a release build, in full as it is shipped."""
+    """Builds both programs and the tools of vs: a release build; in full runs the one that is shipped."""
     folder = folder_of_builds()
     if quick:
         build_tree.build(folder, build_tree.RELEASE, targets=VS_TARGETS)

@@ -14,7 +14,7 @@ INSERT = re.compile(r"insert_ns_(\d)w_at_(\d+)$")
 LOSS = re.compile(r"goodput_mbs_(clockoo|memcached)_(\d+)pct$")
 VS = re.compile(r"(?:(.+)_)?(udp_get|tcp_get|tcp_pipelined|multiget)_(?:mops|mkeys)$")
 SLA = re.compile(r"sla_points_([a-z]+)_(\d+)_(avg|p99)$")
-SLA_LIMITS_HIGH = 2  # a latency is drawn up to so many times its limit
+SLA_LIMITS_HIGH = 2  # a latency is drawn up to this many times its limit
 MISS = re.compile(r"miss_(.+)_at_([\d.]+)$")
 
 

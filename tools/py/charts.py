@@ -31,7 +31,7 @@ def empty(title, high=HIGH):
 
 
 def line_chart(title, x_label, y_label, series, log_x=False):
-    """One line a series, {legend: [(x, y)]}, both axes from zero; x may be logarithmic."""
+    """Draws a line for each series, {legend: [(x, y)]}. Both axes begin at zero; x may be logarithmic."""
     figure, axes = empty(title)
     for number, (legend, points) in enumerate(series.items()):
         again, colour = divmod(number, len(COLOURS))

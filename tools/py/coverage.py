@@ -34,7 +34,7 @@ def _lines_of(folder):
         notes = sorted(str(path) for path in (folder / "lib").rglob("*.gcno"))
         done = subprocess.run(["gcov", "--json-format", "--stdout", *notes], cwd=folder,
                               capture_output=True, text=True)
-        # Its status says nothing: a file without functions is a failure to it.
+        # The status of gcov is ignored: it fails for a file without functions.
         for document in done.stdout.splitlines():
             for file in json.loads(document)["files"] if document.startswith("{") else ():
                 name = os.path.relpath(os.path.join(folder, file["file"]), build_tree.ROOT)

@@ -1,10 +1,10 @@
-"""Where a host has put our two CPUs, so that what is measured is ours.
+"""Finds where a host runs our two CPUs, so that no turn is measured beside another machine's load.
 
-The CPUs of a virtual machine move: from one chip of the host to two, onto cores whose other hardware
-thread is somebody else's. What two programs do together then takes up to twice the time, for
-seconds. cpu_pair says where they are, in some ms. A turn that did not begin and end with both CPUs
-on one chip, each with a core to itself, is repeated, whoever had it, as long as there is patience
-left; after that turns count as they come. A machine without neighbours always passes.
+The CPUs of a virtual machine move: from one chip of the host to two, or to cores whose other hardware
+thread another machine uses. Work that two programs do together then takes up to twice the time, for
+seconds. cpu_pair finds out where they are, in some ms. A turn that did not begin and end with both CPUs
+on one chip, each with a core to itself, is repeated, whichever server was measured, until patience_s is used
+up; later turns all count. A machine without neighbours always passes.
 """
 
 import json
@@ -12,8 +12,8 @@ import subprocess
 import time
 
 ONE_CORE_NS = 30  # nearer CPUs are threads of one core
-FAR = 1.5         # times the least distance seen of two cores
-SHARED = 0.8      # share of the most seen
+FAR = 1.5         # CPUs are apart from this multiple of the least distance seen
+SHARED = 0.8      # a CPU is shared if it has less than this part of the largest share seen
 FIRST_LOOKS = 10
 PAUSE_S, WAITS = 0.2, 50
 TRIES = 3
@@ -42,7 +42,7 @@ class CpuPair:
         return distance_ns < FAR * self._least_ns
 
     def _wait(self):
-        """Until both are ours again; not so long that one bad time uses up what others may need."""
+        """Waits until both CPUs are ours, at most WAITS times, so that patience is left for later turns."""
         for _ in range(WAITS):
             if self._patience_s <= 0 or self.is_ours():
                 return
@@ -50,7 +50,7 @@ class CpuPair:
             time.sleep(PAUSE_S)
 
     def turn(self, run):
-        """Returns what run() returns, of a try in which the CPUs were ours if there was one."""
+        """Returns the result of run(): of the first try with both CPUs ours, or else of the last one."""
         self.turns += 1
         for tries in range(TRIES):
             self.repeated += tries != 0

@@ -1,5 +1,5 @@
 """Builds for another architecture than this machine's: Debian's libraries of it as a folder, a compiler and an
-emulator, and what meson is told of them.
+emulator, and the file that describes them to meson.
 
 The folder is made once by mmdebstrap from the archive of this machine's apt, and kept beside the build folder. No
 script of a package runs in it: it is read by the compiler and the emulator, never entered.

@@ -120,7 +120,7 @@ class EdgeBed(VsBed):
     def start_macswap(self, prefix, *vdev, environment=None):
         if shutil.which(PMD) is None:
             raise Failed(f"{PMD} is not installed (apt-get install dpdk-dev)")
-        # All of it at start: -m.
+        # -m: testpmd allocates all of its memory at the start.
         huge = self.huge and appliance.lend_for(f"hugepages: {PMD_MB} MB needed", self._ledger)
         memory = ["--in-memory" if huge else "--no-huge", "-m", str(PMD_MB)]
         words = ["--lcores", lcores([self.client_cpu, self.server_cpu]), *memory, "--file-prefix",

@@ -92,7 +92,7 @@ class Bench(Figures):
         self.rows = {}
 
     def program(self, part, *options, program=PROGRAM):
-        """Its rows; they are kept by part."""
+        """Runs a part of the program. Returns its rows, which are also kept by part."""
         command = [str(self.folder / program), *map(str, options), *([part] if program == PROGRAM else [])]
         with Step(f"flash: {part}") as step, tempfile.TemporaryFile("w+") as out:
             with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True,
@@ -183,7 +183,7 @@ def filters(bench):
 
 @contextlib.contextmanager
 def file_beside(folder):
-    """For a device: on the disk of the builds, gone afterwards."""
+    """Yields a file that serves as a device, on the disk of the builds. It is removed afterwards."""
     path = folder / "flash-bench.file"
     try:
         yield path

@@ -26,7 +26,7 @@ CONVERSION_S = 0.15     # about as long as one takes
 
 
 class FlashBed(RestartBed):
-    """Its file is on the disk of the builds, what a killed process keeps on the tmpfs."""
+    """A bed whose flash file is on the disk of the builds; what a killed process keeps is on the tmpfs."""
 
     def make(self, ledger):
         super().make(ledger)
@@ -74,7 +74,7 @@ def end_life(bed, client, stops):
 
 
 def measure(programs, quick):
-    """Its figures."""
+    """Kills appliances amid writes. Returns the figures."""
     rng, told, killed, number, amid = random.Random(2), {}, 0, 0, 0
     wanted, deadline = QUICK_KILLS if quick else KILLS, time.monotonic() + QUICK_KILLS_S
     with Step("flash: kills of the appliance amid writes") as step, FlashBed(programs) as bed, \

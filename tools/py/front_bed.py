@@ -5,7 +5,7 @@
     NAME-s2  the product as a front           v0 10.99.1.1
     NAME-k   nutcracker, memcached's proxy    k0 10.99.9.1
 
-All reach the servers by one veth. Whoever has its turn has the first CPU; servers and clients have the
+All reach the servers by one veth. The program that is measured has the first CPU; servers and clients have the
 second, or, of six CPUs, one each. A front sleeps while it has nothing to do (--poll adaptive), so its CPU
 time is what it used; it is stopped (SIGSTOP) while others have their turn.
 """
@@ -348,7 +348,7 @@ class FrontBed(VsBed):
         os.kill(self._judged.pid, signal.SIGCONT)
 
     def _kill_front(self):
-        """Its copies are gone; what it has sent is executed yet."""
+        """Kills the front and starts another. Its copies are lost; servers still execute what it has sent."""
         self._copied += self._spared()
         os.kill(self._judged.pid, signal.SIGKILL)
         self.end(self._judged)
@@ -408,7 +408,7 @@ class FrontBed(VsBed):
         return self._server_of(CLIENTS, "slow", SLOW_PORT)
 
     def far_server(self, ms):
-        """The first server, as far away as that."""
+        """Starts a relay that adds ms to each answer of the first server."""
         return self._server_of(STREAMS, "relay", FAR_PORT, FIRST_PORT, ms)
 
     @contextlib.contextmanager

@@ -4,11 +4,11 @@
     front_clients.py slow PORT                a server that answers a get after 100 ms; counts gets
     front_clients.py cold HOST PORT N SERVER  N connections ask for one key at once; SERVER: slow's port
     front_clients.py calm HOST PORT SECONDS KEY...  p99 of those keys, one after the other
-    front_clients.py age HOST PORT SECONDS TTL_MS KEY:SERVER...  how old values are that a front tells of keys which
+    front_clients.py age HOST PORT SECONDS TTL_MS KEY:SERVER...  how old values are that a front returns for keys which
                                               another client writes at their servers, ports of 127.0.0.1
     front_clients.py grow HOST PORT KEYS SECONDS  the part of gets that hit, by second, of keys under Zipf's law; a key that is missed is set
 
-slow lives until its stdin ends. It says how many gets have come to whoever asks it for `stats`.
+slow lives until its stdin ends. It answers `stats` with the number of gets so far.
 """
 
 import asyncio

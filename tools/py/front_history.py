@@ -4,7 +4,7 @@
 
 Every value is written once, so a key's history has an order if (P. Gibbons, E. Korach, SIAM J. Computing
 1997, theorem 4.2) no two values must be there at the same time, and nothing that must have its point while
-one value is there says otherwise. A miss, or a delete, is a value by itself: what a cache forgets is gone. A
+one value is there says otherwise. A miss, or a delete, is a value by itself: a cache may evict at any time. A
 write whose answer did not come may happen at any later time, or never; a read of what it wrote shows that it
 did. `cas` counts as a write: its number may come again from a server that was started anew.
 """
@@ -76,11 +76,11 @@ class Key:
         points += [(ended, began, "a miss") for began, ended in self.misses]
         for (_, until, one), (begins, _, other) in zip(needed, needed[1:]):
             if begins < until:
-                self.faults.append(f"{one} was told after {other} had taken its place")
+                self.faults.append(f"{one} was returned after {other} had replaced it")
         for ended, began, what in points:
             at = bisect.bisect_left(needed, (began,)) - 1
             if at >= 0 and needed[at][0] < began and ended < needed[at][1]:
-                self.faults.append(f"{needed[at][2]} was told after {what}")
+                self.faults.append(f"{needed[at][2]} was returned after {what}")
         return self.faults
 
 
@@ -107,7 +107,7 @@ class Client(threading.Thread):
         return line[:-2]
 
     def retrieve(self, verb, key, counts):
-        """Its value, or None, and its number."""
+        """Gets a key. Returns its value, or None, and its cas number."""
         line = self.say(f"{verb} {key}\r\n")
         if line == "END":
             return None, None
@@ -123,7 +123,7 @@ class Client(threading.Thread):
         return int(value) if counts else value, words[4] if len(words) > 4 else None
 
     def call(self, key, note):
-        """note(kind, value) is told once what has come of it; LOST before a write is sent."""
+        """Calls note(kind, value) once with the outcome; with LOST before a write is sent."""
         counts, what = key.startswith("n"), self.random.randrange(100)
         if what < 60:
             value, _ = self.retrieve("gets" if what < 15 else "get", key, counts)

@@ -105,11 +105,11 @@ class FrontLoad(Figures):
         name = "front_hit_ratio_of_tcp_get"
         for suffix, what in (("", "rate"), ("_core_ns", "core_ns"), ("_mean", "mean")):
             self.keep(name + suffix, [one[what] for one in found])
-        # Where the generator is the limit, the rates are its own, and these are the core's.
+        # If the generator is the limit, the rates are those of the generator; these figures are the core's.
         self.keep("front_hit_mops", [one["row"]["requests_per_s"] / 1e6 for one in found])
         self.keep("front_hit_core_ns", [one["row"]["server_ns"] for one in found])
         self.keep("front_hit_generator_busy", [one["row"]["generator_busy"] for one in found])
-        # Neither of both is a front: what the method shows of itself.
+        # A control: both turns are measured without a front.
         control = self.hit_round(self.rounds, "both without a front", "--bypassed")
         for suffix, what in (("", "rate"), ("_core_ns", "core_ns")):
             self.figures[f"front_hit_ratio_of_itself{suffix}"] = round(control[what], 3)
@@ -282,7 +282,7 @@ class FrontLoad(Figures):
     # ---- pipelines before a server that is far away ----
 
     def streams(self):
-        """One connection's pipelines of one key and of many, and a line of many keys, its server FAR_MS away."""
+        """Measures a connection to a server FAR_MS away: pipelines of one key and of many, and a line of many keys."""
         rows = {}
         with self.bed.far_server(FAR_MS) as server, self.bed.proxies_of([server], 11300) as peers:
             front = self.bed.start_front("auto", [server])
@@ -359,7 +359,7 @@ class FrontLoad(Figures):
             print(f"  {fault}", flush=True)
         self.figures |= {"violations": sums["violations"], "violations_calls": sums["get"] + sums["miss"] + sums["write"]}
         table("Sole mode: some frames lost, servers killed and stopped, the front killed",
-              ["values told", "misses", "writes done", "calls without an answer", "by copies", "violations"],
+              ["values returned", "misses", "writes done", "calls without an answer", "by copies", "violations"],
               [[sums[name] for name in ("get", "miss", "write", "lost", "copied", "violations")]])
 
     # ---- a fleet that grows ----
@@ -383,7 +383,7 @@ class FrontLoad(Figures):
               ["keys are", *(f"to {count}" for count in GROWTH)],
               [[words, *(f"{dip:.2f}" for dip in self.figures[f"{name}_each"])]
                for words, name in (("handed over", "warm_dip_points"), ("not", "cold_dip_points"))])
-        print(f"  {row['get']} values told in histories, {moved} keys handed over, {row['violations']} too old", flush=True)
+        print(f"  {row['get']} values returned in histories, {moved} keys handed over, {row['violations']} too old", flush=True)
 
     def grow(self, name, front):
         span = QUICK_GROWTH_S if self.quick else GROWTH_S

@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""One client's pipelines before a server that is far away (tools/bench front, part streams); prints a line of JSON.
+"""Pipelines of one client to a distant server (tools/bench front, part streams); prints a line of JSON.
 
     front_streams.py relay PORT SERVER MS     forwards PORT to SERVER of this host; an answer comes MS later
     front_streams.py stream HOST PORT ROUNDS  the time of each pipeline from its first byte to its last answer, ms
@@ -91,7 +91,7 @@ def exchange(conn, requests, length):
 
 
 def is_right(name, got, want):
-    """Keys of one line may come in any order: a proxy tells those of one server after the other."""
+    """Keys of one line may come in any order: a proxy returns those of one server after the other."""
     return got == want if name != "line" else sorted(got.split(b"VALUE")) == sorted(want.split(b"VALUE"))
 
 

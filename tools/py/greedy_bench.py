@@ -69,7 +69,7 @@ PARTS = [*ATTACKS, EVEN]
 
 
 class GreedyBed(Bed):
-    """One appliance, as a front of memcached servers if it says so, and clients on a veth."""
+    """An appliance, optionally as a front of memcached servers, and clients on a veth."""
 
     SIDES = ("c", "s")
 
@@ -181,7 +181,7 @@ class GreedyBench(Figures):
                            spread(a["p99_ms"] for a, _ in pairs), f"{max(a['longest_ms'] for a, _ in pairs):.0f}",
                            self.figures[f"{name}_missed"], self.figures[f"{name}_refused"], sum(a["peers"]["ended"] for a, _ in pairs)])
         for words in sorted({words for pair in pairs for row in pair for words in row["words"]})[:4]:
-            say(f"{name}: an innocent was told {words}")
+            say(f"{name}: an innocent client was answered {words}")
 
     def even(self):
         """Nobody misbehaves; a front of two cores, and values of which a few fill what may be in flight."""

@@ -101,7 +101,7 @@ class Greedy:
             self.end(peer)
 
     def moved(self):
-        """Bytes that have gone either way."""
+        """Returns the bytes sent and received so far."""
         waiting = 0
         for fd in self.by_fd:
             waiting += struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]

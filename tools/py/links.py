@@ -1,5 +1,5 @@
 """The network of tools/bench loss and flood: an appliance and a kernel's cache, each at the far end
-of a link that a program of ours makes as bad as it is told to.
+of a link that a program of ours impairs.
 
     NAME-c   clients           a1 10.99.0.2/24     k1 10.99.1.2/24
     NAME-m   impair between    a1m <-> a0m         k1m <-> k0m
@@ -173,7 +173,7 @@ class Bed:
                                 stderr=subprocess.PIPE, text=True, errors="replace")
 
     def row(self, words, ns, name, *args, on_line=None):
-        """Run a program to its end; its row. on_line is told each line of its stderr."""
+        """Runs a program to its end. Returns its row. on_line is called with each line of its stderr."""
         with Step(words) as step, self.ending(self.program(ns, name, *args)) as child:
             last = ""
             for line in child.stderr:
@@ -201,7 +201,7 @@ class Bed:
 
 
 class Links(Bed):
-    """Both servers, each behind a link of its own."""
+    """The two servers, each behind a link of its own."""
 
     SIDES = ("c", "m", "s", "k")
 
@@ -223,7 +223,7 @@ class Links(Bed):
         self.memcached.know_client()
 
     def _start_memcached(self):
-        # It will not run as root. Changing user clears the death signal, so that comes after.
+        # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
         command = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
                    "--pdeathsig", "KILL", "memcached", "-l", self.memcached.host, "-p", str(PORT),
                    "-U", "0", "-t", "1", "-m", str(MEMORY_MB), "-I", "2m", "-c", str(CONNS_MAX)]

@@ -62,7 +62,7 @@ def _commands(folder):
 
 
 def nodes_for(files):
-    """Returns the analyzer's depth at which so many files take no longer than DEEP_FILES do."""
+    """Returns the analyzer's depth at which this many files take no longer than DEEP_FILES do."""
     return DEEP_NODES if files <= DEEP_FILES else DEEP_NODES * DEEP_FILES // files
 
 

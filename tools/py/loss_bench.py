@@ -52,7 +52,7 @@ class LossBench(Figures):
         self.keep("link_mbs", [row["out"] * 1448 / (CEILING_MS / 1e3) / 1e6], 1)
 
     def run(self, loss, number, who):
-        """One server's turn; its row, with that of its link."""
+        """Measures one turn of a server. Returns its row, with that of its link."""
         link = getattr(self.links, who.split()[0])
         self.links.set_congestion(link, "bbr" if who == BBR else self.links.congestion)
         seed = 1000 * loss + number
@@ -69,7 +69,7 @@ class LossBench(Figures):
         return row
 
     def at(self, loss):
-        """All rounds at that loss."""
+        """Measures all rounds at one rate of loss."""
         by = {who: [] for who in self.who}
         for number in range(self.rounds):
             for who in self.who:
@@ -103,7 +103,7 @@ class LossBench(Figures):
             self.figures["client_timeouts_per_10k" + suffix] = per_10k(rows)
 
     def bulk_run(self, rtt_ms, number, who):
-        """One connection sets 1 MiB after 1 MiB; MB/s."""
+        """Measures one connection that sets values of 1 MiB, in MB/s."""
         link = getattr(self.links, who)
         rounds = QUICK_BULK_ROUNDS if self.quick else BULK_ROUNDS
         self.links.set_congestion(link, self.links.congestion)

@@ -24,7 +24,7 @@ def has_proxy(path):
 
 
 def why_not(path):
-    """None if the file is a memcached with a proxy and its route library."""
+    """Returns why the file is no memcached with a proxy and its route library; None: it is one."""
     if not has_proxy(path):
         return f"{path} is no memcached built with --enable-proxy"
     return None if "proxy_config=routelib" in help_of(path) else f"{path} has no route library (memcached 1.6.38 has one)"

@@ -37,7 +37,7 @@ UNSEEN = ("table netdev unseen { chain in { type filter hook ingress device v0 p
 # Quiet wires, and a kernel that never forwards what the appliance is to answer.
 SYSCTLS = ["net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1",
            "net.ipv4.ip_forward=0"]
-# Its IPv6 address is there at once and stays alone: nothing on this wire tells it another.
+# The IPv6 address can be used at once and stays the only one: no router advertises another on this wire.
 SYSCTLS6 = ["accept_dad=0", "accept_ra=0", "router_solicitations=0", "disable_ipv6=0"]
 
 
@@ -205,7 +205,7 @@ class Wire:
 
 
 def end_processes(name):
-    """End whoever is still in the namespaces of that run: they cannot outlive them usefully."""
+    """Ends all processes that are left in the namespaces of that run: they are of no use after it."""
     _end([p for side in SIDES for p in _members(f"{name}-{side}")])
 
 
@@ -249,7 +249,7 @@ def _members(ns):
 
 
 def _stat(pid):
-    """Its state and its parent."""
+    """Returns the state and the parent of a process."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[:2]
     except OSError:

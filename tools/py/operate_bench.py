@@ -24,7 +24,7 @@ RUNS = 100
 ACCESS_CASES = ("udp_get", "tcp_get", "tcp_set")
 NETWORKS = 10_000
 KINDS = ("udp_mix", "tcp_mix", "tcp_multiget")
-PIPELINED = "tcp_pipelined_mix"  # told by figures of its own: a pass counts from its first bytes
+PIPELINED = "tcp_pipelined_mix"  # has its own figures: a pass counts from its first bytes
 REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
 # {figure: (least, most)}; None: no such end.
 LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),

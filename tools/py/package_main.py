@@ -1,6 +1,6 @@
 """tools/package, behind its shell: see there.
 
-A table says what lies where in the package; the rest is what dpkg-deb wants to be told of it.
+A table says what lies where in the package; the rest are the files that dpkg-deb needs.
 """
 
 import argparse
@@ -23,9 +23,9 @@ ROOT = build_tree.ROOT
 NAME = "clockoo"
 # The maintainer is the builder, as with Debian's own tools.
 MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'Clockoo')} <{os.environ.get('DEBEMAIL', 'root@localhost')}>"
-# Where the build has them.
+# Paths in the build folder.
 PROGRAMS = ("app/clockoo", "tests/load/clockoo-load")
-# Written by the build from the programs' tables, and by hand.
+# The build writes these pages from the programs' tables.
 MAN_PAGES = ("app/clockoo.8", "tests/load/clockoo-load.1", "app/clockoo.yaml.5")
 NIC_PAGE = "clockoo-nic.8"
 SCRIPTS = ("postinst", "prerm", "postrm")

@@ -116,7 +116,7 @@ class PapersBed(VsBed):
 
     @contextlib.contextmanager
     def running(self, peer, cpus=None, keys=None):
-        """That server at PORT, filled with so many keys."""
+        """Runs a server at PORT, filled with `keys` keys."""
         child = self._start_peer(peer, PORT, cpus)
         try:
             if keys:
@@ -135,12 +135,12 @@ class PapersBed(VsBed):
 
     @staticmethod
     def pin(pid, cpus):
-        """All of its threads to any of these CPUs."""
+        """Lets all threads of a process run on any of these CPUs."""
         checked("taskset", "-acp", ",".join(map(str, cpus)), str(pid))
 
     @staticmethod
     def pin_workers(pid, cpus):
-        """memcached's worker threads, which follow the first one, to a CPU each."""
+        """Pins each of memcached's worker threads, which follow its first thread, to a CPU."""
         threads = sorted(int(path.name) for path in pathlib.Path(f"/proc/{pid}/task").iterdir())
         for number, thread in enumerate(threads):
             checked("taskset", "-cp", str(cpus[number % len(cpus)]), str(thread))

@@ -33,7 +33,7 @@ def lines(folder, quick, options):
 
 
 def servers(folder, quick, options):
-    """Every server on the kernel's stack that is here or was given by path, the same requests to each."""
+    """Measures every server on the kernel's stack that is installed or given by path, with the same requests."""
     import papers_memtier
 
     return papers_memtier.others(folder, quick, options)

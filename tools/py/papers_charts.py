@@ -61,7 +61,7 @@ def legend(made, axes):
 
 
 def line_chart(figure, series):
-    """One line a series; the spread of its rounds is a band."""
+    """Draws a line for each series, with the spread of its rounds as a band."""
     made, axes = empty(figure)
     colour = colours(figure, series)
     for name, points in series.items():

@@ -43,7 +43,7 @@ def caches(folder, quick, options):
 
 
 def hottest_share(keys, shards, s=ZIPF):
-    """Returns what the busiest of so many shards gets, keys spread by a checksum of their names as libmemcached does."""
+    """Returns the busiest shard's part of the load, with keys spread by a checksum as libmemcached does."""
     loads, whole = [0.0] * shards, 0.0
     for rank in range(1, keys + 1):
         weight = rank ** -s
@@ -74,7 +74,7 @@ def network(folder, quick, options):
             points.append(point(PART, "fig9", "memcached", n, None, "million keys/s", [r["keys_per_s"] / 1e6 for r in rows]))
     for n in (1, 2, 4, 8, 16):
         if theirs[1]:
-            # So many instances serve what lets the busiest one just keep up, a core each.
+            # The total rate at which the busiest of n instances, each on its own core, just keeps up.
             share = hottest_share(keys, n)
             points.append(point(PART, "fig9", "memcached, sharded (one's rate, by the busiest shard)", n, None, "million keys/s",
                                 [r["keys_per_s"] / 1e6 / share for r in theirs[1]]))

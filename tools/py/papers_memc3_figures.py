@@ -52,7 +52,7 @@ MEMC3_FIGURES = (
            "CPU, so two threads of memcached share it. Keys are even, since drawing a Zipf key costs a client more than its lookup costs ours; the hot shard is "
            "computed: one instance's rate by the busiest shard's part of Zipf(0.99).",
            better="more", log_x=True, paper={"paper: MemC3, 16 threads": [(16, 4.4)], "paper: memcached": [(16, 1.5)]}, reasons={
-               "sharded": "So many instances on as many cores, beside one core of ours.",
+               "sharded": "Several instances on as many cores, beside one core of ours.",
                "memcached": "Two threads of memcached on both CPUs, beside one core of ours."}),
     Figure("memc3/table3", f"{MEMC3}, table 3", "Items held by the same memory", "", "times chaining+LRU",
            "Chaining+LRU holds least; cuckoo alone gives 7 % more, CLOCK alone 27 %, both 40 %.", WRITTEN + "A baseline's index comes on top of its memory, as in the paper; ours is in it. Counts: the same on any machine.", better="more", bars=True,

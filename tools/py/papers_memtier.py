@@ -157,7 +157,7 @@ def threads(folder, quick, options):
 
 
 def pinning(study, bed):
-    """Figure 6: memcached's two threads on a CPU each or on any; our core likewise, over vhost."""
+    """Figure 6: memcached's two threads, and our core over vhost, each pinned to a CPU or free on both."""
     cpus = cpus_of_ours()[:2]
     server = bed.start_vhost()
     bed.load("storing keys, ours", server, "--fill-only", "--keys", KEYS)
@@ -226,7 +226,7 @@ OTHER_WORK = {"TCP gets": ("tcp_get", ("--connections", 50, "--burst", 12), ()),
 
 
 def others(folder, quick, options):
-    """Points of the part beyond: the same requests to every server that is here or was given by path."""
+    """Points of the part beyond: the same requests to every server that is installed or given by path."""
     study, found = Study(folder, quick), {}
     with PapersBed(folder) as bed:
         servers = peers() + [papers_bed.given(name, path, bed.folder) for name, path in options.get("servers", {}).items()]

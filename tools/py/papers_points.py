@@ -26,7 +26,7 @@ def over(a, b):
 
 
 def point(part, figure, series, x, y, unit, values=(), kind=TIME):
-    """One of them; y is the median of values if there are any."""
+    """Returns a point; y is the median of values if there are any."""
     values = list(values)
     found = {"part": part, "figure": figure, "series": series, "x": x, "y": statistics.median(values) if values else y,
              "unit": unit, "n": max(1, len(values)), "kind": kind}
@@ -44,7 +44,7 @@ def there(points):
 
 
 class Points:
-    """All points, by figure ("memc3/fig6") and series."""
+    """The points by figure ("memc3/fig6") and series."""
 
     def __init__(self, points):
         self.by, self.lacks = {}, {}

@@ -90,7 +90,7 @@ def overlap(ours, baseline):
     """Why a baseline leads that nobody has written a reason for: what leads in one round does not in another."""
     if not ours or not baseline or ours[0] > baseline[1] or baseline[0] > ours[1]:
         return None
-    return f"The rounds of both overlap, {ours[0]:.4g} to {ours[1]:.4g} of ours and {baseline[0]:.4g} to {baseline[1]:.4g}: they are not told apart here."
+    return f"The rounds of both overlap, {ours[0]:.4g} to {ours[1]:.4g} of ours and {baseline[0]:.4g} to {baseline[1]:.4g}: no difference is shown."
 
 
 def figure_cells(figure, points):
@@ -132,7 +132,7 @@ def why_behind(figure, cell):
 
 
 def behind(rows, cells):
-    """All cells in which a baseline is ahead, by how much and why."""
+    """Returns the cells in which a baseline is ahead, by how much and why."""
     found = []
     for row in rows:
         if row["verdict"] == BEHIND:
@@ -161,7 +161,7 @@ def grouped(found):
 
 
 def found_of(points_list):
-    """All that is computed of the points: rows, cells and the figures asked for by name."""
+    """Computes rows, cells and the figures that are asked for by name from the points."""
     points = Points(points_list)
     rows = [row_of(claim, points, papers_claims.REASONS) for claim in papers_claims.CLAIMS]
     cells = [cell for figure in papers_figures.FIGURES.values() for cell in figure_cells(figure, points)]

@@ -46,7 +46,7 @@ KILLS, QUICK_KILLS = 500, 20
 QUICK_KILLS_S = 25.0  # or as many as fit
 KILL_MB, FULL_MB, KILL_CORES = 64, 32, 2
 KILLS_A_FILE = 10     # then an empty one: its index grows, and with every second file shrinks
-# Shapes of tests/stress/cuts.c: calls, and one successor for so many cuts.
+# Shapes of tests/stress/cuts.c: calls, and the number of cuts for each successor.
 MODEL = {"small": (1600, 25), "crowded": (900, 25), "resized": (160, 30), "pages": (300, 30), "claims": (45, 30),
          "limits": (70, 30), "two": (600, 30), "two-pages": (150, 30)}
 QUICK_MODEL = {"small": (40, 20), "resized": (4, 30), "pages": (6, 30), "two": (10, 30)}
@@ -142,13 +142,13 @@ class RestartBed(Bed):
     # ---- memcached ----
 
     def memcached(self, mebibytes, client):
-        """It answers. The same file each time."""
+        """Starts memcached with the same file each time, and waits until it answers."""
         own = self._folder / "memcached"
         if not own.exists():
             own.mkdir()
             shutil.chown(own, "nobody", "nogroup")
             self._undo.callback(self.end_memcached, signal.SIGKILL)
-        # It will not run as root. Changing user clears the death signal, so that comes after.
+        # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
         with open(self._folder / "said", "w") as said:
             self.peer = subprocess.Popen(
                 [*inside(self.peer_ns), "setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups",
@@ -320,7 +320,7 @@ def measure_requests(bed, programs, quick, figures):
 
 
 def one_life(bed, client, number, told):
-    """It serves, is judged by the journal of the lives before, and takes writes."""
+    """Starts the appliance, judges what it kept by the journal of earlier lives, and sends it writes."""
     full = number // KILLS_A_FILE % 2
     if number % KILLS_A_FILE == 0:
         bed.forget()

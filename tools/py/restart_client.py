@@ -162,7 +162,7 @@ def converts(line, seconds):
 
 
 class Crowd:
-    """Keys of small values and, where the memory is to be full, of large ones, by turns."""
+    """Yields keys of small values, and, if the memory must be full, alternately keys of large ones."""
 
     def __init__(self, large=CROWD_LARGE):
         self._large, self._large_keys = large, CROWD_LARGE * CROWD_LARGE_KEYS // large // BATCH * BATCH

@@ -33,7 +33,7 @@ def that_fit(profiles, copies, cores):
                      "raise it, or take fewer --cores, or --port tap")
     shutil.copytree(profiles, copies)
     text = re.sub(r"framecnt=\d+", f"framecnt={frames}", text)
-    # That the rings fit is known now; the appliance checks for those of the profile.
+    # "lock" is dropped from the needs: these rings fit, and the appliance would check for the profile's larger ones.
     text = re.sub(r"^(needs: \[.*), lock\]", r"\1]", text, flags=re.M)
     (copies / "af_packet.yaml").write_text(text)
     say(f"locked memory is limited to {hard >> 20} MB: rings of {frames} frames, not "

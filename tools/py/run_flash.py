@@ -46,7 +46,7 @@ class Flash:
         return dict(row.split()[1:3] for row in rows if row.startswith("STAT ") and row.count(" ") == 2)
 
     def load_keys(self):
-        """So many of LOAD_VALUE bytes as memory does not hold."""
+        """Returns a number of keys with LOAD_VALUE bytes that memory cannot hold."""
         return int(LOAD_OF_MEMORY * int(self.stats()["limit_maxbytes"]) / LOAD_VALUE)
 
     def prove(self):

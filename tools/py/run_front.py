@@ -96,7 +96,7 @@ def counts(text):
 
 
 def level(before, now):
-    """One line: a bar for each server, half full where it has its part of all that clients ask."""
+    """Returns a line with a bar for each server, half full if the server has its fair share of the requests."""
     got = [max(0, b - a) for a, b in zip(before[1], now[1])]
     whole = max(now[0] - before[0], sum(got))
     if not whole:

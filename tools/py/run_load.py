@@ -51,7 +51,7 @@ class Load:
             errors="replace", start_new_session=True)
 
     def check_alive(self):
-        """It ends by itself when a value was wrong, or nobody answers."""
+        """Raises Failed if the load has ended: it ends if a value is wrong or no answer arrives."""
         status = self._child.poll()
         if status is not None:
             raise Failed(f"the load ended (status {status}): {self._child.stderr.read().strip()}")

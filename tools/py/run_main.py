@@ -1,7 +1,7 @@
-"""tools/run, behind its shell: see there for what it does, and its --help.
+"""The program behind the shell script tools/run, whose --help says what it does.
 
-Order of events: build as who we are; without root, become root of a user namespace; take what is
-needed from the machine, each thing with its undoing registered first; start; prove; run or show.
+Order of events: build as the calling user; without root, become root of a user namespace; borrow from the machine,
+and register first how each thing is given back; start the appliance; show that it answers; run CMD or live figures.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def parse(argv):
     if args.front and args.port == "tap":
         p.error("--front: needs no tap")
     if args.front and args.appliances > 1 and args.no_udp:
-        p.error("--front: two of them tell each other of writes over UDP")
+        p.error("--front: two fronts notify each other of writes over UDP")
     if args.flash is not None and not run_flash.SIZE.fullmatch(args.flash):
         p.error("--flash: a size, as 2G")
     if args.flash is not None and (args.port == "tap" or args.appliances > 1 or args.front):
@@ -121,7 +121,7 @@ def parse(argv):
 def server_command(args, wire, name, profiles, more=()):
     words = [str(args.build / "app" / "clockoo"), "--config", "none", *wire.options(), "-p", str(wire.tcp_port),
              "-U", "0" if args.no_udp else str(wire.tcp_port), "--file-prefix", name, "--data-dir", str(profiles),
-             "--probe", "off"]  # nobody else is on this wire
+             "--probe", "off"]  # no other host is on this wire
     cpus = sorted(os.sched_getaffinity(0))
     if args.cores is None:
         pass  # its default, or what --server-args says
@@ -130,8 +130,8 @@ def server_command(args, wire, name, profiles, more=()):
         words += ["--lcores", ",".join(pairs)]
     else:
         words += ["--cores", str(args.cores)]
-    # The client lives on the same CPUs; a core that has nothing to do sleeps, so that it is let in
-    # again when it wakes (lib/dpdk/README.md).
+    # The client shares these CPUs. With --yield an idle core sleeps, and the kernel lets a thread that
+    # has slept run at once when it wakes (lib/dpdk/README.md).
     words += ["--yield"]
     if args.command is None:
         words += ["--live"]
@@ -139,7 +139,7 @@ def server_command(args, wire, name, profiles, more=()):
 
 
 def become_namespace_root(argv):
-    """Without root: the same again as root of a user namespace, with a /run of its own."""
+    """Runs this program again as root of a user namespace, with a /run of its own."""
     if shutil.which("unshare") is None:
         raise Failed("without root this needs unshare (package util-linux)")
     os.environ[IN_USERNS] = "1"
@@ -149,8 +149,8 @@ def become_namespace_root(argv):
 
 
 def choose_port(args):
-    """The first that works here of namespaces as root, those of a user namespace, and port user; says which and
-    why. Returns True if a user namespace is to be made. Before anything is built."""
+    """Sets args.port: network namespaces as root, else those of a user namespace, else port user. Prints the choice
+    and its reason. Returns True if a user namespace must be made. Called before the build."""
     if args.port == "user" or IN_USERNS in os.environ:
         args.port = args.port or "af_packet"
         return False
@@ -170,7 +170,7 @@ def choose_port(args):
 
 
 def prepare(argv, args):
-    """Build and gain the rights. Returns only as root of some namespace, or for port user."""
+    """Builds, and gains the rights. Returns only as root of some namespace, or for port user."""
     userns = IN_USERNS in os.environ
     become_root = choose_port(args)
     programs = ["app/clockoo"] + ["tests/load/clockoo-load"] * args.load
@@ -188,14 +188,14 @@ def prepare(argv, args):
 
 
 def run_command(args, wire, server, second):
-    """CMD in the client's namespace; its status, or Died if the appliance dies before it. The second
-    one may: CMD may be about that."""
+    """Runs CMD in the client's namespace and returns its status. Raises Died if the first appliance dies before CMD
+    ends; the second one may die, because CMD may kill it."""
     env = dict(os.environ, CLOCKOO_HOST=wire.host, CLOCKOO_HOST6=wire.host6,
                CLOCKOO_IFACE=wire.peer, CLOCKOO_PORT_KIND=wire.port, CLOCKOO_PORT=str(wire.tcp_port),
                CLOCKOO_UDP_PORT=str(wire.tcp_port), CLOCKOO_PID=str(server.pid))
     if second is not None:
         env |= {"CLOCKOO_HOST_2": second[0].host, "CLOCKOO_PID_2": str(second[1].pid)}
-    # Same process group and terminal as we: Ctrl-C reaches it as if it ran alone.
+    # CMD has our process group and terminal: Ctrl-C reaches it as if it ran alone.
     child = subprocess.Popen([*netns.inside(wire.client), "sh", "-c", args.command], env=env)
     try:
         while True:
@@ -212,7 +212,7 @@ def run_command(args, wire, server, second):
 
 
 def show(wire, server, userns, load):
-    """Until somebody ends it. load: makes a run_load.Load, or None."""
+    """Shows how to use the appliance, then live figures until Ctrl-C. load: makes a run_load.Load, or None."""
     session.show_demo(wire, wire.tcp_port)
     session.show_commands(wire, wire.tcp_port, userns)
     running = [server] if load is None else [server, load()]
@@ -220,8 +220,9 @@ def show(wire, server, userns, load):
 
 
 def watch(server, running, seconds=None):
-    """Live figures, for that long or until somebody ends it."""
-    say("\nLive figures, one line a second: of that second, and behind the bar in all. Ctrl-C ends it.\n")
+    """Prints live figures for that many seconds, or until Ctrl-C."""
+    say("\nLive figures, one line a second: left of the bar for that second, right of it since the start. "
+        "Ctrl-C ends it.\n")
     server.on_line = lambda line: print(line, flush=True)
     end = time.monotonic() + seconds if seconds else None
     while end is None or time.monotonic() < end:
@@ -231,7 +232,7 @@ def watch(server, running, seconds=None):
 
 
 def front_phase(args, bed, copies, seconds, prove=None):
-    """A front, its load, and how level its servers are. copies: the option, or None."""
+    """Runs a front with its load, and prints each server's share of it. copies: value of --front-items, or None."""
     with contextlib.ExitStack() as undo:
         more = bed.fleet.options() + (["--front-items", copies] if copies else [])
         server, _ = appliance.start(server_command(args, bed.wire, bed.ledger.name, bed.profiles, more),
@@ -258,12 +259,12 @@ def serve_front(args, userns, undo, bed):
         session.show_commands(bed.wire, bed.wire.tcp_port, userns)
 
     if run_front.keeps_copies(str(args.build / "app" / "clockoo")):
-        say(f"\nFirst without copies, for {run_front.WITHOUT_S} s: the server with the hot key is the limit of all.")
+        say(f"\nFirst without copies, for {run_front.WITHOUT_S} s: the server with the hot key limits the whole rate.")
         front_phase(args, bed, "0", run_front.WITHOUT_S, prove)
-        say("\nNow the same load, and the front keeps copies of what is asked most:")
+        say("\nNow the same load with copies: the front keeps the keys that are asked for most:")
         front_phase(args, bed, "auto", None)
     else:
-        say("\nThis build keeps no copies: the server with the hot key is the limit of all.")
+        say("\nThis build keeps no copies: the server with the hot key limits the whole rate.")
         front_phase(args, bed, None, None, prove)
     return 0
 
@@ -314,7 +315,7 @@ def serve(args, userns, undo):
     server, huge = appliance.start(command, wire, ledger, args.no_huge or args.port == "user")
     undo.callback(server.stop)
     if not huge and not args.no_huge and args.port != "user":
-        say("no hugepages to be had here: running on ordinary memory (--no-huge), which is slower")
+        say("no free hugepages: running on ordinary memory (--no-huge), which is slower")
     session.first_reply(wire, wire.tcp_port, server)
     second = start_second(args, ledger, profiles, undo, fleet) if args.appliances > 1 else None
     if args.command is not None:

@@ -54,7 +54,7 @@ def await_service(port, child):
 
 
 class Box:
-    """One appliance at a port of its own, which it keeps over its deaths."""
+    """An appliance with a port of its own, which it has again after each kill and start."""
 
     def __init__(self, program, name, folder, keeps):
         self.name, self.port, self.process = name, netns.free_port(HOST), None

@@ -33,6 +33,7 @@ SETUPS = {
     "a tap": ["--port", "tap", "--iface", "shown0"],
     "items": ["--port", "memif", "--socket", "FOLDER/memif"],
     "TLS": ["--port", "null", "-U", "0", "-Z", "-o", "ssl_chain_cert=FOLDER/cert,ssl_key=FOLDER/key"],
+    "a front by the kernel": ["--port", "null", "--front-servers", "unix:/nowhere/memcached.sock:1 a"],
     "a front with TLS": ["--port", "null", "--front-servers", "10.99.0.9:11211:1 a", "--front-tls-ca", "FOLDER/cert"],
 }
 OPTIONAL = ("a tap", "TLS", "a front with TLS")  # a machine may have no tap; a program, no OpenSSL
@@ -65,7 +66,7 @@ def get(path, what):
 
 @contextlib.contextmanager
 def served(program, name, *more):
-    """Its folder, in which HTTP is at `http`; None: this machine cannot have such a one."""
+    """Runs such an appliance. Yields its folder, where HTTP is at `http`; None: this machine cannot run it."""
     with tempfile.TemporaryDirectory(prefix="clockoo-shown-") as folder:
         with open(f"{folder}/flash", "wb") as file:
             file.truncate(FLASH_MB << 20)
@@ -129,7 +130,7 @@ def shown(metrics, everything):
 
 @contextlib.contextmanager
 def loaded(load, folder):
-    """While its connections are open, and told as sources: then it has stored all keys."""
+    """Stores all keys, and stays connected until `stats sources` shows the connections."""
     child = subprocess.Popen([str(load), "--no-huge", "--yield", "--port", "memif", "--socket", f"{folder}/memif", "--file-prefix",
                               f"shown-load-{os.getpid()}", "--keys", "500", "--rate", "1000", "--seconds", str(READY_S), "--quiet"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -77,7 +77,7 @@ class SlaBed(VsBed):
         self.settle(ledger)
 
     def lacks(self, cores):
-        """Why so many cores cannot be measured here; None if they can."""
+        """Returns why this many cores cannot be measured on this machine; None: they can."""
         if 2 * cores > len(self.cpus):
             return (f"{cores} cores and as many of the generator's spin on a CPU each, and this machine "
                     f"lets us have {len(self.cpus)}")
@@ -88,7 +88,7 @@ class SlaBed(VsBed):
         return self.start_vhost(*map(str, options))
 
     def sweep(self, words, server, *options):
-        """One knee: {"knee", "points", "cpu_share"}."""
+        """Measures a knee. Returns {"knee", "points", "cpu_share"}."""
         found, share = self.load_whole(words, server, "--no-fill", *options, limit_s=TURN_LIMIT_S)
         return {"knee": found["knee_per_s"], "points": found["points"], "cpu_share": share}
 

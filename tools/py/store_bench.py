@@ -15,19 +15,21 @@ import statistics
 import subprocess
 import tempfile
 
+import policy_bench
 import referee_bench
+import sizes_bench
 import told_bench
 import traces_bench
 from bench_figures import Figures, bar, spread, table
 from progress import Failed, Step
+from sizes_bench import STORE_MIN_BYTES
 
 PROGRAMS = ("bench_fill", "bench_get", "bench_mixed", "bench_space", "bench_miss", "bench_policy",
             "bench_churn", "bench_grow", "bench_sizes", "bench_expiry", "bench_set",
             "bench_turns")
 OWN = "clockoo"
-MISS_KEYS, STORE_MIN_BYTES = 1_310_720, 8 << 20
+MISS_KEYS = 1_310_720
 WORKING_SET_BYTES = 64  # bytes that a key of the working set counts in the part miss
-MIB = 1 << 20
 # glibc: ask for huge pages under the heap, so that all tables have the same.
 HUGE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 COUNTS_AT_ONCE_MAX = 4  # each has up to 2 GB
@@ -136,7 +138,7 @@ class Bench(Figures):
         self._traces.cleanup()
 
     def trace_file(self, trace):
-        """Where a made trace lies for the referee, as long as it is not measured."""
+        """Returns the path of a generated trace, which the referee reads before the trace is measured."""
         return pathlib.Path(self._traces.name) / f"{trace}.bin"
 
     def ahead(self, count):
@@ -302,7 +304,7 @@ def memcached(mebibytes):
     """A memcached of our own on a unix socket, ended with us whatever happens."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder:
         socket = pathlib.Path(folder) / "socket"
-        # It will not run as root. Changing user would clear the death signal, so that comes first.
+        # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
         user = []
         if os.geteuid() == 0:
             os.chmod(folder, 0o777)
@@ -342,7 +344,7 @@ def memory(bench):
 
 
 def miss_is_valid(quick, only=None):
-    """By share of the working set: keys, kilobytes, what is to be counted."""
+    """Yields by share of the working set: keys, kilobytes, and the counts to measure."""
     operations = 500_000 if quick else 10_000_000
     counts = {}
     for share in (0.2, 0.6) if quick else (0.025, 0.05, 0.1, 0.2, 0.4, 0.6):
@@ -380,193 +382,6 @@ def miss(bench, only=None):
     table("Misses: Zipf 0.99, 95 % gets, 16-byte keys, 32-byte values\n"
           "(MemC3, table 3); cache in parts of the working set at 64 bytes a key",
           ["cache", "", "M keys"] + [w for who in whos for w in (f"{who}", "items")], lines)
-
-
-# By trace, the policy that the store with probation is compared with.
-POLICY_TRACES = {"zipf09": "s3fifo", "oneshot": "s3fifo", "scan": "s3fifo", "loop": "s3fifo",
-                 "shift": "clock", "getset_zipf09": "lru", "trace": "s3fifo"}
-AS_IT_IS = ("trace",)  # a file that is not made here
-REFEREED = ("lru", "fifo", "sieve", "s3fifo", "wtinylfu", "2q")
-
-
-def policy_counts(bench):
-    keys, kilobytes, operations = ((250_000, 8192, 2_500_000) if bench.quick
-                                   else (1_000_000, 32768, 10_000_000))
-    args = {trace: ("--trace", trace, "--keys", keys, "--memory", kilobytes, "--operations", operations)
-            for trace in POLICY_TRACES}
-    if bench.referee is not None:
-        args |= {trace: (*words, "--write", bench.trace_file(trace)) for trace, words in args.items()
-                 if trace not in AS_IT_IS}
-    args["trace"] = ("--file", bench.trace)
-    if bench.trace is None:
-        del args["trace"]
-    return {trace: ("bench_policy", words, None) for trace, words in args.items()}
-
-
-def policy(bench):
-    whos = ("store, 2q", "store, clock", "lru", "clock", "sieve", "s3fifo")
-    lines = []
-    for trace, count in policy_counts(bench).items():
-        by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
-        other = POLICY_TRACES[trace]
-        ratio = by[whos[0]]["miss"] / by[other]["miss"]
-        bench.keep(f"miss_{trace}_vs_{other}", [ratio], 4)
-        bench.keep(f"miss_{trace}_clock_vs_{other}", [by[whos[1]]["miss"] / by[other]["miss"]], 4)
-        lines.append([trace, by[whos[0]]["items"]] + [f"{100 * by[who]['miss']:.2f} %" for who in whos]
-                     + [f"{ratio:.3f} of {other}"])
-    if bench.trace is None:
-        lines.append(["trace"] + ["not given"] * (len(whos) + 2))
-    table("Misses by policy, all on as many items and the same keys: 16-byte keys, 200-byte values;\n"
-          "a trace's objects are as large as lets a tenth of them be held",
-          ["trace", "items", *whos, "2q"], lines)
-    if bench.referee is not None:
-        policy_by_referee(bench)
-
-
-def policy_by_referee(bench):
-    """Runs the same traces through libCacheSim, whose 2Q is the one of 1994, and names models that differ from it."""
-    lines = []
-    for trace, count in policy_counts(bench).items():
-        by = {row["who"]: row for row in bench.counted(f"policies on {trace}", count)["policy"]}
-        path = bench.trace if trace == "trace" else bench.trace_file(trace)
-        with Step(f"libCacheSim on {trace}"):
-            told = bench.referee.rows(items=by["store, 2q"]["items"], file=path)
-        if trace not in AS_IT_IS:
-            path.unlink(missing_ok=True)
-        for who, miss in told.items():
-            bench.keep(f"miss_{trace}_referee_{who}", [miss], 5)
-        bench.apart.compare(trace, {who: row["miss"] for who, row in by.items()}, told)
-        lines.append([trace, f"{100 * by['store, 2q']['miss']:.2f} %"]
-                     + ([f"{100 * told[who]:.2f} %" for who in REFEREED] if told
-                        else [f"skipped: {bench.referee.reason}"] + [""] * (len(REFEREED) - 1)))
-    if bench.referee.reason is None:
-        bench.keep("referee_from_models_most", [bench.apart.most], 5)
-    table("Misses of the same traces by libCacheSim, with as many items", ["trace", "store, 2q", *REFEREED], lines)
-    bench.apart.show("the made traces")
-
-
-# Percent of what is held that is set between a value's set and its only get, and the values' bytes.
-LAGS, LAG_VALUES = (3, 6, 8, 10, 15, 20, 30, 40, 60, 70), (32, 1000, 9000, 60000)
-
-
-REFEREE_LAG_ITEMS = 20_000
-
-
-def lag_counts(quick):
-    lags, values, kilobytes = ((6, 40), (1000, 9000), 16384) if quick else (LAGS, LAG_VALUES, 65536)
-    return {(lag, value): ("bench_policy", ("--lag", lag, "--value", value, "--memory", kilobytes), None)
-            for value in values for lag in lags}
-
-
-def lag(bench):
-    whos = ("store, 2q", "store, clock", "lru")
-    lines, ratios = [], []
-    for (part, value), count in lag_counts(bench.quick).items():
-        by = {row["who"]: row["hit"] for row in bench.counted(f"a lag of {part} %, {value} bytes", count)["lag"]}
-        ratios.append(by[whos[0]] / by["lru"])
-        lines.append([value, f"{part} %"] + [f"{by[who]:.4f}" for who in whos] + [f"{ratios[-1]:.3f}"])
-    bench.keep("hits_lag_worst_vs_lru", [min(ratios)], 4)
-    table("Hits of values that are set once and got once, when that part of what is held was set meanwhile,\n"
-          "and of which a miss is followed by no set; after ten capacities", ["value", "lag", *whos, "of lru"], lines)
-    if bench.referee is not None:
-        lag_by_referee(bench)
-
-
-def lag_by_referee(bench):
-    """Runs the same through libCacheSim, with few items, since a request costs it a microsecond."""
-    lines = []
-    for (part, value), count in lag_counts(bench.quick).items():
-        by = {row["who"]: row for row in bench.counted(f"a lag of {part} %, {value} bytes", count)["lag"]}
-        items = by["lru"]["items"]
-        if items > REFEREE_LAG_ITEMS:
-            continue
-        with Step(f"libCacheSim: a lag of {part} %, {value} bytes"):
-            told = bench.referee.rows(items=items, lag=part)
-        for who, hit in told.items():
-            bench.keep(f"hits_lag_{part}_{value}_referee_{who}", [hit], 5)
-        bench.apart.compare(f"a lag of {part} %, {value} bytes", {who: row["hit"] for who, row in by.items()}, told)
-        lines.append([value, f"{part} %", f"{by['store, 2q']['hit']:.4f}"]
-                     + ([f"{told[who]:.4f}" for who in REFEREED] if told
-                        else [f"skipped: {bench.referee.reason}"] + [""] * (len(REFEREED) - 1)))
-    table("The same by libCacheSim, with as many items", ["value", "lag", "store, 2q", *REFEREED], lines)
-    bench.apart.show("the lag loads")
-
-
-def sizes_counts(quick):
-    """By mebibytes and the longest value: ours, with the eviction that is the default, memcached's, and the
-    best possible one's."""
-    counts = {}
-    for mebibytes in (16, 64) if quick else (16, 64, 256):
-        for most in (4000, 60000):
-            args = ("--memory", mebibytes, "--most", most, "--turnovers", 20)
-            counts[mebibytes, most] = [("bench_sizes", (*args, "--probation"), None),
-                                       ("bench_sizes", args, mebibytes),
-                                       ("bench_sizes", (*args, "--best"), None)]
-    return counts
-
-
-SHARES = ("requested", "rounding", "retired", "free", "magazines", "tails", "moving", "pool", "index",
-          "ghosts", "tables")
-
-
-def sizes_versus(bench, name, ours, theirs):
-    """The ratios of hits and items; a line of them."""
-    hits = bench.keep(f"hits_{name}", [ours["hit"] / theirs["hit"]], 3)
-    items = bench.keep(f"items_{name}", [ours["items"] / theirs["items"]], 3)
-    return [f"{100 * ours['hit']:.2f} %", f"{100 * theirs['hit']:.2f} %", f"{hits:.3f}",
-            f"{100 * ours['hit_bytes']:.2f} %", f"{100 * theirs['hit_bytes']:.2f} %",
-            ours["items"], theirs["items"], f"{items:.3f}",
-            *(f"{who['page_mb']:.0f} ({who['pss_mb']:.0f})" for who in (ours, theirs))]
-
-
-def equal_memories(ours, theirs, beside):
-    """By what is equal, how it is called and our -m in MB: memcached's pages; the memory of its process, beside the
-    store's; the same, beside that of the appliance."""
-    return (("equal_memory", "as its pages", theirs["page_mb"]),
-            ("at_equal_memory", "store as its process", ours["page_mb"] + theirs["pss_mb"] - ours["pss_mb"]),
-            ("all_told", "process as its process", theirs["pss_mb"] - beside))
-
-
-def sizes_at_equal_memory(bench, words, name, count, mebibytes, pair, beside):
-    """Measures the same keys with equal memory for both. Returns the lines of the table."""
-    lines, most = [], count[1][3]
-    for what, called, ours_mb in equal_memories(*pair, beside):
-        if round(ours_mb) << 20 < STORE_MIN_BYTES:
-            lines.append([called, most, ""] + ["-"] * 8 + ["no room", f"(beside -m: {beside:.0f})"])
-            continue
-        ours = bench.rows(f"{words}, {called}", "bench_sizes", "--memory", round(ours_mb), "--workload", mebibytes,
-                          *count[1][2:])["sizes"][0]
-        lines.append([called, most, ""] + sizes_versus(bench, f"{name}_vs_memcached_{what}", ours, pair[1]))
-    return lines
-
-
-def mixed_sizes(bench):
-    lines, shares = [], []
-    with Step("what the appliance takes beside -m"):
-        beside = told_bench.beside(bench.folder / "../../.." / told_bench.PROGRAMS[0], "null")[0] / MIB
-    for (mebibytes, most), counts in sizes_counts(bench.quick).items():
-        words = f"values of 16 to {most} bytes in -m {mebibytes}"
-        of_ours, of_theirs, of_best = (bench.counted(words, count) for count in counts)
-        ours, theirs = of_ours["sizes"][0], of_theirs["sizes"][0]
-        name, where = f"mixed_{most}_{mebibytes}m", [f"-m {mebibytes}", most]
-        bench.keep(f"rescued_{name}", [ours["rescued_share"]], 4)
-        for who, row in (("", ours), ("memcached_", theirs)):
-            bench.keep(f"{who}pss_{name}_mb", [row["pss_mb"]], 1)
-        best = bench.keep(f"hits_{name}_best_possible", [of_best["sizes"][0]["hit"] / theirs["hit"]], 3)
-        lines.append(where + [f"{best:.3f}"] + sizes_versus(bench, f"{name}_vs_memcached", ours, theirs))
-        lines += sizes_at_equal_memory(bench, words, name, counts[0], mebibytes, (ours, theirs), beside)
-        row = of_ours["shares"][0]
-        shares.append(where + [row["pages"], f"{row['without_page']:.0f} of {row['classes']}"]
-                      + [f"{100 * row[share]:.1f}" for share in SHARES])
-    table("Mixed sizes: log-uniform from 16 bytes, Zipf 0.99 over eight times the memory; gets, and a\n"
-          "set after each miss. memcached gives each class a page of 1 MB, also beyond its -m; three lines more\n"
-          "of each have the same keys, and our -m as large as memcached's pages were; as makes the store's memory that of\n"
-          "memcached's process (PSS); as makes the appliance's, with its frames and libraries. Best: hits by memcached's of a\n"
-          "cache that knows how often each key is asked for, and keeps those with most hits a byte",
-          ["", "to", "best", "hits", "memcached", "by that", "of bytes", "memcached", "items", "memcached",
-           "by that", "MB (PSS)", "memcached"], lines)
-    table("What our memory is used for there, in 100 bytes", ["", "to", "pages", "classes without", *SHARES],
-          shares)
 
 
 def expiry_counts(quick):
@@ -725,10 +540,11 @@ def sets(bench):
           ["", "ns", "before", "by that"][:2 + 2 * (len(folders) - 1)], lines)
 
 
-PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy, "lag": lag, "traces": traces_bench.traces,
+PARTS = {"space": space, "memory": memory, "told": told_bench.told, "miss": miss, "policy": policy_bench.policy, "lag": policy_bench.lag,
+         "traces": traces_bench.traces,
          "insert": insert, "get": get, "set": sets, "mixed": mixed, "churn": churn, "grow": grow,
          "turns": turns,
-         "mixed_sizes": mixed_sizes, "expiry": expiry}
+         "mixed_sizes": sizes_bench.mixed_sizes, "expiry": expiry}
 MISS_PIECES = [f"miss:{100 * share:g}" for share in miss_is_valid(quick=False)]
 
 
@@ -743,11 +559,11 @@ def counts_of(bench, part):
         return [count for _, _, counts in miss_is_valid(quick, only or None).values()
                 for count in reversed(counts.values())]
     if name == "policy":
-        return list(policy_counts(bench).values())
+        return list(policy_bench.policy_counts(bench).values())
     if name == "lag":
-        return list(lag_counts(quick).values())
+        return list(policy_bench.lag_counts(quick).values())
     if name == "mixed_sizes":
-        return [count for pair in sizes_counts(quick).values() for count in reversed(pair)]
+        return [count for pair in sizes_bench.sizes_counts(quick).values() for count in reversed(pair)]
     if name == "expiry":
         return expiry_counts(quick)
     return list(space_counts(quick).values()) if name == "space" else []

@@ -30,7 +30,7 @@ from progress import Failed, say
 ROOT = build_tree.ROOT
 CONFORM = ROOT / "tests/conform"
 CONTAINER = ROOT / "tests/support/container"
-START_S = 30  # in which an appliance is reached
+START_S = 60  # in which an appliance is reached
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 # Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
@@ -142,15 +142,27 @@ def told_again(folder, test):
     return "\n".join([head, *(f"    {line}" for line in lines)])
 
 
-def sanitized_names(folder):
-    """Names of the tests whose program lies under one of SANITIZED. Left out are slow ones, which repeat for
-    minutes what shorter ones reach, and mutants, which are wrong on purpose."""
-    tests = json.loads(subprocess.run(["meson", "introspect", "--tests", str(folder)], check=True,
-                                      capture_output=True, text=True).stdout)
+def sanitized(folder):
+    """Returns the tests whose program lies under one of SANITIZED. Left out are slow ones, which repeat for minutes
+    what shorter ones reach, and mutants, which are wrong on purpose."""
+    def suites_of(test):
+        return {name.rpartition(":")[2] for name in test["suite"]}
+
     homes = tuple(f"{folder}/tests/{name}/" for name in SANITIZED)
-    suites = {t["name"]: {suite.rpartition(":")[2] for suite in t["suite"]} for t in tests}
-    return sorted({t["name"] for t in tests if any(w.startswith(homes) for w in t["cmd"])
-                   and not suites[t["name"]] & {"slow", "mutant"}})
+    return [test for test in introspected(folder, "--tests")
+            if any(word.startswith(homes) for word in test["cmd"]) and not suites_of(test) & {SLOW, "mutant"}]
+
+
+def sanitized_targets(folder):
+    """Returns what ninja must build for these tests, which is less than all that their suites need."""
+    wanted = {target for test in sanitized(folder) for target in test["depends"]}
+    return sorted(os.path.relpath(name, folder) for target in introspected(folder, "--targets")
+                  if target["id"] in wanted for name in target["filename"])
+
+
+def introspected(folder, what):
+    return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
+                                     capture_output=True, text=True).stdout)
 
 
 def part_quick():
@@ -194,9 +206,8 @@ def part_release(built=lambda: None):
 
 def part_sanitize():
     folder = build_tree.beside_default("asan")
-    build_tree.build(folder, build_tree.SANITIZE,
-                     targets=lambda at: build_tree.test_targets(at, set(SANITIZED)))
-    return meson_tests(folder, sanitized_names(folder), SANITIZED_SLOWNESS)
+    build_tree.build(folder, build_tree.SANITIZE, targets=sanitized_targets)
+    return meson_tests(folder, sorted(test["name"] for test in sanitized(folder)), SANITIZED_SLOWNESS)
 
 
 def part_lint():
@@ -527,7 +538,7 @@ REFEREE_SUITES = ("bookworm", "forky")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
 # release build.
-BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "image", "run"), ("package",))
+BESIDE = (("conform", "differ", "clients", "scale", "peer", "image", "run"), ("boot",), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
 CLIENTS = "CLOCKOO_TEST_CLIENTS"  # there: a folder in which client libraries are installed
 # Files that a trained build is made from. Its training and second compilation are 150 s of CPU in the 15 minutes that

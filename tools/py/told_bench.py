@@ -23,7 +23,7 @@ SMALL_MB, LARGE_MB = 256, 1024
 SMALL_SHAPES = ((16, 32), (40, 1000))
 BESIDE_ITEM = 14    # bytes of header and index, at least
 SPARE = 1.05        # keys stored, by what would fit if that were all
-EVICTED_SHARE = 64  # full for sure: one item of so many was evicted
+EVICTED_SHARE = 64  # memory counts as full once one item in this many was evicted
 CONNS, CORES = 1024, 1
 DEPTH = "64"
 BESIDE_MB = 64
@@ -36,14 +36,14 @@ IN_NAMESPACE = ("unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "
 
 
 def common(name, last):
-    """Returns what both programs are told; their cores are on the first of our CPUs and on the last."""
+    """Returns the options of both programs; their cores are on the first and the last of our CPUs."""
     cpu = (max if last else min)(os.sched_getaffinity(0))
     return ["--no-huge", "--yield", "--lcores", f"0@{cpu}", "--file-prefix", f"told-{os.getpid()}{name}",
             "--data-dir", str(build_tree.ROOT / "drivers-config")]
 
 
 def memory_bytes(pid):
-    """All of a process's memory: its share of what others map, too, and its hugepages."""
+    """Returns the memory of a process: its own, its share of shared mappings, and its hugepages."""
     rollup = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return 1024 * sum(int(line.split()[1]) for line in rollup if line.startswith(FIELDS))
 

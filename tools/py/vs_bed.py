@@ -134,7 +134,7 @@ class VsBed(Bed):
     def _start_peer(self, peer, port, cpus=None):
         """The process; it ends with the bed, or before."""
         cpus = cpus or [self.server_cpu, self.client_cpu][:peer.threads]
-        # It will not run as root. Changing user clears the death signal, so that comes after.
+        # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
         child = subprocess.Popen(
             [*inside(self.peer_ns), "taskset", "-c", ",".join(map(str, cpus)), "setpriv", "--reuid",
              "nobody", "--regid", "nogroup", "--clear-groups", "--pdeathsig", "KILL",
@@ -239,7 +239,7 @@ class VsBed(Bed):
         return {"cpu_share": share, **found["points"][0]} if found["points"] else {}
 
     def load_whole(self, words, server, *options, limit_s=LIMIT_S):
-        """All that clockoo-load found, and how many CPUs the appliance was given meanwhile."""
+        """Returns the results of clockoo-load, and the CPUs' worth of time that the appliance had meanwhile."""
         path = self._folder / "load.json"
         with self.turn_of(server):
             from_s, cpu_from = time.monotonic(), cpu_s(server.pid)
@@ -268,11 +268,11 @@ class VsBed(Bed):
         return {row["part"]: row for row in self._both(words, "bench_wire", kind, *options)}
 
     def cores(self, words):
-        """One core, then two; the figures by name."""
+        """Measures one core, then two. Returns the figures by name."""
         return self._both(words, "bench_cores")[-1]
 
     def ask(self, words, ns, host, port, pid, *options):
-        """A kernel client; the row of its run."""
+        """Runs a kernel client. Returns its row."""
         command = [*inside(ns), self._programs / "ask", host, port, "--server-pid", pid, "--keys", KEYS,
                    *options]
         out = self._turn(lambda: self._run(words, command))

@@ -77,11 +77,11 @@ class VsBench(Figures):
         self.runs = []
 
     def _note(self, view, work, number, who, row):
-        """One turn of one server: rate, and CPU seconds of its server and client a unit."""
+        """Notes one turn of a server: its rate, and the CPU time of server and client for a unit of work."""
         unit = WORK[work][2]
         rate = row[unit]
         if who == OWN and view != "a":
-            # Both of them spin.
+            # The appliance and its generator spin, so their CPU time says nothing.
             used = {"server_us": US * row.get("cpu_share", 1) / rate, "client_us": None,
                     "machine_us": None, "client_busy": row.get("generator_busy")}
         else:
@@ -218,7 +218,7 @@ class VsBench(Figures):
         cases = QUICK_CYCLES if self.quick else CYCLES
         lines = []
         for case in cases:
-            # A neighbour of the servers is nobody now: they sleep, or are gone.
+            # No neighbour measures now: the servers sleep, or have ended.
             found = budget.cycles(bench_request, case, 3 if self.quick else 5,
                                   requests=300_000 if self.quick else 1_000_000)
             name = f"cycles_per_{CYCLES[case]}"
@@ -327,7 +327,7 @@ def used(rows, name):
 
 
 def views(bench, bench_request, keep_so_far):
-    """All of it, in the order in which it is measured."""
+    """Measures all views, in this order."""
     bench.view_b()
     for view in ("b", "v"):
         bench.figure_out(view)

@@ -4,6 +4,7 @@
  */
 #include "control.h"
 #include "bond_watch.h"
+#include "drain.h"
 #include "admin/admin.h"
 #include "base/time_units.h"
 #include "monitor/conflict_alarm.h"
@@ -210,7 +211,7 @@ watchdog_ns(const struct control *c)
 }
 
 /* Sends the service manager a heartbeat, or logs why it stops. The manager ends a process without
- * heartbeats, and so may whoever probes /healthz. */
+ * heartbeats, and so may a probe of /healthz. */
 static void
 notify_watchdog(const struct control *c, struct watchdog *w)
 {
@@ -280,72 +281,70 @@ apply_users_and_networks(struct control *c, bool *reloading)
 	}
 }
 
-/* A drain ends once no connection has been open for this long. The hook of a routing daemon has
- * that time to notice the drain before the stop. */
-#define DRAIN_QUIET_NS NS_PER_S
+static const char *
+drain_words(enum config_drain how)
+{
+	switch (how) {
+	case CONFIG_DRAIN_CLOSE:
+		return "connections are closed behind their next answer";
+	case CONFIG_DRAIN_ANYCAST:
+		return "connections are closed behind their next answer, then it is not ready";
+	default:
+		return "new connections are refused";
+	}
+}
 
-/* A drain in progress. */
-struct drain {
-	bool is_on;
-	bool told; /* true once the cores have the drain in their table */
-	uint64_t end_ns;
-	uint64_t open_ns; /* when a connection was last seen open */
-};
-
-/* Begins a drain: the appliance is not ready from now on. drain_has_ended() puts the drain into the
- * cores' table. */
 static void
-drain_begin(struct control *c, struct drain *d)
+begin_drain(struct control *c, struct drain *d)
 {
 	const struct config *cfg = &c->settings->config;
+	const enum config_drain how = (enum config_drain)cfg->drain;
 
-	if (d->is_on)
+	if (d->stage != DRAIN_OFF)
 		return;
-	d->is_on = true;
-	d->open_ns = monotonic_ns();
-	d->end_ns = d->open_ns + cfg->drain_time_s * NS_PER_S;
-	http_draining(c->http);
+	drain_begin(d, how, cfg->drain_time_s * NS_PER_S, monotonic_ns());
 	notify_send(&c->process->notify, "STATUS=draining");
 	fprintf(stderr,
 		"clockoo: draining: %s; the stop follows when the last one has ended, or in %u s\n",
-		cfg->drain == CONFIG_DRAIN_CLOSE ? "connections are closed behind their next answer"
-						 : "new connections are refused",
-		cfg->drain_time_s);
+		drain_words(how), cfg->drain_time_s);
 }
 
-static enum serve_drain
-drain_kind(enum config_drain drain)
+/* Adds up the connections of all cores. */
+static struct drain_conns
+conns_of_cores(const struct control *c)
 {
-	switch (drain) {
-	case CONFIG_DRAIN_SILENT:
-		return SERVE_DRAIN_SILENT;
-	case CONFIG_DRAIN_CLOSE:
-		return SERVE_DRAIN_CLOSE;
-	default:
-		return SERVE_DRAIN_RESET;
+	/* Peers in these states of stack_conn_state_names have yet to acknowledge something. */
+	static const uint8_t leaving[] = {1 /* syn_rcvd */, 3 /* fin_wait_1 */, 6 /* closing */,
+					  7 /* last_ack */};
+	struct drain_conns sum = {0};
+	struct stack_usage use;
+
+	for (uint32_t i = 0; i < c->settings->config.cores; i++) {
+		stack_usage_mt(c->cores[i].stack, &use);
+		sum.open += use.conns_open;
+		for (uint32_t k = 0; k < sizeof leaving; k++)
+			sum.leaving += stack_conns_in_state_mt(c->cores[i].stack, leaving[k]);
 	}
+	return sum;
 }
 
-/* True once no connection of a client has been open for DRAIN_QUIET_NS, or the time is over. */
+/* Moves the drain on, and has the cores obey its stage. True once it has ended. */
 static bool
 drain_has_ended(struct control *c, struct drain *d)
 {
-	const struct config *cfg = &c->settings->config;
-	const uint64_t now_ns = monotonic_ns();
-	struct stack_usage use;
-	uint32_t open = 0;
+	struct drain_conns conns;
+	bool settled;
 
-	if (!d->is_on)
+	if (d->stage == DRAIN_OFF)
 		return false;
-	if (!d->told)
-		d->told = serve_drain_mt(c->shared, drain_kind((enum config_drain)cfg->drain));
-	for (uint32_t i = 0; i < cfg->cores; i++) {
-		stack_usage_mt(c->cores[i].stack, &use);
-		open += use.conns_open;
-	}
-	if (open != 0 || !d->told || !serve_settled_mt(c->shared))
-		d->open_ns = now_ns;
-	return now_ns >= d->end_ns || now_ns - d->open_ns >= DRAIN_QUIET_NS;
+	if (!d->applied)
+		d->applied = serve_drain_mt(c->shared, drain_asks(d));
+	settled = d->applied && serve_settled_mt(c->shared);
+	conns = conns_of_cores(c);
+	(void)drain_step(d, &conns, settled, monotonic_ns());
+	if (d->stage >= DRAIN_LEAVING)
+		http_draining(c->http);
+	return d->stage == DRAIN_ENDED;
 }
 
 static bool
@@ -383,7 +382,7 @@ control_run(void *arg)
 		const int number = wait_for_signal(c, signals, due_ns + TICK_NS);
 
 		if (number == SIGUSR2)
-			drain_begin(c, &drain);
+			begin_drain(c, &drain);
 		if (is_stop_requested(c, number) || drain_has_ended(c, &drain))
 			break;
 		if (number == SIGHUP)

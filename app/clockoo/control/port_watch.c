@@ -1,5 +1,5 @@
 /*
- * port_watch.c - pauses the cores, resets the port or waits for its driver, and goes on.
+ * port_watch.c - pauses the cores, resets the port or waits for its driver, and resumes the cores.
  */
 #include "port_watch.h"
 #include "base/time_units.h"

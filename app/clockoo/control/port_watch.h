@@ -7,7 +7,7 @@
  * NIC's rings is lost, and TCP sends it again.
  *
  * A port that is removed, that its driver cannot recover, or that is away for PORT_AWAY_MAX_NS ends
- * the program with ERROR_PORT: a new start finds the device in whatever state it is then.
+ * the program with ERROR_PORT. The next start examines the device anew.
  *
  * Units:  ns of CLOCK_MONOTONIC.
  * Owner:  main; the parts outlive the watch.

@@ -1,14 +1,14 @@
 /*
- * front_cores.h - a front on several cores: replies of its servers reach the core that sent the
- * request.
+ * front_cores.h - makes each server's reply reach the core that sent the request, in a front of
+ * several cores.
  *
  * Shape:  two tables that all cores share: connections being opened (tcp/pending_connects.h),
- *         and the core that each local port leads to (front/front_ports.h). Where the plan
- *         determines the core of a reply, front_cores_core_of() asks it.
+ *         and the core of each local port (front/front_ports.h). If the steering plan fixes the
+ *         core of a reply, front_cores_core_of() returns it.
  * Owner:  the tables lie in the appliance's block. With one core, or no front, there are none.
  * Thread: create by main. core_of by any core. check by the control thread.
- * Errors: a server whose replies do not reach all cores. Soon after the start it stops the
- *         program; later it is a line on stderr.
+ * Errors: a server whose replies do not reach all cores. Within FRONT_CORES_START_NS of the start
+ *         the program stops; later it writes a line to stderr.
  */
 #ifndef CLOCKOO_FRONT_CORES_H
 #define CLOCKOO_FRONT_CORES_H
@@ -38,8 +38,8 @@ void front_cores_create(struct front_cores *c, struct region *region, const stru
 /* Returns the core that the plan steers a path's replies to. arg: a struct nic that has started. */
 uint32_t front_cores_core_of(const void *arg, const struct front_path *path);
 
-/* Checks the servers, once a second. up_ns: since the start. False if the program must stop;
- * c->refusal has the reason. */
+/* Checks the servers; called once a second. up_ns: time since the start. False if the program must
+ * stop; c->refusal has the reason. */
 bool front_cores_check(struct front_cores *c, const struct fleet *fleet, uint64_t up_ns);
 
 /* Returns for --plan how replies over IPv4 reach the core that sent the request. */

@@ -94,7 +94,7 @@ note_change(struct arena_file *k)
 }
 
 static void
-judge(struct arena_file *k, const struct config *cfg)
+judge_gap(struct arena_file *k, const struct config *cfg)
 {
 	const struct memory_page_file file = {k->file.id, k->file.changed_ns};
 	struct gap_now now;
@@ -124,7 +124,7 @@ arena_file_open(struct arena_file *k, const struct arena_file_needs *of, struct 
 		return true;
 	if (memory_file_open(&k->file, &wanted, err) && map(k, err)) {
 		k->had = k->file.before_bytes != 0 || !k->file.fresh;
-		judge(k, of->config);
+		judge_gap(k, of->config);
 		/* The allocation changed the file, and this start may still fail. */
 		if (k->words[0] == '\0')
 			note_change(k);
@@ -138,7 +138,7 @@ arena_file_open(struct arena_file *k, const struct arena_file_needs *of, struct 
 /* ---- the store ---- */
 
 static void
-say_empty(struct arena_file *k, const char *why)
+say_starts_empty(struct arena_file *k, const char *why)
 {
 	k->restart.kind = "empty";
 	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, why);
@@ -177,7 +177,7 @@ struct opener {
 };
 
 static void
-say_progress(struct opening_run *run, const struct store_open_report *r)
+say_opening(struct opening_run *run, const struct store_open_report *r)
 {
 	static const char *const steps[] = {"checksums", "states", "index", "pages"};
 
@@ -208,7 +208,7 @@ check_gap(struct opening_run *run)
 		atomic_store(&run->end, OPENING_STOPPED);
 	else if (now_ns - run->said_ns >= NS_PER_S) {
 		run->said_ns = now_ns;
-		say_progress(run, &r);
+		say_opening(run, &r);
 	}
 }
 
@@ -302,7 +302,7 @@ start_empty(struct arena_file *k, struct store_opening *open, const struct store
 	struct store *store;
 
 	store_open_report_mt(open, &r);
-	say_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(r.fault));
+	say_starts_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(r.fault));
 	store = store_open_cold(open, cfg->seed);
 	begin_page(k);
 	return store;
@@ -345,11 +345,11 @@ arena_file_make_store(struct arena_file *k, struct region *region, struct error 
 
 	/* The time that DPDK took to start belongs to the gap. */
 	if (k->words[0] == '\0')
-		judge(k, k->of.config);
+		judge_gap(k, k->of.config);
 	store_image_look(k->file.base, cfg, &look);
 	if (k->words[0] == '\0' && look.kind != STORE_IMAGE_EMPTY)
 		return open_store(k, region, err);
-	say_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(look.fault));
+	say_starts_empty(k, k->words[0] != '\0' ? k->words : store_image_fault_words(look.fault));
 	store = store_create_in(region, k->file.base, cfg);
 	begin_page(k);
 	return store;

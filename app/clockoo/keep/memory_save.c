@@ -69,14 +69,14 @@ memory_save_seed(const struct memory_save *s, uint64_t *seed)
 }
 
 static void
-say_empty(const struct memory_save *s, const char *why)
+say_not_loaded(const struct memory_save *s, const char *why)
 {
 	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
 }
 
 /* Judges the gap again after the rest of the start, and notes how far the file's clock is ahead. */
 static bool
-judge(struct memory_save *s)
+gap_still_fits(struct memory_save *s)
 {
 	const struct process *p = s->of.process;
 	const uint64_t store_ns = STORE_CLOCK_START * NS_PER_S + process_now_ns(p) - p->start_ns;
@@ -88,7 +88,7 @@ judge(struct memory_save *s)
 	gap_judge_saved(gap, &s->look.head.beat, s->look.head.boot_id, &now,
 			s->of.config->keep_for_s);
 	if (gap->verdict != GAP_KEEP) {
-		say_empty(s, gap->words);
+		say_not_loaded(s, gap->words);
 		return false;
 	}
 	ahead_ns = (int64_t)(gap->store_ns - store_ns);
@@ -98,7 +98,7 @@ judge(struct memory_save *s)
 	if (s->look.head.flush_due_s == 0)
 		return true;
 	if (s->look.head.flush_due_s - s->shift_s <= STORE_CLOCK_START) {
-		say_empty(s, "a flush was due while it was down");
+		say_not_loaded(s, "a flush was due while it was down");
 		return false;
 	}
 	return true;
@@ -111,12 +111,12 @@ take(struct memory_save *s)
 	const uint32_t due_s = s->look.head.flush_due_s;
 	struct error err;
 
-	if (!judge(s)) {
+	if (!gap_still_fits(s)) {
 		save_forget(s->paths.file);
 		return;
 	}
 	if (!save_take(&s->paths, &err)) {
-		say_empty(s, err.text);
+		say_not_loaded(s, err.text);
 		return;
 	}
 	/* Root brought the file here; the user that this process becomes will load it. */
@@ -142,22 +142,22 @@ memory_save_take(struct memory_save *s, struct store *store, struct serve_shared
 	switch (s->look.found) {
 	case SAVE_FOUND_NONE:
 		if (!kept)
-			say_empty(s, "it is not there; a graceful stop writes it");
+			say_not_loaded(s, "it is not there; a graceful stop writes it");
 		break;
 	case SAVE_FOUND_WHOLE:
 		if (!kept) {
 			take(s);
 			break;
 		}
-		say_empty(s, "memory.file is newer");
+		say_not_loaded(s, "memory.file is newer");
 		save_forget(s->paths.file);
 		break;
 	case SAVE_FOUND_OLD:
-		say_empty(s, s->look.words);
+		say_not_loaded(s, s->look.words);
 		save_forget(s->paths.file);
 		break;
 	case SAVE_FOUND_OTHER:
-		say_empty(s, s->look.words);
+		say_not_loaded(s, s->look.words);
 		save_refuse(&s->paths);
 		break;
 	}
@@ -213,7 +213,7 @@ is_stopping(const struct loading *l)
 }
 
 static void
-say_progress(struct loading *l, uint64_t slot)
+say_loading(struct loading *l, uint64_t slot)
 {
 	tell(l, SERVE_LOADING);
 	if (process_now_ns(l->save->of.process) - l->said_ns < NS_PER_S)
@@ -263,7 +263,7 @@ load_slots(struct loading *l)
 		else
 			loader->count.damaged++;
 		begin_slot(l, slot + SAVE_IO_DEPTH);
-		say_progress(l, slot + 1);
+		say_loading(l, slot + 1);
 	}
 }
 
@@ -306,7 +306,7 @@ load(struct loading *l, void *memory)
 	const int e = save_io_open(&l->io, s->paths.loading, O_RDONLY, true, memory);
 
 	if (e != 0) {
-		say_empty(s, strerror(-e));
+		say_not_loaded(s, strerror(-e));
 		return;
 	}
 	l->slots = (s->look.bytes + SAVE_SLOT_BYTES - 1) / SAVE_SLOT_BYTES;
@@ -343,7 +343,7 @@ load_run(void *arg)
 		load(&l, memory);
 		munmap(memory, SAVE_IO_BYTES);
 	} else {
-		say_empty(s, "no memory for it");
+		say_not_loaded(s, "no memory for it");
 	}
 	store_load_end(s->store);
 	save_forget(s->paths.loading);
@@ -372,7 +372,7 @@ memory_save_start(struct memory_save *s)
 	s->served = true;
 	s->runs = s->loads && pthread_create(&s->thread, NULL, load_run, s) == 0;
 	if (s->loads && !s->runs) {
-		say_empty(s, "no thread for it");
+		say_not_loaded(s, "no thread for it");
 		store_load_end(s->store);
 	}
 	if (!s->runs)
@@ -398,7 +398,7 @@ struct stopping {
 /* Prints one line a second and extends the manager's time limit. False if a second signal arrived.
  */
 static bool
-go_on(void *arg, const struct save_told *told)
+go_on(void *arg, const struct save_result *result)
 {
 	struct stopping *st = arg;
 	const uint64_t now = process_now_ns(st->process);
@@ -406,14 +406,14 @@ go_on(void *arg, const struct save_told *told)
 	if (now - st->said_ns >= NS_PER_S) {
 		st->said_ns = now;
 		fprintf(stderr, LINE "saving, %.0f %%\n",
-			100.0 * (double)told->items / (double)(st->items + 1));
+			100.0 * (double)result->items / (double)(st->items + 1));
 		notify_send(&st->process->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
 	}
 	return now - st->begun_ns < SAVE_LIMIT_S * NS_PER_S && !signals_stop_is_pending();
 }
 
 static bool
-write_file(const struct memory_save *s, void *memory, struct save_told *told, struct error *err)
+write_file(const struct memory_save *s, void *memory, struct save_result *result, struct error *err)
 {
 	const struct process *p = s->of.process;
 	struct stopping st = {p, .begun_ns = process_now_ns(p), .said_ns = process_now_ns(p)};
@@ -440,7 +440,7 @@ write_file(const struct memory_save *s, void *memory, struct save_told *told, st
 	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
 		return error_set(err, "no random numbers from the kernel");
 	notify_send(&p->notify, "EXTEND_TIMEOUT_USEC=" EXTEND_US);
-	return save_write(&ask, told, err) && save_publish(&s->paths, err);
+	return save_write(&ask, result, err) && save_publish(&s->paths, err);
 }
 
 void
@@ -448,7 +448,7 @@ memory_save_stop(struct memory_save *s)
 {
 	const uint64_t begun_ns = process_now_ns(s->of.process);
 	const size_t bytes = save_blocks_bytes();
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	void *memory;
 
@@ -459,11 +459,11 @@ memory_save_stop(struct memory_save *s)
 		fprintf(stderr, LINE "%s: not saved: no memory for it\n", s->paths.file);
 		return;
 	}
-	if (write_file(s, memory, &told, &err)) {
+	if (write_file(s, memory, &result, &err)) {
 		fprintf(stderr, LINE "saved %llu items, %.1f GB in %.2f s (%s)%s\n",
-			(unsigned long long)told.items, (double)told.value_bytes / GB,
-			(double)(process_now_ns(s->of.process) - begun_ns) / NS_PER_S, told.how,
-			told.finished ? "" : "; there was no time for the others");
+			(unsigned long long)result.items, (double)result.value_bytes / GB,
+			(double)(process_now_ns(s->of.process) - begun_ns) / NS_PER_S, result.how,
+			result.finished ? "" : "; there was no time for the others");
 	} else {
 		fprintf(stderr, LINE "not saved: %s\n", err.text);
 		save_forget(s->paths.part);

@@ -5,7 +5,6 @@
 #include "base/time_units.h"
 #include "process/last_words.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
@@ -38,11 +37,11 @@ is_cancelled(const struct memory_snapshot *s)
 
 /* Waits until the rate allows more. False: the snapshot ends here. */
 static bool
-rate_wait(void *arg, const struct save_told *told)
+rate_wait(void *arg, const struct save_result *result)
 {
 	struct memory_snapshot *s = arg;
 	const uint64_t bytes =
-		told->value_bytes > told->file_bytes ? told->value_bytes : told->file_bytes;
+		result->value_bytes > result->file_bytes ? result->value_bytes : result->file_bytes;
 	const uint64_t due_ns =
 		s->begun_ns + (uint64_t)((double)bytes / MEMORY_SNAPSHOT_BYTES_S * NS_PER_S);
 
@@ -83,7 +82,7 @@ snapshot_write(struct memory_snapshot *s, void *memory)
 		return error_set(&s->err, "the clocks cannot be read at one moment");
 	if (getrandom(&ask.file, sizeof ask.file, 0) != (ssize_t)sizeof ask.file)
 		return error_set(&s->err, "no random numbers from the kernel");
-	return save_live(&ask, &s->told, &s->err);
+	return save_live(&ask, &s->result, &s->err);
 }
 
 static void *
@@ -92,14 +91,9 @@ snapshot_run(void *arg)
 	struct memory_snapshot *s = arg;
 	const size_t bytes = save_live_bytes();
 	void *memory = memory_save_map(bytes);
-	sigset_t too_large;
 
 	last_words_thread("the writer of clockoo save");
 	process_pin(s->save->of.process);
-	/* A limit of file sizes then is an error of a write, and no signal. */
-	sigemptyset(&too_large);
-	sigaddset(&too_large, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &too_large, NULL);
 	if (memory != NULL) {
 		s->done = snapshot_write(s, memory);
 		munmap(memory, bytes);

@@ -28,7 +28,7 @@ struct memory_snapshot {
 	char path[CONFIG_PATH_BYTES];
 	/* ---- the result, once ended is true ---- */
 	bool done;
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	uint64_t begun_ns, took_ns;
 };

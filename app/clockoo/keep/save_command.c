@@ -2,6 +2,7 @@
  * save_command.c - the file, the request, and the appliance's answer.
  */
 #include "save_command.h"
+#include "base/one_name.h"
 #include "base/time_units.h"
 #include "save/save_file.h"
 #include "save_wire.h"
@@ -83,8 +84,8 @@ is_private(int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	       st.st_nlink <= 1 && fchmod(fd, FILE_MODE) == 0;
+	return file_has_one_name(fd) && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	       fchmod(fd, FILE_MODE) == 0;
 }
 
 /* Opens FILE.part, empty, for this command alone. Returns -1 with *err set if that fails. */

@@ -78,7 +78,7 @@ receive(int fd, struct save_request *r, int *file)
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = {r, sizeof *r};
-	/* CMSG_SPACE would have room for a second descriptor, which nobody would close. */
+	/* CMSG_SPACE would make room for a second descriptor, which would stay open for ever. */
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = control.bytes,
@@ -141,15 +141,15 @@ static void
 tell_command(const struct save_service *s)
 {
 	const struct memory_snapshot *snap = &s->snapshot;
-	struct save_summary sum = {snap->told.items, snap->told.value_bytes, snap->took_ns,
-				   snap->told.skew_ns, ""};
+	struct save_summary sum = {snap->result.items, snap->result.value_bytes, snap->took_ns,
+				   snap->result.skew_ns, ""};
 	uint8_t message[1 + sizeof sum] = {SAVE_OVER};
 
 	if (!snap->done) {
 		command_socket_refuse(s->client, snap->err.text);
 		return;
 	}
-	snprintf(sum.how, sizeof sum.how, "%s", snap->told.how);
+	snprintf(sum.how, sizeof sum.how, "%s", snap->result.how);
 	memcpy(message + 1, &sum, sizeof sum);
 	send(s->client, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -164,9 +164,9 @@ result_report(struct save_service *s)
 	if (snap->done && s->client >= 0)
 		fprintf(stderr,
 			LINE "%s: saved %llu items, %.1f GB in %.2f s, snapshot_skew_ms %llu\n",
-			snap->path, (unsigned long long)snap->told.items,
-			(double)snap->told.value_bytes / GB, (double)snap->took_ns / NS_PER_S,
-			(unsigned long long)(snap->told.skew_ns / NS_PER_MS));
+			snap->path, (unsigned long long)snap->result.items,
+			(double)snap->result.value_bytes / GB, (double)snap->took_ns / NS_PER_S,
+			(unsigned long long)(snap->result.skew_ns / NS_PER_MS));
 	else
 		fprintf(stderr, LINE "not saved: %s\n",
 			snap->done ? "the command was ended" : snap->err.text);

@@ -28,7 +28,7 @@ static const struct {
 	{LIVE_OTHER, "DECR_MISSES"},
 	{LIVE_HITS, "GET_HITS"},
 	{LIVE_MISSES, "GET_MISSES"},
-	{LIVE_TOLD, "FLASH_ASK_TOLD"},
+	{LIVE_FROM_FLASH, "FLASH_ASK_TOLD"},
 	{LIVE_READS, "FLASH_ASK_READS"},
 	{LIVE_WRITTEN, "FLASH_SEGMENTS_WRITTEN"},
 	{LIVE_CONVERTED, "FLASH_CONVERT_PAGES"},
@@ -99,12 +99,12 @@ static int
 flash_print(const uint64_t per_s[LIVE_FIGURES], char *to, size_t room)
 {
 	const uint64_t hits = per_s[LIVE_HITS], gets = hits + per_s[LIVE_MISSES];
-	const uint64_t told = per_s[LIVE_TOLD] < hits ? per_s[LIVE_TOLD] : hits;
+	const uint64_t from_flash = per_s[LIVE_FROM_FLASH] < hits ? per_s[LIVE_FROM_FLASH] : hits;
 	char memory[SHARE_BYTES], flash[SHARE_BYTES];
 
 	return snprintf(to, room, " | memory %s flash %s of gets, reads/s %llu, %llu MB/s written",
-			share_of(memory, hits - told, gets), share_of(flash, told, gets),
-			(unsigned long long)per_s[LIVE_READS],
+			share_of(memory, hits - from_flash, gets),
+			share_of(flash, from_flash, gets), (unsigned long long)per_s[LIVE_READS],
 			(unsigned long long)(per_s[LIVE_WRITTEN] * FLASH_SEGMENT_BYTES +
 					     per_s[LIVE_CONVERTED] * FLASH_PAGE_BYTES) >>
 				20);

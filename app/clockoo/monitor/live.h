@@ -20,10 +20,10 @@ enum live_figure {
 	LIVE_OTHER,
 	LIVE_HITS, /* of both tiers */
 	LIVE_MISSES,
-	LIVE_TOLD,      /* gets answered by the second tier */
-	LIVE_READS,     /* of the second tier's device */
-	LIVE_WRITTEN,   /* segments */
-	LIVE_CONVERTED, /* pages of columns */
+	LIVE_FROM_FLASH, /* gets answered by the second tier */
+	LIVE_READS,      /* of the second tier's device */
+	LIVE_WRITTEN,    /* segments */
+	LIVE_CONVERTED,  /* pages of columns */
 	LIVE_FIGURES
 };
 

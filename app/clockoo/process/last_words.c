@@ -37,11 +37,11 @@ struct line {
 	char text[LINE_BYTES];
 };
 
-static const struct crash_signal told[] = {{SIGSEGV, "SIGSEGV"},
-					   {SIGBUS, "SIGBUS"},
-					   {SIGILL, "SIGILL"},
-					   {SIGFPE, "SIGFPE"},
-					   {SIGABRT, "SIGABRT"}};
+static const struct crash_signal crash_signals[] = {{SIGSEGV, "SIGSEGV"},
+						    {SIGBUS, "SIGBUS"},
+						    {SIGILL, "SIGILL"},
+						    {SIGFPE, "SIGFPE"},
+						    {SIGABRT, "SIGABRT"}};
 static const char *const stage_names[STAGE_COUNT + 1] = {
 #define STAGE_NAME(stage) #stage,
 	CORE_STAGES(STAGE_NAME) "between two turns"};
@@ -117,9 +117,9 @@ line_end(struct line *l)
 static const char *
 signal_name(int number)
 {
-	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-		if (told[i].number == number)
-			return told[i].name;
+	for (size_t i = 0; i < sizeof crash_signals / sizeof crash_signals[0]; i++)
+		if (crash_signals[i].number == number)
+			return crash_signals[i].name;
 	return "";
 }
 
@@ -332,8 +332,8 @@ last_words_begin(const int *log_fd)
 	log_socket = log_fd;
 	dl_iterate_phdr(module_add, NULL);
 	backtrace(&frame, 1); /* the first call loads the unwinder */
-	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++)
-		sigaction(told[i].number, &how, NULL);
+	for (size_t i = 0; i < sizeof crash_signals / sizeof crash_signals[0]; i++)
+		sigaction(crash_signals[i].number, &how, NULL);
 }
 
 void

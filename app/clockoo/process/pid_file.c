@@ -2,6 +2,7 @@
  * pid_file.c - the file of -P.
  */
 #include "pid_file.h"
+#include "base/one_name.h"
 #include "paths.h"
 
 #include <errno.h>
@@ -50,6 +51,14 @@ pid_file_write(struct pid_file *p, const char *name, struct error *err)
 	p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (p->fd < 0)
 		return error_set(err, "--pidfile: cannot write %s: %s", p->path, strerror(errno));
+	if (!file_has_one_name(p->fd)) {
+		close(p->fd);
+		p->fd = -1;
+		return error_set(
+			err,
+			"--pidfile: %s has another name too, or is no file; choose another path",
+			p->path);
+	}
 	if (running_pid(p->fd) != 0)
 		fprintf(stderr,
 			"clockoo: warning: --pidfile: %s names process %ld, which is running\n",

@@ -31,6 +31,7 @@ signals_block(void)
 	sigset_t set = signals_taken();
 
 	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGXFSZ);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 

@@ -14,7 +14,8 @@
 /* Returns the signals that the control thread takes: INT, TERM and USR1, memcached's graceful
  * stop, end the program; HUP reads the files again. */
 sigset_t signals_taken(void);
-/* Blocks them, and SIGPIPE: a reader of --live that disconnects must not stop a cache. */
+/* Blocks them, and those of a failed write, which is an error of that write then: SIGPIPE (a reader
+ * of --live has disconnected) and SIGXFSZ (a file is above the limit of file sizes). */
 void signals_block(void);
 /* True if a stop was requested before the control thread ran. */
 bool signals_stop_is_pending(void);

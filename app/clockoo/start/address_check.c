@@ -71,10 +71,8 @@ address_check(struct nic *nic, const struct config *cfg, const struct local_addr
 	}
 	if (state == ADDR_UNASKED)
 		fprintf(stderr,
-			"clockoo: --probe: no link for %llu s: nobody was asked whether our "
-			"addresses "
-			"are taken; once the link is up, others that use them are counted and "
-			"told\n",
+			"clockoo: --probe: no link for %llu s: our addresses were not probed; once "
+			"the link is up, hosts that use them are counted and named here\n",
 			(unsigned long long)(PROBE_SEND_NS / 1000000000));
 	return state != ADDR_TAKEN || say_taken(&p, cfg, err);
 }

@@ -2,9 +2,9 @@
  * kernel_thread.h - the thread between the interface of network.kernel and the cores. Cores make no
  * system call for the kernel.
  *
- * Shape:  the interface is one descriptor. Each core has a lane towards a tap, and core 0 the one
- *         that frames of the kernel come back by. Of a NIC that leaves frames to the kernel there
- *         are only copies for core 0 (kernel_copy.h).
+ * Shape:  the interface is one descriptor. Each core has a lane to the tap; the lane of core 0 also
+ *         carries the frames that the kernel sends. With a NIC that leaves frames to the kernel
+ *         itself, core 0 only receives copies (kernel_copy.h).
  * Owner:  the descriptor is the thread's until kernel_thread_end; lanes are the region's.
  * Thread: main.
  * Errors: struct error at start; later KERNEL_THREAD_COUNTERS.

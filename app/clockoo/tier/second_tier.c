@@ -193,7 +193,7 @@ hash_of(void *store, struct view key)
 }
 
 static void
-pause_briefly(void *store)
+wait_for_device(void *store)
 {
 	const struct timespec t = {.tv_nsec = RECOVER_PAUSE_NS};
 
@@ -235,7 +235,7 @@ shards_make(struct second_tier *t, struct region *region, uint64_t random, struc
 					       .depth = FLASH_RECOVER_DEPTH_MAX,
 					       .shards = p->shards / p->streams,
 					       .hash = hash_of,
-					       .wait = pause_briefly,
+					       .wait = wait_for_device,
 					       .arg = store_core_of(t->store, 0)};
 	struct tier_helpers helpers = {0};
 	bool made;

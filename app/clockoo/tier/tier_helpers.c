@@ -11,7 +11,7 @@
 #define PAUSE_NS    20000u
 
 static void
-pause_briefly(void *arg)
+wait_for_work(void *arg)
 {
 	const struct timespec t = {.tv_nsec = PAUSE_NS};
 
@@ -19,10 +19,10 @@ pause_briefly(void *arg)
 }
 
 static void *
-help(void *arg)
+reader_main(void *arg)
 {
 	last_words_thread("a reader of flash");
-	flash_workers_help(arg, pause_briefly, NULL);
+	flash_workers_help(arg, wait_for_work, NULL);
 	return NULL;
 }
 
@@ -43,7 +43,7 @@ tier_helpers_start(struct tier_helpers *h, const cpu_set_t *cpus)
 	for (; h->count < wanted; h->count++) {
 		pthread_t *t = &h->threads[h->count];
 
-		if (pthread_create(t, NULL, help, &h->workers) != 0)
+		if (pthread_create(t, NULL, reader_main, &h->workers) != 0)
 			break;
 		pthread_setaffinity_np(*t, sizeof *cpus, cpus);
 		pthread_setname_np(*t, THREAD_NAME);

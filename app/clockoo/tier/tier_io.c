@@ -58,7 +58,7 @@ rings_open(struct tier_io *io, const struct flash_file *file, const struct tier_
 /* ---- queues and helpers ---- */
 
 static void *
-help(void *arg)
+helper_main(void *arg)
 {
 	struct flash_threads *group = arg;
 
@@ -76,7 +76,7 @@ helper_start(struct tier_io *io, const struct process *process, struct flash_thr
 
 	pthread_attr_init(&how);
 	pthread_attr_setstacksize(&how, STACK_BYTES);
-	e = pthread_create(t, &how, help, group);
+	e = pthread_create(t, &how, helper_main, group);
 	pthread_attr_destroy(&how);
 	if (e != 0)
 		return false;

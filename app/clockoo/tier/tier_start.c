@@ -371,8 +371,8 @@ tier_start_leave(struct tier_start *s, struct flash_super *super)
 	struct gap_now now;
 
 	arena_gap_now(&now);
-	/* Both files get the same reading of the clock, so a start knows that one process wrote
-	 * them. */
+	/* The two files get one reading of the clock, by which a start knows that one process wrote
+	 * both. */
 	if (save->used && save->clocks_read)
 		super->beat = save->beat;
 	else if (!arena_file_read_clocks(s->of->arena, &super->beat))

@@ -200,17 +200,17 @@ draw_hashes(uint64_t *random)
 		drawn[i] = hash_of(ABSENT + (bench_random(random) & (ABSENT - 1)));
 }
 
-/* Looks up the drawn keys as pending_may_have() does, for passes with OPS_MAX misses each; told:
- * after a prefetch of the pass. */
+/* Looks up the drawn keys as pending_may_have() does, for passes with OPS_MAX misses each;
+ * prefetched: after a prefetch of the pass. */
 static void
-look_drawn(const struct looks *l, bool told, struct looked *sum)
+look_drawn(const struct looks *l, bool prefetched, struct looked *sum)
 {
 	static const struct bench_key absent = {{1, 2}};
 	const struct backend *by = &l->backend;
 	const uint64_t from = bench_cpu_ns();
 
 	for (const uint64_t *pass = drawn; pass < drawn + DRAWN; pass += OPS_MAX) {
-		if (told)
+		if (prefetched)
 			by->tier.prefetch(by->arg, pass, OPS_MAX);
 		for (uint32_t i = 0; i < OPS_MAX; i++)
 			sum->keys += by->tier.may_have(by->arg, own_key(&absent), pass[i]);
@@ -221,7 +221,7 @@ look_drawn(const struct looks *l, bool told, struct looked *sum)
 
 /* Erases the drawn keys as sets of new keys do, under the store's locks. */
 static void
-erase_drawn(struct looks *l, bool told, struct looked *sum)
+erase_drawn(struct looks *l, bool prefetched, struct looked *sum)
 {
 	const struct backend *by = &l->backend;
 	const struct store_tier *hooks = &l->tier.hooks;
@@ -229,7 +229,7 @@ erase_drawn(struct looks *l, bool told, struct looked *sum)
 	const uint64_t from = bench_cpu_ns();
 
 	for (const uint64_t *pass = drawn; pass < drawn + DRAWN; pass += OPS_MAX) {
-		if (told)
+		if (prefetched)
 			by->tier.prefetch(by->arg, pass, OPS_MAX);
 		else
 			by->tier.prefetch(by->arg, pass, 0);
@@ -244,13 +244,13 @@ void
 flash_part_misses(const struct flash_trial *t)
 {
 	static struct looks l;
-	struct looked told = {0}, one = {0}, large = {0}, sets = {0}, sets_one = {0};
+	struct looked ahead = {0}, one = {0}, large = {0}, sets = {0}, sets_one = {0};
 	uint64_t random = t->run + 1;
 
 	open_looks(&l, t->mib * BENCH_MIB);
-	while (told.count < t->gets) {
+	while (ahead.count < t->gets) {
 		draw_hashes(&random);
-		look_drawn(&l, true, &told);
+		look_drawn(&l, true, &ahead);
 		draw_hashes(&random);
 		look_drawn(&l, false, &one);
 		draw_hashes(&random);
@@ -270,8 +270,9 @@ flash_part_misses(const struct flash_trial *t)
 	       t->run, (unsigned long long)(l.items + l.index_items), l.column_bytes, l.index_bytes,
 	       (double)l.column_bytes / (double)l.items,
 	       (double)(l.column_bytes + l.index_bytes) / (double)(l.items + l.index_items),
-	       (double)told.keys / (double)told.count, (double)told.count * 1e3 / (double)told.ns,
-	       (double)told.ns / (double)told.count, (double)one.count * 1e3 / (double)one.ns,
+	       (double)ahead.keys / (double)ahead.count,
+	       (double)ahead.count * 1e3 / (double)ahead.ns, (double)ahead.ns / (double)ahead.count,
+	       (double)one.count * 1e3 / (double)one.ns,
 	       (double)large.count * 1e3 / (double)large.ns,
 	       (double)sets.count * 1e3 / (double)sets.ns,
 	       (double)sets_one.count * 1e3 / (double)sets_one.ns);

@@ -47,11 +47,11 @@ static uint32_t
 ram_poll(struct flash_device *device, struct flash_result *results, uint32_t n)
 {
 	struct ram_device *ram = (struct ram_device *)device;
-	uint32_t told = 0;
+	uint32_t count = 0;
 
-	while (told < n && ram->count != 0)
-		results[told++] = ram->ended[--ram->count];
-	return told;
+	while (count < n && ram->count != 0)
+		results[count++] = ram->ended[--ram->count];
+	return count;
 }
 
 static const struct flash_device_ops ram_ops = {ram_submit, ram_poll};
@@ -294,7 +294,7 @@ flash_rig_recover(struct flash_rig *rig)
 {
 	struct flash_recover_config c = recover_config(rig);
 	pthread_t threads[RIG_WORKERS_MAX];
-	struct flash_recovered told;
+	struct flash_recovered found;
 
 	c.workers = rig->c.workers != 0 ? &rig->workers : NULL;
 	rig->workers_cpu_ns = 0;
@@ -302,11 +302,11 @@ flash_rig_recover(struct flash_rig *rig)
 	for (uint32_t i = 0; i < rig->c.workers; i++)
 		if (pthread_create(&threads[i], NULL, help, rig) != 0)
 			fail("a thread", EAGAIN);
-	told = flash_shard_recover(&rig->shard, &rig->shard_config, &c);
+	found = flash_shard_recover(&rig->shard, &rig->shard_config, &c);
 	flash_workers_end(&rig->workers);
 	for (uint32_t i = 0; i < rig->c.workers; i++)
 		pthread_join(threads[i], NULL);
-	return told;
+	return found;
 }
 
 /* Sleeps until `ends` reads have ended. CPU time then covers the work, not repeated polling. */
@@ -390,7 +390,7 @@ check_value(const struct flash_rig *rig, const struct get *g, const struct flash
 
 /* Judges a record. True: the get has ended. */
 static bool
-judge(struct flash_rig *rig, struct get *g, bool was_buffer, struct flash_gets *told)
+judge(struct flash_rig *rig, struct get *g, bool was_buffer, struct flash_gets *sum)
 {
 	struct flash_found found;
 
@@ -398,9 +398,9 @@ judge(struct flash_rig *rig, struct get *g, bool was_buffer, struct flash_gets *
 				 key_view(&g->key), &found)) {
 	case FLASH_FOUND:
 		check_value(rig, g, &found);
-		told->found++;
-		told->flash_found += !was_buffer;
-		told->flash_reads += was_buffer ? 0 : g->reads;
+		sum->found++;
+		sum->flash_found += !was_buffer;
+		sum->flash_reads += was_buffer ? 0 : g->reads;
 		return true;
 	case FLASH_OTHER:
 		g->at++;
@@ -416,7 +416,7 @@ judge(struct flash_rig *rig, struct get *g, bool was_buffer, struct flash_gets *
 
 /* Continues a get. True: it has ended; otherwise its read is in the batch. */
 static bool
-go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struct flash_gets *told)
+go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struct flash_gets *sum)
 {
 	while (g->at < g->look.count) {
 		const struct flash_candidate *at = &g->look.at[g->at];
@@ -431,12 +431,12 @@ go_on(struct flash_rig *rig, struct get *g, uint64_t tag, struct batch *b, struc
 				.len = pages * FLASH_PAGE_BYTES,
 				.kind = FLASH_READ};
 			g->reads++;
-			told->reads++;
-			told->pages += pages;
+			sum->reads++;
+			sum->pages += pages;
 			return false;
 		}
-		told->buffered++;
-		if (judge(rig, g, true, told))
+		sum->buffered++;
+		if (judge(rig, g, true, sum))
 			return true;
 	}
 	return true;
@@ -449,7 +449,7 @@ struct gets {
 	uint32_t under_way;
 	uint64_t first, of, count, random; /* first, of: range of items; count: gets to make */
 	struct batch b;
-	struct flash_gets told;
+	struct flash_gets sum;
 };
 
 /* Begins the next gets, until one of them has to read. False: none is left. */
@@ -458,14 +458,14 @@ begin(struct flash_rig *rig, struct gets *all, uint64_t tag)
 {
 	struct get *g = &all->get[tag];
 
-	while (all->told.asked < all->count) {
+	while (all->sum.asked < all->count) {
 		g->n = all->first + bench_random(&all->random) % all->of;
 		g->key = bench_key_of(g->n);
 		g->hash = flash_rig_hash(rig, key_view(&g->key));
 		g->reads = 0;
-		all->told.asked++;
+		all->sum.asked++;
 		look(rig, g);
-		if (!go_on(rig, g, tag, &all->b, &all->told))
+		if (!go_on(rig, g, tag, &all->b, &all->sum))
 			return true;
 	}
 	return false;
@@ -495,7 +495,7 @@ judge_all(struct flash_rig *rig, struct gets *all, const struct flash_result *en
 		struct get *g = &all->get[tag];
 
 		ensure(ended[i].error == 0);
-		if (judge(rig, g, false, &all->told) || go_on(rig, g, tag, &all->b, &all->told))
+		if (judge(rig, g, false, &all->sum) || go_on(rig, g, tag, &all->b, &all->sum))
 			all->idle[all->idle_count++] = (uint32_t)tag;
 		else
 			all->under_way++;
@@ -514,7 +514,7 @@ flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count
 	all.of = of;
 	all.count = count;
 	all.random = seed;
-	all.told = (struct flash_gets){0};
+	all.sum = (struct flash_gets){0};
 	all.idle_count = 2 * rig->c.depth;
 	for (uint32_t i = 0; i < all.idle_count; i++) {
 		all.get[i].pages = rig->reads + (size_t)i * RIG_SMALL_PAGES * FLASH_PAGE_BYTES;
@@ -533,7 +533,7 @@ flash_rig_get(struct flash_rig *rig, uint64_t first, uint64_t of, uint64_t count
 			all.under_way -= n;
 		}
 	} while (n != 0);
-	return all.told;
+	return all.sum;
 }
 
 static void

@@ -248,7 +248,7 @@ class FrontLoadTest(unittest.TestCase):
                     self.gets += 1
                     self.keys += 16 if self.gets < 3 else 1 if self.gets == 3 else 0
                     return b""
-                if self.silent:  # nothing is told until it serves
+                if self.silent:  # no answer before it serves
                     self.silent = False
                     return b""
                 return b"STAT 0:keys %d\r\nSTAT 1:keys 7\r\nEND\r\n" % self.keys

@@ -7,7 +7,9 @@ the box of the event. Its outage is the time from the first request without an a
 makes a new TCP connection for each get, and a third one keeps its connections. After each kind of event a line of JSON has
 all figures so far.
 
-    anycast_outage.py CLOCKOO ROUNDS
+    anycast_outage.py CLOCKOO ROUNDS [KIND...]
+
+KIND: kill, link, drain; without one flaps are counted, too.
 """
 
 import json
@@ -30,27 +32,29 @@ from anycast_bed import VIP, Rack
 from kernel_bed import CACHE
 from routing_bed import until
 
-BFD_MS = 50
+BFD_MS, DRAIN_BFD_MS = 50, 1500  # no drain needs BFD, and a busy machine's flaps are not its errors
 DRAIN_S = 5
 EACH_S, PORTS = 0.005, 64
 CONNECT_EACH_S, KEPT, ANSWER_S = 0.05, 8, 5.0
 LATE_S = 0.5  # of an answer over a wire of this machine
 QUIET_S, AFTER_S = 20, 1.0
 REQUEST = b"get nothing\r\n"
+KINDS = ("kill", "link", "drain")
 
 
 class Client(threading.Thread):
-    """A loop of requests until it is told to end."""
+    """Sends requests in a loop until stop()."""
 
     def __init__(self, ended):
         super().__init__()
-        self.ended, self.failed, self.longest_s, self.done = ended, 0, 0.0, 0
+        self.ended, self.failed, self.longest_s, self.done, self.faults = ended, 0, 0.0, 0, []
 
     def ask(self, s):
         """Returns whether the connection answered."""
         try:
             kernel_bed.exchange(s, REQUEST, b"END\r\n")
-        except (OSError, RuntimeError):
+        except (OSError, RuntimeError) as fault:
+            self.faults.append(repr(fault))
             return False
         return True
 
@@ -141,7 +145,7 @@ def client():
 
 
 def vars_of(one):
-    return {"done": one.done, "failed": one.failed, "longest_s": one.longest_s}
+    return {"done": one.done, "failed": one.failed, "longest_s": one.longest_s, "faults": one.faults}
 
 
 class Event:
@@ -164,13 +168,14 @@ class Event:
         return (max(lost) - min(lost) + EACH_S) * 1000 if lost else 0.0
 
 
-def measure(rack, name, leave, back):
-    """Returns the clients' view of one event: leave() ends when the router has left the box."""
+def measure(rack, name, number, leave, back):
+    """Returns the clients' view of one event of box number, which ends when the router has left the box."""
     both = [box.own for box in rack.boxes]
+    other = [box.own for box in rack.boxes if box is not rack.boxes[number]]
     until("both boxes are used", lambda: rack.ways() == both)
     with Event(rack) as event:
         leave()
-        until(f"{name}: the router leaves the box", lambda: rack.ways() != both)
+        until(f"{name}: the router leaves the box", lambda: rack.ways() == other)
         time.sleep(AFTER_S)
     back()
     until(f"{name}: both are used again", lambda: rack.ways() == both)
@@ -202,22 +207,24 @@ def flaps(rack):
     return sum(VIP in line for line in watch.stdout.splitlines())
 
 
-def main(program, rounds):
+def main(program, rounds, kinds):
     figures = {}
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        with Rack(os.path.abspath(program), folder, BFD_MS, drain_s=DRAIN_S) as rack:
-            figures["anycast_flaps"] = flaps(rack)
-            for name in ("kill", "link", "drain"):
+        with Rack(os.path.abspath(program), folder, DRAIN_BFD_MS if kinds == ["drain"] else BFD_MS, drain_s=DRAIN_S) as rack:
+            if not kinds:
+                figures["anycast_flaps"] = flaps(rack)
+            for name in kinds or KINDS:
                 seen = []
                 for number in range(rounds):
-                    seen.append(measure(rack, name, *events(rack, number % 2)[name]))
+                    seen.append(measure(rack, name, number % 2, *events(rack, number % 2)[name]))
                     print(f"{name} {number + 1} of {rounds}: {seen[-1].outage_ms():.0f} ms, new {seen[-1].said['new']}, "
                           f"kept {seen[-1].said['kept']}", file=sys.stderr, flush=True)
                 outages = [one.outage_ms() for one in seen]
                 figures[f"anycast_{name}_outage_ms"] = round(statistics.median(outages), 1)
                 figures[f"anycast_{name}_outage_longest_ms"] = round(max(outages), 1)
                 figures[f"anycast_{name}_new_failed"] = sum(one.said["new"]["failed"] for one in seen)
+                figures[f"anycast_{name}_new_longest_ms"] = round(max(one.said["new"]["longest_s"] for one in seen) * 1000, 1)
                 figures[f"anycast_{name}_kept_failed"] = sum(one.said["kept"]["failed"] for one in seen)
                 figures[f"anycast_{name}_events"] = len(seen)
                 print(json.dumps(figures), flush=True)
@@ -229,4 +236,4 @@ if __name__ == "__main__":
     else:
         kernel_bed.enter_namespaces()
         kernel_bed.run("mount", "-t", "tmpfs", "none", "/run")
-        main(sys.argv[1], int(sys.argv[2]))
+        main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

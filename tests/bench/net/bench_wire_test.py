@@ -74,7 +74,7 @@ class Wire(unittest.TestCase):
 
     def test_copies_answer_what_was_asked_before(self):
         fleet = rows("tcp_get", "--front", "4", "--copies", "8000", "--sets", "0")["fleet"]
-        # Each key is asked for until its copy is here.
+        # Each key is asked for until the front has its copy.
         self.assertLess(fleet["keys"], REQUESTS)
 
     def test_pairs_are_of_a_front_and_of_a_core_that_is_none(self):

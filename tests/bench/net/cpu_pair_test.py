@@ -22,7 +22,7 @@ def check(what, good):
 
 
 def pair_that_finds(folder, looks, patience_s):
-    """Its first looks are near; then these, then near again."""
+    """Returns a pair whose program reports near CPUs first, then these looks, then near CPUs again."""
     lines = [NEAR] * cpu_pair.FIRST_LOOKS + list(looks)
     (folder / "looks").write_text("".join(
         json.dumps({"distance_ns": ns, "shares": [share, 3.7]}) + "\n" for ns, share in lines))
@@ -44,7 +44,7 @@ def main():
                                           check=True, timeout=60).stdout)
         results.append(check("the program says a distance and two shares",
                              found["distance_ns"] > 0 and len(found["shares"]) == 2 and
-                             min(found["shares"]) > 0.5))
+                             min(found["shares"]) > 0))
     cases = [  # looks before and after, patience; turns run, repeated, kept apart
         ("near before and after", [NEAR, NEAR], 60, 1, 0, 0),
         ("far before: it waits", [FAR, FAR, NEAR, NEAR], 60, 1, 0, 0),

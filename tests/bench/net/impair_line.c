@@ -115,8 +115,8 @@ put_late(struct line *line, struct line_frame *f)
 	f->copies = 0;
 }
 
-/* Decides about a frame. Every frame draws the same number of times, so that the nth frame has
- * the same fate with one seed. */
+/* Decides about a frame. Every frame draws the same number of random values, so that the nth frame
+ * is treated alike in every run with the same seed. */
 static void
 decide(struct line *line, struct line_frame *f)
 {

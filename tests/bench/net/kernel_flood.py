@@ -103,7 +103,7 @@ def measure(programs, seconds):
         rows = stats_of(peer, "net")
         figures["given"], figures["cut"] = rows["kernel_given"], rows["kernel_drop_rate"]
         figures["iperf_mbps"] = iperf(peer, seconds)
-    # The same wire without the appliance: the kernel has the NIC.
+    # Now the wire is measured without the appliance: the kernel has the NIC.
     run("nft", "delete table netdev deaf")
     run("ip", "link", "delete", "clockoo0")
     run("ip", "addr", "add", f"{OURS}/24", "dev", "v0")

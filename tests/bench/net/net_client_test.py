@@ -85,7 +85,7 @@ def run_until(is_enough, run):
 
 
 def talk(server, ms):
-    # One connection, one request at a time: the fault meets a get of a key that was set.
+    # With one connection and one request at a time the fault hits a get of a key that was set.
     return ask(TALK, server, "--connections", "1", "--depth", "1", "--keys", "1", "--value-max",
                "1000", "--ms", str(ms), "--drain-ms", "20000")
 
@@ -99,7 +99,7 @@ class TalkTest(unittest.TestCase):
         self.assertGreater(row["goodput_mbs"], 0)
 
     def faulty(self, fault, kind):
-        """Its row, the fault being put into the first request of that kind after some others."""
+        """Returns the client's row. After some other requests, the first of that kind is answered with the fault."""
         original = Cache.answer
         met = []
 

@@ -2,7 +2,7 @@
  * The end that sends of a port that only carries frames. Goal: a server that gets no CPU for a
  * while, before its first frame, amid the measurement or at its end, changes no figure but the
  * rate; frames that a port drops are lost; an end that never answers ends the measurement. Method:
- * a port that counts frames and returns them while it is told to, on a clock of the test.
+ * a port that counts frames and returns them while the test says so, on a clock of the test.
  */
 #include "echo_turns.h"
 

@@ -135,17 +135,17 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 	bag_append(c->bags, thread, it);
 }
 
-static struct cache_told
-told(const void *cache)
+static struct cache_state
+state(const void *cache)
 {
 	const struct cache_of_bags *c = cache;
 	const uint32_t fresh = atomic_load(&c->fresh);
 
 	/* Includes replaced items that wait for the cleaner. */
-	return (struct cache_told){.items = fresh < c->places.items.count ? fresh
-									  : c->places.items.count,
-				   .item_bytes = c->places.items.bytes,
-				   .index_bytes = chain_bytes(c->ix)};
+	return (struct cache_state){.items = fresh < c->places.items.count ? fresh
+									   : c->places.items.count,
+				    .item_bytes = c->places.items.bytes,
+				    .index_bytes = chain_bytes(c->ix)};
 }
 
-const struct cache_kind cache_bags = {"bags", create, destroy, get, set, told, NULL, NULL};
+const struct cache_kind cache_bags = {"bags", create, destroy, get, set, state, NULL, NULL};

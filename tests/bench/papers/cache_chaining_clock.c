@@ -102,15 +102,15 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 	spin_give(&c->ix->global_spin);
 }
 
-static struct cache_told
-told(const void *cache)
+static struct cache_state
+state(const void *cache)
 {
 	const struct chaining_clock *c = cache;
 
-	return (struct cache_told){.items = c->places.held,
-				   .item_bytes = c->places.items.bytes,
-				   .index_bytes = chain_bytes(c->ix) + c->clock.count / 8};
+	return (struct cache_state){.items = c->places.held,
+				    .item_bytes = c->places.items.bytes,
+				    .index_bytes = chain_bytes(c->ix) + c->clock.count / 8};
 }
 
 const struct cache_kind cache_chaining_clock = {
-	"chaining+CLOCK", create, destroy, get, set, told, NULL, NULL};
+	"chaining+CLOCK", create, destroy, get, set, state, NULL, NULL};

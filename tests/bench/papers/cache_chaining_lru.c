@@ -96,15 +96,15 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 	pthread_mutex_unlock(&c->ix->global);
 }
 
-static struct cache_told
-told(const void *cache)
+static struct cache_state
+state(const void *cache)
 {
 	const struct chaining_lru *c = cache;
 
-	return (struct cache_told){.items = c->places.held,
-				   .item_bytes = c->places.items.bytes,
-				   .index_bytes = chain_bytes(c->ix)};
+	return (struct cache_state){.items = c->places.held,
+				    .item_bytes = c->places.items.bytes,
+				    .index_bytes = chain_bytes(c->ix)};
 }
 
 const struct cache_kind cache_chaining_lru = {"chaining+LRU", create, destroy, get, set,
-					      told,           NULL,   NULL};
+					      state,          NULL,   NULL};

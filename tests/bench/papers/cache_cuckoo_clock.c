@@ -92,15 +92,15 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 	spin_give(&c->ix->writer);
 }
 
-static struct cache_told
-told(const void *cache)
+static struct cache_state
+state(const void *cache)
 {
 	const struct cuckoo_clock *c = cache;
 
-	return (struct cache_told){.items = c->places.held,
-				   .item_bytes = c->places.items.bytes,
-				   .index_bytes = c->ix->bytes + c->clock.count / 8};
+	return (struct cache_state){.items = c->places.held,
+				    .item_bytes = c->places.items.bytes,
+				    .index_bytes = c->ix->bytes + c->clock.count / 8};
 }
 
 const struct cache_kind cache_cuckoo_clock = {"cuckoo+CLOCK", create, destroy, get, set,
-					      told,           NULL,   NULL};
+					      state,          NULL,   NULL};

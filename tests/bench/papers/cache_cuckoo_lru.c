@@ -111,15 +111,15 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 	pthread_mutex_unlock(&c->lock);
 }
 
-static struct cache_told
-told(const void *cache)
+static struct cache_state
+state(const void *cache)
 {
 	const struct cuckoo_lru *c = cache;
 
-	return (struct cache_told){.items = c->places.held,
-				   .item_bytes = c->places.items.bytes,
-				   .index_bytes = c->ix->bytes};
+	return (struct cache_state){.items = c->places.held,
+				    .item_bytes = c->places.items.bytes,
+				    .index_bytes = c->ix->bytes};
 }
 
 const struct cache_kind cache_cuckoo_lru = {"cuckoo+LRU", create, destroy, get,
-					    set,          told,   NULL,    NULL};
+					    set,          state,  NULL,    NULL};

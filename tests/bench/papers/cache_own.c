@@ -128,17 +128,17 @@ set(void *cache, uint32_t thread, const struct bench_key *key, const struct pape
 	ensure(put_patiently(sc, own_key(key), value->word, c->value_bytes) == STORE_OK);
 }
 
-static struct cache_told
-told(const void *cache)
+static struct cache_state
+state(const void *cache)
 {
 	const struct own_cache *c = cache;
 	struct store_usage usage;
 
 	store_usage_mt(c->own.store, &usage);
 	/* The memory of the whole store: it includes the cores' tables and the index. */
-	return (struct cache_told){.items = usage.items,
-				   .item_bytes = c->own.bytes - usage.index_bytes,
-				   .index_bytes = usage.index_bytes};
+	return (struct cache_state){.items = usage.items,
+				    .item_bytes = c->own.bytes - usage.index_bytes,
+				    .index_bytes = usage.index_bytes};
 }
 
 static void
@@ -157,6 +157,6 @@ leave(void *cache, uint32_t thread)
 	store_offline(store_core_of(c->own.store, thread));
 }
 
-const struct cache_kind cache_own = {"ours", create, destroy, get, set, told, join, leave};
-const struct cache_kind cache_own_many = {
-	"ours, batches", create, destroy, get_many, set, told, join, leave};
+const struct cache_kind cache_own = {"ours", create, destroy, get, set, state, join, leave};
+const struct cache_kind cache_own_many = {"ours, batches", create, destroy, get_many, set,
+					  state,           join,   leave};

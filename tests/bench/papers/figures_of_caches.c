@@ -133,7 +133,7 @@ static const struct cache_kind *const kinds3[] = {
 	&cache_cuckoo_clock, &cache_own,
 };
 
-static struct cache_told
+static struct cache_state
 measure_size(const struct paper_options *o, struct cache_load *l, const struct cache_kind *kind,
 	     const struct size3 *size, uint32_t blocks)
 {
@@ -142,7 +142,7 @@ measure_size(const struct paper_options *o, struct cache_load *l, const struct c
 					.threads = 1};
 	void *cache = kind->create(&need);
 	struct load_counts n;
-	struct cache_told told;
+	struct cache_state state;
 	char label[32];
 	struct paper_row row = {
 		.part = "memc3", .series = kind->name, .label = label, .keys = l->keys};
@@ -151,27 +151,27 @@ measure_size(const struct paper_options *o, struct cache_load *l, const struct c
 	load_preload(l, kind, cache);
 	load_run(l, kind, cache, 1, blocks);
 	n = load_run(l, kind, cache, 1, blocks);
-	told = kind->told(cache);
+	state = kind->state(cache);
 	snprintf(label, sizeof label, "%u MB, %u bytes", size->memory_mib, size->value_bytes);
 	row.figure = "table3_items";
 	row.unit = "items";
-	paper_count(&row, (double)told.items);
+	paper_count(&row, (double)state.items);
 	row.figure = "table3_misses";
 	row.unit = "share";
 	paper_count(&row, (double)n.misses / (double)n.gets);
 	kind->destroy(cache);
-	return told;
+	return state;
 }
 
 /* Prints table 1 for full caches. Clockoo's store has the paper's index and upkeep in its items'
  * bytes. */
 static void
-print_table1(const struct cache_told *told, const struct size3 *size)
+print_table1(const struct cache_state *state, const struct size3 *size)
 {
 	const double data = sizeof(struct bench_key) + size->value_bytes;
 
 	for (uint32_t i = 0; i < COUNT(kinds3); i++) {
-		const double items = (double)told[i].items;
+		const double items = (double)state[i].items;
 		struct paper_row row = {.part = "memc3",
 					.figure = "table1",
 					.series = kinds3[i]->name,
@@ -181,18 +181,18 @@ print_table1(const struct cache_told *told, const struct size3 *size)
 			kinds3[i] == &cache_chaining_lru || kinds3[i] == &cache_chaining_clock;
 		const double links = chains ? sizeof(void *) : 0;
 
-		paper_count(&row, (double)told[i].index_bytes / items + links);
+		paper_count(&row, (double)state[i].index_bytes / items + links);
 		row.label = "overhead_bytes_per_item";
 		paper_count(&row,
-			    (double)(told[i].item_bytes + told[i].index_bytes) / items - data);
+			    (double)(state[i].item_bytes + state[i].index_bytes) / items - data);
 	}
 }
 
 /* Prints by how much more items clockoo's store holds in the same bytes. */
 static void
-print_items_more(const struct cache_told *told)
+print_items_more(const struct cache_state *state)
 {
-	const struct cache_told *lru = &told[0], *own = &told[COUNT(kinds3) - 1];
+	const struct cache_state *lru = &state[0], *own = &state[COUNT(kinds3) - 1];
 	const double own_bytes = (double)(own->item_bytes + own->index_bytes) / (double)own->items;
 	struct paper_row row = {.part = "memc3",
 				.figure = "derived",
@@ -212,7 +212,7 @@ table3(const struct paper_options *o, const struct size3 *sizes, uint32_t count)
 {
 	const uint32_t keys = paper_sized(o, 130000, 1200000, 12500000),
 		       blocks = paper_sized(o, 1, 30, 300);
-	struct cache_told told[COUNT(kinds3)], largest[COUNT(kinds3)];
+	struct cache_state state[COUNT(kinds3)], largest[COUNT(kinds3)];
 	const struct size3 *of_largest = sizes;
 
 	for (uint32_t s = 0; s < count; s++) {
@@ -222,13 +222,13 @@ table3(const struct paper_options *o, const struct size3 *sizes, uint32_t count)
 		l.sets_in_100 = 5;
 		l.set_missed = true;
 		for (uint32_t i = 0; i < COUNT(kinds3); i++) {
-			told[i] = measure_size(o, &l, kinds3[i], &sizes[s], blocks);
+			state[i] = measure_size(o, &l, kinds3[i], &sizes[s], blocks);
 			bench_progress("table 3", s * COUNT(kinds3) + i, count * COUNT(kinds3));
 		}
 		load_close(&l);
 		if (sizes[s].value_bytes == VALUE_BYTES) {
 			of_largest = &sizes[s];
-			memcpy(largest, told, sizeof told);
+			memcpy(largest, state, sizeof state);
 		}
 	}
 	if (paper_wants(o, "table1"))

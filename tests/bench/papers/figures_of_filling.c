@@ -40,7 +40,7 @@ struct filling {
 	uint64_t limit, inserted;
 	double seconds;
 	bool full;
-	struct table_told told;
+	struct table_state state;
 	struct paper_rounds rate, ns[STEPS];
 	double moves[STEPS]; /* for each insert */
 };
@@ -55,8 +55,8 @@ begin(struct filling *f, const struct table_series *s, uint64_t slots)
 
 	f->series = s;
 	f->table = s->kind->create(&need);
-	f->told = s->kind->told(f->table, 0);
-	f->limit = f->told.slots != 0 ? f->told.slots : need.in_table;
+	f->state = s->kind->state(f->table, 0);
+	f->limit = f->state.slots != 0 ? f->state.slots : need.in_table;
 	f->limit = f->limit < slots ? f->limit : slots;
 	f->inserted = 0;
 	f->seconds = 0;
@@ -83,7 +83,7 @@ static void
 fill_step(struct filling *f, uint32_t step)
 {
 	const uint64_t until = f->limit * steps[step] / PER_MILLE, from = f->inserted;
-	const uint64_t moves = f->told.moves, start = bench_ns();
+	const uint64_t moves = f->state.moves, start = bench_ns();
 
 	while (f->inserted < until && !f->full)
 		insert_some(f, until - f->inserted);
@@ -93,9 +93,9 @@ fill_step(struct filling *f, uint32_t step)
 	f->seconds += ns / 1e9;
 	if (f->inserted - from < f->limit / PER_MILLE / 2)
 		return; /* a step that has hardly begun has no meaningful figure */
-	f->told = f->series->kind->told(f->table, f->inserted);
+	f->state = f->series->kind->state(f->table, f->inserted);
 	paper_rounds_add(&f->ns[step], ns / (double)(f->inserted - from));
-	f->moves[step] = (double)(f->told.moves - moves) / (double)(f->inserted - from);
+	f->moves[step] = (double)(f->state.moves - moves) / (double)(f->inserted - from);
 }
 
 /* Checks that every key is present with its value. */
@@ -122,7 +122,7 @@ static void
 end(struct filling *f)
 {
 	check_all(f);
-	f->told = f->series->kind->told(f->table, f->inserted);
+	f->state = f->series->kind->state(f->table, f->inserted);
 	paper_rounds_add(&f->rate, (double)f->inserted / f->seconds / 1e6);
 	if (f->series->kind->leave != NULL)
 		f->series->kind->leave(f->table, 0);
@@ -139,14 +139,14 @@ print_table2(const struct filling *f)
 				.unit = "bytes",
 				.keys = f->inserted};
 
-	paper_count(&row, (double)f->told.bytes / (double)f->inserted);
+	paper_count(&row, (double)f->state.bytes / (double)f->inserted);
 	row.label = "largest_bucket";
 	row.unit = "items";
-	paper_count(&row, f->told.longest);
-	if (f->told.slots != 0) {
+	paper_count(&row, f->state.longest);
+	if (f->state.slots != 0) {
 		row.label = "load";
 		row.unit = "share";
-		paper_count(&row, (double)f->inserted / (double)f->told.slots);
+		paper_count(&row, (double)f->inserted / (double)f->state.slots);
 	}
 	row.label = "rate";
 	row.unit = "Mops";
@@ -164,7 +164,7 @@ print_figure4(const struct filling *f)
 					.x = steps[i] / (double)PER_MILLE,
 					.keys = f->limit};
 
-		if (f->ns[i].count == 0 || f->told.slots == 0)
+		if (f->ns[i].count == 0 || f->state.slots == 0)
 			continue;
 		paper_time(&row, &f->ns[i]);
 		row.figure = "fig4_moves";

@@ -6,7 +6,7 @@
  *         if memory is full. In the baselines memory_bytes is for items alone, as in the papers:
  *         the index is added. Clockoo's memory includes the index.
  * Owner:  create allocates, destroy frees.
- * Thread: create, destroy, told: one thread. get and set: need->threads, each with its number,
+ * Thread: create, destroy, state: one thread. get and set: need->threads, each with its number,
  *         between join and leave.
  * Bounds: PAPER_VALUE_WORDS_MAX words a value.
  */
@@ -26,7 +26,7 @@ struct cache_need {
 	uint32_t value_bytes, threads;
 };
 
-struct cache_told {
+struct cache_state {
 	uint64_t items;
 	uint64_t item_bytes, index_bytes; /* memory for items; memory beside it */
 };
@@ -40,7 +40,7 @@ struct cache_kind {
 		    struct paper_value *values, bool *hit);
 	void (*set)(void *cache, uint32_t thread, const struct bench_key *key,
 		    const struct paper_value *value);
-	struct cache_told (*told)(const void *cache);
+	struct cache_state (*state)(const void *cache);
 	void (*join)(void *cache, uint32_t thread); /* may be NULL, as may leave */
 	void (*leave)(void *cache, uint32_t thread);
 };

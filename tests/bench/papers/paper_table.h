@@ -23,7 +23,7 @@ struct table_need {
 };
 
 /* The memory of a table, and its work so far. */
-struct table_told {
+struct table_state {
 	uint64_t bytes;   /* of the index, with the links in items */
 	uint64_t slots;   /* 0: the table has none */
 	uint64_t moves;   /* so far */
@@ -37,7 +37,7 @@ struct table_kind {
 	bool (*insert)(void *table, uint32_t thread, uint64_t number);
 	void (*set)(void *table, uint32_t thread, uint64_t number);
 	void (*remove)(void *table, uint32_t thread, uint64_t number);
-	struct table_told (*told)(const void *table, uint64_t items);
+	struct table_state (*state)(const void *table, uint64_t items);
 	void (*join)(void *table, uint32_t thread); /* may be NULL, as may leave */
 	void (*leave)(void *table, uint32_t thread);
 };

@@ -122,13 +122,13 @@ erase(void *table, uint32_t thread, uint64_t number)
 	give(t->ix, hash, t->lock);
 }
 
-static struct table_told
-told(const void *table, uint64_t items)
+static struct table_state
+state(const void *table, uint64_t items)
 {
 	const struct chaining *t = table;
 
-	return (struct table_told){.bytes = chain_bytes(t->ix) + items * sizeof(chain_link),
-				   .longest = chain_longest(t->ix)};
+	return (struct table_state){.bytes = chain_bytes(t->ix) + items * sizeof(chain_link),
+				    .longest = chain_longest(t->ix)};
 }
 
 static inline __attribute__((always_inline)) void
@@ -166,8 +166,8 @@ CHAINING_LOOKUP(chaining_words_spin, LOCK_SPIN, true)
 CHAINING_LOOKUP(chaining_words_striped, LOCK_STRIPES, true)
 
 const struct table_kind table_chaining_small = {create_small, destroy, insert, set,
-						erase,        told,    NULL,   NULL};
+						erase,        state,   NULL,   NULL};
 const struct table_kind table_chaining_mutex = {create_mutex, destroy, insert, set,
-						erase,        told,    NULL,   NULL};
+						erase,        state,   NULL,   NULL};
 const struct table_kind table_chaining_striped = {create_striped, destroy, insert, set,
-						  erase,          told,    NULL,   NULL};
+						  erase,          state,   NULL,   NULL};

@@ -74,15 +74,15 @@ erase(void *table, uint32_t thread, uint64_t number)
 	spin_give(&t->ix->writer);
 }
 
-static struct table_told
-told(const void *table, uint64_t items)
+static struct table_state
+state(const void *table, uint64_t items)
 {
 	const struct cuckoo *t = table;
 
-	return (struct table_told){.bytes = t->ix->bytes,
-				   .slots = cuckoo_slots(t->ix),
-				   .moves = t->ix->moves,
-				   .longest = CUCKOO_SLOTS};
+	return (struct table_state){.bytes = t->ix->bytes,
+				    .slots = cuckoo_slots(t->ix),
+				    .moves = t->ix->moves,
+				    .longest = CUCKOO_SLOTS};
 }
 
 /* ---- lookups ---- */
@@ -164,7 +164,7 @@ CUCKOO_LOOKUP(tagged_optimistic, true, CUCKOO_VERSIONS)
 		return create(need, tagged, guard, paths);                                         \
 	}                                                                                          \
 	const struct table_kind table_cuckoo_##name = {create_##name, destroy, insert, set,        \
-						       erase,         told,    NULL,   NULL};
+						       erase,         state,   NULL,   NULL};
 
 CUCKOO_TABLE(plain, false, CUCKOO_BUCKETS, PATHS)
 CUCKOO_TABLE(tagged, true, CUCKOO_VERSIONS, PATHS)

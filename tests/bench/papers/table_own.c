@@ -116,17 +116,17 @@ erase(void *table, uint32_t thread, uint64_t number)
 	ensure(store_delete(sc, own_key(&k), store_hash(sc, own_key(&k))) == STORE_OK);
 }
 
-static struct table_told
-told(const void *table, uint64_t items)
+static struct table_state
+state(const void *table, uint64_t items)
 {
 	const struct own_store *o = table;
 	struct store_usage usage;
 
 	store_usage_mt(o->store, &usage);
-	return (struct table_told){.bytes = usage.index_bytes,
-				   .slots = usage.index_slots,
-				   .moves = own_counted(o, STORE_MOVES),
-				   .longest = BUCKET_SLOTS};
+	return (struct table_state){.bytes = usage.index_bytes,
+				    .slots = usage.index_slots,
+				    .moves = own_counted(o, STORE_MOVES),
+				    .longest = BUCKET_SLOTS};
 }
 
 static void
@@ -196,4 +196,4 @@ own_many(void *table, uint32_t thread, const struct bench_key *keys, uint32_t co
 		get_many(sc, &keys[at], count - at < MANY ? count - at : MANY, &found[at]);
 }
 
-const struct table_kind table_own = {create, destroy, insert, set, erase, told, join, leave};
+const struct table_kind table_own = {create, destroy, insert, set, erase, state, join, leave};

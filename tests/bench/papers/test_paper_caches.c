@@ -120,7 +120,7 @@ TEST(lru_drops_what_was_used_longest_ago)
 		set(rows[i].kind, cache, 10, 10);
 		check(!get(rows[i].kind, cache, 1, 1));
 		check(get(rows[i].kind, cache, 0, 0));
-		check_eq(rows[i].kind->told(cache).items, 10);
+		check_eq(rows[i].kind->state(cache).items, 10);
 		rows[i].kind->destroy(cache);
 	}
 }

@@ -96,7 +96,7 @@ fill(struct store_core *sc, size_t megabytes, uint32_t len)
 }
 
 static uint64_t
-load(const char *path, const struct save_told *told, struct half *h, void *memory)
+load(const char *path, const struct save_result *result, struct half *h, void *memory)
 {
 	static struct save_loader l;
 	uint64_t floors[STORE_SAVED_FLOORS], file;
@@ -129,7 +129,7 @@ load(const char *path, const struct save_told *told, struct half *h, void *memor
 			save_io_begin(&io, slot + SAVE_IO_DEPTH, SAVE_SLOT_BYTES);
 	}
 	save_io_close(&io);
-	ensure(l.count.items + l.count.no_room == told->items && l.count.damaged == 0);
+	ensure(l.count.items + l.count.no_room == result->items && l.count.damaged == 0);
 	return l.count.items;
 }
 
@@ -139,7 +139,7 @@ main(int argc, char **argv)
 	const size_t megabytes = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	const uint32_t len = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
 	void *memory = bench_map(save_blocks_bytes());
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	struct moment begun, saved, loads, loaded_at;
 	uint64_t loaded;
@@ -166,19 +166,19 @@ main(int argc, char **argv)
 			    .uring = true,
 			    .memory = memory,
 		    },
-		    &told, &err)) {
+		    &result, &err)) {
 		fprintf(stderr, "bench_save: %s\n", err.text);
 		return 1;
 	}
 	saved = now();
 	loads = now();
-	loaded = load(argv[1], &told, &to, memory);
+	loaded = load(argv[1], &result, &to, memory);
 	loaded_at = now();
 	printf("{\"bytes\": %llu, \"items\": %llu, \"loaded\": %llu, \"save_s\": %.4f, "
 	       "\"save_cpu_s\": %.4f, \"load_s\": %.4f, \"load_cpu_s\": %.4f, \"how\": \"%s\"}\n",
-	       (unsigned long long)told.file_bytes, (unsigned long long)told.items,
+	       (unsigned long long)result.file_bytes, (unsigned long long)result.items,
 	       (unsigned long long)loaded, saved.s - begun.s, saved.cpu_s - begun.cpu_s,
-	       loaded_at.s - loads.s, loaded_at.cpu_s - loads.cpu_s, told.how);
+	       loaded_at.s - loads.s, loaded_at.cpu_s - loads.cpu_s, result.how);
 	unlink(argv[1]);
 	return 0;
 }

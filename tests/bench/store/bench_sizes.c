@@ -6,11 +6,11 @@
  * a set for each that missed: the same for both. Sets turn the memory over --turnovers times, and
  * the second half of the operations is measured.
  *
- * With --once each miss also sets so many keys of 40 bytes that are never requested; they must
+ * With --once each miss also sets this many keys of 40 bytes that are never requested; they must
  * not displace those that are.
  *
  * The memory of memcached's pages is printed, since it gives each class a page beyond its -m.
- * With --workload keys and operations are those of so many MB, independent of the memory.
+ * With --workload MB keys and operations are those of that size, independent of the memory.
  * --by-size prints, for each power of two of the length, the items held at the end and the hits.
  *
  * With --best the cache is an ideal one: it knows how often each key is requested, and keeps

@@ -79,7 +79,7 @@ def install_pypi(*packages):
 
 
 def own_tests_of_sdist(package, *needed):
-    """Its source as PyPI has it, unpacked in folder/source, beside the packages that its tests need."""
+    """Returns an installer: the package's source of PyPI in folder/source, and the packages that its tests need."""
     def install(folder):
         install_pypi(*needed, *PYTEST_TOOLS)(folder)
         pip(folder, "download", "--no-deps", "--no-binary", package.partition("==")[0], "-d", "sdist", package)
@@ -89,7 +89,7 @@ def own_tests_of_sdist(package, *needed):
 
 
 def install_binary_memcached(folder):
-    """Its tests ask a Unix socket: TCP here."""
+    """Installs the package and changes its tests from a Unix socket to TCP."""
     own_tests_of_sdist("python-binary-memcached==0.31.4", "python-binary-memcached==0.31.4")(folder)
     for file in (folder / "source/test").glob("*.py"):
         file.write_text(file.read_text().replace("/tmp/memcached.sock", "127.0.0.1:11211"))
@@ -130,7 +130,7 @@ def install_java(folder):
 
 
 def install_crate(folder):
-    """Its tests, built without TLS and from a copy: what a registry gives is not written to."""
+    """Builds the crate's tests without TLS, from a copy: cargo's own folder of the crate stays unchanged."""
     step(folder, "cargo", "init", "-q", "--vcs", "none", "--name", "fetched", ".")
     step(folder, "cargo", "add", "-q", CRATE, "--no-default-features")
     packages = json.loads(step(folder, "cargo", "metadata", "--format-version", "1"))["packages"]

@@ -40,7 +40,7 @@ def expected(parts):
 
 
 def judge(folder, parts):
-    """True if a test holds, None if it is to be left out."""
+    """Returns True if a test passes, None if it must be skipped."""
     options = [re.sub(r"\s*=\s*", "=", line, count=1) for line in parts.get("INI", "").splitlines() if "=" in line]
     if run_php(folder, options, parts.get("SKIPIF", "")).lower().startswith("skip"):
         return None

@@ -20,7 +20,7 @@ def same(got, want):
 
 
 def pymemcache_round_trip():
-    c = Client((HOST, PORT), timeout=10, default_noreply=False)
+    c = Client((HOST, PORT), timeout=60, default_noreply=False)
     same(c.set("pmc", "v", expire=100, flags=77), True)
     same(c.raw_command("get pmc", b"END\r\n"), b"VALUE pmc 77 1\r\nv\r\n")
     same(c.touch("pmc", 50), True)

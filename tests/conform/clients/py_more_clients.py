@@ -49,7 +49,7 @@ async def aiomcache_round_trip():
 
 async def emcache_round_trip():
     node = emcache.MemcachedHostAddress(HOST, PORT)
-    c = await emcache.create_client([node], timeout=10, max_connections=4)
+    c = await emcache.create_client([node], timeout=60, max_connections=4)
     await c.set(b"em", b"v", flags=7, exptime=100)
     item = await c.get(b"em", return_flags=True)
     same((item.value, item.flags), (b"v", 7))

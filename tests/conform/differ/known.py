@@ -1,6 +1,6 @@
-"""Where the appliance is to answer otherwise than Debian's memcached 1.6.18, and why.
+"""The intended differences between the appliance's answers and those of Debian's memcached 1.6.18, with reasons.
 
-KNOWN is the list, each with an example that the runner asks both of: (name, reason, request,
+KNOWN lists them, each with an example that the runner sends to both: (name, reason, request,
 memcached's answer, ours). A random difference counts as known only if a JUDGE of that name says so
 of request and answers; any other is a failure.
 """

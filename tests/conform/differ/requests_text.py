@@ -206,7 +206,7 @@ def broken(rnd, table):
 
 
 def beside_the_point(line):
-    """Answers that tell of the server itself; and a get of a key too long, for which 1.6.18 throws
+    """Requests whose answers describe the server itself; and a get of a key too long, for which 1.6.18 throws
     the answers of earlier requests away."""
     words = line.split()
     return bool(words) and (words[0] in (b"stats", b"version") or words[0][:1] == b"g" and

@@ -41,7 +41,7 @@ def why_not():
 
 
 def in_own_net(script, argv):
-    """Begins again in namespaces of its own, where those are to be had."""
+    """Runs the program again in new namespaces, if the machine permits them."""
     for rights in ([], ["--user", "--map-root-user"]):
         words = ["unshare", *rights, "--net", "--mount"]
         tried = "ip link add v0 type veth peer name v1 && ethtool -K v0 tx off"

@@ -7,7 +7,7 @@ FIELDS = ("syn_acks", "resets", "upto", "crc", "fin", "acked", "again", "window"
 
 
 def plain(seen, parts, acked_before):
-    """Returns the comparable part of an observation. Where an ACK told something new, its repetitions are not compared;
+    """Returns the comparable part of an observation. Repetitions of an ACK are not compared;
     a D-SACK is no part of what is missing. A reset has the number that was acknowledged, with an ACK or without."""
     had_syn = any("S" in part.flags for part in parts)
     resets = seen["resets"]

@@ -1,4 +1,4 @@
-"""Where the two stacks answer a peer differently, and why.
+"""The known differences between the answers of the two stacks to a peer, with reasons.
 
 A row has its name, the home of the rule, the reason, and a function that is true of such a difference. Its arguments
 are the conversation, the number of the step that differs, the segments of that step, and what differs:

@@ -25,7 +25,7 @@ UNKNOWN_ISS = 0x1000  # of a server that has not answered
 
 
 class Peer:
-    """One side of a conversation: what has come so far."""
+    """One peer of a conversation, with what it has received so far."""
 
     def __init__(self, conversation):
         self.conversation = conversation
@@ -283,7 +283,7 @@ def play(sides, played):
                 side.receive()
         wait_barriers(sides)
         listen(sides, time.monotonic() + STEP_S)
-        # The last step of a conversation has the time of two.
+        # The last step of a conversation lasts twice as long as the others.
         ended = [n for n, conversation in enumerate(played) if step == len(conversation.steps)]
         for n in ended + [n for n in now_talking if step + 1 < len(played[n].steps)]:
             for s in range(len(sides)):

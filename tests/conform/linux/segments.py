@@ -80,7 +80,7 @@ def timestamps(value, echo):
 
 
 def address(number):
-    """Returns the four bytes of peer number so many."""
+    """Returns the four address bytes of the nth peer."""
     return (int.from_bytes(socket.inet_aton("10.65.0.0"), "big") + number).to_bytes(4, "big")
 
 

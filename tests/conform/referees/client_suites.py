@@ -24,7 +24,7 @@ import memcached_t  # noqa: E402
 NOTE, DONE = "cannot", "installed"
 HELD = {"ok", "PASSED", "PASS", "pass"}
 CONTROL = pathlib.Path(__file__).resolve().parent / "control.py"
-# memcached listens on all addresses unless told; libraries take localhost for ::1, too.
+# memcached listens on all addresses by default; libraries also connect to localhost at ::1.
 BOTH_FAMILIES = 'case " $* " in *" -l "*) ;; *) set -- -l 127.0.0.1,::1 "$@" ;; esac\n'
 NOT_SERVING = 86  # the status of a run whose server does not serve; no program of a row ends with it
 # In the network: servers, until each answers, the control if there is one, then the tests.

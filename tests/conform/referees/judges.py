@@ -25,7 +25,7 @@ SILENT_ROUTE = "ip link add silent type dummy && ip link set silent up && ip add
 
 
 def install_libmemcached(folder):
-    """Its tests start servers on Unix sockets too: on ports here."""
+    """Builds libmemcached and its tests, changed to start all servers on ports instead of Unix sockets."""
     for program in ("cmake", "bison", "flex", "make", "c++"):
         if shutil.which(program) is None:
             raise CannotInstall(f"no {program} on this machine")

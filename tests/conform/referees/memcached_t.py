@@ -3,7 +3,7 @@ and against the appliance. A file starts its servers, or, if it needs no words f
 
 A test of theirs is known by its file and its number there. Both programs run the same files with the same clock: the
 tests' debugtime, which only a debug build of memcached has, becomes a sleep for the appliance, a second longer than asked: an
-item ends within the second that it was told.
+item ends within the second of its expiry.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ MOVE_TIME = re.compile(r"(sub mem_move_time \{.*?)print \$sock \"debugtime[^\n]*
 START = ("for (1..80) {", "for (1..1200) {")  # quarters of a second: a loaded machine starts gigabytes for longer than 20 s
 # memcached refuses a dump behind another command, and the appliance answers it: the answers that follow would be others.
 PIPELINED = (r'"mg foo v\r\nlru_crawler metadump all\r\n"', r'"mg foo v\r\nmg foo v\r\n"')
-# Their tests ask for the help at each connection that they make.
+# memcached's tests run the program with -h at each connection that they make; the wrapper has the answer in a file.
 WRAPPER = '#!/bin/sh\n[ "$*" != -h ] || exec cat {home}/help\nexec {home}/as_memcached "$@"\n'
 # A file that starts servers in no other way can ask one that runs.
 STARTS = re.compile(r"new_memcached\(([^)]*)\)")

@@ -14,10 +14,10 @@ import tempfile
 OLD = ("SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1")
 # Ciphers are sslscan's and sslyze's to find: testssl takes minutes for them.
 TESTSSL = ("--protocols", "--server-defaults", "--heartbleed", "--ccs-injection", "--ticketbleed", "--robot", "--renegotiation", "--compression", "--tls-fallback")
-# All that judges a server of TLS, not a certificate or early data of HTTP: without these words a scan leaves resumption out.
+# The scans that judge a TLS server, but not its certificate or early data of HTTP. By default sslyze skips resumption.
 SSLYZE = ("--sslv2", "--sslv3", "--tlsv1", "--tlsv1_1", "--tlsv1_2", "--tlsv1_3", "--compression", "--openssl_ccs", "--fallback", "--heartbleed", "--robot",
           "--reneg", "--resum", "--elliptic_curves", "--ems")
-# These rows judge the certificate, which both servers share, this machine's programs, or the time that a scan took.
+# Rows about the certificate, which both servers share, about this machine's programs, or about the time of the scan.
 NOT_OF_THE_SERVER = re.compile(r"scanTime|engine_problem|service|cert_.*|cert|DNS_CAArecord|clientsimulation.*|scanProblem|old_fs")
 
 

@@ -152,11 +152,11 @@ static uint32_t
 memory_poll(struct flash_device *device, struct flash_result *results, uint32_t n)
 {
 	struct memory *m = (struct memory *)device;
-	uint32_t told = 0;
+	uint32_t count = 0;
 
-	while (told < n && m->count != 0)
-		results[told++] = m->ended[--m->count];
-	return told;
+	while (count < n && m->count != 0)
+		results[count++] = m->ended[--m->count];
+	return count;
 }
 
 static const struct flash_device_ops memory_ops = {memory_submit, memory_poll};
@@ -346,9 +346,9 @@ recovery(struct input *in)
 		put_segment(in, memory.bytes + (kept.head - back) % SEGMENTS * SEGMENT_BYTES,
 			    kept.head - back, (sealed >> back & 1) == 0);
 
-	const struct flash_recovered told = flash_shard_recover(&shard, &c, &r);
+	const struct flash_recovered found = flash_shard_recover(&shard, &c, &r);
 
-	ensure(!told.stopped && !told.hangs && told.segments <= LIVE);
+	ensure(!found.stopped && !found.hangs && found.segments <= LIVE);
 	use_and_erase_all();
 	flash_shard_leave(&shard, &r);
 }

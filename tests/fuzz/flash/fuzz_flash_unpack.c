@@ -16,17 +16,17 @@ static void
 unpack(struct flash_unpacker *u, const uint8_t *data, uint32_t len)
 {
 	uint16_t says = 0;
-	uint32_t told;
+	uint32_t unpacked;
 
 	if (len > sizeof u->packed)
 		return;
 	memcpy(u->packed, data, len);
 	memset(u->value, MARK, sizeof u->value);
-	told = flash_unpack(u, len);
+	unpacked = flash_unpack(u, len);
 	if (len >= sizeof says)
 		memcpy(&says, data, sizeof says);
-	ensure(told == 0 || told == says);
-	for (uint32_t i = told != 0 ? told : says; i < sizeof u->value; i++)
+	ensure(unpacked == 0 || unpacked == says);
+	for (uint32_t i = unpacked != 0 ? unpacked : says; i < sizeof u->value; i++)
 		ensure(u->value[i] == MARK);
 }
 

@@ -1,8 +1,8 @@
 /*
  * Raw frames into a stack beside the kernel. Goal: each frame is the cache's or the kernel's, or a
- * counter names why it is nobody's; the kernel gets frames as they were received and none of the
- * cache; of the kernel's own frames none leaves from a port of the cache. Method: each frame of
- * the input has a turn of its own; what the test knows of owners it reads from the bytes itself.
+ * counter names why it is dropped; the kernel gets frames as they were received and none of the
+ * cache's; no frame of the kernel is sent from a port of the cache. Method: each frame of the input
+ * has a turn of its own; the test reads a frame's owner from its bytes.
  *
  * Shape:  byte 0: enum mode. Then records: length (2 bytes, little-endian; the high bit: the
  *         kernel sends it), and that many bytes.

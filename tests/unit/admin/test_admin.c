@@ -134,7 +134,7 @@ TEST(what_is_forbidden_later_is_refused_from_then_on)
 
 /* With a fixed protocol the first byte of a connection decides nothing: neither a packet's where
  * the protocol is text, nor a line's where it is binary. */
-TEST(a_protocol_that_is_told_is_not_negotiated)
+TEST(a_given_protocol_is_not_negotiated)
 {
 	static const uint8_t noop[24] = {0x80, 0x0a};
 	const struct row text[] = {
@@ -192,7 +192,7 @@ TEST(a_shutdown_closes_and_is_seen_by_the_program)
 	}
 }
 
-TEST(verbosity_is_capped_and_told)
+TEST(verbosity_is_capped_and_shown)
 {
 	struct conn *c = rig_open(rig);
 

@@ -95,7 +95,7 @@ TEST(each_counter_of_each_room_is_in_a_reply, start_counting, stop)
 	}
 }
 
-TEST(cores_are_told_apart, start_counting, stop)
+TEST(counters_of_cores_are_separate, start_counting, stop)
 {
 	const char *stats = reply_of(TELEMETRY_CORES);
 
@@ -246,11 +246,11 @@ TEST(all_replies_at_once_are_those_of_a_client, start_counting, stop)
 	all[admin_snapshot_write_mt(s, &rig->clock, (uint8_t *)all, sizeof all - 1)] = '\0';
 	check_bytes(all, "stats\r\nSTAT pid 77\r\n", 20);
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-		const char *told = answer(commands[i]);
+		const char *got = answer(commands[i]);
 		const char *part = part_of(all, commands[i]);
 
-		check_eq(strlen(part) + 5, strlen(told));
-		check_bytes(told, part, strlen(part));
+		check_eq(strlen(part) + 5, strlen(got));
+		check_bytes(got, part, strlen(part));
 	}
 	check_ptr(strstr(all, "\nstats hotkeys\r\n"));
 	check_ptr(strstr(all, "\nstats slow\r\n"));

@@ -93,7 +93,7 @@ static const struct request requests[] = {
 	{"\x80\1\0\1\x8\0\0\0\0\0\0\xa\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0ax", "set", 34},
 };
 
-TEST(kinds_are_told_apart, no_setup)
+TEST(kinds_are_counted_separately, no_setup)
 {
 	for (uint32_t i = 0; i < 2 * sizeof requests / sizeof requests[0]; i++) {
 		const struct request *q = &requests[i / 2];
@@ -277,7 +277,7 @@ TEST(a_datagram_whose_key_is_asked_for_again_is_counted_once, no_setup)
 	late_destroy(late);
 }
 
-TEST(writes_that_a_backend_does_are_counted_when_they_are_told, no_setup)
+TEST(writes_of_a_backend_are_counted_when_they_complete, no_setup)
 {
 	struct late *late = late_begin((struct late_config){.seed = 1, .writes = true});
 	struct conn *c = rig_open(rig);

@@ -160,7 +160,7 @@ TEST(a_long_turn_is_there_with_how_many_it_answered, start_clock, stop)
 	     "STAT 1:key -\r\nEND\r\n");
 }
 
-TEST(the_hosts_turn_and_its_stage_are_told, start_clock, stop)
+TEST(the_hosts_turn_and_its_stage_are_shown, start_clock, stop)
 {
 	struct turn_times times = {.longest_stage = STAGE_EXECUTE, .host_ns = 2 * MS};
 	const char *stats;

@@ -68,7 +68,7 @@ connect_from(uint32_t core, struct ip_addr ip, uint32_t active_s)
 
 /* Runs this many ticks and returns the list of sources that follows. */
 static const char *
-told(uint32_t ticks)
+sources_after(uint32_t ticks)
 {
 	static uint8_t text[TEXT_MAX];
 	struct out_buffer buffer = {text, text + sizeof text - 1};
@@ -89,7 +89,7 @@ static const struct ip_addr next_link6 = {{0xfe, 0x80, [15] = 4}};
 
 TEST(sources_are_listed_by_their_connections_on_all_cores)
 {
-	check_str(told(4), "");
+	check_str(sources_after(4), "");
 	connect_from(0, ip_addr_v4(0x0a000001), 990);
 	for (uint32_t i = 0; i < 3; i++)
 		connect_from(i % CORES, ip_addr_v4(0x0a000002), 900 + i);
@@ -97,19 +97,20 @@ TEST(sources_are_listed_by_their_connections_on_all_cores)
 	connect_from(1, other6, 1001);
 	connect_from(1, link6, 999);
 	connect_from(1, next_link6, 999);
-	check_str(told(4), "STAT 1:source 10.0.0.2\r\nSTAT 1:conns 3\r\nSTAT 1:error 0\r\n"
-			   "STAT 1:secs_since_last_cmd 98\r\n"
-			   "STAT 2:source 2001:db8:7::/64\r\nSTAT 2:conns 2\r\nSTAT 2:error 0\r\n"
-			   "STAT 2:secs_since_last_cmd 0\r\n"
-			   "STAT 3:source 10.0.0.1\r\nSTAT 3:conns 1\r\nSTAT 3:error 0\r\n"
-			   "STAT 3:secs_since_last_cmd 10\r\n"
-			   "STAT 4:source fe80::3\r\nSTAT 4:conns 1\r\nSTAT 4:error 0\r\n"
-			   "STAT 4:secs_since_last_cmd 1\r\n"
-			   "STAT 5:source fe80::4\r\nSTAT 5:conns 1\r\nSTAT 5:error 0\r\n"
-			   "STAT 5:secs_since_last_cmd 1\r\n");
+	check_str(sources_after(4),
+		  "STAT 1:source 10.0.0.2\r\nSTAT 1:conns 3\r\nSTAT 1:error 0\r\n"
+		  "STAT 1:secs_since_last_cmd 98\r\n"
+		  "STAT 2:source 2001:db8:7::/64\r\nSTAT 2:conns 2\r\nSTAT 2:error 0\r\n"
+		  "STAT 2:secs_since_last_cmd 0\r\n"
+		  "STAT 3:source 10.0.0.1\r\nSTAT 3:conns 1\r\nSTAT 3:error 0\r\n"
+		  "STAT 3:secs_since_last_cmd 10\r\n"
+		  "STAT 4:source fe80::3\r\nSTAT 4:conns 1\r\nSTAT 4:error 0\r\n"
+		  "STAT 4:secs_since_last_cmd 1\r\n"
+		  "STAT 5:source fe80::4\r\nSTAT 5:conns 1\r\nSTAT 5:error 0\r\n"
+		  "STAT 5:secs_since_last_cmd 1\r\n");
 	for (uint32_t i = 0; i < f.used[1]; i++)
 		f.snapshots[1][i].peer_id = 0; /* closed */
-	check_ptr(strstr(told(4), "STAT 1:source 10.0.0.2\r\nSTAT 1:conns 2\r\n"));
+	check_ptr(strstr(sources_after(4), "STAT 1:source 10.0.0.2\r\nSTAT 1:conns 2\r\n"));
 }
 
 TEST(the_list_is_whole_and_a_call_looks_at_a_part)
@@ -117,8 +118,8 @@ TEST(the_list_is_whole_and_a_call_looks_at_a_part)
 	f.used[1] = SLOTS_MAX - 1;
 	connect_from(1, ip_addr_v4(0x0a000009), 1000); /* the last slot */
 	for (uint32_t i = 0; i < 3; i++)
-		check_str(told(1), "");
-	check_ptr(strstr(told(1), "STAT 1:source 10.0.0.9\r\n"));
+		check_str(sources_after(1), "");
+	check_ptr(strstr(sources_after(1), "STAT 1:source 10.0.0.9\r\n"));
 }
 
 /* 50,000 sources have one connection each, as in a flood, and three have many. */
@@ -133,7 +134,7 @@ TEST(who_has_many_is_found_among_more_sources_than_cells)
 			if (i % (50000 / many[s]) == 0)
 				connect_from(i % CORES, ip_addr_v4(0x0a000001 + s), 1000);
 	}
-	text = told(8);
+	text = sources_after(8);
 	for (uint32_t s = 0; s < 3; s++) {
 		char row[64];
 		const char *at;

@@ -133,7 +133,7 @@ TEST(what_the_stack_counts_is_shown)
 
 /* A reset also forgets the longest turn: the maximum after it is the
  * bound of a histogram cell. */
-TEST(turns_are_told_since_the_last_reset)
+TEST(turns_are_counted_since_the_last_reset)
 {
 	static const char *const names[] = {
 		"turn_p50_us",     "turn_p99_us",      "turn_p9999_us",        "turn_max_us",
@@ -693,7 +693,7 @@ TEST(a_tier_shows_its_rows_in_stats_and_apart)
 
 /* ---- the other replies ---- */
 
-TEST(classes_are_told_apart)
+TEST(classes_are_shown_separately)
 {
 	const char *stats;
 
@@ -770,7 +770,7 @@ TEST(settings_say_what_is_set)
 		row_is(stats, rows[i][0], rows[i][1]);
 }
 
-TEST(memory_is_told_part_by_part_and_summed)
+TEST(memory_is_shown_part_by_part_and_summed)
 {
 	const struct serve_info info = {.memory = {.frames = 1,
 						   .connections = 20,

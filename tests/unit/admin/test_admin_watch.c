@@ -273,7 +273,7 @@ TEST(evictions_are_seen_before_they_happen)
 /* The lines of these gets are more than a connection may have queued. */
 #define GETS 6000u
 
-TEST(a_watcher_that_does_not_read_is_told_what_it_missed)
+TEST(a_watcher_that_does_not_read_gets_the_number_it_missed)
 {
 	struct conn *c = watcher("fetchers"), *reader = rig_open(rig);
 	unsigned long long skipped = 0, lines = 0, more;

@@ -1,8 +1,8 @@
 /*
  * The ring of events. Goal: a reader sees events in order, each whole, and learns how many it
- * missed; the writer never waits. Method: known numbers of events, then a writer and two readers
- * on threads of their own, where every event proves itself. A second build has a reader that does
- * not validate after reading (EVENT_RING_MUTANT); the last test must catch it.
+ * missed; the writer never waits. Method: known numbers of events; then a writer and two readers
+ * on threads of their own, and events whose fields follow from their number. A second build has a
+ * reader that does not validate after reading (EVENT_RING_MUTANT); the last test must catch it.
  */
 #include "support/test.h"
 #include "admin/event_ring.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define CORES    1u /* more are refused so far */
-#define TRIES    1000
+#define TRIES    6000
 #define TRIES_US 10000
 
 /* The address of every name; 0: none. */

@@ -146,7 +146,7 @@ TEST(another_thread_tells_its_name)
 	}
 }
 
-TEST(a_crash_of_what_is_told_is_an_end)
+TEST(a_crash_in_the_report_ends_the_report)
 {
 	static char text[TEXT_BYTES];
 

@@ -1,6 +1,6 @@
 /*
- * A reload's addresses: the cores get one table, the one before lasts until all have changed, and
- * only then are the addresses announced (net/ADDRESSES.md, A7).
+ * A reload's addresses: all cores get one new table. The previous table stays valid until every
+ * core uses the new one, and only then are the addresses announced (net/ADDRESSES.md, A7).
  */
 #include "access/own_addrs.h"
 #include "net/neigh_table.h"

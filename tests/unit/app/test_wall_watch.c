@@ -12,7 +12,7 @@
 /* Readings of both clocks: time since the start, time between the two readings, how far the wall
  * clock had been set, and the step that is reported. */
 static const struct {
-	int64_t after_ns, apart_ns, set_ns, told_ns;
+	int64_t after_ns, apart_ns, set_ns, step_ns;
 } readings[] = {
 	{S_NS, 40, 0, 0},
 	{2 * S_NS, 40, 400000, 0}, /* slewed */
@@ -24,7 +24,7 @@ static const struct {
 	{8 * S_NS, 40, 0, DATE_NS},
 };
 
-TEST(a_step_is_told_once_and_by_its_length)
+TEST(a_step_is_reported_once_with_its_length)
 {
 	struct wall_watch w = {.start_ns = 5 * S_NS, .unix_ns = DATE_NS};
 
@@ -37,9 +37,9 @@ TEST(a_step_is_told_once_and_by_its_length)
 		};
 		int64_t step_ns = 0;
 
-		check_eq(wall_watch_check(&w, &r, &step_ns), readings[i].told_ns != 0);
-		if (readings[i].told_ns != 0) {
-			check_eq(step_ns, readings[i].told_ns);
+		check_eq(wall_watch_check(&w, &r, &step_ns), readings[i].step_ns != 0);
+		if (readings[i].step_ns != 0) {
+			check_eq(step_ns, readings[i].step_ns);
 			check_eq(w.unix_ns, DATE_NS + readings[i].set_ns);
 		}
 	}

@@ -16,9 +16,9 @@
 #define WRITE  "set l1 0 0 1\r\nx\r\n"
 
 /* Sends the text. While the backend answers nothing, `asked` requests reach it and no reply
- * arrives; later the reply is `told`. */
+ * arrives; later the reply is `expected`. */
 static void
-says_after(const char *text, uint32_t asked, const char *told)
+says_after(const char *text, uint32_t asked, const char *expected)
 {
 	const uint64_t before = late_asked(late);
 	struct conn *c;
@@ -30,7 +30,7 @@ says_after(const char *text, uint32_t asked, const char *told)
 	SAYS(c, "");
 	late_hold(late, false);
 	turns(8);
-	SAYS(c, told);
+	SAYS(c, expected);
 	rig_lose(rig, c);
 }
 
@@ -372,7 +372,7 @@ say_large(void)
 }
 
 static void
-large_is_told(struct conn *c)
+large_is_sent(struct conn *c)
 {
 	const char *sent;
 
@@ -390,7 +390,7 @@ TEST(no_answer_is_sent_amid_a_large_value)
 
 	turns(10);
 	check_eq(late_asked(late), 4);
-	large_is_told(c);
+	large_is_sent(c);
 	check_eq(late_asked(late), 4);
 }
 
@@ -416,12 +416,13 @@ say_followed(void)
 }
 
 static void
-followed_is_told(struct conn *c, const char *told)
+followed_is_answered(struct conn *c, const char *expected)
 {
 	rig_set_pieces(rig, 1024);
 	rig_acked(rig, c);
 	turns(10);
-	check_str(rig_sent(c, NULL) + strlen("DELETED\r\nVALUE l3 0 5000\r\n") + LARGE_BYTES, told);
+	check_str(rig_sent(c, NULL) + strlen("DELETED\r\nVALUE l3 0 5000\r\n") + LARGE_BYTES,
+		  expected);
 	check_eq(late_asked(late), 6);
 }
 
@@ -430,7 +431,7 @@ TEST(an_answer_behind_which_its_key_was_written_is_kept, start_in_order, stop)
 	struct conn *c = say_followed();
 
 	turns(3 * TIMEOUT_TURNS);
-	followed_is_told(c, "\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n" STORED);
+	followed_is_answered(c, "\r\nEND\r\nVALUE l1 0 1\r\nx\r\nEND\r\n" STORED);
 }
 
 TEST(one_whose_memory_is_needed_has_failed, start_in_order, stop)
@@ -439,7 +440,7 @@ TEST(one_whose_memory_is_needed_has_failed, start_in_order, stop)
 
 	check(backend_answer_yield(rig->serve));
 	check(!backend_answer_yield(rig->serve));
-	followed_is_told(c, "\r\nEND\r\n" NO_ANSWER STORED);
+	followed_is_answered(c, "\r\nEND\r\n" NO_ANSWER STORED);
 }
 
 /* A stop must be able to close other connections in order. */
@@ -462,7 +463,7 @@ TEST(an_answer_that_is_not_read_is_dropped_and_asked_for_again)
 
 	turns(2 * TIMEOUT_TURNS);
 	check_eq(late_asked(late), 4);
-	large_is_told(c);
+	large_is_sent(c);
 	check_eq(late_asked(late), 5);
 }
 

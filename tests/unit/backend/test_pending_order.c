@@ -810,7 +810,7 @@ clients_turn(struct late *late, struct late *reference)
 
 /* Returns the number of requests so far whose residence time was not recorded. */
 static uint64_t
-not_told(struct late *late)
+not_recorded(struct late *late)
 {
 	const struct rig *rig = late_rig(late);
 	uint64_t left = rig_count(rig, REQ_TCP) + rig_count(rig, REQ_UDP);
@@ -830,7 +830,7 @@ dropped(struct late *late)
 static void
 run(struct late *late, struct late *reference, uint64_t seed)
 {
-	const uint64_t stale = late_stale(late), left = not_told(late), drops = dropped(late);
+	const uint64_t stale = late_stale(late), left = not_recorded(late), drops = dropped(late);
 	uint32_t turn = 0;
 
 	rng = seed;
@@ -859,7 +859,7 @@ run(struct late *late, struct late *reference, uint64_t seed)
 	check_eq(late_values(late), 0);
 	check(flash || !losses || late_stale(late) > stale);
 	/* Only requests of lost connections, or counted ones that were dropped, may have none. */
-	check(not_told(late) - left <= (losses ? UINT32_MAX : dropped(late) - drops));
+	check(not_recorded(late) - left <= (losses ? UINT32_MAX : dropped(late) - drops));
 }
 
 static void
@@ -1020,7 +1020,7 @@ TEST(a_datagram_reads_no_copy_of_before_its_write)
 
 /* Returns the turns until this many gets that miss are answered, behind the request `first`. */
 static uint32_t
-turns_for_gets(const char *first, const char *told, uint32_t gets)
+turns_for_gets(const char *first, const char *expected, uint32_t gets)
 {
 	struct late *late =
 		late_create(&(struct late_config){.writes = true, .delay_max = WRITE_TURNS});
@@ -1032,7 +1032,7 @@ turns_for_gets(const char *first, const char *told, uint32_t gets)
 	rig_receive_text(rig, c, first);
 	for (uint32_t i = 0; i < gets; i++)
 		rig_receive(rig, c, line, (uint32_t)sprintf(line, "get s%u\r\n", 5 * i));
-	for (; len < strlen(told) + gets * strlen("END\r\n"); turns++) {
+	for (; len < strlen(expected) + gets * strlen("END\r\n"); turns++) {
 		check(turns < SETTLE_TURNS_MAX);
 		late_turn(late);
 		rig_acked(rig, c);

@@ -299,18 +299,18 @@ TEST(a_line_asks_for_a_key_once)
 {
 	for (uint32_t round = 0; round < 50; round++) {
 		struct conn *c = say("get v1 s2 v1 s3 v1 v1\r\nget v1\r\n");
-		long told[5];
+		long stamps[5];
 		uint32_t n = 0;
 
 		late_pace(late, 7, 0);
 		turns(60);
 		for (const char *p = rig_sent(c, NULL); (p = strstr(p, "\r\n0")) != NULL; p += 3) {
 			check(n < 5);
-			told[n++] = strtol(p + 2, NULL, 10);
+			stamps[n++] = strtol(p + 2, NULL, 10);
 		}
 		check_eq(n, 5);
-		check(told[0] == told[1] && told[0] == told[2] && told[0] == told[3]);
-		check(told[4] > told[0]);
+		check(stamps[0] == stamps[1] && stamps[0] == stamps[2] && stamps[0] == stamps[3]);
+		check(stamps[4] > stamps[0]);
 		rig_lose(rig, c);
 	}
 }
@@ -389,13 +389,13 @@ TEST(a_request_is_counted_once)
 }
 
 static uint32_t
-told_of(struct conn *c, long *told, uint32_t most)
+stamps_of(struct conn *c, long *stamps, uint32_t most)
 {
 	uint32_t n = 0;
 
 	for (const char *p = rig_sent(c, NULL); (p = strstr(p, "\r\n0")) != NULL && n < most;
 	     p += 3)
-		told[n++] = strtol(p + 2, NULL, 10);
+		stamps[n++] = strtol(p + 2, NULL, 10);
 	return n;
 }
 
@@ -404,14 +404,14 @@ told_of(struct conn *c, long *told, uint32_t most)
 TEST(a_get_asked_ahead_is_no_newer_than_one_not_asked_yet)
 {
 	struct conn *c = say("get v1\r\nget d1\r\nget v1\r\n");
-	long told[3];
+	long stamps[3];
 
 	late_pace(late, 0, 0);
 	turns(TIMEOUT_TURNS / 2);
 	rig_receive_text(rig, c, "get v1\r\n");
 	turns(TIMEOUT_TURNS / 2 + 8);
-	check_eq(told_of(c, told, 3), 3);
-	check(told[1] <= told[2]);
+	check_eq(stamps_of(c, stamps, 3), 3);
+	check(stamps[1] <= stamps[2]);
 }
 
 /* The first get finds a copy when it arrives, and the copy is then deleted. */
@@ -419,7 +419,7 @@ TEST(a_get_asked_ahead_is_no_newer_than_one_whose_copy_went)
 {
 	const struct view key = {(const uint8_t *)"v1", 2};
 	struct conn *c;
-	long told[2];
+	long stamps[2];
 
 	late_pace(late, 0, 10);
 	c = say("get v1\r\n");
@@ -431,8 +431,8 @@ TEST(a_get_asked_ahead_is_no_newer_than_one_whose_copy_went)
 	turns(TIMEOUT_TURNS / 2);
 	rig_receive_text(rig, c, "get v1\r\n");
 	turns(TIMEOUT_TURNS / 2 + 8);
-	check_eq(told_of(c, told, 2), 2);
-	check(told[0] <= told[1]);
+	check_eq(stamps_of(c, stamps, 2), 2);
+	check(stamps[0] <= stamps[1]);
 }
 
 /* Deletes the copy, as another core would, while the requests behind d1 are checked. */
@@ -448,7 +448,7 @@ copy_goes_meanwhile(void *arg, struct view key, uint64_t hash)
 
 TEST(a_copy_that_goes_during_a_search_makes_no_later_get_newer)
 {
-	long told[2];
+	long stamps[2];
 	struct conn *c;
 
 	late_pace(late, 0, 10);
@@ -460,8 +460,8 @@ TEST(a_copy_that_goes_during_a_search_makes_no_later_get_newer)
 	turns(2);
 	check_eq(OPEN, 2); /* d1, and s1, which is answered: v1 is requested at its turn */
 	turns(TIMEOUT_TURNS + 8);
-	check_eq(told_of(c, told, 2), 2);
-	check(told[0] <= told[1]);
+	check_eq(stamps_of(c, stamps, 2), 2);
+	check(stamps[0] <= stamps[1]);
 }
 
 /* The hashes of two keys end in the same eleven bits, and one of the keys has a copy. */
@@ -497,25 +497,25 @@ TEST(a_line_that_repeats_a_key_repeats_its_answer)
 	struct conn *c;
 	struct fill fill;
 	char line[64];
-	long told[3];
+	long stamps[3];
 
 	snprintf(line, sizeof line, "get v1 s%u v1 s%u v1\r\n", 3u, 17u);
 	late_pace(late, 0, 0);
 	rig_set_pieces(rig, 0);
 	c = say(line);
 	turns(6);
-	check_eq(told_of(c, told, 3), 1);
+	check_eq(stamps_of(c, stamps, 3), 1);
 	check_eq(store_begin(rig->core, &fill, key, hash, 6, 0, 0), STORE_OK);
 	store_fill(rig->core, &fill, (const uint8_t *)"000900", 6);
 	store_finish(rig->core, &fill, STORE_SET, 0);
 	rig_set_pieces(rig, 1);
 	turns(2);
-	check_eq(told_of(c, told, 3), 2);
+	check_eq(stamps_of(c, stamps, 3), 2);
 	store_delete(rig->core, key, hash);
 	rig_set_pieces(rig, 10);
 	turns(6);
-	check_eq(told_of(c, told, 3), 3);
-	check(told[0] <= told[1] && told[1] <= told[2]);
+	check_eq(stamps_of(c, stamps, 3), 3);
+	check(stamps[0] <= stamps[1] && stamps[1] <= stamps[2]);
 }
 
 /* Checks that these replies were sent, in this order. */
@@ -812,6 +812,34 @@ say_to_one_that_stalls(uint32_t *places)
 	return c;
 }
 
+/* The wait for a place and the wait for the answer are one timeout. */
+TEST(a_request_fails_in_time_however_long_it_waits_for_a_place)
+{
+	const uint32_t lane = lane_at("s1");
+	struct pending_lane *l = &rig->serve->pending->lanes[lane];
+
+	late_hold(late, true);
+	for (uint32_t wait = 1; wait < TIMEOUT_TURNS; wait++) {
+		struct conn *c;
+		uint32_t took = 1;
+
+		l->open += PENDING_MAX;
+		c = say("get s1\r\n");
+		turns(1);
+		for (; took < 2 * TIMEOUT_TURNS && strlen(rig_sent(c, NULL)) == 0; took++) {
+			if (took == wait)
+				l->open -= PENDING_MAX;
+			turns(1);
+		}
+		if (took <= wait)
+			l->open -= PENDING_MAX;
+		SAYS(c, NO_ANSWER);
+		check(took >= TIMEOUT_TURNS && took <= TIMEOUT_TURNS + 3);
+		rig_lose(rig, c);
+		turns(1);
+	}
+}
+
 /* A copy of a key arrives after a place was granted for it: the reply uses the copy, and the
  * place is returned. */
 TEST(a_place_that_a_copy_makes_needless_goes_back)
@@ -902,7 +930,7 @@ TEST(a_line_repeats_its_answer_although_a_copy_is_newer)
 
 	for (uint32_t round = 0; round < 100; round++) {
 		struct conn *c = say("mn\r\n");
-		long told[5];
+		long stamps[5];
 
 		turns(1);
 		late_pace(late, 7, 0);
@@ -911,7 +939,7 @@ TEST(a_line_repeats_its_answer_although_a_copy_is_newer)
 			struct fill fill;
 
 			turns(1);
-			if (told_of(c, told, 5) != 1)
+			if (stamps_of(c, stamps, 5) != 1)
 				continue;
 			check_eq(store_begin(rig->core, &fill, key, hash, 6, 0, 0), STORE_OK);
 			store_fill(rig->core, &fill, (const uint8_t *)"900000", 6);
@@ -981,7 +1009,7 @@ TEST(hits_between_those_that_wait_are_sampled)
 /* Sends lines of hits behind one pending get. Returns how many hits are answered without being
  * executed; *most is the most in one turn. */
 static uint32_t
-lines_told(uint32_t *most)
+hits_answered(uint32_t *most)
 {
 	struct conn *c = say("mn\r\n");
 	char text[600] = "get s1\r\n";
@@ -998,10 +1026,10 @@ lines_told(uint32_t *most)
 	for (uint32_t i = 0; i < 20; i++) {
 		turns(1);
 
-		const uint32_t told = HITS_PER_TURN - rig->serve->pending->hits_left;
+		const uint32_t answered = HITS_PER_TURN - rig->serve->pending->hits_left;
 
-		sum += told;
-		*most = told > *most ? told : *most;
+		sum += answered;
+		*most = answered > *most ? answered : *most;
 	}
 	rig_lose(rig, c);
 	return sum;
@@ -1012,9 +1040,9 @@ TEST(no_copy_answers_while_they_are_bypassed, start_with_writes, stop)
 	uint32_t most;
 
 	put_here("l");
-	check(lines_told(&most) > 0);
+	check(hits_answered(&most) > 0);
 	backend_copies_bypass(rig->serve, true);
-	check_eq(lines_told(&most), 0);
+	check_eq(hits_answered(&most), 0);
 }
 
 TEST(hits_between_pending_gets_count_as_requests)
@@ -1023,6 +1051,6 @@ TEST(hits_between_pending_gets_count_as_requests)
 
 	put_here("l");
 	rig->serve->cfg.conn_requests_max = 5;
-	check(lines_told(&most) > 0);
+	check(hits_answered(&most) > 0);
 	check(most <= 5);
 }

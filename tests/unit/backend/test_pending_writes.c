@@ -279,7 +279,7 @@ TEST(a_write_without_a_place_behind_another_waits_for_that)
 }
 
 static uint32_t
-told_versions(struct conn *c)
+versions_sent(struct conn *c)
 {
 	const char *at = rig_sent(c, NULL);
 	uint32_t count = 0;
@@ -305,13 +305,13 @@ TEST(answers_do_not_leave_the_limit_of_requests_behind)
 	check_eq(late_asked(late), 2);
 	late_hold(late, false);
 	for (uint32_t i = 0; i < 30; i++) {
-		const uint32_t before = told_versions(c);
+		const uint32_t before = versions_sent(c);
 
 		rig_receive_text(rig, other, "delete s3\r\n");
 		turns(1);
-		check(told_versions(c) <= before + 1);
+		check(versions_sent(c) <= before + 1);
 	}
-	check_eq(told_versions(c), 20);
+	check_eq(versions_sent(c), 20);
 	rig->serve->cfg.conn_requests_max = 20;
 	turns(30);
 }
@@ -425,13 +425,13 @@ TEST(a_write_without_answer_fails_at_its_deadline, start_with_misses, stop)
 TEST(a_flush_without_reply_that_fails_ends_its_connection)
 {
 	struct conn *c = say("flush_all noreply\r\nversion\r\n"),
-		    *told = say("flush_all\r\nmn\r\n");
+		    *flusher = say("flush_all\r\nmn\r\n");
 
 	late_hold(late, true);
 	turns(TIMEOUT_TURNS + 3);
 	check(rig_closed(c));
 	SAYS(c, "");
-	SAYS(told, NO_ANSWER "MN\r\n");
+	SAYS(flusher, NO_ANSWER "MN\r\n");
 }
 
 TEST(writes_of_a_lost_connection_are_done)
@@ -709,7 +709,7 @@ say_much(struct conn *c)
 static void
 much_is_answered(struct conn *c)
 {
-	check_eq(told_versions(c), MUCH);
+	check_eq(versions_sent(c), MUCH);
 	check_eq(late_written(late, 9), 1);
 }
 

@@ -24,7 +24,7 @@ TEST(cells_stand_edge_to_edge)
 }
 
 static uint64_t
-told(uint64_t ns)
+rounded(uint64_t ns)
 {
 	uint64_t cells[LOG_CELLS] = {0};
 
@@ -32,13 +32,13 @@ told(uint64_t ns)
 	return log_cells_percentile_ns(cells, UINT64_MAX, 500000);
 }
 
-TEST(a_time_is_told_within_a_thirty_second_part)
+TEST(a_time_is_kept_within_a_thirty_second_part)
 {
 	for (uint32_t i = 0; i < LOG_CELLS - 1; i++) {
 		const uint64_t edges[] = {log_cell_begin_ns(i), log_cell_begin_ns(i + 1) - 1};
 
 		for (uint32_t k = 0; k < 2; k++) {
-			const uint64_t t = told(edges[k]);
+			const uint64_t t = rounded(edges[k]);
 			const uint64_t error = t > edges[k] ? t - edges[k] : edges[k] - t;
 
 			check(error <= (edges[k] < 512 ? 16 : edges[k] / 32 + 1));
@@ -65,7 +65,7 @@ TEST(percentiles_are_those_of_the_sorted_times)
 			const uint64_t rank = ((uint64_t)n * parts[k] + 999999) / 1000000;
 
 			check_eq(log_cells_percentile_ns(cells, UINT64_MAX, parts[k]),
-				 told(times[rank - 1]));
+				 rounded(times[rank - 1]));
 		}
 	}
 }
@@ -79,6 +79,6 @@ TEST(nothing_is_above_the_longest_and_of_nothing_is_nothing)
 	check_eq(log_cells_percentile_ns(cells, 1050, 999900), 1050);
 	cells[log_cell_of(1050)] = UINT64_MAX / 4; /* no product overflows */
 	cells[log_cell_of(5000)] = UINT64_MAX / 4;
-	check_eq(log_cells_percentile_ns(cells, UINT64_MAX, 500000), told(1050));
-	check_eq(log_cells_percentile_ns(cells, UINT64_MAX, 500010), told(5000));
+	check_eq(log_cells_percentile_ns(cells, UINT64_MAX, 500000), rounded(1050));
+	check_eq(log_cells_percentile_ns(cells, UINT64_MAX, 500010), rounded(5000));
 }

@@ -336,7 +336,7 @@ TEST(the_partner_chooses_the_period)
 	check_eq(rig.sent[0], 2);
 }
 
-TEST(a_partner_that_has_us_wrong_is_told_at_once)
+TEST(a_partner_with_a_wrong_state_of_us_gets_a_lacpdu_at_once)
 {
 	struct lacp_pdu pdu;
 
@@ -379,7 +379,8 @@ converse(struct lacp side[2], uint64_t from_ns, uint64_t ms, uint32_t wires)
 				if (lacp_transmit(&side[s], p, &pdu, now_ns) && wires & 1u << p)
 					lacp_receive(&side[1 - s], p, &pdu, now_ns);
 		}
-		/* Nobody sends to a port that does not listen, while its LACPDUs arrive. */
+		/* The partner sends no frames to a port that does not collect while LACPDUs arrive.
+		 */
 		for (uint32_t p = 0; wires == 3 && p < LACP_PORTS; p++)
 			check(!lacp_distributes(&side[0], p) || lacp_collects(&side[1], p) ||
 			      side[0].port[p].need_to_transmit || side[1].port[p].need_to_transmit);

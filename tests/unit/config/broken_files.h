@@ -121,7 +121,7 @@ static const struct {
 	 "f.yaml:2: network.routes: \"10.0.0.1/8\": bits behind the prefix are set; did you mean "
 	 "10.0.0.0/8?"},
 	{"network:\n  drain: slow\n",
-	 "f.yaml:2: network.drain: \"slow\": expected reset, silent or close"},
+	 "f.yaml:2: network.drain: \"slow\": expected reset, silent, close or anycast"},
 	{"network:\n  deny: [10.0.0.1/8]\n", "f.yaml:2: network.deny: \"10.0.0.1/8\": bits behind "
 					     "the prefix are set; did you mean 10.0.0.0/8?"},
 	{"network:\n  deny: [\"2001:db8::1/64\"]\n",

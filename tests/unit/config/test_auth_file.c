@@ -131,7 +131,7 @@ TEST(a_last_field_that_is_nearly_a_role_is_refused)
 	}
 }
 
-TEST(a_file_that_others_can_read_is_told_from_one_that_they_cannot)
+TEST(a_file_that_others_can_read_is_recognized)
 {
 	put("u:pw\n", 5);
 	check_eq(chmod(path, 0640), 0);

@@ -1,6 +1,6 @@
 /*
- * The lists of options. Goal: no name or letter has two meanings, and each letter of memcached's
- * has one. Method: every row beside every other.
+ * The lists of options. Goal: no name or letter has two meanings, and each of memcached's letters
+ * has a meaning. Method: each row is compared with every other.
  */
 #include "support/test.h"
 #include "config/config.h"
@@ -26,7 +26,7 @@ TEST(no_name_and_no_letter_stands_twice)
 }
 
 /* The letters of memcached 1.6's command line. */
-TEST(every_letter_of_memcacheds_is_known)
+TEST(every_letter_of_memcached_is_an_option)
 {
 	const char *letters = "aApsUcCkRmMPfnLtDbBIShiVvdreuoYlFXWZN";
 

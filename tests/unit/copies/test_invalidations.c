@@ -31,7 +31,7 @@ request_of(struct view payload)
 	return (struct view){payload.data + MC_UDP_FRAME_BYTES, payload.len - MC_UDP_FRAME_BYTES};
 }
 
-TEST(what_is_told_is_heard)
+TEST(words_are_received_as_they_were_sent)
 {
 	static uint8_t bytes[KEYS][MC_KEY_MAX];
 	static struct invalidations words;
@@ -60,7 +60,7 @@ TEST(what_is_told_is_heard)
 	}
 }
 
-TEST(a_key_is_told_once_in_a_datagram)
+TEST(a_key_is_in_a_datagram_once)
 {
 	static struct invalidations words;
 	struct view end;
@@ -78,7 +78,7 @@ TEST(a_key_is_told_once_in_a_datagram)
 	check_eq(request_of(invalidations_end(&words)).len, strlen("peer kk\r\n"));
 }
 
-TEST(what_no_word_holds_is_not_told)
+TEST(a_key_too_long_for_a_word_is_refused)
 {
 	static struct invalidations words;
 	uint8_t key[MC_KEY_MAX] = {0};

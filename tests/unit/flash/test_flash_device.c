@@ -27,7 +27,7 @@
 #define IO_PAGES   4u /* at most, in a transfer */
 #define MEMORY     ((size_t)DEPTH * IO_PAGES * FLASH_PAGE)
 #define OPERATIONS 600u
-#define TRIES_MAX  20000u
+#define TRIES_MAX  120000u
 #define PAUSE_US   500u
 #define CUTS       400u
 #define ALWAYS     1000000u

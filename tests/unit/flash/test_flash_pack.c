@@ -93,11 +93,11 @@ static void
 check_is_none_or_as_long_as_it_says(uint32_t bytes)
 {
 	uint16_t says;
-	const uint32_t told = unpack(bytes);
+	const uint32_t unpacked = unpack(bytes);
 
 	memcpy(&says, packed, sizeof says);
-	check(told == 0 || told == says);
-	for (uint32_t i = told != 0 ? told : says; i < FLASH_PACK_MAX; i++)
+	check(unpacked == 0 || unpacked == says);
+	for (uint32_t i = unpacked != 0 ? unpacked : says; i < FLASH_PACK_MAX; i++)
 		check_eq(out.unpacker.value[i], 0xa5);
 }
 

@@ -1,8 +1,8 @@
 /*
- * Steps of a shard of the tier that random schedules (tests/stress/stress_tier) seldom reach.
- * Goal: lookups, pins and claims hold while other work happens in the one gap where they could
- * fail. Method: a shard in memory, compiled with gaps; at the named gap this test does the other
- * work itself.
+ * Interleavings in a shard of the tier that random schedules (tests/stress/stress_tier) seldom
+ * reach. Goal: lookups, pins and claims are right although another thread's work falls into the one
+ * gap where they could fail. Method: a shard in memory, compiled with gaps (stress_gap()); at the
+ * chosen gap the test does the other thread's work itself.
  */
 #include "support/test.h"
 #include "flash/flash_shard.h"
@@ -24,8 +24,8 @@ static struct flash_intents intents;
 static struct bucket buckets[BUCKETS];
 static _Alignas(FLASH_PAGE_BYTES) uint8_t pages[FLASH_BUFFERS * PAGES * FLASH_PAGE_BYTES];
 static _Alignas(FLASH_PAGE_BYTES) uint8_t read_pages[PAGES * FLASH_PAGE_BYTES];
-static void (*in_gap)(void);
-static uint32_t gaps; /* countdown to the gap */
+static void (*in_gap)(void); /* the other thread's work; NULL: none, or done */
+static uint32_t gaps;        /* gaps to pass before in_gap runs */
 
 void stress_gap(void);
 
@@ -86,7 +86,8 @@ look(struct flash_look *l, uint64_t hash)
 	return flash_look_end(&shard, l, hash);
 }
 
-/* Fills the open segment, ends its write with this error, and opens another one. */
+/* Fills the open segment, completes its write with this error (0: success), and opens the next one.
+ */
 static void
 roll(int32_t error)
 {
@@ -101,23 +102,24 @@ roll(int32_t error)
 	flash_shard_turn(&shard);
 }
 
-/* A read has all pages of a record, few more, and none of another segment. */
-TEST(a_location_tells_enough_pages, no_setup)
+/* A location holds a rounded number of pages: at least those that the record touches, at most a
+ * step more, and none beyond the segment. */
+TEST(a_location_covers_all_pages_of_its_record, no_setup)
 {
 	for (uint32_t page = 1; page < FLASH_SEGMENT_PAGES; page++)
 		for (uint32_t touched = 1; touched <= FLASH_SEGMENT_PAGES - page; touched++) {
 			const uint32_t at = flash_location(FLASH_SLOTS_MAX - 1, page, touched);
-			const uint32_t told = flash_location_pages(at);
+			const uint32_t read = flash_location_pages(at);
 
 			check_eq(flash_location_slot(at), FLASH_SLOTS_MAX - 1);
 			check_eq(flash_location_page(at), page);
-			check(told >= touched && told < touched + FLASH_LOCATION_STEP);
-			check(told == touched || touched > FLASH_LOCATION_EXACT);
-			check(page + told <= FLASH_SEGMENT_PAGES);
+			check(read >= touched && read < touched + FLASH_LOCATION_STEP);
+			check(read == touched || touched > FLASH_LOCATION_EXACT);
+			check(page + read <= FLASH_SEGMENT_PAGES);
 		}
 }
 
-TEST(however_few_the_turns_the_log_goes_round)
+TEST(one_turn_a_segment_is_enough_for_the_log_to_wrap)
 {
 	static struct bucket many[MANY];
 
@@ -130,7 +132,7 @@ TEST(however_few_the_turns_the_log_goes_round)
 	check_eq(counter_read(&shard.counters[FLASH_UNJOURNALED]), 0);
 }
 
-TEST(a_lost_segment_is_looked_for_again)
+TEST(lookups_drop_entries_of_a_segment_that_was_lost)
 {
 	struct flash_found found;
 	struct flash_look l;
@@ -142,7 +144,7 @@ TEST(a_lost_segment_is_looked_for_again)
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, KEY, &found), FLASH_FOUND);
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, NEIGHBOUR, &found),
 		 FLASH_OTHER);
-	/* A buffer is memory: a bad one is no error of the device. */
+	/* Damage in a buffer in memory is not counted as an error of the device. */
 	memset(read_pages + sizeof(struct flash_page), 0xee, 64);
 	check_eq(flash_read_judge(&shard, &l.at[0], read_pages, true, KEY, &found), FLASH_AGAIN);
 	roll(-5);
@@ -153,7 +155,7 @@ TEST(a_lost_segment_is_looked_for_again)
 	check_eq(l.count, 0);
 }
 
-TEST(what_cannot_be_read_is_no_other_key)
+TEST(an_unreadable_record_is_not_taken_for_another_key)
 {
 	struct flash_found found;
 	struct flash_look l;
@@ -166,7 +168,7 @@ TEST(what_cannot_be_read_is_no_other_key)
 		 FLASH_UNREADABLE);
 }
 
-TEST(a_claim_is_of_its_segment_not_of_its_slot)
+TEST(a_claim_fails_once_its_slot_has_another_segment)
 {
 	struct flash_look l;
 
@@ -197,7 +199,7 @@ roll_on(void)
 	roll(0);
 }
 
-TEST(a_pin_is_of_a_buffer_that_has_the_segment_still)
+TEST(no_pin_of_a_buffer_that_was_reused_for_another_segment)
 {
 	struct flash_look l;
 
@@ -209,7 +211,7 @@ TEST(a_pin_is_of_a_buffer_that_has_the_segment_still)
 	check_null(in_gap);
 }
 
-TEST(a_buffer_that_is_read_is_not_used_again)
+TEST(a_pinned_buffer_is_not_reused)
 {
 	const uint64_t sequence = shard.log.head + 1;
 	uint32_t buffer;
@@ -233,9 +235,9 @@ promote(void)
 	flash_shard_claimed(&shard, HASH);
 }
 
-/* The lookup reads the neighbour's entry. The key is then promoted, and its own entry is no
- * longer found. */
-TEST(a_look_beside_a_promotion_does_not_count_though_it_found_a_neighbour)
+/* The lookup has read the neighbour's entry when the key is promoted, so it no longer finds the
+ * key's own entry. */
+TEST(a_lookup_beside_a_promotion_is_repeated_though_it_found_a_neighbour)
 {
 	struct flash_look l;
 
@@ -278,7 +280,7 @@ lacks(void)
 	return flash_shard_lacks(&shard, flash_index_moves(&shard.index), &place);
 }
 
-TEST(what_is_promoted_meanwhile_is_not_lacked)
+TEST(a_key_promoted_during_the_check_is_not_lacked)
 {
 	struct flash_look l;
 
@@ -306,7 +308,7 @@ crowd_in(void)
 		flash_index_insert(&shard.index, hash_word(++crowd, 3), 1);
 }
 
-TEST(a_look_beside_a_move_does_not_count)
+TEST(a_lookup_beside_a_move_is_repeated)
 {
 	uint32_t hidden = 0;
 
@@ -333,8 +335,9 @@ TEST(a_look_beside_a_move_does_not_count)
 	check(hidden != 0);
 }
 
-/* An entry was erased from the segment's last page while another buffer is free. */
-TEST(a_spent_last_page_is_followed_by_the_next_segment)
+/* After an erase in the last page of a segment, the next put opens another segment: a buffer is
+ * free. */
+TEST(after_a_spent_last_page_comes_the_next_segment)
 {
 	check(put(NEIGHBOUR, HASH, FLASH_PAYLOAD_BYTES));
 	check(put(KEY, ~HASH, 10));

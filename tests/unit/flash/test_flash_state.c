@@ -144,7 +144,7 @@ TEST(a_start_that_ends_by_itself_keeps_it)
 	}
 }
 
-TEST(a_flush_to_come_is_told_until_it_was_due)
+TEST(a_delayed_flush_is_kept_until_it_was_due)
 {
 	const struct beat later = {BOOT, 5 * BOOT, 156 * S, BOOT};
 	struct flash_state s;

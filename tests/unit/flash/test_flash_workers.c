@@ -39,7 +39,7 @@ static struct left {
 	uint8_t device[DEVICE_BYTES];
 	struct flash_kept kept;
 	struct bucket buckets[BUCKETS];
-	struct flash_recovered told;
+	struct flash_recovered found;
 	uint64_t head, mark;
 } * now, *left, *alone;
 static uint8_t *memory;
@@ -148,7 +148,7 @@ recover(bool with_helpers)
 	is_helped = with_helpers;
 	for (uint32_t i = 0; i < HELPERS && with_helpers; i++)
 		check_eq(pthread_create(&threads[i], NULL, help, NULL), 0);
-	now->told = flash_shard_recover(&shard, &c, &how);
+	now->found = flash_shard_recover(&shard, &c, &how);
 	/* No helper owns memory of the recovery any more. */
 	check(!any_job(FLASH_JOB_TAKEN) && !any_job(FLASH_JOB_READY));
 	flash_workers_end(&workers);
@@ -217,7 +217,7 @@ copy(struct left *to, const struct left *from)
 	memcpy(to->pages, from->pages, pages_bytes());
 	memcpy(to->buckets, from->buckets, bucket_count * sizeof(struct bucket));
 	to->kept = from->kept;
-	to->told = from->told;
+	to->found = from->found;
 	to->head = from->head;
 	to->mark = from->mark;
 }
@@ -245,10 +245,10 @@ recover_both_ways(void)
 	leave(alone);
 	restore();
 	recover(true);
-	check_eq(now->told.segments, alone->told.segments);
-	check_eq(now->told.bad, alone->told.bad);
-	check_eq(now->told.puts, alone->told.puts);
-	check_eq(now->told.unindexed, alone->told.unindexed);
+	check_eq(now->found.segments, alone->found.segments);
+	check_eq(now->found.bad, alone->found.bad);
+	check_eq(now->found.puts, alone->found.puts);
+	check_eq(now->found.unindexed, alone->found.unindexed);
 	check_eq(now->head, alone->head);
 	check_eq(now->mark, alone->mark);
 	check_eq(now->kept.head, alone->kept.head);
@@ -290,9 +290,9 @@ TEST(helpers_change_nothing_of_what_is_found)
 		state = i;
 		random_log();
 		recover_both_ways();
-		bad += alone->told.bad != 0;
-		unindexed += alone->told.unindexed != 0;
-		many += alone->told.segments > DEPTH && helped != 0;
+		bad += alone->found.bad != 0;
+		unindexed += alone->found.unindexed != 0;
+		many += alone->found.segments > DEPTH && helped != 0;
 	}
 	print_message("%u logs: %u with bad segments, %u with full indexes, %u with helpers\n",
 		      LOGS, bad, unindexed, many);
@@ -311,7 +311,7 @@ TEST(what_a_list_has_no_room_for_is_done_again_too)
 		put(n++, 0);
 	leave(left);
 	recover_both_ways();
-	check(alone->told.puts > 2 * FLASH_JOB_CHANGES);
+	check(alone->found.puts > 2 * FLASH_JOB_CHANGES);
 	check(helped != 0);
 }
 
@@ -335,12 +335,12 @@ TEST(a_recovery_that_is_stopped_leaves_nobody_reading)
 		put(n++, 40);
 	leave(left);
 	go_on = goes_on;
-	now->told.stopped = true;
-	for (uint32_t i = 0; now->told.stopped; i++) {
+	now->found.stopped = true;
+	for (uint32_t i = 0; now->found.stopped; i++) {
 		restore();
 		until = i;
 		recover(true);
-		amid += now->told.stopped && helped != 0;
+		amid += now->found.stopped && helped != 0;
 	}
 	go_on = NULL;
 	check(amid > 3);

@@ -175,7 +175,7 @@ TEST(binary_requests_are_asked_with_their_cas)
 }
 
 /* A key of 250 bytes fits no line in base64; 186 bytes do. */
-TEST(a_key_that_no_server_can_be_told_is_refused)
+TEST(a_key_that_fits_no_request_is_refused)
 {
 	uint8_t bytes[MC_KEY_MAX];
 	const struct mc_req req = {.verb = MC_BIN_GET};

@@ -37,7 +37,7 @@ static const struct {
 	{true, FRONT_LISTING_UNABLE, {OWN}},
 };
 
-TEST(who_is_listed_is_known_or_told)
+TEST(each_list_of_connections_has_its_verdict)
 {
 	static const struct ip_addr v6 = {{0xfd, [15] = 1}};
 	const struct ip_addr v4 = ip_addr_v4(0x0a630001);

@@ -293,7 +293,7 @@ TEST(what_is_left_to_live_is_read_of_either_sign)
 	static const struct {
 		const char *line;
 		int32_t ttl_s;
-	} told[] = {
+	} rows[] = {
 		{"ME a exp=-100 la=0 cas=1 fetch=no cls=1 size=61\r\n", 100},
 		{"ME a exp=100 la=0 cas=1 fetch=no cls=1 size=61\r\n", 100},
 		{"ME a exp=-1 la=0 cas=1 fetch=no cls=1 size=61\r\n", -1},
@@ -304,16 +304,16 @@ TEST(what_is_left_to_live_is_read_of_either_sign)
 	};
 	struct front_reply r;
 
-	for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct front_asked asked = ask(FRONT_ASK_ME);
 
-		read_one(&r, &asked, told[i].line);
+		read_one(&r, &asked, rows[i].line);
 		check_eq(r.kind, FRONT_REPLY_STATUS);
-		check_eq(r.ttl_s, told[i].ttl_s);
+		check_eq(r.ttl_s, rows[i].ttl_s);
 	}
 }
 
-TEST(versions_whose_me_can_be_told_are_known)
+TEST(versions_with_a_usable_me_command_are_known)
 {
 	static const char *const known[] = {"1.6.24", "1.6.45", "1.6.45-clockoo-0.1", "1.6.100",
 					    "1.6.24_3_gabc"};

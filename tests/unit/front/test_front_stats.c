@@ -64,17 +64,17 @@ TEST(percentiles_are_a_quarter_too_high_at_most)
 		sort_u64(ns, TRIPS);
 		for (uint32_t i = 0; i < sizeof percents / sizeof *percents; i++) {
 			const double us = (double)ns[TRIPS * percents[i] / 100 - 1] / 1000;
-			const uint64_t told = front_stats_trip_us_mt(&stats, 1, percents[i]);
+			const uint64_t trip_us = front_stats_trip_us_mt(&stats, 1, percents[i]);
 
-			if (told + 0.5 < us || (double)told > us * 1.25 + 1.6)
+			if (trip_us + 0.5 < us || (double)trip_us > us * 1.25 + 1.6)
 				fail_msg("%u %% below 2^%u ns: %g us, not %llu", percents[i], power,
-					 us, (unsigned long long)told);
+					 us, (unsigned long long)trip_us);
 		}
 		check_eq(front_stats_trip_us_mt(&stats, 0, 50), 0);
 	}
 }
 
-TEST(what_takes_longer_is_told_as_two_seconds)
+TEST(longer_times_are_shown_as_two_seconds)
 {
 	front_trip_add(&counts[0][0], UINT64_MAX);
 	front_trip_add(&counts[0][0], 3000000000ull);
@@ -113,7 +113,7 @@ TEST(a_reset_forgets_all_but_what_is_open)
 	check_eq(front_stats_peers_mt(&stats, PEERS_LOST), 0);
 }
 
-TEST(the_busiest_is_told_of_the_last_look_and_of_all)
+TEST(the_busiest_is_shown_for_the_last_interval_and_for_all)
 {
 	static struct front_looker looker;
 	struct front_load load;
@@ -308,7 +308,10 @@ TEST(server_that_is_not_connected_says_which_failure_was_the_last)
 		[FRONT_FAILURE_CERT_EARLY] = "certificate_not_valid_yet",
 		[FRONT_FAILURE_CERT_NAME] = "certificate_of_another_name",
 		[FRONT_FAILURE_CERT_ISSUER] = "certificate_of_unknown_issuer",
-		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid"};
+		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid",
+		[FRONT_FAILURE_NO_PATH] = "no_such_socket",
+		[FRONT_FAILURE_DENIED] = "permission_denied",
+		[FRONT_FAILURE_KERNEL_OTHER] = "kernel_refused"};
 	struct front_report *r = &exchange.report[1];
 
 	connect(1);

@@ -1,8 +1,8 @@
 /*
- * The lane of one core to the kernel. Goal: frames pass whole, in order and no further than the
- * ring allows; both rates hold over any time, and bulk leaves the rest; the owner of a fragmented
- * packet is known for a time. Method: a lane in plain memory, and a clock that the test moves; one
- * test with two threads.
+ * The lane of one core to the kernel. Goal: frames pass whole and in order, until the ring is full;
+ * the rate limit and the lower one of bulk hold in any period, and bulk leaves frames of the rate
+ * to others; the lane knows the owner of a fragmented packet for a while. Method: a lane in plain
+ * memory, and a clock that the test sets; one test has two threads.
  */
 #include "support/test.h"
 #include "base/time_units.h"
@@ -91,7 +91,7 @@ TEST(a_frame_longer_than_a_slot_is_refused)
 	check_eq(take(), 0);
 }
 
-TEST(a_ring_that_nobody_reads_takes_no_more)
+TEST(a_full_ring_refuses_frames_until_one_is_read)
 {
 	for (uint32_t i = 0; i < KERNEL_RING; i++)
 		check_eq(offer(100 + i, false, i * NS_PER_S), KERNEL_TAKEN);
@@ -104,7 +104,7 @@ TEST(a_ring_that_nobody_reads_takes_no_more)
 	check_eq(take(), 0);
 }
 
-/* Offers without a pause for a second in steps of 1 us; returns how many were taken. */
+/* Offers a frame each microsecond for one second; returns the number taken. */
 static uint32_t
 flood(bool is_bulk, uint64_t from_ns)
 {
@@ -125,7 +125,7 @@ TEST(a_flood_gets_the_rate_and_one_burst)
 	check(second >= KERNEL_RATE - 1 && second <= KERNEL_RATE + 1);
 }
 
-TEST(a_flood_of_bulk_has_its_own_rate_and_leaves_the_rest)
+TEST(a_flood_of_bulk_has_its_own_rate_and_leaves_the_rest_to_others)
 {
 	const uint32_t taken = flood(true, NS_PER_S);
 	uint32_t others = 0;
@@ -139,7 +139,7 @@ TEST(a_flood_of_bulk_has_its_own_rate_and_leaves_the_rest)
 	check(others >= KERNEL_BURST - KERNEL_BULK_BURST);
 }
 
-TEST(the_rate_forgets_what_was_not_used)
+TEST(unused_rate_is_saved_up_to_one_burst_only)
 {
 	uint32_t taken = 0;
 
@@ -152,7 +152,7 @@ TEST(the_rate_forgets_what_was_not_used)
 	check_eq(taken, KERNEL_BURST);
 }
 
-TEST(ports_of_the_cache_are_those_declared_and_those_of_its_own)
+TEST(the_cache_owns_declared_ports_and_its_own_tcp_range)
 {
 	kernel_lane_add_port(lane, KERNEL_TCP, 11211);
 	kernel_lane_add_port(lane, KERNEL_UDP, 11212);

@@ -204,7 +204,7 @@ TEST(the_second_process_waits_for_the_first_to_end)
 	struct error err;
 	pid_t killer;
 
-	w.wait_ms = 10000;
+	w.wait_ms = 60000;
 	killer = fork();
 	if (killer == 0) {
 		usleep(150000);

@@ -149,7 +149,7 @@ TEST(samples_of_a_family_stand_together)
 	has(out, "\nclockoo_slabs_active_slabs 2\n");
 }
 
-TEST(sets_are_told_without_cas_as_the_exporter_does)
+TEST(sets_are_shown_without_cas_as_by_the_exporter)
 {
 	const char *out = exposed("stats\r\nSTAT cmd_set 10\r\nSTAT cas_hits 3\r\n"
 				  "STAT cas_misses 1\r\nSTAT cas_badval 2\r\n",

@@ -37,6 +37,9 @@ MUTANTS = {
     "WIDER_ENDS": ("net/routes.c", "nest->depth != 0 ? nest->route[nest->depth - 1] : NULL", "NULL"),
     # Without an IPv4 address 0.0.0.0 is ours.
     "UNSPECIFIED_IS_OURS": ("net/net.c", "(is_live || net->many4) &&", ""),
+    # An echo reply has the port's MTU: of a request in one packet, in fragments.
+    "ECHO_HAS_PORT_MTU": ("net/icmp_in.c", "> route_mtu(net, &l3->src_ip)", "> net->port->mtu"),
+    "PIECES_HAVE_PORT_MTU": ("net/ip_fragment.c", "route_mtu(net, dest.dst)", "net->port->mtu"),
     # A datagram has the port's MTU: in a fresh frame, in its request's.
     "FRESH_HAS_PORT_MTU": ("net/udp_io.c", "route_mtu(net, &to->ip)", "net->port->mtu"),
     "REPLY_HAS_PORT_MTU": ("net/net.c", "least != 0 && least < net->port->mtu", "false"),

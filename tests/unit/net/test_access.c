@@ -177,7 +177,7 @@ net_of(const char *text, bool allow)
 	return n;
 }
 
-TEST(the_most_networks_there_may_be_fit_the_bytes_that_are_told)
+TEST(the_largest_list_of_networks_fits_its_bytes)
 {
 	struct access_net *many = calloc(ACCESS_NETS_MAX, sizeof *many);
 	struct region region = {0};

@@ -2,7 +2,7 @@
  * An appliance without an IPv4 address. Goal: it answers for its IPv6 addresses, sends no ARP, and
  * takes nothing of IPv4, not even for 0.0.0.0; beside the kernel all of IPv4 and ARP is the
  * kernel's, in both directions. Method: frames by hand to addresses that the kernel may have, and
- * to those that nobody has, over some rounds of announcements.
+ * to addresses of no host, over some rounds of announcements.
  */
 #include "support/test.h"
 #include "net_frames6.h"

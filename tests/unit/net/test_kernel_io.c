@@ -1,9 +1,9 @@
 /*
  * The kernel beside the cache. Goal: each received frame is the cache's or the kernel's, as
- * lib/kernel/README.md says; both get only what both learn from, and nobody's only what has a
- * named reason; of the kernel's frames those leave that no answer of the appliance contradicts.
- * Method: a table of good frames with a few bytes changed; the frames in the lane, the frames sent
- * and all counters are compared after one turn each.
+ * lib/kernel/README.md says; both get a frame only if both learn from it; a frame that neither gets
+ * has a counted reason. A frame of the kernel is sent unless it contradicts the appliance's
+ * answers. Method: a table of good frames with a few bytes changed; the frames in the lane, the
+ * frames sent and all counters are compared after one turn each.
  */
 #include "support/test.h"
 #include "net_frames6.h"

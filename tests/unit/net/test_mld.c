@@ -1,9 +1,9 @@
 /*
  * A listener of multicast listener discovery. Goal: a switch learns each solicited-node group of
  * our addresses on the link that the address is on: when it is announced, when it leaves, and when
- * a querier asks, within the delay that the querier allows and up to a rate; in MLDv1 while its
- * querier is heard. Method: queries by hand and a virtual clock; every report is read byte by byte
- * into a list of what is said of which group.
+ * a querier asks, within the delay that the querier allows and up to a rate; in MLDv1 while the
+ * link has a querier of MLDv1. Method: queries by hand and a virtual clock; every report is read
+ * byte by byte into a list of groups and what the report says of each.
  */
 #include "support/test.h"
 #include "net_frames6.h"

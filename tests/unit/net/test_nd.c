@@ -77,7 +77,7 @@ check_hop(struct rig *r, const uint8_t dst[16], const uint8_t *mac)
 
 /* Checks that the last turn sent one advertisement of target, from target to dst. */
 static void
-check_told(const struct rig *r, const uint8_t target[16], const uint8_t dst[16], uint32_t flags)
+check_advert(const struct rig *r, const uint8_t target[16], const uint8_t dst[16], uint32_t flags)
 {
 	const uint8_t *p = r->np->sent[0].bytes;
 
@@ -120,7 +120,7 @@ TEST(who_asks_for_us_is_answered_and_known)
 		struct rig *r = rig_new(&plain);
 
 		hear_ask(r, peers[i / 2], ours[i % 2]);
-		check_told(r, ours[i % 2], peers[i / 2], 0x60000000);
+		check_advert(r, ours[i % 2], peers[i / 2], 0x60000000);
 		check_bytes(r->np->sent[0].bytes, peer_mac, 6);
 		check_hop(r, peers[i / 2], peer_mac);
 		check_eq(r->np->sent_count, 0);
@@ -128,18 +128,18 @@ TEST(who_asks_for_us_is_answered_and_known)
 	}
 }
 
-TEST(a_probe_for_our_address_is_told_to_all_that_it_is_taken)
+TEST(a_probe_for_our_address_is_answered_to_all_nodes)
 {
 	static const uint8_t nobody[16];
 	struct rig *r = rig_new(&plain);
 
 	hear_ask(r, nobody, our_link6);
-	check_told(r, our_link6, all_nodes6, 0x20000000);
+	check_advert(r, our_link6, all_nodes6, 0x20000000);
 	check_bytes(r->np->sent[0].bytes, "\x33\x33\0\0\0\1", 6);
 	check_eq(rig_count(r, ND_CONFLICT), 1);
 	check_eq(rig_count(r, ND_LEARNED), 0);
 	hear_tell(r, our_ip6, peer_mac, 0x20000000); /* the peer claims our address */
-	check_told(r, our_ip6, all_nodes6, 0x20000000);
+	check_advert(r, our_ip6, all_nodes6, 0x20000000);
 	check_eq(rig_count(r, ND_CONFLICT), 2);
 	rig_free(r);
 }

@@ -1,13 +1,14 @@
 /*
- * Routes with an MTU of their own. Goal: a datagram to a peer behind such a route, and the segment
- * size that a SYN-ACK asks for, are within the route's MTU, in both families; other peers have the
- * port's. Method: frames by hand from peers behind each route, with and without headers that take
- * room, before and after a change of the table.
+ * Routes with an MTU of their own. Goal: a datagram to a peer behind such a route, an echo reply,
+ * and the segment size that a SYN-ACK asks for, are within the route's MTU, in both families; other
+ * peers have the port's. Method: frames by hand from peers behind each route, with and without
+ * headers that take room, before and after a change of the table.
  */
 #include "support/test.h"
 #include "net_frames6.h"
 #include "net_rig.h"
 #include "net/net_core.h"
+#include "wire/inet_cksum.h"
 
 #include <stdlib.h>
 
@@ -213,5 +214,94 @@ TEST(a_syn_ack_asks_for_segments_of_the_routes_mtu)
 	check_eq(mss_asked(r, p, len, AT6_L4), NET_MTU - 60);
 	memcpy(p + AT6_SRC, far_ip6, 16);
 	check_eq(mss_asked(r, p, len, AT6_L4), NARROW6_MTU - 60);
+	rig_free(r);
+}
+
+/* Returns the bytes of a sent fragment of the echo reply, which are put to their place in back. */
+static uint32_t
+piece_take(const struct net_sent *f, bool v6, uint8_t *back)
+{
+	const uint32_t l4 = v6 ? AT6_L4 + 8 : AT_L4;
+	const uint16_t field = get16(f->bytes + (v6 ? AT6_L4 + 2 : AT_IP_FRAGMENT));
+	const uint32_t len = f->len - l4;
+
+	check_eq(f->bytes[v6 ? AT6_NEXT : AT_IP_PROTOCOL], v6 ? 44 : 1);
+	check(v6 || inet_sum_good(inet_sum(0, f->bytes + AT_IP, 20)));
+	memcpy(back + (v6 ? field & 0xfff8u : (field & 0x1fffu) * 8), f->bytes + l4, len);
+	return len;
+}
+
+/* Sends an echo request whose packet has the port's MTU from this peer, and checks that its reply
+ * comes back whole in packets of at most this length. */
+static void
+check_echo(struct rig *r, const uint8_t ip6[16], uint32_t ip4, uint32_t mtu)
+{
+	const bool v6 = ip6 != NULL;
+	const uint32_t l4 = v6 ? AT6_L4 : AT_L4, bytes = NET_MTU - (l4 - AT_IP) - 8;
+	uint8_t p[NET_FRAME_BYTES], payload[NET_MTU], back[NET_FRAME_BYTES];
+	uint32_t len, got = 0;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		payload[i] = (uint8_t)(i * 13 + (i >> 8));
+	len = v6 ? frame6_echo(p, payload, bytes) : frame_echo(p, payload, bytes, 0);
+	if (v6)
+		memcpy(p + AT6_SRC, ip6, 16);
+	else
+		put32(p + AT_IP_SRC, ip4);
+	frame_fix(p, len);
+	r->np->sent_count = 0;
+	check(net_port_put(r->np, p, len, 0));
+	rig_turn(r, NULL);
+	check_eq(r->np->sent_count, mtu < NET_MTU ? 2 : 1);
+	for (uint32_t i = 0; i < r->np->sent_count; i++) {
+		check(r->np->sent[i].len - AT_IP <= mtu);
+		if (mtu < NET_MTU)
+			got += piece_take(&r->np->sent[i], v6, back);
+		else
+			memcpy(back, r->np->sent[i].bytes + l4, got = r->np->sent[i].len - l4);
+	}
+	check_eq(got, 8 + bytes);
+	check_eq(back[0], v6 ? 129 : 0);
+	check_bytes(back + 4, p + l4 + 4, 4 + bytes);
+	check(inet_sum_good(
+		inet_sum(v6 ? inet_sum_pseudo6(p + AT6_SRC, p + AT6_DST, 58, (uint16_t)got) : 0,
+			 back, got)));
+}
+
+TEST(an_echo_reply_is_within_the_mtu_of_its_route)
+{
+	struct rig *r = rig_on(table(NARROW_MTU, NARROW6_MTU, NULL));
+
+	check_echo(r, NULL, PEER_IP, NET_MTU);
+	check_echo(r, NULL, FAR_IP, NARROW_MTU);
+	check_echo(r, peer_ip6, 0, NET_MTU);
+	check_echo(r, far_ip6, 0, NARROW6_MTU);
+	check_eq(rig_count(r, ICMP_ECHO_REPLIES), 4);
+	rig_free(r);
+}
+
+/* The pieces of a request may be longer than those of its reply. */
+TEST(a_reply_to_an_echo_in_fragments_is_within_the_mtu_of_its_route)
+{
+	struct rig *r = rig_on(table(NARROW_MTU, NARROW6_MTU, NULL));
+	uint8_t p[NET_FRAME_BYTES], payload[NET_MTU] = {0};
+	const uint32_t first = 1480;
+	uint32_t len = frame_echo(p, payload, first - 8, 0);
+
+	put32(p + AT_IP_SRC, FAR_IP);
+	put16(p + AT_IP_FRAGMENT, 0x2000);
+	frame_fix_ip(p);
+	r->np->sent_count = 0;
+	check(net_port_put(r->np, p, len, 0));
+	rig_turn(r, NULL);
+	put16(p + AT_IP_FRAGMENT, first / 8);
+	put16(p + AT_IP_TOTAL_LEN, 20 + 100);
+	memset(p + AT_L4, 0, 100);
+	frame_fix_ip(p);
+	check(net_port_put(r->np, p, AT_L4 + 100, 0));
+	rig_turn(r, NULL);
+	check_eq(r->np->sent_count, 2);
+	check_eq(r->np->sent[0].len - AT_IP, 20 + ((NARROW_MTU - 20) & ~7u));
+	check_eq(r->np->sent[1].len - AT_IP, 20 + first + 100 - ((NARROW_MTU - 20) & ~7u));
 	rig_free(r);
 }

@@ -281,8 +281,7 @@ TEST(the_profile_of_a_missing_nic_refuses_nothing)
 		strcpy(cfg.kernel, CONFIG_KERNEL_NIC);
 		check(!profile_apply(&p, &cfg, &err));
 		if (strstr(overrides[i].value, "loans") != NULL)
-			continue; /* a NIC of the PCI bus may take loans whatever its profile says
-				   */
+			continue; /* a PCI NIC may take loans, independent of its profile */
 		profile_suppose(&p, &cfg);
 		check(profile_apply(&p, &cfg, &err));
 	}

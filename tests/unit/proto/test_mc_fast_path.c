@@ -87,7 +87,7 @@ TEST(simple_requests_are_taken_and_others_are_not)
 }
 
 /* Keys of every length up to two too many, alone and between others. */
-TEST(keys_of_every_length_are_told_apart)
+TEST(keys_of_every_length_are_distinguished)
 {
 	for (uint32_t len = 1; len <= MC_KEY_MAX + 2; len++) {
 		char text[1200], key[MC_KEY_MAX + 3];

@@ -57,14 +57,14 @@ read_file(const char *path, struct bytes *b)
 struct saving {
 	uint32_t level;
 	bool uring;
-	bool (*go_on)(void *arg, const struct save_told *told);
+	bool (*go_on)(void *arg, const struct save_result *result);
 	void *arg;
 };
 
 /* Saves the store at the present second, into a file that is removed again, and
  * reads the file's bytes. */
 static inline void
-save(struct rig *rig, const struct saving *how, struct save_told *told, struct bytes *b)
+save(struct rig *rig, const struct saving *how, struct save_result *result, struct bytes *b)
 {
 	char path[] = "/tmp/save_rig_XXXXXX";
 	struct save_ask ask = {
@@ -85,7 +85,7 @@ save(struct rig *rig, const struct saving *how, struct save_told *told, struct b
 	close(mkstemp(path));
 	unlink(path);
 	store_offline(rig->core);
-	ensure(save_write(&ask, told, &err));
+	ensure(save_write(&ask, result, &err));
 	read_file(path, b);
 	unlink(path);
 	free(ask.memory);

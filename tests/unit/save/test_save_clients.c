@@ -70,7 +70,7 @@ static void
 make_file(struct bytes *b, uint64_t top[KEYS])
 {
 	struct rig rig = rig_up(32, 1);
-	struct save_told told;
+	struct save_result result;
 	char name[24];
 
 	for (uint32_t key = 0; key < KEYS; key++) {
@@ -79,8 +79,8 @@ make_file(struct bytes *b, uint64_t top[KEYS])
 		top[key] = item_cas(find(rig.core, (name_of(key, name), name)));
 		turns(rig.core, 1);
 	}
-	save(&rig, &(struct saving){SAVE_UNPACKED, .uring = true}, &told, b);
-	check_eq(told.items, KEYS);
+	save(&rig, &(struct saving){SAVE_UNPACKED, .uring = true}, &result, b);
+	check_eq(result.items, KEYS);
 	rig_down(&rig);
 }
 

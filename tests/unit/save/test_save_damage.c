@@ -31,7 +31,7 @@ static void
 make_file(uint32_t level, uint32_t random, struct bytes *b)
 {
 	struct rig rig = rig_up(16, 1);
-	struct save_told told;
+	struct save_result result;
 	char name[24];
 
 	for (uint32_t i = 0; i < sizeof bytes; i++)
@@ -40,8 +40,8 @@ make_file(uint32_t level, uint32_t random, struct bytes *b)
 		check_eq(put(rig.core, name_of(key, name), value_of(key), STORE_SET, 0), STORE_OK);
 		turns(rig.core, 1);
 	}
-	save(&rig, &(struct saving){level, .uring = true}, &told, b);
-	check_eq(told.items, KEYS);
+	save(&rig, &(struct saving){level, .uring = true}, &result, b);
+	check_eq(result.items, KEYS);
 	rig_down(&rig);
 }
 

@@ -80,7 +80,7 @@ TEST(the_gap_is_judged_by_the_clocks_that_know_it)
 	}
 }
 
-TEST(what_is_no_saved_cache_is_told_apart)
+TEST(a_file_that_is_no_saved_cache_is_recognized)
 {
 	const struct beat beat = {100 * S, 1000 * S, 30 * S, 100 * S};
 	const struct gap_now now = {101 * S, 1001 * S, "b1"};
@@ -132,7 +132,7 @@ TEST(one_process_has_it)
 {
 	struct save_paths nowhere;
 	struct error err;
-	char words[64];
+	char words[64], other[SAVE_PATH_BYTES];
 	int first, second;
 
 	check(save_lock(&paths, 0, &first, &err));
@@ -143,6 +143,18 @@ TEST(one_process_has_it)
 	close(first);
 	check(save_lock(&paths, 0, &second, &err));
 	close(second);
+	save_forget(paths.lock);
+	/* The second name of another file is no lock: that file would lose its content. */
+	snprintf(other, sizeof other, "%s/other", folder);
+	first = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	check_eq(write(first, "kept", 4), 4);
+	check_eq(link(other, paths.lock), 0);
+	check(!save_lock(&paths, 0, &second, &err));
+	check_eq(second, -1);
+	check_ptr(strstr(err.text, "has another name too"));
+	check_eq(lseek(first, 0, SEEK_END), 4);
+	close(first);
+	unlink(other);
 	save_forget(paths.lock);
 	/* A folder that cannot be written needs no lock. */
 	save_paths_set(&nowhere, "/proc/none/x");

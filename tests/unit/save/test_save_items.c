@@ -98,16 +98,16 @@ comes_back(const struct saving *how, struct bytes *b)
 {
 	struct rig from = rig_up(128, 1), to = load_rig_up(128);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 
 	store_keys(from.core);
-	save(&from, how, &told, b);
-	check_eq(told.items, KEYS);
-	check(told.finished);
-	check_eq(strncmp(told.how, "io_uring", 8) != 0, !how->uring || !kernel_has_uring());
+	save(&from, how, &result, b);
+	check_eq(result.items, KEYS);
+	check(result.finished);
+	check_eq(strncmp(result.how, "io_uring", 8) != 0, !how->uring || !kernel_has_uring());
 	check(load(&to, &l, b, -20));
 	check_eq(l.count.items, KEYS);
-	check_eq(l.count.value_bytes, told.value_bytes);
+	check_eq(l.count.value_bytes, result.value_bytes);
 	check_eq(l.count.newer + l.count.expired + l.count.no_room + l.count.damaged, 0);
 	check_eq(how_many(to.core, -20), KEYS);
 	rig_down(&from);
@@ -147,7 +147,7 @@ TEST(what_is_dead_does_not_come_back)
 {
 	struct rig from = rig_up(16, 1), to = load_rig_up(16);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct bytes b;
 
 	set(from.core, "flushed", "x");
@@ -158,8 +158,8 @@ TEST(what_is_dead_does_not_come_back)
 	set_full(from.core, "expires", "x", 0, STORE_CLOCK_START + 10);
 	set_full(from.core, "lives", "x", 0, STORE_CLOCK_START + 11);
 	store_turn(from.core, STORE_CLOCK_START + 2);
-	save(&from, &plainly, &told, &b);
-	check_eq(told.items, 2);
+	save(&from, &plainly, &result, &b);
+	check_eq(result.items, 2);
 	check(load(&to, &l, &b, 10));
 	check_eq(l.count.items, 1);
 	check_eq(l.count.expired, 1);
@@ -177,12 +177,12 @@ TEST(a_flush_that_is_due_later_comes_when_it_is_due)
 {
 	struct rig from = rig_up(16, 1), to = load_rig_up(16);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct bytes b;
 
 	set(from.core, "a", "x");
 	check_eq(store_flush(from.core, STORE_CLOCK_START + 5), STORE_OK);
-	save(&from, &plainly, &told, &b);
+	save(&from, &plainly, &result, &b);
 	check(load(&to, &l, &b, 0));
 	store_turn(to.core, STORE_CLOCK_START + 4);
 	check(holds(to.core, "a", "x"));
@@ -210,7 +210,7 @@ TEST(no_key_sees_a_number_twice)
 	static const char *const keys[] = {"loaded", "stored", "removed", "expired"};
 	struct rig from = rig_up(16, 1), to = load_rig_up(16);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct bytes b;
 	uint64_t last[4];
 
@@ -224,8 +224,8 @@ TEST(no_key_sees_a_number_twice)
 	last[3] = cas_of(from.core, "expired");
 	del(from.core, "removed");
 	store_turn(from.core, STORE_CLOCK_START + 1);
-	save(&from, &plainly, &told, &b);
-	check_eq(told.items, 2);
+	save(&from, &plainly, &result, &b);
+	check_eq(result.items, 2);
 	check(load_prepare(&to, &l, &b, 0));
 	set(to.core, "stored", "new");
 	load_slots(&to, &l, &b);
@@ -251,7 +251,7 @@ TEST(status_and_long_numbers_come_back)
 	const struct store_removal stale = {.mark_stale = true};
 	const struct item *it, *made;
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct bytes b;
 	struct fill f;
 
@@ -263,7 +263,7 @@ TEST(status_and_long_numbers_come_back)
 				   &made),
 		 STORE_OK);
 	check(store_win(from.core, made));
-	save(&from, &plainly, &told, &b);
+	save(&from, &plainly, &result, &b);
 	check(load(&to, &l, &b, 0));
 	it = find(to.core, "k");
 	check_ptr(it);
@@ -282,17 +282,17 @@ TEST(a_store_that_is_too_small_loads_a_part_and_evicts_nothing)
 {
 	struct rig from = rig_up(64, 1), to = load_rig_up(8);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct bytes b;
 
 	store_keys(from.core);
-	save(&from, &plainly, &told, &b);
+	save(&from, &plainly, &result, &b);
 	check(load_prepare(&to, &l, &b, 0));
 	set(to.core, "mine", "x");
 	load_slots(&to, &l, &b);
 	load_end(&to, &l);
 	check(l.count.items > 100 && l.count.no_room > 100);
-	check_eq(l.count.items + l.count.no_room, told.items);
+	check_eq(l.count.items + l.count.no_room, result.items);
 	check_eq(counted(to.core, STORE_EVICTED) + counted(l.core, STORE_EVICTED), 0);
 	check(holds(to.core, "mine", "x"));
 	check_eq(how_many(to.core, 0), l.count.items);
@@ -302,7 +302,7 @@ TEST(a_store_that_is_too_small_loads_a_part_and_evicts_nothing)
 }
 
 static bool
-no_more(void *arg, const struct save_told *told)
+no_more(void *arg, const struct save_result *result)
 {
 	return false;
 }
@@ -312,17 +312,17 @@ TEST(a_save_that_is_cut_short_is_good_for_what_it_has)
 {
 	struct rig from = rig_up(128, 1), to = load_rig_up(128);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct bytes b;
 	char name[24];
 
 	store_keys(from.core);
 	for (uint32_t n = 0; n < 50; n++)
 		set(from.core, "key-1", "x");
-	save(&from, &(struct saving){SAVE_UNPACKED, .uring = true, .go_on = no_more}, &told, &b);
-	check(!told.finished && told.items > 0 && told.items < KEYS);
+	save(&from, &(struct saving){SAVE_UNPACKED, .uring = true, .go_on = no_more}, &result, &b);
+	check(!result.finished && result.items > 0 && result.items < KEYS);
 	check(load(&to, &l, &b, 0));
-	check_eq(l.count.items, told.items);
+	check_eq(l.count.items, result.items);
 	for (uint32_t key = 0; key < KEYS; key++) {
 		const struct view k = name_of(key, name);
 		const uint64_t had = cas_of(from.core, name);

@@ -71,15 +71,15 @@ live_now_ns(void *arg)
 }
 
 static bool
-live_go_on(void *arg, const struct save_told *told)
+live_go_on(void *arg, const struct save_result *result)
 {
 	struct live_rig *r = arg;
 
 	/* A disk that takes its time delays no grace period. */
 	check(!store_core_of(r->rig.store, 1)->online);
-	if (told->file_bytes == r->file_bytes)
+	if (result->file_bytes == r->file_bytes)
 		return true; /* a slice has ended, within a slot */
-	r->file_bytes = told->file_bytes;
+	r->file_bytes = result->file_bytes;
 	r->slots++;
 	if (r->between != NULL)
 		r->between(r);
@@ -88,7 +88,7 @@ live_go_on(void *arg, const struct save_told *told)
 
 /* Saves the store while r's functions change it, and reads the file's bytes. */
 static bool
-live_save(struct live_rig *r, uint32_t level, struct save_told *told, struct bytes *b,
+live_save(struct live_rig *r, uint32_t level, struct save_result *result, struct bytes *b,
 	  struct error *err)
 {
 	char path[] = "/tmp/save_live_XXXXXX";
@@ -108,7 +108,7 @@ live_save(struct live_rig *r, uint32_t level, struct save_told *told, struct byt
 		.go_on = live_go_on,
 		.arg = r,
 	};
-	const bool saved = save_live(&ask, told, err);
+	const bool saved = save_live(&ask, result, err);
 
 	check(!ask.core->online);
 	close(ask.fd);
@@ -140,13 +140,13 @@ TEST(a_snapshot_is_loaded_as_a_saved_file_is)
 		struct live_rig r = {.rig = load_rig_up(128)};
 		struct rig to = load_rig_up(128);
 		struct save_loader l;
-		struct save_told told;
+		struct save_result result;
 		struct error err;
 		struct bytes b;
 
 		fill_keys(r.rig.core, KEYS);
-		check(live_save(&r, level, &told, &b, &err));
-		check(told.finished && told.items == KEYS && told.skew_ns > 0);
+		check(live_save(&r, level, &result, &b, &err));
+		check(result.finished && result.items == KEYS && result.skew_ns > 0);
 		check(r.slots > 0);
 		check(load(&to, &l, &b, 0));
 		check_eq(l.count.items, KEYS);
@@ -164,7 +164,7 @@ TEST(what_was_dead_at_the_begin_is_not_in_it)
 	struct live_rig r = {.rig = load_rig_up(16)};
 	struct rig to = load_rig_up(16);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	struct bytes b;
 
@@ -175,8 +175,8 @@ TEST(what_was_dead_at_the_begin_is_not_in_it)
 	set_full(r.rig.core, "expired", "x", 0, STORE_CLOCK_START + 1);
 	set_full(r.rig.core, "lives", "x", 7, STORE_CLOCK_START + 20);
 	store_turn(r.rig.core, STORE_CLOCK_START + 2);
-	check(live_save(&r, SAVE_UNPACKED, &told, &b, &err));
-	check_eq(told.items, 1);
+	check(live_save(&r, SAVE_UNPACKED, &result, &b, &err));
+	check_eq(result.items, 1);
 	check(load(&to, &l, &b, 10));
 	check_eq(item_expiry_s(find(to.core, "lives")), STORE_CLOCK_START + 10);
 	check_eq(item_flags(find(to.core, "lives")), 7);
@@ -215,15 +215,15 @@ TEST(a_long_value_that_is_replaced_meanwhile_is_written_as_it_was)
 	struct live_rig r = {.rig = load_rig_up(256), .between = replace_all};
 	struct rig to = load_rig_up(256);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	struct bytes b;
 	uint32_t old = 0;
 	char name[24];
 
 	fill_keys(r.rig.core, KEYS);
-	check(live_save(&r, SAVE_UNPACKED, &told, &b, &err));
-	check_eq(told.items, KEYS);
+	check(live_save(&r, SAVE_UNPACKED, &result, &b, &err));
+	check_eq(result.items, KEYS);
 	check(load(&to, &l, &b, 0));
 	check_eq(l.count.items, KEYS);
 	for (uint32_t key = 0; key < KEYS; key++) {
@@ -270,14 +270,14 @@ TEST(no_number_of_a_snapshot_or_of_later_comes_twice)
 	struct live_rig r = {.rig = load_rig_up(128), .in_turn = write_again};
 	struct rig to = load_rig_up(128);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	struct bytes b;
 	uint64_t had[KEYS / 10];
 	char name[24];
 
 	fill_keys(r.rig.core, KEYS);
-	check(live_save(&r, SAVE_UNPACKED, &told, &b, &err));
+	check(live_save(&r, SAVE_UNPACKED, &result, &b, &err));
 	/* The store is used after the snapshot, too. */
 	for (uint32_t n = 0; n < 100000; n++) {
 		put(r.rig.core, text("key-1"), text("later"), STORE_SET, 0);
@@ -351,11 +351,11 @@ a_minute_passes(struct live_rig *r)
 static void
 is_void(struct live_rig *r, const char *words)
 {
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	struct bytes b;
 
-	check(!live_save(r, SAVE_UNPACKED, &told, &b, &err));
+	check(!live_save(r, SAVE_UNPACKED, &result, &b, &err));
 	check_ptr(strstr(err.text, words));
 	check(!has_front(&b));
 	free(b.at);
@@ -363,7 +363,7 @@ is_void(struct live_rig *r, const char *words)
 	r->between = NULL;
 	r->stop = false;
 	r->file_bytes = 0;
-	check(live_save(r, SAVE_UNPACKED, &told, &b, &err));
+	check(live_save(r, SAVE_UNPACKED, &result, &b, &err));
 	check(has_front(&b));
 	free(b.at);
 	rig_down(&r->rig);
@@ -397,13 +397,13 @@ TEST(a_snapshot_beside_two_listings_is_void)
 {
 	struct live_rig r = {.rig = load_rig_up(128)};
 	struct walk_cursor cursors[2];
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	struct bytes b;
 
 	fill_keys(r.rig.core, KEYS);
 	crowd(&r, cursors);
-	check(!live_save(&r, SAVE_UNPACKED, &told, &b, &err));
+	check(!live_save(&r, SAVE_UNPACKED, &result, &b, &err));
 	check_ptr(strstr(err.text, "listings"));
 	check(!has_front(&b));
 	free(b.at);
@@ -418,13 +418,13 @@ TEST(a_flush_that_is_due_later_comes_with_the_file)
 	struct live_rig r = {.rig = load_rig_up(16)};
 	struct rig to = load_rig_up(16);
 	struct save_loader l;
-	struct save_told told;
+	struct save_result result;
 	struct error err;
 	struct bytes b;
 
 	set(r.rig.core, "a", "x");
 	check_eq(store_flush(r.rig.core, STORE_CLOCK_START + 5), STORE_OK);
-	check(live_save(&r, SAVE_UNPACKED, &told, &b, &err));
+	check(live_save(&r, SAVE_UNPACKED, &result, &b, &err));
 	check(load(&to, &l, &b, 0));
 	store_turn(to.core, STORE_CLOCK_START + 4);
 	check(holds(to.core, "a", "x"));

@@ -138,8 +138,8 @@ fill_quota(struct conn *c[5])
 	check_eq(used(FILL_QUOTA_PROVEN), 5 * (FIFTH + 2));
 }
 
-/* Two idle values take the room beside the quota. When a third is to be demoted, the slower one of
- * these is reset, and no other. */
+/* Two idle values take the room beside the quota. When a third has to be demoted, the slower of the
+ * two is reset, and no other. */
 static void
 the_slower_is_reset(uint32_t first_sends, uint32_t second_sends, uint32_t second_shut_ms)
 {

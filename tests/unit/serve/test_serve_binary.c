@@ -179,7 +179,7 @@ TEST(a_delete_says_so_and_compares)
 
 #define SUM(delta, initial, expiry) EXTRAS("\0\0\0\0\0\0\0" delta "\0\0\0\0\0\0\0" initial expiry)
 
-TEST(arithmetic_makes_what_is_not_there_unless_told_not_to)
+TEST(arithmetic_creates_a_missing_item_unless_forbidden)
 {
 	const struct talk talks[] = {
 		{.in = {{INCR, SUM("\1", "\12", "\377\377\377\377"), .key = "n"},
@@ -290,7 +290,7 @@ TEST(other_opcodes_are_answered_and_quit_closes)
 	TALKS_HOLD(talks);
 }
 
-TEST(a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last)
+TEST(a_packet_of_wrong_lengths_gets_an_error_and_is_the_last)
 {
 	const struct packet wrong[] = {
 		{.op = GET},
@@ -322,7 +322,7 @@ TEST(a_packet_whose_lengths_are_wrong_is_told_so_and_is_the_last)
 }
 
 /* Lengths in the header that contradict each other. */
-TEST(a_header_that_contradicts_itself_is_told_so_and_is_the_last)
+TEST(a_contradictory_header_gets_an_error_and_is_the_last)
 {
 	const struct {
 		uint8_t bytes[12];

@@ -39,7 +39,7 @@ gone(void)
 
 /* Returns how many times the reply `words` was sent to the flood so far, and nothing else. */
 static uint32_t
-told(struct conn *c, const char *words)
+replies_sent(struct conn *c, const char *words)
 {
 	uint32_t len, count = 0;
 	const char *sent = rig_sent(c, &len);
@@ -85,9 +85,9 @@ turns_of(const char *words, uint32_t count, const char *reply)
 		memcpy(flood + i * step, words, step + 1);
 	rig_receive(rig, c, flood, (uint32_t)(step * count));
 	free(flood);
-	for (; told(c, reply) < count && turn < TURNS_MAX; turn++)
+	for (; replies_sent(c, reply) < count && turn < TURNS_MAX; turn++)
 		check_other(other);
-	check_eq(told(c, reply), count);
+	check_eq(replies_sent(c, reply), count);
 	rig_lose(rig, c);
 	rig_lose(rig, other);
 	return turn;
@@ -107,7 +107,7 @@ TEST(flushes_with_nothing_between_wait_for_nothing)
 	for (uint32_t i = 0; i < FLOOD; i++)
 		rig_receive_text(rig, c, "flush_all\r\n");
 	rig_turns(rig, FLOOD / PASSES_MAX);
-	check_eq(told(c, "OK\r\n"), FLOOD);
+	check_eq(replies_sent(c, "OK\r\n"), FLOOD);
 }
 
 /* A quiet flush waits as well, and the requests behind it are answered in order. */
@@ -115,19 +115,19 @@ TEST(a_quiet_flood_is_in_order)
 {
 	static const char binary[] = "\x80\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 	struct conn *c = rig_open(rig), *packets = rig_open(rig);
-	uint32_t len = 0, told_len = 0;
+	uint32_t len = 0, sent_len = 0;
 
 	for (uint32_t i = 0; i < FLOOD; i++) {
 		rig_receive_text(rig, c,
 				 "set again 0 0 1\r\nx\r\nflush_all noreply\r\nget again\r\n");
 		rig_receive(rig, packets, binary, sizeof binary);
 	}
-	for (uint32_t turn = 0; turn < TURNS_MAX && told_len < FLOOD * 24; turn++) {
+	for (uint32_t turn = 0; turn < TURNS_MAX && sent_len < FLOOD * 24; turn++) {
 		rig_turn(rig);
-		rig_sent(packets, &told_len);
+		rig_sent(packets, &sent_len);
 	}
 	rig_turns(rig, TURNS_MAX / 10);
-	check_eq(told(c, "STORED\r\nEND\r\n"), FLOOD);
+	check_eq(replies_sent(c, "STORED\r\nEND\r\n"), FLOOD);
 
 	const char *sent = rig_sent(packets, &len);
 
@@ -156,11 +156,11 @@ TEST(a_quiet_flush_that_is_refused_ends_its_connection)
 		rig_acked(rig, c);
 	}
 	check(rig_closed(c));
-	check(told(c, "END\r\n") < FLOOD); /* no other reply was sent */
+	check(replies_sent(c, "END\r\n") < FLOOD); /* no other reply was sent */
 }
 
 /* A datagram cannot wait: it gets an error, and nothing is flushed. */
-TEST(a_datagram_is_told_to_try_again)
+TEST(a_datagram_gets_the_answer_to_try_again)
 {
 	const struct fake_sent *list;
 	const struct serve_policy policy = {.udp_admin = true};

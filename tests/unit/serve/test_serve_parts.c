@@ -175,7 +175,7 @@ receive_too_much(struct conn *c)
 
 TEST(a_value_too_large_is_swallowed_and_takes_the_old_one_along)
 {
-	const struct packet told[] = {
+	const struct packet expected[] = {
 		{SET, .cas = SOME}, {SET, .status = 3}, {GET, .status = 1}, LAST};
 	struct conn *binary = rig_open(rig);
 	struct conn *meta = rig_open(rig);
@@ -188,7 +188,7 @@ TEST(a_value_too_large_is_swallowed_and_takes_the_old_one_along)
 	receive_binary(binary, &get_big, 0);
 	rig_turns(rig, 3);
 	sent.data = (const uint8_t *)rig_sent(binary, &sent.len);
-	packets_match(sent, told);
+	packets_match(sent, expected);
 	snprintf(line, sizeof line, "ms big 2\r\nhi\r\nms big %u k MR q\r\n", STORE_VALUE_MAX + 1);
 	rig_receive_text(rig, meta, line);
 	receive_too_much(meta);
@@ -207,7 +207,7 @@ TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too)
 		{GETK, .key = "s"},
 		{.op = NOOP},
 		LAST};
-	const struct packet told[] = {
+	const struct packet expected[] = {
 		{SET, .cas = SOME},
 		{GETK, EXTRAS("\0\0\0\7"), .to = 2, .key = "s", .value = "abc", .cas = SOME},
 		{NOOP, .to = 3},
@@ -238,7 +238,7 @@ TEST(a_value_that_finds_no_piece_waits_and_what_follows_waits_too)
 		at = binary_stands_at(binary, 0, GET, 100000);
 		sent.data = (const uint8_t *)rig_sent(binary, &sent.len) + at;
 		sent.len -= at;
-		packets_match(sent, told);
+		packets_match(sent, expected);
 		forget(meta);
 		forget(binary);
 		check_eq(rig_chunks_used(rig), 0);
@@ -464,16 +464,16 @@ TEST(a_large_value_is_one_message_in_either_protocol)
 	struct conn *c = rig_open(rig);
 	uint8_t bytes[256];
 	const struct packet get[] = {get_big, LAST};
-	struct view told;
+	struct view got;
 
 	receive_binary(c, &set_big, 100000);
 	forget(c);
-	told = answered("mg big v O1\r\n", 13);
-	check_eq(told.len, 14 + 100000 + 2);
-	check_bytes(told.data, "VA 100000 O1\r\n", 14);
-	check_bytes(told.data + 14, value, 100000);
-	check_bytes(told.data + 100014, "\r\n", 2);
-	told = answered(bytes, packets_put(bytes, get));
-	check_eq(told.len, 28 + 100000);
-	check_bytes(told.data + 28, value, 100000);
+	got = answered("mg big v O1\r\n", 13);
+	check_eq(got.len, 14 + 100000 + 2);
+	check_bytes(got.data, "VA 100000 O1\r\n", 14);
+	check_bytes(got.data + 14, value, 100000);
+	check_bytes(got.data + 100014, "\r\n", 2);
+	got = answered(bytes, packets_put(bytes, get));
+	check_eq(got.len, 28 + 100000);
+	check_bytes(got.data + 28, value, 100000);
 }

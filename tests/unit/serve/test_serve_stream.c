@@ -262,7 +262,7 @@ is_served(struct conn *c)
 	check_str(rig_sent(c, NULL), "END\r\n");
 }
 
-TEST(one_connection_too_many_is_told_so_and_makes_no_difference)
+TEST(one_connection_too_many_gets_an_error_and_harms_no_other)
 {
 	struct conn *crowd[FAKE_CONNS - FAKE_SPARE];
 	struct conn *late;

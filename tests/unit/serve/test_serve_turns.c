@@ -1,9 +1,9 @@
 /*
  * Replies of many datagrams to several sources. Goal: a source that waits for its own replies
  * does not delay those of others; sources take turns, and each one's replies are whole and in
- * order; no reply is lost, however a pass's end cut a datagram. Method: a transmit queue of few
- * frames a turn; the frames sent are put together by source, and the turns that a reply takes are
- * counted.
+ * order; no reply is lost, wherever in a datagram a pass ends. Method: the transmit queue takes few
+ * frames a turn; the test joins the sent frames of each source to replies, and counts the turns of
+ * each reply.
  */
 #include "support/test.h"
 #include "one_rig.h"
@@ -45,10 +45,12 @@ store_values(void)
 	rig_lose(rig, c);
 }
 
-/* The replies to one source: whole, one after the other, with the ids of their requests. */
+/* The replies that one source received so far. */
 struct replies {
-	uint32_t next, count, bytes; /* next datagram; whole ones; bytes of all */
-	uint32_t ids[4096];
+	uint32_t next;      /* datagrams received of the last reply; 0: it is whole */
+	uint32_t count;     /* whole replies */
+	uint32_t bytes;     /* payload of all of them */
+	uint32_t ids[4096]; /* the request id of each reply */
 };
 
 static void
@@ -102,7 +104,7 @@ turns_until_all_is_sent(void)
 	check_eq(rig_count(rig, UDP_DROP_NO_MEMORY), 0);
 }
 
-TEST(who_asks_much_keeps_nobody_from_small_answers)
+TEST(a_source_of_large_replies_does_not_delay_small_ones)
 {
 	enum { TURNS = 300, FRAMES = 20, ASKED = 120 };
 	uint32_t big = 0, small = 0;
@@ -185,7 +187,7 @@ ask_lines(uint32_t source, uint16_t id, uint32_t lines, const char *line)
 	rig_datagram_from(rig, source, id, in);
 }
 
-/* `lines` times first and "get", with `keys` times a name. */
+/* A datagram of many requests: `lines` lines of `first`, "get" and `keys` repetitions of `name`. */
 struct many {
 	const char *first, *name;
 	uint32_t keys, lines;
@@ -206,9 +208,9 @@ ask_many_of(uint32_t source, uint16_t id, const struct many *many)
 	rig_datagram_from(rig, source, id, in);
 }
 
-/* A datagram has more requests than a pass: it is put aside between two of them, and resumed
- * there. A line that is begun is finished first, and a source's pending requests are bounded. */
-TEST(a_datagram_of_many_requests_is_put_aside_and_gone_on_with)
+/* A datagram has more requests than a pass takes. It is put aside between two requests and resumed
+ * there; a line that has begun is finished first. A source's pending requests are bounded. */
+TEST(a_datagram_of_many_requests_is_put_aside_and_resumed)
 {
 	static const struct many rows[] = {
 		{"", "big", 1, 150},   {"", "small", 2, 150},
@@ -251,9 +253,9 @@ TEST(a_datagram_of_many_requests_is_put_aside_and_gone_on_with)
 	}
 }
 
-/* In a pass a source takes at most an eighth of the free places. That many replies wait, and none
- * is lost, whether a source sends one datagram or many. */
-TEST(when_all_wait_no_reply_is_lost)
+/* In one pass a source takes at most an eighth of the free places for waiting replies. No reply is
+ * lost, whether a source asks in one datagram or in many. */
+TEST(no_reply_is_lost_while_all_sources_wait)
 {
 	enum { SOURCES = 11, EACH = 50 };
 
@@ -277,9 +279,9 @@ TEST(when_all_wait_no_reply_is_lost)
 	}
 }
 
-/* With too many sources, large replies are lost, and counted; small gets of
- * other sources are answered. */
-TEST(more_sources_than_there_are_places_keep_nobody_from_small_answers)
+/* If too many sources wait, some large replies are lost and counted, and the small gets of another
+ * source are answered. */
+TEST(small_gets_are_answered_beside_more_sources_than_places)
 {
 	enum { SOURCES = FAKE_SOURCES, EACH = 12 };
 	uint32_t small = 0, answered = 0;
@@ -309,9 +311,8 @@ TEST(more_sources_than_there_are_places_keep_nobody_from_small_answers)
 	check_eq(answered + rig_count(rig, UDP_DROP_NO_MEMORY), (SOURCES - 1) * EACH);
 }
 
-/* A turn sends a bounded number of messages' bytes: BURST_MAX full datagrams, and one more if
- * some are short. */
-TEST(a_turn_sends_no_more_bytes_of_messages_than_a_bursts)
+/* A turn sends at most BURST_MAX datagrams of long replies, and one more if some are short. */
+TEST(a_turn_sends_at_most_a_burst_of_long_replies)
 {
 	const struct fake_sent *sent;
 	uint32_t before = 0;
@@ -332,7 +333,7 @@ TEST(a_turn_sends_no_more_bytes_of_messages_than_a_bursts)
 	check_all(HOG, 3);
 }
 
-/* Each pass composes sixteen chunks and more, so a turn has two passes. */
+/* Each of these passes composes sixteen chunks or more, so a turn has only two passes. */
 TEST(a_turn_composes_no_more_than_its_share)
 {
 	uint64_t before;
@@ -351,9 +352,9 @@ TEST(a_turn_composes_no_more_than_its_share)
 		check_all(HOG + i, 1);
 }
 
-/* The replies need more chunks than replies may have, of which each source
- * has one: none is lost. */
-TEST(what_waits_leaves_chunks_to_others)
+/* All replies together need more chunks than replies may use. Each source composes one reply at a
+ * time, so none is lost. */
+TEST(waiting_replies_leave_chunks_to_other_sources)
 {
 	enum { SOURCES = 15, KEYS = 300 };
 	char in[6 * KEYS + 10] = "get";
@@ -375,9 +376,9 @@ TEST(what_waits_leaves_chunks_to_others)
 		check_all(i, 2);
 }
 
-/* Pending replies have two thirds of the chunks for replies. A reply that would take more than
- * it leaves is dropped, so that others are answered. */
-TEST(what_takes_more_chunks_than_it_leaves_is_lost)
+/* Pending replies may use two thirds of the chunks for replies. A reply that needs more than what
+ * is left of them is dropped, so that smaller ones are answered. */
+TEST(a_reply_larger_than_the_chunks_left_is_dropped)
 {
 	uint32_t used;
 

@@ -453,7 +453,7 @@ note_eviction(void *arg, const struct item *it)
 	check(store_class_of(w->rig->core, it) <= store_class_count_mt(w->rig->store));
 }
 
-TEST(every_eviction_is_told_and_counted)
+TEST(every_eviction_is_reported_and_counted)
 {
 	enum { MANY = 200000, READ_OF = 4 };
 	struct rig rig = rig_up(8, 1);
@@ -562,7 +562,7 @@ TEST(what_others_than_gets_find_dead_is_counted_too)
 
 /* Writes that memcached does in place do not count as new items: counts of the same length,
  * another expiry. */
-TEST(a_value_that_nobody_stored_is_told_apart)
+TEST(a_value_that_was_never_stored_is_recognized)
 {
 	struct rig rig = rig_up(8, 1);
 	const struct view key = text("n");

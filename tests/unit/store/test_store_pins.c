@@ -49,7 +49,7 @@ key_of(char *text_of, const char *name, uint32_t n)
 
 struct waits {
 	uint32_t sets, refused, longest, all;
-	uint32_t told;  /* sets after which pins were to be released */
+	uint32_t wants_release; /* sets after which pins were to be released */
 	uint32_t pages; /* of the class of the old values, once no value is pinned any more */
 };
 
@@ -69,7 +69,7 @@ store_values(struct rig *rig, const char *name, uint32_t first, uint32_t count, 
 		w.refused += r != STORE_OK;
 		w.all += waited;
 		w.longest = waited > w.longest ? waited : w.longest;
-		w.told += store_pins_memory_pressure(rig->core) != 0;
+		w.wants_release += store_pins_memory_pressure(rig->core) != 0;
 		if (i % SETS_A_SECOND == 0)
 			store_turn(rig->core, rig->core->now_s + 1);
 		turns(rig->core, 1);
@@ -159,7 +159,7 @@ TEST(pinned_values_stop_no_eviction_with_clock)
 /* Values of another size arrive: pages move to them, but not those that cannot. */
 static const struct {
 	uint32_t old_len, old_count, step, len, count;
-	bool told; /* no other pages are left */
+	bool wants_release; /* no other pages are left */
 } shifts[] = {
 	{5000, 16000, 52, 300, 60000, true}, /* a value on each page */
 	{5000, 16000, 5, 300, 60000, true},  /* ten on each */
@@ -187,10 +187,10 @@ shift(size_t row, bool pinned)
 		pin_values(&rig, "old", 0, shifts[row].old_count, shifts[row].step, 32768);
 	w = store_values(&rig, "new", 0, n, shifts[row].len);
 	print_message("%u bytes after %u bytes%s: %u refused, waits %u (%u at most), %u pages, "
-		      "told %u\n",
+		      "asked to release after %u\n",
 		      shifts[row].len, old, pinned ? ", some pinned" : "", w.refused, w.all,
-		      w.longest, pages_for(&rig, old), w.told);
-	if (pinned && shifts[row].told) {
+		      w.longest, pages_for(&rig, old), w.wants_release);
+	if (pinned && shifts[row].wants_release) {
 		/* A page that cannot be emptied is of use to its class again. How many are tried is
 		 * the policy's: one that evicts items in use has more pins among its retired
 		 * items. */
@@ -216,12 +216,12 @@ pages_are_rebalanced_past_those_with_pinned_items(void)
 		const struct waits without = shift(i, false), with = shift(i, true);
 
 		check_eq(without.refused, 0);
-		check_eq(without.told, 0);
+		check_eq(without.wants_release, 0);
 		check_eq(with.refused, 0);
 		check(with.longest <= without.longest + without.longest / 2);
-		check_eq(with.told != 0, shifts[i].told);
+		check_eq(with.wants_release != 0, shifts[i].wants_release);
 		/* Pages that pins held move once the values are sent. */
-		if (shifts[i].told)
+		if (shifts[i].wants_release)
 			check(with.pages <= without.pages + without.pages / 8);
 	}
 }
@@ -238,7 +238,7 @@ TEST(pages_are_rebalanced_past_those_with_pinned_items_with_clock)
 
 static const struct {
 	uint32_t len, pins;
-	bool told;
+	bool wants_release;
 } alarms[] = {{60000, 60, false}, {1 << 20, 61, true}, {60000, 200, true}, {1024, 3000, false}};
 
 TEST(many_pinned_bytes_are_memory_pressure_and_few_are_not)
@@ -248,15 +248,16 @@ TEST(many_pinned_bytes_are_memory_pressure_and_few_are_not)
 		const uint32_t len = alarms[i].len, n = (72u << 20) / len;
 		struct waits w;
 
-		check_eq(store_values(&rig, "k", 0, n, len).told, 0);
+		check_eq(store_values(&rig, "k", 0, n, len).wants_release, 0);
 		pin_values(&rig, "k", 0, n, 1, alarms[i].pins);
 		/* Without sets, pinned items are in the way of none. */
 		seconds(rig.core, 4);
 		check(!store_pins_memory_pressure(rig.core));
 		w = store_values(&rig, "k", n, 2 * n, len);
-		print_message("%u of %u bytes pinned: told %u of %u, %u refused\n", pin_count, len,
-			      w.told, w.sets, w.refused);
-		check_eq(w.told != 0, alarms[i].told);
+		print_message(
+			"%u of %u bytes pinned: asked to release after %u of %u, %u refused\n",
+			pin_count, len, w.wants_release, w.sets, w.refused);
+		check_eq(w.wants_release != 0, alarms[i].wants_release);
 		unpin_values(&rig);
 		check(!store_pins_memory_pressure(rig.core));
 		check_eq(store_values(&rig, "k", 3 * n, n, len).refused, 0);

@@ -736,7 +736,7 @@ TEST(between_offer_and_end_a_touch_is_seen_and_what_ends_the_item_ends_the_offer
 
 /* For a key that no slot has, the tier forgets its copy before the write. A write that fails
  * before the index is read does not reach the tier. */
-TEST(the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_told)
+TEST(the_tier_forgets_an_absent_key_before_a_version_is_published_or_a_miss_is_answered)
 {
 	static const char *const what[] = {"set", "add",      "long",  "binary",  "append", "one",
 					   "del", "too long", "touch", "replace", "incr"};
@@ -860,7 +860,7 @@ TEST(a_copy_is_promoted_whole_where_no_slot_has_its_key_and_it_is_claimed)
 	rig_down(&t.rig);
 }
 
-TEST(every_flush_is_told_also_of_an_empty_store)
+TEST(every_flush_is_reported_also_of_an_empty_store)
 {
 	struct fake t;
 

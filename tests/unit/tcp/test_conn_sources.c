@@ -1,7 +1,7 @@
 /*
- * Connections per source. Goal: no source ever has more than its limit, for any cores that
- * count, in any order; no source uses another one's limit; a source without connections is
- * forgotten. Method: the table alone, filled to the last connection it is made for, and under
+ * Connections per source. Goal: no source ever has more than its limit, whichever cores count in
+ * whatever order; no source uses up the limit of another; a source without connections frees its
+ * place. Method: the table alone, filled with as many connections as it is made for, and used by
  * two threads.
  */
 #include "tcp/conn_sources.h"
@@ -33,7 +33,7 @@ v4(uint32_t n)
 	return ip_addr_v4(0x0a000000 + n);
 }
 
-TEST(a_source_has_its_share_and_not_one_more)
+TEST(a_source_has_at_most_its_limit)
 {
 	struct conn_sources *cs = create(100, LIMIT);
 	const struct ip_addr one = v4(1), other = v4(2);
@@ -128,7 +128,7 @@ core(void *arg)
 	return arg;
 }
 
-TEST(no_core_lets_one_too_many_in_while_another_counts)
+TEST(two_cores_together_stay_within_the_limit)
 {
 	pthread_t thread[2];
 	uint32_t place;

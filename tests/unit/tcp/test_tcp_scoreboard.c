@@ -333,7 +333,7 @@ TEST(a_window_sent_at_once_is_one_range)
 
 /* RFC 8985 section 6.2, RACK_sent_after: of two ranges sent at one time, the one with the higher
  * end is later. */
-TEST(equal_times_are_told_apart_by_sequence)
+TEST(equal_times_are_ordered_by_sequence)
 {
 	struct board b;
 	struct ack_delivered delivered = {.now_us = 200};
