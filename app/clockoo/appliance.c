@@ -5,6 +5,7 @@
 #include "admin/admin.h"
 #include "base/time_units.h"
 #include "capture/capture_service.h"
+#include "fleet/kernel_servers.h"
 #include "dpdk/lcore_run.h"
 #include "monitor/dpdk_rows.h"
 #include "net/neigh_table.h"
@@ -213,6 +214,7 @@ build_cores(struct appliance *a, struct region *region)
 		.shared = a->shared,
 		.tls = a->tls,
 		.tls_servers = a->tls_servers,
+		.kernel_servers = a->kernel_servers,
 		.fleet = a->fleet,
 		.flash = &a->flash,
 		.kernel = &a->kernel,
@@ -245,6 +247,10 @@ build(struct appliance *a, struct error *err)
 	build_net(a, &region);
 	if (!build_store(a, &region, err))
 		return false;
+	if (!kernel_servers_begin(&a->kernel_servers,
+				  a->fleet != NULL ? &a->fleet->spec->config : NULL,
+				  &a->sizes.front, a->settings.config.cores, err))
+		return false;
 	start_clock(a);
 	build_shared(a, &region);
 	build_cores(a, &region);
@@ -258,6 +264,7 @@ static void
 close_all(struct appliance *a)
 {
 	kernel_thread_end(&a->kernel);
+	kernel_servers_end(a->kernel_servers);
 	http_alone_end(&a->http_alone);
 	http_stop(a->http);
 	http_unlisten(a->http_fd, &a->settings.config.http);
@@ -391,8 +398,9 @@ appliance_run(struct appliance *a, struct error *err)
 
 	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
-	    !kernel_thread_start(&a->kernel, &a->process, err) || !nic_listen(&a->nic, err) ||
-	    !start_control(a, &control, err))
+	    !kernel_thread_start(&a->kernel, &a->process, err) ||
+	    !kernel_servers_start(a->kernel_servers, &a->process, err) ||
+	    !nic_listen(&a->nic, err) || !start_control(a, &control, err))
 		return false;
 	memory_save_start(&a->save);
 	start_pages_give_back();
@@ -403,6 +411,8 @@ appliance_run(struct appliance *a, struct error *err)
 		return false;
 	pthread_join(control, NULL);
 	kernel_thread_end(&a->kernel);
+	kernel_servers_end(a->kernel_servers);
+	a->kernel_servers = NULL;
 	arena_file_end_service(&a->arena);
 	save_service_end(&a->saves);
 	memory_save_join(&a->save);

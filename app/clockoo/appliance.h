@@ -45,7 +45,8 @@ struct appliance {
 	struct memory_save save;
 	struct save_service saves;
 	struct second_tier flash;
-	struct fleet *fleet; /* NULL: not a front */
+	struct fleet *fleet;                   /* NULL: not a front */
+	struct kernel_servers *kernel_servers; /* NULL: none */
 	struct front_cores front_cores;
 	/* ---- the cores ---- */
 	struct serve_shared *shared;

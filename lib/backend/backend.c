@@ -12,13 +12,27 @@
 
 /* ---- a turn ---- */
 
-/* True if a request that has waited for timeout_ns waits on: its lane answers, or its client
- * receives a value that arrives meanwhile. */
+/* True if the session receives a value that arrives, or waits for its first pending request, which
+ * is not due. The requests behind that one wait with it. */
 static bool
-waits_on(const struct pending_table *pt, const struct pending *a)
+session_waits_on(const struct serve *sv, const struct session *ss)
 {
-	return pending_lane_is_coming(pt, a->lane) ||
-	       (!pt->draining && a->session != NULL && a->session->value.arrival != 0);
+	return ss->value.arrival != 0 ||
+	       (ss->pending != NULL && ss->pending->state == PENDING_ASKED &&
+		ss->pending->deadline_ns > sv->clock.now_ns);
+}
+
+/* True if a request that has waited for timeout_ns waits on. */
+static bool
+waits_on(const struct serve *sv, const struct pending *a)
+{
+	const struct pending_table *pt = sv->pending;
+	const struct backend *by = &pt->backend;
+
+	if (pt->draining)
+		return false;
+	return (by->is_coming != NULL && by->is_coming(by->arg, a->ticket)) ||
+	       (a->session != NULL && session_waits_on(sv, a->session));
 }
 
 /* Ends the wait of a request whose deadline has passed. */
@@ -28,9 +42,9 @@ deadline_passed(struct serve *sv, struct pending *a)
 	static const struct backend_answer failed = {.failed = true};
 	struct pending_table *pt = sv->pending;
 
-	if (waits_on(pt, a)) {
+	if (waits_on(sv, a)) {
 		list_unlink(&a->due);
-		pending_asked_push(sv, a, PENDING_WAIT_PARTS);
+		pending_asked_push(sv, a, 1);
 		return;
 	}
 	serve_count(sv, AWAITS_EXPIRED);
@@ -44,7 +58,7 @@ asked_first(struct pending_table *pt, uint32_t list)
 {
 	if (!list_empty(&pt->asked[list]))
 		return container_of(pt->asked[list].next, struct pending, due);
-	pt->asked_lists &= (uint8_t) ~(1u << list);
+	pt->asked_lists &= ~(1u << list);
 	return NULL;
 }
 

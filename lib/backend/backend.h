@@ -51,8 +51,9 @@
  *
  * Thread: core-local, all of it.
  *
- * Errors: a request without an answer after timeout_ns is forgotten and has failed, unless its
- *         lane is slow but still delivers (is_coming()). Its key is answered by a miss, or by
+ * Errors: a request without an answer after timeout_ns, in which a wait for a place counts, is
+ *         forgotten and has failed, unless its answer is arriving (is_coming()) or it is behind
+ *         such an answer of its connection. Its key is answered by a miss, or by
  *         an error that ends a line of text (misses_on_failure). A request fails in the same
  *         way if it finds no place for timeout_ns, arrives in a drain, or finds no buffer for
  *         its bytes. A datagram that finds no place is dropped. An answer that its connection
@@ -189,9 +190,9 @@ struct backend {
 	/* True if a request of this key, asked for now, would be executed after the pending request
 	 * of that ticket, which has the same key. May be NULL: false. */
 	bool (*follows)(void *arg, uint64_t ticket, struct view key, uint64_t hash);
-	/* Called when a request of this lane has waited for timeout_ns. True if the lane's
-	 * answers are on their way: the request waits as long again. May be NULL: false. */
-	bool (*is_coming)(void *arg, uint32_t lane);
+	/* Called when a request has waited for timeout_ns. True if its own answer is arriving:
+	 * the request waits for a part of that more. May be NULL: false. */
+	bool (*is_coming)(void *arg, uint64_t ticket);
 	uint64_t (*next_ns)(void *arg); /* when poll() has work next; may be NULL */
 	struct backend_tier tier;
 	struct backend_copies copies;

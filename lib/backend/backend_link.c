@@ -26,7 +26,7 @@ serve_link_open(struct serve *sv, const struct conn_target *to)
 }
 
 struct conn *
-serve_link_open_to(struct serve *sv, const struct conn_target *to, const char *name)
+serve_link_open_to(struct serve *sv, const struct conn_target *to, const struct link_name *name)
 {
 	const struct link_layer *layer = &sv->pending->layer;
 

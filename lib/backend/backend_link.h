@@ -27,20 +27,28 @@ void serve_links_attach(struct serve *sv, const struct serve_link_user *user);
 
 /* Opens a link. Returns NULL if the stack refused, which it has counted. */
 struct conn *serve_link_open(struct serve *sv, const struct conn_target *to);
-/* Opens a link by the layer, if there is one. name: the server's, or its address. */
-struct conn *serve_link_open_to(struct serve *sv, const struct conn_target *to, const char *name);
+/* How a layer names the server of a link. */
+struct link_name {
+	const char *host; /* its name, or its address; of a server by the kernel maybe a path */
+	bool by_kernel;   /* it is reached through the kernel (lib/sock) */
+};
+
+/* Opens a link by the layer, if there is one. */
+struct conn *serve_link_open_to(struct serve *sv, const struct conn_target *to,
+				const struct link_name *name);
 /* Resets a link. No function of the user is called for the link any more. */
 void serve_link_abort(struct serve *sv, struct conn *link);
 /* True if TCP is open, and the layer's handshake is not complete yet. */
 bool serve_link_is_answered(const struct serve *sv, const struct conn *link);
 
 /*
- * A layer between TCP and the user of links (TLS, lib/tls). The user's link is then a pipe
- * (tcp/conn_pipe.h), which is open once the layer says so; its wire is the layer's.
+ * A layer below the user of links: TLS (lib/tls), or the kernel's connections (lib/sock). The
+ * user's link is then a pipe (tcp/conn_pipe.h), which is open once the layer says so; its wire, if
+ * it has one, is the layer's.
  */
 struct link_layer {
 	void *arg;
-	struct conn *(*open)(void *arg, const struct conn_target *to, const char *name);
+	struct conn *(*open)(void *arg, const struct conn_target *to, const struct link_name *name);
 	bool (*abort)(void *arg, struct conn *link); /* false: it is no link of the layer */
 	bool (*is_answered)(void *arg, const struct conn *link);
 	/* turn(): before the backend's poll(). send(): after it, and after its send(). */
@@ -53,7 +61,7 @@ struct link_layer {
  * Returns the user of links so far, whom the layer calls for pipes. */
 struct serve_link_user serve_links_layer(struct serve *sv, const struct link_layer *layer,
 					 const struct serve_link_user *user);
-/* Opens a pipe of a wire; NULL: no free slot, or the stack drains. */
+/* Opens a pipe of a wire, or without one; NULL: no free slot, or the stack drains. */
 struct conn *serve_link_pipe_open(struct serve *sv, struct conn *wire);
 /* Free a pipe, reset a wire, close a wire behind what is queued. No function of the user is called
  * for it any more. */

@@ -53,8 +53,8 @@ struct pending {
 	uint16_t bytes;    /* length of a plain get; 0: any other request */
 	uint16_t more;     /* bytes to the last get of its line that takes this answer too */
 	uint8_t state;     /* enum pending_state */
-	uint8_t times : 4; /* times it was asked for */
-	uint8_t parts : 4; /* of the timeout, left to its first ask */
+	uint8_t times : 3; /* times it was asked for */
+	uint8_t parts : 5; /* of the timeout, left to its first ask, less one */
 	bool begins_line, ends_line; /* a plain get is the first, or last, of its line */
 	bool passed_on; /* its request is answered; later ones of its line take it too */
 	bool is_kept;   /* its request is kept; else its bytes are executed again */
@@ -100,7 +100,7 @@ struct pending_line {
 };
 
 #define PENDING_KEPT_CELLS  1024u
-#define PENDING_WAIT_PARTS  8u   /* of the timeout: a wait for a place counts in such parts */
+#define PENDING_WAIT_PARTS  32u  /* of the timeout: a wait for a place counts in such parts */
 #define AHEAD_GETS_MAX      64u  /* gets of a connection asked for at a time */
 #define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn, besides operations */
 
@@ -134,7 +134,7 @@ struct pending_table {
 	/* Asked ones by the parts of the timeout that were left to them, less one; each list has
 	 * the soonest deadline first. Lists without a bit in asked_lists are empty. */
 	struct list asked[PENDING_WAIT_PARTS];
-	uint8_t asked_lists;
+	uint32_t asked_lists;
 	struct list ready;                  /* soonest deadline first; ready has no writes */
 	struct list answered, answered_udp; /* kept requests, answered or not asked for */
 	struct list lanes_waiting;
@@ -212,16 +212,8 @@ pending_asked_push(struct serve *sv, struct pending *a, uint32_t parts)
 	struct pending_table *pt = sv->pending;
 
 	a->deadline_ns = sv->clock.now_ns + pt->backend.timeout_ns * parts / PENDING_WAIT_PARTS;
-	pt->asked_lists |= (uint8_t)(1u << (parts - 1));
+	pt->asked_lists |= 1u << (parts - 1);
 	list_push_back(&pt->asked[parts - 1], &a->due);
-}
-
-/* True if a request that has waited for timeout_ns for this lane waits on. */
-static inline bool
-pending_lane_is_coming(const struct pending_table *pt, uint32_t lane)
-{
-	return !pt->draining && pt->backend.is_coming != NULL &&
-	       pt->backend.is_coming(pt->backend.arg, lane);
 }
 
 /* ---- the table (pending_table.c) ---- */

@@ -42,6 +42,17 @@ backend_arrival_goes_on(struct serve *sv, uint32_t number, uint32_t bytes)
 		conn_requeue(sv->stack, v->reader->conn);
 }
 
+/* Gives the session's next pending request the whole timeout again: a value in front of it has
+ * taken some of that. */
+static void
+next_waits_anew(struct serve *sv, const struct session *ss)
+{
+	if (ss->pending == NULL || ss->pending->state != PENDING_ASKED)
+		return;
+	list_unlink(&ss->pending->due);
+	pending_asked_push(sv, ss->pending, PENDING_WAIT_PARTS);
+}
+
 void
 backend_arrival_end(struct serve *sv, uint32_t number)
 {
@@ -50,6 +61,7 @@ backend_arrival_end(struct serve *sv, uint32_t number)
 	if (v->reader != NULL) {
 		v->reader->value.arrival = 0;
 		conn_requeue(sv->stack, v->reader->conn);
+		next_waits_anew(sv, v->reader);
 	}
 	*v = (struct arrival){0};
 }

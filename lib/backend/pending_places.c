@@ -242,8 +242,8 @@ queue_leave(struct pending_table *pt, struct session *ss)
 		list_unlink(&lane->link);
 }
 
-/* Ends the wait of the first session in a lane's queue: it fails after timeout_ns, or is
- * granted a place. The place is reserved until its request is executed: without that, a session
+/* Ends the wait of the first session in a lane's queue: it fails after timeout_ns, or is granted a
+ * place. The place is reserved until its request is executed: without that, a session
  * that is parsed earlier would take it. False if the session waits on. */
 static bool
 first_leaves(struct serve *sv, struct pending_lane *lane)
@@ -252,7 +252,7 @@ first_leaves(struct serve *sv, struct pending_lane *lane)
 	struct session *ss = container_of(lane->waiting.next, struct session, quota_link);
 	const bool late = sv->clock.now_ns - ss->place_since_ns >= pt->backend.timeout_ns;
 
-	if (pt->draining || (late && !pending_lane_is_coming(pt, ss->place_lane))) {
+	if (pt->draining || late) {
 		ss->place_refused = true;
 	} else if (lane_has_place(pt, lane) && values_fit(sv, lane, ss->place_bytes)) {
 		ss->place_granted = true;

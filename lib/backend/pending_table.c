@@ -8,8 +8,8 @@
 
 /* ---- asking ---- */
 
-/* Returns the parts of the timeout that are left to a request that has waited since then for a
- * place, one at least; 0: it has not waited. */
+/* Returns the whole parts of the timeout that are left to a request that has waited since then for
+ * a place, one at least; 0: it has not waited. */
 static uint32_t
 parts_left(const struct serve *sv, uint64_t since_ns)
 {
@@ -18,7 +18,7 @@ parts_left(const struct serve *sv, uint64_t since_ns)
 
 	if (likely(since_ns == 0))
 		return PENDING_WAIT_PARTS;
-	waited = (sv->clock.now_ns - since_ns) * PENDING_WAIT_PARTS / timeout_ns;
+	waited = ((sv->clock.now_ns - since_ns) * PENDING_WAIT_PARTS + timeout_ns - 1) / timeout_ns;
 	return waited < PENDING_WAIT_PARTS ? PENDING_WAIT_PARTS - (uint32_t)waited : 1;
 }
 
@@ -28,7 +28,7 @@ asked_begin(struct serve *sv, struct pending *a, struct backend_ask *ask)
 	struct pending_table *pt = sv->pending;
 
 	a->state = PENDING_ASKED;
-	pending_asked_push(sv, a, a->times++ == 0 ? a->parts : PENDING_WAIT_PARTS);
+	pending_asked_push(sv, a, a->times++ == 0 ? a->parts + 1u : PENDING_WAIT_PARTS);
 	pt->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
 	ask->ticket = a->ticket;
@@ -57,7 +57,7 @@ pending_begin(struct serve *sv, struct session *ss, struct view key, uint64_t ha
 
 	if (a == NULL)
 		return NULL;
-	a->parts = (uint8_t)parts_left(sv, since_ns);
+	a->parts = (uint8_t)(parts_left(sv, since_ns) - 1) & (PENDING_WAIT_PARTS - 1);
 	a->session = ss;
 	a->is_kept = a->passed_on = false;
 	a->next = NULL;

@@ -289,6 +289,11 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->front.tls_name[0] != '\0' && cfg->front.tls_ca[0] == '\0')
 		return error_set(err, "--front-tls-name without --front-tls-ca: servers are spoken "
 				      "to in the clear, and show no certificate");
+	if (cfg->front.tls_name[0] == '.')
+		return error_set(err,
+				 "--front-tls-name: %s: any server below that name would do; "
+				 "give a name without a dot in front",
+				 cfg->front.tls_name);
 	if (cfg->front.peers[0] != '\0' && (cfg->udp_port == 0 || cfg->protocol == PROTOCOL_BINARY))
 		return error_set(err, "--front-peers: fronts tell each other by lines of text over "
 				      "UDP; give a UDP port (-U), and not -B binary");

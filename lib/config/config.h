@@ -286,7 +286,8 @@ void config_differ(const struct config_loaded *was, const struct config_loaded *
 /* Prints a configuration, as it was before config_finish, as a file that sets its options. */
 void config_print(const struct config *cfg, FILE *out);
 
-/* Prints one line for each option set that is ignored or has another meaning here. */
+/* Prints one line for each option set that is ignored or has another meaning here, and one if a key
+ * of a front is set without servers. */
 void config_warn(const struct config *cfg, FILE *out);
 
 /* Parses a decimal number. False if anything else is in the text. */

@@ -92,6 +92,10 @@ option_has_effect(const struct option_row *row)
 void
 config_warn(const struct config *cfg, FILE *out)
 {
+	const char *idle = config_has_front(cfg) ? NULL : option_key_given(cfg, "front.");
+
+	if (idle != NULL)
+		fprintf(out, "clockoo: warning: %s has no effect without front.servers\n", idle);
 	for (uint32_t n = 0; n < option_count(); n++)
 		if (option_is_marked(cfg, option_at(n)))
 			fprintf(out, "clockoo: warning: %s%s%s: %s\n",

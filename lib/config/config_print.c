@@ -377,6 +377,26 @@ config_print(const struct config *cfg, FILE *out)
 	}
 }
 
+const char *
+option_key_given(const struct config *cfg, const char *section)
+{
+	struct config unset;
+
+	config_defaults(&unset);
+	for (uint32_t i = 0; i < option_count(); i++) {
+		const struct option_row *row = option_at(i);
+		struct out value = {.used = 0}, value_unset = {.used = 0};
+
+		if (row->key == NULL || strncmp(row->key, section, strlen(section)) != 0)
+			continue;
+		put_value(&value, cfg, row);
+		put_value(&value_unset, &unset, row);
+		if (strcmp(value.text, value_unset.text) != 0)
+			return row->key;
+	}
+	return NULL;
+}
+
 void
 config_differ(const struct config_loaded *was, const struct config_loaded *now, config_visit *visit,
 	      void *arg)

@@ -133,6 +133,8 @@ const struct option_row *option_by_letter(char letter);
  * rows. */
 uint32_t option_number(const struct option_row *row);
 const struct option_row *option_at(uint32_t number);
+/* Returns the first key that begins with the section and whose value is no default; NULL: none. */
+const char *option_key_given(const struct config *cfg, const char *section);
 uint32_t option_count(void);
 
 /* Marks the option: a start warns about it. */

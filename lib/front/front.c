@@ -234,11 +234,12 @@ forget(void *arg, uint64_t ticket)
 }
 
 static bool
-is_coming(void *arg, uint32_t lane)
+is_coming(void *arg, uint64_t ticket)
 {
 	const struct front *f = arg;
+	const struct front_request *request = f->by_slot[backend_ticket_slot(ticket)];
 
-	return front_lane_is_coming(&f->lanes[lane]);
+	return request != NULL && request->ticket == ticket && front_request_is_coming(request);
 }
 
 static FLAT void

@@ -45,7 +45,7 @@
 #define FRONT_MEMORY_PART        2u  /* part of the timeout for which a value waits for memory */
 #define FRONT_YIELDS_MAX         16u /* most answers given up for a value in a turn */
 #define FRONT_MOVES_BYTES        (16u << 10) /* bytes a timeout that make a lane slow, but not late */
-#define FRONT_SLOW_MAX           8u          /* timeouts of a request that a lane may be slow */
+#define FRONT_SLOW_MAX           8u          /* timeouts of an answer that a lane may be slow */
 #define FRONT_RELAY_MIN          (16u << 10) /* bytes of a value that may leave while it arrives */
 #define FRONT_RELAY_STEP         (16u << 10) /* fewer bytes of it wait for more */
 #define FRONT_HANDOVERS_MAX      1024u /* keys that a core fetches from former servers at once */

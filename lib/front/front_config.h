@@ -15,6 +15,7 @@
 #include "front_ring.h"
 
 #define FRONT_HOST_BYTES 254u /* RFC 1035, 2.3.4, with a zero byte */
+#define FRONT_PATH_BYTES 108u /* of a Unix socket, with a zero byte (unix(7)) */
 
 /* Values of front_config.items besides numbers up to ADMISSION_ITEMS_MAX; 0: no copies are kept. */
 #define FRONT_ITEMS_AUTO   UINT32_MAX       /* by the formula, front_plan.h */
@@ -26,15 +27,16 @@
 
 /* The present address of a server. */
 struct front_address {
-	struct ip_addr ip; /* Parses servers as front_servers_load() does, from bytes in memory;
-			      file is only a name for errors. */
+	struct ip_addr ip;
 	uint16_t port;
+	bool by_kernel; /* as in front_host */
 };
 
 /* The host of a server, whose name may differ. */
 struct front_host {
-	char host[FRONT_HOST_BYTES]; /* a name, or an address as text */
-	uint16_t port;
+	char host[FRONT_HOST_BYTES]; /* a name, an address as text, or the path of a Unix socket */
+	uint16_t port;               /* 0: of a Unix socket */
+	bool by_kernel;              /* it is reached through the kernel */
 };
 
 struct front_servers {
@@ -70,7 +72,7 @@ struct front_config {
 	uint32_t items;
 	enum front_protocol protocol;
 	uint32_t server_connections; /* of a core to each server: 1..FRONT_CONNECTIONS_MAX */
-	uint64_t timeout_ns;         /* of a sent request */
+	uint64_t timeout_ns;         /* of a request, in all */
 	uint64_t connect_timeout_ns;
 	uint64_t ttl_ns;        /* sole: life of copies whose server does not report their expiry */
 	bool misses_on_failure; /* a failure is a miss; else an error line */
@@ -84,6 +86,17 @@ struct front_config {
 	struct peers_list peers;  /* fronts that are notified of writes */
 	struct front_login login; /* of all servers */
 };
+
+/* True if a server is reached through the kernel: on this host, for example. */
+static inline bool
+front_servers_by_kernel(const struct front_servers *servers)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < servers->count; i++)
+		any |= servers->host[i].by_kernel;
+	return any;
+}
 
 /* Returns the name, as the option has it. */
 static inline const char *

@@ -48,7 +48,8 @@ front_place_take(struct front_control *c, struct front_state *draft, uint32_t pl
 	atomic_store_explicit(&r->flush_done,
 			      atomic_load_explicit(&r->flush_due, memory_order_relaxed),
 			      memory_order_relaxed);
-	draft->address[place] = (struct front_address){.ip = p->ip, .port = host->port};
+	draft->address[place] = (struct front_address){
+		.ip = p->ip, .port = host->port, .by_kernel = host->by_kernel};
 	memcpy(draft->host[place], host->host, sizeof draft->host[place]);
 	if (draft->count <= place)
 		draft->count = place + 1;

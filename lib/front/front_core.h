@@ -187,8 +187,8 @@ front_lane_moves(struct front_lane *l, uint32_t bytes)
 	l->moved_bytes = 0;
 	l->moved_ns = l->front->now_ns;
 }
-/* True if the lane's answers are arriving, so that its clients should keep waiting. */
-bool front_lane_is_coming(const struct front_lane *l);
+/* True if the value of this answer is arriving, so that its clients should keep waiting. */
+bool front_request_is_coming(const struct front_request *request);
 static inline bool
 front_lane_has_address(const struct front_lane *l)
 {

@@ -64,6 +64,8 @@ front_fence_up(struct front_lane *l)
 	_Atomic uint16_t *port = listed_port(l);
 
 	l->fence.port = conn_local_port(l->conn);
+	/* A list shows the kernel's addresses and ports, which are not this process's alone. */
+	l->fence.unable |= l->front->addresses[l->server].by_kernel;
 	if (port != NULL)
 		atomic_store_explicit(port, l->fence.port, memory_order_release);
 	l->fence.pause_ns = AGAIN_NS;

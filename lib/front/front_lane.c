@@ -75,13 +75,27 @@ front_lane_due(const struct front_lane *l)
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
 }
 
-bool
-front_lane_is_coming(const struct front_lane *l)
+/* True if the lane reads the value of this request, or of one of its key that it follows. A request
+ * that is not queued follows the leader if that one has no successor. */
+static bool
+is_read_now(const struct front_lane *l, const struct front_request *request)
 {
+	const struct front_request *read =
+		l->reading == READING_LINE ? NULL : l->requests[l->reply.key];
+
+	return read != NULL &&
+	       (read == request || (!request->queued && request->hash == read->hash &&
+				    read->coalesced.successor == NULL));
+}
+
+bool
+front_request_is_coming(const struct front_request *request)
+{
+	const struct front_lane *l = request->lane;
 	const struct front *f = l->front;
 	const uint64_t timeout_ns = f->cfg.timeout_ns;
 
-	if (l->state != LANE_UP)
+	if (l->state != LANE_UP || !is_read_now(l, request))
 		return false;
 	return l->reading == READING_BEGIN ||
 	       (f->now_ns - l->moved_ns < timeout_ns &&

@@ -12,6 +12,10 @@ front_host_address(const char *host, struct ip_addr *ip)
 {
 	struct be32 v4;
 
+	if (host[0] == '/') {
+		*ip = ip_addr_v4(INADDR_LOOPBACK);
+		return true;
+	}
 	if (inet_pton(AF_INET, host, &v4) == 1) {
 		*ip = ip_addr_v4(be32_get(v4));
 		return true;

@@ -50,7 +50,8 @@ struct front_names {
 	struct front_name name[FRONT_SERVERS_MAX];
 };
 
-/* Parses an address given as text, without files and name servers. */
+/* Parses an address given as text, without files and name servers. That of a path, which is a Unix
+ * socket of this host, is 127.0.0.1. */
 bool front_host_address(const char *host, struct ip_addr *ip);
 
 /* Begins without known addresses, except those given as text. */

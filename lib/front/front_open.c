@@ -21,9 +21,12 @@ open_to(const struct front_lane *l, const struct conn_target *to)
 {
 	const struct front *f = l->front;
 
-	return serve_link_open_to(f->serve, to,
-				  f->cfg.tls_name != NULL ? f->cfg.tls_name
-							  : f->state->host[l->server]);
+	const struct link_name name = {
+		.host = f->cfg.tls_name != NULL ? f->cfg.tls_name : f->state->host[l->server],
+		.by_kernel = f->addresses[l->server].by_kernel,
+	};
+
+	return serve_link_open_to(f->serve, to, &name);
 }
 
 /* Opens from a port that another core found for this one, if there is one. */

@@ -18,9 +18,10 @@ departing_place(const struct front_control *c, const struct front_host *host)
 	const uint32_t room = c->exchange->room;
 	uint32_t i = 0;
 
-	while (i < room && (c->place[i].health == FRONT_HEALTH_VACANT || !c->place[i].departs ||
-			    strcmp(c->departing[i].host, host->host) != 0 ||
-			    c->departing[i].port != host->port))
+	while (i < room &&
+	       (c->place[i].health == FRONT_HEALTH_VACANT || !c->place[i].departs ||
+		strcmp(c->departing[i].host, host->host) != 0 ||
+		c->departing[i].port != host->port || c->departing[i].by_kernel != host->by_kernel))
 		i++;
 	return i;
 }

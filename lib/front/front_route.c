@@ -11,7 +11,8 @@ lane_look(struct front *f, struct front_lane *l, const struct front_state *now)
 	const struct front_address *was = &f->addresses[l->server];
 	const uint32_t probe = now->probe[l->server];
 
-	if (!ip_addr_equal(&is->ip, &was->ip) || is->port != was->port) {
+	if (!ip_addr_equal(&is->ip, &was->ip) || is->port != was->port ||
+	    is->by_kernel != was->by_kernel) {
 		l->fence.moved |= !ip_addr_is_zero(&was->ip);
 		front_lane_moved(l);
 		front_fence_moved(l);

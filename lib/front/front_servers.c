@@ -99,8 +99,10 @@ static bool
 read_host(struct front_host *to, struct view host, const struct place *at, struct error *err)
 {
 	if (host.len != 0 && host.data[0] == '/')
-		return server_error(err, at,
-				    "Unix domain sockets are not supported; expected host:port");
+		return server_error(
+			err, at,
+			"a Unix socket stands as unix:/path:weight, with nutcracker's name "
+			"behind it");
 	if (host.len != 0 && host.data[0] == '[')
 		return server_error(err, at,
 				    "an IPv6 address stands without brackets, as in nutcracker: "
@@ -115,6 +117,64 @@ read_host(struct front_host *to, struct view host, const struct place *at, struc
 	return true;
 }
 
+/* Takes the path of a Unix socket, in a form without spaces. */
+static bool
+read_path(struct front_host *to, struct view path, const struct place *at, struct error *err)
+{
+	if (path.len == 0 || path.data[0] != '/' || !is_name(path))
+		return server_error(err, at,
+				    "expected an absolute path: unix:/run/memcached.sock:1");
+	if (path.len >= FRONT_PATH_BYTES)
+		return server_error(err, at, "a path of %u bytes; at most %u", path.len,
+				    FRONT_PATH_BYTES - 1);
+	memcpy(to->host, path.data, path.len);
+	to->host[path.len] = '\0';
+	to->port = 0;
+	return true;
+}
+
+static bool
+read_port(struct front_host *to, struct view port, const struct place *at, struct error *err)
+{
+	uint32_t number;
+
+	if (!read_number(port, UINT16_MAX, &number) || number == 0)
+		return server_error(err, at, "port \"%.*s\": expected a number from 1 to %u",
+				    (int)(port.len < SHOWN ? port.len : SHOWN),
+				    (const char *)port.data, UINT16_MAX);
+	to->port = (uint16_t)number;
+	return true;
+}
+
+/* Cuts the word off the text's begin. False: the text does not begin with it. */
+static bool
+cut_word(struct view *text, const char *word)
+{
+	const uint32_t len = (uint32_t)strlen(word);
+
+	if (text->len < len || memcmp(text->data, word, len) != 0)
+		return false;
+	text->data += len;
+	text->len -= len;
+	return true;
+}
+
+/* Reads all before the weight: host:port, kernel:host:port or unix:/path. */
+static bool
+read_where(struct front_host *to, struct view where, const struct place *at, struct error *err)
+{
+	struct view port;
+
+	if (cut_word(&where, "unix:")) {
+		to->by_kernel = true;
+		return read_path(to, where, at, err);
+	}
+	to->by_kernel = cut_word(&where, "kernel:");
+	if (!cut_last(&where, ':', &port))
+		return server_error(err, at, "expected " ENTRY_FORM);
+	return read_host(to, where, at, err) && read_port(to, port, at, err);
+}
+
 /* Takes the given name, or the one that nutcracker and libmemcached compute. */
 static bool
 read_name(struct front_server *to, struct view name, const struct front_host *host,
@@ -122,7 +182,9 @@ read_name(struct front_server *to, struct view name, const struct front_host *ho
 {
 	int len;
 
-	if (name.len != 0)
+	if (name.len == 0 && host->port == 0)
+		len = snprintf(to->name, sizeof to->name, "%s:", host->host);
+	else if (name.len != 0)
 		len = snprintf(to->name, sizeof to->name, "%.*s", (int)name.len,
 			       (const char *)name.data);
 	else if (host->port == DEFAULT_PORT)
@@ -139,8 +201,7 @@ static bool
 read_entry(struct front_server *server, struct front_host *host, const struct place *at,
 	   struct error *err)
 {
-	struct view rest = at->entry, name = {0}, weight, port;
-	uint32_t number;
+	struct view rest = at->entry, name = {0}, weight;
 
 	if (cut_last(&rest, ' ', &name)) {
 		rest = trimmed(rest);
@@ -148,15 +209,10 @@ read_entry(struct front_server *server, struct front_host *host, const struct pl
 			return server_error(err, at,
 					    "a name that is no plain word; expected " ENTRY_FORM);
 	}
-	if (!cut_last(&rest, ':', &weight) || !cut_last(&rest, ':', &port))
+	if (!cut_last(&rest, ':', &weight))
 		return server_error(err, at, "expected " ENTRY_FORM);
-	if (!read_host(host, rest, at, err))
+	if (!read_where(host, rest, at, err))
 		return false;
-	if (!read_number(port, UINT16_MAX, &number) || number == 0)
-		return server_error(err, at, "port \"%.*s\": expected a number from 1 to %u",
-				    (int)(port.len < SHOWN ? port.len : SHOWN),
-				    (const char *)port.data, UINT16_MAX);
-	host->port = (uint16_t)number;
 	if (!read_number(weight, FRONT_WEIGHT_MAX, &server->weight))
 		return server_error(err, at, "weight \"%.*s\": expected a number from 1 to %u",
 				    (int)(weight.len < SHOWN ? weight.len : SHOWN),
@@ -269,9 +325,21 @@ front_servers_find(const struct front_servers *servers, const struct front_serve
 
 	while (i < servers->count && (strcmp(servers->server[i].name, server->name) != 0 ||
 				      strcmp(servers->host[i].host, host->host) != 0 ||
-				      servers->host[i].port != host->port))
+				      servers->host[i].port != host->port ||
+				      servers->host[i].by_kernel != host->by_kernel))
 		i++;
 	return i;
+}
+
+const char *
+front_host_text(const struct front_host *host, char text[FRONT_HOST_TEXT_BYTES])
+{
+	if (host->port == 0)
+		snprintf(text, FRONT_HOST_TEXT_BYTES, "unix:%s", host->host);
+	else
+		snprintf(text, FRONT_HOST_TEXT_BYTES, "%s%s:%u", host->by_kernel ? "kernel:" : "",
+			 host->host, host->port);
+	return text;
 }
 
 bool
@@ -283,6 +351,7 @@ front_servers_same(const struct front_servers *a, const struct front_servers *b)
 		same = strcmp(a->server[i].name, b->server[i].name) == 0 &&
 		       a->server[i].weight == b->server[i].weight &&
 		       strcmp(a->host[i].host, b->host[i].host) == 0 &&
-		       a->host[i].port == b->host[i].port;
+		       a->host[i].port == b->host[i].port &&
+		       a->host[i].by_kernel == b->host[i].by_kernel;
 	return same;
 }

@@ -286,7 +286,10 @@ reason_word(const struct front_stats *stats, const struct front_shown *shown, ui
 		[FRONT_FAILURE_CERT_EARLY] = "certificate_not_valid_yet",
 		[FRONT_FAILURE_CERT_NAME] = "certificate_of_another_name",
 		[FRONT_FAILURE_CERT_ISSUER] = "certificate_of_unknown_issuer",
-		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid"};
+		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid",
+		[FRONT_FAILURE_NO_PATH] = "no_such_socket",
+		[FRONT_FAILURE_DENIED] = "permission_denied",
+		[FRONT_FAILURE_KERNEL_OTHER] = "kernel_refused"};
 	static_assert(sizeof failures / sizeof failures[0] == FRONT_FAILURE_COUNT, "all are named");
 	const struct front_state *fleet = shown->names;
 	const struct front_report *r = &shown->exchange->report[server];

@@ -1,7 +1,7 @@
 /*
  * serve_fast_path.c - the fast path of plain gets, from bytes to replies in runs, and of plain sets
- * by datagram up to their operations. Credits, reservations, commits and counters are handled once
- * a run. The slow path handles all other requests, and gives the same replies one by one.
+ * up to their operations. Credits, reservations, commits and counters are handled once a run. The
+ * slow path handles all other requests, and gives the same replies one by one.
  */
 #include "serve_access.h"
 #include "serve_gets.h"
@@ -92,36 +92,130 @@ gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 	return count;
 }
 
-/* ---- datagrams to operations ---- */
-
-/* Parses a datagram that is a single get. */
+/* Parses a get of one key that takes exactly the bytes at src. */
 static inline bool
-datagram_get(struct serve *sv, struct view text, struct op *op)
+get_take(struct serve *sv, struct view src, struct op *op)
 {
 	struct mc_get get;
 
-	if (mc_get_parse_fast(text.data, text.len, &get) != text.len || !get.last)
+	if (mc_get_parse_fast(src.data, src.len, &get) != src.len || !get.last)
 		return false;
-	op_put(sv, op, (struct view){text.data + MC_GET_PREFIX_BYTES, get.key_len},
-	       MC_FIRST | MC_LAST, text);
+	op_put(sv, op, (struct view){src.data + MC_GET_PREFIX_BYTES, get.key_len},
+	       MC_FIRST | MC_LAST, src);
 	return true;
 }
+
+/* Parses the line of a set at src, which begins with MC_SET_PREFIX. Returns the bytes of the set
+ * with its body; 0: not for this path, or the body has not arrived. */
+static inline uint32_t
+set_take(struct serve *sv, struct view src, struct op *op)
+{
+	const uint32_t used = mc_set_parse_fast(&op->req, src.data, src.len);
+	const uint64_t whole = (uint64_t)used + op->req.body_len + MC_BODY_END;
+
+	if (unlikely(used == 0 || whole > src.len))
+		return 0;
+	op->body = (struct view){src.data + used, op->req.body_len + MC_BODY_END};
+	op->raw = (struct view){src.data, (uint32_t)whole};
+	op_probe(sv, op);
+	return (uint32_t)whole;
+}
+
+/* ---- a visit with one plain request ---- */
+
+/* The longest line of a get with one key; more bytes are a pipeline, for gets_parse_fast(). */
+#define PLAIN_GET_MAX (MC_GET_PREFIX_BYTES + MC_KEY_MAX + 2u)
+
+/* True if nothing of the session is in progress: its next bytes begin a line of text. */
+static inline bool
+session_is_plain(const struct session *ss)
+{
+	const struct mc_parser *ps = &ss->parser;
+
+	return (ss->sched | ss->body | ps->in_line | ps->swallow |
+		(ps->protocol ^ MC_PROTOCOL_TEXT)) == 0 &&
+	       (ss->waits | (uintptr_t)ss->value.item | (uintptr_t)ss->stream.kind |
+		(uintptr_t)ss->read_buf) == 0;
+}
+static_assert(SCHED_READY == 0 && BODY_NONE == 0, "session_is_plain() compares all at once");
+
+/* Parses a get of one key that takes exactly the bytes at src, or a set that begins them. Returns
+ * the bytes taken. */
+static inline uint32_t
+plain_take(struct serve *sv, struct view src, struct op *op)
+{
+	if (mc_set_begins(src.data, src.len))
+		return set_take(sv, src, op);
+	return get_take(sv, src, op) ? src.len : 0;
+}
+
+FLAT enum parse_step
+plain_step(struct serve *sv, struct session *ss)
+{
+	struct op *op = &sv->ops[sv->op_count];
+	uint64_t since_ns;
+	struct view src;
+	uint32_t bytes;
+
+	src = conn_peek_since(ss->conn, &since_ns);
+	if (unlikely(src.len == 0 || since_ns != sv->clock.now_ns) ||
+	    (src.len > PLAIN_GET_MAX && !mc_set_begins(src.data, src.len)) ||
+	    unlikely(!session_is_plain(ss)))
+		return PARSE_CONTINUE;
+	if (unlikely(!conn_writable(sv->stack, ss->conn, 1))) {
+		session_waits(sv, ss, WAIT_WINDOW);
+		return PARSE_WAIT;
+	}
+	bytes = plain_take(sv, src, op);
+	if (unlikely(bytes == 0)) {
+		ss->has_credit = true;
+		return PARSE_CONTINUE;
+	}
+	op->session = ss;
+	op->datagram = NULL;
+	op->in_place = false;
+	op->before = ss->parser;
+	ss->deferrable_bytes = op->req.verb == MC_GET ? bytes : 0;
+	ss->served = ss->pass_ops = 1;
+	sv->op_count++;
+	conn_advance(sv->stack, ss->conn, bytes);
+	return conn_unread(ss->conn) == 0 && !conn_has_ended(ss->conn) ? PARSE_WAIT
+								       : PARSE_CONTINUE;
+}
+
+/* ---- sets of a connection ---- */
+
+/* A set that may have to wait, or stands behind a request that may, is for the slow path: its bytes
+ * count against the read buffer there (op_admit). */
+bool
+set_parse_fast(struct serve *sv, struct session *ss, struct view src)
+{
+	const struct mc_parser *ps = &ss->parser;
+	struct op *op = &sv->ops[sv->op_count];
+	uint32_t bytes;
+
+	if (unlikely(ps->protocol != MC_PROTOCOL_TEXT || ps->in_line || ps->swallow || sv->auth ||
+		     sv->few_behind != 0 || ss->deferrable_bytes != 0))
+		return false;
+	bytes = set_take(sv, src, op);
+	if (unlikely(bytes == 0))
+		return false;
+	op->session = ss;
+	op->datagram = NULL;
+	op->in_place = false;
+	op->before = *ps;
+	op_commit(sv, ss);
+	session_skip(sv->stack, ss, bytes);
+	return true;
+}
+
+/* ---- datagrams to operations ---- */
 
 /* Parses a datagram that is a single set with its body. */
 static inline bool
 datagram_set(struct serve *sv, struct view text, struct op *op)
 {
-	uint32_t used;
-
-	if (!mc_set_begins(text.data, text.len))
-		return false;
-	used = mc_set_parse_fast(&op->req, text.data, text.len);
-	if (used == 0 || (uint64_t)op->req.body_len + MC_BODY_END != text.len - used)
-		return false;
-	op->body = (struct view){text.data + used, text.len - used};
-	op->raw = text;
-	op_probe(sv, op);
-	return true;
+	return mc_set_begins(text.data, text.len) && set_take(sv, text, op) == text.len;
 }
 
 void
@@ -137,7 +231,7 @@ datagrams_parse_fast(struct serve *sv)
 		return;
 	for (; op < end && d < list_end; op++, d++) {
 		if (mc_udp_parse(d->payload, &op->udp_id, &text) != MC_UDP_OK ||
-		    (!datagram_get(sv, text, op) && !datagram_set(sv, text, op)))
+		    (!get_take(sv, text, op) && !datagram_set(sv, text, op)))
 			break;
 		op->session = NULL;
 		op->datagram = d;

@@ -12,6 +12,8 @@
 #include "serve_since.h"
 #include "serve_stream.h"
 
+#include "proto/mc_fast_path.h"
+
 #define KEPT_STALE_S  3u
 #define KEPT_SCAN_MAX 256u /* sessions checked when no more requests may be kept */
 
@@ -297,7 +299,7 @@ session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 	ss->late_pass = sv->pass;
 }
 
-bool
+FLAT bool
 request_begin(struct serve *sv, struct session *ss, uint64_t since_ns)
 {
 	if (unlikely(!session_credit(sv, ss)))
@@ -354,7 +356,8 @@ session_step(struct serve *sv, struct session *ss)
 	 * line_parse. */
 	if (unlikely(ss->parser.swallow) && ss->pass_ops > 0)
 		return PARSE_NEXT_PASS;
-	if (gets_parse_fast(sv, ss, src) == 0)
+	if (mc_set_begins(src.data, src.len) ? !set_parse_fast(sv, ss, src)
+					     : gets_parse_fast(sv, ss, src) == 0)
 		return line_parse(sv, ss, src);
 	/* When all bytes are used, the next segment makes the connection ready. */
 	return session_peek(ss).len == 0 && !session_eof(ss) && likely(!sv->closes_behind)
@@ -486,22 +489,24 @@ ends_before_pending(const struct session *ss)
 /* Visits a connection. Bounded: every step but the last creates an operation, or uses up bytes
  * that were there. */
 static void
-conn_parse(struct serve *sv, struct session *ss)
+conn_parse(struct serve *sv, struct session *ss, bool plain)
 {
 	bool asks_beyond = false;
 	enum parse_step step;
 
 	if (ss->conn == NULL || ss->closing)
 		return;
-	if (ss->turn != sv->turn) {
-		ss->turn = sv->turn;
-		ss->served = 0;
-		ss->has_credit = false;
-	}
 	ss->pass_ops = 0;
 	ss->deferrable_bytes = 0;
 	if (ss->active_s != sv->clock.now_s)
 		session_active(sv, ss);
+	if (likely(ss->turn != sv->turn)) {
+		ss->turn = sv->turn;
+		ss->served = 0;
+		ss->has_credit = false;
+		if (likely(plain) && plain_step(sv, ss) == PARSE_WAIT)
+			return;
+	}
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
 	if (unlikely(ss->waits != 0)) {
@@ -523,15 +528,28 @@ conn_parse(struct serve *sv, struct session *ss)
 	visit_end(sv, ss, step);
 }
 
+/* True if a visit may begin with plain_step(): users, waits and drains concern no plain request. */
+static bool
+plain_steps(const struct serve *sv)
+{
+	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind;
+}
+
 void
 conns_parse(struct serve *sv)
 {
 	struct session *ss;
 	struct conn *c;
+	bool plain;
 
 	sv->requeue = NULL;
-	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL)
-		conn_parse(sv, &sv->sessions[conn_slot(c)]);
+	c = sv->op_count < OPS_MAX ? stack_pop_ready(sv->stack) : NULL;
+	if (c == NULL)
+		return;
+	plain = plain_steps(sv);
+	do
+		conn_parse(sv, &sv->sessions[conn_slot(c)], plain);
+	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL);
 	/* Done after the loop, which would pop a requeued connection again at once. */
 	for (ss = sv->requeue; ss != NULL; ss = ss->requeue_next)
 		conn_requeue(sv->stack, ss->conn);

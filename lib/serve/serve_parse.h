@@ -121,6 +121,14 @@ void gets_fast_create(struct serve *sv);
 /* Appends operations parsed from the unread bytes at src; returns their number, 0 if the fast
  * path cannot take them. The caller has made the checks that precede every line. */
 uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
+/* Makes the first step of the first visit in a turn if nothing of the session is in progress, and
+ * its unread bytes arrived in this turn and begin with a plain set and its body, or are one plain
+ * get. The caller has made the checks that do not depend on the session (plain_steps).
+ * PARSE_CONTINUE: the other steps follow. */
+enum parse_step plain_step(struct serve *sv, struct session *ss);
+/* Appends the set that begins the unread bytes at src, if its body is among them and it needs no
+ * other path; else false. src begins with MC_SET_PREFIX. */
+bool set_parse_fast(struct serve *sv, struct session *ss, struct view src);
 /* Parses the next datagrams while each is a single get, or a single set with its body. */
 void datagrams_parse_fast(struct serve *sv);
 /* Executes gets from ops[first] on until one needs another path; returns their number. */

@@ -293,19 +293,16 @@ reply_stored(struct serve *sv, struct op *op)
 	reply_end(sv, op, at, at + STORED_BYTES);
 }
 
-/* Executes a text set with a complete body: no conditions, and nearly always the same reply. */
-enum exec_status
-execute_set(struct serve *sv, struct op *op)
+/* Executes a text set with a complete body that store_set_simple() has not stored. */
+static __attribute__((noinline)) enum exec_status
+set_execute(struct serve *sv, struct op *op)
 {
 	static const struct store_conditions conditions = {.mode = STORE_SET};
 	const struct mc_req *req = &op->req;
-	const uint8_t *body = op->body.data;
 	const struct item *made = NULL;
 	enum store_result r;
 	struct fill fill;
 
-	if (unlikely(body == NULL || load_u16(body + req->body_len) != load_u16("\r\n")))
-		return execute_store(sv, op);
 	r = store_begin(sv->store, &fill, req->key, op->hash, req->body_len, req->client_flags,
 			serve_expiry_s(&sv->clock, req->exptime));
 	if (unlikely(r != STORE_OK)) {
@@ -315,7 +312,7 @@ execute_set(struct serve *sv, struct op *op)
 	}
 	serve_count(sv, CMD_SET);
 	class_count(sv, fill.item, CLASS_CMD_SET);
-	store_fill(sv->store, &fill, body, req->body_len);
+	store_fill(sv->store, &fill, op->body.data, req->body_len);
 	record_lookup_before_write(sv, op, op->hash);
 	r = store_finish_with(sv->store, &fill, &conditions, &made);
 	record_store(sv, op, r, made);
@@ -325,6 +322,27 @@ execute_set(struct serve *sv, struct op *op)
 	}
 	count_result(sv, r);
 	text_stored(sv, op, r);
+	return EXEC_DONE;
+}
+
+/* Executes a text set: no conditions, and nearly always the same reply. */
+enum exec_status
+execute_set(struct serve *sv, struct op *op)
+{
+	const struct mc_req *req = &op->req;
+	const uint8_t *body = op->body.data;
+	uint32_t class;
+
+	if (unlikely(body == NULL || load_u16(body + req->body_len) != load_u16("\r\n")))
+		return execute_store(sv, op);
+	if (unlikely((req->client_flags | (uint32_t)req->exptime) != 0 || sv->observed))
+		return set_execute(sv, op);
+	class = store_set_simple(sv->store, req->key, op->hash, (struct view){body, req->body_len});
+	if (unlikely(class == 0))
+		return set_execute(sv, op);
+	serve_count(sv, CMD_SET);
+	counter_add(&sv->classes[class][CLASS_CMD_SET], 1);
+	reply_stored(sv, op);
 	return EXEC_DONE;
 }
 

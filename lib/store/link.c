@@ -377,15 +377,15 @@ note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64
 	sc->newcomer = (struct newcomer){.ghosts = ghosts, .hash = hash, .ref = ref};
 }
 
-/* Out of line: a replacement, the commonest write, needs none of its registers. */
-static __attribute__((noinline)) enum object_state
+static enum object_state
 state_of_simple(const struct slab *sl, uint32_t ref, uint64_t hash)
 {
 	return eviction_insert(sl, slab_class_of_ref(sl, ref), hash, GHOST_NONE);
 }
 
-/* Inserts a simple item, under the locks, for a key without a slot. */
-static inline bool
+/* Inserts a simple item, under the locks, for a key without a slot. Out of line: a replacement, the
+ * commonest write, needs none of its registers. */
+static NOT_FLAT bool
 insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struct key_lock *lock)
 {
 	struct store *st = sc->store;

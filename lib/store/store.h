@@ -205,6 +205,10 @@ void store_fill_expiry(struct fill *f, uint32_t expiry_s);
  * ends in every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
+/* Stores a value without flags or expiry, unconditionally, if this core has an object at hand and
+ * the key's old version, if any, is as simple. Returns the number of its class, as
+ * store_class_lookup() does; 0: nothing was stored, and the calls above decide. */
+uint32_t store_set_simple(struct store_core *sc, struct view key, uint64_t hash, struct view value);
 /* The fill ends. What this core has pinned of it stays until the last pin has ended. */
 void store_abandon(struct store_core *sc, struct fill *f);
 

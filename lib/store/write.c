@@ -228,6 +228,31 @@ store_finish(struct store_core *sc, struct fill *f, enum store_mode mode, uint64
 	return store_finish_with(sc, f, &conditions, &made);
 }
 
+/* Gives back the object of an item that was not linked. */
+static NOT_FLAT uint32_t
+not_linked(struct store_core *sc, struct item *it)
+{
+	item_free(sc, it);
+	return 0;
+}
+
+FLAT uint32_t
+store_set_simple(struct store_core *sc, struct view key, uint64_t hash, struct view value)
+{
+	struct item *it;
+
+	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
+	if (unlikely(value.len > store_value_max(sc->store)))
+		return 0;
+	it = item_new_fast(sc, key, value.len);
+	if (unlikely(it == NULL))
+		return 0;
+	bytes_copy(it->body + key.len, value.data, value.len);
+	if (unlikely(!link_simple(sc, it, hash)))
+		return not_linked(sc, it);
+	return item_class(sc->store, it) + 1;
+}
+
 void
 store_abandon(struct store_core *sc, struct fill *f)
 {

@@ -11,14 +11,17 @@ conn_pipe_open(struct stack *s, struct conn *wire)
 	struct tcp *t = stack_tcp(s);
 	struct conn *pipe;
 
-	ensure(t->mates != NULL && pipe_mate(t, wire) == NULL);
+	ensure(t->mates != NULL && (wire == NULL || pipe_mate(t, wire) == NULL));
 	if (t->draining) /* the drain walk may have passed its slot already */
 		return NULL;
 	pipe = conn_open_pipe(t, wire);
 	if (pipe == NULL)
 		return NULL;
-	t->mates[pipe->slot] = (wire->slot + 1) | PIPE_SLOT;
-	t->mates[wire->slot] = pipe->slot + 1;
+	t->mates[pipe->slot] = PIPE_SLOT;
+	if (wire != NULL) {
+		t->mates[pipe->slot] |= wire->slot + 1;
+		t->mates[wire->slot] = pipe->slot + 1;
+	}
 	/* The flag keeps a pipe off the fast path of output; tcp_out.c recognizes it on the slow
 	 * path. */
 	pipe->flags |= CONN_PMTU_REDUCED;

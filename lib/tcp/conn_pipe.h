@@ -6,7 +6,8 @@
  * has no flow, no timer and no output, and its queue is read by conn_pipe_take() only. A wire may
  * be one that the program opens itself, from its SYN on.
  *
- * Shape:  a pipe and its wire are mates until one of them is free. A pipe shows its wire's peer.
+ * Shape:  a pipe and its wire are mates until one of them is free. A pipe shows its wire's peer. A
+ *         pipe without a wire (lib/sock) has no peer, and its layer looks at it each turn.
  *         What is written into it makes the wire ready (stack_pop_ready) after the output stage.
  * Owner:  conn_pipe_free() frees the pipe, and so does the service's conn_abort(). A pipe that the
  *         service has closed (conn_close) stays until then, with the bytes queued.
@@ -22,7 +23,7 @@
 
 #define PIPE_QUEUE_BYTES 65536u
 
-/* Opens a pipe without a call of opened(). Needs tcp_config.pipes. */
+/* Opens a pipe without a call of opened(). wire may be NULL. Needs tcp_config.pipes. */
 struct conn *conn_pipe_open(struct stack *s, struct conn *wire);
 /* Takes up to bytes_max of the bytes that the service has written. Returns the number. */
 uint32_t conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_max);

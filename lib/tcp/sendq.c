@@ -93,25 +93,63 @@ tail_room(const struct sendq *q, uint32_t *room)
 	return chunk->bytes + used;
 }
 
-uint8_t *
-sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uint32_t *room)
+/* Takes an empty chunk; NULL: none is left. */
+static inline struct chunk *
+chunk_begin(struct sendq_pool *pool)
+{
+	struct chunk *chunk = chunk_take(pool);
+
+	if (chunk == NULL)
+		return NULL;
+	chunk->buf.next = NULL;
+	chunk->buf.data = chunk->bytes;
+	chunk->buf.len = 0;
+	chunk->buf.inline_bytes = true;
+	chunk->buf.lendable = false;
+	return chunk;
+}
+
+/* Reserves the first bytes of an empty queue. */
+static inline uint8_t *
+reserve_first(struct sendq *q, struct sendq_pool *pool, uint32_t *room)
+{
+	struct chunk *chunk = chunk_begin(pool);
+
+	*room = 0;
+	if (unlikely(chunk == NULL))
+		return NULL;
+	q->head = q->tail = q->cursor = &chunk->buf;
+	q->cursor_used = 0;
+	q->chunks = 1;
+	*room = (uint32_t)sizeof chunk->bytes;
+	return chunk->bytes;
+}
+
+static NOT_FLAT uint8_t *
+reserve_behind(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uint32_t *room)
 {
 	uint8_t *at = tail_room(q, room);
 	struct chunk *chunk;
 
-	ensure(bytes <= CONN_RESERVE_MAX);
-	if (pool->credits_out > 0)
-		pool->credits_out--;
 	if (*room >= bytes && at != NULL)
 		return at;
-	chunk = chunk_take(pool);
+	chunk = chunk_begin(pool);
 	if (chunk == NULL)
 		return NULL;
-	chunk->buf = (struct sendq_buf){.data = chunk->bytes, .inline_bytes = 1};
 	buf_append(q, &chunk->buf);
 	q->chunks++;
 	*room = (uint32_t)sizeof chunk->bytes;
 	return chunk->bytes;
+}
+
+uint8_t *
+sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uint32_t *room)
+{
+	ensure(bytes <= CONN_RESERVE_MAX);
+	if (pool->credits_out > 0)
+		pool->credits_out--;
+	return likely(q->tail == NULL) ? reserve_first(q, pool, room)
+				       : reserve_behind(q, pool, bytes, room);
 }
 
 uint8_t *
@@ -145,17 +183,17 @@ drop_empty_tail(struct sendq *q, struct sendq_pool *pool)
 void
 sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 {
-	uint32_t room;
+	struct sendq_buf *last = q->tail;
 
-	(void)tail_room(q, &room);
-	ensure(bytes <= room || bytes == 0);
-	if (bytes == 0) {
-		if (q->tail != NULL && q->tail->len == 0)
+	if (unlikely(bytes == 0)) {
+		if (last != NULL && last->len == 0)
 			drop_empty_tail(q, pool);
 		return;
 	}
+	ensure(last != NULL && last->inline_bytes &&
+	       last->data + last->len + bytes <= (const uint8_t *)last + CHUNK_BYTES);
 	/* If everything was sent, the cursor is at the end of this buffer already. */
-	q->tail->len += bytes;
+	last->len += bytes;
 	q->bytes += bytes;
 }
 
@@ -202,7 +240,7 @@ hint_moves(struct sendq *q, uint32_t bytes)
 		q->hint_at = q->hint_at > bytes ? q->hint_at - bytes : 0;
 }
 
-void
+NOT_FLAT void
 sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 {
 	ensure(bytes <= q->bytes);

@@ -106,7 +106,7 @@ struct conn *conn_open(struct tcp *t, struct flow flow);
 /* Opens a connection in SYN_SENT. NULL: refused, and counted by reason. */
 struct conn *conn_open_active(struct tcp *t, struct flow flow);
 /* Opens a pipe of the wire, with the wire's peer and ports and without a flow (conn_pipe.h). */
-struct conn *conn_open_pipe(struct tcp *t, const struct conn *wire);
+struct conn *conn_open_pipe(struct tcp *t, const struct conn *wire); /* wire may be NULL */
 /* Withdraws a connection that leaves SYN_SENT from the flows that other cores watch for
  * (pending_connects.h). */
 void conn_not_pending(struct tcp *t, const struct conn *c);

@@ -13,9 +13,8 @@
 static inline void
 rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 {
-	uint32_t us = t->net.now_us - sent_us;
+	const uint32_t us = max_u32(t->net.now_us - sent_us, 1);
 
-	us += us == 0;
 	if (unlikely(us > RTT_LONG_US)) {
 		rtt_measure_long(t, c, sent_us);
 		return;

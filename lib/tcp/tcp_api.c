@@ -212,7 +212,7 @@ sendq_is_full(struct tcp *t, struct conn *c)
 }
 
 /* Blocks a connection that was refused chunks or pieces; it becomes ready when there are some. */
-static void
+static NOT_FLAT void
 conn_block(struct tcp *t, struct conn *c)
 {
 	c->flags |= CONN_WANT_WRITE;

@@ -179,12 +179,15 @@ conn_open_active(struct tcp *t, struct flow flow)
 struct conn *
 conn_open_pipe(struct tcp *t, const struct conn *wire)
 {
+	static const struct conn no_wire;
 	struct conn *c = slot_take(t, slot_is_free);
 
 	if (c == NULL) {
 		tcp_count(t, TCP_CONNECT_NO_SLOT);
 		return NULL;
 	}
+	if (wire == NULL)
+		wire = &no_wire;
 	c->peer_ip = wire->peer_ip;
 	c->ports = wire->ports;
 	c->local = wire->local;

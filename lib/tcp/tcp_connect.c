@@ -87,7 +87,7 @@ conn_reply_core(const struct stack *s, const struct conn *c)
 
 	if (pipe_is(t, c))
 		c = pipe_mate(t, c);
-	if (t->cfg.connects == NULL || c->state != CONN_SYN_SENT)
+	if (c == NULL || t->cfg.connects == NULL || c->state != CONN_SYN_SENT)
 		return CONN_CORE_NONE;
 	return pending_connects_core_mt(t->cfg.connects, flow_hash(t, flow_of_conn(c)));
 }

@@ -122,8 +122,9 @@ take(struct tcp *t, const struct classified *in, uint32_t i, bool ecn)
 	bool acks, timestamps;
 
 	if (unlikely(c == NULL || (c->flags & rule->mask) != (rule->want | (ecn ? CONN_ECN : 0)) ||
-		     c->state != CONN_ESTABLISHED || c->rx_dropped || c->rx.head != NULL ||
-		     c->rx.ooo_blocks != NULL || t->frames.left == 0))
+		     c->state != CONN_ESTABLISHED || c->rx_dropped ||
+		     ((uintptr_t)c->rx.head | (uintptr_t)c->rx.ooo_blocks) != 0 ||
+		     t->frames.left == 0))
 		return false;
 	timestamps = c->flags & CONN_TS;
 	/* Two instances, so that the header length is a constant in each. */
@@ -150,7 +151,7 @@ take(struct tcp *t, const struct classified *in, uint32_t i, bool ecn)
 	return true;
 }
 
-bool
+FLAT bool
 fast_path_input(struct tcp *t, const struct classified *in, uint32_t i)
 {
 	return take(t, in, i, false);
@@ -384,7 +385,7 @@ reply(struct tcp *t, struct conn *c, struct reply_kind kind)
 	scoreboard_add_first(&c->scoreboard, seq, seq + len, t->net.now_us);
 	c->flags &= ~CONN_CWND_LIMITED;
 	if (c->main_at_ns == NEVER)
-		timer_flight(t, c);
+		timer_flight_one(t, c);
 	return true;
 }
 

@@ -37,7 +37,13 @@ void fast_path_output_begin(struct tcp *t);
 /* Sends all that the connection has queued as one segment; false: it does not qualify. The transmit
  * queue has room for one frame. */
 bool fast_path_output(struct tcp *t, struct conn *c);
-/* Does the same for connections whose data is ECT, or to another of our addresses. */
+/* True if the connection's data is ECT, or it is to another of our addresses. */
+static inline bool
+fast_path_is_other(const struct conn *c)
+{
+	return (c->flags & CONN_ECT) != 0 || c->other_local;
+}
+/* Does the same as fast_path_output() for these connections. */
 bool fast_path_output_other(struct tcp *t, struct conn *c);
 /* True if the cached MAC c->hop is valid or could be resolved. Call between
  * fast_path_output_begin() and the end of output. */

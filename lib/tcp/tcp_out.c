@@ -472,7 +472,8 @@ static __attribute__((noinline)) bool
 path_check(struct tcp *t, struct conn *c)
 {
 	if (pipe_is(t, c)) {
-		conn_make_ready(t, pipe_mate(t, c));
+		if (pipe_mate(t, c) != NULL)
+			conn_make_ready(t, pipe_mate(t, c));
 		return false;
 	}
 	pmtu_check(t, c);
@@ -541,7 +542,8 @@ tcp_output(struct tcp *t)
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
-		if (likely(fast_path_output(t, c)) || fast_path_output_other(t, c))
+		if (likely(fast_path_output(t, c)) ||
+		    (fast_path_is_other(c) && fast_path_output_other(t, c)))
 			continue;
 		if (conn_output(t, c))
 			visit_again(t, c);

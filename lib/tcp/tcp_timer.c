@@ -40,7 +40,7 @@ rtt_long_valid(const struct tcp *t, uint32_t sent_us)
 	       sent_us != (uint32_t)(p->begin_ns / 1000);
 }
 
-void
+NOT_FLAT void
 rtt_measure_long(const struct tcp *t, struct conn *c, uint32_t sent_us)
 {
 	const uint32_t us = min_u32(t->net.now_us - sent_us, RTT_MAX_US);

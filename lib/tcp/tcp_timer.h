@@ -73,6 +73,18 @@ timer_flight(struct tcp *t, struct conn *c)
 	timer_main(t, c, (uint64_t)us * 1000);
 }
 
+/* Does the same for one segment without disorder, when no timer is armed. */
+static inline void
+timer_flight_one(struct tcp *t, struct conn *c)
+{
+	const uint32_t delay = c->flags & CONN_PEER_DELAYS_ACKS ? PEER_DELAY_MAX_US : PEER_DELAY_US;
+	const uint32_t probe_us = max_u32(2 * c->srtt_us, PTO_MIN_US) + delay;
+	const bool probe = c->flags & CONN_SACK && c->srtt_us != 0 && probe_us < c->rto_us;
+
+	c->flags = (c->flags & ~(CONN_PERSIST | CONN_PTO | CONN_REO)) | (probe ? CONN_PTO : 0);
+	timer_main(t, c, (uint64_t)(probe ? probe_us : c->rto_us) * 1000);
+}
+
 /* RFC 6298 section 2, in integers, for at most RTT_MAX_US: srtt gains 1/8 of the difference, rttvar
  * 1/4. */
 static inline void
@@ -84,14 +96,14 @@ rtt_sample(struct conn *c, uint32_t rtt)
 		srtt = rtt;
 		var = rtt / 2;
 	} else {
-		const uint32_t off = rtt > srtt ? rtt - srtt : srtt - rtt;
+		const int32_t off = (int32_t)(rtt - srtt);
 
-		var += off / 4 - var / 4;
+		var += (uint32_t)(off < 0 ? -off : off) / 4 - var / 4;
 		srtt += rtt / 8 - srtt / 8;
 	}
-	srtt += srtt == 0;
+	srtt = max_u32(srtt, 1);
 	/* The minimum covers a peer's delayed ACK, which comes on top of the round trip. */
-	rto = srtt + (unlikely(4 * var > RTO_MIN_US) ? 4 * var : RTO_MIN_US);
+	rto = srtt + max_u32(4 * var, RTO_MIN_US);
 	c->srtt_us = srtt;
 	c->rttvar_us = var;
 	c->rto_us = rto;

@@ -22,6 +22,8 @@
 
 #define TLS_HANDSHAKES_MAX 512u
 #define TLS_HANDSHAKE_NS   10000000000ull
+/* Hellos that wait for less are answered in their order: in any other the last one waits longer. */
+#define TLS_IN_ORDER_NS 3000000ull
 /* A handshake that was answered so long ago yields its place at once. While all are younger, all
  * places of a core change hands no faster than in this time, the oldest first. */
 #define TLS_PLACE_NS  250000000ull

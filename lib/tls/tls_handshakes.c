@@ -8,7 +8,8 @@
 bool
 tls_step_is_allowed(const struct tls_conns *tc)
 {
-	if (tc->stepped)
+	/* Requests that arrived during a step are read in the next turn, before another step. */
+	if (tc->turns <= tc->stepped_turn + 1)
 		return false;
 	return tc->step_requests == serve_tls_requests(tc->serve) ||
 	       tc->now_ns >= tc->step_ends_ns + tc->step_ns;
@@ -19,6 +20,7 @@ step_begins(struct tls_conns *tc)
 {
 	tls_count(tc, TLS_STEPS);
 	tc->stepped = true;
+	tc->stepped_turn = tc->turns;
 	tc->step_ends_ns = 0;
 	tc->step_requests = serve_tls_requests(tc->serve);
 }
@@ -51,6 +53,10 @@ begin_rank(void *arg, struct list *link)
 struct list *
 tls_begin_next(struct tls_conns *tc)
 {
+	const struct tls_conn *oldest = container_of(tc->begins.prev, struct tls_conn, due);
+
+	if (tc->now_ns < oldest->deferred_ns + TLS_IN_ORDER_NS)
+		return tc->begins.prev;
 	return budget_loser(&tc->begins, begin_rank, tc);
 }
 
@@ -136,13 +142,15 @@ handshake_progressed(struct tls_conns *tc, struct tls_conn *t)
 	list_push_back(&tc->handshakes, &t->handshake);
 }
 
-/* Waits for a step. The newest begins first: under a flood the oldest have given up, or never meant
- * to go on. */
+/* Waits for a step. With many before it the newest begins first: under a flood the oldest have
+ * given up, or never meant to go on. */
 static void
 step_wait(struct tls_conns *tc, struct tls_conn *t)
 {
-	if (!t->deferred)
+	if (!t->deferred) {
 		tls_count(tc, TLS_DEFERRED);
+		t->deferred_ns = tc->now_ns;
+	}
 	t->deferred = true;
 	if (t->stream != NULL)
 		list_push_back(&tc->steps, &t->due);

@@ -21,6 +21,7 @@ struct tls_conn {
 	struct tls_stream *stream; /* NULL: no step was made yet */
 	uint64_t since_ns;         /* when it entered the list that `handshake` is in */
 	uint64_t answered_ns;      /* when its handshake was last answered; 0: not yet */
+	uint64_t deferred_ns;      /* when it entered begins */
 	struct list handshake;     /* in waiting, unproven, handshakes or leaving */
 	struct budget_place place; /* from a whole hello until the handshake is complete */
 	struct list due;           /* in the list for the next turn, or in begins or steps */
@@ -56,6 +57,7 @@ struct tls_conns {
 	uint64_t step_ns,
 		step_ends_ns;   /* length and end of the last step of a handshake; 0: unknown */
 	uint64_t step_requests; /* requests served up to then */
+	uint64_t stepped_turn;  /* number of the turn of that step */
 	bool stepped;           /* a step was made in this turn */
 	bool begun_last;        /* the last step was one of begins */
 	uint32_t rekeys;        /* in this turn */
@@ -78,11 +80,12 @@ void tls_handshake_leave(struct tls_conns *tc, struct tls_conn *t);
 
 /* True if a place is free, or one may be taken away now. */
 bool tls_place_is_to_be_had(const struct tls_conns *tc);
-/* Returns the connection of `begins` that is next: the newest whose source has no more than its
- * part, else the newest. begins is not empty. */
+/* Returns the connection of `begins` that is next: the oldest if it has waited for less than
+ * TLS_IN_ORDER_NS, else the newest whose source has no more than its part, else the newest. begins
+ * is not empty. */
 struct list *tls_begin_next(struct tls_conns *tc);
-/* True if this turn may make a step: one at most, and half of the time at most while requests are
- * served. */
+/* True if this turn may make a step: every other turn may make one, and while requests are served
+ * steps take half of the time at most. */
 bool tls_step_is_allowed(const struct tls_conns *tc);
 /* Makes a step of the handshake, or queues it for one. False if the connection has ended. */
 bool tls_handshake_go_on(struct tls_conns *tc, struct tls_conn *t);

@@ -103,7 +103,7 @@ link_begin(struct tls_links *tl, struct tls_link *l, const struct conn_target *t
 }
 
 static struct conn *
-link_open(void *arg, const struct conn_target *to, const char *name)
+link_open(void *arg, const struct conn_target *to, const struct link_name *name)
 {
 	struct tls_links *tl = arg;
 	struct conn *wire;
@@ -112,7 +112,7 @@ link_open(void *arg, const struct conn_target *to, const char *name)
 	if (list_empty(&tl->free))
 		return NULL;
 	l = container_of(tl->free.next, struct tls_link, at);
-	if (!link_begin(tl, l, to, name)) {
+	if (!link_begin(tl, l, to, name->host)) {
 		wire = l->wire;
 		tls_link_count(tl, TLS_LINK_NO_ROOM);
 		tls_link_release(tl, l);

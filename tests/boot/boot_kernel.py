@@ -7,6 +7,7 @@ architecture's lies in the folder that its libraries are in (tools/py/cross.py);
 """
 
 import io
+import os
 import pathlib
 import re
 import struct
@@ -121,7 +122,10 @@ def keep(folder, modules, vmlinux, wanted=MODULES):
     for name in order:
         (folder / f"{name}.ko").write_bytes(modules[name])
     (folder / "order").write_text("".join(f"{name}.ko\n" for name in order))
-    (folder / "vmlinux").write_bytes(vmlinux)  # last: it says that all is there
+    # Last, and at once: it says that all is there, to another process too.
+    whole = folder / f"vmlinux.{os.getpid()}"
+    whole.write_bytes(vmlinux)
+    whole.rename(folder / "vmlinux")
 
 
 def take(build, meta=MACHINES["amd64"].package, wanted=MODULES, under="boot"):

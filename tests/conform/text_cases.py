@@ -94,12 +94,11 @@ CASES = [
         ("add @ 0 0 1\nb\n", "STORED\n")]),
     ("an absolute time that is past", [("set @ 0 2592001 1\na\n", "STORED\n"), ("get @\n", "END\n")]),
     ("touch keeps an item alive", [
-        ("touch @ 10\n", "NOT_FOUND\n"), ("set @ 0 1 1\na\n", "STORED\n"),
-        ("touch @ 100\n", "TOUCHED\n"), (EXPIRED_S, None), ("get @\n", "VALUE @ 0 1\na\nEND\n"),
+        ("touch @ 10\n", "NOT_FOUND\n"), ("set @ 0 1 1\na\ntouch @ 100\n", "STORED\nTOUCHED\n"), (EXPIRED_S, None), ("get @\n", "VALUE @ 0 1\na\nEND\n"),
         ("touch @ -1\n", "TOUCHED\n"), ("get @\n", "END\n")]),
     ("gat and gats set the expiry", [
-        ("gat 10 @\n", "END\n"), ("set @ 4 1 1\na\n", "STORED\n"),
-        ("gat 100 @ @x\n", "VALUE @ 4 1\na\nEND\n"), ("gats 100 @\n", r"~VALUE @ 4 1 \d+"),
+        ("gat 10 @\n", "END\n"),
+        ("set @ 4 1 1\na\ngat 100 @ @x\n", "STORED\nVALUE @ 4 1\na\nEND\n"), ("gats 100 @\n", r"~VALUE @ 4 1 \d+"),
         (None, "a\nEND\n"), (EXPIRED_S, None), ("get @\n", "VALUE @ 4 1\na\nEND\n")]),
     ("bad expiry", [
         ("touch @ x\n", BAD_EXPTIME), ("gat x @\n", BAD_EXPTIME), ("flush_all x\n", BAD_EXPTIME)]),

@@ -575,22 +575,95 @@ server_goes_on(struct world *w, uint32_t timeouts)
 	}
 }
 
-/* The client of a long value sees that it comes. Clients behind it wait no longer than for any slow
- * answer. */
+/* The client of a long value sees that it comes. */
 TEST(a_long_value_may_take_as_many_timeouts_as_it_has_parts)
 {
 	struct world *w = world_create(1, 0, 0);
 
 	w->may_send = w->said.len;
 	client_get(&w->client[0], "b1 b2 b3 b4");
-	client_get(&w->client[1], "s1");
-	server_goes_on(w, FRONT_SLOW_MAX + 3);
-	check_eq(w->client[1].errors, 1);
-	server_goes_on(w, 4 * LONG / FRONT_MOVES_BYTES - FRONT_SLOW_MAX);
+	server_goes_on(w, 4 * LONG / FRONT_MOVES_BYTES + 3);
 	run(w, MS);
 	check_eq(count(w, FRONT_SERVER_LATE), 0);
 	check(!w->client[0].gone);
 	check_eq(w->client[0].in.len, 4 * (HEAD + LONG + 2) + 5);
+	world_destroy(w);
+}
+
+/* Lets the server send as much as moves a lane in each timeout, until the client has an answer or
+ * the limit. Returns how long that took. */
+static uint64_t
+waits_for(struct world *w, const struct client *cl, uint64_t limit_ns)
+{
+	const uint64_t begin_ns = w->sim.ss->now_ns;
+
+	for (uint32_t i = 0; cl->answered < cl->asked; i++) {
+		if (w->sim.ss->now_ns - begin_ns > limit_ns)
+			return limit_ns;
+		if (i % (TIMEOUT_NS / STEP_NS / 2) == 0)
+			w->may_send += FRONT_MOVES_BYTES;
+		run(w, STEP_NS);
+	}
+	return w->sim.ss->now_ns - begin_ns;
+}
+
+/* Other clients' long values are in front of its answer, for many timeouts. */
+TEST(a_client_behind_slow_values_waits_no_longer_than_the_timeout)
+{
+	for (uint32_t before = 0; before < 10; before++) {
+		struct world *w = world_create(before, 0, 0);
+		uint64_t waited_ns;
+
+		w->may_send = w->said.len;
+		client_get(&w->client[0], "b1 b2 b3 b4");
+		waits_for(w, &w->client[0], before * TIMEOUT_NS / 3 + STEP_NS);
+		client_get(&w->client[1], "b5");
+		waited_ns = waits_for(w, &w->client[1], 20 * TIMEOUT_NS);
+		check_eq(w->client[1].errors, 1);
+		check(waited_ns <= TIMEOUT_NS + 4 * STEP_NS);
+		check_eq(count(w, FRONT_SERVER_LATE), 0);
+		w->may_send = UINT32_MAX;
+		run(w, 10 * MS);
+		client_get(&w->client[1], "s2");
+		run(w, 10 * MS);
+		check_eq(w->client[0].errors, 0);
+		check_eq(w->client[1].answered, 2);
+		check_eq(w->client[1].errors, 1);
+		world_destroy(w);
+	}
+}
+
+/* The timeout of the second value has passed when the first one has arrived. */
+TEST(a_value_behind_a_long_one_of_its_client_has_its_own_timeout)
+{
+	struct world *w = world_create(1, 0, 0);
+	const uint32_t from = w->said.len;
+
+	w->may_send = from + LONG / 2;
+	client_get(&w->client[0], "b1 b2");
+	run(w, TIMEOUT_NS - 5 * MS);
+	w->may_send = from + HEAD + LONG + 2;
+	run(w, TIMEOUT_NS - 5 * MS);
+	w->may_send = UINT32_MAX;
+	run(w, 10 * MS);
+	check_eq(w->client[0].answered, 1);
+	check_eq(w->client[0].errors, 0);
+	world_destroy(w);
+}
+
+/* The value is kept, so that it does not leave while it arrives. Two clients have asked for it. */
+TEST(a_value_that_arrives_slowly_is_waited_for)
+{
+	struct world *w = world_create(1, FRONT_ITEMS_MEMORY, 0);
+
+	w->may_send = w->said.len;
+	client_get(&w->client[0], "b1");
+	client_get(&w->client[1], "b1");
+	check(waits_for(w, &w->client[0], 20 * TIMEOUT_NS) > 2 * TIMEOUT_NS);
+	run(w, MS);
+	check_eq(w->client[0].errors + w->client[1].errors, 0);
+	check_eq(w->client[1].answered, 1);
+	check_eq(w->gets, 1);
 	world_destroy(w);
 }
 

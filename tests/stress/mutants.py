@@ -590,7 +590,9 @@ MUTANTS = {
     "RELAY_KEPT": [("front_relay.c", "request->lease == 0 &&", "")],
     "RELAY_SHARED": [("front_relay.c", " && list_empty(&request->coalesced.followers) &&", " &&")],
     "RELAY_NO_PARTS": [("front_relay.c", "	l->relay_parts += request", "	l->relay_parts += 0 * request")],
-    "RELAY_KEEPS_OTHERS": [("front_lane.c", "f->now_ns - awaited_ns(l) < FRONT_SLOW_MAX * timeout_ns", "true")],
+    "RELAY_KEEPS_OTHERS": [("front_lane.c", "return read != NULL &&\n\t       (read == request ||", "return true || (read != NULL ||")],
+    "RELAY_CUTS_LINES": [("pending_arrivals.c", "		next_waits_anew(sv, v->reader);\n", "		(void)next_waits_anew;\n")],
+    "SLOW_VALUE_FAILS": [("front.c", "request->ticket == ticket && front_request_is_coming(request)", "false")],
     # ECN (lib/tcp/ECN.md): the handshake; what is marked; echoes; answers; DCTCP.
     "ECN_ANY_SYN": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) != ECN_SETUP)", "(a->seg.flags & ECN_SETUP) == 0)")],
     "ECN_REFLECTED": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) == TCP_ECE", "(a->seg.flags & TCP_ECE) != 0")],
@@ -650,7 +652,9 @@ MUTANTS = {
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
     "TLS_RECORDS_ALL": [("tls_conns.c", " || tc->records >= TLS_RECORDS_A_TURN;", ";")],
     "TLS_RECORDS_MANY": [("tls_conns.c", "PIECES_READ_MAX : TLS_RECORDS_FEW;", "PIECES_READ_MAX : PIECES_READ_MAX;")],
-    "TLS_OLDEST_FIRST": [("tls_handshakes.c", "list_push_front(&tc->begins, &t->due)", "list_push_back(&tc->begins, &t->due)")],
+    "TLS_OLDEST_FIRST": [("tls_handshakes.c", "oldest->deferred_ns + TLS_IN_ORDER_NS)", "oldest->deferred_ns + 1000 * TLS_IN_ORDER_NS)")],
+    "TLS_NEWEST_FIRST": [("tls_handshakes.c", "oldest->deferred_ns + TLS_IN_ORDER_NS)", "oldest->deferred_ns)")],
+    "TLS_STEP_UPON_STEP": [("tls_handshakes.c", "if (tc->turns <= tc->stepped_turn + 1)", "if (tc->stepped)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
     # A front's servers: any certificate will do, or any name; a session outlives its certificate, or its issuers; requests may leave before
     # the server is verified.
@@ -662,6 +666,16 @@ MUTANTS = {
     "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
     "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "!was_held && l->ended")],
     "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
+    # Connections through the kernel: a ring's end is passed over; a place is given back with its socket open; the helper sleeps without
+    # a look, or before news; who makes room tells nobody; an end is said before what arrived.
+    "SOCK_WRAPS_SHORT": [("sock_helper.c", "here < most ? here : most, MSG_NOSIGNAL", "here < most ? here : most - 1, MSG_NOSIGNAL"),
+                         ("sock_helper.c", "taken += (uint32_t)n;", "taken += (uint32_t)n + ((uint32_t)n == most - 1);")],
+    "SOCK_CLOSED_EARLY": [("sock_helper.c", "	file_close(h, v->file);\n	v->file->number = asked;\n", "	if (asked % 2 != 0)\n		file_close(h, v->file);\n	v->file->number = asked;\n")],
+    "SOCK_SLEEPS_UNASKED": [("sock_helper.c", "	atomic_store(&h->signal.asleep, 1);\n	if (!has_news(h) && !atomic_load(&h->signal.over))\n", "	" + YIELD + "	atomic_store(&h->signal.asleep, 1);\n	if (!atomic_load(&h->signal.over))\n"),
+                            ("sock_helper.c", "#include <string.h>\n", "#include <string.h>\n#include <sched.h>\n")],
+    "SOCK_ROOM_SILENT": [("sock_port.c", "if (unlikely(atomic_load(&at->in_is_full) != 0))", "if (unlikely(atomic_load(&at->in_is_full) > 1))")],
+    "SOCK_END_FIRST": [("sock_helper.c", "		if (n == 0 || (n < 0 && errno != EAGAIN", "		if ((n > 0 && (uint32_t)n < most && recv(v->file->fd, p->in, 1, MSG_PEEK) == 0) || n == 0 || (n < 0 && errno != EAGAIN")],
+    "SOCK_WAKES_NOBODY": [("sock_port.c", "	if (write(p->signal->fd, &one, sizeof one) < 0)\n", "	if (one == 0)\n")],
     # Clients that do not read ask for as many answers as others.
     "LANE_NO_SHARE": [("pending_places.c", "return share < taken ? share : taken;", "return taken != 0 ? share : 0;")],
     # Newcomers ask whatever clients have yet to read.

@@ -33,6 +33,7 @@ SETUPS = {
     "a tap": ["--port", "tap", "--iface", "shown0"],
     "items": ["--port", "memif", "--socket", "FOLDER/memif"],
     "TLS": ["--port", "null", "-U", "0", "-Z", "-o", "ssl_chain_cert=FOLDER/cert,ssl_key=FOLDER/key"],
+    "a front by the kernel": ["--port", "null", "--front-servers", "unix:/nowhere/memcached.sock:1 a"],
     "a front with TLS": ["--port", "null", "--front-servers", "10.99.0.9:11211:1 a", "--front-tls-ca", "FOLDER/cert"],
 }
 OPTIONAL = ("a tap", "TLS", "a front with TLS")  # a machine may have no tap; a program, no OpenSSL

@@ -427,7 +427,7 @@ REFEREE_SUITES = ("bookworm", "forky")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
 # Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
 # release build.
-BESIDE = (("conform", "differ", "clients", "scale", "peer", "boot", "image", "run"), ("package",))
+BESIDE = (("conform", "differ", "clients", "scale", "peer", "image", "run"), ("boot",), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
 CLIENTS = "CLOCKOO_TEST_CLIENTS"  # there: a folder in which client libraries are installed
 # Files that a trained build is made from. Its training and second compilation are 150 s of CPU in the 15 minutes that

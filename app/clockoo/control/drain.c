@@ -40,6 +40,8 @@ static bool
 stage_is_over(const struct drain *d, const struct drain_conns *conns, uint64_t now_ns)
 {
 	const bool none = conns->open + conns->leaving == 0;
+	const uint64_t quiet_ns =
+		d->how == CONFIG_DRAIN_ANYCAST ? DRAIN_ROUTERS_NS : DRAIN_QUIET_NS;
 
 	switch (d->stage) {
 	case DRAIN_CLOSING:
@@ -48,7 +50,7 @@ stage_is_over(const struct drain *d, const struct drain_conns *conns, uint64_t n
 	case DRAIN_IDLE:
 		return none || now_ns - d->since_ns >= DRAIN_LAST_NS;
 	default:
-		return now_ns - d->open_ns >= DRAIN_QUIET_NS;
+		return now_ns - d->open_ns >= quiet_ns;
 	}
 }
 

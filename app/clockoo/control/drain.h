@@ -14,7 +14,8 @@
  * Owner:  the caller has the connections and the clock.
  * Thread: the control thread.
  * Bounds: CLOSING lasts at most DRAIN_CLOSING_NS and half of the drain's time, LAST and IDLE
- *         DRAIN_LAST_NS each, LEAVING until no connection has been open for DRAIN_QUIET_NS; the
+ *         DRAIN_LAST_NS each, LEAVING until no connection has been open for DRAIN_QUIET_NS, with
+ *         ANYCAST for DRAIN_ROUTERS_NS; the
  *         whole drain at most its time.
  */
 #ifndef CLOCKOO_DRAIN_H
@@ -33,8 +34,10 @@
 /* With LAST, IDLE and half a second until routers have left, a repeated SYN reaches another host.
  */
 #define DRAIN_LAST_NS (250 * NS_PER_MS)
-/* The hook of a routing daemon has that time to notice that the appliance is not ready. */
-#define DRAIN_QUIET_NS NS_PER_S
+/* The hook of a routing daemon has that time to notice that the appliance is not ready. With
+ * ANYCAST it withdraws meanwhile, by programs that a busy host may start late. */
+#define DRAIN_QUIET_NS   NS_PER_S
+#define DRAIN_ROUTERS_NS (3 * NS_PER_S)
 
 enum drain_stage { DRAIN_OFF, DRAIN_CLOSING, DRAIN_LAST, DRAIN_IDLE, DRAIN_LEAVING, DRAIN_ENDED };
 

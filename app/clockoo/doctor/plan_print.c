@@ -348,8 +348,26 @@ print_tls_to_servers(const struct config *cfg, const struct sizes *z, FILE *out)
 		(unsigned long long)tls_servers_heap_max(cfg, &z->front) >> 10);
 }
 
+/* Prints what servers that the kernel reaches take. */
 static void
-print_front(const struct fleet_spec *front, const struct config *cfg, FILE *out)
+print_by_kernel(const struct front_config *c, const struct sizes *z, FILE *out)
+{
+	const struct front_servers *const lists[] = {&c->servers, &c->gutter};
+	uint32_t n = 0;
+
+	for (uint32_t l = 0; l < 2; l++)
+		for (uint32_t i = 0; i < lists[l]->count; i++)
+			n += lists[l]->host[i].by_kernel;
+	if (n != 0)
+		fprintf(out,
+			"           %u server%s through the kernel, by a thread of their own; %zu "
+			"KB a core\n",
+			n, plural(n), z->kernel_servers_bytes >> 10);
+}
+
+static void
+print_front(const struct fleet_spec *front, const struct config *cfg, const struct sizes *z,
+	    FILE *out)
 {
 	char size[FLEET_SPEC_SIZE_BYTES];
 
@@ -371,6 +389,7 @@ print_front(const struct fleet_spec *front, const struct config *cfg, FILE *out)
 			front->config.peers.count == 1 ? " is" : "s are");
 	print_ejection(&front->config, out);
 	print_warm(&front->config, out);
+	print_by_kernel(&front->config, z, out);
 }
 
 /* Prints the lists of networks. Their memory is on the heap, twice while a reload replaces them. */
@@ -524,7 +543,7 @@ plan_print(struct config *cfg, FILE *out, bool *starts, struct error *err)
 	print_rules(&p.steer, out);
 	print_memory(&p, cfg, out);
 	print_access(&p.access, out);
-	print_front(p.front, cfg, out);
+	print_front(p.front, cfg, &p.sizes, out);
 	if (p.front != NULL && cfg->cores > 1)
 		fprintf(out, "           %s\n", front_cores_words(&p.steer, cfg->cores));
 	print_tls_to_servers(cfg, &p.sizes, out);

@@ -87,6 +87,9 @@ static const char *const failures[] = {
 	[FRONT_FAILURE_CERT_NAME] = "its certificate has another name: see front.tls_name",
 	[FRONT_FAILURE_CERT_ISSUER] = "no certificate of front.tls_ca has issued its own",
 	[FRONT_FAILURE_CERT_OTHER] = "its certificate does not verify",
+	[FRONT_FAILURE_NO_PATH] = "there is no such Unix socket",
+	[FRONT_FAILURE_DENIED] = "the service's user (-u) may not connect to it",
+	[FRONT_FAILURE_KERNEL_OTHER] = "the kernel opens no connection to it",
 };
 
 /* Makes the thread look the names up at once: their hosts may have moved. The lock is held. */
@@ -101,20 +104,22 @@ static void
 health_changed(void *arg, const struct front_host *host, enum front_health health,
 	       enum front_failure why)
 {
+	char text[FRONT_HOST_TEXT_BYTES];
+
+	front_host_text(host, text);
 	switch (health) {
 	case FRONT_HEALTH_DOWN:
-		fprintf(stderr, "clockoo: front.servers: %s:%u is down: %s; its keys fail\n",
-			host->host, host->port, failures[why]);
+		fprintf(stderr, "clockoo: front.servers: %s is down: %s; its keys fail\n", text,
+			failures[why]);
 		look_up_again(arg);
 		break;
 	case FRONT_HEALTH_AWAY:
-		fprintf(stderr,
-			"clockoo: front.servers: %s:%u has left: %s; others stand in for it\n",
-			host->host, host->port, failures[why]);
+		fprintf(stderr, "clockoo: front.servers: %s has left: %s; others stand in for it\n",
+			text, failures[why]);
 		look_up_again(arg);
 		break;
 	case FRONT_HEALTH_LIVE:
-		fprintf(stderr, "clockoo: front.servers: %s:%u is back\n", host->host, host->port);
+		fprintf(stderr, "clockoo: front.servers: %s is back\n", text);
 		break;
 	default:
 		break;
@@ -152,6 +157,13 @@ make_fleet(struct fleet_spec *spec, uint32_t cores)
 	return NULL;
 }
 
+static bool
+has_kernel_servers(const struct fleet_spec *spec)
+{
+	return front_servers_by_kernel(&spec->config.servers) ||
+	       front_servers_by_kernel(&spec->config.gutter);
+}
+
 bool
 fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 {
@@ -169,6 +181,7 @@ fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err)
 		return error_set(err, "--front-servers: no memory for the fleet");
 	}
 	f->ipv6 = !ip_addr_is_zero(&cfg->ipv6);
+	f->by_kernel = has_kernel_servers(spec);
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	f->control.tell = health_changed;
@@ -460,6 +473,9 @@ fleet_reload(struct fleet *f, struct fleet_spec *spec, uint64_t now_ns, struct e
 	struct error why;
 	bool done;
 
+	if (has_kernel_servers(spec) && !f->by_kernel)
+		return error_set(err, "--front-servers: the first server through the kernel "
+				      "needs a restart");
 	keep_the_rest(&spec->config, &f->spec->config);
 	pthread_mutex_lock(&f->lock);
 	done = front_control_reload(&f->control, &spec->config, now_ns, err);

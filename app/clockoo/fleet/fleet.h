@@ -54,6 +54,7 @@ struct fleet {
 	bool failing[FRONT_SERVERS_MAX]; /* its failure was reported */
 	bool ipv6;                       /* IPv6 addresses can be reached */
 	bool runs;                       /* the lookup thread runs */
+	bool by_kernel; /* cores have a layer for servers that the kernel reaches */
 };
 
 /* Reads the fleet and publishes its first state. *fleet is NULL if the configuration names none. */

@@ -3,10 +3,19 @@
  */
 #include "fleet_spec.h"
 #include "front/front_names.h"
+#include "front/front_servers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+
+static bool
+is_loopback(const struct ip_addr *ip)
+{
+	static const struct ip_addr loopback6 = {{[15] = 1}};
+
+	return ip_addr_is_v4(ip) ? ip_addr_v4_get(ip) >> 24 == 127 : ip_addr_equal(ip, &loopback6);
+}
 
 /* True if the server is this front itself, which would send requests to itself for ever. False
  * for a name, whose address is not known yet. */
@@ -16,18 +25,25 @@ is_own(const struct front_host *host, const struct config *cfg)
 	const struct ip_addr v4 = ip_addr_v4(cfg->ipv4);
 	struct ip_addr ip;
 
-	return config_listens(cfg, host->port) && front_host_address(host->host, &ip) &&
-	       (ip_addr_equal(&ip, &v4) || ip_addr_equal(&ip, &cfg->ipv6));
+	if (host->port == 0 || !config_listens(cfg, host->port) ||
+	    !front_host_address(host->host, &ip))
+		return false;
+	/* Port user listens on addresses of the kernel. */
+	if (host->by_kernel && config_is_user(cfg) && is_loopback(&ip))
+		return true;
+	return ip_addr_equal(&ip, &v4) || ip_addr_equal(&ip, &cfg->ipv6);
 }
 
 static bool
 none_is_own(const struct front_servers *servers, const char *option, const struct config *cfg,
 	    struct error *err)
 {
+	char text[FRONT_HOST_TEXT_BYTES];
+
 	for (uint32_t i = 0; i < servers->count; i++)
 		if (is_own(&servers->host[i], cfg))
-			return error_set(err, "%s: %s:%u is the front itself", option,
-					 servers->host[i].host, servers->host[i].port);
+			return error_set(err, "%s: %s is the front itself", option,
+					 front_host_text(&servers->host[i], text));
 	return true;
 }
 
@@ -42,14 +58,6 @@ is_of_one_host(const struct ip_addr *ip, const struct config *cfg)
 	return v4 >> 28 != 14 && v4 != UINT32_MAX && !(is_network && v4 == (cfg->ipv4 | host));
 }
 
-static bool
-is_loopback(const struct ip_addr *ip)
-{
-	static const struct ip_addr loopback6 = {{[15] = 1}};
-
-	return ip_addr_is_v4(ip) ? ip_addr_v4_get(ip) >> 24 == 127 : ip_addr_equal(ip, &loopback6);
-}
-
 /* True if no frame of ours could ever reach this host: the stack has no loopback, IPv6 may be off,
  * and a gateway that is needed may be missing. *why: a phrase. Port user reaches everything that
  * its host does, and the host itself by an address of libslirp's network. */
@@ -62,9 +70,10 @@ is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char *
 	if (!is_of_one_host(ip, cfg))
 		return true;
 	*why = config_is_user(cfg)
-		       ? "a loopback address: on port user this host is 10.0.2.2, or fd00::2"
+		       ? "a loopback address: on port user this host is 10.0.2.2, or fd00::2; "
+			 "kernel: before it goes through the kernel"
 		       : "a loopback address, which a NIC does not reach: give its address on the "
-			 "network";
+			 "network, or kernel: before it";
 	if (is_loopback(ip))
 		return true;
 	if (config_is_user(cfg))
@@ -91,7 +100,7 @@ all_in_reach(const struct front_servers *servers, const char *option, const stru
 	const char *why;
 
 	for (uint32_t i = 0; i < servers->count; i++)
-		if (front_host_address(servers->host[i].host, &ip) &&
+		if (!servers->host[i].by_kernel && front_host_address(servers->host[i].host, &ip) &&
 		    is_out_of_reach(&ip, cfg, &why))
 			return error_set(err, "%s: %s:%u is %s", option, servers->host[i].host,
 					 servers->host[i].port, why);
@@ -105,6 +114,8 @@ same_host(const struct front_host *a, const struct front_host *b)
 
 	if (a->port != b->port)
 		return false;
+	if (a->port == 0)
+		return strcmp(a->host, b->host) == 0;
 	if (front_host_address(a->host, &ip_a) && front_host_address(b->host, &ip_b))
 		return ip_addr_equal(&ip_a, &ip_b);
 	return strcasecmp(a->host, b->host) == 0;
@@ -127,23 +138,23 @@ all_differ(const struct front_config *config, struct error *err)
 {
 	const struct front_servers *const lists[] = {&config->servers, &config->gutter};
 	static const char *const options[] = {"--front-servers", "--front-gutter"};
+	char text[FRONT_HOST_TEXT_BYTES];
 
 	for (uint32_t l = 0; l < 2; l++)
 		for (uint32_t i = 0; i < lists[l]->count; i++)
 			if (find_host(lists[l], i, &lists[l]->host[i]) < i)
 				return error_set(err,
-						 "%s: %s:%u is there twice: give it once, with a "
+						 "%s: %s is there twice: give it once, with a "
 						 "larger weight",
-						 options[l], lists[l]->host[i].host,
-						 lists[l]->host[i].port);
+						 options[l],
+						 front_host_text(&lists[l]->host[i], text));
 	for (uint32_t i = 0; i < config->gutter.count; i++)
 		if (find_host(&config->servers, config->servers.count, &config->gutter.host[i]) <
 		    config->servers.count)
-			return error_set(
-				err,
-				"--front-gutter: %s:%u is a server of the fleet: it cannot "
-				"stand in for itself",
-				config->gutter.host[i].host, config->gutter.host[i].port);
+			return error_set(err,
+					 "--front-gutter: %s is a server of the fleet: it cannot "
+					 "stand in for itself",
+					 front_host_text(&config->gutter.host[i], text));
 	return true;
 }
 
@@ -179,6 +190,17 @@ peers_are_others(const struct peers_list *peers, const struct config *cfg, struc
 	return true;
 }
 
+/* Refuses TLS beside servers that the kernel reaches: those would be spoken to in the clear. */
+static bool
+none_needs_tls(const struct front_config *config, const struct config *cfg, struct error *err)
+{
+	return cfg->front.tls_ca[0] == '\0' ||
+	       !(front_servers_by_kernel(&config->servers) ||
+		 front_servers_by_kernel(&config->gutter)) ||
+	       error_set(err, "--front-tls-ca with kernel: or unix: in --front-servers: no TLS is "
+			      "spoken through the kernel; leave one of both out");
+}
+
 static bool
 fill(struct fleet_spec *spec, const struct config *cfg, struct error *err)
 {
@@ -187,7 +209,8 @@ fill(struct fleet_spec *spec, const struct config *cfg, struct error *err)
 	    !none_is_own(&spec->config.gutter, "--front-gutter", cfg, err) ||
 	    !all_in_reach(&spec->config.servers, "--front-servers", cfg, err) ||
 	    !all_in_reach(&spec->config.gutter, "--front-gutter", cfg, err) ||
-	    !all_differ(&spec->config, err) || !peers_are_others(&spec->config.peers, cfg, err))
+	    !none_needs_tls(&spec->config, cfg, err) || !all_differ(&spec->config, err) ||
+	    !peers_are_others(&spec->config.peers, cfg, err))
 		return false;
 	spec->ring = malloc(front_ring_bytes(spec->config.servers.count));
 	if (spec->ring == NULL)

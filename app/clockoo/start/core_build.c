@@ -3,6 +3,7 @@
  */
 #include "core_build.h"
 #include "admin/admin.h"
+#include "fleet/kernel_servers.h"
 #include "tls/tls_conns.h"
 
 /* Without TLS its rows are still shown, as 0. */
@@ -113,6 +114,8 @@ build_front(const struct core_parts *p, uint32_t core, struct region *region, st
 		tls_servers_build(p->tls_servers, region,
 				  &(struct tls_place){core, &p->sizes->stack, stack, serve},
 				  &settings, p->telemetry);
+	if (p->kernel_servers != NULL)
+		kernel_servers_build(p->kernel_servers, region, core, serve, stack, p->telemetry);
 	ensure(telemetry_add(p->telemetry,
 			     &(struct telemetry_set){core, FRONT_COUNTER_COUNT, front_counter_names,
 						     front_counters(front)}));

@@ -29,9 +29,10 @@ struct core_parts {
 	struct neigh_table *neigh;
 	struct store *store;
 	struct serve_shared *shared;
-	struct tls_cores *tls;           /* NULL: none */
-	struct tls_servers *tls_servers; /* NULL: none */
-	struct fleet *fleet;             /* NULL: not a front */
+	struct tls_cores *tls;                 /* NULL: none */
+	struct tls_servers *tls_servers;       /* NULL: none */
+	struct kernel_servers *kernel_servers; /* NULL: none */
+	struct fleet *fleet;                   /* NULL: not a front */
 	struct second_tier *flash;
 	const struct kernel_thread *kernel;
 	struct telemetry *telemetry;

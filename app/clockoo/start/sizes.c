@@ -8,6 +8,7 @@
 #include "core/core.h"
 #include "dpdk/device.h"
 #include "fleet/front_cores.h"
+#include "fleet/kernel_servers.h"
 #include "front/front_control.h"
 #include "keep/arena_check.h"
 #include "kernel/kernel_lane.h"
@@ -91,7 +92,7 @@ bytes_compute(struct sizes *z, const struct config *cfg)
 	z->front_bytes = z->front.servers != 0 ? front_bytes(&z->front) : 0;
 	z->serve_bytes = serve_bytes(&z->serve) + admin_bytes(&z->serve) + z->front_bytes +
 			 tls_core_bytes(cfg, z->serve.conns_max) +
-			 tls_servers_core_bytes(cfg, &z->front);
+			 tls_servers_core_bytes(cfg, &z->front) + z->kernel_servers_bytes;
 	z->shared_bytes = serve_shared_bytes(cfg->cores) + admin_shared_bytes();
 	z->neigh_bytes = neigh_table_bytes();
 	z->pmtu_reports_bytes = cfg->cores > 1 ? pmtu_reports_bytes() : 0;
@@ -219,6 +220,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->front = settings;
 	z->front.conns_max = conns;
+	z->kernel_servers_bytes =
+		kernel_servers_are_used(front) ? kernel_servers_core_bytes(&z->front) : 0;
+	z->stack.tcp.pipes |= z->kernel_servers_bytes != 0;
 	tier_sizes_make(&z->flash, cfg, asked->flash_bytes);
 	bytes_compute(z, cfg);
 	z->pool_bytes = device_pool_bytes(profile, cfg, z->frames);

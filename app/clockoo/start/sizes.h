@@ -26,10 +26,11 @@ struct sizes {
 	uint32_t frames;             /* of one core */
 	size_t store_bytes, stack_bytes, serve_bytes, shared_bytes, neigh_bytes, sources_bytes,
 		pmtu_reports_bytes, front_cores_bytes, kernel_bytes,
-		front_bytes;     /* serve's with a front; 0: this is no front */
-	size_t block_bytes;      /* the sum of the above, without what follows */
-	struct tier_sizes flash; /* in block_bytes, too */
-	size_t file_bytes;       /* of --memory-file, which then has the items; 0: none */
+		kernel_servers_bytes, /* of one core, in serve_bytes; 0: none */
+		front_bytes;          /* serve's with a front; 0: this is no front */
+	size_t block_bytes;           /* the sum of the above, without what follows */
+	struct tier_sizes flash;      /* in block_bytes, too */
+	size_t file_bytes;            /* of --memory-file, which then has the items; 0: none */
 	uint64_t pool_bytes;
 	uint64_t program_bytes; /* measured once DPDK runs */
 };

@@ -168,13 +168,14 @@ class Event:
         return (max(lost) - min(lost) + EACH_S) * 1000 if lost else 0.0
 
 
-def measure(rack, name, leave, back):
-    """Returns the clients' view of one event: leave() ends when the router has left the box."""
+def measure(rack, name, number, leave, back):
+    """Returns the clients' view of one event of box number, which ends when the router has left the box."""
     both = [box.own for box in rack.boxes]
+    other = [box.own for box in rack.boxes if box is not rack.boxes[number]]
     until("both boxes are used", lambda: rack.ways() == both)
     with Event(rack) as event:
         leave()
-        until(f"{name}: the router leaves the box", lambda: rack.ways() != both)
+        until(f"{name}: the router leaves the box", lambda: rack.ways() == other)
         time.sleep(AFTER_S)
     back()
     until(f"{name}: both are used again", lambda: rack.ways() == both)
@@ -216,13 +217,14 @@ def main(program, rounds, kinds):
             for name in kinds or KINDS:
                 seen = []
                 for number in range(rounds):
-                    seen.append(measure(rack, name, *events(rack, number % 2)[name]))
+                    seen.append(measure(rack, name, number % 2, *events(rack, number % 2)[name]))
                     print(f"{name} {number + 1} of {rounds}: {seen[-1].outage_ms():.0f} ms, new {seen[-1].said['new']}, "
                           f"kept {seen[-1].said['kept']}", file=sys.stderr, flush=True)
                 outages = [one.outage_ms() for one in seen]
                 figures[f"anycast_{name}_outage_ms"] = round(statistics.median(outages), 1)
                 figures[f"anycast_{name}_outage_longest_ms"] = round(max(outages), 1)
                 figures[f"anycast_{name}_new_failed"] = sum(one.said["new"]["failed"] for one in seen)
+                figures[f"anycast_{name}_new_longest_ms"] = round(max(one.said["new"]["longest_s"] for one in seen) * 1000, 1)
                 figures[f"anycast_{name}_kept_failed"] = sum(one.said["kept"]["failed"] for one in seen)
                 figures[f"anycast_{name}_events"] = len(seen)
                 print(json.dumps(figures), flush=True)

@@ -21,6 +21,7 @@
 #include "bond/bond.h"
 #include "pkt/handover.h"
 #include "tap/kernel_thread.h"
+#include "sock/sock_links.h"
 #include "telemetry/telemetry.h"
 #include "tls/tls_conns.h"
 #include "tls/tls_links.h"
@@ -39,6 +40,7 @@ static const struct counter_name list_kernel[] = {KERNEL_THREAD_COUNTERS(COUNTER
 static const struct counter_name list_tcp[] = {TCP_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_tls[] = {TLS_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_tls_links[] = {TLS_LINK_COUNTERS(COUNTER_NAME)};
+static const struct counter_name list_sock[] = {SOCK_LINK_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_core[] = {CORE_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_turn[] = {TURN_COUNTERS(COUNTER_NAME)};
 static const struct counter_name list_serve[] = {SERVE_COUNTERS(COUNTER_NAME)};
@@ -64,16 +66,17 @@ struct counter_list {
 	}
 
 static const struct counter_list counter_lists[] = {
-	COUNTER_LIST(NET, list_net),          COUNTER_LIST(NET, list_port),
-	COUNTER_LIST(NET, list_bond),         COUNTER_LIST(NET, list_handover),
-	COUNTER_LIST(NET, list_kernel),       COUNTER_LIST(NET, list_watch),
-	COUNTER_LIST(STACK, list_tcp),        COUNTER_LIST(STACK, list_tls),
-	COUNTER_LIST(STACK, list_tls_links),  COUNTER_LIST(CORES, list_core),
-	COUNTER_LIST(CORES, list_stages),     COUNTER_LIST(CORES, list_turn),
-	COUNTER_LIST(COUNTERS, list_serve),   COUNTER_LIST(COUNTERS, list_store),
-	COUNTER_LIST(COUNTERS, list_front),   COUNTER_LIST(COUNTERS, list_offer),
-	COUNTER_LIST(COUNTERS, list_ask),     COUNTER_LIST(COUNTERS, list_flash),
-	COUNTER_LIST(COUNTERS, list_convert), COUNTER_LIST(COUNTERS, list_http),
+	COUNTER_LIST(NET, list_net),         COUNTER_LIST(NET, list_port),
+	COUNTER_LIST(NET, list_bond),        COUNTER_LIST(NET, list_handover),
+	COUNTER_LIST(NET, list_kernel),      COUNTER_LIST(NET, list_watch),
+	COUNTER_LIST(STACK, list_tcp),       COUNTER_LIST(STACK, list_tls),
+	COUNTER_LIST(STACK, list_tls_links), COUNTER_LIST(STACK, list_sock),
+	COUNTER_LIST(CORES, list_core),      COUNTER_LIST(CORES, list_stages),
+	COUNTER_LIST(CORES, list_turn),      COUNTER_LIST(COUNTERS, list_serve),
+	COUNTER_LIST(COUNTERS, list_store),  COUNTER_LIST(COUNTERS, list_front),
+	COUNTER_LIST(COUNTERS, list_offer),  COUNTER_LIST(COUNTERS, list_ask),
+	COUNTER_LIST(COUNTERS, list_flash),  COUNTER_LIST(COUNTERS, list_convert),
+	COUNTER_LIST(COUNTERS, list_http),
 };
 #define COUNTER_LISTS (sizeof counter_lists / sizeof counter_lists[0])
 

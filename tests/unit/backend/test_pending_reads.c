@@ -812,6 +812,34 @@ say_to_one_that_stalls(uint32_t *places)
 	return c;
 }
 
+/* The wait for a place and the wait for the answer are one timeout. */
+TEST(a_request_fails_in_time_however_long_it_waits_for_a_place)
+{
+	const uint32_t lane = lane_at("s1");
+	struct pending_lane *l = &rig->serve->pending->lanes[lane];
+
+	late_hold(late, true);
+	for (uint32_t wait = 1; wait < TIMEOUT_TURNS; wait++) {
+		struct conn *c;
+		uint32_t took = 1;
+
+		l->open += PENDING_MAX;
+		c = say("get s1\r\n");
+		turns(1);
+		for (; took < 2 * TIMEOUT_TURNS && strlen(rig_sent(c, NULL)) == 0; took++) {
+			if (took == wait)
+				l->open -= PENDING_MAX;
+			turns(1);
+		}
+		if (took <= wait)
+			l->open -= PENDING_MAX;
+		SAYS(c, NO_ANSWER);
+		check(took >= TIMEOUT_TURNS && took <= TIMEOUT_TURNS + 3);
+		rig_lose(rig, c);
+		turns(1);
+	}
+}
+
 /* A copy of a key arrives after a place was granted for it: the reply uses the copy, and the
  * place is returned. */
 TEST(a_place_that_a_copy_makes_needless_goes_back)

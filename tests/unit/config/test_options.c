@@ -239,6 +239,8 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *line; /* must be in the error */
 } wrong[] = {
+	{{"--front-servers", "10.0.0.9:1:1", "--front-tls-ca", "/ca", "--front-tls-name", ".a"},
+	 "--front-tls-name: .a: any server below that name would do"},
 	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 1048576, in megabytes"},
 	{{"--memory-max", "63"}, "--memory-max: 63 MB, less than -m 64; give more, or none"},
 	{{"--memory-max", "128", "--node-memory", "0,64"},
@@ -621,6 +623,9 @@ static const struct {
 	{{"-o", "ext_threads=2"}, "-o ext_threads is ignored: the second tier is another one"},
 	{{"-o", "hashpower=20", "-o", "hashpower=21"}, "-o hashpower is ignored"},
 	{{"-m", "64", "-c", "1024"}, NULL},
+	{{"--front-timeout", "2s", "--front-items", "9"},
+	 "front.timeout has no effect without front.servers"},
+	{{"--front-timeout", "2s", "--front-servers", "10.0.0.9:1:1"}, NULL},
 };
 
 TEST(an_ignored_option_gets_one_warning)

@@ -308,7 +308,10 @@ TEST(server_that_is_not_connected_says_which_failure_was_the_last)
 		[FRONT_FAILURE_CERT_EARLY] = "certificate_not_valid_yet",
 		[FRONT_FAILURE_CERT_NAME] = "certificate_of_another_name",
 		[FRONT_FAILURE_CERT_ISSUER] = "certificate_of_unknown_issuer",
-		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid"};
+		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid",
+		[FRONT_FAILURE_NO_PATH] = "no_such_socket",
+		[FRONT_FAILURE_DENIED] = "permission_denied",
+		[FRONT_FAILURE_KERNEL_OTHER] = "kernel_refused"};
 	struct front_report *r = &exchange.report[1];
 
 	connect(1);

@@ -283,6 +283,12 @@ conn_sendable(const struct conn *c)
 }
 
 bool
+conn_has_ended(const struct conn *c)
+{
+	return c->eof;
+}
+
+bool
 conn_eof(const struct conn *c)
 {
 	return c->eof && c->head == NULL;
@@ -330,6 +336,12 @@ conn_piece_writable(struct stack *s, struct conn *c)
 
 bool
 conn_is_refused(const struct conn *c)
+{
+	return c->wants_room;
+}
+
+bool
+conn_peer_is_full(const struct conn *c)
 {
 	return c->wants_room;
 }

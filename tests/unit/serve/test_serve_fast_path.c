@@ -1,9 +1,10 @@
 /*
  * Runs of plain gets. Goal: a get on the fast path is answered as on the slow one, byte by byte
  * and count by count, for all lengths of key and value, over TCP and UDP, alone, pipelined and
- * many to a line. Method: values of every length behind keys of many, replies composed by the C
- * library; the same conversation twice, once with a watcher, which makes every request take the
- * slow path.
+ * many to a line; and plain requests that come whole are answered as those that come byte by byte.
+ * Method: values of every length behind keys of many, replies composed by the C library; the same
+ * conversation twice, once with a watcher, which makes every request take the slow path, or once
+ * in single bytes.
  */
 #include "support/test.h"
 #include "fake_stack.h"
@@ -151,9 +152,11 @@ struct counts {
 	uint64_t of[SERVE_COUNTER_COUNT];
 };
 
-/* Sends the lines, a piece a turn; returns the reply, and the counts. */
+/* Sends the lines, a piece a turn; returns the reply, and the counts. ends: where pieces end,
+ * ascending; NULL: each has `piece` bytes. */
 static char *
-talk(const char *lines, uint32_t len, uint32_t piece, bool watched, struct counts *counts)
+talk_cut(const char *lines, uint32_t len, const uint32_t *ends, uint32_t piece, bool watched,
+	 struct counts *counts)
 {
 	struct conn *watcher, *c;
 	uint32_t sent_len;
@@ -173,8 +176,9 @@ talk(const char *lines, uint32_t len, uint32_t piece, bool watched, struct count
 	}
 	for (uint32_t i = 0; i < SERVE_COUNTER_COUNT; i++)
 		counts->of[i] = rig_count(rig, i);
-	for (uint32_t at = 0; at < len; at += piece) {
-		rig_receive(rig, c, lines + at, len - at < piece ? len - at : piece);
+	for (uint32_t at = 0, end; at < len; at = end) {
+		end = ends != NULL ? *ends++ : len - at < piece ? len : at + piece;
+		rig_receive(rig, c, lines + at, end - at);
 		rig_turn(rig);
 		rig_acked(rig, c);
 	}
@@ -187,6 +191,12 @@ talk(const char *lines, uint32_t len, uint32_t piece, bool watched, struct count
 	output = strdup(rig_sent(c, &sent_len));
 	rig_destroy(rig);
 	return output;
+}
+
+static char *
+talk(const char *lines, uint32_t len, uint32_t piece, bool watched, struct counts *counts)
+{
+	return talk_cut(lines, len, NULL, piece, watched, counts);
 }
 
 TEST(both_paths_reply_and_count_the_same, no_setup)
@@ -211,4 +221,108 @@ TEST(both_paths_reply_and_count_the_same, no_setup)
 		free(a);
 		free(b);
 	}
+}
+
+/* ---- requests that come whole ---- */
+
+#define REQUESTS 60u
+
+/* Writes plain requests, and some that only begin like one. end: where each ends. */
+static uint32_t
+requests_make(char *to, uint32_t seed, uint32_t *end)
+{
+	static const char *const odd[] = {
+		"set key-1 0 0 3\r\nabcd\r\n",
+		"set key-2 0 0 3 noreply\r\nabc\r\n",
+		"set\r\n",
+		"get key-1 key-2\r\n",
+		"set key-3 7 0 2\r\nab\r\n",
+		"get \r\n",
+		"get key-3 \r\n",
+		"delete key-3\r\n",
+	};
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < REQUESTS; i++) {
+		const uint32_t n = (seed * 17 + i * 5) % KEYS;
+
+		if ((seed + i) % 4 == 3)
+			len += (uint32_t)sprintf(to + len, "%s", odd[(seed + i / 4) % 8]);
+		else if ((seed * 7 + i) % 3 == 0)
+			len += (uint32_t)sprintf(to + len, "set key-%u 0 0 %u\r\n%.*s\r\n", n,
+						 n * n % 1100, (int)(n * n % 1100), value);
+		else
+			len += (uint32_t)sprintf(to + len, "get key-%u\r\n", n);
+		end[i] = len;
+	}
+	return len;
+}
+
+/* Joins requests to pieces of one to three, which end inside a request now and then. */
+static void
+pieces_make(uint32_t *piece, const uint32_t *end, uint32_t seed)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < REQUESTS; i++) {
+		if ((seed + i) % 9 == 8 && i + 1 < REQUESTS)
+			piece[count++] = end[i] + (end[i + 1] - end[i]) * (1 + i % 3) / 4;
+		else if ((seed * i) % 5 < 3 || i + 1 == REQUESTS)
+			piece[count++] = end[i];
+	}
+}
+
+TEST(whole_requests_are_answered_as_single_bytes_are, no_setup)
+{
+	static char lines[1u << 16];
+	uint32_t end[REQUESTS], piece[REQUESTS];
+
+	for (uint32_t seed = 0; seed < 24; seed++) {
+		const uint32_t len = requests_make(lines, seed, end);
+		struct counts whole, bytes;
+		char *a, *b;
+
+		pieces_make(piece, end, seed);
+		a = talk_cut(lines, len, piece, 0, false, &whole);
+		b = talk(lines, len, 1, false, &bytes);
+		check_str(a, b);
+		for (uint32_t i = CMD_GET; i <= GET_MISSES; i++)
+			check_eq(whole.of[i], bytes.of[i]);
+		check_eq(whole.of[CMD_SET], bytes.of[CMD_SET]);
+		check_eq(whole.of[REQ_TCP], bytes.of[REQ_TCP]);
+		check_eq(whole.of[REQ_BAD], bytes.of[REQ_BAD]);
+		free(a);
+		free(b);
+	}
+}
+
+TEST(stream_that_ends_behind_a_plain_request_is_answered_and_closed)
+{
+	static const char *const requests[] = {"get k\r\n", "set k 0 0 1\r\nx\r\n"};
+	static const char *const replies[] = {"END\r\n", "STORED\r\n"};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		struct conn *c = rig_open(rig);
+
+		rig_receive_text(rig, c, requests[i]);
+		rig_eof(rig, c);
+		rig_turn(rig);
+		stream_says(c, replies[i], (uint32_t)strlen(replies[i]));
+		check(rig_closed(c));
+	}
+}
+
+TEST(plain_request_waits_for_room)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_set_chunks(rig, 0);
+	rig_receive_text(rig, c, "set k 0 0 1\r\nx\r\n");
+	rig_turn(rig);
+	check_eq(rig_count(rig, CMD_SET), 0);
+	rig_set_chunks(rig, 80);
+	rig_acked(rig, c);
+	rig_turn(rig);
+	stream_says(c, "STORED\r\n", 8);
+	check_eq(rig_count(rig, REQ_TCP), 1);
 }

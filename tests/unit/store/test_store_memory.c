@@ -84,6 +84,40 @@ TEST(values_of_every_size_come_back_byte_for_byte)
 	rig_down(&rig);
 }
 
+/* A simple set replaces or inserts as any other; refused, it changes nothing and keeps no object.
+ */
+TEST(simple_set_stores_or_leaves_everything_as_it_was)
+{
+	static struct rig rig;
+	struct store_class_map map;
+	uint64_t out;
+
+	rig = rig_up(8, 1);
+	store_class_map(rig.store, &map);
+	check_eq(store_set_simple(rig.core, text("k"), store_hash(rig.core, text("k")), text("v")),
+		 0); /* no object is at hand */
+	check_null(find(rig.core, "k"));
+	set(rig.core, "k", "1");
+	for (uint32_t i = 0; i < 2; i++) {
+		const char *key = i == 0 ? "k" : "l";
+		const uint32_t class = store_set_simple(rig.core, text(key),
+							store_hash(rig.core, text(key)), text("2"));
+
+		check(holds(rig.core, key, "2"));
+		check_eq(class, store_class_lookup(&map, find(rig.core, key)));
+	}
+	set_full(rig.core, "k", "3", 7, 0);
+	turns(rig.core, 8);
+	out = objects_out(&rig);
+	set(rig.core, "other", "1"); /* fills the magazine */
+	check_eq(store_set_simple(rig.core, text("k"), store_hash(rig.core, text("k")), text("4")),
+		 0);
+	check(holds(rig.core, "k", "3"));
+	turns(rig.core, 8);
+	check_eq(objects_out(&rig), out + 1);
+	rig_down(&rig);
+}
+
 TEST(a_value_may_come_in_any_pieces)
 {
 	static const uint32_t pieces[] = {1, 7, 1000, 65527, 65528, 65529, 300000};

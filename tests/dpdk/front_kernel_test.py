@@ -1,0 +1,219 @@
+#!/usr/bin/python3 -B
+"""A front whose servers are reached through the kernel: Unix sockets and 127.0.0.1. Goal: clients are answered as over the NIC;
+a server that is killed, stopped, missing or forbidden costs errors and misses with its reason in one line, and no wrong value;
+a reload adds and removes such servers; a stop ends. Method: the built program on port user before Debian's memcached.
+
+    front_kernel_test.py CLOCKOO
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import front_ends_test as ends  # takes CLOCKOO from the arguments
+import front_tls_test as tls
+
+CLIENTS, KILLS = 4, 3
+
+
+class Memcached:
+    """One on a Unix socket, or on 127.0.0.1. where: as front.servers has it."""
+
+    def __init__(self, path=None, *words):
+        port = ends.free_port()
+        self.where = f"unix:{path}" if path else f"kernel:127.0.0.1:{port}"
+        self.words = [ends.MEMCACHED, "-u", "root", "-U", "0", "-I", "2m", *words,
+                      *(["-s", str(path)] if path else ["-l", "127.0.0.1", "-p", str(port)])]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+def options(*where):
+    return ["--front-servers", ",".join(f"{w}:1" for w in where), "--front-items", "0", "--front-server-retry-timeout", "200ms",
+            "--front-timeout", "5s", "--front-connect-timeout", "500ms"]
+
+
+@unittest.skipUnless(ends.MEMCACHED, "no memcached here")
+class ByKernel(ends.Files):
+    def path(self, name):
+        return pathlib.Path(self.folder, name)
+
+    def both(self):
+        """Servers of both kinds, one after the other."""
+        for path in (self.path("memcached.sock"), None):
+            with self.subTest(path=path), Memcached(path) as server:
+                yield server
+
+    def down(self, program, where, why):
+        self.assertEqual(program.line(" is down: "), f"clockoo: front.servers: {where} is down: {why}; its keys fail\n")
+
+    def values_pass(self, program):
+        program.stores()
+        with socket.create_connection(("127.0.0.1", program.port), ends.WAIT_S) as s, s.makefile("rb") as heard:
+            for size in ends.SIZES:
+                value = random.randbytes(size)
+                s.sendall(b"set v%d 5 0 %d\r\n%s\r\nget v%d\r\n" % (size, size, value, size))
+                want = b"STORED\r\nVALUE v%d 5 %d\r\n%s\r\nEND\r\n" % (size, size, value)
+                self.assertTrue(heard.read(len(want)) == want, size)
+            s.sendall(b"".join(b"set p%d 0 0 4\r\n%04d\r\nget p%d\r\n" % (i % 9, i, i % 9) for i in range(500)))
+            for i in range(500):
+                want = b"STORED\r\nVALUE p%d 0 4\r\n%04d\r\nEND\r\n" % (i % 9, i)
+                self.assertEqual(heard.read(len(want)), want)
+            s.sendall(b"get " + b" ".join(b"p%d" % i for i in range(9)) + b"\r\n")
+            got = sorted(line for line in iter(heard.readline, b"END\r\n") if line.startswith(b"VALUE"))
+            self.assertEqual(got, [b"VALUE p%d 0 4\r\n" % i for i in range(9)])
+
+    def test_values_pass(self):
+        for server in self.both():
+            with ends.Program(*options(server.where)) as program:
+                self.values_pass(program)
+                self.assertGreater(tls.stat(program, "sock_link_opened"), 0)
+
+    def test_server_that_is_killed_under_load_costs_no_wrong_value(self):
+        for server in self.both():
+            until = threading.Event()
+            with ends.Program(*options(server.where)) as program:
+                program.stores()
+                writers = [tls.Writer(program.port, i, until) for i in range(CLIENTS)]
+                for writer in writers:
+                    writer.start()
+                try:
+                    for _ in range(KILLS):
+                        time.sleep(0.3)
+                        server.kill()
+                        time.sleep(0.1)
+                        server.start()
+                        program.stores()
+                    time.sleep(0.3)
+                finally:
+                    until.set()
+                    for writer in writers:
+                        writer.join()
+                self.assertEqual([w.wrong for w in writers], [[]] * CLIENTS)
+                self.assertGreater(sum(w.stored for w in writers), 0)
+                self.assertGreater(sum(w.hits for w in writers), 0)
+
+    def test_server_that_does_not_answer_is_late_and_returns(self):
+        for server in self.both():
+            with ends.Program(*options(server.where), "--front-timeout", "300ms") as program:
+                program.stores()
+                server.process.send_signal(signal.SIGSTOP)
+                value = random.randbytes(1_000_000)
+                with socket.create_connection(("127.0.0.1", program.port), ends.WAIT_S) as s, s.makefile("rb") as heard:
+                    s.sendall(b"set big 0 0 %d\r\n%s\r\n" % (len(value), value))
+                    self.assertTrue(heard.readline().startswith(b"SERVER_ERROR"))
+                program.line(" is down: ")
+                server.process.send_signal(signal.SIGCONT)
+                program.line(" is back")
+                self.values_pass(program)
+
+    def test_each_reason_is_named_and_passes(self):
+        port, path = ends.free_port(), self.path("absent.sock")
+        with ends.Program(*options(f"kernel:127.0.0.1:{port}")) as program:
+            self.down(program, f"kernel:127.0.0.1:{port}", "it refuses connections")
+        with ends.Program(*options(f"unix:{path}")) as program:
+            self.down(program, f"unix:{path}", "there is no such Unix socket")
+            self.assertTrue(program.ask(b"set k 0 0 1\r\nv\r\n").startswith(b"SERVER_ERROR"))
+            with Memcached(path):
+                program.line(" is back")
+                program.stores()
+
+    @unittest.skipUnless(os.geteuid() == 0, "not root")
+    def test_socket_that_the_services_user_may_not_use_is_named(self):
+        path = self.path("private.sock")
+        os.chmod(self.folder, 0o755)
+        with Memcached(path, "-a", "0700"), ends.Program(*options(f"unix:{path}"), "-u", "nobody") as program:
+            self.down(program, f"unix:{path}", "the service's user (-u) may not connect to it")
+
+    def test_reload_adds_and_removes_servers(self):
+        with Memcached(self.path("one.sock")) as one, Memcached() as two:
+            servers = self.file("servers", f"{one.where}:1 one\n")
+            with ends.Program(*options("x")[2:], "--front-servers", servers) as program:
+                program.stores()
+                for text, count in ((f"{one.where}:1 one\n{two.where}:1 two\n", 2), (f"{two.where}:1 two\n", 1)):
+                    self.file("servers", text)
+                    program.hup()
+                    program.line(f"front.servers: {count} server{'s' if count > 1 else ''} now")
+                    self.values_pass(program)
+                one.kill()
+                self.values_pass(program)
+
+    def test_first_server_through_the_kernel_needs_a_restart(self):
+        with ends.memcached() as port, Memcached() as other:
+            servers = self.file("first", f"{ends.HOST_INSIDE}:{port}:1 a\n")
+            with ends.Program(*options("x")[2:], "--front-servers", servers) as program:
+                program.stores()
+                self.file("first", f"{ends.HOST_INSIDE}:{port}:1 a\n{other.where}:1 b\n")
+                program.hup()
+                program.line("the first server through the kernel needs a restart; the servers are those of before")
+                program.stores()
+
+    def test_servers_of_both_ways_stand_beside_each_other(self):
+        with ends.memcached() as port, Memcached(self.path("beside.sock")) as other:
+            with ends.Program(*options(f"{ends.HOST_INSIDE}:{port}", other.where)) as program:
+                program.stores()
+                with socket.create_connection(("127.0.0.1", program.port), ends.WAIT_S) as s, s.makefile("rb") as heard:
+                    for i in range(50):
+                        s.sendall(b"set m%d 0 0 2\r\n%02d\r\nget m%d\r\n" % (i, i, i))
+                        want = b"STORED\r\nVALUE m%d 0 2\r\n%02d\r\nEND\r\n" % (i, i)
+                        self.assertEqual(heard.read(len(want)), want)
+
+    def test_stop_ends(self):
+        for server in self.both():
+            with ends.Program(*options(server.where)) as program:
+                program.stores()
+                program.process.send_signal(signal.SIGTERM)
+                self.assertEqual(program.process.wait(ends.WAIT_S), 0)
+
+
+class Refused(unittest.TestCase):
+    def refused(self, *words):
+        done = subprocess.run([ends.PROGRAM, *ends.base(11299), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=ends.WAIT_S)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+    def test_wrong_servers_are_refused_in_one_line(self):
+        for where, why in (("unix:" + "/" + "x" * 108, "a path of 109 bytes; at most 107"),
+                           ("unix:x", "expected an absolute path"),
+                           ("127.0.0.1:11211", "kernel: before it goes through the kernel"),
+                           ("kernel:127.0.0.1:11299", "kernel:127.0.0.1:11299 is the front itself"),
+                           ("unix:/a:1 b,unix:/a", "unix:/a is there twice")):
+            with self.subTest(where=where):
+                self.assertIn(why, self.refused("--front-servers", f"{where}:1"))
+
+    def test_tls_is_refused_in_one_line(self):
+        self.assertIn("no TLS is spoken through the kernel",
+                      self.refused("--front-servers", "unix:/a:1", "--front-tls-ca", "/nowhere/ca.pem"))
+
+    def test_plan_names_them(self):
+        done = subprocess.run([ends.PROGRAM, *ends.base(11299), "--front-servers", "unix:/a:1", "--plan"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=ends.WAIT_S)
+        self.assertIn("1 server through the kernel, by a thread of their own", done.stdout)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        unittest.main()
