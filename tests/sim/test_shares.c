@@ -477,6 +477,8 @@ fill(struct world *w)
 		check_eq(sim_service_set(&w->sim, "u", HUGE), STORE_OK);
 }
 
+static const char *asked;
+
 /* Returns how long answers are measured: longer where an argument asks for many cells. */
 static uint64_t
 measured_ns(void)
@@ -562,16 +564,6 @@ run_cell(void *arg, uint32_t i, struct sim_cell cell)
 		good = good && beside.most_us <= crowd.most_us;
 	return good;
 }
-
-<<<<<<< HEAD
-static const struct sim_row *
-row_of(uint32_t i)
-{
-	return &crowds[i].row;
-}
-=======
-static const char *asked;
->>>>>>> h40-house
 
 TEST(peers_that_do_not_read_slow_nobody_by_more_than_half)
 {

@@ -88,7 +88,7 @@ kernel_servers_build(struct kernel_servers *ks, struct region *region, uint32_t 
 }
 
 static void *
-run(void *arg)
+servers_run(void *arg)
 {
 	struct kernel_servers *ks = arg;
 
@@ -104,7 +104,7 @@ kernel_servers_start(struct kernel_servers *ks, const struct process *process, s
 
 	if (ks == NULL)
 		return true;
-	rc = pthread_create(&ks->thread, NULL, run, ks);
+	rc = pthread_create(&ks->thread, NULL, servers_run, ks);
 	if (rc != 0)
 		return error_set(err, "--front-servers: cannot start a thread: %s", strerror(rc));
 	pthread_setname_np(ks->thread, THREAD_NAME);
