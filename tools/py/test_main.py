@@ -1,12 +1,11 @@
-"""tools/test, behind its shell: see there for the parts.
+"""The program behind the shell script tools/test, which lists the parts.
 
-Each part prints what it runs and returns counts. What failed is told again at the end, with what it
-printed, for who sees no more than the end of a log; the last line adds the counts up.
+Each part prints what it runs and returns counts. At the end failures are listed with the end of their output,
+for readers who see only the end of a log. The last line is the sum of all counts.
 """
 
 import contextlib
 import io
-import json
 import os
 import re
 import shutil
@@ -25,22 +24,18 @@ import mc_proxy
 import netns
 import package_main
 import progress
-from progress import Failed, say
+from progress import Failed
+from test_counts import COUNTS, SLOW, Counts, counting, meson_tests, sanitized, sanitized_targets
 
 ROOT = build_tree.ROOT
 CONFORM = ROOT / "tests/conform"
 CONTAINER = ROOT / "tests/support/container"
 START_S = 60  # in which an appliance is reached
-COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
-# Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
-SANITIZED = ("unit", "sim", "script", "fuzz")
-SANITIZED_SLOWNESS = 4  # how much longer a sanitized test may take
-SHARED = 4  # and how much longer any test may, where others have most of the CPUs
-TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 2  # many of them wait
+SANITIZED_SLOWNESS = 4  # factor of the time limit of a sanitized test
 
 # Suites of meson that the quick part runs, and the one it leaves out of them.
-QUICK, SLOW = ("unit", "sim", "script"), "slow"
+QUICK = ("unit", "sim", "script")
 QUICK_SUITES = [word for suite in QUICK for word in ("--suite", suite)] + ["--no-suite", SLOW]
 
 # Another architecture's tests run in an emulator. Quickly built ones, since what is shipped is built beside them.
@@ -57,112 +52,6 @@ DIFFER_FLASH_REQUESTS = 2000
 LINUX_CONVERSATIONS = 30_000
 SOAK_HOURS = "2"
 DIFFER_SEED = 1  # every run uses it; run_differ by itself draws one
-TOLD_AGAIN_LINES = 25  # the end of what a failed test printed, in the list at the end
-TOLD_AGAIN_WRONG = 10  # and lines before it that say what is wrong
-WRONG = re.compile(r"not ok|ERROR|FAILED|Error:|assert|mutant", re.IGNORECASE)
-
-
-class Counts:
-    def __init__(self, passed=0, failed=0, skipped=0, told=()):
-        self.passed, self.failed, self.skipped = passed, failed, skipped
-        self.told = list(told)  # a text for each failure: its name, and what it printed
-
-    def add(self, other):
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-        self.told += other.told
-
-    def __str__(self):
-        skipped = f", {self.skipped} skipped" if self.skipped else ""
-        return f"{self.passed} passed, {self.failed} failed{skipped}"
-
-
-def counting(words, command, out=None):
-    """Run a script whose last line is a count, passing its lines on, to stdout or to out."""
-    print(f"-- {words}", file=out, flush=True)
-    last, told = "", []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL) as child:
-        try:
-            for line in child.stdout:
-                last = line.strip()
-                if last.startswith("not ok"):
-                    told.append(f"{words}: {last}")
-                print(f"   {line}" if not COUNTS.match(last) else "", end="", file=out, flush=True)
-        except BaseException:
-            child.terminate()
-            raise
-    found = COUNTS.match(last)
-    if found is None:
-        why = f"{words}: ended with status {child.returncode} before its count"
-        print(f"   not ok - {why}", file=out)
-        return Counts(failed=1, told=[*told, f"{why}; its last line: {last}"])
-    counts = Counts(*(int(n or 0) for n in found.groups()), told=told)
-    if child.returncode != 0 and counts.failed == 0:
-        counts.failed = 1
-        counts.told.append(f"{words}: ended with status {child.returncode}")
-    return counts
-
-
-def meson_tests(folder, names=(), slowness=1):
-    """Run tests of a build folder, by names or suites; one test of meson is one of ours. Its timeout only ends
-    what hangs: a machine with much other work may take it times SHARED."""
-    if names == []:
-        return Counts()
-    print(f"-- tests of {folder.name}", flush=True)
-    log = folder / "meson-logs/testlog.json"
-    log.unlink(missing_ok=True)
-    subprocess.run(["meson", "test", "-C", str(folder), "--no-rebuild", "--print-errorlogs",
-                    "--num-processes", str(TESTS_AT_ONCE), "-t", str(slowness * SHARED), *names], stdin=subprocess.DEVNULL)
-    counts = Counts()
-    if log.exists():
-        for line in log.read_text().splitlines():
-            test = json.loads(line)
-            result = test["result"]
-            if result == "SKIP":
-                counts.skipped += 1
-            elif result in ("OK", "EXPECTEDFAIL"):
-                counts.passed += 1
-            else:
-                counts.failed += 1
-                counts.told.append(told_again(folder, test))
-    if counts.passed + counts.failed == 0:
-        counts.failed = 1
-        counts.told.append(f"{folder.name}: meson ran no test")
-    return counts
-
-
-def told_again(folder, test):
-    """Returns what a failed test of meson printed, its end."""
-    lines = (test.get("stdout", "") + test.get("stderr", "")).splitlines()
-    wrong = [line for line in lines[:-TOLD_AGAIN_LINES] if WRONG.search(line)]
-    lines = wrong[:TOLD_AGAIN_WRONG] + lines[-TOLD_AGAIN_LINES:]
-    head = f"{folder.name}: {test['name']}: {test['result']} with status {test['returncode']} after {test['duration']:.1f} s"
-    return "\n".join([head, *(f"    {line}" for line in lines)])
-
-
-def sanitized(folder):
-    """Returns the tests whose program lies under one of SANITIZED. Left out are slow ones, which repeat for minutes
-    what shorter ones reach, and mutants, which are wrong on purpose."""
-    def suites_of(test):
-        return {name.rpartition(":")[2] for name in test["suite"]}
-
-    homes = tuple(f"{folder}/tests/{name}/" for name in SANITIZED)
-    return [test for test in introspected(folder, "--tests")
-            if any(word.startswith(homes) for word in test["cmd"]) and not suites_of(test) & {SLOW, "mutant"}]
-
-
-def sanitized_targets(folder):
-    """Returns what ninja must build for these tests, which is less than all that their suites need."""
-    wanted = {target for test in sanitized(folder) for target in test["depends"]}
-    return sorted(os.path.relpath(name, folder) for target in introspected(folder, "--targets")
-                  if target["id"] in wanted for name in target["filename"])
-
-
-def introspected(folder, what):
-    return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
-                                     capture_output=True, text=True).stdout)
 
 
 def part_quick():
@@ -214,14 +103,14 @@ def part_lint():
     """Without clang's packages it fails in build_tree, which says what is missing."""
     subprocess.run([ROOT / "tools/install", "lint"], stdin=subprocess.DEVNULL)
     changed = lint.changed_sources()
-    passed, told = lint.check_tree(changed, lint.nodes_for(len(changed)))
-    return Counts(passed, len(told), told=told)
+    passed, reports = lint.check_tree(changed, lint.nodes_for(len(changed)))
+    return Counts(passed, len(reports), reports=reports)
 
 
 def part_analyze():
     subprocess.run([ROOT / "tools/install", "lint"], stdin=subprocess.DEVNULL)
-    passed, told = lint.check_tree(lint.all_sources())
-    return Counts(passed, len(told), told=told)
+    passed, reports = lint.check_tree(lint.all_sources())
+    return Counts(passed, len(reports), reports=reports)
 
 
 def part_coverage():
@@ -229,7 +118,7 @@ def part_coverage():
     counts = meson_tests(folder, coverage.SUITES, coverage.SLOWNESS)
     enough, words = coverage.report(folder)
     print(f"   {'ok' if enough else 'not ok'} - {words}", flush=True)
-    counts.add(Counts(int(enough), int(not enough), told=[] if enough else [words]))
+    counts.add(Counts(int(enough), int(not enough), reports=[] if enough else [words]))
     return counts
 
 
@@ -567,9 +456,9 @@ class Beside:
         found = COUNTS.match(lines[-1]) if lines else None
         if found is None:
             why = f"{' '.join(self.names)}: ended with status {status} before its count"
-            return Counts(failed=1, told=[why]), times
+            return Counts(failed=1, reports=[why]), times
         return Counts(*(int(n or 0) for n in found.groups()),
-                      told=[line for line in lines if line.strip().startswith("not ok")]), times
+                      reports=[line for line in lines if line.strip().startswith("not ok")]), times
 
     def end(self):
         self.child.terminate()
@@ -590,7 +479,7 @@ def alone(name, times, *how):
         counts = PARTS[name](*how)
     except Failed as failed:
         print(failed, flush=True)
-        counts = Counts(failed=1, told=[f"{name}: {failed}"])
+        counts = Counts(failed=1, reports=[f"{name}: {failed}"])
     times.append(f"{name:9} {counts} ({time.monotonic() - start:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU)")
     print(f"== {times[-1]}", flush=True)
     return counts
@@ -641,8 +530,8 @@ def main(argv):
     finally:
         for b in beside:
             b.end()
-    if total.told:
-        print("\nfailed:\n" + "\n".join(total.told))
+    if total.reports:
+        print("\nfailed:\n" + "\n".join(total.reports))
     print("\n" + "\n".join(times))
     print(total, flush=True)
     return 1 if total.failed or not total.passed else 0
