@@ -198,7 +198,7 @@ class Refused(unittest.TestCase):
     def test_wrong_servers_are_refused_in_one_line(self):
         for where, why in (("unix:" + "/" + "x" * 108, "a path of 109 bytes; at most 107"),
                            ("unix:x", "expected an absolute path"),
-                           ("127.0.0.1:11211", "kernel: before it goes through the kernel"),
+                           ("127.0.0.1:11211", "; kernel: before it reaches it"),
                            ("kernel:127.0.0.1:11299", "kernel:127.0.0.1:11299 is the front itself"),
                            ("unix:/a:1 b,unix:/a", "unix:/a is there twice")):
             with self.subTest(where=where):

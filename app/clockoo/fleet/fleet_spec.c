@@ -70,10 +70,9 @@ is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char *
 	if (!is_of_one_host(ip, cfg))
 		return true;
 	*why = config_is_user(cfg)
-		       ? "a loopback address: on port user this host is 10.0.2.2, or fd00::2; "
-			 "kernel: before it goes through the kernel"
+		       ? "a loopback address: on port user this host is 10.0.2.2, or fd00::2"
 		       : "a loopback address, which a NIC does not reach: give its address on the "
-			 "network, or kernel: before it";
+			 "network";
 	if (is_loopback(ip))
 		return true;
 	if (config_is_user(cfg))
@@ -102,8 +101,9 @@ all_in_reach(const struct front_servers *servers, const char *option, const stru
 	for (uint32_t i = 0; i < servers->count; i++)
 		if (!servers->host[i].by_kernel && front_host_address(servers->host[i].host, &ip) &&
 		    is_out_of_reach(&ip, cfg, &why))
-			return error_set(err, "%s: %s:%u is %s", option, servers->host[i].host,
-					 servers->host[i].port, why);
+			return error_set(err, "%s: %s:%u is %s%s", option, servers->host[i].host,
+					 servers->host[i].port, why,
+					 is_loopback(&ip) ? "; kernel: before it reaches it" : "");
 	return true;
 }
 
