@@ -122,8 +122,8 @@ end(struct sock_helper *h, const struct visit *v)
 /* ---- bytes ---- */
 
 /* Sends what is in the ring, as far as the socket takes it: its contiguous bytes, then those at its
- * begin. After an error nothing more is sent; the end is found by receiving, behind what the server
- * has answered. */
+ * begin. A socket that takes a part is full, and epoll reports when it takes more. After an error
+ * nothing more is sent; the end is found by receiving, behind what the server has answered. */
 static bool
 send_some(const struct visit *v)
 {
@@ -137,13 +137,14 @@ send_some(const struct visit *v)
 		/* Pairs with the store in sock_port_put. */
 		const uint32_t here = atomic_load_explicit(&p->put, memory_order_acquire) - taken;
 		const uint32_t at = taken % SOCK_RING_BYTES, most = SOCK_RING_BYTES - at;
+		const uint32_t wanted = here < most ? here : most;
 		ssize_t n;
 
-		if (here == 0)
+		if (wanted == 0)
 			break;
-		n = send(f->fd, p->out + at, here < most ? here : most, MSG_NOSIGNAL);
-		f->send_waits = n < 0 && (errno == EAGAIN || errno == EINTR);
-		f->send_is_over = n < 0 && !f->send_waits;
+		n = send(f->fd, p->out + at, wanted, MSG_NOSIGNAL);
+		f->send_is_over = n < 0 && errno != EAGAIN && errno != EINTR;
+		f->send_waits = !f->send_is_over && n < (ssize_t)wanted;
 		if (n <= 0)
 			break;
 		moved = true;

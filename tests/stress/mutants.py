@@ -668,8 +668,9 @@ MUTANTS = {
     "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
     # Connections through the kernel: a ring's end is passed over; a place is given back with its socket open; the helper sleeps without
     # a look, or before news; who makes room tells nobody; an end is said before what arrived.
-    "SOCK_WRAPS_SHORT": [("sock_helper.c", "here < most ? here : most, MSG_NOSIGNAL", "here < most ? here : most - 1, MSG_NOSIGNAL"),
+    "SOCK_WRAPS_SHORT": [("sock_helper.c", "wanted = here < most ? here : most;", "wanted = here < most ? here : most - 1;"),
                          ("sock_helper.c", "taken += (uint32_t)n;", "taken += (uint32_t)n + ((uint32_t)n == most - 1);")],
+    "SOCK_PART_FORGOTTEN": [("sock_helper.c", "n < (ssize_t)wanted;", "n < 0;")],
     "SOCK_CLOSED_EARLY": [("sock_helper.c", "	file_close(h, v->file);\n	v->file->number = asked;\n", "	if (asked % 2 != 0)\n		file_close(h, v->file);\n	v->file->number = asked;\n")],
     "SOCK_SLEEPS_UNASKED": [("sock_helper.c", "	atomic_store(&h->signal.asleep, 1);\n	if (!has_news(h) && !atomic_load(&h->signal.over))\n", "	" + YIELD + "	atomic_store(&h->signal.asleep, 1);\n	if (!atomic_load(&h->signal.over))\n"),
                             ("sock_helper.c", "#include <string.h>\n", "#include <string.h>\n#include <sched.h>\n")],

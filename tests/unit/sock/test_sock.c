@@ -239,6 +239,57 @@ TEST(a_server_that_does_not_read_stops_its_ring_only)
 	close(fd);
 }
 
+/* Opens the place to a new server over TCP. Returns the server's end. */
+static int
+connect_over_tcp(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof at;
+	int fd, few = 4 * SOCK_RING_BYTES;
+
+	check(bind(listener, (struct sockaddr *)&at, len) == 0 && listen(listener, 1) == 0 &&
+	      getsockname(listener, (struct sockaddr *)&at, &len) == 0);
+	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
+	target =
+		(struct sock_target){.ip = ip_addr_v4(INADDR_LOOPBACK), .port = ntohs(at.sin_port)};
+	sock_port_open(port, PLACE, &target);
+	for (uint32_t i = 0; i < PASSES && !state_is(SOCK_OPENED); i++)
+		settle();
+	fd = accept(listener, NULL, NULL);
+	check(fd >= 0);
+	close(listener);
+	return fd;
+}
+
+/* The bytes at the end of the ring are taken and a part of those at its begin, in one pass, for
+ * some of the sizes: what is left leaves once the server reads. */
+TEST(a_socket_that_takes_a_part_is_asked_again)
+{
+	for (uint32_t size = SOCK_RING_BYTES / 2; size < SOCK_RING_BYTES; size += 1021) {
+		uint32_t put = 0, heard = 0, taken = 0;
+		const int fd = connect_over_tcp();
+
+		for (uint32_t i = 0; i < PASSES && taken == put; i++) {
+			const uint32_t end = put + size;
+
+			put_some(&put, end, size);
+			put_some(&put, end, size); /* at the ring's begin */
+			settle();
+			taken = atomic_load(&port->places[PLACE].taken);
+		}
+		check(taken != put);
+		for (uint32_t i = 0; i < YIELDS && heard < put; i++) {
+			server_reads(fd, &heard, SOCK_RING_BYTES);
+			sock_helper_work(&helper);
+		}
+		check_eq(heard, put);
+		sock_port_close(port, PLACE);
+		settle();
+		close(fd);
+	}
+}
+
 TEST(an_end_is_said_behind_the_last_byte)
 {
 	uint32_t said = 0, got = 0;
