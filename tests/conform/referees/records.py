@@ -55,11 +55,12 @@ def table(folder):
         lines.append(f"| memcached's t/*.t and testapp | {version} | its own | {held} | {good} |")
     lines += row_lines(records)
     lines += ["", "nmap, hping3 and thc-ipv6 (`run_intruders`) judge the appliance alone: all clients beside them are answered.", "",
-              "## Planted faults", "", "Each referee named here must catch the fault: `run_referees --planted`. A dash: not asked yet.", "",
-              "| fault of the appliance | in | to be caught by | caught by |", "|---|---|---|---|"]
+              "## Planted faults", "", "Each referee named here catches the fault: `run_referees --planted`. In brackets: not asked yet.", "",
+              "| fault of the appliance | in | caught by |", "|---|---|---|"]
     for fault in planted.FAULTS:
-        by = [name for name in fault.caught_by if name in records["planted"].get(fault.words, [])]
-        lines.append(f"| {fault.words} | `{fault.file}` | {', '.join(fault.caught_by)} | {', '.join(by) or '—'} |")
+        caught = records["planted"].get(fault.words, [])
+        by = ", ".join(name if name in caught else f"({name})" for name in fault.caught_by)
+        lines.append(f"| {fault.words} | `{fault.file}` | {by} |")
     return "\n".join(lines) + "\n"
 
 
