@@ -159,6 +159,12 @@ class ConfigProgram(unittest.TestCase):
                 path.write_text("".join(line[4:] + "\n" for line in block.splitlines()))
                 self.assertIn("configuration OK", clockoo("--check", path, "--data-dir", PROFILES).stdout)
 
+    def test_what_has_no_effect_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "f.yaml").write_text("front:\n  timeout: 2s\n")
+            said = clockoo("--check", "f.yaml", "--data-dir", PROFILES, cwd=folder).stdout
+        self.assertIn("clockoo: warning: front.timeout has no effect without front.servers\n", said)
+
     def test_doctor_says_who_is_let_in_and_what_is_open(self):
         words = ("doctor", "--config", "none", "--sysfs", machine(PAPER), "--data-dir", PROFILES, "--port",
                  "0000:04:00.0")

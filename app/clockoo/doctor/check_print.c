@@ -156,6 +156,7 @@ check_print(struct settings *s, struct error *err)
 	if (!fleet_spec_read(&front, &s->config, err))
 		return -1;
 	printf("%s: configuration OK\n", s->source.file);
+	config_warn(&s->config, stdout);
 	if (s->config.allow[0] != '\0' || s->config.deny[0] != '\0')
 		printf("network: %s\n", let_in);
 	if (s->config.addresses[0] != '\0' || s->config.routes[0] != '\0')
