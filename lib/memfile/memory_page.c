@@ -9,10 +9,16 @@
 bool
 memory_page_is_changed(const struct memory_page *p, uint64_t changed_ns)
 {
-	const uint64_t apart = changed_ns > p->changed_ns ? changed_ns - p->changed_ns
-							  : p->changed_ns - changed_ns;
+	uint64_t last_ns = p->changed_ns;
+	struct beat beat;
 
-	return changed_ns != 0 && p->changed_ns != 0 && apart > CHANGED_BY_OTHERS_NS;
+	if (changed_ns == 0 || p->changed_ns == 0)
+		return false;
+	if (heartbeat_last(&p->heartbeat, &beat) && beat.wall_ns > last_ns)
+		last_ns = beat.wall_ns;
+	return changed_ns > last_ns ? changed_ns - last_ns > CHANGED_BY_OTHERS_NS
+				    : p->changed_ns > changed_ns &&
+					      p->changed_ns - changed_ns > CHANGED_BY_OTHERS_NS;
 }
 
 static void

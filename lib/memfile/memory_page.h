@@ -26,8 +26,9 @@
 #define CRASHES_MAX 3u
 /* After a service this long without a crash, earlier crashes are not attributed to the memory. */
 #define CRASHES_FORGIVEN_NS (24ull * 3600 * 1000000000u)
-/* If a file's inode changed more than this before or after its process last checked, another
- * process changed it. The difference allows for the process's own stores after its last check. */
+/* If a file's inode changed more than this after the last check of its process, or before the time
+ * that the check found, another process changed it. The process's own stores may be that much
+ * later than its last check, and later by any time than what the check found. */
 #define CHANGED_BY_OTHERS_NS 2000000000ull
 
 /* Identifies the file, so that a copy is recognised: a copy of memory in use is the state of no
@@ -45,7 +46,7 @@ struct memory_page {
 	struct file_id file;
 	char boot_id[BOOT_ID_BYTES];
 	struct heartbeat heartbeat;
-	uint64_t changed_ns; /* the file's time when this process last checked; 0: unknown */
+	uint64_t changed_ns; /* the file's time at the last check, a heartbeat; 0: unknown */
 	struct {
 		uint64_t device, incarnation; /* 0: none */
 	} tier; /* the tier that the process served with (flash_super.h) */

@@ -112,21 +112,29 @@ TEST(a_gap_that_was_kept_grows_while_it_is_repaired)
 TEST(a_file_that_others_changed_is_known)
 {
 	static const struct {
-		uint64_t looked_ns, changed_ns;
+		uint64_t found_ns, beat_ns, changed_ns;
 		bool is_changed;
 	} files[] = {
-		{WALL, WALL, false},
-		{WALL, WALL + CHANGED_BY_OTHERS_NS, false},
-		{WALL, WALL + CHANGED_BY_OTHERS_NS + 1, true},
-		{WALL, WALL - CHANGED_BY_OTHERS_NS, false},
-		{WALL, WALL - CHANGED_BY_OTHERS_NS - 1, true}, /* the wall clock was set back */
-		{0, WALL, false},                              /* a layout without the field */
-		{WALL, 0, false},                              /* on hugetlbfs */
+		{WALL, 0, WALL, false},
+		{WALL, 0, WALL + CHANGED_BY_OTHERS_NS, false},
+		{WALL, 0, WALL + CHANGED_BY_OTHERS_NS + 1, true},
+		{WALL, 0, WALL - CHANGED_BY_OTHERS_NS, false},
+		{WALL, 0, WALL - CHANGED_BY_OTHERS_NS - 1, true}, /* the clock was set back */
+		{0, 0, WALL, false},                              /* a layout without the field */
+		{WALL, 0, 0, false},                              /* on hugetlbfs */
+		/* A minute without a store, then one, and a kill before the next check. */
+		{WALL, WALL + 60 * S, WALL + 60 * S + 1, false},
+		{WALL, WALL + 60 * S, WALL + 30 * S, false},
+		{WALL, WALL + 60 * S, WALL + 60 * S + CHANGED_BY_OTHERS_NS + 1, true},
+		{WALL, WALL - 60 * S, WALL, false}, /* a start that ended before its first beat */
 	};
 
 	for (uint32_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-		const struct memory_page p = {.changed_ns = files[i].looked_ns};
+		struct memory_page p = {.changed_ns = files[i].found_ns};
 
+		if (files[i].beat_ns != 0)
+			heartbeat_write(&p.heartbeat,
+					&(struct beat){BOOT, files[i].beat_ns, STORE, BOOT});
 		check_eq(memory_page_is_changed(&p, files[i].changed_ns), files[i].is_changed);
 	}
 }
