@@ -8,8 +8,7 @@
 bool
 tls_step_is_allowed(const struct tls_conns *tc)
 {
-	/* Requests that arrived during a step are read in the next turn, before another step. */
-	if (tc->turns <= tc->stepped_turn + 1)
+	if (tc->stepped)
 		return false;
 	return tc->step_requests == serve_tls_requests(tc->serve) ||
 	       tc->now_ns >= tc->step_ends_ns + tc->step_ns;
@@ -20,7 +19,6 @@ step_begins(struct tls_conns *tc)
 {
 	tls_count(tc, TLS_STEPS);
 	tc->stepped = true;
-	tc->stepped_turn = tc->turns;
 	tc->step_ends_ns = 0;
 	tc->step_requests = serve_tls_requests(tc->serve);
 }

@@ -57,7 +57,6 @@ struct tls_conns {
 	uint64_t step_ns,
 		step_ends_ns;   /* length and end of the last step of a handshake; 0: unknown */
 	uint64_t step_requests; /* requests served up to then */
-	uint64_t stepped_turn;  /* number of the turn of that step */
 	bool stepped;           /* a step was made in this turn */
 	bool begun_last;        /* the last step was one of begins */
 	uint32_t rekeys;        /* in this turn */
@@ -84,8 +83,8 @@ bool tls_place_is_to_be_had(const struct tls_conns *tc);
  * TLS_IN_ORDER_NS, else the newest whose source has no more than its part, else the newest. begins
  * is not empty. */
 struct list *tls_begin_next(struct tls_conns *tc);
-/* True if this turn may make a step: every other turn may make one, and while requests are served
- * steps take half of the time at most. */
+/* True if this turn may make a step: one at most, and half of the time at most while requests are
+ * served. */
 bool tls_step_is_allowed(const struct tls_conns *tc);
 /* Makes a step of the handshake, or queues it for one. False if the connection has ended. */
 bool tls_handshake_go_on(struct tls_conns *tc, struct tls_conn *t);

@@ -654,7 +654,6 @@ MUTANTS = {
     "TLS_RECORDS_MANY": [("tls_conns.c", "PIECES_READ_MAX : TLS_RECORDS_FEW;", "PIECES_READ_MAX : PIECES_READ_MAX;")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "oldest->deferred_ns + TLS_IN_ORDER_NS)", "oldest->deferred_ns + 1000 * TLS_IN_ORDER_NS)")],
     "TLS_NEWEST_FIRST": [("tls_handshakes.c", "oldest->deferred_ns + TLS_IN_ORDER_NS)", "oldest->deferred_ns)")],
-    "TLS_STEP_UPON_STEP": [("tls_handshakes.c", "if (tc->turns <= tc->stepped_turn + 1)", "if (tc->stepped)")],
     "TLS_YIELD_CLOSES": [("tls_handshakes.c", "	if (conn_unread(t->wire) > 0 || conn_has_ended(t->wire)) {", "	if (conn_unread(t->wire) > 0 || tc != NULL) {")],
     # A front's servers: any certificate will do, or any name; a session outlives its certificate, or its issuers; requests may leave before
     # the server is verified.
