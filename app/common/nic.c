@@ -31,9 +31,9 @@ choose_cores(struct nic *nic, struct config *cfg, struct error *err)
 	return good;
 }
 
-/* Writes the port in EAL's form, with an absolute path of its socket: memif's driver takes no
- * other, and with -d the program has left its directory when vhost's driver removes the socket.
- * cfg keeps the path as written, for a reload to compare. */
+/* Writes the port in EAL's form, with an absolute path of its socket. memif's driver takes no
+ * relative path, and vhost's driver removes the socket after the program, with -d, has left its
+ * directory. cfg keeps the path as written, for a reload to compare. */
 static bool
 eal_device_args(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],
 		struct error *err)
@@ -200,9 +200,8 @@ create_bond(struct nic *nic, struct region *region, const struct config *cfg)
 	nic->bond = bond_create(region, &how);
 }
 
-/* Returns the port of a core's queue, or of its queues of both members, or with the kernel's
- * copies.
- */
+/* Returns a core's port: for core 0 the one with the kernel's copies, if there is one; otherwise
+ * the bond's, if there is a bond; otherwise that of the core's queue. */
 static struct port *
 queue_port(struct nic *nic, uint32_t core)
 {
@@ -254,7 +253,7 @@ nic_port(struct nic *nic, uint32_t core)
 	return nic->handover != NULL ? handover_port(nic->handover, core) : queue_port(nic, core);
 }
 
-/* Waits until a member of the bond has a link: it may be half of a bond. */
+/* Waits until one member of the bond has a link. The other member need not have one. */
 static bool
 wait_for_member(struct nic *nic, const struct config *cfg, struct error *err)
 {
@@ -269,7 +268,7 @@ wait_for_member(struct nic *nic, const struct config *cfg, struct error *err)
 			 nic_member_name(cfg, 0), nic_member_name(cfg, 1), LINK_WAIT_MS / 1000);
 }
 
-/* Starts the second member, which must be as the first. */
+/* Starts the second member, which must be a NIC of the same kind as the first. */
 static bool
 start_other(struct nic *nic, const struct config *cfg, uint32_t frames, struct error *err)
 {
@@ -292,8 +291,8 @@ start_other(struct nic *nic, const struct config *cfg, uint32_t frames, struct e
 	return wait_for_member(nic, cfg, err);
 }
 
-/* Makes DPDK's name of a port of what EAL got: without arguments, and a PCI address with its domain
- * and in lower case. */
+/* Makes DPDK's name of a port from the device text that EAL got: the name has no arguments, and a
+ * PCI address in it has its domain and is in lower case. */
 static void
 port_name_of(char name[DEVICE_BYTES], const struct profile *p, const char *device)
 {
@@ -367,7 +366,7 @@ nic_lend(struct nic *nic, const struct config *cfg, const struct huge_block *blo
 	const struct device_memory memory = {block->base, block->bytes, block->page_bytes};
 	const char *why = "values in a memory file are copied";
 
-	/* A file is closed for its next reader while the driver still has frames. */
+	/* A memory file is finished for its next reader while the driver still has frames. */
 	if (cfg->memory_file[0] == '\0')
 		why = device_lend(&nic->device, &req, &memory);
 	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS && (cfg->offloads & OFFLOAD_TX_LOANS))
@@ -478,7 +477,7 @@ nic_stop(struct nic *nic)
 		close(nic->claim);
 	if (nic->rings.base != NULL)
 		huge_block_free(&nic->rings);
-	if (!nic->device.abandoned && !nic->other.abandoned) /* EAL would call the driver, too */
+	if (!nic->device.abandoned && !nic->other.abandoned) /* eal_stop calls the driver */
 		eal_stop();
 	close(nic->prefix);
 }

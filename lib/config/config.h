@@ -123,7 +123,7 @@ struct config {
 	uint32_t poll;         /* enum config_poll */
 	uint32_t eviction;     /* enum config_eviction */
 	uint32_t control_cpu;  /* CONFIG_NO_CPU: not set */
-	uint32_t queues;       /* 0: one a core; config_finish sets it */
+	uint32_t queues;       /* 0: one for each core; config_finish sets that number */
 	uint32_t rx_ring, tx_ring, burst; /* 0: the profile decides */
 	uint32_t offloads;                /* enum offload, or CONFIG_PROFILE_OFFLOADS */
 	uint32_t node_mb[CONFIG_NODES_MAX];
@@ -191,7 +191,7 @@ config_is_user(const struct config *cfg)
 	return strcmp(cfg->port, CONFIG_PORT_USER) == 0;
 }
 
-/* A file of addresses counts as one with IPv6 addresses. */
+/* A file of addresses is taken to contain an IPv6 address. */
 static inline bool
 config_has_ipv6(const struct config *cfg)
 {
@@ -201,8 +201,8 @@ config_has_ipv6(const struct config *cfg)
 	return cfg->ipv6_use == IPV6_ON || (cfg->ipv6_use == IPV6_AUTO && named);
 }
 
-/* Returns the address that names the appliance: that of --address, without one that of --address6.
- * 0.0.0.0 or ::, as its family is: neither is given. */
+/* Returns the address that names the appliance: that of --address or, if there is none, that of
+ * --address6. If neither is given, the result is :: where there is IPv6, and 0.0.0.0 otherwise. */
 static inline struct ip_addr
 config_first_address(const struct config *cfg)
 {
@@ -258,7 +258,7 @@ bool config_set(struct config *cfg, const char *name, const char *value, struct 
 bool config_finish(struct config *cfg, struct error *err);
 
 /* Applies the defaults, then the file, then the command line, then config_finish. Skips argv[0].
- * Reads only default_file and again of *src, and fills the rest. */
+ * Of *src it reads only the members default_file and again, and it fills the others. */
 enum config_action config_parse(struct config *cfg, struct config_source *src, int argc,
 				char *const *argv, struct error *err);
 
@@ -283,11 +283,12 @@ typedef void config_visit(void *arg, const char *option, const char *key, const 
 void config_differ(const struct config_loaded *was, const struct config_loaded *now,
 		   config_visit *visit, void *arg);
 
-/* Prints a configuration, as it was before config_finish, as a file that sets its options. */
+/* Prints a configuration to which config_finish was not applied, in the form of a file that sets
+ * its options. */
 void config_print(const struct config *cfg, FILE *out);
 
-/* Prints one line for each option set that is ignored or has another meaning here, and one if a key
- * of a front is set without servers. */
+/* Prints one line for each option that is set and is ignored or has another meaning here, and one
+ * line if a key of a front is set without servers. */
 void config_warn(const struct config *cfg, FILE *out);
 
 /* Parses a decimal number. False if anything else is in the text. */

@@ -1,20 +1,22 @@
 /*
  * flash_tier.h - the tier of one store: its shards behind the store's hooks, and its thread's work.
  *
- * Shape:  a key is of one shard of each stream: hash % (shards / streams). Where there are two, the
- *         first has records that may move to a column, the second the larger ones. An evicted item
- *         is reserved and copied without a lock of the store, and becomes an entry under the key's
- *         lock (FLASH.md, "The life of an item"). An item beyond the turn's budget waits in memory.
+ * Shape:  a key is of one shard of each stream: hash % (shards / streams). Of two streams, the
+ *         first has the records that may move to a column, the second the larger ones. For an
+ *         evicted item, a record is reserved and the value copied without a lock of the store; its
+ *         entry is made under the key's lock (FLASH.md, "The life of an item"). An item beyond the
+ *         turn's budget waits in memory.
  * Units:  bytes.
- * Owner:  the caller: shards, initialised or recovered, and the tier, which outlive the store's
+ * Owner:  the caller: the shards, initialised or recovered, and the tier. Both outlive the store's
  *         last call.
  * Thread: hooks and flash_tier_turn: the core named. struct flash_writer: the tier's thread.
  * Errors: none: what is not admitted is evicted as without a tier, and counted.
- * Bounds: FLASH_OFFERS of a core are open. A core copies FLASH_COPY_TURN bytes a turn, and
- *         FLASH_COPY_PIECE more at most, FLASH_PACK_TURN packed, and what was begun below that; a
- *         larger value takes several turns. A core visits FLASH_SHARDS_TURN shards a turn. A set
- *         waits FLASH_PATIENCE_NS for a device that accepts no segment. The unused budget is kept
- *         for a second.
+ * Bounds: FLASH_OFFERS offers of a core are open. In one turn a core copies FLASH_COPY_TURN bytes,
+ *         and FLASH_COPY_PIECE more at most; it also packs FLASH_PACK_TURN bytes, and the rest of
+ *         the value with which it reaches them. A value for which that is too little is copied in
+ *         several turns. A core visits FLASH_SHARDS_TURN shards a turn. A set waits
+ *         FLASH_PATIENCE_NS for a device that accepts no segment. Of the budget of writes, at most
+ *         that of one second is saved up.
  */
 #ifndef CLOCKOO_FLASH_TIER_H
 #define CLOCKOO_FLASH_TIER_H
@@ -29,9 +31,9 @@
 #include "store/tier.h"
 
 /* Copying takes a tenth of a core's time: a core earns FLASH_COPY_BYTES for each FLASH_COPY_NS of
- * its turns, and keeps those of one turn, or one piece. If more than half of its ring waits, sets
- * evict faster than that: a turn then copies FLASH_COPY_FLOOD, and FLASH_COPY_WAITING more for each
- * item that waits. */
+ * its turns, and saves up at most what one turn earns, or FLASH_COPY_PIECE if that is more. If more
+ * than half of its ring of evicted items waits, sets evict faster than the core copies: a turn then
+ * earns FLASH_COPY_FLOOD bytes at least, and FLASH_COPY_WAITING more for each item that waits. */
 #define FLASH_COPY_BYTES   2u
 #define FLASH_COPY_NS      5u
 #define FLASH_COPY_PIECE   2048u /* a value up to that is copied at once */
@@ -39,9 +41,10 @@
 #define FLASH_COPY_WAITING 512u
 #define FLASH_COPY_TURN    (256u << 10)
 static_assert(FLASH_COPY_PIECE >= ITEM_PIN_MIN_BYTES, "a longer value can be pinned");
-/* The tier's thread copies values above FLASH_COPY_PIECE. The core's part of such an eviction
- * counts as FLASH_COPY_HELPED copied bytes at its begin, and at its end. The core slices those that
- * the thread has not taken within FLASH_HELP_NS, or while more than half of its ring waits. */
+/* The tier's thread copies values above FLASH_COPY_PIECE. For each, the core's own work counts as
+ * FLASH_COPY_HELPED copied bytes when it posts the copy, and as many when it finds the copy made.
+ * The core copies, in slices, a value that the thread has not taken within FLASH_HELP_NS, or has
+ * not taken yet while more than half of the core's ring waits. */
 #define FLASH_OFFERS      16u /* of a core at once */
 #define FLASH_COPY_HELPED 1024u
 #define FLASH_HELP_NS     1000000ull
@@ -123,7 +126,7 @@ struct flash_tier_core {
 	bool is_flooded;                     /* more than half of the ring waits */
 	uint32_t packed;                     /* bytes of values given to the packer in this turn */
 	uint32_t next;                       /* shard that the next turn visits */
-	struct flash_prefetched *prefetched; /* by its backend; NULL: nothing is */
+	struct flash_prefetched *prefetched; /* what its backend prefetched; NULL: nothing */
 	struct counter counters[FLASH_OFFER_COUNTERS_COUNT];
 	struct counter asks[FLASH_ASK_COUNTERS_COUNT]; /* of its backend */
 } __attribute__((aligned(CACHE_LINE_BYTES)));
@@ -131,29 +134,29 @@ struct flash_tier_core {
 struct flash_tier_config {
 	struct flash_shard *shards;
 	uint32_t shard_count; /* of all streams; a power of two, FLASH_SHARDS_MAX at most */
-	uint32_t streams;     /* 0 is 1; 2: the second half of the shards is that of large items */
+	uint32_t streams;     /* 0, 1: one; 2: the second half of the shards has the large items */
 	uint32_t cores;
 	uint32_t item_max;             /* of value, FLASH_VALUE_MAX at most */
 	_Atomic uint64_t *flush_due;   /* outlives the process (flash_state.h); may be NULL */
 	bool admit_all;                /* admit items that no client has read, too */
 	bool thread_copies;            /* flash_writer_work copies evicted values, too */
-	struct flash_ghosts ghosts;    /* otherwise admit a key at its second eviction, too */
+	struct flash_ghosts ghosts;    /* unless admit_all: admit at the second eviction, too */
 	uint64_t budget;               /* bytes of records a second; 0: any number */
-	struct flash_convert *convert; /* of shards with columns; NULL: they have none */
-	struct flash_packer *packers;  /* cores of them; NULL: values lie as they are */
-	const char *io;                /* the maker of transfers, as stats names it; NULL: memory */
+	struct flash_convert *convert; /* of shards with columns; NULL: no shard has columns */
+	struct flash_packer *packers;  /* one for each core; NULL: values are not packed */
+	const char *io;                /* what makes the transfers, as in stats; NULL: "memory" */
 };
 
 struct flash_tier {
 	struct flash_tier_config c;
-	uint32_t of_stream; /* shards */
+	uint32_t of_stream; /* shards of each stream */
 	struct flash_health health;
 	struct store_tier hooks; /* for store_tier_attach */
 	_Atomic bool admit_all;  /* as the configuration's, until it is changed */
 	_Atomic uint64_t budget;
 	_Atomic int64_t tokens; /* bytes of the budget that may be written now; below 0: none */
-	/* Since then a set waits, and the device has accepted no segment of a shard that is short.
-	 * 0: no set waits, or no shard is short. */
+	/* The time since which a set has waited, and the device has accepted no segment of a shard
+	 * that is short of room. 0: no set waits, or no shard is short of room. */
 	_Atomic uint64_t short_since_ns;
 	struct flash_tier_core core[FLASH_CORES_MAX];
 	struct { /* the counters at the last `stats reset` */
@@ -181,7 +184,8 @@ flash_tier_shard(const struct flash_tier *tier, uint64_t hash, uint32_t stream)
 	return &tier->c.shards[stream * tier->of_stream + (hash & (tier->of_stream - 1))];
 }
 
-/* A look at the shards of all streams, as flash_look_begin and flash_look_end; tries 0 at first. */
+/* A lookup in the shards of all streams: begin and end do for each of them what flash_look_begin
+ * and flash_look_end do for one. tries is 0 at first. */
 struct flash_tier_look {
 	uint32_t tries;
 	struct flash_look of[FLASH_STREAMS];
@@ -214,7 +218,7 @@ flash_prefetched_find(struct flash_prefetched *prefetched, uint64_t hash)
 	return NULL;
 }
 
-/* flash_shard_lacks of all of them. */
+/* flash_index_moves and flash_shard_lacks, for one shard of each stream. */
 struct flash_tier_moves {
 	uint32_t of[FLASH_STREAMS];
 };
@@ -242,7 +246,7 @@ struct flash_writer {
 /* Writes closed segments, and handles the ends of writes. Never waits. False: there was nothing to
  * do. now_ns: above 0. */
 bool flash_writer_work(struct flash_writer *writer, uint64_t now_ns);
-/* Adds the budget of this time. */
+/* Adds to the bytes that may be written now what the budget allows for ns. */
 void flash_tier_earn(struct flash_tier *tier, uint64_t ns);
 
 #endif

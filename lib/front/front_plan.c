@@ -117,8 +117,8 @@ of_many_digits(char text[KEY_BYTES], uint32_t k)
 	return snprintf(text, KEY_BYTES, "%016u", k);
 }
 
-/* Measures sequential keys. A hash may be even in one form and not in another, so the worst
- * counts. */
+/* Measures sequential keys. A hash may spread keys of one form evenly and those of another
+ * unevenly, so the worst form counts. */
 static void
 measure_sequence(struct front_plan *plan, const struct front_ring *ring, struct shares *shares)
 {
@@ -194,8 +194,8 @@ warn_of_hash(struct front_warning *w, const struct front_plan *plan, const char 
 			 hash, plan->sequence, plan->busiest);
 }
 
-/* Warns of values that servers may have kept from earlier. Returns the number of warnings: at most
- * one, since hand-overs are for sole mode. */
+/* Warns of values that servers may have kept from earlier. Returns the number of warnings, at most
+ * one: the first is for shared mode, the second for hand-overs, which are for sole mode only. */
 static uint32_t
 warn_of_old(struct front_warning *w, const struct front_config *config)
 {

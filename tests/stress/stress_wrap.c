@@ -1,8 +1,9 @@
 /*
  * A reader is stopped inside one get, and meanwhile others flush until the flush generation's
  * number recurs. Goal: an item that was flushed before the get began is a miss all the same.
- * Method: one thread as two cores; at each gap between two steps of the get in turn, the other
- * core stores and flushes once more than there are numbers. A run repeats exactly.
+ * Method: one thread runs both cores. The gaps between two steps of the get are taken in turn: at
+ * each, the other core stores and flushes GENERATIONS_MAX times, which with one flush before the
+ * get is as often as there are numbers. A run repeats exactly.
  */
 #include "image/store_plan.h"
 #include "store/store_state.h"
@@ -36,8 +37,8 @@ put(struct store_core *sc, struct view key)
 	ensure(store_finish(sc, &f, STORE_SET, 0) == STORE_OK);
 }
 
-/* Flushes. The other core collects the items of old generations; the
- * stopped one does not turn. */
+/* Flushes from the core that is not stopped in a get. That core also collects the items of old
+ * generations; the stopped core makes no turn. */
 static void
 flush(struct store_core *sc)
 {
@@ -55,7 +56,7 @@ stress_gap(void)
 	if (sc == NULL || gaps_left-- != 0)
 		return;
 	flusher = NULL;
-	/* A flush came before: after this many more, the number is that of the item again. */
+	/* One flush came before the get: after this many more, the number is the item's again. */
 	for (uint32_t i = 0; i < GENERATIONS_MAX; i++) {
 		put(sc, text("other"));
 		flush(sc);
@@ -92,7 +93,7 @@ get(struct store_core *sc, enum variant variant, struct view key)
 	}
 }
 
-/* True if a get with the flusher at that gap lies. */
+/* True if a get finds the flushed item when the other core flushes at that gap. */
 static bool
 is_a_lie(struct store *st, enum variant variant, uint32_t gap)
 {
