@@ -11,7 +11,7 @@
 #define UNREAD_VALUE_PART 8u               /* a value counts as this part of them at most */
 #define UNREAD_PART       2u               /* of what values that are begun may hold */
 #define UNREAD_STALL_NS   (20 * NS_PER_MS) /* and two round trips, with a window that is closed */
-/* The same for a client whose window is open: its ACKs may wait behind the segments of others. */
+/* A client with an open window has this time instead: its ACKs may wait behind others' segments. */
 #define UNREAD_SILENT_NS (100 * NS_PER_MS)
 /* Resets for newcomers are paced: clients that return at once, or together, would fill the lanes.
  * A spare amount serves the first newcomers behind clients that came together and read nothing. */

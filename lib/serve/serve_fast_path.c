@@ -185,8 +185,8 @@ plain_step(struct serve *sv, struct session *ss)
 
 /* ---- sets of a connection ---- */
 
-/* A set that may have to wait, or stands behind a request that may, is for the slow path: its bytes
- * count against the read buffer there (op_admit). */
+/* Refuses a set that may have to wait, or follows a request that may: the slow path counts its
+ * bytes against the read buffer (op_admit). */
 bool
 set_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {

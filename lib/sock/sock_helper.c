@@ -237,8 +237,9 @@ move(struct sock_helper *h, const struct visit *v, uint32_t events)
 
 /* ---- connecting ---- */
 
-/* True if the socket is connected to itself: the kernel has chosen the port that nobody listens on
- * as the local one (RFC 9293, 3.5, simultaneous open). Kept, it would take the server's port. */
+/* True if the socket is connected to itself, which happens if nobody listens on the server's port
+ * and the kernel has chosen that port as the local one (RFC 9293, 3.5, simultaneous open). Such a
+ * connection would keep the port from the server. */
 static bool
 is_own_peer(int fd)
 {

@@ -216,8 +216,7 @@ next_lost(const struct conn *c, uint32_t *begin, uint32_t *end)
 	return pipe == 0 || *end - *begin <= c->cwnd - pipe;
 }
 
-/* RFC 8985 section 7.3: probes with new data if the window allows it, or else with the last
- * segment. */
+/* RFC 8985 section 7.3: probes with new data if the window allows it, else the last segment. */
 static bool
 send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 {

@@ -56,7 +56,8 @@ stress_gap(void)
 	if (sc == NULL || gaps_left-- != 0)
 		return;
 	flusher = NULL;
-	/* One flush came before the get: after this many more, the number is the item's again. */
+	/* The run flushes once before the get: this many more flushes give the item's number again.
+	 */
 	for (uint32_t i = 0; i < GENERATIONS_MAX; i++) {
 		put(sc, text("other"));
 		flush(sc);

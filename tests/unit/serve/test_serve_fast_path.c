@@ -296,13 +296,26 @@ TEST(whole_requests_are_answered_as_single_bytes_are, no_setup)
 	}
 }
 
+/* Returns a connection that has asked in text: on a fresh one the protocol is not known, and no
+ * request is plain. */
+static struct conn *
+text_open(void)
+{
+	struct conn *c = rig_open(rig);
+
+	rig_receive_text(rig, c, "get k\r\n");
+	rig_turn(rig);
+	stream_says(c, "END\r\n", 5);
+	return c;
+}
+
 TEST(stream_that_ends_behind_a_plain_request_is_answered_and_closed)
 {
 	static const char *const requests[] = {"get k\r\n", "set k 0 0 1\r\nx\r\n"};
 	static const char *const replies[] = {"END\r\n", "STORED\r\n"};
 
 	for (uint32_t i = 0; i < 2; i++) {
-		struct conn *c = rig_open(rig);
+		struct conn *c = text_open();
 
 		rig_receive_text(rig, c, requests[i]);
 		rig_eof(rig, c);
@@ -314,7 +327,7 @@ TEST(stream_that_ends_behind_a_plain_request_is_answered_and_closed)
 
 TEST(plain_request_waits_for_room)
 {
-	struct conn *c = rig_open(rig);
+	struct conn *c = text_open();
 
 	rig_set_chunks(rig, 0);
 	rig_receive_text(rig, c, "set k 0 0 1\r\nx\r\n");
@@ -324,5 +337,5 @@ TEST(plain_request_waits_for_room)
 	rig_acked(rig, c);
 	rig_turn(rig);
 	stream_says(c, "STORED\r\n", 8);
-	check_eq(rig_count(rig, REQ_TCP), 1);
+	check_eq(rig_count(rig, REQ_TCP), 2);
 }
