@@ -174,20 +174,10 @@ void front_lane_moved(struct front_lane *l);
 void front_lane_condition(struct front_lane *l, enum front_condition condition);
 /* Opens the lane anew, after a pause, and probes its server. */
 void front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns);
-/* Returns when the lane is due; or FRONT_NEVER. */
+/* Returns when the lane is due, or FRONT_NEVER; includes that in the front's next due time. */
 uint64_t front_lane_due(const struct front_lane *l);
-/* Acts on a lane that is due. The caller notes when it is due again. */
+void front_lane_due_note(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);
-/* Includes the lane in the front's next due time. Whatever may bring its due time forward does so;
- * one that is put off is found at the earlier time. */
-static inline void
-front_lane_due_note(const struct front_lane *l)
-{
-	const uint64_t due_ns = front_lane_due(l);
-
-	if (due_ns < l->front->due_ns)
-		l->front->due_ns = due_ns;
-}
 /* Counts bytes transferred towards the end of the first batch. */
 static inline void
 front_lane_moves(struct front_lane *l, uint32_t bytes)
