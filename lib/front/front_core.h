@@ -174,8 +174,9 @@ void front_lane_moved(struct front_lane *l);
 void front_lane_condition(struct front_lane *l, enum front_condition condition);
 /* Opens the lane anew, after a pause, and probes its server. */
 void front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns);
-/* Returns when the lane is due; or FRONT_NEVER. */
+/* Returns when the lane is due, or FRONT_NEVER; includes that in the front's next due time. */
 uint64_t front_lane_due(const struct front_lane *l);
+void front_lane_due_note(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);
 /* Counts bytes transferred towards the end of the first batch. */
 static inline void
