@@ -19,6 +19,7 @@
 
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/copy.h"
 #include "base/region.h"
 
 struct sendq_buf {
@@ -124,7 +125,7 @@ sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 		sendq_copy_next(q, to, len);
 		return;
 	}
-	memcpy(to, p->data + q->cursor_used, len);
+	bytes_copy(to, p->data + q->cursor_used, len);
 	q->cursor_used += len;
 }
 
