@@ -31,6 +31,8 @@
 #define TX_QUEUE_BURSTS (TX_QUEUE_MAX / BURST_MAX)
 
 struct tx_queue {
+	struct burst
+		*open; /* the burst of the next frame; behind the last one if the queue is full */
 	uint32_t count;
 	struct burst burst[TX_QUEUE_BURSTS];
 };

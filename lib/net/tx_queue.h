@@ -18,14 +18,22 @@ static inline void
 tx_queue_put(struct tx_queue *out, struct frame *frame, uint8_t *data, uint32_t len,
 	     uint32_t ol_flags)
 {
-	struct burst *part = &out->burst[out->count / BURST_MAX];
-	const uint32_t i = out->count % BURST_MAX;
+	struct burst *part = out->open;
+	const uint32_t i = out->count++ % BURST_MAX;
 
 	part->len[i] = len;
 	part->ol_flags[i] = ol_flags;
 	part->data[i] = data;
 	part->frame[i] = frame;
-	out->count++;
+	if (unlikely(i == BURST_MAX - 1))
+		out->open++;
+}
+
+static inline void
+tx_queue_clear(struct tx_queue *out)
+{
+	out->count = 0;
+	out->open = out->burst;
 }
 
 static inline void
