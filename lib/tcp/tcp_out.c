@@ -530,22 +530,34 @@ merge_later(struct tcp *t)
 		list_push_back(&t->out, node);
 }
 
+/* Returns how many visits may follow that send one frame each. left: visits of this turn. */
+static uint32_t
+visits_now(const struct tcp *t, uint32_t left)
+{
+	return min_u32(left, tx_queue_room(&t->net));
+}
+
 void
 tcp_output(struct tcp *t)
 {
+	uint32_t left = VISITS_PER_TURN, now = visits_now(t, left);
+
 	fast_path_output_begin(t);
-	for (uint32_t i = 0; i < VISITS_PER_TURN && tx_queue_has_room(&t->net); i++) {
+	while (now != 0) {
 		struct list *first = list_pop_front(&t->out);
 		struct conn *c;
 
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
+		now--;
+		left--;
 		if (likely(fast_path_output(t, c)) ||
 		    (fast_path_is_other(c) && fast_path_output_other(t, c)))
 			continue;
 		if (conn_output(t, c))
 			visit_again(t, c);
+		now = visits_now(t, left);
 	}
 	if (unlikely(!list_empty(&t->out_later)))
 		merge_later(t);
