@@ -375,6 +375,43 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 	return true;
 }
 
+/* True if op is a get of one key, and its connection has no other operation in the pass. */
+static inline bool
+op_is_alone(const struct op *op, const struct op *end)
+{
+	const struct session *ss = op->session;
+
+	return op->req.verb == MC_GET &&
+	       (op->req.flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST) && ss != NULL &&
+	       ss->conn != NULL && ss->waits == 0 && (op + 1 == end || op[1].session != ss);
+}
+
+/* Executes the gets that begin a run as long as each is alone. Returns the first that is not, or
+ * needs another path. */
+static inline const struct op *
+alone_gets_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
+		   struct tally *tally)
+{
+	const struct op *end = &sv->ops[sv->op_count];
+
+	for (; op < end && op_is_alone(op, end); op++) {
+		const struct item *it = store_get_in_batch(batch, &op->probe, op->req.key);
+		struct conn *c = op->session->conn;
+		struct item_lengths bare = {0};
+		const uint32_t bytes = reply_bytes(it, &bare, MISS_BYTES);
+		uint32_t room;
+		uint8_t *at;
+
+		if (unlikely(bytes == 0))
+			break;
+		at = conn_reserve_room(sv->stack, c, bytes, &room);
+		ensure(at != NULL); /* promised by conn_writable or conn_credit_take */
+		conn_commit_room(sv->stack, c,
+				 (uint32_t)(reply_put(sv, at, op, it, bare, tally) - at), room);
+	}
+	return op;
+}
+
 /* Executes a run of gets of any connections. late: the pass may have requests that arrived
  * before this turn. */
 static inline uint32_t
@@ -383,10 +420,13 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
-	struct reply_writer w = {.first = first};
+	struct reply_writer w;
 	struct session *full = NULL;
 	uint32_t keys;
 
+	if (!late && miss_bytes != 0)
+		op = alone_gets_execute(sv, &batch, op, &tally);
+	w = (struct reply_writer){.first = op};
 	for (; op < end && op->req.verb == MC_GET; op++) {
 		struct item_lengths bare = {0};
 		const struct item *it;

@@ -192,9 +192,7 @@ sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 	}
 	ensure(last != NULL && last->inline_bytes &&
 	       last->data + last->len + bytes <= (const uint8_t *)last + CHUNK_BYTES);
-	/* If everything was sent, the cursor is at the end of this buffer already. */
-	last->len += bytes;
-	q->bytes += bytes;
+	sendq_commit_known(q, bytes);
 }
 
 bool

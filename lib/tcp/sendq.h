@@ -91,6 +91,14 @@ uint8_t *sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t b
 			    uint32_t *room);
 /* Queues the first bytes of the last reservation and returns the rest. */
 void sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
+/* Does the same for bytes that are known to be in the room of the reservation, and not 0. */
+static inline void
+sendq_commit_known(struct sendq *q, uint32_t bytes)
+{
+	/* If everything was sent, the cursor is at the end of this buffer already. */
+	q->tail->len += bytes;
+	q->bytes += bytes;
+}
 bool sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf bytes);
 
 /* Drops the first bytes: acknowledged. */

@@ -361,6 +361,18 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 		conn_schedule_output(t, c);
 }
 
+void
+conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room)
+{
+	ensure(bytes <= room);
+	if (unlikely(c->flags & CONN_CLOSE || bytes == 0)) {
+		conn_commit(s, c, bytes);
+		return;
+	}
+	sendq_commit_known(&c->tx, bytes);
+	conn_schedule_output(stack_tcp(s), c);
+}
+
 bool
 conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 		    void (*release)(const void *arg), const void *arg)

@@ -406,6 +406,13 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 	c->reserved = NULL;
 }
 
+void
+conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room)
+{
+	check(bytes <= room);
+	conn_commit(s, c, bytes);
+}
+
 bool
 conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 		    void (*release)(const void *arg), const void *arg)
