@@ -89,6 +89,9 @@ uint8_t *sendq_reserve(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 /* Like sendq_reserve(). *room: the number of contiguous bytes. */
 uint8_t *sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes,
 			    uint32_t *room);
+/* Queues a copy of a few bytes in an empty queue, with a credit. False: the queue has others, no
+ * chunk is left, or there are too many or none; nothing was done. */
+bool sendq_write_first(struct sendq *q, struct sendq_pool *pool, struct view bytes);
 /* Queues the first bytes of the last reservation and returns the rest. */
 void sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
 /* Does the same for bytes that are known to be in the room of the reservation, and not 0. */
