@@ -187,15 +187,6 @@ send_retransmission(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_
 	return true;
 }
 
-/* Returns the end of a full segment that starts at begin. The FIN takes no room. */
-static uint32_t
-segment_end(const struct conn *c, uint32_t begin, uint32_t end)
-{
-	const uint32_t full = begin + c->mss;
-
-	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
-}
-
 /* Returns the first lost range, which is sent before new data (RFC 6675 section 5, NextSeg), within
  * both windows: the peer may have closed its window meanwhile. */
 static bool
@@ -246,14 +237,6 @@ send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 		return false;
 	tlp_sent(t, c, true);
 	return true;
-}
-
-/* Returns how many segments a visit may send. A segment of any length costs the same work,
- * and the peer chooses the MSS, so fewer short ones are sent. */
-static uint32_t
-segs_per_visit(const struct conn *c)
-{
-	return likely(c->mss >= MSS_SMALL) ? SEGS_PER_VISIT : c->mss / MSS_PER_SEG;
 }
 
 static bool
