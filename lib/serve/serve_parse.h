@@ -8,6 +8,7 @@
 #ifndef CLOCKOO_SERVE_PARSE_H
 #define CLOCKOO_SERVE_PARSE_H
 
+#include "serve_admin.h"
 #include "serve_internal.h"
 
 void conns_parse(struct serve *sv);
@@ -56,6 +57,34 @@ enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t ha
 void session_visit_end(struct serve *sv, struct session *ss, enum parse_step step);
 /* Begins a request whose first bytes arrived at since_ns. False: its reply has no room. */
 bool request_begin(struct serve *sv, struct session *ss, uint64_t since_ns);
+
+/* Begins a visit. False: the connection is closed, or none of its input is read any more. */
+static inline bool
+visit_begin(struct serve *sv, struct session *ss)
+{
+	if (ss->conn == NULL || ss->closing)
+		return false;
+	ss->pass_ops = 0;
+	ss->deferrable_bytes = 0;
+	if (ss->active_s != sv->clock.now_s)
+		session_active(sv, ss);
+	return true;
+}
+
+/* True on the first visit of a turn, with which the session's share of the turn begins. */
+static inline bool
+visit_is_first(const struct serve *sv, struct session *ss)
+{
+	if (unlikely(ss->turn == sv->turn))
+		return false;
+	ss->turn = sv->turn;
+	ss->served = 0;
+	ss->has_credit = false;
+	return true;
+}
+
+/* Makes the steps of a visit that has begun. */
+void conn_visit(struct serve *sv, struct session *ss);
 
 /* ---- operations ---- */
 
@@ -121,11 +150,10 @@ void gets_fast_create(struct serve *sv);
 /* Appends operations parsed from the unread bytes at src; returns their number, 0 if the fast
  * path cannot take them. The caller has made the checks that precede every line. */
 uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* Makes the first step of the first visit in a turn if nothing of the session is in progress, and
- * its unread bytes arrived in this turn and begin with a plain set and its body, or are one plain
- * get. The caller has made the checks that do not depend on the session (plain_steps).
- * PARSE_CONTINUE: the other steps follow. */
-enum parse_step plain_step(struct serve *sv, struct session *ss);
+/* Visits the ready connections. The first visit in a turn is one step if nothing of the session is
+ * in progress, and its unread bytes arrived in this turn and are one plain get, or a plain set with
+ * its body. The caller has made the checks that do not depend on the session (plain_steps). */
+void plain_conns_visit(struct serve *sv);
 /* Appends the set that begins the unread bytes at src, if its body is among them and it needs no
  * other path; else false. src begins with MC_SET_PREFIX. */
 bool set_parse_fast(struct serve *sv, struct session *ss, struct view src);
