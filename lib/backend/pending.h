@@ -107,7 +107,6 @@ struct pending_line {
 #define AHEAD_GETS_MAX      64u  /* gets of a connection that are asked for in one step */
 #define AHEAD_GETS_PER_TURN 512u /* gets asked for in a turn that are not operations yet */
 
-/* The pending requests of one lane. */
 struct pending_lane {
 	uint32_t open;       /* pending requests and granted places */
 	uint64_t values;     /* bytes of writes' values that have not ended, or are granted */
@@ -148,8 +147,7 @@ struct pending_table {
 	struct list lines_free, lines_executed;
 	struct list lines_ready;   /* the first is being read if a pass has left its line open */
 	const uint8_t *line_start; /* beginning of the line that the last pass left open */
-	/* By lane; the last entry is the queue of newcomers, which has neither link nor open. */
-	struct pending_lane lanes[BACKEND_LANES_MAX + 1];
+	struct pending_lane lanes[BACKEND_LANES_MAX + 1]; /* the last: newcomers, without a lane */
 	struct arrival arrivals[BACKEND_LANES_MAX];
 	bool unread_busy;   /* pending_unread_turn() has something to do */
 	struct list unread; /* clients that have yet to read a value, the first to begin in front */

@@ -38,8 +38,8 @@ reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
 	return message_reserve(sv, op, bytes);
 }
 
-/* Commits a reply in the frame of its request. Inlined, it would have reply_end() save registers
- * for TCP, too. */
+/* Commits a reply in the frame of its request. If it were inlined, reply_end() would save registers
+ * for TCP as well. */
 static NOT_FLAT void
 datagram_end(struct serve *sv, struct op *op, uint8_t *begin, uint32_t bytes)
 {
@@ -86,7 +86,8 @@ void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
-	/* The rate limit applies to an error alone. An error behind values ends their reply. */
+	/* The rate limit of errors applies to an error alone. An error behind values ends their
+	 * reply. */
 	if (op->session == NULL && op->req.verb == MC_BAD && !sv->message_open &&
 	    !udp_error_allowed(sv, &op->datagram->from))
 		return;
