@@ -129,7 +129,6 @@ struct serve {
 	uint32_t message_chunks, message_chunks_max;
 	bool message_open;    /* messages->open is being composed */
 	bool message_dropped; /* the open message found no memory: its bytes are discarded */
-
 	struct work work;
 
 	/* This core's copy of the policy, taken in its first turn (serve_policy.c). */
