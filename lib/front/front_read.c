@@ -129,7 +129,7 @@ request_answered(struct front_lane *l, const struct backend_answer *answer)
 /* ---- values ---- */
 
 /* Begins a value. Without an item it is skipped. */
-static enum read_step
+static NOT_FLAT enum read_step
 value_begin(struct front_lane *l)
 {
 	struct front_request *request = l->requests[l->reply.key];
