@@ -136,6 +136,7 @@ struct serve {
 
 	/* This core's copy of the policy, taken in its first turn (serve_policy.c). */
 	bool policy_seen, auth, rate_limited;
+	bool plain_off; /* normally false; true in tests: no visit begins with plain_step() */
 	uint8_t protocol;
 	uint32_t users_version; /* the version of the user table that this core uses */
 	/* The next session whose role is refreshed after a change of the user table; conns_max:
