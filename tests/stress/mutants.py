@@ -111,7 +111,9 @@ MUTANTS = {
     ],
     # Retired memory is reused without a grace period.
     "NO_QUIESCENCE": [
-        ("retire_list.c", "	add(sc, item_ref(sc->store, it), (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);",
+        ("retire_list.c", "	const uint32_t ref = item_ref(sc->store, it);\n\n"
+         "	add(sc, ref, slab_class_of_ref(&sc->store->slab, ref),\n"
+         "	    (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);",
          "	item_free(sc, it);\n	return;"),
         ("link.c", "item_form(it) != 0 ||", "true ||"),
     ],
