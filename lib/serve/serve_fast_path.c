@@ -1,7 +1,7 @@
 /*
- * serve_fast_path.c - the fast path of plain gets, from bytes to replies in runs, and of plain sets
- * up to their operations. Credits, reservations, commits and counters are handled once a run. The
- * slow path handles all other requests, and gives the same replies one by one.
+ * serve_fast_path.c - the fast path of plain gets, from bytes to replies, in runs; and of plain
+ * sets, up to their operations. It takes credits, reserves, commits and counts once a run. The slow
+ * path handles all other requests, and would give the same replies one by one.
  */
 #include "serve_access.h"
 #include "serve_gets.h"
@@ -28,7 +28,7 @@ op_put(struct serve *sv, struct op *op, struct view key, uint8_t flags, struct v
 	op_probe(sv, op);
 }
 
-/* Returns the operations that the run may make: with its credits, or with further ones if all
+/* Returns the number of operations that the run may make with its credits, or with new ones if all
  * are used. */
 static inline uint32_t
 credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t room)
@@ -38,8 +38,8 @@ credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t ro
 	return credits;
 }
 
-/* Parses a run of gets. It stops where the next key might have to wait for a credit, turn, pass
- * or read buffer, or belongs to another command. */
+/* Parses a run of gets. It stops where the next key may have to wait for a credit, a turn, a pass
+ * or a read buffer, or belongs to another command. */
 FLAT uint32_t
 gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {
@@ -107,8 +107,8 @@ get_take(struct serve *sv, struct view src, struct op *op)
 	return true;
 }
 
-/* Parses the line of a set at src, which begins with MC_SET_PREFIX. Returns the bytes of the set
- * with its body; 0: not for this path, or the body has not arrived. */
+/* Parses the line of a set at src, which begins with MC_SET_PREFIX. Returns the length of the set
+ * with its body; 0: this path cannot take it, or the body has not arrived. */
 static inline uint32_t
 set_take(struct serve *sv, struct view src, struct op *op)
 {
@@ -125,7 +125,7 @@ set_take(struct serve *sv, struct view src, struct op *op)
 
 /* ---- a visit with one plain request ---- */
 
-/* The longest line of a get with one key; more bytes are a pipeline, for gets_parse_fast(). */
+/* The longest line of a get with one key. More bytes are a pipeline, for gets_parse_fast(). */
 #define PLAIN_GET_MAX (MC_GET_PREFIX_BYTES + MC_KEY_MAX + 2u)
 
 /* True if nothing of the session is in progress: its next bytes begin a line of text. */
@@ -142,7 +142,7 @@ session_is_plain(const struct session *ss)
 static_assert(SCHED_READY == 0 && BODY_NONE == 0, "session_is_plain() compares all at once");
 
 /* Parses a get of one key that takes exactly the bytes at src, or a set that begins them. Returns
- * the bytes taken. */
+ * the number of bytes taken. */
 static inline uint32_t
 plain_take(struct serve *sv, struct view src, struct op *op)
 {
@@ -219,7 +219,7 @@ plain_conns_visit(struct serve *sv)
 
 /* ---- sets of a connection ---- */
 
-/* Refuses a set that may have to wait, or follows a request that may: the slow path counts its
+/* Refuses a set that may have to wait, or that follows a request that may: the slow path counts its
  * bytes against the read buffer (op_admit). */
 bool
 set_parse_fast(struct serve *sv, struct session *ss, struct view src)
@@ -305,8 +305,8 @@ reply_put(struct serve *sv, uint8_t *at, uint8_t flags, const struct item *it,
 	return flags & MC_LAST ? end_put(at) : at;
 }
 
-/* Commits the replies of the connection's operations before op, and returns unused credits: each
- * operation holds one. */
+/* Commits the replies to the connection's operations before op, and returns credits that were not
+ * used. Each operation has one. */
 static inline void
 reply_writer_finish(struct serve *sv, const struct reply_writer *w, const struct op *op)
 {
@@ -337,7 +337,7 @@ reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct
 		lines_record(sv, true, n, misses);
 }
 
-/* Turns to the next connection. False: it is closed, or cannot use the fast path. */
+/* Changes to the next connection. False: it is closed, or cannot use the fast path. */
 static inline bool
 reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *op,
 		    const struct tally *tally, bool late)
@@ -466,7 +466,8 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 	return keys;
 }
 
-/* limited: a reply that its source's rate limit forbids is not sent. */
+/* Executes a get of a datagram. limited: a reply that the rate limit of its source forbids is not
+ * sent. */
 static inline bool
 datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
 		     struct tally *tally, uint32_t miss_bytes, bool limited)

@@ -102,7 +102,8 @@ void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
-	/* The rate limit applies to an error alone. An error behind values ends their reply. */
+	/* The rate limit of errors applies to an error alone. An error behind values ends their
+	 * reply. */
 	if (op->session == NULL && op->req.verb == MC_BAD && !sv->message_open &&
 	    !udp_error_allowed(sv, &op->datagram->from))
 		return;

@@ -11,12 +11,12 @@
  *         LEAVING  not ready: routers leave
  *
  *         CLOSING and IDLE end as soon as no connection is open, and LAST then has no purpose.
+ *         A stop that is requested has the same order with ANYCAST; a second request is at once.
  * Owner:  the caller has the connections and the clock.
  * Thread: the control thread.
  * Bounds: CLOSING lasts at most DRAIN_CLOSING_NS and half of the drain's time, LAST and IDLE
  *         DRAIN_LAST_NS each, LEAVING until no connection has been open for DRAIN_QUIET_NS, with
- *         ANYCAST for DRAIN_ROUTERS_NS; the
- *         whole drain at most its time.
+ *         ANYCAST for DRAIN_ROUTERS_NS; the whole drain at most its time.
  */
 #ifndef CLOCKOO_DRAIN_H
 #define CLOCKOO_DRAIN_H
@@ -45,6 +45,7 @@ struct drain {
 	enum config_drain how;
 	enum drain_stage stage;
 	bool applied; /* the cores have the stage in their table */
+	bool stops;   /* a stop was requested */
 	uint64_t since_ns, closing_end_ns, end_ns;
 	uint64_t open_ns; /* when a connection was last seen open */
 };
@@ -57,6 +58,10 @@ struct drain_conns {
 
 /* Begins a drain of this time. */
 void drain_begin(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns);
+
+/* True if a stop that is requested now is to be at once. Otherwise the drain is under way, or
+ * begins with this time, and the stop follows it. */
+bool drain_stop(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns);
 
 /* Returns what the cores are to do in this stage. */
 enum serve_drain drain_asks(const struct drain *d);
