@@ -29,7 +29,7 @@
 #define WINDOW     20000u
 #define TIME_S     1000u /* the peer's clock of timestamps at start */
 
-/* What is odd about a segment. */
+/* The oddity of a segment. */
 enum edge {
 	EDGE_NONE, /* a plain request: the most */
 	EDGE_NO_PSH,
@@ -79,7 +79,7 @@ struct played {
 	uint64_t stack[STACK_COUNTER_COUNT], serve[SERVE_COUNTER_COUNT];
 };
 
-/* What a run may use. */
+/* The fast paths that a run may take. */
 struct paths {
 	bool tcp, plain;
 };
