@@ -527,7 +527,7 @@ conn_visit(struct serve *sv, struct session *ss)
 static bool
 plain_steps(const struct serve *sv)
 {
-	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind;
+	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind && likely(!sv->plain_off);
 }
 
 /* Visits connections while plain_steps() is false. */

@@ -930,6 +930,12 @@ rig_acked(struct rig *r, struct conn *c)
 	wake(r->stack, c);
 }
 
+void
+rig_set_queued(struct conn *c, uint32_t bytes)
+{
+	c->queued = bytes;
+}
+
 bool
 rig_closed(const struct conn *c)
 {
