@@ -420,6 +420,10 @@ MUTANTS = {
     "LENT_UNCOUNTED": [("lending.c", "	l->bytes -= p->bytes;\n", "")],
     # The frame is as long as if the loan were in it.
     "LENT_TWICE": [("ip_out.c", "L4_AT6 + l4_len - lent,", "L4_AT6 + l4_len,")],
+    # A stack that ends keeps its free frames, or those that the port did not send.
+    "END_KEEPS_CACHE": [("tx_queue.c", "	port->ops->drop(port, net->frame_cache.frame, net->frame_cache.count);\n", "")],
+    "END_KEEPS_QUEUE": [("tx_queue.c", "		port->ops->drop(port, out->burst[at / BURST_MAX].frame,\n				left < BURST_MAX ? left : BURST_MAX);\n",
+                         "		(void)left;\n")],
     "TIER_UNPINNED": [("evict.c", "	store_pin(it);\n", ""), ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "		{}\n"),
                       ("evict.c", "	store_unpin(item_at(sc->store, ref));\n", "")],
     # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.
