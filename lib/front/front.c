@@ -285,12 +285,10 @@ due_look(struct front *f)
 	f->due_ns = FRONT_NEVER;
 	for (uint32_t i = 0; i < f->lane_count; i++) {
 		struct front_lane *l = &f->lanes[(f->opening + i) % f->lane_count];
-		const uint64_t due_ns = front_lane_due(l);
 
-		if (due_ns <= f->now_ns && acts++ < OPENS_PER_TURN)
+		if (front_lane_due(l) <= f->now_ns && acts++ < OPENS_PER_TURN)
 			front_lane_on_time(l);
-		else if (due_ns < f->due_ns)
-			f->due_ns = due_ns;
+		front_lane_due_note(l);
 	}
 	f->opening = (f->opening + OPENS_PER_TURN) % f->lane_count;
 }

@@ -177,6 +177,8 @@ void front_lane_condition(struct front_lane *l, enum front_condition condition);
 void front_lane_reprobe(struct front_lane *l, uint32_t probe, uint64_t pause_ns);
 /* Returns when front_lane_on_time() must be called next; FRONT_NEVER: not at any time. */
 uint64_t front_lane_due(const struct front_lane *l);
+/* Moves the front's due time forward to this lane's. */
+void front_lane_due_note(const struct front_lane *l);
 void front_lane_on_time(struct front_lane *l);
 /* Counts bytes that were received of the first batch's answer, or sent of its value. */
 static inline void

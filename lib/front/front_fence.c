@@ -30,21 +30,11 @@ is_wanted(const struct front_lane *l)
 	       (first_lane(l) == l && in_doubt_has(&l->front->in_doubt, l->server));
 }
 
-/* Moves the front's due time forward to this lane's. */
-static void
-due_note(struct front_lane *l)
-{
-	const uint64_t due_ns = front_lane_due(l);
-
-	if (due_ns < l->front->due_ns)
-		l->front->due_ns = due_ns;
-}
-
 static void
 ask_at(struct front_lane *l, uint64_t ns)
 {
 	l->fence.ask_ns = ns;
-	due_note(l);
+	front_lane_due_note(l);
 }
 
 /* Returns the entry for this lane's port in the server's report; NULL: there is no room for it. */
@@ -136,7 +126,6 @@ front_fence_ask(struct front_lane *l)
 		if (!l->fence.asked)
 			l->fence.ask_ns = l->front->now_ns + AGAIN_NS;
 	}
-	due_note(l);
 }
 
 void

@@ -75,6 +75,17 @@ front_lane_due(const struct front_lane *l)
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
 }
 
+/* Called where a lane's due time may come sooner. One that comes later is found at the earlier
+ * time. */
+void
+front_lane_due_note(const struct front_lane *l)
+{
+	const uint64_t due_ns = front_lane_due(l);
+
+	if (due_ns < l->front->due_ns)
+		l->front->due_ns = due_ns;
+}
+
 /* True if the lane is reading this request's value, or that of the leader whose answer this request
  * will use. An unqueued request of the same key uses the leader's answer unless the leader has a
  * successor. */

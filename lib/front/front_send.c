@@ -49,7 +49,6 @@ batch_sent(struct front_lane *l, struct front_batch *batch, uint32_t bytes)
 {
 	struct front *f = l->front;
 	const bool first = list_empty(&l->batches);
-	uint64_t due_ns;
 
 	conn_commit(f->stack, l->conn, bytes);
 	l->written += bytes;
@@ -62,9 +61,7 @@ batch_sent(struct front_lane *l, struct front_batch *batch, uint32_t bytes)
 		return;
 	front_look_begin(l);
 	front_read_begin(l);
-	due_ns = front_lane_due(l);
-	if (due_ns < f->due_ns)
-		f->due_ns = due_ns;
+	front_lane_due_note(l);
 }
 
 static void

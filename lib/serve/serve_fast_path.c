@@ -149,27 +149,36 @@ plain_take(struct serve *sv, struct view src, struct op *op)
 	return get_take(sv, src, op) ? src.len : 0;
 }
 
-FLAT enum parse_step
-plain_step(struct serve *sv, struct session *ss)
+/* How plain_step() ends. */
+enum plain {
+	PLAIN_DONE,    /* the visit has made its operation, and nothing is left to read */
+	PLAIN_MORE,    /* it has made one, and goes on */
+	PLAIN_REFUSED, /* the reply has no room; the visit ends */
+	PLAIN_OTHER,   /* nothing was done; the other steps follow */
+};
+
+/* Makes the first step of the first visit in a turn: op, the next operation. */
+static inline enum plain
+plain_step(struct serve *sv, struct session *ss, struct op *op)
 {
-	struct op *op = &sv->ops[sv->op_count];
+	struct conn *c = ss->conn;
 	uint64_t since_ns;
 	struct view src;
 	uint32_t bytes;
 
-	src = conn_peek_since(ss->conn, &since_ns);
+	src = conn_peek_since(c, &since_ns);
 	if (unlikely(src.len == 0 || since_ns != sv->clock.now_ns) ||
 	    (src.len > PLAIN_GET_MAX && !mc_set_begins(src.data, src.len)) ||
 	    unlikely(!session_is_plain(ss)))
-		return PARSE_CONTINUE;
-	if (unlikely(!conn_writable(sv->stack, ss->conn, 1))) {
+		return PLAIN_OTHER;
+	if (unlikely(!conn_writable(sv->stack, c, 1))) {
 		session_waits(sv, ss, WAIT_WINDOW);
-		return PARSE_WAIT;
+		return PLAIN_REFUSED;
 	}
 	bytes = plain_take(sv, src, op);
 	if (unlikely(bytes == 0)) {
 		ss->has_credit = true;
-		return PARSE_CONTINUE;
+		return PLAIN_OTHER;
 	}
 	op->session = ss;
 	op->datagram = NULL;
@@ -178,9 +187,32 @@ plain_step(struct serve *sv, struct session *ss)
 	ss->deferrable_bytes = op->req.verb == MC_GET ? bytes : 0;
 	ss->served = ss->pass_ops = 1;
 	sv->op_count++;
-	conn_advance(sv->stack, ss->conn, bytes);
-	return conn_unread(ss->conn) == 0 && !conn_has_ended(ss->conn) ? PARSE_WAIT
-								       : PARSE_CONTINUE;
+	conn_advance(sv->stack, c, bytes);
+	return conn_unread(c) == 0 && !conn_has_ended(c) ? PLAIN_DONE : PLAIN_MORE;
+}
+
+FLAT void
+plain_conns_visit(struct serve *sv)
+{
+	struct op *op = &sv->ops[sv->op_count];
+	const struct op *end = &sv->ops[OPS_MAX];
+	struct conn *c;
+
+	while (op < end && (c = stack_pop_ready(sv->stack)) != NULL) {
+		struct session *ss = &sv->sessions[conn_slot(c)];
+		enum plain plain = PLAIN_OTHER;
+
+		if (!visit_begin(sv, ss))
+			continue;
+		if (likely(visit_is_first(sv, ss)))
+			plain = plain_step(sv, ss, op);
+		if (likely(plain == PLAIN_DONE)) {
+			op++;
+		} else if (plain != PLAIN_REFUSED) {
+			conn_visit(sv, ss);
+			op = &sv->ops[sv->op_count];
+		}
+	}
 }
 
 /* ---- sets of a connection ---- */
@@ -343,6 +375,43 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 	return true;
 }
 
+/* True if op is a get of one key, and its connection has no other operation in the pass. */
+static inline bool
+op_is_alone(const struct op *op, const struct op *end)
+{
+	const struct session *ss = op->session;
+
+	return op->req.verb == MC_GET &&
+	       (op->req.flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST) && ss != NULL &&
+	       ss->conn != NULL && ss->waits == 0 && (op + 1 == end || op[1].session != ss);
+}
+
+/* Executes the gets that begin a run as long as each is alone. Returns the first that is not, or
+ * needs another path. */
+static inline const struct op *
+alone_gets_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
+		   struct tally *tally)
+{
+	const struct op *end = &sv->ops[sv->op_count];
+
+	for (; op < end && op_is_alone(op, end); op++) {
+		const struct item *it = store_get_in_batch(batch, &op->probe, op->req.key);
+		struct conn *c = op->session->conn;
+		struct item_lengths bare = {0};
+		const uint32_t bytes = reply_bytes(it, &bare, MISS_BYTES);
+		uint32_t room;
+		uint8_t *at;
+
+		if (unlikely(bytes == 0))
+			break;
+		at = conn_reserve_room(sv->stack, c, bytes, &room);
+		ensure(at != NULL); /* promised by conn_writable or conn_credit_take */
+		conn_commit_room(sv->stack, c,
+				 (uint32_t)(reply_put(sv, at, op, it, bare, tally) - at), room);
+	}
+	return op;
+}
+
 /* Executes a run of gets of any connections. late: the pass may have requests that arrived
  * before this turn. */
 static inline uint32_t
@@ -351,10 +420,13 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
-	struct reply_writer w = {.first = first};
+	struct reply_writer w;
 	struct session *full = NULL;
 	uint32_t keys;
 
+	if (!late && miss_bytes != 0)
+		op = alone_gets_execute(sv, &batch, op, &tally);
+	w = (struct reply_writer){.first = op};
 	for (; op < end && op->req.verb == MC_GET; op++) {
 		struct item_lengths bare = {0};
 		const struct item *it;

@@ -486,27 +486,14 @@ ends_before_pending(const struct session *ss)
 	return ss->read_buf_at == ss->read_buf_len && session_asks_beyond(ss);
 }
 
-/* Visits a connection. Every step but the last creates an operation, or uses up bytes that were
- * there, which bounds the loop. */
-static void
-conn_parse(struct serve *sv, struct session *ss, bool plain)
+/* Visits a connection, from its first step on or behind plain_step(). Every step but the last
+ * creates an operation, or uses up bytes that were there, which bounds the loop. */
+NOT_FLAT void
+conn_visit(struct serve *sv, struct session *ss)
 {
 	bool asks_beyond = false;
 	enum parse_step step;
 
-	if (ss->conn == NULL || ss->closing)
-		return;
-	ss->pass_ops = 0;
-	ss->deferrable_bytes = 0;
-	if (ss->active_s != sv->clock.now_s)
-		session_active(sv, ss);
-	if (likely(ss->turn != sv->turn)) {
-		ss->turn = sv->turn;
-		ss->served = 0;
-		ss->has_credit = false;
-		if (likely(plain) && plain_step(sv, ss) == PARSE_WAIT)
-			return;
-	}
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
 	if (unlikely(ss->waits != 0)) {
@@ -536,21 +523,32 @@ plain_steps(const struct serve *sv)
 	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind;
 }
 
+/* Visits connections while plain_steps() is false. */
+static void
+conns_visit(struct serve *sv)
+{
+	struct conn *c;
+
+	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL) {
+		struct session *ss = &sv->sessions[conn_slot(c)];
+
+		if (!visit_begin(sv, ss))
+			continue;
+		visit_is_first(sv, ss);
+		conn_visit(sv, ss);
+	}
+}
+
 void
 conns_parse(struct serve *sv)
 {
 	struct session *ss;
-	struct conn *c;
-	bool plain;
 
 	sv->requeue = NULL;
-	c = sv->op_count < OPS_MAX ? stack_pop_ready(sv->stack) : NULL;
-	if (c == NULL)
-		return;
-	plain = plain_steps(sv);
-	do
-		conn_parse(sv, &sv->sessions[conn_slot(c)], plain);
-	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL);
+	if (likely(plain_steps(sv)))
+		plain_conns_visit(sv);
+	else
+		conns_visit(sv);
 	/* This loop follows the other one, which would pop a requeued connection again at once. */
 	for (ss = sv->requeue; ss != NULL; ss = ss->requeue_next)
 		conn_requeue(sv->stack, ss->conn);

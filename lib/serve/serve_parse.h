@@ -8,6 +8,7 @@
 #ifndef CLOCKOO_SERVE_PARSE_H
 #define CLOCKOO_SERVE_PARSE_H
 
+#include "serve_admin.h"
 #include "serve_internal.h"
 
 void conns_parse(struct serve *sv);
@@ -58,6 +59,34 @@ enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t ha
 void session_visit_end(struct serve *sv, struct session *ss, enum parse_step step);
 /* Begins a request whose first bytes arrived at since_ns. False: its reply has no room. */
 bool request_begin(struct serve *sv, struct session *ss, uint64_t since_ns);
+
+/* Begins a visit. False: the connection is closed, or none of its input is read any more. */
+static inline bool
+visit_begin(struct serve *sv, struct session *ss)
+{
+	if (ss->conn == NULL || ss->closing)
+		return false;
+	ss->pass_ops = 0;
+	ss->deferrable_bytes = 0;
+	if (ss->active_s != sv->clock.now_s)
+		session_active(sv, ss);
+	return true;
+}
+
+/* True on the first visit of a turn, with which the session's share of the turn begins. */
+static inline bool
+visit_is_first(const struct serve *sv, struct session *ss)
+{
+	if (unlikely(ss->turn == sv->turn))
+		return false;
+	ss->turn = sv->turn;
+	ss->served = 0;
+	ss->has_credit = false;
+	return true;
+}
+
+/* Makes the steps of a visit that has begun. */
+void conn_visit(struct serve *sv, struct session *ss);
 
 /* ---- operations ---- */
 
@@ -123,13 +152,12 @@ void gets_fast_create(struct serve *sv);
 /* Appends operations that are parsed from the unread bytes at src. Returns their number; 0: the
  * fast path cannot take them. The caller has made the checks that precede each line. */
 uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* Takes the first step of a session's first visit in a turn, if all of the following hold. Nothing
- * of the session is in progress; its unread bytes arrived in this turn; and they begin with a plain
- * set and its body, or are one plain get. The caller has made the checks that do not depend on the
- * session (plain_steps). PARSE_CONTINUE: the other steps follow. */
-enum parse_step plain_step(struct serve *sv, struct session *ss);
-/* Appends the set at the beginning of the unread bytes at src, which begin with MC_SET_PREFIX.
- * False: its body is not among them, or it needs another path. */
+/* Visits the ready connections. The first visit in a turn is one step if nothing of the session is
+ * in progress, and its unread bytes arrived in this turn and are one plain get, or a plain set with
+ * its body. The caller has made the checks that do not depend on the session (plain_steps). */
+void plain_conns_visit(struct serve *sv);
+/* Appends the set that begins the unread bytes at src, if its body is among them and it needs no
+ * other path; else false. src begins with MC_SET_PREFIX. */
 bool set_parse_fast(struct serve *sv, struct session *ss, struct view src);
 /* Parses the next datagrams, as long as each is a single get, or a single set with its body. */
 void datagrams_parse_fast(struct serve *sv);

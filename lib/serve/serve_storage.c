@@ -281,21 +281,6 @@ storage_bad_end(struct serve *sv, struct op *op, struct fill *fill)
 	reply_error(sv, op, MC_ERR_CHUNK);
 }
 
-/* "STORED" and its line end in one load. */
-#define STORED_BYTES 8u
-
-static void
-reply_stored(struct serve *sv, struct op *op)
-{
-	uint8_t *at;
-
-	if (op_noreply(op))
-		return;
-	at = reply_begin(sv, op, STORED_BYTES);
-	memcpy(at, "STORED\r\n", STORED_BYTES);
-	reply_end(sv, op, at, at + STORED_BYTES);
-}
-
 /* Executes a text set with a complete body that store_set_simple() has not stored. */
 static __attribute__((noinline)) enum exec_status
 set_execute(struct serve *sv, struct op *op)
@@ -320,7 +305,7 @@ set_execute(struct serve *sv, struct op *op)
 	r = store_finish_with(sv->store, &fill, &conditions, &made);
 	record_store(sv, op, r, made);
 	if (likely(r == STORE_OK)) {
-		reply_stored(sv, op);
+		reply_line(sv, op, mc_reply_line[MC_STORED]);
 		return EXEC_DONE;
 	}
 	count_result(sv, r);
@@ -345,7 +330,7 @@ execute_set(struct serve *sv, struct op *op)
 		return set_execute(sv, op);
 	serve_count(sv, CMD_SET);
 	counter_add(&sv->classes[class][CLASS_CMD_SET], 1);
-	reply_stored(sv, op);
+	reply_line(sv, op, mc_reply_line[MC_STORED]);
 	return EXEC_DONE;
 }
 

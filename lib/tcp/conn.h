@@ -194,6 +194,10 @@ uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
  * replies. */
 uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
+/* Like conn_commit(), of at most the room that conn_reserve_room() gave just before. */
+void conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room);
+/* Queues a copy of the bytes, at most CONN_RESERVE_MAX, for a credit. */
+void conn_write(struct stack *s, struct conn *c, struct view bytes);
 /* True if there is room for a piece of a value, which conn_write_external queues. If false, the
  * connection becomes ready again when there is. */
 bool conn_piece_fits(struct stack *s, struct conn *c);

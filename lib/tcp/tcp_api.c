@@ -361,6 +361,40 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 		conn_schedule_output(t, c);
 }
 
+void
+conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room)
+{
+	ensure(bytes <= room);
+	if (unlikely(c->flags & CONN_CLOSE || bytes == 0)) {
+		sendq_commit(&c->tx, &stack_tcp(s)->pool, 0);
+		return;
+	}
+	sendq_commit_known(&c->tx, bytes);
+	conn_schedule_output(stack_tcp(s), c);
+}
+
+/* Queues the bytes behind others, or without a credit for an empty queue. */
+static NOT_FLAT void
+write_behind(struct stack *s, struct conn *c, struct view bytes)
+{
+	uint8_t *at = conn_reserve(s, c, bytes.len);
+
+	ensure(at != NULL);
+	memcpy(at, bytes.data, bytes.len);
+	conn_commit(s, c, bytes.len);
+}
+
+void
+conn_write(struct stack *s, struct conn *c, struct view bytes)
+{
+	struct tcp *t = stack_tcp(s);
+
+	if (unlikely(c->flags & CONN_CLOSE) || !sendq_write_first(&c->tx, &t->pool, bytes))
+		write_behind(s, c, bytes);
+	else
+		conn_schedule_output(t, c);
+}
+
 bool
 conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 		    void (*release)(const void *arg), const void *arg)

@@ -592,6 +592,8 @@ MUTANTS = {
     "RELAY_NO_PARTS": [("front_relay.c", "	l->relay_parts += request", "	l->relay_parts += 0 * request")],
     "RELAY_KEEPS_OTHERS": [("front_lane.c", "return read != NULL &&\n\t       (read == request ||", "return true || (read != NULL ||")],
     "RELAY_CUTS_LINES": [("pending_arrivals.c", "		next_waits_anew(sv, v->reader);\n", "		(void)next_waits_anew;\n")],
+    # A lane that has acted is not noted as due again.
+    "LANE_DUE_UNNOTED": [("front.c", "\t\tfront_lane_due_note(l);\n", "\t\telse\n\t\t\tfront_lane_due_note(l);\n")],
     "SLOW_VALUE_FAILS": [("front.c", "request->ticket == ticket && front_request_is_coming(request)", "false")],
     # ECN (lib/tcp/ECN.md): the handshake; what is marked; echoes; answers; DCTCP.
     "ECN_ANY_SYN": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) != ECN_SETUP)", "(a->seg.flags & ECN_SETUP) == 0)")],

@@ -280,6 +280,12 @@ apply_users_and_networks(struct control *c, bool *reloading)
 	}
 }
 
+static uint64_t
+drain_time_ns(const struct control *c)
+{
+	return c->settings->config.drain_time_s * NS_PER_S;
+}
+
 static const char *
 drain_words(enum config_drain how)
 {
@@ -294,18 +300,40 @@ drain_words(enum config_drain how)
 }
 
 static void
-begin_drain(struct control *c, struct drain *d)
+say_drain(const struct control *c)
 {
 	const struct config *cfg = &c->settings->config;
-	const enum config_drain how = (enum config_drain)cfg->drain;
 
-	if (d->stage != DRAIN_OFF)
-		return;
-	drain_begin(d, how, cfg->drain_time_s * NS_PER_S, monotonic_ns());
 	notify_send(&c->process->notify, "STATUS=draining");
 	fprintf(stderr,
 		"clockoo: draining: %s; the stop follows when the last one has ended, or in %u s\n",
-		drain_words(how), cfg->drain_time_s);
+		drain_words((enum config_drain)cfg->drain), cfg->drain_time_s);
+}
+
+static void
+begin_drain(struct control *c, struct drain *d)
+{
+	if (d->stage != DRAIN_OFF)
+		return;
+	drain_begin(d, (enum config_drain)c->settings->config.drain, drain_time_ns(c),
+		    monotonic_ns());
+	say_drain(c);
+}
+
+/* Acts on a request to stop, which may wait for a drain: longer than the service manager does
+ * unless it is asked to. True if the stop is at once. */
+static bool
+stop_at_once(struct control *c, struct drain *d)
+{
+	const bool drains = d->stage != DRAIN_OFF;
+
+	if (drain_stop(d, (enum config_drain)c->settings->config.drain, drain_time_ns(c),
+		       monotonic_ns()))
+		return true;
+	notify_send(&c->process->notify, NOTIFY_EXTEND);
+	if (!drains)
+		say_drain(c);
+	return false;
 }
 
 /* Sums the connections of all cores. */
@@ -346,11 +374,28 @@ drain_has_ended(struct control *c, struct drain *d)
 	return d->stage == DRAIN_ENDED;
 }
 
+/* True if a signal or a client requests a stop; a client's request counts once. */
 static bool
-is_stop_requested(const struct control *c, int signal_number)
+is_stop_requested(const struct control *c, int signal_number, bool *client_has)
 {
-	return (signal_number != 0 && signal_number != SIGHUP && signal_number != SIGUSR2) ||
-	       port_watch_has_ended(c->port) || serve_stop_requested_mt(c->shared) != SERVE_RUN;
+	const bool has = serve_stop_requested_mt(c->shared) != SERVE_RUN;
+	const bool client = has && !*client_has;
+
+	*client_has = has;
+	return client ||
+	       (signal_number != 0 && signal_number != SIGHUP && signal_number != SIGUSR2);
+}
+
+/* Acts on this signal (0: none) and on what clients and the drain ask for. True if the process is
+ * to stop. */
+static bool
+has_to_stop(struct control *c, struct drain *d, int signal_number, bool *client_has)
+{
+	if (signal_number == SIGUSR2)
+		begin_drain(c, d);
+	if (is_stop_requested(c, signal_number, client_has) && stop_at_once(c, d))
+		return true;
+	return port_watch_has_ended(c->port) || drain_has_ended(c, d);
 }
 
 static void *
@@ -366,7 +411,7 @@ control_run(void *arg)
 	uint32_t ticks = 0;
 	const sigset_t set = signals_taken();
 	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	bool reloading = false, link_up = true;
+	bool reloading = false, link_up = true, client_has = false;
 	struct error err;
 
 	last_words_thread("the control thread");
@@ -380,9 +425,7 @@ control_run(void *arg)
 	for (;;) {
 		const int number = wait_for_signal(c, signals, due_ns + TICK_NS);
 
-		if (number == SIGUSR2)
-			begin_drain(c, &drain);
-		if (is_stop_requested(c, number) || drain_has_ended(c, &drain))
+		if (has_to_stop(c, &drain, number, &client_has))
 			break;
 		if (number == SIGHUP)
 			reload(c, &reloading);
@@ -407,6 +450,8 @@ control_run(void *arg)
 					       process_now_ns(c->process) - c->process->begun_ns))
 				break;
 			watch_link(c, &link_up);
+			if (drain.stops)
+				notify_send(&c->process->notify, NOTIFY_EXTEND);
 			follow_router(c);
 			bond_watch_second(&bond, c->nic->bond, &c->settings->config);
 		}

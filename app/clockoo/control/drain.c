@@ -18,6 +18,17 @@ drain_begin(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t n
 	};
 }
 
+bool
+drain_stop(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns)
+{
+	if (how != CONFIG_DRAIN_ANYCAST || d->stops)
+		return true;
+	if (d->stage == DRAIN_OFF)
+		drain_begin(d, how, time_ns, now_ns);
+	d->stops = true;
+	return false;
+}
+
 enum serve_drain
 drain_asks(const struct drain *d)
 {

@@ -11,12 +11,12 @@
  *         IDLE     ready; a connection without a request is closed at once
  *         LEAVING  not ready: routers leave
  *
- *         CLOSING and IDLE end when no connection is open. LAST is then skipped.
- * Owner:  the caller counts the connections and reads the clock.
- * Thread: the control thread.
- * Bounds: CLOSING lasts DRAIN_CLOSING_NS at most, and half of the drain's time. LAST and IDLE last
- *         DRAIN_LAST_NS each. LEAVING lasts until no connection has been open for DRAIN_QUIET_NS,
- *         or DRAIN_ROUTERS_NS with ANYCAST. The whole drain lasts its configured time at most.
+ *         CLOSING, LAST and IDLE end early once no connection is open. With ANYCAST a requested
+ * stop drains in the same way; a second request stops at once. Owner:  the caller counts the
+ * connections and reads the clock. Thread: the control thread. Bounds: CLOSING lasts
+ * DRAIN_CLOSING_NS at most, and half of the drain's time. LAST and IDLE last DRAIN_LAST_NS each.
+ * LEAVING lasts until no connection has been open for DRAIN_QUIET_NS, or DRAIN_ROUTERS_NS with
+ * ANYCAST. The whole drain lasts its configured time at most.
  */
 #ifndef CLOCKOO_DRAIN_H
 #define CLOCKOO_DRAIN_H
@@ -45,6 +45,7 @@ struct drain {
 	enum config_drain how;
 	enum drain_stage stage;
 	bool applied;      /* the cores obey the stage */
+	bool stops;        /* a stop was requested */
 	uint64_t since_ns; /* begin of the stage */
 	uint64_t closing_end_ns;
 	uint64_t end_ns;  /* of the drain */
@@ -59,6 +60,10 @@ struct drain_conns {
 
 /* Begins a drain of this time. */
 void drain_begin(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns);
+
+/* Handles a request to stop. True: stop at once. False: the stop follows the drain in progress, or
+ * one that begins now with this time. */
+bool drain_stop(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns);
 
 /* Returns the order to the cores in the present stage. */
 enum serve_drain drain_asks(const struct drain *d);

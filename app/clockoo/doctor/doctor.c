@@ -263,6 +263,23 @@ check_let_in(struct dry_run *p, const struct config *cfg)
 			"auth.file with roles, or network.allow with the networks of operators");
 }
 
+/* Says how long a stop takes if routers lead clients to other hosts first. */
+static void
+check_drain(struct dry_run *p, const struct config *cfg)
+{
+	if (cfg->drain != CONFIG_DRAIN_ANYCAST)
+		return;
+	if (cfg->http.text[0] == '\0')
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "drain",
+				      "anycast: no router leaves, as clockoo ready has no answer"),
+			   "telemetry.http: 127.0.0.1:9150");
+	else
+		advice_add(&p->advice, ADVICE_OK, "drain",
+			   "routers leave before a stop, which takes up to %u s; a second SIGTERM "
+			   "is at once",
+			   cfg->drain_time_s);
+}
+
 static void
 advise_open_file(struct dry_run *p, const char *what, const char *file)
 {
@@ -406,6 +423,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_memory_file(&p, cfg);
 	check_memory_save(&p, cfg);
 	check_let_in(&p, cfg);
+	check_drain(&p, cfg);
 	check_users(&p, cfg);
 	check_certificates(&p, cfg);
 	if (tree_is_live(&p.machine.tree)) {

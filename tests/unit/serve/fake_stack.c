@@ -406,6 +406,20 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 	c->reserved = NULL;
 }
 
+void
+conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room)
+{
+	check(bytes <= room);
+	conn_commit(s, c, bytes);
+}
+
+void
+conn_write(struct stack *s, struct conn *c, struct view bytes)
+{
+	memcpy(conn_reserve(s, c, bytes.len), bytes.data, bytes.len);
+	conn_commit(s, c, bytes.len);
+}
+
 bool
 conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 		    void (*release)(const void *arg), const void *arg)
