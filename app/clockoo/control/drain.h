@@ -12,11 +12,12 @@
  *         LEAVING  not ready: routers leave
  *
  *         CLOSING, LAST and IDLE end early once no connection is open. With ANYCAST a requested
- * stop drains in the same way; a second request stops at once. Owner:  the caller counts the
- * connections and reads the clock. Thread: the control thread. Bounds: CLOSING lasts
- * DRAIN_CLOSING_NS at most, and half of the drain's time. LAST and IDLE last DRAIN_LAST_NS each.
- * LEAVING lasts until no connection has been open for DRAIN_QUIET_NS, or DRAIN_ROUTERS_NS with
- * ANYCAST. The whole drain lasts its configured time at most.
+ *         stop drains in the same way; a second request stops at once.
+ * Owner:  the caller counts the connections and reads the clock.
+ * Thread: the control thread.
+ * Bounds: CLOSING lasts DRAIN_CLOSING_NS at most, and half of the drain's time. LAST and IDLE last
+ *         DRAIN_LAST_NS each. LEAVING lasts until no connection has been open for DRAIN_QUIET_NS,
+ *         or DRAIN_ROUTERS_NS with ANYCAST. The whole drain lasts its configured time at most.
  */
 #ifndef CLOCKOO_DRAIN_H
 #define CLOCKOO_DRAIN_H
