@@ -154,7 +154,6 @@ print_queues(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "steering   %s\n", p->steer.words);
 }
 
-/* Prints the rules, only the first few of each kind. */
 /* Prints the first few steering rules of each kind. */
 static void
 print_rules(const struct steer_plan *plan, FILE *out)
