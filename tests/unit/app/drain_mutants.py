@@ -11,7 +11,7 @@ from one_edit import main
 MUTANTS = {
     # A stop closes connections while the route stands.
     "STOP_WITHOUT_ORDER": ("drain.c", "\tif (how != CONFIG_DRAIN_ANYCAST || d->stops)\n", ""),
-    # Who asks twice waits as well.
+    # The second stop waits as well.
     "SECOND_STOP_WAITS": ("drain.c", " || d->stops", ""),
     # A stop amid a drain begins a new one.
     "STOP_BEGINS_AGAIN": ("drain.c", "\tif (d->stage == DRAIN_OFF)\n\t\tdrain_begin", "\tdrain_begin"),
