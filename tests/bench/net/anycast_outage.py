@@ -13,8 +13,8 @@ connections to it. Beside an event with an error or a flap stands what the route
 
     anycast_outage.py CLOCKOO ROUNDS [KIND...]
 
-KIND: kill, link, drain, stop (SIGTERM); without one flaps of a quiet time are counted, too. ANYCAST_BFD_MS: the interval of
-BFD, for a busy machine.
+KIND: kill, link, drain, or stop (SIGTERM, only by name); without one flaps of a quiet time are counted, too. ANYCAST_BFD_MS:
+the interval of BFD, for a busy machine.
 """
 
 import json
@@ -45,7 +45,7 @@ CONNECT_EACH_S, KEPT, ANSWER_S = 0.05, 8, 5.0
 LATE_S = 0.5  # of an answer over a wire of this machine
 QUIET_S, AFTER_S = 20, 1.0
 REQUEST = b"get nothing\r\n"
-KINDS = ("kill", "link", "drain", "stop")
+KINDS = ("kill", "link", "drain")
 NO_BFD_NEEDED = {"drain", "stop"}
 VERBOSE = "ANYCAST_VERBOSE" in os.environ
 
