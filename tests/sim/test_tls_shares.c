@@ -1,5 +1,5 @@
 /*
- * What a peer of TLS holds of its core's pools. Goal: its wire and its pipe together hold what a
+ * Peers of TLS that hold memory of their core. Goal: a wire and its pipe together hold what a
  * connection without TLS would. Method: a core with TLS, and OpenSSL clients that close their
  * window.
  */
