@@ -1,7 +1,7 @@
 /*
- * The share that a peer of TLS holds of its core's pools. Goal: its wire and its pipe together hold
- * what a connection without TLS would. Method: a core with TLS, and OpenSSL clients that close
- * their window.
+ * Peers of TLS that hold memory of their core. Goal: a wire and its pipe together hold what a
+ * connection without TLS would. Method: a core with TLS, and OpenSSL clients that close their
+ * window.
  */
 #include "sim_tls.h"
 
