@@ -73,15 +73,15 @@ struct answer {
 struct client {
 	struct sim_client base;
 	bool reader, waits;
+	uint32_t times;
+	uint64_t began_ns, read, next_ns;
 	uint32_t number;
 	enum kind kind;
 	uint8_t stored[SIZES]; /* the letter stored last; 0: none */
 	uint8_t sending;
 	uint32_t left;
 	struct answer answer;
-	uint64_t asked_ns, next_ns;
-	uint64_t began_ns, read;
-	uint32_t times;
+	uint64_t asked_ns;
 };
 
 /* Requests that readers send again and again. */
@@ -198,11 +198,10 @@ ask(struct world *w, struct client *cl)
 static void
 ask_more(struct world *w, struct client *cl)
 {
-	const uint32_t asks = (uint32_t)strlen(w->crowd->asks);
-
 	if (w->crowd->times != 0) {
 		for (; cl->times < w->crowd->times; cl->times++)
-			sim_service_say(&w->sim, cl->base.conn, w->crowd->asks, asks);
+			sim_service_say(&w->sim, cl->base.conn, w->crowd->asks,
+					(uint32_t)strlen(w->crowd->asks));
 		return;
 	}
 	for (uint32_t said = 0;
@@ -320,24 +319,38 @@ again_ns(const struct world *w, const struct client *cl)
 }
 
 static void
+reader_turn(struct world *w, struct client *cl)
+{
+	if (w->crowd->again_ns != 0 && w->sim.ss->now_ns - cl->began_ns > again_ns(w, cl)) {
+		conn_abort(w->sim.ss->stack, cl->base.conn);
+		cl->next_ns = 0;
+		return;
+	}
+	if (w->crowd->rate != 0)
+		listen_to(w, cl);
+	ask_more(w, cl);
+}
+
+static void
+honest_turn(struct world *w, struct client *cl)
+{
+	listen_to(w, cl);
+	if (cl->left > 0)
+		send_body(w, cl);
+	else if (!cl->waits && w->sim.ss->now_ns >= cl->next_ns)
+		ask(w, cl);
+}
+
+static void
 turn(void *arg, struct sim_client *base)
 {
 	struct world *w = arg;
 	struct client *cl = container_of(base, struct client, base);
 
-	if (cl->reader && w->crowd->again_ns != 0 &&
-	    w->sim.ss->now_ns - cl->began_ns > again_ns(w, cl)) {
-		conn_abort(w->sim.ss->stack, base->conn);
-		cl->next_ns = 0;
-		return;
-	}
-	listen_to(w, cl);
-	if (cl->reader)
-		ask_more(w, cl);
-	else if (cl->left > 0)
-		send_body(w, cl);
-	else if (!cl->waits && w->sim.ss->now_ns >= cl->next_ns)
-		ask(w, cl);
+	if (!cl->reader)
+		honest_turn(w, cl);
+	else
+		reader_turn(w, cl);
 }
 
 /* ---- the world ---- */

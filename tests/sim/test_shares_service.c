@@ -32,6 +32,7 @@
 #define LISTED_ITEMS  5000u
 #define CHUNKS        1400u /* a third more than connections, as with `-c 100000` */
 #define ASKED_MAX     4u    /* long replies that a peer requests at a time */
+#define LAST          8u    /* bytes of a reply that tell how it ends */
 #define CUT_KEYS      8u    /* longest keys before the one that is cut: more than a segment */
 #define TWO_PARTS_NS  (MS_NS / 10)
 #define HONEST_IP     (SIM_PEERS + 1)
@@ -55,7 +56,7 @@ struct client {
 	uint32_t left;      /* bytes of the value still to send, line end included */
 	uint64_t allowed;   /* bytes of it that may be sent since began_ns */
 	uint32_t open_asks; /* long replies requested and not read */
-	char last[8];       /* the last bytes read */
+	char last[LAST];    /* the last bytes read */
 	uint64_t asked_ns, next_ns, began_ns;
 	bool cut; /* the second half of its request is still to be sent */
 };
@@ -179,6 +180,22 @@ answered(struct world *w, struct client *cl)
 		sim_waits_add(&w->kind[cl->kind], now_ns - cl->asked_ns);
 }
 
+/* Keeps the last bytes of those that the client has read. */
+static void
+last_add(struct client *cl, const uint8_t *data, uint32_t len)
+{
+	const uint32_t n = len < LAST ? len : LAST;
+
+	memmove(cl->last, cl->last + n, LAST - n);
+	memcpy(cl->last + LAST - n, data + len - n, n);
+}
+
+static bool
+last_is_end(const struct client *cl)
+{
+	return memcmp(cl->last + LAST - 5, "END\r\n", 5) == 0;
+}
+
 /* Reads an answer: to a get it ends with END, to another request with its line. */
 static void
 receive(struct world *w, struct client *cl)
@@ -186,13 +203,10 @@ receive(struct world *w, struct client *cl)
 	const bool gets = cl->kind == KIND_GET_MIDDLE || cl->kind == KIND_GET_CUT;
 
 	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
-		for (uint32_t i = 0; i < v.len; i++) {
-			memmove(cl->last, cl->last + 1, sizeof cl->last - 1);
-			cl->last[sizeof cl->last - 1] = (char)v.data[i];
-		}
+		last_add(cl, v.data, v.len);
 		conn_advance(w->sim.ss->stack, cl->base.conn, v.len);
 	}
-	if (gets ? memcmp(cl->last + 3, "END\r\n", 5) == 0 : cl->last[7] == '\n')
+	if (gets ? last_is_end(cl) : cl->last[LAST - 1] == '\n')
 		answered(w, cl);
 }
 
@@ -220,10 +234,12 @@ static void
 peer_receive(struct world *w, struct client *cl)
 {
 	for (struct view v = conn_peek(cl->base.conn); v.len > 0; v = conn_peek(cl->base.conn)) {
-		for (uint32_t i = 0; i < v.len; i++) {
-			memmove(cl->last, cl->last + 1, 4);
-			cl->last[4] = (char)v.data[i];
-			if (memcmp(cl->last, "END\r\n", 5) == 0 && cl->open_asks > 0)
+		for (uint32_t at = 0, n; at < v.len; at += n) {
+			const uint8_t *end = memchr(v.data + at, '\n', v.len - at);
+
+			n = end != NULL ? (uint32_t)(end + 1 - v.data) - at : v.len - at;
+			last_add(cl, v.data + at, n);
+			if (last_is_end(cl) && cl->open_asks > 0)
 				cl->open_asks--;
 		}
 		conn_advance(w->sim.ss->stack, cl->base.conn, v.len);
