@@ -188,10 +188,8 @@ struct pending_lane *pending_lane_of(struct pending_table *pt, struct view key, 
  * is none. */
 struct pending *pending_place_take(struct pending_table *pt, struct session *ss,
 				   struct pending_lane *lane);
-/* Returns how many places the session may have, asked for ahead. A lane may have fewer. */
 /* Returns how many places the session may have by asking ahead. A lane may grant fewer. */
 uint32_t pending_share(const struct serve *sv, const struct session *ss);
-/* Notes the value of an answer to the session: later ones are expected to be as long. */
 /* Notes the length of an answer to the session: the next ones are expected to be as long. */
 void pending_length_seen(struct pending_table *pt, struct session *ss, const struct item *it);
 /* Charges the bytes of a value to its lane, until backend_value_end(). */

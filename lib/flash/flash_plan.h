@@ -36,10 +36,9 @@ struct flash_plan_log {
 };
 
 /* The columns of a shard of the first half. count 0: there are none. */
-/* what a shard's columns' rows take on the device, in pages */
 struct flash_plan_column {
 	uint32_t count, buckets, pages;
-	uint32_t rows_pages; /* for all columns */
+	uint32_t rows_pages; /* pages of the device for the rows of all columns */
 	uint64_t items;      /* in one column */
 };
 

@@ -222,8 +222,8 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 	struct flash_tier_core *c = &t->core[core];
 	struct flash_offer *o = offer_at(t, core, offer);
 
-	(void)generation; /* a record reserved before a flush lies before its mark: it gets no entry
-			   */
+	/* A record reserved before a flush lies before the flush's mark, and gets no entry. */
+	(void)generation;
 	/* An item whose value was changed in place has another cas now. */
 	if (it != NULL && item_cas(it) != o->cas)
 		flash_shard_put_nothing(o->shard);

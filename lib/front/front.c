@@ -275,7 +275,6 @@ events_look(struct front *f)
 		front_lane_events(container_of(f->events.next, struct front_lane, event_link));
 }
 
-/* Acts on lanes that are due, in turns, and computes when the others are. */
 /* Handles lanes that are due, a limited number in a turn, and computes when the next one is due. */
 static void
 due_look(struct front *f)

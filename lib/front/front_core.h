@@ -7,12 +7,10 @@
  *         answered. If the answer has a value, it is then only in by_slot, until the service
  *         releases it. A server answers a lane's batches in the order in which they were sent. A
  *         flush is a request, too; it is in no list while the servers have their parts of it.
- *
  * Owner:  requests and batches come from pools. A request owns its fill, and a short value that it
  *         received. A send queue never holds a value that has ended: a batch's replies are read
  *         only once the server has acknowledged the whole batch, and a connection ends before its
  *         requests do.
- *
  * Thread: core-local.
  */
 #ifndef CLOCKOO_FRONT_CORE_H

@@ -56,7 +56,6 @@ void front_plan_age(const struct front_plan *plan, const struct front_config *co
 		    char words[FRONT_AGE_BYTES]);
 
 /* A warning, in one line, about unevenness or an old setting, with a better setting. */
-/* the key in the configuration file */
 struct front_warning {
 	const char *key; /* of the configuration file */
 	char words[FRONT_WARNING_BYTES];

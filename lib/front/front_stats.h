@@ -161,9 +161,8 @@ void front_stats_look(struct front_stats *stats, struct front_looker *looker, ui
 		      uint32_t links, const double *due, struct front_load *load);
 
 /* Facts for the rows that are not in the counts. */
-/* the fleet's state in this turn */
 struct front_shown {
-	const struct front_state *names;       /* the fleet in this turn */
+	const struct front_state *names;       /* the fleet's state in this turn */
 	const struct front_exchange *exchange; /* has the reports */
 	uint32_t links;                        /* connections of a core to a server */
 	bool copies;                           /* the front keeps copies */

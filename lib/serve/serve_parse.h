@@ -26,8 +26,6 @@ void datagrams_pass_over(struct serve *sv);
 /* Parses the next request at the cursor, whose datagram is open. */
 void datagram_step(struct serve *sv, struct datagram_cursor *dc);
 
-/* True if the parser is inside a line. Such a line is finished, even if messages to its source
- * wait, because its reply is one of them. */
 /* True if the parser is within a line. It finishes the line even if messages to its source wait,
  * since the line's reply is one of them. */
 static inline bool

@@ -46,7 +46,7 @@ drain_asks(const struct drain *d)
 	}
 }
 
-/* True if the drain's stage has done its work. */
+/* True if the present stage has reached its end. */
 static bool
 stage_is_over(const struct drain *d, const struct drain_conns *conns, uint64_t now_ns)
 {
@@ -65,7 +65,7 @@ stage_is_over(const struct drain *d, const struct drain_conns *conns, uint64_t n
 	}
 }
 
-/* Returns the stage behind this one. */
+/* Returns the stage after the present one. */
 static enum drain_stage
 next_stage(const struct drain *d, const struct drain_conns *conns)
 {
