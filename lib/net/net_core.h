@@ -31,6 +31,8 @@
 #define TX_QUEUE_BURSTS (TX_QUEUE_MAX / BURST_MAX)
 
 struct tx_queue {
+	/* The burst of the next frame; behind the last one if the queue is full. */
+	struct burst *open;
 	uint32_t count;
 	struct burst burst[TX_QUEUE_BURSTS];
 };
@@ -249,6 +251,9 @@ void frame_defer_free(struct net *net, struct frame *f, uint8_t *start);
 /* Source address selection (RFC 6724): the number of ours; LOCAL_NONE: none of the family. */
 uint16_t local_addr_select(const struct net *net, const struct ip_addr *dst);
 
+/* Returns the free slots of the transmit queue for fresh frames: without those of transmit credits,
+ * at most the frame cache. */
+uint32_t tx_queue_room(const struct net *net);
 /* Frames with all headers, which tx_queue_push() sends (tx_queue.h). */
 uint8_t *tx_queue_begin(struct net *net); /* a fresh frame; NULL: no slot or no frame */
 uint8_t *tx_queue_begun(struct net *net); /* the same frame again */

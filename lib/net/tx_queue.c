@@ -139,7 +139,7 @@ tx_queue_compact(struct tx_queue *out, uint32_t sent)
 {
 	const uint32_t count = out->count;
 
-	out->count = 0;
+	tx_queue_clear(out);
 	for (uint32_t i = sent; i < count; i++) {
 		const struct burst *from = &out->burst[i / BURST_MAX];
 		const uint32_t k = i % BURST_MAX;
@@ -176,8 +176,8 @@ net_tx(struct net *net)
 	if (unlikely(sent < out->count)) {
 		counter_add(&net->counters[TX_REFUSED], out->count - sent);
 		tx_queue_compact(out, sent);
-	} else {
-		out->count = 0;
+	} else if (sent != 0) {
+		tx_queue_clear(out);
 	}
 	return sent;
 }
