@@ -6,6 +6,7 @@ the servers are a core of the product; and with a kernel client over veths for a
 memcached as servers. What needs copies of the front says so in builds that keep none.
 """
 
+import contextlib
 import statistics
 
 from bench_figures import Figures, spread, table
@@ -47,8 +48,9 @@ WIRE = {
     "cpu": ("tcp_pipelined", ["--depth", 8, "--sets", 0, "--zipf", ZIPF, "--copies", FORMULA_COPIES], "requests_per_s",
             "front_cpu_mops"),
 }
-TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations", "warm")
+TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations", "warm", "large")
 FAR_MS = 20
+LARGE_BYTES, LARGE_CLIENTS, LARGE_KEYS, LARGE_WARM_MS = 100_000, 200, 4, 2000  # keys of each client
 # Each figure has pipelines of front_streams.py; the one that is slowest by nutcracker's counts.
 STREAMS = {"pipe_incr": ("incr", "set"), "pipe_set_get": ("set_get",), "pipe_distinct": ("sets", "deletes"),
            "line_500": ("line",)}
@@ -313,6 +315,32 @@ class FrontLoad(Figures):
             return run(words, *options)
         with turn():
             return run(words, *options)
+
+    # ---- large values ----
+
+    def large(self):
+        """200 clients set and get values of 100 KB, which pass through; the frames of all wires are alike."""
+        with self.bed.long_frames() as options:
+            front = self.bed.start_front("0", None, "sole", *options)
+            targets = self.targets(front)
+            for number in range(self.rounds):
+                for who, host, port, _, turn in targets:
+                    words = f"values of {LARGE_BYTES} bytes, round {number + 1} of {self.rounds}, {who}"
+                    with turn() if turn else contextlib.nullcontext():
+                        row = self.bed.talk_at(words, host, port, "--connections", LARGE_CLIENTS, "--keys", LARGE_KEYS, "--sets", 10,
+                                               "--depth", 1, "--value-min", LARGE_BYTES, "--value-max", LARGE_BYTES,
+                                               "--connect-ms", LARGE_WARM_MS, "--warm-ms", LARGE_WARM_MS, "--ms", 2 * self.ms,
+                                               "--seed", number + 1)
+                    self.runs.append({"view": "large", "who": who, "round": number, "row": row})
+            self.bed.end(front)
+        rates = {who: [run["row"]["goodput_mbs"] for run in self.runs if run["view"] == "large" and run["who"] == who]
+                 for who, *_ in targets}
+        for who, found in rates.items():
+            self.keep("front_large_100k_mbs" if who == OWN else f"front_{who}_large_100k_mbs", found)
+        for who in set(PROXIES) & set(rates):
+            self.keep(f"large_100k_vs_{who}", [mine / theirs for mine, theirs in zip(rates[OWN], rates[who])])
+        table(f"{LARGE_CLIENTS} clients, values of {LARGE_BYTES} bytes: MB of values a second", ["who", "MB/s"],
+              [[who, spread(found, 1)] for who, found in rates.items()])
 
     # ---- one server killed ----
 

@@ -38,12 +38,22 @@ class Bed:
         self.absent = {who: "it is not there" for who in front_load.PROXIES if who not in peers}
         self.peers = [types.SimpleNamespace(name=who, port=1000 + pid, pid=pid)
                       for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
-        self.wrong, self.moved = [], 7
+        self.wrong, self.moved, self.talked = [], 7, []
         self.rounds, self.gets, self.dead, self.loads, self.looks = {}, [0, 0, 0, 0], None, [], 0
 
-    def start_front(self, copies=None, servers=None, mode="sole"):
+    def start_front(self, copies=None, servers=None, mode="sole", *options):
         self.started.append(copies)
+        self.options = options
         return types.SimpleNamespace(host="front", pid=1)
+
+    @contextlib.contextmanager
+    def long_frames(self):
+        yield ("--mtu", "9000")
+
+    def talk_at(self, words, host, port, *options):
+        """The front has twice nutcracker's rate."""
+        self.talked.append((self.options, options[options.index("--value-min") + 1], options[options.index("--connections") + 1]))
+        return {"goodput_mbs": 200 if host == "front" else 100 if port == 1002 else 50}
 
     def start_own(self, number):
         return types.SimpleNamespace(host="own", pid=4)
@@ -223,6 +233,13 @@ class FrontLoadTest(unittest.TestCase):
         self.assertIn("front_nutcracker_hit_mops", figures)
         self.assertEqual(len(figures["front_left_out"]), 7)
         self.assertIn("front in hit is not measured: this build keeps no copies", tables)
+
+    def test_large_values_are_compared_on_frames_that_are_alike(self):
+        bed = Bed()
+        figures, _, _ = measure(bed, "large")
+        self.assertEqual(set(bed.talked), {(("--mtu", "9000"), 100_000, 200)})
+        self.assertEqual((figures["large_100k_vs_nutcracker"], figures["large_100k_vs_mcproxy"]), (2, 4))
+        self.assertEqual(figures["front_large_100k_mbs"], 200)
 
     def test_who_is_absent_is_named(self):
         figures, tables, _ = measure(Bed(peers=("nutcracker",)), "forward")
