@@ -115,10 +115,9 @@ translate6(struct ipv6_header *ip)
 	memcpy(&ip->src, &host, sizeof host);
 }
 
-/* libslirp translates a loopback address of a client to its gateway's. A socket that listens at all
- * addresses stops doing so with the first client of another host (libslirp 4.7.0 src/socket.c,
- * sotranslate_in). This does it, too: the appliance would take a datagram from 127.0.0.1 for a
- * forged one. */
+/* libslirp translates a loopback client to its gateway's address, but at a socket for all addresses
+ * only until the first client of another host (4.7.0 src/socket.c, sotranslate_in). This does so
+ * always: the appliance would take a datagram from 127.0.0.1 for a forged one. */
 static void
 translate_loopback(uint8_t *frame, uint32_t len)
 {
