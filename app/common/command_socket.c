@@ -89,8 +89,8 @@ command_socket_refuse(int fd, const char *words)
 	char line[ERROR_BYTES], byte;
 	int len;
 
-	/* If the socket were closed with the request unread, the kernel would report an error to
-	 * the client, which would then miss the line. */
+	/* Reads a byte of the request. If a socket is closed with unread data, the kernel reports
+	 * an error to the client, which then misses the line. */
 	recv(fd, &byte, sizeof byte, MSG_DONTWAIT);
 	len = snprintf(line, sizeof line, "%c%s", COMMAND_REFUSED, words);
 	send(fd, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1,

@@ -10,7 +10,7 @@
 
 static_assert(CPU_NONE == CONFIG_NO_CPU, "one word for no CPU");
 
-/* Returns the node of the NIC, or of the one behind a kernel interface. */
+/* Returns the NUMA node of the NIC, or of the NIC behind a kernel interface. */
 static int32_t
 node_of_nic(const struct machine *m, const struct config *cfg)
 {
@@ -67,7 +67,7 @@ machine_add_isolated(const struct machine *m, struct cpu_list *cpus)
 			continue;
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
-		/* A CPU outside of a container's set is refused. */
+		/* the kernel refuses a CPU outside a container's set */
 		if (sched_setaffinity(0, sizeof one, &one) == 0)
 			cpus->at[cpus->count++] = cpu;
 	}

@@ -1,5 +1,5 @@
 /*
- * name_claim.c - binds an abstract name, and asks the kernel who holds one that is taken.
+ * name_claim.c - binds an abstract name, and asks the kernel for the process that holds one.
  */
 #include "name_claim.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAITING_MAX 64 /* refused processes that ask for the holder's ID; more get no answer */
+#define WAITING_MAX 64 /* Refused processes that may wait for the holder's ID at a time. */
 #define TRY_NS      1000000L
 
 static socklen_t
@@ -48,8 +48,8 @@ name_holder_of(int fd)
 				    who.uid};
 }
 
-/* Asks once for the name's holder. *why is ECONNREFUSED if the name is free, or if its holder has
- * bound it and does not listen yet. */
+/* Looks once for the name's holder. *why is ECONNREFUSED if the name is free, or if its holder does
+ * not listen yet. */
 static struct name_holder
 lookup_once(const struct sockaddr_un *address, socklen_t bytes, int *why)
 {
@@ -79,7 +79,7 @@ name_claim_lookup(const char *name)
 	return lookup_once(&address, bytes, &why);
 }
 
-/* Returns who holds a name that is known to be taken. */
+/* Returns the holder of a name that is known to be held. */
 static struct name_holder
 holder_of(const struct sockaddr_un *address, socklen_t bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * nic.c - from a configuration to a started port: profile, host, placement, plan, EAL, device,
+ * nic.c - starts the port of a configuration: profile, host, placement, plan, EAL, device,
  * hand-over.
  */
 #include "nic.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define MEMBER_POLL_MS    50u
-#define SOCKET_PATH_BYTES 108u /* sun_path of unix(7) */
+#define SOCKET_PATH_BYTES 108u /* sizeof sun_path, by unix(7) */
 static_assert(SOCKET_PATH_BYTES <= sizeof(((struct config *)0)->socket), "a name fits");
 
 static bool
@@ -31,9 +31,9 @@ choose_cores(struct nic *nic, struct config *cfg, struct error *err)
 	return good;
 }
 
-/* Writes the port in EAL's form, with an absolute path of its socket. memif's driver takes no
- * relative path, and vhost's driver removes the socket after the program, with -d, has left its
- * directory. cfg keeps the path as written, for a reload to compare. */
+/* Writes the port as an argument of EAL. The path of its socket becomes absolute: memif's driver
+ * needs that, and vhost's driver removes the socket when the program may have left its directory
+ * (-d). cfg keeps the path as written, which a reload compares. */
 static bool
 eal_device_args(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],
 		struct error *err)
@@ -61,8 +61,8 @@ nic_other_config(const struct config *cfg)
 	return other;
 }
 
-/* Writes the bond's second member in EAL's form. The name of a virtual device ends with its number.
- */
+/* Writes the bond's second NIC as an argument of EAL. The name of a virtual device ends with its
+ * number. */
 static bool
 other_device_args(const struct nic *nic, const struct config *cfg, char device[DEVICE_BYTES],
 		  struct error *err)
@@ -200,8 +200,8 @@ create_bond(struct nic *nic, struct region *region, const struct config *cfg)
 	nic->bond = bond_create(region, &how);
 }
 
-/* Returns a core's port: for core 0 the one with the kernel's copies, if there is one; otherwise
- * the bond's, if there is a bond; otherwise that of the core's queue. */
+/* Returns the port of a core: the one with the kernel's copies if core 0 has it; else the bond if
+ * there is one; else that of the core's queue. */
 static struct port *
 queue_port(struct nic *nic, uint32_t core)
 {
@@ -210,8 +210,8 @@ queue_port(struct nic *nic, uint32_t core)
 	return nic->bond != NULL ? bond_port(nic->bond, core) : &nic->device.ports[core].port;
 }
 
-/* Makes the bond, the port with the kernel's copies, and the rings between queues and cores where
- * the plan needs them. */
+/* Makes the bond, the port with the kernel's copies, and the rings between queues and cores, as far
+ * as the plan needs them. */
 static bool
 create_rings(struct nic *nic, const struct config *cfg, struct error *err)
 {
@@ -253,7 +253,7 @@ nic_port(struct nic *nic, uint32_t core)
 	return nic->handover != NULL ? handover_port(nic->handover, core) : queue_port(nic, core);
 }
 
-/* Waits until one member of the bond has a link. The other member need not have one. */
+/* Waits until one NIC of the bond has a link. The other one may have none. */
 static bool
 wait_for_member(struct nic *nic, const struct config *cfg, struct error *err)
 {
@@ -268,7 +268,7 @@ wait_for_member(struct nic *nic, const struct config *cfg, struct error *err)
 			 nic_member_name(cfg, 0), nic_member_name(cfg, 1), LINK_WAIT_MS / 1000);
 }
 
-/* Starts the second member, which must be a NIC of the same kind as the first. */
+/* Starts the bond's second NIC, which must be of the same kind as the first. */
 static bool
 start_other(struct nic *nic, const struct config *cfg, uint32_t frames, struct error *err)
 {
@@ -291,8 +291,8 @@ start_other(struct nic *nic, const struct config *cfg, uint32_t frames, struct e
 	return wait_for_member(nic, cfg, err);
 }
 
-/* Makes DPDK's name of a port from the device text that EAL got: the name has no arguments, and a
- * PCI address in it has its domain and is in lower case. */
+/* Writes the name that DPDK gives the port, from EAL's argument. It has no options; a PCI address
+ * has its domain and is in lower case. */
 static void
 port_name_of(char name[DEVICE_BYTES], const struct profile *p, const char *device)
 {
@@ -305,7 +305,7 @@ port_name_of(char name[DEVICE_BYTES], const struct profile *p, const char *devic
 		*c = (char)tolower((unsigned char)*c);
 }
 
-/* Finds the ports of both members, in the order of the configuration. */
+/* Finds the ports of both NICs of a bond, in the order of the configuration. */
 static bool
 find_devices(struct nic *nic, const struct config *cfg, struct error *err)
 {
@@ -349,7 +349,8 @@ start_user(struct nic *nic, struct error *err)
 	return user_net_start(nic->user, &nic->cable, err);
 }
 
-/* Closes the sockets of the host, first of all: the next process may need them. */
+/* Closes the host's sockets of port user. This comes first, since the next process may need
+ * them. */
 static void
 end_user(struct nic *nic)
 {
@@ -366,7 +367,8 @@ nic_lend(struct nic *nic, const struct config *cfg, const struct huge_block *blo
 	const struct device_memory memory = {block->base, block->bytes, block->page_bytes};
 	const char *why = "values in a memory file are copied";
 
-	/* A memory file is finished for its next reader while the driver still has frames. */
+	/* Values in a memory file are not lent: the driver may still have frames when the file is
+	 * finished for its next reader. */
 	if (cfg->memory_file[0] == '\0')
 		why = device_lend(&nic->device, &req, &memory);
 	if (cfg->offloads != CONFIG_PROFILE_OFFLOADS && (cfg->offloads & OFFLOAD_TX_LOANS))
@@ -477,7 +479,7 @@ nic_stop(struct nic *nic)
 		close(nic->claim);
 	if (nic->rings.base != NULL)
 		huge_block_free(&nic->rings);
-	if (!nic->device.abandoned && !nic->other.abandoned) /* eal_stop calls the driver */
+	if (!nic->device.abandoned && !nic->other.abandoned) /* eal_stop() calls the drivers */
 		eal_stop();
 	close(nic->prefix);
 }

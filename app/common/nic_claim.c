@@ -1,5 +1,5 @@
 /*
- * nic_claim.c - an abstract Unix socket as the claim of one process to an address behind a NIC.
+ * nic_claim.c - makes the name of an address behind a NIC, and claims it.
  */
 #include "nic_claim.h"
 
@@ -9,7 +9,7 @@
 
 #define NAME_BYTES (sizeof "clockoo/nic//" + CONFIG_NAME_BYTES + IP_ADDR_TEXT_MAX)
 
-/* Returns the operator's name of the NIC, NULL if two processes could not share the port. */
+/* Returns the operator's name of the NIC; NULL if two processes cannot share the port. */
 static const char *
 nic_name(const struct config *cfg, const struct profile *profile)
 {
@@ -18,7 +18,7 @@ nic_name(const struct config *cfg, const struct profile *profile)
 	return profile_has_iface(profile) && cfg->iface[0] != '\0' ? cfg->iface : NULL;
 }
 
-/* Writes the name of the configured address, which comes as text too, on this NIC. */
+/* Writes the name to claim: the NIC and the configured address. */
 static void
 name_of(char name[NAME_BYTES], const char *nic, const struct config *cfg,
 	char address[IP_ADDR_TEXT_MAX + 1])
@@ -63,5 +63,5 @@ nic_claim(const struct config *cfg, const struct profile *profile, int *claim, s
 		snprintf(what, sizeof what, "%s on %s", address, nic);
 		name_claim_warn(stderr, &holder, what);
 	}
-	return true; /* a machine without such names serves without a claim */
+	return true; /* a machine without abstract names serves without a claim */
 }

@@ -1,5 +1,5 @@
 /*
- * nic_profile.c - chooses and loads the NIC profile: by name, by PCI ID, by driver.
+ * nic_profile.c - chooses the NIC profile by name, PCI ID or driver, and reads it.
  */
 #include "nic_profile.h"
 #include "dpdk/dpdk_support.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Reads the profile `name` of the folder. is_guess: it was not chosen by a NIC that is there. */
+/* Reads the profile `name` of the folder. is_guess: it was chosen without a NIC that is there. */
 static bool
 load(struct profile *p, const struct config *cfg, const char *folder, const char *name,
      bool is_guess, struct error *err)
@@ -27,8 +27,8 @@ load(struct profile *p, const struct config *cfg, const char *folder, const char
 	return profile_apply(p, cfg, err);
 }
 
-/* Finds the profile by the device's PCI ID: the generic one if the machine does not know the
- * device. Another check reports a missing device. */
+/* Finds the profile by the device's PCI ID. Chooses the generic one if the machine does not have
+ * the device; another check reports that. */
 static bool
 name_by_id(char name[CONFIG_NAME_BYTES], bool *is_missing, const struct config *cfg,
 	   const char *folder, struct error *err)

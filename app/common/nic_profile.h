@@ -1,8 +1,8 @@
 /*
- * nic_profile.h - the profile of the port that the operator named.
+ * nic_profile.h - the NIC profile of the operator's port.
  *
- * It is the one of --profile; else for a PCI address the one that lists its ID; else the one named
- * as the port. The operator's rings and burst replace its own.
+ * The profile of --profile; without it that of the device's PCI ID; for other ports that with the
+ * port's name. The operator's ring sizes and burst replace the profile's.
  *
  * Thread: main, at start.
  * Errors: struct error.
@@ -15,7 +15,7 @@
 
 bool nic_profile(struct profile *p, const struct config *cfg, struct error *err);
 
-/* Replaces the generic profile by that of the driver, which DPDK has named. */
+/* Replaces the generic profile by that of the driver that DPDK has found. */
 bool nic_profile_of_driver(struct profile *p, const struct config *cfg, const char *driver,
 			   struct error *err);
 

@@ -7,15 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Places relative to the program's directory: the source tree, when built in a folder of it
- * (build/app, build/tests/load), and the install prefix. */
+/* Folders relative to the program's own: those of the source tree, if the program is in its build
+ * folder (build/app, build/tests/load), and of the install prefix. */
 static const char *const beside[] = {
 	"/../../drivers-config",
 	"/../../../drivers-config",
 	"/../share/clockoo/drivers-config",
 };
 #define BESIDE            (sizeof beside / sizeof beside[0])
-#define PROGRAM_DEPTH_MAX 4u /* build/tests/load/clockoo-load */
+#define PROGRAM_DEPTH_MAX 4u /* as for build/tests/load/clockoo-load */
 
 static void
 program_folder(char folder[CONFIG_PATH_BYTES])

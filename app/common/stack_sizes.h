@@ -1,5 +1,5 @@
 /*
- * stack_sizes.h - sizes and times of a core's stack that both programs have.
+ * stack_sizes.h - sizes and times of a core's stack, for both programs.
  *
  * Units:  bytes, chunks of send queues, ns.
  * Thread: pure functions.
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define CHUNKS_MIN   4096u /* 8 MB a core */
+#define CHUNKS_MIN   4096u /* 8 MB per core */
 #define CHUNKS_MAX   65536u
 #define KEEPALIVE_NS (7200ull * 1000000000u) /* RFC 9293 section 3.8.4: two hours at least */
 #define PAGE_BYTES   4096u

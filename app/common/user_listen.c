@@ -1,5 +1,6 @@
 /*
- * user_listen.c - TCP and UDP sockets of the host, forwarded to the ports that the appliance has.
+ * user_listen.c - opens the host's TCP and UDP sockets of port user, and forwards them to the
+ * appliance's ports.
  */
 #include "user_listen.h"
 
@@ -79,7 +80,8 @@ forward(Slirp *slirp, const struct config *cfg, const struct forward *f)
 		       : errno;
 }
 
-/* libslirp finds the socket of a reply by our address and port alone (drivers-config/user.yaml). */
+/* Refuses UDP at several addresses of a family: libslirp finds the socket of a reply by our address
+ * and port alone (drivers-config/user.yaml). */
 static bool
 udp_is_single(const struct config *cfg, struct error *err)
 {
@@ -94,7 +96,7 @@ udp_is_single(const struct config *cfg, struct error *err)
 	return true;
 }
 
-/* Listens for TCP at l; *f is what failed otherwise. Returns as forward() does. */
+/* Listens for TCP at l. Returns as forward() does; *f then is the one that failed. */
 static int
 listen_tcp(Slirp *slirp, const struct config *cfg, const struct config_listener *l,
 	   struct forward *f)
@@ -122,8 +124,8 @@ listen_udp(Slirp *slirp, const struct config *cfg, const struct config_listener 
 	return why;
 }
 
-/* True if the host has no such address family and another listener remains. A container's default
- * lists both families, and its host may have one. */
+/* True if the host lacks this address family and another listener remains. A container lists both
+ * families by default, and its host may have one. */
 static bool
 may_be_left_out(const struct config *cfg, const struct config_listener *l, int why,
 		const struct error *err)

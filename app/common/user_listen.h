@@ -1,9 +1,9 @@
 /*
  * user_listen.h - the host's sockets at which libslirp listens for port user.
  *
- * Thread: the one that owns the Slirp.
- * Errors: struct error: the address and the host's reason. An address :: on a host without IPv6
- *         is left out with a warning, if there is another one.
+ * Thread: the thread that has the Slirp.
+ * Errors: struct error: the address, and the host's reason. The address :: is left out with a
+ *         warning if the host has no IPv6 and there is another address.
  */
 #ifndef CLOCKOO_USER_LISTEN_H
 #define CLOCKOO_USER_LISTEN_H

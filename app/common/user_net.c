@@ -1,6 +1,5 @@
 /*
- * user_net.c - the thread of libslirp: sockets of the host on one side, a cable to the cores on the
- * other.
+ * user_net.c - the thread of libslirp, between sockets of the host and the cable to the cores.
  */
 #include "user_net.h"
 #include "user_listen.h"
@@ -27,19 +26,19 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The older name is deprecated: Windows' sockets are no int. */
+/* Newer releases deprecate the older names, since Windows' sockets are no int. */
 #if SLIRP_CHECK_VERSION(4, 9, 0)
 #define slirp_pollfds_fill slirp_pollfds_fill_socket
 #endif
 
-#define CATCH_UP_MS     1   /* sockets are not read for this long while a core has much to read */
-#define ROUNDS_MAX      64u /* rounds between two polls, of CABLE_BURST frames a lane */
+#define CATCH_UP_MS     1   /* while a core has much to read, sockets are not read for this time */
+#define ROUNDS_MAX      64u /* rounds of CABLE_BURST frames per lane, between two polls */
 #define CONFIG_VERSION  4u  /* of struct SlirpConfig: libslirp 4.7 */
-#define SPARE_FDS       64u /* beside connections */
-#define SEND_BUFFER     (128 << 10) /* bytes of replies that a socket takes ahead of its peer */
+#define SPARE_FDS       64u /* descriptors beside those of connections */
+#define SEND_BUFFER     (128 << 10) /* bytes of replies that a socket takes before its peer reads */
 #define FRAGMENT_OFFSET 0x1fffu     /* RFC 791 section 3.1 */
 
-/* Places in user_net.fds; libslirp's sockets follow. */
+/* Indices of user_net.fds. libslirp's sockets follow. */
 enum { POLL_CABLE, POLL_RESETS, POLL_SOCKETS };
 
 struct user_timer {
@@ -49,7 +48,7 @@ struct user_timer {
 	uint64_t due_ms; /* UINT64_MAX: not set */
 };
 
-/* The sockets at which the host listens for TCP. */
+/* The host's TCP sockets that listen. */
 struct listeners {
 	int fds[CONFIG_LISTENERS_MAX];
 	uint32_t count, backlog;
@@ -70,7 +69,7 @@ struct user_net {
 	struct user_timer timers[SLIRP_TIMER_NUM];
 	uint32_t fd_count, fd_max;
 	struct pollfd *fds;
-	bool has_neighbour; /* a core has sent its address since the last poll */
+	bool has_neighbour; /* a core has sent its MAC since the last poll */
 };
 
 /* ---- frames to the cores ---- */
@@ -116,9 +115,9 @@ translate6(struct ipv6_header *ip)
 	memcpy(&ip->src, &host, sizeof host);
 }
 
-/* A socket that listens at all addresses forgets, with the first client of another host, to
- * translate those of this one (libslirp 4.7.0 src/socket.c, sotranslate_in). The appliance would
- * take a datagram from 127.0.0.1 for a forged one. */
+/* libslirp translates a loopback client to its gateway's address, but at a socket for all addresses
+ * only until the first client of another host (4.7.0 src/socket.c, sotranslate_in). This does so
+ * always: the appliance would take a datagram from 127.0.0.1 for a forged one. */
 static void
 translate_loopback(uint8_t *frame, uint32_t len)
 {
@@ -134,7 +133,7 @@ translate_loopback(uint8_t *frame, uint32_t len)
 		translate6((void *)ip);
 }
 
-/* Passes a frame of libslirp to its core. */
+/* Passes a frame of libslirp to its flow's core. */
 static ssize_t
 send_packet(const void *frame, size_t len, void *arg)
 {
@@ -153,9 +152,10 @@ send_packet(const void *frame, size_t len, void *arg)
 	return (ssize_t)len;
 }
 
-/* ---- what libslirp asks of its host ---- */
+/* ---- callbacks of libslirp ---- */
 
-/* Bytes of a peer never become a line of the log. */
+/* Drops libslirp's message about a peer: it may have the peer's bytes, which never go into the
+ * log. */
 static void
 guest_error(const char *message, void *arg)
 {
@@ -163,7 +163,7 @@ guest_error(const char *message, void *arg)
 	(void)arg;
 }
 
-/* Drops what libslirp writes to its own log: it may hold bytes of a peer. */
+/* Drops libslirp's log: it may have bytes of a peer. */
 static void
 log_nothing(const char *domain, GLogLevelFlags level, const char *message, void *arg)
 {
@@ -246,13 +246,13 @@ static const struct event_pair event_pairs[] = {
 };
 #define EVENT_PAIRS (sizeof event_pairs / sizeof event_pairs[0])
 
-/* True if fd is a listener that refuses connections still. poll() would report it at once. */
+/* True if fd is a listener that still refuses connections. poll() would report it at once. */
 static bool
 is_closed_listener(const struct user_net *u, int fd)
 {
 	const struct listeners *l = &u->listeners;
 
-	/* Relaxed: the flag carries no data. The event of user_net_listen ends the poll. */
+	/* Relaxed: `open` carries no data. The event of user_net_listen() ends the poll. */
 	if (likely(atomic_load_explicit(&l->open, memory_order_relaxed)))
 		return false;
 	for (uint32_t i = 0; i < l->count; i++)
@@ -261,7 +261,8 @@ is_closed_listener(const struct user_net *u, int fd)
 	return false;
 }
 
-/* Returns its index. One descriptor too many is polled at a later turn. */
+/* Adds a descriptor to those to poll and returns its index. One that has no place is polled in a
+ * later turn. */
 static int
 add_poll(int fd, int events, void *arg)
 {
@@ -277,9 +278,9 @@ add_poll(int fd, int events, void *arg)
 	return (int)u->fd_count++;
 }
 
-/* poll() reports errors and hang-ups unasked, and libslirp (4.7) then reads the socket. Without
- * room for bytes an assertion ends the process: so a socket that is not to be read has no such
- * event. Its next write fails. */
+/* Returns the polled events for libslirp. poll() always reports errors and hang-ups, and libslirp
+ * (4.7) then reads the socket; without room for bytes an assertion ends the process. So a socket
+ * that may not be read gets no such event; its next write fails. */
 static int
 get_events(int index, void *arg)
 {
@@ -298,7 +299,7 @@ get_events(int index, void *arg)
 	return events;
 }
 
-/* True for ARP, and for ICMPv6, which has neighbour advertisements. */
+/* True for ARP and ICMPv6, by which neighbours announce their MACs. */
 static bool
 is_of_neighbour(const uint8_t *frame, uint32_t len)
 {
@@ -338,7 +339,7 @@ receive_frames(struct user_net *u)
 				break;
 }
 
-/* Fires the timers that are due. Returns how long the next one may wait, most_ms at most. */
+/* Runs the timers that are due. Returns the time until the next one: most_ms at most. */
 static uint32_t
 run_timers(struct user_net *u, uint32_t most_ms)
 {
@@ -368,8 +369,8 @@ poll_sockets(struct user_net *u)
 	slirp_pollfds_fill(u->slirp, &ms, add_poll, u);
 	ms = run_timers(u, ms);
 	sleeps = cable_thread_sleeps(u->cable);
-	/* libslirp keeps frames for a neighbour that it has just asked for, and sends them behind
-	 * the next poll only. */
+	/* libslirp holds frames for a neighbour that it has just asked for, and sends them only
+	 * after the next poll: that poll may not wait. */
 	n = poll(u->fds, u->fd_count, sleeps && !u->has_neighbour ? (int)ms : 0);
 	u->has_neighbour = false;
 	cable_thread_woke(u->cable);
@@ -378,7 +379,7 @@ poll_sockets(struct user_net *u)
 	slirp_pollfds_poll(u->slirp, n < 0, get_events, u);
 }
 
-/* Waits while a core has much to read. Meanwhile the sockets keep their clients' bytes. */
+/* Waits while a core has much to read. Meanwhile the clients' bytes stay in the sockets. */
 static void
 wait_for_cores(struct user_net *u)
 {
@@ -394,7 +395,7 @@ run(void *arg)
 	struct user_net *u = arg;
 
 	pthread_setname_np(pthread_self(), "clockoo-user");
-	/* Pairs with the store in user_net_close(); the flag carries no data. */
+	/* Relaxed: `stop` carries no data. */
 	while (!atomic_load_explicit(&u->stop, memory_order_relaxed)) {
 		if (cable_thread_is_ahead(u->cable))
 			wait_for_cores(u);
@@ -407,7 +408,7 @@ run(void *arg)
 
 /* ---- start and end ---- */
 
-/* Raises the limit of descriptors, since each connection has one. Returns the limit. */
+/* Raises the limit of descriptors, of which each connection has one. Returns the limit. */
 static uint32_t
 raise_fd_limit(const struct config *cfg)
 {
@@ -474,9 +475,10 @@ user_net_is_built(struct error *err)
 	return true;
 }
 
-/* libslirp listens at once. shutdown(2) ends that and leaves the socket bound; a second listen(2)
- * begins it again, with another backlog than libslirp's of 1. Accepted sockets inherit the send
- * buffer: without a bound the kernel takes 4 MB of replies for a peer that reads nothing. */
+/* Sets up a socket at which libslirp listens. shutdown(2) ends the listening and leaves the socket
+ * bound. A second listen(2) begins it again, with a longer backlog than libslirp's of 1. Accepted
+ * sockets inherit the send buffer: without a bound, the kernel takes 4 MB of replies for a peer
+ * that reads nothing. */
 static int
 set_up_listener(int fd, int events, void *arg)
 {

@@ -1,5 +1,5 @@
 /*
- * user_net_absent.c - in place of user_net.c where libslirp is not: port user is refused.
+ * user_net_absent.c - port user of a program built without libslirp: refused.
  */
 #include "user_net.h"
 

@@ -1,5 +1,6 @@
 /*
- * user_reset.c - an epoll set of the host's sockets, and the two resets that end a connection.
+ * user_reset.c - watches the host's sockets by epoll, and makes the two resets that end a
+ * connection.
  */
 #include "user_reset.h"
 #include "wire/eth_wire.h"
@@ -34,8 +35,8 @@ user_reset_close(struct user_reset *r)
 
 /* ---- sockets ---- */
 
-/* Reads the address at *from as libslirp shows it to a core: this host's loopback is its gateway.
- */
+/* Reads an address as libslirp shows it to a core. A loopback address becomes libslirp's
+ * gateway. */
 static void
 client_address(struct user_client *c, const struct sockaddr_storage *from)
 {
@@ -55,11 +56,11 @@ client_address(struct user_client *c, const struct sockaddr_storage *from)
 	c->port = ntohs(v6->sin6_port);
 }
 
-/* Returns our port that the host's port leads to. */
+/* Returns our port to which the host's port leads. */
 static uint16_t
 our_port(const struct config *cfg, const struct sockaddr_storage *at)
 {
-	/* The port is at the same place in both families. */
+	/* both families have the port at the same place */
 	const uint32_t host_port = ntohs(((const struct sockaddr_in *)(const void *)at)->sin_port);
 
 	for (uint32_t i = 0; i < cfg->listeners.count; i++) {
@@ -80,8 +81,8 @@ is_stream(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
 }
 
-/* Adds a connected socket. A listening socket has no peer, and one that we are connecting has none
- * yet. */
+/* Adds a connected socket. Ignores one without a peer: it listens, or its connection is being
+ * opened. */
 void
 user_reset_add(struct user_reset *r, int fd)
 {
@@ -133,10 +134,10 @@ user_reset_collect(struct user_reset *r, uint64_t now_ms)
 
 /* ---- frames ---- */
 
-/* A core's segment. */
+/* A TCP segment from a core. */
 struct segment {
 	const uint8_t *frame;
-	uint32_t tcp_at; /* where the TCP header begins */
+	uint32_t tcp_at; /* offset of the TCP header */
 	bool ipv6;
 	struct ip_addr to;
 	struct tcp_seg tcp;
@@ -211,7 +212,7 @@ turn_round(uint8_t *frame, bool ipv6)
 		swap(&v4->dst, &v4->src, sizeof v4->dst);
 }
 
-/* Sets the lengths and checksums of a frame that ends behind its TCP header. */
+/* Sets lengths and checksums of a frame that ends with its TCP header. */
 static void
 seal(uint8_t *frame, uint32_t tcp_at, bool ipv6)
 {
@@ -233,12 +234,13 @@ seal(uint8_t *frame, uint32_t tcp_at, bool ipv6)
 	tcp->cksum = inet_cksum(inet_sum(pseudo, tcp, TCP_HEADER_BYTES));
 }
 
-/* Writes a reset from the segment's sender, or back to it. Returns its length. */
+/* Writes a reset: as if the segment's sender had sent it, or back to that sender. Returns its
+ * length. */
 static uint32_t
 make_reset(uint8_t *to, const struct segment *s, bool back)
 {
 	const struct tcp_seg *t = &s->tcp;
-	/* The sequence number is the next one that its receiver expects (RFC 5961 section 3.2). */
+	/* the sequence number that the receiver expects next (RFC 5961 section 3.2) */
 	const struct tcp_seg reset = {
 		.src_port = back ? t->dst_port : t->src_port,
 		.dst_port = back ? t->src_port : t->dst_port,
@@ -262,9 +264,8 @@ is_to(const struct segment *s, const struct user_client *c)
 	       memcmp(&c->ip, &s->to, sizeof c->ip) == 0;
 }
 
-/* True if a living connection has the client's address and port. libslirp keeps a dead one for
- * some seconds after an orderly end, too, and the client's host may give its port away meanwhile.
- */
+/* True if a living connection has the client's address and port. libslirp keeps a dead one for some
+ * seconds, also after an orderly end; meanwhile the client's host may use the port again. */
 static bool
 is_to_living_client(const struct user_reset *r, const struct segment *s)
 {

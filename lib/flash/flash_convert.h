@@ -122,7 +122,8 @@ struct flash_convert {
 	} again[FLASH_CONVERT_AGAIN];
 	uint32_t again_count;
 	uint64_t again_left; /* bytes that may still be reinserted from the oldest column */
-	/* Where the pass over the oldest column continues: its page, and next of its walk. */
+	/* The pass over the oldest column continues at this page, and at this `next` of its walk.
+	 */
 	uint32_t old_page, old_at;
 	/* Written by the thread that has the stage. */
 	struct counter counters[FLASH_CONVERT_COUNTERS_COUNT];

@@ -21,7 +21,7 @@ fill_begin(struct front_lane *l, struct front_request *request)
 	enum store_result r;
 
 	front_request_use_more(request);
-	/* One answer alone may exceed the limit. */
+	/* An answer alone may exceed the limit. */
 	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
 		return STORE_NOT_YET;
 	r = store_begin(f->store, &request->fill, view, request->hash, len, l->reply.client_flags,

@@ -70,7 +70,7 @@ front_relay(struct front_lane *l)
 		return;
 	if (l->relayed == NULL)
 		relay_begin(l, request);
-	/* The last byte may leave only once the line end behind it has arrived. */
+	/* A value's last byte may leave only once the line end behind it has arrived. */
 	here = request->fill.filled < request->fill.value_len ? request->fill.filled
 							      : request->fill.value_len - 1;
 	if (here - l->relay_bytes < FRONT_RELAY_STEP)

@@ -44,7 +44,7 @@ struct front_request {
 	_Alignas(struct item) uint8_t item[sizeof(struct item)];
 	uint8_t bytes[FRONT_SHORT_MAX];
 
-	/* These fields are zeros unless used_more, except for the list of followers. */
+	/* Zeros unless used_more, except for the list of followers. */
 	bool writes;        /* its fill is the value that it writes */
 	bool missed;        /* of a flush: some server has not done its part */
 	bool is_writer;     /* it is counted as a writer in its key's version word */

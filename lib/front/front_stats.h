@@ -63,8 +63,7 @@ enum front_server_count {
 	FRONT_SERVER_COUNTS,
 };
 
-/* One in FRONT_LOOK_SAMPLES of the sampled requests (admission.h) is counted for its key's
- * server. */
+/* A request in FRONT_LOOK_SAMPLES of those sampled (admission.h) counts for its key's server. */
 #define FRONT_LOOK_SAMPLES 64u
 /* Requests that one sample stands for. */
 #define FRONT_LOOK_WEIGHT ((SAMPLER_MAX + 1) / 2 * FRONT_LOOK_SAMPLES)

@@ -154,7 +154,7 @@ plain_take(struct serve *sv, struct view src, struct op *op)
 /* How plain_step() ends. */
 enum plain {
 	PLAIN_DONE,    /* the visit has made its operation, and nothing is left to read */
-	PLAIN_MORE,    /* it has made one, and goes on */
+	PLAIN_MORE,    /* it has made one, and continues */
 	PLAIN_REFUSED, /* the reply has no room; the visit ends */
 	PLAIN_OTHER,   /* nothing was done; the other steps follow */
 };

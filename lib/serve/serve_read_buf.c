@@ -57,7 +57,7 @@ line_is_partial(const struct session *ss)
 /* A session's claim to its place, the weakest first. */
 enum claim {
 	CLAIM_LATE, /* its peer has not sent what the session waits for */
-	/* Its value waits for the fill quota, and its peer waits for an open window. */
+	/* A value waits for the fill quota, and the peer for an open window. */
 	CLAIM_QUEUED,
 	CLAIM_FIRM, /* the service makes it wait, or it was visited in this turn */
 };

@@ -184,8 +184,9 @@ conn_local_port(const struct conn *c)
 	return tcp_ports_dst(c->ports);
 }
 
-/* True if a peer that holds so many may take one more. While the pool is short that is its share
- * and, unless its retransmission timer has expired since the last ACK, part of what others leave.
+/* True if a peer that holds `held` units may take one more. While the pool is short that is its
+ * share and, unless its retransmission timer has expired since the last ACK, part of what others
+ * leave.
  */
 static __attribute__((noinline)) bool
 queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
@@ -194,8 +195,8 @@ queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, u
 	       (c->tries == 0 && budget_may_borrow(b, held, 1));
 }
 
-/* True if the peer has so many bytes queued as its window takes or, beyond CONN_SENDQ_LEAST, its
- * share of the chunks. */
+/* True if the peer's queue fills its window or, beyond CONN_SENDQ_LEAST, its share of the chunks.
+ */
 static bool
 peer_has_enough(struct tcp *t, const struct peer_queue *q, uint32_t bytes)
 {

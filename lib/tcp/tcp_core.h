@@ -209,7 +209,7 @@ pipe_is(const struct tcp *t, const struct conn *c)
 	return t->mates != NULL && (t->mates[c->slot] & PIPE_SLOT) != 0;
 }
 
-/* The bytes queued for a peer: by its connection, or by a wire and its pipe together. */
+/* The data queued for a peer: by its connection, or by a wire and its pipe together. */
 struct peer_queue {
 	struct conn *c; /* TCP's: a pipe's wire */
 	uint32_t bytes, chunks, pieces;

@@ -499,7 +499,7 @@ TEST(odd_segments_have_the_same_effect_on_both_paths)
 	}
 	for (uint32_t i = 0; i < EDGE_COUNT; i++)
 		check(used[i] > SEEDS);
-	/* Most requests were answered, whatever came with them. */
+	/* Most requests were answered in spite of the other frames. */
 	check(requests > SEEDS * STEPS * 2 / 3 && frames > requests && challenged > SEEDS / 2);
 }
 

@@ -686,7 +686,8 @@ memory_take(struct store_core *store, struct fill *held, uint32_t most)
 	return n;
 }
 
-/* Its value waits for memory until after the first deadline. Then no byte of it arrives. */
+/* The server's value waits for memory until after the first deadline. Then no byte of it arrives.
+ */
 TEST(a_server_that_stalls_behind_a_wait_for_memory_is_late)
 {
 	struct world *w = world_create(1, 0, 0);

@@ -110,7 +110,7 @@ TEST(a_source_with_all_watches_yields_one_to_another)
 	few_destroy(f);
 }
 
-/* All watchers have one source: those that read keep their places. */
+/* The watchers have one source: those that read keep their places. */
 TEST(a_watch_that_is_not_read_yields_its_place)
 {
 	struct few *f = few_create();

@@ -1,6 +1,6 @@
 /*
- * Peers of TLS that hold memory of their core. Goal: a wire and its pipe together hold what a
- * connection without TLS would. Method: a core with TLS, and OpenSSL clients that close their
+ * The shares of a TLS peer in its core's pools. Goal: its wire and its pipe together hold as much
+ * as a connection without TLS. Method: a core with TLS, and OpenSSL clients that close their
  * window.
  */
 #include "sim_tls.h"

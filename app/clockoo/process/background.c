@@ -1,6 +1,6 @@
 /*
- * background.c - -d: a fork whose parent ends when the child serves or fails, and the child's way
- * to syslog.
+ * background.c - -d: the process forks; the first one ends when the second serves or fails. The
+ * second one writes its messages to syslog.
  */
 #include "background.h"
 
@@ -19,9 +19,10 @@
 #define LOG_SOCKET     "/dev/log"
 #define LOG_LINE_BYTES 2048u
 #define LOG_TIME_BYTES 32u
-#define LOG_TRIES      2u /* the second one on a new connection */
+#define LOG_TRIES      2u /* the second one after a new connection */
 
-/* Waits for the second process. Without a message, its end of the pipe closes only when it ends. */
+/* Waits until the second process is ready or ends. Without a message, its end of the pipe closes
+ * only when it ends. */
 static int
 wait_for_child(pid_t pid, int fd)
 {
@@ -70,8 +71,8 @@ log_connect(void)
 	return fd;
 }
 
-/* Sends a line to the system log. Unlike syslog(3) it does not wait for a daemon that does not
- * read: a line that does not fit is lost. A restarted daemon is found again. */
+/* Sends a line to the system log. Unlike syslog(3) it never waits: if the daemon does not read, the
+ * line is lost. After a restart of the daemon it connects again. */
 static void
 log_send(struct background *b, const char *line, int len)
 {
@@ -96,7 +97,7 @@ log_send(struct background *b, const char *line, int len)
 	}
 }
 
-/* Sends each line to the log, without the program's name in front: log_send() adds it. */
+/* Sends each line to the log, without the program's name, which log_send() adds. */
 static ssize_t
 write_to_syslog(void *background, const char *text, size_t len)
 {
@@ -118,7 +119,7 @@ write_to_syslog(void *background, const char *text, size_t len)
 	return (ssize_t)len;
 }
 
-/* Sends all further messages to the system log. */
+/* Sends all later messages to the system log. */
 static void
 redirect_stderr_to_syslog(struct background *b)
 {
@@ -141,7 +142,7 @@ background_ready(struct background *b, const struct config *cfg)
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (!cfg->coredumps && chdir("/") != 0)
 		perror("clockoo: -d: cannot change the directory to /");
-	/* With -v the messages stay on the terminal, as in memcached. */
+	/* With -v messages stay on the terminal, as in memcached. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && cfg->verbosity == 0; fd++)
 		dup2(null_fd, fd);
 	close(null_fd);

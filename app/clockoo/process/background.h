@@ -1,11 +1,11 @@
 /*
- * background.h - memcached's -d: the caller gets its prompt back when the cache serves.
+ * background.h - memcached's -d: the command that starts the cache returns when the cache serves.
  *
- * Shape:  the process forks before it takes anything. The first process waits until the second
- *         is ready, then ends with 0. If the second one ends, the first has its exit status, so
- *         a start script sees a failure.
- * Owner:  the caller; the struct outlives stderr, which writes to log_fd.
- * Thread: main, before it makes any other.
+ * Shape:  the process forks before it takes any resource. The first process waits until the second
+ *         one is ready, then ends with status 0. If the second one ends before, the first one ends
+ *         with its status, so that a start script sees the failure.
+ * Owner:  the caller. The struct outlives stderr, which writes to log_fd.
+ * Thread: main, before it starts any thread.
  */
 #ifndef CLOCKOO_BACKGROUND_H
 #define CLOCKOO_BACKGROUND_H
@@ -13,15 +13,15 @@
 #include "config/config.h"
 
 struct background {
-	int ready_fd; /* -1 = not in the background */
-	int log_fd;   /* to the system log; -1 = to be connected */
+	int ready_fd; /* end of the pipe to the first process; -1: not in the background */
+	int log_fd;   /* socket to the system log; -1: not connected */
 };
 
-/* Forks if asked to. True: continue, here or in the second process. False: the first process ends
- * with *status. */
+/* Forks if -d asks for it. True: continue, here or in the second process. False: this is the first
+ * process, which must end with *status. */
 bool background_begin(struct background *b, int *status);
 
-/* Called when the cache serves: the first process ends, and this one leaves the terminal and the
+/* Called when the cache serves. The first process ends, and this one leaves the terminal and its
  * directory. Later messages go to the system log, or with -v stay on the terminal. */
 void background_ready(struct background *b, const struct config *cfg);
 

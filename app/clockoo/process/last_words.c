@@ -1,5 +1,6 @@
 /*
- * last_words.c - the handler, its text without stdio or malloc, and the stacks it runs on.
+ * last_words.c - the signal handler, its text without stdio or malloc, and the stacks on which it
+ * runs.
  */
 #include "last_words.h"
 
@@ -12,7 +13,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#define STACK_BYTES   65536u /* the kernel's frame with all registers is 11 KB at most (AMX) */
+#define STACK_BYTES   65536u /* the kernel puts 11 KB at most on it, with all registers (AMX) */
 #define LINE_BYTES    1500u
 #define FRAMES_MAX    48
 #define MODULES_MAX   64u
@@ -46,10 +47,10 @@ static const char *const stage_names[STAGE_COUNT + 1] = {
 #define STAGE_NAME(stage) #stage,
 	CORE_STAGES(STAGE_NAME) "between two turns"};
 
-/* A signal handler has no argument of its own, so its inputs are static. */
+/* The inputs of the handler are static, since a signal handler has no argument for them. */
 static _Atomic(struct memory_page *)
-	crash_page;                          /* NULL: crashes are not counted, or this one was */
-static atomic_flag begun = ATOMIC_FLAG_INIT; /* set by the first thread that crashes */
+	crash_page;                          /* NULL: crashes are not counted, or one was counted */
+static atomic_flag begun = ATOMIC_FLAG_INIT; /* the first thread that crashes sets it */
 static const int *log_socket;
 static struct module modules[MODULES_MAX];
 static uint32_t module_count;
@@ -57,7 +58,7 @@ static _Thread_local uint8_t stack[STACK_BYTES];
 static _Thread_local struct {
 	const char *name;
 	uint32_t number;
-	const struct core *core; /* NULL: this thread turns no core */
+	const struct core *core; /* NULL: this thread runs no core */
 	const struct tsc_clock *clock;
 } mine;
 
@@ -99,8 +100,8 @@ line_begin(struct line *l)
 	}
 }
 
-/* Sends a line without waiting: if the reader has no room the line is lost, so the process still
- * ends. */
+/* Writes the line without waiting. If the reader has no room the line is lost: the process must end
+ * in any case. */
 static void
 line_end(struct line *l)
 {
@@ -108,7 +109,7 @@ line_end(struct line *l)
 		(void)!send(*log_socket, l->text, l->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		return;
 	}
-	l->text[l->len++] = '\n'; /* put() leaves a byte for it */
+	l->text[l->len++] = '\n'; /* put() leaves one byte for it */
 	(void)!write(STDERR_FILENO, l->text, l->len);
 }
 
@@ -151,7 +152,7 @@ tell_signal(struct line *l, const siginfo_t *info)
 	line_end(l);
 }
 
-/* Reports the requests in the pass as commands with a count each. */
+/* Reports the requests of the core's pass: each command and its number. */
 static void
 tell_requests(struct line *l, const struct serve *serve)
 {
@@ -213,7 +214,7 @@ module_of(uintptr_t at)
 	return NULL;
 }
 
-/* Reports return addresses. They are reduced by one byte, so that addr2line names the call. */
+/* Reports return addresses, each less one byte: addr2line then names the call. */
 static void
 tell_backtrace(struct line *l)
 {
@@ -258,8 +259,8 @@ default_and_unblocked(int number)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Reports the crash. Then the signal's default action, which SA_RESETHAND has restored, ends the
- * process. A signal sent by another process is raised again, as it would not recur by itself. */
+/* Reports the crash. Then raises the signal again: SA_RESETHAND has restored its default action,
+ * which ends the process. */
 static void
 tell_and_die(int number, siginfo_t *info, void *context)
 {
@@ -299,7 +300,7 @@ module_add(struct dl_phdr_info *info, size_t size, void *arg)
 		if (p->p_type == PT_LOAD && m->base + p->p_vaddr + p->p_memsz > m->end)
 			m->end = m->base + p->p_vaddr + p->p_memsz;
 	}
-	/* The program comes first in the list, without a name. */
+	/* the program is the first in the list, and has no name there */
 	strncpy(m->name, name[0] != '\0' || module_count != 0 ? name : "clockoo",
 		sizeof m->name - 1);
 	module_count++;
@@ -331,7 +332,7 @@ last_words_begin(const int *log_fd)
 
 	log_socket = log_fd;
 	dl_iterate_phdr(module_add, NULL);
-	backtrace(&frame, 1); /* the first call loads the unwinder */
+	backtrace(&frame, 1); /* the first call loads the unwinder, which allocates */
 	for (size_t i = 0; i < sizeof crash_signals / sizeof crash_signals[0]; i++)
 		sigaction(crash_signals[i].number, &how, NULL);
 }

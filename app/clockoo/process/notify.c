@@ -13,7 +13,7 @@
 
 #define LINES_BYTES 64u
 
-/* Returns the manager's time limit, 0 if there is none or it is meant for another process
+/* Returns the manager's time limit; 0 if it has none, or has it for another process
  * (sd_watchdog_enabled(3)). */
 static uint64_t
 watchdog_asked(void)
@@ -36,7 +36,7 @@ notify_begin(struct notify *n)
 		return;
 	memcpy(n->to.sun_path, path, len);
 	if (path[0] == '@')
-		n->to.sun_path[0] = '\0'; /* unix(7): the abstract namespace */
+		n->to.sun_path[0] = '\0'; /* an abstract name (unix(7)) */
 	n->to_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 	n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	n->watchdog_ns = watchdog_asked();
@@ -55,7 +55,7 @@ notify_reloading(const struct notify *n, uint64_t now_ns)
 {
 	char lines[LINES_BYTES];
 
-	/* The time distinguishes this reload from an earlier one. */
+	/* The time distinguishes this reload from earlier ones. */
 	snprintf(lines, sizeof lines, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		 (unsigned long long)(now_ns / NS_PER_US));
 	notify_send(n, lines);

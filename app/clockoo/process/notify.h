@@ -1,11 +1,11 @@
 /*
- * notify.h - messages to a service manager (sd_notify(3)): ready, alive, reloading, stopping.
+ * notify.h - messages to a service manager (sd_notify(3)): ready, heartbeat, reload, stop.
  *
- * Shape:  one datagram of NAME=value lines to the socket that $NOTIFY_SOCKET names. Without that
+ * Shape:  a datagram of NAME=value lines to the socket that $NOTIFY_SOCKET names. Without that
  *         variable nothing is sent.
- * Units:  watchdog_ns: how long the manager waits for a sign of life; 0 = it does not.
- * Thread: notify_begin by main after -d has forked; the rest from any thread.
- * Errors: none: the cache continues if the manager does not listen.
+ * Units:  watchdog_ns is the manager's time limit between two heartbeats; 0: none.
+ * Thread: main begins, after -d has forked. Any thread calls the others.
+ * Errors: none. The cache continues if the manager does not read.
  */
 #ifndef CLOCKOO_NOTIFY_H
 #define CLOCKOO_NOTIFY_H
@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 struct notify {
-	int fd; /* -1 = no service manager */
+	int fd; /* -1: no service manager */
 	uint64_t watchdog_ns;
 	struct sockaddr_un to;
 	socklen_t to_bytes;
@@ -26,7 +26,7 @@ struct notify {
 
 void notify_begin(struct notify *n);
 void notify_send(const struct notify *n, const char *lines);
-/* A reload begins; READY=1 ends it. */
+/* Sends the begin of a reload. READY=1 ends it. */
 void notify_reloading(const struct notify *n, uint64_t now_ns);
 void notify_end(struct notify *n);
 

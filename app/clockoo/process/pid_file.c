@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns the number in the file if such a process lives, else 0. */
+/* Returns the process that the file names if it lives, otherwise 0. */
 static pid_t
 running_pid(int fd)
 {

@@ -1,8 +1,8 @@
 /*
- * pid_file.h - memcached's -P: a file with the process ID.
+ * pid_file.h - memcached's -P: a file with the process's ID.
  *
- * Owner:  the file, from pid_file_write to pid_file_remove. Where the user of -u may not remove it,
- *         it is emptied, so that no script kills another process by it.
+ * Owner:  this process has the file from pid_file_write to pid_file_remove. If the user of -u may
+ *         not remove it, it is emptied: a script could otherwise kill another process by it.
  * Thread: main.
  */
 #ifndef CLOCKOO_PID_FILE_H
@@ -11,13 +11,13 @@
 #include "config/config.h"
 
 struct pid_file {
-	int fd; /* -1 = none */
+	int fd; /* -1: none */
 	char path[2 * CONFIG_PATH_BYTES];
 };
 
-/* Writes the file. An empty name means no file. */
+/* Writes the file. Does nothing if name is empty. */
 bool pid_file_write(struct pid_file *p, const char *name, struct error *err);
-/* Returns the process that the named file names if it lives, else 0. */
+/* Returns the process that the file names if it lives, otherwise 0. */
 uint32_t pid_file_read(const char *name);
 void pid_file_remove(struct pid_file *p);
 

@@ -1,5 +1,5 @@
 /*
- * privileges.c - the user of -u: looked up first, changed to once NIC and memory are taken.
+ * privileges.c - the user of -u: looked up at first, changed to when NIC and memory are taken.
  */
 #include "privileges.h"
 
@@ -36,7 +36,7 @@ privileges_drop(const struct privileges *id, const struct config *cfg, struct er
 	if (id->uid != 0 && setuid(0) == 0)
 		return error_set_code(err, ERROR_OS, "--user: still root after switching to %s",
 				      cfg->user);
-	/* The kernel disables core dumps of a process that changes its user (prctl(2)). */
+	/* The kernel disables core files when a process changes its user (prctl(2)). */
 	if (cfg->coredumps)
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return true;

@@ -1,10 +1,10 @@
 /*
- * privileges.h - memcached's -u: the user to run as after start-up.
+ * privileges.h - memcached's -u: the user as which the process runs after the start.
  *
- * Shape:  the name is looked up first; the user changes once NIC and memory are taken. setuid(2) of
- *         glibc changes every thread. Without root both functions do nothing.
+ * Shape:  the name is looked up at first, and the user changed when NIC and memory are taken.
+ *         setuid(2) of glibc changes all threads. Unless root runs it, both functions do nothing.
  * Thread: main.
- * Errors: ERROR_NO_USER, ERROR_OS, as memcached's exit codes.
+ * Errors: ERROR_NO_USER, ERROR_OS: memcached's exit codes.
  */
 #ifndef CLOCKOO_PRIVILEGES_H
 #define CLOCKOO_PRIVILEGES_H

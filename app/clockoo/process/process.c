@@ -1,5 +1,5 @@
 /*
- * process.c - reads the clock, orders the cores, and places threads that are no core.
+ * process.c - reads the clock, gives orders to the cores, and places threads that are no cores.
  */
 #include "process.h"
 #include "base/time_units.h"
@@ -8,7 +8,8 @@
 
 #include <time.h>
 
-#define PAUSE_STEP_NS 100000 /* between two looks of a paused core, or of who waits for it */
+/* Between two looks at the order by a paused core, or at the paused cores by the caller. */
+#define PAUSE_STEP_NS 100000
 
 uint64_t
 process_now_ns(const struct process *p)
@@ -31,14 +32,15 @@ process_is_stopping(const struct process *p)
 bool
 process_is_interrupted(const struct process *p)
 {
-	/* Relaxed: a core that runs on reads nothing that came with the order. */
+	/* Relaxed: a core that continues reads no data that belongs to the order. */
 	return atomic_load_explicit(&p->order, memory_order_relaxed) != PROCESS_RUN;
 }
 
 void
 process_stop(struct process *p)
 {
-	/* Release: a paused core that stops drains through a port that was set up meanwhile. */
+	/* Release: a paused core sees the port as it was set up during the pause, and drains
+	 * through it. */
 	atomic_store_explicit(&p->order, PROCESS_STOP, memory_order_release);
 }
 
@@ -57,7 +59,7 @@ process_pause(struct process *p)
 bool
 process_all_paused(const struct process *p, uint32_t cores)
 {
-	/* Pairs with the increment in process_wait_paused. */
+	/* Acquire: pairs with the increment in process_wait_paused(). */
 	return atomic_load_explicit(&p->paused, memory_order_acquire) == cores;
 }
 
@@ -65,7 +67,7 @@ void
 process_resume(struct process *p)
 {
 	atomic_store_explicit(&p->order, PROCESS_RUN, memory_order_release);
-	/* A core that still counts as paused would count for the next pause as well. */
+	/* Waits until no core counts as paused: it would count for the next pause, too. */
 	while (atomic_load_explicit(&p->paused, memory_order_relaxed) != 0)
 		pause_step();
 }
@@ -76,7 +78,7 @@ process_wait_paused(struct process *p)
 	uint32_t order;
 
 	atomic_fetch_add_explicit(&p->paused, 1, memory_order_release);
-	/* Acquire pairs with the store of the order that ends the pause. */
+	/* Acquire: pairs with the store of the order that ends the pause. */
 	while ((order = atomic_load_explicit(&p->order, memory_order_acquire)) == PROCESS_PAUSE)
 		pause_step();
 	atomic_fetch_sub_explicit(&p->paused, 1, memory_order_relaxed);

@@ -45,9 +45,9 @@ signals_stop_is_pending(void)
 	       sigismember(&pending, SIGUSR1) == 1;
 }
 
-/* Makes output non-blocking. A pipe or terminal is opened again, since other processes share its
- * open file and expect it to block. A socket is set directly: it is a service manager's, and this
- * process alone writes to it. */
+/* Makes output non-blocking. Opens a pipe or a terminal again, since other processes share its open
+ * file and expect it to block. Sets a socket directly: it comes from a service manager, and only
+ * this process writes to it. */
 static void
 unblock(int fd)
 {

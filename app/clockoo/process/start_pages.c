@@ -1,6 +1,6 @@
 /*
- * start_pages.c - unmaps the pages of read-only segments, which equal their files. Relocated
- * tables lie in other segments.
+ * start_pages.c - unmaps the pages of read-only segments, whose contents are in their files.
+ * Relocated tables are in other segments.
  */
 #include "start_pages.h"
 #include "base/bytes.h"

@@ -1,5 +1,5 @@
 /*
- * wall_watch.c - compares the wall clock with its expected value.
+ * wall_watch.c - compares the wall clock with the time that it should show.
  */
 #include "wall_watch.h"
 

@@ -1,9 +1,9 @@
 /*
- * watchdog.c - compares the turns of every core between two heartbeats.
+ * watchdog.c - compares each core's number of turns at two heartbeats.
  */
 #include "watchdog.h"
 
-#define HEARTBEATS 2u /* in the time the manager waits, as sd_watchdog_enabled(3) advises */
+#define HEARTBEATS 2u /* per time limit of the manager, as sd_watchdog_enabled(3) advises */
 
 void
 watchdog_begin(struct watchdog *w, uint64_t manager_waits_ns, uint32_t cores, uint64_t now_ns)

@@ -1,14 +1,13 @@
 /*
  * watchdog.h - heartbeats to the service manager, sent only while every core turns.
  *
- * A core never waits, so one whose count of turns stands still is stuck: in a driver, in a loop,
- * or without a CPU. The process then looks alive from outside while part of the flows gets no
- * answer.
+ * A core never waits. If its number of turns stands still, it is stuck: in a driver, in a loop, or
+ * without a CPU. From outside the process looks alive then, while some of the flows get no answer.
  *
- * Shape:  the turns of each core at the last heartbeat; one is due twice in the time that the
- *         manager waits.
+ * Shape:  each core's number of turns at the last heartbeat. Two heartbeats are due in the
+ *         manager's time limit.
  * Units:  ns on the caller's clock.
- * Thread: the control thread; reading the counters disturbs no core.
+ * Thread: the control thread. Reading the counters does not disturb the cores.
  * Bounds: CORES_MAX cores.
  */
 #ifndef CLOCKOO_WATCHDOG_H
@@ -18,19 +17,19 @@
 #include "telemetry/telemetry.h"
 
 struct watchdog {
-	uint64_t heartbeat_ns; /* 0 = the manager expects no heartbeat */
-	uint64_t due_ns;
-	uint64_t turns[CORES_MAX];
+	uint64_t heartbeat_ns;     /* time between two; 0: the manager expects none */
+	uint64_t due_ns;           /* of the next heartbeat */
+	uint64_t turns[CORES_MAX]; /* at the last heartbeat */
 	uint32_t cores;
 };
 
 enum watchdog_status {
 	WATCHDOG_NOT_DUE,
-	WATCHDOG_ALIVE, /* every core has turned since the last such result */
-	WATCHDOG_STUCK, /* *core has not */
+	WATCHDOG_ALIVE, /* every core has turned since the last heartbeat */
+	WATCHDOG_STUCK, /* the core *core has not */
 };
 
-/* Begins. manager_waits_ns is 0 if the manager expects no heartbeats. */
+/* Begins. manager_waits_ns is the manager's time limit; 0: it expects no heartbeats. */
 void watchdog_begin(struct watchdog *w, uint64_t manager_waits_ns, uint32_t cores, uint64_t now_ns);
 enum watchdog_status watchdog_check(struct watchdog *w, const struct telemetry *t, uint64_t now_ns,
 				    uint32_t *core);

@@ -1,6 +1,6 @@
 /*
- * address_check.c - probes for our addresses before the first core turns: a loop over the
- * device's ports around lib/net's probe.
+ * address_check.c - probes our addresses before the first turn: runs the probe of lib/net on the
+ * device's ports.
  */
 #include "address_check.h"
 #include "net/addr_probe.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define POLL_NS 500000 /* a probe's frames wait in the port's ring for so long */
+#define POLL_NS 500000 /* longest wait of a probe's frames in the port's ring */
 
 bool
 address_check_is_on(const struct config *cfg, const struct profile *profile)
@@ -19,7 +19,7 @@ address_check_is_on(const struct config *cfg, const struct profile *profile)
 	       (cfg->probe != CONFIG_PROBE_AUTO || profile_has_neighbours(profile));
 }
 
-/* Returns the option that names the address. */
+/* Returns the option that has set the address. */
 static const char *
 option_of(const struct addr_probe *p)
 {

@@ -1,10 +1,10 @@
 /*
- * address_check.h - probes whether another host uses our addresses before the start takes them
- * (network.probe).
+ * address_check.h - finds out whether another host uses one of our addresses, before the start
+ * takes them (network.probe).
  *
- * Thread: main, before any core turns: the ports are its own.
- * Errors: struct error: an address is taken, with the MAC of its owner.
- * Bounds: a port without a link, or that sends nothing, holds the start for PROBE_SEND_NS.
+ * Thread: main, before any core turns: no other thread uses the ports.
+ * Errors: struct error: an address is in use; it names the MAC of the other host.
+ * Bounds: PROBE_SEND_NS for a port without a link, or one that sends nothing.
  */
 #ifndef CLOCKOO_ADDRESS_CHECK_H
 #define CLOCKOO_ADDRESS_CHECK_H
@@ -12,11 +12,11 @@
 #include "net/net.h"
 #include "nic.h"
 
-/* True if a probe is wanted and another host could answer it. */
+/* True if the configuration asks for probes, and the port leads to other hosts. */
 bool address_check_is_on(const struct config *cfg, const struct profile *profile);
 
-/* Probes the addresses. False if one is taken. Other frames that the port receives meanwhile are
- * dropped. */
+/* Probes the addresses. False if another host uses one. Drops all other frames that the port
+ * receives in this time. */
 bool address_check(struct nic *nic, const struct config *cfg, const struct local_addrs *addrs,
 		   struct error *err);
 

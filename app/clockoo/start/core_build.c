@@ -1,12 +1,12 @@
 /*
- * core_build.c - the parts of a core in the order of its turn, and the registers of its counters.
+ * core_build.c - builds the parts of a core, and registers its counters.
  */
 #include "core_build.h"
 #include "admin/admin.h"
 #include "fleet/kernel_servers.h"
 #include "tls/tls_conns.h"
 
-/* Without TLS its rows are still shown, as 0. */
+/* Counters of a program without TLS: its rows are shown, too, as 0. */
 static const struct counter_name no_tls_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
 static const struct counter no_tls[TLS_COUNTER_COUNT];
 
@@ -62,7 +62,8 @@ register_counters(const struct core_parts *p, uint32_t core, const struct core *
 						handover_counters(p->nic->handover, core)}));
 }
 
-/* Registers a core's counters of the tier: its own, and those of the shards that it maintains. */
+/* Registers a core's counters of the second tier: its own, and those of the shards that it
+ * maintains. */
 static void
 register_flash(const struct core_parts *p, uint32_t core)
 {
@@ -87,7 +88,7 @@ register_flash(const struct core_parts *p, uint32_t core)
 							     t->c.shards[i].counters}));
 }
 
-/* Returns the clock that times the stages of a turn; arg is the clock of worker.c's turns. */
+/* Returns the time for the stages of a turn. arg is the clock that worker.c uses, too. */
 static uint64_t
 turn_clock_ns(const void *arg)
 {
@@ -158,7 +159,8 @@ core_build(const struct core_parts *p, uint32_t i, struct region *region, struct
 		.port = &p->nic->device.ports[i],
 		.process = p->process,
 		.yield = cfg->yield,
-		/* No queue wakes a core whose frames arrive at another core, or on two queues. */
+		/* A core may not sleep if its frames come from another core or from two queues: no
+		 * queue would wake it. */
 		.adaptive = (cfg->poll == POLL_ADAPTIVE && p->nic->handover == NULL &&
 			     p->nic->bond == NULL) ||
 			    config_is_user(cfg),

@@ -1,7 +1,8 @@
 /*
- * core_build.h - builds a core: its stack, its serve with TLS and a backend, and its counters.
+ * core_build.h - builds a core: its stack, its struct serve with TLS and a backend, and its
+ * counters.
  *
- * Owner:  the caller; the memory is the region's.
+ * Owner:  the caller; the memory is of the region.
  * Thread: main, before any core turns.
  */
 #ifndef CLOCKOO_CORE_BUILD_H
@@ -29,9 +30,9 @@ struct core_parts {
 	struct neigh_table *neigh;
 	struct store *store;
 	struct serve_shared *shared;
-	struct tls_cores *tls;                 /* NULL: none */
-	struct tls_servers *tls_servers;       /* NULL: none */
-	struct kernel_servers *kernel_servers; /* NULL: none */
+	struct tls_cores *tls;                 /* NULL without -Z */
+	struct tls_servers *tls_servers;       /* NULL without front.tls_ca */
+	struct kernel_servers *kernel_servers; /* NULL without servers that the kernel reaches */
 	struct fleet *fleet;                   /* NULL: not a front */
 	struct second_tier *flash;
 	const struct kernel_thread *kernel;

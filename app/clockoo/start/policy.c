@@ -10,7 +10,7 @@
 
 static_assert(CONFIG_NETS_MAX <= SERVE_NETWORKS_MAX, "serve takes whatever --udp-allow may name");
 
-/* Fills what `stats` shows of this process and its settings. */
+/* Sets the facts about this process that `stats` shows. */
 static void
 describe(struct serve_shared *shared, const struct users *users, const struct policy_facts *f)
 {
@@ -56,7 +56,7 @@ describe(struct serve_shared *shared, const struct users *users, const struct po
 	serve_shared_set_info(shared, &info);
 }
 
-/* Returns the part of the policy that the configuration decides; a start fills in the rest. */
+/* Returns the policy as far as the configuration has it. The caller adds users and networks. */
 static struct serve_policy
 policy_of(const struct config *c)
 {
@@ -105,7 +105,7 @@ policy_change(struct serve_shared *shared, struct config *asked, struct config *
 	struct config *const both[] = {asked, config};
 	struct serve_policy p;
 
-	/* From here on only the control thread reads these options. */
+	/* Only the control thread reads these options now. */
 	for (uint32_t i = 0; i < sizeof both / sizeof both[0]; i++) {
 		both[i]->no_flush = now->no_flush;
 		both[i]->no_dumps = now->no_dumps;

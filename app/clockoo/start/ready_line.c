@@ -1,12 +1,12 @@
 /*
- * ready_line.c - prints what the program serves, and the memory that it has taken.
+ * ready_line.c - prints the addresses that the program serves, and the memory that it has taken.
  */
 #include "ready_line.h"
 #include "version.h"
 
 #include <stdio.h>
 
-/* " tcp 10.99.0.1:11211", " tcp [2001:db8::1]:11211" */
+/* Prints an address, as " tcp 10.99.0.1:11211" or " tcp [2001:db8::1]:11211". */
 static void
 print_address(const char *protocol, const struct ip_addr *ip, uint32_t port)
 {
@@ -39,7 +39,7 @@ print_addresses(const struct config *c)
 		print_ports(c, &c->ipv6);
 }
 
-/* Prints the addresses of the host at which port user listens. */
+/* Prints the host's addresses at which port user listens. */
 static void
 print_listeners(const struct config *c)
 {
@@ -57,7 +57,7 @@ print_listeners(const struct config *c)
 void
 ready_line_print(const struct config *c, const struct nic *nic)
 {
-	/* --iface has a meaning only for a port of the kernel. */
+	/* only a port of the kernel uses --iface */
 	const char *const iface = profile_has_iface(&nic->profile) ? c->iface : "";
 
 	printf("clockoo %s ready:", CLOCKOO_VERSION);

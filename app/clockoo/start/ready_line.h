@@ -1,6 +1,6 @@
 /*
- * ready_line.h - the line on stdout that says that the port receives, and at which addresses; with
- * -v the memory that was taken.
+ * ready_line.h - the line on stdout that says that the port receives, and at which addresses. With
+ * -v also the memory that was taken.
  *
  * Thread: main.
  */
@@ -11,7 +11,7 @@
 #include "sizes.h"
 
 void ready_line_print(const struct config *cfg, const struct nic *nic);
-/* Prints the rings and the memory on stderr. */
+/* Prints the memory of rings and tables on stderr. */
 void ready_line_memory(const struct sizes *z, const struct nic *nic);
 
 #endif

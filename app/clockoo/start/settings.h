@@ -1,7 +1,8 @@
 /*
- * settings.h - the configuration in force, and where it was read from.
+ * settings.h - the present configuration, and where it was read.
  *
- * Thread: written by main; once cores turn, the control thread changes what a reload may change.
+ * Thread: main writes it. Once cores turn, the control thread writes the members that a reload may
+ *         change.
  */
 #ifndef CLOCKOO_SETTINGS_H
 #define CLOCKOO_SETTINGS_H
@@ -11,11 +12,11 @@
 
 struct settings {
 	int argc;
-	char *const *argv;           /* for a reload, which reads them and the file again */
-	struct config_source source; /* the file and lines that config was read from */
-	char path[USERS_PATH_BYTES]; /* source.file, absolute; empty = none */
-	struct config asked;         /* as read, with the changes of reloads */
-	struct config config;        /* as asked, with the planner's choices */
+	char *const *argv;           /* the words of the command line; a reload reads them again */
+	struct config_source source; /* the file, and the line of each key in it */
+	char path[USERS_PATH_BYTES]; /* absolute path of the configuration file; empty: none */
+	struct config asked;  /* as the operator has written it, with the changes of reloads */
+	struct config config; /* as asked, with the values that the planner has chosen */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * sizes.c - how many frames, chunks, connections and bytes each module gets, from the
+ * sizes.c - computes the number of frames, chunks, connections and bytes of each module from the
  * configuration.
  */
 #include "sizes.h"
@@ -22,21 +22,21 @@
 
 #define RX_FRAMES_MIN 5120u /* 12 MB */
 #define RX_FRAMES_MAX 16384u
-/* The ports of all cores read 1/part of the store's memory at most. */
+/* Ports may read 1/LENT_PART of the store's memory at most, on all cores together. */
 #define LENT_PART   32u
 #define PARTS       6u
-#define CHUNKS_CONN 4ull /* for a typical connection */
-/* For each connection of a front: an eighth serves requests that wait for servers, and all
- * connections may wait. */
+#define CHUNKS_CONN 4ull /* of a typical connection */
+/* Chunks per connection of a front: all connections may wait for servers, and their requests take
+ * an eighth of the chunks. */
 #define CHUNKS_WAITING     10ull
-#define CONNS_SPARE        32u   /* above -c, to send surplus clients an error */
-#define FRONT_ANSWERS_PART 16u   /* part of the memory for answers that clients have not read */
-#define CONNS_WHOLE        8192u /* up to this -c every core has slots for all connections */
+#define CONNS_SPARE        32u   /* beyond -c, to send an error to a client that is refused */
+#define FRONT_ANSWERS_PART 16u   /* part of the memory for answers that clients have not read yet */
+#define CONNS_WHOLE        8192u /* up to this -c each core has slots for all connections */
 
 static_assert((uint64_t)CONFIG_MEMORY_MAX_MB << 20 == STORE_MEMORY_MAX,
 	      "-m may be what there can be");
 
-/* Returns the connections of one core. Hashing does not share them out evenly: a core may get twice
+/* Returns the connections that a core may get. Hashing spreads them unevenly: a core may get twice
  * its share. */
 static uint32_t
 conns_likely(const struct config *cfg)
@@ -46,15 +46,15 @@ conns_likely(const struct config *cfg)
 	return clamp(2ull * share, 1, cfg->conns_max);
 }
 
-/* Returns the slots of one core. A few connections hash less evenly than many, and their slots cost
- * little, so -c then holds on whichever cores they are. */
+/* Returns the slots of one core. Few connections spread more unevenly than many, and their slots
+ * need little memory: each core then has -c slots. */
 static uint32_t
 conns_of_one_core(const struct config *cfg)
 {
 	return cfg->conns_max <= CONNS_WHOLE ? cfg->conns_max : conns_likely(cfg);
 }
 
-/* Returns the settings of one core's front; its routes to servers follow from the fleet later. */
+/* Returns the settings of one core's front. Its routes to servers come from the fleet later. */
 static struct front_settings
 front_of(const struct config *cfg, const struct front_config *front)
 {
@@ -81,7 +81,7 @@ front_of(const struct config *cfg, const struct front_config *front)
 	};
 }
 
-/* Computes the bytes of the modules whose settings are known. */
+/* Computes the bytes of each module. The modules' settings must be known. */
 static void
 bytes_compute(struct sizes *z, const struct config *cfg)
 {
@@ -136,7 +136,8 @@ net_of(const struct config *cfg, const struct secrets *secrets)
 	return net;
 }
 
-/* own: connections that the core opens itself, and the second slots of TLS connections. */
+/* own is the number of slots for connections that the core opens, and for TLS connections' second
+ * slots. */
 static struct tcp_config
 tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, uint32_t own,
        uint32_t chunks_conn)
@@ -180,7 +181,7 @@ store_of(const struct config *cfg, const struct sizes_asked *asked, const struct
 		.cores = cfg->cores + (cfg->memory_save[0] != '\0'),
 		.value_max = cfg->item_max_bytes,
 		.seed = ~secrets->seed,
-		/* Clients of a cache that was kept may still have its cas numbers. */
+		/* Clients may still have cas numbers of a cache whose items were kept. */
 		.cas_start = cfg->memory_file[0] != '\0' || asked->flash_bytes != 0
 				     ? secrets->cas & STORE_CAS_START_MAX
 				     : 0,
@@ -197,8 +198,9 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 	const struct front_config *front = asked->front;
 	const struct front_settings settings =
 		front != NULL ? front_of(cfg, front) : (struct front_settings){0};
-	/* A TLS connection has two slots (lib/tls): its own, and one that requests are read from.
-	 * Before a fleet surplus clients have both, or their second would be one of a server's. */
+	/* A TLS connection has two slots (lib/tls): its own, and one from which requests are read.
+	 * With a front, clients beyond -c need both, or they would take one that a server's
+	 * connection needs. */
 	const uint32_t pipes_spare = front != NULL ? CONNS_SPARE : 0;
 	const uint32_t pipes = cfg->tls.on ? conns_of_one_core(cfg) + pipes_spare : 0;
 	const uint32_t own = front_links_max(&settings) + tls_servers_pipes(cfg, &settings) + pipes;
@@ -214,8 +216,8 @@ sizes_compute(struct sizes *z, const struct config *cfg, const struct profile *p
 		.conn_requests_max = cfg->conn_requests_max,
 	};
 	z->store = store_of(cfg, asked, secrets);
-	/* Held by connections; kept datagrams; owned by the stack otherwise; two bursts on their
-	 * way to and from the device. */
+	/* Frames that connections hold; kept datagrams; frames of the stack; two bursts on the way
+	 * from and to the device. */
 	z->frames = z->stack.net.rx_frames_max + (cfg->udp_port != 0 ? UDP_BACKLOG_MAX : 0) +
 		    STACK_FRAMES_MAX + 2 * BURST_MAX;
 	z->front = settings;

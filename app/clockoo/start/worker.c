@@ -1,5 +1,5 @@
 /*
- * worker.c - the loop of one core: turns until the stop flag, then a drain of at most DRAIN_NS.
+ * worker.c - the loop of one core: turns until the order to stop, then a drain of DRAIN_NS at most.
  */
 #include "worker.h"
 #include "backend/backend.h"
@@ -9,10 +9,10 @@
 #include "dpdk/run_delay.h"
 #include "process/last_words.h"
 
-/* Ends the core's service. Pending requests have half of the time, then they fail. Every connection
- * is closed; one whose peer does not answer in time is reset, which frees what its replies pin: a
- * pin would outlive the process in --memory-file. A core that forwards frames of other cores stays
- * until those must have ended. */
+/* Ends the core's service. Pending requests get half of the time; then they fail. Closes every
+ * connection, and resets those whose peers do not answer in time: this frees the values that their
+ * replies pin, since a pin would outlive the process in --memory-file. A core that forwards other
+ * cores' frames stays for the whole time. */
 static void
 drain(const struct worker *w)
 {
@@ -28,11 +28,11 @@ drain(const struct worker *w)
 		now_ns = process_now_ns(w->process);
 	} while ((!empty || w->forwards_frames) && now_ns < deadline_ns);
 	stack_abort_all(core->stack, now_ns);
-	core_turn(core, now_ns); /* the resets go out */
+	core_turn(core, now_ns); /* sends the resets */
 	serve_drop_messages(core->serve);
 }
 
-/* Returns when a turn is due even if no frame arrives. */
+/* Returns the time at which a turn is due even if no frame arrives. */
 static uint64_t
 next_timer(const struct core *core)
 {
@@ -42,8 +42,8 @@ next_timer(const struct core *core)
 	return stack_ns < serve_ns ? stack_ns : serve_ns;
 }
 
-/* Sleeps. The store's grace periods exclude a core that waits for long; its next turn includes it
- * again. */
+/* Sleeps. If the core sleeps for long, the store's grace periods do not wait for it until its next
+ * turn. */
 static void
 wait_for_frame(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 {
@@ -55,22 +55,22 @@ wait_for_frame(const struct worker *w, enum wait_kind kind, uint64_t wait_ns)
 	core_waited(w->core, process_now_ns(w->process) - from_ns);
 }
 
-/* Returns how long the core may wait. now_ns: when its turn began. */
+/* Returns the time that the core may sleep. now_ns is the begin of its last turn. */
 static uint64_t
 wait_ns_of(const struct worker *w, const struct idle *idle, enum wait_kind kind, uint64_t now_ns)
 {
-	/* A connection that waits for memory, for example, is tried again in every turn, as no
-	 * event would wake the core. Also, other cores wait for this one to free what it has
+	/* No event would wake the core for such work: a connection that waits for memory is
+	 * tried in each turn. And other cores wait until this one frees the memory that it has
 	 * retired. */
 	if (stack_has_work(w->core->stack) || store_has_retired(w->core->store))
 		return 0;
-	/* A backend's answer wakes no core, so a core with pending requests polls. */
+	/* A backend's answer wakes no core: with pending requests it polls. */
 	if (kind == WAIT_EVENT && backend_next_timer(w->core->serve) == UINT64_MAX)
 		return idle_event_wait_ns(now_ns, next_timer(w->core));
 	return w->adaptive ? idle_wait_ns(idle, now_ns, next_timer(w->core)) : 0;
 }
 
-/* Waits after a turn that began at now_ns. */
+/* Waits after a turn that began at now_ns, if the turn had no work. */
 static void
 idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64_t now_ns)
 {
@@ -87,8 +87,8 @@ idle_wait(const struct worker *w, struct idle *idle, enum wait_kind kind, uint64
 		wait_for_frame(w, kind, wait_ns);
 }
 
-/* Leaves the port to the control thread, which resets it. The store's grace periods exclude the
- * core meanwhile. False if the core is to stop. */
+/* Leaves the port to the control thread. The store's grace periods do not wait for this core
+ * meanwhile. False if the core must stop. */
 static bool
 leave_port(const struct worker *w)
 {

@@ -1,8 +1,8 @@
 /*
- * worker.h - the loop of one core, from start to stop, and its pauses.
+ * worker.h - the loop of one core, its pauses and its end.
  *
- * Thread: the lcore's own.
- * Bounds: DRAIN_NS from the stop flag to the return.
+ * Thread: the core's lcore.
+ * Bounds: DRAIN_NS from the order to stop to the return.
  */
 #ifndef CLOCKOO_WORKER_H
 #define CLOCKOO_WORKER_H
@@ -18,12 +18,12 @@ struct worker {
 	struct core *core;
 	const struct port_dpdk *port; /* the core's port */
 	struct process *process;
-	bool yield;
-	bool adaptive;        /* the core waits when it is idle */
-	bool forwards_frames; /* its queue carries frames of other cores */
+	bool yield;           /* an idle core yields its CPU */
+	bool adaptive;        /* an idle core sleeps */
+	bool forwards_frames; /* the core's queue gets frames of other cores */
 };
 
-/* Runs a core; arg is its struct worker. Returns 0 once drained. */
+/* Runs a core until it has drained. arg is its struct worker. Returns 0. */
 int worker_run(void *arg);
 
 #endif

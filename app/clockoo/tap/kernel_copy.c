@@ -33,11 +33,12 @@
 #define DROP_AT          28
 #define ACCEPT_AT        29
 #define OFFSET_OF(field) ((uint32_t)(SKF_AD_OFF + (field)))
-/* The instruction with this number, which continues at one of two others. */
+/* Instruction number `at` of the filter. It continues at instruction `yes` or `no`. */
 #define IF(at, test, value, yes, no)                                                               \
 	[at] = BPF_JUMP(BPF_JMP | BPF_K | (test), value, (yes) - (at)-1, (no) - (at)-1)
 
-/* classic BPF (linux/filter.h): not a frame to others, of a VLAN, or sent by this host. */
+/* A classic BPF program (linux/filter.h). It drops frames to other hosts, of a VLAN, or sent by
+ * this host. */
 static const struct sock_filter filter[] = {
 	[0] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, OFFSET_OF(SKF_AD_PKTTYPE)),
 	IF(1, BPF_JGE, PACKET_OTHERHOST, DROP_AT, 2),
@@ -59,7 +60,7 @@ static const struct sock_filter filter[] = {
 	IF(16, BPF_JEQ, ICMP_PARAMETER, ACCEPT_AT, 17),
 	IF(17, BPF_JGE, ICMP_UNREACHABLE, 18, DROP_AT),
 	IF(18, BPF_JGT, ICMP_REDIRECT, DROP_AT, ACCEPT_AT),
-	/* IPv6: ICMPv6 errors, and what neighbours and routers say */
+	/* IPv6: ICMPv6 errors, and messages of neighbours and routers */
 	IF(19, BPF_JEQ, ETH_TYPE_IPV6, 20, DROP_AT),
 	[20] = BPF_STMT(BPF_LD | BPF_B | BPF_ABS, NEXT_AT),
 	IF(21, BPF_JEQ, IPV6_ICMP, 22, DROP_AT),
@@ -143,7 +144,7 @@ kernel_copy_attach(int *fd, const struct config *cfg, struct error *err)
 
 	if (!kernel_copy_find(iface, cfg, err))
 		return false;
-	/* A socket without a protocol receives nothing before it has its filter. */
+	/* Without a protocol the socket receives no frame before it has its filter. */
 	*fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (*fd >= 0 && open_socket(*fd, iface))
 		return true;

@@ -1,5 +1,5 @@
 /*
- * kernel_tap.c - checks the tap interface, attaches to it, and reads what may be wrong with it.
+ * kernel_tap.c - checks the tap interface, attaches to it, and collects facts about its faults.
  */
 #include "kernel_tap.h"
 #include "kernel/kernel_iface.h"
@@ -25,7 +25,8 @@
 #define PORTS_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
 #define PORTS_KEPT  "/proc/sys/net/ipv4/ip_local_reserved_ports"
 
-/* The driver of taps and tuns calls itself "tun", and says of a tap that it is one. */
+/* True if the interface is a tap. The driver of taps and tuns has the name "tun", and says which of
+ * both an interface is. */
 static bool
 is_tap(const struct config *cfg)
 {
@@ -83,8 +84,8 @@ not_attached(const struct config *cfg, struct error *err)
 	}
 }
 
-/* The kernel answers for its addresses by this MAC while the cache is away, and asks for
- * neighbours by it. */
+/* Gives the interface the port's MAC. The kernel answers for its addresses with it while the cache
+ * is away, and sends its own ARP requests with it. */
 static bool
 set_mac(int fd, const struct config *cfg, const uint8_t mac[6], struct error *err)
 {
@@ -131,8 +132,8 @@ read_line(const char *path, char line[LINE_BYTES])
 	return good;
 }
 
-/* sysfs shows the interfaces of the network namespace that it was mounted in, which is not always
- * this process's. */
+/* Returns the interface's owner. sysfs shows the interfaces of the network namespace in which it
+ * was mounted, which may be another one than this process's. */
 static enum kernel_tap_owner
 owner_of(const struct config *cfg)
 {
@@ -150,7 +151,7 @@ owner_of(const struct config *cfg)
 	return (uid_t)owner == ours ? TAP_OWNER_SERVICE : TAP_OWNER_OTHER;
 }
 
-/* True if the list of reserved ports ("a,b-c") has all of a range. */
+/* True if the list of reserved ports ("a,b-c") contains the whole range. */
 static bool
 list_has(const char *list, uint32_t from, uint32_t to)
 {
@@ -174,7 +175,7 @@ list_has(const char *list, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* True if the kernel may take a port of the cache's own connections for one of its own. */
+/* True if the kernel may choose a local port that the cache uses for its own connections. */
 static bool
 ports_overlap(void)
 {

@@ -1,6 +1,6 @@
 /*
- * kernel_thread.c - moves frames between the interface and the lanes. While frames pass it polls
- * the lanes every POLL_BUSY_NS; when none do, ever more rarely.
+ * kernel_thread.c - moves frames between the interface and the cores' lanes. It polls the lanes
+ * every POLL_BUSY_NS while frames pass, and then less and less often.
  */
 #include "kernel_thread.h"
 #include "kernel_copy.h"
@@ -19,7 +19,7 @@
 
 #define POLL_BUSY_NS  (100ull * 1000)
 #define POLL_IDLE_NS  NS_PER_MS
-#define BUSY_ROUNDS   100u /* polls without a frame before they become rare */
+#define BUSY_ROUNDS   100u /* polls without a frame before they become less frequent */
 #define POLL_SLACK_NS 1000ul
 
 const struct counter_name kernel_thread_counter_names[KERNEL_THREAD_COUNTER_COUNT] = {
@@ -48,8 +48,8 @@ kernel_thread_attach(struct kernel_thread *t, const struct config *cfg, const ui
 	return t->in == NULL || kernel_tap_attach(&t->fd, cfg, mac, err);
 }
 
-/* Writes a batch of a lane's frames to the kernel. A tap never blocks; it refuses what it gets
- * while it is down. */
+/* Writes some of a lane's frames to the kernel. A tap never blocks; while it is down it refuses
+ * frames. */
 static uint32_t
 write_lane(struct kernel_thread *t, struct kernel_ring *ring)
 {
@@ -71,6 +71,8 @@ write_lane(struct kernel_thread *t, struct kernel_ring *ring)
 }
 
 /* Reads a batch of the kernel's frames. What the core has no room for stays in the interface's own
+ * queue. */
+/* Reads some of the kernel's frames. Those for which the core has no room stay in the interface's
  * queue. */
 static uint32_t
 read_interface(struct kernel_thread *t)
@@ -98,7 +100,7 @@ wait_for_frames(struct kernel_thread *t, uint32_t idle_rounds)
 	const struct timespec most = {
 		.tv_nsec = (long)(idle_rounds < BUSY_ROUNDS ? POLL_BUSY_NS : POLL_IDLE_NS)};
 
-	/* An interface that was removed is an error, which poll would report at once each time. */
+	/* A removed interface reports an error. poll() would return at once each time. */
 	if (ppoll(&fd, 1, &most, NULL) > 0 && (fd.revents & (POLLERR | POLLHUP)) != 0)
 		nanosleep(&most, NULL);
 }

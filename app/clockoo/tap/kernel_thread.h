@@ -1,14 +1,14 @@
 /*
- * kernel_thread.h - the thread between the interface of network.kernel and the cores. Cores make no
- * system call for the kernel.
+ * kernel_thread.h - the thread that moves frames between the interface of network.kernel and the
+ * cores, so that cores make no system call for them.
  *
- * Shape:  the interface is one descriptor. Each core has a lane to the tap; the lane of core 0 also
- *         carries the frames that the kernel sends. With a NIC that leaves frames to the kernel
- *         itself, core 0 only receives copies (kernel_copy.h).
- * Owner:  the descriptor is the thread's until kernel_thread_end; lanes are the region's.
+ * Shape:  the interface has one descriptor. Each core has a lane to the tap. Core 0's lane also has
+ *         the frames that the kernel sends. With network.kernel: nic, core 0 only receives copies
+ *         (kernel_copy.h).
+ * Owner:  the thread has the descriptor until kernel_thread_end. Lanes are of the region.
  * Thread: main.
- * Errors: struct error at start; later KERNEL_THREAD_COUNTERS.
- * Bounds: KERNEL_THREAD_BATCH frames each way before the other way has its turn.
+ * Errors: struct error at start. Later faults are counted (KERNEL_THREAD_COUNTERS).
+ * Bounds: KERNEL_THREAD_BATCH frames in one direction, then the other direction's turn.
  */
 #ifndef CLOCKOO_KERNEL_THREAD_H
 #define CLOCKOO_KERNEL_THREAD_H
@@ -33,9 +33,9 @@ extern const struct counter_name kernel_thread_counter_names[KERNEL_THREAD_COUNT
 struct process;
 
 struct kernel_thread {
-	int fd;                 /* of the interface; -1: not attached */
-	struct kernel_ring *in; /* towards core 0; NULL: there is no interface */
-	uint32_t lanes;         /* towards the kernel: 0 if the NIC leaves frames to it */
+	int fd;                 /* of the interface; -1: none */
+	struct kernel_ring *in; /* frames to core 0; NULL: no interface */
+	uint32_t lanes;         /* lanes to the kernel; 0 with network.kernel: nic */
 	struct kernel_lane *lane[CORES_MAX];
 	const struct process *process;
 	pthread_t thread;
@@ -44,16 +44,16 @@ struct kernel_thread {
 	struct counter counters[KERNEL_THREAD_COUNTER_COUNT];
 };
 
-/* Creates the lanes of all cores, if there is a tap. copies: of a NIC that leaves frames to the
- * kernel, or NULL. */
+/* Creates the lanes of all cores if there is a tap. copies: the ring of copies with network.kernel:
+ * nic, otherwise NULL. */
 void kernel_thread_create(struct kernel_thread *t, struct region *region, const struct config *cfg,
 			  struct kernel_ring *copies);
 
-/* Attaches to the interface, if there is one. */
+/* Attaches to the interface if one is configured. */
 bool kernel_thread_attach(struct kernel_thread *t, const struct config *cfg, const uint8_t mac[6],
 			  struct error *err);
 bool kernel_thread_start(struct kernel_thread *t, const struct process *process, struct error *err);
-/* Ends the thread and leaves the interface. */
+/* Ends the thread and closes the interface. */
 void kernel_thread_end(struct kernel_thread *t);
 
 #endif

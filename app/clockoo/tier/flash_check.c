@@ -1,6 +1,6 @@
 /*
- * flash_check.c - checks the file or block device of the second tier: it exists, is large enough,
- * and may be overwritten.
+ * flash_check.c - checks the second tier's file or block device: it exists or can be made, is large
+ * enough, and has no data of others.
  */
 #include "flash_check.h"
 #include "base/size_units.h"
@@ -21,7 +21,7 @@
 
 #define STAT_BLOCK 512u
 #define DAY_S      (24.0 * 3600)
-/* A process that ends releases its lock first and the device a moment later. */
+/* A process that ends releases its lock first, and the device a moment later. */
 #define BUSY_TRIES    20u
 #define BUSY_PAUSE_NS 50000000
 
@@ -43,8 +43,8 @@ wanted(const struct config *cfg)
 
 /* ---- its kind ---- */
 
-/* Refuses a path that is neither a file nor a block device. A path that does not exist yet becomes
- * a file. */
+/* Refuses a path that is neither a file nor a block device. A path that does not exist becomes a
+ * file. */
 static bool
 check_kind(const struct config *cfg, struct error *err)
 {
@@ -56,7 +56,7 @@ check_kind(const struct config *cfg, struct error *err)
 			 path);
 }
 
-/* Refuses a file on a file system in memory. */
+/* Refuses a file on a file system that is in memory. */
 static bool
 check_disk(const struct config *cfg, struct error *err)
 {
@@ -119,7 +119,7 @@ flash_check_bytes(uint64_t *bytes, const struct config *cfg, struct error *err)
 	return is_large_enough(cfg, *bytes, err);
 }
 
-/* True if the file system has room for more bytes. */
+/* True if the file system has room for `more` bytes. */
 static bool
 has_room(const struct config *cfg, const struct statvfs *fs, uint64_t more, struct error *err)
 {
@@ -132,7 +132,7 @@ has_room(const struct config *cfg, const struct statvfs *fs, uint64_t more, stru
 
 /* ---- what is there ---- */
 
-/* Checks the folder of a file that does not exist yet. */
+/* Checks the folder in which the file will be made. */
 static bool
 check_folder(const struct config *cfg, struct error *err)
 {
@@ -173,8 +173,8 @@ check_size(const struct config *cfg, int fd, struct error *err)
 	       has_room(cfg, &fs, wanted(cfg) - there, err);
 }
 
-/* Refuses a block device that is mounted or part of another one. The start itself reports a lock of
- * another process of ours. */
+/* Refuses a block device that is mounted or belongs to another one. The start itself reports a lock
+ * of another appliance. */
 static bool
 check_free(const struct config *cfg, int fd, struct error *err)
 {

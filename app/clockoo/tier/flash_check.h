@@ -1,9 +1,9 @@
 /*
- * flash_check.h - checks the device that --flash-device names, before anything is started.
+ * flash_check.h - checks the device of --flash-device, before anything is started.
  *
  * Units:  bytes.
  * Thread: main.
- * Errors: struct error: the option, what is wrong, what to do. Nothing is made or written.
+ * Errors: struct error: option, fault, cure. Nothing is made or written.
  */
 #ifndef CLOCKOO_FLASH_CHECK_H
 #define CLOCKOO_FLASH_CHECK_H
@@ -12,17 +12,17 @@
 
 #include <stdint.h>
 
-/* Returns the bytes of the device that the tier has or would have; 0 without a tier. */
+/* Returns the bytes of the device that the tier uses or would use; 0 without a tier. */
 bool flash_check_bytes(uint64_t *bytes, const struct config *cfg, struct error *err);
 
-/* True if a start could use the device: it can be opened, has room, and holds no other data than a
- * tier's. True also for another machine's device, and for one that only the service's user may
+/* True if a start could use the device: it can be opened, has room, and has no data but a tier's.
+ * Also true if --sysfs names another machine, and for a device that only the service's user may
  * open. */
 bool flash_check(const struct config *cfg, struct error *err);
 
 #define FLASH_CHECK_BYTES 200u
-/* Writes the tier's size as an operator reads it: "2048 MB, layout log, room for 8000000 items of
- * 256 bytes; --flash-budget is 4.2 drive writes a day, a turnover in 0.238 days". */
+/* Writes the tier's size for an operator: "2048 MB, layout log, room for 8000000 items of 256
+ * bytes; --flash-budget is 4.2 drive writes a day, a turnover in 0.238 days". */
 void flash_check_words(const struct config *cfg, uint64_t bytes, char words[FLASH_CHECK_BYTES]);
 
 #endif

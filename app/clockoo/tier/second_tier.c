@@ -1,6 +1,6 @@
 /*
- * second_tier.c - the tier's parts in order: device, shards, backends, thread; and the writing
- * of a stop.
+ * second_tier.c - makes the tier's parts in order (device, shards, backends, thread), and writes
+ * its buffers at a stop.
  */
 #include "second_tier.h"
 #include "base/time_units.h"
@@ -19,9 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE             "clockoo: flash.device: "
-#define THREAD_NAME      "clockoo-flash"
-#define PAUSE_MIN_NS     50000u /* of the thread, between two rounds without work */
+#define LINE        "clockoo: flash.device: "
+#define THREAD_NAME "clockoo-flash"
+/* The thread's pause between two rounds without work, at least and at most. */
+#define PAUSE_MIN_NS     50000u
 #define PAUSE_MAX_NS     5000000u
 #define RECOVER_PAUSE_NS 20000u
 #define LOCK_PAUSE_MS    50u
@@ -34,7 +35,7 @@ static_assert(FLASH_BUFFERS * FLASH_SHARDS_MAX + FLASH_CONVERT_TRANSFERS <= FLAS
 
 /* ---- the device ---- */
 
-/* Writes the superblock from an aligned page, as flash_file_open() uses O_DIRECT. Returns 0 or
+/* Writes the superblock. Its page is aligned, since flash_file_open() uses O_DIRECT. Returns 0 or
  * -errno. */
 static int
 super_write(struct second_tier *t, bool clean)
@@ -45,7 +46,7 @@ super_write(struct second_tier *t, bool clean)
 	t->super.counter++;
 	t->super.clean = clean;
 	offset = flash_super_write(page, &t->super);
-	errno = EIO; /* a short write has no errno */
+	errno = EIO; /* for a short write, which sets no errno */
 	return pwrite(t->file.fd, page, sizeof page, (off_t)offset) == (ssize_t)sizeof page &&
 			       fdatasync(t->file.fd) == 0
 		       ? 0
@@ -81,8 +82,8 @@ tier_refused(struct second_tier *t, int e, struct error *err)
 			 at[0] != '\0' ? "what it lies on, " : "it", at);
 }
 
-/* Opens and locks the device, once. The lock on a block device does not cover the devices below it,
- * so those are locked too. */
+/* Tries once to open and lock the device. Also locks the devices below a block device, which its
+ * own lock does not cover. */
 static int
 open_and_lock(struct second_tier *t, const struct config *cfg)
 {
@@ -100,8 +101,8 @@ open_and_lock(struct second_tier *t, const struct config *cfg)
 	return e;
 }
 
-/* Opens the device, with retries: a ring of a killed process keeps the file and its transfers for a
- * while. */
+/* Opens the device, with retries: after a kill, the ring of the old process keeps file and
+ * transfers for a while. */
 static int
 wait_for(struct second_tier *t, const struct config *cfg)
 {
@@ -158,7 +159,7 @@ second_tier_seed(const struct second_tier *t, uint64_t *seed)
 	return true;
 }
 
-/* ---- its parts ---- */
+/* ---- parts ---- */
 
 static bool
 layout_make(struct second_tier *t, uint64_t *random, struct error *err)
@@ -200,7 +201,7 @@ wait_for_device(void *store)
 	nanosleep(&t, NULL);
 }
 
-/* Makes the shards. c: that of the first one, without its number and place. */
+/* Makes the shards. c has the first shard's settings, without its number and place. */
 static bool
 shards_start(struct second_tier *t, const struct flash_shard_config *c,
 	     const struct flash_recover_config *recover, uint64_t random)
@@ -242,7 +243,7 @@ shards_make(struct second_tier *t, struct region *region, uint64_t random, struc
 
 	if (memory == MAP_FAILED)
 		return error_set(err, "--flash-device: no memory to read it");
-	/* Fewer pages for the kernel to pin at each read. */
+	/* the kernel then pins fewer pages at each read */
 	madvise(memory, bytes, MADV_HUGEPAGE);
 	if (t->from.start != FLASH_COLD)
 		recover.workers = tier_helpers_start(&helpers, &t->of.process->all_cpus);
@@ -379,7 +380,7 @@ work(void *arg)
 
 	last_words_thread("the writer of flash");
 	process_pin(t->of.process);
-	/* Pairs with the store in end_thread, which carries no data. */
+	/* relaxed: `stop` carries no data */
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
 		const bool did = flash_writer_work(&t->writer, clock_ns(CLOCK_MONOTONIC));
 		const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -404,7 +405,8 @@ second_tier_start(struct second_tier *t, struct error *err)
 		tier_start_none(&t->of);
 		return true;
 	}
-	/* Written to both copies: a bad page must not restore an older CLEAN. */
+	/* The superblock has two copies. Both are written, since a bad page must not restore an
+	 * older CLEAN. */
 	e = super_write(t, false);
 	e = e != 0 ? e : super_write(t, false);
 	if (e != 0)
@@ -429,8 +431,7 @@ second_tier_change(struct second_tier *t, const struct config_flash *now)
 
 /* ---- the stop ---- */
 
-/* Returns the segments that are not on flash yet, and in *failed those that could not be written.
- */
+/* Returns the number of segments that are not on flash yet. *failed: some could not be written. */
 static uint32_t
 count_buffers(const struct second_tier *t, bool *failed)
 {
@@ -447,7 +448,7 @@ count_buffers(const struct second_tier *t, bool *failed)
 	return left;
 }
 
-/* Writes all buffers to flash. True if all of it is there. */
+/* Writes all buffers to flash. True if all of them are on it. */
 static bool
 write_all(struct second_tier *t)
 {
@@ -510,7 +511,7 @@ second_tier_tick(struct second_tier *t)
 		tier_start_tick(&t->from, &t->tier->health);
 }
 
-/* A device whose transfers hang keeps its memory until the process ends. */
+/* Frees the tier. If transfers hang, the device keeps its memory until the process ends. */
 void
 second_tier_close(struct second_tier *t)
 {

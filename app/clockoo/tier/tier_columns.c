@@ -1,5 +1,6 @@
 /*
- * tier_columns.c - sizes of shards with columns; the memory of a conversion; rows at a stop.
+ * tier_columns.c - computes places and sizes of shards with columns, makes the converter, and
+ * writes the rows at a stop.
  */
 #include "tier_columns.h"
 

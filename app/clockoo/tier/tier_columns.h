@@ -1,12 +1,11 @@
 /*
- * tier_columns.h - columns of the second tier with layout hash: their makers, and their rows at a
- * stop.
+ * tier_columns.h - columns of the second tier (layout hash): the converter that makes them, and
+ * their rows at a stop.
  *
- * Owner:  struct second_tier; memory of tier_columns_bytes of its region.
+ * Owner:  struct second_tier; tier_columns_bytes of its region.
  * Thread: main.
- * Errors: rows that a stop cannot write are named in a line: their columns are empty at the next
- *         start.
- * Bounds: a stop waits TIER_COLUMNS_LEAVE_S for a shard's rows.
+ * Errors: a line names rows that a stop cannot write. Their columns are empty at the next start.
+ * Bounds: a stop waits TIER_COLUMNS_LEAVE_S at most for the rows of a shard.
  */
 #ifndef CLOCKOO_TIER_COLUMNS_H
 #define CLOCKOO_TIER_COLUMNS_H
@@ -18,14 +17,14 @@
 
 #define TIER_COLUMNS_LEAVE_S 10u
 
-/* Returns the bytes of memory; 0: there are no columns. */
+/* Returns the bytes of the converter; 0 without columns. */
 size_t tier_columns_bytes(const struct flash_plan *plan);
 
-/* Sets where a shard of all streams lies, and its sizes. */
+/* Sets the place and the sizes of a shard. `shard` counts through all streams. */
 void tier_columns_shard(struct flash_shard_config *c, const struct flash_plan *plan,
 			uint32_t shard);
 
-/* Returns the converter of these shards, NULL if they have no columns. hash: the store's. */
+/* Returns the converter of these shards; NULL without columns. hash is the store's. */
 struct flash_convert *tier_columns_create(const struct flash_plan *plan, struct region *region,
 					  struct flash_shard *shards, struct flash_device *device,
 					  uint64_t (*hash)(void *arg, struct view key), void *arg);

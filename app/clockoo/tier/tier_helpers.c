@@ -1,5 +1,5 @@
 /*
- * tier_helpers.c - threads beside a recovery, and their lists.
+ * tier_helpers.c - the helper threads of a recovery, and their lists.
  */
 #include "tier_helpers.h"
 #include "process/last_words.h"

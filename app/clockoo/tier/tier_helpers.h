@@ -1,8 +1,8 @@
 /*
  * tier_helpers.h - threads that read records while the tier is recovered.
  *
- * Shape:  as many as there are other CPUs, TIER_HELPERS_MAX at most, on any of the process's: no
- *         core turns yet. With none, or without memory, the recovery does without.
+ * Shape:  one thread per other CPU of the process, TIER_HELPERS_MAX at most: no core turns yet.
+ *         Without other CPUs or memory, the recovery reads all records itself.
  * Owner:  the caller, from start to stop.
  * Thread: main.
  */
@@ -23,9 +23,9 @@ struct tier_helpers {
 	uint32_t count;
 };
 
-/* Returns the helpers for a recovery on these CPUs, NULL if there are none. */
+/* Starts helpers for a recovery, on these CPUs. NULL: there are none. */
 struct flash_workers *tier_helpers_start(struct tier_helpers *h, const cpu_set_t *cpus);
-/* Ends the helpers, after the last recovery. */
+/* Ends the helpers. Called after the last recovery. */
 void tier_helpers_stop(struct tier_helpers *h);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * tier_io.c - rings where the kernel has io_uring; else queues, and their helper threads.
+ * tier_io.c - opens rings of io_uring where the kernel has them; otherwise queues and their helper
+ * threads.
  */
 #include "tier_io.h"
 #include "process/last_words.h"
@@ -20,11 +21,11 @@
 enum group { WRITERS, READERS, GROUPS };
 
 struct tier_io {
-	size_t bytes; /* of the mapping */
+	size_t bytes; /* of the mapping that has this struct */
 	uint32_t count;
 	uint32_t rings_open;
 	struct flash_uring *rings;
-	struct flash_queue *queues; /* NULL: rings are used */
+	struct flash_queue *queues; /* NULL with rings */
 	struct flash_threads groups[GROUPS];
 	pthread_t helpers[HELPERS];
 	uint32_t helper_count;
@@ -39,7 +40,7 @@ rings_close(struct tier_io *io)
 		flash_uring_close(&io->rings[--io->rings_open]);
 }
 
-/* Opens all rings. Returns 0, or -errno with none of them open. */
+/* Opens all rings. Returns 0, or -errno with all of them closed. */
 static int
 rings_open(struct tier_io *io, const struct flash_file *file, const struct tier_io_part *parts)
 {
@@ -127,7 +128,7 @@ device_error(int e, struct error *err)
 			 strerror(-e));
 }
 
-/* Maps memory that has room for either kind. */
+/* Maps memory that has room for rings or queues. */
 static struct tier_io *
 map(uint32_t count)
 {

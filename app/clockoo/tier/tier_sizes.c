@@ -1,12 +1,12 @@
 /*
- * tier_sizes.c - the bytes of each part of the second tier.
+ * tier_sizes.c - computes the bytes of each part of the second tier.
  */
 #include "tier_sizes.h"
 #include "backend/backend.h"
 #include "flash/flash_tier.h"
 #include "tier_columns.h"
 
-#define PARTS 12u /* parts of the tier's memory, each aligned */
+#define PARTS 12u /* parts of the tier's memory, each of them aligned */
 
 struct flash_backend_config
 tier_sizes_backend(const struct config *cfg)

@@ -1,6 +1,6 @@
 /*
- * tier_start.c - judges the tier's contents by state, superblock and store, recovers shards, and
- * writes the heartbeat for the next start.
+ * tier_start.c - judges the tier's contents by its state, superblock and store, recovers its
+ * shards, and writes heartbeats for the next start.
  */
 #include "tier_start.h"
 #include "process/signals.h"
@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 #define CLOCK_MARGIN_NS 10000000u
-#define SAY_AFTER_NS    (2 * NS_PER_S) /* when a recovery is first reported; then each second */
-#define CAS_NS          64u            /* the least time between two versions of a key */
-#define STAT_BLOCK      512u           /* of st_blocks */
-#define STATE_SUFFIX    ".flash"       /* appended to memory.file where flash.state is empty */
-#define LINE            "clockoo: flash.device: "
+/* After this time a recovery is reported, then each second. */
+#define SAY_AFTER_NS (2 * NS_PER_S)
+#define CAS_NS       64u      /* least time between two versions of a key */
+#define STAT_BLOCK   512u     /* unit of st_blocks, in bytes */
+#define STATE_SUFFIX ".flash" /* added to memory.file if flash.state is empty */
+#define LINE         "clockoo: flash.device: "
 
 static const char *
 path_of(const struct config *cfg, char text[2 * CONFIG_PATH_BYTES])
@@ -77,10 +78,10 @@ tier_start_open(struct tier_start *s, const struct tier_needs *of, struct error 
 	return flash_state_open(&s->state, &c, &now, err);
 }
 
-/* ---- whether it is kept ---- */
+/* ---- judgement ---- */
 
-/* Writes to *by the tier that the store's items were last served with. False if the store begins
- * empty and had none. */
+/* Finds the tier with which the store's items were served last: *by, all zero if none. False if the
+ * store begins empty and had no items before. */
 static bool
 served_by(const struct tier_start *s, struct flash_served *by)
 {
@@ -93,8 +94,8 @@ served_by(const struct tier_start *s, struct flash_served *by)
 					    arena->page->tier.incarnation};
 		return true;
 	}
-	/* The items of memory.file are not kept and their last process is unknown: treated as none.
-	 */
+	/* The items of memory.file are not kept, and the process that served them is not known.
+	 * Treated as served without a tier. */
 	if (!save->used || save->look.found != SAVE_FOUND_WHOLE)
 		return arena->used && arena->had;
 	/* A stop writes the same reading of the clocks into both files. */
@@ -103,7 +104,7 @@ served_by(const struct tier_start *s, struct flash_served *by)
 	return true;
 }
 
-/* Applies a flush that came due during the gap to the whole tier. */
+/* Applies a flush that came due during the gap: to all items of the tier. */
 static void
 judge_flush(struct tier_start *s, uint64_t due_s)
 {
@@ -115,7 +116,7 @@ judge_flush(struct tier_start *s, uint64_t due_s)
 	strcpy(s->words, "a delayed flush_all came due while it was down");
 }
 
-/* Judges the gap again: the time that DPDK took to start belongs to it. */
+/* Judges the gap again, with the time that DPDK took to start. */
 static void
 judge_gap(struct tier_start *s, const struct gap_now *now)
 {
@@ -178,7 +179,8 @@ say_progress(const struct recovering *r, uint32_t done, uint32_t all)
 	notify_send(&r->s->of->process->notify, NOTIFY_EXTEND);
 }
 
-/* Continues the recovery. False ends it when its time, which counts as gap, exceeds the limit. */
+/* Continues the recovery. False ends it: its time counts as gap, and has exceeded the limit, or a
+ * stop was requested. */
 static bool
 go_on(void *arg, uint32_t done, uint32_t all)
 {
@@ -200,7 +202,7 @@ go_on(void *arg, uint32_t done, uint32_t all)
 	return s->end == TIER_START_GOES_ON;
 }
 
-/* Discards everything that was left. */
+/* Discards all that the previous process has left. */
 static void
 begin_again(struct tier_start *s)
 {
@@ -211,8 +213,8 @@ begin_again(struct tier_start *s)
 	flash_state_forget(&s->state);
 }
 
-/* Sets a floor for cas numbers. Records are unchanged, but the store has forgotten the numbers that
- * their keys had later; the wall clock gives one above all of them. */
+/* Raises the store's cas numbers above all that the keys of kept records had. The records may have
+ * lower ones than the store gave later, so the wall clock gives the floor. */
 static void
 begin_above(struct store *st)
 {
@@ -295,10 +297,10 @@ tier_start_end(struct tier_start *s)
 		snprintf(columns, sizeof columns, "; %llu items in columns",
 			 (unsigned long long)s->in_columns);
 	memset(s->state.intents, 0, sizeof *s->state.intents);
-	/* A saved file brings its floors later, and they replace these. */
+	/* A saved file brings its own floors later, which replace these. */
 	if (s->start != FLASH_COLD && !store_kept)
 		begin_above(s->store);
-	/* A store that was kept has the flush already. */
+	/* a store that was kept has the flush already */
 	if (due_s != 0 && !store_kept)
 		store_flush(store_core_of(s->store, 0), (uint32_t)due_s);
 	if (s->start == FLASH_COLD)
@@ -371,8 +373,8 @@ tier_start_leave(struct tier_start *s, struct flash_super *super)
 	struct gap_now now;
 
 	arena_gap_now(&now);
-	/* The two files get one reading of the clock, by which a start knows that one process wrote
-	 * both. */
+	/* A reading of the clocks goes into both files: by it the next start sees that one process
+	 * wrote both. */
 	if (save->used && save->clocks_read)
 		super->beat = save->beat;
 	else if (!arena_file_read_clocks(s->of->arena, &super->beat))
