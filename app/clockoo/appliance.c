@@ -127,6 +127,7 @@ static bool
 start_port(struct appliance *a, struct error *err)
 {
 	const struct config *c = &a->settings.config;
+	struct stack_config early = a->sizes.stack;
 
 	if (!nic_start(&a->nic, c, a->sizes.frames, err) || !begin_addresses(a, err))
 		return false;
@@ -134,7 +135,10 @@ start_port(struct appliance *a, struct error *err)
 	a->process.clock = &a->nic.clock;
 	a->process.control_cpu = a->nic.machine.placement.control_cpu;
 	a->sizes.program_bytes = program_bytes(a);
-	return address_check(&a->nic, c, a->own.now.table, err);
+	early.net.access = a->access.now.list;
+	early.net.addrs = a->own.now.table;
+	return address_check(&a->nic, c, a->own.now.table, err) &&
+	       early_answers_begin(&a->early, &a->nic, c, &early, err);
 }
 
 /* Creates the tables that the cores' stacks share. */
@@ -263,6 +267,7 @@ build(struct appliance *a, struct error *err)
 static void
 close_all(struct appliance *a)
 {
+	early_answers_end(&a->early);
 	kernel_thread_end(&a->kernel);
 	kernel_servers_end(a->kernel_servers);
 	http_alone_end(&a->http_alone);
@@ -399,8 +404,10 @@ appliance_run(struct appliance *a, struct error *err)
 	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
 	    !kernel_thread_start(&a->kernel, &a->process, err) ||
-	    !kernel_servers_start(a->kernel_servers, &a->process, err) ||
-	    !nic_listen(&a->nic, err) || !start_control(a, &control, err))
+	    !kernel_servers_start(a->kernel_servers, &a->process, err))
+		return false;
+	early_answers_end(&a->early);
+	if (!nic_listen(&a->nic, err) || !start_control(a, &control, err))
 		return false;
 	memory_save_start(&a->save);
 	start_pages_give_back();

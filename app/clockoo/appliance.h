@@ -19,6 +19,7 @@
 #include "monitor/http_counters.h"
 #include "process/background.h"
 #include "process/pid_file.h"
+#include "start/early_answers.h"
 #include "start/sizes.h"
 #include "start/worker.h"
 #include "tap/kernel_thread.h"
@@ -33,6 +34,7 @@ struct appliance {
 	struct nic nic;
 	struct sizes sizes;
 	struct huge_block block;
+	struct early_answers early;
 	/* ---- who is served ---- */
 	struct users users;
 	struct access access;

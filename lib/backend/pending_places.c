@@ -104,7 +104,7 @@ static uint32_t
 answers_taken(const struct serve *sv, const struct session *ss)
 {
 	const uint32_t each = ss->answer_bytes != 0 ? ss->answer_bytes : sv->pending->first_bytes,
-		       taken = 2 * conn_sendable(ss->conn),
+		       taken = 2 * conn_sendable(sv->stack, ss->conn),
 		       part = AHEAD_BYTES / (sv->read_bufs_used + 1),
 		       own = part < AHEAD_BYTES_SESSION ? part : AHEAD_BYTES_SESSION;
 

@@ -180,7 +180,7 @@ unread_rank(void *arg, struct list *link)
 	struct unread *u = container_of(link, struct unread, link);
 	const struct session *ss = u->session;
 	const uint32_t progress = progress_of(ss);
-	const bool full = conn_peer_is_full(ss->conn);
+	const bool full = conn_peer_is_full(sv->stack, ss->conn);
 	const uint64_t patience_ns =
 		(full ? UNREAD_STALL_NS : UNREAD_SILENT_NS) + 2 * NS_PER_US * conn_rtt_us(ss->conn);
 

@@ -123,7 +123,7 @@ copy_expiry(const struct front_lane *l, uint32_t *expiry_s)
 	return ttl_s != 0 && *expiry_s > serve_now_s(l->front->serve);
 }
 
-void
+NOT_FLAT void
 front_cache_value(struct front_lane *l, struct front_request *request)
 {
 	const bool meta = l->asked.ask == FRONT_ASK_MG;

@@ -129,7 +129,7 @@ request_answered(struct front_lane *l, const struct backend_answer *answer)
 /* ---- values ---- */
 
 /* Begins the item of a value. If it gets no item, the value is skipped. */
-static enum read_step
+static NOT_FLAT enum read_step
 value_begin(struct front_lane *l)
 {
 	struct front_request *request = l->requests[l->reply.key];

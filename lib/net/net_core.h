@@ -274,6 +274,8 @@ void net_input(struct net *net, const struct classified *in);
 void net_release(struct net *net);
 void net_tick(struct net *net);
 uint32_t net_tx(struct net *net);
+/* Gives the free frames and those that are not sent back to the port, between two turns. */
+void net_end(struct net *net);
 /* Returns the time of the next announcement or report of groups; UINT64_MAX: there is none. */
 uint64_t neigh_next(const struct net *net);
 bool net_has_work(const struct net *net);

@@ -219,3 +219,20 @@ frames_release(struct net *net)
 		net->port->ops->drop(net->port, net->to_free, net->to_free_count);
 	net->to_free_count = 0;
 }
+
+void
+net_end(struct net *net)
+{
+	struct port *port = net->port;
+	struct tx_queue *out = &net->out;
+
+	for (uint32_t at = 0; at < out->count; at += BURST_MAX) {
+		const uint32_t left = out->count - at;
+
+		port->ops->drop(port, out->burst[at / BURST_MAX].frame,
+				left < BURST_MAX ? left : BURST_MAX);
+	}
+	out->count = 0;
+	port->ops->drop(port, net->frame_cache.frame, net->frame_cache.count);
+	net->frame_cache.count = 0;
+}

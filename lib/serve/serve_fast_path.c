@@ -92,6 +92,9 @@ gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 	return count;
 }
 
+/* The flags of a get with one key. */
+#define ONE_KEY (MC_FIRST | MC_LAST)
+
 /* Parses a get of one key that takes exactly the bytes at src. */
 static inline bool
 get_take(struct serve *sv, struct view src, struct op *op)
@@ -100,8 +103,7 @@ get_take(struct serve *sv, struct view src, struct op *op)
 
 	if (mc_get_parse_fast(src.data, src.len, &get) != src.len || !get.last)
 		return false;
-	op_put(sv, op, (struct view){src.data + MC_GET_PREFIX_BYTES, get.key_len},
-	       MC_FIRST | MC_LAST, src);
+	op_put(sv, op, (struct view){src.data + MC_GET_PREFIX_BYTES, get.key_len}, ONE_KEY, src);
 	return true;
 }
 
@@ -288,20 +290,18 @@ gets_fast_create(struct serve *sv)
 	}
 }
 
-/* Writes the reply to one key, and counts it. */
+/* Writes the reply to one key of a request with these flags, and counts it. */
 static inline uint8_t *
-reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item *it,
+reply_put(struct serve *sv, uint8_t *at, uint8_t flags, const struct item *it,
 	  struct item_lengths bare, struct tally *tally)
 {
-	const uint8_t flags = op->req.flags;
-
 	tally->lines += (flags & MC_FIRST) != 0;
 	if (likely(it != NULL)) {
 		class_count(sv, it, CLASS_GET_HITS);
 		return value_put(sv, at, it, bare, (flags & MC_LAST) != 0);
 	}
 	tally->misses++;
-	tally->single_misses += (flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST);
+	tally->single_misses += (flags & ONE_KEY) == ONE_KEY;
 	return flags & MC_LAST ? end_put(at) : at;
 }
 
@@ -381,8 +381,7 @@ op_is_alone(const struct op *op, const struct op *end)
 {
 	const struct session *ss = op->session;
 
-	return op->req.verb == MC_GET &&
-	       (op->req.flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST) && ss != NULL &&
+	return op->req.verb == MC_GET && op->req.flags == ONE_KEY && ss != NULL &&
 	       ss->conn != NULL && ss->waits == 0 && (op + 1 == end || op[1].session != ss);
 }
 
@@ -407,7 +406,8 @@ alone_gets_execute(struct serve *sv, const struct store_get_batch *batch, const 
 		at = conn_reserve_room(sv->stack, c, bytes, &room);
 		ensure(at != NULL); /* promised by conn_writable or conn_credit_take */
 		conn_commit_room(sv->stack, c,
-				 (uint32_t)(reply_put(sv, at, op, it, bare, tally) - at), room);
+				 (uint32_t)(reply_put(sv, at, ONE_KEY, it, bare, tally) - at),
+				 room);
 	}
 	return op;
 }
@@ -445,7 +445,7 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 			full = w.session;
 			break;
 		}
-		w.at = reply_put(sv, w.at, op, it, bare, &tally);
+		w.at = reply_put(sv, w.at, op->req.flags, it, bare, &tally);
 	}
 	reply_writer_finish(sv, &w, op);
 	keys = (uint32_t)(op - first);
@@ -481,7 +481,7 @@ datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, cons
 	if (unlikely(bytes == 0 || MC_UDP_FRAME_BYTES + bytes > room ||
 		     MC_UDP_FRAME_BYTES + bytes > MC_UDP_PAYLOAD_MAX))
 		return false;
-	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), op, it, bare, tally);
+	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), ONE_KEY, it, bare, tally);
 	len = (uint32_t)(end - at);
 	if (!limited || likely(udp_reply_allowed(sv, &op->datagram->from, op->raw.len,
 						 len - MC_UDP_FRAME_BYTES)))
@@ -502,6 +502,7 @@ datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_by
 	if (late && first->datagram->kept)
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
+	       op->req.flags == ONE_KEY &&
 	       datagram_get_execute(sv, &batch, op, &tally, miss_bytes, limited))
 		op++;
 	keys = (uint32_t)(op - first);

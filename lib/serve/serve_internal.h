@@ -131,8 +131,8 @@ struct serve {
 	bool message_dropped; /* the open message found no memory: its bytes are discarded */
 	struct work work;
 
-	/* This core's copy of the policy, taken in its first turn (serve_policy.c). */
-	bool policy_seen, auth, rate_limited;
+	bool policy_seen, auth, rate_limited; /* the policy's, from the first turn on */
+	bool plain_off; /* normally false; true in tests: no visit begins with plain_step() */
 	uint8_t protocol;
 	uint32_t users_version; /* version of the user table that this core uses */
 	/* The next slot whose session's role is refreshed after a change of the user table;

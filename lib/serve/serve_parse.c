@@ -318,11 +318,18 @@ window_wait(struct serve *sv, struct session *ss)
 }
 
 /* True if a drain closes the connection here: all of its input is answered, by a reply for which
- * its client waits. */
+ * its client waits. Behind a quiet request the client waits for the reply of a later one. */
 static bool
 closes_behind(const struct serve *sv, const struct session *ss)
 {
-	return sv->closes_behind && ss->pass_ops != 0 && !op_noreply(&sv->ops[sv->op_count - 1]);
+	const struct mc_req *req;
+
+	if (likely(!sv->closes_behind) || ss->pass_ops == 0)
+		return false;
+	req = &sv->ops[sv->op_count - 1].req;
+	if (req->verb == OP_BODY_DONE)
+		req = &ss->filling_req;
+	return (req->flags & (MC_NOREPLY | MC_QUIET)) == 0;
 }
 
 /* Ends a step for which there are no bytes. */
@@ -520,7 +527,7 @@ conn_visit(struct serve *sv, struct session *ss)
 static bool
 plain_steps(const struct serve *sv)
 {
-	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind;
+	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind && likely(!sv->plain_off);
 }
 
 /* Visits connections while plain_steps() is false. */

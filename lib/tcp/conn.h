@@ -161,10 +161,10 @@ uint32_t conn_rtt_us(const struct conn *c);
 /* Returns how many queued bytes the peer has not acknowledged. */
 uint32_t conn_unacknowledged(const struct conn *c);
 /* Returns how many more bytes may be in flight: of both windows, what is not queued. */
-uint32_t conn_sendable(const struct conn *c);
+uint32_t conn_sendable(struct stack *s, struct conn *c);
 /* True if the peer has acknowledged all that was sent to it, and its window takes no segment more.
  */
-bool conn_peer_is_full(const struct conn *c);
+bool conn_peer_is_full(struct stack *s, struct conn *c);
 bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN were received */
 bool conn_eof(const struct conn *c);       /* all bytes before the peer's FIN were read */
 

@@ -41,6 +41,15 @@ segs_per_visit(const struct conn *c)
 	return likely(c->mss >= MSS_SMALL) ? SEGS_PER_VISIT : c->mss / MSS_PER_SEG;
 }
 
+/* Returns the end of a full segment that starts at begin. The FIN takes no room. */
+static inline uint32_t
+segment_end(const struct conn *c, uint32_t begin, uint32_t end)
+{
+	const uint32_t full = begin + c->mss;
+
+	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
+}
+
 /* ---- the stages, for lib/stack ---- */
 
 size_t tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max);

@@ -252,15 +252,6 @@ conn_tx_end(const struct conn *c)
 	return c->snd_una + c->tx.bytes;
 }
 
-/* Returns the end of a full segment that starts at begin. The FIN takes no room. */
-static inline uint32_t
-segment_end(const struct conn *c, uint32_t begin, uint32_t end)
-{
-	const uint32_t full = begin + c->mss;
-
-	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
-}
-
 /* Returns how many bytes may be in flight, or may wait in a pipe. */
 static inline uint32_t
 conn_sendable_max(const struct conn *c)

@@ -5,9 +5,11 @@ A router of FRR with ECMP and BFD (50 ms x 3) spreads the clients, and both boxe
 (tests/support/anycast_bed.py). A client sends a get over UDP each 5 ms, from 64 ports in turn, so about half of them reach
 the box of the event. Its outage is the time from the first request without an answer to the last one. A second client
 makes a new TCP connection for each get, and a third one keeps its connections. After each kind of event a line of JSON has
-all figures so far. An event begins once the router has led to both boxes for longer than BFD waits, and BFD is up on both. A change of the
-router's ways that no event asked for is a flap; beside an event with an error or a flap stands what the routers did
-(route_journal.py).
+all figures so far.
+
+An event begins once the router has led to both boxes for longer than BFD waits, and BFD is up on both. A change of the
+router's ways that no event asked for is a flap. While a box comes back only its clients' datagrams are judged, as ECMP moves
+connections to it. Beside an event with an error or a flap stands what the routers did (route_journal.py).
 
     anycast_outage.py CLOCKOO ROUNDS [KIND...]
 
@@ -181,9 +183,9 @@ class Event:
     def errors(self):
         return self.said["new"]["failed"] + self.said["kept"]["failed"]
 
-    def report(self):
+    def report(self, kinds=("new", "kept")):
         """Returns a line for everything that happened, with the clients' errors among what routers and boxes did."""
-        found = [(when, f"{kind} connection", words) for kind in ("new", "kept") for when, words in self.said[kind]["faults"]]
+        found = [(when, f"{kind} connection", words) for kind in kinds for when, words in self.said[kind]["faults"]]
         if self.lost:
             ports = len({port for _, port in self.lost})
             found += [(self.lost[0][0], "datagrams", f"first of {len(self.lost)} from {ports} ports without an answer"),
@@ -210,9 +212,10 @@ def measure(rack, journal, name, number, leave, back):
         leave()
         until(f"{name}: the router leaves the box", lambda: rack.ways() == list(other))
         time.sleep(AFTER_S)
-    back()
-    journal.note(f"box {number + 1}", "is back")
-    until(f"{name}: both are used again", lambda: is_settled(rack, journal, list(both)))
+    with Event(rack, journal) as event.back:
+        back()
+        journal.note(f"box {number + 1}", "is back")
+        until(f"{name}: both are used again", lambda: is_settled(rack, journal, list(both)))
     event.flaps = flaps([ways for when, ways in journal.ways() if when > event.begun_s], [other, both])
     return event
 
@@ -250,6 +253,7 @@ def figures_of(name, seen):
             f"anycast_{name}_new_failed": sum(one.said["new"]["failed"] for one in seen),
             f"anycast_{name}_new_longest_ms": round(max(one.said["new"]["longest_s"] for one in seen) * 1000, 1),
             f"anycast_{name}_kept_failed": sum(one.said["kept"]["failed"] for one in seen),
+            f"anycast_{name}_back_lost": sum(len(one.back.lost) for one in seen),
             f"anycast_{name}_flaps": sum(one.flaps for one in seen),
             f"anycast_{name}_events": len(seen)}
 
@@ -258,9 +262,11 @@ def repeat(rack, journal, name, rounds):
     seen = []
     for number in range(rounds):
         seen.append(one := measure(rack, journal, name, number % 2, *events(rack, number % 2)[name]))
+        unasked = one.flaps or one.back.lost or VERBOSE
         print(f"{name} {number + 1} of {rounds}: {one.outage_ms():.0f} ms, {one.flaps} flaps; failed, done: new "
               f"{one.said['new']['failed']}, {one.said['new']['done']}; kept {one.said['kept']['failed']}, "
-              f"{one.said['kept']['done']}", *(one.report() if one.errors() or one.flaps or one.lost or VERBOSE else ()),
+              f"{one.said['kept']['done']}; lost while it came back: {len(one.back.lost)}",
+              *(one.report() if one.errors() or one.lost or unasked else ()), *(one.back.report(()) if unasked else ()),
               sep="\n", file=sys.stderr, flush=True)
     return seen
 
