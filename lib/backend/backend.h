@@ -177,12 +177,16 @@ struct backend {
 	bool misses_on_failure;       /* a failed get is answered as a miss */
 	uint32_t lanes;               /* 1..BACKEND_LANES_MAX */
 	uint64_t timeout_ns;          /* above 0 */
+	uint64_t answer_bytes_max;    /* memory for the values of answers; 0: not bounded */
 	/* Begins a request. The answer comes during a poll(), never during ask(). */
 	void (*ask)(void *arg, const struct backend_ask *ask);
 	/* Sends what was asked for. Called once a turn, after all passes. */
 	void (*send)(void *arg);
 	/* Begins a turn. The backend gives its answers by backend_answer(). */
 	void (*poll)(void *arg, uint64_t now_ns);
+	/* Returns the bytes of answers' values, those that arrive included. Called only with
+	 * answer_bytes_max. */
+	uint64_t (*answer_bytes)(const void *arg);
 	/* Drops a pending request; from now on backend_answer() of its ticket returns false. */
 	void (*forget)(void *arg, uint64_t ticket);
 	/* Ends the use of the item of an answer that was accepted. */

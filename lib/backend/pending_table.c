@@ -27,6 +27,9 @@ asked_begin(struct serve *sv, struct pending *a, struct backend_ask *ask)
 	struct pending_table *pt = sv->pending;
 
 	a->state = PENDING_ASKED;
+	a->expects = 0;
+	if (ask->kind == BACKEND_ASK_READ && a->session != NULL)
+		pending_answer_begin(pt, a);
 	pending_asked_push(sv, a, a->times++ == 0 ? a->parts + 1u : PENDING_WAIT_PARTS);
 	pt->asked_in_turn = true;
 	sv->read_bufs_in_use = true;
@@ -73,8 +76,12 @@ pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
 {
 	const struct backend *by = &sv->pending->backend;
 	struct backend_ask ask = {.hash = hash, .key = key, .req = req, .kind = ask_kind(sv, req)};
-	struct pending *a = pending_begin(sv, ss, key, hash);
+	struct pending *a;
 
+	if (ss != NULL && ask.kind == BACKEND_ASK_READ &&
+	    !pending_answer_fits(sv->pending, ss, pending_lane_of(sv->pending, key, hash)))
+		return NULL;
+	a = pending_begin(sv, ss, key, hash);
 	if (a == NULL)
 		return NULL;
 	a->line = line;
@@ -238,6 +245,7 @@ asked_end(struct pending_table *pt, struct pending *a)
 {
 	list_unlink(&a->due);
 	pt->lanes[a->lane].open--;
+	pending_answer_end(pt, a);
 }
 
 void
@@ -337,6 +345,8 @@ backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answer *a
 	a = &sv->pending->table[slot];
 	if (a->ticket != ticket || a->state != PENDING_ASKED)
 		return false;
+	if (!answer->failed)
+		pending_lane_moves(sv, a);
 	pending_answered(sv, a, answer);
 	return true;
 }

@@ -242,6 +242,14 @@ is_coming(void *arg, uint64_t ticket)
 	return request != NULL && request->ticket == ticket && front_request_is_coming(request);
 }
 
+static uint64_t
+answer_bytes(const void *arg)
+{
+	const struct front *f = arg;
+
+	return f->answer_bytes;
+}
+
 static FLAT void
 release(void *arg, uint64_t ticket, const struct item *item)
 {
@@ -424,6 +432,8 @@ attach(struct front *f, struct region *region)
 		.misses_on_failure = f->cfg.misses_on_failure,
 		.lanes = f->lane_count,
 		.timeout_ns = f->cfg.timeout_ns,
+		.answer_bytes_max = f->cfg.answer_bytes_max,
+		.answer_bytes = answer_bytes,
 		.ask = ask,
 		.send = send,
 		.poll = poll,

@@ -47,6 +47,8 @@ sim_fleet_value(uint32_t server, struct view key, char *value)
 		return -1;
 	if (key.data[0] == 'b')
 		len = 100000 + n * 7919 % 100000;
+	if (key.data[0] == 'm')
+		len = 20000 + n * 7919 % 40000;
 	for (uint32_t i = 0, letter = n % 26; i < len; i++) {
 		value[i] = (char)('a' + letter);
 		letter = letter < 19 ? letter + 7 : letter - 19;

@@ -5,6 +5,7 @@
  * Shape:  a key determines its value: by its first letter, and a number after that.
  *
  *           s  a value, or a miss for every fifth number; over 1 KiB for some
+ *           m  a value of 20 to 60 KB
  *           b  a value of 100 KiB and more
  *
  *         The value begins with the server's number, so a key asked of the wrong server is
