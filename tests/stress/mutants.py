@@ -637,6 +637,8 @@ MUTANTS = {
     "FILL_IDLE_FIRST": [("serve_fills.c", "	if (!ss->quota.idle || !look->no_room)", "	if (!ss->quota.idle)"),
         ("serve_fills.c", "	if (link == NULL)", "	if (link == NULL || !(look.stalls || look.no_room))")],
     "FRAMES_NOT_AGAIN": [("tcp_rx.c", "RX_FRAMES_GUARANTEED && !comes_again(c) ?", "RX_FRAMES_GUARANTEED ?")],
+    # A request of some segments has no frame of the reserve while others' bodies hold the common ones.
+    "FRAMES_FEW_WAIT": [("tcp_rx.c", "	if (!wait || ", "	if (true || wait || ")],
     "FILL_IDLE_LONG": [("serve_fills.c", "IDLE_FREE_US + gained", "300000 + gained")],
     "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	link = budget_loser(&sv->read_bufs, place_rank, sv);", "	link = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
