@@ -9,13 +9,14 @@
  *
  * A value is proven if 8 KiB of its body, or half of it, arrive within 100 ms after its line; else
  * it is slow. A value that becomes proven moves to the end of the proven queue. Proven values up to
- * a 32nd of the quota, or up to 64 KiB, are short and have a queue of their own.
+ * a 32nd of the quota, or up to 64 KiB, are short and have a queue of their own, in which a value
+ * that is shorter by 10 KB has the place of one that came a second earlier.
  * - Slow values together take at most three quarters of the quota.
  * - A proven value waits for earlier proven ones, never for a slow one; a slow value for both.
  * - While a slow value waits, proven ones together take at most half of the quota.
  * - The only value of its kind may take all that is left; with nothing in use any value may begin.
  * - Once a queue of proven values has not been empty for 20 ms, short values may begin beside the
- *   quota for ten seconds, in half as much memory.
+ *   quota for ten seconds, in half as much memory, of which each leaves four times its length.
  * - While a proven value waits, each begun value has a clock that runs while its peer could send
  *   more: the value is incomplete, the window is open, and the stack has dropped none of its bytes
  *   since the last ones arrived. No acknowledgment is delayed meanwhile.
@@ -52,8 +53,9 @@ void fill_quota_return(struct serve *sv, struct session *ss);
 /* The value has begun, and its connection is in no queue. fill_quota_end(): it has ended. */
 void fill_quota_begin(struct serve *sv, struct session *ss);
 void fill_quota_end(struct serve *sv, struct session *ss);
-/* Puts the connection into its queue, or takes it out; without effect if that is done already. */
-void fill_quota_enqueue(struct serve *sv, struct session *ss);
+/* Puts the connection, which waits with a value of that length, into its queue, or takes it out;
+ * without effect if that is done already. */
+void fill_quota_enqueue(struct serve *sv, struct session *ss, uint64_t bytes);
 void fill_quota_dequeue(struct serve *sv, struct session *ss);
 /* True if data of the body was dropped for want of frames. The peer is then silent until its
  * retransmission timeout, and memory given to this value would wait for that. So the value

@@ -441,6 +441,8 @@ honest_beside(const struct crowd *crowd)
 #define WORST(pool_, name_, count_)                                                                \
 	.row = {.pool = pool_, .name = name_, .cell = {count_, 0}, .worst = true}
 #define SET_LARGE .says = "set b 0 0 1000000\r\n", .body = LARGE
+/* As long as a value may be to count as short: a 32nd of the quota. */
+#define SET_SHORT  .says = "set b 0 0 500000\r\n", .body = 500000
 #define SET_UPLOAD .says = "set b 0 0 100000\r\n", .body = UPLOAD
 
 static const struct crowd crowds[] = {
@@ -449,6 +451,7 @@ static const struct crowd crowds[] = {
 	{ROW("fills", "end after 8 KiB", 300), SET_LARGE, .first = 8192},
 	{WORST("fills", "end after 8 KiB of 100 KB", 900), SET_UPLOAD, .first = 8192},
 	{ROW("fills", "end after 450 KB", 900), SET_LARGE, .first = 450000},
+	{ROW("fills", "end after 225 KB of 500 KB", 300), SET_SHORT, .first = 225000},
 	{ROW("fills", "end after 8 KiB", 900), SET_LARGE, .first = 8192},
 	{ROW("fills", "send a byte a second", 300), SET_LARGE, .first = 1, .rate = 1},
 	{ROW("fills", "send 64 KB/s", 60), SET_LARGE, .first = 8192, .rate = 64000},
