@@ -1,5 +1,5 @@
 /*
- * appliance.c - the parts of the program: checked, built in order, run, and undone in reverse.
+ * appliance.c - checks, builds and runs the parts of the program, and stops them in reverse.
  */
 #include "appliance.h"
 #include "admin/admin.h"
@@ -25,13 +25,13 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* The version that clients get begins with memcached's number. libmemcached takes a major version
- * of 0 for none, and other clients require one that has meta commands. */
+/* Clients get this version. It begins with memcached's number: libmemcached reads a major version
+ * of 0 as none, and other clients require a memcached that has meta commands. */
 #define WIRE_VERSION "1.6.45-clockoo-" CLOCKOO_VERSION
 
 /* ---- before DPDK runs ---- */
 
-/* Reads all that the configuration names: what is wrong there is wrong at the next start, too. */
+/* Reads the files that the configuration names, so that a faulty one ends the start. */
 static bool
 read_settings(struct appliance *a, struct error *err)
 {
@@ -77,8 +77,8 @@ open_tier(struct appliance *a, struct error *err)
 	return second_tier_open(&a->flash, &needs, err);
 }
 
-/* Opens what previous processes left, and gives the store the seed of the items that it may get. A
- * saved file takes precedence over the tier; a store in a memory file has its own. */
+/* Opens the items that a previous process left. The store takes the hash seed of those it may get:
+ * a saved file's before the tier's. A store in a memory file has its own seed. */
 static bool
 open_items(struct appliance *a, struct error *err)
 {
@@ -96,8 +96,8 @@ open_items(struct appliance *a, struct error *err)
 
 /* ---- DPDK, memory and cores ---- */
 
-/* Returns the resident memory of the program, its libraries and DPDK. Measured while frames and
- * rings are the only other memory of the process. */
+/* Returns the resident memory of the program, its libraries and DPDK. Must be called while frames
+ * and rings are the only other memory of the process. */
 static uint64_t
 program_bytes(const struct appliance *a)
 {
@@ -109,7 +109,8 @@ program_bytes(const struct appliance *a)
 	return resident > ours ? resident - ours : 0;
 }
 
-/* Makes the first table of addresses. Only a started port has a MAC. */
+/* Makes the first table of addresses. Called after the port has started: only then is its MAC
+ * known. */
 static bool
 begin_addresses(struct appliance *a, struct error *err)
 {
@@ -127,6 +128,7 @@ static bool
 start_port(struct appliance *a, struct error *err)
 {
 	const struct config *c = &a->settings.config;
+	struct stack_config early = a->sizes.stack;
 
 	if (!nic_start(&a->nic, c, a->sizes.frames, err) || !begin_addresses(a, err))
 		return false;
@@ -134,10 +136,13 @@ start_port(struct appliance *a, struct error *err)
 	a->process.clock = &a->nic.clock;
 	a->process.control_cpu = a->nic.machine.placement.control_cpu;
 	a->sizes.program_bytes = program_bytes(a);
-	return address_check(&a->nic, c, a->own.now.table, err);
+	early.net.access = a->access.now.list;
+	early.net.addrs = a->own.now.table;
+	return address_check(&a->nic, c, a->own.now.table, err) &&
+	       early_answers_begin(&a->early, &a->nic, c, &early, err);
 }
 
-/* Creates the tables that the cores' stacks share. */
+/* Creates the tables that all cores' stacks share. */
 static void
 build_net(struct appliance *a, struct region *region)
 {
@@ -167,8 +172,8 @@ build_store(struct appliance *a, struct region *region, struct error *err)
 	return a->store != NULL && second_tier_create(&a->flash, region, a->store, err);
 }
 
-/* Starts the store's clock, and with it that of all cores. The clock of a kept store continues, so
- * its second STORE_CLOCK_START lies before this process. */
+/* Starts the store's clock and with it those of all cores. A kept store's clock continues: its
+ * second STORE_CLOCK_START is earlier than the start of this process. */
 static void
 start_clock(struct appliance *a)
 {
@@ -181,7 +186,7 @@ start_clock(struct appliance *a)
 				      (int64_t)clock_ns(CLOCK_REALTIME) - (int64_t)ahead_ns};
 }
 
-/* Builds what the cores' serves share. */
+/* Builds the parts that all cores' struct serve share. */
 static void
 build_shared(struct appliance *a, struct region *region)
 {
@@ -259,10 +264,11 @@ build(struct appliance *a, struct error *err)
 
 /* ---- start, run, stop ---- */
 
-/* Undoes what a start has opened so far, or a stop has left open. */
+/* Undoes a failed start or a finished run, in reverse order. */
 static void
 close_all(struct appliance *a)
 {
+	early_answers_end(&a->early);
 	kernel_thread_end(&a->kernel);
 	kernel_servers_end(a->kernel_servers);
 	http_alone_end(&a->http_alone);
@@ -293,7 +299,7 @@ watch_port(struct appliance *a, struct error *err)
 	return port_watch_begin(&a->port_watch, &parts, err);
 }
 
-/* Opens telemetry.http, which answers probes from here on. */
+/* Opens telemetry.http, which answers probes from this moment. */
 static bool
 open_http(struct appliance *a, struct error *err)
 {
@@ -399,8 +405,10 @@ appliance_run(struct appliance *a, struct error *err)
 	arena_file_ready(&a->arena);
 	if (!second_tier_start(&a->flash, err) || !start_monitors(a, err) ||
 	    !kernel_thread_start(&a->kernel, &a->process, err) ||
-	    !kernel_servers_start(a->kernel_servers, &a->process, err) ||
-	    !nic_listen(&a->nic, err) || !start_control(a, &control, err))
+	    !kernel_servers_start(a->kernel_servers, &a->process, err))
+		return false;
+	early_answers_end(&a->early);
+	if (!nic_listen(&a->nic, err) || !start_control(a, &control, err))
 		return false;
 	memory_save_start(&a->save);
 	start_pages_give_back();

@@ -21,9 +21,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* Read unless --config names another: Debian's place for configuration. */
+/* file to read without --config */
 #define DEFAULT_FILE "/etc/clockoo/clockoo.yaml"
-/* Exit status if doctor cannot run: as if it had found a failure. */
+/* exit status of a doctor that cannot run, as of one that finds a failure */
 #define DOCTOR_FAILED 2
 
 static int
@@ -34,8 +34,8 @@ start_refused(const struct appliance *a, struct error *err)
 	return (int)err->code;
 }
 
-/* Refuses as start_refused() does, with the exit code of an error that the next start would meet
- * again. */
+/* Prints the error as start_refused() does. Returns the exit code of an error that the next start
+ * would meet again. */
 static int
 refuse_permanently(const struct appliance *a, struct error *err)
 {
@@ -43,7 +43,8 @@ refuse_permanently(const struct appliance *a, struct error *err)
 	return start_refused(a, err);
 }
 
-/* Raises the limit of core files, as memcached's -r. If the kernel refuses, it is a warning. */
+/* Raises the limit of core files (-r). A refusal by the kernel is only a warning, as in
+ * memcached. */
 static void
 raise_core_limit(const struct config *c)
 {
@@ -58,8 +59,8 @@ raise_core_limit(const struct config *c)
 			"clockoo: warning: --enable-coredumps: cannot raise the core file limit\n");
 }
 
-/* Locks memory, as memcached's -k; a refusal is a warning too. Called after all allocations: with
- * MCL_FUTURE a later allocation in any library could fail at the limit. */
+/* Locks memory (-k). A refusal is only a warning. Called after all allocations: with MCL_FUTURE a
+ * later one, in any library, could fail at the limit. */
 static void
 lock_memory(const struct config *c)
 {
@@ -182,7 +183,7 @@ save(const struct appliance *a, const char *file)
 	return save_command(&a->settings.config, file, &err) == 0 ? 0 : start_refused(a, &err);
 }
 
-/* The commands about a running appliance. */
+/* Runs `clockoo ready` or `clockoo drain`. */
 static int
 hook(const struct appliance *a, bool is_ready)
 {
@@ -204,7 +205,7 @@ main(int argc, char **argv)
 	const bool is_save = argc > 1 && strcmp(argv[1], "save") == 0;
 	const bool has_word = (is_arena || is_save) && argc > 2 && argv[2][0] != '-';
 	const char *const what = has_word ? argv[2] : "";
-	/* Words that precede the options. */
+	/* number of words before the options */
 	const int words =
 		is_doctor || is_ready || is_drain || is_arena || is_save ? 1 + has_word : 0;
 	struct error err;

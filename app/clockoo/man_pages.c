@@ -101,7 +101,9 @@ appliance_page(void)
 	config_man_options(stdout);
 	puts(".SH SIGNALS\n"
 	     ".TP\nSIGTERM, SIGINT, SIGUSR1\n"
-	     "Close all connections, wait at most one second for the clients, and exit.\n"
+	     "Close all connections, wait at most one second for the clients, and exit. With "
+	     "\\fB\\-\\-drain anycast\\fR drain\n"
+	     "first; a second signal is at once.\n"
 	     ".TP\nSIGHUP\n"
 	     "Reload the configuration and the file of users. Settings that can change at run time "
 	     "change; for every\n"

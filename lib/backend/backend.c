@@ -1,6 +1,6 @@
 /*
  * backend.c - attaches a backend to a service, which calls this room through one table of
- * functions; a turn with its deadlines, the drain.
+ * functions; a turn's deadlines; the drain.
  */
 #include "backend_link.h"
 #include "pending_parts.h"
@@ -12,8 +12,8 @@
 
 /* ---- a turn ---- */
 
-/* True if the session receives a value that arrives, or waits for its first pending request, which
- * is not due. The requests behind that one wait with it. */
+/* True if the session receives a value that arrives, or its first pending request waits and is not
+ * due. The requests behind that one wait with it. */
 static bool
 session_waits_on(const struct serve *sv, const struct session *ss)
 {
@@ -22,7 +22,7 @@ session_waits_on(const struct serve *sv, const struct session *ss)
 		ss->pending->deadline_ns > sv->clock.now_ns);
 }
 
-/* True if a request that has waited for timeout_ns waits on. */
+/* True if a request may wait longer, although it has waited for timeout_ns. */
 static bool
 waits_on(const struct serve *sv, const struct pending *a)
 {
@@ -35,7 +35,7 @@ waits_on(const struct serve *sv, const struct pending *a)
 	       (a->session != NULL && session_waits_on(sv, a->session));
 }
 
-/* Ends the wait of a request whose deadline has passed. */
+/* Handles a request whose deadline has passed. */
 static void
 deadline_passed(struct serve *sv, struct pending *a)
 {
@@ -52,7 +52,7 @@ deadline_passed(struct serve *sv, struct pending *a)
 	pending_answered(sv, a, &failed);
 }
 
-/* Returns the first request of the list, or NULL, which notes that the list is empty. */
+/* Returns the first request of the list. If the list is empty, clears its bit and returns NULL. */
 static struct pending *
 asked_first(struct pending_table *pt, uint32_t list)
 {
@@ -80,8 +80,8 @@ deadlines_check(struct serve *sv, uint64_t now_ns)
 	}
 }
 
-/* Drops answers that sessions have not used for timeout_ns because their clients do not read.
- * The request for a value in pieces stays: it alone shows that the session waits. */
+/* Drops answers that sessions have not used for timeout_ns, because their clients do not read. The
+ * request of a value in pieces stays: only by it does the session count as waiting. */
 static void
 unused_check(struct serve *sv)
 {
@@ -122,8 +122,8 @@ turn(struct serve *sv)
 
 /* ---- answers whose memory the backend needs ---- */
 
-/* True if the answer may be dropped. That for a value in pieces may not: it alone shows that
- * the session waits. */
+/* True if the answer may be dropped. That of a value in pieces may not: only by its request does
+ * the session count as waiting. */
 static bool
 may_yield(const struct pending *a)
 {
@@ -142,8 +142,8 @@ session_is_unread(const struct session *ss)
 	return ss->value.item != NULL || conn_is_refused(ss->conn);
 }
 
-/* Returns the rank of an answer to be dropped, 1 first; 0: it stays. Short answers are late:
- * they are many and free little. The last are those that cannot be asked for again. */
+/* Returns in which order the answer is dropped, 1 first; 0: it is not dropped. Short answers come
+ * late, as many of them free little. Those that cannot be asked for again come last. */
 static uint32_t
 yield_rank(const struct serve *sv, const struct pending *a)
 {
@@ -158,7 +158,8 @@ yield_rank(const struct serve *sv, const struct pending *a)
 	return unread ? 1 : 2;
 }
 
-/* Unlike budget_loser() the search leaves the list in its order, which is that of the deadlines. */
+/* Drops the best-ranked answer. The list must stay in the order of deadlines, so budget_loser(),
+ * which reorders, is not used. */
 bool
 backend_answer_yield(struct serve *sv)
 {
@@ -214,8 +215,8 @@ backend_next_timer(const struct serve *sv)
 	return next;
 }
 
-/* True if some answered request can be completed: no value that its client has yet to read is
- * in front of it. */
+/* True if an answered request can be completed now: its client has no earlier value left to
+ * read. */
 static bool
 some_complete_next(const struct pending_table *pt)
 {
@@ -299,7 +300,8 @@ static const struct serve_backend_ops ops = {
 
 /* ---- attaching ---- */
 
-/* Returns the trait of verbs, besides retrievals, that a backend may answer later. */
+/* Returns the trait of the verbs, besides retrievals, that a backend with this mode may answer
+ * later. */
 static uint8_t
 later_traits(enum serve_backend_mode mode)
 {

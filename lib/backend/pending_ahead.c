@@ -1,6 +1,6 @@
 /*
- * pending_ahead.c - asks for requests behind a pending one ahead of their turn, plain gets even
- * before they become operations.
+ * pending_ahead.c - asks for requests behind a pending one ahead of their turn; for plain gets,
+ * even before they are operations.
  */
 #include "pending_parts.h"
 
@@ -13,7 +13,7 @@
 #define WORD_BITS    64u
 #define WAITED_WORDS 32u
 
-/* A filter over the hashes of keys: a key whose bit is clear is not in it. */
+/* A filter of key hashes: if the bit of a hash is clear, its key was not added. */
 struct waited {
 	uint64_t bits[WAITED_WORDS];
 };
@@ -36,8 +36,8 @@ waiting_for(const struct waited *w, const struct session *ss, uint64_t hash)
 	return waited_has(w, hash) ? pending_find(ss->pending, hash) : NULL;
 }
 
-/* A miss that the buckets showed earlier in this pass still holds where the backend executes
- * writes: the connection has written nothing since. */
+/* True if op's key must be asked for. If the backend executes writes, a miss that this pass has
+ * seen in the buckets still holds: the connection has written nothing since. */
 bool
 pending_lacks(struct serve *sv, const struct op *op)
 {
@@ -49,18 +49,18 @@ pending_lacks(struct serve *sv, const struct op *op)
 	       pending_may_have(sv, op->req.key, op->hash);
 }
 
-/* The state of a search for operations that are asked for ahead. */
+/* The state of a search for operations to ask for ahead. */
 struct search {
 	const struct op *first;
-	struct pending **link;        /* the link behind pending requests in front of offset */
-	uint32_t offset;              /* of the next operation in the read buffer */
-	uint32_t line;                /* where the line of that operation begins, or later */
-	struct waited waited, passed; /* pending keys; keys checked and not asked for */
-	bool skips; /* pass over keys that an earlier get waits for without having asked */
+	struct pending **link; /* the link behind the pending requests before offset */
+	uint32_t offset;       /* in the read buffer, of the next operation */
+	uint32_t line;         /* an offset at or behind the beginning of that operation's line */
+	/* Keys that are pending; keys that were checked and not asked for. */
+	struct waited waited, passed;
+	bool skips; /* keys are passed over that an earlier get has left for its turn */
 };
 
-/* Begins a search behind the pending requests in front of at->offset, which the caller has
- * set. */
+/* Begins a search behind the pending requests before at->offset, which the caller has set. */
 static void
 search_begin(struct search *at, struct session *ss, const struct op *first)
 {
@@ -83,9 +83,9 @@ search_pass(struct search *at, struct session *ss, uint64_t hash)
 	waited_add(&at->passed, hash);
 }
 
-/* True if an earlier get of this key is answered only at its turn. Its copy may be evicted by
- * then, or may not answer this get. Asked for now, this get could return an older value than
- * the earlier one. */
+/* True if an earlier get of this key is answered only at its turn. By then its copy may have been
+ * evicted, or not answer this get. If this get were asked for now, it could return an older value
+ * than the earlier one. */
 static bool
 is_passed(const struct search *at, const struct op *op)
 {
@@ -99,7 +99,7 @@ is_passed(const struct search *at, const struct op *op)
 	return false;
 }
 
-/* Asks for the key of op if it is missed and not yet pending. False if there is no place. */
+/* Asks for op's key if it is missed and not pending yet. False: there is no place. */
 static bool
 search_ask(struct serve *sv, struct op *op, struct search *at)
 {
@@ -112,7 +112,8 @@ search_ask(struct serve *sv, struct op *op, struct search *at)
 		if (same->offset >= at->line && same->offset < offset)
 			same->more = (uint16_t)(offset - same->offset);
 		else if (same->offset != offset)
-			session_leave_out(ss, op->hash); /* while it waits, for all behind it */
+			/* For as long as it waits, no later get of the key is asked for. */
+			session_leave_out(ss, op->hash);
 	} else if ((*at->link == NULL || (*at->link)->offset != offset) && !is_passed(at, op) &&
 		   pending_lacks(sv, op)) {
 		if (!pending_ask_at(sv, op, at->link, offset))
@@ -127,7 +128,7 @@ search_ask(struct serve *sv, struct op *op, struct search *at)
 	return true;
 }
 
-/* True if all operations of this session from op on are plain gets. */
+/* True if the session's operations from op on are all plain gets. */
 static bool
 gets_follow(const struct serve *sv, const struct session *ss, const struct op *op)
 {
@@ -137,8 +138,8 @@ gets_follow(const struct serve *sv, const struct session *ss, const struct op *o
 	return true;
 }
 
-/* Stops at the first operation that is not asked for ahead: it may change keys of the
- * operations behind it. */
+/* Asks for the operations behind op. Stops at the first that may not be asked for ahead, since it
+ * may change keys of those behind it. */
 static FLAT bool
 ops_ask_ahead(struct serve *sv, struct op *op)
 {
@@ -166,7 +167,7 @@ ops_ask_ahead(struct serve *sv, struct op *op)
 	return true;
 }
 
-/* Skips the gets that an earlier search has asked for already. */
+/* Gets that an earlier search has asked for are skipped. */
 bool
 pending_ask_ahead(struct serve *sv, struct op *op)
 {
@@ -205,10 +206,10 @@ ask_more(struct serve *sv, struct session *ss, struct op *ops, uint32_t n, uint3
 /* ---- plain gets that are no operations yet ---- */
 
 #define AHEAD_ROOM_MIN   512u /* bytes */
-#define AHEAD_SHARE_PART 4u   /* of a share; with fewer places free no search is made */
+#define AHEAD_SHARE_PART 4u   /* with a smaller part of the share free no search is made */
 
-/* True if the bytes behind the gets that were asked for can be another get, or another key of a
- * line. */
+/* True if there are bytes behind the gets that were asked for which can be another get, or another
+ * key of a line. */
 bool
 session_is_ahead(const struct session *ss)
 {
@@ -218,8 +219,8 @@ session_is_ahead(const struct session *ss)
 	       !ps->swallow && (!ps->in_line || ps->verb == MC_GET);
 }
 
-/* Copies the session's bytes from ahead_at on, as many as a line may have before its first key is
- * read. */
+/* Returns the session's bytes from ahead_at on, copied, at most as many as a line may have before
+ * its first key. */
 static struct view
 ahead_bytes(const struct serve *sv, const struct session *ss)
 {
@@ -232,8 +233,8 @@ ahead_bytes(const struct serve *sv, const struct session *ss)
 		to, left + conn_peek_copy(ss->conn, beyond, to + left, MC_LINE_MAX - left)};
 }
 
-/* Parses the first key of a line of which MC_LINE_MAX bytes have no end. Returns the bytes used;
- * 0: it is no plain get. */
+/* Parses the first key of a line that has no end within MC_LINE_MAX bytes. Returns the number of
+ * bytes used; 0: it is no plain get. */
 static NOT_FLAT uint32_t
 long_line_parse(const uint8_t *p, uint32_t len, struct mc_get *get)
 {
@@ -251,8 +252,8 @@ long_line_parse(const uint8_t *p, uint32_t len, struct mc_get *get)
 	return r.used;
 }
 
-/* Parses at most this many complete gets into pt->ahead and probes their primary buckets. Returns
- * the number of gets. */
+/* Parses complete gets into pt->ahead, at most this many, and prefetches for them. Returns their
+ * number. */
 static uint32_t
 ahead_parse(struct serve *sv, struct session *ss, struct view src, uint32_t most)
 {
@@ -298,8 +299,8 @@ ahead_prefetch(struct serve *sv, uint32_t n)
 		store_probe_alternate(sv->store, &ops[__builtin_ctzll(open)].probe);
 }
 
-/* Makes room for more bytes in the read buffer when little is left: moves its bytes to its begin,
- * which writes every pending request of the session. */
+/* If the read buffer has little room left, moves its bytes to its beginning; that adjusts every
+ * pending request of the session. */
 static void
 buffer_compact(struct serve *sv, struct session *ss)
 {
@@ -311,8 +312,8 @@ buffer_compact(struct serve *sv, struct session *ss)
 	ss->read_buf_at = 0;
 }
 
-/* Forgets the requests whose bytes the stack has dropped unacknowledged, as frames were short. They
- * are asked for when their bytes have arrived again. */
+/* Forgets requests whose bytes the stack has dropped before acknowledging them, for lack of frames.
+ * They are asked for when their bytes have arrived again. */
 static NOT_FLAT void
 lost_forget(struct serve *sv, struct session *ss)
 {
@@ -324,8 +325,7 @@ lost_forget(struct serve *sv, struct session *ss)
 	ss->ahead_at = 0;
 }
 
-/* Moves bytes in front of ahead_at from the connection to the read buffer, as far as there is
- * room. */
+/* Moves bytes before ahead_at from the connection to the read buffer, while there is room. */
 static void
 buffer_fill(struct serve *sv, struct session *ss)
 {
@@ -363,7 +363,7 @@ asked_bytes_move(struct serve *sv, struct session *ss)
 	return ss->read_buf_len - ss->read_buf_at > left;
 }
 
-/* Asks for at most this many gets. Returns how many are done. */
+/* Asks for at most this many gets. Returns the number asked for. */
 static uint32_t
 segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 {
@@ -384,9 +384,9 @@ segment_ask_ahead(struct serve *sv, struct session *ss, uint32_t most)
 	return n;
 }
 
-/* Bounded: each step uses up bytes. Gets without a place stay where they are. With few free
- * places no search is made: it reads all the session's pending requests, and more places will
- * be free. */
+/* Each step uses up bytes, which bounds the loop. Gets without a place stay where they are. While
+ * few places are free no search is made: a search reads all of the session's pending requests, and
+ * more places will be free soon. */
 void
 gets_ask_ahead(struct serve *sv, struct session *ss)
 {

@@ -42,8 +42,8 @@ backend_arrival_goes_on(struct serve *sv, uint32_t number, uint32_t bytes)
 		conn_requeue(sv->stack, v->reader->conn);
 }
 
-/* Gives the session's next pending request the whole timeout again: a value in front of it has
- * taken some of that. */
+/* Gives the session's next pending request the whole timeout again, because the value before it has
+ * used some of that. */
 static void
 next_waits_anew(struct serve *sv, const struct session *ss)
 {
@@ -66,7 +66,7 @@ backend_arrival_end(struct serve *sv, uint32_t number)
 	*v = (struct arrival){0};
 }
 
-/* Makes an answer that no session has begun to send a failed one. */
+/* Makes an answer that its session has not begun to send a failed one. */
 static void
 answer_fail(struct serve *sv, uint64_t ticket)
 {

@@ -1,10 +1,11 @@
 /*
  * pending_datagrams.c - datagrams whose requests wait for a backend.
  *
- * A request that waits is copied with everything behind it in its datagram, and executed in
- * that order as answers arrive: a message left open would stop all datagrams. A line of
- * retrieval is executed again when the last of its missed keys is answered; the missed keys of
- * lines of retrieval behind it are asked for with them. Datagrams have no order of their own.
+ * A request that waits is copied, with everything behind it in its datagram. The copy is executed
+ * in order as answers arrive. It is not left open meanwhile, as an open message would stop all
+ * datagrams. A line of retrieval is executed again when the last of its missed keys is answered.
+ * The missed keys of the retrieval lines behind it are asked for together with its own. Datagrams
+ * have no order among each other.
  */
 #include "pending_parts.h"
 
@@ -12,7 +13,7 @@
 #include "serve/serve_parse.h"
 #include "serve/serve_since.h"
 
-#define LINE_TRIES_MAX 4u /* times that a line may lose a key that it had found */
+#define LINE_TRIES_MAX 4u /* times that a line may lose a key which it had found */
 
 static void
 pending_free_before(struct serve *sv, struct pending_line *line, uint32_t offset)
@@ -40,7 +41,7 @@ line_free(struct serve *sv, struct pending_line *line)
 	list_push_back(&sv->pending->lines_free, &line->link);
 }
 
-/* Makes the request at this offset the next one that is parsed. */
+/* Makes the request at this offset the next one to be parsed. */
 static void
 line_go_to(struct pending_line *line, uint32_t offset)
 {
@@ -52,7 +53,7 @@ line_go_to(struct pending_line *line, uint32_t offset)
 						.parser.protocol = line->protocol};
 }
 
-/* Copies text of the datagram of op into a chunk. Returns NULL if there is no place, or text is
+/* Copies text, from op's datagram, into a chunk. Returns NULL if there is no place, or text is
  * longer than a chunk. */
 static struct pending_line *
 line_alloc(struct serve *sv, const struct op *op, struct view text)
@@ -106,7 +107,7 @@ same_datagram(const struct op *a, const struct op *b)
 	return a->session == NULL && b->session == NULL && a->datagram == b->datagram;
 }
 
-/* Returns the first operation of the line of op in this pass. */
+/* Returns the first operation of op's line in this pass. */
 static const struct op *
 line_first(const struct serve *sv, const struct op *op)
 {
@@ -115,7 +116,7 @@ line_first(const struct serve *sv, const struct op *op)
 	return op;
 }
 
-/* Returns the offset at which the line of op begins. */
+/* Returns the offset at which op's line begins. */
 static uint32_t
 line_offset(const struct serve *sv, const struct pending_line *line, const struct op *op)
 {
@@ -146,8 +147,7 @@ line_skip(struct serve *sv, struct op *op)
 	return whole;
 }
 
-/* Skips the operations of this pass behind op in its datagram. Returns the end of their
- * bytes. */
+/* Skips the operations of this pass behind op in its datagram. Returns the end of their bytes. */
 static const uint8_t *
 datagram_skip(struct serve *sv, struct op *op)
 {
@@ -161,7 +161,7 @@ datagram_skip(struct serve *sv, struct op *op)
 	return parsed;
 }
 
-/* Moves the cursor from inside a line to the line's end. */
+/* Moves the cursor from within a line to the line's end. */
 static void
 cursor_leave_line(struct datagram_cursor *dc)
 {
@@ -174,7 +174,7 @@ cursor_leave_line(struct datagram_cursor *dc)
 		datagram_next(dc);
 }
 
-/* Discards the message that op was composed into. */
+/* Discards the message into which op was composed. */
 static void
 reply_discard(struct serve *sv, struct op *op)
 {
@@ -183,7 +183,7 @@ reply_discard(struct serve *sv, struct op *op)
 	sv->request_bytes = 0;
 }
 
-/* Cuts what does not fit a chunk; text is cut at the end of a line. */
+/* Cuts text to a chunk's length, at the end of a line. */
 static struct view
 text_cut(struct serve *sv, const struct op *op, struct view text)
 {
@@ -196,7 +196,7 @@ text_cut(struct serve *sv, const struct op *op, struct view text)
 	return text;
 }
 
-/* Takes the datagram of op out of the pass, from this byte on, which lies before or behind op.
+/* Takes op's datagram out of the pass, from this byte on, which may lie before or behind op.
  * Returns NULL if nothing is left, or there is no place. */
 static struct pending_line *
 rest_take(struct serve *sv, struct op *op, const uint8_t *from)
@@ -221,13 +221,14 @@ rest_take(struct serve *sv, struct op *op, const uint8_t *from)
 
 /* ---- asking ---- */
 
-/* The state of a search over lines of retrieval, from the one that waits on. */
+/* The state of a search over retrieval lines, beginning with the one that waits. */
 struct line_search {
-	uint32_t begin;    /* of the line being searched */
-	uint64_t left_out; /* hashes of keys that a line left out; later lines do so, too */
+	uint32_t begin; /* of the line being searched */
+	/* Bits of hashes of keys that a line has left out; later lines leave them out, too. */
+	uint64_t left_out;
 };
 
-/* Asks for a key if it is missed and not yet pending. False if there is no place. */
+/* Asks for a key if it is missed and not pending yet. False: there is no place. */
 static bool
 key_ask(struct serve *sv, struct pending_line *line, const struct mc_req *req,
 	struct line_search *search)
@@ -267,7 +268,7 @@ body_bytes(const struct mc_req *req)
 	return req->flags & MC_HAS_BODY ? req->body_len + req->body_end : 0;
 }
 
-/* True if a request may be asked for: at its turn, or ahead of it. */
+/* True if a request may be asked for at its turn or, if `ahead`, before it. */
 static bool
 may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 {
@@ -277,8 +278,8 @@ may_ask(const struct serve *sv, const struct mc_req *req, bool ahead)
 	       sv->backend_mode == BACKEND_PROMOTES;
 }
 
-/* Asks for the missed keys of the waiting line, and of lines of retrieval behind it. Bounded:
- * each step uses up bytes. False if the waiting line has found no place for one of its keys. */
+/* Asks for the missed keys of the waiting line, and of retrieval lines behind it. Each step uses up
+ * bytes, which bounds the loop. False: there is no place for a key of the waiting line. */
 static bool
 keys_ask(struct serve *sv, struct pending_line *line)
 {
@@ -304,15 +305,15 @@ keys_ask(struct serve *sv, struct pending_line *line)
 	line->open = 0;
 	for (const struct pending *a = line->pending; a != NULL; a = a->next)
 		line->open += a->offset == line->begin && a->state == PENDING_ASKED;
-	if (line->open == 0) { /* no missed key is left that the backend may have */
+	if (line->open == 0) { /* the backend has none of the missed keys */
 		list_push_back(&sv->pending->lines_ready, &line->link);
 		sv->more = true;
 	}
 	return true;
 }
 
-/* Lets the line wait again, at its turn: it has not asked for one of its keys, or a key that it
- * had found has been evicted since. */
+/* Lets the line wait again, at its turn: one of its keys was not asked for, or one that it had
+ * found has been evicted since. */
 static void
 line_again(struct serve *sv, struct pending_line *line, struct op *op)
 {
@@ -388,7 +389,7 @@ pending_rest_keep(struct serve *sv, struct op *op)
 	if (line == NULL)
 		return rest_take(sv, op, behind);
 	if (behind == line->bytes + line->len)
-		return NULL; /* nothing follows op */
+		return NULL; /* nothing is behind op */
 	datagram_skip(sv, op);
 	list_unlink(&line->link);
 	list_init(&line->link);
@@ -423,14 +424,14 @@ pending_line_find(struct serve *sv, const struct op *op)
 	return a;
 }
 
-/* Skips the line's parsed operations, then the rest of its bytes. */
+/* Skips the parsed operations of the line, and the rest of its bytes. */
 void
 pending_line_fail(struct serve *sv, struct op *op)
 {
 	struct pending_line *line = line_of(sv, op);
 	const bool whole = line_skip(sv, op);
 
-	op->req.flags |= MC_LAST; /* its message ends here */
+	op->req.flags |= MC_LAST; /* the message of op ends here */
 	if (whole)
 		return;
 	cursor_leave_line(line != NULL ? &line->cursor : &sv->datagrams);
@@ -457,12 +458,12 @@ line_step(struct serve *sv, struct pending_line *line)
 		return;
 	op->before = before;
 	op->in_place = false;
-	if (at < line->counted) /* counted when the datagram arrived */
+	if (at < line->counted) /* it was counted when the datagram arrived */
 		op->req.flags &= (uint8_t)~MC_FIRST;
 }
 
-/* True if a request may begin: like other datagrams, it waits for pending messages to its
- * source. */
+/* True if a request may begin. As other datagrams, it waits until no message to its source is
+ * pending. */
 static bool
 line_may_begin(const struct serve *sv, const struct pending_line *line)
 {
@@ -494,7 +495,7 @@ pending_writes_parse(struct serve *sv)
 		sv->more = true;
 }
 
-/* Parses the requests of a datagram until the pass is full. */
+/* Parses the datagram's requests until the pass is full. */
 static void
 pending_line_parse(struct serve *sv, struct pending_line *line)
 {
@@ -520,7 +521,7 @@ pending_lines_parse(struct serve *sv)
 {
 	struct pending_table *pt = sv->pending;
 
-	sv->read_bufs_in_use |= pt->asked_in_turn; /* an earlier pass may have asked */
+	sv->read_bufs_in_use |= pt->asked_in_turn; /* an earlier pass of this turn may have asked */
 	if (list_empty(&pt->lines_ready) && list_empty(&pt->answered_udp))
 		return true;
 	sv->read_bufs_in_use = true;
@@ -554,8 +555,8 @@ pending_lines_pass_end(struct serve *sv)
 		line_free(sv, container_of(link, struct pending_line, link));
 	if (dc->text.data == NULL || !dc->parser.in_line)
 		return;
-	/* The open line's operations are the last of this pass, or its first one was in an
-	 * earlier pass. */
+	/* Finds the open line's first operation. The line's operations are the last of this pass,
+	 * or it began in an earlier pass. */
 	for (uint32_t i = sv->op_count; i-- > 0;) {
 		const struct op *op = &sv->ops[i];
 

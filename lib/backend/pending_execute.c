@@ -1,7 +1,6 @@
 /*
- * pending_execute.c - visits and execution where a backend is attached: sessions that wait,
- * requests behind kept ones, and all operations, by the code of their verb or by asking the
- * backend.
+ * pending_execute.c - visits and execution with a backend: sessions that wait, requests behind kept
+ * ones, and all operations, executed by their verb's code or by asking the backend.
  */
 #include "pending_parts.h"
 
@@ -11,13 +10,13 @@
 
 /* ---- requests behind kept ones ---- */
 
-/* Retrievals that are kept behind one write. Further ones wait until all of these are
- * completed; then many more are asked for at a time, ahead of their turn (pending_ahead.c). */
+/* Retrievals that are kept behind one write. Further ones wait until all of these are completed:
+ * then many more can be asked for ahead of their turn (pending_ahead.c). */
 #define READS_BEHIND_MAX PENDING_KEPT_MAX
 
-/* True if op may be kept behind the session's kept requests. A write that may need a share of
- * the turn's work may not: it would delay the replies of those before it. No role is checked:
- * one that may write may read, too. */
+/* True if op may be kept behind the session's kept requests. A write that may need a part of the
+ * turn's work may not, as it would delay the replies before it. The client's role needs no check: a
+ * client that may write may read, too. */
 static bool
 may_follow(struct serve *sv, const struct session *ss, struct op *op)
 {
@@ -35,7 +34,7 @@ may_follow(struct serve *sv, const struct session *ss, struct op *op)
 	       pending_may_follow(sv, op);
 }
 
-/* Ends parsing before a request that must wait. An answer in this pass may let it go on;
+/* Ends parsing before a request that must wait. An answer in this pass may let it continue;
  * otherwise the next answer makes the session ready. */
 static enum parse_step
 wait_step(const struct session *ss)
@@ -43,8 +42,8 @@ wait_step(const struct session *ss)
 	return ss->pass_ops > 0 ? PARSE_NEXT_PASS : PARSE_WAIT;
 }
 
-/* Accepts a complete request, unless what this pass may have to put back would no longer fit a
- * read buffer. */
+/* Accepts a complete request, unless the bytes that this pass may have to put back would no longer
+ * fit a read buffer. */
 static enum parse_step
 behind_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t used)
 {
@@ -63,9 +62,8 @@ behind_accept(struct serve *sv, struct session *ss, struct view raw, uint32_t us
 	return PARSE_CONTINUE;
 }
 
-/* Accepts a request whose line has used this many bytes of src, once its body is complete,
- * so that it can be executed again. A request with a bad end, or larger than a read buffer,
- * waits. */
+/* Accepts a request, whose line has used this many bytes of src, once its body is complete: so it
+ * can be executed again. A request with a bad end, or larger than a read buffer, waits. */
 static enum parse_step
 behind_take(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 {
@@ -112,7 +110,7 @@ behind_step(struct serve *sv, struct session *ss)
 	return request_begin(sv, ss, since_ns) ? behind_parse(sv, ss, src) : wait_step(ss);
 }
 
-/* Bounded: each step that does not end the loop uses up bytes. */
+/* Each step that does not end the loop uses up bytes, which bounds it. */
 static enum parse_step
 kept_behind_parse(struct serve *sv, struct session *ss)
 {
@@ -137,7 +135,7 @@ pending_hits_execute(struct serve *sv, uint32_t first)
 	return hits;
 }
 
-/* Executes `me`, which shows a copy that answers and nothing else. */
+/* Executes `me`: it shows a copy that answers, and nothing else. */
 static enum exec_status
 me_copied(struct serve *sv, struct op *op)
 {
@@ -151,7 +149,7 @@ me_copied(struct serve *sv, struct op *op)
 
 /* ---- visits ---- */
 
-/* Returns the first pending request without an answer, or NULL. */
+/* Returns the session's first pending request without an answer, or NULL. */
 static const struct pending *
 first_open(const struct session *ss)
 {
@@ -162,8 +160,8 @@ first_open(const struct session *ss)
 	return a;
 }
 
-/* True if the session's next request waits. Only retrievals stand before a pending request:
- * what this pass may defer ends where it begins (serve_parse.c). */
+/* True if the session's next request waits. Before a pending request there can only be retrievals,
+ * as bytes go back only from there on (serve_parse.c). */
 static bool
 retrievals_wait(struct session *ss)
 {
@@ -180,8 +178,8 @@ retrievals_wait(struct session *ss)
 	return open->offset == ss->read_buf_at && !replying;
 }
 
-/* True if a session cannot use its place, because its client does not read. The place is granted
- * for one turn only. */
+/* True if a session cannot use its granted place, because its client does not read. The place was
+ * granted for one turn only. */
 static bool
 place_is_no_use(struct serve *sv, struct session *ss)
 {
@@ -191,7 +189,7 @@ place_is_no_use(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Makes operations of kept requests, up to the first one that is still to be answered. */
+/* Makes operations of the session's kept requests, up to the first that has no answer. */
 static void
 answers_push(struct serve *sv, struct session *ss)
 {
@@ -246,16 +244,16 @@ pending_resume(struct serve *sv, struct session *ss)
 		return false;
 	if (!session_keeps_open(ss))
 		return true;
-	sv->read_bufs_in_use = true; /* the pass ends with pending_sweep() */
+	sv->read_bufs_in_use = true; /* so the pass ends with pending_sweep() */
 	session_visit_end(sv, ss, kept_behind_parse(sv, ss));
 	return false;
 }
 
 /* ---- promotion ---- */
 
-/* Executes an operation that depends on the stored version, once the backend was asked to
- * promote its key. If the store still lacks the key, a write makes the backend forget it; mg
- * and me only read, so pending_missed() does. */
+/* Executes an operation that depends on the stored version, after the backend was asked to promote
+ * its key. If the store still lacks the key, a write makes the backend forget it. mg and me only
+ * read; for them pending_missed() does that. */
 static enum exec_status
 execute_here(struct serve *sv, struct op *op, const struct item *it)
 {
@@ -274,7 +272,7 @@ execute_promoted(struct serve *sv, struct op *op)
 	const struct item *it = store_peek_probed(sv->store, &op->probe, op->req.key);
 	enum exec_status a;
 
-	/* The body has not arrived yet; execute_body_promoted() follows when it has. */
+	/* The body has not arrived; execute_body_promoted() follows when it has. */
 	if ((op->req.flags & MC_HAS_BODY) && op->body.data == NULL)
 		return verb_execute(sv, op);
 	if (it == NULL && pending_promote(sv, op)) {
@@ -288,7 +286,7 @@ execute_promoted(struct serve *sv, struct op *op)
 	return a;
 }
 
-/* Like execute_promoted(), for an operation whose body arrived in pieces. */
+/* Does what execute_promoted() does, for an operation whose body arrived in pieces. */
 static enum exec_status
 execute_body_promoted(struct serve *sv, struct op *op)
 {
@@ -315,7 +313,7 @@ execute_body_promoted(struct serve *sv, struct op *op)
 
 /* ---- any operation ---- */
 
-/* Executes a get that touches: the store does, unless it lacks the key. */
+/* Executes a get that touches its item. The store does, unless it lacks the key. */
 static enum exec_status
 touch_execute(struct serve *sv, struct op *op)
 {

@@ -1,7 +1,6 @@
 /*
- * pending_kept.c - requests that are kept until they are completed: writes that a backend
- * executes, and retrievals behind them. When each may be asked for, what is kept of it, and its
- * answer.
+ * pending_kept.c - requests that are kept until they are completed: writes that a backend executes,
+ * and retrievals behind them. It decides when each is asked for, keeps it, and completes it.
  */
 #include "pending_parts.h"
 
@@ -11,7 +10,7 @@
 
 /* ---- pipelines ---- */
 
-/* True if keeping one more leaves chunks for other sessions' first writes and places for their
+/* True if keeping one more leaves chunks for other sessions' first writes, and places for their
  * retrievals. */
 bool
 kept_have_room(const struct serve *sv)
@@ -20,7 +19,8 @@ kept_have_room(const struct serve *sv)
 	       sv->pending->kept_count < PENDING_KEPT_PLACES;
 }
 
-/* A retrieval that is not asked for is executed at its turn, and so is all of its key behind it. */
+/* A retrieval that is not asked for is executed at its turn. All later requests of its key must
+ * then wait for theirs. */
 bool
 pending_may_follow(struct serve *sv, const struct op *op)
 {
@@ -33,8 +33,8 @@ pending_may_follow(struct serve *sv, const struct op *op)
 	       by->follows(by->arg, last->ticket, op->req.key, op->hash);
 }
 
-/* True if a session may keep one more request. The session must be able to get a read buffer,
- * to which a request that cannot be asked for goes back. */
+/* True if a session may keep one more request. It must be able to get a read buffer: a request that
+ * cannot be asked for goes back into that. */
 bool
 session_may_pipeline(const struct serve *sv, const struct session *ss)
 {
@@ -46,8 +46,9 @@ session_may_pipeline(const struct serve *sv, const struct session *ss)
 }
 
 enum write_turn {
-	PENDING_NOW,   /* write_keep() may follow */
-	PENDING_QUEUE, /* no place: write_enqueue(), pending_later(); a datagram is dropped */
+	PENDING_NOW, /* write_keep() may follow */
+	/* There is no place: write_enqueue() and pending_later() follow; a datagram is dropped. */
+	PENDING_QUEUE,
 	PENDING_NEVER, /* it has failed, and is not asked for */
 };
 
@@ -107,7 +108,8 @@ write_enqueue(struct serve *sv, struct op *op, uint32_t value_len)
 	pending_queue(sv, op->session, op->req.key, op->hash, value_len);
 }
 
-/* Keeps a request in a chunk: for a connection, in the one that is the credit of its reply. */
+/* Keeps a request in a chunk. For a connection that is the chunk which is the credit of its
+ * reply. */
 static struct kept_request *
 request_keep(struct serve *sv, const struct op *op)
 {
@@ -142,7 +144,7 @@ write_keep(struct serve *sv, struct op *op, const struct fill *value)
 	struct kept_request *w;
 
 	if (ss != NULL)
-		pending_give_up(sv, ss); /* used; nothing behind op was asked for */
+		pending_give_up(sv, ss); /* they are used; nothing behind op was asked for */
 	else if (ss == NULL)
 		pending_line_give_up(sv, op);
 	if (ss != NULL)
@@ -191,7 +193,7 @@ op_restore(struct op *op, const struct pending *a, uint8_t key[static MC_KEY_MAX
 	op->hash = a->hash;
 }
 
-/* Returns the kept request's chunk as the credit of its reply. */
+/* Makes the kept request's chunk the credit of its reply again. */
 static void
 kept_let_go(struct serve *sv, struct pending *a)
 {
@@ -241,7 +243,7 @@ write_take(struct serve *sv, struct op *op, uint8_t key[static MC_KEY_MAX])
 	if (ss == NULL) {
 		if (a->kept->rest != NULL)
 			pending_rest_go_on(sv, a->kept->rest);
-		return a; /* its reply goes to the sender named in the chunk */
+		return a; /* the reply goes to the sender that the chunk names */
 	}
 	ss->kept = a->next;
 	a->next = NULL;
@@ -264,8 +266,8 @@ is_flush(const struct op *op)
 	return op->req.verb == MC_FLUSH_ALL || op->req.verb == MC_BIN_FLUSH;
 }
 
-/* Replies that a write has failed. A flush without a reply ends its connection instead: its
- * client would believe that its items are flushed. */
+/* Replies that a write has failed. A flush without a reply ends its connection instead: otherwise
+ * its client would believe that its items are flushed. */
 static void
 write_fail(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
@@ -289,7 +291,7 @@ has_value(const struct op *op)
 	       (verb >= MC_BIN_SET && verb <= MC_BIN_PREPEND);
 }
 
-/* Queues a write for a place. A wait for memory ends: a write gets its place before its
+/* Queues a write for a place. If it waited for memory, that wait ends: it gets a place before
  * memory. */
 static enum exec_status
 write_queue(struct serve *sv, struct op *op, uint32_t value_len)
@@ -312,8 +314,8 @@ write_ask(struct serve *sv, struct op *op, struct fill *value)
 	return op->session != NULL ? EXEC_PARTIAL : EXEC_LATER;
 }
 
-/* Begins the value of a write whose body is incomplete, or skips the body if the write has
- * failed. */
+/* Begins the value of a write whose body is incomplete. If the write has failed, the body is
+ * skipped. */
 static enum exec_status
 value_begin(struct serve *sv, struct op *op, enum write_turn turn)
 {
@@ -343,9 +345,9 @@ value_ask(struct serve *sv, struct op *op)
 	return write_ask(sv, op, &fill);
 }
 
-/* Asks for a write behind kept requests. Nothing can be replied there: a write that cannot be
- * asked for is executed again once the first kept request is completed. Its body is complete
- * and ends as it must (pending_execute.c). */
+/* Asks for a write behind kept requests. No reply is possible there, so a write that cannot be
+ * asked for is executed again when the first kept request is completed. Its body is complete and
+ * has the right end (pending_execute.c). */
 static enum exec_status
 write_ask_behind(struct serve *sv, struct op *op, bool value)
 {
@@ -365,8 +367,8 @@ write_ask_behind(struct serve *sv, struct op *op, bool value)
 	return EXEC_NONE; /* requests behind it may be asked for, too */
 }
 
-/* Keeps a retrieval behind kept requests. One that is not asked for now is asked for at its turn,
- * unless a copy answers it then. */
+/* Keeps a retrieval behind kept requests. If it is not asked for now, then at its turn, unless a
+ * copy answers it. */
 enum exec_status
 execute_read_behind(struct serve *sv, struct op *op)
 {
@@ -451,8 +453,7 @@ execute_filled_write(struct serve *sv, struct op *op)
 
 /* ---- completing kept requests ---- */
 
-/* Executes a retrieval that is kept and was not asked for: a copy answers it, or it is asked for.
- */
+/* Executes a kept retrieval that was not asked for: a copy answers it, or it is asked for now. */
 static enum exec_status
 unasked_execute(struct serve *sv, struct op *op)
 {
@@ -462,8 +463,8 @@ unasked_execute(struct serve *sv, struct op *op)
 	return pending_execute_read(sv, op);
 }
 
-/* Executes a kept retrieval at its turn. Its own answer is used, not a copy: a later retrieval of
- * the key may have been answered before that copy was made. */
+/* Executes a kept retrieval at its turn, with its own answer. A copy is not used: a later retrieval
+ * of the key may have been answered before that copy was made. */
 enum exec_status
 execute_kept_read(struct serve *sv, struct op *op)
 {

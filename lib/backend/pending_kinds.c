@@ -1,5 +1,5 @@
 /*
- * pending_kinds.c - kinds of requests: which ones a backend may be asked for, and when.
+ * pending_kinds.c - which kinds of requests a backend may be asked for, and when.
  */
 #include "pending_parts.h"
 

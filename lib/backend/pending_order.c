@@ -1,19 +1,19 @@
 /*
- * pending_order.c - connections whose retrievals wait for a backend, in order.
+ * pending_order.c - connections whose retrievals wait for a backend, and the order of these.
  *
- * A request that waits goes back into the read buffer as bytes, and so do all requests behind
- * it. They are parsed and executed again as far as their answers have arrived. So every
- * operation is executed at its turn, and only the asking is done ahead.
+ * A request that waits goes back into the read buffer as bytes, and so do all requests behind it.
+ * They are parsed and executed again when their answers have arrived. So every operation is
+ * executed at its turn; only asking is done ahead.
  */
 #include "pending_parts.h"
 
 #include "serve/serve_record.h"
 #include "serve/serve_since.h"
 
-#define MISSED_TRIES_MAX 8u /* attempts while others store and evict the key */
+#define MISSED_TRIES_MAX 8u /* tries while other cores store and evict the key */
 
-/* Returns the pending request at this offset, or one of the same line that has answered an
- * earlier get of this key. NULL: there is none. */
+/* Returns the pending request at this offset, or one of the same line whose answer an earlier get
+ * of this key has used. NULL: there is none. */
 static struct pending *
 pending_at(struct session *ss, uint32_t offset, uint64_t hash)
 {
@@ -27,12 +27,13 @@ pending_at(struct session *ss, uint32_t offset, uint64_t hash)
 }
 
 enum pending_status {
-	PENDING_ANSWERED, /* *answer is the backend's; pending_end() follows */
-	PENDING_FAILED,   /* the reply is an error: pending_fail() follows */
-	PENDING_LATER,    /* pending_later() follows */
+	PENDING_ANSWERED, /* *answer is the backend's; pending_end() must follow */
+	PENDING_FAILED,   /* the reply is an error; pending_fail() must follow */
+	PENDING_LATER,    /* pending_later() must follow */
 };
 
-/* Buffers with a place do not count: peers that end amid a line would take those of others. */
+/* Buffers with a place do not count: otherwise peers that end amid a line would take those of
+ * others. */
 bool
 pending_may_defer(const struct serve *sv, const struct session *ss)
 {
@@ -72,15 +73,16 @@ pending_of(struct serve *sv, const struct op *op)
 {
 	if (op->session == NULL)
 		return pending_line_find(sv, op);
-	if (op->raw.data == NULL) /* kept, or a body's: the first one listed is its own */
+	/* Op is kept, or has a body in pieces: it is the first in its list. */
+	if (op->raw.data == NULL)
 		return op->session->kept != NULL ? op->session->kept : op->session->pending;
 	return op->session->pending != NULL
 		       ? pending_at(op->session, op_offset(op->session, op), op->hash)
 		       : NULL;
 }
 
-/* Asks again for a key that was promoted and evicted again. False if the backend has it no
- * more, or it was asked for PENDING_TIMES_MAX times. */
+/* Asks again for a key that was promoted, and evicted since. False: the backend does not have it
+ * any more, or it was asked for PENDING_TIMES_MAX times. */
 static bool
 ask_again(struct serve *sv, struct op *op, struct pending *a)
 {
@@ -94,12 +96,13 @@ ask_again(struct serve *sv, struct op *op, struct pending *a)
 		return true;
 	}
 	if (op->raw.data == NULL)
-		a->offset = op_offset(op->session, op); /* before what goes back */
+		a->offset = op_offset(op->session, op); /* before its bytes go back */
 	op->session->pending_counted = op->raw.data != NULL && (op->req.flags & MC_FIRST) != 0;
 	return true;
 }
 
-/* Asks for a retrieval of a session, and for others behind it, or queues the session. */
+/* Asks for a session's retrieval, and for others behind it. If there is no place, queues the
+ * session. */
 static enum pending_status
 session_wait_answer(struct serve *sv, struct op *op, struct backend_answer *answer)
 {
@@ -234,8 +237,9 @@ line_has_answered(struct serve *sv, const struct op *op)
 	return a != NULL;
 }
 
-/* Skips the rest of a retrieval line. Skipping is no operation, so requests asked for ahead
- * could not be matched: all are dropped, those of later lines, too. */
+/* Skips the rest of a retrieval line. Offsets of requests that were asked for ahead would no longer
+ * match, as nothing is executed for what is skipped. So all of them are dropped, also those of
+ * later lines. */
 static void
 line_rest_skip(struct serve *sv, struct op *op)
 {
@@ -248,7 +252,7 @@ line_rest_skip(struct serve *sv, struct op *op)
 	conn_requeue(sv->stack, ss->conn);
 }
 
-/* Counts a line whose last key is not executed; other lines are counted when theirs is. */
+/* Counts a line whose last key is not executed. Any other line is counted with its last key. */
 static void
 line_count(struct serve *sv, const struct op *op)
 {
@@ -301,7 +305,7 @@ pending_complete(struct serve *sv, struct op *op, const struct backend_answer *a
 	return completers[op->req.verb](sv, op, answer);
 }
 
-/* Composes the reply from an answer whose value may still arrive. */
+/* Composes a reply from an answer whose value may still be arriving. */
 static NOT_FLAT enum exec_status
 arrival_complete(struct serve *sv, struct op *op, const struct backend_answer *answer)
 {
@@ -353,7 +357,7 @@ read_pending(struct serve *sv, struct op *op)
 	return status;
 }
 
-/* Completes a retrieval with the store's copy; it NULL: a miss copy. */
+/* Completes a retrieval with the store's copy. it NULL: the copy says that the key is a miss. */
 static enum exec_status
 read_copied(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 {
@@ -363,8 +367,8 @@ read_copied(struct serve *sv, struct op *op, const struct item *it, uint64_t cas
 	return pending_complete(sv, op, &(struct backend_answer){.item = it, .cas = cas});
 }
 
-/* Executes a retrieval. The item found may be no copy, and the next lookup may find another
- * item. */
+/* Executes a retrieval. The item that was found may be no copy, and the next lookup may find
+ * another one. */
 enum exec_status
 pending_execute_read(struct serve *sv, struct op *op)
 {
@@ -383,7 +387,8 @@ pending_execute_read(struct serve *sv, struct op *op)
 
 /* ---- ends ---- */
 
-/* Pending requests of executed operations were not needed: a copy had been stored meanwhile. */
+/* A pending request may be unused although its operation was executed: a copy had been stored
+ * meanwhile. */
 void
 pending_sweep(struct serve *sv, struct session *ss)
 {
@@ -410,7 +415,7 @@ pending_forget(struct serve *sv, struct session *ss)
 {
 	pending_unread_forget(sv, ss);
 	pending_arrival_leave(sv, ss);
-	pending_unqueue(sv, ss); /* first, so that the session is not granted its own place */
+	pending_unqueue(sv, ss); /* before all else: so the session is not granted its own place */
 	pending_give_up(sv, ss);
 	while (ss->kept != NULL)
 		session_pending_end(sv, ss, &ss->kept);

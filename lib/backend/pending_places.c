@@ -1,21 +1,21 @@
 /*
- * pending_places.c - shares of the places for pending requests and of the memory for their
- * values; the queues of sessions that wait for a place.
+ * pending_places.c - shares of the places for pending requests and of the memory for values, and
+ * queues of sessions that wait for a place.
  */
 #include "pending_parts.h"
 
 #include "store/introspect.h"
 
-#define AHEAD_BYTES         (4u << 20)   /* of answers that all sessions ask for ahead */
-#define AHEAD_BYTES_SESSION (128u << 10) /* most of a session, or twice what its client takes */
-/* Parts of the difference by which a first answer raises, and lowers, the guess for others: many
- * short ones do not hide the long ones. */
+#define AHEAD_BYTES         (4u << 20)   /* bytes of answers that all sessions ask for ahead */
+#define AHEAD_BYTES_SESSION (128u << 10) /* for a session, or twice what its client takes */
+/* Parts of the difference by which a first answer raises, or lowers, the guess for others. Raising
+ * is faster, so that many short answers do not hide a long one. */
 #define FIRST_RAISES 8u
 #define FIRST_LOWERS 256u
-#define MEAN_OF      8u
+#define MEAN_OF      8u /* the mean length is that of about this many answers */
 
-#define VALUES_PART     2u  /* of the fill quota: values of writes, of all cores */
-#define QUEUES_PER_TURN 64u /* sessions whose wait for a place may end in a turn */
+#define VALUES_PART     2u  /* the part of the fill quota for values of writes, of all cores */
+#define QUEUES_PER_TURN 64u /* sessions whose wait for a place may end in one turn */
 
 static uint32_t
 places_left(const struct pending_table *pt)
@@ -33,7 +33,7 @@ pending_lane_of(struct pending_table *pt, struct view key, uint64_t hash)
 	return &pt->lanes[lane];
 }
 
-/* True if the lane may take one more. A lane has at most as many places as are free, so one
+/* True if the lane may take one more request. A lane has at most as many as are free, so a lane
  * that stalls leaves half. */
 static bool
 lane_has_place(const struct pending_table *pt, const struct pending_lane *lane)
@@ -41,7 +41,7 @@ lane_has_place(const struct pending_table *pt, const struct pending_lane *lane)
 	return lane->open < places_left(pt);
 }
 
-/* Returns the share of a session. left: free places, more than PENDING_FIRST_ONLY. */
+/* Returns the share of a session when `left` places are free; left is above PENDING_FIRST_ONLY. */
 static uint32_t
 share_of(uint32_t left)
 {
@@ -65,13 +65,13 @@ pending_length_seen(struct pending_table *pt, struct session *ss, const struct i
 		pt->first_bytes -= (pt->first_bytes - bytes) / FIRST_LOWERS;
 }
 
-/* Returns how many answers the session may have asked for by their length: within twice what its
- * client takes now, or the session's part. Sessions that wait have read buffers. */
+/* Returns how many answers the session may ask for, by their expected length: as many as twice what
+ * its client takes now, or as the session's part. Sessions that wait have read buffers. */
 static uint32_t
 answers_taken(const struct serve *sv, const struct session *ss)
 {
 	const uint32_t each = ss->answer_bytes != 0 ? ss->answer_bytes : sv->pending->first_bytes,
-		       taken = 2 * conn_sendable(ss->conn),
+		       taken = 2 * conn_sendable(sv->stack, ss->conn),
 		       part = AHEAD_BYTES / (sv->read_bufs_used + 1),
 		       own = part < AHEAD_BYTES_SESSION ? part : AHEAD_BYTES_SESSION;
 
@@ -144,8 +144,8 @@ grant_is_for(const struct pending_table *pt, const struct session *ss,
 	return ss != NULL && ss->place_granted && &pt->lanes[ss->place_lane] == lane;
 }
 
-/* A value does not pass others that wait in its lane: small ones would keep a large one
- * waiting. */
+/* A value does not overtake others that wait in its lane: small ones would keep a large one waiting
+ * for ever. */
 bool
 pending_has_place(struct serve *sv, const struct session *ss, struct view key, uint64_t hash,
 		  uint32_t value_len)
@@ -242,9 +242,9 @@ queue_leave(struct pending_table *pt, struct session *ss)
 		list_unlink(&lane->link);
 }
 
-/* Ends the wait of the first session in a lane's queue: it fails after timeout_ns, or is granted a
- * place. The place is reserved until its request is executed: without that, a session
- * that is parsed earlier would take it. False if the session waits on. */
+/* Ends the wait of the first session in a lane's queue: it is granted a place, or fails after
+ * timeout_ns. The place is reserved until its request is executed; otherwise a session that is
+ * parsed earlier would take it. False: the session continues to wait. */
 static bool
 first_leaves(struct serve *sv, struct pending_lane *lane)
 {
@@ -267,7 +267,7 @@ first_leaves(struct serve *sv, struct pending_lane *lane)
 	return true;
 }
 
-/* Serves the first session of each waiting lane in turn. */
+/* Serves the first session of each waiting lane, in turns. */
 void
 pending_queues_serve(struct serve *sv)
 {

@@ -1,6 +1,5 @@
 /*
- * pending_table.c - the table of pending requests: asking, answers, and the list of a
- * connection's.
+ * pending_table.c - the table of pending requests: asking, answers, and the lists of a connection.
  */
 #include "pending_parts.h"
 
@@ -8,8 +7,8 @@
 
 /* ---- asking ---- */
 
-/* Returns the whole parts of the timeout that are left to a request that has waited since then for
- * a place, one at least; 0: it has not waited. */
+/* Returns how many whole parts of the timeout are left to a request that has waited for a place
+ * since then, at least one; 0: it has not waited. */
 static uint32_t
 parts_left(const struct serve *sv, uint64_t since_ns)
 {
@@ -35,7 +34,7 @@ asked_begin(struct serve *sv, struct pending *a, struct backend_ask *ask)
 	ask->lane = a->lane;
 }
 
-/* Returns what the backend is asked to do for a request of a key that the store lacks. */
+/* Returns the kind of ask for a request whose key the store lacks. */
 static uint8_t
 ask_kind(const struct serve *sv, const struct mc_req *req)
 {
@@ -46,7 +45,7 @@ ask_kind(const struct serve *sv, const struct mc_req *req)
 						    : BACKEND_ASK_READ;
 }
 
-/* Begins a pending request that is not asked for yet. Returns NULL if there is no place. */
+/* Begins a pending request, without asking for it. Returns NULL if there is no place. */
 static struct pending *
 pending_begin(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
 {
@@ -112,7 +111,8 @@ pending_ask_again(struct serve *sv, struct pending *a, const struct mc_req *req,
 	ensure(a->state != PENDING_ASKED && a->answer.item == NULL);
 	list_unlink(&a->due);
 	a->ticket += 1ull << PENDING_SLOT_BITS;
-	a->lane = (uint16_t)(lane - sv->pending->lanes); /* the key may have moved */
+	/* The key may have moved to another lane. */
+	a->lane = (uint16_t)(lane - sv->pending->lanes);
 	lane->open++;
 	asked_begin(sv, a, &ask);
 	by->ask(by->arg, &ask);
@@ -154,8 +154,7 @@ pending_kept_end(struct serve *sv, struct pending *a)
 	--*kept_cell(sv, a->hash);
 }
 
-/* Begins a kept request behind the session's others, of which there are PENDING_KEPT_MAX at
- * most. */
+/* Begins a kept request behind the session's others. A session has at most PENDING_KEPT_MAX. */
 static struct pending *
 kept_begin(struct serve *sv, struct session *ss, struct kept_request *kept, uint64_t hash)
 {
@@ -196,7 +195,7 @@ pending_ask_write(struct serve *sv, struct session *ss, struct kept_request *kep
 	pt->backend.ask(pt->backend.arg, &ask);
 }
 
-/* Makes a kept retrieval one that is not asked for and has no answer. */
+/* Makes a kept retrieval one that has no answer and is asked for at its turn. */
 static void
 unasked_begin(struct pending_table *pt, struct pending *a)
 {
@@ -386,7 +385,7 @@ pending_may_have(const struct serve *sv, struct view key, uint64_t hash)
 	return by->tier.may_have(by->arg, key, hash);
 }
 
-/* A pass of one operation has nothing to prefetch together. */
+/* A pass of one operation gains nothing by a prefetch. */
 void
 pending_sets(const struct serve *sv, const struct op *op)
 {
@@ -395,7 +394,7 @@ pending_sets(const struct serve *sv, const struct op *op)
 		missed_prefetch(sv);
 }
 
-/* Gives a sample to the backend, and notes when the next one is due. */
+/* Gives a sample to the backend, which says when the next one is due. */
 static NOT_FLAT void
 sample(struct pending_table *pt, struct view key, uint64_t hash)
 {
@@ -456,8 +455,8 @@ session_pending_end(struct serve *sv, struct session *ss, struct pending **link)
 	pending_free(sv, a);
 }
 
-/* Passes an answer on to later gets of its line: the pending request moves to the offset of the
- * last of them. */
+/* Keeps an answer for later gets of its line that have the same key: the pending request moves to
+ * the offset of the last of them. */
 static void
 pass_on(struct session *ss, struct pending **link)
 {
@@ -468,14 +467,14 @@ pass_on(struct session *ss, struct pending **link)
 	a->more = 0;
 	ss->passed_on += !a->passed_on;
 	a->passed_on = true;
-	a->bytes = 0; /* the later gets have other lengths */
+	a->bytes = 0; /* the later gets may have other lengths */
 	link = pending_link_from(link, a->offset);
 	a->next = *link;
 	*link = a;
 }
 
-/* Ends a pending request whose request is answered, unless later gets of its line take the
- * answer too. */
+/* Ends a pending request whose own request is answered, unless later gets of its line use the
+ * answer. */
 static void
 session_pending_used(struct serve *sv, struct session *ss, struct pending **link)
 {
@@ -506,7 +505,7 @@ pending_end(struct serve *sv, struct op *op)
 	uint32_t offset;
 
 	if (ss == NULL || ss->pending == NULL)
-		return; /* a line's end with the line, a kept one in pending_read_end() */
+		return; /* a line's ends with its line, a kept one in pending_read_end() */
 	offset = op_offset(ss, op);
 	link = pending_link_at(ss, offset);
 	if (*link != NULL && (*link)->offset == offset)
@@ -539,7 +538,8 @@ pending_drop(struct serve *sv, struct pending *a)
 	while (*link != NULL && *link != a)
 		link = &(*link)->next;
 	ensure(*link == a);
-	/* If it was the last one, the bytes that follow lie elsewhere in the buffer. */
+	/* Unless later requests are pending, the bytes behind it now lie elsewhere in the
+	 * buffer. */
 	a->session->ahead = false;
 	session_leave_out(a->session, a->hash);
 	session_pending_end(sv, a->session, link);

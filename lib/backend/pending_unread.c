@@ -1,27 +1,32 @@
 /*
- * pending_unread.c - values that clients have yet to read, and newcomers. A newcomer has read no
- * value of a backend. While unread values hold all they may, its first request waits until a
- * client has read its value, or takes the place of the one that has read nothing for longest.
+ * pending_unread.c - values that clients have yet to read, and newcomers. A newcomer has not read
+ * any value of a backend. While unread values hold as much as they may, its first request waits
+ * until a client has read its value. Otherwise it takes the place of the client that has read
+ * nothing for longest.
  */
 #include "pending_parts.h"
 
 #include "base/time_units.h"
 #include "store/introspect.h"
 
-#define UNREAD_VALUE_PART 8u               /* a value counts as this part of them at most */
-#define UNREAD_PART       2u               /* of what values that are begun may hold */
-#define UNREAD_STALL_NS   (20 * NS_PER_MS) /* and two round trips, with a window that is closed */
-/* A client with an open window has this time instead: its ACKs may wait behind others' segments. */
+#define UNREAD_VALUE_PART 8u /* a value counts as at most one in this many of the memory */
+#define UNREAD_PART       2u /* unread values may hold one in this many of what begun values may */
+/* A client with a closed window has this time, and two round trips, to read something. */
+#define UNREAD_STALL_NS (20 * NS_PER_MS)
+/* A client with an open window has this time instead: its ACKs may wait behind segments of
+ * others. */
 #define UNREAD_SILENT_NS (100 * NS_PER_MS)
-/* Resets for newcomers are paced: clients that return at once, or together, would fill the lanes.
- * A spare amount serves the first newcomers behind clients that came together and read nothing. */
+/* Resets for newcomers are paced: clients that return at once, or all together, would fill the
+ * lanes. A spare amount of resets serves the first newcomers behind clients that came together and
+ * read nothing. */
 #define UNREAD_EACH_NS       (4 * NS_PER_MS)
 #define UNREAD_BURST         8u
 #define UNREAD_SPARE_EACH_NS (128 * NS_PER_MS)
 #define UNREAD_SPARE_BURST   16u
-#define UNREAD_LOOKS         4u  /* holders examined in a turn while unread values hold much */
-#define ENDED_PER_TURN       16u /* places that end because values are larger than expected */
-#define NEWCOMERS_PER_TURN   64u
+#define UNREAD_LOOKS         4u /* clients examined in a turn while unread values hold much */
+/* Places that end in a turn because values are larger than expected. */
+#define ENDED_PER_TURN     16u
+#define NEWCOMERS_PER_TURN 64u
 
 void
 pending_unread_create(struct pending_table *pt, struct region *region, uint32_t core)
@@ -46,14 +51,14 @@ has_unread(const struct session *ss)
 	return ss->reader != READER_NEW && ss->reader != READER_PROVEN;
 }
 
-/* Updates what unread values may hold: the memory may change. */
+/* Updates what unread values may hold, as the memory may have changed. */
 static void
 most_update(struct serve *sv)
 {
 	sv->pending->unread_most = store_begun_max(sv->store) / UNREAD_PART / sv->shared->cores;
 }
 
-/* Returns what a value counts as. A long one does not keep newcomers out alone. */
+/* Returns the bytes that a value counts as. A long value alone must not keep newcomers out. */
 static uint32_t
 charge_of(const struct pending_table *pt, uint32_t bytes)
 {
@@ -62,7 +67,7 @@ charge_of(const struct pending_table *pt, uint32_t bytes)
 	return bytes < part ? bytes : (uint32_t)part;
 }
 
-/* True if one more newcomer may ask. */
+/* True if another newcomer may ask. */
 static bool
 has_room(const struct pending_table *pt)
 {
@@ -70,7 +75,7 @@ has_room(const struct pending_table *pt)
 	       pt->unread_bytes + charge_of(pt, pt->first_bytes) <= pt->unread_most;
 }
 
-/* Unread values are watched once they hold half of what they may. */
+/* Begins to watch unread values once they hold half of what they may. */
 static void
 busy_update(struct pending_table *pt)
 {
@@ -122,8 +127,8 @@ pending_unread_forget(struct serve *sv, struct session *ss)
 		unread_end(sv, ss);
 }
 
-/* True if the client has acknowledged all that it has asked for. Memory of a value is held until
- * its last byte is acknowledged. */
+/* True if the client has acknowledged everything that it has asked for. A value's memory is held
+ * until its last byte is acknowledged. */
 static bool
 is_read(const struct unread *u)
 {
@@ -163,9 +168,9 @@ progress_of(const struct session *ss)
 	return ss->value.offset - conn_unacknowledged(ss->conn);
 }
 
-/* Ranks those that have read all first, then clients that have acknowledged nothing for a while: of
- * these one whose window is closed, then one whose source has more than its part, else the first in
- * line. */
+/* Ranks clients that may have to yield. First are those that have read everything, then those that
+ * have acknowledged nothing for a while. Of these, one with a closed window is before one whose
+ * source has more than its part, and that before the first in line. */
 static uint32_t
 unread_rank(void *arg, struct list *link)
 {
@@ -173,7 +178,7 @@ unread_rank(void *arg, struct list *link)
 	struct unread *u = container_of(link, struct unread, link);
 	const struct session *ss = u->session;
 	const uint32_t progress = progress_of(ss);
-	const bool full = conn_peer_is_full(ss->conn);
+	const bool full = conn_peer_is_full(sv->stack, ss->conn);
 	const uint64_t patience_ns =
 		(full ? UNREAD_STALL_NS : UNREAD_SILENT_NS) + 2 * NS_PER_US * conn_rtt_us(ss->conn);
 
@@ -190,7 +195,7 @@ unread_rank(void *arg, struct list *link)
 	return (full ? 1 : 3) + !budget_source_is_over(&sv->pending->unread_places, &u->place);
 }
 
-/* Takes one of `burst` amounts, of which one returns after each_ns. False: none is left. */
+/* Takes one of `burst` amounts; one amount returns after each_ns. False: none is left. */
 static bool
 pace_take(uint64_t *used_ns, uint64_t now_ns, uint64_t each_ns, uint32_t burst)
 {
@@ -202,7 +207,7 @@ pace_take(uint64_t *used_ns, uint64_t now_ns, uint64_t each_ns, uint32_t burst)
 	return true;
 }
 
-/* Takes a reset from what the pace allows, first of the steady amount. False: none is left. */
+/* Takes a reset from what the pace allows, from the steady amount first. False: none is left. */
 static bool
 reset_take(struct serve *sv)
 {
@@ -213,8 +218,8 @@ reset_take(struct serve *sv)
 			 UNREAD_SPARE_BURST);
 }
 
-/* Ends the place of a client that has read all, or resets one that reads nothing. False: all keep
- * their places. Called while no session has been visited in this turn. */
+/* Ends the place of a client that has read everything, or resets one that reads nothing. False: all
+ * keep their places. Called before any session is visited in this turn. */
 static bool
 unread_yield(struct serve *sv, bool is_paced)
 {
@@ -228,7 +233,7 @@ unread_yield(struct serve *sv, bool is_paced)
 		unread_end(sv, ss);
 		return true;
 	}
-	/* A reset that is not paced takes from it, too. */
+	/* A reset that is not paced still uses up an amount. */
 	if (!reset_take(sv) && is_paced)
 		return false;
 	serve_count(sv, CONN_SLOW_REQUEST);
@@ -237,7 +242,7 @@ unread_yield(struct serve *sv, bool is_paced)
 	return true;
 }
 
-/* Examines the first in line. Those that make progress go to the end. */
+/* Examines the first clients in line. Those that make progress go to the end. */
 static void
 unread_look(struct serve *sv)
 {
@@ -294,7 +299,7 @@ pending_newcomer_wait(struct serve *sv, struct session *ss)
 	busy_update(sv->pending);
 }
 
-/* Ends the wait of a newcomer: it is visited next. */
+/* Ends the wait of a newcomer: it will be visited next. */
 static void
 newcomer_leaves(struct serve *sv, struct session *ss)
 {
@@ -303,7 +308,7 @@ newcomer_leaves(struct serve *sv, struct session *ss)
 	conn_requeue(sv->stack, ss->conn);
 }
 
-/* True if there is room for a newcomer's first value, which others may have to yield. */
+/* True if there is room for a newcomer's first value. Others may have to yield for it. */
 static bool
 newcomer_has_room(struct serve *sv)
 {
@@ -313,7 +318,7 @@ newcomer_has_room(struct serve *sv)
 	return true;
 }
 
-/* Fails newcomers that have waited for too long. */
+/* Fails newcomers that have waited too long. */
 static void
 newcomers_expire(struct serve *sv)
 {
@@ -331,7 +336,7 @@ newcomers_expire(struct serve *sv)
 	}
 }
 
-/* The newcomer that came last asks first: it would otherwise wait for all clients that came before
+/* Lets newcomers ask, the last one first: otherwise it would wait for all clients that came before
  * it and do not read. */
 static void
 newcomers_admit(struct serve *sv)

@@ -10,7 +10,7 @@
 #include "bytes.h"
 #include "check.h"
 
-#define COPY_INLINE_MAX 64u /* bytes; beyond, a call costs less than it saves */
+#define COPY_INLINE_MAX 128u /* bytes; beyond, a call costs less than it saves */
 
 static inline void
 copy_below_16(uint8_t *to, const uint8_t *from, uint32_t len)
@@ -49,6 +49,10 @@ bytes_copy(uint8_t *to, const uint8_t *from, uint32_t len)
 	if (len > 32) {
 		memcpy(to + 16, from + 16, 16);
 		memcpy(to + len - 32, from + len - 32, 16);
+	}
+	if (len > 64) {
+		memcpy(to + 32, from + 32, 32);
+		memcpy(to + len - 64, from + len - 64, 32);
 	}
 	memcpy(to + len - 16, from + len - 16, 16);
 }

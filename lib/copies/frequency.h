@@ -1,12 +1,13 @@
 /*
- * frequency.h - estimates in one line of memory how often keys were recently requested.
+ * frequency.h - estimates, in one cache line, how often keys were requested recently.
  *
- * Shape:  128 counters of 4 bits in four rows. A key has one counter of each row, and the least of
- *         them is its estimate: never below its own count since the last halving, above it by what
- *         other keys share. Only counters at the estimate are raised (conservative update).
+ * Shape:  128 counters of 4 bits, in four rows. A key has one counter in each row; the least of the
+ *         four is its estimate. It is never below the key's own count since the last halving, and
+ *         above it only by other keys with the same counters. An increment raises only the counters
+ *         that equal the estimate (conservative update).
  * Units:  counts, at most FREQUENCY_MAX. bits: FREQUENCY_BITS of a key's hash.
  * Owner:  the caller: memory of zeros.
- * Thread: estimate: any, beside a writer. The others: one at a time.
+ * Thread: estimate: any, also beside a writer. The others: one at a time.
  * Source: G. Cormode, S. Muthukrishnan, J. of Algorithms 2005 (count-min); C. Estan, G. Varghese,
  *         SIGCOMM 2002 (conservative update); G. Einziger, R. Friedman, B. Manes, ACM ToS 2017
  *         (TinyLFU: halving, 4 bits).
@@ -28,7 +29,7 @@ struct frequency {
 
 uint32_t frequency_estimate(const struct frequency *f, uint32_t bits);
 
-/* Raises the key's estimate to count, unless it is higher. */
+/* Raises the key's estimate to count, unless it is at least that. */
 void frequency_raise(struct frequency *f, uint32_t bits, uint32_t count);
 
 /* Halves all counters. */

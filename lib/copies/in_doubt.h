@@ -1,17 +1,18 @@
 /*
- * in_doubt.h - writes in doubt: their connection ended before their answer, so each stays a writer
- * of its version word until the server is done with that connection.
+ * in_doubt.h - writes in doubt: their connection ended before their answer came. Each remains a
+ * writer of its version word until its server can execute nothing more from that connection.
  *
- * Shape:  a per-core table. A lost write is noted with its version word and its connection, which
- *         is server and local port. If a later list of the server's connections lacks the port,
- *         nothing sent on it is executed any more, and its writers leave. Lists are numbered by
- *         *passes*; a list is no evidence about writes noted after it began.
+ * Shape:  a table for each core. A lost write is noted with its version word and its connection,
+ *         which is the server and the local port. If a later list of the server's connections lacks
+ *         that port, the server executes nothing more from it, and the connection's writers leave.
+ *         Each list is a *pass* with a number. A list proves nothing about writes that were noted
+ *         after its pass began.
  * Units:  ports in host order.
  * Owner:  struct in_doubt: a core, zeros.
  * Thread: core-local; version words are shared.
- * Errors: a write that finds no place is in doubt for ever (version_write_lost_mt).
+ * Errors: a write for which the table has no place is in doubt for ever (version_write_lost_mt).
  * Bounds: IN_DOUBT_MAX version words on IN_DOUBT_CONNS connections. add: constant time. The others
- *         visit all of them once.
+ *         visit every entry once.
  * Source: COHERENCE.md, "outcome of a write unknown", "fence".
  */
 #ifndef CLOCKOO_IN_DOUBT_H
@@ -19,15 +20,16 @@
 
 #include "versions.h"
 
-#define IN_DOUBT_MAX   4096u /* four times the requests of a lane, since hashes share words */
+/* Four times the requests of a lane, since several hashes share a word. */
+#define IN_DOUBT_MAX   4096u
 #define IN_DOUBT_CONNS 64u
 
-/* A connection that has ended. */
+/* A connection that has ended, with writes in doubt. */
 struct in_doubt_conn {
 	uint16_t server, port;
-	uint32_t count;  /* of its version words; 0: free */
-	uint32_t pass;   /* the last pass begun before its last write was noted */
-	uint32_t listed; /* the last pass that listed it */
+	uint32_t count;  /* its version words in the table; 0: the entry is free */
+	uint32_t pass;   /* the pass that had begun last when its last write was noted */
+	uint32_t listed; /* the last pass whose list had it */
 };
 
 struct in_doubt {
@@ -40,8 +42,9 @@ struct in_doubt {
 };
 
 enum in_doubt_result {
-	IN_DOUBT_NOTED,  /* its writer stays in the version word */
-	IN_DOUBT_BEFORE, /* the version word already has such a writer, so this one has left */
+	IN_DOUBT_NOTED, /* its writer remains in the version word */
+	/* The connection already has a writer in this version word; this one has left. */
+	IN_DOUBT_BEFORE,
 	IN_DOUBT_FOR_EVER,
 };
 
@@ -50,15 +53,16 @@ enum in_doubt_result in_doubt_add(struct in_doubt *d, struct versions *versions,
 				  uint16_t port, uint64_t hash);
 bool in_doubt_has(const struct in_doubt *d, uint32_t server);
 
-/* in_doubt_pass_begin starts a pass when a server is asked for its list. in_doubt_listed notes a
- * listed port. in_doubt_pass_end ends the pass and returns how many version words have lost a
- * writer. */
+/* in_doubt_pass_begin: begins a pass, when a server is asked for its list. in_doubt_listed: notes a
+ * port in the list. in_doubt_pass_end: ends the pass, and returns how many version words have lost
+ * a writer. */
 uint32_t in_doubt_pass_begin(struct in_doubt *d);
 void in_doubt_listed(struct in_doubt *d, uint32_t pass, uint32_t server, uint16_t port);
 uint32_t in_doubt_pass_end(struct in_doubt *d, struct versions *versions, uint32_t pass,
 			   uint32_t server);
 
-/* Leaves the writes to a server in doubt for ever: its lists are now another process's. */
+/* Leaves the writes to a server in doubt for ever, since its lists are another process's from now
+ * on. */
 void in_doubt_drop(struct in_doubt *d, struct versions *versions, uint32_t server);
 
 #endif

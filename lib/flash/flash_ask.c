@@ -1,15 +1,16 @@
 /*
- * flash_ask.c - lookups, reads, records that complete a request or are promoted, and final
- * misses.
+ * flash_ask.c - the steps of a request: lookups, reads, and answers from a record, by promotion or
+ * by a final miss.
  */
 #include "flash_ask.h"
 
 #include "store/conditional.h"
 
-#define RESULTS   64u /* results taken from the device at once */
-#define STEPS_MAX 64u /* steps of a request in a turn, each of which has another limit, too */
+#define RESULTS 64u /* results taken from the device by one poll */
+/* Steps of one request in a turn; each kind of step has a lower limit of its own. */
+#define STEPS_MAX 64u
 
-/* A mg of a record with one of these is answered by the store. */
+/* The store answers a mg whose record has one of these bits. */
 #define STORE_ONLY (ITEM_STALE | ITEM_WON | ITEM_BINARY_KEY)
 
 static struct view
@@ -66,7 +67,8 @@ candidate_pages(const struct flash_ask *a)
 	return flash_candidate_pages(&a->candidates[a->at]);
 }
 
-/* Begins a read, or waits while all memory of reads is in use. */
+/* Begins to read the current candidate, or lets the request wait while all memory of reads is in
+ * use. */
 static void
 read_begin(struct flash_backend *s, struct flash_ask *a)
 {
@@ -139,7 +141,6 @@ flash_reads_poll(struct flash_backend *s)
 
 /* ---- answers ---- */
 
-/* Frees a request. A read in progress ends by itself. */
 void
 flash_ask_free(struct flash_backend *s, struct flash_ask *a)
 {
@@ -162,16 +163,16 @@ answer(struct flash_backend *s, struct flash_ask *a, bool here)
 	flash_ask_free(s, a);
 }
 
-/* Completes a request whose key the store has by now. If the store lacks it again when the
- * request is executed, the key is requested again; finally the request fails, and the miss
- * becomes final. */
+/* Completes a request whose key the store has now. If the store lacks the key again when the
+ * request is executed, the key is asked for once more. If that repeats too often, the request fails
+ * and its miss becomes final. */
 static void
 store_has_it(struct flash_backend *s, struct flash_ask *a)
 {
 	answer(s, a, true);
 }
 
-/* Erases the key, and completes the request as failed (E). */
+/* Erases the key, and completes the request with a miss (E). */
 static void
 ask_fail(struct flash_backend *s, struct flash_ask *a)
 {
@@ -224,7 +225,8 @@ fill_from(struct store_core *sc, struct fill *f, const uint8_t *pages, uint32_t 
 	}
 }
 
-/* Returns the length of a record's value. False: it is packed, and cannot be unpacked. */
+/* Returns in *len the length of a record's value, unpacked. False: the value is packed and its head
+ * is invalid. */
 static bool
 value_len(const uint8_t *pages, const struct flash_found *found, uint32_t *len)
 {
@@ -240,7 +242,7 @@ value_len(const uint8_t *pages, const struct flash_found *found, uint32_t *len)
 	return *len != 0;
 }
 
-/* Unpacks a record into the unpacker's value. */
+/* Unpacks a record's value into s->unpacker->value. False: the value cannot be unpacked. */
 static bool
 unpack(struct flash_backend *s, const uint8_t *pages, const struct flash_found *found)
 {
@@ -255,8 +257,8 @@ unpack(struct flash_backend *s, const uint8_t *pages, const struct flash_found *
 	return len != 0;
 }
 
-/* Begins the fill of a value of len bytes. Returns OK, NOT_YET, or another result of
- * store_begin. */
+/* Begins the fill of a value of len bytes. Returns what store_begin does, but STORE_NOT_YET if
+ * there is no memory. */
 static enum store_result
 copy_begin(struct flash_backend *s, struct flash_ask *a, const struct flash_record *r, uint32_t len)
 {
@@ -266,7 +268,7 @@ copy_begin(struct flash_backend *s, struct flash_ask *a, const struct flash_reco
 	return result == STORE_NO_MEMORY ? STORE_NOT_YET : result;
 }
 
-/* Copies a record into the fill. False: its value cannot be unpacked, and the fill has ended. */
+/* Copies a record's value into the fill. False: it cannot be unpacked, and the fill has ended. */
 static bool
 copy_record(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	    const struct flash_found *found, uint32_t len)
@@ -289,7 +291,7 @@ copy_record(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	return true;
 }
 
-/* Ends the fill of a promoted record (P). */
+/* Makes the fill an item of the store, while its record is claimed (P). */
 enum store_result
 flash_ask_promote(struct flash_backend *s, struct flash_ask *a)
 {
@@ -301,9 +303,10 @@ flash_ask_promote(struct flash_backend *s, struct flash_ask *a)
 	return result;
 }
 
-/* The next step of a request. */
+/* The step that a request takes next. */
 enum step {
-	STEP_ENDED, /* it is completed, or its read is in progress or waits for memory */
+	/* The request is completed, or waits for its read, or for memory to read into. */
+	STEP_ENDED,
 	STEP_ON,
 	STEP_NEXT_TURN,
 };
@@ -390,7 +393,7 @@ found_it(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	}
 	if (!value_len(pages, found, &len))
 		return bad_packed(s, a);
-	/* Memory comes before unpacking, which would otherwise be repeated once there is
+	/* Memory is taken first: without it the value would be unpacked in each turn until there is
 	 * memory. */
 	switch (copy_begin(s, a, &found->record, len)) {
 	case STORE_OK:
@@ -408,7 +411,7 @@ found_it(struct flash_backend *s, struct flash_ask *a, const uint8_t *pages,
 	return promote_or_answer(s, a);
 }
 
-/* ---- looks and reads ---- */
+/* ---- lookups and reads ---- */
 
 static void
 add_candidate(struct flash_ask *a, struct flash_shard *shard, const struct flash_candidate *at)
@@ -424,7 +427,7 @@ add_candidate(struct flash_ask *a, struct flash_shard *shard, const struct flash
 	a->count++;
 }
 
-/* Looks the key up (L). False: the store has the key. */
+/* Looks the key up, and lists its candidates (L). False: the store has the key. */
 static bool
 look_up_key(struct flash_backend *s, struct flash_ask *a)
 {
@@ -447,7 +450,8 @@ look_up_key(struct flash_backend *s, struct flash_ask *a)
 	return it == NULL;
 }
 
-/* Judges the pages of a read, or of a buffer, which are in the scratch pages (V). */
+/* Judges the current candidate's pages, which were read from flash or copied from a buffer to
+ * scratch (V). */
 static enum step
 judge_record(struct flash_backend *s, struct flash_ask *a)
 {
@@ -491,7 +495,7 @@ run_look(struct flash_backend *s, struct flash_ask *a)
 	return STEP_ENDED;
 }
 
-/* Completes a request for which no candidate was the key's. */
+/* Completes a request when no candidate was the key's record. */
 static enum step
 run_out(struct flash_backend *s, struct flash_ask *a)
 {

@@ -1,7 +1,8 @@
 /*
- * flash_ask.h - one request to a backend: its lookup, its reads, and the use of its record.
+ * flash_ask.h - one request to the flash backend: its lookup, its reads, and what is done with the
+ * record that it finds.
  *
- * Owner:  the backend, in which a request has the place of its ticket's slot.
+ * Owner:  the backend, which has one struct flash_ask for each ticket slot.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_FLASH_ASK_H
@@ -10,34 +11,37 @@
 #include "flash_backend.h"
 
 enum flash_ask_state {
-	ASK_FREE,
-	ASK_LOOKS,
-	ASK_READS, /* candidate `at` is the next to read */
-	ASK_UNDER_WAY,
-	ASK_READ,      /* its pages have been read */
-	ASK_COMPLETED, /* completed; its fill is in use */
+	ASK_FREE,      /* the slot has no request */
+	ASK_LOOKS,     /* a lookup must be made, or made again */
+	ASK_READS,     /* candidates[at] is the next to be read */
+	ASK_UNDER_WAY, /* candidates[at] is being read */
+	ASK_READ,      /* the read has ended; its pages or its error must be judged */
+	ASK_COMPLETED, /* the request is completed, and its reply uses the fill */
 };
 
 struct flash_ask {
-	struct list link;
+	struct list link; /* in the backend's asked, runnable or waiting list */
 	uint64_t ticket, hash;
-	uint8_t state; /* enum flash_ask_state */
-	bool promote, is_meta, is_runnable;
-	bool uses;     /* a hit counts as a use of the key */
-	bool promotes; /* a second hit makes it an item */
-	bool waited;   /* it has waited for memory */
-	uint8_t key_len, looks, reads;
-	uint8_t at, count; /* index of the current candidate, and their number */
-	bool more;         /* there were more candidates than places */
-	uint8_t used;      /* bits of the candidates with the used bit */
-	int32_t error;     /* of the read */
-	struct flash_read *read;
+	uint8_t state;    /* enum flash_ask_state */
+	bool promote;     /* the request needs an item of the store: a write, most often */
+	bool is_meta;     /* the verb is mg */
+	bool is_runnable; /* it is in the runnable list */
+	bool uses;        /* a hit marks the record as used */
+	bool promotes;    /* a hit on a record that is marked as used promotes it */
+	bool waited;      /* the wait for memory of the store was counted */
+	uint8_t key_len;
+	uint8_t looks, reads;    /* lookups and reads made so far */
+	uint8_t at, count;       /* index of the current candidate; number of candidates */
+	bool more;               /* the lookup found more than FLASH_CANDIDATES_MAX candidates */
+	uint8_t used;            /* bit i: candidates[i] was marked as used */
+	int32_t error;           /* of the last read: 0 or a negative errno */
+	struct flash_read *read; /* of the current candidate; NULL: none */
 	struct flash_candidate candidates[FLASH_CANDIDATES_MAX];
-	struct flash_shard *shards[FLASH_CANDIDATES_MAX]; /* the shards of the candidates */
-	/* Valid in state ASK_COMPLETED. */
+	struct flash_shard *shards[FLASH_CANDIDATES_MAX]; /* shards[i] has candidates[i] */
+	/* The value that the reply uses. Valid in state ASK_COMPLETED. */
 	struct fill fill;
 	struct store_promotion promotion;
-	bool is_promoted;
+	bool is_promoted; /* releasing the fill makes it an item of the store */
 	uint8_t key[FLASH_KEY_MAX];
 };
 
@@ -47,22 +51,23 @@ flash_ask_count(struct flash_backend *s, enum flash_ask_counter what)
 	counter_add(&s->counters[what], 1);
 }
 
-/* Looks the key up, and begins the first read, if there is one; otherwise the request waits for
- * flash_ask_run. */
+/* Looks the key up, and begins to read the first candidate if it is on flash. In all other cases
+ * flash_ask_run continues the request. */
 void flash_ask_begin(struct flash_backend *s, struct flash_ask *a);
-/* Advances a request in poll() as far as possible, up to its answer. */
+/* Takes the steps of a runnable request until it is completed, waits for a read, or waits for the
+ * next turn. */
 void flash_ask_run(struct flash_backend *s, struct flash_ask *a);
 /* Removes a request from the list of runnable ones. */
 void flash_ask_stop(struct flash_backend *s, struct flash_ask *a);
-/* Frees a request's place. A read in progress ends by itself. */
+/* Frees a request's slot. A read in progress is left to end by itself. */
 void flash_ask_free(struct flash_backend *s, struct flash_ask *a);
-/* Ends the fill of a promoted record (P). */
+/* Makes the fill of a completed request an item of the store (rule P). */
 enum store_result flash_ask_promote(struct flash_backend *s, struct flash_ask *a);
 
-/* Begins reads that wait for memory, as far as there is some now. */
+/* Begins the reads that waited for memory, while there is memory. */
 void flash_reads_begin(struct flash_backend *s);
-/* flash_reads_submit passes reads to the device, as many as it takes. flash_reads_poll handles
- * those that have ended. */
+/* flash_reads_submit hands the begun reads to the device, as many as it accepts. flash_reads_poll
+ * handles the reads that have ended. */
 void flash_reads_submit(struct flash_backend *s);
 void flash_reads_poll(struct flash_backend *s);
 void flash_read_put(struct flash_backend *s, struct flash_read *r);

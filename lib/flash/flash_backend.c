@@ -1,5 +1,6 @@
 /*
- * flash_backend.c - a core's backend, with its requests and their memory.
+ * flash_backend.c - a core's backend: the functions of struct backend, and the memory of its
+ * requests.
  */
 #include "flash_ask.h"
 #include "flash_stats.h"
@@ -24,7 +25,7 @@ look_says(const struct flash_backend *s, struct view key, uint64_t hash)
 	return it != NULL || count != 0;
 }
 
-/* Fetches the tier's entry of a key that this pass has not prefetched. */
+/* Fetches a key's tier entry for a key that was not prefetched in this pass. */
 static NOT_FLAT const struct flash_tier_place *
 place_apart(struct flash_backend *s, uint64_t hash)
 {
@@ -35,7 +36,8 @@ place_apart(struct flash_backend *s, uint64_t hash)
 
 static_assert(FLASH_PREFETCHED_MAX == OPS_MAX, "one call for a pass");
 
-/* True if the tier may have the key. Hardly any absent key needs the closer check. */
+/* True if the tier may have the key. For nearly all absent keys flash_tier_lacks decides, without a
+ * full lookup. */
 static FLAT bool
 may_have(void *arg, struct view key, uint64_t hash)
 {
@@ -60,7 +62,7 @@ prefetch_keys(void *arg, const uint64_t *hashes, uint32_t count)
 	s->prefetched.next = 0;
 }
 
-/* Makes a miss final: the key is erased from the tier (E). False: the store has the key. */
+/* Makes a miss final: erases the key from the tier (E). False: the store has the key by now. */
 static bool
 missed(void *arg, struct view key, uint64_t hash)
 {
@@ -97,7 +99,8 @@ ask(void *arg, const struct backend_ask *q)
 	flash_ask_count(s, FLASH_ASKED);
 }
 
-/* Makes lookups and begins reads; requests with an answer wait for flash_poll(). */
+/* Looks the new requests' keys up, and begins their reads. A request that needs no read is
+ * completed by flash_poll(). */
 static void
 send(void *arg)
 {
@@ -147,7 +150,8 @@ flash_poll(void *arg, uint64_t now_ns)
 		flash_ask_stop(s, a);
 		flash_ask_run(s, a);
 	}
-	/* In this turn, since the device would otherwise be idle until the next one. */
+	/* Reads are submitted in this turn: otherwise the device would be idle until the next
+	 * one. */
 	flash_reads_begin(s);
 	flash_reads_submit(s);
 }

@@ -1,6 +1,7 @@
 /*
- * flash_columns.c - compares the lower bytes of a bucket in all columns at once, and decodes the
- * digits of those that match. A lookup that a change interrupts is made again.
+ * flash_columns.c - compares the lower bytes of a bucket's fingerprints in all columns at once, and
+ * decodes the digits of those that match. If a change interrupts a lookup, the lookup is made
+ * again.
  */
 #include "flash_columns.h"
 
@@ -13,9 +14,9 @@
 
 #define LOW_BITS  8u
 #define LOW_MASK  0xffu
-#define CODE_LOW  16u /* bits of a code, which are stored apart from the others */
+#define CODE_LOW  16u /* bits of a code that are in `low`; the others are in `high` */
 #define SLOT_MASK ((1u << FLASH_COLUMN_SLOTS) - 1)
-static_assert(FLASH_COLUMN_SLOTS == FILTER_QUAD, "a code has a bucket's digits");
+static_assert(FLASH_COLUMN_SLOTS == FILTER_QUAD, "a code has the digits of one bucket");
 static_assert(FLASH_COLUMN_BITS - FILTER_CODE_BITS / FILTER_QUAD == LOW_BITS, "the rest is a byte");
 
 /* ---- sizes ---- */
@@ -35,7 +36,7 @@ border_lines(uint32_t buckets)
 	return (buckets + FLASH_BORDERS_A_LINE - 1) / FLASH_BORDERS_A_LINE;
 }
 
-/* Returns a part's size, rounded up to whole lines. */
+/* Returns the size of a part of the memory, rounded up to whole cache lines. */
 static size_t
 part(size_t bytes)
 {
@@ -76,7 +77,8 @@ flash_columns_init(struct flash_columns *c, struct region *region, uint32_t buck
 
 /* ---- a bucket of a column ---- */
 
-/* A bucket of a column, and its slots that have the wanted byte, as a lookup has read it. */
+/* A column's bucket as a lookup has read it: the code of its digits, and a mask of the slots whose
+ * lower byte matches. */
 struct seen {
 	uint32_t bucket, code;
 	uint8_t column, slots;
@@ -91,7 +93,7 @@ code_of(const struct flash_column_digits *d, uint32_t column)
 	       (uint32_t)(high >> column * FLASH_COLUMN_SLOTS & 0xf) << CODE_LOW;
 }
 
-/* Returns a mask with bit i set if byte i of the line is this one. */
+/* Returns a mask with bit i set if byte i of the line equals byte. */
 static uint64_t
 bytes_same(const struct flash_column_lows *line, uint8_t byte)
 {
@@ -113,8 +115,8 @@ see_rows(const struct flash_columns *c, const struct filter_place *p, struct fla
 		s->same[i] = bytes_same(&c->lows[p->buckets[i]], (uint8_t)p->fingerprint);
 }
 
-/* Prefetches digits. The branch would be unpredictable, so there is none: bucket 0, which is
- * near, is prefetched for nothing. */
+/* Prefetches the digits of each row that has a matching byte. For a row without one it prefetches
+ * bucket 0, which is cached, for nothing: a branch would be unpredictable. */
 void
 flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_place *p,
 			   struct flash_columns_seen *seen)
@@ -125,11 +127,12 @@ flash_columns_fetch_digits(const struct flash_columns *c, const struct filter_pl
 		const struct flash_column_digits *d = &c->digits[bucket];
 
 		prefetch(d);
-		prefetch(&d->high); /* for half of the buckets on another line */
+		prefetch(&d->high); /* half of the buckets have it on another line */
 	}
 }
 
-/* Reads the buckets of these columns that may match. */
+/* Reads the buckets of this row, in the columns of `of`, that have a matching byte. Returns their
+ * number. */
 static uint32_t
 read_row(const struct flash_columns *c, uint32_t bucket, uint8_t low, uint32_t of,
 	 struct seen *seen)
@@ -165,14 +168,14 @@ read_rows(const struct flash_columns *c, const struct filter_place *p, uint32_t 
 	return n;
 }
 
-/* Returns the slots whose digit also matches the fingerprint. */
+/* Returns a mask of those slots whose digit matches the fingerprint, too. */
 static uint32_t
 slots_with(const struct seen *s, uint32_t fingerprint)
 {
 	uint8_t digits[FILTER_QUAD];
 	uint32_t slots = 0;
 
-	/* A code may be invalid if the memory was damaged while no process used it. */
+	/* Only if the memory was damaged while no process used it is a code invalid. */
 	if (s->code >= FILTER_CODES)
 		return 0;
 	filter_digits(s->code, digits);
@@ -213,7 +216,7 @@ flash_columns_fetch(const struct flash_columns *c, uint64_t hash)
 	return p;
 }
 
-/* Looks a hash up. Codes are decoded only after the read is known to be consistent. */
+/* Codes are decoded only after the sequence has shown that the read is consistent. */
 uint32_t
 flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 		   struct flash_column_match *found)
@@ -236,8 +239,8 @@ flash_columns_look(const struct flash_columns *c, const struct filter_place *p,
 	return FLASH_COLUMNS_TORN;
 }
 
-/* True if one of the buckets has the fingerprint in any column where a byte matches. There is one
- * loop: mostly it is not entered, and hardly ever twice. */
+/* True if a bucket has the fingerprint in one of the columns where a byte matches. One loop serves
+ * both buckets: it is mostly not entered at all. */
 static bool
 rows_have(const struct flash_columns *c, const struct filter_place *p, const uint64_t same[2])
 {
@@ -254,7 +257,7 @@ rows_have(const struct flash_columns *c, const struct filter_place *p, const uin
 		if (slots_with(&s, p->fingerprint) != 0)
 			return true;
 		other &= is_one ? UINT64_MAX : other - 1;
-		one &= one - 1; /* stays 0 for 0 */
+		one &= one - 1; /* 0 stays 0 */
 	}
 	return false;
 }
@@ -271,8 +274,7 @@ lack_as_seen(const struct flash_columns *c, const struct filter_place *p,
 	       atomic_load_explicit(&c->kept->sequence, memory_order_relaxed) == seen->sequence;
 }
 
-/* Columns do not change while the sequence stays the same, so rows may have been read at any time
- * before. */
+/* A comparison that was made at any time before still holds if the sequence is the same. */
 bool
 flash_columns_lack(const struct flash_columns *c, const struct filter_place *p,
 		   const struct flash_columns_seen *seen)
@@ -362,7 +364,7 @@ flash_columns_having(const struct flash_columns *c, uint64_t hash, uint32_t of)
 	return columns;
 }
 
-/* Returns the buckets of one column that match. */
+/* Finds the buckets of one column that match. Returns their number. */
 static uint32_t
 of_column(const struct flash_columns *c, uint64_t hash, uint32_t column,
 	  struct flash_column_match *found)
@@ -403,7 +405,8 @@ change_begin(struct flash_columns *c)
 	const uint32_t now = atomic_load_explicit(&c->kept->sequence, memory_order_relaxed);
 
 	atomic_store_explicit(&c->kept->sequence, now + 1, memory_order_relaxed);
-	/* Release: a reader of what is written next reads this number, or a later one. */
+	/* Release: a reader that sees what is written after this also reads this sequence, or a
+	 * later one. */
 	atomic_thread_fence(memory_order_release);
 }
 
@@ -448,7 +451,8 @@ write_bucket(struct flash_columns *c, uint32_t column, uint32_t bucket,
 		lows |= (fingerprints[i] & LOW_MASK) << i * LOW_BITS;
 	}
 	code = filter_code(digits);
-	/* A successor that finds the bucket half written empties it. */
+	/* If the process is killed now, its successor finds the bucket half written, and empties
+	 * it. */
 	atomic_store_explicit(&c->kept->torn_column, column, memory_order_relaxed);
 	atomic_store_explicit(&c->kept->torn, bucket + 1, memory_order_release);
 	protocol_gap();
@@ -489,8 +493,8 @@ flash_columns_show(struct flash_columns *c, uint32_t visible)
 	change_end(c);
 }
 
-/* Erases the fingerprints of some slots of a bucket, which are free afterwards. The others keep
- * their order and their used bits. */
+/* Erases the fingerprints of some slots of a bucket. The other fingerprints keep their order and
+ * their used bits. */
 static void
 erase_slots(struct flash_columns *c, const struct seen *s, uint32_t slots)
 {

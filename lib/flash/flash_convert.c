@@ -1,6 +1,6 @@
 /*
- * flash_convert.c - the stages of a conversion: listing live items, placing them, and the owner's
- * part.
+ * flash_convert.c - the stages of a conversion: items are listed and given buckets by the tier's
+ * thread, and put by the owner.
  */
 #include "flash_convert.h"
 #include "flash_convert_pass.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define STEPS      4096u /* of BUILD, in a call */
+#define STEPS      4096u /* items or buckets in one call in stage BUILD */
 #define STAGE_BITS 8u
 #define STAGE_MASK ((1u << STAGE_BITS) - 1)
 
@@ -60,7 +60,7 @@ flash_convert_words(const struct flash_convert *c)
 	return words[atomic_load_explicit(&c->stage, memory_order_relaxed) & STAGE_MASK];
 }
 
-/* Hands the conversion over: all that was done in this stage becomes the other thread's. */
+/* Makes this the stage. All that was done before is visible to the thread of the new stage. */
 static void
 stage_publish(struct flash_convert *c, enum flash_convert_stage stage)
 {
@@ -80,7 +80,7 @@ conversion_end(struct flash_convert *c)
 
 /* ---- choice of segments ---- */
 
-/* Returns the newest segment that is on flash together with all before it. */
+/* Returns the newest segment such that it and all older ones are on flash. */
 static uint64_t
 last_written(const struct flash_log *log)
 {
@@ -161,8 +161,8 @@ put_into(struct flash_convert *c, uint32_t item, uint32_t bucket)
 	return false;
 }
 
-/* Gives an item one of its two buckets. If both are full, one of their items moves to its other
- * bucket. */
+/* Gives an item one of its two buckets. If both are full, it takes the place of another item, which
+ * moves to its own other bucket in the same way. */
 static void
 place_item(struct flash_convert *c, uint32_t item)
 {
@@ -188,7 +188,8 @@ place_item(struct flash_convert *c, uint32_t item)
 	flash_convert_count(c, FLASH_CONVERT_LOST, 1);
 }
 
-/* Places a bucket's items where those of the previous bucket ended. */
+/* Gives a bucket's items their offsets in the column, from where the previous bucket's items
+ * end. */
 static void
 place_bucket(struct flash_convert *c, uint32_t bucket)
 {
@@ -273,7 +274,7 @@ data(struct flash_convert *c)
 bool
 flash_convert_work(struct flash_convert *c)
 {
-	/* Acquire: pairs with the release in hand_over. */
+	/* Acquire: pairs with the release in stage_publish. */
 	const uint32_t now = atomic_load_explicit(&c->stage, memory_order_acquire);
 
 	if ((now & STAGE_MASK) >= FLASH_CONVERT_REINSERT)
@@ -300,7 +301,8 @@ flash_convert_work(struct flash_convert *c)
 	default:
 		break;
 	}
-	/* After a hand-over nothing else may be read. */
+	/* If the stage has changed, the conversion is the owner's: only its stage may be read
+	 * here. */
 	return atomic_load_explicit(&c->stage, memory_order_relaxed) != now || c->did;
 }
 
@@ -335,7 +337,7 @@ again(struct flash_convert *c)
 	stage_publish(c, FLASH_CONVERT_OLD);
 }
 
-/* Returns a bucket's fingerprints in ascending order. */
+/* Sets f to a bucket's fingerprints in ascending order. */
 static void
 fingerprints_of(const struct flash_convert *c, uint32_t bucket, uint32_t f[FLASH_COLUMN_SLOTS])
 {
@@ -369,7 +371,7 @@ put_fingerprints(struct flash_convert *c)
 	stage_publish(c, FLASH_CONVERT_CHECK);
 }
 
-/* Returns the segment of a location: only one of those being converted is in the slot. */
+/* Returns the segment of a location: of the segments to convert only one lies in its slot. */
 static uint64_t
 sequence_of(const struct flash_convert *c, uint32_t location)
 {
@@ -379,9 +381,9 @@ sequence_of(const struct flash_convert *c, uint32_t location)
 	return c->from + (flash_location_slot(location) + n - flash_slot(log, c->from)) % n;
 }
 
-/* Removes items erased since they were listed, and shows the column. If the log has dropped a
- * segment meanwhile, items that the check has passed may be dead: an erasure that finds no live
- * entry leaves them in the column. They are checked again. */
+/* Removes items that were erased since they were listed, and shows the column. If the log has
+ * dropped a segment meanwhile, all items are checked again: an item of that segment that was
+ * checked before has no live entry any more, so an erasure would have left it in the column. */
 static void
 check(struct flash_convert *c)
 {
@@ -406,7 +408,7 @@ check(struct flash_convert *c)
 	stage_publish(c, FLASH_CONVERT_IDLE);
 }
 
-/* Prefetches what a check reads, before the lock is taken. */
+/* Prefetches the buckets that the next slice of checks reads, before the lock is taken. */
 static void
 prefetch_checked(const struct flash_convert *c)
 {
@@ -445,7 +447,7 @@ flash_convert_turn(struct flash_convert *c, struct flash_shard *s)
 	const uint32_t shard = (uint32_t)(s - c->c.shards);
 
 	for (uint32_t i = 0; i < FLASH_CONVERT_SLICES; i++) {
-		/* Acquire: pairs with the release in hand_over. */
+		/* Acquire: pairs with the release in stage_publish. */
 		const uint32_t now = atomic_load_explicit(&c->stage, memory_order_acquire);
 
 		if (now >> STAGE_BITS != shard || (now & STAGE_MASK) < FLASH_CONVERT_REINSERT)

@@ -1,6 +1,6 @@
 /*
- * flash_convert_pass.c - reads segments and lists or places their records; writes pages of
- * columns, and reads them again.
+ * flash_convert_pass.c - reads segments and lists or copies their records; writes a column's pages,
+ * and reads those of the oldest column.
  */
 #include "flash_convert_pass.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define WRITE_TAG 0x100u
-#define CHUNK     (FLASH_TRANSFER_MAX / FLASH_PAGE_BYTES) /* pages */
+#define CHUNK     (FLASH_TRANSFER_MAX / FLASH_PAGE_BYTES) /* pages of a write */
 
 /* ---- transfers ---- */
 
@@ -26,7 +26,7 @@ output(const struct flash_convert *c)
 	       (size_t)FLASH_CONVERT_TRANSFERS * flash_log_segment_bytes(&c->shard->log);
 }
 
-/* Submits a transfer. False: the device accepts no more at present. */
+/* Submits transfer n. False: the device accepts no more at present. */
 static bool
 transfer_submit(struct flash_convert *c, uint64_t n, struct flash_io io)
 {
@@ -100,7 +100,7 @@ flash_pass_work(struct flash_convert *c, flash_pass_fn *fn)
 	return false;
 }
 
-/* A walk over the records of a segment. */
+/* A walk over the records of a segment that a column can have. */
 struct records {
 	struct flash_pages pages;
 	struct flash_walk walk;
@@ -122,7 +122,7 @@ records_begin(const struct flash_convert *c, struct records *r, const uint8_t *b
 	return r->pages.good == r->pages.count;
 }
 
-/* Reads the next record that a column accepts. */
+/* Finds the next record that is short enough for a column. False: there is none. */
 static bool
 records_next(const struct flash_convert *c, struct records *r)
 {
@@ -144,8 +144,8 @@ records_next(const struct flash_convert *c, struct records *r)
 
 /* ---- LIST ---- */
 
-/* True if the record is an index entry's. An entry that is being moved may be missed; its item is
- * then not converted. */
+/* True if an index entry leads to the record. An entry that is moving at this instant may be
+ * missed; then its item is not converted. */
 static bool
 is_entry(const struct flash_shard *s, uint64_t hash, const struct records *r)
 {
@@ -179,8 +179,8 @@ flash_pass_list(struct flash_convert *c, const uint8_t *bytes, uint64_t sequence
 
 		if (!is_entry(c->shard, hash, &r) || add_item(c, hash, &r))
 			continue;
-		/* The segment does not fit. Segments are converted whole, except one that never
-		 * fits. */
+		/* A segment is converted as a whole or not at all. Only the first one is converted
+		 * in part, since it would never fit. */
 		if (sequence == c->from)
 			return true;
 		c->count = items;
@@ -210,7 +210,7 @@ flash_pass_data_begin(struct flash_convert *c)
 	flash_pass_begin(c, c->from);
 }
 
-/* Copies the part of a record that lies in the output. */
+/* Copies the part of a record, at this offset of the column, that lies in the output. */
 static void
 copy_record_part(struct flash_convert *c, const struct records *r, uint32_t at)
 {
@@ -277,7 +277,8 @@ flash_pass_seal(struct flash_convert *c, uint32_t pages)
 	c->begun = 0;
 }
 
-/* Writes pages of the output; begun counts them. */
+/* Writes the output's pages; c->begun counts those that are submitted. True: the write has ended or
+ * failed. */
 bool
 flash_pass_write(struct flash_convert *c, uint32_t pages)
 {
@@ -313,8 +314,8 @@ old_pages(const struct flash_convert *c)
 		       : 0;
 }
 
-/* Begins a pass over the oldest column, which makes room for the next. It is read into the memory
- * of segments. */
+/* Begins a pass over the oldest column, whose place the next column needs. It is read into the
+ * memory for segments. */
 void
 flash_old_begin(struct flash_convert *c)
 {

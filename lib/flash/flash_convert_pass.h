@@ -9,26 +9,30 @@
 
 #include "flash_convert.h"
 
-/* Handles one segment; bytes is NULL if it could not be read. False: the pass ends before it. */
+/* Handles one segment; bytes is NULL if it could not be read. False: the pass ends, and this
+ * segment is not part of it. */
 typedef bool flash_pass_fn(struct flash_convert *c, const uint8_t *bytes, uint64_t sequence);
 
-/* Begins a pass from this segment up to c->to. */
+/* Begins a pass over the segments from this one to c->to. */
 void flash_pass_begin(struct flash_convert *c, uint64_t from);
-/* Handles one segment, if it was read. True: the pass is over, and no transfer is in progress. */
+/* Handles the next segment if it has been read. True: the pass is over, and no transfer is in
+ * progress. */
 bool flash_pass_work(struct flash_convert *c, flash_pass_fn *fn);
 
-/* Makes items of the live records; c->to becomes the last segment that has room. */
+/* Lists the segment's live records as items. If they do not all fit, c->to becomes the segment
+ * before. */
 flash_pass_fn flash_pass_list;
 
-/* Functions of the output: begins it empty at c->page, places records in it, seals its pages with
- * sums, and writes it to the device. */
+/* Fill the output, which is the column's pages from c->page on: flash_pass_data_begin empties it,
+ * flash_pass_place copies a segment's records into it, flash_pass_seal gives its pages their sums,
+ * and flash_pass_write writes it to the device. */
 void flash_pass_data_begin(struct flash_convert *c);
 flash_pass_fn flash_pass_place;
 void flash_pass_seal(struct flash_convert *c, uint32_t pages);
 bool flash_pass_write(struct flash_convert *c, uint32_t pages);
 
-/* Lists the used items of the oldest column in c->again, some at a time. True: some are listed,
- * or none is left. */
+/* Copies used items of the oldest column to c->again, at most FLASH_CONVERT_AGAIN at a time.
+ * flash_old_work returns true when that many are there, or the pass is over. */
 void flash_old_begin(struct flash_convert *c);
 bool flash_old_work(struct flash_convert *c);
 

@@ -1,9 +1,9 @@
 /*
- * flash_copy.c - copies are posted, made, taken back and sliced.
+ * flash_copy.c - how a copy is posted, made, taken back and sliced.
  */
 #include "flash_copy.h"
 
-/* Returns how many of the len bytes that are left of a value may be copied now. */
+/* Returns how many of the next len bytes of a value the core may copy now. */
 static uint32_t
 copy_most(const struct flash_tier *t, const struct flash_tier_core *c, uint32_t core, uint32_t len)
 {
@@ -16,7 +16,7 @@ copy_most(const struct flash_tier *t, const struct flash_tier_core *c, uint32_t 
 	return c->copy_room >= FLASH_COPY_PIECE ? (uint32_t)c->copy_room : 0;
 }
 
-/* Copies the value up to this offset. */
+/* Copies the value's bytes up to `end`. */
 static void
 copy_until(struct flash_offer *o, uint32_t end)
 {
@@ -59,16 +59,16 @@ post(struct flash_tier_core *c, uint64_t offer)
 	o->copier = FLASH_COPY_POSTED;
 	o->posted_ns = c->now_ns;
 	c->copy_room -= FLASH_COPY_HELPED;
-	/* Release: pairs with the acquire in flash_copies_work; the offer and its item are
-	 * visible. */
+	/* Release: pairs with the acquire in flash_copies_work; the thread sees the offer and its
+	 * item. */
 	atomic_fetch_or_explicit(&c->posted, offer_bit(offer), memory_order_release);
 }
 
-/* True: the thread has not taken the offer, and will not. */
+/* True: the thread has not taken the offer and can take it no more. */
 static bool
 offer_take_back(struct flash_tier_core *c, uint64_t offer)
 {
-	/* Relaxed: the core wrote what it reads then. */
+	/* Relaxed: what is read after this was written by this core. */
 	return (atomic_fetch_and_explicit(&c->posted, ~offer_bit(offer), memory_order_relaxed) &
 		offer_bit(offer)) != 0;
 }
@@ -108,7 +108,7 @@ is_for_thread(const struct flash_tier *t, uint32_t core, const struct flash_offe
 	       item_value_len(o->item) > FLASH_COPY_PIECE;
 }
 
-/* True if the thread is too slow for the core to wait longer. */
+/* True if the core should not wait longer for the thread to take the offer. */
 static bool
 is_late(const struct flash_tier_core *c, const struct flash_offer *o)
 {

@@ -1,21 +1,21 @@
 /*
  * flash_device.h - a device of pages with transfers: submit, poll, never wait.
  *
- * It is the only interface between the libraries and a disk under the tier. Three implement it:
- * flash_uring by io_uring, flash_threads by helper threads where the kernel refuses io_uring, and
- * tests/sim in memory, with a clock that is passed in.
+ * It is the only interface between the libraries and a disk under the tier. There are three
+ * implementations: flash_uring uses io_uring; flash_threads uses helper threads, where the kernel
+ * refuses io_uring; the one of tests/sim is memory, with a clock that is passed in.
  *
- * Shape:  a transfer reads or writes pages between the device and its owner's memory, or syncs.
- *         It is accepted by submit, ends once, and its end is a result with its tag.
+ * Shape:  a transfer reads or writes pages between the device and its owner's memory, or is a sync.
+ *         submit accepts it, and it ends once, with a result that poll returns under its tag.
  * Units:  offset and len in bytes, multiples of FLASH_PAGE. error: 0 or a negative errno.
  * Owner:  data[0 .. len) belongs to the device from submit to the result: the caller does not
- *         change a write's, nor read a read's. It lies in the memory that the device was opened
- *         with; other memory (a start's) costs more.
- * Thread: one thread; several cores open one each on the same file.
+ *         change the bytes of a write, nor read those of a read. The bytes lie in the memory with
+ *         which the device was opened; other memory, which only a start uses, costs more.
+ * Thread: a device: one thread. Several cores open one device each over the same file.
  * Errors: only results: -EIO and the like for a transfer, -ENODEV for a device that was removed.
  *         After a failed read its data are undefined, after a failed write its pages. A transfer
- *         that hangs has no result and counts in depth: its waiter has a deadline of its own, and
- *         does not touch the data until the result arrives.
+ *         that hangs has no result, and counts in depth. Whoever waits for it has a deadline of its
+ *         own, and does not touch the data until the result arrives.
  * Bounds: depth transfers in progress, FLASH_TRANSFER_MAX bytes each.
  *
  * Invariants (tests/unit/flash/test_flash_device, all devices):
@@ -41,7 +41,7 @@
 #define FLASH_SECTOR       512u
 #define FLASH_TRANSFER_MAX (2u << 20)
 #define FLASH_DEPTH_MAX    512u
-#define FLASH_TRIES_MAX    8u /* of a transfer that the kernel temporarily refuses */
+#define FLASH_TRIES_MAX    8u /* tries of a transfer that the kernel temporarily refuses */
 
 enum flash_io_kind {
 	FLASH_READ,
@@ -50,7 +50,7 @@ enum flash_io_kind {
 };
 
 struct flash_io {
-	uint64_t tag; /* the caller's */
+	uint64_t tag; /* chosen by the caller */
 	uint64_t offset;
 	uint8_t *data;
 	uint32_t len;
@@ -65,23 +65,23 @@ struct flash_result {
 struct flash_device;
 
 struct flash_device_ops {
-	/* Submits transfers. Returns how many were accepted, from the front; the others may be
-	 * submitted again later. */
+	/* Submits transfers. Returns how many were accepted: the first of ios. The caller may
+	 * submit the others again later. */
 	uint32_t (*submit)(struct flash_device *device, const struct flash_io *ios, uint32_t count);
 
-	/* Overwrites results with at most count ends. Returns their number. */
+	/* Writes at most count ends to results. Returns their number. */
 	uint32_t (*poll)(struct flash_device *device, struct flash_result *results, uint32_t count);
 };
 
-/* A device of transfers; the first member of every implementation's own struct. Immutable after it
- * is opened. */
+/* A device. It is the first member of each implementation's struct, and does not change after it is
+ * opened. */
 struct flash_device {
 	const struct flash_device_ops *ops;
 	uint64_t bytes; /* a multiple of FLASH_PAGE */
-	uint32_t depth; /* most transfers in progress, 1 .. FLASH_DEPTH_MAX */
+	uint32_t depth; /* limit of transfers in progress, 1 .. FLASH_DEPTH_MAX */
 };
 
-/* True if io is whole pages within the device, with memory at whole pages. A sync always is. */
+/* True if io has whole pages of the device, and memory aligned to pages. A sync has no pages. */
 static inline bool
 flash_device_may_take(const struct flash_device *device, const struct flash_io *io)
 {

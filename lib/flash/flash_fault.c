@@ -47,8 +47,8 @@ flash_health_waited(struct flash_health *h, uint64_t ns)
 
 /* ---- shards ---- */
 
-/* Counts an error of a segment, and returns its errors. The last FLASH_BAD_MAX segments with
- * errors are remembered. */
+/* Counts an error of a segment. Returns the segment's errors so far. Only the last FLASH_BAD_MAX
+ * segments with errors are remembered. */
 static uint32_t
 errors_of(struct flash_shard *s, uint64_t sequence)
 {
@@ -64,8 +64,8 @@ errors_of(struct flash_shard *s, uint64_t sequence)
 	return ++b->errors;
 }
 
-/* Gives a segment up. Its tombstones stay valid; a restart that cannot read them forgets older
- * records. */
+/* Ends a segment's entries. Its tombstones stay valid. A restart that cannot read the segment
+ * forgets all older records. */
 static void
 segment_drop(struct flash_shard *s, uint64_t sequence)
 {

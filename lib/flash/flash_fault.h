@@ -1,9 +1,9 @@
 /*
- * flash_fault.h - decides when a device is not used any more, and turns its shards off.
+ * flash_fault.h - decides when a device must not be used any more, and turns its shards off.
  *
- * Shape:  threads report the ends of their transfers; the first that exceeds a limit turns the
- *         tier off for the life of the process. Owners then turn their shards off: lookups find
- *         nothing, no item is admitted, and the next start is cold.
+ * Shape:  threads report the ends of their transfers. The first report that exceeds a limit turns
+ *         the tier off until the process ends. Each shard's owner then turns the shard off: lookups
+ *         find nothing, no item is admitted, and the next start is cold.
  * Units:  error: 0 or a negative errno. ns.
  * Thread: struct flash_ends: one thread. struct flash_health: any. A shard: as in flash_shard.h.
  * Errors: none.
@@ -14,10 +14,10 @@
 #include "flash_shard.h"
 
 #define FLASH_ERRORS_ROW  16u            /* consecutive errors: the device was removed */
-#define FLASH_ERRORS_PART 16u            /* the limit of failed writes is one in this many */
-#define FLASH_ENDS_WINDOW 512u           /* in about the last ends of this number */
+#define FLASH_ERRORS_PART 16u            /* limit of failed writes: one in this many */
+#define FLASH_ENDS_WINDOW 512u           /* among about this many recent ends */
 #define FLASH_LOOK_NS     1000000000ull  /* interval of checks of the oldest transfer */
-#define FLASH_HANG_NS     10000000000ull /* a transfer that has not ended for this long hangs */
+#define FLASH_HANG_NS     10000000000ull /* a transfer that takes longer hangs */
 
 /* Reasons for being off, each with a line. */
 #define FLASH_OFFS(X)                                                                              \
@@ -40,20 +40,21 @@ flash_health_off(const struct flash_health *h)
 	return atomic_load_explicit(&h->off, memory_order_relaxed);
 }
 
-/* The ends of one thread's transfers. */
+/* The ends of one thread's transfers, counted. */
 struct flash_ends {
-	uint32_t row;           /* consecutive failures */
-	uint32_t ended, failed; /* recent ones */
+	uint32_t row; /* consecutive failures */
+	/* Among recent ends; both are halved when ended reaches FLASH_ENDS_WINDOW. */
+	uint32_t ended, failed;
 };
 
 void flash_health_ended(struct flash_health *h, struct flash_ends *e, bool was_write,
 			int32_t error);
-/* Reports the age of the oldest transfer. */
+/* Reports how long the oldest transfer has been in progress. */
 void flash_health_waited(struct flash_health *h, uint64_t ns);
 
 /* ---- shards ---- */
 
-/* Handles a valid candidate that could not be read. The third one of a segment gives up the
+/* Handles a candidate that should be readable and is not. The third error in a segment ends the
  * segment's entries. */
 void flash_shard_unreadable(struct flash_shard *s, const struct flash_candidate *at);
 

@@ -28,7 +28,7 @@ size_of(int fd, uint64_t *bytes)
 	return 0;
 }
 
-/* Gives a file its size, with all blocks allocated before its first use. */
+/* Gives a file its size, and allocates all its blocks. */
 static int
 size_to(int fd, uint64_t want, uint64_t *bytes)
 {

@@ -5,7 +5,7 @@
  * Units:  bytes.
  * Owner:  the caller owns the descriptor.
  * Errors: a negative errno. O_DIRECT is required.
- * Bounds: a file has its blocks before it is used, since else a write may wait for the file
+ * Bounds: a file gets all its blocks before it is used: otherwise a write might wait for the file
  *         system's metadata.
  */
 #ifndef CLOCKOO_FLASH_FILE_H
@@ -18,8 +18,9 @@ struct flash_file {
 	uint64_t bytes;
 };
 
-/* Opens the file. bytes: the size that it should have, 0: its own; it is created and grown, never
- * shrunk. For a block device: all of it, or its first bytes; -EBUSY: it is mounted or in use. */
+/* Opens the file, creating it if necessary. bytes: the size it is to have: it is grown to that,
+ * never shrunk; 0: the size it has. Of a block device, all of it or the first bytes are used.
+ * -EBUSY: the block device is mounted or in use. */
 int flash_file_open(struct flash_file *file, const char *path, uint64_t bytes);
 void flash_file_close(struct flash_file *file);
 

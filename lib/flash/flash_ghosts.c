@@ -1,5 +1,6 @@
 /*
- * flash_ghosts.c - stores a ghost in a byte.
+ * flash_ghosts.c - a ghost is one byte of a key's hash, in the place that other bits of the hash
+ * choose.
  */
 #include "flash_ghosts.h"
 
@@ -7,7 +8,7 @@
 #include <stddef.h>
 
 #define TAG_SHIFT   56u
-#define PLACE_SHIFT 8u /* the lowest bits choose the shard */
+#define PLACE_SHIFT 8u /* the bits below choose the shard */
 
 uint64_t
 flash_ghosts_count(uint64_t items)

@@ -1,12 +1,12 @@
 /*
- * flash_ghosts.h - remembers keys whose item was evicted and not admitted. An item of such a key
- * that is evicted again had probably been requested.
+ * flash_ghosts.h - remembers keys whose item was evicted and not admitted. If an item with such a
+ * key is evicted again, its key was probably requested in between.
  *
- * Shape:  a table of bytes, each a part of a key's hash. Of two keys with one place the table has
- *         the later one, so a ghost lasts for about as many others as the table has bytes. One in
- *         255 keys without a ghost seems to have one.
- * Owner:  the caller, whose memory is all 0 at first.
- * Thread: any. With several threads a ghost may be lost, or seen twice.
+ * Shape:  a table of bytes, each with a part of a key's hash. Of two keys with the same place the
+ *         later one is kept, so a ghost lasts until about as many other keys as the table has bytes
+ *         have come. One in 255 keys without a ghost is taken for one that has it.
+ * Owner:  the caller, whose memory is zero at first.
+ * Thread: any. If several threads use the table at once, a ghost may be lost or found twice.
  */
 #ifndef CLOCKOO_FLASH_GHOSTS_H
 #define CLOCKOO_FLASH_GHOSTS_H
@@ -22,10 +22,11 @@ struct flash_ghosts {
 	uint64_t count; /* a power of two; equals the bytes */
 };
 
-/* Returns the ghosts for a device with `items` items: from half of them to all. */
+/* Returns the size of a table for a device with `items` items: a power of two from items / 2 to
+ * items. */
 uint64_t flash_ghosts_count(uint64_t items);
 
-/* True if the key had a ghost. Otherwise it gets one. */
+/* True if the key had a ghost. If it had none, it gets one. */
 bool flash_ghosts_have(const struct flash_ghosts *ghosts, uint64_t hash);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * flash_index.c - finds entries, moves them along a path found breadth first, and erases them by
- * their tags.
+ * flash_index.c - finds entries, moves them along a path that is found breadth first, and erases
+ * all entries with a tag.
  */
 #include "flash_index.h"
 
@@ -8,8 +8,8 @@
 
 struct node {
 	uint32_t bucket;
-	uint16_t parent; /* itself for a root */
-	uint16_t slot;   /* of the parent: its entry would move to this bucket */
+	uint16_t parent; /* index of the node before it on the path; a root's own index */
+	uint16_t slot;   /* of the parent's bucket: the entry that would move to this bucket */
 };
 
 static uint32_t
@@ -35,13 +35,14 @@ flash_index_look(const struct flash_index *ix, uint64_t hash, uint32_t *location
 
 	protocol_gap();
 	count += matching_locations(ix, p.alternate, p.tag, locations + count);
-	/* Acquire: pairs with the release in bucket_clear; a lookup that sees a slot cleared by a
-	 * move sees the step before it. */
+	/* Acquire: pairs with the release in bucket_clear. A lookup that sees a slot that a move
+	 * has cleared also sees the step of `moves` before that. */
 	atomic_thread_fence(memory_order_acquire);
 	return count;
 }
 
-/* Returns the slot of this location, with or without its used bit. */
+/* Returns the slot that has this location, with or without its used bit. bucket NULL: there is
+ * none. */
 static struct spot
 spot_of(const struct flash_index *ix, uint64_t hash, uint32_t location)
 {
@@ -73,8 +74,7 @@ flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location)
 	const struct spot s = spot_of(ix, hash, location);
 	uint32_t unused = location & ~FLASH_USED;
 
-	/* By compare-and-exchange: a slot that was emptied or refilled meanwhile stays
-	 * unchanged. */
+	/* A compare-and-exchange leaves a slot unchanged that was emptied or refilled meanwhile. */
 	return s.bucket != NULL &&
 	       !atomic_compare_exchange_strong_explicit(&s.bucket->ref[s.slot], &unused,
 							unused | FLASH_USED, memory_order_relaxed,
@@ -82,8 +82,8 @@ flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location)
 	       unused == (location | FLASH_USED);
 }
 
-/* Moves entries from the root to the free slot, beginning at the last bucket: each entry is in
- * both of its buckets before it leaves one. Returns the root's slot, which is then free. */
+/* Moves entries along the path that ends in the free slot, beginning with the last. Each entry is
+ * in both of its buckets before it leaves one. Returns the slot of the root, which is free then. */
 static struct spot
 move_along(struct flash_index *ix, const struct node *nodes, uint32_t at, uint32_t slot)
 {
@@ -105,7 +105,8 @@ move_along(struct flash_index *ix, const struct node *nodes, uint32_t at, uint32
 	return (struct spot){to, slot, 0};
 }
 
-/* Adds the buckets to which this bucket's entries could move. Returns the number of nodes. */
+/* Adds a node for each bucket to which an entry of this bucket could move. Returns the number of
+ * nodes. */
 static uint32_t
 branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t count)
 {
@@ -121,12 +122,12 @@ branch(const struct flash_index *ix, struct node *nodes, uint32_t at, uint32_t c
 	return count;
 }
 
-/* Frees a slot in one of the two buckets. No path has a bucket twice: a shorter path would have
- * been found before. */
+/* Frees a slot in one of the two buckets. A path never has the same bucket twice, as a shorter path
+ * would have been found before. */
 static struct spot
 free_slot(struct flash_index *ix, const struct place *p)
 {
-	struct node nodes[FLASH_INDEX_NODES]; /* 2 KiB, of which most calls need two nodes */
+	struct node nodes[FLASH_INDEX_NODES]; /* 2 KiB on the stack; most calls use two nodes */
 	uint32_t count = 2;
 
 	nodes[0] = (struct node){p->primary, 0, 0};
@@ -141,13 +142,13 @@ free_slot(struct flash_index *ix, const struct place *p)
 	return (struct spot){.bucket = NULL};
 }
 
-/* Returns a free slot in the emptier bucket of the two. Fewer buckets are then full, and paths
- * begin later. */
+/* Returns a free slot in the emptier one of the two buckets: so fewer buckets are full, and paths
+ * are needed later. */
 static struct spot
 find_room(struct flash_index *ix, const struct place *p)
 {
 	struct bucket *primary = &ix->buckets[p->primary], *alternate = &ix->buckets[p->alternate];
-	/* No entry has tag 0. */
+	/* A free slot has tag 0, which no entry has. */
 	const uint32_t here = bucket_match(primary, 0), there = bucket_match(alternate, 0);
 	const bool other = __builtin_popcount(there) > __builtin_popcount(here);
 	const uint32_t free = other ? there : here;

@@ -1,20 +1,21 @@
 /*
- * flash_index.h - an index of the places on flash where a key may be: tags and locations, ten in
- * a cache line.
+ * flash_index.h - an index of where on flash a key may be: tags and locations, ten of them in a
+ * cache line.
  *
- * Partial-key cuckoo hashing in the store's buckets (store/bucket.h). The index has no keys: an
- * entry matches a hash if it has its tag and lies in one of its two buckets.
+ * It is a cuckoo table with partial keys in the store's buckets (store/bucket.h). It stores no
+ * keys: an entry matches a hash if it has the hash's tag and lies in one of the hash's two buckets.
  *
- * Shape:  a tag is 16 bits; an entry's other bucket follows from this one and 15 of them, so a
- *         move reads no flash. A location is not 0, and its highest bit is the used bit: a hint
- *         that a client was answered from there.
- * Units:  hash: that of the key, 64 bits, of which bits 16..63 are used.
+ * Shape:  a tag is 16 bits. An entry's other bucket is computed from its present one and 15 bits of
+ *         its tag, so moving it reads no flash. A location is not 0. Its highest bit is the used
+ *         bit, a hint that a client received the item from there.
+ * Units:  hash: the key's, of 64 bits; bits 16..63 are used.
  * Owner:  the caller provides bucket_count zeroed buckets.
  * Thread: lookups and flash_index_use: any, without a lock. Changes: one at a time.
- * Errors: flash_index_insert: false: the index is full; entries may have moved to their other
- *         bucket.
- * Bounds: a lookup reads two lines, an insert at most FLASH_INDEX_NODES; 99 % of the slots fill:
- *         an entry goes to the emptier of its buckets, and no path begins below 75 %.
+ * Errors: flash_index_insert returns false if the index is full; entries may have moved to their
+ *         other bucket by then.
+ * Bounds: a lookup reads two lines, an insert at most FLASH_INDEX_NODES. 99 % of the slots can be
+ *         filled: an entry goes into the emptier of its buckets, so that the first path is needed
+ *         only when 75 % are full.
  *
  * Invariants (tests/unit/flash/test_flash_index):
  * - A lookup during which `moves` did not change finds every entry that matches.
@@ -33,7 +34,8 @@
 struct flash_index {
 	struct bucket *buckets;
 	uint32_t bucket_count; /* even, at least INDEX_BUCKETS_MIN */
-	/* Changes when an entry moves to where a lookup in progress may miss it. */
+	/* Changes when an entry moves, or is removed, in a way that a lookup in progress may
+	 * miss. */
 	_Atomic uint32_t moves;
 	_Atomic uint64_t entries; /* readable by any thread; changed under the shard's lock */
 };
@@ -54,7 +56,7 @@ flash_index_moves(const struct flash_index *ix)
 	return atomic_load_explicit(&ix->moves, memory_order_acquire);
 }
 
-/* Steps `moves`: before an entry is removed, and after its replacement is in place. */
+/* Steps `moves`. To be called before an entry is removed, and after its replacement is in place. */
 static inline void
 flash_index_step(struct flash_index *ix)
 {
@@ -64,18 +66,18 @@ flash_index_step(struct flash_index *ix)
 	atomic_store_explicit(&ix->moves, moves + 1, memory_order_release);
 }
 
-/* True if there is no entry for a lookup to find: an entry is counted before its key leaves the
+/* True if a lookup can find no entry. An eviction counts its entry here before the key leaves the
  * store. */
 static inline bool
 flash_index_is_empty(const struct flash_index *ix)
 {
-	/* Acquire: pairs with the release in add_entries; a step before the last entry's removal
-	 * is visible. */
+	/* Acquire: pairs with the release in add_entries. A reader of 0 also sees the step of
+	 * `moves` before the last entry was removed. */
 	return atomic_load_explicit(&ix->entries, memory_order_acquire) == 0;
 }
 
-/* Returns the place of a hash, and prefetches its buckets. Tag 0, which no entry has, means that
- * the index is empty. */
+/* Returns the place of a hash, and prefetches its buckets. If the index is empty, the place has tag
+ * 0, which no entry has. */
 static inline struct place
 flash_index_fetch(const struct flash_index *ix, uint64_t hash)
 {
@@ -89,8 +91,8 @@ flash_index_fetch(const struct flash_index *ix, uint64_t hash)
 	return p;
 }
 
-/* True if an entry matches; with concurrent moves as a lookup. Also true if the index was empty
- * at the fetch and is not empty now. */
+/* True if an entry matches. During moves it may miss one, as a lookup may. It is also true if the
+ * index was empty at the fetch and is not empty now. */
 static inline bool
 flash_index_matches(const struct flash_index *ix, const struct place *p)
 {
@@ -108,14 +110,14 @@ flash_index_matches(const struct flash_index *ix, const struct place *p)
 	return hits != 0;
 }
 
-/* Finds all locations that match, with their used bits, at most FLASH_INDEX_MATCHES. Returns
- * their number. */
+/* Finds the locations, with their used bits, of all entries that match: at most
+ * FLASH_INDEX_MATCHES. Returns their number. */
 uint32_t flash_index_look(const struct flash_index *ix, uint64_t hash, uint32_t *locations);
 
-/* Sets the used bit of an entry that still exists. Returns whether it was set before. */
+/* Sets the used bit of an entry, if it still exists. True if the bit was set before. */
 bool flash_index_use(struct flash_index *ix, uint64_t hash, uint32_t location);
 
-/* True if this location, with or without its used bit, is an entry of this hash. */
+/* True if the index has this location, with or without its used bit, as an entry of this hash. */
 bool flash_index_has(const struct flash_index *ix, uint64_t hash, uint32_t location);
 
 bool flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location);
@@ -123,7 +125,7 @@ bool flash_index_insert(struct flash_index *ix, uint64_t hash, uint32_t location
 /* Erases all entries that match. Returns their number. */
 uint32_t flash_index_erase(struct flash_index *ix, uint64_t hash);
 
-/* Removes the dead entries of one bucket. */
+/* Removes the dead entries of one bucket; dead() says which. */
 typedef bool flash_index_dead_fn(const void *arg, uint32_t location);
 void flash_index_sweep(struct flash_index *ix, uint32_t bucket, flash_index_dead_fn *dead,
 		       const void *arg);

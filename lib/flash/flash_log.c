@@ -1,5 +1,6 @@
 /*
- * flash_log.c - records into buffers, buffers into segments, segments round the ring.
+ * flash_log.c - appends records to a buffer, writes buffers as segments, and reuses the segments'
+ * slots in a ring.
  */
 #include "flash_log.h"
 
@@ -69,7 +70,7 @@ payload(const struct flash_log *log, uint32_t buffer)
 	return log->buffer[buffer].pages + FLASH_PAGE_BYTES;
 }
 
-/* Pages say that bytes from there on are used, a record's that begins there. */
+/* Makes the headers of pages count len bytes from the offset on, where a record begins. */
 static void
 use_pages(uint8_t *pages, uint32_t offset, uint32_t len)
 {
@@ -90,7 +91,8 @@ use_pages(uint8_t *pages, uint32_t offset, uint32_t len)
 	}
 }
 
-/* Bytes of a record are there; now they count. A killed process keeps the order of its stores. */
+/* Makes the next len bytes count, which the caller has written. A killed process leaves its stores
+ * in their order. */
 static void
 append(struct flash_log *log, uint32_t len)
 {
@@ -189,7 +191,8 @@ flash_log_open(struct flash_log *log)
 	atomic_store_explicit(&log->buffer[i].state, FLASH_OPEN, memory_order_relaxed);
 	atomic_fetch_and_explicit(&log->lost[slot / 64], ~(1ull << slot % 64),
 				  memory_order_relaxed);
-	/* The kept copy is written first: a restart finds no more than is reachable now. */
+	/* The kept copies are written first, so that a restart never finds more than is reachable
+	 * now. */
 	atomic_store_explicit(&log->kept->sequence[i], sequence, memory_order_seq_cst);
 	atomic_store_explicit(&log->kept->head, sequence, memory_order_release);
 	protocol_gap();
@@ -269,7 +272,7 @@ flash_log_settle(struct flash_log *log, const struct flash_reserved *r, uint8_t 
 void
 flash_log_release(struct flash_log *log, const struct flash_reserved *r)
 {
-	/* Release: pairs with the acquire in flash_log_write; the copy is made. */
+	/* Release: pairs with the acquire in flash_log_write, which then sees the copy. */
 	atomic_fetch_sub_explicit(&log->buffer[r->buffer].copies, 1, memory_order_release);
 }
 
@@ -296,7 +299,8 @@ flash_log_pin(struct flash_log *log, uint64_t sequence)
 		if (atomic_load_explicit(&log->kept->sequence[i], memory_order_relaxed) != sequence)
 			continue;
 		protocol_gap();
-		/* Sequentially consistent, as in flash_log_free: either sees the other. */
+		/* Sequentially consistent, as in flash_log_free: either this reader is counted
+		 * there, or the freed buffer is seen here. */
 		atomic_fetch_add_explicit(&log->buffer[i].readers, 1, memory_order_seq_cst);
 		if (atomic_load_explicit(&log->kept->sequence[i], memory_order_seq_cst) == sequence)
 			return i;
@@ -370,7 +374,7 @@ flash_log_write(struct flash_log *log, struct flash_io *io)
 void
 flash_log_wrote(struct flash_log *log, uint32_t buffer, int32_t error)
 {
-	/* Release: pairs with the acquire of who lets go of it. */
+	/* Release: pairs with the acquire in end_write of the shard. */
 	atomic_store_explicit(&log->buffer[buffer].state, error == 0 ? FLASH_WRITTEN : FLASH_FAILED,
 			      memory_order_release);
 }
@@ -396,7 +400,7 @@ flash_log_lose(struct flash_log *log, uint64_t sequence)
 
 /* ---- what a killed process left ---- */
 
-/* The pages end there. */
+/* Makes the pages end at this offset. */
 static void
 truncate(const struct flash_log *log, uint8_t *pages, uint32_t offset)
 {

@@ -1,18 +1,21 @@
 /*
  * flash_log.h - the log of one shard: a ring of segments on flash, the newest of them in buffers.
  *
- * Shape:  segment s lies in slot s % segments. The newest `live` of them count; the other slots are
- *         being emptied of entries, to be written next. A buffer is free, open (records are added),
- *         closed (until its copies are made), being written, and written or failed until its shard
- *         frees it. A record's head, of kind VOID, is written before its page counts it, and its
- *         kind is written last: a reader of the buffers' bytes at any instant, also after the
- *         process was killed, finds whole records only.
- * Units:  position: sequence and page, in their order. location: slot, page and pages of a record,
- *         1..2^31 - 1. offset: in the payloads from page 1 on.
- * Owner:  struct flash_kept and the pages of buffers: memory that outlives the process, zero first.
- * Thread: flash_log_live, _pin, _offset and lookups: any. flash_log_write and _wrote: the tier's
- *         thread. flash_log_fill: between _reserve and _release without a lock. All else under the
- *         shard's lock.
+ * Shape:  segment s lies in slot s % segments. The newest `live` segments count. The entries of the
+ *         other slots are being removed, so that these can be written next. A buffer is free, open
+ *         (records are added), closed (until its copies are made), being written, and then written
+ *         or failed until the shard frees it. A record's head, of kind VOID, is written before the
+ *         page's header counts its bytes, and the final kind is written last. So a reader of the
+ *         buffer finds only complete records, at any instant, and also after the process was
+ *         killed.
+ * Units:  position: a segment's sequence and a page, as one number that grows. location: slot, page
+ *         and number of pages of a record, 1..2^31 - 1. offset: a byte's place in the payloads from
+ *         page 1 on.
+ * Owner:  struct flash_kept and the buffers' pages are in memory that outlives the process and is
+ *         zero at first.
+ * Thread: flash_log_live, _has, _pin, _unpin, _offset: any. flash_log_write and _wrote: the tier's
+ *         thread. flash_log_fill and _release: the core with the reservation, without a lock. All
+ *         else under the shard's lock.
  * Errors: false: there is no room now.
  * Bounds: segments of 3 pages at least; FLASH_SLOTS_MAX of them.
  */
@@ -24,22 +27,26 @@
 
 #include <stdatomic.h>
 
-#define FLASH_BUFFERS        2u
-#define FLASH_SLOTS_MAX      (1u << 14)
-#define FLASH_SLOTS_MIN      8u
-#define FLASH_TOMBS_SHARE    16u /* of a segment: where only tombstones go while no buffer is free */
+#define FLASH_BUFFERS   2u
+#define FLASH_SLOTS_MAX (1u << 14)
+#define FLASH_SLOTS_MIN 8u
+/* In the last part of a segment, one in this many, only tombstones are written while no buffer is
+ * free. */
+#define FLASH_TOMBS_SHARE    16u
 #define FLASH_POSITION(s, p) ((s)*FLASH_SEGMENT_PAGES + (p))
-#define FLASH_DROP_OLDER     (1ull << 63) /* in a DROP's number: and all segments before it */
-#define FLASH_DROP_ENTRIES   (1ull << 62) /* entries only: the segment's tombstones still hold */
-#define FLASH_MARK_OFF       UINT64_MAX   /* all is dead, for good */
+/* Flag in a DROP's number: all earlier segments are dropped, too. */
+#define FLASH_DROP_OLDER (1ull << 63)
+/* Flag: only the segment's entries are dropped; its tombstones still hold. */
+#define FLASH_DROP_ENTRIES (1ull << 62)
+#define FLASH_MARK_OFF     UINT64_MAX /* the mark of a tier that is off: every record is dead */
 
-/* The state that a restart after a kill needs beside the buffers' pages. */
+/* The state that a restart after a kill needs in addition to the buffers' pages. */
 struct flash_kept {
 	_Atomic uint64_t head;  /* the newest segment */
-	_Atomic uint64_t first; /* all older segments were forgotten */
-	_Atomic uint64_t
-		sequence[FLASH_BUFFERS]; /* in this buffer, not on flash for certain; 0: none */
-	_Atomic uint32_t unjournaled;    /* an erasure is missing in the log */
+	_Atomic uint64_t first; /* all older segments are forgotten */
+	/* By buffer: the segment in it, which may not be on flash yet; 0: none. */
+	_Atomic uint64_t sequence[FLASH_BUFFERS];
+	_Atomic uint32_t unjournaled; /* the log lacks an erasure */
 };
 
 enum flash_buffer_state {
@@ -54,32 +61,34 @@ enum flash_buffer_state {
 struct flash_buffer {
 	uint8_t *pages;
 	_Atomic uint32_t state;
-	_Atomic uint32_t copies;  /* records reserved and not settled */
-	_Atomic uint32_t readers; /* lookups that copy from the buffer */
-	/* Pages of which an entry was erased: they get no entry more (flash_shard.h). */
+	_Atomic uint32_t copies;  /* records that are reserved and not released */
+	_Atomic uint32_t readers; /* lookups that are copying from the buffer */
+	/* Bit n: an entry was erased whose record begins on page n. That page gets no further entry
+	 * (flash_shard.h). */
 	uint64_t spent[FLASH_SEGMENT_PAGES / 64];
 };
 
 struct flash_log_config {
-	struct flash_segment_id id; /* its sequence is unused */
-	uint64_t offset;            /* on the device, of slot 0 */
-	uint32_t segments, segment_pages;
-	uint32_t live;
+	struct flash_segment_id id; /* its sequence is not used */
+	uint64_t offset;            /* of slot 0, in bytes from the device's beginning */
+	uint32_t segments;          /* slots */
+	uint32_t segment_pages;     /* pages of a segment */
+	uint32_t live;              /* the newest segments that count; below segments */
 };
 
 struct flash_log {
 	struct flash_log_config c;
 	struct flash_kept *kept;
 	struct flash_buffer buffer[FLASH_BUFFERS];
-	uint32_t open;                               /* buffer; FLASH_BUFFERS: none */
-	uint32_t at;                                 /* offset of the next record */
-	_Atomic uint64_t head;                       /* as in kept */
-	_Atomic uint64_t mark;                       /* position: all records before it are dead */
-	_Atomic uint64_t lost[FLASH_SLOTS_MAX / 64]; /* slots whose segment is lost */
+	uint32_t open;         /* index of the open buffer; FLASH_BUFFERS: none */
+	uint32_t at;           /* offset of the next record */
+	_Atomic uint64_t head; /* as in kept */
+	_Atomic uint64_t mark; /* a position: all records before it are dead */
+	_Atomic uint64_t lost[FLASH_SLOTS_MAX / 64]; /* bit n: the segment in slot n is lost */
 };
 
-/* Makes a log without an open segment, whose head is that of kept. pages: FLASH_BUFFERS x
- * segment_pages of them. */
+/* Initialises a log without an open segment, whose head is that of kept. pages: FLASH_BUFFERS x
+ * segment_pages pages. */
 void flash_log_init(struct flash_log *log, const struct flash_log_config *config,
 		    struct flash_kept *kept, uint8_t *pages);
 
@@ -104,8 +113,9 @@ flash_is_lost(const struct flash_log *log, uint32_t slot)
 
 /* ---- locations ---- */
 
-/* Up to FLASH_LOCATION_EXACT a location has the exact number of pages, beyond it the next multiple
- * of a step: such a read takes two pages more at most, of the same segment. */
+/* Up to FLASH_LOCATION_EXACT a location has the exact number of pages. Beyond that the excess is
+ * rounded up to a multiple of FLASH_LOCATION_STEP, so a read may take up to two pages too many, of
+ * the same segment. */
 #define FLASH_LOCATION_EXACT 128u
 #define FLASH_LOCATION_STEP  3u
 static_assert(FLASH_LOCATION_EXACT + (256u - FLASH_LOCATION_EXACT) * FLASH_LOCATION_STEP >=
@@ -144,7 +154,8 @@ flash_location_pages(uint32_t location)
 	return pages < FLASH_SEGMENT_PAGES - page ? pages : FLASH_SEGMENT_PAGES - page;
 }
 
-/* Returns the pages that a location of a record with such a value has at most. */
+/* Returns the most pages that the location of a record with a value of at most value_max bytes may
+ * name. */
 static inline uint32_t
 flash_record_pages(uint32_t value_max)
 {
@@ -153,84 +164,90 @@ flash_record_pages(uint32_t value_max)
 	return pages <= FLASH_LOCATION_EXACT ? pages : pages + FLASH_LOCATION_STEP - 1;
 }
 
-/* Returns the segment of a location if it counts, and its page is not before the mark; else 0. */
+/* Returns the sequence of a location's segment if the segment counts and the page is not before the
+ * mark; otherwise 0. */
 uint64_t flash_log_live(const struct flash_log *log, uint32_t location);
-/* True if this segment still counts. */
+/* True if this segment counts. */
 bool flash_log_has(const struct flash_log *log, uint64_t sequence);
 
 /* ---- records ---- */
 
 struct flash_reserved {
 	uint64_t sequence;
-	uint32_t buffer, offset, head; /* offset of the record; bytes before its value */
+	uint32_t buffer; /* the buffer's index */
+	uint32_t offset; /* of the record */
+	uint32_t head;   /* bytes before the record's value */
 	uint32_t location;
-	bool has_expiry;
+	bool has_expiry; /* settling may change the expiry, but not whether there is one */
 };
 
-/* Payload of a segment. */
+/* Returns the bytes of payload in a segment. */
 static inline uint32_t
 flash_log_capacity(const struct flash_log *log)
 {
 	return (log->c.segment_pages - 1) * FLASH_PAYLOAD_BYTES;
 }
 
-/* True if a record of this many bytes needs the next segment. */
+/* True if a record of this many bytes does not fit into the open segment. */
 bool flash_log_wants_segment(const struct flash_log *log, uint32_t bytes);
-/* Closes the open segment, and opens the next, whose slot has no entries, as the shard ensures.
- * False: no buffer is free. */
+/* Closes the open segment and opens the next one. The shard has made sure that no entry leads to
+ * the next one's slot. False: no buffer is free. */
 bool flash_log_open(struct flash_log *log);
-/* Closes the open segment to further records. */
+/* Closes the open segment; it gets no further record. */
 void flash_log_close(struct flash_log *log);
 
-/* Reserves room for a record, VOID until it is settled; the caller fills in its value. */
+/* Reserves room for a record, which is VOID until it is settled. The caller fills in its value with
+ * flash_log_fill, from byte `at` of the value on. */
 bool flash_log_reserve(struct flash_log *log, const struct flash_record *record,
 		       struct flash_reserved *reserved);
 void flash_log_fill(struct flash_log *log, const struct flash_reserved *reserved, uint32_t at,
 		    const void *bytes, uint32_t len);
-/* True if the record may become an entry. Its expiry and status are those given at the
- * reservation. */
+/* True if the record may become an entry: its segment still counts, its page has no erased entry,
+ * and whether it has an expiry has not changed since the reservation. */
 bool flash_log_may_settle(const struct flash_log *log, const struct flash_reserved *reserved,
 			  uint32_t expiry_s);
 void flash_log_settle(struct flash_log *log, const struct flash_reserved *reserved, uint8_t status,
 		      uint32_t expiry_s);
-/* Releases the room, after it was settled or instead. Also without the lock. */
+/* Ends a reservation, settled or not. Needs no lock. */
 void flash_log_release(struct flash_log *log, const struct flash_reserved *reserved);
 
-/* Journals a tombstone, a flush or a drop. */
+/* Writes a record of kind TOMB, FLUSH or DROP. False: the open segment has no room. */
 bool flash_log_journal(struct flash_log *log, enum flash_kind kind, uint64_t number);
 /* Makes the next record begin on a new page. */
 void flash_log_turn_page(struct flash_log *log);
 /* Returns the position at which the next record would begin. */
 uint64_t flash_log_position(const struct flash_log *log);
-/* Prevents records that begin on this page from becoming entries, if it is in a buffer. */
+/* Prevents all records that begin on this page from becoming entries, if the page is in a
+ * buffer. */
 void flash_log_spend(struct flash_log *log, uint32_t location);
 
 /* ---- reads ---- */
 
-/* Returns the buffer of this segment, which keeps it until flash_log_unpin; FLASH_BUFFERS: the
- * segment is on flash. */
+/* Returns the buffer that has this segment, and keeps the segment there until flash_log_unpin.
+ * FLASH_BUFFERS: the segment is on flash. */
 uint32_t flash_log_pin(struct flash_log *log, uint64_t sequence);
 void flash_log_unpin(struct flash_log *log, uint32_t buffer);
 uint64_t flash_log_offset(const struct flash_log *log, uint32_t location);
 
 /* ---- writes: the tier's thread ---- */
 
-/* Completes a closed segment whose copies are made, for the caller to write; its tag is the buffer.
- */
+/* Seals a closed segment whose copies are made. The caller submits io, whose tag is the buffer's
+ * index. False: there is none. */
 bool flash_log_write(struct flash_log *log, struct flash_io *io);
 void flash_log_wrote(struct flash_log *log, uint32_t buffer, int32_t error);
 
 /* ---- ends of writes: under the lock ---- */
 
-/* Frees a buffer whose segment is on flash, or lost. */
+/* flash_log_free: frees a buffer whose segment is on flash, or is lost. flash_log_lose: marks a
+ * segment as lost. */
 void flash_log_free(struct flash_log *log, uint32_t buffer);
 void flash_log_lose(struct flash_log *log, uint64_t sequence);
 
-/* A buffer as a killed process left it: closed, with whole records, if its segment counts. False:
- * no process left it so. */
+/* Takes over a buffer as a killed process left it: closed, with its complete records, if its
+ * segment counts. False: its pages cannot be what a process left. */
 bool flash_log_adopt(struct flash_log *log, uint32_t buffer);
 
-/* A buffer's pages as they are. */
+/* Returns the pages of a buffer, for a walk. */
 struct flash_pages flash_log_pages(const struct flash_log *log, uint32_t buffer);
 
 #endif

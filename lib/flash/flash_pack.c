@@ -26,8 +26,8 @@ flash_pack(struct flash_packer *p, uint32_t len)
 	return FLASH_PACKED_HEAD + p->stream.total_out;
 }
 
-/* True if all of the input was used, the output has the expected length, and the stream has
- * ended. */
+/* True if all of the input was used, the stream has ended, and the output has the expected
+ * length. */
 static bool
 is_whole(const struct inflate_state *s, uint32_t length)
 {

@@ -1,16 +1,17 @@
 /*
- * flash_plan.c - computes shards, segments, columns and buckets from the bytes of a device.
+ * flash_plan.c - computes shards, segments, columns and buckets from the size of a device.
  */
 #include "flash_plan.h"
 
 #include "flash_rows.h"
 
-#define SPARE_PART       16u  /* one segment in this many is being emptied */
-#define SPARE_MIN        2u   /* least number of those, if there are columns */
-#define FULL_IN_THOUSAND 986u /* load of the index's slots (flash_index.h) */
-#define COLUMN_FULL      955u /* load of a column's slots */
-#define MORE_SEGMENTS    4u   /* of a log with columns: buffers, and a segment that does not fit */
-#define LARGE_MIN        8u   /* segments */
+#define SPARE_PART       16u  /* in one of this many segments, entries are being removed */
+#define SPARE_MIN        2u   /* least number of those segments, with columns */
+#define FULL_IN_THOUSAND 986u /* slots of the index in use, of 1,000 (flash_index.h) */
+#define COLUMN_FULL      955u /* slots of a column in use, of 1,000 */
+/* Live segments beyond those of a column: buffers, and one that does not fit. */
+#define MORE_SEGMENTS 4u
+#define LARGE_MIN     8u /* least number of segments for large items */
 
 static_assert(CONFIG_FLASH_HASHED == FLASH_COLUMN_RECORD_MAX,
 	      "what the options say of layout hash");
@@ -56,7 +57,7 @@ make_log(struct flash_plan *p, uint64_t device_bytes, uint32_t item_bytes)
 
 /* ---- layout hash ---- */
 
-/* Returns the segments that are needed for a number of live ones. */
+/* Returns the segments that are needed for this many live ones. */
 static uint32_t
 with_spare(uint32_t live)
 {
@@ -78,8 +79,8 @@ size_column(struct flash_plan_column *c, uint32_t pages, uint32_t item_bytes)
 	c->rows_pages = (uint32_t)(flash_rows_bytes(c->buckets) / FLASH_PAGE_BYTES);
 }
 
-/* Computes a column's segments, a quarter more during its conversion, and a reserve. Returns the
- * pages of log, columns and rows. */
+/* Computes columns of this many pages, and their log: the segments of one column, a quarter more
+ * that fills during a conversion, and a reserve. Returns the pages of log, columns and rows. */
 static uint64_t
 size_small(struct flash_plan *p, uint32_t pages, uint32_t item_bytes)
 {
@@ -93,7 +94,7 @@ size_small(struct flash_plan *p, uint32_t pages, uint32_t item_bytes)
 	       p->column.rows_pages;
 }
 
-/* Finds the largest column for which there is room. */
+/* Finds the largest columns for which there is room. */
 static void
 fit_small(struct flash_plan *p, uint64_t room, uint32_t item_bytes)
 {
@@ -126,7 +127,7 @@ make_hash(struct flash_plan *p, uint64_t device_bytes, const struct config_flash
 	large->live = large->segments - large->segments / SPARE_PART;
 	if (large->segments - large->live < SPARE_MIN)
 		large->live = large->segments - SPARE_MIN;
-	/* Large items are not smaller than this. */
+	/* The smallest large item is one byte longer than a column's longest record. */
 	index_of(large, FLASH_COLUMN_RECORD_MAX + 1);
 	fit_small(p, of_one - (uint64_t)large->segments * FLASH_SEGMENT_PAGES, c->item_size);
 	index_of(&p->log[0], c->item_size);

@@ -23,7 +23,7 @@ flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8
 	return true;
 }
 
-/* Walks over the records that begin on the first pages, up to the key's. */
+/* Walks over the records that begin on the first `pages` pages, up to the one with this key. */
 static enum flash_step
 walk_to(const struct flash_pages *p, uint32_t pages, struct view key, struct flash_found *found)
 {
@@ -43,7 +43,7 @@ walk_to(const struct flash_pages *p, uint32_t pages, struct view key, struct fla
 	return step;
 }
 
-/* Returns the place of a candidate, in a column or in the log, and its pages. */
+/* Describes the pages of a candidate, which is in a column or in the log. */
 static struct flash_pages
 pages_of(const struct flash_shard *s, const struct flash_candidate *at)
 {
@@ -76,8 +76,8 @@ flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const 
 	if (!was_buffer)
 		flash_pages_check(&p);
 	if (p.good == p.count) {
-		/* An entry's record begins on its first page, a bucket's record on either
-		 * page. */
+		/* An index entry leads to the first page. A column's record may begin on either
+		 * page of its bucket. */
 		const enum flash_step step =
 			walk_to(&p, flash_is_in_column(at) ? p.count : 1, key, found);
 
@@ -86,7 +86,7 @@ flash_read_judge(struct flash_shard *s, const struct flash_candidate *at, const 
 		if (step != FLASH_BAD)
 			return FLASH_OTHER;
 	}
-	/* A page that no longer belongs to its segment proves nothing about the key, nor does a
-	 * buffer about the device. */
+	/* If the segment or column no longer counts, the pages prove nothing about the key. A bad
+	 * page in a buffer proves nothing about the device. */
 	return is_live(s, at) && !was_buffer ? FLASH_UNREADABLE : FLASH_AGAIN;
 }

@@ -7,25 +7,25 @@
 
 #include "base/prefetch.h"
 
-#define AHEAD   16u  /* changes whose buckets are prefetched */
-#define AT_ONCE 256u /* changes read at a time without a worker */
+#define AHEAD   16u  /* changes by which the prefetch of buckets is ahead */
+#define AT_ONCE 256u /* changes in the list of this thread, when it reads records itself */
 
 struct recovery {
 	struct flash_shard *s;
 	const struct flash_recover_config *c;
 	struct flash_recovered found;
-	bool done[FLASH_RECOVER_DEPTH_MAX];
-	int32_t error[FLASH_RECOVER_DEPTH_MAX];
-	uint64_t sequence[FLASH_RECOVER_DEPTH_MAX];
-	uint32_t segments;  /* still to read */
-	uint32_t transfers; /* in progress */
-	uint32_t writes;    /* of those */
-	bool failed;        /* a write has failed */
-	uint64_t swept;     /* mark of the last sweep */
+	bool done[FLASH_RECOVER_DEPTH_MAX];         /* by transfer: it has ended */
+	int32_t error[FLASH_RECOVER_DEPTH_MAX];     /* by transfer: 0 or a negative errno */
+	uint64_t sequence[FLASH_RECOVER_DEPTH_MAX]; /* by transfer: the segment that it reads */
+	uint32_t segments;                          /* all segments to read */
+	uint32_t transfers;                         /* in progress */
+	uint32_t writes;                            /* of those */
+	bool failed;                                /* a write has failed */
+	uint64_t swept;                             /* the log's mark at the last sweep */
 	struct flash_replay_of of;
 	struct flash_replay replay; /* of the segment that this thread reads */
 	struct flash_change changes[AT_ONCE];
-	/* Slots whose segments are invalid, unless a DROP names them. */
+	/* Bit n: the segment in slot n is invalid, unless a DROP names it. */
 	uint64_t bad[FLASH_SLOTS_MAX / 64];
 };
 
@@ -50,7 +50,7 @@ memory_of(const struct recovery *r, uint32_t i)
 	return r->c->memory + (size_t)i * flash_log_segment_bytes(&r->s->log);
 }
 
-/* Handles an end, if there is one. */
+/* Handles the end of a transfer. False: none has ended. */
 static bool
 end_take(struct recovery *r)
 {
@@ -73,7 +73,7 @@ end_take(struct recovery *r)
 	return true;
 }
 
-/* Waits for an end. False: there will be none. */
+/* Waits for the end of a transfer. False: the recovery is stopped. */
 static bool
 end_wait(struct recovery *r)
 {
@@ -95,7 +95,7 @@ io_submit_wait(struct recovery *r, const struct flash_io *io)
 	return true;
 }
 
-/* Waits until no worker reads this segment. */
+/* Waits until no worker uses the memory of transfer i. */
 static void
 segment_take_back(struct recovery *r, uint32_t i)
 {
@@ -103,9 +103,8 @@ segment_take_back(struct recovery *r, uint32_t i)
 		r->c->wait(r->c->arg);
 }
 
-/* Waits until no transfer is in progress, at most FLASH_RECOVER_WAITS times, so that the next user
- * of the device gets none of their results. Sets the result's hangs if some are still in
- * progress. */
+/* Waits until no transfer is in progress, at most FLASH_RECOVER_WAITS times: the next user of the
+ * device must not receive their results. Sets found.hangs if some are still in progress. */
 static void
 stop(struct recovery *r)
 {
@@ -122,7 +121,7 @@ stop(struct recovery *r)
 	r->found.hangs = r->transfers != 0;
 }
 
-/* Writes the closed buffers to flash. False: one failed. */
+/* Writes the closed buffers to flash. False: the recovery was stopped. */
 static bool
 write_closed(struct recovery *r)
 {
@@ -170,8 +169,8 @@ end_read(struct recovery *r, uint64_t sequence)
 
 /* ---- records ---- */
 
-/* Inserts an entry. If the index is full, it is swept first, if records have died since the last
- * sweep. */
+/* Inserts an entry. If the index is full, it is swept and the insert is tried again, provided that
+ * records have died since the last sweep. */
 static bool
 insert(struct recovery *r, uint64_t hash, uint32_t location)
 {
@@ -184,7 +183,8 @@ insert(struct recovery *r, uint64_t hash, uint32_t location)
 	return flash_index_insert(&r->s->index, hash, location);
 }
 
-/* Applies a PUT. An item without a slot is forgotten as any other is, in the log first. */
+/* Applies a PUT. If the index has no room for the item, the item is forgotten, which is journaled
+ * first. */
 static void
 redo_put(struct recovery *r, const struct flash_change *c)
 {
@@ -240,7 +240,7 @@ prefetch_change(const struct recovery *r, const struct flash_change *c)
 	prefetch(&r->s->index.buckets[p.alternate]);
 }
 
-/* Applies changes in their order. */
+/* Applies changes in order. */
 static void
 redo_list(struct recovery *r, uint64_t sequence, const struct flash_change *changes, uint32_t count)
 {
@@ -255,7 +255,7 @@ redo_list(struct recovery *r, uint64_t sequence, const struct flash_change *chan
 
 /* ---- segments ---- */
 
-/* Waits for a job, done by any thread. */
+/* Waits until job i is done, and does jobs meanwhile. Returns its walk. */
 static struct flash_replay *
 worked(struct recovery *r, uint32_t i)
 {
@@ -267,7 +267,7 @@ worked(struct recovery *r, uint32_t i)
 	return &w->jobs[i].replay;
 }
 
-/* Applies the records of a segment, if all of its pages are valid. */
+/* Applies the records of a segment, up to an invalid page. True: the whole segment was valid. */
 static bool
 redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 {
@@ -289,7 +289,7 @@ redo_segment(struct recovery *r, const uint8_t *bytes, uint64_t sequence)
 	return p->step == FLASH_END;
 }
 
-/* Gives the segments read meanwhile to the workers. */
+/* Gives segments whose reads have ended to the workers. */
 static void
 share(struct recovery *r)
 {
@@ -306,7 +306,7 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 		for (; begun <= last && begun - sequence < r->c->depth; begun++)
 			if (!begin_read(r, begun))
 				return;
-		/* Tombstones may have closed the open buffer. */
+		/* Tombstones that were journaled meanwhile may have filled the open buffer. */
 		if (!write_closed(r))
 			return;
 		flash_shard_turn(r->s);
@@ -325,7 +325,8 @@ redo_all(struct recovery *r, uint64_t first, uint64_t last)
 	}
 }
 
-/* Forgets all records before a bad segment, which might have shadowed any of them. */
+/* Forgets all records up to the newest bad segment, which may have had a tombstone of any of
+ * them. */
 static void
 forget_bad(struct recovery *r, uint64_t first, uint64_t last)
 {
@@ -340,7 +341,7 @@ forget_bad(struct recovery *r, uint64_t first, uint64_t last)
 	}
 }
 
-/* Forgets keys that were in transfer between the store and the tier. */
+/* Forgets the keys that cores were moving between the store and the tier. */
 static void
 forget_intents(struct recovery *r)
 {
@@ -355,15 +356,15 @@ forget_intents(struct recovery *r)
 void
 flash_kept_forget(struct flash_kept *kept)
 {
-	/* In this order, and by single stores. */
+	/* This order, and one store each, keep it safe if the process is killed in between. */
 	kept->first = kept->head + 1;
 	kept->unjournaled = 0;
 	for (uint32_t i = 0; i < FLASH_BUFFERS; i++)
 		kept->sequence[i] = 0;
 }
 
-/* Writes the buffers that were kept. False: one could not be written, and its records are
- * lost. */
+/* Writes the buffers that a killed process left. False: one was damaged, or could not be written;
+ * its records are lost. */
 static bool
 write_kept(struct recovery *r)
 {
@@ -385,7 +386,7 @@ recover(struct recovery *r, struct flash_kept *kept)
 	const uint64_t oldest = last + 2 > s->log.c.live ? last + 2 - s->log.c.live : 1;
 	const uint64_t first = kept->first > oldest ? (uint64_t)kept->first : oldest;
 
-	/* Opens a segment for the records of forgotten keys. */
+	/* Keys that are forgotten during the recovery are journaled in a new segment. */
 	ensure(flash_log_open(&s->log));
 	s->clean = first - 1;
 	r->segments = (uint32_t)(last + 1 - first);

@@ -1,19 +1,21 @@
 /*
- * flash_recover.h - recovers a shard as the previous process left it, or empty.
+ * flash_recover.h - recovers a shard as the previous process left it, or makes it empty.
  *
  * A killed process leaves its segments on flash, buffers that may not be on flash yet, and struct
- * flash_kept. Recovery writes the buffers first, then reads the live segments in order and applies
- * their records again.
+ * flash_kept. Recovery writes the buffers to flash first. Then it reads the live segments in order
+ * and applies their records again.
  *
- * Shape:  nothing becomes reachable that was not reachable before. A record that recovery cannot
- *         keep is first invalidated in the log, so that the next restart does not find it either.
- * Owner:  memory: depth x a segment's pages, from and to which the device transfers.
- * Thread: one thread, before any other uses the shard; workers read records, and change nothing.
- *         It calls wait while it has to wait for the device or a worker.
- * Errors: if a segment cannot be read or has an invalid page, and no DROP record names it, it and
- *         all earlier segments are forgotten. The same holds for a buffer that cannot be written.
- * Bounds: `live` segments are read, depth at once. A stopped recovery waits FLASH_RECOVER_WAITS
- *         times for transfers to end.
+ * Shape:  nothing becomes reachable that was not reachable before. If recovery cannot keep a
+ *         record, it invalidates the record in the log before it goes on, so that the next restart
+ *         does not find it either.
+ * Owner:  memory: depth times the bytes of a segment, which the device was opened with.
+ * Thread: one thread, before any other uses the shard. Workers read records, and change nothing.
+ *         The thread calls wait when it must wait for the device or for a worker.
+ * Errors: a segment may be unreadable, or have an invalid page. Then it and all earlier segments
+ *         are forgotten, unless a DROP record names it. The same holds for a buffer that cannot be
+ *         written.
+ * Bounds: `live` segments are read, depth at a time. A recovery that is stopped calls wait at most
+ *         FLASH_RECOVER_WAITS times for its transfers to end.
  */
 #ifndef CLOCKOO_FLASH_RECOVER_H
 #define CLOCKOO_FLASH_RECOVER_H
@@ -32,32 +34,33 @@ struct flash_recover_config {
 	uint64_t (*hash)(void *arg, struct view key); /* the store's hash */
 	void (*wait)(void *arg);
 	void *arg;
-	/* Threads that read records meanwhile, besides this one; NULL: none. */
+	/* Threads that read records besides this one; NULL: none. */
 	struct flash_workers *workers;
-	/* Called at each segment and while recovery waits. done: segments read, of `all`. If it
-	 * returns false, the recovery ends at once. NULL: the recovery always continues. */
+	/* Called at each segment and at each wait. done: segments read so far, of `all`. Returning
+	 * false stops the recovery. NULL: it is never stopped. */
 	bool (*go_on)(void *arg, uint32_t done, uint32_t all);
 	void *go_on_arg;
 };
 
 struct flash_recovered {
-	uint32_t segments, bad;   /* segments read; segments that were invalid */
-	uint64_t puts, unindexed; /* records applied; records for which the index had no room */
-	bool stopped; /* by go_on: the shard is unusable, and what is kept stays as after a kill */
-	bool hangs;   /* stopped, and the device has not ended all transfers */
+	uint32_t segments, bad; /* segments read; of those, invalid ones */
+	/* PUT records applied; of those, records for which the index had no room. */
+	uint64_t puts, unindexed;
+	bool stopped; /* by go_on: the shard is unusable, and what a kill left is still there */
+	bool hangs;   /* stopped, with transfers that the device has not ended */
 };
 
-/* Recovers a shard. The caller passes kept and pages as the last process left them, and zeroed
- * buckets. */
+/* Recovers a shard. The caller passes kept and pages as the last process left them, and buckets
+ * that are zero. */
 struct flash_recovered flash_shard_recover(struct flash_shard *s,
 					   const struct flash_shard_config *config,
 					   const struct flash_recover_config *recover);
 
-/* Invalidates everything written so far, for this process and after any restart. */
+/* Invalidates everything that was written so far, for this process and for any later one. */
 void flash_kept_forget(struct flash_kept *kept);
 
 /* Writes all buffers to flash for a stop, while no other thread uses the shard. False: a write
- * failed, and the content must not be used. */
+ * failed; the caller must not mark the device CLEAN. */
 bool flash_shard_leave(struct flash_shard *s, const struct flash_recover_config *recover);
 
 #endif

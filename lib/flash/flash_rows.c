@@ -1,12 +1,12 @@
 /*
- * flash_rows.c - writes, reads, sums and checks rows.
+ * flash_rows.c - writes, reads and checks the rows of columns.
  */
 #include "flash_rows.h"
 
 #include "base/crc32c.h"
 
-#define SUM_THERE  (1ull << 32) /* a sum is never 0 */
-#define NUMBER_MAX (1ull << 40) /* above any number that counting reaches */
+#define SUM_THERE  (1ull << 32) /* keeps a sum from being 0 */
+#define NUMBER_MAX (1ull << 40) /* more than counting reaches */
 
 size_t
 flash_rows_bytes(uint32_t buckets)
@@ -22,8 +22,8 @@ piece_of(size_t bytes, size_t at)
 	return bytes - at < FLASH_TRANSFER_MAX ? (uint32_t)(bytes - at) : FLASH_TRANSFER_MAX;
 }
 
-/* Waits for transfers in progress, so that the next user of the device gets none of their
- * results. Returns how many have not ended. */
+/* Waits for the transfers in progress: the next user of the device must not receive their results.
+ * Returns how many have not ended. */
 static uint32_t
 drain(const struct flash_rows_io *rows, uint32_t under_way)
 {
@@ -38,7 +38,7 @@ drain(const struct flash_rows_io *rows, uint32_t under_way)
 	return under_way;
 }
 
-/* Transfers all rows. hangs: some transfers have not ended. */
+/* Reads or writes all rows. *hangs: transfers that have not ended. */
 static bool
 transfer_rows(const struct flash_column_config *c, const struct flash_rows_io *rows,
 	      enum flash_io_kind kind, bool *hangs)
@@ -94,8 +94,8 @@ flash_rows_write(const struct flash_column_config *c, const struct flash_rows_io
 
 /* ---- a start ---- */
 
-/* True if the numbers are ones that a process can have written. Lookups check fingerprints and
- * borders themselves. */
+/* True if a process can have left these numbers. Fingerprints and borders need no check: lookups
+ * cope with any. */
 static bool
 rows_are_sound(const struct flash_column_config *c)
 {

@@ -1,5 +1,5 @@
 /*
- * flash_segment.c - converts pages and records of the log to bytes and back.
+ * flash_segment.c - encodes and decodes the pages and records of the log.
  */
 #include "flash_segment.h"
 
@@ -17,11 +17,11 @@ enum head_bits {
 	VALUE_SHIFT = 16,
 	FLAGS_SHIFT = 34,
 	EXPIRY_SHIFT = 35,
-	CAS_BYTES_SHIFT = 36, /* of the bytes of the cas beyond the bits in the head */
+	CAS_BYTES_SHIFT = 36, /* number of the cas's bytes that are not in the head */
 	PACKED_SHIFT = 39,
 	CAS_SHIFT = 40,
 };
-#define VALUE_HERE    ((1u << 18) - 1) /* of a value's length */
+#define VALUE_HERE    ((1u << 18) - 1) /* the bits of a value's length that are in the head */
 #define VALUE_BITS    18u
 #define CAS_HERE_BITS 24u
 #define CAS_BYTES_MAX 5u
@@ -95,7 +95,7 @@ byte_place(uint32_t offset)
 	       (uint32_t)sizeof(struct flash_page) + offset % FLASH_PAYLOAD_BYTES;
 }
 
-/* Returns how many of len bytes from an offset on lie in the same page. */
+/* Returns how many of the next len bytes lie on the same page as the first. */
 static uint32_t
 run_of(uint32_t offset, uint32_t len)
 {
@@ -193,7 +193,8 @@ bit(uint64_t head, uint32_t shift)
 	return (head >> shift & 1) != 0;
 }
 
-/* Returns the bytes before the value, by the record's first eight. 0: they are no record's. */
+/* Returns the number of bytes before the value, computed from the record's first eight. 0: the
+ * eight are no record's. */
 static uint32_t
 head_bytes(uint64_t head)
 {
@@ -206,7 +207,7 @@ head_bytes(uint64_t head)
 		return 0;
 	if (kind == FLASH_PUT || kind == FLASH_VOID)
 		return key_len != 0 ? FLASH_RECORD_HEAD + fields + key_len : 0;
-	/* Other kinds have no fields of an item. */
+	/* A record of another kind has none of an item's fields. */
 	if ((head & ~(7ull << KIND_SHIFT)) != 0)
 		return 0;
 	return FLASH_RECORD_HEAD + (has_number(kind) ? 8u : 0);
@@ -262,8 +263,8 @@ flash_record_settle(uint8_t *pages, uint32_t offset, uint8_t status, uint32_t ex
 				  offset + FLASH_RECORD_HEAD + cas_bytes(head) +
 					  (bit(head, FLAGS_SHIFT) ? 4u : 0),
 				  &expiry_s, sizeof expiry_s);
-	/* The kind is one byte, so that it is the old or the new one at any instant the process may
-	 * end. */
+	/* The kind is in one byte: a process killed at any instant leaves the old or the new
+	 * kind. */
 	const uint8_t kind = (uint8_t)(FLASH_PUT | status << (STATUS_SHIFT - KIND_SHIFT) |
 				       bit(head, LONG_SHIFT) << (LONG_SHIFT - KIND_SHIFT));
 
@@ -292,7 +293,8 @@ page_at(const struct flash_pages *p, uint32_t page, struct flash_page *h)
 	return page < p->good;
 }
 
-/* Finds where the first record begins, in this page or a later one. False: a page is invalid. */
+/* Finds the first record that begins on this page or a later one. If there is none, *offset is the
+ * end. False: a page is invalid. */
 static bool
 first_from(const struct flash_pages *p, uint32_t page, uint32_t *offset)
 {
@@ -310,7 +312,7 @@ first_from(const struct flash_pages *p, uint32_t page, uint32_t *offset)
 	return true;
 }
 
-/* Returns the bytes of payload that follow without a gap, up to max. False: a page is invalid. */
+/* Finds how many bytes of payload follow without a gap, up to max. False: a page is invalid. */
 static bool
 bytes_from(const struct flash_pages *p, uint32_t offset, uint32_t max, uint32_t *len)
 {
@@ -338,7 +340,7 @@ page_ends(const struct flash_pages *p, uint32_t offset)
 	       offset % FLASH_PAYLOAD_BYTES >= h.used;
 }
 
-/* Most records begin and end on one page. */
+/* Reads a record that lies on one page, as most do. False: it does not, or is invalid. */
 static bool
 is_within_page(const struct flash_pages *p, uint32_t offset, struct flash_record *r)
 {
@@ -351,8 +353,7 @@ is_within_page(const struct flash_pages *p, uint32_t offset, struct flash_record
 	       r->head + r->value_len <= h.used - at;
 }
 
-/* Reads a record whose parts, its key included, may lie on several pages; it is assembled in
- * head. */
+/* Reads a record that may lie on several pages; its head and key are assembled in w->head. */
 static enum flash_step
 next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_record *r)
 {
@@ -361,7 +362,7 @@ next_across(const struct flash_pages *p, struct flash_walk *w, struct flash_reco
 
 	if (w->next == 0 && !first_from(p, 0, &offset))
 		return FLASH_BAD;
-	/* After its last record a page that is not full is empty. */
+	/* If the page has no more records, the next one is on a later page. */
 	if (offset < end && page_ends(p, offset) &&
 	    !first_from(p, offset / FLASH_PAYLOAD_BYTES + 1, &offset))
 		return FLASH_BAD;
@@ -394,7 +395,7 @@ flash_walk_next(const struct flash_pages *p, struct flash_walk *w, struct flash_
 	return FLASH_RECORD;
 }
 
-/* Returns the bytes of a record of another key that begins and ends here; 0: it is not such a
+/* Returns the length of a record of another key that ends on this page; 0: there is no such
  * record. */
 static uint32_t
 other_bytes(const uint8_t *at, uint32_t left, struct view key)

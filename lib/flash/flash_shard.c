@@ -1,5 +1,5 @@
 /*
- * flash_shard.c - changes of a shard: entries made, erased, claimed; flushes; lost segments.
+ * flash_shard.c - changes of a shard: entries are made, erased and claimed; flushes; lost segments.
  */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
@@ -9,11 +9,12 @@ const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT] = {
 
 /* ---- the sweep ---- */
 
-/* The fields that flash_log_live reads, for a check without a division for each entry. */
+/* The fields that flash_log_live reads, loaded once for many entries. A check then needs no
+ * division. */
 struct live_range {
 	const struct flash_log *log;
 	uint64_t head, mark;
-	uint32_t slot; /* of the head */
+	uint32_t slot; /* of the segment head */
 };
 
 static struct live_range
@@ -34,8 +35,8 @@ is_dead(const void *arg, uint32_t location)
 	       FLASH_POSITION(r->head - back, flash_location_page(location)) < r->mark;
 }
 
-/* Begins a pass if it is worth it, makes one slice of it, and ends it: then its segments have no
- * entries. */
+/* Makes one slice of the sweep's pass. Begins a pass if enough segments are dead. When the pass
+ * ends, its segments have no entries. */
 static void
 sweep(struct flash_shard *s)
 {
@@ -63,8 +64,9 @@ written(const struct flash_log *log)
 	return log->head * flash_log_capacity(log) + log->at;
 }
 
-/* Returns the slices of this turn: a pass ends before an eighth of the spare segments, or half of
- * one, is written. A number for each turn would not do: the turns of a busy core are few. */
+/* Returns the number of slices in this turn. A pass must end before an eighth of the spare segments
+ * is written, and at least half a segment. So the number follows the bytes written: a busy core
+ * makes few turns, and a fixed number a turn would be too few. */
 static uint32_t
 slices_due(struct flash_shard *s)
 {
@@ -88,21 +90,21 @@ flash_shard_sweep(struct flash_shard *s)
 
 /* ---- the journal ---- */
 
-/* The slot of the next segment has no entries. */
+/* True if no entry leads to the slot of the next segment. */
 static bool
 is_next_clean(const struct flash_shard *s)
 {
 	return s->log.head + 1 <= s->clean + s->log.c.segments;
 }
 
-/* Makes room for this many bytes, in the next segment if need be. */
+/* Opens the next segment if the open one has no room for this many bytes. */
 static void
 open_segment_for(struct flash_shard *s, uint32_t bytes)
 {
 	if (!flash_log_wants_segment(&s->log, bytes) || !is_next_clean(s))
 		return;
-	/* Opening a segment drops the oldest one, also for lookups that have begun: they see the
-	 * step. */
+	/* Opening a segment drops the oldest one. Lookups that have begun see the step of `moves`,
+	 * and begin again. */
 	if (!flash_log_open(&s->log))
 		return;
 	flash_index_step(&s->index);
@@ -131,7 +133,7 @@ flash_shard_mark(struct flash_shard *s, uint64_t mark)
 	flash_index_step(&s->index);
 }
 
-/* Ends all records of the shard: first in the log, then for lookups. */
+/* Makes all records of the shard dead: first by a FLUSH in the log, then for lookups. */
 void
 flash_shard_kill_all(struct flash_shard *s)
 {
@@ -146,9 +148,9 @@ flash_shard_kill_all(struct flash_shard *s)
 	flash_shard_mark(s, mark);
 }
 
-/* F: journals a flush that the shard has not seen yet; under the lock. A generation's number wraps
- * after half of its range, and the store begins a flush only after the one before has arrived
- * here. */
+/* Journals a flush that the shard has not seen yet (F). Under the lock. The comparison is safe
+ * though a generation's number wraps: the store begins a flush only after the one before has
+ * reached every shard. */
 static void
 catch_up(struct flash_shard *s, uint32_t generation)
 {
@@ -169,8 +171,9 @@ flash_shard_flushed(struct flash_shard *s, uint32_t generation)
 
 /* ---- erasures ---- */
 
-/* Erases all entries that match: journals a tombstone, then spends their pages, then removes them.
- * Columns are kept in memory and need no tombstone. */
+/* Erases all entries that match. In this order it journals a tombstone, marks the entries' pages as
+ * spent, and removes the entries, then the fingerprints in columns. Those need no tombstone, as a
+ * restart keeps the columns' rows. */
 static void
 entries_forget(struct flash_shard *s, uint64_t hash, bool journal)
 {
@@ -202,7 +205,7 @@ flash_shard_forget(struct flash_shard *s, uint64_t hash)
 	entries_forget(s, hash, true);
 }
 
-/* Lists the live entries that match, and returns their number; or FLASH_COLUMNS_TORN. The caller
+/* Lists the live candidates of a hash. Returns their number, or FLASH_COLUMNS_TORN. The caller
  * checks that nothing moved meanwhile. */
 static uint32_t
 list_candidates(const struct flash_shard *s, uint64_t hash, struct flash_candidate *at)
@@ -244,7 +247,7 @@ flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *p)
 		flash_columns_fetch_digits(&s->columns, &p->columns, &p->seen);
 }
 
-/* True if an entry or a fingerprint matches, dead entries included. */
+/* True if an entry, live or dead, or a fingerprint matches. */
 static bool
 key_matches(const struct flash_shard *s, const struct flash_shard_place *p)
 {
@@ -299,7 +302,7 @@ flash_shard_erase_at(struct flash_shard *s, uint64_t hash, const struct flash_sh
 		flash_shard_erase(s, hash);
 }
 
-/* ---- looks ---- */
+/* ---- lookups ---- */
 
 void
 flash_look_begin(struct flash_shard *s, struct flash_look *l)
@@ -315,7 +318,7 @@ flash_look_end(struct flash_shard *s, struct flash_look *l, uint64_t hash)
 {
 	l->count = list_candidates(s, hash, l->at);
 	l->tries++;
-	/* Never under the lock. */
+	/* Columns change under the lock only, so this lookup did not hold it. */
 	if (l->count == FLASH_COLUMNS_TORN) {
 		l->count = 0;
 		return false;
@@ -380,7 +383,8 @@ flash_shard_make_place(struct flash_shard *s, const struct flash_record *record,
 	const uint32_t most = FLASH_HEAD_BYTES_MAX + record->value_len;
 	bool there = false;
 
-	/* The first try may end on a spent page, the last page of its segment. */
+	/* The open segment may have a spent page at its end, where the first try leaves no room;
+	 * the second try opens the next segment. */
 	for (uint32_t tries = 0; tries < 2 && !there; tries++) {
 		if (most <= flash_log_capacity(&s->log))
 			open_segment_for(s, most);
@@ -433,7 +437,8 @@ flash_shard_put_nothing(struct flash_shard *s)
 
 /* ---- ends of writes ---- */
 
-/* W: writes tombstones, flushes and drops again, before their segment ceases to count. */
+/* Handles a failed write (W): journals the segment's tombstones, flushes and drops again, and only
+ * then stops counting the segment. */
 static void
 lose(struct flash_shard *s, uint32_t buffer)
 {

@@ -1,22 +1,23 @@
 /*
- * flash_shard.h - one shard of the tier: the keys it has, none of them with a stale copy.
+ * flash_shard.h - one shard of the tier: its keys, none of them with a stale copy.
  *
- * A key is in the store or in the tier, never in both (FLASH.md, whose letters name the rules).
+ * A key is in the store or in the tier, never in both. The letters of rules, such as (E), are those
+ * of FLASH.md.
  *
- * Shape:  an index over a log, and perhaps columns: records that left the log, by their hash. An
- *         entry of the index leads to a page and the record of its key that begins there; a
- *         fingerprint of a column to the pages of its bucket. A page of which an entry was erased
- *         gets no entry more: so an entry that was seen, erased and is seen again is the same only
- *         if its record is.
- * Units:  hash: of the key by the index's seed. generation: the store's, of flush. core: below
- *         FLASH_CORES_MAX.
- * Owner:  the caller: memory for buckets and buffers, and the state kept over a restart.
+ * Shape:  an index over a log, and perhaps columns, which have records that have left the log. An
+ *         entry of the index leads to a page, and to the record of its key that begins on it. A
+ *         fingerprint of a column leads to the pages of its bucket. A page from which an entry was
+ *         erased gets no further entry: an entry that is seen twice, and erased in between, is
+ *         therefore a different record.
+ * Units:  hash: the key's, with the index's seed. generation: the store's, which a flush
+ *         increments. core: below FLASH_CORES_MAX.
+ * Owner:  the caller: the memory of buckets and buffers, and the state that outlives a restart.
  * Thread: lookups and reads: any, without a lock. flash_log_write, _wrote: the tier's thread. All
- *         else: a core; those that say so under the key's lock in the store, which is always taken
- *         before the shard's.
- * Errors: results; nothing is refused that forgets.
- * Bounds: under the lock an insert, an erasure, a slice of the sweep, of which a turn has
- *         FLASH_SWEEP_SLICES; a walk of one segment after a failed write.
+ *         else: a core. Functions that need it are called under the key's lock in the store, which
+ *         is always taken before the shard's lock.
+ * Errors: results. Nothing that makes the tier forget is ever refused.
+ * Bounds: the lock is held for one insert, one erasure, or one slice of the sweep, and after a
+ *         failed write for a walk over one segment. A turn has at most FLASH_SWEEP_SLICES slices.
  */
 #ifndef CLOCKOO_FLASH_SHARD_H
 #define CLOCKOO_FLASH_SHARD_H
@@ -30,8 +31,8 @@
 
 #define FLASH_CORES_MAX    128u
 #define FLASH_LOOK_TRIES   8u
-#define FLASH_SWEEP_SLICE  64u /* buckets, at once under the lock */
-#define FLASH_SWEEP_SLICES 64u /* a turn, at most */
+#define FLASH_SWEEP_SLICE  64u /* buckets of one slice, under the lock */
+#define FLASH_SWEEP_SLICES 64u /* slices of a turn, at most */
 #define FLASH_BAD_MAX      8u  /* segments whose read errors are counted */
 
 #ifndef STORE_GAPS
@@ -63,8 +64,9 @@
 enum flash_counter { FLASH_COUNTERS(COUNTER_SYMBOL) FLASH_COUNTERS_COUNT };
 extern const struct counter_name flash_counter_names[FLASH_COUNTERS_COUNT];
 
-/* Each core notes here the key that it is moving between store and tier, in memory that outlives a
- * kill as flash_kept does: a process killed now may leave the key in both. */
+/* By core: the hash of the key that the core moves between store and tier, most recently. The
+ * memory outlives a kill, as flash_kept does, since a process that is killed during the move may
+ * leave the key in both. */
 struct flash_intents {
 	_Atomic uint64_t hash[FLASH_CORES_MAX];
 };
@@ -74,10 +76,10 @@ struct flash_bad {
 	uint32_t errors;
 };
 
-/* Column n of a shard lies in place n % count, in memory and on the device. */
+/* The columns of a shard. Column n has place n % count, in memory and on the device. */
 struct flash_column_config {
 	uint8_t *memory;         /* flash_columns_bytes(buckets) */
-	bool is_kept;            /* the memory is as the process before left it */
+	bool is_kept;            /* the memory has the columns of the previous process */
 	uint32_t count, buckets; /* count 0: the shard has a log only */
 	uint32_t pages;          /* of a column on the device */
 	uint64_t offset;         /* of the first column on the device */
@@ -88,21 +90,24 @@ struct flash_shard {
 	struct flash_index index;
 	struct flash_log log;
 	struct flash_intents *intents;
-	uint32_t generation; /* of the last flush that the log has */
-	/* The sweep: segments up to clean have no entries; a pass under way clears those up to
-	 * pass. */
+	/* The number of flushes that the log has seen, as the store counts them. */
+	uint32_t generation;
+	/* The sweep. Segments up to `clean` have no entries; the pass in progress will make that
+	 * `pass`. */
 	uint64_t clean, pass;
-	uint32_t next;         /* bucket of the pass; bucket_count: none is under way */
-	bool died;             /* entries died other than by age */
-	uint64_t written;      /* bytes of the log at the last turn */
-	_Atomic bool is_short; /* the tier's last reservation found no room */
+	uint32_t next;         /* next bucket of the pass; bucket_count: no pass is in progress */
+	bool died;             /* entries have died for another reason than their segment's age */
+	uint64_t written;      /* bytes written to the log, up to the last turn */
+	_Atomic bool is_short; /* the tier's last reservation here found no room */
 	struct flash_bad bad[FLASH_BAD_MAX];
 	uint32_t next_bad;
 	struct flash_column_config column;
 	struct flash_columns columns;
-	_Atomic uint64_t building; /* number of the column that is made; 0: none */
+	_Atomic uint64_t building; /* number of the column that is being made; 0: none */
 	_Atomic uint32_t is_column_due;
-	uint32_t erasable; /* columns that looks see, and the one that is made once it is put */
+	/* Mask of the columns that erasures must include: the visible ones, and the one being made
+	 * once its rows are put. */
+	uint32_t erasable;
 	struct counter counters[FLASH_COUNTERS_COUNT]; /* written under the lock */
 };
 
@@ -112,13 +117,13 @@ struct flash_shard_config {
 	uint32_t bucket_count;
 	struct flash_kept *kept;
 	struct flash_intents *intents;
-	uint8_t *pages; /* of the buffers, zeroed or kept */
+	uint8_t *pages; /* of the log's buffers: zero, or as a process left them */
 	uint32_t generation;
 	struct flash_column_config column;
 };
 
-/* Makes an empty shard with an open segment. Overwrites the kept state (flash_recover.h reads it
- * first). */
+/* Initialises an empty shard with an open segment. Overwrites the state that a process left;
+ * flash_recover.h reads it before. */
 void flash_shard_init(struct flash_shard *s, const struct flash_shard_config *config);
 
 /* ---- lookups (L) ---- */
@@ -126,12 +131,14 @@ void flash_shard_init(struct flash_shard *s, const struct flash_shard_config *co
 #define FLASH_IN_COLUMN    (1ull << 63)
 #define FLASH_LOOK_MATCHES (FLASH_INDEX_MATCHES + FLASH_COLUMN_MATCHES)
 
-/* A candidate of a lookup. In the log: a segment and a location there. In a column: its number and
- * FLASH_IN_COLUMN; the page and, in the lowest bit, whether there are two; its bucket, and the
- * slots that match. */
+/* A candidate of a lookup, in the log or in a column.
+ * In the log: sequence and location are those of its record.
+ * In a column: sequence is the column's number and FLASH_IN_COLUMN. location is the page, times
+ * two, and in the lowest bit whether there are two pages. bucket and slots are where the
+ * fingerprint matched. */
 struct flash_candidate {
 	uint64_t sequence;
-	uint32_t location; /* and FLASH_USED */
+	uint32_t location; /* FLASH_USED is set if the used bit was */
 	uint32_t bucket;
 	uint8_t slots;
 };
@@ -150,7 +157,7 @@ flash_candidate_pages(const struct flash_candidate *at)
 
 /* Returns the offset on the device at which the candidate is read. */
 uint64_t flash_candidate_offset(const struct flash_shard *s, const struct flash_candidate *at);
-/* Sets the candidate's used bit, if it still exists. Returns whether it was set before. */
+/* Sets the candidate's used bit, if the candidate still exists. True if the bit was set before. */
 bool flash_candidate_use(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at);
 
 struct flash_look {
@@ -160,47 +167,48 @@ struct flash_look {
 	struct flash_candidate at[FLASH_LOOK_MATCHES];
 };
 
-/* Begin and end a lookup, which is zero at first. Between the two the caller looks the key up in
- * the store; an item found there is the answer, and end is called all the same. True: a miss of the
- * store and of all candidates is final. False: begin again. */
+/* Begin and end a lookup; *look is zero at first. Between the two the caller looks the key up in
+ * the store. An item found there is the answer, and flash_look_end is called all the same. True: if
+ * the store and all candidates lack the key, that miss is final. False: begin again. */
 void flash_look_begin(struct flash_shard *s, struct flash_look *look);
 bool flash_look_end(struct flash_shard *s, struct flash_look *look, uint64_t hash);
 
-/* The lines that a lookup of a hash reads. */
+/* The cache lines that a lookup of a hash reads. */
 struct flash_shard_place {
 	struct place index;
-	/* Used by a shard with columns. */
+	/* Set only if the shard has columns. */
 	struct filter_place columns;
 	struct flash_columns_seen seen;
 };
-/* Prefetch the lines that a lookup reads first, and then those that it reads next, once the first
- * have arrived. Both come before flash_shard_lacks, at any time. */
+/* flash_shard_fetch prefetches the lines that a lookup reads first. flash_shard_fetch_more
+ * prefetches those that it reads next, once the first have arrived. Both are called at any time
+ * before flash_shard_lacks. */
 void flash_shard_fetch(const struct flash_shard *s, uint64_t hash, struct flash_shard_place *place);
 void flash_shard_fetch_more(const struct flash_shard *s, struct flash_shard_place *place);
 
-/* True if nothing matches and nothing moved since moves was flash_index_moves(): a miss of the
- * store seen after that is final. False: a full lookup must decide. */
+/* True if nothing matches, and nothing has moved since moves was read by flash_index_moves(). Then
+ * a miss of the store that was seen in between is final. False: a full lookup must decide. */
 bool flash_shard_lacks(const struct flash_shard *s, uint32_t moves,
 		       const struct flash_shard_place *place);
 
-/* True if the tier may have the key, for a caller that then makes a full lookup. */
+/* True if the tier may have the key; the caller then makes a full lookup. */
 bool flash_may_have(struct flash_shard *s, uint64_t hash);
 
 /* ---- reads (V) ---- */
 
 enum flash_verdict {
 	FLASH_FOUND,
-	FLASH_OTHER,      /* the record of another key */
-	FLASH_AGAIN,      /* its segment has left the log: look again */
-	FLASH_UNREADABLE, /* a miss, once the key is erased (E) */
+	FLASH_OTHER, /* the pages have the records of other keys only */
+	FLASH_AGAIN, /* the record's segment or column no longer counts: look the key up again */
+	FLASH_UNREADABLE, /* the request is a miss, after the key is erased (E) */
 };
 
 struct flash_found {
-	struct flash_record record; /* its key lies in walk */
-	struct flash_walk walk;     /* value_at: the value, in the payloads that were read */
+	struct flash_record record; /* its key points into walk or into the pages */
+	struct flash_walk walk; /* value_at: offset of the value in the payloads that were read */
 };
 
-/* Copies the candidate's pages if they are still in memory. False: the caller reads them from
+/* Copies the candidate's pages if they are still in a buffer. False: the caller reads them from
  * flash, at flash_candidate_offset. */
 bool flash_read_buffer(struct flash_shard *s, const struct flash_candidate *at, uint8_t *pages);
 enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_candidate *at,
@@ -209,35 +217,35 @@ enum flash_verdict flash_read_judge(struct flash_shard *s, const struct flash_ca
 
 /* ---- changes ---- */
 
-/* Erases all entries that match a key without a slot in the store, under the key's lock, also for a
- * later recovery (S, N, E). */
+/* Erases all entries that match the key, and journals it for a later recovery (S, N, E). Under the
+ * key's lock, while the store has no slot of the key. */
 void flash_shard_erase(struct flash_shard *s, uint64_t hash);
-/* Erases as flash_shard_erase, with a place that was fetched, and fetched more of, at any time
- * before. */
+/* Does what flash_shard_erase does. The place was filled by flash_shard_fetch and
+ * flash_shard_fetch_more, at any time before. */
 void flash_shard_erase_at(struct flash_shard *s, uint64_t hash, const struct flash_shard_place *p);
 
-/* True if, under the key's lock and without a slot in the store, this is still the key's entry, of
- * this generation. Then the shard's lock is held; the caller publishes or deletes the copy, and
- * calls flash_shard_claimed (P, X). */
+/* Claims a candidate, under the key's lock and while the store has no slot of the key. True if it
+ * is still the key's entry, and of this generation. Then the shard's lock is held: the caller
+ * publishes or deletes the copy, and calls flash_shard_claimed (P, X). */
 bool flash_shard_claim(struct flash_shard *s, uint32_t core, uint64_t hash, uint32_t generation,
 		       const struct flash_candidate *at);
 void flash_shard_claimed(struct flash_shard *s, uint64_t hash);
 
-/* Evict an item into the tier: flash_shard_reserve makes room for its record, without a lock of the
- * store; flash_log_fill copies it; flash_shard_put makes the entry, under the key's lock, while the
- * item is alive and before its slot is emptied. False: the item is evicted as without a tier. After
- * flash_shard_put, or instead of it, flash_log_release releases the room. */
+/* Evict an item into the tier, in three steps. flash_shard_reserve makes room for its record,
+ * without a lock of the store. flash_log_fill copies its value. flash_shard_put makes the entry,
+ * under the key's lock, while the item is alive and before its slot is emptied. False: the item is
+ * evicted as without a tier. flash_log_release ends the reservation in any case. */
 bool flash_shard_reserve(struct flash_shard *s, const struct flash_record *record,
 			 struct flash_reserved *reserved);
 bool flash_shard_put(struct flash_shard *s, uint32_t core, uint64_t hash,
 		     const struct flash_reserved *reserved, uint8_t status, uint32_t expiry_s);
-/* Counts a record that is not entered because its item changed. */
+/* Counts a record that gets no entry because its item has changed. */
 void flash_shard_put_nothing(struct flash_shard *s);
 
-/* Journals that a flush has begun this generation in the store (F). */
+/* Journals that a flush has begun this generation of the store (F). */
 void flash_shard_flushed(struct flash_shard *s, uint32_t generation);
 
-/* Handles the ends of writes (W), and sweeps a slice. */
+/* Handles the ends of writes (W), and makes some slices of the sweep. */
 void flash_shard_turn(struct flash_shard *s);
 
 #endif

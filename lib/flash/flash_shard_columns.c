@@ -1,6 +1,6 @@
 /*
- * flash_shard_columns.c - columns of a shard: making one from the log (C), and ending the oldest
- * (G).
+ * flash_shard_columns.c - the columns of a shard: how one is made from the log (C), and how the
+ * oldest ends (G).
  */
 #include "flash_shard_columns.h"
 #include "flash_shard_inside.h"
@@ -19,7 +19,8 @@ column_bit(const struct flash_shard *s, uint64_t number)
 static uint32_t
 visible_of(const struct flash_shard *s)
 {
-	/* Acquire: a column's rows and number are in place before it is visible. */
+	/* Acquire: pairs with the release in flash_columns_show; rows and number of a visible
+	 * column are in place. */
 	return atomic_load_explicit(&s->columns.kept->visible, memory_order_acquire);
 }
 
@@ -53,8 +54,8 @@ flash_shard_columns_init(struct flash_shard *s, const struct flash_column_config
 	if (!c->is_kept)
 		memset(c->memory, 0, sizeof(struct flash_columns_kept));
 	flash_columns_attach(&s->columns, c->memory, c->buckets);
-	/* No start of a log begins at the head of another, so pages of another log are never
-	 * mistaken. */
+	/* The salt is the head at which a cold start's log begins. No two starts begin at the same
+	 * head, so pages of an earlier start's columns are never taken for this one's. */
 	if (!c->is_kept)
 		s->columns.kept->salt = hash_word(s->log.head, s->log.c.id.device);
 	s->erasable = visible_of(s);
@@ -71,7 +72,7 @@ flash_shard_columns_hide(struct flash_shard *s)
 	flash_columns_show(&s->columns, 0);
 }
 
-/* ---- looks ---- */
+/* ---- lookups ---- */
 
 uint32_t
 flash_shard_columns_look(const struct flash_shard *s, const struct filter_place *place,
@@ -89,11 +90,11 @@ flash_shard_columns_look(const struct flash_shard *s, const struct filter_place 
 		uint32_t page,
 			pages = flash_columns_pages(&s->columns, m->column, m->bucket, &page);
 
-		/* Borders in a killed process's rows may be arbitrary; they never lead to pages
-		 * of another column, or of none. */
+		/* Rows of a killed process may have any border bits. They must not lead to a page
+		 * beyond the column. */
 		if (page >= has)
 			page = has != 0 ? has - 1 : 0;
-		/* No bucket begins after the last one. */
+		/* No bucket has pages behind the column's end. */
 		if (page + pages > has)
 			pages = 1;
 
@@ -125,8 +126,8 @@ flash_candidate_offset(const struct flash_shard *s, const struct flash_candidate
 				   (at->location & ~FLASH_USED) >> 1);
 }
 
-/* Marks an item as used in the columns. It was in the log at the lookup, and may since have moved
- * to a column, or be about to. */
+/* Marks an item as used in the columns. The lookup found it in the log; since then it may have
+ * moved to a column, or the column that is being made may have it. */
 static void
 use_in_columns(struct flash_shard *s, uint64_t hash, const struct flash_candidate *at)
 {
@@ -150,7 +151,8 @@ flash_candidate_use(struct flash_shard *s, uint64_t hash, const struct flash_can
 
 	const struct flash_column_match m = match_of(s, at);
 
-	/* If the column has ended, it may be another item's bit, which is a hint, too. */
+	/* If the column has ended, this sets another item's bit, which is harmless: used bits are
+	 * hints. */
 	return flash_columns_use(&s->columns, &m);
 }
 
@@ -178,8 +180,8 @@ flash_column_is_due(const struct flash_shard *s)
 	return atomic_load_explicit(&s->is_column_due, memory_order_acquire) != 0;
 }
 
-/* Decides whether a column is due: the log has its items, or its bytes, and some segments more,
- * for buffers and for one that does not fit. */
+/* Decides whether a column is due: the log has a column's items, or a column's bytes, and a few
+ * segments more, for the buffers and for one segment that does not fit. */
 void
 flash_shard_columns_turn(struct flash_shard *s)
 {
@@ -204,7 +206,8 @@ flash_column_begin(struct flash_shard *s)
 	const uint32_t bit = column_bit(s, number);
 
 	if ((visible_of(s) & bit) != 0) {
-		/* Items that were put into the log again are visible to lookups in progress. */
+		/* Reinserted items get entries in the index. A lookup that may have missed those
+		 * must begin again before the column is hidden. */
 		flash_index_step(&s->index);
 		protocol_gap();
 		flash_columns_show(&s->columns, visible_of(s) & ~bit);
@@ -230,7 +233,7 @@ flash_column_is_put(struct flash_shard *s)
 	s->erasable |= column_bit(s, s->building);
 }
 
-/* Returns the entry of this location, with its used bit; 0: there is none. */
+/* Returns the entry with this location, including its used bit; 0: there is none. */
 static uint32_t
 entry_of(const struct flash_shard *s, uint64_t hash, uint32_t location)
 {
@@ -261,7 +264,7 @@ flash_column_check(struct flash_shard *s, uint64_t hash, uint64_t sequence, uint
 void
 flash_column_skip(struct flash_shard *s, uint64_t to)
 {
-	/* A restart reads the log from there on. */
+	/* A restart reads the log from the next segment on. */
 	atomic_store_explicit(&s->log.kept->first, to + 1, memory_order_release);
 	protocol_gap();
 	flash_shard_mark(s, FLASH_POSITION(to + 1, 0));
@@ -296,7 +299,8 @@ bool
 flash_column_reinsert(struct flash_shard *s, uint64_t number, uint64_t hash,
 		      const struct flash_record *record, const uint8_t *value)
 {
-	/* The new entry's used bit is clear, so the record says that the item was fetched. */
+	/* The new entry's used bit is clear. The record remembers that a client has read the
+	 * item. */
 	const uint8_t status = record->status | ITEM_FETCHED >> ITEM_STATUS_SHIFT;
 	struct flash_reserved r;
 

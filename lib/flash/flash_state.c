@@ -1,6 +1,6 @@
 /*
- * flash_state.c - the file with the state that a killed process leaves: its layout, checks, begin
- * and end.
+ * flash_state.c - the file with the state that a killed process leaves: its layout and checks, its
+ * beginning and end.
  */
 #include "flash_state.h"
 
@@ -13,15 +13,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The file begins with a magic word that never changes: another build's layout is detected by its
- * sizes. */
+/* The file begins with a magic word, the same in all builds. Sizes in the head show whether another
+ * build wrote it. */
 #define PAGE_AT  4096u
 #define HEAD_AT  (PAGE_AT + MEMORY_PAGE_BYTES)
 #define PAGES_AT 65536u
-#define HEAD_MAX (1ull << 48) /* above any sequence that counting reaches */
+#define HEAD_MAX (1ull << 48) /* more than counting reaches */
 #define SUM_SEED 0x6574617473ull
 
-/* The head of the file. valid: the sum of the fields before it; zero: nothing is kept. */
+/* The head of the file. valid is a sum of the fields before it; zero: nothing is kept. */
 struct flash_state_head {
 	struct flash_state_id id;
 	uint32_t head_bytes, kept_bytes; /* sizes of this build */
@@ -54,7 +54,7 @@ flash_state_bytes(uint32_t shards, uint32_t segment_pages, size_t rows_bytes)
 
 /* ---- content of the file ---- */
 
-/* True if the numbers are ones that a process can have written. The shards check the rest. */
+/* True if a process can have left these numbers. The shards check the rest. */
 static bool
 is_sound(const struct flash_kept *kept)
 {
@@ -130,7 +130,8 @@ open_memory(struct flash_state *s, struct error *err)
 
 	if (base == MAP_FAILED)
 		return error_set(err, "flash: no memory for its buffers");
-	/* Lookups in columns then miss no TLB, and missing pages are found now. */
+	/* Huge pages save lookups in columns from TLB misses. Populating them now shows whether the
+	 * memory exists. */
 	madvise(base, s->bytes, MADV_HUGEPAGE);
 	madvise(base, s->bytes, MADV_POPULATE_WRITE);
 	s->base = base;
@@ -138,7 +139,7 @@ open_memory(struct flash_state *s, struct error *err)
 	return true;
 }
 
-/* Notes the file's time after changes by this process. */
+/* Sets the file's time, after this process has changed its content. */
 static void
 note_change(struct flash_state *s)
 {
@@ -176,7 +177,7 @@ flash_state_open(struct flash_state *s, const struct flash_state_config *c,
 	return true;
 }
 
-/* Invalidates the file; the rest of it then has no meaning. */
+/* Invalidates the content of the file. */
 static void
 invalidate(struct flash_state *s)
 {
@@ -212,7 +213,7 @@ flash_state_begin(struct flash_state *s, const struct flash_state_id *id, const 
 	memory_page_ready(s->page);
 	s->is_attempt = false;
 	note_change(s);
-	/* Release: all that the sum covers is written. */
+	/* Release: all that the sum covers is written before. */
 	atomic_store_explicit(&h->valid, head_sum(h), memory_order_release);
 }
 
@@ -223,7 +224,7 @@ flash_state_beat(struct flash_state *s, const struct beat *beat)
 
 	if (s->page == NULL)
 		return;
-	/* A flush that is set meanwhile stays. */
+	/* The exchange fails if another flush was set meanwhile, which then stays. */
 	if (due_s != 0 && due_s < beat->store_ns / NS_PER_S)
 		atomic_compare_exchange_strong_explicit(s->due, &due_s, 0, memory_order_relaxed,
 							memory_order_relaxed);

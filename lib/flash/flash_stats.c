@@ -3,11 +3,11 @@
  */
 #include "flash_stats.h"
 
-#define WORK_CORE 20u /* of reading a core's or a shard's counter, in ns */
+#define WORK_CORE 20u /* time of reading one counter of a core or shard, in ns */
 
 /* ---- sums ---- */
 
-/* Sums a counter over copies that are stride bytes apart. */
+/* Sums a counter over `count` structs that are stride bytes apart. */
 static uint64_t
 sum_of(const struct counter *first, size_t stride, uint32_t count)
 {
@@ -75,7 +75,7 @@ column_bytes(const struct flash_tier *t)
 	return pages * FLASH_PAGE_BYTES;
 }
 
-/* Returns the items in logs. Dead ones count until the sweep. */
+/* Returns the number of entries in all logs. Dead entries count until the sweep removes them. */
 static uint64_t
 log_items(const struct flash_tier *t)
 {
@@ -104,7 +104,7 @@ bytes_written(const struct flash_tier *t)
 	       CONVERT(PAGES) * FLASH_PAGE_BYTES;
 }
 
-/* Returns the live segments. */
+/* Returns the number of live segments. */
 static uint64_t
 segments_used(const struct flash_tier *t)
 {

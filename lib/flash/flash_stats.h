@@ -1,9 +1,9 @@
 /*
- * flash_stats.h - sums the tier's counters over cores and shards into rows of `stats` and of
- * `stats extstore`, with extstore's names if they mean the same.
+ * flash_stats.h - sums the tier's counters over cores and shards into rows of `stats` and of `stats
+ * extstore`. A row that means the same as one of extstore has its name.
  *
- * Shape:  counts since the start or the last reset; present amounts are not reset. A page of
- *         extstore's is a segment.
+ * Shape:  counters count since the start or the last reset; a reset does not change present
+ *         amounts. What extstore calls a page is a segment here.
  * Units:  as in the rows' names; amplification in thousandths.
  * Owner:  struct flash_tier owns it.
  * Thread: rows: any core, with relaxed accesses. reset: any core, one at a time.

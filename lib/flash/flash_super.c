@@ -1,16 +1,18 @@
 /*
- * flash_super.c - converts the superblock to bytes and back, and decides which start it allows.
+ * flash_super.c - encodes and decodes the superblock, and chooses the start.
  */
 #include "flash_super.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The superblock is a page as segments have them: its sum covers this sequence and number. */
+/* The superblock has the form of a segment's page, with this sequence, and the copy as its
+ * number. */
 #define SUPER_SEQUENCE 0x31726570757366ull /* "fsuper1" */
 #define COPIES         2u
-#define RANDOM_HEAD    (1ull << 40) /* above any sequence that counting reaches */
-#define HEAD_MAX       (1ull << 48) /* above any that counting reaches from there */
+/* More than counting reaches; sequences of a cold start begin above. */
+#define RANDOM_HEAD (1ull << 40)
+#define HEAD_MAX    (1ull << 48) /* more than counting from there reaches */
 
 static_assert(sizeof(struct flash_super) <= FLASH_PAYLOAD_BYTES, "it is one page");
 
@@ -51,8 +53,8 @@ is_zero(const uint8_t *bytes, size_t len)
 	return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
 }
 
-/* True if a copy was torn by a loss of power, beside a whole copy: some of its sectors are old,
- * others new, and all are a superblock's. */
+/* True if a copy was torn by a loss of power, beside a complete copy: each of its sectors is as
+ * before or after a write of a superblock. */
 static bool
 is_torn(const uint8_t *page, uint32_t copy, const struct flash_super *whole)
 {
@@ -64,7 +66,7 @@ is_torn(const uint8_t *page, uint32_t copy, const struct flash_super *whole)
 	if (h.sequence != (uint32_t)SUPER_SEQUENCE || h.number != copy ||
 	    s.layout.device != whole->layout.device)
 		return false;
-	/* A partition table ends in an odd number there. */
+	/* A partition table ends in bytes that make this number odd. */
 	for (uint32_t i = 0; i < FLASH_SHARDS_MAX; i++)
 		if (s.shard[i].head >= HEAD_MAX || s.shard[i].first > HEAD_MAX ||
 		    s.shard[i].rows >= HEAD_MAX)
@@ -112,7 +114,7 @@ is_state(const struct flash_state_id *state, const struct flash_super *super)
 	       is_layout(&state->layout, &super->layout);
 }
 
-/* True if the numbers are possible. Impossible ones would make the recovery read for ever. */
+/* True if the numbers are possible. A recovery with impossible ones might never end. */
 static bool
 super_is_sound(const struct flash_super *s)
 {
@@ -122,7 +124,7 @@ super_is_sound(const struct flash_super *s)
 	return true;
 }
 
-/* Returns why nothing is kept, independent of the kind of start; NULL: no such reason. */
+/* Returns why nothing can be kept by any kind of start; NULL: there is no such reason. */
 static const char *
 fault_of(const struct flash_before *b, const struct flash_layout *layout)
 {
@@ -156,7 +158,7 @@ flash_start_of(const struct flash_before *b, const struct flash_layout *layout,
 		strcpy(words, fault);
 		return FLASH_COLD;
 	}
-	/* The device was left CLEAN, so the state of a killed process is older. */
+	/* A CLEAN superblock is newer than what any killed process left. */
 	if (b->super->clean != 0) {
 		snprintf(words, FLASH_START_WORDS, "%s", b->gap_words);
 		return words[0] == '\0' ? FLASH_FROM_CLEAN : FLASH_COLD;

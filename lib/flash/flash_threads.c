@@ -1,6 +1,5 @@
 /*
- * flash_threads.c - passes transfers from each owner to all helpers in rings, and ends back in
- * lists.
+ * flash_threads.c - hands transfers from owners to helpers in rings, and their ends back in lists.
  */
 #include "flash_threads.h"
 
@@ -27,8 +26,8 @@ futex(_Atomic uint32_t *word, int operation, uint32_t value)
 static void
 wake(struct flash_threads *t, uint32_t count)
 {
-	/* Release: pairs with the acquire in sleep_until_woken; the submitted transfers are
-	 * visible. */
+	/* Release: pairs with the acquire in sleep_until_woken; the helper sees the submitted
+	 * transfers. */
 	atomic_fetch_add_explicit(&t->signal, 1, memory_order_release);
 	futex(&t->signal, FUTEX_WAKE, count);
 }
@@ -45,9 +44,10 @@ has_work(struct flash_threads *t)
 	return false;
 }
 
-/* Sleeps until a signal. An owner submits and then checks for sleepers; a helper counts as one
- * and then checks for work. All four accesses are sequentially consistent, so one of the two sees
- * the other. A signal that steps after it was read here ends the wait at once. */
+/* Sleeps until a signal. An owner submits, and then checks for sleepers. A helper counts itself as
+ * a sleeper, and then checks for work. All four accesses are sequentially consistent, so at least
+ * one of the two sees the other. If the signal changes after it was read here, the wait ends at
+ * once. */
 static void
 sleep_until_woken(struct flash_threads *t)
 {
@@ -88,21 +88,22 @@ queue_submit(struct flash_device *device, const struct flash_io *ios, uint32_t c
 	for (; n < count && (slot = pop(q, &q->unused)) != NO_SLOT; n++) {
 		ensure(flash_device_may_take(device, &ios[n]));
 		q->slots[slot].io = ios[n];
-		/* A position is reused only when its slot, and so its taker, has ended. */
+		/* The position was last used by a transfer that has ended, so its taker has read
+		 * it. */
 		atomic_store_explicit(&q->ring[(from + n) % FLASH_DEPTH_MAX], slot,
 				      memory_order_relaxed);
 	}
 	if (n == 0)
 		return 0;
-	/* Pairs with the loads in take and has_work: slots and ring are visible. */
+	/* Pairs with the loads in transfer_take and has_work, which then see slots and ring. */
 	atomic_store(&q->submitted, from + n);
 	if (atomic_load(&q->threads->asleep) != 0)
 		wake(q->threads, n);
 	return n;
 }
 
-/* Returns an end. Takes all ends that helpers have pushed, once the previous ones were
- * returned. */
+/* Returns the slot of a transfer that has ended. When all ends taken before are returned, it takes
+ * all that helpers have pushed since. */
 static uint32_t
 next_end(struct flash_queue *q)
 {
@@ -146,13 +147,13 @@ flash_queue_open(struct flash_queue *q, struct flash_threads *threads,
 
 /* ---- the helpers' side ---- */
 
-/* Takes a transfer. If its slot was read too late, the position belongs to another by then, and
- * the exchange fails. */
+/* Takes a transfer from the ring. If another helper took the same position first, or the position
+ * was reused, the exchange fails and the next one is tried. */
 static uint32_t
 transfer_take(struct flash_queue *q)
 {
-	/* Acquire: pairs with the exchange of the helper that took the previous one, so that
-	 * submitted is never seen older than taken. */
+	/* Acquire: pairs with the exchange of the helper that took the previous transfer, so that
+	 * submitted is never read older than taken. */
 	uint32_t at = atomic_load_explicit(&q->taken, memory_order_acquire), slot;
 
 	do {
@@ -165,8 +166,8 @@ transfer_take(struct flash_queue *q)
 	return slot;
 }
 
-/* Pushes an end. The owner takes the list whole, so no slot returns to its head while a helper
- * reads it. */
+/* Pushes an end. The owner takes the list as a whole, so no slot can leave the list and return
+ * while a helper reads its head. */
 static void
 push_end(struct flash_queue *q, uint32_t slot)
 {
@@ -185,7 +186,8 @@ sync_file(int fd)
 	return fdatasync(fd) == 0 ? 0 : -errno;
 }
 
-/* Transfers the rest of a read or a write by one call. Returns its bytes, or a negative errno. */
+/* Transfers the rest of a read or write by one call. Returns the bytes transferred, or a negative
+ * errno. */
 static int64_t
 transfer_part(int fd, const struct flash_io *io, uint32_t done)
 {

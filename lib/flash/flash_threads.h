@@ -2,19 +2,19 @@
  * flash_threads.h - flash devices whose transfers are made by helper threads, for kernels and
  * containers that refuse io_uring.
  *
- * Shape:  a queue is one owner's device. Its owner submits transfers to a ring and polls for their
- *         ends; helpers take them from the ring one by one, make each with preadv, pwritev or
- *         fdatasync, and push it onto the queue's list of ends. One group of helpers serves an
- *         array of queues in turn, and sleeps while all of them are empty.
+ * Shape:  a queue is the device of one owner. Its owner submits transfers to a ring, and polls for
+ *         their ends. Helpers take the transfers from the ring one by one, make each with preadv,
+ *         pwritev or fdatasync, and push it onto the queue's list of ends. One group of helpers
+ *         serves an array of queues in turn, and sleeps while all of them are empty.
  * Owner:  the caller owns the file, the memory of both structs, the data, and the threads, which
  *         stay in flash_threads_help until flash_threads_end.
  * Thread: submit and poll of a queue: its owner. flash_threads_work, _help, _end: any.
  * Errors: results. The rest of a short transfer is transferred; EAGAIN and EINTR are tried
  *         FLASH_TRIES_MAX times. A file that ends too early: -EIO.
- * Bounds: depth transfers a queue; no lock, no allocation. A submit makes one system call, a
- *         futex wake, and only while a helper sleeps; a poll makes none. A helper makes one
- *         transfer at a time: a group has as many in progress as it has threads, and one that
- *         hangs occupies one.
+ * Bounds: depth transfers a queue; no lock, no allocation. A submit makes one system call, a futex
+ *         wake, and only while a helper sleeps; a poll makes none. A helper makes one transfer at a
+ *         time, so a group has as many in progress as it has threads. A transfer that hangs
+ *         occupies one thread.
  *
  * Invariants (tests/unit/flash/test_flash_threads, with mutants of all four):
  * - A transfer that was submitted is taken by one helper.
@@ -42,12 +42,14 @@ struct flash_queue {
 	struct flash_device device;
 	struct flash_threads *threads;
 	int fd;
-	uint32_t unused; /* first of a list of free slots */
-	uint32_t ended;  /* first of a list of results that the owner has yet to return */
+	uint32_t unused; /* first of the list of free slots */
+	/* First of the list of results that the owner has taken and not yet returned. */
+	uint32_t ended;
 	/* Slots ring[taken .. submitted), modulo the ring's size, wait for a helper. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t submitted; /* written by the owner */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t taken;     /* written by helpers */
-	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t done;      /* first of a list of ends */
+	/* First of the list of ends that helpers push to. */
+	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t done;
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t ring[FLASH_DEPTH_MAX];
 	struct flash_queue_slot slots[FLASH_DEPTH_MAX];
 };
@@ -56,19 +58,20 @@ struct flash_threads {
 	struct flash_queue *queues;
 	uint32_t count;
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t asleep; /* number of sleeping helpers */
-	_Atomic uint32_t signal; /* steps with each wake; helpers sleep on it */
+	_Atomic uint32_t signal; /* incremented with each wake; helpers sleep on it */
 	_Atomic bool over;
 };
 
-/* Opens queues; all are opened before the first helper enters. */
+/* Initialise the group and its queues. All queues are opened before the first helper enters. */
 void flash_threads_init(struct flash_threads *threads, struct flash_queue *queues, uint32_t count);
 void flash_queue_open(struct flash_queue *queue, struct flash_threads *threads,
 		      const struct flash_file *file, uint32_t depth);
 
-/* Makes one transfer, of the first queue from *at on that has one; *at becomes the queue after
- * it. False: all are empty. */
+/* Makes one transfer, of the first queue from *at on that has one. *at becomes the queue after
+ * that. False: all queues are empty. */
 bool flash_threads_work(struct flash_threads *threads, uint32_t *at);
-/* Makes transfers, and sleeps while there are none, until flash_threads_end. */
+/* Makes transfers, and sleeps while there are none, until flash_threads_end. at: the first queue to
+ * serve. */
 void flash_threads_help(struct flash_threads *threads, uint32_t at);
 void flash_threads_end(struct flash_threads *threads);
 

@@ -1,11 +1,12 @@
 /*
- * flash_tier.c - the store's hooks as calls of shards; admission; segments handed to the device.
+ * flash_tier.c - the store's hooks, as calls of shards; admission; and the thread that writes
+ * segments to the device.
  */
 #include "flash_copy.h"
 
 #include "base/time_units.h"
 
-#define RESULTS 16u /* of the device at once */
+#define RESULTS 16u /* results taken from the device by one poll */
 
 const struct counter_name flash_offer_counter_names[FLASH_OFFER_COUNTERS_COUNT] = {
 	FLASH_OFFER_COUNTERS(COUNTER_NAME)};
@@ -21,7 +22,7 @@ count(struct flash_tier_core *c, enum flash_offer_counter what)
 
 /* ---- evictions ---- */
 
-/* Returns the budget. Relaxed, as for the admission: the value may be the one of a moment ago. */
+/* Returns the present budget. Relaxed: after a change a core may use the old one for a moment. */
 static uint64_t
 budget_of(const struct flash_tier *t)
 {
@@ -46,14 +47,15 @@ is_admitted(const struct flash_tier *t, struct flash_tier_core *c, const struct 
 	return false;
 }
 
-/* By several cores at once, so it may go below 0 a little. */
+/* Takes the record's bytes from the budget. Several cores do so at once, so tokens may go a little
+ * below 0. */
 static void
 spend(struct flash_tier *t, const struct flash_reserved *r, uint32_t value_len)
 {
 	const int64_t len = (int64_t)r->head + value_len;
 	const bool twice = t->c.convert != NULL && len <= FLASH_COLUMN_RECORD_MAX;
 
-	/* A record of the small stream is written a second time, into a column. */
+	/* The record will be written a second time, into a column. */
 	if (budget_of(t) != 0)
 		atomic_fetch_sub_explicit(&t->tokens, twice ? 2 * len : len, memory_order_relaxed);
 }
@@ -80,8 +82,7 @@ packer_of(const struct flash_tier *t, uint32_t core)
 	return t->c.packers != NULL && core < t->c.cores ? &t->c.packers[core] : NULL;
 }
 
-/* Packs the item's value in the core's packer. Returns the packed bytes; 0: the value is stored
- * unpacked. */
+/* Packs the item's value. Returns the number of packed bytes; 0: the value is stored unpacked. */
 static uint32_t
 pack(struct flash_packer *p, struct flash_tier_core *c, const struct store_core *sc,
      const struct item *it, uint32_t len)
@@ -109,7 +110,8 @@ copy_packed(struct flash_tier_core *c, struct flash_offer *o, const struct flash
 	counter_add(&c->counters[FLASH_PACKED_SAVED], value_len - packed);
 }
 
-/* By its longest head: status and flags do not decide it. */
+/* Returns the record's stream. The longest possible head counts, so that status and flags do not
+ * change the stream. */
 static uint32_t
 stream_of(const struct flash_tier *t, const struct flash_record *r)
 {
@@ -117,8 +119,9 @@ stream_of(const struct flash_tier *t, const struct flash_record *r)
 	       FLASH_RECORD_FIELDS + r->key.len + r->value_len > FLASH_COLUMN_RECORD_MAX;
 }
 
-/* Puts the item off until the device accepts a segment, or refuses it if sets wait and the device
- * has accepted none for FLASH_PATIENCE_NS. Relaxed: cores may disagree for a moment. */
+/* Decides about an item for whose record the device has no room. The item waits until the device
+ * accepts a segment. If sets wait for its memory, and the device has accepted none for
+ * FLASH_PATIENCE_NS, the item is refused. Relaxed: cores may disagree for a moment. */
 static uint64_t
 offer_no_room(struct flash_tier *t, struct flash_tier_core *c, struct flash_shard *s,
 	      const struct store_core *sc, bool waits)
@@ -146,7 +149,7 @@ has_room(struct flash_tier *t, struct flash_shard *s)
 	atomic_store_explicit(&t->short_since_ns, 0, memory_order_relaxed);
 }
 
-/* Returns a free place for an offer; 0: there is none, or the core is in the middle of a value. */
+/* Returns a free place for an offer, from 1 on. 0: none is free, or the core is slicing a value. */
 static uint64_t
 offer_place(const struct flash_tier_core *c)
 {
@@ -219,8 +222,9 @@ evicted(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 	struct flash_tier_core *c = &t->core[core];
 	struct flash_offer *o = offer_at(t, core, offer);
 
-	(void)generation; /* a reservation before a flush's mark makes no entry */
-	/* A value that was marked where it lies has another number since. */
+	/* A record reserved before a flush lies before the flush's mark, and gets no entry. */
+	(void)generation;
+	/* An item whose value was changed in place has another cas now. */
 	if (it != NULL && item_cas(it) != o->cas)
 		flash_shard_put_nothing(o->shard);
 	else if (it != NULL && flash_shard_put(o->shard, core, o->hash, &o->reserved,
@@ -243,7 +247,8 @@ absent(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation)
 		prefetched != NULL ? flash_prefetched_find(prefetched, hash) : NULL;
 
 	(void)generation;
-	/* A neighbour that is erased in one stream is journaled there. */
+	/* The key itself is in one stream at most, but other keys that match are erased, and
+	 * journaled, in both. */
 	for (uint32_t i = 0; i < t->c.streams; i++) {
 		struct flash_shard *s = flash_tier_shard(t, hash, i);
 
@@ -273,7 +278,7 @@ due(void *arg, uint32_t at_s)
 		atomic_store_explicit(t->c.flush_due, at_s, memory_order_release);
 }
 
-/* ---- looks ---- */
+/* ---- lookups ---- */
 
 void
 flash_tier_look_begin(struct flash_tier *t, struct flash_tier_look *l, uint64_t hash)
@@ -285,7 +290,8 @@ flash_tier_look_begin(struct flash_tier *t, struct flash_tier_look *l, uint64_t 
 	l->tries++;
 }
 
-/* A key goes from one stream to the other by way of the store, and that is a step of the first. */
+/* Checking the streams one after the other is enough: a key moves between them only through the
+ * store, and its leaving the first is a step of the first's `moves`. */
 bool
 flash_tier_look_end(struct flash_tier *t, struct flash_tier_look *l, uint64_t hash)
 {
@@ -306,7 +312,7 @@ flash_tier_moves(const struct flash_tier *t, const struct flash_tier_place *p)
 	return moves;
 }
 
-/* As flash_tier_look_end(). */
+/* The streams are checked one after the other, as in flash_tier_look_end(). */
 bool
 flash_tier_lacks(const struct flash_tier *t, const struct flash_tier_moves *moves,
 		 const struct flash_tier_place *p)
@@ -338,7 +344,7 @@ flash_tier_fetch(const struct flash_tier *t, const uint64_t *hashes, uint32_t co
 
 /* ---- turns ---- */
 
-/* Returns the bytes that may be copied in this turn, of which had are left from earlier ones. */
+/* Returns the bytes that may be copied in this turn. had: what was left after the last one. */
 static int64_t
 copy_room(int64_t had, uint64_t turn_ns, uint32_t waiting)
 {
@@ -469,7 +475,7 @@ flash_writer_work(struct flash_writer *w, uint64_t now_ns)
 		for (uint32_t n = 0; n < FLASH_OFFERS && flash_copies_work(&w->tier->core[i]); n++)
 			did = true;
 	note_oldest_write(w);
-	/* Nothing is under way by now, or it is the device's for ever. */
+	/* Either no transfer is in progress, or the device will keep it for ever. */
 	if (flash_health_off(&w->tier->health) != FLASH_ON)
 		return did;
 	if (w->is_refused && !io_submit_once(w, &w->refused))

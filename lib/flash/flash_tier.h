@@ -107,10 +107,10 @@ struct flash_offer {
 	const struct item *item;
 	struct flash_reserved reserved;
 	uint64_t hash;
-	uint64_t cas;       /* of the item when it was offered */
+	uint64_t cas;       /* the item's, when it was offered */
 	uint64_t posted_ns; /* turn in which it was posted */
-	uint32_t bytes;     /* of its key and value */
-	uint32_t value_at;  /* bytes of its value that are copied */
+	uint32_t bytes;     /* of the item's key and value */
+	uint32_t value_at;  /* bytes of its value that were copied */
 	enum flash_copier copier;
 	_Atomic bool is_whole; /* the thread's copy is made */
 } __attribute__((aligned(CACHE_LINE_BYTES)));
@@ -171,7 +171,8 @@ void flash_tier_init(struct flash_tier *tier, const struct flash_tier_config *co
 /* Changes admission and budget from now on. From any thread. */
 void flash_tier_change_mt(struct flash_tier *tier, bool admit_all, uint64_t budget);
 
-/* True if this core has turns of the tier; the loader has none, so its items are never put off. */
+/* True if this core makes turns of the tier. The loader makes none, so its evictions are never put
+ * off. */
 static inline bool
 flash_tier_has_turns(const struct flash_tier *tier, uint32_t core)
 {
@@ -202,9 +203,10 @@ struct flash_tier_place {
 void flash_tier_fetch(const struct flash_tier *tier, const uint64_t *hashes, uint32_t count,
 		      struct flash_tier_place *places);
 
-/* The keys that a pass has missed: its gets will look them up, and its sets erase them. */
+/* The keys that a pass of the parser has missed: its gets will look them up, and its sets will
+ * erase them. */
 struct flash_prefetched {
-	uint32_t count, next; /* most often the next one is asked for */
+	uint32_t count, next; /* the next one is the most likely to be asked for */
 	struct flash_tier_place places[FLASH_PREFETCHED_MAX];
 };
 static inline const struct flash_tier_place *
@@ -227,20 +229,24 @@ struct flash_tier_moves flash_tier_moves(const struct flash_tier *tier,
 bool flash_tier_lacks(const struct flash_tier *tier, const struct flash_tier_moves *moves,
 		      const struct flash_tier_place *place);
 
-/* Once a turn of the core: visits some of the shards that it owns, and adds to the bytes that may
- * be copied. waiting: store_evictions_wait(). */
+/* Is called once a turn of the core. Visits some of the shards that the core owns, and adds to the
+ * bytes that it may copy. waiting: store_evictions_wait(). */
 void flash_tier_turn(struct flash_tier *tier, uint32_t core, uint64_t now_ns, uint32_t waiting);
 
 /* ---- the tier's thread ---- */
 
 struct flash_writer {
 	struct flash_tier *tier;
-	struct flash_device *device; /* depth: FLASH_BUFFERS a shard; the converter's, too */
-	struct flash_io refused;     /* by the device, for now */
+	/* depth: FLASH_BUFFERS of each shard, and the converter's transfers */
+	struct flash_device *device;
+	/* A transfer that the device has not accepted yet, if is_refused. */
+	struct flash_io refused;
 	bool is_refused;
 	struct flash_ends ends;
-	uint64_t now_ns, looked_ns;                          /* at the oldest transfer, last */
-	uint64_t begun_ns[FLASH_BUFFERS * FLASH_SHARDS_MAX]; /* of a transfer's tag; 0: none */
+	uint64_t now_ns;    /* of this call */
+	uint64_t looked_ns; /* when the age of the oldest transfer was checked */
+	/* By tag: when the transfer was submitted; 0: not in progress. */
+	uint64_t begun_ns[FLASH_BUFFERS * FLASH_SHARDS_MAX];
 };
 
 /* Writes closed segments, and handles the ends of writes. Never waits. False: there was nothing to

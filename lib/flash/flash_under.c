@@ -1,6 +1,6 @@
 /*
- * flash_under.c - walks down from a block device in sysfs, and locks the files and devices that
- * it finds.
+ * flash_under.c - walks down from a block device in sysfs, and locks the files and devices that it
+ * finds below.
  */
 #include "flash_under.h"
 
@@ -14,7 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Room for a path in sysfs: that of a folder, and some names. */
+/* Room for a path in sysfs: the folder's, and some names behind it. */
 #define SYSFS_PATH_BYTES (FLASH_UNDER_PATH_BYTES + 320)
 
 struct walk {
@@ -54,7 +54,7 @@ folder_of(char folder[FLASH_UNDER_PATH_BYTES], const struct walk *w, unsigned de
 
 /* ---- loop devices over a file ---- */
 
-/* True if the loop device of that folder lies over this file. */
+/* True if the loop device of this folder lies over the file. */
 static bool
 lies_over(const char *folder, const struct stat *st)
 {
@@ -65,8 +65,7 @@ lies_over(const char *folder, const struct stat *st)
 	       behind.st_dev == st->st_dev && behind.st_ino == st->st_ino;
 }
 
-/* Checks that no loop device lies over the file, except the one named by but; otherwise returns
- * -EEXIST. */
+/* Returns -EEXIST if a loop device lies over the file, other than the one with the name but. */
 static int
 no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 {
@@ -97,7 +96,7 @@ no_loop_over(const struct walk *w, const struct stat *st, const char *but)
 
 /* ---- walk down ---- */
 
-/* Locks the file or block device behind the loop device of that folder, as its own user would. */
+/* Locks the file or block device behind the loop device of this folder, as a user of it would. */
 static int
 lock_behind(const struct walk *w, const char *folder, const char *path, uint32_t depth)
 {
@@ -128,8 +127,8 @@ lock_behind(const struct walk *w, const char *folder, const char *path, uint32_t
 	return under_block(w, next, depth + 1);
 }
 
-/* Walks down to the devices that device-mapper or md combined into this one. The kernel has
- * claimed these, but not what is behind them. */
+/* Walks down to the devices that device-mapper or md has combined into this one. The kernel has
+ * claimed those devices, but not what lies below them. */
 static int
 under_slaves(const struct walk *w, const char *folder, uint32_t depth)
 {
@@ -155,7 +154,7 @@ under_slaves(const struct walk *w, const char *folder, uint32_t depth)
 	return error;
 }
 
-/* Walks down from a block device. folder is its folder in sysfs. */
+/* Walks down from the block device of this folder in sysfs. */
 static int
 under_block(const struct walk *w, const char *folder, uint32_t depth)
 {
@@ -167,7 +166,7 @@ under_block(const struct walk *w, const char *folder, uint32_t depth)
 	if (line_of(line, folder, "loop/backing_file"))
 		return lock_behind(w, folder, line, depth);
 	if (line_of(line, folder, "partition")) {
-		/* The folder is a link into that of its disk. */
+		/* A partition's folder is within that of its disk. */
 		if (!line_of(line, folder, "../dev") ||
 		    sscanf(line, "%u:%u", &device_major, &device_minor) != 2)
 			return 0;

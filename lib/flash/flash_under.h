@@ -1,15 +1,15 @@
 /*
- * flash_under.h - locks what a flash device lies on: the file behind a loop device has the same
- * bytes under another name, which neither the kernel's claim nor the lock of the device protects.
+ * flash_under.h - locks what a flash device lies on. The file behind a loop device has the same
+ * bytes under another name, and neither the kernel's claim nor the device's lock protects that.
  *
- * Shape:  sysfs has the file behind a loop device, the disk of a partition, and the devices below
- *         device-mapper and md. All files and devices on the way down are locked, as their own
- *         user would lock them. A loop device that lies over the file would be another access to
- *         it.
+ * Shape:  sysfs names the file behind a loop device, the disk of a partition, and the devices below
+ *         device-mapper and md. All files and devices on the way down are locked, as a user of each
+ *         would lock it. A second loop device over the file is refused: it is another way to the
+ *         same bytes.
  * Owner:  the locks hold until flash_under_unlock.
- * Thread: any; no heap but readdir's.
- * Errors: a negative errno, with the file or device. One that cannot be opened is named, and not
- *         locked.
+ * Thread: any. The only heap is readdir's.
+ * Errors: a negative errno, and the file or device in `at`. One that cannot be opened is named in
+ *         `unopened`, and is not locked.
  * Bounds: FLASH_UNDER_MAX locks, FLASH_UNDER_DEPTH levels; deeper ones are ignored.
  */
 #ifndef CLOCKOO_FLASH_UNDER_H
@@ -30,12 +30,12 @@ struct flash_under {
 	char unopened[FLASH_UNDER_PATH_BYTES]; /* the first one that was not opened, or empty */
 };
 
-/* Locks what the open file or block device lies on. -EWOULDBLOCK, -EBUSY: another process uses
- * u->at; -EEXIST: u->at is a loop device that lies over the same file. On an error nothing stays
- * locked. */
+/* Locks what the open file or block device lies on. On an error no lock stays, and u->at is the
+ * cause. -EWOULDBLOCK, -EBUSY: another process uses it. -EEXIST: it is a loop device over the same
+ * file. */
 int flash_under_lock(struct flash_under *u, const char *sysfs, int fd);
-/* As flash_under_lock, for a block device by its numbers, without the check for loop devices
- * that lie over it. */
+/* Does the same for a block device given by its numbers, but does not look for loop devices over
+ * it. */
 int flash_under_lock_device(struct flash_under *u, const char *sysfs, unsigned device_major,
 			    unsigned device_minor);
 void flash_under_unlock(struct flash_under *u);

@@ -1,6 +1,6 @@
 /*
- * flash_uring.c - makes transfers as entries of a ring, with a slot for the remaining part of
- * each.
+ * flash_uring.c - makes transfers as entries of a ring; a slot has the part of its transfer that
+ * remains.
  */
 #include "flash_uring.h"
 
@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #define NO_SLOT UINT32_MAX
-#define OUR_FD  0 /* index of the file among those registered */
+#define OUR_FD  0 /* index of the file among those registered with the kernel */
 
 /* ---- slots ---- */
 
@@ -39,8 +39,8 @@ end_with(struct flash_uring *u, uint32_t slot, int32_t error)
 
 /* ---- entries ---- */
 
-/* Enters the remaining part of a slot's transfer. A slot has at most one entry, so the ring has
- * room. */
+/* Enters the remaining part of a slot's transfer into the ring. A slot has at most one entry, so
+ * there is room. */
 static void
 enter(struct flash_uring *u, uint32_t slot)
 {
@@ -69,8 +69,7 @@ enter(struct flash_uring *u, uint32_t slot)
 	u->under_way++;
 }
 
-/* Submits entries. If the kernel lacks memory or room for some, the next call sends them
- * again. */
+/* Submits entries. If the kernel temporarily refuses some, the next call submits them again. */
 static void
 entries_submit(struct flash_uring *u)
 {
@@ -181,7 +180,7 @@ flash_uring_close(struct flash_uring *u)
 	struct __kernel_timespec limit = {.tv_sec = FLASH_CLOSE_S};
 	struct io_uring_cqe *cqe;
 
-	/* Entries that the kernel never took are not waited for. */
+	/* The kernel never took these entries, so they have no end to wait for. */
 	u->under_way -= io_uring_sq_ready(&u->ring);
 	while (u->under_way != 0 && io_uring_wait_cqe_timeout(&u->ring, &cqe, &limit) == 0) {
 		io_uring_cqe_seen(&u->ring, cqe);

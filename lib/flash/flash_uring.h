@@ -2,16 +2,16 @@
  * flash_uring.h - a flash device over io_uring: a file or a block device, bypassing the kernel's
  * cache.
  *
- * Shape:  all rings share a file (flash_file.h); a ring belongs to one core, with a memory and
- *         the file, which the kernel registers once.
+ * Shape:  all rings share a file (flash_file.h). A ring belongs to one core. Its memory and the
+ *         file are registered with the kernel once.
  * Owner:  the caller owns the descriptor, and the memory, which stays until flash_uring_close.
  * Thread: one thread a ring.
- * Errors: a negative errno at open. Without enough locked memory buffers are not registered. The
- *         rest of a short transfer is transferred; -EAGAIN and -EINTR are tried FLASH_TRIES_MAX
- *         times. A file that ends too early: -EIO. If the kernel refuses a ring permanently,
- *         later transfers end with -EIO; those that it has not taken before hang.
- * Bounds: depth entries of the ring; one system call a submit, none a poll, except for rests and
- *         for entries that the kernel temporarily refused.
+ * Errors: a negative errno at open. If the process may not lock enough memory, the memory is not
+ *         registered. The rest of a short transfer is transferred; -EAGAIN and -EINTR are tried
+ *         FLASH_TRIES_MAX times. A file that ends too early: -EIO. If the kernel refuses a ring
+ *         permanently, later transfers end with -EIO; those that it has not taken before hang.
+ * Bounds: depth entries of the ring. A submit is one system call. A poll makes one only for the
+ *         rest of a transfer and for entries that the kernel temporarily refused.
  */
 #ifndef CLOCKOO_FLASH_URING_H
 #define CLOCKOO_FLASH_URING_H
@@ -23,7 +23,7 @@
 
 #define FLASH_CLOSE_S 10u
 
-/* Returns 0, or a negative errno: why the kernel refuses a ring. */
+/* Returns 0, or the negative errno with which the kernel refuses a ring. */
 int flash_uring_probe(void);
 
 struct flash_uring {
@@ -32,12 +32,13 @@ struct flash_uring {
 	uint8_t *memory;
 	size_t memory_bytes;
 	int fd;
-	bool fixed;         /* the memory is registered with the kernel */
-	bool unsent;        /* the ring has entries that the kernel temporarily refused */
-	int32_t broken;     /* 0, or why the ring takes nothing more */
+	bool fixed;  /* the memory is registered with the kernel */
+	bool unsent; /* the ring has entries that the kernel temporarily refused */
+	/* 0, or the negative errno with which the kernel refuses the ring permanently. */
+	int32_t broken;
 	uint32_t under_way; /* entries without a completion */
-	uint32_t unused;    /* first of a list of free slots */
-	uint32_t ended;     /* first of a list of slots whose end needs no kernel */
+	uint32_t unused;    /* first of the list of free slots */
+	uint32_t ended;     /* first of the list of slots that end without the kernel */
 	struct flash_uring_slot {
 		struct flash_io io;
 		uint32_t done, tries, next;
@@ -45,16 +46,16 @@ struct flash_uring {
 	} slots[FLASH_DEPTH_MAX];
 };
 
-/* Opens a ring. memory: at a multiple of FLASH_PAGE, with all transfers' data. Returns 0, or
- * -errno. */
+/* Opens a ring. memory: aligned to FLASH_PAGE, with the data of all transfers. Returns 0, or a
+ * negative errno. */
 int flash_uring_open(struct flash_uring *u, const struct flash_file *file, uint32_t depth,
 		     void *memory, size_t memory_bytes);
 
-/* Waits for transfers in progress, at most FLASH_CLOSE_S from one end to the next; not for use in
- * a turn. False: the kernel still uses the memory, which stays mapped. */
+/* Waits for the transfers in progress, at most FLASH_CLOSE_S from one end to the next. Not for a
+ * turn. False: the kernel still uses the memory, which stays mapped. */
 bool flash_uring_close(struct flash_uring *u);
 
-/* Returns the way of access, such as "io_uring, O_DIRECT, registered buffers". */
+/* Returns how the file is accessed, such as "io_uring, O_DIRECT, registered buffers". */
 const char *flash_uring_words(const struct flash_uring *u);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * flash_workers.c - hands jobs over by their states.
+ * flash_workers.c - a job passes from thread to thread by its state.
  */
 #include "flash_workers.h"
 
@@ -24,7 +24,7 @@ flash_workers_give(struct flash_workers *w, uint32_t job, const uint8_t *bytes, 
 
 	j->bytes = bytes;
 	atomic_store_explicit(&j->sequence, sequence, memory_order_relaxed);
-	/* Release: pairs with the acquire in job_take; bytes and the log are visible. */
+	/* Release: pairs with the acquire in job_take; its taker sees the bytes and the log. */
 	atomic_store_explicit(&j->state, FLASH_JOB_READY, memory_order_release);
 }
 
@@ -38,8 +38,8 @@ job_take(struct flash_job *j, enum flash_job_state then)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* Returns the oldest ready job; NULL: none is ready. By the time it is taken it may be another
- * thread's, or of a later segment. */
+/* Returns the oldest ready job; NULL: none is ready. Before the caller takes it, another thread
+ * may, and the slot may even have a later segment. */
 static struct flash_job *
 oldest_ready(struct flash_workers *w)
 {
@@ -73,7 +73,7 @@ flash_workers_work(struct flash_workers *w)
 			   atomic_load_explicit(&j->sequence, memory_order_relaxed));
 	if (j->replay.step == FLASH_RECORD)
 		flash_replay_next(&j->replay, &w->of, j->changes, FLASH_JOB_CHANGES);
-	/* Release: pairs with the acquire in flash_workers_is_done; the list is visible. */
+	/* Release: pairs with the acquire in flash_workers_is_done; the recovery sees the list. */
 	atomic_store_explicit(&j->state, FLASH_JOB_DONE, memory_order_release);
 	return true;
 }

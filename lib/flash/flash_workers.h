@@ -1,14 +1,14 @@
 /*
- * flash_workers.h - threads that read segments' records while a recovery changes its shard.
+ * flash_workers.h - threads that read the records of segments while a recovery changes its shard.
  *
- * Shape:  a job is a segment whose bytes were read: any thread checks its pages and lists its
- *         changes. The recovery takes the lists in the order of sequences. It is one of the
- *         threads, and without others does all jobs itself.
- * Owner:  the caller owns the lists' memory, and the threads, which leave flash_workers_help once
- *         flash_workers_end was called.
+ * Shape:  a job is a segment whose bytes were read. Any thread checks its pages and lists its
+ *         changes. The recovery applies the lists in the order of the segments. It is itself one of
+ *         the threads; if there is no other, it does all jobs.
+ * Owner:  the caller owns the lists' memory and the threads. The threads leave flash_workers_help
+ *         after flash_workers_end.
  * Thread: flash_workers_help, flash_workers_end: any. All others: the recovery's thread.
- * Bounds: FLASH_JOBS jobs of FLASH_JOB_CHANGES changes each; the recovery itself reads the rest
- *         of a segment with more. Threads sleep only in the wait that is passed in.
+ * Bounds: FLASH_JOBS jobs of FLASH_JOB_CHANGES changes each. If a segment has more, the recovery
+ *         itself reads the rest. A thread sleeps only in the wait function that is passed in.
  */
 #ifndef CLOCKOO_FLASH_WORKERS_H
 #define CLOCKOO_FLASH_WORKERS_H
@@ -23,7 +23,7 @@ enum flash_job_state {
 	FLASH_JOB_NONE,
 	FLASH_JOB_READY, /* any thread may take it */
 	FLASH_JOB_TAKEN, /* one thread works on it */
-	FLASH_JOB_DONE,  /* for the recovery */
+	FLASH_JOB_DONE,  /* its list is for the recovery */
 };
 
 struct flash_job {
@@ -48,16 +48,16 @@ void flash_workers_end(struct flash_workers *w);
 
 /* ---- the recovery's side ---- */
 
-/* Sets all jobs to FLASH_JOB_NONE, for this log. */
+/* Sets all jobs to FLASH_JOB_NONE, for the log of one shard. */
 void flash_workers_begin(struct flash_workers *w, const struct flash_replay_of *of);
-/* Makes a job ready. Its bytes stay until it is taken back. */
+/* Makes a job ready. The bytes stay unchanged until the job is taken back. */
 void flash_workers_give(struct flash_workers *w, uint32_t job, const uint8_t *bytes,
 			uint64_t sequence);
 /* Does the oldest ready job. False: none is ready. */
 bool flash_workers_work(struct flash_workers *w);
-/* True if a job that was given has its changes listed, by any thread. */
+/* True if some thread has listed the changes of a job that was given. */
 bool flash_workers_is_done(const struct flash_workers *w, uint32_t job);
-/* Withdraws a job; true once no thread works on it. */
+/* Withdraws a job. True once no thread works on it. */
 bool flash_workers_take_back(struct flash_workers *w, uint32_t job);
 
 #endif

@@ -1,16 +1,15 @@
 /*
- * front.c - a backend (backend.h): chooses the lane of a key, makes requests, and does a turn's
- * work.
+ * front.c - a backend (backend.h): finds the lane of each request, and does a turn's work.
  */
 #include "front_handover.h"
 
-#define OPENS_PER_TURN 64u /* lanes that are opened, or given up, in a turn */
+#define OPENS_PER_TURN 64u /* lanes opened, or reset because they are late, in a turn */
 
 const struct counter_name front_counter_names[FRONT_COUNTER_COUNT] = {FRONT_COUNTERS(COUNTER_NAME)};
 
 /* ---- requests ---- */
 
-/* Takes a request for an ask; NULL: it is refused. */
+/* Takes a free request for ask, and counts it. NULL: it is refused. */
 static struct front_request *
 request_take(struct front *f, struct front_lane *l, const struct backend_ask *ask)
 {
@@ -30,9 +29,8 @@ request_take(struct front *f, struct front_lane *l, const struct backend_ask *as
 	return request;
 }
 
-/* Makes a server's part of a flush. A server that gets no request keeps items that the flush
- * should have removed. Without its answer the flush is done if the server is away, and has failed
- * otherwise. */
+/* Begins a server's part of a flush. If the server gets no request, it keeps items that the flush
+ * should have removed, and owes a flush. The flush fails without it, unless the server is away. */
 static void
 flush_part(struct front *f, struct front_lane *l, struct front_request *whole,
 	   const struct backend_ask *ask)
@@ -55,7 +53,7 @@ flush_part(struct front *f, struct front_lane *l, struct front_request *whole,
 	front_request_queue(f, part);
 }
 
-/* Makes each server's part of a flush, on the first of its lanes. */
+/* Begins the flush at every server, on the first of its lanes. */
 static void
 flush_parts(struct front *f, struct front_request *whole)
 {
@@ -66,15 +64,15 @@ flush_parts(struct front *f, struct front_request *whole)
 					.req = &req,
 					.lane = whole->asked_lane};
 
-	whole->parts = 1; /* that of this function */
+	whole->parts = 1; /* this function's own */
 	for (uint32_t i = 0; i < f->lane_count; i += f->cfg.connections)
 		flush_part(f, &f->lanes[i], whole, &ask);
 	f->by_slot[backend_ticket_slot(whole->ticket)] = whole;
 	front_part_end(f, whole);
 }
 
-/* Flushes the store, once for all pending flushes. False: they wait, for keys that are being handed
- * over, or since the store has no number for a flush until its sweep has come round. */
+/* Flushes the store, once for all pending flushes. False: they wait, because adds of hand-overs are
+ * in progress, or because the store's sweep must end before it can flush again. */
 static bool
 flush_store(struct front *f)
 {
@@ -82,7 +80,7 @@ flush_store(struct front *f)
 	       copies_flush(&f->copies, serve_now_s(f->serve));
 }
 
-/* Begins the writes and flushes that wait, as far as they may begin now. */
+/* Begins those of the waiting writes and flushes that may begin now. */
 static void
 waiting_look(struct front *f)
 {
@@ -147,7 +145,8 @@ write_ask(struct front *f, const struct backend_ask *ask)
 	backend_value_end(f->serve, ask->lane, own.value_len);
 }
 
-/* Asks the server of a read's key, unless a request for it is under way; passes writes on. */
+/* Begins a request. A get of a key that is being requested follows that request; all others are
+ * queued. */
 static FLAT void
 ask(void *arg, const struct backend_ask *ask)
 {
@@ -171,8 +170,8 @@ ask(void *arg, const struct backend_ask *ask)
 	front_request_queue(f, request);
 }
 
-/* Queues a delete of the key to its server, ahead of this client's later requests on the same lane.
- */
+/* Queues a delete of the key to its server, before this client's later requests on the same
+ * lane. */
 static void
 drop(void *arg, struct view name, uint64_t hash)
 {
@@ -196,7 +195,8 @@ drop(void *arg, struct view name, uint64_t hash)
 	front_write_queue(f, request);
 }
 
-/* Sends queued requests. A lane that cannot send now stays in the list, after the others. */
+/* Sends queued requests. A lane that cannot send all of its requests now stays in the list, at the
+ * end. */
 static void
 send(void *arg)
 {
@@ -227,8 +227,8 @@ forget(void *arg, uint64_t ticket)
 		return;
 	request->wanted = false;
 	f->by_slot[backend_ticket_slot(ticket)] = NULL;
-	/* A sent request waits for its reply, a flush for its parts; and other requests may
-	 * follow it. */
+	/* The request must stay while it is sent and not answered, while it has parts, and while
+	 * others follow it. */
 	if (!request->sent && request->parts == 0 && list_empty(&request->coalesced.followers))
 		front_request_free(f, request);
 }
@@ -267,7 +267,7 @@ stats_look(struct front *f)
 	front_counts_reset(f->counts, &f->peer_counts, f->cfg.servers);
 }
 
-/* Handles all events; bounded, since each lane is in the list once. */
+/* Handles all events. Each lane is in the list at most once. */
 static void
 events_look(struct front *f)
 {
@@ -275,7 +275,7 @@ events_look(struct front *f)
 		front_lane_events(container_of(f->events.next, struct front_lane, event_link));
 }
 
-/* Acts on lanes that are due, in turns, and computes when the others are. */
+/* Handles lanes that are due, a limited number in a turn, and computes when the next one is due. */
 static void
 due_look(struct front *f)
 {
@@ -284,12 +284,10 @@ due_look(struct front *f)
 	f->due_ns = FRONT_NEVER;
 	for (uint32_t i = 0; i < f->lane_count; i++) {
 		struct front_lane *l = &f->lanes[(f->opening + i) % f->lane_count];
-		const uint64_t due_ns = front_lane_due(l);
 
-		if (due_ns <= f->now_ns && acts++ < OPENS_PER_TURN)
+		if (front_lane_due(l) <= f->now_ns && acts++ < OPENS_PER_TURN)
 			front_lane_on_time(l);
-		else if (due_ns < f->due_ns)
-			f->due_ns = due_ns;
+		front_lane_due_note(l);
 	}
 	f->opening = (f->opening + OPENS_PER_TURN) % f->lane_count;
 }

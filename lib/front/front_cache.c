@@ -1,12 +1,12 @@
 /*
- * front_cache.c - decides by request and answer what is cached, and for how long.
+ * front_cache.c - decides for each request and answer what is cached, and for how long.
  */
 #include "front_cache.h"
 
 #include "base/time_units.h"
 
-#define DELAY_MAX_S  2592000 /* a larger delay or expiry is a date */
-#define DELAY_EDGE_S 2u      /* clocks tick at different moments */
+#define DELAY_MAX_S  2592000 /* seconds; a larger delay or expiry is a date */
+#define DELAY_EDGE_S 2u      /* seconds; the seconds of two clocks begin at different moments */
 #define LOOK_BITS    ((FRONT_LOOK_SAMPLES - 1ull) << 24)
 
 /* ---- requests that copies answer ---- */
@@ -19,8 +19,8 @@ answers(void *arg, const struct mc_req *req, const struct item *item, uint64_t *
 	return copy_answers(&f->copies, req, item, cas);
 }
 
-/* True for few samples, whose server is recorded. The sampler has drawn a
- * number since the last sample, and some of its bits decide. */
+/* True for one in FRONT_LOOK_SAMPLES samples. It uses bits of the number that the sampler drew
+ * last. */
 static inline bool
 is_looked_at(const struct front *f)
 {
@@ -35,7 +35,8 @@ spared_look(struct front *f, struct view key)
 	counter_add(&counts->count[FRONT_SERVER_SPARED], FRONT_LOOK_WEIGHT);
 }
 
-/* Counts a sampled key that a copy has answered. Returns the keys before the next sample. */
+/* Counts a sampled key that a copy has answered. Returns the number of keys before the next
+ * sample. */
 static uint32_t
 sample(void *arg, struct view key, uint64_t hash)
 {
@@ -67,7 +68,8 @@ front_cache_asked(struct front *f, struct front_request *request)
 		copies_count(&f->copies, request->hash);
 }
 
-/* Takes the lease of a fetch. The new copy reports at least what the previous one did. */
+/* Takes the lease of a retrieval that will be sent. The new copy must have all that the previous
+ * one had. */
 void
 front_cache_lease(struct front *f, struct front_request *request)
 {
@@ -87,7 +89,7 @@ front_cache_lease(struct front *f, struct front_request *request)
 	front_server_add(request->lane->counts, FRONT_SERVER_FILLS);
 }
 
-/* Returns the remaining life of the received value, as its server has reported. */
+/* Returns the remaining life that the server has reported for the value it sent, in seconds. */
 static int32_t
 ttl_of(const struct front_lane *l)
 {
@@ -96,7 +98,7 @@ ttl_of(const struct front_lane *l)
 	return (l->reply.meta & FRONT_META_TTL) != 0 ? l->reply.ttl_s : FRONT_TTL_UNKNOWN;
 }
 
-/* True if copies end before that expiry in shared mode, so that it does not matter. */
+/* True if copies end sooner than the item in any case, because of shared mode's age limit. */
 static bool
 outlives_copies(const struct front *f, int32_t ttl_s)
 {
@@ -105,8 +107,8 @@ outlives_copies(const struct front *f, int32_t ttl_s)
 		(ttl_s > 0 && (ttl_s - 1) * NS_PER_S >= f->cfg.copy_ns));
 }
 
-/* Computes a copy's expiry: a second before the item expires at its server, whose seconds begin
- * at other moments. False: it has expired. */
+/* Computes a copy's expiry: a second before the item expires at its server, whose seconds begin at
+ * other moments. False: that time has passed. */
 static bool
 copy_expiry(const struct front_lane *l, uint32_t *expiry_s)
 {
@@ -121,7 +123,7 @@ copy_expiry(const struct front_lane *l, uint32_t *expiry_s)
 	return ttl_s != 0 && *expiry_s > serve_now_s(l->front->serve);
 }
 
-void
+NOT_FLAT void
 front_cache_value(struct front_lane *l, struct front_request *request)
 {
 	const bool meta = l->asked.ask == FRONT_ASK_MG;
@@ -161,7 +163,7 @@ stands_in_for_none(const struct front_request *request)
 	return request->lane == &request->lane->front->lanes[request->asked_lane];
 }
 
-/* True if the set alone determines the key's value, and its expiry is known. */
+/* True if the set alone determines the item that results, and its expiry is known here. */
 static bool
 is_cacheable_set(const struct front_request *request)
 {
@@ -187,8 +189,8 @@ front_cache_write(struct front *f, struct front_request *request)
 	return request->is_writer;
 }
 
-/* Limits the value's expiry to a second before it expires at its server, which has had it for at
- * most the time since the request was sent. False: it has expired. */
+/* Limits the value's expiry to a second before the item expires at its server. The server received
+ * it after sent_s. False: that time has passed. */
 static bool
 ends_before(struct front_request *request)
 {
@@ -212,7 +214,8 @@ front_cache_stored(struct front *f, struct front_request *request)
 	front_count(f, FRONT_EXCHANGED);
 }
 
-/* Notes a lost write. Its writer stays if the outcome can become known. */
+/* Notes a write of unknown outcome. Its key has no copy until the outcome becomes known, if it
+ * can. */
 static void
 doubt_add(struct front *f, const struct front_request *request)
 {
@@ -223,8 +226,8 @@ doubt_add(struct front *f, const struct front_request *request)
 		front_server_add(l->counts, FRONT_SERVER_UNKNOWN);
 }
 
-/* Ends a flush. A delayed one takes effect later, at other fronts too, where no item may then be
- * older than a copy. */
+/* Ends a flush. A flush without a delay is reported to the other fronts. A delayed one takes effect
+ * later, when no copy is as old as that anywhere. */
 static void
 flush_over(struct front *f, const struct front_request *whole)
 {
@@ -248,8 +251,7 @@ front_cache_end(struct front *f, struct front_request *request)
 	request->is_writer = false;
 	if (request->sent)
 		peers_notify(f->peers, &request->coalesced.key);
-	/* In shared mode any value may change at any time, so one more lost write does not
-	 * matter. */
+	/* In shared mode any value may change at any time, so a lost write makes no difference. */
 	if (!request->sent || request->outcome_known || copies_are_shared(&f->copies)) {
 		version_write_end_mt(f->copies.shared.versions, request->hash);
 		return;
@@ -262,7 +264,7 @@ front_cache_end(struct front *f, struct front_request *request)
 /* ---- flushes ---- */
 
 /* Returns the second until which a delayed flush may take effect; 0: it has no delay. A date in the
- * past is over. */
+ * past counts as now. */
 static uint32_t
 quiet_until_s(const struct front *f, int32_t delay_s)
 {

@@ -8,12 +8,12 @@
 #define FRONT_FORM_ASK(symbol, ask) FRONT_ASK_##ask,
 const uint8_t front_form_asks[FRONT_FORM_NONE] = {FRONT_FORMS(FRONT_FORM_ASK)};
 
-/* Flags of meta commands for which a text server's commands suffice: those that concern only the
- * client and the front, */
+/* Flags of meta commands that a text server can serve. ECHOES concern only the client and the
+ * front. */
 #define ECHOES                                                                                     \
 	(MC_FLAG_BASE64 | MC_FLAG_KEY | MC_FLAG_QUIET | MC_FLAG_OPAQUE | MC_FLAG_PATH |            \
 	 MC_FLAG_PROXY | MC_META_ORDER)
-/* and those that gets, set, delete and incr can express. */
+/* Flags that gets, set, delete and incr can express, for each meta command. */
 #define TEXT_MG                                                                                    \
 	(ECHOES | MC_FLAG_CAS | MC_FLAG_CLIENT | MC_FLAG_SIZE | MC_FLAG_VALUE | MC_FLAG_COMPARE)
 #define TEXT_MS (ECHOES | MC_FLAG_SET_EXPTIME | MC_FLAG_SET_CLIENT | MC_FLAG_MODE | MC_FLAG_COMPARE)
@@ -84,7 +84,7 @@ front_query_of(const struct mc_req *req)
 			take_meta(&q, &req->meta);
 		q.compare = req->verb == MC_CAS ||
 			    (req->verb >= MC_BIN_SET && req->verb <= MC_BIN_DECR && req->cas != 0);
-		/* An add or replace of the binary protocol with a cas is a cas. */
+		/* A binary add or replace with a cas has the effect of a cas command. */
 		if (q.compare && (req->verb == MC_BIN_ADD || req->verb == MC_BIN_REPLACE))
 			q.mode = MC_MODE_SET;
 		q.cas = is_binary(req->verb) || req->verb == MC_GETS || req->verb == MC_GATS;
@@ -92,7 +92,7 @@ front_query_of(const struct mc_req *req)
 	return q;
 }
 
-/* True if the query is a plain set. A binary set is not: its answer has the cas. */
+/* True if the query is a plain set. A binary set is none, as its answer has the cas. */
 bool
 front_query_is_plain_set(const struct front_query *q)
 {
@@ -174,7 +174,7 @@ meta_form(enum kind kind)
 	return forms[kind];
 }
 
-/* Returns the text command for a query. Text commands do not compare, except cas. */
+/* Returns the text command for a query; no text command but cas compares. */
 static enum front_form
 text_form(const struct front_query *q, enum kind kind)
 {
@@ -204,7 +204,8 @@ text_form(const struct front_query *q, enum kind kind)
 	return q->cas ? FRONT_FORM_GETS : FRONT_FORM_GET;
 }
 
-/* True if meta commands are preferred: their answers have a cas where text answers have none. */
+/* True if a meta command is preferred, because its answer has a cas that the text command's
+ * lacks. */
 static bool
 asks_in_meta(const struct front_query *q, enum kind kind)
 {
@@ -271,7 +272,8 @@ put_long(uint8_t *at, bool given, char letter, uint64_t n)
 	return given ? mc_put_u64(put_letter(at, true, letter), n) : at;
 }
 
-/* Writes t, R, T and N in an order with the meaning of the client's: each is a step. */
+/* Writes the flags t, R, T and N in an order that has the meaning of the client's: the server
+ * executes them one after the other. */
 static uint8_t *
 put_steps(uint8_t *at, const struct front_query *q)
 {
@@ -298,8 +300,8 @@ put_steps(uint8_t *at, const struct front_query *q)
 	return first || middle ? at : put_flag(at, q, MC_FLAG_TTL, 't');
 }
 
-/* Writes the flags of mg. The value and its flags are always requested, since they make the
- * answer's item. The client's opaque, the key and q concern only the client and the front. */
+/* Writes the flags of mg. f and v are always requested, as the answer's item needs them. The
+ * client's O, k and q are not sent: they concern only the client and the front. */
 static uint8_t *
 put_mg(uint8_t *at, const struct front_query *q, bool value)
 {
@@ -346,7 +348,7 @@ put_md(uint8_t *at, const struct front_query *q)
 	return put_long(at, (q->flags & MC_FLAG_NEW_CAS) != 0, 'E', q->new_cas);
 }
 
-/* Writes the flags of ma. The number is always requested. */
+/* Writes the flags of ma. v, the number, is always requested. */
 static uint8_t *
 put_ma(uint8_t *at, const struct front_query *q)
 {

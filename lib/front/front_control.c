@@ -1,5 +1,6 @@
 /*
- * front_control.c - advances every server's health by a step, and publishes the cores' state.
+ * front_control.c - advances the health of every server by a step, and publishes a state for the
+ * cores.
  */
 #include "front_control_core.h"
 
@@ -42,7 +43,7 @@ front_place_take(struct front_control *c, struct front_state *draft, uint32_t pl
 	p->failed = false;
 	p->host = host;
 	p->quiet_ns = 0;
-	p->outdated = true; /* what it has is unknown */
+	p->outdated = true; /* its content is unknown */
 	p->departs = p->joins = p->lost = false;
 	atomic_store_explicit(&r->failures, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->flush_done,
@@ -91,7 +92,7 @@ front_membership_ring(const struct front_membership *members, struct front_ring 
 		front_ring_rename(ring, members->server);
 }
 
-/* Builds the gutter's ring, with the fleet's hash. */
+/* Builds the ring of the gutter, with the fleet's hash. */
 void
 front_gutter_ring(const struct front_membership *members, struct front_ring *ring)
 {
@@ -109,7 +110,7 @@ front_control_has_gutter(const struct front_control *c)
 	return front_control_config(c)->gutter.count != 0;
 }
 
-/* Builds the ring of servers that stand in: those that are not away. */
+/* Builds the ring of stand-ins from the servers that are not away. */
 static void
 stand_ring(const struct front_control *c, struct front_state *draft)
 {
@@ -169,7 +170,8 @@ may_leave(const struct front_control *c, uint32_t place, uint64_t now_ns)
 	       (front_control_has_gutter(c) || away + 1 < config->servers.count);
 }
 
-/* True if a server may return: this changes the stand-ins of other servers that are away. */
+/* True if a server may return now. Without a gutter, its return changes the stand-ins of other
+ * servers that are away. */
 static bool
 may_return(const struct front_control *c, uint64_t now_ns)
 {
@@ -192,7 +194,7 @@ come_back(struct front_control *c, uint32_t place)
 	front_place_health(c, place, FRONT_HEALTH_LIVE);
 }
 
-/* Takes a server with a new address into use. The host there may hold keys of an earlier time. */
+/* Uses a server at its new address. The host there may have old values. */
 static void
 moved(struct front_control *c, struct front_state *draft, uint32_t place)
 {
@@ -203,7 +205,8 @@ moved(struct front_control *c, struct front_state *draft, uint32_t place)
 	front_place_down(c, draft, place, false);
 }
 
-/* Handles a changed address. Any but a name's first is used only once no request is open. */
+/* Handles a changed address. A server's first address is used at once; a later one only once no
+ * request to it is open. */
 static bool
 address_step(struct front_control *c, struct front_state *draft, uint32_t place)
 {
@@ -256,8 +259,8 @@ down_step(struct front_control *c, struct front_state *draft, uint32_t place, ui
 	return true;
 }
 
-/* Lets a server leave. Its content is stale from now on, unless other clients still use it; that of
- * its stand-ins will be. */
+/* Makes a server leave. Its content becomes stale, except in shared mode. The content of its
+ * stand-ins becomes stale when it returns. */
 static void
 leave(struct front_control *c, struct front_state *draft, uint32_t place, uint64_t now_ns)
 {
@@ -294,7 +297,7 @@ return_to_use(struct front_control *c, uint32_t place, uint64_t now_ns)
 		c->quiet_ns = front_control_quiet_until(c, now_ns);
 }
 
-/* Advances one server. True if cores must get a new state. */
+/* Advances one server's health. True if the draft must be published. */
 static bool
 place_step(struct front_control *c, struct front_state *draft, uint32_t place, uint64_t now_ns)
 {

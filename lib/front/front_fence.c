@@ -1,10 +1,11 @@
 /*
- * front_fence.c - requests lists of connections from servers, and draws the conclusions.
+ * front_fence.c - requests lists of connections from servers, and draws conclusions from them.
  */
 #include "front_cache.h"
 
-#define AGAIN_NS      100000000ull   /* pause before the next list; it grows by half each time */
-#define AGAIN_MAX_NS  1000000000ull  /* longest pause at the start */
+/* Pause before the next list; each following one is half as long again. */
+#define AGAIN_NS      100000000ull
+#define AGAIN_MAX_NS  1000000000ull  /* longest pause while the start's fence is open */
 #define SELDOM_MAX_NS 60000000000ull /* longest pause for lost writes */
 
 static bool
@@ -29,24 +30,14 @@ is_wanted(const struct front_lane *l)
 	       (first_lane(l) == l && in_doubt_has(&l->front->in_doubt, l->server));
 }
 
-/* Includes this lane in the front's next due time. */
-static void
-due_note(struct front_lane *l)
-{
-	const uint64_t due_ns = front_lane_due(l);
-
-	if (due_ns < l->front->due_ns)
-		l->front->due_ns = due_ns;
-}
-
 static void
 ask_at(struct front_lane *l, uint64_t ns)
 {
 	l->fence.ask_ns = ns;
-	due_note(l);
+	front_lane_due_note(l);
 }
 
-/* Returns the entry for this lane's port; NULL: there is none. */
+/* Returns the entry for this lane's port in the server's report; NULL: there is no room for it. */
 static _Atomic uint16_t *
 listed_port(const struct front_lane *l)
 {
@@ -57,14 +48,16 @@ listed_port(const struct front_lane *l)
 	return place < FRONT_LISTING_PORTS ? &l->report->port[place] : NULL;
 }
 
-/* Notes the lane's port. The process has answered on that connection, so its list contains it. */
+/* Notes the lane's port. The server's process has answered on the connection, so its list has
+ * it. */
 void
 front_fence_up(struct front_lane *l)
 {
 	_Atomic uint16_t *port = listed_port(l);
 
 	l->fence.port = conn_local_port(l->conn);
-	/* A list shows the kernel's addresses and ports, which are not this process's alone. */
+	/* With the kernel's address and ports, a list would also show other processes'
+	 * connections. */
 	l->fence.unable |= l->front->addresses[l->server].by_kernel;
 	if (port != NULL)
 		atomic_store_explicit(port, l->fence.port, memory_order_release);
@@ -73,8 +66,8 @@ front_fence_up(struct front_lane *l)
 		ask_at(l, l->front->now_ns);
 }
 
-/* Forgets the lane's port. Requests that the server has not read may still be executed, so the
- * connection is no longer one of this process. */
+/* Forgets the lane's port. From now on the connection counts as an earlier process's, since the
+ * server may still execute requests from it. */
 void
 front_fence_down(struct front_lane *l)
 {
@@ -120,8 +113,8 @@ listing_begin(struct front_lane *l)
 	front_listing_begin(&l->fence.listing, &ip, conn_local_port(l->conn));
 }
 
-/* Requests a list. Ports are noted before the list is made: a connection that takes one of them
- * later is listed besides. */
+/* Requests a list. The known ports are read before: if a later connection takes one of them, the
+ * list has it twice. */
 void
 front_fence_ask(struct front_lane *l)
 {
@@ -133,7 +126,6 @@ front_fence_ask(struct front_lane *l)
 		if (!l->fence.asked)
 			l->fence.ask_ns = l->front->now_ns + AGAIN_NS;
 	}
-	due_note(l);
 }
 
 void
@@ -177,8 +169,8 @@ front_fence_hastened(struct front_lane *l, struct conn *link, bool opened)
 	return true;
 }
 
-/* Sends a SYN from the port of an earlier process, one for each list: a round trip and more has
- * passed since the last SYN. */
+/* Resets the port of an earlier process by a SYN from it. There is one SYN for each list, so that
+ * it has had more than a round trip. */
 static void
 hasten(struct front_lane *l)
 {
@@ -192,7 +184,8 @@ hasten(struct front_lane *l)
 	if (from.local_port == 0)
 		return;
 	if (from.local_port !=
-	    l->fence.hastened) /* the previous port is not listed any more, or not last */
+	    /* The previous port is no longer listed, or no longer the last one. */
+	    l->fence.hastened)
 		l->fence.pause_ns = AGAIN_NS;
 	l->fence.hastened = from.local_port;
 	l->fence.hastens = serve_link_open(f->serve, &from);
@@ -200,7 +193,7 @@ hasten(struct front_lane *l)
 		f->lane_of_slot[conn_slot(l->fence.hastens)] = (uint32_t)(l - f->lanes) + 1;
 }
 
-/* Requests another list if this one has left anything open. */
+/* Requests another list later, if this one has left something undecided. */
 static void
 again(struct front_lane *l)
 {
@@ -228,7 +221,8 @@ front_fence_answered(struct front_lane *l, bool listed)
 	if (!l->fence.listing.unclear)
 		settle(l);
 	if (all == FRONT_LISTING_OURS && start_is_open(l)) {
-		/* Release: a value is cached only if it is requested after the list was made. */
+		/* Release: pairs with the acquire in front_may_cache; values requested from now on
+		 * may be cached. */
 		copies_fenced(&l->front->copies);
 		atomic_store_explicit(&l->report->fenced, true, memory_order_release);
 	}

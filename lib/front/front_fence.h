@@ -1,19 +1,21 @@
 /*
- * front_fence.h - decides whether a server may still execute requests sent on connections that
- * have ended: those of an earlier process with this address, and those on which writes were lost.
+ * front_fence.h - decides whether a server may still execute requests from connections that have
+ * ended. Such connections are those of an earlier process with this address, and those with which
+ * writes were lost.
  *
  * Private to lib/front.
  *
- * Shape:  a lane requests the list of a server's connections. At the start one lane of one core
- *         repeats this until the list shows no connections from this address but this process's
- *         own. After a lost write (in_doubt.h) the first lane of the core that lost it repeats
- *         this until the connection that carried the write is no longer listed. A server that
- *         cannot list connections is not asked again, nor is one that closes the connection
- *         instead of answering: at the start one such close is enough, for lost writes
- *         FRONT_FENCE_CUTS in a row. After a server's address changes, its lists prove nothing
- *         about writes sent to the old one. Connections of a killed process stay listed until they
- *         are reset. To reset one, the front sends a SYN from the same port: the server replies
- *         with a challenge ACK, and this host answers that with a RST.
+ * Shape:  a lane requests the server's list of its connections. After the start, one lane of one
+ *         core repeats that until the list shows no connection from this address except this
+ *         process's own. After a lost write (in_doubt.h), the first lane of the core that lost it
+ *         repeats that until the connection which carried the write is no longer listed.
+ *         A server is not asked again if it cannot list connections, or closes the connection
+ *         instead of answering: after the start one such close is enough, for lost writes it takes
+ *         FRONT_FENCE_CUTS in a row. If a server's address changes, its lists prove nothing about
+ *         writes sent to the old address.
+ *         Connections of a killed process stay listed until they are reset. To reset one, the front
+ *         sends a SYN from the same port: the server replies with a challenge ACK, and this host
+ *         answers that with a RST.
  * Units:  ns of the clock of serve_turn().
  * Owner:  each lane owns one front_fence; the local ports of all cores' lanes are in the server's
  *         shared report.
@@ -36,33 +38,34 @@ struct front_lane;
 #define FRONT_FENCE_CUTS 3u
 
 struct front_fence {
-	uint64_t ask_ns;   /* when to request a list; FRONT_NEVER */
-	uint64_t pause_ns; /* before the next list */
-	bool asked;
-	bool unable;          /* the server cannot list its connections */
-	uint32_t cuts;        /* connections that ended instead of an answer, in a row */
-	bool moved;           /* the server's address has changed since the front began */
-	uint16_t port;        /* local port of the lane's connection, else of its previous one */
-	uint32_t pass;        /* number of the list that was requested */
-	uint16_t hastened;    /* port of the last such connection */
-	struct conn *hastens; /* opened from the port of an earlier process; or NULL */
+	uint64_t ask_ns;   /* when the next list is requested; FRONT_NEVER: no list is due */
+	uint64_t pause_ns; /* pause before the next list */
+	bool asked;        /* a list was requested and has not arrived completely */
+	bool unable;       /* the server cannot list its connections */
+	uint32_t cuts;     /* connections that ended instead of answering, in a row */
+	bool moved;        /* the server's address has changed since the front began */
+	/* Local port of the lane's connection; if there is none, of its previous one. */
+	uint16_t port;
+	uint32_t pass;        /* number of the last list that was requested */
+	uint16_t hastened;    /* port that was reset last */
+	struct conn *hastens; /* the connection that resets a port; NULL: none */
 	struct front_listing listing;
 };
 
-/* Call when the lane is up, and when its connection ends. */
+/* To be called when the lane is up, and when its connection ends. */
 void front_fence_up(struct front_lane *l);
 void front_fence_down(struct front_lane *l);
-/* Call while the lane is down and its server has a new address. */
+/* To be called while the lane is down and its server has a new address. */
 void front_fence_moved(struct front_lane *l);
-/* Call when the lane's connection has ended and writes may have been lost with it. */
+/* To be called when the lane's connection has ended and writes may be lost with it. */
 void front_fence_lost(struct front_lane *l);
-/* Requests a list that is due. */
+/* Requests the list that is due. */
 void front_fence_ask(struct front_lane *l);
 void front_fence_row(struct front_lane *l, struct view name, struct view value);
-/* Handles the end of the list. False: the answer was an error. */
+/* Handles the end of a list. listed: false if the answer was an error. */
 void front_fence_answered(struct front_lane *l, bool listed);
-/* Call when a link has opened or ended. True: it served only to reset a port, and has been
- * freed. */
+/* To be called when a connection has opened or ended. True: the connection served only to reset a
+ * port, and was freed. */
 bool front_fence_hastened(struct front_lane *l, struct conn *link, bool opened);
 
 #endif

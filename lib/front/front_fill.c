@@ -1,5 +1,6 @@
 /*
- * front_fill.c - memory for the values that servers send: items that are filled as they arrive.
+ * front_fill.c - takes memory for values that servers send, as items that are filled while they
+ * arrive.
  */
 #include "front_core.h"
 
@@ -20,7 +21,7 @@ fill_begin(struct front_lane *l, struct front_request *request)
 	enum store_result r;
 
 	front_request_use_more(request);
-	/* A single answer may have more. */
+	/* One answer alone may exceed the limit. */
 	if (f->answer_bytes != 0 && f->answer_bytes + len > f->cfg.answer_bytes_max)
 		return STORE_NOT_YET;
 	r = store_begin(f->store, &request->fill, view, request->hash, len, l->reply.client_flags,

@@ -1,5 +1,5 @@
 /*
- * front_fleet.c - copies a state to the draft, and exchanges it for the current one.
+ * front_fleet.c - copies the current state to the draft, and makes the draft the current state.
  */
 #include "front_fleet.h"
 
@@ -97,7 +97,7 @@ front_exchange_publish(struct front_exchange *x)
 {
 	struct front_state *was = atomic_load_explicit(&x->now, memory_order_relaxed);
 
-	/* Pairs with front_exchange_turn_mt. */
+	/* Release: pairs with the acquire in front_exchange_turn_mt. */
 	atomic_store_explicit(&x->now, x->draft, memory_order_release);
 	x->draft = was;
 }

@@ -1,21 +1,22 @@
 /*
- * front_fleet.h - the state of a fleet for the cores: addresses of servers, rings, and the
- * treatment of each server's keys.
+ * front_fleet.h - the state of a fleet as the cores see it: addresses of servers, rings, and how
+ * each server's keys are treated.
  *
- * The control thread makes a whole state beside the one that is in use, and exchanges them
- * between turns; nothing of a state that a core may see is ever written. Findings of cores about
- * servers are in reports beside the states.
+ * The control thread prepares a complete state beside the one in use, and exchanges the two between
+ * turns of the cores. A state that a core may see is never written. What cores find out about
+ * servers is in reports beside the states.
  *
- * Shape:  two states. Control fills the draft and publishes it; a core asks once a turn which one
- *         is current, and may keep only numbers of it until the next turn. A core has settled a
- *         state when no request of a former state is open. A server keeps its place while it is
- *         in the fleet; rings refer to places.
- * Owner:  the caller: front_exchange_bytes() at the alignment of a cache line, zeros.
- * Thread: _mt: the core that it names. The others: the control thread; init before any core turns.
- * Errors: front_exchange_draft: NULL while a core has not settled the current state; call it
- *         again later.
- * Bounds: room places, at most FRONT_SERVERS_MAX; CORES_MAX cores; constant time except init and
- *         copies of rings.
+ * Shape:  two states. The control thread fills the draft and publishes it. A core asks once a turn
+ *         which state is current; until the next turn it may keep numbers of it, but no pointers
+ *         beyond that. A core has settled a state when no request of an earlier state is open. A
+ *         server has the same place as long as it is in the fleet; rings refer to places.
+ * Owner:  the caller: front_exchange_bytes() of zeros, aligned to a cache line.
+ * Thread: _mt: the core that the call names. The others: the control thread; front_exchange_init
+ *         before any core turns.
+ * Errors: front_exchange_draft: NULL while some core has not settled the current state; the caller
+ *         tries again later.
+ * Bounds: `room` places, at most FRONT_SERVERS_MAX; CORES_MAX cores. Calls take constant time,
+ *         except for init and copies of rings.
  *
  * Invariants (tests/unit/front/test_front_fleet):
  * - A state that a core has does not change until that core asks again.
@@ -35,11 +36,11 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-/* The treatment of the keys that a ring assigns to a server. */
+/* How the keys are treated that a ring assigns to a server. */
 enum front_condition {
 	FRONT_PLACE_IN_USE,
-	FRONT_PLACE_REFUSED, /* they fail at once */
-	FRONT_PLACE_AWAY,    /* the server that stands in has them */
+	FRONT_PLACE_REFUSED, /* requests for them fail at once */
+	FRONT_PLACE_AWAY,    /* the server that stands in for it has them */
 	FRONT_PLACE_VACANT,  /* no server has this place */
 };
 
@@ -52,26 +53,29 @@ enum front_role {
 };
 
 struct front_state {
-	uint32_t generation; /* the first published one is 1; 0 has no servers */
-	uint32_t count;      /* places */
-	bool special;        /* a server is not in use, or keys move or are handed over */
+	/* Number of the state: the first published one is 1; 0 has no servers. */
+	uint32_t generation;
+	uint32_t count; /* places */
+	bool special;   /* a server is not in use, keys move, or keys are handed over */
 	struct front_address address[FRONT_SERVERS_MAX];
 	struct front_server server[FRONT_SERVERS_MAX];
 	uint8_t condition[FRONT_SERVERS_MAX]; /* enum front_condition */
 	uint8_t role[FRONT_SERVERS_MAX];      /* enum front_role, for the rows of `stats front` */
-	/* A new number requests a probe of a server that is not in use, after a pause. 0:
-	 * none. */
+	/* A new number requests a probe of a server that is not in use, after pause_ms. 0: no
+	 * probe. */
 	uint32_t probe[FRONT_SERVERS_MAX];
 	uint32_t pause_ms[FRONT_SERVERS_MAX];
 	struct front_login login; /* of connections that are opened from now on */
-	/* For each place: the host of its server, a name or an address. */
+	/* By place: the host of its server, a name or an address. */
 	char (*host)[FRONT_HOST_BYTES];
 	/* Rings of this state. All but the first may have no points. */
-	struct front_ring *ring;   /* the server of each key */
-	struct front_ring *stand;  /* the stand-in of a server that is away */
-	struct front_ring *next;   /* in a reload: keys with another server there are refused */
-	struct front_ring *was;    /* after a reload: the server that hands a key over */
-	struct front_ring *before; /* after a chained one: the server before both reloads */
+	struct front_ring *ring;  /* the server of each key */
+	struct front_ring *stand; /* the stand-in of a server that is away */
+	/* During a reload: a key whose server here is another one is refused. */
+	struct front_ring *next;
+	/* After a reload: the server of each key before it, which hands the key over. */
+	struct front_ring *was;
+	struct front_ring *before; /* after a chained reload: the server of each key before both */
 };
 
 /* The reason why a connection to a server, or a request to it, failed. */
@@ -107,60 +111,65 @@ struct front_report {
 	alignas(64) _Atomic uint32_t failures; /* consecutive ones, of all cores */
 	_Atomic uint64_t failed_ns;            /* time of the last one */
 	_Atomic uint8_t why;                   /* reason of the last one: enum front_failure */
-	_Atomic uint32_t probed;               /* the last front_state.probe that it has answered */
-	/* If unequal, it holds items that a flush should have removed, and is flushed before
-	 * use. */
+	/* Number of the last probe (front_state.probe) that it has answered. */
+	_Atomic uint32_t probed;
+	/* Numbers of flushes. While they differ, it has items that a flush should have removed, and
+	 * it is flushed before it is used. */
 	_Atomic uint32_t flush_due, flush_done;
-	/* A key that another server got may have an old value here: a delete of it has failed. */
+	/* A key that another server has now may have an old value here, since a delete of it has
+	 * failed. */
 	_Atomic bool outdated;
-	/* The server executes no requests of an earlier process with this address any more. */
+	/* The server can execute no more requests of an earlier process with this address. */
 	_Atomic bool fenced;
-	/* Local ports of connections that the server has answered, of all cores; 0: none. Ports
-	 * that find no place count as an earlier process's. */
+	/* The local ports of all cores' connections that the server has answered on; 0: none. A
+	 * port for which there is no room here is taken for an earlier process's. */
 	_Atomic uint16_t port[FRONT_LISTING_PORTS];
 };
 
 struct front_exchange {
 	_Atomic(struct front_state *) now;
 	uint32_t cores, room;
-	struct front_state *draft; /* the other one */
+	struct front_state *draft; /* the state that is not `now` */
 	struct front_warm *warm;   /* NULL: no key is handed over */
 	struct {
-		alignas(64) _Atomic uint32_t settled; /* its generation */
+		/* Generation of the state that this core has settled. */
+		alignas(64) _Atomic uint32_t settled;
 	} core[CORES_MAX];
 	struct front_report report[FRONT_SERVERS_MAX];
 	struct front_state state[2];
 };
 
-/* Returns the bytes of an exchange with room for that number of places. */
+/* Returns the bytes of an exchange with this many places. */
 size_t front_exchange_bytes(uint32_t room);
 
 void front_exchange_init(struct front_exchange *x, uint32_t cores, uint32_t room);
 
-/* Returns a copy of the current state, to be changed and published; NULL: some core has not
- * settled the current state yet. */
+/* Returns a copy of the current state, for the caller to change and publish. NULL: some core has
+ * not settled the current state yet. */
 struct front_state *front_exchange_draft(struct front_exchange *x);
 void front_exchange_publish(struct front_exchange *x);
 void front_exchange_ring_copy(struct front_ring *to, const struct front_ring *from);
 
-/* Returns the current state; a core calls it once a turn, before any other use. */
+/* Returns the current state. A core calls it once a turn, before it uses a state. */
 static inline const struct front_state *
 front_exchange_turn_mt(const struct front_exchange *x)
 {
-	/* Pairs with front_exchange_publish, which makes the state's content visible. */
+	/* Acquire: pairs with the release in front_exchange_publish; the state's content is
+	 * visible. */
 	return atomic_load_explicit(&x->now, memory_order_acquire);
 }
 
-/* Records that this core has had the state in a turn, and has settled it. */
+/* Records that this core has settled the state, and so uses no earlier one. */
 static inline void
 front_exchange_settled_mt(struct front_exchange *x, uint32_t core, const struct front_state *now)
 {
-	/* Pairs with front_exchange_draft: reads of the other state are over. */
+	/* Release: pairs with the acquire in front_exchange_draft; reads of the other state are
+	 * over. */
 	atomic_store_explicit(&x->core[core].settled, now->generation, memory_order_release);
 }
 
-/* Counts a failure, but only once for all connections that existed, or were attempted, when the
- * first failed. Returns the consecutive failures. */
+/* Counts a failure. Connections that existed, or were attempted, at the time of a counted failure
+ * are not counted again. Returns the number of consecutive failures. */
 static inline uint32_t
 front_report_failure_mt(struct front_report *r, uint64_t began_ns, uint64_t now_ns)
 {
@@ -177,16 +186,16 @@ front_report_good_mt(struct front_report *r)
 		atomic_store_explicit(&r->failures, 0, memory_order_relaxed);
 }
 
-/* Records that the server owes a flush. Call it before the flush's failure, or its end without
- * this server, is reported. */
+/* Records that the server owes a flush. To be called before the flush is reported as failed, or as
+ * done without this server. */
 static inline void
 front_report_owe_mt(struct front_report *r)
 {
 	atomic_fetch_add_explicit(&r->flush_due, 1, memory_order_release);
 }
 
-/* Records that the server may have an old value of a key that it does not have now. Read by control
- * once the core has settled the state. */
+/* Records that the server may have an old value of a key that another server has now. The control
+ * thread reads it once the core has settled the state. */
 static inline void
 front_report_outdated_mt(struct front_report *r)
 {

@@ -1,9 +1,9 @@
 /*
- * front_follow.c - shares one get or set of a key among clients that request it at once
+ * front_follow.c - clients that request one key at the same time share one get or one set
  * (coalesce.h).
  *
- * Sets that arrive while one is in progress are combined into its successor, with the last value:
- * the earlier ones take effect just before it, as none was answered yet.
+ * While a set is in progress, further sets of its key are combined into its successor, which has
+ * the value of the last one. The others take effect just before it: none of them was answered yet.
  */
 #include "front_cache.h"
 
@@ -36,7 +36,7 @@ coalesce_kind_of(const struct front *f, const struct front_request *request)
 		       : COALESCE_NONE;
 }
 
-/* Returns the leader of a key if it is on that lane. */
+/* Returns the leader of a key, if that is on the lane; otherwise NULL. */
 static struct coalesced *
 leader_of(const struct front *f, const struct front_lane *l, const struct copy_key *key,
 	  enum coalesce_kind kind)
@@ -72,7 +72,7 @@ front_read_follow(struct front *f, struct front_lane *l, const struct backend_as
 	return true;
 }
 
-/* Replaces the value of a pending set by the latest one. */
+/* Gives a pending set the latest value; the set that brought the value follows it. */
 static void
 replace(struct front *f, struct front_request *pending, struct front_request *request)
 {

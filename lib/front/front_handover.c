@@ -1,13 +1,14 @@
 /*
- * front_handover.c - hands over keys that a change of the fleet has moved: what their server lacks
- * is fetched from the former one, added at the server, and asked for again (FRONT.md 6).
+ * front_handover.c - hands over keys that a change of the fleet has moved. A value that a key's
+ * server lacks is fetched from the former server and added at the key's server, which is then asked
+ * again (FRONT.md 6).
  *
- * The request that missed is in no list meanwhile. Its part, the fetch, returns it to its lane's
- * queue, behind the add. So only the key's server answers clients.
+ * Meanwhile the request that missed is in no list. The end of its fetch puts it into its lane's
+ * queue again, behind the add. So only the key's own server answers clients.
  */
 #include "front_handover.h"
 
-#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a larger expiry is a date */
+#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* seconds; a larger expiry is a date */
 
 static struct front_warm *
 warm_of(const struct front *f)
@@ -17,7 +18,7 @@ warm_of(const struct front *f)
 
 #define FORMERS_MAX 2u
 
-/* Servers that may have a key of before the change, the latest first. */
+/* The servers that may have a key since before the change, the latest first. */
 struct formers {
 	uint32_t count;
 	struct front_lane *lane[FORMERS_MAX];
@@ -36,8 +37,8 @@ formers_add(struct formers *to, const struct front *f, const struct front_ring *
 					  (uint32_t)(hash >> 32) % f->cfg.connections];
 }
 
-/* Returns the servers that had the key before the change, and before the one that it is chained to;
- * none: its server is the same. */
+/* Returns the servers that had the key before the change, and before the one to which it is
+ * chained. None: the key has not moved. */
 static struct formers
 formers_of(const struct front *f, struct view key, uint64_t hash)
 {
@@ -48,8 +49,9 @@ formers_of(const struct front *f, struct view key, uint64_t hash)
 	return found;
 }
 
-/* Returns the server that is asked next for a key that its own lacks; NULL: all were asked. What a
- * server of before a chained change has is old if the key was settled between both. */
+/* Returns the former server that is asked next; NULL: all were asked. The server of before a
+ * chained change is not asked if the key was settled between the two changes: its value may be
+ * old. */
 static struct front_lane *
 former_next(const struct front *f, const struct formers *formers,
 	    const struct front_request *request)
@@ -62,7 +64,7 @@ former_next(const struct front *f, const struct formers *formers,
 	return request->fetches < may.count ? may.lane[request->fetches] : NULL;
 }
 
-/* Takes a request without a client. */
+/* Takes a request without a client for lane l; NULL: none is free. */
 static struct front_request *
 part_take(struct front *f, struct front_lane *l, struct view key, uint64_t hash,
 	  const struct mc_req *req)
@@ -83,8 +85,8 @@ part_take(struct front *f, struct front_lane *l, struct view key, uint64_t hash,
 
 /* ---- the former server ---- */
 
-/* Deletes the key at its former server, which may be given the key again by a later change. If the
- * delete may have failed, the former server is flushed before that. */
+/* Deletes the key at a former server, since a later change may give the key back to it. If the
+ * delete may have failed, the server is flushed before that. */
 static void
 former_delete_at(struct front *f, struct front_lane *l, struct view key, uint64_t hash)
 {
@@ -115,15 +117,15 @@ is_slow(const struct front_lane *l)
 						   f->cfg.timeout_ns / FRONT_HANDOVER_SLOW_PART;
 }
 
-/* True if the lane's server may be asked for what it had before the change. Only meta commands show
- * when an item expires. */
+/* True if the lane's server may be asked for a key. Only meta commands report when an item
+ * expires. */
 static bool
 may_fetch(const struct front_lane *l)
 {
 	return l->condition == FRONT_PLACE_IN_USE && l->state == LANE_UP && l->meta && !is_slow(l);
 }
 
-/* Asks the former server for a request's key. False: it must not be asked. */
+/* Asks a former server for a request's key. False: it must not be asked. */
 static bool
 fetch_begin(struct front *f, struct front_request *request, struct front_lane *former)
 {
@@ -149,7 +151,7 @@ fetch_begin(struct front *f, struct front_request *request, struct front_lane *f
 
 /* ---- the key's server ---- */
 
-/* Asks the key's server again. */
+/* Sends the request to its key's server again, if it is still wanted. */
 static void
 ask_again(struct front *f, struct front_request *request)
 {
@@ -167,8 +169,8 @@ ask_again(struct front *f, struct front_request *request)
 	}
 }
 
-/* Returns the exptime of an item whose remaining life another server has reported, a second less
- * since the servers' seconds begin at other moments. */
+/* Returns the exptime for an item whose remaining life another server has reported. It is a second
+ * less, since the seconds of two servers begin at different moments. */
 static int32_t
 exptime_of(const struct front *f, int32_t ttl_s)
 {
@@ -177,7 +179,7 @@ exptime_of(const struct front *f, int32_t ttl_s)
 	return ttl_s <= RELATIVE_MAX_S ? ttl_s - 1 : (int32_t)(serve_unix_s(f->serve) + ttl_s - 1);
 }
 
-/* True if the former server has a value that may be handed over. */
+/* True if the former server's answer is a value that may be handed over. */
 static bool
 is_whole(const struct backend_answer *answer)
 {

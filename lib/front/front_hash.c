@@ -1,8 +1,9 @@
 /*
- * front_hash.c - libhashkit's hashes, the three of nutcracker's that Debian's libhashkit lacks, and
- * those of which libhashkit's own depend on the CPU: they take a byte as the compiler takes a
- * `char`, on x86 signed, on arm64 not. Servers are to get the same keys from both, so here bytes
- * are signed. The most common hash is inline: a call would cost more than the hash.
+ * front_hash.c - the hash functions: libhashkit's, and replacements where its own do not serve.
+ * Debian's libhashkit lacks three of nutcracker's. Others depend on the CPU: they read bytes as
+ * `char`, which is signed on x86 and unsigned on arm64. Here bytes are signed on both, so that both
+ * send a key to the same server. The most common hash is inline, since a call would cost more than
+ * the hash.
  */
 #include "front_hash.h"
 
@@ -13,7 +14,7 @@
 
 #define CRC16_POLYNOMIAL 0x1021u
 
-#define FNV_64_BASIS ((uint32_t)0xcbf29ce484222325) /* the lower half decides alone */
+#define FNV_64_BASIS ((uint32_t)0xcbf29ce484222325) /* the upper half never affects the result */
 #define FNV_64_PRIME ((uint32_t)0x100000001b3)
 #define FNV_32_BASIS 0x811c9dc5u
 #define FNV_32_PRIME 0x01000193u
@@ -30,7 +31,7 @@ fnv1a_step(uint32_t h, char byte)
 	return (h ^ signed_byte(byte)) * FNV_64_PRIME;
 }
 
-/* Computes FNV-1a in 32 bits with the truncated constants of the 64-bit version. */
+/* Computes FNV-1a in 32 bits, with the constants of the 64-bit version cut to 32 bits. */
 static inline uint32_t
 fnv1a_64(const char *key, size_t len)
 {
@@ -77,7 +78,7 @@ fnv1a_32(const char *key, size_t len)
 	return h;
 }
 
-/* Computes Jenkins' hash of that name. */
+/* Computes Jenkins' one-at-a-time hash. */
 static uint32_t
 one_at_a_time(const char *key, size_t len)
 {
@@ -110,15 +111,15 @@ crc16(const char *key, size_t len)
 	return crc;
 }
 
-/* Computes zlib's CRC-32 of all bytes. */
+/* Computes zlib's CRC-32 of the key. */
 static uint32_t
 crc32a(const char *key, size_t len)
 {
 	return crc32_gzip_refl(0, (const unsigned char *)key, len);
 }
 
-/* Computes Hsieh's SuperFastHash. A trailing third byte is taken as signed, a single one as
- * unsigned. */
+/* Computes Hsieh's SuperFastHash. Of a rest of three bytes the third is signed; a rest of one byte
+ * is unsigned. */
 static uint32_t
 hsieh(const char *key, size_t len)
 {

@@ -1,11 +1,13 @@
 /*
- * front_hash.h - computes a key's hash, by the names that nutcracker and libmemcached use.
+ * front_hash.h - computes the hash of a key by one of the functions that nutcracker and
+ * libmemcached name.
  *
- * Shape:  key: len bytes, 0 allowed. The hash: 32 bits, also of the 64-bit ones.
+ * Shape:  a key has any number of bytes, also 0. A hash is 32 bits, also those of the 64-bit
+ *         functions.
  * Thread: pure functions.
  * Errors: front_hash_by_name: false for a name that is not in FRONT_HASHES.
- * Source: libhashkit has nine of them, on x86 equal to nutcracker 0.5.0's; crc16, crc32a, hsieh
- *         are nutcracker's. libmemcached calls crc32 `crc`, and one_at_a_time `default`.
+ * Source: libhashkit has nine of the functions; on x86 they equal nutcracker 0.5.0's. crc16, crc32a
+ *         and hsieh are nutcracker's. libmemcached calls crc32 `crc`, and one_at_a_time `default`.
  */
 #ifndef CLOCKOO_FRONT_HASH_H
 #define CLOCKOO_FRONT_HASH_H
@@ -39,7 +41,7 @@ uint32_t front_hash(enum front_hash hash, struct view key);
 const char *front_hash_name(enum front_hash hash);
 bool front_hash_by_name(const char *name, enum front_hash *hash);
 
-/* Computes four points of the ketama ring: the MD5 of name as little-endian words. */
+/* Computes four points of the ketama ring: the MD5 of name, as four little-endian words. */
 void front_hash_points(struct view name, uint32_t points[4]);
 
 #endif

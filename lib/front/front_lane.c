@@ -46,7 +46,7 @@ due_at(struct front_lane *l, uint64_t ns)
 		l->front->due_ns = ns;
 }
 
-/* Returns the time from which the timeout of the oldest open answer is counted. */
+/* Returns the time from which the timeout of the first batch's answer runs. */
 static uint64_t
 awaited_ns(const struct front_lane *l)
 {
@@ -55,8 +55,8 @@ awaited_ns(const struct front_lane *l)
 	return sent_ns > l->excused_ns ? sent_ns : l->excused_ns;
 }
 
-/* Returns when a lane is due. For one that is up or probed that is the deadline of its oldest
- * open answer, or of the fence. */
+/* Returns when the lane is due. With open batches that is the deadline of the first one, or of the
+ * fence if that is sooner. */
 uint64_t
 front_lane_due(const struct front_lane *l)
 {
@@ -75,8 +75,20 @@ front_lane_due(const struct front_lane *l)
 	return l->fence.ask_ns < late_ns ? l->fence.ask_ns : late_ns;
 }
 
-/* True if the lane reads the value of this request, or of one of its key that it follows. A request
- * that is not queued follows the leader if that one has no successor. */
+/* Called where a lane's due time may come sooner. One that comes later is found at the earlier
+ * time. */
+void
+front_lane_due_note(const struct front_lane *l)
+{
+	const uint64_t due_ns = front_lane_due(l);
+
+	if (due_ns < l->front->due_ns)
+		l->front->due_ns = due_ns;
+}
+
+/* True if the lane is reading this request's value, or that of the leader whose answer this request
+ * will use. An unqueued request of the same key uses the leader's answer unless the leader has a
+ * successor. */
 static bool
 is_read_now(const struct front_lane *l, const struct front_request *request)
 {
@@ -143,15 +155,15 @@ connection_end(struct front_lane *l)
 	l->events = 0;
 	list_unlink(&l->event_link);
 	list_unlink(&l->send_link);
-	l->state = LANE_DOWN; /* before the requests fail: a request that succeeds a failed one
-				 is then queued */
+	/* Before the requests fail: so the successor of one that fails is queued. */
+	l->state = LANE_DOWN;
 	batches_fail(l);
 	front_fence_lost(l);
 	l->line_len = 0;
 	front_relay_lost(l);
 }
 
-/* Begins a pause, half as long again as the previous one. */
+/* Lets the lane pause before it is opened. The next pause will be half as long again. */
 static void
 pause(struct front_lane *l)
 {
@@ -161,7 +173,7 @@ pause(struct front_lane *l)
 	l->pause_ns = longer < l->pause_max_ns ? longer : l->pause_max_ns;
 }
 
-/* Counts a failure of a server in use. */
+/* Counts a failure of the lane's server. */
 static void
 count_failure(struct front_lane *l)
 {
@@ -198,8 +210,8 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	front_server_add(l->counts, why == FRONT_SERVER_LATE     ? FRONT_SERVER_TIMEDOUT
 				    : why == FRONT_SERVER_CLOSED ? FRONT_SERVER_EOF
 								 : FRONT_SERVER_ERR);
-	/* The control thread reads the reason when it sees the count, to report it. It may read the
-	 * reason of an earlier failure, which does no harm. */
+	/* The control thread reads the reason when it sees the count. It may read the reason of an
+	 * earlier failure, which does no harm. */
 	atomic_store_explicit(&l->report->why, (uint8_t)failure_of(l, why), memory_order_relaxed);
 	connection_end(l);
 	if (l->condition == FRONT_PLACE_IN_USE)
@@ -212,7 +224,7 @@ front_lane_failed(struct front_lane *l, enum front_counter why)
 	pause(l);
 }
 
-/* Handles a connection that ended without open requests, as servers do with idle ones. */
+/* Handles the end of a connection without open requests: servers close idle ones. */
 static void
 closed_idle(struct front_lane *l)
 {
@@ -236,7 +248,7 @@ front_lane_moved(struct front_lane *l)
 	due_at(l, l->front->now_ns);
 }
 
-/* Counts the ejection of a server. Only one lane of all cores counts it. */
+/* Counts that the server has left. One lane of all cores does so. */
 static void
 count_ejection(struct front_lane *l)
 {
@@ -310,8 +322,8 @@ open_connection(struct front_lane *l)
 	due_at(l, front_link_look_ns(l));
 }
 
-/* Handles a connecting lane without a reply: it may still arrive, or has reached another core, or
- * will not come. */
+/* Handles a connecting lane that has no reply yet: the reply may still arrive, may have reached
+ * another core, or will not come in time. */
 static void
 connecting(struct front_lane *l)
 {
@@ -337,8 +349,8 @@ opened(struct front_lane *l)
 	front_count(l->front, FRONT_CONNECTED);
 	front_link_opened(l);
 	l->lost_tries = 0;
-	/* Replies are read in the turn in which they arrive, however many requests are
-	 * pending. */
+	/* Replies are read in the turn in which they arrive, however many requests are open: so
+	 * the stack gives them frames. */
 	conn_expect(l->conn, UINT64_MAX);
 	l->written = 0;
 	l->state = LANE_PROBING;
@@ -353,7 +365,7 @@ up(struct front_lane *l)
 	front_server_add(l->counts, FRONT_SERVER_OPENED);
 	l->up_ns = l->front->now_ns;
 	front_fence_up(l);
-	/* Pairs with front_control: the server was flushed, if that was due. */
+	/* Release: pairs with the acquire in the control; a flush that was due is done by now. */
 	if (l->probe != 0)
 		atomic_store_explicit(&l->report->probed, l->probe, memory_order_release);
 	if (!list_empty(&l->queue))
@@ -373,8 +385,8 @@ front_lane_probed(struct front_lane *l, bool meta)
 	front_lane_flush(l);
 }
 
-/* Handles the answer to a flush. At worst, a flush that another core has requested since then is
- * done twice. */
+/* Handles the answer to the lane's flush. If another core has requested a flush since, that one is
+ * made as well; at worst the server is flushed once too often. */
 void
 front_lane_flushed(struct front_lane *l)
 {
@@ -418,7 +430,7 @@ front_lane_on_time(struct front_lane *l)
 	default:
 		if (l->fence.ask_ns <= l->front->now_ns)
 			front_fence_ask(l);
-		else if (l->reading == READING_BEGIN) /* its answer waits for memory */
+		else if (l->reading == READING_BEGIN) /* the value waits for memory */
 			l->excused_ns = l->front->now_ns;
 		else
 			front_lane_failed(l, FRONT_SERVER_LATE);

@@ -1,11 +1,11 @@
 /*
- * front_lane.h - a connection to a server, and its batches.
+ * front_lane.h - a lane: a core's connection to a server, with its batches.
  *
  * Private to lib/front.
  *
- * Shape:  a batch is what one line sends: some plain gets, or one other request. A lane's batches
- *         are answered in the order in which they were sent; its reader is within the reply to the
- *         first of them. Its functions are in front_core.h.
+ * Shape:  a batch is what one line sends: several plain gets, or one other request. The server
+ *         answers a lane's batches in the order in which they were sent, so the lane always reads
+ *         the reply to the first one. The functions of a lane are in front_core.h.
  * Thread: core-local, except counts and report.
  */
 #ifndef CLOCKOO_FRONT_LANE_H
@@ -20,29 +20,31 @@
 struct front_request;
 
 struct front_batch {
-	struct list link; /* in pool or lane */
+	struct list link; /* in the pool, or in the lane's batches */
 	struct list requests;
 	enum front_ask ask;
-	bool cas;
-	bool asks_ttl;   /* `me k` precedes it */
-	int32_t ttl_s;   /* the TTL reported by that; or FRONT_TTL_UNKNOWN */
-	uint32_t sent_s; /* on the store's clock */
-	uint32_t opaque; /* of a meta line */
-	uint64_t end;    /* of its bytes, in all bytes written on the connection */
+	bool cas;        /* its replies must have the cas */
+	bool asks_ttl;   /* `me k` was sent before it */
+	int32_t ttl_s;   /* the TTL that the reply to `me k` had; FRONT_TTL_UNKNOWN: none */
+	uint32_t sent_s; /* when it was sent, on the store's clock */
+	uint32_t opaque; /* of its meta line */
+	uint64_t end;    /* number of bytes written on the connection up to its last one */
 	uint64_t sent_ns;
-	uint32_t count;                   /* of its requests, as they were sent */
-	uint16_t request[FRONT_KEYS_MAX]; /* indices in the pool; a list would make the core wait
-					 for each next one */
+	uint32_t count; /* of its requests when it was sent */
+	/* Requests of the batch, by index in the pool. From a list the core could not prefetch
+	 * them. */
+	uint16_t request[FRONT_KEYS_MAX];
 };
 
+/* The part of a reply that the lane reads next. */
 enum front_reading {
 	READING_LINE,
-	READING_BEGIN, /* a value waits for memory */
+	READING_BEGIN, /* the value's line was read; its item waits for memory */
 	READING_VALUE,
 	READING_VALUE_END,
 };
 
-/* Events of a connection that the front has not handled yet, as bits. */
+/* Events of a connection that the front has not handled yet: bits. */
 enum front_event {
 	EVENT_OPENED = 1u << 0,
 	EVENT_READY = 1u << 1,
@@ -52,55 +54,62 @@ enum front_event {
 struct front_lane {
 	struct front *front;
 	struct front_server_counts *counts; /* of its server */
-	struct conn *conn;                  /* NULL: LANE_DOWN, or the connection was lost */
+	struct conn *conn;                  /* NULL: there is none, or it was lost */
 	enum front_lane_state state;
-	uint32_t server;
+	uint32_t server;             /* the place of its server */
 	struct front_report *report; /* of its server, for all cores */
 	uint8_t condition;           /* enum front_condition */
-	uint32_t probe;          /* the probe that this lane makes of a server not in use; else 0 */
-	uint32_t flush;          /* flush_due when the flush was sent */
-	uint64_t opened_ns;      /* or the time of the attempt */
+	/* Number of the probe that this lane makes of a server not in use; 0: none. */
+	uint32_t probe;
+	uint32_t flush;          /* front_report.flush_due when the lane's flush was sent */
+	uint64_t opened_ns;      /* the time at which its connection opened, or was attempted */
 	uint8_t connect_failure; /* enum front_failure of the last attempt to connect */
-	uint32_t events;         /* enum front_event */
-	struct list event_link;  /* in front.events while events are set */
-	struct list look_link;   /* in front.looks while replies are open */
-	struct list send_link;   /* in front.unsent while requests are queued */
-	struct list queue, batches;
+	uint32_t events;         /* bits of enum front_event */
+	struct list event_link;  /* in front.events while `events` is not 0 */
+	struct list look_link;   /* in front.looks while batches are open */
+	struct list send_link;   /* in front.unsent while requests can be sent */
+	struct list queue;       /* requests that are not sent */
+	struct list batches;     /* those that are not answered, in the order of sending */
 	uint32_t request_count, batch_count;
-	uint64_t due_ns;         /* DOWN: to be opened; CONNECTING: to be checked */
-	uint64_t connect_end_ns; /* CONNECTING: the attempt has failed then */
-	uint32_t lost_tries;     /* consecutive tries whose reply reached another core */
-	uint64_t up_ns;
-	uint64_t pause_ns; /* before it is opened again, beyond failure_limit */
+	uint64_t due_ns;         /* LANE_DOWN: when to open it; LANE_CONNECTING: when to check it */
+	uint64_t connect_end_ns; /* LANE_CONNECTING: when the attempt has failed */
+	uint32_t lost_tries;     /* consecutive attempts whose reply reached another core */
+	uint64_t up_ns;          /* when its server had answered the first requests */
+	uint64_t pause_ns; /* the next pause before it is opened, once failure_limit is reached */
 	uint64_t pause_max_ns;
 	uint32_t failures; /* consecutive ones */
-	bool meta;
-	bool reports_ttl;              /* of its server's version, as in front_reply.h */
-	bool logs_in;                  /* its connection began with a login */
-	struct front_request *sending; /* whose value is not yet completely queued; NULL: none */
-	uint32_t sending_at;
-	uint64_t written;
-	uint32_t opaque; /* of the last meta line */
+	bool meta;         /* its server knows meta commands */
+	bool reports_ttl;  /* its server's version reports TTLs correctly (front_reply.h) */
+	bool logs_in;      /* its connection began with a login */
+	/* The write whose value is not completely queued; NULL: none. */
+	struct front_request *sending;
+	uint32_t sending_at; /* bytes of that value that are queued */
+	uint64_t written;    /* bytes written on the connection */
+	uint32_t opaque;     /* of the last meta line sent */
 
 	struct front_fence fence;
 
-	/* The reply being read. */
+	/* The state of reading the first batch's reply. */
 	enum front_reading reading;
-	uint32_t relay_parts;     /* FRONT_MOVES_BYTES of values that were relayed of this batch */
-	struct front_asked asked; /* of the first batch */
+	/* The number of times FRONT_MOVES_BYTES in this batch's relayed values. */
+	uint32_t relay_parts;
+	struct front_asked asked; /* the request that the reply must answer */
 	uint8_t opaque_text[MC_U64_DIGITS_MAX];
 	struct view views[FRONT_KEYS_MAX];
-	struct front_request *requests[FRONT_KEYS_MAX]; /* NULL: answered */
-	struct front_reply reply;                       /* the reply whose value is read */
-	uint32_t value_left, end_left;
-	struct front_request *relayed; /* whose value leaves as it arrives; NULL: none */
-	uint32_t relay_bytes;          /* of it that may leave */
-	uint64_t memory_ns;   /* start of its value's wait for memory; 0: it does not wait */
-	uint64_t excused_ns;  /* until then this front did not read */
-	uint32_t moved_bytes; /* since moved_ns */
-	uint64_t moved_ns;    /* when the last FRONT_MOVES_BYTES were complete */
+	/* By key of the batch; NULL: it is answered. */
+	struct front_request *requests[FRONT_KEYS_MAX];
+	struct front_reply reply;      /* the line whose value is being read */
+	uint32_t value_left, end_left; /* bytes to read: of the value, of its line end */
+	/* The request whose value leaves while it arrives; NULL: none. */
+	struct front_request *relayed;
+	uint32_t relay_bytes; /* bytes of that value that may leave */
+	uint64_t memory_ns;   /* when its value began to wait for memory; 0: it does not wait */
+	uint64_t excused_ns;  /* until this time the front itself did not read */
+	uint32_t moved_bytes; /* bytes that moved since moved_ns */
+	uint64_t moved_ns;    /* when the last FRONT_MOVES_BYTES had moved */
 	uint32_t line_len;
-	uint8_t line[FRONT_REPLY_LINE_MAX]; /* a line that arrived in pieces */
+	/* The beginning of a line that has not arrived completely. */
+	uint8_t line[FRONT_REPLY_LINE_MAX];
 };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * front_links.c - events of the connections to servers, and messages of the other fronts.
+ * front_links.c - handles events of connections to servers, and datagrams of other fronts.
  */
 #include "front_core.h"
 
@@ -32,8 +32,9 @@ on_ready(void *arg, struct conn *link)
 		front_lane_event(l, EVENT_READY);
 }
 
-/* A record that begins amid a request ends with it: memcached, having read the rest of a value,
- * waits for bytes of its socket, and misses those that its TLS has deciphered already. */
+/* Returns how many of the next `most` bytes may share a TLS record: a record that begins within a
+ * request ends with it. memcached, having read the rest of a value, waits for its socket, and would
+ * not see bytes of the next request that its TLS has already deciphered. */
 static uint32_t
 piece(void *arg, const struct conn *link, uint32_t most)
 {
@@ -104,7 +105,7 @@ peers_received(void *arg, const struct udp_peer *from, struct view request)
 	return peers_receive(f->peers, from, request, serve_now_s(f->serve));
 }
 
-/* Counts since the start, and since the last reset of stats. */
+/* Adds to a count, since the start and since the last reset. */
 static void
 peers_counted(void *arg, enum peers_count which)
 {

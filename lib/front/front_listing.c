@@ -30,7 +30,7 @@ is_address(struct view name)
 	return name.len > len && memcmp(name.data + name.len - len, end, len) == 0;
 }
 
-/* Removes a port from the known ones; each counts once. */
+/* True if the port is a known one, which is then removed, so that each counts once. */
 static bool
 take_port(struct front_listing *l, uint32_t port)
 {

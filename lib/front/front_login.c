@@ -1,5 +1,5 @@
 /*
- * front_login.c - gives the cores another login for connections to servers.
+ * front_login.c - gives the cores a new login for connections to servers.
  */
 #include "front_control.h"
 

@@ -1,6 +1,6 @@
 /*
- * front_names.c - resolves the present address of a server's name, with getaddrinfo(3) as the
- * resolver.
+ * front_names.c - looks up the address of one server's name at a time; getaddrinfo(3) is one such
+ * lookup.
  */
 #include "front_names.h"
 
@@ -59,7 +59,7 @@ look_up(struct front_name *name, const char *host, front_lookup_fn *lookup, void
 	return true;
 }
 
-/* Returns the next server with a name, from at on; count: there is none. */
+/* Returns the next server, from index at on, that has a name; count: there is none. */
 static uint32_t
 next_name(const struct front_names *names, uint32_t at)
 {

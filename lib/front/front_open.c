@@ -1,6 +1,5 @@
 /*
- * front_open.c - chooses the local port of a connection to a server, so that replies reach this
- * core.
+ * front_open.c - opens connections from local ports for which the server's replies reach this core.
  */
 #include "front_core.h"
 
@@ -29,7 +28,7 @@ open_to(const struct front_lane *l, const struct conn_target *to)
 	return serve_link_open_to(f->serve, to, &name);
 }
 
-/* Opens from a port that another core found for this one, if there is one. */
+/* Opens from a port that another core has found for this one. NULL: there is none. */
 static struct conn *
 open_from_found(struct front_lane *l, struct conn_target to)
 {

@@ -1,5 +1,5 @@
 /*
- * front_options.c - converts words to enums, times to nanoseconds, and the list or file to
+ * front_options.c - converts options: words to enums, times to nanoseconds, a list or file to
  * servers.
  */
 #include "front_options.h"
@@ -35,7 +35,7 @@ read_servers(struct front_servers *servers, const char *value, struct error *err
 			       : front_servers_read(servers, value, err);
 }
 
-/* Reads the gutter's servers; errors name its option instead of the servers'. */
+/* Reads the servers of the gutter; an error names the gutter's option. */
 static bool
 read_gutter(struct front_servers *servers, const char *value, struct error *err)
 {
@@ -50,7 +50,7 @@ read_gutter(struct front_servers *servers, const char *value, struct error *err)
 				 : why.text);
 }
 
-/* Parses address:port, in the form of servers. False if it is not of this form. */
+/* Parses ADDRESS:PORT, as in lists of servers. False: text has another form. */
 static bool
 read_peer(struct peer_address *peer, const char *text, size_t len)
 {
@@ -111,8 +111,8 @@ read_login(struct front_login *login, const char *path, struct error *err)
 	return true;
 }
 
-/* Checks that peers have a use. Without copies, or with copies that are always right, they would
- * change nothing. */
+/* Checks that other fronts must be notified at all: not without copies, nor with copies that no
+ * other front can make stale. */
 static bool
 peers_make_sense(const struct front_config *front, struct error *err)
 {
@@ -124,8 +124,8 @@ peers_make_sense(const struct front_config *front, struct error *err)
 			 front->shared ? "items 0" : "mode sole");
 }
 
-/* Checks that every write passes this front, which would not know of others', and that servers
- * report what is handed over. */
+/* Checks what hand-overs need: every write passes this front, and servers report when items
+ * expire. */
 static bool
 warm_is_right(const struct front_config *front, struct error *err)
 {
@@ -152,8 +152,8 @@ connections_fit(const struct front_config *front, struct error *err)
 			 FRONT_LANES_MAX);
 }
 
-/* Returns the number of copies. Without the bound of shared mode, copies are right only if all
- * writes pass this front, so the operator must request them. */
+/* Returns the number of keys that may have copies. In sole mode copies are right only if all writes
+ * pass this front, so the operator must ask for them. */
 static uint32_t
 items_of(const struct config_front *options)
 {
@@ -167,7 +167,7 @@ front_options_read(struct front_config *front, const struct config *options, str
 {
 	const struct config_front *o = &options->front;
 
-	memset(front, 0, sizeof *front); /* also fields without an option */
+	memset(front, 0, sizeof *front); /* clears fields without an option, too */
 	front->hash = (enum front_hash)o->hash;
 	front->distribution = (enum front_distribution)o->distribution;
 	front->given_order = o->order != 0;

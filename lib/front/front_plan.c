@@ -1,6 +1,6 @@
 /*
- * front_plan.c - builds the ring, measures the distribution of its points and of sequential keys,
- * and sizes the slots by the formula.
+ * front_plan.c - builds the ring, measures how evenly it places points and sequential keys, and
+ * computes the number of copies.
  */
 #include "front_plan.h"
 #include "copies/admission.h"
@@ -11,12 +11,13 @@
 #include <stdio.h>
 
 #define KEYS_MIN    60000u
-#define KEYS_SERVER 1000u /* enough that chance adds little */
+#define KEYS_SERVER 1000u /* keys for each server, enough for chance to add little */
 #define KEY_BYTES   24u
-#define UNEVEN      1.1 /* the hash is uneven if keys exceed the points by this factor */
+/* A share of keys above that of the points by this factor means an uneven hash. */
+#define UNEVEN      1.1
 #define EVEN_HASHES "murmur, one_at_a_time or md5; of a running fleet they move the keys"
 
-/* Checks what jump cannot express. */
+/* Refuses settings that the distribution `jump` cannot honour. */
 static bool
 check_together(const struct front_config *config, struct error *err)
 {
@@ -38,7 +39,7 @@ check_together(const struct front_config *config, struct error *err)
 	return true;
 }
 
-/* Shares of all servers. */
+/* Figures of each server. */
 struct shares {
 	double due[FRONT_SERVERS_MAX]; /* by weight */
 	double points[FRONT_SERVERS_MAX];
@@ -77,7 +78,7 @@ measure_points(struct front_plan *plan, const struct front_config *config,
 	plan->n = 1 / smallest;
 }
 
-/* Measures n sequential keys of one form. */
+/* Measures the shares of n sequential keys of one form. */
 static void
 measure_form(struct front_plan *plan, const struct front_ring *ring, struct shares *shares,
 	     int (*write)(char text[KEY_BYTES], uint32_t k), uint32_t n)
@@ -154,7 +155,8 @@ front_plan_make(struct front_plan *plan, struct front_ring *ring, const struct f
 	*plan = (struct front_plan){.servers = fleet.nservers};
 	if (!check_together(config, err))
 		return false;
-	ensure(front_ring_build(ring, &fleet, NULL)); /* the heaviest server has a point */
+	/* The server with the highest weight has a point. */
+	ensure(front_ring_build(ring, &fleet, NULL));
 	front_plan_due(config, shares.due);
 	front_ring_shares(ring, shares.points);
 	measure_points(plan, config, &shares);

@@ -1,6 +1,6 @@
 /*
- * front_ports.c - keeps words for all cores with relaxed accesses: a port that is seen late or
- * twice costs one more try.
+ * front_ports.c - words that all cores share, with relaxed accesses: a port that is seen late or
+ * twice costs one more attempt.
  */
 #include "front_ports.h"
 
@@ -13,14 +13,14 @@
 static_assert(CORES_MAX <= 64, "a bit a core");
 
 struct ports_server {
-	_Atomic uint64_t cores; /* cores that its replies have reached */
+	_Atomic uint64_t cores; /* bit n: a reply has reached core n */
 	_Atomic uint32_t lost;
 };
 
 struct front_ports {
 	uint32_t cores, servers;
 	struct ports_server *server;
-	_Atomic uint16_t *port; /* for core c and server s: [c * servers + s]; 0: none */
+	_Atomic uint16_t *port; /* [c * servers + s]: for core c and server s; 0: none */
 };
 
 size_t

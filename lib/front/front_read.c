@@ -1,6 +1,6 @@
 /*
- * front_read.c - converts a connection's bytes to answers: line by line, values into items. A
- * server is not trusted: front_reply.c decides whether a line answers the first batch.
+ * front_read.c - reads a connection's bytes: line by line, and values into items. front_reply.c
+ * decides whether a line answers the first batch, as servers are not trusted.
  */
 #include "front_handover.h"
 
@@ -57,8 +57,8 @@ batch_done(struct front_lane *l)
 	front_read_begin(l);
 }
 
-/* Answers the remaining requests of the batch. error: the server refused them; MC_ERR_NONE: they
- * are misses. */
+/* Answers the rest of the batch's requests: with an error that the server has sent, or as misses if
+ * error is MC_ERR_NONE. */
 static enum read_step
 batch_answered(struct front_lane *l, enum mc_error error)
 {
@@ -93,7 +93,7 @@ flush_answered(struct front_lane *l)
 	return READ_ON;
 }
 
-/* Handles the end of a list of a server's connections, or an error. */
+/* Handles the end of a list of connections, or an error instead of a list. */
 static enum read_step
 stats_answered(struct front_lane *l, bool listed)
 {
@@ -103,8 +103,8 @@ stats_answered(struct front_lane *l, bool listed)
 	return READ_ON;
 }
 
-/* Handles the answer to `me k`. `get k` follows: a miss if there is no item, or if it ends
- * meanwhile. */
+/* Handles the answer to `me k`. The answer to `get k` follows; it may be a miss all the same, if
+ * the item ends in between. */
 static enum read_step
 ttl_answered(struct front_lane *l, int32_t ttl_s)
 {
@@ -116,7 +116,7 @@ ttl_answered(struct front_lane *l, int32_t ttl_s)
 	return READ_ON;
 }
 
-/* Answers a batch of one request. */
+/* Answers the request of a batch that has only one. */
 static enum read_step
 request_answered(struct front_lane *l, const struct backend_answer *answer)
 {
@@ -128,8 +128,8 @@ request_answered(struct front_lane *l, const struct backend_answer *answer)
 
 /* ---- values ---- */
 
-/* Begins a value. Without an item it is skipped. */
-static enum read_step
+/* Begins the item of a value. If it gets no item, the value is skipped. */
+static NOT_FLAT enum read_step
 value_begin(struct front_lane *l)
 {
 	struct front_request *request = l->requests[l->reply.key];
@@ -180,9 +180,9 @@ value_answered(struct front_lane *l)
 	return READ_ON;
 }
 
-/* ---- values of `get` that have arrived as a whole ---- */
+/* ---- values of `get` that have arrived completely ---- */
 
-/* True if the value fits into the request, without memory of the store. */
+/* True if the request itself has room for the value, so that it needs no memory of the store. */
 static bool
 is_short(const struct front_request *request, const struct front_value *v)
 {
@@ -206,11 +206,11 @@ short_answered(struct front_lane *l, struct front_request *request, const struct
 	front_request_answer(l->front, request, &answer);
 }
 
-/* Lines to prefetch of a reply that another core or a NIC has written, while earlier values are
- * read. */
+/* Number of the reply's cache lines that are prefetched while earlier values are read. Another core
+ * or a NIC has written them. */
 #define LINES_AHEAD 4u
-/* Requests to prefetch with their clients; their first lines were prefetched when the reply began.
- */
+/* Number of following requests that are prefetched, with their clients. The first cache line of
+ * each was prefetched when the reply began. */
 #define REQUESTS_AHEAD 2u
 
 static inline void
@@ -224,7 +224,8 @@ request_prefetch(const struct front_lane *l, uint32_t i)
 	backend_answer_prefetch(l->front->serve, request->ticket);
 }
 
-/* Reads consecutive values as step() would. False: step() must read the first one. */
+/* Reads values that follow one another, with the same result as step(). False: step() must read the
+ * first one. */
 static NOT_FLAT FLAT bool
 values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step *s)
 {
@@ -264,7 +265,7 @@ values_read(struct front_lane *l, struct view v, uint32_t *bytes, enum read_step
 	return true;
 }
 
-/* Handles the number that `ma` has made. */
+/* Handles the number that `ma` returned. */
 static enum read_step
 number_answered(struct front_lane *l)
 {
@@ -283,7 +284,7 @@ value_ended(struct front_lane *l)
 	return l->asked.ask == FRONT_ASK_MA ? number_answered(l) : value_answered(l);
 }
 
-/* Reads the value's bytes that have arrived, and its end, if that has arrived, too. */
+/* Reads those bytes of the value, and of its line end, that have arrived. */
 static enum read_step
 value_read(struct front_lane *l, struct view v, uint32_t *bytes)
 {
@@ -358,7 +359,7 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		if (l->state == LANE_PROBING)
 			return flush_answered(l);
 		break;
-	case FRONT_ASK_MG: /* a hit has its value, except for a touch */
+	case FRONT_ASK_MG: /* a hit has a value, except for a touch */
 		if (r->status == FRONT_HD && l->requests[0]->query.verb != MC_BIN_TOUCH)
 			return READ_BROKEN;
 		if (r->status == FRONT_EN &&
@@ -372,7 +373,7 @@ status_read(struct front_lane *l, const struct front_reply *r)
 		if ((r->meta & FRONT_META_SIZE) == 0)
 			answer.size = l->requests[0]->query.body_len;
 		break;
-	case FRONT_ASK_MA: /* a success has its number */
+	case FRONT_ASK_MA: /* a success has a number */
 		if (r->status == FRONT_HD)
 			return READ_BROKEN;
 		break;
@@ -383,8 +384,8 @@ status_read(struct front_lane *l, const struct front_reply *r)
 	return request_answered(l, &answer);
 }
 
-/* Handles an error amid the first requests of a connection. A server without users may have no
- * memory for the login, and answers the next one. */
+/* Handles an error in answer to a connection's first requests. A memcached without users may lack
+ * the memory to store the login; then the next answer counts. */
 static NOT_FLAT enum read_step
 probe_refused(struct front_lane *l, bool is_client_error)
 {
@@ -406,7 +407,7 @@ error_read(struct front_lane *l, const struct front_reply *r)
 		return ttl_answered(l, FRONT_TTL_UNKNOWN);
 	if (l->asked.ask == FRONT_ASK_STATS)
 		return stats_answered(l, false);
-	/* An error is no miss, even if front.on_failure makes one of a server that is down. */
+	/* A server's error is no miss, even if front.on_failure turns failures into misses. */
 	if (l->asked.ask == FRONT_ASK_GET || l->asked.ask == FRONT_ASK_MG)
 		return batch_answered(l, r->error != MC_ERR_NONE ? r->error : MC_ERR_REFUSED);
 	request_answered(l, &answer);
@@ -446,8 +447,8 @@ reply_read(struct front_lane *l, const struct front_reply *reply)
 	}
 }
 
-/* True if the server refuses a value before receiving all of it, having read the preceding line.
- * The refusal counts once the server has skipped the value. */
+/* True if the server has refused a value before it received all of it, because of the line before
+ * the value. The refusal is used once the server has skipped the value. */
 static bool
 refuses_early(const struct front_lane *l, struct view v)
 {
@@ -458,8 +459,8 @@ refuses_early(const struct front_lane *l, struct view v)
 	       l->line_len == 0 && memcmp(v.data, error, n) == 0;
 }
 
-/* Reads a line. A line that is complete in v is read there; one in pieces is gathered, up to its
- * end. */
+/* Reads a line. A line that v has completely is read in place; of any other the beginning is kept
+ * in l->line. */
 static enum read_step
 line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 {
@@ -487,7 +488,8 @@ line_read(struct front_lane *l, struct view v, uint32_t *bytes)
 	return reply_read(l, &reply);
 }
 
-/* Reads on amid a value. What has arrived of a long one may leave while the rest is awaited. */
+/* Reads further bytes of a value. What has arrived of a long value may leave while the rest
+ * arrives. */
 static enum read_step
 value_step(struct front_lane *l, uint32_t *bytes)
 {
@@ -515,7 +517,8 @@ step(struct front_lane *l, uint32_t *bytes)
 	if (l->reading != READING_LINE)
 		return value_step(l, bytes);
 	v = conn_peek(l->conn);
-	if (list_empty(&l->batches)) /* no request is open, so an end is no failure */
+	/* No request is open, so the end of the connection is no failure. */
+	if (list_empty(&l->batches))
 		return v.len != 0 ? READ_BROKEN : READ_LATER;
 	if (v.len == 0)
 		return conn_eof(l->conn) ? READ_BROKEN : READ_LATER;
@@ -523,8 +526,8 @@ step(struct front_lane *l, uint32_t *bytes)
 	return l->line_len == 0 && values_read(l, v, bytes, &s) ? s : line_read(l, v, bytes);
 }
 
-/* Reads replies; bounded, since each step uses bytes that have arrived, except one before each
- * value. */
+/* Reads replies. Each step uses bytes that have arrived, except for one before each value; that
+ * bounds the loop. */
 void
 front_lane_read(struct front_lane *l, uint32_t *bytes)
 {

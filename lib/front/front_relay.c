@@ -1,7 +1,7 @@
 /*
- * front_relay.c - relays a long value to its client while it arrives, if no other client waits for
- * it and no copy is kept. The value has the same memory as one that is not relayed, so a slow
- * client does not block its lane.
+ * front_relay.c - relays a long value: it leaves to its client while it arrives, if no other client
+ * waits for it and no copy is made. Its memory is taken as for any value, so a slow client does not
+ * hold up the lane.
  */
 #include "front_cache.h"
 
@@ -22,14 +22,14 @@ front_answer_of(const struct front_reply *r)
 	};
 }
 
-/* Returns the number of the lane's arrivals, which are one at a time. */
+/* Returns the number by which backend.h names this lane's arrival: a lane has one at a time. */
 static uint32_t
 number_of(const struct front_lane *l)
 {
 	return (uint32_t)(l - l->front->lanes) + 1;
 }
 
-/* True if the value is for the request's client alone, which is to have it next. */
+/* True if only the request's client will have the value, and will have it next. */
 static bool
 may_relay(const struct front_lane *l, const struct front_request *request)
 {
@@ -39,8 +39,8 @@ may_relay(const struct front_lane *l, const struct front_request *request)
 	       backend_is_next(l->front->serve, request->ticket);
 }
 
-/* Answers the request with the item that is still filled. The lane uses the answer, too, until the
- * value has arrived. */
+/* Answers the request with an item that is not complete. The lane counts as a user of the answer
+ * until the value has arrived. */
 static void
 relay_begin(struct front_lane *l, struct front_request *request)
 {
@@ -70,7 +70,7 @@ front_relay(struct front_lane *l)
 		return;
 	if (l->relayed == NULL)
 		relay_begin(l, request);
-	/* The last byte leaves once the line end behind it has arrived. */
+	/* The last byte may leave only once the line end behind it has arrived. */
 	here = request->fill.filled < request->fill.value_len ? request->fill.filled
 							      : request->fill.value_len - 1;
 	if (here - l->relay_bytes < FRONT_RELAY_STEP)

@@ -1,6 +1,6 @@
 /*
- * front_reload.c - replaces a fleet by another: new servers join, keys that move are refused, then
- * they have their new server, and former servers hand them over for a time.
+ * front_reload.c - replaces a fleet by another: new servers join; keys that move are refused; then
+ * they have their new servers, and former servers hand them over for a time.
  */
 #include "front_control_core.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Returns the place of a server that departs; room: it does not. */
+/* Returns the place of the departing server with this host; room: there is none. */
 static uint32_t
 departing_place(const struct front_control *c, const struct front_host *host)
 {
@@ -26,8 +26,8 @@ departing_place(const struct front_control *c, const struct front_host *host)
 	return i;
 }
 
-/* Assigns places to the servers of *to: that of the same server in *from, or of one that departs,
- * or a free one. */
+/* Gives each server of *to a place: the one that it has in *from, the one of the same host that
+ * departs, or a free one. False: there is no room. */
 static bool
 places_assign(const struct front_control *c, const struct front_servers *to, uint16_t *places,
 	      const struct front_servers *from, const uint16_t *places_from, bool *taken)
@@ -114,7 +114,7 @@ front_control_reload(struct front_control *c, const struct front_config *config,
 	return true;
 }
 
-/* Returns a new server whose name has no address yet; NULL: there is none. */
+/* Returns the host of a new server that has no address yet; NULL: all have one. */
 static const struct front_host *
 not_located(const struct front_control *c)
 {
@@ -133,7 +133,7 @@ may_begin(const struct front_control *c)
 	       front_places_count(c, FRONT_HEALTH_RETURNING) == 0 && not_located(c) == NULL;
 }
 
-/* Gives the reload up: its fleet would lack a server, and the present one has them all. */
+/* Gives the reload up, because a server of its fleet has no address. The present fleet stays. */
 static void
 reload_refuse(struct front_control *c)
 {
@@ -165,7 +165,7 @@ vacate(struct front_control *c, struct front_state *draft, uint32_t place)
 	draft->probe[place] = 0;
 }
 
-/* Ends hand-overs. False: an add is in progress, which ends by the cores' timeout. */
+/* Ends hand-overs. False: an add is in progress; the cores' timeout ends it. */
 static bool
 warm_may_end(struct front_control *c)
 {
@@ -182,7 +182,7 @@ warm_end(struct front_control *c, struct front_state *draft)
 	c->warming = false;
 }
 
-/* True if the server may have old values of keys that it gets. */
+/* True if the server may have old values of keys that it is given. */
 static bool
 is_outdated(const struct front_control *c, uint32_t place)
 {
@@ -191,7 +191,7 @@ is_outdated(const struct front_control *c, uint32_t place)
 					memory_order_relaxed);
 }
 
-/* Has a server flushed before it is used. */
+/* Makes a server flush its items before it is used. */
 static void
 flush_place(struct front_control *c, struct front_state *draft, uint32_t place)
 {
@@ -211,7 +211,8 @@ join_place(struct front_control *c, struct front_state *draft, uint32_t place, b
 		front_place_down(c, draft, place, false);
 }
 
-/* Takes new servers before they get keys, so that they are connected, and flushed, by then. */
+/* Takes new servers into use without keys, so that they are connected, and flushed, before they get
+ * keys. */
 static void
 join(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 {
@@ -238,15 +239,15 @@ all_joined(const struct front_control *c)
 	return true;
 }
 
-/* True if all servers of the reload may have keys, or have had the time to. */
+/* True if all new servers are ready for keys, or have had the time for it. */
 static bool
 may_refuse(const struct front_control *c, uint64_t now_ns)
 {
 	return c->exchange->warm == NULL || (c->joined && (now_ns >= c->join_ns || all_joined(c)));
 }
 
-/* Begins the reload. Keys of a server that is away may get another stand-in, so the server counts
- * as down until it leaves again. */
+/* Begins the reload's first step. A server that is away counts as down from now on, since its keys
+ * may get another stand-in; it may leave again later. */
 static void
 reload_begin(struct front_control *c, struct front_state *draft)
 {
@@ -260,7 +261,7 @@ reload_begin(struct front_control *c, struct front_state *draft)
 	front_newcomers_take(c, draft, &next->config->servers, next->server, false);
 	front_newcomers_take(c, draft, &next->config->gutter, next->gutter, true);
 	front_membership_ring(next, draft->next, NULL);
-	/* Keys that are not refused are settled during a chained reload, too. */
+	/* Keys that this reload does not refuse may be settled while it is in progress. */
 	c->chains = c->warming && c->stayed && front_warm_may_chain(c->exchange->warm);
 	if (c->warming && !c->chains)
 		warm_end(c, draft);
@@ -281,7 +282,7 @@ stay(struct front_control *c, const struct front_servers *servers, const uint16_
 	}
 }
 
-/* Has all servers flushed that gain keys and may have old values of them. */
+/* Makes those servers flush their items that gain keys and may have old values of them. */
 static void
 flush_gainers(struct front_control *c, struct front_state *draft)
 {
@@ -293,7 +294,7 @@ flush_gainers(struct front_control *c, struct front_state *draft)
 			flush_place(c, draft, i);
 }
 
-/* Marks who has lost keys, which others write. */
+/* Marks the servers that have lost keys: others write these keys from now on. */
 static void
 losers_mark(struct front_control *c, const struct front_ring *was, const struct front_ring *is)
 {
@@ -304,7 +305,7 @@ losers_mark(struct front_control *c, const struct front_ring *was, const struct 
 		c->place[i].lost = lost[i];
 }
 
-/* Ends the time in which servers that have lost keys get deletes of them at each write. */
+/* Ends the time in which writes delete keys at servers that have lost them. */
 static void
 losers_end(struct front_control *c)
 {
@@ -314,7 +315,7 @@ losers_end(struct front_control *c)
 	}
 }
 
-/* Has keys handed over from now on, also by servers that are not in the fleet any more. */
+/* Begins to hand keys over. Servers that have left the fleet hand over theirs, too. */
 static void
 warm_begin(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 {
@@ -327,8 +328,8 @@ warm_begin(struct front_control *c, struct front_state *draft, uint64_t now_ns)
 	c->warming = true;
 }
 
-/* Keeps a server that leaves the fleet until it has handed its keys over. The former configuration
- * ends before that. */
+/* Keeps a server that leaves the fleet, until it has handed its keys over. Its host is copied, as
+ * the former configuration may be freed sooner. */
 static void
 depart(struct front_control *c, uint32_t place)
 {

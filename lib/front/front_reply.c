@@ -1,6 +1,6 @@
 /*
- * front_reply.c - parses one line of a server's reply: splits it into words, finds it in the
- * table of allowed answers, and reads its numbers.
+ * front_reply.c - parses one line of a server's reply: splits it into words, finds it in the table
+ * of allowed answers, and reads its numbers.
  */
 #include "front_reply.h"
 
@@ -9,12 +9,13 @@
 #include "proto/mc_number.h"
 #include "index/item_layout.h"
 
-#define WORDS_MAX      24u /* a meta reply with each of its flags, a line of `me` */
+#define WORDS_MAX      24u /* a meta reply with all flags, or a line of `me` */
 #define CRLF           2
-#define FEW_DIGITS     8   /* a number of this many digits is within its limit */
-#define WORD_BYTES     6u  /* "VALUE " */
-#define VALUE_REST_MIN 8u  /* " 0 0", CR LF, CR LF */
-#define ME_MENDED      24u /* memcached 1.6.24, commit 1776b021e */
+#define FEW_DIGITS     8  /* no number of so few digits exceeds a limit */
+#define WORD_BYTES     6u /* "VALUE " */
+#define VALUE_REST_MIN 8u /* " 0 0", CR LF, CR LF */
+/* `me` reports TTLs correctly since memcached 1.6.24, commit 1776b021e. */
+#define ME_MENDED 24u
 
 struct words {
 	uint32_t n;
@@ -29,7 +30,7 @@ begins_with(struct view line, const char *text)
 	return line.len >= len && memcmp(line.data, text, len) == 0;
 }
 
-/* Splits a line at single spaces. False: too many words, or an empty one. */
+/* Splits a line at single spaces. False: it has an empty word, or too many. */
 static bool
 split(struct words *w, struct view line)
 {
@@ -69,7 +70,8 @@ read_length(struct view word, uint32_t *len)
 	return true;
 }
 
-/* Finds which requested key without a value this is, beginning with the expected one. */
+/* Finds the requested key, without a value so far, that the line names. The expected one is
+ * compared first. */
 static bool
 find_key(struct front_asked *asked, struct view key, uint32_t *index)
 {
@@ -86,8 +88,7 @@ find_key(struct front_asked *asked, struct view key, uint32_t *index)
 	return false;
 }
 
-/* Reads "VALUE key flags bytes [cas]". The cas must be present if it was requested, and only
- * then. */
+/* Reads "VALUE key flags bytes [cas]". The cas must be there if and only if it was requested. */
 static void
 read_text_value(struct front_reply *r, struct front_asked *asked, const struct words *w)
 {
@@ -100,9 +101,8 @@ read_text_value(struct front_reply *r, struct front_asked *asked, const struct w
 		r->kind = FRONT_REPLY_VALUE;
 }
 
-/* True if `me` of this version reports the TTL. Up to 1.6.23 it reports it with its sign
- * reversed: one second is -1, as is no expiry. Builds without their history have version
- * UNKNOWN. */
+/* True if `me` of this version reports TTLs correctly. Up to 1.6.23 the sign is reversed, so that
+ * -1 is one second as well as no expiry. Builds without their history have the version UNKNOWN. */
 static bool
 reports_ttl(struct view version)
 {
@@ -127,7 +127,7 @@ read_exp(struct view number, int32_t *ttl_s)
 	return true;
 }
 
-/* Reads "ME key exp=-1 la=0 cas=2 ...", of which only the TTL is needed. */
+/* Reads "ME key exp=-1 la=0 cas=2 ..."; only exp is used. */
 static void
 read_me(struct front_reply *r, struct front_asked *asked, const struct words *w)
 {
@@ -147,7 +147,7 @@ read_me(struct front_reply *r, struct front_asked *asked, const struct words *w)
 		set_status(r, FRONT_ME);
 }
 
-/* Records a flag, which must have no argument. */
+/* Records a flag. False: it has an argument, which it must not. */
 static bool
 mark(struct front_reply *r, enum front_meta bit, uint32_t len)
 {
@@ -162,8 +162,7 @@ mark_number(struct front_reply *r, enum front_meta bit, struct view number, uint
 	return mc_read_u32(number, out);
 }
 
-/* Reads one flag of a meta reply. k and O repeat the request, and b its encoding; the caller
- * checks them. */
+/* Reads one flag of a meta reply. k, O and b repeat the request; the caller checks them. */
 static bool
 read_meta_flag(struct front_reply *r, const struct front_asked *asked, struct view word,
 	       bool *opaque)
@@ -203,7 +202,8 @@ read_meta_flag(struct front_reply *r, const struct front_asked *asked, struct vi
 	}
 }
 
-/* Reads flags from word `first` on. An opaque that was sent must be repeated. */
+/* Reads the flags from word `first` on. False: one is invalid, or the request's opaque is not among
+ * them. */
 static bool
 read_meta_flags(struct front_reply *r, const struct front_asked *asked, const struct words *w,
 		uint32_t first)
@@ -228,7 +228,7 @@ read_meta_value(struct front_reply *r, struct front_asked *asked, const struct w
 #define META_ASKS  (BIT(MS) | BIT(MD) | BIT(MA))
 #define FOUND_ASKS (BIT(STORE) | BIT(DELETE) | BIT(ARITHMETIC) | BIT(TOUCH))
 
-/* Lines of one word, or of a word and flags. */
+/* Lines that are one word, or one word and flags. */
 static const struct {
 	const char *word;
 	uint32_t asks;
@@ -250,7 +250,7 @@ static const struct {
 	{"NF", META_ASKS, FRONT_NF, true},
 };
 
-/* True if the status must have flags. EN has none before 1.6.45. */
+/* True if this status must have flags. EN has none before 1.6.45. */
 static bool
 must_have_flags(const struct front_asked *asked, enum front_status status)
 {
@@ -272,7 +272,7 @@ read_status(struct front_reply *r, const struct front_asked *asked, const struct
 	return false;
 }
 
-/* Returns the error if it determines the outcome of the request, else MC_ERR_NONE. */
+/* Returns the error if the request's outcome is known by it; otherwise MC_ERR_NONE. */
 static uint8_t
 known_error(struct view line)
 {
@@ -288,7 +288,7 @@ known_error(struct view line)
 	return MC_ERR_NONE;
 }
 
-/* True if memcached has skipped the body of the request. After any other error it may read the
+/* True if memcached skips the request's body with this error. With any other error it may read the
  * body as commands. */
 static bool
 body_was_skipped(uint8_t error)
@@ -311,7 +311,7 @@ read_error(struct front_reply *r, const struct front_asked *asked, struct view l
 	return true;
 }
 
-/* Reads the most frequent lines: values and ends of `get`. True if it was one. */
+/* Reads the most frequent lines: a value of `get`, and its end. False: the line is neither. */
 static bool
 read_retrieved(struct front_reply *r, struct front_asked *asked, struct view line)
 {
@@ -328,7 +328,7 @@ read_retrieved(struct front_reply *r, struct front_asked *asked, struct view lin
 	return true;
 }
 
-/* Reads "STAT name value". The value is the rest of the line, which may be empty. */
+/* Reads "STAT name value". The value is the rest of the line, and may be empty. */
 static bool
 read_row(struct front_reply *r, struct view line)
 {
@@ -377,7 +377,7 @@ read_line(struct front_reply *r, struct front_asked *asked, struct view line)
 		r->kind = FRONT_REPLY_NUMBER;
 }
 
-/* Reads a number of few digits. Returns what follows it; `at` itself if there is none. */
+/* Reads a short number. Returns the byte behind it; `at` itself if there is no digit. */
 static inline const uint8_t *
 read_digits(const uint8_t *at, const uint8_t *end, uint32_t *n)
 {
@@ -390,8 +390,8 @@ read_digits(const uint8_t *at, const uint8_t *end, uint32_t *n)
 
 #define EACH_BYTE 0x01010101u
 
-/* Reads the number of one to three digits at the beginning of four bytes, and its length. False:
- * there is none, or it is longer. */
+/* Reads a number of one to three digits from the beginning of four bytes. False: there is none, or
+ * it has more digits. */
 static inline bool
 read_short_number(uint32_t bytes, uint32_t *n, uint32_t *digits)
 {
@@ -408,8 +408,8 @@ read_short_number(uint32_t bytes, uint32_t *n, uint32_t *digits)
 	return true;
 }
 
-/* Reads " flags length", whose end is within limits. Returns what follows; NULL: it has another
- * form. */
+/* Reads " flags length" with numbers within their limits. Returns the byte behind it; NULL: the
+ * bytes have another form. */
 static inline const uint8_t *
 read_flags_length(struct front_value *value, const uint8_t *at, const uint8_t *end)
 {

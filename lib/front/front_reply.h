@@ -1,17 +1,18 @@
 /*
- * front_reply.h - parses a server's reply without trust: a server may send anything at any time.
+ * front_reply.h - parses a server's reply, without trust: a server may send anything at any time.
  *
- * Shape:  one call reads one line, or reports that it is incomplete. The bytes of a value are not
- *         read here: value_len bytes and CR LF follow FRONT_REPLY_VALUE, and front_value_end()
- *         checks the CR LF. Views of a reply point into the given bytes.
- * Units:  bytes; exptime: seconds left, -1: none.
- * Owner:  the caller owns the request's description until its last reply.
+ * Shape:  a call reads one line, or reports that the line is incomplete. The bytes of a value are
+ *         not read here: behind FRONT_REPLY_VALUE follow value_len bytes and CR LF, which the
+ *         caller checks with front_value_end(). Views of a reply point into the bytes that were
+ *         passed.
+ * Units:  bytes; ttl_s: seconds left, -1: no expiry.
+ * Owner:  the caller owns struct front_asked until the request's last reply.
  * Thread: pure functions.
- * Errors: FRONT_REPLY_BROKEN: the line does not answer the request, or it arrived before the
- *         server had received all of the request. The connection must be closed, and all its open
- *         requests fail.
- * Bounds: lines of FRONT_REPLY_LINE_MAX; FRONT_KEYS_MAX keys a request; reading takes time linear
- *         in the line's length and the number of keys.
+ * Errors: FRONT_REPLY_BROKEN: the line does not answer the request, or came before the server had
+ *         received the whole request. The caller must close the connection, and fail its open
+ *         requests.
+ * Bounds: lines of FRONT_REPLY_LINE_MAX bytes; requests of FRONT_KEYS_MAX keys. Time is linear in
+ *         the line's length and the number of keys.
  * Source: memcached doc/protocol.txt; lines as observed on 1.6.18 and 1.6.45.
  *
  * Invariants (tests/unit/front/test_front_reply, tests/fuzz/front_reply):
@@ -29,7 +30,7 @@
 #define FRONT_KEYS_MAX       64u
 #define FRONT_VALUE_MAX      (1u << 30) /* memcached's largest -I */
 
-/* Kinds of requests by their allowed answers: the rows of front_reply.c. */
+/* Kinds of requests. Each kind has its allowed answers, in the tables of front_reply.c. */
 enum front_ask {
 	FRONT_ASK_GET, /* text get and gets, for some keys */
 	FRONT_ASK_STORE,
@@ -38,7 +39,7 @@ enum front_ask {
 	FRONT_ASK_TOUCH,
 	FRONT_ASK_FLUSH,
 	FRONT_ASK_VERSION,
-	FRONT_ASK_ME, /* text of meta debug */
+	FRONT_ASK_ME, /* `me`, the text command of meta debug */
 	FRONT_ASK_MG,
 	FRONT_ASK_MS,
 	FRONT_ASK_MD,
@@ -51,23 +52,25 @@ enum front_ask {
 
 struct front_asked {
 	enum front_ask ask;
-	bool received; /* the server acknowledged all bytes of the request */
+	bool received; /* the server has acknowledged all bytes of the request */
 	bool wants_cas;
 	uint32_t nkeys;
-	uint32_t next;           /* index of the key expected first: servers keep the order */
-	uint64_t had;            /* bit i: key i has had its value */
-	const struct view *keys; /* as they were sent, perhaps in base64 */
-	struct view opaque;      /* of a meta request; empty: none was sent */
+	uint32_t next; /* index of the key that is expected next, since servers keep the order */
+	uint64_t had;  /* bit i: the value of key i was read */
+	const struct view *keys; /* as they were sent: text or base64 */
+	struct view opaque;      /* the opaque of a meta request; empty: none was sent */
 };
 
 enum front_reply_kind {
-	FRONT_REPLY_MORE,  /* the line is incomplete */
-	FRONT_REPLY_VALUE, /* a value follows; a text get continues after it, a meta reply ends */
-	FRONT_REPLY_ROW,   /* a row of stats, which continue */
-	FRONT_REPLY_END, /* the last line of stats, or of a text get, whose other keys are misses */
-	FRONT_REPLY_STATUS, /* the last and only line */
-	FRONT_REPLY_NUMBER, /* the last and only line */
-	FRONT_REPLY_ERROR,  /* the last and only line: the request failed */
+	FRONT_REPLY_MORE, /* the line is incomplete */
+	/* A value follows; of a text get there may be more after it, of a meta reply not. */
+	FRONT_REPLY_VALUE,
+	FRONT_REPLY_ROW, /* a row of stats; more may follow */
+	/* end of stats, or of a text get; keys without a value are misses */
+	FRONT_REPLY_END,
+	FRONT_REPLY_STATUS, /* the only line */
+	FRONT_REPLY_NUMBER, /* the only line; it has `number` */
+	FRONT_REPLY_ERROR,  /* the only line; the request has failed */
 	FRONT_REPLY_BROKEN,
 };
 
@@ -89,7 +92,7 @@ enum front_status {
 	FRONT_MN,
 };
 
-/* Flags of a meta reply. */
+/* Flags of a meta reply: bits. */
 enum front_meta {
 	FRONT_META_CAS = 1 << 0,
 	FRONT_META_FLAGS = 1 << 1,
@@ -105,40 +108,41 @@ enum front_meta {
 struct front_reply {
 	enum front_reply_kind kind;
 	enum front_status status;
-	bool ends_connection; /* of an error: the server may take a body for commands */
-	bool is_client_error; /* of an error: CLIENT_ERROR */
-	uint8_t error;        /* enum mc_error, for errors passed to clients; else MC_ERR_NONE */
-	uint32_t line_len;    /* with CR LF */
-	uint32_t key;         /* of a value: its index in asked->keys */
+	bool ends_connection; /* of an error: the server may read a body as commands now */
+	bool is_client_error; /* of an error: it is a CLIENT_ERROR */
+	uint8_t error;     /* enum mc_error if the client gets this error; otherwise MC_ERR_NONE */
+	uint32_t line_len; /* including CR LF */
+	uint32_t key;      /* of a value: the index of its key in asked->keys */
 	uint32_t value_len;
 	uint32_t client_flags;
-	uint32_t meta; /* enum front_meta: the flags that were present */
+	uint32_t meta; /* the flags that it had: enum front_meta */
 	uint32_t size, hit;
 	uint32_t last_access_s;
 	int32_t ttl_s;
 	uint64_t cas;
 	uint64_t number;
-	struct view text; /* FRONT_VERSION: the version; for a row: its value */
-	struct view name; /* of a row */
-	bool reports_ttl; /* FRONT_VERSION: -1 of `me` means no expiry there, never a second */
+	struct view text; /* of FRONT_VERSION: the version; of a row: its value */
+	struct view name; /* of a row: its name */
+	/* `me` of the version in text reports TTLs correctly: -1 is always "no expiry" */
+	bool reports_ttl;
 };
 
-/* A complete value of `get`. */
+/* A value of `get` that has arrived completely. */
 struct front_value {
 	uint32_t key; /* index in asked->keys */
 	uint32_t value_len, client_flags;
-	uint32_t at, bytes; /* offsets of the value, and of the first byte after its end */
+	uint32_t at, bytes; /* offset of the value; offset of the first byte behind its CR LF */
 };
 
-/* Reads the value of the key expected first if it is complete with its end; equal to
- * front_reply_read() and front_value_end(), in fewer steps. False: use those; nothing is
- * changed. */
+/* Reads the value of the key that is expected next, if it has arrived completely. That equals
+ * front_reply_read() and front_value_end(), in fewer steps. False: nothing was read or changed; the
+ * caller uses those. */
 bool front_value_read(struct front_value *value, struct front_asked *asked, struct view bytes);
 
-/* Reads the line at the beginning of bytes. */
+/* Reads the first line of bytes. */
 void front_reply_read(struct front_reply *reply, struct front_asked *asked, struct view bytes);
 
-/* True if these up to two bytes after a value are the beginning of CR LF. */
+/* True if these bytes behind a value, at most two, begin CR LF. */
 bool front_value_end(struct view bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * front_request.c - requests, from the call to the end of the answer.
+ * front_request.c - a request's life, from the service's call to the end of its answer.
  */
 #include "front_handover.h"
 
@@ -11,7 +11,7 @@ slot_of(uint64_t ticket)
 	return backend_ticket_slot(ticket);
 }
 
-/* Clears the first fields, and the others if they were used. */
+/* Clears the first fields, and the others if the request's last use had set them. */
 static void
 request_clear(struct front_request *request, bool uses_more)
 {
@@ -25,7 +25,7 @@ request_clear(struct front_request *request, bool uses_more)
 	request->used_more = uses_more;
 }
 
-/* Sets what requests other than plain gets have, or plain gets of which copies are made. */
+/* Sets the fields that plain gets without copies do not need. */
 static NOT_FLAT void
 request_use(struct front_request *request, const struct backend_ask *ask)
 {
@@ -33,8 +33,8 @@ request_use(struct front_request *request, const struct backend_ask *ask)
 	request->behind = ask->behind;
 }
 
-/* Takes a free request for a lane. A lane may have at most as many as are still free, so that a
- * stalled one leaves half. */
+/* Takes a free request for a lane. NULL: the lane has as many as are still free, or more. So a
+ * stalled lane leaves half of them to others. */
 struct front_request *
 front_request_take(struct front *f, struct front_lane *lane, const struct backend_ask *ask)
 {
@@ -64,7 +64,7 @@ front_request_take(struct front *f, struct front_lane *lane, const struct backen
 	return request;
 }
 
-/* Closes a request: no server is asked for it any more. */
+/* Closes a request: no more is sent to a server for it. */
 static void
 request_close(struct front *f, struct front_request *request)
 {
@@ -92,7 +92,6 @@ front_request_value_end(struct front *f, struct front_request *request)
 	request->writes = false;
 }
 
-/* Ends a part of a flush; the last part ends the flush. */
 void
 front_part_end(struct front *f, struct front_request *whole)
 {
@@ -121,7 +120,7 @@ part_freed(struct front *f, const struct front_request *part)
 		front_part_end(f, part->whole);
 }
 
-/* Ends what only requests other than plain gets have. */
+/* Ends what the fields beyond the first line hold. */
 static NOT_FLAT void
 more_end(struct front *f, struct front_request *request)
 {
@@ -140,7 +139,8 @@ front_request_free(struct front *f, struct front_request *request)
 	struct front_request **of_slot = &f->by_slot[slot_of(request->ticket)];
 	struct front_request *owner = request->used_more ? request->owner : NULL;
 
-	memset(request->item, 0, sizeof request->item); /* a joiner that uses it has no value */
+	/* A follower that uses this request later has no value of its own. */
+	memset(request->item, 0, sizeof request->item);
 	request_close(f, request);
 	if (request->used_more)
 		more_end(f, request);
@@ -214,7 +214,7 @@ part_answered(struct front *f, struct front_request *part, const struct backend_
 		part->whole->missed = true;
 }
 
-/* Ends, on the answer, what only requests other than plain gets have. */
+/* Handles the answer as far as the fields beyond the first line require. */
 static NOT_FLAT void
 more_answered(struct front *f, struct front_request *request, const struct backend_answer *answer)
 {
@@ -226,7 +226,7 @@ more_answered(struct front *f, struct front_request *request, const struct backe
 	    answer->result == STORE_OK)
 		front_cache_stored(f, request);
 	if (front_request_caches(request))
-		front_cache_end(f, request); /* before the next write begins */
+		front_cache_end(f, request); /* before the next write of the key begins */
 	front_followers_answer(f, request, answer);
 	if (request->whole != NULL)
 		part_answered(f, request, answer);
@@ -254,7 +254,7 @@ front_request_answer(struct front *f, struct front_request *request,
 void
 front_ticket_complete(struct front *f, uint64_t ticket, bool failed)
 {
-	/* If the ring is full, the deadline of the ticket reports it. */
+	/* If the ring is full, the result is lost, and the ticket ends by its deadline. */
 	if (f->completed_tail - f->completed_head < FRONT_REQUESTS)
 		f->completed[f->completed_tail++ % FRONT_REQUESTS] =
 			(struct front_completed){.ticket = ticket, .failed = failed};

@@ -1,10 +1,10 @@
 /*
- * front_request.h - a request of one key to a server.
+ * front_request.h - a request for one key to a server.
  *
  * Private to lib/front.
  *
- * Shape:  most requests are plain gets, which use only the first fields and an item; the others
- *         are zeros. front_core.h describes the lists that a request is in, and its owner.
+ * Shape:  most requests are plain gets, which use only the first fields and an item; the other
+ *         fields are zeros. front_core.h says in which lists a request is, and who owns it.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_FRONT_REQUEST_H
@@ -18,54 +18,59 @@
 
 struct front_lane;
 
-#define FRONT_SHORT_MAX 312u /* bytes of a key and value that need no memory of the store */
+/* Bytes of a key and its value together that need no memory of the store. */
+#define FRONT_SHORT_MAX 312u
 
 struct front_request {
-	_Alignas(CACHE_LINE_BYTES) struct list link; /* in pool, queue or batch */
+	/* In the pool, a queue, a batch or a list of followers. */
+	_Alignas(CACHE_LINE_BYTES) struct list link;
 	uint64_t ticket, hash;
-	struct front_lane *lane; /* the lane whose place it takes */
-	uint32_t asked_lane;     /* of its ticket: another lane while its server is away */
-	uint32_t users;          /* of its answer, including its own client */
-	bool open;               /* not answered yet */
-	uint8_t parity;          /* of the fleet's generation when it began */
-	bool wanted;             /* the service waits for it */
+	struct front_lane *lane; /* the lane to which it counts */
+	uint32_t asked_lane;     /* the lane of its ticket; not `lane` if its server is away */
+	uint32_t users;          /* uses of its answer: its own client, and followers */
+	bool open;               /* it is not answered yet */
+	uint8_t parity;          /* of the fleet's generation when the request began */
+	bool wanted;             /* its client waits for it */
 	bool sent;
-	bool queued; /* in its lane's queue, or sent: a request queued now is executed after it */
-	uint8_t len;
-	bool reads;     /* a retrieval */
-	bool used_more; /* more than this line and the item were used; cleared when it is taken
-			   again */
-	const struct item *answer; /* what was read, of its fill or here; NULL: nothing */
+	/* in its lane's queue, or sent: later requests in that queue are executed after it */
+	bool queued;
+	uint8_t len;    /* of its key */
+	bool reads;     /* it is a retrieval */
+	bool used_more; /* it uses fields beyond this line and the item; taking it clears them */
+	/* The value that was read, in its fill or in `item`; NULL: none. */
+	const struct item *answer;
 
-	/* The key, followed by a short value: the body of an item. */
+	/* The key, and behind it a short value: an item with its body. */
 	_Alignas(struct item) uint8_t item[sizeof(struct item)];
 	uint8_t bytes[FRONT_SHORT_MAX];
 
-	/* Zeros unless used_more, except the list of followers. */
-	bool writes;        /* its fill is the value of a write */
-	bool missed;        /* of a flush: a server has not answered */
-	bool is_writer;     /* it is a writer of its version word */
-	bool is_flush;      /* a flush is in progress */
-	bool outcome_known; /* the server has answered what was sent */
-	bool behind;        /* an earlier request of its client and key: it follows no other */
-	uint64_t lease;     /* of the copy to make; 0: none */
-	uint32_t opened;    /* connections opened before it was sent */
+	/* These fields are zeros unless used_more, except for the list of followers. */
+	bool writes;        /* its fill is the value that it writes */
+	bool missed;        /* of a flush: some server has not done its part */
+	bool is_writer;     /* it is counted as a writer in its key's version word */
+	bool is_flush;      /* it is counted as a flush in progress */
+	bool outcome_known; /* the server has answered it */
+	/* Behind an earlier request of its client for its key: it follows no other client's. */
+	bool behind;
+	uint64_t lease;  /* for the copy that it may make; 0: none */
+	uint32_t opened; /* the number of connections opened before it was sent */
 	struct front_query query;
 	struct fill fill;
 
-	struct coalesced coalesced;
-	/* The answer, which followers use, too. */
+	struct coalesced coalesced; /* Place of this request among those of its key (coalesce.h). */
+	/* The answer, which its followers use as well. */
 	bool failed;
 	uint8_t error, result; /* enum mc_error, store_result */
 	uint64_t cas;
-	struct front_request *owner; /* the request whose answer this one uses; NULL: its own */
+	struct front_request *owner; /* the leader whose answer it uses; NULL: it has its own */
 
-	/* The flush of all servers that this is a part of, or the retrieval that it fetches for; of
-	 * an add that hands a key over: itself. */
+	/* For a server's part of a flush, the flush. For a fetch from a former server, the
+	 * retrieval that missed. For an add of a hand-over, the add itself. */
 	struct front_request *whole;
-	uint32_t parts;        /* open ones */
-	bool adds;             /* it hands its key over */
-	uint8_t fetches, asks; /* of a retrieval that missed: of the former server, again */
+	uint32_t parts;  /* of a flush or a retrieval: its parts in progress */
+	bool adds;       /* it is the add of a hand-over */
+	uint8_t fetches; /* of a retrieval that missed: former servers that were asked */
+	uint8_t asks;    /* times that it was sent to its own server again */
 };
 static_assert(offsetof(struct front_request, item) == CACHE_LINE_BYTES,
 	      "a plain get takes as few lines as it can");
@@ -76,14 +81,14 @@ static_assert(MC_GET == 0, "the query of a plain get is zeros");
 static_assert(FRONT_SHORT_MAX >= MC_KEY_MAX && FRONT_SHORT_MAX < ITEM_PIN_MIN_BYTES,
 	      "bytes holds any key, and what is in it is not pinned");
 
-/* Permits the use of all fields. */
+/* To be called before fields beyond the first line are set. */
 static inline void
 front_request_use_more(struct front_request *request)
 {
 	request->used_more = true;
 }
 
-/* True if the key is text, as by mc_key_is_text(). Bytes after the key may be read. */
+/* True if mc_key_is_text() of the key. It may read bytes behind the key. */
 static inline bool
 front_request_is_text(const struct front_request *request)
 {

@@ -1,5 +1,5 @@
 /*
- * front_ring.c - builds the points of live servers, and finds the server of a key.
+ * front_ring.c - builds a ring's points from its live servers, and finds the server of a key.
  */
 #include "front_ring.h"
 
@@ -29,7 +29,7 @@ add_point(struct front_ring *ring, uint32_t value, uint32_t server)
 	ring->points[ring->npoints++] = (struct front_point){.value = value, .server = server};
 }
 
-/* Writes "name-ordinal", of which a server's points are hashes. */
+/* Writes "name-ordinal", whose hash is a point of the server. */
 static struct view
 ordinal_name(char text[FRONT_NAME_BYTES + ORDINAL_BYTES], const struct front_server *server,
 	     uint32_t ordinal)
@@ -40,8 +40,8 @@ ordinal_name(char text[FRONT_NAME_BYTES + ORDINAL_BYTES], const struct front_ser
 	return (struct view){.data = (const uint8_t *)text, .len = (uint32_t)len};
 }
 
-/* Returns the digests of a server. Every step is rounded to a float, as nutcracker's is: exact
- * arithmetic differs for one fleet in 2,000. */
+/* Returns the number of digests of a server. Every step is rounded to a float, as in nutcracker:
+ * exact arithmetic differs in one fleet of 2,000. */
 static uint32_t
 weighted_digests(uint32_t weight, uint32_t weights, uint32_t nlive)
 {
@@ -75,7 +75,7 @@ add_equal(struct front_ring *ring, const struct front_server *server, uint32_t i
 		add_point(ring, front_hash(ring->hash, ordinal_name(text, server, i)), index);
 }
 
-/* Compares two points; equal ones are ordered by server. */
+/* Compares two points. Equal ones are in the order of their servers. */
 static int
 compare_points(const void *a, const void *b)
 {
@@ -117,7 +117,7 @@ find_live(struct live *l, const struct front_fleet *fleet, const bool *live)
 			(void *)(uintptr_t)fleet->servers);
 }
 
-/* Adds a server's points, which have its place in the order until they are sorted. */
+/* Adds a server's points. Until they are sorted, they name the server by its place in the order. */
 static void
 add_server(struct front_ring *ring, const struct front_server *server, uint32_t place,
 	   const struct live *l, uint32_t weights_so_far)
@@ -139,8 +139,8 @@ add_server(struct front_ring *ring, const struct front_server *server, uint32_t 
 	}
 }
 
-/* Computes where the search for a value begins and ends. For most values there is no point
- * between. */
+/* Computes between which points the search for a value must look. For most values that is a single
+ * point. */
 static void
 index_points(struct front_ring *ring)
 {
@@ -191,8 +191,8 @@ front_ring_rename(struct front_ring *ring, const uint16_t *names)
 		ring->points[i].server = names[ring->points[i].server];
 }
 
-/* Returns the part of a key that is hashed: after skip, if the key begins with that; and of this,
- * the part between the first tag[0] and the next tag[1], unless it is empty. */
+/* Returns the part of a key that is hashed. skip is removed from the key's beginning. Of the rest,
+ * the part between the first tag[0] and the next tag[1] is taken, unless that is empty. */
 static struct view
 tagged(const struct front_ring *ring, struct view key)
 {
@@ -211,9 +211,10 @@ tagged(const struct front_ring *ring, struct view key)
 					: (struct view){.data = from, .len = (uint32_t)(to - from)};
 }
 
-/* Returns the server at the first point not below value; after the last point comes the first.
- * The last few points are counted without a branch: it would be unpredictable, and a
- * misprediction costs more after waiting for the key's hash. */
+/* Returns the server at the first point that is not below value; behind the last point it is the
+ * first one. The last points of the search are counted without a branch. The branch would be
+ * unpredictable, and its misprediction would cost more than counting while the key's hash is
+ * computed. */
 static uint32_t
 server_at(const struct front_ring *ring, uint32_t value)
 {
@@ -235,7 +236,7 @@ server_at(const struct front_ring *ring, uint32_t value)
 	return ring->points[low == ring->npoints ? 0 : low].server;
 }
 
-/* Computes the bucket by Lamping and Veach, "A fast, minimal memory, consistent hash algorithm"
+/* Computes a key's bucket by Lamping and Veach, "A fast, minimal memory, consistent hash algorithm"
  * (2014). */
 static uint32_t
 jump(uint64_t hash, uint32_t nbuckets)
@@ -272,7 +273,8 @@ server_of(const struct front_ring *ring, struct view key)
 	return server_at(ring, front_hash(ring->hash, part));
 }
 
-/* Most rings have points and hash whole keys. */
+/* Returns the server of a key. Most rings have points and hash keys as a whole, so that is checked
+ * first. */
 uint32_t
 front_ring_server(const struct front_ring *ring, struct view key)
 {
@@ -281,8 +283,8 @@ front_ring_server(const struct front_ring *ring, struct view key)
 	return server_of(ring, key);
 }
 
-/* Finds who loses keys between the last point of *is and point i: the owners of points of *was
- * there, and of the first point after. Returns the index of that first point. */
+/* Sets gains for the keys between the last point of *is and point i: from the owners of points of
+ * *was there, and from that of the first point behind. Returns the index of that first point. */
 static uint32_t
 stretch_gains(const struct front_ring *was, const struct front_ring *is, uint32_t i, uint32_t k,
 	      bool *gains)
@@ -311,14 +313,14 @@ front_ring_gains(const struct front_ring *was, const struct front_ring *is, bool
 			k = stretch_gains(was, is, i, k, gains);
 		else
 			gains[is->points[i].server] = true;
-	/* Keys after the last point belong to the first. */
+	/* Keys behind the last point belong to the first one. */
 	for (; circle && k <= was->npoints; k++)
 		gains[is->points[0].server] |=
 			was->points[k % was->npoints].server != is->points[0].server;
 }
 
-/* Returns the distance between a point and the previous one. The points form a circle, the sums
- * of weights a line. */
+/* Returns the distance from the previous point. Points lie on a circle, sums of weights on a
+ * line. */
 static uint32_t
 span(const struct front_ring *ring, uint32_t point)
 {

@@ -1,6 +1,5 @@
 /*
- * front_route.c - applies the fleet's state to lanes once a turn, and replaces the lane of a
- * server that left.
+ * front_route.c - applies the fleet's state to lanes once a turn, and finds the lane of a stand-in.
  */
 #include "front_handover.h"
 
@@ -86,8 +85,9 @@ front_lane_of(void *arg, struct view key, uint64_t hash)
 	return server * f->cfg.connections + (uint32_t)(hash >> 32) % f->cfg.connections;
 }
 
-/* A lane sends its queue in order. A request that shares another's waits for that one's answer
- * before it is queued, and a key that moves changes its lane. */
+/* True if a request may be sent behind the one of `ticket`: only if that one is in the queue of the
+ * lane that the new one takes, which sends in order. A request that follows another is queued
+ * later, and a key that moves changes its lane. */
 bool
 front_follows(void *arg, uint64_t ticket, struct view key, uint64_t hash)
 {
@@ -97,7 +97,8 @@ front_follows(void *arg, uint64_t ticket, struct view key, uint64_t hash)
 		.hash = hash, .key = key, .lane = front_lane_of(f, key, hash)};
 
 	if (earlier == NULL || earlier->ticket != ticket)
-		return true; /* it has failed; its client is answered in the next turn */
+		/* The earlier request has failed; its client is answered in the next turn. */
+		return true;
 	return earlier->queued && earlier->lane == front_route(f, &ask);
 }
 

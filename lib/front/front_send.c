@@ -1,6 +1,6 @@
 /*
- * front_send.c - sends queued requests in batches on their lane's connection, in their order;
- * consecutive plain gets share a batch.
+ * front_send.c - sends a lane's queued requests in order, in batches. Plain gets that follow one
+ * another share a batch.
  */
 #include "front_cache.h"
 
@@ -8,7 +8,7 @@
 #include "proto/mc_reply.h"
 
 #define GETS_WORD "gets"
-#define WORD_MAX  7u /* of a line, beside its key */
+#define WORD_MAX  7u /* the longest word of a line before its key */
 
 static_assert(FRONT_QUERY_LINE_MAX + ITEM_PIN_MIN_BYTES + MC_BODY_END <= CONN_RESERVE_MAX,
 	      "a batch's line and a short value are one reservation");
@@ -26,7 +26,7 @@ front_batch_free(struct front *f, struct front_batch *batch)
 	f->batches_free[f->batches_left++] = batch;
 }
 
-/* Takes a batch; NULL: there is no room for one now. */
+/* Takes a batch for the lane. NULL: there is no room for one now. */
 static struct front_batch *
 batch_take(struct front_lane *l)
 {
@@ -49,7 +49,6 @@ batch_sent(struct front_lane *l, struct front_batch *batch, uint32_t bytes)
 {
 	struct front *f = l->front;
 	const bool first = list_empty(&l->batches);
-	uint64_t due_ns;
 
 	conn_commit(f->stack, l->conn, bytes);
 	l->written += bytes;
@@ -62,9 +61,7 @@ batch_sent(struct front_lane *l, struct front_batch *batch, uint32_t bytes)
 		return;
 	front_look_begin(l);
 	front_read_begin(l);
-	due_ns = front_lane_due(l);
-	if (due_ns < f->due_ns)
-		f->due_ns = due_ns;
+	front_lane_due_note(l);
 }
 
 static void
@@ -85,15 +82,15 @@ batch_add(struct front_lane *l, struct front_batch *batch, struct front_request 
 	request_sent(l, batch, request);
 }
 
-/* True if the reply must contain the key's TTL, since its value will be cached. */
+/* True if the reply must have the item's TTL, because its value will be cached. */
 static bool
 asks_ttl(const struct front_lane *l, const struct front_request *request)
 {
 	return request->used_more && request->lease != 0 && l->meta;
 }
 
-/* Writes `me k` and `get k`, or `gets k`: get alone would not report when the item expires, and
- * mg would win a stale item. Returns their bytes. */
+/* Writes `me k` before `get k` or `gets k`: get alone does not report when the item expires, and mg
+ * would win a stale item. Returns the number of bytes. */
 static uint32_t
 get_with_ttl(struct front_lane *l, struct front_batch *batch, enum front_form form)
 {
@@ -114,7 +111,7 @@ get_with_ttl(struct front_lane *l, struct front_batch *batch, enum front_form fo
 	return (uint32_t)(at - begin);
 }
 
-/* Writes `get k1 .. kn` with as many consecutive keys as fit. Returns its bytes. */
+/* Writes `get k1 .. kn` with as many of the next keys as fit. Returns the number of bytes. */
 static uint32_t
 gather(struct front_lane *l, struct front_batch *batch, enum front_form form)
 {
@@ -140,7 +137,7 @@ gather(struct front_lane *l, struct front_batch *batch, enum front_form form)
 		at += request->len;
 		request_sent(l, batch, request);
 	}
-	ensure(batch->count > 0); /* there is room for the first one */
+	ensure(batch->count > 0); /* there was room for the first one */
 	list_move_front(&l->queue, link->prev, &batch->requests);
 	counter_add(&l->counts->count[FRONT_SERVER_KEYS], batch->count);
 	return (uint32_t)(mc_put_line_end(at) - begin);
@@ -174,15 +171,15 @@ write_value(struct front_lane *l, const struct front_request *request, uint8_t *
 	mc_put_line_end(at);
 }
 
-/* True if the server has yet to receive some of the first batch. */
+/* True if the server has not acknowledged all of the first batch. */
 static bool
 first_is_leaving(const struct front_lane *l)
 {
 	return l->written - conn_unacknowledged(l->conn) < front_lane_first(l)->end;
 }
 
-/* Sends a value without copying: the request keeps it until it is answered. False: the rest waits.
- */
+/* Sends more of a value without copying it; the request keeps the value until it is answered.
+ * False: the rest must wait. */
 static bool
 value_send(struct front_lane *l)
 {
@@ -197,7 +194,7 @@ value_send(struct front_lane *l)
 			return false;
 		conn_credit_return(f->stack, 1);
 		if (!conn_write_external(f->stack, l->conn, v.data, v.len, nobody_waits, NULL)) {
-			f->more = true; /* no event reports a free descriptor */
+			f->more = true; /* no event will report a free descriptor */
 			return false;
 		}
 		l->sending_at += v.len;
@@ -214,8 +211,8 @@ value_send(struct front_lane *l)
 	return true;
 }
 
-/* Sends a request with a line of its own, followed by its value; a short value is in the same
- * reservation. */
+/* Sends a request that has a line of its own, and its value. A short value is copied behind the
+ * line. */
 static void
 send_alone(struct front_lane *l, struct front_batch *batch, enum front_form form)
 {
@@ -286,7 +283,7 @@ probe_send(struct front_lane *l, const char *line, enum front_ask ask)
 	struct front_batch *batch = batch_take(l);
 	const uint32_t len = (uint32_t)strlen(line);
 
-	/* Nothing else was written on this connection, so memory is lacking. */
+	/* Nothing else was written on this connection, so there is no memory. */
 	if (batch == NULL) {
 		front_lane_failed(l, FRONT_CONNECT_FAILED);
 		return;
@@ -307,8 +304,8 @@ front_lane_ask_stats(struct front_lane *l, const char *line)
 	return true;
 }
 
-/* Logs in, if the fleet has a login, and probes the server. Only a process answers `version`; its
- * answer to `mn` shows its protocol. */
+/* Logs in, if the fleet has a login, and probes the server. `version` is answered only by a process
+ * that works; the answer to `mn` shows whether it knows meta commands. */
 void
 front_lane_probe(struct front_lane *l)
 {

@@ -1,6 +1,6 @@
 /*
- * front_servers.c - reads entries of a list of servers from their end, and refuses in one line
- * what nutcracker refuses or misinterprets.
+ * front_servers.c - reads a list of servers, each entry from its end. It refuses, in one line, what
+ * nutcracker refuses or misreads.
  */
 #include "front_servers.h"
 #include "config/text_file.h"
@@ -12,7 +12,7 @@
 #define DEFAULT_PORT 11211u
 #define ENTRY_FORM   "host:port:weight and maybe a name, such as 10.0.0.1:11211:1 a"
 #define WORDS_BYTES  256u
-#define SHOWN        60 /* bytes of an entry that an error shows */
+#define SHOWN        60 /* bytes of an entry that an error quotes */
 
 /* The place of an entry, for its error. */
 struct place {
@@ -47,7 +47,7 @@ trimmed(struct view text)
 	return text;
 }
 
-/* Cuts text at the last such byte, and returns what follows it. False: there is none. */
+/* Cuts text at the last `byte`; *behind is what followed it. False: there is no such byte. */
 static bool
 cut_last(struct view *text, char byte, struct view *behind)
 {
@@ -61,7 +61,7 @@ cut_last(struct view *text, char byte, struct view *behind)
 	return true;
 }
 
-/* Reads a decimal number. False if anything else is in the text, or it exceeds most. */
+/* Reads a decimal number. False: text has anything else, or the number exceeds most. */
 static bool
 read_number(struct view text, uint32_t most, uint32_t *number)
 {
@@ -76,7 +76,7 @@ read_number(struct view text, uint32_t most, uint32_t *number)
 	return text.len != 0 && n <= most;
 }
 
-/* True if host consists of characters of names and addresses. */
+/* True if host has only characters of names and addresses. */
 static bool
 is_host(struct view host)
 {
@@ -117,7 +117,7 @@ read_host(struct front_host *to, struct view host, const struct place *at, struc
 	return true;
 }
 
-/* Takes the path of a Unix socket, in a form without spaces. */
+/* Reads the path of a Unix socket, which must not have spaces. */
 static bool
 read_path(struct front_host *to, struct view path, const struct place *at, struct error *err)
 {
@@ -146,7 +146,7 @@ read_port(struct front_host *to, struct view port, const struct place *at, struc
 	return true;
 }
 
-/* Cuts the word off the text's begin. False: the text does not begin with it. */
+/* Cuts word off the beginning of text. False: text does not begin with it. */
 static bool
 cut_word(struct view *text, const char *word)
 {
@@ -159,7 +159,7 @@ cut_word(struct view *text, const char *word)
 	return true;
 }
 
-/* Reads all before the weight: host:port, kernel:host:port or unix:/path. */
+/* Reads what precedes the weight: host:port, kernel:host:port or unix:/path. */
 static bool
 read_where(struct front_host *to, struct view where, const struct place *at, struct error *err)
 {
@@ -175,7 +175,7 @@ read_where(struct front_host *to, struct view where, const struct place *at, str
 	return read_host(to, where, at, err) && read_port(to, port, at, err);
 }
 
-/* Takes the given name, or the one that nutcracker and libmemcached compute. */
+/* Uses the given name; without one, the name that nutcracker and libmemcached compute. */
 static bool
 read_name(struct front_server *to, struct view name, const struct front_host *host,
 	  const struct place *at, struct error *err)
@@ -245,7 +245,7 @@ add_entry(struct front_servers *servers, const struct place *at, struct error *e
 	return true;
 }
 
-/* Cuts off the next line, without its end. */
+/* Cuts off the first line of text, and returns it without its end. */
 static struct view
 cut_line(struct view *text)
 {
@@ -275,7 +275,7 @@ front_servers_read(struct front_servers *servers, const char *list, struct error
 	}
 }
 
-/* Returns the entry of a file's line, without a comment and a dash. */
+/* Returns the entry of a file's line, without a dash before it and a comment behind it. */
 static struct view
 entry_of(struct view line)
 {

@@ -1,5 +1,5 @@
 /*
- * front_stats.c - sums over cores, percentiles of round trips, and the rows that show them.
+ * front_stats.c - adds up the counts of cores, computes percentiles of round trips, and makes rows.
  */
 #include "front_stats.h"
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define WORK_SUM 10u /* of summing one count of one core, in ns */
+#define WORK_SUM 10u /* of adding up one count of one core, in ns */
 
 void
 front_stats_attach(struct front_stats *stats, struct front_server_counts *counts,
@@ -116,7 +116,8 @@ front_stats_trip_us_mt(const struct front_stats *stats, uint32_t server, uint32_
 
 /* ---- load of all servers ---- */
 
-/* Returns begun minus ended. A core may have counted between the two reads. */
+/* Returns begun minus ended. Reading one after the other may make it too low, so it is at least
+ * 0. */
 static uint64_t
 open_of(const struct front_stats *stats, uint32_t server, enum front_server_count begun,
 	enum front_server_count ended)
@@ -133,10 +134,10 @@ links_of(const struct front_stats *stats, uint32_t server)
 	return open_of(stats, server, FRONT_SERVER_OPENED, FRONT_SERVER_ENDED);
 }
 
-/* The server with the most keys for its share. */
+/* The server with the most keys for its share so far. */
 struct most {
-	uint32_t server;
-	double keys; /* if all servers had as many for their share */
+	uint32_t server; /* all servers' keys together, if each had as many for its share */
+	double keys;     /* if all servers had as many for their share */
 };
 
 static void
@@ -146,8 +147,8 @@ most_add(struct most *most, uint32_t server, uint64_t keys, double due)
 		*most = (struct most){server, (double)keys / due};
 }
 
-/* Returns the busiest server's load in thousandths of its share. If clients' requests are not
- * counted, the share is that of the servers' requests. */
+/* Returns the load of the busiest server in thousandths of its share. Without a count of clients'
+ * requests, the share is one of the keys sent. */
 static uint32_t
 thousandths(const struct most *most, uint64_t sent, uint64_t wanted)
 {
@@ -183,7 +184,7 @@ sums_look(struct front_stats *stats)
 	}
 }
 
-/* Stores each server's load since the last look, as front_load.by_mean is the busiest one's. */
+/* Stores the load of each server since the last call, computed as front_load.by_mean is. */
 static void
 recent_store(struct front_stats *stats, const uint64_t *keys, const double *due, uint64_t sent,
 	     uint64_t wanted)
@@ -224,7 +225,7 @@ front_stats_look(struct front_stats *stats, struct front_looker *looker, uint64_
 	for (uint32_t i = 0; i < stats->servers; i++) {
 		const uint64_t now = front_stats_sum_mt(stats, i, FRONT_SERVER_KEYS);
 		const uint64_t before = looker->keys[i];
-		const uint64_t since = now >= before ? now - before : now; /* after a reset */
+		const uint64_t since = now >= before ? now - before : now; /* lower after a reset */
 
 		looker->keys[i] = now;
 		all += now;
@@ -261,8 +262,8 @@ state_of(const struct front_stats *stats, const struct front_state *fleet, uint3
 	return up >= (uint64_t)links * stats->cores ? "up" : "partly";
 }
 
-/* Returns why a server is not wholly in use, for its state of state_of(). A failure is named until
- * the next success. */
+/* Returns why a server is not fully in use, to go with the word of state_of(). A failure is named
+ * until the next success. */
 static const char *
 reason_word(const struct front_stats *stats, const struct front_shown *shown, uint32_t server)
 {
@@ -319,7 +320,7 @@ role_word(const struct front_state *fleet, uint32_t server)
 	return words[fleet->role[server]];
 }
 
-/* Returns whether answers of this server are cached now. */
+/* Returns a word that says whether this server's answers are cached now. */
 static const char *
 copies_of(const struct front_shown *shown, uint32_t server)
 {
@@ -333,7 +334,7 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define SUM(which) front_stats_sum_mt(stats, i, FRONT_SERVER_##which)
 
-/* X(kind, name, value, number of counts that are read) */
+/* X(kind, name, value, number of counts read for it). */
 #define SERVER_ROWS(X)                                                                             \
 	X(TEXT, "name", shown->names->server[i].name, 0)                                           \
 	X(TEXT, "state", state_of(stats, shown->names, i, shown->links), 2)                        \
@@ -365,7 +366,7 @@ copies_of(const struct front_shown *shown, uint32_t server)
 
 #define OF_ALL(which) atomic_load_explicit(&stats->sum[FRONT_SERVER_##which], memory_order_relaxed)
 
-/* Returns the unknown in_doubt; the sums are read one after the other. */
+/* Returns the number of version words in doubt. The two sums are read one after the other. */
 static uint64_t
 doubts_of_all(const struct front_stats *stats)
 {

@@ -1,28 +1,28 @@
 /*
- * front_warm.h - which keys may still be handed over after a change of the fleet, and by how many
- * cores at this moment.
+ * front_warm.h - which keys may still be handed over after a change of the fleet, and how many adds
+ * of them are in progress.
  *
- * A key that moved from server A to B is handed over by an `add` at B of what A has. That is right
- * only while nothing newer is known of the key: no write of it was sent, and no miss of it was
- * reported, since the change. A key is settled by the first of these; the core that settles it
- * waits until no add of the key is in progress.
+ * A key that moved from server A to server B is handed over by an `add` at B of the value that A
+ * has. That is right only while nothing newer is known of the key: since the change no write of it
+ * was sent, and no miss of it was reported. The first of these settles the key. The core that
+ * settles it waits until no add of the key is in progress.
  *
  * A second change within the time of the first is chained to it: a key that was not settled between
  * the two may still be at the server that had it before both.
  *
- * Shape:  a word has 16 bits: settled 1, settled before a chained change 1, adds in progress 14.
- *         A key's hash determines its word.
- *         Keys that share a word cause each other misses and short waits, and no other harm. The
- *         gate has 64 bits: closed 1, flushed 1, adds of unknown outcome 30, adds in progress 32.
- *         Closed by a flush or by the control thread, it stays so until the next change.
- * Owner:  the caller: one struct front_warm for all cores of a front, zeros.
- * Thread: _mt: any. The others: the control thread; front_warm_open without a chain: while no core
+ * Shape:  a word has 16 bits: settled 1, settled before a chained change 1, adds in progress 14. A
+ *         key's hash names its word. Keys with the same word cause each other misses and short
+ *         waits, and no other harm. The gate has 64 bits: closed 1, flushed 1, adds of unknown
+ *         outcome 30, adds in progress 32. A flush or the control thread closes it; it stays closed
+ *         until the next change.
+ * Owner:  the caller: one struct front_warm, zeros at first, for all cores of a front.
+ * Thread: _mt: any. The others: the control thread. front_warm_open without a chain: while no core
  *         uses words.
- * Errors: front_warm_add_begin_mt: false, the add must not be sent.
- * Bounds: constant time, except for atomics that are tried again.
+ * Errors: front_warm_add_begin_mt: false: the add must not be sent.
+ * Bounds: constant time, except for an exchange that is tried again.
  *
- * Order: settling and beginning an add change one word, so one of the two sees the other; a flush
- * and an add change the gate likewise.
+ * Order: settling a key and beginning an add of it change the same word, so the later one sees the
+ * earlier one. The same holds for a flush and an add, with the gate.
  */
 #ifndef CLOCKOO_FRONT_WARM_H
 #define CLOCKOO_FRONT_WARM_H
@@ -35,11 +35,11 @@
 #define FRONT_WARM_SETTLED   0x8000u
 #define FRONT_WARM_BEFORE    0x4000u
 #define FRONT_WARM_WORD_ADDS 0x3fffu
-#define FRONT_WARM_ADDS      0xffffffffull /* of the gate */
+#define FRONT_WARM_ADDS      0xffffffffull /* bits of the gate: adds in progress */
 #define FRONT_WARM_UNKNOWN   (1ull << 32)  /* one add of unknown outcome */
 #define FRONT_WARM_FLUSHED   (1ull << 62)
 #define FRONT_WARM_CLOSED    (1ull << 63)
-#define FRONT_WARM_HASH_FROM 20u /* bits of a hash below it choose other things */
+#define FRONT_WARM_HASH_FROM 20u /* lower bits of a hash choose other things */
 
 struct front_warm {
 	_Atomic uint64_t gate;
@@ -52,7 +52,7 @@ front_warm_word(struct front_warm *w, uint64_t hash)
 	return &w->word[hash >> FRONT_WARM_HASH_FROM & (FRONT_WARM_WORDS - 1)];
 }
 
-/* Ends all hand-overs that have not begun their add. False: an add is in progress. */
+/* Closes the gate: adds that have not begun never will. False: an add is in progress. */
 static inline bool
 front_warm_close(struct front_warm *w)
 {
@@ -60,25 +60,26 @@ front_warm_close(struct front_warm *w)
 		FRONT_WARM_ADDS) == 0;
 }
 
-/* Precedes the state that refuses the keys that move: a flush from now on may still be in progress
- * when they are handed over, which it prevents. */
+/* Opens the time in which a flush prevents the hand-overs of the next change. To be called before
+ * the state that refuses the keys which move: a flush from then on may still be in progress when
+ * these keys are handed over. */
 static inline void
 front_warm_prepare(struct front_warm *w)
 {
 	atomic_fetch_and_explicit(&w->gate, ~FRONT_WARM_FLUSHED, memory_order_acq_rel);
 }
 
-/* True if hand-overs of the present change have not been ended by a flush, and no add has an
- * unknown outcome: the next change may be chained to it. */
+/* True if the next change may be chained to the present one: no flush has ended its hand-overs, and
+ * no add has an unknown outcome. */
 static inline bool
 front_warm_may_chain(const struct front_warm *w)
 {
 	return (atomic_load_explicit(&w->gate, memory_order_relaxed) & ~FRONT_WARM_CLOSED) == 0;
 }
 
-/* Begins a change: no key is settled. chains: keys that are settled now count as settled before it.
- * Cores may settle keys meanwhile that do not move by this change. Settled before or after its word
- * is changed, such a key is not handed over. */
+/* Begins a change: no key is settled. chains: keys that are settled now become "settled before".
+ * During a chained change cores may settle keys that do not move by it. Such a key is not handed
+ * over, whether it is settled before or after its word is changed here. */
 static inline void
 front_warm_open(struct front_warm *w, bool chains)
 {
@@ -100,8 +101,8 @@ front_warm_open(struct front_warm *w, bool chains)
 		;
 }
 
-/* Closes the gate for a flush. False: an add is in progress, or its outcome is unknown, so that the
- * flush must wait. */
+/* Closes the gate for a flush. False: an add is in progress, or its outcome is unknown; the flush
+ * must wait. */
 static inline bool
 front_warm_flush_mt(struct front_warm *w)
 {
@@ -110,7 +111,7 @@ front_warm_flush_mt(struct front_warm *w)
 	return (atomic_fetch_or_explicit(&w->gate, over, memory_order_acq_rel) & ~over) == 0;
 }
 
-/* True if a key of this word may be handed over, as far as known now. */
+/* True if a key of this word may be handed over, by what is known now. */
 static inline bool
 front_warm_may_mt(struct front_warm *w, uint64_t hash)
 {
@@ -119,7 +120,7 @@ front_warm_may_mt(struct front_warm *w, uint64_t hash)
 		FRONT_WARM_SETTLED) == 0;
 }
 
-/* True if a key of this word was settled before the change that is chained to another. */
+/* True if a key of this word was settled between the two changes of a chain. */
 static inline bool
 front_warm_was_settled_mt(struct front_warm *w, uint64_t hash)
 {
@@ -127,8 +128,8 @@ front_warm_was_settled_mt(struct front_warm *w, uint64_t hash)
 		FRONT_WARM_BEFORE) != 0;
 }
 
-/* Settles a key, before a write of it is sent or a miss reported. False: an add of the word is in
- * progress, so the caller must wait. */
+/* Settles a key. To be called before a write of it is sent, or a miss of it is reported. False: an
+ * add of its word is in progress; the caller must wait. */
 static inline bool
 front_warm_settle_mt(struct front_warm *w, uint64_t hash)
 {
@@ -137,8 +138,8 @@ front_warm_settle_mt(struct front_warm *w, uint64_t hash)
 		FRONT_WARM_WORD_ADDS) == 0;
 }
 
-/* Ends an add. known: the server has answered it, or it was never sent; otherwise it may be
- * executed at any later time, and its word is held until the next change. */
+/* Ends an add. known: the server has answered it, or it was never sent. Otherwise the server may
+ * execute it at any later time, so its word counts it until the next change. */
 static inline void
 front_warm_add_end_mt(struct front_warm *w, uint64_t hash, bool known)
 {
@@ -148,7 +149,7 @@ front_warm_add_end_mt(struct front_warm *w, uint64_t hash, bool known)
 				  memory_order_acq_rel);
 }
 
-/* Begins an add of a key that is not settled. */
+/* Begins an add. False: the key is settled, the gate is closed, or the word has too many adds. */
 static inline bool
 front_warm_add_begin_mt(struct front_warm *w, uint64_t hash)
 {

@@ -5,6 +5,7 @@
 #include "neigh_table.h"
 #include "net_inside.h"
 #include "reasm.h"
+#include "tx_queue.h"
 #include "wire/eth_wire.h"
 #include "wire/ipv4_wire.h"
 #include "wire/ipv6_wire.h"
@@ -200,6 +201,7 @@ net_create(struct net *net, struct region *region, const struct net_config *cfg,
 	net->port = port;
 	net->neigh = neigh;
 	net->access = cfg->access;
+	tx_queue_clear(&net->out);
 	net->ip_ol_flags = port->caps & PORT_TX_IP_CKSUM ? FRAME_IP_CKSUM_FILL : 0;
 	net->udp_ol_flags = port->caps & PORT_TX_UDP_CKSUM ? FRAME_L4_CKSUM_FILL : 0;
 	net->tcp_ol_flags =

@@ -31,6 +31,8 @@
 #define TX_QUEUE_BURSTS (TX_QUEUE_MAX / BURST_MAX)
 
 struct tx_queue {
+	/* The burst of the next frame; behind the last one if the queue is full. */
+	struct burst *open;
 	uint32_t count;
 	struct burst burst[TX_QUEUE_BURSTS];
 };
@@ -249,6 +251,9 @@ void frame_defer_free(struct net *net, struct frame *f, uint8_t *start);
 /* Source address selection (RFC 6724): the number of ours; LOCAL_NONE: none of the family. */
 uint16_t local_addr_select(const struct net *net, const struct ip_addr *dst);
 
+/* Returns the free slots of the transmit queue for fresh frames: without those of transmit credits,
+ * at most the frame cache. */
+uint32_t tx_queue_room(const struct net *net);
 /* Frames with all headers, which tx_queue_push() sends (tx_queue.h). */
 uint8_t *tx_queue_begin(struct net *net); /* a fresh frame; NULL: no slot or no frame */
 uint8_t *tx_queue_begun(struct net *net); /* the same frame again */
@@ -269,6 +274,8 @@ void net_input(struct net *net, const struct classified *in);
 void net_release(struct net *net);
 void net_tick(struct net *net);
 uint32_t net_tx(struct net *net);
+/* Gives the free frames and those that are not sent back to the port, between two turns. */
+void net_end(struct net *net);
 /* Returns the time of the next announcement or report of groups; UINT64_MAX: there is none. */
 uint64_t neigh_next(const struct net *net);
 bool net_has_work(const struct net *net);

@@ -10,9 +10,6 @@
 
 /* ---- tx_queue.c ---- */
 
-/* Returns the free slots of the transmit queue for fresh frames: without those of transmit credits,
- * at most the frame cache. */
-uint32_t tx_queue_room(const struct net *net);
 /* Empties the deferred-free list: the frame cache is filled first, the port gets the rest. */
 void frames_release(struct net *net);
 void frame_cache_refill(struct net *net);

@@ -139,7 +139,7 @@ tx_queue_compact(struct tx_queue *out, uint32_t sent)
 {
 	const uint32_t count = out->count;
 
-	out->count = 0;
+	tx_queue_clear(out);
 	for (uint32_t i = sent; i < count; i++) {
 		const struct burst *from = &out->burst[i / BURST_MAX];
 		const uint32_t k = i % BURST_MAX;
@@ -176,8 +176,8 @@ net_tx(struct net *net)
 	if (unlikely(sent < out->count)) {
 		counter_add(&net->counters[TX_REFUSED], out->count - sent);
 		tx_queue_compact(out, sent);
-	} else {
-		out->count = 0;
+	} else if (sent != 0) {
+		tx_queue_clear(out);
 	}
 	return sent;
 }
@@ -218,4 +218,21 @@ frames_release(struct net *net)
 	if (net->to_free_count != 0)
 		net->port->ops->drop(net->port, net->to_free, net->to_free_count);
 	net->to_free_count = 0;
+}
+
+void
+net_end(struct net *net)
+{
+	struct port *port = net->port;
+	struct tx_queue *out = &net->out;
+
+	for (uint32_t at = 0; at < out->count; at += BURST_MAX) {
+		const uint32_t left = out->count - at;
+
+		port->ops->drop(port, out->burst[at / BURST_MAX].frame,
+				left < BURST_MAX ? left : BURST_MAX);
+	}
+	out->count = 0;
+	port->ops->drop(port, net->frame_cache.frame, net->frame_cache.count);
+	net->frame_cache.count = 0;
 }

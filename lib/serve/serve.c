@@ -1,5 +1,5 @@
 /*
- * serve.c - the service of one core: opening and closing of connections, idle ones, turn and pass.
+ * serve.c - the service of one core: connections that open, close and are idle; turns and passes.
  */
 #include "serve_access.h"
 #include "serve_admin.h"
@@ -13,7 +13,8 @@
 
 const struct counter_name serve_counter_names[SERVE_COUNTER_COUNT] = {SERVE_COUNTERS(COUNTER_NAME)};
 
-/* Rejects a connection above the limit -c with an error line, so that its client does not wait. */
+/* Rejects a connection above the limit -c. It gets an error line, so that its client does not
+ * wait. */
 static void
 reject(struct serve *sv, struct conn *c)
 {
@@ -27,7 +28,8 @@ reject(struct serve *sv, struct conn *c)
 	conn_close_detach(sv->stack, c);
 }
 
-/* Counts the connection for -c over all cores. False: no place there, or no slot on this core. */
+/* Counts the connection for -c, over all cores. False: the limit is reached, or this core has no
+ * slot. */
 static bool
 admit(struct serve *sv)
 {
@@ -91,8 +93,8 @@ session_release(struct serve *sv, struct session *ss)
 	}
 	if (ss->read_buf != NULL)
 		read_buf_free(sv, ss);
-	/* Pieces that are already queued unpin nothing: only the last piece does, and is not
-	 * queued. */
+	/* The pieces that are queued do not unpin the value: only the last piece does, and it is
+	 * not queued. */
 	if (ss->value.item != NULL)
 		store_unpin(ss->value.item);
 	if (unlikely(sv->backend_mode != BACKEND_NONE))
@@ -195,8 +197,8 @@ serve_create(struct region *region, const struct serve_config *cfg, struct serve
 	return sv;
 }
 
-/* Starts a turn with the datagrams that earlier turns kept, then the new ones. The first may be
- * parsed in part already, so the position within it stays. */
+/* Begins a turn with the datagrams that earlier turns kept, and then the new ones. The first may be
+ * parsed in part, so the position in it stays. */
 static void
 datagrams_restart(struct serve *sv)
 {
@@ -208,10 +210,9 @@ datagrams_restart(struct serve *sv)
 	dc->has_kept = dc->count != 0 && dc->list[0].kept;
 }
 
-/* Computes the limits on chunks for this turn. A deferred request takes the chunk that was
- * reserved for its reply, so while few chunks are left nothing is parsed behind a request that
- * may wait. The same holds while a set may wait for memory: all later requests would have to fit
- * its chunk. */
+/* Computes this turn's limits on chunks. A deferred request takes the chunk that was reserved for
+ * its reply. So while few chunks are left, nothing is parsed behind a request that may wait. The
+ * same holds while a set may wait for memory: all later requests would have to fit its chunk. */
 static void
 chunks_check(struct serve *sv)
 {
@@ -230,8 +231,9 @@ chunks_check(struct serve *sv)
 
 #define IDLE_SLOTS_PER_TURN 64u
 
-/* Returns the number of slots to check for the time since the last call. Each slot is checked about
- * once a second, for any number of slots and any rate of turns; at the end of a drain sooner. */
+/* Returns the number of slots to check for the time since the last call. A slot is checked about
+ * once a second, for any number of slots and any rate of turns; near the end of a drain it is
+ * checked more often. */
 static uint32_t
 idle_due(struct serve *sv)
 {
@@ -255,7 +257,8 @@ idle_timeout_s(const struct serve *sv)
 	return unlikely(sv->closes_behind) ? DRAIN_IDLE_S : sv->shared->policy.idle_timeout_s;
 }
 
-/* Returns the timeout of this session: at the end of a drain none for one without a request. */
+/* Returns the timeout of this session. At the end of a drain it is 0 for a session without a
+ * request. */
 static uint32_t
 session_timeout_s(const struct serve *sv, const struct session *ss, uint32_t timeout_s)
 {
@@ -306,7 +309,7 @@ pins_check(struct serve *sv)
 		published_ns = sv->clock.now_ns;
 		atomic_store_explicit(at_ns, published_ns, memory_order_relaxed);
 	}
-	/* Cores read the clock one by one: another core's time may be ahead of ours. */
+	/* Cores read the clock one by one, so another core's time may be ahead of ours. */
 	if (unlikely(published_ns != 0) && sv->clock.now_ns <= published_ns + 2 * PINS_PUBLISH_NS) {
 		stack_memory_pressure(sv->stack, part != 0 ? part : STORE_PINS_PART);
 		sv->pins_pressed_turn = sv->turn;
@@ -314,7 +317,7 @@ pins_check(struct serve *sv)
 	}
 }
 
-/* Records the turn that ended, also as slow if it was. */
+/* Records the turn that has ended; also as a slow one, if it was. */
 static inline void
 turn_record(struct serve *sv, uint64_t end_ns)
 {
@@ -348,7 +351,7 @@ serve_turn(struct serve *sv, const struct serve_clock *clock)
 		messages_send(sv);
 }
 
-/* Alternates which of datagrams and connections come first, so that neither starves the other. */
+/* Datagrams and connections come first in turns, so that neither starves the other. */
 void
 serve_parse(struct serve *sv)
 {

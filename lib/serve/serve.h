@@ -8,14 +8,15 @@
  *   prefetch hash every key, prefetch its buckets, then its items
  *   execute  run the operations in order; write replies
  *
- * Shape:  an operation is one parsed request (one key) and the destination of its reply. A reply
- *         that needs more than one datagram is one message.
- * Owner:  a connection's session (partial line, incomplete body) is indexed by conn_slot.
+ * Shape:  an operation is one parsed request for one key, with the destination of its reply. A
+ *         reply that needs more than one datagram is one message.
+ * Owner:  each connection has a session, with its partial line or incomplete body; sessions are
+ *         indexed by conn_slot.
  * Thread: core-local. Counters are read by telemetry.
  * Errors: every bad request has its reply (mc_req.h); nothing is logged.
- * Bounds: OPS_MAX operations a pass, and beside them HITS_PER_TURN hits a turn; conn_requests_max
- *         requests of one connection a turn (memcached's -R); UDP_MESSAGES_MAX replies of several
- *         datagrams that wait for room.
+ * Bounds: a pass has OPS_MAX operations, and a turn HITS_PER_TURN hits beside those of its passes.
+ *         A turn takes conn_requests_max requests of one connection (memcached's -R).
+ *         UDP_MESSAGES_MAX replies of several datagrams wait for room.
  */
 #ifndef CLOCKOO_SERVE_H
 #define CLOCKOO_SERVE_H
@@ -26,9 +27,9 @@
 #include "stack/stack.h"
 #include "store/store.h"
 
-/* Large enough that the first prefetch has arrived before the last one is issued. */
+/* Operations of a pass: enough for the first prefetch to arrive before the last one is issued. */
 #define OPS_MAX 64u
-/* Passes of parse, prefetch and execute in one turn; remaining requests wait for the next turn.
+/* Passes of parse, prefetch and execute in one turn; requests beyond them wait for the next turn.
  * Together the passes make no more replies than the transmit queue has places. */
 #define PASSES_MAX       4u
 #define UDP_MESSAGES_MAX 512u
@@ -98,8 +99,8 @@ enum serve_counter { SERVE_COUNTERS(COUNTER_SYMBOL) SERVE_COUNTER_COUNT };
 
 struct serve_config {
 	uint32_t conns_max;   /* the same as the stack's */
-	uint32_t conns_spare; /* of conns_max, to reject connections beyond -c */
-	/* A part of conns_max, for connections that a backend opens (backend/backend_link.h). */
+	uint32_t conns_spare; /* connections of conns_max in which those beyond -c are rejected */
+	/* Connections of conns_max that a backend may open (backend/backend_link.h). */
 	uint32_t links_max;
 	uint32_t conn_requests_max; /* -R: requests (lines) of one connection a turn */
 	uint32_t core;              /* index of this core, and of its store_core */
@@ -110,7 +111,7 @@ struct serve_config {
 struct serve_clock {
 	uint64_t now_ns;
 	int64_t unix_ns; /* wall clock */
-	/* Wall clock in seconds; a second begins when one of the store's clock does. */
+	/* Wall clock in seconds. Its seconds begin with those of the store's clock. */
 	int64_t unix_s;
 	uint32_t now_s; /* the store's clock */
 };
@@ -119,11 +120,11 @@ size_t serve_shared_bytes(uint32_t cores);
 struct serve_shared *serve_shared_create(struct region *region, struct store *store, uint32_t cores,
 					 const char *version);
 
-/* Bytes of the process beside the store, by part, for `stats`. */
+/* Memory of the process besides the store's, in bytes, by part, for `stats`. */
 struct serve_memory {
 	uint64_t frames;
 	uint64_t connections; /* connections and their requests */
-	uint64_t tables;      /* tables of the cores and their shared tables */
+	uint64_t tables;      /* the cores' own tables, and those that they share */
 	uint64_t rings;       /* rings between cores and to the kernel */
 	uint64_t program;     /* program and libraries with their heap */
 };
@@ -136,16 +137,17 @@ struct serve_restart {
 };
 
 struct serve_info {
-	uint32_t earlier_s; /* seconds of the store's clock that passed in earlier processes */
+	/* Seconds of the store's clock that passed while earlier processes served. */
+	uint32_t earlier_s;
 	uint32_t pid;
 	uint32_t conns_max; /* -c, for all cores together; 0: unlimited */
 	uint32_t backlog;   /* -b */
 	uint32_t value_max;
 	uint32_t requests_max; /* -R */
 	uint16_t tcp_port;
-	uint16_t plain_port; /* the port without TLS beside tcp_port; 0: none */
+	uint16_t plain_port; /* the port without TLS, if tcp_port has TLS; 0: none */
 	uint16_t udp_port;
-	uint16_t more_ports[TCP_MORE_PORTS_MAX]; /* TCP ports beside tcp_port; 0: none */
+	uint16_t more_ports[TCP_MORE_PORTS_MAX]; /* further TCP ports; 0: none */
 	struct ip_addr ip;                       /* the first address of the appliance */
 	uint32_t verbosity;
 	struct serve_memory memory;
@@ -157,14 +159,14 @@ struct serve_info {
 		const char *chain_cert, *key, *ciphers, *ca_cert; /* NULL: not given */
 		uint32_t keyformat, verify_mode, min_version;     /* numbers as in memcached */
 	} ssl;
-	uint32_t steer_rules, steer_refused; /* accepted by the NIC; refused by it */
+	uint32_t steer_rules, steer_refused; /* rules that the NIC has accepted, and has refused */
 	/* The strings outlive the service; NULL: not given. */
 	const char *inter;     /* the text of -l */
 	const char *auth_file; /* -Y */
 	const char *steering;  /* how flows reach their core */
 };
-/* Sets the properties of the process that `stats` and `stats settings` show, and the connection
- * limit, before any core runs. Permissions: serve_policy.h. */
+/* Sets what `stats` and `stats settings` show of the process, and the connection limit. Called
+ * before any core runs. Permissions: serve_policy.h. */
 void serve_shared_set_info(struct serve_shared *shared, const struct serve_info *info);
 
 size_t serve_bytes(const struct serve_config *cfg);
@@ -184,8 +186,8 @@ uint32_t serve_pass_requests(const struct serve *sv);
 /* Returns the command name of request i of that pass, or "" if the request is no command. */
 const char *serve_pass_request_name(const struct serve *sv, uint32_t i);
 
-/* Gives the service its core's turn times for `stats`; once, before any core runs. They outlive
- * the service. */
+/* Gives the service the turn times of its core, for `stats`. Called once, before any core runs.
+ * They outlive the service. */
 void serve_turn_times_set(struct serve *sv, const struct turn_times *times);
 
 /* Drops the UDP messages that wait to be sent, and unpins their items. Called at a stop when no

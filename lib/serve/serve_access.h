@@ -1,5 +1,6 @@
 /*
- * serve_access.h - what the policy and the table of users permit: requests, replies over UDP.
+ * serve_access.h - what the policy and the table of users permit: which requests, and which replies
+ * over UDP.
  *
  * Private to lib/serve: serve_policy.c, serve_auth.c.
  *
@@ -14,28 +15,27 @@
 
 size_t policy_bytes(void);
 void policy_create(struct serve *sv, struct region *region);
-/* Copies the fields of the policy that never change, in a core's first turn. */
+/* Copies those fields of the policy that never change, in the core's first turn. */
 void policy_obey(struct serve *sv);
 
-/* True if the policy permits a reply over UDP. asked and answer are the bytes of the request and
- * of all reply datagrams, without frame headers. */
+/* True if the policy permits a reply over UDP. asked: the bytes of the request; answer: those of
+ * all datagrams of the reply; both without frame headers. */
 bool udp_reply_allowed(struct serve *sv, const struct udp_peer *to, uint32_t asked,
 		       uint32_t answer);
-/* True if a datagram that is no request may be answered with an error. Every such error must
- * pass this check: a peer that answers our error with another one would otherwise loop with us
- * for ever. */
+/* True if a datagram that is no request may be answered with an error. Every such error must pass
+ * this check: otherwise a peer that answers our error with an error would keep us in a loop. */
 bool udp_error_allowed(struct serve *sv, const struct udp_peer *to);
 
 /* ---- users (serve_auth.c) ---- */
 
-/* Replaces a request of a connection that is not authenticated, by an error or OP_AUTH, and one
- * that the user's role does not permit, by an error. line_len: bytes of its line. False: close
- * the connection without a reply. */
+/* Replaces a request that must not be executed. On a connection that is not authenticated it
+ * becomes an error or OP_AUTH. A request that the user's role does not permit becomes an error.
+ * line_len: bytes of its line. False: the connection must be closed without a reply. */
 bool auth_check(struct session *ss, struct mc_req *req, uint32_t line_len);
-/* Appends part of a token that arrives in pieces; returns the bytes taken. */
+/* Appends a part of a token that arrives in pieces. Returns the number of bytes taken. */
 uint32_t auth_token_append(struct session *ss, struct view src);
 void auth_token_free(struct serve *sv, struct session *ss);
-/* Switches to the current tables of users and sources; once a turn. */
+/* Switches to the current tables of users and sources. Called once a turn. */
 void users_refresh(struct serve *sv);
 
 enum exec_status execute_auth(struct serve *sv, struct op *op);

@@ -13,7 +13,8 @@
 
 /* ---- the table ---- */
 
-/* Compares all bytes, so that the time does not depend on how many are equal. */
+/* True if the bytes differ. All bytes are compared, so that the time does not show how many are
+ * equal. */
 static bool
 bytes_differ(const uint8_t *a, const uint8_t *b, uint32_t len)
 {
@@ -42,7 +43,7 @@ users_match(const struct serve *sv, struct view name, struct view password)
 	return found;
 }
 
-/* Applies what a drain does with connections. */
+/* Applies to this core what a drain does with connections. */
 static void
 drain_refresh(struct serve *sv, enum serve_drain how)
 {
@@ -58,8 +59,8 @@ drain_refresh(struct serve *sv, enum serve_drain how)
 	sv->closes_idle = how == SERVE_DRAIN_CLOSE_IDLE;
 }
 
-/* Applies a new access list or table of addresses to some connections a turn. False: more remain;
- * the old user table stays in use until all are done. */
+/* Applies a new access list or table of addresses to some connections in each turn. False: more
+ * remain; the old user table stays in use until all are done. */
 static bool
 access_refresh(struct serve *sv)
 {
@@ -89,8 +90,8 @@ role_of(const struct serve *sv, uint32_t user)
 	return MC_ROLE_NONE;
 }
 
-/* Gives the session its user's current role. A watcher sends no requests that could be refused,
- * so it is closed here. */
+/* Gives the session its user's present role. A watcher sends no request that could be refused, so
+ * it is closed here. */
 static void
 role_refresh(struct serve *sv, struct session *ss)
 {
@@ -113,7 +114,7 @@ roles_refresh(struct serve *sv)
 	}
 }
 
-/* Switches to the current table; once a turn. */
+/* Switches to the current tables. Called once a turn. */
 void
 users_refresh(struct serve *sv)
 {
@@ -153,7 +154,7 @@ authenticate(struct serve *sv, struct session *ss, struct view name, struct view
 static void
 auth_refuse(struct session *ss, struct mc_req *req, enum mc_error error)
 {
-	/* A line gets one reply, however many keys it has, even with noreply. */
+	/* A line gets one reply, even if it has several keys or noreply. */
 	if (ss->parser.in_line)
 		ss->parser = (struct mc_parser){.swallow = MC_SWALLOW_LINE,
 						.protocol = ss->parser.protocol};
@@ -189,7 +190,7 @@ auth_check_binary(struct mc_req *req)
 	req->flags = (uint8_t)((req->flags | MC_CLOSE_AFTER) & ~(MC_HAS_BODY | MC_QUIET));
 }
 
-/* Refuses a request that the user's role does not permit. The connection stays open, and a body
+/* Refuses a request that the user's role does not permit. The connection stays open, and the body
  * is skipped. */
 static bool
 role_check(struct session *ss, struct mc_req *req)
@@ -258,7 +259,7 @@ execute_auth(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Stores the bytes of a token up to one chunk. A longer token is read to its end and does not
+/* Stores the bytes of a token, up to one chunk. A longer token is read to its end, and does not
  * match. */
 uint32_t
 auth_token_append(struct session *ss, struct view src)

@@ -1,5 +1,5 @@
 /*
- * serve_backend.h - requests that are answered in a later turn, as the service sees them.
+ * serve_backend.h - requests that are answered in a later turn, as the service has them.
  *
  * A backend (servers, or a device) is asked for what the store lacks. lib/backend, a room above
  * this one, keeps the requests that wait for it. The service calls that room through one table of
@@ -18,11 +18,12 @@
 struct op;
 struct session;
 
-/* How much a backend does for the service: each mode does more than the one before it. */
+/* How much a backend does for the service. Each mode does what the one before it does, and more. */
 enum serve_backend_mode {
-	BACKEND_NONE,     /* no backend: a key that the store lacks is a miss */
-	BACKEND_PROMOTES, /* a second tier: answers retrievals, and promotes keys that other
-			   * requests depend on into the store */
+	BACKEND_NONE, /* no backend: a key that the store lacks is a miss */
+	/* A second tier: answers retrievals, and puts keys on which other requests depend into the
+	 * store. */
+	BACKEND_PROMOTES,
 	BACKEND_READS,    /* answers retrievals; the store executes all else */
 	BACKEND_WRITES,   /* executes all writes, too; the store's items are copies */
 	BACKEND_BYPASSED, /* as BACKEND_WRITES, while no copy may answer */
@@ -30,17 +31,20 @@ enum serve_backend_mode {
 
 /* A backend's answer for a key, or for a write. */
 struct backend_answer {
-	bool failed;             /* no answer; a write may or may not have been done */
-	bool here;               /* promoted: the store has an item of its own for the key */
-	uint8_t error;           /* enum mc_error: the reply, despite all other fields */
-	uint8_t result;          /* of a write that returns no value: enum store_result */
-	bool won, stale, sent;   /* mg: W, X, Z */
-	bool fetched;            /* mg: h */
-	const struct item *item; /* NULL: a miss. The reply has its key, value, flags and expiry */
-	uint64_t cas;            /* the reply's, for the item or of a write: binary, or c */
+	bool failed; /* there is no answer; a write may or may not have been done */
+	bool here;   /* of a promotion: the store has an item of its own for the key */
+	/* Enum mc_error; if set, it is the reply, and all other fields are ignored. */
+	uint8_t error;
+	uint8_t result;        /* of a write that returns no value: enum store_result */
+	bool won, stale, sent; /* mg: W, X, Z */
+	bool fetched;          /* mg: h */
+	/* NULL: a miss. Key, value, flags and expiry of the reply are the item's. */
+	const struct item *item;
+	uint64_t cas; /* the cas in the reply, of the item or a write: in binary, or for c */
 	union {
 		uint64_t number; /* the result of incr, decr or ma */
-		/* The arrival (backend.h) whose bytes are the item's so far. 0: it is whole. */
+		/* The number of the arrival (backend.h) that still fills the item. 0: the item is
+		 * complete. */
 		uint64_t arrival;
 	};
 	uint32_t idle_s;       /* mg: l */
@@ -50,29 +54,30 @@ struct backend_answer {
 };
 
 struct serve_backend_ops {
-	/* Begins a turn, before requests are read: answers arrive, deadlines pass. */
+	/* Begins a turn, before requests are read: takes answers, and ends requests whose deadline
+	 * has passed. */
 	void (*turn)(struct serve *sv);
-	/* Visits a session that waits for answers, or has some. False: the visit ends; else its
-	 * bytes are parsed as any session's. */
+	/* Visits a session that waits for answers, or has some. False: the visit ends here. True:
+	 * the session's bytes are parsed as any session's. */
 	bool (*resume)(struct serve *sv, struct session *ss);
-	/* Makes operations of datagrams whose answers have arrived. False: no other datagram is
-	 * parsed in this pass, whose last operations leave a line open. */
+	/* Makes operations of datagrams whose answers have arrived. False: the pass's last
+	 * operations leave a line open, so no other datagram is parsed in this pass. */
 	bool (*datagrams_parse)(struct serve *sv);
-	/* Executes the run of plain gets from operation first on, up to the first miss. Returns
-	 * the number of gets executed. */
+	/* Executes a run of plain gets, from operation first up to the first miss. Returns the
+	 * number of gets executed. */
 	uint32_t (*hits_execute)(struct serve *sv, uint32_t first);
 	/* Executes any operation: by its verb's own code, or by asking the backend. */
 	enum exec_status (*execute)(struct serve *sv, struct op *op);
-	/* Returns how many bytes have arrived of the value that the session sends meanwhile. */
+	/* Returns how many bytes have arrived of the value that the session is sending. */
 	uint32_t (*arrived)(const struct serve *sv, const struct session *ss);
-	/* Has the backend delete a key whose set is refused for its size or for memory. */
+	/* Makes the backend delete a key whose set is refused for its size or for memory. */
 	void (*set_refused)(struct serve *sv, const struct op *op);
-	/* The session's operations from first on go back into its read buffer, whose bytes move to
-	 * its begin. Called for a session with pending requests. */
+	/* Adjusts pending requests: the session's operations from first on go back into its read
+	 * buffer, whose bytes move to its beginning. Called for a session with pending requests. */
 	void (*bytes_move)(struct serve *sv, struct session *ss, uint32_t first);
-	/* Ends a pass for a session that waits: its operations in this pass are executed. */
+	/* Ends a pass for a session that waits: its operations in the pass are executed. */
 	void (*session_swept)(struct serve *sv, struct session *ss);
-	/* Ends a pass: all its operations are executed. */
+	/* Ends a pass: all operations are executed. */
 	void (*pass_end)(struct serve *sv);
 	/* Drops the requests of a session that ends; ss NULL: those of all datagrams. */
 	void (*forget)(struct serve *sv, struct session *ss);
@@ -95,7 +100,7 @@ enum link_failure {
 	LINK_FAILURE_COUNT
 };
 
-/* The user of links (backend/backend_link.h): connections that a backend opens to its
+/* The user of links (backend/backend_link.h), which are connections that a backend opens to its
  * servers. why: enum conn_failure or link_failure. */
 struct serve_link_user {
 	void *arg;
@@ -103,10 +108,10 @@ struct serve_link_user {
 	void (*gone)(void *arg, struct conn *link);
 	void (*failed)(void *arg, struct conn *link, uint32_t why);
 	void (*ready)(void *arg, struct conn *link);
-	/* Returns how many of the link's unsent bytes a record takes, `most` at most. */
+	/* Returns how many of the link's unsent bytes one record may have, at most `most`. */
 	uint32_t (*piece)(void *arg, const struct conn *link, uint32_t most);
-	/* Offers a datagram's request that is no command, up to the datagram's end. True: it is
-	 * one of the user's own, and nothing is replied. May be NULL. */
+	/* Offers the part of a datagram that is no command, up to the datagram's end. True: the
+	 * user has taken it, and nothing is replied. May be NULL. */
 	bool (*received)(void *arg, const struct udp_peer *from, struct view request);
 };
 

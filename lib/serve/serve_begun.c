@@ -1,7 +1,7 @@
 /*
- * serve_begun.c - the fill quota: reservation, release, and three queues over all cores of the
+ * serve_begun.c - the fill quota: its reservation and release, and three queues, over all cores, of
  * values that wait. Tickets are numbers of one counter. Each core publishes the lowest ticket of
- * each of its queues, and only the first value of a queue checks each turn whether it may begin.
+ * each of its queues; only the first value of a queue checks each turn whether it may begin.
  */
 #include "serve_begun.h"
 
@@ -9,18 +9,18 @@
 
 #define NO_TICKET UINT64_MAX
 
-/* A value is proven if PROVEN_BYTES of its body, or half of it, arrive within PROVEN_NS. That is
- * less than an initial window (RFC 6928), and more than arrives in that time at 43 KB/s, a rate
- * that fills_check() accepts. */
+/* A value is proven if PROVEN_BYTES of its body, or half of it, arrive within PROVEN_NS. These
+ * bytes are fewer than an initial window (RFC 6928). They are more than arrives in that time at 43
+ * KB/s, a rate that fills_check() accepts. */
 #define PROVEN_BYTES 8192u
 #define PROVEN_NS    100000000u
 #define PROVEN_PART  4u /* the part of the quota that slow values leave free */
 
-/* The part of the quota that short values may take beside it; demoted values may take as much
- * again. */
+/* Short values may take one part in this many of the quota beside it; demoted values may take as
+ * much again. */
 #define BESIDE_PART 2u
-/* A value is short up to this part of the quota: half as many fit beside the quota, however
- * large the other values are. */
+/* A value is short up to one part in this many of the quota. So half as many fit beside the quota,
+ * however large the other values are. */
 #define SHORT_PART  32u
 #define SHORT_LEAST 65536u
 
@@ -30,9 +30,9 @@
  * values of a crowd, as large as a short one may be, do not delay the smaller ones of others. */
 #define SHORT_BYTE_NS 100000u
 
-/* A queue of proven values that has not been empty for SHORT_OPENS_NS lets short values begin
- * beside the quota for SHORT_OPEN_NS. The first value of the queue may change meanwhile, so
- * peers that leave and return do not reset that time. */
+/* When a queue of proven values has not been empty for SHORT_OPENS_NS, short values may begin
+ * beside the quota for SHORT_OPEN_NS. The first value of the queue may change meanwhile, so peers
+ * that leave and return do not restart that time. */
 #define SHORT_OPENS_NS 20000000u
 #define SHORT_OPEN_NS  10000000000u
 
@@ -60,9 +60,9 @@ queued_before(const struct serve *sv, uint32_t part, uint64_t ticket)
 	return false;
 }
 
-/* True if the quota has room for the value. Slow values leave a quarter to proven ones, and
- * proven values leave half while a slow one waits. The only value of its part may use all that
- * is left, and the only value at all exceeds even that. */
+/* True if the quota has room for the value. Slow values leave a quarter to proven ones, and proven
+ * values leave half while a slow one waits. The only value of its part may use all that is left;
+ * the only value of all may exceed even that. */
 static bool
 has_room(const struct serve *sv, uint32_t part, uint64_t bytes)
 {
@@ -118,8 +118,8 @@ proven_part(const struct serve *sv, uint64_t bytes)
 								  : FILL_QUOTA_PROVEN;
 }
 
-/* Returns the account on which the value may begin; FILL_QUOTA_ACCOUNTS: none yet. A value waits
- * for the earlier ones of its queue; a slow value waits for all earlier ones. */
+/* Returns the account on which the value may begin; FILL_QUOTA_ACCOUNTS: it may not begin yet. A
+ * value waits for the earlier ones of its queue, and a slow value for all earlier ones. */
 static uint8_t
 account_of(const struct serve *sv, const struct session *ss, uint64_t bytes)
 {
@@ -160,7 +160,7 @@ fill_quota_take(struct serve *sv, struct session *ss, const struct mc_req *req)
 	if (ss->quota.ticket == 0)
 		ss->quota.part = is_proven(ss, bytes) ? proven_part(sv, bytes) : FILL_QUOTA_SLOW;
 	account = account_of(sv, ss, bytes);
-	/* A value that is too large is refused now. */
+	/* A value that is too large need not wait: it is refused now. */
 	if (account == FILL_QUOTA_ACCOUNTS && !body_is_received(ss, bytes) &&
 	    !store_too_large(sv->store, req->body_len))
 		return false;
@@ -295,7 +295,8 @@ fill_quota_sleeps(struct serve *sv, struct session *ss)
 		list_unlink(&ss->quota_link);
 	} else {
 		quota_insert(sv, ss);
-		/* The value may be proven yet: a retransmission comes later than PROVEN_NS. */
+		/* The value may still become proven: a retransmission takes longer than
+		 * PROVEN_NS. */
 		ss->quota.since_ns = sv->clock.now_ns;
 	}
 	publish_first(sv, ss->quota.part); /* the next turn wakes the first value */

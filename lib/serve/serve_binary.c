@@ -1,7 +1,7 @@
 /*
- * serve_binary.c - operations of the binary protocol. A quiet command omits the expected reply: a
- * get that of a miss, every other command that of success. All other replies are sent, so a client
- * that ends a batch with a No-op has received all replies by then.
+ * serve_binary.c - operations of the binary protocol. A quiet command omits the reply that is
+ * expected: a get that of a miss, any other command that of success. All other replies are sent. A
+ * client that ends a batch with a No-op has received them all by then.
  */
 #include "serve_get.h"
 #include "serve_record.h"
@@ -12,7 +12,7 @@ quiet(const struct op *op)
 	return (op->req.flags & MC_QUIET) != 0;
 }
 
-/* Replies success without a value. */
+/* Replies that the command has succeeded, without a value. */
 static void
 reply_done(struct serve *sv, struct op *op, uint64_t cas)
 {
@@ -39,7 +39,7 @@ reply_miss(struct serve *sv, struct op *op)
 		reply_status(sv, op, MC_STATUS_NOT_FOUND);
 		return;
 	}
-	/* The request may lie where the reply is written. */
+	/* The request's key may lie where the reply is written. */
 	memcpy(copy, key.data, key.len);
 	at = reply_begin(sv, op, MC_BIN_HEAD_BYTES + key.len);
 	reply_end(sv, op, at,
@@ -96,7 +96,7 @@ execute_bin_get(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* A touch replies with the item's flags, like a get without a value. */
+/* Replies to a touch with the item's flags, as a get without a value does. */
 static void
 reply_touched(struct serve *sv, struct op *op, uint32_t client_flags, uint64_t cas)
 {

@@ -10,10 +10,10 @@
 #include "serve_parse.h"
 #include "serve_read_buf.h"
 
-/* After this many turns a wait counts as memory pressure. */
+/* a wait that lasts more turns than this counts as memory pressure */
 #define FILL_WAIT_TURNS_MAX 4096u
 
-/* After this many turns of waiting, receive windows become narrow; shorter waits are common. */
+/* after this many turns of a wait receive windows become narrow; shorter waits are common */
 #define WINDOWS_WAIT_TURNS 8u
 
 bool
@@ -61,7 +61,8 @@ op_wait_memory(struct serve *sv, struct op *op)
 	return true;
 }
 
-/* Begins the value if the fill quota permits it now; else queues the session for the quota. */
+/* Begins the value, if the fill quota permits it now. Otherwise queues the session for the
+ * quota. */
 static enum store_result
 share_begin(struct serve *sv, struct op *op)
 {
@@ -113,7 +114,7 @@ body_begin(struct serve *sv, struct op *op)
 	return EXEC_DONE;
 }
 
-/* Appends the available bytes of the value, or checks one byte of the line end; returns the
+/* Appends available bytes of the value, or checks one byte of the line end. Returns the number of
  * bytes used. */
 static uint32_t
 fill_append(struct serve *sv, struct session *ss, struct view src)
@@ -131,8 +132,8 @@ fill_append(struct serve *sv, struct session *ss, struct view src)
 	return 1;
 }
 
-/* True if the last bytes of the body may be read. A command that copies a value needs work
- * budget first; without it they stay unread. */
+/* True if the last bytes of the body may be read. If the command copies a value it needs work
+ * budget first; without it the bytes stay unread. */
 static bool
 fill_may_end(struct serve *sv, struct session *ss)
 {
@@ -189,7 +190,7 @@ execute_body_done(struct serve *sv, struct op *op)
 	uint8_t key[MC_KEY_MAX];
 
 	/* The key of the request was freed with its frame, and the item may be freed before the
-	 * reply. */
+	 * reply is sent. */
 	op->req = ss->filling_req;
 	op->req.key = (struct view){key, item_key(ss->fill.item).len};
 	memcpy(key, item_key(ss->fill.item).data, op->req.key.len);

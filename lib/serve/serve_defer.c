@@ -1,6 +1,6 @@
 /*
  * serve_defer.c - replies that wait for room, in order. A large value continues in a later pass,
- * before anything else of its connection. The frames of the requests behind it are freed by then,
+ * before anything else of its connection. By then the frames of the requests behind it are freed,
  * so their bytes go into a read buffer (serve_parse.c admits no more than fit).
  */
 #include "serve_internal.h"
@@ -30,7 +30,7 @@ lent_bytes(const void *owner)
 	return item_value_len(owner);
 }
 
-/* A pin for frames is taken beside that of the queued value, so the count never rises from 0. */
+/* A pin for frames is taken while the queued value has one, so the count never rises from 0. */
 const struct lender value_lender = {lent_hold, extern_unpin, lent_bytes};
 
 static void
@@ -47,7 +47,7 @@ value_end(struct serve *sv, struct session *ss)
 }
 
 /* Queues the next piece of the value, which ends at `end` at most. Pieces are acknowledged in
- * order, so the last one unpins the whole value. */
+ * order, so the last one unpins the value. */
 static void
 piece_queue(struct serve *sv, struct session *ss, uint32_t end)
 {
@@ -82,7 +82,7 @@ value_resume(struct serve *sv, struct session *ss)
 	return true;
 }
 
-/* Appends the run to the scratch buffer that already has `bytes` bytes; returns the new length. */
+/* Appends the run to the scratch buffer, which has `bytes` bytes. Returns the new length. */
 static uint32_t
 scratch_put(struct serve *sv, uint32_t bytes, struct view run)
 {
@@ -92,8 +92,8 @@ scratch_put(struct serve *sv, uint32_t bytes, struct view run)
 	return bytes + run.len;
 }
 
-/* Collects the raw bytes of the connection's operations from ops[first] on and cancels these.
- * Most of them are contiguous. */
+/* Collects the bytes of the connection's operations from ops[first] on, and cancels these
+ * operations. Most of the bytes are contiguous. */
 static uint32_t
 ops_unread(struct serve *sv, struct session *ss, uint32_t first)
 {
@@ -150,7 +150,7 @@ session_defer(struct serve *sv, struct session *ss, uint32_t first)
 	ensure(bytes <= CHUNK_BYTES);
 	if (bytes == 0)
 		return;
-	/* The credit of the first deferred reply becomes the chunk for all of them. */
+	/* The credit of the first deferred reply becomes the chunk of all of them. */
 	if (ss->read_buf == NULL)
 		read_buf_take_credited(sv, ss);
 	else if (ss->waits == 0)

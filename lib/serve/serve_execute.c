@@ -1,5 +1,5 @@
 /*
- * serve_execute.c - operations to replies, in order.
+ * serve_execute.c - executes operations in order, and writes their replies.
  */
 #include "serve_access.h"
 #include "serve_get.h"
@@ -43,7 +43,7 @@ get_reply(struct serve *sv, struct op *op, const struct item *it, uint64_t cas)
 	}
 	begin = reply_begin(
 		sv, op, MC_VALUE_HEAD_MAX - MC_KEY_MAX + op->req.key.len + len + VALUE_TAIL_MAX);
-	/* The item's key: that of the request may lie where the reply is written. */
+	/* The item's key is used: the request's may lie where the reply is written. */
 	at = mc_put_value_head(begin, item_key(it), item_flags(it), len, with_cas ? &cas : NULL);
 	at = value_copy(sv, at, it, len);
 	reply_end(sv, op, begin, value_tail_put(at, op_last(op) ? TAIL_END : TAIL_LINE));
@@ -83,7 +83,7 @@ execute_me(struct serve *sv, struct op *op)
 	return me_execute(sv, op, store_peek_probed(sv->store, &op->probe, op->req.key));
 }
 
-/* The end of a stream is executed as a quit, but counts as no request. */
+/* Executes the end of a stream as a quit, which counts as no request. */
 static enum exec_status
 execute_quit(struct serve *sv, struct op *op)
 {
@@ -176,7 +176,7 @@ op_waits(struct serve *sv, struct session *ss)
 						   : WAIT_BACKEND);
 }
 
-/* Closes the connection after its last request, or defers its operations if a reply must wait. */
+/* Closes the connection behind its last request, or defers its operations if a reply must wait. */
 static void
 op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
 {
@@ -200,7 +200,7 @@ request_count(struct serve *sv, struct op *op)
 		sv->admin_ops->request(sv, op);
 }
 
-/* Executes the first operation of a session that waited. A request that waited for memory or an
+/* Executes the first operation of a session that waited. A request that waited for memory or for an
  * answer was counted when it arrived. */
 static __attribute__((noinline)) void
 op_retry(struct serve *sv, uint32_t i)
@@ -209,7 +209,7 @@ op_retry(struct serve *sv, uint32_t i)
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
 	const bool counted = ss->memory_wait_turns != 0 || ss->pending_counted;
-	/* True behind kept requests. If op stays unread it does not count as a request yet. */
+	/* While kept requests precede op, op does not count as a request if it stays unread. */
 	const bool behind = ss->kept != NULL;
 	enum exec_status a;
 
@@ -227,7 +227,7 @@ op_retry(struct serve *sv, uint32_t i)
 		op_defer_or_close(sv, i, a);
 }
 
-/* True if the connection is closed, or if earlier replies have filled its queue and this
+/* True if the connection is closed, or if earlier replies have filled its queue so that this
  * operation is deferred. */
 static __attribute__((noinline)) bool
 op_stops(struct serve *sv, uint32_t i)
@@ -245,8 +245,8 @@ op_stops(struct serve *sv, uint32_t i)
 	return true;
 }
 
-/* Executes an operation that may have arrived before this turn or may be answered later, or any
- * retrieval. How it counts is known only after its execution. */
+/* Executes an operation that may have arrived before this turn, or may be answered later; or any
+ * retrieval. How it counts can only be seen after its execution. */
 static __attribute__((noinline)) enum exec_status
 execute_recorded(struct serve *sv, struct op *op)
 {
@@ -305,7 +305,7 @@ op_execute(struct serve *sv, uint32_t i, bool slow)
 	}
 }
 
-/* Frees read buffers that were read to their end, so an idle connection owns no chunk. */
+/* Frees read buffers that were read to their end. So an idle connection has no chunk. */
 static void
 read_bufs_release(struct serve *sv)
 {
@@ -337,8 +337,8 @@ gets_execute_slow(struct serve *sv, uint32_t i)
 						: gets_execute_late(sv, i);
 }
 
-/* Executes a pass in which watchers or a backend take part in gets, or some requests arrived
- * before this turn. */
+/* Executes a pass in which watchers or a backend take part in gets, or in which some requests
+ * arrived before this turn. */
 static __attribute__((noinline)) void
 ops_execute_slow(struct serve *sv)
 {

@@ -1,6 +1,5 @@
 /*
- * serve_execute.h - executors, one function for each verb, and functions that several protocols
- * share.
+ * serve_execute.h - executors, one for each verb, and functions that several protocols share.
  *
  * Private to lib/serve. serve_execute.c has the table of verbs. An executor is called once for each
  * operation, in order, and replies through serve_internal.h.
@@ -26,11 +25,11 @@ enum exec_status execute_set(struct serve *sv, struct op *op);
 enum store_mode store_mode_of(const struct mc_req *req);
 /* Calls store_begin() for a command that stores. */
 enum store_result storage_begin(struct serve *sv, struct op *op, struct fill *fill);
-/* Replies to a command whose value could not be begun. */
+/* Replies to a command whose value the store could not begin. */
 void storage_refused(struct serve *sv, struct op *op, enum store_result r);
 /* Makes a command with a complete body wait for memory, or refuses it if it cannot wait. */
 enum exec_status storage_not_begun(struct serve *sv, struct op *op, enum store_result r);
-/* Publishes the filled value and replies. whole: the body came with its request, so an append or
+/* Publishes the filled value, and replies. whole: the body came with its request. Then an append or
  * prepend that finds no memory for its new version waits, and is begun again. */
 enum exec_status storage_finish(struct serve *sv, struct op *op, struct fill *fill, bool whole);
 /* Abandons a filled value whose body does not end in CR LF, and replies. */
@@ -92,9 +91,10 @@ count_arith(struct serve *sv, bool decr, bool hit)
 /* Executes an operation by its verb's own code, on the store. */
 enum exec_status verb_execute(struct serve *sv, struct op *op);
 
-/* ---- what a backend has answered (serve_backend.h) ---- */
+/* ---- completion by a backend's answer (serve_backend.h) ---- */
 
-/* Completes a request: sends the backend's answer to the client. One function for each verb. */
+/* Sends the backend's answer to a request to the client. There is one such function for each
+ * verb. */
 typedef enum exec_status completer(struct serve *sv, struct op *op,
 				   const struct backend_answer *answer);
 completer get_completed, store_completed, delete_completed, arith_completed, touch_completed,
@@ -113,13 +113,13 @@ enum exec_status execute_version(struct serve *sv, struct op *op);
 /* ---- meta commands (serve_meta.c) ---- */
 
 enum exec_status execute_mg(struct serve *sv, struct op *op);
-/* Executes an mg of this item; NULL: a miss. cas: the one to show; NULL: the item's. */
+/* Executes an mg of this item; NULL: a miss. cas: the one to be shown; NULL: the item's. */
 enum exec_status mg_execute(struct serve *sv, struct op *op, const struct item *it,
 			    const uint64_t *cas);
 enum exec_status me_execute(struct serve *sv, struct op *op, const struct item *it);
 enum exec_status execute_md(struct serve *sv, struct op *op);
 enum exec_status execute_ma(struct serve *sv, struct op *op);
-/* Replies to ms; made is NULL unless STORE_OK. */
+/* Replies to ms. made: the stored item; NULL unless r is STORE_OK. */
 void meta_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
 void meta_store_completed(struct serve *sv, struct op *op, const struct backend_answer *answer);
 
@@ -132,7 +132,8 @@ enum exec_status execute_bin_arith(struct serve *sv, struct op *op);
 enum exec_status execute_bin_noop(struct serve *sv, struct op *op);
 enum exec_status execute_bin_version(struct serve *sv, struct op *op);
 enum exec_status execute_bin_quit(struct serve *sv, struct op *op);
-/* Replies to a set, add, replace, append or prepend; made is NULL unless STORE_OK. */
+/* Replies to a set, add, replace, append or prepend. made: the stored item; NULL unless r is
+ * STORE_OK. */
 void binary_stored(struct serve *sv, struct op *op, enum store_result r, const struct item *made);
 void binary_store_completed(struct serve *sv, struct op *op, const struct backend_answer *answer);
 void reply_status(struct serve *sv, struct op *op, enum mc_bin_status status);

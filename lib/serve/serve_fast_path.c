@@ -1,7 +1,7 @@
 /*
- * serve_fast_path.c - the fast path of plain gets, from bytes to replies in runs, and of plain sets
- * up to their operations. Credits, reservations, commits and counters are handled once a run. The
- * slow path handles all other requests, and gives the same replies one by one.
+ * serve_fast_path.c - the fast path of plain gets, from bytes to replies, in runs; and of plain
+ * sets, up to their operations. It takes credits, reserves, commits and counts once a run. The slow
+ * path handles all other requests, and would give the same replies one by one.
  */
 #include "serve_access.h"
 #include "serve_gets.h"
@@ -28,7 +28,7 @@ op_put(struct serve *sv, struct op *op, struct view key, uint8_t flags, struct v
 	op_probe(sv, op);
 }
 
-/* Returns the operations that the run may make: with its credits, or with further ones if all
+/* Returns the number of operations that the run may make with its credits, or with new ones if all
  * are used. */
 static inline uint32_t
 credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t room)
@@ -38,8 +38,8 @@ credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t ro
 	return credits;
 }
 
-/* Parses a run of gets. It stops where the next key might have to wait for a credit, turn, pass
- * or read buffer, or belongs to another command. */
+/* Parses a run of gets. It stops where the next key may have to wait for a credit, a turn, a pass
+ * or a read buffer, or belongs to another command. */
 FLAT uint32_t
 gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {
@@ -92,6 +92,9 @@ gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 	return count;
 }
 
+/* The flags of a get with one key. */
+#define ONE_KEY (MC_FIRST | MC_LAST)
+
 /* Parses a get of one key that takes exactly the bytes at src. */
 static inline bool
 get_take(struct serve *sv, struct view src, struct op *op)
@@ -100,13 +103,12 @@ get_take(struct serve *sv, struct view src, struct op *op)
 
 	if (mc_get_parse_fast(src.data, src.len, &get) != src.len || !get.last)
 		return false;
-	op_put(sv, op, (struct view){src.data + MC_GET_PREFIX_BYTES, get.key_len},
-	       MC_FIRST | MC_LAST, src);
+	op_put(sv, op, (struct view){src.data + MC_GET_PREFIX_BYTES, get.key_len}, ONE_KEY, src);
 	return true;
 }
 
-/* Parses the line of a set at src, which begins with MC_SET_PREFIX. Returns the bytes of the set
- * with its body; 0: not for this path, or the body has not arrived. */
+/* Parses the line of a set at src, which begins with MC_SET_PREFIX. Returns the length of the set
+ * with its body; 0: this path cannot take it, or the body has not arrived. */
 static inline uint32_t
 set_take(struct serve *sv, struct view src, struct op *op)
 {
@@ -123,7 +125,7 @@ set_take(struct serve *sv, struct view src, struct op *op)
 
 /* ---- a visit with one plain request ---- */
 
-/* The longest line of a get with one key; more bytes are a pipeline, for gets_parse_fast(). */
+/* The longest line of a get with one key. More bytes are a pipeline, for gets_parse_fast(). */
 #define PLAIN_GET_MAX (MC_GET_PREFIX_BYTES + MC_KEY_MAX + 2u)
 
 /* True if nothing of the session is in progress: its next bytes begin a line of text. */
@@ -140,7 +142,7 @@ session_is_plain(const struct session *ss)
 static_assert(SCHED_READY == 0 && BODY_NONE == 0, "session_is_plain() compares all at once");
 
 /* Parses a get of one key that takes exactly the bytes at src, or a set that begins them. Returns
- * the bytes taken. */
+ * the number of bytes taken. */
 static inline uint32_t
 plain_take(struct serve *sv, struct view src, struct op *op)
 {
@@ -149,27 +151,36 @@ plain_take(struct serve *sv, struct view src, struct op *op)
 	return get_take(sv, src, op) ? src.len : 0;
 }
 
-FLAT enum parse_step
-plain_step(struct serve *sv, struct session *ss)
+/* How plain_step() ends. */
+enum plain {
+	PLAIN_DONE,    /* the visit has made its operation, and nothing is left to read */
+	PLAIN_MORE,    /* it has made one, and goes on */
+	PLAIN_REFUSED, /* the reply has no room; the visit ends */
+	PLAIN_OTHER,   /* nothing was done; the other steps follow */
+};
+
+/* Makes the first step of the first visit in a turn: op, the next operation. */
+static inline enum plain
+plain_step(struct serve *sv, struct session *ss, struct op *op)
 {
-	struct op *op = &sv->ops[sv->op_count];
+	struct conn *c = ss->conn;
 	uint64_t since_ns;
 	struct view src;
 	uint32_t bytes;
 
-	src = conn_peek_since(ss->conn, &since_ns);
+	src = conn_peek_since(c, &since_ns);
 	if (unlikely(src.len == 0 || since_ns != sv->clock.now_ns) ||
 	    (src.len > PLAIN_GET_MAX && !mc_set_begins(src.data, src.len)) ||
 	    unlikely(!session_is_plain(ss)))
-		return PARSE_CONTINUE;
-	if (unlikely(!conn_writable(sv->stack, ss->conn, 1))) {
+		return PLAIN_OTHER;
+	if (unlikely(!conn_writable(sv->stack, c, 1))) {
 		session_waits(sv, ss, WAIT_WINDOW);
-		return PARSE_WAIT;
+		return PLAIN_REFUSED;
 	}
 	bytes = plain_take(sv, src, op);
 	if (unlikely(bytes == 0)) {
 		ss->has_credit = true;
-		return PARSE_CONTINUE;
+		return PLAIN_OTHER;
 	}
 	op->session = ss;
 	op->datagram = NULL;
@@ -178,14 +189,37 @@ plain_step(struct serve *sv, struct session *ss)
 	ss->deferrable_bytes = op->req.verb == MC_GET ? bytes : 0;
 	ss->served = ss->pass_ops = 1;
 	sv->op_count++;
-	conn_advance(sv->stack, ss->conn, bytes);
-	return conn_unread(ss->conn) == 0 && !conn_has_ended(ss->conn) ? PARSE_WAIT
-								       : PARSE_CONTINUE;
+	conn_advance(sv->stack, c, bytes);
+	return conn_unread(c) == 0 && !conn_has_ended(c) ? PLAIN_DONE : PLAIN_MORE;
+}
+
+FLAT void
+plain_conns_visit(struct serve *sv)
+{
+	struct op *op = &sv->ops[sv->op_count];
+	const struct op *end = &sv->ops[OPS_MAX];
+	struct conn *c;
+
+	while (op < end && (c = stack_pop_ready(sv->stack)) != NULL) {
+		struct session *ss = &sv->sessions[conn_slot(c)];
+		enum plain plain = PLAIN_OTHER;
+
+		if (!visit_begin(sv, ss))
+			continue;
+		if (likely(visit_is_first(sv, ss)))
+			plain = plain_step(sv, ss, op);
+		if (likely(plain == PLAIN_DONE)) {
+			op++;
+		} else if (plain != PLAIN_REFUSED) {
+			conn_visit(sv, ss);
+			op = &sv->ops[sv->op_count];
+		}
+	}
 }
 
 /* ---- sets of a connection ---- */
 
-/* Refuses a set that may have to wait, or follows a request that may: the slow path counts its
+/* Refuses a set that may have to wait, or that follows a request that may: the slow path counts its
  * bytes against the read buffer (op_admit). */
 bool
 set_parse_fast(struct serve *sv, struct session *ss, struct view src)
@@ -256,25 +290,23 @@ gets_fast_create(struct serve *sv)
 	}
 }
 
-/* Writes the reply to one key, and counts it. */
+/* Writes the reply to one key of a request with these flags, and counts it. */
 static inline uint8_t *
-reply_put(struct serve *sv, uint8_t *at, const struct op *op, const struct item *it,
+reply_put(struct serve *sv, uint8_t *at, uint8_t flags, const struct item *it,
 	  struct item_lengths bare, struct tally *tally)
 {
-	const uint8_t flags = op->req.flags;
-
 	tally->lines += (flags & MC_FIRST) != 0;
 	if (likely(it != NULL)) {
 		class_count(sv, it, CLASS_GET_HITS);
 		return value_put(sv, at, it, bare, (flags & MC_LAST) != 0);
 	}
 	tally->misses++;
-	tally->single_misses += (flags & (MC_FIRST | MC_LAST)) == (MC_FIRST | MC_LAST);
+	tally->single_misses += (flags & ONE_KEY) == ONE_KEY;
 	return flags & MC_LAST ? end_put(at) : at;
 }
 
-/* Commits the replies of the connection's operations before op, and returns unused credits: each
- * operation holds one. */
+/* Commits the replies to the connection's operations before op, and returns credits that were not
+ * used. Each operation has one. */
 static inline void
 reply_writer_finish(struct serve *sv, const struct reply_writer *w, const struct op *op)
 {
@@ -305,7 +337,7 @@ reply_writer_record(struct serve *sv, const struct reply_writer *w, const struct
 		lines_record(sv, true, n, misses);
 }
 
-/* Turns to the next connection. False: it is closed, or cannot use the fast path. */
+/* Changes to the next connection. False: it is closed, or cannot use the fast path. */
 static inline bool
 reply_writer_switch(struct serve *sv, struct reply_writer *w, const struct op *op,
 		    const struct tally *tally, bool late)
@@ -343,6 +375,43 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 	return true;
 }
 
+/* True if op is a get of one key, and its connection has no other operation in the pass. */
+static inline bool
+op_is_alone(const struct op *op, const struct op *end)
+{
+	const struct session *ss = op->session;
+
+	return op->req.verb == MC_GET && op->req.flags == ONE_KEY && ss != NULL &&
+	       ss->conn != NULL && ss->waits == 0 && (op + 1 == end || op[1].session != ss);
+}
+
+/* Executes the gets that begin a run as long as each is alone. Returns the first that is not, or
+ * needs another path. */
+static inline const struct op *
+alone_gets_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
+		   struct tally *tally)
+{
+	const struct op *end = &sv->ops[sv->op_count];
+
+	for (; op < end && op_is_alone(op, end); op++) {
+		const struct item *it = store_get_in_batch(batch, &op->probe, op->req.key);
+		struct conn *c = op->session->conn;
+		struct item_lengths bare = {0};
+		const uint32_t bytes = reply_bytes(it, &bare, MISS_BYTES);
+		uint32_t room;
+		uint8_t *at;
+
+		if (unlikely(bytes == 0))
+			break;
+		at = conn_reserve_room(sv->stack, c, bytes, &room);
+		ensure(at != NULL); /* promised by conn_writable or conn_credit_take */
+		conn_commit_room(sv->stack, c,
+				 (uint32_t)(reply_put(sv, at, ONE_KEY, it, bare, tally) - at),
+				 room);
+	}
+	return op;
+}
+
 /* Executes a run of gets of any connections. late: the pass may have requests that arrived
  * before this turn. */
 static inline uint32_t
@@ -351,10 +420,13 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 	const struct op *op = first, *end = &sv->ops[sv->op_count];
 	const struct store_get_batch batch = store_get_batch_begin(sv->store);
 	struct tally tally = {0};
-	struct reply_writer w = {.first = first};
+	struct reply_writer w;
 	struct session *full = NULL;
 	uint32_t keys;
 
+	if (!late && miss_bytes != 0)
+		op = alone_gets_execute(sv, &batch, op, &tally);
+	w = (struct reply_writer){.first = op};
 	for (; op < end && op->req.verb == MC_GET; op++) {
 		struct item_lengths bare = {0};
 		const struct item *it;
@@ -373,7 +445,7 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 			full = w.session;
 			break;
 		}
-		w.at = reply_put(sv, w.at, op, it, bare, &tally);
+		w.at = reply_put(sv, w.at, op->req.flags, it, bare, &tally);
 	}
 	reply_writer_finish(sv, &w, op);
 	keys = (uint32_t)(op - first);
@@ -394,7 +466,8 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 	return keys;
 }
 
-/* limited: a reply that its source's rate limit forbids is not sent. */
+/* Executes a get of a datagram. limited: a reply that the rate limit of its source forbids is not
+ * sent. */
 static inline bool
 datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, const struct op *op,
 		     struct tally *tally, uint32_t miss_bytes, bool limited)
@@ -408,7 +481,7 @@ datagram_get_execute(struct serve *sv, const struct store_get_batch *batch, cons
 	if (unlikely(bytes == 0 || MC_UDP_FRAME_BYTES + bytes > room ||
 		     MC_UDP_FRAME_BYTES + bytes > MC_UDP_PAYLOAD_MAX))
 		return false;
-	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), op, it, bare, tally);
+	end = reply_put(sv, mc_udp_put(at, op->udp_id, 0, 1), ONE_KEY, it, bare, tally);
 	len = (uint32_t)(end - at);
 	if (!limited || likely(udp_reply_allowed(sv, &op->datagram->from, op->raw.len,
 						 len - MC_UDP_FRAME_BYTES)))
@@ -429,6 +502,7 @@ datagram_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_by
 	if (late && first->datagram->kept)
 		return 0;
 	while (op < end && op->session == NULL && op->in_place && op->req.verb == MC_GET &&
+	       op->req.flags == ONE_KEY &&
 	       datagram_get_execute(sv, &batch, op, &tally, miss_bytes, limited))
 		op++;
 	keys = (uint32_t)(op - first);

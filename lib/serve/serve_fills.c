@@ -1,21 +1,22 @@
 /*
- * serve_fills.c - begun values while others find no memory: a stalled one is reset, and one whose
- * peer is slow leaves the quota (serve_begun.h).
+ * serve_fills.c - what happens to begun values while others find no memory: a stalled one is reset,
+ * and one whose peer is slow leaves the quota (serve_begun.h).
  */
 #include "serve_begun.h"
 
 #define FILL_STALE_S            3u
 #define FILL_PROGRESS_MIN_BYTES 1460u
-/* This part of the value is due in each FILL_STALE_S, so all of it in 24 seconds. */
+/* parts of a value, one of which is due in each FILL_STALE_S: all of it in 24 seconds */
 #define FILL_PART 8u
 
-#define LOOK_NS      1000000u    /* between two checks of a value's clock */
-#define IDLE_MOST_US 3600000000u /* the clock stops here, so that it does not overflow */
-/* Counted by one check: a longer time is a pause of the core itself. */
+#define LOOK_NS      1000000u    /* interval of checks of a value's clock */
+#define IDLE_MOST_US 3600000000u /* the clock stops at this value, so that it does not overflow */
+/* The most that one check adds to a clock. A longer time is a pause of the core itself. */
 #define LOOK_MOST_NS 10000000u
 
-/* A peer may be idle for IDLE_FREE_US and two round trips, and for a time for each byte received.
- * So it must send in slow start over any path, and then at the rate of its pace. */
+/* A peer may be idle for IDLE_FREE_US and two round trips, and for a time for each byte that was
+ * received. So it can send in slow start over any path, and must then send at the rate of its
+ * pace. */
 #define IDLE_FREE_US     10000u
 #define RTT_MOST_US      150000u
 #define RTT_UNKNOWN_US   50000u
@@ -59,8 +60,8 @@ give_up(struct serve *sv, struct session *ss)
 
 /* ---- stalled values ---- */
 
-/* Returns the bytes that a value must receive in FILL_STALE_S. With a lower limit a client could
- * keep the rest of the memory for hours. */
+/* Returns the bytes that a value must receive in FILL_STALE_S. If that were less, a client could
+ * hold the memory for hours. */
 static uint32_t
 fill_least(const struct fill *f)
 {
@@ -70,7 +71,7 @@ fill_least(const struct fill *f)
 }
 
 /* True if fewer than fill_least() bytes arrived in an interval of FILL_STALE_S seconds or more.
- * Starts a new interval if enough arrived, or if none has begun under this pressure. */
+ * Begins a new interval if enough arrived, or if this is the first under the present pressure. */
 static bool
 fill_is_stalled(const struct serve *sv, struct session *ss)
 {
@@ -89,9 +90,9 @@ fill_is_stalled(const struct serve *sv, struct session *ss)
 
 /* ---- slow values ---- */
 
-/* Adds the time since the last check to the value's clock if its peer could have sent more: the
+/* Adds the time since the last check to the value's clock, if its peer could have sent more: the
  * value is incomplete, the window is open, and none of its data was dropped since the last bytes
- * arrived. The peer need not wait for a delayed acknowledgment. */
+ * arrived. The peer does not have to wait for a delayed acknowledgment. */
 static bool
 peer_is_idle(struct serve *sv, struct session *ss)
 {
@@ -117,7 +118,7 @@ gained(const struct session *ss)
 	return ss->fill.filled > ss->quota.present ? ss->fill.filled - ss->quota.present : 0;
 }
 
-/* Returns by how long the peer was idle above what its pace allows; 0: it keeps its pace. */
+/* Returns by how long the peer was idle beyond what its pace allows; 0: it keeps its pace. */
 static uint32_t
 lag_us(const struct session *ss, uint32_t byte_ns)
 {
@@ -129,17 +130,17 @@ lag_us(const struct session *ss, uint32_t byte_ns)
 	return ss->quota.idle_us > may_us ? (uint32_t)(ss->quota.idle_us - may_us) : 0;
 }
 
-/* The search of one turn. */
+/* The state of one turn's search. */
 struct look {
 	struct serve *sv;
 	bool wanted;  /* a proven value waits */
-	bool no_room; /* the last search found no room beside the quota for a slow one */
-	bool stalls;  /* the loser stalls */
+	bool no_room; /* the last search found no room beside the quota for a slow value */
+	bool stalls;  /* the value that ranks first stalls */
 };
 
-/* Demotes a slow value. An idle value is ranked by its lag only if a slow one found no room beside
- * the quota. Otherwise it keeps its place and goes to the end of the line: idle values at its begin
- * would hide all later ones from the search. */
+/* Demotes a value whose peer lags, if there is room beside the quota. An idle value is ranked, by
+ * its lag, only if the last search found no such room. Any other value keeps its memory and goes to
+ * the end of the line: idle values at its beginning would hide all later ones from the search. */
 static uint32_t
 slow_rank(struct look *look, struct session *ss)
 {
@@ -158,7 +159,7 @@ slow_rank(struct look *look, struct session *ss)
 	return BUDGET_KEEPS - lag_us(ss, GIVEN_UP_BYTE_NS);
 }
 
-/* Ranks a begun value, which holds memory for all of its bytes: one that stalls goes first. */
+/* Ranks a begun value, which holds memory for all of its bytes. One that stalls goes first. */
 static uint32_t
 fill_rank(void *arg, struct list *link)
 {
@@ -171,7 +172,7 @@ fill_rank(void *arg, struct list *link)
 	return look->wanted ? slow_rank(look, ss) : BUDGET_KEEPS;
 }
 
-/* Resets at most one value a turn: one that stalls, or the slowest. */
+/* Resets at most one value a turn: one that stalls, or the slowest one. */
 static __attribute__((noinline)) void
 fills_scan(struct serve *sv)
 {
@@ -182,7 +183,7 @@ fills_scan(struct serve *sv)
 	link = budget_loser(&sv->fills, fill_rank, &look);
 	if (link == NULL)
 		return;
-	sv->fills_no_room = false; /* now there may be some */
+	sv->fills_no_room = false; /* the reset may make room */
 	give_up(sv, container_of(link, struct session, quota_link));
 }
 

@@ -1,17 +1,18 @@
 /*
- * serve_flush.c - flush_all in every protocol. It waits while the store has no free generation.
+ * serve_flush.c - flush_all in every protocol. It waits while the store has no free generation
+ * number.
  */
 #include "serve_record.h"
 
-/* Flushes all items stored before the named second; items stored in that second stay, as in
- * memcached. */
+/* Flushes all items that were stored before the given second. Items stored in that second stay, as
+ * in memcached. */
 static enum store_result
 flush_try(struct serve *sv, const struct op *op)
 {
 	const int32_t exptime = op->req.exptime;
 	const struct session *ss = op->session;
 
-	/* If another client flushed during the wait, this flush has nothing left to do. */
+	/* If another client has flushed during the wait, there is nothing left to flush. */
 	if (exptime <= 0 && ss != NULL && ss->memory_wait_turns != 0 &&
 	    ss->flushes != store_flushes(sv->store))
 		return STORE_OK;
@@ -29,8 +30,8 @@ flush_wait(struct serve *sv, struct session *ss)
 	return session_wait(sv, ss);
 }
 
-/* Refuses flush_all. With noreply the connection is closed instead, because the client would
- * believe its items flushed. */
+/* Refuses flush_all. With noreply the connection is closed instead, as its client would believe
+ * that its items are flushed. */
 static void
 flush_refuse(struct serve *sv, struct op *op)
 {

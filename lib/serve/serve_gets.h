@@ -1,6 +1,6 @@
 /*
- * serve_gets.h - shared by the fast paths of plain gets: which connections may use them, how a
- * reply is written, and the counters of a run.
+ * serve_gets.h - what the fast paths of plain gets share: which connections may use them, how a
+ * reply is written, and the counts of a run.
  *
  * Private to serve_fast_path.c and lib/backend.
  *
@@ -28,7 +28,7 @@ gets_fast_allowed(const struct serve *sv, const struct session *ss)
 	return likely(!sv->auth) || ss->role != MC_ROLE_NONE;
 }
 
-/* Moves the parser into a retrieval line, or out of it. Returns true if it is then inside. */
+/* Moves the parser into a retrieval line, or out of it. Returns true if it is inside then. */
 static inline bool
 parser_move(struct mc_parser *ps, bool out)
 {
@@ -36,7 +36,7 @@ parser_move(struct mc_parser *ps, bool out)
 	return !out;
 }
 
-/* The bytes around a value are written as words of eight bytes, of which fewer may be valid. The
+/* The bytes around a value are written as words of eight bytes, not all of which are valid. The
  * surplus bytes of the last word lie in reserved room. */
 #define WORD_BYTES    8u
 #define MISS_BYTES    WORD_BYTES
@@ -67,7 +67,7 @@ value_put(const struct serve *sv, uint8_t *at, const struct item *it, struct ite
 	return at + (last ? 7 : 2);
 }
 
-/* Counts of a run of gets, without its keys. */
+/* Counts of a run of gets, except for the number of its keys. */
 struct tally {
 	uint32_t lines, misses;
 	uint32_t single_misses; /* misses of lines with one key */
@@ -82,8 +82,8 @@ tally_end(struct serve *sv, const struct tally *t, uint32_t keys, enum serve_cou
 	counter_add(&sv->counters[lines], t->lines);
 }
 
-/* Returns the room for the reply to one key, surplus bytes included; 0: the fast path cannot
- * send it. */
+/* Returns the room that the reply to one key needs, including surplus bytes. 0: the fast path
+ * cannot send it. */
 static inline uint32_t
 reply_bytes(const struct item *it, struct item_lengths *bare, uint32_t miss_bytes)
 {
@@ -97,12 +97,12 @@ reply_bytes(const struct item *it, struct item_lengths *bare, uint32_t miss_byte
 		       : 0;
 }
 
-/* Writes replies to one connection after the other, in as many reservations as their room needs. */
+/* Writes replies to one connection after the other. A connection may need several reservations. */
 struct reply_writer {
 	struct session *session;
 	uint8_t *begin, *at, *end;
-	const struct op *first; /* the first operation of this connection */
-	struct tally before;    /* the counts up to `first`; only in a pass that may be late */
+	const struct op *first; /* the first operation of the present connection */
+	struct tally before;    /* the counts before `first`; set only in a pass that may be late */
 	uint32_t reserved;      /* number of reservations */
 };
 

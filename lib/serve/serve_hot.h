@@ -10,11 +10,11 @@
 
 #include "serve_internal.h"
 
-/* The pass has more operations than are left until the next sample; afterwards as many are left,
- * counted from the pass's first. All keys were probed. */
+/* Takes samples in a pass that has more operations than remain until the next sample. Afterwards
+ * hot.left counts from the pass's first operation. All keys were probed. */
 void ops_sample(struct serve *sv);
 
-/* A hit that is no operation of a pass. */
+/* Records a sample: a hit that is no operation of a pass. */
 void hit_sampled(struct serve *sv, struct view key, uint64_t hash, uint32_t size);
 
 static inline void
@@ -26,7 +26,8 @@ hit_sample(struct serve *sv, struct view key, uint64_t hash, uint32_t size)
 		sv->hot.left--;
 }
 
-/* A whole value of ITEM_PIN_MIN_BYTES or more was asked for, or came in pieces. */
+/* Records that a complete value of ITEM_PIN_MIN_BYTES or more was requested, or was stored in
+ * pieces. */
 void value_seen(struct serve *sv, struct view key, uint64_t hash, uint32_t size);
 
 #endif

@@ -28,32 +28,31 @@
 #include "proto/mc_udp.h"
 #include "store/conditional.h"
 
-/* Verbs of operations that the service makes itself, beside those that the parser names. */
+/* Verbs of operations that the service itself makes, in addition to those of the parser. */
 enum op_verb {
-	OP_BODY_DONE = MC_VERB_COUNT, /* the body of a request has become complete */
-	/* A deferred operation, or one of a closed connection: nothing to execute. */
+	OP_BODY_DONE = MC_VERB_COUNT, /* the body of a request is complete now */
+	/* An operation that was deferred, or whose connection is closed: nothing is executed. */
 	OP_SKIP,
-	OP_AUTH,       /* a set whose body is a name and password (serve_auth.c) */
+	OP_AUTH,       /* a set whose body is a name and a password (serve_auth.c) */
 	OP_AUTH_END,   /* the body of an OP_AUTH is complete */
-	OP_KEPT_GET,   /* the turn of a kept retrieval has come (backend/pending.h) */
-	OP_KEPT_WRITE, /* the backend has answered a kept write */
+	OP_KEPT_GET,   /* a kept retrieval whose turn has come (backend/pending.h) */
+	OP_KEPT_WRITE, /* a kept write that the backend has answered */
 	OP_VERB_COUNT,
 };
 
-/* The fields that a plain get uses come first: they fill two cache lines. */
+/* A plain get uses the first fields only: they fill two cache lines. */
 struct op {
 	struct session *session; /* NULL: the request came in a datagram */
 	struct view raw;         /* the bytes that the operation was parsed from, body included */
 	struct probe probe;
 	struct mc_parser before; /* the state of the parser before raw */
 	uint16_t udp_id;
-	/* The only request of its datagram: its reply is written into the same frame. */
-	bool in_place;
+	bool in_place; /* the only request of its datagram: its reply uses the same frame */
 	bool probed;
 	uint64_t hash;
 	struct mc_req req;
 	struct datagram *datagram; /* of a connection only if op_is_kept(): its arrival */
-	struct view body;          /* with its line end; data NULL: incomplete */
+	struct view body;          /* including its line end; data NULL: it is incomplete */
 };
 
 struct messages;      /* serve_message.c */
@@ -63,7 +62,7 @@ struct pending_table; /* backend/pending.h */
 struct datagram_cursor {
 	struct datagram *list; /* the datagrams of this turn */
 	uint32_t count, next;
-	uint32_t withheld;  /* datagrams after count that this pass does not read */
+	uint32_t withheld;  /* datagrams beyond count that this pass must not read */
 	bool has_kept;      /* some datagrams were kept from an earlier turn */
 	uint32_t keep_from; /* the first datagram that the stack keeps for the next turn */
 	struct view text;   /* list[next] without its UDP frame; data NULL: not opened yet */
@@ -72,7 +71,7 @@ struct datagram_cursor {
 	struct mc_parser parser;
 };
 
-#define GET_LENGTHS 1000u /* value lengths below this have the fast path */
+#define GET_LENGTHS 1000u /* the fast path sends values that are shorter than this */
 
 struct serve {
 	struct serve_config cfg;
@@ -84,34 +83,34 @@ struct serve {
 	uint32_t turn, pass;
 	uint32_t pins_pressed_turn; /* the last turn in which pins held much memory */
 	bool more;
-	bool read_bufs_in_use; /* an operation may lie in a read buffer, or wait */
-	/* Open connections, without those rejected for the connection limit. */
+	bool read_bufs_in_use; /* an operation may lie in a read buffer, or a session waits */
+	/* Open connections, except for those rejected because of the connection limit. */
 	uint32_t admitted_count;
 	uint32_t read_bufs_used, read_bufs_max;
 	struct list read_bufs; /* the sessions with a place, the longest holder first */
 	struct budget read_buf_places;
 	uint32_t read_bufs_turn; /* the turn in which a search for a place found none */
-	uint32_t kept_scan_slot; /* the next search for stale kept requests starts here */
+	uint32_t kept_scan_slot; /* the next search for stale kept requests begins here */
 	uint32_t kept_scan_turn; /* the turn of the last search */
 	union {
-		/* Nonzero if some requests end the parsing of their connection in a pass, so
-		 * that later requests need not be kept and parsed twice. */
+		/* Above 0: some requests end their connection's part of a pass, so that later ones
+		 * need not be kept and parsed twice. */
 		uint16_t few_behind;
 		struct {
-			/* Chunks or memory are scarce: set behind any request that may wait. */
+			/* Chunks or memory are scarce: parsing ends behind a request that may wait.
+			 */
 			bool under_pressure;
 			/* Traits (enum verb_trait) of the verbs that a backend may answer later. */
 			uint8_t later_traits;
 		};
 	};
-	uint32_t fills_pressure_s;       /* in which a value last found no memory; 0: never */
+	uint32_t fills_pressure_s; /* the second in which a value last found no memory; 0: never */
 	uint32_t fills_pressure_since_s; /* the second in which that pressure began */
 	bool fills_no_room; /* a slow value found no room beside the quota, and none was reset */
 	uint64_t quota_since_ns[FILL_QUOTA_PARTS]; /* when each queue became nonempty */
-	uint64_t quota_short_until_ns; /* until then short values may begin beside the quota */
-	struct list fills; /* sessions with a begun value, the most recently checked ones last */
-	/* Sessions that wait for the fill quota, ordered by ticket; indexed by enum
-	 * fill_quota_part. */
+	uint64_t quota_short_until_ns; /* short values may begin beside the quota until then */
+	struct list fills; /* sessions with a begun value, in the order of their last checks */
+	/* By enum fill_quota_part: sessions that wait for the quota, ordered by ticket. */
 	struct list quota_queue[FILL_QUOTA_PARTS];
 	/* The lowest ticket in each queue. Written by this core, read by all. */
 	_Atomic uint64_t quota_first[FILL_QUOTA_PARTS];
@@ -128,38 +127,38 @@ struct serve {
 	struct messages *messages;
 	uint32_t message_count;
 	uint32_t message_chunks, message_chunks_max;
-	bool message_open; /* messages->open is being composed */
-	/* The message being composed ran out of memory: its bytes are discarded. */
-	bool message_dropped;
-
+	bool message_open;    /* messages->open is being composed */
+	bool message_dropped; /* the open message found no memory: its bytes are discarded */
 	struct work work;
 
-	/* This core's copy of the policy, taken in its first turn (serve_policy.c). */
-	bool policy_seen, auth, rate_limited;
+	bool policy_seen, auth, rate_limited; /* the policy's, from the first turn on */
+	bool plain_off; /* normally false; true in tests: no visit begins with plain_step() */
 	uint8_t protocol;
-	uint32_t users_version; /* the version of the user table that this core uses */
-	/* The next session whose role is refreshed after a change of the user table; conns_max:
-	 * done. */
+	uint32_t users_version; /* version of the user table that this core uses */
+	/* The next slot whose session's role is refreshed after a change of the user table;
+	 * conns_max: all are. */
 	uint32_t role_slot;
-	uint32_t request_bytes; /* request bytes that the message being composed answers */
-	const struct turn_times *turn_times; /* of the core; NULL: not measured */
-	const struct access_list *access;    /* the sources that this core's stack lets in */
-	const struct local_addrs *addrs;     /* the addresses that it has */
-	/* The next connection that is checked against a changed access list; 0: done. */
+	uint32_t request_bytes; /* bytes of the request that the message being composed answers */
+	const struct turn_times *turn_times; /* of this core; NULL: they are not measured */
+	const struct access_list *access;    /* the sources that this core's stack admits */
+	const struct local_addrs *addrs;     /* the addresses of this core's stack */
+	/* The next slot whose connection is checked after a change of the access list; 0: all
+	 * are. */
 	uint32_t access_slot;
 	bool closes_behind, closes_idle; /* SERVE_DRAIN_CLOSE; SERVE_DRAIN_CLOSE_IDLE */
 	uint32_t idle_slot;              /* the next slot to check for an idle connection */
-	uint64_t idle_ns; /* the idle check has covered the slots due up to this time */
+	uint64_t idle_ns; /* the idle check has covered all slots that were due by then */
 	struct udp_rate_limit *rate_limit;
-	struct udp_rate_limit *error_limit; /* counts errors where rate_limit counts bytes */
+	struct udp_rate_limit *error_limit; /* as rate_limit, but it counts errors, not bytes */
 
 	const struct serve_admin_ops *admin_ops;
 	struct admin *admin; /* owned by lib/admin */
 	union {
-		uint8_t gets_are_slow; /* 0: plain gets take the fast path; not 0 while any bit
-					  below is set */
+		/* 0: plain gets take the fast path. One of the bits below keeps them from it. */
+		uint8_t gets_are_slow;
 		struct {
-			bool observed : 1; /* a watcher sees requests, or prefixes are counted */
+			/* A watcher receives requests, or prefixes are counted. */
+			bool observed : 1;
 			/* The pass has requests that arrived before this turn. */
 			bool late : 1;
 			uint8_t backend_mode : 3; /* enum serve_backend_mode */
@@ -202,15 +201,15 @@ enum verb_trait {
 	VERB_LOOKUP = 1u << 0, /* the operation looks up a key */
 	/* Locks both buckets of the key; a get usually needs only one of them. */
 	VERB_WRITES = 1u << 1,
-	VERB_RETURNS_VALUE = 1u << 2, /* the reply has a value, for which there may be no room */
+	VERB_RETURNS_VALUE = 1u << 2, /* its reply has a value, for which there may be no room */
 	VERB_CLOSES = 1u << 3,        /* no later request of the connection is read */
 	/* Has any number of rows, or changes the state of the connection, so it ends the
 	 * connection's part of the pass. */
 	VERB_ENDS_PASS = 1u << 4,
-	/* May need a share of the turn's work budget: it copies a value (copy_admit) or moves a
-	 * page. */
+	/* May need a part of the turn's work budget, as it copies a value (copy_admit) or moves
+	 * a page. */
 	VERB_TAKES_WORK = 1u << 5,
-	VERB_PROMOTES = 1u << 6, /* may wait until the backend has promoted its key */
+	VERB_PROMOTES = 1u << 6, /* it may wait until the backend has promoted its key */
 };
 extern const uint8_t verb_traits[OP_VERB_COUNT];
 
@@ -226,7 +225,7 @@ op_closes_conn(const struct op *op)
 	return unlikely(op_is(op, VERB_CLOSES) || (op->req.flags & MC_CLOSE_AFTER));
 }
 
-/* True for a request that a backend has answered: op->datagram says when it arrived. */
+/* True for a request that a backend has answered; op->datagram says when it arrived. */
 static inline bool
 op_is_kept(const struct op *op)
 {
@@ -241,41 +240,41 @@ op_last(const struct op *op)
 
 /* ---- sessions (serve_session.c) ---- */
 
-/* Opens the session of a connection that carries requests. A connection above the limit gets an
+/* Opens the session of a connection that will carry requests. A connection above the limit gets an
  * error and is closed. */
 void session_open(struct serve *sv, struct conn *c);
 /* Visits the session again in the next pass. */
 void session_requeue(struct serve *sv, struct session *ss);
-/* Closes the connection after its queued replies; unread bytes stay unread. The session is free
- * on return, however long the peer takes. */
+/* Closes the connection behind its queued replies; unread bytes stay unread. The session is free on
+ * return, even if the peer takes long. */
 void session_close(struct serve *sv, struct session *ss);
 
 /* ---- bodies that arrive in several turns (serve_body.c) ---- */
 
-/* Records that a value found no memory: from now on stalled fills are given up. */
+/* Records that a value found no memory: from now on fills that stall are reset. */
 void fills_memory_pressure(struct serve *sv);
 void fills_check(struct serve *sv);
-/* Makes the session's request wait for the store: its bytes go into a read buffer and are parsed
+/* Makes the session's request wait for the store. Its bytes go into a read buffer, and are parsed
  * again in the next turn. False: no read buffer is free. */
 bool session_wait(struct serve *sv, struct session *ss);
-/* Ends the wait for memory, and the session's place in the queue for the fill quota. */
+/* Ends the session's wait for memory, and its place in the queue for the fill quota. */
 void session_go_on(struct serve *sv, struct session *ss);
-/* Makes a request with a complete body wait while the store frees memory; it is parsed again in
- * the next turn. False: it cannot wait. */
+/* Makes a request with a complete body wait while the store frees memory. It is parsed again in the
+ * next turn. False: it cannot wait. */
 bool op_wait_memory(struct serve *sv, struct op *op);
 enum exec_status body_begin(struct serve *sv, struct op *op);
 enum exec_status execute_body_done(struct serve *sv, struct op *op);
 
 /* ---- where replies go (serve_reply.c) ---- */
 
-/* Returns contiguous room for at most `bytes` bytes, never NULL. reply_end() queues the part
- * that was written. */
+/* Returns contiguous room of at most `bytes` bytes; never NULL. reply_end() queues what was written
+ * into it. */
 uint8_t *reply_begin(struct serve *sv, struct op *op, uint32_t bytes);
 void reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end);
 void reply_line(struct serve *sv, struct op *op, struct view line); /* without effect if noreply */
 void reply_error(struct serve *sv, struct op *op, enum mc_error error);
-/* Marks a reply with a large value: the caller sends its header as a reply of its own, then
- * calls reply_pinned(). */
+/* Prepares a reply with a large value: the caller sends the part before the value as a reply of its
+ * own, and then calls reply_pinned(). */
 static inline void
 reply_in_parts(struct op *op)
 {
@@ -288,10 +287,11 @@ enum exec_status reply_pinned(struct serve *sv, struct op *op, const struct item
 
 /* ---- replies that must wait (serve_defer.c) ---- */
 
-/* Queues the rest of session->value as far as there is room. False: more is left, and the
- * session becomes ready when there is room. */
+/* Queues more of session->value, as far as there is room. False: some is left, and the session
+ * becomes ready when there is room. */
 bool value_resume(struct serve *sv, struct session *ss);
-/* Defers the connection's operations from ops[first] on: their bytes go into the read buffer. */
+/* Defers the connection's operations from ops[first] on, by moving their bytes into the read
+ * buffer. */
 void session_defer(struct serve *sv, struct session *ss, uint32_t first);
 /* True if this operation and all later ones of its connection fit a read buffer. */
 bool defer_fits(const struct serve *sv, const struct op *op);

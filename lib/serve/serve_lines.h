@@ -1,6 +1,6 @@
 /*
- * serve_lines.h - counts the lines of one key and of several keys in a run of plain gets, once a
- * run, for residence.h.
+ * serve_lines.h - counts, for residence.h, the lines of one key and of several keys in a run of
+ * plain gets.
  *
  * Private to serve_gets.h.
  *
@@ -11,7 +11,7 @@
 
 #include "serve_since.h"
 
-/* The number of lines that end in a run, or in one connection's part of it. */
+/* The lines that end in a run, or in one connection's part of a run. */
 struct lines {
 	uint32_t singles; /* lines of one key */
 	uint32_t others;
@@ -29,8 +29,8 @@ lines_count(const struct op *op, const struct op *end)
 	return n;
 }
 
-/* Returns lines_count() of one connection's operations, of which `begun` begin a line. The first
- * and last operation usually suffice. */
+/* Returns lines_count() of one connection's operations, of which `begun` begin a line. In most
+ * cases the first and the last operation suffice. */
 static inline struct lines
 conn_lines_count(const struct op *first, const struct op *end, uint32_t begun)
 {

@@ -1,8 +1,8 @@
 /*
- * serve_parse.c - bytes of ready connections to operations.
+ * serve_parse.c - makes operations of the bytes of ready connections.
  *
- * A connection is visited once a pass. Three limits are checked before each operation: batch size,
- * requests per turn, reply credit.
+ * A connection is visited once a pass. Before each operation three limits are checked: the
+ * operations of a pass, the requests of a connection in a turn, and the credit for the reply.
  */
 #include "serve_access.h"
 #include "serve_admin.h"
@@ -34,7 +34,7 @@ close_on_error(struct serve *sv, struct session *ss)
 	return close_push(sv, ss);
 }
 
-/* True if the session keeps requests behind a value of which the client has read nothing for
+/* True if the session keeps requests behind a value of which its client has read nothing for
  * KEPT_STALE_S. */
 static bool
 kept_are_stale(const struct serve *sv, const struct session *ss)
@@ -43,9 +43,9 @@ kept_are_stale(const struct serve *sv, const struct session *ss)
 	       sv->clock.now_s - ss->active_s >= KEPT_STALE_S;
 }
 
-/* Resets the first stale connection found. One search a turn checks at most KEPT_SCAN_MAX
- * sessions, from where the last search ended. budget_loser() needs a list: each kept request would
- * pay for its links, and any stale connection will do. */
+/* Resets the first stale connection that it finds. There is one search a turn, of at most
+ * KEPT_SCAN_MAX sessions, which begins where the last one ended. budget_loser() is not used: it
+ * needs a list, whose links each kept request would pay for, and any stale connection will do. */
 void
 kept_make_room(struct serve *sv)
 {
@@ -66,8 +66,8 @@ kept_make_room(struct serve *sv)
 	}
 }
 
-/* Queued replies hold the chunks. conn_writable(2) asks the stack to wake this connection once
- * two are free. */
+/* Waits for chunks, which queued replies hold. By conn_writable(2) the stack makes this connection
+ * ready once two are free. */
 static enum parse_step
 chunk_wait(struct serve *sv, struct session *ss)
 {
@@ -75,8 +75,8 @@ chunk_wait(struct serve *sv, struct session *ss)
 	return conn_writable(sv->stack, ss->conn, 2) ? PARSE_NEXT_TURN : PARSE_WAIT;
 }
 
-/* Returns how many of the next bytes belong to the gathered request; *whole: it is then
- * complete. */
+/* Returns how many of the next bytes belong to the request that is gathered. *whole: with them it
+ * is complete. */
 static uint32_t
 gather_len(const struct session *ss, struct view next, uint32_t need, bool *whole)
 {
@@ -98,7 +98,7 @@ gather_len(const struct session *ss, struct view next, uint32_t need, bool *whol
 	return lf != NULL ? (uint32_t)(lf - next.data) + 1 : len;
 }
 
-/* The read buffer is left alone while the pass has operations of the connection. Their keys may
+/* The read buffer is not changed while the pass has operations of the connection: their keys may
  * lie in it, and if they are deferred all of them must fit it. */
 enum parse_step
 request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need)
@@ -133,13 +133,13 @@ request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need
 	}
 	if (ss->read_buf_len > had)
 		return PARSE_CONTINUE;
-	/* The stream ends inside a line. No client waits for the reply to that line, but one may
-	 * wait for the replies to kept requests before it. */
+	/* The stream ends within a line. No client waits for a reply to that line, but one may wait
+	 * for the replies to kept requests before it. */
 	return conn_eof(ss->conn) && ss->kept == NULL ? close_push(sv, ss) : PARSE_WAIT;
 }
 
-/* True if the operation may be parsed. When a value has to wait, all later requests go back into
- * the read buffer, so together they must fit it. */
+/* True if the operation may be parsed. If a value has to wait, all later requests go back into the
+ * read buffer, so they must fit it together. */
 static bool
 fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 {
@@ -151,8 +151,8 @@ fits_read_buf(struct session *ss, const struct op *op, uint32_t bytes)
 	return true;
 }
 
-/* True if the request has work budget, in case it copies a large value or moves a page; else it
- * stays unread. If its body is incomplete, this is checked at the end of the body
+/* True if the request has work budget, in case it copies a large value or moves a page. Otherwise
+ * it stays unread. If its body is incomplete, that is checked at the end of the body
  * (serve_body.c). */
 static __attribute__((noinline)) bool
 work_admitted(struct serve *sv, struct session *ss, const struct op *op)
@@ -194,8 +194,8 @@ waiting_traits(const struct serve *sv)
 	return sv->later_traits;
 }
 
-/* True if the request is taken with its body. A request that may have to wait is taken whole
- * only if it fits a read buffer; otherwise only its line is taken. */
+/* True if the request is taken together with its body. If it may have to wait, that is so only if
+ * it fits a read buffer; otherwise only its line is taken. */
 static inline bool
 body_is_complete(const struct serve *sv, const struct mc_req *req, uint32_t used, uint32_t len)
 {
@@ -213,7 +213,7 @@ ends_pass(const struct serve *sv, const struct op *op)
 	return (verb_traits[op->req.verb] & waiting_traits(sv)) != 0;
 }
 
-/* Accepts a parsed request, with its body if that is complete. */
+/* Accepts a parsed request, with its body if that has arrived completely. */
 static enum parse_step
 op_accept(struct serve *sv, struct session *ss, struct view src, uint32_t used)
 {
@@ -267,8 +267,8 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	}
 	if (r.used == 0)
 		return request_gather(sv, ss, src.len, 0);
-	/* Deferral stores a contiguous run of bytes, so bytes are skipped only while this pass
-	 * has no operation of the connection. */
+	/* Deferral stores a contiguous run of bytes. So bytes are skipped only while this pass has
+	 * no operation of the connection. */
 	if (ss->pass_ops > 0) {
 		ss->parser = op->before;
 		return PARSE_NEXT_PASS;
@@ -277,7 +277,7 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 	return PARSE_CONTINUE;
 }
 
-/* Receives a body. Parsing stops behind a value that the backend will be asked with. */
+/* Receives a body. Parsing stops behind a value with which the backend will be asked. */
 static enum parse_step
 body_step(struct serve *sv, struct session *ss)
 {
@@ -287,8 +287,8 @@ body_step(struct serve *sv, struct session *ss)
 										   : step;
 }
 
-/* Records that the pass reads bytes of the session that arrived before this turn. The first call
- * of a pass counts. */
+/* Records that the pass reads bytes of the session that arrived before this turn. In each pass the
+ * first call counts. */
 static __attribute__((noinline)) void
 session_is_late(struct serve *sv, struct session *ss, uint64_t since_ns)
 {
@@ -317,12 +317,19 @@ window_wait(struct serve *sv, struct session *ss)
 	return PARSE_WAIT;
 }
 
-/* True if a drain closes the connection here: all of its input is answered, with a reply that its
- * client waits for. */
+/* True if a drain closes the connection here: all of its input is answered, by a reply for which
+ * its client waits. Behind a quiet request the client waits for the reply of a later one. */
 static bool
 closes_behind(const struct serve *sv, const struct session *ss)
 {
-	return sv->closes_behind && ss->pass_ops != 0 && !op_noreply(&sv->ops[sv->op_count - 1]);
+	const struct mc_req *req;
+
+	if (likely(!sv->closes_behind) || ss->pass_ops == 0)
+		return false;
+	req = &sv->ops[sv->op_count - 1].req;
+	if (req->verb == OP_BODY_DONE)
+		req = &ss->filling_req;
+	return (req->flags & (MC_NOREPLY | MC_QUIET)) == 0;
 }
 
 /* Ends a step for which there are no bytes. */
@@ -334,8 +341,8 @@ end_step(struct serve *sv, struct session *ss)
 	return session_credit(sv, ss) ? close_push(sv, ss) : window_wait(sv, ss);
 }
 
-/* Called in one place, and so inlined: a call would cost each request of TCP some 30
- * instructions. */
+/* This function is called in one place and so is inlined: a call would cost each TCP request some
+ * 30 instructions. */
 static enum parse_step
 session_step(struct serve *sv, struct session *ss)
 {
@@ -365,8 +372,8 @@ session_step(struct serve *sv, struct session *ss)
 		       : PARSE_CONTINUE;
 }
 
-/* Discards the input of a watcher; the end of its stream closes it. Bounded: a connection holds
- * a limited number of received frames. */
+/* Discards the input of a watcher. The end of its stream closes it. A connection holds a limited
+ * number of received frames, which bounds the loop. */
 static void
 watcher_parse(struct serve *sv, struct session *ss)
 {
@@ -433,8 +440,8 @@ reply_resume(struct serve *sv, struct session *ss)
 	}
 }
 
-/* True if the session's request must wait longer. Memory becomes free from turn to turn, not
- * within one. */
+/* True if the session's request must wait longer. Memory becomes free from one turn to the next,
+ * not within a turn. */
 static __attribute__((noinline)) bool
 still_waiting(struct serve *sv, struct session *ss)
 {
@@ -478,35 +485,22 @@ session_visit_end(struct serve *sv, struct session *ss, enum parse_step step)
 	visit_end(sv, ss, step);
 }
 
-/* True if the read buffer is used up, behind which pending requests are in the connection: they are
- * parsed in another pass. */
+/* True if the read buffer is used up, and bytes of pending requests follow in the connection. These
+ * are parsed in another pass. */
 static __attribute__((noinline)) bool
 ends_before_pending(const struct session *ss)
 {
 	return ss->read_buf_at == ss->read_buf_len && session_asks_beyond(ss);
 }
 
-/* Visits a connection. Bounded: every step but the last creates an operation, or uses up bytes
- * that were there. */
-static void
-conn_parse(struct serve *sv, struct session *ss, bool plain)
+/* Visits a connection, from its first step on or behind plain_step(). Every step but the last
+ * creates an operation, or uses up bytes that were there, which bounds the loop. */
+NOT_FLAT void
+conn_visit(struct serve *sv, struct session *ss)
 {
 	bool asks_beyond = false;
 	enum parse_step step;
 
-	if (ss->conn == NULL || ss->closing)
-		return;
-	ss->pass_ops = 0;
-	ss->deferrable_bytes = 0;
-	if (ss->active_s != sv->clock.now_s)
-		session_active(sv, ss);
-	if (likely(ss->turn != sv->turn)) {
-		ss->turn = sv->turn;
-		ss->served = 0;
-		ss->has_credit = false;
-		if (likely(plain) && plain_step(sv, ss) == PARSE_WAIT)
-			return;
-	}
 	if (unlikely(ss->sched != SCHED_READY) && !sched_visit(sv, ss))
 		return;
 	if (unlikely(ss->waits != 0)) {
@@ -528,29 +522,41 @@ conn_parse(struct serve *sv, struct session *ss, bool plain)
 	visit_end(sv, ss, step);
 }
 
-/* True if a visit may begin with plain_step(): users, waits and drains concern no plain request. */
+/* True if a visit may begin with plain_step(): there are no users, waits or drains that concern a
+ * plain request. */
 static bool
 plain_steps(const struct serve *sv)
 {
-	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind;
+	return !sv->auth && sv->few_behind == 0 && !sv->closes_behind && likely(!sv->plain_off);
+}
+
+/* Visits connections while plain_steps() is false. */
+static void
+conns_visit(struct serve *sv)
+{
+	struct conn *c;
+
+	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL) {
+		struct session *ss = &sv->sessions[conn_slot(c)];
+
+		if (!visit_begin(sv, ss))
+			continue;
+		visit_is_first(sv, ss);
+		conn_visit(sv, ss);
+	}
 }
 
 void
 conns_parse(struct serve *sv)
 {
 	struct session *ss;
-	struct conn *c;
-	bool plain;
 
 	sv->requeue = NULL;
-	c = sv->op_count < OPS_MAX ? stack_pop_ready(sv->stack) : NULL;
-	if (c == NULL)
-		return;
-	plain = plain_steps(sv);
-	do
-		conn_parse(sv, &sv->sessions[conn_slot(c)], plain);
-	while (sv->op_count < OPS_MAX && (c = stack_pop_ready(sv->stack)) != NULL);
-	/* Done after the loop, which would pop a requeued connection again at once. */
+	if (likely(plain_steps(sv)))
+		plain_conns_visit(sv);
+	else
+		conns_visit(sv);
+	/* This loop follows the other one, which would pop a requeued connection again at once. */
 	for (ss = sv->requeue; ss != NULL; ss = ss->requeue_next)
 		conn_requeue(sv->stack, ss->conn);
 }

@@ -8,24 +8,26 @@
 #ifndef CLOCKOO_SERVE_PARSE_H
 #define CLOCKOO_SERVE_PARSE_H
 
+#include "serve_admin.h"
 #include "serve_internal.h"
 
 void conns_parse(struct serve *sv);
-/* Resets a connection whose client does not read the reply that its kept requests wait for;
- * called when no more requests may be kept. */
+/* Resets one connection whose client does not read the reply that its kept requests wait for.
+ * Called when no more requests may be kept. */
 void kept_make_room(struct serve *sv);
 void datagrams_parse(struct serve *sv);
 /* Keeps the unparsed datagrams in the stack for the next turn. */
 void datagrams_keep_rest(struct serve *sv);
-/* True if the next datagram, if any, waits neither for a message to its source nor for room. */
+/* True unless the next datagram waits for a message to its source, or for room. */
 bool datagrams_readable(const struct serve *sv);
-/* Ends a pass with messages: sends them, and passes over datagrams of sources that still wait. */
+/* Ends a pass in which messages wait: sends messages, and passes over datagrams of sources that
+ * still wait. */
 void datagrams_pass_over(struct serve *sv);
 /* Parses the next request at the cursor, whose datagram is open. */
 void datagram_step(struct serve *sv, struct datagram_cursor *dc);
 
-/* True if the parser is inside a line. Such a line is finished, even if messages to its source
- * wait, because its reply is one of them. */
+/* True if the parser is within a line. It finishes the line even if messages to its source wait,
+ * since the line's reply is one of them. */
 static inline bool
 cursor_in_line(const struct datagram_cursor *dc)
 {
@@ -47,19 +49,46 @@ enum parse_step body_receive(struct serve *sv, struct session *ss);
 
 /* ---- steps (serve_parse.c) ---- */
 
-/* Gathers a request whose line or packet header is incomplete at the read position into a read
- * buffer. It takes no bytes beyond its end, so later requests are read from their frames again.
- * `had` bytes of it are known; `need`, if not 0, asks for that many bytes instead, MC_LINE_MAX
- * at most. */
+/* Gathers an incomplete line or packet header in a read buffer. It takes no bytes beyond the
+ * request, so later requests are read from their frames again. had: the bytes of it that are known.
+ * need: the bytes that it should have, at most MC_LINE_MAX; 0: up to its end. */
 enum parse_step request_gather(struct serve *sv, struct session *ss, uint32_t had, uint32_t need);
 /* Ends the session's visit with this step. */
 void session_visit_end(struct serve *sv, struct session *ss, enum parse_step step);
 /* Begins a request whose first bytes arrived at since_ns. False: its reply has no room. */
 bool request_begin(struct serve *sv, struct session *ss, uint64_t since_ns);
 
+/* Begins a visit. False: the connection is closed, or none of its input is read any more. */
+static inline bool
+visit_begin(struct serve *sv, struct session *ss)
+{
+	if (ss->conn == NULL || ss->closing)
+		return false;
+	ss->pass_ops = 0;
+	ss->deferrable_bytes = 0;
+	if (ss->active_s != sv->clock.now_s)
+		session_active(sv, ss);
+	return true;
+}
+
+/* True on the first visit of a turn, with which the session's share of the turn begins. */
+static inline bool
+visit_is_first(const struct serve *sv, struct session *ss)
+{
+	if (unlikely(ss->turn == sv->turn))
+		return false;
+	ss->turn = sv->turn;
+	ss->served = 0;
+	ss->has_credit = false;
+	return true;
+}
+
+/* Makes the steps of a visit that has begun. */
+void conn_visit(struct serve *sv, struct session *ss);
+
 /* ---- operations ---- */
 
-/* Returns a fresh operation after the last one; the caller has checked that there is room. */
+/* Returns a new operation behind the last one; the caller has checked that there is room. */
 static inline struct op *
 op_append(struct serve *sv, struct session *ss)
 {
@@ -87,8 +116,8 @@ op_commit(struct serve *sv, struct session *ss)
 	ss->has_credit = false;
 }
 
-/* Returns PARSE_CONTINUE if the pass and the connection's share of the turn have room for
- * another request. Completed kept requests do not count in that share. */
+/* Returns PARSE_CONTINUE if the pass, and the connection's share of the turn, have room for another
+ * request. Kept requests that are completed do not count for that share. */
 static inline enum parse_step
 request_room(const struct serve *sv, const struct session *ss)
 {
@@ -118,24 +147,23 @@ op_push(struct serve *sv, struct session *ss, uint8_t verb)
 /* ---- the fast path of plain gets (serve_fast_path.c) ---- */
 
 void gets_fast_create(struct serve *sv);
-/* Appends operations parsed from the unread bytes at src; returns their number, 0 if the fast
- * path cannot take them. The caller has made the checks that precede every line. */
+/* Appends operations that are parsed from the unread bytes at src. Returns their number; 0: the
+ * fast path cannot take them. The caller has made the checks that precede each line. */
 uint32_t gets_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* Makes the first step of the first visit in a turn if nothing of the session is in progress, and
- * its unread bytes arrived in this turn and begin with a plain set and its body, or are one plain
- * get. The caller has made the checks that do not depend on the session (plain_steps).
- * PARSE_CONTINUE: the other steps follow. */
-enum parse_step plain_step(struct serve *sv, struct session *ss);
+/* Visits the ready connections. The first visit in a turn is one step if nothing of the session is
+ * in progress, and its unread bytes arrived in this turn and are one plain get, or a plain set with
+ * its body. The caller has made the checks that do not depend on the session (plain_steps). */
+void plain_conns_visit(struct serve *sv);
 /* Appends the set that begins the unread bytes at src, if its body is among them and it needs no
  * other path; else false. src begins with MC_SET_PREFIX. */
 bool set_parse_fast(struct serve *sv, struct session *ss, struct view src);
-/* Parses the next datagrams while each is a single get, or a single set with its body. */
+/* Parses the next datagrams, as long as each is a single get, or a single set with its body. */
 void datagrams_parse_fast(struct serve *sv);
-/* Executes gets from ops[first] on until one needs another path; returns their number. */
+/* Executes gets from ops[first] on, up to one that needs another path. Returns their number. */
 uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
-/* Like gets_execute_fast(), but stops at the first miss. */
+/* Does the same, but stops at the first miss. */
 uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
-/* Like gets_execute_fast(), for a pass with requests that arrived before this turn. */
+/* Does the same as gets_execute_fast(), in a pass with requests that arrived before this turn. */
 uint32_t gets_execute_late(struct serve *sv, uint32_t first);
 
 #endif

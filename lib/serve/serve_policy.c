@@ -1,6 +1,6 @@
 /*
- * serve_policy.c - the policy, as the program sets it and as each core follows it; messages between
- * program and cores.
+ * serve_policy.c - the policy, as the program sets it and as each core follows it; and messages
+ * between program and cores.
  */
 #include "serve_access.h"
 
@@ -33,7 +33,8 @@ serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *polic
 {
 	struct serve_policy *now = &sh->policy;
 
-	/* The fields are independent, so a core may see some of the new values before others. */
+	/* The fields are independent, so a core may have new values of some and old values of
+	 * others. */
 	now->no_flush = policy->no_flush;
 	now->no_dumps = policy->no_dumps;
 	now->no_watch = policy->no_watch;
@@ -42,7 +43,7 @@ serve_policy_update_mt(struct serve_shared *sh, const struct serve_policy *polic
 	now->idle_timeout_s = policy->idle_timeout_s;
 }
 
-/* True if every core has begun a turn since the last change of the table. */
+/* True if every core has begun a turn since the table was last changed. */
 static bool
 users_grace_period_over(const struct serve_shared *sh, uint32_t turn)
 {
@@ -61,7 +62,7 @@ is_same_user(const struct serve_user *a, const struct serve_user *b)
 	       memcmp(a->bytes, b->bytes, (size_t)a->name_len + a->password_len) == 0;
 }
 
-/* Returns the ID of the same user in the current table, or a new ID. */
+/* Returns the ID that the user has in the current table, or a new ID. */
 static uint32_t
 user_id(struct serve_shared *sh, const struct serve_users *before, const struct serve_user *user)
 {
@@ -95,7 +96,7 @@ serve_settled_mt(const struct serve_shared *sh)
 		sh, atomic_load_explicit(&sh->users_version, memory_order_relaxed));
 }
 
-/* Has the cores look at the tables that were replaced: all of them have changed to the last. */
+/* Makes the cores change to the tables that were replaced. */
 static void
 tables_publish(struct serve_shared *sh)
 {
@@ -208,7 +209,7 @@ policy_obey(struct serve *sv)
 	sv->auth = p->auth;
 	sv->rate_limited = p->udp_rate_limit;
 	sv->protocol = p->protocol;
-	/* The datagrams of one source may reach every core, since its ports differ. */
+	/* The datagrams of one source may reach every core, as its ports differ. */
 	g->bytes_per_s = per_core_share(p->udp_bytes_per_s, sv->shared->cores);
 	for (uint32_t i = 0; i < p->network_count; i++)
 		udp_rate_limit_exempt(g, &p->networks[i].ip, p->networks[i].prefix_len);
@@ -230,12 +231,12 @@ policy_create(struct serve *sv, struct region *region)
 
 /* ---- UDP ---- */
 
-/* IP and UDP headers, without the UDP frame header of memcached. */
+/* Bytes of the IP and UDP headers, without the frame header of memcached. */
 #define DATAGRAM_HEAD_V4_BYTES 28u
 #define DATAGRAM_HEAD_V6_BYTES 48u
 
-/* True if the limit permits the reply. The hash is the store's: its seed is secret, so no client
- * can construct sources that share another one's cells. */
+/* True if the limit permits the reply. The hash is the store's, whose seed is secret: so no client
+ * can construct sources that share cells with another one. */
 static bool
 limit_allows(struct serve *sv, struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 	     uint64_t answer)

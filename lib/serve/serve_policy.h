@@ -1,5 +1,6 @@
 /*
- * serve_policy.h - what the operator permits, and settings shared by program and cores.
+ * serve_policy.h - what the operator permits, and the settings that the program and the cores
+ * share.
  *
  * Shape:  the policy is set before any core runs; its atomic fields may change afterwards. The
  *         messages between program and cores are atomics in serve_shared.
@@ -19,8 +20,8 @@
 #define SERVE_USER_BYTES   254u /* a name and its password together */
 #define SERVE_NETWORKS_MAX 16u
 
-/* Error replies to datagrams that are no requests, for each source and all cores together:
- * enough for a user who types, and for the author of a client. */
+/* Limit of error replies, each second, to datagrams that are no requests: for each source, and for
+ * all cores together. It is enough for a user who types, and for the author of a client. */
 #define UDP_ERRORS_PER_SECOND 100u
 
 struct serve_network {
@@ -28,9 +29,9 @@ struct serve_network {
 	uint32_t prefix_len; /* of 128 bits, as in ip_addr.h */
 };
 
-/* Server policy. All zero is memcached without options. */
+/* Permissions of the operator. All zeros: as memcached without options. */
 struct serve_policy {
-	uint8_t protocol;      /* -B: enum mc_protocol; 0: the first byte of a stream decides */
+	uint8_t protocol;      /* -B: enum mc_protocol; 0: a stream's first byte decides */
 	atomic_bool no_flush;  /* -F: flush_all is refused */
 	atomic_bool no_dumps;  /* -X: keys and prefixes are not listed */
 	atomic_bool no_watch;  /* -W */
@@ -42,8 +43,8 @@ struct serve_policy {
 	char prefix_delimiter; /* 0: ':' */
 	_Atomic uint32_t idle_timeout_s;
 
-	/* Replies to a UDP source outside the networks exceed its requests by at most
-	 * udp_bytes_per_s bytes a second, over all cores: a source address can be forged. */
+	/* A UDP source outside the networks gets, in replies, at most udp_bytes_per_s bytes a
+	 * second more than it has sent, over all cores: a source address can be forged. */
 	bool udp_rate_limit;
 	uint32_t udp_bytes_per_s;
 	uint32_t network_count;
@@ -52,19 +53,20 @@ struct serve_policy {
 
 void serve_shared_set_policy(struct serve_shared *shared, const struct serve_policy *policy);
 
-/* Updates the atomic fields while cores run; the others keep their values. */
+/* Changes the atomic fields while cores run. The others keep their values. */
 void serve_policy_update_mt(struct serve_shared *shared, const struct serve_policy *policy);
 
 /* Sets the access list with which the stacks of all cores start (net_config.access). */
 struct access_list;
 void serve_shared_set_access(struct serve_shared *shared, const struct access_list *list);
-/* Sets the table that the cores' stacks were created with. */
+/* Sets the table of addresses that the cores' stacks were created with. */
 struct local_addrs;
 void serve_shared_set_addrs(struct serve_shared *shared, const struct local_addrs *addrs);
 
-/* A user: the name, directly followed by the password. */
+/* A user: the name, and directly behind it the password. */
 struct serve_user {
-	/* Set by serve_users_replace_mt, never 0. An unchanged name and password keep their ID. */
+	/* Set by serve_users_replace_mt, and never 0. If name and password do not change, neither
+	 * does the ID. */
 	uint32_t id;
 	uint8_t name_len, password_len;
 	uint8_t role; /* enum mc_role */
@@ -76,14 +78,15 @@ struct serve_users {
 	struct serve_user user[SERVE_USERS_MAX];
 };
 
-/* Replaces the users, from each core's next turn on. An open connection gets the role that its
- * name and password have in the new table. Without one it must authenticate again, and a watcher
- * is closed. False: a core has not seen the last table yet; try again. */
+/* Replaces the users; each core uses the new table from its next turn on. An open connection gets
+ * the role that its name and password have in the new table. If they are not in it, the connection
+ * must authenticate again; a watcher is closed. False: some core has not changed to the last table
+ * yet; try again. */
 bool serve_users_replace_mt(struct serve_shared *shared, const struct serve_users *users);
 
-/* Replaces the access list, from each core's next turn on (net/access_list.h; NULL: all
- * sources), and resets connections of other sources. False: try again, as above. The list stays
- * in use until a later replacement has settled. */
+/* Replaces the access list (net/access_list.h; NULL: all sources); each core uses it from its next
+ * turn on, and resets connections of other sources. False: try again, as above. The list is in use
+ * until a later replacement has settled. */
 bool serve_access_replace_mt(struct serve_shared *shared, const struct access_list *list);
 /*
  * The treatment of connections during a drain, before the stop.
@@ -106,7 +109,7 @@ enum serve_drain {
 
 #define DRAIN_IDLE_S 2u
 
-/* Has the cores begin a drain at their next turn. False: try again, as above. */
+/* Makes the cores begin a drain at their next turn. False: try again, as above. */
 bool serve_drain_mt(struct serve_shared *shared, enum serve_drain how);
 /*
  * Replaces the table of our addresses, from each core's next turn on (net/local_addrs.h). A core
@@ -123,13 +126,13 @@ enum serve_stop { SERVE_RUN, SERVE_STOP, SERVE_STOP_GRACEFULLY };
 enum serve_stop serve_stop_requested_mt(const struct serve_shared *shared);
 /* Returns how often clients have asked to read the certificates again. */
 uint32_t serve_certs_asked_mt(const struct serve_shared *shared);
-/* True if some of them have no answer yet. */
+/* True if clients that asked for it have no answer yet. */
 bool serve_certs_wanted_mt(const struct serve_shared *shared);
-/* Answers the first `asked` of them: the files were read, and the cores use them if `taken`. now_ns
- * is on the cores' clock. */
+/* Answers the first `asked` of these requests: the files were read, and the cores use them if
+ * `taken`. now_ns: of the cores' clock. */
 void serve_certs_read_mt(struct serve_shared *shared, uint32_t asked, bool taken, uint64_t now_ns);
 
-/* Sets the processor time of the process for `stats`; the program reads the clock. */
+/* Sets the processor time of the process, for `stats`. */
 void serve_rusage_set_mt(struct serve_shared *shared, uint64_t user_us, uint64_t system_us);
 
 /* Sets the memory that the kernel counts for the process, for `stats`. */

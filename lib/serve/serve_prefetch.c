@@ -52,8 +52,8 @@ const uint8_t verb_traits[OP_VERB_COUNT] = {
 	[OP_AUTH] = VERB_ENDS_PASS,
 };
 
-/* Decodes the key of operation i from base64. The request's bytes are not changed, since they
- * may be parsed again. */
+/* Decodes the key of operation i from base64. The request's bytes are not changed, as they may be
+ * parsed again. */
 static void
 key_decode(struct serve *sv, uint32_t i)
 {
@@ -86,9 +86,9 @@ keys_probe(struct serve *sv)
 	}
 }
 
-/* Prefetches all primary buckets first, then all items or alternate buckets, then the items
- * found in these. When the last prefetch of a round is issued the first has arrived, so a burst
- * waits for memory about three times, not three times a key. */
+/* Prefetches in three rounds: all primary buckets; then all items, or alternate buckets; then the
+ * items found in these. When a round's last prefetch is issued its first has arrived. So a pass
+ * waits for memory about three times in all, not three times for each key. */
 FLAT void
 serve_prefetch(struct serve *sv)
 {

@@ -1,6 +1,6 @@
 /*
- * serve_record.h - the records of a request beside its reply: counts by class and by prefix, events
- * for watchers, and its time of residence.
+ * serve_record.h - what is recorded of a request besides its reply: counts by class and by prefix,
+ * events for watchers, and its time of residence.
  *
  * Private to lib/serve. Every verb of every protocol calls these functions. Work that only watchers
  * need is guarded by one flag (serve.observed).
@@ -21,7 +21,7 @@ class_count(struct serve *sv, const struct item *it, enum class_count which)
 	counter_add(&sv->classes[store_class_lookup(&sv->class_map, it)][which], 1);
 }
 
-/* Records a retrieval, of any verb; it NULL: a miss. */
+/* Records a retrieval of any verb. it NULL: a miss. */
 static inline void
 record_get(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
@@ -34,8 +34,8 @@ record_get(struct serve *sv, const struct op *op, const struct item *it, bool to
 		sv->admin_ops->got(sv, op, it);
 }
 
-/* Records a get that has created its item: counted as a hit, which the client sees. Watchers see
- * a miss. */
+/* Records a get that has created its item. It counts as a hit, as the client has it; for watchers
+ * it is a miss. */
 static inline void
 record_made(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
@@ -45,7 +45,7 @@ record_made(struct serve *sv, const struct op *op, const struct item *it, bool t
 		sv->admin_ops->got(sv, op, NULL);
 }
 
-/* Records a retrieval that a backend has answered; it: an item of the store or of the backend. */
+/* Records a retrieval that a backend has answered. it: an item of the store or of the backend. */
 static inline void
 record_completed(struct serve *sv, const struct op *op, const struct item *it, bool touch)
 {
@@ -56,7 +56,7 @@ record_completed(struct serve *sv, const struct op *op, const struct item *it, b
 		sv->admin_ops->got(sv, op, it);
 }
 
-/* Records the lookup of a command that is no retrieval; it NULL: not found. */
+/* Records the lookup of a command that is no retrieval. it NULL: not found. */
 static inline void
 record_lookup(struct serve *sv, const struct op *op, const struct item *it)
 {
@@ -64,8 +64,8 @@ record_lookup(struct serve *sv, const struct op *op, const struct item *it)
 		sv->admin_ops->looked_up(sv, op, it);
 }
 
-/* Records a delete. it: the item found before the delete, which another core may have replaced
- * since; only `hit` counts. */
+/* Records a delete. it: the item that was found before; another core may have replaced it since, so
+ * only `hit` says whether the delete counts. */
 static inline void
 record_delete(struct serve *sv, const struct op *op, const struct item *it, bool hit)
 {
@@ -76,7 +76,7 @@ record_delete(struct serve *sv, const struct op *op, const struct item *it, bool
 		sv->admin_ops->deleted(sv, op, hit ? it : NULL);
 }
 
-/* Records an incr or decr; it: the item with the new number, NULL: not found. */
+/* Records an incr or decr. it: the item with the new number; NULL: not found. */
 static inline void
 record_arith(struct serve *sv, const struct item *it, bool decr)
 {
@@ -96,7 +96,8 @@ count_cas(struct serve *sv, enum store_result r)
 		serve_count(sv, CAS_MISSES);
 }
 
-/* Records a cas under the class of its new value, nearly always that of the old one, too. */
+/* Records a cas in the class of its new value, which nearly always is that of the old one as
+ * well. */
 static inline void
 record_cas(struct serve *sv, uint32_t class, enum store_result r)
 {
@@ -107,8 +108,8 @@ record_cas(struct serve *sv, uint32_t class, enum store_result r)
 		counter_add(&sv->classes[class][CLASS_CAS_BADVAL], 1);
 }
 
-/* Records the lookup of a command that stores or counts, before it runs. The store is searched
- * only if there are watchers. */
+/* Records the lookup of a command that stores or counts, before the command runs. The store is
+ * searched only if there are watchers. */
 static inline void
 record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 {
@@ -118,13 +119,13 @@ record_lookup_before_write(struct serve *sv, const struct op *op, uint64_t hash)
 
 /* ---- time of residence (residence.h) ---- */
 
-/* The state before an operation is executed, from which execution_end() sees how it was
- * answered. */
+/* The state before an operation is executed; execution_end() compares with it to see how the
+ * operation was answered. */
 struct executed {
 	uint64_t since_ns;
 	uint64_t gets, misses; /* the counters before execution */
-	uint8_t class;         /* VERB_CLASS_NONE: no request ends with this operation */
-	/* For a slow operation: its key and sender, copied because the request's bytes may be
+	uint8_t class;         /* VERB_CLASS_NONE: the operation ends no request */
+	/* Key and sender of a slow operation. They are copied, because the request's bytes may be
 	 * freed by then. */
 	uint8_t key_len;
 	uint8_t key[MC_KEY_MAX];
@@ -135,7 +136,7 @@ struct executed {
 /* Copies the key, and the sender of a datagram (serve_slow.c). */
 void executed_name(struct executed *e, const struct op *op);
 
-/* Returns the number of keys of retrievals that were answered, or that missed, so far. */
+/* Returns how many keys of retrievals have been answered so far, misses included. */
 static inline uint64_t
 gets_answered(const struct serve *sv)
 {
@@ -148,8 +149,8 @@ gets_missed(const struct serve *sv)
 	return counter_read(&sv->counters[GET_MISSES]) + counter_read(&sv->counters[TOUCH_MISSES]);
 }
 
-/* Notes the state before op is executed. A retrieval ends with its last key, a request with a
- * body once the body is complete. */
+/* Notes the state before op is executed. A retrieval ends with its last key, a request with a body
+ * when the body is complete. */
 static inline struct executed
 execution_begin(const struct serve *sv, const struct op *op)
 {
@@ -171,8 +172,8 @@ execution_begin(const struct serve *sv, const struct op *op)
 	return e;
 }
 
-/* Records the residence of op if it was answered. A retrieval that was not counted still waits
- * for a backend. */
+/* Records the residence of op, if it was answered. A retrieval that was not counted still waits for
+ * a backend. */
 static inline void
 execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 	      const struct executed *e)
@@ -195,7 +196,7 @@ execution_end(struct serve *sv, const struct op *op, const struct session *ss,
 			    row, e->since_ns, 1);
 }
 
-/* Records a store; it: the item as published, NULL: none was. */
+/* Records a store. it: the item as it was published; NULL: none was. */
 static inline void
 record_store(struct serve *sv, const struct op *op, enum store_result r, const struct item *it)
 {
@@ -203,7 +204,7 @@ record_store(struct serve *sv, const struct op *op, enum store_result r, const s
 		sv->admin_ops->stored(sv, op, r, it);
 }
 
-/* Records a completed incr or decr; one that has created its number is a store. */
+/* Records a completed incr or decr. If it has created its number it counts as a store. */
 static inline void
 record_total(struct serve *sv, const struct op *op, const struct store_arith_result *total,
 	     bool decr)

@@ -7,6 +7,8 @@
 #include "serve_hot.h"
 #include "serve_message.h"
 
+#include "base/copy.h"
+
 /* Returns room for the reply in the frame of its request; NULL if it may not fit. */
 static inline uint8_t *
 reply_room_in_place(struct serve *sv, struct op *op, uint32_t bytes)
@@ -38,9 +40,8 @@ reply_begin(struct serve *sv, struct op *op, uint32_t bytes)
 	return message_reserve(sv, op, bytes);
 }
 
-/* Commits a reply in the frame of its request. Inlined, it would have reply_end() save registers
- * for TCP, too. */
-static NOT_FLAT void
+/* Commits a reply in the frame of its request. */
+static inline void
 datagram_end(struct serve *sv, struct op *op, uint8_t *begin, uint32_t bytes)
 {
 	if (unlikely(sv->rate_limited) &&
@@ -63,15 +64,30 @@ reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end)
 		message_commit(sv, bytes);
 }
 
+/* Replies with a line to a request in a datagram. */
+static NOT_FLAT void
+datagram_line(struct serve *sv, struct op *op, struct view line)
+{
+	uint8_t *at = op->in_place ? reply_room_in_place(sv, op, line.len) : NULL;
+
+	if (likely(at != NULL)) {
+		bytes_copy(at, line.data, line.len);
+		datagram_end(sv, op, at, line.len);
+		return;
+	}
+	at = reply_begin(sv, op, line.len);
+	reply_end(sv, op, at, mc_put_view(at, line));
+}
+
 void
 reply_line(struct serve *sv, struct op *op, struct view line)
 {
-	uint8_t *at;
-
 	if (op_noreply(op))
 		return;
-	at = reply_begin(sv, op, line.len);
-	reply_end(sv, op, at, mc_put_view(at, line));
+	if (op->session != NULL)
+		conn_write(sv->stack, op->session->conn, line);
+	else
+		datagram_line(sv, op, line);
 }
 
 void
@@ -86,7 +102,8 @@ void
 reply_error(struct serve *sv, struct op *op, enum mc_error error)
 {
 	serve_count(sv, REQ_BAD);
-	/* The rate limit applies to an error alone. An error behind values ends their reply. */
+	/* The rate limit of errors applies to an error alone. An error behind values ends their
+	 * reply. */
 	if (op->session == NULL && op->req.verb == MC_BAD && !sv->message_open &&
 	    !udp_error_allowed(sv, &op->datagram->from))
 		return;

@@ -20,25 +20,26 @@ enum serve_row_kind {
 
 struct serve_row {
 	const char *name; /* a constant, 32 bytes at most */
-	uint32_t of;      /* index of its owner, shown before the name */
+	uint32_t of; /* index of the owner that is shown before the name; SERVE_ROW_OF_ALL: none */
 	enum serve_row_kind kind;
 	uint64_t number;
 	const char *text; /* SERVE_ROW_TEXT_MAX bytes at most */
 	uint32_t work;    /* approximate ns that making the row took */
 };
 
-/* Makes row n. False if there is none. */
+/* Makes row n. False: there is no such row. */
 typedef bool serve_row_fn(void *arg, uint32_t n, struct serve_row *row);
 
 struct serve_rows {
 	void *arg;
-	/* The backend's mode. BACKEND_PROMOTES has its rows in `stats extstore`, others in
-	 * `stats front`. With BACKEND_WRITES and above the store's own hits and misses are
+	/* The backend's mode. With BACKEND_PROMOTES the rows are those of `stats extstore`,
+	 * otherwise of `stats front`. From BACKEND_WRITES on the store's own hits and misses are
 	 * shown as 0. */
 	enum serve_backend_mode mode;
-	serve_row_fn *row;        /* NULL: no table is shown */
-	serve_row_fn *stat;       /* rows at the end of `stats`; may be NULL */
-	void (*reset)(void *arg); /* `stats reset`, on one core of all; may be NULL */
+	serve_row_fn *row;  /* NULL: no table is shown */
+	serve_row_fn *stat; /* rows at the end of `stats`; may be NULL */
+	/* Makes `stats reset` for all cores, on one of them; may be NULL. */
+	void (*reset)(void *arg);
 };
 
 void serve_rows_attach(struct serve *sv, const struct serve_rows *rows);

@@ -30,8 +30,8 @@ serve_shared_set_info(struct serve_shared *sh, const struct serve_info *info)
 	atomic_store_explicit(&sh->verbosity, info->verbosity, memory_order_relaxed);
 }
 
-/* Compares before it adds. With an unconditional increment a connection that is itself refused
- * could make another core refuse one, too. */
+/* The count is compared before it is increased. An unconditional increment by a connection that is
+ * refused could make another core refuse one as well. */
 bool
 shared_conn_admit(struct serve_shared *sh)
 {

@@ -13,7 +13,7 @@
 
 #include "proto/mc_req.h"
 
-/* Attempts of a core against all others that open or close a connection at the same moment. */
+/* Tries of a core while others open or close connections at the same moment. */
 #define ADMIT_TRIES_MAX 1024u
 
 /* ---- counts by slab class ---- */
@@ -32,12 +32,14 @@ enum class_count {
 
 #define CLASSES_MAX (MC_CLASS_MAX + 1)
 
-/* Accounts of the fill quota (serve_begun.h). */
+/* The accounts to which the fill quota charges values (serve_begun.h). */
 enum fill_quota_part {
 	FILL_QUOTA_SLOW,
 	FILL_QUOTA_PROVEN,
 	FILL_QUOTA_SHORT, /* proven and short */
-	FILL_QUOTA_PARTS, /* the parts above have a queue each, those below have none */
+	/* The number of the parts above, each of which has a queue; the accounts below have
+	 * none. */
+	FILL_QUOTA_PARTS,
 	FILL_QUOTA_DEMOTED = FILL_QUOTA_PARTS,
 	FILL_QUOTA_ACCOUNTS,
 };
@@ -54,23 +56,23 @@ struct serve_shared {
 	struct slow_log *slow[STORE_CORES_MAX]; /* the slow logs of `serves` */
 	struct serve_policy policy;
 
-	/* Table users_version % 2 is current. The other one may be written once every core has
-	 * seen that version (serve_policy.c). */
+	/* The table of users in use is users[users_version % 2]. The other one may be written once
+	 * every core has changed to that version (serve_policy.c). */
 	struct serve_users users[2];
-	uint32_t user_ids; /* IDs given out so far */
-	/* The sources that are let in; written while no core reads it, under the same rule as
+	uint32_t user_ids; /* number of IDs given out so far */
+	/* The sources that are admitted. Written while no core reads it, by the same rule as
 	 * users. */
 	const struct access_list *access;
 	uint32_t drain;                  /* enum serve_drain */
-	const struct local_addrs *addrs; /* NULL: each stack has its own, for good */
+	const struct local_addrs *addrs; /* NULL: each stack keeps its own */
 	_Atomic uint32_t users_version;
 	_Atomic uint32_t users_version_seen[STORE_CORES_MAX];
 
-	/* Messages between program and commands. Relaxed: no other data is published by them. */
+	/* Messages between the program and the service. Relaxed: they publish no other data. */
 	_Atomic uint32_t stop;          /* enum serve_stop */
-	_Atomic uint32_t certs_asked;   /* number of refresh_certs so far */
-	_Atomic uint32_t certs_done;    /* number that the last read of the files answers */
-	_Atomic bool certs_refused;     /* by the last read */
+	_Atomic uint32_t certs_asked;   /* number of refresh_certs requests so far */
+	_Atomic uint32_t certs_done;    /* number of them that the last read of the files answers */
+	_Atomic bool certs_refused;     /* the last read of the files has failed */
 	_Atomic uint64_t certs_read_ns; /* when the files in use were read */
 	_Atomic uint32_t verbosity;
 	_Atomic uint64_t user_us, system_us, resident_bytes;
@@ -81,16 +83,17 @@ struct serve_shared {
 	struct admin_shared *admin; /* owned by lib/admin */
 	/* Connections of all cores that count for -c. Relaxed: the counter guards no other data. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t admitted;
-	/* When pinned values last filled a core's retire list; their pins may belong to clients
-	 * of any core. In ns; relaxed: a hint. */
+	/* When the retire list of some core was last full of pinned values. The pins may be of
+	 * clients of any core. In ns. Relaxed: it is a hint. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
-	/* Sessions of all cores that wait for the fill quota (serve_begun.c). */
+	/* Number of sessions, of all cores, that wait for the fill quota (serve_begun.c). */
 	_Atomic uint32_t quota_waiting;
-	/* Bytes of the fill quota in use, by enum fill_quota_part. */
+	/* Bytes of the fill quota in use, by account (enum fill_quota_part). */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used[FILL_QUOTA_ACCOUNTS];
 };
 
-/* Counts one more connection. False: info.conns_max are counted already (0: unlimited). */
+/* Counts one more connection. False: info.conns_max connections are counted already; 0: there is no
+ * limit. */
 bool shared_conn_admit(struct serve_shared *sh);
 void shared_conn_release(struct serve_shared *sh);
 

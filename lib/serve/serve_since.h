@@ -1,6 +1,5 @@
 /*
- * serve_since.h - the arrival time of a request, the reason of its wait, and its class for
- * residence.h.
+ * serve_since.h - when a request arrived, why it waited, and its class for residence.h.
  *
  * Private to lib/serve.
  *
@@ -11,7 +10,7 @@
 
 #include "serve_slow.h"
 
-/* Maps a verb to the class of its requests: enum request_kind, or one of these. */
+/* The class of a verb's requests: enum request_kind, or one of these. */
 #define VERB_CLASS_GET  REQUEST_GET_HIT
 #define VERB_CLASS_SET  REQUEST_SET /* requests whose body is complete */
 #define VERB_CLASS_NONE REQUEST_KIND_COUNT
@@ -39,8 +38,8 @@ session_waits(const struct serve *sv, struct session *ss, enum request_wait reas
 	ss->wait.blocked_ns = sv->clock.now_ns;
 }
 
-/* Records n requests that arrived before this turn and are answered now: by kind, or by the
- * reason for which they waited. */
+/* Records n requests that arrived before this turn and are answered now, by their kind or by the
+ * reason of their wait. */
 static __attribute__((noinline, unused)) void
 record_late(struct serve *sv, const struct asker *who, uint32_t kind_row, uint64_t since_ns,
 	    uint32_t n)

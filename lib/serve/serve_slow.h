@@ -14,17 +14,15 @@ static_assert((int)SLOW_MEMORY == WAIT_MEMORY && (int)SLOW_WINDOW == WAIT_WINDOW
 		      (int)SLOW_BACKEND == WAIT_BACKEND,
 	      "what a request waits for is a reason");
 
-/* The client of a slow request: a session, or the address of a datagram's sender. key may be
- * empty: unknown. */
+/* The client of a slow request: a session, or the sender of a datagram. key: empty if unknown. */
 struct asker {
 	const struct session *session;
 	struct view key;
 	struct ip_addr ip;
-	uint16_t port; /* 0: no datagram */
+	uint16_t port; /* 0: the request came on a connection */
 };
 
-/* Copies the key of an item whose reference is short-lived; to has room for MC_KEY_MAX
- * bytes. */
+/* Copies the key of an item that may be freed soon. to has room for MC_KEY_MAX bytes. */
 static inline struct view
 key_copied(uint8_t *to, const struct item *it)
 {
@@ -34,13 +32,13 @@ key_copied(uint8_t *to, const struct item *it)
 	return (struct view){to, key.len};
 }
 
-/* Logs count requests that arrived at since_ns, are answered in this turn, and that
- * slow_log_wants. row: by transport and kind. */
+/* Logs count requests that arrived at since_ns and are answered in this turn, as slow_log_wants.
+ * row: their transport and kind. */
 void slow_late(struct serve *sv, const struct asker *who, uint32_t row, enum slow_reason reason,
 	       uint64_t since_ns, uint32_t count);
 
-/* Logs a slow turn, which has ended and whose time slow_log_wants, before its requests are
- * added to cells. */
+/* Logs a turn that has ended and was slow, as slow_log_wants. Called before its requests are added
+ * to cells. */
 void slow_turn(struct serve *sv, uint64_t end_ns);
 
 #endif

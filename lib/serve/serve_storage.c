@@ -1,10 +1,11 @@
 /*
- * serve_storage.c - commands that store, in every protocol: a request's conditions and expiry, its
- * body, its reply.
+ * serve_storage.c - commands that store, in every protocol: their conditions and expiry, body and
+ * reply.
  */
 #include "serve_record.h"
 
-#define RELATIVE_MAX_S (60 * 60 * 24 * 30) /* a longer exptime is a second of the wall clock */
+/* Seconds; a longer exptime is a second of the wall clock. */
+#define RELATIVE_MAX_S (60 * 60 * 24 * 30)
 
 uint32_t
 serve_expiry_s(const struct serve_clock *clock, int32_t exptime)
@@ -131,7 +132,8 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 		store_begin(sv->store, fill, req->key, op->hash, req->body_len, req->client_flags,
 			    serve_expiry_s(&sv->clock, exptime));
 
-	/* An append or prepend may be begun again (storage_finish), so it is counted at its end. */
+	/* An append or prepend may be begun again (storage_finish), so it is counted when it
+	 * ends. */
 	if (likely(r == STORE_OK) && likely(!extends(store_mode_of(req))))
 		set_count(sv, store_class_lookup(&sv->class_map, fill->item));
 	if (unlikely(r == STORE_NO_MEMORY))
@@ -139,8 +141,9 @@ storage_begin(struct serve *sv, struct op *op, struct fill *fill)
 	return r;
 }
 
-/* True if a refused set must delete the old value, which the client believes replaced. A
- * conditional set without memory deletes nothing; one that is too large does as in memcached. */
+/* True if a refused set must delete the old value, which its client believes to be replaced. A
+ * conditional set that finds no memory deletes nothing; one that is too large does, as in
+ * memcached. */
 static bool
 replaces(const struct mc_req *req, bool large)
 {
@@ -224,8 +227,8 @@ count_result(struct serve *sv, enum store_result r)
 		serve_count(sv, STORE_NO_MEMORY_COUNT);
 }
 
-/* Returns the result to reply for an append or prepend. A value that has no room to grow stays
- * unchanged, and the reply is the same as if there had been no value. */
+/* Returns the result that is replied to an append or prepend. A value without room to grow stays
+ * unchanged, and the reply is that for an absent value. */
 static enum store_result
 extended(enum store_result r)
 {
@@ -278,21 +281,6 @@ storage_bad_end(struct serve *sv, struct op *op, struct fill *fill)
 	reply_error(sv, op, MC_ERR_CHUNK);
 }
 
-/* "STORED" and its line end in one load. */
-#define STORED_BYTES 8u
-
-static void
-reply_stored(struct serve *sv, struct op *op)
-{
-	uint8_t *at;
-
-	if (op_noreply(op))
-		return;
-	at = reply_begin(sv, op, STORED_BYTES);
-	memcpy(at, "STORED\r\n", STORED_BYTES);
-	reply_end(sv, op, at, at + STORED_BYTES);
-}
-
 /* Executes a text set with a complete body that store_set_simple() has not stored. */
 static __attribute__((noinline)) enum exec_status
 set_execute(struct serve *sv, struct op *op)
@@ -317,7 +305,7 @@ set_execute(struct serve *sv, struct op *op)
 	r = store_finish_with(sv->store, &fill, &conditions, &made);
 	record_store(sv, op, r, made);
 	if (likely(r == STORE_OK)) {
-		reply_stored(sv, op);
+		reply_line(sv, op, mc_reply_line[MC_STORED]);
 		return EXEC_DONE;
 	}
 	count_result(sv, r);
@@ -342,7 +330,7 @@ execute_set(struct serve *sv, struct op *op)
 		return set_execute(sv, op);
 	serve_count(sv, CMD_SET);
 	counter_add(&sv->classes[class][CLASS_CMD_SET], 1);
-	reply_stored(sv, op);
+	reply_line(sv, op, mc_reply_line[MC_STORED]);
 	return EXEC_DONE;
 }
 

@@ -1,16 +1,17 @@
 /*
- * serve_stream.h - replies of any length: rows, written as the connection has room for them.
+ * serve_stream.h - replies of any length, as rows that are written when the connection has room for
+ * them.
  *
  * Private to lib/serve and lib/admin. A stream is a few numbers in its session (struct stream): the
- * kind of rows, and the position. Each step writes whole rows into a buffer of contiguous room. A
- * row that does not fit goes into the next buffer, in a later turn if necessary, while the peer
- * reads.
+ * kind of its rows, and a position. Each step writes complete rows into a buffer of contiguous
+ * room. A row that does not fit goes into the next buffer, in a later turn if necessary, when the
+ * peer has read more.
  *
- * Owner:  a buffer is a reservation of the reply it belongs to.
+ * Owner:  a buffer is a reservation of the reply to which it belongs.
  * Thread: core-local.
- * Bounds: STREAM_BUFFERS_PER_PASS reservations of one connection in one pass; the turn's budget of
- *         work (serve_work.h), which all replies share. A step takes some microseconds whether it
- *         writes or not, and adds its estimated time to st->work.
+ * Bounds: STREAM_BUFFERS_PER_PASS reservations of one connection in a pass; and the turn's work
+ *         budget (serve_work.h), which all replies share. A step takes some microseconds, even if
+ *         it writes nothing, and adds its estimated time to st->work.
  */
 #ifndef CLOCKOO_SERVE_STREAM_H
 #define CLOCKOO_SERVE_STREAM_H
@@ -31,20 +32,20 @@ out_room(const struct out_buffer *buffer)
 }
 
 struct stream_kind {
-	/* Makes one step, with room for row_max bytes. False: no more rows. */
+	/* Makes one step; there is room for row_max bytes. False: there are no more rows. */
 	bool (*step)(struct serve *sv, struct stream *st, struct out_buffer *buffer);
 	uint32_t row_max;
-	enum mc_reply end; /* the last line in text; in binary the end is an empty packet */
+	enum mc_reply end; /* the last line in text; in binary an empty packet ends the stream */
 };
 
 enum stream_status {
 	STREAM_DONE,
-	STREAM_MORE,    /* continues in a later pass */
-	STREAM_BLOCKED, /* continues once it has room or work budget */
+	STREAM_MORE,    /* it continues in a later pass */
+	STREAM_BLOCKED, /* it continues once it has room, or work budget */
 };
 
-/* Starts to write a stream. On a connection no operation may follow in this pass; the reply to a
- * datagram is composed at once. */
+/* Begins a stream. On a connection no operation may follow in this pass. A reply to a datagram is
+ * composed at once. */
 enum exec_status stream_start(struct serve *sv, struct op *op, const struct stream *st);
 enum stream_status stream_resume(struct serve *sv, struct session *ss);
 

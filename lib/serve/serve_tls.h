@@ -1,15 +1,15 @@
 /*
  * serve_tls.h - connections whose bytes are encrypted requests (lib/tls).
  *
- * Once attached, every connection of a peer, except those to plain_port, is a wire: its session
- * only occupies its slot. No request is read from a wire, and it does not count for -c. When the
- * user has authenticated the peer it opens a pipe beside the wire (tcp/conn_pipe.h). A pipe is an
- * ordinary connection whose input comes from the user.
+ * Once TLS is attached, every connection of a peer is a wire, except those to plain_port. A wire's
+ * session only occupies its slot: no request is read from it, and it does not count for -c. When
+ * the user has authenticated the peer, it opens a pipe beside the wire (tcp/conn_pipe.h). A pipe is
+ * an ordinary connection whose input comes from the user.
  *
- * Shape:  opened() and gone() are the first and last call for a wire. ready(): the stack has
- *         visited the wire. ended(): a pipe's session has ended; a pipe with unsent bytes stays,
- *         closed. turn(): once a turn, before requests are read.
- * Owner:  the wire is the user's. Decrypted bytes lie in the session's read buffer.
+ * Shape:  opened() is the first call for a wire, gone() the last. ready(): the stack has visited
+ *         the wire. ended(): a pipe's session has ended; if it has unsent bytes, the pipe stays,
+ *         closed, until they are sent. turn(): called once a turn, before requests are read.
+ * Owner:  a wire belongs to the user. Decrypted bytes lie in the read buffer of the pipe's session.
  * Thread: core-local.
  * Bounds: one read buffer of a pipe at a time.
  */
@@ -42,15 +42,15 @@ void serve_tls_attach(struct serve *sv, struct region *region, const struct serv
 struct conn *serve_tls_open(struct serve *sv, struct conn *wire);
 /* True if the pipe has no operation in this pass. */
 bool serve_tls_may_read(const struct serve *sv, const struct conn *pipe);
-/* Called in turn(), or after serve_tls_may_read(): returns how many bytes the pipe takes now, and
- * in *at where to; 0: none. */
+/* Returns how many bytes the pipe takes now, and in *at where they go; 0: none. Called in turn(),
+ * or after serve_tls_may_read(). */
 uint32_t serve_tls_room(struct serve *sv, struct conn *pipe, uint8_t **at);
-/* Delivers `bytes` bytes, possibly 0, that were written there; they are read in this turn. */
+/* Delivers the bytes that were written there, perhaps 0; they are read in this turn. */
 void serve_tls_received(struct serve *sv, struct conn *pipe, uint32_t bytes);
-/* Called in ready(): ready() is called again in the next pass or turn, before which the core does
- * not sleep. pipe: the wire's, or NULL. */
+/* Makes ready() be called again in the next pass or turn; the core does not sleep before. Called in
+ * ready(). pipe: the wire's, or NULL. */
 void serve_tls_again(struct serve *sv, struct conn *wire, const struct conn *pipe);
-/* Returns the number of requests so far, of any transport. */
+/* Returns the number of requests so far, over any transport. */
 uint64_t serve_tls_requests(const struct serve *sv);
 
 #endif

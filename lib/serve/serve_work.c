@@ -1,13 +1,14 @@
 /*
- * serve_work.c - the work budget of a turn, and the queue of connections that wait for a share.
+ * serve_work.c - the work budget of a turn, and the queue of connections that wait for a part of
+ * it.
  */
 #include "serve_internal.h"
 
 #define WORK_SHARES     (1u << 30)
 #define QUEUE_LOOKS_MAX 256u
 
-/* Returns the work state with this turn's budget. The first request of a turn sets the budget,
- * so other turns pay nothing. */
+/* Returns the state of work, with this turn's budget. The first request for work in a turn sets the
+ * budget, so other turns pay nothing. */
 static struct work *
 work_now(struct serve *sv)
 {
@@ -31,7 +32,7 @@ work_create(struct serve *sv, struct region *region)
 	budget_count_always(&w->shares);
 }
 
-/* True if the connection has had at most its share: its clock is not ahead of the common one. */
+/* True if the connection has had at most its share: its clock is not ahead of the common clock. */
 static bool
 is_below_share(const struct work *w, const struct session *ss)
 {
@@ -58,8 +59,8 @@ share_join(struct serve *sv, struct session *ss)
 	budget_join(&sv->work.shares, &ss->work.place, &ip);
 }
 
-/* Advances the connection's clock by work it had while others waited. A clock that is behind the
- * common one stays behind by at most burst_ns of work. */
+/* Advances the connection's clock by work that it had while others waited. A clock that is behind
+ * the common one stays behind by at most burst_ns of work. */
 static void
 share_use(struct serve *sv, struct session *ss, uint32_t ns, uint32_t burst_ns)
 {
@@ -115,9 +116,9 @@ session_at(struct list *at)
 	return container_of(at, struct session, work.link);
 }
 
-/* Inserts the session by its clock. The first session's clock is near the common clock, which
- * decides whether the search starts from the front or the end. Bounded: beyond QUEUE_LOOKS_MAX
- * the order is not exact. */
+/* Inserts the session by its clock. The search begins at the front or at the end, by whether the
+ * session's clock is behind or ahead of the common clock, which is near that of the first session.
+ * It compares with at most QUEUE_LOOKS_MAX sessions; beyond them the order is not exact. */
 static void
 work_insert(struct work *w, struct session *ss)
 {
@@ -138,8 +139,8 @@ work_insert(struct work *w, struct session *ss)
 	list_push_back(at, &ss->work.link);
 }
 
-/* Takes the first session out of the queue as `next`, and makes it ready in the stack behind all
- * others that are ready. */
+/* Takes the first session out of the queue as `next`, and makes it ready in the stack, behind all
+ * that are ready. */
 static void
 next_wake(struct serve *sv)
 {
@@ -155,7 +156,7 @@ next_wake(struct serve *sv)
 	conn_requeue(sv->stack, w->next->conn);
 }
 
-/* Puts an unvisited `next` back into the queue, so that another session may come first. */
+/* Puts `next` back into the queue if it was not visited, so that another session may come first. */
 static void
 next_requeue(struct serve *sv)
 {
@@ -205,7 +206,7 @@ work_visit(struct serve *sv, struct session *ss)
 		return false;
 	if (!work_may_continue(sv, ss) || ss->work.pass == sv->pass) {
 		sv->more |= work_may_continue(sv, ss);
-		/* The session may have been queued and taken out again since its last visit of
+		/* The session may have left the queue and joined it again since its last visit in
 		 * this pass. */
 		if (ss->work.again_pass != sv->pass)
 			session_requeue(sv, ss);

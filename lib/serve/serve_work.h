@@ -1,5 +1,6 @@
 /*
- * serve_work.h - the budget of a turn for work that a few bytes can ask for.
+ * serve_work.h - the work budget: the time in a turn for work that a few bytes of a request can
+ * cause.
  *
  * Private to lib/serve and lib/admin. Walks over the index, rows of long replies and copies of
  * large values are each bounded; this budget bounds all of them together. A connection that finds
@@ -15,8 +16,8 @@
  * dumps. For copies, a connection keeps WORK_BURST of a share it did not use: the share of one
  * among hundreds is less than a copy a millisecond.
  *
- * Shape:  a queued connection is not visited (session.sched). The first one is taken out as
- *         `next` and made ready in the stack, so that a core with a queue does not sleep.
+ * Shape:  a queued connection is not visited (session.sched). The first one leaves the queue as
+ *         `next`, and is made ready in the stack, so a core with a queue does not sleep.
  * Units:  estimated nanoseconds, from measurements; no clock is read.
  * Owner:  session.work.link is in the queue while session.sched is SCHED_QUEUED.
  * Thread: core-local.
@@ -29,10 +30,11 @@
 #include "base/budget.h"
 #include "session.h"
 
-#define WORK_PER_TURN     50000
-#define WORK_RESERVE      10000 /* of WORK_PER_TURN, for connections with less than their share */
+#define WORK_PER_TURN 50000
+/* The part of WORK_PER_TURN for connections with less than their share. */
+#define WORK_RESERVE      10000
 #define WORK_PER_TURN_UDP 20000
-#define WORK_BURST        4000u /* of a copy, beyond the share of a connection that had less */
+#define WORK_BURST        4000u /* of copies: the unused share that a connection keeps */
 
 #define WORK_STEP      100u   /* one step of a reply that writes little or nothing */
 #define WORK_CORE      500u   /* reading all counters of a core */
@@ -40,7 +42,7 @@
 #define WORK_PAGE_MOVE 20000u /* the search for a page to evacuate */
 
 struct work {
-	uint32_t turn; /* the turn to which left and left_udp apply */
+	uint32_t turn; /* the turn whose budget left and left_udp are */
 	int32_t left, left_udp;
 	struct list queue;
 	struct budget shares;    /* the holders are the queued sessions, and `next` */
@@ -58,14 +60,14 @@ bool work_may_continue(struct serve *sv, const struct session *ss);
 void work_use(struct serve *sv, struct session *ss, uint32_t ns);
 /* Queues the connection. Its input is not read until it continues. */
 void work_wait(struct serve *sv, struct session *ss);
-/* Queues the connection last: it could not use its share. */
+/* Queues the connection as the last one, since it could not use its share. */
 void work_wait_behind(struct serve *sv, struct session *ss);
-/* Visits a connection that is queued or `next`. True: it may use its share now. */
+/* Visits a connection that is queued, or is `next`. True: it may use its share now. */
 bool work_visit(struct serve *sv, struct session *ss);
 void work_forget(struct serve *sv, struct session *ss);
 
-/* Takes `ns` of the budget. False: there is none; a connection is queued and its request stays
- * unread, and a datagram gets none in this turn. */
+/* Takes `ns` from the budget. False: there is not enough. Then a connection is queued, with its
+ * request unread, and a datagram gets none in this turn. */
 bool work_admit(struct serve *sv, struct session *ss, uint32_t ns);
 
 /* ---- copies of large values ---- */
@@ -73,10 +75,10 @@ bool work_admit(struct serve *sv, struct session *ss, uint32_t ns);
 #define COPY_FEW_BYTES    4096u /* smaller values are copied without budget */
 #define COPY_BYTES_PER_NS 10u   /* measured: 10 where memory is slow, 40 in the cache */
 
-/* True if the request, of a verb that may copy a value, does copy one. */
+/* True if the request, whose verb may copy a value, copies one. */
 bool copies_value(const struct mc_req *req);
-/* Calls work_admit() for the copy that a request makes. True also if there is nothing to copy.
- * key is decoded; hash is its hash. */
+/* Calls work_admit() for the copy that a request makes. True also if there is nothing to copy. key
+ * is decoded, and hash its hash. */
 bool copy_admit(struct serve *sv, struct session *ss, const struct mc_req *req, struct view key,
 		uint64_t hash);
 

@@ -3,8 +3,9 @@
  *
  * Private to lib/serve and lib/admin.
  *
- * Owner:  the array in struct serve, indexed by conn_slot. A session owns its read buffer chunk,
- *         its fill while `filling`, its token's chunk, and one pin while value.item is set.
+ * Owner:  the array serve.sessions, indexed by conn_slot. A session owns the chunk of its read
+ *         buffer, its fill while `filling`, the chunk of its token, and a pin while value.item is
+ *         set.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_SESSION_H
@@ -19,7 +20,7 @@
 
 enum session_body {
 	BODY_NONE,
-	/* The request line is an operation of this pass, whose execution chooses the next state. */
+	/* The request's line is an operation of this pass; its execution chooses the next state. */
 	BODY_WAIT,
 	BODY_FILL,    /* bytes go into the fill */
 	BODY_SWALLOW, /* bytes are discarded */
@@ -54,42 +55,42 @@ value_tail_put(uint8_t *at, enum value_tail tail)
 	return tail == TAIL_END ? mc_put_view(at, mc_reply_line[MC_END]) : at;
 }
 
-/* The unsent rest of a large value; the reply up to it is queued. */
+/* The unsent rest of a large value. The reply up to it is queued. */
 struct value_rest {
 	const struct item *item; /* NULL: no rest */
 	uint32_t offset;
 	uint8_t tail;     /* enum value_tail */
-	uint16_t arrival; /* the number of its arrival; 0: all has arrived */
+	uint16_t arrival; /* number of the arrival that still fills it; 0: the value is complete */
 };
 
 extern const struct lender value_lender; /* serve_defer.c: pins the values that the port reads */
 
 struct stream_kind; /* serve_stream.h */
 
-/* Position in a reply of many rows, which is written as room becomes free. */
+/* A position in a reply of many rows, which are written when there is room. */
 struct stream {
 	const struct stream_kind *kind; /* NULL: no such reply */
 	bool binary;                    /* rows are packets of the binary protocol */
 	bool rows_done;                 /* all rows are written; the end of the reply is not */
-	/* Stats slabs: all classes are written, the totals are not. */
+	/* In `stats slabs`, all classes are written, but the totals are not. */
 	bool totals;
-	bool later; /* set by a step that can do nothing more in this turn */
+	bool later; /* set by a step that can do no more in this turn */
 	struct mc_bin_echo echo;
-	uint32_t row;     /* the next row, within the class or connection that `at` names */
-	uint32_t at, sub; /* class; or core and slot */
+	uint32_t row;     /* the next row, within the class or connection of `at` */
+	uint32_t at, sub; /* a class; or a core, and in sub a slot */
 	uint32_t left;    /* items that may still be listed */
-	/* Nanoseconds of work that a step reports beside the bytes it writes (serve_work.h). */
+	/* Work of a step, in ns, apart from the bytes that it writes (serve_work.h). */
 	uint32_t work;
 	struct walk_cursor cursor;
 	uint64_t classes[(MC_CLASS_MAX + 1) / 64]; /* a bit for each class to list */
 };
 
-/* How the service visits the session when its connection becomes ready. */
+/* How the service visits the session's connection. */
 enum session_sched {
 	SCHED_READY,   /* requests are read */
 	SCHED_WATCHER, /* the connection watches: its input is discarded */
 	SCHED_QUEUED,  /* not visited: the session waits in the work queue (serve_work.h) */
-	SCHED_NEXT,    /* the first of the work queue: the next visit uses its share */
+	SCHED_NEXT,    /* the first of the work queue: at its next visit it uses its share */
 	/* A connection that the backend opened: it carries no requests (backend_link.h). */
 	SCHED_LINK,
 	/* The encrypted side of a TLS connection; requests arrive on its pipe (serve_tls.h). */
@@ -102,56 +103,58 @@ struct fill_progress {
 	uint32_t filled;
 };
 
-/* The value of a session in the fill quota: while it waits for the quota, and from its begin on
+/* The session's value in the fill quota, while it waits for the quota and after it is begun
  * (serve_begun.h). */
 struct session_quota {
 	uint8_t part;      /* enum fill_quota_part: the queue in which it waits */
-	uint8_t account;   /* what it is charged to once it is begun */
+	uint8_t account;   /* what it is charged to once it is begun: enum fill_quota_part */
 	bool asleep;       /* it waits outside the queue: fill_quota_sleeps() */
 	bool starved;      /* bytes of it were dropped, and none have arrived since */
-	bool idle;         /* its peer could have sent more at the last check */
+	bool idle;         /* at the last check its peer could have sent more */
 	uint32_t present;  /* bytes that had arrived when it was begun */
-	uint32_t filled;   /* bytes at the last check */
+	uint32_t filled;   /* bytes of it that had arrived at the last check */
 	uint32_t idle_us;  /* time in which its peer could have sent more, and did not */
 	uint64_t bytes;    /* of the quota that it holds */
 	uint64_t ticket;   /* its number in the queue; 0: it does not wait */
-	uint64_t since_ns; /* the begin of its wait; once it is begun, the last check */
+	uint64_t since_ns; /* when its wait began; after it is begun, when it was checked last */
 	struct fill_progress progress;
 };
 
 /* The latest wait of a request of the session, for residence.h. */
 struct session_wait {
-	uint64_t arrived_ns; /* when the oldest unanswered request arrived */
-	uint64_t blocked_ns; /* the turn in which a request last waited */
+	uint64_t arrived_ns; /* arrival of the oldest request that is not answered */
+	uint64_t blocked_ns; /* the turn in which a request waited last */
 	uint8_t reason;      /* enum request_wait */
 };
 
-/* The session in the queue for the turn's work budget (serve_work.h). */
+/* The session's place in the queue for work budget (serve_work.h). */
 struct session_work {
-	uint32_t pass;       /* in which it joined the queue */
-	uint32_t again_pass; /* in which it found no budget, and was queued for another visit */
-	uint64_t clock;      /* its virtual time */
+	uint32_t pass; /* the pass in which it joined the queue */
+	/* The pass in which it found no budget, and was queued for another visit. */
+	uint32_t again_pass;
+	uint64_t clock; /* its virtual time */
 	struct budget_place place;
 	struct list link;
 };
 
-/* A token, a name and a password, that is being read; bytes: a chunk, NULL: none. */
+/* A token, which is a name and a password, that is being read. bytes: a chunk; NULL: there is
+ * none. */
 struct session_token {
 	uint8_t *bytes;
 	uint32_t len;
 };
 
-/* The limit on a wait for memory. Evicting enough for a value of 128 MB takes some thousand
- * turns. The limit also covers a peer core that is stuck in an equally long turn. */
+/* Limit of a wait for memory. Evicting for a value of 128 MB takes some thousand turns. The limit
+ * also covers another core that is in a turn as long as that. */
 #define MEMORY_WAIT_TURNS_MAX (1u << 20)
 
 struct session {
 	struct conn *conn; /* NULL: no connection in this slot */
 	struct mc_parser parser;
 	uint8_t body;      /* enum session_body */
-	bool filling;      /* the fill is begun, and neither finished nor abandoned */
+	bool filling;      /* the fill is begun, and not yet finished or abandoned */
 	bool bad_end;      /* the body does not end in CR LF */
-	uint8_t body_end;  /* bytes of the line end after the value */
+	uint8_t body_end;  /* bytes that were read of the line end behind the value */
 	bool closing;      /* no further input is read */
 	bool admitted;     /* the connection counts for the limit -c */
 	uint8_t role;      /* enum mc_role of the user; NONE: not authenticated */
@@ -167,65 +170,67 @@ struct session {
 	/* When the oldest bytes that late_pass reads arrived (residence.h). */
 	uint64_t since_ns;
 	union {
-		uint64_t waits; /* 0: the next request waits for none of the following */
+		uint64_t waits; /* 0: the next request waits for none of these */
 		struct {
 			/* Turns for which the request has waited for memory; 0: it does not
 			 * wait. */
 			uint32_t memory_wait_turns : 21;
-			uint32_t pending_count : 11; /* pending requests of the session */
-			/* The session queues for a place in the table of pending requests. */
+			uint32_t pending_count : 11; /* number of the session's pending requests */
+			/* The session is in a queue for a place in the table of pending
+			 * requests. */
 			uint32_t place_queued : 1;
-			/* The session has such a place, for this turn. */
+			/* The session has such a place, in this turn. */
 			uint32_t place_granted : 1;
-			uint32_t place_refused : 1; /* the deadline has passed without a place */
+			uint32_t place_refused : 1; /* it had no place when its deadline passed */
 		};
 	};
 	uint32_t memory_wait_last_turn; /* the last turn in which it waited for memory */
 	uint32_t flushes;               /* store_flushes() when its flush_all began to wait */
-	/* Bytes of this pass from the first request on that may have to be deferred. */
+	/* Bytes of this pass that may have to go back: those from the first request on that may
+	 * wait. */
 	uint32_t deferrable_bytes;
-	/* The stack has room in this turn for the reply to the next operation. */
+	/* In this turn the stack has room for the reply to the next operation. */
 	bool has_credit;
 	bool pending_counted; /* the next request was already counted when it arrived */
 	/* Later gets may be asked for before the pending ones are answered. */
 	bool ahead;
 	bool pipeline_stopped; /* nothing more is asked for until a kept request is completed */
 	uint16_t reads_behind; /* kept retrievals behind the last kept write */
-	/* Pending requests whose answer is given again for a later key of their line. */
+	/* Pending requests whose answer will be used again for a later key of their line. */
 	uint16_t passed_on;
-	/* Offset of the next get that may be asked for ahead; all pending ones are before it. An
-	 * offset counts from the begin of the read buffer; from read_buf_len on its bytes are
-	 * unread ones of the connection. */
+	/* Offset of the next get that may be asked for ahead; all pending requests are before it.
+	 * Offsets count from the beginning of the read buffer; those from read_buf_len on are of
+	 * unread bytes of the connection. */
 	uint32_t ahead_at;
 	struct mc_parser ahead_parser; /* the parser's state at ahead_at */
-	/* A set of hashes, with one bit for several of them: gets that wait without having been
-	 * asked for. */
+	/* A set of hashes, in which one bit stands for several: gets that wait and were not asked
+	 * for. */
 	uint64_t left_out;
-	/* The lane in whose queue the session waits, or has a place. */
+	/* The lane in whose queue the session is, or for which it has a place. */
 	uint16_t place_lane;
-	uint16_t reader; /* what its client has read of a backend's values (backend/pending.h) */
-	/* Length of the value with which the request waits for a place of place_lane. */
+	uint16_t reader; /* state of its client's reading (backend/pending_unread.h) */
+	/* Length of the value with which the request waits for a place. */
 	uint32_t place_bytes;
 	uint64_t place_since_ns; /* when it began to wait for a place; 0: it does not wait */
-	/* Pending requests in the order of their bytes: retrievals that are executed again, or kept
-	 * requests. One of the two lists is empty (backend/pending.h). */
+	/* Pending requests in the order of their bytes. pending: retrievals that will be executed
+	 * again; kept: kept requests. One of the lists is empty (backend/pending.h). */
 	struct pending *pending, *kept;
-	struct pending *kept_last; /* the last of kept, unless that is empty */
+	struct pending *kept_last; /* the last of kept, if there is one */
 
-	/* A chunk that holds a partial line, or deferred requests. Its bytes read_buf_at to
+	/* A chunk with a partial line, or with deferred requests. Its bytes from read_buf_at to
 	 * read_buf_len are read before those of conn_peek(). */
 	uint8_t *read_buf;
 	uint32_t read_buf_at, read_buf_len;
 	struct budget_place read_buf_place;
 	struct list read_buf_link;  /* in serve.read_bufs while the session has a place */
 	uint64_t read_buf_since_ns; /* when its bytes arrived */
-	/* When the bytes from newer_at on arrived; 0: all of them arrived at read_buf_since_ns. */
+	/* When the bytes from newer_at on arrived. 0: all bytes arrived at read_buf_since_ns. */
 	uint64_t newer_since_ns;
 	uint32_t newer_at;
-	uint32_t answer_bytes; /* mean length of values that a backend answered; 0: none yet */
+	uint32_t answer_bytes; /* mean length of values that a backend has answered; 0: none yet */
 
-	/* Unread bytes of the body with its line end. For a request that waits with its body
-	 * unread, the line counts too. */
+	/* Unread bytes of the body and its line end. If the request waits with its body unread,
+	 * they include its line. */
 	uint64_t body_left;
 	struct mc_req filling_req; /* the request of the fill; its key is not valid */
 	struct fill fill;
@@ -233,8 +238,8 @@ struct session {
 	struct stream stream;
 
 	struct session_quota quota;
-	/* Links a waiting session into its quota queue, a begun value into serve.fills, and a
-	 * session without a place into the queue of its lane. */
+	/* Links a session that waits for quota into its queue, one with a begun value into
+	 * serve.fills, and one that waits for a place into the queue of its lane. */
 	struct list quota_link;
 	struct session_wait wait;
 	struct session_work work;
@@ -242,7 +247,7 @@ struct session {
 	struct session *requeue_next; /* serve.requeue */
 };
 
-/* Returns the unread bytes that are contiguous, those of the read buffer first. */
+/* Returns the next contiguous unread bytes, those of the read buffer first. */
 static inline struct view
 session_peek(const struct session *ss)
 {
@@ -252,8 +257,8 @@ session_peek(const struct session *ss)
 	return conn_peek(ss->conn);
 }
 
-/* True if bytes of pending requests are still in the connection. They are moved to the read buffer
- * before they are parsed, so that offsets stay true. */
+/* True if the connection still has bytes of pending requests. They are moved to the read buffer
+ * before they are parsed, so that offsets stay right. */
 static inline bool
 session_asks_beyond(const struct session *ss)
 {

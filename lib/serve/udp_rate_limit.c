@@ -1,5 +1,6 @@
 /*
- * udp_rate_limit.c - count-min sketches with conservative update: only the smaller cells grow.
+ * udp_rate_limit.c - count-min sketches with conservative update: only the smaller cells are
+ * raised.
  */
 #include "udp_rate_limit.h"
 
@@ -32,7 +33,7 @@ bool
 udp_rate_limit_spares(const struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 		      uint64_t answer)
 {
-	/* Without us the source could itself send as many bytes. */
+	/* Without this server, the source itself could send as many bytes. */
 	if (answer <= asked)
 		return true;
 	for (uint32_t i = 0; i < g->network_count; i++)
@@ -54,7 +55,7 @@ cell_of(struct sketch *s, uint32_t row, uint64_t hash)
 	return &s->cells[row][(uint32_t)(hash >> (32 * row)) & (SKETCH_CELLS - 1)];
 }
 
-/* Returns the bytes that the owner of the hash has got in this second, or more. */
+/* Returns at least the bytes that the owner of this hash has got in this second. */
 static uint32_t
 sketch_used(struct sketch *s, uint64_t hash, uint32_t second)
 {
@@ -70,8 +71,8 @@ sketch_used(struct sketch *s, uint64_t hash, uint32_t second)
 	return used;
 }
 
-/* Raises the cells to `used`. Conservative update (Estan and Varghese, SIGCOMM 2002): a cell
- * that already counts more is left alone. */
+/* Raises the cells to `used`. A cell that counts more stays as it is: conservative update (Estan
+ * and Varghese, SIGCOMM 2002). */
 static void
 sketch_raise(struct sketch *s, uint64_t hash, uint32_t used)
 {

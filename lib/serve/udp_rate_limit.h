@@ -1,16 +1,17 @@
 /*
- * udp_rate_limit.h - the bytes a second that a UDP source may be sent beyond its own.
+ * udp_rate_limit.h - limits how many more bytes a second a UDP source is sent than it has sent.
  *
- * The source of a datagram can be forged, so a reply longer than its request amplifies an attack
- * (US-CERT TA14-017A; memcached's UDP port was the largest known). Networks that cannot be forged
- * from outside are exempt. Every other source has a budget of bytes a second beyond what it sent.
- * An attacker who can forge one source can forge thousands, so the network of a source and all
- * sources together have budgets, too.
+ * The source of a datagram can be forged, so a reply that is longer than its request amplifies an
+ * attack (US-CERT TA14-017A; memcached's UDP port was the largest known). Networks whose addresses
+ * cannot be forged from outside are exempt. Every other source has a budget of bytes a second
+ * beyond those that it sent. An attacker who can forge one source can forge thousands, so the
+ * network of a source has a budget, too, and so have all sources together.
  *
- * Shape:  a sketch for sources and one for networks: two rows of cells, each source in one cell of
- *         each row (Cormode and Muthukrishnan, "An improved data stream summary: the count-min
- *         sketch", 2005). A cell counts at least what its sources got, so no source exceeds its
- *         budget, however many there are. A source that shares both cells with others gets less.
+ * Shape:  a sketch for sources, and one for networks: two rows of cells, where each source has one
+ *         cell of each row (Cormode and Muthukrishnan, "An improved data stream summary: the
+ *         count-min sketch", 2005). A cell counts at least the bytes of its sources, so no source
+ *         exceeds its budget. A source that shares both cells with others gets less than its
+ *         budget.
  * Units:  bytes of UDP payload, or another unit of the caller's; whole seconds.
  * Thread: core-local.
  * Bounds: SKETCH_ROWS * SKETCH_CELLS cells a sketch, EXEMPT_NETWORKS_MAX exempt networks.
@@ -33,7 +34,7 @@ struct sketch {
 	struct sketch_cell cells[SKETCH_ROWS][SKETCH_CELLS];
 };
 
-/* Budgets of a network and of all sources, as multiples of the budget of one source. */
+/* Budgets of a network, and of all sources, as multiples of a source's budget. */
 #define UDP_NETWORK_SHARES 4u
 #define UDP_TOTAL_SHARES   16u
 
@@ -46,13 +47,12 @@ struct udp_rate_limit {
 	struct sketch sources, networks;
 };
 
-/* Hashes of the source's udp_rate_limit_source() and udp_rate_limit_network(). */
+/* Hashes of udp_rate_limit_source() and udp_rate_limit_network() of a source. */
 struct udp_source {
 	uint64_t hash, network_hash;
 };
 
-/* Exempts a network; prefix_len counts from 128 bits. Networks beyond EXEMPT_NETWORKS_MAX are
- * ignored. */
+/* Exempts a network. prefix_len: of 128 bits. Networks beyond EXEMPT_NETWORKS_MAX are ignored. */
 void udp_rate_limit_exempt(struct udp_rate_limit *g, const struct ip_addr *ip, uint32_t prefix_len);
 
 /* Returns the part of an address that has one budget. For IPv6 these are the first 64 bits,
@@ -65,8 +65,8 @@ struct view udp_rate_limit_network(const struct ip_addr *ip);
 /* True if a reply of `answer` bytes to a request of `asked` bytes from ip needs no budget. */
 bool udp_rate_limit_spares(const struct udp_rate_limit *g, const struct ip_addr *ip, uint64_t asked,
 			   uint64_t answer);
-/* Books `bytes` bytes that the source would get beyond what it sent. False: a budget is
- * exceeded, and nothing is booked. */
+/* Charges `bytes` bytes, which the source would get beyond those it sent. False: that would exceed
+ * a budget, and nothing is charged. */
 bool udp_rate_limit_book(struct udp_rate_limit *g, const struct udp_source *source, uint32_t second,
 			 uint64_t bytes);
 

@@ -143,6 +143,12 @@ stack_abort_all(struct stack *s, uint64_t now_ns)
 	tcp_abort_all(s);
 }
 
+void
+stack_end(struct stack *s)
+{
+	net_end(&s->tcp.net);
+}
+
 const struct counter *
 stack_counters(const struct stack *s)
 {

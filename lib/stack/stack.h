@@ -49,7 +49,7 @@ void stack_lender_set(struct stack *s, const struct lender *lender);
 void stack_paused(struct stack *s, uint64_t begin_ns, uint64_t end_ns);
 #define STACK_PAUSE_NS 10000000u
 
-/* ---- the stages, in order; called by core_turn only ---- */
+/* ---- the stages, in order; called by core_turn, and by early_answers.c before it ---- */
 
 /* Returns how many frames stage 1 may receive: as many as can be answered. Stage 1 must not ask for
  * fewer, since a turn that received this many counts as one with more frames waiting. */
@@ -75,6 +75,9 @@ bool stack_drain(struct stack *s, uint64_t now_ns);
 /* Resets the connections that stack_drain() has left, as far as there is room for their RSTs, and
  * frees them all. */
 void stack_abort_all(struct stack *s, uint64_t now_ns);
+/* Gives all frames back to the port, sent or not. Call between turns, without connections and kept
+ * datagrams; then only the stack's memory is left to be freed. */
+void stack_end(struct stack *s);
 
 /* ---- telemetry ---- */
 

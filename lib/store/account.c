@@ -102,12 +102,11 @@ account_departures(struct store_core *sc, struct departures *d)
 	d->bytes = 0;
 }
 
-void
-account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
-		 const struct item *old)
+/* Counts the exchange of items of two classes, or of one. */
+static inline void
+exchange(struct store_core *sc, uint32_t in, uint64_t in_bytes, uint32_t out, uint64_t out_bytes)
 {
 	const struct slab *sl = &sc->store->slab;
-	const uint32_t in = slab_class_of_ref(sl, ref), out = slab_class_of_ref(sl, old_ref);
 
 	count(sc, STORE_ITEMS_LINKED, 1);
 	count(sc, STORE_ITEMS_UNLINKED, 1);
@@ -115,8 +114,21 @@ account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uin
 	count(sc, STORE_BYTES_UNLINKED, sl->classes[out].size);
 	counter_add(&sc->class_counters[in][CLASS_LINKED], 1);
 	counter_add(&sc->class_counters[out][CLASS_UNLINKED], 1);
-	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], item_simple_bytes(it));
-	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], item_simple_bytes(old));
+	counter_add(&sc->class_counters[in][CLASS_BYTES_LINKED], in_bytes);
+	counter_add(&sc->class_counters[out][CLASS_BYTES_UNLINKED], out_bytes);
+}
+
+void
+account_exchange(struct store_core *sc, uint32_t class, const struct item *it, uint32_t old_class,
+		 const struct item *old)
+{
+	const uint64_t bytes = item_simple_bytes(it), old_bytes = item_simple_bytes(old);
+
+	/* Two instances, so that one class, which is usual, is looked up once. */
+	if (likely(class == old_class))
+		exchange(sc, class, bytes, class, old_bytes);
+	else
+		exchange(sc, class, bytes, old_class, old_bytes);
 }
 
 void

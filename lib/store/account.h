@@ -52,8 +52,8 @@ void account_in(struct store_core *sc, const struct item *it, uint32_t generatio
 void account_in_simple(struct store_core *sc, uint32_t ref, const struct item *it,
 		       uint32_t generation);
 /* A simple item replaces a simple one that is alive; account_generation was called before. */
-void account_exchange(struct store_core *sc, uint32_t ref, const struct item *it, uint32_t old_ref,
-		      const struct item *old);
+void account_exchange(struct store_core *sc, uint32_t class, const struct item *it,
+		      uint32_t old_class, const struct item *old);
 /* An item that is alive was replaced. */
 void account_replaced(struct store_core *sc, const struct item *it);
 /* An item has moved from object to object. */

@@ -332,7 +332,7 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 
 /* Under the lock: over a simple one that is alive. */
 static inline bool
-replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lock)
+replace_simple(struct store_core *sc, struct item *it, uint32_t class, const struct key_lock *lock)
 {
 	struct store *st = sc->store;
 	struct slab *sl = &st->slab;
@@ -349,16 +349,16 @@ replace_simple(struct store_core *sc, struct item *it, const struct key_lock *lo
 	if ((old->cas_form & 0xff) != generation || cas > ITEM_CAS_MAX)
 		return false;
 
-	const uint32_t ref = item_ref(st, it);
+	const uint32_t ref = item_ref(st, it), old_class = slab_class_of_ref(sl, old_ref);
 
 	it->cas_form = (uint32_t)cas << 8 | generation;
 	account_generation(sc, now);
-	account_exchange(sc, ref, it, old_ref, old);
+	account_exchange(sc, class, it, old_class, old);
 	slab_set_live(sl, ref, OBJECT_USED);
 	protocol_gap();
 	index_put(&st->ix, &lock->place, lock->spot, ref);
 	slab_clear_live(sl, old_ref);
-	retire_list_add_plain(sc, old_ref);
+	retire_list_add_plain(sc, old_ref, old_class);
 	return true;
 }
 
@@ -412,7 +412,7 @@ insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struc
 }
 
 bool
-link_simple(struct store_core *sc, struct item *it, uint64_t hash)
+link_simple(struct store_core *sc, struct item *it, uint32_t class, uint64_t hash)
 {
 	const struct view key = {it->body, item_key_len(it)};
 	struct key_lock lock;
@@ -421,7 +421,7 @@ link_simple(struct store_core *sc, struct item *it, uint64_t hash)
 	if (item_form(it) != 0 || !retire_list_has_space(sc, LINK_RETIRE_MAX))
 		return false;
 	index_lock_key(&sc->store->ix, key, hash, LOCK_FOR_INSERT, &lock);
-	done = lock.spot.bucket != NULL ? replace_simple(sc, it, &lock)
+	done = lock.spot.bucket != NULL ? replace_simple(sc, it, class, &lock)
 					: insert_simple(sc, it, hash, &lock);
 	index_unlock_key(&sc->store->ix, &lock);
 	return done;

@@ -33,9 +33,9 @@ struct link {
 };
 
 enum link_verdict link_item(struct store_core *sc, struct link *link);
-/* Publishes an unconditional set of a simple item, in a third of the instructions of link_item.
- * False: the case is another one, and nothing was done. */
-bool link_simple(struct store_core *sc, struct item *it, uint64_t hash);
+/* Publishes an unconditional set of a simple item of that class, in a third of the instructions of
+ * link_item. False: the case is another one, and nothing was done. */
+bool link_simple(struct store_core *sc, struct item *it, uint32_t class, uint64_t hash);
 
 /* Under the lock of a key without a slot: the tier forgets it, or its copy is claimed. False: it
  * was not. */

@@ -13,17 +13,18 @@
 /* An item with its header, key and chunks, its value unwritten. */
 struct item *item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form);
 
-/* Makes an item without optional fields, if this core's magazine has an object for it; else
- * NULL. */
+/* Makes an item without optional fields, if this core's magazine has an object for it; else NULL.
+ * *class: the class of that object. */
 static inline struct item *
-item_new_fast(struct store_core *sc, struct view key, uint32_t value_len)
+item_new_fast(struct store_core *sc, struct view key, uint32_t value_len, uint32_t *class)
 {
 	const uint32_t bytes = (uint32_t)sizeof(struct item) + key.len + value_len;
 
 	if (unlikely(value_len > ITEM_LEN_MAX))
 		return NULL;
+	*class = slab_class_for(&sc->store->slab, bytes);
 
-	struct magazine *m = &sc->magazines[slab_class_for(&sc->store->slab, bytes)];
+	struct magazine *m = &sc->magazines[*class];
 	const uint32_t count = magazine_count(m);
 
 	if (unlikely(count == 0))

@@ -45,7 +45,7 @@ count_chunks(struct store_core *sc, const struct item *it, uint32_t step)
 }
 
 static inline void
-add(struct store_core *sc, uint32_t ref, bool plain)
+add(struct store_core *sc, uint32_t ref, uint32_t class, bool plain)
 {
 	struct retire_list *list = &sc->retire_list;
 
@@ -54,19 +54,22 @@ add(struct store_core *sc, uint32_t ref, bool plain)
 		(struct retired_item){.ref = ref,
 				      .epoch = (uint32_t)epoch_now(&sc->store->epoch) & INT32_MAX,
 				      .plain = plain};
-	count_class(sc, slab_class_of_ref(&sc->store->slab, ref), 1);
+	count_class(sc, class, 1);
 }
 
 void
-retire_list_add_plain(struct store_core *sc, uint32_t ref)
+retire_list_add_plain(struct store_core *sc, uint32_t ref, uint32_t class)
 {
-	add(sc, ref, true);
+	add(sc, ref, class, true);
 }
 
 void
 retire_list_add(struct store_core *sc, struct item *it)
 {
-	add(sc, item_ref(sc->store, it), (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);
+	const uint32_t ref = item_ref(sc->store, it);
+
+	add(sc, ref, slab_class_of_ref(&sc->store->slab, ref),
+	    (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);
 	if (unlikely((item_form(it) & ITEM_IS_CHUNKED) != 0))
 		count_chunks(sc, it, 1);
 }

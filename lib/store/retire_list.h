@@ -28,8 +28,8 @@ retire_list_has_space(struct store_core *sc, uint32_t items)
 }
 
 void retire_list_add(struct store_core *sc, struct item *it);
-/* Adds an item without chunks and pins. */
-void retire_list_add_plain(struct store_core *sc, uint32_t ref);
+/* Adds an item of that class without chunks and pins. */
+void retire_list_add_plain(struct store_core *sc, uint32_t ref, uint32_t class);
 /* Free the items whose grace period is over, RETIRE_LIST_SLICE at most. */
 void retire_list_reclaim(struct store_core *sc);
 /* Add this core's retired objects to the shared counts of classes: once a turn, and before those

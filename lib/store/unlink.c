@@ -235,7 +235,7 @@ unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_p
 	slab_clear_live(&st->slab, ref);
 	bucket_clear(spot.bucket, spot.slot);
 	if (!with_page)
-		retire_list_add_plain(sc, ref);
+		retire_list_add_plain(sc, ref, d->class);
 	return true;
 }
 

@@ -52,7 +52,7 @@ enum store_result
 store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 	    uint32_t value_len, uint32_t flags, uint32_t expiry_s)
 {
-	uint32_t form;
+	uint32_t form, class;
 
 	*f = (struct fill){.hash = hash, .value_len = value_len};
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
@@ -60,7 +60,7 @@ store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t has
 		return STORE_TOO_LARGE;
 	/* A key that needs a long cas gets the field when it is linked (widen). */
 	if (likely((flags | expiry_s) == 0)) {
-		f->item = item_new_fast(sc, key, value_len);
+		f->item = item_new_fast(sc, key, value_len, &class);
 		if (likely(f->item != NULL))
 			return STORE_OK;
 	}
@@ -165,7 +165,8 @@ finish_simple(struct store_core *sc, struct fill *f, const struct store_conditio
 	      const struct item **made)
 {
 	ensure(f->item != NULL && f->filled == f->value_len);
-	if (unlikely(!is_plain_set(conditions)) || unlikely(!link_simple(sc, f->item, f->hash)))
+	if (unlikely(!is_plain_set(conditions)) ||
+	    unlikely(!link_simple(sc, f->item, item_class(sc->store, f->item), f->hash)))
 		return false;
 	*made = f->item;
 	f->item = NULL;
@@ -240,17 +241,18 @@ FLAT uint32_t
 store_set_simple(struct store_core *sc, struct view key, uint64_t hash, struct view value)
 {
 	struct item *it;
+	uint32_t class;
 
 	ensure(key.len >= 1 && key.len <= ITEM_KEY_MAX);
 	if (unlikely(value.len > store_value_max(sc->store)))
 		return 0;
-	it = item_new_fast(sc, key, value.len);
+	it = item_new_fast(sc, key, value.len, &class);
 	if (unlikely(it == NULL))
 		return 0;
 	bytes_copy(it->body + key.len, value.data, value.len);
-	if (unlikely(!link_simple(sc, it, hash)))
+	if (unlikely(!link_simple(sc, it, class, hash)))
 		return not_linked(sc, it);
-	return item_class(sc->store, it) + 1;
+	return class + 1;
 }
 
 void

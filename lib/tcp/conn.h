@@ -161,10 +161,10 @@ uint32_t conn_rtt_us(const struct conn *c);
 /* Returns how many queued bytes the peer has not acknowledged. */
 uint32_t conn_unacknowledged(const struct conn *c);
 /* Returns how many more bytes may be in flight: of both windows, what is not queued. */
-uint32_t conn_sendable(const struct conn *c);
+uint32_t conn_sendable(struct stack *s, struct conn *c);
 /* True if the peer has acknowledged all that was sent to it, and its window takes no segment more.
  */
-bool conn_peer_is_full(const struct conn *c);
+bool conn_peer_is_full(struct stack *s, struct conn *c);
 bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN were received */
 bool conn_eof(const struct conn *c);       /* all bytes before the peer's FIN were read */
 
@@ -194,6 +194,10 @@ uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
  * replies. */
 uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
+/* Like conn_commit(), of at most the room that conn_reserve_room() gave just before. */
+void conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room);
+/* Queues a copy of the bytes, at most CONN_RESERVE_MAX, for a credit. */
+void conn_write(struct stack *s, struct conn *c, struct view bytes);
 /* True if there is room for a piece of a value, which conn_write_external queues. If false, the
  * connection becomes ready again when there is. */
 bool conn_piece_fits(struct stack *s, struct conn *c);

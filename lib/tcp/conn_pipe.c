@@ -40,10 +40,10 @@ conn_pipe_take(struct stack *s, struct conn *pipe, uint8_t *to, uint32_t bytes_m
 	struct tcp *t = stack_tcp(s);
 	const uint32_t n = min_u32(pipe->tx.bytes, bytes_max);
 
-	if (n == 0)
-		return 0;
-	sendq_copy_next(&pipe->tx, to, n);
-	sendq_drop(&pipe->tx, &t->pool, n);
+	if (n > 0) {
+		sendq_copy_next(&pipe->tx, to, n);
+		sendq_drop(&pipe->tx, &t->pool, n);
+	}
 	conn_wake_writer(t, pipe);
 	return n;
 }
@@ -76,6 +76,12 @@ conn_pipe_tell(struct conn *pipe, struct conn *wire)
 	wire->expects_more = pipe->expects_more;
 	wire->body_waits = pipe->body_waits;
 	pipe->rx_dropped = wire->rx_dropped;
+}
+
+void
+conn_pipe_postpone(struct conn *wire)
+{
+	wire->expected = true;
 }
 
 void

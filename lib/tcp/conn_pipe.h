@@ -13,8 +13,9 @@
  *         service has closed (conn_close) stays until then, with the bytes queued.
  * Thread: core-local.
  * Errors: NULL: no slot, or the stack drains.
- * Bounds: pipes have tcp_config.active_reserve slots of their own. A pipe queues PIPE_QUEUE_BYTES,
- *         and the reply that exceeds them.
+ * Bounds: pipes have tcp_config.active_reserve slots of their own. A pipe queues what its wire's
+ *         peer has window for beside the wire's bytes, PIPE_QUEUE_BYTES without a wire, and the
+ *         reply that exceeds them.
  */
 #ifndef CLOCKOO_CONN_PIPE_H
 #define CLOCKOO_CONN_PIPE_H
@@ -34,6 +35,9 @@ bool conn_pipe_put(struct stack *s, struct conn *pipe, struct view bytes);
 /* Passes on what the service expects of the pipe (conn_expect, conn_body_waits) to its wire, and
  * whether the wire has dropped data to the pipe. */
 void conn_pipe_tell(struct conn *pipe, struct conn *wire);
+/* Says that the wire's bytes are read in the next turn: more may come as if they were read in this
+ * one. Until conn_pipe_tell(). */
+void conn_pipe_postpone(struct conn *wire);
 /* Marks the end of the stream towards the service. */
 void conn_pipe_end(struct stack *s, struct conn *pipe);
 /* True if the service has closed the pipe and all that it wrote was taken. */

@@ -125,6 +125,20 @@ reserve_first(struct sendq *q, struct sendq_pool *pool, uint32_t *room)
 	return chunk->bytes;
 }
 
+bool
+sendq_write_first(struct sendq *q, struct sendq_pool *pool, struct view bytes)
+{
+	uint32_t room;
+
+	if (unlikely(q->tail != NULL || pool->credits_out == 0 || pool->chunks_free == NULL ||
+		     bytes.len - 1 >= COPY_INLINE_MAX))
+		return false;
+	pool->credits_out--;
+	bytes_copy(reserve_first(q, pool, &room), bytes.data, bytes.len);
+	sendq_commit_known(q, bytes.len);
+	return true;
+}
+
 static NOT_FLAT uint8_t *
 reserve_behind(struct sendq *q, struct sendq_pool *pool, uint32_t bytes, uint32_t *room)
 {
@@ -192,9 +206,7 @@ sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 	}
 	ensure(last != NULL && last->inline_bytes &&
 	       last->data + last->len + bytes <= (const uint8_t *)last + CHUNK_BYTES);
-	/* If everything was sent, the cursor is at the end of this buffer already. */
-	last->len += bytes;
-	q->bytes += bytes;
+	sendq_commit_known(q, bytes);
 }
 
 bool

@@ -19,6 +19,7 @@
 
 #include "base/budget.h"
 #include "base/check.h"
+#include "base/copy.h"
 #include "base/region.h"
 
 struct sendq_buf {
@@ -88,8 +89,19 @@ uint8_t *sendq_reserve(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 /* Like sendq_reserve(). *room: the number of contiguous bytes. */
 uint8_t *sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes,
 			    uint32_t *room);
+/* Queues a copy of a few bytes in an empty queue, with a credit. False: the queue has others, no
+ * chunk is left, or there are too many or none; nothing was done. */
+bool sendq_write_first(struct sendq *q, struct sendq_pool *pool, struct view bytes);
 /* Queues the first bytes of the last reservation and returns the rest. */
 void sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
+/* Does the same for bytes that are known to be in the room of the reservation, and not 0. */
+static inline void
+sendq_commit_known(struct sendq *q, uint32_t bytes)
+{
+	/* If everything was sent, the cursor is at the end of this buffer already. */
+	q->tail->len += bytes;
+	q->bytes += bytes;
+}
 bool sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf bytes);
 
 /* Drops the first bytes: acknowledged. */
@@ -124,7 +136,7 @@ sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 		sendq_copy_next(q, to, len);
 		return;
 	}
-	memcpy(to, p->data + q->cursor_used, len);
+	bytes_copy(to, p->data + q->cursor_used, len);
 	q->cursor_used += len;
 }
 

@@ -33,6 +33,23 @@
 #define BLOCKED_PER_TURN 16u
 static_assert((CONN_MSS_MIN - TCP_TIMESTAMPS_BYTES) / MSS_PER_SEG > 0, "a visit sends a segment");
 
+/* Returns how many segments a visit may send. A segment of any length costs the same work,
+ * and the peer chooses the MSS, so fewer short ones are sent. */
+static inline uint32_t
+segs_per_visit(const struct conn *c)
+{
+	return likely(c->mss >= MSS_SMALL) ? SEGS_PER_VISIT : c->mss / MSS_PER_SEG;
+}
+
+/* Returns the end of a full segment that starts at begin. The FIN takes no room. */
+static inline uint32_t
+segment_end(const struct conn *c, uint32_t begin, uint32_t end)
+{
+	const uint32_t full = begin + c->mss;
+
+	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
+}
+
 /* ---- the stages, for lib/stack ---- */
 
 size_t tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max);

@@ -149,19 +149,21 @@ conn_unacknowledged(const struct conn *c)
 }
 
 uint32_t
-conn_sendable(const struct conn *c)
+conn_sendable(struct stack *s, struct conn *c)
 {
-	const uint32_t most = conn_sendable_max(c);
+	const struct peer_queue q = peer_queue_of(stack_tcp(s), c);
+	const uint32_t most = conn_sendable_max(q.c);
 
-	return c->tx.bytes < most ? most - c->tx.bytes : 0;
+	return q.bytes < most ? most - q.bytes : 0;
 }
 
-/* Nothing is ever in flight of a pipe: its reader is full when all of its room is used. */
 bool
-conn_peer_is_full(const struct conn *c)
+conn_peer_is_full(struct stack *s, struct conn *c)
 {
-	return c->tx.bytes > 0 && c->snd_nxt == c->snd_una &&
-	       (c->snd_wnd < min_u32(c->mss, c->tx.bytes) || c->tx.bytes >= c->snd_wnd);
+	const struct conn *to = peer_queue_of(stack_tcp(s), c).c;
+
+	return to->tx.bytes > 0 && to->snd_nxt == to->snd_una &&
+	       (to->snd_wnd < min_u32(to->mss, to->tx.bytes) || to->tx.bytes >= to->snd_wnd);
 }
 
 bool
@@ -182,7 +184,7 @@ conn_local_port(const struct conn *c)
 	return tcp_ports_dst(c->ports);
 }
 
-/* True if a queue that holds so many may take one more. While the pool is short that is its share
+/* True if a peer that holds so many may take one more. While the pool is short that is its share
  * and, unless its retransmission timer has expired since the last ACK, part of what others leave.
  */
 static __attribute__((noinline)) bool
@@ -192,15 +194,29 @@ queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, u
 	       (c->tries == 0 && budget_may_borrow(b, held, 1));
 }
 
-/* True for a queue of more than pool.queue_least bytes that holds all it may. Beyond
- * CONN_SENDQ_LEAST it has its share of the chunks. */
+/* True if the peer has so many bytes queued as its window takes or, beyond CONN_SENDQ_LEAST, its
+ * share of the chunks. */
+static bool
+peer_has_enough(struct tcp *t, const struct peer_queue *q, uint32_t bytes)
+{
+	if (bytes > q->c->snd_wnd || bytes > CONN_SENDQ_BYTES)
+		return true;
+	return bytes > CONN_SENDQ_LEAST &&
+	       !queue_may_take(&t->pool.chunks, &t->places[q->c->slot].chunks, q->c, q->chunks);
+}
+
+/* True for a queue of at least pool.queue_least bytes that holds all it may. A wire sends what its
+ * pipe has, so its own bytes count only; those of both count for a pipe, and none is written while
+ * its wire is full. */
 static __attribute__((noinline)) bool
 long_sendq_is_full(struct tcp *t, struct conn *c)
 {
-	if (c->tx.bytes > c->snd_wnd || c->tx.bytes > CONN_SENDQ_BYTES)
+	const struct peer_queue q = peer_queue_of(t, c);
+	const uint32_t of_wire = q.c->tx.bytes;
+
+	if (of_wire >= t->pool.queue_least && peer_has_enough(t, &q, of_wire))
 		return true;
-	return c->tx.bytes > CONN_SENDQ_LEAST &&
-	       !queue_may_take(&t->pool.chunks, &t->places[c->slot].chunks, c, c->tx.chunks);
+	return q.c != c && peer_has_enough(t, &q, q.bytes);
 }
 
 /* Beyond a minimum a queue holds no more than the peer's window takes, since data that waits for
@@ -208,7 +224,17 @@ long_sendq_is_full(struct tcp *t, struct conn *c)
 static inline bool
 sendq_is_full(struct tcp *t, struct conn *c)
 {
-	return unlikely(c->tx.bytes > t->pool.queue_least) && long_sendq_is_full(t, c);
+	return unlikely(c->tx.bytes >= t->pool.queue_least) && long_sendq_is_full(t, c);
+}
+
+/* Refuses the writer of a connection, or of a pipe. A wire with bytes in flight is refused too:
+ * their ACK makes it ready, and then its pipe (conn_pipe_take). */
+static void
+refuse(struct conn *c, struct conn *wire)
+{
+	c->flags |= CONN_WANT_WRITE;
+	if (wire->tx.bytes > 0)
+		wire->flags |= CONN_WANT_WRITE;
 }
 
 /* Blocks a connection that was refused chunks or pieces; it becomes ready when there are some. */
@@ -230,7 +256,7 @@ conn_writable(struct stack *s, struct conn *c, uint32_t replies)
 	if (c->flags & CONN_CLOSE)
 		return false;
 	if (sendq_is_full(t, c)) {
-		c->flags |= CONN_WANT_WRITE;
+		refuse(c, peer_queue_of(t, c).c);
 		tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
 		return false;
 	}
@@ -249,7 +275,7 @@ conn_is_full(struct stack *s, struct conn *c)
 
 	if (likely(!sendq_is_full(t, c)) || c->flags & CONN_CLOSE)
 		return false;
-	c->flags |= CONN_WANT_WRITE;
+	refuse(c, peer_queue_of(t, c).c);
 	tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
 	return true;
 }
@@ -277,22 +303,22 @@ bool
 conn_piece_fits(struct stack *s, struct conn *c)
 {
 	struct tcp *t = stack_tcp(s);
-	struct budget *pieces = &t->pool.pieces;
+	const struct peer_queue q = peer_queue_of(t, c);
 
 	if (c->flags & CONN_CLOSE)
 		return false;
-	if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {
-		c->flags |= CONN_WANT_WRITE;
+	if (q.bytes > CONN_SENDQ_LEAST && q.bytes > conn_sendable_max(q.c)) {
+		refuse(c, q.c);
 		tcp_count(t, TCP_WRITE_BLOCKED_SENDQ);
 		return false;
 	}
-	if (queue_may_take(pieces, &t->places[c->slot].pieces, c, c->tx.pieces))
+	if (queue_may_take(&t->pool.pieces, &t->places[q.c->slot].pieces, q.c, q.pieces))
 		return true;
-	if (c->tx.pieces == 0) {
+	if (q.pieces == 0) {
 		conn_block(t, c);
 		return false;
 	}
-	c->flags |= CONN_WANT_WRITE;
+	refuse(c, q.c);
 	tcp_count(t, TCP_WRITE_BLOCKED_MEMORY);
 	return false;
 }
@@ -358,6 +384,40 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 		bytes = 0;
 	sendq_commit(&c->tx, &t->pool, bytes);
 	if (bytes > 0)
+		conn_schedule_output(t, c);
+}
+
+void
+conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room)
+{
+	ensure(bytes <= room);
+	if (unlikely(c->flags & CONN_CLOSE || bytes == 0)) {
+		sendq_commit(&c->tx, &stack_tcp(s)->pool, 0);
+		return;
+	}
+	sendq_commit_known(&c->tx, bytes);
+	conn_schedule_output(stack_tcp(s), c);
+}
+
+/* Queues the bytes behind others, or without a credit for an empty queue. */
+static NOT_FLAT void
+write_behind(struct stack *s, struct conn *c, struct view bytes)
+{
+	uint8_t *at = conn_reserve(s, c, bytes.len);
+
+	ensure(at != NULL);
+	memcpy(at, bytes.data, bytes.len);
+	conn_commit(s, c, bytes.len);
+}
+
+void
+conn_write(struct stack *s, struct conn *c, struct view bytes)
+{
+	struct tcp *t = stack_tcp(s);
+
+	if (unlikely(c->flags & CONN_CLOSE) || !sendq_write_first(&c->tx, &t->pool, bytes))
+		write_behind(s, c, bytes);
+	else
 		conn_schedule_output(t, c);
 }
 

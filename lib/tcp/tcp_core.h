@@ -209,6 +209,27 @@ pipe_is(const struct tcp *t, const struct conn *c)
 	return t->mates != NULL && (t->mates[c->slot] & PIPE_SLOT) != 0;
 }
 
+/* Counts of the bytes queued for a peer, by its connection or by a wire and its pipe together. */
+struct peer_queue {
+	struct conn *c; /* TCP's: a pipe's wire */
+	uint32_t bytes, chunks, pieces;
+};
+
+static inline struct peer_queue
+peer_queue_of(const struct tcp *t, struct conn *c)
+{
+	struct conn *mate = pipe_mate(t, c);
+	struct peer_queue q = {c, c->tx.bytes, c->tx.chunks, c->tx.pieces};
+
+	if (mate == NULL)
+		return q;
+	q.c = pipe_is(t, c) ? mate : c;
+	q.bytes += mate->tx.bytes;
+	q.chunks += mate->tx.chunks;
+	q.pieces += mate->tx.pieces;
+	return q;
+}
+
 /* Separates a pipe and its wire when one of them ends. */
 static inline void
 pipe_part(struct tcp *t, const struct conn *c)

@@ -72,16 +72,19 @@ evict_kinds(const struct tcp *t, const struct conn *c)
 	return c->rx.ooo_frames > 0 ? kinds | EVICT_SLOW_WRITER : kinds;
 }
 
-/* Returns the bytes that the peer has to read before the connection holds nothing. */
+/* Returns the bytes that the peer has to read before the connection, and its pipe, hold nothing. */
 static uint32_t
-to_be_read(const struct tcp *t, const struct conn *c)
+to_be_read(const struct tcp *t, struct conn *c)
 {
-	return c->tx.bytes + t->places[c->slot].behind;
+	const struct conn *pipe = pipe_mate(t, c);
+
+	return peer_queue_of(t, c).bytes + t->places[c->slot].behind +
+	       (pipe != NULL ? t->places[pipe->slot].behind : 0);
 }
 
 /* Returns the memory that a connection holds. Frames count with what they can hold. */
 static uint32_t
-weight(const struct tcp *t, const struct conn *c)
+weight(const struct tcp *t, struct conn *c)
 {
 	return to_be_read(t, c) + ((uint32_t)c->rx.frames + c->rx.ooo_frames) * CHUNK_BYTES;
 }
@@ -117,7 +120,7 @@ received_goal(const struct conn *c, uint32_t kinds)
 }
 
 static void
-stall_record(const struct tcp *t, const struct conn *c, uint32_t kinds, struct stall *st)
+stall_record(const struct tcp *t, struct conn *c, uint32_t kinds, struct stall *st)
 {
 	const bool goes_on = st->shortage == t->evict.shortage &&
 			     (st->kinds & kinds & EVICT_SLOW_READER) != 0 &&
@@ -165,13 +168,14 @@ is_over(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t
 	return held > share + share / EVICT_SLACK_PART + 1;
 }
 
-/* True if the connection holds more than its share of a pool that is short. */
+/* True if the connection, with its pipe, holds more than its share of a pool that is short. */
 static bool
-holds_too_much(struct tcp *t, const struct conn *c)
+holds_too_much(struct tcp *t, struct conn *c)
 {
 	struct conn_places *p = &t->places[c->slot];
-	const bool chunks = is_over(&t->pool.chunks, &p->chunks, c, c->tx.chunks);
-	const bool pieces = is_over(&t->pool.pieces, &p->pieces, c, c->tx.pieces);
+	const struct peer_queue q = peer_queue_of(t, c);
+	const bool chunks = is_over(&t->pool.chunks, &p->chunks, c, q.c == c ? q.chunks : 0);
+	const bool pieces = is_over(&t->pool.pieces, &p->pieces, c, q.c == c ? q.pieces : 0);
 	const bool frames = is_over(&t->frames, &p->frames, c, c->rx.frames);
 
 	return chunks || pieces || frames;
@@ -189,7 +193,7 @@ has_had_time(const struct tcp *t, const struct conn *c, const struct stall *st)
 /* Returns the kinds in which the connection made too little progress in EVICT_STALL_US. If it made
  * enough, its progress is recorded again. */
 static uint32_t
-stall_check(const struct tcp *t, const struct conn *c, uint32_t kinds, bool over)
+stall_check(const struct tcp *t, struct conn *c, uint32_t kinds, bool over)
 {
 	const struct evict *e = &t->evict;
 	struct stall *st = &e->stalls[c->slot];

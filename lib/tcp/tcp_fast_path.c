@@ -308,8 +308,8 @@ segment(struct tcp *t, struct conn *c, uint8_t *p, uint64_t first, const struct 
 		sendq_copy_last(&c->tx, payload, what->len);
 	ensure(IPV4_HEADER_BYTES + l4_len <= t->net.port->mtu);
 	put_cksums(t, p, src, load_u32(c->peer_ip.b + 12), l4_len, what->ecn);
-	tx_queue_push(&t->net, source.local, TCP_AT + l4_len - (lent ? what->len : 0),
-		      t->net.ip_ol_flags | t->net.tcp_ol_flags | (lent ? FRAME_HAS_LOAN : 0));
+	tx_queue_push_begun(&t->net, source.local, TCP_AT + l4_len - (lent ? what->len : 0),
+			    t->net.ip_ol_flags | t->net.tcp_ol_flags | (lent ? FRAME_HAS_LOAN : 0));
 }
 
 bool

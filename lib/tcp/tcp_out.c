@@ -187,15 +187,6 @@ send_retransmission(struct tcp *t, struct conn *c, const uint8_t mac[6], uint32_
 	return true;
 }
 
-/* Returns the end of a full segment that starts at begin. The FIN takes no room. */
-static uint32_t
-segment_end(const struct conn *c, uint32_t begin, uint32_t end)
-{
-	const uint32_t full = begin + c->mss;
-
-	return seq_after(end, full) && full != conn_tx_end(c) ? full : end;
-}
-
 /* Returns the first lost range, which is sent before new data (RFC 6675 section 5, NextSeg), within
  * both windows: the peer may have closed its window meanwhile. */
 static bool
@@ -246,14 +237,6 @@ send_loss_probe(struct tcp *t, struct conn *c, const uint8_t mac[6])
 		return false;
 	tlp_sent(t, c, true);
 	return true;
-}
-
-/* Returns how many segments a visit may send. A segment of any length costs the same work,
- * and the peer chooses the MSS, so fewer short ones are sent. */
-static uint32_t
-segs_per_visit(const struct conn *c)
-{
-	return likely(c->mss >= MSS_SMALL) ? SEGS_PER_VISIT : c->mss / MSS_PER_SEG;
 }
 
 static bool
@@ -530,22 +513,34 @@ merge_later(struct tcp *t)
 		list_push_back(&t->out, node);
 }
 
+/* Returns how many visits may follow that send one frame each. left: visits of this turn. */
+static uint32_t
+visits_now(const struct tcp *t, uint32_t left)
+{
+	return min_u32(left, tx_queue_room(&t->net));
+}
+
 void
 tcp_output(struct tcp *t)
 {
+	uint32_t left = VISITS_PER_TURN, now = visits_now(t, left);
+
 	fast_path_output_begin(t);
-	for (uint32_t i = 0; i < VISITS_PER_TURN && tx_queue_has_room(&t->net); i++) {
+	while (now != 0) {
 		struct list *first = list_pop_front(&t->out);
 		struct conn *c;
 
 		if (first == NULL)
 			break;
 		c = container_of(first, struct conn, out);
+		now--;
+		left--;
 		if (likely(fast_path_output(t, c)) ||
 		    (fast_path_is_other(c) && fast_path_output_other(t, c)))
 			continue;
 		if (conn_output(t, c))
 			visit_again(t, c);
+		now = visits_now(t, left);
 	}
 	if (unlikely(!list_empty(&t->out_later)))
 		merge_later(t);

@@ -152,9 +152,10 @@ has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
 	return true;
 }
 
-/* Returns how many frames and records a visit may read. */
+/* Returns how many records a visit may read. Frames that complete none do not count: a wire that
+ * leaves some holds acknowledged data, and finds no frame for the rest of its record. */
 static uint32_t
-pieces_max(const struct tls_conns *tc)
+records_max(const struct tls_conns *tc)
 {
 	return tc->records < TLS_RECORDS_A_TURN / 4 ? PIECES_READ_MAX : TLS_RECORDS_FEW;
 }
@@ -171,7 +172,7 @@ turn_is_full(const struct tls_conns *tc)
 static bool
 requests_read(struct tls_conns *tc, struct tls_conn *t)
 {
-	const uint32_t pieces = pieces_max(tc);
+	const uint32_t most = tc->records + records_max(tc);
 	uint32_t got = 0, room;
 	uint8_t *at;
 
@@ -179,7 +180,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 		return true;
 	room = room_of(tc, t, &at);
 	conn_pipe_tell(t->pipe, t->wire);
-	for (uint32_t i = 0; i < pieces && got < room && tls_wire_has_input(t->stream, t->wire);
+	for (uint32_t i = 0; i < PIECES_READ_MAX && tc->records < most && got < room &&
+			     tls_wire_has_input(t->stream, t->wire);
 	     i++) {
 		const uint32_t before = conn_unread(t->wire);
 		uint32_t n;
@@ -305,6 +307,8 @@ wire_ready(void *arg, struct conn *wire)
 		wire_look_now(tc, t);
 		return;
 	}
+	if (t->pipe != NULL)
+		conn_pipe_postpone(wire);
 	look_next_turn(tc, t);
 	serve_tls_again(tc->serve, wire, t->pipe);
 }

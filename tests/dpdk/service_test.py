@@ -242,6 +242,22 @@ class ServiceTest(unittest.TestCase):
             self.assertIn("clockoo: draining: new connections are refused", said)
         self.assertEqual(hook("ready").returncode, 1)
 
+    def test_a_stop_drains_first_where_routers_lead_to_the_box(self):
+        def begin(*options):
+            return Service(str(self.folder / f"socket{len(options)}"), "--drain", *options)
+        with begin("anycast", "--drain-time", "600") as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            service.process.send_signal(signal.SIGTERM)
+            heard = [service.hear()]
+            while "STOPPING" not in heard[-1]:
+                heard.append(service.hear())
+            self.assertEqual(heard[:2], [{"EXTEND_TIMEOUT_USEC": "10000000"}, {"STATUS": "draining"}])
+            self.assertIn("clockoo: draining: connections are closed", service.process.communicate(timeout=WAIT_S)[1])
+            self.assertEqual(service.process.returncode, 0)
+        with begin("close") as service:
+            self.assertEqual(service.hear(), {"READY": "1"})
+            self.assertEqual(service.end(), ({"STOPPING": "1"}, 0, ""))
+
     def test_a_reload_with_a_wrong_list_changes_nothing(self):
         deny = self.folder / "deny"
         deny.write_text("192.0.2.0/24\n")

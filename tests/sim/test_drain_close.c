@@ -190,6 +190,91 @@ TEST(a_value_that_has_not_arrived_is_waited_for)
 	sim_service_destroy(&w.sim);
 }
 
+#define KEY_64  "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+#define KEY_320 KEY_64 KEY_64 KEY_64 KEY_64 KEY_64
+#define KEYS_520                                                                                   \
+	KEY_64 " " KEY_64 " " KEY_64 " " KEY_64 " " KEY_64 " " KEY_64 " " KEY_64 " " KEY_64 " "
+#define KEYS_2600  KEYS_520 KEYS_520 KEYS_520 KEYS_520 KEYS_520
+#define BAD_FORMAT "CLIENT_ERROR bad command line format\r\n"
+#define TOO_LARGE  "SERVER_ERROR object too large for cache\r\n"
+/* Binary: a request's head, with the bytes of extras and of the body. */
+#define HEAD(op, extras, body)                                                                     \
+	"\x80" op "\0\x01" extras "\0\0\0\0\0\0" body "\0\0\0\0\0\0\0\0\0\0\0\0"
+#define GETQ    HEAD("\x09", "\0", "\x01") "n"
+#define SETQ    HEAD("\x11", "\x08", "\x0e") "\0\0\0\0\0\0\0\0khello"
+#define NOTHING "\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+struct cut_case {
+	const char *text;
+	uint32_t len;
+	const char *answer;
+	uint32_t answer_len;
+	uint32_t from; /* the first cut */
+	bool stays;    /* for the rest of a body, or of a line */
+};
+
+#define CASE(text, answer, ...)                                                                    \
+	{                                                                                          \
+		text, sizeof(text) - 1, answer, sizeof(answer) - 1, __VA_ARGS__                    \
+	}
+
+/* Says a request in two parts, the first of them in steps, and checks that the connection ends
+ * behind the answer and no earlier. */
+static void
+check_cut(struct world *w, const struct cut_case *t, uint32_t cut, uint32_t step)
+{
+	struct client *client = &w->clients[0];
+
+	*client = (struct client){.conn = sim_service_connect(&w->sim)};
+	run(w, SOON_NS);
+	check(client->opened);
+	for (uint32_t at = 0; at < cut; at += step) {
+		sim_service_say(&w->sim, client->conn, t->text + at, step);
+		run(w, step < cut ? NS_PER_MS : SOON_NS);
+		check(!client->ended);
+	}
+	sim_service_say(&w->sim, client->conn, t->text + cut, t->len - cut);
+	run(w, SOON_NS);
+	check_eq(client->len, t->answer_len);
+	check(memcmp(client->said, t->answer, t->answer_len) == 0);
+	check_eq(client->ended, !t->stays);
+	if (client->conn != NULL)
+		conn_abort(w->sim.ss->stack, client->conn);
+	run(w, SOON_NS);
+}
+
+TEST(no_connection_ends_amid_a_request)
+{
+	static const struct cut_case cases[] = {
+		CASE("get one two three\r\n", "END\r\n", 1, false),
+		CASE("get " KEYS_2600 "k\r\n", "END\r\n", 1, false),
+		CASE("get one " KEY_320 " two\r\n", BAD_FORMAT, 1, false),
+		CASE("get " KEYS_2600 KEY_320 " " KEY_320 "\r\n", BAD_FORMAT, 1, true),
+		CASE("set " KEY_320 " 0 0 5\r\nhello\r\n", BAD_FORMAT, 1, true),
+		CASE("set k 0 0 9999999\r\nhello", TOO_LARGE, 1, true),
+		CASE(GET "set k 0 0 9999999\r\nhello", "END\r\n" TOO_LARGE, sizeof GET, true),
+		CASE("ms k 9999999\r\nhello", TOO_LARGE, 1, true),
+		CASE("set k 0 0 many\r\n", BAD_FORMAT, 1, false),
+		CASE("set k 0 0 5 noreply\r\nhello\r\n" GET, "END\r\n", 1, false),
+		CASE("mg none q\r\nmg none v q\r\nmn\r\n", "MN\r\n", 1, false),
+		CASE("ms k 5 q\r\nhello\r\nmn\r\n", "MN\r\n", 1, false),
+		CASE(GETQ SETQ GETQ "\x80" NOTHING, "\x81" NOTHING, 1, false),
+	};
+	struct world w;
+
+	begin(&w);
+	drain(&w);
+	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const struct cut_case *t = &cases[i];
+
+		for (uint32_t cut = t->from; cut < t->len; cut += 1 + t->len / 32)
+			check_cut(&w, t, cut, cut);
+		if (t->from == 1)
+			check_cut(&w, t, t->len - 1, 1);
+	}
+	sim_service_destroy(&w.sim);
+}
+
 TEST(an_idle_connection_ends_after_a_while)
 {
 	struct world w;

@@ -297,9 +297,10 @@ count(const struct world *w, enum front_counter which)
 	return counter_read(&front_counters(w->one.front)[which]);
 }
 
-/* Creates a front that may copy this number of keys, quiet_s after its start. */
+/* Creates a front that may copy this number of keys, quiet_s after its start, and has this much
+ * memory for answers. */
 static struct world *
-world_create(uint64_t seed, uint32_t copies, uint32_t quiet_s)
+world_create_of(uint64_t seed, uint32_t copies, uint32_t quiet_s, uint64_t answer_bytes_max)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct sim_service_options o = sim_service_defaults();
@@ -310,7 +311,7 @@ world_create(uint64_t seed, uint32_t copies, uint32_t quiet_s)
 		.connect_timeout_ns = TIMEOUT_NS,
 		.retry_timeout_ns = MS,
 		.failure_limit = 1000,
-		.answer_bytes_max = 4u << 20,
+		.answer_bytes_max = answer_bytes_max,
 		.ttl_s = 1000,
 		.quiet_s = quiet_s,
 		.speech = FRONT_SPEECH_TEXT,
@@ -342,6 +343,12 @@ world_create(uint64_t seed, uint32_t copies, uint32_t quiet_s)
 		client_open(w, &w->client[i]);
 	run(w, MS);
 	return w;
+}
+
+static struct world *
+world_create(uint64_t seed, uint32_t copies, uint32_t quiet_s)
+{
+	return world_create_of(seed, copies, quiet_s, 4u << 20);
 }
 
 static void
@@ -664,6 +671,43 @@ TEST(a_value_that_arrives_slowly_is_waited_for)
 	check_eq(w->client[0].errors + w->client[1].errors, 0);
 	check_eq(w->client[1].answered, 1);
 	check_eq(w->gets, 1);
+	world_destroy(w);
+}
+
+/* Begins values of others until one more finds no memory. Returns how many. */
+static uint32_t
+memory_take(struct store_core *store, struct fill *held, uint32_t most)
+{
+	const struct view key = {.data = (const uint8_t *)"held", .len = 4};
+	uint32_t n = 0;
+
+	while (store_begin(store, &held[n], key, store_hash(store, key), LONG, 0, 0) == STORE_OK)
+		check(++n < most);
+	return n;
+}
+
+/* Its value waits for memory until after the first deadline. Then no byte of it arrives. */
+TEST(a_server_that_stalls_behind_a_wait_for_memory_is_late)
+{
+	struct world *w = world_create(1, 0, 0);
+	struct store_core *store = w->sim.sc->cores[0].core.store;
+	const uint32_t from = w->said.len;
+	struct fill held[400];
+	uint32_t n;
+
+	w->may_send = from;
+	client_get(&w->client[0], "b1");
+	run(w, TIMEOUT_NS - 5 * MS);
+	n = memory_take(store, held, sizeof held / sizeof *held);
+	w->may_send = from + HEAD + 1000;
+	run(w, 10 * MS);
+	while (n > 0)
+		store_abandon(store, &held[--n]);
+	check_eq(count(w, FRONT_SERVER_LATE), 0);
+	run(w, 2 * TIMEOUT_NS);
+	check_eq(count(w, FRONT_SERVER_LATE), 1);
+	check_eq(count(w, FRONT_NO_MEMORY), 0);
+	check(w->client[0].gone);
 	world_destroy(w);
 }
 

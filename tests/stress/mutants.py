@@ -111,8 +111,9 @@ MUTANTS = {
     ],
     # Retired memory is reused without a grace period.
     "NO_QUIESCENCE": [
-        ("retire_list.c", "	add(sc, item_ref(sc->store, it), (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);",
-         "	item_free(sc, it);\n	return;"),
+        ("retire_list.c", "	add(sc, ref, slab_class_of_ref(&sc->store->slab, ref),\n"
+         "	    (item_form(it) & (ITEM_IS_CHUNKED | ITEM_HAS_LONG)) == 0);",
+         "	(void)ref;\n	item_free(sc, it);\n	return;"),
         ("link.c", "item_form(it) != 0 ||", "true ||"),
     ],
     # A move clears the old slot before it fills the new one.
@@ -419,6 +420,10 @@ MUTANTS = {
     "LENT_UNCOUNTED": [("lending.c", "	l->bytes -= p->bytes;\n", "")],
     # The frame is as long as if the loan were in it.
     "LENT_TWICE": [("ip_out.c", "L4_AT6 + l4_len - lent,", "L4_AT6 + l4_len,")],
+    # A stack that ends keeps its free frames, or those that the port did not send.
+    "END_KEEPS_CACHE": [("tx_queue.c", "	port->ops->drop(port, net->frame_cache.frame, net->frame_cache.count);\n", "")],
+    "END_KEEPS_QUEUE": [("tx_queue.c", "		port->ops->drop(port, out->burst[at / BURST_MAX].frame,\n				left < BURST_MAX ? left : BURST_MAX);\n",
+                         "		(void)left;\n")],
     "TIER_UNPINNED": [("evict.c", "	store_pin(it);\n", ""), ("evict.c", "		store_unpin(item_at(sc->store, v->ref));\n", "		{}\n"),
                       ("evict.c", "	store_unpin(item_at(sc->store, ref));\n", "")],
     # An item that the tier will take later is evicted without it; a sleeping core keeps its offer.
@@ -592,6 +597,8 @@ MUTANTS = {
     "RELAY_NO_PARTS": [("front_relay.c", "	l->relay_parts += request", "	l->relay_parts += 0 * request")],
     "RELAY_KEEPS_OTHERS": [("front_lane.c", "return read != NULL &&\n\t       (read == request ||", "return true || (read != NULL ||")],
     "RELAY_CUTS_LINES": [("pending_arrivals.c", "		next_waits_anew(sv, v->reader);\n", "		(void)next_waits_anew;\n")],
+    # A lane that has acted is not noted as due again.
+    "LANE_DUE_UNNOTED": [("front.c", "\t\tfront_lane_due_note(l);\n", "\t\telse\n\t\t\tfront_lane_due_note(l);\n")],
     "SLOW_VALUE_FAILS": [("front.c", "request->ticket == ticket && front_request_is_coming(request)", "false")],
     # ECN (lib/tcp/ECN.md): the handshake; what is marked; echoes; answers; DCTCP.
     "ECN_ANY_SYN": [("tcp_ecn.c", "(a->seg.flags & ECN_SETUP) != ECN_SETUP)", "(a->seg.flags & ECN_SETUP) == 0)")],
@@ -623,7 +630,7 @@ MUTANTS = {
     "HYSTART_NEVER": [("tcp_cc.c", "first ? hystart(c, rtt_us) : 1;", "first && false ? hystart(c, rtt_us) : 1;")],
     "HYSTART_STAYS": [("tcp_cc.c", "		h->css_rounds = 0;\n	} else if", "	} else if")],
     # All pieces of a value are queued at once; a source above its share is judged as late as any other.
-    "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > conn_sendable_max(c)) {", "if (c->tx.bytes > CONN_SENDQ_LEAST && c->tx.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (queue_may_take(pieces, &t->places[c->slot].pieces, c, c->tx.pieces))\n", "	if (pieces->left > 0)\n")],
+    "PIECES_ALL_AT_ONCE": [("tcp_api.c", "if (q.bytes > CONN_SENDQ_LEAST && q.bytes > conn_sendable_max(q.c)) {", "if (q.bytes > CONN_SENDQ_LEAST && q.bytes > (1u << 30)) {"), ("tcp_api.c", "	if (queue_may_take(&t->pool.pieces, &t->places[q.c->slot].pieces, q.c, q.pieces))\n", "	if (t->pool.pieces.left > 0)\n")],
     # A connection within its share only waits for each ACK; queues behind a closed window grow in a shortage; all are reset at once.
     "CHUNKS_NOT_LENT": [("tcp_api.c", "	       (c->tries == 0 && budget_may_borrow(b, held, 1));", "	       (held == 0 && budget_may_borrow(b, held, 1));")],
     "CHUNKS_BEYOND_WINDOW": [("tcp_evict.c", "t->pool.chunks.is_short ? 0 : CONN_SENDQ_LEAST;", "CONN_SENDQ_LEAST;")],
@@ -654,6 +661,9 @@ MUTANTS = {
     # A handshake has a place from its first byte on; nobody yields one.
     "TLS_HALF_A_RECORD": [("tls_conns.c", "	return conn_has_ended(wire) || tls_hello_is_whole(conn_peek(wire), conn_unread(wire));", "	return conn_has_ended(wire) || conn_unread(wire) > 0;")],
     "TLS_NO_YIELD": [("tls_handshakes.c", "	return tc->places.left > 0 || !list_empty(&tc->unproven) || answered_may_yield(tc);", "	return tc->places.left > 0 || (tc == NULL && answered_may_yield(tc));")],
+    # A pipe's bytes are not its wire's; a visit counts frames, which leaves some unread, and no wire borrows for them.
+    "PIPE_OF_ITS_OWN": [("tcp_api.c", "	const struct peer_queue q = peer_queue_of(t, c);\n	const uint32_t of_wire", "	const struct peer_queue q = {c, c->tx.bytes, c->tx.chunks, c->tx.pieces};\n	const uint32_t of_wire")],
+    "TLS_FRAMES_FEW": [("tls_conns.c", "for (uint32_t i = 0; i < PIECES_READ_MAX && tc->records < most &&", "for (uint32_t i = tc->records; i < most &&"), ("tls_conns.c", "		conn_pipe_postpone(wire);\n", "		(void)wire;\n")],
     "TLS_RECORDS_ALL": [("tls_conns.c", " || tc->records >= TLS_RECORDS_A_TURN;", ";")],
     "TLS_RECORDS_MANY": [("tls_conns.c", "PIECES_READ_MAX : TLS_RECORDS_FEW;", "PIECES_READ_MAX : PIECES_READ_MAX;")],
     "TLS_OLDEST_FIRST": [("tls_handshakes.c", "oldest->deferred_ns + TLS_IN_ORDER_NS)", "oldest->deferred_ns + 1000 * TLS_IN_ORDER_NS)")],
@@ -686,7 +696,7 @@ MUTANTS = {
     "NEWCOMERS_ASK": [("pending_order.c", "!pending_newcomer_asks(sv, ss)) {", "!pending_newcomer_asks(sv, ss) && false) {")],
     # Clients that read one value and no more return as fast as they are reset; ACKs that are under way are not waited for.
     "UNREAD_RESETS_FAST": [("pending_unread.c", "#define UNREAD_EACH_NS       (4 * NS_PER_MS)", "#define UNREAD_EACH_NS       NS_PER_MS")],
-    "UNREAD_SILENT_IS_FULL": [("pending_unread.c", "bool full = conn_peer_is_full(ss->conn);", "bool full = true;")],
+    "UNREAD_SILENT_IS_FULL": [("pending_unread.c", "bool full = conn_peer_is_full(sv->stack, ss->conn);", "bool full = true;")],
     # Partial lines of others take the read buffers of requests that wait for a backend.
     "PENDING_BESIDE_LINES": [("pending_order.c", "sv->read_bufs_used - sv->read_buf_places.holders;", "sv->read_bufs_used;")],
     # The context that was begun first yields, though its fragments arrive; or a newcomer finds none.

@@ -90,12 +90,13 @@ class Box:
     def start_routing(self):
         """The daemon with the operator's file, and the hook beside it."""
         text, (bird, frr) = blocks(), blocks()["lines"]
+        noted = f"echo \"$(date +%s.%6N) $*\" >>{self.folder}/hook"
         if self.number == 1:
             self.daemon = Bird(self.folder / "bird", self.enter, self.named(text["bird"]))
-            ask, lines = f"birdc() {{ {BIRDC} -s {self.daemon.socket} \"$@\"; }}\n", functions(bird)
+            ask, lines = f"birdc() {{ {noted}; {BIRDC} -s {self.daemon.socket} \"$@\"; }}\n", functions(bird)
         else:
             self.daemon = Frr(self.folder / "frr", self.enter, self.named(text["frr"]))
-            ask = f"vtysh() {{ command vtysh --vty_socket {self.daemon.folder} --config_dir {self.daemon.folder} \"$@\"; }}\n"
+            ask = f"vtysh() {{ {noted}; command vtysh --vty_socket {self.daemon.folder} --config_dir {self.daemon.folder} \"$@\"; }}\n"
             lines = functions(frr)
         hook = text["hook"].replace("clockoo ready --config /etc/clockoo/clockoo.yaml",
                                     f"{self.program} ready --config {self.config} --pidfile {self.folder}/pid")
@@ -119,14 +120,19 @@ class Box:
 
 # zebra of FRR 8.4 does not restore a nexthop object that the kernel removed with its link, so this router has none.
 ROUTER = """no zebra nexthop kernel enable
+log stdout debugging
+log timestamp precision 6
+debug bfd peer
 router bgp 65000
+ bgp log-neighbor-changes
  no bgp ebgp-requires-policy
 %s address-family ipv4 unicast
   maximum-paths 2
 bfd
 %s"""
 NEIGHBOUR = " neighbor {0} remote-as 65001\n neighbor {0} bfd\n neighbor {0} timers connect 1\n neighbor {0} graceful-restart-disable\n"
-BFD_PEER = " peer {0}\n  detect-multiplier 3\n  receive-interval {1}\n  transmit-interval {1}\n"
+BFD_MULTIPLIER = 3
+BFD_PEER = f" peer {{0}}\n  detect-multiplier {BFD_MULTIPLIER}\n  receive-interval {{1}}\n  transmit-interval {{1}}\n"
 
 
 class Rack:
@@ -138,6 +144,7 @@ class Rack:
             self.stack = self.stack.pop_all()
 
     def build(self, program, folder, bfd_ms, drain_s):
+        self.bfd_waits_s = BFD_MULTIPLIER * bfd_ms / 1000
         self.router, self.client = Peer(), Peer()
         for one in (self.router, self.client):
             self.stack.callback(one.close)

@@ -1,6 +1,6 @@
 /*
- * access.c - lists of networks become a table, on the heap: a reload may bring a longer list
- * than the start had.
+ * access.c - makes a table of two lists of networks. The table is on the heap, since a reload may
+ * bring a longer list than the start had.
  */
 #include "access.h"
 #include "config/net_list.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads both lists into the same array, one after the other. */
+/* Reads both lists into one array: those of network.allow first. */
 static bool
 read_lists(struct access_lists *lists, struct config_net *nets, const struct config *cfg,
 	   struct error *err)
@@ -33,8 +33,7 @@ read_lists(struct access_lists *lists, struct config_net *nets, const struct con
 	return true;
 }
 
-/* A network that occurs twice in one list counts once; one that occurs in both lists is an error.
- */
+/* Merges equal networks of one list. Fails if a network is in both lists. */
 static bool
 unite(struct access_lists *lists, struct error *err)
 {

@@ -1,5 +1,6 @@
 /*
- * own_addrs.c - a list of addresses and routes becomes a table, which the cores exchange whole.
+ * own_addrs.c - makes a table of a list of addresses and routes. The cores replace the whole table
+ * at once.
  */
 #include "own_addrs.h"
 #include "net/neigh_table.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The arrays that a spec points at. */
+/* Storage for the arrays that a struct local_addrs_spec points to. */
 struct arrays {
 	struct local_addr addr[CONFIG_ADDRS_MAX];
 	struct static_route route[CONFIG_ROUTES_MAX];
@@ -44,7 +45,7 @@ spec_of(const struct own_addrs *a, const struct addr_list *list, struct arrays *
 	return spec;
 }
 
-/* Makes a table of the list after the one in use. False: no memory. */
+/* Makes the table that replaces a->now. False: no memory. */
 static bool
 make(struct own_addrs *a, const struct addr_list *list, struct own_table *to)
 {
@@ -104,7 +105,7 @@ own_addrs_change(struct own_addrs *a, struct addr_list *list)
 	return true;
 }
 
-/* Gives the cores a table of the list that waits. A list that there is no memory for waits on. */
+/* Gives the cores a table of a->next. Without memory for it the list waits for the next call. */
 static void
 replace(struct own_addrs *a, struct serve_shared *shared)
 {
@@ -157,7 +158,7 @@ own_addrs_words(const struct addr_list *list, char words[OWN_ADDRS_WORDS_BYTES])
 		 list->addr_count - v6, v6, list->route_count, list->route_count == 1 ? "" : "s");
 }
 
-/* Adds a group unless it is there: addresses that end alike share one. */
+/* Adds a multicast group unless the list has it: addresses with the same last 24 bits share one. */
 static void
 add_group(struct device_joins *joins, const struct ip_addr *group)
 {

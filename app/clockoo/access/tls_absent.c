@@ -1,5 +1,5 @@
 /*
- * tls_absent.c - -Z and --front-tls-ca of a program that was built without OpenSSL: refused.
+ * tls_absent.c - TLS of a program built without OpenSSL: refuses -Z and --front-tls-ca.
  */
 #include "tls_servers.h"
 

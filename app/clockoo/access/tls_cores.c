@@ -1,5 +1,5 @@
 /*
- * tls_cores.c - certificates of all cores, by OpenSSL.
+ * tls_cores.c - loads the certificates by OpenSSL and gives them to the cores.
  */
 #include "tls_cores.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SEEN_TRIES   100u /* attempts until all cores have seen the certificates in use */
+#define SEEN_TRIES   100u /* waits of SEEN_WAIT_NS until all cores use the newest certificates */
 #define SEEN_WAIT_NS 10000000l
 
 struct tls_cores {
@@ -126,7 +126,7 @@ tls_heap_max(const struct config *cfg)
 
 	if (!cfg->tls.on)
 		return (struct tls_heap){0};
-	/* A connection in its handshake does not count in conns_max yet. */
+	/* conns_max does not count connections during their handshake. */
 	h.handshakes = most < cfg->conns_max ? (uint32_t)most : cfg->conns_max;
 	h.all = (uint64_t)h.handshakes * h.handshake_bytes +
 		(uint64_t)cfg->conns_max * h.conn_bytes;
@@ -149,7 +149,7 @@ tls_cores_build(struct tls_cores *tls, struct region *region, const struct tls_p
 							tls_counter_names, tls_counters(conns)}));
 }
 
-/* Waits until every core uses the last certificates. False after SEEN_TRIES. */
+/* Waits until every core uses the newest certificates. False after SEEN_TRIES. */
 static bool
 wait_until_settled(const struct tls_cores *tls)
 {

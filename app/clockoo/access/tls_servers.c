@@ -1,5 +1,5 @@
 /*
- * tls_servers.c - the issuers of all cores, by OpenSSL.
+ * tls_servers.c - loads the trusted issuers by OpenSSL and gives them to the cores.
  */
 #include "tls_servers.h"
 
@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define OPTION        "--front-tls-ca"
-#define SETTLE_TRIES  100u /* attempts until all cores have seen the issuers in use */
+#define SETTLE_TRIES  100u /* waits of SETTLE_NS until all cores use the newest issuers */
 #define SETTLE_NS     10000000l
 #define SESSION_BYTES 8192u /* heap of a session with its certificates */
 
@@ -118,7 +118,7 @@ tls_servers_build(struct tls_servers *ts, struct region *region, const struct tl
 							tls_link_counters(links)}));
 }
 
-/* Waits until every core uses the last issuers. False after SETTLE_TRIES. */
+/* Waits until every core uses the newest issuers. False after SETTLE_TRIES. */
 static bool
 wait_for_cores(const struct tls_servers *ts)
 {

@@ -1,12 +1,12 @@
 /*
- * tls_servers.h - TLS of a front to its servers (front.tls_ca): the issuers of their certificates,
- * one tls_links a core.
+ * tls_servers.h - TLS from a front to its servers: the issuers whose certificates it trusts
+ * (front.tls_ca), and one struct tls_links per core.
  *
- * Owner:  the appliance. The file is read at start, before privileges are dropped, and at each
- *         reload as the user that it runs as.
- * Thread: the control thread, but for tls_servers_build before any core turns.
- * Errors: faults of the file, on one line that begins with the option. A reload with a wrong file
- *         keeps the former issuers.
+ * Owner:  the appliance. The start reads the file before it drops privileges. A reload reads it as
+ *         the user that the process runs as.
+ * Thread: the control thread; but main calls tls_servers_build before any core turns.
+ * Errors: one line that begins with the option. A reload that finds a fault keeps the former
+ *         issuers.
  */
 #ifndef CLOCKOO_TLS_SERVERS_H
 #define CLOCKOO_TLS_SERVERS_H
@@ -16,22 +16,25 @@
 
 struct tls_servers;
 
-/* Reads and checks the file, and keeps nothing. False with a reason in err. */
+/* Checks that the file can be loaded. False with the reason in err. */
 bool tls_servers_check(const struct config *cfg, struct error *err);
-/* Loads the issuers. *ts is NULL if servers are spoken to in the clear. */
+/* Loads the issuers. Without front.tls_ca *ts is NULL. */
 bool tls_servers_begin(struct tls_servers **ts, const struct config *cfg, struct error *err);
-/* Returns the pipes of one core, which are slots beside those of its wires; 0 without TLS. */
+/* Returns the TLS pipes of one core. The front needs a slot for each, beside those of its wires. 0
+ * without TLS. */
 uint32_t tls_servers_pipes(const struct config *cfg, const struct front_settings *front);
-/* Returns the bytes of one core; 0 without TLS. */
+/* Returns the bytes of one core's region that TLS to servers takes; 0 without TLS. */
 size_t tls_servers_core_bytes(const struct config *cfg, const struct front_settings *front);
-/* Returns the most heap that OpenSSL takes, with all connections amid their handshakes. */
+/* Returns the most heap that OpenSSL takes, in bytes: every connection amid its handshake. */
 uint64_t tls_servers_heap_max(const struct config *cfg, const struct front_settings *front);
-/* Makes a core's layer, after its front, and registers its counters. */
+/* Makes a core's TLS layer and registers its counters. The core's front must exist. */
 void tls_servers_build(struct tls_servers *ts, struct region *region, const struct tls_place *at,
 		       const struct front_settings *front, struct telemetry *telemetry);
-/* Reads the file again, and prints the result. True once every core uses it. */
+/* Reads the file again and prints the result. Waits until all cores use the new issuers; true if
+ * they do. */
 bool tls_servers_reload(struct tls_servers *ts, const struct config *cfg);
-/* Frees what OpenSSL has, when no core turns any more, and while the cores' memory is there. */
+/* Frees the memory that OpenSSL has allocated. Called when no core turns any more and before the
+ * cores' regions are freed. */
 void tls_servers_end(struct tls_servers *ts);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * users.c - the users of -Y: read from the file, handed to serve as a whole.
+ * users.c - reads the users of the file that -Y names, and gives them to the cores.
  */
 #include "users.h"
 #include "paths.h"
@@ -14,7 +14,8 @@ static_assert((int)AUTH_READ == MC_ROLE_READ && (int)AUTH_ADMIN == MC_ROLE_ADMIN
 static_assert(AUTH_USERS_MAX <= SERVE_USERS_MAX && AUTH_USER_BYTES <= SERVE_USER_BYTES,
 	      "serve takes whatever the file may hold");
 
-/* Returns the file's name. memcached's SASL build takes it from the environment. */
+/* Returns the name of the users' file. With -S the environment names it, as for memcached's SASL
+ * build. */
 static const char *
 file_of(const struct config *cfg)
 {

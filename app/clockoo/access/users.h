@@ -1,9 +1,9 @@
 /*
- * users.h - the users of -Y: read at start, and again on SIGHUP.
+ * users.h - the users who may log in (-Y, -S): read at start and at each SIGHUP.
  *
- * Shape:  the file's users are given to serve as a whole; a file with an error changes nothing.
- *         With neither -Y nor -S there is no file and no authentication.
- * Thread: users_begin by main, the others by the control thread.
+ * Shape:  the cores get the users of the file as one table. A file with an error changes nothing.
+ *         Without -Y and -S there is no file and no authentication.
+ * Thread: main calls users_begin; the control thread calls the others.
  */
 #ifndef CLOCKOO_USERS_H
 #define CLOCKOO_USERS_H
@@ -17,19 +17,20 @@
 struct users {
 	char path[USERS_PATH_BYTES]; /* absolute; empty = no authentication */
 	struct auth_users now;
-	bool pending; /* users wait for a core that has not seen the previous ones yet */
+	bool pending; /* now waits for a core that has not taken the previous users yet */
 };
 
-/* True if others can read the file. file: set to the configured one, or NULL. */
+/* True if every user of the machine can read the file. *file is the file's name, or NULL if none is
+ * configured. */
 bool users_file_is_open(const struct config *cfg, const char **file);
 
-/* Reads the file, and warns on stderr if others can read it. */
+/* Reads the file. Warns on stderr if every user of the machine can read it. */
 bool users_begin(struct users *u, const struct config *cfg, struct error *err);
 
-/* Reads the file again; a fault in it becomes a line on stderr. */
+/* Reads the file again. A fault becomes a line on stderr and changes nothing. */
 void users_reload(struct users *u);
 
-/* Gives pending users to the cores, if they are ready for them. */
+/* Gives pending users to the cores once all of them use the previous ones. Called at each tick. */
 void users_apply(struct users *u, struct serve_shared *shared);
 
 #endif

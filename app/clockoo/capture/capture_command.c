@@ -1,6 +1,6 @@
 /*
- * capture_command.c - `clockoo capture`: its options, the file, and the messages of the
- * appliance.
+ * capture_command.c - `clockoo capture`: reads the options, asks the appliance for frames, and
+ * writes them to the file.
  */
 #include "capture_command.h"
 #include "capture_filter.h"
@@ -22,7 +22,7 @@
 	"[--size BYTES] [--file-prefix NAME] [--config FILE]"
 #define FILE_MODE      0600
 #define KILLED         130
-#define ANSWER_WAIT_MS 10000 /* for each message; the appliance reads its rings more often */
+#define ANSWER_WAIT_MS 10000 /* for each message; the appliance sends more often */
 
 struct words {
 	const char *file, *prefix, *config;
@@ -33,8 +33,8 @@ struct words {
 struct session {
 	const struct words *words;
 	int socket, file, signals;
-	bool own_file; /* the file was made here and is no pipe */
-	bool asked;    /* the end was requested */
+	bool own_file; /* this command created the file, and it is no pipe */
+	bool asked;    /* the appliance was asked to end the capture */
 	uint64_t written;
 	struct capture_summary sum;
 	uint8_t message[CAPTURE_MESSAGE_BYTES];
@@ -76,7 +76,8 @@ filter_add(struct words *w, const char *word, struct error *err)
 			      sizeof w->filter - 1);
 }
 
-/* True if the option takes a number; *number is where it is stored. */
+/* True if the option takes a number. limits: its least and greatest value. *which: its index, for
+ * number_set(). */
 static bool
 is_number_option(const char *word, uint64_t limits[2], uint32_t *which)
 {
@@ -170,7 +171,7 @@ words_read(struct words *w, int argc, char **argv, struct error *err)
 	return w->filter[0] == '\0' || capture_filter_compile(&w->request, w->filter, err);
 }
 
-/* Takes the file prefix from the configuration file, unless one is given. */
+/* Finds the file prefix: the given one, or that of the configuration file. */
 static bool
 prefix_find(struct words *w, char prefix[CONFIG_NAME_BYTES], const char *default_config,
 	    struct error *err)
@@ -218,7 +219,8 @@ file_open(struct session *s, struct error *err)
 					   : "");
 }
 
-/* Writes blocks to the file. A block that was written in part is cut off again. */
+/* Writes blocks to the file. If the disk takes only a part, the file is cut back to whole
+ * blocks. */
 static bool
 file_write(struct session *s, size_t bytes, struct error *err)
 {
@@ -244,7 +246,7 @@ file_write(struct session *s, size_t bytes, struct error *err)
 	return false;
 }
 
-/* ---- what the appliance says ---- */
+/* ---- messages of the appliance ---- */
 
 static bool
 message_take(struct session *s, size_t bytes, bool *over, struct error *err)
@@ -268,8 +270,8 @@ message_take(struct session *s, size_t bytes, bool *over, struct error *err)
 	}
 }
 
-/* Requests the end at the first signal, so that captured frames still arrive. The second signal
- * ends the command. */
+/* Handles a signal. The first one asks the appliance for the end, so that frames already captured
+ * still arrive. The second one ends the command. */
 static void
 signal_take(struct session *s)
 {
@@ -286,7 +288,7 @@ signal_take(struct session *s)
 static bool
 messages_take(struct session *s, struct error *err)
 {
-	/* A capture without frames sends no message until it ends. */
+	/* The appliance may send nothing until the capture ends, if no frame matches. */
 	const int64_t wait_ms = (int64_t)s->words->request.seconds * 1000 + ANSWER_WAIT_MS;
 	bool over = false;
 
@@ -302,7 +304,8 @@ messages_take(struct session *s, struct error *err)
 		if (n < 0 || files[0].revents == 0)
 			continue;
 		got = recv(s->socket, s->message, sizeof s->message, 0);
-		if (got < 0 && errno == ECONNRESET) /* reported once, ahead of the last message */
+		/* The kernel reports it once, before the last message. */
+		if (got < 0 && errno == ECONNRESET)
 			got = recv(s->socket, s->message, sizeof s->message, 0);
 		if (got <= 0)
 			return error_set(err, "capture: the appliance has ended it: %s",
@@ -340,11 +343,11 @@ capture(struct session *s, const char *prefix, struct error *err)
 	if (s->signals < 0)
 		return error_set(err, "capture: signalfd: %s", strerror(errno));
 	if (send(s->socket, r, capture_request_bytes(r->insn_count), MSG_NOSIGNAL) < 0 &&
-	    errno != EPIPE) /* a refusal: its reason can be read */
+	    errno != EPIPE) /* after a refusal the appliance's reason can still be read */
 		return error_set(err, "capture: %s", strerror(errno));
 	if (!messages_take(s, err))
 		return false;
-	/* close() reports errors that the disk has delayed. */
+	/* close() reports write errors that the kernel found later. */
 	return !s->own_file || close(dup(s->file)) == 0 ||
 	       error_set(err, "capture: %s: %s", s->words->file, strerror(errno));
 }

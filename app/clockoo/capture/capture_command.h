@@ -1,9 +1,10 @@
 /*
- * capture_command.h - `clockoo capture`: asks a running appliance for frames, and writes the file.
+ * capture_command.h - `clockoo capture`: gets frames of a running appliance and writes them to a
+ * file.
  *
  * Thread: main.
- * Errors: one line on stderr; exit status 64 for wrong options, 1 for other faults. After a
- *         failure the file keeps its whole blocks; an empty file is removed.
+ * Errors: one line on stderr. The exit status is 64 for wrong options and 1 for other faults. After
+ *         a fault the file has whole blocks only; an empty file is removed.
  */
 #ifndef CLOCKOO_CAPTURE_COMMAND_H
 #define CLOCKOO_CAPTURE_COMMAND_H

@@ -1,5 +1,5 @@
 /*
- * capture_filter.c - filters of clockoo capture: compiled, judged and run by libpcap.
+ * capture_filter.c - filters of `clockoo capture`, by libpcap.
  */
 #include "capture_filter.h"
 
@@ -13,8 +13,8 @@ static_assert(sizeof(struct capture_insn) == sizeof(struct bpf_insn) &&
 
 #define BOTH(code) (code) | BPF_K, (code) | BPF_X
 
-/* True for the instructions that libpcap executes. At any other it aborts the program, and its own
- * check accepts some of those. */
+/* True if libpcap can execute this instruction. libpcap's own check accepts some that it cannot: on
+ * such a one it aborts the program. */
 static bool
 is_known(uint16_t code)
 {
@@ -62,8 +62,8 @@ is_known(uint16_t code)
 	return false;
 }
 
-/* False for a jump backwards, which libpcap's check accepts for protochain: such a program may not
- * end. */
+/* False if some jump leads backwards, so that the filter might not end. libpcap's check accepts
+ * such jumps for protochain. */
 static bool
 goes_forward(const struct capture_insn *insns, uint32_t count)
 {
@@ -74,8 +74,8 @@ goes_forward(const struct capture_insn *insns, uint32_t count)
 	return true;
 }
 
-/* Checks the program by pcap_setfilter() on a file without frames. A direct call of bpf_validate()
- * would find DPDK's function of that name. */
+/* True if libpcap accepts the filter. Uses pcap_setfilter() on an empty capture, since
+ * bpf_validate() would call DPDK's function of that name. */
 static bool
 libpcap_takes(const struct capture_insn *insns, uint32_t count)
 {
@@ -86,7 +86,7 @@ libpcap_takes(const struct capture_insn *insns, uint32_t count)
 					  .linktype = DLT_EN10MB};
 	struct bpf_program program = {
 		.bf_len = count,
-		.bf_insns = (struct bpf_insn *)(void *)(uintptr_t)insns, /* copied */
+		.bf_insns = (struct bpf_insn *)(void *)(uintptr_t)insns, /* libpcap copies them */
 	};
 	char words[PCAP_ERRBUF_SIZE];
 	FILE *file = fmemopen(&header, sizeof header, "rb");

@@ -1,12 +1,13 @@
 /*
  * capture_filter.h - filters in pcap's language, by libpcap.
  *
- * The client compiles, so host names are looked up there and libpcap's parser never runs in the
- * server. The server checks that what it received is a program that ends.
+ * The client compiles the filter: it looks host names up, and libpcap's parser never runs in the
+ * server. The server checks that the received program ends.
  *
- * Thread: compile by one thread at a time; the others are pure.
+ * Thread: one thread at a time compiles; the other functions are pure.
  * Errors: struct error, one line. A program built without libpcap refuses each filter.
- * Bounds: CAPTURE_INSNS_MAX instructions, each run once a frame at most: jumps go forward.
+ * Bounds: CAPTURE_INSNS_MAX instructions. Jumps go forward, so a frame runs each of them once at
+ *         most.
  */
 #ifndef CLOCKOO_CAPTURE_FILTER_H
 #define CLOCKOO_CAPTURE_FILTER_H
@@ -15,8 +16,8 @@
 
 bool capture_filter_compile(struct capture_request *to, const char *text, struct error *err);
 bool capture_filter_is_valid(const struct capture_insn *insns, uint32_t count);
-/* Runs the filter on a frame, for struct capture_rule. filter: a struct capture_request whose
- * instructions are valid. */
+/* Runs the filter on a frame; fits struct capture_rule. filter is a struct capture_request with
+ * valid instructions. */
 bool capture_filter_match(const void *filter, const uint8_t *data, uint32_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * capture_filter_absent.c - filters of a program that was built without libpcap: refused.
+ * capture_filter_absent.c - filters of a program built without libpcap: refuses each.
  */
 #include "capture_filter.h"
 

@@ -1,6 +1,6 @@
 /*
- * capture_service.c - checks who may capture, makes the rings, and sends their frames in order of
- * time.
+ * capture_service.c - checks that a client may capture, makes the rings, and sends their frames,
+ * oldest first.
  */
 #include "capture_service.h"
 #include "base/time_units.h"
@@ -18,30 +18,31 @@
 
 enum state {
 	IDLE,
-	ASKED, /* a client is connected; its request has not arrived */
+	ASKED, /* a client is connected and has not sent its request */
 	RUNS,
-	ENDS, /* cores were asked to leave */
-	LEFT, /* the cores have left; the rings' frames and the end remain to be sent */
-	LOST, /* the client has disconnected; the cores have yet to leave */
+	ENDS, /* the cores were asked to leave the capture */
+	LEFT, /* the cores have left; the last frames and the summary are not sent yet */
+	LOST, /* the client has disconnected, and some core has not left yet */
 };
 
 struct capture_service {
 	struct capture_from from;
 	int listener, client;
 	enum state state;
-	uint64_t due_ns; /* when this state times out */
-	uid_t starter;
+	uint64_t due_ns; /* of CLOCK_MONOTONIC; when the present state times out */
+	uid_t starter;   /* the user who started the appliance */
 	struct capture_request request;
 	struct capture_rule rule;
-	struct capture *rings[2 * CORES_MAX];
+	struct capture *rings[2 * CORES_MAX]; /* one per queue of each NIC */
 	uint32_t ring_count;
-	struct region memory;
-	uint64_t begun_ns; /* on the cores' clock */
-	uint64_t frames, bytes, ended_ns;
-	enum capture_reason reason;
-	bool full; /* no further frame is sent: --count or --size is reached */
-	bool summed;
-	size_t used; /* bytes of the message */
+	struct region memory;        /* of the rings */
+	uint64_t begun_ns, ended_ns; /* of the capture, on the cores' clock */
+	uint64_t frames;             /* put into messages */
+	uint64_t bytes;              /* sent to the client */
+	enum capture_reason reason;  /* why the capture has ended */
+	bool full;                   /* --count or --size is reached: no further frame is sent */
+	bool summed;                 /* the statistics are in the message, or sent */
+	size_t used;                 /* bytes of message */
 	uint8_t message[CAPTURE_MESSAGE_BYTES];
 };
 
@@ -69,7 +70,7 @@ client_close(struct capture_service *s)
 	s->client = -1;
 }
 
-/* Asks for the largest send buffer that the kernel gives. */
+/* Asks the kernel for CAPTURE_SEND_BYTES, so that the client may pause without losing frames. */
 static void
 send_room_make(int fd)
 {
@@ -87,7 +88,7 @@ clients_accept(struct capture_service *s, uint64_t now_ns)
 
 		if (fd < 0)
 			return;
-		/* Frames contain all traffic of clients, passwords included. */
+		/* Frames have all that clients send, passwords too. */
 		if (!command_socket_lets_in(fd, s->starter)) {
 			command_socket_refuse(
 				fd, "only root and the user who started the appliance may capture");
@@ -126,7 +127,8 @@ ring_bytes(uint32_t rings)
 	return bytes;
 }
 
-/* Returns the port of a ring: queue by queue of the first NIC, then of the bond's second member. */
+/* Returns the port of a ring. The rings are those of the first NIC's queues, then those of the
+ * bond's second NIC. */
 static struct port *
 port_of(const struct capture_service *s, uint32_t ring)
 {
@@ -136,7 +138,8 @@ port_of(const struct capture_service *s, uint32_t ring)
 				: &s->from.other->ports[ring - d->queues].port;
 }
 
-/* Makes the rings. capture_create touches their pages here: a core would wait for each one. */
+/* Makes a ring for each queue. capture_create() touches all their pages: a core that touched one
+ * first would wait for the kernel. */
 static bool
 rings_take(struct capture_service *s)
 {
@@ -266,7 +269,7 @@ rings_give_back(struct capture_service *s)
 
 /* ---- frames ---- */
 
-/* Returns the ring with the oldest frame before until_ns, NULL if there is none. */
+/* Returns the ring whose next frame is the oldest one before until_ns; NULL: no such frame. */
 static struct capture *
 oldest(const struct capture_service *s, uint64_t until_ns)
 {
@@ -283,7 +286,8 @@ oldest(const struct capture_service *s, uint64_t until_ns)
 	return found;
 }
 
-/* Adds a frame to the message. False if the message is full or the capture has all its frames. */
+/* Adds the ring's next frame to the message. False if the message is full, or the capture has
+ * reached its limit. */
 static bool
 frame_put(struct capture_service *s, struct capture *ring)
 {
@@ -315,7 +319,7 @@ frame_put(struct capture_service *s, struct capture *ring)
 	return true;
 }
 
-/* Fills the message with frames. False if more remain for the next message. */
+/* Fills the message. False if frames remain for another message. */
 static bool
 frames_put(struct capture_service *s)
 {
@@ -329,14 +333,14 @@ frames_put(struct capture_service *s)
 	return true;
 }
 
-/* True if the client is connected but has not yet taken the message. */
+/* True if a send failed only because the client has not read its earlier messages. */
 static bool
 is_to_wait(void)
 {
 	return errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
 }
 
-/* Sends the message. False if the client has not taken it, or has disconnected. */
+/* Sends the message. False if the client has not read its earlier messages, or has disconnected. */
 static bool
 message_send(struct capture_service *s, uint64_t now_ns)
 {
@@ -377,7 +381,7 @@ stats_put(struct capture_service *s)
 	s->summed = true;
 }
 
-/* Sends the summary. False if the client has not taken it yet. */
+/* Sends the summary. False: try again later. */
 static bool
 summary_send(const struct capture_service *s)
 {
@@ -392,7 +396,7 @@ summary_send(const struct capture_service *s)
 	       !is_to_wait();
 }
 
-/* Sends the remaining frames, then the statistics. True once all are sent. */
+/* Sends the remaining frames and then the statistics. True once all of it is sent. */
 static bool
 last_send(struct capture_service *s, uint64_t now_ns)
 {
@@ -408,7 +412,7 @@ last_send(struct capture_service *s, uint64_t now_ns)
 	return false;
 }
 
-/* True if the client wants the end: its side is shut down, or it has sent an unexpected message. */
+/* True if the client asks for the end: it has shut its side down, or sent a second message. */
 static bool
 client_wants_the_end(const struct capture_service *s)
 {
@@ -418,7 +422,7 @@ client_wants_the_end(const struct capture_service *s)
 	return got >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-/* Sends what the rings have. True if they may have more. */
+/* Sends frames of the rings, CAPTURE_MESSAGES messages at most. True if the rings may have more. */
 static bool
 frames_send(struct capture_service *s, uint64_t now_ns)
 {
@@ -491,7 +495,8 @@ capture_service_run(struct capture_service *s, uint64_t now_ns)
 	return captured_run(s, now_ns);
 }
 
-/* Ends the capture and sends what it can. The rings stay, since cores may still write to them. */
+/* Ends the capture and sends as much as the client takes at once. The rings stay, since cores may
+ * still write to them. */
 void
 capture_service_stop(struct capture_service *s)
 {

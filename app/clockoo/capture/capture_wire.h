@@ -1,13 +1,13 @@
 /*
  * capture_wire.h - messages between `clockoo capture` and a running appliance.
  *
- * They pass over the command's socket (command_socket.h). The client sends one request, then the
- * server sends messages: a byte of enum capture_word and its contents. A client shuts its side down
- * to ask for the end.
+ * Messages pass over the command's socket (command_socket.h). The client sends one request. The
+ * server then sends messages: each is a byte of enum capture_word and its contents. The client asks
+ * for the end by shutting its side down.
  *
- * Units:  seconds, bytes of the file, bytes of a frame.
- * Errors: a request that is not of this shape is refused in one line.
- * Bounds: below; messages of CAPTURE_MESSAGE_BYTES.
+ * Units:  bytes of the file or of a frame; seconds.
+ * Errors: the server refuses a malformed request in one line.
+ * Bounds: the limits below; a message has CAPTURE_MESSAGE_BYTES at most.
  */
 #ifndef CLOCKOO_CAPTURE_WIRE_H
 #define CLOCKOO_CAPTURE_WIRE_H
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define CAPTURE_COMMAND       "capture"
-#define CAPTURE_MAGIC         0x636c6b32u /* differs for each form of struct capture_request */
+#define CAPTURE_MAGIC         0x636c6b32u /* changes with struct capture_request */
 #define CAPTURE_MESSAGE_BYTES (64u << 10)
 #define CAPTURE_INSNS_MAX     512u
 #define CAPTURE_FILTER_BYTES  256u
@@ -39,11 +39,13 @@ struct capture_insn {
 
 struct capture_request {
 	uint32_t magic;
-	uint32_t snap, seconds;
-	uint32_t insn_count;               /* 0: every frame matches */
-	uint64_t count;                    /* frames; 0: no limit */
-	uint64_t size;                     /* of the file */
-	char filter[CAPTURE_FILTER_BYTES]; /* the filter's text, for the file; NUL-terminated */
+	uint32_t snap; /* bytes kept of each frame */
+	uint32_t seconds;
+	uint32_t insn_count; /* 0: every frame passes */
+	uint64_t count;      /* frames; 0: no limit */
+	uint64_t size;       /* bytes of the file at most */
+	/* Text of the filter, written to the file; ends with a zero byte. */
+	char filter[CAPTURE_FILTER_BYTES];
 	struct capture_insn insns[CAPTURE_INSNS_MAX]; /* only insn_count of them are sent */
 };
 
@@ -59,11 +61,12 @@ enum capture_reason {
 	CAPTURE_BY_SECONDS,
 	CAPTURE_BY_SIZE,
 	CAPTURE_BY_CLIENT,
-	CAPTURE_BY_STOP, /* of the appliance */
+	CAPTURE_BY_STOP, /* the appliance stops */
 };
 
 struct capture_summary {
-	uint64_t frames, dropped, ns;
+	uint64_t frames, dropped;
+	uint64_t ns;     /* length of the capture */
 	uint32_t reason; /* enum capture_reason */
 	uint32_t unused;
 };
@@ -74,8 +77,8 @@ capture_request_bytes(uint32_t insn_count)
 	return offsetof(struct capture_request, insns) + insn_count * sizeof(struct capture_insn);
 }
 
-/* True if the first `bytes` of r are a request within all limits. capture_filter.h checks its
- * instructions. */
+/* True if r, received with this number of bytes, is within all limits. Its instructions need
+ * capture_filter_is_valid(), too. */
 static inline bool
 capture_request_is_good(const struct capture_request *r, size_t bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * bond_watch.c - one line for each change of a member.
+ * bond_watch.c - reports each change of a bond member in one line.
  */
 #include "bond_watch.h"
 #include "nic.h"

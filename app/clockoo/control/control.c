@@ -1,6 +1,5 @@
 /*
- * control.c - the control thread: signals, requests of clients, reload, link, clock, --live,
- * watchdog.
+ * control.c - the loop of the control thread.
  */
 #include "control.h"
 #include "bond_watch.h"
@@ -26,9 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_NS ((int64_t)NS_PER_S / 10) /* the delay after which a client's shutdown is seen */
-#define TICKS_S 10u                      /* ticks in a second */
-/* Twice the time between two looks at the cores for /healthz, if no service manager sets one. */
+#define TICK_NS ((int64_t)NS_PER_S / 10) /* a client's shutdown takes effect within it */
+#define TICKS_S 10u                      /* ticks per second */
+/* Time limit of heartbeats for /healthz, where no service manager sets one. The cores are checked
+ * every half of it. */
 #define PROBE_WATCHDOG_NS (20 * NS_PER_S)
 
 static uint64_t
@@ -37,7 +37,7 @@ monotonic_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Returns a pending signal, 0 if there is none. */
+/* Returns a pending signal, or 0. */
 static int
 signal_take(void)
 {
@@ -47,8 +47,8 @@ signal_take(void)
 	return sigtimedwait(&set, NULL, &none);
 }
 
-/* Waits for a signal, for a request of HTTP, capture or save, for an event of the port, or for
- * left_ns. */
+/* Waits for left_ns at most. Ends earlier at a signal, a request of HTTP, capture or save, or an
+ * event of the port. */
 static void
 wait_for_any(const struct control *c, int signals, int64_t left_ns)
 {
@@ -63,8 +63,8 @@ wait_for_any(const struct control *c, int signals, int64_t left_ns)
 	ppoll(files, n, &t, NULL);
 }
 
-/* Answers requests of HTTP and of commands, and acts on events of the port. True if there is more
- * to do. */
+/* Answers requests of HTTP, capture and save, and handles events of the port. True if
+ * another call has work at once. */
 static bool
 answer(struct control *c)
 {
@@ -75,7 +75,7 @@ answer(struct control *c)
 	return capture_service_run(c->capture, monotonic_ns()) || http;
 }
 
-/* Returns the signal that arrived before due_ns, or 0. Requests are answered meanwhile. */
+/* Answers requests until due_ns or a signal. Returns the signal, or 0. */
 static int
 wait_for_signal(struct control *c, int signals, int64_t due_ns)
 {
@@ -100,8 +100,8 @@ microseconds(struct timeval t)
 	return (uint64_t)t.tv_sec * US_PER_S + (uint64_t)t.tv_usec;
 }
 
-/* Announces our addresses after the link was down: it may now lead to another switch, which does
- * not know them. */
+/* Announces our addresses when the link is up again: it may lead to another switch, which does not
+ * know them. */
 static void
 watch_link(struct control *c, bool *was_up)
 {
@@ -127,7 +127,7 @@ say_drops(struct control *c, const struct admin_nic *nic, struct drop_alarm *ala
 			line.words, line.cure);
 }
 
-/* Reads the figures that only the port has, and passes them to `stats net`. */
+/* Passes counters that only the NIC has to `stats net`. */
 static void
 tell_nic(const struct control *c, struct admin_nic *nic)
 {
@@ -162,7 +162,7 @@ say_conflicts(const struct control *c, struct conflict_alarm *alarm)
 		fprintf(stderr, "clockoo: %s\n", line);
 }
 
-/* Warnings that are printed at most once a minute. */
+/* Warnings that appear once a minute at most. */
 struct alarms {
 	struct drop_alarm drops;
 	struct conflict_alarm conflicts;
@@ -200,8 +200,8 @@ each_second(struct control *c, struct live *live, struct alarms *alarms)
 		live_print(live);
 }
 
-/* Returns how long the service manager or a probe of /healthz waits for a heartbeat; 0: there is
- * neither. */
+/* Returns the time limit for heartbeats, set by the service manager or for probes of /healthz. 0:
+ * neither is used. */
 static uint64_t
 watchdog_ns(const struct control *c)
 {
@@ -210,8 +210,8 @@ watchdog_ns(const struct control *c)
 	return c->http != NULL ? PROBE_WATCHDOG_NS : 0;
 }
 
-/* Sends the service manager a heartbeat, or logs why it stops. The manager ends a process without
- * heartbeats, and so may a probe of /healthz. */
+/* Sends a heartbeat to the service manager, or logs that a core is stuck. Without heartbeats the
+ * manager kills the process; a probe of /healthz may do so, too. */
 static void
 notify_watchdog(const struct control *c, struct watchdog *w)
 {
@@ -219,7 +219,7 @@ notify_watchdog(const struct control *c, struct watchdog *w)
 	uint32_t core = 0;
 	const enum watchdog_status status = watchdog_check(w, c->telemetry, monotonic_ns(), &core);
 
-	/* Cores that wait for the port do so by order, and within PORT_AWAY_MAX_NS. */
+	/* Cores that wait for the port are not stuck; that wait ends within PORT_AWAY_MAX_NS. */
 	const bool stuck = status == WATCHDOG_STUCK && !port_watch_is_away(c->port);
 
 	if (status == WATCHDOG_NOT_DUE)
@@ -234,9 +234,8 @@ notify_watchdog(const struct control *c, struct watchdog *w)
 		notify_send(notify, "WATCHDOG=1");
 }
 
-/* Gives the cores a wall clock that was set, and the drift between it and a clock of the
- * cores that is being corrected (tsc_clock.h: 1 ms a second at most). A step of a second or more is
- * logged. */
+/* Gives the cores the wall clock after it was set, or after their own clock has drifted from it
+ * (tsc_clock.h: 1 ms a second at most). Logs a step of a second or more. */
 static void
 watch_wall_clock(struct control *c)
 {
@@ -265,8 +264,8 @@ reload(struct control *c, bool *reloading)
 	*reloading = true;
 }
 
-/* Ends a reload once the cores have its users, networks and addresses. Some cores may not have seen
- * the previous ones yet. */
+/* Gives the cores the users, networks and addresses that a reload has read. Ends the reload once
+ * all cores use them. A call may change nothing, if some core does not use the former ones yet. */
 static void
 apply_users_and_networks(struct control *c, bool *reloading)
 {
@@ -279,6 +278,12 @@ apply_users_and_networks(struct control *c, bool *reloading)
 		notify_send(&c->process->notify, "READY=1");
 		*reloading = false;
 	}
+}
+
+static uint64_t
+drain_time_ns(const struct control *c)
+{
+	return c->settings->config.drain_time_s * NS_PER_S;
 }
 
 static const char *
@@ -295,25 +300,47 @@ drain_words(enum config_drain how)
 }
 
 static void
-begin_drain(struct control *c, struct drain *d)
+say_drain(const struct control *c)
 {
 	const struct config *cfg = &c->settings->config;
-	const enum config_drain how = (enum config_drain)cfg->drain;
 
-	if (d->stage != DRAIN_OFF)
-		return;
-	drain_begin(d, how, cfg->drain_time_s * NS_PER_S, monotonic_ns());
 	notify_send(&c->process->notify, "STATUS=draining");
 	fprintf(stderr,
 		"clockoo: draining: %s; the stop follows when the last one has ended, or in %u s\n",
-		drain_words(how), cfg->drain_time_s);
+		drain_words((enum config_drain)cfg->drain), cfg->drain_time_s);
 }
 
-/* Adds up the connections of all cores. */
+static void
+begin_drain(struct control *c, struct drain *d)
+{
+	if (d->stage != DRAIN_OFF)
+		return;
+	drain_begin(d, (enum config_drain)c->settings->config.drain, drain_time_ns(c),
+		    monotonic_ns());
+	say_drain(c);
+}
+
+/* Acts on a request to stop, which may wait for a drain: longer than the service manager does
+ * unless it is asked to. True if the stop is at once. */
+static bool
+stop_at_once(struct control *c, struct drain *d)
+{
+	const bool drains = d->stage != DRAIN_OFF;
+
+	if (drain_stop(d, (enum config_drain)c->settings->config.drain, drain_time_ns(c),
+		       monotonic_ns()))
+		return true;
+	notify_send(&c->process->notify, NOTIFY_EXTEND);
+	if (!drains)
+		say_drain(c);
+	return false;
+}
+
+/* Sums the connections of all cores. */
 static struct drain_conns
 conns_of_cores(const struct control *c)
 {
-	/* Peers in these states of stack_conn_state_names have yet to acknowledge something. */
+	/* States of stack_conn_state_names in which the peer still owes an acknowledgement. */
 	static const uint8_t leaving[] = {1 /* syn_rcvd */, 3 /* fin_wait_1 */, 6 /* closing */,
 					  7 /* last_ack */};
 	struct drain_conns sum = {0};
@@ -328,7 +355,7 @@ conns_of_cores(const struct control *c)
 	return sum;
 }
 
-/* Moves the drain on, and has the cores obey its stage. True once it has ended. */
+/* Advances the drain, and gives the cores its stage. True once the drain has ended. */
 static bool
 drain_has_ended(struct control *c, struct drain *d)
 {
@@ -347,11 +374,28 @@ drain_has_ended(struct control *c, struct drain *d)
 	return d->stage == DRAIN_ENDED;
 }
 
+/* True if a signal or a client requests a stop; a client's request counts once. */
 static bool
-is_stop_requested(const struct control *c, int signal_number)
+is_stop_requested(const struct control *c, int signal_number, bool *client_has)
 {
-	return (signal_number != 0 && signal_number != SIGHUP && signal_number != SIGUSR2) ||
-	       port_watch_has_ended(c->port) || serve_stop_requested_mt(c->shared) != SERVE_RUN;
+	const bool has = serve_stop_requested_mt(c->shared) != SERVE_RUN;
+	const bool client = has && !*client_has;
+
+	*client_has = has;
+	return client ||
+	       (signal_number != 0 && signal_number != SIGHUP && signal_number != SIGUSR2);
+}
+
+/* Acts on this signal (0: none) and on what clients and the drain ask for. True if the process is
+ * to stop. */
+static bool
+has_to_stop(struct control *c, struct drain *d, int signal_number, bool *client_has)
+{
+	if (signal_number == SIGUSR2)
+		begin_drain(c, d);
+	if (is_stop_requested(c, signal_number, client_has) && stop_at_once(c, d))
+		return true;
+	return port_watch_has_ended(c->port) || drain_has_ended(c, d);
 }
 
 static void *
@@ -367,7 +411,7 @@ control_run(void *arg)
 	uint32_t ticks = 0;
 	const sigset_t set = signals_taken();
 	const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	bool reloading = false, link_up = true;
+	bool reloading = false, link_up = true, client_has = false;
 	struct error err;
 
 	last_words_thread("the control thread");
@@ -375,15 +419,13 @@ control_run(void *arg)
 	live_init(&live,
 		  &(struct live_source){c->process, &c->settings->config, c->nic, c->telemetry,
 					c->store, c->fleet, c->front->copy_ns, c->flash->used});
-	if (c->tls != NULL) /* read at start */
+	if (c->tls != NULL) /* their certificates were read at start */
 		serve_certs_read_mt(c->shared, 0, true, process_now_ns(c->process));
 	watchdog_begin(&watchdog, watchdog_ns(c), c->settings->config.cores, (uint64_t)due_ns);
 	for (;;) {
 		const int number = wait_for_signal(c, signals, due_ns + TICK_NS);
 
-		if (number == SIGUSR2)
-			begin_drain(c, &drain);
-		if (is_stop_requested(c, number) || drain_has_ended(c, &drain))
+		if (has_to_stop(c, &drain, number, &client_has))
 			break;
 		if (number == SIGHUP)
 			reload(c, &reloading);
@@ -408,6 +450,8 @@ control_run(void *arg)
 					       process_now_ns(c->process) - c->process->begun_ns))
 				break;
 			watch_link(c, &link_up);
+			if (drain.stops)
+				notify_send(&c->process->notify, NOTIFY_EXTEND);
 			follow_router(c);
 			bond_watch_second(&bond, c->nic->bond, &c->settings->config);
 		}
@@ -419,7 +463,7 @@ control_run(void *arg)
 		close(signals);
 	notify_send(&c->process->notify, "STOPPING=1");
 	http_stopping(c->http);
-	/* Without the thread probes get no answer, which is not ready as well. */
+	/* If the thread cannot start, probes get no answer, and that counts as not ready. */
 	(void)http_alone_begin(c->http_alone, c->http, &err);
 	process_stop(c->process);
 	return NULL;

@@ -1,9 +1,9 @@
 /*
- * control.h - the thread that is not a core: waits for signals and for requests that clients
- * make of the program, reads the users' file again, watches the port, prints --live lines.
+ * control.h - the control thread, which is no core. It handles signals, requests of clients to the
+ * program (HTTP, capture, save), reloads, drains, events of the port, and --live.
  *
  * Owner:  main; the parts outlive the thread.
- * Thread: filled and started by main; from then on the control thread's.
+ * Thread: main fills the struct and starts the thread, which owns it from then on.
  */
 #ifndef CLOCKOO_CONTROL_H
 #define CLOCKOO_CONTROL_H
@@ -29,7 +29,7 @@
 
 struct neigh_table;
 
-/* The parts that it drives. */
+/* The parts that the thread uses. */
 struct control {
 	struct settings *settings;
 	struct process *process;
@@ -43,19 +43,19 @@ struct control {
 	struct users *users;
 	struct access *access;
 	struct own_addrs *own;
-	struct tls_cores *tls;           /* NULL: none */
-	struct tls_servers *tls_servers; /* NULL: none */
+	struct tls_cores *tls;           /* NULL without -Z */
+	struct tls_servers *tls_servers; /* NULL without front.tls_ca */
 	struct fleet *fleet;             /* NULL: not a front */
 	struct front_cores *front_cores;
 	const struct front_settings *front;
 	struct arena_file *arena;
 	struct second_tier *flash;
 	struct http_server *http;
-	struct http_alone *http_alone; /* begun when the control thread ends */
+	struct http_alone *http_alone; /* takes over when the control thread ends */
 	struct capture_service *capture;
 	struct save_service *saves;
 	struct port_watch *port;
-	struct ip_addr router6; /* of --gateway6 auto; zero: none */
+	struct ip_addr router6; /* the router that --gateway6 auto has chosen; zero: none */
 };
 
 bool control_start(pthread_t *thread, struct control *c, struct error *err);

@@ -18,6 +18,17 @@ drain_begin(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t n
 	};
 }
 
+bool
+drain_stop(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns)
+{
+	if (how != CONFIG_DRAIN_ANYCAST || d->stops)
+		return true;
+	if (d->stage == DRAIN_OFF)
+		drain_begin(d, how, time_ns, now_ns);
+	d->stops = true;
+	return false;
+}
+
 enum serve_drain
 drain_asks(const struct drain *d)
 {
@@ -35,7 +46,7 @@ drain_asks(const struct drain *d)
 	}
 }
 
-/* True if the drain's stage has done its work. */
+/* True if the present stage has reached its end. */
 static bool
 stage_is_over(const struct drain *d, const struct drain_conns *conns, uint64_t now_ns)
 {
@@ -54,7 +65,7 @@ stage_is_over(const struct drain *d, const struct drain_conns *conns, uint64_t n
 	}
 }
 
-/* Returns the stage behind this one. */
+/* Returns the stage after the present one. */
 static enum drain_stage
 next_stage(const struct drain *d, const struct drain_conns *conns)
 {

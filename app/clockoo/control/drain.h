@@ -1,22 +1,23 @@
 /*
- * drain.h - the stages of a drain, and what each of them asks for.
+ * drain.h - the stages of a drain, and the order to the cores in each of them.
  *
- * Shape:  without an order (config_drain RESET, SILENT, CLOSE) the appliance is not ready from the
- *         first step on: DRAIN_LEAVING. ANYCAST has an order, since a router that leaves the
- *         appliance leads the packets of open connections to another host, which resets them:
+ * Shape:  CONFIG_DRAIN_RESET, SILENT and CLOSE have one stage, LEAVING: the appliance is not ready
+ *         from the beginning. ANYCAST goes through four stages. A router that leaves the appliance
+ *         sends packets of its open connections to another host, which resets them; so
+ *         connections are closed before the routers leave:
  *
- *         CLOSING  ready; connections end behind their next answer, or once they are idle
- *         LAST     ready; SYNs get no answer, so that their peers repeat them a second later
- *         IDLE     ready; a connection without a request ends at once
+ *         CLOSING  ready; a connection is closed after its next answer, or once it is idle
+ *         LAST     ready; SYNs get no answer: their clients repeat them a second later
+ *         IDLE     ready; a connection without a request is closed at once
  *         LEAVING  not ready: routers leave
  *
- *         CLOSING and IDLE end as soon as no connection is open, and LAST then has no purpose.
- * Owner:  the caller has the connections and the clock.
+ *         CLOSING, LAST and IDLE end early once no connection is open. With ANYCAST a requested
+ *         stop drains in the same way; a second request stops at once.
+ * Owner:  the caller counts the connections and reads the clock.
  * Thread: the control thread.
- * Bounds: CLOSING lasts at most DRAIN_CLOSING_NS and half of the drain's time, LAST and IDLE
- *         DRAIN_LAST_NS each, LEAVING until no connection has been open for DRAIN_QUIET_NS, with
- *         ANYCAST for DRAIN_ROUTERS_NS; the
- *         whole drain at most its time.
+ * Bounds: CLOSING lasts DRAIN_CLOSING_NS at most, and half of the drain's time. LAST and IDLE last
+ *         DRAIN_LAST_NS each. LEAVING lasts until no connection has been open for DRAIN_QUIET_NS,
+ *         or DRAIN_ROUTERS_NS with ANYCAST. The whole drain lasts its configured time at most.
  */
 #ifndef CLOCKOO_DRAIN_H
 #define CLOCKOO_DRAIN_H
@@ -28,14 +29,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An idle connection is found within two seconds of DRAIN_IDLE_S: the clock of sessions and the
- * walk over them have steps of one each. */
+/* A connection idle for DRAIN_IDLE_S is closed up to 2 s later: the clock of sessions has steps of
+ * 1 s, and the walk over the sessions takes 1 s. */
 #define DRAIN_CLOSING_NS ((DRAIN_IDLE_S + 2) * NS_PER_S)
-/* With LAST, IDLE and half a second until routers have left, a repeated SYN reaches another host.
- */
+/* A client repeats a SYN after 1 s. LAST and IDLE take half of that; routers must have left within
+ * the other half, so that the repeated SYN reaches another host. */
 #define DRAIN_LAST_NS (250 * NS_PER_MS)
-/* The hook of a routing daemon has that time to notice that the appliance is not ready. With
- * ANYCAST it withdraws meanwhile, by programs that a busy host may start late. */
+/* In this time the hook of a routing daemon notices that the appliance is not ready. ANYCAST gives
+ * more, since the hook also withdraws the route, by programs that a busy host may start late. */
 #define DRAIN_QUIET_NS   NS_PER_S
 #define DRAIN_ROUTERS_NS (3 * NS_PER_S)
 
@@ -44,25 +45,32 @@ enum drain_stage { DRAIN_OFF, DRAIN_CLOSING, DRAIN_LAST, DRAIN_IDLE, DRAIN_LEAVI
 struct drain {
 	enum config_drain how;
 	enum drain_stage stage;
-	bool applied; /* the cores have the stage in their table */
-	uint64_t since_ns, closing_end_ns, end_ns;
-	uint64_t open_ns; /* when a connection was last seen open */
+	bool applied;      /* the cores obey the stage */
+	bool stops;        /* a stop was requested */
+	uint64_t since_ns; /* begin of the stage */
+	uint64_t closing_end_ns;
+	uint64_t end_ns;  /* of the drain */
+	uint64_t open_ns; /* last time that a connection was open */
 };
 
-/* The connections of clients on all cores. */
+/* Connections of clients on all cores. */
 struct drain_conns {
-	uint32_t open;    /* the service has not closed them */
-	uint32_t leaving; /* half-open, or the peer has not acknowledged the last answer */
+	uint32_t open;    /* not closed by the appliance yet */
+	uint32_t leaving; /* half-open, or without an acknowledgement of the last answer */
 };
 
 /* Begins a drain of this time. */
 void drain_begin(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns);
 
-/* Returns what the cores are to do in this stage. */
+/* Handles a request to stop. True: stop at once. False: the stop follows the drain in progress, or
+ * one that begins now with this time. */
+bool drain_stop(struct drain *d, enum config_drain how, uint64_t time_ns, uint64_t now_ns);
+
+/* Returns the order to the cores in the present stage. */
 enum serve_drain drain_asks(const struct drain *d);
 
-/* Moves on to the stage of this moment and returns it. settled: the cores obey the stage; conns is
- * what was open after that. */
+/* Advances to the stage of now_ns, and returns it. settled: every core obeys the present stage, and
+ * conns was counted after that. */
 enum drain_stage drain_step(struct drain *d, const struct drain_conns *conns, bool settled,
 			    uint64_t now_ns);
 

@@ -1,5 +1,5 @@
 /*
- * hook_commands.c - asks a running appliance whether it serves, or has it drain.
+ * hook_commands.c - two commands of scripts to a running appliance: is it ready, and drain.
  */
 #include "hook_commands.h"
 #include "base/time_units.h"
@@ -15,10 +15,10 @@
 
 #define ANSWER_BYTES 1024u
 #define POLL_NS      (100 * NS_PER_MS)
-/* The stop that follows a drain may save items. */
+/* For the stop after the drain, which may save items. */
 #define STOP_MAX_S 600u
 
-/* Reads the whole answer to a request for /readyz. False: none came in time. */
+/* Reads the answer to a request for /readyz. False: none within the time limit of fd. */
 static bool
 ask_ready(int fd, char answer[ANSWER_BYTES])
 {
@@ -80,8 +80,8 @@ drain_command(const struct config *cfg, struct error *err)
 	printf("process %u drains; it stops within %u s\n", pid, cfg->drain_time_s);
 	fflush(stdout);
 	for (uint64_t i = 0; i < polls; i++) {
-		/* The process removes the file as it ends. kill(2) would still find it until its
-		 * parent has waited for it. */
+		/* The process removes its pid file at its end. kill(2) would still find a process
+		 * for which its parent has not waited. */
 		if (pid_file_read(cfg->pid_file) != pid)
 			return 0;
 		nanosleep(&pause, NULL);

@@ -1,10 +1,10 @@
 /*
- * hook_commands.h - `clockoo ready` and `clockoo drain`, which scripts of routing daemons and of
- * operators call about a running appliance.
+ * hook_commands.h - `clockoo ready` and `clockoo drain`: scripts of routing daemons and of
+ * operators call them.
  *
- * Thread: main of another process than the appliance's.
- * Errors: struct error; the result is then negative.
- * Bounds: READY_WAIT_MS for an answer.
+ * Thread: main of the command, which is another process than the appliance.
+ * Errors: struct error; the function then returns a negative number.
+ * Bounds: READY_WAIT_MS until an answer.
  */
 #ifndef CLOCKOO_HOOK_COMMANDS_H
 #define CLOCKOO_HOOK_COMMANDS_H
@@ -13,10 +13,10 @@
 
 #define READY_WAIT_MS 500u
 
-/* Asks telemetry.http whether the appliance serves, and prints its answer. Returns 0 if it does, 1
- * if it does not or there is none. */
+/* Asks the appliance at telemetry.http whether it is ready, and prints the answer. Returns 0 if it
+ * is, 1 if it is not or does not answer. */
 int ready_command(const struct config *cfg, struct error *err);
-/* Has the process that the pid file names drain, and waits for its end. Returns 0 once it has
+/* Makes the process of the pid file drain, and waits for its end. Returns 0 once the process has
  * ended. */
 int drain_command(const struct config *cfg, struct error *err);
 

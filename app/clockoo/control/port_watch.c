@@ -1,5 +1,6 @@
 /*
- * port_watch.c - pauses the cores, resets the port or waits for its driver, and resumes the cores.
+ * port_watch.c - pauses the cores, resets the port or waits for its driver, and lets the cores
+ * continue.
  */
 #include "port_watch.h"
 #include "base/time_units.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* The cores are waited for in steps, and longer only by the next calls. */
+/* Steps in which a call waits for the cores to pause. Later calls check again without a wait. */
 #define PAUSE_STEPS   200u
 #define PAUSE_STEP_NS 100000
 
@@ -55,7 +56,7 @@ count(struct port_watch *w, enum port_watch_counter which, uint64_t n)
 	counter_add(&w->counters[which], n);
 }
 
-/* Ends the program. No driver is called any more. */
+/* Ends the program. From here on no driver's function is called. */
 static void
 end_program(struct port_watch *w, const char *why)
 {
@@ -64,7 +65,7 @@ end_program(struct port_watch *w, const char *why)
 	error_set_code(&w->end, ERROR_PORT, "--port %s: %s", port_name(w), why);
 }
 
-/* Takes the port from the cores. */
+/* Pauses the cores, so that they leave the port. */
 static void
 leave(struct port_watch *w, uint64_t now_ns)
 {
@@ -78,7 +79,7 @@ leave(struct port_watch *w, uint64_t now_ns)
 		nanosleep(&step, NULL);
 }
 
-/* Gives the port back to the cores, unless they wait for the other NIC, too. */
+/* Counts and reports the repair. The cores continue, unless the bond's other NIC is still away. */
 static void
 come_back(struct port_watch *w, struct port_watch_nic *n)
 {
@@ -101,7 +102,7 @@ come_back(struct port_watch *w, struct port_watch_nic *n)
 		(double)away_ns / NS_PER_S, rules->made, rules->made + rules->refused);
 }
 
-/* Returns the request that the NIC was started with. */
+/* Returns the request by which the NIC was started. */
 static struct device_request
 request_of(const struct port_watch *w, const struct port_watch_nic *n)
 {
@@ -111,7 +112,8 @@ request_of(const struct port_watch *w, const struct port_watch_nic *n)
 	return request;
 }
 
-/* Resets the port, or sets again what its driver lost. False: to be tried again. */
+/* Resets the port, or restores the groups and rules that its driver has lost. False: try again
+ * later. */
 static bool
 set_up_again(struct port_watch *w, struct port_watch_nic *n, uint64_t now_ns, struct error *err)
 {
@@ -126,8 +128,8 @@ set_up_again(struct port_watch *w, struct port_watch_nic *n, uint64_t now_ns, st
 	return false;
 }
 
-/* Adds what was announced to what is wanted. A recovery that begins makes an earlier result void.
- */
+/* Adds announced events to those not handled yet. A new recovery cancels the result of an earlier
+ * one. */
 static void
 want(struct port_watch_nic *n, uint32_t news)
 {
@@ -138,7 +140,7 @@ want(struct port_watch_nic *n, uint32_t news)
 		device_leave(n->device, true);
 }
 
-/* True if the driver still has the port, and forbids all calls. */
+/* True while the driver recovers the port: no other call of it is allowed. */
 static bool
 driver_recovers(const struct port_watch_nic *n)
 {
@@ -146,7 +148,7 @@ driver_recovers(const struct port_watch_nic *n)
 	       PORT_EVENT_RECOVERING;
 }
 
-/* Takes the events of all NICs. False: the program ends. */
+/* Takes the events of all NICs. False if one of them ends the program. */
 static bool
 take_events(struct port_watch *w)
 {

@@ -1,17 +1,17 @@
 /*
  * port_watch.h - acts on what the driver announces of its port (dpdk/port_events.h).
  *
- * The cores pause between two turns while the driver or this thread has the port. A reset then sets
- * the port up again with its queues, RSS, MAC, groups and rules; after a recovery by the driver,
- * groups and rules are set again. Items, connections and requests stay as they are. What was in the
- * NIC's rings is lost, and TCP sends it again.
+ * The cores pause between two turns while the driver or this thread works on the port. After a
+ * reset this thread sets queues, RSS, MAC, groups and rules again; after a recovery by the driver,
+ * groups and rules. Items, connections and requests stay. Frames in the NIC's rings are lost, and
+ * TCP sends them again.
  *
- * A port that is removed, that its driver cannot recover, or that is away for PORT_AWAY_MAX_NS ends
- * the program with ERROR_PORT. The next start examines the device anew.
+ * Three events end the program with ERROR_PORT: the port is removed, its driver cannot recover it,
+ * or the port is away for PORT_AWAY_MAX_NS. The next start examines the device again.
  *
  * Units:  ns of CLOCK_MONOTONIC.
  * Owner:  main; the parts outlive the watch.
- * Thread: begin and end by the main thread, the rest by the control thread.
+ * Thread: the main thread begins and ends; the control thread calls the others.
  */
 #ifndef CLOCKOO_PORT_WATCH_H
 #define CLOCKOO_PORT_WATCH_H
@@ -23,7 +23,7 @@
 
 #define PORT_AWAY_MAX_NS 30000000000ull
 #define PORT_WATCH_NICS  2u
-#define PORT_RETRY_NS    500000000ull /* from a reset that failed to the next attempt */
+#define PORT_RETRY_NS    500000000ull /* from a failed reset to the next attempt */
 
 struct neigh_table;
 
@@ -41,24 +41,25 @@ struct port_watch_parts {
 	struct device *device;
 	struct device_request request;
 	struct neigh_table *neigh;
-	struct device *other; /* the bond's second member; NULL: none */
+	struct device *other; /* the bond's second NIC; NULL: none */
 };
 
-/* The events of a NIC, and what is due of them. A bond has two NICs. */
+/* A NIC and its events. A bond has two NICs. */
 struct port_watch_nic {
 	struct device *device;
 	struct port_events events;
-	uint32_t wanted;   /* enum port_event: announced, and not yet dealt with */
-	uint64_t retry_ns; /* no attempt at a reset before */
+	uint32_t wanted;   /* bits of enum port_event: announced and not handled yet */
+	uint64_t retry_ns; /* no reset is tried before this time */
 };
 
 struct port_watch {
 	struct port_watch_parts of;
 	struct port_watch_nic nic[PORT_WATCH_NICS];
 	uint32_t nics;
-	uint64_t left_ns;  /* when the pause of the cores began, as passed to port_watch_run */
-	uint64_t began_ns; /* the same by the clock, for how long a reset took */
-	struct error end;  /* why the program ends (port_watch_has_ended) */
+	/* Start of the present pause of the cores, as passed to port_watch_run(). */
+	uint64_t left_ns;
+	uint64_t began_ns; /* the same moment on CLOCK_MONOTONIC, for the length of the pause */
+	struct error end;  /* the reason that ends the program; empty: it does not end */
 	struct counter counters[PORT_WATCH_COUNTER_COUNT];
 };
 
@@ -66,7 +67,7 @@ bool port_watch_begin(struct port_watch *w, const struct port_watch_parts *parts
 		      struct error *err);
 void port_watch_end(struct port_watch *w);
 
-/* Acts on the events so far. */
+/* Handles the events announced so far. */
 void port_watch_run(struct port_watch *w, uint64_t now_ns);
 /* True if the program must end, for the reason in w->end. */
 static inline bool
@@ -74,7 +75,8 @@ port_watch_has_ended(const struct port_watch *w)
 {
 	return w->end.text[0] != '\0';
 }
-/* Returns the file to poll for events of the first NIC; those of another wait for the next call. */
+/* Returns the file to poll for events of the first NIC. Events of a second NIC wait for the next
+ * call of port_watch_run(). */
 static inline int
 port_watch_fd(const struct port_watch *w)
 {

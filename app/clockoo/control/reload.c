@@ -1,6 +1,6 @@
 /*
- * reload.c - SIGHUP: the configuration and the users are read again; each changed key is applied
- * or reported.
+ * reload.c - reads configuration and users again; applies each changed key, or reports that it
+ * needs a restart.
  */
 #include "reload.h"
 #include "base/time_units.h"
@@ -12,10 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A reload in progress. */
 struct report {
 	const char *file;
-	bool named;   /* some key was reported */
-	bool servers; /* the fleet takes another list */
+	bool named;   /* a line named some key */
+	bool servers; /* the fleet takes a new list of servers: their keys need no restart */
 };
 
 static bool
@@ -38,8 +39,8 @@ report_key(void *arg, const char *option, const char *key, const char *value)
 			key);
 }
 
-/* Adds the keys that this file sets to those set since the start: a key that leaves the file has
- * changed too. */
+/* Adds the keys that the file sets now to those set since the start. Both are compared, since a key
+ * that was removed from the file has changed, too. */
 static void
 merge_lines(struct config_source *all, const struct config_source *src)
 {
@@ -48,7 +49,8 @@ merge_lines(struct config_source *all, const struct config_source *src)
 			all->line[i] = src->line[i];
 }
 
-/* Gives the fleet another login. The file's lines can change while no key does. */
+/* Gives the fleet its new login. Called even if no key has changed, since the login file may
+ * have. */
 static void
 reload_login(struct report *r, struct control *c, const struct config *now,
 	     const struct fleet_spec *spec)
@@ -67,8 +69,8 @@ reload_login(struct report *r, struct control *c, const struct config *now,
 						   : "begin without a login");
 }
 
-/* Gives the fleet another list of servers. The lines of a file of servers can change while no key
- * does. */
+/* Gives the fleet its new list of servers. Called even if no key has changed, since the file of
+ * servers may have. */
 static void
 reload_servers(struct report *r, struct control *c, const struct config *now,
 	       struct fleet_spec *spec)
@@ -95,7 +97,8 @@ reload_servers(struct report *r, struct control *c, const struct config *now,
 	}
 }
 
-/* Reads the lists of networks again: their files may have changed without a changed key. */
+/* Gives the cores new lists of networks. Called even if no key has changed, since the lists' files
+ * may have. */
 static void
 reload_access(struct report *r, struct control *c, struct access_lists *lists)
 {
@@ -109,8 +112,8 @@ reload_access(struct report *r, struct control *c, struct access_lists *lists)
 		words);
 }
 
-/* Reads addresses and routes. What only a restart changes stays as it is in use: --address, VLAN of
- * all frames, MTU. */
+/* Reads addresses and routes. --address, the VLAN of all frames and the MTU keep the values of the
+ * start. */
 static bool
 read_addresses(const struct control *c, struct addr_list *list, const struct config *now,
 	       struct error *err)
@@ -124,7 +127,7 @@ read_addresses(const struct control *c, struct addr_list *list, const struct con
 	return addr_list_read(list, &cfg, err);
 }
 
-/* Reads the addresses again, as reload_access(). */
+/* Gives the cores new addresses. Called even if no key has changed, since their files may have. */
 static void
 reload_addresses(struct report *r, struct control *c, struct addr_list *list)
 {
@@ -164,7 +167,7 @@ follow_router(struct control *c)
 static void
 reload_config(struct control *c)
 {
-	/* The path is absolute, since -d has left the directory. The file must still exist. */
+	/* The path is absolute, since -d changes the directory after the start. */
 	struct config_source src = {.again = c->settings->path};
 	struct report report = {.file = src.file};
 	struct access_lists access = {0};
@@ -196,7 +199,8 @@ reload_config(struct control *c)
 	second_tier_change(c->flash, &c->settings->config.flash);
 }
 
-/* Without a configuration file the servers may have one of their own. */
+/* Reads the file of servers again. Without a configuration file --front-servers may still name
+ * one. */
 static void
 reload_servers_file(struct control *c)
 {
@@ -213,7 +217,7 @@ reload_servers_file(struct control *c)
 	reload_servers(&report, c, &asked, spec);
 }
 
-/* Reads the files of networks again, where no configuration file is used. */
+/* Reads the files of networks again, without a configuration file. */
 static void
 reload_access_files(struct control *c)
 {
@@ -227,7 +231,7 @@ reload_access_files(struct control *c)
 		reload_access(&report, c, &lists);
 }
 
-/* Reads the files of addresses and routes again, where no configuration file is used. */
+/* Reads the files of addresses and routes again, without a configuration file. */
 static void
 reload_address_files(struct control *c)
 {

@@ -1,9 +1,9 @@
 /*
- * reload.h - SIGHUP: the configuration and the users' file are read again.
+ * reload.h - SIGHUP: reads the configuration and the users' file again.
  *
- * Shape:  settings that can change while cores turn change; each other key that differs is reported
- *         in a line. A file with an error changes nothing.
- * Thread: the control thread; the heap is used while the file is read.
+ * Shape:  applies each key that can change while the cores turn, and reports each other changed key
+ *         in one line. A file with an error changes nothing.
+ * Thread: the control thread. Reading the file uses the heap.
  * Errors: lines on stderr.
  */
 #ifndef CLOCKOO_RELOAD_H
@@ -12,10 +12,10 @@
 struct control;
 
 void reload_all(struct control *c);
-/* Gives the cores a default route to the router that advertises itself, with --gateway6 auto.
+/* With --gateway6 auto: gives the cores a default route to the router that advertises itself.
  * Called once a second. */
 void follow_router(struct control *c);
-/* Reads the certificates again, and answers the clients that asked for it. */
+/* Reads the certificates again, and answers the clients that have requested it. */
 void reload_certs(struct control *c);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * about.c - the libraries in the program: releases, drivers, support.
+ * about.c - releases of the libraries in the program, DPDK's drivers, and the end of DPDK's
+ * support.
  */
 #include "about.h"
 #include "access/tls_cores.h"

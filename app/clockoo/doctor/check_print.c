@@ -1,5 +1,6 @@
 /*
- * check_print.c - the parts of a start that need neither DPDK nor root, one line each.
+ * check_print.c - --check: a line for each part of a start that can be checked without DPDK and
+ * without root.
  */
 #include "check_print.h"
 #include "access/own_addrs.h"
@@ -28,7 +29,7 @@ report_front(const struct fleet_spec *front)
 		printf("%s: %s; better: %s\n", warnings[i].key, warnings[i].words, warnings[i].fix);
 }
 
-/* Says why a start would fail. Returns false, for "is it ready?". */
+/* Prints why a start would fail. Returns false, as its callers do. */
 static bool
 say_not_ready(const struct settings *s, struct error *err)
 {
@@ -37,7 +38,8 @@ say_not_ready(const struct settings *s, struct error *err)
 	return false;
 }
 
-/* Prints whether a stop could save, and what a start would load. False if a start would fail. */
+/* Prints whether a stop could save, and which saved items a start would load. False if a start
+ * would fail. */
 static bool
 report_save(const struct settings *s)
 {
@@ -58,7 +60,7 @@ report_save(const struct settings *s)
 	return ready;
 }
 
-/* Prints what a start would do with --memory-file. False if a start would fail. */
+/* Prints whether a start would keep the items of --memory-file. False if a start would fail. */
 static bool
 report_arena(const struct settings *s)
 {

@@ -1,5 +1,5 @@
 /*
- * check_print.h - --check: prints whether the configuration is right, and whether this machine
+ * check_print.h - --check: prints whether the configuration is correct, and whether this machine
  * could start with it.
  *
  * Thread: main.
@@ -10,8 +10,8 @@
 
 #include "start/settings.h"
 
-/* Exit status of --check and --plan for a right configuration with which the machine cannot start.
- */
+/* Exit status of --check and --plan if the configuration is correct and this machine cannot start
+ * with it. */
 #define NOT_READY 1
 
 /* Returns the exit status: 0, NOT_READY, or -1 with *err set. */

@@ -1,5 +1,6 @@
 /*
- * doctor.c - `clockoo doctor`: the findings of a dry run and of the running machine as a table.
+ * doctor.c - `clockoo doctor`: makes a dry run, looks at the running appliance, and prints the
+ * findings as a table.
  */
 #include "about.h"
 #include "access/tls_cores.h"
@@ -28,7 +29,7 @@
 
 #define LET_IN_WORDS_BYTES 32u
 
-/* A VFIO group has one owner at a time: opening its file fails while it is in use. */
+/* Checks that the VFIO group is free: opening its file fails while a process uses it. */
 static void
 check_vfio_group(struct dry_run *p)
 {
@@ -56,7 +57,8 @@ check_vfio_group(struct dry_run *p)
 	}
 }
 
-/* An address that is taken is no failure: the service itself may have it. */
+/* Checks the address of port user. An address in use is no failure, since the service itself may
+ * use it. */
 static void
 check_user_port(struct dry_run *p, const struct config *cfg)
 {
@@ -92,7 +94,7 @@ check_iface(struct dry_run *p, const struct config *cfg)
 	}
 }
 
-/* Checks the bond's second member, and that a flow may move to it. */
+/* Checks the bond's second NIC, and that it can take over the flows of the first. */
 static void
 check_bond(struct dry_run *p, const struct config *cfg)
 {
@@ -109,8 +111,8 @@ check_bond(struct dry_run *p, const struct config *cfg)
 		advice_add(&p->advice, ADVICE_OK, "bond", "%s is bound, too", other.pci);
 }
 
-/* Checks the other reasons why a start would fail: a missing interface or file of users. Skipped
- * for another machine. */
+/* Checks for a missing interface and a missing file of users. Skipped if --sysfs names another
+ * machine. */
 static void
 check_port(struct dry_run *p, const struct config *cfg)
 {
@@ -131,7 +133,7 @@ check_port(struct dry_run *p, const struct config *cfg)
 		check_bond(p, cfg);
 }
 
-/* Warns of an untrusted process that holds the name of this address. */
+/* Warns if an untrusted process holds the claim on this address. */
 static void
 check_claim(struct dry_run *p, const struct name_holder *holder)
 {
@@ -147,8 +149,8 @@ check_claim(struct dry_run *p, const struct name_holder *holder)
 	advice_fix(a, "end process %ld; a start does not heed it", (long)holder->pid);
 }
 
-/* Checks where the memory of the running process lies. Skipped for another machine and without a
- * process. */
+/* Checks on which nodes the memory of the running process is. Skipped if --sysfs names another
+ * machine, or no process runs. */
 static void
 check_running(struct dry_run *p, const struct config *cfg)
 {
@@ -170,7 +172,7 @@ check_running(struct dry_run *p, const struct config *cfg)
 		dry_run_check_process(p, cfg, pid);
 }
 
-/* Reports what the next start would do with --memory-file. */
+/* Reports whether the next start would keep the items of --memory-file. */
 static void
 check_memory_file(struct dry_run *p, const struct config *cfg)
 {
@@ -206,7 +208,7 @@ check_memory_file(struct dry_run *p, const struct config *cfg)
 			"%s", warnings[i].fix);
 }
 
-/* Reports whether a stop could save, and what the next start would load. */
+/* Reports whether a stop could save, and which saved items the next start would load. */
 static void
 check_memory_save(struct dry_run *p, const struct config *cfg)
 {
@@ -233,7 +235,7 @@ check_memory_save(struct dry_run *p, const struct config *cfg)
 		advice_add(&p->advice, ADVICE_OK, "memory save", "%s", words);
 }
 
-/* Reports which sources are served, and what their clients may do without a password. */
+/* Reports which source addresses are accepted, and what their clients may do without a password. */
 static void
 check_let_in(struct dry_run *p, const struct config *cfg)
 {
@@ -261,6 +263,23 @@ check_let_in(struct dry_run *p, const struct config *cfg)
 			"auth.file with roles, or network.allow with the networks of operators");
 }
 
+/* Says how long a stop takes if routers lead clients to other hosts first. */
+static void
+check_drain(struct dry_run *p, const struct config *cfg)
+{
+	if (cfg->drain != CONFIG_DRAIN_ANYCAST)
+		return;
+	if (cfg->http.text[0] == '\0')
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "drain",
+				      "anycast: no router leaves, as clockoo ready has no answer"),
+			   "telemetry.http: 127.0.0.1:9150");
+	else
+		advice_add(&p->advice, ADVICE_OK, "drain",
+			   "routers leave before a stop, which takes up to %u s; a second SIGTERM "
+			   "is at once",
+			   cfg->drain_time_s);
+}
+
 static void
 advise_open_file(struct dry_run *p, const char *what, const char *file)
 {
@@ -269,8 +288,8 @@ advise_open_file(struct dry_run *p, const char *what, const char *file)
 		   "chmod o= %s", file);
 }
 
-/* Warns of files of passwords that any user may read: the cache's, and a front's for its servers.
- */
+/* Warns of files of passwords that every user of the machine may read: the users' file, and the
+ * login of a front. */
 static void
 check_users(struct dry_run *p, const struct config *cfg)
 {
@@ -284,7 +303,7 @@ check_users(struct dry_run *p, const struct config *cfg)
 		advise_open_file(p, "front.login", cfg->front.login);
 }
 
-/* Reports certificates whose dates make clients refuse the service. */
+/* Warns of certificates that clients refuse for their dates, now or soon. */
 static void
 check_certificates(struct dry_run *p, const struct config *cfg)
 {
@@ -295,8 +314,7 @@ check_certificates(struct dry_run *p, const struct config *cfg)
 			   "renew it, then a reload (SIGHUP) or refresh_certs takes it");
 }
 
-/* Reports who listens at the address of telemetry.http: another process there is usually this
- * service. */
+/* Reports the process that listens at the address of telemetry.http. It is usually this service. */
 static void
 check_http(struct dry_run *p, const struct config *cfg)
 {
@@ -349,9 +367,9 @@ cpu_count(const struct config *cfg)
 	return cpus;
 }
 
-/* Makes the dry run. If the configuration asks for more workers than the machine has CPUs, the run
- * uses as many as there are, or one, so that the rest can be judged; *err then says what was too
- * much, and is empty otherwise. */
+/* Makes the dry run. If the configuration asks for more workers than the machine has CPUs, uses as
+ * many as there are, so that the rest can be judged; *err then has the line about it. Otherwise
+ * *err is empty. */
 static bool
 dry_run_with_fallback(struct dry_run *p, struct config *cfg, struct error *err)
 {
@@ -405,6 +423,7 @@ doctor_print(struct config *cfg, const struct config_source *src, FILE *out, str
 	check_memory_file(&p, cfg);
 	check_memory_save(&p, cfg);
 	check_let_in(&p, cfg);
+	check_drain(&p, cfg);
 	check_users(&p, cfg);
 	check_certificates(&p, cfg);
 	if (tree_is_live(&p.machine.tree)) {

@@ -1,6 +1,5 @@
 /*
- * dry_run.c - profile, machine, plan and sizes as a start would compute them, and the advice on
- * them.
+ * dry_run.c - computes profile, machine, plan and sizes as a start does, and adds advice on them.
  */
 #include "dry_run.h"
 #include "config/addr_list.h"
@@ -17,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Places the workers: on this machine on CPUs that the process may use, on another one on any. */
+/* Places the workers: on CPUs that this process may use, or on any CPU of the machine that --sysfs
+ * names. */
 static bool
 place_workers(struct dry_run *p, struct config *cfg, struct error *err)
 {
@@ -31,7 +31,8 @@ place_workers(struct dry_run *p, struct config *cfg, struct error *err)
 	return machine_place(&p->machine, cfg, &host.cpus, err);
 }
 
-/* Returns the hugepage bytes beside the block that files need: those that outlive the process. */
+/* Returns the hugepage bytes that files need in addition to the block: those of files that outlive
+ * the process. */
 static uint64_t
 file_bytes_needed(const struct dry_run *p, const struct config *cfg)
 {
@@ -90,7 +91,7 @@ dry_run_check_process(struct dry_run *p, const struct config *cfg, uint32_t pid)
 	advice_running(&p->advice, &c, pid);
 }
 
-/* Reads the addresses and routes, to find what is wrong with them. */
+/* Reads the addresses and routes, only to report faults. */
 static bool
 check_addresses(const struct config *cfg, struct error *err)
 {

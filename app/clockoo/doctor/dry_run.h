@@ -1,10 +1,10 @@
 /*
- * dry_run.h - a start without its effects: profile, placement, plan, sizes and advice, as --plan
- * and doctor print them.
+ * dry_run.h - computes what a start would do, without doing it: profile, placement, plan, sizes and
+ * advice. --plan and doctor print it.
  *
  * Owner:  the caller, from dry_run_make to dry_run_close.
  * Thread: main.
- * Errors: struct error; on false nothing is left open.
+ * Errors: struct error; nothing is left open then.
  */
 #ifndef CLOCKOO_DRY_RUN_H
 #define CLOCKOO_DRY_RUN_H
@@ -27,7 +27,7 @@ struct dry_run {
 };
 
 bool dry_run_make(struct dry_run *p, struct config *cfg, struct error *err);
-/* Adds the advice on a process that runs with this configuration. */
+/* Adds advice on the running process of this configuration. */
 void dry_run_check_process(struct dry_run *p, const struct config *cfg, uint32_t pid);
 void dry_run_close(struct dry_run *p);
 

@@ -1,6 +1,5 @@
 /*
- * file_check.c - --check: a configuration against its profile and machine, without starting
- * anything.
+ * file_check.c - checks a configuration against its profile and its machine, and starts nothing.
  */
 #include "file_check.h"
 #include "access/tls_servers.h"
@@ -18,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the CPUs that are online, of this machine or of the one that --sysfs names. Its NUMA nodes
- * are those of cfg. */
+/* Reads the online CPUs of this machine, or of the one that --sysfs names. Checks that it has the
+ * NUMA nodes of cfg. */
 static bool
 read_cpus(struct cpu_list *cpus, const struct config *cfg, struct error *err)
 {
@@ -70,8 +69,8 @@ file_check(const struct config *cfg, struct error *err)
 	       steer_plan_make(&plan, cfg, &profile, &expected, err);
 }
 
-/* Checks the file of users. A file that only the service's user may read passes unread, since the
- * user who checks may be another one. */
+/* Checks the file of users. Accepts a file that this user may not read: the service may run as
+ * another user. */
 static bool
 check_users_file(const struct config *cfg, struct error *err)
 {

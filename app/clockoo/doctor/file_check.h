@@ -1,8 +1,8 @@
 /*
- * file_check.h - --check: whether a configuration fits its machine.
+ * file_check.h - --check: whether a configuration suits its machine.
  *
- * Runs after config_parse and checks profile, CPUs and steering. Nothing is started; neither rights
- * nor hugepages are needed.
+ * Called after config_parse. Checks profile, CPUs and steering without starting anything, and needs
+ * neither privileges nor hugepages.
  *
  * Thread: main.
  * Errors: struct error, one line that begins with the option.
@@ -14,13 +14,12 @@
 
 bool file_check(const struct config *cfg, struct error *err);
 
-/* True if the file names all that its profile needs and the file of users exists. Otherwise a start
- * is not ready, but the file is not wrong: options may add the one, and the other may be made
+/* True if the configuration names every key that its profile needs, and the file of users exists.
+ * If not, the file is still correct: options may add the key, and the file of users may be made
  * later. */
 bool file_check_complete(const struct config *cfg, struct error *err);
 
-/* True if the NIC exists and is bound to a driver for user space. Otherwise a start is not ready.
- */
+/* True if the NIC exists and a driver for user space has it. If not, the file is still correct. */
 bool file_check_nic(const struct config *cfg, struct error *err);
 
 #endif

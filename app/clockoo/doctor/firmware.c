@@ -1,5 +1,5 @@
 /*
- * firmware.c - the firmware version by the ethtool ioctl, since no file of the kernel has it.
+ * firmware.c - asks for the firmware version by an ioctl of ethtool.
  */
 #include "firmware.h"
 #include "kernel/kernel_iface.h"

@@ -1,5 +1,5 @@
 /*
- * firmware.h - the firmware's version, which no file of the kernel has.
+ * firmware.h - the version of a NIC's firmware, which sysfs lacks.
  *
  * Thread: main.
  */
@@ -8,7 +8,8 @@
 
 #include "topology/pci_nic.h"
 
-/* Fills nic->firmware if the kernel drives the NIC and reports its firmware; else leaves it. */
+/* Fills nic->firmware if the kernel drives the NIC and reports a version; otherwise changes
+ * nothing. */
 void firmware_ask(struct pci_nic *nic);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * flash_doctor.c - file system, O_DIRECT, scheduler, write cache and state of the second tier.
+ * flash_doctor.c - checks the file system, O_DIRECT, I/O scheduler, write cache and state file of
+ * the second tier.
  */
 #include "flash_doctor.h"
 #include "flash/flash_device.h"
@@ -20,7 +21,7 @@
 #define XFS_MAGIC   0x58465342
 #define QUEUE_BYTES 160u
 
-/* The kernel's queue in front of the disk; empty: unknown. */
+/* The kernel's queue of requests to the disk. Empty texts: unknown. */
 struct queue {
 	char at[96]; /* folder of the queue */
 	char scheduler[QUEUE_BYTES], write_cache[QUEUE_BYTES], rotational[QUEUE_BYTES];
@@ -46,7 +47,7 @@ static void
 read_queue(struct queue *q, dev_t device)
 {
 	snprintf(q->at, sizeof q->at, "/sys/dev/block/%u:%u/queue", major(device), minor(device));
-	if (access(q->at, R_OK) != 0) /* for a partition its disk has the queue */
+	if (access(q->at, R_OK) != 0) /* a partition's queue is that of its disk */
 		snprintf(q->at, sizeof q->at, "/sys/dev/block/%u:%u/../queue", major(device),
 			 minor(device));
 	read_word(q, "scheduler", q->scheduler);
@@ -179,7 +180,7 @@ flash_doctor(struct advice_list *list, const struct config *cfg)
 	strcpy(path, cfg->flash.device);
 	if (stat(path, &st) == 0)
 		judge_alignment(list, path);
-	else if (stat(dirname(path), &st) != 0) /* the folder in which it will be made */
+	else if (stat(dirname(path), &st) != 0) /* not made yet: the folder decides */
 		return;
 	if (!S_ISBLK(st.st_mode))
 		judge_file_system(list, path);

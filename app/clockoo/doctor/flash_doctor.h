@@ -1,10 +1,10 @@
 /*
- * flash_doctor.h - reports on the device of --flash-device: its kind, and what makes it slow or
- * loses data.
+ * flash_doctor.h - doctor's entries on --flash-device: its kind, and what makes it slow or loses
+ * data.
  *
- * Shape:  the entries follow doctor's others.
+ * Shape:  adds entries to doctor's list.
  * Thread: main.
- * Errors: what cannot be read is unknown.
+ * Errors: a fact that cannot be read becomes an entry that says so.
  */
 #ifndef CLOCKOO_FLASH_DOCTOR_H
 #define CLOCKOO_FLASH_DOCTOR_H

@@ -1,5 +1,6 @@
 /*
- * kernel_doctor.c - one list of faults of the kernel's interface, for all who report them.
+ * kernel_doctor.c - finds the faults of the kernel's interface once, for --plan, --check and
+ * doctor.
  */
 #include "kernel_doctor.h"
 #include "kernel/kernel_lane.h"
@@ -11,7 +12,7 @@
 
 #define FAULTS_MAX  4u
 #define WORDS_BYTES 160u
-#define TAKEN       "/run/clockoo-nic/taken" /* until clockoo-nic confirm */
+#define TAKEN       "/run/clockoo-nic/taken" /* exists until `clockoo-nic confirm` */
 #define RESERVE_WORDS                                                                              \
 	"sysctl -w net.ipv4.ip_local_reserved_ports=61000-65535, and the same in /etc/sysctl.d"
 
@@ -21,7 +22,8 @@ struct fault {
 	char words[WORDS_BYTES], fix[WORDS_BYTES];
 };
 
-/* The kernel must answer for the cache's addresses: the NIC leaves it all who ask. */
+/* Finds an address of the cache that the kernel's interface lacks. ARP for it would get no answer,
+ * since the NIC passes those requests to the kernel. */
 static uint32_t
 find_silence(const struct config *cfg, struct fault *f)
 {
@@ -30,7 +32,7 @@ find_silence(const struct config *cfg, struct fault *f)
 	struct error err;
 
 	if (!kernel_copy_find(iface, cfg, &err))
-		return 0; /* reported by its own words */
+		return 0; /* another check reports it */
 	for (uint32_t i = 0; i < 2; i++) {
 		if (ip_addr_is_zero(&ips[i]) || (i == 0 && cfg->ipv4 == 0) ||
 		    kernel_copy_answers(&ips[i]))
@@ -45,7 +47,7 @@ find_silence(const struct config *cfg, struct fault *f)
 	return 0;
 }
 
-/* Faults of the tap. */
+/* Finds the faults of the tap. */
 static uint32_t
 find_tap_faults(const struct config *cfg, const struct kernel_tap_facts *facts,
 		struct fault *faults)

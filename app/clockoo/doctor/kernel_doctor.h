@@ -1,6 +1,6 @@
 /*
- * kernel_doctor.h - the tap interface of network.kernel, as --plan, --check and `clockoo doctor`
- * report it.
+ * kernel_doctor.h - reports on the interface of network.kernel, for --plan, --check and `clockoo
+ * doctor`.
  *
  * Thread: main.
  */
@@ -12,13 +12,14 @@
 
 #include <stdio.h>
 
-/* Adds what is wrong with the interface and what to do, or that it is ready. */
+/* Adds an entry for each fault and its fix, or one that says that the interface is ready. */
 void kernel_doctor(struct advice_list *list, const struct config *cfg);
 
-/* Prints the interface and the kernel's share. False if a start would refuse it. */
+/* Prints the interface and the frames that the kernel gets. False if a start would refuse the
+ * interface. */
 bool kernel_doctor_plan(const struct config *cfg, FILE *out);
 
-/* Prints a line for each fault that does not hinder a start. */
+/* Prints a line for each fault with which a start is still possible. */
 void kernel_doctor_check(const struct config *cfg, FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * plan_print.c - --plan: a dry run as text.
+ * plan_print.c - --plan: prints a dry run.
  */
 #include "plan_print.h"
 #include "access/tls_servers.h"
@@ -90,7 +90,7 @@ print_nic(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "profile    %s: %s\n", p->profile.name, p->profile.summary);
 }
 
-/* Prints the other hyper-threads of a worker's core and their use. */
+/* Prints the other hyper-threads of a worker's physical core and what runs on them. */
 static void
 print_siblings(const struct dry_run *p, uint32_t cpu, FILE *out)
 {
@@ -154,7 +154,7 @@ print_queues(const struct dry_run *p, const struct config *cfg, FILE *out)
 	fprintf(out, "steering   %s\n", p->steer.words);
 }
 
-/* Prints the rules, only the first few of each kind. */
+/* Prints the first few steering rules of each kind. */
 static void
 print_rules(const struct steer_plan *plan, FILE *out)
 {
@@ -168,7 +168,7 @@ print_rules(const struct steer_plan *plan, FILE *out)
 		fprintf(out, "           and %u more of the last kind\n", plan->rule_count - shown);
 }
 
-/* Prints the memory of each node, if not all of it is on the NIC's node. */
+/* Prints the memory of each NUMA node, unless the NIC's node has all of it. */
 static void
 print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
 {
@@ -184,7 +184,7 @@ print_nodes(const struct dry_run *p, const struct config *cfg, FILE *out)
 	}
 }
 
-/* Returns the items that the logs of all shards hold. */
+/* Returns the number of items for which the logs of all shards have room. */
 static uint64_t
 log_items(const struct flash_plan *p)
 {
@@ -197,7 +197,7 @@ hash_items(const struct flash_plan *p)
 	return p->shards / p->streams * p->column.count * p->column.items;
 }
 
-/* Prints the tier's lines of the memory. */
+/* Prints the memory of the second tier. */
 static void
 print_flash(const struct sizes *z, const struct config *cfg, FILE *out)
 {
@@ -230,7 +230,8 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		tier_start_huge_bytes(cfg, &z->flash.plan, tree_is_live(&p->machine.tree)).all;
 	const uint64_t all = z->block_bytes + z->file_bytes + state + z->pool_bytes + rings +
 			     ((uint64_t)EAL_MB << MB_SHIFT);
-	/* A tier's buffers and columns lie in ordinary pages or in a file on a tmpfs. */
+	/* Buffers and columns of the tier: in a state file of hugepages, which `state` counts, or
+	 * in ordinary pages. */
 	const uint64_t ordinary = state != 0 ? 0 : z->flash.buffers + z->flash.rows;
 	const uint64_t tls = tls_heap_max(cfg).all + tls_servers_heap_max(cfg, &z->front);
 	const uint64_t beside = kernel + ordinary + tls + ((uint64_t)PROGRAM_MB << MB_SHIFT);
@@ -273,7 +274,8 @@ print_memory(const struct dry_run *p, const struct config *cfg, FILE *out)
 		PROGRAM_MB, mb_of(all + beside), mb_of(all + beside - z->store.memory_bytes));
 }
 
-/* Prints the number of copies that are planned, and their bound on the busiest server. */
+/* Prints the number of planned copies, and the most requests that they let the busiest server
+ * get. */
 static void
 print_size(const struct front_plan *f, FILE *out)
 {
@@ -333,7 +335,7 @@ print_warm(const struct front_config *c, FILE *out)
 			(double)c->warm_ns / 1e9, sizeof(struct front_warm) >> 20);
 }
 
-/* Prints what TLS to servers takes. */
+/* Prints the memory of TLS to servers. */
 static void
 print_tls_to_servers(const struct config *cfg, const struct sizes *z, FILE *out)
 {
@@ -348,7 +350,7 @@ print_tls_to_servers(const struct config *cfg, const struct sizes *z, FILE *out)
 		(unsigned long long)tls_servers_heap_max(cfg, &z->front) >> 10);
 }
 
-/* Prints what servers that the kernel reaches take. */
+/* Prints the memory of connections to servers that the kernel reaches. */
 static void
 print_by_kernel(const struct front_config *c, const struct sizes *z, FILE *out)
 {
@@ -392,7 +394,7 @@ print_front(const struct fleet_spec *front, const struct config *cfg, const stru
 	print_by_kernel(&front->config, z, out);
 }
 
-/* Prints the lists of networks. Their memory is on the heap, twice while a reload replaces them. */
+/* Prints the lists of networks. Their table is on the heap; during a reload there are two. */
 static void
 print_access(const struct access_lists *lists, FILE *out)
 {
@@ -424,7 +426,7 @@ print_shards(const struct flash_plan *p, FILE *out)
 		CONFIG_FLASH_HASHED);
 }
 
-/* Prints the memory that a million items of the mean size take, and how often each is written. */
+/* Prints the memory and the writes of a million items of mean size. */
 static void
 print_million(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 {
@@ -445,7 +447,7 @@ print_million(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 		flash_plan_has_columns(p) ? ", above 1016 bytes an item once" : "");
 }
 
-/* Prints the tier's device. False if a start would refuse it. */
+/* Prints the device of the second tier. False if a start would refuse it. */
 static bool
 print_device(const struct tier_sizes *f, const struct config *cfg, FILE *out)
 {
@@ -483,7 +485,7 @@ print_http(const struct config_http *http, FILE *out)
 	return built;
 }
 
-/* Prints the memory of TLS. OpenSSL's part is on the heap and varies with handshakes. */
+/* Prints the memory of TLS. OpenSSL allocates its part on the heap as handshakes need it. */
 static void
 print_tls(const struct config *cfg, const struct sizes *z, FILE *out)
 {

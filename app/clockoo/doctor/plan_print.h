@@ -1,9 +1,6 @@
 /*
- * plan_print.h - prints what the appliance would do with a machine (--plan), and what is wrong
- * with the machine (doctor).
- *
- * Neither starts anything or calls DPDK: both read files, of this machine or of the one that
- * --sysfs names.
+ * plan_print.h - prints what a start would do on a machine (--plan), and the machine's faults
+ * (doctor).
  *
  * Thread: main.
  */
@@ -14,13 +11,13 @@
 
 #include <stdio.h>
 
-/* Prints machine, NIC, cores, rings, rules, memory and warnings. False: there is no plan. *starts
- * is false if a warning says why a start would fail. */
+/* Prints machine, NIC, cores, rings, rules, memory and warnings. False: no plan can be made.
+ * *starts is false if a warning says that a start would fail. */
 bool plan_print(struct config *cfg, FILE *out, bool *starts, struct error *err);
 
-/* Prints doctor's table; each line is good, a warning, or a failure with its fix. src is the source
- * of cfg, for lines about options that ask too much of the machine. Returns the exit status: 0 all
- * good, 1 it would be slow, 2 it would not start; -1: only *err is set. */
+/* Prints doctor's table: each entry is good, a warning, or a failure with its fix. src is the
+ * source of cfg, named in lines about options that ask too much of the machine. Returns the exit
+ * status: 0 good, 1 slow, 2 a start would fail; -1 with only *err set. */
 int doctor_print(struct config *cfg, const struct config_source *src, FILE *out, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * fleet.c - the fleet's states: the first from the configuration, later ones from findings of
- * cores and lookups, and from reloads.
+ * fleet.c - makes the fleet's states: the first one from the configuration, later ones from
+ * failures that cores report, lookups of names, and reloads.
  */
 #include "fleet.h"
 #include "config/auth_file.h"
@@ -13,13 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REFUSED_STEPS   50u     /* of the control in a tick, while a reload refuses keys */
-#define REFUSED_STEP_NS 200000u /* their distance */
-#define LINE_BYTES      128u    /* and ADMISSION_ALIGN */
+/* Most steps of front_control in one tick, while a reload refuses keys. */
+#define REFUSED_STEPS   50u
+#define REFUSED_STEP_NS 200000u /* pause between two of those steps */
+#define LINE_BYTES      128u    /* as ADMISSION_ALIGN */
 
 static_assert(LINE_BYTES >= ADMISSION_ALIGN, "what is shared begins with a line");
 
-/* Allocates a line-aligned block. NULL without memory. */
+/* Allocates a block aligned to LINE_BYTES. NULL: no memory. */
 static void *
 make(size_t bytes)
 {
@@ -45,7 +46,7 @@ make_exchange(struct fleet *f, const struct front_config *config, uint32_t cores
 	return config->warm_ns == 0 || f->exchange->warm != NULL;
 }
 
-/* Allocates the copies that are planned. */
+/* Allocates the memory for the planned copies. */
 static bool
 make_shared(struct fleet *f)
 {
@@ -92,7 +93,8 @@ static const char *const failures[] = {
 	[FRONT_FAILURE_KERNEL_OTHER] = "the kernel opens no connection to it",
 };
 
-/* Makes the thread look the names up at once: their hosts may have moved. The lock is held. */
+/* Makes the thread look the names up at once, since their hosts may have moved. The caller holds
+ * the lock. */
 static void
 look_up_again(struct fleet *f)
 {
@@ -140,7 +142,7 @@ hosts_set(struct fleet *f, const struct front_config *config)
 
 static void reload_refused(void *arg, const struct front_host *host);
 
-/* Allocates a fleet. NULL without memory. */
+/* Allocates a fleet. NULL: no memory. */
 static struct fleet *
 make_fleet(struct fleet_spec *spec, uint32_t cores)
 {
@@ -233,7 +235,7 @@ all_have_addresses(const struct front_names *names)
 	return true;
 }
 
-/* Keeps the findings for a name that was in the former list. */
+/* Keeps earlier lookups of names that the new list has, too. */
 static void
 names_take(struct fleet *f)
 {
@@ -302,7 +304,8 @@ has_server_down(const struct fleet *f)
 	return false;
 }
 
-/* Waits until the list changes or, after a pause, until a server fails or the next round is due. */
+/* Waits FLEET_PAUSE_S, then until a server fails or the next round of lookups is due. Ends at once
+ * when the list of servers changes. */
 static void
 wait_for_next(struct fleet *f, bool all_found)
 {
@@ -361,8 +364,7 @@ fleet_start(struct fleet *f, struct error *err)
 	return true;
 }
 
-/* Publishes the addresses before any core runs, when no core has an open request to a former
- * address. */
+/* Publishes the addresses. No core runs yet, so none has an open request to a former address. */
 static void
 publish_addresses(struct fleet *f)
 {
@@ -390,7 +392,7 @@ fleet_wait(struct fleet *f, uint32_t seconds)
 
 /* ---- the control thread ---- */
 
-/* Reports a refused reload: the former servers stay. The lock is held. */
+/* Reports that a reload is refused: the former servers stay. The caller holds the lock. */
 static void
 reload_refused(void *arg, const struct front_host *host)
 {
@@ -420,8 +422,8 @@ next_takes_over(struct fleet *f)
 		f->spec->config.servers.count == 1 ? "" : "s");
 }
 
-/* Ends a reload as soon as the cores can, since keys that move fail until then; after the last
- * step, in the next tick. The lock is held. */
+/* Steps several times in one tick, since keys that move fail until the reload has ended. The caller
+ * holds the lock. */
 static void
 steps_while_refused(struct fleet *f, uint64_t now_ns)
 {
@@ -446,7 +448,7 @@ fleet_tick(struct fleet *f, uint64_t now_ns)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* Takes over everything but the servers, which alone change without a restart. */
+/* Copies every setting but the servers: only the servers change without a restart. */
 static void
 keep_the_rest(struct front_config *config, const struct front_config *now)
 {

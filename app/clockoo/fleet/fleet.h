@@ -1,20 +1,20 @@
 /*
- * fleet.h - the fleet behind a front while it runs: the states that cores use, the servers that are
- * down or away, a new list of servers by a reload, and a thread that looks their names up.
+ * fleet.h - the servers behind a front while it runs: their states, which the cores use, a new list
+ * of servers by a reload, and a thread that looks up their names.
  *
- * Shape:  fleet_begin publishes the servers whose addresses are given as text. The thread looks
- *         up the names: every FLEET_LOOKUP_S, every FLEET_RETRY_S while one has none or a server
- *         is down, and at once when a server goes down. A name that fails keeps the address it
- *         has. fleet_tick publishes what has changed.
- * Owner:  the process: the memory is never freed, since a lookup may still wait at its end. A
- *         list that was replaced is freed.
- * Thread: begin by main; start, tick and reload by the control thread, or before it runs. A
- *         mutex guards the thread's findings. Cores ask front_exchange_turn_mt().
+ * Shape:  fleet_begin publishes the servers that are given by address. The thread looks up names
+ *         every FLEET_LOOKUP_S. It does so every FLEET_RETRY_S while a name has no address or a
+ *         server is down, and at once when a server goes down. A name keeps its address if a lookup
+ *         fails. fleet_tick publishes the changes.
+ * Owner:  the process. The fleet is never freed, since a lookup may not have returned when the
+ *         process ends. A replaced list is freed.
+ * Thread: main begins; the control thread, or main before it, starts, ticks and reloads. A mutex
+ *         guards the members that the lookup thread shares. Cores read front_exchange_turn_mt().
  * Errors: struct error. A line on stderr reports a name whose lookups begin to fail, succeed again
- *         or find another address, a server that goes down, leaves (with the reason) or returns,
- *         and a refused reload. A reload is refused if a new server has no address within
+ *         or have another result; a server that goes down, leaves (with the reason) or returns; and
+ *         a refused reload. A reload is refused if a new server has no address within
  *         FRONT_LOCATE_NS.
- * Bounds: four lists of FRONT_SERVERS_MAX servers; one lookup at a time.
+ * Bounds: four lists of FRONT_SERVERS_MAX servers. One lookup runs at a time.
  */
 #ifndef CLOCKOO_FLEET_H
 #define CLOCKOO_FLEET_H
@@ -29,62 +29,65 @@
 
 #define FLEET_LOOKUP_S 30u
 #define FLEET_RETRY_S  2u
-#define FLEET_PAUSE_S  1u /* the least time between two rounds of lookups */
-#define FLEET_FIRST_S  5u /* the time that a start waits for the first round */
+#define FLEET_PAUSE_S  1u /* least time between two rounds of lookups */
+#define FLEET_FIRST_S  5u /* time that a start waits for the first round of lookups */
 
 struct fleet {
-	struct fleet_spec *spec; /* in force */
-	struct fleet_spec *next; /* of a reload in progress; NULL: none */
-	struct fleet_spec *gone; /* of a refused reload, to be freed; NULL: none */
+	struct fleet_spec *spec; /* the present configuration */
+	struct fleet_spec *next; /* configuration of a reload in progress; NULL: none */
+	/* Configuration of a refused reload; freed at the next tick; NULL: none. */
+	struct fleet_spec *gone;
 	struct front_exchange *exchange;
-	struct copies_shared shared; /* copies of all cores */
-	pthread_mutex_t lock;        /* guards the members from here to hosts */
+	struct copies_shared shared; /* the memory of the copies that all cores share */
+	pthread_mutex_t lock;        /* guards the members from here to `hosts` */
 	pthread_cond_t changed;
 	struct front_control control;
-	uint32_t list;   /* changes when hosts becomes another list */
-	uint32_t failed; /* number of times that a server went down or left */
-	uint32_t passes; /* completed rounds of lookups */
-	struct front_servers hosts;
+	uint32_t list;              /* number of the list in `hosts`; each new list has another */
+	uint32_t failed;            /* counts the servers that went down or left */
+	uint32_t passes;            /* counts the completed rounds of lookups */
+	struct front_servers hosts; /* whose names the thread looks up */
 	struct front_stats stats;
-	struct front_looker looker; /* used by the control thread */
+	struct front_looker looker; /* used by the control thread only */
 	/* Used by the lookup thread only. */
-	uint32_t list_had;
-	struct front_servers looked;
+	uint32_t list_had;           /* `list` when `looked` was copied */
+	struct front_servers looked; /* a copy of `hosts` */
 	struct front_names names, names_before;
-	bool failing[FRONT_SERVERS_MAX]; /* its failure was reported */
-	bool ipv6;                       /* IPv6 addresses can be reached */
-	bool runs;                       /* the lookup thread runs */
-	bool by_kernel; /* cores have a layer for servers that the kernel reaches */
+	bool failing[FRONT_SERVERS_MAX]; /* by server: the failure of its name was reported */
+	bool ipv6;                       /* this machine can reach IPv6 addresses */
+	bool runs;                       /* the lookup thread was started */
+	bool by_kernel; /* some server is reached by the kernel, through sock_links */
 };
 
-/* Reads the fleet and publishes its first state. *fleet is NULL if the configuration names none. */
+/* Reads the fleet's configuration and publishes its first state. *fleet is NULL if cfg names no
+ * servers. */
 bool fleet_begin(struct fleet **fleet, const struct config *cfg, struct error *err);
 
-/* Starts the lookup thread, if a server has a name. */
+/* Starts the lookup thread if a server is given by name. */
 bool fleet_start(struct fleet *fleet, struct error *err);
 
-/* Waits until each name was looked up once, at most for the given time, and publishes the
+/* Waits until every name was looked up once, but for this time at most; then publishes the
  * addresses. Called before any core runs. */
 void fleet_wait(struct fleet *fleet, uint32_t seconds);
 
-/* Begins, starts and waits FLEET_FIRST_S for the names. *fleet is NULL if the configuration names
- * none. */
+/* Calls fleet_begin, fleet_start and fleet_wait(FLEET_FIRST_S). *fleet is NULL if cfg names no
+ * servers. */
 bool fleet_prepare(struct fleet **fleet, const struct config *cfg, struct error *err);
 
-/* Looks each name up once. True if all have an address. */
+/* Looks up every name once. True if each has an address. */
 bool fleet_pass(struct fleet *fleet, front_lookup_fn *lookup, void *arg);
 
-/* Publishes changes. Called several times a second; now_ns is always of the same clock. */
+/* Publishes changes. Called at each tick; now_ns is always of the same clock. */
 void fleet_tick(struct fleet *fleet, uint64_t now_ns);
 
-/* Makes the servers and gutter of *spec the next fleet, and takes ownership of it. False: refused,
- * and nothing has changed. */
+/* Makes the servers and the gutter of *spec the next ones, and takes ownership of it. False:
+ * refused, and nothing has changed. */
 bool fleet_reload(struct fleet *fleet, struct fleet_spec *spec, uint64_t now_ns, struct error *err);
 
-/* Makes the login of *spec that of all servers. True if it differs from the former one. */
+/* Gives all servers the login of *spec. True if that login is a new one. */
 bool fleet_login(struct fleet *fleet, const struct fleet_spec *spec);
 
-/* True if *spec names the servers and the gutter that are in force or will soon be. */
+/* True if the servers and the gutter of *spec are the present ones, or those of the reload in
+ * progress. */
 bool fleet_has(const struct fleet *fleet, const struct fleet_spec *spec);
 
 #endif

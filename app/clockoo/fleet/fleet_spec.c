@@ -1,5 +1,6 @@
 /*
- * fleet_spec.c - reads the fleet and makes its plan, on the heap: some MB with many servers.
+ * fleet_spec.c - reads the fleet's configuration and makes its plan. Both are on the heap, since
+ * many servers need some MB.
  */
 #include "fleet_spec.h"
 #include "front/front_names.h"
@@ -17,8 +18,8 @@ is_loopback(const struct ip_addr *ip)
 	return ip_addr_is_v4(ip) ? ip_addr_v4_get(ip) >> 24 == 127 : ip_addr_equal(ip, &loopback6);
 }
 
-/* True if the server is this front itself, which would send requests to itself for ever. False
- * for a name, whose address is not known yet. */
+/* True if the server is this front itself: it would send requests to itself without end. False for
+ * a name, whose address is not known yet. */
 static bool
 is_own(const struct front_host *host, const struct config *cfg)
 {
@@ -28,7 +29,7 @@ is_own(const struct front_host *host, const struct config *cfg)
 	if (host->port == 0 || !config_listens(cfg, host->port) ||
 	    !front_host_address(host->host, &ip))
 		return false;
-	/* Port user listens on addresses of the kernel. */
+	/* port user listens at addresses of the kernel */
 	if (host->by_kernel && config_is_user(cfg) && is_loopback(&ip))
 		return true;
 	return ip_addr_equal(&ip, &v4) || ip_addr_equal(&ip, &cfg->ipv6);
@@ -58,9 +59,9 @@ is_of_one_host(const struct ip_addr *ip, const struct config *cfg)
 	return v4 >> 28 != 14 && v4 != UINT32_MAX && !(is_network && v4 == (cfg->ipv4 | host));
 }
 
-/* True if no frame of ours could ever reach this host: the stack has no loopback, IPv6 may be off,
- * and a gateway that is needed may be missing. *why: a phrase. Port user reaches everything that
- * its host does, and the host itself by an address of libslirp's network. */
+/* True if the host cannot be reached: the stack has no loopback, IPv6 may be off, and a gateway may
+ * be missing. *why gets the reason as a phrase. Port user reaches every host that its own host
+ * reaches, and that host by an address of libslirp's network. */
 static bool
 is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char **why)
 {
@@ -80,7 +81,7 @@ is_out_of_reach(const struct ip_addr *ip, const struct config *cfg, const char *
 	*why = "an IPv6 address, and IPv6 is off: give --address6";
 	if (!ip_addr_is_v4(ip))
 		return ip_addr_is_zero(&cfg->ipv6) && !config_has_ipv6(cfg);
-	/* Further addresses and routes may lead to it. */
+	/* --addresses and --routes may lead to it */
 	if (cfg->addresses[0] != '\0' || cfg->routes[0] != '\0')
 		return false;
 	*why = "an IPv4 address, and --address is none";
@@ -121,8 +122,8 @@ same_host(const struct front_host *a, const struct front_host *b)
 	return strcasecmp(a->host, b->host) == 0;
 }
 
-/* Returns the first server below count that has the host's address and port, or count if there is
- * none. */
+/* Returns the first of the first `count` servers that has the host's address and port; `count` if
+ * none has. */
 static uint32_t
 find_host(const struct front_servers *servers, uint32_t count, const struct front_host *host)
 {
@@ -132,7 +133,7 @@ find_host(const struct front_servers *servers, uint32_t count, const struct fron
 	return count;
 }
 
-/* Refuses a server that is named twice: it would be flushed, probed and taken out as two. */
+/* Refuses a server that the list names twice: it would be flushed, probed and taken out twice. */
 static bool
 all_differ(const struct front_config *config, struct error *err)
 {
@@ -158,7 +159,8 @@ all_differ(const struct front_config *config, struct error *err)
 	return true;
 }
 
-/* True if an earlier peer of the list has the same address: its datagrams would be sent twice. */
+/* True if an earlier peer of the list has the same address, so that it would get datagrams
+ * twice. */
 static bool
 is_there_before(const struct peers_list *peers, uint32_t i)
 {
@@ -169,7 +171,7 @@ is_there_before(const struct peers_list *peers, uint32_t i)
 	return false;
 }
 
-/* Refuses a peer that is no other front, or not one that datagrams reach. */
+/* Refuses a peer that is this front itself, or that datagrams cannot reach. */
 static bool
 peers_are_others(const struct peers_list *peers, const struct config *cfg, struct error *err)
 {
@@ -190,7 +192,8 @@ peers_are_others(const struct peers_list *peers, const struct config *cfg, struc
 	return true;
 }
 
-/* Refuses TLS beside servers that the kernel reaches: those would be spoken to in the clear. */
+/* Refuses TLS together with servers that the kernel reaches, since their connections would not be
+ * encrypted. */
 static bool
 none_needs_tls(const struct front_config *config, const struct config *cfg, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * front_cores.c - the tables that cores of a front share, the plan asked for a reply's core, and
- * the refusal of a port that brings replies to some cores only.
+ * front_cores.c - makes the tables that a front's cores share, asks the plan for the core of a
+ * reply, and refuses a port that brings replies to some cores only.
  */
 #include "front_cores.h"
 #include "fleet.h"
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* Returns the connections that all cores together may be opening at once. */
+/* Returns the most connections that all cores together open at a time. */
 static uint32_t
 opens_max(const struct config *cfg, const struct front_settings *front)
 {
@@ -67,7 +67,7 @@ front_cores_check(struct front_cores *c, const struct fleet *fleet, uint64_t up_
 	    !front_ports_unreached_mt(c->ports, &which))
 		return true;
 	host = fleet->control.place[which.server].host;
-	if (host == NULL) /* the server has left meanwhile */
+	if (host == NULL) /* a reload has removed the server since */
 		return true;
 	front_ports_words(&which, words);
 	snprintf(c->refusal, sizeof c->refusal,

@@ -1,5 +1,5 @@
 /*
- * kernel_servers.c - the helper's memory and thread.
+ * kernel_servers.c - the memory and the thread of the helper (sock_helper.h).
  */
 #include "kernel_servers.h"
 

@@ -1,5 +1,6 @@
 /*
- * arena_check.c - reads a file of --memory-file without changing it, and the two commands on it.
+ * arena_check.c - reads a file of --memory-file without changing it, and runs `clockoo arena list`
+ * and `remove`.
  */
 #include "arena_check.h"
 #include "base/size_units.h"
@@ -21,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STAT_BLOCK 512u /* of st_blocks */
+#define STAT_BLOCK 512u /* unit of st_blocks, in bytes */
 
 size_t
 arena_store_bytes(const struct config *cfg)
@@ -52,7 +53,8 @@ arena_gap_now(struct gap_now *now)
 	fclose(file);
 }
 
-/* Takes a shared lock for a moment. A start that meets it tries again. */
+/* True if a process has locked the file. Takes a shared lock for a moment; a start that finds it
+ * tries again. */
 static bool
 is_in_use(int fd)
 {
@@ -72,7 +74,7 @@ file_of(int fd, const struct stat *st)
 	return (struct memory_page_file){{st->st_dev, st->st_ino}, memory_file_changed_ns(&file)};
 }
 
-/* True if a store of that size would keep the file's items; 0 is any size. */
+/* True if a store of this size keeps the items of the file. bytes 0: any size. */
 static bool
 image_is_whole(struct arena_check *check, const void *head, uint64_t bytes)
 {
@@ -90,8 +92,8 @@ image_is_whole(struct arena_check *check, const void *head, uint64_t bytes)
 	return image.kind != STORE_IMAGE_EMPTY;
 }
 
-/* Judges an open file of the right kind. store_bytes: the size of the store that a start would
- * make; 0 is any size. */
+/* Judges an open regular file. store_bytes is the size of the store that a start would make; 0: any
+ * size. */
 static void
 judge_file(struct arena_check *check, int fd, const struct stat *st, const struct config *cfg,
 	   uint64_t bytes, uint64_t store_bytes)
@@ -213,7 +215,7 @@ print_one(const struct config *cfg, const char *path, FILE *out)
 
 	arena_check(&check, cfg, path, bytes);
 	if (check.pid == 0 && strcmp(path, cfg->memory_file) != 0)
-		return; /* files of other programs are skipped */
+		return; /* skips files of other programs */
 	fprintf(out, "%s: %llu MB, %llu of them in memory: %s%s\n", path,
 		(unsigned long long)check.bytes >> MB_SHIFT,
 		(unsigned long long)check.allocated >> MB_SHIFT,

@@ -1,6 +1,6 @@
 /*
- * arena_file.c - opens the memory file, judges its contents, and updates its page while the cache
- * serves.
+ * arena_file.c - opens the memory file, judges its contents, and keeps its page up to date while
+ * the cache serves.
  */
 #include "arena_file.h"
 #include "base/size_units.h"
@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #define CLOCK_MARGIN_NS 10000000u
-/* Shares of an attachment, some 30 us each, that are done before the other lcores are awake. */
-#define ALONE_SHARES   8u
-#define CORES_CHECK_NS (2 * NS_PER_S) /* a manager's time limit: cores are checked each second */
+/* Most shares of an attachment that one lcore makes alone. A share takes some 30 us: all are done
+ * before the other lcores are awake. */
+#define ALONE_SHARES 8u
+/* Time limit for a stuck core: the cores are checked every second. */
+#define CORES_CHECK_NS (2 * NS_PER_S)
 
 static uint64_t
 boot_clock(void *arg)
@@ -73,8 +75,8 @@ map(struct arena_file *k, struct error *err)
 	       memory_file_populate(&k->file, err);
 }
 
-/* Takes a new file after CRASHES_MAX crashes: a bad page of memory may be the cause, and it stays
- * with the old file. */
+/* Replaces the file after CRASHES_MAX crashes in a row: a faulty page of memory may be their cause,
+ * and it stays with the old file. */
 static bool
 renew_after_crashes(struct arena_file *k, struct error *err)
 {
@@ -86,7 +88,8 @@ renew_after_crashes(struct arena_file *k, struct error *err)
 	return memory_file_renew(&k->file, &wanted, err) && map(k, err);
 }
 
-/* Notes the file's time of change: all changes so far are this process's. */
+/* Records the file's time of change, which is later compared to find changes by other
+ * processes. */
 static void
 note_change(struct arena_file *k)
 {
@@ -125,7 +128,8 @@ arena_file_open(struct arena_file *k, const struct arena_file_needs *of, struct 
 	if (memory_file_open(&k->file, &wanted, err) && map(k, err)) {
 		k->had = k->file.before_bytes != 0 || !k->file.fresh;
 		judge_gap(k, of->config);
-		/* The allocation changed the file, and this start may still fail. */
+		/* Allocating pages has changed the file. Record that now: this start may still
+		 * fail, and the next one then judges the file. */
 		if (k->words[0] == '\0')
 			note_change(k);
 		if (renew_after_crashes(k, err))
@@ -144,7 +148,7 @@ say_starts_empty(struct arena_file *k, const char *why)
 	fprintf(stderr, "clockoo: memory.file: %s: starts empty: %s\n", k->file.path, why);
 }
 
-/* Begins the page of a new file, which the store has zeroed. */
+/* Begins the page of a new file. The store has zeroed it. */
 static void
 begin_page(struct arena_file *k)
 {
@@ -157,18 +161,18 @@ begin_page(struct arena_file *k)
 }
 
 enum opening_end {
-	OPENING_GOES_ON, /* opening continues, or has ended by itself */
-	OPENING_STOPPED, /* a stop was requested */
-	OPENING_TOO_LATE,
+	OPENING_GOES_ON,  /* opening continues, or is complete */
+	OPENING_STOPPED,  /* a stop was requested */
+	OPENING_TOO_LATE, /* the gap has grown too long: the items are not kept */
 };
 
-/* The opening of the image on all lcores. The first lcore watches for a stop. */
+/* An opening of the image on all lcores. The first lcore watches the gap and a requested stop. */
 struct opening_run {
 	struct arena_file *arena;
 	struct store_opening *open;
-	_Atomic enum opening_end end; /* written by the first lcore */
-	uint64_t said_ns;
-	bool said_wrong;
+	_Atomic enum opening_end end; /* the first lcore writes it */
+	uint64_t said_ns;             /* CLOCK_BOOTTIME of the last line of progress */
+	bool said_wrong;              /* wrong checksums were reported */
 };
 
 struct opener {
@@ -189,7 +193,8 @@ say_opening(struct opening_run *run, const struct store_open_report *r)
 	notify_send(&run->arena->of.process->notify, NOTIFY_EXTEND);
 }
 
-/* Checks, while no client is served, whether the gap has grown too long or a stop was requested. */
+/* Ends the opening if the gap has grown too long, or a stop was requested. Reports progress each
+ * second. */
 static void
 check_gap(struct opening_run *run)
 {
@@ -238,8 +243,8 @@ say_wrong_checksums(struct opening_run *run)
 			"checksums): repairing\n");
 }
 
-/* Runs the present phase on all lcores. lcores_run returns when all have done their share; the
- * share of an lcore that cannot be launched falls to the others. */
+/* Runs the present phase on all lcores, until all shares are done. If an lcore cannot be launched,
+ * the others do its share. */
 static void
 do_phase(struct opening_run *run, void *const *args)
 {
@@ -313,7 +318,8 @@ open_store(struct arena_file *k, struct region *region, struct error *err)
 {
 	const struct store_config *cfg = k->of.store;
 	const uint64_t begun_ns = clock_ns(CLOCK_BOOTTIME);
-	/* Never behind what the previous process saw: its clock and boot time differ a little. */
+	/* A margin, since the clocks differ a little: the store's clock must not be behind the
+	 * previous process's. */
 	const uint64_t ahead_ns = k->gap.store_ns + CLOCK_MARGIN_NS;
 	const uint64_t store_ns = ahead_ns + (begun_ns - k->judged_ns);
 	struct opening_run run = {.arena = k};
@@ -343,7 +349,7 @@ arena_file_make_store(struct arena_file *k, struct region *region, struct error 
 	struct store_image_look look;
 	struct store *store;
 
-	/* The time that DPDK took to start belongs to the gap. */
+	/* the time in which DPDK started is a part of the gap */
 	if (k->words[0] == '\0')
 		judge_gap(k, k->of.config);
 	store_image_look(k->file.base, cfg, &look);
@@ -374,8 +380,7 @@ arena_file_ahead_ns(const struct arena_file *k)
 
 /* ---- in service ---- */
 
-/* Writes a heartbeat. Skipped if the clocks could not be read at one moment: the last one then
- * stays. */
+/* Writes a heartbeat. If the clocks could not be read at one moment, the last heartbeat stays. */
 static void
 beat(struct arena_file *k)
 {
@@ -408,7 +413,8 @@ arena_file_tick(struct arena_file *k, const struct telemetry *t)
 	if (!k->used)
 		return;
 	now_ns = clock_ns(CLOCK_BOOTTIME);
-	/* A stuck core loses clients' invalidations while this thread continues. */
+	/* Without heartbeats the gap grows while a core is stuck: that core misses clients'
+	 * invalidations. */
 	if (watchdog_check(&k->cores, t, now_ns, &core) == WATCHDOG_ALIVE)
 		k->beat.served_boot_ns = now_ns;
 	beat(k);
@@ -435,7 +441,7 @@ arena_file_stop(struct arena_file *k, struct store *store)
 		return;
 	memory_page_forgive(k->page);
 	last_words_stop_counting();
-	/* If the image is not left clean, the next start repairs it. */
+	/* A failure leaves the image dirty, and the next start repairs it. */
 	store_image_leave(store);
 	note_change(k);
 }

@@ -1,5 +1,5 @@
 /*
- * memory_save.c - the saved file of this process, and that of the previous one.
+ * memory_save.c - loads the saved file of the previous process, and writes that of this one.
  */
 #include "memory_save.h"
 #include "base/time_units.h"
@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A grace period takes some turns of the cores. */
+/* A grace period takes some turns of the cores. Waits are END_TURNS_MAX times END_TURN_NS at
+ * most. */
 #define END_TURN_NS   100000
 #define END_TURNS_MAX 10000u
 #define GB            (double)(1 << 30)
@@ -41,15 +42,15 @@ memory_save_begin(struct memory_save *s, const struct memory_save_needs *of, str
 	s->used = of->config->memory_save[0] != '\0';
 	if (!s->used)
 		return true;
-	/* A relative path must stay valid: -d changes the directory. */
+	/* An absolute path stays valid when -d changes the directory. */
 	if (!paths_make_absolute(path, sizeof path, of->config->memory_save))
 		return error_set(err, "--memory-save: cannot determine the current directory");
 	save_paths_set(&s->paths, path);
-	/* Locked before anything is removed: another process may be writing the file. */
+	/* Lock first: another process may be writing the files that are removed below. */
 	if (!save_place_ok(path, err) ||
 	    !save_lock(&s->paths, MEMORY_FILE_WAIT_MS, &s->lock_fd, err))
 		return false;
-	/* Removes a file that a stop did not finish, and one whose load was cut off. */
+	/* Removes a file that a stop has not completed, and one whose load was interrupted. */
 	save_forget(s->paths.part);
 	save_forget(s->paths.loading);
 	arena_gap_now(&now);
@@ -74,7 +75,8 @@ say_not_loaded(const struct memory_save *s, const char *why)
 	fprintf(stderr, LINE "%s: not loaded: %s\n", s->paths.file, why);
 }
 
-/* Judges the gap again after the rest of the start, and notes how far the file's clock is ahead. */
+/* Judges the gap again, since DPDK took time to start. Records how far the file's clock is
+ * ahead. */
 static bool
 gap_still_fits(struct memory_save *s)
 {
@@ -119,7 +121,7 @@ take(struct memory_save *s)
 		say_not_loaded(s, err.text);
 		return;
 	}
-	/* Root brought the file here; the user that this process becomes will load it. */
+	/* Root has made the file; the user that this process becomes loads it. */
 	if (id->change && lchown(s->paths.loading, id->uid, id->gid) != 0)
 		perror(LINE "cannot give it to its user");
 	store_load_prepare(s->store, s->look.floors,
@@ -131,7 +133,7 @@ take(struct memory_save *s)
 void
 memory_save_take(struct memory_save *s, struct store *store, struct serve_shared *shared)
 {
-	/* An empty memory file that was kept is newer, too. */
+	/* A memory file that was kept is newer, even if it has no item. */
 	const bool kept =
 		s->used && s->of.arena->used && strcmp(s->of.arena->restart.kind, "empty") != 0;
 
@@ -178,7 +180,7 @@ memory_save_map(size_t bytes)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	/* A transfer of a slot then uses one piece of memory instead of 256. */
+	/* With a hugepage, a transfer of a slot has one piece of memory instead of 256. */
 	madvise(at, bytes, MADV_HUGEPAGE);
 	return at;
 }
@@ -235,15 +237,16 @@ begin_slot(struct loading *l, uint64_t slot)
 						     : SAVE_SLOT_BYTES);
 }
 
-/* True while the load continues. A stop waits for it, as items not loaded yet would be lost; a
- * second signal ends it. */
+/* True while the load continues. A stop waits for the load, since items not loaded yet would be
+ * lost. A second signal ends it. */
 static bool
 goes_on(const struct loading *l)
 {
 	return !l->save->loader.over && !(is_stopping(l) && signals_stop_is_pending());
 }
 
-/* Loads all slots. While this core waits for the disk, the store's grace periods exclude it. */
+/* Loads all slots. While this core waits for the disk, the store's grace periods do not wait for
+ * it. */
 static void
 load_slots(struct loading *l)
 {
@@ -321,8 +324,8 @@ load(struct loading *l, void *memory)
 	say_loaded(l);
 }
 
-/* Release: pairs with the acquire in memory_save_is_settled; all that the loader did with its core
- * comes first. */
+/* Release: pairs with the acquire in memory_save_is_settled(). The loader's use of its core comes
+ * before. */
 static void
 settle(struct memory_save *s)
 {
@@ -355,7 +358,7 @@ load_run(void *arg)
 bool
 memory_save_is_settled(const struct memory_save *s)
 {
-	/* Acquire: pairs with the release in settle. */
+	/* Acquire: pairs with the release in settle(). */
 	return atomic_load_explicit(&s->settled, memory_order_acquire);
 }
 
@@ -395,8 +398,8 @@ struct stopping {
 	uint64_t items, begun_ns, said_ns;
 };
 
-/* Prints one line a second and extends the manager's time limit. False if a second signal arrived.
- */
+/* Prints a line each second and extends the manager's time limit. False once a second signal has
+ * arrived. */
 static bool
 go_on(void *arg, const struct save_result *result)
 {
@@ -493,7 +496,7 @@ memory_save_words(const struct config *cfg, char words[SAVE_WORDS_BYTES])
 	struct save_look look;
 	struct gap_now now;
 	struct stat st;
-	/* Root checks on behalf of the service's user. */
+	/* root checks for the service's user */
 	const bool any = geteuid() == 0 && stat(cfg->memory_save, &st) == 0;
 
 	arena_gap_now(&now);

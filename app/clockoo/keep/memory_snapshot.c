@@ -1,5 +1,5 @@
 /*
- * memory_snapshot.c - the thread that writes a snapshot, and its rate.
+ * memory_snapshot.c - the thread that writes a snapshot, and the rate that it keeps to.
  */
 #include "memory_snapshot.h"
 #include "base/time_units.h"
@@ -35,7 +35,7 @@ is_cancelled(const struct memory_snapshot *s)
 	       process_is_stopping(s->save->of.process);
 }
 
-/* Waits until the rate allows more. False: the snapshot ends here. */
+/* Waits until the rate allows more. False: the snapshot was cancelled. */
 static bool
 rate_wait(void *arg, const struct save_result *result)
 {
@@ -101,7 +101,8 @@ snapshot_run(void *arg)
 		error_set(&s->err, "no memory for it");
 	}
 	s->took_ns = snapshot_now_ns(s) - s->begun_ns;
-	/* Release: pairs with the acquire in memory_snapshot_has_ended; the result comes first. */
+	/* Release: pairs with the acquire in memory_snapshot_has_ended(). The result is written
+	 * before. */
 	atomic_store_explicit(&s->ended, true, memory_order_release);
 	return NULL;
 }
@@ -127,7 +128,7 @@ memory_snapshot_begin(struct memory_snapshot *s, int fd, const char *path, struc
 bool
 memory_snapshot_has_ended(const struct memory_snapshot *s)
 {
-	/* Acquire: pairs with the release in snapshot_run. */
+	/* Acquire: pairs with the release in snapshot_run(). */
 	return atomic_load_explicit(&s->ended, memory_order_acquire);
 }
 

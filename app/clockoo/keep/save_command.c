@@ -1,5 +1,5 @@
 /*
- * save_command.c - the file, the request, and the appliance's answer.
+ * save_command.c - makes the file, asks the appliance to write it, and gives it its name.
  */
 #include "save_command.h"
 #include "base/one_name.h"
@@ -22,7 +22,7 @@
 #define FILE_MODE 0600
 #define GB        (double)(1 << 30)
 
-/* Sets the names of FILE, in its folder as the kernel names it. */
+/* Makes the names of FILE and of the files beside it. Their folder's path is the kernel's. */
 static bool
 names_set(struct save_paths *paths, const char *file, struct error *err)
 {
@@ -47,15 +47,16 @@ names_set(struct save_paths *paths, const char *file, struct error *err)
 	return true;
 }
 
-/* True if no running appliance has FILE as its memory.save. After a crash it would load the file,
- * whose items clients have changed since. */
+/* Refuses FILE if a running appliance has it as memory.save: after a crash it would load the file,
+ * and clients have changed the items since. */
 static bool
 is_free(const struct save_paths *paths, struct error *err)
 {
 	const int fd = open(paths->lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	const bool taken = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
 
-	if (fd < 0 && errno != ENOENT) /* another user's: whether it is locked is unknown */
+	/* A file of another user: its lock cannot be checked. */
+	if (fd < 0 && errno != ENOENT)
 		return error_set(err, "save: %s: %s; choose another path", paths->lock,
 				 strerror(errno));
 	if (fd >= 0)
@@ -66,7 +67,7 @@ is_free(const struct save_paths *paths, struct error *err)
 				   paths->file);
 }
 
-/* True if the descriptor is the file of that name: another command may have renamed it before it
+/* True if the descriptor is the file of this name. Another command may have renamed it before it
  * was locked here. */
 static bool
 has_name(int fd, const char *path)
@@ -77,8 +78,8 @@ has_name(int fd, const char *path)
 	       mine.st_ino == named.st_ino;
 }
 
-/* True if the file is this user's, with one name, and only this user can open it. Another one was
- * put there to obtain the values, or to have a file of ours overwritten. */
+/* True if the file is this user's, has one name, and only this user may open it. Another user
+ * may have made any other file there, to read the values or to have some file overwritten. */
 static bool
 is_private(int fd)
 {
@@ -88,7 +89,7 @@ is_private(int fd)
 	       fchmod(fd, FILE_MODE) == 0;
 }
 
-/* Opens FILE.part, empty, for this command alone. Returns -1 with *err set if that fails. */
+/* Opens an empty FILE.part for this command alone. Returns -1 with *err set on failure. */
 static int
 part_open(const struct save_paths *paths, struct error *err)
 {
@@ -134,7 +135,7 @@ request_send(int fd, const char *path, int file, struct error *err)
 	control.head = (struct cmsghdr){CMSG_LEN(sizeof file), SOL_SOCKET, SCM_RIGHTS};
 	memcpy(CMSG_DATA(&control.head), &file, sizeof file);
 	return sendmsg(fd, &message, MSG_NOSIGNAL) > 0 ||
-	       errno == EPIPE || /* a refusal: its reason can be read */
+	       errno == EPIPE || /* after a refusal its reason can be read */
 	       error_set(err, "save: %s", strerror(errno));
 }
 
@@ -144,7 +145,8 @@ answer_read(int fd, struct save_summary *sum, struct error *err)
 	uint8_t message[ERROR_BYTES + sizeof *sum];
 	ssize_t got = recv(fd, message, sizeof message, 0);
 
-	if (got < 0 && errno == ECONNRESET) /* reported once, ahead of the last message */
+	/* The kernel reports it once, before the last message. */
+	if (got < 0 && errno == ECONNRESET)
 		got = recv(fd, message, sizeof message, 0);
 	if (got <= 0)
 		return error_set(err, "save: the appliance has ended");
@@ -157,7 +159,7 @@ answer_read(int fd, struct save_summary *sum, struct error *err)
 	return true;
 }
 
-/* Waits for the answer, or for a signal, which ends the save. */
+/* Waits for the answer. A signal ends the save. */
 static bool
 answer_wait(int fd, struct save_summary *sum, struct error *err)
 {
@@ -176,8 +178,8 @@ answer_wait(int fd, struct save_summary *sum, struct error *err)
 				     : error_set(err, "save: ended by a signal");
 }
 
-/* Names the file. Meanwhile an appliance may have begun with FILE as its memory.save: it removes
- * FILE.part, and a file of that name is another one's. */
+/* Renames FILE.part to FILE. If an appliance with FILE as its memory.save has begun since, it has
+ * removed FILE.part, and a file of that name is not this one. */
 static bool
 publish(const struct save_paths *paths, int file, struct error *err)
 {

@@ -1,9 +1,8 @@
 /*
- * save_command.h - `clockoo save FILE`: has a running appliance write its items, and names the
- * file.
+ * save_command.h - `clockoo save FILE`: a running appliance writes its items to FILE.
  *
- * The items go to FILE.part, which becomes FILE once it is on the disk: FILE is complete, or as it
- * was before.
+ * The appliance writes FILE.part. It becomes FILE once it is on the disk, so FILE is either
+ * complete or unchanged.
  *
  * Thread: main.
  * Errors: struct error.

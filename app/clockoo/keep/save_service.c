@@ -1,5 +1,5 @@
 /*
- * save_service.c - takes the request and its file, and reports the result.
+ * save_service.c - receives a request with its file, starts the snapshot, and reports the result.
  */
 #include "save_service.h"
 #include "base/time_units.h"
@@ -51,7 +51,7 @@ save_clients_accept(struct save_service *s, uint64_t now_ns)
 
 		if (fd < 0)
 			return;
-		/* The file has all values. */
+		/* the file gets all values */
 		if (!command_socket_lets_in(fd, s->starter)) {
 			command_socket_refuse(
 				fd, "only root and the user who started the appliance may save");
@@ -69,7 +69,7 @@ save_clients_accept(struct save_service *s, uint64_t now_ns)
 
 /* ---- the request ---- */
 
-/* Receives a message and the descriptor with it; *file is -1 if there is none. */
+/* Receives a message and its descriptor. *file is -1 if the message has none. */
 static ssize_t
 receive(int fd, struct save_request *r, int *file)
 {
@@ -78,7 +78,7 @@ receive(int fd, struct save_request *r, int *file)
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = {r, sizeof *r};
-	/* CMSG_SPACE would make room for a second descriptor, which would stay open for ever. */
+	/* CMSG_SPACE() would have room for a second descriptor, which would never be closed. */
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = control.bytes,

@@ -1,10 +1,10 @@
 /*
- * save_wire.h - messages between `clockoo save` and a running appliance, over the command's socket
- * (command_socket.h).
+ * save_wire.h - messages between `clockoo save` and a running appliance. They pass over the
+ * command's socket (command_socket.h).
  *
- * The command sends one request, with the descriptor of an empty file. The appliance answers with a
- * refusal at any time, or with SAVE_OVER and struct save_summary when the file is on the disk. A
- * command that closes its side ends the snapshot.
+ * The command sends one request with the descriptor of an empty file. The appliance answers with
+ * COMMAND_REFUSED at any time, or with SAVE_OVER and struct save_summary once the file is on the
+ * disk. If the command closes its side, the snapshot is cancelled.
  */
 #ifndef CLOCKOO_SAVE_WIRE_H
 #define CLOCKOO_SAVE_WIRE_H
@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 #define SAVE_COMMAND   "save"
-#define SAVE_WIRE      0x636c6b73u /* differs for each form of these messages */
+#define SAVE_WIRE      0x636c6b73u /* changes with the form of these messages */
 #define SAVE_HOW_BYTES 40u
 #define SAVE_OVER      'Z'
 
 struct save_request {
 	uint32_t magic;
-	char path[CONFIG_PATH_BYTES]; /* of the file once it is complete: absolute, without links */
+	char path[CONFIG_PATH_BYTES]; /* name of the complete file: absolute, without links */
 };
 
 struct save_summary {

@@ -1,5 +1,5 @@
 /*
- * conflict_alarm.c - decides when to warn that another host uses one of our addresses.
+ * conflict_alarm.c - decides when a conflict of addresses is reported.
  */
 #include "conflict_alarm.h"
 

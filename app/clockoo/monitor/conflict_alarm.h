@@ -1,10 +1,10 @@
 /*
- * conflict_alarm.h - warns that another host uses one of our addresses, with the address and the
- * host's MAC.
+ * conflict_alarm.h - warns that another host uses one of our addresses, and names the address and
+ * the host's MAC.
  *
  * Units:  ns of any clock that does not go back.
  * Thread: the control thread.
- * Bounds: a line in CONFLICT_ALARM_NS, however many packets there are.
+ * Bounds: one line per CONFLICT_ALARM_NS.
  */
 #ifndef CLOCKOO_CONFLICT_ALARM_H
 #define CLOCKOO_CONFLICT_ALARM_H
@@ -15,12 +15,12 @@
 #define CONFLICT_LINE_BYTES 256u
 
 struct conflict_alarm {
-	uint64_t said;    /* the count in the last line */
-	uint64_t line_ns; /* time of that line; 0: none */
+	uint64_t said;    /* count of conflicts at the last line */
+	uint64_t line_ns; /* time of the last line; 0: none */
 };
 
-/* Fills in a line if one is due, else returns false. ip: our address seen->which; now_ns is not 0.
- */
+/* Fills in the line if one is due; otherwise returns false. ip is the address number seen->which.
+ * now_ns is not 0. */
 bool conflict_alarm_check(struct conflict_alarm *alarm, const struct neigh_conflicts *seen,
 			  const struct ip_addr *ip, uint64_t now_ns,
 			  char line[CONFLICT_LINE_BYTES]);

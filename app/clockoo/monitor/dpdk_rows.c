@@ -1,5 +1,5 @@
 /*
- * dpdk_rows.c - rows of replies, picked by a parameter, for DPDK's telemetry.
+ * dpdk_rows.c - answers commands of DPDK's telemetry with rows of `stats`.
  */
 #include "dpdk_rows.h"
 #include "base/time_units.h"
@@ -22,7 +22,7 @@ text_of(char *to, size_t room, struct view v)
 	to[len] = '\0';
 }
 
-/* Reads a decimal number. False if v has other bytes or exceeds 64 bits. */
+/* Reads a decimal number. False if v has other bytes, or a number of more than 64 bits. */
 static bool
 number_of(struct view v, uint64_t *to)
 {
@@ -63,8 +63,8 @@ reply_of(const struct metrics *m, const char *name)
 	return NULL;
 }
 
-/* True if the parameter picks the row. For rows named 3:name the parameter is the 3; for others it
- * is the number of a part of the reply. */
+/* True if the parameter chooses the row. The parameter 3 chooses rows named 3:NAME. Without such
+ * names it is the number of a part of the reply. */
 static bool
 is_picked(const struct metrics_row *row, uint32_t at, struct view parameter, uint64_t part)
 {

@@ -1,5 +1,5 @@
 /*
- * drop_alarm.c - chooses the reason for drops that is due to be reported.
+ * drop_alarm.c - chooses the reason to report.
  */
 #include "drop_alarm.h"
 

@@ -1,14 +1,14 @@
 /*
- * drop_alarm.h - reports drops and refusals whose reason an operator can mend: one line a
- * minute, with the number and the cure.
+ * drop_alarm.h - reports drops and refusals that an operator can cure: once a minute one line, with
+ * the reason, its count and the cure.
  *
- * A reason is due when its count has grown by its least number since it was last reported. If
- * several are due, the one reported longest ago is next.
+ * A reason is due once its count has grown by its least number since its last report. If several
+ * are due, the one whose last report is the oldest comes first.
  *
- * Shape:  DROP_REASONS, a row each: the least number, counters by symbol, words, cure.
+ * Shape:  DROP_REASONS has a row per reason: least number, words, cure, and the counters by symbol.
  * Units:  ns of any clock that does not go back.
- * Thread: the control thread; reading the counters disturbs no core.
- * Bounds: a line in DROP_ALARM_NS, however much is dropped.
+ * Thread: the control thread. Reading the counters does not disturb the cores.
+ * Bounds: one line per DROP_ALARM_NS.
  */
 #ifndef CLOCKOO_DROP_ALARM_H
 #define CLOCKOO_DROP_ALARM_H
@@ -18,14 +18,14 @@
 #define DROP_ALARM_NS    60000000000ull
 #define DROP_SYMBOLS_MAX 6u
 
-/* Counters of the port, named as if they were a module's. */
+/* Counters of the port. DROP_REASONS names them as if a module had them. */
 struct drop_nic {
 	uint64_t missed, no_buffer;
 	uint64_t over_allowance; /* packets that the cloud dropped or delayed */
 };
 
-/* The reasons. A few wrong checksums may come from a bad cable; a client without an answer sends
- * its SYN again. */
+/* The reasons. The least number is above 1 where single events are normal: a bad cable makes a few
+ * wrong checksums, and a client without an answer sends its SYN again. */
 #define DROP_REASONS(X)                                                                            \
 	X(CHECKSUMS, 2, "frames dropped, their TCP or UDP checksum is wrong",                      \
 	  "if the client is at the other end of a veth or tap: ethtool -K IFACE tx off, there",    \
@@ -65,9 +65,9 @@ struct drop_nic {
 enum drop_reason { DROP_REASONS(DROP_SYMBOL) DROP_REASON_COUNT };
 
 struct drop_alarm {
-	uint64_t said[DROP_REASON_COUNT];    /* the count when it was last reported */
-	uint64_t said_ns[DROP_REASON_COUNT]; /* 0: never */
-	uint64_t line_ns;                    /* time of the last line; 0: none */
+	uint64_t said[DROP_REASON_COUNT];    /* count at the reason's last report */
+	uint64_t said_ns[DROP_REASON_COUNT]; /* time of the reason's last report; 0: none */
+	uint64_t line_ns;                    /* time of the last report of any reason; 0: none */
 };
 
 struct drop_line {
@@ -75,7 +75,7 @@ struct drop_line {
 	const char *words, *cure;
 };
 
-/* Returns the reason that is due, false if none is. now_ns is not 0. */
+/* Fills in the reason that is due; false if none is. now_ns is not 0. */
 bool drop_alarm_check(struct drop_alarm *alarm, const struct telemetry *t,
 		      const struct drop_nic *nic, uint64_t now_ns, struct drop_line *line);
 

@@ -1,5 +1,5 @@
 /*
- * http_absent.c - telemetry.http of a program that was built without libmicrohttpd: refused.
+ * http_absent.c - telemetry.http of a program built without libmicrohttpd: refuses it.
  */
 #include "http_server.h"
 

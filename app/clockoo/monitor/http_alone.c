@@ -1,5 +1,5 @@
 /*
- * http_alone.c - polls the file of telemetry.http until http_alone_end().
+ * http_alone.c - the thread that polls and runs telemetry.http until http_alone_end().
  */
 #include "http_alone.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define POLL_MS 20 /* the delay after which the end is seen */
+#define POLL_MS 20 /* delay after which the thread sees http_alone_end() */
 
 static void *
 run(void *arg)

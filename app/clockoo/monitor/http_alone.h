@@ -1,9 +1,9 @@
 /*
- * http_alone.h - a thread that runs telemetry.http while the control thread does not: during the
- * start of the program, and from the stop signal to the end.
+ * http_alone.h - a thread that runs telemetry.http while there is no control thread: during the
+ * start, and from the stop signal to the end.
  *
- * Owner:  the server stays the caller's, and is the thread's from begin to end.
- * Thread: begin and end by one thread at a time.
+ * Owner:  the caller has the server. The thread alone uses it from begin to end.
+ * Thread: one thread at a time begins and ends.
  * Errors: struct error, one line.
  */
 #ifndef CLOCKOO_HTTP_ALONE_H
@@ -15,15 +15,14 @@
 #include <stdatomic.h>
 
 struct http_alone {
-	struct http_server *server; /* NULL: no thread runs */
+	struct http_server *server; /* NULL: the thread does not run */
 	pthread_t thread;
-	atomic_bool
-		end; /* carries no data: relaxed on both sides, pthread_join() orders the rest */
+	atomic_bool end; /* relaxed: it carries no data, and pthread_join() orders the rest */
 };
 
-/* Starts the thread; does nothing without a server. */
+/* Starts the thread. Does nothing if server is NULL. */
 bool http_alone_begin(struct http_alone *alone, struct http_server *server, struct error *err);
-/* Ends the thread, if it runs. */
+/* Ends the thread if it runs. */
 void http_alone_end(struct http_alone *alone);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * http_answers.c - rows of all replies of `stats`, read on request, as metrics, JSON and the page;
- * and the answers of probes.
+ * http_answers.c - makes metrics, JSON and the page of rows of `stats`, and answers probes.
  */
 #include "http_answers.h"
 #include "http_counters.h"
@@ -11,16 +10,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define BODY_BY_TEXT     12u /* bytes of metrics for each byte of rows, with names, types and help */
+/* Bytes of metrics per byte of rows: each row gets a name, a type and a help text. */
+#define BODY_BY_TEXT     12u
 #define OPENMETRICS_TYPE "application/openmetrics-text"
 
 const struct counter_name http_counter_names[HTTP_COUNTER_COUNT] = {HTTP_COUNTERS(COUNTER_NAME)};
 
 struct http_answers {
 	struct stat_rows rows;
-	uint8_t *body[HTTP_REPLY + 1];
-	size_t body_room, len[HTTP_REPLY + 1];
-	bool have[HTTP_REPLY + 1]; /* the body was made from the present rows */
+	uint8_t *body[HTTP_REPLY + 1]; /* by kind of answer, as the next two */
+	size_t body_room;              /* bytes of each body */
+	size_t len[HTTP_REPLY + 1];
+	bool have[HTTP_REPLY + 1]; /* the body was made of the present rows */
 };
 
 /* ---- memory ---- */

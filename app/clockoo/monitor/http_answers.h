@@ -1,13 +1,13 @@
 /*
- * http_answers.h - the answers of telemetry.http: rows of `stats` as metrics and JSON, the page,
- * and the state of the program for probes.
+ * http_answers.h - the answers of telemetry.http: rows of `stats` as metrics and as JSON, the page,
+ * and the program's state for probes.
  *
- * Shape:  rows are read once a second at most, and only on request (stat_rows.h); the texts made
- *         from them are kept until the next reading.
- *         Probes need no rows: they are answered from the start to the end of the process.
- * Owner:  an answer's bytes are valid until the next call.
- * Thread: one at a time (http_alone.h).
- * Bounds: its memory follows from what is served: stat_rows.h, and twelve times that.
+ * Shape:  a request reads the rows if they are older than a second (stat_rows.h). The texts made of
+ *         them stay until the next reading. Probes do not need rows: they are answered from the
+ *         start of the process to its end.
+ * Owner:  the bytes of an answer are valid until the next call.
+ * Thread: one at a time; http_alone.h says which.
+ * Bounds: memory of stat_rows.h, and twelve times as much.
  */
 #ifndef CLOCKOO_HTTP_ANSWERS_H
 #define CLOCKOO_HTTP_ANSWERS_H
@@ -15,18 +15,18 @@
 #include "config/errors.h"
 #include "stat_rows.h"
 
-/* The part of its life that the program is in. */
+/* The phases of the program's life. */
 enum http_phase {
 	HTTP_STARTING,
 	HTTP_SERVING,
-	HTTP_STOPPING, /* from the stop signal on: connections drain, items are saved */
+	HTTP_STOPPING, /* since the stop signal: connections drain, items are saved */
 };
 
-/* The state of the program, as probes see it. */
+/* The program's state, for probes. */
 struct http_state {
 	enum http_phase phase;
-	bool stuck;    /* a core has stopped turning (watchdog.h) */
-	bool draining; /* new connections are refused, and a stop follows */
+	bool stuck;    /* a core does not turn (watchdog.h) */
+	bool draining; /* new connections are refused; a stop follows */
 };
 
 enum http_kind {
@@ -34,7 +34,7 @@ enum http_kind {
 	HTTP_METRICS,     /* Prometheus */
 	HTTP_OPENMETRICS, /* Prometheus' later format, for clients that accept it */
 	HTTP_API,         /* all rows, JSON */
-	HTTP_REPLY,       /* rows of one reply: /api/net */
+	HTTP_REPLY,       /* rows of one reply of `stats`, as /api/net */
 	HTTP_NOT_FOUND,
 	HTTP_IS_ALIVE, /* answers of /healthz and /readyz */
 	HTTP_IS_STUCK,
@@ -49,18 +49,18 @@ struct http_answer {
 	const uint8_t *bytes;
 	size_t len;
 	const char *type; /* content type */
-	uint64_t made;    /* changes with the bytes */
+	uint64_t made;    /* number of the bytes: other bytes have another number */
 	enum http_kind kind;
 };
 
-/* Answers /healthz and /readyz, and every path outside HTTP_SERVING. False for other paths. */
+/* Answers /healthz and /readyz. Outside HTTP_SERVING it answers every other path, too. False: no
+ * answer; call http_answer(). */
 bool http_answer_probe(const struct http_state *state, const char *path, struct http_answer *to);
 
 struct http_answers;
 bool http_answers_create(struct http_answers **answers, const struct stat_source *from,
 			 struct error *err);
-/* Answers a request. path: from the slash to the query. accept: the header's value, NULL without
- * it. */
+/* Answers a request. path ends before the query. accept is the value of the header, or NULL. */
 void http_answer(struct http_answers *answers, const char *path, const char *accept,
 		 uint64_t now_ns, struct http_answer *to);
 

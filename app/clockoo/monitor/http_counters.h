@@ -1,7 +1,7 @@
 /*
  * http_counters.h - counters of telemetry.http.
  *
- * Thread: written by the control thread.
+ * Thread: the control thread writes them.
  */
 #ifndef CLOCKOO_HTTP_COUNTERS_H
 #define CLOCKOO_HTTP_COUNTERS_H

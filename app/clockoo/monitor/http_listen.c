@@ -1,5 +1,5 @@
 /*
- * http_listen.c - the listening socket of telemetry.http: opened, checked, removed.
+ * http_listen.c - opens, checks and removes the listening socket of telemetry.http.
  */
 #include "http_listen.h"
 
@@ -62,7 +62,7 @@ cure_of(int error, const struct config_http *http)
 	}
 }
 
-/* Removes the socket file that a killed process left. */
+/* Removes a socket file that a killed process has left. */
 static bool
 path_clear(const union any_address *address, socklen_t len)
 {

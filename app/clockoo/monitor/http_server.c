@@ -1,6 +1,6 @@
 /*
- * http_server.c - telemetry.http by libmicrohttpd: connections and their time limits, requests
- * and their answers.
+ * http_server.c - telemetry.http by libmicrohttpd: its connections, their time limits, and the
+ * answers to requests.
  */
 #include "http_server.h"
 #include "http_listen.h"
@@ -15,16 +15,17 @@
 #include <sys/socket.h>
 
 #define URL_BYTES 128u
-/* The page's policy: it loads nothing from other hosts and sends nothing to them. */
+/* Content-Security-Policy of the page: it loads from this server only, and sends nothing to
+ * others. */
 #define PAGE_POLICY                                                                                \
 	"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "  \
 	"'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 struct http_conn {
 	int fd;           /* -1: free */
-	uint64_t from_ns; /* when it was opened, or its last request answered */
-	uint64_t due_ns;
-	bool ended; /* closed by us; the library has not seen it yet */
+	uint64_t from_ns; /* time of its opening, or of its last answer */
+	uint64_t due_ns;  /* when it is closed unless a request is complete */
+	bool ended;       /* we have shut it down; the library has not noticed yet */
 	struct budget_place place;
 };
 
@@ -33,16 +34,17 @@ struct http_server {
 	struct http_answers *answers; /* NULL until http_serve() */
 	struct http_state state;
 	int fd;
-	bool local; /* only this machine can connect */
-	bool freed; /* a connection was closed in this run of the library */
-	uint64_t now_ns;
+	bool local;      /* only this machine can connect */
+	bool freed;      /* a connection was closed in this call of http_run() */
+	uint64_t now_ns; /* of the present call of http_run() */
 	struct http_conn conns[HTTP_CONNS_MAX];
-	struct budget places; /* HTTP_CONNS_KEPT */
-	void *cells;          /* memory of places */
+	struct budget places; /* of HTTP_CONNS_KEPT connections */
+	void *cells;          /* memory of `places` */
 	struct counter *counters;
-	/* The last response of each kind. The library counts references to it. */
+	/* By kind of answer: the last response, shared by the clients that read it. The library
+	 * counts the references. */
 	struct MHD_Response *response[HTTP_KINDS];
-	uint64_t made[HTTP_KINDS];
+	uint64_t made[HTTP_KINDS]; /* number of its bytes (http_answers.h) */
 };
 
 bool
@@ -63,8 +65,8 @@ conn_end(struct http_server *s, struct http_conn *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Returns the connection that yields its place: the longest waiting one of a source that has more
- * than its share, or of all if no source has. */
+/* Returns the connection that yields its place: the one that has waited longest, of those whose
+ * source has more than its share, or of all if no source has. */
 static struct http_conn *
 conn_loser(struct http_server *s)
 {
@@ -98,7 +100,7 @@ conns_check(struct http_server *s)
 	}
 }
 
-/* The peers of a Unix socket are one source. */
+/* Returns the peer's address. All peers of a Unix socket have one address. */
 static struct ip_addr
 peer_of(struct MHD_Connection *connection)
 {
@@ -116,8 +118,8 @@ peer_of(struct MHD_Connection *connection)
 	return ip;
 }
 
-/* Takes a place. The connection joins before the loser is chosen; otherwise a source that holds all
- * places would not have more than its share. */
+/* Takes a place for a new connection. It joins before the loser is chosen; otherwise a source that
+ * holds all places would have no more than its share. */
 static void
 place_take(struct http_server *s, struct http_conn *c, const struct ip_addr *ip)
 {
@@ -206,7 +208,7 @@ response_of(const char *type, size_t len, const void *bytes, enum MHD_ResponseMe
 	return r;
 }
 
-/* Refuses a request and ends the connection, so that a body is not read. */
+/* Refuses a request and ends its connection, so that no body is read. */
 static enum MHD_Result
 http_refuse(struct MHD_Connection *connection, unsigned status)
 {
@@ -226,8 +228,7 @@ http_refuse(struct MHD_Connection *connection, unsigned status)
 	return done;
 }
 
-/* Returns the response for an answer. Equal bytes share one response, however many clients read it.
- */
+/* Returns the response for an answer. Equal bytes share one response. */
 static struct MHD_Response *
 response_for(struct http_server *s, const struct http_answer *answer)
 {
@@ -244,9 +245,9 @@ response_for(struct http_server *s, const struct http_answer *answer)
 	return *kept;
 }
 
-/* True if the Host header is acceptable. A page of another site whose name was made to resolve to
- * this machine (DNS rebinding) sends its own name. Where other machines may connect, any name is
- * accepted. */
+/* True if the request's Host header may be answered. Where only this machine can connect, it must
+ * be `localhost` or an address: a page of another site whose name leads to this machine (DNS
+ * rebinding) sends that name. Where other machines can connect, every name is accepted. */
 static bool
 host_is_right(const struct http_server *s, const char *host)
 {
@@ -272,7 +273,7 @@ has_body(struct MHD_Connection *connection)
 					   MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
 }
 
-/* Returns the status of a refused request, 0 if the request may be answered. */
+/* Returns the status with which the request is refused, or 0. */
 static unsigned
 status_of_no(const struct http_server *s, struct MHD_Connection *connection, const char *url,
 	     const char *method)
@@ -305,7 +306,8 @@ status_of(enum http_kind kind)
 	}
 }
 
-/* Handles a request. Called once when the head has arrived, and again when no body follows. */
+/* Handles a request. The library calls this once when the head has arrived, and again when no body
+ * follows. */
 static enum MHD_Result
 on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
 	   const char *version, const char *upload, size_t *upload_bytes, void **request)
@@ -319,7 +321,7 @@ on_request(void *arg, struct MHD_Connection *connection, const char *url, const 
 	if (no != 0)
 		return http_refuse(connection, no);
 	if (*request == NULL) {
-		*request = s; /* the head was seen */
+		*request = s; /* marks the request: its head has arrived */
 		return MHD_YES;
 	}
 	if (!http_answer_probe(&s->state, url, &answer))
@@ -436,8 +438,8 @@ http_run(struct http_server *s, uint64_t now_ns)
 	s->freed = false;
 	conns_check(s);
 	MHD_run(s->daemon);
-	/* At its limit of connections the library polls the listening socket no longer. Only its
-	 * next run finds that one was closed since. */
+	/* At its limit of connections the library does not poll the listening socket. It notices a
+	 * closed connection only in its next run. */
 	return s->freed || (MHD_get_timeout(s->daemon, &left_ms) == MHD_YES && left_ms == 0);
 }
 
@@ -447,7 +449,7 @@ http_stop(struct http_server *s)
 	if (s == NULL)
 		return;
 	if (s->daemon != NULL) {
-		/* Keeps the library from closing the listening socket, which it does not own. */
+		/* The caller owns the listening socket: this keeps the library from closing it. */
 		MHD_quiesce_daemon(s->daemon);
 		MHD_stop_daemon(s->daemon);
 	}

@@ -1,16 +1,17 @@
 /*
- * http_server.h - telemetry.http: GET and HEAD of http_answers, by libmicrohttpd.
+ * http_server.h - telemetry.http: answers GET and HEAD by http_answers, over libmicrohttpd.
  *
- * Shape:  the library has no thread of its own: a thread of the program polls one file and calls
- *         http_run(), which never waits. Probes are answered from http_start() to http_stop(),
- *         all else between http_serve() and http_stopping().
- * Owner:  the listening socket stays the caller's.
- * Thread: one at a time: the control thread while it runs, else that of http_alone.h.
- * Errors: a peer's fault is answered with a status or ends its connection; none is logged.
- * Bounds: HTTP_CONNS_MAX connections of HTTP_CONN_BYTES; a request is complete, and its answer
- *         read, HTTP_REQUEST_S after its connection was opened or HTTP_IDLE_S after the last
- *         one. HTTP_CONNS_KEPT places (BUDGET.md): a new connection takes the place of the one
- *         that has waited longest, of a source that has more than its share if there is one.
+ * Shape:  the library has no thread. A thread of the program polls one file and calls http_run(),
+ *         which never waits. Probes are answered from http_start() to http_stop(), all other
+ *         requests from http_serve() to http_stopping().
+ * Owner:  the caller has the listening socket.
+ * Thread: one at a time: the control thread while it runs, otherwise that of http_alone.h.
+ * Errors: a faulty request gets a status, or its connection ends. Nothing is logged.
+ * Bounds: HTTP_CONNS_MAX connections of HTTP_CONN_BYTES each. A request must be complete, and its
+ *         answer read, within HTTP_REQUEST_S of the connection's opening or within HTTP_IDLE_S of
+ *         the last answer. At most HTTP_CONNS_KEPT connections are kept (BUDGET.md): a new one then
+ *         takes the place of the one that has waited longest, of a source that has more than its
+ *         share if there is one.
  */
 #ifndef CLOCKOO_HTTP_SERVER_H
 #define CLOCKOO_HTTP_SERVER_H
@@ -27,27 +28,28 @@
 
 struct http_server;
 
-/* True if this program was built with libmicrohttpd; otherwise *err says so. */
+/* True if this program was built with libmicrohttpd. Otherwise *err says that it was not. */
 bool http_is_built(struct error *err);
-/* The server takes these: its listening socket, and its counters. */
+/* The socket and the counters of a server. */
 struct http_at {
 	const struct config_http *config;
-	int fd; /* of http_listen(); -1: none */
+	int fd; /* from http_listen(); -1: none */
 	struct counter *counters;
 };
-/* Starts the server. *server is NULL without a socket; the calls below then do nothing. */
+/* Starts the server. Without a socket *server is NULL, and the functions below do nothing. */
 bool http_start(struct http_server **server, const struct http_at *at, struct error *err);
-/* The program serves: from now on the rows are shown. */
+/* The program serves. From now on rows are shown. */
 bool http_serve(struct http_server *server, const struct stat_source *rows, struct error *err);
-/* The program stops: the rows are not read any more. */
+/* The program stops. From now on rows are not read. */
 void http_stopping(struct http_server *server);
-/* The program drains: it is not ready any more, and rows are still shown. */
+/* The program drains. It is not ready any more; rows are still shown. */
 void http_draining(struct http_server *server);
-/* Says whether a core is stuck. */
+/* Sets whether a core is stuck. */
 void http_set_stuck(struct http_server *server, bool stuck);
 /* Returns the file to poll for input; -1: none. */
 int http_fd(const struct http_server *server);
-/* Does the pending work once; called on input and some times a second. True if more remains. */
+/* Handles input and time limits. Called on input, and several times a second. True if another
+ * call has work at once. */
 bool http_run(struct http_server *server, uint64_t now_ns);
 void http_stop(struct http_server *server);
 

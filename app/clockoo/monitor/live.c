@@ -1,5 +1,5 @@
 /*
- * live.c - the line of --live: differences of counters over the last second, and totals.
+ * live.c - --live: computes and prints the line of the last second.
  */
 #include "live.h"
 
@@ -11,7 +11,7 @@
 #define LINE_BYTES  1024u
 #define SHARE_BYTES 8u
 
-/* The counters that make up each figure. */
+/* Counters whose sum is a figure. */
 static const struct {
 	enum live_figure figure;
 	const char *symbol;
@@ -53,7 +53,7 @@ live_requests(const struct live *live)
 	return now[LIVE_GET] + now[LIVE_SET] + now[LIVE_OTHER];
 }
 
-/* The share of the last second this core had work, in percent. */
+/* Returns the percentage of the last second in which the core had work. */
 static uint32_t
 busy_percent(struct live *live, uint32_t core)
 {
@@ -67,7 +67,7 @@ busy_percent(struct live *live, uint32_t core)
 	return (uint32_t)percent;
 }
 
-/* Returns part by whole in percent, or "-" if whole is 0. */
+/* Returns part / whole in percent, or "-" if whole is 0. */
 static const char *
 share_of(char text[SHARE_BYTES], uint64_t part, uint64_t whole)
 {
@@ -83,7 +83,8 @@ live_init(struct live *live, const struct live_source *from)
 	*live = (struct live){.from = *from, .last_ns = process_now_ns(from->process)};
 }
 
-/* Writes " | front key/s 81000 busiest 1.08 servers 4 of 4"; the mean is over all servers. */
+/* Writes " | front key/s 81000 busiest 1.08 servers 4 of 4". busiest is the load of the busiest
+ * server by the mean of all servers. */
 static int
 front_print(const struct live *live, double seconds, char *to, size_t room)
 {
@@ -110,8 +111,9 @@ flash_print(const uint64_t per_s[LIVE_FIGURES], char *to, size_t room)
 				20);
 }
 
-/* Reads the store's usage. A front's copies of shared mode expire together, so their figures are
- * the most of some lines; otherwise they would follow the clock instead of the load. */
+/* Reads the store's items and bytes. In shared mode a front's copies expire together, so the line
+ * shows the most of the last RECENT_FIGURES seconds: the load, and not the time since the last
+ * expiry. */
 static void
 usage_read(struct live *live, struct store_usage *use)
 {

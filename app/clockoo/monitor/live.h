@@ -1,7 +1,7 @@
 /*
- * live.h - one line of figures a second.
+ * live.h - --live: one line of figures a second.
  *
- * Shape:  struct live holds the last second's counts; a line shows the change since.
+ * Shape:  struct live has the counts at the last line. A line shows what has been added since.
  * Thread: the control thread.
  */
 #ifndef CLOCKOO_LIVE_H
@@ -18,16 +18,16 @@ enum live_figure {
 	LIVE_GET,
 	LIVE_SET,
 	LIVE_OTHER,
-	LIVE_HITS, /* of both tiers */
+	LIVE_HITS, /* in memory and in the second tier */
 	LIVE_MISSES,
-	LIVE_FROM_FLASH, /* gets answered by the second tier */
-	LIVE_READS,      /* of the second tier's device */
-	LIVE_WRITTEN,    /* segments */
-	LIVE_CONVERTED,  /* pages of columns */
+	LIVE_FROM_FLASH, /* gets that the second tier has answered */
+	LIVE_READS,      /* reads of the second tier's device */
+	LIVE_WRITTEN,    /* segments written to the device */
+	LIVE_CONVERTED,  /* pages of columns written to the device */
 	LIVE_FIGURES
 };
 
-/* The program, as far as a line shows it. */
+/* The parts that a line shows. */
 struct live_source {
 	const struct process *process;
 	const struct config *config;
@@ -35,20 +35,21 @@ struct live_source {
 	const struct telemetry *telemetry;
 	struct store *store;
 	const struct fleet *fleet; /* NULL: not a front */
-	uint64_t copy_ns;          /* of shared mode; 0: its copies do not expire together */
-	bool flash;                /* there is a second tier */
+	/* Age at which a front's copies of shared mode expire, all together; 0: they do not. */
+	uint64_t copy_ns;
+	bool flash; /* there is a second tier */
 };
 
 struct live {
 	struct live_source from;
-	uint64_t last[LIVE_FIGURES];
-	uint64_t last_ns;
-	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX];
-	struct front_load front;              /* of the last second; unused without a front */
-	struct recent_most items, item_bytes; /* of a front's copies */
+	uint64_t last[LIVE_FIGURES];                      /* counts at the last line */
+	uint64_t last_ns;                                 /* time of the last line */
+	uint64_t busy_ns[CORES_MAX], total_ns[CORES_MAX]; /* by core, at the last line */
+	struct front_load front;                          /* of the last second; only for a front */
+	struct recent_most items, item_bytes;             /* only for a front's copies */
 };
 
-/* Returns the keys and writes that clients have requested. */
+/* Returns the number of keys and writes that clients have requested. */
 uint64_t live_requests(const struct live *live);
 void live_init(struct live *live, const struct live_source *from);
 void live_print(struct live *live);

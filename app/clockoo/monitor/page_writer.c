@@ -1,6 +1,6 @@
 /*
- * page_writer.c - writes a file as a header of C when the program is built, so that the page needs
- * no file beside the program.
+ * page_writer.c - writes a file as a C header when the program is built. So the program has the
+ * page in itself.
  *
  *     page_writer page.html
  */

@@ -1,8 +1,8 @@
 /*
- * recent_most.h - the largest of the last figures of a series. A figure that rises and falls by
- * a clock of its own is shown by its peaks.
+ * recent_most.h - the largest of the last figures of a series. It suits a figure that rises and
+ * falls periodically, when only its peaks matter.
  *
- * Shape:  plain data; all zero at the beginning.
+ * Shape:  plain data; all zero at first.
  * Thread: one.
  * Bounds: RECENT_FIGURES.
  */
@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-/* A line comes once a second, and copies that expire together do so every 15/16 of a second
- * (COHERENCE.md). This many lines meet every moment between two expiries. */
+/* Lines are 1 s apart, and copies that expire together do so every 15/16 s (COHERENCE.md). This
+ * many lines fall on every moment between two expiries. */
 #define RECENT_FIGURES 16u
 
 struct recent_most {

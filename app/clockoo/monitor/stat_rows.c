@@ -1,5 +1,5 @@
 /*
- * stat_rows.c - rows of all replies of stats: the cores' own, and those of a backend.
+ * stat_rows.c - reads the rows of all replies of `stats`, with those of a backend.
  */
 #include "stat_rows.h"
 #include "admin/admin.h"
@@ -13,9 +13,10 @@
 #define TEXT_A_CORE   (8u << 10)
 #define TEXT_A_SERVER (2u << 10)
 
-/* ---- rows of a backend, for this thread ---- */
+/* ---- rows of a backend, read by this thread ---- */
 
-/* Reads a row of `stats front` as core 0 would, without waiting for other fronts' copies to end. */
+/* Reads a row of `stats front` as core 0 does. Does not wait until other fronts' copies have
+ * ended. */
 static bool
 fleet_row(void *arg, uint32_t n, struct serve_row *row)
 {
@@ -26,7 +27,7 @@ fleet_row(void *arg, uint32_t n, struct serve_row *row)
 	return front_stats_row(&fleet->stats, &r->shown, n, row);
 }
 
-/* Returns the rows of core 0's backend; of a fleet, those that this thread may read. */
+/* Returns the rows of core 0's backend. Of a front, only those that this thread may read. */
 static struct serve_rows
 rows_of(struct stat_rows *r)
 {

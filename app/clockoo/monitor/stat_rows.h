@@ -1,11 +1,11 @@
 /*
- * stat_rows.h - rows of all replies of `stats`, read by a thread that is no core.
+ * stat_rows.h - the rows of all replies of `stats`, read by a thread that is no core.
  *
- * Shape:  rows are read on request, at most once in STAT_ROWS_NS.
- * Owner:  rows point into a text of this struct, until they are read again.
+ * Shape:  a request reads the rows, if they are older than STAT_ROWS_NS.
+ * Owner:  rows point into this struct's text. They are valid until the next reading.
  * Thread: one at a time.
- * Bounds: its memory follows from what is served: STAT_TEXT_BYTES, and more for each core and
- *         server; only written pages are touched.
+ * Bounds: STAT_TEXT_BYTES of text, and more per core and server. Only pages that are written take
+ *         memory.
  */
 #ifndef CLOCKOO_STAT_ROWS_H
 #define CLOCKOO_STAT_ROWS_H
@@ -18,12 +18,12 @@
 #include "process/process.h"
 #include "telemetry/telemetry.h"
 
-#define STAT_ROWS_NS    900000000ull /* age at which rows are read again */
+#define STAT_ROWS_NS    900000000ull /* rows older than this are read again */
 #define STAT_TEXT_BYTES (256u << 10)
 
 struct admin_snapshot;
 
-/* The program, as far as its rows show it. */
+/* The parts that the rows show. */
 struct stat_source {
 	const struct process *process;
 	const struct telemetry *telemetry;
@@ -40,16 +40,17 @@ struct stat_rows {
 	struct metrics *metrics;
 	uint8_t *text;
 	size_t text_room;
-	uint64_t read_ns, read; /* time of the last reading, and number of readings */
+	uint64_t read_ns; /* time of the last reading */
+	uint64_t read;    /* number of readings */
 	struct front_shown shown;
 };
 
-/* Returns zeroed pages, or NULL. */
+/* Returns zeroed pages; NULL: no memory. */
 void *stat_pages(size_t bytes);
 
-/* Allocates the memory. False if there is none. */
+/* Allocates the memory. False: no memory. */
 bool stat_rows_create(struct stat_rows *r, const struct stat_source *from);
-/* Reads the rows if they are old. True if they were read. */
+/* Reads the rows if they are older than STAT_ROWS_NS. True if it has read them. */
 bool stat_rows_read(struct stat_rows *r, uint64_t now_ns);
 
 #endif

@@ -21,7 +21,7 @@ struct notify {
 	socklen_t to_bytes;
 };
 
-/* Extends a start in progress, by more than the time between two lines of progress. */
+/* Extends a start or a stop in progress, by more than the time between two of these lines. */
 #define NOTIFY_EXTEND "EXTEND_TIMEOUT_USEC=10000000"
 
 void notify_begin(struct notify *n);

@@ -1,7 +1,8 @@
 /*
  * The stages of a drain. Goal: with ANYCAST the appliance is ready until no connection is open and
  * every answer is acknowledged, unless a peer takes too long; without it is not ready at once. The
- * stop follows a second after the last connection, three with ANYCAST. Method: steps with counts
+ * stop follows a second after the last connection, three with ANYCAST, where a stop that is
+ * requested waits for the same order, and the second request for nothing. Method: steps with counts
  * and times by hand.
  */
 #include "support/test.h"
@@ -127,6 +128,51 @@ TEST(without_an_order_routers_leave_at_once)
 		check_eq(step(&d, 1, 0), DRAIN_LEAVING);
 		check_eq(stays_ns(&d, 0, 1), DRAIN_QUIET_NS);
 		check_eq(d.stage, DRAIN_ENDED);
+	}
+}
+
+TEST(a_stop_has_the_order_of_a_drain)
+{
+	struct drain d = {0};
+
+	now_ns = NS_PER_S;
+	check(!drain_stop(&d, CONFIG_DRAIN_ANYCAST, TIME_NS, now_ns));
+	check_eq(d.stage, DRAIN_CLOSING);
+	check_eq(drain_asks(&d), SERVE_DRAIN_CLOSE);
+	while (d.stage != DRAIN_ENDED)
+		step(&d, 1, 1);
+	check_eq(now_ns, NS_PER_S + TIME_NS);
+}
+
+TEST(a_second_stop_is_at_once)
+{
+	struct drain d = {0};
+
+	check(!drain_stop(&d, CONFIG_DRAIN_ANYCAST, TIME_NS, now_ns));
+	check(drain_stop(&d, CONFIG_DRAIN_ANYCAST, TIME_NS, now_ns));
+}
+
+TEST(a_stop_amid_a_drain_waits_for_its_end)
+{
+	struct drain d = begun(CONFIG_DRAIN_ANYCAST);
+	const uint64_t from_ns = now_ns;
+
+	check_eq(stays_ns(&d, 1, 0), DRAIN_CLOSING_NS);
+	check(!drain_stop(&d, CONFIG_DRAIN_ANYCAST, TIME_NS, now_ns));
+	check_eq(d.stage, DRAIN_LAST);
+	while (d.stage != DRAIN_ENDED)
+		step(&d, 1, 1);
+	check_eq(now_ns - from_ns, TIME_NS);
+	check(drain_stop(&d, CONFIG_DRAIN_ANYCAST, TIME_NS, now_ns));
+}
+
+TEST(without_an_order_a_stop_is_at_once)
+{
+	for (uint32_t how = CONFIG_DRAIN_RESET; how <= CONFIG_DRAIN_CLOSE; how++) {
+		struct drain idle = {0}, d = begun((enum config_drain)how);
+
+		check(drain_stop(&idle, (enum config_drain)how, TIME_NS, now_ns));
+		check(drain_stop(&d, (enum config_drain)how, TIME_NS, now_ns));
 	}
 }
 

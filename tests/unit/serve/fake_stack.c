@@ -276,8 +276,9 @@ conn_unacknowledged(const struct conn *c)
 }
 
 uint32_t
-conn_sendable(const struct conn *c)
+conn_sendable(struct stack *s, struct conn *c)
 {
+	(void)s;
 	(void)c;
 	return 65536;
 }
@@ -341,8 +342,9 @@ conn_is_refused(const struct conn *c)
 }
 
 bool
-conn_peer_is_full(const struct conn *c)
+conn_peer_is_full(struct stack *s, struct conn *c)
 {
+	(void)s;
 	return c->wants_room;
 }
 
@@ -404,6 +406,20 @@ conn_commit(struct stack *s, struct conn *c, uint32_t bytes)
 	s->chunks_used++;
 	free(c->reserved);
 	c->reserved = NULL;
+}
+
+void
+conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room)
+{
+	check(bytes <= room);
+	conn_commit(s, c, bytes);
+}
+
+void
+conn_write(struct stack *s, struct conn *c, struct view bytes)
+{
+	memcpy(conn_reserve(s, c, bytes.len), bytes.data, bytes.len);
+	conn_commit(s, c, bytes.len);
 }
 
 bool
@@ -912,6 +928,12 @@ rig_acked(struct rig *r, struct conn *c)
 {
 	let_go(r->stack, c);
 	wake(r->stack, c);
+}
+
+void
+rig_set_queued(struct conn *c, uint32_t bytes)
+{
+	c->queued = bytes;
 }
 
 bool

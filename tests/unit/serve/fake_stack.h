@@ -80,6 +80,8 @@ const char *rig_sent(struct conn *c, uint32_t *len);
 void rig_forget_sent(struct conn *c);
 /* Acknowledges all that was queued: chunks and pieces are free again. */
 void rig_acked(struct rig *r, struct conn *c);
+/* Lets the connection have so many bytes queued, until they are acknowledged. */
+void rig_set_queued(struct conn *c, uint32_t bytes);
 bool rig_closed(const struct conn *c);
 bool rig_aborted(const struct conn *c);
 
