@@ -24,6 +24,12 @@
 #define SHORT_PART  32u
 #define SHORT_LEAST 65536u
 
+/* Beside the quota a short value leaves this many times its length to shorter ones. */
+#define SHORT_LEFT_PART 4u
+/* A waiting value goes before one that is longer by a byte and came less than this earlier. So the
+ * values of a crowd, as large as a short one may be, do not delay the smaller ones of others. */
+#define SHORT_BYTE_NS 100000u
+
 /* When a queue of proven values has not been empty for SHORT_OPENS_NS, short values may begin
  * beside the quota for SHORT_OPEN_NS. The first value of the queue may change meanwhile, so peers
  * that leave and return do not restart that time. */
@@ -79,8 +85,10 @@ fits_beside(const struct serve *sv, uint32_t account, uint64_t bytes)
 static bool
 fits_short(const struct serve *sv, uint64_t bytes)
 {
+	const bool alone = quota_used(sv, FILL_QUOTA_SHORT) == 0;
+
 	return sv->clock.now_ns < sv->quota_short_until_ns &&
-	       fits_beside(sv, FILL_QUOTA_SHORT, bytes);
+	       fits_beside(sv, FILL_QUOTA_SHORT, (alone ? 1 : 1 + SHORT_LEFT_PART) * bytes);
 }
 
 uint64_t
@@ -218,22 +226,35 @@ fill_quota_create(struct serve *sv)
 	list_init(&sv->fills);
 }
 
+/* Puts the session into its queue, behind lower and equal tickets. Bounded: the queue has each
+ * connection at most once. */
 static void
-quota_append(struct serve *sv, struct session *ss)
+quota_insert(struct serve *sv, struct session *ss)
 {
-	ss->quota.ticket =
-		1 + atomic_fetch_add_explicit(&sv->shared->quota_tickets, 1, memory_order_relaxed);
-	list_push_back(queue_of(sv, ss), &ss->quota_link);
+	struct list *queue = queue_of(sv, ss), *at = queue->prev;
+
+	while (at != queue &&
+	       container_of(at, struct session, quota_link)->quota.ticket > ss->quota.ticket)
+		at = at->prev;
+	list_push_back(at->next, &ss->quota_link);
+}
+
+static void
+quota_append(struct serve *sv, struct session *ss, uint64_t bytes)
+{
+	ss->quota.ticket = sv->clock.now_ns + 1 +
+			   (ss->quota.part == FILL_QUOTA_SHORT ? bytes * SHORT_BYTE_NS : 0);
+	quota_insert(sv, ss);
 	publish_first(sv, ss->quota.part);
 }
 
 void
-fill_quota_enqueue(struct serve *sv, struct session *ss)
+fill_quota_enqueue(struct serve *sv, struct session *ss, uint64_t bytes)
 {
 	if (ss->quota.ticket != 0)
 		return;
 	ss->quota.since_ns = sv->clock.now_ns;
-	quota_append(sv, ss);
+	quota_append(sv, ss, bytes);
 	atomic_fetch_add_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
 	serve_count(sv, BEGUN_WAITS);
 }
@@ -259,19 +280,6 @@ fill_quota_dequeue(struct serve *sv, struct session *ss)
 	atomic_fetch_sub_explicit(&sv->shared->quota_waiting, 1, memory_order_relaxed);
 	publish_first(sv, ss->quota.part);
 	first_wake(sv, ss->quota.part);
-}
-
-/* Puts the session back into its queue, by its ticket. The queue has each connection at most once,
- * which bounds the search. */
-static void
-quota_insert(struct serve *sv, struct session *ss)
-{
-	struct list *queue = queue_of(sv, ss), *at = queue->next;
-
-	while (at != queue &&
-	       container_of(at, struct session, quota_link)->quota.ticket < ss->quota.ticket)
-		at = at->next;
-	list_push_back(at, &ss->quota_link);
 }
 
 bool
@@ -305,7 +313,7 @@ fill_quota_state(struct serve *sv, struct session *ss)
 		list_unlink(&ss->quota_link);
 		publish_first(sv, FILL_QUOTA_SLOW);
 		ss->quota.part = proven_part(sv, ss->body_left);
-		quota_append(sv, ss);
+		quota_append(sv, ss, ss->body_left);
 	}
 	if (account_of(sv, ss, ss->body_left) != FILL_QUOTA_ACCOUNTS)
 		return FILL_QUOTA_GO;

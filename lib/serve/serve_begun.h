@@ -10,7 +10,8 @@
  *
  * A value is proven if 8 KiB of its body, or half of it, arrive within 100 ms after its line;
  * otherwise it is slow. A value that becomes proven moves to the end of the proven queue. Proven
- * values up to a 32nd of the quota, or up to 64 KiB, are short, and have a queue of their own.
+ * values up to a 32nd of the quota, or up to 64 KiB, are short, and have a queue of their own:
+ * in it a value that is shorter by 10 KB has the place of one that came a second earlier.
  *
  * Thread: core-local, except for the atomics in struct serve_shared and struct serve. These are
  *         relaxed: they only bound the quota, and a core that reads an old value reads again in the
@@ -39,8 +40,9 @@ void fill_quota_return(struct serve *sv, struct session *ss);
  * ended. */
 void fill_quota_begin(struct serve *sv, struct session *ss);
 void fill_quota_end(struct serve *sv, struct session *ss);
-/* Put the connection into its queue, and take it out. No effect if that is done already. */
-void fill_quota_enqueue(struct serve *sv, struct session *ss);
+/* Puts the connection, which waits with a value of that length, into its queue, or takes it out;
+ * without effect if that is done already. */
+void fill_quota_enqueue(struct serve *sv, struct session *ss, uint64_t bytes);
 void fill_quota_dequeue(struct serve *sv, struct session *ss);
 /* True if bytes of the body were dropped for lack of frames. The peer is then silent until its
  * retransmission timeout, and memory for this value would lie idle. So the value leaves the queue

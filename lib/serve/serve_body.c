@@ -70,7 +70,7 @@ share_begin(struct serve *sv, struct op *op)
 	enum store_result r;
 
 	if (unlikely(!fill_quota_take(sv, ss, &op->req))) {
-		fill_quota_enqueue(sv, ss);
+		fill_quota_enqueue(sv, ss, (uint64_t)op->req.body_len + op->req.body_end);
 		return STORE_NOT_YET;
 	}
 	r = storage_begin(sv, op, &ss->fill);

@@ -88,10 +88,8 @@ struct serve_shared {
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t pins_pressure_ns;
 	/* Number of sessions, of all cores, that wait for the fill quota (serve_begun.c). */
 	_Atomic uint32_t quota_waiting;
-	/* Bytes of the fill quota in use, by account (enum fill_quota_part), and the number of
-	 * tickets given out so far. */
+	/* Bytes of the fill quota in use, by account (enum fill_quota_part). */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint64_t quota_used[FILL_QUOTA_ACCOUNTS];
-	_Atomic uint64_t quota_tickets;
 };
 
 /* Counts one more connection. False: info.conns_max connections are counted already; 0: there is no

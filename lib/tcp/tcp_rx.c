@@ -33,12 +33,6 @@ rx_pool_create(struct tcp *t, struct region *region, uint32_t frames)
 	t->frames.enough = frames - (frames - t->frames.reserve) / RX_ENOUGH_PART;
 }
 
-uint32_t
-rx_reserve(const struct tcp *t)
-{
-	return min_u32(t->cfg.conns_max, t->net.cfg.rx_frames_max / 2);
-}
-
 static inline struct rx_seg *
 segment_take(struct tcp *t, struct frame *frame, uint8_t *start, struct view payload)
 {
@@ -252,15 +246,23 @@ is_lent(const struct conn *c)
 	       c->rx.frames < BURST_MAX;
 }
 
-/* Returns the frames that in-order data leaves to connections that hold none. */
+/* Returns the frames that in-order data leaves to connections that hold none. Requests that wait
+ * for the service's memory may hold all common frames: then who holds few has half of the reserve.
+ */
 static inline uint32_t
 reserve_for(const struct tcp *t, const struct conn *c)
 {
+	const bool wait = t->net.now_ns < t->rcv_autotune.waiting_until_ns;
+
 	if (c->rx.frames == 0)
 		return 0;
 	if (is_lent(c))
 		return min_u32(BURST_MAX, rx_reserve(t) / 2);
-	return comes_again(c) ? rx_reserve(t) / 2 : rx_reserve(t);
+	if (comes_again(c))
+		return rx_reserve(t) / 2;
+	if (!wait || c->flags & CONN_WANT_WRITE)
+		return rx_reserve(t);
+	return min_u32(rx_reserve(t), rx_reserve(t) / 2 + RX_WAITING_FRAMES * c->rx.frames);
 }
 
 /* True if frames are short and a connection that waits for its peer to read has its share of
@@ -493,17 +495,24 @@ window_of_frames(const struct tcp *t, const struct conn *c)
 	       (c->rx.ooo_blocks != NULL ? c->ooo_bytes : 0);
 }
 
+/* Returns the frames that are offered to one connection of those that hold unread data. */
+static uint32_t
+share_left(const struct tcp *t)
+{
+	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
+
+	return (most - min_u32(frames - t->frames.left, most)) / RX_WAITING_SHARE;
+}
+
 /* Returns the window while requests wait for memory. If n of them hold what they were offered, they
  * hold RX_UNREAD_PART * n / (n + RX_WAITING_SHARE) of the frames, because each is offered a part of
  * what the others have left. The rest is for data that is read in its turn. */
 static __attribute__((noinline)) uint32_t
 window_while_waiting(const struct tcp *t, const struct conn *c)
 {
-	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
-	const uint32_t held = frames - t->frames.left;
-	const uint32_t share = (most - min_u32(held, most)) / RX_WAITING_SHARE;
-	const uint32_t of_upload = min_u32(RX_UPLOAD_FRAMES, frames / RX_UPLOAD_PART);
-	const uint32_t offered = c->uploads ? of_upload : max_u32(share, RX_WAITING_FRAMES);
+	const uint32_t of_upload = t->net.cfg.rx_frames_max / RX_UPLOAD_PART;
+	const uint32_t offered = c->uploads ? min_u32(RX_UPLOAD_FRAMES, of_upload)
+					    : max_u32(share_left(t), RX_WAITING_FRAMES);
 
 	/* The end of the body is beyond this window, so the peer fills it with full segments. */
 	if (c->expects_more)
@@ -517,11 +526,7 @@ window_while_waiting(const struct tcp *t, const struct conn *c)
 static __attribute__((noinline)) uint32_t
 window_while_refused(const struct tcp *t, const struct conn *c)
 {
-	const uint32_t frames = t->net.cfg.rx_frames_max, most = frames / RX_UNREAD_PART;
-	const uint32_t held = frames - t->frames.left;
-	const uint32_t share = (most - min_u32(held, most)) / RX_WAITING_SHARE;
-
-	return max_u32(share, RX_REFUSED_FRAMES) * mss_ours(t, c->local);
+	return max_u32(share_left(t), RX_REFUSED_FRAMES) * mss_ours(t, c->local);
 }
 
 static inline uint32_t

@@ -108,7 +108,11 @@ rx_is_over(struct tcp *t, const struct conn *c, uint32_t held)
 }
 
 /* Returns how many nodes are reserved for connections without unread data. */
-uint32_t rx_reserve(const struct tcp *t);
+static inline uint32_t
+rx_reserve(const struct tcp *t)
+{
+	return min_u32(t->cfg.conns_max, t->net.cfg.rx_frames_max / 2);
+}
 
 /* ---- tcp_rcv_autotune.c: limit of the window ---- */
 

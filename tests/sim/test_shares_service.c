@@ -34,6 +34,8 @@
 #define ASKED_MAX     4u    /* long replies that a peer requests at a time */
 #define LAST          8u    /* bytes of a reply that tell how it ends */
 #define CUT_KEYS      8u    /* longest keys before the one that is cut: more than a segment */
+#define UNREAD_PART   3u
+#define CUT_KEYS      8u /* longest keys before the one that is cut: more than a segment */
 #define TWO_PARTS_NS  (MS_NS / 10)
 #define HONEST_IP     (SIM_PEERS + 1)
 
@@ -70,6 +72,8 @@ struct crowd {
 	uint32_t rate;     /* bytes of it sent each second after those */
 	const char *asks;  /* sent again and again, as the replies are read */
 	uint64_t again_ns; /* the peer aborts after so long, and connects again; 0: it stays */
+	/* Sent by every UNREAD_PARTth peer instead, as long as there is room; it reads no reply. */
+	const char *unread;
 };
 
 struct world {
@@ -86,6 +90,13 @@ struct world {
 	uint32_t address[UINT16_MAX + 1]; /* of the client at each port */
 };
 
+/* True if the peer pipelines requests whose replies it does not read. */
+static bool
+reads_nothing(const struct world *w, const struct client *cl)
+{
+	return w->crowd->unread != NULL && cl->number % UNREAD_PART == 0;
+}
+
 static void
 on_opened(void *arg, struct sim_client *base)
 {
@@ -94,7 +105,7 @@ on_opened(void *arg, struct sim_client *base)
 
 	cl->began_ns = w->sim.ss->now_ns;
 	cl->open_asks = 0;
-	if (!cl->peer)
+	if (!cl->peer || reads_nothing(w, cl))
 		return;
 	cl->left = w->crowd->body + 2;
 	cl->allowed = w->crowd->first;
@@ -257,6 +268,12 @@ turn_peer(struct world *w, struct client *cl)
 		cl->next_ns = 0;
 		return;
 	}
+	if (reads_nothing(w, cl)) {
+		while (conn_writable(w->sim.ss->stack, cl->base.conn, 1))
+			sim_service_say(&w->sim, cl->base.conn, crowd->unread,
+					(uint32_t)strlen(crowd->unread));
+		return;
+	}
 	peer_receive(w, cl);
 	if (crowd->body != 0 && cl->left > 2) {
 		const uint64_t may = crowd->first + age_ns * crowd->rate / NS_PER_S;
@@ -308,8 +325,8 @@ world_create(const struct crowd *crowd)
 	o.cable.delay_ns = 20000;
 	o.cable.rate = 1250000000;
 	o.cable.queue_ns = NS_PER_S;
-	o.clients.net.rx_frames_max = CLIENT_FRAMES;
-	o.client_frames = CLIENT_FRAMES + 8192;
+	o.clients.net.rx_frames_max = CLIENT_FRAMES * (crowd->unread != NULL ? 4 : 1);
+	o.client_frames = o.clients.net.rx_frames_max + 8192;
 	sim_clients_create(&w->clients, &w->sim, &o, &user);
 	w->sim.wire->nat = (struct sim_nat){HONEST_IP, address_of_port, w};
 	return w;
@@ -438,7 +455,9 @@ honest_beside(const struct crowd *crowd)
 #define ROW(pool_, name_, count_) .row = {.pool = pool_, .name = name_, .cell = {count_, 0}}
 #define WORST(pool_, name_, count_)                                                                \
 	.row = {.pool = pool_, .name = name_, .cell = {count_, 0}, .worst = true}
-#define SET_LARGE  .says = "set b 0 0 1000000\r\n", .body = LARGE
+#define SET_LARGE .says = "set b 0 0 1000000\r\n", .body = LARGE
+/* As long as a value may be to count as short: a 32nd of the quota. */
+#define SET_SHORT  .says = "set b 0 0 500000\r\n", .body = 500000
 #define SET_UPLOAD .says = "set b 0 0 100000\r\n", .body = UPLOAD
 
 static const struct crowd crowds[] = {
@@ -447,12 +466,16 @@ static const struct crowd crowds[] = {
 	{ROW("fills", "end after 8 KiB", 300), SET_LARGE, .first = 8192},
 	{WORST("fills", "end after 8 KiB of 100 KB", 900), SET_UPLOAD, .first = 8192},
 	{ROW("fills", "end after 450 KB", 900), SET_LARGE, .first = 450000},
+	{ROW("fills", "end after 225 KB of 500 KB", 300), SET_SHORT, .first = 225000},
 	{ROW("fills", "end after 8 KiB", 900), SET_LARGE, .first = 8192},
 	{ROW("fills", "send a byte a second", 300), SET_LARGE, .first = 1, .rate = 1},
 	{ROW("fills", "send 64 KB/s", 60), SET_LARGE, .first = 8192, .rate = 64000},
 	{ROW("fills", "send 110 KB/s", 60), SET_LARGE, .first = 8192, .rate = 110000},
 	{ROW("fills", "end after 8 KiB, come again", 300), SET_LARGE, .first = 8192,
 	 .again_ns = 100 * MS_NS},
+	/* The same beside frames of requests whose replies are not read. */
+	{WORST("mixed", "end after 450 KB, or do not read", 450), SET_LARGE, .first = 450000,
+	 .unread = "get h0\r\n"},
 	/* Read buffers of partial lines. */
 	{ROW("lines", "end no line", 60), .says = "get unfinished"},
 	{ROW("lines", "end no line", 300), .says = "get unfinished"},

@@ -646,10 +646,14 @@ MUTANTS = {
     "WORK_NO_SHARE": [("serve_work.c", "	rate = WORK_SHARES / budget_share(&w->shares, &ss->work.place);", "	rate = 0;")],
     "WORK_NO_BURST": [("serve_work.c", "		work_take(sv, ss, ns, WORK_BURST);", "		work_take(sv, ss, ns, 0);")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
+    # A short value waits for longer ones that came before it.
+    "FILL_SHORT_FIFO": [("serve_begun.c", "bytes * SHORT_BYTE_NS", "0")],
     # Idle values that were demoted stay first in the line; a retransmission is dropped, too.
     "FILL_IDLE_FIRST": [("serve_fills.c", "	if (!ss->quota.idle || !look->no_room)", "	if (!ss->quota.idle)"),
         ("serve_fills.c", "	if (link == NULL)", "	if (link == NULL || !(look.stalls || look.no_room))")],
     "FRAMES_NOT_AGAIN": [("tcp_rx.c", "RX_FRAMES_GUARANTEED && !comes_again(c) ?", "RX_FRAMES_GUARANTEED ?")],
+    # A request of some segments has no frame of the reserve while others' bodies hold the common ones.
+    "FRAMES_FEW_WAIT": [("tcp_rx.c", "	if (!wait || ", "	if (true || wait || ")],
     "FILL_IDLE_LONG": [("serve_fills.c", "IDLE_FREE_US + gained", "300000 + gained")],
     "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	link = budget_loser(&sv->read_bufs, place_rank, sv);", "	link = NULL;")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
