@@ -130,12 +130,10 @@ may_yield(const struct pending *a)
 	return a->answer.item != NULL && a->session->body != BODY_FILLED;
 }
 
-/* True if the answer is of its session's next request. One that waits for a place has no answer. */
 static bool
 is_first(const struct pending *a)
 {
-	return (a->is_kept ? a->session->kept : a->session->pending) == a &&
-	       !a->session->place_queued;
+	return (a->is_kept ? a->session->kept : a->session->pending) == a;
 }
 
 static bool

@@ -67,7 +67,7 @@ struct pending {
 	};
 	union {
 		struct backend_answer answer;
-		uint32_t expects; /* PENDING_ASKED: bytes that its answer is charged as */
+		uint32_t expects; /* PENDING_ASKED: bytes of its answer, as expected */
 	};
 };
 static_assert(sizeof(struct pending) == 2 * CACHE_LINE_BYTES, "thousands of them stay near a core");
@@ -112,8 +112,6 @@ struct pending_line {
 
 struct pending_lane {
 	uint32_t open;       /* pending requests and granted places */
-	uint64_t asked;      /* bytes of expected answers, asked for or granted */
-	uint64_t moved_ns;   /* when the last answer arrived */
 	uint64_t values;     /* bytes of writes' values that have not ended, or are granted */
 	struct list waiting; /* sessions that wait for a place, by quota_link */
 	struct list link;    /* in lanes_waiting while `waiting` has sessions */
@@ -198,13 +196,9 @@ struct pending *pending_place_take(struct pending_table *pt, struct session *ss,
 uint32_t pending_share(const struct serve *sv, const struct session *ss);
 /* Notes the length of an answer to the session: the next ones are expected to be as long. */
 void pending_length_seen(struct pending_table *pt, struct session *ss, const struct item *it);
-/* Charges the answer that a request of a session is expected to have to its lane, until
- * pending_answer_end(). */
+/* Counts the answer that a session's request is expected to have, until pending_answer_end(). */
 void pending_answer_begin(struct pending_table *pt, struct pending *a);
 void pending_answer_end(struct pending_table *pt, const struct pending *a);
-/* True if the session may ask the lane for one more answer. */
-bool pending_answer_fits(const struct pending_table *pt, const struct session *ss,
-			 const struct pending_lane *lane);
 /* Charges the bytes of a value to its lane, until backend_value_end(). */
 void pending_values_add(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes);
 /* True if there is a place for a request, and memory for a value of value_len bytes. */
@@ -214,8 +208,6 @@ bool pending_has_place(struct serve *sv, const struct session *ss, struct view k
  * bytes. */
 void pending_queue(struct serve *sv, struct session *ss, struct view key, uint64_t hash,
 		   uint32_t value_len);
-/* Queues the session for a retrieval: it waits for room among expected answers, too. */
-void pending_queue_read(struct serve *sv, struct session *ss, struct view key, uint64_t hash);
 /* Takes back the granted place of a session that cannot use it, and queues the session again. */
 void pending_postpone(struct serve *sv, struct session *ss);
 /* Removes the session from its queue, and takes back its granted place. */
@@ -235,14 +227,6 @@ pending_asked_push(struct serve *sv, struct pending *a, uint32_t parts)
 	a->deadline_ns = sv->clock.now_ns + pt->backend.timeout_ns * parts / PENDING_WAIT_PARTS;
 	pt->asked_lists |= 1u << (parts - 1);
 	list_push_back(&pt->asked[parts - 1], &a->due);
-}
-
-/* Notes that an answer has arrived. Before the first one nothing is known of their length. */
-static inline void
-pending_lane_moves(struct serve *sv, const struct pending *a)
-{
-	sv->pending->lanes[a->lane].moved_ns = sv->clock.now_ns;
-	sv->pending->first_bytes |= 1;
 }
 
 /* ---- the table (pending_table.c) ---- */

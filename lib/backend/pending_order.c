@@ -125,7 +125,7 @@ session_wait_answer(struct serve *sv, struct op *op, struct backend_answer *answ
 		ss->ahead = pending_ask_ahead(sv, op) && session_is_ahead(ss);
 	} else {
 		ss->ahead = false;
-		pending_queue_read(sv, ss, op->req.key, op->hash);
+		pending_queue(sv, ss, op->req.key, op->hash, 0);
 	}
 	return PENDING_LATER;
 }

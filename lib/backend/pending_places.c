@@ -13,12 +13,9 @@
 #define FIRST_RAISES 8u
 #define FIRST_LOWERS 256u
 #define MEAN_OF      8u /* the mean length is that of about this many answers */
-/* Bytes of expected answers that are asked for at most, or twice the memory for answers, if that is
- * less: no more than arrive within a part of the timeout. Short ones are not counted. */
-#define ASKED_BYTES_MAX (4u << 20)
-#define ASKED_LONG      (16u << 10)
-#define ASKED_PART      2u /* of the memory for answers: asked for behind a session's first one */
-#define SLOW_MAX        8u /* timeouts for which a session waits for answers that arrive */
+/* Expected answers of this length or more are counted. */
+#define ASKED_LONG (16u << 10)
+#define ASKED_PART 2u /* of the memory for answers: asked for behind a session's first one */
 
 #define VALUES_PART     2u  /* the part of the fill quota for values of writes, of all cores */
 #define QUEUES_PER_TURN 64u /* sessions whose wait for a place may end in one turn */
@@ -173,45 +170,18 @@ values_fit(const struct serve *sv, const struct pending_lane *lane, uint32_t byt
 	return bytes == 0 || used == 0 || (bytes <= left && lane->values < left);
 }
 
-/* True if the lane may be asked for an answer that is charged as this. As with places, a lane that
- * stalls leaves half. */
-static bool
-answers_fit(const struct pending_table *pt, const struct pending_lane *lane, uint32_t bytes)
-{
-	const uint64_t memory = 2 * pt->backend.answer_bytes_max,
-		       most = memory < ASKED_BYTES_MAX ? memory : ASKED_BYTES_MAX,
-		       left = pt->asked_bytes < most ? most - pt->asked_bytes : 0;
-
-	return bytes == 0 || memory == 0 || lane->asked == 0 ||
-	       (bytes <= left && lane->asked < left);
-}
-
-static void
-answers_add(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes)
-{
-	lane->asked += bytes;
-	pt->asked_bytes += bytes;
-}
-
-static void
-answers_remove(struct pending_table *pt, struct pending_lane *lane, uint32_t bytes)
-{
-	ensure(lane->asked >= bytes);
-	lane->asked -= bytes;
-	pt->asked_bytes -= bytes;
-}
-
 void
 pending_answer_begin(struct pending_table *pt, struct pending *a)
 {
 	a->expects = expected_of(pt, a->session);
-	answers_add(pt, &pt->lanes[a->lane], a->expects);
+	pt->asked_bytes += a->expects;
 }
 
 void
 pending_answer_end(struct pending_table *pt, const struct pending *a)
 {
-	answers_remove(pt, &pt->lanes[a->lane], a->expects);
+	ensure(pt->asked_bytes >= a->expects);
+	pt->asked_bytes -= a->expects;
 }
 
 static bool
@@ -219,17 +189,6 @@ grant_is_for(const struct pending_table *pt, const struct session *ss,
 	     const struct pending_lane *lane)
 {
 	return ss != NULL && ss->place_granted && &pt->lanes[ss->place_lane] == lane;
-}
-
-/* An answer does not overtake others that sessions wait for, unless it is short. */
-bool
-pending_answer_fits(const struct pending_table *pt, const struct session *ss,
-		    const struct pending_lane *lane)
-{
-	const uint32_t bytes = expected_of(pt, ss);
-
-	return bytes == 0 || pt->backend.answer_bytes_max == 0 || grant_is_for(pt, ss, lane) ||
-	       (list_empty(&lane->waiting) && answers_fit(pt, lane, bytes));
 }
 
 /* A value does not overtake others that wait in its lane: small ones would keep a large one waiting
@@ -258,10 +217,7 @@ grant_return(struct pending_table *pt, struct session *ss)
 	ss->place_granted = false;
 	pt->granted--;
 	lane->open--;
-	if (ss->place_reads)
-		answers_remove(pt, lane, ss->place_bytes);
-	else
-		values_remove(pt, lane, ss->place_bytes);
+	values_remove(pt, lane, ss->place_bytes);
 }
 
 struct pending *
@@ -311,17 +267,8 @@ pending_queue(struct serve *sv, struct session *ss, struct view key, uint64_t ha
 	if (ss->place_since_ns == 0)
 		ss->place_since_ns = sv->clock.now_ns;
 	ss->place_bytes = value_len;
-	ss->place_reads = false;
 	ss->place_lane = (uint16_t)(pending_lane_of(pt, key, hash) - pt->lanes);
 	queue_enter(pt, ss);
-}
-
-void
-pending_queue_read(struct serve *sv, struct session *ss, struct view key, uint64_t hash)
-{
-	pending_queue(sv, ss, key, hash, 0);
-	ss->place_reads = true;
-	ss->place_bytes = expected_of(sv->pending, ss);
 }
 
 void
@@ -342,39 +289,6 @@ queue_leave(struct pending_table *pt, struct session *ss)
 		list_unlink(&lane->link);
 }
 
-/* Returns since when the wait of a session counts: while it waits for answers of its lane, time in
- * which these arrive does not. */
-static uint64_t
-waits_since_ns(const struct pending_table *pt, const struct session *ss,
-	       const struct pending_lane *lane)
-{
-	return ss->place_reads && lane->moved_ns > ss->place_since_ns && lane_has_place(pt, lane)
-		       ? lane->moved_ns
-		       : ss->place_since_ns;
-}
-
-static bool
-place_fits(const struct serve *sv, const struct session *ss, const struct pending_lane *lane)
-{
-	return lane_has_place(sv->pending, lane) &&
-	       (ss->place_reads ? answers_fit(sv->pending, lane, ss->place_bytes)
-				: values_fit(sv, lane, ss->place_bytes));
-}
-
-/* Gives the session a place of the lane. Its wait counts since since_ns. */
-static void
-grant(struct pending_table *pt, struct session *ss, struct pending_lane *lane, uint64_t since_ns)
-{
-	ss->place_granted = true;
-	ss->place_since_ns = since_ns;
-	pt->granted++;
-	lane->open++;
-	if (ss->place_reads)
-		answers_add(pt, lane, ss->place_bytes);
-	else
-		pending_values_add(pt, lane, ss->place_bytes);
-}
-
 /* Ends the wait of the first session in a lane's queue: it is granted a place, or fails after
  * timeout_ns. The place is reserved until its request is executed; otherwise a session that is
  * parsed earlier would take it. False: the session continues to wait. */
@@ -383,15 +297,15 @@ first_leaves(struct serve *sv, struct pending_lane *lane)
 {
 	struct pending_table *pt = sv->pending;
 	struct session *ss = container_of(lane->waiting.next, struct session, quota_link);
-	const uint64_t now_ns = sv->clock.now_ns, timeout_ns = pt->backend.timeout_ns,
-		       since_ns = waits_since_ns(pt, ss, lane);
-	const bool late = now_ns - since_ns >= timeout_ns ||
-			  now_ns - ss->place_since_ns >= SLOW_MAX * timeout_ns;
+	const bool late = sv->clock.now_ns - ss->place_since_ns >= pt->backend.timeout_ns;
 
 	if (pt->draining || late) {
 		ss->place_refused = true;
-	} else if (place_fits(sv, ss, lane)) {
-		grant(pt, ss, lane, since_ns);
+	} else if (lane_has_place(pt, lane) && values_fit(sv, lane, ss->place_bytes)) {
+		ss->place_granted = true;
+		pt->granted++;
+		lane->open++;
+		pending_values_add(pt, lane, ss->place_bytes);
 	} else {
 		return false;
 	}

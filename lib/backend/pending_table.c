@@ -76,12 +76,8 @@ pending_ask(struct serve *sv, struct session *ss, struct pending_line *line,
 {
 	const struct backend *by = &sv->pending->backend;
 	struct backend_ask ask = {.hash = hash, .key = key, .req = req, .kind = ask_kind(sv, req)};
-	struct pending *a;
+	struct pending *a = pending_begin(sv, ss, key, hash);
 
-	if (ss != NULL && ask.kind == BACKEND_ASK_READ &&
-	    !pending_answer_fits(sv->pending, ss, pending_lane_of(sv->pending, key, hash)))
-		return NULL;
-	a = pending_begin(sv, ss, key, hash);
 	if (a == NULL)
 		return NULL;
 	a->line = line;
@@ -345,8 +341,7 @@ backend_answer(struct serve *sv, uint64_t ticket, const struct backend_answer *a
 	a = &sv->pending->table[slot];
 	if (a->ticket != ticket || a->state != PENDING_ASKED)
 		return false;
-	if (!answer->failed)
-		pending_lane_moves(sv, a);
+	sv->pending->first_bytes |= 1; /* before the first answer no length is known */
 	pending_answered(sv, a, answer);
 	return true;
 }

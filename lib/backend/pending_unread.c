@@ -23,9 +23,7 @@
 #define UNREAD_BURST         8u
 #define UNREAD_SPARE_EACH_NS (128 * NS_PER_MS)
 #define UNREAD_SPARE_BURST   16u
-/* A newcomer waits no longer while all that hold places make progress: nobody would yield. */
-#define UNREAD_SHARED_NS (150 * NS_PER_MS)
-#define UNREAD_LOOKS     4u /* clients examined in a turn while unread values hold much */
+#define UNREAD_LOOKS         4u /* clients examined in a turn while unread values hold much */
 /* Places that end in a turn because values are larger than expected. */
 #define ENDED_PER_TURN     16u
 #define NEWCOMERS_PER_TURN 64u
@@ -347,22 +345,6 @@ newcomer_admit(struct serve *sv, struct list *link)
 	newcomer_leaves(sv, ss);
 }
 
-/* Admits the newcomer that has waited for longest beyond what unread values may hold, if nobody is
- * to yield: all the others are as slow. */
-static void
-newcomer_shares(struct serve *sv)
-{
-	struct pending_table *pt = sv->pending;
-	struct list *first = pt->lanes[LANE_OF_NEWCOMERS].waiting.next;
-	const struct session *ss = container_of(first, struct session, quota_link);
-
-	if (list_empty(&pt->lanes[LANE_OF_NEWCOMERS].waiting) || pt->unread_left == 0 ||
-	    sv->clock.now_ns - ss->place_since_ns < UNREAD_SHARED_NS)
-		return;
-	if (budget_loser(&pt->unread, unread_rank, sv) == NULL)
-		newcomer_admit(sv, first);
-}
-
 /* Lets newcomers ask, the last one first: otherwise it would wait for all clients that came before
  * it and do not read. */
 static void
@@ -375,7 +357,6 @@ newcomers_admit(struct serve *sv)
 	     newcomer_has_room(sv);
 	     i++)
 		newcomer_admit(sv, pt->lanes[LANE_OF_NEWCOMERS].waiting.prev);
-	newcomer_shares(sv);
 }
 
 void

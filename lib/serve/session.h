@@ -192,7 +192,6 @@ struct session {
 	/* In this turn the stack has room for the reply to the next operation. */
 	bool has_credit;
 	bool pending_counted; /* the next request was already counted when it arrived */
-	bool place_reads;     /* the place it waits for, or has, is for a retrieval */
 	/* Later gets may be asked for before the pending ones are answered. */
 	bool ahead;
 	bool pipeline_stopped; /* nothing more is asked for until a kept request is completed */
@@ -210,8 +209,7 @@ struct session {
 	/* The lane in whose queue the session is, or for which it has a place. */
 	uint16_t place_lane;
 	uint16_t reader; /* state of its client's reading (backend/pending_unread.h) */
-	/* Length of the value with which the request waits for a place; of a retrieval, the
-	 * expected one of its answer. */
+	/* Length of the value with which the request waits for a place. */
 	uint32_t place_bytes;
 	uint64_t place_since_ns; /* when it began to wait for a place; 0: it does not wait */
 	/* Pending requests in the order of their bytes. pending: retrievals that will be executed

@@ -597,12 +597,8 @@ MUTANTS = {
     "RELAY_NO_PARTS": [("front_relay.c", "	l->relay_parts += request", "	l->relay_parts += 0 * request")],
     "RELAY_KEEPS_OTHERS": [("front_lane.c", "return read != NULL &&\n\t       (read == request ||", "return true || (read != NULL ||")],
     "RELAY_CUTS_LINES": [("pending_arrivals.c", "		next_waits_anew(sv, v->reader);\n", "		(void)next_waits_anew;\n")],
-    # Long answers are asked for however many are; more are asked for ahead than memory takes; what waits for a place keeps
-    # an answer; a newcomer waits for those that make progress.
-    "ASKED_WITHOUT_END": [("pending_places.c", "bytes == 0 || memory == 0 || lane->asked == 0 ||", "true || bytes == 0 || memory == 0 || lane->asked == 0 ||")],
+    # More long answers are asked for ahead than memory takes.
     "AHEAD_OF_MEMORY": [("pending_places.c", "ahead < room ? ahead : room", "room == 0 || ahead < room ? ahead : room")],
-    "QUEUED_IS_FIRST": [("backend.c", " == a &&\n\t       !a->session->place_queued;", " == a;")],
-    "MOVES_UNSEEN": [("pending_places.c", "lane->moved_ns > ss->place_since_ns && lane_has_place(pt, lane)", "false")],
     # A lane that has acted is not noted as due again.
     "LANE_DUE_UNNOTED": [("front.c", "\t\tfront_lane_due_note(l);\n", "\t\telse\n\t\t\tfront_lane_due_note(l);\n")],
     "SLOW_VALUE_FAILS": [("front.c", "request->ticket == ticket && front_request_is_coming(request)", "false")],
