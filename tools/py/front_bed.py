@@ -39,7 +39,6 @@ START_S = 5.0
 TICKS_S = os.sysconf("SC_CLK_TCK")
 UP_S = 40.0
 PEER_SIDE = "10.99.9"
-LONG_MTU = 9000
 OPEN_FILES = 8192
 CONNECTIONS_MAX = 2048
 SLOW_PORT, FAR_PORT = 11399, 11398
@@ -207,9 +206,9 @@ class FrontBed(VsBed):
         server.host = wire.host
         return server
 
-    def start_front(self, copies=None, servers=None, mode="sole", *options):
+    def start_front(self, copies=None, servers=None, mode="sole"):
         """copies: of --front-items, None in a build that has none."""
-        return self._front(copies, servers, mode, "--front-timeout", "5s", *options)
+        return self._front(copies, servers, mode, "--front-timeout", "5s")
 
     def _front(self, copies, servers, mode, *options):
         here = self._wires[1].here
@@ -392,18 +391,10 @@ class FrontBed(VsBed):
             raise Failed(f"{words}: {row['wrong']} answers were wrong")
         return row
 
-    @contextlib.contextmanager
-    def long_frames(self):
-        """Gives all wires frames of LONG_MTU, and takes from the kernel's ends what would make their frames longer still."""
-        ends = [(self.peer_ns, "k0"), (self.client, "k1"), (self._wires[1].server, "v0"), (self.client, self._wires[1].peer)]
-        for ns, iface in ends:
-            checked(*inside(ns), "ip", "link", "set", iface, "mtu", str(LONG_MTU))
+    def frames_alike(self):
+        """Takes segmentation from the kernel's ends, whose frames would be longer than those of port af_packet (1,500 bytes)."""
+        for ns, iface in ((self.peer_ns, "k0"), (self.client, "k1"), (self.client, self._wires[1].peer)):
             checked(*inside(ns), "ethtool", "-K", iface, "tx", "off", "tso", "off", "gso", "off")
-        try:
-            yield ("--mtu", str(LONG_MTU))
-        finally:
-            for ns, iface in ends:
-                checked(*inside(ns), "ip", "link", "set", iface, "mtu", "1500")
 
     def talk_at(self, words, host, port, *options):
         """The row of talk's run, whose every byte was right."""

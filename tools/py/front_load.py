@@ -319,20 +319,20 @@ class FrontLoad(Figures):
     # ---- large values ----
 
     def large(self):
-        """200 clients set and get values of 100 KB, which pass through; the frames of all wires are alike."""
-        with self.bed.long_frames() as options:
-            front = self.bed.start_front("0", None, "sole", *options)
-            targets = self.targets(front)
-            for number in range(self.rounds):
-                for who, host, port, _, turn in targets:
-                    words = f"values of {LARGE_BYTES} bytes, round {number + 1} of {self.rounds}, {who}"
-                    with turn() if turn else contextlib.nullcontext():
-                        row = self.bed.talk_at(words, host, port, "--connections", LARGE_CLIENTS, "--keys", LARGE_KEYS, "--sets", 10,
-                                               "--depth", 1, "--value-min", LARGE_BYTES, "--value-max", LARGE_BYTES,
-                                               "--connect-ms", LARGE_WARM_MS, "--warm-ms", LARGE_WARM_MS, "--ms", 2 * self.ms,
-                                               "--seed", number + 1)
-                    self.runs.append({"view": "large", "who": who, "round": number, "row": row})
-            self.bed.end(front)
+        """200 clients set and get values of 100 KB, which pass through; no frame is longer than 1,500 bytes."""
+        self.bed.frames_alike()
+        front = self.bed.start_front("0")
+        targets = self.targets(front)
+        for number in range(self.rounds):
+            for who, host, port, _, turn in targets:
+                words = f"values of {LARGE_BYTES} bytes, round {number + 1} of {self.rounds}, {who}"
+                with turn() if turn else contextlib.nullcontext():
+                    row = self.bed.talk_at(words, host, port, "--connections", LARGE_CLIENTS, "--keys", LARGE_KEYS, "--sets", 10,
+                                           "--depth", 1, "--value-min", LARGE_BYTES, "--value-max", LARGE_BYTES,
+                                           "--connect-ms", LARGE_WARM_MS, "--warm-ms", LARGE_WARM_MS, "--ms", 2 * self.ms,
+                                           "--seed", number + 1)
+                self.runs.append({"view": "large", "who": who, "round": number, "row": row})
+        self.bed.end(front)
         rates = {who: [run["row"]["goodput_mbs"] for run in self.runs if run["view"] == "large" and run["who"] == who]
                  for who, *_ in targets}
         for who, found in rates.items():
