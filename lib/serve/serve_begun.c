@@ -26,8 +26,9 @@
 
 /* Beside the quota a short value leaves this many times its length to shorter ones. */
 #define SHORT_LEFT_PART 4u
-/* A waiting value goes before one that is longer by a byte and came less than this earlier. So the
- * values of a crowd, as large as a short one may be, do not delay the smaller ones of others. */
+/* A waiting value, short or slow, goes before one that is longer by a byte and came less than this
+ * earlier. So the values of a crowd, as large as a short one may be, do not delay the smaller ones
+ * of others. */
 #define SHORT_BYTE_NS 100000u
 
 /* When a queue of proven values has not been empty for SHORT_OPENS_NS, short values may begin
@@ -109,13 +110,19 @@ is_proven(const struct session *ss, uint64_t bytes)
 	return fill_received(ss) >= (bytes / 2 < PROVEN_BYTES ? bytes / 2 : PROVEN_BYTES);
 }
 
-static uint8_t
-proven_part(const struct serve *sv, uint64_t bytes)
+/* Returns the length of the longest value that is short. */
+static uint64_t
+short_max(const struct serve *sv)
 {
 	const uint64_t part = store_begun_max(sv->store) / SHORT_PART;
 
-	return bytes <= (part > SHORT_LEAST ? part : SHORT_LEAST) ? FILL_QUOTA_SHORT
-								  : FILL_QUOTA_PROVEN;
+	return part > SHORT_LEAST ? part : SHORT_LEAST;
+}
+
+static uint8_t
+proven_part(const struct serve *sv, uint64_t bytes)
+{
+	return bytes <= short_max(sv) ? FILL_QUOTA_SHORT : FILL_QUOTA_PROVEN;
 }
 
 /* Returns the account on which the value may begin; FILL_QUOTA_ACCOUNTS: it may not begin yet. A
@@ -242,8 +249,10 @@ quota_insert(struct serve *sv, struct session *ss)
 static void
 quota_append(struct serve *sv, struct session *ss, uint64_t bytes)
 {
+	const uint64_t counted = bytes < short_max(sv) ? bytes : short_max(sv);
+
 	ss->quota.ticket = sv->clock.now_ns + 1 +
-			   (ss->quota.part == FILL_QUOTA_SHORT ? bytes * SHORT_BYTE_NS : 0);
+			   (ss->quota.part == FILL_QUOTA_PROVEN ? 0 : counted * SHORT_BYTE_NS);
 	quota_insert(sv, ss);
 	publish_first(sv, ss->quota.part);
 }

@@ -10,8 +10,8 @@
  *
  * A value is proven if 8 KiB of its body, or half of it, arrive within 100 ms after its line;
  * otherwise it is slow. A value that becomes proven moves to the end of the proven queue. Proven
- * values up to a 32nd of the quota, or up to 64 KiB, are short, and have a queue of their own:
- * in it a value that is shorter by 10 KB has the place of one that came a second earlier.
+ * values up to a 32nd of the quota, or up to 64 KiB, are short, and have a queue of their own. A
+ * short or slow value that is shorter by 10 KB has the place of one that came a second earlier.
  *
  * Thread: core-local, except for the atomics in struct serve_shared and struct serve. These are
  *         relaxed: they only bound the quota, and a core that reads an old value reads again in the

@@ -288,24 +288,25 @@ TEST(while_only_a_slow_one_waits_nobody_is_demoted_and_nothing_opens)
 	check_eq(used(FILL_QUOTA_SHORT), 0);
 }
 
-/* The room beside the quota has a bound: other cores leave room for one value. The second short
- * one still waits, and an idle value is demoted for it, too. */
+/* The room beside the quota has a bound: other cores leave room for one value and for the four that
+ * it leaves to shorter ones. The second short one still waits, and an idle value is demoted for it,
+ * too. */
 TEST(a_short_value_that_finds_no_room_beside_the_quota_waits_for_idle_ones)
 {
 	struct conn *first;
 
 	check(store_limit_mt(rig->store, MEMORY_BYTES));
 	rig_turns(rig, 100);
-	atomic_fetch_add(&rig->shared->quota_used[FILL_QUOTA_SHORT], LEN - (SHORT + 2));
+	atomic_fetch_add(&rig->shared->quota_used[FILL_QUOTA_SHORT], LEN - 5 * (SHORT + 2));
 	first = begin_shut(LEN);
 	begin_shut(LEN);
 	for (uint32_t i = 0; i < 2; i++)
 		begin_shut(SHORT);
 	pass(25);
-	check_eq(used(FILL_QUOTA_SHORT), LEN);
+	check_eq(used(FILL_QUOTA_SHORT), LEN - 4 * (SHORT + 2));
 	rig_starve(first, false, false);
 	pass(15);
-	check_eq(used(FILL_QUOTA_SHORT), LEN);
+	check_eq(used(FILL_QUOTA_SHORT), LEN - 4 * (SHORT + 2));
 	check_eq(used(FILL_QUOTA_DEMOTED), 0);
 	pass(10);
 	check_eq(used(FILL_QUOTA_DEMOTED), LEN + 2);
@@ -331,15 +332,15 @@ TEST(a_value_is_proven_by_the_retransmission_of_what_was_dropped)
 	check_eq(used(FILL_QUOTA_SHORT), SHORT + 2);
 }
 
-/* The first value does not fit. Later ones would, short and proven or
- * slow, but wait behind it. */
+/* The first value does not fit. Later ones would, short and proven or slow. They wait behind a long
+ * one, and not behind a short one that is longer than they are. */
 TEST(what_comes_later_waits_behind_what_needs_more)
 {
 	static const struct {
 		uint32_t first, here;
 		bool begins;
-	} row[] = {{0, BURST, true},     {0, 1024, true},     {SHORT, BURST, false},
-		   {SHORT, 1024, false}, {LEN, BURST, false}, {LEN, 1024, false}};
+	} row[] = {{0, BURST, true},    {0, 1024, true},     {SHORT, BURST, true},
+		   {SHORT, 1024, true}, {LEN, BURST, false}, {LEN, 1024, false}};
 
 	for (uint32_t i = 0; i < sizeof row / sizeof row[0]; i++) {
 		const uint64_t before = LEN + 2 + NEARLY + 2;
