@@ -426,6 +426,9 @@ conn_gets_execute(struct serve *sv, const struct op *first, uint32_t miss_bytes,
 
 	if (!late && miss_bytes != 0)
 		op = alone_gets_execute(sv, &batch, op, &tally);
+	/* A datagram has no session, as a writer that has not begun. */
+	if (op < end && op->session == NULL)
+		end = op;
 	w = (struct reply_writer){.first = op};
 	for (; op < end && op->req.verb == MC_GET; op++) {
 		struct item_lengths bare = {0};

@@ -325,6 +325,22 @@ TEST(stream_that_ends_behind_a_plain_request_is_answered_and_closed)
 	}
 }
 
+/* The connection has no other request in the pass, and a datagram is behind it. */
+TEST(datagram_behind_a_get_that_is_alone_is_answered)
+{
+	struct conn *c = rig_open(rig);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		rig_receive_text(rig, c, "get nothing\r\n");
+		rig_datagram_text(rig, 0x1234, "get nothing\r\n");
+		rig_turn(rig);
+		stream_says(c, "END\r\n", 5);
+		datagram_says("END\r\n", 5);
+	}
+	check_eq(rig_count(rig, REQ_TCP), 2);
+	check_eq(rig_count(rig, REQ_UDP), 2);
+}
+
 /* The queue is full, not the pool: while chunks are short no request is plain. */
 TEST(plain_request_waits_for_room)
 {
