@@ -643,7 +643,7 @@ MUTANTS = {
     "WORK_NO_BURST": [("serve_work.c", "		work_take(sv, ss, ns, WORK_BURST);", "		work_take(sv, ss, ns, 0);")],
     "FILL_SHORT_FIXED": [("serve_begun.c", "store_begun_max(sv->store) / SHORT_PART;", "0;")],
     # A short value waits for longer ones that came before it.
-    "FILL_SHORT_FIFO": [("serve_begun.c", "bytes * SHORT_BYTE_NS", "0")],
+    "FILL_SHORT_FIFO": [("serve_begun.c", "counted * SHORT_BYTE_NS", "counted * 0")],
     # Idle values that were demoted stay first in the line; a retransmission is dropped, too.
     "FILL_IDLE_FIRST": [("serve_fills.c", "	if (!ss->quota.idle || !look->no_room)", "	if (!ss->quota.idle)"),
         ("serve_fills.c", "	if (link == NULL)", "	if (link == NULL || !(look.stalls || look.no_room))")],
