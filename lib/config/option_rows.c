@@ -311,8 +311,7 @@ const struct option_row option_rows[] = {
 	 "connections during clockoo drain: reset: new ones get a reset; silent: no answer, as if "
 	 "the host were gone; close: each one is closed behind its next answer, so that its client "
 	 "opens another; anycast: as close, before a stop, too, and clockoo ready says no once "
-	 "none "
-	 "is open: a router would lead the others to another host, which resets them (reset)",
+	 "none is open: a router would lead the others to another host, which resets them (reset)",
 	 false, "network.drain"},
 	{"drain-time", 0, OPTION_NUMBER, AT(drain_time_s), 0, 86400, "SECONDS",
 	 "how long clockoo drain lets connections go on before the stop (30)", false,

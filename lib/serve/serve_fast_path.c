@@ -375,7 +375,7 @@ reply_writer_reserve(struct serve *sv, struct reply_writer *w, uint32_t bytes)
 	return true;
 }
 
-/* True if op is a get of one key, and its connection has no other operation in the pass. */
+/* True if op is a get of one key, and its connection has no operation behind it in the pass. */
 static inline bool
 op_is_alone(const struct op *op, const struct op *end)
 {

@@ -73,6 +73,38 @@ sim_front_server(struct front_exchange *fleet, struct view key)
 	return front_ring_server(front_exchange_turn_mt(fleet)->ring, key);
 }
 
+#define OURS6    "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
+#define SERVERS6 "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
+
+void
+sim_front_two_addresses(struct sim_service_options *o)
+{
+	memcpy(o->cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
+	memcpy(o->clients.net.ipv6.b, SERVERS6, IP_ADDR_BYTES);
+	o->cores.stack.net.prefix6_len = o->clients.net.prefix6_len = 64;
+}
+
+struct front *
+sim_front_two(const struct sim_service *service, struct front_settings settings,
+	      struct front_stats *stats, struct front_exchange **servers, struct region *memory)
+{
+	static const struct front_server names[] = {{"one", 1}, {"two", 1}};
+	struct front_address addresses[] = {{.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT},
+					    {.port = SIM_PORT}};
+	const struct core *core = &service->sc->cores[0].core;
+	struct region region;
+
+	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
+	settings.servers = 2;
+	settings.connections = 1;
+	settings.misses_on_failure = true;
+	settings.failure_limit = 2;
+	settings.stats = stats;
+	settings.fleet = *servers = sim_front_fleet(names, addresses, 2);
+	*memory = region = zeroed_region(front_bytes(&settings));
+	return front_create(&region, &settings, core->serve, core->stack, core->store);
+}
+
 struct sim_cores *
 sim_station_create(const struct sim_station *station, struct mem_port **port)
 {

@@ -30,6 +30,15 @@ void sim_front_login(struct front_exchange *fleet, const char *line);
 /* Returns the server of a key. */
 uint32_t sim_front_server(struct front_exchange *fleet, struct view key);
 
+/* Gives the service's core and its clients' stack an IPv6 address each. */
+void sim_front_two_addresses(struct sim_service_options *o);
+/* Creates a front on the core of the service, with two servers on its clients' stack: "one" over
+ * IPv4, "two" over IPv6. Of settings, conns_max, the times and answer_bytes_max are the caller's,
+ * who frees *memory and *servers (sim_front_fleet_free). */
+struct front *sim_front_two(const struct sim_service *service, struct front_settings settings,
+			    struct front_stats *stats, struct front_exchange **servers,
+			    struct region *memory);
+
 struct sim_station {
 	uint32_t number;       /* its number on the hub, which determines MAC and address */
 	uint32_t frames, caps; /* of its port */

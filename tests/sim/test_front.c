@@ -30,7 +30,6 @@
 #define CONNECT_NS (30 * MS)
 #define NO_ANSWER  "SERVER_ERROR no answer in time\r\n"
 #define REFUSED    "SERVER_ERROR the server of this key refuses the request\r\n"
-#define OURS6      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
 #define SERVERS6   "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
 
 /* An expected reply: a text, or instead[] if the server may fail. */
@@ -388,28 +387,15 @@ turn(void *arg)
 static void
 front_attach(struct world *w, uint64_t timeout_ns, uint64_t answer_bytes_max)
 {
-	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
-	struct front_address addresses[FLEET_SERVERS] = {
-		{.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT}, {.port = SIM_PORT}};
-	struct core *core = &w->sim.sc->cores[0].core;
-	struct front_settings settings = {
-		.servers = FLEET_SERVERS,
-		.connections = 1,
+	const struct front_settings settings = {
 		.conns_max = SLOTS,
-		.misses_on_failure = true,
 		.timeout_ns = timeout_ns,
 		.connect_timeout_ns = CONNECT_NS,
 		.retry_timeout_ns = RETRY_NS,
-		.failure_limit = 2,
 		.answer_bytes_max = answer_bytes_max,
 	};
-	struct region region = zeroed_region(front_bytes(&settings));
 
-	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
-	settings.stats = &w->stats;
-	settings.fleet = w->servers = sim_front_fleet(names, addresses, FLEET_SERVERS);
-	w->memory = region;
-	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+	w->front = sim_front_two(&w->sim, settings, &w->stats, &w->servers, &w->memory);
 }
 
 static struct world *
@@ -428,9 +414,7 @@ world_create_of(bool meta, uint64_t timeout_ns, uint64_t answer_bytes_max)
 	/* Unread data of one client takes no frames of others. */
 	o.clients.net.rx_frames_max = 16384;
 	o.client_frames = 20000;
-	memcpy(o.cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
-	memcpy(o.clients.net.ipv6.b, SERVERS6, IP_ADDR_BYTES);
-	o.cores.stack.net.prefix6_len = o.clients.net.prefix6_len = 64;
+	sim_front_two_addresses(&o);
 	sim_service_create(&w->sim, &o, &user, turn);
 	sim_fleet_create(&w->fleet, w->sim.ss->stack);
 	w->meta = meta;

@@ -28,8 +28,6 @@
 #define STEP_NS      50000u
 #define READ_BYTES   8192u /* of a client in its turn */
 #define VALUE_MEAN   40000u
-#define OURS6        "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
-#define SERVERS6     "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
 
 struct client {
 	struct conn *conn;
@@ -182,28 +180,15 @@ on_gone(void *arg, struct conn *c)
 static void
 front_attach(struct world *w)
 {
-	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
-	struct front_address addresses[FLEET_SERVERS] = {
-		{.ip = ip_addr_v4(SIM_PEERS + 1), .port = SIM_PORT}, {.port = SIM_PORT}};
-	struct core *core = &w->sim.sc->cores[0].core;
-	struct front_settings settings = {
-		.servers = FLEET_SERVERS,
-		.connections = 1,
+	const struct front_settings settings = {
 		.conns_max = SLOTS,
-		.misses_on_failure = true,
 		.timeout_ns = TIMEOUT_NS,
 		.connect_timeout_ns = 500 * NS_PER_MS,
 		.retry_timeout_ns = NS_PER_S,
-		.failure_limit = 2,
 		.answer_bytes_max = MEMORY_BYTES / ANSWER_PART,
 	};
-	struct region region = zeroed_region(front_bytes(&settings));
 
-	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
-	settings.stats = &w->stats;
-	settings.fleet = w->servers = sim_front_fleet(names, addresses, FLEET_SERVERS);
-	w->memory = region;
-	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+	w->front = sim_front_two(&w->sim, settings, &w->stats, &w->servers, &w->memory);
 }
 
 static struct world *
@@ -229,9 +214,7 @@ world_create(uint64_t cable_rate, uint64_t read_rate)
 	o.clients.tcp.chunks = 32768;
 	o.clients.net.rx_frames_max = 65536;
 	o.client_frames = 80000;
-	memcpy(o.cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
-	memcpy(o.clients.net.ipv6.b, SERVERS6, IP_ADDR_BYTES);
-	o.cores.stack.net.prefix6_len = o.clients.net.prefix6_len = 64;
+	sim_front_two_addresses(&o);
 	sim_service_create(&w->sim, &o, &user, turn);
 	sim_fleet_create(&w->fleet, w->sim.ss->stack);
 	front_attach(w);
@@ -265,7 +248,8 @@ clients_run(struct world *w, uint64_t for_ns, uint64_t rest_ns)
 	sim_service_run(&w->sim, rest_ns, STEP_NS);
 }
 
-/* All that is in flight takes this many tenths of the timeout, by the cable or by reading. */
+/* Checks clients whose answers in flight take this many tenths of the timeout, at the rate of the
+ * cable or at that of reading. */
 static void
 clients_get_all(uint32_t tenths, bool by_cable)
 {

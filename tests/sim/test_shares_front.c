@@ -34,8 +34,6 @@
 #define QUEUE_BYTES  4096u             /* of requests that a peer sends in a turn */
 #define BLOCK_BYTES  1024u
 #define ANSWER_BYTES (16u << 20)
-#define OURS6        "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1"
-#define SERVERS6     "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\2"
 
 enum kind { KIND_SMALL, KIND_LARGE, KINDS };
 
@@ -268,28 +266,15 @@ address_of_port(void *arg, uint16_t port)
 static void
 front_attach(struct world *w)
 {
-	static const struct front_server names[FLEET_SERVERS] = {{"one", 1}, {"two", 1}};
-	struct front_address addresses[FLEET_SERVERS] = {
-		{.ip = ip_addr_v4(HONEST_IP), .port = SIM_PORT}, {.port = SIM_PORT}};
-	struct core *core = &w->sim.sc->cores[0].core;
-	struct front_settings settings = {
-		.servers = FLEET_SERVERS,
-		.connections = 1,
+	const struct front_settings settings = {
 		.conns_max = 1056,
-		.misses_on_failure = true,
 		.timeout_ns = NS_PER_S,
 		.connect_timeout_ns = 30 * NS_PER_MS,
 		.retry_timeout_ns = 400 * NS_PER_MS,
-		.failure_limit = 2,
 		.answer_bytes_max = ANSWER_BYTES,
 	};
-	struct region region = zeroed_region(front_bytes(&settings));
 
-	memcpy(addresses[1].ip.b, SERVERS6, IP_ADDR_BYTES);
-	settings.stats = &w->stats;
-	settings.fleet = w->servers = sim_front_fleet(names, addresses, FLEET_SERVERS);
-	w->memory = region;
-	w->front = front_create(&region, &settings, core->serve, core->stack, core->store);
+	w->front = sim_front_two(&w->sim, settings, &w->stats, &w->servers, &w->memory);
 }
 
 static struct world *
@@ -318,9 +303,7 @@ world_create(const struct crowd *crowd)
 	o.clients.tcp.chunks = 131072; /* 900 peers queue requests until their windows close */
 	o.clients.net.rx_frames_max = FRAMES;
 	o.client_frames = FRAMES + 8192;
-	memcpy(o.cores.stack.net.ipv6.b, OURS6, IP_ADDR_BYTES);
-	memcpy(o.clients.net.ipv6.b, SERVERS6, IP_ADDR_BYTES);
-	o.cores.stack.net.prefix6_len = o.clients.net.prefix6_len = 64;
+	sim_front_two_addresses(&o);
 	sim_service_create(&w->sim, &o, &user, turn);
 	sim_fleet_create(&w->fleet, w->sim.ss->stack);
 	front_attach(w);

@@ -473,7 +473,7 @@ static const struct crowd crowds[] = {
 	{ROW("fills", "send 110 KB/s", 60), SET_LARGE, .first = 8192, .rate = 110000},
 	{ROW("fills", "end after 8 KiB, come again", 300), SET_LARGE, .first = 8192,
 	 .again_ns = 100 * MS_NS},
-	/* The same beside frames of requests whose replies are not read. */
+	/* Peers end inside a value, beside others that read no reply and hold frames. */
 	{WORST("mixed", "end after 450 KB, or do not read", 450), SET_LARGE, .first = 450000,
 	 .unread = "get h0\r\n"},
 	/* Read buffers of partial lines. */

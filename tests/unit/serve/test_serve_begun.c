@@ -332,8 +332,8 @@ TEST(a_value_is_proven_by_the_retransmission_of_what_was_dropped)
 	check_eq(used(FILL_QUOTA_SHORT), SHORT + 2);
 }
 
-/* The first value does not fit. Later ones would, short and proven or slow. They wait behind a long
- * one, and not behind a short one that is longer than they are. */
+/* While a value waits that does not fit, a later one that fits, proven or slow, waits behind it if
+ * it is long, and does not if it is short and longer than the later one. */
 TEST(what_comes_later_waits_behind_what_needs_more)
 {
 	static const struct {
@@ -357,6 +357,26 @@ TEST(what_comes_later_waits_behind_what_needs_more)
 		stop();
 		start();
 	}
+}
+
+/* A short value waits for room, and a longer slow one comes later. Then a small value is whole, and
+ * its room would do for either. */
+TEST(a_slow_value_waits_for_an_earlier_short_one)
+{
+	struct conn *small;
+
+	check(store_limit_mt(rig->store, MEMORY_BYTES));
+	rig_turns(rig, 100);
+	begin(LEN, BURST);
+	begin(NEARLY, BURST);
+	small = begin(9 * 1024 - 2, BURST);
+	begin(50000, BURST);
+	begin(57000, 1024);
+	check_eq(used(FILL_QUOTA_SLOW), 0);
+	send_more(small, 1024);
+	pass(5);
+	check_eq(used(FILL_QUOTA_PROVEN), LEN + 2 + NEARLY + 2);
+	check_eq(used(FILL_QUOTA_SLOW), 0);
 }
 
 /* A demoted value is not reset while its window is closed. */
