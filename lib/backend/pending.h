@@ -13,14 +13,10 @@
  *
  * Shape:  a session lists its pending requests in the order of their bytes. session.pending has the
  *         retrievals that are not kept, session.kept the kept requests. session.read_buf begins
- *         behind the kept requests.
- *         A ticket is generation << PENDING_SLOT_BITS | slot.
- *
+ *         behind the kept requests. A ticket is generation << PENDING_SLOT_BITS | slot.
  * Owner:  a pending request is free, or belongs to its session or line. A datagram's write belongs
  *         to the table.
- *
  * Thread: core-local.
- *
  * Bounds: backend.h.
  */
 #ifndef CLOCKOO_PENDING_H
@@ -215,7 +211,6 @@ void pending_unqueue(struct serve *sv, struct session *ss);
 /* Begins a turn: in each lane's queue the first session is granted a place, or fails if it has
  * waited too long. */
 void pending_queues_serve(struct serve *sv);
-
 /* True if no request waits for an answer. */
 bool pending_none_asked(const struct pending_table *pt);
 /* Puts a request into the list for this many parts of the timeout. */

@@ -11,8 +11,7 @@
  *
  * One frame for each connection is reserved for those that hold none. Data that is read in the turn
  * in which it comes borrows these frames. When the turn ends, frames that are still held go back:
- * their data is dropped before it is acknowledged. So peers that do not read leave frames to
- * everybody else.
+ * their data is dropped before it is acknowledged.
  */
 #include "tcp.h"
 
@@ -246,9 +245,8 @@ is_lent(const struct conn *c)
 	       c->rx.frames < BURST_MAX;
 }
 
-/* Returns the frames that in-order data leaves to connections that hold none. Requests that wait
- * for the service's memory may hold all common frames: then who holds few has half of the reserve.
- */
+/* Returns the frames that in-order data leaves to connections that hold none: fewer for a holder of
+ * few, while requests that wait for the service's memory may hold all common frames. */
 static inline uint32_t
 reserve_for(const struct tcp *t, const struct conn *c)
 {

@@ -21,8 +21,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import kernel_bed
-from kernel_bed import (CACHE, OURS, OURS6, PEER, PEER6, SSH, WAIT_S, EchoServer, Peer, enter_namespaces, exchange, ping,
-                        ping_socket, run, set_up)
+from kernel_bed import (CACHE, OURS, OURS6, PEER, PEER6, SSH, WAIT_S, BedTest, enter_namespaces, exchange, ping,
+                        ping_socket, run)
 from routing_bed import until
 
 ETH_P_ALL, OUTGOING = 3, 4
@@ -84,14 +84,7 @@ def udp_get(s, key):
     return b"".join(got[n] for n in range(total))
 
 
-class Addresses(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.peer = Peer()
-        cls.addClassCleanup(cls.peer.close)
-        set_up(cls.peer)
-        cls.addClassCleanup(EchoServer(SSH).close)
-
+class Addresses(BedTest):
     def bound(self, kind, source, host):
         s = self.peer.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind)
         self.addCleanup(s.close)

@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import kernel_bed
-from kernel_bed import CACHE, OURS, OURS6, SSH, WAIT_S, EchoServer, Peer, enter_namespaces, exchange, set_up
+from kernel_bed import CACHE, OURS, OURS6, SSH, WAIT_S, BedTest, enter_namespaces, exchange
 
 MEMORY_MB = 1024
 PAUSE_S = 0.01
@@ -58,14 +58,7 @@ class Connections:
             time.sleep(PAUSE_S)
 
 
-class EarlyAnswers(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.peer = Peer()
-        cls.addClassCleanup(cls.peer.close)
-        set_up(cls.peer)
-        cls.addClassCleanup(EchoServer(SSH).close)
-
+class EarlyAnswers(BedTest):
     def start(self, kernel, *connections):
         """Starts the appliance while connections are begun. Returns it, ready."""
         box = kernel_bed.Appliance(PROGRAM, "-m", str(MEMORY_MB), kernel=kernel)

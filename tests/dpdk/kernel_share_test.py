@@ -25,8 +25,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import kernel_bed
-from kernel_bed import (CACHE, OTHER, OURS, OURS6, PEER, PEER6, SSH, WAIT_S, EchoServer, Peer, cksum, enter_namespaces,
-                        exchange, ping, ping_socket, run, set_up, stats_of)
+from kernel_bed import (CACHE, OTHER, OURS, OURS6, PEER, PEER6, SSH, WAIT_S, BedTest, cksum, enter_namespaces, exchange,
+                        ping, ping_socket, run, stats_of)
 from routing_bed import until
 
 ETH_P_ALL = 3
@@ -127,14 +127,7 @@ def tcp_resets_from(frames, port):
     return count
 
 
-class KernelShare(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.peer = Peer()
-        cls.addClassCleanup(cls.peer.close)
-        set_up(cls.peer)
-        cls.addClassCleanup(EchoServer(SSH).close)
-
+class KernelShare(BedTest):
     def check_both(self, host=OURS):
         with self.peer.connect(CACHE, host) as s:
             self.assertEqual(exchange(s, b"set k 0 0 2\r\nhi\r\n", b"\r\n"), b"STORED\r\n")

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import time
+import unittest
 
 NIC_TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/nic"
 WAIT_S = 60  # ends what hangs
@@ -206,6 +207,17 @@ class EchoServer:
     def close(self):
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
+
+
+class BedTest(unittest.TestCase):
+    """Tests whose peer stays, beside a server of the kernel at SSH."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.peer = Peer()
+        cls.addClassCleanup(cls.peer.close)
+        set_up(cls.peer)
+        cls.addClassCleanup(EchoServer(SSH).close)
 
 
 def stats_of(peer, name):
