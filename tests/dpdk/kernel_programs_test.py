@@ -169,8 +169,9 @@ class KernelPrograms(unittest.TestCase):
                        "-cf", "/dev/null", "clockoo0", check=False)
             self.addCleanup(run, "ip", "addr", "flush", "dev", "clockoo0", "to", "10.99.0.100/30", check=False)
             self.assertEqual(done.returncode, 0, done.stderr + server.logs())
-            until("dhclient is in the background", lambda: (self.folder / "pid").read_text().strip() != "")
-            os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+            pid = self.folder / "pid"  # written behind the command's end
+            until("dhclient is in the background", lambda: pid.exists() and pid.read_text().strip() != "")
+            os.kill(int(pid.read_text()), signal.SIGKILL)
             reason, address = (self.folder / "said").read_text().splitlines()[-1].split()
             self.assertEqual((reason, address[:9]), ("BOUND", "10.99.0.1"))
             self.assertIn(address, (self.folder / "leases").read_text())
