@@ -10,8 +10,7 @@
  * frames a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
  *
  * One frame for each connection is reserved for those that hold none. Data that is read in the turn
- * in which it comes borrows these frames. When the turn ends, frames that are still held go back:
- * their data is dropped before it is acknowledged.
+ * in which it comes borrows these frames; what is held at its end is dropped unacknowledged.
  */
 #include "tcp.h"
 
