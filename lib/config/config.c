@@ -34,6 +34,7 @@ config_defaults(struct config *cfg)
 	cfg->save_compress = SAVE_COMPRESS_NO;
 	cfg->mtu = 1500;
 	cfg->drain_time_s = 30;
+	cfg->keepalive_s = 7200; /* RFC 9293 section 3.8.4: two hours at least */
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;
 	cfg->control_cpu = CONFIG_NO_CPU;

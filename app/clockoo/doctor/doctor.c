@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #define LET_IN_WORDS_BYTES 32u
+/* A longer keepalive time lets connections that routers lead elsewhere fill conn_limit. */
+#define KEEPALIVE_ANYCAST_S 600u
 
 /* Checks that the VFIO group is free: opening its file fails while a process uses it. */
 static void
@@ -269,6 +271,12 @@ check_drain(struct dry_run *p, const struct config *cfg)
 {
 	if (cfg->drain != CONFIG_DRAIN_ANYCAST)
 		return;
+	if (cfg->keepalive_s > KEEPALIVE_ANYCAST_S && cfg->idle_timeout_s == 0)
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "drain",
+				      "anycast: connections that a router leads elsewhere stay "
+				      "open here for %u s",
+				      cfg->keepalive_s),
+			   "network.keepalive: 20");
 	if (cfg->http.text[0] == '\0')
 		advice_fix(advice_add(&p->advice, ADVICE_WARN, "drain",
 				      "anycast: no router leaves, as clockoo ready has no answer"),

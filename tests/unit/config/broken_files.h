@@ -58,8 +58,9 @@ static const struct {
 	 "steering, cache, front, flash, protocol, auth, tls, telemetry, process"},
 	{"network:\n  wuzzle: 1\n",
 	 "f.yaml:2: network.wuzzle: unknown key; in network are: listen, backlog, address, "
-	 "addresses, routes, gateway, ipv6, address6, gateway6, probe, drain, drain_time, allow, "
-	 "deny, vlan, vlan_priority, mtu, bond, bond_member, kernel"},
+	 "addresses, routes, gateway, ipv6, address6, gateway6, probe, drain, drain_time, "
+	 "keepalive, "
+	 "allow, deny, vlan, vlan_priority, mtu, bond, bond_member, kernel"},
 	{"protocol:\n  ssasl: yes\n",
 	 "f.yaml:2: protocol.ssasl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},

@@ -271,6 +271,7 @@ static const char *const settings[][6] = {
 	{"addresses", "/etc/clockoo/addresses", "routes", "/etc/clockoo/routes"},
 	{"address", "none", "address6", "2001:db8::1/64"},
 	{"drain", "silent", "drain-time", "0"},
+	{"keepalive", "60", NULL, NULL},
 	{"udp-admin", "yes", NULL, NULL},
 	{"ipv6", "on", NULL, NULL},
 	{"ipv6", "off", NULL, NULL},
