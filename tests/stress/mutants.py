@@ -652,6 +652,10 @@ MUTANTS = {
     "FRAMES_FEW_WAIT": [("tcp_rx.c", "	if (!wait || ", "	if (true || wait || ")],
     "FILL_IDLE_LONG": [("serve_fills.c", "IDLE_FREE_US + gained", "300000 + gained")],
     "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	link = budget_loser(&sv->read_bufs, place_rank, sv);", "	link = NULL;")],
+    # A drain closes amid a discarded body, knows only the answers of its pass, or calls a discarded line idle.
+    "DRAIN_AMID": [("serve_parse.c", "if (likely(!sv->closes_behind) || session_is_amid(ss))", "if (likely(!sv->closes_behind))")],
+    "DRAIN_ONE_PASS": [("serve_parse.c", "	if (ss->pass_ops == 0)\n		return;\n	req", "	ss->answered = false;\n	if (ss->pass_ops == 0)\n		return;\n	req")],
+    "DRAIN_IDLE_AMID": [("serve.c", "(sv->closes_behind && session_is_amid(ss))", "(sv->closes_behind && ss->body != BODY_NONE)")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
     # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
     "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&"),
