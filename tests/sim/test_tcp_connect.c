@@ -9,6 +9,7 @@
 #include "sim_stack.h"
 #include "sim_wire.h"
 #include "base/time_units.h"
+#include "net/neigh_table.h"
 #include "tcp/conn_sources.h"
 
 #include "support/test.h"
@@ -354,6 +355,24 @@ TEST(a_next_hop_that_does_not_exist_is_unreachable)
 	check_eq(p->client.why, CONNECT_UNREACHABLE);
 	check_eq(sim_stack_count(p->client.ss, TCP_CONNECT_UNREACHABLE), 2);
 	check_nothing_held(p, &p->client);
+	pair_destroy(p);
+}
+
+TEST(a_server_is_reached_beside_clients_that_fill_its_set_of_neighbours)
+{
+	static const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 0, 9};
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 9);
+
+	for (uint32_t i = 1; i <= NEIGH_WAYS; i++) {
+		const struct ip_addr ip = ip_addr_v4(SIM_IP ^ i * 0x10100);
+
+		check(neigh_learn_mt(p->client.ss->neigh, &ip, mac, p->client.ss->now_ns));
+	}
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	run(p, 10 * NS_PER_S);
+	check_eq(p->client.failed, 0);
+	check_eq(p->client.opened, 1);
 	pair_destroy(p);
 }
 

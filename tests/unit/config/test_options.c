@@ -394,7 +394,7 @@ static const struct {
 	 "--allow: over port user all clients have one"},
 	{{"--port", "user", "--deny", "127.0.0.1"}, "--deny: over port user all clients have one"},
 	{{"--port", "user", "--conns-per-source", "3"},
-	 "--conns-per-source: over port user all clients have one address"},
+	 "--conns-per-source: over port user many clients have one address"},
 	{{"-l", "10.99.0.1:65536"}, "expected an address, perhaps with :PORT"},
 	{{"-l", "10.99.0.1:112110"}, "expected an address, perhaps with :PORT"},
 	{{"-l", "10.99.0.1:"}, "expected an address, perhaps with :PORT"},
