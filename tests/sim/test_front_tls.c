@@ -183,6 +183,7 @@ static struct world *
 world_create(struct differs d)
 {
 	struct world *w = calloc(1, sizeof *w);
+	struct tls_client_files files = {0};
 	struct sim_issuer other;
 	char why[TLS_WHY_BYTES];
 
@@ -200,10 +201,8 @@ world_create(struct differs d)
 	}
 	sim_issuer_make(&w->issuer, "issuer", SIM_UNIX_START);
 	sim_issuer_make(&other, "other", SIM_UNIX_START);
-	tls_shared_begin(&w->front.shared,
-			 tls_client_context_load("--front-tls-ca",
-						 d.other_issuer ? other.file : w->issuer.file, why),
-			 1);
+	files.ca = d.other_issuer ? other.file : w->issuer.file;
+	tls_shared_begin(&w->front.shared, tls_client_context_load(&files, why), 1);
 	check_str(why, "");
 	sim_issuer_free(&other);
 	client_begin(w);
@@ -563,6 +562,7 @@ server_breaks(struct world *w)
 TEST(a_session_is_resumed_after_a_connection_breaks)
 {
 	struct world *w = world_create(WORKS);
+	const struct tls_client_files files = {.ca = w->issuer.file};
 	char text[TLS_WHY_BYTES];
 
 	wait_up(w);
@@ -576,8 +576,7 @@ TEST(a_session_is_resumed_after_a_connection_breaks)
 	check_eq(counter_read(&tls_counters(w->conns)[TLS_RESUMED]), LANES);
 	/* With other issuers a session of before proves nothing; the first lane brings a new one.
 	 */
-	check(tls_shared_replace_mt(
-		&w->front.shared, tls_client_context_load("--front-tls-ca", w->issuer.file, text)));
+	check(tls_shared_replace_mt(&w->front.shared, tls_client_context_load(&files, text)));
 	run(w, NS_PER_MS);
 	server_breaks(w);
 	wait_up(w);
