@@ -262,6 +262,14 @@ finish_udp(const struct config *cfg, struct error *err)
 	return true;
 }
 
+/* True if the path is absolute, or not given. */
+static bool
+is_absolute(const char *option, const char *path, struct error *err)
+{
+	return path[0] == '\0' || path[0] == '/' ||
+	       error_set(err, "%s: %s: expected an absolute path", option, path);
+}
+
 /* Checks the options of a front. Copies belong to this process alone: it does not see what its
  * clients write while it is down. */
 static bool
@@ -282,12 +290,17 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->memory_save[0] != '\0')
 		return error_set(err, "--memory-save with --front-servers: copies of a fleet's "
 				      "items may not outlive a restart; leave one of them out");
-	if (cfg->front.login[0] != '\0' && cfg->front.login[0] != '/')
-		return error_set(err, "--front-login: %s: expected an absolute path",
-				 cfg->front.login);
-	if (cfg->front.tls_ca[0] != '\0' && cfg->front.tls_ca[0] != '/')
-		return error_set(err, "--front-tls-ca: %s: expected an absolute path",
-				 cfg->front.tls_ca);
+	if (!is_absolute("--front-login", cfg->front.login, err) ||
+	    !is_absolute("--front-tls-ca", cfg->front.tls_ca, err) ||
+	    !is_absolute("--front-tls-cert", cfg->front.tls_cert, err) ||
+	    !is_absolute("--front-tls-key", cfg->front.tls_key, err))
+		return false;
+	if (cfg->front.tls_cert[0] != '\0' && cfg->front.tls_ca[0] == '\0')
+		return error_set(err, "--front-tls-cert without --front-tls-ca: servers are spoken "
+				      "to in the clear, and ask for no certificate");
+	if (cfg->front.tls_key[0] != '\0' && cfg->front.tls_cert[0] == '\0')
+		return error_set(err, "--front-tls-key without --front-tls-cert: give the "
+				      "certificate that the key belongs to");
 	if (cfg->front.tls_name[0] != '\0' && cfg->front.tls_ca[0] == '\0')
 		return error_set(err, "--front-tls-name without --front-tls-ca: servers are spoken "
 				      "to in the clear, and show no certificate");

@@ -196,6 +196,11 @@ const struct option_row option_rows[] = {
 	 "speak TLS to the servers, and only to those with a certificate that one of this PEM file "
 	 "has issued; reloaded on SIGHUP (none: in the clear)",
 	 false, "front.tls_ca"},
+	{"front-tls-cert", 0, OPTION_TEXT, AT(front.tls_cert), 1, SIZE(front.tls_cert), "FILE",
+	 "PEM file of the certificate, with its chain, that servers may ask for (none)", false,
+	 "front.tls_cert"},
+	{"front-tls-key", 0, OPTION_TEXT, AT(front.tls_key), 1, SIZE(front.tls_key), "FILE",
+	 "PEM file of its key (that of --front-tls-cert)", false, "front.tls_key"},
 	{"front-tls-name", 0, OPTION_TEXT, AT(front.tls_name), 1, SIZE(front.tls_name), "NAME",
 	 "name or address that the servers' certificates have (that of --front-servers)", false,
 	 "front.tls_name"},

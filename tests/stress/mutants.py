@@ -686,6 +686,7 @@ MUTANTS = {
     "TLS_LINK_EARLY": [("tls_link_moves.c", "	else if (status == TLS_DONE)\n		handshake_done", "	else\n		handshake_done")],
     "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
     "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "!was_held && l->ended")],
+    "TLS_LINK_RECORD_GOES_ON": [("front_links.c", "	return end - taken < most ? (uint32_t)(end - taken) : most;", "	return end > taken ? most : most;")],
     "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
     # Connections through the kernel: a ring's end is passed over; a place is given back with its socket open; the helper sleeps without
     # a look, or before news; who makes room tells nobody; an end is said before what arrived.

@@ -352,7 +352,8 @@ static const struct {
 	 "order, hash_tag, hash_skip, protocol, server_connections, timeout, connect_timeout, "
 	 "server_failure_limit, server_retry_timeout, on_failure, mode, items, ttl, "
 	 "auto_eject_hosts, "
-	 "gutter, gutter_ttl, reload, warm, peers, login, tls_ca, tls_name"},
+	 "gutter, gutter_ttl, reload, warm, peers, login, tls_ca, tls_cert, tls_key, "
+	 "tls_name"},
 	{"front:\n  servers: a:1:1\nsteering:\n  mode: flow-director\n",
 	 "f.yaml:4: steering.mode: flow-director, with front.servers: its rules look at the "
 	 "sender's port, which is one for all servers; use auto"},

@@ -334,6 +334,7 @@ static const char *const settings[][6] = {
 	{"front-peers", "10.0.0.2:11211,2001:db8::2:11211", NULL, NULL},
 	{"front-login", "/etc/clockoo/login", NULL, NULL},
 	{"front-tls-ca", "/etc/clockoo/ca.pem", "front-tls-name", "cache.example"},
+	{"front-tls-cert", "/etc/clockoo/c.pem", "front-tls-key", "/etc/clockoo/c.key"},
 	{"flash-device", "/var/x y", "flash-size", "2t"},
 	{"flash-device", "/dev/nvme0n1", "flash-size", "3g"},
 	{"flash-device", "/f", "flash-state", "/dev/shm/x y"},
