@@ -8,8 +8,8 @@
  * Units:  sequence numbers; times in us modulo 2^32 (71 min).
  * Owner:  nodes belong to the pool.
  * Thread: core-local.
- * Errors: false: no node, so less is recorded: SACKed bytes count as not SACKed, later bytes get
- *         the range's time. Bytes never count as delivered that are not.
+ * Errors: false: no node, so less is recorded: SACKed bytes count as not SACKed, and later bytes
+ *         get the range's time. Bytes that were not delivered never count as delivered.
  * Bounds: SENT_RANGES_MAX ranges a connection, which bounds every walk; SENT_POOL nodes.
  */
 #ifndef CLOCKOO_TCP_SCOREBOARD_H
