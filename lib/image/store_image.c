@@ -186,7 +186,7 @@ store_create(struct region *region, const struct store_config *cfg)
 
 /* ---- checks of an image ---- */
 
-/* True if this code can use these figures, whoever wrote them. */
+/* True if this code can use these figures. They may come from any writer. */
 static bool
 geometry_is_sound(const struct image_header *h)
 {

@@ -36,7 +36,7 @@ void retire_list_reclaim(struct store_core *sc);
  * those counts are read. */
 void retire_list_publish(struct store_core *sc);
 
-/* Returns the retired objects of a class that this core knows of. */
+/* Returns the number of retired objects of a class: those published, plus this core's others. */
 static inline uint32_t
 retire_list_waiting(const struct store_core *sc, uint32_t class)
 {

@@ -8,7 +8,7 @@
  * Units:  ns on the virtual clock; stream offsets and windows in bytes.
  * Owner:  a peer owns its buffers; the port is the caller's.
  * Thread: one.
- * Errors: enum peer_state tells how a connection ended.
+ * Errors: enum peer_state shows how a connection ended.
  * Bounds: PEERS_MAX peers; PEER_TRIES timeouts in a row.
  */
 #ifndef CLOCKOO_SIM_PEER_H
