@@ -5,7 +5,8 @@
  */
 #include "admin_internal.h"
 
-/* These numbers stand in for memcached's file descriptors: they distinguish connections, no more.
+/* Connections are numbered where memcached shows file descriptors. The numbers only distinguish
+ * them.
  */
 #define NUMBER_TCP    1u
 #define NUMBER_UDP    2u

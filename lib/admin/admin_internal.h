@@ -90,7 +90,7 @@ struct class_base {
 
 struct watcher {
 	_Atomic uint32_t streams; /* enum mc_stream; 0: free. Read by any core: relaxed */
-	/* All further fields belong to the core of the watching connection. */
+	/* Fields from here on belong to the core of the watching connection. */
 	struct session *session;
 	struct budget_place place;
 	uint64_t progress_ns; /* when its peer had last read all that was sent */

@@ -1,5 +1,5 @@
 /*
- * one_name.h - tells a file of ours from one that another user put in its place.
+ * one_name.h - distinguishes a file of ours from one that another user put in its place.
  *
  * A file with a second name may be anybody's: who can write to a folder can put a hard link to a
  * file of ours there under a name that we open, and what we write then destroys that file.

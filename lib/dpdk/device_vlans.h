@@ -14,7 +14,7 @@
 
 #include "device.h"
 
-/* True if the port's VLAN filter is to be on, if the port has one. */
+/* True if the port's VLAN filter must be on, if the port has one. */
 bool device_vlans_filter(const struct device *d, const struct config *cfg);
 
 /* Gives the VLANs to a started port whose filter is on. Returns 0, or the driver's error. */

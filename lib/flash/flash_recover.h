@@ -6,8 +6,8 @@
  * and applies their records again.
  *
  * Shape:  nothing becomes reachable that was not reachable before. If recovery cannot keep a
- *         record, it invalidates the record in the log before it goes on, so that the next restart
- *         does not find it either.
+ *         record, it first invalidates the record in the log, so that the next restart does not
+ *         find it either.
  * Owner:  memory: depth times the bytes of a segment, which the device was opened with.
  * Thread: one thread, before any other uses the shard. Workers read records, and change nothing.
  *         The thread calls wait when it must wait for the device or for a worker.

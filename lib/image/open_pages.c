@@ -1,8 +1,8 @@
 /*
- * open_pages.c - pages are made anew from the states of their objects.
+ * open_pages.c - makes pages anew from the states of their objects.
  *
- * A page's class and its states are trusted, after checks of their ranges. An object that is OUT is
- * free, wherever it was: on a retire list, in a magazine, in a fill.
+ * A page's class and its states are trusted after checks of their ranges. An object that is OUT is
+ * free, even if it was on a retire list, in a magazine or in a fill.
  */
 #include "opening.h"
 #include "slab/slab_pages.h"
@@ -13,8 +13,8 @@ page_states(const struct slab *sl, uint32_t number)
 	return &sl->states[(size_t)number << sl->stride_shift];
 }
 
-/* Returns one more than the number of the last live object; 0 if none is live. States beyond the
- * last object become OUT, as far as hands read. */
+/* Returns the number of the last live object plus 1; 0: none is live. States beyond the page's last
+ * object become OUT, as far as hands read. */
 static uint32_t
 live_end(const struct slab *sl, uint32_t number, const struct slab_class *c)
 {
@@ -42,7 +42,7 @@ live_end(const struct slab *sl, uint32_t number, const struct slab_class *c)
 	return 0;
 }
 
-/* Free objects below the last live one go to the list, those above were never allocated. */
+/* Lists the free objects below the last live one. Those above it count as never allocated. */
 static void
 list_free(const struct slab *sl, struct page *p, uint32_t number)
 {
@@ -142,7 +142,8 @@ count_page(struct slab *sl, struct page *p)
 		atomic_store_explicit(&c->due_s, due_s, memory_order_relaxed);
 }
 
-/* The hand comes first to the page that it passed longest ago: a merge sort of the list. */
+/* Merges two lists of pages. The merge sort puts the page that the hand passed longest ago
+ * first. */
 static struct list *
 merge(struct list *a, struct list *b)
 {

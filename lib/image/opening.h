@@ -1,8 +1,8 @@
 /*
- * opening.h - the state of a store that is being opened: phases, and shares of them.
+ * opening.h - the state of a store that is being opened, and the shares of its phases.
  *
- * Thread: shares of a phase: any; they write different pages and buckets, or atomic sums. The rest:
- *         one.
+ * Thread: the shares of a phase: any threads at once, since they write different pages and buckets,
+ *         or atomic sums. All else: one thread.
  */
 #ifndef CLOCKOO_OPENING_H
 #define CLOCKOO_OPENING_H
@@ -13,21 +13,21 @@ struct store_opening {
 	struct store *store;
 	uint8_t *image;
 	struct store_config cfg;
-	struct region region; /* as it was, for store_open_cold */
+	struct region region; /* the region before the opening, for store_open_cold */
 	struct image_parts parts;
 	uint32_t now_s;
-	uint32_t index_pages;     /* that the index has, a resize under way included */
-	uint32_t reference_stamp; /* of the process before */
+	uint32_t index_pages;     /* pages of the index, including those of a resize under way */
+	uint32_t reference_stamp; /* the reference stamp of the previous process */
 	enum store_open_phase phase;
 	enum store_image_kind kind;
 	enum store_image_fault fault;
 	bool checksums_wrong, flushed;
-	uint64_t total; /* shares of the phase */
+	uint64_t total; /* number of shares of the phase */
 	_Atomic uint64_t next, done;
 	_Atomic uint64_t sum;
 	_Atomic uint64_t items, item_bytes, lost;
-	struct image_record record; /* what the cores' counters begin with */
-	struct spin lock;           /* of the record, while shares add to it */
+	struct image_record record; /* the first values of the cores' counters */
+	struct spin lock;           /* protects the record while shares add to it */
 	_Atomic uint32_t locked_count;
 	uint32_t locked[STORE_IMAGE_LOCKED_MAX]; /* buckets with their lock bit set */
 };
@@ -38,7 +38,7 @@ static_assert(sizeof(struct store_opening) <= STORE_OPENING_BYTES, "it has its p
 /* Pages of one share. */
 #define OPEN_PAGES_SHARE 16u
 
-/* Count the live objects of these pages, and list their free ones. */
+/* Counts the live objects of these pages, and lists the free ones. */
 void open_pages_share(struct store_opening *open, uint64_t share);
 /* Links and counts all pages, by class and in the pool. */
 void open_pages_end(struct store_opening *open);
@@ -48,13 +48,14 @@ void open_pages_end(struct store_opening *open);
 /* Buckets of one share. */
 #define REPAIR_WALK_SHARE 1024u
 
-/* No object is live, and no page has anything that expires. Shares of OPEN_PAGES_SHARE pages. */
+/* Marks all objects of OPEN_PAGES_SHARE pages as not live, and the pages as without expiry. */
 void repair_clear_share(struct store_opening *open, uint64_t share);
-/* Marks what these buckets reach as live; damaged and dead items leave them. */
+/* Marks the objects that these buckets reach as live, and removes damaged and dead items. */
 void repair_walk_share(struct store_opening *open, uint64_t share);
-/* The locked buckets, which one thread repairs. STORE_IMAGE_SOUND, or why all of it is refused. */
+/* Repairs the locked buckets, in one thread. Returns STORE_IMAGE_SOUND, or why the image is
+ * refused. */
 enum store_image_fault repair_walk_end(struct store_opening *open);
-/* Count the parts of values whose first chunks lie in these pages, OPEN_PAGES_SHARE of them. */
+/* Counts the parts of values whose first chunks lie in these OPEN_PAGES_SHARE pages. */
 void repair_count_share(struct store_opening *open, uint64_t share);
 
 #endif

@@ -1,29 +1,30 @@
 /*
- * repair.c - after a crash: what the index reaches is live, and nothing else is.
+ * repair.c - repairs an image after a crash: what the index reaches is live, and nothing else.
  *
- * Nothing is trusted but the kept head and the page table, and an item only after checks of all
- * that is read of it. A bucket without lock bit is in a steady state: what fails there is damage.
- * A locked one was being written: what fails there is what the writer had not done, or had done
- * already; an item that is there twice keeps the slot in its primary bucket. RESTART.md 3 and 4.
+ * Only the kept fields and the page table are trusted, and an item only after checks of all that is
+ * read of it. A bucket without lock bit is in a steady state: what fails a check there is damage. A
+ * locked bucket was being written: what fails a check there is a step that the writer had not done
+ * yet, or had already done. An item with two slots keeps the one in its primary bucket. See
+ * RESTART.md 3 and 4.
  *
  * Until the pages are made anew this only clears slots and pins, sets overflow bits, and raises
- * floors, each of which is right by itself: it may end anywhere, and run again.
+ * floors. Each of these is right by itself, so the repair may end at any point and run again.
  */
 #include "opening.h"
 #include "store/floors.h"
 #include "store/item_access.h"
 #include "store/unlink.h"
 
-/* Up to LOST_FEW damaged items, or one in LOST_PART of all, pass for one machine's bad luck. */
+/* Up to LOST_FEW damaged items, or one in LOST_PART of all, count as chance. */
 #define LOST_FEW  16u
 #define LOST_PART 10000u
 /* The floor of a damaged item rises by this number, since its cas is not known. */
 #define LOST_CAS 65536u
-/* Items on their way into the cache, each with its state; a power of two. */
+/* Items that are prefetched, each with its state; a power of two. */
 #define WALK_AHEAD 64u
-/* Bytes of an item that are prefetched: its head, and most keys. */
+/* Bytes of an item that are prefetched: its head and most keys. */
 #define WALK_HEAD 48u
-/* Buckets prefetched before that. */
+/* Buckets that are prefetched before their items. */
 #define WALK_BUCKETS 8u
 
 enum verdict { ITEM_GOOD, ITEM_DEAD, ITEM_BAD };
@@ -40,9 +41,9 @@ struct tallies {
 /* ---- objects ---- */
 
 struct object {
-	uint32_t size;          /* 0: it is none */
-	uint16_t class, shift;  /* its state's in */
-	_Atomic uint64_t *word; /* this word */
+	uint32_t size;          /* 0: this is no object */
+	uint16_t class, shift;  /* position of its state in the word */
+	_Atomic uint64_t *word; /* the word with its state */
 };
 
 /* The object that a slot names. */
@@ -80,7 +81,7 @@ object_of(const struct store_opening *open, uint32_t ref)
 	return o;
 }
 
-/* False: it was live already. */
+/* Makes an object live. False: it was live already. */
 static bool
 set_live(struct object o, enum object_state state)
 {
@@ -163,8 +164,8 @@ chunk_is_sound(const struct store_opening *open, const struct item *it, uint32_t
 	return atomic_load_explicit(&c->marker, memory_order_relaxed) == 0 && c->owner == ref;
 }
 
-/* Makes the item's chunks live. False: one of them is no chunk, or is live already; nothing is
- * changed then. */
+/* Makes the item's chunks live. False, and nothing is changed: one of them is no chunk, or is live
+ * already. */
 static bool
 take_chunks(const struct store_opening *open, const struct item *it, uint32_t ref,
 	    enum object_state state)
@@ -182,7 +183,7 @@ take_chunks(const struct store_opening *open, const struct item *it, uint32_t re
 	return false;
 }
 
-/* Makes the item and its chunks live, as take_chunks. */
+/* Makes the item and its chunks live, as take_chunks does. */
 static inline bool
 take_objects(const struct store_opening *open, const struct item *it, const struct found *f)
 {
@@ -265,7 +266,8 @@ slots_with_refs(const struct bucket *b)
 }
 static_assert(BUCKET_SLOTS == 10, "the vectors above are of slots 0 to 3, 4 to 7 and 6 to 9");
 
-/* Returns a bit for each slot to judge. Tombstones, and slots that were cut off, are emptied. */
+/* Returns a bit for each slot to check. Empties tombstones, and slots that were written only in
+ * part. */
 static inline uint32_t
 slots_of(struct bucket *b)
 {
@@ -325,11 +327,11 @@ add_tallies(struct store_opening *open, const struct tallies *t)
 	atomic_fetch_add_explicit(&open->items, t->all.items, memory_order_relaxed);
 }
 
-/* Items on their way into the cache. */
+/* Items that are being prefetched. */
 struct walk {
 	struct store_opening *open;
 	struct tallies t;
-	uint64_t found, repaired; /* items of the share */
+	uint64_t found, repaired; /* items of this share */
 	struct found ahead[WALK_AHEAD];
 };
 
@@ -383,8 +385,8 @@ repair_walk_share(struct store_opening *open, uint64_t share)
 	add_tallies(open, &w.t);
 }
 
-/* Repairs the displaced slots of a locked bucket, or the others. An item in neither of its buckets,
- * or live already, is the other half of a move. */
+/* Repairs either the displaced slots of a locked bucket or the others. An item that is in neither
+ * of its buckets, or is live already, is the other half of a move. */
 static void
 repair_locked(struct store_opening *open, uint32_t number, uint16_t displaced, struct tallies *t)
 {
@@ -456,7 +458,8 @@ repair_clear_share(struct store_opening *open, uint64_t share)
 
 /* ---- parts of values in chunks, also of an image that was left ---- */
 
-/* A free one is written meanwhile, by who lists those of its page. */
+/* True if the object is live. The content of a free object is not read, since another thread may be
+ * listing its page's free objects. */
 static bool
 object_is_live(struct object o)
 {
@@ -464,8 +467,8 @@ object_is_live(struct object o)
 	       OBJECT_OUT;
 }
 
-/* Counts a value whose first chunk this object is. Nothing in it is trusted: an image that was left
- * cleanly is opened without reading its items. */
+/* Counts the value whose first chunk this object is. Its content is not trusted, since an image
+ * that was left cleanly is opened without reading its items. */
 static void
 count_value(struct store_opening *open, uint32_t ref)
 {
@@ -475,7 +478,7 @@ count_value(struct store_opening *open, uint32_t ref)
 	uint32_t chunks;
 
 	if ((atomic_load_explicit(&chunk->marker, memory_order_relaxed) & 0xff) != 0)
-		return; /* an item */
+		return; /* this object is an item */
 
 	const struct item *it = item_at(st, chunk->owner);
 
@@ -488,7 +491,7 @@ count_value(struct store_opening *open, uint32_t ref)
 		item_count_parts(st, it, chunks, 1);
 }
 
-/* The live objects of a page; all are on their way into the cache before the first is looked at. */
+/* Counts the values of a page's live objects, which are all prefetched before the first is read. */
 static void
 count_values(struct store_opening *open, const struct page *p, uint32_t number)
 {
@@ -509,7 +512,7 @@ count_values(struct store_opening *open, const struct page *p, uint32_t number)
 		count_value(open, refs[i]);
 }
 
-/* A value in chunks has one of the largest class at least, so pages of others are not looked at. */
+/* Only pages of the largest class are read, since each chunked value has a chunk there. */
 void
 repair_count_share(struct store_opening *open, uint64_t share)
 {

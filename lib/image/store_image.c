@@ -1,5 +1,5 @@
 /*
- * store_image.c - an image is begun empty, bound to this process, and looked at.
+ * store_image.c - begins an empty image, binds an image to this process, and checks one.
  */
 #include "image.h"
 #include "store_saved.h"
@@ -68,7 +68,8 @@ image_bind(struct region *region, void *image, const struct store_config *cfg,
 
 /* ---- an empty store ---- */
 
-/* Invalidates the image from the first store on; no later step can make it valid half-way. */
+/* Invalidates the image before anything else is written, so that no later step makes it valid too
+ * early. */
 static void
 image_invalidate(void *image)
 {
@@ -100,7 +101,7 @@ classes_crc(uint32_t page_count, uint32_t page_shift, uint32_t shift)
 	return crc32c(sizes, count * sizeof sizes[0], 0);
 }
 
-/* XXH3 hashes texts of different lengths in different ways: one of each. */
+/* XXH3 hashes texts of different lengths in different ways, so a text of each length is hashed. */
 uint32_t
 store_hashes_crc(void)
 {
@@ -133,7 +134,7 @@ image_validate(void *image, const struct store *st)
 	h->classes_crc = classes_crc(h->page_count, h->page_shift, h->shift);
 	h->hashes_crc = store_hashes_crc();
 	h->crc = header_crc(h);
-	/* Release: the last store; all before it is there. */
+	/* Release: the last store, after which everything else is visible. */
 	atomic_store_explicit(&h->magic, STORE_IMAGE_MAGIC, memory_order_release);
 }
 
@@ -183,9 +184,9 @@ store_create(struct region *region, const struct store_config *cfg)
 	return store_create_planned(region, cfg, &plan);
 }
 
-/* ---- what lies there ---- */
+/* ---- checks of an image ---- */
 
-/* True if these figures are usable by this code, from any writer. */
+/* True if this code can use these figures. They may come from any writer. */
 static bool
 geometry_is_sound(const struct image_header *h)
 {
@@ -278,7 +279,7 @@ pieces_of(size_t bytes)
 	return (bytes + IMAGE_PIECE_BYTES - 1) / IMAGE_PIECE_BYTES;
 }
 
-/* Pages whose states are one piece. */
+/* Pages whose states make up one piece. */
 #define STATES_PAGES 64u
 
 struct piece_counts {
@@ -302,7 +303,7 @@ parts_of(const struct store *st)
 			      st->arena.shift);
 }
 
-/* Returns the sum of piece number piece, of bytes that end at end. */
+/* Returns the checksum of piece number piece of the `end` bytes at start. */
 static uint32_t
 piece_crc(const uint8_t *start, size_t end, uint64_t piece)
 {

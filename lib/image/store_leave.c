@@ -1,5 +1,5 @@
 /*
- * store_leave.c - what a store's threads knew is written down, and its image becomes CLEAN.
+ * store_leave.c - writes what the store's threads knew into the image, and makes it CLEAN.
  */
 #include "image.h"
 #include "store/account.h"
@@ -75,7 +75,7 @@ store_image_leave(struct store *store)
 	for (uint64_t i = 0; i < pieces; i++)
 		sum += image_piece_sum(store, i);
 	left->sum = sum;
-	/* Release: the last store; all before it is there. */
+	/* Release: the last store, after which everything else is visible. */
 	atomic_store_explicit(&left->state, IMAGE_CLEAN, memory_order_release);
 	return true;
 }

@@ -1,12 +1,12 @@
 /*
- * store_open.c - an image is opened: what its header and its index say is kept, the rest made anew.
+ * store_open.c - opens an image: keeps what its header and its index say, and makes the rest anew.
  */
 #include "opening.h"
 #include "index/geometry.h"
 #include "store/resize.h"
 #include "store/sweep.h"
 
-/* ---- figures that this code can go on with ---- */
+/* ---- checks of the image's figures ---- */
 
 static bool
 bucket_count_is_sound(const struct store *st, uint32_t count)
@@ -17,7 +17,8 @@ bucket_count_is_sound(const struct store *st, uint32_t count)
 	return count >= INDEX_BUCKETS_MIN && count % 2 == 0 && bytes <= pages;
 }
 
-/* A process that ended amid geometry_end left both numbers the same, and seq odd. */
+/* True if the index's geometry is sound. A process that ended inside geometry_end left both numbers
+ * the same, and seq odd. */
 static bool
 index_geometry_is_sound(struct store *st)
 {
@@ -44,7 +45,8 @@ record_of(const struct store_opening *open)
 	return (const struct image_record *)(const void *)(open->image + open->parts.record);
 }
 
-/* True if the record is of this struct store; the sum then covers all else in it, too. */
+/* True if the record belongs to this struct store. Then the sum covers everything else in it,
+ * too. */
 static bool
 record_matches(const struct store_opening *open)
 {
@@ -136,11 +138,11 @@ store_open(struct region *region, void *image, const struct store_config *cfg, u
 	open->kind = atomic_load_explicit(&left->state, memory_order_relaxed) == IMAGE_CLEAN
 			     ? STORE_IMAGE_CLEAN
 			     : STORE_IMAGE_DIRTY;
-	/* Sequentially consistent: before any other store. */
+	/* Sequentially consistent: comes before any other store. */
 	atomic_store_explicit(&left->state, IMAGE_DIRTY, memory_order_seq_cst);
 	open->parts =
 		image_parts_of(cfg->memory_bytes, plan.page_count, plan.page_shift, plan.shift);
-	/* The stamp of the process before: the stamps in items continue it. */
+	/* The previous process's stamp, which the stamps in items refer to. */
 	open->reference_stamp =
 		slab_reference_stamp(&image_store(image)->slab) & ITEM_REFERENCE_STAMP;
 	open->store = image_bind(region, image, cfg, &plan);
@@ -186,7 +188,7 @@ set_counter(struct counter *c, uint64_t value)
 	atomic_store_explicit(&c->value, value, memory_order_relaxed);
 }
 
-/* Counts the items in the index as linked by core 0, and the flushed ones as flushed since. */
+/* Counts the items in the index as linked by core 0, and the flushed ones as flushed afterwards. */
 static void
 count_kept(struct store_opening *open)
 {
@@ -223,7 +225,7 @@ resume_resize(struct store_opening *open)
 	struct store *st = open->store;
 	struct resize *rs = &st->resize;
 
-	/* An index that is not whole pages was made for a test, and stays so. */
+	/* An index that does not fill whole pages was made for a test, and is never resized. */
 	if (index_bucket_target(&st->ix) % rs->step != 0)
 		rs->step = 0;
 	rs->next_page = open->index_pages;
@@ -272,7 +274,7 @@ open_end(struct store_opening *open)
 	atomic_store_explicit(&st->oldest_generation, open->record.oldest_generation,
 			      memory_order_relaxed);
 	count_kept(open);
-	st->linked_at_flush = UINT64_MAX; /* a flush flushes what is kept */
+	st->linked_at_flush = UINT64_MAX; /* the next flush must flush the kept items */
 	if (cfg->limit_bytes != 0 && cfg->limit_bytes < cfg->memory_bytes)
 		ensure(store_limit_mt(st, cfg->limit_bytes));
 	do_due_flush(open);
@@ -359,7 +361,7 @@ store_open_store(struct store_opening *open)
 struct store *
 store_open_cold(struct store_opening *open, uint64_t seed)
 {
-	/* A copy: the original lies in the region that is taken anew. */
+	/* A copy, since the original lies in the region, which is taken anew. */
 	struct store_config cfg = open->cfg;
 	struct region region = open->region;
 	void *image = open->image;

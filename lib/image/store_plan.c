@@ -1,18 +1,18 @@
 /*
- * store_plan.c - what the memory is cut into, and how much of it there is.
+ * store_plan.c - plans how the memory is divided, and how much is needed.
  */
 #include "image.h"
 #include "slab/eviction.h"
 #include "store/load_marks.h"
 
-/* Pages become larger, up to hugepages, as long as the store has this many. */
+/* Pages become larger, up to hugepages, as long as there are this many. */
 #define PAGES_WANTED 256u
-/* For the alignment of all parts of the region. */
+/* Bytes for the alignment of all parts of the region. */
 #define SLACK_BYTES 1024u
 
 static_assert(STORE_MEMORY_MAX <= ARENA_BYTES_MAX, "its pages can be named");
 
-/* The limit by which pages and ghosts are sized; it may be raised later. */
+/* Returns the limit by which pages and ghosts are sized. It may be raised later. */
 static size_t
 limit_of(const struct store_config *cfg)
 {
@@ -31,8 +31,8 @@ store_value_most(const struct store_config *cfg)
 	return cfg->value_max < max ? cfg->value_max : (uint32_t)max;
 }
 
-/* Pages for the chunks and the first object of a value of the largest size, or of the default size
- * if that is less: larger values wait for memory. */
+/* Returns the pages for the chunks and the first object of a value of the largest size, or of the
+ * default size if that is less. Larger values wait for memory. */
 static uint32_t
 reserve_of(const struct store_config *cfg, const struct store_plan *plan)
 {
@@ -53,8 +53,8 @@ store_policy(const struct store_config *cfg)
 	return cfg->eviction != NULL ? cfg->eviction : &eviction_2q;
 }
 
-/* Returns how many groups of ghosts fit into the memory left over of whole pages; at least half of
- * their share. */
+/* Returns how many groups of ghosts fit into the memory that whole pages leave over, but at least
+ * half of the ghosts' share. */
 static uint32_t
 ghost_groups(const struct store_config *cfg, size_t left_over)
 {

@@ -1,5 +1,5 @@
 /*
- * store_plan.h - what a store's memory is cut into.
+ * store_plan.h - how a store's memory is divided.
  *
  * Thread: at start.
  */
@@ -9,11 +9,11 @@
 #include "store/store.h"
 
 struct store_plan {
-	uint32_t shift;                  /* of a reference (arena.h) */
-	uint32_t page_shift, page_count; /* all pages, those of the index too */
-	uint32_t bucket_count;           /* at the start */
-	uint32_t bucket_step;            /* the index changes by multiples of this; 0: never */
-	uint32_t reserve;                /* pages */
+	uint32_t shift;                  /* shift of a reference (arena.h) */
+	uint32_t page_shift, page_count; /* all pages, including those of the index */
+	uint32_t bucket_count;           /* buckets at the start */
+	uint32_t bucket_step;            /* the index is resized by multiples of this; 0: never */
+	uint32_t reserve;                /* pages of the reserve */
 	uint32_t ghost_groups;           /* 0: the policy has none */
 };
 
@@ -23,9 +23,9 @@ const struct eviction_policy *store_policy(const struct store_config *cfg);
 uint32_t store_value_most(const struct store_config *cfg);
 
 struct store_plan store_plan_of(const struct store_config *cfg);
-/* Computes the rest of a plan whose pages are given: the parts that options choose. */
+/* Computes the parts of a plan that options choose. Its pages are given. */
 void store_plan_rest(const struct store_config *cfg, struct store_plan *plan);
-/* A store with this plan: tests make the index so small that everything collides. */
+/* Makes a store with this plan. Tests make the index so small that all keys collide. */
 struct store *store_create_planned(struct region *region, const struct store_config *cfg,
 				   const struct store_plan *plan);
 

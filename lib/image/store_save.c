@@ -1,5 +1,5 @@
 /*
- * store_save.c - reads the live items of a store that no thread changes any more, page by page.
+ * store_save.c - reads the live items of a store that no thread changes any longer, page by page.
  */
 #include "image.h"
 #include "store_saved.h"
@@ -15,7 +15,7 @@ static_assert((uint32_t)OBJECT_USED <= STORE_SAVED_STATE &&
 
 enum scan_pass { PASS_PROVEN, PASS_NEW, PASSES };
 
-/* The objects of a word that belong to the pass. */
+/* Lists the objects of a word of states that belong to this pass. */
 static void
 list_word(const struct store *st, struct store_scan *scan)
 {
@@ -38,7 +38,7 @@ list_word(const struct store *st, struct store_scan *scan)
 	}
 }
 
-/* The next word of states. False: there are no more in this pass. */
+/* Advances to the next word of states. False: this pass has no more. */
 static bool
 next_word(const struct store *st, struct store_scan *scan)
 {

@@ -1,48 +1,49 @@
 /*
  * store_saved.h - saves live items of the store to a file, and loads them from one.
  *
- * The file is not the store's business: it gives items one by one, and takes them one by one.
+ * The store does not know the file: it only gives and takes items, one at a time.
  *
- * Saving, when no thread changes the store any more:
+ * Saving, when no thread changes the store any longer:
  *
  *     struct store_scan scan = {0};
  *     while ((it = store_scan_next(store, &scan, now_s)) != NULL)
  *             save what item_*() and store_value_at() say of it;
  *     save store_saved_floors() of the scan;
  *
- * Saving while cores serve, by the core of its own (config.loads) once it loads no more. It copies
- * what it is given in the same turn, and goes offline while it waits:
+ * Saving while cores serve, by a core for this purpose (config.loads), once the load has ended. It
+ * copies what it is given in the same turn, and goes offline while it waits:
  *
  *     store_turn(...); store_snapshot_begin(...);
  *     in each turn, some times: store_snapshot_next(...); store_snapshot_read(...);
  *     store_snapshot_end(...);
  *
- * Each item was the version that a lookup found at some moment between begin and end. A key that is
- * cached from begin to end is given once. A key that was removed or expired before the begin is not
- * given. A flush makes the snapshot void.
+ * Each item was the version that a lookup found at some moment between begin and end. A key that
+ * stays cached from begin to end is given once. A key that was removed or expired before the begin
+ * is not given. A flush makes the snapshot void.
  *
- * Loading, while cores serve, by that core, which turns as others do and goes offline while it
+ * Loading while cores serve, by the same core, which turns as others do and goes offline while it
  * waits:
  *
  *     store_load_prepare(...);           before any core turns
  *     store_load_look(...); store_load_begin(...); store_fill(...); store_load_finish(...);
  *     store_load_end(store);
  *
- * Writes of clients win over the file. A key that is in the index, its item alive or dead, is not
- * loaded. Nor is a key that was removed, or whose removal a client asked for: removals leave marks,
- * a bit by hash. A flush ends the load. Nothing is evicted for an item that is loaded.
+ * Writes of clients win over the file. A key in the index is not loaded, even if its item is dead.
+ * A key that a client removed, or tried to remove, is not loaded either: removals set marks, a bit
+ * by hash. A flush ends the load. Nothing is evicted for a loaded item.
  *
  * Shape:  a mark is set before its slot is cleared, and read after the slots were; both happen
  *         under the key's lock.
  *
  * Units:  seconds on the store's clock; the caller has translated those of the file.
  *
- * Thread: scans: one, with no other. Snapshots, store_load_begin and _finish: the loader's core.
+ * Thread: scans: one, while no other runs. Snapshots, store_load_begin and _finish: the loader's
+ *         core.
  *
  * Errors: enum store_loaded.
  *
- * Bounds: a bit of marks for 16 bytes of memory, 8 MiB at most: two keys that share one cost an
- *         item that could have been loaded.
+ * Bounds: marks have a bit for each 16 bytes of memory, and 8 MiB at most. A key that shares its
+ *         bit with a removed key is not loaded.
  */
 #ifndef CLOCKOO_STORE_SAVED_H
 #define CLOCKOO_STORE_SAVED_H
@@ -54,7 +55,7 @@
 
 #define STORE_SAVED_FLOORS 1024u
 
-/* The kept bits of an item beside its fields: its status, and its state under CLOCK. */
+/* The bits that are saved beside an item's fields: its status, and its state under CLOCK. */
 enum store_saved_bits {
 	STORE_SAVED_STATE = 3u,        /* two bits of state */
 	STORE_SAVED_STATUS_SHIFT = 2u, /* four status bits */
@@ -69,60 +70,60 @@ struct store_saved_item {
 	uint32_t bits; /* enum store_saved_bits */
 };
 
-/* Zero is its beginning. Items on probation come last: where they do not fit, they are what is
- * missing. */
+/* The position of a scan, which begins as zeros. Items on probation come last: if not all items fit
+ * a store, these are the ones that are missing. */
 struct store_scan {
 	uint32_t pass, page, word;
 	uint32_t count, at;
 	uint32_t refs[32];
-	uint64_t floors[STORE_SAVED_FLOORS]; /* raised by what the scan gave */
+	uint64_t floors[STORE_SAVED_FLOORS]; /* raised to cover the items that the scan gave */
 };
 
-/* The next item that is alive at now_s; NULL: there are no more. */
+/* Returns the next item that is alive at now_s; NULL: there are no more. */
 const struct item *store_scan_next(const struct store *store, struct store_scan *scan,
 				   uint32_t now_s);
 uint32_t store_saved_bits_of(const struct store *store, const struct item *it);
-/* After a scan: no version of any key, saved or removed, has a higher cas than its floor. They hold
- * for the store's seed and hash only. */
+/* Returns floors after a scan: no version of a key, saved or removed, has a higher cas than its
+ * floor. They are valid for the store's seed and hash only. */
 void store_saved_floors(const struct store *store, const struct store_scan *scan,
 			uint64_t floors[STORE_SAVED_FLOORS]);
 uint64_t store_seed(const struct store *store);
-/* A flush that is still to come: its second; 0: none. */
+/* Returns the second in which a delayed flush is due; 0: none. */
 uint32_t store_flush_due_s(const struct store *store);
-/* Returns a checksum of hashes of texts of all lengths that a key may have: the floors are valid
- * only for a build with the same hash. */
+/* Returns a checksum of hashes of texts of all lengths that a key may have. Floors are valid only
+ * for a build with the same hash. */
 uint32_t store_hashes_crc(void);
 
 /* ---- saving while cores serve: a snapshot ---- */
 
-/* Floors of a snapshot are this far above all numbers that keys had until its end, so that no
- * number given within as many writes after it is given again by a store that loads the snapshot. */
+/* Floors of a snapshot are this far above all numbers that keys had at its end. So a store that
+ * loads the snapshot does not reuse a number of the next that many writes. */
 #define STORE_SNAPSHOT_AHEAD (1ull << 20)
 
 struct store_snapshot {
 	struct walk_cursor cursor;
-	uint32_t flushes; /* store_flushes at the begin */
-	uint64_t linked;  /* items ever linked, then */
+	uint32_t flushes; /* store_flushes() at the begin */
+	uint64_t linked;  /* items ever linked at the begin */
 	bool lost_place;
-	uint64_t floors[STORE_SAVED_FLOORS]; /* raised by what the snapshot gave */
+	uint64_t floors[STORE_SAVED_FLOORS]; /* raised to cover the items that the snapshot gave */
 };
 
 enum store_snapshot_end {
 	STORE_SNAPSHOT_WHOLE,
-	STORE_SNAPSHOT_FLUSHED, /* since it began: items in it are flushed */
+	STORE_SNAPSHOT_FLUSHED, /* a flush since it began: its items are flushed */
 	STORE_SNAPSHOT_CROWDED, /* WALKS_MAX other walks are under way, or it paused for too long */
 };
 
 void store_snapshot_begin(struct store_core *sc, struct store_snapshot *snap);
 /* Returns an item that a lookup finds now, valid until this core's next turn. NULL: none in this
- * step; snap->cursor.done is the end. */
+ * step; the end is shown by snap->cursor.done. */
 const struct item *store_snapshot_next(struct store_core *sc, struct store_snapshot *snap);
-/* Reads the fields of an item that other cores may remove, touch or mark meanwhile. *saved points
+/* Reads the fields of an item, which other cores may remove, touch or mark meanwhile. *saved points
  * to the item's key. */
 void store_snapshot_read(const struct store_core *sc, const struct item *it,
 			 struct store_saved_item *saved);
-/* Ends the snapshot, finished or not. Its items and floors may be loaded if it is WHOLE;
- * *flush_due_s is store_flush_due_s. */
+/* Ends the snapshot, finished or not. Its items and floors may be loaded only if it is WHOLE.
+ * *flush_due_s: as store_flush_due_s returns it. */
 enum store_snapshot_end store_snapshot_end(struct store_core *sc, struct store_snapshot *snap,
 					   uint64_t floors[STORE_SAVED_FLOORS],
 					   uint32_t *flush_due_s);
@@ -133,27 +134,29 @@ enum store_loaded {
 	STORE_LOADED,
 	STORE_LOAD_NEWER,   /* clients have stored or removed the key */
 	STORE_LOAD_NO_ROOM, /* no free memory, no slot, or too large for this store */
-	STORE_LOAD_FLUSHED, /* since the load began: it is over */
+	STORE_LOAD_FLUSHED, /* a flush since the load began, which has ended it */
 };
 
-/* Prepares an empty store with config.loads, before any core turns. flush_due_s: the
- * store_flush_due_s at the save, 0 or to come. */
+/* Prepares an empty store with config.loads, before any core turns. flush_due_s:
+ * store_flush_due_s() at the save if it is still to come, or 0. */
 void store_load_prepare(struct store *store, const uint64_t floors[STORE_SAVED_FLOORS],
 			uint32_t flush_due_s);
-/* Raises all floors: later cas numbers of absent keys are above cas, at most a quarter of all. */
+/* Raises all floors, so that later cas numbers of absent keys are above cas. cas: at most a quarter
+ * of all numbers. */
 void store_floors_raise(struct store *store, uint64_t cas);
-/* Announces this many items to come: the index grows now, while it is empty. Takes some turns. */
+/* Announces that this many items follow: the index grows now, while it is empty. Takes some
+ * turns. */
 void store_load_expect(struct store_core *sc, uint64_t items);
 /* Sets the item's hash, and prefetches the memory that the other calls read for it. */
 void store_load_look(const struct store_core *sc, struct store_saved_item *saved);
-/* Takes memory for an item whose value follows (store_fill). The fill is the store's unless
- * STORE_LOADED. */
+/* Takes memory for an item whose value follows (store_fill). Unless this returns STORE_LOADED there
+ * is no fill. */
 enum store_loaded store_load_begin(struct store_core *sc, struct fill *f,
 				   const struct store_saved_item *saved);
-/* Publishes the item, once it has all bytes. The fill ends in every case. */
+/* Publishes an item that has all its bytes. The fill ends in every case. */
 enum store_loaded store_load_finish(struct store_core *sc, struct fill *f,
 				    const struct store_saved_item *saved);
-/* Ends the load: later removals leave no marks. */
+/* Ends the load: later removals set no marks. */
 void store_load_end(struct store *store);
 
 #endif

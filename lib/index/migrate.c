@@ -163,8 +163,8 @@ plan_slot(const struct index_core *ic, struct migration *m, uint32_t slot, struc
 	const uint32_t ref = bucket_ref(index_bucket(ic->ix, m->bucket), slot);
 	struct slot_plan *sp = &m->slots[slot];
 
-	/* Another item took the slot since the plan was begun: the check under the locks notices
-	 * it. */
+	/* The slot was taken by another item since the plan began: the check under the locks
+	 * notices it. */
 	if (sp->to != NOWHERE || (sp->ref != 0 && sp->ref != ref))
 		return true;
 	*sp = choose(ic, m, slot, ref, after);

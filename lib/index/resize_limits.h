@@ -30,7 +30,8 @@
 #define RESIZE_FACTOR_MAX 16u
 /* When memory is full the index grows by a 32nd at least: few resizes instead of many. */
 #define LATE_PART 32u
-/* It grows to four times at most: a resize under way cannot change its target. */
+/* The index grows to at most four times its size, since a resize under way cannot change its
+ * target. */
 #define LATE_FACTOR 4u
 /* An index of less than a twelfth of the pages is made for the items to come, too. A larger one
  * would be a page or more too large once memory is full (0.3 to 0.7 bytes an item). */

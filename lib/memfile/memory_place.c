@@ -45,6 +45,6 @@ memory_place_swaps(FILE *swaps)
 {
 	char line[LINE_BYTES];
 
-	/* The first line has the names of columns. */
+	/* A swap area has a line after the one with the names of columns. */
 	return fgets(line, sizeof line, swaps) != NULL && fgets(line, sizeof line, swaps) != NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * access_list.c - makes a table of allowed and denied networks, and looks up addresses in it.
  *
- * Networks are entered in their order, so a network within another follows it and overwrites a part
- * of its entries: the longest prefix remains.
+ * Networks are entered in sorted order. A network within another one follows it and overwrites a
+ * part of its entries, so the longest prefix remains.
  */
 #include "access_list.h"
 
@@ -43,7 +43,7 @@ access_nets_same(const struct access_net *nets, uint32_t count)
 	return count;
 }
 
-/* Returns how many IPv4 networks longer than `bits` begin another network of that length. */
+/* Returns how many different networks of `bits` bits the longer IPv4 networks begin in. */
 static uint32_t
 count_longer(const struct access_net *nets, uint32_t count, uint32_t bits)
 {
@@ -165,7 +165,8 @@ enter_v4(struct table *t, uint32_t ip, uint32_t len, bool deny)
 	}
 }
 
-/* Denies the martians of source_valid() in classify.c: a core with a table skips that check. */
+/* Denies the martian sources of source_valid() in classify.c, since a core with a table skips that
+ * check. */
 static void
 deny_martians(struct table *t)
 {
@@ -197,8 +198,8 @@ struct ranges {
 	bool denies_first;
 };
 
-/* Begins a range at an address, unless the state is the same already. A range that began at the
- * same address is replaced. */
+/* Begins a range at an address, unless the verdict there is the same already. A range that began at
+ * the same address is replaced. */
 static void
 verdict_begin(struct ranges *r, struct ip_position at, bool deny)
 {
@@ -208,7 +209,7 @@ verdict_begin(struct ranges *r, struct ip_position at, bool deny)
 		r->starts[r->count++] = at;
 }
 
-/* The networks around the one that is entered, the widest first. */
+/* The networks that contain the one being entered, the widest first. */
 struct nest {
 	const struct access_net *net[IP_ADDR_BITS + 1];
 	uint32_t depth;

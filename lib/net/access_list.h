@@ -1,8 +1,8 @@
 /*
  * access_list.h - a table of the networks whose sources are allowed or denied.
  *
- * The longest prefix that contains an address decides. An address in no network is allowed, unless
- * any network, of either family, is allowed: then it is denied. Sources that no host can have
+ * The longest prefix that contains an address decides. An address in no network is denied if the
+ * list allows any network, of either family; otherwise it is allowed. Sources that no host can have
  * (RFC 1122 section 3.2.1.3) are always denied.
  *
  * Shape:  IPv4: two loads, by bits 31-16 and 15-8, and a third by 7-0 where a network is longer
@@ -26,11 +26,9 @@ struct access_net {
 	bool allow;
 };
 
-/*
- * Words: a row of 256 for addresses that are all allowed, a row for all denied, the roots, then
- * rows and bits. A root is the index of its row. An entry of a row is 0 (allowed), 1 (denied), or
- * the index of bits for its 256 addresses, where a set bit means denied.
- */
+/* The words: a row of 256 entries for networks that are allowed, a row for those that are denied,
+ * the roots, then further rows and bits. A root is the index of its row. An entry of a row is 0
+ * (allowed), 1 (denied), or the index of the bits of its 256 addresses. A set bit means denied. */
 #define ACCESS_ROW_WORDS   256u
 #define ACCESS_BITS_WORDS  8u
 #define ACCESS_ALLOWED_ROW 0u
@@ -40,19 +38,19 @@ struct access_net {
 
 struct access_list {
 	const uint32_t *words;
-	const struct ip_position *starts; /* of ranges of IPv6 addresses */
+	const struct ip_position *starts; /* starts of ranges of IPv6 addresses */
 	uint32_t start_count;
 	bool denies_first; /* IPv6 addresses below starts[0] are denied */
 	uint32_t count;    /* number of networks */
 	size_t bytes;
 };
 
-/* Sorts by address, then by length, so a network precedes those within it. */
+/* Sorts by address, then by length, so that a network precedes those within it. */
 void access_nets_sort(struct access_net *nets, uint32_t count);
-/* Returns the index of the second of two equal neighbours, the first such pair; count: none. */
+/* Returns the index of the first network that equals the one before it; count: none. */
 uint32_t access_nets_same(const struct access_net *nets, uint32_t count);
 
-/* The networks are sorted and no two are equal. */
+/* Takes sorted networks, no two of which are equal. */
 size_t access_list_bytes(const struct access_net *nets, uint32_t count);
 const struct access_list *access_list_make(struct region *region, const struct access_net *nets,
 					   uint32_t count);

@@ -26,8 +26,8 @@ arp_probe_emit(uint8_t *frame, const uint8_t mac[6], uint32_t ip)
 	return ETH_HEADER_BYTES + ARP_PACKET_BYTES;
 }
 
-/* RFC 4862 section 5.4.2. There is no option, because the message has no source address (RFC 4861
- * section 4.3). */
+/* Writes a solicitation (RFC 4862 section 5.4.2). It has no option, because it has no source
+ * address (RFC 4861 section 4.3). */
 static uint32_t
 nd_probe_emit(uint8_t *frame, const uint8_t mac[6], const struct ip_addr *ip)
 {
@@ -74,8 +74,8 @@ taken(struct addr_probe *p, uint8_t link, const struct ip_addr *ip, const uint8_
 	memcpy(p->taken_by, mac, sizeof p->taken_by);
 }
 
-/* RFC 5227 section 2.1.1: a conflict is a packet from the address, or another host's probe for
- * it. */
+/* Checks an ARP packet. RFC 5227 section 2.1.1: a conflict is a packet from the address, or another
+ * host's probe for it. */
 static void
 judge_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct probe_frame frame)
 {
@@ -90,8 +90,9 @@ judge_arp(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct prob
 	taken(p, frame.link, &ip, arp.sender_mac);
 }
 
-/* RFC 4862 sections 5.4.3 and 5.4.4: a conflict is an advertisement of the address, or another
- * host's probe for it. A solicitation from a valid address only looks for the owner. */
+/* Checks an IPv6 packet. RFC 4862 sections 5.4.3 and 5.4.4: a conflict is an advertisement of the
+ * address, or another host's probe for it. A solicitation from a valid address only asks for the
+ * owner. */
 static void
 judge_ip6(struct addr_probe *p, const uint8_t *packet, uint32_t len, struct probe_frame frame)
 {
@@ -157,7 +158,7 @@ addr_probe_listen(struct addr_probe *p, struct port *port)
 	}
 }
 
-/* Sends a probe. False: the port has no frame, or does not take it. */
+/* Sends a probe. False: the port has no frame, or does not accept it. */
 static bool
 ask(const struct addr_probe *p, uint16_t local)
 {

@@ -3,7 +3,7 @@
  * (RFC 5227 section 2.1) and duplicate address detection (RFC 4862 section 5.4).
  *
  * Each address is probed three times, from the unspecified address; then the probe waits for a
- * while. A host that answers, or probes the same address, has it. Frames received meanwhile are
+ * while. An address is taken if another host answers or probes it. Frames received meanwhile are
  * only checked for that and dropped. Frames with our own MAC are our own, or a predecessor's.
  *
  * Shape:  one probe for all ports of a device: the first port sends, all ports receive.
@@ -32,12 +32,13 @@
 struct probe_pace {
 	uint64_t wait_max_ns; /* random wait before the first probe: PROBE_WAIT */
 	uint64_t min_ns;      /* random time between two probes: PROBE_MIN */
-	uint64_t max_ns;      /* PROBE_MAX */
-	/* Silence after the last: ANNOUNCE_WAIT, and RFC 4861's RetransTimer. */
+	uint64_t max_ns;      /* longest time between two probes: PROBE_MAX */
+	/* Wait after the last probe: ANNOUNCE_WAIT, and RFC 4861's RetransTimer. */
 	uint64_t silence_ns;
 };
 
-/* RFC 5227 section 1.1: 4 to 7 seconds, for links whose switches start to forward late. */
+/* The times of RFC 5227 section 1.1: 4 to 7 seconds in all, for links whose switches start to
+ * forward late. */
 extern const struct probe_pace probe_pace_long;
 /* A twentieth of the RFC's times; a neighbour on a wire answers within a millisecond. */
 extern const struct probe_pace probe_pace_short;

@@ -30,7 +30,8 @@ arp_send_request(struct net *net, uint16_t local, const struct ip_addr *ip)
 	return true;
 }
 
-/* RFC 826, "Packet Reception": merge first; add only if the packet is a request to us. */
+/* Learns the sender as RFC 826, "Packet Reception", has it: an existing entry is updated; one is
+ * added only if the packet is a request to us. */
 static void
 arp_learn_sender(struct net *net, const struct arp *arp, uint32_t link, bool to_us)
 {
@@ -47,7 +48,7 @@ arp_learn_sender(struct net *net, const struct arp *arp, uint32_t link, bool to_
 		net_count(net, ARP_LEARNED);
 }
 
-/* local: the target of the request. */
+/* Answers a request. local: the number of its target. */
 static void
 arp_send_reply(struct net *net, uint32_t rx_index, const struct arp *request, uint16_t local)
 {

@@ -15,10 +15,9 @@
 #include "wire/tcp_wire.h"
 #include "wire/udp_wire.h"
 
-#define CLASSIFY_KEEP NET_COUNTER_COUNT
-#define CLASSIFY_IPV4 (NET_COUNTER_COUNT + 1)
-#define CLASSIFY_GIVEN                                                                             \
-	(NET_COUNTER_COUNT + 2) /* the kernel has a copy; there is no reason to count */
+#define CLASSIFY_KEEP  NET_COUNTER_COUNT
+#define CLASSIFY_IPV4  (NET_COUNTER_COUNT + 1)
+#define CLASSIFY_GIVEN (NET_COUNTER_COUNT + 2) /* the kernel has a copy, so no drop is counted */
 
 /* Distance in frames at which the first lines are prefetched. */
 #define CLASSIFY_PREFETCH 6u
@@ -29,8 +28,8 @@ reply_dest(const struct l3_info *l3, uint8_t protocol)
 	return (struct ip_dest){&l3->src_ip, l3->local, protocol};
 }
 
-/* The checksum over a datagram or segment and its pseudo header. A port that
- * calls it bad is not believed: some devices say so of UDP without a checksum. */
+/* True if the checksum over a datagram or segment and its pseudo header is good. If the port calls
+ * it bad it is computed again: some devices do so for UDP without a checksum. */
 static inline bool
 l4_cksum_good(const struct net *net, const struct l3_info *l3, const uint8_t *p,
 	      struct ip_dest back)
@@ -116,7 +115,8 @@ keep_other(struct classified *in, uint32_t i, enum other_kind kind)
 	return CLASSIFY_KEEP;
 }
 
-/* UDP and echo requests are reassembled. TCP is not: its peers have path MTU discovery. */
+/* Handles a fragment. UDP and echo requests are reassembled. TCP is not: its peers have path MTU
+ * discovery. */
 static enum net_counter
 check_fragment(struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
 {
@@ -136,7 +136,7 @@ check_fragment(struct net *net, struct classified *in, uint32_t i, uint8_t proto
 	return keep_other(in, i, OTHER_FRAGMENT);
 }
 
-/* RFC 1122 section 3.2.1.3: martian source addresses are invalid, and so are ours. */
+/* True if the source is neither martian (RFC 1122 section 3.2.1.3) nor one of our own addresses. */
 static bool
 source_valid(const struct net *net, uint32_t ip)
 {
@@ -156,7 +156,7 @@ ip_cksum_good(uint32_t ol_flags, const uint8_t *p, uint32_t header_len)
 	return ipv4_cksum_good(p, header_len);
 }
 
-/* Checks a parsed header: checksum, destination, source. Fills l3, whose link is known. */
+/* Checks a parsed header: checksum, destination and source. Fills l3, whose link is set. */
 static inline enum net_counter
 check_header4(const struct net *net, struct l3_info *l3, const struct ipv4_packet *ip,
 	      const uint8_t *p, uint32_t ol_flags)
@@ -208,7 +208,7 @@ check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol
 	return protocol == IPV4_ICMP ? keep_other(in, i, OTHER_ICMP) : DROP_IP_PROTOCOL;
 }
 
-/* Returns why a datagram of a denied source is refused: the list is about our port. */
+/* Returns the reason to drop a datagram of a denied source: the list is only about our port. */
 static enum net_counter
 refuse_denied(const struct net *net, const struct l3_info *l3, const uint8_t *p)
 {
@@ -248,8 +248,8 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 	return check_next4(net, in, i, ip.protocol, in->rx.data[i] + in->l3[i].l4_offset);
 }
 
-/* RFC 4291 sections 2.5.2, 2.5.3 and 2.7. A mapped address would be mistaken for IPv4. The source
- * of a duplicate address probe is :: (RFC 4862 section 5.4.2). */
+/* True for a valid source (RFC 4291 sections 2.5.2, 2.5.3 and 2.7). A mapped address would be
+ * mistaken for IPv4. The source of a duplicate address probe is :: (RFC 4862 section 5.4.2). */
 static bool
 source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next, uint8_t link)
 {
@@ -260,8 +260,8 @@ source6_valid(const struct net *net, const struct ip_addr *src, uint8_t next, ui
 	return local_addrs_find6(net->addrs, src, link) == LOCAL_NONE;
 }
 
-/* Returns which of our addresses dst is, or LOCAL_NONE. ICMPv6 may also be addressed to a group of
- * ours, and is answered from the link-local address. */
+/* Returns the number of our address dst, or LOCAL_NONE. ICMPv6 may also be sent to a group of ours,
+ * and is answered from the link-local address. */
 static uint16_t
 local6(const struct net *net, const struct ip_addr *dst, uint8_t next, uint8_t link)
 {
@@ -368,8 +368,8 @@ eth_source_valid(const struct net *net, const struct eth_header *eth)
 	return !eth_mac_is_group(eth->src) && !eth_mac_equal(eth->src, net->port->mac);
 }
 
-/* Checks frames with a tag, to a group, or of another type than IPv4. CLASSIFY_IPV4: IPv4 behind a
- * tag. */
+/* Checks frames with a tag, to a group, or of another type than IPv4. CLASSIFY_IPV4: the frame has
+ * IPv4 after a tag. */
 static __attribute__((noinline)) int
 check_other(struct net *net, struct classified *in, uint32_t i)
 {
@@ -402,7 +402,7 @@ check_other(struct net *net, struct classified *in, uint32_t i)
 	return keep_other(in, i, OTHER_ARP);
 }
 
-/* The slow path checks layer by layer and finds the reason to drop. */
+/* Checks a frame layer by layer, and finds the reason to drop it. */
 static __attribute__((noinline)) enum net_counter
 classify_slow(struct net *net, struct classified *in, uint32_t i)
 {
@@ -442,15 +442,15 @@ source_is_fast(const uint32_t *access, const uint8_t src[4])
 	return likely(entry == 0) || access_bit_allows(access, entry, src);
 }
 
-/* Tables that a core reads beside the headers that it expects. Both are constants where there is
- * one address and no table of networks, so that such a core executes no instruction for them. */
+/* Tables that a core reads besides the expected headers. Both are constants if there is one address
+ * and no table of networks, so that such a core executes no instruction for them. */
 struct classify_tables {
 	const uint32_t *access;          /* the table of networks, or NULL */
 	const struct local_addrs *addrs; /* NULL: only the first address is fast */
 };
 
-/* Finds the number of an IPv4 destination on the first link. source: an address of ours, or a
- * broadcast address, sends nothing. LOCAL_NONE: the slow path finds the reason. */
+/* Returns the number of an IPv4 destination on the first link. LOCAL_NONE: the slow path finds the
+ * reason, also if the source is one of our addresses or a broadcast address. */
 static inline uint16_t
 find_pair(const struct local_addrs *a, uint32_t source, uint32_t destination)
 {
@@ -462,11 +462,9 @@ find_pair(const struct local_addrs *a, uint32_t source, uint32_t destination)
 		       : LOCAL_NONE;
 }
 
-/*
- * True if classify_slow() would accept the Ethernet header and an IPv4 header without options. Both
- * are compared under a mask, word by word in memory order. Reading beyond a short frame is safe:
- * its memory is longer than the headers (port.h). *local: the number of the destination.
- */
+/* True if classify_slow() would accept the Ethernet header and an IPv4 header without options. Both
+ * are compared under a mask, word by word in memory order. Reading beyond a short frame is safe,
+ * since its memory is longer than the headers (port.h). *local: the number of the destination. */
 static inline __attribute__((always_inline)) bool
 is_fast_path(const struct fast_match *match, const uint8_t *p, uint32_t len, uint32_t ol_flags,
 	     const struct classify_tables *tables, uint16_t *local)
@@ -540,7 +538,7 @@ refuse(struct net *net, struct classified *in, uint32_t i, enum net_counter reas
 	frame_defer_free(net, in->rx.frame[i], in->rx.data[i]);
 }
 
-/* Instantiated twice: with tables, and without. */
+/* Classifies a burst. Instantiated twice: with tables and without. */
 static inline __attribute__((always_inline)) void
 classify_all(struct net *net, struct classified *in, const struct classify_tables *tables)
 {

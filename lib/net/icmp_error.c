@@ -12,7 +12,7 @@
 #include "wire/ipv6_wire.h"
 #include "wire/tcp_wire.h"
 
-/* link: on which the error arrived. */
+/* Adds a report for the transport. link: the link on which the error arrived. */
 static enum net_counter
 add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu, uint8_t link)
 {
@@ -34,8 +34,8 @@ add_pmtu_report(struct net *net, const struct quote *q, uint32_t mtu, uint8_t li
 	return ICMP_TOO_BIG;
 }
 
-/* RFC 792 quotes the IP header and at least 8 bytes of its payload. The total length is that of the
- * original packet, so only the header's length is compared with the bytes received. */
+/* Errors quote the IP header and at least 8 bytes of its payload (RFC 792). The total length is
+ * that of the original packet, so only the header's length is compared with the bytes received. */
 bool
 quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len)
 {

@@ -2,23 +2,23 @@
  * icmp_error.h - ICMP and ICMPv6 errors, and the packets that they quote.
  *
  * Thread: core-local.
- * Errors: false: a quote is too short to name a flow, or cannot be of a packet of ours.
+ * Errors: false: the quote is too short to name a flow, or is not of a packet that we send.
  */
 #ifndef CLOCKOO_ICMP_ERROR_H
 #define CLOCKOO_ICMP_ERROR_H
 
 #include "net_inside.h"
 
-#define QUOTED_BYTES 8u /* of TCP: the ports and the sequence number */
+#define QUOTED_BYTES 8u /* TCP's ports and sequence number */
 
 /* The quoted packet of an error. */
 struct quote {
 	struct ip_addr src, dst;
 	uint8_t protocol;
-	const uint8_t *l4; /* QUOTED_BYTES of it */
+	const uint8_t *l4; /* the first QUOTED_BYTES of its payload */
 };
 
-/* Reads the quote behind the header of an error. */
+/* Read the quote after the header of an error. */
 bool quote_ipv4(struct quote *q, const uint8_t *p, uint32_t len);
 bool quote_ipv6(struct quote *q, const uint8_t *p, uint32_t len);
 

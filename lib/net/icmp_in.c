@@ -19,8 +19,8 @@
 
 #include <stddef.h>
 
-/* Echo requests are subject to the access list. Errors are not: they come from routers, whose
- * addresses no list of clients has. */
+/* Decides whether an echo request is answered. Requests are subject to the access list. Errors are
+ * not: they come from routers, which no list of clients names. */
 static enum net_counter
 check_echo(struct net *net, const struct ip_addr *src, uint32_t packet_len)
 {
@@ -59,7 +59,8 @@ echo_reply_make(const struct net *net, const struct reassembled *echo, struct ip
 	return ICMP_ECHO_REPLIES;
 }
 
-/* Every frame of the reply counts for the limits, so a long request gains nothing. */
+/* True if the limits allow a reply of this many frames. Every frame counts, so a long request gains
+ * nothing. */
 static bool
 echo_fragments_allowed(struct net *net, uint32_t frames)
 {
@@ -69,7 +70,7 @@ echo_fragments_allowed(struct net *net, uint32_t frames)
 	       rate_limit_take(&net->echo_limit, net->now_ns, frames, ECHO_REPLIES_MAX);
 }
 
-/* Sends the reply in fragments of the route's size to the MAC the last fragment came from. */
+/* Sends the reply in fragments of the route's size, to the MAC that the last fragment came from. */
 static enum net_counter
 echo_answer(struct net *net, uint32_t rx_index, const struct reassembled *echo)
 {
@@ -104,13 +105,13 @@ is_long_for_route(const struct net *net, const struct l3_info *l3)
 	return ip_header_bytes(l3->local) + l3->l4_len > route_mtu(net, &l3->src_ip);
 }
 
-/* Answers such a request. */
+/* Answers a request in one packet with a reply in fragments. */
 static void
 echo_in_fragments(struct net *net, uint32_t rx_index)
 {
 	const struct l3_info *l3 = &net->in->l3[rx_index];
 	uint8_t *p = net->in->rx.data[rx_index] + l3->l4_offset;
-	/* Differs from one request to the next, and cannot be predicted (RFC 7739). */
+	/* The ID differs between requests and cannot be predicted (RFC 7739). */
 	const uint32_t id =
 		(uint32_t)hash_word(load_u32(p + offsetof(struct icmp_header, id)), net->cfg.seed);
 
@@ -182,7 +183,8 @@ check_icmp6(struct net *net, const struct l3_info *l3, const uint8_t *p)
 	return check_echo(net, &l3->src_ip, IPV6_HEADER_BYTES + l3->l4_len);
 }
 
-/* RFC 4443 section 2.3: the sum includes the pseudo header; its destination may be a group. */
+/* True if the checksum is good. It includes the pseudo header (RFC 4443 section 2.3), whose
+ * destination may be a group. */
 static bool
 icmp6_cksum_good(const struct l3_info *l3, const uint8_t *frame)
 {

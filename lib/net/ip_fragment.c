@@ -1,5 +1,5 @@
 /*
- * ip_fragment.c - a piece of a datagram in a fresh frame.
+ * ip_fragment.c - sends a fragment of a datagram in a fresh frame.
  */
 #include "ip_fragment.h"
 #include "wire/eth_wire.h"
@@ -15,7 +15,8 @@ ip_fragment_bytes(const struct net *net, struct ip_dest dest)
 	return (route_mtu(net, dest.dst) - headers) & ~7u;
 }
 
-/* The header sum of ipv4_finish is for packets that may not be fragmented. */
+/* Finishes the IPv4 header of a fragment. The sum of ipv4_finish is for packets that must not be
+ * fragmented. */
 static void
 fragment4_finish(struct net *net, uint8_t *l4, const struct ip_fragment *piece)
 {

@@ -22,7 +22,7 @@ struct ip_fragment {
  * piece over IPv6 has no fragment header. False: no slot or no frame. */
 bool ip_send_fragment(struct net *net, const uint8_t mac[6], struct ip_dest dest,
 		      const struct ip_fragment *piece);
-/* Returns the most bytes in a fragment that others follow, within the MTU of the route. */
+/* Returns the most bytes of a fragment that is not the last one, within the MTU of the route. */
 uint32_t ip_fragment_bytes(const struct net *net, struct ip_dest dest);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * ip_out.c - IP headers of packets sent: in fresh frames, and in place over the request's.
+ * ip_out.c - writes IP headers of packets sent: in fresh frames, and over the request's header.
  */
 #include "net_inside.h"
 #include "wire/eth_wire.h"

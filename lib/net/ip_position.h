@@ -1,5 +1,5 @@
 /*
- * ip_position.h - an address as a number, so that ranges of addresses are searched by its order.
+ * ip_position.h - an address as a number, by which ranges of addresses are sorted.
  *
  * Shape: two words in host order.
  */

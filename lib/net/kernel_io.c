@@ -1,6 +1,6 @@
 /*
- * kernel_io.c - the share of the kernel: refused frames, fragments and ICMP towards it, and its
- * frames towards the wire.
+ * kernel_io.c - the kernel's share of the port: which received frames it gets, and which of its
+ * frames are sent.
  */
 #include "kernel_io.h"
 #include "icmp_error.h"
@@ -19,9 +19,9 @@
 #define TCP_FLAGS_AT      13u
 #define PORTS_BYTES       4u
 
-/* ---- what a frame is, without a check ---- */
+/* ---- reads headers without checking them ---- */
 
-/* The packet in a frame, as far as its headers reach; protocol 0: none. */
+/* The IP packet in a frame. protocol 0: there is none, or its headers are cut. */
 struct packet {
 	const uint8_t *l4;
 	uint32_t l4_len;
@@ -63,7 +63,7 @@ packet_of_ipv6(const uint8_t *p, uint32_t len)
 /* The Ethernet header of a frame, with its tag if it has one. */
 struct link {
 	uint16_t type, vlan; /* vlan 0: untagged */
-	const uint8_t *p;    /* what follows */
+	const uint8_t *p;    /* what follows the header */
 	uint32_t len;
 };
 
@@ -137,7 +137,7 @@ offer(struct net *net, const uint8_t *data, uint32_t len, uint16_t tag)
 	offer_frame(net, &frame);
 }
 
-/* Returns the VLAN that a received frame came from, whose tag was removed; 0: untagged. */
+/* Returns the VLAN of a received frame, whose tag was removed; 0: untagged. */
 static uint16_t
 vlan_of(const struct net *net, const struct classified *in, uint32_t i)
 {
@@ -188,13 +188,13 @@ kernel_offer_refused(struct net *net, const struct classified *in, uint32_t i,
 		     enum net_counter reason)
 {
 	const uint8_t *data = in->rx.data[i];
-	uint16_t tag = 0; /* of another VLAN: the frame is as it was received */
+	uint16_t tag = 0; /* frames of another VLAN still have their tag */
 
 	switch ((uint32_t)reason) {
 	case DROP_VLAN_OTHER:
 	case DROP_VLAN_UNTAGGED:
 		break;
-	case DROP_ETH_NOT_OURS: /* RFC 1122 section 3.3.6: no packet to one station by group */
+	case DROP_ETH_NOT_OURS: /* RFC 1122 section 3.3.6: no unicast packet in a link broadcast */
 	case DROP_IP6_EXT_HEADERS:
 	case DROP_IP6_OPTION:
 	case DROP_IP6_ROUTING:
@@ -305,8 +305,8 @@ owner_if(bool is_ours)
 	return is_ours ? KERNEL_OWNER_CACHE : KERNEL_OWNER_KERNEL;
 }
 
-/* Returns the owner that the transport header of a packet's first fragment names. One that is cut
- * is the cache's, which drops it. */
+/* Returns the owner by the transport header of a first fragment. If that header is cut, the cache
+ * gets the fragment and drops it. */
 static enum kernel_owner
 owner_of_first(const struct net *net, const struct l3_info *l3, const uint8_t *l4, uint8_t protocol)
 {
@@ -326,8 +326,8 @@ is_reassembled_protocol(uint8_t protocol, bool is_v6)
 	       protocol == (is_v6 ? IPV6_ICMP : IPV4_ICMP);
 }
 
-/* A later fragment whose first one was not received yet goes to both: only who gets the first can
- * do anything with it, and neither answers without it. */
+/* A later fragment that arrives before the first one goes to both: only the owner of the first can
+ * use it, and neither answers without it. */
 bool
 kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i, uint8_t protocol)
 {
@@ -352,8 +352,8 @@ kernel_offer_fragment(struct net *net, const struct classified *in, uint32_t i, 
 
 /* ---- ICMP ---- */
 
-/* True if an ICMP error quotes a packet of the cache: of its address, and of a port or an echo
- * reply of its own. */
+/* True if an ICMP error quotes a packet of the cache: from its address, and from one of its ports
+ * or with an echo reply. */
 static bool
 quote_is_ours(const struct net *net, const struct quote *q, bool is_v6, uint8_t link)
 {
@@ -365,8 +365,8 @@ quote_is_ours(const struct net *net, const struct quote *q, bool is_v6, uint8_t 
 	       q->l4[0] == (is_v6 ? ICMP6_ECHO_REPLY : ICMP_ECHO_REPLY);
 }
 
-/* The appliance answers echo requests. An error is the cache's if it quotes a packet of the cache;
- * all else is the kernel's. */
+/* True if an ICMP message is for the cache: an echo request, or an error that quotes a packet of
+ * the cache. Everything else is the kernel's. */
 static bool
 icmp_is_ours(const struct net *net, const uint8_t *p, uint32_t len, uint8_t link)
 {
@@ -410,7 +410,7 @@ kernel_offer_other(struct net *net, uint32_t rx_index, enum other_kind kind)
 	bool both = kind == OTHER_ARP;
 
 	if (kind == OTHER_FRAGMENT || kind == OTHER_ECHO_FRAGMENT)
-		return false; /* classify.c has asked for them */
+		return false; /* classify.c has offered them */
 	if (kind == OTHER_ICMP && icmp_is_ours(net, p, l3->l4_len, l3->link))
 		return false;
 	if (kind == OTHER_ICMP6) {
@@ -458,7 +458,8 @@ icmp_answers(const struct net *net, const struct packet *p, uint8_t link)
 	       names_our_port(net, q.protocol, q.l4 + sizeof(struct be16));
 }
 
-/* True if the packet is an answer that the appliance gives, or comes from a port of the cache. */
+/* True if only the cache may send this packet of the kernel: an answer of the cache, or a packet
+ * from a port of it. */
 static bool
 packet_is_ours(const struct net *net, const struct packet *p, uint8_t link)
 {

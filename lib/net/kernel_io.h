@@ -1,11 +1,11 @@
 /*
- * kernel_io.h - which received frames are the kernel's, and which of its frames may leave. The
- * rules are in lib/kernel/README.md.
+ * kernel_io.h - decides which received frames are the kernel's, and which of its frames may leave.
+ * The rules are in lib/kernel/README.md.
  *
- * Shape:  net->kernel is the core's lane, or NULL, and then nothing here is called.
- * Owner:  the kernel gets copies: the caller frees the frame as any other.
+ * Shape: net->kernel is the core's lane. If it is NULL nothing of this file is called.
+ * Owner: the kernel gets copies; the caller frees the frame.
  * Thread: core-local.
- * Errors: counted: KERNEL_*.
+ * Errors: are counted as KERNEL_*.
  */
 #ifndef CLOCKOO_KERNEL_IO_H
 #define CLOCKOO_KERNEL_IO_H
@@ -16,7 +16,7 @@
 /* Declares a port that the transport listens on; 0: none. */
 void kernel_declare_tcp(struct net *net, uint16_t port);
 
-/* Offers received frame i, or counts why not. */
+/* Offers received frame i, or counts the reason not to. */
 void kernel_offer(struct net *net, const struct classified *in, uint32_t i);
 
 /* Offers a frame that classify.c refused, if it is the kernel's. False: the caller counts the

@@ -1,5 +1,5 @@
 /*
- * local_addrs.c - makes a table of our addresses: numbers, hashes, links, routes.
+ * local_addrs.c - makes the table of our addresses: numbers, hashes, links, routes.
  */
 #include "local_addrs.h"
 #include "wire/eth_wire.h"
@@ -7,7 +7,7 @@
 
 #define GROUP_BYTES 3u /* of an address in its solicited-node group */
 
-/* A table in the making: the same fields, writable. */
+/* A table that is being made: the same fields, writable. */
 struct maker {
 	struct local_addrs *a;
 	const struct local_addrs *was;
@@ -114,7 +114,7 @@ local_addrs_ip(const struct local_addrs *a, uint32_t local)
 	return local < a->numbers ? a->ip[local] : (struct ip_addr){0};
 }
 
-/* ---- made ---- */
+/* ---- numbers and hashes ---- */
 
 static bool
 is_used(const struct local_addrs_spec *spec, const struct local_addr *addr)
@@ -122,15 +122,16 @@ is_used(const struct local_addrs_spec *spec, const struct local_addr *addr)
 	return spec->ipv6 || ip_addr_is_v4(&addr->ip);
 }
 
-/* Returns a bound of the numbers of a table: each family may have all addresses, those that leave
- * included. */
+/* Returns an upper bound of the numbers of a table: each family may have all addresses, including
+ * those that leave. */
 static uint32_t
 numbers_max(const struct local_addrs_spec *spec, const struct local_addrs *was)
 {
 	return 2 * (spec->count + LINKS_MAX) + LOCAL_COUNT + (was != NULL ? was->numbers : 0);
 }
 
-/* Hashes are at most half full: of all addresses and as many broadcast addresses. */
+/* Returns the slots of a hash, which is at most half full with all addresses and as many broadcast
+ * addresses. */
 static uint32_t
 slots_of(const struct local_addrs_spec *spec)
 {
@@ -210,7 +211,7 @@ number_before(const struct maker *m, const struct ip_addr *ip, uint16_t vlan)
 	return link == LINK_NONE ? LOCAL_NONE : local_addrs_find(m->was, ip, link);
 }
 
-/* True if the number is free in this table, and no core can have it from the one before. */
+/* True if the number is free in this table, and no core can hold it from the table before. */
 static bool
 number_is_free(const struct maker *m, uint32_t local)
 {
@@ -226,7 +227,7 @@ number_take(const struct maker *m, uint32_t from)
 	return (uint16_t)from;
 }
 
-/* Enters an address under a number; live: it is found from now on. */
+/* Enters an address under a number. live: lookups find it. */
 static void
 enter(struct maker *m, uint16_t local, const struct ip_addr *ip, struct local_state state)
 {
@@ -253,7 +254,8 @@ enter(struct maker *m, uint16_t local, const struct ip_addr *ip, struct local_st
 	a->many4 |= local != LOCAL_V4;
 }
 
-/* Enters an IPv4 address, which may be a broadcast address, into the hash. The first counts. */
+/* Enters an IPv4 address, which may be a broadcast address, into the hash. If it is there already,
+ * the first entry stays. */
 static void
 enter_slot4(struct maker *m, uint32_t ip_wire, uint16_t local)
 {
@@ -267,7 +269,7 @@ enter_slot4(struct maker *m, uint32_t ip_wire, uint16_t local)
 	m->slots4[at & m->a->mask4] = (struct local_slot4){ip_wire, local};
 }
 
-/* Finds the link of an address, and gives it the number that it had or another one. */
+/* Finds the link of an address, and gives the address the number that it had, or a new one. */
 static void
 number_address(struct maker *m, const struct local_addrs_spec *spec, const struct local_addr *addr,
 	       bool had)
@@ -282,7 +284,7 @@ number_address(struct maker *m, const struct local_addrs_spec *spec, const struc
 	enter(m, had ? before : number_take(m, v4 ? LOCAL_V4 : LOCAL_GLOBAL6), &addr->ip, state);
 }
 
-/* The link-local address of each link. The first one's number is fixed. */
+/* Numbers the link-local address of each link. The first link's number is fixed. */
 static void
 number_link_locals(struct maker *m, const struct local_addrs_spec *spec, bool had)
 {
@@ -302,7 +304,8 @@ number_link_locals(struct maker *m, const struct local_addrs_spec *spec, bool ha
 	}
 }
 
-/* Addresses that the table before had come first, so that no other takes their numbers. */
+/* Numbers all addresses. Those of the table before come first, so that no other one takes their
+ * numbers. */
 static void
 number_all(struct maker *m, const struct local_addrs_spec *spec)
 {
@@ -337,7 +340,8 @@ keep_leaving(struct maker *m, const struct local_addrs_spec *spec)
 	}
 }
 
-/* Our addresses go first: one that is also a broadcast address of a wider network is ours. */
+/* Fills the hash of IPv4 addresses. Our addresses come first, so an address of ours that is also a
+ * wider network's broadcast address counts as ours. */
 static void
 fill_slots4(struct maker *m)
 {
@@ -373,7 +377,7 @@ network_of(const struct ip_addr *ip, uint32_t prefix_len)
 	return net;
 }
 
-/* The network of an address is on its link. */
+/* Adds a route for the network of each address, on its link. */
 static void
 add_networks(struct maker *m)
 {
@@ -394,7 +398,7 @@ add_networks(struct maker *m)
 	}
 }
 
-/* Returns the network that has the gateway, the longest prefix; NULL: none. */
+/* Returns the network with the longest prefix that contains the gateway; NULL: none. */
 static const struct route *
 network_with(const struct maker *m, uint32_t networks, const struct ip_addr *gateway)
 {
@@ -411,7 +415,8 @@ network_with(const struct maker *m, uint32_t networks, const struct ip_addr *gat
 	return found;
 }
 
-/* Returns the first address of a link that is not link-local, of IPv6; else the first of any. */
+/* Returns the first IPv6 address of a link that is not link-local. If there is none, the first of
+ * any kind. */
 static uint16_t
 first_on_link6(const struct local_addrs *a, uint8_t link)
 {

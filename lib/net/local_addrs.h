@@ -65,7 +65,7 @@ struct local_addrs_spec {
 	uint8_t mac[6];
 	bool ipv6;             /* false: IPv6 addresses are left out */
 	uint16_t vlan;         /* of the first link; 0: untagged */
-	uint8_t vlan_priority; /* of tags */
+	uint8_t vlan_priority; /* priority of tags */
 	uint64_t seed;
 	const struct local_addr *addr;
 	uint32_t count;
@@ -75,7 +75,7 @@ struct local_addrs_spec {
 
 struct local_state {
 	uint8_t prefix_len, link;
-	bool live;  /* false: unused, or it leaves: packets are still sent from it */
+	bool live;  /* false: unused, or leaving: packets are still sent from it */
 	bool fresh; /* not in the table before */
 };
 
@@ -86,31 +86,32 @@ struct local_slot4 {
 
 struct net_link {
 	uint16_t vlan;    /* 0: untagged */
-	uint16_t tag;     /* of frames sent, with vlan */
-	uint16_t local6;  /* number of its link-local address; LOCAL_NONE */
-	uint16_t source6; /* the same, or of the one that leaves with the link */
+	uint16_t tag;     /* tag of frames sent, with vlan */
+	uint16_t local6;  /* number of its link-local address, or LOCAL_NONE */
+	uint16_t source6; /* as local6, or the link-local address that leaves with the link */
 };
 
 struct local_addrs {
-	const struct ip_addr *ip;        /* by number; zero: unused */
-	const struct local_state *state; /* by number */
-	uint32_t numbers;                /* all numbers are below */
-	uint32_t mask4, mask6;           /* of hashes */
+	const struct ip_addr *ip;        /* our addresses by number; zero: unused */
+	const struct local_state *state; /* states by number */
+	uint32_t numbers;                /* all numbers are less */
+	uint32_t mask4, mask6;           /* masks of the hashes */
 	const struct local_slot4 *slots4;
 	const uint16_t *slots6,
 		*groups; /* numbers; LOCAL_NONE: free. groups: by the last 24 bits */
 	uint64_t seed;
 	bool many4;  /* more IPv4 addresses than the first */
-	bool tagged; /* some link is a VLAN */
+	bool tagged; /* at least one link is a VLAN */
 	uint32_t link_count;
-	struct net_link link[2 * LINKS_MAX]; /* those of addresses that leave included */
+	struct net_link link[2 * LINKS_MAX]; /* includes links of addresses that leave */
 	uint8_t link_of_vlan[VLAN_IDS];      /* LINK_NONE: not ours */
 	struct routes routes;
-	const struct local_addrs_spec *spec; /* a copy, to be compared */
+	const struct local_addrs_spec *spec; /* a copy, for comparisons */
 };
 
 size_t local_addrs_bytes(const struct local_addrs_spec *spec, const struct local_addrs *was);
-/* was: the table in use, of whose predecessor no core has a number any more; NULL: none. */
+/* Makes a table. was: the table in use, or NULL. No core may still hold a number of the table
+ * before that. */
 const struct local_addrs *local_addrs_make(struct region *region,
 					   const struct local_addrs_spec *spec,
 					   const struct local_addrs *was);
@@ -134,28 +135,26 @@ local_addrs_find4(const struct local_addrs *a, uint32_t ip_wire)
 /* Returns the number of an IPv6 address on a link; LOCAL_NONE: none. */
 uint16_t local_addrs_find6(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 
-/*
- * Decides alone whether a destination is ours. Returns the number of the address that ip is on this
- * link; LOCAL_NONE: it is not ours. Broadcast addresses and groups are not ours.
- */
+/* Returns the number of the address that ip is on this link; LOCAL_NONE: it is not ours. Broadcast
+ * addresses and groups are not ours. This function alone decides whether a destination is ours. */
 uint16_t local_addrs_find(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 
-/* Returns the number of one of our addresses on the link that have this solicited-node group, the
- * same for each call; LOCAL_NONE: there is none. */
+/* Returns the number of an address of ours on the link that has this solicited-node group, each
+ * time the same one; LOCAL_NONE: there is none. */
 uint16_t local_addrs_group_first(const struct local_addrs *a, const struct ip_addr *group,
 				 uint8_t link);
 
-/* True for the solicited-node group of one of our addresses on the link, and for that of all
- * nodes. */
+/* True for the group of all nodes, and for the solicited-node group of any of our addresses on the
+ * link. */
 bool local_addrs_group_is_ours(const struct local_addrs *a, const struct ip_addr *group,
 			       uint8_t link);
 
-/* True if ip is one of our addresses, or a broadcast address of our networks: no source of a packet
- * that we receive. */
+/* True if ip is one of our addresses or a broadcast address of our networks. Neither can be the
+ * source of a packet that we receive. */
 bool local_addrs_has(const struct local_addrs *a, const struct ip_addr *ip, uint8_t link);
 
-/* Returns the number of the first address of a family from `from` on; LOCAL_NONE: there is none.
- * Link-local ones do not count. */
+/* Returns the first number from `from` on that has an address of the family, without link-local
+ * ones; LOCAL_NONE: there is none. */
 uint16_t local_addrs_next(const struct local_addrs *a, uint32_t from, bool v4);
 
 /* Returns the address with this number; zero: unused. Any number is valid. */

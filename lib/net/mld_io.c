@@ -21,7 +21,8 @@
 
 #define MLD_AT    (ETH_HEADER_BYTES + IPV6_HEADER_BYTES + MLD_ALERT_BYTES)
 #define MLD_LOOKS 1024u
-/* RFC 3810 section 9.12: twice the query interval, which MLDv1 does not have, and the delay. */
+/* RFC 3810 section 9.12: twice the default query interval, since MLDv1 queries name none, and the
+ * response delay. */
 #define MLD1_PRESENT_NS (260ull * NS_PER_S)
 
 /* ---- reports ---- */
@@ -48,8 +49,9 @@ mld_send(struct net *net, uint16_t local, const struct ip_addr *dst, uint16_t le
 	net_count(net, MLD_REPORTS_SENT);
 }
 
-/* Returns the record of the group of an address on the link. Of the addresses of one group one has
- * the record, and of those that leave only groups that no other address keeps. */
+/* Returns the record for the group of an address on the link. If several addresses have the same
+ * group one of them has the record. An address that leaves has one only if no other address keeps
+ * its group. */
 static enum mld_record
 record_of(const struct local_addrs *a, const struct mld_walk *w, struct ip_addr *group)
 {
@@ -67,8 +69,8 @@ record_of(const struct local_addrs *a, const struct mld_walk *w, struct ip_addr 
 	return w->is_change ? MLD_TO_EXCLUDE : MLD_IS_EXCLUDE;
 }
 
-/* Writes up to `most` records from the walk's number on. Returns how many; *what and *group are of
- * the last. */
+/* Writes up to `most` records from the walk's number on. Returns how many. *what and *group: those
+ * of the last record. */
 static uint32_t
 write_records(struct net *net, struct mld_walk *w, uint32_t most, enum mld_record *what,
 	      struct ip_addr *group)
@@ -89,7 +91,8 @@ write_records(struct net *net, struct mld_walk *w, uint32_t most, enum mld_recor
 	return n;
 }
 
-/* Sends one report from the walk's number on: of many groups, or in MLDv1 of one. There is room. */
+/* Sends one report from the walk's number on: with many groups, or with one in MLDv1. The queue has
+ * room. */
 static void
 report_some(struct net *net, struct mld_walk *w)
 {
@@ -124,7 +127,7 @@ mld_announce_begin(struct net *net)
 	net->mld.change = (struct mld_walk){.at = LOCAL_LINK6, .is_change = true};
 }
 
-/* Section 6.1. The caller repeats it, as reports are not acknowledged. */
+/* Section 6.1. The caller repeats it, since reports are not acknowledged. */
 bool
 mld_announce(struct net *net)
 {
@@ -162,7 +165,7 @@ note_due(struct net *net, uint64_t at_ns)
 		net->mld.due_ns = at_ns;
 }
 
-/* Schedules an answer. One that is pending (not 0) and sooner stays. */
+/* Schedules an answer. A pending answer (not 0) that is due sooner stays. */
 static void
 schedule(struct net *net, uint64_t *at_ns, uint64_t when_ns)
 {
@@ -171,7 +174,7 @@ schedule(struct net *net, uint64_t *at_ns, uint64_t when_ns)
 	note_due(net, *at_ns);
 }
 
-/* Answers the query about one group that is pending. False: no room, or the rate is used up. */
+/* Answers the pending query about one group. False: no room, or the rate is used up. */
 static bool
 answer_one(struct net *net, uint32_t link)
 {
@@ -185,7 +188,7 @@ answer_one(struct net *net, uint32_t link)
 	return true;
 }
 
-/* Answers some of a query about all groups. */
+/* Sends some of the answer to a query about all groups. */
 static void
 answer_all(struct net *net, uint32_t link, uint32_t *left, uint32_t *looks)
 {
@@ -238,8 +241,8 @@ mld_addrs_changed(struct net *net)
 	mld_announce_begin(net);
 }
 
-/* Section 6.2, rules 1 to 3. A response to all groups that is still to begin answers for one, too.
- * Where two groups are asked for, the first is answered at once. */
+/* Section 6.2, rules 1 to 3. An answer about all groups that has not begun also answers a query
+ * about one. If queries about two groups are pending, the first is answered at once. */
 static void
 schedule_one(struct net *net, uint32_t link, uint16_t local, uint64_t when_ns)
 {
@@ -255,7 +258,7 @@ schedule_one(struct net *net, uint32_t link, uint16_t local, uint64_t when_ns)
 	schedule(net, &m->one_at_ns, when_ns);
 }
 
-/* Section 8.2.1: a link whose version changes forgets what is pending. */
+/* Section 8.2.1: when the version of a link changes, its pending queries are forgotten. */
 static void
 note_version(struct net *net, uint32_t link)
 {
@@ -291,7 +294,7 @@ process_query(struct net *net, uint32_t link, const struct mld_query *q)
 		schedule_one(net, link, local, when_ns);
 }
 
-/* Section 6.2: other queries are no querier's of this link. */
+/* Section 6.2: true if a query is from a querier of this link. */
 static bool
 is_from_querier(const struct ipv6_header *h)
 {

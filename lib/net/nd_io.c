@@ -2,10 +2,10 @@
  * nd_io.c - neighbour discovery (RFC 4861) for a host: replies to solicitations, learns, solicits,
  * announces.
  *
- * Addresses and prefixes are configured. Router advertisements name a default router if they were
- * asked for (router_list.h), else they are counted and ignored, as redirects are. Of RFC 4862:
- * probes for our addresses are answered, and conflicts are counted and answered (neigh_io.c); our
- * own probe is addr_probe.c's.
+ * Addresses and prefixes are configured. Router advertisements name a default router if the
+ * configuration wants one (router_list.h); otherwise they are counted and ignored, as redirects
+ * are. From RFC 4862: probes for our addresses are answered, and conflicts are counted and answered
+ * (neigh_io.c). Our own probes are in addr_probe.c.
  */
 #include "neigh_table.h"
 #include "net_inside.h"
@@ -65,7 +65,7 @@ nd_send(struct net *net, uint16_t local, const struct ip_addr *group, struct nd 
 	return true;
 }
 
-/* RFC 4861 section 7.2.2, also for stale entries. */
+/* Solicits a neighbour (RFC 4861 section 7.2.2), also one with a stale entry. */
 bool
 nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip)
 {
@@ -75,7 +75,8 @@ nd_send_solicit(struct net *net, uint16_t local, const struct ip_addr *ip)
 	return net->ipv6_enabled && nd_send(net, local, &group, &nd);
 }
 
-/* RFC 4861 section 7.2.6: replaces an old MAC in the caches of neighbours. */
+/* Sends an unsolicited advertisement (RFC 4861 section 7.2.6), which replaces an old MAC in
+ * neighbours' caches. */
 bool
 nd_send_unsolicited(struct net *net, uint16_t local)
 {
@@ -89,7 +90,7 @@ nd_send_unsolicited(struct net *net, uint16_t local)
 	return nd_send(net, local, &all, &nd);
 }
 
-/* RFC 4861 section 6.3.7: a router answers with an advertisement. */
+/* Solicits routers (RFC 4861 section 6.3.7), which answer with an advertisement. */
 bool
 nd_send_router_solicit(struct net *net)
 {
@@ -140,7 +141,7 @@ header_of(const struct net *net, uint32_t rx_index)
 	return (const struct ipv6_header *)(net->in->rx.data[rx_index] + ETH_HEADER_BYTES);
 }
 
-/* Refreshes or adds the entry of a neighbour that looks for us. */
+/* Refreshes or adds the entry of a neighbour that solicits us. */
 static bool
 learn_source(struct net *net, const struct l3_info *l3, const struct nd *nd)
 {
@@ -150,7 +151,8 @@ learn_source(struct net *net, const struct l3_info *l3, const struct nd *nd)
 	       neigh_learn_mt(net->neigh, &key, nd->mac, net->now_ns);
 }
 
-/* RFC 4861 section 7.2.3. local: the target. Returns ND_ADVERTS_SENT if an advertisement is due. */
+/* Handles a solicitation (RFC 4861 section 7.2.3). local: the target. Returns ND_ADVERTS_SENT if an
+ * advertisement is due. */
 static enum net_counter
 process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd, uint16_t local)
 {
@@ -171,8 +173,8 @@ process_solicitation(struct net *net, uint32_t rx_index, const struct nd *nd, ui
 		       : ND_ADVERTS_SENT;
 }
 
-/* RFC 4861 section 7.2.5. Without OVERRIDE a MAC that differs from the known one is ignored;
- * without SOLICITED the known one is not confirmed. */
+/* Handles an advertisement (RFC 4861 section 7.2.5). Without OVERRIDE a MAC that differs from the
+ * known one is ignored; without SOLICITED the known one is not confirmed. */
 static enum net_counter
 process_advertisement(struct net *net, uint32_t rx_index, const struct nd *nd, uint16_t local)
 {
@@ -217,8 +219,8 @@ process_router(struct net *net, uint32_t rx_index)
 	return router_list_note_mt(routers, &seen, net->now_ns) ? ND_ROUTER_NOTED : DROP_ND_ROUTER;
 }
 
-/* Fragmented neighbour discovery is dropped (RFC 6980 section 5). classify.c has validated the
- * header chain. */
+/* True for a fragment: neighbour discovery in fragments is dropped (RFC 6980 section 5). classify.c
+ * has validated the header chain. */
 static bool
 in_fragment(const struct ipv6_header *h)
 {

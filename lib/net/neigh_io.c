@@ -26,7 +26,7 @@ next_hop(const struct net *net, struct ip_dest to)
 	return ip_addr_is_zero(&route->gateway) ? *to.dst : route->gateway;
 }
 
-/* RFC 4861 section 5.2; prefixes are configured. */
+/* Decides as RFC 4861 section 5.2 does, with configured prefixes. */
 bool
 route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link)
 {
@@ -84,8 +84,8 @@ route_mtu(const struct net *net, const struct ip_addr *dst)
 									       : net->port->mtu;
 }
 
-/* A limit for each group of stations. With a single limit, a flood of requests would use up the
- * replies of honest stations, which then could not reach us. */
+/* Each group of stations has its own limit. With a single limit, a flood of requests would use up
+ * the replies for honest stations, which then could not reach us. */
 bool
 neigh_rate_limited(struct net *net, const uint8_t mac[6])
 {
@@ -96,8 +96,8 @@ neigh_rate_limited(struct net *net, const uint8_t mac[6])
 				 NEIGH_REPLIES_MAX);
 }
 
-/* Asks for a next hop, from an address of its subnet: others may not answer. blind: no MAC leads to
- * it. */
+/* Solicits a next hop from an address of its subnet: it may not answer others. blind: no MAC leads
+ * to it. */
 static void
 solicit(struct net *net, const struct ip_addr *hop, uint32_t link, bool blind)
 {
@@ -151,11 +151,9 @@ next_hop_reachable(const struct net *net, struct ip_dest to, uint8_t mac[6], uin
 	       neigh_reachable_mt(net->neigh, &key, net->now_ns, mac, until_ns);
 }
 
-/*
- * Announces our address again. RFC 5227 section 2.4 (c) has this for a host that must keep its
- * address; RFC 4862 section 5.4.4 leaves it open. Neighbours that believed the other host learn our
- * MAC again.
- */
+/* Announces our address again, so that neighbours that believed the other host learn our MAC. RFC
+ * 5227 section 2.4 (c) requires this of a host that must keep its address; RFC 4862 section 5.4.4
+ * leaves it open. */
 void
 neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6])
 {
@@ -167,9 +165,9 @@ neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6])
 		net_count(net, ADDRESS_DEFENDED);
 }
 
-/* Probes our address again after the link was down: it may lead to another network, where others
- * have it. The owner answers, which is a conflict. An address that a reload added is probed as
- * well. */
+/* Probes our address again after the link was down, since it may now lead to another network where
+ * a host has that address. The owner answers, which counts as a conflict. An address that a reload
+ * added is probed as well. */
 static void
 probe_again(struct net *net, uint16_t local)
 {
@@ -209,7 +207,7 @@ each_address(struct net *net, void (*what)(struct net *net, uint16_t local))
 	return at;
 }
 
-/* Solicits routers, if they are asked for: at start, and after a link-up. */
+/* Solicits routers if the configuration wants one, at start and after a link-up. */
 static void
 solicit_routers(struct net *net)
 {
@@ -218,7 +216,7 @@ solicit_routers(struct net *net)
 		net_count(net, ND_SOLICITS_SENT);
 }
 
-/* Announces some addresses. True: all of them have been. */
+/* Announces some addresses. True: all of them are announced. */
 static bool
 announce_some(struct net *net)
 {
@@ -236,11 +234,9 @@ announce_some(struct net *net)
 	return true;
 }
 
-/*
- * RFC 5227 section 2.3, RFC 4861 section 7.2.6: announces our addresses, for which neighbours may
- * have another MAC and switches another port. Repeated, since announcements are not
- * acknowledged.
- */
+/* Announces our addresses (RFC 5227 section 2.3, RFC 4861 section 7.2.6), for which neighbours may
+ * have another MAC and switches another port. Announcements are repeated, since they are not
+ * acknowledged. */
 void
 neigh_tick(struct net *net)
 {

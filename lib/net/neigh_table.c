@@ -1,6 +1,6 @@
 /*
- * neigh_table.c - the neighbour table: sets under sequence locks; lookups never wait, a writer that
- * finds a set locked gives up.
+ * neigh_table.c - the neighbour table: sets under sequence locks. Lookups never wait, and a writer
+ * that finds a set locked gives up.
  */
 #include "neigh_table.h"
 #include "base/bytes.h"
@@ -47,8 +47,8 @@ struct neigh_copy {
 #define GET(field)        atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
-/* Cores read the clock at different moments, so another core's "now" may be a little ahead of
- * ours. */
+/* Returns the time since since_ns, at least 0: cores read the clock at different moments, so
+ * another core's time may be a little ahead of ours. */
 static uint64_t
 age(uint64_t since_ns, uint64_t now_ns)
 {
@@ -71,7 +71,7 @@ static struct neigh_set *
 set_of(struct neigh_table *t, const struct ip_addr *ip)
 {
 	/* Addresses of an IPv4 subnet, hosts numbered by hand and cards of one vendor differ in
-	 * these bytes. A neighbour can aim at one set only, whose room its own MAC then uses. */
+	 * these bytes. A neighbour can fill only one set, and its own MAC is in that set. */
 	return &t->set[ip->b[13] ^ ip->b[14] ^ ip->b[15]];
 }
 
@@ -130,7 +130,7 @@ unlock(struct neigh_set *set)
 	atomic_store_explicit(&set->version, GET(set->version) + 1, memory_order_release);
 }
 
-/* Returns how long an entry has been of no use; 0: it must stay. */
+/* Returns how long an entry has been useless; 0: it must stay. */
 static uint64_t
 idle_for(const struct neigh_entry *e, uint64_t now_ns)
 {
@@ -145,8 +145,8 @@ idle_for(const struct neigh_entry *e, uint64_t now_ns)
 	return confirmed < NEIGH_REACHABLE_NS ? 0 : confirmed;
 }
 
-/* Returns the entry to reuse for another address: the one of no use for longest. If all must stay,
- * NULL, or for a blind caller the reachable one that was confirmed longest ago. */
+/* Returns the entry to reuse for another address: the one that has been useless for longest. If all
+ * must stay, NULL, or for a blind caller the reachable one that was confirmed longest ago. */
 static struct neigh_entry *
 victim(struct neigh_set *set, bool blind, uint64_t now_ns)
 {
@@ -168,7 +168,8 @@ victim(struct neigh_set *set, bool blind, uint64_t now_ns)
 	return found == NULL && blind ? oldest : found;
 }
 
-/* Call under the lock. NULL: all entries must stay. */
+/* Returns the entry of an address, which is added if necessary. Called under the lock. NULL: all
+ * entries must stay. */
 static struct neigh_entry *
 find_or_add(struct neigh_set *set, const struct ip_addr *ip, bool blind, uint64_t now_ns)
 {
@@ -187,7 +188,7 @@ find_or_add(struct neigh_set *set, const struct ip_addr *ip, bool blind, uint64_
 	return e;
 }
 
-/* Returns true if a core may have been given another MAC before. */
+/* Confirms an entry. True if a core may have used another MAC for the address. */
 static bool
 confirm(struct neigh_entry *e, const uint8_t mac[6], uint64_t now_ns)
 {
@@ -198,7 +199,8 @@ confirm(struct neigh_entry *e, const uint8_t mac[6], uint64_t now_ns)
 	return was != 0 && was != is;
 }
 
-/* Call after the unlock of the change. Pairs with the acquire in neigh_generation_mt. */
+/* Called after the unlock that published the change. Pairs with the acquire in
+ * neigh_generation_mt. */
 static void
 publish_change(struct neigh_table *t)
 {
@@ -260,8 +262,8 @@ neigh_generation_mt(const struct neigh_table *t)
 	return atomic_load_explicit(&t->generation, memory_order_acquire);
 }
 
-/* Confirms an entry, which is added first if adds is set and there is none. False: the set is
- * locked, or has no such entry. */
+/* Confirms an entry. adds: it is added if there is none. False: the set is locked or full, or has
+ * no such entry. */
 static bool
 entry_confirm(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 	      uint64_t now_ns, bool adds)

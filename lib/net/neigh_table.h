@@ -52,7 +52,7 @@ struct neigh_table *neigh_table_create(struct region *region);
 enum neigh_state neigh_lookup_mt(const struct neigh_table *t, const struct ip_addr *ip,
 				 uint64_t now_ns, uint8_t mac[6]);
 
-/* True if the address is reachable. *until_ns: until when it is, if nothing changes. */
+/* True if the address is reachable. *until_ns: until when, if nothing changes. */
 bool neigh_reachable_mt(const struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns,
 			uint8_t mac[6], uint64_t *until_ns);
 
@@ -71,7 +71,7 @@ bool neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint
 bool neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 		    uint64_t now_ns);
 
-/* True: the caller sends the request, and no other core may for NEIGH_SOLICIT_NS. Without a MAC to
+/* True: the caller must send a request; no other core may for NEIGH_SOLICIT_NS. Without a MAC to
  * send to (`blind`) the address takes the place even of a reachable one, whose peer is then sent to
  * at the MAC that its frames come from. */
 bool neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, bool blind,
@@ -80,15 +80,15 @@ bool neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, bool 
 /* Begins a round of announcements after link-up. A new table begins with one. */
 void neigh_announce_mt(struct neigh_table *t);
 uint32_t neigh_announce_round_mt(const struct neigh_table *t);
-/* True for one core in each round: the caller announces. */
+/* True for one core in each round, which must then announce. */
 bool neigh_may_announce_mt(struct neigh_table *t, uint32_t round);
 
 /* The routers of the link. */
 struct router_list *neigh_routers(struct neigh_table *t);
 
-/* Records that mac uses our address number `which`, too. */
+/* Records that mac also uses our address number `which`. */
 void neigh_note_conflict_mt(struct neigh_table *t, uint32_t which, const uint8_t mac[6]);
-/* True: the caller defends the address, and no other core may for NEIGH_DEFEND_NS. */
+/* True: the caller must defend the address; no other core may for NEIGH_DEFEND_NS. */
 bool neigh_may_defend_mt(struct neigh_table *t, uint32_t which, uint64_t now_ns);
 /* The number of conflicts, and the address and MAC of the last one, for operators. False: there was
  * none. */
@@ -99,7 +99,8 @@ struct neigh_conflicts {
 };
 bool neigh_conflicts_mt(const struct neigh_table *t, struct neigh_conflicts *c);
 
-/* Records that a querier of MLDv1 is present in a VLAN, or on the untagged link (0), until then. */
+/* Records that a querier of MLDv1 is present until until_ns, in a VLAN or on the untagged link
+ * (0). */
 void neigh_note_mld1_mt(struct neigh_table *t, uint16_t vlan, uint64_t until_ns);
 bool neigh_mld1_present_mt(const struct neigh_table *t, uint16_t vlan, uint64_t now_ns);
 

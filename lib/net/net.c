@@ -17,14 +17,14 @@ to_free_max(const struct net_config *cfg)
 	return cfg->rx_frames_max + UDP_BACKLOG_MAX + 2 * BURST_MAX;
 }
 
-/* The table of a configuration that names none. */
+/* The table for a configuration that names none. */
 struct own_addrs {
 	struct local_addr addr[2];
 	struct static_route route[2];
 	struct local_addrs_spec spec;
 };
 
-/* Fills own in place, which the spec points into. */
+/* Fills own in place, since its spec points into it. */
 static void
 own_addrs_fill(struct own_addrs *own, const struct net_config *cfg, const struct port *port)
 {
@@ -81,7 +81,7 @@ mask_of(uint32_t prefix_len)
 }
 
 /* Returns the sum of the header that ipv4_emit writes, without the fields that differ between
- * packets. our_ip 0: nor with the source. */
+ * packets. our_ip 0: also without the source. */
 static uint64_t
 header_template_sum(uint32_t our_ip)
 {
@@ -138,8 +138,8 @@ reply_max_of(const struct net *net)
 	return (uint16_t)(mtu - IPV4_HEADER_BYTES - UDP_HEADER_BYTES);
 }
 
-/* Makes room for a tag in front of the free frames when the first VLAN comes, and takes it back
- * when the last one goes. */
+/* Makes room for a tag in front of the free frames when the first VLAN is added, and removes it
+ * when the last one leaves. */
 static void
 frame_cache_shift(struct net *net, bool tagged)
 {
@@ -149,7 +149,7 @@ frame_cache_shift(struct net *net, bool tagged)
 		cache->data[i] += tagged ? (ptrdiff_t)ETH_TAG_BYTES : -(ptrdiff_t)ETH_TAG_BYTES;
 }
 
-/* Derives from the table what is compared or written for every frame. */
+/* Derives from the table the values that are compared or written for every frame. */
 void
 net_addrs_set(struct net *net, const struct local_addrs *addrs)
 {

@@ -6,7 +6,8 @@
  *
  * Shape:  one net a core; only the neighbour table is shared.
  * Units:  peers' addresses are struct ip_addr; our IPv4 address and all ports are in host order.
- * Owner:  payloads are valid until stack_release(), those of datagrams kept until the next one.
+ * Owner: payloads are valid until stack_release(); those of kept datagrams until the next
+ *        stack_release().
  * Thread: core-local.
  * Errors: false or NULL; drops are counted by reason (NET_COUNTERS).
  * Bounds: frames sent in a turn: TX_QUEUE_MAX. Datagrams kept over turns: UDP_BACKLOG_MAX.
@@ -23,7 +24,7 @@
 #define TX_QUEUE_MAX 256u
 
 /* Free frames in the frame cache: one for each slot of the transmit queue, so that a free slot
- * implies a free frame, and a received burst that is freed. */
+ * implies a free frame, plus a received burst that is freed. */
 #define FRAME_CACHE_MAX (TX_QUEUE_MAX + BURST_MAX)
 /* Frames that a stack may own at once, besides cfg->rx_frames_max: its frame cache, its transmit
  * queue, and a burst. The port's pool is sized by it. */
@@ -39,7 +40,7 @@ struct kernel_lane;
 /* A network whose datagrams are read before those of others. */
 struct udp_network {
 	struct ip_addr ip;
-	uint32_t prefix_len; /* from 128 bits */
+	uint32_t prefix_len; /* in bits of the 128 */
 };
 
 struct net_config {
@@ -48,13 +49,13 @@ struct net_config {
 	uint32_t gateway;    /* 0 = none */
 	/* IPv6: the link-local address is made from the port's MAC; ipv6 is a second one. */
 	struct ip_addr ipv6; /* zero = none */
-	/* No IPv6 at all, not even link-local: IPv6 frames are dropped. */
+	/* No IPv6, not even a link-local address: IPv6 frames are dropped. */
 	bool ipv6_off;
 	uint32_t prefix6_len;    /* 0..128 */
 	struct ip_addr gateway6; /* zero = none */
-	/* 802.1Q tag on every frame received and sent; 0 = none. */
+	/* VLAN of the 802.1Q tag on every frame received and sent; 0 = none. */
 	uint16_t vlan;
-	uint8_t vlan_priority;            /* of frames sent, 0..7 */
+	uint8_t vlan_priority;            /* priority of frames sent, 0..7 */
 	uint16_t udp_port;                /* 0 = off */
 	uint16_t udp_ports;               /* number of ports from udp_port on; 0 counts as one */
 	uint32_t rx_frames_max;           /* received frames that all connections may hold */
@@ -62,10 +63,11 @@ struct net_config {
 	/* The table of our addresses, links and routes; NULL: one is made of the fields above. */
 	const struct local_addrs *addrs;
 	struct kernel_lane *kernel; /* the kernel's share of the port; NULL: none */
-	/* Networks whose datagrams are read first while some are kept; none: all are alike. */
+	/* Networks whose datagrams are read first while some are kept. Without such networks all
+	 * are alike. */
 	struct udp_network udp_networks[UDP_NETWORKS_MAX];
 	uint32_t udp_network_count;
-	uint64_t seed; /* of hashes of flows, stations and sources */
+	uint64_t seed; /* seed of hashes of flows, stations and sources */
 };
 
 /* Received frames by handler: indices into the burst. */
@@ -78,8 +80,8 @@ struct classified {
 		uint16_t l4_offset;                /* bytes from the frame's start */
 		uint16_t l4_len;                   /* header and payload, by the IP total length */
 		uint16_t local;                    /* number of the destination; LOCAL_NONE */
-		uint8_t kind;                      /* of other[]: enum other_kind */
-		uint8_t link;                      /* on which the frame arrived */
+		uint8_t kind;                      /* enum other_kind, for frames of other[] */
+		uint8_t link;                      /* link on which the frame arrived */
 	} l3[BURST_MAX];
 };
 
@@ -97,7 +99,8 @@ struct udp_peer {
 	uint16_t local; /* our address: the destination of the request, the source of the reply */
 };
 
-/* Datagrams of near sources are read first: of udp_networks, or all without such networks. */
+/* Datagrams of near sources are read first: sources in udp_networks, or all sources if there are no
+ * such networks. */
 enum datagram_kept { DATAGRAM_NEW, DATAGRAM_KEPT_NEAR, DATAGRAM_KEPT_FAR };
 
 struct datagram {
@@ -107,40 +110,34 @@ struct datagram {
 	struct frame *frame;
 	uint8_t *start;
 	uint16_t l4_offset; /* bytes from start */
-	/* While it is kept: cells of its source, and of the source's network. */
+	/* Cells of its source, and of the source's network; valid while it is kept. */
 	uint16_t cell, network;
 	bool answered;
-	uint8_t kept;      /* from an earlier turn: enum datagram_kept */
+	uint8_t kept;      /* enum datagram_kept: whether it is from an earlier turn */
 	uint64_t since_ns; /* turn in which it was received */
 };
 
 /* Returns the datagrams of this turn: those kept, then those received. */
 struct datagram *stack_datagrams(struct stack *s, uint32_t *count);
-/*
- * Keeps the datagrams from number `first` on for the next turn, bytes in place. The last call of a
- * turn counts; without a call all are freed. Beyond a source's limit or UDP_BACKLOG_MAX the newest
- * are dropped.
- */
+/* Keeps the datagrams from number `first` on for the next turn; their bytes stay in place. The last
+ * call of a turn counts; without a call all are freed. Beyond a source's limit or UDP_BACKLOG_MAX
+ * the newest are dropped. */
 void stack_datagrams_defer(struct stack *s, uint32_t first);
-/* Returns the source that a peer counts as, below UDP_SOURCES: a hash of an IPv4 address, or of the
- * /64 of an IPv6 address. */
+/* Returns the number of a peer's source, below UDP_SOURCES: a hash of its IPv4 address, or of the
+ * /64 of its IPv6 address. */
 uint32_t stack_udp_source(const struct stack *s, const struct udp_peer *from);
-/*
- * At the end of the turn up to BURST_MAX kept datagrams, but those whose sources wait, move to the
- * front: of udp_networks first, then networks, then sources take turns. Datagrams of one source
- * keep their order. first_stays: the first datagram is not moved. waiting: the caller's bitmap of
- * sources, which is read until the next call.
- */
+/* Makes the end of the turn move up to BURST_MAX kept datagrams to the front, except those whose
+ * sources wait. Sources in udp_networks come first; then networks, and sources within them, take
+ * turns. Datagrams of one source keep their order. first_stays: the first datagram is not moved.
+ * waiting: the caller's bitmap of sources, which is read until the next call. */
 void stack_datagrams_pass_over(struct stack *s, const uint64_t *waiting, bool first_stays);
 /* Returns where an in-place reply is written (over the request), and its room. */
 uint8_t *udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room);
 /* Sends the request's frame back with payload_len bytes of payload. */
 void udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len);
-/*
- * Resolves to->mac by route and chooses to->local; ip and port are set by the caller. False: not
- * known yet, and solicited as far as the limits allow; try again. Call between stack_input() and
- * stack_output().
- */
+/* Resolves to->mac by route and chooses to->local. The caller sets ip and port. False: the MAC is
+ * not known yet, and is solicited as far as the limits allow; try again. Called between
+ * stack_input() and stack_output(). */
 bool udp_resolve(struct stack *s, struct udp_peer *to);
 /* Begins a datagram in a fresh frame, with room for *room bytes of payload; NULL: no room. */
 uint8_t *udp_begin(struct stack *s, const struct udp_peer *to, uint32_t *room);

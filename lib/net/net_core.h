@@ -27,7 +27,7 @@
 #include "wire/udp_wire.h"
 
 /* Frames to send, oldest first. Frame i is at burst[i / BURST_MAX], place i % BURST_MAX, so that
- * the port gets whole bursts. Frames that the port refuses move to the front. */
+ * the port gets complete bursts. Frames that the port refuses move to the front. */
 #define TX_QUEUE_BURSTS (TX_QUEUE_MAX / BURST_MAX)
 
 struct tx_queue {
@@ -37,9 +37,9 @@ struct tx_queue {
 	struct burst burst[TX_QUEUE_BURSTS];
 };
 
-/* Free frames for replies not sent in place. Refilled from the port to FRAME_CACHE_TARGET at the
- * start of a turn, from freed received frames to FRAME_CACHE_MAX at its end. A stack: the frame put
- * in last is most likely in the CPU's cache. */
+/* Free frames for packets that are not sent in place. At the start of a turn the cache is refilled
+ * from the port to FRAME_CACHE_TARGET, at its end from freed received frames to FRAME_CACHE_MAX. A
+ * stack: the last frame put in is most likely in the CPU's cache. */
 #define FRAME_CACHE_TARGET TX_QUEUE_MAX
 
 struct frame_cache {
@@ -66,15 +66,16 @@ enum other_kind {
 struct mld_walk {
 	uint32_t link, at; /* at: the number of the address whose group is next */
 	uint32_t looks;    /* numbers that may be examined in this turn */
-	bool is_change;    /* reports what was joined and left, not what is */
+	bool is_change;    /* reports joined and left groups, not the present ones */
 };
 
-/* Queries of one link that still need an answer; 0: none. */
+/* Pending queries of one link. Times are 0 if there is none. */
 struct mld_link {
-	uint64_t all_at_ns, one_at_ns; /* about all groups; about the group of one address */
+	uint64_t all_at_ns, one_at_ns; /* times of the answers about all groups, and about the group
+					  of one address */
 	uint32_t all_next;             /* the number to continue at */
 	uint16_t one;                  /* the number of that address */
-	struct rate_limit limit;       /* of answers */
+	struct rate_limit limit;       /* limit of answers */
 };
 
 struct mld {
@@ -130,8 +131,8 @@ struct net {
 	const struct ip_addr *ip;        /* addrs->ip: our addresses by number */
 	uint32_t ipv4;                   /* the address of number LOCAL_V4; 0: none */
 	bool ipv6_enabled;               /* the MTU is at least IPv6's minimum */
-	bool many4;                      /* more IPv4 addresses than that: classify.c */
-	bool tagged;                     /* some link is a VLAN */
+	bool many4;                      /* more than one IPv4 address: classify.c */
+	bool tagged;                     /* at least one link is a VLAN */
 	uint16_t begun_local;            /* the source of the packet that ip_begin() began */
 	uint32_t fast_ether_type;        /* IPv4; UINT32_MAX if the first link is a VLAN */
 	struct fast_match fast;
@@ -153,7 +154,7 @@ struct net {
 				  [UDP_SOURCES]; /* kept, by backlog_cell(): whole, reassembled */
 	uint32_t backlog_far;                    /* kept of no network that is read first */
 	const uint64_t *sources_waiting;         /* the service's bitmap, or NULL */
-	bool backlog_first_stays;                /* the first datagram keeps its place */
+	bool backlog_first_stays;                /* the first datagram must keep its place */
 
 	/* The deferred-free list. to_free_max counts every received frame that this core can own,
 	 * so there is always room. */
@@ -164,7 +165,7 @@ struct net {
 	struct pmtu_inbox pmtu_reports; /* read and emptied by the transport each turn */
 	struct tx_queue out;
 	struct frame_cache frame_cache;
-	/* The backlog is moved to the front only once it begins in the second half. */
+	/* The backlog is moved to the front only when it begins in the second half. */
 	struct datagram datagrams[2 * UDP_BACKLOG_MAX + BURST_MAX];
 	struct mld mld;
 	_Alignas(CACHE_LINE_BYTES) struct counter
@@ -234,14 +235,15 @@ void ip_commit_lent(struct net *net, uint32_t l4_len, uint32_t cksum_at, uint32_
 
 /* Returns the MAC of the next hop (on-link or gateway) from a local address. If it is not in the
  * neighbour table, it is solicited, and fallback is returned: the MAC that the peer's frames come
- * from. So it is without a route on the link of that address. */
+ * from. The fallback is also used if the link of that address has no route. */
 void next_hop_mac(struct net *net, struct ip_dest to, const uint8_t fallback[6], uint8_t mac[6]);
 
 /* Returns the MAC of the next hop if it is reachable, and until when it is, provided the table's
  * generation stays (neigh_generation_mt). */
 bool next_hop_reachable(const struct net *net, struct ip_dest to, uint8_t mac[6],
 			uint64_t *until_ns);
-void next_hop_doubt(struct net *net, struct ip_dest to); /* no reply: solicits it */
+void next_hop_doubt(struct net *net,
+		    struct ip_dest to); /* solicits a next hop from which no reply came */
 /* Returns the MTU towards dst: the port's, or the route's. */
 uint32_t route_mtu(const struct net *net, const struct ip_addr *dst);
 

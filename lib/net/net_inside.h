@@ -15,7 +15,7 @@ void frames_release(struct net *net);
 void frame_cache_refill(struct net *net);
 /* Sends the frame that was begun, on the link of a local address. */
 void tx_queue_commit(struct net *net, uint16_t local, uint32_t len, uint32_t ol_flags);
-/* Sends a copy of a frame as it is: with the tag that it has, or with none. There is room. */
+/* Sends a copy of a frame unchanged, with the tag that it has or with none. The queue has room. */
 void tx_queue_push_copy(struct net *net, const uint8_t *data, uint32_t len);
 /* Sends a received frame on the link of its local address. */
 void tx_queue_send_rx(struct net *net, uint32_t rx_index, uint32_t len, uint32_t ol_flags);
@@ -57,10 +57,10 @@ link_of_local(const struct net *net, uint32_t local)
 
 /* True if ip is on the link, or a gateway there. */
 bool route_uses(const struct net *net, const struct ip_addr *ip, uint32_t link);
-/* Returns an address as the neighbour table has it: the same link-local address may be on every
+/* Returns the neighbour table's key for an address: the same link-local address may be on every
  * link. */
 struct ip_addr neigh_key(const struct net *net, const struct ip_addr *ip, uint32_t link);
-bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* replies to it are used up */
+bool neigh_rate_limited(struct net *net, const uint8_t mac[6]); /* no more replies to it */
 /* Handles a packet of another station (mac) from our address. */
 void neigh_conflict(struct net *net, uint16_t local, const uint8_t mac[6]);
 /* Send requests and announcements from a local address, on its link. False: no room. */
@@ -71,13 +71,13 @@ bool nd_send_unsolicited(struct net *net, uint16_t local);
 
 /* ---- mld_io.c ---- */
 
-/* Begins the reports of all groups anew, where the walk through them has been interrupted. */
+/* Restarts the reports of all groups if the walk through them was interrupted. */
 void mld_announce_begin(struct net *net);
-/* Reports some groups, joined and left. True: all have been, and the next call begins anew. */
+/* Reports some joined and left groups. True: all are reported, and the next call starts again. */
 bool mld_announce(struct net *net);
-/* Forgets the queries that are pending: the announcement of the new table answers them. */
+/* Forgets pending queries, which the announcement of the new table answers. */
 void mld_addrs_changed(struct net *net);
-/* Answers queries. Call from net->mld.due_ns on. */
+/* Answers queries. Called from net->mld.due_ns on. */
 void mld_tick(struct net *net);
 
 /* Input handlers. Each takes ownership of the frame, which is sent back or freed. */

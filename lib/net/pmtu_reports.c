@@ -94,8 +94,8 @@ pmtu_reports_next_mt(const struct pmtu_reports *pn, uint64_t *cursor, struct pmt
 		const uint64_t n = *cursor;
 		const struct report_slot *slot = &pn->slot[n % PMTU_REPORTS];
 
-		/* The report is being written, and is read next time. The report after an abandoned
-		 * one is read instead of it. */
+		/* The report is still being written, and is read by a later call. If a report was
+		 * abandoned, the next one is read instead. */
 		if (GET(slot->version) <= 2 * n + 1 && n + 1 == count)
 			return false;
 		++*cursor;

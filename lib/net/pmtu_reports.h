@@ -1,5 +1,6 @@
 /*
- * pmtu_reports.h - path MTU reports of routers: of this core's turn, and shared between cores.
+ * pmtu_reports.h - path MTU reports of routers: those of this core's turn, and those shared by all
+ * cores.
  *
  * An ICMP error has the router's source address, so RSS delivers it to any core. A core that has no
  * such connection shares the report; every core reads all and uses those of its own connections.
@@ -7,8 +8,8 @@
  * Shape:  a ring of PMTU_REPORTS slots, each with a version; struct pmtu_inbox is core-local.
  * Units:  mtu in bytes as reported; seq as quoted.
  * Thread: pmtu_reports_*_mt by any core; each core has its own cursor.
- * Errors: none. A reader PMTU_REPORTS behind misses the oldest, and of two writers in one slot one
- *         wins: the router reports again.
+ * Errors: none. A reader that is PMTU_REPORTS behind misses the oldest report, and one of two
+ *         writers in a slot gives up. The router reports again.
  * Bounds: PMTU_REPORTS reports, also in one pass of pmtu_reports_next_mt.
  */
 #ifndef CLOCKOO_PMTU_REPORTS_H

@@ -19,7 +19,7 @@
 enum context_state {
 	CONTEXT_FREE,
 	CONTEXT_OPEN,
-	CONTEXT_DROPPED, /* kept so that later fragments of the datagram open no new context */
+	CONTEXT_DROPPED, /* kept so that later fragments of the datagram do not open a context */
 	CONTEXT_DELIVERED,
 	CONTEXT_KEPT, /* delivered, and the service has not read it yet */
 };
@@ -29,7 +29,7 @@ struct context {
 	struct list found; /* in a bucket while it waits */
 	struct ip_addr src;
 	uint32_t id;
-	uint16_t local;    /* number of the destination, and with it the family */
+	uint16_t local;    /* number of the destination, which also shows the family */
 	uint8_t state;     /* enum context_state */
 	uint16_t total;    /* bytes of the whole datagram; TOTAL_UNKNOWN: not known yet */
 	uint16_t received; /* bytes received */
@@ -46,7 +46,7 @@ struct reasm {
 	uint32_t delivered_count;
 	struct context *delivered[REASM_CONTEXTS];
 	struct list unused;
-	struct list line; /* open or dropped: the longest without a fragment first */
+	struct list line; /* open and dropped contexts, the longest without a fragment first */
 	struct list bucket[REASM_CONTEXTS];
 	struct context context[];
 };
@@ -135,7 +135,7 @@ bucket_of(const struct net *net, struct reasm *r, const struct fragment *p)
 	return &r->bucket[hash_bytes(key, sizeof key, net->cfg.seed) % REASM_CONTEXTS];
 }
 
-/* Ends the wait of an open or dropped context; it is in no list then. */
+/* Removes an open or dropped context from its lists. */
 static void
 context_leave(struct context *c)
 {
@@ -158,7 +158,7 @@ context_drop(struct net *net, struct context *c, enum net_counter reason)
 	c->state = CONTEXT_DROPPED;
 }
 
-/* Frees the context of a datagram that did not become whole. */
+/* Frees the context of a datagram that did not become complete. */
 static void
 context_end(struct net *net, struct reasm *r, struct context *c)
 {
@@ -228,8 +228,8 @@ units_received(const struct context *c, uint32_t from, uint32_t units)
 	return here;
 }
 
-/* RFC 791: offsets count units of 8 bytes, so only the last fragment may end within a unit. Nothing
- * ends beyond 64 KiB. */
+/* True if the fragment's position is valid. RFC 791: offsets count units of 8 bytes, so only the
+ * last fragment may end within a unit. Nothing ends beyond 64 KiB. */
 static bool
 fragment_valid(const struct fragment *p)
 {

@@ -5,8 +5,8 @@
  * Shape:  contexts, one a datagram: REASM_CONTEXTS for UDP, and REASM_ECHO_CONTEXTS of their own
  *         for echo requests, which evict no datagram of a client. A keyed hash of addresses and
  *         identification finds them. Fragments are copied to their offset; a bitmap has a bit for
- *         every 8 bytes received. Without a free context a new datagram takes the one that was
- *         without a fragment for longest. Sources have no shares, since they may be forged.
+ *         every 8 bytes received. If no context is free a new datagram takes the one that has
+ *         waited longest for a fragment. Sources have no shares, since they may be forged.
  * Units:  bytes of IP payload: the header of UDP or ICMP and what follows; times in ns.
  * Owner:  contexts own their bytes. A delivered datagram is valid until reasm_release().
  * Thread: core-local.
@@ -21,7 +21,7 @@
 #define REASM_CONTEXTS      64u
 #define REASM_ECHO_CONTEXTS 4u
 #define REASM_BYTES         16384u
-#define REASM_FRAGMENTS_MAX 32u /* in one datagram: REASM_BYTES over a path of 576 bytes */
+#define REASM_FRAGMENTS_MAX 32u                 /* of a datagram: REASM_BYTES over an MTU of 576 */
 #define REASM_NS            (1500ull * 1000000) /* lifetime from the first fragment */
 #define REASM_SWEEP_NS      (100ull * 1000000)  /* time between sweeps of expired contexts */
 

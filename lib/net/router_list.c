@@ -1,6 +1,6 @@
 /*
- * router_list.c - notes routers, and chooses one. An address that is forged many times over takes
- * places only from routers that it is preferred to, or whose lifetime is over.
+ * router_list.c - notes routers, and chooses one. Many forged routers take places only from routers
+ * that are less preferred, or whose lifetime is over.
  */
 #include "router_list.h"
 
@@ -18,8 +18,8 @@ is_alive(const struct router *r, uint64_t now_ns)
 	return r->until_ns > now_ns;
 }
 
-/* Returns the place of the router, else a free one, else that of the least preferred one below
- * it. NULL: none. */
+/* Returns the place for a router: its own, a free one, or that of the least preferred router that
+ * is less preferred than it. NULL: none. */
 static struct router *
 place_of(struct router_list *l, const struct router *seen, uint64_t now_ns)
 {
@@ -54,7 +54,8 @@ router_list_note_mt(struct router_list *l, const struct router *seen, uint64_t n
 	return place != NULL;
 }
 
-/* Returns the router named if none is preferred to it, else the first of the most preferred. */
+/* Returns the named router if none is preferred to it; otherwise the first of the most preferred
+ * ones. */
 static const struct router *
 best(const struct router_list *l, uint64_t now_ns, const struct ip_addr *named)
 {

@@ -24,7 +24,7 @@ enum router_preference { ROUTER_LOW = -1, ROUTER_MEDIUM = 0, ROUTER_HIGH = 1 };
 
 struct router {
 	struct ip_addr ip; /* link-local */
-	uint64_t until_ns; /* its lifetime ends; 0: the place is free */
+	uint64_t until_ns; /* end of its lifetime; 0: the place is free */
 	int8_t preference; /* enum router_preference */
 };
 
@@ -36,14 +36,13 @@ struct router_list {
 
 void router_list_ask(struct router_list *l);
 
-/* Notes an advertisement; without a lifetime its router is no default router any more. False: it
- * is lost. */
+/* Notes an advertisement. If its lifetime is 0 the router is no longer a default router. False: the
+ * advertisement is lost. */
 bool router_list_note_mt(struct router_list *l, const struct router *seen, uint64_t now_ns);
 
-/*
- * Replaces *ip by the default router: the one it names as long as none is preferred to it, else the
- * most preferred one; zero: there is none. False: unchanged, or the lock is taken.
- */
+/* Replaces *ip by the default router: the router that it names if none is preferred to that,
+ * otherwise the most preferred one; zero: there is none. False: *ip is unchanged, or the lock is
+ * taken. */
 bool router_list_choose_mt(struct router_list *l, uint64_t now_ns, struct ip_addr *ip);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Orders by address, then by length, so a network precedes those within it. Equal ones keep their
- * order: their places in the array differ. */
+/* Orders by address, then by length, so that a network precedes those within it. Equal routes keep
+ * their order, by their places in the array. */
 static int
 compare_routes(const void *left, const void *right)
 {
@@ -22,13 +22,13 @@ compare_routes(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* The networks around the one that is entered, the widest first. */
+/* The networks that contain the one being entered, the widest first. */
 struct nest {
 	const struct route *route[IP_ADDR_BITS + 1];
 	uint32_t depth;
 };
 
-/* Begins a range. One that began at the same address is replaced. */
+/* Begins a range. A range that began at the same address is replaced. */
 static void
 route_begin(struct routes *to, struct route_range *ranges, struct ip_position at,
 	    const struct route *route)

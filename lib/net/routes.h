@@ -26,7 +26,7 @@ struct route {
 	struct ip_addr net;     /* no bit after the prefix is set */
 	struct ip_addr gateway; /* zero: the network is on the link */
 	uint16_t local;         /* number of the address that packets leave from */
-	uint16_t mtu;           /* 0: the port's; else ROUTE_MTU_MIN at least */
+	uint16_t mtu;           /* 0: the port's MTU; otherwise at least ROUTE_MTU_MIN */
 	uint8_t prefix_len;
 	uint8_t link; /* number of the link that it leads to */
 };

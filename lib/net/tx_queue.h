@@ -9,8 +9,8 @@
 
 #include "net_core.h"
 
-/* Adds the tag of a local address's link, if it has one, to a frame that leaves. classify.c removes
- * it from received frames, so no frame in between has one. */
+/* Adds the tag of a local address's link, if it has one, to a frame that is sent. classify.c
+ * removes tags from received frames, so no frame in between has one. */
 void tx_queue_put_on_link(struct net *net, struct frame *frame, uint8_t *data, uint32_t len,
 			  uint32_t ol_flags, uint16_t local);
 

@@ -1,9 +1,9 @@
 /*
- * udp_io.c - datagrams: received ones for the service, their backlog, replies in place and in fresh
- * frames.
+ * udp_io.c - datagrams: those received for the service, their backlog, and replies in place and in
+ * fresh frames.
  *
  * Replies go to the MAC that the request came from, without a lookup in the shared neighbour table.
- * Only a datagram that answers none resolves its next hop (udp_resolve).
+ * Only a datagram that is not a reply resolves its next hop (udp_resolve).
  */
 #include "reasm.h"
 
@@ -25,8 +25,9 @@
 /* The backlog's last places are reserved for sources that have no datagram in it. */
 #define UDP_BACKLOG_RESERVE BURST_MAX
 /* Datagrams of far sources, which can be forged, have this part of the backlog. */
-#define UDP_BACKLOG_FAR_PART    2u
-#define UDP_BACKLOG_REASSEMBLED (REASM_CONTEXTS / 4) /* those that a source may keep */
+#define UDP_BACKLOG_FAR_PART 2u
+/* Reassembled datagrams that a source may keep. */
+#define UDP_BACKLOG_REASSEMBLED (REASM_CONTEXTS / 4)
 
 static_assert(L4_AT6 + IPV6_EXT_BYTES_MAX + UDP_HEADER_BYTES < ROUTE_MTU_MIN,
 	      "behind the longest headers there is room for a reply");
@@ -157,7 +158,7 @@ backlog_leave(struct net *net, const struct datagram *d)
 	net->backlog_far -= d->kept == DATAGRAM_KEPT_FAR;
 }
 
-/* True if the address is of a network that is read first; without such networks all are. */
+/* True if the address is in a network that is read first, or if there are no such networks. */
 static bool
 source_is_near(const struct net *net, const struct ip_addr *ip)
 {
@@ -169,8 +170,8 @@ source_is_near(const struct net *net, const struct ip_addr *ip)
 	return net->cfg.udp_network_count == 0;
 }
 
-/* True if the datagram, whose cells and `kept` are set, may be kept beside `kept` others. Far
- * sources have half of the backlog. */
+/* True if the datagram, whose fields are set, may be kept in addition to `kept` others. Far sources
+ * have half of the backlog. */
 static bool
 backlog_admits(const struct net *net, const struct datagram *d, bool reassembled, uint32_t kept)
 {
@@ -187,7 +188,7 @@ backlog_admits(const struct net *net, const struct datagram *d, bool reassembled
 	return held < UDP_BACKLOG_SHARE * (left - UDP_BACKLOG_RESERVE);
 }
 
-/* Keeps a datagram of this turn if its source is below its limit. False: it is not kept. */
+/* Keeps a datagram of this turn if its source is below its limit. False: it is dropped. */
 static bool
 backlog_add(struct net *net, struct datagram *d, uint32_t kept)
 {
@@ -214,13 +215,13 @@ source_waits(const struct net *net, const struct datagram *d)
 	       (net->sources_waiting[d->cell / 64] >> d->cell % 64 & 1) != 0;
 }
 
-/* Ranks of kept datagrams, those that are read first before others: the oldest one of its network,
- * the oldest one of its source, another one. RANK_FAR is added to those of far sources. */
+/* Ranks of kept datagrams: the oldest of its network, the oldest of its source, any other. RANK_FAR
+ * is added for far sources, which are read after near ones. */
 enum { RANK_NETWORK, RANK_SOURCE, RANK_OTHER, RANK_FAR, RANKS = 2 * RANK_FAR };
 
-/* The positions of kept datagrams by rank, the oldest ones of each. */
+/* Positions of the oldest kept datagrams of each rank. */
 struct backlog_order {
-	uint64_t sources[UDP_SOURCES / 64], networks[UDP_SOURCES / 64]; /* that were seen */
+	uint64_t sources[UDP_SOURCES / 64], networks[UDP_SOURCES / 64]; /* those seen so far */
 	uint64_t moves[2 * UDP_BACKLOG_MAX / 64];
 	uint32_t count[RANKS];
 	uint16_t at[RANKS][BURST_MAX];
@@ -237,7 +238,7 @@ is_first(uint64_t *bits, uint32_t at)
 	return clear;
 }
 
-/* Ranks the kept datagrams from `first` on, but those whose sources wait. */
+/* Ranks the kept datagrams from `first` on, except those whose sources wait. */
 static void
 backlog_rank(const struct net *net, struct backlog_order *o, uint32_t first)
 {
@@ -258,8 +259,8 @@ backlog_rank(const struct net *net, struct backlog_order *o, uint32_t first)
 	}
 }
 
-/* Moves the BURST_MAX datagrams of the lowest ranks to the front. So networks take turns, and in
- * each of them its sources. Datagrams of one source stay in order. */
+/* Moves the BURST_MAX datagrams of the lowest ranks to the front. So networks take turns, and
+ * sources within them. Datagrams of one source stay in order. */
 static void
 backlog_arrange(struct net *net)
 {
@@ -375,8 +376,8 @@ uint8_t *
 udp_reply_buffer(struct stack *s, struct datagram *d, uint32_t *room)
 {
 	/* Options, extension headers and the longer IPv6 header take room in the frame; the reply
-	 * moves up later. No route is looked up here: the room is within the MTU of each, and a
-	 * longer reply goes into fresh frames. */
+	 * moves up later. No route is looked up: the room fits every route's MTU, and a longer
+	 * reply goes into fresh frames. */
 	const uint32_t at = d->l4_offset + UDP_HEADER_BYTES;
 
 	*room = stack_net(s)->reply_max - (at - UDP_PAYLOAD_AT);
@@ -401,7 +402,7 @@ udp_finish(struct net *net, struct udp_header *h, const struct udp_peer *to, str
 	h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
 }
 
-/* To a request with IP options, over IPv6, or from another than our first IPv4 address. */
+/* Replies to a request with IP options, over IPv6, or to another than our first IPv4 address. */
 static __attribute__((noinline)) void
 reply_in_place_any(struct net *net, struct datagram *d, uint32_t payload_len)
 {
@@ -418,7 +419,7 @@ reply_in_place_any(struct net *net, struct datagram *d, uint32_t payload_len)
 			       net->udp_ol_flags | (v4 ? net->ip_ol_flags : 0), d->from.local);
 }
 
-/* Writes headers from the template, to the sender of the request in the frame. */
+/* Writes the template's headers, addressed to the sender of the request in the frame. */
 static inline void
 udp4_headers(const struct net *net, const struct datagram *d, uint8_t *frame, uint16_t udp_len)
 {

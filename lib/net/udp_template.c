@@ -1,6 +1,6 @@
 /*
- * udp_template.c - a header template for many datagrams to one peer (a client's requests): they
- * differ in two lengths and the checksums, whose sums start from the template's.
+ * udp_template.c - a header template for many datagrams to one peer (a client's requests). They
+ * differ in two lengths and in the checksums, whose sums start from the template's.
  */
 #include "net_inside.h"
 #include "wire/eth_wire.h"

@@ -114,7 +114,7 @@ bool serve_drain_mt(struct serve_shared *shared, enum serve_drain how);
 /*
  * Replaces the table of our addresses, from each core's next turn on (net/local_addrs.h). A core
  * has changed to it once it has reset the connections to addresses that leave. False: some core
- * still uses an earlier table; try again. serve_settled_mt() tells when all have changed.
+ * still uses an earlier table; try again. serve_settled_mt() returns true when all have changed.
  */
 bool serve_addrs_replace_mt(struct serve_shared *shared, const struct local_addrs *addrs);
 /* True if all cores use the last replacement, and none of them an older one. */

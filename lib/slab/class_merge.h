@@ -27,8 +27,9 @@ class_holds_values(const struct slab *sl, const struct slab_class *c)
 /* Merges a class into a larger one with free objects for all of its items: its page is evacuated.
  * False: no class can be merged. */
 bool class_merge(struct slab *sl);
-/* Returns the class that gets a page meant for this class, whose items have so many bytes in all:
- * the class itself, or one that was merged into it and takes objects of its own again. */
+/* Returns the class that gets a page meant for this class: the class itself, or one that was merged
+ * into it and should have its own objects again. items, item_bytes: the class's items and their
+ * bytes. */
 uint32_t class_split(struct slab *sl, uint32_t class, uint64_t items, uint64_t item_bytes);
 /* True if the pool has free pages, beyond those to keep, for classes that share a page. Pages
  * become free without an eviction, too, by deletes or a flush. Relaxed: the next step sees it. */

@@ -208,7 +208,7 @@ slab_evacuate_live(struct slab *sl, uint32_t *refs, const struct evacuation_slic
 		p->busy += count != 0;
 		p->walk_found |= count != 0;
 		/* The walk has passed all objects. Those that are left wait for readers, a fill, or
-		 * free objects elsewhere, and the walk goes on with the next page. */
+		 * free objects elsewhere, and the walk continues with the next page. */
 		if (p->evacuate_next >= p->objects) {
 			p->evacuate_next = 0;
 			slab_page_walked(sl, p, epoch);

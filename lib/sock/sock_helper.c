@@ -1,5 +1,5 @@
 /*
- * sock_helper.c - connects, sends, receives and closes for the cores.
+ * sock_helper.c - connects, sends, receives and closes sockets for the cores.
  */
 #include "sock_helper.h"
 
@@ -13,9 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SIGNAL_TAG UINT64_MAX /* of the eventfd in epoll's set */
+#define SIGNAL_TAG UINT64_MAX /* tag of the eventfd in epoll's set */
 
-/* A place in the helper's hands, for one visit. */
+/* A place during one visit of the helper. */
 struct visit {
 	struct sock_port *port;
 	struct sock_place *place;
@@ -30,9 +30,9 @@ visit_of(struct sock_helper *h, uint32_t core, uint32_t number)
 			      &h->files[core * h->places + number], core, number};
 }
 
-/* ---- what the core learns ---- */
+/* ---- reports to the core ---- */
 
-/* Notes news of a place for its core. */
+/* Notes for the core that a place has news. */
 static void
 tell(const struct visit *v)
 {
@@ -75,8 +75,8 @@ failure_of(int e)
 
 /* ---- epoll's set ---- */
 
-/* Has epoll report these events of the socket. Without events it leaves the set: an error or an
- * end would be reported over and over. */
+/* Makes epoll report these events of the socket. Without events the socket leaves the set;
+ * otherwise an error or an end would be reported again and again. */
 static bool
 arm(struct sock_helper *h, const struct visit *v, uint32_t events)
 {
@@ -121,9 +121,9 @@ end(struct sock_helper *h, const struct visit *v)
 
 /* ---- bytes ---- */
 
-/* Sends what is in the ring, as far as the socket takes it: its contiguous bytes, then those at its
- * begin. A socket that takes a part is full, and epoll reports when it takes more. After an error
- * nothing more is sent; the end is found by receiving, behind what the server has answered. */
+/* Sends what is in the ring, as far as the socket takes it: contiguous bytes first, then those at
+ * the ring's beginning. A socket that takes a part is full; epoll reports when it takes more. After
+ * an error nothing more is sent. The end is found by receiving, after the server's last answers. */
 static bool
 send_some(const struct visit *v)
 {
@@ -155,7 +155,7 @@ send_some(const struct visit *v)
 	return moved;
 }
 
-/* Returns the room in the ring for bytes that arrive. If there is none, the core is to wake this
+/* Returns the room in the ring for bytes that arrive. If there is none, the core will wake this
  * thread when there is. */
 static uint32_t
 in_room(struct sock_place *p, uint32_t arrived)
@@ -175,7 +175,7 @@ in_room(struct sock_place *p, uint32_t arrived)
 
 enum received { RECEIVED_NONE, RECEIVED_SOME, RECEIVED_END };
 
-/* Receives into the ring, its end first, then its begin. */
+/* Receives into the ring: up to its end first, then at its beginning. */
 static enum received
 receive_some(const struct visit *v)
 {
@@ -207,7 +207,7 @@ receive_some(const struct visit *v)
 	return what;
 }
 
-/* Moves bytes both ways, and has epoll report what the socket still lacks. */
+/* Moves bytes both ways, and makes epoll report what the socket still waits for. */
 static bool
 move(struct sock_helper *h, const struct visit *v, uint32_t events)
 {
@@ -237,9 +237,9 @@ move(struct sock_helper *h, const struct visit *v, uint32_t events)
 
 /* ---- connecting ---- */
 
-/* True if the socket is connected to itself, which happens if nobody listens on the server's port
- * and the kernel has chosen that port as the local one (RFC 9293, 3.5, simultaneous open). Such a
- * connection would keep the port from the server. */
+/* True if the socket is connected to itself. That happens if no server listens on the port and the
+ * kernel has chosen that port as the local one (RFC 9293, 3.5, simultaneous open). Such a
+ * connection would keep the server from using the port. */
 static bool
 is_own_peer(int fd)
 {
@@ -289,7 +289,7 @@ address_of(const struct sock_target *target, struct sockaddr_storage *to)
 	return sizeof *v6;
 }
 
-/* Tries to connect. A Unix socket whose backlog is full says EAGAIN, and is tried again. */
+/* Tries to connect. A Unix socket whose backlog is full returns EAGAIN, and is tried again. */
 static void
 connect_now(struct sock_helper *h, const struct visit *v)
 {
@@ -338,7 +338,7 @@ connected(struct sock_helper *h, const struct visit *v)
 
 /* ---- passes ---- */
 
-/* Executes what the core has asked since the last visit. */
+/* Executes what the core has requested since the last visit. */
 static void
 obey(struct sock_helper *h, const struct visit *v, uint32_t asked)
 {
@@ -350,7 +350,7 @@ obey(struct sock_helper *h, const struct visit *v, uint32_t asked)
 		connect_now(h, v);
 }
 
-/* Visits a place. events: of epoll; 0: its core has news. */
+/* Visits a place. events: those that epoll reported; 0: the core has news. */
 static bool
 visit(struct sock_helper *h, uint32_t core, uint32_t number, uint32_t events)
 {
@@ -395,8 +395,7 @@ visit_news(struct sock_helper *h)
 	return moved;
 }
 
-/* Handles ready sockets. Waits for one, or for a core, at most timeout_ms; -1: as long as it takes.
- */
+/* Handles ready sockets. Waits at most timeout_ms for a socket or a core; -1: without a limit. */
 static bool
 visit_ready(struct sock_helper *h, int timeout_ms)
 {
@@ -416,7 +415,7 @@ visit_ready(struct sock_helper *h, int timeout_ms)
 	return moved;
 }
 
-/* Tries the Unix sockets again whose backlog was full. */
+/* Connects again to Unix sockets whose backlog was full. */
 static void
 retry(struct sock_helper *h)
 {

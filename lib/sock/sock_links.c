@@ -18,15 +18,15 @@ enum link_state {
 	LINK_FREE,
 	LINK_OPENING,
 	LINK_OPEN,
-	LINK_CLOSING, /* the helper has not closed its socket yet; with a pipe: it opens behind that
-		       */
+	LINK_CLOSING, /* the helper has not closed the socket yet; a link with a pipe opens after
+			 that */
 };
 
-/* A link has its place's number. */
+/* A link has the same number as its place. */
 struct sock_link {
 	struct conn *pipe; /* NULL: it has no user */
-	struct list at;    /* in free, closing (without a pipe) or used */
-	struct list reads; /* in reading, while bytes are shown or may be */
+	struct list at;    /* its link in `free`, `closing` (without a pipe) or `used` */
+	struct list reads; /* its link in `reading`, while bytes are shown or may be */
 	enum link_state state;
 	uint32_t shown; /* bytes of the ring that the pipe shows */
 	bool ended;     /* its reader knows that no further bytes will arrive */
@@ -41,7 +41,7 @@ struct sock_links {
 	struct sock_link *links;
 	uint32_t *link_of; /* for each slot of a pipe: the link plus 1 */
 	struct list free, closing, used, reading;
-	bool more; /* a link has bytes that were not shown, or not taken */
+	bool more; /* a link has bytes that are not shown or not taken yet */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[SOCK_LINK_COUNTER_COUNT];
 };
 
@@ -74,7 +74,7 @@ enter(struct sock_link *l, struct list *list)
 
 /* ---- ends ---- */
 
-/* Frees the pipe and gives the place back. Returns the pipe, which is no connection any more. The
+/* Frees the pipe and gives the place back. Returns the pipe, which is no longer a connection. The
  * helper may write into the ring until it has closed the socket, so the place stays until then. */
 static struct conn *
 release(struct sock_links *sl, struct sock_link *l)
@@ -107,7 +107,7 @@ lost(struct sock_links *sl, struct sock_link *l, uint32_t why)
 		sl->user.failed(sl->user.arg, pipe, why);
 }
 
-/* ---- what the helper has done ---- */
+/* ---- the helper's reports ---- */
 
 static uint32_t
 link_failure_of(enum sock_failure failure)
@@ -143,7 +143,7 @@ opening_news(struct sock_links *sl, struct sock_link *l)
 	sl->user.opened(sl->user.arg, l->pipe);
 }
 
-/* Handles a place that is the core's again. */
+/* Handles a place that the helper has closed. */
 static void
 closing_news(struct sock_links *sl, struct sock_link *l)
 {
@@ -172,8 +172,8 @@ news(struct sock_links *sl, struct sock_link *l)
 		list_push_back(&sl->reading, &l->reads);
 }
 
-/* Shows what has arrived to the pipe's reader, once all that was shown is read: the bytes stay in
- * the ring until a turn later, since the last turn may still refer to them. */
+/* Shows what has arrived to the pipe's reader, once everything shown before is read. Bytes stay in
+ * the ring for another turn, since the last turn may still refer to them. */
 static void
 link_read(struct sock_links *sl, struct sock_link *l)
 {
@@ -189,7 +189,7 @@ link_read(struct sock_links *sl, struct sock_link *l)
 	if (l->shown != 0)
 		sock_port_get(sl->port, place, l->shown);
 	l->shown = 0;
-	/* The state is read before the bytes, since an end is said behind the last of them. */
+	/* The state is read before the bytes, since an end is reported after the last byte. */
 	(void)sock_port_state(sl->port, place, &state, &failure);
 	bytes = sock_port_view(sl->port, place);
 	if (bytes.len == 0) {
@@ -227,8 +227,8 @@ links_turn(void *arg, uint64_t now_ns)
 
 /* ---- what is sent ---- */
 
-/* Copies what the user has written into the ring, as far as there is room: its end, then its begin.
- * The rest stays in the pipe, which is not writable when it holds all it may. */
+/* Copies what the user has written into the ring, as far as there is room: up to its end, then at
+ * its beginning. The rest stays in the pipe, which is not writable when it is full. */
 static void
 link_send(struct sock_links *sl, struct sock_link *l)
 {

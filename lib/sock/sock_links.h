@@ -3,15 +3,15 @@
  * (backend/backend_link.h).
  *
  * Shape:  the backend's link is a pipe without a wire (tcp/conn_pipe.h). What is written into it is
- *         copied into its place's ring (sock_port.h); what arrives is shown where it lies. Links
- *         that the kernel does not reach are opened as without the layer.
+ *         copied into its place's ring (sock_port.h); what arrives is shown in place. Links to
+ *         servers that are not reached through the kernel are opened as without the layer.
  * Units:  ns of the core's clock.
  * Owner:  tables and rings are taken from the region; the sockets are the helper's.
  * Thread: core-local.
  * Errors: a connection that fails ends its link with a reason (enum link_failure).
- * Bounds: `links` links with SOCK_RING_BYTES each way. A link that is given up has its place again
- *         once the helper has closed its socket; one opened until then waits for that, and its user
- *         bounds the time.
+ * Bounds: `links` links with SOCK_RING_BYTES each way. The place of a link that is given up is free
+ *         once the helper has closed its socket. A link that is opened before that waits for it,
+ *         and its user limits the time.
  */
 #ifndef CLOCKOO_SOCK_LINKS_H
 #define CLOCKOO_SOCK_LINKS_H
@@ -32,8 +32,8 @@ struct serve;
 struct stack;
 
 struct sock_links_config {
-	uint32_t conns_max; /* of the stack */
-	uint32_t links;     /* at once */
+	uint32_t conns_max; /* connections of the stack */
+	uint32_t links;     /* links at a time */
 	struct sock_signal *signal;
 };
 

@@ -1,5 +1,5 @@
 /*
- * sock_port.c - the core's side: opens and closes places, writes and reads their rings, and wakes
+ * sock_port.c - the core's end: opens and closes places, writes and reads their rings, and wakes
  * the helper if it sleeps.
  */
 #include "sock_port.h"
@@ -35,10 +35,10 @@ sock_port_create(struct region *region, uint32_t count, struct sock_signal *sign
 	return p;
 }
 
-/* Notes news of a place, and wakes the helper. The core notes and then looks for a sleeper; the
- * helper declares itself one and then looks for news. All four accesses are sequentially
- * consistent, so one of the two sees the other. The write cannot block: the counter of an eventfd
- * is far from its limit, and the descriptor is non-blocking. */
+/* Notes for the helper that a place has news, and wakes it if it sleeps. The core stores its note
+ * and then checks for a sleeper; the helper declares itself asleep and then checks for notes. All
+ * four accesses are sequentially consistent, so one of the two sees the other. The write cannot
+ * block: the counter of an eventfd is far from its limit, and the descriptor is non-blocking. */
 static void
 notify(struct sock_port *p, uint32_t place)
 {
@@ -88,8 +88,8 @@ sock_port_state(const struct sock_port *p, uint32_t place, enum sock_state *stat
 		enum sock_failure *failure)
 {
 	const struct sock_place *at = &p->places[place];
-	/* Pairs with the helper's say(): the bytes that arrived before an end are visible, and a
-	 * closed place is not touched any more. */
+	/* Pairs with the helper's say(): bytes that arrived before an end are visible, and the
+	 * helper no longer touches a closed place. */
 	const uint64_t said = atomic_load_explicit(&at->said, memory_order_acquire);
 
 	*state = (enum sock_state)(said & 0xff);
@@ -141,8 +141,8 @@ sock_port_get(struct sock_port *p, uint32_t place, uint32_t bytes)
 	struct sock_place *at = &p->places[place];
 	const uint32_t got = atomic_load_explicit(&at->got, memory_order_relaxed);
 
-	/* The core makes room and then looks whether the helper waits for it; the helper says that
-	 * it waits and then looks for room. Sequentially consistent, as in notify(). */
+	/* The core makes room and then checks whether the helper waits for it; the helper notes
+	 * that it waits and then checks for room. Sequentially consistent, as in notify(). */
 	atomic_store(&at->got, got + bytes);
 	if (unlikely(atomic_load(&at->in_is_full) != 0))
 		notify(p, place);

@@ -1,26 +1,26 @@
 /*
- * sock_port.h - the memory between one core and the helper: a place for each connection to a
- * server that the kernel reaches, with a ring of bytes for each direction.
+ * sock_port.h - memory shared by one core and the helper: a place for each connection through the
+ * kernel to a server, with a ring of bytes for each direction.
  *
- * Shape:  the core asks: an odd number in `asked` opens a connection to `target`, the next even
- *         one closes it. The helper says what became of the number that it executed last. Bytes
- *         pass in rings of positions that only grow; each has one writer. A bit of `to_helper` or
- *         `to_core` names a place with news.
+ * Shape:  the core makes requests: an odd number in `asked` opens a connection to `target`, the
+ *         next even number closes it. The helper reports the result of the last number that it
+ *         executed. Bytes pass in rings of positions that only grow; each has one writer. A bit of
+ *         `to_helper` or `to_core` names a place with news.
  * Units:  positions in bytes since the place was opened, modulo 2^32.
  * Owner:  the caller owns the memory, zeros; sock_port_create assigns the rings. A place is the
  *         core's while it is closed, so its positions begin anew with each connection.
  * Thread: sock_port_* by the core. The helper's functions are in sock_helper.h.
  * Errors: enum sock_failure.
- * Bounds: SOCK_PLACES_MAX places of SOCK_RING_BYTES each way. The core waits for nothing. It makes
- *         one system call, a write to an eventfd, and only when the helper sleeps.
+ * Bounds: SOCK_PLACES_MAX places of SOCK_RING_BYTES each way. The core never waits. Its only system
+ *         call is a write to an eventfd, when the helper sleeps.
  *
  * Invariants (tests/unit/sock, with mutants):
  * - K1 Bytes leave a ring in their order, once, and only after they were written.
- * - K2 The helper touches the rings of a place only between the open and the close that it has
- *   seen, and the core uses them again only once the helper has said CLOSED.
+ * - K2 The helper touches the rings of a place only between an open and a close that it has seen.
+ *   The core uses them again only once the helper has reported CLOSED.
  * - K3 While a place has news for the helper, the helper is awake or is being woken.
- * - K4 A full ring stops its writer only. The reader that makes room wakes it.
- * - K5 An end is said after the last byte that arrived.
+ * - K4 A full ring stops only its writer. The reader that makes room wakes it.
+ * - K5 An end is reported after the last byte that arrived.
  */
 #ifndef CLOCKOO_SOCK_PORT_H
 #define CLOCKOO_SOCK_PORT_H
@@ -35,13 +35,13 @@
 
 #define SOCK_PLACES_MAX 1024u
 #define SOCK_RING_BYTES 32768u /* a power of two */
-#define SOCK_PATH_BYTES 108u   /* of a Unix socket, with a zero byte (unix(7)) */
+#define SOCK_PATH_BYTES 108u   /* path of a Unix socket, with a zero byte */
 #define SOCK_WORDS      (SOCK_PLACES_MAX / 64)
 
 struct sock_target {
 	struct ip_addr ip;
 	uint16_t port;
-	char path[SOCK_PATH_BYTES]; /* of a Unix socket; empty: ip and port count */
+	char path[SOCK_PATH_BYTES]; /* path of a Unix socket; empty: ip and port are used */
 };
 
 enum sock_state {
@@ -57,10 +57,10 @@ enum sock_failure {
 	SOCK_UNREACHABLE,
 	SOCK_NO_PATH, /* there is no such Unix socket */
 	SOCK_DENIED,
-	SOCK_OTHER, /* the kernel has no descriptor or memory, for example */
+	SOCK_OTHER, /* for example, the kernel has no descriptor or memory */
 };
 
-/* The helper's word for a place: the number that was asked last, and what became of it. */
+/* The helper's report about a place: the number of the last request, and its result. */
 #define SOCK_SAID(number, state, failure)                                                          \
 	((uint64_t)(number) << 32 | (uint64_t)(failure) << 8 | (uint64_t)(state))
 
@@ -89,7 +89,7 @@ struct sock_port {
 	struct sock_signal *signal;
 	struct sock_place *places;
 	uint32_t count;
-	uint64_t wakes; /* of the helper, by this core */
+	uint64_t wakes; /* how often this core has woken the helper */
 	alignas(CACHE_LINE_BYTES) _Atomic uint64_t to_helper[SOCK_WORDS];
 	alignas(CACHE_LINE_BYTES) _Atomic uint64_t to_core[SOCK_WORDS];
 };
@@ -98,15 +98,15 @@ size_t sock_port_bytes(uint32_t count);
 struct sock_port *sock_port_create(struct region *region, uint32_t count,
 				   struct sock_signal *signal);
 
-/* Opens a closed place; sock_port_state is CLOSED before, and no state until the helper knows. */
+/* Opens a closed place. Until the helper has executed this, sock_port_state returns false. */
 void sock_port_open(struct sock_port *p, uint32_t place, const struct sock_target *target);
 /* Closes a place that was opened. Bytes that were not sent yet may be lost. */
 void sock_port_close(struct sock_port *p, uint32_t place);
-/* Returns true, and the state, once the helper has executed what was asked last. */
+/* Returns true, and the state, once the helper has executed the last request. */
 bool sock_port_state(const struct sock_port *p, uint32_t place, enum sock_state *state,
 		     enum sock_failure *failure);
 
-/* Returns the contiguous room for bytes to be sent; sock_port_put sends what was written there. */
+/* Returns contiguous room for bytes to be sent. sock_port_put sends what was written there. */
 uint8_t *sock_port_room(const struct sock_port *p, uint32_t place, uint32_t *bytes);
 void sock_port_put(struct sock_port *p, uint32_t place, uint32_t bytes);
 /* Returns the contiguous bytes that have arrived; they stay until sock_port_get. */
@@ -124,7 +124,7 @@ sock_port_has_news(const struct sock_port *p)
 	return any != 0;
 }
 
-/* Takes the news of 64 places: a bit for each place with some. */
+/* Takes the news of 64 places: a bit for each place that has some. */
 static inline uint64_t
 sock_port_news(struct sock_port *p, uint32_t word)
 {

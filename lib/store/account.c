@@ -1,7 +1,7 @@
 /*
- * account.c - what enters and leaves the index, counted in all and by class.
+ * account.c - counts what enters and leaves the index, in total and by class.
  *
- * The class is that of an item's first object: chunks are part of their item.
+ * An item counts for the class of its first object. Its chunks are not counted separately.
  */
 #include "account.h"
 #include "item_access.h"
@@ -46,7 +46,7 @@ count_in(struct store_core *sc, const struct item *it)
 	counter_add(&c[CLASS_BYTES_LINKED], w.bytes);
 }
 
-/* The counters of its class. */
+/* Returns the counters of the item's class. */
 static inline struct counter *
 count_out(struct store_core *sc, const struct weight *w)
 {
@@ -102,7 +102,7 @@ account_departures(struct store_core *sc, struct departures *d)
 	d->bytes = 0;
 }
 
-/* Counts the exchange of items of two classes, or of one. */
+/* Counts an item that enters and one that leaves. The classes may be the same. */
 static inline void
 exchange(struct store_core *sc, uint32_t in, uint64_t in_bytes, uint32_t out, uint64_t out_bytes)
 {
@@ -124,7 +124,8 @@ account_exchange(struct store_core *sc, uint32_t class, const struct item *it, u
 {
 	const uint64_t bytes = item_simple_bytes(it), old_bytes = item_simple_bytes(old);
 
-	/* Two instances, so that one class, which is usual, is looked up once. */
+	/* Mostly both classes are the same: the compiler makes an instance that looks the class up
+	 * once. */
 	if (likely(class == old_class))
 		exchange(sc, class, bytes, class, old_bytes);
 	else
@@ -145,7 +146,7 @@ account_moved(struct store_core *sc, const struct item *from, const struct item 
 {
 	const struct weight w = weigh(sc->store, from);
 
-	/* Items of a class that has no page left go to the next larger one. */
+	/* A class without pages has its items moved to the next larger one. */
 	account_generation(sc, store_generation(sc->store));
 	count_in(sc, to);
 	count_out(sc, &w);
@@ -231,9 +232,9 @@ account_missed(struct store_core *sc, const struct item *it, uint32_t generation
 	count(sc, item_flushed(it, generation) ? STORE_GOT_FLUSHED : STORE_GOT_EXPIRED, 1);
 }
 
-/* ---- what is flushed ---- */
+/* ---- flushed items ---- */
 
-/* The counters of items, or of bytes: all, or those of a class. */
+/* Counters of one core, of items or of bytes, in total or of one class. */
 struct counter_set {
 	const struct counter *in, *out, *flushed, *base;
 };
@@ -244,8 +245,9 @@ counter_set_base(const struct counter_set *b)
 	return counter_read(b->in) - counter_read(b->out) + counter_read(b->flushed);
 }
 
-/* Returns one core's share of the flushed items still in the index; below 0 it wraps. noted: the
- * core's base is of the present generation; otherwise all its items are of earlier ones. */
+/* Returns one core's share of the flushed items that are still in the index. A negative share
+ * wraps. noted: the core noted its base in the present generation. Otherwise all items that it
+ * counts are of earlier generations. */
 static uint64_t
 counter_set_left(const struct counter_set *b, bool noted)
 {
@@ -316,7 +318,8 @@ nothing_is_flushed(const struct store *st)
 	       store_generation(st);
 }
 
-/* Other cores write meanwhile: never below 0. */
+/* Replaces negative numbers by 0. Other cores count while the sum is taken, so it can be
+ * negative. */
 static struct tally
 not_negative(struct tally t)
 {
@@ -361,7 +364,7 @@ account_flushed_of(const struct store *st, uint32_t class)
 	return not_negative(left);
 }
 
-/* ---- of all cores ---- */
+/* ---- sums over all cores ---- */
 
 uint64_t
 store_sum(const struct store *st, enum store_counter what)

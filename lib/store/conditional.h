@@ -2,12 +2,13 @@
  * conditional.h - writes that depend on the version in the store, and tokens, for the meta commands
  * and the binary protocol.
  *
- * An item can be stale: a client marked its value as out of date, and left it to be served. It can
- * be won: one reader was asked to make a new value, and the others use this one meanwhile.
- * store_win chooses that reader: it is true for one caller a version, on any number of cores.
+ * A stale item has a value that a client marked as out of date; the value is still served. A won
+ * item has one reader that was asked to make a new value; other readers use the old value
+ * meanwhile. store_win chooses that reader: it is true for one caller a version, on any number of
+ * cores.
  *
- * Shape:  a condition that is zero does not apply. *made is the item as published, so its cas,
- *         length and expiry are those of this very write.
+ * Shape:  a condition that is zero does not apply. *made is the published item, so its cas, length
+ *         and expiry are those that this write stored.
  *
  * Units:  as store.h.
  *
@@ -36,30 +37,29 @@ const struct item *store_peek_probed(struct store_core *sc, const struct probe *
 void store_read_missed(struct store_core *sc, uint64_t hash);
 /* True if the key's first bucket alone shows that no slot has the key. False decides nothing. */
 bool store_lacks(const struct store_core *sc, uint64_t hash);
-/* Set the reference bit of an item that was peeked at, as a get does. */
+/* Sets the reference bit of an item that store_peek returned, as a get does. */
 void store_bump(struct store_core *sc, const struct item *it);
-/* True if this version was ever read or touched. Call it after a peek, since a get makes it
- * true. */
+/* True if this version was ever read or touched. Called after a peek, since a get makes it true. */
 bool store_is_fetched(const struct store_core *sc, const struct item *it);
-/* Returns the seconds since the item was last used, as far as CLOCK knows: 0 if that was after the
- * hand passed its page; otherwise the time since the hand passed or, if shorter, since an item was
- * last stored in the page. So it is never longer than the item's age. */
+/* Returns the seconds since the item was last used, as far as CLOCK knows. An item used after the
+ * hand passed its page has 0. Otherwise the time is counted from the hand's pass, or from the last
+ * store into the page if that was later. So it is never longer than the item's age. */
 uint32_t store_idle_s(const struct store_core *sc, const struct item *it);
 
-/* Win the right to make a new value: true for exactly one caller a version, and for none if it was
- * published as won. The caller may look at the item. */
+/* Takes the right to make a new value. True for exactly one caller a version, and for none if it
+ * was published as won. The caller may read the item. */
 bool store_win(struct store_core *sc, const struct item *it);
 
 /* ---- writing ---- */
 
 struct store_conditions {
 	enum store_mode mode;
-	bool compare;        /* a stored version must have .cas; STORE_CAS always compares */
-	bool set_cas;        /* the new version has .new_cas, not the next number; 0: the next */
-	bool stale_if_older; /* STORE_CAS: a .cas lower than the item's (not 0) stores the value as
-			      * stale, with the old version's expiry and token */
-	bool won;            /* publish as won: an empty item, whose client will store the value */
-	bool vivify;         /* APPEND, PREPEND: store the value if the key is absent */
+	bool compare;        /* the stored version must have .cas; STORE_CAS always compares */
+	bool set_cas;        /* the new version has .new_cas; if that is 0, the next number */
+	bool stale_if_older; /* STORE_CAS: a .cas that is lower than the item's, and not 0, stores
+				the value as stale, with the old version's expiry and token */
+	bool won;            /* published as won: an empty item whose client will store the value */
+	bool vivify;         /* APPEND, PREPEND: stores the value if the key is absent */
 	bool binary_key;     /* the client wrote the key in base64 */
 	uint64_t cas;
 	uint64_t new_cas;
@@ -74,20 +74,21 @@ enum store_result store_finish_with(struct store_core *sc, struct fill *f,
 				    const struct store_conditions *conditions,
 				    const struct item **made);
 
-/* Finishes as store_finish_with, for a caller that can wait. NOT_YET (APPEND and PREPEND only,
- * whose new version needs memory of its own): nothing was done; the caller finishes the fill next
- * turn, or abandons it. */
+/* Finishes as store_finish_with does, for a caller that can wait. NOT_YET is possible for APPEND
+ * and PREPEND only, whose new version needs memory of its own. Nothing was done then; the caller
+ * finishes the fill in its next turn, or abandons it. */
 enum store_result store_try_finish_with(struct store_core *sc, struct fill *f,
 					const struct store_conditions *conditions,
 					const struct item **made);
 
-/* A conditional delete, or one that keeps the item as stale and not won, or without its value. */
+/* A delete under a condition, or one that keeps the item: as stale and not won, or without its
+ * value. */
 struct store_removal {
 	bool compare;    /* only if its cas is .cas */
-	bool mark_stale; /* keep it, as stale, not won, with the next cas */
-	bool drop_value; /* keep it, with no value, .client_flags, no expiry but a new one */
+	bool mark_stale; /* keeps the item as stale, not won, with the next cas */
+	bool drop_value; /* keeps the item without value and expiry, with .client_flags */
 	bool new_expiry; /* the kept item expires at .expiry_s */
-	bool waits;      /* the caller can wait: NOT_YET where memory will come */
+	bool waits;      /* the caller can wait: NOT_YET while memory is being freed */
 	bool set_cas;    /* the kept item has .new_cas */
 	uint32_t client_flags;
 	uint32_t expiry_s;
@@ -95,8 +96,8 @@ struct store_removal {
 	uint64_t new_cas;
 };
 
-/* Returns OK, NOT_FOUND or EXISTS. *left is the kept item; NULL if none was asked for, or there was
- * no memory for it. NOT_YET, NO_MEMORY (only with .drop_value): the item is unchanged. */
+/* Returns OK, NOT_FOUND or EXISTS. *left is the kept item, or NULL if none was to be kept or there
+ * was no memory for it. NOT_YET and NO_MEMORY (only with .drop_value): the item is unchanged. */
 enum store_result store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 				    const struct store_removal *how, const struct item **left);
 
@@ -106,9 +107,9 @@ struct store_arith_args {
 	uint64_t delta;
 	bool decr;
 	bool compare;    /* only if its cas is .cas */
-	bool set_cas;    /* the new version's is .new_cas */
-	bool new_expiry; /* an existing number then expires at .expiry_s */
-	bool vivify;     /* an absent key: store .initial, to expire at .initial_expiry_s */
+	bool set_cas;    /* the new version has .new_cas */
+	bool new_expiry; /* an existing number expires at .expiry_s */
+	bool vivify;     /* an absent key gets .initial, which expires at .initial_expiry_s */
 	bool binary_key; /* a vivified item's key was written in base64 */
 	uint32_t expiry_s;
 	uint32_t initial_expiry_s;

@@ -1,6 +1,6 @@
 /*
- * delete.c - deletes: an item is taken out of the index, or kept as a new version without its value
- * or marked stale.
+ * delete.c - deletes an item: takes it out of the index, keeps it without its value, or marks it
+ * stale.
  */
 #include "account.h"
 #include "floors.h"
@@ -10,7 +10,7 @@
 #include "new_version.h"
 #include "unlink.h"
 
-/* Deletes a key under its conditions; how NULL is an unconditional delete. */
+/* Deletes a key under the conditions of how. NULL: unconditionally. */
 static enum store_result
 delete_if(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how)
 {
@@ -44,7 +44,8 @@ store_delete(struct store_core *sc, struct view key, uint64_t hash)
 	return delete_if(sc, key, hash, NULL);
 }
 
-/* Readers may look at the item, so a new version is made that is stale or empty. */
+/* Replaces the item by a new version that is stale or empty. The item itself is not changed, since
+ * readers may use it. */
 static enum store_result
 keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_removal *how,
      const struct item **left)
@@ -69,8 +70,8 @@ keep(struct store_core *sc, struct view key, uint64_t hash, const struct store_r
 	return r;
 }
 
-/* Marks a large item where it lies. Its readers load the cas before the marks, so none takes the
- * new number for an item that is not stale; and while the number changes none wins. */
+/* Marks a large item in place. Its readers load the cas before the marks, so no reader combines the
+ * new number with an item that is not stale. While the number changes no reader can win. */
 static bool
 mark_in_place(struct store_core *sc, struct view key, uint64_t hash,
 	      const struct store_removal *how, const struct item **left)
@@ -107,7 +108,7 @@ store_delete_with(struct store_core *sc, struct view key, uint64_t hash,
 	if (how->mark_stale || how->drop_value) {
 		const enum store_result r = keep(sc, key, hash, how, left);
 
-		/* A delete also outdates the key's item in the file that is being loaded. */
+		/* The key's item in a file that is being loaded is deleted, too. */
 		if (r != STORE_NO_MEMORY && r != STORE_NOT_YET &&
 		    !(r == STORE_NOT_FOUND && sc->marks))
 			return r;

@@ -1,19 +1,19 @@
 /*
- * evacuate.c - a page being evacuated is emptied, object by object.
+ * evacuate.c - empties a page that is being evacuated, object by object.
  *
- * - An item whose reference bit is set moves. So does any other while its class has more free
- *   objects than it needs (slab_class_ahead). A copy on another page of the class, with the same
- *   key, cas, flags, expiry and flush generation, takes its slot under the lock of its bucket. A
- * lookup finds the item or its copy, which are the same.
- * - The other items are evicted, as the CLOCK hand would have, to the tier if there is one. So are
- *   chunked items, since their chunks name them.
+ * - An item whose reference bit is set moves. Any other item moves as long as its class has more
+ *   free objects than it needs (slab_class_ahead). A copy on another page of the class, with the
+ *   same key, cas, flags, expiry and flush generation, takes the item's slot under the lock of its
+ *   bucket. A lookup finds the item or its copy, and both are the same to a client.
+ * - The other items are evicted, as the CLOCK hand would have, to the tier if there is one. Chunked
+ *   items do not move either, since their chunks name them.
  * - Objects on a retire list, in a magazine or in a fill are freed by their cores.
  *
- * Unchunked items that leave take no space on a retire list: they wait for their grace period
- * together with the page.
+ * An unchunked item that leaves takes no space on a retire list. The page is freed after the grace
+ * period of all its items.
  *
- * In a store that never evicts, every living unchunked item moves, into new pages if need be. A
- * page with an item left is not freed.
+ * In a store that never evicts, every living unchunked item moves, into new pages if necessary. A
+ * page is not freed while an item is left on it.
  */
 #include "evacuate.h"
 #include "account.h"
@@ -25,26 +25,26 @@
 #define NOWHERE UINT32_MAX
 
 enum evacuation {
-	EVACUATE_SKIPPED,   /* it was not in the index any more, or cannot leave it now */
+	EVACUATE_SKIPPED,   /* it was no longer in the index, or cannot leave it now */
 	EVACUATE_WITH_PAGE, /* out of the index; waits for its grace period with the page */
-	EVACUATE_RETIRED,   /* out of the index; waits for it on the retire list */
+	EVACUATE_RETIRED,   /* out of the index; waits for its grace period on the retire list */
 	EVACUATE_STUCK,     /* there is no free object for it elsewhere now */
-	EVACUATE_LATER,     /* the tier puts it off */
+	EVACUATE_LATER,     /* the tier postpones it */
 };
 
 struct batch {
 	uint32_t with_page[EVACUATE_BATCH];
 	uint32_t with_page_count;
-	uint32_t stuck, stuck_class; /* for want of objects of that class */
-	uint32_t later;              /* put off by the tier */
+	uint32_t stuck, stuck_class; /* items that lack a free object of that class */
+	uint32_t later;              /* postponed by the tier */
 	struct departures departures;
 	uint32_t evicted; /* items that do not move */
 	uint32_t cost;    /* store_limits.h */
 };
 
-/* The class that items of a class move to: it, or the one it is merged into. A class that gave its
- * last page leaves them to the next larger one with pages, if its objects are no more than twice as
- * large. */
+/* Returns the class that items of a class move to: the same one, or the one that it is merged into.
+ * A class that gave its last page moves them to the next larger class with pages, if its objects
+ * are at most twice as large. */
 static uint32_t
 class_for_rescue(const struct slab *sl, uint32_t class)
 {
@@ -59,8 +59,8 @@ class_for_rescue(const struct slab *sl, uint32_t class)
 	return NOWHERE;
 }
 
-/* Allocate an object on no page being evacuated. Magazines may hold objects of such pages until
- * their core answers the recall (store.c). */
+/* Allocates an object on a page that is not being evacuated; 0: none. Magazines may hold objects of
+ * evacuated pages until their core answers the recall (store.c). */
 static uint32_t
 alloc_elsewhere(struct store_core *sc, uint32_t class)
 {
@@ -77,8 +77,8 @@ alloc_elsewhere(struct store_core *sc, uint32_t class)
 	return 0;
 }
 
-/* Expiry and pin count are atomic words: the expiry is copied under the locks, and pins stay with
- * the old item. */
+/* Copies an item, except for its expiry, which is copied under the locks, and its pins, which stay
+ * with the old item. */
 static void
 copy_item(const struct item *from, struct item *to)
 {
@@ -104,7 +104,7 @@ state_of_copy(const struct store *st, const struct item *from)
 	return slab_state(&st->slab, item_ref(st, from)) == OBJECT_NEW ? OBJECT_NEW : OBJECT_KEPT;
 }
 
-/* Under the lock: the copy takes the place of the item. */
+/* Puts the copy in the item's slot. Called under the lock. */
 static enum evacuation
 replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, struct item *copy)
 {
@@ -129,7 +129,7 @@ replace_with_copy(struct store_core *sc, struct spot spot, struct item *it, stru
 	return EVACUATE_RETIRED;
 }
 
-/* Looks for an item that left the slot where it was seen: it was moved, or left the index. */
+/* Replaces an item that is not in its noted slot: it was moved, or left the index. */
 static __attribute__((noinline)) enum evacuation
 replace_elsewhere(struct store_core *sc, const struct victim *v, struct item *it, struct item *copy)
 {
@@ -142,7 +142,8 @@ replace_elsewhere(struct store_core *sc, const struct victim *v, struct item *it
 	return how;
 }
 
-/* As to evict it, the lock of the bucket that holds the item is enough (unlink_victim). */
+/* Replaces the item by its copy, under the lock of the bucket that holds it, as unlink_victim
+ * does. */
 static enum evacuation
 replace_victim(struct store_core *sc, const struct victim *v, struct item *it, struct item *copy)
 {
@@ -177,7 +178,8 @@ rescue(struct store_core *sc, const struct victim *v, uint32_t class)
 	return how;
 }
 
-/* The class that an object's item moves to, if it can move; NOWHERE: it is evicted. */
+/* Returns the class that an object's item moves to. NOWHERE: the item cannot move, and is
+ * evicted. */
 static uint32_t
 class_for(const struct store *st, uint32_t ref)
 {
@@ -232,9 +234,9 @@ evict_object(struct store_core *sc, struct batch *b, const struct victim *v)
 	return EVACUATE_SKIPPED;
 }
 
-/* True if a stuck item waits even in a hurry: an item in use does, if as many objects of its class
- * as are stuck come free within a grace period. Large ones do not wait: a value of a few pages
- * waits for their memory. */
+/* True if a stuck item waits even in a hurry: it is in use, and more objects of its class come free
+ * within a grace period than items are stuck. Items of large classes do not wait, since a value of
+ * several pages waits for their memory. */
 static bool
 waits_in_hurry(const struct store *st, const struct batch *b, uint32_t ref, uint32_t class)
 {
@@ -250,7 +252,7 @@ cost_at_most(const struct slab *sl, uint32_t ref)
 {
 	const struct store *st = container_of(sl, struct store, slab);
 
-	/* A tier copies an evicted item, too. */
+	/* An evicted item is copied, too, if there is a tier. */
 	return class_for(st, ref) == NOWHERE && st->cores[0].tier == NULL
 		       ? 1
 		       : 1 + cost_of_copy(sl, ref);
@@ -281,16 +283,16 @@ evacuate_object(struct store_core *sc, struct batch *b, uint32_t ref, const stru
 	}
 }
 
-/* Makes free objects for stuck items: the hand evicts others of the class, whose memory is free
- * after their grace period. Sets may take those first, and evict none themselves: so these
- * evictions count as time (slab_age), or no other class would be found to give. */
+/* Frees objects for stuck items: evicts others of their class, whose memory is free after a grace
+ * period. Sets may take that memory first and then evict none themselves. So these evictions count
+ * as time (slab_age); otherwise no other class would be found to give a page. */
 static uint32_t
 make_places(struct store_core *sc, uint32_t class, uint32_t stuck)
 {
 	struct slab *sl = &sc->store->slab;
 	uint32_t waiting, done;
 
-	retire_list_publish(sc); /* else the same turn would evict for the same items again */
+	retire_list_publish(sc); /* otherwise the same turn would evict twice for the same items */
 	waiting = slab_class_coming(&sl->classes[class]);
 	if (waiting >= stuck)
 		return 0;
@@ -319,7 +321,7 @@ evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry
 
 	if (n == 0)
 		return false;
-	b.departures.class = slab_class_of_ref(sl, refs[0]); /* all are of one page */
+	b.departures.class = slab_class_of_ref(sl, refs[0]); /* all objects are on one page */
 	for (uint32_t i = 0; i < n; i++) {
 		if (i % VICTIMS_MAX == 0)
 			unlink_look(sc->store, refs + i, n - i < VICTIMS_MAX ? n - i : VICTIMS_MAX,
@@ -331,7 +333,7 @@ evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry
 		atomic_fetch_add_explicit(&sl->evicted_bytes,
 					  (uint64_t)b.evicted * slab_size_of_ref(sl, refs[0]),
 					  memory_order_relaxed);
-	/* The epoch is read after the last of them left the index (epoch.h). */
+	/* The epoch is read after the last item left the index (epoch.h). */
 	if (b.with_page_count != 0)
 		slab_evacuate_retired(sl, b.with_page, b.with_page_count,
 				      (uint32_t)epoch_now(&sc->store->epoch));

@@ -1,5 +1,5 @@
 /*
- * evacuate.h - a page is emptied, object by object.
+ * evacuate.h - empties a page, object by object.
  *
  * Thread: the core named.
  */
@@ -8,8 +8,8 @@
 
 #include "store_state.h"
 
-/* Moves or evicts objects of one page, one at least, and adds the work to *work, up to until
- * (store_limits.h). False: nothing on the page can leave now. */
+/* Moves or evicts objects of one page, at least one, and adds the work to *work, up to until
+ * (store_limits.h). False: no object of the page can leave now. */
 bool evacuate_batch(struct store_core *sc, uint32_t *work, uint32_t until, bool hurry);
 
 #endif

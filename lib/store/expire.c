@@ -1,19 +1,19 @@
 /*
- * expire.c - a class that needs memory takes what has expired first.
+ * expire.c - a class that needs memory evicts expired items first.
  *
- * The hand of expiry passes EXPIRY_PACE objects for each that is wanted, and EXPIRY_WORTH more for
- * each that it finds expired. So it continues while a sixteenth of the objects passed has expired,
- * and costs next to nothing where none has.
+ * The expiry hand passes EXPIRY_PACE objects for each object that is wanted, and EXPIRY_WORTH more
+ * for each expired one that it finds. So it continues while one object in EXPIRY_WORTH has expired,
+ * and costs little where none has.
  */
 #include "expire.h"
 #include "item_access.h"
 #include "unlink.h"
 
-/* Items ahead that are prefetched. */
+/* The item this many objects ahead is prefetched. */
 #define AHEAD 8u
 
-/* Returns how many objects of the class an item frees: a value in chunks frees all of its objects,
- * not only the one under the hand. */
+/* Returns how many objects of the class an item frees. A value in chunks frees all of its
+ * objects. */
 static uint32_t
 objects_left(const struct store *st, uint32_t class, const struct item *it)
 {
@@ -23,8 +23,8 @@ objects_left(const struct store *st, uint32_t class, const struct item *it)
 											: 1;
 }
 
-/* Evict the items of objects that have expired; a page keeps those that cannot leave now in mind.
- * Returns the objects that come free. */
+/* Evicts the expired items of these objects. If one cannot leave now, its page stays noted as due.
+ * Returns how many objects are freed. */
 static uint32_t
 evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
 {
@@ -48,7 +48,7 @@ evict_expired(struct store_core *sc, uint32_t class, const uint32_t *refs, uint3
 	return done;
 }
 
-/* Evicts those of the objects whose items have expired, and notes when the others expire. */
+/* Evicts the items that have expired, and notes on the pages when the others expire. */
 static uint32_t
 expire_objects(struct store_core *sc, uint32_t class, const uint32_t *refs, uint32_t n)
 {

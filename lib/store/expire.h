@@ -1,5 +1,5 @@
 /*
- * expire.h - what has expired is evicted before what is alive.
+ * expire.h - evicts expired items before living ones.
  *
  * Thread: the core named.
  */
@@ -8,9 +8,10 @@
 
 #include "store_state.h"
 
-/* Evicts up to want expired items of a class, or one look more. Returns how many left. */
+/* Evicts up to want expired items of a class, and the rest of the last look. Returns how many
+ * objects are freed. */
 uint32_t expire_for_memory(struct store_core *sc, uint32_t class, uint32_t want);
-/* This turn's share of sc->idle_expiry. */
+/* Evicts this turn's share of sc->idle_expiry. */
 void expire_idle(struct store_core *sc);
 
 #endif

@@ -17,14 +17,14 @@ store_floor(const struct store *st, uint16_t tag)
 }
 static_assert(TAG_DISPLACED % FLOORS == 0, "a key's floor is the same wherever it lies");
 
-/* True if later numbers of a key that had this cas are above it. */
+/* True if the next number of a key with this cas is above it. */
 static inline bool
 floor_follows(uint64_t floor, uint64_t cas)
 {
 	return cas <= (floor > FLOOR_MAX ? floor : FLOOR_MAX) + FLOOR_STEP;
 }
 
-/* The number of the version after one with this cas. */
+/* Returns the number of the version that follows one with this cas. */
 static inline uint64_t
 cas_after(const struct store *st, uint16_t tag, uint64_t cas)
 {

@@ -1,5 +1,5 @@
 /*
- * get.c - from keys to items, one at a time or in batches.
+ * get.c - finds items by their keys, one at a time or in batches.
  *
  * A get from memory waits twice: for the primary bucket and for the item. If the tag is not in the
  * primary bucket, a clear overflow bit means a miss; a set one means a third wait, for the
@@ -9,8 +9,8 @@
 #include "item_access.h"
 #include "slab/eviction.h"
 
-/* Bytes of an item that are prefetched, in one cache line or two: header, key of 16 bytes, and
- * value of 32 bytes. */
+/* Bytes of an item that are prefetched, in one or two cache lines: the header, a key of 16 bytes
+ * and a value of 32 bytes. */
 #define AHEAD_BYTES 56u
 
 uint64_t
@@ -27,20 +27,20 @@ probe_start(const struct store *st, struct probe *p, struct view key)
 	const uint64_t hash = hash_bytes(key.data, key.len, st->seed);
 	const struct place place = index_place(&st->ix, hash);
 
-	/* The state says which fields are set: ref and slot are not yet. */
+	/* The state says which fields are valid: ref and slot are not, yet. */
 	p->bucket = place.primary;
 	p->seq = place.seq;
 	p->tag = place.tag;
 	p->state = PROBE_PENDING;
-	/* During a resize ref holds the alternate bucket; otherwise the tag yields it when
-	 * needed. */
+	/* During a resize ref holds the alternate bucket. Otherwise it is computed from the tag
+	 * when it is needed. */
 	if (unlikely((place.seq & GEOMETRY_RESIZING) != 0))
 		p->ref = place.alternate;
 	prefetch(index_bucket(&st->ix, place.primary));
 	return hash;
 }
 
-/* The alternate bucket of a probe without a candidate. */
+/* Returns the alternate bucket of a probe without a candidate. */
 static inline uint32_t
 probe_alternate_bucket(const struct store *st, const struct probe *p)
 {
@@ -49,14 +49,14 @@ probe_alternate_bucket(const struct store *st, const struct probe *p)
 
 	const uint32_t bucket_count = index_bucket_count(&st->ix);
 
-	/* The number of buckets may be newer than the probe. Then any bucket that exists will do:
+	/* The number of buckets may have changed since the probe. Then any existing bucket will do:
 	 * the lookup finds seq changed and starts again. */
 	return likely(index_seq(&st->ix) == p->seq)
 		       ? bucket_alternate(bucket_count, p->bucket, p->tag)
 		       : p->bucket;
 }
 
-/* Note the item in the first of the slots whose tag matches. */
+/* Notes the item in the first slot whose tag matches. */
 static inline enum probe_state
 probe_note_candidate(const struct store *st, struct probe *p, const struct bucket *b, uint32_t hits)
 {
@@ -78,7 +78,7 @@ probe_note_candidate(const struct store *st, struct probe *p, const struct bucke
 	return PROBE_CANDIDATE;
 }
 
-/* True if the geometry is still the one that the place was computed with. Otherwise a miss does not
+/* True if the geometry has not changed since the place was computed. Otherwise a miss does not
  * count. */
 static inline bool
 probe_is_current(const struct store *st, const struct probe *p)
@@ -106,14 +106,15 @@ probe_primary(const struct store *st, struct probe *p)
 
 	if (hits != 0)
 		return probe_note_candidate(st, p, primary, hits);
-	if (unlikely(p->state != PROBE_PENDING)) /* the step is taken a second time */
+	if (unlikely(p->state != PROBE_PENDING)) /* the step was taken before */
 		return (enum probe_state)p->state;
 	if (probe_ends_in_primary(st, p, primary, version)) {
 		p->state = PROBE_MISS;
 		return PROBE_MISS;
 	}
 	p->ref = probe_alternate_bucket(st, p);
-	/* A bucket computed with another number of buckets may not exist: it is not read. */
+	/* A bucket that was computed with another number of buckets may not exist, so it is not
+	 * read. */
 	if (!probe_is_current(st, p)) {
 		p->state = PROBE_RETRY;
 		return PROBE_RETRY;
@@ -123,7 +124,7 @@ probe_primary(const struct store *st, struct probe *p)
 	return PROBE_ALTERNATE;
 }
 
-/* A miss in the primary bucket, looked at again: a write of this core may lie between. */
+/* True if a miss in the primary bucket is still one. This core may have stored the key since. */
 static inline bool
 probe_misses_still(const struct store *st, const struct probe *p)
 {
@@ -169,7 +170,7 @@ probe_alternate(const struct store *st, struct probe *p)
 
 /* ---- from a probe to an item ---- */
 
-/* Out of line: hardly any key of a batch comes here. */
+/* Finds a key from its place on. Out of line: hardly any key of a batch needs it. */
 static __attribute__((noinline)) uint32_t
 find_at(struct store_core *sc, struct view key, struct place *place)
 {
@@ -183,8 +184,8 @@ find_at(struct store_core *sc, struct view key, struct place *place)
 	return ref;
 }
 
-/* Looks the key up from the start. A candidate has overwritten the fields of the place: then the
- * key is hashed again. */
+/* Looks the key up from the start. A probe with a candidate has overwritten the fields of its
+ * place, so the key is hashed again. */
 static uint32_t
 find(struct store_core *sc, const struct probe *p, struct view key)
 {
@@ -218,8 +219,9 @@ miss_dead(struct store_core *sc, const struct item *it, uint32_t generation)
 	return NULL;
 }
 
-/* NULL if the item is flushed or expired. The generation is read before the lookup: once an item
- * has left the index the number of its generation may return, and it would seem alive (sweep.c). */
+/* Returns the item, or NULL if it is flushed or expired. The caller reads the generation before the
+ * lookup: once an item has left the index its generation number may be used again, and the item
+ * would seem alive (sweep.c). */
 static inline const struct item *
 item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 {
@@ -233,7 +235,8 @@ item_if_alive(struct store_core *sc, uint32_t ref, uint32_t generation)
 	return it;
 }
 
-/* The item with its reference bit set, if it is alive. Out of line: few gets come here. */
+/* Returns the item with its reference bit set, or NULL if it is dead. Out of line: few gets need
+ * it. */
 static __attribute__((noinline)) const struct item *
 get_item(struct store_core *sc, uint32_t ref, struct view key, uint32_t generation)
 {
@@ -246,9 +249,9 @@ get_item(struct store_core *sc, uint32_t ref, struct view key, uint32_t generati
 	return it;
 }
 
-/* True if the item is still in its slot. Tag and reference suffice, since a reference is reused in
- * a later turn only. A resize changes them, too: it clears the slot before a writer can use the
- * key's new bucket (migrate.c). */
+/* True if the item is still in its slot. Comparing the tag and the reference is enough, since a
+ * reference is used again only in a later turn. A resize changes them, too: it clears the slot
+ * before a writer can use the key's new bucket (migrate.c). */
 static inline bool
 probe_is_valid(const struct store *st, const struct probe *p)
 {
@@ -257,8 +260,8 @@ probe_is_valid(const struct store *st, const struct probe *p)
 	return bucket_tag(b, p->slot) == p->tag && bucket_ref(b, p->slot) == p->ref;
 }
 
-/* Returns the candidate if it has the key, else the item that a lookup finds. Out of line: few
- * items have optional fields, and the others need it once a reference stamp. */
+/* Returns the candidate if it has the key, otherwise the item that a lookup finds. Out of line: few
+ * items have optional fields, and an item without them needs this once a reference stamp. */
 static __attribute__((noinline)) const struct item *
 probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key,
 		   uint32_t generation)
@@ -268,8 +271,8 @@ probe_resolve_slow(struct store_core *sc, const struct probe *p, struct view key
 	return get_item(sc, same ? p->ref : find(sc, p, key), key, generation);
 }
 
-/* Returns the item of a probe, or NULL. One compare recognises most hits: a simple item of this
- * flush generation, with the present reference stamp and a key of this length. */
+/* Returns the item of a probe, or NULL. One comparison recognises most hits: a simple item of the
+ * present flush generation, with the present reference stamp and a key of this length. */
 static inline const struct item *
 probe_resolve(const struct store_get_batch *batch, const struct probe *p, struct view key)
 {
@@ -378,7 +381,8 @@ store_peek(struct store_core *sc, struct view key, uint64_t hash)
 	return it;
 }
 
-/* As index_find() reads it, of a key that was not displaced. */
+/* Reads the primary bucket as index_find() does. Only a clear overflow bit proves that the key is
+ * absent. */
 bool
 store_lacks(const struct store_core *sc, uint64_t hash)
 {

@@ -1,15 +1,15 @@
 /*
- * introspect.c - figures of the store and its classes, the memory limit, evictions watched.
+ * introspect.c - figures of the store and its classes, the memory limit, walks over items.
  */
 #include "account.h"
 #include "load_marks.h"
 
 const struct counter_name store_counter_names[STORE_COUNTER_COUNT] = {STORE_COUNTERS(COUNTER_NAME)};
 
-/* Pages that a limit leaves in use besides reserve and index, so that some classes can have one. */
+/* Pages that a memory limit leaves in use besides reserve and index, for at least some classes. */
 #define LIMIT_PAGES_MIN 4u
 
-/* Other cores write meanwhile: never below 0. */
+/* Returns all less some. Other cores count meanwhile, so a negative difference becomes 0. */
 static uint64_t
 without(uint64_t all, uint64_t some)
 {
@@ -120,7 +120,7 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 	const uint32_t hand_passed_s =
 		atomic_load_explicit(&p->hand_passed_s, memory_order_relaxed);
 	const uint32_t stored_s = atomic_load_explicit(&p->stored_s, memory_order_relaxed);
-	/* The item may be the one that was stored last in its page. */
+	/* The last store into the page may have stored this item. */
 	const uint32_t since_s = hand_passed_s > stored_s ? hand_passed_s : stored_s;
 
 	/* The reference bit of a stamped item may not be set yet (item_set_reference_stamp). */
@@ -132,7 +132,7 @@ store_idle_s(const struct store_core *sc, const struct item *it)
 
 /* ---- memory ---- */
 
-/* The class with most pages, except one. */
+/* Returns the class with the most pages, except the one named. */
 static uint32_t
 class_with_most(const struct slab *sl, uint32_t but)
 {
@@ -162,7 +162,7 @@ store_page_move_mt(struct store *store, uint32_t from, uint32_t to)
 	return STORE_OK;
 }
 
-#define BEGUN_PART 4u /* of memory */
+#define BEGUN_PART 4u /* part of the memory for values begun */
 
 bool
 store_too_large(const struct store_core *sc, uint32_t value_len)
@@ -179,8 +179,8 @@ store_begun_max(const struct store_core *sc)
 	return part > one ? part : one;
 }
 
-/* Half of the memory, as without a limit; but a value of the default size always, for which the
- * reserve has pages. */
+/* Returns the longest value under a limit: half of the memory, as without a limit. A value of the
+ * default size is always possible, since the reserve has pages for it. */
 static uint32_t
 value_max_under(const struct store *st, size_t limit)
 {
@@ -226,15 +226,15 @@ store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg)
 
 /* ---- walks ---- */
 
-#define CURRENT_NS 150u /* an estimated lookup */
+#define CURRENT_NS 150u /* estimated time of a lookup */
 
-/* Items of a walk: a core's, of a class. */
+/* The core that walks, and the class whose items it wants. */
 struct shown {
 	struct store_core *core;
 	uint32_t class;
 };
 
-/* The item of a key that was found, if it is alive and of the class. */
+/* Returns the present item of a key that the walk found, if it is alive and of the class. */
 static const struct item *
 current(const struct index_walk *w, const struct walk_found *f, uint32_t *work_ns)
 {

@@ -1,8 +1,8 @@
 /*
- * introspect.h - walks over all items, figures by class, the memory limit.
+ * introspect.h - walks over all items, figures of classes, the memory limit.
  *
- * Shape:  classes are numbered from 1, as memcached's are; 0 is all of them. A class's figures are
- *         those of items whose first object is of it; objects, used and free count chunks, too.
+ * Shape:  classes are numbered from 1, as memcached's are; 0 is all of them. An item counts for the
+ *         class of its first object; objects, used and free count chunks, too.
  *
  * Units:  bytes, seconds on the store's clock.
  *
@@ -21,13 +21,13 @@
 /* ---- walking ---- */
 
 #define STORE_ALL_CLASSES 0u
-/* Returns the next items, at most max. cursor.done is the end, 0 items is not. A key that stays
- * cached is shown once, independent of writes, as long as no more than WALKS_MAX walks are under
- * way and this one does not pause for WALK_PAUSE_MAX_S (walks.h). The walk always ends; it sets no
- * reference bit. */
+/* Returns the next items, at most max. A call may return 0 items before the end, which cursor.done
+ * shows. A key that stays cached is shown once, independent of writes, as long as no more than
+ * WALKS_MAX walks are under way and this one does not pause for WALK_PAUSE_MAX_S (walks.h). The
+ * walk always ends; it sets no reference bit. */
 uint32_t store_walk(struct store_core *sc, struct walk_cursor *cursor, uint32_t class,
 		    const struct item **items, uint32_t max);
-/* The walk does not go on. Until then, or its end, it keeps items from moving past it. */
+/* Ends a walk early. Until a walk ends, it keeps items from moving past it. */
 void store_walk_end(struct store_core *sc, struct walk_cursor *cursor);
 
 /* ---- classes ---- */
@@ -54,30 +54,29 @@ struct store_class_usage {
 	uint32_t size;     /* of an object */
 	uint32_t per_page; /* objects */
 	uint32_t pages;
-	uint32_t idle_s; /* since the hand last passed the page that it comes to next: about the age
-			  * of items evicted now */
+	uint32_t idle_s; /* since the hand passed the page that it reaches next: about the age of
+			    the items that are evicted now */
 	uint64_t objects, used, free;
-	uint64_t items;      /* without those flushed */
+	uint64_t items;      /* without flushed ones */
 	uint64_t item_bytes; /* requested */
 	uint64_t counted[STORE_CLASS_COUNTER_COUNT];
 };
 
 uint32_t store_class_count_mt(const struct store *store);
-/* 0: the item is not the store's. */
+/* Returns the class of an item; 0: the item is not the store's. */
 uint32_t store_class_of(const struct store_core *sc, const struct item *it);
 
 /* Maps an item to its class in a few instructions, for a caller that needs it with every get. */
 struct store_class_map {
-	const uint8_t *items;   /* where the first page begins */
-	const uint8_t *classes; /* of the first page; each further one is stride bytes on */
+	const uint8_t *items;   /* the beginning of the first page */
+	const uint8_t *classes; /* class of the first page; the others follow, stride bytes apart */
 	uint32_t page_shift, stride;
-	size_t bytes; /* of all pages */
+	size_t bytes; /* bytes of all pages */
 };
 
 void store_class_map(const struct store *store, struct store_class_map *map);
 
-/* True if the item is one of the store's; false if it lies elsewhere, as an answer of the tier
- * does. */
+/* True if the item is in the store's memory. An answer of the tier is not. */
 static inline bool
 store_has_item(const struct store_class_map *map, const struct item *it)
 {
@@ -93,36 +92,36 @@ store_class_lookup(const struct store_class_map *map, const struct item *it)
 	return map->classes[(offset >> map->page_shift) * map->stride] + 1u;
 }
 
-/* Bytes of an item, with header, key and chunks, before rounding to classes. */
+/* Returns the bytes of an item with header, key and chunks, not rounded up to classes. */
 uint64_t item_bytes(const struct item *it);
-/* now_s: the caller's. */
+/* Fills in a class's figures. now_s: the caller's clock. */
 void store_class_usage_mt(const struct store *store, uint32_t class, uint32_t now_s,
 			  struct store_class_usage *out);
 
 /* ---- memory ---- */
 
-/* Limits the store to this many bytes of memory_bytes. Pages beyond are evacuated in the turns that
- * follow, except those that every store needs: the reserve, the index and a few. False: less than
- * STORE_LIMIT_MIN, or more than memory_bytes. */
+/* Limits the store to this many bytes. Pages beyond the limit are evacuated in later turns, except
+ * those that every store needs: the reserve, the index and a few. False: the limit is less than
+ * STORE_LIMIT_MIN or more than memory_bytes. */
 bool store_limit_mt(struct store *store, size_t bytes);
 
 /* True if a value of this length is too large under the present limit. */
 bool store_too_large(const struct store_core *sc, uint32_t value_len);
-/* Memory that all values begun and not ended should take together, at most: a quarter of the
- * present limit, or one value of the largest size. */
+/* Returns the most memory that unfinished values should take together: a quarter of the present
+ * limit, or one value of the largest size if that is more. */
 uint64_t store_begun_max(const struct store_core *sc);
 
-#define STORE_ANY_CLASS 0u /* the one with most pages */
+#define STORE_ANY_CLASS 0u /* the class with the most pages */
 
-/* Move a page from one class to another: a page of from is evacuated in the turns that follow, and
- * to gets a page of the pool at once, if there is one. NOT_YET: as many pages are under way as may
- * be (slab_moves_max). NO_MEMORY: from has less than two pages, or none that can be evacuated. */
+/* Moves a page from one class to another: a page of from is evacuated in later turns, and to gets a
+ * page of the pool at once, if there is one. NOT_YET: slab_moves_max pages are already on their
+ * way. NO_MEMORY: from has fewer than two pages, or none that can be evacuated. */
 enum store_result store_page_move_mt(struct store *store, uint32_t from, uint32_t to);
 
 /* ---- watching ---- */
 
-/* fn is called on this core with every item it evicts, before the item leaves, and under locks: it
- * may look at the item, and must not call the store. NULL: none. */
+/* Calls fn on this core with every item that it evicts, under locks and before the item leaves. fn
+ * may read the item, and must not call the store. NULL: none. */
 typedef void store_evicted_fn(void *arg, const struct item *it);
 void store_watch_evictions(struct store_core *sc, store_evicted_fn *fn, void *arg);
 

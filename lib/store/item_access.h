@@ -1,5 +1,5 @@
 /*
- * item_access.h - the objects of an item, its value in chunks, its reference bit.
+ * item_access.h - an item's objects, its value in chunks and its reference bits.
  *
  * Thread: an item not yet published by its owner; a published one as item.h says.
  */
@@ -9,10 +9,10 @@
 #include "store_state.h"
 
 /* Returns the status bits of old that a new version inherits. If ITEM_WON is one of them, no reader
- * wins the old version from now on. */
+ * can win the old version from now on. */
 uint32_t item_hand_over(struct item *old, uint32_t inherit);
-/* Marks a published item with a long cas as stale and not won, with this cas. Under its bucket's
- * lock. */
+/* Marks a published item with a long cas as stale and not won, and gives it this cas. Called under
+ * its bucket's lock. */
 void item_mark_stale(struct item *it, uint64_t cas);
 /* Writes bytes of the value at an offset. */
 void item_write(const struct store *st, struct item *it, uint32_t offset, struct view bytes);
@@ -36,7 +36,8 @@ item_chunks(const struct item *it)
 /* Returns the bytes of all objects of the item, by the sizes of their classes. */
 uint64_t item_memory(const struct store *st, const struct item *it);
 void item_set_live(struct store *st, struct item *it, enum object_state state);
-/* Notes the expiry of an item that was in the index before its expiry was written. */
+/* Notes the expiry of an item on its page. For an item that was in the index before its expiry was
+ * written. */
 void item_note_due(struct store *st, const struct item *it);
 void item_clear_live(struct store *st, struct item *it);
 /* Adds `by`, 1 or -1, to the counts of the classes of a chunked item's first and last object. */
@@ -76,11 +77,11 @@ void item_set_reference_stamp(struct store_core *sc, struct item *it, uint32_t r
  * this core moves a hand. */
 void item_apply_referenced(struct store_core *sc);
 
-/* Takes out the ghost of a new item's key, and counts the return of the key to the class. */
+/* Removes the ghost of a new item's key, and counts the return of the key for the class. */
 enum ghost item_take_ghost(struct store_core *sc, uint32_t class, struct ghost_group *ghosts,
 			   uint64_t hash);
-/* Ends the probation of the last new item if its ghost says so. Called before the next new item,
- * and by item_apply_referenced. */
+/* Ends the probation of this core's last new item if the key has a ghost that says so. Called
+ * before the next new item, and by item_apply_referenced. */
 void item_judge_newcomer(struct store_core *sc);
 
 /* Marks the item itself as referenced, but not its chunks. */
@@ -107,7 +108,7 @@ static inline uint32_t
 item_of_object(const struct store *st, uint32_t ref)
 {
 	const struct item_chunk *c = arena_at(&st->arena, ref);
-	/* The first word is a chunk's marker, or the head of an item, in which a reader may set a
+	/* An object's first word is a chunk's marker or an item's head, in which a reader may set a
 	 * status bit at the same time. */
 	const uint32_t marker = atomic_load_explicit(&c->marker, memory_order_relaxed);
 

@@ -1,11 +1,11 @@
 /*
- * leaving.c - the ring of a core's items that wait for the tier.
+ * leaving.c - each core's ring of items that wait for the tier.
  */
 #include "leaving.h"
 #include "evict.h"
 #include "item_access.h"
 
-/* The most items of a turn. The tier puts one off sooner, unless they are small. */
+/* The most items that a turn offers. Unless they are small the tier postpones one before that. */
 #define LEAVING_TURN EVICT_TURN_MOST
 
 static struct leaving_item *
@@ -34,8 +34,8 @@ waits(struct leaving *l, uint32_t ref)
 	return false;
 }
 
-/* A hand names an item once a round for each of its chunks, and an evacuation in each turn. Such an
- * item is in the ring once. */
+/* The hand names an item once a round for each of its chunks, and an evacuation names it in each
+ * turn. The ring holds such an item once. */
 void
 leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uint64_t offer)
 {
@@ -57,7 +57,7 @@ leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uin
 	count_leaving(sc, w, true);
 }
 
-/* Takes items that left out of the front of the ring. */
+/* Removes the items at the front of the ring that have left. */
 static void
 leave_ring(struct store_core *sc)
 {
@@ -79,7 +79,7 @@ leaving_pause(struct store_core *sc)
 		evict_offer_end(sc, item_number(l, n)->ref, &item_number(l, n)->offer);
 }
 
-/* Evicts the item, with its offer if there is one. False: the tier puts it off. */
+/* Evicts the item, with its offer if there is one. False: the tier postpones it. */
 static bool
 item_leaves(struct store_core *sc, struct leaving_item *w)
 {
@@ -99,7 +99,7 @@ item_leaves(struct store_core *sc, struct leaving_item *w)
 	return true;
 }
 
-/* False: the tier copies it still. It may have left the index by now. */
+/* True if no copy of the item is still being made. The item may have left the index by now. */
 static bool
 is_whole(struct store_core *sc, const struct leaving_item *w)
 {
@@ -107,8 +107,8 @@ is_whole(struct store_core *sc, const struct leaving_item *w)
 	       sc->tier->copying(sc->tier->arg, sc, w->offer, item_at(sc->store, w->ref));
 }
 
-/* An item that is being copied holds up none behind it: those are offered, too, until the tier puts
- * one off. */
+/* An item that is being copied does not block those behind it. They are offered, too, until the
+ * tier postpones one. */
 void
 store_evict_waiting(struct store_core *sc)
 {

@@ -1,15 +1,16 @@
 /*
  * leaving.h - items that wait in memory until the tier has copied them.
  *
- * An eviction to a tier is a copy, and the tier limits what a core copies in a turn (tier.h). Items
- * beyond that wait in a ring, and are offered in the order in which they were named. They stay in
- * the index, so they are read, written and deleted as before. An item whose offer is open is
- * pinned. Once its copy is whole it becomes the tier's and leaves the index, under one lock. A set
- * that needs the memory waits, as for a grace period. The design is lib/flash/LEAVING.md.
+ * An eviction to a tier is a copy, and the tier limits what a core copies in a turn (tier.h).
+ * Further items wait in a ring, and are offered in the order in which they were named. They stay in
+ * the index, so clients read, write and delete them as before. An item with an open offer is
+ * pinned. Once its copy is complete, it becomes the tier's and leaves the index under one lock. A
+ * set that needs the memory waits, as it does for a grace period. The design is
+ * lib/flash/LEAVING.md.
  *
  * Thread: the core named.
  * Errors: an item that has changed, moved or left the index leaves the ring, and stays as it is.
- * Bounds: STORE_LEAVING_MAX items a core. An item that finds no place is passed over, until the
+ * Bounds: STORE_LEAVING_MAX items a core. An item that finds the ring full is skipped until the
  *         hand's next round or the evacuation's next turn.
  */
 #ifndef CLOCKOO_LEAVING_H
@@ -17,7 +18,7 @@
 
 #include "unlink.h"
 
-/* Returns the number of items that may be named now. */
+/* Returns how many more items the ring has space for. */
 static inline uint32_t
 leaving_space(const struct store_core *sc)
 {
@@ -34,10 +35,10 @@ leaving_note_need(struct store *st)
 	return true;
 }
 
-/* Adds the item of a victim, unless it waits already or there is no place. offer: its open one, if
- * the ring is empty; else 0. */
+/* Adds the item of a victim, unless it waits already or the ring is full. offer: the item's open
+ * offer, which it has only if the ring was empty; otherwise 0. */
 void leaving_add(struct store_core *sc, const struct victim *v, enum ghost ghost, uint64_t offer);
-/* Ends the open offers without entries; their items wait on. Called without a lock. */
+/* Ends the open offers without entries. Their items stay in the ring. Called without a lock. */
 void leaving_pause(struct store_core *sc);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * link.c - an item is put into the index, in place of the version that is there if there is one.
+ * link.c - puts an item into the index, in place of the key's old version if there is one.
  *
  * link_item locks the key's buckets, decides under the locks, and publishes. If no slot is empty it
  * runs a cuckoo path and tries again; in the end it evicts a neighbour: an item of the same
@@ -18,15 +18,16 @@
 #include "index/resize_limits.h"
 #include "slab/eviction.h"
 
-/* Attempts for one item, each after a cuckoo path; the last evicts a neighbour. */
+/* Attempts to find a slot for one item, with a cuckoo path between them. The last one evicts a
+ * neighbour. */
 #define LINK_PATHS_MAX 8u
-/* Items one call may retire. */
+/* The most items that one call retires. */
 #define LINK_RETIRE_MAX 8u
 
 enum step { STEP_DONE, STEP_REFUSED, STEP_CHANGED, STEP_CROWDED, STEP_ADD_FIELDS };
 
-/* True if the value is stored as stale, since a later version is cached. The client read .cas with
- * the version that its value was made from; a lower number is an earlier version. */
+/* True if the value is stored as stale because a later version is cached. asked->cas is that of the
+ * version that the client's value was made from; a lower number is an earlier version. */
 static bool
 stores_stale(const struct store_conditions *asked, const struct item *old)
 {
@@ -48,7 +49,7 @@ compare(struct link *link, const struct item *old)
 	return STORE_OK;
 }
 
-/* Decides if the write may replace this version; old is NULL if none is alive. */
+/* Decides whether the write may replace this version. old: NULL if none is alive. */
 static enum store_result
 judge(struct link *link, const struct item *old)
 {
@@ -78,14 +79,15 @@ still_fits(struct store_core *sc, struct link *link, const struct item *old)
 		return new_version_rewrite(sc, link->rmw, old, link->item);
 	if (item_ref(sc->store, old) != link->expect)
 		return false;
-	/* A touch may have come since: it writes under this lock. */
+	/* A touch, which writes under this lock, may have changed the expiry. */
 	if (!link->rmw->new_expiry)
 		item_set_expiry(link->item, item_expiry_s(old));
 	return true;
 }
 
-/* Under both locks: the slot of a tombstone. link_item has made sure of space on the retire list
- * for this one; more would take the space of other sets of this turn. */
+/* Returns the slot of a tombstone, which it retires. Called under both locks. link_item has
+ * reserved space on the retire list for one; more would take the space of other sets of this
+ * turn. */
 static struct spot
 spot_of_tombstone(struct store_core *sc, const struct place *place)
 {
@@ -103,8 +105,8 @@ spot_of_tombstone(struct store_core *sc, const struct place *place)
 	return (struct spot){.bucket = NULL};
 }
 
-/* No slot is empty and no path was found: evict one of the twenty neighbours, an unreferenced one
- * if there is one. */
+/* Evicts one of the twenty neighbours, an unreferenced one if there is one, when no slot is empty
+ * and no path was found. */
 static struct spot
 evict_neighbour(struct store_core *sc, const struct link *link, const struct place *place)
 {
@@ -126,14 +128,15 @@ evict_neighbour(struct store_core *sc, const struct link *link, const struct pla
 			break;
 	}
 	if (victim.bucket == NULL)
-		return victim; /* twenty tombstones: their memory must be freed first */
+		return victim; /* all twenty are tombstones, whose memory must be freed first */
 	unlink_spot(sc, victim, UNLINK_EVICTED);
 	count(sc, STORE_EVICTED_INDEX_FULL, 1);
 	return index_spot_empty(&st->ix, place);
 }
 
-/* A cas that a client chooses is taken as it is, but 0, which is no version's. Any other is above
- * all that the key has had: the old version's may be a lower one that a client chose. */
+/* Returns the new version's cas. A number that a client chose is used as it is, except for 0, which
+ * no version has. Any other is above all that the key has had: the old version's may be a lower
+ * number that a client chose. */
 static uint64_t
 next_cas(const struct store *st, const struct link *link, uint16_t tag, const struct item *old)
 {
@@ -148,7 +151,8 @@ next_cas(const struct store *st, const struct link *link, uint16_t tag, const st
 	return cas_after(st, tag, item_cas(old));
 }
 
-/* Set the fields that depend on the old version. False: the item is without link->missing. */
+/* Sets the fields that depend on the old version. False: the item lacks the fields of
+ * link->missing. */
 static bool
 set_fields(struct store_core *sc, struct link *link, uint16_t tag, const struct item *old)
 {
@@ -177,12 +181,12 @@ retire(struct store_core *sc, struct item *old, bool alive)
 
 /* The result of a write's search for its key. */
 struct found {
-	struct spot spot; /* of the old version; without one, the empty slot to fill */
+	struct spot spot; /* the old version's slot, or the empty slot to fill */
 	struct item *old; /* NULL: none */
 	bool alive;       /* false: none, or it is flushed or expired */
 };
 
-/* Under the locks: an empty slot, or one that is made in one step. */
+/* Returns an empty slot, or one that a path of one step frees. Called under the locks. */
 static inline struct spot
 spot_for_new(struct store_core *sc, const struct place *p)
 {
@@ -191,7 +195,7 @@ spot_for_new(struct store_core *sc, const struct place *p)
 	return empty.bucket != NULL ? empty : path_step(&sc->ic, p);
 }
 
-/* Under the locks: a slot for a key that is not there. */
+/* Finds a slot for an absent key. Called under the locks. */
 static enum step
 find_slot(struct store_core *sc, struct link *link, const struct place *place, bool force,
 	  struct spot *spot)
@@ -203,11 +207,11 @@ find_slot(struct store_core *sc, struct link *link, const struct place *place, b
 		*spot = evict_neighbour(sc, link, place);
 	if (spot->bucket == NULL)
 		return STEP_CROWDED;
-	/* The neighbour evicted may have raised the floor. */
+	/* Evicting a neighbour may have raised the floor. */
 	return force && !set_fields(sc, link, place->tag, NULL) ? STEP_ADD_FIELDS : STEP_DONE;
 }
 
-/* Takes an empty slot, as find_slot does; after it the tier has no copy of the key. */
+/* Finds a slot as find_slot does, and makes the tier forget its copy of the key. */
 static enum step
 take_slot(struct store_core *sc, struct link *link, const struct place *place, bool force,
 	  struct found *found)
@@ -221,8 +225,8 @@ take_slot(struct store_core *sc, struct link *link, const struct place *place, b
 	return STEP_REFUSED;
 }
 
-/* A write that stores nothing is a use of what it found; where it found no slot, the tier has
- * nothing from now on. */
+/* Ends a write that stores nothing. The item that it found counts as used. If the key had no slot,
+ * the tier forgets its copy. */
 static enum step
 refuse(struct store_core *sc, const struct link *link, const struct found *found)
 {
@@ -246,8 +250,8 @@ decide(struct store_core *sc, struct link *link, const struct key_lock *lock, bo
 	found->old = found->spot.bucket != NULL
 			     ? item_at(st, bucket_ref(found->spot.bucket, found->spot.slot))
 			     : NULL;
-	/* Read once: a flush that comes after this look must flush the new version as well, or
-	 * one made from a flushed version would outlive it. */
+	/* Read once: a flush after this must flush the new version, too, or one made from a flushed
+	 * version would outlive it. */
 	link->generation = store_generation(st);
 	found->alive = found->old != NULL && !item_flushed(found->old, link->generation) &&
 		       !item_expired(found->old, sc->now_s);
@@ -286,8 +290,9 @@ state_of_new(struct store_core *sc, const struct item *it, uint64_t hash)
 			       item_take_ghost(sc, class, item_ghosts(st, it, hash), hash));
 }
 
-/* An update is a use of its key: a key that is read and then written stays as long as one that is
- * only read. A dead version passes its state on, without the reference bit. */
+/* Returns the state of the new version. An update is a use of its key: a key that is read and then
+ * written stays as long as one that is only read. A dead version passes on its state without the
+ * reference bit. */
 static inline enum object_state
 first_state(struct store_core *sc, const struct link *link, const struct found *found)
 {
@@ -301,7 +306,7 @@ first_state(struct store_core *sc, const struct link *link, const struct found *
 									     : OBJECT_KEPT;
 }
 
-/* Under the locks: fill the slot, and retire the old version. */
+/* Fills the slot and retires the old version. Called under the locks. */
 static inline void
 publish(struct store_core *sc, struct link *link, const struct place *place,
 	const struct found *found)
@@ -318,8 +323,8 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 	it->cas_form |= (generation & ITEM_FLUSH_MASK) << ITEM_FLUSH_SHIFT;
 	account_in(sc, it, generation);
 	item_set_live(st, it, first_state(sc, link, found));
-	/* Before the old version goes: the new number may be lower, or one that no floor follows.
-	 */
+	/* The floor is raised before the old version leaves: the new number may be lower, or one
+	 * that no floor follows. */
 	if (found->old != NULL && unlikely(link->conditions.set_cas || item_cas(it) > FLOOR_MAX))
 		floor_raise(st, place->tag, item_cas(found->old));
 	protocol_gap();
@@ -330,7 +335,7 @@ publish(struct store_core *sc, struct link *link, const struct place *place,
 
 /* ---- the commonest writes: a simple item, unconditionally ---- */
 
-/* Under the lock: over a simple one that is alive. */
+/* Replaces a living simple item by a simple one. Called under the lock. */
 static inline bool
 replace_simple(struct store_core *sc, struct item *it, uint32_t class, const struct key_lock *lock)
 {
@@ -362,8 +367,8 @@ replace_simple(struct store_core *sc, struct item *it, uint32_t class, const str
 	return true;
 }
 
-/* Prefetches the ghosts of a new item's key, if the policy has any; they are checked with the next
- * new item. Their cache line is one of many, and mostly another core wrote it last. */
+/* Prefetches the ghosts of a new item's key, if the policy has any. They are checked with the next
+ * new item: their cache line is one of many, and mostly another core wrote it last. */
 static inline void
 note_newcomer(struct store_core *sc, const struct item *it, uint32_t ref, uint64_t hash)
 {
@@ -383,8 +388,8 @@ state_of_simple(const struct slab *sl, uint32_t ref, uint64_t hash)
 	return eviction_insert(sl, slab_class_of_ref(sl, ref), hash, GHOST_NONE);
 }
 
-/* Inserts a simple item, under the locks, for a key without a slot. Out of line: a replacement, the
- * commonest write, needs none of its registers. */
+/* Inserts a simple item for a key without a slot. Called under the locks. Out of line: a
+ * replacement, the commonest write, needs none of its registers. */
 static NOT_FLAT bool
 insert_simple(struct store_core *sc, struct item *it, uint64_t hash, const struct key_lock *lock)
 {
@@ -429,7 +434,7 @@ link_simple(struct store_core *sc, struct item *it, uint32_t class, uint64_t has
 
 /* ---- all others ---- */
 
-/* Copy the item into one with the missing fields; only small items can be without. */
+/* Copies the item into one with the missing fields. Only small items can lack fields. */
 static bool
 add_fields(struct store_core *sc, struct link *link)
 {
@@ -447,7 +452,8 @@ add_fields(struct store_core *sc, struct link *link)
 	return true;
 }
 
-/* False: a neighbour must be evicted. Before that, a resize under way may bring an empty slot. */
+/* Makes an empty slot by a cuckoo path, or by a step of a resize under way. False: a neighbour must
+ * be evicted. */
 static bool
 free_slot(struct store_core *sc, const struct place *place, uint32_t tries)
 {

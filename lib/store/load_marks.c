@@ -1,9 +1,9 @@
 /*
- * load_marks.c - a bit by hash for each key that must not be loaded any more.
+ * load_marks.c - a table of bits, by hash, for keys that must no longer be loaded.
  */
 #include "load_marks.h"
 
-/* Bytes of memory for each bit of marks. */
+/* Bytes of the store's memory for each bit of marks. */
 #define BYTES_PER_MARK 16u
 /* Bounds of the number of marks, as powers of two. */
 #define MARKS_SHIFT_MIN 16u
@@ -37,16 +37,15 @@ load_marks_bind(struct store *st, struct region *region, const struct store_conf
 static inline _Atomic uint64_t *
 mark_of(const struct store *st, uint64_t hash, uint64_t *bit)
 {
-	/* The bits that choose bucket and tag are not used: keys of one bucket do not share
-	 * marks. */
+	/* The product depends on all bits of the hash, so keys of one bucket do not share marks. */
 	const uint64_t n = hash * 0x9e3779b97f4a7c15u >> st->marks.shift;
 
 	*bit = 1ull << n % 64;
 	return &st->marks.words[n / 64];
 }
 
-/* Release: pairs with the acquire in load_is_marked; a loader that sees the slot that is cleared
- * next sees the mark. */
+/* Release: pairs with the acquire in load_is_marked. A loader that sees the slot cleared, which
+ * follows, sees the mark. */
 void
 load_mark(struct store_core *sc, uint64_t hash)
 {

@@ -1,8 +1,8 @@
 /*
- * load_marks.h - while a file is loaded: keys that clients have removed since, or wanted to.
+ * load_marks.h - marks of keys that clients removed, or tried to remove, while a file is loaded.
  *
- * Thread: the core named, under the lock of a bucket that the key is in; of an absent key, under
- *         that of its primary one.
+ * Thread: the core named, under the lock of a bucket that the key is in; for an absent key, under
+ *         that of its primary bucket.
  *
  * Bounds: store_saved.h.
  */
@@ -11,20 +11,19 @@
 
 #include "store_state.h"
 
-/* Bytes of marks, beside the image; 0 without config.loads. */
+/* Returns the bytes of marks, which lie beside the image; 0 without config.loads. */
 size_t load_marks_bytes(const struct store_config *cfg);
 void load_marks_bind(struct store *st, struct region *region, const struct store_config *cfg);
 
-/* Mark a key before its slot is cleared. A load that has ended takes no marks, and the core stops
- * asking. */
+/* Marks a key before its slot is cleared. Once the load has ended the core stops marking. */
 void load_mark(struct store_core *sc, uint64_t hash);
 void load_mark_item(struct store_core *sc, const struct item *it);
-/* True if a key is marked. Called after its slots were read, under the same lock. */
+/* True if a key is marked. Called under the same lock, after the key's slots were read. */
 bool load_is_marked(const struct store *st, uint64_t hash);
 void load_mark_prefetch(const struct store *st, uint64_t hash);
 
-/* Sets whether the core asks for marks. Evictions that are marked, watched, or reported to a tier
- * are done one by one. */
+/* Sets whether the core marks keys. Evictions that are marked, watched or reported to a tier are
+ * done one by one. */
 static inline void
 store_core_marks(struct store_core *sc, bool marks)
 {

@@ -1,12 +1,13 @@
 /*
- * memory.c - objects for new items.
+ * memory.c - allocates objects for new items.
  *
- * An evicted object is free only after a grace period, and no call waits for that. So once all
- * pages have classes, every class evicts ahead of need. A few pages stay in the pool as a reserve,
- * for a class that owns none: enough for one value of the largest size. Pages taken from the
- * reserve are replaced by evacuating others (rebalance.c).
+ * An evicted object is free only after a grace period, and no call waits for that. So every class
+ * evicts ahead of need once all pages have classes. A few pages stay in the pool as a reserve for a
+ * class that owns no page: enough for one value of the largest size. Pages taken from the reserve
+ * are replaced by evacuating others (rebalance.c).
  *
- * A large value is begun once there is memory for all of it; until then the caller asks each turn.
+ * A large value begins once there is memory for all of it. Until then its caller asks again each
+ * turn.
  */
 #include "memory.h"
 #include "evict.h"
@@ -19,7 +20,7 @@
 #include "sweep.h"
 #include "unlink.h"
 
-/* Items that this core has stored in the class since it last evicted there. */
+/* Returns how many items this core has stored in the class since it last evicted there. */
 static uint32_t
 stored_since(const struct store_core *sc, uint32_t class)
 {
@@ -27,9 +28,9 @@ stored_since(const struct store_core *sc, uint32_t class)
 	       sc->magazines[class].evicted_at;
 }
 
-/* Evicts as many as this core stores, so that it stores into what it evicted itself: those objects
- * and their states are in its cache. Only where half of the objects wanted ahead are missing one
- * core evicts for all. */
+/* Evicts as many items as this core stores, so that it stores into objects that it evicted itself:
+ * they and their states are in its cache. Only if half of the objects wanted ahead are missing does
+ * one core evict for all. */
 static void
 evict_ahead(struct store_core *sc, uint32_t class)
 {
@@ -54,10 +55,10 @@ evict_ahead(struct store_core *sc, uint32_t class)
 	sc->evicted_ahead += evict_for_memory(sc, class, n);
 }
 
-/* Evict for what the last turns have stored, a batch at least: so its memory is back before the
- * magazine is empty. In the class retired last, if this core has evicted there since its magazine
- * was empty once: one that loads a file never does. Other classes evict when their magazine is
- * empty. */
+/* Evicts for what the last turns have stored, at least a batch, so that memory is free again before
+ * the magazine is empty. This is done in the class of the items retired last, if this core has
+ * evicted there since its magazine was first empty; a core that loads a file never does. In other
+ * classes an empty magazine evicts. */
 void
 memory_turn(struct store_core *sc)
 {
@@ -72,8 +73,8 @@ memory_turn(struct store_core *sc)
 		expire_idle(sc);
 }
 
-/* A class is asked for objects: how many within a grace period, lately at most. Of several cores a
- * count may be lost. */
+/* Notes that a class is asked for objects. The need is the largest number of them within a grace
+ * period, lately. Cores may overwrite each other's counts. */
 static void
 note_need(struct store_core *sc, struct slab_class *c, uint32_t want)
 {
@@ -94,8 +95,8 @@ note_need(struct store_core *sc, struct slab_class *c, uint32_t want)
 	atomic_store_explicit(&c->need, need, memory_order_relaxed);
 }
 
-/* True if another core has not turned for long: no more fills are begun, so that pending ones can
- * finish. */
+/* True if the retire list has little space left, since another core has not turned for long. No
+ * more fills are begun then, so that pending ones can finish. */
 static bool
 retire_list_is_full(const struct store_core *sc)
 {
@@ -103,8 +104,8 @@ retire_list_is_full(const struct store_core *sc)
 	       RETIRE_LIST_MAX - RETIRE_LIST_LEFT_BY_BEGIN;
 }
 
-/* The class took a page of the reserve while objects of it are within their grace period: it is the
- * next to give one. */
+/* Notes that the class took a page of the reserve while objects of its own wait for their grace
+ * period. It is the next class to give a page. */
 static void
 note_borrowed(struct store_core *sc, uint32_t class)
 {
@@ -117,9 +118,9 @@ note_borrowed(struct store_core *sc, uint32_t class)
 		atomic_store_explicit(&sl->borrower, class + 1, memory_order_relaxed);
 }
 
-/* True if the class's last objects, one a core, are left to new versions. Where nothing is evicted
- * a counter must still count and an item must still be marked in full memory; the old object of
- * each is freed later. */
+/* True if only the class's last objects are free, one a core, which are left to new versions. In a
+ * full store that never evicts, a counter must still count and an item must still be marked. Each
+ * new version frees its old object later. */
 static bool
 is_left_to_versions(struct store_core *sc, uint32_t class, uint32_t leave)
 {
@@ -142,7 +143,8 @@ take_object(struct store_core *sc, uint32_t class, uint32_t leave)
 	return slab_alloc(&sc->store->slab, sc->magazines, class, leave);
 }
 
-/* The magazine is empty: the class's pages, the pool, the reserve, a larger class. */
+/* Allocates an object when the magazine is empty: from the class's pages, the pool, the reserve, or
+ * a larger class. leave: pages of the pool to be left. */
 static __attribute__((noinline)) uint32_t
 alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 {
@@ -157,8 +159,8 @@ alloc_slow(struct store_core *sc, uint32_t class, uint32_t leave)
 	retire_list_publish(sc);
 	if (unlikely(retire_list_is_full(sc)) && leave == 0)
 		return 0;
-	/* A core that takes memory while the reserve is short evacuates some; not for a chunked
-	 * item, whose memory chunks_at_hand has found. */
+	/* A core that takes memory while the reserve is short evacuates some pages. A chunked item
+	 * does not: chunks_at_hand has found its memory. */
 	if (leave == 0) {
 		evict_ahead(sc, class);
 		if (slab_pool(sl) < sl->reserve && !rebalance_is_stalled(sc))
@@ -189,8 +191,8 @@ alloc(struct store_core *sc, uint32_t bytes, uint32_t leave)
 	return m->ref[count - 1];
 }
 
-/* A last chunk as short as this takes an object of the class of the item's first one: so a large
- * value that takes pages from the reserve takes them for two classes, not three. */
+/* A last chunk as short as this uses the class of the item's first object. So a large value that
+ * takes pages from the reserve needs them for two classes, not three. */
 #define CHUNK_SHORT_BYTES 2048u
 
 static uint32_t
@@ -210,7 +212,7 @@ item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len)
 	return head > last_chunk_bytes(value_len) ? head : last_chunk_bytes(value_len);
 }
 
-/* Bytes to allocate for chunk i. */
+/* Returns the bytes to allocate for chunk i. */
 static uint32_t
 chunk_bytes(const struct item *it, uint32_t value_len, uint32_t i)
 {
@@ -221,7 +223,7 @@ chunk_bytes(const struct item *it, uint32_t value_len, uint32_t i)
 		       : item_first_bytes(item_form(it), item_key_len(it), value_len);
 }
 
-/* Allocate chunks from number 0 on. Returns for how many there was memory. */
+/* Allocates the chunks in order. Returns how many there was memory for. */
 static uint32_t
 alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 {
@@ -240,8 +242,8 @@ alloc_chunks(struct store_core *sc, struct item *it, uint32_t value_len)
 	return chunks;
 }
 
-/* Pages that a large value may need besides those of its full chunks: for its first object and its
- * last chunk. */
+/* Pages that a large value may need besides those of its full chunks: one for its first object and
+ * one for its last chunk. */
 #define PAGES_BESIDE 2u
 
 static bool
@@ -262,22 +264,22 @@ memory_chunks_max(const struct store_core *sc)
 	const struct slab *sl = &sc->store->slab;
 	const struct slab_class *c = &sl->classes[slab_class_for(sl, ITEM_CHUNK_BYTES)];
 	const uint32_t pages = sc->store->arena.page_count;
-	/* Other classes keep a page each that they use. */
+	/* Each other class keeps a page that it uses. */
 	const uint32_t others = atomic_load_explicit(&sl->index_pages, memory_order_relaxed) +
 				POOL_KEEP + PAGES_BESIDE + pages / 16;
 
 	return pages > others ? (pages - others) * c->per_page : 0;
 }
 
-/* Set pages aside for a large value, or small values would take them one by one. */
+/* Sets pages aside for a large value. Otherwise small values would take them one by one. */
 static void
 hold_pages(struct store *st, uint32_t pages)
 {
 	atomic_store_explicit(&st->held, epoch_now(&st->epoch) << 32 | pages, memory_order_relaxed);
 }
 
-/* True if there is memory for all of a large value; half of one would block others that wait. Where
- * the class of chunks has little, pages of other classes are evacuated for it. */
+/* True if there is memory for a whole large value: one that has only half of it would block others
+ * that wait. If the class of chunks has too little, pages of other classes are evacuated for it. */
 static bool
 chunks_at_hand(struct store_core *sc, uint32_t value_len)
 {
@@ -290,7 +292,8 @@ chunks_at_hand(struct store_core *sc, uint32_t value_len)
 	const uint32_t pages = chunks / c->per_page + 1 + POOL_KEEP + PAGES_BESIDE;
 	uint32_t done = 0;
 
-	/* The last chunks of a value count, too: their class evicts nothing by itself. */
+	/* A value's last chunks count as well, although fewer than AHEAD_MIN, since nothing else
+	 * makes their class evict. */
 	note_need(sc, c, chunks > AHEAD_MIN ? chunks : AHEAD_MIN);
 	retire_list_publish(sc);
 	if (retire_list_is_full(sc))
@@ -348,7 +351,8 @@ memory_is_coming(const struct store_core *sc, uint32_t bytes)
 	if (leaving_note_need(sc->store) || store_awaits_sweep(sc->store) ||
 	    retire_list_is_full(sc))
 		return true;
-	/* In a store that never evicts only retired objects become free, only for their class. */
+	/* In a store that never evicts only retired objects become free, and only for their own
+	 * class. */
 	if (sc->store->never_evict)
 		return (retire_list_waiting(sc, slab_class_for(sl, bytes)) |
 			retire_list_waiting(sc, chunk)) != 0;

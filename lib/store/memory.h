@@ -1,20 +1,20 @@
 /*
- * memory.h - objects for new items.
+ * memory.h - allocates objects for new items.
  *
  * Thread: the core named.
  *
- * Errors: NULL: no memory; memory_is_coming says whether to wait.
+ * Errors: NULL: no memory. memory_is_coming says whether to wait.
  */
 #ifndef CLOCKOO_MEMORY_H
 #define CLOCKOO_MEMORY_H
 
 #include "store_state.h"
 
-/* An item with its header, key and chunks, its value unwritten. */
+/* Makes an item with its header, key and chunks. Its value is not written. */
 struct item *item_new(struct store_core *sc, struct view key, uint32_t value_len, uint32_t form);
 
-/* Makes an item without optional fields, if this core's magazine has an object for it; else NULL.
- * *class: the class of that object. */
+/* Makes an item without optional fields if this core's magazine has an object for it; otherwise
+ * returns NULL. *class: the class of that object. */
 static inline struct item *
 item_new_fast(struct store_core *sc, struct view key, uint32_t value_len, uint32_t *class)
 {
@@ -41,12 +41,12 @@ item_new_fast(struct store_core *sc, struct view key, uint32_t value_len, uint32
 
 /* Evicts ahead of need, once in each turn in which this core retired something. */
 void memory_turn(struct store_core *sc);
-/* True if, after item_new failed, some turns will bring more memory. */
+/* True if item_new, which has failed, can succeed some turns later. */
 bool memory_is_coming(const struct store_core *sc, uint32_t bytes);
-/* Returns the number of chunks that fit into all memory, less the index, the reserve and a page or
- * two. */
+/* Returns the number of chunks that fit into all memory, without the index, the reserve and some
+ * pages for other classes. */
 uint32_t memory_chunks_max(const struct store_core *sc);
-/* Bytes of the item's first object, as item_new takes it. */
+/* Returns the bytes of the first object that item_new allocates. */
 uint32_t item_first_bytes(uint32_t form, uint32_t key_len, uint32_t value_len);
 
 #endif

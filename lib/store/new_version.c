@@ -1,5 +1,6 @@
 /*
- * new_version.c - the new version of an item: append, prepend, incr, decr, another expiry, stale.
+ * new_version.c - makes the new version of an item for append, prepend, incr, decr, a new expiry
+ * and stale marks.
  */
 #include "new_version.h"
 #include "item_access.h"
@@ -27,7 +28,8 @@ new_version_len(const struct store_core *sc, const struct rmw *rm, const struct 
 	uint64_t number;
 
 	*len = item_value_len(old);
-	/* In memcached's order: an empty value comes before the cas, another one after it. */
+	/* memcached's order: an empty value is refused before the cas is compared, any other value
+	 * after it. */
 	if ((rm->op == RMW_INCR || rm->op == RMW_DECR) && *len == 0)
 		return STORE_NOT_A_NUMBER;
 	if (rm->conditions.compare && item_cas(old) != rm->conditions.cas)

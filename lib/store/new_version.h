@@ -1,5 +1,5 @@
 /*
- * new_version.h - the new version of an item, made from the one that is there.
+ * new_version.h - makes the new version of an item from the old one.
  *
  * Thread: the core named.
  */
@@ -13,34 +13,35 @@ enum rmw_op {
 	RMW_PREPEND,
 	RMW_INCR,
 	RMW_DECR,
-	RMW_COPY,  /* the same value: for an expiry, or to be stale */
+	RMW_COPY,  /* the same value, for a new expiry or a stale mark */
 	RMW_EMPTY, /* no value, other client flags */
 };
 
-/* A read, modify, write of one key. */
+/* A read-modify-write of one key. */
 struct rmw {
 	enum rmw_op op;
 	struct view key;
 	uint64_t hash;
-	struct store_conditions conditions; /* of these, compare and set_cas with their numbers */
-	const struct item *more;            /* append, prepend: its value is what is added */
+	struct store_conditions
+		conditions;      /* only compare and set_cas, with their numbers, apply */
+	const struct item *more; /* append, prepend: the item whose value is added */
 	uint64_t delta;
 	uint64_t value; /* incr, decr: the new number */
-	bool keep_cas;  /* since no byte that a client sees changes */
-	bool renews;    /* memcached would write in place, and not count an item stored */
+	bool keep_cas;  /* no byte that a client sees changes */
+	bool renews;    /* memcached would write in place and not count a stored item */
 	bool new_expiry;
 	uint32_t expiry_s;
-	uint32_t client_flags;    /* of an empty version */
+	uint32_t client_flags;    /* those of an empty version */
 	uint32_t status, inherit; /* as in struct link */
 	const struct item *made;  /* the version that was published */
 };
 
-/* Decides if old may have a new version, and computes the length of its value. */
+/* Decides whether old may have a new version, and computes the length of its value. */
 enum store_result new_version_len(const struct store_core *sc, const struct rmw *rm,
 				  const struct item *old, uint32_t *len);
 /* Returns the optional fields of the new version. */
 uint32_t new_version_form(const struct rmw *rm, const struct item *old, uint32_t len);
-/* Write it into an item of that length and form. */
+/* Writes the new version into an item of that length and form. */
 void new_version_write(const struct store *st, struct rmw *rm, const struct item *old,
 		       struct item *it);
 /* Writes the new version into an item of any form. False: it does not fit the item's object. */

@@ -1,12 +1,12 @@
 /*
- * number.c - decimal numbers read as strtoull does, and printed.
+ * number.c - reads decimal numbers as strtoull does, and prints them.
  */
 #include "number.h"
 
 #include <string.h>
 
-/* Spaces and leading zeros are skipped in blocks: an incr of 15 bytes may name a value with 64 KB
- * of them, which then take no longer than a copy. */
+/* Spaces and leading zeros are skipped in blocks. An incr of 15 bytes may name a value with 64 KB
+ * of them; skipping these takes no longer than a copy. */
 #define BLOCK_BYTES 16u
 
 static bool
@@ -45,7 +45,7 @@ number_parse(struct view bytes, uint64_t *number)
 		i++;
 	if (i < bytes.len && bytes.data[i] == '+')
 		i++;
-	/* No bound on digits: leading zeros are as many as there are, an overflow ends the rest. */
+	/* Leading zeros are not limited; an overflow ends all other digits. */
 	first = i;
 	while (bytes.len - i >= BLOCK_BYTES && block_is_zeros(bytes.data + i))
 		i += BLOCK_BYTES;

@@ -1,8 +1,8 @@
 /*
- * number.h - decimal numbers as memcached's incr and decr read and write them.
+ * number.h - reads and prints decimal numbers as memcached's incr and decr do.
  *
  * Thread: pure functions.
- * Bounds: the value's length; NUMBER_DIGITS_MAX digits are printed, those of 64 bits.
+ * Bounds: the value's length; NUMBER_DIGITS_MAX digits, enough for 64 bits, are printed.
  */
 #ifndef CLOCKOO_NUMBER_H
 #define CLOCKOO_NUMBER_H
@@ -13,8 +13,8 @@
 
 #define NUMBER_DIGITS_MAX 20u
 
-/* The number that bytes start with, as strtoull reads it: up to the first space, a zero byte, as
- * which memcached's string ends, or the end. */
+/* Reads the number that bytes start with, as strtoull does. It ends at the first space, at a zero
+ * byte, which ends memcached's string, or with the bytes. */
 bool number_parse(struct view bytes, uint64_t *number);
 /* Returns how many digits were written. */
 uint32_t number_print(uint8_t *to, uint64_t n);

@@ -1,20 +1,20 @@
 /*
- * pinned.c - retired items that replies still send wait in a list of their own.
+ * pinned.c - a list of retired items that replies still send.
  *
- * A client that does not read its reply occupies the memory of the value, and no other:
- * - objects of pinned items do not count as memory that is coming (slab_pinned.c), so hands go on;
+ * A client that does not read its reply occupies the memory of the value, and no more:
+ * - objects of pinned items do not count as memory that becomes free (slab_pinned.c), so the hands
+ *   continue to evict;
  * - their bytes are counted for store_pins_memory_pressure;
- * - a turn visits a few items at the front of the list: it frees them, or moves them to the end.
+ * - a turn visits a few items at the front of the list, and frees them or moves them to the end.
  *
- * Pinned items are bounded by the memory only, so the list is linked through the items: a note
- * takes the place of the cas, which is not read any more, since a pin keeps only the value
- * (store.h).
+ * Only memory limits the number of pinned items, so the list is linked through the items. The link
+ * replaces the cas, which is no longer read, since a pin keeps only the value (store.h).
  */
 #include "pinned.h"
 #include "item_access.h"
 
-#define PINNED_VISITS      8u  /* in a turn, and two more for each that was added in it */
-#define PINNED_VISITS_MANY 64u /* while pins hold 1/STORE_PINS_PART of the memory */
+#define PINNED_VISITS      8u  /* items visited in a turn, plus two for each one added in it */
+#define PINNED_VISITS_MANY 64u /* the same while pins hold 1/STORE_PINS_PART of the memory */
 #define PINNED_LONG_S      2u  /* seconds that an evacuation waits for pins */
 #define PINNED_BATCH       64u
 /* While pins hold this part of the memory, nothing is evicted or evacuated for large values. */
@@ -50,7 +50,8 @@ note_write(struct item *it, uint32_t next, uint32_t since_s)
 	memcpy(note_at(it), &note, sizeof note);
 }
 
-/* List objects of an item: its chunks from number at on, and after the last one the item itself. */
+/* Lists objects of an item: its chunks from number at on, and after the last one the item itself.
+ * Returns how many, at most PINNED_BATCH. */
 static uint32_t
 list_objects(const struct store *st, const struct item *it, uint32_t at, uint32_t *refs)
 {
@@ -100,7 +101,8 @@ pinned_put(struct store_core *sc, struct item *it, uint32_t ref)
 	sc->pinned.added++;
 }
 
-/* The item's pages go back to their class if they are being evacuated; other pages will be. */
+/* Ends the evacuation of the item's pages, if they are being evacuated. Other pages are chosen
+ * instead. */
 static void
 keep_pages(struct store_core *sc, const struct item *it)
 {
@@ -166,7 +168,7 @@ pinned_turn(struct store_core *sc)
 	struct pinned *list = &sc->pinned;
 	uint32_t visits = PINNED_VISITS + 2 * list->added;
 
-	/* An item whose pins have ended may stand behind all that clients do not read. */
+	/* An item whose pins have ended may be behind many that clients do not read. */
 	if (list->count > visits && pinned_are_some(sc->store))
 		visits = visits > PINNED_VISITS_MANY ? visits : PINNED_VISITS_MANY;
 	if (visits > list->count)
@@ -193,6 +195,6 @@ store_pins_memory_pressure(const struct store_core *sc)
 		return 0;
 	if (pinned_are_some(st))
 		return (uint32_t)(limit_bytes(st) / bytes) + 1;
-	/* The clocks of cores differ by a second at times. */
+	/* The clocks of cores may differ by a second. */
 	return blocked_s != 0 && sc->now_s < blocked_s + PINNED_LONG_S ? STORE_PINS_PART : 0;
 }

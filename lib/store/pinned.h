@@ -1,5 +1,5 @@
 /*
- * pinned.h - retired items that replies still send.
+ * pinned.h - a list of retired items that replies still send.
  *
  * Thread: the core named.
  */
@@ -12,19 +12,19 @@
 static inline bool
 item_pinned(const struct item *it)
 {
-	/* Acquire: pairs with the release in store_unpin. A pin is taken while the item can
-	 * still be found, or while its core holds another one, so after the grace period a count of
-	 * 0 stays. */
+	/* Acquire: pairs with the release in store_unpin. A pin is taken while the item can still
+	 * be found, or while its core holds another pin of it. So once the grace period is over, a
+	 * count of 0 is final. */
 	return (item_form(it) & ITEM_HAS_LONG) != 0 &&
 	       atomic_load_explicit(item_pins_at(it), memory_order_acquire) != 0;
 }
 
-/* Take over an item from the retire list: past its grace period, and pinned. */
+/* Takes over from the retire list an item that is pinned and past its grace period. */
 void pinned_put(struct store_core *sc, struct item *it, uint32_t ref);
-/* True if pins hold so much that large values must wait for their end. Otherwise each of these
- * would evict items that replies still send, which frees nothing, and then all others. */
+/* True if pins hold so much memory that large values must wait until some end. Otherwise each large
+ * value would evict items that replies still send, which frees nothing, and then all others. */
 bool pinned_are_many(const struct store *st);
-/* Visit some pinned items; free those whose last pin has ended. */
+/* Visits some pinned items, and frees those whose last pin has ended. */
 void pinned_turn(struct store_core *sc);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * rebalance.c - pages are emptied in turns, and move between classes: the store's part.
+ * rebalance.c - empties pages in turns, and moves them between classes: the store's part.
  *
- * balance.h chooses the pages; here is how much of that a turn may do, and what is emptied.
+ * balance.h chooses the pages. This file limits the work of a turn, and empties the pages.
  */
 #include "rebalance.h"
 #include "evacuate.h"
@@ -27,8 +27,8 @@ rebalance_pool_is_low(const struct store *st)
 	return slab_pool(&st->slab) <= rebalance_pool_keep(st);
 }
 
-/* Pages of the pool, less those that a memory limit withholds, and all pages on their way to it. So
- * after the limit was lowered pages are evacuated a few at a time, and pages that come free by
+/* Returns the pages in the pool and on their way to it, less those that a memory limit withholds.
+ * So after a limit was lowered pages are evacuated a few at a time, and pages that become free by
  * themselves are noticed in between. */
 static uint32_t
 pages_coming(const struct slab *sl)
@@ -46,37 +46,39 @@ rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t page
 	struct slab *sl = &sc->store->slab;
 	uint32_t *work = &sc->evacuated[why];
 
-	/* The writer that extended a value has given up. */
+	/* The writer that was extending a value has given up. */
 	if (unlikely(atomic_load_explicit(&sl->extended, memory_order_relaxed) != 0) &&
 	    !store_is_extending(sc->store))
 		slab_extend(sl, 0);
 	for (uint32_t idle = 0; *work < most[why] && idle <= pages;) {
-		/* In a store that never evicts, pages are evacuated for the index only. */
+		/* A store that never evicts evacuates pages for the index only. */
 		if (!sc->store->never_evict && pages_coming(sl) < pages) {
 			if (!balance_evacuate(sl, work))
 				return;
 			*work += EVACUATE_CHOICE;
 		}
-		/* Every object of this page is retired or must wait, so the next page is taken. */
+		/* A batch that moved nothing had a page whose objects are all retired or must wait;
+		 * the next batch takes another page. */
 		idle += !evacuate_batch(sc, work, most[why], why > EVACUATION_FOR_INDEX);
 	}
 }
 
-/* Count turns in one epoch: a core has stopped turning. Pages evacuated then would not become free,
- * and the items that move would take the free objects that are left. */
+/* Counts the turns within one epoch: many show that a core has stopped turning. Pages evacuated
+ * then would not become free, and items that move would take the last free objects. */
 static void
 count_stalled(struct store_core *sc)
 {
 	uint32_t epoch;
 
-	/* Or the epoch would stand still for want of a caller. */
+	/* Without this call nothing might advance the epoch. */
 	epoch_advance(&sc->store->epoch);
 	epoch = (uint32_t)epoch_now(&sc->store->epoch);
 	sc->stalled_turns = epoch == sc->stalled_epoch ? sc->stalled_turns + 1 : 0;
 	sc->stalled_epoch = epoch;
 }
 
-/* The index grows into free memory: the sooner it has its pages, the fewer sets find it full. */
+/* Returns EVACUATION_FOR_INDEX, which does more work a turn, if the index waits for pages while the
+ * pool has some: the sooner it has its pages, the fewer sets find it full. */
 static enum evacuation_for
 turn_evacuates_for(const struct slab *sl)
 {
@@ -95,8 +97,8 @@ rebalance_turn(struct store_core *sc)
 	if (unlikely(atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed) != 0))
 		slab_collect(sl, epoch_advance(&st->epoch), epoch_passed);
 	sc->evacuated[EVACUATION_FOR_TURN] = 0;
-	/* The reserve must be whole again before the next large value comes; and a page whose
-	 * evacuation has begun is emptied. */
+	/* The reserve must be complete again before the next large value. A page whose evacuation
+	 * has begun is emptied in any case. */
 	if (unlikely(slab_pool(sl) < sl->reserve ||
 		     atomic_load_explicit(&sl->evacuating_count, memory_order_relaxed) >
 			     atomic_load_explicit(&sl->evacuated_count, memory_order_relaxed))) {
@@ -119,8 +121,8 @@ split(struct store *st, uint32_t class)
 	return class_split(&st->slab, class, usage.items, usage.item_bytes);
 }
 
-/* A page that balance_move_page() had evacuated goes to the class with the fastest hand now. If
- * another core has taken it, and no more are coming, the account of pages under way is closed. */
+/* Gives a page that balance_move_page() had evacuated to the class that has the fastest hand now.
+ * If another core has taken that page and no more are coming, no page is under way any more. */
 static void
 grant_page(struct store *st)
 {
@@ -138,8 +140,8 @@ grant_page(struct store *st)
 		sl->moving--;
 }
 
-/* Evicts expired items of a class that allocates nothing: its own need would never find them. Its
- * pages then go to other classes. */
+/* Evicts expired items of a class that allocates nothing, so never needs memory itself. Its pages
+ * then go to other classes. */
 static void
 look_for_idle(struct store_core *sc)
 {

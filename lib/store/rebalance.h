@@ -1,5 +1,5 @@
 /*
- * rebalance.h - pages move between classes.
+ * rebalance.h - moves pages between classes.
  *
  * Thread: the core named.
  */
@@ -8,17 +8,18 @@
 
 #include "store_state.h"
 
-/* Moves pages past their grace period to the pool; if the reserve is not whole, evacuates a slice.
- * Called every turn. */
+/* Moves pages whose grace period is over to the pool. If the reserve is not complete, evacuates a
+ * slice. Called every turn. */
 void rebalance_turn(struct store_core *sc);
-/* Evacuates until this many pages are in the pool or on their way, or this turn's evacuations of
- * the kind have done their work. Evacuations but in a turn and for the index are in a hurry: items
- * that should move and find no free object are evicted. */
+/* Evacuates until this many pages are in the pool or on their way to it, or until the kind's work
+ * for this turn is done. The kinds for sets and for large values are in a hurry: items that should
+ * move and find no free object are evicted. */
 void rebalance_evacuate(struct store_core *sc, enum evacuation_for why, uint32_t pages);
-/* Moves a page from the class with the slowest hand to the one with the fastest. Called in some
+/* Moves a page from the class with the slowest hand to the class with the fastest. Called in some
  * turns. */
 void rebalance_step(struct store_core *sc);
-/* Returns how many pages stay in the pool: the reserve, and those that a large value waits for. */
+/* Returns how many pages must stay in the pool: the reserve, and those that a large value waits
+ * for. */
 uint32_t rebalance_pool_keep(const struct store *st);
 /* True if the pool has no page for a class that owns some. */
 bool rebalance_pool_is_low(const struct store *st);

@@ -1,15 +1,15 @@
 /*
- * resize.c - how large the index is, and the slices of a resize.
+ * resize.c - chooses the size of the index, and resizes it in slices.
  *
  * The index begins with one page and follows the number of items. While there are free pages it
- * grows early and by much. Once memory is full a page of index costs a page of items, so the index
- * is kept as full as sets bear, between 29/32 and 15/16. When items become fewer,
- * because they become larger, it gives pages back.
+ * grows early and in large steps. Once memory is full a page of index costs a page of items, so the
+ * index is kept between 29/32 and 15/16 full, which is as much as sets allow. When there are fewer
+ * items, because they are larger, it gives pages back.
  *
- * To grow, pages are claimed (index_pages.c), cleared in slices as they come, and become buckets;
- * then the old buckets are migrated (migrate.c), at the pace of the items that come. To shrink, the
- * buckets are migrated first; then their pages are released, which go to classes after a grace
- * period: a lookup may still read them.
+ * To grow, pages are claimed (index_pages.c), and cleared in slices as they arrive. They become
+ * buckets, and the old buckets are migrated (migrate.c) at the pace of new items. To shrink,
+ * buckets are migrated first; then their pages are released. They go to classes after a grace
+ * period, since a lookup may still read them.
  */
 #include "resize.h"
 #include "account.h"
@@ -41,7 +41,7 @@ phase(const struct store *st)
 static void
 set_phase(struct store *st, enum resize_phase to)
 {
-	/* Relaxed: a core that reads it takes the lock and looks again. */
+	/* Relaxed: a core that reads it takes the lock and checks again. */
 	atomic_store_explicit(&st->resize_phase, to, memory_order_relaxed);
 }
 
@@ -68,7 +68,7 @@ share(uint64_t n, uint32_t of_64)
 	return n * of_64 / 64;
 }
 
-/* ---- what is needed ---- */
+/* ---- how many items, how many buckets ---- */
 
 /* Returns the number of buckets for this many items at a fill of AIM_64THS; a multiple of the
  * step. */
@@ -81,7 +81,7 @@ buckets_for(const struct store *st, uint64_t items)
 	return (slots / BUCKET_SLOTS / step + 1) * step;
 }
 
-/* Items that fill the memory, if they stay as large as they are. */
+/* Returns how many items fill the memory, if their mean size stays the same. */
 static uint64_t
 items_when_full(const struct store *st, uint64_t items, uint64_t pool)
 {
@@ -93,7 +93,7 @@ items_when_full(const struct store *st, uint64_t items, uint64_t pool)
 	return share(items * all / (used != 0 ? used : 1), ALL_64THS);
 }
 
-/* Items that come before memory is full, if there are free pages. */
+/* Returns how many more items fit before memory is full; UINT64_MAX: there are no free pages. */
 static uint64_t
 items_to_come(const struct store *st, uint64_t items)
 {
@@ -103,9 +103,9 @@ items_to_come(const struct store *st, uint64_t items)
 	return pool <= st->slab.reserve ? UINT64_MAX : all > items ? all - items : 0;
 }
 
-/* True if the index has room for all objects of the classes, if all become items. More objects
- * appear only as pages move. Objects that the reserve has lent, and that are emptied for it, will
- * be no class's. */
+/* True if the index has slots for all objects of the classes, should all become items. More objects
+ * appear only if pages move. Objects of pages that the reserve has lent are not counted: they
+ * return to the reserve. */
 static bool
 all_objects_find_slots(const struct store *st, uint64_t room)
 {
@@ -133,7 +133,7 @@ begin_migration(struct store *st)
 	set_phase(st, RESIZE_MIGRATE);
 }
 
-/* Under the lock. */
+/* Begins a resize. Called under the lock. False: none can begin, or it has that size. */
 static bool
 begin(struct store_core *sc, uint64_t bucket_count)
 {
@@ -169,7 +169,7 @@ resize_begin(struct store_core *sc, uint32_t bucket_count)
 	return begun;
 }
 
-/* A claimed page does not come, since a fill or a pin keeps an object there: the index takes the
+/* Ends the wait for a claimed page, where a fill or a pin keeps an object. The index grows by the
  * pages before it. */
 static void
 settle_for_less(struct store_core *sc)
@@ -228,7 +228,8 @@ end_migration(struct store_core *sc)
 	set_phase(st, RESIZE_NONE);
 }
 
-/* Items that this core has put into the index less those that it has taken out; it wraps. */
+/* Returns the items that this core has put into the index less those that it has taken out; a
+ * negative number wraps. */
 static uint64_t
 gained(const struct store_core *sc)
 {
@@ -236,8 +237,8 @@ gained(const struct store_core *sc)
 	       counter_read(&sc->counters[STORE_ITEMS_UNLINKED]);
 }
 
-/* Work of migration for an item more: as much as ends it before items nearly fill the smaller of
- * both indexes; 0 if memory is full before that. */
+/* Returns the migration work for one more item: enough to end the migration before items nearly
+ * fill the smaller of both indexes; 0 if memory is full before that. */
 static uint64_t
 work_for_item(const struct store *st)
 {
@@ -269,7 +270,7 @@ work_for(const struct store_core *sc, uint64_t more)
 	return (uint32_t)(work > least ? work : least);
 }
 
-/* Does the work of a turn, or of a set without a slot, for this many more items. */
+/* Does a slice of the resize for this many more items: in a turn, or for a set without a slot. */
 static void
 go_on(struct store_core *sc, uint64_t more)
 {
@@ -307,9 +308,9 @@ resize_turn(struct store_core *sc)
 	resize_more(sc);
 }
 
-/* ---- how large ---- */
+/* ---- the size ---- */
 
-/* Buckets for which the pool has pages beyond the reserve. */
+/* Returns for how many buckets the pool has pages beyond the reserve. */
 static uint64_t
 buckets_to_spare(const struct store *st, uint64_t pool)
 {
@@ -333,15 +334,15 @@ resize_for(struct store_core *sc, uint64_t items)
 	return st->resize.step != 0 && want > now && resize_begin(sc, (uint32_t)want);
 }
 
-/* The number of buckets while there are free pages: in large steps, but no more than a full store
- * will need. */
+/* Returns the number of buckets while there are free pages. It grows in large steps, but not beyond
+ * what a full store will need. */
 static uint64_t
 grow_early(const struct store *st, uint64_t items, uint64_t pool)
 {
 	const uint64_t now = index_bucket_count(&st->ix), step = st->resize.step;
 	const uint64_t half = now / 2 / step * step;
 	const uint64_t spare = buckets_to_spare(st, pool);
-	/* Less one step, which is taken when it is needed. */
+	/* The last step is taken when it is needed. */
 	const uint64_t end = buckets_for(st, items_when_full(st, items, pool)) - step;
 	uint64_t more = half > step ? half : step;
 
@@ -352,7 +353,8 @@ grow_early(const struct store *st, uint64_t items, uint64_t pool)
 	return now + (more < spare ? more : spare);
 }
 
-/* Items that will come during a resize: at the present growth, for as long as the last one took. */
+/* Returns how many items a resize will add: at the present growth, for as long as the last resize
+ * took. */
 static uint64_t
 items_coming(const struct store *st)
 {
@@ -376,8 +378,8 @@ grow_late(const struct store *st, uint64_t items)
 
 	if (items + more <= full)
 		return now;
-	/* Memory is full: a page of index takes a page of items. Items on pages being emptied still
-	 * have slots, so the present items count, too. */
+	/* Memory is full, so a page of index takes a page of items. Items on pages being emptied
+	 * still have slots, so the present items count, too. */
 	if (!small && !st->never_evict && come == UINT64_MAX && items <= full &&
 	    all_objects_find_slots(st, full))
 		return now;
@@ -386,8 +388,8 @@ grow_late(const struct store *st, uint64_t items)
 	return fit > least ? fit : least;
 }
 
-/* Returns the number of buckets when memory is full: smaller only after evictions, which show that
- * memory is wanted, and with room for the items that arrive before the shrink ends. */
+/* Returns the number of buckets when memory is full. It is smaller only after evictions, which show
+ * that memory is wanted, and leaves room for the items that arrive before the shrink ends. */
 static uint64_t
 shrink(struct store *st, uint64_t items)
 {
@@ -425,7 +427,7 @@ right_size(struct store *st, uint64_t items)
 		want = grow_early(st, items, pool);
 	if (want == now)
 		want = grow_late(st, items);
-	/* In a store that never evicts the index has only pages that are free. */
+	/* A store that never evicts gives only free pages to the index. */
 	if (st->never_evict)
 		return want < now + spare ? want : now + spare;
 	if (want == now && rebalance_pool_is_low(st))
@@ -441,10 +443,9 @@ sample_items(struct resize *rs, uint64_t items)
 	rs->samples++;
 }
 
-/* Returns the number of items that this core has put in and taken out, and searches for their
- * slots. A core that has done nothing since its last check leaves the lock alone: cores that only
- * read would take its line from each other for nothing. A core that changes the number of items
- * does check. */
+/* Returns the number of items that this core has put in and taken out, plus its searches for slots.
+ * If this has not changed since the last check, the core leaves the lock alone: cores that only
+ * read would take its cache line from each other for nothing. */
 static uint64_t
 done_so_far(const struct store_core *sc)
 {
@@ -464,7 +465,8 @@ resize_consider(struct store_core *sc)
 		return;
 	sample_items(rs, items_now(st));
 	if (phase(st) == RESIZE_NONE) {
-		sc->considered = done; /* else it looks again once that one is done */
+		sc->considered =
+			done; /* if a resize is under way, the core checks again after it */
 		sc->grown_for = gained(sc);
 		begin(sc, right_size(st, rs->items));
 	}

@@ -1,5 +1,5 @@
 /*
- * resize.h - the index changes its size.
+ * resize.h - resizes the index.
  *
  * Thread: the core named; one core at a time works on a resize.
  *
@@ -10,20 +10,21 @@
 
 #include "store_state.h"
 
-/* Claims pages for this many buckets; the number of buckets then changes by multiples of step; 0:
+/* Claims pages for this many buckets. Later the number of buckets changes by multiples of step; 0:
  * never. */
 void resize_init(struct store *st, uint32_t bucket_count, uint32_t step);
-/* Begin a resize. False: it has that size, is being resized, or there is no memory for it. */
+/* Begins a resize. False: the index has that size, is being resized, or there is no memory for
+ * it. */
 bool resize_begin(struct store_core *sc, uint32_t bucket_count);
-/* Begins a resize for this many items to come, as far as pages can be spared. False: none was
+/* Begins a resize for this many expected items, as far as pages can be spared. False: none was
  * begun. */
 bool resize_for(struct store_core *sc, uint64_t items);
-/* Every turn: slices of a resize under way. */
+/* Does slices of a resize under way. Called every turn. */
 void resize_turn(struct store_core *sc);
-/* Works on a resize for a set that finds no slot. False: none is under way, or another core has
- * it. */
+/* Works on a resize for a set that finds no slot. False: none is under way, or another core works
+ * on it. */
 bool resize_more(struct store_core *sc);
-/* Some turns: begin a resize if the index is too small or too large for its items. */
+/* Begins a resize if the index is too small or too large for its items. Called in some turns. */
 void resize_consider(struct store_core *sc);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * retire_list.c - a core's retired items, oldest first, until every core has reported two newer
- * epochs (epoch.h). An item that is still pinned then moves to the list in pinned.c.
+ * retire_list.c - keeps a core's retired items, oldest first, until every core has reported two
+ * newer epochs (epoch.h). An item that is still pinned then moves to the list in pinned.c.
  */
 #include "retire_list.h"
 #include "item_access.h"
@@ -23,7 +23,7 @@ retire_list_publish(struct store_core *sc)
 	sc->unpublished = 0;
 }
 
-/* Add step to the class's count of retired objects. That count is shared, so it is written once a
+/* Adds step to the class's count of retired objects. The count is shared, so it is written once a
  * turn, or when another class follows. */
 static inline void
 count_class(struct store_core *sc, uint32_t class, uint32_t step)
@@ -74,7 +74,8 @@ retire_list_add(struct store_core *sc, struct item *it)
 		count_chunks(sc, it, 1);
 }
 
-/* An item that may be chunked or pinned. False: some of its chunks are left to the next call. */
+/* Frees an item that may be chunked or pinned. False: some of its chunks are left to the next
+ * call. */
 static __attribute__((noinline)) bool
 reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 {
@@ -89,7 +90,7 @@ reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 		pinned_put(sc, it, ref);
 		return true;
 	}
-	/* Once it is not pinned here it never is again. */
+	/* An item that is not pinned here will not be pinned again. */
 	for (; *freed < chunks; ++*freed) {
 		const uint32_t chunk = item_chunk_ref(it, *freed);
 
@@ -105,8 +106,8 @@ reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 	return true;
 }
 
-/* The grace period of an item is over: free it, unless it is pinned. False: the rest of it is left
- * to the next call. */
+/* Frees an item whose grace period is over, unless it is pinned. False: the rest of it is left to
+ * the next call. */
 static inline bool
 reclaim(struct store_core *sc, const struct retired_item *r, uint32_t *work)
 {

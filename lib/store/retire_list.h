@@ -1,5 +1,5 @@
 /*
- * retire_list.h - retired items wait for their grace period.
+ * retire_list.h - keeps retired items for their grace period.
  *
  * Thread: the core named.
  *
@@ -16,10 +16,10 @@ retire_list_used(const struct retire_list *list)
 	return list->tail - list->head;
 }
 
-/* Makes space for items by a reclaim. False: there is none after it. */
+/* Reclaims to make space for items. False: there is still none. */
 bool retire_list_make_space(struct store_core *sc, uint32_t items);
 
-/* True if there is space for this many items, if need be after a reclaim. */
+/* True if there is space for this many items, perhaps after a reclaim. */
 static inline bool
 retire_list_has_space(struct store_core *sc, uint32_t items)
 {
@@ -28,15 +28,15 @@ retire_list_has_space(struct store_core *sc, uint32_t items)
 }
 
 void retire_list_add(struct store_core *sc, struct item *it);
-/* Adds an item of that class without chunks and pins. */
+/* Adds an item of that class that has no chunks and no pins. */
 void retire_list_add_plain(struct store_core *sc, uint32_t ref, uint32_t class);
-/* Free the items whose grace period is over, RETIRE_LIST_SLICE at most. */
+/* Frees the items whose grace period is over, RETIRE_LIST_SLICE at most. */
 void retire_list_reclaim(struct store_core *sc);
-/* Add this core's retired objects to the shared counts of classes: once a turn, and before those
- * are read. */
+/* Adds this core's retired objects to the shared counts of classes. Called once a turn, and before
+ * those counts are read. */
 void retire_list_publish(struct store_core *sc);
 
-/* Retired objects of a class, as this core sees it. */
+/* Returns the number of retired objects of a class: those published, plus this core's others. */
 static inline uint32_t
 retire_list_waiting(const struct store_core *sc, uint32_t class)
 {

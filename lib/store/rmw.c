@@ -1,9 +1,9 @@
 /*
- * rmw.c - read, modify, write: append, prepend, incr, decr, another expiry, stale.
+ * rmw.c - read-modify-write: append, prepend, incr, decr, a new expiry, stale marks.
  *
- * The old version is read, the new one is written aside, and replaces the old one if that is still
- * there. After RMW_OPTIMISTIC_MAX tries lost to other writers the new version is written under the
- * bucket lock.
+ * The old version is read, and the new one is written to memory of its own. It replaces the old
+ * version if that has not changed. After RMW_OPTIMISTIC_MAX tries lost to other writers the new
+ * version is written under the bucket lock.
  */
 #include "account.h"
 #include "item_access.h"
@@ -12,7 +12,7 @@
 #include "new_version.h"
 
 #define RMW_OPTIMISTIC_MAX 4u
-#define RMW_TRIES_MAX      64u /* under the lock a try fails only if the new version does not fit */
+#define RMW_TRIES_MAX      64u /* a try under the lock fails only if the object is too small */
 
 static const struct item *
 find_alive(struct store_core *sc, const struct rmw *rm)
@@ -33,8 +33,8 @@ find_alive(struct store_core *sc, const struct rmw *rm)
 	return it;
 }
 
-/* True if memory can hold the new version beside the old one and the added value; then no hand
- * evicts the old version while memory is made. */
+/* True if memory can hold the new version beside the old one and the added value. Then no hand
+ * evicts the old version while memory is being freed. */
 static bool
 memory_holds_both(struct store_core *sc, const struct rmw *rm, const struct item *old, uint32_t len)
 {
@@ -72,7 +72,7 @@ try_once(struct store_core *sc, struct rmw *rm, bool locked, struct link *link)
 		link->result = STORE_NO_MEMORY;
 		return LINK_REFUSED;
 	}
-	/* An append is one more value: it may take only the memory that a set could take. */
+	/* An append stores more data, so it may take only memory that a set could take. */
 	sc->makes_version = rm->more == NULL;
 	link->item = item_new(sc, rm->key, len, form);
 	sc->makes_version = false;

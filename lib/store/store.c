@@ -1,5 +1,5 @@
 /*
- * store.c - each turn does what is due.
+ * store.c - a turn of the store: reclaims, evicts, evacuates, resizes and flushes what is due.
  */
 #include "item_access.h"
 #include "leaving.h"
@@ -45,8 +45,8 @@ store_offline(struct store_core *sc)
 	sc->online = false;
 }
 
-/* Give back what this core's magazines hold of pages being evacuated: few objects, of the classes
- * whose pages they are. */
+/* Gives back the objects of evacuated pages that this core's magazines hold: few objects, of those
+ * pages' classes. */
 static void
 give_back_evacuated(struct store_core *sc)
 {
@@ -64,8 +64,8 @@ give_back_evacuated(struct store_core *sc)
 	}
 }
 
-/* Empties the magazines, some in each turn, once a page is recalled: the objects that magazines
- * hold of classes that are not asked for are memory that others lack. */
+/* Empties the magazines, some in each turn, once a page is recalled. Objects in the magazine of a
+ * class that nothing is stored in are memory that others lack. */
 static void
 answer_recall(struct store_core *sc)
 {
@@ -113,8 +113,8 @@ store_turn(struct store_core *sc, uint32_t now_s)
 	rebalance_turn(sc);
 	resize_turn(sc);
 	sweep_turn(sc);
-	/* Acquire: pairs with the release in flush_due; a core that sees no flush pending sees the
-	 * step of the generation. */
+	/* Acquire: pairs with the release in flush_due. A core that sees no pending flush sees the
+	 * new generation. */
 	if (unlikely(atomic_load_explicit(&st->due_flush, memory_order_acquire) != 0))
 		flush_due(sc);
 }

@@ -6,8 +6,8 @@
  * Shape:  struct store is shared; struct store_core is one core's handle of it, with its magazines,
  *         its retired items and its counters.
  *
- * Units:  seconds on the store's clock, which starts at STORE_CLOCK_START. An expiry of 0 is never;
- *         one that is not after now is past.
+ * Units:  seconds on the store's clock, which starts at STORE_CLOCK_START. An expiry of 0 means
+ *         never; an item whose expiry is not after now is dead.
  *
  * Owner:  the store owns items. A const struct item * is valid until the same core's next
  *         store_turn(); a pinned one until store_unpin(). A struct fill belongs to its core until
@@ -31,13 +31,13 @@
 #include "index/item.h"
 #include "index/place.h"
 
-#define STORE_CORES_MAX   64u        /* and one that loads */
+#define STORE_CORES_MAX   64u        /* and one more that loads */
 #define STORE_VALUE_MAX   (1u << 20) /* default for config.value_max */
 #define STORE_MEMORY_MIN  (8u << 20)
 #define STORE_LIMIT_MIN   (1u << 20)
 #define STORE_MEMORY_MAX  (1ull << 40) /* the reach of references (arena.h) */
-#define STORE_CLOCK_START 2u           /* 1 is a second that is always past */
-/* Three quarters of the short cas numbers are left, which take no memory of their own. */
+#define STORE_CLOCK_START 2u           /* second 1 is always past */
+/* Leaves three quarters of the short cas numbers, which take no memory of their own. */
 #define STORE_CAS_START_MAX ((1u << 22) - 1)
 
 struct store;
@@ -47,13 +47,14 @@ struct eviction_policy; /* chooses what is evicted (eviction.h) */
 
 struct store_config {
 	size_t memory_bytes; /* budget for everything: items, index, states, tables */
-	size_t limit_bytes;  /* the part in use until store_limit_mt changes it; 0: all */
+	size_t limit_bytes;  /* how much of it is used until store_limit_mt changes it; 0: all */
 	uint32_t cores;
 	uint32_t value_max; /* bytes */
 	uint64_t seed;      /* of the hash */
-	uint32_t cas_start; /* an empty store's cas numbers are above; up to STORE_CAS_START_MAX */
+	uint32_t cas_start; /* cas numbers of an empty store begin above it; at most
+			       STORE_CAS_START_MAX */
 	const struct eviction_policy *eviction; /* NULL: eviction_2q */
-	bool never_evict;                       /* full memory refuses (memcached's -M) */
+	bool never_evict;                       /* a full store refuses sets (memcached's -M) */
 	bool loads;                             /* one of the cores loads a file (store_saved.h) */
 };
 
@@ -105,7 +106,7 @@ enum store_mode { STORE_SET, STORE_ADD, STORE_REPLACE, STORE_CAS, STORE_APPEND, 
 
 enum store_counter { STORE_COUNTERS(COUNTER_SYMBOL) STORE_COUNTER_COUNT };
 
-/* A value being written, not yet visible. The fields are the store's. */
+/* A value that is being written and not yet visible. Its fields are the store's. */
 struct fill {
 	struct item *item;
 	uint64_t hash;
@@ -119,27 +120,27 @@ struct store_core *store_core_of(struct store *store, uint32_t core);
 
 /* ---- once a turn ---- */
 
-/* A quiescent state: this core holds no item any more, except pinned ones. now_s is its clock from
- * now on. */
+/* Reports a quiescent state: this core no longer holds any item, except pinned ones. now_s is the
+ * core's clock until the next call. */
 void store_turn(struct store_core *sc, uint32_t now_s);
 
-/* In some turns: bounded slices of rebalancing, resizing and the sweep. */
+/* Does bounded slices of rebalancing, resizing and the sweep. Called in some turns. */
 void store_housekeeping(struct store_core *sc);
 
-/* A core that will not turn for a while goes offline, or no grace period would end. What it has
- * retired stays with it: while store_has_retired it had better turn, or other cores wait for pages
- * that these objects are on. */
+/* A core that will not turn for a while goes offline; otherwise no grace period would end. Its
+ * retired items stay with it. While store_has_retired is true it should turn, since other cores
+ * wait for the pages of these items. */
 bool store_has_retired(const struct store_core *sc);
 void store_offline(struct store_core *sc);
 void store_online(struct store_core *sc);
 
-/* True if a set may soon answer STORE_NOT_YET, since a core has not turned for long, or the reserve
- * is in use. */
+/* True if a set may soon answer STORE_NOT_YET, because a core has not turned for long or the
+ * reserve is in use. */
 bool store_is_low_on_memory(const struct store_core *sc);
 
-/* Pins of retired items hold an n-th of the memory or more (n rounded up, STORE_PINS_PART at most),
- * or keep a page from being evacuated. Then the caller should end some of them: the smaller n, the
- * sooner. Returns n; 0: they do neither. */
+/* Returns n if pins of retired items hold an n-th of the memory or more (n rounded up, at most
+ * STORE_PINS_PART) or keep a page from being evacuated; otherwise 0. The caller should then end
+ * some pins: the smaller n, the sooner. */
 #define STORE_PINS_PART 16u
 uint32_t store_pins_memory_pressure(const struct store_core *sc);
 
@@ -147,30 +148,28 @@ uint32_t store_pins_memory_pressure(const struct store_core *sc);
 
 uint64_t store_hash(const struct store_core *sc, struct view key);
 
-/* A lookup in steps, so that a batch waits for memory three times, not three times a key: all keys
- * take the first step, then all take the next. In between the core may do anything but turn.
- *
- * First: returns the key's hash; prefetches its primary bucket. */
+/* A lookup in steps, so that a batch waits for memory three times, not three times a key: each step
+ * is done for all keys before the next one. Between the steps the core may do anything but turn.
+ * First step: returns the key's hash, and prefetches its primary bucket. */
 uint64_t store_probe(const struct store_core *sc, struct probe *p, struct view key);
-/* Second: looks there; prefetches the item, or the alternate bucket. True: the third step is
- * needed.
- */
+/* Second step: searches the primary bucket, and prefetches the item or the alternate bucket. True:
+ * the third step is needed. */
 bool store_probe_primary(const struct store_core *sc, struct probe *p);
-/* Probes the primary bucket for a write: prefetches the alternate bucket also if the primary one is
- * full. */
+/* The second step for a write: prefetches the alternate bucket also if the primary one is full. */
 bool store_probe_primary_to_write(const struct store_core *sc, struct probe *p);
-/* Third: looks into the alternate bucket, if that is needed; prefetches the item. */
+/* Third step: searches the alternate bucket if necessary, and prefetches the item. */
 void store_probe_alternate(const struct store_core *sc, struct probe *p);
-/* True if the steps so far have missed the key. It was absent then; a later write is not seen. */
+/* True if the steps so far have missed the key: it was absent when they were done. */
 static inline bool
 store_probe_missed(const struct probe *p)
 {
 	return p->state == PROBE_MISS;
 }
-/* Last: the item as it is now, its reference bit set; NULL is a miss (absent, expired, flushed). */
+/* Last step: returns the present item, with its reference bit set; NULL: a miss (absent, expired,
+ * flushed). */
 const struct item *store_get_probed(struct store_core *sc, const struct probe *p, struct view key);
-/* A batch of gets with no other call of this core between them: state of the store that every get
- * needs is read once. Items that other cores store meanwhile may be found or not. */
+/* A batch of gets, without other calls of this core between them: the state that every get needs is
+ * read once. Items that other cores store meanwhile may be found or missed. */
 struct store_get_batch {
 	struct store_core *core;
 	const struct store *store;
@@ -183,64 +182,67 @@ const struct item *store_get_in_batch(const struct store_get_batch *batch, const
 /* Returns the item of one key in a single call; NULL if it is absent. */
 const struct item *store_get(struct store_core *sc, struct view key, uint64_t hash);
 
-/* The longest contiguous run of value bytes from offset on (offset < value length). */
+/* Returns the longest contiguous run of value bytes from offset on. offset: less than the value's
+ * length. */
 struct view store_value_at(const struct store_core *sc, const struct item *it, uint32_t offset);
 
-/* Keep an item's value, and nothing else of it, beyond this turn; for values of ITEM_PIN_MIN_BYTES
- * and more. The core that found the item pins it, in the same turn, or the one that fills it, at
- * any time, or one that has pinned it already; any core unpins it. */
+/* Keeps an item's value, and nothing else of it, beyond this turn; for values of ITEM_PIN_MIN_BYTES
+ * and more. An item may be pinned by the core that found it, in the same turn, by the core that
+ * fills it, at any time, and by a core that already has a pin of it. Any core may unpin it. */
 void store_pin(const struct item *it);
 void store_unpin(const struct item *it);
 
 /* ---- writing ---- */
 
-/* Allocate an item for a value of value_len bytes. OK, TOO_LARGE, NO_MEMORY or NOT_YET. */
+/* Allocates an item for a value of value_len bytes. OK, TOO_LARGE, NO_MEMORY or NOT_YET. */
 enum store_result store_begin(struct store_core *sc, struct fill *f, struct view key, uint64_t hash,
 			      uint32_t value_len, uint32_t flags, uint32_t expiry_s);
-/* Append len bytes; never more than value_len in all. */
+/* Appends len bytes. The value must not get longer than value_len. */
 void store_fill(struct store_core *sc, struct fill *f, const void *bytes, uint32_t len);
 /* Changes the expiry of an item that was begun with one. */
 void store_fill_expiry(struct fill *f, uint32_t expiry_s);
-/* Publish, once all bytes are there, according to mode; cas counts for STORE_CAS only. The fill
- * ends in every case. APPEND and PREPEND keep the old item's flags and expiry. */
+/* Publishes a complete value according to mode. cas matters for STORE_CAS only. The fill ends in
+ * every case. APPEND and PREPEND keep the old item's flags and expiry. */
 enum store_result store_finish(struct store_core *sc, struct fill *f, enum store_mode mode,
 			       uint64_t cas);
-/* Stores a value without flags or expiry, unconditionally, if this core has an object at hand and
+/* Stores a value without flags and expiry, unconditionally, if this core has an object at hand and
  * the key's old version, if any, is as simple. Returns the number of its class, as
- * store_class_lookup() does; 0: nothing was stored, and the calls above decide. */
+ * store_class_lookup() does. 0: nothing was stored; use the calls above. */
 uint32_t store_set_simple(struct store_core *sc, struct view key, uint64_t hash, struct view value);
-/* The fill ends. What this core has pinned of it stays until the last pin has ended. */
+/* Ends the fill without publishing it. If this core has pinned its value, the memory stays until
+ * the last pin has ended. */
 void store_abandon(struct store_core *sc, struct fill *f);
 
 enum store_result store_delete(struct store_core *sc, struct view key, uint64_t hash);
 
-/* New expiry; *it is the item as it is now (for gat). OK, NOT_FOUND, or, where an item gets its
- * first expiry and has no field for it, NOT_YET or NO_MEMORY: it is as it was. */
+/* Changes the expiry. *it is the item after the change (for gat). OK, NOT_FOUND, NOT_YET or
+ * NO_MEMORY. The last two occur only where an item without a field for an expiry gets its first
+ * one; the item is then unchanged. */
 enum store_result store_touch(struct store_core *sc, struct view key, uint64_t hash,
 			      uint32_t expiry_s, const struct item **it);
 
-/* Invalidate everything stored up to at_s: now if at_s is not after now. A later call replaces a
- * pending one. OK; or NOT_YET, and nothing was done: flushes come faster than the sweep reclaims
- * what they leave. */
+/* Invalidates everything stored until at_s, or until now if at_s is not later. A later call
+ * replaces a pending one. NOT_YET: nothing was done, since flushes come faster than the sweep
+ * reclaims what they leave. */
 enum store_result store_flush(struct store_core *sc, uint32_t at_s);
-/* A number that changes with every flush. One flush serves all callers that wait to flush now, so a
- * caller that sees the number change need not ask again. */
+/* Returns a number that changes with every flush. One flush serves all callers that wait to flush
+ * now, so a caller that sees the number change need not ask again. */
 uint32_t store_flushes(const struct store_core *sc);
 
 /* ---- telemetry ---- */
 
 struct store_usage {
-	uint64_t items;        /* without flushed ones; with expired ones, until reclaimed */
-	uint64_t item_bytes;   /* their class sizes */
-	uint64_t flushed;      /* items flushed and not reclaimed yet: their memory is in use */
+	uint64_t items;      /* without flushed ones; expired ones count until they are reclaimed */
+	uint64_t item_bytes; /* class sizes of these items */
+	uint64_t flushed;    /* items flushed and not yet reclaimed, whose memory is still in use */
 	uint64_t memory_bytes; /* the budget */
-	uint64_t limit_bytes;  /* how much of it may be used: store_limit_mt */
+	uint64_t limit_bytes;  /* how much of it may be used (store_limit_mt) */
 	uint64_t index_slots;  /* follow the number of items */
 	uint64_t index_bytes;
-	uint64_t page_bytes;              /* of one page */
-	uint64_t pages_total, pages_used; /* with those of the index */
-	uint64_t pages_moved;             /* ever evacuated for another class, or the index */
-	uint64_t pages_moving;            /* being evacuated now */
+	uint64_t page_bytes;              /* size of a page */
+	uint64_t pages_total, pages_used; /* including pages of the index */
+	uint64_t pages_moved;             /* pages ever evacuated for another class or the index */
+	uint64_t pages_moving;            /* pages being evacuated now */
 	bool index_resizing;
 };
 void store_usage_mt(const struct store *store, struct store_usage *out);

@@ -1,8 +1,8 @@
 /*
- * store_state.h - the state of the store and of its cores, as the store's own files see it.
+ * store_state.h - the state of the store and of its cores, for the store's own files.
  *
- * Shape:  struct store is what all cores share; what every get reads stands first and is hardly
- *         ever written. struct store_core is one core's magazines, retire list and counters.
+ * Shape:  all cores share struct store; its first fields are read by every get and hardly ever
+ *         written. struct store_core has one core's magazines, retire list and counters.
  *
  * Thread: as store.h.
  *
@@ -27,32 +27,32 @@
 struct retired_item {
 	uint32_t ref;
 	uint32_t epoch : 31;
-	uint32_t plain : 1; /* no chunks, and no pins */
+	uint32_t plain : 1; /* it has no chunks and no pins */
 };
 
 struct retire_list {
-	uint32_t head, tail;   /* they wrap; tail - head items are retired */
-	uint32_t chunks_freed; /* of the first one */
+	uint32_t head, tail;   /* tail - head items are retired; both wrap */
+	uint32_t chunks_freed; /* chunks of the first item that are freed */
 	struct retired_item ring[RETIRE_LIST_MAX];
 };
 
-/* List of retired items past their grace period that are still pinned (pinned.c). */
+/* Retired items past their grace period that are still pinned (pinned.c). */
 struct pinned {
-	uint32_t first, last; /* references; 0: none */
+	uint32_t first, last; /* references of the items; 0: none */
 	uint32_t count;
-	uint32_t added; /* since the last turn */
+	uint32_t added; /* items added since the last turn */
 };
 
 /* The sweep through all buckets that reclaims expired and flushed items. */
 struct sweep {
 	struct spin lock;
-	uint32_t bucket;              /* the next one */
-	uint32_t generation;          /* current when the sweep began */
-	uint32_t now_s;               /* the second that done counts in */
+	uint32_t bucket;              /* the next bucket */
+	uint32_t generation;          /* flush generation when the pass began */
+	uint32_t now_s;               /* the second in which done counts */
 	uint32_t done;                /* buckets swept in that second */
-	uint32_t slice;               /* buckets of a step: more where turns a second are few */
+	uint32_t slice;               /* buckets of a step: more if there are few turns a second */
 	_Atomic uint32_t rests_s;     /* the last second whose quota of buckets is swept */
-	struct relocation relocation; /* of displaced items, which the sweep passes */
+	struct relocation relocation; /* moves displaced items back as the sweep passes them */
 };
 
 /* A resize to more buckets claims and clears pages first; then buckets are migrated. */
@@ -60,59 +60,59 @@ enum resize_phase { RESIZE_NONE, RESIZE_CLAIM, RESIZE_MIGRATE };
 
 struct resize {
 	struct spin lock;
-	uint32_t step;          /* the number of buckets is a multiple of it; 0: it never changes */
-	uint32_t target;        /* number of buckets in the end */
-	uint32_t next_page;     /* the first page that has not become buckets */
-	uint32_t cleared_bytes; /* of that page */
-	uint32_t waits_since_s; /* when the page before came, or the resize began */
+	uint32_t step;      /* the number of buckets is a multiple of step; 0: no resizes */
+	uint32_t target;    /* number of buckets after the resize */
+	uint32_t next_page; /* the first page after those that are buckets or cleared for them */
+	uint32_t cleared_bytes; /* bytes of that page that are cleared */
+	uint32_t waits_since_s; /* when the last page arrived, or the resize began */
 	uint32_t deferred;      /* turns that the next bucket has waited for slots */
-	uint32_t samples;       /* of the number of items, since the resize began */
-	uint32_t last_samples;  /* in the resize before: how long it took */
-	uint64_t items;         /* at the last sample */
-	int64_t growth;         /* of items in GROWTH_SAMPLES samples, a running mean */
-	uint64_t evicted;       /* items ever evicted, when the index last was not too large */
+	uint32_t samples;       /* samples of the number of items since the resize began */
+	uint32_t last_samples;  /* samples of the resize before, which say how long it took */
+	uint64_t items;         /* number of items at the last sample */
+	int64_t growth;         /* running mean of the growth in GROWTH_SAMPLES samples */
+	uint64_t evicted;       /* items ever evicted, when the index was last not too large */
 };
 
-/* Marks of the keys that clients remove while a file is loaded (load_marks.h). */
+/* Marks of keys that clients remove while a file is loaded (load_marks.h). */
 struct marks {
-	_Atomic uint64_t *words; /* NULL: nothing is ever loaded */
-	uint32_t shift;          /* of a hash, to the number of its bit */
-	uint32_t generation;     /* of flush, when the load began: another one ends it */
+	_Atomic uint64_t *words; /* NULL: the store loads nothing */
+	uint32_t shift;          /* shift from a mixed hash to the number of its bit */
+	uint32_t generation;     /* flush generation when the load began; a flush ends the load */
 	_Atomic bool used;
 };
 
 struct store {
-	/* A successor process keeps these fields, without pointers and core_count (image.h), and
-	 * makes the rest anew. */
+	/* A successor process keeps these fields, except pointers and core_count (image.h), and
+	 * makes the others anew. */
 	struct index ix;
 	struct arena arena;
 	uint64_t seed;
-	_Atomic uint32_t generation; /* of flush; an item of another one is dead */
+	_Atomic uint32_t generation; /* flush generation; an item of another one is dead */
 	uint32_t core_count;
-	_Atomic uint64_t due_flush; /* pending (store_due_flush); 0 is none */
+	_Atomic uint64_t due_flush; /* pending flush (store_due_flush); 0: none */
 
 	_Atomic uint32_t value_max; /* longest value under the present limit */
-	uint32_t value_most;        /* longest value without one */
+	uint32_t value_most;        /* longest value without a limit */
 	bool never_evict;
-	/* The large item whose new version waits for memory: no hand evicts it. The epoch is that
-	 * of the last request for it; the wait ends a few epochs later. */
+	/* Hash of the large item whose new version waits for memory, so no hand evicts it, and the
+	 * epoch of the last request for that memory. The wait ends a few epochs after it. */
 	_Atomic uint64_t extended_hash, extended_epoch;
 	size_t memory_bytes;
 	_Atomic size_t limit_bytes;
 	struct store_core *cores;
 	struct ghosts ghosts;
-	_Atomic uint64_t *floors; /* FLOORS, by tag: no removed item had a higher cas */
+	_Atomic uint64_t *floors; /* FLOORS cas floors, by tag (floors.h) */
 	struct slab slab;
 	struct epoch epoch;
-	/* Every turn reads these, and few write one of them. */
-	_Atomic uint64_t
-		held; /* pages set aside for a large value | epoch it last asked in << 32 */
-	_Atomic uint64_t tombstones;        /* in the index */
-	_Atomic uint64_t pinned_bytes;      /* of retired items that are pinned */
-	_Atomic uint32_t leaving;           /* items that wait for the tier, of all cores */
+	/* Every turn reads these fields, and few turns write one. held: pages set aside for a large
+	 * value, and in its upper half the epoch in which that value last asked. */
+	_Atomic uint64_t held;
+	_Atomic uint64_t tombstones;        /* tombstones in the index */
+	_Atomic uint64_t pinned_bytes;      /* bytes of retired items that are pinned */
+	_Atomic uint32_t leaving;           /* items of all cores that wait for the tier */
 	_Atomic uint64_t leaving_needed;    /* epoch in which a set last waited for one of them */
 	uint64_t linked_at_flush;           /* items ever linked when the generation last changed */
-	_Atomic uint32_t oldest_generation; /* that may be in the index */
+	_Atomic uint32_t oldest_generation; /* oldest one that may be in the index */
 	_Atomic uint32_t resize_phase;      /* enum resize_phase */
 	struct spin flush_lock;
 
@@ -130,38 +130,38 @@ static_assert(offsetof(struct index, seq) == 24 && offsetof(struct index, first_
 		      offsetof(struct store, value_max) == STORE_KEPT_BYTES,
 	      "a successor finds what it keeps; else it takes a new STORE_IMAGE_LAYOUT");
 
-/* A core's counters before its first change in a generation: the items it had put into the index,
- * less those not flushed that it had taken out. Below 0 they wrap: a core may take out what another
- * has put in. */
+/* A core's balance before its first change in a generation: the items that it had put into the
+ * index less those not flushed that it had taken out. A core may take out what another one put in,
+ * so a balance may be negative, and wraps. */
 struct flush_base {
 	struct counter items, bytes;
 };
 
-/* Each kind of evacuation has its own bound of work a turn (store_limits.h). */
+/* The kinds of evacuation. Each has its own limit of work a turn (store_limits.h). */
 enum evacuation_for {
-	EVACUATION_FOR_TURN,  /* the reserve is not whole, or a page's evacuation has begun */
-	EVACUATION_FOR_INDEX, /* as for a turn, and the index waits for pages, some of them free */
-	EVACUATION_FOR_SETS,  /* sets find no object while the reserve is short */
+	EVACUATION_FOR_TURN,  /* the reserve is incomplete, or a page's evacuation has begun */
+	EVACUATION_FOR_INDEX, /* the index waits for pages too, and the pool has some */
+	EVACUATION_FOR_SETS,  /* sets find no object while the reserve is incomplete */
 	EVACUATION_FOR_LARGE, /* large values wait */
 	EVACUATIONS
 };
 
-/* A simple item that this core has put into the index last, while its ghost has not been looked
- * for: until the group has arrived. */
+/* The simple item that this core put into the index last. Its ghost is searched for later, when the
+ * cache line of its group has arrived. */
 struct newcomer {
 	struct ghost_group *ghosts; /* NULL: none */
 	uint64_t hash;
 	uint32_t ref;
 };
 
-/* An item that a hand or an evacuation named, and that the tier put off. */
+/* An item that the hand or an evacuation named, and that the tier postponed. */
 struct leaving_item {
-	uint64_t hash;  /* of its key, by which it is found again */
-	uint64_t offer; /* open, and the item is pinned; 0: none is */
+	uint64_t hash;  /* the key's hash, by which the item is found again */
+	uint64_t offer; /* an open offer, for which the item is pinned; 0: none */
 	uint32_t ref;
-	uint16_t class, objects; /* item_class, and its objects there */
-	uint8_t ghost;           /* enum ghost that it leaves */
-	bool left; /* the tier, or the index, has it no more; its place is free soon */
+	uint16_t class, objects; /* item_class(), and how many objects of that class it has */
+	uint8_t ghost;           /* enum ghost: what the item leaves behind */
+	bool left;               /* it is no longer waiting; its place becomes free soon */
 };
 
 /* A core's items that wait for the tier, in the order in which they were named (leaving.h). */
@@ -174,40 +174,41 @@ struct store_core {
 	struct store *store;
 	uint32_t id;
 	uint32_t now_s;
-	_Atomic uint32_t counted_generation; /* generation that flush_base is of (account.h) */
-	uint32_t recall;                     /* the last slab.recall that this core has answered */
-	uint32_t recall_begun;               /* the last one that it has begun to answer */
-	uint32_t recall_class, recall_classes; /* magazine emptied last; number left to empty */
-	struct index_core ic;                  /* moves items between buckets */
-	uint32_t evicted_ahead;                /* items evicted ahead of need, in this turn */
-	uint32_t crowded;                      /* work of this turn for sets without a slot */
-	uint64_t grown_for;  /* items for which a resize has done its work (resize.c); it wraps */
-	uint64_t considered; /* done_so_far (resize.c) at its last check of the size; it wraps */
-	uint32_t unpublished, unpublished_class; /* objects of that class retired less those freed,
-						    not yet added to its retired_count */
-	uint32_t evacuated[EVACUATIONS];         /* work of this turn (store_limits.h) */
-	uint32_t stalled_turns; /* turns with pages to evacuate in the same epoch */
-	uint32_t stalled_epoch; /* that epoch */
-	uint32_t idle_class,
-		idle_expiry; /* expired items wanted of a class that allocates nothing */
+	_Atomic uint32_t counted_generation; /* generation of flush_base (account.h) */
+	uint32_t recall;       /* the last slab.recall that this core has answered fully */
+	uint32_t recall_begun; /* the last slab.recall that it has begun to answer */
+	/* Class of the magazine emptied last, and how many are left to empty. */
+	uint32_t recall_class, recall_classes;
+	struct index_core ic;   /* this core's part of the index */
+	uint32_t evicted_ahead; /* items evicted ahead of need in this turn */
+	uint32_t crowded;       /* work done in this turn for sets that found no slot */
+	uint64_t grown_for;     /* gained() for which a resize has done its work (resize.c) */
+	uint64_t considered;    /* done_so_far() at the last check of the size (resize.c) */
+	/* Objects of a class retired less those freed, not yet added to its retired_count. */
+	uint32_t unpublished, unpublished_class;
+	uint32_t evacuated[EVACUATIONS]; /* work done in this turn (store_limits.h) */
+	uint32_t stalled_turns;          /* turns in the same epoch with pages to evacuate */
+	uint32_t stalled_epoch;          /* the epoch of stalled_turns */
+	/* A class that allocates nothing, and how many expired items of it should leave. */
+	uint32_t idle_class, idle_expiry;
 	struct newcomer newcomer;
 	uint32_t referenced_pending_count;
 	uint32_t referenced_pending[REFERENCED_PENDING_MAX];
 	bool online;
-	bool makes_version;        /* the object asked for is a new version's (memory.c) */
-	bool marks;                /* removals leave marks (load_marks.h) */
-	bool evicts_slowly;        /* an eviction must be marked, watched, or offered to the tier */
+	bool makes_version;        /* the object to be allocated is for a new version (memory.c) */
+	bool marks;                /* removals set marks (load_marks.h) */
+	bool evicts_slowly;        /* evictions are marked, watched, or offered to the tier */
 	store_evicted_fn *evicted; /* NULL: none */
 	void *evicted_arg;
 	const struct store_tier *tier; /* NULL: none */
-	uint64_t offer;                /* to it, of the item that is evicted now; 0: none */
-	uint64_t spared;               /* hash of the key that this core does not evict; 0: none */
-	struct leaving leaving;        /* of a core with a tier */
+	uint64_t offer;                /* the offer of the item that is being evicted; 0: none */
+	uint64_t spared;               /* hash of the key that this core must not evict; 0: none */
+	struct leaving leaving;        /* items that wait for the tier */
 	struct magazine magazines[SLAB_CLASSES_MAX];
-	uint32_t class_recall[SLAB_CLASSES_MAX]; /* the last recall answered, of each class */
+	uint32_t class_recall[SLAB_CLASSES_MAX]; /* each class's last recall answered */
 	struct retire_list retire_list;
 	struct pinned pinned;
-	struct walk_step walk_step; /* of this turn */
+	struct walk_step walk_step; /* the walk's work in this turn */
 	_Alignas(CACHE_LINE_BYTES) struct counter counters[STORE_COUNTER_COUNT];
 	struct counter class_counters[SLAB_CLASSES_MAX][STORE_CLASS_COUNTER_COUNT];
 	struct flush_base flush_base, class_flush_base[SLAB_CLASSES_MAX];
@@ -232,19 +233,21 @@ count(struct store_core *sc, enum store_counter what, uint64_t n)
 static inline uint32_t
 store_generation(const struct store *st)
 {
-	/* Sequentially consistent: read after the bucket lock's bit is visible (sweep.c). */
+	/* Sequentially consistent: must be read after the bucket lock's bit is visible
+	 * (sweep.c). */
 	return atomic_load_explicit(&st->generation, memory_order_seq_cst);
 }
 
-/* A flush that comes due at a second. It is void in another generation than the one that it was
- * asked for in: so the step of the generation does it, or replaces it, in one store. */
+/* Packs a flush that is due at a second with the generation in which it was requested. In another
+ * generation it is void. So a step of the generation either executes or replaces it, in one
+ * store. */
 static inline uint64_t
 store_due_flush(uint32_t at_s, uint32_t generation)
 {
 	return (uint64_t)generation << 32 | at_s;
 }
 
-/* Generation numbers that are free. */
+/* Returns how many generation numbers are free. */
 static inline uint32_t
 store_generations_left(const struct store *st)
 {

@@ -10,17 +10,17 @@
  * generation it began with; so at its end (sweep_end) the numbers before that are free.
  *
  * Why no number returns early:
- * - A writer reads the generation under the bucket lock. Either it publishes before the sweep looks
- *   at the bucket, or it sees the step.
+ * - A writer reads the generation under the bucket lock. Either it publishes before the sweep reads
+ *   the bucket, or it sees the step.
  * - No flushed item gets behind the sweep: cuckoo paths and migrations drop it (path.c, migrate.c),
  *   a relocation leaves it (relocate.c).
- * - A reader takes no lock. It reads the generation before it looks into the index (get.c); else an
- *   item it has found would be alive again once the number has returned.
- * - The sweep ends where the buckets end by then. Buckets that a resize has added are looked at;
- *   those it has removed hold no item.
+ * - A reader takes no lock. It reads the generation before it reads the index (get.c). Otherwise an
+ *   item that it found would be alive again once the number has returned.
+ * - The sweep ends at the last bucket that exists by then. So buckets that a resize has added are
+ *   swept; those that it has removed hold no item.
  *
- * If no number is free a flush is not done yet (STORE_NOT_YET). The caller asks again each turn,
- * and the sweep is urgent meanwhile; one flush serves all who wait. A delayed flush reserves a
+ * If no number is free a flush must wait (STORE_NOT_YET). The caller asks again each turn, and the
+ * sweep is urgent meanwhile. One flush serves all callers that wait. A delayed flush reserves a
  * number, so that it is on time.
  */
 #include "sweep.h"
@@ -37,7 +37,7 @@ slot_is_dead(const struct store_core *sc, const struct bucket *b, uint32_t slot)
 	return bucket_tag(b, slot) == 0 || item_dead(sc, item_at(sc->store, ref));
 }
 
-/* True if the bucket has a dead item. Also if a writer holds it: the item that is not in its slot
+/* True if the bucket has a dead item, or if a writer has locked it: an item that is not in its slot
  * yet may be of the generation before. */
 static bool
 bucket_wants_sweep(const struct store_core *sc, const struct bucket *b)
@@ -68,7 +68,7 @@ sweep_bucket(struct store_core *sc, struct bucket *b)
 	bucket_unlock(b);
 }
 
-/* Prefetch a bucket's items. Returns how many there are. */
+/* Prefetches a bucket's items. Returns how many there are. */
 static uint32_t
 prefetch_bucket_items(const struct store *st, const struct bucket *b)
 {
@@ -83,8 +83,8 @@ prefetch_bucket_items(const struct store *st, const struct bucket *b)
 	return items;
 }
 
-/* Sweep some buckets, few enough that what is prefetched stays in the cache. Returns the cost: 1 a
- * bucket, and 1 an item. */
+/* Sweeps some buckets, few enough that their prefetched items stay in the cache. Returns the cost:
+ * 1 a bucket and 1 an item. */
 static uint32_t
 sweep_buckets(struct store_core *sc, uint32_t first, uint32_t bucket_count)
 {
@@ -110,7 +110,8 @@ sweep_quota(const struct store *st)
 	return want < SWEEP_PER_S ? want : SWEEP_PER_S;
 }
 
-/* Doubles the step at the end of a second if the quota was not swept, else halves it. */
+/* Adjusts the step at the end of a second: doubles it if the quota was not swept, otherwise halves
+ * it. */
 static void
 sweep_next_second(struct store_core *sc)
 {
@@ -125,14 +126,14 @@ sweep_next_second(struct store_core *sc)
 	sw->done = 0;
 }
 
-/* Memory is wanted that only the sweep frees, or generation numbers run short. */
+/* True if only the sweep can free memory that is needed, or few generation numbers are free. */
 static bool
 sweep_is_urgent(const struct store *st)
 {
 	return store_awaits_sweep(st) || store_generations_left(st) < GENERATIONS_FEW;
 }
 
-/* Buckets for this step. */
+/* Returns the number of buckets for this step. */
 static uint32_t
 sweep_share(struct store_core *sc)
 {
@@ -140,14 +141,14 @@ sweep_share(struct store_core *sc)
 	const uint32_t quota = sweep_quota(sc->store);
 	uint32_t share;
 
-	/* The clocks of cores differ by a second at times: now_s never goes back. */
+	/* The clocks of cores may differ by a second; now_s never decreases. */
 	if (sc->now_s > sw->now_s)
 		sweep_next_second(sc);
 	share = quota > sw->done ? quota - sw->done : 0;
 	return share < sw->slice ? share : sw->slice;
 }
 
-/* The pass is complete: numbers of generations before the one it began with are free. */
+/* Ends a pass. The numbers of generations before the one in which it began are free. */
 static void
 sweep_end(struct store *st)
 {
@@ -158,8 +159,8 @@ sweep_end(struct store *st)
 	atomic_store_explicit(&st->oldest_generation, sw->generation, memory_order_release);
 }
 
-/* Sweeps the next buckets, until this much work is done, or the retire list lacks space for all
- * items of a few. Dead items then stay in their slots, which tombstones would occupy, too. */
+/* Sweeps the next buckets until this much work is done, or until the retire list may lack space for
+ * their items. Dead items then stay in their slots, as tombstones would. */
 static void
 sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 {
@@ -189,8 +190,8 @@ sweep_advance(struct store_core *sc, uint32_t bucket_count, uint32_t work)
 		sweep_end(st);
 }
 
-/* Nothing is left to do in this second. A look before the lock: cores that only read would take its
- * line from each other for nothing. */
+/* True if nothing is left to do in this second. Called before taking the lock: cores that only read
+ * would take its cache line from each other for nothing. */
 static bool
 sweep_rests(const struct store_core *sc)
 {
@@ -204,7 +205,7 @@ sweep_slice(struct store_core *sc)
 	struct sweep *sw = &sc->store->sweep;
 
 	if (sweep_rests(sc) || !spin_try(&sw->lock))
-		return; /* nothing is due, or another core is at it */
+		return; /* nothing is due, or another core sweeps */
 	sweep_advance(sc, sweep_share(sc), SWEEP_WORK_MAX);
 	if (sw->done >= sweep_quota(sc->store))
 		atomic_store_explicit(&sw->rests_s, sw->now_s, memory_order_relaxed);
@@ -239,7 +240,7 @@ linked_ever(const struct store *st)
 	return store_sum(st, STORE_ITEMS_LINKED);
 }
 
-/* Under the flush's lock. False: no number is free. */
+/* Begins a generation. Called under the flush lock. False: no number is free. */
 static bool
 step_generation(struct store_core *sc)
 {
@@ -249,8 +250,8 @@ step_generation(struct store_core *sc)
 		return false;
 	protocol_gap();
 	st->linked_at_flush = linked_ever(st);
-	/* Sequentially consistent: either a writer sees the step, or the sweep, which begins after
-	 * it, sees that writer's lock or its item. */
+	/* Sequentially consistent: either a writer sees the new generation, or the sweep, which
+	 * begins later, sees that writer's lock or its item. */
 	atomic_fetch_add_explicit(&st->generation, 1, memory_order_seq_cst);
 	if (sc->tier != NULL)
 		sc->tier->flushed(sc->tier->arg, sc, store_generation(st));
@@ -268,7 +269,8 @@ flush_due(struct store_core *sc)
 
 	const uint64_t due = atomic_load_explicit(&st->due_flush, memory_order_relaxed);
 
-	/* The step comes first: a core that sees no flush pending finds no item of before. */
+	/* The generation changes first: a core that sees no pending flush finds no item of
+	 * before. */
 	if (due != 0 && (uint32_t)due <= sc->now_s) {
 		if (due == store_due_flush((uint32_t)due, store_generation(st)))
 			ensure(step_generation(sc));
@@ -277,9 +279,10 @@ flush_due(struct store_core *sc)
 	spin_unlock(&st->flush_lock);
 }
 
-/* Under the flush's lock: flush now or later; nothing is flushed if nothing was stored since the
- * last time, unless a tier may have older items. A delayed flush will find the number that is free
- * now, since another flush before then replaces it. */
+/* Flushes now, or later at at_s. Called under the flush lock. Nothing is flushed if nothing was
+ * stored since the last flush, unless a tier may have older items. The number that is free now is
+ * still free when a delayed flush is due, since an earlier flush replaces it. False: no number is
+ * free. */
 static bool
 flush_at(struct store_core *sc, uint32_t at_s)
 {

@@ -8,14 +8,14 @@
 
 #include "store_state.h"
 
-/* Sweep the next buckets: in store_housekeeping; in a turn, if urgent; for a core that lacks
- * memory. */
+/* Sweep the next buckets: in store_housekeeping, in a turn if that is urgent, and for a core that
+ * lacks memory. */
 void sweep_slice(struct store_core *sc);
 void sweep_turn(struct store_core *sc);
 void sweep_on_demand(struct store_core *sc);
-/* Buckets the sweep looks at in a second. */
+/* Returns how many buckets should be swept in a second. */
 uint32_t sweep_quota(const struct store *st);
-/* Execute a delayed flush whose time has come. */
+/* Executes a delayed flush that is due. */
 void flush_due(struct store_core *sc);
 
 #endif

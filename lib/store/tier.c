@@ -1,5 +1,5 @@
 /*
- * tier.c - a second tier is attached; its copies come into the index, or go for good.
+ * tier.c - attaches a second tier; publishes or deletes copies that were read from it.
  */
 #include "link.h"
 #include "load_marks.h"
@@ -41,7 +41,7 @@ store_promote(struct store_core *sc, struct fill *f, const struct store_promotio
 
 	ensure(f->item != NULL && f->filled == f->value_len);
 	v = link_item(sc, &link);
-	f->item = link.item; /* it may have been made anew */
+	f->item = link.item; /* link_item may have replaced it */
 	*made = NULL;
 	if (v != LINK_DONE) {
 		store_abandon(sc, f);

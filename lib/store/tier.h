@@ -3,60 +3,64 @@
  *
  * A key is in the store or in the tier, never in both. The store reports to the tier each item that
  * a hand evicts or that leaves with its page, each key that a write finds without a slot, and each
- * flush. Items that sweeps, expiry, resizes and full buckets take out are forgotten: the tier gets
- * no call for them.
+ * flush. Items that the sweep, expiry, resizes and full buckets remove are lost: the tier gets no
+ * call for them.
  *
  * Shape:  a claim is the tier's decision about one key, between two calls under the key's locks.
  *
- * Units:  generation: of flush; it wraps. Items of another generation than the present are dead.
+ * Units:  generation: the flush generation, which wraps. Items of another generation than the
+ *         present one are dead.
  *
  * Owner:  the tier is the caller's, and outlives the store's last call; its table is not changed.
  *
- * Thread: the core named. "Under the lock": of a bucket that every writer of the key needs; the
- *         function may take locks of the tier's, which are never held while the store is called,
- *         and calls nothing of the store's but what reads the item. Never two of a core's at once.
+ * Thread: the core named. "Under the lock": the lock of a bucket that every writer of the key
+ *         needs. Such a function may take the tier's locks, which are never held while the store is
+ *         called. It may call only functions of the store that read the item. A core makes one call
+ *         at a time.
  *
- * Errors: a tier may keep nothing of what it is offered; it never refuses to forget.
+ * Errors: a tier need not keep what it is offered. It must always be able to forget.
  *
- * Bounds: an offer is copied in the call that made it, or until a later turn of that core
- *         (copying); then the item waits in memory, readable, with STORE_LEAVING_MAX others at
- *         most. A core has as many open offers as the tier makes before it answers
- *         STORE_OFFER_LATER. An item is read in the call only, or while it is pinned.
+ * Bounds: an offer is copied in the call that made it, or over several turns of that core
+ *         (copying). Meanwhile the item stays in memory, readable, among STORE_LEAVING_MAX at most.
+ *         The tier limits a core's open offers by answering STORE_OFFER_LATER. It may read an item
+ *         only during a call, or while the item is pinned.
  */
 #ifndef CLOCKOO_TIER_H
 #define CLOCKOO_TIER_H
 
 #include "store.h"
 
-/* The tier puts the item off: it stays in memory, and is offered again in a later turn. */
+/* The tier postpones the item, which stays in memory and is offered again in a later turn. */
 #define STORE_OFFER_LATER UINT64_MAX
 #define STORE_LEAVING_MAX 256u
 
 struct store_tier {
 	void *arg;
-	/* Without a lock: this item is evicted, which was alive. Returns an offer; 0: the item is
-	 * not wanted; STORE_OFFER_LATER. */
+	/* Offers a living item that is being evicted. Called without a lock. Returns an offer; 0:
+	 * the tier does not want it; STORE_OFFER_LATER. */
 	uint64_t (*evicting)(void *arg, struct store_core *sc, const struct item *it,
 			     uint64_t hash);
-	/* Without a lock: copies a part of the item's value, which does not change, or has it
-	 * copied by another thread. True: the copy is whole, and evicted() follows in this call of
-	 * the store. False: the store pins the item and calls again from store_evict_waiting(); the
-	 * item may have left the index by then. Only for values of ITEM_PIN_MIN_BYTES or more. */
+	/* Copies a part of the item's value, which does not change, or has another thread copy it.
+	 * Called without a lock. True: the copy is complete, and evicted() follows in the same call
+	 * of the store. False: the store pins the item, and calls again from store_evict_waiting().
+	 * The item may have left the index by then. False is possible only for values of
+	 * ITEM_PIN_MIN_BYTES or more. */
 	bool (*copying)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it);
-	/* Ends an offer. Under the lock, with the item still in its slot, alive and of this
-	 * generation: the tier has it from now on, with its present expiry and status; unless the
-	 * tier has seen a later generation, or the item has another cas than when it was offered.
-	 * NULL, without a lock: the item is not the tier's; its value is not read any more. */
+	/* Ends an offer. With an item: called under the lock, while the item is in its slot, alive
+	 * and of this generation. The tier has it from now on, with its present expiry and status,
+	 * unless the tier has seen a later generation, or the item's cas has changed since the
+	 * offer. NULL: called without a lock. The tier does not get the item, and its value is no
+	 * longer read. */
 	void (*evicted)(void *arg, struct store_core *sc, uint64_t offer, const struct item *it,
 			uint32_t generation);
-	/* Under the lock: no slot has the key. After the call the tier leads to no copy of it, nor
-	 * does one that recovers. Called before a version is published, and before a write answers
-	 * that the key is absent. So a caller that wants an effect on the tier's copy promotes it
-	 * first. */
+	/* Makes the tier forget a key that has no slot, so that neither it nor a tier that recovers
+	 * has a copy. Called under the lock, before a version is published and before a write
+	 * answers that the key is absent. So a caller that wants an effect on the tier's copy
+	 * promotes it first. */
 	void (*absent)(void *arg, struct store_core *sc, uint64_t hash, uint32_t generation);
-	/* Under the lock of flushes: this generation has begun. */
+	/* This generation has begun. Called under the flush lock. */
 	void (*flushed)(void *arg, struct store_core *sc, uint32_t generation);
-	/* Under the lock of flushes: a flush will be due at this second; 0: none will. May be
+	/* A flush will be due at this second; 0: none will. Called under the flush lock. May be
 	 * NULL. */
 	void (*due)(void *arg, uint32_t at_s);
 };
@@ -64,9 +68,10 @@ struct store_tier {
 /* Attaches the tier, once, before any core turns. The store must evict. */
 void store_tier_attach(struct store *store, const struct store_tier *tier);
 
-uint32_t store_core_number(const struct store_core *sc); /* below config.cores */
+uint32_t
+store_core_number(const struct store_core *sc); /* the core's number, less than config.cores */
 
-/* The status bits (item.h), which store_promote takes back. */
+/* Returns the status bits of an item (item.h), as store_promote takes them. */
 static inline uint32_t
 item_status(const struct item *it)
 {
@@ -77,11 +82,12 @@ item_status(const struct item *it)
 
 struct store_claim {
 	void *arg;
-	/* Under the lock, if no slot has the key: true if the copy that was read is still the
-	 * tier's, and of this generation. Then end() follows, and the tier's locks may be held
+	/* Called under the lock, if no slot has the key. True if the copy that was read is still
+	 * the tier's, and of this generation. Then end() follows, and the tier may hold its locks
 	 * until then. */
 	bool (*begin)(void *arg, struct store_core *sc, uint32_t generation);
-	/* Under the same lock: the copy is the store's, or is dropped; the tier forgets it. */
+	/* The tier forgets the copy, which the store has taken or dropped. Called under the same
+	 * lock. */
 	void (*end)(void *arg, struct store_core *sc);
 };
 
@@ -91,27 +97,27 @@ struct store_promotion {
 	struct store_claim claim;
 };
 
-/* Publishes a copy of the tier: a fill with its flags, expiry and value. OK, and *made is the item;
- * STORE_EXISTS: a slot has the key; STORE_NOT_FOUND: it was not claimed; STORE_NO_MEMORY. The fill
- * ends in every case. */
+/* Publishes a copy of the tier: a fill with its flags, expiry and value. OK: *made is the item.
+ * STORE_EXISTS: a slot has the key. STORE_NOT_FOUND: the copy was not claimed. STORE_NO_MEMORY. The
+ * fill ends in every case. */
 enum store_result store_promote(struct store_core *sc, struct fill *f,
 				const struct store_promotion *promotion, const struct item **made);
 
-/* Continues with the items that wait, until the tier postpones one. Once a turn of a core with a
+/* Offers the items that wait until the tier postpones one. Called once a turn of a core with a
  * tier. */
 void store_evict_waiting(struct store_core *sc);
-/* True if a set of any core waits for memory that items of any core have until they leave. */
+/* True if a set on some core waits for memory that waiting items of some core will free. */
 bool store_evictions_needed(const struct store_core *sc);
 /* Returns the number of this core's items that wait. The core's next turn comes soon if any do. */
 uint32_t store_evictions_wait(const struct store_core *sc);
 
-/* Makes this core's hands spare the item of this hash, if it has a tier: the item is promoted for a
+/* Makes this core not evict the item of this hash, if it has a tier: the item is promoted for a
  * write, which must not evict it for its own memory. 0: none. */
 void store_spare(struct store_core *sc, uint64_t hash);
 
-/* Removes all of the key from the tier: the copy that was read is deleted, or could not be read
- * (claim NULL: absent() is called). OK; STORE_EXISTS: a slot has the key, and so the tier has
- * nothing of it; STORE_NOT_FOUND: it was not claimed. */
+/* Removes a key from the tier. claim: the copy that was read, which is deleted; NULL: it could not
+ * be read, and absent() is called. OK. STORE_EXISTS: a slot has the key, so the tier has no copy.
+ * STORE_NOT_FOUND: the copy was not claimed. */
 enum store_result store_shadow(struct store_core *sc, struct view key, uint64_t hash,
 			       const struct store_claim *claim);
 

@@ -1,8 +1,9 @@
 /*
- * unlink.c - an item is taken out of the index and retired.
+ * unlink.c - takes an item out of the index and retires it.
  *
- * Under the bucket's lock: the floor of its cas is raised, the counters follow, its objects are no
- * longer live, its slot is cleared. Without space on the retire list the slot becomes a tombstone.
+ * Under the bucket's lock the cas floor is raised, the counters are updated, the item's objects are
+ * marked as not live, and its slot is cleared. If the retire list has no space the slot becomes a
+ * tombstone.
  */
 #include "unlink.h"
 #include "floors.h"
@@ -25,7 +26,8 @@ floor_raise(struct store *st, uint16_t tag, uint64_t cas)
 		;
 }
 
-/* Raise the floor, count, clear the state: all of an unlinking but the slot and the memory. */
+/* Raises the floor, counts the item and clears its state: all of an unlinking except the slot and
+ * the memory. */
 static struct item *
 unlink_finish(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
@@ -45,7 +47,7 @@ unlink_spot(struct store_core *sc, struct spot spot, enum unlink_reason why)
 {
 	struct item *it = unlink_finish(sc, spot, why);
 
-	/* A caller that evicts has made sure of space before. */
+	/* A caller that evicts has checked the space before. */
 	static const uint32_t left_by[] = {[UNLINK_REQUESTED] = RETIRE_LIST_LEFT_BY_DELETE,
 					   [UNLINK_SWEPT] = RETIRE_LIST_LEFT_BY_SWEEP,
 					   [UNLINK_EVICTED] = 0};
@@ -69,14 +71,15 @@ unlink_tombstone(struct store_core *sc, struct bucket *b, uint32_t slot)
 	retire_list_add(sc, it);
 }
 
-/* An item that has no chunks and cannot be pinned waits for its grace period with its page. */
+/* True if the item waits for its grace period with its page: it has no chunks and cannot be
+ * pinned. */
 static bool
 retires_with_page(const struct item *it)
 {
 	return (item_form(it) & (ITEM_HAS_LONG | ITEM_IS_CHUNKED)) == 0;
 }
 
-/* The tier takes the item that it was offered, unless it is dead by now. */
+/* Gives the tier the item that it was offered, unless the item is dead by now. */
 static void
 offer_take(struct store_core *sc, const struct item *it)
 {
@@ -124,7 +127,7 @@ look_for_place(const struct store *st, uint32_t ref, struct victim *v)
 	prefetch_to_write(index_bucket(&st->ix, p.primary));
 }
 
-/* Most items are in their primary bucket. */
+/* Finds the victim's bucket: the primary one, which most items are in, or the alternate one. */
 static void
 look_for_bucket(const struct store *st, struct victim *v)
 {
@@ -159,7 +162,7 @@ is_in_bucket(const struct store *st, const struct victim *v)
 	return bucket_slot_of(index_bucket(&st->ix, v->bucket), v->tag, v->ref) < BUCKET_SLOTS;
 }
 
-/* Looks under the locks, since a resize may be moving the bucket. */
+/* True if the victim is in the index. Takes the locks, since a resize may be moving its bucket. */
 static __attribute__((noinline)) bool
 is_in_index(const struct store *st, const struct victim *v)
 {
@@ -170,8 +173,8 @@ is_in_index(const struct store *st, const struct victim *v)
 	return there;
 }
 
-/* The key is read only if the index holds the reference: then it is an item's until this core's
- * turn ends. */
+/* The key is read only if the index holds the reference. Then the reference is an item's until this
+ * core's turn ends. */
 bool
 unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct victim *v)
 {
@@ -190,7 +193,7 @@ unlink_look_again(const struct store *st, uint32_t ref, uint64_t hash, struct vi
 	return true;
 }
 
-/* unlink_how after the departures, which may be of an earlier generation. */
+/* Counts the departures, which may be of an earlier generation, and calls unlink_how. */
 static __attribute__((noinline)) enum unlinked
 unlink_counted(struct store_core *sc, struct spot spot, bool with_page, struct departures *d)
 {
@@ -198,7 +201,7 @@ unlink_counted(struct store_core *sc, struct spot spot, bool with_page, struct d
 	return unlink_how(sc, spot, with_page);
 }
 
-/* Unlinks an item that left the slot where it was seen, if it was moved and not removed. */
+/* Unlinks an item that is not in its noted slot, if it was moved and not removed. */
 static __attribute__((noinline)) enum unlinked
 unlink_elsewhere(struct store_core *sc, const struct victim *v, bool with_page,
 		 struct departures *d)
@@ -213,8 +216,8 @@ unlink_elsewhere(struct store_core *sc, const struct victim *v, bool with_page,
 	return how;
 }
 
-/* unlink_how for most items: simple ones that are alive. False: it is another one, and nothing was
- * done. */
+/* Unlinks as unlink_how does, for most items: simple ones that are alive. False: another case;
+ * nothing was done. */
 static inline bool
 unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_page,
 	      struct departures *d)
@@ -239,7 +242,8 @@ unlink_simple(struct store_core *sc, struct spot spot, uint32_t ref, bool with_p
 	return true;
 }
 
-/* Under the lock: the slot of the item, or BUCKET_SLOTS. Mostly it is where it was seen. */
+/* Returns the item's slot, which is mostly the noted one, or BUCKET_SLOTS. Called under the
+ * lock. */
 static inline uint32_t
 victim_slot(const struct bucket *b, const struct victim *v)
 {
@@ -248,8 +252,8 @@ victim_slot(const struct bucket *b, const struct victim *v)
 		       : bucket_slot_of(b, v->tag, v->ref);
 }
 
-/* The lock of the bucket that holds an item is enough to take it out: a core that moves the item,
- * or finds its key there, needs that lock, too. */
+/* The lock of the item's bucket is enough: a core that moves the item, or finds its key there,
+ * needs that lock, too. */
 enum unlinked
 unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enum ghost ghost,
 	      struct departures *d)
@@ -273,8 +277,8 @@ unlink_victim(struct store_core *sc, const struct victim *v, bool with_page, enu
 	bucket_unlock(spot.bucket);
 	if (unlikely(spot.slot == BUCKET_SLOTS))
 		how = unlink_elsewhere(sc, v, with_page, d);
-	/* A dead item leaves no ghost: its key returns because the item was dead, not because it
-	 * left early. */
+	/* A dead item leaves no ghost: if its key returns, that is because the item was dead, not
+	 * because it was evicted too early. */
 	if (how != UNLINKED_NOT && (simple || !item_dead(sc, item_at(st, v->ref))))
 		ghost_add(v->ghosts, v->hash, ghost);
 	return how;

@@ -1,5 +1,5 @@
 /*
- * write.c - values are filled in pieces and published; numbers are incremented, items touched.
+ * write.c - fills values in pieces and publishes them; increments numbers and touches items.
  */
 #include "account.h"
 #include "floors.h"
@@ -11,12 +11,12 @@
 #include "number.h"
 #include "pinned.h"
 
-/* Tries on a key that other cores delete and store between two looks. */
+/* Tries on a key that other cores delete and store between two lookups. */
 #define VIVIFY_TRIES_MAX 8u
 
-/* Optional fields of a new item. Large items always have an expiry field, so that no touch copies
- * much, and all where nothing is evicted, so that none needs memory; items have a long cas once the
- * floor has used up the short ones. */
+/* Returns the optional fields of a new item. Large items have an expiry field, so that no touch
+ * copies much, and where nothing is evicted all items do, so that no touch needs memory. Items have
+ * a long cas once the floor has used up the short ones. */
 static uint32_t
 form_for(const struct store *st, uint64_t hash, uint32_t value_len, uint32_t flags,
 	 uint32_t expiry_s)
@@ -98,7 +98,7 @@ is_plain_set(const struct store_conditions *t)
 	return t->mode == STORE_SET && !(t->compare | t->set_cas | t->won | t->binary_key);
 }
 
-/* Publish the item. If that is refused the fill keeps it. */
+/* Publishes the item. If that is refused, the fill keeps it. */
 static enum store_result
 finish_new(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	   const struct item **made)
@@ -110,7 +110,7 @@ finish_new(struct store_core *sc, struct fill *f, const struct store_conditions 
 				      (conditions->binary_key ? ITEM_BINARY_KEY : 0)};
 	const enum link_verdict v = link_item(sc, &link);
 
-	f->item = link.item; /* it may have been made anew */
+	f->item = link.item; /* link_item may have replaced it */
 	if (v != LINK_DONE)
 		return link.result;
 	*made = link.item;
@@ -136,7 +136,8 @@ finish_extend(struct store_core *sc, struct fill *f, const struct store_conditio
 	return r == STORE_NOT_FOUND ? STORE_NOT_STORED : r;
 }
 
-/* Extend or add, by turns: other cores may delete and store the key in between. */
+/* Alternates between extending and adding, since other cores may delete and store the key in
+ * between. */
 static enum store_result
 finish_vivify(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	      const struct item **made)
@@ -159,7 +160,7 @@ fill_bytes(const struct store_core *sc, const struct fill *f)
 	return slab_size_of_ref(&sc->store->slab, item_ref(sc->store, f->item));
 }
 
-/* False: it is another case, and nothing was done. */
+/* Finishes an unconditional set of a simple item. False: another case; nothing was done. */
 static inline bool
 finish_simple(struct store_core *sc, struct fill *f, const struct store_conditions *conditions,
 	      const struct item **made)
@@ -189,7 +190,7 @@ finish(struct store_core *sc, struct fill *f, const struct store_conditions *con
 		return r;
 	if (r == STORE_NO_MEMORY)
 		account_refused(sc, fill_bytes(sc, f));
-	/* A failed set must not leave the old value, as with memcached. */
+	/* As in memcached, a failed set must not leave the old value. */
 	if (r == STORE_NO_MEMORY && conditions->mode == STORE_SET)
 		store_delete(sc, item_key(f->item), f->hash);
 	store_abandon(sc, f);
@@ -260,7 +261,7 @@ store_abandon(struct store_core *sc, struct fill *f)
 {
 	if (f->item == NULL)
 		return;
-	/* No other core has found it, so there is no grace period. */
+	/* No other core can have found the item, so no grace period is needed. */
 	if (unlikely(item_pinned(f->item)))
 		pinned_put(sc, f->item, item_ref(sc->store, f->item));
 	else
@@ -268,7 +269,7 @@ store_abandon(struct store_core *sc, struct fill *f)
 	f->item = NULL;
 }
 
-/* Store the initial number where there is none. */
+/* Stores the initial number if the key is absent. */
 static enum store_result
 arith_create(struct store_core *sc, struct view key, uint64_t hash,
 	     const struct store_arith_args *args, const struct item **made)
@@ -331,8 +332,8 @@ store_arith_with(struct store_core *sc, struct view key, uint64_t hash,
 	return r == STORE_NOT_STORED ? STORE_NO_MEMORY : r;
 }
 
-/* Write the expiry in place, under the bucket locks, so that a version made at the same time
- * inherits it. *found is the item, NULL if none is alive. False: it has no such field. */
+/* Writes the expiry in place, under the bucket locks, so that a version made at the same time
+ * inherits it. *found: the item, or NULL if none is alive. False: the item has no field for it. */
 static bool
 touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 	       const struct item **found)
@@ -356,7 +357,7 @@ touch_in_place(struct store_core *sc, struct view key, uint64_t hash, uint32_t e
 			item_note_due(st, it);
 		}
 	} else {
-		/* A touch with a past expiry removes. */
+		/* A touch with a past expiry removes the item. */
 		if (unlikely(sc->marks) && expiry_s != 0 && expiry_s <= sc->now_s)
 			load_mark(sc, hash);
 		if (unlikely(sc->tier != NULL))
@@ -370,7 +371,7 @@ enum store_result
 store_expire_at(struct store_core *sc, struct view key, uint64_t hash, uint32_t expiry_s,
 		const struct item **it)
 {
-	/* No byte that a client sees changes, so the copy keeps the cas and the status bits. */
+	/* The copy keeps the cas and the status bits, since no byte that a client sees changes. */
 	struct rmw rm = {.op = RMW_COPY,
 			 .key = key,
 			 .hash = hash,

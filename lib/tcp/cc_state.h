@@ -1,7 +1,7 @@
 /*
- * cc_state.h - what congestion control keeps of a connection (tcp_cc.c).
+ * cc_state.h - the state of a connection's congestion control (tcp_cc.c).
  *
- * Units:  bytes, unless named.
+ * Units:  bytes, unless the name has another unit.
  * Thread: core-local.
  */
 #ifndef CLOCKOO_CC_STATE_H
@@ -24,20 +24,21 @@ struct dctcp_state {
 	uint32_t marked;     /* acknowledged bytes of the window whose ACK had ECE */
 };
 
-/* RFC 9406: the first slow start. Zero: no such sample yet. */
+/* RFC 9406: the first slow start. Zero fields have no sample yet. */
 struct hystart_state {
 	uint32_t round_end;        /* the round ends when this number is acknowledged */
-	uint32_t last_us, best_us; /* least RTT of the round before, and of this one */
+	uint32_t last_us, best_us; /* least RTT of the last round, and of this one */
 	uint32_t base_us;          /* with css_rounds: best_us when the RTT had grown */
-	uint8_t samples;           /* of this round */
-	uint8_t css_rounds;        /* rounds of conservative slow start, with this one */
+	uint8_t samples;           /* samples of this round */
+	uint8_t css_rounds;        /* rounds of conservative slow start, including this one */
 };
 
-/* Congestion control, with the appropriate byte counting of RFC 3465. All in bytes. */
+/* Congestion control, with the appropriate byte counting of RFC 3465. */
 struct cc_state {
 	uint32_t w_max; /* window at the last loss, or a little below */
 	uint32_t prior; /* cwnd when the loss was detected */
-	uint32_t t_us;  /* time of CUBIC's epoch in which cwnd was the limit; 0: it has not begun */
+	uint32_t t_us;  /* time of CUBIC's epoch during which cwnd was the limit; 0: the epoch has
+			   not begun */
 	uint32_t part;  /* acknowledged bytes not yet counted in cwnd */
 	union {
 		struct hystart_state hystart; /* while ssthresh is SSTHRESH_NONE */

@@ -33,8 +33,8 @@ enum congestion {
 
 /* Explicit congestion notification, RFC 3168. */
 enum tcp_ecn {
-	ECN_PASSIVE, /* peers that ask get it */
-	ECN_ON,      /* our own SYNs ask too */
+	ECN_PASSIVE, /* used with peers that ask for it */
+	ECN_ON,      /* our own SYNs ask for it, too */
 	ECN_OFF,
 };
 
@@ -75,9 +75,9 @@ enum conn_failure {
 
 /* Keeps a value valid beyond its release (conn_external_lendable). */
 struct lender {
-	void (*hold)(const void *owner); /* called while the value is not released */
+	void (*hold)(const void *owner); /* called only while the value is not released */
 	void (*release)(const void *owner);
-	uint32_t (*bytes)(const void *owner); /* that a hold keeps */
+	uint32_t (*bytes)(const void *owner); /* returns the bytes that a hold keeps */
 };
 
 /* Callbacks of the service. */
@@ -115,8 +115,8 @@ struct conn_target {
 	struct ip_addr ip;
 	uint16_t port;
 	uint16_t local_port; /* 0: an unpredictable port is chosen (RFC 6056) */
-	/* True if replies to this local port come to this core, or the caller has another reason to
-	 * want it. ours is the local address. NULL: every port fits. */
+	/* True if replies to this local port arrive at this core, or the caller wants it for
+	 * another reason. ours: the local address. NULL: every port fits. */
 	bool (*port_fits)(const void *arg, const struct ip_addr *ours, uint16_t local_port);
 	const void *arg;
 };
@@ -129,11 +129,9 @@ uint16_t conn_local_port(const struct conn *c);
 
 /* Returns the contiguous bytes at the read position; len 0: none. */
 struct view conn_peek(const struct conn *c);
-/*
- * Returns the same bytes as conn_peek(). *since_ns: the turn in which the first of them was
- * received, with all data before it; 0 if there are none. Where more than two turns added to one
- * frame, arrival is interpolated between the first and the last of them.
- */
+/* Returns the same bytes as conn_peek(). *since_ns: the turn in which the first of them was
+ * received, with all data before it; 0: there are none. If more than two turns added to one frame,
+ * the time is interpolated between the first and the last of them. */
 struct view conn_peek_since(const struct conn *c, uint64_t *since_ns);
 /* Copies at most len unread bytes, from the offset `from` behind the read position on. Returns the
  * number of bytes copied. */
@@ -146,8 +144,8 @@ uint32_t conn_unread(const struct conn *c);
 /* The service promises to read the next `bytes` bytes in the turn in which they arrive. They get
  * frames even while connections whose data is unread hold all they may. 0 ends the promise. */
 void conn_expect(struct conn *c, uint64_t bytes);
-/* A body of `bytes` bytes waits unread for memory of the service; 0: the wait is over. Until then
- * the peer is offered a narrow window, and only a few frames if the body is long. */
+/* A body of `bytes` bytes waits unread for memory of the service; 0: the wait is over. During the
+ * wait the peer is offered a narrow window, of only a few frames if the body is long. */
 void conn_body_waits(struct conn *c, uint64_t bytes);
 /* True if data was dropped for lack of frames and nothing in order was received since. The peer is
  * silent until its retransmission timer fires; then the connection becomes ready. */
@@ -160,19 +158,16 @@ void conn_acknowledge(struct stack *s, struct conn *c);
 uint32_t conn_rtt_us(const struct conn *c);
 /* Returns how many queued bytes the peer has not acknowledged. */
 uint32_t conn_unacknowledged(const struct conn *c);
-/* Returns how many more bytes may be in flight: of both windows, what is not queued. */
+/* Returns how many more bytes both windows allow beyond those that are queued. */
 uint32_t conn_sendable(struct stack *s, struct conn *c);
-/* True if the peer has acknowledged all that was sent to it, and its window takes no segment more.
- */
+/* True if the peer has acknowledged all that was sent to it, and its window has no room for a
+ * segment. */
 bool conn_peer_is_full(struct stack *s, struct conn *c);
 bool conn_has_ended(const struct conn *c); /* all bytes before the peer's FIN were received */
 bool conn_eof(const struct conn *c);       /* all bytes before the peer's FIN were read */
 
-/*
- * True if there is room for `replies` reservations of CONN_RESERVE_MAX bytes, which are then
- * credited until the end of the turn. If false, the connection becomes ready again when there is
- * room.
- */
+/* True if there is room for `replies` reservations of CONN_RESERVE_MAX bytes. They are then
+ * credited until the end of the turn. If false, the connection becomes ready when there is room. */
 bool conn_writable(struct stack *s, struct conn *c, uint32_t replies);
 /* True if the service was refused room to write and there still is none, because the peer does not
  * read. */
@@ -188,15 +183,15 @@ bool conn_is_full(struct stack *s, struct conn *c);
 uint32_t conn_credit_keep(struct stack *s, uint32_t chunks);
 /* Returns credits of this turn that are not needed. */
 void conn_credit_return(struct stack *s, uint32_t replies);
-/* Contiguous room at the end of the send queue; never NULL with a credit. */
+/* Returns contiguous room at the end of the send queue; never NULL with a credit. */
 uint8_t *conn_reserve(struct stack *s, struct conn *c, uint32_t bytes);
 /* Like conn_reserve(). *room: the size of the room, so that one commit can cover several
  * replies. */
 uint8_t *conn_reserve_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t *room);
 void conn_commit(struct stack *s, struct conn *c, uint32_t bytes);
-/* Like conn_commit(), of at most the room that conn_reserve_room() gave just before. */
+/* Like conn_commit(), for at most the room that the last conn_reserve_room() returned. */
 void conn_commit_room(struct stack *s, struct conn *c, uint32_t bytes, uint32_t room);
-/* Queues a copy of the bytes, at most CONN_RESERVE_MAX, for a credit. */
+/* Queues a copy of the bytes, at most CONN_RESERVE_MAX, and uses up a credit. */
 void conn_write(struct stack *s, struct conn *c, struct view bytes);
 /* True if there is room for a piece of a value, which conn_write_external queues. If false, the
  * connection becomes ready again when there is. */
@@ -210,8 +205,8 @@ void conn_holds_behind(struct stack *s, const struct conn *c, uint32_t bytes);
  * acknowledged or the connection is freed. False: no descriptor is left, and nothing is queued. */
 bool conn_write_external(struct stack *s, struct conn *c, const uint8_t *data, uint32_t len,
 			 void (*release)(const void *arg), const void *arg);
-/* Allows the stack to lend the buffer queued last to the port, instead of copying it: it then holds
- * `arg` by the user's lender. */
+/* Allows the stack to lend the last queued buffer to the port instead of copying it. The stack then
+ * holds `arg` through the user's lender. */
 void conn_external_lendable(struct conn *c);
 
 void conn_close(struct stack *s, struct conn *c); /* FIN after the queued bytes */
@@ -219,11 +214,11 @@ void conn_close(struct stack *s, struct conn *c); /* FIN after the queued bytes 
 void conn_close_detach(struct stack *s, struct conn *c);
 void conn_abort(struct stack *s, struct conn *c); /* RST; gone() is called before it returns */
 
-/* Requests wait unread for memory of the service. For ten seconds no wide windows are advertised,
- * so that later requests are not promised more frames than there are. */
+/* Reports that requests wait unread for memory of the service. For ten seconds no wide windows are
+ * advertised, so that later requests are not promised more frames than there are. */
 void stack_requests_wait(struct stack *s);
-/* Memory pressure: the service needs what external buffers pin. For some seconds a connection is
- * reset if it acknowledges less than 1/part of its queued bytes in two seconds. */
+/* Reports memory pressure: the service needs the memory that external buffers pin. For some seconds
+ * a connection is reset if it acknowledges less than 1/part of its queued bytes in two seconds. */
 void stack_memory_pressure(struct stack *s, uint32_t part);
 
 /* Chunks for the service itself, which keeps partial requests in them. */
@@ -234,12 +229,12 @@ void stack_chunk_put(struct stack *s, uint8_t *chunk);
 /* Turns the chunk back into a credit of this turn, for one reply of any connection. */
 void stack_chunk_credit(struct stack *s, uint8_t *chunk);
 
-/* ---- who is let in ---- */
+/* ---- access ---- */
 
-/* The answer to a SYN to a listening port. Open connections go on. */
+/* The answer to a SYN to a listening port. Open connections are not affected. */
 enum conn_refusal {
 	REFUSE_NONE,
-	REFUSE_RESET,  /* a RST, at most so many as for other closed ports */
+	REFUSE_RESET,  /* a RST, with the rate limit of other closed ports */
 	REFUSE_SILENT, /* no answer */
 };
 void stack_refuse(struct stack *s, enum conn_refusal how);
@@ -250,12 +245,9 @@ void stack_access_set(struct stack *s, const struct access_list *list);
 /* Sets the table of our addresses, made after the one in use. Call between stack_input() and
  * stack_output(). */
 void stack_addrs_set(struct stack *s, const struct local_addrs *addrs);
-/*
- * Resets open connections whose source is not allowed any more, except our own active opens, and
- * those to one of our addresses that has left.
- * Examines ACCESS_SLOTS_MAX slots from `from` on. Returns the slot to continue at; 0: all were
- * examined.
- */
+/* Resets open connections whose source is no longer allowed, except our own active opens, and those
+ * to an address of ours that has left. Examines ACCESS_SLOTS_MAX slots from `from` on. Returns the
+ * slot to continue at; 0: all were examined. */
 #define ACCESS_SLOTS_MAX 256u
 uint32_t stack_access_enforce(struct stack *s, uint32_t from);
 
@@ -267,8 +259,7 @@ struct stack_usage {
 };
 void stack_usage_mt(const struct stack *s, struct stack_usage *out);
 
-/* Number of connections in each state at this moment, from SYN-SENT on, in the order of the
- * names. */
+/* Present number of connections in each state, from SYN-SENT on, in the order of the names. */
 #define STACK_CONN_STATES 9u
 extern const char *const stack_conn_state_names[STACK_CONN_STATES];
 uint32_t stack_conns_in_state_mt(const struct stack *s, uint32_t state);

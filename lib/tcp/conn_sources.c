@@ -1,6 +1,6 @@
 /*
- * conn_sources.c - counts connections by source in a table of atomic cells that all cores share:
- * two candidate lines a source, compare-and-swap, no lock.
+ * conn_sources.c - counts connections by source in a table of atomic cells that all cores share. A
+ * source has two candidate lines; cells change by compare-and-swap, without a lock.
  */
 #include "conn_sources.h"
 

@@ -15,7 +15,7 @@ places_of(struct lending *l, const void *owner)
 	return &l->place[(mixed >> 32) & (LENDING_PLACES - 2)];
 }
 
-/* Returns the place that has the owner's value, else a free one; NULL: others have both. */
+/* Returns the place of the owner's value, or a free one; NULL: other values have both places. */
 static struct lending_place *
 place_for(struct lending *l, const void *owner)
 {

@@ -6,7 +6,7 @@
  * or after the connection was reset. So a lent value has a hold of its own: it begins while the
  * send queue holds the value, and ends with the port's last frame.
  *
- * Shape:  LENDING_PLACES places. A value belongs to one of two; both taken by others, it is copied.
+ * Shape:  LENDING_PLACES places. A value may take one of two; if others have both, it is copied.
  * Units:  bytes: of whole values, each counted once.
  * Owner:  a value is held from its first frame in the port until its last one is done.
  * Thread: core-local.
@@ -26,7 +26,7 @@
 
 struct lending_place {
 	const void *owner;
-	uint32_t frames; /* in the port; 0: the place is free */
+	uint32_t frames; /* frames in the port; 0: the place is free */
 	uint32_t bytes;
 };
 

@@ -89,12 +89,12 @@ uint8_t *sendq_reserve(struct sendq *q, struct sendq_pool *pool, uint32_t bytes)
 /* Like sendq_reserve(). *room: the number of contiguous bytes. */
 uint8_t *sendq_reserve_room(struct sendq *q, struct sendq_pool *pool, uint32_t bytes,
 			    uint32_t *room);
-/* Queues a copy of a few bytes in an empty queue, with a credit. False: the queue has others, no
- * chunk is left, or there are too many or none; nothing was done. */
+/* Queues a copy of a few bytes in an empty queue, with a credit. False, and nothing was done: the
+ * queue is not empty, no chunk is left, or there are too many bytes or none. */
 bool sendq_write_first(struct sendq *q, struct sendq_pool *pool, struct view bytes);
 /* Queues the first bytes of the last reservation and returns the rest. */
 void sendq_commit(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
-/* Does the same for bytes that are known to be in the room of the reservation, and not 0. */
+/* Does the same for bytes that are known to fit the reservation, and to be more than 0. */
 static inline void
 sendq_commit_known(struct sendq *q, uint32_t bytes)
 {
@@ -104,7 +104,7 @@ sendq_commit_known(struct sendq *q, uint32_t bytes)
 }
 bool sendq_add_external(struct sendq *q, struct sendq_pool *pool, struct sendq_buf bytes);
 
-/* Drops the first bytes: acknowledged. */
+/* Drops the first bytes, which are acknowledged. */
 void sendq_drop(struct sendq *q, struct sendq_pool *pool, uint32_t bytes);
 /* Drops all queued bytes; fast if they are in one chunk. */
 static inline void
@@ -140,8 +140,8 @@ sendq_copy_last(struct sendq *q, uint8_t *to, uint32_t len)
 	q->cursor_used += len;
 }
 
-/* Returns the lendable buffer that has the next len bytes, behind the cursor; NULL: they are not in
- * one. */
+/* Returns the lendable buffer that has all of the next len bytes at the cursor; NULL: there is
+ * none. */
 static inline const struct sendq_buf *
 sendq_lendable(const struct sendq *q, uint32_t len)
 {
@@ -151,7 +151,7 @@ sendq_lendable(const struct sendq *q, uint32_t len)
 }
 /* Moves the cursor over the bytes that sendq_lendable() found. */
 void sendq_skip(struct sendq *q, uint32_t len);
-/* Copies without moving the cursor. Rising offsets need no walk from the start. */
+/* Copies without moving the cursor. Calls with rising offsets do not walk from the beginning. */
 void sendq_copy_at(struct sendq *q, uint32_t offset, uint8_t *to, uint32_t len);
 
 #endif

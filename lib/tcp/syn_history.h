@@ -9,8 +9,8 @@
  *         the time it came. Entries of a line are replaced in turn.
  * Units:  ns on the caller's clock; inside, steps of 2^SYN_STEP_SHIFT ns.
  * Thread: core-local.
- * Errors: none. An entry replaced too soon costs its client one more SYN. Of new SYNs one in 2^20
- *         counts as a retransmission.
+ * Errors: none. An entry that is replaced too soon costs its client one more SYN. One new SYN in
+ *         2^20 is taken for a retransmission.
  * Bounds: the lines taken at start. With at most syn_history_budget() entries written, 95 % are
  *         found a second later: 307,200 a second with SYN_HISTORY_LINES.
  */
@@ -55,7 +55,8 @@ size_t syn_history_bytes(uint32_t lines);
 /* lines: a power of two. */
 void syn_history_create(struct syn_history *m, struct region *region, uint32_t lines);
 
-/* Returns how many entries may be written in ns so that an entry lives for a second. */
+/* Returns how many entries may be written in ns nanoseconds if each entry must live for a
+ * second. */
 static inline uint32_t
 syn_history_budget(uint32_t lines, uint64_t ns)
 {

@@ -72,7 +72,7 @@ void
 tcp_lender_set(struct tcp *t, const struct lender *lender)
 {
 	t->lending = (struct lending){.lender = *lender, .bytes_max = t->cfg.lent_bytes_max};
-	/* The port must sum the segments, too: the core does not read what it lends. */
+	/* The port must compute checksums, too, since the core does not read what it lends. */
 	t->lends = (t->net.port->caps & PORT_TX_LOANS) != 0 && t->net.tcp_ol_flags != 0 &&
 		   t->cfg.lent_bytes_max != 0;
 }
@@ -168,7 +168,7 @@ tcp_drain(struct stack *s)
 	return t->conns_count == t->time_wait_count;
 }
 
-/* In TIME-WAIT the peer has acknowledged all data. */
+/* Aborts all connections except those in TIME-WAIT, whose peers have acknowledged all data. */
 void
 tcp_abort_all(struct stack *s)
 {
@@ -213,8 +213,8 @@ end_by(struct tcp *t, struct conn *c, enum tcp_counter why)
 		conn_reset(t, c);
 }
 
-/* Ends a connection to an address that has left. A pipe ends with its wire. Nothing may keep the
- * address's number. True: there is none left. */
+/* Ends a connection to an address that has left, so that nothing keeps the address's number. A pipe
+ * ends with its wire. True: the slot has no connection any longer. */
 static bool
 enforce_addrs_on(struct tcp *t, struct conn *c)
 {
@@ -227,7 +227,8 @@ enforce_addrs_on(struct tcp *t, struct conn *c)
 	return true;
 }
 
-/* Also prevents a connection in TIME-WAIT from being reopened (listen_reopen). */
+/* Ends a connection whose source is denied. One in TIME-WAIT is ended as well, so that it cannot be
+ * reopened (listen_reopen). */
 static void
 enforce_on(struct tcp *t, struct conn *c)
 {
@@ -252,7 +253,7 @@ stack_access_enforce(struct stack *s, uint32_t from)
 
 	if (end - from > ACCESS_SLOTS_MAX)
 		end = from + ACCESS_SLOTS_MAX;
-	/* Each reset needs a frame; what has none is examined in the next call. */
+	/* Each reset needs a frame. Connections without one are examined in the next call. */
 	for (uint32_t i = from; i < end; i++) {
 		if (i != from && !tx_queue_has_room(&t->net))
 			return i;

@@ -3,8 +3,8 @@
  *
  * A segment's way: tcp_match (tcp_table.c) finds the connection; tcp_input (tcp_in.c) runs the
  * steps of RFC 9293 section 3.10.7.4; data goes into the receive queue (tcp_rx.c); the service
- * reads and writes (tcp_api.c); tcp_output (tcp_out.c) sends what is due; tcp_tick
- * (tcp_tick.c) makes things due.
+ * reads and writes (tcp_api.c); tcp_output (tcp_out.c) sends what is due; tcp_tick (tcp_tick.c)
+ * runs the timers.
  *
  * Thread: core-local.
  * Bounds: the constants here and in tcp_limits.h.
@@ -26,7 +26,7 @@
 #define RX_BACKLOG_TURNS 64u  /* consecutive full bursts for which timers wait: a NIC's ring */
 #define SEGS_PER_VISIT   16u  /* segments of one connection in a visit */
 #define MSS_SMALL        600u /* connections with a smaller MSS are visited once a turn */
-/* Such a visit sends a segment for each MSS_PER_SEG bytes of its MSS. */
+/* A visit of such a connection sends a segment for each MSS_PER_SEG bytes of its MSS. */
 #define MSS_PER_SEG      90u
 #define VISITS_PER_TURN  256u /* connections visited by one tcp_output */
 #define DRAIN_SLOTS      256u /* slots examined by one tcp_drain */
@@ -85,22 +85,23 @@ ecn_field(const struct arrival *a)
 	return ip_ecn_of_frame(a->start, local_is_v4(a->l3->local));
 }
 
-/* The largest segment in our MTU, without options. */
+/* Returns the largest segment in our MTU, without options. */
 static inline uint32_t
 mss_ours(const struct tcp *t, uint16_t local)
 {
 	return t->net.port->mtu - ip_header_bytes(local) - TCP_HEADER_BYTES;
 }
 
-/* The largest segment in the MTU of the route to a peer, without options. */
+/* Returns the largest segment in the MTU of the route to a peer, without options. */
 static inline uint32_t
 mss_of_route(const struct tcp *t, const struct ip_addr *peer, uint16_t local)
 {
 	return route_mtu(&t->net, peer) - ip_header_bytes(local) - TCP_HEADER_BYTES;
 }
 
-/* Window of our SYN or SYN-ACK, with a cookie or without: the ten segments that the peer may send
- * at once (RFC 6928). The ACK that follows advertises more if no requests wait for memory. */
+/* Returns the window of our SYN or SYN-ACK, with a cookie or without: the ten segments that the
+ * peer may send at once (RFC 6928). The ACK that follows advertises more if no requests wait for
+ * memory. */
 static inline uint32_t
 syn_window(const struct tcp *t, uint16_t local)
 {
@@ -188,12 +189,12 @@ struct conn *cookie_replace_half_open(struct tcp *t, struct conn *half_open,
 
 /* Processes a segment of a connection in SYN_SENT. */
 void connect_input(struct tcp *t, struct conn *c, struct arrival *a);
-/* Two SYNs have crossed. Turns the peer's SYN-ACK into the plain ACK that it stands for. */
+/* Handles crossed SYNs: turns the peer's SYN-ACK into the plain ACK that it stands for. */
 void connect_simultaneous(struct tcp *t, struct conn *c, struct tcp_seg *seg);
 /* Processes a segment without a connection on this core. True: it is the reply to a SYN of another
  * core. That core is notified, and the peer gets one RST. */
 bool connect_other_core(struct tcp *t, const struct arrival *a);
-/* The SYN was not answered, or the next hop was not resolved. */
+/* Handles a SYN that was not answered, or a next hop that was not resolved. */
 void connect_timeout(struct tcp *t, struct conn *c);
 
 /* ---- tcp_pmtu.c: path MTU ---- */
@@ -222,7 +223,7 @@ pmtu_sample_next(const struct tcp *t, struct conn *c)
 	c->pmtu_sample_tick = (uint16_t)(pmtu_tick(t) - 1);
 }
 
-/* ---- tcp_ack.c: what an acknowledgment does ---- */
+/* ---- tcp_ack.c: acknowledgments ---- */
 
 enum step check_ack(struct tcp *t, struct conn *c, const struct arrival *a);
 

@@ -1,5 +1,5 @@
 /*
- * tcp_ack.h - the effects of every acknowledgment, and what the windows hold back. Private to
+ * tcp_ack.h - the effects of every acknowledgment, and which window limits sending. Private to
  * tcp_ack.c, tcp_in.c, tcp_fast_path.c and tcp_out.c.
  *
  * Thread: core-local.
@@ -25,8 +25,8 @@ rtt_measure(const struct tcp *t, struct conn *c, uint32_t sent_us)
 }
 
 /* True if the connection has sent the byte before snd_una - age. After the peer's FIN this cannot
- * be checked, and is taken as true. After 4 GB the number iss comes again; from there the check is
- * too strict until a window has been sent. */
+ * be checked, and is assumed. After 4 GB the number iss recurs; from then on the check is too
+ * strict until a window has been sent. */
 static inline bool
 ack_is_of_sent(const struct conn *c, uint32_t age)
 {

@@ -1,5 +1,5 @@
 /*
- * tcp_api.c - byte streams as the service sees them (conn.h).
+ * tcp_api.c - byte streams for the service (conn.h).
  */
 #include "tcp.h"
 
@@ -185,9 +185,8 @@ conn_local_port(const struct conn *c)
 }
 
 /* True if a peer that holds `held` units may take one more. While the pool is short that is its
- * share and, unless its retransmission timer has expired since the last ACK, part of what others
- * leave.
- */
+ * share. A peer whose retransmission timer has not expired since its last ACK may also take part of
+ * what others leave. */
 static __attribute__((noinline)) bool
 queue_may_take(struct budget *b, struct budget_place *p, const struct conn *c, uint32_t held)
 {
@@ -206,8 +205,8 @@ peer_has_enough(struct tcp *t, const struct peer_queue *q, uint32_t bytes)
 	       !queue_may_take(&t->pool.chunks, &t->places[q->c->slot].chunks, q->c, q->chunks);
 }
 
-/* True for a queue of at least pool.queue_least bytes that holds all it may. A wire sends what its
- * pipe has, so its own bytes count only; those of both count for a pipe, and none is written while
+/* True for a queue of at least pool.queue_least bytes that is full. A wire sends what its pipe has,
+ * so only its own bytes count. For a pipe the bytes of both count, and a pipe is not written while
  * its wire is full. */
 static __attribute__((noinline)) bool
 long_sendq_is_full(struct tcp *t, struct conn *c)
@@ -220,8 +219,8 @@ long_sendq_is_full(struct tcp *t, struct conn *c)
 	return q.c != c && peer_has_enough(t, &q, q.bytes);
 }
 
-/* Beyond a minimum a queue holds no more than the peer's window takes, since data that waits for
- * the window need not wait in chunks. */
+/* True if the queue is full: beyond a minimum it holds no more than the peer's window takes, since
+ * data that waits for the window need not wait in chunks. */
 static inline bool
 sendq_is_full(struct tcp *t, struct conn *c)
 {

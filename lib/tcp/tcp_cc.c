@@ -17,8 +17,8 @@
  * section 2.3. */
 #define SLOW_START_SEGS_BLIND 1u
 #define CWND_MIN_SEGS         2u
-/* RFC 9406 section 4.3, but for the least growth of the RTT: 4 ms there, for the Internet. Our
- * samples are exact to a microsecond, and a queue in a data centre is shorter. */
+/* RFC 9406 section 4.3, except for the least growth of the RTT, which is 4 ms there, for the
+ * Internet. Our samples are exact to a microsecond, and a queue in a data centre is shorter. */
 #define HYSTART_MIN_US      100u
 #define HYSTART_MAX_US      16000u
 #define HYSTART_RTT_DIVISOR 8u
@@ -195,7 +195,7 @@ cc_on_ack(const struct tcp *t, struct conn *c, uint32_t bytes, uint32_t rtt_us)
 	c->cwnd = min_u32(c->cwnd, CWND_MAX);
 }
 
-/* ssthresh is what the network is thought to take. */
+/* Sets ssthresh to what the network is estimated to carry. */
 void
 cc_on_loss(const struct tcp *t, struct conn *c)
 {
@@ -253,8 +253,8 @@ dctcp_on_ack(struct conn *c, uint32_t ack, bool marked)
 	*d = (struct dctcp_state){.alpha = d->alpha, .begin = ack, .end = c->snd_max};
 }
 
-/* RFC 5681 section 4.1: after an idle time nothing is known of the network except where the limit
- * was (RFC 7661 section 4.4). */
+/* RFC 5681 section 4.1: after an idle time nothing is known about the network except where the
+ * limit was (RFC 7661 section 4.4). */
 void
 cc_after_idle(struct conn *c)
 {

@@ -38,8 +38,8 @@ recycle(struct tcp *t, struct list *oldest, enum tcp_counter what)
 	conn_free(t, container_of(oldest, struct conn, state_list));
 }
 
-/* Takes a free slot, or the oldest one in TIME-WAIT, or the oldest one in FIN-WAIT-2, whose peer
- * has all data. */
+/* Takes a free slot, or that of the oldest connection in TIME-WAIT or FIN-WAIT-2, whose peers have
+ * all data. */
 static struct conn *
 slot_take(struct tcp *t, bool (*is_free)(const struct tcp *t))
 {
@@ -69,8 +69,8 @@ leaving_recycle(struct tcp *t)
 	}
 }
 
-/* Takes a slot for a SYN: as slot_take(), or else that of the oldest half-open connection, or else
- * one whose peer does not read the remaining data. */
+/* Takes a slot for a SYN, as slot_take() does. If there is none, takes that of the oldest half-open
+ * connection, or of one whose peer does not read the remaining data. */
 static struct conn *
 slot_alloc(struct tcp *t)
 {

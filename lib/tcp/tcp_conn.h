@@ -54,7 +54,7 @@ enum conn_flag {
 	/* Received data is unacknowledged: ACK with a reply, or at ack_at. */
 	CONN_ACK_DELAYED = 1u << 3,
 	CONN_SEND_SYN = 1u << 4,   /* SYN or SYN-ACK goes out this turn */
-	CONN_CLOSE = 1u << 5,      /* the service has closed: it reads and writes no more */
+	CONN_CLOSE = 1u << 5,      /* the service has closed, and no longer reads or writes */
 	CONN_PEER_FIN = 1u << 6,   /* peer_fin_seq is known */
 	CONN_EOF = 1u << 7,        /* everything before the peer's FIN was received */
 	CONN_WANT_WRITE = 1u << 8, /* the service was refused room to write */

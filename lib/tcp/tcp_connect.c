@@ -12,12 +12,10 @@
 #define PENDING_AGE_NS (2 * 1000000000ll)
 #define PENDING_LAG_NS 1000000000ll
 
-/*
- * RFC 6056 section 3.3.4, algorithm 4: a secret offset for each (address, port) of a peer, and
- * counters that few peers share. A port of one flow does not reveal those of others, and recurs
- * only after all others were used. With a single counter, peers that are tried in turn would each
- * use every second port only. Returns 0 if all ports are in use.
- */
+/* Returns a local port (RFC 6056 section 3.3.4, algorithm 4): a secret offset for each (address,
+ * port) of a peer, plus a counter that few peers share. A port of one flow does not reveal those of
+ * others, and recurs only after all others were used. With a single counter, peers that are tried
+ * in turn would each use only every second port. Returns 0 if all ports are in use. */
 static uint16_t
 port_select(struct tcp *t, struct flow flow, const struct conn_target *to)
 {

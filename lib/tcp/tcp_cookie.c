@@ -1,19 +1,20 @@
 /*
- * tcp_cookie.c - SYN cookies (D. J. Bernstein 1996; RFC 4987 section 3.6), and which SYNs an
+ * tcp_cookie.c - SYN cookies (D. J. Bernstein 1996; RFC 4987 section 3.6), and the SYNs that an
  * overloaded core defers.
  *
  * Cookie: while the half-open table is full, a SYN is answered and no state is kept. The SYN-ACK's
  * sequence number is a keyed hash of the flow, the peer's sequence number, an MSS index and the
  * time; its low bits are the MSS index. A blind guess is right once in 2^28. With timestamps, the
- * low bits of ours carry the peer's window scale, SACK-permitted and ECN, and return as its echo;
- * without, none is used. A spoofed source costs one frame out for one frame in.
+ * low bits of ours carry the peer's window scale, SACK-permitted and ECN, and return in its echo.
+ * Without timestamps these options are not used. A spoofed source costs one frame out for one frame
+ * in.
  *
  * Deferral: a core that keeps up answers every SYN. An overloaded core answers SYN_ANSWERS_MIN in
- * SYN_INTERVAL_NS, and of the others only retransmissions (syn_history.h), so that a real client is
+ * SYN_INTERVAL_NS, and beyond that only retransmissions (syn_history.h), so that a real client is
  * served a second later. A SYN for which the SYN history has no room is answered at once: recording
  * it would cost as much and help no client.
  *
- * Bounds: the only state is when the last cookie was sent; after COOKIE_LIFE_NS no cookie is
+ * Bounds: the only state is the time of the last cookie; COOKIE_LIFE_NS later no cookie is
  *         accepted. In SYN_INTERVAL_NS at most syn_history_budget() entries are written.
  */
 #include "tcp.h"

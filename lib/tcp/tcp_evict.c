@@ -2,28 +2,28 @@
  * tcp_evict.c - stall detection under memory pressure: resets connections that hold memory and make
  * no progress.
  *
- * Without pressure a peer may keep its window closed as long as it likes (RFC 9293
- * section 3.8.6.1). Pressure begins when chunks, buffer descriptors or received frames run short,
- * or the service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
+ * Without pressure a peer may keep its window closed as long as it likes (RFC 9293 section
+ * 3.8.6.1). Pressure begins when chunks, buffer descriptors or received frames run short, or the
+ * service reports it (stack_memory_pressure). Then EVICT_SCAN_SLOTS connections a turn are
  * examined. The progress of a connection that holds a short resource is recorded. EVICT_STALL_US
  * later it must have advanced, in each short resource, by 1/EVICT_PART of what it holds and by one
  * segment, or by all it had; by a larger part if the service says so. A connection that holds more
- * than its share of a short pool (base/budget.h) has EVICT_OVER_US. Of the stalled connections of a
- * turn the one that holds most is reset. Segments pay nothing for this.
+ * than its share of a short pool (base/budget.h) has EVICT_OVER_US. In each turn the stalled
+ * connection that holds most is reset. Segments pay nothing for this.
  *
  * Our own connections are never reset: their user supervises them.
  *
- * Slow reader: does not acknowledge queued bytes. Its requests then wait in received frames; where
- * those are short, requests read are its progress, too. Slow writer: leaves a hole open.
+ * A slow reader does not acknowledge queued bytes. Its requests then wait in received frames; if
+ * those are short, reading requests is progress, too. A slow writer leaves a hole open.
  */
 #include "tcp.h"
 
 #define EVICT_SCAN_SLOTS 64u /* slots examined in a turn */
 #define EVICT_STALL_US   2000000u
-#define EVICT_OVER_US    250000u /* the same for a connection that holds more than its share */
+#define EVICT_OVER_US    250000u /* EVICT_STALL_US of a connection that holds more than its share */
 /* A connection may hold 1/part more than its share: a share shrinks when others join. */
 #define EVICT_SLACK_PART 2u
-/* 1/part of what is held in EVICT_STALL_US: all of it in half a minute. */
+/* A peer must read 1/part of what is held in EVICT_STALL_US: all of it in half a minute. */
 #define EVICT_PART 16u
 /* While scanning, a core that could sleep turns this often. */
 #define EVICT_PACE_NS (10 * NS_PER_MS)

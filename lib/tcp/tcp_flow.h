@@ -15,7 +15,7 @@
 
 #define PROTOCOL_TCP 6
 
-/* Source and destination port of a segment, as the machine loads them. */
+/* Returns source and destination port as the machine loads them from a segment. */
 static inline uint32_t
 tcp_ports(uint16_t src, uint16_t dst)
 {

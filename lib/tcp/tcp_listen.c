@@ -116,8 +116,8 @@ listen_input(struct tcp *t, struct arrival *a)
 	return NULL;
 }
 
-/* RFC 9293 section 3.6.1 (MAY-2), RFC 6191: a SYN newer than everything the old connection received
- * opens a new one. Our numbers must lie above the old ones as well. */
+/* A SYN that is newer than everything the old connection received opens a new connection (RFC 9293
+ * section 3.6.1, MAY-2; RFC 6191). Our numbers must lie above the old ones as well. */
 bool
 listen_reopen(struct tcp *t, struct conn *old, struct arrival *a)
 {

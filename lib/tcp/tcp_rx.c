@@ -3,14 +3,15 @@
  * data), delayed ACKs, and the advertised window.
  *
  * The window limits bytes. The frames of all connections are limited too, so that the port's pool
- * never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may
- * also stay unread, while its request waits or its replies have no room. Replies without room are
- * the peer's fault: while frames are short, requests behind them have their connection's share of
- * the budget. A request that waits for the service has frames by dynamic thresholds: beyond a few
+ * never runs dry. Out-of-order data has no part of the reserve (tcp_ooo.c). In-order data may also
+ * stay unread, while its request waits or its replies have no room. Replies without room are the
+ * peer's fault: while frames are short, requests behind them get only the connection's share of the
+ * budget. A request that waits for the service gets frames by dynamic thresholds: beyond a few
  * frames a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
  *
  * One frame for each connection is reserved for those that hold none. Data that is read in the turn
- * in which it comes borrows these frames; what is held at its end is dropped unacknowledged.
+ * in which it arrives borrows these frames. What a connection holds at the end of the turn beyond
+ * the frames that it may keep (frames_kept) is dropped unacknowledged.
  */
 #include "tcp.h"
 
@@ -190,8 +191,8 @@ reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 	return kept - min_u32(kept, t->rx_ooo_frames);
 }
 
-/* True if retransmitted data gets more room: the connection does not wait for its peer to read
- * earlier replies. */
+/* True if retransmitted data gets more room, since the connection does not wait for its peer to
+ * read earlier replies. */
 static inline bool
 comes_again(const struct conn *c)
 {

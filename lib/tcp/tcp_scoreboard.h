@@ -8,10 +8,10 @@
  * Units:  sequence numbers; times in us modulo 2^32 (71 min).
  * Owner:  nodes belong to the pool.
  * Thread: core-local.
- * Errors: false: no node, so less is recorded: SACKed bytes count as not SACKed, later bytes get
- *         the range's time. Bytes never count as delivered that are not.
+ * Errors: false: no node, so less is recorded: SACKed bytes count as not SACKed, and later bytes
+ *         get the range's time. Bytes that were not delivered never count as delivered.
  * Bounds: SENT_RANGES_MAX ranges a connection, which bounds every walk. SENT_NODES_OWN nodes are
- * each connection's own; it takes more while BUDGET_LENT_PART times what it has are left.
+ *         each connection's own; it takes more while BUDGET_LENT_PART times what it has are left.
  */
 #ifndef CLOCKOO_TCP_SCOREBOARD_H
 #define CLOCKOO_TCP_SCOREBOARD_H
@@ -22,8 +22,9 @@
 #include "base/region.h"
 
 #define SENT_RANGES_MAX 128u
-#define SENT_NODES_OWN  4u /* beside the range in the connection: two holes and what lies between  \
-			    */
+#define SENT_NODES_OWN                                                                             \
+	4u /* beside the range in the connection: two holes and what lies between                  \
+	    */
 
 enum range_flag {
 	RANGE_SACKED = 1u << 0,

@@ -1,6 +1,6 @@
 /*
- * tcp_tick.c - what TCP does when a timer fires: retransmission, persist, delayed ACK, keepalive,
- * FIN-WAIT-2, TIME-WAIT, half-open connections; and each turn the path MTU reports and evictions.
+ * tcp_tick.c - handles timers: retransmission, persist, delayed ACK, keepalive, FIN-WAIT-2,
+ * TIME-WAIT, half-open connections. Runs path MTU reports and evictions each turn.
  */
 #include "tcp.h"
 
@@ -89,7 +89,8 @@ main_timeout(struct tcp *t, struct conn *c)
 	}
 }
 
-/* RFC 9293 section 3.8.4. */
+/* Sends a keepalive probe (RFC 9293 section 3.8.4), or ends the connection after
+ * KEEPALIVE_PROBES_MAX. */
 static void
 keepalive_timeout(struct tcp *t, struct conn *c)
 {

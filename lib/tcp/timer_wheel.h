@@ -7,8 +7,8 @@
  * Shape:  WHEEL_LEVELS rings of 64 slots; a tick is 2^20 ns (2^17 costs 51 instructions a request
  *         and gains only at 0.2 ms of round trip with 3 % loss). A slot is a list of nodes that
  *         lie inside their owners; a bitmap a level says which slots hold any.
- * Units:  ns on the caller's clock, which never goes back.
- * Owner:  the wheel owns nothing; an owner unarms its node before it goes away.
+ * Units:  ns on the caller's clock, which never decreases.
+ * Owner:  the wheel owns nothing; an owner disarms its node before it is freed.
  * Thread: core-local.
  * Bounds: a timer fires at most one tick late if the wheel is popped often enough. A deadline
  *         beyond 2^44 ns (4.8 h) is rearmed internally after that time.

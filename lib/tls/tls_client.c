@@ -1,5 +1,6 @@
 /*
- * tls_client.c - a client by OpenSSL: which servers it trusts, and the sessions that they offer.
+ * tls_client.c - the client's end of a stream, by OpenSSL: verifies servers and keeps the sessions
+ * that they offer.
  */
 #include "tls_client.h"
 #include "tls_stream_inside.h"
@@ -22,8 +23,8 @@ ssl_session(const struct tls_session *session)
 	return (SSL_SESSION *)(void *)(uintptr_t)session;
 }
 
-/* Keeps a session that the server offers, instead of the one before it. Returns 1, as the stream
- * then owns it. */
+/* Keeps a session that the server offers in place of the last one. Returns 1: the stream now owns
+ * it. */
 static int
 on_session(SSL *ssl, SSL_SESSION *session)
 {
@@ -34,8 +35,8 @@ on_session(SSL *ssl, SSL_SESSION *session)
 	return 1;
 }
 
-/* True if the certificate that the session stands for is valid at now_s. A resumed handshake shows
- * no certificate, so nothing else would notice its end. */
+/* True if the certificate of the session's first handshake is valid at now_s. A resumed handshake
+ * shows no certificate, so this is the only check of its end. */
 static bool
 session_is_valid(const SSL_SESSION *session, int64_t now_s)
 {
@@ -110,7 +111,7 @@ tls_client_context_load(const struct tls_client_files *files, char why[TLS_WHY_B
 	}
 	SSL_CTX_set_min_proto_version(context->ctx, TLS1_2_VERSION);
 	SSL_CTX_set_verify(context->ctx, SSL_VERIFY_PEER, NULL);
-	/* Each certificate of the file is trusted, even an intermediate one alone. */
+	/* Every certificate of the file is trusted, even an intermediate one without its root. */
 	X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context->ctx), X509_V_FLAG_PARTIAL_CHAIN);
 	SSL_CTX_set_session_cache_mode(context->ctx,
 				       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
@@ -143,8 +144,8 @@ tls_client_issuer_date_is_near(const struct tls_context *context, int64_t now_s,
 
 /* ---- streams ---- */
 
-/* Has the handshake verify that name, and names it to the server. Names of certificates count only
- * where RFC 9525 has them, not as the subject's common name. */
+/* Makes the handshake verify that name and send it to the server. Names count where RFC 9525 has
+ * them, not in the subject's common name. */
 static bool
 name_set(SSL *ssl, const char *name)
 {
@@ -159,7 +160,7 @@ name_set(SSL *ssl, const char *name)
 	ERR_clear_error();
 	if (len >= sizeof host)
 		return false;
-	/* A name of DNS may end with a dot, one of a certificate does not. */
+	/* A DNS name may end with a dot; a certificate's name does not. */
 	snprintf(host, sizeof host, "%.*s", (int)(len - dot), name);
 	return X509_VERIFY_PARAM_set1_host(param, host, 0) == 1 &&
 	       SSL_set_tlsext_host_name(ssl, host) == 1;

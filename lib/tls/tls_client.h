@@ -2,10 +2,10 @@
  * tls_client.h - the client's end of a TLS stream (tls_stream.h): verifies its server, and resumes
  * sessions.
  *
- * Shape:  a server is known by its name, or by its address if the name is one. Its handshake is
- *         complete only if its certificate was issued by one of the context's, has that name, and
- *         is valid now. A session that the server offers is taken once, and may be given to a
- *         later stream of the same context and name.
+ * Shape:  a server has a name, which may be an address. Its handshake completes only if its
+ *         certificate was issued by one of the context's, has that name, and is valid now. A
+ *         session that the server offers is taken once, and may be given to a later stream of the
+ *         same context and name.
  * Units:  now_s: Unix time.
  * Owner:  a session is the caller's, until tls_session_free().
  * Thread: as tls_stream.h; a session is used by one thread.
@@ -36,8 +36,8 @@ struct tls_context *tls_client_context_load(const struct tls_client_files *files
 bool tls_client_issuer_date_is_near(const struct tls_context *context, int64_t now_s,
 				    char words[TLS_WHY_BYTES]);
 
-/* Returns a new stream to the server of that name; NULL without memory. resume: a session to
- * offer; NULL: none. It is not offered once the certificate that it stands for has expired. */
+/* Returns a new stream to the server of that name; NULL without memory. resume: a session to offer,
+ * or NULL. It is not offered if its certificate has expired. */
 struct tls_stream *tls_client_open(struct tls_context *context, struct tls_io *io, const char *name,
 				   int64_t now_s, const struct tls_session *resume);
 /* Takes the last session that the server has offered since the last call; NULL: none. */
@@ -49,10 +49,10 @@ bool tls_client_is_asked(const struct tls_stream *stream);
 /* The reason of a failed handshake. */
 enum tls_fault {
 	TLS_FAULT_OTHER,
-	TLS_FAULT_NOT_TLS,     /* the peer's bytes are no record */
+	TLS_FAULT_NOT_TLS,     /* the peer's bytes are not a record */
 	TLS_FAULT_REFUSED,     /* the peer has sent an alert */
 	TLS_FAULT_EXPIRED,     /* a certificate of its chain has expired */
-	TLS_FAULT_EARLY,       /* one is not valid yet */
+	TLS_FAULT_EARLY,       /* a certificate of its chain is not valid yet */
 	TLS_FAULT_NAME,        /* the certificate has another name */
 	TLS_FAULT_ISSUER,      /* no certificate of the context has issued it */
 	TLS_FAULT_CERTIFICATE, /* it does not verify for another reason */

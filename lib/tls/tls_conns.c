@@ -1,6 +1,6 @@
 /*
- * tls_conns.c - wires and their pipes. Ciphered bytes that arrive on a wire become requests in
- * its pipe; replies in the pipe become ciphered bytes on the wire.
+ * tls_conns.c - wires and their pipes. Encrypted bytes that arrive on a wire become requests in its
+ * pipe; replies in the pipe become encrypted bytes on the wire.
  */
 #include "base/check.h"
 #include "tls_hello.h"
@@ -9,7 +9,7 @@
 const struct counter_name tls_counter_names[TLS_COUNTER_COUNT] = {TLS_COUNTERS(COUNTER_NAME)};
 
 #define EXPIRED_A_TURN 8u
-#define WIRES_PART     8u /* chunks reserved for wires, as a part of all */
+#define WIRES_PART     8u /* this part of all chunks is reserved for wires */
 
 /* ---- turns ---- */
 
@@ -21,7 +21,7 @@ look_next_turn(struct tls_conns *tc, struct tls_conn *t)
 		list_push_back(&tc->due, &t->due);
 }
 
-/* Asks for another visit during a visit: the core does not sleep meanwhile. */
+/* Requests another visit, during a visit. The core does not sleep until then. */
 static void
 look_again(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -75,7 +75,7 @@ tls_handshake_failed(struct tls_conns *tc, struct tls_conn *t)
 	tls_finish(tc, t);
 }
 
-/* Puts the connection at the end of its list: its handshake begins, or has made progress. */
+/* Puts the connection at the end of its list, since its handshake begins or has made progress. */
 static void
 conn_leaves(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -116,7 +116,7 @@ replies_send(struct tls_conns *tc, struct tls_conn *t)
 
 /* ---- requests ---- */
 
-/* Ends the stream. The requests that the service already has are answered first. */
+/* Ends the pipe's input. The service first answers the requests that it already has. */
 static void
 input_ends(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -152,15 +152,16 @@ has_rekeyed(struct tls_conns *tc, struct tls_conn *t)
 	return true;
 }
 
-/* Returns how many records a visit may read. Frames that complete none do not count: a wire that
- * leaves some holds acknowledged data, and finds no frame for the rest of its record. */
+/* Returns how many records a visit may read. Frames that complete no record are not counted: a wire
+ * that leaves frames unread holds acknowledged data, and has no frame left for the rest of its
+ * record. */
 static uint32_t
 records_max(const struct tls_conns *tc)
 {
 	return tc->records < TLS_RECORDS_A_TURN / 4 ? PIECES_READ_MAX : TLS_RECORDS_FEW;
 }
 
-/* True if this turn has read as much as it may: other wires wait for the next one. */
+/* True if this turn has read as many records as it may. Other wires wait for the next turn. */
 static bool
 turn_is_full(const struct tls_conns *tc)
 {
@@ -214,8 +215,8 @@ requests_read(struct tls_conns *tc, struct tls_conn *t)
 		serve_tls_received(tc->serve, t->pipe, got);
 	if (got == 0)
 		t->rests = tc->turns;
-	/* A wire that was refused room to write is ready again when its peer has read. Otherwise
-	 * nothing would make the wire be looked at again, not even without room in the pipe. */
+	/* A wire that was refused room to write becomes ready when its peer has read. In all other
+	 * cases only this causes another visit, so it is requested even if the pipe has no room. */
 	if (got > 0 || (tls_wire_has_input(t->stream, t->wire) && !conn_is_refused(t->wire)))
 		look_again(tc, t);
 	else if (conn_eof(t->wire)) {
@@ -290,10 +291,10 @@ wire_look_now(struct tls_conns *tc, struct tls_conn *t)
 	tc->kept_now = conn_credit_keep(tc->stack, tc->kept);
 }
 
-/* Visits a wire that has events, or is due, at once if no operation refers to what its pipe holds:
- * data that is read in the turn in which it arrives needs no frame of the pool. Otherwise, during a
- * handshake and behind a key update the wire is visited in the next turn. Events from before this
- * turn's visit were seen by it. Bounded: a visit that reads nothing is the last of a turn. */
+/* Visits a wire that has events or is due. This happens at once if no operation refers to what its
+ * pipe holds: data that is read in the turn in which it arrives needs no frame of the pool. During
+ * a handshake, and after a key update, the wire is visited in the next turn. Events from before
+ * this turn's visit were seen by it. Bounded: a visit that reads nothing is a turn's last. */
 static void
 wire_ready(void *arg, struct conn *wire)
 {
@@ -313,8 +314,8 @@ wire_ready(void *arg, struct conn *wire)
 	serve_tls_again(tc->serve, wire, t->pipe);
 }
 
-/* Visits the wires that are due. Bounded: only those that were due before, until the turn is full.
- */
+/* Visits the wires that are due, until the turn is full. Bounded: wires that become due meanwhile
+ * wait for the next turn. */
 static void
 wires_look(struct tls_conns *tc)
 {
@@ -330,7 +331,7 @@ wires_look(struct tls_conns *tc)
 	}
 }
 
-/* Makes one handshake step, however many wait; the core does not sleep meanwhile. Connections with
+/* Makes one handshake step, even if many wait. The core does not sleep meanwhile. Connections with
  * and without a stream alternate. */
 static void
 steps_look(struct tls_conns *tc)
@@ -369,8 +370,8 @@ pipe_ended(void *arg, struct conn *pipe)
 	look_next_turn(tc, t);
 }
 
-/* Closes connections that were in a list for too long: in a handshake, or with a last reply that
- * the peer does not read. -c no longer counts the latter. */
+/* Closes connections that were in a list for too long: during a handshake, or with a last reply
+ * that the peer does not read. The latter are no longer counted by -c. */
 static void
 expire(struct tls_conns *tc, const struct list *from, uint64_t most_ns, enum tls_counter which)
 {

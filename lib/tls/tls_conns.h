@@ -1,16 +1,16 @@
 /*
  * tls_conns.h - one core's TLS connections: between the streams of TCP and the service.
  *
- * Once created, every connection of a peer, but those of plain_port, is TLS: no byte of it is read
- * as a request before its handshake is complete, and nothing is sent but records.
+ * Once created, every connection of a peer is TLS, except those of plain_port: no byte of it is
+ * read as a request before its handshake is complete, and only records are sent.
  *
  * Units:  ns on the core's clock.
  * Owner:  streams and their memory are OpenSSL's; the table is taken from the region.
- * Thread: core-local, but for tls_shared_*.
+ * Thread: core-local, except tls_shared_*.
  * Errors: a peer's fault closes its connection and is counted (TLS_COUNTERS).
- * Bounds: TLS_HANDSHAKES_MAX of a core at a time, one step of one of them a turn; a handshake
- *         may take TLS_HANDSHAKE_NS, and its hello may take as long to arrive. Connections: as
- *         many as the service lets in.
+ * Bounds: a core has TLS_HANDSHAKES_MAX handshakes at a time, and makes one step of one of them a
+ *         turn. A handshake may take TLS_HANDSHAKE_NS, and its hello may take as long to arrive.
+ *         Connections: as many as the service accepts.
  */
 #ifndef CLOCKOO_TLS_CONNS_H
 #define CLOCKOO_TLS_CONNS_H
@@ -22,21 +22,23 @@
 
 #define TLS_HANDSHAKES_MAX 512u
 #define TLS_HANDSHAKE_NS   10000000000ull
-/* Hellos that wait for less are answered in their order: in any other the last one waits longer. */
+/* Hellos that have waited for less than this are answered in order of arrival, which gives the
+ * shortest longest wait. */
 #define TLS_IN_ORDER_NS 3000000ull
-/* A handshake that was answered so long ago yields its place at once. While all are younger, all
- * places of a core change hands no faster than in this time, the oldest first. */
+/* A handshake that was answered this long ago yields its place at once. While all are younger, all
+ * places of a core change hands at most once in this time, the oldest first. */
 #define TLS_PLACE_NS  250000000ull
 #define TLS_UNREAD_NS 10000000000ull /* for the last reply to be read by the peer */
 
-/* A record of one byte takes 1 us; a segment has 60 of them. */
-#define TLS_RECORDS_A_TURN 256u /* of a core; beyond a quarter of it a visit reads few */
+/* Records that a core reads in a turn; after a quarter of them a visit reads few. A record of one
+ * byte takes 1 us; a segment has 60 of them. */
+#define TLS_RECORDS_A_TURN 256u
 #define TLS_RECORDS_FEW    8u
 
 /* A key update costs as much as a tenth of a handshake. */
-#define TLS_REKEYS_A_TURN 4u         /* of a core; a connection has one at most */
+#define TLS_REKEYS_A_TURN 4u         /* key updates of a core in a turn; at most one a connection */
 #define TLS_REKEY_BYTES   (1u << 20) /* bytes that a connection reads between two updates */
-#define TLS_REKEYS_EARLY  4u         /* updates of a connection that are exempt from it */
+#define TLS_REKEYS_EARLY  4u         /* updates of a connection that need not keep that distance */
 
 #define TLS_COUNTERS(X)                                                                            \
 	X(TLS_HANDSHAKES, "TLS handshakes completed")                                              \
@@ -69,7 +71,7 @@ struct tls_shared {
 
 struct tls_conns_config {
 	uint32_t core;
-	uint32_t conns_max;      /* of the stack */
+	uint32_t conns_max;      /* connections of the stack */
 	uint16_t plain_port;     /* the stack's port without TLS; 0: none */
 	uint32_t handshakes_max; /* 0: TLS_HANDSHAKES_MAX */
 	uint64_t seed;
@@ -83,12 +85,12 @@ struct tls_conns *tls_conns_create(struct region *region, const struct tls_conns
 const struct counter *tls_counters(const struct tls_conns *tc); /* TLS_COUNTER_COUNT of them */
 
 void tls_shared_begin(struct tls_shared *sh, struct tls_context *first, uint32_t cores);
-/* Makes handshakes use the next context, from each core's next turn on. False if some core has not
- * yet seen the previous one; the caller then keeps next. */
+/* Makes handshakes use the next context from each core's next turn on. False: some core has not
+ * seen the previous change yet; the caller then keeps next. */
 bool tls_shared_replace_mt(struct tls_shared *sh, struct tls_context *next);
 /* True if all cores use the last context. */
 bool tls_shared_settled_mt(const struct tls_shared *sh);
-/* Frees the contexts. Called when no core turns any more. */
+/* Frees the contexts. Called when no core turns any longer. */
 void tls_shared_end(struct tls_shared *sh);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * tls_handshakes.c - handshakes, one step of one of them a turn: they cost as much as thousands of
+ * tls_handshakes.c - makes handshakes, one step a turn, since each costs as much as thousands of
  * requests.
  */
 #include "base/check.h"
@@ -58,8 +58,8 @@ tls_begin_next(struct tls_conns *tc)
 	return budget_loser(&tc->begins, begin_rank, tc);
 }
 
-/* Ranks a connection: one whose source has more than its part loses its place first. One that waits
- * for a step of ours goes last. */
+/* Ranks a connection for losing its place: first those whose source has more than its part, last
+ * those that wait for a step of ours. */
 static uint32_t
 place_rank(void *arg, struct list *link)
 {
@@ -71,8 +71,8 @@ place_rank(void *arg, struct list *link)
 	return !budget_source_is_over(&tc->places, &t->place);
 }
 
-/* Frees the stream. The connection stays until its peer speaks or TLS_HANDSHAKE_NS are over: a peer
- * that is closed comes again, and costs a handshake more. */
+/* Frees the stream. The connection stays until its peer sends something, or TLS_HANDSHAKE_NS pass:
+ * a peer whose connection is closed at once would return, and cost another handshake. */
 static void
 place_yield(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -89,8 +89,8 @@ place_yield(struct tls_conns *tc, struct tls_conn *t)
 	list_push_back(&tc->waiting, &t->handshake);
 }
 
-/* Takes a place from a connection that has not been answered, else from the one that was answered
- * longest ago. */
+/* Takes a place from a connection that has not been answered; if there is none, from the one that
+ * was answered longest ago. */
 static void
 place_free(struct tls_conns *tc)
 {
@@ -140,8 +140,8 @@ handshake_progressed(struct tls_conns *tc, struct tls_conn *t)
 	list_push_back(&tc->handshakes, &t->handshake);
 }
 
-/* Waits for a step. With many before it the newest begins first: under a flood the oldest have
- * given up, or never meant to go on. */
+/* Queues the connection for a step. If many wait, the newest begins first: in a flood the oldest
+ * have given up, or never intended to continue. */
 static void
 step_wait(struct tls_conns *tc, struct tls_conn *t)
 {
@@ -156,7 +156,7 @@ step_wait(struct tls_conns *tc, struct tls_conn *t)
 		list_push_front(&tc->begins, &t->due);
 }
 
-/* The connection counts for its source from its whole hello on. */
+/* Counts the connection for its source. Called once its hello is complete. */
 static void
 source_join(struct tls_conns *tc, struct tls_conn *t)
 {

@@ -1,5 +1,5 @@
 /*
- * tls_hello.c - records, and the messages that lie in them, by their headers.
+ * tls_hello.c - follows records, and the messages in them, by their headers.
  */
 #include "tls_hello.h"
 

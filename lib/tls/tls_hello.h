@@ -3,8 +3,8 @@
  * allocates what a peer claims, up to 128 KB, before the bytes have arrived.
  *
  * Shape:  every byte of a handshake passes tls_hello_passes, in order, in pieces of any size.
- * Owner:  the stream's.
- * Thread: that of the stream.
+ * Owner: struct tls_hello is the stream's.
+ * Thread: the stream's.
  * Errors: false if the hello is longer than TLS_HELLO_MAX. OpenSSL finds all other faults.
  */
 #ifndef CLOCKOO_TLS_HELLO_H
@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 
-/* With its header a hello of this length fits the buffer that OpenSSL has for any message. Hellos
- * have some hundred bytes, 2 KB with post-quantum keys, and a ticket's length more. */
+/* A hello of this length, with its header, fits the buffer that OpenSSL has for any message. Hellos
+ * have some hundred bytes, 2 KB with post-quantum keys, and a ticket adds its length. */
 #define TLS_HELLO_MAX (16384u - TLS_MESSAGE_HEADER)
 
 #define TLS_RECORD_HEADER  5u
@@ -25,16 +25,16 @@ struct tls_hello {
 	uint32_t record_left, message_left; /* bytes not yet seen; 0: a header is next */
 	uint8_t header[TLS_RECORD_HEADER], message[TLS_MESSAGE_HEADER];
 	uint8_t header_len, message_len; /* bytes of each header seen so far */
-	bool is_handshake;               /* the record is one of the handshake */
+	bool is_handshake;               /* the record has handshake messages */
 	bool any;                        /* a message has begun */
 };
 
 /* Checks further bytes. again: a second hello may follow the first, as in TLS 1.3. Otherwise later
- * messages may be ciphered and are not checked. */
+ * messages may be encrypted, and are not checked. */
 bool tls_hello_passes(struct tls_hello *h, const uint8_t *bytes, uint32_t len, bool again);
 
-/* True if the first record of a stream has arrived whole, or cannot be a hello. begin: its first
- * bytes; here: the number of bytes that have arrived. */
+/* True if the first record of a stream has arrived completely, or cannot be a hello. begin: its
+ * first bytes; here: the number of bytes that have arrived. */
 bool tls_hello_is_whole(struct view begin, uint32_t here);
 
 #endif

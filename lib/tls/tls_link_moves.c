@@ -1,6 +1,5 @@
 /*
- * tls_link_moves.c - moves a link to a server: its handshake, the bytes of both directions, its
- * end.
+ * tls_link_moves.c - the work of links to servers: handshakes, bytes in both directions, ends.
  */
 #include "tls_links_inside.h"
 
@@ -153,7 +152,7 @@ handshake_go_on(struct tls_links *tl, struct tls_link *l)
 	tl->step_ends_ns = 0;
 	tl->step_requests = serve_tls_requests(tl->serve);
 	l->has_greeted = true;
-	tls_link_enter(l, &tl->handshakes); /* the others are next */
+	tls_link_enter(l, &tl->handshakes); /* the others come first next time */
 	status = tls_wire_handshake(&tl->io, l->stream, l->wire, &resumed, &answered);
 	if (status == TLS_FAILED)
 		handshake_failed(tl, l, link_failure_of(tls_stream_fault(l->stream)));
@@ -163,15 +162,15 @@ handshake_go_on(struct tls_links *tl, struct tls_link *l)
 		handshake_done(tl, l, resumed);
 }
 
-/* True if its server has sent something, or our hello is not sent yet. */
+/* True if the server has sent something, or our hello is not sent yet. */
 static bool
 wants_step(const struct tls_link *l)
 {
 	return !l->has_greeted || conn_unread(l->wire) > 0 || conn_eof(l->wire);
 }
 
-/* Makes one step of the handshake that has waited longest. A pipe that is closed meanwhile is a
- * core's that stops. */
+/* Makes one step of the handshake that has waited longest. A pipe that was closed meanwhile belongs
+ * to a core that stops. */
 void
 tls_links_shake_hands(struct tls_links *tl)
 {
@@ -206,7 +205,7 @@ server_has_rekeyed(struct tls_links *tl, struct tls_link *l)
 	return true;
 }
 
-/* Ends the stream towards the pipe's reader, behind the bytes that it has. */
+/* Ends the stream for the pipe's reader, after the bytes that it has. */
 static void
 link_input_ends(struct tls_links *tl, struct tls_link *l)
 {
@@ -214,7 +213,7 @@ link_input_ends(struct tls_links *tl, struct tls_link *l)
 	conn_pipe_end(tl->stack, l->pipe);
 }
 
-/* Shows the deciphered bytes to the pipe's reader. They stay held while no node is free. */
+/* Shows the decrypted bytes to the pipe's reader. While no node is free they stay held. */
 static void
 held_show(struct tls_links *tl, struct tls_link *l)
 {
@@ -226,7 +225,7 @@ held_show(struct tls_links *tl, struct tls_link *l)
 	tl->user.ready(tl->user.arg, l->pipe);
 }
 
-/* Deciphers what has arrived, up to TLS_STEP_MAX bytes. Bounded: each piece uses bytes of the wire.
+/* Decrypts what has arrived, up to TLS_STEP_MAX bytes. Bounded: each piece uses bytes of the wire.
  * Returns TLS_WAITS, or why no further bytes will arrive. */
 static enum tls_status
 pieces_read(struct tls_links *tl, struct tls_link *l)
@@ -275,7 +274,7 @@ tls_link_read(struct tls_links *tl, struct tls_link *l)
 	was_held = l->held > 0;
 	tl->more |= was_held || tls_wire_has_input(l->stream, l->wire);
 	held_show(tl, l);
-	if (l->held > 0) /* in the next turn */
+	if (l->held > 0) /* tried again in the next turn */
 		return;
 	if (l->has_ended) {
 		link_input_ends(tl, l);

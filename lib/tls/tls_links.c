@@ -1,5 +1,6 @@
 /*
- * tls_links.c - the layer of links to servers: their turns, and the calls of both of its users.
+ * tls_links.c - the layer of links to servers: its turns, and the calls of the backend and the
+ * service.
  */
 #include "tls_links_inside.h"
 
@@ -8,9 +9,9 @@
 const struct counter_name tls_link_counter_names[TLS_LINK_COUNTER_COUNT] = {
 	TLS_LINK_COUNTERS(COUNTER_NAME)};
 
-#define KEPT_PART 8u /* chunks that only wires get, as a part of all */
+#define KEPT_PART 8u /* this part of all chunks is reserved for wires */
 
-/* Returns the link of a wire or pipe; NULL: it is not one of ours. */
+/* Returns the link of a wire or pipe; NULL: it belongs to no link. */
 static struct tls_link *
 link_of(const struct tls_links *tl, const struct conn *c)
 {

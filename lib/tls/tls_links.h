@@ -1,18 +1,18 @@
 /*
  * tls_links.h - one core's TLS connections to servers: a layer of links (backend/backend_link.h).
  *
- * Shape:  the backend's link is a pipe, which is open once its server is verified. Until then
- *         nothing is read from it, so no byte of a request can leave. The session that a server
- *         offered last is offered to it at the next connection.
+ * Shape:  the backend's link is a pipe, which opens once its server is verified. Until then nothing
+ *         is read from it, so no byte of a request can leave. The session that a server offered
+ *         last is used for the next connection to it.
  * Units:  ns of the core's clock; certificates are judged by its Unix time.
- * Owner:  streams, sessions and their memory are OpenSSL's; tables and the deciphered bytes of each
+ * Owner:  streams, sessions and their memory are OpenSSL's; tables and the decrypted bytes of each
  *         link are taken from the region.
- * Thread: core-local, but for tls_shared_* (tls_conns.h).
+ * Thread: core-local, except tls_shared_* (tls_conns.h).
  * Errors: a handshake that fails ends its link with a reason (enum link_failure). A wrong record,
  *         or an end without notice, ends the link as the end of a plain connection does.
- * Bounds: `links` links, with TLS_STEP_MAX deciphered bytes each; sessions of `servers` servers.
- *         One step of one handshake a turn, and while requests are served half of the time at
- *         most. The backend bounds the time of a handshake.
+ * Bounds: `links` links, with TLS_STEP_MAX decrypted bytes each; sessions of `servers` servers. A
+ *         turn makes one step of one handshake, and handshakes take at most half of the time while
+ *         requests are served. The backend limits the time of a handshake.
  */
 #ifndef CLOCKOO_TLS_LINKS_H
 #define CLOCKOO_TLS_LINKS_H
@@ -20,7 +20,7 @@
 #include "tls_client.h"
 #include "tls_conns.h"
 
-#define TLS_NAME_BYTES 254u /* of a server, with a zero byte */
+#define TLS_NAME_BYTES 254u /* name of a server, with a zero byte */
 
 #define TLS_LINK_COUNTERS(X)                                                                       \
 	X(TLS_LINK_HANDSHAKES, "TLS handshakes completed with servers")                            \
@@ -35,9 +35,9 @@ extern const struct counter_name tls_link_counter_names[TLS_LINK_COUNTER_COUNT];
 
 struct tls_links_config {
 	uint32_t core;
-	uint32_t conns_max; /* of the stack */
-	uint32_t links;     /* at once */
-	uint32_t servers;   /* whose sessions are kept */
+	uint32_t conns_max; /* connections of the stack */
+	uint32_t links;     /* links at a time */
+	uint32_t servers;   /* servers whose sessions are kept */
 	struct tls_shared *shared;
 };
 
@@ -45,7 +45,7 @@ size_t tls_links_bytes(const struct tls_links_config *cfg);
 /* Creates one core's layer and attaches it to the service, after its backend. */
 struct tls_links *tls_links_create(struct region *region, const struct tls_links_config *cfg,
 				   struct serve *serve, struct stack *stack);
-/* Frees the sessions. Called when the core does not turn any more. */
+/* Frees the sessions. Called when the core no longer turns. */
 void tls_links_end(struct tls_links *tl);
 const struct counter *tls_link_counters(const struct tls_links *tl); /* TLS_LINK_COUNTER_COUNT */
 

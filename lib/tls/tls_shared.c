@@ -1,5 +1,5 @@
 /*
- * tls_shared.c - the context of all cores, and its successor.
+ * tls_shared.c - replaces the context that all cores use.
  */
 #include "tls_conns.h"
 

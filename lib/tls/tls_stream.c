@@ -1,5 +1,5 @@
 /*
- * tls_stream.c - OpenSSL over memory: a BIO that reads from a view and writes into a buffer.
+ * tls_stream.c - runs OpenSSL over memory: a BIO that reads from a view and writes into a buffer.
  */
 #include "tls_stream_inside.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Releases before 3.2 have no such compression. */
+/* Releases before 3.2 do not compress certificates. */
 #ifndef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
 #define SSL_OP_NO_RX_CERTIFICATE_COMPRESSION 0
 #endif
@@ -20,10 +20,10 @@ static const uint8_t session_context[] = "clockoo";
 
 /* ---- memory ---- */
 
-/* The most heap of a stream, as measured (tests/sim/test_tls_memory.c). From 3.2 on each direction
- * has its own record layer, and from 3.5 on a stream keeps the peer's ML-KEM key. */
+/* The most heap that a stream takes, as measured (tests/sim/test_tls_memory.c). Since 3.2 each
+ * direction has its own record layer, and since 3.5 a stream keeps the peer's ML-KEM key. */
 static const struct {
-	unsigned long since; /* the release, as OpenSSL_version_num() has it */
+	unsigned long since; /* the first release, as OpenSSL_version_num() encodes it */
 	uint32_t stream, handshake;
 } heap_rows[] = {{0x30200000ul, 45056u, 77824u}, {0, 30720u, 73728u}};
 
@@ -186,7 +186,7 @@ context_set(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 	SSL_CTX_set_min_proto_version(ctx, versions[s->min_version & 3]);
 	SSL_CTX_set_verify(ctx, modes[s->verify_mode & 3], NULL);
 	SSL_CTX_set_session_id_context(ctx, session_context, sizeof session_context - 1);
-	/* Sessions are stored in tickets, at the client. */
+	/* The client keeps its session, in a ticket. */
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_max_early_data(ctx, 0);
@@ -200,11 +200,11 @@ static void
 context_limit(SSL_CTX *ctx)
 {
 	SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-					 /* Compressed, 700 bytes of a peer would become 64 KB. */
+					 /* 700 bytes of a peer could decompress to 64 KB. */
 					 SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	/* A call that reads ends with the first record that is not application data. In a frame
-	 * full of key updates each takes some 30 us. */
+	/* A read returns at the first record that is not application data: in a frame full of key
+	 * updates each takes some 30 us. */
 	SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);
 	SSL_CTX_set_max_cert_list(ctx, TLS_PEER_CHAIN_MAX);
 }
@@ -254,6 +254,8 @@ tls_context_free(struct tls_context *context)
 
 /* ---- dates ---- */
 
+/* Writes the text for a date that is past or near at now_s. False: it is neither. who: the
+ * certificate that has the date. */
 bool
 tls_date_words(const X509 *cert, int64_t now_s, const char *who, char words[TLS_WHY_BYTES])
 {
@@ -327,7 +329,7 @@ tls_stream_open(struct tls_context *context, struct tls_io *io)
 void
 tls_stream_free(struct tls_stream *stream)
 {
-	/* OpenSSL makes the session of a stream that did not end in order useless. */
+	/* OpenSSL would make the session unusable if the stream did not end in order. */
 	if (stream->is_client)
 		SSL_set_shutdown(stream->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(stream->ssl);
@@ -336,8 +338,8 @@ tls_stream_free(struct tls_stream *stream)
 	OPENSSL_free(stream);
 }
 
-/* Clears the thread's error queue: an error of an earlier call would be taken for the next one's
- * (SSL_get_error(3)). */
+/* Clears the thread's error queue. Otherwise an earlier call's error would be taken for the next
+ * call's (SSL_get_error(3)). */
 static void
 errors_forget(void)
 {
@@ -363,7 +365,7 @@ status_of(struct tls_stream *stream, int result)
 	}
 }
 
-/* Notes key updates in the messages of the peer and of ours. */
+/* Notes key updates among the messages of both ends. */
 static void
 on_message(int is_ours, int version, int type, const void *bytes, size_t len, SSL *ssl, void *arg)
 {
@@ -377,7 +379,7 @@ on_message(int is_ours, int version, int type, const void *bytes, size_t len, SS
 }
 
 /* Writes the alert for a hello that is too long, as OpenSSL does for any such message: fatal,
- * illegal_parameter. Nothing is ciphered before a hello. */
+ * illegal_parameter. Nothing is encrypted before a hello. */
 static void
 alert_put(struct tls_io *io)
 {

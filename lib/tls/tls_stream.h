@@ -2,13 +2,13 @@
  * tls_stream.h - TLS over bytes in memory, by OpenSSL: no socket, no clock, no network.
  *
  * Shape:  a context has certificates and settings; a stream is one connection of a peer. A call
- *         reads ciphered bytes from io.in, as far as it needs them, and puts others behind
- *         io.out_len, as far as io.out_max allows: at most one record is held back.
+ *         reads encrypted bytes from io.in, as far as it needs them, and appends others at
+ *         io.out_len, up to io.out_max. A stream holds back at most one record.
  * Owner:  a stream keeps its context alive. io belongs to the caller, and is set before each call.
  * Thread: a context may be used by several threads, a stream by one at a time.
- * Errors: a peer's faults are a status; only the loading of a context gives a reason in words.
+ * Errors: a peer's faults are a status; only loading a context gives a reason as text.
  * Bounds: OpenSSL takes at most tls_stream_bytes() of heap for a stream inside a record, and
- *         tls_handshake_bytes() while it shakes hands. TLS_STEP_MAX bytes a write.
+ *         tls_handshake_bytes() during its handshake. A write has at most TLS_STEP_MAX bytes.
  */
 #ifndef CLOCKOO_TLS_STREAM_H
 #define CLOCKOO_TLS_STREAM_H
@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TLS_STEP_MAX    16384u /* bytes of a record */
-#define TLS_RECORD_MORE 512u   /* bytes that a write may add to those of its caller */
+#define TLS_STEP_MAX    16384u /* plain bytes of a record */
+#define TLS_RECORD_MORE 512u   /* bytes that a write may add to its caller's */
 #define TLS_WHY_BYTES   320u
 #define TLS_ENDS_SOON_S (14 * 86400)
 
@@ -27,7 +27,7 @@
 struct tls_context;
 struct tls_stream;
 
-/* Settings, as memcached's ssl_*. NULL: not given. */
+/* Settings, as in memcached's ssl_*. NULL: not given. */
 struct tls_settings {
 	const char *chain_cert, *key, *ciphers, *ca_cert;
 	uint32_t keyformat;   /* 1: PEM, 2: DER, as OpenSSL numbers them */
@@ -35,16 +35,16 @@ struct tls_settings {
 	uint32_t min_version; /* 0..3: TLS 1.0 to 1.3 */
 };
 
-/* Return the most heap a stream takes, inside a record and until its handshake is complete. Both
- * depend on the release of OpenSSL that the program runs with. */
+/* Return the most heap that a stream takes inside a record, and until its handshake is complete.
+ * Both depend on the release of OpenSSL that the program runs with. */
 uint32_t tls_stream_bytes(void);
 uint32_t tls_handshake_bytes(uint32_t verify_mode);
 
-/* Loads certificates and keys. NULL on failure; why then says the reason, on one line that begins
- * with the option. */
+/* Loads certificates and keys. NULL: it failed; why has the reason, on one line that begins with
+ * the option. */
 struct tls_context *tls_context_load(const struct tls_settings *from, char why[TLS_WHY_BYTES]);
 /* True if a certificate of the chain is not valid at now_s (Unix time), or ends within
- * TLS_ENDS_SOON_S; words then says which and when, on one line. */
+ * TLS_ENDS_SOON_S. words: which one and when, on one line. */
 bool tls_context_date_is_near(const struct tls_context *context, int64_t now_s,
 			      char words[TLS_WHY_BYTES]);
 void tls_context_free(struct tls_context *context);
@@ -58,8 +58,8 @@ struct tls_io {
 enum tls_status {
 	TLS_DONE,
 	TLS_WAITS,  /* it needs further bytes, or room */
-	TLS_ENDED,  /* the peer has said that it sends no more */
-	TLS_FAILED, /* the peer's bytes are wrong; an alert may be in io.out, and no further call is
+	TLS_ENDED,  /* the peer has announced that it sends no more */
+	TLS_FAILED, /* the peer's bytes are wrong; an alert may be in io.out; no further call is
 		       allowed */
 };
 
@@ -77,9 +77,9 @@ enum tls_status tls_read(struct tls_stream *stream, uint8_t *to, uint32_t bytes_
 enum tls_status tls_write(struct tls_stream *stream, const uint8_t *from, uint32_t bytes);
 /* Writes the alert that ends the stream. */
 void tls_end(struct tls_stream *stream);
-/* True if a record was deciphered of which bytes remain to be read. */
+/* True if decrypted bytes of a record remain to be read. */
 bool tls_has_read_ahead(const struct tls_stream *stream);
-/* Returns the number of key updates by the peer since the handshake: one tls_read() adds at most
+/* Returns the number of key updates by the peer since the handshake. One tls_read() adds at most
  * one. */
 uint32_t tls_rekeys(const struct tls_stream *stream);
 

@@ -1,5 +1,5 @@
 /*
- * tls_stream_inside.h - definitions shared by the files of streams: both roles, one BIO.
+ * tls_stream_inside.h - definitions shared by the files of streams: both ends use one BIO.
  *
  * Private to lib/tls.
  *
@@ -17,7 +17,7 @@
 struct tls_context {
 	SSL_CTX *ctx;
 	BIO_METHOD *method;
-	_Atomic uint32_t users; /* its streams, and the caller that loaded it */
+	_Atomic uint32_t users; /* its streams, plus the caller that loaded it */
 };
 
 struct tls_stream {
@@ -25,11 +25,11 @@ struct tls_stream {
 	struct tls_context *context;
 	struct tls_io *io;
 	struct tls_hello hello;
-	SSL_SESSION *offered; /* a client's: the last session that its server offered; NULL: none */
+	SSL_SESSION *offered; /* of a client: the last one its server offered; NULL: none */
 	unsigned long error;  /* OpenSSL's code of the failure; 0: none */
-	bool is_client;       /* the peer sends no hello of a client */
+	bool is_client;       /* the peer is a server, which sends no client hello */
 	bool is_open;         /* its handshake is complete */
-	bool is_asked;        /* a client's: its server has asked for a certificate */
+	bool is_asked;        /* of a client: its server has asked for a certificate */
 	bool hello_too_long;  /* tls_hello.h: OpenSSL did not see it, and sends no alert */
 	uint32_t rekeys;
 };

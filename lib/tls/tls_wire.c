@@ -3,8 +3,8 @@
  */
 #include "tls_wire.h"
 
-/* Prepares io for the next call. Returns the bytes that it may write; 0: the wire is visited again
- * when there is room. */
+/* Prepares io for the next call. Returns how many bytes the call may write. 0: the wire is visited
+ * again when it has room. */
 static uint32_t
 io_begin(struct tls_wire_io *w, struct conn *wire, uint32_t *credits)
 {

@@ -1,8 +1,8 @@
 /*
  * The VLANs that a NIC receives. Goal: beside the kernel (network.kernel: a tap), which has VLANs
- * of its own, no NIC drops tagged frames, also after a reset: it does not filter, or is told of
- * every VLAN if it cannot leave it; without the kernel it is told of the appliance's. Method:
- * lib/dpdk over a NIC that keeps what it is told (forgetful_nic.h), under the names of several
+ * of its own, no NIC drops tagged frames, also after a reset: it does not filter, or has an entry
+ * for every VLAN if it must filter; without the kernel it has entries for the appliance's. Method:
+ * lib/dpdk over a NIC that records its settings (forgetful_nic.h), under the names of several
  * drivers.
  */
 #include "forgetful_nic.h"

@@ -68,8 +68,8 @@ struct load_core {
 	uint64_t now_ns;
 	bool moved;
 
-	/* Another thread writes command, then issued. The core reads command when issued has
-	 * changed, and sets done to issued at the end. */
+	/* The controlling thread writes command, then issued. The core reads command when issued
+	 * has changed, and sets done to issued at the end. */
 	_Alignas(CACHE_LINE_BYTES) _Atomic uint32_t issued;
 	_Atomic uint32_t cancelled; /* the command that must end early */
 	struct load_command command;

@@ -27,7 +27,7 @@ enum reply_state {
 	REPLY_VALUE_END, /* the line end after the value */
 };
 
-/* The first wrong value, for people. No byte of it is kept. */
+/* Describes the first wrong value for people. No byte of the value is kept. */
 struct reply_mismatch {
 	bool seen;
 	uint32_t key, len;

@@ -1,5 +1,5 @@
 /*
- * fake_backend.c - a backend whose answers come when a test says so.
+ * fake_backend.c - a backend that answers when a test says so.
  */
 #include "fake_backend.h"
 
@@ -49,7 +49,7 @@ on_ask(void *arg, const struct backend_ask *ask)
 	backend_value_end(b->serve, ask->lane, bytes.len);
 }
 
-/* NULL: a miss. */
+/* Returns the value that answers a request; NULL: a miss. */
 static const char *
 value_of(const struct fake_backend *b, const struct fake_request *r)
 {

@@ -1,9 +1,9 @@
 /*
  * fake_backend.h - a backend that a test answers by hand: late, out of order, or never.
  *
- * Shape:  requests are numbered in the order in which they were asked. A retrieval finds what the
- *         last answered set of its key has stored, else the key itself as value; a key that begins
- *         with '-' is a miss.
+ * Shape:  requests are numbered in the order in which they were asked. A retrieval finds the value
+ *         that the last answered set of its key stored; without one, the key itself is the value. A
+ *         key that begins with '-' is a miss.
  * Owner:  the caller's struct; keys and values are copied.
  * Thread: one.
  * Bounds: FAKE_REQUESTS requests, whose keys and values are shorter than FAKE_TEXT; others stop the
@@ -20,9 +20,9 @@
 
 struct fake_request {
 	uint64_t ticket, hash;
-	char key[FAKE_TEXT], value[FAKE_TEXT]; /* value: of a set */
+	char key[FAKE_TEXT], value[FAKE_TEXT]; /* value: that of a set */
 	bool is_set, answered, forgotten;
-	struct fill fill; /* the answer's item, while one is in use */
+	struct fill fill; /* the answer's item, while it is in use */
 };
 
 struct fake_backend {
@@ -30,16 +30,16 @@ struct fake_backend {
 	struct store_core *store;
 	void *memory;
 	struct fake_request requests[FAKE_REQUESTS];
-	uint32_t due[FAKE_REQUESTS]; /* what poll() answers, in this order */
+	uint32_t due[FAKE_REQUESTS]; /* requests that poll() answers, in this order */
 	uint32_t count, due_count;
-	uint32_t lent; /* items of answers that are not released */
+	uint32_t lent; /* items of answers that are not released yet */
 };
 
 /* Attaches the backend to a core. A request without an answer for timeout_ns fails. */
 void fake_backend_create(struct fake_backend *b, struct serve *sv, struct store_core *store,
 			 uint64_t timeout_ns);
 void fake_backend_destroy(struct fake_backend *b);
-/* Has request n answered in the next turn, after those for which this was called before. */
+/* Makes poll() answer request n in the next turn, after the requests of earlier calls. */
 void fake_backend_answer(struct fake_backend *b, uint32_t n);
 
 #endif

@@ -11,9 +11,10 @@
  *        1,000 bytes; replies a second, and the slowest of a hundred (ms).
  *
  * A cell is the mean over the seeds. A run that does not end in LIMIT_NS, or that TCP gives up,
- * counts with what it moved by then.
+ * counts with the bytes that it moved until then.
  *
- * Exit: 1 if a byte was wrong, or a connection was reset for anything but RETRIES_MAX timeouts.
+ * Exit: 1 if a byte was wrong, or if a connection was reset for another reason than RETRIES_MAX
+ *       timeouts.
  */
 #include "sim_pair.h"
 
@@ -46,11 +47,11 @@ struct size {
 struct talk {
 	struct sim_pair *pair;
 	struct conn *conn[2];
-	uint64_t ask_bytes, answer_bytes; /* of one request and one reply */
+	uint64_t ask_bytes, answer_bytes; /* bytes of a request and of a reply */
 	uint32_t requests;                /* 0: the server sends answer_bytes without a request */
 	uint64_t sent[2], got[2];
 	uint64_t asked_ns, began_ns;
-	uint32_t waits; /* replies received, and the time of each */
+	uint32_t waits; /* number of waits for a reply */
 	uint64_t wait_ns[REQUESTS_MAX];
 	uint64_t holes; /* black holes detected, although there are none */
 	bool opened[2], wrong, given_up;

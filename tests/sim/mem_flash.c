@@ -1,5 +1,5 @@
 /*
- * mem_flash.c - a device in memory that holds each page twice: as it is, and as it is synced.
+ * mem_flash.c - a device in memory that holds each page twice: as written, and as synced.
  */
 #include "mem_flash.h"
 
@@ -27,7 +27,7 @@ drawn_below(struct mem_flash *m, uint64_t n)
 
 /* ---- media ---- */
 
-/* Copies some sectors of the written page, all, or none. */
+/* Copies some, all or none of the written page's sectors. */
 static void
 tear(struct mem_flash *m, uint8_t *page, const uint8_t *written)
 {

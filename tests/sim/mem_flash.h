@@ -37,7 +37,7 @@ struct mem_flash {
 	struct mem_flash_faults faults;
 	struct sim_rng rng;
 	uint64_t now_ns;
-	uint8_t *now, *kept; /* as reads find it; as loss of power leaves it at worst */
+	uint8_t *now, *kept; /* pages as reads find them; as loss of power leaves them at worst */
 	uint64_t *changed;   /* per page: the number of its last write; 0: synced */
 	uint64_t order;
 	uint32_t under_way;
@@ -45,7 +45,7 @@ struct mem_flash {
 	struct mem_flash_transfer {
 		struct flash_io io;
 		uint64_t end_ns;
-		uint64_t upto; /* of a sync: the last write that it covers */
+		uint64_t upto; /* last write that a sync covers */
 		int32_t error;
 		bool hangs, flips;
 	} at[FLASH_DEPTH_MAX];
@@ -54,7 +54,7 @@ struct mem_flash {
 void mem_flash_open(struct mem_flash *m, uint64_t bytes, uint32_t depth, uint64_t seed);
 void mem_flash_close(struct mem_flash *m);
 
-/* The clock never goes back. */
+/* Sets the clock, which never decreases. */
 void mem_flash_tick(struct mem_flash *m, uint64_t now_ns);
 /* Returns when the next transfer ends; UINT64_MAX: none does. */
 uint64_t mem_flash_next(const struct mem_flash *m);

@@ -30,7 +30,7 @@ struct mem_ring {
 	struct frame *frame[MEM_RING];
 };
 
-/* A loan that the device has not read, or is not done with. Its bytes may not change meanwhile. */
+/* A loan that the device has not finished with. Its bytes must not change meanwhile. */
 struct mem_loan {
 	struct port_loan loan; /* len 0: none */
 	uint64_t hash;

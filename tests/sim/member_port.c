@@ -10,7 +10,7 @@ of(struct port *port)
 	return (struct member_port *)(void *)port;
 }
 
-/* Returns the mem_port that the frame is of. A frame of mem_port begins with its bytes. */
+/* Returns the mem_port that the frame belongs to. A frame of a mem_port begins with its bytes. */
 static struct mem_port *
 pool_of(const struct member_port *m, const struct frame *frame)
 {

@@ -1,16 +1,15 @@
 /*
- * A table of what one connection makes of a link, and of what bulk does to others: our stack talks
+ * A table of how much of a link one connection uses, and of how bulk slows others: our stack talks
  * to itself over 10 Gbit/s. In virtual time, so the figures are the same on every machine.
  *
  * reach_table [--quick] [--json FILE] [--seed N]
  *
- * bulk:  one connection, the server sends values of 64 KiB without an end over a round trip of 1
- *        and 20 ms, and a queue as long. The share of the link in the second after the first, where
- *        1 is the most that frames of 1,500 bytes carry.
- * short: over a round trip of 100 us, four connections send bulk, and a fifth asks for 1,000 bytes,
- *        50 us after each reply. The time of one of a hundred replies, with CUBIC before a queue of
- *        1 ms that drops, and with DCTCP before the same queue, which marks above 65 frames
- *        (RFC 8257's authors at 10 Gbit/s).
+ * bulk: one connection on which the server sends endless values of 64 KiB, with a round trip of 1
+ * and 20 ms and a queue of the same length. The share of the link during the second second, where 1
+ * is the most that frames of 1,500 bytes carry. short: with a round trip of 100 us, four
+ * connections send bulk, and a fifth requests 1,000 bytes 50 us after each reply. The time of one
+ * of a hundred replies, with CUBIC before a queue of 1 ms that drops, and with DCTCP before the
+ * same queue, which marks above 65 frames (RFC 8257's authors at 10 Gbit/s).
  *
  * Exit: 1 if a byte was wrong or a connection ended; without --quick also if bulk takes less than
  * 0.95 of a link, or DCTCP leaves more than a fifth of CUBIC's time.
@@ -31,7 +30,7 @@
 #define QUEUE_NS      1000000ull
 #define MARK_FRAMES   65u
 #define FRAME_BYTES   1514u
-#define DATA_BYTES    1448u /* of a frame, with timestamps */
+#define DATA_BYTES    1448u /* data of a frame, with timestamps */
 #define VALUE_BYTES   65536u
 #define ASK_BYTES     50u
 #define REPLY_BYTES   1000u
@@ -52,7 +51,7 @@ struct reach {
 	struct sim_pair *pair;
 	struct stream stream[CONNS_MAX];
 	uint32_t bulks, opened[2];
-	bool shorts; /* the last connection asks for short replies */
+	bool shorts; /* the last connection requests short replies */
 	uint64_t asked_ns, ask_at_ns;
 	uint32_t replies;
 	uint64_t reply_ns[REPLIES_MAX];

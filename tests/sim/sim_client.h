@@ -1,9 +1,9 @@
 /*
  * sim_client.h - the clients of a serving core (sim_service.h), each with one connection at a time,
- * and the times for which they waited.
+ * and their waiting times.
  *
- * Shape:  a test's own client struct has a struct sim_client as member, and finds itself from that
- *         with container_of.
+ * Shape:  a test's own client struct has a struct sim_client as a member, and is found from it with
+ *         container_of.
  * Units:  ns on the virtual clock.
  * Owner:  the caller's structs; a client does not move until the service is destroyed.
  * Thread: one.
@@ -55,7 +55,7 @@ struct sim_waits {
 };
 
 void sim_waits_add(struct sim_waits *w, uint64_t ns);
-/* Returns the wait that `percent` of a hundred do not exceed. Sorts the waits. */
+/* Returns the given percentile of the waits, which it sorts. */
 uint64_t sim_waits_percentile(struct sim_waits *w, uint32_t percent);
 
 #endif

@@ -16,13 +16,13 @@
 struct crowd_client {
 	struct sim_stack *ss;
 	struct crowd *crowd;
-	struct conn **conn; /* by slot */
+	struct conn **conn; /* connections by slot */
 };
 
 struct crowd {
 	struct sim_cores *sc;
 	struct crowd_client client[CROWD_STACKS];
-	uint32_t conns; /* of all client stacks */
+	uint32_t conns; /* connections of all client stacks */
 	uint32_t opened, gone, failed, answered;
 	uint32_t tried; /* connections attempted so far */
 	/* Runs a turn of the core: crowd_turn, or a function that also counts. */

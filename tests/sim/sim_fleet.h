@@ -2,19 +2,19 @@
  * sim_fleet.h - two minimal memcached servers on one stack: connections over IPv4 belong to the
  * first, connections over IPv6 to the second. They fail as the test chooses.
  *
- * Shape:  a key determines its value: by its first letter, and a number after that.
+ * Shape:  a key determines its value by its first letter and the number after that.
  *
  *           s  a value, or a miss for every fifth number; over 1 KiB for some
  *           m  a value of 20 to 60 KB
  *           b  a value of 100 KiB and more
  *
- *         The value begins with the server's number, so a key asked of the wrong server is
+ *         The value begins with the server's number, so that an answer of the wrong server is
  *         detected.
  *
  * Owner:  the caller's struct; its stack calls sim_fleet_opened, sim_fleet_gone and
  *         sim_fleet_turn.
  * Thread: one.
- * Errors: a request that is no retrieval of memcached's stops the process.
+ * Errors: a request that is not one of memcached's retrievals stops the process.
  * Bounds: FLEET_CONNS connections, FLEET_BYTES unread of each.
  */
 #ifndef CLOCKOO_SIM_FLEET_H
@@ -35,7 +35,7 @@ enum fleet_mode {
 	FLEET_CLOSES,
 	FLEET_REFUSES, /* refuses every connection, and resets open ones */
 	FLEET_REPEATS, /* sends each answer twice */
-	FLEET_SAYS,    /* sends `says` in answer to every request with a key */
+	FLEET_SAYS,    /* answers every request with a key by `says` */
 };
 
 struct fleet_server {
@@ -44,7 +44,7 @@ struct fleet_server {
 	const char *says;
 	/* A connection must begin with these bytes, a set of text authentication; NULL: any may. */
 	const char *login;
-	uint32_t logins; /* connections that did */
+	uint32_t logins; /* connections that did so */
 	/* Lists a connection that does not exist, from the front's address. */
 	bool lists_former;
 	uint32_t piece; /* bytes sent a turn; 0: unlimited */
@@ -53,7 +53,7 @@ struct fleet_server {
 };
 
 struct fleet_conn {
-	struct conn *conn; /* NULL: none in this slot */
+	struct conn *conn; /* NULL: the slot has no connection */
 	uint32_t server;
 	bool logged_in;
 	uint32_t in_len;

@@ -1,7 +1,7 @@
 /*
  * sim_flood.h - a whole core with clients, under a flood of SYNs from sources that do not exist.
  *
- * Shape:  old clients connect before the flood and send a request whenever they are answered. New
+ * Shape:  old clients connect before the flood, and send a request whenever they get an answer. New
  *         clients connect one after the other during the flood, and each leaves with its first
  *         answer. A client repeats its SYN after 1 and 3 s, as kernels do.
  * Units:  ns on a virtual clock, which advances by the cost of each turn, frame and request.
@@ -21,7 +21,7 @@
 struct sim_flood_plan {
 	uint32_t syns_s; /* 0: no flood */
 	uint32_t olds, news;
-	uint64_t news_ns;  /* the time over which the new clients connect */
+	uint64_t news_ns;  /* time in which the new clients connect */
 	uint64_t least_ns; /* the run lasts at least this long */
 	uint64_t sent_ns;  /* cost of a sent frame */
 	uint64_t seed;

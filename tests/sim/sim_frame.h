@@ -1,5 +1,5 @@
 /*
- * sim_frame.h - frames as a peer makes and reads them: Ethernet, IPv4 and TCP in one step.
+ * sim_frame.h - makes and reads a peer's frames: Ethernet, IPv4 and TCP in one step.
  *
  * Units:  addresses and ports in host order; lengths in bytes.
  * Owner:  the caller's bytes; nothing is kept.
@@ -14,7 +14,7 @@
 #include "wire/tcp_wire.h"
 
 #define SIM_ROUTER 0x0a0000feu /* 10.0.0.254: the router that reports a packet too big */
-/* Offset of the segment, behind Ethernet and an IP header without options. */
+/* Offset of the segment, after Ethernet and an IP header without options. */
 #define SIM_TCP_AT    34u
 #define SIM_TCP_AT_V6 54u
 

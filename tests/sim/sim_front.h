@@ -33,8 +33,8 @@ uint32_t sim_front_server(struct front_exchange *fleet, struct view key);
 /* Gives the service's core and its clients' stack an IPv6 address each. */
 void sim_front_two_addresses(struct sim_service_options *o);
 /* Creates a front on the core of the service, with two servers on its clients' stack: "one" over
- * IPv4, "two" over IPv6. Of settings, conns_max, the times and answer_bytes_max are the caller's,
- * who frees *memory and *servers (sim_front_fleet_free). */
+ * IPv4, "two" over IPv6. The caller sets conns_max, the times and answer_bytes_max of the settings,
+ * and frees *memory and *servers (sim_front_fleet_free). */
 struct front *sim_front_two(const struct sim_service *service, struct front_settings settings,
 			    struct front_stats *stats, struct front_exchange **servers,
 			    struct region *memory);
@@ -56,12 +56,12 @@ sim_station_ip(uint32_t number)
 /* Creates a whole core behind a new port *port. */
 struct sim_cores *sim_station_create(const struct sim_station *station, struct mem_port **port);
 
-/* Creates the shared state of one front, with copies of that many keys, of all keys that are asked
- * for (FRONT_ITEMS_MEMORY), or of none (0). */
+/* Creates the shared state of one front. items: how many keys it copies; FRONT_ITEMS_MEMORY: all
+ * that are requested; 0: none. */
 struct copies_shared sim_front_shared(uint32_t items);
 void sim_front_shared_free(struct copies_shared *shared);
 
-/* A front on the core of a service, whose clients' stack is its only server, too. */
+/* A front on the core of a service. The clients' stack is also its only server. */
 struct sim_one_front {
 	struct front *front;
 	struct front_exchange *fleet;
@@ -69,11 +69,11 @@ struct sim_one_front {
 	struct region memory;
 };
 
-/* Creates the front; server, fleet and shared state of the settings are filled in here. copies: as
- * of sim_front_shared(). */
+/* Creates the front, and fills in server, fleet and shared state of the settings. copies: as in
+ * sim_front_shared(). */
 void sim_one_front_create(struct sim_one_front *f, struct sim_service *s,
 			  const struct front_settings *settings, uint32_t copies);
-/* Frees it, after its service. */
+/* Frees the front. Called after its service is freed. */
 void sim_one_front_destroy(struct sim_one_front *f);
 
 /* Lists the stations first, first + 1 and so on as servers, which are named "a", "b" and so on. */

@@ -1,5 +1,5 @@
 /*
- * sim_load.h - the load generator and the appliance at the two ends of a cable in memory, in one
+ * sim_load.h - the load generator and the appliance at both ends of a cable in memory, in one
  * process and under one virtual clock.
  *
  * Shape:  one core each. sim_load_execute gives the generator an order, and runs both sides until

@@ -62,7 +62,7 @@ me(struct sim_memcached *s, const char *key, char *reply)
 		sprintf(reply, "ME %s exp=%d la=0 cas=1 fetch=no cls=1 size=61\r\n", key, s->exp);
 }
 
-/* Answers mg with those of the flags v, f, c, t and O that it has. */
+/* Answers mg, with those of the flags v, f, c, t and O that the request has. */
 static void
 mg(struct sim_memcached *s, char *line, char *reply)
 {
@@ -222,7 +222,7 @@ take(struct sim_memcached *s, struct sim_said *said, char *reply)
 void
 sim_memcached_opened(struct sim_memcached *s, struct conn *c)
 {
-	struct conn *before = s->conn; /* the end of this connection was lost on the way */
+	struct conn *before = s->conn; /* a connection whose end was lost on the way */
 	struct ip_addr ip;
 	uint16_t port;
 

@@ -1,11 +1,11 @@
 /*
- * sim_memcached.h - a model memcached with three keys. It knows text get, gets, set, add, cas,
- * delete and flush_all; with a version also me and mg; on demand also stats conns. On demand it
- * delays its answers.
+ * sim_memcached.h - a model memcached with three keys. It knows get, gets, set, add, cas, delete
+ * and flush_all in text; with a version also me and mg; on demand also stats conns. It can delay
+ * its answers.
  *
- * Shape:  keys "key0" to "key2"; "key0.TEXT" names key0, too. Requests that a connection leaves
- *         unread at its end may be executed later, as by a real server, which lists the connection
- *         until then: sim_memcached_late(). The answer to an executed request may be sent later.
+ * Shape:  keys "key0" to "key2"; "key0.TEXT" names key0, too. Requests that are unread when a
+ *         connection ends may be executed later (sim_memcached_late()). As in a real server the
+ *         connection is listed until then. The answer to an executed request may be sent later.
  * Owner:  the caller's struct; its stack calls sim_memcached_opened, _gone and _turn.
  * Thread: one.
  * Errors: any other request stops the process.
@@ -29,7 +29,7 @@ struct sim_said {
 struct sim_memcached {
 	struct stack *stack;
 	struct conn *conn;
-	uint16_t port, left_port; /* of the peer; of the ended connection in `left` */
+	uint16_t port, left_port; /* port of the peer, and that of the ended connection in `left` */
 	/* The server's answer to `stats conns`. */
 	enum { SIM_LISTS_NOT, SIM_LISTS, SIM_LISTS_OTHERS, SIM_LISTS_NONSENSE } lists;
 	/* Keeps and lists a connection whose end was lost on the way, like a real socket. */

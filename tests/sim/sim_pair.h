@@ -32,7 +32,7 @@ struct sim_pair *sim_pair_create(const struct stack_config cfg[2], const struct 
 				 uint64_t seed);
 void sim_pair_destroy(struct sim_pair *p);
 
-/* Runs until the clock is at until_ns or done(arg) is true; done NULL: until the clock is there. */
+/* Runs until the clock is at until_ns, or done(arg) is true if done is not NULL. */
 void sim_pair_run(struct sim_pair *p, uint64_t until_ns, bool (*done)(void *arg), void *arg);
 
 /* Opens a connection from the client to the server. NULL: refused. */

@@ -1,5 +1,5 @@
 /*
- * sim_paths.c - the fast paths of a stack, seen from inside.
+ * sim_paths.c - switches the fast paths of a stack off, and reads the state of its connections.
  */
 #include "sim_paths.h"
 

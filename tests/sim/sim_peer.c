@@ -189,7 +189,7 @@ peer_take_data(struct sim_peers *ps, struct sim_peer *p, const struct tcp_seg *s
 		else
 			p->ack_due = true;
 	}
-	/* The last element of `have` is never set. */
+	/* `have` has one more element, which is never set. */
 	p->in_len =
 		(uint32_t)((uint8_t *)memchr(p->have + p->in_len, 0, p->in_cap + 1 - p->in_len) -
 			   p->have);

@@ -1,14 +1,14 @@
 /*
  * sim_peer.h - minimal TCP clients behind one port: they open, send segments of any length, read,
- * acknowledge, close and reset. They follow TCP well enough to test against, and are simple enough
- * to be trusted: go-back-N, one timer, a fixed congestion window.
+ * acknowledge, close and reset. They follow TCP well enough for tests, and are simple enough to be
+ * trusted: go-back-N, one timer, a fixed congestion window.
  *
  * Shape:  struct sim_peers is one station with a port and a MAC; each peer is one connection
  *         with a stream out and a stream in.
  * Units:  ns on the virtual clock; stream offsets and windows in bytes.
  * Owner:  a peer owns its buffers; the port is the caller's.
  * Thread: one.
- * Errors: enum peer_state tells how a connection ended.
+ * Errors: enum peer_state shows how a connection ended.
  * Bounds: PEERS_MAX peers; PEER_TRIES timeouts in a row.
  */
 #ifndef CLOCKOO_SIM_PEER_H
@@ -27,7 +27,7 @@ enum peer_state {
 	PEER_UNUSED,
 	PEER_SYN_SENT,
 	PEER_OPEN,
-	/* Both FINs are acknowledged; the peer still answers. */
+	/* The FINs of both ends are acknowledged; the peer still answers. */
 	PEER_DONE,
 	PEER_RESET,   /* reset by the other side */
 	PEER_GAVE_UP, /* timeouts without an answer */

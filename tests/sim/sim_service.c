@@ -43,7 +43,7 @@ on_failed(void *arg, struct conn *c, enum conn_failure why)
 {
 	(void)arg;
 	(void)why;
-	ensure(c == NULL); /* a connection was refused */
+	ensure(c == NULL); /* a refused connection stops the process */
 }
 
 void

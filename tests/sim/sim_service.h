@@ -15,8 +15,8 @@
 #include "sim_wire.h"
 #include "store/store.h"
 
-#define SIM_STEP_NS    100000u /* at most, between two turns of sim_service_busy_turn */
-#define SIM_LEAST_NS   2000u   /* at least */
+#define SIM_STEP_NS    100000u /* longest time between two turns of sim_service_busy_turn */
+#define SIM_LEAST_NS   2000u   /* shortest time between them */
 #define SIM_TURN_NS    500u
 #define SIM_FRAME_NS   150u
 #define SIM_REQUEST_NS 200u
@@ -51,7 +51,7 @@ void sim_service_run(struct sim_service *s, uint64_t for_ns, uint64_t step_ns);
  * request. */
 uint64_t sim_service_worked_ns(const struct sim_service *s);
 /* Runs a turn of the clients, and one of the core unless it is busy until *free_ns. A turn of the
- * core takes SIM_TURN_NS, and what worked_ns says. */
+ * core takes SIM_TURN_NS plus the time that worked_ns returns for it. */
 void sim_service_busy_turn(struct sim_service *s, uint64_t *free_ns,
 			   uint64_t (*worked_ns)(const struct sim_service *s));
 
@@ -64,8 +64,8 @@ struct conn *sim_service_connect6(struct sim_service *s);
 void sim_service_put(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
 /* Queues all of these bytes on a client's connection. */
 void sim_service_say(struct sim_service *s, struct conn *c, const void *bytes, uint32_t len);
-/* Queues bytes of a set's body, as many as fit, at most `most`. *left: bytes of the body that are
- * still to be sent, line end included. Returns the number of bytes queued. */
+/* Queues as many bytes of a set's body as fit, at most `most`. *left: bytes of the body that are
+ * still to be sent, including the line end. Returns how many were queued. */
 uint32_t sim_service_send_body(struct sim_service *s, struct conn *c, uint32_t *left,
 			       uint32_t most);
 

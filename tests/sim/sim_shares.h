@@ -1,13 +1,12 @@
 /*
- * sim_shares.h - which peers a test of shares runs: rows (a pool and a behaviour) x the number of
- * peers x their sources.
+ * sim_shares.h - chooses the cells that a test of shares runs: rows (a pool and a behaviour) x the
+ * number of peers x their sources.
  *
- * Shape:  an argument of the test names what runs. `all` is each row as it is written, `matrix`
- *         each row in each cell, `all POOL` and `matrix POOL` those of a pool, `cell POOL COUNT
- *         SOURCES` (same, near, far) the rows of a pool in one cell. A POOL alone runs its rows
- *         until one fails. Without one: the worst row of each pool, and some cells drawn
- *         with a fixed seed. A cell has no meaning, and is skipped, by one rule: a single peer has
- *         a single source.
+ * Shape:  the arguments of the test choose. `all` runs each row as it is written, `matrix` each row
+ *         in each cell; `all POOL` and `matrix POOL` run only the rows of a pool. `cell POOL COUNT
+ *         SOURCES` (same, near, far) runs the rows of a pool in one cell. A POOL alone runs its
+ *         rows until one fails. Without an argument the worst row of each pool runs, and some cells
+ *         drawn with a fixed seed. Cells with a single peer and several sources are skipped.
  * Units:  addresses are IPv4 in host order.
  * Thread: one.
  * Errors: a failed cell is counted, and the next one runs, unless the argument is a pool.
@@ -24,14 +23,14 @@ enum sim_sources { SIM_SOURCES_SAME, SIM_SOURCES_NEAR, SIM_SOURCES_FAR, SIM_SOUR
 extern const char *const sim_sources_names[SIM_SOURCES];
 
 struct sim_cell {
-	uint32_t count; /* of the peers */
+	uint32_t count; /* number of peers */
 	enum sim_sources sources;
 };
 
 struct sim_row {
 	const char *pool, *name;
 	struct sim_cell cell;
-	bool worst; /* of its pool */
+	bool worst; /* the worst row of its pool */
 };
 
 struct sim_shares {
@@ -39,8 +38,8 @@ struct sim_shares {
 	uint32_t drawn;    /* cells that run without an argument, beside the worst rows */
 	uint32_t rows;
 	const struct sim_row *first;
-	size_t stride; /* bytes from a row to the next one */
-	/* Runs a row with the peers of a cell. False: others were slowed or refused. */
+	size_t stride; /* bytes from one row to the next */
+	/* Runs a row with the peers of a cell. False: other clients were slowed or refused. */
 	bool (*run)(void *arg, uint32_t i, struct sim_cell cell);
 	void *arg;
 };
@@ -48,13 +47,13 @@ struct sim_shares {
 /* Runs the cells and prints their number. False: one failed, or none was run. */
 bool sim_shares_run(const struct sim_shares *sh);
 
-/* The rule of all tests: beside a crowd others get 19 of 20 answers that they get alone, and their
- * p99 is at most one and a half times as long. */
+/* The rule of all tests: beside a crowd, others get at least 19 of 20 of the answers that they get
+ * alone, and their p99 is at most one and a half times as long. */
 bool sim_answers_hold(uint64_t beside, uint64_t alone);
 bool sim_p99_holds(uint64_t beside, uint64_t alone);
 
-/* Returns the address of a peer beside clients of the address SIM_PEERS + 1; peers have 250
- * addresses, or prefixes. */
+/* Returns the address of a peer, beside clients with the address SIM_PEERS + 1. Peers have 250
+ * addresses or prefixes. */
 uint32_t sim_source_ip(enum sim_sources sources, uint32_t number);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * sim_stack.h - one stack on a port in memory, under a virtual clock.
  *
- * Shape:  a turn is that of core_turn without the service, in whose place the test's function runs.
+ * Shape:  a turn is core_turn's, with the test's function instead of the service.
  * Units:  ns on the virtual clock, which only sim_stack_run and the caller advance.
  * Thread: one.
  */

@@ -2,7 +2,7 @@
  * sim_talks.h - clients of one stack that set and get values of many segments, and compare every
  * byte of the answers.
  *
- * Shape:  each connection has rounds: one value is set and read, as one request.
+ * Shape:  each connection has rounds, in which one value is set and read.
  * Owner:  the caller, as long as the stack runs.
  * Thread: one.
  * Errors: a failed check of the test: a wrong byte, or a connection that failed.

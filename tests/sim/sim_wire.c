@@ -146,8 +146,8 @@ too_big(struct sim_wire *w, struct mem_port *from, const uint8_t *bytes, uint32_
 	return true;
 }
 
-/* Marks an ECT packet, as a router with a queue does (RFC 3168 section 5), or clears its field, as
- * some do. */
+/* Marks an ECT packet, as a router with a queue does (RFC 3168 section 5), or clears its ECN field,
+ * as some routers do. */
 static void
 ecn_set(struct sim_wire *w, struct sim_flight *f, enum ip_ecn now)
 {

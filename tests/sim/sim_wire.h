@@ -3,8 +3,8 @@
  * corrupts frames, has a rate and a queue that may mark them, and may lead over a router with a
  * smaller MTU.
  *
- * Shape:  a heap of frames in flight, the earliest first, those of one instant in the order of
- *         sending; each port receives what the other one sent.
+ * Shape:  a heap of frames in flight, the earliest first. Frames of one instant are in the order in
+ *         which they were sent. Each port receives what the other one sent.
  * Units:  ns on the virtual clock; chances in permille; MTU in bytes of IP packet.
  * Owner:  frames in flight are copies; both ports belong to the caller.
  * Thread: one.
@@ -68,7 +68,7 @@ struct sim_wire {
 	/* Hash of all sent frames and their times: the same seed gives the same hash. */
 	uint64_t hash;
 	uint32_t count, room;
-	/* The first `count` are in flight, the others unused. */
+	/* Flights, of which the first `count` are in use. */
 	struct sim_flight **heap;
 	struct sim_flight *flights;
 };

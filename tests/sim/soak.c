@@ -138,8 +138,8 @@ clients_serve(void *arg)
 	}
 }
 
-/* Draws congestion control and ECN of one side, by numbers of their own: the other draws of a seed
- * stay as they were. */
+/* Draws congestion control and ECN of one side from separate numbers, so that a seed's other draws
+ * stay the same. */
 static void
 draw_congestion(struct tcp_config *cfg, struct sim_rng *r)
 {
@@ -186,7 +186,8 @@ peer_clients_create(struct world *w)
 		cl->peer = sim_peer_open(w->peers, CLIENT_IP + i, (uint16_t)(30000 + i),
 					 talk->ask_len, talk->want_len);
 		sim_peer_send(cl->peer, talk->ask, talk->ask_len);
-		cl->peer->close = sim_chance(&w->rng, 500); /* else when all has been received */
+		/* The others close when all has been received. */
+		cl->peer->close = sim_chance(&w->rng, 500);
 		cl->peer->cut = sim_chance(&w->rng, 200);
 		if (sim_chance(&w->rng, 300))
 			cl->peer->mss = (uint16_t)(100 + sim_below(&w->rng, 1360));

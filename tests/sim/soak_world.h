@@ -21,7 +21,7 @@
 struct client {
 	struct soak_talk talk;
 	struct sim_peer *peer; /* NULL: a client of our own stack */
-	struct conn *conn;     /* NULL before opened() and after gone() */
+	struct conn *conn;     /* NULL while it is not open */
 	uint32_t asked, got;
 	bool begun, whole, ended, left; /* left: the client aborted */
 	uint64_t deaf_until_ns;         /* the client does not read until then */

@@ -1,8 +1,8 @@
 /*
- * A thousand addresses of both families under load. Goal: a reload that takes half of them away and
- * adds as many loses nothing on the others, resets every connection to one that left, and serves
- * the new ones. Method: a client with a connection to each address asks without end, while the
- * table is exchanged several times; every answer is counted for its address.
+ * A thousand addresses of both families under load. Goal: a reload that removes half of them and
+ * adds as many loses nothing on the others, resets every connection to a removed one, and serves
+ * the new ones. Method: a client with a connection to each address sends requests all the time,
+ * while the table is exchanged several times; every answer is counted for its address.
  */
 #include "support/test.h"
 #include "sim_frame.h"
@@ -115,7 +115,7 @@ read_all(struct world *w, struct line *line)
 	}
 }
 
-/* Every open connection asks again once it has its answer. */
+/* Sends a request on every open connection that has its answer. */
 static void
 client_turn(void *arg)
 {

@@ -1,6 +1,6 @@
 /*
  * A core whose requests a backend answers in later turns. Goal: a get, a set, a multi-get and
- * datagrams are answered in their order, whatever the order of the backend's answers; a request
+ * datagrams are answered in their order, even if the backend answers in another order; a request
  * that is never answered fails at its deadline. Method: a whole core, a client over a cable or
  * frames of datagrams, and a backend that answers when the test says so.
  */

@@ -1,5 +1,5 @@
 /*
- * Begun values that arrive slowly. Goal: begun values take their share of memory and no more,
+ * Values that arrive slowly. Goal: unfinished values take no more than their share of memory,
  * however slowly they are sent, and a client that sends steadily gets its value stored.
  * Method: a whole core, and a stack as its clients, on a lossless cable.
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define CLIENTS 128u
-#define STEP_NS 100000u /* at most, between two turns */
+#define STEP_NS 100000u /* longest time between two turns */
 #define LARGE   1000000u
 
 /* A client that sets one value after the other, as fast as possible or some bytes each tick. */
@@ -318,8 +318,8 @@ TEST(slow_values_do_not_delay_others)
 }
 
 /* These clients send their first bytes at once, so their values are proven. Sixteen of them take
- * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some send just enough not to be demoted,
- * or not to be reset, steadily, or as much in bursts, after which they are idle for too long. */
+ * the whole quota of 64 MB, sixty of 64 KB that of 16 MB. Some then send just enough, steadily or
+ * in bursts, not to be demoted or not to be reset. After a burst they are idle for too long. */
 TEST(values_that_begin_fast_and_slow_down_do_not_delay_others)
 {
 	static const struct {

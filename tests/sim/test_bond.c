@@ -1,9 +1,10 @@
 /*
- * A bond of two members. Goal: streams are right, no connection is lost and no frame leaks while
- * members flap, with and without loss of link, by LACP and as active-backup; a flow stays on its
- * member; what the standard and a member's partner forbid is not sent; a member that is slow holds
- * up no other. Method: whole cores in memory over a bond whose partner is a second bond, as the
- * switch before a client's stack; LACPDUs arrive at the core that does not run the protocol.
+ * A bond of two members. Goal: while members flap, with and without loss of link, with LACP and as
+ * active-backup, streams are right, no connection is lost and no frame leaks. A flow stays on its
+ * member, nothing is sent that the standard or a member's partner forbids, and a slow member does
+ * not delay the others. Method: whole cores in memory over a bond. Its partner is a second bond,
+ * which plays the switch before a client's stack. LACPDUs arrive at the core that does not run the
+ * protocol.
  */
 #include "member_port.h"
 #include "sim_core.h"
@@ -32,8 +33,8 @@ static const uint8_t second_mac[6] = {2, 0, 0, 0, 0, 0x11}, switch_mac[6] = {2, 
 
 struct world {
 	uint64_t now_ns;
-	struct mem_port *wire[CORES][BOND_MEMBERS]; /* of the appliance */
-	struct mem_port *far[BOND_MEMBERS];         /* of the switch */
+	struct mem_port *wire[CORES][BOND_MEMBERS]; /* the appliance's ends */
+	struct mem_port *far[BOND_MEMBERS];         /* the switch's ends */
 	struct member_port member[CORES][BOND_MEMBERS], far_member[BOND_MEMBERS];
 	struct region region, far_region;
 	struct bond *bond, *partner;
@@ -292,8 +293,8 @@ timeouts(const struct world *w)
 	return sum;
 }
 
-/* The loss of a member is noticed a tick of the control thread later, and costs a connection at
- * most one time-out. */
+/* The control thread notices a lost member within a tick. A connection has at most one time-out for
+ * it. */
 TEST(no_connection_is_lost_while_members_flap)
 {
 	struct world *w = create(BOND_LACP);

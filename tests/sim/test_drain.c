@@ -1,6 +1,6 @@
 /*
- * A stop with clients that do not read. Goal: they are reset, and no reply pins an item any more;
- * a client that reads is closed in order before that. Method: a whole core, a stack as its clients,
+ * A stop with clients that do not read. Goal: they are reset, so that no reply pins an item; a
+ * client that reads is closed in order before that. Method: a whole core, a stack as its clients,
  * and the pin counts of all items in the store.
  */
 #include "sim_service.h"

@@ -1,8 +1,8 @@
 /*
- * A drain that closes each connection behind its next answer (SERVE_DRAIN_CLOSE), and its end, at
- * which new ones get no answer and those without a request are closed. Goal: no client
- * loses an answer, and none keeps its connection. Method: a whole core, a stack as its clients, and
- * the bytes that each of them received before the end of its stream.
+ * A drain that closes each connection after its next answer (SERVE_DRAIN_CLOSE). At its end, new
+ * connections get no answer and those without a request are closed. Goal: no client loses an
+ * answer, and none keeps its connection. Method: a whole core, a stack as its clients, and the
+ * bytes that each of them received before the end of its stream.
  */
 #include "sim_service.h"
 #include "base/time_units.h"
@@ -119,7 +119,7 @@ drain(struct world *w)
 	drain_as(w, SERVE_DRAIN_CLOSE);
 }
 
-/* Checks that the client received exactly this text, and the end of its stream or not. */
+/* Checks that the client received exactly this text, and whether its stream has ended. */
 static void
 check_said(const struct world *w, uint32_t i, const char *text, bool ended)
 {
@@ -218,8 +218,8 @@ struct cut_case {
 		text, sizeof(text) - 1, answer, sizeof(answer) - 1, __VA_ARGS__                    \
 	}
 
-/* Says a request in two parts, the first of them in steps, and checks that the connection ends
- * behind the answer and no earlier. */
+/* Sends a request in two parts, the first one in steps, and checks that the connection ends after
+ * the answer and no earlier. */
 static void
 check_cut(struct world *w, const struct cut_case *t, uint32_t cut, uint32_t step)
 {

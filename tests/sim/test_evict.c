@@ -1,7 +1,7 @@
 /*
  * Clients that do not read, and clients that do not fill a hole. Goal: while memory is short they
- * are reset, and no others are; good clients beside a thousand of them lose nothing; while memory
- * is ample they may stay; and their requested values are never held in chunks or frames. Method: a
+ * are reset, and no others; while memory is ample they may stay. Good clients beside a thousand of
+ * them lose nothing. The values that they request are never held in chunks or frames. Method: a
  * whole core, and a stack as its clients, on a lossless cable; for holes hand-made segments.
  */
 #include "sim_frame.h"
@@ -188,7 +188,7 @@ answers(const struct world *w)
 	return sum;
 }
 
-/* value_bytes chooses the scarce resource: chunks below 1024, pieces and pins from there on. */
+/* value_bytes chooses the scarce resource: chunks below 1024, otherwise pieces and pins. */
 static void
 good_clients_lose_nothing(uint32_t value_bytes, uint32_t times)
 {
@@ -372,7 +372,7 @@ TEST(values_begun_and_not_sent_do_not_keep_the_memory)
 	}
 	check_eq(w->gone_slow, 0);
 	check(sim_service_count(&w->sim, CONN_SLOW_BODY) > 0);
-	/* All other begun values have been reset by now. */
+	/* By now the clients of all other unfinished values have been reset. */
 	run(w, 40 * NS_PER_S);
 	store(w, "late", 900000);
 	check_eq(w->gone_good, 0);
@@ -546,7 +546,7 @@ TEST(a_connection_with_a_stale_hole_is_reset_when_frames_run_short)
 			feed(r, i, TCP_ACK, 10 + 2000 * k, 1000);
 	check(sim_stack_count(r->ss, TCP_MEMORY_PRESSURE) > 0);
 	drain_sent(r, 0, NULL);
-	/* A connection fills a little of its hole in time, so it does not count as stalled. */
+	/* The connection fills a little of its hole in time, so it does not count as stalled. */
 	for (uint32_t second = 0; second < 6; second++) {
 		sim_stack_run(r->ss, r->ss->now_ns + NS_PER_S);
 		feed(r, good, TCP_ACK | TCP_PSH, 0, 100);

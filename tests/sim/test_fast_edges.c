@@ -1,11 +1,11 @@
 /*
  * The edges of the fast path of a plain request, from the segment to the reply. Goal: a core
- * answers the same segments with the same frames at the same times, and is left in the same state,
- * with the fast path of TCP or without it, and with that of the service or without it. Method: one
- * peer of one core makes segments by a seed: plain requests whole, cut, joined, repeated whole and
- * in part, ahead of their turn, beside a datagram, and each with something that the fast path must
- * refuse (enum edge). The frames, the counters of both layers and the connections are compared. Two
- * arguments, FIRST and LAST, play these seeds instead.
+ * answers the same segments with the same frames at the same times, and ends in the same state,
+ * with and without the fast paths of TCP and of the service. Method: one peer of one core makes
+ * segments by a seed: plain requests that are complete, cut, joined, repeated, too early or beside
+ * a datagram, and segments that the fast path must refuse (enum edge). The frames, the counters of
+ * both layers and the connections are compared. The arguments FIRST and LAST play these seeds
+ * instead.
  */
 #include "sim_core.h"
 #include "sim_frame.h"
@@ -27,11 +27,11 @@
 #define SEEDS      120u
 #define STEPS      160u
 #define TEXT_BYTES (1u << 16)
-#define TEXT_SPARE 4096u /* left in the text, another connection is opened */
+#define TEXT_SPARE 4096u /* with less room in the text, another connection is opened */
 #define MSS        1000u
 #define BIG_BYTES  30000u
 #define WINDOW     20000u
-#define TIME_S     1000u /* the peer's clock of timestamps at start */
+#define TIME_S     1000u /* the peer's timestamp clock at the start */
 #define UDP_AT     (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
 #define UDP_PORT   7000u
 
@@ -72,7 +72,7 @@ struct edges {
 	struct sim_cores *sc;
 	struct sim_rng rng;
 	uint8_t text[TEXT_BYTES]; /* the stream to the core; its first byte has number iss + 1 */
-	uint32_t len, sent, last; /* bytes made; sent; the begin of the last request */
+	uint32_t len, sent, last; /* bytes made; bytes sent; beginning of the last request */
 	uint32_t iss, ack;
 	uint32_t ts_value, ts_echo;
 	uint16_t port, window;
@@ -123,7 +123,7 @@ turn(struct edges *e)
 	frames_take(e);
 }
 
-/* Lets time go by: mostly a round trip, at times a delayed ACK's time, or a timeout's. */
+/* Lets time pass: mostly a round trip, at times as long as a delayed ACK or a timeout. */
 static void
 time_goes(struct edges *e)
 {
@@ -404,7 +404,8 @@ feed_request(struct edges *e, enum edge edge)
 	}
 }
 
-/* Sends what a segment with a wrong time, number or flag did not bring, and acknowledges. */
+/* Sends the data of a segment that was refused for a wrong time, number or flag, and
+ * acknowledges. */
 static void
 settle(struct edges *e, enum edge edge)
 {

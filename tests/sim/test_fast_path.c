@@ -1,6 +1,6 @@
 /*
- * The fast path of expected frames and segments. Goal: with and without it the same happens: every
- * frame sent is the same and is sent at the same time, and every counter is the same. Method: two
+ * The fast path of expected frames and segments. Goal: it changes nothing: with and without it
+ * every frame is the same and is sent at the same time, and every counter is the same. Method: two
  * stacks talk over a wire with faults, by a seed: requests and replies of all lengths, readers that
  * leave some bytes, connections that end and are opened again, silences longer than neighbour
  * entries are valid, neighbours that change their MAC. Each seed is played with the fast paths of

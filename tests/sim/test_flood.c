@@ -235,7 +235,7 @@ TEST(new_clients_are_served_and_old_ones_wait_no_longer_than_half_as_much_again)
 	}
 }
 
-/* The old clients alone keep the core busy: it defers as many SYNs as it can remember, and no
+/* The old clients alone keep the core busy. It defers as many SYNs as it can remember, and no
  * more. */
 TEST(a_core_with_no_time_left_serves_new_clients_at_their_second_syn)
 {

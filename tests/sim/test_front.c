@@ -1,9 +1,9 @@
 /*
  * A front before two model servers. Goal: every client receives the values of its keys' servers, in
  * the order of its requests, however replies are cut and requests mixed. A server that is silent,
- * down or wrong costs only answers of its own keys, which become misses, and no byte is wrong; in
- * the end nothing is held. Method: a whole core with a front, clients and servers on one stack, a
- * cable; a key determines its value (sim_fleet.h). A failing seed is named.
+ * down or wrong costs only the answers of its own keys, which become misses. No byte is wrong, and
+ * in the end nothing is held. Method: a whole core with a front, clients and servers on one stack,
+ * a cable; a key determines its value (sim_fleet.h). A failing seed is named.
  */
 #include "sim_fleet.h"
 #include "sim_front.h"
@@ -46,7 +46,7 @@ struct client {
 	struct conn *conn;
 	bool open, gone;
 	struct sim_rng rng;
-	uint32_t asked, requests; /* made so far; to be made */
+	uint32_t asked, requests; /* requests made so far, and to be made */
 	uint32_t out_len, out_at, want_len, in_len, judged;
 	uint32_t items, item;
 	uint32_t received; /* values received of servers that may fail */
@@ -64,7 +64,7 @@ struct world {
 	struct region memory;
 	bool may_fail[FLEET_SERVERS];
 	bool meta, gats;
-	uint32_t big; /* see key_draw() */
+	uint32_t big; /* as in key_draw() */
 	struct client client[CLIENTS];
 	struct client *of_slot[SLOTS];
 	uint32_t mutes;

@@ -1,11 +1,12 @@
 /*
  * A front before servers that fail, leave, return and change. Goal: no client receives a value
- * older than one whose store or delete it knows, whatever server stood in meanwhile; a server that
- * fails costs answers of its own keys only until it is ejected. Method: whole cores on a hub: a
- * front, its servers, a gutter. A server that is cut off neither sends nor receives, and has its
- * values when it returns. The fleet's control is stepped as in the program. Clients have keys of
- * their own and one request at a time; a failed write may take effect at any later time, or never.
- * Every second run keeps copies. A failing seed is named; an argument is the number of seeds.
+ * older than one whose store or delete it knows, whichever server stood in meanwhile. A server that
+ * fails costs only the answers of its own keys, and only until it is ejected. Method: whole cores
+ * on a hub: a front, its servers, a gutter. A server that is cut off neither sends nor receives,
+ * and has its values when it returns. The fleet's control is stepped as in the program. Clients
+ * have keys of their own and one request at a time; a failed write may take effect at any later
+ * time, or never. Every second run keeps copies. A failing seed is named; an argument is the number
+ * of seeds.
  */
 #include "sim_core.h"
 #include "sim_front.h"
@@ -455,7 +456,7 @@ TEST(values_of_before_an_absence_are_not_served_after_it)
 	}
 }
 
-/* The time to live is the same whether the request asks for one or not. */
+/* The time to live is the same with and without one in the request. */
 TEST(values_stored_by_a_stand_in_live_for_gutter_ttl)
 {
 	static const char *const writes[] = {
@@ -584,7 +585,7 @@ talk_end(struct world *w, uint32_t hits)
 	world_destroy(w);
 }
 
-/* One or two servers at a time fail, for as long as it takes to eject them, or shorter. */
+/* At a time one or two servers fail, some of them for long enough to be ejected. */
 TEST(no_value_is_stale_while_servers_flap)
 {
 	for (uint64_t i = 0; i < 2 * seeds; i++) {

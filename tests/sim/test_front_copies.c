@@ -1,9 +1,10 @@
 /*
  * A front with copies before one server that delays its answers on demand. Goal: however many
- * clients request a key at once, one get reaches the server, and of their writes one set at a time.
- * A get that is sent after a write has begun returns that write's value. Copies answer from then
- * on, but not after a write, a miss or a flush, nor when the front starts. Method: a whole core
- * with a front, a thousand clients and a model server on one stack; the server counts its requests.
+ * clients request a key at once, one get reaches the server; of their writes, one set at a time
+ * does. A get that is sent after a write has begun returns that write's value. Copies answer from
+ * then on, but not after a write, a miss or a flush, nor when the front starts. Method: a whole
+ * core with a front, a thousand clients and a model server on one stack; the server counts its
+ * requests.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"
@@ -371,7 +372,7 @@ it_is_stored(struct world *w, uint32_t client)
 	received(w, client, client % 3 != 2 ? "STORED\r\n" : "HD\r\n");
 }
 
-/* The first value is sent, and the last one for all others. */
+/* Two sets are sent: that of the first value, and then that of the last, for all others. */
 TEST(a_thousand_write_a_key_and_one_set_is_sent_at_a_time)
 {
 	struct world *w = world_create(CLIENTS, 0);
@@ -890,7 +891,7 @@ numbers_use_up(struct world *w)
 	} while (store_flush(store, 0) == STORE_OK);
 }
 
-/* Another core stalls in the middle of a sweep. */
+/* A second core stalls in the middle of a sweep. */
 TEST(no_copy_answers_before_older_ones_have_ended)
 {
 	struct world *w = world_shared(NULL, 0);

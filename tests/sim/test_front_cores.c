@@ -1,8 +1,9 @@
 /*
- * A front of several cores before two model servers. Goal: each core has connections of its own to
- * each server, and replies reach the core that asked, whatever distributes the flows: a NIC with
- * our key and table, the cores themselves, or a kernel with an unknown hash. Flows that move later
- * cost their answers, and are learned again. A server whose replies never reach a core is named.
+ * A front of several cores before two model servers. Goal: each core has its own connections to
+ * each server, and replies reach the core that asked. This holds if a NIC with our key and table
+ * distributes the flows, if the cores do, and if a kernel with an unknown hash does. Flows that
+ * move later cost their answers, and are learned again. A server whose replies never reach a core
+ * is named.
  * Method: whole cores over one NIC, clients and servers on a stack behind it; the NIC's hash is
  * implemented here once more. A failing mode is named.
  */

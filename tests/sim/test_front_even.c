@@ -1,7 +1,8 @@
 /*
- * Clients of a front that read all they ask for, and ask for more than fits their cable, or than
- * they read: each keeps several gets of large values in flight. Goal: a key that exists is never
- * answered as a miss, nobody is reset, no value is fetched twice, and every client gets its part.
+ * Clients of a front that read everything, and request more than their cable carries or than they
+ * can read in time: each keeps several gets of large values in flight. Goal: an existing key is
+ * never answered as a miss, no connection is reset, no value is fetched twice, and every client
+ * gets its part.
  * Method: a whole core with a front, two servers and clients on one stack (sim_fleet.h). What is in
  * flight takes from a fifth of the timeout to five timeouts: by the rate of the cable, or by the
  * rate at which all clients read, as the threads of one process do.

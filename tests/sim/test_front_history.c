@@ -1,10 +1,10 @@
 /*
- * The histories of keys behind a front with copies. Goal: however requests overlap, and whatever
- * the server forgets, delays, or executes after its connection has ended, the answers of each key
- * are linearizable (linear.h). Method: a whole core with a front, eight clients with a pipeline
- * each, a model server (sim_memcached.h) on the clients' stack. A request that is answered with an
- * error takes effect at any later time, or never. A failing seed is named; arguments are the
- * number of seeds, and the name of one test.
+ * The histories of keys behind a front with copies. Goal: the answers of each key are linearizable
+ * (linear.h), however requests overlap, and although the server forgets, delays, and executes
+ * requests after their connection has ended. Method: a whole core with a front, eight clients with
+ * a pipeline each, a model server (sim_memcached.h) on the clients' stack. A request that is
+ * answered with an error takes effect at any later time, or never. A failing seed is named;
+ * arguments are the number of seeds, and the name of one test.
  *
  * In shared mode another client writes to the server. Goal: the value that a get returns was at the
  * server no earlier than a copy's life before the get, and no earlier than this front's last store.

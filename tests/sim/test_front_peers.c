@@ -381,7 +381,7 @@ TEST(a_notification_follows_its_write)
 	world_destroy(w);
 }
 
-/* The other front has asked, and its answer from before the write arrives after the
+/* A get of the other front is answered before the write, and that answer arrives after the
  * notification. */
 TEST(an_answer_in_flight_during_a_write_is_not_kept)
 {

@@ -1,6 +1,6 @@
 /*
- * Long values that leave while they arrive (lib/front/FRONT.md). Goal: a client has the begin of a
- * value before its server has sent the rest; whatever becomes of the server or of other clients, it
+ * Long values that leave while they arrive (lib/front/FRONT.md). Goal: a client receives the
+ * beginning of a value before its server has sent the rest. If the server or other clients fail, it
  * receives exactly the value, an error, or a reset, and never a short or wrong value. Method: a
  * whole core with a front, clients on a stack of their own, and a server there that sends as many
  * bytes as the test says and ends as the test chooses. A key determines its value. A failing seed
@@ -535,7 +535,7 @@ TEST(a_value_that_two_ask_for_is_received_whole)
 	clients_ask_for_a_key(2, 1000);
 }
 
-/* Another client asks for a key whose value is on its way to the first one. */
+/* A second client requests a key whose value is on its way to the first one. */
 TEST(a_value_that_has_begun_to_leave_is_not_shared)
 {
 	struct world *w = world_create(1, FRONT_ITEMS_MEMORY, 1000);
@@ -599,8 +599,8 @@ TEST(a_long_value_may_take_as_many_timeouts_as_it_has_parts)
 	world_destroy(w);
 }
 
-/* Lets the server send as much as moves a lane in each timeout, until the client has an answer or
- * the limit. Returns how long that took. */
+/* In each timeout, lets the server send as much as a lane needs to count as moving, until the
+ * client has an answer or the limit is reached. Returns how long that took. */
 static uint64_t
 waits_for(struct world *w, const struct client *cl, uint64_t limit_ns)
 {

@@ -1,12 +1,12 @@
 /*
- * Pipelines of one key behind a front. Goal: all requests of a pipeline are under way at once, 200
- * deep; the server executes those of one client in their order, each once, and a get returns what
- * its client's set before it stored, or what another client has stored since. A connection that
- * breaks ends each of its requests with an error, and none is sent again. All keys of lines of
- * hundreds of keys are under way at once, too, and are answered in their order. Method: a whole
- * core with a front, clients with deep pipelines of one key or with long lines, a model server that
- * waits and breaks its connection. A value names its client and its number. A failing seed is
- * named; an argument is the number of seeds.
+ * Pipelines of one key behind a front. Goal: all requests of a pipeline are under way at once, up
+ * to 200. The server executes those of a client once each and in their order. A get returns the
+ * value of its client's last set, or one that another client has stored since. A connection that
+ * breaks ends each of its requests with an error, and none is sent again. In lines of hundreds of
+ * keys all keys are under way at once, and are answered in their order. Method: a whole core with a
+ * front, clients with deep pipelines of one key or with long lines, a model server that waits and
+ * breaks its connection. A value names its client and its number. A failing seed is named; an
+ * argument is the number of seeds.
  */
 #include "sim_front.h"
 #include "sim_memcached.h"

@@ -2,10 +2,10 @@
  * Keys that a reload moves are handed over by their former servers. Goal: the hit ratio hardly
  * drops when a fleet grows or shrinks, and no client receives a value older than one whose write,
  * or a miss, it knows. Method: whole cores on a hub: a front, eight servers, clients with one
- * request each. Each key has one writer at a time and its values are numbered, so that every answer
- * of a get has a lowest number, which is known when the get is sent. A server that is cut off
- * neither sends nor receives. A failing seed is named; arguments are the number of seeds, and the
- * name of one test.
+ * request each. Each key has one writer at a time, and its values are numbered. So the lowest
+ * number that a get may return is known when the get is sent. A server that is cut off neither
+ * sends nor receives. A failing seed is named; arguments are the number of seeds, and the name of
+ * one test.
  */
 #include "sim_core.h"
 #include "sim_front.h"
@@ -598,7 +598,7 @@ TEST(a_miss_is_final)
 	}
 }
 
-/* Another core is handing over a key of each word: its add has not been answered. */
+/* A second core is handing over a key of each word: its add has not been answered. */
 static void
 adds_begin(struct world *w)
 {
@@ -888,7 +888,7 @@ role_shown(const struct world *w, uint32_t place)
 	return front_exchange_turn_mt(w->exchange)->role[place];
 }
 
-/* A server that is not in the list any more hands its keys over, and leaves. */
+/* A server that is no longer in the list hands its keys over and leaves. */
 TEST(a_server_is_drained_by_leaving_it_out)
 {
 	struct world *w = world_create(3, false, false);

@@ -1,9 +1,9 @@
 /*
- * Handover between cores. Goal: cores that share the queues of a NIC which distributes frames at
- * random serve streams as if each flow arrived at its own core: every byte right, no connection
- * lost, every core with its share, no frame leaked; and frames that find a ring full are dropped
- * and counted. Method: whole cores in memory over a NIC that sprays frames at random, or has one
- * queue for all; clients that set and get values in many segments and compare all they get.
+ * Handover between cores. Goal: if a NIC distributes frames at random, cores serve streams as if
+ * each flow arrived at its own core: every byte is right, no connection is lost, every core has its
+ * share, and no frame leaks. Frames that find a ring full are dropped and counted. Method: whole
+ * cores in memory over a NIC that sprays frames at random, or has one queue for all; clients that
+ * set and get values in many segments and compare all they get.
  */
 #include "sim_core.h"
 #include "sim_talks.h"

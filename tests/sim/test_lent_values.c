@@ -1,7 +1,7 @@
 /*
- * Values that leave as loans to the port (tcp/lending.h). Goal: what the device reads is what was
- * lent, although values are replaced, deleted, evicted and flushed, and connections reset, while
- * frames wait in the device; clients get whole values; nothing stays held.
+ * Values that leave as loans to the port (tcp/lending.h). Goal: the device reads the bytes that
+ * were lent, although values are replaced, deleted, evicted and flushed, and connections reset,
+ * while frames wait in the device. Clients get complete values, and nothing stays held.
  * Method: a whole core; a device that stalls at random, reads a loan when it sends the frame, and
  * checks that its bytes are those of the call (mem_port.c); clients that check every byte.
  */
@@ -21,7 +21,7 @@
 #define ANSWER_MAX (VALUE_MAX + 64u)
 #define MEMORY_MB  8u /* fewer than all values need: sets evict */
 #define STEP_NS    20000u
-#define STALL_NS   400000u /* at most */
+#define STALL_NS   400000u /* the longest stall */
 #define LOANS_MAX  (64ull << 20)
 #define SEEDS      rounds(4u, 2u)
 #define RUN_NS     (NS_PER_S / 16)
@@ -281,7 +281,7 @@ TEST(values_over_ipv6_are_lent_and_whole)
 	world_end(w);
 }
 
-/* The core sums what the port does not. */
+/* Without checksums by the port, the core computes them, and reads the data. */
 TEST(a_port_that_fills_no_checksums_gets_no_loans)
 {
 	struct world *w;

@@ -14,7 +14,7 @@
 #define SETTERS_MAX 300u
 #define OTHERS      10u
 #define CLIENTS     (SETTERS_MAX + OTHERS)
-#define STEP_NS     100000u /* at most, between two turns */
+#define STEP_NS     100000u /* longest time between two turns */
 #define SMALL       20000u
 
 /* Setters of large values run alone, then beside ten other clients. */

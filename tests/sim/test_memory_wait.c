@@ -14,7 +14,7 @@
 
 #define CLIENTS    64u
 #define MS_NS      1000000ull
-#define STEP_NS    100000u /* at most, between two turns */
+#define STEP_NS    100000u /* longest time between two turns */
 #define BATCH_MAX  12u
 #define KEYS       800u
 #define LONG_VALUE 300000u
@@ -43,7 +43,7 @@ struct mix {
 	/* Received frames that the core may hold; 0: those of the program with -c 1024. */
 	uint32_t frames;
 	uint32_t pipeline; /* at most, requests of a batch */
-	/* One request in set_part is a set; 1: all. */
+	/* A set_part-th of the requests are sets; 1: all are. */
 	uint32_t set_part;
 	uint64_t rate; /* of the cable, bytes a second */
 	/* The core pauses for this long in each tenth of a second. */
@@ -62,7 +62,7 @@ struct world {
 	bool ending; /* no further batch is begun */
 };
 
-/* ---- what a client asks ---- */
+/* ---- requests ---- */
 
 static uint32_t
 any_length(struct world *w)
@@ -139,7 +139,7 @@ send_on(struct world *w, struct client *cl)
 	}
 }
 
-/* ---- what it is answered ---- */
+/* ---- answers ---- */
 
 static void
 answered(struct world *w, struct client *cl)

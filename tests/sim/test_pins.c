@@ -16,7 +16,7 @@
 
 #define CLIENTS_MAX 256u
 #define MS_NS       1000000ull
-#define STEP_NS     100000u /* at most, between two turns */
+#define STEP_NS     100000u /* longest time between two turns */
 #define TICK_NS     (10 * MS_NS)
 #define LARGE       1000000u
 #define SMALL       20000u
@@ -24,7 +24,7 @@
 #define OTHERS      150u /* items of SMALL bytes that are stored once */
 /* Fast enough that sixteen simultaneous uploads, a tenth of memory, take only 0.4 ms. */
 #define CABLE_RATE 5000000000u
-#define AGAIN_NS   (50 * MS_NS) /* after a reset */
+#define AGAIN_NS   (50 * MS_NS) /* wait before a client connects again after a reset */
 
 enum role { ROLE_HONEST, ROLE_READER };
 enum verb { VERB_NONE, VERB_SET, VERB_GET };

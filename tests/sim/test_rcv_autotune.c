@@ -1,7 +1,7 @@
 /*
  * The widths of receive windows. Goal: a peer that fills its window in a round trip gets a wider
- * one, and so uses its whole path. Whatever one or thousands hold, the others have 128 KiB each,
- * room for their data, and a part of the wider windows. An advertised window is never taken back;
+ * one, and so uses its whole path. However much one peer or thousands hold, each other one has 128
+ * KiB, room for its data, and a part of the wider windows. An advertised window never shrinks, and
  * in the end nothing is held. Method: a stack whose service reads at once, and peers that send as
  * much as they are advertised, in round trips of 10 ms; every advertised window is compared with
  * the one before.
@@ -317,7 +317,8 @@ TEST(waiting_requests_leave_room_for_a_burst)
 	world_destroy(w);
 }
 
-/* The first peers have all that they may hold before the others arrive, and those take the rest. */
+/* The peers of the first group hold all that they may before the others arrive, which take the
+ * rest. */
 TEST(earlier_and_later_waiting_requests_leave_room_for_a_burst)
 {
 	const uint32_t waiting = 100, victim = waiting;

@@ -1,8 +1,8 @@
 /*
  * Peers that fill a pool: they do not read, read a byte a second, do not finish a request, or
- * reconnect again and again. Goal: the p99 of other clients' requests is at most half as long again
- * as without them, none of them is refused, missed or reset, and no answer is wrong: a client
- * gets what it stored, and no value is a mixture of two.
+ * reconnect again and again. Goal: the p99 of other clients' requests is at most 1.5 times that
+ * without these peers. No other client is refused, missed or reset, and no answer is wrong: a
+ * client gets the value that it stored, and no value is a mixture of two.
  * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s.
  * The core is busy for the cost of each turn, frame and request. The same run without these peers
  * is the control. Each row of `crowds` is run with the numbers and sources of peers that the

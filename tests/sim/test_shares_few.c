@@ -1,6 +1,6 @@
 /*
- * Peers that take all of a pool's few places, the watchers. Goal: another source, or a watcher that
- * reads, gets a place from one that has more than its part, or does not read.
+ * Watchers, peers that take all of a pool's few places. Goal: another source, or a watcher that
+ * reads, gets the place of a watcher that does not read or whose source has more than its part.
  * Method: a core and a stack as its clients; the pool is filled by one source.
  */
 #include "sim_service.h"

@@ -1,7 +1,7 @@
 /*
  * Peers that fill a pool of the service: they begin values and lines that they do not finish, or
- * request long replies without end. Goal: the p99 of other clients' requests is at most half as
- * long again as without these peers, and none of them is refused, missed or reset.
+ * request long replies without end. Goal: the p99 of other clients' requests is at most 1.5 times
+ * that without these peers, and none of these clients is refused, missed or reset.
  * Method: a whole core of the program's size, and a stack as its clients, on a cable of 10 Gbit/s.
  * The core is busy for the cost of each turn, frame and request, and for counted work of replies
  * and copies. The same run without these peers is the control. Each row of `crowds` is run with the
@@ -32,7 +32,7 @@
 #define LISTED_ITEMS  5000u
 #define CHUNKS        1400u /* a third more than connections, as with `-c 100000` */
 #define ASKED_MAX     4u    /* long replies that a peer requests at a time */
-#define LAST          8u    /* bytes of a reply that tell how it ends */
+#define LAST          8u    /* last bytes of a reply, which show its end */
 #define CUT_KEYS      8u    /* longest keys before the one that is cut: more than a segment */
 #define UNREAD_PART   3u
 #define CUT_KEYS      8u /* longest keys before the one that is cut: more than a segment */
@@ -41,7 +41,8 @@
 
 enum kind {
 	KIND_GET_MIDDLE,
-	KIND_GET_CUT, /* keys that are cut at the ends of segments, the last one for TWO_PARTS_NS */
+	KIND_GET_CUT, /* gets whose keys are cut at the ends of segments; the last key is cut for
+			 TWO_PARTS_NS */
 	KIND_SET_MIDDLE,
 	KIND_SET_UPLOAD,
 	KIND_APPEND, /* to a value that is then copied */

@@ -1,12 +1,12 @@
 /*
  * Sources of datagrams that fill a pool: fragments without the rest, and requests without end.
- * Goal: the p99 of other clients' requests over UDP is at most half as long again as without them,
- * and each of them is answered. Method: a whole core in memory, whose clock advances by the cost of
- * each turn, frame and request; ten clients with one request each, whose fragments arrive 12 us
- * apart (1 Gbit/s). The sources send RATE datagrams a second together, however many they are. The
- * same run without them is the control; the argument is in sim_shares.h. A source of datagrams
- * reads nothing and has no connection, so "does not read" and "reconnects" have no meaning here;
- * links that are full of replies are in test_udp_fairness.c.
+ * Goal: the p99 of other clients' requests over UDP is at most 1.5 times that without these
+ * sources, and each of them is answered. Method: a whole core in memory, whose clock advances by
+ * the cost of each turn, frame and request; ten clients with one request each, whose fragments
+ * arrive 12 us apart (1 Gbit/s). The sources send RATE datagrams a second together, however many
+ * they are. The same run without them is the control; the argument is in sim_shares.h. A source of
+ * datagrams reads nothing and has no connection, so "does not read" and "reconnects" have no
+ * meaning here; links that are full of replies are in test_udp_fairness.c.
  */
 #include "sim_client.h"
 #include "sim_rng.h"

@@ -247,7 +247,7 @@ stats_say(struct sim_cores *sc, const char *const rows[], uint32_t count)
 	mem_port_destroy(cable);
 }
 
-/* All turns take 5 us, except for the one that answers. */
+/* Turns take 5 us, except for the one that answers. */
 TEST(a_long_turn_is_counted_with_the_part_of_the_host)
 {
 	static const struct {

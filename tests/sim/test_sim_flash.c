@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 #define CLIENTS        4u
-#define KEYS           16u /* of each client's own */
+#define KEYS           16u /* keys that each client has for itself */
 #define REQUESTS       500u
 #define FRAMES         1024u
 #define MEMORY_BYTES   (16u << 20)
@@ -345,7 +345,7 @@ run(struct world *w, uint64_t for_ns)
 
 	while (w->sim.ss->now_ns < until_ns) {
 		if (w->tier != NULL) {
-			/* The turn before seems long: nothing changes between two slices, which
+			/* The turn before seems long. Nothing changes between two slices, which
 			 * would be forgotten. */
 			if (w->copies_at_once)
 				w->tier->core[0].now_ns = 0;
@@ -1485,8 +1485,8 @@ wait_long(struct world *w, uint64_t for_ns)
 	}
 }
 
-/* Checks that the tier is off: memory still serves; items on flash are misses for good, whatever
- * the device does now; nothing more is written; the next start is cold. */
+/* Checks that the tier is off: memory still serves, items on flash are misses even if the device
+ * works again, nothing more is written, and the next start is cold. */
 static void
 is_off(struct world *w, enum flash_off why)
 {

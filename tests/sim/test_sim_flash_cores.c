@@ -1,11 +1,12 @@
 /*
- * Two cores whose one store evicts to flash, asked over UDP in text and in binary. Goal: a key is
- * one register wherever it lies, whichever core evicts, reads, promotes or writes it. Method: whole
- * cores, a tier with two shards, one for each core, over a device in memory with a clock. Each
- * client has keys of its own and one request in flight, sent to either core at random, while either
- * core evicts. Each reply equals that of a model of the key, byte for byte except for its cas. No
- * two keys match each other's entries, and nothing is refused or dropped, since a cache may forget
- * then. Another test stops the cores while reads are in flight. An argument is the number of seeds.
+ * Two cores whose one store evicts to flash, asked over UDP in text and in binary. Goal: a key
+ * behaves as one register, in memory and on flash, whichever core evicts, reads, promotes or writes
+ * it. Method: whole cores, a tier with two shards, one for each core, over a device in memory with
+ * a clock. Each client has keys of its own and one request in flight, sent to either core at
+ * random, while either core evicts. Each reply equals that of a model of the key, byte for byte
+ * except for its cas. No two keys match each other's entries, and nothing is refused or dropped,
+ * since a cache may forget then. Another test stops the cores while reads are in flight. An
+ * argument is the number of seeds.
  */
 #include "flash_pad.h"
 #include "mem_flash_end.h"
@@ -27,7 +28,7 @@
 
 #define CORES         2u
 #define CLIENTS       6u
-#define KEYS          6u /* of each client's own */
+#define KEYS          6u /* keys that each client has for itself */
 #define REQUESTS      220u
 #define SHARDS        2u
 #define BUCKETS       512u

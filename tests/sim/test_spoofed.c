@@ -1,7 +1,7 @@
 /*
  * Datagrams with a spoofed source. Goal: each costs one answer, or as many as the rate limit of
- * errors allows, whatever the source is and whatever it answers; and a client that asks meanwhile
- * is answered every time. Method: a core in memory; behind its port an echo, a server that finds no
+ * errors allows, for any source and any answer of it; and a client that sends requests meanwhile is
+ * answered every time. Method: a core in memory; behind its port an echo, a server that finds no
  * request in any datagram, a babbler with words unknown to every server, and a client. Answers are
  * counted over seconds of a virtual clock.
  */

@@ -141,7 +141,7 @@ TEST(every_flow_has_its_own_bytes)
 	}
 	check_eq(w->opened, w->gone);
 	check_eq(sim_stack_count(w->ss, TCP_REFUSED_TABLE), 0);
-	/* All flows are unknown now. */
+	/* Now all flows are unknown. */
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		w->ss->now_ns += 2000000;
 		check(talk(w, &w->flow[i], TCP_ACK, 5, &answer));

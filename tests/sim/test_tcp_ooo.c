@@ -1,7 +1,7 @@
 /*
- * Data in any order. Goal: whatever pieces of a stream arrive in whatever order, overlapping, twice
- * or cut in two, the reader gets every byte once, the acknowledgment and the SACK blocks name
- * exactly the received bytes (RFC 2018 section 4, RFC 2883), and in the end no frame is held.
+ * Data in any order. Goal: pieces of a stream may arrive in any order, overlap, arrive twice or be
+ * cut in two: the reader gets every byte once, the acknowledgment and the SACK blocks name exactly
+ * the received bytes (RFC 2018 section 4, RFC 2883), and in the end no frame is held.
  * Method: random pieces, each checked against a plain map of bytes received.
  */
 #include "sim_frame.h"

@@ -1,9 +1,8 @@
 /*
- * Streams over a bad network. Goal: whatever is lost, duplicated, delayed or cut, every stream
- * arrives whole and in order, or its connection ends for a reason that is counted; and in the
- * end nothing is held: no connection, no chunk, no frame, no byte lent to the queue. Method:
- * seeded simulations of an echo service and several clients; a failing seed is named and
- * reproduces.
+ * Streams over a bad network. Goal: although frames are lost, duplicated, delayed and cut, every
+ * stream arrives complete and in order, or its connection ends for a reason that is counted. In the
+ * end nothing is held: no connection, no chunk, no frame, no byte lent to the queue. Method: seeded
+ * simulations of an echo service and several clients; a failing seed is named and reproduces.
  */
 #include "sim_peer.h"
 #include "sim_stack.h"

@@ -18,7 +18,7 @@
 
 #define TURNS      6000u
 #define TURN_NS    20000u
-#define ASK_EVERY  50u /* turns */
+#define ASK_EVERY  50u /* turns between two requests */
 #define LATE_TURNS 3000u
 #define KEYS       690u
 

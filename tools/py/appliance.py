@@ -1,7 +1,7 @@
-"""The appliance as a process: started in its namespace, watched, stopped, its words kept.
+"""Starts the appliance in its namespace, watches it, keeps what it prints, and stops it.
 
-It runs in a session of its own, so that Ctrl-C reaches us and not it: we stop it after its client.
-The kernel kills it should we die without a word (prctl(2), PR_SET_PDEATHSIG).
+It runs in its own session, so that Ctrl-C reaches us and not the appliance: we stop it after its client. The
+kernel kills it if we are killed (prctl(2), PR_SET_PDEATHSIG).
 """
 
 import collections
@@ -24,13 +24,13 @@ HUGE_NEED = re.compile(r"hugepages: (\d+) MB needed")
 
 
 class Died(Failed):
-    """The appliance ended by itself. The text holds its last words."""
+    """The appliance ended by itself. The text has its last lines."""
 
 
 class Appliance:
     def __init__(self, command, ns):
         self.has_tls = "-Z" in command or "--enable-ssl" in command
-        self.tcp_port = None  # the first one it says it serves
+        self.tcp_port = None  # the line with which it says that it serves
         self.on_line = None  # called with every line after it is ready
         self._words = collections.deque(maxlen=LAST_WORDS_LINES)
         self._ready = threading.Event()
@@ -69,7 +69,7 @@ class Appliance:
             raise Died(f"the appliance died ({how}). Its last words:\n{self.last_words()}")
 
     def wait(self, seconds):
-        """True if it ended within that time."""
+        """Returns True if it ended within that time."""
         try:
             self._child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -77,7 +77,7 @@ class Appliance:
         return True
 
     def stop(self):
-        """Ask it to drain; kill it if it does not. Returns its status."""
+        """Asks it to drain, and kills it if it does not. Returns its status."""
         if self._child.poll() is None:
             self._child.terminate()
             if not self.wait(STOP_WAIT_S):
@@ -92,11 +92,9 @@ class Appliance:
 
 
 def start(command, wire, ledger, no_huge):
-    """Start it with hugepages if they can be had, without if not. Returns (appliance, on hugepages).
-
-    The appliance alone knows how much memory it takes, and says so before it takes any: so we ask
-    it, lend it the pages that are missing, and start it again.
-    """
+    """Starts the appliance with hugepages if there are enough, otherwise without. Returns (appliance, on
+    hugepages). Only the appliance knows how much memory it takes, and says so before it takes any: so we ask
+    it, lend it the missing pages, and start it again."""
     with lendings.big_lock(), Step("starting the appliance"):
         if not no_huge:
             need = _try_hugepages(command, wire)
@@ -110,7 +108,7 @@ def start(command, wire, ledger, no_huge):
 
 
 def _try_hugepages(command, wire):
-    """The appliance; or, if it died for want of hugepages, the MB it needs, 0 if it did not say."""
+    """Returns the appliance or, if it lacks hugepages, the MB that it needs; 0: it did not say."""
     try:
         return _started(command, wire)
     except Died as died:
@@ -122,8 +120,8 @@ def _try_hugepages(command, wire):
 
 
 def lend_for(words, ledger):
-    """Lend what a program of DPDK's says it misses; False: it is not for want of hugepages that it
-    ended, or they are not to be had."""
+    """Lends the pages that a DPDK program says it lacks. False: it did not end for lack of hugepages, or there
+    are none to lend."""
     need = HUGE_NEED.search(words)
     with lendings.big_lock():
         return need is not None and _lend(ledger, int(need.group(1)))
@@ -143,9 +141,9 @@ def _started(command, wire):
 
 
 def _lend(ledger, need_mb):
-    """Raise nr_hugepages by what is missing; all or nothing."""
+    """Raises nr_hugepages by the missing pages, all or none."""
     free = _meminfo("HugePages_Free:") - _meminfo("HugePages_Rsvd:")
-    # A few more than it says: EAL rounds every one of its segments up to whole pages.
+    # A few more than it says: EAL rounds each of its segments up to whole pages.
     missing = need_mb // PAGE_MB + 8 - free
     if _meminfo("Hugepagesize:") != PAGE_MB * 1024:
         return False

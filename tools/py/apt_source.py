@@ -1,7 +1,7 @@
-"""Finds the archive of this machine's apt, so that another Debian can be made from it.
+"""Finds the archive that this machine's apt uses, to make another Debian from it.
 
-apt itself is asked, because sources are written in more than one way. Its options for the way there (a proxy,
-dates that are not checked) are used for the other Debian, too.
+apt itself is asked, because sources are written in more than one way. Its options for reaching the archive (a
+proxy, dates that are not checked) are used for the other Debian, too.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ class Missing(Exception):
 
 
 def archive():
-    """The URI of Debian's archive, as the first source names it."""
+    """Returns the URI of Debian's archive, as the first source names it."""
     try:
         done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"],
                               capture_output=True, text=True, check=False)
@@ -30,13 +30,13 @@ def archive():
 
 
 def options():
-    """Returns apt's options for the way to the archive, as lines of its configuration file."""
+    """Returns apt's options for reaching the archive, as lines of its configuration file."""
     text = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     return HANDED_ON.findall(text)
 
 
 def release():
-    """This machine's release of Debian, by its name."""
+    """Returns the name of this machine's Debian release."""
     found = re.search(r"^VERSION_CODENAME=(\w+)$", open("/etc/os-release").read(), re.M)
     if found is None:
         raise Missing("/etc/os-release names no release of Debian")
@@ -44,14 +44,15 @@ def release():
 
 
 def remove(root):
-    """A folder that has mounts below it is left alone: they would be emptied."""
+    """Removes a folder, unless there are mounts below it, which would be emptied."""
     mounts = pathlib.Path("/proc/self/mountinfo").read_text()
     if root.exists() and f" {root}/" not in mounts and f" {root} " not in mounts:
         subprocess.run(["rm", "-rf", "--one-file-system", str(root)], check=False)
 
 
 def make_tree(tree, suite, words, *how):
-    """A folder with packages of suite, made by mmdebstrap with these options of its. A tree that is there was made whole."""
+    """Makes a folder with packages of suite by mmdebstrap, with these options of it. An existing tree is
+    complete."""
     begun = tree.with_name(tree.name + ".begun")
     remove(begun)
     tree.parent.mkdir(parents=True, exist_ok=True)
@@ -66,8 +67,8 @@ def make_tree(tree, suite, words, *how):
 
 
 def fetch_source(folder, suite, package):
-    """The source of a package as suite has it now: its orig tarball, fetched into folder by apt with lists of its
-    own, so that this machine's apt stays as it is. A tarball that is there is not fetched again."""
+    """Fetches the present source of a package in suite: its orig tarball, by apt with its own lists, so that
+    this machine's apt stays as it is. An existing tarball is not fetched again."""
     there = sorted(folder.glob(f"{package}_*.orig.tar.*"))
     if there:
         return there[0]

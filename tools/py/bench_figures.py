@@ -20,7 +20,7 @@ class Figures:
 
 
 def bar(text):
-    """Returns what a program says of its progress, "words 40 %", with a bar before the number."""
+    """Returns a program's progress, "words 40 %", with a bar before the number."""
     words, _, percent = text.removesuffix(" %").rpartition(" ")
     if not text.endswith(" %") or not percent.isdigit():
         return text

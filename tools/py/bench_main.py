@@ -1,4 +1,4 @@
-"""tools/bench, behind its shell: see there for the parts and the options."""
+"""The program behind the shell script tools/bench, which lists the parts and the options."""
 
 import argparse
 import datetime
@@ -40,7 +40,7 @@ from progress import Failed, say
 
 
 def machine():
-    """Returns what kind of machine this is, as far as its figures depend on it."""
+    """Returns the properties of this machine that its figures depend on."""
     cpu = "unknown CPU"
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -59,7 +59,7 @@ def folder_of_builds():
 
 
 def build_store(libcuckoo):
-    """The release build of the store's benches, with libcuckoo or without."""
+    """Builds the store's benches for release, with libcuckoo or without."""
     folder = folder_of_builds()
     option = f"-Dlibcuckoo={libcuckoo or ''}"
     if (folder / "build.ninja").exists():
@@ -71,7 +71,7 @@ def build_store(libcuckoo):
 
 
 def build_net(*others):
-    """The release build of the appliance and of what is sent to it, and of others."""
+    """Builds the appliance, its clients and other targets for release."""
     folder = folder_of_builds()
     build_tree.build(folder, build_tree.RELEASE,
                      targets=["app/clockoo", *(f"tests/bench/net/{p}" for p in links.PROGRAMS), *others])
@@ -144,7 +144,7 @@ def has_figures(path):
 
 
 def merged(paths):
-    """The figures of several runs as one; of a figure that two have, the later file's."""
+    """Merges the figures of several runs. A later file's figure replaces an earlier one's."""
     figures, kinds, machines = {}, set(), []
     for path in paths:
         try:
@@ -176,7 +176,7 @@ def plot(args):
 
 
 def build_request():
-    """The release build of bench_request."""
+    """Builds bench_request for release."""
     folder = folder_of_builds()
     build_tree.build(folder, build_tree.RELEASE, targets=["tests/bench/bench_request"])
     return folder / "tests/bench/bench_request"
@@ -229,7 +229,7 @@ def measure_flood(args, keep_figures):
 
 
 def build_clockoo(*others):
-    """The release build of the appliance alone, or with some others."""
+    """Builds the appliance for release, perhaps with some other targets."""
     folder = folder_of_builds()
     build_tree.build(folder, build_tree.RELEASE, targets=["app/clockoo", *others])
     return folder
@@ -245,7 +245,7 @@ VS_TARGETS = ["app/clockoo", "tests/load/clockoo-load", "tests/bench/bench_reque
 
 
 def build_vs(quick):
-    """Builds both programs and the tools of vs: a release build; in full runs the one that is shipped."""
+    """Builds both programs and the tools of vs for release; in full runs as they are shipped."""
     folder = folder_of_builds()
     if quick:
         build_tree.build(folder, build_tree.RELEASE, targets=VS_TARGETS)
@@ -357,8 +357,8 @@ def report(args, figures, here):
 
 
 def refuse(args, here, error):
-    """A bench that cannot run says why in one line, in its file too: a file without figures would look like one of a
-    bench that found none."""
+    """Reports in one line, and in the file, why a bench cannot run: a file without figures would look like that
+    of a bench that found none."""
     words = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
     if args.json is not None and not has_figures(args.json):
         keep(args.json, {"machine": here, "quick": args.quick, "failed": words})
@@ -373,7 +373,7 @@ def measure(args):
     def keep_figures(figures):
         keep(args.json, {"machine": here, "quick": args.quick, **figures})
 
-    keep_figures({})  # now, not after half an hour
+    keep_figures({})  # fails now, not after half an hour
     print(f"{here['cpu']}, {here['cpus']} CPUs, {here['memory_mb']} MB, Linux {here['kernel']}, "
           f"load {here['load_before']}, {here['date']}", flush=True)
     try:

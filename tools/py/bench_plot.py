@@ -1,4 +1,4 @@
-"""Figures of tools/bench as charts, by name. charts.py draws them."""
+"""Makes named charts of the figures of tools/bench. charts.py draws them."""
 
 import json
 import re
@@ -19,7 +19,7 @@ MISS = re.compile(r"miss_(.+)_at_([\d.]+)$")
 
 
 def insert_series(figures):
-    """{legend: [(percent of the slots in use at the step's end, ns)]}"""
+    """Returns {legend: [(percent of the slots in use at the step's end, ns)]}."""
     found = {}
     for name, value in figures.items():
         if match := INSERT.match(name):
@@ -29,7 +29,7 @@ def insert_series(figures):
 
 
 def miss_series(figures):
-    """{legend: [(percent of the working set that is cached, percent of gets that missed)]}"""
+    """Returns {legend: [(percent of the working set that is cached, percent of gets that missed)]}."""
     found = {}
     for name, value in figures.items():
         if match := MISS.match(name):
@@ -39,7 +39,7 @@ def miss_series(figures):
 
 
 def loss_series(figures):
-    """{server: [(percent lost each way, MB/s)]}"""
+    """Returns {server: [(percent lost each way, MB/s)]}."""
     found = {}
     for name, value in figures.items():
         if match := LOSS.match(name):
@@ -62,7 +62,7 @@ def sla_charts(figures):
 
 
 def vs_groups(figures):
-    """{workload: [(server, million requests or keys a second)]}, clockoo first."""
+    """Returns {workload: [(server, million requests or keys a second)]}, with clockoo first."""
     found = {}
     for name, value in figures.items():
         match = VS.match(name)
@@ -92,7 +92,7 @@ def charts_of(figures):
 
 
 def save(found, folder, ending):
-    """Write {name: figure} into folder."""
+    """Writes {name: figure} into folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in found.items():
@@ -102,7 +102,7 @@ def save(found, folder, ending):
 
 
 def plot(figures, folder, ending=charts.FORMATS[0]):
-    """Draw what tools/bench measured. Returns the charts' names."""
+    """Draws the figures that tools/bench measured. Returns the charts' names."""
     try:
         found = charts_of(figures)
         save(found, folder, ending)

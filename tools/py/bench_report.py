@@ -1,4 +1,4 @@
-"""A report of what tools/bench measured: one HTML file with its tables, and its charts as files beside it."""
+"""Writes a report of a run of tools/bench: an HTML file with its tables, and its charts as files beside it."""
 
 import html
 
@@ -16,7 +16,7 @@ PAGE = """<!doctype html>
 
 
 def write(folder, what, figures, tables, machine):
-    """DIR/WHAT.html and an SVG for each chart."""
+    """Writes DIR/WHAT.html and an SVG for each chart."""
     pictures = [f'<img src="{name}.svg" alt="{name}">' for name in bench_plot.plot(figures, folder)]
     words = ", ".join(f"{name}: {value}" for name, value in machine.items())
     try:

@@ -1,9 +1,9 @@
-"""The budget: what a request may cost core_turn, kept in tests/bench/budget.json with its commit, one for each
-major release of a compiler.
+"""The budget: how many instructions a request may cost core_turn, kept in tests/bench/budget.json with its
+commit, one for each major release of a compiler.
 
-Instructions are counted by callgrind, so they do not depend on other processes, and a test compares
-them with the file (tests/bench/budget_test.py). Cycles are the figures of the machine the file was
-written on, beside them for people.
+Instructions are counted by callgrind, so they do not depend on other processes, and a test compares them with
+the file (tests/bench/budget_test.py). Cycles, for people, are those of the machine on which the file was
+written.
 """
 
 import json
@@ -22,24 +22,24 @@ CASES = {"udp_get": 1, "udp_set": 1, "tcp_get": 1, "tcp_set": 1, "tcp_pipelined"
          "tcp_multiget": 100}
 KEYS = 1000              # keys for counting: few, so that storing them is quick
 CYCLE_KEYS, CYCLE_RUNS, CYCLE_REQUESTS = 1_000_000, 5, 500_000
-MORE_MAX = 1.03          # times what the file says
+MORE_MAX = 1.03          # allowed, in multiples of the file's figure
 TOTALS = re.compile(r"^totals: (\d+)$", re.M)
 LIMIT_S = 120
 
 
 def release_of(compiler):
-    """Returns what a budget is kept by: "gcc 12" of "gcc 12.2.0"."""
+    """Returns the key of a budget: "gcc 12" for "gcc 12.2.0"."""
     return compiler.split(".")[0]
 
 
 def kept_of(compiler):
-    """The budget of that compiler's release, or None."""
+    """Returns the budget of that compiler's release, or None."""
     kept = json.loads(FILE.read_text()) if FILE.exists() else {}
     return kept.get(release_of(compiler))
 
 
 def keep_in_file(figures):
-    """The budgets of other compilers stay."""
+    """Writes one compiler's budget to the file; those of others stay."""
     kept = json.loads(FILE.read_text()) if FILE.exists() else {}
     FILE.write_text(json.dumps({**kept, release_of(figures["compiler"]): figures}, indent=1) + "\n")
 
@@ -106,7 +106,7 @@ def commit():
 
 
 def measure(program, keep_file, machine, keep):
-    """Count and time all cases; with keep_file they become the budget."""
+    """Counts and times all cases; with keep_file they become the budget."""
     found = {}
     for case in CASES:
         with Step(f"{case}: instructions"):

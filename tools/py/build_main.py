@@ -1,4 +1,4 @@
-"""tools/build, behind its shell: see there."""
+"""The program behind the shell script tools/build."""
 
 import argparse
 import os

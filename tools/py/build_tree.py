@@ -12,7 +12,7 @@ from progress import Failed, run_ninja, run_step
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ["-Dbuildtype=release"]
-# A warning stops those who work on the tree, never those who build it to use it: another compiler warns of more.
+# A warning stops developers, but not users, whose compiler may warn of more.
 STRICT = "-Dwerror=true"
 # Tests only check that benches run.
 TESTED = [*RELEASE, STRICT, "-Dwhole_benches=false"]
@@ -29,8 +29,8 @@ def default_folder():
 
 
 def use_dpdk(folder):
-    """From here on, here and in children, builds are against the DPDK installed under folder, and the default
-    build folder is one of that release."""
+    """Makes builds of this process and its children use the DPDK installed under folder. The default build
+    folder is then that release's."""
     found = sorted(str(path.parent) for name in ("lib", "lib64") for path in pathlib.Path(folder).absolute().glob(
         f"{name}/**/pkgconfig/libdpdk.pc"))
     if not found:
@@ -48,13 +48,14 @@ def _checked(words, command, **popen_args):
 
 
 def beside_default(suffix):
-    """A build folder for another purpose, beside the default one."""
+    """Returns a build folder for another purpose, beside the default one."""
     folder = default_folder()
     return folder.with_name(f"{folder.name}-{suffix}")
 
 
 def test_targets(folder, suites, but=frozenset()):
-    """Returns what ninja must build for the tests of these suites of meson that are in none of the others."""
+    """Returns the targets that the tests of these meson suites need, without tests that are also in one of the
+    others."""
     def introspect(what):
         return json.loads(subprocess.run(["meson", "introspect", what, str(folder)], check=True,
                                          capture_output=True, text=True).stdout)
@@ -69,8 +70,8 @@ def test_targets(folder, suites, but=frozenset()):
 
 
 def configure(folder, *options):
-    """Change options of a folder. "meson configure" knows none that came after the folder was set up,
-    and "meson setup --reconfigure" leaves b_pgo as it was (meson 1.0.1)."""
+    """Changes options of a folder. "meson configure" does not know options that were added after the folder was
+    set up, and "meson setup --reconfigure" leaves b_pgo as it was (meson 1.0.1)."""
     commands = (["meson", "configure", str(folder), *options],
                 ["meson", "setup", "--reconfigure", *options, str(folder), str(ROOT)])
     for command in commands:
@@ -81,13 +82,14 @@ def configure(folder, *options):
 
 
 def _is_told(folder, option):
-    """True if the folder was set up or changed with this option."""
+    """Returns True if the folder was set up or changed with this option."""
     words = option.removeprefix("-D").replace("=", " = ")
     return words in (folder / "meson-private/cmd_line.txt").read_text().splitlines()
 
 
 def installed_packages():
-    """A line for each package of tools/packages that is installed: its name and version. Empty where dpkg is not."""
+    """Returns a line with name and version for each installed package of tools/packages. Empty if there is no
+    dpkg."""
     rows = (line.split() for line in (ROOT / "tools/packages").read_text().splitlines() if not line.startswith("#"))
     names = sorted({row[1] for row in rows if row})
     with contextlib.suppress(OSError):
@@ -98,18 +100,18 @@ def installed_packages():
 
 
 def _look_again(folder, root, note, packages):
-    """A build that is there looks for nothing again by itself, and meson keeps the versions it found. So meson forgets
-    them and looks again when other packages are installed than at its last look."""
+    """An existing build does not search for packages again, and meson keeps the versions that it found. So
+    meson must forget them when other packages are installed than at its last search."""
     if not note.exists() or note.read_text() != packages:
         _checked(f"looking for packages again for {folder.name}", ["meson", "configure", "--clearcache", str(folder)])
         _checked(f"setting up {folder.name}", ["meson", "setup", "--reconfigure", str(folder), str(root)])
 
 
 def build(folder, options=RELEASE, targets=(), words="building", bench=True, compiler=None, root=ROOT):
-    """Bring the targets (all, if none are named) in folder up to date. targets may be a function of
-    the folder, asked once it is set up; compiler is what CC names to meson; root: other sources. bench: some of them are the
-    load generator or a bench, which meson.build leaves out by default; a folder that has them keeps them, as
-    it keeps STRICT."""
+    """Brings the targets (all, if none are named) in folder up to date. targets may be a function of the
+    folder, called once it is set up. compiler: the value of CC for meson. root: other sources. bench: some
+    targets are the load generator or a bench, which meson.build leaves out by default; a folder that has
+    them keeps them, as it keeps STRICT."""
     folder = pathlib.Path(folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):
@@ -140,7 +142,7 @@ def build(folder, options=RELEASE, targets=(), words="building", bench=True, com
 
 
 def _give_to_owner_of_checkout(folder):
-    """sudo tools/run must not leave files that the owner of the checkout cannot rebuild."""
+    """Gives files to the owner of the checkout, who could otherwise not rebuild them after sudo tools/run."""
     owner = ROOT.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
         subprocess.run(["chown", "-R", f"{owner.st_uid}:{owner.st_gid}", str(folder)], check=False)

@@ -23,7 +23,7 @@ import threading
 import time
 
 CLIENTS, GAP_S, HELLO_GAP_S = 8, 0.02, 0.1
-PATIENCE_S, LIMIT_S = 20.0, 60.0  # for one answer, and for all
+PATIENCE_S, LIMIT_S = 20.0, 60.0  # timeouts of one answer and of all
 EVEN_CLIENTS, EVEN_DEPTH = 64, 8
 STREAM_BYTES = 4 << 20
 SENT_AGAIN_AT = 100  # tcpi_total_retrans in struct tcp_info
@@ -60,7 +60,7 @@ class Client:
             raise Refused(line)
 
     def get(self, key, value):
-        """True if it was there."""
+        """Returns True if the key was there."""
         self.sock.sendall(b"get %s\r\n" % key.encode())
         line = self.file.readline()
         if line == b"END\r\n":
@@ -72,7 +72,7 @@ class Client:
         return True
 
     def sent_again(self):
-        """Segments that the kernel has sent a second time."""
+        """Returns the segments that the kernel has sent a second time."""
         return struct.unpack_from("I", self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), SENT_AGAIN_AT)[0]
 
     def close(self):
@@ -81,14 +81,15 @@ class Client:
 
 
 class Timed:
-    """Requests of CLIENTS clients, by their due times."""
+    """Runs the requests of CLIENTS clients at their due times."""
 
     def __init__(self, count, gap_s):
         self.each, self.gap_s, self.lock = max(1, count // CLIENTS), gap_s, threading.Lock()
         self.times_s, self.missed, self.refused, self.words, self.sent_again = [], 0, 0, set(), 0
 
     def run(self, make):
-        """make: of a client's number, what asks once; it says whether the key was there."""
+        """make: returns, for a client's number, a function that sends one request and returns whether the key
+        was there."""
         threads = [threading.Thread(target=self._client, args=(make, number)) for number in range(CLIENTS)]
         for thread in threads:
             thread.start()
@@ -166,7 +167,7 @@ def hellos(host, port, context, count):
 
 
 class Even:
-    """Clients that read all they ask for, and keep several gets in flight."""
+    """Clients that read everything that they request, and keep several gets in flight."""
 
     def __init__(self, host, port, seconds, name):
         self.host, self.port, self.end_s = host, port, time.monotonic() + seconds
@@ -189,7 +190,7 @@ class Even:
     async def _client(self, number):
         reader, writer = await asyncio.open_connection(self.host, self.port, limit=STREAM_BYTES)
         asked, answered = number, number
-        # However late it begins, a client asks for EVEN_DEPTH.
+        # Even a client that begins late has EVEN_DEPTH gets in flight.
         while asked == number or answered < asked or time.monotonic() < self.end_s:
             while asked - answered < EVEN_DEPTH and (asked < number + EVEN_DEPTH or time.monotonic() < self.end_s):
                 writer.write(b"get %s\r\n" % self.sizes[asked * 31 % len(self.sizes)][0].encode())

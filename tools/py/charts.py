@@ -1,10 +1,10 @@
 #!/usr/bin/python3 -B
 """charts.py FILE... [--out DIR] [--format svg|png] - draw latency against throughput.
 
-Each FILE is what `clockoo-load --json FILE` wrote; its chart has the same name and another ending, and
-lies in DIR (the current folder). Mean, median and 99th percentile are a line each, for each number of
-connections and depth; latency is logarithmic, since it spans decades. tools/bench draws its charts by
-the same functions. Needs python3-matplotlib; the package installs this file in /usr/share/clockoo.
+Each FILE is what `clockoo-load --json FILE` wrote; its chart has the same name and another ending, and lies in
+DIR (the current folder). Mean, median and 99th percentile have a line each, for each number of connections and
+depth. The axis of latency is logarithmic, since it spans decades. tools/bench draws its charts by the same
+functions. Needs python3-matplotlib; the package installs this file in /usr/share/clockoo.
 """
 
 import argparse
@@ -16,12 +16,12 @@ WIDE, HIGH, BAR_HIGH = 7.5, 4.4, 0.22  # inches
 COLOURS = ("#0b6fb8", "#d1591b", "#3a8f3a", "#8a4fa3", "#777777")
 LINES = ("-", "--", ":", "-.")
 LATENCIES = {"mean": "mean_us", "p50": "p50_us", "p99": "p99_us"}
-LEAST_US = 0.1  # nothing lower has a place on a logarithmic scale
+LEAST_US = 0.1  # lower values have no place on a logarithmic scale
 FORMATS = ("svg", "png")
 
 
 def empty(title, high=HIGH):
-    """A figure and its axes. The library is loaded by the first chart: it takes a second."""
+    """Returns a figure and its axes. The first chart loads the library, which takes a second."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDE, high), layout="constrained")
@@ -49,8 +49,8 @@ def line_chart(title, x_label, y_label, series, log_x=False):
 
 
 def bar_chart(title, groups):
-    """A group of bars for each key of {group: [(name, value)]}, from zero, the first of each in a colour
-    of its own."""
+    """Draws a group of bars for each key of {group: [(name, value)]}, from zero. The first bar of each has its
+    own colour."""
     rows = [row for group, members in groups.items() for row in [(group, None), *members]]
     figure, axes = empty(title, 1 + BAR_HIGH * len(rows))
     firsts = {members[0] for members in groups.values()}
@@ -67,8 +67,8 @@ def bar_chart(title, groups):
 
 
 def load_settings(found):
-    """{words: points} of clockoo-load's file: those of one setting in the order of what was offered, of a
-    closed loop in the order of what was answered."""
+    """Returns {words: points} of clockoo-load's file. The points of a setting are in the order of the offered
+    rate or, for a closed loop, of the answered rate."""
     settings = {}
     for point in found["points"]:
         words = f"depth {point['depth']}"
@@ -80,7 +80,7 @@ def load_settings(found):
 
 
 def load_chart(found):
-    """Latency against throughput. A colour is a latency, a kind of line a setting."""
+    """Draws latency against throughput. A colour stands for a latency, a kind of line for a setting."""
     figure, axes = empty("Latency against throughput")
     settings = load_settings(found)
     for number, (words, points) in enumerate(settings.items()):

@@ -28,7 +28,7 @@ def build():
 
 
 def _lines_of(folder):
-    """{file relative to the root: {line: was it reached?}}"""
+    """Returns {file relative to the root: {line: whether it was reached}}."""
     lines = collections.defaultdict(dict)
     with Step("reading the counts"):
         notes = sorted(str(path) for path in (folder / "lib").rglob("*.gcno"))
@@ -48,7 +48,7 @@ def _lines_of(folder):
 
 
 def report(folder):
-    """Print a line a room; (is it enough?, a line about lib)."""
+    """Prints a line for each room. Returns (whether it is enough, a line about lib)."""
     rooms = collections.defaultdict(lambda: [0, 0])
     for name, reached in _lines_of(folder).items():
         parts = name.split("/")

@@ -1,10 +1,10 @@
 """Finds where a host runs our two CPUs, so that no turn is measured beside another machine's load.
 
-The CPUs of a virtual machine move: from one chip of the host to two, or to cores whose other hardware
-thread another machine uses. Work that two programs do together then takes up to twice the time, for
-seconds. cpu_pair finds out where they are, in some ms. A turn that did not begin and end with both CPUs
-on one chip, each with a core to itself, is repeated, whichever server was measured, until patience_s is used
-up; later turns all count. A machine without neighbours always passes.
+The CPUs of a virtual machine move: from one chip of the host to two, or to cores whose other hardware thread
+another machine uses. Work that two programs do together then takes up to twice the time, for seconds. cpu_pair
+finds out where they are, in some ms. A turn that did not begin and end with both CPUs on one chip, each with
+its own core, is repeated until patience_s is used up, whichever server was measured. All later turns count. A
+machine without neighbours always passes.
 """
 
 import json
@@ -42,7 +42,7 @@ class CpuPair:
         return distance_ns < FAR * self._least_ns
 
     def _wait(self):
-        """Waits until both CPUs are ours, at most WAITS times, so that patience is left for later turns."""
+        """Waits until both CPUs are ours. Waits at most WAITS times, to leave patience for later turns."""
         for _ in range(WAITS):
             if self._patience_s <= 0 or self.is_ours():
                 return
@@ -50,7 +50,7 @@ class CpuPair:
             time.sleep(PAUSE_S)
 
     def turn(self, run):
-        """Returns the result of run(): of the first try with both CPUs ours, or else of the last one."""
+        """Returns the result of the first run() during which both CPUs were ours, or that of the last one."""
         self.turns += 1
         for tries in range(TRIES):
             self.repeated += tries != 0

@@ -1,8 +1,8 @@
-"""Builds for another architecture than this machine's: Debian's libraries of it as a folder, a compiler and an
-emulator, and the file that describes them to meson.
+"""Builds for another architecture: prepares a folder with its Debian libraries, a compiler, an emulator, and
+the file that describes them to meson.
 
-The folder is made once by mmdebstrap from the archive of this machine's apt, and kept beside the build folder. No
-script of a package runs in it: it is read by the compiler and the emulator, never entered.
+The folder is made once by mmdebstrap from the archive of this machine's apt, and kept beside the build folder.
+No script of a package runs in it: the compiler and the emulator only read it.
 """
 
 import os
@@ -39,7 +39,7 @@ endian = 'little'
 
 
 class Missing(Exception):
-    """Why there can be no such build here, for a reader."""
+    """Why such a build cannot be made here."""
 
 
 def is_native(arch):
@@ -55,7 +55,8 @@ def tree(arch):
 
 
 def emulator(arch):
-    """The command before a program of that architecture. Debian has it statically linked until release 12, then not."""
+    """Returns the command that runs a program of that architecture. Debian has it statically linked until
+    release 12, not later."""
     names = (f"qemu-{FAMILIES[arch]}-static", f"qemu-{FAMILIES[arch]}")
     program = next((name for name in names if shutil.which(name)), names[0])
     return [program, "-L", str(tree(arch))]
@@ -66,14 +67,14 @@ def compiler(arch):
 
 
 def packages(arch):
-    """Libraries with their headers, as tools/packages names them."""
+    """Returns the libraries with their headers, as tools/packages names them."""
     rows = (line.split() for line in (build_tree.ROOT / "tools/packages").read_text().splitlines())
     return sorted({row[1] for row in rows if len(row) == 2 and row[0] in GROUPS
                    and row[1].startswith("lib") and row[1].endswith("-dev")} | {name.format(arch=arch) for name in IMAGE})
 
 
 def take_tree(arch):
-    """The folder of libraries, made if it is not there or lacks a package that is named now."""
+    """Returns the folder of libraries. Makes it if it is missing or lacks a package that is now named."""
     for program in (compiler(arch), emulator(arch)[0], "mmdebstrap"):
         if shutil.which(program) is None:
             raise Missing(f"{program} is not installed: tools/install {arch}")
@@ -93,7 +94,7 @@ def take_tree(arch):
 
 
 def _cross_file(arch):
-    """Written anew only if it differs: meson sets a build up again whose cross file is newer."""
+    """Writes the file only if it differs: meson sets a build up again if its cross file is newer."""
     at = tree(arch) / CROSS_NAME
     cached = ["ccache"] if shutil.which("ccache") else []
     text = CROSS_FILE.format(gnu=f"{FAMILIES[arch]}-linux-gnu", family=FAMILIES[arch], tree=tree(arch),
@@ -110,5 +111,5 @@ def build(arch, at, options=build_tree.RELEASE, **how):
 
 
 def ldd(arch):
-    """The command that names the libraries of a program by their paths in the tree."""
+    """Returns the command that prints the libraries of a program by their paths in the tree."""
     return [*emulator(arch), str(tree(arch) / f"lib/ld-linux-{FAMILIES[arch]}.so.1"), "--list"]

@@ -1,6 +1,6 @@
-"""The servers of tools/bench edge: they are on one port each, with one core, stopped (SIGSTOP) while another has its
-turn on the CPU. The frames that a server has moved are read from DPDK's telemetry; the CPU time is that of its core's
-thread, so other work on the machine does not count.
+"""The servers of tools/bench edge: each has one port and one core, and is stopped (SIGSTOP) while another one
+has its turn on the CPU. The frames that a server has moved are read from DPDK's telemetry; the CPU time is that
+of its core's thread, so other work on the machine does not count.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ ADDRESS = "10.99.0.1/24"
 
 
 class Telemetry:
-    """DPDK's socket of a process: a hello, then an object for each command."""
+    """The DPDK telemetry socket of a process: sends a greeting, then an object for each command."""
 
     def __init__(self, prefix):
         path = RUNTIME / prefix / "dpdk_telemetry.v2"
@@ -47,7 +47,7 @@ class Telemetry:
 
 
 class Macswap:
-    """dpdk-testpmd: each frame goes back with its addresses exchanged."""
+    """dpdk-testpmd, which returns each frame with its addresses exchanged."""
 
     def __init__(self, words, vdev, environment):
         self._child = subprocess.Popen(
@@ -76,7 +76,7 @@ class Macswap:
 
 
 def threads_cpu_ns(pid):
-    """{thread: its CPU time}"""
+    """Returns {thread: its CPU time}."""
     found = {}
     for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with contextlib.suppress(OSError):
@@ -96,7 +96,7 @@ class EdgeBed(VsBed):
         self.server_ns = None
 
     def end_all(self):
-        """Ends the servers of a part, of one that failed too."""
+        """Ends the servers of a part, also if it failed."""
         while self._started:
             self.end(self._started.pop())
 
@@ -104,14 +104,15 @@ class EdgeBed(VsBed):
         return self._folder / name
 
     def frames(self, mac):
-        """A capture file for a server with that MAC."""
+        """Returns a capture file for a server with that MAC."""
         path = self._folder / f"{mac.replace(':', '')}.pcap"
         if not path.exists():
             edge_frames.write(path, mac)
         return path
 
     def start_clockoo(self, prefix, *options, environment=None):
-        """The appliance, with its telemetry; environment is its alone, not that of programs before it."""
+        """Starts the appliance with its telemetry. environment: for the appliance only, not for the programs
+        that start it."""
         before = ["env", *(f"{name}={value}" for name, value in (environment or {}).items())]
         server = self._spinner([*before, *self._app("--telemetry-dpdk", "--probe", "off", "--address", ADDRESS, "-c", str(CONNECTIONS),
                                                      *map(str, options))], prefix, None)
@@ -136,7 +137,8 @@ class EdgeBed(VsBed):
         return self._with_telemetry(server, prefix)
 
     def ask_frames(self, words, server, port, socket_name, frames, ms):
-        """The asking end's time a frame, in its fastest tenth: both ends need a CPU, and other work may have either."""
+        """Returns the asking end's time a frame, in its fastest tenth: both ends need a CPU, which other work
+        may have."""
         with self.turn_of(server):
             out = self._kernelless(words, [self._programs / "port_echo", "ask", "--ms", ms, "--frames", frames, "--port", port,
                                            "--socket", self.path(socket_name)], "-3")
@@ -146,7 +148,7 @@ class EdgeBed(VsBed):
         return {"ns": row["block_ns"], "idle": row["idle"]}
 
     def _with_telemetry(self, server, prefix):
-        """Waits for the telemetry of a server: dpdk-testpmd says nothing when it is ready."""
+        """Waits for the telemetry of a server, since dpdk-testpmd prints nothing when it is ready."""
         end = time.monotonic() + appliance.READY_WAIT_S
         self._started.append(server)
         with self.turn_of(server):
@@ -166,11 +168,12 @@ class EdgeBed(VsBed):
             return server.telemetry.ask("/ethdev/info,0")["mac_addr"]
 
     def _sample(self, server):
-        """Frames sent so far, and CPU time by thread."""
+        """Returns the frames sent so far, and the CPU time by thread."""
         return server.telemetry.ask("/ethdev/stats,0")["opackets"], threads_cpu_ns(server.pid)
 
     def span(self, server, seconds):
-        """CPU ns of a server's core a frame that it sent. A core spins, so they have what it waits for frames."""
+        """Returns the CPU ns of a server's core for each frame that it sent. Cores spin, so this includes
+        waiting for frames."""
         with self.turn_of(server):
             time.sleep(SETTLE_S)
             first, cpu_first = self._sample(server)

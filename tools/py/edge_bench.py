@@ -1,8 +1,10 @@
-"""tools/bench edge: what DPDK's drivers, mbufs and the edge of lib/dpdk take of a UDP request, by port.
+"""tools/bench edge: the time that DPDK's drivers, mbufs and the edge of lib/dpdk take of a UDP request, by
+port.
 
-Servers of one port take turns on one CPU: a floor that only passes frames on (dpdk-testpmd, macswap; for ports with a
-peer port_echo), and the appliance as it is shipped. In the same turn core_turn alone answers the same mix of requests.
-What the edge takes is the appliance's time a request, less the floor's a frame and core_turn's own.
+Servers of one port take turns on one CPU: a floor that only passes frames on (dpdk-testpmd, macswap; for ports
+with a peer port_echo), and the appliance as it is shipped. In the same turn core_turn alone answers the same
+mix of requests. The edge's time is the appliance's for a request, less the floor's for a frame and that of
+core_turn.
 """
 
 import budget
@@ -16,7 +18,7 @@ ROUNDS, QUICK_ROUNDS = 7, 3
 SPAN_S, QUICK_SPAN_S = 1.0, 0.3
 ASK_MS, QUICK_ASK_MS = 2000, 1200
 CASE, TURN_REQUESTS = "udp_mix", 400_000
-PCAP_MAC = "02:70:63:61:70:00"  # of the driver's first port
+PCAP_MAC = "02:70:63:61:70:00"  # name of the driver's first port
 # Ports with a peer: the port of the server, that of the asker, options of the server.
 PEERED = {"vhost": ("vhost", "virtio_user", []), "memif": ("memif", "memif_client", []), "virtio_user": ("virtio_user", "vhost", [])}
 ASKER_BUSY = 0.02  # an asker that waits in fewer of its turns is the limit
@@ -34,12 +36,13 @@ class EdgeBench(Figures):
         self.lines, self.rows = [], []
 
     def core_turn(self):
-        """Nanoseconds of a request of the same mix, and cycles a nanosecond."""
+        """Returns the nanoseconds of a request of the same mix, and cycles a nanosecond."""
         found = budget.cycles(self.bench_request, CASE, 1, KEYS, TURN_REQUESTS // (4 if self.quick else 1))
         return {"turn_ns": found["cycles"] / found["cycles_per_ns"], "cycles_per_ns": found["cycles_per_ns"]}
 
     def one_round(self, part, floor, server):
-        """Neighbours in time, so the differences are of one state of the machine. floor and server: their turns."""
+        """Measures floor and server, given as functions for their turns, one after the other, so that the
+        machine is in the same state for both."""
         row = {"floor": floor(), **self.core_turn(), "server": server()}
         row["extra_ns"] = row["server"]["ns"] - row["floor"]["ns"] - row["turn_ns"]
         self.rows.append({"part": part, **row})
@@ -63,7 +66,7 @@ class EdgeBench(Figures):
         return rows
 
     def spans(self, part, floor, server):
-        """Rounds of two servers whose port never runs dry."""
+        """Measures rounds of two servers whose port always has frames."""
         return self.rounds_of(part, lambda: self.bed.span(floor, self.span_s), lambda: self.bed.span(server, self.span_s))
 
     def pcap(self):

@@ -26,7 +26,7 @@ def _sum(data):
 
 
 def frame(mac, number, command):
-    """A UDP datagram of memcached's protocol, to a server with that MAC."""
+    """Returns a UDP datagram of memcached's protocol, to a server with that MAC."""
     payload = struct.pack("!HHHH", number & 0xffff, 0, 1, 0) + command
     ports = struct.pack("!HHHH", CLIENT_PORT + number % CLIENTS, PORT, 8 + len(payload), 0)
     pseudo = CLIENT_IP + SERVER_IP + struct.pack("!BBH", 0, UDP, len(ports) + len(payload))
@@ -46,7 +46,7 @@ def commands():
 
 
 def write(path, mac):
-    """The file of all frames for a server with that MAC, "02:70:63:61:70:00" say."""
+    """Writes the file of all frames for a server with that MAC, such as "02:70:63:61:70:00"."""
     mac = bytes.fromhex(mac.replace(":", ""))
     with open(path, "wb") as out:
         out.write(PCAP_HEADER)

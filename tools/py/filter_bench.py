@@ -1,7 +1,7 @@
 """tools/bench filter: the cuckoo filter beside a Bloom, a blocked Bloom and a counting Bloom filter.
 
-Tables 4.2 and 4.3 and figures 4.2 to 4.9 of B. Fan's thesis, ours beside its figures where its text has them, and
-what the product asks of a filter made by its own API. Times are CPU times of a thread, of several runs.
+Tables 4.2 and 4.3 and figures 4.2 to 4.9 of B. Fan's thesis, with ours beside its figures where its text has
+them, and filters with the product's own settings. Times are CPU times of a thread, of several runs.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def chosen(rows, part, **where):
 
 
 def by_x(rows, x, value, middle=statistics.median):
-    """[(x, the median of the runs)]"""
+    """Returns [(x, the median of the runs)]."""
     found = {}
     for row in rows:
         found.setdefault(row[x], []).append(row[value])
@@ -58,7 +58,7 @@ def filters_of(rows, part):
 
 
 def bits_at(rows, name, rate):
-    """Bits an item for that rate, between two points; None beyond them."""
+    """Returns the bits an item for that rate, interpolated between two points; None beyond them."""
     points = [(r["rate"], r["bits_per_item"]) for r in means(rows, name) if r["rate"] > 0]
     for (high, fewer), (low, more) in zip(points, points[1:]):
         if high >= rate >= low:
@@ -68,7 +68,7 @@ def bits_at(rows, name, rate):
 
 
 def means(rows, name):
-    """Points of part space, each the mean of its runs, the fewest bits first."""
+    """Returns the points of part space, each the mean of its runs, the fewest bits first."""
     found = {}
     for row in chosen(rows, "space", filter=name):
         found.setdefault(row["bits"], []).append(row)
@@ -148,7 +148,7 @@ def show_looks(rows):
 
 
 def ratio(rows, part, name, which=min):
-    """Divides the slowest point by the fastest one, or the last by the first."""
+    """Returns the slowest point divided by the fastest, or the last by the first."""
     points = [value for _, value in by_x(chosen(rows, part, filter=name), "load", "mops")]
     return min(points) / max(points) if which is min else points[-1] / points[0]
 

@@ -1,4 +1,4 @@
-"""The curves of figures 4.2 to 4.9 of B. Fan's thesis, made of what tools/bench filter has measured."""
+"""The curves of figures 4.2 to 4.9 of B. Fan's thesis, from the points of tools/bench filter."""
 
 import math
 

@@ -1,7 +1,8 @@
-"""tools/bench flash: the second tier by itself, beside extstore, a raw device, and what chapter 5 of B. Fan's thesis says.
+"""tools/bench flash: the second tier alone, beside extstore, a raw device, and the figures of chapter 5 of B.
+Fan's thesis.
 
-Counts (bytes an item, reads, bytes written, hits) come from a device in memory and are alike in every run; rates
-are medians of rounds in which both sides take turns, over io_uring on a file beside the builds.
+Counts (bytes an item, reads, bytes written, hits) come from a device in memory and are the same in every run.
+Rates are medians of rounds in which both sides take turns, over io_uring on a file beside the builds.
 """
 
 import contextlib
@@ -34,9 +35,9 @@ MOST = {"log_dram_bytes_per_item": 6.6, "hash_dram_bytes_per_item": 2.0, "reads_
         "filter_false_positives": 0.0019, "filter_sorted_false_positives": 0.0009, "wrong_values": 0, "resurrected": 0}
 LEAST = {"read_ratio_of_raw": 0.90, "misses_mops": 10, "recovery_ratio_of_raw": 0.8, "filter_occupancy": 0.95,
          "items_at_equal_dram": 5, "evicted_bytes_kept_4k": 0.99, "evicted_bytes_kept_64k": 0.99, "evicted_bytes_kept_1m": 0.99}
-OF_FULL = {"simulated_kills": 10_000, "kills_real": 200}  # not of --quick
+OF_FULL = {"simulated_kills": 10_000, "kills_real": 200}  # not in --quick
 
-# For each part the runs and options, quick and in full.
+# Runs and options of each part, quick and full.
 RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "reads": ((1, ("--mib", 512, "--gets", 400_000)), (1, ("--mib", 1024, "--gets", 4_000_000))),
         "misses": ((3, ("--mib", 64, "--gets", 3_000_000)), (5, ("--mib", 128, "--gets", 20_000_000))),
@@ -48,10 +49,11 @@ RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "busy": ((1, ("--mib", 256, "--rounds", 7)), (1, ("--mib", 1024, "--rounds", 25))),
         "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
 LOADS = ("--buckets", 1 << 15)
-# MiB of DRAM and of flash, keys of 216 bytes, and gets that count, behind twice as many: of both sides.
+# Of both sides: MiB of DRAM and of flash, keys of 216 bytes, and gets that count, after twice as many that do
+# not.
 HITS = ((32, (0, 64, 128, 256), 1_000_000, 250_000), (64, (0, 128, 256, 512), 2_000_000, 2_000_000))
 SIZES, KEPT_TURN_MS = {4096: "4k", 65536: "64k", 1 << 20: "1m"}, 0.05  # as in flash_kept.c
-# A fill of memcached: MiB, sets, bytes of flash.
+# Fills of memcached: MiB, sets, bytes of flash.
 FILLS = ((32, 400_000), (64, 2_000_000))
 EXTSTORE_MIB = 1024
 KILL_SEEDS, QUICK_KILL_SEEDS = 1000, 300
@@ -67,7 +69,7 @@ AMPLIFIED = re.compile(r"by key \+ value ([0-9.]+), ([0-9.]+)")
 
 @contextlib.contextmanager
 def extstore(mebibytes, flash_mib):
-    """Debian's memcached with extstore on a unix socket, ended with us whatever happens."""
+    """Runs Debian's memcached with extstore on a Unix socket. It ends when we do."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder:
         socket, user = pathlib.Path(folder) / "socket", []
         if os.geteuid() == 0:  # it will not run as root
@@ -152,7 +154,8 @@ def pack(bench):
 
 
 def convert(bench):
-    """A million items through a log into 16 columns, by the test of the conversion, which compares them, too."""
+    """Converts a million items from a log into 16 columns, by the test of the conversion, which also compares
+    them."""
     with Step("flash: convert"):
         done = subprocess.run([str(bench.folder / CONVERT), "figures"], stdin=subprocess.DEVNULL, capture_output=True,
                               text=True)
@@ -192,7 +195,7 @@ def file_beside(folder):
 
 
 def pairs(rows, one, other):
-    """[(one, other)] of the same round."""
+    """Returns [(one, other)] of the same round."""
     found = {}
     for row in rows:
         found.setdefault(row["round"], {})[row["who"]] = row
@@ -214,7 +217,7 @@ def raw(bench):
 def recover(bench):
     with file_beside(bench.folder) as path:
         rows = bench.runs("recover", "--file", path)
-    # Before and behind each recovery the same bytes are read alone.
+    # Before and after each recovery the same bytes are only read.
     ratios, rates = [], []
     for i, row in enumerate(rows):
         if row["who"] == "tier":
@@ -223,7 +226,7 @@ def recover(bench):
     bench.keep("recovery_ratio_of_raw", ratios)
     bench.keep("recovery_gb_per_s", rates)
     bench.keep("raw_gb_per_s", [r["gb_per_s"] for r in rows if r["who"] == "raw"])
-    # The device in memory: what a record costs the processor, without the copy that such a read is.
+    # With the device in memory: the processor time of a record, without the copy that such a read is.
     rows = bench.runs("recover")
     copy = statistics.median(r["cpu_ns_per_record"] for r in rows if r["who"] == "raw")
     bench.keep("recovery_cpu_ns_per_record", [r["cpu_ns_per_record"] - copy for r in rows if r["who"] == "tier"], 1)
@@ -235,7 +238,7 @@ def extstore_memory(bench):
         row, = bench.program("extstore", "--mib", mebibytes, "--gets", sets, "--peer", socket)
     bench.keep("extstore_dram_bytes_per_item", [row["bytes_per_item"]], 1)
     bench.keep("extstore_items_held", [row["items"]], 0)
-    # As many as if all of its memory were headers; half of ours is left to the store, and counted for nothing.
+    # As many items as if all of its memory were headers. Half of ours is left to the store and not counted.
     ours = bench.figures.get("log_dram_bytes_per_item")
     if ours is not None:
         bench.keep("items_at_equal_dram", [row["bytes_per_item"] / ours / 2])
@@ -261,7 +264,7 @@ def hits(bench):
 
 
 def kept(bench):
-    """Measures the share of the evicted bytes that flash has; memory in MiB is --mib."""
+    """Measures the share of the evicted bytes that are on flash. --mib: memory in MiB."""
     for row in bench.runs("kept"):
         size = SIZES[row["value"]]
         bench.keep(f"evicted_bytes_kept_{size}", [row["kept_bytes"] / row["evicted_bytes"]], 4)
@@ -269,7 +272,8 @@ def kept(bench):
 
 
 def evicted(bench):
-    """Turns of a core while evicted values are copied, by those of a core without a tier in the same round."""
+    """Returns the turns of a core while evicted values are copied, divided by those of a core without a tier in
+    the same round."""
     times, options = RUNS["evicted"][0 if bench.quick else 1]
     for size, words in SIZES.items():
         rows = [row | {"round": (run, row["round"])} for run in range(times)
@@ -290,7 +294,7 @@ def busy(bench):
 
 
 def kills(bench):
-    """The simulator's, and losses of power: it ends with a status if a value is wrong or has come back."""
+    """Runs the simulator's kills and losses of power, which fail if a value is wrong or stale."""
     done = cuts = copies = first = 0
     wanted, seeds = (0, QUICK_KILL_SEEDS) if bench.quick else (OF_FULL["simulated_kills"], KILL_SEEDS)
     with Step("flash: kills in the simulator") as step:

@@ -1,9 +1,10 @@
-"""The appliance with a tier on a file, killed amid the writes of four clients, and judged by their journal.
+"""Kills the appliance, with a tier on a file, during the writes of four clients, and checks it by their
+journal.
 
-Lives, bed and journal are those of tools/bench restart. Memory is small, so that what the journal asks for comes from
-flash; a cache may forget, so what is missing is counted for nothing. Every fifth life ends by SIGTERM. Files have
-layout hash, but for every third one a log; where they have, a kill waits until a log becomes a column, and falls
-somewhere in it.
+Lives, bed and journal are those of tools/bench restart. Memory is small, so that most of the journal's keys are
+read from flash. Missing values do not count, since a cache may forget. Every fifth life ends by SIGTERM. Two
+files in three have layout hash, every third one a log. With layout hash a kill waits until a log becomes a
+column, and falls somewhere in that conversion.
 """
 
 import random
@@ -22,11 +23,12 @@ STATE = "--flash-state"
 LAYOUTS = ("hash", "hash", "log")  # layouts of the files, in turn
 CROWD_BYTES = 900       # a value's length: short enough for a column
 CONVERTS_S = 3          # the longest wait for a conversion
-CONVERSION_S = 0.15     # about as long as one takes
+CONVERSION_S = 0.15     # about as long as a conversion takes
 
 
 class FlashBed(RestartBed):
-    """A bed whose flash file is on the disk of the builds; what a killed process keeps is on the tmpfs."""
+    """A bed whose flash file is on the disk of the builds. The memory that a killed process leaves is on the
+    tmpfs."""
 
     def make(self, ledger):
         super().make(ledger)
@@ -58,7 +60,7 @@ def life(bed, client, number, told):
 
 
 def await_kill(bed, watcher, rng):
-    """The stage of a conversion that was under way a moment before; else None."""
+    """Returns the stage of a conversion that was under way a moment ago, or None."""
     time.sleep(rng.uniform(*WRITES_S))
     if bed.layout != "hash":
         return None

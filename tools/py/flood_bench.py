@@ -1,11 +1,11 @@
 """tools/bench flood: the throughput of established clients, and new connections, while SYNs from
 sources that do not exist arrive as fast as the port takes them.
 
-The flood takes a CPU of the same machine, so the same frames are also sent where they reach
-no appliance (elsewhere), and to a MAC that nobody has (stray: they fill the port and are dropped there).
-What is lost against stray is the appliance's own loss.
+The flood takes a CPU of the same machine, so the same frames are also sent where they reach no appliance
+(elsewhere), and to a MAC without an owner (stray: they fill the port and are dropped there). The appliance's
+own loss is the difference to stray.
 
-Then clients that behave beside peers that do not read or do not finish (greedy_bench.py).
+Also measures clients that behave, beside peers that do not read or do not finish (greedy_bench.py).
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from links import PORT, Bed, checked, inside
 from progress import Failed, run_step
 
 ON_LINK, OFF_LINK = "10.99.0.0/24", "198.18.0.0/15"
-# name: kind, sources, whether it reaches the appliance's port
+# name: (kind, sources, whether it reaches the appliance's port)
 PHASES = {"quiet": None, "elsewhere": ("syn", OFF_LINK, False), "stray": ("stray", OFF_LINK, True),
           "syn on-link": ("syn", ON_LINK, True), "syn off-link": ("syn", OFF_LINK, True)}
 SYNS = ("syn on-link", "syn off-link")
@@ -28,7 +28,7 @@ PHASES_LONG = {LONG: PHASES["syn off-link"]}
 LONG_MS, MS, QUICK_MS = 30_000, 3000, 1200
 ROUNDS, QUICK_ROUNDS = 5, 3
 CONNECT_MS, WARM_MS, PROBE_MS, LIMIT_MS = 10_000, 300, 100, 10_000
-CONNECTED = "connected"  # talk's word for it
+CONNECTED = "connected"  # its name in talk
 SYN = "syn"
 PARTS = [SYN, *greedy_bench.PARTS]
 CONNECTIONS, DEPTH, VALUE_MAX = 16, 4, 1000
@@ -52,7 +52,7 @@ class FloodBed(Bed):
         self.mac = self._mac_of(wire)
 
     def _mac_of(self, wire):
-        """Also the proof that it answers: the neighbour the kernel finds."""
+        """Returns the MAC that the kernel resolves, which also proves that it answers."""
         self.row("the first answer", self.client, "connect_probe", wire.host, PORT, "--ms", 300)
         words = checked(*inside(self.client), "ip", "neigh", "show", wire.host).split()
         if "lladdr" not in words:
@@ -60,8 +60,8 @@ class FloodBed(Bed):
         return words[words.index("lladdr") + 1]
 
     def flooding(self, phase, ms, seed):
-        """The flood of that phase as a process in a with block; None where there is none. Every
-        flood has a seed of its own: a SYN that came in one before would be known in the next."""
+        """Runs the flood of that phase during a with block; yields None if it has none. Every flood has its own
+        seed, since a SYN of an earlier flood would be known."""
         what = (PHASES | PHASES_LONG)[phase]
         if what is None:
             return contextlib.nullcontext()
@@ -85,8 +85,8 @@ class FloodBench(Figures):
         beside = {}
         with contextlib.ExitStack() as stack:
             def begin(line):
-                """Established clients are established before it begins; then it outlasts both
-                clients, so that no moment of theirs is without it."""
+                """Starts the flood after the established clients have connected. It lasts longer than both
+                clients, so that all of their time is under the flood."""
                 if line == CONNECTED:
                     beside["flood"] = stack.enter_context(
                         bed.flooding(name, ms + WARM_MS + 500, len(self.runs) + 1))
@@ -104,7 +104,7 @@ class FloodBench(Figures):
         return row
 
     def all_phases(self):
-        """{phase: its rows}; the phases take turns, so that ratios are of neighbours in time."""
+        """Returns {phase: its rows}. The phases take turns, so that ratios compare neighbours in time."""
         by = {name: [] for name in PHASES}
         for number in range(self.rounds):
             for name in PHASES:
@@ -146,7 +146,7 @@ def last_row(child):
 def line(name, rows, by):
     ratios = []
     for base in ("quiet", "stray"):
-        # The long one has no neighbours: the median of all.
+        # The long phase has no neighbours, so it is compared with the median of all.
         other = [r["operations_s"] for r in by[base]]
         mine = [r["operations_s"] for r in rows]
         if len(mine) != len(other):
@@ -163,8 +163,8 @@ def line(name, rows, by):
 
 
 def simulated(programs, quick):
-    """Returns what one core keeps at rates that no port of this machine brings, in virtual time: the table
-    that a program of the simulation prints, and its figures."""
+    """Returns the throughput that one core keeps at rates beyond this machine's ports, in virtual time: the
+    table of a simulation, and its figures."""
     words = [str(programs.parents[1] / "sim/flood_table"), *(["--quick"] if quick else [])]
     status, lines = run_step("floods in the simulator", words)
     if status != 0:

@@ -1,4 +1,5 @@
-"""The servers and programs that tools/bench front measures: four memcached servers, and what stands before them in turns.
+"""The servers and programs that tools/bench front measures: four memcached servers, and the programs that take
+turns in front of them.
 
     NAME-c   clients and the servers: 10.99.0.2, 10.99.1.2, 10.99.9.2
     NAME-s   the product without a front      v0 10.99.0.1
@@ -42,9 +43,10 @@ PEER_SIDE = "10.99.9"
 OPEN_FILES = 8192
 CONNECTIONS_MAX = 2048
 SLOW_PORT, FAR_PORT = 11399, 11398
-# For a history: the time between two faults, that of a stopped or dead server, and the frames lost of 100.
+# For a history: the time between two faults, the time for which a server is stopped or dead, and the percentage
+# of lost frames.
 CALM_S, STALL_S, DOWN_S, LOST_PERCENT = 1.5, 1.2, 0.3, 3
-# For memcached's proxy: it lacks nutcracker's ring; jump spreads as evenly.
+# memcached's proxy has no ring as nutcracker has; jump spreads keys as evenly.
 LUA = """
 function mcp_config_pools()
     mcp.backend_read_timeout(5)
@@ -79,7 +81,7 @@ class FrontBed(VsBed):
         super().__init__(programs, build, [])
         self.given = list(given)
         self.server_cpus_of = self.cpus[2:2 + SERVERS] if len(self.cpus) >= 2 + SERVERS else [self.client_cpu] * SERVERS
-        self.absent = {}  # absent programs, and why
+        self.absent = {}  # absent programs, with the reason
         self.keeps_copies = run_front.keeps_copies(str(build / "app/clockoo"))
         self.servers = {}
 
@@ -132,7 +134,7 @@ class FrontBed(VsBed):
             time.sleep(0.05)
 
     def server_gets(self):
-        """cmd_get of each server."""
+        """Returns cmd_get of each server."""
         found = []
         for port in sorted(self.servers):
             text = self._nc("127.0.0.1", port, b"stats\r\nquit\r\n").decode(errors="replace")
@@ -141,7 +143,7 @@ class FrontBed(VsBed):
         return found
 
     def store_where(self, host, keys, port):
-        """Stores keys through this target; which of them are on that server."""
+        """Stores keys through this target. Returns those that are on that server."""
         sets = "".join(f"set {key} 0 0 1\r\nx\r\n" for key in keys) + "quit\r\n"
         end = time.monotonic() + UP_S
         while self._nc(host, PORT, sets.encode()).count(b"STORED") != len(keys):
@@ -157,7 +159,8 @@ class FrontBed(VsBed):
         return subprocess.run(command, input=text, capture_output=True).stdout
 
     def cpu_now(self, pid):
-        """Seconds so far: of that process its own code's and its kernel's, and of the servers."""
+        """Returns the CPU seconds so far: of that process in its own code and in its kernel, and of the
+        servers."""
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return {"own": int(fields[11]) / TICKS_S, "kernel": int(fields[12]) / TICKS_S,
                 "servers": sum(cpu_s(child.pid) for child in self.servers.values())}
@@ -196,7 +199,7 @@ class FrontBed(VsBed):
         return peer
 
     def start_own(self, number, *options):
-        """The product on wire 1 or 2."""
+        """Starts the product on wire 1 or 2."""
         wire = self._wires[number - 1]
         command = [*self._app("--port", "af_packet", "--iface", wire.iface, "--address",
                               f"{wire.host}/{netns.PREFIX_LEN}", "-c", str(CONNECTIONS_MAX), "--poll", "adaptive",
@@ -207,7 +210,7 @@ class FrontBed(VsBed):
         return server
 
     def start_front(self, copies=None, servers=None, mode="sole"):
-        """copies: of --front-items, None in a build that has none."""
+        """Starts the product as a front. copies: the value of --front-items; None in a build without copies."""
         return self._front(copies, servers, mode, "--front-timeout", "5s")
 
     def _front(self, copies, servers, mode, *options):
@@ -220,7 +223,8 @@ class FrontBed(VsBed):
 
     @contextlib.contextmanager
     def growing_front(self, *options):
-        """A front in sole mode without copies, before the first SERVERS of GROWN servers, until list_servers() says otherwise."""
+        """Starts a front in sole mode without copies, for the first SERVERS of GROWN servers until
+        list_servers() changes that."""
         more = range(FIRST_PORT + SERVERS, FIRST_PORT + GROWN)
         self._list = self._folder / "servers"
         self._list_write(SERVERS)
@@ -240,7 +244,7 @@ class FrontBed(VsBed):
         self._list.write_text("".join(f"{self._wires[1].here}:{FIRST_PORT + i}:1 s{FIRST_PORT + i}\n" for i in range(count)))
 
     def list_servers(self, front, count):
-        """Changes the front's list, which has to run. Returns when its keys are placed by it."""
+        """Changes the server list of a running front. Returns when its keys are placed by the new list."""
         self._list_write(count)
         os.kill(front.pid, signal.SIGHUP)
         end = time.monotonic() + UP_S
@@ -260,7 +264,8 @@ class FrontBed(VsBed):
         return dict(line.split(" ", 2)[1:] for line in text.splitlines() if line.startswith("STAT "))
 
     def growing_clients(self, words, front, keys, seconds, changes):
-        """The row of clients that get, and set what they miss, while the list changes to (second, count)."""
+        """Returns the row of clients that get keys, and set those that they miss, while the list changes to
+        (second, count)."""
         command = ["setpriv", "--pdeathsig", "KILL", *inside(self.client), sys.executable, "-B", str(CLIENTS), "grow", front.host, str(PORT),
                    str(keys), str(seconds)]
         with Step(words), subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as child:
@@ -279,7 +284,8 @@ class FrontBed(VsBed):
         return json.loads(out.splitlines()[-1])
 
     def grown_history(self, words, number, front, changes, pause_s):
-        """The row of clients whose calls are judged, while the list changes; copied: keys that were handed over."""
+        """Returns the row of clients whose calls are judged while the list changes. copied: keys that were
+        handed over."""
         self._judged = front
         with Step(words), self._history_of(number) as row:
             for count in changes:
@@ -291,8 +297,9 @@ class FrontBed(VsBed):
     # ---- histories ----
 
     def history(self, words, number):
-        """The row of clients whose calls are judged, while what they need fails. Servers that list connections of
-        a front that was killed would keep the next one from copies for a minute: they begin anew."""
+        """Returns the row of clients whose calls are judged while servers, network and front fail. Servers are
+        restarted with a killed front: they would list its connections, and keep the next front from copying
+        for a minute."""
         for port in self.ports():
             self.kill_server(port)
             self.start_server(port)
@@ -322,7 +329,7 @@ class FrontBed(VsBed):
 
     @contextlib.contextmanager
     def _lossy(self):
-        """Loses a part of the frames in both directions on all veths of servers and clients."""
+        """Makes all veths of servers and clients lose part of the frames in both directions."""
         nft = [*inside(self.client), "nft"]
         chains = "".join(f"chain {hook} {{ type filter hook {hook} priority 0; numgen random mod 100 < {LOST_PERCENT} drop; }}\n"
                          for hook in ("input", "output"))
@@ -334,7 +341,7 @@ class FrontBed(VsBed):
 
     @contextlib.contextmanager
     def _history_front(self):
-        """Runs until the end. A failure is reported at once."""
+        """Injects faults until the end. A failure is reported at once."""
         self._start_history_front()
         try:
             run_front.await_copies(lambda text: self._nc(self._judged.host, PORT, text))
@@ -348,7 +355,8 @@ class FrontBed(VsBed):
         os.kill(self._judged.pid, signal.SIGCONT)
 
     def _kill_front(self):
-        """Kills the front and starts another. Its copies are lost; servers still execute what it has sent."""
+        """Kills the front and starts another. Its copies are lost; servers still execute the requests that it
+        sent."""
         self._copied += self._spared()
         os.kill(self._judged.pid, signal.SIGKILL)
         self.end(self._judged)
@@ -360,7 +368,7 @@ class FrontBed(VsBed):
 
     @contextlib.contextmanager
     def _history_of(self, seed):
-        """Clients until the end, whose row is filled in then."""
+        """Runs clients until the end, and then fills in their row."""
         command = ["setpriv", "--pdeathsig", "KILL", *inside(self.client), sys.executable, "-B", str(HISTORY),
                    self._judged.host, str(PORT), str(seed)]
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -375,14 +383,14 @@ class FrontBed(VsBed):
             child.wait()
 
     def await_copies(self, front):
-        """Until it keeps some; what was asked before is asked of its servers."""
+        """Waits until the front keeps copies. Earlier requests go to its servers."""
         with self.turn_of(front):
             run_front.await_copies(lambda text: self._nc(front.host, PORT, text))
 
     # ---- clients ----
 
     def ask_at(self, words, host, port, pid, keys, *options):
-        """The row of ask's run."""
+        """Returns the row of a run of ask."""
         command = [*inside(self.client), self._programs / "ask", host, port, "--server-pid", pid, "--keys", keys,
                    *options]
         out = self._turn(lambda: self._run(words, command))
@@ -392,12 +400,13 @@ class FrontBed(VsBed):
         return row
 
     def frames_alike(self):
-        """Takes segmentation from the kernel's ends, whose frames would be longer than those of port af_packet (1,500 bytes)."""
+        """Switches segmentation offload off at the kernel's ends, whose frames would be longer than those of
+        port af_packet (1,500 bytes)."""
         for ns, iface in ((self.peer_ns, "k0"), (self.client, "k1"), (self.client, self._wires[1].peer)):
             checked(*inside(ns), "ethtool", "-K", iface, "tx", "off", "tso", "off", "gso", "off")
 
     def talk_at(self, words, host, port, *options):
-        """The row of talk's run, whose every byte was right."""
+        """Returns the row of a run of talk. Every byte was right."""
         command = [*inside(self.client), "prlimit", f"--nofile={OPEN_FILES}", self._programs / "talk", host, port, *options]
         row = json.loads(self._turn(lambda: self._run(words, command)).splitlines()[-1])
         if row["wrong_bytes"] or row["wrong_answers"]:
@@ -405,11 +414,11 @@ class FrontBed(VsBed):
         return row
 
     def clients_program(self, words, *options):
-        """The row of front_clients.py."""
+        """Returns the row of front_clients.py."""
         return self._row_of(words, CLIENTS, options)
 
     def streams_program(self, words, *options):
-        """The row of front_streams.py."""
+        """Returns the row of front_streams.py."""
         return self._row_of(words, STREAMS, options)
 
     def _row_of(self, words, program, options):
@@ -443,7 +452,7 @@ class FrontBed(VsBed):
 
     @contextlib.contextmanager
     def proxies_of(self, servers, port):
-        """Proxies of other servers, for a while."""
+        """Runs proxies of other servers during a with block."""
         found = self.proxies(port, servers)
         for peer in found:
             self._start_peer(peer, peer.own_port)

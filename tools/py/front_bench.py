@@ -1,8 +1,8 @@
 """tools/bench front: how level a front keeps its fleet, and how fast (front_load.py).
 
-The part balance simulates a fleet behind the front's own placement and admission (tests/bench/front/front_level.c):
-what the issue asks for, and figures 2.4 to 2.10 of B. Fan's thesis beside its formulas and a perfect cache.
-Nothing in it is timed: the same seed gives the same figures on any machine.
+The part balance simulates a fleet behind the front's own placement and admission
+(tests/bench/front/front_level.c): figures 2.4 to 2.10 of B. Fan's thesis, beside its formulas and a perfect
+cache. Nothing in it is timed: the same seed gives the same figures on any machine.
 """
 
 import json
@@ -18,7 +18,8 @@ PARTS = (BALANCE, *front_load.TIMED)
 LEVELS = ("adversary", "scan", "zipf101", "shift", "cold", "ketama", "weights", "names")
 THESIS = ("2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10")
 QUICK = ("--requests", "100000", "--keys", "300000")
-# A perfect cache has 1.04 +- 0.02, by the draw of keys over servers alone: two of a scan say nothing.
+# A perfect cache has 1.04 +- 0.02, only by the random placement of keys on servers. So two points of a scan
+# prove nothing.
 QUICK_RUNS = {"scan": "8"}
 POINTS = "front_level"  # the name of all points among the figures
 
@@ -38,7 +39,7 @@ def chosen(rows, part, who, **where):
 
 
 def worst(rows, part, who, by="busiest", **where):
-    """The point of that part at which the busiest server has most."""
+    """Returns the point of that part at which the busiest server has the most load."""
     return max(chosen(rows, part, who, **where), key=lambda r: r[by])
 
 
@@ -95,7 +96,7 @@ def balance(programs, quick, keep):
 
 
 def measure(build, quick, parts, given, keep):
-    """build: the folder of all programs."""
+    """Measures. build: the folder of all programs."""
     figures = {}
 
     def keep_too(found):

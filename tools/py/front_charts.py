@@ -12,7 +12,7 @@ def kqps(row):
 
 
 def worst_by(rows, by, value, best=max):
-    """[(x, the worst of the rows with that x)]"""
+    """Returns [(x, the worst of the rows with that x)]."""
     found = {}
     for row in rows:
         found.setdefault(by(row), []).append(value(row))

@@ -25,13 +25,14 @@ import time
 WAIT_S = 0.1      # delay of the slow server's answers
 PATIENCE_S = 20
 CALM_GAP_S = 0.0005
-AGE_GAP_S = 0.005  # between two writes of a key
+AGE_GAP_S = 0.005  # time between two writes of a key
 AGE_READERS = 4
 GROW_BATCH, GROW_FILL, GROW_ZIPF = 32, 500, 0.99
 
 
 def answer_of(verb, words):
-    """memcached's, for what a front, nutcracker or memcached's proxy asks; and how many gets it is."""
+    """Returns memcached's answer to a request of a front, nutcracker or memcached's proxy, and how many gets it
+    was."""
     if verb in (b"get", b"gets"):
         return b"".join(b"VALUE %s 0 1\r\nx\r\n" % key for key in words) + b"END\r\n", len(words)
     if verb == b"mg":
@@ -124,7 +125,7 @@ def calm(host, port, seconds, keys):
 
 
 class Ages:
-    """Each key's writes, numbered; when the server had said of each that it is there."""
+    """The numbered writes of each key, and when the server confirmed each."""
 
     def __init__(self, ttl_s, keys):
         self.ttl_s, self.end = ttl_s, threading.Event()
@@ -163,7 +164,7 @@ class Ages:
                 self.judge(self.done_s[key], asked_s, value)
 
     def judge(self, done_s, asked_s, value):
-        """Records how long the write after this one had been there when the value was asked for."""
+        """Records for how long the write after this one had been at the server when the value was requested."""
         next_s = done_s[value + 1] if value is not None and value + 1 < len(done_s) else asked_s
         age_s = max(0.0, asked_s - next_s)
         with self.lock:
@@ -203,7 +204,7 @@ def set_all(s, heard, names):
 
 
 def is_hit(heard):
-    """Reads the answer to a get. True: a value; None: an error."""
+    """Reads the answer to a get. Returns True for a value, None for an error."""
     line = heard.readline()
     if not line.startswith(b"VALUE "):
         return False if line == b"END\r\n" else None
@@ -213,7 +214,7 @@ def is_hit(heard):
 
 
 def grow(host, port, keys, seconds):
-    """Each second has the gets whose answers it began to wait for. Errors are no hits."""
+    """Counts hits by second: a get belongs to the second in which its wait began. Errors do not count as hits."""
     names = [b"grow%d" % i for i in range(keys)]
     weights = list(itertools.accumulate((i + 1) ** -GROW_ZIPF for i in range(keys)))
     gets, hits, errors = [0] * seconds, [0] * seconds, 0

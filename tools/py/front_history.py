@@ -1,12 +1,12 @@
-"""Clients of a front whose answers are noted and judged: each key is one register that may forget.
+"""Clients of a front that record and judge its answers: each key must behave as one register that may forget.
 
     front_history.py HOST PORT SEED       until its stdin ends
 
-Every value is written once, so a key's history has an order if (P. Gibbons, E. Korach, SIAM J. Computing
-1997, theorem 4.2) no two values must be there at the same time, and nothing that must have its point while
-one value is there says otherwise. A miss, or a delete, is a value by itself: a cache may evict at any time. A
-write whose answer did not come may happen at any later time, or never; a read of what it wrote shows that it
-did. `cas` counts as a write: its number may come again from a server that was started anew.
+Every value is written once. So a key's history has an order (P. Gibbons, E. Korach, SIAM J. Computing 1997,
+theorem 4.2) if no two values must be present at the same time, and no call that must take effect while one
+value is present contradicts it. A miss, or a delete, is a value, since a cache may evict at any time. A write
+without an answer may happen at any later time, or never; a read of its value shows that it did. `cas` counts as
+a write: a restarted server may use its number again.
 """
 
 import bisect
@@ -22,13 +22,13 @@ KEYS, COUNTERS = 6, 2
 PATIENCE_S = 3
 REOPEN_S = 0.05
 NEVER = float("inf")
-STEP = 1_000_000  # between what counters begin with
+STEP = 1_000_000  # distance between the first values of counters
 GET, MISS, WRITE, LOST, GONE = "get", "miss", "write", "lost", "gone"
 TOLD = {"STORED": WRITE, "NOT_FOUND": MISS, "EXISTS": GONE}
 
 
 class Key:
-    """The requests for a key and their answers, with times of one clock."""
+    """The requests for a key and their answers, with the times of one clock."""
 
     def __init__(self):
         self.written, self.lost, self.read, self.misses, self.counts_lost = {}, {}, {}, [], []
@@ -49,7 +49,7 @@ class Key:
             self.written[value] = (began, ended)
 
     def _writer(self, value, heard):
-        """When it was written, as far as anybody knows; None: nobody can have."""
+        """Returns when the value can have been written; None: never."""
         if value in self.written:
             return self.written[value]
         began = self.lost.get(value)
@@ -58,7 +58,8 @@ class Key:
         return (began, NEVER) if began is not None and began < heard else None
 
     def zones(self):
-        """Yields (from, to, value): if from < to the key had this value all that time, else it came and went between them."""
+        """Yields (from, to, value). If from < to the key had this value all that time; otherwise the value came
+        and left between them."""
         for value in self.written.keys() | self.read.keys():
             reads = self.read.get(value, [])
             first = min((ended for _, ended in reads), default=NEVER)
@@ -69,7 +70,7 @@ class Key:
             yield min(writer[1], first), max([writer[0], *(began for began, _ in reads)]), value
 
     def judge(self):
-        """Returns what no order explains."""
+        """Returns the calls that no order explains."""
         zones = list(self.zones())
         needed = sorted(zone for zone in zones if zone[0] < zone[1])
         points = [(ended, began, what) for ended, began, what in zones if ended >= began]
@@ -156,7 +157,7 @@ class Client(threading.Thread):
         note(TOLD[line], value)
 
     def one(self):
-        """A call, and its place in its key's history."""
+        """Makes a call, and adds it to its key's history."""
         kinds = [f"k{i}" for i in range(KEYS)] + [f"n{i}" for i in range(COUNTERS)]
         name, told = self.random.choice(kinds), [(GONE, None)]
         began = time.monotonic_ns()

@@ -1,5 +1,5 @@
-"""tools/bench front, the parts that are timed: the product as a front beside nutcracker and memcached's
-proxy, before four memcached servers, each in its turn on the same CPU.
+"""tools/bench front, the timed parts: the product as a front beside nutcracker and memcached's proxy, before
+four memcached servers. The three take turns on the same CPU.
 
 forward and multiget are measured twice: over the wire (bench_wire --front), where ports cost nothing and
 the servers are a core of the product; and with a kernel client over veths for all (kernel_), with Debian's
@@ -20,19 +20,19 @@ CONNECTIONS = 50
 ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 2000, 500
 WARM_MS = 200
-FORWARD_KEYS, QUICK_KEYS = 10_000_000, 200_000  # over the wire; real servers have KERNEL_KEYS
+FORWARD_KEYS, QUICK_KEYS = 10_000_000, 200_000  # keys over the wire; real servers have KERNEL_KEYS
 KERNEL_KEYS = 200_000
 HIT_KEYS = 1000
-HIT_PAIRS, QUICK_HIT_PAIRS, HIT_MS = 150, 80, 50  # neighbours of a machine with other work are alike for moments only
+HIT_PAIRS, QUICK_HIT_PAIRS, HIT_MS = 150, 80, 50  # short: a busy machine keeps its state for moments only
 ZIPF = 1.01
 COLD_CLIENTS = 1000
 CALM_S, CALM_KEYS = 1, 100
-KILL_ROUNDS_A_ROUND = 4  # short ones: what is before and after is of the same moments of a machine with other work
-AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # front.ttl as it comes
+KILL_ROUNDS_A_ROUND = 4  # short, for the same reason
+AGE_S, QUICK_AGE_S, AGE_KEYS, AGE_TTL_MS = 20, 4, 8, 1000  # the default of front.ttl
 HISTORY_ROUNDS, QUICK_HISTORY_ROUNDS = 8, 1
 HISTORY_PAUSE_S = 0.7  # between two changes of the list
-FORMULA_COPIES = 64  # auto's of four servers
-HIT_COPIES = str(4 * HIT_KEYS)  # copies for all keys, however they fall into sets
+FORMULA_COPIES = 64  # the number that auto chooses for four servers
+HIT_COPIES = str(4 * HIT_KEYS)  # copies for all keys, even if they are spread unevenly over sets
 # name: ask's options, what is counted, its unit, front.items
 KERNEL = {
     "hit": (["--sets", 0], "requests_per_s", "mops", HIT_COPIES),
@@ -51,7 +51,7 @@ WIRE = {
 TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations", "warm", "large")
 FAR_MS = 20
 LARGE_BYTES, LARGE_CLIENTS, LARGE_KEYS, LARGE_WARM_MS = 100_000, 200, 4, 2000  # keys of each client
-# Each figure has pipelines of front_streams.py; the one that is slowest by nutcracker's counts.
+# Each figure has pipelines of front_streams.py. The slowest one in relation to nutcracker counts.
 STREAMS = {"pipe_incr": ("incr", "set"), "pipe_set_get": ("set_get",), "pipe_distinct": ("sets", "deletes"),
            "line_500": ("line",)}
 GROWTH, GROWTH_KEYS, GROWTH_S, QUICK_GROWTH_S = (8, 6), 20_000, 20, 5  # servers, and seconds before the next change
@@ -88,7 +88,7 @@ class FrontLoad(Figures):
         self.runs += [{"view": "wire", "part": part, "round": number, "row": row} for number, row in enumerate(rows)]
         each = rows[0][kind]["keys_per_s"] / rows[0][kind]["requests_per_s"]
         self.keep(name, [row[kind][counted] / 1e6 for row in rows])
-        # While other work has the CPUs: what the pair does in the best tenth of all milliseconds.
+        # For times when other work has the CPUs: the pair's rate in the best tenth of all milliseconds.
         self.keep(f"{name}_best_tenth", [
             row[kind]["slice_best_tenth_per_s"] * (each if counted == "keys_per_s" else 1) / 1e6 for row in rows])
         self.keep(f"front_{part}_core_ns", [row[kind]["server_ns"] / (each if part == "multiget" else 1)
@@ -97,9 +97,10 @@ class FrontLoad(Figures):
         self.keep(f"front_{part}_busy", [row[kind]["server_busy"] for row in rows])
 
     def wire_hit(self):
-        """The product as a front whose copies answer all, and without a front: both in one process, by turns of HIT_MS
-        on the same CPUs, who begins changing from pair to pair. A round is another process, whose memory lies
-        elsewhere. Beside the generator servers turn for both; those of the latter nobody asks."""
+        """Measures the product as a front whose copies answer everything, and without a front. Both are in one
+        process and take turns of HIT_MS on the same CPUs, beginning alternately. A round is a new process,
+        whose memory lies elsewhere. The servers' core also turns while there is no front, when it gets no
+        requests."""
         if not self.bed.keeps_copies:
             self.leave_out("front_hit_ratio_of_tcp_get", NO_COPIES)
             return
@@ -107,7 +108,7 @@ class FrontLoad(Figures):
         name = "front_hit_ratio_of_tcp_get"
         for suffix, what in (("", "rate"), ("_core_ns", "core_ns"), ("_mean", "mean")):
             self.keep(name + suffix, [one[what] for one in found])
-        # If the generator is the limit, the rates are those of the generator; these figures are the core's.
+        # If the generator is the limit, rates show the generator; these figures show the core.
         self.keep("front_hit_mops", [one["row"]["requests_per_s"] / 1e6 for one in found])
         self.keep("front_hit_core_ns", [one["row"]["server_ns"] for one in found])
         self.keep("front_hit_generator_busy", [one["row"]["generator_busy"] for one in found])
@@ -120,12 +121,12 @@ class FrontLoad(Figures):
                ["the same twice", *(f"{control[what]:.3f}" for what in ("rate", "core_ns"))]])
 
     def hit_round(self, number, words, *options):
-        """Returns one process's median ratios of its pairs, and those of its whole time."""
+        """Returns the median ratios of one process's pairs, and the ratios of its whole time."""
         rows = self.bed.wire(f"hit over the wire, {words}", "tcp_get", "--front", SERVERS, "--keys", HIT_KEYS,
                              "--connections", CONNECTIONS, "--runs", 1, "--ms", HIT_MS, "--sets", 0, "--burst", 12, "--copies",
                              HIT_COPIES, "--pairs", QUICK_HIT_PAIRS if self.quick else HIT_PAIRS, *options)
         self.runs.append({"view": "wire", "part": "hit", "round": number, "row": rows["pairs"]})
-        # Other work may have had a CPU for all of a turn: it says nothing of either.
+        # Other work may have had a CPU for a whole turn, which then says nothing about either.
         pairs = [(mine, alone) for mine, alone in rows["pairs"]["pairs"] if mine[0] and alone[0]]
         if not pairs:
             raise Failed("hit over the wire: no pair had the CPUs")
@@ -200,14 +201,16 @@ class FrontLoad(Figures):
         if better:
             cost |= {("wire", "server"): [row[WIRE[part][0]]["server_ns"] / (100 if part == "multiget" else 1) / 1e3
                                           for row in self.wire_rows(part)]}
-            # By what each needs of a CPU over the kernel's ports; and by what the front needs where ports cost nothing.
+            # By the CPU time of each over the kernel's ports, and by that of the front where ports cost
+            # nothing.
             for mine, form in ((OWN, "kernel_"), ("wire", "")):
                 found = [min(cost[who, "server"][i] for who in better) / us
                          for i, us in enumerate(cost.get((mine, "server"), ()))]
                 if found:
                     self.keep(f"front_{form}{part}_server_cpu_vs_better", found)
             if all(cost.get((OWN, "kernel"), [0])):
-                # The best possible front has no cost of its own: the kernel's part of each request is left.
+                # The best possible front has no cost of its own; only the kernel's part of each request is
+                # left.
                 self.keep(f"front_kernel_{part}_server_cpu_vs_better_best_possible", [
                     min(cost[who, "server"][i] for who in better) / us for i, us in enumerate(cost[OWN, "kernel"])])
             for what in ("servers", "fleet") if part == "cpu" and (OWN, "server") in cost else ():
@@ -235,7 +238,8 @@ class FrontLoad(Figures):
     # ---- how level real servers are ----
 
     def level(self):
-        """Zipf's law before four memcached servers: the busiest one's gets by its part of all requests."""
+        """Returns the busiest server's gets as a multiple of its part of all requests, for Zipf's law before
+        four memcached servers."""
         for copies, name in (("auto", "busiest_by_mean_real_zipf101"), ("0", "busiest_by_mean_real_zipf101_no_copies")):
             if copies != "0" and not self.bed.keeps_copies:
                 self.leave_out(name, NO_COPIES)
@@ -259,8 +263,8 @@ class FrontLoad(Figures):
     # ---- one cold key ----
 
     def cold(self):
-        """1,000 clients ask for one key at once, whose server waits 100 ms. They share a get; a copy
-        is not needed, and not waited for."""
+        """Lets 1,000 clients request one key at once, whose server waits 100 ms. They share a get; a copy is
+        not needed, and not waited for."""
         lines = []
         with self.bed.slow_server() as server, self.bed.proxies_of([server], 11300) as peers:
             front = self.bed.start_front("auto", [server])
@@ -319,7 +323,8 @@ class FrontLoad(Figures):
     # ---- large values ----
 
     def large(self):
-        """200 clients set and get values of 100 KB, which pass through; no frame is longer than 1,500 bytes."""
+        """Lets 200 clients set and get values of 100 KB, which pass through. No frame is longer than 1,500
+        bytes."""
         self.bed.frames_alike()
         front = self.bed.start_front("0")
         targets = self.targets(front)
@@ -345,7 +350,7 @@ class FrontLoad(Figures):
     # ---- one server killed ----
 
     def kill(self):
-        """p99 of the other servers' keys before and after one of the four is killed."""
+        """Returns the p99 of the other servers' keys before and after one of the four is killed."""
         dead, lines = FIRST_PORT, []
         front = self.bed.start_front("0")
         target = self.targets(front)[0]
@@ -373,7 +378,8 @@ class FrontLoad(Figures):
     # ---- sole mode ----
 
     def violations(self):
-        """Histories of keys while frames are lost, servers are killed and stopped, and the front is killed."""
+        """Judges histories of keys while frames are lost, servers are killed and stopped, and the front is
+        killed."""
         if not self.bed.keeps_copies:
             self.leave_out("violations", NO_COPIES)
             return
@@ -393,7 +399,8 @@ class FrontLoad(Figures):
     # ---- a fleet that grows ----
 
     def warm(self):
-        """Four servers, eight, six, under Zipf's law: the points by which hits drop in the worst second, and values that are too old."""
+        """Changes four servers to eight and then six, under Zipf's law. Returns the points by which hits drop
+        in the worst second, and the values that are too old."""
         for name, options in (("warm_dip_points", HANDS_OVER), ("cold_dip_points", ())):
             with self.bed.growing_front(*options) as front, self.bed.turn_of(front):
                 self.grow(name, front)
@@ -447,7 +454,7 @@ class FrontLoad(Figures):
               [[row["gets"], row["old"], row["max_ms"], row["violations"]]])
 
     def keys_elsewhere(self, host, port):
-        """Keys that are not on this server: stored through the front, looked for there."""
+        """Returns keys that are not on this server, by storing them through the front and asking the server."""
         keys = [f"calm{i}" for i in range(3 * CALM_KEYS)]
         there = self.bed.store_where(host, keys, port)
         found = [key for key in keys if key not in there][:CALM_KEYS]

@@ -61,7 +61,8 @@ def told(key, value):
 
 
 def pipelines(number):
-    """Name, requests that prepare it with their answers, the pipeline, its answers. Each round has its own keys."""
+    """Returns for each pipeline: its name, requests that prepare it with their answers, the pipeline, its
+    answers. Each round has its own keys."""
     one, keys = b"one%d" % number, [b"key%d.%d" % (number, i) for i in range(LINE_KEYS)]
     some = keys[:DEPTH]
     values = [b"%d" % i for i in range(DEPTH)]
@@ -78,7 +79,7 @@ def pipelines(number):
 
 
 def exchange(conn, requests, length):
-    """Returns as many bytes of answers, and how long they took."""
+    """Returns that many bytes of answers, and how long they took."""
     begin = time.perf_counter()
     conn.sendall(requests)
     got = bytearray()
@@ -91,7 +92,8 @@ def exchange(conn, requests, length):
 
 
 def is_right(name, got, want):
-    """Keys of one line may come in any order: a proxy returns those of one server after the other."""
+    """Returns True if the answer is right. Keys of a line may be in any order: a proxy returns those of one
+    server after the other."""
     return got == want if name != "line" else sorted(got.split(b"VALUE")) == sorted(want.split(b"VALUE"))
 
 

@@ -23,23 +23,23 @@ from progress import Failed, Step, say
 HERE = pathlib.Path(__file__).parent
 PAIRS, QUICK_PAIRS = 5, 1
 REQUESTS, QUICK_REQUESTS = 2000, 800
-HELLOS = 4  # times fewer handshakes than requests
+HELLOS = 4  # one handshake for this many requests
 READY_S, RUN_S = 30.0, 180.0
 EVEN_S = 6.0
 SERVERS = 4
 CERTIFICATE = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
                "/CN=flood", "-keyout", "key", "-out", "cert"]
 OWN = "own:50:2000:20000"
-AHEAD = ["nice", "-n", "-15"]  # the measured programs go ahead of other work
+AHEAD = ["nice", "-n", "-15"]  # the measured programs have priority over other work
 
 
 def gets(name, count, times=1):
-    """The text of gets of NAME0 to NAMEcount-1, in turn."""
+    """Returns the text of gets of NAME0 to NAMEcount-1."""
     return b"".join(b"get %s%d\r\n" % (name.encode(), i % count) for i in range(count * times))
 
 
 def half_a_hello():
-    """A ClientHello without its last byte."""
+    """Returns a ClientHello without its last byte."""
     out = ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
         ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="flood").do_handshake()
@@ -47,8 +47,8 @@ def half_a_hello():
 
 
 class Attack:
-    """peers: how many, what each sends, further words of greedy_peers.py. beside: what the peers of the control run
-    send, None where there are none."""
+    """peers: how many, what each sends, further options of greedy_peers.py. beside: the same for the peers of
+    the control run; None: it has none."""
 
     def __init__(self, peers, text, options=(), filled=(), what="get", own=OWN, words=(), beside=None, tls=False, front=False):
         self.peers, self.text, self.options, self.filled = peers, text, list(options), [*filled, own]
@@ -103,7 +103,7 @@ class GreedyBed(Bed):
                                  str(HERE / name), *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def bystanders(self, words, what, *more):
-        """The row of bystanders.py."""
+        """Returns the row of bystanders.py."""
         tls = ["--tls"] if self.tls else []
         with Step(words), ended(self._script("bystanders.py", *tls, what, self.host, PORT, *more, ahead=AHEAD)) as child:
             try:
@@ -117,7 +117,7 @@ class GreedyBed(Bed):
 
     @contextlib.contextmanager
     def greedy(self, peers, text, words):
-        """The peers while the block runs; yields a dict that has their row afterwards."""
+        """Runs the peers while the block runs. Yields a dict that has their row afterwards."""
         path, row = self.folder / "sent", {}
         path.write_bytes(text)
         with ended(self._script("greedy_peers.py", self.host, PORT, "--peers", peers, "--send", path, *words)) as child:
@@ -184,7 +184,8 @@ class GreedyBench(Figures):
             say(f"{name}: an innocent client was answered {words}")
 
     def even(self):
-        """Nobody misbehaves; a front of two cores, and values of which a few fill what may be in flight."""
+        """Measures clients without peers that misbehave: a front of two cores, and values of which a few fill
+        all that may be in flight."""
         own = "own:64:1000:800000"
         with GreedyBed(self.program, ["--lcores", "0@0,1@1"], front=True) as bed:
             bed.bystanders(f"{EVEN}: storing", "fill", own)

@@ -26,7 +26,7 @@ import termios
 import time
 
 READY_S, LOOK_S = 10.0, 0.25
-LITTLE_BYTES = 1 << 18  # in LOOK_S, of all peers together
+LITTLE_BYTES = 1 << 18  # bytes in LOOK_S, of all peers together
 READ_EVERY_S = 0.25  # interval of --read
 SENDS_A_VISIT = 16
 PIECE_BYTES = 1 << 16
@@ -66,7 +66,7 @@ class Greedy:
         heapq.heappush(self.due, (time.monotonic() + after_s, next(self.order), work, peer))
 
     def send(self, peer):
-        """Sends as much as the socket takes, but with --endless only some pieces a visit."""
+        """Sends as much as the socket takes; with --endless only some pieces a visit."""
         for _ in range(SENDS_A_VISIT):
             if peer.at == len(self.text):
                 peer.has_sent = True
@@ -108,7 +108,7 @@ class Greedy:
         return self.row["sent"] + self.row["read"] + waiting
 
     def look(self, moved, late_s):
-        """Says "ready" when it is so."""
+        """Prints "ready" once that is true."""
         now = self.moved()
         calm = abs(now - moved) < LITTLE_BYTES and all(peer.has_sent for peer in self.peers)
         if calm or time.monotonic() > late_s:
@@ -117,7 +117,7 @@ class Greedy:
             self.at_time(LOOK_S, lambda _: self.look(now, late_s), None)
 
     def run(self):
-        """Until stdin ends."""
+        """Runs until stdin ends."""
         self.epoll.register(sys.stdin.fileno(), select.EPOLLIN | select.EPOLLHUP)
         for number, peer in enumerate(self.peers):
             self.open(peer)

@@ -1,8 +1,7 @@
-"""tools/bench idle: what an idle core costs, and what its sleep costs the next request.
+"""tools/bench idle: the CPU time of an idle core, and how much its sleep delays the next request.
 
-A kernel client asks over UDP, once after each silence; the appliance spins (--poll spin) or waits
-(--poll adaptive), in turns. Beside the latencies stands the CPU time that the process takes while
-nobody asks.
+A kernel client sends one request over UDP after each silence. The appliance spins (--poll spin) or waits
+(--poll adaptive), in turns. The CPU time is that of the process without requests.
 """
 
 import json
@@ -20,8 +19,8 @@ from links import PORT, Bed, inside
 from progress import Failed, Step
 
 POLLS = ("spin", "adaptive")
-SILENCES = {"1ms": (0.001, 200), "10ms": (0.01, 100), "1s": (1.0, 12)}  # and how often
-QUICK_PART = 4       # a quick run's share of the rounds
+SILENCES = {"1ms": (0.001, 200), "10ms": (0.01, 100), "1s": (1.0, 12)}  # and the number of requests after each
+QUICK_PART = 4       # a quick run has this part of the rounds
 ROUNDS, QUICK_ROUNDS = 3, 1
 IDLE_S, QUICK_IDLE_S = 5.0, 2.0
 WARM = 50
@@ -46,7 +45,7 @@ class IdleBed(Bed):
         self.start_appliance(ledger, wire)
 
     def cpu_s(self):
-        """CPU time of the process so far."""
+        """Returns the CPU time of the process so far."""
         fields = pathlib.Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_S
 
@@ -56,7 +55,7 @@ class IdleBed(Bed):
         return (self.cpu_s() - before) / (time.monotonic() - start)
 
     def latencies(self, silence_s, times):
-        """In microseconds."""
+        """Returns latencies in microseconds."""
         done = subprocess.run([*inside(self.client), sys.executable, "-B", __file__, self.host,
                                str(silence_s), str(times)], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True)
@@ -67,7 +66,7 @@ class IdleBed(Bed):
 
 
 def one_run(programs, poll, quick, words):
-    """{"cpu": its share of a CPU, "1ms": latencies, ...}, and the appliance's counters."""
+    """Returns {"cpu": its share of a CPU, "1ms": latencies, ...}, and the appliance's counters."""
     with IdleBed(programs, poll) as bed:
         row = {}
         for name, (silence_s, times) in SILENCES.items():

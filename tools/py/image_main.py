@@ -1,4 +1,4 @@
-"""tools/image, behind its shell: see there.
+"""The program behind the shell script tools/image.
 
 The root of the image is made as a folder, umoci makes a layer of it, and the layout is packed. Equal inputs give an
 equal archive.
@@ -22,12 +22,12 @@ from progress import Failed, Step
 
 ROOT = build_tree.ROOT
 NAME = "clockoo"
-USER = 11211  # memcached's port, and no user of a distribution
+USER = 11211  # memcached's port, and a user ID that no distribution uses
 # (GNU's name of the CPU, its loader, its tool that removes symbols)
 ARCHES = {"amd64": ("x86_64-linux-gnu", "lib64/ld-linux-x86-64.so.2"), "arm64": ("aarch64-linux-gnu", "lib/ld-linux-aarch64.so.1")}
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 ELF_MACHINES = {62: "amd64", 183: "arm64"}
-# Opened by other libraries by name: the programs of af_xdp, and the parts of verbs for mlx4, mlx5 and mana.
+# Libraries that others open by name: the programs of af_xdp, and the parts of verbs for mlx4, mlx5 and mana.
 OPENED = ("bpf/xdp-dispatcher.o", "bpf/xsk_def_xdp_prog.o", "bpf/xsk_def_xdp_prog_5.3.o", "libibverbs/libmlx4-rdmav*.so",
           "libibverbs/libmlx5-rdmav*.so", "libibverbs/libmana-rdmav*.so")
 VERBS = ("mlx4", "mlx5", "mana")
@@ -59,7 +59,7 @@ def checked(*command):
 
 
 def arch_of(program):
-    """The CPU that a program is for, from its ELF header."""
+    """Returns the CPU that a program is for, from its ELF header."""
     with open(program, "rb") as file:
         head = file.read(20)
     if head[:4] != b"\x7fELF" or len(head) < 20:
@@ -68,7 +68,7 @@ def arch_of(program):
 
 
 def needed(path):
-    """Names of the libraries that a program or library is linked with."""
+    """Returns the names of the libraries that a program or library is linked with."""
     return NEEDED.findall(checked("objdump", "-p", path))
 
 
@@ -86,7 +86,7 @@ class Libraries:
         raise Failed(f"{name}: no such library below {self.root}: --libraries names a Debian that has it")
 
     def real(self, path):
-        """Links of another root are followed inside of it."""
+        """Resolves a path of another root, whose links are followed inside of it."""
         for _ in range(16):
             if not path.is_symlink():
                 return path
@@ -101,7 +101,8 @@ class Libraries:
                 self.add(self.found[name])
 
     def opened(self):
-        """{path below the folder of libraries: file}, and what those need in turn."""
+        """Returns {path below the folder of libraries: file} of libraries that are opened by name, and of those
+        that they need."""
         folder = self.root / "usr/lib" / self.triple
         files = {path.relative_to(folder): self.real(path) for words in OPENED for path in sorted(folder.glob(words))}
         for path in files.values():
@@ -118,7 +119,7 @@ def put(root, path, data, mode=0o644):
 
 
 def stripped(program, triple):
-    """Without lines and variables, but with the names that a crash's backtrace is read by."""
+    """Removes line numbers and variables, and keeps the names that a crash's backtrace needs."""
     tool = shutil.which(f"{triple}-strip") or "strip"
     with tempfile.NamedTemporaryFile() as out:
         checked(tool, "--strip-debug", "--remove-section=.comment", "-o", out.name, program)
@@ -126,7 +127,7 @@ def stripped(program, triple):
 
 
 def notices(libraries):
-    """{package: its copyright} of the files, where they are a Debian's own."""
+    """Returns {package: its copyright} of the files that belong to Debian packages."""
     names = {name for path in libraries for name in (str(path), str(path).removeprefix("/usr"))}
     done = subprocess.run(["dpkg-query", "-S", *sorted(names)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     packages = set(re.findall(r"^([a-z0-9.+-]+)(?::\w+)?: /", done.stdout, re.M))
@@ -188,7 +189,7 @@ def pack(layout, out):
         info.mode = 0o755 if info.isdir() else 0o644
         return info
 
-    # A reader of an archive that is being written would find half of one.
+    # A reader must not find an archive that is half written.
     made = out.with_name(f".{out.name}.{os.getpid()}")
     with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as tar:
         for path in sorted(layout.rglob("*")):

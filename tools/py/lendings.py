@@ -1,7 +1,7 @@
-"""Records what a run has taken from the machine, where the next run finds it.
+"""Records what a run has borrowed from the machine, so that the next run can give it back.
 
-A file a run in /run/clockoo, locked as long as the run lives. A run that was killed leaves its file
-unlocked; the next one gives back for it what the file says. So kill -9 costs nothing for long.
+Each run has a file in /run/clockoo, which is locked as long as the run lives. A killed run leaves its file
+unlocked, and the next run gives back what the file lists. So kill -9 costs nothing for long.
 
 The big lock is held while a run takes or gives back, so that two runs never count the same
 hugepages as free.
@@ -21,12 +21,13 @@ from netns import SIDES, end_processes
 FOLDER = pathlib.Path("/run/clockoo")
 NETNS = pathlib.Path("/run/netns")
 EAL_FOLDERS = ("/run/dpdk", "/tmp/dpdk")  # root's, and others'
-EAL_PREFIXES = ("", "-2", "-3", "-4")  # behind a run's name: of each program of DPDK's in it
+EAL_PREFIXES = ("", "-2", "-3", "-4")  # suffixes of a run's name, one for each of its DPDK programs
 NR_HUGEPAGES = pathlib.Path("/proc/sys/vm/nr_hugepages")
 
 
 def keep_in_tmp():
-    """For who may not write to /run: a run without namespaces takes nothing that others share."""
+    """Keeps the records in /tmp, for users who may not write to /run: a run without namespaces takes nothing
+    that others share."""
     global FOLDER
     FOLDER = pathlib.Path(tempfile.gettempdir()) / f"clockoo-{os.getuid()}"
 
@@ -40,7 +41,7 @@ def big_lock():
 
 
 class Ledger:
-    """This run's file: namespaces, hugepages and the folder EAL makes for its file prefix."""
+    """This run's file: namespaces, hugepages and the folder that EAL makes for its file prefix."""
 
     def __init__(self):
         self.name = f"clockoo-{os.getpid()}"
@@ -72,7 +73,7 @@ def nr_hugepages():
 
 
 def change_hugepages(by):
-    """Returns by how much it really changed. Under the big lock."""
+    """Changes the number of hugepages. Returns the actual change. Called under the big lock."""
     before = nr_hugepages()
     try:
         NR_HUGEPAGES.write_text(str(max(0, before + by)))
@@ -96,23 +97,25 @@ def _give_back(name, pages):
 
 
 def _sweep():
-    """Give back for runs that no longer live."""
+    """Gives back for runs that no longer live."""
     for path in FOLDER.glob("*.run"):
         with contextlib.suppress(OSError, ValueError, KeyError), open(path) as f:
-            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: it lives
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: the run lives
             dead = json.load(f)
             _give_back(str(dead["name"]), int(dead["pages"]))
             path.unlink()
 
 
 def _is_mount(path):
-    """os.path.ismount does not see a folder that is bound onto itself, as ip netns does it."""
+    """Returns True for a mount point, also for a folder that is bound onto itself, as ip netns does, which
+    os.path.ismount does not see."""
     with open("/proc/self/mountinfo") as mounts:
         return any(line.split()[4] == str(path) for line in mounts)
 
 
 def _note_netns_mount():
-    """ip netns makes /run/netns a mount point and leaves it; if it was none, it shall be none."""
+    """Notes whether /run/netns was a mount point. ip netns makes it one and leaves it; if it was none, it must
+    be none afterwards."""
     if not _is_mount(NETNS):
         (FOLDER / "netns-mount").touch()
 

@@ -1,15 +1,15 @@
-"""The network of tools/bench loss and flood: an appliance and a kernel's cache, each at the far end
-of a link that a program of ours impairs.
+"""The network of tools/bench loss and flood: the appliance and a cache on the kernel's stack, each behind a
+link that a program of ours impairs.
 
     NAME-c   clients           a1 10.99.0.2/24     k1 10.99.1.2/24
     NAME-m   impair between    a1m <-> a0m         k1m <-> k0m
     NAME-s   the appliance     v0  10.99.0.1
     NAME-k   memcached                             k0  10.99.1.1/24
 
-What is lost has to be a segment, not sixty at once: segmentation and checksum offloads are off on
-every interface, the same on both sides. Nor an ARP request: three lost in a row fail all connects
-of a client's kernel, which says nothing of a server's TCP. So the kernels know the MACs.
-Clients, and memcached where it does not say otherwise, use the congestion control of congestion().
+A lost frame must be one segment, not sixty at once, so segmentation and checksum offloads are off on every
+interface of both sides. ARP requests must not be lost: three in a row fail all connects of a client's kernel,
+which says nothing about a server's TCP. So the kernels know the MACs. Clients, and memcached unless stated
+otherwise, use the congestion control of congestion().
 """
 
 import contextlib
@@ -32,7 +32,7 @@ OFFLOADS = [word for name in ("tx", "tso", "gso", "gro") for word in (name, "off
 MEMORY_MB = 512
 CONNS_MAX = 2048
 END_S = 10.0
-# Findings of one run about a path (ssthresh, reordering) must not help or hinder the next.
+# A run's metrics of a path (ssthresh, reordering) must not affect the next run.
 FORGET = "net.ipv4.tcp_no_metrics_save=1"
 ALLOWED = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 COUNTER = re.compile(r"clockoo: ([A-Z0-9_]+) (\d+) \(")
@@ -47,7 +47,7 @@ def checked(*command):
 
 
 def kernel_counts(ns):
-    """{"TcpOutSegs": ...}: what the kernel of a namespace has counted so far."""
+    """Returns the counters of a namespace's kernel, {"TcpOutSegs": ...}."""
     lines = checked(*inside(ns), "cat", "/proc/net/snmp", "/proc/net/netstat").splitlines()
     counts = {}
     for heads, values in zip(lines[::2], lines[1::2]):
@@ -58,7 +58,7 @@ def kernel_counts(ns):
 
 
 class Link:
-    """The way to one server: its namespace and address, and the interfaces on the way."""
+    """The link to one server: its namespace and address, and the interfaces in between."""
 
     def __init__(self, run, side, far, near, subnet):
         self.server, self.client, self.middle = (f"{run}-{end}" for end in (side, "c", "m"))
@@ -75,7 +75,7 @@ class Link:
             self._up(self.middle, iface, None)
 
     def join(self):
-        """For appliance.start; nothing is left to do once it runs."""
+        """Called by appliance.start. Nothing is left to do once the appliance runs."""
 
     def know_server(self):
         self._know(self.client, self.near, self.host, self._mac(self.server, self.iface))
@@ -102,20 +102,20 @@ class Link:
 
 
 def congestion():
-    """Returns what a Debian kernel does against congestion, or what every namespace may. Not BBR, which a machine
-    may have as its default: it does not slow down for losses, so it is measured apart."""
+    """Returns the congestion control of a Debian kernel, or one that every namespace may use. Not BBR, which
+    may be a machine's default: it does not slow down for losses, so it is measured separately."""
     allowed = ALLOWED.read_text().split()
     return next(name for name in ("cubic", "reno") if name in allowed)
 
 
 def set_congestion(ns, name):
-    """For connections of that namespace that begin from now on."""
+    """Sets the congestion control for later connections of that namespace."""
     checked(*inside(ns), "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={name}")
 
 
 class Bed:
-    """The surroundings of a measurement: namespaces, an appliance, programs of ours. with Bed(...) as bed:
-    all of it is given back at the end."""
+    """The surroundings of a measurement: namespaces, an appliance, programs of ours. `with Bed(...) as bed`
+    gives all of it back at the end."""
 
     SIDES = ()
 
@@ -159,13 +159,13 @@ class Bed:
         self.server.on_line = self._words.append
 
     def stop_appliance(self):
-        """{symbol: count} of what it says at its end."""
+        """Stops the appliance. Returns the counters that it prints at its end, {symbol: count}."""
         self.server.stop()
         found = (COUNTER.match(text) for text in self._words)
         return {match[1]: int(match[2]) for match in found if match}
 
     def program(self, ns, name, *args):
-        """A program of ours as a process in a namespace."""
+        """Starts a program of ours in a namespace."""
         # nsenter becomes the program (exec), so the pid is its own.
         return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *inside(ns),
                                  str(self._programs / name), *map(str, args)],
@@ -201,7 +201,7 @@ class Bed:
 
 
 class Links(Bed):
-    """The two servers, each behind a link of its own."""
+    """The two servers, each behind its own link."""
 
     SIDES = ("c", "m", "s", "k")
 
@@ -238,7 +238,7 @@ class Links(Bed):
 
     @contextlib.contextmanager
     def impaired(self, link, *how):
-        """The link works while the block runs; yields a dict that has its row afterwards."""
+        """Runs the link while the block runs. Yields a dict that has its row afterwards."""
         row = {}
         with self.ending(self.program(link.middle, "impair", link.middle_near, link.middle_far,
                                       *how)) as child:

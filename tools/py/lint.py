@@ -1,9 +1,8 @@
-"""tools/test lint and analyze: what clang says of the tree.
+"""tools/test lint and analyze: checks the tree with clang.
 
-The programs are built by clang, warnings being errors. clang-tidy (.clang-tidy has the
-checks) then reads every .c file of lib and app; its static analyzer, which takes most of the time,
-reads those it is asked for. Where these are many, a merge of a whole session, it looks less deep at each: all
-of them take the time of DEEP_FILES.
+clang builds the programs, with warnings as errors. clang-tidy (.clang-tidy has the checks) then reads every .c
+file of lib and app. Its static analyzer, which takes most of the time, reads only the files named. If these are
+many it analyzes each less deeply, so that all take no longer than DEEP_FILES do.
 """
 
 import concurrent.futures
@@ -37,13 +36,13 @@ def all_sources():
 
 
 def changed_files():
-    """Returns what the last commit or the work since changed."""
+    """Returns the files that the last commit or uncommitted work changed."""
     return set(_git_lines("diff", "--name-only", "HEAD~1")) | set(
         _git_lines("ls-files", "--others", "--exclude-standard"))
 
 
 def changed_sources():
-    """.c files among changed_files(), and those that include a header among them."""
+    """Returns the .c files among changed_files(), and those that include one of its headers."""
     changed = changed_files()
     headers = {name.rpartition("/")[2] for name in changed if name.endswith(".h")}
     include = re.compile(r'^#include "(?:[^"]*/)?([^"/]+)"', re.M)
@@ -52,7 +51,7 @@ def changed_sources():
 
 
 def _commands(folder):
-    """The compilation of each product file, once: tests compile some of them again."""
+    """Returns one compile command for each product file, since tests compile some of them again."""
     kept = {}
     for entry in json.loads((folder / "compile_commands.json").read_text()):
         path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
@@ -67,7 +66,7 @@ def nodes_for(files):
 
 
 def _tidy(database, paths, nodes):
-    """Returns what clang-tidy finds in these files; with nodes, the analyzer too."""
+    """Returns the findings of clang-tidy in these files; with nodes, also those of the analyzer."""
     words = ["-analyzer-config", f"max-nodes={nodes}"]
     how = [f"--extra-arg={word}" for at in words for word in ("-Xclang", at)] if nodes else [NO_ANALYZER]
     done = subprocess.run(["clang-tidy", "-p", database, "--quiet", *how, *(str(ROOT / path) for path in paths)],
@@ -80,14 +79,14 @@ def _tidy(database, paths, nodes):
 
 
 def _batches(commands, analyzed):
-    """(files, are they analyzed?): those that take long come first, one by one."""
+    """Yields (files, whether they are analyzed). Files that take long come first, one by one."""
     rest = sorted(path for path in commands if path not in analyzed)
     return [([path], True) for path in sorted(commands) if path in analyzed] + [
         (rest[at:at + AT_ONCE], False) for at in range(0, len(rest), AT_ONCE)]
 
 
 def check_tree(analyzed, nodes=DEEP_NODES):
-    """Build with clang, read every file; (number of files without a finding, findings)."""
+    """Builds with clang and checks every file. Returns (number of files without a finding, findings)."""
     folder = build_tree.beside_default("clang")
     build_tree.build(folder, OPTIONS, compiler="clang", targets=PROGRAMS)
     commands = _commands(folder)

@@ -2,8 +2,8 @@
 lose, double and reorder the same share of frames; goodput, wrong bytes, stalls, resets, and timeouts
 of the clients' kernel. Then sets of 1 MiB over long paths that lose nothing.
 
-In every round each server has its turn, so that what else the machine does meets all; the ratio is
-taken within a round.
+Each server has its turn in every round, so that other work of the machine affects all. Ratios are taken within
+a round.
 """
 
 import statistics
@@ -20,8 +20,8 @@ ROUNDS, QUICK_ROUNDS = 5, 2
 MS, QUICK_MS = 8000, 3000
 WARM_MS, DRAIN_MS = 700, 30_000
 CEILING_MS = 1500
-# The second is the kernel that ratios are taken of. BBR, in full where there is any, is a mark beside
-# them: it takes no loss for congestion.
+# The second server is the kernel that ratios refer to. BBR, in full runs where it is available, is only for
+# comparison: it does not take losses for congestion.
 WHO = ("clockoo", "memcached")
 BBR = "memcached bbr"
 STALL_S = 3.0  # four timeouts of one frame in a row
@@ -91,7 +91,7 @@ class LossBench(Figures):
         return by
 
     def sums(self):
-        """Over all losses: what must be zero, and the longest stall."""
+        """Returns the figures over all losses that must be zero, and the longest stall."""
         for who, suffix in (("clockoo", ""), ("memcached", "_memcached")):
             rows = [r for r in self.runs if r["who"] == who]
             for name, figure in (("wrong_bytes", "wrong_bytes"), ("wrong_answers", "wrong_answers"),
@@ -133,7 +133,8 @@ class LossBench(Figures):
 
 
 def timeouts(before, after):
-    """Returns the client's segments and timeouts between two readings, but for SYNs, which are not about our ACKs."""
+    """Returns the client's segments and timeouts between two readings, without those of SYNs, which our ACKs do
+    not affect."""
     more = {name: after[name] - before[name]
             for name in ("TcpOutSegs", "TcpExtTCPTimeouts", "TcpExtTCPSynRetrans")}
     return {"client_segments": more["TcpOutSegs"],
@@ -159,7 +160,7 @@ def line(bench, loss, who, rows):
 
 
 def measure(programs, quick, parts, keep):
-    """keep(figures) after each part: a loss in percent, or BULK."""
+    """Measures, and calls keep(figures) after each part: a loss in percent, or BULK."""
     losses = [part for part in parts if part != BULK] if parts else \
         QUICK_LOSSES if quick else LOSSES
     with Links(programs) as links:

@@ -1,4 +1,4 @@
-"""memcached with its proxy, which no package of Debian has: built from the source that Debian 13 packages."""
+"""Builds memcached with its proxy, which no Debian package has, from the source that Debian 13 packages."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ COMMANDS = (["./configure", "--enable-proxy", "--enable-tls"], ["make", "-j2", "
 
 
 def help_of(path):
-    """The program's help; nothing of what cannot be run, such as the tree of a build."""
+    """Returns the program's help; empty for a file that cannot be run."""
     try:
         return subprocess.run([path, "-h"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
     except OSError:
@@ -24,14 +24,14 @@ def has_proxy(path):
 
 
 def why_not(path):
-    """Returns why the file is no memcached with a proxy and its route library; None: it is one."""
+    """Returns why the file is not a memcached with a proxy and its route library; None: it is one."""
     if not has_proxy(path):
         return f"{path} is no memcached built with --enable-proxy"
     return None if "proxy_config=routelib" in help_of(path) else f"{path} has no route library (memcached 1.6.38 has one)"
 
 
 def built(folder):
-    """The path of the program below folder, where it is built once."""
+    """Returns the path of the program, which is built once below folder."""
     program = folder / "memcached"
     if program.exists():
         return program

@@ -3,13 +3,13 @@
     NAME-s  the appliance; v0 carries no address, or the kernel would answer its clients too
     NAME-c  the client, 10.99.0.2/24 and fd99::2/64 on v1
 
-A second appliance has a namespace and a wire of its own: NAME-s2, and 10.99.1.2/24 and
-fd99:0:0:1::2/64 on v2 in NAME-c. There the kernel speaks IPv6 on the client's side alone: beside the
-appliance it would have the same address of the link, made from the same MAC.
-tools/bench has more: NAME-k, a cache on the kernel's own stack, and NAME-m, a link between (links.py).
+A second appliance has a namespace and a wire of its own: NAME-s2, and 10.99.1.2/24 and fd99:0:0:1::2/64 on v2
+in NAME-c. There the kernel uses IPv6 on the client's side only: beside the appliance it would have the same
+link-local address, made from the same MAC. tools/bench has more: NAME-k, a cache on the kernel's own stack, and
+NAME-m, a link between (links.py).
 
-Everything is made inside the two namespaces; the one we came from is not touched. With tap there
-is one namespace: DPDK makes the interface, and the kernel side of it is the client.
+Everything is made inside the two namespaces; that of the caller is not touched. With tap there is one
+namespace: DPDK makes the interface, and its kernel side is the client.
 """
 
 import functools
@@ -34,7 +34,7 @@ END_WAIT_S = 3.0
 UNSEEN = ("table netdev unseen { chain in { type filter hook ingress device v0 priority 0; "
           "policy drop; }; }")
 
-# Quiet wires, and a kernel that never forwards what the appliance is to answer.
+# Settings for quiet wires, and for a kernel that never forwards requests for the appliance.
 SYSCTLS = ["net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1",
            "net.ipv4.ip_forward=0"]
 # The IPv6 address can be used at once and stays the only one: no router advertises another on this wire.
@@ -48,7 +48,7 @@ def _run(*command):
 
 
 def _try(*command):
-    """Runs a command that only makes a run faster: a kernel or container may refuse it."""
+    """Runs a command that only makes a run faster, so a kernel or container may refuse it."""
     try:
         _run(*command)
     except (Failed, OSError):
@@ -56,13 +56,13 @@ def _try(*command):
 
 
 def forward(wire):
-    """The client's namespace is the router between the appliances' wires."""
+    """Makes the client's namespace the router between the appliances' wires."""
     _run(*inside(wire.client), "sysctl", "-qw", "net.ipv4.ip_forward=1")
 
 
 class UserWire:
-    """In place of a wire where there are no namespaces: the host's loopback, by port user. Of the network
-    inside the appliance 10.0.2.2 is this host (lib/config/config_listen.h)."""
+    """Replaces a wire where there are no namespaces: the host's loopback, by port user. In the network inside
+    the appliance this host is 10.0.2.2 (lib/config/config_listen.h)."""
 
     port, server, client, iface, peer = "user", None, None, "lo", "lo"
     here_inside = "10.0.2.2"
@@ -94,7 +94,7 @@ def _has_loopback6():
 
 
 def _claim(host, port):
-    """Keeps a second run off this port until this one ends, also before its appliance listens; None: another run has it."""
+    """Reserves the port for this run, also before its appliance listens; None: another run has it."""
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f"\0clockoo-run/{host}:{port}")
@@ -126,7 +126,7 @@ _PROBE = "mount -t tmpfs tmpfs /run && ip link add v0 type veth peer name v1"
 
 
 def why_not(*flags):
-    """Why namespaces made with these flags of unshare(1) will not do; None: they will."""
+    """Returns why namespaces made with these flags of unshare(1) cannot be used; None: they can."""
     try:
         done = subprocess.run(["unshare", *flags, "--mount", "--net", "sh", "-c", _PROBE],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -138,7 +138,7 @@ def why_not(*flags):
 
 @functools.cache
 def rights():
-    """Returns whose namespaces may be made here: "root", "user" or None, and why no better ones."""
+    """Returns whose namespaces can be made here, "root", "user" or None, and why no better ones."""
     as_root = why_not() if os.geteuid() == 0 else "this is not root"
     if as_root is None:
         return "root", ""
@@ -147,7 +147,7 @@ def rights():
 
 
 def usual_wire():
-    """Returns what tools/run takes here, not laid."""
+    """Returns the wire that tools/run uses here. It is not laid yet."""
     return UserWire() if rights()[0] is None else Wire("", "af_packet")
 
 
@@ -178,17 +178,17 @@ class Wire:
             self.lay()
 
     def lay(self):
-        """The pair of interfaces, in namespaces that are there."""
+        """Makes the pair of interfaces, in existing namespaces."""
         _run(*inside(self.server), "ip", "link", "add", "v0", "type", "veth",
              "peer", "name", self.peer, "netns", self.client)
-        # Without this the kernel leaves checksums and segmentation to a NIC that is not there.
+        # Without this the kernel would leave checksums and segmentation to a NIC that does not exist.
         _run(*inside(self.client), "ethtool", "-K", self.peer, "tx", "off")
         _run(*inside(self.server), "ip", "link", "set", "v0", "up")
         _try(*inside(self.server), "nft", UNSEEN)
         self._address()
 
     def join(self):
-        """Does what is possible only once the appliance has made its interface."""
+        """Does the steps that need the appliance's interface."""
         if self.port == "tap":
             self._address()
 
@@ -205,12 +205,12 @@ class Wire:
 
 
 def end_processes(name):
-    """Ends all processes that are left in the namespaces of that run: they are of no use after it."""
+    """Ends all processes that are left in the namespaces of that run."""
     _end([p for side in SIDES for p in _members(f"{name}-{side}")])
 
 
 def end_children():
-    """End what a command left: its orphans are ours (PR_SET_CHILD_SUBREAPER)."""
+    """Ends the processes that a command left. Its orphans are our children (PR_SET_CHILD_SUBREAPER)."""
     _end([int(e.name) for e in pathlib.Path("/proc").iterdir() if e.name.isdigit() and _stat(e.name)[1] == str(os.getpid())])
 
 
@@ -225,8 +225,8 @@ def _end(pids):
 
 
 def inside(ns):
-    """The words that run a command in ns. nsenter, because ip netns exec and ip -n mount a sysfs
-    too, which is not allowed in every container. Of no namespace: none."""
+    """Returns the words that run a command in ns; without a namespace, none. They use nsenter, because ip netns
+    exec and ip -n also mount a sysfs, which not every container allows."""
     if ns is None:
         return []
     return ["nsenter", f"--net=/run/netns/{ns}", "--"]

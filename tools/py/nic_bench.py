@@ -1,4 +1,4 @@
-"""tools/bench nic: what the kernel beside the cache costs, and what floods towards one do to the other.
+"""tools/bench nic: the cost of a kernel beside the cache, and how floods of one affect the other.
 
 instructions: those of a get, counted by callgrind with the kernel's lane and without. refused: a frame that the kernel's
 share refuses, timed in memory (bench_refused). wire: gets beside a million SYNs a second to ssh, which a core refuses, over a
@@ -34,12 +34,12 @@ OUTAGE = build_tree.ROOT / "tests/bench/net/anycast_outage.py"
 EVENTS, QUICK_EVENTS = 20, 2
 OUTAGE_LIMIT_S = 1800
 FLOOD_FRAMES_S = 1_000_000
-WIRE_KINDS = {"udp_get": "get", "tcp_get": "tcp_get"}  # the program's kind, the figures' prefix
+WIRE_KINDS = {"udp_get": "get", "tcp_get": "tcp_get"}  # the program's kind, and the prefix of the figures
 PAIRS, QUICK_PAIRS, PAIR_MS = 41, 9, 100
 
 
 def get_ratio(program):
-    """The larger ratio of the instructions of a get with the kernel's lane to those without."""
+    """Returns the larger ratio of a get's instructions with the kernel's lane to those without."""
     def count(*options):
         return {case: budget.instructions(program, case, *options)["instructions"] for case in GETS}
 
@@ -57,14 +57,14 @@ def one_round(folder, seconds):
 
 
 def refused_ns(program, rounds):
-    """The core's time for a frame that the kernel's share refuses, of each round."""
+    """Returns the core's time for a frame that the kernel's share refuses, by round."""
     return [json.loads(subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
                                       timeout=LIMIT_S).stdout)["refused_frame_ns"] for _ in range(rounds)]
 
 
 def wire_pairs(program, kind, pairs):
-    """Rows of pairs: gets a second beside the flood and without, its frames a second, a core's ns for each, and the
-    generator's busy share."""
+    """Returns the rows of pairs: gets a second beside the flood and without it, the flood's frames a second, a
+    core's ns for each, and the generator's busy share."""
     done = subprocess.run([program, kind, "--sets", "0", "--flood", str(FLOOD_FRAMES_S), "--runs", str(pairs), "--ms", str(PAIR_MS)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
@@ -76,7 +76,8 @@ def wire_pairs(program, kind, pairs):
 
 
 def outages(folder, events):
-    """Returns what clients of an address on two boxes see of events at one of them: of those kinds that were measured."""
+    """Returns what clients of an address on two boxes notice of events at one of them, for the kinds that were
+    measured."""
     done = subprocess.run([sys.executable, "-B", OUTAGE, folder / TARGETS[0], str(events)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, text=True, timeout=OUTAGE_LIMIT_S)
     lines = done.stdout.splitlines()
@@ -132,7 +133,7 @@ class NicBench(Figures):
 
 
 def measure(folder, quick, parts, keep):
-    """Parts that cannot run here are named, each in a line and a figure."""
+    """Measures. Parts that cannot run here are named, each in a line and a figure."""
     bench = NicBench(folder, quick)
     for part in parts:
         try:

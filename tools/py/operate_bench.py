@@ -1,7 +1,7 @@
-"""tools/bench operate: what operators are shown beside what is so, and what showing it costs.
+"""tools/bench operate: compares what operators are shown with the truth, and measures what showing it costs.
 
-Each part is a row of PARTS: the programs it needs, built before, and a function that keeps its figures
-and returns lines of a table. LIMITS says what a figure has to be; a figure outside is said, not hidden.
+Each part is a row of PARTS: the programs it needs, built before, and a function that keeps its figures and
+returns lines of a table. LIMITS has the limits of figures; figures outside of them are reported.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ RUNS = 100
 ACCESS_CASES = ("udp_get", "tcp_get", "tcp_set")
 NETWORKS = 10_000
 KINDS = ("udp_mix", "tcp_mix", "tcp_multiget")
-PIPELINED = "tcp_pipelined_mix"  # has its own figures: a pass counts from its first bytes
+PIPELINED = "tcp_pipelined_mix"  # has its own figures, since a pass counts from its first bytes
 REQUESTS, QUICK_REQUESTS = 2_000_000, 200_000
 # {figure: (least, most)}; None: no such end.
 LIMITS = {"latency_p50_ratio": (0.95, 1.05), "latency_p99_ratio": (0.95, 1.05),
@@ -40,7 +40,7 @@ class Bench:
     figures: Figures
 
     def rows(self, program, *words):
-        """The lines of JSON that a program says."""
+        """Returns the lines of JSON that a program prints."""
         done = subprocess.run([str(self.folder / program), *map(str, words)], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=RUN_LIMIT_S)
         if done.returncode != 0:
@@ -49,12 +49,13 @@ class Bench:
 
 
 def furthest(ratios):
-    """The one that is furthest from 1."""
+    """Returns the ratio that is furthest from 1."""
     return max(ratios, key=lambda ratio: max(ratio, 1 / ratio) if ratio > 0 else float("inf"))
 
 
 def latency(bench):
-    """Percentiles of `stats latency` by those that the load generator stamped, of each kind of request."""
+    """Returns the percentiles of `stats latency` divided by those of the load generator's timestamps, for each
+    kind of request."""
     found, lines = {"p50": [], "p99": []}, []
     for kind in (*KINDS, PIPELINED):
         with Step(f"latency: {kind}"):
@@ -76,7 +77,8 @@ def latency(bench):
 
 
 def hotkeys(bench):
-    """Runs of a Zipf stream, and those in which the ten hottest keys were named in order."""
+    """Returns the number of runs of a Zipf stream, and of those in which the ten hottest keys were named in
+    order."""
     with Step(f"hotkeys: {RUNS} streams"):
         row, = bench.rows(ZIPF, "--runs", RUNS)
     bench.figures.keep("hotkeys_in_order", [row["in_order"] / row["runs"]])
@@ -84,7 +86,7 @@ def hotkeys(bench):
 
 
 def cost(bench):
-    """Instructions of a request in a program without histograms of latency, and with them."""
+    """Returns the instructions of a request without and with latency histograms."""
     lines = []
     for case in COST_CASES:
         with Step(f"cost: {case}"):
@@ -96,7 +98,7 @@ def cost(bench):
 
 
 def allow_list(bench):
-    """Instructions of a get with a list of 10,000 networks by those without one."""
+    """Returns the instructions of a get with a list of 10,000 networks, divided by those without a list."""
     ratios, lines = [], []
     for case in ACCESS_CASES:
         with Step(f"allow_list: {case}"):
@@ -109,7 +111,8 @@ def allow_list(bench):
 
 
 def capture(bench):
-    """Instructions of a request of a port that was captured from, and is, by those of one that never was."""
+    """Returns the instructions of a request on a port with a past capture, and with a present one, divided by
+    those on a port that was never captured."""
     ratios, lines, now = [], [], []
     for case in ACCESS_CASES:
         with Step(f"capture: {case}"):
@@ -137,12 +140,12 @@ PARTS = {
 
 
 def targets(parts):
-    """Returns what has to be built for them."""
+    """Returns the targets that these parts need."""
     return sorted({target for part in parts for target in PARTS[part][0]})
 
 
 def outside(figures):
-    """Figures that are not what they have to be, a line each."""
+    """Returns a line for each figure outside its limits."""
     return [f"{name} is {figures[name]}, and has to be {least if least is not None else ''}.."
             f"{most if most is not None else ''}" for name, (least, most) in LIMITS.items()
             if name in figures and ((least is not None and figures[name] < least) or

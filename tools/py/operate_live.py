@@ -1,4 +1,5 @@
-"""Parts of tools/bench operate that ask a running appliance: the rows that it shows, and what reading them costs.
+"""Parts of tools/bench operate that query a running appliance: which rows it shows, and what reading them
+costs.
 
 scrape: the load generator asks over a memif, at a rate that both ends hold; the core's time of each get is
 compared while /metrics is read SCRAPES times a second, and while nobody reads. Slices are short and
@@ -22,12 +23,13 @@ PROGRAM, LOAD = "app/clockoo", "tests/load/clockoo-load"
 SCRAPES = 100  # a second
 RATE, KEYS = 150_000, 100_000
 SLICE_S, PAIRS, QUICK_PAIRS = 1.2, 31, 7
-ROWS_S = 1.1  # rows are read anew once a second: what is shown after this was counted within it
+ROWS_S = 1.1  # rows are refreshed once a second, so those shown after this time were counted within it
 READY_S = 60
 
 
 def names(bench):
-    """Rows of STATS.md, and those that are in /metrics and on the page of one of several appliances."""
+    """Returns the rows of STATS.md, and those that are in /metrics and on the page of one of several
+    appliances."""
     with Step("metrics_names"):
         found = shown_names.all_shown(bench.folder / PROGRAM, bench.folder / LOAD)
     count, missing = shown_names.missing(found)
@@ -38,7 +40,7 @@ def names(bench):
 
 
 class Scraper:
-    """Reads /metrics at even times on one connection, as a monitor does; ms of each answer."""
+    """Reads /metrics at even intervals on one connection, as a monitor does, and keeps the ms of each answer."""
 
     def __init__(self, path):
         self.path, self.took_ms, self.stop = path, [], threading.Event()
@@ -65,16 +67,14 @@ class Scraper:
 
 
 def looked(path):
-    """(gets, ns that the core was busy)"""
+    """Returns (gets, ns that the core was busy)."""
     found = json.loads(shown_names.get(path, "/api/all"))
     return int(found["stats"]["cmd_get"]), sum(int(core["core_busy_ns"]) for core in found["cores"].values())
 
 
 def slice_of(path, scraped):
-    """(gets a second, ns of the core a get, ms of scrapes)
-
-    Scrapes begin ROWS_S before the first look and end after the last: both looks show rows of the slice's own kind.
-    """
+    """Returns (gets a second, ns of the core a get, ms of scrapes). Scrapes begin ROWS_S before the first
+    reading and end after the last, so that both readings show rows of this slice's kind."""
     with Scraper(path) if scraped else contextlib.nullcontext() as scraper:
         time.sleep(ROWS_S)
         gets, busy_ns = looked(path)
@@ -88,7 +88,8 @@ def slice_of(path, scraped):
 
 
 def scrape(bench):
-    """Returns what reading /metrics a hundred times a second takes, and takes of the core's time for a get."""
+    """Returns the time that reading /metrics a hundred times a second takes, and how much of it the core loses
+    for a get."""
     pairs = QUICK_PAIRS if bench.quick else PAIRS
     rates, costs, took = {False: [], True: []}, {False: [], True: []}, []
     cpus = sorted(os.sched_getaffinity(0))
@@ -111,7 +112,7 @@ def scrape(bench):
             time.sleep(4)
             with Step(f"scrape: {pairs} pairs of slices"):
                 for number in range(2 * pairs):
-                    scraped = number % 4 in (1, 2)  # with, without, without, with: what drifts is in both
+                    scraped = number % 4 in (1, 2)  # with, without, without, with: a drift affects both
                     rate, cost_ns, took_ms = slice_of(path, scraped)
                     rates[scraped].append(rate)
                     costs[scraped].append(cost_ns)

@@ -1,6 +1,6 @@
-"""tools/package, behind its shell: see there.
+"""The program behind the shell script tools/package.
 
-A table says what lies where in the package; the rest are the files that dpkg-deb needs.
+A table lists the contents of the package; the rest are the files that dpkg-deb needs.
 """
 
 import argparse
@@ -46,11 +46,11 @@ LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)")
 # As the programs are called where the package is installed.
 CALLED = (("build/app/clockoo", "clockoo"), ("tools/nic ", "clockoo-nic "),
           ("tools/bench plot ", "/usr/share/clockoo/charts.py "))
-# Until a NIC is configured: the host's own sockets, and items that a restart takes over by a file.
+# Until a NIC is configured: the host's own sockets, and a memory file, by which a restart keeps items.
 MEMORY_SAVE = "/var/lib/clockoo/items"
 # Figures for this machine's monitor, and a page of them.
 HTTP = "127.0.0.1:9150"
-# kill is what the unit reloads with; hugeadm makes the mounts and reserves pages.
+# The unit reloads by kill; hugeadm makes the mounts and reserves pages.
 OTHERS = "systemd | systemd-standalone-sysusers, passwd, procps, libhugetlbfs-bin"
 DESCRIPTION = """memcached-compatible cache appliance on its own network stack
  Speaks memcached's text, meta and binary protocols over TCP and UDP, and takes
@@ -75,7 +75,7 @@ def version(build):
 
 
 def packed(data):
-    """Compresses a document as Debian wants it: equal bytes give equal files."""
+    """Compresses a document as Debian requires: equal bytes give equal files."""
     return gzip.compress(data, 9, mtime=0)
 
 
@@ -85,8 +85,8 @@ def changelog(text):
 
 
 def as_installed(source):
-    """A page of the source tree for a reader who has only the package: a link leads to a page of it, or is
-    a name alone."""
+    """Returns a page of the source tree for a reader who has only the package: a link leads to a page of the
+    package, or is only a name."""
     def relinked(link):
         path = (ROOT / source).parent / link[2]
         name = DOCS.get(os.path.relpath(path, ROOT))
@@ -99,23 +99,23 @@ def as_installed(source):
 
 
 def documents():
-    """{name below /usr/share/doc/clockoo: text}, before they are packed."""
+    """Returns {name below /usr/share/doc/clockoo: text}, not compressed."""
     return {f"{name}.gz": as_installed(source) for source, name in DOCS.items()}
 
 
 def http_options(build):
-    """The program refuses telemetry.http where it was built without libmicrohttpd."""
+    """Returns the options of telemetry.http, which a program built without libmicrohttpd refuses."""
     linked = checked("ldd", str(build / "app/clockoo"))
     return ["--telemetry-http", HTTP] if "libmicrohttpd" in linked else []
 
 
 def has_tls(build):
-    """The program refuses -Z where it was built without OpenSSL."""
+    """Returns True if the program was built with OpenSSL; otherwise it refuses -Z."""
     return "libssl" in checked("ldd", str(build / "app/clockoo"))
 
 
 def contents(build, number):
-    """{path in the package: (bytes, mode)}"""
+    """Returns {path in the package: (bytes, mode)}."""
     files = {}
     for path in (build / name for name in PROGRAMS):
         files[f"usr/bin/{path.name}"] = (stripped(path), 0o755)
@@ -141,14 +141,14 @@ def contents(build, number):
 
 
 def stripped(program):
-    """Without lines and variables, but with the names that a crash's backtrace is read by."""
+    """Removes line numbers and variables, and keeps the names that a crash's backtrace needs."""
     with tempfile.NamedTemporaryFile() as out:
         checked("strip", "--strip-debug", "--remove-section=.comment", "-o", out.name, str(program))
         return pathlib.Path(out.name).read_bytes()
 
 
 def depends(build):
-    """The packages of the shared libraries."""
+    """Returns the packages of the shared libraries."""
     with tempfile.TemporaryDirectory() as folder:
         debian = pathlib.Path(folder) / "debian"
         debian.mkdir()
@@ -186,7 +186,7 @@ def stage(root, files, number, arch, needs):
 
 
 def make(build, out, plain=False):
-    """Build the programs and the package; its path."""
+    """Builds the programs and the package. Returns its path."""
     targets = [*PROGRAMS, *MAN_PAGES]
     if plain:
         build_tree.build(build, build_tree.TESTED, targets)
@@ -200,7 +200,7 @@ def make(build, out, plain=False):
         root.mkdir(mode=0o755)
         stage(root, contents(build, number), number, arch, depends(build))
         out.mkdir(parents=True, exist_ok=True)
-        # xz at its best takes seconds; who installs it once, in a test, does not need that.
+        # xz at its best takes seconds, which a package for one installation in a test does not need.
         checked("dpkg-deb", *(["-z1"] if plain else []), "--root-owner-group", "--build", str(root), str(package))
     return package
 

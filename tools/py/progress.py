@@ -13,7 +13,7 @@ import threading
 import time
 
 TICK_S = 1.0
-PLAIN_FIRST_S, PLAIN_TICK_S = 2.0, 10.0  # no terminal: a line if it takes long, and now and then
+PLAIN_FIRST_S, PLAIN_TICK_S = 2.0, 10.0  # without a terminal: a line if a step takes long, and now and then
 LOG_TAIL_LINES = 40
 EDGE = re.compile(r"\[\d+/\d+\] [^\r\n\x1b]+")  # ninja's line of progress
 EDGE_LOOK_BACK = 200  # the part of an edge that came in the piece before
@@ -23,7 +23,7 @@ quiet = False
 
 
 class Failed(Exception):
-    """A step did not work; the text is for the reader and complete."""
+    """A step failed. The text explains it completely."""
 
 
 def say(text):
@@ -32,7 +32,7 @@ def say(text):
 
 
 class Step:
-    """A step of the work. In `with Step("building") as step`, step.note = "[3/80]" shows how far it is."""
+    """A step of the work. In `with Step("building") as step`, step.note = "[3/80]" shows its progress."""
 
     def __init__(self, words):
         self.words = words
@@ -73,7 +73,8 @@ class Step:
 
 
 def run_step(words, command, log=None, **popen_args):
-    """Run command as a step; its latest line is the note, and log, a file, gets all of them. Returns (status, last lines)."""
+    """Runs a command as a step. Its latest line is the note, and log, a file, gets all lines. Returns (status,
+    last lines)."""
     tail = collections.deque(maxlen=LOG_TAIL_LINES)
     with Step(words) as step:
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -92,8 +93,8 @@ def run_step(words, command, log=None, **popen_args):
 
 
 def run_ninja(words, command):
-    """Runs ninja as run_step does; the note is the edge that ninja began last, whatever compilers say meanwhile. Ninja names an edge
-    when it begins only to a terminal, so it is given one."""
+    """Runs ninja as run_step does. The note is the edge that ninja began last, even while compilers print.
+    Ninja names edges when they begin only on a terminal, so it is given one."""
     ours, its = os.openpty()
     with open(ours, "rb", 0) as said, Step(words) as step:
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its,
@@ -104,13 +105,13 @@ def run_ninja(words, command):
             except BaseException:
                 child.terminate()
                 raise
-    # A line that ninja has overwritten is no separate line.
+    # A line that ninja has overwritten does not count as a line.
     lines = [line.rpartition("\r")[2] for line in ESCAPE.sub("", text).replace("\r\n", "\n").split("\n")]
     return child.returncode, lines[-LOG_TAIL_LINES:]
 
 
 def _read_edges(terminal, step):
-    """Everything that was written to the terminal until its last writer closed it."""
+    """Reads what is written to the terminal until its last writer closes it."""
     text = ""
     with contextlib.suppress(OSError):  # EIO: how a terminal says that nobody is left to write
         while piece := terminal.read(1 << 16):

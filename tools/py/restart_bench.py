@@ -1,4 +1,4 @@
-"""tools/bench restart: what a stop, a kill and the next start leave of a cache, and how long they take.
+"""tools/bench restart: which items survive a stop, a kill and the next start, and how long these take.
 
 The appliance (af_packet, --memory-file on a tmpfs) and Debian's memcached (-e, SIGUSR1) are filled by
 a kernel client, ended and started again. Then the appliance serves four writers that keep a journal, is
@@ -91,7 +91,7 @@ class RestartBed(Bed):
         self._undo.callback(self.end)
 
     def _huge_folder(self):
-        """A tmpfs with pages of 2 MiB; the other folder, where that cannot be had."""
+        """Returns a tmpfs with pages of 2 MiB, or the other folder if there can be none."""
         folder = self._folder / "huge"
         folder.mkdir()
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", "huge=always,mode=755", "none", folder],
@@ -113,7 +113,7 @@ class RestartBed(Bed):
         return 2048 if re.search(r"^ShmemPmdMapped: +[1-9]", text, re.M) else 4
 
     def keeping(self):
-        """Returns what a next process finds of this one."""
+        """Returns the options by which a next process finds this one's items."""
         return ["-e", str(self._memory), "--keep-for", "always"]
 
     def start(self, mebibytes, cores=1):
@@ -133,7 +133,7 @@ class RestartBed(Bed):
             self.server.stop()
 
     def scratch(self):
-        """A file for someone else's store."""
+        """Returns a file for another server's store."""
         return self._memory.with_name("other")
 
     def forget(self):
@@ -158,7 +158,7 @@ class RestartBed(Bed):
         client.ask("reach")
 
     def memcached_recovery_s(self):
-        """Returns what it says of its last start; None: it started empty."""
+        """Returns the seconds that it reports for its last start; None: it started empty."""
         return recovery_s((self._folder / "said").read_text())
 
     def end_memcached(self, number):
@@ -179,7 +179,7 @@ class SnapshotBed(RestartBed):
         return ["--memory-save", str(self.scratch())]
 
     def save(self, path):
-        """Returns what it says: items, seconds, snapshot_skew_ms."""
+        """Saves. Returns what it reports: items, seconds, snapshot_skew_ms."""
         said = SAVED.search(checked(*inside(self.wire.server), str(self._programs / "app/clockoo"), "save", str(path), "--config",
                                     "none", "--file-prefix", self._ledger.name))
         if said is None:
@@ -188,7 +188,7 @@ class SnapshotBed(RestartBed):
 
 
 class Client:
-    """with Client(...) as c: c.ask("fill", 1000, 16) - the row."""
+    """A client: `with Client(...) as c`, then c.ask("fill", 1000, 16) returns the row."""
 
     def __init__(self, ns, host):
         self._child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *inside(ns), sys.executable, "-B", str(CLIENT),
@@ -221,7 +221,7 @@ def keys_of(size, mebibytes):
 
 
 def restarts(bed, client, size, mebibytes, step, times, end, cores=1):
-    """Filled, then ended and started so often: rows of what was there."""
+    """Fills a server, then ends and starts it several times. Returns rows of the items that were kept."""
     keys = keys_of(size, mebibytes)
     rows = []
     bed.forget()
@@ -281,7 +281,7 @@ def measure_repair(bed, client, quick, figures):
 
 
 def opened(programs, mebibytes, runs, cores):
-    """Rows of bench_open: attachments, repairs."""
+    """Returns the rows of bench_open: attachments and repairs."""
     done = subprocess.run([programs / "tests/bench/store/bench_open", "--memory", str(mebibytes), "--runs", str(runs),
                            "--cores", str(cores)], stdout=subprocess.PIPE, text=True, timeout=ALONE_LIMIT_S)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -305,7 +305,8 @@ def measure_alone(programs, quick, figures):
 
 
 def measure_requests(bed, programs, quick, figures):
-    """Instructions of a request with the store in a shared file, by those with private memory."""
+    """Returns the instructions of a request with the store in a shared file, divided by those with private
+    memory."""
     program, ratios = programs / "tests/bench/bench_request", {}
     if shutil.which("valgrind") is None:
         say("no valgrind: get_cycles_ratio is not measured")
@@ -378,12 +379,13 @@ def measure_model(programs, quick, figures):
         said = SUCCESSORS.search(done.stdout)
         if done.returncode != 0 or said is None:
             raise Failed(f"cuts {shape} {shapes[shape]}: {done.stdout.strip()[-400:]}")
-        cuts, kills = cuts + int(said[1]), kills + int(said[2]) + int(said[3])  # a successor may be cut off, too
+        cuts, kills = cuts + int(said[1]), kills + int(said[2]) + int(said[3])  # a successor may also be cut off
     figures.figures |= {"kills_model": kills, "kills_model_cuts": cuts, "kills": kills + figures.figures["kills_real"]}
 
 
 def dd(path, megabytes):
-    """(written, read) in GB a second, past the kernel's cache; written ends on the disk."""
+    """Returns (written, read) in GB a second, bypassing the kernel's cache. Written data is on the disk at the
+    end."""
     rates = []
     for words in ((f"if=/dev/zero of={path} oflag=direct conv=fsync", f"if={path} of=/dev/null iflag=direct")):
         begun = time.monotonic()
@@ -423,7 +425,7 @@ def measure_save(programs, quick, figures):
 
 
 def measure_snapshot(programs, quick, figures):
-    """Gets of one client at a time without a save and beside saves of all items, by turns."""
+    """Measures gets of one client at a time, without a save and beside saves of all items, by turns."""
     mebibytes, size, ms, rounds = QUICK_SNAPSHOT if quick else SNAPSHOT
     keys, ratios, saves = keys_of(size, mebibytes), [], []
     with tempfile.TemporaryDirectory(prefix="saved-", dir=programs) as folder, SnapshotBed(programs) as bed, \

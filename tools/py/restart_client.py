@@ -58,7 +58,7 @@ class Line:
         return self.line()
 
     def get_many(self, keys, verb=b"get"):
-        """{key: (value, cas)}"""
+        """Returns {key: (value, cas)}."""
         self.send(verb + b" " + b" ".join(keys) + b"\r\n")
         found = {}
         while (line := self.line()) != b"END":
@@ -175,7 +175,7 @@ class Crowd:
         self.sent += BATCH
 
     def look(self, line):
-        """True: the index is being resized."""
+        """Returns True if the index is being resized."""
         found = stats(line)
         index, moved = int(found["hash_bytes"]), int(found["slabs_moved"])
         self.moved += moved - (self._moved_seen if moved >= self._moved_seen else 0)  # a new process begins at 0
@@ -200,7 +200,7 @@ class Crowd:
 
 
 class Writer:
-    """Keys of its own; may: what a get of each may return."""
+    """A writer with its own keys. may: the values that a get of each may return."""
 
     def __init__(self, number, keys=KEYS):
         self.number, self.written, self.acknowledged = number, 0, 0
@@ -289,7 +289,7 @@ class Writer:
 
 
 def flush(line, writers):
-    """Nobody writes meanwhile; the kill comes soon after."""
+    """Flushes while no writer is active. The kill follows soon."""
     if line.ask(b"flush_all") == b"OK":
         for w in writers:
             w.may, w.dead_at = {key: {None} for key in w.may}, {}

@@ -1,4 +1,4 @@
-"""NIC profiles for those who may not lock much memory.
+"""NIC profiles for users who may not lock much memory.
 
 The af_packet driver locks its rings (MAP_LOCKED), 32 MB a queue as the profile has it. Root may; a
 user's limit is 8 MB on Debian. So without root the profiles are copied with rings that fit.
@@ -11,12 +11,12 @@ import shutil
 from progress import Failed, say
 
 FRAME_BYTES = 2048
-RINGS_PER_CORE = 2   # receive, transmit
-FRAMES_MIN = 256     # fewer do not carry a client's burst
+RINGS_PER_CORE = 2   # rings a queue: receive, transmit
+FRAMES_MIN = 256     # with fewer frames a client's burst would not fit
 
 
 def that_fit(profiles, copies, cores):
-    """The folder to use: profiles itself, or copies with af_packet's frame count reduced."""
+    """Returns the folder to use: profiles itself, or copies with fewer frames of af_packet."""
     _, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
     text = (profiles / "af_packet.yaml").read_text()

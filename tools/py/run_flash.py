@@ -1,4 +1,4 @@
-"""tools/run --flash SIZE: a second tier on a file, and the proof that it has what memory has not.
+"""tools/run --flash SIZE: a second tier on a file, and the proof that it has the items that memory lacks.
 
 The file lies in the build folder, on whatever disk that is. Half as many items again as memory holds are
 stored and asked for: what comes back beyond those that memory has comes from flash. Every value is checked.
@@ -22,7 +22,7 @@ LOAD_OF_MEMORY = 3
 
 
 class Flash:
-    """The file. It goes when we do."""
+    """The file, which is removed when we end."""
 
     def __init__(self, folder, name, size, wire, port):
         self.path, self.size = folder / f"flash-{name}", size
@@ -47,7 +47,7 @@ class Flash:
         return dict(row.split()[1:3] for row in rows if row.startswith("STAT ") and row.count(" ") == 2)
 
     def load_keys(self):
-        """Returns a number of keys with LOAD_VALUE bytes that memory cannot hold."""
+        """Returns a number of keys with LOAD_VALUE bytes that is too large for the memory."""
         return int(LOAD_OF_MEMORY * int(self.stats()["limit_maxbytes"]) / LOAD_VALUE)
 
     def prove(self):
@@ -72,7 +72,7 @@ def value(number):
 
 
 def judge(answer):
-    """Returns how many values are right, and a key with a wrong one, or None."""
+    """Returns how many values are right, and a key with a wrong value, or None."""
     found = at = 0
     head = re.compile(rb"VALUE (flash:0*(\d+)) 0 %d\r\n" % VALUE)
     while (one := head.search(answer, at)) is not None:

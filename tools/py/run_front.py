@@ -1,7 +1,7 @@
-"""tools/run --front N: memcached servers in the client's namespace, and how level the front keeps them.
+"""tools/run --front N: memcached servers in the client's namespace, and how evenly the front loads them.
 
-They are Debian's memcached, on the client's address, so the front reaches them over the wire on which
-its clients come. Each second `stats front` says what every server was asked since the second before.
+They are Debian's memcached, on the client's address, so the front reaches them over the wire on which its
+clients come. Each second `stats front` shows the requests to every server since the second before.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ FIRST_PORT = 11311
 START_S = 5.0
 POLL_S = 1.0
 WITHOUT_S = 8  # how long the servers are shown without the front's copies
-CELLS = 12     # length of a bar; a server with the mean load has half of it
+CELLS = 12     # length of a bar; the mean load fills half of it
 STATS = b"stats front\r\nquit\r\n"
 PROBE = 16 * b"get are-copies-kept\r\n" + b"quit\r\n"
-COPIES_S = 80.0  # beyond FRONT_QUIET_S of lib/front/front.h
-HOT = "hot:50:0.01"  # half of all requests are for one key of ten thousand
+COPIES_S = 80.0  # longer than FRONT_QUIET_S of lib/front/front.h
+HOT = "hot:50:0.01"  # skew with which one key of ten thousand gets half of all requests
 KEYS = 10_000
 
 
@@ -32,7 +32,7 @@ def ports(count):
 
 
 class Fleet:
-    """The servers. They die with us."""
+    """The servers, which end when we do."""
 
     def __init__(self, wire, count):
         if shutil.which("memcached") is None:
@@ -49,7 +49,7 @@ class Fleet:
         return ["--gateway", wire.here, "--front-peers", f"{other.host}:{port}"]
 
     def start(self, userns):
-        # A user namespace has one user, so there it is root who serves; only root can become another.
+        # A user namespace has one user, so there root serves; only the real root can become another user.
         user = ["-u", "root" if userns else "nobody"] if os.geteuid() == 0 else []
         for port in self.ports:
             self._children.append(subprocess.Popen(
@@ -77,7 +77,7 @@ class Fleet:
         return subprocess.run(command, input=text, capture_output=True).stdout
 
     def show_where(self, port):
-        """The proof that it is a front: the key of the session before lies on one server."""
+        """Proves that it is a front: the key of the last session is on one server."""
         request = b"get greeting\r\nquit\r\n"
         have = [p for p in self.ports if b"VALUE greeting" in self.ask(self.wire.here, p, request)]
         if len(have) != 1:
@@ -136,8 +136,8 @@ def keeps_copies(program):
 
 
 def await_copies(ask):
-    """Until the front answers of its copies: in sole mode, for the first FRONT_QUIET_S of a process, it may keep none.
-    ask: what it answers to these bytes. Nobody else asks it meanwhile."""
+    """Waits until the front answers from its copies: in sole mode it may keep none for the first FRONT_QUIET_S
+    of a process. ask: returns the answer to these bytes. No other client must ask meanwhile."""
     end = time.monotonic() + COPIES_S
     before = []
     with Step("waiting until the front keeps copies"):
@@ -148,6 +148,6 @@ def await_copies(ask):
             if time.monotonic() > end:
                 raise Failed(f"the front keeps no copies {COPIES_S:.0f} s after its start")
             time.sleep(POLL_S)
-            ask(PROBE)  # in shared mode a copy of before is over by now
+            ask(PROBE)  # in shared mode earlier copies have expired by now
             before = counts(ask(STATS).decode(errors="replace"))[1]
             ask(PROBE)

@@ -18,7 +18,7 @@ END_S = 5.0
 
 
 def command(build, wire, name, profiles, port, keys, more):
-    """On the first CPU: the appliance takes that one last."""
+    """Returns the command, on the first CPU, which the appliance takes last."""
     cpu = min(os.sched_getaffinity(0))
     if wire.port == "user":  # a network of its own, in which the host is the same 10.0.2.2
         return [str(build / "tests/load/clockoo-load"), "--port", "user", "--server", f"{wire.here_inside}:{port}",

@@ -54,7 +54,7 @@ def await_service(port, child):
 
 
 class Box:
-    """An appliance with a port of its own, which it has again after each kill and start."""
+    """An appliance with its own port, which stays the same after each kill and start."""
 
     def __init__(self, program, name, folder, keeps):
         self.name, self.port, self.process = name, netns.free_port(HOST), None
@@ -156,7 +156,7 @@ class Load(threading.Thread):
 
 
 def show(program, memcached):
-    """A box is killed and returns while clients of both zones go on."""
+    """Kills and restarts a box while clients of both zones continue."""
     with Zones(program, memcached) as zones, contextlib.ExitStack() as undo:
         first = zones.proxies["a"]
         say(f"\nTwo zones of two appliances and a shadow, behind memcached's proxy with {LUA.relative_to(build_tree.ROOT)}:\n")

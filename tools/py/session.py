@@ -1,4 +1,5 @@
-"""The proof that it serves: a real client, its words and the answers; and how to be that client."""
+"""Proves that the appliance serves: runs a real client, prints its requests and the answers, and says how to
+run that client."""
 
 import os
 import subprocess
@@ -22,8 +23,8 @@ def _nc(wire, port, text):
     return done.stdout
 
 
-# Any byte is an answer, and so is the end of the connection: a server of the binary protocol hangs up on text, one
-# that wants a client's certificate refuses us.
+# Any byte is an answer, and so is the end of the connection: a server of the binary protocol closes on text,
+# and one that requires a client certificate refuses us.
 PROBE = """
 import socket, ssl, sys
 context = ssl.create_default_context()
@@ -45,7 +46,7 @@ def _answers(wire, port, how):
 
 
 def first_reply(wire, port, server):
-    """Wait for one answer, or say that none came: a port can be up and deliver nothing."""
+    """Waits for one answer, and reports if there is none: a port can be up and deliver nothing."""
     end = time.monotonic() + REPLY_WAIT_S
     while time.monotonic() < end:
         server.check_alive()

@@ -1,4 +1,4 @@
-"""Which rows of lib/admin/STATS.md a running appliance shows: in /metrics, and on its page (/api/all).
+"""Finds which rows of lib/admin/STATS.md running appliances show in /metrics and on their page (/api/all).
 
 SETUPS are appliances of several kinds on ports without a NIC: together they have every part that has rows.
 """
@@ -17,7 +17,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATS = ROOT / "lib/admin/STATS.md"
-# Replies of which STATS.md has some rows: {reply: (file, table of its rows)}.
+# Replies of which STATS.md lists only some rows: {reply: (file, table of its rows)}.
 TABLES = {"stats": ("admin/admin_stats.c", "STATS_ROWS"), "stats settings": ("admin/admin_stats.c", "SETTINGS_ROWS"),
           "stats items": ("admin/admin_class_stats.c", "ITEMS_ROWS"), "stats slabs": ("admin/admin_class_stats.c", "SLABS_ROWS"),
           "stats extstore": ("flash/flash_stats.c", "EXTSTORE_ROWS")}
@@ -44,7 +44,7 @@ NOT_HERE = re.compile(r"flash_convert_\w+|nic_\w+_allowance_\w+|kernel_(?:writte
 
 
 class Local(http.client.HTTPConnection):
-    """HTTP over a socket's path."""
+    """HTTP over a Unix socket."""
 
     def __init__(self, path):
         super().__init__("localhost", timeout=READY_S)
@@ -66,7 +66,7 @@ def get(path, what):
 
 @contextlib.contextmanager
 def served(program, name, *more):
-    """Runs such an appliance. Yields its folder, where HTTP is at `http`; None: this machine cannot run it."""
+    """Runs such an appliance. Yields its folder, in which HTTP is at `http`; None: this machine cannot run it."""
     with tempfile.TemporaryDirectory(prefix="clockoo-shown-") as folder:
         with open(f"{folder}/flash", "wb") as file:
             file.truncate(FLASH_MB << 20)
@@ -92,20 +92,21 @@ def served(program, name, *more):
 
 
 def counters(text):
-    """Names of the counters of STATS.md in a text: lines `name: words` or `prefix_{a,b}: words` of a block."""
+    """Returns the names of the counters of STATS.md in a text: lines `name: words` or `prefix_{a,b}: words` of
+    a block."""
     lines = re.findall(r"^(\w+)(?:\{([\w,]+)\})?: ", "".join(re.findall(r"^```\n(.*?)^```", text, re.M | re.S)), re.M)
     return [first + last for first, lasts in lines for last in lasts.split(",")]
 
 
 def table(reply):
-    """Names of a reply's rows, from the table of the program."""
+    """Returns the names of a reply's rows, from the program's table."""
     file, name = TABLES[reply]
     text = (ROOT / "lib" / file).read_text().partition(f"#define {name}(X)")[2]
     return re.findall(r'X\(\w+, "(\w+)"', text.partition("\n\n")[0])
 
 
 def sections():
-    """{reply: names} of STATS.md, whole by the program's tables."""
+    """Returns {reply: names} of STATS.md, completed from the program's tables."""
     found = {reply: table(reply) for reply in TABLES}  # the page need not name them
     for part in STATS.read_text().split("\n## ")[1:]:
         reply, _, text = part.partition("\n")
@@ -119,7 +120,7 @@ def sections():
 
 
 def shown(metrics, everything):
-    """(reply, row) of all that are a metric and on the page."""
+    """Returns (reply, row) of all rows that are a metric and on the page."""
     helped = set(re.findall(r"^# HELP \S+ (stats(?: \w+)?) (\S+?):?(?: .*)?$", metrics, re.M))
     pages = {(reply if reply == "stats" else f"stats {reply}", n) for reply, rows in everything.items() if isinstance(rows, dict)
              for name, row in rows.items() for n in ([name, *row] if isinstance(row, dict) else [name])}
@@ -147,7 +148,7 @@ def loaded(load, folder):
 
 
 def all_shown(program, load=None):
-    """{setup: rows that it shows, or None}; load, a load generator, is the client of one of them."""
+    """Returns {setup: rows that it shows, or None}. load: a load generator, which is the client of one of them."""
     found = {}
     for name in SETUPS:
         with contextlib.ExitStack() as undo:
@@ -159,7 +160,7 @@ def all_shown(program, load=None):
 
 
 def missing(found):
-    """(how many rows of STATS.md could be shown, those that no setup shows)"""
+    """Returns (the number of rows of STATS.md that could be shown, those that no setup shows)."""
     all_rows = set().union(*filter(None, found.values()))
     wanted = [(reply, name) for reply, names in sections().items() for name in names if not NOT_HERE.fullmatch(name)]
     # Rows of extstore that are also rows of `stats` are listed with the latter in the document.

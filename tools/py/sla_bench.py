@@ -94,7 +94,7 @@ class SlaBed(VsBed):
 
 
 def at_knee(found):
-    """The point that was the highest to keep the SLO; None if none did."""
+    """Returns the point with the highest rate that kept the SLO; None: no point did."""
     kept = [p for p in found["points"] if abs(p["offered_per_s"] - found["knee"]) < 1]
     return kept[-1] if kept else None
 
@@ -142,7 +142,7 @@ class SlaBench(Figures):
             f"{slo}={self.limits[slo]}"))
 
     def line(self, label, one, slo):
-        """A row of the table; its figures are kept by name."""
+        """Returns a row of the table, and keeps its figures by name."""
         rounds = self.found[one, slo]
         name = f"sla_{label[0]}_{label[1]}_{slo}"
         knee = self.keep(f"{name}_knee_per_s", [f["knee"] for f in rounds], 0)

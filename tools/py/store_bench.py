@@ -1,4 +1,4 @@
-"""The parts of tools/bench store: run a program of tests/bench/store, print its table, keep its
+"""The parts of tools/bench store: each runs a program of tests/bench/store, prints its table and keeps its
 figures by name.
 
 Counts do not depend on other processes, so programs that only count start first and run beside each
@@ -142,17 +142,17 @@ class Bench(Figures):
         return pathlib.Path(self._traces.name) / f"{trace}.bin"
 
     def ahead(self, count):
-        """Let a count (program, arguments, the peer's MB or None) run in the background."""
+        """Starts a count (program, arguments, the peer's MB or None) in the background."""
         self._ahead[count] = self._start(*count)
 
     def counted(self, words, count):
-        """The rows of a count, by their part."""
+        """Returns the rows of a count, by their part."""
         if count not in self._ahead:
             self.ahead(count)
         return self._wait(words, self._ahead[count])
 
     def rows(self, words, program, *args):
-        """Run a program when all counts are in; the rows it prints, by their part."""
+        """Runs a program after all counts have ended. Returns the rows that it prints, by their part."""
         return self._wait(words, self._start(program, args))
 
     def _start(self, program, args, mebibytes_of_peer=None):
@@ -216,7 +216,7 @@ def insert(bench):
 
 
 def get_lines(bench, by, kind, threads):
-    """Lines of one table; keeps ours against the best of those to beat, and against the baselines."""
+    """Returns the lines of one table. Keeps our figures relative to the best competitor, and to the baselines."""
     ours = {t: v for t, v in by[kind, threads].items() if t.startswith(OWN)}
     mine = ours[max(ours, key=lambda t: statistics.median(ours[t]["mops"]))]
     others = {t: v for t, v in by[kind, threads].items() if t not in ours}
@@ -301,7 +301,7 @@ def mixed(bench):
 
 @contextlib.contextmanager
 def memcached(mebibytes):
-    """A memcached of our own on a unix socket, ended with us whatever happens."""
+    """Runs a memcached on a Unix socket. It ends when we do."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder:
         socket = pathlib.Path(folder) / "socket"
         # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
@@ -320,7 +320,7 @@ def memcached(mebibytes):
 
 
 def memory_counts(quick):
-    """By mebibytes: ours and memcached's. The longest first, because the others fit beside it."""
+    """Counts by mebibytes, ours and memcached's. The longest comes first, since the others fit beside it."""
     return {mebibytes: [("bench_space", ("--memory", mebibytes), peer)
                         for peer in (mebibytes, None)]
             for mebibytes in ((1024, 64) if quick else (1024, 256, 64))}
@@ -463,7 +463,8 @@ def grow(bench):
 
 
 def turns(bench):
-    """A turn's own time is the least of equal runs: what only some of them have is the host's."""
+    """Measures turns. A turn's own time is the least of equal runs: time that only some runs have is the
+    host's."""
     args = ("--memory", 16, "--turns", 4000) if bench.quick else ("--memory", 64, "--turns", 20000)
     rows = bench.rows("turns", "bench_turns", *args, "--runs", bench.runs)["turns"]
     host = {row["phase"]: row for row in rows}.pop("host")
@@ -499,7 +500,7 @@ def ns_of_both(programs, what):
 
 
 def sets(bench):
-    """Ours and those before take turns, each first in every other round."""
+    """Compares our sets with those of the tree before, by turns; each is first in every other round."""
     mebibytes, operations, rounds = (32, 32768, 5) if bench.quick else (256, 65536, 31)
     folders = [bench.folder] + ([bench.before] if bench.before is not None else [])
     ns = {what: [[] for _ in folders] for what in SETS}
@@ -570,7 +571,7 @@ def counts_of(bench, part):
 
 
 def run(bench, parts, keep):
-    """The parts in turn, "miss:20" being a piece of one; keep() after each."""
+    """Runs the parts in turn, and calls keep() after each. "miss:20" is a piece of a part."""
     parts = [part for part in PARTS if part in parts] + [p for p in MISS_PIECES if p in parts]
     for part in sorted(parts, key=lambda p: not p.startswith("memory")):
         for count in counts_of(bench, part):

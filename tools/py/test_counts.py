@@ -1,5 +1,5 @@
-"""How tools/test counts: scripts whose last line is a count, and tests of meson. What failed is kept with the end
-of its output.
+"""Counts for tools/test: scripts whose last line is a count, and tests of meson. Failures are kept with the end
+of their output.
 """
 
 import json
@@ -11,9 +11,9 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 # Folders of tests that need neither EAL nor a NIC: these run under the sanitizers too.
 SANITIZED, SLOW = ("unit", "sim", "script", "fuzz"), "slow"
 SHARED = 4  # factor of all limits of time, because other programs may have most of the CPUs
-TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 2  # many of them wait
+TESTS_AT_ONCE = len(os.sched_getaffinity(0)) + 2  # more than CPUs, since many of them wait
 REPORT_LINES = 25  # the end of what a failed test printed, in the list at the end
-REPORT_WRONG = 10  # and lines before it that say what is wrong
+REPORT_WRONG = 10  # lines before it that say what is wrong
 WRONG = re.compile(r"not ok|ERROR|FAILED|Error:|assert|mutant", re.IGNORECASE)
 
 

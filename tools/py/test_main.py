@@ -51,12 +51,12 @@ DIFFER_REQUESTS = 60_000  # a full run has a million, and takes some minutes
 DIFFER_FLASH_REQUESTS = 2000
 LINUX_CONVERSATIONS = 30_000
 SOAK_HOURS = "2"
-DIFFER_SEED = 1  # every run uses it; run_differ by itself draws one
+DIFFER_SEED = 1  # the seed of every run; run_differ alone draws one
 
 
 def part_quick():
-    """Returns what a change should pass before anything longer is tried. Conformance mostly waits: it runs
-    beside the rest, and its lines are printed behind theirs."""
+    """Runs what a change should pass before longer parts. Conformance mostly waits, so it runs beside the rest,
+    and its lines are printed after theirs."""
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED, targets=lambda at: [
         "app/clockoo", *build_tree.test_targets(at, set(QUICK), {SLOW})])
@@ -100,7 +100,7 @@ def part_sanitize():
 
 
 def part_lint():
-    """Without clang's packages it fails in build_tree, which says what is missing."""
+    """Runs lint. Without clang's packages it fails in build_tree, which says what is missing."""
     subprocess.run([ROOT / "tools/install", "lint"], stdin=subprocess.DEVNULL)
     changed = lint.changed_sources()
     passed, reports = lint.check_tree(changed, lint.nodes_for(len(changed)))
@@ -123,7 +123,7 @@ def part_coverage():
 
 
 def part_tls():
-    """Where OpenSSL's command is, which makes certificates, and a program that has TLS."""
+    """Runs where there is OpenSSL's command, which makes certificates, and a program that has TLS."""
     if shutil.which("openssl") is None or not package_main.has_tls(build_tree.default_folder()):
         print("   skipped: TLS: it needs openssl and libssl-dev (tools/install tls)", flush=True)
         return Counts(skipped=1)
@@ -185,7 +185,8 @@ def referees(words, *options):
 
 
 def part_referees(*options):
-    """Tests that others wrote: memcached's, as two releases of Debian have them, and those of client libraries."""
+    """Runs tests that others wrote: memcached's, as two releases of Debian have them, and those of client
+    libraries."""
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
     counts = referees("tests of memcached and of its clients", *(word for suite in REFEREE_SUITES for word in ("--suite", suite)), *options)
     counts.add(beside_appliance("scanners and floods", CONFORM / "run_intruders", "", wire="floods of nobody's addresses"))
@@ -193,7 +194,7 @@ def part_referees(*options):
 
 
 def part_fleet():
-    """Two zones of appliances behind memcached's proxy, for 1,000,000 operations under 100 faults."""
+    """Runs two zones of appliances behind memcached's proxy, for 1,000,000 operations under 100 faults."""
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED, targets=lambda at: ["app/clockoo"])
     subprocess.run([ROOT / "tools/install", "referees"], stdin=subprocess.DEVNULL)
@@ -224,7 +225,7 @@ def part_scale():
 
 
 def part_front():
-    """Returns what clients hear of an appliance they hear of a front."""
+    """Checks that clients get the same answers from a front as from an appliance."""
     counts = beside_appliance("conformance through a front", CONFORM / "run_conform", "--front", "--front", "1",
                               server_args="--front-mode sole --front-items auto")
     counts.add(beside_appliance("two fronts before two servers", CONFORM / "run_scale", "", "--appliances", "2", "--front", "2",
@@ -255,20 +256,20 @@ def beside_linux(*options):
 
 
 def part_linux():
-    """Thirty thousand conversations; a run that was interrupted goes on where it ended."""
+    """Runs thirty thousand conversations. An interrupted run continues where it ended."""
     state = build_tree.default_folder() / "linux-conversations.json"
     return beside_linux("--count", str(LINUX_CONVERSATIONS), "--state", str(state))
 
 
 def part_histories():
-    """Histories that tests/stress judges, and those of its mutants, by a judge that others wrote."""
+    """Judges the histories of tests/stress, and those of its mutants, by a checker that others wrote."""
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED)
     return counting("histories judged by porcupine", [str(CONFORM / "run_histories"), "--build", str(folder)])
 
 
 def part_soak(hours=SOAK_HOURS, option="--hours"):
-    """Every load, kills, floods and growth in turns; its state is kept, and a run that was interrupted goes on."""
+    """Runs every load, kills, floods and growth in turns. Its state is kept, so an interrupted run continues."""
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED)
     return counting("loads in turns", [str(ROOT / "tests/stress/run_soak"), "--build", str(folder), option, hours,
@@ -276,7 +277,7 @@ def part_soak(hours=SOAK_HOURS, option="--hours"):
 
 
 def part_boot():
-    """Without the packages, a tap or a kernel to take apart it is skipped and says why."""
+    """Runs the boot tests. Without the packages, a tap or a kernel to unpack it is skipped and says why."""
     subprocess.run([ROOT / "tools/install", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED, targets=["app/clockoo", "tests/load/clockoo-load", "tests/bench/net/talk"])
@@ -284,7 +285,7 @@ def part_boot():
 
 
 def part_drivers():
-    """Every row of the table of drivers, in an emulated machine."""
+    """Checks every row of the table of drivers in an emulated machine."""
     subprocess.run([ROOT / "tools/install", "boot", "clean"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
     build_tree.build(folder, build_tree.TESTED, targets=["app/clockoo", "tests/load/clockoo-load", "tests/bench/net/talk"])
@@ -314,7 +315,7 @@ def part_arm64():
 
 
 def part_package():
-    """Returns what needs root or an archive that cannot be had is skipped and says why."""
+    """Tests the package. Tests that need root or an unreachable archive are skipped and say why."""
     subprocess.run([ROOT / "tools/install", "package", "clean", "boot"], stdin=subprocess.DEVNULL)
     folder = build_tree.default_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -326,14 +327,15 @@ def part_package():
 
 
 def part_releases(*suites):
-    """Other Debians, or those that are named behind the part."""
+    """Tests on other Debian releases, or on those named after the part."""
     subprocess.run([ROOT / "tools/install", "releases"], stdin=subprocess.DEVNULL)
     return counting("other releases of Debian", [str(ROOT / "tests/package/run_releases"), "--build",
                                                  str(build_tree.default_folder()), *suites])
 
 
 def beside_appliance(words, script, options="", *run_options, server_args=SERVER_ARGS, wire="", out=None):
-    """wire: what the script needs a wire of its own for, if it does; without namespaces tools/run takes port user."""
+    """Runs a script beside an appliance. wire: why the script needs its own wire, if it does. Without
+    namespaces tools/run uses port user."""
     whose, why = netns.rights()
     if wire and whose is None:
         print(f"-- {words}\n   skipped: {script.name}: needs a network namespace: {wire} ({why})", file=out, flush=True)
@@ -359,7 +361,8 @@ def get_schemas(folder):
 
 
 def part_image():
-    """Its program is that of the release build: an image's size and start are those of what is shipped."""
+    """Tests the image. Its program is that of the release build, so its size and start are those of what is
+    shipped."""
     build_tree.build(build_tree.default_folder(), build_tree.TESTED, targets=["app/clockoo", "tests/load/clockoo-load"])
     subprocess.run([ROOT / "tools/install", "image"], stdin=subprocess.DEVNULL)
     schemas = ROOT / ".cache/schemas"
@@ -382,7 +385,7 @@ def part_run():
 
 
 def in_container(words, *command, options=()):
-    """The container has this machine's tree as it is built. Skipped where none can be made."""
+    """Runs in a container that has this machine's tree as it is built. Skipped where none can be made."""
     tried = subprocess.run([CONTAINER, "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if tried.returncode != 0:
         print(f"-- {words}\n   skipped: {tried.stderr.strip()}", flush=True)
@@ -400,7 +403,7 @@ def published(words, host, options):
 
 
 def part_container():
-    """In an ordinary container, and as an ordinary user whose user namespaces are barred: through port user."""
+    """Runs in an ordinary container, and as an ordinary user without user namespaces: by port user."""
     build_tree.build(build_tree.default_folder(), build_tree.TESTED)
     counts = Counts()
     with tempfile.TemporaryDirectory(prefix="clockoo-clients-") as folder:
@@ -425,8 +428,8 @@ ONLY_BY_NAME = ("quick", "front", "container", "readme", "coverage", "analyze", 
                 "histories", "soak")
 REFEREE_SUITES = ("bookworm", "forky")
 RELEASES = ("bookworm", "trixie", "testing")  # named behind "releases"
-# Parts that mostly wait, for clients, a machine or a package's compiler: each row runs beside the parts that follow the
-# release build.
+# Parts that mostly wait for clients, a machine or a package's compiler. Each row runs beside the parts that
+# follow the release build.
 BESIDE = (("conform", "differ", "clients", "scale", "peer", "image", "run"), ("boot",), ("package",))
 AMONG_OTHERS = "CLOCKOO_TEST_AMONG_OTHERS"  # in the environment of such a row
 CLIENTS = "CLOCKOO_TEST_CLIENTS"  # there: a folder in which client libraries are installed
@@ -438,7 +441,7 @@ TIMES = re.compile(r"^\w+ +\d+ passed, .*\)$")
 
 
 class Beside:
-    """Parts in a process of their own; their lines are printed when the turn of the first one comes."""
+    """Parts in their own process. Their lines are printed in the turn of the first of them."""
 
     def __init__(self, names):
         self.names = names
@@ -447,7 +450,7 @@ class Beside:
                                       stdout=self.lines, stderr=subprocess.STDOUT, env={**os.environ, AMONG_OTHERS: "1"})
 
     def counts(self):
-        """Returns the counts of all parts, and prints a line of each with its times."""
+        """Prints a line for each part with its times, and returns the counts of all parts."""
         status = self.child.wait()
         self.lines.seek(0)
         lines = self.lines.read().splitlines()
@@ -466,7 +469,7 @@ class Beside:
 
 
 def cpu_seconds():
-    """Returns what this process and all children that it has waited for took so far."""
+    """Returns the CPU seconds of this process and of all children that it has waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

@@ -24,14 +24,14 @@ CERTIFICATES = ROOT / "tests/conform/run_tls"
 RUN_LIMIT_S, WAIT_S = 600, 30
 CONNS, BATCH, KEYS, VALUE_BYTES = 20, 100, 1000, 32
 GETS, HANDSHAKES, ROUNDS = 200_000, 1500, 5
-QUICK = 10  # times less, and fewer rounds
+QUICK = 10  # a quick run is this many times shorter, with fewer rounds
 PEER_PORT = 21211
 
 
 # ---- in the clients' namespace ----
 
 class Server:
-    """Whom to ask, and how much processor time it has taken, s."""
+    """A server to ask, and the seconds of CPU time that it has taken."""
 
     def __init__(self, context, host, port, pid=None):
         self.context, self.address, self.pid = context, (host, port), pid
@@ -68,7 +68,7 @@ def take(s, bytes_left):
 
 
 def gets(server, count):
-    """(by the second of its processor, by the clock's)"""
+    """Returns gets a second of CPU time, and a second of the clock."""
     asked = b"".join(b"get key%05d\r\n" % (i * 7919 % KEYS) for i in range(BATCH))
     answered = BATCH * len(b"VALUE key00000 0 %d\r\n%s\r\nEND\r\n" % (VALUE_BYTES, b"v" * VALUE_BYTES))
     conns = [server.open() for _ in range(CONNS)]
@@ -120,7 +120,8 @@ def measure(folder, quick):
 # ---- as a part ----
 
 def tls(bench):
-    """TLS gets in pipelines of 100, and handshakes, a second of one core; Debian's memcached beside."""
+    """Returns the TLS gets in pipelines of 100, and the handshakes, that one core makes in a second, beside
+    Debian's memcached."""
     from bench_figures import spread
     from progress import Failed, Step
 

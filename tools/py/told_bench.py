@@ -1,9 +1,9 @@
-"""The part told of tools/bench store: a program's memory, all of it, by the items it keeps when full.
+"""The part told of tools/bench store: all memory of a program, divided by the items that it keeps when full.
 
-The appliance runs as a program in ordinary pages, one core, connections as by default. It is filled over
-memif by clockoo-load until it evicts; then the client is gone, and what counts is the process's PSS and
-hugepages. Debian's memcached is filled over its socket until it evicts (bench_space), and counts the same
-way. Beside -m: the same figure less -m, for the ports that need no client.
+The appliance runs as a program in ordinary pages, one core, connections as by default. clockoo-load fills it
+over memif until it evicts, and then ends; the process's PSS and hugepages count. Debian's memcached is filled
+over its socket until it evicts (bench_space), and is counted in the same way. Beside -m: the same figure less
+-m, for the ports that need no client.
 """
 
 import os
@@ -22,7 +22,7 @@ SHAPES = ((16, 32), (30, 200), (40, 1000), (60, 4000))  # bytes of key and value
 SMALL_MB, LARGE_MB = 256, 1024
 SMALL_SHAPES = ((16, 32), (40, 1000))
 BESIDE_ITEM = 14    # bytes of header and index, at least
-SPARE = 1.05        # keys stored, by what would fit if that were all
+SPARE = 1.05        # keys stored, as a multiple of those that would fit without other memory
 EVICTED_SHARE = 64  # memory counts as full once one item in this many was evicted
 CONNS, CORES = 1024, 1
 DEPTH = "64"
@@ -103,14 +103,14 @@ class Program:
 
 
 def beside(path, port):
-    """Bytes beside -m, and of them the kernel's rings."""
+    """Returns the bytes beside -m, and how many of them are the kernel's rings."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder, \
             Program(path, folder, BESIDE_MB, port) as program:
         return memory_bytes(program.pid) - BESIDE_MB * MIB, rings_bytes(program.pid)
 
 
 def own(path, load, mebibytes, key, value):
-    """Bytes an item of the appliance."""
+    """Returns the appliance's bytes an item."""
     with tempfile.TemporaryDirectory(prefix="clockoo-bench-") as folder, \
             Program(path, folder, mebibytes, "memif") as program:
         keys = int(SPARE * mebibytes * MIB / (BESIDE_ITEM + key + value))
@@ -135,12 +135,12 @@ def name_of(key, value, mebibytes):
 
 
 def rows():
-    """Each shape at each size, the longest first."""
+    """Returns the rows of each shape at each size, the longest first."""
     return [(LARGE_MB, *shape) for shape in SHAPES] + [(SMALL_MB, *shape) for shape in SMALL_SHAPES]
 
 
 def counts():
-    """memcached's, for Bench.ahead."""
+    """Returns memcached's counts, for Bench.ahead."""
     return {row: ("bench_space", ("--memory", row[0], "--key", row[1], "--value", row[2]), row[0]) for row in rows()}
 
 

@@ -1,10 +1,10 @@
-"""The build that is shipped: optimised by what it does, not by what a compiler guesses.
+"""The build that is shipped, optimised with a profile of its work.
 
-bench_request is built to count its own branches and turns the appliance's core and the load
-generator's for some seconds; then everything is built anew by what was counted (GCC's
--fprofile-use). Neither NIC nor root is needed. What the bench never runs is compiled as ever
-(-fprofile-partial-training). The profile is of one compiler and one state of the sources, so it
-is made where the program is built and made again when either changes.
+bench_request is built to count its own branches, and runs the cores of the appliance and of the load generator
+for some seconds. Then everything is built again with these counts (GCC's -fprofile-use). Neither NIC nor root
+is needed. Code that the bench never runs is compiled as usual (-fprofile-partial-training). The profile is of
+one compiler and one state of the sources, so it is made where the program is built and made again when either
+changes.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def default_folder():
 
 
 def _sources():
-    """Returns what a profile depends on, as a number."""
+    """Returns a number for the sources that a profile depends on."""
     root, digest = build_tree.ROOT, hashlib.sha256()
     digest.update(subprocess.run(["cc", "--version"], capture_output=True, check=True).stdout)
     for folder in ("lib", "app", "tests/bench", "tests/load"):
@@ -53,7 +53,7 @@ def _train(folder):
 
 
 def build(folder, targets=("app/clockoo", "tests/load/clockoo-load")):
-    """Bring the targets in folder up to date, by a profile of these sources."""
+    """Brings the targets in folder up to date, with a profile of these sources."""
     folder = pathlib.Path(folder).absolute()
     stamp, now = folder / "trained-on", _sources()
     if not stamp.exists() or stamp.read_text() != now:

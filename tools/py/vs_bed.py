@@ -34,7 +34,7 @@ START_S = 5.0
 
 
 def cpu_s(pid):
-    """CPU time of all its threads."""
+    """Returns the CPU time of all its threads."""
     total = 0
     for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with contextlib.suppress(OSError):
@@ -43,7 +43,7 @@ def cpu_s(pid):
 
 
 def lcores(cpus):
-    """Cores from 0 on, one on each, as --lcores has it."""
+    """Returns the value of --lcores: cores from 0 on, one on each CPU."""
     return ",".join(f"{core}@{cpu}" for core, cpu in enumerate(cpus))
 
 
@@ -104,7 +104,7 @@ class VsBed(Bed):
         self.pair = None  # turns are repeated where it says so
 
     def be_patient(self, patience_s):
-        """From now on turns are repeated in which the host had moved our CPUs apart."""
+        """Repeats later turns in which the host had moved our CPUs apart."""
         self.pair = CpuPair(self._programs / "cpu_pair", (self.server_cpu, self.client_cpu),
                             patience_s)
 
@@ -132,7 +132,7 @@ class VsBed(Bed):
             checked(*inside(ns), "ip", "link", "set", iface, "up")
 
     def _start_peer(self, peer, port, cpus=None):
-        """The process; it ends with the bed, or before."""
+        """Starts the process, which ends with the bed or earlier."""
         cpus = cpus or [self.server_cpu, self.client_cpu][:peer.threads]
         # memcached refuses to run as root. The death signal is set last, because changing the user clears it.
         child = subprocess.Popen(
@@ -220,7 +220,7 @@ class VsBed(Bed):
         return done.stdout
 
     def _kernelless(self, words, command, prefix, limit_s=LIMIT_S):
-        """A program of DPDK's, with hugepages if there are any to be had."""
+        """Starts a DPDK program, with hugepages if there are any."""
         command = [*command, "--lcores", lcores(self.client_cpus), *self._options(prefix)]
         if self.huge:
             try:
@@ -232,7 +232,7 @@ class VsBed(Bed):
         return self._run(words, [*command, "--no-huge"], limit_s=limit_s)
 
     def load(self, words, server, *options):
-        """clockoo-load against the appliance over vhost."""
+        """Runs clockoo-load against the appliance over vhost."""
         found, share = self._turn(lambda: self.load_whole(words, server, *options))
         if not found["points"] and "--fill-only" not in options:
             raise Failed(f"{words}: clockoo-load measured nothing")
@@ -264,7 +264,7 @@ class VsBed(Bed):
         return [json.loads(line) for line in out.splitlines()]
 
     def wire(self, words, kind, *options):
-        """Core and generator over a wire, a CPU each; rows by part."""
+        """Runs core and generator over a wire, a CPU each. Returns the rows by part."""
         return {row["part"]: row for row in self._both(words, "bench_wire", kind, *options)}
 
     def cores(self, words):

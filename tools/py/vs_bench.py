@@ -97,7 +97,7 @@ class VsBench(Figures):
         return run
 
     def best_of(self, work):
-        """Returns what a peer's best client is tried with: ask's options."""
+        """Returns ask's options that are tried for a peer's best client."""
         options = WORK[work][1]
         if work != "udp_get" or self.quick:
             return [options]
@@ -117,7 +117,7 @@ class VsBench(Figures):
                     peer.port, peer.pid, "--fill", "--depth", 32, *peer.options)
 
     def wire(self, words, kind, *options):
-        """Rows of bench_wire by part."""
+        """Returns the rows of bench_wire by part."""
         return self.bed.wire(words, kind, "--runs", 1, "--ms", self.ms, "--connections", CONNECTIONS,
                              *options)
 
@@ -143,7 +143,7 @@ class VsBench(Figures):
             self._note("v", work, number, OWN, row)
 
     def residence(self):
-        """Measures how long a request is in a core that is busy, but not full."""
+        """Measures how long a request stays in a core that is busy, but not fully."""
         rows = [self.wire(f"UDP gets at {LOADED} % of the most, round {number + 1}", "udp_get",
                           "--keys", KEYS, "--load", LOADED, "--runs", 21, "--ms", 20)["open_loop"]
                 for number in range(self.rounds)]
@@ -177,7 +177,7 @@ class VsBench(Figures):
               ["what", "M/s or GB/s", "server busy", "client busy", "core ns"], lines)
 
     def cores(self):
-        """Two cores over one store, a CPU each, with their clients in the same threads."""
+        """Runs two cores over one store, a CPU each, with their clients in the same threads."""
         rows = [self.bed.cores(f"two cores, round {number + 1} of {self.rounds}")
                 for number in range(self.rounds)]
         for name in rows[0]:
@@ -242,7 +242,7 @@ class VsBench(Figures):
         return [r for r in self.runs if (r["view"], r.get("work"), r.get("who")) == (view, work, who)]
 
     def figure_out(self, view):
-        """Figures by name: of view b plain, of view a with kernel_ before them."""
+        """Returns figures by name; those of view a begin with kernel_."""
         prefix = PREFIX[view]
         for work, (_, _, _, unit) in WORK.items():
             own = self.rows(view, work, OWN)
@@ -266,8 +266,8 @@ class VsBench(Figures):
             self._ratios(view, prefix + work, work, own)
 
     def echoes(self):
-        """Measures what the ports carry alone, and the part of it that UDP gets reach. A run that was cut short may
-        have less of the one or the other."""
+        """Measures the ports alone, and the part of their rate that UDP gets reach. An interrupted run may lack
+        rows of either."""
         for view, kind in (("b", "echo"), ("v", "vhost_echo")):
             if not self.rows(view, "udp_get", OWN):
                 continue
@@ -279,7 +279,7 @@ class VsBench(Figures):
                 r["rate"] / 1e6 / e for r, e in zip(self.rows(view, "udp_get", OWN), echo)])
 
     def sums(self):
-        """Sums what must be zero: keys that a server lacked, and requests without an answer."""
+        """Returns the sums that must be zero: keys that a server lacked, and requests without an answer."""
         for name in ("misses", "lost"):
             for who in (OWN, *(p.name for p in self.bed.peers)):
                 count = sum(r["row"].get(name, 0) for r in self.runs if r.get("who") == who)
@@ -288,7 +288,7 @@ class VsBench(Figures):
                     print(f"  {who}: {count} {name}", flush=True)
 
     def _ratios(self, view, name, work, own):
-        """Against the best memcached of one server core: by rate, and by server CPU."""
+        """Returns the ratios to the best memcached with one server core: by rate, and by server CPU."""
         peers = [(p, self.rows(view, work, p.name)) for p in self.bed.peers
                  if p.name.startswith("memcached")]
         peers = [(p, rows) for p, rows in peers if rows]

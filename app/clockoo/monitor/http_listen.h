@@ -2,7 +2,7 @@
  * http_listen.h - the listening socket of telemetry.http, which is one of the kernel's.
  *
  * Errors: struct error, one line: place, fault, cure. A file at the path of a Unix socket is
- *         removed if it is a socket at which nobody listens; any other file is an error.
+ *         removed if it is a socket without a listener; any other file is an error.
  */
 #ifndef CLOCKOO_HTTP_LISTEN_H
 #define CLOCKOO_HTTP_LISTEN_H

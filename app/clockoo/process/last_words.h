@@ -13,8 +13,7 @@
  * Thread: main calls begin, count_in and stop_counting. Each thread calls thread and core for
  *         itself.
  * Errors: none. If the report fails, the process ends as it would without one.
- * Bounds: LAST_WORDS_LIMIT_S from the signal to the end of the process, even if nobody reads
- *         stderr.
+ * Bounds: LAST_WORDS_LIMIT_S from the signal to the end of the process, even if stderr is not read.
  */
 #ifndef CLOCKOO_LAST_WORDS_H
 #define CLOCKOO_LAST_WORDS_H

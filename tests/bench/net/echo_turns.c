@@ -85,7 +85,7 @@ hear(struct port *port)
 	return b.count;
 }
 
-/* Counts n frames that came back. */
+/* Counts n frames that returned. */
 static void
 block_add(struct echo_asker *a, uint32_t n, uint64_t now_ns)
 {
@@ -146,8 +146,8 @@ give_up_lost(struct echo_asker *a, uint64_t now_ns)
 	a->heard_ns = now_ns;
 }
 
-/* True if the time of the measurement is over in this turn, in which n frames came back. Without
- * frames it goes on for ECHO_PATIENCE_NS: the other end may wait for a CPU. */
+/* True if the measurement ends with this turn, in which n frames returned. Without frames it
+ * continues for ECHO_PATIENCE_NS, since the other end may wait for a CPU. */
 static bool
 is_over(const struct echo_asker *a, uint32_t n, uint64_t now_ns)
 {

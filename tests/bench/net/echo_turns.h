@@ -27,11 +27,11 @@ struct frame_file;
 struct echo_asker {
 	struct port *port;
 	uint64_t span_ns;            /* to measure, after a warm-up of the same length */
-	uint64_t begun_ns, start_ns; /* start_ns: of the first frame that came back; 0: none yet */
+	uint64_t begun_ns, start_ns; /* start_ns: when the first frame returned; 0: none has */
 	uint64_t heard_ns, from_ns, end_ns;
 	uint32_t flying;
 	uint64_t answered;
-	uint64_t lost;                   /* of which nothing came back for 200 ms */
+	uint64_t lost;                   /* frames that did not return within 200 ms */
 	uint64_t turns, idle;            /* of the measured half; those in which no frame arrived */
 	const struct frame_file *frames; /* to send in turn; NULL: empty ones */
 	uint32_t next;                   /* of frames */
@@ -47,7 +47,7 @@ uint32_t echo_answer(struct port *port);
 void echo_ask_begin(struct echo_asker *a, struct port *port, const struct frame_file *frames,
 		    uint64_t span_ns, uint64_t now_ns);
 /* Runs one turn of the end that sends. Returns 0 once the time is over, which begins with the first
- * frame that comes back. */
+ * frame that returns. */
 uint32_t echo_ask(struct echo_asker *a, uint64_t now_ns);
 double echo_frames_per_s(const struct echo_asker *a);
 /* Returns the time of a frame in the fastest tenth of the blocks, in which no other process had the

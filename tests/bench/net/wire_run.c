@@ -215,7 +215,7 @@ wire_run_end(struct wire_run *r)
 static double
 echo_once(struct wire_run *r)
 {
-	/* Both stores pair with the loads in state_of. */
+	/* This store and the one below pair with the loads in state_of. */
 	atomic_store_explicit(&r->state, RUN_ECHO, memory_order_release);
 	while (state_of(r) != RUN_ECHO_OVER)
 		rest();

@@ -84,7 +84,7 @@ report(const struct fill_run *f)
 	const uint64_t items = f->inserted[0] + f->inserted[1];
 	uint32_t before = 0;
 
-	/* The last insert is the one that failed. */
+	/* This excludes the last insert, which failed. */
 	printf("{\"part\": \"space\", \"writers\": %u, \"slots\": %llu, \"items\": %llu, "
 	       "\"index_bytes\": %llu, \"moves\": %llu}\n",
 	       f->writers, (unsigned long long)f->slots, (unsigned long long)items - 1,

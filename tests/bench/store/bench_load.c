@@ -25,7 +25,7 @@ void *
 bench_map(size_t bytes)
 {
 	const size_t size = align_up(bytes, HUGE_BYTES);
-	/* One huge page more than needed, so that the start can be moved to a boundary. */
+	/* Maps one huge page more than needed, so that the start can be moved to a boundary. */
 	uint8_t *p = mmap(NULL, size + HUGE_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

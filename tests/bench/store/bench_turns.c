@@ -19,9 +19,8 @@
  *
  *   bench_turns [--memory MB] [--runs N] [--turns N] [--worst N] [--jobs]
  *
- * --turns is the number in a phase; --worst prints so many of the longest of each phase to
- * stderr, and --jobs the time of each background job (turn_jobs.h), whose clocks make turns
- * longer.
+ * --turns is the number in a phase; --worst prints that many of the longest turns of each phase to
+ * stderr, and --jobs the time of each background job (turn_jobs.h), whose clocks make turns longer.
  */
 #include "own_store.h"
 #include "turn_jobs.h"

@@ -231,8 +231,8 @@ piece_take(const struct net_sent *f, bool v6, uint8_t *back)
 	return len;
 }
 
-/* Sends an echo request whose packet has the port's MTU from this peer, and checks that its reply
- * comes back whole in packets of at most this length. */
+/* Sends an echo request whose packet has the port's MTU from this peer, and checks that its
+ * complete reply arrives in packets of at most this length. */
 static void
 check_echo(struct rig *r, const uint8_t ip6[16], uint32_t ip4, uint32_t mtu)
 {

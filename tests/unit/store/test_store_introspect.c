@@ -15,7 +15,8 @@ key_of(uint32_t n, char *to)
 	return (struct view){(const uint8_t *)to, (uint32_t)snprintf(to, 32, "key%u", n)};
 }
 
-/* Returns the value of key n, which never changes. The values have many lengths, so many classes.
+/* Returns the value of key n, which never changes. The values have many lengths and therefore many
+ * classes.
  */
 static struct view
 value_of(uint32_t n)

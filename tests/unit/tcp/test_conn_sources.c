@@ -1,8 +1,8 @@
 /*
- * Connections per source. Goal: no source ever has more than its limit, whichever cores count in
- * whatever order; no source uses up the limit of another; a source without connections frees its
- * place. Method: the table alone, filled with as many connections as it is made for, and used by
- * two threads.
+ * Connections per source. Goal: no source ever has more than its limit, in any order in which cores
+ * count; no source uses up the limit of another; a source without connections frees its place.
+ * Method: the table alone, filled with as many connections as it is made for, and used by two
+ * threads.
  */
 #include "tcp/conn_sources.h"
 
