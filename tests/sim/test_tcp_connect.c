@@ -540,7 +540,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* Of 32 sources, one or two share the attacker's rate limit. */
+/* One or two of the 32 sources share the attacker's rate limit. */
 TEST(a_flooding_source_takes_resets_of_few_others)
 {
 	const struct stack_config cfg = sim_config(1);
