@@ -31,6 +31,7 @@ from routing_bed import until
 
 ETH_P_ALL = 3
 FLOOD_S = 3.0
+MEMCACHED, SERVER_PORT = shutil.which("memcached"), 11311
 SSHD, SSHD_PORT = shutil.which("sshd", path="/usr/sbin:/usr/bin"), 2022
 
 
@@ -92,6 +93,34 @@ def line_of(session, line):
     return session.stdout.readline()
 
 
+@contextlib.contextmanager
+def named_server(peer, name):
+    """memcached beside the peer, and its name in the peer's name server, which is this namespace's only one."""
+    with contextlib.ExitStack() as stack:
+        server = subprocess.Popen(["nsenter", "-t", str(peer.holder.pid), "-n", MEMCACHED, "-u", "root", "-l", PEER, "-p", str(SERVER_PORT)],
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=kernel_bed.die_with_parent)
+        stack.callback(server.wait)
+        stack.callback(server.kill)
+        names = stack.enter_context(peer.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        names.bind((PEER, 53))
+        resolver = stack.enter_context(tempfile.NamedTemporaryFile("w"))
+        resolver.write(f"nameserver {PEER}\noptions timeout:1\n")
+        resolver.flush()
+        run("mount", "--bind", resolver.name, "/etc/resolv.conf")
+        stack.callback(run, "umount", "/etc/resolv.conf")
+
+        def answer():
+            """Answers the questions that have arrived."""
+            while select.select([names], [], [], 0)[0]:
+                data, whence = names.recvfrom(512)
+                question = data[12:data.index(b"\0", 12) + 5]
+                has = question.startswith(bytes([len(name)]) + name.encode() + b"\0\0\1")  # an A record
+                names.sendto(data[:2] + struct.pack(">HHHHH", 0x8180, 1, has, 0, 0) + question +
+                             has * (struct.pack(">HHHIH", 0xc00c, 1, 1, 60, 4) + socket.inet_aton(PEER)), whence)
+
+        yield answer
+
+
 class Wire:
     """with Wire(peer) as wire: all frames that the peer receives meanwhile; wire.frames() ends it."""
 
@@ -117,13 +146,13 @@ class Wire:
         return got
 
 
-def tcp_resets_from(frames, port):
-    """Frames of IPv4 or IPv6 with RST from this port."""
+def tcp_resets_from(frames, port, last=None):
+    """Frames of IPv4 or IPv6 with RST from this port, or from it to the last."""
     count = 0
     for frame in frames:
         kind = int.from_bytes(frame[12:14], "big")
         at = 14 + (frame[14] & 15) * 4 if kind == 0x0800 and frame[23] == 6 else 54 if kind == 0x86dd and frame[20] == 6 else 0
-        count += at != 0 and int.from_bytes(frame[at:at + 2], "big") == port and (frame[at + 13] & 4) != 0
+        count += at != 0 and port <= int.from_bytes(frame[at:at + 2], "big") <= (last or port) and (frame[at + 13] & 4) != 0
     return count
 
 
@@ -153,6 +182,8 @@ class KernelShare(BedTest):
             asked = self.peer.run("ip", "neigh", "show", OURS).stdout
             self.assertIn("lladdr", asked)
             self.assertEqual(len(arp), 1)
+            mac = re.search(r"link/ether (\S+)", run("ip", "link", "show", "clockoo0").stdout)[1]  # as the NIC's
+            self.assertIn(f"lladdr {mac} ", asked)
             # The kernel has received the questions as well, to learn the asking hosts, and its answers did not leave.
             self.assertGreater(stats_of(self.peer, "net")["kernel_silenced"], 0)
 
@@ -198,6 +229,22 @@ class KernelShare(BedTest):
             self.assertEqual(exchange(session, b"after\n", b"\n"), b"after\n")
             self.assertEqual(tcp_resets_from(wire.frames(), SSH), 0)
         session.close()
+
+    @unittest.skipIf(MEMCACHED is None or os.environ.get(kernel_bed.INSIDE) != "root", "needs memcached and root")
+    def test_a_front_looks_names_up_by_the_kernel_and_no_reset_meets_its_connections(self):
+        def is_stored():
+            answer()
+            return exchange(s, b"set k 0 0 2\r\nhi\r\n", b"\r\n") == b"STORED\r\n"
+
+        with named_server(self.peer, "cache1") as answer, Wire(self.peer) as wire, \
+                appliance("--front-servers", f"cache1:{SERVER_PORT}:1") as front:
+            with self.peer.connect(CACHE) as s:
+                until("the front has its server", is_stored)
+            self.check_both()
+            with self.peer.connect(SERVER_PORT, PEER) as s:
+                self.assertEqual(exchange(s, b"get k\r\n", b"END\r\n"), b"VALUE k 0 2\r\nhi\r\nEND\r\n")
+            self.assertEqual(tcp_resets_from(wire.frames(), 32768, 65535), 0)
+            self.assertEqual(front.end()[0], 0)
 
     def test_large_transfers_pass_the_kernel_whole(self):
         data = os.urandom(1 << 20)
@@ -259,11 +306,16 @@ class KernelShare(BedTest):
 
     @unittest.skipIf(SSHD is None or os.environ.get(kernel_bed.INSIDE) != "root",
                      "needs sshd (openssh-server) and root")
-    def test_an_ssh_session_of_a_real_sshd_survives_kill_9(self):
+    def test_an_ssh_session_of_a_real_sshd_survives_kill_9_and_a_restart(self):
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(how.name):
+                self.check_ssh_survives(how)
+
+    def check_ssh_survives(self, how):
         with Sshd() as sshd, appliance() as first, appliance_after(first) as second:
             session = sshd.session(self.peer)
             self.assertEqual(line_of(session, b"before\n"), b"before\n")
-            first.end(signal.SIGKILL)
+            first.end(how)
             session.stdin.write(b"while nobody is there\n")
             session.stdin.flush()
             second()
