@@ -245,6 +245,7 @@ execute_auth(struct serve *sv, struct op *op)
 	if (op->body.data == NULL) {
 		ss->token.bytes = stack_chunk_get(sv->stack);
 		ss->token.len = 0;
+		ss->filling_req = op->req;
 		ss->bad_end = false;
 		ss->body_left = (uint64_t)len + 2;
 		ss->body_end = 2;

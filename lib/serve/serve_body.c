@@ -99,6 +99,7 @@ body_begin(struct serve *sv, struct op *op)
 	ss->body_left = (uint64_t)req->body_len + req->body_end;
 	ss->body_end = req->body_end;
 	ss->body = BODY_SWALLOW;
+	ss->filling_req = *req;
 	conn_expect(ss->conn, ss->body_left);
 	if (req->verb == MC_BAD)
 		return EXEC_DONE;
@@ -109,7 +110,6 @@ body_begin(struct serve *sv, struct op *op)
 	ss->body = BODY_FILL;
 	ss->filling = true;
 	ss->bad_end = false;
-	ss->filling_req = *req;
 	fill_quota_begin(sv, ss);
 	return EXEC_DONE;
 }
@@ -179,6 +179,8 @@ body_receive(struct serve *sv, struct session *ss)
 	}
 	if (ss->body == BODY_FILL)
 		op_push(sv, ss, OP_BODY_DONE);
+	else if (unlikely(sv->closes_behind))
+		ss->answered = req_is_answered(&ss->filling_req);
 	ss->body = BODY_NONE;
 	return PARSE_CONTINUE;
 }

@@ -274,6 +274,8 @@ line_parse(struct serve *sv, struct session *ss, struct view src)
 		return PARSE_NEXT_PASS;
 	}
 	session_skip(sv->stack, ss, r.used);
+	if (unlikely(sv->closes_behind) && op->before.swallow == MC_SWALLOW_LINE)
+		ss->answered = true; /* by the error at the line's begin, maybe before the drain */
 	return PARSE_CONTINUE;
 }
 
@@ -317,8 +319,8 @@ window_wait(struct serve *sv, struct session *ss)
 	return PARSE_WAIT;
 }
 
-/* Records during a drain whether the client waits for a reply to the last operation of this pass.
- * Behind a quiet request it waits for the reply of a later one. */
+/* Records during a drain whether the client waits for a reply to the last operation of this
+ * pass. */
 static void
 answer_record(const struct serve *sv, struct session *ss)
 {
@@ -329,7 +331,7 @@ answer_record(const struct serve *sv, struct session *ss)
 	req = &sv->ops[sv->op_count - 1].req;
 	if (req->verb == OP_BODY_DONE)
 		req = &ss->filling_req;
-	ss->answered = (req->flags & (MC_NOREPLY | MC_QUIET)) == 0;
+	ss->answered = req_is_answered(req);
 }
 
 /* True if a drain closes the connection here: all of its input is answered, or discarded behind its

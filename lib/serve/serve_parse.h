@@ -105,6 +105,14 @@ op_append(struct serve *sv, struct session *ss)
 	return op;
 }
 
+/* True if the client waits for this reply. Behind a quiet request it waits for that of a later
+ * one. */
+static inline bool
+req_is_answered(const struct mc_req *req)
+{
+	return (req->flags & (MC_NOREPLY | MC_QUIET)) == 0;
+}
+
 static inline void
 op_commit(struct serve *sv, struct session *ss)
 {

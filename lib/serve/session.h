@@ -231,7 +231,7 @@ struct session {
 	/* Unread bytes of the body and its line end. If the request waits with its body unread,
 	 * they include its line. */
 	uint64_t body_left;
-	struct mc_req filling_req; /* the request of the fill; its key is not valid */
+	struct mc_req filling_req; /* the request of the body; its key is not valid */
 	struct fill fill;
 	struct value_rest value;
 	struct stream stream;

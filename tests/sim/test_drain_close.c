@@ -277,8 +277,10 @@ TEST(no_connection_ends_amid_a_request)
 	sim_service_destroy(&w.sim);
 }
 
-/* The rest of a refused request arrives after longer than an idle connection stays. */
-TEST(what_is_discarded_ends_a_connection_behind_its_last_byte)
+/* The rest of a refused request arrives after longer than an idle connection stays, or once the
+ * drain has begun. */
+static void
+check_rest_is_discarded(bool drain_first)
 {
 	static const struct {
 		const char *said, *rest, *answer;
@@ -291,10 +293,13 @@ TEST(what_is_discarded_ends_a_connection_behind_its_last_byte)
 	begin(&w);
 	for (uint32_t i = 0; i < 3; i++)
 		open_client(&w, i);
-	drain(&w);
+	if (drain_first)
+		drain(&w);
 	for (uint32_t i = 0; i < 3; i++)
 		say(&w, i, cases[i].said);
 	run(&w, (DRAIN_IDLE_S + 3) * NS_PER_S);
+	if (!drain_first)
+		drain(&w);
 	for (uint32_t i = 0; i < 3; i++) {
 		check_said(&w, i, cases[i].answer, false);
 		say(&w, i, cases[i].rest);
@@ -303,6 +308,16 @@ TEST(what_is_discarded_ends_a_connection_behind_its_last_byte)
 	for (uint32_t i = 0; i < 3; i++)
 		check_said(&w, i, cases[i].answer, cases[i].ends);
 	sim_service_destroy(&w.sim);
+}
+
+TEST(what_is_discarded_ends_a_connection_behind_its_last_byte)
+{
+	check_rest_is_discarded(true);
+}
+
+TEST(a_drain_amid_what_is_discarded_ends_a_connection_behind_it)
+{
+	check_rest_is_discarded(false);
 }
 
 TEST(a_refused_value_ends_a_connection_once_it_is_discarded)
