@@ -134,12 +134,11 @@ session_is_plain(const struct session *ss)
 {
 	const struct mc_parser *ps = &ss->parser;
 
-	return (ss->sched | ss->body | ps->in_line | ps->swallow |
-		(ps->protocol ^ MC_PROTOCOL_TEXT)) == 0 &&
+	return !ps->in_line && !ps->swallow && ps->protocol == MC_PROTOCOL_TEXT &&
+	       ss->body == BODY_NONE && ss->sched == SCHED_READY &&
 	       (ss->waits | (uintptr_t)ss->value.item | (uintptr_t)ss->stream.kind |
 		(uintptr_t)ss->read_buf) == 0;
 }
-static_assert(SCHED_READY == 0 && BODY_NONE == 0, "session_is_plain() compares all at once");
 
 /* Parses a get of one key that takes exactly the bytes at src, or a set that begins them. Returns
  * the number of bytes taken. */
