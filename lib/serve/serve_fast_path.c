@@ -39,8 +39,9 @@ credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t ro
 }
 
 /* Parses a run of gets. It stops where the next key may have to wait for a credit, a turn, a pass
- * or a read buffer, or belongs to another command. */
-FLAT uint32_t
+ * or a read buffer, or belongs to another command. Not inlined into a visit, whose variables would
+ * take its registers. */
+FLAT NOT_FLAT uint32_t
 gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {
 	const uint32_t room = OPS_MAX - sv->op_count;
