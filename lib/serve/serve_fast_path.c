@@ -39,8 +39,9 @@ credits_take(struct serve *sv, struct session *ss, uint32_t credits, uint32_t ro
 }
 
 /* Parses a run of gets. It stops where the next key may have to wait for a credit, a turn, a pass
- * or a read buffer, or belongs to another command. */
-FLAT uint32_t
+ * or a read buffer, or belongs to another command. Not inlined into a visit, whose variables would
+ * take its registers. */
+FLAT NOT_FLAT uint32_t
 gets_parse_fast(struct serve *sv, struct session *ss, struct view src)
 {
 	const uint32_t room = OPS_MAX - sv->op_count;
@@ -134,12 +135,11 @@ session_is_plain(const struct session *ss)
 {
 	const struct mc_parser *ps = &ss->parser;
 
-	return (ss->sched | ss->body | ps->in_line | ps->swallow |
-		(ps->protocol ^ MC_PROTOCOL_TEXT)) == 0 &&
+	return !ps->in_line && !ps->swallow && ps->protocol == MC_PROTOCOL_TEXT &&
+	       ss->body == BODY_NONE && ss->sched == SCHED_READY &&
 	       (ss->waits | (uintptr_t)ss->value.item | (uintptr_t)ss->stream.kind |
 		(uintptr_t)ss->read_buf) == 0;
 }
-static_assert(SCHED_READY == 0 && BODY_NONE == 0, "session_is_plain() compares all at once");
 
 /* Parses a get of one key that takes exactly the bytes at src, or a set that begins them. Returns
  * the number of bytes taken. */

@@ -344,6 +344,14 @@ struct reply_kind {
 	bool ect;   /* CONN_ECT */
 };
 
+static inline __attribute__((always_inline)) bool
+is_open_of_kind(const struct conn *c, struct reply_kind kind)
+{
+	/* Both fields of the first kind are in one byte, and take one compare. */
+	return kind.first ? c->state == CONN_ESTABLISHED && !c->other_local
+			  : c->state == CONN_ESTABLISHED && local_is_v4(c->local);
+}
+
 /* True if the queued data fits into one segment and all windows, and nothing is in flight. */
 static inline __attribute__((always_inline)) bool
 is_one_segment_reply(const struct tcp *t, const struct conn *c, struct reply_kind kind)
@@ -352,10 +360,8 @@ is_one_segment_reply(const struct tcp *t, const struct conn *c, struct reply_kin
 	const uint32_t len = c->tx.bytes;
 
 	return (c->flags & rule->mask) == (rule->want | (kind.ect ? CONN_ECT : 0)) &&
-	       c->state == CONN_ESTABLISHED &&
-	       (kind.first ? !c->other_local : local_is_v4(c->local)) && c->rx.ooo_blocks == NULL &&
-	       c->snd_una == c->snd_max && len > 0 && len <= c->mss && len <= c->snd_wnd &&
-	       len <= c->cwnd &&
+	       is_open_of_kind(c, kind) && c->rx.ooo_blocks == NULL && c->snd_una == c->snd_max &&
+	       len > 0 && len <= c->mss && len <= c->snd_wnd && len <= c->cwnd &&
 	       /* RFC 5681 section 4.1: after an RTO of idle time cwnd has to shrink first. */
 	       (c->cwnd <= INITIAL_CWND_SEGS * c->mss ||
 		t->net.now_us - c->scoreboard.first.sent_us <= c->rto_us);
