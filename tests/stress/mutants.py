@@ -575,6 +575,8 @@ MUTANTS = {
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
     "BUDGET_KEEPERS_STAY": [("budget.c", "			list_push_back(line, at);\n", "			list_push_front(line, at);\n")],
     "BUDGET_LENDS_ALL": [("budget.c", "b->left >= b->reserve + n + BUDGET_LENT_PART * held;", "b->left >= n;")],
+    # No node of a scoreboard is a connection's own.
+    "SENT_NODES_COMMON": [("tcp_scoreboard.c", "return ranges <= SENT_NODES_OWN;", "return ranges == 0;")],
     # Answers that clients do not read keep their memory.
     "FRONT_NO_YIELD": [("front_fill.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A server that still sends is late; is slow for ever; one byte makes it slow.
