@@ -90,8 +90,9 @@ user_address6(uint8_t last)
 	return (struct ip_addr){{[0] = CONFIG_USER_PREFIX6, [IP_ADDR_BYTES - 1] = last}};
 }
 
-/* True if no rule looks at the address of a client. Over port user all clients have libslirp's, so
- * a list would let all in or none, and a limit would be one for all together. */
+/* True if no rule looks at the address of a client. Over port user the clients of this host, and
+ * those behind a container's port, have one address: a list would let in all of them or none, and a
+ * limit would be one for all together. */
 static bool
 user_sees_no_source(const struct config *cfg, struct error *err)
 {
@@ -102,8 +103,8 @@ user_sees_no_source(const struct config *cfg, struct error *err)
 
 	return option == NULL ||
 	       error_set(err,
-			 "--%s: over port user all clients have one address; leave it out, and "
-			 "let the host's firewall decide",
+			 "--%s: over port user many clients have one address; leave it out, "
+			 "and let the host's firewall decide",
 			 option);
 }
 
