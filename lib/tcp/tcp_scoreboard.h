@@ -22,9 +22,8 @@
 #include "base/region.h"
 
 #define SENT_RANGES_MAX 128u
-#define SENT_NODES_OWN                                                                             \
-	4u /* beside the range in the connection: two holes and what lies between                  \
-	    */
+/* Nodes beside the range in the connection: for two holes and what lies between. */
+#define SENT_NODES_OWN 4u
 
 enum range_flag {
 	RANGE_SACKED = 1u << 0,
