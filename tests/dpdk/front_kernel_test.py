@@ -26,14 +26,25 @@ CLIENTS, KILLS = 4, 3
 
 
 class Memcached:
-    """One on a Unix socket, or on 127.0.0.1. where: as front.servers has it."""
+    """One on a Unix socket, or on this address. where: as front.servers has it."""
 
-    def __init__(self, path=None, *words):
+    def __init__(self, path=None, *words, host="127.0.0.1"):
         port = ends.free_port()
-        self.where = f"unix:{path}" if path else f"kernel:127.0.0.1:{port}"
+        self.address = str(path) if path else (host, port)
+        self.where = f"unix:{path}" if path else f"kernel:{host}:{port}"
         self.words = [ends.MEMCACHED, "-u", "root", "-U", "0", "-I", "2m", *words,
-                      *(["-s", str(path)] if path else ["-l", "127.0.0.1", "-p", str(port)])]
+                      *(["-s", str(path)] if path else ["-l", host, "-p", str(port)])]
         self.start()
+
+    def value(self, key):
+        """Returns the value that this server has; None: it has none."""
+        family = socket.AF_UNIX if isinstance(self.address, str) else socket.AF_INET
+        with socket.socket(family) as s:
+            s.settimeout(ends.WAIT_S)
+            s.connect(self.address)
+            s.sendall(b"get %s\r\n" % key)
+            with s.makefile("rb") as heard:
+                return heard.readline() if heard.readline().startswith(b"VALUE") else None
 
     def start(self):
         self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -47,6 +58,13 @@ class Memcached:
 
     def __exit__(self, *_):
         self.kill()
+
+
+def has_loopback6():
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as s:
+        s.bind(("::1", 0))
+        return True
+    return False
 
 
 def options(*where):
@@ -187,6 +205,67 @@ class ByKernel(ends.Files):
                         s.sendall(b"set m%d 0 0 2\r\n%02d\r\nget m%d\r\n" % (i, i, i))
                         want = b"STORED\r\nVALUE m%d 0 2\r\n%02d\r\nEND\r\n" % (i, i)
                         self.assertEqual(heard.read(len(want)), want)
+
+    def test_several_cores_share_the_helper(self):
+        for server in self.both():
+            with ends.Program(*options(server.where), "-t", "2") as program:
+                self.values_pass(program)
+                self.assertEqual(tls.stat(program, "sock_link_opened"), 2)
+                until = threading.Event()
+                writers = [tls.Writer(program.port, i, until) for i in range(CLIENTS)]
+                for writer in writers:
+                    writer.start()
+                end = time.monotonic() + ends.WAIT_S
+                while not all(w.stored > 20 and w.hits > 20 for w in writers) and time.monotonic() < end:
+                    time.sleep(0.05)
+                until.set()
+                for writer in writers:
+                    writer.join()
+                self.assertTrue(all(w.hits > 20 for w in writers))
+                self.assertEqual([(w.wrong, w.errors) for w in writers], [([], 0)] * CLIENTS)
+
+    @unittest.skipUnless(socket.has_ipv6 and has_loopback6(), "no ::1 here")
+    def test_ipv6_server_is_reached(self):
+        with Memcached(host="::1") as server, ends.Program(*options(server.where)) as program:
+            self.values_pass(program)
+
+    def test_server_with_users_is_logged_in_to(self):
+        users, login = self.file("users", f"{ends.NAME}:{ends.WORD}\n"), self.file("login", f"{ends.NAME}:{ends.WORD}\n")
+        wrong = self.file("wrong", f"{ends.NAME}:{ends.OTHER}\n")
+        for path in (self.path("users.sock"), None):
+            with self.subTest(path=path), Memcached(path, "-Y", users) as server:
+                with ends.Program(*options(server.where), "--front-login", login) as program:
+                    self.values_pass(program)
+                with ends.Program(*options(server.where), "--front-login", wrong) as program:
+                    self.down(program, server.where, ends.REFUSES)
+
+    def test_gutter_stands_in_for_a_server_that_leaves(self):
+        for path in (self.path("gutter.sock"), None):
+            with self.subTest(path=path), Memcached() as server, Memcached(path) as gutter, \
+                    ends.Program(*options(server.where), "--front-auto-eject-hosts", "--front-gutter", f"{gutter.where}:1") as program:
+                program.stores()
+                self.assertIsNone(gutter.value(b"k"))
+                server.kill()
+                program.line(" has left: ")
+                program.stores()
+                self.assertEqual(gutter.value(b"k"), b"hi\r\n")
+
+    def test_keys_that_move_are_handed_over(self):
+        with Memcached(self.path("former.sock")) as former, Memcached() as joins:
+            servers = self.file("moving", f"{former.where}:1 former\n")
+            with ends.Program(*options("x")[2:], "--front-servers", servers, "--front-mode", "sole", "--front-warm", "1h",
+                              "--front-reload", "flush") as program:
+                program.stores()
+                for i in range(60):
+                    self.assertEqual(program.ask(b"set m%d 0 0 2\r\nhi\r\n" % i), b"STORED\r\n")
+                self.file("moving", f"{former.where}:1 former\n{joins.where}:1 joins\n")
+                program.hup()
+                program.line("front.servers: 2 servers now")
+                for i in range(60):
+                    end = time.monotonic() + ends.WAIT_S
+                    while program.ask(b"get m%d\r\n" % i) != b"VALUE m%d 0 2\r\n" % i:
+                        self.assertLess(time.monotonic(), end, f"m{i} was lost")
+                self.assertGreater(sum(joins.value(b"m%d" % i) is not None for i in range(60)), 0)
 
     def test_stop_ends(self):
         for server in self.both():

@@ -24,6 +24,7 @@ import time
 import mc_proxy
 import netns
 import run_front
+import tls_bench
 from links import checked, inside
 from progress import Failed, Step
 from vs_bed import PORT, Peer, VsBed, cpu_s
@@ -41,8 +42,8 @@ TICKS_S = os.sysconf("SC_CLK_TCK")
 UP_S = 40.0
 PEER_SIDE = "10.99.9"
 OPEN_FILES = 8192
-CONNECTIONS_MAX = 2048
-SLOW_PORT, FAR_PORT = 11399, 11398
+CONNECTIONS_MAX, PROXY_CONNECTIONS_MAX = 2048, 6144
+SLOW_PORT, FAR_PORT, TLS_PORT = 11299, 11298, 11297
 # For a history: the time between two faults, the time for which a server is stopped or dead, and the percentage
 # of lost frames.
 CALM_S, STALL_S, DOWN_S, LOST_PERCENT = 1.5, 1.2, 0.3, 3
@@ -189,12 +190,29 @@ class FrontBed(VsBed):
         peer.own_port = port
         return peer
 
-    def _mcproxy(self, binary, port, servers):
+    def tls_proxies(self, words):
+        """Starts memcached's proxy with these words of TLS; none if it is absent or built without."""
+        path = next((str(p.absolute()) for p in self.given if mc_proxy.has_proxy(str(p)) and "--enable-ssl" in mc_proxy.help_of(str(p))), None)
+        found = [] if path is None else [self._mcproxy(path, TLS_PORT, self.ports(), words)]
+        for peer in found:
+            self._start_peer(peer, peer.own_port)
+        return found
+
+    def certificates(self):
+        """Makes certificates that peers can read. Returns their folder."""
+        folder = self._folder / "tls"
+        folder.mkdir()
+        checked(tls_bench.CERTIFICATES, "--make", folder)
+        for path in (folder, *folder.iterdir()):
+            path.chmod(0o755)
+        return folder
+
+    def _mcproxy(self, binary, port, servers, words=()):
         path = self._folder / f"mcproxy-{port}.lua"
         path.write_text(LUA % ", ".join(f"mcp.backend('s{p}', '{PEER_SIDE}.2', {p})" for p in servers))
         path.chmod(0o644)
         peer = Peer(MCPROXY, 1, lambda port: [binary, "-l", "0.0.0.0", "-p", str(port), "-U", "0", "-t", "1", "-c",
-                                              str(CONNECTIONS_MAX), "-o", f"proxy_config={path}"], udp=False)
+                                              str(PROXY_CONNECTIONS_MAX), "-o", f"proxy_config={path}", *words], udp=False)
         peer.own_port = port
         return peer
 
@@ -209,39 +227,49 @@ class FrontBed(VsBed):
         server.host = wire.host
         return server
 
-    def start_front(self, copies=None, servers=None, mode="sole"):
+    def start_front(self, copies=None, servers=None, mode="sole", *options):
         """Starts the product as a front. copies: the value of --front-items; None in a build without copies."""
-        return self._front(copies, servers, mode, "--front-timeout", "5s")
+        return self._front(copies, servers, mode, "--front-timeout", "5s", *options)
 
     def _front(self, copies, servers, mode, *options):
-        here = self._wires[1].here
-        fleet = ",".join(f"{here}:{port}:1 s{port}" for port in servers or sorted(self.servers))
+        fleet = self._folder / "fleet"  # a list in the command's words has at most 128
+        fleet.write_text(self._lines_of(servers or self.ports()))
         return self.start_own(2, "--front-servers", fleet, "--front-mode", mode, *options,
                               *(["--front-items", copies] if copies is not None and self.keeps_copies else []))
 
     # ---- a fleet that grows ----
 
     @contextlib.contextmanager
-    def growing_front(self, *options):
-        """Starts a front in sole mode without copies, for the first SERVERS of GROWN servers until
-        list_servers() changes that."""
-        more = range(FIRST_PORT + SERVERS, FIRST_PORT + GROWN)
-        self._list = self._folder / "servers"
-        self._list_write(SERVERS)
+    def servers_to(self, count):
+        """Starts servers until there are this many. Returns their ports."""
+        more = range(FIRST_PORT + SERVERS, FIRST_PORT + count)
         for port in more:
             self.start_server(port)
-        front = self.start_own(2, "--front-servers", self._list, "--front-mode", "sole", "--front-timeout", "5s", "--front-reload", "flush",
-                               *options, *(["--front-items", "0"] if self.keeps_copies else []))
         try:
-            yield front
+            yield self.ports()
         finally:
-            self.end(front)
             for port in more:
                 self.kill_server(port)
                 del self.servers[port]
 
+    @contextlib.contextmanager
+    def growing_front(self, *options):
+        """Starts a front in sole mode without copies, for the first SERVERS of GROWN servers until list_servers() changes that."""
+        self._list = self._folder / "servers"
+        self._list_write(SERVERS)
+        with self.servers_to(GROWN):
+            front = self.start_own(2, "--front-servers", self._list, "--front-mode", "sole", "--front-timeout", "5s", "--front-reload", "flush",
+                               *options, *(["--front-items", "0"] if self.keeps_copies else []))
+            try:
+                yield front
+            finally:
+                self.end(front)
+
     def _list_write(self, count):
-        self._list.write_text("".join(f"{self._wires[1].here}:{FIRST_PORT + i}:1 s{FIRST_PORT + i}\n" for i in range(count)))
+        self._list.write_text(self._lines_of(range(FIRST_PORT, FIRST_PORT + count)))
+
+    def _lines_of(self, ports):
+        return "".join(f"{self._wires[1].here}:{port}:1 s{port}\n" for port in ports)
 
     def list_servers(self, front, count):
         """Changes the server list of a running front. Returns when its keys are placed by the new list."""
@@ -391,7 +419,7 @@ class FrontBed(VsBed):
 
     def ask_at(self, words, host, port, pid, keys, *options):
         """Returns the row of a run of ask."""
-        command = [*inside(self.client), self._programs / "ask", host, port, "--server-pid", pid, "--keys", keys,
+        command = [*inside(self.client), "prlimit", f"--nofile={OPEN_FILES}", self._programs / "ask", host, port, "--server-pid", pid, "--keys", keys,
                    *options]
         out = self._turn(lambda: self._run(words, command))
         row = json.loads(out.splitlines()[-1])
@@ -420,6 +448,10 @@ class FrontBed(VsBed):
     def streams_program(self, words, *options):
         """Returns the row of front_streams.py."""
         return self._row_of(words, STREAMS, options)
+
+    def inside_run(self, words, *command):
+        """Runs a program among the clients. Returns its output."""
+        return self._run(words, [*inside(self.client), *command])
 
     def _row_of(self, words, program, options):
         command = [*inside(self.client), "prlimit", f"--nofile={OPEN_FILES}", sys.executable, "-B", str(program),

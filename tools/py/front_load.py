@@ -9,6 +9,7 @@ memcached as servers. What needs copies of the front says so in builds that keep
 import contextlib
 import statistics
 
+import front_cost
 from bench_figures import Figures, spread, table
 from front_bed import FIRST_PORT, MCPROXY, NUTCRACKER, PEER_SIDE, SERVERS
 from progress import Failed
@@ -48,7 +49,7 @@ WIRE = {
     "cpu": ("tcp_pipelined", ["--depth", 8, "--sets", 0, "--zipf", ZIPF, "--copies", FORMULA_COPIES], "requests_per_s",
             "front_cpu_mops"),
 }
-TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations", "warm", "large")
+TIMED = ("hit", "forward", "mixed", "multiget", "cpu", "level", "cold", "streams", "kill", "staleness", "violations", "warm", "large", "cost", "tls")
 FAR_MS = 20
 LARGE_BYTES, LARGE_CLIENTS, LARGE_KEYS, LARGE_WARM_MS = 100_000, 200, 4, 2000  # keys of each client
 # Each figure has pipelines of front_streams.py. The slowest one in relation to nutcracker counts.
@@ -136,10 +137,13 @@ class FrontLoad(Figures):
 
     # ---- a kernel client over veths ----
 
-    def targets(self, front):
-        """Returns the programs that are measured: name, host, port, pid."""
+    def targets(self, front, peers=None):
+        """Returns the programs that are measured: name, host, port, pid, its turn. peers: None are those before all servers."""
         return [(OWN, front.host, PORT, front.pid, lambda: self.bed.turn_of(front))] + [
-            (peer.name, f"{PEER_SIDE}.1", peer.port, peer.pid, None) for peer in self.bed.peers]
+            (peer.name, f"{PEER_SIDE}.1", peer.port, peer.pid, None) for peer in (self.bed.peers if peers is None else peers)]
+
+    def proxies_here(self):
+        return [who for who in PROXIES if who not in self.bed.absent]
 
     def ask(self, words, target, keys, *options):
         _, host, port, pid, turn = target
@@ -319,6 +323,14 @@ class FrontLoad(Figures):
             return run(words, *options)
         with turn():
             return run(words, *options)
+
+    # ---- processor time ----
+
+    def cost(self):
+        front_cost.cost(self)
+
+    def tls(self):
+        front_cost.tls(self)
 
     # ---- large values ----
 

@@ -10,6 +10,7 @@ that returns rows made up here.
 import asyncio
 import contextlib
 import io
+import json
 import pathlib
 import sys
 import types
@@ -38,12 +39,28 @@ class Bed:
         self.absent = {who: "it is not there" for who in front_load.PROXIES if who not in peers}
         self.peers = [types.SimpleNamespace(name=who, port=1000 + pid, pid=pid)
                       for pid, who in ((2, "nutcracker"), (3, "mcproxy")) if who in peers]
-        self.wrong, self.moved, self.talked, self.alike = [], 7, [], False
+        self.wrong, self.moved, self.talked, self.alike, self.fleets = [], 7, [], False, []
         self.rounds, self.gets, self.dead, self.loads, self.looks = {}, [0, 0, 0, 0], None, [], 0
 
-    def start_front(self, copies=None, servers=None, mode="sole"):
+    def start_front(self, copies=None, servers=None, mode="sole", *options):
         self.started.append(copies)
         return types.SimpleNamespace(host="front", pid=1)
+
+    @contextlib.contextmanager
+    def servers_to(self, count):
+        self.fleets.append(count)
+        yield list(range(11311, 11311 + count))
+
+    def certificates(self):
+        return "folder"
+
+    def tls_proxies(self, words):
+        return [peer for peer in self.peers if peer.name == "mcproxy"]
+
+    def inside_run(self, words, *command):
+        """Each program has a get by 3 of the processor's microseconds, times its place among them."""
+        names = [word.partition("=")[0] for word in command if "=" in str(word)]
+        return "a line\n" + json.dumps({name: [900 / (i + 1)] for i, name in enumerate(names)})
 
     def frames_alike(self):
         self.alike = True
@@ -216,6 +233,11 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual(figures["warm_dip_points_each"], [0.5, 0.5])
         self.assertEqual((figures["warm_stale"], figures["warm_stale_moved"]), (2, 7))
         self.assertIn("k2: older", tables)
+        for load in ("even", "zipf", "hot", "keys_100", "clients_1000", "clients_5000", "servers_32", "servers_200"):
+            self.assertAlmostEqual(figures[f"cpu_vs_nutcracker_{load}"], 0.2)  # 10 us by 50
+            self.assertAlmostEqual(figures[f"cpu_vs_mcproxy_{load}"], 0.125)
+            self.assertAlmostEqual(figures[f"cpu_own_vs_nutcracker_{load}"], 0.067)  # a third of 10 us
+        self.assertEqual((figures["tls_front_kops"], figures["tls_mcproxy_kops"], figures["tls_front_vs_mcproxy"]), (900, 450, 2))
         self.assertEqual(figures["front_left_out"], [])
         self.assertEqual(kept[-1]["front_runs"], figures["front_runs"])
         for words in ("Over the wire", "One cold key", "hit, a kernel client"):
@@ -238,6 +260,16 @@ class FrontLoadTest(unittest.TestCase):
         self.assertEqual(set(bed.talked), {(True, 100_000, 200)})
         self.assertEqual((figures["large_100k_vs_nutcracker"], figures["large_100k_vs_mcproxy"]), (2, 4))
         self.assertEqual(figures["front_large_100k_mbs"], 200)
+
+    def test_costs_are_those_of_fleets_of_each_size(self):
+        bed = Bed()
+        measure(bed, "cost")
+        self.assertEqual((bed.fleets, bed.started), ([4, 32, 200], 3 * ["auto"]))
+
+    def test_tls_without_a_proxy_is_the_fronts_alone(self):
+        figures, _, _ = measure(Bed(peers=("nutcracker",)), "tls")
+        self.assertEqual(figures["tls_front_kops"], 900)
+        self.assertIn("tls of memcached's proxy", figures["front_left_out"][-1])
 
     def test_who_is_absent_is_named(self):
         figures, tables, _ = measure(Bed(peers=("nutcracker",)), "forward")

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MAX 1024u
+#define CONNECTIONS_MAX 6144u
 #define EVENTS_MAX      256
 #define MS_MAX          3600000u
 #define WAIT_MS         10
