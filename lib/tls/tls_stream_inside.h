@@ -25,12 +25,11 @@ struct tls_stream {
 	struct tls_context *context;
 	struct tls_io *io;
 	struct tls_hello hello;
-	SSL_SESSION
-		*offered;    /* of a client: the last session that its server offered; NULL: none */
-	unsigned long error; /* OpenSSL's code of the failure; 0: none */
-	bool is_client;      /* the peer is a server, which sends no client hello */
-	bool is_open;        /* its handshake is complete */
-	bool hello_too_long; /* tls_hello.h: OpenSSL did not see it, and sends no alert */
+	SSL_SESSION *offered; /* a client: the last session that its server offered; NULL: none */
+	unsigned long error;  /* OpenSSL's code of the failure; 0: none */
+	bool is_client;       /* the peer is a server, which sends no client hello */
+	bool is_open;         /* its handshake is complete */
+	bool hello_too_long;  /* tls_hello.h: OpenSSL did not see it, and sends no alert */
 	uint32_t rekeys;
 };
 

@@ -521,7 +521,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* Of 32 sources, one or two share the attacker's rate limit. */
+/* The attacker shares its rate limit with one or two of 32 sources. */
 TEST(a_flooding_source_takes_resets_of_few_others)
 {
 	const struct stack_config cfg = sim_config(1);
