@@ -1,7 +1,7 @@
 /*
- * stack_sizes.h - sizes and times of a core's stack, for both programs.
+ * stack_sizes.h - sizes of a core's stack, for both programs.
  *
- * Units:  bytes, chunks of send queues, ns.
+ * Units:  bytes, chunks of send queues.
  * Thread: pure functions.
  */
 #ifndef CLOCKOO_STACK_SIZES_H
@@ -9,10 +9,9 @@
 
 #include <stdint.h>
 
-#define CHUNKS_MIN   4096u /* 8 MB per core */
-#define CHUNKS_MAX   65536u
-#define KEEPALIVE_NS (7200ull * 1000000000u) /* RFC 9293 section 3.8.4: two hours at least */
-#define PAGE_BYTES   4096u
+#define CHUNKS_MIN 4096u /* 8 MB per core */
+#define CHUNKS_MAX 65536u
+#define PAGE_BYTES 4096u
 
 static inline uint32_t
 clamp(uint64_t n, uint32_t min, uint32_t max)

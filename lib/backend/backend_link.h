@@ -6,8 +6,9 @@
  * links reads and writes it (tcp/conn.h).
  *
  * Shape:  serve_link_open() is followed by opened() or failed(), and opened() by gone(), unless the
- *         link is aborted before. ready(): the link is readable, at its end, or writable again. A
- *         user that checks its links in poll() may ignore ready().
+ *         link is aborted before. failed() with LINK_CERT_OWN may stand for gone(). ready(): the
+ *         link is readable, at its end, or writable again. A user that checks its links in poll()
+ *         may ignore ready().
  *
  * Owner:  a link is its user's until failed(), gone(), or the return of serve_link_abort().
  *

@@ -41,19 +41,19 @@ bytes_copy(uint8_t *to, const uint8_t *from, uint32_t len)
 		copy_below_16(to, from, len);
 		return;
 	}
-	if (unlikely(len > COPY_INLINE_MAX)) {
-		memcpy(to, from, len);
-		return;
-	}
-	memcpy(to, from, 16);
 	if (len > 32) {
+		if (unlikely(len > COPY_INLINE_MAX)) {
+			memcpy(to, from, len);
+			return;
+		}
 		memcpy(to + 16, from + 16, 16);
 		memcpy(to + len - 32, from + len - 32, 16);
+		if (len > 64) {
+			memcpy(to + 32, from + 32, 32);
+			memcpy(to + len - 64, from + len - 64, 32);
+		}
 	}
-	if (len > 64) {
-		memcpy(to + 32, from + 32, 32);
-		memcpy(to + len - 64, from + len - 64, 32);
-	}
+	memcpy(to, from, 16);
 	memcpy(to + len - 16, from + len - 16, 16);
 }
 

@@ -34,6 +34,7 @@ config_defaults(struct config *cfg)
 	cfg->save_compress = SAVE_COMPRESS_NO;
 	cfg->mtu = 1500;
 	cfg->drain_time_s = 30;
+	cfg->keepalive_s = 7200; /* RFC 9293 section 3.8.4: two hours at least */
 	cfg->ipv4 = 10u << 24 | 99u << 16 | 0u << 8 | 1u;
 	cfg->prefix_len = 24;
 	cfg->control_cpu = CONFIG_NO_CPU;
@@ -90,8 +91,9 @@ user_address6(uint8_t last)
 	return (struct ip_addr){{[0] = CONFIG_USER_PREFIX6, [IP_ADDR_BYTES - 1] = last}};
 }
 
-/* True if no rule looks at the address of a client. Over port user all clients have libslirp's, so
- * a list would let all in or none, and a limit would be one for all together. */
+/* True if no rule looks at the address of a client. Over port user the clients of this host, and
+ * those behind a container's port, have one address: a list would let in all of them or none, and a
+ * limit would be one for all together. */
 static bool
 user_sees_no_source(const struct config *cfg, struct error *err)
 {
@@ -102,8 +104,8 @@ user_sees_no_source(const struct config *cfg, struct error *err)
 
 	return option == NULL ||
 	       error_set(err,
-			 "--%s: over port user all clients have one address; leave it out, and "
-			 "let the host's firewall decide",
+			 "--%s: over port user many clients have one address; leave it out, "
+			 "and let the host's firewall decide",
 			 option);
 }
 
@@ -260,6 +262,14 @@ finish_udp(const struct config *cfg, struct error *err)
 	return true;
 }
 
+/* True if the path is absolute, or not given. */
+static bool
+is_absolute(const char *option, const char *path, struct error *err)
+{
+	return path[0] == '\0' || path[0] == '/' ||
+	       error_set(err, "%s: %s: expected an absolute path", option, path);
+}
+
 /* Checks the options of a front. Copies belong to this process alone: it does not see what its
  * clients write while it is down. */
 static bool
@@ -280,12 +290,17 @@ finish_front(const struct config *cfg, struct error *err)
 	if (cfg->memory_save[0] != '\0')
 		return error_set(err, "--memory-save with --front-servers: copies of a fleet's "
 				      "items may not outlive a restart; leave one of them out");
-	if (cfg->front.login[0] != '\0' && cfg->front.login[0] != '/')
-		return error_set(err, "--front-login: %s: expected an absolute path",
-				 cfg->front.login);
-	if (cfg->front.tls_ca[0] != '\0' && cfg->front.tls_ca[0] != '/')
-		return error_set(err, "--front-tls-ca: %s: expected an absolute path",
-				 cfg->front.tls_ca);
+	if (!is_absolute("--front-login", cfg->front.login, err) ||
+	    !is_absolute("--front-tls-ca", cfg->front.tls_ca, err) ||
+	    !is_absolute("--front-tls-cert", cfg->front.tls_cert, err) ||
+	    !is_absolute("--front-tls-key", cfg->front.tls_key, err))
+		return false;
+	if (cfg->front.tls_cert[0] != '\0' && cfg->front.tls_ca[0] == '\0')
+		return error_set(err, "--front-tls-cert without --front-tls-ca: servers are spoken "
+				      "to in the clear, and ask for no certificate");
+	if (cfg->front.tls_key[0] != '\0' && cfg->front.tls_cert[0] == '\0')
+		return error_set(err, "--front-tls-key without --front-tls-cert: give the "
+				      "certificate that the key belongs to");
 	if (cfg->front.tls_name[0] != '\0' && cfg->front.tls_ca[0] == '\0')
 		return error_set(err, "--front-tls-name without --front-tls-ca: servers are spoken "
 				      "to in the clear, and show no certificate");

@@ -93,7 +93,7 @@ struct config {
 	uint32_t probe;            /* enum config_probe */
 	uint32_t bond;             /* enum config_bond */
 	uint32_t drain;            /* enum config_drain */
-	uint32_t drain_time_s;
+	uint32_t drain_time_s, keepalive_s;
 	uint32_t ipv6_use;   /* enum config_ipv6 */
 	struct ip_addr ipv6; /* in addition to the one made from the MAC; zero = none */
 	uint32_t prefix6_len;

@@ -48,6 +48,8 @@ struct config_front {
 	char peers[CONFIG_SERVERS_BYTES];     /* address:port of each peer; empty: none */
 	char login[CONFIG_LOGIN_PATH];        /* file of the user at the servers; empty: none */
 	char tls_ca[CONFIG_LOGIN_PATH];       /* file of the issuers of servers; empty: no TLS */
+	char tls_cert[CONFIG_LOGIN_PATH];     /* file of our own certificate; empty: none */
+	char tls_key[CONFIG_LOGIN_PATH];      /* file of its key; empty: tls_cert */
 	char tls_name[CONFIG_TLS_NAME_BYTES]; /* of all certificates; empty: each server's host */
 };
 

@@ -196,6 +196,11 @@ const struct option_row option_rows[] = {
 	 "speak TLS to the servers, and only to those with a certificate that one of this PEM file "
 	 "has issued; reloaded on SIGHUP (none: in the clear)",
 	 false, "front.tls_ca"},
+	{"front-tls-cert", 0, OPTION_TEXT, AT(front.tls_cert), 1, SIZE(front.tls_cert), "FILE",
+	 "PEM file of the certificate, with its chain, that servers may ask for (none)", false,
+	 "front.tls_cert"},
+	{"front-tls-key", 0, OPTION_TEXT, AT(front.tls_key), 1, SIZE(front.tls_key), "FILE",
+	 "PEM file of its key (that of --front-tls-cert)", false, "front.tls_key"},
 	{"front-tls-name", 0, OPTION_TEXT, AT(front.tls_name), 1, SIZE(front.tls_name), "NAME",
 	 "name or address that the servers' certificates have (that of --front-servers)", false,
 	 "front.tls_name"},
@@ -316,6 +321,10 @@ const struct option_row option_rows[] = {
 	{"drain-time", 0, OPTION_NUMBER, AT(drain_time_s), 0, 86400, "SECONDS",
 	 "how long clockoo drain lets connections go on before the stop (30)", false,
 	 "network.drain_time"},
+	{"keepalive", 0, OPTION_NUMBER, AT(keepalive_s), 1, 86400, "SECONDS",
+	 "a TCP peer that was not heard for so long is asked for an answer, nine times, so long "
+	 "or 75 s apart; without one its connection ends (7200)",
+	 false, "network.keepalive"},
 	{"allow", 0, OPTION_NET_LIST, AT(allow), 0, 0, "NETS",
 	 "networks that are let in, over TCP, UDP and ping: 10.0.0.0/8,2001:db8::/32, or a file "
 	 "with such; of networks here and in --deny that have an address the smallest decides "

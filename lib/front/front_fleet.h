@@ -100,6 +100,7 @@ enum front_failure {
 	FRONT_FAILURE_CERT_NAME,   /* it has another name */
 	FRONT_FAILURE_CERT_ISSUER, /* no certificate of front.tls_ca has issued it */
 	FRONT_FAILURE_CERT_OTHER,  /* it does not verify */
+	FRONT_FAILURE_CERT_OWN,    /* the server refuses front.tls_cert, or requires one */
 	FRONT_FAILURE_NO_PATH,     /* there is no such Unix socket */
 	FRONT_FAILURE_DENIED,      /* the kernel does not permit it */
 	FRONT_FAILURE_KERNEL_OTHER,

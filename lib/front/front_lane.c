@@ -396,6 +396,14 @@ front_lane_flushed(struct front_lane *l)
 
 /* ---- events and times ---- */
 
+/* True if the connection that has ended was never of use. A server of TLS 1.3 refuses our
+ * certificate only after the handshake. */
+static bool
+is_refused(const struct front_lane *l)
+{
+	return l->state == LANE_CONNECTING || l->connect_failure == FRONT_FAILURE_CERT_OWN;
+}
+
 void
 front_lane_events(struct front_lane *l)
 {
@@ -404,8 +412,7 @@ front_lane_events(struct front_lane *l)
 	l->events = 0;
 	list_unlink(&l->event_link);
 	if (events & EVENT_LOST)
-		front_lane_failed(l, l->state == LANE_CONNECTING ? FRONT_CONNECT_FAILED
-								 : FRONT_SERVER_CLOSED);
+		front_lane_failed(l, is_refused(l) ? FRONT_CONNECT_FAILED : FRONT_SERVER_CLOSED);
 	else if (events & EVENT_OPENED)
 		opened(l);
 	else if (l->state == LANE_UP && list_empty(&l->batches) && conn_peek(l->conn).len != 0)

@@ -288,6 +288,7 @@ reason_word(const struct front_stats *stats, const struct front_shown *shown, ui
 		[FRONT_FAILURE_CERT_NAME] = "certificate_of_another_name",
 		[FRONT_FAILURE_CERT_ISSUER] = "certificate_of_unknown_issuer",
 		[FRONT_FAILURE_CERT_OTHER] = "certificate_invalid",
+		[FRONT_FAILURE_CERT_OWN] = "own_certificate_refused",
 		[FRONT_FAILURE_NO_PATH] = "no_such_socket",
 		[FRONT_FAILURE_DENIED] = "permission_denied",
 		[FRONT_FAILURE_KERNEL_OTHER] = "kernel_refused"};

@@ -194,15 +194,13 @@ check_udp4(struct net *net, struct classified *in, uint32_t i)
 }
 
 static inline __attribute__((always_inline)) enum net_counter
-check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol)
+check_next4(struct net *net, struct classified *in, uint32_t i, uint8_t protocol, const uint8_t *l4)
 {
 	if (protocol == IPV4_TCP)
 		return check_tcp(net, in, i);
 	if (protocol == IPV4_UDP) {
-		const struct l3_info *l3 = &in->l3[i];
-
-		if (unlikely(!udp_is_fast_path(&net->fast, in->rx.data[i] + l3->l4_offset,
-					       l3->l4_len, in->rx.ol_flags[i])))
+		if (unlikely(!udp_is_fast_path(&net->fast, l4, in->l3[i].l4_len,
+					       in->rx.ol_flags[i])))
 			return check_udp4(net, in, i);
 		in->udp[in->udp_count++] = (uint8_t)i;
 		return CLASSIFY_KEEP;
@@ -247,7 +245,7 @@ check_ipv4(struct net *net, struct classified *in, uint32_t i)
 		return reason;
 	if (ip.protocol == IPV4_UDP && source_denied(net, &in->l3[i]))
 		return refuse_denied(net, &in->l3[i], in->rx.data[i] + in->l3[i].l4_offset);
-	return check_next4(net, in, i, ip.protocol);
+	return check_next4(net, in, i, ip.protocol, in->rx.data[i] + in->l3[i].l4_offset);
 }
 
 /* True for a valid source (RFC 4291 sections 2.5.2, 2.5.3 and 2.7). A mapped address would be
@@ -516,7 +514,7 @@ check_frame(struct net *net, struct classified *in, uint32_t i,
 	l3->local = local;
 	l3->kind = 0;
 	l3->link = LINK_FIRST;
-	return check_next4(net, in, i, h->protocol);
+	return check_next4(net, in, i, h->protocol, (const uint8_t *)(h + 1));
 }
 
 /* Prefetches two lines, since a request is often longer than one. The frame's start is aligned to a

@@ -96,16 +96,17 @@ neigh_rate_limited(struct net *net, const uint8_t mac[6])
 				 NEIGH_REPLIES_MAX);
 }
 
-/* Solicits a next hop from an address of its subnet: it may not answer others. */
+/* Solicits a next hop from an address of its subnet: it may not answer others. blind: no MAC leads
+ * to it. */
 static void
-solicit(struct net *net, const struct ip_addr *hop, uint32_t link)
+solicit(struct net *net, const struct ip_addr *hop, uint32_t link, bool blind)
 {
 	const struct ip_addr key = neigh_key(net, hop, link);
 	const uint16_t local = ip_addr_is_link_local(hop) ? net->addrs->link[link].local6
 							  : local_addr_select(net, hop);
 
 	if (local == LOCAL_NONE || tx_queue_room(net) == 0 ||
-	    !neigh_may_solicit_mt(net->neigh, &key, net->now_ns))
+	    !neigh_may_solicit_mt(net->neigh, &key, blind, net->now_ns))
 		return;
 	if (!ip_addr_is_v4(hop)) {
 		if (nd_send_solicit(net, local, hop))
@@ -121,13 +122,14 @@ next_hop_mac(struct net *net, struct ip_dest to, const uint8_t fallback[6], uint
 	const struct ip_addr hop = next_hop(net, to);
 	const uint32_t link = link_of_local(net, to.local);
 	const struct ip_addr key = neigh_key(net, &hop, link);
+	static const uint8_t unknown[ETH_MAC_BYTES];
 
 	memcpy(mac, fallback, ETH_MAC_BYTES);
 	if (ip_addr_is_zero(&hop))
 		return; /* no route: the fallback is used */
 	if (likely(neigh_lookup_mt(net->neigh, &key, net->now_ns, mac) == NEIGH_REACHABLE))
 		return;
-	solicit(net, &hop, link);
+	solicit(net, &hop, link, eth_mac_equal(mac, unknown));
 }
 
 void
@@ -136,7 +138,7 @@ next_hop_doubt(struct net *net, struct ip_dest to)
 	const struct ip_addr hop = next_hop(net, to);
 
 	if (!ip_addr_is_zero(&hop))
-		solicit(net, &hop, link_of_local(net, to.local));
+		solicit(net, &hop, link_of_local(net, to.local), false);
 }
 
 bool

@@ -145,35 +145,39 @@ idle_for(const struct neigh_entry *e, uint64_t now_ns)
 	return confirmed < NEIGH_REACHABLE_NS ? 0 : confirmed;
 }
 
-/* Returns the entry to reuse for another address: the one that has been useless for longest; NULL:
- * none. */
+/* Returns the entry to reuse for another address: the one that has been useless for longest. If all
+ * must stay, NULL, or for a blind caller the reachable one that was confirmed longest ago. */
 static struct neigh_entry *
-victim(struct neigh_set *set, uint64_t now_ns)
+victim(struct neigh_set *set, bool blind, uint64_t now_ns)
 {
-	struct neigh_entry *found = NULL;
+	struct neigh_entry *found = NULL, *oldest = NULL;
 	uint64_t longest = 0;
 
 	for (uint32_t i = 0; i < NEIGH_WAYS; i++) {
-		const uint64_t idle = idle_for(&set->way[i], now_ns);
+		struct neigh_entry *e = &set->way[i];
+		const uint64_t idle = idle_for(e, now_ns);
 
 		if (idle > longest) {
 			longest = idle;
-			found = &set->way[i];
+			found = e;
 		}
+		if (GET(e->mac) != 0 &&
+		    (oldest == NULL || GET(e->confirmed_ns) < GET(oldest->confirmed_ns)))
+			oldest = e;
 	}
-	return found;
+	return found == NULL && blind ? oldest : found;
 }
 
 /* Returns the entry of an address, which is added if necessary. Called under the lock. NULL: all
  * entries must stay. */
 static struct neigh_entry *
-find_or_add(struct neigh_set *set, const struct ip_addr *ip, uint64_t now_ns)
+find_or_add(struct neigh_set *set, const struct ip_addr *ip, bool blind, uint64_t now_ns)
 {
 	struct neigh_entry *e = find(set, ip);
 
 	if (e != NULL)
 		return e;
-	e = victim(set, now_ns);
+	e = victim(set, blind, now_ns);
 	if (e == NULL)
 		return NULL;
 	SET(e->ip[0], load_u64(ip->b));
@@ -270,7 +274,7 @@ entry_confirm(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac
 
 	if (!try_lock(set))
 		return false;
-	e = adds ? find_or_add(set, ip, now_ns) : find(set, ip);
+	e = adds ? find_or_add(set, ip, false, now_ns) : find(set, ip);
 	changed = e != NULL && confirm(e, mac, now_ns);
 	unlock(set);
 	if (changed)
@@ -293,7 +297,7 @@ neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t ma
 }
 
 bool
-neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns)
+neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, bool blind, uint64_t now_ns)
 {
 	struct neigh_set *set = set_of(t, ip);
 	struct neigh_copy copy;
@@ -305,11 +309,15 @@ neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t n
 		return false;
 	if (!try_lock(set))
 		return false;
-	e = find_or_add(set, ip, now_ns);
+	e = find_or_add(set, ip, blind, now_ns);
 	due = e != NULL && solicit_due(GET(e->solicited_ns), now_ns);
 	if (due)
 		SET(e->solicited_ns, now_ns != 0 ? now_ns : 1);
 	unlock(set);
+	/* A core may still use a reachable entry that was replaced, and no update would reach it.
+	 */
+	if (due && blind)
+		publish_change(t);
 	return due;
 }
 

@@ -11,8 +11,8 @@
  * Thread: neigh_*_mt by any core. A reader retries a set that is being written NEIGH_TRIES_MAX
  *         times, then the address counts as unknown. A writer that finds the lock taken gives up.
  * Errors: none: an unknown address is solicited again.
- * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one request an address in NEIGH_SOLICIT_NS. Reachable
- *         and incomplete entries are never replaced.
+ * Bounds: NEIGH_SETS * NEIGH_WAYS addresses; one request an address in NEIGH_SOLICIT_NS. Incomplete
+ *         entries are never replaced, reachable ones only for a next hop without any MAC.
  */
 #ifndef CLOCKOO_NEIGH_TABLE_H
 #define CLOCKOO_NEIGH_TABLE_H
@@ -71,8 +71,11 @@ bool neigh_update_mt(struct neigh_table *t, const struct ip_addr *ip, const uint
 bool neigh_learn_mt(struct neigh_table *t, const struct ip_addr *ip, const uint8_t mac[6],
 		    uint64_t now_ns);
 
-/* True: the caller must send a request; no other core may for NEIGH_SOLICIT_NS. */
-bool neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, uint64_t now_ns);
+/* True: the caller must send a request; no other core may for NEIGH_SOLICIT_NS. Without a MAC to
+ * send to (`blind`) the address takes the place even of a reachable one, whose peer is then sent to
+ * at the MAC that its frames come from. */
+bool neigh_may_solicit_mt(struct neigh_table *t, const struct ip_addr *ip, bool blind,
+			  uint64_t now_ns);
 
 /* Begins a round of announcements after link-up. A new table begins with one. */
 void neigh_announce_mt(struct neigh_table *t);

@@ -93,8 +93,8 @@ struct stack;
 /* The sender of a datagram, to which the reply goes. */
 struct udp_peer {
 	uint8_t mac[6];
-	uint16_t our_port; /* destination port of the request, source port of the reply */
 	uint16_t port;
+	uint16_t our_port; /* destination port of the request, source port of the reply */
 	struct ip_addr ip;
 	uint16_t local; /* our address: the destination of the request, the source of the reply */
 };

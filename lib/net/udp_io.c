@@ -50,19 +50,20 @@ static inline void
 datagram_fill(struct datagram *d, const struct classified *in, uint32_t i, const uint8_t *udp,
 	      uint32_t udp_len)
 {
-	const struct l3_info *l3 = &in->l3[i];
+	const struct l3_info l3 = in->l3[i];
+	uint8_t *frame = in->rx.data[i];
 	const uint32_t ports = be32_get(*(const struct be32 *)(const void *)udp);
 
-	memcpy(d->from.mac, ((const struct eth_header *)in->rx.data[i])->src, ETH_MAC_BYTES);
+	memcpy(d->from.mac, ((const struct eth_header *)frame)->src, ETH_MAC_BYTES);
 	d->from.our_port = (uint16_t)ports;
 	d->from.port = (uint16_t)(ports >> 16);
-	memcpy(d->from.ip.b, l3->src_ip.b, sizeof d->from.ip.b);
-	d->from.local = l3->local;
+	d->from.ip = l3.src_ip;
+	d->from.local = l3.local;
 	d->payload.data = udp + UDP_HEADER_BYTES;
 	d->payload.len = udp_len - UDP_HEADER_BYTES;
 	d->frame = in->rx.frame[i];
-	d->start = in->rx.data[i];
-	d->l4_offset = l3->l4_offset;
+	d->start = frame;
+	d->l4_offset = l3.l4_offset;
 	d->answered = false;
 	d->kept = DATAGRAM_NEW;
 }
@@ -90,16 +91,17 @@ datagrams_expose(struct net *net)
 void
 udp_input(struct net *net, const struct classified *in)
 {
+	const uint32_t count = in->udp_count;
 	/* The position is after the backlog and the reassembled datagrams. */
 	struct datagram *d = &net->datagrams[net->datagram_first + net->datagram_count];
 
-	for (uint32_t n = 0; n < in->udp_count; n++) {
+	for (uint32_t n = 0; n < count; n++) {
 		const uint32_t i = in->udp[n];
 		const struct l3_info *l3 = &in->l3[i];
 
 		datagram_fill(d++, in, i, in->rx.data[i] + l3->l4_offset, l3->l4_len);
 	}
-	net->datagram_count += in->udp_count;
+	net->datagram_count += count;
 	if (net->datagram_count != net->backlog_count)
 		counter_add(&net->counters[UDP_RECEIVED], net->datagram_count - net->backlog_count);
 	if (unlikely(net->backlog_count != 0))
@@ -400,7 +402,7 @@ udp_finish(struct net *net, struct udp_header *h, const struct udp_peer *to, str
 	h->cksum = udp_cksum(inet_sum(sum, (uint8_t *)h + UDP_HEADER_BYTES, payload_len));
 }
 
-/* Replies over IPv6, or from another address than our first IPv4 address. */
+/* Replies to a request with IP options, over IPv6, or to another than our first IPv4 address. */
 static __attribute__((noinline)) void
 reply_in_place_any(struct net *net, struct datagram *d, uint32_t payload_len)
 {
@@ -427,7 +429,8 @@ udp4_headers(const struct net *net, const struct datagram *d, uint8_t *frame, ui
 	const struct be32 ports = be32_of((uint32_t)d->from.our_port << 16 | d->from.port);
 	uint64_t sum;
 
-	memcpy(frame, frame + ETH_MAC_BYTES, ETH_MAC_BYTES);
+	/* Eight bytes take fewer instructions than six; the template replaces the last two. */
+	store_u64(frame, load_u64(frame + ETH_MAC_BYTES));
 	memcpy(frame + TEMPLATE_AT, net->udp4_template, UDP4_TEMPLATE_BYTES);
 	ip->total_len = be16_of((uint16_t)(IPV4_HEADER_BYTES + udp_len));
 	memcpy(ip->dst.b, &dst, sizeof dst);
@@ -452,22 +455,17 @@ udp_reply_in_place(struct stack *s, struct datagram *d, uint32_t payload_len)
 {
 	struct net *net = stack_net(s);
 	const uint32_t udp_len = UDP_HEADER_BYTES + payload_len;
-	uint8_t *frame = d->start;
-	const uint32_t at = d->l4_offset;
 
 	ensure(!d->answered && payload_len <= net->datagram_max);
-	if (unlikely(d->from.local != LOCAL_V4)) {
-		reply_in_place_any(net, d, payload_len);
-	} else {
-		/* The reply has no options, so the payload moves up. */
-		if (unlikely(at != L4_AT))
-			memmove(frame + L4_AT, frame + at, udp_len);
-		udp4_headers(net, d, frame, (uint16_t)udp_len);
-		tx_queue_send_rx_frame(net, d->frame, frame, L4_AT + udp_len,
-				       net->ip_ol_flags | net->udp_ol_flags, LOCAL_V4);
-	}
 	d->answered = true;
 	net_count(net, UDP_ANSWERED);
+	if (unlikely(d->from.local != LOCAL_V4 || d->l4_offset != L4_AT)) {
+		reply_in_place_any(net, d, payload_len);
+		return;
+	}
+	udp4_headers(net, d, d->start, (uint16_t)udp_len);
+	tx_queue_send_rx_frame(net, d->frame, d->start, L4_AT + udp_len,
+			       net->ip_ol_flags | net->udp_ol_flags, LOCAL_V4);
 }
 
 bool

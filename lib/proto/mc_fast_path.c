@@ -69,13 +69,13 @@ uint32_t
 mc_set_parse_fast(struct mc_req *req, const uint8_t *p, uint32_t len)
 {
 	const struct span line = {p, len};
-	const uint32_t key_len = mc_key_end(p + MC_SET_PREFIX_BYTES, len - MC_SET_PREFIX_BYTES);
-	const uint32_t key_end = MC_SET_PREFIX_BYTES + key_len;
-	uint32_t fields_end, end, at;
+	uint32_t key_len, key_end, fields_end, end, at;
 
-	if (unlikely(key_len == 0 || key_end == len || key_len > MC_KEY_MAX ||
-		     p[MC_SET_PREFIX_BYTES] <= ' '))
+	if (unlikely(len == MC_SET_PREFIX_BYTES || p[MC_SET_PREFIX_BYTES] <= ' ') ||
+	    unlikely(!mc_key_end(p + MC_SET_PREFIX_BYTES, len - MC_SET_PREFIX_BYTES, &key_len) ||
+		     key_len > MC_KEY_MAX))
 		return 0;
+	key_end = MC_SET_PREFIX_BYTES + key_len;
 	mc_req_clear(req, p);
 	/* If one of the numbers is missing, the last one is too, and at does not advance. */
 	fields_end = fields_parse(line, key_end, req);

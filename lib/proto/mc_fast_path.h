@@ -22,32 +22,34 @@ struct mc_get {
 	bool last;        /* the last key of its line */
 };
 
-/* Returns the end of the word at p if that is within 32 bytes, else 0. Two loads of 16 bytes, which
- * overlap rather than reach past len. */
+/* Returns the spaces and line feeds among the first 32 bytes: bit i stands for p[i]. Two loads of
+ * 16 bytes, which overlap rather than reach past len. */
 static inline uint32_t
-mc_short_token_end(const uint8_t *p, uint32_t len)
+mc_first_token_ends(const uint8_t *p, uint32_t len)
 {
-	uint32_t second = 16, ends;
+	uint32_t second = 16;
 
 	if (unlikely(len < 32)) {
 		if (len < 16)
 			return 0;
 		second = len - 16;
 	}
-	ends = mc_token_ends(p) | mc_token_ends(p + second) << second;
-	return likely(ends != 0) ? (uint32_t)__builtin_ctz(ends) : 0;
+	return mc_token_ends(p) | mc_token_ends(p + second) << second;
 }
 
-/* Returns the end of the key at p; 0 if the key is too long or its end has not arrived. */
-static inline uint32_t
-mc_key_end(const uint8_t *p, uint32_t len)
+/* Finds the end of the key at p, of one byte at least. False: the key is too long, or its end has
+ * not arrived. */
+static inline bool
+mc_key_end(const uint8_t *p, uint32_t len, uint32_t *end)
 {
-	uint32_t end = mc_short_token_end(p, len);
+	const uint32_t ends = mc_first_token_ends(p, len);
 
-	if (likely(end != 0))
-		return end;
-	end = mc_token_end(p, 0, len);
-	return end < len && end <= MC_KEY_MAX + 1 ? end : 0; /* one byte more: the key's CR */
+	if (likely(ends != 0)) {
+		*end = (uint32_t)__builtin_ctz(ends);
+		return true;
+	}
+	*end = mc_token_end(p, 0, len);
+	return *end < len && *end <= MC_KEY_MAX + 1; /* one byte more: the key's CR */
 }
 
 /* Returns the line feeds among the 16 bytes at p: bit i stands for p[i]. */
@@ -65,10 +67,7 @@ mc_key_parse_fast(const uint8_t *p, uint32_t len, struct mc_get *get)
 	uint32_t end;
 
 	/* Spaces, line ends and other control characters are rare here. */
-	if (unlikely(len < 2 || p[0] <= ' '))
-		return 0;
-	end = mc_key_end(p, len);
-	if (unlikely(end == 0))
+	if (unlikely(len < 2 || p[0] <= ' ') || unlikely(!mc_key_end(p, len, &end)))
 		return 0;
 	get->last = p[end] == '\n';
 	get->key_len = end;

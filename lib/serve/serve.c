@@ -262,8 +262,7 @@ idle_timeout_s(const struct serve *sv)
 static uint32_t
 session_timeout_s(const struct serve *sv, const struct session *ss, uint32_t timeout_s)
 {
-	const bool asks =
-		session_peek(ss).len != 0 || ss->pending != NULL || ss->parser.swallow != 0;
+	const bool asks = session_peek(ss).len != 0 || ss->pending != NULL;
 
 	return unlikely(sv->closes_idle) && !asks ? 0 : timeout_s;
 }
@@ -280,7 +279,7 @@ idle_check(struct serve *sv, uint32_t timeout_s)
 		if (ss->conn == NULL || ss->closing || ss->sched != SCHED_READY || ss->waits != 0 ||
 		    ss->value.item != NULL || ss->stream.kind != NULL ||
 		    sv->clock.now_s - ss->active_s < session_timeout_s(sv, ss, timeout_s) ||
-		    (sv->closes_behind && ss->body != BODY_NONE))
+		    (sv->closes_behind && session_is_amid(ss)))
 			continue;
 		if (ss->active_s == 0) { /* opened before the first turn set the clock */
 			session_active(sv, ss);

@@ -94,6 +94,7 @@ enum link_failure {
 	LINK_CERT_NAME,   /* the certificate is another server's */
 	LINK_CERT_ISSUER, /* no trusted certificate has issued it */
 	LINK_CERT_OTHER,  /* it does not verify */
+	LINK_CERT_OWN,    /* the server refuses our certificate, or requires one */
 	LINK_NO_PATH,     /* there is no such Unix socket */
 	LINK_DENIED,      /* the kernel does not permit it */
 	LINK_KERNEL_OTHER,

@@ -178,9 +178,9 @@ op_waits(struct serve *sv, struct session *ss)
 
 /* Closes the connection behind its last request, or defers its operations if a reply must wait. */
 static void
-op_defer_or_close(struct serve *sv, uint32_t i, enum exec_status a)
+op_defer_or_close(struct serve *sv, struct op *op, enum exec_status a)
 {
-	struct op *op = &sv->ops[i];
+	const uint32_t i = (uint32_t)(op - sv->ops);
 
 	if (a == EXEC_NONE || a == EXEC_LATER)
 		return;
@@ -203,9 +203,8 @@ request_count(struct serve *sv, struct op *op)
 /* Executes the first operation of a session that waited. A request that waited for memory or for an
  * answer was counted when it arrived. */
 static __attribute__((noinline)) void
-op_retry(struct serve *sv, uint32_t i)
+op_retry(struct serve *sv, struct op *op)
 {
-	struct op *op = &sv->ops[i];
 	const struct executed e = execution_begin(sv, op);
 	struct session *ss = op->session;
 	const bool counted = ss->memory_wait_turns != 0 || ss->pending_counted;
@@ -224,15 +223,14 @@ op_retry(struct serve *sv, uint32_t i)
 	if (a != EXEC_RETRY && op->session->memory_wait_turns != 0)
 		session_go_on(sv, op->session);
 	if (a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER))
-		op_defer_or_close(sv, i, a);
+		op_defer_or_close(sv, op, a);
 }
 
 /* True if the connection is closed, or if earlier replies have filled its queue so that this
  * operation is deferred. */
 static __attribute__((noinline)) bool
-op_stops(struct serve *sv, uint32_t i)
+op_stops(struct serve *sv, const struct op *op)
 {
-	const struct op *op = &sv->ops[i];
 	struct session *ss = op->session;
 
 	if (ss->conn == NULL)
@@ -241,7 +239,7 @@ op_stops(struct serve *sv, uint32_t i)
 	    !conn_is_full(sv->stack, ss->conn))
 		return false;
 	session_waits(sv, ss, WAIT_WINDOW);
-	session_defer(sv, ss, i);
+	session_defer(sv, ss, (uint32_t)(op - sv->ops));
 	return true;
 }
 
@@ -262,30 +260,28 @@ execute_recorded(struct serve *sv, struct op *op)
 static inline __attribute__((always_inline)) enum exec_status
 execute_fresh(struct serve *sv, struct op *op, uint8_t class)
 {
-	const uint32_t row = residence_row(op->session != NULL, (enum request_kind) class);
-	const bool ends =
-		class != VERB_CLASS_SET || op->body.data != NULL || op->req.verb == OP_BODY_DONE;
 	const enum exec_status a = executors[op->req.verb](sv, op);
 
-	if (likely(a == EXEC_DONE && ends))
-		residence_add(&sv->residence, row, 1);
+	if (likely(a == EXEC_DONE) &&
+	    (class != VERB_CLASS_SET || op->body.data != NULL || op->req.verb == OP_BODY_DONE))
+		residence_add(&sv->residence,
+			      residence_row(op->session != NULL, (enum request_kind) class), 1);
 	return a;
 }
 
 static inline __attribute__((always_inline)) void
-op_execute(struct serve *sv, uint32_t i, bool slow)
+op_execute(struct serve *sv, struct op *op, bool slow)
 {
-	struct op *op = &sv->ops[i];
 	struct session *ss = op->session;
 	const uint8_t class = verb_classes[op->req.verb];
 	enum exec_status a;
 
 	if (ss != NULL && unlikely(ss->conn == NULL || ss->deferrable_bytes != 0) &&
-	    op_stops(sv, i))
+	    op_stops(sv, op))
 		return;
 	if (op->req.flags & MC_FIRST) {
 		if (ss != NULL && unlikely(ss->waits != 0)) {
-			op_retry(sv, i);
+			op_retry(sv, op);
 			return;
 		}
 		request_count(sv, op);
@@ -295,7 +291,7 @@ op_execute(struct serve *sv, uint32_t i, bool slow)
 	else
 		a = execute_fresh(sv, op, class);
 	if (unlikely(a != EXEC_DONE || (op->req.flags & MC_CLOSE_AFTER)))
-		op_defer_or_close(sv, i, a);
+		op_defer_or_close(sv, op, a);
 	if (ss == NULL && !op->in_place) {
 		sv->request_bytes += op->raw.len;
 		if (op_last(op)) {
@@ -346,7 +342,7 @@ ops_execute_slow(struct serve *sv)
 		const uint32_t gets = gets_execute_slow(sv, i);
 
 		if (gets == 0 && sv->ops[i].req.verb != OP_SKIP)
-			op_execute(sv, i, true);
+			op_execute(sv, &sv->ops[i], true);
 		i += gets != 0 ? gets : 1;
 	}
 }
@@ -354,12 +350,14 @@ ops_execute_slow(struct serve *sv)
 static inline void
 ops_execute(struct serve *sv)
 {
-	for (uint32_t i = 0; i < sv->op_count;) {
-		const uint32_t gets = sv->ops[i].req.verb == MC_GET ? gets_execute_fast(sv, i) : 0;
+	const struct op *end = &sv->ops[sv->op_count];
+
+	for (struct op *op = sv->ops; op < end;) {
+		const uint32_t gets = op->req.verb == MC_GET ? gets_execute_fast(sv, op) : 0;
 
 		if (gets == 0)
-			op_execute(sv, i, false);
-		i += gets != 0 ? gets : 1;
+			op_execute(sv, op, false);
+		op += gets != 0 ? gets : 1;
 	}
 }
 

@@ -533,13 +533,11 @@ limited_gets(struct serve *sv, const struct op *first)
 }
 
 uint32_t
-gets_execute_fast(struct serve *sv, uint32_t first)
+gets_execute_fast(struct serve *sv, const struct op *first)
 {
-	const struct op *op = &sv->ops[first];
-
-	if (op->session != NULL)
-		return conn_gets(sv, op);
-	return sv->rate_limited ? limited_gets(sv, op) : datagram_gets(sv, op);
+	if (first->session != NULL)
+		return conn_gets(sv, first);
+	return sv->rate_limited ? limited_gets(sv, first) : datagram_gets(sv, first);
 }
 
 static FLAT uint32_t

@@ -317,19 +317,30 @@ window_wait(struct serve *sv, struct session *ss)
 	return PARSE_WAIT;
 }
 
-/* True if a drain closes the connection here: all of its input is answered, by a reply for which
- * its client waits. Behind a quiet request the client waits for the reply of a later one. */
-static bool
-closes_behind(const struct serve *sv, const struct session *ss)
+/* Records during a drain whether the client waits for a reply to the last operation of this pass.
+ * Behind a quiet request it waits for the reply of a later one. */
+static void
+answer_record(const struct serve *sv, struct session *ss)
 {
 	const struct mc_req *req;
 
-	if (likely(!sv->closes_behind) || ss->pass_ops == 0)
-		return false;
+	if (ss->pass_ops == 0)
+		return;
 	req = &sv->ops[sv->op_count - 1].req;
 	if (req->verb == OP_BODY_DONE)
 		req = &ss->filling_req;
-	return (req->flags & (MC_NOREPLY | MC_QUIET)) == 0;
+	ss->answered = (req->flags & (MC_NOREPLY | MC_QUIET)) == 0;
+}
+
+/* True if a drain closes the connection here: all of its input is answered, or discarded behind its
+ * answer. The last operation may be one of an earlier pass. */
+static bool
+closes_behind(const struct serve *sv, struct session *ss)
+{
+	if (likely(!sv->closes_behind) || session_is_amid(ss))
+		return false;
+	answer_record(sv, ss);
+	return ss->answered && (ss->pass_ops > 0 || ss->waits == 0);
 }
 
 /* Ends a step for which there are no bytes. */
@@ -543,6 +554,8 @@ conns_visit(struct serve *sv)
 			continue;
 		visit_is_first(sv, ss);
 		conn_visit(sv, ss);
+		if (unlikely(sv->closes_behind))
+			answer_record(sv, ss);
 	}
 }
 

@@ -159,8 +159,8 @@ void plain_conns_visit(struct serve *sv);
 bool set_parse_fast(struct serve *sv, struct session *ss, struct view src);
 /* Parses the next datagrams, as long as each is a single get, or a single set with its body. */
 void datagrams_parse_fast(struct serve *sv);
-/* Executes gets from ops[first] on, up to one that needs another path. Returns their number. */
-uint32_t gets_execute_fast(struct serve *sv, uint32_t first);
+/* Executes gets from first on, up to one that needs another path. Returns their number. */
+uint32_t gets_execute_fast(struct serve *sv, const struct op *first);
 /* Does the same, but stops at the first miss. */
 uint32_t gets_execute_hits(struct serve *sv, uint32_t first);
 /* Does the same as gets_execute_fast(), in a pass with requests that arrived before this turn. */

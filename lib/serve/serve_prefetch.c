@@ -64,11 +64,11 @@ key_decode(struct serve *sv, uint32_t i)
 }
 
 static inline bool
-prefetch_primary(struct serve *sv, struct op *op)
+prefetch_primary(const struct store_core *store, struct op *op)
 {
 	if (likely(!op_is(op, VERB_WRITES)))
-		return store_probe_primary(sv->store, &op->probe);
-	return store_probe_primary_to_write(sv->store, &op->probe);
+		return store_probe_primary(store, &op->probe);
+	return store_probe_primary_to_write(store, &op->probe);
 }
 
 /* Hashes and probes the keys that the fast path has not probed. */
@@ -92,17 +92,19 @@ keys_probe(struct serve *sv)
 FLAT void
 serve_prefetch(struct serve *sv)
 {
+	const struct store_core *store = sv->store;
+	const uint32_t count = sv->op_count;
 	uint64_t open = 0; /* bit i: the key of ops[i] must be searched in its alternate bucket */
 
 	static_assert(OPS_MAX <= 64, "a bit for each");
 	if (sv->unprobed)
 		keys_probe(sv);
-	for (uint32_t i = 0; i < sv->op_count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct op *op = &sv->ops[i];
 
 		if (op_is(op, VERB_LOOKUP))
-			open |= (uint64_t)prefetch_primary(sv, op) << i;
+			open |= (uint64_t)prefetch_primary(store, op) << i;
 	}
 	for (; open != 0; open &= open - 1)
-		store_probe_alternate(sv->store, &sv->ops[__builtin_ctzll(open)].probe);
+		store_probe_alternate(store, &sv->ops[__builtin_ctzll(open)].probe);
 }

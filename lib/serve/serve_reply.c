@@ -64,19 +64,31 @@ reply_end(struct serve *sv, struct op *op, uint8_t *begin, const uint8_t *end)
 		message_commit(sv, bytes);
 }
 
-/* Replies with a line to a request in a datagram. */
+/* Replies with a line that may need a message of its own, or may be refused. */
+static __attribute__((noinline)) void
+line_compose(struct serve *sv, struct op *op, struct view line)
+{
+	uint8_t *at = reply_begin(sv, op, line.len);
+
+	reply_end(sv, op, at, mc_put_view(at, line));
+}
+
+/* Replies with a line to a request in a datagram. The rare path is a call at the end, so that the
+ * other one saves no registers. */
 static NOT_FLAT void
 datagram_line(struct serve *sv, struct op *op, struct view line)
 {
-	uint8_t *at = op->in_place ? reply_room_in_place(sv, op, line.len) : NULL;
+	uint8_t *at = likely(op->in_place && line.len <= COPY_INLINE_MAX && !sv->rate_limited)
+			      ? reply_room_in_place(sv, op, line.len)
+			      : NULL;
 
-	if (likely(at != NULL)) {
-		bytes_copy(at, line.data, line.len);
-		datagram_end(sv, op, at, line.len);
+	if (unlikely(at == NULL)) {
+		line_compose(sv, op, line);
 		return;
 	}
-	at = reply_begin(sv, op, line.len);
-	reply_end(sv, op, at, mc_put_view(at, line));
+	bytes_copy(at, line.data, line.len);
+	mc_udp_put(at - MC_UDP_FRAME_BYTES, op->udp_id, 0, 1);
+	udp_reply_in_place(sv->stack, op->datagram, MC_UDP_FRAME_BYTES + line.len);
 }
 
 void

@@ -156,6 +156,7 @@ struct session {
 	bool bad_end;      /* the body does not end in CR LF */
 	uint8_t body_end;  /* bytes that were read of the line end behind the value */
 	bool closing;      /* no further input is read */
+	bool answered;     /* during a drain: the client waits for the last request's reply */
 	bool admitted;     /* the connection counts for the limit -c */
 	uint8_t role;      /* enum mc_role of the user; NONE: not authenticated */
 	uint8_t sched;     /* enum session_sched */
@@ -172,8 +173,7 @@ struct session {
 	union {
 		uint64_t waits; /* 0: the next request waits for none of these */
 		struct {
-			/* Turns for which the request has waited for memory; 0: it does not
-			 * wait. */
+			/* Turns for which the request has waited for memory. */
 			uint32_t memory_wait_turns : 21;
 			uint32_t pending_count : 11; /* number of the session's pending requests */
 			/* The session is in a queue for a place in the table of pending
@@ -203,8 +203,7 @@ struct session {
 	 * unread bytes of the connection. */
 	uint32_t ahead_at;
 	struct mc_parser ahead_parser; /* the parser's state at ahead_at */
-	/* A set of hashes, in which one bit stands for several: gets that wait and were not asked
-	 * for. */
+	/* Hashes of gets that wait and were not asked for; one bit stands for several. */
 	uint64_t left_out;
 	/* The lane in whose queue the session is, or for which it has a place. */
 	uint16_t place_lane;
@@ -282,6 +281,13 @@ session_skip(struct stack *stack, struct session *ss, uint32_t n)
 		ss->read_buf_at += n;
 	else
 		conn_advance(stack, ss->conn, n);
+}
+
+/* True if more of a request is to arrive: of a body, or of a line that is discarded. */
+static inline bool
+session_is_amid(const struct session *ss)
+{
+	return ss->body != BODY_NONE || ss->parser.swallow != MC_SWALLOW_NOTHING;
 }
 
 static inline bool

@@ -109,17 +109,18 @@ reclaim_item(struct store_core *sc, uint32_t ref, uint32_t *work)
 /* Frees an item whose grace period is over, unless it is pinned. False: the rest of it is left to
  * the next call. */
 static inline bool
-reclaim(struct store_core *sc, struct retired_item r, uint32_t *work)
+reclaim(struct store_core *sc, const struct retired_item *r, uint32_t *work)
 {
 	struct slab *sl = &sc->store->slab;
-	const struct page *p = &sl->pages[slab_page_of(sl, r.ref)];
+	const uint32_t ref = r->ref;
+	const struct page *p = &sl->pages[slab_page_of(sl, ref)];
 
 	++*work;
-	if (unlikely(!r.plain))
-		return reclaim_item(sc, r.ref, work);
+	if (unlikely(!r->plain))
+		return reclaim_item(sc, ref, work);
 	count_class(sc, p->class, UINT32_MAX); /* minus one */
-	if (unlikely(!slab_free_fast(sl, sc->magazines, p, r.ref)))
-		slab_free(sl, sc->magazines, r.ref);
+	if (unlikely(!slab_free_fast(sl, sc->magazines, p, ref)))
+		slab_free(sl, sc->magazines, ref);
 	return true;
 }
 
@@ -136,9 +137,9 @@ retire_list_reclaim(struct store_core *sc)
 	uint32_t work = 0;
 
 	while (work < RETIRE_LIST_SLICE && retire_list_used(list) != 0) {
-		const struct retired_item r = list->ring[list->head % RETIRE_LIST_MAX];
+		const struct retired_item *r = &list->ring[list->head % RETIRE_LIST_MAX];
 
-		if (!epoch_passed_31(r.epoch, oldest) || !reclaim(sc, r, &work))
+		if (!epoch_passed_31(r->epoch, oldest) || !reclaim(sc, r, &work))
 			break;
 		list->head++;
 	}

@@ -23,7 +23,7 @@ tcp_bytes(const struct tcp_config *cfg, uint32_t rx_frames_max)
 	return (size_t)cfg->conns_max * sizeof(struct conn) +
 	       (size_t)bucket_count(cfg->conns_max) * sizeof(struct flow_bucket) +
 	       (size_t)rx_frames_max * sizeof(struct rx_seg) + sendq_pool_bytes(cfg->chunks) +
-	       budget_bytes() + scoreboard_pool_bytes(cfg->chunks) +
+	       budget_bytes() + scoreboard_pool_bytes(cfg->chunks, cfg->conns_max) +
 	       (cfg->conns_per_source != 0 ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (cfg->pipes ? cfg->conns_max * sizeof(uint32_t) : 0) +
 	       (size_t)cfg->conns_max * (sizeof(struct stall) + sizeof(struct conn_places)) +
@@ -115,8 +115,7 @@ tcp_create(struct tcp *t, struct region *region, const struct tcp_config *cfg)
 	sendq_pool_create(&t->pool, region, cfg->chunks, min_u32(cfg->conns_max, cfg->chunks / 2),
 			  t->net.cfg.seed);
 	t->pool.queue_least = CONN_SENDQ_LEAST;
-	scoreboard_pool_create(&t->scoreboard_pool, region,
-			       cfg->chunks); /* one node for each chunk */
+	scoreboard_pool_create(&t->scoreboard_pool, region, cfg->chunks, cfg->conns_max);
 }
 
 uint64_t

@@ -85,8 +85,9 @@
 #define ACK_DELAY_NS  (40 * NS_PER_MS) /* RFC 9293 section 3.8.6.3: at most 500 ms */
 #define TIME_WAIT_NS  (1000 * NS_PER_MS)
 /* Wait for the peer's FIN after ours was acknowledged. */
-#define FIN_WAIT_NS           (60000 * NS_PER_MS)
-#define KEEPALIVE_PROBES_MAX  9u
+#define FIN_WAIT_NS          (60000 * NS_PER_MS)
+#define KEEPALIVE_PROBES_MAX 9u
+/* Between probes; the idle time before the first one, if that is shorter. */
 #define KEEPALIVE_INTERVAL_NS (75000 * NS_PER_MS)
 #define CHALLENGE_US          100000u /* RFC 5961 section 7: between challenge ACKs */
 #define NEVER                 WHEEL_NEVER

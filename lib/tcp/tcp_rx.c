@@ -190,8 +190,7 @@ reserved_for_small_holders(const struct tcp *t, uint32_t reserve)
 	return kept - min_u32(kept, t->rx_ooo_frames);
 }
 
-/* True if retransmitted data gets more room, since the connection does not wait for its peer to
- * read earlier replies. */
+/* True if retransmitted data gets more room: earlier replies do not wait for its peer to read. */
 static inline bool
 comes_again(const struct conn *c)
 {

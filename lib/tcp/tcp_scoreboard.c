@@ -3,21 +3,31 @@
  * SACK blocks and retransmissions, merged when they are equal again, dropped when acknowledged.
  */
 #include "tcp_scoreboard.h"
+#include "base/budget.h"
+
+static uint32_t
+nodes_of(uint32_t common, uint32_t conns)
+{
+	return common + conns * SENT_NODES_OWN;
+}
 
 size_t
-scoreboard_pool_bytes(uint32_t runs)
+scoreboard_pool_bytes(uint32_t common, uint32_t conns)
 {
-	return (size_t)runs * sizeof(struct sent_range) + CACHE_LINE_BYTES;
+	return (size_t)nodes_of(common, conns) * sizeof(struct sent_range) + CACHE_LINE_BYTES;
 }
 
 void
-scoreboard_pool_create(struct scoreboard_pool *pool, struct region *region, uint32_t runs)
+scoreboard_pool_create(struct scoreboard_pool *pool, struct region *region, uint32_t common,
+		       uint32_t conns)
 {
+	const uint32_t nodes = nodes_of(common, conns);
 	struct sent_range *node =
-		region_take(region, (size_t)runs * sizeof *node, CACHE_LINE_BYTES);
+		region_take(region, (size_t)nodes * sizeof *node, CACHE_LINE_BYTES);
 
-	*pool = (struct scoreboard_pool){.left = runs, .count = runs};
-	for (uint32_t i = 0; i < runs; i++) {
+	*pool = (struct scoreboard_pool){
+		.left = nodes, .count = nodes, .own_left = conns * SENT_NODES_OWN};
+	for (uint32_t i = 0; i < nodes; i++) {
 		node[i].next = pool->free;
 		pool->free = &node[i];
 	}
@@ -29,15 +39,34 @@ range_len(const struct sent_range *range)
 	return range->end - range->begin;
 }
 
+/* True if a node is of the connection's own, which has so many ranges without it. The first range
+ * needs no node. */
+static bool
+is_own(uint32_t ranges)
+{
+	return ranges <= SENT_NODES_OWN;
+}
+
+/* Peers whose SACK blocks have many edges would otherwise hold all nodes, and others' losses would
+ * be repaired by timeouts. */
+static bool
+may_take(const struct scoreboard *b, const struct scoreboard_pool *pool)
+{
+	return is_own(b->count) || (b->count < SENT_RANGES_MAX &&
+				    pool->left - pool->own_left >= BUDGET_LENT_PART * b->count);
+}
+
 static struct sent_range *
 range_take(struct scoreboard *b, struct scoreboard_pool *pool)
 {
 	struct sent_range *node = pool->free;
 
-	if (node == NULL || b->count >= SENT_RANGES_MAX)
+	if (!may_take(b, pool))
 		return NULL;
+	ensure(node != NULL);
 	pool->free = node->next;
 	pool->left--;
+	pool->own_left -= is_own(b->count);
 	b->count++;
 	return node;
 }
@@ -49,6 +78,7 @@ range_free(struct scoreboard *b, struct scoreboard_pool *pool, struct sent_range
 	pool->free = node;
 	pool->left++;
 	b->count--;
+	pool->own_left += is_own(b->count);
 }
 
 /* Removes the range after this one. Its bytes are accounted for elsewhere. */

@@ -10,7 +10,8 @@
  * Thread: core-local.
  * Errors: false: no node, so less is recorded: SACKed bytes count as not SACKed, and later bytes
  *         get the range's time. Bytes that were not delivered never count as delivered.
- * Bounds: SENT_RANGES_MAX ranges a connection, which bounds every walk; SENT_POOL nodes.
+ * Bounds: SENT_RANGES_MAX ranges a connection, which bounds every walk. SENT_NODES_OWN nodes are
+ *         each connection's own; it takes more while BUDGET_LENT_PART times what it has are left.
  */
 #ifndef CLOCKOO_TCP_SCOREBOARD_H
 #define CLOCKOO_TCP_SCOREBOARD_H
@@ -21,6 +22,9 @@
 #include "base/region.h"
 
 #define SENT_RANGES_MAX 128u
+#define SENT_NODES_OWN                                                                             \
+	4u /* beside the range in the connection: two holes and what lies between                  \
+	    */
 
 enum range_flag {
 	RANGE_SACKED = 1u << 0,
@@ -39,6 +43,7 @@ struct sent_range {
 struct scoreboard_pool {
 	struct sent_range *free;
 	uint32_t left, count;
+	uint32_t own_left; /* part of left that connections have not taken of their own nodes */
 };
 
 struct scoreboard {
@@ -75,8 +80,10 @@ struct rack_rule {
 	uint32_t wait_us;          /* RACK.rtt and the reordering window */
 };
 
-size_t scoreboard_pool_bytes(uint32_t runs);
-void scoreboard_pool_create(struct scoreboard_pool *pool, struct region *region, uint32_t runs);
+/* `common` nodes, and those of so many connections. */
+size_t scoreboard_pool_bytes(uint32_t common, uint32_t conns);
+void scoreboard_pool_create(struct scoreboard_pool *pool, struct region *region, uint32_t common,
+			    uint32_t conns);
 
 void scoreboard_init(struct scoreboard *b);
 void scoreboard_clear(struct scoreboard *b, struct scoreboard_pool *pool);

@@ -112,7 +112,9 @@ keepalive_timeout(struct tcp *t, struct conn *c)
 	}
 	c->flags |= CONN_KEEPALIVE_PROBE;
 	conn_schedule_output(t, c);
-	c->keepalive_at_ns = t->net.now_ns + KEEPALIVE_INTERVAL_NS;
+	c->keepalive_at_ns = t->net.now_ns + (t->cfg.keepalive_idle_ns < KEEPALIVE_INTERVAL_NS
+						      ? t->cfg.keepalive_idle_ns
+						      : KEEPALIVE_INTERVAL_NS);
 }
 
 /* Postpones a deadline that lies in a pause of the process by the pause's length, because the peer

@@ -64,8 +64,43 @@ tls_session_free(struct tls_session *session)
 
 /* ---- contexts ---- */
 
+/* Notes that the server asks for our certificate. Returns 1: the context's is sent, if it has one.
+ */
+static int
+on_asked(SSL *ssl, void *arg)
+{
+	struct tls_stream *stream = BIO_get_data(SSL_get_rbio(ssl));
+
+	(void)arg;
+	stream->is_asked = true;
+	return 1;
+}
+
+bool
+tls_client_is_asked(const struct tls_stream *stream)
+{
+	return stream->is_asked;
+}
+
+static bool
+files_load(SSL_CTX *ctx, const struct tls_client_files *files, char why[TLS_WHY_BYTES])
+{
+	const struct tls_pair own = {
+		.cert_option = "--front-tls-cert",
+		.cert = files->cert,
+		.key_option = "--front-tls-key",
+		.key = files->key,
+		.key_format = SSL_FILETYPE_PEM,
+	};
+
+	if (SSL_CTX_load_verify_locations(ctx, files->ca, NULL) != 1)
+		return tls_option_error(why, "--front-tls-ca", files->ca,
+					"cannot be read as PEM certificates");
+	return files->cert == NULL || tls_pair_load(ctx, &own, why);
+}
+
 struct tls_context *
-tls_client_context_load(const char *option, const char *ca, char why[TLS_WHY_BYTES])
+tls_client_context_load(const struct tls_client_files *files, char why[TLS_WHY_BYTES])
 {
 	struct tls_context *context = tls_context_new(TLS_client_method());
 
@@ -81,11 +116,30 @@ tls_client_context_load(const char *option, const char *ca, char why[TLS_WHY_BYT
 	SSL_CTX_set_session_cache_mode(context->ctx,
 				       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	SSL_CTX_sess_set_new_cb(context->ctx, on_session);
-	if (SSL_CTX_load_verify_locations(context->ctx, ca, NULL) == 1)
+	SSL_CTX_set_cert_cb(context->ctx, on_asked, NULL);
+	if (files_load(context->ctx, files, why))
 		return context;
-	tls_option_error(why, option, ca, "cannot be read as PEM certificates");
 	tls_context_free(context);
 	return NULL;
+}
+
+bool
+tls_client_issuer_date_is_near(const struct tls_context *context, int64_t now_s,
+			       char words[TLS_WHY_BYTES])
+{
+	STACK_OF(X509) *issuers = X509_STORE_get1_all_certs(SSL_CTX_get_cert_store(context->ctx));
+	char who[TLS_WHY_BYTES / 2], name[96];
+	bool near = false;
+
+	for (int i = 0; i < sk_X509_num(issuers) && !near; i++) {
+		const X509 *issuer = sk_X509_value(issuers, i);
+
+		X509_NAME_oneline(X509_get_subject_name(issuer), name, sizeof name);
+		snprintf(who, sizeof who, "the issuer %s", name);
+		near = tls_date_words(issuer, now_s, who, words);
+	}
+	sk_X509_pop_free(issuers, X509_free);
+	return near;
 }
 
 /* ---- streams ---- */

@@ -9,7 +9,8 @@
  * Units:  now_s: Unix time.
  * Owner:  a session is the caller's, until tls_session_free().
  * Thread: as tls_stream.h; a session is used by one thread.
- * Errors: a handshake that fails says why: tls_stream_fault().
+ * Errors: a handshake that fails says why: tls_stream_fault(). A server of TLS 1.3 refuses the
+ *         client's certificate only after the client's handshake is complete.
  * Bounds: a server's chain has TLS_PEER_CHAIN_MAX bytes at most.
  */
 #ifndef CLOCKOO_TLS_CLIENT_H
@@ -19,10 +20,21 @@
 
 struct tls_session;
 
-/* Loads the certificates of those that issue servers' certificates. NULL: it failed; why has the
- * reason, on one line that begins with the option. */
-struct tls_context *tls_client_context_load(const char *option, const char *ca,
+/* PEM files of a client. */
+struct tls_client_files {
+	const char *ca;   /* the certificates that issue servers' ones */
+	const char *cert; /* its own one, with the chain; NULL: it has none */
+	const char *key;  /* of cert */
+};
+
+/* Loads the files. NULL on failure; why then says the reason, on one line that begins with the
+ * option of the file: --front-tls-ca, -cert, or -key. */
+struct tls_context *tls_client_context_load(const struct tls_client_files *files,
 					    char why[TLS_WHY_BYTES]);
+/* True if an issuer is not valid at now_s, or ends within TLS_ENDS_SOON_S; words then says which
+ * and when, on one line. tls_context_date_is_near() checks the client's own certificate. */
+bool tls_client_issuer_date_is_near(const struct tls_context *context, int64_t now_s,
+				    char words[TLS_WHY_BYTES]);
 
 /* Returns a new stream to the server of that name; NULL without memory. resume: a session to offer,
  * or NULL. It is not offered if its certificate has expired. */
@@ -31,6 +43,8 @@ struct tls_stream *tls_client_open(struct tls_context *context, struct tls_io *i
 /* Takes the last session that the server has offered since the last call; NULL: none. */
 struct tls_session *tls_client_session(struct tls_stream *stream);
 void tls_session_free(struct tls_session *session);
+/* True if the server has asked for the client's certificate. */
+bool tls_client_is_asked(const struct tls_stream *stream);
 
 /* The reason of a failed handshake. */
 enum tls_fault {

@@ -68,16 +68,24 @@ tls_link_release(struct tls_links *tl, struct tls_link *l)
 	return pipe;
 }
 
+/* True if the server has asked for our certificate and answered nothing since. One of TLS 1.3 takes
+ * or refuses it only after our handshake, and its alert may be lost by a reset. */
+static bool
+own_is_refused(const struct tls_link *l)
+{
+	return l->read == 0 && l->stream != NULL && tls_client_is_asked(l->stream);
+}
+
 void
 tls_link_lost(struct tls_links *tl, struct tls_link *l, uint32_t why)
 {
-	const bool was_open = l->is_open;
+	const bool was_open = l->is_open, refused = own_is_refused(l);
 	struct conn *pipe = tls_link_release(tl, l);
 
-	if (was_open)
+	if (was_open && !refused)
 		tl->user.gone(tl->user.arg, pipe);
 	else
-		tl->user.failed(tl->user.arg, pipe, why);
+		tl->user.failed(tl->user.arg, pipe, refused ? LINK_CERT_OWN : why);
 }
 
 static uint32_t

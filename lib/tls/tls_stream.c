@@ -134,19 +134,37 @@ tls_option_error(char why[TLS_WHY_BYTES], const char *option, const char *value,
 	return false;
 }
 
+bool
+tls_pair_load(SSL_CTX *ctx, const struct tls_pair *p, char why[TLS_WHY_BYTES])
+{
+	char words[64];
+
+	if (SSL_CTX_use_certificate_chain_file(ctx, p->cert) != 1)
+		return tls_option_error(why, p->cert_option, p->cert,
+					"cannot be read as a chain of PEM certificates");
+	snprintf(words, sizeof words, "is no private key of %s", p->cert_option);
+	if (SSL_CTX_use_PrivateKey_file(ctx, p->key, p->key_format) != 1)
+		return tls_option_error(why, p->key_option, p->key, words);
+	snprintf(words, sizeof words, "does not belong to %s", p->cert_option);
+	if (SSL_CTX_check_private_key(ctx) != 1)
+		return tls_option_error(why, p->key_option, p->key, words);
+	return true;
+}
+
 static bool
 certificates_load(SSL_CTX *ctx, const struct tls_settings *s, char *why)
 {
-	const char *key = s->key != NULL ? s->key : s->chain_cert;
-	const int format = s->keyformat == SSL_FILETYPE_ASN1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM;
+	const struct tls_pair pair = {
+		.cert_option = "ssl_chain_cert",
+		.cert = s->chain_cert,
+		.key_option = "ssl_key",
+		.key = s->key != NULL ? s->key : s->chain_cert,
+		.key_format =
+			s->keyformat == SSL_FILETYPE_ASN1 ? SSL_FILETYPE_ASN1 : SSL_FILETYPE_PEM,
+	};
 
-	if (SSL_CTX_use_certificate_chain_file(ctx, s->chain_cert) != 1)
-		return tls_option_error(why, "ssl_chain_cert", s->chain_cert,
-					"cannot be read as a chain of PEM certificates");
-	if (SSL_CTX_use_PrivateKey_file(ctx, key, format) != 1)
-		return tls_option_error(why, "ssl_key", key, "is no private key of ssl_chain_cert");
-	if (SSL_CTX_check_private_key(ctx) != 1)
-		return tls_option_error(why, "ssl_key", key, "does not belong to ssl_chain_cert");
+	if (!tls_pair_load(ctx, &pair, why))
+		return false;
 	if (s->ca_cert == NULL)
 		return true;
 	if (SSL_CTX_load_verify_locations(ctx, s->ca_cert, NULL) != 1)
@@ -238,8 +256,8 @@ tls_context_free(struct tls_context *context)
 
 /* Writes the text for a date that is past or near at now_s. False: it is neither. who: the
  * certificate that has the date. */
-static bool
-date_words(const X509 *cert, int64_t now_s, const char *who, char words[TLS_WHY_BYTES])
+bool
+tls_date_words(const X509 *cert, int64_t now_s, const char *who, char words[TLS_WHY_BYTES])
 {
 	const ASN1_TIME *from = X509_get0_notBefore(cert), *to = X509_get0_notAfter(cert);
 	time_t now = (time_t)now_s, soon = (time_t)(now_s + TLS_ENDS_SOON_S);
@@ -266,11 +284,12 @@ tls_context_date_is_near(const struct tls_context *context, int64_t now_s,
 	const X509 *own = SSL_CTX_get0_certificate(context->ctx);
 	STACK_OF(X509) *chain = NULL;
 
-	if (own != NULL && date_words(own, now_s, "the certificate", words))
+	if (own != NULL && tls_date_words(own, now_s, "the certificate", words))
 		return true;
 	SSL_CTX_get0_chain_certs(context->ctx, &chain);
 	for (int i = 0; i < sk_X509_num(chain); i++)
-		if (date_words(sk_X509_value(chain, i), now_s, "a certificate of its chain", words))
+		if (tls_date_words(sk_X509_value(chain, i), now_s, "a certificate of its chain",
+				   words))
 			return true;
 	return false;
 }

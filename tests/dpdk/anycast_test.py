@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
-"""One address on two boxes, as FLEET.md describes. Goal: a box that drains or stops ends its idle connections before the
-router leaves it, and the router leaves it before the process ends; a box that dies or loses its link is left, too, and the
-other one answers the VIP; a box that is back is used again. Method: two built programs, each with a kernel, a routing
-daemon and the hook of FLEET.md in a namespace of its own; a router of FRR with ECMP and BFD; a client. A drain lasts
-until a connection ends that the test holds, so the order is the test's, not the clock's.
+"""An address of each family on two boxes, as FLEET.md describes. Goal: a box that drains or stops ends its idle connections
+before the router leaves it for both families, and the router leaves it before the process ends; a box that dies or loses its
+link is left, too, and the other one answers; a box that is back is used again. Method: two built programs, each with a
+kernel, a routing daemon and the hook of FLEET.md in a namespace of its own; a router of FRR with ECMP and BFD; a client. A
+drain lasts until a connection ends that the test holds, so the order is the test's, not the clock's.
 
     anycast_test.py CLOCKOO
 """
@@ -22,7 +22,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import kernel_bed
 import routing_bed
-from anycast_bed import VIP, Rack
+from anycast_bed import VIP, VIP6, Rack
 from kernel_bed import CACHE, exchange, run
 from routing_bed import until
 
@@ -41,32 +41,32 @@ class Anycast(unittest.TestCase):
         cls.rack = cls.enterClassContext(Rack(PROGRAM, folder.name, BFD_MS))
 
     def setUp(self):
-        self.both = [box.own for box in self.rack.boxes]
-        self.assertEqual(self.rack.ways(), self.both)
+        self.assertTrue(self.rack.leads_to(self.rack.boxes))
 
-    def answered(self):
-        """A new client of the VIP."""
-        with self.rack.client.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
-            s.connect((VIP, CACHE))
-            self.assertEqual(exchange(s, b"get nothing\r\n", b"END\r\n"), b"END\r\n")
+    def connected(self, vip):
+        """A new client of a VIP that has an answer."""
+        s = self.rack.client.socket(socket.AF_INET6 if vip == VIP6 else socket.AF_INET, socket.SOCK_STREAM)
+        s.connect((vip, CACHE))
+        self.assertEqual(exchange(s, b"get nothing\r\n", b"END\r\n"), b"END\r\n")
+        return s
+
+    def check_answered(self):
+        for vip in (VIP, VIP6):
+            self.connected(vip).close()
 
     def check_left(self, box):
-        other = [one.own for one in self.rack.boxes if one is not box]
-        until(f"the router leaves box {box.number}", lambda: self.rack.ways() == other)
+        other = [one for one in self.rack.boxes if one is not box]
+        until(f"the router leaves box {box.number}", lambda: self.rack.leads_to(other))
         for _ in range(4):
-            self.answered()
+            self.check_answered()
 
     def check_back(self):
-        until("both are used again", lambda: self.rack.ways() == self.both)
-        self.answered()
+        until("both are used again", lambda: self.rack.leads_to(self.rack.boxes))
+        self.check_answered()
 
     def idle_connections(self, stack):
-        """Connections to the VIP, on both boxes unless chance has it otherwise."""
-        found = [stack.enter_context(self.rack.client.socket(socket.AF_INET, socket.SOCK_STREAM)) for _ in range(IDLE)]
-        for s in found:
-            s.connect((VIP, CACHE))
-            exchange(s, b"get nothing\r\n", b"END\r\n")
-        return found
+        """Connections to each VIP, on both boxes unless chance has it otherwise."""
+        return [stack.enter_context(self.connected(vip)) for vip in (VIP, VIP6) for _ in range(IDLE)]
 
     def check_in_order(self, s):
         """The connection has ended without a reset, or is answered."""

@@ -173,8 +173,9 @@ class ConfigProgram(unittest.TestCase):
                 (("--allow", "10.0.0.0/8", "-U", "11211", "--conns-per-source", "7"),
                  ["ok    let in           1 network allowed, 0 denied", "; no users; 7 connections a source; UDP\n"]),
                 (("-U", "11211", "--udp-admin"), ["warn  UDP commands     --udp-admin: ", "protocol.udp_admin: no"]),
-                (("--drain", "anycast"), ["warn  drain            anycast: no router leaves, "]),
-                (("--drain", "anycast", "--telemetry-http", "127.0.0.1:9150", "--drain-time", "20"),
+                (("--drain", "anycast"), ["warn  drain            anycast: no router leaves, ",
+                                          "anycast: connections that a router leads elsewhere stay open here for 7200 s"]),
+                (("--drain", "anycast", "--telemetry-http", "127.0.0.1:9150", "--drain-time", "20", "--keepalive", "20"),
                  ["ok    drain            routers leave before a stop, which takes up to 20 s; a second SIGTERM is at once\n"]),
                 (("-A",), ["warn  shutdown         --enable-shutdown: "]),
                 (("-A", "--deny", "10.0.0.0/8"), ["ok    let in           0 networks allowed, 1 denied"])):
@@ -182,6 +183,7 @@ class ConfigProgram(unittest.TestCase):
             for line in said:
                 self.assertIn(line, out)
             self.assertEqual("warn  UDP commands" in out, "--udp-admin" in options)
+            self.assertEqual("leads elsewhere" in out, options == ("--drain", "anycast"))
             self.assertEqual("warn  shutdown" in out, options == ("-A",))
 
     def test_what_the_machine_lacks_is_one_line_with_file_line_and_key(self):

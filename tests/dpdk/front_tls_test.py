@@ -35,22 +35,31 @@ def openssl(*words):
 class Issuer:
     """An issuer in a folder of its own, by its name."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, days="30"):
         self.folder = pathlib.Path(folder, name)
         self.folder.mkdir()
         self.cert, self.key = (str(self.folder / file) for file in ("ca.pem", "ca.key"))
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "3", "-keyout", self.key,
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", days, "-keyout", self.key,
                 "-out", self.cert, "-subj", f"/CN={name}")
 
-    def issue(self, name, names, days="3"):
+    def issue(self, name, names, days="30"):
         """Returns memcached's options for a certificate with these names."""
+        return ["-Z", "-o", "ssl_chain_cert={},ssl_key={}".format(*self.files(name, names, days))]
+
+    def own(self, name):
+        """Returns a front's options for a certificate of its own."""
+        cert, key = self.files(name, "DNS:front.example", "30")
+        return ["--front-tls-cert", cert, "--front-tls-key", key]
+
+    def files(self, name, names, days):
+        """Makes a certificate with these names. Returns its file, and that of its key."""
         key, request, extra, cert = (str(self.folder / f"{name}.{end}") for end in ("key", "csr", "ext", "pem"))
         pathlib.Path(extra).write_text(f"subjectAltName={names}\n")
         openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request,
                 "-subj", f"/CN={name}")
         openssl("x509", "-req", "-in", request, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial", "-days", days,
                 "-extfile", extra, "-out", cert)
-        return ["-Z", "-o", f"ssl_chain_cert={cert},ssl_key={key}"]
+        return cert, key
 
 
 def front(port, issuers, *words):
@@ -180,6 +189,55 @@ class Refused(Tls):
                 self.assertIn(why, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                 self.assertNotEqual(done.returncode, 0)
+
+
+@unittest.skipUnless(ends.MEMCACHED and shutil.which("openssl"), "no memcached or openssl here")
+class OwnCertificate(Tls):
+    REFUSED = "it refuses the certificate of front.tls_cert, or requires one"
+
+    @contextlib.contextmanager
+    def requiring(self):
+        """Returns the ports of servers that require a certificate of this issuer: memcached, the program itself."""
+        words = [*self.good[:-1], f"{self.good[-1]},ssl_ca_cert={self.issuer.cert},ssl_verify_mode=2"]
+        with ends.memcached(*words) as port, ends.Program(*words) as cache:
+            yield port, cache.port
+
+    def test_server_that_requires_it_gets_it(self):
+        with self.requiring() as ports:
+            for port in ports:
+                with self.subTest(port=port), front(port, self.issuer.cert, *self.issuer.own("front")) as program:
+                    program.stores()
+
+    def test_refusal_is_named(self):
+        with self.requiring() as ports:
+            for port in ports:
+                for words in ([], self.other.own("foreign")):
+                    with self.subTest(port=port, words=words), front(port, self.issuer.cert, *words) as program:
+                        self.down(program, port, self.REFUSED)
+
+    def test_reload_takes_a_new_one(self):
+        good, foreign = self.issuer.own("renewed"), self.other.own("former")
+        both = [self.file(name, pathlib.Path(foreign[i]).read_text()) for name, i in (("own.pem", 1), ("own.key", 3))]
+        with self.requiring() as (port, _), front(port, self.issuer.cert, "--front-tls-cert", both[0], "--front-tls-key", both[1]) as program:
+            self.down(program, port, self.REFUSED)
+            for path, i in zip(both, (1, 3)):
+                self.file(pathlib.Path(path).name, pathlib.Path(good[i]).read_text())
+            program.hup()
+            program.line(" is back")
+            program.stores()
+
+    def test_dates_of_issuers_and_of_it_are_warned_of(self):
+        soon, own = Issuer(self.folder, "soon", "3"), self.issuer.files("ending", "DNS:front.example", "3")
+        for words, what in ((["--front-tls-ca", soon.cert], f"front.tls_ca: {soon.cert}: the issuer /CN=soon expires on 20"),
+                            (["--front-tls-ca", self.issuer.cert, "--front-tls-cert", own[0], "--front-tls-key", own[1]],
+                             f"front.tls_cert: {own[0]}: the certificate expires on 20"),
+                            (["--front-tls-ca", self.issuer.cert, *self.issuer.own("lasting")], "")):
+            with self.subTest(what=what):
+                done = subprocess.run([ends.PROGRAM, "doctor", *ends.base(ends.free_port()), *ends.before(11311), *words],
+                                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ends.WAIT_S)
+                self.assertEqual(f"warn  certificates     {what}" in done.stdout, what != "", done.stdout + done.stderr)
+        with ends.memcached(*self.good) as port, front(port, soon.cert) as program:
+            self.assertIn(f"clockoo: warning: front.tls_ca: {soon.cert}: the issuer /CN=soon expires on 20", program.line("expires on"))
 
 
 class Writer(threading.Thread):

@@ -42,14 +42,13 @@ sim_stack_create_as(const struct stack_config *cfg, uint32_t frames, uint32_t ca
 		    const uint8_t mac[6])
 {
 	struct sim_stack *ss = calloc(1, sizeof *ss);
-	struct neigh_table *neigh;
 
 	ensure(ss != NULL);
 	ss->now_ns = SIM_START;
 	ss->port = mem_port_create(mac, frames, caps);
 	ss->region = zeroed_region(stack_bytes(cfg) + neigh_table_bytes() + 2 * CACHE_LINE_BYTES);
-	neigh = neigh_table_create(&ss->region);
-	ss->stack = stack_create(&ss->region, cfg, &ss->port->port, neigh);
+	ss->neigh = neigh_table_create(&ss->region);
+	ss->stack = stack_create(&ss->region, cfg, &ss->port->port, ss->neigh);
 	return ss;
 }
 

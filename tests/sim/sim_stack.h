@@ -23,6 +23,7 @@ extern const uint8_t sim_peer_mac[6];
 struct sim_stack {
 	struct stack *stack;
 	struct mem_port *port;
+	struct neigh_table *neigh;
 	struct region region;
 	struct classified in;
 	uint64_t now_ns;

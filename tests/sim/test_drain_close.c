@@ -249,8 +249,10 @@ TEST(no_connection_ends_amid_a_request)
 		CASE("get one two three\r\n", "END\r\n", 1, false),
 		CASE("get " KEYS_2600 "k\r\n", "END\r\n", 1, false),
 		CASE("get one " KEY_320 " two\r\n", BAD_FORMAT, 1, false),
-		CASE("get " KEYS_2600 KEY_320 " " KEY_320 "\r\n", BAD_FORMAT, 1, true),
-		CASE("set " KEY_320 " 0 0 5\r\nhello\r\n", BAD_FORMAT, 1, true),
+		CASE("get " KEYS_2600 KEY_320 " " KEY_320 "\r\n", BAD_FORMAT, 1, false),
+		CASE("get " KEYS_2600 KEY_320 " " KEY_320 " ", BAD_FORMAT, 3000, true),
+		CASE("set " KEY_320 " 0 0 5\r\nhello\r\n", BAD_FORMAT, 1, false),
+		CASE("set " KEY_320 " 0 0 9\r\nhello\r\n", BAD_FORMAT, 330, true),
 		CASE("set k 0 0 9999999\r\nhello", TOO_LARGE, 1, true),
 		CASE(GET "set k 0 0 9999999\r\nhello", "END\r\n" TOO_LARGE, sizeof GET, true),
 		CASE("ms k 9999999\r\nhello", TOO_LARGE, 1, true),
@@ -272,6 +274,80 @@ TEST(no_connection_ends_amid_a_request)
 		if (t->from == 1)
 			check_cut(&w, t, t->len - 1, 1);
 	}
+	sim_service_destroy(&w.sim);
+}
+
+/* The rest of a refused request arrives after longer than an idle connection stays. */
+TEST(what_is_discarded_ends_a_connection_behind_its_last_byte)
+{
+	static const struct {
+		const char *said, *rest, *answer;
+		bool ends;
+	} cases[] = {{"set " KEY_320 " 0 0 5\r\nhe", "llo\r\n", BAD_FORMAT, true},
+		     {"get " KEYS_2600 KEY_320 " ", "two\r\n", BAD_FORMAT, true},
+		     {"set k 0 0 1100000 noreply\r\nhe", "", "", false}};
+	struct world w;
+
+	begin(&w);
+	for (uint32_t i = 0; i < 3; i++)
+		open_client(&w, i);
+	drain(&w);
+	for (uint32_t i = 0; i < 3; i++)
+		say(&w, i, cases[i].said);
+	run(&w, (DRAIN_IDLE_S + 3) * NS_PER_S);
+	for (uint32_t i = 0; i < 3; i++) {
+		check_said(&w, i, cases[i].answer, false);
+		say(&w, i, cases[i].rest);
+	}
+	run(&w, SOON_NS);
+	for (uint32_t i = 0; i < 3; i++)
+		check_said(&w, i, cases[i].answer, cases[i].ends);
+	sim_service_destroy(&w.sim);
+}
+
+TEST(a_refused_value_ends_a_connection_once_it_is_discarded)
+{
+	static const char *const lines[] = {"set k 0 0 1100000\r\n",
+					    "set k 0 0 1100000 noreply\r\n"};
+	struct world w;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t left = 1100002;
+
+		begin(&w);
+		open_client(&w, 0);
+		drain(&w);
+		say(&w, 0, lines[i]);
+		while (left > 0) {
+			check_said(&w, 0, i == 0 && w.clients[0].len != 0 ? TOO_LARGE : "", false);
+			sim_service_send_body(&w.sim, w.clients[0].conn, &left, 60000);
+			run(&w, 2 * NS_PER_MS);
+		}
+		run(&w, SOON_NS);
+		check_said(&w, 0, i == 0 ? TOO_LARGE : "", i == 0);
+		if (i == 1) {
+			say(&w, 0, GET);
+			run(&w, SOON_NS);
+			check_said(&w, 0, "END\r\n", true);
+		}
+		sim_service_destroy(&w.sim);
+	}
+}
+
+/* The last request uses up the connection's share of a turn. */
+TEST(a_connection_ends_behind_requests_of_several_turns)
+{
+	struct world w;
+
+	begin(&w);
+	open_client(&w, 0);
+	drain(&w);
+	say(&w, 0,
+	    GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET GET
+		    GET GET GET GET GET GET GET GET GET GET);
+	run(&w, SOON_NS);
+	check_eq(w.clients[0].len, 32 * strlen("END\r\n"));
+	check(w.clients[0].ended);
 	sim_service_destroy(&w.sim);
 }
 

@@ -2,9 +2,10 @@
  * The edges of the fast path of a plain request, from the segment to the reply. Goal: a core
  * answers the same segments with the same frames at the same times, and ends in the same state,
  * with and without the fast paths of TCP and of the service. Method: one peer of one core makes
- * segments by a seed: plain requests that are complete, cut, joined, repeated or too early, and
- * segments that the fast path must refuse (enum edge). The frames, the counters of both layers and
- * the connections are compared. The arguments FIRST and LAST play these seeds instead.
+ * segments by a seed: plain requests that are complete, cut, joined, repeated, too early or beside
+ * a datagram, and segments that the fast path must refuse (enum edge). The frames, the counters of
+ * both layers and the connections are compared. The arguments FIRST and LAST play these seeds
+ * instead.
  */
 #include "sim_core.h"
 #include "sim_frame.h"
@@ -12,9 +13,13 @@
 #include "sim_rng.h"
 
 #include "base/time_units.h"
+#include "proto/mc_udp.h"
 #include "serve/serve_internal.h"
 #include "stack/stack.h"
 #include "support/test.h"
+#include "wire/eth_wire.h"
+#include "wire/ipv4_wire.h"
+#include "wire/udp_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +32,8 @@
 #define BIG_BYTES  30000u
 #define WINDOW     20000u
 #define TIME_S     1000u /* the peer's timestamp clock at the start */
+#define UDP_AT     (ETH_HEADER_BYTES + IPV4_HEADER_BYTES)
+#define UDP_PORT   7000u
 
 /* The oddity of a segment. */
 enum edge {
@@ -54,8 +61,9 @@ enum edge {
 	EDGE_AHEAD, /* the second half comes first */
 	EDGE_AGAIN, /* the whole last request before it */
 	EDGE_PART_AGAIN,
-	EDGE_JOINED, /* two requests in one segment */
-	EDGE_TWO,    /* two segments of one turn */
+	EDGE_JOINED,   /* two requests in one segment */
+	EDGE_TWO,      /* two segments of one turn */
+	EDGE_DATAGRAM, /* a get in a datagram of the same turn */
 	EDGE_OTHER_MAC,
 	EDGE_COUNT,
 };
@@ -175,6 +183,24 @@ feed_bytes(struct edges *e, uint32_t from, uint32_t to)
 	const struct sim_segment seg = segment_of(e, from, to);
 
 	feed(e, &seg, e->ecn ? IP_ECN_ECT0 : IP_ECN_NOT_ECT, 0);
+}
+
+/* Sends a get, of a key that may not exist, as a datagram. */
+static void
+feed_datagram(struct edges *e)
+{
+	char text[32];
+	const uint32_t len = (uint32_t)sprintf(text, "get key-%u\r\n", sim_below(&e->rng, 8));
+	const uint16_t udp_len = (uint16_t)(UDP_HEADER_BYTES + MC_UDP_FRAME_BYTES + len);
+	uint8_t *p = mem_port_feed(e->sc->cores[0].port, UDP_AT + udp_len,
+				   FRAME_IP_CKSUM_GOOD | FRAME_L4_CKSUM_GOOD);
+
+	check_ptr(p);
+	eth_emit(p, sim_mac, sim_peer_mac, ETH_TYPE_IPV4);
+	ipv4_emit(p + ETH_HEADER_BYTES, SIM_PEERS, SIM_IP, IPV4_UDP,
+		  (uint16_t)(IPV4_HEADER_BYTES + udp_len));
+	udp_emit(p + UDP_AT, UDP_PORT, SIM_PORT, udp_len);
+	memcpy(mc_udp_put(p + UDP_AT + UDP_HEADER_BYTES, (uint16_t)e->sent, 0, 1), text, len);
 }
 
 static void
@@ -369,6 +395,10 @@ feed_request(struct edges *e, enum edge edge)
 		feed_bytes(e, from, cut);
 		feed_bytes(e, cut, to);
 		break;
+	case EDGE_DATAGRAM:
+		feed_bytes(e, from, to);
+		feed_datagram(e);
+		break;
 	default:
 		feed_odd(e, edge, from, to);
 	}
@@ -485,7 +515,7 @@ static const struct paths modes[] = {{true, true}, {true, false}, {false, true}}
 TEST(odd_segments_have_the_same_effect_on_both_paths)
 {
 	static struct played slow, fast;
-	uint64_t used[EDGE_COUNT] = {0}, requests = 0, challenged = 0, frames = 0;
+	uint64_t used[EDGE_COUNT] = {0}, requests = 0, challenged = 0, frames = 0, datagrams = 0;
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		play(seed, (struct paths){false, false}, &slow, used);
@@ -494,11 +524,14 @@ TEST(odd_segments_have_the_same_effect_on_both_paths)
 			check_same(seed, &slow, &fast);
 		}
 		requests += slow.serve[REQ_TCP];
+		datagrams += slow.serve[REQ_UDP];
 		challenged += slow.stack[TCP_CHALLENGED_RST];
 		frames += slow.frames;
 	}
 	for (uint32_t i = 0; i < EDGE_COUNT; i++)
 		check(used[i] > SEEDS);
+	/* Each datagram was answered, in all four modes. */
+	check_eq(4 * datagrams, used[EDGE_DATAGRAM]);
 	/* Most requests were answered in spite of the other frames. */
 	check(requests > SEEDS * STEPS * 2 / 3 && frames > requests && challenged > SEEDS / 2);
 }

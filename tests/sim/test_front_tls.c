@@ -183,6 +183,7 @@ static struct world *
 world_create(struct differs d)
 {
 	struct world *w = calloc(1, sizeof *w);
+	struct tls_client_files files = {0};
 	struct sim_issuer other;
 	char why[TLS_WHY_BYTES];
 
@@ -200,10 +201,8 @@ world_create(struct differs d)
 	}
 	sim_issuer_make(&w->issuer, "issuer", SIM_UNIX_START);
 	sim_issuer_make(&other, "other", SIM_UNIX_START);
-	tls_shared_begin(&w->front.shared,
-			 tls_client_context_load("--front-tls-ca",
-						 d.other_issuer ? other.file : w->issuer.file, why),
-			 1);
+	files.ca = d.other_issuer ? other.file : w->issuer.file;
+	tls_shared_begin(&w->front.shared, tls_client_context_load(&files, why), 1);
 	check_str(why, "");
 	sim_issuer_free(&other);
 	client_begin(w);
@@ -483,6 +482,56 @@ TEST(pipelines_pass_in_their_order)
 	world_destroy(w);
 }
 
+/* Records of a front, as its link's io shows them when the next one is asked for. */
+static struct {
+	struct tls_links *links;
+	uint32_t (*piece)(void *arg, const struct conn *link, uint32_t most);
+	uint32_t len, ended;
+} records;
+
+/* Checks that the last record, if it began within a value, ends with that value's request. */
+static uint32_t
+piece_checked(void *arg, const struct conn *link, uint32_t most)
+{
+	const char *const last = (const char *)records.links->io.plain;
+	const char *const end = records.len > 0 ? memchr(last, '\r', records.len) : NULL;
+
+	if (records.len > 0 && *last == '.' && end != NULL) {
+		check_eq(end + 2 - last, records.len);
+		records.ended++;
+	}
+	records.len = records.piece(arg, link, most);
+	return records.len;
+}
+
+/* memcached does not look for requests that its TLS has deciphered behind the rest of a value. */
+TEST(a_record_that_begins_within_a_request_ends_with_it)
+{
+	enum { VALUE = 40000, VALUES = 5 };
+	struct world *w = world_create(WORKS);
+	char *text = zeroed_memory(TEXT_MAX);
+	uint32_t n = 0;
+
+	wait_up(w);
+	client_open(w);
+	records.links = w->links;
+	records.piece = w->links->user.piece;
+	records.len = records.ended = 0;
+	w->links->user.piece = piece_checked;
+	for (uint32_t i = 0; i < VALUES; i++) {
+		n += (uint32_t)sprintf(text + n, "set k 0 0 %u\r\n", VALUE + i);
+		memset(text + n, '.', VALUE + i);
+		n += VALUE + i;
+		n += (uint32_t)sprintf(text + n, "\r\nincr n 1\r\n");
+	}
+	say(w, text, n);
+	receive(w, VALUES * (8 + 11));
+	asks(w, "set n 0 0 1\r\n1\r\nincr n 1\r\n", "STORED\r\n2\r\n");
+	check(records.ended > 0);
+	zeroed_free(text, TEXT_MAX);
+	world_destroy(w);
+}
+
 /* The server is a memcached that would execute what it reads. */
 TEST(a_server_that_is_not_verified_gets_no_request)
 {
@@ -563,6 +612,7 @@ server_breaks(struct world *w)
 TEST(a_session_is_resumed_after_a_connection_breaks)
 {
 	struct world *w = world_create(WORKS);
+	const struct tls_client_files files = {.ca = w->issuer.file};
 	char text[TLS_WHY_BYTES];
 
 	wait_up(w);
@@ -576,8 +626,7 @@ TEST(a_session_is_resumed_after_a_connection_breaks)
 	check_eq(counter_read(&tls_counters(w->conns)[TLS_RESUMED]), LANES);
 	/* With other issuers a session of before proves nothing; the first lane brings a new one.
 	 */
-	check(tls_shared_replace_mt(
-		&w->front.shared, tls_client_context_load("--front-tls-ca", w->issuer.file, text)));
+	check(tls_shared_replace_mt(&w->front.shared, tls_client_context_load(&files, text)));
 	run(w, NS_PER_MS);
 	server_breaks(w);
 	wait_up(w);

@@ -9,6 +9,7 @@
 #include "sim_stack.h"
 #include "sim_wire.h"
 #include "base/time_units.h"
+#include "net/neigh_table.h"
 #include "tcp/conn_sources.h"
 
 #include "support/test.h"
@@ -357,6 +358,24 @@ TEST(a_next_hop_that_does_not_exist_is_unreachable)
 	pair_destroy(p);
 }
 
+TEST(a_server_is_reached_beside_clients_that_fill_its_set_of_neighbours)
+{
+	static const uint8_t mac[ETH_MAC_BYTES] = {2, 0, 0, 0, 0, 9};
+	const struct sim_faults none = {.delay_ns = 100000};
+	struct pair *p = pair_create(&none, 9);
+
+	for (uint32_t i = 1; i <= NEIGH_WAYS; i++) {
+		const struct ip_addr ip = ip_addr_v4(SIM_IP ^ i * 0x10100);
+
+		check(neigh_learn_mt(p->client.ss->neigh, &ip, mac, p->client.ss->now_ns));
+	}
+	check_ptr(connect_to(&p->client, SIM_IP, SIM_PORT, 0));
+	run(p, 10 * NS_PER_S);
+	check_eq(p->client.failed, 0);
+	check_eq(p->client.opened, 1);
+	pair_destroy(p);
+}
+
 TEST(a_connection_closed_before_it_opens_is_not_reported)
 {
 	const struct sim_faults none = {.delay_ns = 100000};
@@ -521,7 +540,7 @@ ask(struct sim_stack *ss, uint16_t port, uint8_t flags, struct tcp_seg at, uint3
 	return ask_from(ss, CLIENT_IP, port, flags, at, seq);
 }
 
-/* The attacker shares its rate limit with one or two of 32 sources. */
+/* One or two of the 32 sources share the attacker's rate limit. */
 TEST(a_flooding_source_takes_resets_of_few_others)
 {
 	const struct stack_config cfg = sim_config(1);

@@ -35,6 +35,17 @@ struct world {
 	struct direction to_server, to_client;
 };
 
+/* own: the client's certificate; NULL: it has none. */
+static struct tls_context *
+client_load(const char *ca, const struct sim_leaf *own, char why[TLS_WHY_BYTES])
+{
+	const struct tls_client_files files = {.ca = ca,
+					       .cert = own != NULL ? own->cert : NULL,
+					       .key = own != NULL ? own->key : NULL};
+
+	return tls_client_context_load(&files, why);
+}
+
 static void
 world_create(struct world *w, const char *names, int64_t from_s, int64_t to_s)
 {
@@ -49,7 +60,7 @@ world_create(struct world *w, const char *names, int64_t from_s, int64_t to_s)
 	settings.key = w->leaf.key;
 	w->server = tls_context_load(&settings, why);
 	check_str(why, "");
-	w->client = tls_client_context_load("--front-tls-ca", w->issuer.file, why);
+	w->client = client_load(w->issuer.file, NULL, why);
 	check_str(why, "");
 }
 
@@ -189,7 +200,7 @@ TEST(a_server_that_does_not_verify_is_refused_with_a_reason)
 			     NOW_S + rows[i].to * SIM_DAY_S);
 		if (rows[i].by_other) {
 			tls_context_free(w.client);
-			w.client = tls_client_context_load("--front-tls-ca", w.other.file, why);
+			w.client = client_load(w.other.file, NULL, why);
 			check_ptr(w.client);
 		}
 		shake_hands(&w, rows[i].asked, NOW_S, NULL);
@@ -211,8 +222,7 @@ TEST(an_issuer_of_the_file_needs_none_itself)
 		world_create(&w, "DNS:cache.test", NOW_S - SIM_DAY_S, NOW_S + SIM_DAY_S);
 		sim_issuer_sign(&w.issuer, &w.other);
 		tls_context_free(w.client);
-		w.client = tls_client_context_load("--front-tls-ca",
-						   i == 0 ? w.issuer.file : w.other.file, why);
+		w.client = client_load(i == 0 ? w.issuer.file : w.other.file, NULL, why);
 		check_ptr(w.client);
 		shake_hands(&w, "cache.test", NOW_S, NULL);
 		check_eq(w.c.status, i == 0 ? TLS_DONE : TLS_FAILED);
@@ -283,6 +293,79 @@ TEST(a_session_is_resumed_until_its_certificate_expires)
 	world_destroy(&w);
 }
 
+/* Has the server require a certificate that the client's issuer has issued. */
+static void
+server_requires(struct world *w, const struct sim_leaf *own)
+{
+	const struct tls_settings settings = {.chain_cert = w->leaf.cert,
+					      .key = w->leaf.key,
+					      .ca_cert = w->issuer.file,
+					      .verify_mode = 2,
+					      .min_version = 2};
+	char why[TLS_WHY_BYTES];
+
+	tls_context_free(w->server);
+	tls_context_free(w->client);
+	w->server = tls_context_load(&settings, why);
+	w->client = client_load(w->issuer.file, own, why);
+	check_str(why, "");
+}
+
+/* The server checks dates by the clock: the certificates are valid for ten years. */
+TEST(a_server_that_requires_a_certificate_gets_the_clients)
+{
+	enum { NONE, FOREIGN, OWN, ROWS };
+
+	for (uint32_t i = 0; i < ROWS; i++) {
+		struct sim_leaf own;
+		uint8_t got[16];
+		struct world w;
+
+		world_create(&w, "DNS:cache.test", NOW_S - SIM_DAY_S, NOW_S + SIM_DAY_S);
+		shake_hands(&w, "cache.test", NOW_S, NULL);
+		check(!tls_client_is_asked(w.c.stream));
+		streams_free(&w);
+		sim_leaf_make(&own, i == FOREIGN ? &w.other : &w.issuer, "front", NULL,
+			      NOW_S - SIM_DAY_S, NOW_S + 3650 * SIM_DAY_S);
+		server_requires(&w, i == NONE ? NULL : &own);
+		shake_hands(&w, "cache.test", NOW_S, NULL);
+		check_eq(w.c.status, TLS_DONE); /* of TLS 1.3: the server's verdict comes later */
+		check(tls_client_is_asked(w.c.stream));
+		check_eq(w.s.status, i == OWN ? TLS_DONE : TLS_FAILED);
+		if (i == OWN)
+			server_write(&w, "END\r\n");
+		check_eq(client_read(&w, got, sizeof got), i == OWN ? 5 : 0);
+		streams_free(&w);
+		sim_leaf_remove(&own);
+		world_destroy(&w);
+	}
+}
+
+/* Issuers are valid for ten years. */
+TEST(an_issuer_that_expires_soon_is_named)
+{
+	static const struct {
+		int64_t days;
+		const char *words; /* NULL: its dates are far */
+	} rows[] = {{-2, "the issuer /CN=issuer is not valid before 2023-11-13 22:13 UTC"},
+		    {0, NULL},
+		    {3640, "the issuer /CN=issuer expires on 2033-11-11 22:13 UTC"},
+		    {3651, "the issuer /CN=issuer has expired on 2033-11-11 22:13 UTC"}};
+	struct world w;
+
+	world_create(&w, "DNS:cache.test", NOW_S - SIM_DAY_S, NOW_S + SIM_DAY_S);
+	for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const int64_t now_s = NOW_S + rows[i].days * SIM_DAY_S;
+		char words[TLS_WHY_BYTES];
+		const bool near = tls_client_issuer_date_is_near(w.client, now_s, words);
+
+		check_eq(near, rows[i].words != NULL);
+		if (near)
+			check_str(words, rows[i].words);
+	}
+	world_destroy(&w);
+}
+
 /* The server asks for new keys, and the client's next bytes are under its own new ones. */
 TEST(a_key_update_amid_the_stream_is_followed)
 {
@@ -313,12 +396,24 @@ TEST(a_key_update_amid_the_stream_is_followed)
 
 TEST(a_file_without_certificates_is_refused_in_one_line)
 {
+	struct sim_leaf leaf, missing = {"/nowhere/c.pem", "/nowhere/c.key"};
+	struct sim_issuer issuer;
 	char why[TLS_WHY_BYTES];
 
-	check_null(tls_client_context_load("--front-tls-ca", "/nowhere/ca.pem", why));
+	check_null(client_load("/nowhere/ca.pem", NULL, why));
 	check(strncmp(why, "--front-tls-ca /nowhere/ca.pem: cannot be read as PEM certificates",
 		      66) == 0);
 	check_null(strchr(why, '\n'));
-	check_null(tls_client_context_load("--front-tls-ca", "/dev/null", why));
+	check_null(client_load("/dev/null", NULL, why));
 	check(strncmp(why, "--front-tls-ca /dev/null: ", 26) == 0);
+	sim_issuer_make(&issuer, "issuer", NOW_S);
+	sim_leaf_make(&leaf, &issuer, "front", NULL, NOW_S, NOW_S + SIM_DAY_S);
+	check_null(client_load(issuer.file, &missing, why));
+	check(strncmp(why, "--front-tls-cert /nowhere/c.pem: cannot be read as a chain", 58) == 0);
+	strcpy(missing.cert, leaf.cert);
+	check_null(client_load(issuer.file, &missing, why));
+	check(strncmp(why, "--front-tls-key /nowhere/c.key: is no private key of --front-tls-cert",
+		      69) == 0);
+	sim_leaf_remove(&leaf);
+	sim_issuer_free(&issuer);
 }

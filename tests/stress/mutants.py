@@ -575,6 +575,8 @@ MUTANTS = {
     "BUDGET_OF_ANY_SHORTAGE": [("budget.c", "cell->shortage == b->shortage && cell->count > 0;", "cell->count > 0;")],
     "BUDGET_KEEPERS_STAY": [("budget.c", "			list_push_back(line, at);\n", "			list_push_front(line, at);\n")],
     "BUDGET_LENDS_ALL": [("budget.c", "b->left >= b->reserve + n + BUDGET_LENT_PART * held;", "b->left >= n;")],
+    # No node of a scoreboard is a connection's own.
+    "SENT_NODES_COMMON": [("tcp_scoreboard.c", "return ranges <= SENT_NODES_OWN;", "return ranges == 0;")],
     # Answers that clients do not read keep their memory.
     "FRONT_NO_YIELD": [("front_fill.c", "		if (!backend_answer_yield(l->front->serve))\n			return r;\n", "		return r;\n")],
     # A server that still sends is late; is slow for ever; one byte makes it slow.
@@ -652,6 +654,10 @@ MUTANTS = {
     "FRAMES_FEW_WAIT": [("tcp_rx.c", "	if (!wait || ", "	if (true || wait || ")],
     "FILL_IDLE_LONG": [("serve_fills.c", "IDLE_FREE_US + gained", "300000 + gained")],
     "READ_BUF_NO_YIELD": [("serve_read_buf.c", "	link = budget_loser(&sv->read_bufs, place_rank, sv);", "	link = NULL;")],
+    # A drain closes amid a discarded body, knows only the answers of its pass, or calls a discarded line idle.
+    "DRAIN_AMID": [("serve_parse.c", "if (likely(!sv->closes_behind) || session_is_amid(ss))", "if (likely(!sv->closes_behind))")],
+    "DRAIN_ONE_PASS": [("serve_parse.c", "	if (ss->pass_ops == 0)\n		return;\n	req", "	ss->answered = false;\n	if (ss->pass_ops == 0)\n		return;\n	req")],
+    "DRAIN_IDLE_AMID": [("serve.c", "(sv->closes_behind && session_is_amid(ss))", "(sv->closes_behind && ss->body != BODY_NONE)")],
     "WATCH_NO_SOURCE": [("admin_watch.c", "budget_source_is_over(&a->watcher_places, &w->place);", "false;")],
     # Unread requests take more than their connection's share of the frames; out-of-order data takes any that is left; none is yielded.
     "FRAMES_NO_SHARE": [("tcp_rx.c", "	return unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&", "	return false && unlikely(t->frames.is_short) && c->flags & CONN_WANT_WRITE &&"),
@@ -680,6 +686,7 @@ MUTANTS = {
     "TLS_LINK_EARLY": [("tls_link_moves.c", "	else if (status == TLS_DONE)\n		handshake_done", "	else\n		handshake_done")],
     "TLS_LINK_OLD_SESSION": [("tls_links.c", "k->version == tl->version ? k->session : NULL", "k->session")],
     "TLS_LINK_CUT_UNSEEN": [("tls_link_moves.c", "!was_held && !tls_wire_has_input(l->stream, l->wire) && conn_eof(l->wire)", "!was_held && l->ended")],
+    "TLS_LINK_RECORD_GOES_ON": [("front_links.c", "	return end - taken < most ? (uint32_t)(end - taken) : most;", "	return end > taken ? most : most;")],
     "TLS_LINK_HELD": [("tls_link_moves.c", "l->held == 0 && !tls_wire_has_input(l->stream, l->wire) && !conn_eof", "!tls_wire_has_input(l->stream, l->wire) && !conn_eof")],
     # Connections through the kernel: a ring's end is passed over; a place is given back with its socket open; the helper sleeps without
     # a look, or before news; who makes room tells nobody; an end is said before what arrived.

@@ -1,7 +1,8 @@
 """One address on two boxes: network namespaces of a client, a router with ECMP and BFD (FRR), and two boxes whose files and
 hook are those of FLEET.md, the first with BIRD, the second with FRR.
 
-    client 10.60.0.2 -- 10.60.0.1 router 10.50.N.1 -- 10.50.N.2 box N, and the VIP on both boxes
+    client 10.60.0.2 -- 10.60.0.1 router 10.50.N.1 -- 10.50.N.2 box N, and the VIPs on both boxes
+    client 2001:db8:60::2 -- ::1 router 2001:db8:N::1 -- ::2 box N
 """
 
 import contextlib
@@ -16,7 +17,8 @@ from routing_bed import BIRDC, Bird, Frr, until
 
 FLEET = pathlib.Path(__file__).resolve().parents[2] / "drivers-config/FLEET.md"
 VIP, BOX, GATEWAY = "198.51.100.1", "192.0.2.5", "192.0.2.1"  # as FLEET.md names them
-CLIENT, PORT = "10.60.0.2", 11211
+VIP6, BOX6, GATEWAY6 = "2001:db8:77::1", "2001:db8:5::5", "2001:db8:5::1"
+CLIENT, CLIENT6, PORT = "10.60.0.2", "2001:db8:60::2", 11211
 DRAIN_S = 600  # a drain of a test waits for connections, not for this
 
 
@@ -34,6 +36,11 @@ def functions(text):
     return "\n".join(" ".join(found.split()) for found in re.findall(r"`(\w+\(\) \{.*?\})`", text, re.S))
 
 
+def add_addresses(host, iface, address, address6):
+    host.run("ip", "addr", "add", f"{address}/24", "dev", iface)
+    host.run("ip", "addr", "add", f"{address6}/64", "dev", iface, "nodad")
+
+
 class Box:
     """A box N of 1 and 2; its daemon and hook run on while its appliance starts and ends."""
 
@@ -42,11 +49,12 @@ class Box:
         self.drain_s = drain_s
         self.folder.mkdir()
         self.own, self.gateway, self.link = f"10.50.{number}.2", f"10.50.{number}.1", f"r{number}"
+        self.own6, self.gateway6 = f"2001:db8:{number}::2", f"2001:db8:{number}::1"
         self.host = Peer()
         self.enter = ["nsenter", "-t", str(self.host.holder.pid), "-n"]
         self.appliance = self.hook = self.daemon = None
         router.run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "v0", "netns", str(self.host.holder.pid))
-        router.run("ip", "addr", "add", f"{self.gateway}/24", "dev", self.link)
+        add_addresses(router, self.link, self.gateway, self.gateway6)
         router.run("ethtool", "-K", self.link, "tx", "off")
         router.run("ip", "link", "set", self.link, "up")
         self.host.run("ip", "link", "set", "lo", "up")
@@ -55,17 +63,17 @@ class Box:
         self.host.run("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/v0/disable_ipv6")
         self.host.run("ip", "link", "set", "v0", "up")
         self.host.run(str(NIC_TOOL), "kernel", "clockoo0", "root")
-        self.host.run("ip", "addr", "add", f"{self.own}/24", "dev", "clockoo0")
+        add_addresses(self.host, "clockoo0", self.own, self.own6)
         self.write_config()
 
     def named(self, text):
         """An operator's file with this box's addresses and the bed's time of BFD."""
-        text = text.replace(BOX, self.own).replace(GATEWAY, self.gateway)
+        for old, new in ((BOX, self.own), (GATEWAY, self.gateway), (BOX6, self.own6), (GATEWAY6, self.gateway6)):
+            text = text.replace(old, new)
         return re.sub(r"(interval) 50\b", rf"\1 {self.bfd_ms}", text)
 
     def write_config(self):
-        text = re.sub(r", *\"2001:[^\"]*\"", "", self.named(blocks()["config"]))
-        text = re.sub(r"drain_time: \d+", f"drain_time: {self.drain_s}", text)
+        text = re.sub(r"drain_time: \d+", f"drain_time: {self.drain_s}", self.named(blocks()["config"]))
         text = text.replace("network:\n", "network:\n  probe: off\n  kernel: clockoo0\n")
         self.config = self.folder / "clockoo.yaml"
         self.config.write_text(text + "port:\n  iface: v0\nmemory:\n  limit: 16\nprotocol:\n  conn_limit: 64\n")
@@ -128,8 +136,11 @@ router bgp 65000
  no bgp ebgp-requires-policy
 %s address-family ipv4 unicast
   maximum-paths 2
-bfd
+ address-family ipv6 unicast
+  maximum-paths 2
+%sbfd
 %s"""
+ACTIVE6 = "  neighbor {0} activate\n"
 NEIGHBOUR = " neighbor {0} remote-as 65001\n neighbor {0} bfd\n neighbor {0} timers connect 1\n neighbor {0} graceful-restart-disable\n"
 BFD_MULTIPLIER = 3
 BFD_PEER = f" peer {{0}}\n  detect-multiplier {BFD_MULTIPLIER}\n  receive-interval {{1}}\n  transmit-interval {{1}}\n"
@@ -149,14 +160,16 @@ class Rack:
         for one in (self.router, self.client):
             self.stack.callback(one.close)
             one.run("ip", "link", "set", "lo", "up")
-        self.router.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy")
+        self.router.run("sh", "-c", "cd /proc/sys/net; for one in ipv4/ip_forward ipv4/fib_multipath_hash_policy "
+                        "ipv6/conf/all/forwarding ipv6/fib_multipath_hash_policy ipv6/conf/all/keep_addr_on_down; do echo 1 >$one; done")
         self.router.run("ip", "link", "add", "c0", "type", "veth", "peer", "name", "v1", "netns", str(self.client.holder.pid))
-        self.router.run("ip", "addr", "add", "10.60.0.1/24", "dev", "c0")
+        add_addresses(self.router, "c0", "10.60.0.1", "2001:db8:60::1")
         self.router.run("ip", "link", "set", "c0", "up")
         self.client.run("ethtool", "-K", "v1", "tx", "off")
-        self.client.run("ip", "addr", "add", f"{CLIENT}/24", "dev", "v1")
+        add_addresses(self.client, "v1", CLIENT, CLIENT6)
         self.client.run("ip", "link", "set", "v1", "up")
         self.client.run("ip", "route", "add", "default", "via", "10.60.0.1")
+        self.client.run("ip", "route", "add", "default", "via", "2001:db8:60::1")
         self.boxes = [Box(number, self.router, program, folder, bfd_ms, drain_s) for number in (1, 2)]
         for box in self.boxes:
             self.stack.callback(box.close)
@@ -164,17 +177,17 @@ class Rack:
         gateways = [box.own for box in self.boxes]
         self.frr = self.stack.enter_context(
             Frr(pathlib.Path(folder) / "router", ["nsenter", "-t", str(self.router.holder.pid), "-n"],
-                ROUTER % ("".join(map(NEIGHBOUR.format, gateways)), "".join(BFD_PEER.format(one, bfd_ms) for one in gateways))))
+                ROUTER % ("".join(map(NEIGHBOUR.format, gateways)), "".join(map(ACTIVE6.format, gateways)), "".join(BFD_PEER.format(one, bfd_ms) for one in gateways))))
         for box in self.boxes:
             box.start_routing()
         try:
-            until("both boxes are announced", lambda: self.ways() == gateways)
+            until("both boxes are announced", lambda: self.leads_to(self.boxes))
         except AssertionError as fault:
             raise AssertionError(f"{fault}\n{self.state()}") from None
 
     def state(self):
         """Returns what the daemons know."""
-        return "\n".join([str(self.ways()), self.frr.ask("show bgp ipv4 unicast summary", "show bfd peers", "show bgp ipv4"),
+        return "\n".join([str(self.ways()), self.frr.ask("show bgp ipv4 unicast summary", "show bfd peers", "show bgp ipv4", "show bgp ipv6"),
                           self.boxes[0].daemon.ask("show protocols"), self.boxes[0].daemon.ask("show bfd sessions"),
                           self.boxes[1].daemon.ask("show run", "show bfd peers", "show bgp ipv4 unicast summary")])
 
@@ -182,6 +195,11 @@ class Rack:
         """Returns the boxes that the router's kernel has a way to the VIP over."""
         said = self.router.run("ip", "route", "show", VIP, check=False).stdout
         return sorted(re.findall(r"via (\S+)", said))
+
+    def leads_to(self, boxes):
+        """True if the router's kernel leads clients of both VIPs to these boxes and no other."""
+        said = [self.router.run("ip", family, "route", "show", vip).stdout for family, vip in (("-4", VIP), ("-6", VIP6))]
+        return all(sorted(re.findall(r"via \S+ dev (\S+)", one)) == [box.link for box in boxes] for one in said)
 
     def __enter__(self):
         return self

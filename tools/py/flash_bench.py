@@ -49,8 +49,8 @@ RUNS = {"bytes": ((1, ("--mib", 256)), (1, ("--mib", 2048))),
         "busy": ((1, ("--mib", 256, "--rounds", 7)), (1, ("--mib", 1024, "--rounds", 25))),
         "filter": ((1, ("--buckets", 1 << 16, "--looks", 400_000)), (3, ("--buckets", 1 << 20, "--looks", 1_000_000)))}
 LOADS = ("--buckets", 1 << 15)
-# Both sides have these MiB of DRAM and of flash, keys of 216 bytes, and gets that count, after twice as many that do
-# not.
+# Each row: MiB of DRAM, MiB of flash, keys of 216 bytes, and gets that count, after twice as many that do not. Both
+# sides have the same.
 HITS = ((32, (0, 64, 128, 256), 1_000_000, 250_000), (64, (0, 128, 256, 512), 2_000_000, 2_000_000))
 SIZES, KEPT_TURN_MS = {4096: "4k", 65536: "64k", 1 << 20: "1m"}, 0.05  # as in flash_kept.c
 # Fills of memcached: MiB, sets, bytes of flash.

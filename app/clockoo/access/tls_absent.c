@@ -87,6 +87,13 @@ tls_servers_check(const struct config *cfg, struct error *err)
 }
 
 bool
+tls_servers_date_is_near(const struct config *cfg, struct error *err)
+{
+	(void)cfg, (void)err;
+	return false;
+}
+
+bool
 tls_servers_begin(struct tls_servers **ts, const struct config *cfg, struct error *err)
 {
 	*ts = NULL;

@@ -1,5 +1,6 @@
 /*
- * tls_servers.c - loads the trusted issuers by OpenSSL and gives them to the cores.
+ * tls_servers.c - loads the trusted issuers and our own certificate by OpenSSL, and gives them to
+ * the cores.
  */
 #include "tls_servers.h"
 
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define OPTION        "--front-tls-ca"
 #define SETTLE_TRIES  100u /* waits of SETTLE_NS until all cores use the newest issuers */
 #define SETTLE_NS     10000000l
 #define SESSION_BYTES 8192u /* heap of a session with its certificates */
@@ -30,10 +30,16 @@ is_on(const struct config *cfg)
 }
 
 static struct tls_context *
-issuers_load(const struct config *cfg, struct error *err)
+files_load(const struct config *cfg, struct error *err)
 {
+	const struct config_front *c = &cfg->front;
+	const struct tls_client_files files = {
+		.ca = c->tls_ca,
+		.cert = config_given(c->tls_cert),
+		.key = config_given(c->tls_key[0] != '\0' ? c->tls_key : c->tls_cert),
+	};
 	char why[TLS_WHY_BYTES];
-	struct tls_context *context = tls_client_context_load(OPTION, cfg->front.tls_ca, why);
+	struct tls_context *context = tls_client_context_load(&files, why);
 
 	if (context == NULL)
 		error_set(err, "%s", why);
@@ -47,9 +53,40 @@ tls_servers_check(const struct config *cfg, struct error *err)
 
 	if (!is_on(cfg))
 		return true;
-	context = issuers_load(cfg, err);
+	context = files_load(cfg, err);
 	tls_context_free(context);
 	return context != NULL;
+}
+
+static bool
+dates_are_near(const struct tls_context *context, const struct config *cfg, struct error *err)
+{
+	const int64_t now_s = (int64_t)time(NULL);
+	char words[TLS_WHY_BYTES];
+
+	if (tls_client_issuer_date_is_near(context, now_s, words))
+		return !error_set(err, "front.tls_ca: %.100s: %s", cfg->front.tls_ca, words);
+	return tls_context_date_is_near(context, now_s, words) &&
+	       !error_set(err, "front.tls_cert: %.100s: %s", cfg->front.tls_cert, words);
+}
+
+bool
+tls_servers_date_is_near(const struct config *cfg, struct error *err)
+{
+	struct tls_context *context = is_on(cfg) ? files_load(cfg, err) : NULL;
+	const bool near = context != NULL && dates_are_near(context, cfg, err);
+
+	tls_context_free(context);
+	return near;
+}
+
+static void
+dates_warn(const struct tls_context *context, const struct config *cfg)
+{
+	struct error err;
+
+	if (dates_are_near(context, cfg, &err))
+		fprintf(stderr, "clockoo: warning: %s\n", err.text);
 }
 
 bool
@@ -60,9 +97,10 @@ tls_servers_begin(struct tls_servers **ts, const struct config *cfg, struct erro
 	*ts = NULL;
 	if (!is_on(cfg))
 		return true;
-	context = issuers_load(cfg, err);
+	context = files_load(cfg, err);
 	if (context == NULL)
 		return false;
+	dates_warn(context, cfg);
 	*ts = calloc(1, sizeof **ts);
 	ensure(*ts != NULL);
 	(*ts)->cores = cfg->cores;
@@ -136,7 +174,7 @@ bool
 tls_servers_reload(struct tls_servers *ts, const struct config *cfg)
 {
 	struct error err;
-	struct tls_context *context = issuers_load(cfg, &err);
+	struct tls_context *context = files_load(cfg, &err);
 
 	if (context == NULL) {
 		fprintf(stderr, "clockoo: reload: %s; the issuers are those of before\n", err.text);
@@ -153,6 +191,7 @@ tls_servers_reload(struct tls_servers *ts, const struct config *cfg)
 		"clockoo: reload: front.tls_ca: %s was read again, for new connections to "
 		"servers\n",
 		cfg->front.tls_ca);
+	dates_warn(context, cfg);
 	return wait_for_cores(ts);
 }
 

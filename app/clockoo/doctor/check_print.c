@@ -168,10 +168,12 @@ check_print(struct settings *s, struct error *err)
 		front_plan_age(&front->plan, &front->config, age);
 		printf("front: %s\nfront: %s\n", size, age);
 		if (s->config.front.tls_ca[0] != '\0')
-			printf("front: TLS to the servers, issued by %s, for %s\n",
+			printf("front: TLS to the servers, issued by %s, for %s%s%s\n",
 			       s->config.front.tls_ca,
 			       s->config.front.tls_name[0] != '\0' ? s->config.front.tls_name
-								   : "each server's host");
+								   : "each server's host",
+			       s->config.front.tls_cert[0] != '\0' ? "; our certificate is " : "",
+			       s->config.front.tls_cert);
 		report_front(front);
 	}
 	fleet_spec_free(front);

@@ -3,7 +3,7 @@
  * findings as a table.
  */
 #include "about.h"
-#include "access/tls_cores.h"
+#include "access/tls_servers.h"
 #include "access/users.h"
 #include "dpdk/host.h"
 #include "dry_run.h"
@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #define LET_IN_WORDS_BYTES 32u
+/* A longer keepalive time lets connections that routers lead elsewhere fill conn_limit. */
+#define KEEPALIVE_ANYCAST_S 600u
 
 /* Checks that the VFIO group is free: opening its file fails while a process uses it. */
 static void
@@ -269,6 +271,12 @@ check_drain(struct dry_run *p, const struct config *cfg)
 {
 	if (cfg->drain != CONFIG_DRAIN_ANYCAST)
 		return;
+	if (cfg->keepalive_s > KEEPALIVE_ANYCAST_S && cfg->idle_timeout_s == 0)
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "drain",
+				      "anycast: connections that a router leads elsewhere stay "
+				      "open here for %u s",
+				      cfg->keepalive_s),
+			   "network.keepalive: 20");
 	if (cfg->http.text[0] == '\0')
 		advice_fix(advice_add(&p->advice, ADVICE_WARN, "drain",
 				      "anycast: no router leaves, as clockoo ready has no answer"),
@@ -303,15 +311,21 @@ check_users(struct dry_run *p, const struct config *cfg)
 		advise_open_file(p, "front.login", cfg->front.login);
 }
 
-/* Warns of certificates that clients refuse for their dates, now or soon. */
+/* Warns of certificates that clients, or servers of a front, refuse for their dates, now or soon;
+ * and of issuers whose servers a front will refuse. */
 static void
 check_certificates(struct dry_run *p, const struct config *cfg)
 {
 	struct error err;
 
-	if (tree_is_live(&p->machine.tree) && tls_files_date_is_near(cfg, &err))
+	if (!tree_is_live(&p->machine.tree))
+		return;
+	if (tls_files_date_is_near(cfg, &err))
 		advice_fix(advice_add(&p->advice, ADVICE_WARN, "certificates", "%s", err.text),
 			   "renew it, then a reload (SIGHUP) or refresh_certs takes it");
+	if (tls_servers_date_is_near(cfg, &err))
+		advice_fix(advice_add(&p->advice, ADVICE_WARN, "certificates", "%s", err.text),
+			   "renew it, then a reload (SIGHUP) takes it");
 }
 
 /* Reports the process that listens at the address of telemetry.http. It is usually this service. */

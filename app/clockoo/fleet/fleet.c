@@ -88,6 +88,7 @@ static const char *const failures[] = {
 	[FRONT_FAILURE_CERT_NAME] = "its certificate has another name: see front.tls_name",
 	[FRONT_FAILURE_CERT_ISSUER] = "no certificate of front.tls_ca has issued its own",
 	[FRONT_FAILURE_CERT_OTHER] = "its certificate does not verify",
+	[FRONT_FAILURE_CERT_OWN] = "it refuses the certificate of front.tls_cert, or requires one",
 	[FRONT_FAILURE_NO_PATH] = "there is no such Unix socket",
 	[FRONT_FAILURE_DENIED] = "the service's user (-u) may not connect to it",
 	[FRONT_FAILURE_KERNEL_OTHER] = "the kernel opens no connection to it",

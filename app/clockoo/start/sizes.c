@@ -5,6 +5,7 @@
 #include "sizes.h"
 #include "access/tls_servers.h"
 #include "admin/admin.h"
+#include "base/time_units.h"
 #include "core/core.h"
 #include "dpdk/device.h"
 #include "fleet/front_cores.h"
@@ -157,7 +158,7 @@ tcp_of(const struct config *cfg, const struct secrets *secrets, uint32_t conns, 
 		.pipes = cfg->tls.on || cfg->front.tls_ca[0] != '\0',
 		.conns_per_source = cfg->conns_per_source,
 		.chunks = clamp(chunks_conn * conns_likely(cfg), CHUNKS_MIN, CHUNKS_MAX),
-		.keepalive_idle_ns = KEEPALIVE_NS,
+		.keepalive_idle_ns = cfg->keepalive_s * NS_PER_S,
 		.congestion = congestion[cfg->congestion],
 		.ecn = ecn[cfg->ecn],
 		.timestamps = !cfg->no_timestamps,

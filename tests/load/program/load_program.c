@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define KEEPALIVE_NS  (7200ull * 1000000000u) /* RFC 9293 section 3.8.4 */
 #define RX_FRAMES_UDP 512u
 #define RX_FRAMES_TCP 8192u
 #define BURST_MIN     8u

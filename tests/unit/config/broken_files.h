@@ -58,8 +58,9 @@ static const struct {
 	 "steering, cache, front, flash, protocol, auth, tls, telemetry, process"},
 	{"network:\n  wuzzle: 1\n",
 	 "f.yaml:2: network.wuzzle: unknown key; in network are: listen, backlog, address, "
-	 "addresses, routes, gateway, ipv6, address6, gateway6, probe, drain, drain_time, allow, "
-	 "deny, vlan, vlan_priority, mtu, bond, bond_member, kernel"},
+	 "addresses, routes, gateway, ipv6, address6, gateway6, probe, drain, drain_time, "
+	 "keepalive, "
+	 "allow, deny, vlan, vlan_priority, mtu, bond, bond_member, kernel"},
 	{"protocol:\n  ssasl: yes\n",
 	 "f.yaml:2: protocol.ssasl: unknown key; did you mean auth.sasl?"},
 	{"port:\n  rxring: 96\n", "f.yaml:2: port.rxring: unknown key; did you mean port.rx_ring?"},
@@ -351,7 +352,8 @@ static const struct {
 	 "order, hash_tag, hash_skip, protocol, server_connections, timeout, connect_timeout, "
 	 "server_failure_limit, server_retry_timeout, on_failure, mode, items, ttl, "
 	 "auto_eject_hosts, "
-	 "gutter, gutter_ttl, reload, warm, peers, login, tls_ca, tls_name"},
+	 "gutter, gutter_ttl, reload, warm, peers, login, tls_ca, tls_cert, tls_key, "
+	 "tls_name"},
 	{"front:\n  servers: a:1:1\nsteering:\n  mode: flow-director\n",
 	 "f.yaml:4: steering.mode: flow-director, with front.servers: its rules look at the "
 	 "sender's port, which is one for all servers; use auto"},

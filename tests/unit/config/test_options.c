@@ -239,6 +239,12 @@ static const struct {
 	const char *words[WORDS_MAX];
 	const char *line; /* must be in the error */
 } wrong[] = {
+	{{"--front-servers", "10.0.0.9:1:1", "--front-tls-cert", "/cert"},
+	 "--front-tls-cert without --front-tls-ca: servers are spoken to in the clear"},
+	{{"--front-servers", "10.0.0.9:1:1", "--front-tls-ca", "/ca", "--front-tls-key", "/key"},
+	 "--front-tls-key without --front-tls-cert"},
+	{{"--front-servers", "10.0.0.9:1:1", "--front-tls-ca", "/ca", "--front-tls-cert", "cert"},
+	 "--front-tls-cert: cert: expected an absolute path"},
 	{{"--front-servers", "10.0.0.9:1:1", "--front-tls-ca", "/ca", "--front-tls-name", ".a"},
 	 "--front-tls-name: .a: any server below that name would do"},
 	{{"-m", "0"}, "--memory-limit: \"0\": expected a number from 1 to 1048576, in megabytes"},
@@ -394,7 +400,7 @@ static const struct {
 	 "--allow: over port user all clients have one"},
 	{{"--port", "user", "--deny", "127.0.0.1"}, "--deny: over port user all clients have one"},
 	{{"--port", "user", "--conns-per-source", "3"},
-	 "--conns-per-source: over port user all clients have one address"},
+	 "--conns-per-source: over port user many clients have one address"},
 	{{"-l", "10.99.0.1:65536"}, "expected an address, perhaps with :PORT"},
 	{{"-l", "10.99.0.1:112110"}, "expected an address, perhaps with :PORT"},
 	{{"-l", "10.99.0.1:"}, "expected an address, perhaps with :PORT"},

@@ -26,6 +26,8 @@ MUTANTS = {
     "PROBE_UNHEARD": ("net/addr_probe.c", "arp.sender_ip == 0 && arp.op != ARP_REQUEST", "arp.sender_ip == 0"),
     # A packet against each packet.
     "DEFENDED_EACH_TIME": ("net/neigh_table.c", "age(last, now_ns) >= NEIGH_DEFEND_NS", "true"),
+    # Cores go on with the MAC of a neighbour that was replaced, and no update reaches them.
+    "REPLACED_STAYS": ("net/neigh_table.c", "if (due && blind)", "if (false)"),
     # An address is ours on every link.
     "ANY_LINK": ("net/local_addrs.c", "local < LOCALS_MAX && a->state[local].link == link", "local < LOCALS_MAX"),
     # A new address gets the number of one that leaves, whose connections are not reset yet.

@@ -85,7 +85,7 @@ TEST(an_update_makes_no_entry_but_answers_a_question)
 
 	check(!neigh_update_mt(t, ip4(IP), mac_a, NOW));
 	check_entry(t, ip4(IP), NOW, NEIGH_UNKNOWN, NULL);
-	check(neigh_may_solicit_mt(t, ip4(IP), NOW));
+	check(neigh_may_solicit_mt(t, ip4(IP), false, NOW));
 	check_entry(t, ip4(IP), NOW, NEIGH_UNKNOWN, NULL);
 	check(!neigh_update_mt(t, ip4(IP + 1), mac_a, NOW));
 	check(neigh_update_mt(t, ip4(IP), mac_a, NOW));
@@ -102,12 +102,12 @@ TEST(a_question_is_asked_once_a_second)
 		struct neigh_table *t = table_new();
 		const uint64_t now = starts[i];
 
-		check(neigh_may_solicit_mt(t, ip4(IP), now));
-		check(!neigh_may_solicit_mt(t, ip4(IP), now));
-		check(neigh_may_solicit_mt(t, ip4(IP + 1), now));
-		check(!neigh_may_solicit_mt(t, ip4(IP), now + NEIGH_SOLICIT_NS - 1));
-		check(neigh_may_solicit_mt(t, ip4(IP), now + NEIGH_SOLICIT_NS + 1));
-		check(!neigh_may_solicit_mt(t, ip4(IP), now + NEIGH_SOLICIT_NS + 1));
+		check(neigh_may_solicit_mt(t, ip4(IP), false, now));
+		check(!neigh_may_solicit_mt(t, ip4(IP), false, now));
+		check(neigh_may_solicit_mt(t, ip4(IP + 1), false, now));
+		check(!neigh_may_solicit_mt(t, ip4(IP), false, now + NEIGH_SOLICIT_NS - 1));
+		check(neigh_may_solicit_mt(t, ip4(IP), false, now + NEIGH_SOLICIT_NS + 1));
+		check(!neigh_may_solicit_mt(t, ip4(IP), false, now + NEIGH_SOLICIT_NS + 1));
 		free(memory);
 	}
 }
@@ -120,7 +120,7 @@ TEST(a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not)
 	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
 		check(neigh_learn_mt(t, in_set(i), mac_a, NOW + i));
 	check(!neigh_learn_mt(t, late, mac_b, NOW + NEIGH_WAYS));
-	check(!neigh_may_solicit_mt(t, late, NOW + NEIGH_WAYS));
+	check(!neigh_may_solicit_mt(t, late, false, NOW + NEIGH_WAYS));
 	check(neigh_learn_mt(t, ip4(IP + 1), mac_b, NOW)); /* the next set is another one */
 
 	/* Every entry is stale but the first, which was confirmed again: the oldest
@@ -136,14 +136,36 @@ TEST(a_full_set_keeps_what_is_in_use_and_gives_up_what_is_not)
 	free(memory);
 }
 
+TEST(a_hop_without_a_mac_takes_the_place_that_was_confirmed_longest_ago)
+{
+	struct neigh_table *t = table_new();
+	const struct ip_addr *hop = in_set(NEIGH_WAYS), *other = in_set(NEIGH_WAYS + 1);
+	const uint64_t now = NOW + NEIGH_WAYS;
+	const uint32_t before = neigh_generation_mt(t);
+
+	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
+		check(neigh_learn_mt(t, in_set(i), mac_a, NOW + i));
+	check(neigh_may_solicit_mt(t, hop, true, now));
+	check(neigh_generation_mt(t) != before); /* cores forget the one that was replaced */
+	check_entry(t, in_set(0), now, NEIGH_UNKNOWN, NULL);
+	/* Neither a client nor another such hop takes it away again. */
+	check(!neigh_learn_mt(t, in_set(0), mac_a, now));
+	check(neigh_may_solicit_mt(t, other, true, now));
+	check(neigh_update_mt(t, hop, mac_b, now));
+	check_entry(t, hop, now, NEIGH_REACHABLE, mac_b);
+	for (uint32_t i = 2; i < NEIGH_WAYS; i++)
+		check_entry(t, in_set(i), now, NEIGH_REACHABLE, mac_a);
+	free(memory);
+}
+
 TEST(unanswered_questions_make_room_only_after_a_second)
 {
 	struct neigh_table *t = table_new();
 	const struct ip_addr *late = in_set(NEIGH_WAYS);
 
 	for (uint32_t i = 0; i < NEIGH_WAYS; i++)
-		check(neigh_may_solicit_mt(t, in_set(i), NOW));
-	check(!neigh_may_solicit_mt(t, late, NOW));
+		check(neigh_may_solicit_mt(t, in_set(i), false, NOW));
+	check(!neigh_may_solicit_mt(t, late, true, NOW));
 	check(!neigh_learn_mt(t, late, mac_a, NOW + NEIGH_SOLICIT_NS - 1));
 	check(neigh_learn_mt(t, late, mac_a, NOW + NEIGH_SOLICIT_NS));
 	check_entry(t, late, NOW + NEIGH_SOLICIT_NS, NEIGH_REACHABLE, mac_a);

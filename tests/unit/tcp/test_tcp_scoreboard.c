@@ -4,6 +4,7 @@
  * seeded random operations against one record a byte.
  */
 #include "tcp/tcp_scoreboard.h"
+#include "base/budget.h"
 
 #include "support/test.h"
 
@@ -12,7 +13,7 @@
 #define STREAM     3000u /* bytes in flight at most */
 #define ROUNDS     60000u
 #define START      0xfffff000u /* numbers and times wrap on the way */
-#define NODES_MANY 256u
+#define NODES_MANY 2048u
 #define NODES_FEW  3u
 
 struct byte_record {
@@ -52,9 +53,9 @@ static void
 board_create(struct board *b, uint32_t nodes)
 {
 	*b = (struct board){.few = nodes == NODES_FEW};
-	b->region.size = scoreboard_pool_bytes(nodes);
+	b->region.size = scoreboard_pool_bytes(nodes, 1);
 	b->region.base = malloc(b->region.size);
-	scoreboard_pool_create(&b->pool, &b->region, nodes);
+	scoreboard_pool_create(&b->pool, &b->region, nodes, 1);
 	scoreboard_init(&b->sent);
 	/* START's distance to the wrap is no multiple of STREAM, which
 	 * would hide a mistake there. */
@@ -379,4 +380,49 @@ TEST(what_was_sent_twice_is_not_timed)
 	check(!late.timed && late.newest && !late.once);
 	check_eq(late.newest_us, 200);
 	board_destroy(&b);
+}
+
+/* ---- many connections ---- */
+
+#define CROWD 100u
+
+/* Sends CROWD_BYTES and SACKs every second one. Returns how many blocks found their nodes. */
+#define CROWD_BYTES 300u
+static uint32_t
+sack_odd_bytes(struct scoreboard *sent, struct scoreboard_pool *pool)
+{
+	const struct sent_range all = {.begin = 0, .end = CROWD_BYTES};
+	uint32_t whole = 0;
+
+	scoreboard_init(sent);
+	check(scoreboard_add(sent, pool, all, 0));
+	for (uint32_t at = 1; at + 1 < CROWD_BYTES; at += 2) {
+		struct ack_delivered delivered = {0};
+
+		whole += scoreboard_sack(sent, pool, at, at + 1, &delivered);
+	}
+	return whole;
+}
+
+TEST(peers_that_sack_single_bytes_leave_each_connection_its_own_nodes)
+{
+	struct scoreboard_pool pool;
+	struct scoreboard sent[CROWD];
+	struct region region = {.size = scoreboard_pool_bytes(NODES_MANY, CROWD)};
+	struct ack_delivered delivered = {0};
+	void *memory = region.base = malloc(region.size);
+
+	scoreboard_pool_create(&pool, &region, NODES_MANY, CROWD);
+	check(sack_odd_bytes(&sent[0], &pool) > 60); /* alone a connection has plenty */
+	for (uint32_t i = 1; i + 1 < CROWD; i++)
+		sack_odd_bytes(&sent[i], &pool);
+	check(pool.left - pool.own_left < BUDGET_LENT_PART * (SENT_NODES_OWN + 1));
+	check_eq(sack_odd_bytes(&sent[CROWD - 1], &pool), SENT_NODES_OWN / 2);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		scoreboard_ack(&sent[i], &pool, CROWD_BYTES / 2, &delivered);
+		scoreboard_clear(&sent[i], &pool);
+	}
+	check_eq(pool.left, pool.count);
+	check_eq(pool.own_left, CROWD * SENT_NODES_OWN);
+	free(memory);
 }
