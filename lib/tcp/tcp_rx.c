@@ -10,8 +10,7 @@
  * frames a connection holds no more than it leaves to others (Choudhury and Hahne 1998).
  *
  * One frame for each connection is reserved for those that hold none. Data that is read in the turn
- * in which it arrives borrows these frames. What a connection holds at the end of the turn beyond
- * the frames that it may keep (frames_kept) is dropped unacknowledged.
+ * in which it arrives borrows these; what exceeds frames_kept at its end is dropped unacknowledged.
  */
 #include "tcp.h"
 

@@ -5,21 +5,15 @@
  * Method: the driver's full send path (checksums and segments by the port); the model's thread
  * reads descriptors as DMA does; the lent bytes change as soon as their loan ends.
  */
-#include "support/test.h"
-#include "dpdk/device.h"
-#include "dpdk/eal.h"
+#include "one_82599.h"
 #include "dpdk/port_loans.h"
 #include "nic82599/mmio_trap.h"
-#include "nic82599/speed82599.h"
 #include "wire/inet_cksum.h"
 
 #include <unistd.h>
 
 #include <rte_ethdev.h>
 
-#define RING        128u
-#define FRAMES      512u
-#define MEMORY_MB   288u
 #define HEADERS     54u
 #define LOAN        1400u
 #define BURSTS      200u
@@ -30,38 +24,8 @@
 #define SOURCE      0x0a000001u
 #define DESTINATION 0x0a000002u
 
-static struct pci_folder folder;
-static struct nic82599 nic;
-static struct speed82599 speed;
-static struct config config;
-static struct profile profile;
-static struct steer_plan plan;
-static struct device device;
 static uint8_t values[VALUES][LOAN];
 static uint32_t done_count[VALUES], all_done;
-
-static struct port *
-port(void)
-{
-	return &device.ports[0].port;
-}
-
-static void
-configure(void)
-{
-	struct error err = {0};
-
-	config_defaults(&config);
-	config.no_huge = true;
-	check(config_set(&config, "port", PCI_FOLDER_ADDRESS, &err));
-	check(config_set(&config, "file-prefix", "test_82599_loans", &err));
-	config.cores = 1;
-	check(lcores_parse(&config.lcores, "0@0", &err));
-	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &err))
-		fail_msg("%s", err.text);
-	profile.rx_ring = profile.tx_ring = RING;
-	profile.offloads |= OFFLOAD_TX_IP_CKSUM | OFFLOAD_TX_TCP_CKSUM | OFFLOAD_TX_LOANS;
-}
 
 /* Checks who gets no loans: a NIC without hugepages (the model reads all memory), and drivers whose
  * queue stops once they have freed frames of two buffers. */
@@ -86,18 +50,10 @@ begin(void)
 {
 	struct speed82599_options options = {.cpu = -1, .keep_sent = true};
 	struct device_request req = {&config, &profile, &plan, FRAMES, NULL};
-	struct error err = {0};
-	struct eal_args args;
 
-	configure();
-	pci_folder_make(&folder, VENDOR_INTEL, DEVICE_82599_KX4);
-	nic82599_start_shared(&nic);
-	speed82599_start(&speed, &nic, &options);
-	eal_args_make(&args, &config, &profile, config.pci, MEMORY_MB);
-	if (!eal_start(&args, false, &err) || !device_find(&device, &profile, &err) ||
-	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
-	    !device_start(&device, &req, &err))
-		fail_msg("%s", err.text);
+	nic_make("test_82599_loans");
+	profile.offloads |= OFFLOAD_TX_IP_CKSUM | OFFLOAD_TX_TCP_CKSUM | OFFLOAD_TX_LOANS;
+	nic_start(&options, &req);
 	mmio_trap_again();
 	refusals(&req);
 	check(port_loans_begin(&device.ports[0], SOCKET_ID_ANY));
@@ -216,16 +172,8 @@ TEST(a_stop_of_the_port_ends_all_loans)
 		check_eq(done_count[i], 1);
 }
 
-static void
-end(void)
-{
-	eal_stop();
-	speed82599_stop(&speed);
-	pci_folder_remove(&folder);
-}
-
 int
 main(void)
 {
-	return tests_run(begin, end);
+	return tests_run(begin, nic_end);
 }

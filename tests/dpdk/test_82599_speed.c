@@ -5,12 +5,9 @@
  * Method: the driver through lib/dpdk, the model's thread beside it (nic82599/speed82599.h), one
  * queue, numbered frames.
  */
-#include "support/test.h"
-#include "dpdk/device.h"
-#include "dpdk/eal.h"
+#include "one_82599.h"
 #include "nic82599/mmio_trap.h"
 #include "nic82599/probe.h"
-#include "nic82599/speed82599.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -24,21 +21,11 @@
 #define FIRST_PORT 1000u
 #define PORT_AT    34u
 #define VECTOR_MIN 4u /* frames that the driver's vector path takes at once */
-#define RING       128u
-#define FRAMES     512u /* of the pool beside the rings */
 #define HELD_MAX   4096u
-#define MEMORY_MB  288u
 #define TRIES      60000000u
 #define REPORT     (1u << 27) /* RS of a transmit descriptor, 7.2.3.2.4 */
 #define DONE       1u
 
-static struct pci_folder folder;
-static struct nic82599 nic;
-static struct speed82599 speed;
-static struct config config;
-static struct profile profile;
-static struct steer_plan plan;
-static struct device device;
 static uint8_t bytes[LIST][PROBE_BYTES_MAX];
 static const uint8_t *frames[LIST];
 static uint32_t lens[LIST];
@@ -56,35 +43,18 @@ make_list(void)
 	}
 }
 
-static void
-configure(void)
-{
-	struct error err = {0};
-
-	config_defaults(&config);
-	config.no_huge = true;
-	check(config_set(&config, "port", PCI_FOLDER_ADDRESS, &err));
-	check(config_set(&config, "file-prefix", "test_82599_speed", &err));
-	config.cores = 1;
-	check(lcores_parse(&config.lcores, "0@0", &err));
-	if (!profile_load(&profile, PROFILE_DIR "/ixgbe.yaml", "ixgbe", &err))
-		fail_msg("%s", err.text);
-	profile.rx_ring = profile.tx_ring = RING;
-}
-
-/* Has the list go on behind the frames that came while the driver was set up: registers that are
- * half written may have refused some between them. */
+/* Continues the list after the frames that arrived while the driver was set up: registers that were
+ * half written may have refused some of them. */
 static void
 list_begin_anew(const struct speed82599_options *options)
 {
-	struct port *port = &device.ports[0].port;
 	struct burst b;
 
 	speed82599_stop(&speed);
 	do {
 		b.count = 0;
-		port->ops->rx(port, &b, BURST_MAX);
-		port->ops->drop(port, b.frame, b.count);
+		port()->ops->rx(port(), &b, BURST_MAX);
+		port()->ops->drop(port(), b.frame, b.count);
 	} while (b.count != 0);
 	speed82599_continue(&speed, options);
 }
@@ -95,19 +65,10 @@ begin(void)
 	struct speed82599_options options = {
 		.frames = frames, .len = lens, .count = LIST, .cpu = -1, .keep_sent = true};
 	struct device_request req = {&config, &profile, &plan, FRAMES, NULL};
-	struct error err = {0};
-	struct eal_args args;
 
-	configure();
-	pci_folder_make(&folder, VENDOR_INTEL, DEVICE_82599_KX4);
-	nic82599_start_shared(&nic);
+	nic_make("test_82599_speed");
 	make_list();
-	speed82599_start(&speed, &nic, &options);
-	eal_args_make(&args, &config, &profile, config.pci, MEMORY_MB);
-	if (!eal_start(&args, false, &err) || !device_find(&device, &profile, &err) ||
-	    !steer_plan_make(&plan, &config, &profile, &device.caps, &err) ||
-	    !device_start(&device, &req, &err))
-		fail_msg("%s", err.text);
+	nic_start(&options, &req);
 	list_begin_anew(&options);
 }
 
@@ -116,9 +77,7 @@ end(void)
 {
 	mmio_trap_again();
 	device_stop(&device);
-	eal_stop();
-	speed82599_stop(&speed);
-	pci_folder_remove(&folder);
+	nic_end();
 }
 
 /* Checks that a frame is the next one of the list, which has begun before (list_begin_anew). */
@@ -140,11 +99,10 @@ check_next(const struct burst *b, uint32_t i)
 static void
 receive(struct burst *b)
 {
-	struct port *port = &device.ports[0].port;
 
 	b->count = 0;
 	for (uint32_t i = 0; i < TRIES && b->count == 0; i++)
-		port->ops->rx(port, b, BURST_MAX);
+		port()->ops->rx(port(), b, BURST_MAX);
 	check(b->count != 0);
 	for (uint32_t i = 0; i < b->count; i++)
 		check_next(b, i);
@@ -152,14 +110,13 @@ receive(struct burst *b)
 
 TEST(frames_arrive_once_whole_and_in_order)
 {
-	struct port *port = &device.ports[0].port;
 
 	mmio_trap_again();
 	for (uint32_t n = 0; n < LAPS * LIST;) {
 		struct burst b;
 
 		receive(&b);
-		port->ops->drop(port, b.frame, b.count);
+		port()->ops->drop(port(), b.frame, b.count);
 		n += b.count;
 	}
 }
@@ -167,32 +124,30 @@ TEST(frames_arrive_once_whole_and_in_order)
 /* ixgbe does not name its paths. Only the one with vectors refuses bursts that are too short. */
 TEST(the_driver_receives_on_its_vector_path)
 {
-	struct port *port = &device.ports[0].port;
 	struct burst b;
 
 	mmio_trap_again();
 	receive(&b);
-	port->ops->drop(port, b.frame, b.count);
+	port()->ops->drop(port(), b.frame, b.count);
 	for (uint32_t i = 0; i < 1000; i++) {
-		port->ops->rx(port, &b, VECTOR_MIN - 1);
+		port()->ops->rx(port(), &b, VECTOR_MIN - 1);
 		check_eq(b.count, 0);
 	}
 	receive(&b);
-	port->ops->drop(port, b.frame, b.count);
+	port()->ops->drop(port(), b.frame, b.count);
 }
 
 /* The core keeps all frames, so the driver has no buffers to give, and the model waits. */
 TEST(a_full_ring_loses_and_repeats_nothing)
 {
 	static struct frame *held[HELD_MAX];
-	struct port *port = &device.ports[0].port;
 	uint32_t n = 0, empty = 0;
 
 	mmio_trap_again();
 	while (empty < 1000) {
 		struct burst b;
 
-		port->ops->rx(port, &b, BURST_MAX);
+		port()->ops->rx(port(), &b, BURST_MAX);
 		empty = b.count == 0 ? empty + 1 : 0;
 		check(n + b.count <= HELD_MAX);
 		for (uint32_t i = 0; i < b.count; i++) {
@@ -203,12 +158,12 @@ TEST(a_full_ring_loses_and_repeats_nothing)
 			usleep(100);
 	}
 	check(n > RING);
-	port->ops->drop(port, held, n);
+	port()->ops->drop(port(), held, n);
 	for (uint32_t i = 0; i < 4 * RING;) {
 		struct burst b;
 
 		receive(&b);
-		port->ops->drop(port, b.frame, b.count);
+		port()->ops->drop(port(), b.frame, b.count);
 		i += b.count;
 	}
 }
@@ -224,7 +179,6 @@ wait_for_sent(uint32_t count)
 
 TEST(sent_frames_leave_once_whole_and_in_order)
 {
-	struct port *port = &device.ports[0].port;
 
 	mmio_trap_again();
 	for (uint32_t n = 0; n < 8 * RING;) {
@@ -236,7 +190,7 @@ TEST(sent_frames_leave_once_whole_and_in_order)
 		first = expected + LIST - b.count;
 		for (uint32_t i = 0; i < b.count; i++)
 			b.ol_flags[i] = 0;
-		check_eq(port->ops->tx(port, &b), b.count);
+		check_eq(port()->ops->tx(port(), &b), b.count);
 		wait_for_sent(before + b.count);
 		for (uint32_t i = 0; i < b.count; i++) {
 			const struct sent_frame *sent = &nic.sent[(before + i) % SENT_MAX];
@@ -283,8 +237,8 @@ TEST(a_paced_wire_counts_what_it_loses)
 	for (uint32_t i = 0; i < 4; i++) {
 		struct burst b;
 
-		device.ports[0].port.ops->rx(&device.ports[0].port, &b, BURST_MAX);
-		device.ports[0].port.ops->drop(&device.ports[0].port, b.frame, b.count);
+		port()->ops->rx(port(), &b, BURST_MAX);
+		port()->ops->drop(port(), b.frame, b.count);
 	}
 }
 
