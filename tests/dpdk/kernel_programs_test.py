@@ -32,6 +32,7 @@ EXPORTER, EXPORTER_PORT = shutil.which("prometheus-node-exporter"), 9100
 DHCLIENT, DNSMASQ = (shutil.which(name, path="/usr/sbin:/sbin:/usr/bin") for name in ("dhclient", "dnsmasq"))
 LLDPD, LLDPCLI = (shutil.which(name, path="/usr/sbin:/usr/bin") for name in ("lldpd", "lldpcli"))
 LOADER, SILENT_MAX = "10.99.0.9", 20
+CLIENT_PAUSE_S = 0.005
 LLDP, LLDP_GROUP = 0x88CC, bytes.fromhex("0180c200000e")
 BOX_AS, RACK_AS, ROUTE = 65001, 65000, "198.51.100.1/32"
 
@@ -51,6 +52,7 @@ class Clients(threading.Thread):
                         exchange(self.connection, b"get k\r\n", b"END\r\n") != b"VALUE k 0 %d\r\n%s\r\nEND\r\n" % (len(value), value)):
                     raise RuntimeError(f"round {self.rounds}")
                 self.rounds += 1
+                self.ended.wait(CLIENT_PAUSE_S)
         except (OSError, RuntimeError) as fault:
             self.fault = fault
 

@@ -34,6 +34,7 @@ LARGE = 1_000_000
 UNREAD_MAX, SETTLED_S = 1_000_000, 0.2
 IDLE_LOOK_S = 0.25
 IDLE_WAITS = 100  # of each core, before its idleness is judged
+DRAIN_TURNS_MAX = 100_000  # a sleep of each is 70 us, a drain a second
 IDLE_SPARE = 100  # turns without a wait, and waits without a sleep: those of the test's own requests; a core that polls makes a million
 IDLE_SLEEPS_PER_S = 400  # of a thread; one that is kept from running sleeps less often
 QUOTA_US, PERIOD_US = 50_000, 100_000  # half a CPU
@@ -563,6 +564,14 @@ class Clients(unittest.TestCase):
             self.assertGreaterEqual(min(waits), IDLE_WAITS, "waits")
             self.assertGreater(sum(slept.values()) + IDLE_SPARE, sum(waits), "sleeps of all threads, and waits of cores")
             self.assertLess(max(slept.values()), IDLE_SLEEPS_PER_S * took_s, "sleeps")
+
+    def test_core_that_drains_sleeps_between_turns(self):
+        """A connection that its client does not end keeps its core for the whole drain."""
+        with self.appliance("-v") as a, self.connect() as s:
+            ask(s, b"mn\r\n", b"MN\r\n")
+            a.process.send_signal(signal.SIGTERM)
+            _, said = a.process.communicate(timeout=WAIT_S)
+        self.assertLess(int(re.search(r"CORE_TURNS (\d+) \(", said)[1]), DRAIN_TURNS_MAX)
 
     def counts(self):
         """Returns turns and waits of each core."""

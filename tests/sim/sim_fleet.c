@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LETTERS 26u
+
 void
 sim_fleet_create(struct sim_fleet *fleet, struct stack *stack)
 {
@@ -49,10 +51,12 @@ sim_fleet_value(uint32_t server, struct view key, char *value)
 		len = 100000 + n * 7919 % 100000;
 	if (key.data[0] == 'm')
 		len = 20000 + n * 7919 % 40000;
-	for (uint32_t i = 0, letter = n % 26; i < len; i++) {
+	for (uint32_t i = 0, letter = n % LETTERS; i < len && i < LETTERS; i++) {
 		value[i] = (char)('a' + letter);
-		letter = letter < 19 ? letter + 7 : letter - 19;
+		letter = (letter + 7) % LETTERS;
 	}
+	for (uint32_t done = LETTERS; done < len; done *= 2)
+		memcpy(value + done, value, done < len - done ? done : len - done);
 	if (len > 0)
 		value[0] = (char)('0' + server);
 	return (int)len;

@@ -1,4 +1,4 @@
-#!/usr/bin/python3 -B
+#!/usr/bin/python3 -BIS
 """mutants.py MUTANT FOLDER OUT... - the files of a room, or of any room of FOLDER, one rule broken.
 
 Each mutant is a list of edits (file, text, replacement). A text must be in its file exactly once, or
@@ -6,7 +6,7 @@ the build fails: a mutant follows the code it breaks. OUT are the files to write
 each, and must be all that the mutant edits.
 """
 
-import pathlib
+import os
 import sys
 
 # A moment of a few instructions, stretched: a short run meets it for certain.
@@ -842,24 +842,30 @@ MUTANTS = {
 
 
 def find_file(folder, name):
-    found = [path for path in (pathlib.Path(folder, name), *pathlib.Path(folder).glob(f"*/{name}")) if path.is_file()]
+    found = [path for path in (f"{folder}/{name}", *(f"{folder}/{room}/{name}" for room in os.listdir(folder))) if os.path.isfile(path)]
     if len(found) != 1:
         sys.exit(f"{folder} has {len(found)} files {name}, not one")
     return found[0]
 
 
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
 def main(mutant, folder, outs):
     texts = {}
     for name, old, new in MUTANTS[mutant]:
-        text = texts.get(name) or find_file(folder, name).read_text()
+        text = texts.get(name) or read(find_file(folder, name))
         if text.count(old) != 1:
             sys.exit(f"{mutant}: {name} has this {text.count(old)} times, not once:\n{old}")
         texts[name] = text.replace(old, new)
-    files = {pathlib.Path(o).name.removeprefix(mutant.lower() + "_"): o for o in outs}
+    files = {os.path.basename(o).removeprefix(mutant.lower() + "_"): o for o in outs}
     if files.keys() != texts.keys():
         sys.exit(f"{mutant} edits {sorted(texts)}, and is built from {sorted(files)}")
     for name, out in files.items():
-        pathlib.Path(out).write_text(texts[name])
+        with open(out, "w") as file:
+            file.write(texts[name])
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -12,7 +12,8 @@
 /* Ends the core's service. Pending requests get half of the time; then they fail. Closes every
  * connection, and resets those whose peers do not answer in time: this frees the values that their
  * replies pin, since a pin would outlive the process in --memory-file. A core that forwards other
- * cores' frames stays for the whole time. */
+ * cores' frames stays for the whole time. A core that sleeps when idle also sleeps between these
+ * turns. */
 static void
 drain(const struct worker *w)
 {
@@ -25,6 +26,8 @@ drain(const struct worker *w)
 		empty = backend_drain(core->serve, now_ns >= hurry_ns) &&
 			stack_drain(core->stack, now_ns);
 		core_turn(core, now_ns);
+		if (!core->was_busy)
+			lcore_idle(w->yield || w->adaptive);
 		now_ns = process_now_ns(w->process);
 	} while ((!empty || w->forwards_frames) && now_ns < deadline_ns);
 	stack_abort_all(core->stack, now_ns);
