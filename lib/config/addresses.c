@@ -385,6 +385,9 @@ option_set_net_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *ro
 	struct net_list list = {.nets = nets, .max = sizeof nets / sizeof nets[0]};
 	const bool none = strcmp(value, "none") == 0;
 
+	/* It reads as if nobody were let in. */
+	if (none && strcmp(row->name, "allow") == 0)
+		return error_set(err, "--allow: no network; leave it out to let everybody in");
 	if (strlen(value) >= CONFIG_SERVERS_BYTES ||
 	    (value[0] == '/' && strchr(value, ',') != NULL))
 		return error_set(err,
@@ -395,7 +398,7 @@ option_set_net_list(char text[CONFIG_SERVERS_BYTES], const struct option_row *ro
 	    !net_list_read(&list, row->name, NULL, value, strlen(value), err))
 		return false;
 	if (value[0] != '/' && !none && list.count == 0)
-		return error_set(err, "--%s: no network; give some, or none", row->name);
+		return error_set(err, "--%s: no network; give some, or leave it out", row->name);
 	memset(text, 0, CONFIG_SERVERS_BYTES);
 	if (!none)
 		strcpy(text, value);

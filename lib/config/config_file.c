@@ -182,7 +182,7 @@ parse_list(struct reader *r, const struct option_row *row, const struct yaml_key
 	if (key->count == 0 && (row->kind == OPTION_NETS || row->kind == OPTION_NET_LIST ||
 				row->kind == OPTION_ADDRESSES || row->kind == OPTION_ROUTES ||
 				row->kind == OPTION_OFFLOADS))
-		return option_set(r->cfg, row, "none", err);
+		return option_set(r->cfg, row, "none", err) || config_error_locate(r->src, err);
 	if (key->count == 0)
 		return yaml_key_error(err, key,
 				      "an empty list; give a value, or leave the line out");

@@ -209,6 +209,14 @@ class ServiceTest(unittest.TestCase):
             "clockoo: reload: FILE: network.allow and network.deny: 0 networks allowed, 2 denied, a "
             "table of 258 KB"])
 
+    def test_a_reload_with_an_emptied_list_lets_in_nobody_else(self):
+        allow = self.folder / "allow"
+        allow.write_text("192.0.2.0/24\n")
+        text = f"network:\n  allow: {allow}\n"
+        self.assertEqual(self.reloaded(text, text, lambda: allow.write_text("# none\n")), [
+            f"clockoo: reload: FILE:2: network.allow: {allow}: no network in it; leave it out to let everybody in; "
+            "the configuration is unchanged"])
+
     def test_a_reload_takes_addresses_and_routes_from_the_file_and_from_theirs(self):
         vips = self.folder / "vips"
         vips.write_text("192.0.2.5\n")

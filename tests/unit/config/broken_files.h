@@ -108,6 +108,10 @@ static const struct {
 	 "f.yaml:2: network.probe: \"rfc\": expected auto, short, long or off"},
 	{"network:\n  ipv6: maybe\n",
 	 "f.yaml:2: network.ipv6: \"maybe\": expected auto, on or off"},
+	{"network:\n  mtu: 1500\n  allow: []\n",
+	 "f.yaml:3: network.allow: no network; leave it out to let everybody in"},
+	{"network:\n  allow: none\n",
+	 "f.yaml:2: network.allow: no network; leave it out to let everybody in"},
 	{"network:\n  allow: [10.0.0.0/8,\n    10.0.0.0/33]\n",
 	 "f.yaml:3: network.allow: \"10.0.0.0/33\": expected a network such as 10.0.0.0/8 or "
 	 "2001:db8::/32"},

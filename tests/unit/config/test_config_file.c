@@ -266,7 +266,7 @@ static const char *const settings[][6] = {
 	{"address", "192.168.1.2/30", "gateway", "192.168.1.1"},
 	{"address6", "2001:db8::1/64", "gateway6", "fe80::1"},
 	{"allow", "10.0.0.0/8,2001:db8::/32,192.0.2.7", "deny", "/etc/clockoo/deny"},
-	{"allow", "none", "deny", "10.0.0.0/9"},
+	{"deny", "10.0.0.0/9", NULL, NULL},
 	{"addresses", "192.0.2.5,2001:db8::5/64 vlan 7", "routes", "10.0.0.0/8 via 10.99.0.2"},
 	{"addresses", "/etc/clockoo/addresses", "routes", "/etc/clockoo/routes"},
 	{"address", "none", "address6", "2001:db8::1/64"},
