@@ -50,6 +50,11 @@ struct drop_nic {
 	  "STORE_NO_MEMORY_COUNT")                                                                 \
 	X(CHUNKS, 10, "UDP replies not sent, no memory to compose them in",                        \
 	  "ask for large values over TCP, or for fewer keys a datagram", "UDP_DROP_NO_MEMORY")     \
+	X(DATAGRAMS, 100, "UDP requests dropped, more came than were answered",                    \
+	  "more cores (-t), or --udp-allow, whose networks are read first", "DROP_UDP_BACKLOG")    \
+	X(BUDGET, 100, "UDP replies not sent, their source is above its limit",                    \
+	  "if it is a client: --udp-allow with its network, or --udp-budget",                      \
+	  "UDP_DROP_RATE_LIMIT")                                                                   \
 	X(RESET, 10, "connections reset, they held what others waited for",                        \
 	  "find clients that do not read, or do not finish what they send: stats conns",           \
 	  "TCP_EVICTED_SLOW_READER", "TCP_EVICTED_SLOW_WRITER", "CONN_SLOW_BODY",                  \

@@ -24,6 +24,8 @@ static const struct counter_name names[] = {
 	{"DROP_TCP_CKSUM", "of TCP"},
 	{"DROP_UDP_CKSUM", "of UDP"},
 	{"CONN_REJECTED", "too many"},
+	{"DROP_UDP_BACKLOG", "requests"},
+	{"UDP_DROP_RATE_LIMIT", "replies"},
 };
 #define NAMES (sizeof names / sizeof names[0])
 
@@ -103,6 +105,18 @@ TEST(no_reason_hides_another)
 	check_eq(of[0] + of[1] + of[2], 10);
 	for (uint32_t i = 0; i < 3; i++)
 		check(of[i] >= 3);
+}
+
+TEST(datagrams_that_are_lost_for_a_limit_are_named)
+{
+	counter_add(&b.counters[0][4], 100);
+	check_eq(second(), 100);
+	check_ptr(strstr(b.line.words, "UDP requests"));
+	counter_add(&b.counters[1][5], 200);
+	b.now_ns += DROP_ALARM_NS;
+	check_eq(second(), 200);
+	check_ptr(strstr(b.line.words, "UDP replies"));
+	check_ptr(strstr(b.line.cure, "--udp-allow"));
 }
 
 TEST(what_a_cloud_drops_is_named)
