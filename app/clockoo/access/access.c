@@ -22,7 +22,7 @@ read_lists(struct access_lists *lists, struct config_net *nets, const struct con
 	if (cfg->allow[0] != '\0' && list.count == 0)
 		return error_set(err,
 				 "--allow: %s: no network in it; leave it out to let everybody in",
-				 cfg->allow);
+				 cfg->allow[0] == '/' ? cfg->allow : "the list");
 	lists->allowed = list.count;
 	if (!net_list_load(&list, "deny", cfg->deny, err))
 		return false;
